@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fabric - reliable-connected RDMA as the transport needs it
+ *
+ * One table of operations (struct fab_ops), several providers:
+ *
+ *   iwarp   software iWARP over a TCP socket (MPA, DDP, RDMAP); needs no device
+ *   loop    two endpoints in one process, with faults on request; for tests
+ *   verbs   librdmacm and libibverbs (to come)
+ *
+ * Objects and owners
+ *
+ *   struct fab_domain    one instance of a provider: settings, limits, memory.
+ *   struct fab_poller    an epoll set. Connections and listeners are tied to
+ *                        one at creation. fab_poller_run() waits once and calls
+ *                        the ready callbacks. One thread at a time per poller;
+ *                        it may be a different thread each time.
+ *   struct fab_listener  calls back with a struct fab_conn for each start-up.
+ *   struct fab_conn      one connection (queue pair and its completion queue).
+ *   struct fab_mr        a registered range of memory of the domain.
+ *
+ * Threads
+ *
+ *   Everything of one fab_conn must be called by one thread at a time ("the
+ *   runner"); the caller sees to it (the transport has a strand per
+ *   connection). The exceptions, callable from any thread, are fab_kick() and
+ *   the ready callback itself, which the poller thread makes at any time and
+ *   which must only arrange for the runner to call fab_poll().
+ *   Registration, domain and pool functions may be called by any thread.
+ *
+ * Progress
+ *
+ *   fab_poll() moves the connection forward without blocking (receives,
+ *   places, sends what is queued) and returns completions. The runner calls it
+ *   until it returns 0; then the provider owes a ready callback as soon as
+ *   there is more. Posting pushes as much out at once as the provider can
+ *   take: a post may complete at once, but its completion is only ever seen
+ *   through fab_poll(). If a post makes completions available, the provider
+ *   does not call ready for them: the runner polls after it has posted.
+ *
+ * Failure semantics, equal on all providers
+ *
+ *   A message without a posted Receive, a message longer than its Receive, a
+ *   bad handle, missing rights or a bound exceeded end the connection: one
+ *   FAB_WC_DISCONNECTED, after all posted work has come back flushed
+ *   (FAB_FLUSHED). Nothing is ever placed outside an exposed range.
+ */
+#ifndef RPCRDMA_FABRIC_H
+#define RPCRDMA_FABRIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+struct fab_domain;
+struct fab_poller;
+struct fab_listener;
+struct fab_conn;
+struct fab_mr;
+struct fab_ops;
+
+/* ---- Domain ---------------------------------------------------------- */
+
+enum fab_cap {
+	/* Local memory of work requests needs no registration (mr NULL). */
+	FAB_CAP_ANY_LOCAL = 1 << 0,
+	/* Send with Invalidate can be posted. */
+	FAB_CAP_SEND_INV = 1 << 1,
+	/* fab_expose() makes a fresh handle each time, which the peer can
+	 * invalidate; without it the handle is that of the whole fab_mr. */
+	FAB_CAP_EXPOSE = 1 << 2,
+};
+
+struct fab_limits {
+	unsigned int caps; /* enum fab_cap */
+	unsigned int max_sge; /* per work request, at least 4 */
+	unsigned int max_read_depth; /* outbound and inbound RDMA Reads */
+	size_t max_message; /* longest Send, Read or Write */
+};
+
+/* A log sink: @level as in <syslog.h>. Any thread. */
+typedef void (*fab_log_fn)(void *ctx, int level, const char *text);
+
+struct fab_domain_params {
+	fab_log_fn log; /* NULL: silent */
+	void *log_ctx;
+	unsigned int startup_timeout_ms; /* connection start-up; 0: 10000 */
+	unsigned int read_depth; /* 0: provider's default (16) */
+	bool crc; /* iwarp: ask for CRC32c (default use: true) */
+	size_t max_fpdu; /* iwarp: longest FPDU sent, 0: the longest there is */
+	unsigned int max_startup; /* half-open connections allowed, 0: 256 */
+};
+
+/*
+ * Returns the provider's table by name ("iwarp", "loop"), or NULL if it is
+ * not built in.
+ */
+const struct fab_ops *fab_provider(const char *name);
+
+/* 0 or a negative errno. */
+int fab_domain_open(const struct fab_ops *ops,
+		    const struct fab_domain_params *params,
+		    struct fab_domain **dom);
+/* All connections, listeners, pollers and registrations must be gone. */
+void fab_domain_close(struct fab_domain *dom);
+const struct fab_limits *fab_domain_limits(const struct fab_domain *dom);
+
+/* ---- Poller ---------------------------------------------------------- */
+
+int fab_poller_create(struct fab_domain *dom, struct fab_poller **p);
+void fab_poller_destroy(struct fab_poller *p);
+/*
+ * Wait up to @timeout_ms (-1: for ever, 0: not at all) and call the callbacks
+ * of what is ready; also expires connection start-up timers.
+ * Returns the number of callbacks made, 0 on time-out or wake-up.
+ */
+int fab_poller_run(struct fab_poller *p, int timeout_ms);
+/* Make a running or the next fab_poller_run() return soon. Any thread. */
+void fab_poller_wake(struct fab_poller *p);
+
+/* ---- Memory ---------------------------------------------------------- */
+
+/*
+ * Register @len octets at @addr for local use and for fab_expose(). Costly:
+ * for pools, not for single requests.
+ */
+int fab_reg(struct fab_domain *dom, void *addr, size_t len, struct fab_mr **mr);
+void fab_dereg(struct fab_mr *mr);
+
+enum fab_access {
+	FAB_REMOTE_READ = 1 << 0,
+	FAB_REMOTE_WRITE = 1 << 1,
+};
+
+/*
+ * Open @len octets at @addr (inside @mr) to this connection's peer. On success
+ * sets the handle and the offset that go into a segment. Takes effect before
+ * any work request posted later. The runner calls it.
+ * Errors: -EINVAL (outside @mr, bad rights), -ENOSPC (too many), -ENOTCONN.
+ */
+int fab_expose(struct fab_conn *c, struct fab_mr *mr, void *addr, size_t len,
+	       unsigned int access, uint32_t *handle, uint64_t *offset);
+/*
+ * Close it again; after the return the peer cannot touch the memory. A handle
+ * that the peer has invalidated is already closed: then does nothing.
+ */
+void fab_unexpose(struct fab_conn *c, uint32_t handle);
+
+/* ---- Work requests --------------------------------------------------- */
+
+struct fab_sge {
+	void *addr;
+	size_t len;
+	struct fab_mr *mr; /* may be NULL with FAB_CAP_ANY_LOCAL */
+};
+
+enum fab_opcode {
+	FAB_SEND,
+	FAB_SEND_INV, /* Send with Invalidate of @handle */
+	FAB_WRITE, /* RDMA Write to @handle, @offset */
+	FAB_READ, /* RDMA Read from @handle, @offset into sge */
+	FAB_RECV,
+};
+
+enum fab_status {
+	FAB_OK = 0,
+	FAB_FLUSHED, /* the connection ended before it was done */
+	FAB_ERROR, /* this one broke the connection */
+};
+
+#define FAB_F_SIGNALED 0x1 /* give a completion (Reads always do) */
+#define FAB_F_SOLICITED 0x2 /* Send: the solicited form */
+
+/*
+ * One work request. The caller owns it, and what sge points to, and lends
+ * both to the provider from the post until it is complete: for one that is
+ * not signaled, until a later signaled Send or Write of the same connection
+ * is complete, or FAB_WC_DISCONNECTED. Flushed requests all give completions.
+ * Sends and Writes are performed and completed in the order posted; Reads
+ * may be passed by later ones. More Reads than the depth allows wait inside.
+ * A Receive has one sge.
+ */
+struct fab_wr {
+	struct fab_wr *next; /* chain for posting; then the provider's */
+	enum fab_opcode op;
+	unsigned int flags;
+	uint32_t handle;
+	uint64_t offset;
+	unsigned int nsge;
+	struct fab_sge *sge;
+	void *user; /* the caller's; not touched */
+	/* For the provider while the request is lent to it. */
+	uint64_t priv[4];
+};
+
+/*
+ * Post a chain (linked by next). Returns 0 or a negative errno: -ENOTCONN
+ * after the end of the connection (nothing of the chain was taken, and none
+ * of it gives a completion), -EINVAL for a bad chain. Receives may be posted
+ * on a connection that is not yet established.
+ */
+int fab_post(struct fab_conn *c, struct fab_wr *chain);
+int fab_post_recv(struct fab_conn *c, struct fab_wr *chain);
+
+enum fab_wc_kind {
+	FAB_WC_WORK, /* @wr is complete, with @status */
+	FAB_WC_ESTABLISHED, /* both sides may send; @priv is the peer's data */
+	FAB_WC_DISCONNECTED, /* the end; always the last event */
+};
+
+struct fab_wc {
+	enum fab_wc_kind kind;
+	enum fab_status status;
+	struct fab_wr *wr;
+	size_t len; /* Receive: octets received */
+	bool invalidated; /* Receive: came with invalidate, of @inv_handle */
+	uint32_t inv_handle;
+	/* ESTABLISHED, active side: private data, valid until next poll. */
+	const uint8_t *priv;
+	size_t priv_len;
+	/* DISCONNECTED: 0 orderly by the peer, or a negative errno
+	 * (-ECONNREFUSED rejected, -ETIMEDOUT, -ECONNRESET, -EPROTO...);
+	 * and why, for the log (static or owned by the connection). */
+	int error;
+	const char *reason;
+};
+
+/* Up to @n completions; 0: nothing now, ready will be called. */
+int fab_poll(struct fab_conn *c, struct fab_wc *wc, int n);
+/* Have the poller call ready for this connection soon. Any thread. */
+void fab_kick(struct fab_conn *c);
+
+/* ---- Connections ----------------------------------------------------- */
+
+typedef void (*fab_ready_fn)(struct fab_conn *c, void *user);
+
+struct fab_conn_params {
+	const void *priv; /* private data, up to 512 octets (196 on verbs) */
+	size_t priv_len;
+	/* RDMA Read depths asked for; 0: the domain's. The provider lowers
+	 * them to what the peer allows. */
+	unsigned int read_depth;
+};
+
+/*
+ * A start-up from a peer has come as far as its private data. Poller thread.
+ * The callee must set ready with fab_conn_set_ready(), post its Receives, and
+ * call fab_accept() or fab_reject(), now or later. @priv dies with the return.
+ */
+typedef void (*fab_request_fn)(struct fab_listener *l, struct fab_conn *c,
+			       const void *priv, size_t priv_len, void *user);
+
+/*
+ * Listen on @addr (port 0: any free one; fab_listener_addr tells).
+ * 0 or -EADDRINUSE, -EADDRNOTAVAIL, -EACCES, ...
+ */
+int fab_listen(struct fab_poller *p, const struct sockaddr *addr,
+	       socklen_t addrlen, fab_request_fn fn, void *user,
+	       struct fab_listener **l);
+void fab_listener_addr(const struct fab_listener *l,
+		       struct sockaddr_storage *addr);
+/* No request callback runs after the return. Not from within one. */
+void fab_listener_close(struct fab_listener *l);
+
+/* An active connection, not yet started, so that Receives can be posted. */
+int fab_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
+		    struct fab_conn **c);
+void fab_conn_set_ready(struct fab_conn *c, fab_ready_fn ready, void *user);
+/* Start it; ESTABLISHED or DISCONNECTED follows. */
+int fab_connect(struct fab_conn *c, const struct sockaddr *addr,
+		socklen_t addrlen, const struct fab_conn_params *params);
+/* ESTABLISHED follows when this side may send (or DISCONNECTED). */
+int fab_accept(struct fab_conn *c, const struct fab_conn_params *params);
+/* Refuse; then fab_conn_destroy(). No event follows. */
+void fab_reject(struct fab_conn *c, const void *priv, size_t priv_len);
+/*
+ * End in order: what is posted is still sent, then the connection closes;
+ * DISCONNECTED follows, at the latest after a second or so. With @abort,
+ * nothing more is sent. Harmless when repeated.
+ */
+void fab_disconnect(struct fab_conn *c, bool abort);
+/*
+ * Free. The runner; the connection must have given DISCONNECTED, or never
+ * have been started or accepted, or have been rejected. All handles close.
+ * No ready callback begins after the return; one may be running in the
+ * poller thread, so @user must live until that poller's current
+ * fab_poller_run() has returned, which fab_conn_destroy_deferred() waits for:
+ * it calls @done (poller thread) when @user may go.
+ */
+void fab_conn_destroy_deferred(struct fab_conn *c, void (*done)(void *user),
+			       void *user);
+
+struct fab_conn_info {
+	struct sockaddr_storage local, peer;
+	unsigned int read_depth; /* outbound RDMA Reads allowed at once */
+	const char *provider;
+	bool crc;
+};
+void fab_conn_info(const struct fab_conn *c, struct fab_conn_info *info);
+
+/* What went over the wire, for statistics and tests (runner, or quiet). */
+struct fab_counters {
+	uint64_t sends, sends_inv, writes, reads, recvs;
+	uint64_t write_bytes, read_bytes, send_bytes, recv_bytes;
+	uint64_t peer_writes, peer_write_bytes; /* placed by the peer */
+	uint64_t peer_reads, peer_read_bytes; /* fetched by the peer */
+	uint64_t posts; /* fab_post calls: "doorbells" */
+	uint64_t syscalls; /* sendmsg and recvmsg (iwarp) */
+	uint64_t terminates_sent, terminates_received;
+};
+void fab_conn_counters(const struct fab_conn *c, struct fab_counters *out);
+
+/* ---- What a provider supplies ---------------------------------------- */
+
+/*
+ * Each provider embeds struct fab_domain, fab_poller, ... at the start of its
+ * own; they hold only the table, so that the inline wrappers can dispatch.
+ */
+struct fab_domain {
+	const struct fab_ops *ops;
+	struct fab_limits limits;
+	struct fab_domain_params params;
+};
+struct fab_poller {
+	const struct fab_ops *ops;
+	struct fab_domain *dom;
+};
+struct fab_listener {
+	const struct fab_ops *ops;
+	struct fab_poller *poller;
+};
+struct fab_conn {
+	const struct fab_ops *ops;
+	struct fab_poller *poller;
+};
+struct fab_mr {
+	struct fab_domain *dom;
+	void *addr;
+	size_t len;
+};
+
+/* Same contracts as the fab_* functions of the same names. */
+struct fab_ops {
+	const char *name;
+	int (*domain_open)(const struct fab_domain_params *,
+			   struct fab_domain **);
+	void (*domain_close)(struct fab_domain *);
+	int (*poller_create)(struct fab_domain *, struct fab_poller **);
+	void (*poller_destroy)(struct fab_poller *);
+	int (*poller_run)(struct fab_poller *, int timeout_ms);
+	void (*poller_wake)(struct fab_poller *);
+	int (*reg)(struct fab_domain *, void *, size_t, struct fab_mr **);
+	void (*dereg)(struct fab_mr *);
+	int (*expose)(struct fab_conn *, struct fab_mr *, void *, size_t,
+		      unsigned int, uint32_t *, uint64_t *);
+	void (*unexpose)(struct fab_conn *, uint32_t);
+	int (*post)(struct fab_conn *, struct fab_wr *);
+	int (*post_recv)(struct fab_conn *, struct fab_wr *);
+	int (*poll)(struct fab_conn *, struct fab_wc *, int);
+	void (*kick)(struct fab_conn *);
+	int (*listen)(struct fab_poller *, const struct sockaddr *, socklen_t,
+		      fab_request_fn, void *, struct fab_listener **);
+	void (*listener_addr)(const struct fab_listener *,
+			      struct sockaddr_storage *);
+	void (*listener_close)(struct fab_listener *);
+	int (*conn_create)(struct fab_poller *, fab_ready_fn, void *,
+			   struct fab_conn **);
+	void (*conn_set_ready)(struct fab_conn *, fab_ready_fn, void *);
+	int (*connect)(struct fab_conn *, const struct sockaddr *, socklen_t,
+		       const struct fab_conn_params *);
+	int (*accept)(struct fab_conn *, const struct fab_conn_params *);
+	void (*reject)(struct fab_conn *, const void *, size_t);
+	void (*disconnect)(struct fab_conn *, bool);
+	void (*conn_destroy_deferred)(struct fab_conn *, void (*)(void *),
+				      void *);
+	void (*conn_info)(const struct fab_conn *, struct fab_conn_info *);
+	void (*conn_counters)(const struct fab_conn *, struct fab_counters *);
+};
+
+#endif /* RPCRDMA_FABRIC_H */

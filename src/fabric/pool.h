@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pool - registered buffers in size classes
+ *
+ * Buffers of 4 KiB, 16 KiB, 64 KiB, 256 KiB, 1 MiB and 4 MiB, cut from slabs
+ * that are registered once with the domain and kept. Taking and returning
+ * allocates and registers nothing once the pool has warmed up. Any thread.
+ *
+ * Each class has several shards, each with its own lock; a thread uses its own
+ * shard first and looks into the others only when that one is empty, so that
+ * there is no lock that every request takes.
+ */
+#ifndef RPCRDMA_FABRIC_POOL_H
+#define RPCRDMA_FABRIC_POOL_H
+
+#include "fabric/fabric.h"
+
+struct fab_pool;
+
+/* One buffer: @size octets at @addr, inside @mr. @next is its holder's. */
+struct fab_buf {
+	void *addr;
+	size_t size;
+	struct fab_mr *mr;
+	struct fab_buf *next;
+	struct fab_pool *pool;
+	unsigned int klass;
+};
+
+#define FAB_POOL_MAX_BUF (4u << 20)
+
+struct fab_pool_params {
+	size_t max_bytes; /* hard limit on memory held; 0: 1 GiB */
+	bool huge_pages; /* try MAP_HUGETLB for large slabs */
+};
+
+struct fab_pool_stats {
+	size_t bytes_held, bytes_in_use, bytes_in_use_peak, limit;
+	uint64_t gets, refused, slabs;
+};
+
+int fab_pool_create(struct fab_domain *dom, const struct fab_pool_params *p,
+		    struct fab_pool **pool);
+/* Every buffer must be back. */
+void fab_pool_destroy(struct fab_pool *pool);
+/*
+ * A buffer of at least @size octets (content undefined, but never memory of
+ * another use than this pool's), or NULL: @size over FAB_POOL_MAX_BUF, or the
+ * limit is reached.
+ */
+struct fab_buf *fab_pool_get(struct fab_pool *pool, size_t size);
+/* Give back; NULL is allowed. */
+void fab_pool_put(struct fab_buf *buf);
+void fab_pool_get_stats(struct fab_pool *pool, struct fab_pool_stats *out);
+
+#endif /* RPCRDMA_FABRIC_POOL_H */
