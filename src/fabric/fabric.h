@@ -93,8 +93,8 @@ struct fab_domain_params {
 };
 
 /*
- * Returns the provider's table by name ("iwarp", "loop"), or NULL if it is
- * not built in.
+ * Returns the provider's table by name ("iwarp"), or NULL if it is not built
+ * in. The loop provider is for tests and is passed by its symbol (loop.h).
  */
 const struct fab_ops *fab_provider(const char *name);
 
