@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * transport - RPC-over-RDMA connections
+ *
+ * One state machine per connection (state.c has its table). A connection has
+ * two ends, the client that made it and the server that accepted it, and two
+ * roles, which both ends have: the Requester sends Calls (struct rt_request),
+ * the Responder answers them (struct rt_call). From client to server is the
+ * forward direction, from server to client the reverse direction.
+ *
+ * Threads
+ *
+ *   A connection is run by one thread at a time, its strand: whoever has work
+ *   for it (the poller thread with an event, a worker with a Reply) puts the
+ *   work into the connection's lock-free inbox and, if nobody runs the
+ *   connection, runs it; otherwise the present runner sees the work before it
+ *   leaves. So nobody waits, and connection state needs no lock. "Strand" in a
+ *   comment below means: called by the runner, must not block.
+ *
+ *   rt_run() drives a poller: its events, timers and connections. The program
+ *   gives a thread (or the threads of a pool, one at a time) to each poller.
+ *
+ * Ownership
+ *
+ *   A struct rt_call belongs to the upper layer from the call operation until
+ *   it is given back by exactly one of rt_reply() and rt_call_drop(). It keeps
+ *   its connection alive, also after the connection has ended.
+ *   A struct rt_request belongs to the transport from rt_request_submit() to
+ *   its done callback, and to the upper layer before and after.
+ *   rt_conn is reference counted; rt_connect() and the open operation give one
+ *   reference each, dropped by rt_conn_put() after the closed operation.
+ *
+ * Nothing here allocates or registers memory per RPC once warmed up: buffers
+ * come from a registered pool, calls and requests from free lists.
+ */
+#ifndef RPCRDMA_TRANSPORT_H
+#define RPCRDMA_TRANSPORT_H
+
+#include "fabric/fabric.h"
+#include "fabric/pool.h"
+#include "wire/wire.h"
+
+struct rt_instance;
+struct rt_listener;
+struct rt_conn;
+struct rt_call;
+
+/* Pieces in one payload stream; longer lists are refused with -E2BIG. */
+#define RT_MAX_PIECES 64
+/* Chunks of one kind in one header that this implementation can be set to. */
+#define RT_MAX_CHUNKS 16
+/* Segments in one header, likewise. */
+#define RT_MAX_SEGMENTS 64
+
+/* A stretch of a payload stream. @mr: NULL if not registered. */
+struct rt_piece {
+	void *addr;
+	size_t len;
+	struct fab_mr *mr;
+};
+
+/*
+ * A DDP-eligible data item of a payload stream that the upper layer gives to
+ * the transport: @length octets at @position of the unreduced stream. Results
+ * that are absent (present false) keep their place in the pairing with Write
+ * chunks. Arguments must be present.
+ */
+struct rt_item {
+	uint32_t position;
+	uint32_t length;
+	bool present;
+};
+
+enum rt_call_format {
+	RT_FORMAT_AUTO = 0, /* [D8] */
+	RT_FORMAT_CONTINUED, /* never Special */
+	RT_FORMAT_SPECIAL, /* Special whenever it does not fit inline */
+};
+
+/* Zero means the default, which rt_config_defaults() fills in. */
+struct rt_config {
+	unsigned int credits; /* most Advertised credits; 64 */
+	uint32_t recv_size; /* Receive Buffer Size announced; 4096 */
+	uint32_t send_size; /* largest Send; 65536 */
+	uint32_t max_segment_size; /* announced RSSIZ; 1 MiB */
+	unsigned int max_segments; /* announced RCSIZ; 16 */
+	unsigned int max_read_chunks; /* data item chunks of a Call; 8 */
+	unsigned int max_write_chunks; /* 8 */
+	size_t max_message; /* longest payload stream; 1 MiB + 64 KiB, doubled */
+	size_t max_conn_memory; /* chunk and reassembly bytes of one
+				 * connection; 64 MiB */
+	unsigned int max_fragments; /* of a Call, before Special; 8 */
+	enum rt_call_format call_format;
+	unsigned int reverse; /* enum wire_reverse, client: announced */
+	unsigned int reverse_credits; /* reverse Calls outstanding; 16 */
+	bool no_remote_invalidation;
+	bool no_continuation; /* Replies: Special or REPLY_RESOURCE only */
+	unsigned int first_message_ms; /* 10000 [B6] */
+	unsigned int continuation_ms; /* 60000 [D6] */
+	unsigned int idle_ms; /* server: end idle connections; 0: never */
+	unsigned int drain_ms; /* 5000 */
+	unsigned int max_connections; /* 1024 */
+	size_t max_memory; /* of the pool; 1 GiB */
+	bool huge_pages;
+	/* Octets that each rt_call carries for the upper layer. */
+	size_t call_user_size;
+	/* Octets that each rt_request carries for the upper layer. */
+	size_t request_user_size;
+};
+
+void rt_config_defaults(struct rt_config *cfg);
+/* NULL if sound; otherwise what is wrong, as one static line. */
+const char *rt_config_check(const struct rt_config *cfg);
+
+/* ---- Statistics ------------------------------------------------------- */
+
+/* X(name, help) for each counter, so that printers need no second list. */
+#define RT_STATS(X)                                                    \
+	X(calls_sent, "Calls sent")                                    \
+	X(calls_received, "Calls received")                            \
+	X(replies_sent, "Replies sent")                                \
+	X(replies_received, "Replies received")                        \
+	X(reverse_calls_sent, "reverse-direction Calls sent")          \
+	X(reverse_calls_received, "reverse-direction Calls received")  \
+	X(inline_sent, "messages sent in Simple format")               \
+	X(inline_received, "messages received in Simple format")       \
+	X(continued_sent, "messages sent in Continued format")         \
+	X(continued_received, "messages received in Continued format") \
+	X(fragments_sent, "MIDDLE fragments sent")                     \
+	X(fragments_received, "MIDDLE fragments received")             \
+	X(special_sent, "messages sent in Special format")             \
+	X(special_received, "messages received in Special format")     \
+	X(inline_bytes_sent, "payload octets sent inline")             \
+	X(inline_bytes_received, "payload octets received inline")     \
+	X(read_chunks, "Read and Call chunks handled")                 \
+	X(read_bytes, "octets by RDMA Read")                           \
+	X(write_chunks, "Write chunks filled")                         \
+	X(reply_chunks, "Reply chunks filled")                         \
+	X(write_bytes, "octets by RDMA Write")                         \
+	X(invalidations_sent, "Replies sent with invalidate")          \
+	X(invalidations_received, "handles invalidated by the peer")   \
+	X(grants_sent, "GRANTs sent")                                  \
+	X(grants_received, "GRANTs received")                          \
+	X(errors_sent, "ERRORs sent")                                  \
+	X(errors_received, "ERRORs received")                          \
+	X(dropped, "messages dropped")                                 \
+	X(surplus, "messages with octets after the header")            \
+	X(credit_waits, "times a message waited for a credit")         \
+	X(copied_bytes, "payload octets copied by the transport")
+
+struct rt_stats {
+#define RT_STATS_FIELD(name, help) uint64_t name;
+	RT_STATS(RT_STATS_FIELD)
+#undef RT_STATS_FIELD
+};
+
+/* Properties, as announced by one side (defaults where nothing came). */
+struct rt_properties {
+	uint32_t send_size; /* 0: not announced */
+	uint32_t recv_size;
+	uint32_t segment_size;
+	uint32_t segments;
+	uint32_t reverse;
+	bool complete; /* its CONNPROP_FINAL has come (gone) */
+};
+
+struct rt_conn_info {
+	uint64_t id; /* unique in the instance */
+	bool server;
+	const char *state;
+	unsigned int version; /* 0: not yet decided */
+	struct sockaddr_storage local, peer;
+	char peer_name[64]; /* "192.0.2.1:1234", "[2001:db8::1]:1234" */
+	struct rt_properties ours, theirs;
+	uint32_t sent, received; /* message counts, 4.2.1 */
+	uint32_t credit_limit; /* Received credits */
+	uint32_t advertised; /* Advertised credits */
+	uint32_t call_inline, reply_inline; /* thresholds */
+	unsigned int calls_in_progress, requests_outstanding;
+	struct rt_stats stats;
+};
+
+/* ---- Instance --------------------------------------------------------- */
+
+/*
+ * What the upper layer supplies. Every operation is called in the strand (or,
+ * open, by the poller thread before there is anything to run).
+ */
+struct rt_ops {
+	/*
+	 * Server: a connection has been accepted. Returns the upper layer's
+	 * own pointer for rt_conn_user(); sets *@refuse to turn it away.
+	 */
+	void *(*open)(struct rt_conn *c, void *ctx, bool *refuse);
+	/* The version is settled and the properties of both sides are known. */
+	void (*established)(struct rt_conn *c);
+	/*
+	 * A Call's head is here, its chunks are not yet read. @head: the first
+	 * octets of the payload stream, NULL if the whole Call is in a Call
+	 * chunk (then comes again when that is read). Returns 0, or
+	 * RDMA2_ERR_READ_CHUNKS and sets *@max (E3). May be NULL.
+	 */
+	uint32_t (*vet)(struct rt_conn *c, const void *head, size_t len,
+			unsigned int nreads, uint32_t *max);
+	/* A whole Call: the upper layer owns it now. NULL: no Responder role,
+	 * Calls get RDMA2_ERR_SYSTEM. */
+	void (*call)(struct rt_conn *c, struct rt_call *call);
+	/*
+	 * The end; all requests have been completed before. @error as in
+	 * struct fab_wc, -EPROTONOSUPPORT when no version is in common.
+	 */
+	void (*closed)(struct rt_conn *c, int error, const char *reason);
+};
+
+struct rt_params {
+	const struct fab_ops *provider;
+	struct fab_domain_params domain;
+	/* A domain to share instead of opening one (tests with loop). */
+	struct fab_domain *shared_domain;
+	unsigned int pollers; /* 0: 1 */
+	struct rt_config config;
+	fab_log_fn log;
+	void *log_ctx;
+};
+
+int rt_instance_create(const struct rt_params *p, struct rt_instance **inst);
+/*
+ * Listeners must be closed, connections closed and put, requests freed;
+ * rt_instance_shutdown() helps. Nobody may be in rt_run().
+ */
+void rt_instance_destroy(struct rt_instance *inst);
+/*
+ * Close the listeners and drain every connection; wait up to @ms for them to
+ * be gone while other threads run the pollers (or, @run true, by running them
+ * here). Returns the number of connections left.
+ */
+unsigned int rt_instance_shutdown(struct rt_instance *inst, unsigned int ms,
+				  bool run);
+struct fab_pool *rt_instance_pool(struct rt_instance *inst);
+struct fab_domain *rt_instance_domain(struct rt_instance *inst);
+const struct rt_config *rt_instance_config(const struct rt_instance *inst);
+unsigned int rt_instance_pollers(const struct rt_instance *inst);
+
+/*
+ * Run poller @n once: wait up to @timeout_ms (-1: until an event or the next
+ * timer), handle what is ready. One thread at a time per poller. Returns the
+ * number of events.
+ */
+int rt_run(struct rt_instance *inst, unsigned int n, int timeout_ms);
+/* Make rt_run of poller @n return soon. Any thread. */
+void rt_wake(struct rt_instance *inst, unsigned int n);
+
+/* Totals of all connections, ended ones included. Any thread. */
+void rt_stats_total(struct rt_instance *inst, struct rt_stats *out,
+		    unsigned int *connections, uint64_t *accepted);
+/* Call @fn for each connection, under the instance's connection lock. */
+void rt_for_each_conn(struct rt_instance *inst,
+		      void (*fn)(const struct rt_conn_info *info, void *arg),
+		      void *arg);
+/* Any thread; a snapshot that may be torn between fields. */
+void rt_conn_info(struct rt_conn *c, struct rt_conn_info *info);
+
+/* ---- Connections ------------------------------------------------------ */
+
+int rt_listen(struct rt_instance *inst, const struct sockaddr *addr,
+	      socklen_t addrlen, const struct rt_ops *ops, void *ctx,
+	      struct rt_listener **l);
+void rt_listener_addr(const struct rt_listener *l,
+		      struct sockaddr_storage *addr);
+void rt_listener_close(struct rt_listener *l);
+
+/*
+ * Connect; established or closed follows. The caller gets a reference.
+ * Any thread.
+ */
+int rt_connect(struct rt_instance *inst, unsigned int poller,
+	       const struct sockaddr *addr, socklen_t addrlen,
+	       const struct rt_ops *ops, void *user, struct rt_conn **c);
+void *rt_conn_user(struct rt_conn *c);
+struct rt_instance *rt_conn_instance(struct rt_conn *c);
+uint64_t rt_conn_id(const struct rt_conn *c);
+/* "192.0.2.1:1234#7" for log lines; lives as long as the connection. */
+const char *rt_conn_name(const struct rt_conn *c);
+void rt_conn_get(struct rt_conn *c);
+void rt_conn_put(struct rt_conn *c);
+/*
+ * End the connection. Without @abort in order: no new Calls are taken, those
+ * in progress are answered and Replies sent (drain_ms at most), then it
+ * closes. Any thread; harmless when repeated.
+ */
+void rt_conn_close(struct rt_conn *c, bool abort);
+/*
+ * May this end send a Call now? Server: the client has announced
+ * reverse-direction support and taken part in the property exchange. The
+ * upper layer's own signal is the upper layer's to know (4.6.3 [F4]).
+ */
+bool rt_conn_can_call(struct rt_conn *c);
+
+/* ---- Responder -------------------------------------------------------- */
+
+/*
+ * One RPC Call received. Read-only for the upper layer but for its own area.
+ * The pieces are the whole, unreduced Payload stream, in order; read chunks
+ * and their roundup are in place. They stay until the call is given back.
+ */
+struct rt_call {
+	struct rt_conn *conn;
+	uint32_t xid;
+	bool reverse; /* came in the reverse direction */
+	unsigned int npieces;
+	struct rt_piece pieces[RT_MAX_PIECES];
+	size_t len;
+	/* Write chunks offered, in order: their lengths, 0 for empty. */
+	unsigned int nwrites;
+	uint32_t writes[RT_MAX_CHUNKS];
+	bool has_reply_chunk;
+};
+
+/* The call_user_size octets; zeroed when the call is delivered. */
+void *rt_call_user(struct rt_call *call);
+
+/*
+ * A Reply. @pieces is the unreduced payload stream (a multiple of four octets
+ * long); @items its DDP-eligible results in operation order. All of it, the
+ * arrays too, must stay until @done is called (strand; any thread, also
+ * before rt_reply() returns), which must not block.
+ */
+struct rt_reply {
+	const struct rt_piece *pieces;
+	unsigned int npieces;
+	const struct rt_item *items;
+	unsigned int nitems;
+	void (*done)(void *arg);
+	void *arg;
+};
+
+/*
+ * Answer: pairs items with Write chunks and chooses the format by D7. Any
+ * thread, never blocks. The call is given back. After the end of the
+ * connection the Reply is dropped (done is still called).
+ * Returns 0; -E2BIG or -EINVAL for an impossible Reply: then the peer gets
+ * RDMA2_ERR_SYSTEM, the call is given back all the same, done is called.
+ */
+int rt_reply(struct rt_call *call, const struct rt_reply *reply);
+/* No answer; the credit goes back to the peer. Any thread. */
+void rt_call_drop(struct rt_call *call);
+
+/* ---- Requester -------------------------------------------------------- */
+
+/* Where a DDP-eligible result may be placed: one Write chunk. */
+struct rt_sink {
+	void *addr; /* NULL: an empty chunk, the item comes inline */
+	size_t len;
+	struct fab_mr *mr;
+	size_t used; /* set: octets returned */
+};
+
+struct rt_request {
+	/* Set by the upper layer before submit; kept until done. */
+	uint32_t xid; /* also the first word of the payload */
+	const struct rt_piece *pieces;
+	unsigned int npieces;
+	const struct rt_item *items; /* eligible arguments to reduce */
+	unsigned int nitems;
+	struct rt_sink *sinks; /* one per eligible result, in order */
+	unsigned int nsinks;
+	size_t reply_max; /* largest reduced Reply; 0: unknown */
+	bool call_only; /* no Reply will come (4.7) */
+	void (*done)(struct rt_request *rq); /* strand */
+
+	/*
+	 * Set when done is called. status 0: the (reduced) Reply is in reply
+	 * until rt_request_reset/free. -EREMOTEIO: the peer answered with
+	 * RDMA2_ERROR, in error. -ECONNRESET: the connection ended and the
+	 * Call may or may not have been executed. -EPROTO: the Reply was
+	 * malformed. -ENOTCONN, -EOPNOTSUPP: never sent. -E2BIG: too large for
+	 * any format. -EIO: an eligible result came inline despite a chunk.
+	 */
+	int status;
+	struct wire_error error;
+	unsigned int nreply;
+	struct rt_piece reply[RT_MAX_PIECES];
+	size_t reply_len;
+};
+
+/* From the instance's free list; NULL: no memory. Any thread. */
+struct rt_request *rt_request_alloc(struct rt_instance *inst);
+void *rt_request_user(struct rt_request *rq);
+/* Give back the Reply's buffers. Any thread. */
+void rt_request_reset(struct rt_request *rq);
+void rt_request_free(struct rt_request *rq);
+/* Send. Any thread; done is called exactly once, perhaps before return. */
+void rt_request_submit(struct rt_conn *c, struct rt_request *rq);
+
+#endif /* RPCRDMA_TRANSPORT_H */

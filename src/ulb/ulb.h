@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ulb - which data items of NFS are DDP-eligible, and where they stand
+ *
+ * The Upper-Layer Binding for version 2 (docs/protocol.md, H1 to H3):
+ *
+ *   NFSv3        WRITE data and SYMLINK path (arguments),
+ *                READ data and READLINK path (results)
+ *   NFSv4.0-4.2  WRITE data and CREATE(NF4LNK) linkdata (arguments),
+ *                READ data and READLINK link (results)
+ *
+ * and nothing else, of no other program; nothing at all under RPCSEC_GSS
+ * integrity or privacy, nor in its context establishment.
+ *
+ * Streams are given as iovecs and are never changed. Everything here is a pure
+ * function over bounded bytes: no allocation, no state, any thread; no loop is
+ * longer than its input. A stream that ends early or contradicts itself gives
+ * -EBADMSG, never a read outside.
+ */
+#ifndef RPCRDMA_ULB_H
+#define RPCRDMA_ULB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#define ULB_MAX_ITEMS 16
+
+#define ULB_PROG_NFS 100003
+
+/*
+ * One DDP-eligible data item: @length octets (without roundup) at octet
+ * @position of the unreduced Payload stream (the octet after its length word,
+ * which always stays in the stream). @present is false for the result of an
+ * operation that failed or has no data arm: it still has its place in the
+ * order, so that Write chunks pair with operations [H2].
+ */
+struct ulb_item {
+	uint32_t position;
+	uint32_t length;
+	bool present;
+};
+
+/* What the head of an RPC Call says. */
+struct ulb_call {
+	uint32_t xid;
+	uint32_t prog, vers, proc;
+	uint32_t flavor; /* of the credential */
+	uint32_t gss_proc, gss_service; /* RPCSEC_GSS only */
+	bool ddp; /* reduction is allowed by the credential [H3] */
+	bool nfs; /* a program and version this binding knows */
+	uint32_t body; /* where the arguments begin in the stream */
+	uint32_t minor; /* NFSv4 COMPOUND, set by ulb_scan_call() */
+};
+
+/* What a scan of the whole Call found. */
+struct ulb_scan {
+	/* Eligible arguments, in stream order. */
+	unsigned int nargs;
+	struct ulb_item args[ULB_MAX_ITEMS];
+	/* Eligible results to expect, in operation order: the largest data
+	 * each may return (READ's count; READLINK: 4096). */
+	unsigned int nresults;
+	uint32_t results[ULB_MAX_ITEMS];
+	/* An upper bound for the Reply without those data items; 0: none can
+	 * be told, use a generous one. */
+	size_t reply_max;
+};
+
+/*
+ * ulb_call_head - decode the head of a Call (RFC 5531, 9), as far as the
+ * verifier. Enough of the stream for that must be in @iov.
+ * 0 or -EBADMSG.
+ */
+int ulb_call_head(const struct iovec *iov, unsigned int niov,
+		  struct ulb_call *c);
+
+/*
+ * How many data item Read chunks a Responder takes with this Call [E3]:
+ * NFSv3 WRITE and SYMLINK 1, other NFSv3 and other programs 0, NFSv4 COMPOUND
+ * @compound_max; 0 where c->ddp is false.
+ */
+unsigned int ulb_max_read_chunks(const struct ulb_call *c,
+				 unsigned int compound_max);
+
+/*
+ * Where the one eligible argument of an NFSv3 Call must stand is known from
+ * its arguments; a Responder can check a Read chunk's Position against it.
+ * (For COMPOUND the parse by the upper layer decides, [E3].)
+ *
+ * ulb_scan_call - find the eligible arguments and results of a whole,
+ * unreduced Call. Unknown programs give an empty scan. A COMPOUND with an
+ * operation this binding does not know is scanned up to it; items after it
+ * are not reduced, and scan->reply_max is 0.
+ * 0 or -EBADMSG (then nothing may be reduced and the Call goes as it is).
+ */
+int ulb_scan_call(const struct iovec *iov, unsigned int niov,
+		  struct ulb_call *c, struct ulb_scan *scan);
+
+/*
+ * ulb_scan_reply - find the eligible results in the Reply to @c
+ *
+ * @chunk: NULL for an unreduced Reply. Otherwise the Reply has come through
+ * @nchunk Write chunks: for each, in order, the octets returned in it;
+ * UINT32_MAX stands for an empty chunk, whose item is inline [H2]. The octets
+ * that are in chunks are not in @iov, but positions count as if they were,
+ * with their roundup padding. Items beyond @nchunk are inline.
+ *
+ * Sets *@nitems (at most @max) and @items, one for every READ and READLINK of
+ * the Reply in order, present or not. Returns 0 or -EBADMSG; a chunk whose
+ * length is not that of its item's length word is -EBADMSG.
+ *
+ * The bytes of a data item itself are skipped, not read.
+ */
+int ulb_scan_reply(const struct ulb_call *c, const struct iovec *iov,
+		   unsigned int niov, const uint32_t *chunk,
+		   unsigned int nchunk, struct ulb_item *items,
+		   unsigned int max, unsigned int *nitems);
+
+/* Name of a procedure for logs and statistics, e.g. "NFSv3 READ". */
+const char *ulb_proc_name(uint32_t prog, uint32_t vers, uint32_t proc);
+
+#endif /* RPCRDMA_ULB_H */
