@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * call - one RPC Call served through ntirpc
+ *
+ * struct nrt_call lives in the user area of the struct rt_call it serves.
+ * The server does:
+ *
+ *	XDR *xdrs = nrt_call_open(call, pool, max);	in the call operation
+ *	req = alloc_cb(xprt, xdrs); ... svc_resume(req);
+ *	xp_reply = nrt_xp_reply, xp_checksum = nrt_xp_checksum
+ *
+ * and the tail of ntirpc's request task calls XDR_DESTROY(req->rq_xdrs). A
+ * Call that nobody has answered until then is dropped (rt_call_drop()).
+ *
+ * nrt_xp_reply() gives the Call to the transport at once. Because its streams
+ * may then be gone before the tail runs, it leaves in req->rq_xdrs a stream
+ * that has nothing to give and nothing to destroy.
+ */
+#ifndef RPCRDMA_NTIRPC_CALL_H
+#define RPCRDMA_NTIRPC_CALL_H
+
+#include "ntirpc/stream.h"
+#include "ulb/ulb.h"
+
+#include <rpc/rpc.h>
+#include <rpc/svc.h>
+#include <rpc/svc_auth.h>
+
+struct nrt_call {
+	struct nrt_decode in; /* first */
+	struct rt_call *call;
+	struct fab_pool *pool;
+	size_t max;
+	void *owner; /* the server's, e.g. its SVCXPRT */
+	struct nrt_encode out;
+	struct rt_reply reply;
+	struct rt_item items[ULB_MAX_ITEMS];
+};
+
+/*
+ * rt_config.call_user_size must be at least sizeof(struct nrt_call).
+ * @max: the longest Reply, rt_config.max_message.
+ */
+XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max);
+/* The Call behind rq_xdrs; NULL once answered, or if it is not one of ours. */
+struct nrt_call *nrt_call_of(XDR *xdrs);
+
+/*
+ * Encode the Reply in req->rq_msg (RFC 5531, 9), protected as req->rq_auth
+ * wants it. False: it cannot be encoded, or is longer than the stream may be.
+ */
+bool nrt_encode_reply(struct svc_req *req, struct nrt_encode *e);
+
+/*
+ * The xp_reply operation. XPRT_IDLE; XPRT_DIED if not even an error Reply
+ * could be made: then the Call is dropped.
+ */
+enum xprt_stat nrt_xp_reply(struct svc_req *req);
+
+/*
+ * The xp_checksum operation: rq_cksum for the duplicate request cache, over at
+ * most 256 octets, taken from the stream itself where @what is in it, so that
+ * it does not depend on how the Call came.
+ */
+void nrt_xp_checksum(struct svc_req *req, void *what, size_t length);
+uint64_t nrt_checksum(const void *what, size_t length);
+
+#endif /* RPCRDMA_NTIRPC_CALL_H */

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stream - ntirpc's XDR over the pieces of a payload stream
+ *
+ * struct nrt_decode reads a Call (or a Reply) where the transport has put it.
+ * struct nrt_encode writes a Reply (or a Call) into registered pool buffers
+ * and keeps the buffers given to xdr_putbufs() by reference.
+ *
+ * Both begin with their XDR, and neither allocates anything but pool buffers.
+ * A stream is used by one thread at a time.
+ */
+#ifndef RPCRDMA_NTIRPC_STREAM_H
+#define RPCRDMA_NTIRPC_STREAM_H
+
+#include <rpc/types.h>
+#include <rpc/xdr.h>
+
+#include "fabric/pool.h"
+#include "transport/transport.h"
+
+/* ---- Decoding --------------------------------------------------------- */
+
+struct nrt_decode {
+	XDR xdrs; /* first */
+	const struct rt_piece *pieces;
+	unsigned int npieces;
+	unsigned int cur; /* piece that x_data is in */
+	size_t start; /* stream position where it begins */
+	size_t len; /* of the whole stream */
+	void (*destroyed)(struct nrt_decode *d);
+};
+
+/*
+ * Read @pieces, which stay the caller's. @destroyed (may be NULL) is called by
+ * the first XDR_DESTROY, and only by it, on that thread; @d may be gone when
+ * it returns.
+ */
+void nrt_decode_init(struct nrt_decode *d, const struct rt_piece *pieces,
+		     unsigned int npieces,
+		     void (*destroyed)(struct nrt_decode *d));
+/* Is this a decode stream of ours? NULL if not. */
+struct nrt_decode *nrt_decode_of(XDR *xdrs);
+/* Copy up to @len octets from the present position without moving it. */
+size_t nrt_decode_peek(const struct nrt_decode *d, void *to, size_t len);
+
+/* ---- Encoding --------------------------------------------------------- */
+
+/* First buffer of an encode stream; later ones are as large as needed. */
+#define NRT_ENCODE_FIRST 4096
+
+/* A stretch of an encode stream: of a pool buffer or of a uio. */
+struct nrt_extent {
+	uint8_t *base;
+	uint32_t start; /* stream position */
+	uint32_t len; /* used; for the last one, see x_data */
+	uint32_t room; /* len for a uio */
+	struct fab_buf *buf; /* owned; NULL: of a uio, or second of a buffer */
+	struct fab_mr *mr;
+	struct xdr_uio *uio; /* one reference is ours */
+};
+
+struct nrt_encode {
+	XDR xdrs; /* first */
+	struct fab_pool *pool;
+	size_t max; /* longest stream */
+	unsigned int next; /* extents in use */
+	unsigned int cur; /* extent that x_data is in */
+	bool failed; /* over max, or no memory */
+	struct nrt_extent ext[RT_MAX_PIECES];
+	struct rt_piece pieces[RT_MAX_PIECES];
+	size_t copied; /* uio octets copied for want of extents */
+};
+
+/*
+ * An empty stream of at most @max octets. 0 or -ENOMEM. XDR_DESTROY on it is
+ * the same as nrt_encode_release().
+ */
+int nrt_encode_init(struct nrt_encode *e, struct fab_pool *pool, size_t max);
+/* Is this an encode stream of ours? NULL if not. */
+struct nrt_encode *nrt_encode_of(XDR *xdrs);
+/* Drop all that was put, buffers and uios too, and begin again. */
+int nrt_encode_restart(struct nrt_encode *e);
+/*
+ * The stream as pieces, in e->pieces, until the stream is released or
+ * restarted. Returns their number, or -EMSGSIZE, -ENOMEM if putting failed.
+ * The stream ends where it is longest, wherever the position is.
+ */
+int nrt_encode_pieces(struct nrt_encode *e, size_t *len);
+/* Give the buffers back and release the uios. Any thread; idempotent. */
+void nrt_encode_release(struct nrt_encode *e);
+
+#endif /* RPCRDMA_NTIRPC_STREAM_H */
