@@ -185,10 +185,22 @@ bool wire_prefix_decode(const void *buf, size_t len, struct wire_prefix *p);
  * rdma_xid only if @check_xid is true (7.2; the caller knows whether a
  * sequence is in progress). For a MIDDLE likewise.
  *
- * On anything but WIRE_SHORT, m->p is valid. Section 6.3, 8.
+ * A REPLY_EXTERNAL has exactly one Reply chunk (6.3.8). On anything but
+ * WIRE_SHORT, m->p is valid; on WIRE_BAD_ERROR m->error.code is the code or 0;
+ * without WIRE_OK all else is zero. Section 6.3, 8.
  */
 enum wire_status wire_decode(const void *buf, size_t len, bool check_xid,
 			     struct wire_msg *m);
+
+/*
+ * wire_error_decode - the body of an RDMA2_ERROR whatever its rdma_vers
+ *
+ * ERR_VERS and ERR_VERS_MISMATCH carry the version of the message that they
+ * refuse, so wire_decode() may answer WIRE_VERSION to them [B1], [B3]. False
+ * if the message is no error or an unreadable or unknown one [E10]; then
+ * e->code is the code as far as it could be read, else 0.
+ */
+bool wire_error_decode(const void *buf, size_t len, struct wire_error *e);
 
 /* Iterators over validated lists. Zero a struct wire_iter to begin. */
 struct wire_iter {

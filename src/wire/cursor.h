@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cursor - bounded reading of a message, private to the wire layer
+ *
+ * This is where the byte order of the network ends. Nothing else in the layer
+ * reads a message's octets, so the bounds are checked in one place.
+ */
+#ifndef RPCRDMA_WIRE_CURSOR_H
+#define RPCRDMA_WIRE_CURSOR_H
+
+#include "wire/wire.h"
+
+#define WIRE_SEGMENT_LEN 16 /* handle, length, offset */
+#define WIRE_READ_LEN 24 /* discriminator, position, segment */
+
+struct wire_cursor {
+	const uint8_t *base;
+	size_t len;
+	size_t pos; /* never above len */
+};
+
+static inline uint32_t wire_be32(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
+	       (uint32_t)p[2] << 8 | p[3];
+}
+
+static inline uint64_t wire_be64(const uint8_t *p)
+{
+	return (uint64_t)wire_be32(p) << 32 | wire_be32(p + 4);
+}
+
+/* Three or fewer octets of XDR roundup, without a sum that could wrap. */
+static inline size_t wire_pad(size_t len)
+{
+	return -len & 3;
+}
+
+static inline size_t wire_left(const struct wire_cursor *c)
+{
+	return c->len - c->pos;
+}
+
+static inline const uint8_t *wire_here(const struct wire_cursor *c)
+{
+	return c->base + c->pos;
+}
+
+static inline bool wire_get_u32(struct wire_cursor *c, uint32_t *v)
+{
+	if (wire_left(c) < 4)
+		return false;
+	*v = wire_be32(wire_here(c));
+	c->pos += 4;
+	return true;
+}
+
+static inline void wire_read_segment_at(const uint8_t *p,
+					struct wire_segment *s)
+{
+	s->handle = wire_be32(p);
+	s->length = wire_be32(p + 4);
+	s->offset = wire_be64(p + 8);
+}
+
+/*
+ * Each takes one object from the cursor and describes it in @l. False: the
+ * message ends inside of it, or it breaks a rule that is BAD_XDR.
+ */
+
+/* A Read list whose segments all have Position zero and which is not empty. */
+bool wire_scan_call(struct wire_cursor *c, struct wire_list *l);
+/* A Read list of data item chunks, possibly empty. */
+bool wire_scan_reads(struct wire_cursor *c, struct wire_list *l);
+/* A Write list, possibly empty. */
+bool wire_scan_writes(struct wire_cursor *c, struct wire_list *l);
+/* The optional Reply chunk. */
+bool wire_scan_reply(struct wire_cursor *c, struct wire_list *l, bool *present);
+/* The property set, which has two ways to be wrong. */
+enum wire_status wire_scan_props(struct wire_cursor *c, struct wire_list *l);
+
+#endif /* RPCRDMA_WIRE_CURSOR_H */

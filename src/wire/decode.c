@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * decode - one version 2 message, sections 6.3 and 8
+ *
+ * The header types differ in which fields they have and in nothing else, so
+ * each is one row of decode_body(). State between messages (continuation,
+ * versions, credits) is not looked at here.
+ *
+ * No state; any thread.
+ */
+#include <string.h>
+
+#include "wire/cursor.h"
+
+bool wire_prefix_decode(const void *buf, size_t len, struct wire_prefix *p)
+{
+	const uint8_t *b = buf;
+
+	if (len < WIRE_PREFIX_LEN)
+		return false;
+	p->xid = wire_be32(b);
+	p->vers = wire_be32(b + 4);
+	p->credit = wire_be32(b + 8);
+	p->htype = wire_be32(b + 12);
+	return true;
+}
+
+/* A field that is only a hint stays 0 if the message ends before it [E10]. */
+static void get_hint(struct wire_cursor *c, uint32_t *v)
+{
+	(void)wire_get_u32(c, v);
+}
+
+static enum wire_status decode_error(struct wire_cursor *c,
+				     struct wire_error *e)
+{
+	if (!wire_get_u32(c, &e->code))
+		return WIRE_BAD_ERROR;
+	switch (e->code) {
+	case RDMA2_ERR_VERS:
+		/* Without both ends of the range nothing can be chosen. */
+		if (wire_left(c) < 8)
+			return WIRE_BAD_ERROR;
+		get_hint(c, &e->vers_low);
+		get_hint(c, &e->vers_high);
+		return WIRE_OK;
+	case RDMA2_ERR_READ_CHUNKS:
+	case RDMA2_ERR_WRITE_CHUNKS:
+		get_hint(c, &e->max_chunks);
+		return WIRE_OK;
+	case RDMA2_ERR_SEGMENTS:
+		get_hint(c, &e->max_segments);
+		return WIRE_OK;
+	case RDMA2_ERR_WRITE_RESOURCE:
+		get_hint(c, &e->chunk_index);
+		get_hint(c, &e->length_needed);
+		return WIRE_OK;
+	case RDMA2_ERR_REPLY_RESOURCE:
+		get_hint(c, &e->length_needed);
+		return WIRE_OK;
+	case RDMA2_ERR_BAD_XDR:
+	case RDMA2_ERR_BAD_PROPVAL:
+	case RDMA2_ERR_INVAL_HTYPE:
+	case RDMA2_ERR_INVAL_CONT:
+	case RDMA2_ERR_VERS_MISMATCH:
+	case RDMA2_ERR_SYSTEM:
+		return WIRE_OK;
+	default:
+		return WIRE_BAD_ERROR;
+	}
+}
+
+/*
+ * What is left is the payload. rdma_rpc_first_word is its beginning and not a
+ * part of the header, but it must be there [C5].
+ */
+static bool take_payload(struct wire_cursor *c, bool check_xid,
+			 struct wire_msg *m)
+{
+	m->payload = wire_here(c);
+	m->payload_len = wire_left(c);
+	if (m->payload_len < 4)
+		return false;
+	return !check_xid || wire_be32(m->payload) == m->p.xid;
+}
+
+static enum wire_status decode_body(struct wire_cursor *c, bool check_xid,
+				    struct wire_msg *m)
+{
+	bool ok;
+
+	switch (m->p.htype) {
+	case RDMA2_ERROR:
+		return decode_error(c, &m->error);
+	case RDMA2_GRANT:
+		return WIRE_OK;
+	case RDMA2_CONNPROP_MIDDLE:
+	case RDMA2_CONNPROP_FINAL:
+		return wire_scan_props(c, &m->props);
+	case RDMA2_CALL_EXTERNAL:
+		ok = wire_get_u32(c, &m->inv_handle) &&
+		     wire_scan_call(c, &m->call) &&
+		     wire_scan_reads(c, &m->reads) &&
+		     wire_scan_writes(c, &m->writes) &&
+		     wire_scan_reply(c, &m->reply, &m->has_reply);
+		break;
+	case RDMA2_CALL_INLINE:
+		ok = wire_get_u32(c, &m->inv_handle) &&
+		     wire_scan_reads(c, &m->reads) &&
+		     wire_scan_writes(c, &m->writes) &&
+		     wire_scan_reply(c, &m->reply, &m->has_reply) &&
+		     take_payload(c, check_xid, m);
+		break;
+	case RDMA2_REPLY_EXTERNAL:
+		/* 6.3.8: exactly one Reply chunk. */
+		ok = wire_scan_writes(c, &m->writes) &&
+		     wire_scan_reply(c, &m->reply, &m->has_reply) &&
+		     m->has_reply;
+		break;
+	case RDMA2_REPLY_INLINE:
+		ok = wire_scan_writes(c, &m->writes) &&
+		     take_payload(c, check_xid, m);
+		break;
+	case RDMA2_CALL_MIDDLE:
+	case RDMA2_REPLY_MIDDLE:
+		ok = wire_get_u32(c, &m->remaining) &&
+		     take_payload(c, check_xid, m);
+		break;
+	default:
+		return WIRE_BAD_HTYPE;
+	}
+	return ok ? WIRE_OK : WIRE_BAD_XDR;
+}
+
+enum wire_status wire_decode(const void *buf, size_t len, bool check_xid,
+			     struct wire_msg *m)
+{
+	struct wire_cursor c = { buf, len, WIRE_PREFIX_LEN };
+	struct wire_prefix p;
+	uint32_t code;
+	enum wire_status st;
+
+	memset(m, 0, sizeof(*m));
+	if (!wire_prefix_decode(buf, len, &m->p))
+		return WIRE_SHORT;
+	if (m->p.vers != WIRE_VERS2)
+		return WIRE_VERSION;
+	/*
+	 * No Send is as long as that. With the bound, the 32-bit counts of a
+	 * list cannot wrap.
+	 */
+	if (len > UINT32_MAX)
+		return WIRE_BAD_XDR;
+	st = decode_body(&c, check_xid, m);
+	if (st != WIRE_OK) {
+		/* Leave nothing behind that looks like a valid view. */
+		p = m->p;
+		code = m->error.code;
+		memset(m, 0, sizeof(*m));
+		m->p = p;
+		m->error.code = code;
+		return st;
+	}
+	m->header_len = c.pos;
+	if (!m->payload)
+		m->surplus = wire_left(&c);
+	return WIRE_OK;
+}
+
+bool wire_error_decode(const void *buf, size_t len, struct wire_error *e)
+{
+	struct wire_cursor c = { buf, len, WIRE_PREFIX_LEN };
+	struct wire_prefix p;
+
+	memset(e, 0, sizeof(*e));
+	return wire_prefix_decode(buf, len, &p) && p.htype == RDMA2_ERROR &&
+	       decode_error(&c, e) == WIRE_OK;
+}

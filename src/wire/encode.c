@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * encode - the ten header types of section 6.3
+ *
+ * The encoder writes what it is told, also what wire_decode() would refuse:
+ * the transport keeps the rules, and test peers must be able to break them.
+ *
+ * No state but the caller's struct wire_enc; any thread.
+ */
+#include <string.h>
+
+#include "wire/cursor.h"
+
+void wire_enc_init(struct wire_enc *e, void *buf, size_t size)
+{
+	e->buf = buf;
+	e->size = size;
+	e->len = 0;
+	e->overflow = false;
+}
+
+/* The place for @n more octets, or NULL for ever after the first lack. */
+static uint8_t *take(struct wire_enc *e, size_t n)
+{
+	uint8_t *p;
+
+	if (e->overflow || n > e->size - e->len) {
+		e->overflow = true;
+		return NULL;
+	}
+	p = e->buf + e->len;
+	e->len += n;
+	return p;
+}
+
+static void set_be32(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 24);
+	p[1] = (uint8_t)(v >> 16);
+	p[2] = (uint8_t)(v >> 8);
+	p[3] = (uint8_t)v;
+}
+
+static void set_be64(uint8_t *p, uint64_t v)
+{
+	set_be32(p, (uint32_t)(v >> 32));
+	set_be32(p + 4, (uint32_t)v);
+}
+
+static void set_segment(uint8_t *p, const struct wire_segment *s)
+{
+	set_be32(p, s->handle);
+	set_be32(p + 4, s->length);
+	set_be64(p + 8, s->offset);
+}
+
+void wire_put_u32(struct wire_enc *e, uint32_t v)
+{
+	uint8_t *p = take(e, 4);
+
+	if (p)
+		set_be32(p, v);
+}
+
+void wire_put_u64(struct wire_enc *e, uint64_t v)
+{
+	uint8_t *p = take(e, 8);
+
+	if (p)
+		set_be64(p, v);
+}
+
+void wire_put_octets(struct wire_enc *e, const void *data, size_t len)
+{
+	size_t pad = wire_pad(len);
+	uint8_t *p;
+
+	if (len > SIZE_MAX - pad) {
+		e->overflow = true;
+		return;
+	}
+	p = take(e, len + pad);
+	if (!p || !len)
+		return;
+	memcpy(p, data, len);
+	memset(p + len, 0, pad);
+}
+
+void wire_put_prefix(struct wire_enc *e, const struct wire_prefix *p)
+{
+	uint8_t *b = take(e, WIRE_PREFIX_LEN);
+
+	if (!b)
+		return;
+	set_be32(b, p->xid);
+	set_be32(b + 4, p->vers);
+	set_be32(b + 8, p->credit);
+	set_be32(b + 12, p->htype);
+}
+
+void wire_put_segment(struct wire_enc *e, const struct wire_segment *s)
+{
+	uint8_t *p = take(e, WIRE_SEGMENT_LEN);
+
+	if (p)
+		set_segment(p, s);
+}
+
+void wire_put_bool(struct wire_enc *e, bool more)
+{
+	wire_put_u32(e, more);
+}
+
+void wire_put_read(struct wire_enc *e, const struct wire_read_segment *s)
+{
+	uint8_t *p = take(e, WIRE_READ_LEN);
+
+	if (!p)
+		return;
+	set_be32(p, 1);
+	set_be32(p + 4, s->position);
+	set_segment(p + 8, &s->target);
+}
+
+void wire_put_chunk(struct wire_enc *e, const struct wire_segment *s,
+		    uint32_t count)
+{
+	wire_put_u32(e, count);
+	for (uint32_t i = 0; i < count && !e->overflow; i++)
+		wire_put_segment(e, &s[i]);
+}
+
+static void put_reads(struct wire_enc *e, const struct wire_read_segment *s,
+		      uint32_t count)
+{
+	for (uint32_t i = 0; i < count && !e->overflow; i++)
+		wire_put_read(e, &s[i]);
+	wire_put_bool(e, false);
+}
+
+static void put_writes(struct wire_enc *e, const struct wire_chunk_desc *w,
+		       uint32_t count)
+{
+	for (uint32_t i = 0; i < count && !e->overflow; i++) {
+		wire_put_bool(e, true);
+		wire_put_chunk(e, w[i].seg, w[i].count);
+	}
+	wire_put_bool(e, false);
+}
+
+static void put_reply(struct wire_enc *e, const struct wire_chunk_desc *r)
+{
+	wire_put_bool(e, r);
+	if (r)
+		wire_put_chunk(e, r->seg, r->count);
+}
+
+static void begin(struct wire_enc *e, void *buf, size_t size, uint32_t xid,
+		  uint32_t credit, enum wire_htype htype)
+{
+	struct wire_prefix p = { xid, WIRE_VERS2, credit, htype };
+
+	wire_enc_init(e, buf, size);
+	wire_put_prefix(e, &p);
+}
+
+static size_t finish(const struct wire_enc *e)
+{
+	return e->overflow ? 0 : e->len;
+}
+
+size_t wire_encode_grant(void *buf, size_t size, uint32_t credit)
+{
+	struct wire_enc e;
+
+	/* 6.3.2: rdma_xid MUST be zero. */
+	begin(&e, buf, size, 0, credit, RDMA2_GRANT);
+	return finish(&e);
+}
+
+size_t wire_encode_error(void *buf, size_t size, uint32_t xid, uint32_t vers,
+			 uint32_t credit, const struct wire_error *err)
+{
+	struct wire_prefix p = { xid, vers, credit, RDMA2_ERROR };
+	struct wire_enc e;
+
+	wire_enc_init(&e, buf, size);
+	wire_put_prefix(&e, &p);
+	wire_put_u32(&e, err->code);
+	switch (err->code) {
+	case RDMA2_ERR_VERS:
+		wire_put_u32(&e, err->vers_low);
+		wire_put_u32(&e, err->vers_high);
+		break;
+	case RDMA2_ERR_READ_CHUNKS:
+	case RDMA2_ERR_WRITE_CHUNKS:
+		wire_put_u32(&e, err->max_chunks);
+		break;
+	case RDMA2_ERR_SEGMENTS:
+		wire_put_u32(&e, err->max_segments);
+		break;
+	case RDMA2_ERR_WRITE_RESOURCE:
+		wire_put_u32(&e, err->chunk_index);
+		wire_put_u32(&e, err->length_needed);
+		break;
+	case RDMA2_ERR_REPLY_RESOURCE:
+		wire_put_u32(&e, err->length_needed);
+		break;
+	default:
+		break;
+	}
+	return finish(&e);
+}
+
+size_t wire_encode_connprop(void *buf, size_t size, uint32_t xid,
+			    uint32_t credit, bool final,
+			    const struct wire_prop *props, uint32_t count)
+{
+	struct wire_enc e;
+
+	begin(&e, buf, size, xid, credit,
+	      final ? RDMA2_CONNPROP_FINAL : RDMA2_CONNPROP_MIDDLE);
+	wire_put_u32(&e, count);
+	for (uint32_t i = 0; i < count && !e.overflow; i++) {
+		wire_put_u32(&e, props[i].which);
+		wire_put_u32(&e, props[i].len);
+		wire_put_octets(&e, props[i].data, props[i].len);
+	}
+	return finish(&e);
+}
+
+size_t wire_encode_call(void *buf, size_t size, uint32_t xid, uint32_t credit,
+			bool external, const struct wire_call_desc *d)
+{
+	struct wire_enc e;
+
+	begin(&e, buf, size, xid, credit,
+	      external ? RDMA2_CALL_EXTERNAL : RDMA2_CALL_INLINE);
+	wire_put_u32(&e, d->inv_handle);
+	if (external)
+		put_reads(&e, d->call, d->ncall);
+	put_reads(&e, d->reads, d->nreads);
+	put_writes(&e, d->writes, d->nwrites);
+	put_reply(&e, d->reply);
+	return finish(&e);
+}
+
+size_t wire_encode_reply(void *buf, size_t size, uint32_t xid, uint32_t credit,
+			 bool external, const struct wire_reply_desc *d)
+{
+	struct wire_enc e;
+
+	begin(&e, buf, size, xid, credit,
+	      external ? RDMA2_REPLY_EXTERNAL : RDMA2_REPLY_INLINE);
+	put_writes(&e, d->writes, d->nwrites);
+	if (external)
+		put_reply(&e, d->reply);
+	return finish(&e);
+}
+
+size_t wire_encode_middle(void *buf, size_t size, uint32_t xid, uint32_t credit,
+			  bool reply, uint32_t remaining)
+{
+	struct wire_enc e;
+
+	begin(&e, buf, size, xid, credit,
+	      reply ? RDMA2_REPLY_MIDDLE : RDMA2_CALL_MIDDLE);
+	wire_put_u32(&e, remaining);
+	return finish(&e);
+}
+
+/* @len plus @count times @each; SIZE_MAX, which fits nowhere, if it wraps. */
+static size_t add(size_t len, uint32_t count, size_t each)
+{
+	size_t n;
+
+	if (__builtin_mul_overflow((size_t)count, each, &n) ||
+	    __builtin_add_overflow(len, n, &n))
+		return SIZE_MAX;
+	return n;
+}
+
+static size_t add_chunk(size_t len, const struct wire_chunk_desc *c)
+{
+	return add(add(len, 1, 4), c->count, WIRE_SEGMENT_LEN);
+}
+
+static size_t add_writes(size_t len, const struct wire_chunk_desc *w,
+			 uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		len = add_chunk(add(len, 1, 4), &w[i]);
+	return add(len, 1, 4);
+}
+
+static size_t add_reply(size_t len, const struct wire_chunk_desc *r)
+{
+	len = add(len, 1, 4);
+	return r ? add_chunk(len, r) : len;
+}
+
+size_t wire_call_len(bool external, const struct wire_call_desc *d)
+{
+	size_t len = WIRE_PREFIX_LEN + 4;
+
+	if (external)
+		len = add(add(len, d->ncall, WIRE_READ_LEN), 1, 4);
+	len = add(add(len, d->nreads, WIRE_READ_LEN), 1, 4);
+	return add_reply(add_writes(len, d->writes, d->nwrites), d->reply);
+}
+
+size_t wire_reply_len(bool external, const struct wire_reply_desc *d)
+{
+	size_t len = add_writes(WIRE_PREFIX_LEN, d->writes, d->nwrites);
+
+	return external ? add_reply(len, d->reply) : len;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * names - the names of section 8 for logs
+ *
+ * No state; any thread.
+ */
+#include "wire/wire.h"
+
+#define NAME(x) \
+	case x: \
+		return #x
+
+const char *wire_htype_name(uint32_t htype)
+{
+	switch (htype) {
+		NAME(RDMA2_ERROR);
+		NAME(RDMA2_GRANT);
+		NAME(RDMA2_CONNPROP_MIDDLE);
+		NAME(RDMA2_CONNPROP_FINAL);
+		NAME(RDMA2_CALL_EXTERNAL);
+		NAME(RDMA2_CALL_MIDDLE);
+		NAME(RDMA2_CALL_INLINE);
+		NAME(RDMA2_REPLY_EXTERNAL);
+		NAME(RDMA2_REPLY_MIDDLE);
+		NAME(RDMA2_REPLY_INLINE);
+	default:
+		return "?";
+	}
+}
+
+const char *wire_errcode_name(uint32_t code)
+{
+	switch (code) {
+		NAME(RDMA2_ERR_VERS);
+		NAME(RDMA2_ERR_BAD_XDR);
+		NAME(RDMA2_ERR_BAD_PROPVAL);
+		NAME(RDMA2_ERR_INVAL_HTYPE);
+		NAME(RDMA2_ERR_INVAL_CONT);
+		NAME(RDMA2_ERR_READ_CHUNKS);
+		NAME(RDMA2_ERR_WRITE_CHUNKS);
+		NAME(RDMA2_ERR_SEGMENTS);
+		NAME(RDMA2_ERR_WRITE_RESOURCE);
+		NAME(RDMA2_ERR_REPLY_RESOURCE);
+		NAME(RDMA2_ERR_VERS_MISMATCH);
+		NAME(RDMA2_ERR_SYSTEM);
+	default:
+		return "?";
+	}
+}
+
+const char *wire_propid_name(uint32_t propid)
+{
+	switch (propid) {
+		NAME(RDMA2_PROPID_SBSIZ);
+		NAME(RDMA2_PROPID_RBSIZ);
+		NAME(RDMA2_PROPID_RSSIZ);
+		NAME(RDMA2_PROPID_RCSIZ);
+		NAME(RDMA2_PROPID_BRS);
+		NAME(RDMA2_PROPID_HOSTAUTH);
+	default:
+		return "?";
+	}
+}
+
+const char *wire_status_name(enum wire_status s)
+{
+	switch (s) {
+	case WIRE_OK:
+		return "ok";
+	case WIRE_SHORT:
+		return "shorter than a header prefix";
+	case WIRE_VERSION:
+		return "not version 2";
+	case WIRE_BAD_HTYPE:
+		return "unknown header type";
+	case WIRE_BAD_XDR:
+		return "malformed header";
+	case WIRE_BAD_PROPVAL:
+		return "malformed property value";
+	case WIRE_BAD_ERROR:
+		return "unreadable error";
+	}
+	return "?";
+}

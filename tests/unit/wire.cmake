@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-3-Clause
+rpcrdma_unit(wire-headers wire_headers.c LIBS rpcrdma_wire)
+rpcrdma_unit(wire-lists wire_lists.c LIBS rpcrdma_wire)
+rpcrdma_unit(wire-encode wire_encode.c LIBS rpcrdma_wire)
+rpcrdma_unit(wire-cm wire_cm.c LIBS rpcrdma_wire)
+rpcrdma_unit(wire-robust wire_robust.c LIBS rpcrdma_wire)
+
+find_program(RPCGEN rpcgen)
+pkg_check_modules(TIRPC IMPORTED_TARGET libtirpc)
+if(RPCGEN AND TIRPC_FOUND)
+	add_subdirectory(${PROJECT_SOURCE_DIR}/tests/xdr
+		${PROJECT_BINARY_DIR}/tests/xdr)
+	rpcrdma_unit(wire-xdr wire_xdr.c LIBS rpcrdma_wire rpcrdma_xdrref)
+else()
+	message(WARNING "no rpcgen or libtirpc: the codec is not compared with "
+		"the draft's XDR")
+endif()
