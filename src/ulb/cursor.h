@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cursor - a bounded reader of XDR over iovecs
+ *
+ * A cursor belongs to the function that has it on its stack. Its position is
+ * one in the unreduced stream: octets that travel in a chunk are stepped over
+ * with ulb_cur_absent(), so the position can be ahead of the octets taken.
+ */
+#ifndef RPCRDMA_ULB_CURSOR_H
+#define RPCRDMA_ULB_CURSOR_H
+
+#include <endian.h>
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/uio.h>
+
+struct ulb_cur {
+	const uint8_t *p; /* the next octet */
+	size_t left; /* octets left in this piece */
+	const struct iovec *iov; /* the pieces after it */
+	unsigned int niov;
+	uint64_t pos; /* of the next octet in the unreduced stream */
+};
+
+static inline void ulb_cur_init(struct ulb_cur *c, const struct iovec *iov,
+				unsigned int niov)
+{
+	c->p = NULL;
+	c->left = 0;
+	c->iov = iov;
+	c->niov = niov;
+	c->pos = 0;
+	if (niov) {
+		c->p = iov->iov_base;
+		c->left = iov->iov_len;
+		c->iov++;
+		c->niov--;
+	}
+}
+
+/* Step over @n octets; it takes no longer than there are pieces. */
+static inline int ulb_skip(struct ulb_cur *c, uint64_t n)
+{
+	c->pos += n;
+	while (__builtin_expect(n > c->left, 0)) {
+		if (!c->niov)
+			return -EBADMSG;
+		n -= c->left;
+		c->p = c->iov->iov_base;
+		c->left = c->iov->iov_len;
+		c->iov++;
+		c->niov--;
+	}
+	/* An empty piece may have no address to add to. */
+	if (n) {
+		c->p += n;
+		c->left -= n;
+	}
+	return 0;
+}
+
+/* A word that crosses pieces. */
+int ulb_get32_split(struct ulb_cur *c, uint32_t *v);
+
+static inline int ulb_get32(struct ulb_cur *c, uint32_t *v)
+{
+	uint32_t be;
+
+	if (__builtin_expect(c->left < sizeof(be), 0))
+		return ulb_get32_split(c, v);
+	memcpy(&be, c->p, sizeof(be));
+	c->p += sizeof(be);
+	c->left -= sizeof(be);
+	c->pos += sizeof(be);
+	*v = be32toh(be);
+	return 0;
+}
+
+/* With the roundup of RFC 4506, 4.10; the sum needs more than 32 bits. */
+static inline uint64_t ulb_roundup(uint32_t len)
+{
+	return ((uint64_t)len + 3) & ~(uint64_t)3;
+}
+
+/* opaque<> or string<> */
+static inline int ulb_skip_opaque(struct ulb_cur *c)
+{
+	uint32_t len;
+
+	if (ulb_get32(c, &len))
+		return -EBADMSG;
+	return ulb_skip(c, ulb_roundup(len));
+}
+
+/* @n octets of the stream that came another way */
+static inline void ulb_cur_absent(struct ulb_cur *c, uint64_t n)
+{
+	c->pos += n;
+}
+
+#endif /* RPCRDMA_ULB_CURSOR_H */
