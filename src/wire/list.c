@@ -37,9 +37,10 @@ static void list_begin(const struct wire_cursor *c, struct wire_list *l)
 
 /*
  * Section 4.5.1, 4.5.1.1 and [C7], [C8]. A new chunk may not begin before the
- * end, after roundup, of the chunk before it (low). The arithmetic is in 64
- * bits, where a Position plus the lengths of all segments that a message can
- * hold does not wrap.
+ * end of the chunk before it (low), nor inside its roundup, which follows
+ * since a Position is a multiple of four. The arithmetic is in 64 bits, where
+ * a Position plus the lengths of all segments that a message can hold does not
+ * wrap.
  */
 static bool scan_read_list(struct wire_cursor *c, struct wire_list *l,
 			   bool body)
@@ -68,7 +69,6 @@ static bool scan_read_list(struct wire_cursor *c, struct wire_list *l,
 				return false;
 		} else if (!l->count || p != position) {
 			low = (uint64_t)position + chunk_len;
-			low += -low & 3;
 			if (p == 0 || p & 3 || p < low)
 				return false;
 			position = p;

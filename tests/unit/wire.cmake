@@ -10,7 +10,7 @@ pkg_check_modules(TIRPC IMPORTED_TARGET libtirpc)
 if(RPCGEN AND TIRPC_FOUND)
 	add_subdirectory(${PROJECT_SOURCE_DIR}/tests/xdr
 		${PROJECT_BINARY_DIR}/tests/xdr)
-	rpcrdma_unit(wire-xdr wire_xdr.c LIBS rpcrdma_wire rpcrdma_xdrref)
+	rpcrdma_unit(wire-xdr wire_xdr.c wire_xdr_row.c LIBS rpcrdma_wire rpcrdma_xdrref)
 else()
 	message(WARNING "no rpcgen or libtirpc: the codec is not compared with "
 		"the draft's XDR")

@@ -260,29 +260,37 @@ static void test_enc(void)
 	}
 }
 
-/* A length that does not fit size_t must not come out small. */
-static void test_len_saturates(void)
+/* Lengths past 32 bits must not come out small. */
+static void test_huge_len(void)
 {
 	const struct wire_chunk_desc big = { seg, UINT32_MAX };
 	const struct wire_call_desc d = { .ncall = UINT32_MAX,
-					  .nreads = UINT32_MAX,
+					  .nreads = UINT32_MAX - 1,
 					  .reply = &big };
+	const struct wire_reply_desc y = { .reply = &big };
+	const uint64_t chunk = 4 + 16 * (uint64_t)UINT32_MAX;
+	const uint64_t reads = 24 * (uint64_t)(UINT32_MAX - 1) + 4;
+	const uint64_t call = 24 * (uint64_t)UINT32_MAX + 4;
 
-	CU_ASSERT(wire_call_len(true, &d) > UINT32_MAX);
-	CU_ASSERT(wire_call_len(true, &d) > wire_call_len(false, &d));
+	if (SIZE_MAX > UINT32_MAX) {
+		CU_ASSERT_EQUAL(wire_call_len(false, &d),
+				16 + 4 + reads + 4 + 4 + chunk);
+		CU_ASSERT_EQUAL(wire_call_len(true, &d),
+				16 + 4 + call + reads + 4 + 4 + chunk);
+		CU_ASSERT_EQUAL(wire_reply_len(true, &y), 16 + 4 + 4 + chunk);
+	} else {
+		CU_ASSERT_EQUAL(wire_call_len(false, &d), SIZE_MAX);
+		CU_ASSERT_EQUAL(wire_call_len(true, &d), SIZE_MAX);
+		CU_ASSERT_EQUAL(wire_reply_len(true, &y), SIZE_MAX);
+	}
 }
 
 static const struct unit_test tests[] = {
-	{ "grant", test_grant },
-	{ "error", test_error },
-	{ "connprop", test_connprop },
-	{ "call", test_call },
-	{ "reply", test_reply },
-	{ "middle", test_middle },
-	{ "room", test_room },
-	{ "enc", test_enc },
-	{ "len_saturates", test_len_saturates },
-	{ NULL, NULL },
+	{ "grant", test_grant },       { "error", test_error },
+	{ "connprop", test_connprop }, { "call", test_call },
+	{ "reply", test_reply },       { "middle", test_middle },
+	{ "room", test_room },	       { "enc", test_enc },
+	{ "huge_len", test_huge_len }, { NULL, NULL },
 };
 
 UNIT_MAIN("wire encode", tests)
