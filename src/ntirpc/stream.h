@@ -48,15 +48,20 @@ size_t nrt_decode_peek(const struct nrt_decode *d, void *to, size_t len);
 /* First buffer of an encode stream; later ones are as large as needed. */
 #define NRT_ENCODE_FIRST 4096
 
-/* A stretch of an encode stream: of a pool buffer or of a uio. */
+/*
+ * A stretch of an encode stream: of a pool buffer or of a uio. Only the last
+ * one has room for more than is in it.
+ */
 struct nrt_extent {
 	uint8_t *base;
 	uint32_t start; /* stream position */
-	uint32_t len; /* used; for the last one, see x_data */
-	uint32_t room; /* len for a uio */
-	struct fab_buf *buf; /* owned; NULL: of a uio, or second of a buffer */
+	uint32_t len; /* used; of the current one, see also x_data */
+	uint32_t room;
+	uint32_t headroom; /* free octets before base */
+	struct fab_buf *buf; /* owned; NULL: a uio's, or shared (see spare) */
 	struct fab_mr *mr;
 	struct xdr_uio *uio; /* one reference is ours */
+	bool fixed; /* of a uio: nothing may be put into it */
 };
 
 struct nrt_encode {
@@ -65,10 +70,15 @@ struct nrt_encode {
 	size_t max; /* longest stream */
 	unsigned int next; /* extents in use */
 	unsigned int cur; /* extent that x_data is in */
-	bool failed; /* over max, or no memory */
+	int error; /* -EMSGSIZE, -ENOMEM, -EINVAL: nothing more is put */
+	bool open; /* the last extent may grow; spare is its base */
+	/* What is left of the last pool buffer behind its extents. */
+	uint8_t *spare;
+	size_t spare_len;
+	struct fab_mr *spare_mr;
+	size_t copied; /* uio octets copied for want of extents */
 	struct nrt_extent ext[RT_MAX_PIECES];
 	struct rt_piece pieces[RT_MAX_PIECES];
-	size_t copied; /* uio octets copied for want of extents */
 };
 
 /*
@@ -82,7 +92,8 @@ struct nrt_encode *nrt_encode_of(XDR *xdrs);
 int nrt_encode_restart(struct nrt_encode *e);
 /*
  * The stream as pieces, in e->pieces, until the stream is released or
- * restarted. Returns their number, or -EMSGSIZE, -ENOMEM if putting failed.
+ * restarted. Returns their number, or the error that putting has met:
+ * -EMSGSIZE, -ENOMEM, or -EINVAL for a misuse.
  * The stream ends where it is longest, wherever the position is.
  */
 int nrt_encode_pieces(struct nrt_encode *e, size_t *len);

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One Call served through ntirpc, from rt_call to rt_reply.
+ *
+ * A struct nrt_call is used by the worker that runs the request; from
+ * rt_reply() on it belongs to the transport, until its done callback. The one
+ * thing that both the worker and the transport could do, giving the Call back,
+ * is done by whoever takes nc->in.destroyed away (atomically).
+ */
+#include "ntirpc/call.h"
+
+#include <errno.h>
+#include <isa-l/crc64.h>
+#include <string.h>
+
+/* As much as stock ntirpc hashes for its duplicate request cache. */
+#define CHECKSUM_MAX 256
+
+static inline struct nrt_call *call_of(struct nrt_decode *d)
+{
+	return (struct nrt_call *)(void *)d;
+}
+
+/* ---- A stream that is over -------------------------------------------- */
+
+static bool over_getunit(XDR *xdrs, uint32_t *v)
+{
+	return false;
+}
+
+static bool over_putunit(XDR *xdrs, const uint32_t v)
+{
+	return false;
+}
+
+static bool over_getbytes(XDR *xdrs, char *to, u_int len)
+{
+	return false;
+}
+
+static bool over_putbytes(XDR *xdrs, const char *from, u_int len)
+{
+	return false;
+}
+
+static u_int over_getpos(XDR *xdrs)
+{
+	return 0;
+}
+
+static bool over_setpos(XDR *xdrs, u_int pos)
+{
+	return false;
+}
+
+static bool over_bufs(XDR *xdrs, xdr_uio *uio, u_int flags)
+{
+	return false;
+}
+
+static bool over_newbuf(XDR *xdrs)
+{
+	return false;
+}
+
+static int over_iovcount(XDR *xdrs, u_int pos, u_int len)
+{
+	return -1;
+}
+
+static bool over_fillbufs(XDR *xdrs, u_int pos, xdr_vio *vec, u_int len)
+{
+	return false;
+}
+
+static bool over_allochdrs(XDR *xdrs, u_int pos, xdr_vio *vec, int n)
+{
+	return false;
+}
+
+/* XDR_DESTROY and XDR_CONTROL allow for operations that are not there. */
+static const struct xdr_ops over_ops = {
+	.x_getunit = over_getunit,
+	.x_putunit = over_putunit,
+	.x_getbytes = over_getbytes,
+	.x_putbytes = over_putbytes,
+	.x_getpostn = over_getpos,
+	.x_setpostn = over_setpos,
+	.x_getbufs = over_bufs,
+	.x_putbufs = over_bufs,
+	.x_newbuf = over_newbuf,
+	.x_iovcount = over_iovcount,
+	.x_fillbufs = over_fillbufs,
+	.x_allochdrs = over_allochdrs,
+};
+
+/* Nobody writes to it: a stream without room or data is never changed. */
+static const XDR over_stream = {
+	.x_ops = &over_ops,
+	.x_op = XDR_FREE,
+};
+
+/* ---- Opening and giving back ------------------------------------------ */
+
+static void drop(struct nrt_decode *d)
+{
+	rt_call_drop(call_of(d)->call);
+}
+
+XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max)
+{
+	struct nrt_call *nc = rt_call_user(call);
+
+	nrt_decode_init(&nc->in, call->pieces, call->npieces, drop);
+	nc->call = call;
+	nc->pool = pool;
+	nc->max = max;
+	return &nc->in.xdrs;
+}
+
+struct nrt_call *nrt_call_of(XDR *xdrs)
+{
+	struct nrt_decode *d = nrt_decode_of(xdrs);
+
+	return d && d->destroyed == drop ? call_of(d) : NULL;
+}
+
+/* ---- Replies ---------------------------------------------------------- */
+
+static bool pad(XDR *xdrs)
+{
+	static const char zero[BYTES_PER_XDR_UNIT];
+	u_int odd = XDR_GETPOS(xdrs) % BYTES_PER_XDR_UNIT;
+
+	return !odd || XDR_PUTBYTES(xdrs, zero, BYTES_PER_XDR_UNIT - odd);
+}
+
+/*
+ * Of a successful Reply, xdr_nreplymsg() would encode the results as well,
+ * and unprotected: so it gets xdr_void for them, and the wrap operation of
+ * the authentication flavor encodes them.
+ */
+bool nrt_encode_reply(struct svc_req *req, struct nrt_encode *e)
+{
+	struct rpc_msg *msg = &req->rq_msg;
+	bool wrap = msg->rm_reply.rp_stat == MSG_ACCEPTED &&
+		    msg->RPCM_ack.ar_stat == SUCCESS && req->rq_auth;
+	struct xdrpair results;
+	bool ok;
+
+	if (!wrap)
+		return xdr_nreplymsg(&e->xdrs, msg) && pad(&e->xdrs);
+	results = msg->RPCM_ack.ar_results;
+	msg->RPCM_ack.ar_results.proc = (xdrproc_t)xdr_void;
+	msg->RPCM_ack.ar_results.where = NULL;
+	ok = xdr_nreplymsg(&e->xdrs, msg);
+	msg->RPCM_ack.ar_results = results;
+	/* A GSS token may be of any length (RFC 2203, 5.3.2.3). */
+	return ok && SVCAUTH_WRAP(req, &e->xdrs) && pad(&e->xdrs);
+}
+
+static unsigned int to_iov(const struct rt_piece *pieces, unsigned int n,
+			   struct iovec *iov)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		iov[i].iov_base = pieces[i].addr;
+		iov[i].iov_len = pieces[i].len;
+	}
+	return n;
+}
+
+/* Where the results are that may go by Write chunk [H2]. */
+static void find_items(struct nrt_call *nc)
+{
+	struct rt_reply *r = &nc->reply;
+	struct iovec iov[RT_MAX_PIECES];
+	struct ulb_item found[ULB_MAX_ITEMS];
+	struct ulb_call head;
+	unsigned int n, count = 0;
+
+	n = to_iov(nc->call->pieces, nc->call->npieces, iov);
+	if (ulb_call_head(iov, n, &head) || !head.ddp || !head.nfs)
+		return;
+	n = to_iov(r->pieces, r->npieces, iov);
+	if (ulb_scan_reply(&head, iov, n, NULL, 0, found, ULB_MAX_ITEMS,
+			   &count))
+		return;
+	for (n = 0; n < count; n++)
+		nc->items[n] = (struct rt_item){
+			.position = found[n].position,
+			.length = found[n].length,
+			.present = found[n].present,
+		};
+	r->items = nc->items;
+	r->nitems = count;
+}
+
+static void reply_done(void *arg)
+{
+	struct nrt_call *nc = arg;
+
+	nrt_encode_release(&nc->out);
+}
+
+static bool encode(struct nrt_call *nc, struct svc_req *req, size_t *len)
+{
+	struct rpc_msg *msg = &req->rq_msg;
+	int n;
+
+	if (nrt_encode_init(&nc->out, nc->pool, nc->max))
+		return false;
+	if (nrt_encode_reply(req, &nc->out)) {
+		n = nrt_encode_pieces(&nc->out, len);
+		if (n > 0)
+			goto done;
+	}
+	/* The requester shall at least learn that there was a Reply. */
+	if (nrt_encode_restart(&nc->out))
+		return false;
+	msg->rm_reply.rp_stat = MSG_ACCEPTED;
+	msg->RPCM_ack.ar_stat = SYSTEM_ERR;
+	if (!nrt_encode_reply(req, &nc->out))
+		return false;
+	n = nrt_encode_pieces(&nc->out, len);
+	if (n <= 0)
+		return false;
+done:
+	nc->reply.pieces = nc->out.pieces;
+	nc->reply.npieces = (unsigned int)n;
+	return true;
+}
+
+enum xprt_stat nrt_xp_reply(struct svc_req *req)
+{
+	struct nrt_call *nc = nrt_call_of(req->rq_xdrs);
+	enum xprt_stat stat = XPRT_IDLE;
+	size_t len = 0;
+
+	/* A second answer to the same Call: the first one counts. */
+	if (!nc)
+		return XPRT_IDLE;
+	if (!__atomic_exchange_n(&nc->in.destroyed, NULL, __ATOMIC_ACQ_REL))
+		return XPRT_IDLE;
+	req->rq_xdrs = (XDR *)(uintptr_t)&over_stream;
+	if (!encode(nc, req, &len)) {
+		nrt_encode_release(&nc->out);
+		rt_call_drop(nc->call);
+		stat = XPRT_DIED;
+		goto out;
+	}
+	if (nc->call->nwrites)
+		find_items(nc);
+	nc->reply.done = reply_done;
+	nc->reply.arg = nc;
+	/* Whatever it returns, the Call and the Reply are given back by it. */
+	(void)rt_reply(nc->call, &nc->reply);
+out:
+	return stat;
+}
+
+/* ---- Checksum --------------------------------------------------------- */
+
+uint64_t nrt_checksum(const void *what, size_t length)
+{
+	if (length > CHECKSUM_MAX)
+		length = CHECKSUM_MAX;
+	return crc64_ecma_refl(0, what, length);
+}
+
+void nrt_xp_checksum(struct svc_req *req, void *what, size_t length)
+{
+	struct nrt_decode *d = nrt_decode_of(req->rq_xdrs);
+	uint8_t head[CHECKSUM_MAX];
+
+	/* ntirpc gives what is left of the current piece. */
+	if (d && what == d->xdrs.x_data) {
+		length = nrt_decode_peek(d, head, sizeof(head));
+		what = head;
+	}
+	req->rq_cksum = nrt_checksum(what, length);
+}

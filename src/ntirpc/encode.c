@@ -1,0 +1,583 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Encode stream: an XDR that fills registered buffers.
+ *
+ * The stream is a row of extents. ntirpc's inline putters write at x_data as
+ * long as x_v.vio_wrap allows, which is the end of the current extent's room;
+ * they do not tell anybody, so whoever needs an extent's length first calls
+ * settle(). Only the last extent may grow: when another is put behind it, its
+ * room becomes its length, and what is left of its buffer the "spare", from
+ * which a later extent may be cut (after a uio, mostly).
+ *
+ * A uio is kept by reference, one for the whole uio, as ntirpc's own stream
+ * does. Nothing may be put into an extent of a uio: its x_v.vio_wrap is its
+ * base, so that inline putters do not write either.
+ */
+#include "ntirpc/stream.h"
+#include "ntirpc/span.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Extents that xdr_putbufs() leaves for what must be copied or comes after. */
+#define SPARE_EXTENTS 6
+/* A rest of a buffer worth an extent. */
+#define SPARE_MIN 256
+/* Room before a GSS privacy body: Kerberos needs 32 octets. */
+#define HEADROOM 64
+/* Later buffers are as large as the stream so far, between these. */
+#define GROW_MIN 4096
+#define GROW_MAX (256u << 10)
+
+static const struct xdr_ops encode_ops;
+
+static inline struct nrt_encode *enc(XDR *xdrs)
+{
+	return (struct nrt_encode *)(void *)xdrs;
+}
+
+static inline bool last(const struct nrt_encode *e, unsigned int n)
+{
+	return n + 1 == e->next;
+}
+
+static void settle(struct nrt_encode *e)
+{
+	struct nrt_extent *x = &e->ext[e->cur];
+	size_t used = (size_t)(e->xdrs.x_data - x->base);
+
+	if (used > x->len)
+		x->len = (uint32_t)used;
+}
+
+static size_t total(const struct nrt_encode *e)
+{
+	const struct nrt_extent *x = &e->ext[e->next - 1];
+
+	return (size_t)x->start + x->len;
+}
+
+static void enter(struct nrt_encode *e, unsigned int n, size_t off)
+{
+	const struct nrt_extent *x = &e->ext[n];
+	XDR *xdrs = &e->xdrs;
+
+	e->cur = n;
+	xdrs->x_data = x->base + off;
+	xdrs->x_v.vio_base = x->base;
+	xdrs->x_v.vio_head = x->base;
+	xdrs->x_v.vio_tail = x->base + x->len;
+	xdrs->x_v.vio_wrap = x->fixed ? x->base : x->base + x->room;
+}
+
+static bool fail(struct nrt_encode *e, int error)
+{
+	if (!e->error)
+		e->error = error;
+	return false;
+}
+
+/* Nothing can be added to the last extent any more. */
+static void freeze(struct nrt_encode *e)
+{
+	struct nrt_extent *x;
+
+	if (!e->open)
+		return;
+	settle(e);
+	x = &e->ext[e->next - 1];
+	e->spare += x->len;
+	e->spare_len -= x->len;
+	x->room = x->len;
+	e->open = false;
+}
+
+/*
+ * A new last extent with room for at least @need octets in a row (0: any) and
+ * @headroom octets before them. The position is not moved.
+ */
+static struct nrt_extent *append(struct nrt_encode *e, size_t need,
+				 size_t headroom)
+{
+	struct nrt_extent *x;
+	size_t start = 0, room, want;
+	struct fab_buf *buf = NULL;
+
+	if (e->next) {
+		freeze(e);
+		start = total(e);
+	}
+	if (e->next == RT_MAX_PIECES || start + need > e->max ||
+	    start == e->max)
+		return fail(e, -EMSGSIZE), NULL;
+	want = need > SPARE_MIN ? need : SPARE_MIN;
+	if (e->next && e->spare) {
+		/* Keep extents aligned, for ntirpc writes whole words. */
+		size_t skew = -(uintptr_t)e->spare & 7;
+
+		if (skew < e->spare_len) {
+			e->spare += skew;
+			e->spare_len -= skew;
+		} else {
+			e->spare_len = 0;
+		}
+	}
+	if (!e->next || e->spare_len < want + headroom) {
+		want = start < GROW_MIN ? GROW_MIN : start;
+		if (want > GROW_MAX)
+			want = GROW_MAX;
+		if (want < need + headroom)
+			want = need + headroom;
+		buf = fab_pool_get(e->pool, want);
+		if (!buf)
+			return fail(e, -ENOMEM), NULL;
+		e->spare = buf->addr;
+		e->spare_len = buf->size;
+		e->spare_mr = buf->mr;
+	}
+	e->spare += headroom;
+	e->spare_len -= headroom;
+	room = e->spare_len;
+	if (room > e->max - start)
+		room = e->max - start;
+	x = &e->ext[e->next++];
+	*x = (struct nrt_extent){
+		.base = e->spare,
+		.start = (uint32_t)start,
+		.room = (uint32_t)room,
+		.headroom = (uint32_t)headroom,
+		.buf = buf,
+		.mr = e->spare_mr,
+	};
+	e->open = true;
+	return x;
+}
+
+/* The current extent is full: go on with the next one or with a new one. */
+static bool advance(struct nrt_encode *e)
+{
+	settle(e);
+	if (last(e, e->cur) && !append(e, 0, 0))
+		return false;
+	enter(e, e->cur + 1, 0);
+	return true;
+}
+
+static bool put(struct nrt_encode *e, const uint8_t *from, size_t len)
+{
+	XDR *x = &e->xdrs;
+
+	if (e->error)
+		return false;
+	while (len) {
+		const struct nrt_extent *at = &e->ext[e->cur];
+		size_t here;
+
+		if (at->fixed) {
+			/* Behind it, but not over it. */
+			if (x->x_data != at->base + at->len)
+				return fail(e, -EINVAL);
+			if (!advance(e))
+				return false;
+			continue;
+		}
+		here = (size_t)(x->x_v.vio_wrap - x->x_data);
+		if (!here) {
+			if (!advance(e))
+				return false;
+			continue;
+		}
+		if (here > len)
+			here = len;
+		memcpy(x->x_data, from, here);
+		x->x_data += here;
+		from += here;
+		len -= here;
+	}
+	return true;
+}
+
+static bool encode_putunit(XDR *xdrs, const uint32_t v)
+{
+	uint32_t be = htonl(v);
+
+	return put(enc(xdrs), (const uint8_t *)&be, sizeof(be));
+}
+
+static bool encode_putbytes(XDR *xdrs, const char *from, u_int len)
+{
+	return put(enc(xdrs), (const uint8_t *)from, len);
+}
+
+static u_int encode_getpos(XDR *xdrs)
+{
+	struct nrt_encode *e = enc(xdrs);
+	const struct nrt_extent *x = &e->ext[e->cur];
+
+	return x->start + (u_int)(xdrs->x_data - x->base);
+}
+
+static bool encode_setpos(XDR *xdrs, u_int pos)
+{
+	struct nrt_encode *e = enc(xdrs);
+	unsigned int n;
+
+	settle(e);
+	if (pos > total(e))
+		return false;
+	/* Where one extent ends and another begins, the position is in the
+	 * later one. */
+	for (n = e->next - 1; n && e->ext[n].start > pos;)
+		n--;
+	enter(e, n, pos - e->ext[n].start);
+	return true;
+}
+
+static bool at_end(struct nrt_encode *e)
+{
+	settle(e);
+	return last(e, e->cur) &&
+	       e->xdrs.x_data == e->ext[e->cur].base + e->ext[e->cur].len;
+}
+
+/* The uio is done with, or has been copied. */
+static void uio_drop(struct xdr_uio *uio)
+{
+	uio->uio_release(uio, UIO_FLAG_NONE);
+}
+
+static bool put_by_copy(struct nrt_encode *e, const xdr_uio *uio, size_t len)
+{
+	/* Extents are scarce here: one for all that is longer than a buffer
+	 * would be otherwise. */
+	if (len > GROW_MAX && append(e, len, 0))
+		enter(e, e->next - 1, 0);
+	for (size_t n = 0; n < uio->uio_count; n++) {
+		const xdr_vio *v = &uio->uio_vio[n];
+
+		if (!put(e, v->vio_head, (size_t)(v->vio_tail - v->vio_head)))
+			return false;
+	}
+	e->copied += len;
+	return true;
+}
+
+static void put_by_reference(struct nrt_encode *e, xdr_uio *uio)
+{
+	bool first = true;
+
+	for (size_t n = 0; n < uio->uio_count; n++) {
+		const xdr_vio *v = &uio->uio_vio[n];
+		size_t len = (size_t)(v->vio_tail - v->vio_head);
+		size_t start;
+
+		if (!len)
+			continue;
+		freeze(e);
+		start = total(e);
+		e->ext[e->next++] = (struct nrt_extent){
+			.base = v->vio_head,
+			.start = (uint32_t)start,
+			.len = (uint32_t)len,
+			.room = (uint32_t)len,
+			.uio = first ? uio : NULL,
+			.fixed = true,
+		};
+		first = false;
+		enter(e, e->next - 1, len);
+	}
+}
+
+/*
+ * ntirpc's own stream takes all or nothing here and never fails, so callers
+ * hand over a uio without a reference, and their clean-up after a failure
+ * (calling uio_release) expects one. Hence the reference is taken in any case.
+ */
+static bool encode_putbufs(XDR *xdrs, xdr_uio *uio, u_int flags)
+{
+	struct nrt_encode *e = enc(xdrs);
+	size_t sum = 0, used = 0;
+
+	uio->uio_references++;
+	if (e->error || !at_end(e))
+		return fail(e, -EINVAL);
+	for (size_t n = 0; n < uio->uio_count; n++) {
+		const xdr_vio *v = &uio->uio_vio[n];
+		size_t len = (size_t)(v->vio_tail - v->vio_head);
+
+		if (v->vio_tail < v->vio_head || len > e->max - sum)
+			return fail(e, -EMSGSIZE);
+		sum += len;
+		used += len != 0;
+	}
+	if (sum > e->max - total(e))
+		return fail(e, -EMSGSIZE);
+	if (e->next + used + SPARE_EXTENTS <= RT_MAX_PIECES) {
+		put_by_reference(e, uio);
+		if (!used)
+			uio_drop(uio);
+		return true;
+	}
+	if (!put_by_copy(e, uio, sum))
+		return false;
+	uio_drop(uio);
+	return true;
+}
+
+/*
+ * RPCSEC_GSS privacy: what follows must begin in an extent of its own, with
+ * room for the token's header before it.
+ */
+static bool encode_newbuf(XDR *xdrs)
+{
+	struct nrt_encode *e = enc(xdrs);
+
+	if (e->error || !at_end(e) || !append(e, 0, HEADROOM))
+		return false;
+	enter(e, e->next - 1, 0);
+	return true;
+}
+
+static bool encode_span(const XDR *xdrs, unsigned int n, uint8_t **base,
+			size_t *len)
+{
+	const struct nrt_encode *e = (const void *)xdrs;
+
+	if (n >= e->next)
+		return false;
+	*base = e->ext[n].base;
+	*len = e->ext[n].len;
+	return true;
+}
+
+static int encode_iovcount(XDR *xdrs, u_int pos, u_int len)
+{
+	settle(enc(xdrs));
+	return span_walk(xdrs, encode_span, pos, len, NULL);
+}
+
+static bool encode_fillbufs(XDR *xdrs, u_int pos, xdr_vio *vec, u_int len)
+{
+	settle(enc(xdrs));
+	return span_walk(xdrs, encode_span, pos, len, vec) >= 0;
+}
+
+static void fill_vio(xdr_vio *v, const struct nrt_extent *x, uint8_t *head)
+{
+	v->vio_base = x->base;
+	v->vio_head = head;
+	v->vio_tail = head + v->vio_length;
+	v->vio_wrap = x->base + x->room;
+}
+
+/* @v: the header of a token whose data begin at @pos, the start of an extent */
+static bool insert_header(struct nrt_encode *e, size_t pos, xdr_vio *v)
+{
+	struct nrt_extent *x = NULL;
+	uint32_t len = v->vio_length;
+	unsigned int n;
+
+	for (n = 0; n < e->next; n++) {
+		x = &e->ext[n];
+		if (x->start == pos && x->len)
+			break;
+	}
+	if (n == e->next || x->headroom < len)
+		return fail(e, -EINVAL);
+	if (len > e->max - total(e))
+		return fail(e, -EMSGSIZE);
+	x->base -= len;
+	x->headroom -= len;
+	x->len += len;
+	x->room += len;
+	if (x->room > e->max - x->start)
+		x->room = (uint32_t)(e->max - x->start);
+	if (last(e, n) && e->open) {
+		e->spare -= len;
+		e->spare_len += len;
+	}
+	while (++n < e->next)
+		e->ext[n].start += len;
+	fill_vio(v, x, x->base);
+	return true;
+}
+
+/* @v: octets behind everything, in a row */
+static bool add_trailer(struct nrt_encode *e, xdr_vio *v)
+{
+	struct nrt_extent *x = &e->ext[e->next - 1];
+
+	if ((x->fixed || x->room - x->len < v->vio_length)) {
+		/* A uio at the end was left only by enter(), never by put. */
+		enter(e, e->next - 1, x->len);
+		x = append(e, v->vio_length, 0);
+		if (!x)
+			return false;
+	}
+	fill_vio(v, x, x->base + x->len);
+	x->len += v->vio_length;
+	enter(e, e->next - 1, x->len);
+	return true;
+}
+
+/*
+ * Make room for the header and the trailers of a GSS token around data that
+ * are in place since @pos. In @vec come the header, if any, then the data,
+ * then the trailers; a VIO_TRAILER_LEN is the length word of what follows it.
+ */
+static bool encode_allochdrs(XDR *xdrs, u_int pos, xdr_vio *vec, int n)
+{
+	struct nrt_encode *e = enc(xdrs);
+	int i = 0;
+
+	settle(e);
+	if (e->error)
+		return false;
+	if (n && vec[0].vio_type == VIO_HEADER) {
+		if (!insert_header(e, pos, &vec[0]))
+			return false;
+		i = 1;
+	}
+	while (i < n && vec[i].vio_type == VIO_DATA)
+		i++;
+	enter(e, e->next - 1, e->ext[e->next - 1].len);
+	for (; i < n; i++) {
+		uint32_t be;
+
+		if (!add_trailer(e, &vec[i]))
+			return false;
+		if (vec[i].vio_type != VIO_TRAILER_LEN)
+			continue;
+		if (i + 1 == n || vec[i].vio_length != sizeof(be))
+			return fail(e, -EINVAL);
+		be = htonl(vec[i + 1].vio_length);
+		memcpy(vec[i].vio_head, &be, sizeof(be));
+	}
+	return true;
+}
+
+static void encode_destroy(XDR *xdrs)
+{
+	nrt_encode_release(enc(xdrs));
+}
+
+static bool encode_control(XDR *xdrs, int request, void *info)
+{
+	return true;
+}
+
+static bool no_getunit(XDR *xdrs, uint32_t *v)
+{
+	return false;
+}
+
+static bool no_getbytes(XDR *xdrs, char *to, u_int len)
+{
+	return false;
+}
+
+static bool no_getbufs(XDR *xdrs, xdr_uio *uio, u_int flags)
+{
+	return false;
+}
+
+static const struct xdr_ops encode_ops = {
+	.x_getunit = no_getunit,
+	.x_putunit = encode_putunit,
+	.x_getbytes = no_getbytes,
+	.x_putbytes = encode_putbytes,
+	.x_getpostn = encode_getpos,
+	.x_setpostn = encode_setpos,
+	.x_destroy = encode_destroy,
+	.x_control = encode_control,
+	.x_getbufs = no_getbufs,
+	.x_putbufs = encode_putbufs,
+	.x_newbuf = encode_newbuf,
+	.x_iovcount = encode_iovcount,
+	.x_fillbufs = encode_fillbufs,
+	.x_allochdrs = encode_allochdrs,
+};
+
+/* Nothing is in the stream, and nobody can put anything. */
+static void close_off(struct nrt_encode *e)
+{
+	e->ext[0] = (struct nrt_extent){ .base = (uint8_t *)e, .fixed = true };
+	e->next = 1;
+	e->open = false;
+	enter(e, 0, 0);
+}
+
+static int begin(struct nrt_encode *e)
+{
+	e->next = 0;
+	e->error = 0;
+	e->open = false;
+	e->copied = 0;
+	e->spare = NULL;
+	e->spare_len = 0;
+	if (!append(e, 0, 0)) {
+		close_off(e);
+		return e->error;
+	}
+	enter(e, 0, 0);
+	return 0;
+}
+
+int nrt_encode_init(struct nrt_encode *e, struct fab_pool *pool, size_t max)
+{
+	memset(&e->xdrs, 0, sizeof(e->xdrs));
+	e->pool = pool;
+	e->max = max < UINT32_MAX ? max : UINT32_MAX;
+	e->xdrs.x_ops = &encode_ops;
+	e->xdrs.x_op = XDR_ENCODE;
+	e->xdrs.x_base = &e->xdrs.x_v;
+	e->xdrs.x_flags = XDR_FLAG_VIO;
+	e->spare_mr = NULL;
+	return begin(e);
+}
+
+struct nrt_encode *nrt_encode_of(XDR *xdrs)
+{
+	return xdrs && xdrs->x_ops == &encode_ops ? enc(xdrs) : NULL;
+}
+
+void nrt_encode_release(struct nrt_encode *e)
+{
+	for (unsigned int n = 0; n < e->next; n++) {
+		struct nrt_extent *x = &e->ext[n];
+
+		if (x->uio)
+			uio_drop(x->uio);
+		fab_pool_put(x->buf);
+	}
+	fail(e, -EINVAL);
+	close_off(e);
+}
+
+int nrt_encode_restart(struct nrt_encode *e)
+{
+	nrt_encode_release(e);
+	return begin(e);
+}
+
+int nrt_encode_pieces(struct nrt_encode *e, size_t *len)
+{
+	int count = 0;
+
+	settle(e);
+	if (e->error)
+		return e->error;
+	for (unsigned int n = 0; n < e->next; n++) {
+		const struct nrt_extent *x = &e->ext[n];
+
+		if (!x->len)
+			continue;
+		e->pieces[count++] = (struct rt_piece){
+			.addr = x->base,
+			.len = x->len,
+			.mr = x->mr,
+		};
+	}
+	*len = total(e);
+	return count;
+}
