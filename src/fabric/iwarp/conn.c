@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * conn - life of a connection: creation, posting, polling, the end
+ *
+ * The end has two ways. conn_dead() closes the socket at once. A broken rule
+ * goes through conn_terminate(): the Terminate is sent, then our FIN, and the
+ * socket stays open until the peer's FIN or a second later, because closing it
+ * with unread octets would make TCP throw the Terminate away. Either way all
+ * posted work is flushed, and DISCONNECTED is the last event.
+ *
+ * Threads: the runner of the connection.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "iw.h"
+
+int conn_alloc(struct iw_poller *p, struct iw_conn **out)
+{
+	struct iw_conn *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->fab.poller = &p->fab;
+	c->fab.ops = p->fab.ops;
+	c->src.kind = SRC_CONN;
+	c->fd = -1;
+	c->depth = conn_domain(c)->depth;
+	c->orq = calloc(c->depth, sizeof(*c->orq));
+	c->irq = calloc(c->depth, sizeof(*c->irq));
+	c->rx.buf = malloc(RX_STAGING);
+	if (!c->orq || !c->irq || !c->rx.buf) {
+		conn_free(c);
+		return -ENOMEM;
+	}
+	stag_init(&c->stags);
+	c->grave.conn = c;
+	c->rx.ask = RX_ASK_MIN;
+	for (unsigned int i = 0; i < DDP_QN_COUNT; i++)
+		c->rx.msn[i] = 1;
+	c->tx.msn_send = 1;
+	c->tx.msn_read = 1;
+	*out = c;
+	return 0;
+}
+
+void conn_free(struct iw_conn *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	stag_fini(&c->stags);
+	free(c->rx.buf);
+	free(c->irq);
+	free(c->orq);
+	free(c);
+}
+
+int iw_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
+		   struct fab_conn **out)
+{
+	struct iw_conn *c;
+	int rc = conn_alloc(iw_poller(p), &c);
+
+	if (rc)
+		return rc;
+	c->active = true;
+	c->state = ST_IDLE;
+	c->ready = ready;
+	c->user = user;
+	*out = &c->fab;
+	return 0;
+}
+
+void iw_conn_set_ready(struct fab_conn *fc, fab_ready_fn ready, void *user)
+{
+	struct iw_conn *c = iw_conn(fc);
+
+	c->ready = ready;
+	c->user = user;
+}
+
+void iw_conn_destroy_deferred(struct fab_conn *fc, void (*done)(void *),
+			      void *user)
+{
+	struct iw_conn *c = iw_conn(fc);
+
+	atomic_store(&c->dead, true);
+	timer_stop(c);
+	if (c->fd >= 0) {
+		/* Leaves the epoll set with it; what epoll has already
+		 * handed out is answered by dead. */
+		close(c->fd);
+		c->fd = -1;
+	}
+	c->grave.done = done;
+	c->grave.user = user;
+	poller_bury(conn_poller(c), &c->grave);
+}
+
+void iw_conn_info(const struct fab_conn *fc, struct fab_conn_info *info)
+{
+	const struct iw_conn *c = iw_conn_const(fc);
+
+	memset(info, 0, sizeof(*info));
+	info->local = c->local;
+	info->peer = c->peer;
+	info->read_depth = c->ord;
+	info->provider = c->fab.ops->name;
+	info->crc = c->crc;
+}
+
+void iw_conn_counters(const struct fab_conn *fc, struct fab_counters *out)
+{
+	*out = iw_conn_const(fc)->count;
+}
+
+/* ---- Completions ----------------------------------------------------- */
+
+void wr_complete(struct iw_conn *c, struct fab_wr *wr, enum fab_status status)
+{
+	wr->priv[WR_DONE] = (uint64_t)status;
+	wr_append(&c->done, wr);
+}
+
+static void flush_list(struct iw_conn *c, struct wr_list *l)
+{
+	struct fab_wr *wr;
+
+	while ((wr = wr_take(l)))
+		wr_complete(c, wr, FAB_FLUSHED);
+}
+
+static void flush_all(struct iw_conn *c)
+{
+	while (c->orq_count) {
+		wr_complete(c, c->orq[c->orq_head].wr, FAB_FLUSHED);
+		c->orq_head = (c->orq_head + 1) % c->depth;
+		c->orq_count--;
+	}
+	flush_list(c, &c->tx.framed);
+	flush_list(c, &c->tx.reads);
+	flush_list(c, &c->tx.sq);
+	flush_list(c, &c->rq);
+}
+
+/* Up to @n of what is there; in the order established, work, the end. */
+static int take_completions(struct iw_conn *c, struct fab_wc *wc, int n)
+{
+	struct fab_wr *wr;
+	int got = 0;
+
+	if (got < n && c->established) {
+		c->established = false;
+		memset(&wc[got], 0, sizeof(*wc));
+		wc[got].kind = FAB_WC_ESTABLISHED;
+		wc[got].priv = c->reply_priv;
+		wc[got].priv_len = c->reply_priv_len;
+		got++;
+	}
+	while (got < n && (wr = wr_take(&c->done))) {
+		struct fab_wc *w = &wc[got++];
+
+		memset(w, 0, sizeof(*w));
+		w->kind = FAB_WC_WORK;
+		w->status = (enum fab_status)(wr->priv[WR_DONE] & WRD_STATUS);
+		w->wr = wr;
+		if (wr->op != FAB_RECV || w->status != FAB_OK)
+			continue;
+		w->len = wr->priv[WR_LEN];
+		w->invalidated = wr->priv[WR_DONE] & WRD_INVALIDATED;
+		w->inv_handle = (uint32_t)wr->priv[WR_INV];
+	}
+	if (got < n && c->state == ST_DEAD && !c->closed_told) {
+		c->closed_told = true;
+		memset(&wc[got], 0, sizeof(*wc));
+		wc[got].kind = FAB_WC_DISCONNECTED;
+		wc[got].error = c->error;
+		wc[got].reason = c->reason;
+		got++;
+	}
+	return got;
+}
+
+/* ---- The end --------------------------------------------------------- */
+
+void conn_established(struct iw_conn *c)
+{
+	timer_stop(c);
+	c->state = ST_OPEN;
+	c->established = true;
+}
+
+void conn_dead(struct iw_conn *c, int error, const char *reason)
+{
+	if (c->state == ST_DEAD)
+		return;
+	c->state = ST_DEAD;
+	c->error = error;
+	c->reason = reason;
+	timer_stop(c);
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+	flush_all(c);
+}
+
+static void send_fin(struct iw_conn *c)
+{
+	if (c->fin_sent)
+		return;
+	c->fin_sent = true;
+	shutdown(c->fd, SHUT_WR);
+}
+
+/* A Terminate is on its way: once it is in the socket, our FIN follows. */
+static void terminate_progress(struct iw_conn *c)
+{
+	size_t budget = IW_TURN_BYTES;
+
+	if (c->state == ST_TERMINATING) {
+		tx_push(c, &budget);
+		if (c->state == ST_TERMINATING && c->tx.cur == c->tx.niov) {
+			send_fin(c);
+			c->state = ST_LINGER;
+			/* Nothing refers to lent memory any more. */
+			flush_all(c);
+		}
+	}
+	rx_discard(c);
+}
+
+void conn_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad)
+{
+	size_t len;
+
+	c->error = -EPROTO;
+	c->reason = term_text(cause);
+	iw_log(c->fab.poller->dom, 5, "iwarp: Terminate %x/%x/%02x: %s",
+	       cause >> 12, (cause >> 8) & 0xfu, cause & 0xffu, c->reason);
+	if (c->state != ST_OPEN && c->state != ST_CLOSING) {
+		conn_dead(c, c->error, c->reason);
+		return;
+	}
+	len = tx_seal(c, c->term, term_encode(c->term, cause, bad));
+	if (c->fin_sent || !tx_queue_terminate(c, len)) {
+		conn_dead(c, c->error, c->reason);
+		return;
+	}
+	c->count.terminates_sent++;
+	/* It answers an FPDU of the peer's. */
+	c->tx.hold = false;
+	c->state = ST_TERMINATING;
+	timer_start(c, TIMER_LINGER);
+	/* The runner's next turn of progress() sends it. */
+}
+
+/* Orderly end from this side: all sent and all responses in, then our FIN. */
+static void closing_progress(struct iw_conn *c)
+{
+	if (c->state == ST_CLOSING && tx_idle(c) && !c->orq_count)
+		send_fin(c);
+}
+
+void iw_disconnect(struct fab_conn *fc, bool abort)
+{
+	static const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
+	struct iw_conn *c = iw_conn(fc);
+	size_t budget = IW_TURN_BYTES;
+
+	switch (c->state) {
+	case ST_IDLE:
+	case ST_REQUESTED:
+	case ST_REJECTED:
+	case ST_DEAD:
+		return;
+	case ST_CONNECTING:
+	case ST_AWAIT_REPLY:
+	case ST_REPLYING:
+		conn_dead(c, -ECONNABORTED, "ended before it was established");
+		break;
+	case ST_OPEN:
+	case ST_CLOSING:
+		if (abort) {
+			setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset,
+				   sizeof(reset));
+			conn_dead(c, -ECONNABORTED, "ended by this side");
+			break;
+		}
+		if (c->state == ST_CLOSING)
+			return;
+		c->state = ST_CLOSING;
+		timer_start(c, TIMER_LINGER);
+		tx_push(c, &budget);
+		closing_progress(c);
+		break;
+	case ST_TERMINATING:
+	case ST_LINGER:
+		if (!abort)
+			return;
+		conn_dead(c, c->error, c->reason);
+		break;
+	}
+	poller_kick(c);
+}
+
+/* ---- Progress -------------------------------------------------------- */
+
+static void take_events(struct iw_conn *c)
+{
+	unsigned int ev;
+
+	if (!atomic_load_explicit(&c->events, memory_order_relaxed))
+		return;
+	ev = atomic_exchange(&c->events, 0);
+	if (ev & (EV_IN | EV_HUP))
+		c->can_read = true;
+	if (ev & EV_HUP)
+		c->hup = true;
+	if (ev & (EV_OUT | EV_HUP))
+		c->can_write = true;
+	if ((ev & EV_STARTUP) &&
+	    (c->state == ST_CONNECTING || c->state == ST_AWAIT_REPLY ||
+	     c->state == ST_REPLYING))
+		conn_dead(c, -ETIMEDOUT, "start-up took too long");
+	if (!(ev & EV_LINGER))
+		return;
+	if (c->state == ST_TERMINATING || c->state == ST_LINGER)
+		conn_dead(c, c->error, c->reason);
+	else if (c->state == ST_CLOSING)
+		conn_dead(c, -ETIMEDOUT, "the peer did not close in time");
+}
+
+/* Returns whether there is certainly more to do at once. */
+static bool progress(struct iw_conn *c)
+{
+	size_t rx = IW_TURN_BYTES, tx = IW_TURN_BYTES;
+
+	take_events(c);
+	if (c->state == ST_CONNECTING || c->state == ST_AWAIT_REPLY ||
+	    c->state == ST_REPLYING)
+		startup_progress(c);
+	if (c->state == ST_OPEN || c->state == ST_CLOSING) {
+		rx_progress(c, &rx);
+		tx_push(c, &tx);
+		closing_progress(c);
+	}
+	if (c->state == ST_TERMINATING || c->state == ST_LINGER)
+		terminate_progress(c);
+	return c->state != ST_DEAD && (!rx || !tx);
+}
+
+int iw_poll(struct fab_conn *fc, struct fab_wc *wc, int n)
+{
+	struct iw_conn *c = iw_conn(fc);
+	bool more = false;
+	int got;
+
+	got = take_completions(c, wc, n);
+	if (got < n) {
+		more = progress(c);
+		got += take_completions(c, wc + got, n - got);
+	}
+	/* With completions, the runner comes back by itself. */
+	if (!got && more)
+		poller_kick(c);
+	return got;
+}
+
+/* ---- Posting --------------------------------------------------------- */
+
+/* Sets WR_LEN. */
+static bool wr_valid(const struct iw_conn *c, struct fab_wr *wr)
+{
+	size_t len = 0;
+
+	if (wr->nsge > IW_MAX_SGE || (wr->nsge && !wr->sge))
+		return false;
+	for (unsigned int i = 0; i < wr->nsge; i++) {
+		if (wr->sge[i].len > IW_MAX_MESSAGE - len)
+			return false;
+		len += wr->sge[i].len;
+	}
+	wr->priv[WR_LEN] = len;
+	switch (wr->op) {
+	case FAB_SEND:
+	case FAB_SEND_INV:
+	case FAB_WRITE:
+		return true;
+	case FAB_READ:
+		return c->ord > 0;
+	case FAB_RECV:
+		return false;
+	}
+	return false;
+}
+
+int iw_post(struct fab_conn *fc, struct fab_wr *chain)
+{
+	struct iw_conn *c = iw_conn(fc);
+	size_t budget = IW_TURN_BYTES;
+	struct fab_wr *next;
+
+	if (c->state != ST_OPEN && c->state != ST_REPLYING)
+		return -ENOTCONN;
+	for (struct fab_wr *wr = chain; wr; wr = wr->next)
+		if (!wr_valid(c, wr))
+			return -EINVAL;
+	c->count.posts++;
+	for (struct fab_wr *wr = chain; wr; wr = next) {
+		next = wr->next;
+		wr_append(&c->tx.sq, wr);
+	}
+	if (c->state == ST_OPEN) {
+		tx_push(c, &budget);
+		if (!budget)
+			poller_kick(c);
+	}
+	return 0;
+}
+
+int iw_post_recv(struct fab_conn *fc, struct fab_wr *chain)
+{
+	struct iw_conn *c = iw_conn(fc);
+	struct fab_wr *next;
+
+	if (c->state > ST_OPEN)
+		return -ENOTCONN;
+	for (struct fab_wr *wr = chain; wr; wr = wr->next)
+		if (wr->op != FAB_RECV || wr->nsge > 1 ||
+		    (wr->nsge && (!wr->sge || wr->sge[0].len > IW_MAX_MESSAGE)))
+			return -EINVAL;
+	for (struct fab_wr *wr = chain; wr; wr = next) {
+		next = wr->next;
+		wr_append(&c->rq, wr);
+	}
+	return 0;
+}
+
+/* ---- Exposed memory -------------------------------------------------- */
+
+int iw_expose(struct fab_conn *fc, struct fab_mr *mr, void *addr, size_t len,
+	      unsigned int access, uint32_t *handle, uint64_t *offset)
+{
+	struct iw_conn *c = iw_conn(fc);
+	uintptr_t base = (uintptr_t)mr->addr, at = (uintptr_t)addr;
+
+	if (c->state > ST_OPEN)
+		return -ENOTCONN;
+	if (!access ||
+	    (access & ~(unsigned int)(FAB_REMOTE_READ | FAB_REMOTE_WRITE)))
+		return -EINVAL;
+	if (at < base || at - base > mr->len || len > mr->len - (at - base))
+		return -EINVAL;
+	return stag_add(&c->stags, addr, len, access, handle, offset);
+}
+
+void iw_unexpose(struct fab_conn *fc, uint32_t handle)
+{
+	/* What is under way to or from it is found out before the next octet
+	 * moves: batch_valid() in tx.c, ddp_still_open(). */
+	stag_del(&iw_conn(fc)->stags, handle);
+}

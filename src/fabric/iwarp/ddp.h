@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ddp - layout of FPDUs, DDP segments and RDMAP messages
+ *
+ * FPDU (RFC 5044 section 4): ULPDU length (2), ULPDU, padding to a multiple of
+ * four, CRC (4). The ULPDU is one DDP segment (RFC 5041 section 4):
+ *
+ *   tagged:   control (2), STag (4), tagged offset (8), payload
+ *   untagged: control (2), RDMAP's word (4), QN (4), MSN (4), MO (4), payload
+ *
+ * The offsets here count from the start of the FPDU, length field included.
+ *
+ * Threads: pure functions.
+ */
+#ifndef RPCRDMA_IWARP_DDP_H
+#define RPCRDMA_IWARP_DDP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MPA_LEN_SIZE 2u
+#define MPA_CRC_SIZE 4u
+#define MPA_MAX_ULPDU 65535u
+
+/* Sizes of DDP headers, which the ULPDU length counts. */
+#define DDP_TAGGED_SIZE 14u
+#define DDP_UNTAGGED_SIZE 18u
+#define RDMAP_READ_REQ_SIZE 28u
+#define RDMAP_TERM_CTRL_SIZE 4u
+
+/* The longest Terminate: control, segment length, untagged header, Read
+ * Request header. */
+#define RDMAP_TERM_MAX                                                       \
+	(DDP_UNTAGGED_SIZE + RDMAP_TERM_CTRL_SIZE + 2u + DDP_UNTAGGED_SIZE + \
+	 RDMAP_READ_REQ_SIZE)
+
+/* First octet: DDP control. */
+#define DDP_TAGGED 0x80u
+#define DDP_LAST 0x40u
+#define DDP_VERSION_MASK 0x03u
+#define DDP_VERSION 0x01u
+/* Second octet: RDMAP control. */
+#define RDMAP_VERSION_MASK 0xc0u
+#define RDMAP_VERSION 0x40u
+#define RDMAP_OPCODE_MASK 0x0fu
+
+enum rdmap_opcode {
+	RDMAP_WRITE = 0,
+	RDMAP_READ_REQ = 1,
+	RDMAP_READ_RESP = 2,
+	RDMAP_SEND = 3,
+	RDMAP_SEND_INV = 4,
+	RDMAP_SEND_SE = 5,
+	RDMAP_SEND_SE_INV = 6,
+	RDMAP_TERMINATE = 7,
+};
+
+enum ddp_queue {
+	DDP_QN_SEND = 0,
+	DDP_QN_READ_REQ = 1,
+	DDP_QN_TERMINATE = 2,
+	DDP_QN_COUNT = 3,
+};
+
+/* Offsets in the FPDU. */
+enum {
+	OFF_ULPDU_LEN = 0,
+	OFF_DDP_CTRL = 2,
+	OFF_RDMAP_CTRL = 3,
+	OFF_TAGGED_STAG = 4,
+	OFF_TAGGED_TO = 8,
+	OFF_TAGGED_PAYLOAD = 16,
+	OFF_UNTAGGED_WORD = 4, /* STag to invalidate, or reserved */
+	OFF_UNTAGGED_QN = 8,
+	OFF_UNTAGGED_MSN = 12,
+	OFF_UNTAGGED_MO = 16,
+	OFF_UNTAGGED_PAYLOAD = 20,
+	OFF_RREQ_SINK_STAG = 20,
+	OFF_RREQ_SINK_TO = 24,
+	OFF_RREQ_SIZE = 32,
+	OFF_RREQ_SRC_STAG = 36,
+	OFF_RREQ_SRC_TO = 40,
+	OFF_RREQ_END = 48,
+};
+
+static inline uint16_t be16_get(const uint8_t *p)
+{
+	return (uint16_t)((unsigned int)p[0] << 8 | p[1]);
+}
+
+static inline uint32_t be32_get(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
+	       (uint32_t)p[2] << 8 | (uint32_t)p[3];
+}
+
+static inline uint64_t be64_get(const uint8_t *p)
+{
+	return (uint64_t)be32_get(p) << 32 | be32_get(p + 4);
+}
+
+static inline void be16_put(uint8_t *p, uint16_t v)
+{
+	p[0] = (uint8_t)(v >> 8);
+	p[1] = (uint8_t)v;
+}
+
+static inline void be32_put(uint8_t *p, uint32_t v)
+{
+	be16_put(p, (uint16_t)(v >> 16));
+	be16_put(p + 2, (uint16_t)v);
+}
+
+static inline void be64_put(uint8_t *p, uint64_t v)
+{
+	be32_put(p, (uint32_t)(v >> 32));
+	be32_put(p + 4, (uint32_t)v);
+}
+
+/* Octets of padding after the ULPDU: length field, ULPDU and padding
+ * together are a multiple of four. */
+static inline unsigned int mpa_pad(unsigned int ulpdu_len)
+{
+	return (0u - (ulpdu_len + MPA_LEN_SIZE)) & 3u;
+}
+
+static inline void ddp_put_ctrl(uint8_t *f, uint16_t ulpdu_len, bool tagged,
+				bool last, enum rdmap_opcode op)
+{
+	be16_put(f + OFF_ULPDU_LEN, ulpdu_len);
+	f[OFF_DDP_CTRL] = (uint8_t)((tagged ? DDP_TAGGED : 0u) |
+				    (last ? DDP_LAST : 0u) | DDP_VERSION);
+	f[OFF_RDMAP_CTRL] = (uint8_t)(RDMAP_VERSION | (unsigned int)op);
+}
+
+static inline void ddp_put_tagged(uint8_t *f, uint32_t stag, uint64_t to)
+{
+	be32_put(f + OFF_TAGGED_STAG, stag);
+	be64_put(f + OFF_TAGGED_TO, to);
+}
+
+static inline void ddp_put_untagged(uint8_t *f, uint32_t word,
+				    enum ddp_queue qn, uint32_t msn,
+				    uint32_t mo)
+{
+	be32_put(f + OFF_UNTAGGED_WORD, word);
+	be32_put(f + OFF_UNTAGGED_QN, (uint32_t)qn);
+	be32_put(f + OFF_UNTAGGED_MSN, msn);
+	be32_put(f + OFF_UNTAGGED_MO, mo);
+}
+
+#endif /* RPCRDMA_IWARP_DDP_H */

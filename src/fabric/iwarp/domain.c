@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * domain - settings and limits, registration, the table of operations
+ *
+ * Threads: any; a domain does not change once it is open, but for an atomic
+ * count. Registration costs nothing here: memory needs no pinning.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "iw.h"
+#include "iwarp.h"
+
+#define DEFAULT_STARTUP_MS 10000u
+#define DEFAULT_MAX_STARTUP 256u
+#define DEFAULT_DEPTH 16u
+/* Room for headers, trailer and some payload. */
+#define MIN_FPDU 128u
+
+void iw_log(struct fab_domain *d, int level, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	if (!d->params.log)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	d->params.log(d->params.log_ctx, level, text);
+}
+
+static int domain_open(const struct fab_domain_params *params,
+		       struct fab_domain **out)
+{
+	static const struct fab_domain_params defaults = { .crc = true };
+	struct iw_domain *d = calloc(1, sizeof(*d));
+	size_t fpdu;
+
+	if (!d)
+		return -ENOMEM;
+	if (!params)
+		params = &defaults;
+	d->fab.ops = &fab_iwarp_ops;
+	d->fab.params = *params;
+	d->startup_ms = params->startup_timeout_ms ?
+				params->startup_timeout_ms :
+				DEFAULT_STARTUP_MS;
+	d->max_startup = params->max_startup ? params->max_startup :
+					       DEFAULT_MAX_STARTUP;
+	d->depth = params->read_depth ? params->read_depth : DEFAULT_DEPTH;
+	if (d->depth > IW_MAX_DEPTH)
+		d->depth = IW_MAX_DEPTH;
+	d->crc = params->crc;
+	d->max_ulpdu = MPA_MAX_ULPDU;
+	fpdu = params->max_fpdu;
+	if (fpdu) {
+		fpdu = fpdu < MIN_FPDU ? MIN_FPDU : fpdu;
+		/* Length field, CRC and the most padding there can be. */
+		fpdu -= MPA_LEN_SIZE + MPA_CRC_SIZE + 3;
+		if (fpdu < d->max_ulpdu)
+			d->max_ulpdu = fpdu;
+	}
+	d->fab.limits.caps = FAB_CAP_ANY_LOCAL | FAB_CAP_SEND_INV |
+			     FAB_CAP_EXPOSE;
+	d->fab.limits.max_sge = IW_MAX_SGE;
+	d->fab.limits.max_read_depth = d->depth;
+	d->fab.limits.max_message = IW_MAX_MESSAGE;
+	*out = &d->fab;
+	return 0;
+}
+
+static void domain_close(struct fab_domain *d)
+{
+	free(iw_domain(d));
+}
+
+static int reg(struct fab_domain *d, void *addr, size_t len,
+	       struct fab_mr **out)
+{
+	struct fab_mr *mr;
+
+	if (len > SIZE_MAX - (uintptr_t)addr)
+		return -EINVAL;
+	mr = malloc(sizeof(*mr));
+	if (!mr)
+		return -ENOMEM;
+	mr->dom = d;
+	mr->addr = addr;
+	mr->len = len;
+	*out = mr;
+	return 0;
+}
+
+static void dereg(struct fab_mr *mr)
+{
+	free(mr);
+}
+
+const struct fab_ops fab_iwarp_ops = {
+	.name = "iwarp",
+	.domain_open = domain_open,
+	.domain_close = domain_close,
+	.poller_create = iw_poller_create,
+	.poller_destroy = iw_poller_destroy,
+	.poller_run = iw_poller_run,
+	.poller_wake = iw_poller_wake,
+	.reg = reg,
+	.dereg = dereg,
+	.expose = iw_expose,
+	.unexpose = iw_unexpose,
+	.post = iw_post,
+	.post_recv = iw_post_recv,
+	.poll = iw_poll,
+	.kick = iw_kick,
+	.listen = iw_listen,
+	.listener_addr = iw_listener_addr,
+	.listener_close = iw_listener_close,
+	.conn_create = iw_conn_create,
+	.conn_set_ready = iw_conn_set_ready,
+	.connect = iw_connect,
+	.accept = iw_accept,
+	.reject = iw_reject,
+	.disconnect = iw_disconnect,
+	.conn_destroy_deferred = iw_conn_destroy_deferred,
+	.conn_info = iw_conn_info,
+	.conn_counters = iw_conn_counters,
+};

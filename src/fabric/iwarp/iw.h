@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * iw - the objects of the iwarp provider, for its own files
+ *
+ * Threads and owners
+ *
+ *   struct iw_conn has one owner at a time. A passive connection that has not
+ *   come as far as its private data (half_open) belongs to the poller thread,
+ *   under the lock of its listener; from the request callback on, as every
+ *   active one from its creation, it belongs to the runner. Only these
+ *   members are shared: events and kicked (atomic, set by others, taken by
+ *   the runner or the poller), dead (set by the runner, read by the poller),
+ *   the timer links (poller lock), and ready/user, which are written before
+ *   anyone else can see them.
+ *
+ *   Memory of connections and listeners is given back by the poller thread
+ *   alone, at the end of fab_poller_run(), when nothing that epoll or the
+ *   kick list handed out can name it any more.
+ *
+ * Lock order: listener, then poller. Neither is held over a ready callback;
+ * the listener's is held over its request callback.
+ */
+#ifndef RPCRDMA_IWARP_IW_H
+#define RPCRDMA_IWARP_IW_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/queue.h>
+#include <sys/uio.h>
+
+#include "fabric/fabric.h"
+#include "ddp.h"
+#include "mpa.h"
+#include "stag.h"
+#include "terminate.h"
+
+#define container_of(ptr, type, member) \
+	((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+
+#define IW_MAX_SGE 64u
+#define IW_MAX_MESSAGE ((size_t)1 << 30)
+#define IW_MAX_DEPTH 256u
+
+/* One sendmsg: at most so many FPDUs, pieces and octets. */
+#define TX_FRAMES 32u
+#define TX_IOV 256u
+#define TX_BATCH_BYTES ((size_t)512 << 10)
+/* Header of the longest (Read Request), padding and CRC. */
+#define TX_SCRATCH_FRAME 56u
+/* What one fab_poll() or fab_post() may send and receive before it lets other
+ * connections have their turn. */
+#define IW_TURN_BYTES ((size_t)2 << 20)
+
+#define RX_STAGING ((size_t)64 << 10)
+/* From this payload on, it is received straight into its place. */
+#define RX_DIRECT_MIN 2048u
+/* Behind a payload received in place, ask for this much more: its trailer and
+ * a following small message, but not for payload that would be copied. */
+#define RX_TAIL 1024u
+#define RX_ASK_MIN ((size_t)4 << 10)
+
+#define IW_LINGER_MS 1000
+
+enum src_kind { SRC_WAKE, SRC_LISTENER, SRC_CONN };
+
+/* What epoll's user pointer names. */
+struct iw_source {
+	enum src_kind kind;
+};
+
+struct iw_domain {
+	struct fab_domain fab;
+	unsigned int startup_ms, max_startup, depth;
+	size_t max_ulpdu;
+	bool crc;
+	atomic_uint startups;
+};
+
+struct iw_conn;
+struct iw_listener;
+TAILQ_HEAD(iw_timer_queue, iw_conn);
+TAILQ_HEAD(iw_half_queue, iw_conn);
+TAILQ_HEAD(iw_listener_queue, iw_listener);
+
+/* Every wait of one kind lasts equally long: the queues are sorted. */
+enum iw_timer_kind { TIMER_STARTUP, TIMER_LINGER, TIMER_KINDS };
+
+/* What waits for the end of fab_poller_run() to be freed. */
+struct iw_grave {
+	struct iw_grave *next;
+	struct iw_conn *conn;
+	struct iw_listener *listener;
+	void (*done)(void *user);
+	void *user;
+};
+
+struct iw_poller {
+	struct fab_poller fab;
+	int epfd, evfd;
+	struct iw_source wake_src;
+	_Atomic(struct iw_conn *) kicks; /* stack, linked by kick_next */
+	atomic_bool woken, sleeping;
+
+	pthread_mutex_t lock; /* what follows */
+	struct iw_timer_queue timers[TIMER_KINDS];
+	struct iw_grave *graves;
+	struct iw_listener_queue listeners;
+};
+
+struct iw_listener {
+	struct fab_listener fab;
+	struct iw_source src;
+	int fd;
+	struct sockaddr_storage addr;
+	fab_request_fn fn;
+	void *user;
+	struct iw_grave grave;
+	TAILQ_ENTRY(iw_listener) link; /* poller lock */
+	uint64_t resume_at; /* poller thread: 0, or out of descriptors */
+
+	pthread_mutex_t lock; /* what follows, and the request callback */
+	bool closed;
+	struct iw_half_queue half;
+};
+
+/* Bits of iw_conn.events: what the poller saw. */
+#define EV_IN 0x1u
+#define EV_OUT 0x2u
+#define EV_HUP 0x4u /* a FIN, a reset or an error is there to be read */
+#define EV_STARTUP 0x8u
+#define EV_LINGER 0x10u
+
+enum iw_state {
+	ST_IDLE, /* active, not started */
+	ST_CONNECTING, /* the request waits for TCP or for room */
+	ST_AWAIT_REPLY,
+	ST_REQUESTED, /* passive: accept or reject to come */
+	ST_REPLYING, /* passive: accepted, reply going out */
+	ST_OPEN,
+	ST_CLOSING, /* locally ended in order */
+	ST_TERMINATING, /* a Terminate is to go out */
+	ST_LINGER, /* our FIN is out; waiting for the peer's */
+	ST_DEAD, /* all work flushed */
+	ST_REJECTED,
+};
+
+/* Use of fab_wr.priv while a request is lent. */
+#define WR_LEN 0 /* octets in all; of a Receive: received */
+#define WR_END 1 /* position in the stream where it ends */
+#define WR_DONE 2 /* status, WRD_INVALIDATED */
+#define WR_INV 3 /* handle invalidated */
+#define WRD_STATUS 0xffu
+#define WRD_INVALIDATED 0x100u
+
+struct wr_list {
+	struct fab_wr *head, *tail;
+};
+
+/* An outbound RDMA Read whose response is awaited. */
+struct iw_orq {
+	struct fab_wr *wr;
+	uint32_t stag;
+	size_t got;
+	unsigned int sge;
+	size_t off;
+};
+
+/* An inbound RDMA Read whose response is to be sent. */
+struct iw_irq {
+	uint32_t src_stag, sink_stag;
+	uint64_t src_to, sink_to;
+	uint32_t len, sent;
+	/* The request's FPDU, for a Terminate that has to name it. */
+	uint8_t hdr[OFF_RREQ_END];
+};
+
+struct iw_tx {
+	struct wr_list sq; /* not yet all framed */
+	struct wr_list reads; /* Reads waiting for depth */
+	struct wr_list framed; /* framed, not yet all in the socket */
+	unsigned int sge; /* cursor in sq.head */
+	size_t off, done;
+	bool untagged_open, write_open, resp_open; /* between FPDUs of one */
+	bool turn; /* whose: the Read Responses' */
+	bool hold; /* responder before the first FPDU (RFC 5044 7.1.2) */
+	uint32_t msn_send, msn_read;
+
+	/* The batch in the socket's hands. Positions count octets of the
+	 * stream since the start of the batch-wise part. */
+	struct iovec iov[TX_IOV];
+	unsigned int niov, cur;
+	uint64_t batch_start, built, sent;
+	uint64_t frame_end[TX_FRAMES];
+	uint32_t frame_stag[TX_FRAMES]; /* Read Response: its source, or 0 */
+	unsigned int nframes;
+	size_t scratch_used;
+	uint8_t scratch[TX_FRAMES * TX_SCRATCH_FRAME];
+};
+
+enum rx_state { RX_HEADER, RX_PAYLOAD, RX_TRAILER };
+
+struct iw_rx {
+	uint8_t *buf; /* RX_STAGING octets: received, not yet parsed */
+	size_t rd, wr, ask;
+	enum rx_state state;
+	/* The FPDU in hand. */
+	uint8_t hdr[OFF_RREQ_END];
+	unsigned int ulpdu, hdr_len, payload, placed, pad;
+	unsigned int opcode;
+	bool last;
+	uint32_t crc;
+	uint8_t *dest; /* of the payload; a Read's comes from its sges */
+	/* Untagged queues: next MSN; octets of the Send in progress. */
+	uint32_t msn[DDP_QN_COUNT];
+	uint32_t send_got;
+	uint32_t send_op;
+	bool write_open;
+};
+
+struct iw_conn {
+	struct fab_conn fab;
+	struct iw_source src;
+	int fd;
+	enum iw_state state;
+	bool active;
+
+	/* Shared; see the head of this file. */
+	atomic_uint events;
+	atomic_bool kicked, dead;
+	struct iw_conn *kick_next;
+	fab_ready_fn ready;
+	void *user;
+	struct iw_grave grave;
+	TAILQ_ENTRY(iw_conn) timer_link; /* poller lock */
+	uint64_t deadline;
+	bool timer_on;
+	enum iw_timer_kind timer_kind;
+
+	/* Poller thread, under the listener's lock. */
+	bool half_open;
+	struct iw_listener *listener;
+	TAILQ_ENTRY(iw_conn) half_link;
+
+	/* The runner's from here on. */
+	bool can_read, can_write, hup;
+	bool fin_sent, established, closed_told;
+	bool crc;
+	unsigned int ird, ord;
+	struct sockaddr_storage local, peer;
+	socklen_t peer_len;
+
+	uint8_t mpa_in[MPA_FRAME_MAX], mpa_out[MPA_FRAME_MAX];
+	size_t mpa_in_len, mpa_out_len, mpa_out_sent;
+	uint8_t peer_rev;
+	bool peer_enhanced, peer_crc, fall_back_ok;
+	bool rtr_write, rtr_read;
+	uint16_t peer_ird, peer_ord;
+	/* Active: kept for a second try with revision 1. */
+	uint8_t priv[MPA_MAX_PD];
+	size_t priv_len;
+	const uint8_t *reply_priv;
+	size_t reply_priv_len;
+
+	struct stag_table stags;
+	struct iw_tx tx;
+	struct iw_rx rx;
+	struct wr_list rq; /* posted Receives */
+	struct wr_list done; /* completions to be polled */
+	struct iw_orq *orq; /* ring of depth entries */
+	unsigned int orq_head, orq_count, depth;
+	struct iw_irq *irq; /* ring of depth entries */
+	unsigned int irq_head, irq_count;
+
+	uint8_t term[TERM_FPDU_MAX];
+	int error;
+	const char *reason;
+	char reason_buf[96];
+	struct fab_counters count;
+};
+
+static inline struct iw_domain *iw_domain(struct fab_domain *d)
+{
+	return container_of(d, struct iw_domain, fab);
+}
+
+static inline struct iw_poller *iw_poller(struct fab_poller *p)
+{
+	return container_of(p, struct iw_poller, fab);
+}
+
+static inline struct iw_conn *iw_conn(struct fab_conn *c)
+{
+	return container_of(c, struct iw_conn, fab);
+}
+
+static inline const struct iw_conn *iw_conn_const(const struct fab_conn *c)
+{
+	return (const struct iw_conn *)(const void *)c;
+}
+
+static inline struct iw_poller *conn_poller(const struct iw_conn *c)
+{
+	return iw_poller(c->fab.poller);
+}
+
+static inline struct iw_domain *conn_domain(const struct iw_conn *c)
+{
+	return iw_domain(c->fab.poller->dom);
+}
+
+static inline void wr_append(struct wr_list *l, struct fab_wr *wr)
+{
+	wr->next = NULL;
+	if (l->tail)
+		l->tail->next = wr;
+	else
+		l->head = wr;
+	l->tail = wr;
+}
+
+static inline struct fab_wr *wr_take(struct wr_list *l)
+{
+	struct fab_wr *wr = l->head;
+
+	if (wr) {
+		l->head = wr->next;
+		if (!l->head)
+			l->tail = NULL;
+		wr->next = NULL;
+	}
+	return wr;
+}
+
+/* domain.c */
+void iw_log(struct fab_domain *d, int level, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* poller.c; any thread unless said otherwise */
+uint64_t iw_now_ms(void);
+int poller_watch(struct iw_poller *p, int fd, struct iw_source *src,
+		 uint32_t events);
+void poller_wake_up(struct iw_poller *p);
+void poller_kick(struct iw_conn *c);
+void timer_start(struct iw_conn *c, enum iw_timer_kind kind);
+void timer_stop(struct iw_conn *c);
+void poller_bury(struct iw_poller *p, struct iw_grave *g);
+extern const uint32_t iw_conn_events;
+
+int iw_poller_create(struct fab_domain *dom, struct fab_poller **p);
+void iw_poller_destroy(struct fab_poller *p);
+int iw_poller_run(struct fab_poller *p, int timeout_ms);
+void iw_poller_wake(struct fab_poller *p);
+void iw_kick(struct fab_conn *c);
+
+/* listener.c */
+int iw_listen(struct fab_poller *p, const struct sockaddr *addr,
+	      socklen_t addrlen, fab_request_fn fn, void *user,
+	      struct fab_listener **l);
+void iw_listener_addr(const struct fab_listener *l,
+		      struct sockaddr_storage *addr);
+void iw_listener_close(struct fab_listener *l);
+/* Poller thread. */
+int listener_event(struct iw_listener *l);
+void listener_resume(struct iw_listener *l);
+void listener_free(struct iw_listener *l);
+int half_open_event(struct iw_conn *c);
+void half_open_expired(struct iw_conn *c);
+
+/* startup.c: MPA on one connection; the runner */
+int iw_connect(struct fab_conn *c, const struct sockaddr *addr,
+	       socklen_t addrlen, const struct fab_conn_params *params);
+int iw_accept(struct fab_conn *c, const struct fab_conn_params *params);
+void iw_reject(struct fab_conn *c, const void *priv, size_t priv_len);
+void startup_progress(struct iw_conn *c);
+/* Poller thread: 1 when the request is there and good, 0, negative errno. */
+int startup_request(struct iw_conn *c, struct mpa_frame *f);
+int startup_socket_options(int fd);
+
+/* conn.c; the runner */
+int conn_alloc(struct iw_poller *p, struct iw_conn **c);
+void conn_free(struct iw_conn *c);
+int iw_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
+		   struct fab_conn **c);
+void iw_conn_set_ready(struct fab_conn *c, fab_ready_fn ready, void *user);
+void iw_disconnect(struct fab_conn *c, bool abort);
+void iw_conn_destroy_deferred(struct fab_conn *c, void (*done)(void *),
+			      void *user);
+void iw_conn_info(const struct fab_conn *c, struct fab_conn_info *info);
+void iw_conn_counters(const struct fab_conn *c, struct fab_counters *out);
+int iw_poll(struct fab_conn *c, struct fab_wc *wc, int n);
+int iw_post(struct fab_conn *c, struct fab_wr *chain);
+int iw_post_recv(struct fab_conn *c, struct fab_wr *chain);
+int iw_expose(struct fab_conn *c, struct fab_mr *mr, void *addr, size_t len,
+	      unsigned int access, uint32_t *handle, uint64_t *offset);
+void iw_unexpose(struct fab_conn *c, uint32_t handle);
+/* The end, at once: closes the socket and flushes all work. */
+void conn_dead(struct iw_conn *c, int error, const char *reason);
+/* The peer or this side broke a rule: send a Terminate, then the end. @bad
+ * is the FPDU's headers or NULL. */
+void conn_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad);
+void conn_established(struct iw_conn *c);
+void wr_complete(struct iw_conn *c, struct fab_wr *wr, enum fab_status status);
+
+/* tx.c; the runner */
+/* Send what there is until the socket is full or *budget is used up. */
+void tx_push(struct iw_conn *c, size_t *budget);
+bool tx_idle(const struct iw_conn *c);
+/* Keep of the batch what ends an FPDU already begun, and add the Terminate of
+ * @len octets. False: impossible, the rest of the FPDU is no longer ours. */
+bool tx_queue_terminate(struct iw_conn *c, size_t len);
+/* Append padding and CRC to a whole FPDU without scattered payload. */
+size_t tx_seal(const struct iw_conn *c, uint8_t *fpdu, size_t len);
+
+/* rx.c; the runner */
+void rx_progress(struct iw_conn *c, size_t *budget);
+void rx_discard(struct iw_conn *c);
+
+/* deliver.c; the runner: what an FPDU may do, and doing it */
+/* Check the headers in rx.hdr and find the payload's place. 0 or the cause
+ * for a Terminate. */
+unsigned int ddp_check(struct iw_conn *c);
+/* Is the place found still open to the peer? */
+bool ddp_still_open(const struct iw_conn *c);
+/* Where the next @len octets of payload go; at most @max pieces. */
+unsigned int ddp_dest(const struct iw_conn *c, struct iovec *iov,
+		      unsigned int max, size_t len);
+void ddp_advance(struct iw_conn *c, size_t len);
+/* The FPDU is complete and its CRC good. 0 or a cause. */
+unsigned int ddp_deliver(struct iw_conn *c, const uint8_t *payload);
+
+#endif /* RPCRDMA_IWARP_IW_H */

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * listener - accepting TCP connections and hearing their MPA requests
+ *
+ * A connection is half-open from its accept(2) until its MPA request is all
+ * there. There is a limit on these for the whole domain; when it is reached
+ * the oldest of the listener makes room: an honest peer sends its request at
+ * once, so whoever is slow gives way.
+ *
+ * Threads: the poller thread, but iw_listen() and iw_listener_close() any.
+ * The listener's lock guards the half-open connections and is held over the
+ * request callback, so that closing waits for it.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "iw.h"
+#include "iwarp.h"
+
+#define BACKLOG 1024
+#define ACCEPTS_PER_TURN 64
+#define PAUSE_MS 100
+
+int iw_listen(struct fab_poller *fp, const struct sockaddr *addr,
+	      socklen_t addrlen, fab_request_fn fn, void *user,
+	      struct fab_listener **out)
+{
+	static const int on = 1;
+	struct iw_poller *p = iw_poller(fp);
+	struct iw_listener *l;
+	socklen_t len = sizeof(l->addr);
+	int rc;
+
+	if (addr->sa_family != AF_INET && addr->sa_family != AF_INET6)
+		return -EAFNOSUPPORT;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return -ENOMEM;
+	l->fab.ops = &fab_iwarp_ops;
+	l->fab.poller = fp;
+	l->src.kind = SRC_LISTENER;
+	l->fn = fn;
+	l->user = user;
+	l->grave.listener = l;
+	TAILQ_INIT(&l->half);
+	l->fd = socket(addr->sa_family,
+		       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (l->fd < 0) {
+		rc = -errno;
+		goto fail;
+	}
+	if (setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
+	    (addr->sa_family == AF_INET6 &&
+	     setsockopt(l->fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on))) ||
+	    bind(l->fd, addr, addrlen) || listen(l->fd, BACKLOG) ||
+	    getsockname(l->fd, (struct sockaddr *)&l->addr, &len)) {
+		rc = -errno;
+		goto fail;
+	}
+	pthread_mutex_init(&l->lock, NULL);
+	pthread_mutex_lock(&p->lock);
+	TAILQ_INSERT_TAIL(&p->listeners, l, link);
+	pthread_mutex_unlock(&p->lock);
+	*out = &l->fab;
+	rc = poller_watch(p, l->fd, &l->src, EPOLLIN);
+	if (!rc)
+		return 0;
+	pthread_mutex_lock(&p->lock);
+	TAILQ_REMOVE(&p->listeners, l, link);
+	pthread_mutex_unlock(&p->lock);
+	pthread_mutex_destroy(&l->lock);
+fail:
+	if (l->fd >= 0)
+		close(l->fd);
+	free(l);
+	return rc;
+}
+
+void iw_listener_addr(const struct fab_listener *fl,
+		      struct sockaddr_storage *addr)
+{
+	*addr = ((const struct iw_listener *)(const void *)fl)->addr;
+}
+
+/* Listener lock held. */
+static void half_open_drop(struct iw_listener *l, struct iw_conn *c)
+{
+	struct iw_domain *d = conn_domain(c);
+
+	TAILQ_REMOVE(&l->half, c, half_link);
+	atomic_fetch_sub(&d->startups, 1);
+	iw_conn_destroy_deferred(&c->fab, NULL, NULL);
+}
+
+void iw_listener_close(struct fab_listener *fl)
+{
+	struct iw_listener *l = container_of(fl, struct iw_listener, fab);
+	struct iw_poller *p = iw_poller(fl->poller);
+	struct iw_conn *c;
+
+	pthread_mutex_lock(&l->lock);
+	l->closed = true;
+	close(l->fd);
+	l->fd = -1;
+	while ((c = TAILQ_FIRST(&l->half)))
+		half_open_drop(l, c);
+	pthread_mutex_unlock(&l->lock);
+	pthread_mutex_lock(&p->lock);
+	TAILQ_REMOVE(&p->listeners, l, link);
+	pthread_mutex_unlock(&p->lock);
+	poller_bury(p, &l->grave);
+}
+
+void listener_free(struct iw_listener *l)
+{
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+/* Out of descriptors or memory: a level-triggered listener would spin. */
+static void listener_pause(struct iw_listener *l, int err)
+{
+	struct iw_poller *p = iw_poller(l->fab.poller);
+	struct epoll_event ev = { .events = 0, .data.ptr = &l->src };
+
+	iw_log(p->fab.dom, 4, "iwarp: accept: %s; pausing", strerror(err));
+	epoll_ctl(p->epfd, EPOLL_CTL_MOD, l->fd, &ev);
+	pthread_mutex_lock(&p->lock);
+	l->resume_at = iw_now_ms() + PAUSE_MS;
+	pthread_mutex_unlock(&p->lock);
+}
+
+void listener_resume(struct iw_listener *l)
+{
+	struct iw_poller *p = iw_poller(l->fab.poller);
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = &l->src };
+
+	pthread_mutex_lock(&l->lock);
+	pthread_mutex_lock(&p->lock);
+	l->resume_at = 0;
+	pthread_mutex_unlock(&p->lock);
+	if (!l->closed)
+		epoll_ctl(p->epfd, EPOLL_CTL_MOD, l->fd, &ev);
+	pthread_mutex_unlock(&l->lock);
+}
+
+/* Listener lock held. */
+static void half_open_begin(struct iw_listener *l, int fd,
+			    const struct sockaddr_storage *peer)
+{
+	struct iw_poller *p = iw_poller(l->fab.poller);
+	struct iw_domain *d = iw_domain(p->fab.dom);
+	socklen_t len = sizeof(struct sockaddr_storage);
+	struct iw_conn *c, *oldest = TAILQ_FIRST(&l->half);
+
+	if (atomic_load(&d->startups) >= d->max_startup) {
+		iw_log(&d->fab, 5, "iwarp: too many half-open connections");
+		if (!oldest) {
+			close(fd);
+			return;
+		}
+		half_open_drop(l, oldest);
+	}
+	if (startup_socket_options(fd) || conn_alloc(p, &c)) {
+		close(fd);
+		return;
+	}
+	c->fd = fd;
+	c->peer = *peer;
+	getsockname(fd, (struct sockaddr *)&c->local, &len);
+	c->state = ST_REQUESTED;
+	c->half_open = true;
+	c->listener = l;
+	TAILQ_INSERT_TAIL(&l->half, c, half_link);
+	atomic_fetch_add(&d->startups, 1);
+	timer_start(c, TIMER_STARTUP);
+	/* The request's arrival, or its presence, is the first edge. */
+	if (poller_watch(p, fd, &c->src, iw_conn_events))
+		half_open_drop(l, c);
+}
+
+int listener_event(struct iw_listener *l)
+{
+	struct sockaddr_storage peer;
+
+	pthread_mutex_lock(&l->lock);
+	for (unsigned int i = 0; !l->closed && i < ACCEPTS_PER_TURN; i++) {
+		socklen_t len = sizeof(peer);
+		int fd = accept4(l->fd, (struct sockaddr *)&peer, &len,
+				 SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd >= 0) {
+			half_open_begin(l, fd, &peer);
+			continue;
+		}
+		if (errno == EAGAIN || errno == EWOULDBLOCK)
+			break;
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
+		    errno == ENOBUFS) {
+			listener_pause(l, errno);
+			break;
+		}
+	}
+	pthread_mutex_unlock(&l->lock);
+	return 0;
+}
+
+int half_open_event(struct iw_conn *c)
+{
+	struct iw_listener *l = c->listener;
+	struct mpa_frame f;
+	int rc, calls = 0;
+
+	pthread_mutex_lock(&l->lock);
+	if (l->closed || atomic_load(&c->dead))
+		goto out;
+	c->can_read = true;
+	rc = startup_request(c, &f);
+	if (!rc)
+		goto out;
+	if (rc < 0) {
+		half_open_drop(l, c);
+		goto out;
+	}
+	timer_stop(c);
+	TAILQ_REMOVE(&l->half, c, half_link);
+	atomic_fetch_sub(&conn_domain(c)->startups, 1);
+	c->half_open = false;
+	c->listener = NULL;
+	/* From the callback on it is the runner's. What came in behind the
+	 * request, an end of the stream perhaps, is still to be read. */
+	atomic_fetch_or(&c->events, EV_IN | EV_OUT);
+	l->fn(&l->fab, &c->fab, f.priv, f.priv_len, l->user);
+	calls = 1;
+out:
+	pthread_mutex_unlock(&l->lock);
+	return calls;
+}
+
+void half_open_expired(struct iw_conn *c)
+{
+	struct iw_listener *l = c->listener;
+
+	pthread_mutex_lock(&l->lock);
+	if (!l->closed && !atomic_load(&c->dead)) {
+		iw_log(c->fab.poller->dom, 6, "iwarp: no MPA request in time");
+		half_open_drop(l, c);
+	}
+	pthread_mutex_unlock(&l->lock);
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rx - from the socket to FPDUs
+ *
+ * Bytes come into a staging buffer. An FPDU that is all there is checked,
+ * CRC first, and its payload copied out. One with much payload is not waited
+ * for: its headers are checked, what is there of the payload is copied, and
+ * the rest is received straight into its place; the CRC runs along and is
+ * compared at the end. In that case wrong octets may lie in the destination
+ * before they are known to be wrong, but only inside it, and the message is
+ * never completed.
+ *
+ * States: RX_HEADER (the FPDU at buf[rd] is not begun), RX_PAYLOAD, RX_TRAILER.
+ *
+ * Threads: the runner of the connection.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "crc.h"
+#include "iw.h"
+
+static bool receiving(const struct iw_conn *c)
+{
+	return c->state == ST_OPEN || c->state == ST_CLOSING;
+}
+
+/* Copy @len octets of payload from the staging buffer into their place. */
+static void place(struct iw_conn *c, const uint8_t *p, size_t len)
+{
+	struct iovec iov[IW_MAX_SGE];
+	unsigned int n = ddp_dest(c, iov, IW_MAX_SGE, len);
+	size_t done = 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		memcpy(iov[i].iov_base, p + done, iov[i].iov_len);
+		done += iov[i].iov_len;
+	}
+	ddp_advance(c, len);
+}
+
+/*
+ * Find length and kind of the FPDU at @p, of which @avail octets are there.
+ * False: too little there, or the connection was ended.
+ */
+static bool header_begin(struct iw_conn *c, const uint8_t *p, size_t avail)
+{
+	struct iw_rx *rx = &c->rx;
+	bool tagged;
+
+	if (avail < OFF_RDMAP_CTRL + 1)
+		return false;
+	rx->ulpdu = be16_get(p + OFF_ULPDU_LEN);
+	rx->opcode = p[OFF_RDMAP_CTRL] & RDMAP_OPCODE_MASK;
+	rx->last = p[OFF_DDP_CTRL] & DDP_LAST;
+	tagged = p[OFF_DDP_CTRL] & DDP_TAGGED;
+	rx->hdr_len = tagged ? OFF_TAGGED_PAYLOAD : OFF_UNTAGGED_PAYLOAD;
+	if (!tagged && rx->opcode == RDMAP_READ_REQ)
+		rx->hdr_len = OFF_RREQ_END;
+	if (MPA_LEN_SIZE + rx->ulpdu < rx->hdr_len) {
+		conn_terminate(c, TERM_DDP_CATASTROPHIC, NULL);
+		return false;
+	}
+	if (avail < rx->hdr_len)
+		return false;
+	rx->payload = MPA_LEN_SIZE + rx->ulpdu - rx->hdr_len;
+	rx->pad = mpa_pad(rx->ulpdu);
+	rx->placed = 0;
+	/* No Terminate is that long; what claims to be one is not waited
+	 * for in the staging buffer. */
+	if (!tagged && rx->opcode == RDMAP_TERMINATE &&
+	    rx->ulpdu > RDMAP_TERM_MAX) {
+		conn_terminate(c, TERM_DDP_TOO_LONG, p);
+		return false;
+	}
+	return true;
+}
+
+/* An FPDU that is all in the staging buffer. */
+static void whole_fpdu(struct iw_conn *c, const uint8_t *p)
+{
+	struct iw_rx *rx = &c->rx;
+	size_t covered = MPA_LEN_SIZE + rx->ulpdu + rx->pad;
+	unsigned int cause;
+
+	if (c->crc && crc_final(crc_update(CRC_SEED, p, covered)) !=
+			      crc_get(p + covered)) {
+		conn_terminate(c, TERM_MPA_CRC, NULL);
+		return;
+	}
+	memcpy(rx->hdr, p, rx->hdr_len);
+	rx->rd += covered + MPA_CRC_SIZE;
+	cause = ddp_check(c);
+	if (!cause) {
+		if (rx->payload && rx->opcode != RDMAP_TERMINATE)
+			place(c, p + rx->hdr_len, rx->payload);
+		cause = ddp_deliver(c, p + rx->hdr_len);
+	}
+	if (cause)
+		conn_terminate(c, cause, rx->hdr);
+}
+
+/* The headers of an FPDU whose payload will be received in place. */
+static void begin_in_place(struct iw_conn *c, const uint8_t *p, size_t avail)
+{
+	struct iw_rx *rx = &c->rx;
+	unsigned int cause;
+	size_t part;
+
+	memcpy(rx->hdr, p, rx->hdr_len);
+	cause = ddp_check(c);
+	if (cause) {
+		conn_terminate(c, cause, rx->hdr);
+		return;
+	}
+	part = avail - rx->hdr_len;
+	if (part > rx->payload)
+		part = rx->payload;
+	if (c->crc)
+		rx->crc = crc_update(CRC_SEED, p, rx->hdr_len + part);
+	place(c, p + rx->hdr_len, part);
+	rx->rd += rx->hdr_len + part;
+	rx->state = rx->placed < rx->payload ? RX_PAYLOAD : RX_TRAILER;
+	/* More of the kind is likely to follow: do not fetch it into the
+	 * staging buffer with the next header. */
+	rx->ask = RX_ASK_MIN;
+}
+
+static bool trailer(struct iw_conn *c, const uint8_t *p, size_t avail)
+{
+	struct iw_rx *rx = &c->rx;
+	unsigned int cause;
+
+	if (avail < rx->pad + MPA_CRC_SIZE)
+		return false;
+	rx->rd += rx->pad + MPA_CRC_SIZE;
+	rx->state = RX_HEADER;
+	if (c->crc && crc_final(crc_update(rx->crc, p, rx->pad)) !=
+			      crc_get(p + rx->pad)) {
+		conn_terminate(c, TERM_MPA_CRC, NULL);
+		return false;
+	}
+	cause = ddp_deliver(c, NULL);
+	if (cause)
+		conn_terminate(c, cause, rx->hdr);
+	return true;
+}
+
+/* Work through what is in the staging buffer. */
+static void parse(struct iw_conn *c)
+{
+	struct iw_rx *rx = &c->rx;
+
+	while (receiving(c)) {
+		const uint8_t *p = rx->buf + rx->rd;
+		size_t avail = rx->wr - rx->rd, total;
+
+		switch (rx->state) {
+		case RX_HEADER:
+			if (!header_begin(c, p, avail))
+				return;
+			total = MPA_LEN_SIZE + rx->ulpdu + rx->pad +
+				MPA_CRC_SIZE;
+			if (avail >= total)
+				whole_fpdu(c, p);
+			else if (rx->payload >= RX_DIRECT_MIN)
+				begin_in_place(c, p, avail);
+			else
+				return;
+			break;
+		case RX_PAYLOAD:
+			return;
+		case RX_TRAILER:
+			if (!trailer(c, p, avail))
+				return;
+			break;
+		}
+	}
+}
+
+/* What a receive gave. False: nothing came. */
+static bool received(struct iw_conn *c, ssize_t n, size_t asked)
+{
+	c->count.syscalls++;
+	if (n > 0) {
+		/* With edges, less than asked means that the socket is
+		 * empty, unless an end or an error is waiting in it. */
+		if ((size_t)n < asked && !c->hup)
+			c->can_read = false;
+		return true;
+	}
+	if (n == 0) {
+		if (c->state == ST_TERMINATING || c->state == ST_LINGER)
+			conn_dead(c, c->error, c->reason);
+		else if (c->rx.state != RX_HEADER || c->rx.rd != c->rx.wr)
+			conn_dead(c, -ECONNRESET,
+				  "stream ended within an FPDU");
+		else
+			conn_dead(c, 0, "closed by the peer");
+	} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+		c->can_read = false;
+	} else if (errno != EINTR) {
+		int err = errno;
+
+		if (c->state == ST_TERMINATING || c->state == ST_LINGER)
+			conn_dead(c, c->error, c->reason);
+		else
+			conn_dead(c, -err, "receive failed");
+	}
+	return false;
+}
+
+static void spend(size_t *budget, size_t n)
+{
+	*budget -= n < *budget ? n : *budget;
+}
+
+static void fill_staging(struct iw_conn *c, size_t *budget)
+{
+	struct iw_rx *rx = &c->rx;
+	size_t ask;
+	ssize_t n;
+
+	if (rx->rd) {
+		/* A part of an FPDU, never long: long ones go in place. */
+		memmove(rx->buf, rx->buf + rx->rd, rx->wr - rx->rd);
+		rx->wr -= rx->rd;
+		rx->rd = 0;
+	}
+	ask = rx->ask < RX_STAGING - rx->wr ? rx->ask : RX_STAGING - rx->wr;
+	n = recv(c->fd, rx->buf + rx->wr, ask, MSG_DONTWAIT);
+	if (!received(c, n, ask))
+		return;
+	rx->wr += (size_t)n;
+	spend(budget, (size_t)n);
+	if ((size_t)n == ask && rx->ask < RX_STAGING)
+		rx->ask *= 2;
+}
+
+static void fill_in_place(struct iw_conn *c, size_t *budget)
+{
+	struct iw_rx *rx = &c->rx;
+	struct iovec iov[IW_MAX_SGE + 1];
+	size_t left = rx->payload - rx->placed, got;
+	unsigned int cnt, i;
+	struct msghdr m;
+	ssize_t n;
+
+	if (!ddp_still_open(c)) {
+		conn_terminate(c, TERM_DDP_STAG, rx->hdr);
+		return;
+	}
+	rx->rd = 0;
+	rx->wr = 0;
+	cnt = ddp_dest(c, iov, IW_MAX_SGE, left);
+	iov[cnt].iov_base = rx->buf;
+	iov[cnt].iov_len = RX_TAIL;
+	memset(&m, 0, sizeof(m));
+	m.msg_iov = iov;
+	m.msg_iovlen = cnt + 1;
+	n = recvmsg(c->fd, &m, MSG_DONTWAIT);
+	if (!received(c, n, left + RX_TAIL))
+		return;
+	spend(budget, (size_t)n);
+	got = (size_t)n < left ? (size_t)n : left;
+	rx->wr = (size_t)n - got;
+	if (c->crc) {
+		size_t todo = got;
+
+		for (i = 0; todo; i++) {
+			size_t part = iov[i].iov_len < todo ? iov[i].iov_len :
+							      todo;
+
+			rx->crc = crc_update(rx->crc, iov[i].iov_base, part);
+			todo -= part;
+		}
+	}
+	ddp_advance(c, got);
+	if (rx->placed == rx->payload)
+		rx->state = RX_TRAILER;
+}
+
+void rx_progress(struct iw_conn *c, size_t *budget)
+{
+	for (;;) {
+		parse(c);
+		if (!receiving(c) || !c->can_read || !*budget)
+			return;
+		if (c->rx.state == RX_PAYLOAD)
+			fill_in_place(c, budget);
+		else
+			fill_staging(c, budget);
+	}
+}
+
+void rx_discard(struct iw_conn *c)
+{
+	size_t budget = IW_TURN_BYTES;
+
+	while (c->can_read && budget &&
+	       (c->state == ST_TERMINATING || c->state == ST_LINGER)) {
+		ssize_t n = recv(c->fd, c->rx.buf, RX_STAGING, MSG_DONTWAIT);
+
+		if (received(c, n, RX_STAGING))
+			spend(&budget, (size_t)n);
+	}
+	if (!budget)
+		poller_kick(c);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stag - the exposed regions of one connection
+ *
+ * An STag is an index and random bits, fresh at each exposure, so that a
+ * handle that was closed stays closed when its entry is used again. Tagged
+ * offsets begin at a random place too: they tell nothing of addresses here.
+ *
+ * Threads: the runner of the connection.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "stag.h"
+
+#define FIRST_SIZE 64u
+
+void stag_init(struct stag_table *t)
+{
+	t->e = NULL;
+	t->size = 0;
+	t->free_head = 0;
+	t->live = 0;
+	t->rnd_left = 0;
+}
+
+void stag_fini(struct stag_table *t)
+{
+	free(t->e);
+	stag_init(t);
+}
+
+static int grow(struct stag_table *t)
+{
+	uint32_t size = t->size ? t->size * 2 : FIRST_SIZE;
+	struct stag_entry *e;
+
+	if (t->size >= STAG_MAX)
+		return -ENOSPC;
+	e = realloc(t->e, size * sizeof(*e));
+	if (!e)
+		return -ENOMEM;
+	/* Entry 0 is never used: it ends the free list. */
+	for (uint32_t i = t->size ? t->size : 1; i < size; i++) {
+		e[i].stag = 0;
+		e[i].last = 0;
+		e[i].next_free = i + 1 < size ? i + 1 : t->free_head;
+	}
+	if (!t->size)
+		e[0].stag = 0;
+	t->free_head = t->size ? t->size : 1;
+	t->e = e;
+	t->size = size;
+	return 0;
+}
+
+/* One system call for many exposures. */
+static const struct stag_random *draw(struct stag_table *t)
+{
+	if (!t->rnd_left) {
+		arc4random_buf(t->rnd, sizeof(t->rnd));
+		t->rnd_left = sizeof(t->rnd) / sizeof(t->rnd[0]);
+	}
+	return &t->rnd[--t->rnd_left];
+}
+
+int stag_add(struct stag_table *t, void *addr, size_t len, unsigned int access,
+	     uint32_t *stag, uint64_t *base)
+{
+	const struct stag_random *r;
+	struct stag_entry *e;
+	uint32_t i;
+	int rc;
+
+	if (!t->free_head) {
+		rc = grow(t);
+		if (rc)
+			return rc;
+	}
+	i = t->free_head;
+	e = &t->e[i];
+	t->free_head = e->next_free;
+	r = draw(t);
+	e->stag = (r->stag & ~(STAG_MAX - 1u)) | i;
+	/* Chance must not bring back the handle closed last. */
+	if (e->stag == e->last)
+		e->stag ^= STAG_MAX;
+	e->access = access;
+	e->addr = addr;
+	e->len = len;
+	/* Half the space is left above it: base + len cannot wrap. */
+	e->base = r->base >> 1;
+	t->live++;
+	*stag = e->stag;
+	*base = e->base;
+	return 0;
+}
+
+bool stag_del(struct stag_table *t, uint32_t stag)
+{
+	uint32_t i = stag & (STAG_MAX - 1u);
+
+	if (!stag_find(t, stag))
+		return false;
+	t->e[i].last = stag;
+	t->e[i].stag = 0;
+	t->e[i].next_free = t->free_head;
+	t->free_head = i;
+	t->live--;
+	return true;
+}
+
+uint32_t stag_sink(struct stag_table *t)
+{
+	uint32_t stag = draw(t)->stag & ~(STAG_MAX - 1u);
+
+	return stag ? stag : STAG_MAX;
+}

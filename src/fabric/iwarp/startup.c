@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * startup - MPA connection start-up on one connection
+ *
+ * The initiator begins with revision 2 and its read depths. A responder that
+ * knows only revision 1 refuses that, answers with revision 1 or just closes:
+ * then a second TCP connection is tried with revision 1, once. Private data
+ * that leaves no room for the control words of revision 2 goes with 1 at once.
+ *
+ * Reads are exact: not an octet behind the start-up frame is taken.
+ *
+ * Threads: the runner, but startup_request() the poller thread, before there
+ * is a runner.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "iw.h"
+
+int startup_socket_options(int fd)
+{
+	static const int on = 1, idle = 30, interval = 10, count = 3;
+	static const unsigned int user_timeout_ms = 60000;
+
+	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) ||
+	    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle)) ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval,
+		       sizeof(interval)) ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count)) ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout_ms,
+		       sizeof(user_timeout_ms)))
+		return -errno;
+	return 0;
+}
+
+static unsigned int wanted_depth(const struct iw_conn *c,
+				 const struct fab_conn_params *params)
+{
+	if (params && params->read_depth && params->read_depth < c->depth)
+		return params->read_depth;
+	return c->depth;
+}
+
+/* ---- Both sides: moving a frame -------------------------------------- */
+
+/* 1: all sent, 0: the socket is full or not yet connected, or -errno. */
+static int send_frame(struct iw_conn *c)
+{
+	while (c->mpa_out_sent < c->mpa_out_len) {
+		ssize_t n;
+
+		if (!c->can_write)
+			return 0;
+		n = send(c->fd, c->mpa_out + c->mpa_out_sent,
+			 c->mpa_out_len - c->mpa_out_sent,
+			 MSG_NOSIGNAL | MSG_DONTWAIT);
+		c->count.syscalls++;
+		if (n >= 0) {
+			c->mpa_out_sent += (size_t)n;
+		} else if (errno == EAGAIN || errno == EWOULDBLOCK ||
+			   errno == ENOTCONN) {
+			c->can_write = false;
+		} else if (errno != EINTR) {
+			return -errno;
+		}
+	}
+	return 1;
+}
+
+/* Length of the frame when it is all there, 0: more to come, -EPROTO: not a
+ * frame, -ECONNRESET and others: the stream ended. */
+static int receive_frame(struct iw_conn *c, bool reply, struct mpa_frame *f)
+{
+	for (;;) {
+		size_t need = MPA_FRAME_HDR;
+		ssize_t n;
+		int rc = mpa_decode(c->mpa_in, c->mpa_in_len, reply, f, &need);
+
+		if (rc || !c->can_read)
+			return rc;
+		n = recv(c->fd, c->mpa_in + c->mpa_in_len, need - c->mpa_in_len,
+			 MSG_DONTWAIT);
+		c->count.syscalls++;
+		if (n > 0)
+			c->mpa_in_len += (size_t)n;
+		else if (n == 0)
+			return -ECONNRESET;
+		else if (errno == EAGAIN || errno == EWOULDBLOCK)
+			c->can_read = false;
+		else if (errno != EINTR)
+			return -errno;
+	}
+}
+
+/* ---- Initiator ------------------------------------------------------- */
+
+static int prepare_request(struct iw_conn *c, uint8_t rev)
+{
+	struct mpa_frame f = {
+		.rev = rev,
+		.crc = conn_domain(c)->crc,
+		.enhanced = rev > 1,
+		.ird = (uint16_t)c->ird,
+		.ord = (uint16_t)c->ord,
+		.priv = c->priv,
+		.priv_len = c->priv_len,
+	};
+	int n = mpa_encode(c->mpa_out, &f);
+
+	if (n < 0)
+		return n;
+	c->mpa_out_len = (size_t)n;
+	c->mpa_out_sent = 0;
+	c->mpa_in_len = 0;
+	c->fall_back_ok = rev > 1;
+	return 0;
+}
+
+/* Open the socket and start TCP. */
+static int start_tcp(struct iw_conn *c)
+{
+	const struct sockaddr *to = (const struct sockaddr *)&c->peer;
+	int rc;
+
+	c->fd = socket(c->peer.ss_family,
+		       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (c->fd < 0)
+		return -errno;
+	rc = startup_socket_options(c->fd);
+	if (rc)
+		return rc;
+	c->can_read = false;
+	c->can_write = false;
+	c->hup = false;
+	/* Watched only once it connects: a fresh socket reports EPOLLHUP. */
+	if (connect(c->fd, to, c->peer_len) && errno != EINPROGRESS)
+		return -errno;
+	return poller_watch(conn_poller(c), c->fd, &c->src, iw_conn_events);
+}
+
+int iw_connect(struct fab_conn *fc, const struct sockaddr *addr,
+	       socklen_t addrlen, const struct fab_conn_params *params)
+{
+	struct iw_conn *c = iw_conn(fc);
+	size_t priv_len = params ? params->priv_len : 0;
+	int rc;
+
+	if (c->state != ST_IDLE)
+		return -EISCONN;
+	if (priv_len > MPA_MAX_PD || (priv_len && !params->priv) ||
+	    addrlen > sizeof(c->peer) || addrlen < sizeof(struct sockaddr_in))
+		return -EINVAL;
+	if (addr->sa_family != AF_INET && addr->sa_family != AF_INET6)
+		return -EAFNOSUPPORT;
+	memcpy(&c->peer, addr, addrlen);
+	c->peer_len = addrlen;
+	if (priv_len)
+		memcpy(c->priv, params->priv, priv_len);
+	c->priv_len = priv_len;
+	c->ird = c->ord = wanted_depth(c, params);
+	rc = prepare_request(c, priv_len > MPA_MAX_PD - MPA_V2_CTRL ? 1 : 2);
+	if (rc)
+		return rc;
+	c->state = ST_CONNECTING;
+	timer_start(c, TIMER_STARTUP);
+	rc = start_tcp(c);
+	if (rc) {
+		/* As if the answer had come a moment later. */
+		conn_dead(c, rc, "connect failed");
+		poller_kick(c);
+	}
+	return 0;
+}
+
+/* Once more, with revision 1. */
+static void fall_back(struct iw_conn *c)
+{
+	int rc;
+
+	close(c->fd);
+	c->fd = -1;
+	/* What the old socket told says nothing of the new one. */
+	atomic_fetch_and(&c->events, EV_STARTUP);
+	c->state = ST_CONNECTING;
+	rc = prepare_request(c, 1);
+	if (!rc)
+		rc = start_tcp(c);
+	if (rc)
+		conn_dead(c, rc, "connect failed");
+}
+
+static void reply_arrived(struct iw_conn *c, const struct mpa_frame *f)
+{
+	socklen_t len = sizeof(c->local);
+
+	if (f->rev < 2 && c->fall_back_ok) {
+		/* It does not know the control words, which would now be
+		 * part of our private data to it. */
+		fall_back(c);
+		return;
+	}
+	if (f->reject) {
+		conn_dead(c, -ECONNREFUSED, "rejected by the peer");
+		return;
+	}
+	if (f->rev > 2 || !f->rev) {
+		conn_dead(c, -EPROTO, "MPA reply of an unknown revision");
+		return;
+	}
+	if (f->markers) {
+		conn_dead(c, -EPROTO, "the peer wants MPA markers");
+		return;
+	}
+	/* RFC 5044 section 7.1.1: CRC is used if one side asks for it, and
+	 * the responder says so. */
+	if (!f->crc && conn_domain(c)->crc) {
+		conn_dead(c, -EPROTO, "the peer refuses CRC");
+		return;
+	}
+	c->crc = f->crc;
+	getsockname(c->fd, (struct sockaddr *)&c->local, &len);
+	c->reply_priv = f->priv;
+	c->reply_priv_len = f->priv_len;
+	c->state = ST_OPEN;
+	if (f->enhanced) {
+		if (f->ird != MPA_DEPTH_NONE && f->ird < c->ord)
+			c->ord = f->ird;
+		if (f->ord != MPA_DEPTH_NONE && f->ord > c->ird) {
+			/* RFC 6581 section 9: more Reads than we take. */
+			conn_terminate(c, TERM_MPA_IRD, NULL);
+			return;
+		}
+	}
+	conn_established(c);
+}
+
+static void await_reply(struct iw_conn *c)
+{
+	struct mpa_frame f;
+	int rc = receive_frame(c, true, &f);
+
+	if (rc > 0)
+		reply_arrived(c, &f);
+	else if (rc == -EPROTO)
+		conn_dead(c, rc, "not an MPA reply");
+	else if (rc && c->fall_back_ok && !c->mpa_in_len)
+		fall_back(c);
+	else if (rc)
+		conn_dead(c, rc, "closed during start-up");
+}
+
+void startup_progress(struct iw_conn *c)
+{
+	int rc;
+
+	if (c->state == ST_CONNECTING) {
+		rc = send_frame(c);
+		if (rc < 0)
+			conn_dead(c, rc, "connect failed");
+		else if (rc > 0)
+			c->state = ST_AWAIT_REPLY;
+	}
+	if (c->state == ST_AWAIT_REPLY)
+		await_reply(c);
+	if (c->state == ST_REPLYING) {
+		rc = send_frame(c);
+		if (rc < 0)
+			conn_dead(c, rc, "closed during start-up");
+		else if (rc > 0)
+			conn_established(c);
+	}
+}
+
+/* ---- Responder ------------------------------------------------------- */
+
+static int prepare_reply(struct iw_conn *c, bool reject, const void *priv,
+			 size_t priv_len)
+{
+	struct mpa_frame f = {
+		.reply = true,
+		.rev = c->peer_rev,
+		.crc = c->crc,
+		.reject = reject,
+		.enhanced = c->peer_enhanced,
+		.p2p = c->rtr_write || c->rtr_read,
+		.rtr_write = c->rtr_write,
+		.rtr_read = c->rtr_read,
+		.ird = (uint16_t)c->ird,
+		.ord = (uint16_t)c->ord,
+		.priv = priv,
+		.priv_len = priv_len,
+	};
+	int n = mpa_encode(c->mpa_out, &f);
+
+	if (n < 0)
+		return n;
+	c->mpa_out_len = (size_t)n;
+	c->mpa_out_sent = 0;
+	return 0;
+}
+
+/* Say no, as far as it can be said at once. */
+static void send_reject(struct iw_conn *c, const void *priv, size_t priv_len)
+{
+	c->can_write = true;
+	if (!prepare_reply(c, true, priv, priv_len))
+		send_frame(c);
+	shutdown(c->fd, SHUT_WR);
+}
+
+int startup_request(struct iw_conn *c, struct mpa_frame *f)
+{
+	int rc = receive_frame(c, false, f);
+
+	if (rc <= 0)
+		return rc;
+	c->peer_rev = f->rev;
+	c->peer_enhanced = f->enhanced;
+	c->peer_ird = f->ird;
+	c->peer_ord = f->ord;
+	c->crc = f->crc || conn_domain(c)->crc;
+	if (f->p2p) {
+		/* RFC 6581 section 9.2: the responder picks. A Write of
+		 * nothing costs neither side anything. */
+		c->rtr_read = f->rtr_read && !f->rtr_write;
+		c->rtr_write = !c->rtr_read;
+	}
+	if (f->rev >= 1 && f->rev <= 2 && !f->markers)
+		return 1;
+	/* Answer with what we can: an initiator may try that. */
+	if (f->rev > 2) {
+		c->peer_rev = 2;
+		c->peer_enhanced = false;
+	} else if (!f->rev) {
+		c->peer_rev = 1;
+	}
+	send_reject(c, NULL, 0);
+	return -EPROTO;
+}
+
+static unsigned int lower(unsigned int ours, uint16_t theirs)
+{
+	return theirs != MPA_DEPTH_NONE && theirs < ours ? theirs : ours;
+}
+
+int iw_accept(struct fab_conn *fc, const struct fab_conn_params *params)
+{
+	struct iw_conn *c = iw_conn(fc);
+	unsigned int depth = wanted_depth(c, params);
+	int rc;
+
+	if (c->state != ST_REQUESTED)
+		return -ENOTCONN;
+	c->ird = lower(depth, c->peer_ord);
+	c->ord = lower(depth, c->peer_ird);
+	rc = prepare_reply(c, false, params ? params->priv : NULL,
+			   params ? params->priv_len : 0);
+	if (rc)
+		return rc;
+	c->state = ST_REPLYING;
+	c->can_write = true;
+	/* RFC 5044 section 7.1.2: the initiator's first FPDU comes first. */
+	c->tx.hold = true;
+	timer_start(c, TIMER_STARTUP);
+	startup_progress(c);
+	poller_kick(c);
+	return 0;
+}
+
+void iw_reject(struct fab_conn *fc, const void *priv, size_t priv_len)
+{
+	struct iw_conn *c = iw_conn(fc);
+
+	if (c->state != ST_REQUESTED)
+		return;
+	c->ird = lower(c->depth, c->peer_ord);
+	c->ord = lower(c->depth, c->peer_ird);
+	send_reject(c, priv, priv_len);
+	c->state = ST_REJECTED;
+}
