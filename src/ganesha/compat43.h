@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * compat43 - what of Ganesha 4.3's binary interface is used here
+ *
+ * Distributions package libganesha_nfsd without its headers, so the few
+ * layouts, numbers and prototypes that are needed are declared here, from the
+ * public source of release 4.3 on x86-64 and aarch64 (LP64). gsh_bind() makes
+ * sure at run time that it is that release that they are used with. Nothing
+ * else in this project knows anything of Ganesha's inside.
+ *
+ * The ntirpc macros that turn RDMA on in its headers shift every field behind
+ * them and must never be defined: the packages are built without.
+ */
+#ifndef RPCRDMA_GANESHA_COMPAT43_H
+#define RPCRDMA_GANESHA_COMPAT43_H
+
+#if defined(USE_RPC_RDMA) || defined(_USE_NFS_RDMA)
+#error "the packaged ntirpc is built without RDMA: its layout would not match"
+#endif
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
+
+#include <rpc/rpc.h>
+#include <rpc/svc.h>
+
+#define GSH_SONAME "libganesha_nfsd.so.4.3"
+#define GSH_VERSION "4.3"
+#define NTIRPC_NODE "NTIRPC_4.3"
+
+/* ---- ntirpc 4.3: the layout that the library was built with ----------- */
+
+_Static_assert(sizeof(void *) == 8, "measured on LP64 only");
+_Static_assert(sizeof(struct svc_xprt) == 448, "ntirpc 4.3");
+_Static_assert(offsetof(struct svc_xprt, xp_dispatch) == 8, "ntirpc 4.3");
+_Static_assert(offsetof(struct svc_xprt, xp_parent) == 16, "ntirpc 4.3");
+_Static_assert(offsetof(struct svc_xprt, xp_u2) == 72, "ntirpc 4.3");
+_Static_assert(offsetof(struct svc_xprt, xp_remote) == 224, "ntirpc 4.3");
+_Static_assert(offsetof(struct svc_xprt, xp_fd) == 408, "ntirpc 4.3");
+_Static_assert(offsetof(struct svc_xprt, xp_type) == 424, "ntirpc 4.3");
+_Static_assert(offsetof(struct svc_xprt, xp_refcnt) == 428, "ntirpc 4.3");
+_Static_assert(offsetof(struct svc_xprt, xp_flags) == 432, "ntirpc 4.3");
+_Static_assert(sizeof(struct svc_req) == 1848, "ntirpc 4.3");
+_Static_assert(offsetof(struct svc_req, rq_xdrs) == 24, "ntirpc 4.3");
+_Static_assert(offsetof(struct svc_req, rq_auth) == 56, "ntirpc 4.3");
+_Static_assert(offsetof(struct svc_req, rq_msg) == 136, "ntirpc 4.3");
+_Static_assert(sizeof(struct svc_init_params) == 80, "ntirpc 4.3");
+
+/* ---- Log -------------------------------------------------------------- */
+
+enum gsh_level {
+	GSH_FATAL = 1, /* the server ends, status 2 */
+	GSH_MAJ,
+	GSH_CRIT,
+	GSH_WARN,
+	GSH_EVENT,
+	GSH_INFO,
+	GSH_DEBUG,
+	GSH_MID_DEBUG,
+	GSH_FULL_DEBUG,
+};
+
+enum gsh_component {
+	GSH_DISPATCH = 9,
+	GSH_INIT = 15,
+	GSH_MAIN = 16,
+	GSH_CONFIG = 20,
+	GSH_RPC = 26,
+};
+
+typedef void gsh_log_fn(int component, const char *file, int line,
+			const char *function, int level, const char *format,
+			...) __attribute__((format(printf, 6, 7)));
+
+/* ---- Configuration ---------------------------------------------------- */
+
+struct gsh_config; /* a parse tree */
+
+struct gsh_config_errors {
+	/* In the order of the library's bit fields. */
+	bool scan : 1;
+	bool parse : 1;
+	bool init : 1;
+	bool fsal : 1;
+	bool cur_exp_create_err : 1;
+	bool all_exp_create_err : 1;
+	bool resource : 1;
+	bool unique : 1;
+	bool invalid : 1;
+	bool missing : 1;
+	bool validate : 1;
+	bool exists : 1;
+	bool internal : 1;
+	bool bogus : 1;
+	bool deprecated : 1;
+	bool dispose : 1;
+	uint32_t errors;
+	char *diag_buf;
+	size_t diag_buf_size;
+	FILE *fp; /* messages, each ended by a form feed */
+};
+_Static_assert(sizeof(struct gsh_config_errors) == 32, "Ganesha 4.3");
+_Static_assert(offsetof(struct gsh_config_errors, errors) == 4, "Ganesha 4.3");
+
+/* The beginning of a node of the parse tree: where it stands in the file. */
+struct gsh_config_node {
+	void *links[4];
+	const char *filename;
+	int line;
+};
+_Static_assert(offsetof(struct gsh_config_node, line) == 40, "Ganesha 4.3");
+
+enum gsh_config_type {
+	GSH_CONFIG_NULL = 0,
+	GSH_CONFIG_UINT16 = 2,
+	GSH_CONFIG_UINT32 = 4,
+	GSH_CONFIG_UINT64 = 6,
+	GSH_CONFIG_PATH = 10,
+	GSH_CONFIG_LIST = 11,
+	GSH_CONFIG_TOKEN = 13,
+	GSH_CONFIG_BOOL = 14,
+	GSH_CONFIG_BLOCK = 17,
+	GSH_CONFIG_PROC = 18,
+};
+
+#define GSH_CONFIG_UNIQUE 0x001
+
+/* What the scanner took a word for. */
+#define GSH_TERM_TRUE 7
+
+struct gsh_config_token {
+	const char *token;
+	uint32_t value;
+};
+
+struct gsh_config_item {
+	const char *name;
+	const char *altname;
+	int type;
+	int flags;
+	union {
+		bool b;
+		struct {
+			int minsize, maxsize;
+			const char *def;
+		} str;
+		struct {
+			uint16_t min, max, def;
+			bool zero_ok;
+		} u16;
+		struct {
+			uint32_t min, max, def;
+			bool zero_ok;
+		} u32;
+		struct {
+			uint64_t min, max, def;
+			bool zero_ok;
+			uint32_t bit;
+			size_t set_off;
+		} u64;
+		struct {
+			uint32_t def, mask;
+			const struct gsh_config_token *tokens;
+			size_t set_off;
+		} lst;
+		struct {
+			void *(*init)(void *link_mem, void *self);
+			const struct gsh_config_item *params;
+			int (*commit)(void *node, void *link_mem, void *self,
+				      struct gsh_config_errors *errors);
+			void (*display)(const char *step, void *node,
+					void *link_mem, void *self);
+			bool (*check)(void *self,
+				      struct gsh_config_errors *errors);
+		} blk;
+		struct {
+			size_t set_off;
+			void *(*init)(void *link_mem, void *self);
+			int (*handler)(const char *token, int term,
+				       struct gsh_config_item *item,
+				       void *param, void *node,
+				       struct gsh_config_errors *errors);
+		} proc;
+	} u;
+	size_t off; /* of the value in the structure */
+};
+_Static_assert(offsetof(struct gsh_config_item, u) == 24, "Ganesha 4.3");
+_Static_assert(offsetof(struct gsh_config_item, off) == 64, "Ganesha 4.3");
+_Static_assert(sizeof(struct gsh_config_item) == 72, "Ganesha 4.3");
+
+struct gsh_config_block {
+	const char *dbus_interface_name;
+	struct gsh_config_item desc;
+};
+
+/* ---- Start-up --------------------------------------------------------- */
+
+struct gsh_start_info {
+	int dump_default_config;
+	int lw_mark_trigger;
+	bool drop_caps;
+};
+
+#endif /* RPCRDMA_GANESHA_COMPAT43_H */

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * config - the items of the RDMA { } block
+ *
+ * Threads: Ganesha's main thread only, during its start.
+ *
+ * As everywhere in ganesha.conf an unknown parameter is reported and passed
+ * over. A wrong value of a known one makes the whole block bad: with it the
+ * server would not run as its operator meant.
+ */
+#include "ganesha/config.h"
+
+#include <arpa/inet.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "transport/transport.h"
+
+#define OFF(member) .off = offsetof(struct gr_config, member)
+#define BOOL(nm, member, dflt)                                        \
+	{                                                             \
+		.name = (nm), .type = GSH_CONFIG_BOOL, .u.b = (dflt), \
+		OFF(member)                                           \
+	}
+#define UINT(nm, member, lo, hi, dflt)                   \
+	{                                                \
+		.name = (nm), .type = GSH_CONFIG_UINT32, \
+		.u.u32 = { .min = (lo),                  \
+			   .max = (hi),                  \
+			   .def = (dflt),                \
+			   .zero_ok = (lo) == 0 },       \
+		OFF(member)                              \
+	}
+#define SIZE(nm, member, lo, hi, dflt)                   \
+	{                                                \
+		.name = (nm), .type = GSH_CONFIG_UINT64, \
+		.u.u64 = { .min = (lo),                  \
+			   .max = (hi),                  \
+			   .def = (dflt),                \
+			   .zero_ok = (lo) == 0,         \
+			   .set_off = UINT32_MAX },      \
+		OFF(member)                              \
+	}
+
+/* In the form that Ganesha gives its messages: file and line first. */
+__attribute__((format(printf, 3, 4))) static void
+complain(void *node, struct gsh_config_errors *e, const char *format, ...)
+{
+	const struct gsh_config_node *n = node;
+	va_list args;
+
+	e->invalid = true;
+	if (!e->fp)
+		return;
+	fprintf(e->fp, "Config File (%s:%d): ",
+		n && n->filename ? n->filename : "<unknown file>",
+		n ? n->line : 0);
+	va_start(args, format);
+	vfprintf(e->fp, format, args);
+	va_end(args);
+	fputc('\f', e->fp);
+}
+
+static void *addrs_init(void *link_mem, void *self)
+{
+	struct gr_addrs *a = self;
+
+	if (a)
+		a->n = 0;
+	return self;
+}
+
+/* One word of Bind_Addr. Returns the number of errors. */
+static int addrs_take(const char *token, int term, struct gsh_config_item *item,
+		      void *param, void *node, struct gsh_config_errors *e)
+{
+	struct gr_addrs *a = param;
+	struct sockaddr_storage ss = { 0 };
+	struct sockaddr_in *in = (struct sockaddr_in *)&ss;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&ss;
+
+	if (inet_pton(AF_INET, token, &in->sin_addr) == 1) {
+		ss.ss_family = AF_INET;
+	} else if (inet_pton(AF_INET6, token, &in6->sin6_addr) == 1) {
+		ss.ss_family = AF_INET6;
+	} else {
+		complain(node, e, "Bind_Addr: (%s) is not an IP address",
+			 token);
+		return 1;
+	}
+	if (a->n == GR_MAX_ADDRS) {
+		complain(node, e, "Bind_Addr: more than %d addresses",
+			 GR_MAX_ADDRS);
+		return 1;
+	}
+	a->addr[a->n++] = ss;
+	return 0;
+}
+
+static void *keep(void *link_mem, void *self)
+{
+	return self;
+}
+
+static int required_take(const char *token, int term,
+			 struct gsh_config_item *item, void *param, void *node,
+			 struct gsh_config_errors *e)
+{
+	*(bool *)param = term == GSH_TERM_TRUE;
+	return 0;
+}
+
+static const struct gsh_config_token providers[] = {
+	{ "auto", GR_AUTO },
+	{ "iwarp", GR_IWARP },
+	{ "verbs", GR_VERBS },
+	{ NULL, 0 },
+};
+
+static const struct gsh_config_token versions[] = {
+	{ "2", 1u << 2 },
+	{ NULL, 0 },
+};
+
+#define KB 1024ull
+#define MB (1024 * KB)
+#define GB (1024 * MB)
+
+static const struct gsh_config_item items[] = {
+	BOOL("Enable", enable, true),
+	BOOL("Required", required, false),
+	/*
+	 * The library sets all to the defaults again when anything in the
+	 * block is wrong, but just then Required decides: keep it apart.
+	 */
+	{ .name = "Required",
+	  .type = GSH_CONFIG_PROC,
+	  .u.proc = { .init = keep, .handler = required_take },
+	  OFF(required_said) },
+	{ .name = "Port",
+	  .type = GSH_CONFIG_UINT16,
+	  .u.u16 = { .min = 1, .max = UINT16_MAX, .def = 20049 },
+	  OFF(port) },
+	{ .name = "Bind_Addr",
+	  .type = GSH_CONFIG_PROC,
+	  .u.proc = { .init = addrs_init, .handler = addrs_take },
+	  OFF(bind) },
+	{ .name = "Provider",
+	  .type = GSH_CONFIG_TOKEN,
+	  .u.lst = { .def = GR_AUTO, .tokens = providers },
+	  OFF(provider) },
+	{ .name = "Versions",
+	  .type = GSH_CONFIG_LIST,
+	  .u.lst = { .def = 1u << 2,
+		     .mask = UINT32_MAX,
+		     .tokens = versions,
+		     .set_off = UINT32_MAX },
+	  OFF(versions) },
+	UINT("Pollers", pollers, 1, 64, 1),
+	BOOL("Worker_Polling", worker_polling, true),
+	/* Each receives into its own buffer: Credits times Recv_Size octets
+	 * are registered for a connection. */
+	UINT("Credits", credits, 1, 4096, 64),
+	UINT("Recv_Size", recv_size, 1024, 256 * KB, 4096),
+	UINT("Send_Size", send_size, 1024, 256 * KB, 64 * KB),
+	UINT("Max_Segment_Size", max_segment_size, 4 * KB, 4 * MB, MB),
+	UINT("Max_Segments", max_segments, 1, RT_MAX_SEGMENTS, 16),
+	UINT("Max_Read_Chunks", max_read_chunks, 1, RT_MAX_CHUNKS, 8),
+	UINT("Max_Write_Chunks", max_write_chunks, 1, RT_MAX_CHUNKS, 8),
+	UINT("Max_Message", max_message, 64 * KB, 64 * MB, 2 * (MB + 64 * KB)),
+	SIZE("Max_Connection_Memory", max_conn_memory, MB, 64 * GB, 64 * MB),
+	SIZE("Max_Memory", max_memory, 16 * MB, 1024 * GB, GB),
+	UINT("Max_Connections", max_connections, 1, 65536, 1024),
+	BOOL("Remote_Invalidation", remote_invalidation, true),
+	BOOL("Continued_Replies", continued_replies, true),
+	BOOL("Reverse_Direction", reverse_direction, true),
+	UINT("Reverse_Credits", reverse_credits, 1, 1024, 16),
+	UINT("Idle_Timeout", idle_timeout, 0, 86400, 0),
+	UINT("Startup_Timeout", startup_timeout, 1, 3600, 10),
+	UINT("Drain_Timeout", drain_timeout, 0, 600, 5),
+	BOOL("CRC", crc, true),
+	BOOL("Huge_Pages", huge_pages, false),
+	{ .name = "Stats_Socket",
+	  .type = GSH_CONFIG_PATH,
+	  .u.str = { .minsize = 0, .maxsize = 107, .def = GR_STATS_SOCKET },
+	  OFF(stats_socket) },
+	{ .name = NULL },
+};
+
+/* The library hands back what it was given as @param, see gr_config_load(). */
+static void *block_init(void *link_mem, void *self)
+{
+	return self ? self : link_mem;
+}
+
+/* What single items cannot tell: do they go together? */
+static int block_commit(void *node, void *link_mem, void *self,
+			struct gsh_config_errors *e)
+{
+	struct gr_config *cfg = self;
+	struct rt_config rt;
+	const char *wrong;
+
+	gr_config_transport(cfg, &rt);
+	wrong = rt_config_check(&rt);
+	if (!wrong)
+		return 0;
+	complain(node, e, "block RDMA: %s", wrong);
+	e->errors++;
+	return 1;
+}
+
+static const struct gsh_config_block block = {
+	.dbus_interface_name = "org.ganesha.nfsd.config.rdma",
+	.desc = { .name = "RDMA",
+		  .type = GSH_CONFIG_BLOCK,
+		  .flags = GSH_CONFIG_UNIQUE,
+		  .u.blk = { .init = block_init,
+			     .params = items,
+			     .commit = block_commit } },
+};
+
+enum gr_config_result gr_config_load(const struct gsh *g,
+				     struct gsh_config *tree,
+				     struct gr_config *cfg)
+{
+	enum gr_config_result res = GR_CONFIG_GOOD;
+	struct gsh_config_errors e;
+	int found;
+
+	memset(cfg, 0, sizeof(*cfg));
+	if (!tree)
+		return GR_CONFIG_ABSENT;
+	if (!g->init_error_type(&e))
+		return GR_CONFIG_BAD;
+	found = g->load_config_from_parse(tree, &block, cfg, true, &e);
+	/* Unknown parameters set only the bit named bogus: no reason to
+	 * refuse. The count goes up for everything that was not taken. */
+	if (found < 0 || e.errors || e.scan || e.parse || e.init ||
+	    e.resource || e.unique || e.invalid || e.missing || e.internal)
+		res = GR_CONFIG_BAD;
+	else if (!found)
+		res = GR_CONFIG_ABSENT;
+	g->report_config_errors(&e, NULL, g->config_errs_to_log);
+	cfg->required = cfg->required_said;
+	return res;
+}
+
+void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt)
+{
+	memset(rt, 0, sizeof(*rt));
+	rt->credits = cfg->credits;
+	rt->recv_size = cfg->recv_size;
+	rt->send_size = cfg->send_size;
+	rt->max_segment_size = cfg->max_segment_size;
+	rt->max_segments = cfg->max_segments;
+	rt->max_read_chunks = cfg->max_read_chunks;
+	rt->max_write_chunks = cfg->max_write_chunks;
+	rt->max_message = cfg->max_message;
+	rt->max_conn_memory = cfg->max_conn_memory;
+	rt->max_memory = cfg->max_memory;
+	rt->max_connections = cfg->max_connections;
+	rt->reverse_credits = cfg->reverse_credits;
+	rt->no_remote_invalidation = !cfg->remote_invalidation;
+	rt->no_continuation = !cfg->continued_replies;
+	rt->first_message_ms = cfg->startup_timeout * 1000;
+	rt->idle_ms = cfg->idle_timeout * 1000;
+	rt->drain_ms = cfg->drain_timeout * 1000;
+	rt->huge_pages = cfg->huge_pages;
+	rt_config_defaults(rt);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gsh - the Ganesha that this library finds itself in
+ *
+ * Ganesha's functions are looked up when Ganesha first calls into this
+ * library and are not linked, so that the library can be loaded into any
+ * program and does nothing there.
+ */
+#ifndef RPCRDMA_GANESHA_GSH_H
+#define RPCRDMA_GANESHA_GSH_H
+
+#include "ganesha/compat43.h"
+
+struct gsh {
+	gsh_log_fn *log;
+	int **log_level; /* component_log_level */
+	bool (*init_error_type)(struct gsh_config_errors *e);
+	void (*report_config_errors)(
+		struct gsh_config_errors *e, void *dest,
+		void (*logger)(char *, void *, struct gsh_config_errors *));
+	void (*config_errs_to_log)(char *msg, void *dest,
+				   struct gsh_config_errors *e);
+	int (*load_config_from_parse)(struct gsh_config *tree,
+				      const struct gsh_config_block *block,
+				      void *param, bool unique,
+				      struct gsh_config_errors *e);
+};
+
+/*
+ * Look everything up and check that it is the release this was built for.
+ * NULL, or what is wrong, as one line. The log works as soon as its function
+ * has been found, also when something else is wrong.
+ */
+const char *gsh_bind(struct gsh *g);
+
+/*
+ * Write one line to Ganesha's log, component RPC, if its level lets it
+ * through. GSH_FATAL does not return. Any thread.
+ */
+#define gsh_log(g, lvl, ...)                                                   \
+	do {                                                                   \
+		if (gsh_logs((g), (lvl)))                                      \
+			(g)->log(GSH_RPC, __FILE__, __LINE__, __func__, (lvl), \
+				 "rpcrdma: " __VA_ARGS__);                     \
+	} while (0)
+
+static inline bool gsh_logs(const struct gsh *g, int level)
+{
+	return g->log && (level == GSH_FATAL || !g->log_level ||
+			  !*g->log_level || (*g->log_level)[GSH_RPC] >= level);
+}
+
+#endif /* RPCRDMA_GANESHA_GSH_H */

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hooks - the functions of ntirpc and Ganesha that this library stands before
+ *
+ * The loader binds Ganesha's calls of these names to the definitions here,
+ * because this library comes before ntirpc and the server library in the order
+ * of search. Each passes on to the function that would have been called
+ * without it, and does more only in the server it was built for:
+ *
+ *   nfs_set_param_from_conf  hands over the parsed ganesha.conf: the moment
+ *                            to read the RDMA block and to decide whether
+ *                            anything is to be done at all
+ *   svc_init                 hands over Ganesha's request allocator
+ *   svc_rqst_evchan_reg      shows the NFS/TCP listener: the moment to listen
+ *   svc_shutdown             the moment to end
+ *   clnt_vc_ncreate_svc,     the back channel, when the SVCXPRT or the CLIENT
+ *   clnt_req_*               is one of ours
+ *
+ * ntirpc's own calls of its functions come here too, from any thread; what is
+ * not ours goes through untouched.
+ *
+ * Threads: `hook` is changed only by Ganesha's main thread before there are
+ * others, and by its admin thread at the end; the state is atomic because any
+ * thread may ask for it. The daemon forks before svc_init(), so nothing makes
+ * a thread or opens a device before svc_rqst_evchan_reg().
+ */
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include <rpc/clnt.h>
+#include <rpc/svc_rqst.h>
+
+#include "ganesha/server.h"
+#include "ganesha/xprt.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT int nfs_set_param_from_conf(struct gsh_config *tree,
+				   struct gsh_start_info *info,
+				   struct gsh_config_errors *e);
+
+enum hook_state {
+	HOOK_IDLE, /* not Ganesha, or RDMA is not wanted */
+	HOOK_ARMED, /* waits for the NFS listener */
+	HOOK_SERVING,
+	HOOK_ENDED,
+};
+
+static struct {
+	_Atomic enum hook_state state;
+	struct gsh gsh;
+	struct gr_server server;
+
+	/* Those that come after ours. */
+	int (*set_param)(struct gsh_config *, struct gsh_start_info *,
+			 struct gsh_config_errors *);
+	bool (*svc_init)(struct svc_init_params *);
+	int (*evchan_reg)(uint32_t, SVCXPRT *, uint32_t);
+	int (*svc_shutdown)(u_long);
+	CLIENT *(*ncreate_svc)(const SVCXPRT *, const rpcprog_t,
+			       const rpcvers_t, const uint32_t);
+	enum clnt_stat (*req_setup)(struct clnt_req *, struct timespec);
+	enum clnt_stat (*req_callback)(struct clnt_req *);
+	enum clnt_stat (*req_refresh)(struct clnt_req *);
+	void (*req_reset)(struct clnt_req *);
+	enum clnt_stat (*req_wait_reply)(struct clnt_req *);
+	int (*req_release)(struct clnt_req *);
+} hook;
+
+/* By version where there is one, else whatever would be called without us. */
+static void next(void *slot, const char *name)
+{
+	void *f = dlvsym(RTLD_NEXT, name, NTIRPC_NODE);
+
+	*(void **)slot = f ? f : dlsym(RTLD_NEXT, name);
+}
+
+__attribute__((constructor)) static void find_next(void)
+{
+	next(&hook.set_param, "nfs_set_param_from_conf");
+	next(&hook.svc_init, "svc_init");
+	next(&hook.evchan_reg, "svc_rqst_evchan_reg");
+	next(&hook.svc_shutdown, "svc_shutdown");
+	next(&hook.ncreate_svc, "clnt_vc_ncreate_svc");
+	next(&hook.req_setup, "clnt_req_setup");
+	next(&hook.req_callback, "clnt_req_callback");
+	next(&hook.req_refresh, "clnt_req_refresh");
+	next(&hook.req_reset, "clnt_req_reset");
+	next(&hook.req_wait_reply, "clnt_req_wait_reply");
+	next(&hook.req_release, "clnt_req_release");
+}
+
+static enum hook_state state(void)
+{
+	return atomic_load_explicit(&hook.state, memory_order_acquire);
+}
+
+static void set_state(enum hook_state to)
+{
+	atomic_store_explicit(&hook.state, to, memory_order_release);
+}
+
+/* ---- Start ------------------------------------------------------------ */
+
+static void read_config(struct gsh_config *tree)
+{
+	struct gr_server *s = &hook.server;
+	const char *wrong = gsh_bind(&hook.gsh);
+
+	s->gsh = &hook.gsh;
+	if (wrong) {
+		if (hook.gsh.log)
+			gsh_log(&hook.gsh, GSH_CRIT,
+				"%s: install the rpcrdma-ganesha of this "
+				"Ganesha's release. NFS is served without RDMA",
+				wrong);
+		else
+			fprintf(stderr, "rpcrdma: %s\n", wrong);
+		return;
+	}
+	switch (gr_config_load(&hook.gsh, tree, &s->cfg)) {
+	case GR_CONFIG_ABSENT:
+		gsh_log(&hook.gsh, GSH_EVENT,
+			"no RDMA block in ganesha.conf: not serving RDMA");
+		return;
+	case GR_CONFIG_BAD:
+		gr_server_fault(s, "block RDMA of ganesha.conf cannot be used, "
+				   "see the messages before this: correct it "
+				   "and start again");
+		return;
+	case GR_CONFIG_GOOD:
+		break;
+	}
+	if (!s->cfg.enable) {
+		gsh_log(&hook.gsh, GSH_EVENT,
+			"Enable = false in block RDMA: not serving RDMA");
+		return;
+	}
+	set_state(HOOK_ARMED);
+}
+
+EXPORT int nfs_set_param_from_conf(struct gsh_config *tree,
+				   struct gsh_start_info *info,
+				   struct gsh_config_errors *e)
+{
+	int res;
+
+	if (!hook.set_param)
+		abort(); /* no Ganesha, yet somebody calls its function */
+	res = hook.set_param(tree, info, e);
+	if (!res && state() == HOOK_IDLE)
+		read_config(tree);
+	return res;
+}
+
+EXPORT bool svc_init(struct svc_init_params *params)
+{
+	struct svc_init_params ours;
+
+	if (state() != HOOK_ARMED || !params || !params->alloc_cb ||
+	    !params->free_cb)
+		return hook.svc_init(params);
+	hook.server.alloc_cb = params->alloc_cb;
+	hook.server.free_cb = params->free_cb;
+	ours = *params;
+	/* The workers that lead are missing for Ganesha's work. */
+	if (hook.server.cfg.worker_polling)
+		ours.ioq_thrd_max += hook.server.cfg.pollers;
+	return hook.svc_init(&ours);
+}
+
+EXPORT int svc_rqst_evchan_reg(uint32_t chan_id, SVCXPRT *xprt, uint32_t flags)
+{
+	struct gr_server *s = &hook.server;
+	int res;
+
+	/* Ours have no descriptor that an event channel could watch. */
+	if (gr_xprt_of(xprt))
+		return 0;
+	res = hook.evchan_reg(chan_id, xprt, flags);
+	/* Ganesha registers the NFS program's listeners before any other's. */
+	if (!res && xprt && state() == HOOK_ARMED && s->alloc_cb &&
+	    xprt->xp_type == XPRT_TCP_RENDEZVOUS &&
+	    xprt->xp_dispatch.rendezvous_cb)
+		set_state(gr_server_start(s, xprt) ? HOOK_SERVING : HOOK_ENDED);
+	return res;
+}
+
+EXPORT int svc_shutdown(u_long flags)
+{
+	bool serving = state() == HOOK_SERVING;
+	int res;
+
+	if (serving) {
+		set_state(HOOK_ENDED);
+		gr_server_drain(&hook.server);
+	}
+	res = hook.svc_shutdown(flags);
+	if (serving && hook.server.inst)
+		gr_server_free(&hook.server);
+	return res;
+}
+
+/* ---- Back channel ----------------------------------------------------- */
+
+EXPORT CLIENT *clnt_vc_ncreate_svc(const SVCXPRT *xprt, const rpcprog_t prog,
+				   const rpcvers_t vers, const uint32_t flags)
+{
+	struct gr_xprt *x = gr_xprt_of(xprt);
+	struct gr_server *s;
+	CLIENT *clnt;
+
+	if (!x)
+		return hook.ncreate_svc(xprt, prog, vers, flags);
+	s = x->srv;
+	atomic_fetch_add(&s->clients, 1);
+	clnt = nrt_clnt_create(s->clnts, x->conn, prog, vers);
+	if (clnt && !s->cfg.reverse_direction)
+		clnt->cl_error.re_status = RPC_UNKNOWNPROTO;
+	gsh_log(s->gsh, GSH_DEBUG, "%s: back channel %s", rt_conn_name(x->conn),
+		clnt && clnt->cl_error.re_status == RPC_SUCCESS ? "made" :
+								  "refused");
+	return clnt;
+}
+
+EXPORT enum clnt_stat clnt_req_setup(struct clnt_req *cc,
+				     struct timespec timeout)
+{
+	return nrt_clnt_is_ours(cc->cc_clnt) ? nrt_req_setup(cc, timeout) :
+					       hook.req_setup(cc, timeout);
+}
+
+EXPORT enum clnt_stat clnt_req_callback(struct clnt_req *cc)
+{
+	return nrt_clnt_is_ours(cc->cc_clnt) ? nrt_req_callback(cc) :
+					       hook.req_callback(cc);
+}
+
+EXPORT enum clnt_stat clnt_req_refresh(struct clnt_req *cc)
+{
+	return nrt_clnt_is_ours(cc->cc_clnt) ? nrt_req_refresh(cc) :
+					       hook.req_refresh(cc);
+}
+
+EXPORT void clnt_req_reset(struct clnt_req *cc)
+{
+	if (nrt_clnt_is_ours(cc->cc_clnt))
+		nrt_req_reset(cc);
+	else
+		hook.req_reset(cc);
+}
+
+EXPORT enum clnt_stat clnt_req_wait_reply(struct clnt_req *cc)
+{
+	return nrt_clnt_is_ours(cc->cc_clnt) ? nrt_req_wait_reply(cc) :
+					       hook.req_wait_reply(cc);
+}
+
+EXPORT int clnt_req_release(struct clnt_req *cc)
+{
+	return nrt_clnt_is_ours(cc->cc_clnt) ? nrt_req_release(cc) :
+					       hook.req_release(cc);
+}

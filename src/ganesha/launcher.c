@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ganesha-rdma.nfsd - ganesha.nfsd with librpcrdma-ganesha before ntirpc
+ *
+ * A program of its own, and not ganesha.nfsd with LD_PRELOAD, because its link
+ * order cannot be lost: the loader ignores LD_PRELOAD when a program is entered
+ * with more privileges or into another security domain than its parent has,
+ * and the variable would go on to every child of the server. The price is this
+ * file: everything that ganesha.nfsd 4.3 does is in its library and is called
+ * from here in the same order, with the same options; the program itself is
+ * only option parsing, becoming a daemon and the pid file. nfs_libmain(), the
+ * library's own entry for embedding, does neither and keeps capabilities that
+ * the daemon drops.
+ *
+ * It is linked to libganesha_nfsd.so.4.3 by that very name, so it cannot be
+ * started with another release by accident.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ganesha/compat43.h"
+
+#define PID_FILE_DEFAULT "/var/run/ganesha/ganesha.pid"
+#define CONFIG_DEFAULT "/etc/ganesha/ganesha.conf"
+
+/* Exported by libganesha_nfsd 4.3. */
+extern struct timespec nfs_ServerBootTime;
+extern time_t nfs_ServerEpoch;
+extern char *nfs_config_path;
+extern char *nfs_pidfile_path;
+extern int g_nodeid;
+
+gsh_log_fn DisplayLogComponentLevel;
+int ReturnLevelAscii(const char *level);
+void set_const_log_str(void);
+void nfs_prereq_init(const char *program, const char *host, int level,
+		     const char *log_path, bool dump_trace);
+void nfs_init_init(void);
+void config_url_init(void);
+bool init_error_type(struct gsh_config_errors *e);
+char *err_type_str(struct gsh_config_errors *e);
+struct gsh_config *config_ParseFile(char *path, struct gsh_config_errors *e);
+void config_Free(struct gsh_config *tree);
+void report_config_errors(struct gsh_config_errors *e, void *dest,
+			  void (*logger)(char *, void *,
+					 struct gsh_config_errors *));
+void config_errs_to_log(char *msg, void *dest, struct gsh_config_errors *e);
+int read_log_config(struct gsh_config *tree, struct gsh_config_errors *e);
+void start_fsals(void);
+int nfs_set_param_from_conf(struct gsh_config *tree,
+			    struct gsh_start_info *info,
+			    struct gsh_config_errors *e);
+int init_server_pkgs(void);
+int ReadDataServers(struct gsh_config *tree, struct gsh_config_errors *e);
+int nfs4_recovery_init(void);
+int nfs_start_grace(void *event);
+void nfs_wait_for_grace_enforcement(void);
+int ReadExports(struct gsh_config *tree, struct gsh_config_errors *e);
+void nfs_start(struct gsh_start_info *info);
+
+#define LOG(component, level, ...)                                          \
+	DisplayLogComponentLevel((component), __FILE__, __LINE__, __func__, \
+				 (level), __VA_ARGS__)
+
+struct options {
+	const char *name; /* of the program, for the log */
+	char *log_path;
+	int level;
+	bool detach;
+	bool dump_trace;
+	struct gsh_start_info start;
+};
+
+static void usage(FILE *f, const char *name)
+{
+	fprintf(f,
+		"Usage: %s [-vFTCh] [-L LOGFILE] [-N LEVEL] [-f CONFIG] [-p PIDFILE]\n"
+		"       [-E EPOCH] [-I NODEID]\n"
+		"NFS-Ganesha " GSH_VERSION
+		" with RPC-over-RDMA " RPCRDMA_VERSION
+		". Options are those of ganesha.nfsd:\n"
+		"  -v          print versions\n"
+		"  -L LOGFILE  log there (default: syslog)\n"
+		"  -N LEVEL    NIV_NULL, NIV_FATAL, NIV_MAJ, NIV_CRIT, NIV_WARN, NIV_EVENT,\n"
+		"              NIV_INFO, NIV_DEBUG, NIV_MID_DEBUG or NIV_FULL_DEBUG\n"
+		"              (default: NIV_EVENT)\n"
+		"  -f CONFIG   configuration file (default: " CONFIG_DEFAULT
+		")\n"
+		"  -p PIDFILE  pid file (default: " PID_FILE_DEFAULT ")\n"
+		"  -F          stay in the foreground\n"
+		"  -T          print the default configuration\n"
+		"  -E EPOCH    server epoch instead of the boot time\n"
+		"  -I NODEID   node in a cluster\n"
+		"  -C          dump a trace on a crash\n"
+		"  -h          this text\n"
+		"SIGHUP reads LOG and EXPORT blocks again, SIGTERM ends the server.\n"
+		"The RDMA block of the configuration turns RDMA on.\n",
+		name);
+}
+
+static void parse_options(int argc, char **argv, struct options *o)
+{
+	const char *slash = strrchr(argv[0], '/');
+	int c;
+
+	*o = (struct options){ .name = slash && slash[1] ? slash + 1 : argv[0],
+			       .level = -1,
+			       .detach = true,
+			       .start = { .drop_caps = true } };
+	while ((c = getopt(argc, argv, "v@L:N:f:p:FRTE:ChI:")) != -1) {
+		switch (c) {
+		case 'v':
+		case '@':
+			printf("NFS-Ganesha Release = V" GSH_VERSION "\n"
+			       "RPC-over-RDMA = " RPCRDMA_VERSION "\n");
+			exit(0);
+		case 'L':
+			o->log_path = optarg;
+			break;
+		case 'N':
+			o->level = ReturnLevelAscii(optarg);
+			if (o->level == -1) {
+				fprintf(stderr, "%s: no such level: %s\n",
+					o->name, optarg);
+				exit(1);
+			}
+			break;
+		case 'f':
+			nfs_config_path = optarg;
+			break;
+		case 'p':
+			nfs_pidfile_path = optarg;
+			break;
+		case 'F':
+			o->detach = false;
+			break;
+		case 'R':
+			fprintf(stderr,
+				"%s: -R is no longer an option: set Active_krb5 "
+				"in block NFS_KRB5 of the configuration\n",
+				o->name);
+			exit(1);
+		case 'T':
+			o->start.dump_default_config = true;
+			break;
+		case 'E':
+			nfs_ServerEpoch = (time_t)atoll(optarg);
+			break;
+		case 'I':
+			g_nodeid = atoi(optarg);
+			break;
+		case 'C':
+			o->dump_trace = true;
+			break;
+		case 'h':
+			usage(stdout, o->name);
+			exit(0);
+		default:
+			fprintf(stderr, "Try '%s -h' for usage\n", o->name);
+			exit(1);
+		}
+	}
+}
+
+/* The file's lock keeps a second server with the same file from starting; it
+ * is held until the exit. */
+static int take_pid_file(void)
+{
+	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int fd = open(nfs_pidfile_path, O_CREAT | O_RDWR, 0644);
+
+	if (fd < 0)
+		LOG(GSH_MAIN, GSH_FATAL, "pid file %s: %s", nfs_pidfile_path,
+		    strerror(errno));
+	if (fcntl(fd, F_SETLK, &whole))
+		LOG(GSH_MAIN, GSH_FATAL,
+		    "pid file %s is locked: the server runs already",
+		    nfs_pidfile_path);
+	if (dprintf(fd, "%u\n", (unsigned int)getpid()) < 0 || fsync(fd) < 0)
+		LOG(GSH_MAIN, GSH_FATAL, "pid file %s cannot be written: %s",
+		    nfs_pidfile_path, strerror(errno));
+	return fd;
+}
+
+/* Of what a parse can go wrong with, what leaves the tree usable. */
+static bool harmless(const struct gsh_config_errors *e)
+{
+	return !(e->scan || e->parse || e->init || e->fsal || e->resource ||
+		 e->internal || e->invalid || e->all_exp_create_err ||
+		 e->missing || e->unique || e->exists || e->dispose);
+}
+
+static bool any_error(const struct gsh_config_errors *e)
+{
+	return !harmless(e) || e->cur_exp_create_err || e->validate ||
+	       e->bogus || e->deprecated;
+}
+
+/* NULL: go on. Otherwise what has failed. */
+static const char *configure(struct options *o, struct gsh_config **tree,
+			     struct gsh_config_errors *e)
+{
+	int ds, exports;
+
+	*tree = NULL;
+	if (!nfs_config_path || !*nfs_config_path)
+		LOG(GSH_INIT, GSH_WARN, "No configuration file named.");
+	else
+		*tree = config_ParseFile(nfs_config_path, e);
+	if (any_error(e)) {
+		char *what = err_type_str(e);
+
+		LOG(GSH_INIT, harmless(e) ? GSH_WARN : GSH_CRIT,
+		    "Error %s while parsing (%s)", what ? what : "unknown",
+		    nfs_config_path);
+		free(what);
+		if (!harmless(e))
+			return "parsing the configuration file";
+	}
+	if (read_log_config(*tree, e) < 0)
+		return "reading the log configuration";
+	/* Exports name their FSALs, so these come first. */
+	start_fsals();
+	if (nfs_set_param_from_conf(*tree, &o->start, e))
+		return "setting parameters from the configuration file";
+	if (init_server_pkgs())
+		return "initializing the server's packages";
+	ds = ReadDataServers(*tree, e);
+	if (ds < 0)
+		return "reading DS entries";
+	if (nfs4_recovery_init())
+		return "initializing the recovery backend";
+	nfs_start_grace(NULL);
+	nfs_wait_for_grace_enforcement();
+	exports = ReadExports(*tree, e);
+	if (exports < 0)
+		return "reading export entries";
+	if (!exports && !ds)
+		LOG(GSH_INIT, GSH_WARN,
+		    "No export entries found in configuration file !!!");
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	static char host[HOST_NAME_MAX + 1];
+	struct gsh_config_errors errors;
+	struct gsh_config *tree;
+	const char *failed;
+	struct options o;
+	sigset_t blocked;
+	int pid_file;
+
+	clock_gettime(CLOCK_REALTIME, &nfs_ServerBootTime);
+	nfs_ServerEpoch = nfs_ServerBootTime.tv_sec;
+	srand((unsigned int)nfs_ServerEpoch);
+	parse_options(argc, argv, &o);
+	if (gethostname(host, sizeof(host) - 1)) {
+		fprintf(stderr, "%s: gethostname: %s\n", o.name,
+			strerror(errno));
+		return 1;
+	}
+
+	nfs_prereq_init(o.name, host, o.level, o.log_path, o.dump_trace);
+	LOG(GSH_MAIN, GSH_EVENT,
+	    "%s Starting: Ganesha Version " GSH_VERSION
+	    ", RPC-over-RDMA " RPCRDMA_VERSION,
+	    o.name);
+	nfs_init_init();
+	if (o.detach) {
+		if (daemon(0, 0))
+			LOG(GSH_MAIN, GSH_FATAL, "cannot become a daemon: %s",
+			    strerror(errno));
+		/* Log lines carry the process number. */
+		set_const_log_str();
+	}
+	signal(SIGXFSZ, SIG_IGN);
+	pid_file = take_pid_file();
+
+	/* For the server's signal thread; every other inherits the mask. */
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGTERM);
+	sigaddset(&blocked, SIGHUP);
+	sigaddset(&blocked, SIGPIPE);
+	if (pthread_sigmask(SIG_BLOCK, &blocked, NULL))
+		LOG(GSH_MAIN, GSH_FATAL, "cannot block signals");
+	config_url_init();
+
+	if (!init_error_type(&errors))
+		LOG(GSH_INIT, GSH_FATAL, "no memory for messages");
+	failed = configure(&o, &tree, &errors);
+	report_config_errors(&errors, NULL, config_errs_to_log);
+	if (failed) {
+		LOG(GSH_INIT, GSH_CRIT, "Error while %s.", failed);
+		/* A journal may miss the last lines of a short life. */
+		sleep(1);
+		LOG(GSH_INIT, GSH_FATAL, "Fatal errors.  Server exiting...");
+	}
+	config_Free(tree);
+
+	/* Returns after SIGTERM or the administrator's shutdown. */
+	nfs_start(&o.start);
+	close(pid_file);
+	return 0;
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * server - starting, serving and ending RPC-over-RDMA beside NFS over TCP
+ *
+ * Threads: start, drain and free are called by Ganesha's main and admin
+ * threads, one at a time. The operations given to the transport run in a
+ * connection's strand and do not block. What they read of struct gr_server is
+ * not changed while the transport runs.
+ */
+#include "ganesha/server.h"
+
+#include <errno.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "ganesha/xprt.h"
+#include "ntirpc/call.h"
+#include "ulb/ulb.h"
+
+#define FAULT_ROOM 512
+
+static void transport_log(void *ctx, int level, const char *text)
+{
+	const struct gr_server *s = ctx;
+	int l = level <= LOG_ERR     ? GSH_CRIT :
+		level == LOG_WARNING ? GSH_WARN :
+		level == LOG_NOTICE  ? GSH_EVENT :
+		level == LOG_INFO    ? GSH_INFO :
+				       GSH_DEBUG;
+
+	gsh_log(s->gsh, l, "%s", text);
+}
+
+void gr_server_fault(struct gr_server *s, const char *what)
+{
+	/* For whoever starts the server by hand; a daemon's goes nowhere. */
+	fprintf(stderr, "rpcrdma: %s\n", what);
+	if (s->cfg.required)
+		gsh_log(s->gsh, GSH_FATAL,
+			"%s. The server ends because of Required = true", what);
+	gsh_log(s->gsh, GSH_CRIT,
+		"%s. NFS is served without RDMA (Required = false)", what);
+}
+
+/* ---- Operations ------------------------------------------------------- */
+
+static void *op_open(struct rt_conn *c, void *ctx, bool *refuse)
+{
+	struct gr_server *s = ctx;
+	struct gr_xprt *x = gr_xprt_create(s, c, s->parent);
+
+	if (x) {
+		gsh_log(s->gsh, GSH_INFO, "%s: accepted", rt_conn_name(c));
+	} else {
+		gsh_log(s->gsh, GSH_INFO, "%s: refused, the server is ending",
+			rt_conn_name(c));
+		*refuse = true;
+	}
+	return x;
+}
+
+static void op_established(struct rt_conn *c)
+{
+	struct gr_xprt *x = rt_conn_user(c);
+	struct rt_conn_info i;
+
+	if (!gsh_logs(x->srv->gsh, GSH_INFO))
+		return;
+	rt_conn_info(c, &i);
+	gsh_log(x->srv->gsh, GSH_INFO,
+		"%s: version %u, inline thresholds %u for Calls and %u for "
+		"Replies, reverse direction %s",
+		rt_conn_name(c), i.version, i.call_inline, i.reply_inline,
+		i.theirs.reverse ? "offered" : "not offered");
+}
+
+static uint32_t op_vet(struct rt_conn *c, const void *head, size_t len,
+		       unsigned int nreads, uint32_t *max)
+{
+	struct gr_xprt *x = rt_conn_user(c);
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)head,
+			     .iov_len = len };
+	struct ulb_call call;
+	unsigned int most;
+
+	if (!nreads || !head)
+		return 0;
+	/* A head that cannot be read is for the RPC layer to answer, [E8]. */
+	if (ulb_call_head(&iov, 1, &call))
+		return 0;
+	most = ulb_max_read_chunks(&call, x->srv->cfg.max_read_chunks);
+	if (nreads <= most)
+		return 0;
+	*max = most;
+	return RDMA2_ERR_READ_CHUNKS;
+}
+
+static void op_call(struct rt_conn *c, struct rt_call *call)
+{
+	struct gr_xprt *x = rt_conn_user(c);
+	struct gr_server *s = x->srv;
+	struct svc_req *req;
+	XDR *xdrs;
+
+	/* Ganesha has given the connection up: its end is under way. */
+	if (x->xprt.xp_flags & SVC_XPRT_FLAG_DESTROYED) {
+		rt_call_drop(call);
+		return;
+	}
+	xdrs = nrt_call_open(call, rt_instance_pool(s->inst),
+			     rt_instance_config(s->inst)->max_message);
+	if (!xdrs) {
+		rt_call_drop(call);
+		return;
+	}
+	((struct nrt_call *)rt_call_user(call))->owner = x;
+	req = s->alloc_cb(&x->xprt, xdrs);
+	req->rq_resume_cb = gr_xprt_decode;
+	gr_workers_submit(req);
+}
+
+static void op_closed(struct rt_conn *c, int error, const char *reason)
+{
+	struct gr_xprt *x = rt_conn_user(c);
+
+	if (!x)
+		return;
+	gsh_log(x->srv->gsh, error ? GSH_INFO : GSH_DEBUG, "%s: closed: %s",
+		rt_conn_name(c),
+		reason ? reason :
+		error  ? strerror(-error) :
+			 "by the peer");
+	gr_xprt_closed(x);
+}
+
+static const struct rt_ops ops = {
+	.open = op_open,
+	.established = op_established,
+	.vet = op_vet,
+	.call = op_call,
+	.closed = op_closed,
+};
+
+/* ---- Starting --------------------------------------------------------- */
+
+static int create_with(struct gr_server *s, const char *name)
+{
+	struct rt_params p = {
+		.provider = fab_provider(name),
+		.domain = { .log = transport_log,
+			    .log_ctx = s,
+			    .startup_timeout_ms = s->cfg.startup_timeout * 1000,
+			    .crc = s->cfg.crc },
+		.pollers = s->cfg.pollers,
+		.log = transport_log,
+		.log_ctx = s,
+	};
+
+	if (!p.provider)
+		return -ENOPROTOOPT;
+	gr_config_transport(&s->cfg, &p.config);
+	p.config.call_user_size = sizeof(struct nrt_call);
+	p.config.request_user_size = nrt_clnt_request_size();
+	s->provider = name;
+	return rt_instance_create(&p, &s->inst);
+}
+
+static int create(struct gr_server *s, char *fault)
+{
+	static const char *const names[] = {
+		[GR_IWARP] = "iwarp", [GR_VERBS] = "verbs"
+	};
+	const char *name =
+		names[s->cfg.provider == GR_AUTO ? GR_VERBS : s->cfg.provider];
+	int err = create_with(s, name);
+
+	if (err && s->cfg.provider == GR_AUTO) {
+		gsh_log(s->gsh, GSH_INFO,
+			"provider verbs cannot be used (%s), taking iwarp",
+			err == -ENOPROTOOPT ? "not built in" : strerror(-err));
+		name = names[GR_IWARP];
+		err = create_with(s, name);
+	}
+	switch (err) {
+	case 0:
+		break;
+	case -ENOPROTOOPT:
+		snprintf(fault, FAULT_ROOM,
+			 "provider %s is not built in: set Provider to another "
+			 "one in block RDMA",
+			 name);
+		break;
+	case -ENODEV:
+		snprintf(fault, FAULT_ROOM,
+			 "provider %s finds no RDMA device: load its driver "
+			 "(rdma link shows devices), or set Provider = iwarp, "
+			 "which needs none",
+			 name);
+		break;
+	case -ENOMEM:
+	case -EPERM:
+		snprintf(fault, FAULT_ROOM,
+			 "provider %s cannot register memory (%s): raise the "
+			 "limit of locked memory (LimitMEMLOCK=infinity, "
+			 "ulimit -l) or lower Max_Memory",
+			 name, strerror(-err));
+		break;
+	default:
+		snprintf(fault, FAULT_ROOM, "provider %s cannot be opened: %s",
+			 name, strerror(-err));
+	}
+	return err;
+}
+
+static int listen_one(struct gr_server *s, const struct sockaddr_storage *at,
+		      char *fault)
+{
+	socklen_t len = at->ss_family == AF_INET6 ?
+				sizeof(struct sockaddr_in6) :
+				sizeof(struct sockaddr_in);
+	struct sockaddr_storage got;
+	struct rt_listener *l;
+	char text[64];
+	int err = rt_listen(s->inst, (const struct sockaddr *)at, len, &ops, s,
+			    &l);
+
+	stats_address(at, text, sizeof(text));
+	switch (err) {
+	case 0:
+		rt_listener_addr(l, &got);
+		stats_address(&got, s->source.listener[s->source.nlisteners++],
+			      sizeof(s->source.listener[0]));
+		break;
+	case -EADDRINUSE:
+		snprintf(fault, FAULT_ROOM,
+			 "cannot listen on %s: the port is in use: stop the "
+			 "program that has it (ss -tlnp shows it) or set "
+			 "another Port in block RDMA",
+			 text);
+		break;
+	case -EADDRNOTAVAIL:
+		snprintf(fault, FAULT_ROOM,
+			 "cannot listen on %s: no interface has this address: "
+			 "correct Bind_Addr in block RDMA",
+			 text);
+		break;
+	case -EACCES:
+		snprintf(fault, FAULT_ROOM,
+			 "cannot listen on %s: ports below 1024 need "
+			 "CAP_NET_BIND_SERVICE: set another Port in block RDMA",
+			 text);
+		break;
+	default:
+		snprintf(fault, FAULT_ROOM, "cannot listen on %s: %s", text,
+			 strerror(-err));
+	}
+	return err;
+}
+
+static void set_port(struct sockaddr_storage *ss, uint16_t port)
+{
+	if (ss->ss_family == AF_INET6)
+		((struct sockaddr_in6 *)ss)->sin6_port = htons(port);
+	else
+		((struct sockaddr_in *)ss)->sin_port = htons(port);
+}
+
+/*
+ * Where NFS over TCP listens. Its one socket may stand for both families; a
+ * listener here is of one family.
+ */
+static void parent_addresses(SVCXPRT *parent, struct gr_addrs *at)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)&at->addr[0];
+	struct sockaddr_storage ss = { 0 };
+	struct sockaddr_in6 in6;
+	socklen_t len = sizeof(ss);
+
+	at->n = 1;
+	memset(&at->addr[0], 0, sizeof(at->addr[0]));
+	in->sin_family = AF_INET;
+	if (getsockname(parent->xp_fd, (struct sockaddr *)&ss, &len))
+		return;
+	if (ss.ss_family == AF_INET) {
+		at->addr[0] = ss;
+	} else if (ss.ss_family == AF_INET6) {
+		memcpy(&in6, &ss, sizeof(in6));
+		if (IN6_IS_ADDR_UNSPECIFIED(&in6.sin6_addr))
+			at->addr[at->n++] = ss;
+		else if (IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr))
+			memcpy(&in->sin_addr, in6.sin6_addr.s6_addr + 12, 4);
+		else
+			at->addr[0] = ss;
+	}
+}
+
+static int listen_all(struct gr_server *s, char *fault)
+{
+	struct gr_addrs at = s->cfg.bind;
+
+	_Static_assert(GR_MAX_ADDRS <= STATS_MAX_LISTENERS, "room for all");
+	if (!at.n)
+		parent_addresses(s->parent, &at);
+	for (unsigned int i = 0; i < at.n; i++) {
+		int err;
+
+		set_port(&at.addr[i], s->cfg.port);
+		err = listen_one(s, &at.addr[i], fault);
+		/* Of both families by default, one may be missing here. */
+		if (err == -EAFNOSUPPORT && !s->cfg.bind.n && i)
+			err = 0;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static void start_stats(struct gr_server *s)
+{
+	const char *path = s->cfg.stats_socket;
+	int err;
+
+	if (!path || !*path)
+		return;
+	err = stats_socket_start(path, &s->source, &s->stats);
+	if (err)
+		gsh_log(s->gsh, GSH_WARN,
+			"no statistics at %s: %s: set Stats_Socket in block "
+			"RDMA to a place this server may use alone",
+			path, strerror(-err));
+}
+
+bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
+{
+	char fault[FAULT_ROOM] = "";
+	int err;
+
+	SVC_REF(parent, SVC_REF_FLAG_NONE);
+	s->parent = parent;
+	memset(&s->source, 0, sizeof(s->source));
+	err = create(s, fault);
+	if (err)
+		goto fail;
+	s->source.inst = s->inst;
+	s->source.program = "ganesha";
+	s->source.provider = s->provider;
+	s->source.started = stats_now();
+	err = nrt_clnts_create(s->inst, NULL, &s->clnts);
+	if (err)
+		goto fail;
+	err = listen_all(s, fault);
+	if (err)
+		goto fail;
+	err = gr_workers_start(&s->workers, s->inst, s->free_cb,
+			       s->cfg.worker_polling);
+	if (err)
+		goto fail;
+	start_stats(s);
+	for (unsigned int i = 0; i < s->source.nlisteners; i++)
+		gsh_log(s->gsh, GSH_EVENT,
+			"serving RPC-over-RDMA version 2 on %s, provider %s",
+			s->source.listener[i], s->provider);
+	return true;
+
+fail:
+	if (!*fault)
+		snprintf(fault, sizeof(fault), "cannot start: %s",
+			 strerror(-err));
+	if (s->inst)
+		rt_instance_shutdown(s->inst, 0, true);
+	gr_server_free(s);
+	gr_server_fault(s, fault);
+	return false;
+}
+
+/* ---- Ending ----------------------------------------------------------- */
+
+void gr_server_drain(struct gr_server *s)
+{
+	unsigned int left;
+
+	stats_socket_stop(s->stats);
+	s->stats = NULL;
+	/* A little longer than a connection takes to give up by itself. */
+	left = rt_instance_shutdown(s->inst, s->cfg.drain_timeout * 1000 + 1000,
+				    false);
+	if (!gr_workers_stop(&s->workers, 10000)) {
+		/* They may still look at anything: leave it to the exit. */
+		gsh_log(s->gsh, GSH_WARN,
+			"a worker does not come back from a request");
+		s->inst = NULL;
+		return;
+	}
+	if (left)
+		left = rt_instance_shutdown(s->inst, 1000, true);
+	/* While ntirpc still frees what loses its last reference. */
+	SVC_RELEASE(s->parent, SVC_RELEASE_FLAG_NONE);
+	s->parent = NULL;
+	gsh_log(s->gsh, GSH_EVENT, "no longer serving RPC-over-RDMA%s",
+		left ? ", some connections did not end" : "");
+}
+
+void gr_server_free(struct gr_server *s)
+{
+	/*
+	 * Ganesha keeps sessions, and with them CLIENTs and SVCXPRTs, beyond
+	 * its shutdown. What they use stays until the program's exit.
+	 */
+	if (atomic_load(&s->xprts) || atomic_load(&s->clients))
+		return;
+	gr_workers_free(&s->workers);
+	if (s->clnts)
+		nrt_clnts_destroy(s->clnts);
+	s->clnts = NULL;
+	if (s->inst)
+		rt_instance_destroy(s->inst);
+	s->inst = NULL;
+	if (s->parent)
+		SVC_RELEASE(s->parent, SVC_RELEASE_FLAG_NONE);
+	s->parent = NULL;
+}

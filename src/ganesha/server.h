@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * server - the RDMA side of one NFS server
+ */
+#ifndef RPCRDMA_GANESHA_SERVER_H
+#define RPCRDMA_GANESHA_SERVER_H
+
+#include <stdatomic.h>
+
+#include "ganesha/config.h"
+#include "ganesha/gsh.h"
+#include "ganesha/stats_socket.h"
+#include "ganesha/workers.h"
+#include "ntirpc/clnt.h"
+#include "transport/transport.h"
+
+struct gr_server {
+	const struct gsh *gsh;
+	struct gr_config cfg;
+	/* Ganesha's, from svc_init(). */
+	svc_xprt_alloc_fun_t alloc_cb;
+	svc_xprt_free_fun_t free_cb;
+
+	SVCXPRT *parent; /* Ganesha's NFS/TCP listener; a reference is held */
+	struct rt_instance *inst;
+	const char *provider;
+	struct gr_workers workers;
+	struct nrt_clnts *clnts;
+	struct stats_socket *stats;
+	struct stats_source source;
+	atomic_uint xprts; /* SVCXPRTs not yet freed */
+	atomic_uint clients; /* CLIENTs ever made */
+};
+
+/*
+ * Start listening, with @parent as the model of our SVCXPRTs. False: has been
+ * reported, and nothing is left behind. With cfg.required it does not return
+ * then.
+ */
+bool gr_server_start(struct gr_server *s, SVCXPRT *parent);
+/*
+ * In two steps around ntirpc's own shutdown: end the connections while there
+ * are workers to answer what is in progress; free when they are gone.
+ */
+void gr_server_drain(struct gr_server *s);
+void gr_server_free(struct gr_server *s);
+
+/* Report why RDMA is not served; ends the program with cfg.required. */
+void gr_server_fault(struct gr_server *s, const char *what);
+
+#endif /* RPCRDMA_GANESHA_SERVER_H */

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stats_json - printing
+ *
+ * Threads: no state; the transport's own functions take what locks they need.
+ * The connection lock is held while one connection is printed into @f, so @f
+ * must be memory (open_memstream()), not a descriptor that can block.
+ */
+#include "ganesha/stats_json.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <time.h>
+
+double stats_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+void stats_address(const struct sockaddr_storage *ss, char *to, size_t size)
+{
+	char text[INET6_ADDRSTRLEN] = "?";
+
+	if (ss->ss_family == AF_INET) {
+		const struct sockaddr_in *in = (const struct sockaddr_in *)ss;
+
+		inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
+		snprintf(to, size, "%s:%u", text, ntohs(in->sin_port));
+	} else if (ss->ss_family == AF_INET6) {
+		const struct sockaddr_in6 *in6 =
+			(const struct sockaddr_in6 *)ss;
+
+		inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text));
+		snprintf(to, size, "[%s]:%u", text, ntohs(in6->sin6_port));
+	} else {
+		snprintf(to, size, "?");
+	}
+}
+
+static void put_string(FILE *f, const char *s)
+{
+	putc('"', f);
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+
+		if (c == '"' || c == '\\')
+			fprintf(f, "\\%c", c);
+		else if (c < 0x20)
+			fprintf(f, "\\u%04x", c);
+		else
+			putc(c, f);
+	}
+	putc('"', f);
+}
+
+static void put_stats(FILE *f, const struct rt_stats *st)
+{
+	const char *comma = "";
+
+	putc('{', f);
+#define PUT(name, help)                                           \
+	fprintf(f, "%s\"" #name "\": %" PRIu64, comma, st->name); \
+	comma = ", ";
+	RT_STATS(PUT)
+#undef PUT
+	putc('}', f);
+}
+
+static void put_properties(FILE *f, const struct rt_properties *p)
+{
+	fprintf(f,
+		"{\"send_size\": %" PRIu32 ", \"recv_size\": %" PRIu32
+		", \"segment_size\": %" PRIu32 ", \"segments\": %" PRIu32
+		", \"reverse\": %" PRIu32 ", \"complete\": %s}",
+		p->send_size, p->recv_size, p->segment_size, p->segments,
+		p->reverse, p->complete ? "true" : "false");
+}
+
+struct put_conns {
+	FILE *f;
+	const char *comma;
+};
+
+static void put_conn(const struct rt_conn_info *i, void *arg)
+{
+	struct put_conns *pc = arg;
+	FILE *f = pc->f;
+	char local[64];
+
+	stats_address(&i->local, local, sizeof(local));
+	fprintf(f, "%s\n  {\"id\": %" PRIu64 ", \"role\": \"%s\", \"peer\": ",
+		pc->comma, i->id, i->server ? "server" : "client");
+	pc->comma = ",";
+	put_string(f, i->peer_name);
+	fputs(", \"local\": ", f);
+	put_string(f, local);
+	fputs(", \"state\": ", f);
+	put_string(f, i->state ? i->state : "?");
+	fprintf(f,
+		", \"version\": %u, \"sent\": %" PRIu32
+		", \"received\": %" PRIu32 ", \"credit_limit\": %" PRIu32
+		", \"advertised\": %" PRIu32 ", \"call_inline\": %" PRIu32
+		", \"reply_inline\": %" PRIu32
+		", \"calls_in_progress\": %u, \"requests_outstanding\": %u",
+		i->version, i->sent, i->received, i->credit_limit,
+		i->advertised, i->call_inline, i->reply_inline,
+		i->calls_in_progress, i->requests_outstanding);
+	fputs(",\n   \"ours\": ", f);
+	put_properties(f, &i->ours);
+	fputs(",\n   \"theirs\": ", f);
+	put_properties(f, &i->theirs);
+	fputs(",\n   \"stats\": ", f);
+	put_stats(f, &i->stats);
+	putc('}', f);
+}
+
+void stats_json(FILE *f, const struct stats_source *src)
+{
+	struct put_conns pc = { .f = f, .comma = "" };
+	struct fab_pool_stats pool;
+	struct rt_stats total;
+	unsigned int connections;
+	uint64_t accepted;
+
+	rt_stats_total(src->inst, &total, &connections, &accepted);
+	fab_pool_get_stats(rt_instance_pool(src->inst), &pool);
+
+	fputs("{\"program\": ", f);
+	put_string(f, src->program);
+	fprintf(f, ", \"version\": \"%s\", \"uptime\": %.3f, \"provider\": ",
+		RPCRDMA_VERSION, stats_now() - src->started);
+	put_string(f, src->provider);
+	fputs(", \"listeners\": [", f);
+	for (unsigned int i = 0; i < src->nlisteners; i++) {
+		if (i)
+			fputs(", ", f);
+		put_string(f, src->listener[i]);
+	}
+	fprintf(f,
+		"],\n \"connections_now\": %u, \"connections_accepted\": %" PRIu64
+		",\n \"totals\": ",
+		connections, accepted);
+	put_stats(f, &total);
+	fprintf(f,
+		",\n \"pool\": {\"bytes_held\": %zu, \"bytes_in_use\": %zu, "
+		"\"bytes_in_use_peak\": %zu, \"limit\": %zu, \"gets\": %" PRIu64
+		", \"refused\": %" PRIu64 ", \"slabs\": %" PRIu64
+		"},\n \"connections\": [",
+		pool.bytes_held, pool.bytes_in_use, pool.bytes_in_use_peak,
+		pool.limit, pool.gets, pool.refused, pool.slabs);
+	rt_for_each_conn(src->inst, put_conn, &pc);
+	fputs("]}\n", f);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stats_json - an instance's statistics as one JSON document
+ */
+#ifndef RPCRDMA_GANESHA_STATS_JSON_H
+#define RPCRDMA_GANESHA_STATS_JSON_H
+
+#include <stdio.h>
+
+#include "transport/transport.h"
+
+#define STATS_MAX_LISTENERS 16
+
+struct stats_source {
+	struct rt_instance *inst;
+	const char *program; /* "ganesha", "rpcrdma-gateway", ... */
+	const char *provider;
+	double started; /* CLOCK_MONOTONIC, see stats_now() */
+	unsigned int nlisteners;
+	char listener[STATS_MAX_LISTENERS][64]; /* "192.0.2.1:20049" */
+};
+
+double stats_now(void);
+/* "192.0.2.1:20049", "[2001:db8::1]:20049" */
+void stats_address(const struct sockaddr_storage *ss, char *to, size_t size);
+/* One document and a newline. Any thread. */
+void stats_json(FILE *f, const struct stats_source *src);
+
+#endif /* RPCRDMA_GANESHA_STATS_JSON_H */

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stats_socket - the thread behind the socket
+ *
+ * Threads: everything of struct stats_socket but `quit` belongs to its thread
+ * from start to stop. A document is made when its reader connects, into
+ * memory, so that no lock of the transport is held while a reader is slow.
+ */
+#include "ganesha/stats_socket.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define READERS 8
+#define PATIENCE 5.0 /* seconds for a reader to take its document */
+
+struct reader {
+	int fd; /* -1: free */
+	char *text;
+	size_t len, done;
+	double until;
+};
+
+struct stats_socket {
+	const struct stats_source *src;
+	struct sockaddr_un addr;
+	int listener;
+	int quit; /* eventfd */
+	pthread_t thread;
+	struct reader reader[READERS];
+};
+
+static void reader_end(struct reader *r)
+{
+	close(r->fd);
+	free(r->text);
+	r->text = NULL;
+	r->fd = -1;
+}
+
+/* Send what the socket takes now. */
+static void reader_push(struct reader *r)
+{
+	while (r->done < r->len) {
+		ssize_t n = send(r->fd, r->text + r->done, r->len - r->done,
+				 MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return;
+		if (n <= 0)
+			break;
+		r->done += (size_t)n;
+	}
+	reader_end(r);
+}
+
+static void take_reader(struct stats_socket *s)
+{
+	int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct reader *r = NULL;
+	FILE *f;
+
+	if (fd < 0)
+		return;
+	for (unsigned int i = 0; i < READERS; i++) {
+		if (s->reader[i].fd < 0)
+			r = &s->reader[i];
+	}
+	memset(r, 0, sizeof(*r));
+	r->fd = fd;
+	r->until = stats_now() + PATIENCE;
+	f = open_memstream(&r->text, &r->len);
+	if (!f) {
+		reader_end(r);
+		return;
+	}
+	stats_json(f, s->src);
+	if (fclose(f))
+		reader_end(r);
+	else
+		reader_push(r);
+}
+
+static void *thread_main(void *arg)
+{
+	struct stats_socket *s = arg;
+
+	for (;;) {
+		struct pollfd p[2 + READERS];
+		struct reader *of[2 + READERS];
+		unsigned int n = 2;
+		int wait = -1;
+
+		p[0] = (struct pollfd){ .fd = s->quit, .events = POLLIN };
+		for (unsigned int i = 0; i < READERS; i++) {
+			if (s->reader[i].fd < 0)
+				continue;
+			of[n] = &s->reader[i];
+			p[n++] = (struct pollfd){ .fd = s->reader[i].fd,
+						  .events = POLLOUT };
+			wait = 200;
+		}
+		/* With all places taken, others wait in the backlog. */
+		p[1] = (struct pollfd){ .fd = n == 2 + READERS ? -1 :
+								 s->listener,
+					.events = POLLIN };
+		if (poll(p, n, wait) < 0 && errno != EINTR)
+			break;
+		if (p[0].revents)
+			break;
+		for (unsigned int i = 2; i < n; i++) {
+			if (p[i].revents)
+				reader_push(of[i]);
+			else if (stats_now() > of[i]->until)
+				reader_end(of[i]);
+		}
+		if (p[1].revents)
+			take_reader(s);
+	}
+	for (unsigned int i = 0; i < READERS; i++)
+		if (s->reader[i].fd >= 0)
+			reader_end(&s->reader[i]);
+	return NULL;
+}
+
+/* A socket that nobody serves any more is left behind by a crash: remove it.
+ * Anything else at that place is not ours to touch. */
+static int clear_place(const struct sockaddr_un *addr)
+{
+	struct stat st;
+	int fd, err = 0;
+
+	if (lstat(addr->sun_path, &st))
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -EEXIST;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (!connect(fd, (const struct sockaddr *)addr, sizeof(*addr)))
+		err = -EADDRINUSE;
+	else if (errno != ECONNREFUSED)
+		err = -errno;
+	else if (unlink(addr->sun_path))
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+int stats_socket_start(const char *path, const struct stats_source *src,
+		       struct stats_socket **out)
+{
+	struct stats_socket *s;
+	sigset_t all, before;
+	bool bound = false;
+	int err;
+
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->src = src;
+	s->listener = -1;
+	s->quit = -1;
+	for (unsigned int i = 0; i < READERS; i++)
+		s->reader[i].fd = -1;
+	s->addr.sun_family = AF_UNIX;
+	err = -ENAMETOOLONG;
+	if (strlen(path) >= sizeof(s->addr.sun_path))
+		goto fail;
+	strcpy(s->addr.sun_path, path);
+	err = clear_place(&s->addr);
+	if (err)
+		goto fail;
+	s->quit = eventfd(0, EFD_CLOEXEC);
+	s->listener =
+		socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	err = -errno;
+	if (s->quit < 0 || s->listener < 0)
+		goto fail;
+	/* The mode of a new socket file comes from that of its descriptor, so
+	 * that it is never open to others, whatever the umask. */
+	if (fchmod(s->listener, 0600) ||
+	    bind(s->listener, (struct sockaddr *)&s->addr, sizeof(s->addr))) {
+		err = -errno;
+		goto fail;
+	}
+	bound = true;
+	if (chmod(path, 0600) || listen(s->listener, 16)) {
+		err = -errno;
+		goto fail;
+	}
+	/* Signals are the program's business. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = -pthread_create(&s->thread, NULL, thread_main, s);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err)
+		goto fail;
+	pthread_setname_np(s->thread, "rdma-stats");
+	*out = s;
+	return 0;
+
+fail:
+	if (bound)
+		unlink(path);
+	if (s->listener >= 0)
+		close(s->listener);
+	if (s->quit >= 0)
+		close(s->quit);
+	free(s);
+	return err;
+}
+
+void stats_socket_stop(struct stats_socket *s)
+{
+	uint64_t one = 1;
+
+	if (!s)
+		return;
+	while (write(s->quit, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+	pthread_join(s->thread, NULL);
+	unlink(s->addr.sun_path);
+	close(s->listener);
+	close(s->quit);
+	free(s);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * workers - leaders, followers and threads
+ *
+ * Threads: a poller has one leader at a time; leading is passed on by putting
+ * the poller's token into ntirpc's queue. Once it is there another worker may
+ * already lead, so the former leader touches the poller no more. `lock` guards
+ * the number of pollers running; nothing is called with it held.
+ */
+#include "ganesha/workers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <rpc/svc_auth.h>
+
+/*
+ * What a leader has in hand while it is inside rt_run(): the last Call found,
+ * which it will run itself. A Call that another thread's strand finds while
+ * that thread runs a request goes to a worker: the thread has work.
+ */
+struct lead {
+	struct svc_req *kept;
+};
+static __thread struct lead *leading;
+
+void gr_workers_submit(struct svc_req *req)
+{
+	struct lead *l = leading;
+	struct svc_req *before;
+
+	if (!l) {
+		svc_resume(req);
+		return;
+	}
+	before = l->kept;
+	l->kept = req;
+	if (before)
+		svc_resume(before);
+}
+
+/* What ntirpc's own task does with a request, in the same order. */
+static void run_request(struct gr_workers *w, struct svc_req *req)
+{
+	enum xprt_stat stat = req->rq_resume_cb(req);
+
+	/* Perhaps resumed and freed already. */
+	if (stat == XPRT_SUSPEND)
+		return;
+	if (req->rq_auth)
+		SVCAUTH_RELEASE(req);
+	XDR_DESTROY(req->rq_xdrs);
+	w->free_cb(req, stat);
+}
+
+static void poller_ended(struct gr_workers *w)
+{
+	pthread_mutex_lock(&w->lock);
+	if (--w->running == 0)
+		pthread_cond_broadcast(&w->ended);
+	pthread_mutex_unlock(&w->lock);
+}
+
+static bool stopping(struct gr_workers *w)
+{
+	return atomic_load_explicit(&w->stop, memory_order_acquire);
+}
+
+/* rq_resume_cb of a token: XPRT_SUSPEND keeps ntirpc's hands off it. */
+static enum xprt_stat lead(struct svc_req *token)
+{
+	struct gr_poller *p = (struct gr_poller *)token;
+	struct gr_workers *w = p->w;
+	struct lead here = { NULL };
+
+	leading = &here;
+	while (!here.kept && !stopping(w))
+		rt_run(w->inst, p->n, -1);
+	leading = NULL;
+
+	if (stopping(w)) {
+		if (here.kept)
+			svc_resume(here.kept);
+		poller_ended(w);
+		return XPRT_SUSPEND;
+	}
+	svc_resume(token);
+	run_request(w, here.kept);
+	return XPRT_SUSPEND;
+}
+
+static void *thread_main(void *arg)
+{
+	struct gr_poller *p = arg;
+	struct gr_workers *w = p->w;
+
+	while (!stopping(w))
+		rt_run(w->inst, p->n, -1);
+	poller_ended(w);
+	return NULL;
+}
+
+int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
+		     svc_xprt_free_fun_t free_cb, bool by_workers)
+{
+	pthread_condattr_t attr;
+	unsigned int n = rt_instance_pollers(inst);
+	int err = 0;
+
+	w->inst = inst;
+	w->free_cb = free_cb;
+	w->by_workers = by_workers;
+	w->npollers = 0;
+	w->running = 0;
+	atomic_init(&w->stop, false);
+	w->poller = calloc(n, sizeof(*w->poller));
+	if (!w->poller)
+		return -ENOMEM;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->ended, &attr);
+	pthread_condattr_destroy(&attr);
+
+	for (unsigned int i = 0; i < n; i++) {
+		struct gr_poller *p = &w->poller[i];
+
+		p->w = w;
+		p->n = i;
+		p->token.rq_resume_cb = lead;
+		if (!by_workers) {
+			err = pthread_create(&p->thread, NULL, thread_main, p);
+			if (err)
+				break;
+			pthread_setname_np(p->thread, "rdma-poller");
+		}
+		pthread_mutex_lock(&w->lock);
+		w->running++;
+		pthread_mutex_unlock(&w->lock);
+		w->npollers++;
+		if (by_workers)
+			svc_resume(&p->token);
+	}
+	if (err) {
+		gr_workers_stop(w, 10000);
+		gr_workers_free(w);
+	}
+	return -err;
+}
+
+bool gr_workers_stop(struct gr_workers *w, unsigned int ms)
+{
+	struct timespec until;
+	bool done;
+
+	if (!w->poller)
+		return true;
+	atomic_store_explicit(&w->stop, true, memory_order_release);
+	for (unsigned int i = 0; i < w->npollers; i++)
+		rt_wake(w->inst, i);
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += ms / 1000;
+	until.tv_nsec += (long)(ms % 1000) * 1000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	pthread_mutex_lock(&w->lock);
+	while (w->running)
+		if (pthread_cond_timedwait(&w->ended, &w->lock, &until))
+			break;
+	done = w->running == 0;
+	pthread_mutex_unlock(&w->lock);
+	if (!done)
+		return false;
+
+	if (!w->by_workers)
+		for (unsigned int i = 0; i < w->npollers; i++)
+			pthread_join(w->poller[i].thread, NULL);
+	return true;
+}
+
+void gr_workers_free(struct gr_workers *w)
+{
+	if (!w->poller)
+		return;
+	pthread_cond_destroy(&w->ended);
+	pthread_mutex_destroy(&w->lock);
+	free(w->poller);
+	w->poller = NULL;
+}

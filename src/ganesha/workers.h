@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * workers - who runs the transport's pollers and Ganesha's requests
+ *
+ * Requests always run on the worker threads of Ganesha's ntirpc. The pollers
+ * run on them too (the default), one leader each, or on threads of their own.
+ *
+ * A leader that has found a single Call hands the poller on to another worker
+ * and runs the Call itself: the Call costs one thread wake-up, as over TCP,
+ * and its data stay in this processor's caches. With threads of their own
+ * every Call is handed over.
+ */
+#ifndef RPCRDMA_GANESHA_WORKERS_H
+#define RPCRDMA_GANESHA_WORKERS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "ganesha/compat43.h"
+#include "transport/transport.h"
+
+struct gr_workers;
+
+struct gr_poller {
+	struct svc_req token; /* stands for leading, in ntirpc's queue */
+	struct gr_workers *w;
+	unsigned int n;
+	pthread_t thread; /* if not run by workers */
+};
+
+struct gr_workers {
+	struct rt_instance *inst;
+	svc_xprt_free_fun_t free_cb;
+	bool by_workers;
+	unsigned int npollers;
+	struct gr_poller *poller;
+	atomic_bool stop;
+	pthread_mutex_t lock;
+	pthread_cond_t ended;
+	unsigned int running; /* under lock */
+};
+
+/* Start the pollers of @inst. 0 or a negative errno. */
+int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
+		     svc_xprt_free_fun_t free_cb, bool by_workers);
+/*
+ * End them, waiting up to @ms for workers that are late. The rest of ntirpc's
+ * workers must still be alive. False: some did not end, and then nothing they
+ * use may be freed.
+ */
+bool gr_workers_stop(struct gr_workers *w, unsigned int ms);
+/* After ntirpc's workers have ended, which may still look at a token. */
+void gr_workers_free(struct gr_workers *w);
+
+/* Have @req's rq_resume_cb and what follows it run by a worker. Any thread. */
+void gr_workers_submit(struct svc_req *req);
+
+#endif /* RPCRDMA_GANESHA_WORKERS_H */

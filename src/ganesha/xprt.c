@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * xprt - operations and life of our SVCXPRT
+ *
+ * Threads: created and closed by the transport's strand; operations are called
+ * by Ganesha's workers, freed by whoever drops the last reference. Nothing
+ * here takes a lock.
+ *
+ * xp_type is XPRT_TCP, by which Ganesha means "connection-oriented": it gives
+ * an XPRT_RDMA no back channel and does not check an export's Transports. A
+ * client by RDMA therefore needs TCP among the export's Transports, which is
+ * the default.
+ *
+ * xp_remote has the peer's real port. Exports with PrivilegedPort = true thus
+ * refuse clients whose RDMA connection comes from a port of 1024 or above, as
+ * they do over TCP; nothing vouches for such a client here that does not there.
+ *
+ * xp_fd is -1: there is no descriptor that Ganesha could do anything with. It
+ * is printed in log lines, and NLM, which does not run over RDMA, asks it for
+ * the local address.
+ */
+#include "ganesha/xprt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ganesha/server.h"
+#include "ntirpc/call.h"
+
+static enum xprt_stat op_stat(SVCXPRT *xprt)
+{
+	return xprt->xp_flags & SVC_XPRT_FLAG_DESTROYED ? XPRT_DESTROYED :
+							  XPRT_IDLE;
+}
+
+/* ntirpc's event loop never sees this SVCXPRT, so nobody calls this. It is
+ * also what our SVCXPRTs are known by. */
+static enum xprt_stat op_recv(SVCXPRT *xprt)
+{
+	return op_stat(xprt);
+}
+
+enum xprt_stat gr_xprt_decode(struct svc_req *req)
+{
+	SVCXPRT *xprt = req->rq_xprt;
+	struct gr_xprt *x = gr_xprt_of(xprt);
+
+	req->rq_xdrs->x_op = XDR_DECODE;
+	rpc_msg_init(&req->rq_msg);
+	/*
+	 * The message as such was sound, only the RPC in it is not. Without
+	 * a readable head there is nothing an RPC Reply could say; the tail
+	 * drops the Call, which gives the credit back.
+	 */
+	if (!xdr_dplx_decode(req->rq_xdrs, &req->rq_msg) ||
+	    req->rq_msg.rm_direction != CALL) {
+		gsh_log(x->srv->gsh, GSH_INFO,
+			"%s: Call dropped, its RPC header cannot be read",
+			rt_conn_name(x->conn));
+		return op_stat(xprt);
+	}
+	return xprt->xp_dispatch.process_cb(req);
+}
+
+static void op_unlink(SVCXPRT *xprt, u_int flags, const char *tag,
+		      const int line)
+{
+	struct gr_xprt *x = gr_xprt_of(xprt);
+
+	/* Once, by the first SVC_DESTROY(). Ganesha calls it when a Reply could
+	 * not be sent; after the end of the connection it does nothing. */
+	rt_conn_close(x->conn, true);
+}
+
+static void op_destroy(SVCXPRT *xprt, u_int flags, const char *tag,
+		       const int line)
+{
+	struct gr_xprt *x = gr_xprt_of(xprt);
+	struct gr_server *srv = x->srv;
+
+	/* Ganesha keeps the client's duplicate request cache in xp_u2. */
+	if (x->ops.xp_free_user_data)
+		x->ops.xp_free_user_data(xprt);
+	SVC_RELEASE(xprt->xp_parent, SVC_RELEASE_FLAG_NONE);
+	rt_conn_put(x->conn);
+	pthread_mutex_destroy(&xprt->xp_lock);
+	free(x);
+	atomic_fetch_sub_explicit(&srv->xprts, 1, memory_order_release);
+}
+
+static bool op_control(SVCXPRT *xprt, const u_int rq, void *in)
+{
+	struct gr_xprt *x = gr_xprt_of(xprt);
+
+	switch (rq) {
+	case SVCGET_XP_FLAGS:
+		*(u_int *)in = xprt->xp_flags;
+		return true;
+	case SVCSET_XP_FLAGS:
+		xprt->xp_flags = *(u_int *)in;
+		return true;
+	case SVCGET_XP_FREE_USER_DATA:
+		*(svc_xprt_fun_t *)in = x->ops.xp_free_user_data;
+		return true;
+	case SVCSET_XP_FREE_USER_DATA:
+		x->ops.xp_free_user_data = *(svc_xprt_fun_t)in;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static const struct xp_ops template = {
+	.xp_recv = op_recv,
+	.xp_stat = op_stat,
+	.xp_decode = gr_xprt_decode,
+	.xp_reply = nrt_xp_reply,
+	.xp_checksum = nrt_xp_checksum,
+	.xp_unlink = op_unlink,
+	.xp_destroy = op_destroy,
+	.xp_control = op_control,
+};
+
+struct gr_xprt *gr_xprt_of(const SVCXPRT *xprt)
+{
+	if (!xprt || !xprt->xp_ops || xprt->xp_ops->xp_recv != op_recv)
+		return NULL;
+	return (struct gr_xprt *)(uintptr_t)xprt;
+}
+
+static void set_address(struct rpc_address *to,
+			const struct sockaddr_storage *from)
+{
+	__rpc_address_setup(to);
+	to->ss = *from;
+	__rpc_address_set_length(to, 0);
+}
+
+struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
+			       SVCXPRT *parent)
+{
+	static char netid4[] = "rdma", netid6[] = "rdma6";
+	struct gr_xprt *x = calloc(1, sizeof(*x));
+	struct rt_conn_info info;
+	SVCXPRT *xprt;
+
+	if (!x)
+		return NULL;
+	rt_conn_info(c, &info);
+	x->srv = srv;
+	x->conn = c;
+	x->ops = template;
+	/* What Ganesha has set for the listener goes for its connections. */
+	x->ops.xp_free_user_data = parent->xp_ops->xp_free_user_data;
+	xprt = &x->xprt;
+	xprt->xp_ops = &x->ops;
+	xprt->xp_type = XPRT_TCP;
+	xprt->xp_netid = info.peer.ss_family == AF_INET6 ? netid6 : netid4;
+	set_address(&xprt->xp_local, &info.local);
+	set_address(&xprt->xp_remote, &info.peer);
+	pthread_mutex_init(&xprt->xp_lock, NULL);
+	xprt->xp_fd = -1;
+	xprt->xp_fd_send = -1;
+	xprt->xp_refcnt = 2;
+	xprt->xp_flags = SVC_XPRT_FLAG_INITIALIZED;
+	SVC_REF(parent, SVC_REF_FLAG_NONE);
+	xprt->xp_parent = parent;
+	if (parent->xp_dispatch.rendezvous_cb(xprt) != XPRT_IDLE) {
+		SVC_RELEASE(parent, SVC_RELEASE_FLAG_NONE);
+		pthread_mutex_destroy(&xprt->xp_lock);
+		free(x);
+		return NULL;
+	}
+	atomic_fetch_add_explicit(&srv->xprts, 1, memory_order_relaxed);
+	return x;
+}
+
+void gr_xprt_closed(struct gr_xprt *x)
+{
+	SVC_DESTROY(&x->xprt);
+	SVC_RELEASE(&x->xprt, SVC_RELEASE_FLAG_NONE);
+}

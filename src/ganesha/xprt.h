@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * xprt - the SVCXPRT that Ganesha sees of a connection
+ *
+ * References (xp_refcnt):
+ *   one that SVC_DESTROY() drops, as with ntirpc's own; whoever is first of
+ *     Ganesha and the end of the connection calls it,
+ *   one of the transport, from gr_xprt_create() to gr_xprt_closed(), because
+ *     its strand finds the SVCXPRT through rt_conn_user(),
+ *   one for each request and each session, taken by Ganesha.
+ * The SVCXPRT holds one reference to its rt_conn and one to the NFS listener's
+ * SVCXPRT, and drops both when it is freed.
+ */
+#ifndef RPCRDMA_GANESHA_XPRT_H
+#define RPCRDMA_GANESHA_XPRT_H
+
+#include <stdatomic.h>
+
+#include "ganesha/compat43.h"
+#include "transport/transport.h"
+
+struct gr_server;
+
+struct gr_xprt {
+	SVCXPRT xprt; /* first */
+	struct xp_ops ops; /* its own: Ganesha sets xp_free_user_data */
+	struct gr_server *srv;
+	struct rt_conn *conn;
+};
+
+/*
+ * Takes over the caller's reference to @c. @parent: Ganesha's NFS listener,
+ * whose rendezvous callback has the new SVCXPRT served by the NFS program.
+ * NULL: no memory, or Ganesha refuses; the reference is still the caller's.
+ */
+struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
+			       SVCXPRT *parent);
+/* The connection has ended. */
+void gr_xprt_closed(struct gr_xprt *x);
+/* NULL if @xprt is not one of ours. */
+struct gr_xprt *gr_xprt_of(const SVCXPRT *xprt);
+
+/* rq_resume_cb of a new request: decode the head, let Ganesha process it. */
+enum xprt_stat gr_xprt_decode(struct svc_req *req);
+
+#endif /* RPCRDMA_GANESHA_XPRT_H */

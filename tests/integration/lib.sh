@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# lib.sh - a private Ganesha for integration tests
+#
+#	. "$(dirname "$0")/lib.sh"
+#	isolate "$@"			network and /run of the test's own
+#	start_ganesha DIR EXPORT ['RDMA block line' ...]
+#	...
+#	stop_ganesha && finish
+#
+# start_ganesha serves the directory EXPORT as /export by NFSv3, 4.0, 4.1 and
+# 4.2 over TCP and RDMA; everything it writes is in DIR. It sets
+#
+#	GANESHA_PID GANESHA_LOG GANESHA_STATS NFS_PORT MNT_PORT RDMA_PORT
+#
+# and fails if the server ends before it serves. The caller's environment:
+#
+#	RPCRDMA_BUILD	build directory (default: build/release)
+#	GANESHA_BIN	launcher (default: of RPCRDMA_BUILD)
+#	GANESHA_FSAL	VFS (default) or MEM (then EXPORT is not used)
+#	GANESHA_CORE	further lines of block NFS_Core_Param
+#	GANESHA_BLOCKS	further blocks of ganesha.conf
+#	GANESHA_WRAP	command to run the server under
+#
+# What is started is ended by process id when the test ends, however it ends.
+
+TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+RPCRDMA_BUILD=${RPCRDMA_BUILD:-$TOP/build/release}
+GANESHA_BIN=${GANESHA_BIN:-$RPCRDMA_BUILD/src/ganesha/ganesha-rdma.nfsd}
+FAILED=0
+CLEANUP_PIDS=()
+WORK=
+
+# Ganesha's own library keeps what it has until the exit.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0}
+
+ok() { echo "ok $1"; }
+not_ok() { echo "not ok $1 ${*:2}"; FAILED=1; }
+skip() { echo "skip $1 ${*:2}"; }
+# check NAME COMMAND...: ok if COMMAND succeeds; its output is the reason if not
+check() {
+	local name=$1
+	shift
+	if "$@" >"$WORK/check.out" 2>&1; then
+		ok "$name"
+	else
+		not_ok "$name" "status $?:" \
+			"$(tail -n 3 "$WORK/check.out" | tr '\n' ' ')"
+	fi
+}
+finish() { exit "$FAILED"; }
+
+# Run this script again where nothing else listens: ports are free, rpcbind is
+# ours, and nothing of the machine is touched. Without the means, say so.
+isolate() {
+	if [ -z "${RPCRDMA_ISOLATED:-}" ]; then
+		if [ "$(id -u)" != 0 ] || ! unshare -nm true 2>/dev/null; then
+			skip "$(basename "$0")" "needs root and namespaces"
+			exit 0
+		fi
+		RPCRDMA_ISOLATED=1 exec unshare -nm "$BASH" "$0" "$@"
+	fi
+	mount -t tmpfs tmpfs /run && mkdir -p /run/ganesha || exit 1
+	ip link set lo up || exit 1
+	# The server wants to see an address that is not loopback's.
+	ip address add 192.0.2.1/32 dev lo || exit 1
+	trap cleanup EXIT
+	trap 'exit 1' INT TERM HUP
+	WORK=$(mktemp -d /tmp/rpcrdma-test.XXXXXX) || exit 1
+	# NFSv3 is not served unless it can be registered.
+	if command -v rpcbind >/dev/null; then
+		start_bg rpcbind -f
+		await 5 rpcinfo -p 127.0.0.1 || skip rpcbind "does not answer"
+	fi
+}
+
+# start_bg COMMAND...: in the background, ended with the test; sets BG_PID
+start_bg() {
+	"$@" &
+	BG_PID=$!
+	CLEANUP_PIDS+=("$BG_PID")
+}
+
+# end_pid PID: ask, insist after ten seconds; the status of the process
+end_pid() {
+	local i
+	kill -TERM "$1" 2>/dev/null
+	for ((i = 0; i < 300; i++)); do
+		kill -0 "$1" 2>/dev/null || break
+		sleep 0.1
+	done
+	kill -KILL "$1" 2>/dev/null
+	wait "$1" 2>/dev/null
+}
+
+cleanup() {
+	local pid
+	for pid in "${CLEANUP_PIDS[@]}"; do
+		if kill -0 "$pid" 2>/dev/null; then end_pid "$pid"; fi
+	done
+	case $WORK in
+	/tmp/rpcrdma-test.*)
+		if [ "$FAILED" != 0 ] && [ -n "${RPCRDMA_KEEP:-}" ]; then
+			echo "# kept $WORK"
+		else
+			rm -rf "$WORK"
+		fi
+		;;
+	esac
+}
+
+# await SECONDS COMMAND...: until COMMAND succeeds
+await() {
+	local end=$((SECONDS + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ "$SECONDS" -lt "$end" ] || return 1
+		sleep 0.1
+	done
+}
+
+# free_port: one that nothing listens on, each time another
+NEXT_PORT=22049
+free_port() {
+	while :; do
+		NEXT_PORT=$((NEXT_PORT + 1))
+		[ -n "$(ss -Hltn "sport = :$NEXT_PORT")" ] || break
+	done
+	PORT=$NEXT_PORT
+}
+
+listening() { [ -n "$(ss -Hltn "sport = :$1")" ]; }
+
+# write_config DIR EXPORT [RDMA lines]: DIR/ganesha.conf, with no ports reused
+write_config() {
+	local dir=$1 export=$2 fsal
+	shift 2
+	mkdir -p "$dir/recovery"
+	free_port; NFS_PORT=$PORT
+	free_port; MNT_PORT=$PORT
+	free_port; RDMA_PORT=$PORT
+	GANESHA_LOG=$dir/ganesha.log
+	GANESHA_STATS=$dir/stats.sock
+	fsal=${GANESHA_FSAL:-VFS}
+	[ "$fsal" = MEM ] && export=/export
+	cat >"$dir/ganesha.conf" <<-END
+	NFS_Core_Param {
+		Bind_Addr = 127.0.0.1;
+		NFS_Port = $NFS_PORT;
+		MNT_Port = $MNT_PORT;
+		Enable_NLM = false;
+		Enable_RQUOTA = false;
+		mount_path_pseudo = true;
+		Protocols = 3, 4;
+		${GANESHA_CORE:-}
+	}
+	NFSv4 {
+		RecoveryRoot = $dir/recovery;
+		Graceless = true;
+	}
+	NFS_Krb5 { Active_krb5 = false; }
+	EXPORT {
+		Export_Id = 1;
+		Path = $export;
+		Pseudo = /export;
+		Access_Type = RW;
+		Squash = none;
+		SecType = sys, none;
+		FSAL { Name = $fsal; }
+	}
+	${GANESHA_BLOCKS:-}
+	RDMA {
+		Port = $RDMA_PORT;
+		Stats_Socket = $GANESHA_STATS;
+	$(printf '\t%s\n' "$@")
+	}
+	END
+}
+
+# run_ganesha DIR: with DIR/ganesha.conf
+run_ganesha() {
+	local dir=$1 i
+	: >"$GANESHA_LOG"
+	# shellcheck disable=SC2086
+	start_bg ${GANESHA_WRAP:-} "$GANESHA_BIN" -F -L "$GANESHA_LOG" \
+		-f "$dir/ganesha.conf" -p "$dir/ganesha.pid" \
+		2>"$dir/stderr" >"$dir/stdout"
+	GANESHA_PID=$BG_PID
+	for ((i = 0; i < 600; i++)); do
+		grep -q 'NFS SERVER INITIALIZED' "$GANESHA_LOG" && return 0
+		kill -0 "$GANESHA_PID" 2>/dev/null || return 1
+		sleep 0.1
+	done
+	return 1
+}
+
+start_ganesha() {
+	write_config "$@" && run_ganesha "$1"
+}
+
+# stop_ganesha: the server's own exit status
+stop_ganesha() {
+	end_pid "$GANESHA_PID"
+}
