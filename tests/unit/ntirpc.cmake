@@ -1,3 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 rpcrdma_unit(ntirpc-decode ntirpc_decode.c LIBS rpcrdma_ntirpc_streams)
 rpcrdma_unit(ntirpc-encode ntirpc_encode.c LIBS rpcrdma_ntirpc_streams)
+rpcrdma_unit(ntirpc-call ntirpc_call.c LIBS rpcrdma_ntirpc)
+# This one defines the GSS-API functions that libntirpc then calls.
+rpcrdma_unit(ntirpc-gss ntirpc_gss.c LIBS rpcrdma_ntirpc)
+set_target_properties(unit-ntirpc-gss PROPERTIES ENABLE_EXPORTS ON)

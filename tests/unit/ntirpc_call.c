@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A Call served through ntirpc's own functions: its head decoded, its caller
+ * authenticated, its Reply sent with svc_sendreply() or svcerr_..., whose
+ * octets must be those that ntirpc writes into a memory stream.
+ */
+#include <rpc/xdr_inline.h>
+
+#include "ntirpc_fake.h"
+#include "unit.h"
+
+#define XID 0x01020304
+#define DATA_LEN 10001
+
+static struct util_pool pool;
+static size_t reply_max = 64 << 10;
+
+static struct xp_ops ops = {
+	.xp_reply = nrt_xp_reply,
+	.xp_checksum = nrt_xp_checksum,
+};
+static SVCXPRT xprt = { .xp_ops = &ops };
+
+/* The head and the arguments of a Call, as a memory stream. */
+static size_t make_call(uint8_t *mem, size_t size, uint32_t prog, uint32_t vers,
+			uint32_t proc)
+{
+	struct rpc_msg msg = {
+		.rm_xid = XID,
+		.rm_direction = CALL,
+		.rm_call.cb_rpcvers = RPC_MSG_VERSION,
+		.cb_prog = prog,
+		.cb_vers = vers,
+		.cb_proc = proc,
+	};
+	XDR x;
+
+	xdrmem_ncreate(&x, (char *)mem, (u_int)size, XDR_ENCODE);
+	CU_ASSERT_TRUE_FATAL(xdr_call_encode(&x, &msg));
+	for (uint32_t i = 0; i < 100; i++)
+		CU_ASSERT_TRUE_FATAL(XDR_PUTUINT32(&x, i * 0x01010101));
+	return XDR_GETPOS(&x);
+}
+
+/* A Call cut at every octet of the first 64, as far as a worker gets it. */
+static struct fake_call *start(struct svc_req *req, uint32_t prog,
+			       uint32_t vers, uint32_t proc,
+			       unsigned int nwrites)
+{
+	const size_t cuts[] = { 1, 17, 18, 42, 63 };
+	uint8_t mem[1000];
+	size_t len = make_call(mem, sizeof(mem), prog, vers, proc);
+	struct fake_call *f = fake_new(mem, len, cuts, 5);
+	bool no_dispatch;
+
+	f->pub.nwrites = nwrites;
+	for (unsigned int i = 0; i < nwrites; i++)
+		f->pub.writes[i] = 1 << 20;
+	memset(req, 0, sizeof(*req));
+	req->rq_xprt = &xprt;
+	req->rq_xdrs = nrt_call_open(&f->pub, pool.pool, reply_max);
+	CU_ASSERT_PTR_EQUAL(nrt_call_of(req->rq_xdrs), &f->user);
+	rpc_msg_init(&req->rq_msg);
+	CU_ASSERT_TRUE_FATAL(xdr_dplx_decode(req->rq_xdrs, &req->rq_msg));
+	CU_ASSERT_EQUAL(req->rq_msg.rm_xid, XID);
+	CU_ASSERT_EQUAL(req->rq_msg.cb_proc, proc);
+	CU_ASSERT_EQUAL_FATAL(svc_auth_authenticate(req, &no_dispatch),
+			      AUTH_OK);
+	return f;
+}
+
+/* What ntirpc's request task does at the end. */
+static void tail(struct svc_req *req)
+{
+	if (req->rq_auth)
+		SVCAUTH_RELEASE(req);
+	XDR_DESTROY(req->rq_xdrs);
+}
+
+static bool same(const struct fake_call *f, const uint8_t *want, size_t len)
+{
+	return f->len == len && !memcmp(f->bytes, want, len);
+}
+
+/* ---- Results ---------------------------------------------------------- */
+
+static int released;
+
+static void release_uio(xdr_uio *uio, u_int flags)
+{
+	if (--uio->uio_references)
+		return;
+	free(uio->uio_vio[0].vio_base);
+	free(uio);
+	released++;
+}
+
+/* READ3resok of NFSv3 (RFC 1813, 3.3.6): the data by reference, rounded up. */
+static bool encode_read3(XDR *xdrs, void *where)
+{
+	uint32_t len = *(uint32_t *)where, round = (len + 3) & ~3u;
+	xdr_uio *uio;
+
+	if (!XDR_PUTUINT32(xdrs, 0) || /* NFS3_OK */
+	    !XDR_PUTUINT32(xdrs, 0) || /* no attributes */
+	    !XDR_PUTUINT32(xdrs, len) || /* count */
+	    !XDR_PUTUINT32(xdrs, 1) || /* eof */
+	    !XDR_PUTUINT32(xdrs, len))
+		return false;
+	uio = calloc(1, sizeof(*uio) + sizeof(xdr_vio));
+	uio->uio_release = release_uio;
+	uio->uio_count = 1;
+	uio->uio_vio[0].vio_base = calloc(1, round);
+	uio->uio_vio[0].vio_head = uio->uio_vio[0].vio_base;
+	uio->uio_vio[0].vio_tail = uio->uio_vio[0].vio_base + round;
+	uio->uio_vio[0].vio_wrap = uio->uio_vio[0].vio_tail;
+	uio->uio_vio[0].vio_length = round;
+	memset(uio->uio_vio[0].vio_base, 'R', len);
+	if (!XDR_PUTBUFS(xdrs, uio, UIO_FLAG_NONE)) {
+		uio->uio_release(uio, UIO_FLAG_NONE);
+		return false;
+	}
+	return true;
+}
+
+static size_t want_read3(uint8_t *want, uint32_t len)
+{
+	const uint32_t words[] = { XID, REPLY, 0, 0, 0, 0, 0, 0, len, 1, len };
+
+	for (size_t i = 0; i < sizeof(words) / 4; i++) {
+		uint32_t be = htonl(words[i]);
+
+		memcpy(want + 4 * i, &be, 4);
+	}
+	memset(want + sizeof(words), 'R', len);
+	memset(want + sizeof(words) + len, 0, 4);
+	return sizeof(words) + ((len + 3) & ~3u);
+}
+
+static void test_read(void)
+{
+	uint8_t *want = malloc(2 * DATA_LEN);
+	uint32_t len = DATA_LEN;
+	struct fake_call *f;
+	struct svc_req req;
+	size_t want_len = want_read3(want, len);
+
+	for (unsigned int nwrites = 0; nwrites < 3; nwrites++) {
+		f = start(&req, ULB_PROG_NFS, 3, 6, nwrites);
+		req.rq_msg.RPCM_ack.ar_results.proc = (xdrproc_t)encode_read3;
+		req.rq_msg.RPCM_ack.ar_results.where = &len;
+		released = 0;
+		CU_ASSERT_EQUAL(svc_sendreply(&req), XPRT_IDLE);
+		CU_ASSERT_EQUAL(f->replies, 1);
+		CU_ASSERT_TRUE(same(f, want, want_len));
+		CU_ASSERT_EQUAL(released, 1);
+		/* Without a Write chunk nobody looks for the item. */
+		CU_ASSERT_EQUAL(f->nitems, nwrites ? 1 : 0);
+		if (f->nitems) {
+			CU_ASSERT_TRUE(f->items[0].present);
+			CU_ASSERT_EQUAL(f->items[0].position, 44);
+			CU_ASSERT_EQUAL(f->items[0].length, len);
+		}
+		/* A second answer does not count. */
+		CU_ASSERT_EQUAL(svcerr_systemerr(&req), XPRT_IDLE);
+		CU_ASSERT_EQUAL(f->replies, 1);
+		tail(&req);
+		CU_ASSERT_EQUAL(f->drops, 0);
+		fake_free(f);
+	}
+	free(want);
+}
+
+static void test_too_long(void)
+{
+	const uint32_t want[] = { htonl(XID), htonl(REPLY),	0, 0,
+				  0,	      htonl(SYSTEM_ERR) };
+	uint32_t len = 100000; /* more than reply_max */
+	struct fake_call *f;
+	struct svc_req req;
+
+	f = start(&req, ULB_PROG_NFS, 3, 6, 1);
+	req.rq_msg.RPCM_ack.ar_results.proc = (xdrproc_t)encode_read3;
+	req.rq_msg.RPCM_ack.ar_results.where = &len;
+	released = 0;
+	CU_ASSERT_EQUAL(svc_sendreply(&req), XPRT_IDLE);
+	CU_ASSERT_EQUAL(released, 1);
+	CU_ASSERT_EQUAL(f->replies, 1);
+	CU_ASSERT_TRUE(same(f, (const uint8_t *)want, sizeof(want)));
+	CU_ASSERT_EQUAL(f->nitems, 0);
+	tail(&req);
+	fake_free(f);
+	CU_ASSERT_EQUAL(util_pool_used(&pool), 0);
+}
+
+static void test_no_pool(void)
+{
+	struct util_pool tiny;
+	struct fab_buf *all[64];
+	unsigned int n = 0;
+	struct fake_call *f;
+	struct svc_req req;
+
+	CU_ASSERT_TRUE_FATAL(util_pool_open(&tiny, 256 << 10));
+	while (n < 64 && (all[n] = fab_pool_get(tiny.pool, 4096)))
+		n++;
+	f = start(&req, ULB_PROG_NFS, 3, 0, 0);
+	nrt_call_of(req.rq_xdrs)->pool = tiny.pool;
+	req.rq_msg.RPCM_ack.ar_results.proc = (xdrproc_t)xdr_void;
+	CU_ASSERT_EQUAL(svc_sendreply(&req), XPRT_DIED);
+	CU_ASSERT_EQUAL(f->replies, 0);
+	CU_ASSERT_EQUAL(f->drops, 1);
+	tail(&req);
+	CU_ASSERT_EQUAL(f->drops, 1);
+	fake_free(f);
+	while (n)
+		fab_pool_put(all[--n]);
+	util_pool_close(&tiny);
+}
+
+/* A request that Ganesha drops: the credit must come back. */
+static void test_dropped(void)
+{
+	struct fake_call *f;
+	struct svc_req req;
+
+	f = start(&req, ULB_PROG_NFS, 3, 6, 0);
+	tail(&req);
+	CU_ASSERT_EQUAL(f->drops, 1);
+	CU_ASSERT_EQUAL(f->replies, 0);
+	fake_free(f);
+}
+
+/* ---- Errors ----------------------------------------------------------- */
+
+/* ntirpc's own words for the Reply that is in @req now. */
+static size_t own_words(struct svc_req *req, uint8_t *mem, size_t size)
+{
+	XDR x;
+
+	xdrmem_ncreate(&x, (char *)mem, (u_int)size, XDR_ENCODE);
+	CU_ASSERT_TRUE_FATAL(xdr_nreplymsg(&x, &req->rq_msg));
+	return XDR_GETPOS(&x);
+}
+
+static enum xprt_stat err_noproc(struct svc_req *req)
+{
+	return svcerr_noproc(req);
+}
+
+static enum xprt_stat err_decode(struct svc_req *req)
+{
+	return svcerr_decode(req);
+}
+
+static enum xprt_stat err_noprog(struct svc_req *req)
+{
+	return svcerr_noprog(req);
+}
+
+static enum xprt_stat err_vers(struct svc_req *req)
+{
+	return svcerr_progvers(req, 3, 4);
+}
+
+static enum xprt_stat err_auth(struct svc_req *req)
+{
+	return svcerr_auth(req, AUTH_TOOWEAK);
+}
+
+static enum xprt_stat err_system(struct svc_req *req)
+{
+	return svcerr_systemerr(req);
+}
+
+static void test_errors(void)
+{
+	enum xprt_stat (*const errs[])(struct svc_req *) = {
+		err_noproc, err_decode, err_noprog,
+		err_vers,   err_auth,	err_system,
+	};
+
+	for (size_t i = 0; i < sizeof(errs) / sizeof(errs[0]); i++) {
+		uint8_t want[400];
+		struct svc_req req;
+		struct fake_call *f = start(&req, ULB_PROG_NFS, 4, 1, 2);
+
+		CU_ASSERT_EQUAL(errs[i](&req), XPRT_IDLE);
+		CU_ASSERT_EQUAL(f->replies, 1);
+		CU_ASSERT_TRUE(
+			same(f, want, own_words(&req, want, sizeof(want))));
+		CU_ASSERT_EQUAL(f->nitems, 0);
+		tail(&req);
+		CU_ASSERT_EQUAL(f->drops, 0);
+		fake_free(f);
+	}
+}
+
+/* ---- Checksum --------------------------------------------------------- */
+
+static uint64_t sum_of(const uint8_t *mem, size_t len, size_t body,
+		       const size_t *cuts, unsigned int ncuts)
+{
+	struct fake_call *f = fake_new(mem, len, cuts, ncuts);
+	struct svc_req req = { .rq_xprt = &xprt };
+
+	req.rq_xdrs = nrt_call_open(&f->pub, pool.pool, reply_max);
+	CU_ASSERT_TRUE(XDR_SETPOS(req.rq_xdrs, (u_int)body));
+	SVC_CHECKSUM(&req, req.rq_xdrs->x_data, xdr_size_inline(req.rq_xdrs));
+	XDR_DESTROY(req.rq_xdrs);
+	CU_ASSERT_EQUAL(f->drops, 1);
+	fake_free(f);
+	return req.rq_cksum;
+}
+
+/* However a Call comes, a repetition of it has the same checksum. */
+static void test_checksum(void)
+{
+	uint8_t mem[1000];
+	size_t len = make_call(mem, sizeof(mem), ULB_PROG_NFS, 3, 7);
+	size_t body = 40;
+	uint64_t sum = sum_of(mem, len, body, NULL, 0);
+
+	CU_ASSERT_NOT_EQUAL(sum, 0);
+	for (size_t cut = 0; cut <= len; cut++) {
+		const size_t cuts[] = { cut, (cut + len) / 2 };
+
+		CU_ASSERT_EQUAL(sum_of(mem, len, body, cuts, 2), sum);
+	}
+	/* Every octet of the first 256 counts, none after them does. */
+	for (size_t i = body; i < len; i++) {
+		uint64_t other;
+
+		mem[i] ^= 0x10;
+		other = sum_of(mem, len, body, NULL, 0);
+		if (i < body + 256)
+			CU_ASSERT_NOT_EQUAL(other, sum);
+		if (i >= body + 256)
+			CU_ASSERT_EQUAL(other, sum);
+		mem[i] ^= 0x10;
+	}
+	/* Of memory that is not the stream's: just what is given. */
+	CU_ASSERT_EQUAL(nrt_checksum(mem + body, len - body), sum);
+	CU_ASSERT_NOT_EQUAL(nrt_checksum(mem, 8), nrt_checksum(mem, 9));
+}
+
+static void test_open(void)
+{
+	CU_ASSERT_TRUE_FATAL(util_pool_open(&pool, 0));
+}
+
+static void test_close(void)
+{
+	CU_ASSERT_EQUAL(util_pool_used(&pool), 0);
+	util_pool_close(&pool);
+}
+
+static const struct unit_test tests[] = { { "open", test_open },
+					  { "READ with data by reference",
+					    test_read },
+					  { "too long a Reply", test_too_long },
+					  { "no buffers", test_no_pool },
+					  { "dropped Call", test_dropped },
+					  { "error Replies", test_errors },
+					  { "checksum", test_checksum },
+					  { "close", test_close },
+					  { NULL, NULL } };
+UNIT_MAIN("ntirpc call", tests)
