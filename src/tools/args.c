@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * args - values of command line options
+ *
+ * No state, no locks.
+ */
+#include "tools/args.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *fail(struct arg_err *err, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static const char *fail(struct arg_err *err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	va_end(ap);
+	return err->text;
+}
+
+const char *arg_number(const char *s, uint64_t min, uint64_t max, uint64_t *out,
+		       struct arg_err *err)
+{
+	unsigned long long v = 0;
+	unsigned int shift = 0;
+	char *end = NULL;
+
+	errno = 0;
+	/* strtoull would take signs and blanks. */
+	if (isdigit((unsigned char)s[0]))
+		v = strtoull(s, &end, s[1] == 'x' || s[1] == 'X' ? 16 : 10);
+	if (end && *end) {
+		static const char units[] = "kmg";
+		const char *u = strchr(units, tolower((unsigned char)*end));
+
+		if (u && !end[1]) {
+			shift = 10 * (unsigned int)(u - units + 1);
+			end++;
+		}
+	}
+	if (!end || *end || errno || v > UINT64_MAX >> shift ||
+	    v << shift < min || v << shift > max)
+		return fail(err, "'%.60s' is not a number from %llu to %llu", s,
+			    (unsigned long long)min, (unsigned long long)max);
+	*out = v << shift;
+	return NULL;
+}
+
+const char *arg_choice(const char *s, const char *const *names,
+		       unsigned int *out, struct arg_err *err)
+{
+	char list[160] = "";
+	size_t len = 0;
+
+	for (unsigned int i = 0; names[i]; i++) {
+		int n;
+
+		if (!strcmp(s, names[i])) {
+			*out = i;
+			return NULL;
+		}
+		n = snprintf(list + len, sizeof(list) - len, "%s%s",
+			     i ? ", " : "", names[i]);
+		if (n > 0 && (size_t)n < sizeof(list) - len)
+			len += (size_t)n;
+	}
+	return fail(err, "'%.60s' is not one of %s", s, list);
+}
+
+const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,
+		     struct arg_err *err)
+{
+	static const char form[] =
+		"is not an address such as 192.0.2.1:20049, [2001:db8::1]:20049 or name:20049";
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
+				  .ai_flags = AI_NUMERICSERV };
+	struct addrinfo *res = NULL;
+	const char *host = s, *hend = s + strlen(s), *service = NULL;
+	const char *colon = strrchr(s, ':');
+	char name[256], number[16];
+	const char *bad = NULL;
+	uint64_t p = port;
+	int rc;
+
+	if (s[0] == '[') {
+		host = s + 1;
+		hend = strchr(s, ']');
+		if (!hend || (hend[1] && hend[1] != ':'))
+			return fail(err, "'%.100s' %s", s, form);
+		if (hend[1])
+			service = hend + 2;
+	} else if (colon && strchr(s, ':') == colon) {
+		hend = colon;
+		service = colon + 1;
+	} else if (colon && !port) {
+		return fail(err, "'%.100s' %s", s, form);
+	}
+	if (hend == host || (size_t)(hend - host) >= sizeof(name) ||
+	    (!service && !port))
+		return fail(err, "'%.100s' %s", s, form);
+	memcpy(name, host, (size_t)(hend - host));
+	name[hend - host] = 0;
+	if (service) {
+		bad = arg_number(service, 0, 65535, &p, err);
+		if (bad)
+			return fail(err, "'%.100s' %s", s, form);
+	}
+	snprintf(number, sizeof(number), "%u", (unsigned int)p);
+	rc = getaddrinfo(name, number, &hints, &res);
+	if (rc)
+		return fail(err, "'%.100s': %s", s, gai_strerror(rc));
+	if (res->ai_addrlen > sizeof(out->addr)) {
+		bad = fail(err, "'%.100s' %s", s, form);
+	} else {
+		memset(out, 0, sizeof(*out));
+		memcpy(&out->addr, res->ai_addr, res->ai_addrlen);
+		out->len = res->ai_addrlen;
+	}
+	freeaddrinfo(res);
+	return bad;
+}
+
+void arg_addr_name(const struct sockaddr_storage *addr, char *buf, size_t size)
+{
+	char host[INET6_ADDRSTRLEN] = "?";
+
+	if (addr->ss_family == AF_INET) {
+		const struct sockaddr_in *in = (const void *)addr;
+
+		inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
+		snprintf(buf, size, "%s:%u", host, ntohs(in->sin_port));
+	} else if (addr->ss_family == AF_INET6) {
+		const struct sockaddr_in6 *in6 = (const void *)addr;
+
+		inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
+		snprintf(buf, size, "[%s]:%u", host, ntohs(in6->sin6_port));
+	} else {
+		snprintf(buf, size, "?");
+	}
+}

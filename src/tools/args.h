@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * args - values of command line options
+ *
+ * Each reader returns NULL and sets *@out, or returns a line that says what is
+ * allowed, in @err, and leaves *@out alone. Any thread.
+ */
+#ifndef RPCRDMA_TOOLS_ARGS_H
+#define RPCRDMA_TOOLS_ARGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#define ARG_ERR_LEN 256
+
+struct arg_err {
+	char text[ARG_ERR_LEN];
+};
+
+struct arg_addr {
+	struct sockaddr_storage addr;
+	socklen_t len;
+};
+
+/* A decimal (or 0x...) number of @min to @max, with K, M, G for 1024s. */
+const char *arg_number(const char *s, uint64_t min, uint64_t max, uint64_t *out,
+		       struct arg_err *err);
+/* One of @names (NULL at the end); *@out is its index. */
+const char *arg_choice(const char *s, const char *const *names,
+		       unsigned int *out, struct arg_err *err);
+/*
+ * "192.0.2.1:20049", "[2001:db8::1]:20049", "name:20049"; with @port not 0
+ * the port may be left out, also behind a bare IPv6 address.
+ */
+const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,
+		     struct arg_err *err);
+/* "192.0.2.1:1234" or "[2001:db8::1]:1234" for messages. */
+void arg_addr_name(const struct sockaddr_storage *addr, char *buf, size_t size);
+
+#endif /* RPCRDMA_TOOLS_ARGS_H */

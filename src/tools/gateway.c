@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gateway - rpcrdma-gateway: the main thread
+ *
+ * Threads: main waits for TCP connections, signals and readers of statistics,
+ * and owns start and end of all others. gw.h tells about the rest.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <syslog.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ganesha/stats_json.h"
+#include "tools/gw_client.h"
+
+#define MAIN_FDS (2 + GW_MAX_LISTEN)
+#define SHUTDOWN_MS 3000
+
+struct poller {
+	struct gateway *gw;
+	unsigned int index;
+	pthread_t thread;
+	bool started;
+	atomic_bool stop;
+};
+
+struct program {
+	struct gateway gw;
+	struct poller *pollers;
+	unsigned int npollers;
+	int sigfd, statsfd;
+	int listen[GW_MAX_LISTEN];
+	struct sockaddr_un stats_addr;
+	struct stats_source stats;
+};
+
+/* ---- Log ---------------------------------------------------------------- */
+
+static void log_text(void *ctx, int level, const char *text)
+{
+	struct gateway *gw = ctx;
+	struct timespec ts;
+	struct tm tm;
+	char when[32];
+
+	if (level > gw->opt.log_level)
+		return;
+	clock_gettime(CLOCK_REALTIME, &ts);
+	localtime_r(&ts.tv_sec, &tm);
+	strftime(when, sizeof(when), "%H:%M:%S", &tm);
+	fprintf(stderr, "%s.%03ld rpcrdma-gateway: %s\n", when,
+		ts.tv_nsec / 1000000, text);
+}
+
+void gw_log(struct gateway *gw, int level, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	if (level > gw->opt.log_level)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	log_text(gw, level, text);
+}
+
+/* ---- Statistics --------------------------------------------------------- */
+
+void gw_stats_add(struct gw_stats *to, const struct gw_stats *from)
+{
+#define ADD(name, help) to->name += from->name;
+	GW_STATS(ADD)
+#undef ADD
+}
+
+void gw_stats_total(struct gateway *gw, struct gw_stats *out)
+{
+	pthread_mutex_lock(&gw->lock);
+	*out = gw->ended;
+	for (struct gw_client *c = gw->clients; c; c = c->all_next) {
+		pthread_mutex_lock(&c->lock);
+		gw_stats_add(out, &c->stats);
+		pthread_mutex_unlock(&c->lock);
+	}
+	pthread_mutex_unlock(&gw->lock);
+}
+
+/*
+ * One JSON document, in memory: printing may take the transport's lock, and
+ * no reader may hold that up. NULL: no memory.
+ */
+static char *stats_text(struct program *p, size_t *len)
+{
+	struct gateway *gw = &p->gw;
+	const char *sep = "";
+	struct gw_stats s;
+	uint64_t accepted;
+	char *text = NULL;
+	FILE *f = open_memstream(&text, len);
+
+	if (!f)
+		return NULL;
+	gw_stats_total(gw, &s);
+	pthread_mutex_lock(&gw->lock);
+	accepted = gw->accepted;
+	pthread_mutex_unlock(&gw->lock);
+	fprintf(f,
+		"{\"clients\": %u, \"clients_accepted\": %" PRIu64
+		",\n \"gateway\": {",
+		atomic_load(&gw->nclients), accepted);
+#define PRINT(name, help)                                     \
+	fprintf(f, "%s\"" #name "\": %" PRIu64, sep, s.name); \
+	sep = ", ";
+	GW_STATS(PRINT)
+#undef PRINT
+	fputs("},\n \"transport\":\n", f);
+	stats_json(f, &p->stats);
+	fputs("}\n", f);
+	return fclose(f) ? NULL : text;
+}
+
+static void stats_report(struct program *p)
+{
+	const char *path = p->gw.opt.stats_file;
+	size_t len = 0;
+	char *text = NULL;
+	FILE *f;
+	bool bad;
+
+	if (p->gw.opt.stats || path)
+		text = stats_text(p, &len);
+	if (!text)
+		return;
+	if (p->gw.opt.stats) {
+		fwrite(text, 1, len, stdout);
+		fflush(stdout);
+	}
+	if (path) {
+		f = fopen(path, "we");
+		bad = !f || fwrite(text, 1, len, f) != len;
+		if (f && fclose(f))
+			bad = true;
+		if (bad)
+			gw_log(&p->gw, LOG_ERR, "--stats-file %s: %s", path,
+			       strerror(errno));
+	}
+	free(text);
+}
+
+/* To one reader; all at once, so that a slow one cannot hold us up. */
+static void stats_serve(struct program *p)
+{
+	size_t len = 0;
+	char *text;
+	int fd = accept4(p->statsfd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int size;
+
+	if (fd < 0)
+		return;
+	text = stats_text(p, &len);
+	if (text) {
+		size = len < INT32_MAX ? (int)len : INT32_MAX;
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+		if (send(fd, text, len, MSG_NOSIGNAL) != (ssize_t)len)
+			gw_log(&p->gw, LOG_INFO, "statistics cut short");
+		free(text);
+	}
+	close(fd);
+}
+
+/* ---- Start -------------------------------------------------------------- */
+
+static int stats_listen(struct program *p)
+{
+	const char *path = p->gw.opt.stats_socket;
+	struct sockaddr_un *a = &p->stats_addr;
+	struct sockaddr_un probe;
+	int fd;
+
+	if (!path)
+		return 0;
+	a->sun_family = AF_UNIX;
+	strncpy(a->sun_path, path, sizeof(a->sun_path) - 1);
+	probe = *a;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	/* A socket that nobody answers is left over: take its place. */
+	if (connect(fd, (struct sockaddr *)&probe, sizeof(probe)) &&
+	    errno == ECONNREFUSED)
+		unlink(path);
+	close(fd);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (struct sockaddr *)a, sizeof(*a)) || listen(fd, 8)) {
+		int rc = -errno;
+
+		close(fd);
+		return rc;
+	}
+	p->statsfd = fd;
+	return 0;
+}
+
+static int tcp_listen(const struct arg_addr *a)
+{
+	int one = 1, rc;
+	int fd = socket(a->addr.ss_family,
+			SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, (const struct sockaddr *)&a->addr, a->len) ||
+	    listen(fd, 128)) {
+		rc = -errno;
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+static int listen_all(struct program *p)
+{
+	struct gateway *gw = &p->gw;
+	char name[64];
+
+	for (unsigned int i = 0; i < gw->opt.nlisten; i++) {
+		struct sockaddr_storage addr = { 0 };
+		socklen_t len = sizeof(addr);
+
+		arg_addr_name(&gw->opt.listen[i].addr, name, sizeof(name));
+		p->listen[i] = tcp_listen(&gw->opt.listen[i]);
+		if (p->listen[i] < 0) {
+			gw_log(gw, LOG_ERR, "--listen %s: %s", name,
+			       strerror(-p->listen[i]));
+			return p->listen[i];
+		}
+		getsockname(p->listen[i], (struct sockaddr *)&addr, &len);
+		arg_addr_name(&addr, name, sizeof(name));
+		gw_log(gw, LOG_NOTICE, "listening on %s", name);
+		snprintf(p->stats.listener[p->stats.nlisteners++],
+			 sizeof(p->stats.listener[0]), "%s", name);
+	}
+	return 0;
+}
+
+static void *poller_main(void *arg)
+{
+	struct poller *q = arg;
+
+	while (!atomic_load(&q->stop))
+		rt_run(q->gw->inst, q->index, -1);
+	return NULL;
+}
+
+static int threads_start(struct program *p)
+{
+	struct gateway *gw = &p->gw;
+	int rc = 0;
+
+	p->pollers = calloc(gw->opt.threads, sizeof(*p->pollers));
+	gw->workers = calloc(gw->opt.threads, sizeof(*gw->workers));
+	if (!p->pollers || !gw->workers)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < gw->opt.threads && !rc; i++) {
+		struct poller *q = &p->pollers[i];
+
+		q->gw = gw;
+		q->index = i;
+		p->npollers = i + 1;
+		rc = -pthread_create(&q->thread, NULL, poller_main, q);
+		q->started = !rc;
+		if (!rc) {
+			gw->nworkers = i + 1;
+			rc = gw_worker_start(&gw->workers[i], gw, i);
+		}
+	}
+	return rc;
+}
+
+static int instance_start(struct program *p)
+{
+	struct gw_options *o = &p->gw.opt;
+	struct rt_params params = {
+		.provider = fab_provider(o->provider),
+		.domain = { .log = log_text, .log_ctx = &p->gw, .crc = o->crc },
+		.pollers = o->threads,
+		.config = o->config,
+		.log = log_text,
+		.log_ctx = &p->gw,
+	};
+	int rc;
+
+	if (!params.provider) {
+		gw_log(&p->gw, LOG_ERR, "provider %s is not built in",
+		       o->provider);
+		return -ENOENT;
+	}
+	rc = rt_instance_create(&params, &p->gw.inst);
+	if (rc)
+		return rc;
+	p->stats = (struct stats_source){ .inst = p->gw.inst,
+					  .program = "rpcrdma-gateway",
+					  .provider = o->provider,
+					  .started = stats_now() };
+	p->gw.pool = rt_instance_pool(p->gw.inst);
+	gw_client_ops(&p->gw.ops, o->config.reverse != RDMA2_RVRSDIR_NONE);
+	return 0;
+}
+
+/* One descriptor for each TCP connection and one or two for its server's. */
+static void raise_nofile(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur == r.rlim_max)
+		return;
+	r.rlim_cur = r.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &r);
+}
+
+/* ---- Main loop ---------------------------------------------------------- */
+
+static void accept_clients(struct program *p, int lfd)
+{
+	struct gateway *gw = &p->gw;
+
+	for (;;) {
+		int fd = accept4(lfd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd < 0) {
+			if (errno == EAGAIN || errno == EWOULDBLOCK)
+				return;
+			if (errno == EINTR || errno == ECONNABORTED)
+				continue;
+			gw_log(gw, LOG_ERR, "accept: %s", strerror(errno));
+			/* Out of descriptors: do not spin on it. */
+			usleep(10000);
+			return;
+		}
+		if (atomic_load(&gw->nclients) >= gw->opt.max_clients) {
+			gw_log(gw, LOG_WARNING,
+			       "a client turned away: --max-clients %u",
+			       gw->opt.max_clients);
+			close(fd);
+			continue;
+		}
+		gw_client_new(gw, fd);
+	}
+}
+
+/* True: it is time to end. */
+static bool take_signal(struct program *p)
+{
+	struct signalfd_siginfo si;
+
+	if (read(p->sigfd, &si, sizeof(si)) != sizeof(si))
+		return false;
+	if (si.ssi_signo != SIGUSR1)
+		return true;
+	stats_report(p);
+	return false;
+}
+
+static void serve(struct program *p)
+{
+	struct pollfd fds[MAIN_FDS];
+	unsigned int n = 0, first;
+
+	fds[n++] = (struct pollfd){ .fd = p->sigfd, .events = POLLIN };
+	fds[n++] = (struct pollfd){ .fd = p->statsfd, .events = POLLIN };
+	first = n;
+	for (unsigned int i = 0; i < p->gw.opt.nlisten; i++)
+		fds[n++] =
+			(struct pollfd){ .fd = p->listen[i], .events = POLLIN };
+	for (;;) {
+		if (poll(fds, n, -1) < 0 && errno != EINTR)
+			return;
+		if ((fds[0].revents & POLLIN) && take_signal(p))
+			return;
+		if (fds[1].revents & POLLIN)
+			stats_serve(p);
+		for (unsigned int i = first; i < n; i++)
+			if (fds[i].revents & POLLIN)
+				accept_clients(p, fds[i].fd);
+	}
+}
+
+/* The whole of it back; false if a connection would not go. */
+static bool threads_stop(struct program *p)
+{
+	struct gateway *gw = &p->gw;
+	bool clean;
+
+	for (unsigned int i = 0; i < gw->nworkers; i++)
+		gw_worker_signal_stop(&gw->workers[i]);
+	for (unsigned int i = 0; i < gw->nworkers; i++)
+		gw_worker_join(&gw->workers[i]);
+	clean = !atomic_load(&gw->nclients);
+	if (gw->inst && rt_instance_shutdown(gw->inst, SHUTDOWN_MS, false))
+		clean = false;
+	for (unsigned int i = 0; i < p->npollers; i++) {
+		atomic_store(&p->pollers[i].stop, true);
+		rt_wake(gw->inst, i);
+		if (p->pollers[i].started)
+			pthread_join(p->pollers[i].thread, NULL);
+	}
+	return clean;
+}
+
+int main(int argc, char **argv)
+{
+	struct program *p = calloc(1, sizeof(*p));
+	int status = 1, rc;
+	bool clean;
+	sigset_t set;
+
+	if (!p)
+		return 1;
+	p->sigfd = p->statsfd = -1;
+	for (unsigned int i = 0; i < GW_MAX_LISTEN; i++)
+		p->listen[i] = -1;
+	pthread_mutex_init(&p->gw.lock, NULL);
+	if (gw_options_parse(&p->gw.opt, argc, argv, &status))
+		goto out;
+	status = 1;
+	raise_nofile();
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	p->sigfd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (p->sigfd < 0)
+		goto out;
+	rc = stats_listen(p);
+	if (rc) {
+		gw_log(&p->gw, LOG_ERR, "--stats-socket %s: %s",
+		       p->gw.opt.stats_socket, strerror(-rc));
+		goto out;
+	}
+	rc = instance_start(p);
+	if (!rc)
+		rc = threads_start(p);
+	if (rc) {
+		gw_log(&p->gw, LOG_ERR, "start: %s", strerror(-rc));
+		goto stop;
+	}
+	if (listen_all(p))
+		goto stop;
+	serve(p);
+	gw_log(&p->gw, LOG_NOTICE, "ending");
+	status = 0;
+stop:
+	for (unsigned int i = 0; i < GW_MAX_LISTEN; i++)
+		if (p->listen[i] >= 0)
+			close(p->listen[i]);
+	clean = threads_stop(p);
+	if (!status)
+		stats_report(p);
+	if (clean && p->gw.inst)
+		rt_instance_destroy(p->gw.inst);
+	if (!clean) {
+		/* Still referenced: leave it to the end of the process. */
+		gw_log(&p->gw, LOG_ERR, "connections left over at the end");
+		_exit(1);
+	}
+out:
+	if (p->statsfd >= 0) {
+		unlink(p->stats_addr.sun_path);
+		close(p->statsfd);
+	}
+	if (p->sigfd >= 0)
+		close(p->sigfd);
+	free(p->gw.workers);
+	free(p->pollers);
+	pthread_mutex_destroy(&p->gw.lock);
+	free(p);
+	return status;
+}

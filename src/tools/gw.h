@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gw - the parts of rpcrdma-gateway
+ *
+ * A gateway takes record-marked RPC over TCP and carries it over RPC-over-RDMA,
+ * one RDMA connection for each TCP connection, called "client" here.
+ *
+ * Threads
+ *
+ *   main      options, signals, accepting, statistics (gateway.c)
+ *   workers   each owns the TCP sockets given to it: reads them, assembles
+ *             Calls, submits all requests (also again), connects (gw_worker.c)
+ *   pollers   one for each poller of the transport, in rt_run()
+ *
+ *   A client belongs to one worker. Operations of the transport ("strand")
+ *   come in poller threads or inside rt_request_submit(); they never block:
+ *   they take the client's lock, write to the socket without waiting, and
+ *   leave everything else to the worker by gw_kick().
+ *
+ * Locks
+ *
+ *   gateway.lock > client.lock > worker.kick_lock. No lock is held across a
+ *   call into the transport, nor across a system call on a socket.
+ *
+ * Memory
+ *
+ *   Records are received straight into registered pool buffers (struct
+ *   gw_buf), which count the records that have octets in them. The area of
+ *   struct rt_request holds all there is of a Call (struct gw_call), so that a
+ *   Call costs no allocation. A client stops being read when it has too many
+ *   Calls outstanding or too many octets held; a Call is outstanding until its
+ *   Reply has been written to the socket, so that a slow reader stops itself.
+ */
+#ifndef RPCRDMA_TOOLS_GW_H
+#define RPCRDMA_TOOLS_GW_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/uio.h>
+
+#include "tools/args.h"
+#include "tools/record.h"
+#include "tools/rpcmsg.h"
+#include "transport/transport.h"
+#include "ulb/ulb.h"
+
+/* Stretches of receive buffers in one record before it is made flat. */
+#define GW_PIECES 40
+#define GW_HASH 128
+/* The Reply's pieces, cut once for each item, with the items and pads. */
+#define GW_REPLY_IOV (1 + RT_MAX_PIECES + 3 * ULB_MAX_ITEMS)
+
+struct gateway;
+struct gw_worker;
+struct gw_client;
+
+/* ---- Statistics --------------------------------------------------------- */
+
+#define GW_STATS(X)                                                  \
+	X(tcp_calls, "Calls received by TCP")                        \
+	X(tcp_replies, "Replies written to TCP")                     \
+	X(tcp_bytes_in, "octets received by TCP")                    \
+	X(tcp_bytes_out, "octets written to TCP")                    \
+	X(arguments_reduced, "arguments sent as Read chunks")        \
+	X(results_reduced, "results placed through Write chunks")    \
+	X(duplicates, "Calls dropped, their XID being outstanding")  \
+	X(retransmits, "Calls sent again on a new RDMA connection")  \
+	X(reconnects, "RDMA connections made again")                 \
+	X(resource_retries, "Calls sent again with larger chunks")   \
+	X(errors_answered, "Calls answered with RPC SYSTEM_ERR")     \
+	X(reverse_calls, "reverse-direction Calls carried to TCP")   \
+	X(reverse_replies, "their Replies carried back")             \
+	X(pauses, "times a client was not read, being at its limit") \
+	X(records_refused, "records that ended a TCP connection")
+
+struct gw_stats {
+#define GW_STATS_FIELD(name, help) uint64_t name;
+	GW_STATS(GW_STATS_FIELD)
+#undef GW_STATS_FIELD
+};
+
+/* ---- Records ------------------------------------------------------------ */
+
+struct gw_buf {
+	atomic_uint refs;
+	size_t cap; /* octets of data */
+	struct fab_buf *fab;
+	_Alignas(64) uint8_t data[];
+};
+
+/* One record; @hold are references to the buffers that its pieces are in. */
+struct gw_record {
+	size_t len;
+	unsigned int npieces, nhold;
+	bool flat; /* pieces are copied into the one buffer held */
+	struct rt_piece piece[GW_PIECES];
+	struct gw_buf *hold[GW_PIECES];
+};
+
+struct gw_buf *gw_buf_get(struct fab_pool *pool, size_t room);
+void gw_buf_ref(struct gw_buf *b);
+void gw_buf_put(struct gw_buf *b);
+/* Append octets that are in @b. False: no memory; nothing has changed. */
+bool gw_record_add(struct gw_record *r, struct fab_pool *pool, struct gw_buf *b,
+		   uint8_t *p, size_t n, size_t max);
+/* Copy the first @n octets, which the record must have, to @out. */
+void gw_record_peek(const struct gw_record *r, void *out, size_t n);
+/* Give @from's pieces and references to @to; @from is empty then. */
+void gw_record_move(struct gw_record *to, struct gw_record *from);
+void gw_record_release(struct gw_record *r);
+
+/* ---- Output ------------------------------------------------------------- */
+
+/* One record on its way to the socket. */
+struct gw_out {
+	struct gw_out *next;
+	struct iovec *iov;
+	unsigned int niov, at;
+	/* Written, or the client is gone. Any thread, no lock held. */
+	void (*fin)(struct gw_client *c, struct gw_out *o, bool written);
+};
+
+/* Write now as far as the socket takes it, the rest when it is writable. */
+void gw_out_push(struct gw_client *c, struct gw_out *o);
+/* The socket has become writable (worker). */
+void gw_out_ready(struct gw_client *c);
+
+/* ---- Clients ------------------------------------------------------------ */
+
+struct gw_call {
+	struct gw_out out; /* first: out and call have one address */
+	struct gw_call *next, *prev; /* c->calls, in the order they came */
+	struct gw_call *hnext; /* c->hash */
+	struct gw_call *snext; /* list being submitted */
+	struct gw_client *c;
+	struct rt_request *rq;
+	uint64_t lost_since; /* ns; 0: never interrupted */
+	unsigned int gen; /* of the RDMA connection last submitted to */
+	bool submitted;
+	bool plain; /* nothing is reduced: too many chunks otherwise */
+	bool write_retry, reply_retry; /* done once each [E5] */
+	size_t cost; /* octets counted in c->held */
+	struct gw_record rec;
+	struct ulb_call head;
+	struct ulb_scan scan;
+	struct rt_item items[ULB_MAX_ITEMS];
+	struct rt_sink sinks[ULB_MAX_ITEMS];
+	struct fab_buf *sink_buf[ULB_MAX_ITEMS];
+	uint8_t mark[REC_MARK_LEN + RPC_REPLY_HEAD];
+	struct iovec iov[GW_REPLY_IOV];
+};
+
+/* A reverse-direction Call that the TCP client is to answer. */
+struct gw_reverse {
+	struct gw_out out; /* first */
+	struct gw_reverse *next; /* c->reverse */
+	struct rt_call *call;
+	uint32_t xid;
+	bool written; /* all of it is in the socket */
+	bool orphan; /* its RDMA connection has ended */
+	uint8_t mark[REC_MARK_LEN];
+	struct iovec iov[1 + RT_MAX_PIECES];
+	struct gw_record rec; /* the Reply */
+	struct rt_reply reply;
+};
+
+/* What a strand leaves to the worker. */
+enum gw_event {
+	GW_EV_NEW = 1 << 0,
+	GW_EV_UP = 1 << 1,
+	GW_EV_DOWN = 1 << 2,
+	GW_EV_ROOM = 1 << 3, /* below the limits again */
+	GW_EV_RESEND = 1 << 4,
+	GW_EV_IDLE = 1 << 5, /* nothing outstanding any more */
+	GW_EV_BROKEN = 1 << 6, /* the socket refuses output */
+};
+
+enum gw_link {
+	GW_LINK_DOWN,
+	GW_LINK_CONNECTING,
+	GW_LINK_UP,
+};
+
+struct gw_client {
+	struct gateway *gw;
+	struct gw_worker *w;
+	int fd;
+	char name[64];
+	atomic_uint refs;
+	atomic_uint events;
+	struct gw_client *kick_next; /* w->kicked */
+	struct gw_client *all_next, **all_prev; /* gw->clients */
+
+	/* Worker only. */
+	struct gw_client *w_next, **w_prev; /* w->clients */
+	struct gw_client *t_next, **t_prev; /* w->timers */
+	struct gw_buf *rx;
+	size_t rx_pos, rx_fill; /* parsed, received */
+	struct rec rec;
+	struct gw_record acc;
+	bool have_record; /* acc is complete but could not be taken yet */
+	bool eof; /* read to the end */
+	bool hangup; /* the end of the stream is in the socket */
+	bool gone; /* gw_client_kill() was here */
+	uint64_t stalled_since; /* ns; waiting for memory */
+	uint64_t read_at, connect_at; /* ns; 0: no timer */
+	struct rt_conn *rc;
+	unsigned int backoff_ms;
+	bool connected_once;
+	bool no_chunks; /* the server takes no segments */
+
+	pthread_mutex_t lock; /* for all below */
+	bool dead; /* no more output; what comes back is freed */
+	enum gw_link link; /* changed by the worker */
+	unsigned int gen;
+	int down_error;
+	char down_reason[96];
+	uint64_t lost_since; /* ns; 0: the server answers */
+	struct gw_call *calls, *calls_last;
+	struct gw_call *hash[GW_HASH];
+	unsigned int outstanding;
+	size_t held;
+	bool paused;
+	bool idle_wanted; /* tell when nothing is outstanding */
+	struct gw_out *outq, **outq_tail;
+	bool writing; /* somebody is in gw_out's loop */
+	bool writable; /* became so meanwhile */
+	struct gw_reverse *reverse;
+	unsigned int nreverse;
+	struct gw_stats stats;
+};
+
+void gw_client_get(struct gw_client *c);
+void gw_client_put(struct gw_client *c);
+/* Any thread. */
+void gw_kick(struct gw_client *c, unsigned int events);
+/* Take the accepted socket; closes it on failure. Main thread. */
+int gw_client_new(struct gateway *gw, int fd);
+
+/* gw_call.c. Worker: */
+enum gw_take {
+	GW_TAKEN,
+	GW_PAUSE, /* at the limit; GW_EV_ROOM will follow */
+	GW_NO_MEMORY, /* try again later */
+};
+enum gw_take gw_call_take(struct gw_client *c, uint32_t xid);
+/* Submit what is not submitted, in the order it came. */
+void gw_calls_submit(struct gw_client *c);
+/* The client is dead: give up what is not with the transport. */
+void gw_calls_abandon(struct gw_client *c);
+
+/* gw_reverse.c */
+void gw_reverse_call(struct rt_conn *rc, struct rt_call *call); /* strand */
+void gw_reverse_reply(struct gw_client *c, uint32_t xid); /* takes c->acc */
+void gw_reverse_orphan(struct gw_client *c);
+
+/* ---- Workers and the whole ---------------------------------------------- */
+
+struct gw_worker {
+	struct gateway *gw;
+	unsigned int index;
+	pthread_t thread;
+	bool started;
+	int epfd, evfd;
+	atomic_bool stop;
+	uint64_t stop_at; /* ns; waits for its clients until then */
+	struct gw_client *clients, *timers;
+	pthread_mutex_t kick_lock;
+	struct gw_client *kicked, **kicked_tail;
+};
+
+int gw_worker_start(struct gw_worker *w, struct gateway *gw, unsigned int i);
+/* End its clients, then itself when all clients of all workers are gone. */
+void gw_worker_signal_stop(struct gw_worker *w);
+void gw_worker_join(struct gw_worker *w);
+
+#define GW_MAX_LISTEN 8
+
+struct gw_options {
+	struct arg_addr listen[GW_MAX_LISTEN];
+	unsigned int nlisten;
+	struct arg_addr server;
+	const char *provider;
+	struct rt_config config;
+	bool crc;
+	unsigned int threads;
+	unsigned int max_clients;
+	unsigned int max_calls; /* outstanding for each client */
+	size_t max_record;
+	uint32_t reduce_min; /* shorter data items stay inline */
+	unsigned int retry_seconds;
+	const char *stats_socket, *stats_file;
+	bool stats;
+	int log_level;
+};
+
+struct gateway {
+	struct gw_options opt;
+	struct rt_instance *inst;
+	struct fab_pool *pool;
+	struct rt_ops ops;
+	unsigned int nworkers;
+	struct gw_worker *workers;
+	atomic_uint nclients;
+	pthread_mutex_t lock; /* clients, ended, accepted */
+	struct gw_client *clients;
+	struct gw_stats ended; /* of clients that are gone */
+	uint64_t accepted;
+};
+
+void gw_log(struct gateway *gw, int level, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* One line on stderr for a bad command line; the exit status. */
+int gw_options_parse(struct gw_options *o, int argc, char **argv, int *status);
+void gw_stats_add(struct gw_stats *to, const struct gw_stats *from);
+void gw_stats_total(struct gateway *gw, struct gw_stats *out);
+
+#endif /* RPCRDMA_TOOLS_GW_H */

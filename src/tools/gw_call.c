@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gw_call - one Call on its way through the gateway
+ *
+ * Threads: the worker makes and submits Calls; call_done() is the strand's.
+ * A Call is in c->calls and c->hash from gw_call_take() until its answer is
+ * queued, and counted in c->outstanding until the answer is written. While
+ * it is with the transport (submitted), only the strand touches it.
+ */
+#include "tools/gw.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "tools/latency.h"
+
+/* Sinks of one Call; results beyond come back in the Reply's stream. */
+#define CALL_SINKS_MAX (8u << 20)
+
+static void call_done(struct rt_request *rq);
+
+static size_t round4(size_t n)
+{
+	return (n + 3) & ~(size_t)3;
+}
+
+/* ---- Books: client.lock held -------------------------------------------- */
+
+static struct gw_call *calls_find(struct gw_client *c, uint32_t xid)
+{
+	struct gw_call *call = c->hash[xid % GW_HASH];
+
+	while (call && call->head.xid != xid)
+		call = call->hnext;
+	return call;
+}
+
+static void calls_insert(struct gw_client *c, struct gw_call *call)
+{
+	struct gw_call **slot = &c->hash[call->head.xid % GW_HASH];
+
+	call->hnext = *slot;
+	*slot = call;
+	call->next = NULL;
+	call->prev = c->calls_last;
+	if (call->prev)
+		call->prev->next = call;
+	else
+		c->calls = call;
+	c->calls_last = call;
+	c->outstanding++;
+	c->held += call->cost;
+}
+
+static void calls_remove(struct gw_client *c, struct gw_call *call)
+{
+	struct gw_call **p = &c->hash[call->head.xid % GW_HASH];
+
+	while (*p != call)
+		p = &(*p)->hnext;
+	*p = call->hnext;
+	if (call->prev)
+		call->prev->next = call->next;
+	else
+		c->calls = call->next;
+	if (call->next)
+		call->next->prev = call->prev;
+	else
+		c->calls_last = call->prev;
+}
+
+static bool calls_full(const struct gw_client *c)
+{
+	const struct gw_options *o = &c->gw->opt;
+	unsigned int most = o->max_calls;
+
+	/*
+	 * Calls outstanding may all wait for a callback; the Reply to it stands
+	 * behind further Calls in the socket, so these must be let through.
+	 */
+	if (c->nreverse)
+		most *= 2;
+	return c->outstanding >= most ||
+	       (c->outstanding && c->held >= o->config.max_conn_memory);
+}
+
+/* ---- Life --------------------------------------------------------------- */
+
+static void call_release_sinks(struct gw_call *call)
+{
+	for (unsigned int i = 0; i < ULB_MAX_ITEMS; i++) {
+		fab_pool_put(call->sink_buf[i]);
+		call->sink_buf[i] = NULL;
+	}
+}
+
+/* Off the books and gone. Not linked any more; no lock held. */
+static void call_free(struct gw_client *c, struct gw_call *call, bool written)
+{
+	unsigned int events = 0;
+	size_t cost = call->cost;
+
+	gw_record_release(&call->rec);
+	call_release_sinks(call);
+	rt_request_free(call->rq);
+	pthread_mutex_lock(&c->lock);
+	c->outstanding--;
+	c->held -= cost;
+	if (written)
+		c->stats.tcp_replies++;
+	if (c->paused && (!calls_full(c) || c->dead)) {
+		c->paused = false;
+		events |= GW_EV_ROOM;
+	}
+	if (!c->outstanding)
+		events |= c->idle_wanted ? GW_EV_IDLE : 0;
+	pthread_mutex_unlock(&c->lock);
+	if (events)
+		gw_kick(c, events);
+	gw_client_put(c);
+}
+
+static void call_fin(struct gw_client *c, struct gw_out *o, bool written)
+{
+	call_free(c, (struct gw_call *)o, written);
+}
+
+/* ---- Making ------------------------------------------------------------- */
+
+/* Which arguments and results go by chunks. False: no memory for sinks. */
+static bool call_plan(struct gw_client *c, struct gw_call *call)
+{
+	const struct gw_options *o = &c->gw->opt;
+	struct rt_request *rq = call->rq;
+	struct iovec iov[GW_PIECES];
+	size_t sum = 0, inlined = 0;
+	int rc;
+
+	for (unsigned int i = 0; i < call->rec.npieces; i++) {
+		iov[i].iov_base = call->rec.piece[i].addr;
+		iov[i].iov_len = call->rec.piece[i].len;
+	}
+	rc = ulb_scan_call(iov, call->rec.npieces, &call->head, &call->scan);
+	if (rc) {
+		/* As it is, for the server to judge [ulb.h]. */
+		call->scan.nargs = 0;
+		call->scan.nresults = 0;
+		call->scan.reply_max = 0;
+	}
+	rq->nitems = 0;
+	rq->nsinks = 0;
+	for (unsigned int i = 0; i < call->scan.nargs && !call->plain; i++) {
+		const struct ulb_item *a = &call->scan.args[i];
+
+		if (a->present && a->length >= o->reduce_min &&
+		    rq->nitems < o->config.call_read_chunks)
+			call->items[rq->nitems++] =
+				(struct rt_item){ a->position, a->length,
+						  true };
+	}
+	for (unsigned int i = 0; i < call->scan.nresults; i++) {
+		size_t len = call->scan.results[i];
+		bool chunk = !call->plain && i < o->config.call_write_chunks &&
+			     len >= o->reduce_min && len <= FAB_POOL_MAX_BUF &&
+			     sum + len <= CALL_SINKS_MAX;
+
+		memset(&call->sinks[i], 0, sizeof(call->sinks[i]));
+		if (!chunk) {
+			inlined += round4(len);
+			continue;
+		}
+		call->sink_buf[i] = fab_pool_get(c->gw->pool, round4(len));
+		if (!call->sink_buf[i]) {
+			call_release_sinks(call);
+			return false;
+		}
+		sum += len;
+		call->sinks[i].addr = call->sink_buf[i]->addr;
+		call->sinks[i].len = len;
+		call->sinks[i].mr = call->sink_buf[i]->mr;
+		/* Empty chunks count up to the last real one only [H2]. */
+		rq->nsinks = i + 1;
+	}
+	rq->reply_max = call->scan.reply_max;
+	if (rq->reply_max)
+		rq->reply_max += inlined;
+	return true;
+}
+
+static void call_prepare(struct gw_call *call)
+{
+	struct rt_request *rq = call->rq;
+
+	rq->xid = call->head.xid;
+	rq->pieces = call->rec.piece;
+	rq->npieces = call->rec.npieces;
+	rq->items = call->items;
+	rq->sinks = call->sinks;
+	for (unsigned int i = 0; i < rq->nsinks; i++)
+		call->sinks[i].used = 0;
+	rq->call_only = false;
+	rq->done = call_done;
+}
+
+enum gw_take gw_call_take(struct gw_client *c, uint32_t xid)
+{
+	struct gw_call *call = NULL;
+	struct rt_request *rq = NULL;
+	bool full, dup, up = false;
+
+	pthread_mutex_lock(&c->lock);
+	full = calls_full(c);
+	dup = calls_find(c, xid) != NULL;
+	if (dup) {
+		c->stats.tcp_calls++;
+		c->stats.duplicates++;
+	} else if (full) {
+		if (!c->paused)
+			c->stats.pauses++;
+		c->paused = true;
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (dup) {
+		/* Its answer is on the way; the server would do it twice. */
+		gw_log(c->gw, LOG_DEBUG,
+		       "%s: Call %08x is outstanding: dropped", c->name, xid);
+		gw_record_release(&c->acc);
+		return GW_TAKEN;
+	}
+	if (full)
+		return GW_PAUSE;
+
+	rq = rt_request_alloc(c->gw->inst);
+	if (!rq)
+		return GW_NO_MEMORY;
+	call = rt_request_user(rq);
+	call->out.fin = call_fin;
+	call->c = c;
+	call->rq = rq;
+	call->plain = c->no_chunks;
+	gw_record_move(&call->rec, &c->acc);
+	if (!call_plan(c, call)) {
+		gw_record_move(&c->acc, &call->rec);
+		rt_request_free(rq);
+		return GW_NO_MEMORY;
+	}
+	call->head.xid = xid;
+	call->cost = call->rec.len;
+	for (unsigned int i = 0; i < rq->nsinks; i++)
+		call->cost += call->sinks[i].len;
+	call_prepare(call);
+	gw_client_get(c);
+	pthread_mutex_lock(&c->lock);
+	calls_insert(c, call);
+	c->stats.tcp_calls++;
+	c->stats.arguments_reduced += rq->nitems;
+	up = c->link == GW_LINK_UP;
+	call->submitted = up;
+	call->gen = c->gen;
+	pthread_mutex_unlock(&c->lock);
+	if (up)
+		rt_request_submit(c->rc, rq);
+	return GW_TAKEN;
+}
+
+void gw_calls_submit(struct gw_client *c)
+{
+	struct gw_call *first = NULL, **tail = &first, *next;
+
+	pthread_mutex_lock(&c->lock);
+	if (c->link != GW_LINK_UP) {
+		pthread_mutex_unlock(&c->lock);
+		return;
+	}
+	for (struct gw_call *call = c->calls; call; call = call->next) {
+		if (call->submitted)
+			continue;
+		if (call->lost_since && call->gen != c->gen)
+			c->stats.retransmits++;
+		call->submitted = true;
+		call->gen = c->gen;
+		*tail = call;
+		tail = &call->snext;
+	}
+	*tail = NULL;
+	pthread_mutex_unlock(&c->lock);
+	/* A Call may be gone when its submission returns. */
+	for (; first; first = next) {
+		next = first->snext;
+		if (c->no_chunks && !first->plain) {
+			first->plain = true;
+			call_release_sinks(first);
+			call_plan(c, first); /* a plain one cannot fail */
+		}
+		call_prepare(first);
+		rt_request_submit(c->rc, first->rq);
+	}
+}
+
+void gw_calls_abandon(struct gw_client *c)
+{
+	struct gw_call *first = NULL, *next;
+
+	pthread_mutex_lock(&c->lock);
+	for (struct gw_call *call = c->calls; call; call = next) {
+		next = call->next;
+		if (call->submitted)
+			continue;
+		calls_remove(c, call);
+		call->snext = first;
+		first = call;
+	}
+	pthread_mutex_unlock(&c->lock);
+	for (; first; first = next) {
+		next = first->snext;
+		call_free(c, first, false);
+	}
+}
+
+/* ---- The answer: strand ------------------------------------------------- */
+
+/* Cut pieces up to octet @to of the reduced Reply into call->iov. */
+struct cut {
+	const struct rt_request *rq;
+	struct iovec *iov;
+	unsigned int n; /* used of iov */
+	unsigned int piece;
+	size_t at; /* in the piece */
+	size_t pos; /* in the Reply */
+};
+
+static void cut_to(struct cut *k, size_t to)
+{
+	while (k->pos < to) {
+		const struct rt_piece *p = &k->rq->reply[k->piece];
+		size_t n = p->len - k->at;
+
+		if (n > to - k->pos)
+			n = to - k->pos;
+		if (n)
+			k->iov[k->n++] =
+				(struct iovec){ (uint8_t *)p->addr + k->at, n };
+		k->pos += n;
+		k->at += n;
+		if (k->at == p->len) {
+			k->piece++;
+			k->at = 0;
+		}
+	}
+}
+
+static void cut_put(struct cut *k, void *p, size_t n)
+{
+	static uint8_t zeros[4];
+
+	if (!n)
+		return;
+	k->iov[k->n++] = (struct iovec){ p, n };
+	if (n & 3)
+		k->iov[k->n++] = (struct iovec){ zeros, -n & 3 };
+}
+
+/*
+ * Lay out the record: mark, Reply, and at their positions the items that have
+ * come through Write chunks. -EBADMSG if the Reply does not agree with them.
+ */
+static int call_layout(struct gw_call *call, unsigned int *placed)
+{
+	struct rt_request *rq = call->rq;
+	struct ulb_item items[ULB_MAX_ITEMS];
+	uint32_t chunk[ULB_MAX_ITEMS];
+	struct iovec in[RT_MAX_PIECES];
+	struct cut k = { .rq = rq, .iov = call->iov, .n = 1 };
+	unsigned int nitems = 0;
+	size_t inserted = 0;
+	int rc;
+
+	*placed = 0;
+	if (!rq->nsinks)
+		goto rest;
+	for (unsigned int i = 0; i < rq->nreply; i++) {
+		in[i].iov_base = rq->reply[i].addr;
+		in[i].iov_len = rq->reply[i].len;
+	}
+	for (unsigned int i = 0; i < rq->nsinks; i++)
+		chunk[i] = call->sinks[i].addr ? (uint32_t)call->sinks[i].used :
+						 UINT32_MAX;
+	rc = ulb_scan_reply(&call->head, in, rq->nreply, chunk, rq->nsinks,
+			    items, ULB_MAX_ITEMS, &nitems);
+	if (rc)
+		return rc;
+	for (unsigned int i = 0; i < rq->nsinks; i++) {
+		struct rt_sink *s = &call->sinks[i];
+
+		if (!s->addr || !s->used)
+			continue;
+		if (i >= nitems || !items[i].present ||
+		    items[i].position < inserted + k.pos ||
+		    items[i].position - inserted > rq->reply_len ||
+		    s->used > s->len)
+			return -EBADMSG;
+		cut_to(&k, items[i].position - inserted);
+		cut_put(&k, s->addr, s->used);
+		inserted += round4(s->used);
+		++*placed;
+	}
+rest:
+	cut_to(&k, rq->reply_len);
+	rec_mark(call->mark, rq->reply_len + inserted);
+	call->iov[0] = (struct iovec){ call->mark, REC_MARK_LEN };
+	call->out.iov = call->iov;
+	call->out.niov = k.n;
+	return 0;
+}
+
+/* The answer stands in call->out: off the books, to the socket. */
+static void call_answer(struct gw_call *call, unsigned int placed, bool failed)
+{
+	struct gw_client *c = call->c;
+	bool dead;
+
+	pthread_mutex_lock(&c->lock);
+	calls_remove(c, call);
+	c->lost_since = 0;
+	c->stats.results_reduced += placed;
+	if (failed)
+		c->stats.errors_answered++;
+	dead = c->dead;
+	pthread_mutex_unlock(&c->lock);
+	/* The arguments are not needed while the answer waits. */
+	gw_record_release(&call->rec);
+	if (dead)
+		call_free(c, call, false);
+	else
+		gw_out_push(c, &call->out);
+}
+
+/* So that the client does not wait for what will never come. */
+static void call_fail(struct gw_call *call, const char *why)
+{
+	struct xw w;
+
+	gw_log(call->c->gw, LOG_WARNING, "%s: Call %08x (%s) failed: %s",
+	       call->c->name, call->head.xid,
+	       ulb_proc_name(call->head.prog, call->head.vers, call->head.proc),
+	       why);
+	rec_mark(call->mark, RPC_REPLY_HEAD);
+	xw_init(&w, call->mark + REC_MARK_LEN, RPC_REPLY_HEAD);
+	rpc_reply_head(&w, call->head.xid, RPC_ACCEPT_SYSTEM_ERR);
+	call->iov[0] =
+		(struct iovec){ call->mark, REC_MARK_LEN + RPC_REPLY_HEAD };
+	call->out.iov = call->iov;
+	call->out.niov = 1;
+	call_answer(call, 0, true);
+}
+
+/* Back to the worker: to be submitted again in its place. */
+static void call_park(struct gw_call *call, bool again)
+{
+	struct gw_client *c = call->c;
+	bool kick, dead;
+
+	/* From the unlock on the Call is the worker's. */
+	rt_request_reset(call->rq);
+	pthread_mutex_lock(&c->lock);
+	call->submitted = false;
+	if (!again && !call->lost_since)
+		call->lost_since = lat_now();
+	dead = c->dead;
+	if (dead)
+		calls_remove(c, call);
+	/* Lost on a connection that has a successor already? */
+	kick = !dead &&
+	       (again || (c->link == GW_LINK_UP && call->gen != c->gen));
+	pthread_mutex_unlock(&c->lock);
+	if (dead)
+		call_free(c, call, false);
+	if (kick)
+		gw_kick(c, GW_EV_RESEND);
+}
+
+/* RDMA2_ERROR names what is missing: try once with that [E5]. */
+static bool call_retry(struct gw_call *call)
+{
+	struct rt_request *rq = call->rq;
+	const struct wire_error *e = &rq->error;
+	struct gw_client *c = call->c;
+
+	if (e->code == RDMA2_ERR_WRITE_RESOURCE && !call->write_retry) {
+		unsigned int i = e->chunk_index - 1;
+		struct fab_buf *b;
+
+		if (!e->chunk_index || i >= rq->nsinks || !e->length_needed ||
+		    !call->sinks[i].addr ||
+		    e->length_needed <= call->sinks[i].len ||
+		    e->length_needed > c->gw->opt.max_record)
+			return false;
+		b = fab_pool_get(c->gw->pool, round4(e->length_needed));
+		if (!b)
+			return false;
+		fab_pool_put(call->sink_buf[i]);
+		call->sink_buf[i] = b;
+		call->sinks[i] = (struct rt_sink){ .addr = b->addr,
+						   .len = e->length_needed,
+						   .mr = b->mr };
+		call->write_retry = true;
+	} else if (e->code == RDMA2_ERR_REPLY_RESOURCE && !call->reply_retry) {
+		if (!e->length_needed ||
+		    e->length_needed > c->gw->opt.max_record)
+			return false;
+		rq->reply_max = e->length_needed;
+		call->reply_retry = true;
+	} else {
+		return false;
+	}
+	pthread_mutex_lock(&c->lock);
+	c->stats.resource_retries++;
+	pthread_mutex_unlock(&c->lock);
+	call_park(call, true);
+	return true;
+}
+
+/*
+ * More chunks or segments than one header can have: send it again whole,
+ * which needs none for the arguments and leaves the results to the Reply.
+ */
+static bool call_retry_plain(struct gw_call *call)
+{
+	struct rt_request *rq = call->rq;
+
+	if (call->plain || (!rq->nitems && !rq->nsinks))
+		return false;
+	call->plain = true;
+	call_release_sinks(call);
+	/* Cannot fail: a plain Call needs no sinks. */
+	return call_plan(call->c, call) ? (call_park(call, true), true) : false;
+}
+
+static void call_done(struct rt_request *rq)
+{
+	struct gw_call *call = rt_request_user(rq);
+	unsigned int placed = 0;
+	char why[96];
+
+	switch (rq->status) {
+	case 0:
+		if (!call_layout(call, &placed))
+			call_answer(call, placed, false);
+		else
+			call_fail(call, "the Reply does not match its chunks");
+		return;
+	case -ECONNRESET:
+	case -ENOTCONN:
+		call_park(call, false);
+		return;
+	case -EREMOTEIO:
+		if (call_retry(call))
+			return;
+		snprintf(why, sizeof(why), "the server answered %s",
+			 wire_errcode_name(rq->error.code));
+		call_fail(call, why);
+		return;
+	case -E2BIG:
+		if (call_retry_plain(call))
+			return;
+		call_fail(call, "too large for any format");
+		return;
+	default:
+		call_fail(call, strerror(-rq->status));
+		return;
+	}
+}

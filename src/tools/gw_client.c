@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gw_client - one TCP client and its RDMA connection, as its worker sees them
+ *
+ * Threads: all of this runs in the client's worker, but for the three
+ * operations of the transport at the end (strand), gw_kick(), the reference
+ * count and gw_client_new() (main).
+ *
+ * The RDMA side goes DOWN -> CONNECTING -> UP -> DOWN ... There is at most one
+ * rt_conn at a time: the next is made when the closed operation of the one
+ * before has been seen here. A reference of the client belongs to it until
+ * then.
+ */
+#include "tools/gw_client.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include "tools/latency.h"
+
+#define SEC 1000000000ull
+#define MSEC 1000000ull
+/* Waits between attempts to connect: doubled from the first to the last. */
+#define BACKOFF_FIRST_MS 100
+#define BACKOFF_LAST_MS 3000
+/* While the pool is empty: how often to look, and how long. */
+#define STALL_TICK_MS 10
+#define STALL_SECONDS 30
+/* A receive buffer, and how little room in it is not worth a system call. */
+#define RX_ROOM (65536 - sizeof(struct gw_buf))
+#define RX_LEAST 4096
+#define RX_LARGE ((1u << 20) - sizeof(struct gw_buf))
+/* Receives before other clients get a turn. */
+#define RX_BUDGET 16
+
+/* ---- Life --------------------------------------------------------------- */
+
+void gw_client_get(struct gw_client *c)
+{
+	atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+}
+
+static void client_free(struct gw_client *c)
+{
+	struct gateway *gw = c->gw;
+
+	close(c->fd);
+	pthread_mutex_lock(&gw->lock);
+	*c->all_prev = c->all_next;
+	if (c->all_next)
+		c->all_next->all_prev = c->all_prev;
+	gw_stats_add(&gw->ended, &c->stats);
+	pthread_mutex_unlock(&gw->lock);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+	/* After this the gateway may be destroyed. */
+	atomic_fetch_sub(&gw->nclients, 1);
+}
+
+void gw_client_put(struct gw_client *c)
+{
+	if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1)
+		client_free(c);
+}
+
+int gw_client_new(struct gateway *gw, int fd)
+{
+	struct gw_client *c = calloc(1, sizeof(*c));
+	struct sockaddr_storage peer = { 0 };
+	socklen_t len = sizeof(peer);
+	int one = 1;
+
+	if (!c) {
+		close(fd);
+		return -ENOMEM;
+	}
+	c->gw = gw;
+	c->fd = fd;
+	c->outq_tail = &c->outq;
+	atomic_init(&c->refs, 1); /* the worker's */
+	rec_init(&c->rec, gw->opt.max_record);
+	pthread_mutex_init(&c->lock, NULL);
+	getpeername(fd, (struct sockaddr *)&peer, &len);
+	arg_addr_name(&peer, c->name, sizeof(c->name));
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+
+	atomic_fetch_add(&gw->nclients, 1);
+	pthread_mutex_lock(&gw->lock);
+	c->w = &gw->workers[gw->accepted++ % gw->nworkers];
+	c->all_next = gw->clients;
+	c->all_prev = &gw->clients;
+	if (c->all_next)
+		c->all_next->all_prev = &c->all_next;
+	gw->clients = c;
+	pthread_mutex_unlock(&gw->lock);
+	gw_kick(c, GW_EV_NEW);
+	return 0;
+}
+
+/*
+ * The end of the TCP side. What is with the transport comes back to
+ * call_done(), which frees it; the RDMA connection closes, and with the last
+ * reference the client goes.
+ */
+void gw_client_kill(struct gw_client *c, int level, const char *why)
+{
+	struct gw_out *rest = NULL, *next;
+
+	if (c->gone)
+		return;
+	if (why)
+		gw_log(c->gw, level, "%s: %s", c->name, why);
+	pthread_mutex_lock(&c->lock);
+	c->dead = true;
+	if (!c->writing) {
+		rest = c->outq;
+		c->outq = NULL;
+		c->outq_tail = &c->outq;
+	}
+	pthread_mutex_unlock(&c->lock);
+	gw_worker_forget(c->w, c);
+	/* The number stays ours until nobody can be writing to it. */
+	shutdown(c->fd, SHUT_RDWR);
+	for (; rest; rest = next) {
+		next = rest->next;
+		rest->fin(c, rest, false);
+	}
+	gw_record_release(&c->acc);
+	gw_buf_put(c->rx);
+	c->rx = NULL;
+	gw_reverse_orphan(c);
+	gw_calls_abandon(c);
+	if (c->rc)
+		rt_conn_close(c->rc, true);
+	c->gone = true;
+	gw_client_put(c);
+}
+
+/* ---- TCP: receiving ----------------------------------------------------- */
+
+/* The first two words of a record. */
+static uint32_t word(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
+	       (uint32_t)p[2] << 8 | p[3];
+}
+
+static void refuse(struct gw_client *c, const char *why)
+{
+	pthread_mutex_lock(&c->lock);
+	c->stats.records_refused++;
+	pthread_mutex_unlock(&c->lock);
+	gw_client_kill(c, LOG_WARNING, why);
+}
+
+/* Wait for memory; false if that has lasted too long and the client is gone. */
+static bool stall(struct gw_client *c)
+{
+	uint64_t now = lat_now();
+
+	if (!c->stalled_since)
+		c->stalled_since = now;
+	if (now - c->stalled_since > STALL_SECONDS * SEC) {
+		gw_client_kill(c, LOG_ERR, "out of registered memory: closed");
+		return false;
+	}
+	c->read_at = now + STALL_TICK_MS * MSEC;
+	gw_worker_timer(c->w, c);
+	return false;
+}
+
+/* c->acc is a whole record. True when it is taken and reading may go on. */
+static bool client_record(struct gw_client *c)
+{
+	uint8_t head[8];
+	uint32_t xid, type;
+
+	if (c->acc.len < sizeof(head) || c->acc.len % 4) {
+		refuse(c, "a record that cannot be an RPC message: closed");
+		return false;
+	}
+	gw_record_peek(&c->acc, head, sizeof(head));
+	xid = word(head);
+	type = word(head + 4);
+	if (type > RPC_REPLY) {
+		refuse(c, "a record neither Call nor Reply: closed");
+		return false;
+	}
+	if (type == RPC_REPLY) {
+		gw_reverse_reply(c, xid);
+	} else {
+		switch (gw_call_take(c, xid)) {
+		case GW_TAKEN:
+			break;
+		case GW_PAUSE:
+			return false;
+		case GW_NO_MEMORY:
+			return stall(c);
+		}
+	}
+	c->have_record = false;
+	c->stalled_since = 0;
+	return true;
+}
+
+/* Parse what is received; true when all of it is used up. */
+static bool client_parse(struct gw_client *c)
+{
+	size_t used;
+
+	if (c->have_record && !client_record(c))
+		return false;
+	for (;;) {
+		uint8_t *p = c->rx ? c->rx->data + c->rx_pos : NULL;
+		struct rec before = c->rec;
+
+		switch (rec_next(&c->rec, p, c->rx_fill - c->rx_pos, &used)) {
+		case REC_MORE:
+			c->rx_pos += used;
+			return true;
+		case REC_MARK:
+			break;
+		case REC_DATA:
+			if (!gw_record_add(&c->acc, c->gw->pool, c->rx, p, used,
+					   c->gw->opt.max_record)) {
+				c->rec = before;
+				return stall(c);
+			}
+			break;
+		case REC_END:
+			c->have_record = true;
+			if (!client_record(c))
+				return false;
+			break;
+		case REC_LONG:
+			refuse(c, "a record over the limit: closed");
+			return false;
+		}
+		c->rx_pos += used;
+	}
+}
+
+/*
+ * Room to receive into. A buffer that no record holds is used from its
+ * beginning; a large fragment under way gets a buffer for the rest of it, so
+ * that its octets lie in few stretches.
+ */
+static bool client_room(struct gw_client *c)
+{
+	size_t want = RX_ROOM;
+
+	if (c->rx &&
+	    atomic_load_explicit(&c->rx->refs, memory_order_acquire) == 1) {
+		c->rx_pos = 0;
+		c->rx_fill = 0;
+	}
+	if (c->rx && c->rx->cap - c->rx_fill >= RX_LEAST)
+		return true;
+	if (c->rec.left > want)
+		want = c->rec.left < RX_LARGE ? c->rec.left : RX_LARGE;
+	gw_buf_put(c->rx);
+	c->rx_pos = 0;
+	c->rx_fill = 0;
+	c->rx = gw_buf_get(c->gw->pool, want);
+	return c->rx || stall(c);
+}
+
+static void client_eof(struct gw_client *c)
+{
+	bool idle;
+
+	c->eof = true;
+	if (rec_inside(&c->rec)) {
+		gw_client_kill(c, LOG_INFO, "ended inside a record");
+		return;
+	}
+	/* It may have shut down its sending side only. */
+	pthread_mutex_lock(&c->lock);
+	idle = !c->outstanding;
+	c->idle_wanted = true;
+	pthread_mutex_unlock(&c->lock);
+	if (idle)
+		gw_client_kill(c, LOG_INFO, "closed");
+}
+
+/* Read and parse until the socket is empty or the client at a limit. */
+void gw_client_read(struct gw_client *c)
+{
+	unsigned int budget = RX_BUDGET;
+
+	if (c->gone || c->eof || !client_parse(c))
+		return;
+	while (budget--) {
+		size_t room;
+		ssize_t n;
+
+		if (!client_room(c))
+			return;
+		room = c->rx->cap - c->rx_fill;
+		n = recv(c->fd, c->rx->data + c->rx_fill, room, MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			goto empty;
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			gw_client_kill(c, LOG_INFO, strerror(errno));
+			return;
+		}
+		if (!n) {
+			client_eof(c);
+			return;
+		}
+		c->rx_fill += (size_t)n;
+		c->stalled_since = 0;
+		pthread_mutex_lock(&c->lock);
+		c->stats.tcp_bytes_in += (uint64_t)n;
+		pthread_mutex_unlock(&c->lock);
+		if (!client_parse(c))
+			return;
+		/* Less than asked for: the next edge tells of more, epoll(7);
+		 * the end of the stream has an edge of its own. */
+		if ((size_t)n < room && !c->hangup)
+			goto empty;
+	}
+	c->read_at = 1;
+	gw_worker_timer(c->w, c);
+	return;
+empty:
+	/* An idle client holds no buffer of its own. */
+	if (c->rx && c->rx_pos == c->rx_fill &&
+	    atomic_load_explicit(&c->rx->refs, memory_order_acquire) == 1) {
+		gw_buf_put(c->rx);
+		c->rx = NULL;
+		c->rx_pos = 0;
+		c->rx_fill = 0;
+	}
+}
+
+void gw_client_epoll(struct gw_client *c, uint32_t events)
+{
+	if (events & (EPOLLERR | EPOLLHUP)) {
+		gw_client_kill(c, LOG_INFO, "closed");
+		return;
+	}
+	if (events & EPOLLRDHUP)
+		c->hangup = true;
+	if (events & EPOLLOUT)
+		gw_out_ready(c);
+	if (events & (EPOLLIN | EPOLLRDHUP))
+		gw_client_read(c);
+}
+
+/* ---- RDMA: connecting --------------------------------------------------- */
+
+/*
+ * The connection is gone or could not be made. Outstanding Calls wait for the
+ * next one; a client whose server has not answered for too long is let go, so
+ * that it sees what a TCP server's end looks like.
+ */
+static void link_down(struct gw_client *c, int error, const char *reason)
+{
+	uint64_t now = lat_now();
+	uint64_t oldest, limit = c->gw->opt.retry_seconds * SEC;
+	bool late;
+	char text[192];
+
+	pthread_mutex_lock(&c->lock);
+	c->link = GW_LINK_DOWN;
+	if (!c->lost_since)
+		c->lost_since = now;
+	oldest = c->lost_since;
+	for (struct gw_call *call = c->calls; call; call = call->next)
+		if (call->lost_since && call->lost_since < oldest)
+			oldest = call->lost_since;
+	pthread_mutex_unlock(&c->lock);
+	gw_reverse_orphan(c);
+	if (c->gone)
+		return;
+	late = now - oldest >= limit;
+	snprintf(text, sizeof(text), "server: %s%s", reason,
+		 error == -EPROTONOSUPPORT ? ": no common version, closed" :
+		 late			   ? ": given up, closed" :
+					     "");
+	if (late || error == -EPROTONOSUPPORT) {
+		gw_client_kill(c, LOG_ERR, text);
+		return;
+	}
+	gw_log(c->gw, LOG_NOTICE, "%s: %s; again in %u ms", c->name, text,
+	       c->backoff_ms);
+	c->connect_at = now + c->backoff_ms * MSEC;
+	c->backoff_ms *= 2;
+	if (c->backoff_ms > BACKOFF_LAST_MS)
+		c->backoff_ms = BACKOFF_LAST_MS;
+	gw_worker_timer(c->w, c);
+}
+
+static void link_connect(struct gw_client *c)
+{
+	const struct gw_options *o = &c->gw->opt;
+	int rc;
+
+	pthread_mutex_lock(&c->lock);
+	c->link = GW_LINK_CONNECTING;
+	c->gen++;
+	if (c->connected_once)
+		c->stats.reconnects++;
+	pthread_mutex_unlock(&c->lock);
+	gw_client_get(c);
+	rc = rt_connect(c->gw->inst,
+			c->w->index % rt_instance_pollers(c->gw->inst),
+			(const struct sockaddr *)&o->server.addr, o->server.len,
+			&c->gw->ops, c, &c->rc);
+	if (rc) {
+		c->rc = NULL;
+		gw_client_put(c);
+		link_down(c, rc, strerror(-rc));
+	}
+}
+
+static void client_up(struct gw_client *c)
+{
+	struct rt_conn_info info;
+
+	rt_conn_info(c->rc, &info);
+	gw_log(c->gw, LOG_INFO, "%s: server %s, version %u", c->name,
+	       info.peer_name, info.version);
+	c->no_chunks = !info.theirs.segments || !info.theirs.segment_size;
+	c->backoff_ms = BACKOFF_FIRST_MS;
+	c->connected_once = true;
+	pthread_mutex_lock(&c->lock);
+	c->link = GW_LINK_UP;
+	/* With Calls outstanding, only a Reply shows that the server serves. */
+	if (!c->outstanding)
+		c->lost_since = 0;
+	pthread_mutex_unlock(&c->lock);
+	gw_calls_submit(c);
+}
+
+static void client_down(struct gw_client *c)
+{
+	char reason[sizeof(c->down_reason)];
+	int error;
+
+	pthread_mutex_lock(&c->lock);
+	error = c->down_error;
+	memcpy(reason, c->down_reason, sizeof(reason));
+	pthread_mutex_unlock(&c->lock);
+	rt_conn_put(c->rc);
+	c->rc = NULL;
+	link_down(c, error, reason);
+	gw_client_put(c);
+}
+
+/* What the strands have left to do. The caller holds a reference. */
+void gw_client_events(struct gw_client *c, unsigned int ev)
+{
+	if (ev & GW_EV_NEW) {
+		c->backoff_ms = BACKOFF_FIRST_MS;
+		gw_worker_adopt(c->w, c);
+		if (!c->gone)
+			link_connect(c);
+	}
+	if (c->rc && (ev & GW_EV_DOWN))
+		client_down(c);
+	else if (c->rc && (ev & GW_EV_UP) && !c->gone)
+		client_up(c);
+	if (c->gone)
+		return;
+	if (ev & GW_EV_BROKEN) {
+		gw_client_kill(c, LOG_INFO, "closed while Replies were due");
+		return;
+	}
+	if (ev & GW_EV_RESEND)
+		gw_calls_submit(c);
+	if (ev & GW_EV_ROOM)
+		gw_client_read(c);
+	if (!c->gone && (ev & GW_EV_IDLE) && c->eof)
+		client_eof(c);
+}
+
+/* Timers; @now in ns. */
+void gw_client_tick(struct gw_client *c, uint64_t now)
+{
+	if (c->connect_at && c->connect_at <= now) {
+		c->connect_at = 0;
+		link_connect(c);
+	}
+	if (!c->gone && c->read_at && c->read_at <= now) {
+		c->read_at = 0;
+		gw_client_read(c);
+	}
+}
+
+/* ---- Operations of the transport: strand -------------------------------- */
+
+static void op_established(struct rt_conn *rc)
+{
+	gw_kick(rt_conn_user(rc), GW_EV_UP);
+}
+
+static void op_closed(struct rt_conn *rc, int error, const char *reason)
+{
+	struct gw_client *c = rt_conn_user(rc);
+
+	pthread_mutex_lock(&c->lock);
+	c->down_error = error;
+	snprintf(c->down_reason, sizeof(c->down_reason), "%s",
+		 reason ? reason : strerror(-error));
+	pthread_mutex_unlock(&c->lock);
+	gw_kick(c, GW_EV_DOWN);
+}
+
+void gw_client_ops(struct rt_ops *ops, bool reverse)
+{
+	memset(ops, 0, sizeof(*ops));
+	ops->established = op_established;
+	ops->closed = op_closed;
+	if (reverse)
+		ops->call = gw_reverse_call;
+}

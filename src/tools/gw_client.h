@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gw_client - what the worker's loop and its clients have in common
+ */
+#ifndef RPCRDMA_TOOLS_GW_CLIENT_H
+#define RPCRDMA_TOOLS_GW_CLIENT_H
+
+#include "tools/gw.h"
+
+/* gw_client.c, for the loop. Worker. */
+void gw_client_kill(struct gw_client *c, int level, const char *why);
+void gw_client_read(struct gw_client *c);
+void gw_client_epoll(struct gw_client *c, uint32_t events);
+void gw_client_events(struct gw_client *c, unsigned int events);
+void gw_client_tick(struct gw_client *c, uint64_t now);
+/* The operations that its RDMA connections have. */
+void gw_client_ops(struct rt_ops *ops, bool reverse);
+
+/* gw_worker.c, for the clients. Worker. */
+void gw_worker_adopt(struct gw_worker *w, struct gw_client *c);
+void gw_worker_forget(struct gw_worker *w, struct gw_client *c);
+/* Look at its timers in time. */
+void gw_worker_timer(struct gw_worker *w, struct gw_client *c);
+
+#endif /* RPCRDMA_TOOLS_GW_CLIENT_H */

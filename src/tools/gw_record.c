@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gw_record - records in receive buffers
+ *
+ * Threads: a record belongs to one thread at a time; the buffers' reference
+ * counts are atomic, because the records of one buffer end in any thread.
+ */
+#include "tools/gw.h"
+
+#include <string.h>
+
+/* The head of the buffer is its own first octets: nothing else to allocate. */
+struct gw_buf *gw_buf_get(struct fab_pool *pool, size_t room)
+{
+	struct fab_buf *fab;
+	struct gw_buf *b;
+
+	if (room > FAB_POOL_MAX_BUF - sizeof(*b))
+		return NULL;
+	fab = fab_pool_get(pool, room + sizeof(*b));
+	if (!fab)
+		return NULL;
+	b = fab->addr;
+	atomic_init(&b->refs, 1);
+	b->cap = fab->size - sizeof(*b);
+	b->fab = fab;
+	return b;
+}
+
+void gw_buf_ref(struct gw_buf *b)
+{
+	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+}
+
+void gw_buf_put(struct gw_buf *b)
+{
+	if (b &&
+	    atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) == 1)
+		fab_pool_put(b->fab);
+}
+
+void gw_record_peek(const struct gw_record *r, void *out, size_t n)
+{
+	uint8_t *to = out;
+
+	for (unsigned int i = 0; n && i < r->npieces; i++) {
+		size_t k = r->piece[i].len < n ? r->piece[i].len : n;
+
+		memcpy(to, r->piece[i].addr, k);
+		to += k;
+		n -= k;
+	}
+}
+
+/*
+ * Copy everything into one buffer with room for @more and as much again, so
+ * that a record sent in crumbs costs a constant number of copies per octet.
+ */
+static bool record_flatten(struct gw_record *r, struct fab_pool *pool,
+			   size_t more, size_t max)
+{
+	size_t need = r->len + more, want = 2 * need;
+	struct gw_buf *b;
+
+	if (want < 65536)
+		want = 65536;
+	if (want > max)
+		want = max;
+	b = gw_buf_get(pool, want > need ? want : need);
+	if (!b)
+		return false;
+	gw_record_peek(r, b->data, r->len);
+	for (unsigned int i = 0; i < r->nhold; i++)
+		gw_buf_put(r->hold[i]);
+	r->hold[0] = b;
+	r->nhold = 1;
+	r->piece[0] = (struct rt_piece){ b->data, r->len, b->fab->mr };
+	r->npieces = 1;
+	r->flat = true;
+	return true;
+}
+
+bool gw_record_add(struct gw_record *r, struct fab_pool *pool, struct gw_buf *b,
+		   uint8_t *p, size_t n, size_t max)
+{
+	struct rt_piece *last = r->npieces ? &r->piece[r->npieces - 1] : NULL;
+
+	if (!r->flat && last && r->hold[r->nhold - 1] == b &&
+	    (uint8_t *)last->addr + last->len == p) {
+		last->len += n;
+		r->len += n;
+		return true;
+	}
+	if (r->flat || r->npieces == GW_PIECES) {
+		if ((!r->flat || r->hold[0]->cap - r->len < n) &&
+		    !record_flatten(r, pool, n, max))
+			return false;
+		memcpy(r->hold[0]->data + r->len, p, n);
+		r->piece[0].len += n;
+		r->len += n;
+		return true;
+	}
+	if (!r->nhold || r->hold[r->nhold - 1] != b) {
+		gw_buf_ref(b);
+		r->hold[r->nhold++] = b;
+	}
+	r->piece[r->npieces++] = (struct rt_piece){ p, n, b->fab->mr };
+	r->len += n;
+	return true;
+}
+
+void gw_record_move(struct gw_record *to, struct gw_record *from)
+{
+	to->len = from->len;
+	to->flat = from->flat;
+	to->npieces = from->npieces;
+	to->nhold = from->nhold;
+	memcpy(to->piece, from->piece, from->npieces * sizeof(to->piece[0]));
+	memcpy(to->hold, from->hold, from->nhold * sizeof(to->hold[0]));
+	from->len = 0;
+	from->npieces = 0;
+	from->nhold = 0;
+	from->flat = false;
+}
+
+void gw_record_release(struct gw_record *r)
+{
+	for (unsigned int i = 0; i < r->nhold; i++)
+		gw_buf_put(r->hold[i]);
+	r->len = 0;
+	r->npieces = 0;
+	r->nhold = 0;
+	r->flat = false;
+}

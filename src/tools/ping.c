@@ -1,0 +1,661 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ping - rpcrdma-ping: NULL Calls over RPC-over-RDMA, and how long they take
+ *
+ * Threads: one. It runs the poller itself, so that every operation of the
+ * transport is called from within rt_run() or rt_request_submit() below.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "ganesha/stats_json.h"
+#include "tools/args.h"
+#include "tools/latency.h"
+#include "tools/rpcmsg.h"
+
+#define CALL_ROOM 64
+#define SHUTDOWN_MS 2000
+
+enum {
+	EXIT_ALL = 0, /* every Call was answered with success */
+	EXIT_SOME = 1, /* not so */
+	EXIT_USAGE = 2,
+	EXIT_NO_CONN = 3, /* no connection */
+};
+
+struct options {
+	struct arg_addr server;
+	const char *provider;
+	struct rt_config config;
+	uint32_t program, version, proc;
+	uint64_t count; /* 0: until a signal */
+	uint64_t interval_ms, timeout_ms;
+	unsigned int depth;
+	bool flood, json, quiet, verbose, crc;
+};
+
+struct slot {
+	struct ping *p;
+	struct rt_piece piece;
+	uint64_t start;
+	bool busy;
+};
+
+struct ping {
+	struct options o;
+	struct rt_instance *inst;
+	struct rt_conn *conn;
+	struct fab_buf *calls; /* CALL_ROOM octets for each slot */
+	struct rt_request **rq;
+	unsigned int busy;
+	uint32_t xid;
+	bool up, down;
+	int error;
+	char reason[96];
+	struct rt_conn_info info; /* as it was when established, then at end */
+	uint64_t sent, answered, failed;
+	char first_failure[128];
+	struct latency lat;
+	double started;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int sig)
+{
+	interrupted = 1;
+}
+
+static void log_text(void *ctx, int level, const char *text)
+{
+	const struct options *o = ctx;
+
+	if (o->verbose || level <= LOG_ERR)
+		fprintf(stderr, "rpcrdma-ping: %s\n", text);
+}
+
+/* ---- Calls -------------------------------------------------------------- */
+
+static void ping_done(struct rt_request *rq);
+
+static bool more(const struct ping *p)
+{
+	return !interrupted && !p->down &&
+	       (!p->o.count || p->sent < p->o.count);
+}
+
+static void failed(struct ping *p, uint32_t xid, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void failed(struct ping *p, uint32_t xid, const char *fmt, ...)
+{
+	char text[sizeof(p->first_failure)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (!p->failed++)
+		memcpy(p->first_failure, text, sizeof(text));
+	if (!p->o.flood && !p->o.quiet && !p->o.json)
+		printf("xid %08x: %s\n", xid, text);
+}
+
+static void submit(struct ping *p, struct rt_request *rq)
+{
+	struct slot *s = rt_request_user(rq);
+	struct xw w;
+
+	xw_init(&w, s->piece.addr, CALL_ROOM);
+	rpc_call_head(&w, ++p->xid, p->o.program, p->o.version, p->o.proc,
+		      false);
+	s->piece.len = w.len;
+	s->busy = true;
+	p->busy++;
+	p->sent++;
+	rq->xid = p->xid;
+	rq->pieces = &s->piece;
+	rq->npieces = 1;
+	rq->nitems = 0;
+	rq->nsinks = 0;
+	rq->reply_max = 512;
+	rq->call_only = false;
+	rq->done = ping_done;
+	s->start = lat_now();
+	rt_request_submit(p->conn, rq);
+}
+
+/* The head of the Reply, which is all that counts here. */
+static int reply_head(const struct rt_request *rq, struct rpc_reply *rep)
+{
+	uint8_t head[512];
+	size_t len = 0;
+
+	for (unsigned int i = 0; i < rq->nreply && len < sizeof(head); i++) {
+		size_t n = rq->reply[i].len;
+
+		if (n > sizeof(head) - len)
+			n = sizeof(head) - len;
+		memcpy(head + len, rq->reply[i].addr, n);
+		len += n;
+	}
+	return rpc_reply_decode(head, len, rep);
+}
+
+static void ping_done(struct rt_request *rq)
+{
+	struct slot *s = rt_request_user(rq);
+	struct ping *p = s->p;
+	uint64_t took = lat_now() - s->start;
+	struct rpc_reply rep;
+
+	s->busy = false;
+	p->busy--;
+	if (rq->status == -EREMOTEIO) {
+		failed(p, rq->xid, "the server answered RDMA2_ERROR %s",
+		       wire_errcode_name(rq->error.code));
+	} else if (rq->status) {
+		failed(p, rq->xid, "%s", strerror(-rq->status));
+	} else if (reply_head(rq, &rep)) {
+		failed(p, rq->xid, "the Reply is not one");
+	} else if (rep.denied || rep.stat != RPC_ACCEPT_SUCCESS) {
+		if (rep.low || rep.high)
+			failed(p, rq->xid, "%s (%u to %u)",
+			       rpc_reply_text(&rep), rep.low, rep.high);
+		else
+			failed(p, rq->xid, "%s", rpc_reply_text(&rep));
+	} else {
+		p->answered++;
+		lat_add(&p->lat, took);
+		if (!p->o.flood && !p->o.quiet && !p->o.json)
+			printf("xid %08x: %.1f us\n", rq->xid,
+			       (double)took / 1000);
+	}
+	rt_request_reset(rq);
+	if (p->o.flood && more(p) && (!rq->status || rq->status == -EREMOTEIO))
+		submit(p, rq);
+}
+
+/* ---- Connection --------------------------------------------------------- */
+
+static void on_established(struct rt_conn *c)
+{
+	struct ping *p = rt_conn_user(c);
+
+	p->up = true;
+}
+
+static void on_closed(struct rt_conn *c, int error, const char *reason)
+{
+	struct ping *p = rt_conn_user(c);
+
+	p->down = true;
+	p->error = error;
+	snprintf(p->reason, sizeof(p->reason), "%s",
+		 reason ? reason : strerror(-error));
+}
+
+static const struct rt_ops ping_ops = {
+	.established = on_established,
+	.closed = on_closed,
+};
+
+static int ping_setup(struct ping *p)
+{
+	struct options *o = &p->o;
+	struct rt_params params = {
+		.provider = fab_provider(o->provider),
+		.domain = { .log = log_text, .log_ctx = o, .crc = o->crc },
+		.config = o->config,
+		.log = log_text,
+		.log_ctx = o,
+	};
+	int rc = rt_instance_create(&params, &p->inst);
+
+	if (rc)
+		return rc;
+	p->rq = calloc(o->depth, sizeof(struct rt_request *));
+	p->calls = fab_pool_get(rt_instance_pool(p->inst),
+				(size_t)CALL_ROOM * o->depth);
+	if (!p->rq || !p->calls)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < o->depth; i++) {
+		struct slot *s;
+
+		p->rq[i] = rt_request_alloc(p->inst);
+		if (!p->rq[i])
+			return -ENOMEM;
+		s = rt_request_user(p->rq[i]);
+		*s = (struct slot){
+			.p = p,
+			.piece = { .addr = (uint8_t *)p->calls->addr +
+					   (size_t)CALL_ROOM * i,
+				   .mr = p->calls->mr },
+		};
+	}
+	return rt_connect(p->inst, 0, (struct sockaddr *)&o->server.addr,
+			  o->server.len, &ping_ops, p, &p->conn);
+}
+
+/* Run the transport until @until (ns), or @stop says so. */
+static void run_until(struct ping *p, uint64_t until,
+		      bool (*stop)(const struct ping *))
+{
+	while (!p->down && !stop(p)) {
+		uint64_t now = lat_now();
+
+		if (now >= until)
+			return;
+		rt_run(p->inst, 0,
+		       until - now > 100000000 ?
+			       100 :
+			       (int)((until - now + 999999) / 1000000));
+	}
+}
+
+static bool is_up(const struct ping *p)
+{
+	return p->up || interrupted;
+}
+
+static bool is_idle(const struct ping *p)
+{
+	return !p->busy;
+}
+
+static bool is_over(const struct ping *p)
+{
+	return !p->busy && !more(p);
+}
+
+static bool never(const struct ping *p)
+{
+	return interrupted;
+}
+
+static void ping_run(struct ping *p)
+{
+	const uint64_t timeout = p->o.timeout_ms * 1000000;
+
+	if (p->o.flood) {
+		for (unsigned int i = 0; i < p->o.depth && more(p); i++)
+			submit(p, p->rq[i]);
+		while (!is_over(p) && !p->down) {
+			uint64_t before = p->answered + p->failed;
+
+			run_until(p, lat_now() + timeout, is_over);
+			if (p->answered + p->failed == before)
+				break; /* nothing for a whole time-out */
+		}
+		return;
+	}
+	while (more(p)) {
+		uint64_t start = lat_now();
+
+		submit(p, p->rq[0]);
+		run_until(p, start + timeout, is_idle);
+		if (p->busy)
+			break;
+		if (more(p))
+			run_until(p, start + p->o.interval_ms * 1000000, never);
+	}
+}
+
+static void ping_teardown(struct ping *p)
+{
+	bool clean = true;
+
+	if (!p->inst)
+		return;
+	if (p->conn)
+		rt_conn_close(p->conn, p->busy != 0);
+	if (rt_instance_shutdown(p->inst, SHUTDOWN_MS, true) || p->busy)
+		clean = false;
+	if (!clean) {
+		fprintf(stderr, "rpcrdma-ping: the connection does not end\n");
+		return;
+	}
+	if (p->conn)
+		rt_conn_put(p->conn);
+	for (unsigned int i = 0; p->rq && i < p->o.depth; i++)
+		if (p->rq[i])
+			rt_request_free(p->rq[i]);
+	fab_pool_put(p->calls);
+	rt_instance_destroy(p->inst);
+	free(p->rq);
+}
+
+/* ---- Report ------------------------------------------------------------- */
+
+static double us(uint64_t ns)
+{
+	return (double)ns / 1000;
+}
+
+/* A string of our own or of the transport, neither of which has quotes. */
+static void print_text(FILE *f, const char *name, const char *text)
+{
+	fprintf(f, ",\n \"%s\": \"", name);
+	for (; *text; text++)
+		if (*text >= ' ' && *text != '"' && *text != '\\')
+			putc(*text, f);
+	putc('"', f);
+}
+
+static void print_json(const struct ping *p, uint64_t took)
+{
+	const struct stats_source src = { .inst = p->inst,
+					  .program = "rpcrdma-ping",
+					  .provider = p->o.provider,
+					  .started = p->started };
+	const struct latency *l = &p->lat;
+	char server[64], *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return;
+	arg_addr_name(&p->o.server.addr, server, sizeof(server));
+	fprintf(f,
+		"{\"server\": \"%s\", \"provider\": \"%s\", \"program\": %u"
+		", \"version\": %u, \"procedure\": %u, \"connected\": %s"
+		",\n \"calls\": %" PRIu64 ", \"answered\": %" PRIu64
+		", \"failed\": %" PRIu64 ", \"lost\": %" PRIu64
+		", \"seconds\": %.6f",
+		server, p->o.provider, p->o.program, p->o.version, p->o.proc,
+		p->up ? "true" : "false", p->sent, p->answered, p->failed,
+		p->sent - p->answered - p->failed, us(took) / 1e6);
+	if (p->reason[0])
+		print_text(f, "error", p->reason);
+	if (p->failed)
+		print_text(f, "failure", p->first_failure);
+	if (l->count)
+		fprintf(f,
+			",\n \"latency_us\": {\"min\": %.1f, \"avg\": %.1f"
+			", \"p50\": %.1f, \"p90\": %.1f, \"p99\": %.1f"
+			", \"p999\": %.1f, \"max\": %.1f}",
+			us(l->min), us(lat_avg(l)), us(lat_at(l, 500)),
+			us(lat_at(l, 900)), us(lat_at(l, 990)),
+			us(lat_at(l, 999)), us(l->max));
+	if (p->inst) {
+		fputs(",\n \"transport\":\n", f);
+		stats_json(f, &src);
+	}
+	fputs("}\n", f);
+	if (!fclose(f))
+		fputs(text, stdout);
+	free(text);
+}
+
+static void print_properties(const char *whose, const struct rt_properties *q)
+{
+	char send[16] = "default";
+
+	if (q->send_size)
+		snprintf(send, sizeof(send), "%u", q->send_size);
+	printf("%s: send size %s, receive buffer %u, segment size %u, segments %u, reverse direction %u\n",
+	       whose, send, q->recv_size, q->segment_size, q->segments,
+	       q->reverse);
+}
+
+static void print_connection(const struct ping *p)
+{
+	const struct rt_conn_info *i = &p->info;
+
+	printf("%s: RPC-over-RDMA version %u over %s, credit limit %u, advertised %u\n",
+	       i->peer_name, i->version, p->o.provider, i->credit_limit,
+	       i->advertised);
+	printf("inline thresholds: Calls %u, Replies %u\n", i->call_inline,
+	       i->reply_inline);
+	print_properties("client", &i->ours);
+	print_properties("server", &i->theirs);
+}
+
+static void print_summary(const struct ping *p, uint64_t took)
+{
+	const struct latency *l = &p->lat;
+
+	printf("%" PRIu64 " Calls, %" PRIu64 " answered, %" PRIu64
+	       " failed, %" PRIu64 " lost in %.3f s, %.0f Calls/s\n",
+	       p->sent, p->answered, p->failed,
+	       p->sent - p->answered - p->failed, us(took) / 1e6,
+	       took ? (double)p->answered * 1e9 / (double)took : 0.0);
+	if (l->count)
+		printf("latency us: min %.1f avg %.1f p50 %.1f p90 %.1f p99 %.1f p999 %.1f max %.1f\n",
+		       us(l->min), us(lat_avg(l)), us(lat_at(l, 500)),
+		       us(lat_at(l, 900)), us(lat_at(l, 990)),
+		       us(lat_at(l, 999)), us(l->max));
+	if (p->failed)
+		printf("first failure: %s\n", p->first_failure);
+}
+
+/* ---- Options ------------------------------------------------------------ */
+
+static const char usage[] =
+	"usage: rpcrdma-ping --server ADDR[:PORT] [OPTION...]\n"
+	"Send NULL Calls over RPC-over-RDMA and tell how long they take.\n"
+	"\n"
+	"  --server ADDR[:PORT]  the server (port 20049)\n"
+	"  --provider NAME       RDMA provider (iwarp)\n"
+	"  --program N           RPC program (100003)\n"
+	"  --version N           its version (3)\n"
+	"  --proc N              procedure, one without arguments (0)\n"
+	"  --count N             Calls to send (5; 0: until interrupted)\n"
+	"  --interval MS         between Calls (1000)\n"
+	"  --timeout MS          for the connection and for each Call (5000)\n"
+	"  --flood               as fast as answers come\n"
+	"  --depth N             with --flood: Calls in flight (1)\n"
+	"  --credits N           credits given to the server (64)\n"
+	"  --recv-size OCTETS    Receive Buffer Size (4096)\n"
+	"  --no-crc              iwarp: do not ask for the CRC\n"
+	"  --json                one JSON object instead of text\n"
+	"  --quiet, --verbose\n"
+	"  --help\n"
+	"\n"
+	"Exit status: 0 all answered, 1 some not, 2 usage, 3 no connection.\n";
+
+enum opt {
+	OPT_SERVER = 256,
+	OPT_PROVIDER,
+	OPT_PROGRAM,
+	OPT_VERS,
+	OPT_PROC,
+	OPT_COUNT,
+	OPT_INTERVAL,
+	OPT_TIMEOUT,
+	OPT_FLOOD,
+	OPT_DEPTH,
+	OPT_CREDITS,
+	OPT_RECV,
+	OPT_NO_CRC,
+	OPT_JSON,
+	OPT_QUIET,
+	OPT_VERBOSE,
+	OPT_HELP,
+};
+
+static const struct option options[] = {
+	{ "server", required_argument, NULL, OPT_SERVER },
+	{ "provider", required_argument, NULL, OPT_PROVIDER },
+	{ "program", required_argument, NULL, OPT_PROGRAM },
+	{ "version", required_argument, NULL, OPT_VERS },
+	{ "proc", required_argument, NULL, OPT_PROC },
+	{ "count", required_argument, NULL, OPT_COUNT },
+	{ "interval", required_argument, NULL, OPT_INTERVAL },
+	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
+	{ "flood", no_argument, NULL, OPT_FLOOD },
+	{ "depth", required_argument, NULL, OPT_DEPTH },
+	{ "credits", required_argument, NULL, OPT_CREDITS },
+	{ "recv-size", required_argument, NULL, OPT_RECV },
+	{ "no-crc", no_argument, NULL, OPT_NO_CRC },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "quiet", no_argument, NULL, OPT_QUIET },
+	{ "verbose", no_argument, NULL, OPT_VERBOSE },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ 0 },
+};
+
+static const char *number32(uint32_t *out, uint64_t min, uint64_t max,
+			    struct arg_err *err)
+{
+	uint64_t v;
+	const char *bad = arg_number(optarg, min, max, &v, err);
+
+	if (!bad)
+		*out = (uint32_t)v;
+	return bad;
+}
+
+static const char *set_option(struct options *o, int opt, struct arg_err *err)
+{
+	switch (opt) {
+	case OPT_SERVER:
+		return arg_addr(optarg, 20049, &o->server, err);
+	case OPT_PROVIDER:
+		o->provider = optarg;
+		return fab_provider(optarg) ?
+			       NULL :
+			       "is not a provider built in, such as iwarp";
+	case OPT_PROGRAM:
+		return number32(&o->program, 0, UINT32_MAX, err);
+	case OPT_VERS:
+		return number32(&o->version, 0, UINT32_MAX, err);
+	case OPT_PROC:
+		return number32(&o->proc, 0, UINT32_MAX, err);
+	case OPT_COUNT:
+		return arg_number(optarg, 0, UINT64_MAX, &o->count, err);
+	case OPT_INTERVAL:
+		return arg_number(optarg, 0, 3600000, &o->interval_ms, err);
+	case OPT_TIMEOUT:
+		return arg_number(optarg, 1, 3600000, &o->timeout_ms, err);
+	case OPT_FLOOD:
+		o->flood = true;
+		return NULL;
+	case OPT_DEPTH:
+		return number32(&o->depth, 1, 4096, err);
+	case OPT_CREDITS:
+		return number32(&o->config.credits, 1, 16384, err);
+	case OPT_RECV:
+		return number32(&o->config.recv_size, 1024, 262144, err);
+	case OPT_NO_CRC:
+		o->crc = false;
+		return NULL;
+	case OPT_JSON:
+		o->json = true;
+		return NULL;
+	case OPT_QUIET:
+		o->quiet = true;
+		return NULL;
+	case OPT_VERBOSE:
+		o->verbose = true;
+		return NULL;
+	}
+	return NULL;
+}
+
+static int parse(struct options *o, int argc, char **argv)
+{
+	struct arg_err err;
+	const char *bad;
+	int opt, index = 0;
+
+	rt_config_defaults(&o->config);
+	o->provider = "iwarp";
+	o->program = 100003;
+	o->version = 3;
+	o->count = 5;
+	o->interval_ms = 1000;
+	o->timeout_ms = 5000;
+	o->depth = 1;
+	o->crc = true;
+	while ((opt = getopt_long(argc, argv, "", options, &index)) != -1) {
+		if (opt == OPT_HELP) {
+			fputs(usage, stdout);
+			return EXIT_ALL;
+		}
+		if (opt == '?')
+			return EXIT_USAGE;
+		bad = set_option(o, opt, &err);
+		if (bad) {
+			fprintf(stderr, "rpcrdma-ping: --%s: %s\n",
+				options[index].name, bad);
+			return EXIT_USAGE;
+		}
+	}
+	o->config.request_user_size = sizeof(struct slot);
+	if (optind < argc)
+		bad = "takes options only, see --help";
+	else if (!o->server.len)
+		bad = "--server ADDR[:PORT] is needed";
+	else
+		bad = rt_config_check(&o->config);
+	if (bad) {
+		fprintf(stderr, "rpcrdma-ping: %s\n", bad);
+		return EXIT_USAGE;
+	}
+	return -1;
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+	struct ping *p = calloc(1, sizeof(*p));
+	uint64_t start;
+	int rc, status;
+
+	if (!p)
+		return EXIT_SOME;
+	status = parse(&p->o, argc, argv);
+	if (status >= 0)
+		goto out;
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	lat_init(&p->lat);
+	p->started = stats_now();
+	p->xid = (uint32_t)(lat_now() >> 8);
+	rc = ping_setup(p);
+	if (rc) {
+		snprintf(p->reason, sizeof(p->reason), "%s", strerror(-rc));
+		p->error = rc;
+		p->down = true;
+	}
+	if (!p->down)
+		run_until(p, lat_now() + p->o.timeout_ms * 1000000, is_up);
+	if (!p->up) {
+		if (!p->down)
+			snprintf(p->reason, sizeof(p->reason), "no answer");
+		if (p->o.json)
+			print_json(p, 0);
+		fprintf(stderr, "rpcrdma-ping: no connection: %s\n", p->reason);
+		status = EXIT_NO_CONN;
+		goto out;
+	}
+	rt_conn_info(p->conn, &p->info);
+	if (!p->o.json && !p->o.quiet)
+		print_connection(p);
+	start = lat_now();
+	ping_run(p);
+	start = lat_now() - start;
+	rt_conn_info(p->conn, &p->info);
+	if (p->o.json)
+		print_json(p, start);
+	else
+		print_summary(p, start);
+	if (p->down)
+		fprintf(stderr, "rpcrdma-ping: the connection ended: %s\n",
+			p->reason);
+	status = p->answered == p->sent && p->sent && !p->down ? EXIT_ALL :
+								 EXIT_SOME;
+out:
+	ping_teardown(p);
+	free(p);
+	return status;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * record - RPC record marking on a byte stream
+ *
+ * No threads, no locks: the state belongs to the caller.
+ */
+#include "tools/record.h"
+
+#include <string.h>
+
+void rec_init(struct rec *r, size_t max)
+{
+	memset(r, 0, sizeof(*r));
+	r->max = max;
+}
+
+enum rec_event rec_next(struct rec *r, const uint8_t *p, size_t n, size_t *used)
+{
+	size_t at = 0;
+	uint32_t word;
+
+	*used = 0;
+	if (r->left) {
+		if (!n)
+			return REC_MORE;
+		*used = n < r->left ? n : r->left;
+		r->left -= (uint32_t)*used;
+		r->len += *used;
+		return REC_DATA;
+	}
+	if (r->last) {
+		r->last = false;
+		r->len = 0;
+		return REC_END;
+	}
+	while (r->nmark < REC_MARK_LEN && at < n)
+		r->mark[r->nmark++] = p[at++];
+	*used = at;
+	if (r->nmark < REC_MARK_LEN)
+		return REC_MORE;
+	word = (uint32_t)r->mark[0] << 24 | (uint32_t)r->mark[1] << 16 |
+	       (uint32_t)r->mark[2] << 8 | r->mark[3];
+	r->nmark = 0;
+	r->last = word & REC_LAST_FRAGMENT;
+	r->left = word & ~REC_LAST_FRAGMENT;
+	return r->left > r->max - r->len ? REC_LONG : REC_MARK;
+}
+
+bool rec_inside(const struct rec *r)
+{
+	return r->left || r->last || r->nmark || r->len;
+}
+
+void rec_mark(uint8_t mark[REC_MARK_LEN], size_t len)
+{
+	uint32_t word = REC_LAST_FRAGMENT | (uint32_t)len;
+
+	mark[0] = (uint8_t)(word >> 24);
+	mark[1] = (uint8_t)(word >> 16);
+	mark[2] = (uint8_t)(word >> 8);
+	mark[3] = (uint8_t)word;
+}
