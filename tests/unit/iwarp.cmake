@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
+rpcrdma_unit(iwarp-proto iwarp_proto.c LIBS rpcrdma_iwarp PkgConfig::ISAL)
 rpcrdma_unit(iwarp-data iwarp_data.c LIBS rpcrdma_fabric)
+rpcrdma_unit(iwarp-bad iwarp_bad.c LIBS rpcrdma_fabric)

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * call - the Responder takes a Call: limits, RDMA Reads, assembly
+ *
+ * Runner only. A Call goes through the stages BODY (its Call chunk is read),
+ * ITEMS (its data item chunks are read) and UPPER (the upper layer has it).
+ * Nothing is allocated or read before every limit has been looked at, and no
+ * RDMA starts before the last fragment [D5].
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "transport/internal.h"
+
+struct rt_call_priv *rt_call_get(struct rt_conn *c)
+{
+	struct rt_call_priv *call = c->free_calls;
+	size_t user = c->inst->cfg.call_user_size;
+
+	if (call) {
+		c->free_calls = call->next_free;
+	} else {
+		call = calloc(1, sizeof(*call) + user);
+		if (!call)
+			return NULL;
+	}
+	call->pub.conn = c;
+	call->pub.npieces = 0;
+	call->pub.len = 0;
+	call->pub.nwrites = 0;
+	call->pub.has_reply_chunk = false;
+	call->stage = RT_CALL_BODY;
+	call->failed = false;
+	call->held_credit = false;
+	call->reads_pending = 0;
+	call->bufs = NULL;
+	call->body = NULL;
+	call->memory = 0;
+	call->inv_handle = 0;
+	call->nsegs = 0;
+	call->nbody = 0;
+	call->nreads = 0;
+	call->nbase = 0;
+	call->reply.done = NULL;
+	call->external = false;
+	call->posted_first = false;
+	memset(call->user, 0, user);
+	cds_list_add_tail(&call->link, &c->calls);
+	return call;
+}
+
+void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)
+{
+	if (call->reads_pending) {
+		/* The fabric still writes into its buffers. */
+		call->failed = true;
+		return;
+	}
+	if (call->stage >= RT_CALL_UPPER) {
+		c->calls_upper--;
+		if (call->pub.reverse)
+			c->calls_reverse--;
+	}
+	if (call->held_credit)
+		c->credit.holding--;
+	c->memory -= call->memory;
+	rt_bufs_put(&call->bufs);
+	cds_list_del(&call->link);
+	call->next_free = c->free_calls;
+	c->free_calls = call;
+}
+
+/* Answer with an ERROR and forget the Call. */
+static void refuse(struct rt_conn *c, struct rt_call_priv *call,
+		   const struct wire_error *err)
+{
+	uint32_t xid = call->pub.xid;
+
+	rt_log(c, LOG_NOTICE, "Call %08x refused: %s", xid,
+	       wire_errcode_name(err->code));
+	rt_error_send(c, xid, WIRE_VERS2, err);
+	rt_call_free(c, call);
+}
+
+static void refuse_code(struct rt_conn *c, struct rt_call_priv *call,
+			uint32_t code)
+{
+	struct wire_error err = { .code = code };
+
+	refuse(c, call, &err);
+}
+
+void *rt_call_user(struct rt_call *call)
+{
+	return caa_container_of(call, struct rt_call_priv, pub)->user;
+}
+
+/* Copy a chunk's segments; false if there are more than we announced. */
+static bool take_chunk(struct rt_call_priv *call, const struct wire_list *l,
+		       struct wire_chunk_desc *d)
+{
+	struct wire_iter it = { 0 };
+	struct wire_segment seg;
+
+	d->seg = &call->seg[call->nsegs];
+	d->count = 0;
+	while (wire_segment_next(l, &it, &seg)) {
+		if (call->nsegs == RT_MAX_SEGMENTS)
+			return false;
+		call->seg[call->nsegs++] = seg;
+		d->count++;
+	}
+	return true;
+}
+
+/*
+ * Take the lists out of the header. Returns false and sets @err if a limit of
+ * ours is passed (7.3).
+ */
+static bool take_lists(struct rt_conn *c, struct rt_call_priv *call,
+		       const struct wire_msg *m, struct wire_error *err)
+{
+	const struct rt_config *cfg = &c->inst->cfg;
+	struct wire_iter it = { 0 };
+	struct wire_read_segment rs;
+	struct wire_list chunk;
+	struct rt_read_chunk *r = NULL;
+	uint64_t bytes = m->call.bytes + m->reads.bytes;
+
+	/* [G1]: chunks that the level of reverse direction does not allow. */
+	if (!c->server && c->ours.reverse != RDMA2_RVRSDIR_GENL) {
+		err->max_chunks = 0;
+		err->code = RDMA2_ERR_READ_CHUNKS;
+		if (m->call.count || m->reads.count)
+			return false;
+		err->code = RDMA2_ERR_WRITE_CHUNKS;
+		if (m->writes.count || m->has_reply)
+			return false;
+	}
+	err->code = RDMA2_ERR_SEGMENTS;
+	err->max_segments = cfg->max_segments;
+	if ((uint64_t)m->call.segments + m->reads.segments +
+		    m->writes.segments + m->reply.segments >
+	    cfg->max_segments)
+		return false;
+	err->code = RDMA2_ERR_WRITE_CHUNKS;
+	err->max_chunks = cfg->max_write_chunks;
+	if (m->writes.count > cfg->max_write_chunks)
+		return false;
+
+	err->code = RDMA2_ERR_READ_CHUNKS;
+	err->max_chunks = cfg->max_read_chunks;
+	while (wire_read_next(&m->call, &it, &rs)) {
+		call->seg[call->nsegs++] = rs.target;
+		call->nbody++;
+	}
+	it = (struct wire_iter){ 0 };
+	while (wire_read_next(&m->reads, &it, &rs)) {
+		if (!r || r->position != rs.position) {
+			if (call->nreads == cfg->max_read_chunks)
+				return false;
+			r = &call->read[call->nreads++];
+			r->position = rs.position;
+			r->length = 0;
+			r->first = call->nsegs;
+			r->nsegs = 0;
+			r->buf = NULL;
+		}
+		call->seg[call->nsegs++] = rs.target;
+		r->length += rs.target.length;
+		r->nsegs++;
+	}
+	it = (struct wire_iter){ 0 };
+	while (wire_chunk_next(&m->writes, &it, &chunk)) {
+		unsigned int i = call->pub.nwrites++;
+
+		take_chunk(call, &chunk, &call->write[i]);
+		call->pub.writes[i] = chunk.bytes > UINT32_MAX ?
+					      UINT32_MAX :
+					      (uint32_t)chunk.bytes;
+	}
+	call->reply_chunk = (struct wire_chunk_desc){ 0 };
+	call->pub.has_reply_chunk = m->has_reply;
+	if (m->has_reply)
+		take_chunk(call, &m->reply, &call->reply_chunk);
+
+	/* [E4]: totals beyond what a message may have. */
+	err->code = RDMA2_ERR_SYSTEM;
+	return bytes <= cfg->max_message;
+}
+
+/* rdma_inv_handle counts only if the header has such a handle [C11]. */
+static void take_inv_handle(struct rt_conn *c, struct rt_call_priv *call,
+			    uint32_t handle)
+{
+	if (!handle)
+		return;
+	for (unsigned int i = 0; i < call->nsegs; i++)
+		if (call->seg[i].handle == handle) {
+			call->inv_handle = handle;
+			return;
+		}
+	rt_log(c, LOG_NOTICE, "Call %08x: rdma_inv_handle %08x is in no chunk",
+	       call->pub.xid, handle);
+}
+
+/* Start RDMA Reads of one chunk into a buffer of its own. */
+static struct fab_buf *read_chunk(struct rt_conn *c, struct rt_call_priv *call,
+				  unsigned int first, unsigned int nsegs,
+				  size_t len)
+{
+	struct fab_buf *b;
+	size_t at = 0;
+
+	if (c->memory + len > c->inst->cfg.max_conn_memory)
+		return NULL;
+	b = fab_pool_get(c->inst->pool, len ? rt_round4(len) : 4);
+	if (!b)
+		return NULL;
+	rt_bufs_add(&call->bufs, b);
+	call->memory += len;
+	c->memory += len;
+	for (unsigned int i = first; i < first + nsegs; i++) {
+		const struct wire_segment *s = &call->seg[i];
+		struct rt_work *w;
+
+		if (!s->length)
+			continue;
+		w = rt_work_get(c, RT_WORK_READ);
+		if (!w)
+			return NULL;
+		w->call = call;
+		w->wr.op = FAB_READ;
+		w->wr.flags = FAB_F_SIGNALED;
+		w->wr.handle = s->handle;
+		w->wr.offset = s->offset;
+		w->wr.nsge = 1;
+		w->sge[0] = (struct fab_sge){ (uint8_t *)b->addr + at,
+					      s->length, b->mr };
+		at += s->length;
+		call->reads_pending++;
+		rt_chain_add(c, w);
+		RT_COUNT(c, read_bytes, s->length);
+	}
+	RT_COUNT(c, read_chunks, 1);
+	return b;
+}
+
+/* The whole stream, with its chunks at their Positions (4.5.1). */
+static bool assemble(struct rt_call_priv *call)
+{
+	struct rt_call *pub = &call->pub;
+	unsigned int at = 0;
+	size_t off = 0;
+
+	for (unsigned int i = 0; i <= call->nreads; i++) {
+		const struct rt_read_chunk *r = &call->read[i];
+		size_t want = SIZE_MAX;
+
+		if (i < call->nreads) {
+			if (r->position < pub->len)
+				return false;
+			want = r->position - pub->len;
+		}
+		while (want && at < call->nbase) {
+			struct rt_piece *p;
+			size_t n = call->base[at].len - off;
+
+			if (n > want)
+				n = want;
+			if (n) {
+				if (pub->npieces == RT_MAX_PIECES)
+					return false;
+				p = &pub->pieces[pub->npieces++];
+				p->addr = (uint8_t *)call->base[at].addr + off;
+				p->len = n;
+				p->mr = call->base[at].mr;
+				pub->len += n;
+				off += n;
+				if (want != SIZE_MAX)
+					want -= n;
+			}
+			if (off == call->base[at].len) {
+				at++;
+				off = 0;
+			}
+		}
+		if (i == call->nreads)
+			break;
+		if (want)
+			return false; /* beyond the end of the stream */
+		if (r->length) {
+			size_t n = rt_round4(r->length);
+
+			if (pub->npieces == RT_MAX_PIECES)
+				return false;
+			/* Roundup is not in the chunk (4.5.3.1); and nothing
+			 * of the buffer's earlier use may show. */
+			memset((uint8_t *)r->buf->addr + r->length, 0,
+			       n - r->length);
+			pub->pieces[pub->npieces++] =
+				(struct rt_piece){ r->buf->addr, n,
+						   r->buf->mr };
+			pub->len += n;
+		}
+	}
+	return true;
+}
+
+static void deliver(struct rt_conn *c, struct rt_call_priv *call)
+{
+	if (!assemble(call)) {
+		refuse_code(c, call, RDMA2_ERR_BAD_XDR);
+		return;
+	}
+	call->stage = RT_CALL_UPPER;
+	c->calls_upper++;
+	if (!c->server) {
+		c->calls_reverse++;
+		RT_COUNT(c, reverse_calls_received, 1);
+	} else {
+		RT_COUNT(c, calls_received, 1);
+	}
+	rt_conn_get(c);
+	c->ops->call(c, &call->pub);
+}
+
+/* The stream without data items is here: look at it, read the items. */
+static void have_base(struct rt_conn *c, struct rt_call_priv *call)
+{
+	struct wire_error err = { .code = RDMA2_ERR_BAD_XDR };
+	size_t base = 0, before = 0;
+
+	for (unsigned int i = 0; i < call->nbase; i++)
+		base += call->base[i].len;
+	/* Positions that cannot be reached, before anything is read. */
+	for (unsigned int i = 0; i < call->nreads; i++) {
+		if (call->read[i].position > base + before) {
+			refuse(c, call, &err);
+			return;
+		}
+		before += rt_round4(call->read[i].length);
+	}
+	if (c->ops->vet) {
+		err.code = c->ops->vet(c, call->base[0].addr, call->base[0].len,
+				       call->nreads, &err.max_chunks);
+		if (err.code) {
+			refuse(c, call, &err);
+			return;
+		}
+	}
+	call->stage = RT_CALL_ITEMS;
+	for (unsigned int i = 0; i < call->nreads; i++) {
+		struct rt_read_chunk *r = &call->read[i];
+
+		r->buf = read_chunk(c, call, r->first, r->nsegs, r->length);
+		if (!r->buf) {
+			refuse_code(c, call, RDMA2_ERR_SYSTEM);
+			return;
+		}
+	}
+	if (!call->reads_pending)
+		deliver(c, call);
+}
+
+static void have_body(struct rt_conn *c, struct rt_call_priv *call)
+{
+	const uint8_t *b = call->body->addr;
+	uint32_t xid;
+
+	/* 7.2: rdma_xid must be the XID of the RPC message. */
+	xid = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
+	      (uint32_t)b[2] << 8 | b[3];
+	if (call->base[0].len < 4 || xid != call->pub.xid) {
+		refuse_code(c, call, RDMA2_ERR_BAD_XDR);
+		return;
+	}
+	have_base(c, call);
+}
+
+void rt_call_read_done(struct rt_conn *c, struct rt_call_priv *call, bool ok)
+{
+	call->reads_pending--;
+	if (!ok)
+		call->failed = true;
+	if (call->reads_pending)
+		return;
+	if (call->failed) {
+		rt_call_free(c, call);
+		return;
+	}
+	if (call->stage == RT_CALL_BODY)
+		have_body(c, call);
+	else
+		deliver(c, call);
+}
+
+void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
+		     struct rt_work *w, bool continued)
+{
+	struct wire_error err = { .code = RDMA2_ERR_SYSTEM };
+	struct rt_call_priv *call;
+
+	if (!c->ops->call || c->state == RT_DRAINING ||
+	    (!c->server && !c->ours.reverse)) {
+		rt_error_send(c, m->p.xid, WIRE_VERS2, &err);
+		return;
+	}
+	call = rt_call_get(c);
+	if (!call) {
+		rt_error_send(c, m->p.xid, WIRE_VERS2, &err);
+		return;
+	}
+	call->pub.xid = m->p.xid;
+	call->pub.reverse = !c->server;
+	/* Its credit is given back with the answer, so that no GRANT is spent
+	 * on it meanwhile. */
+	call->held_credit = true;
+	c->credit.holding++;
+	if (!take_lists(c, call, m, &err)) {
+		refuse(c, call, &err);
+		return;
+	}
+	take_inv_handle(c, call, m->inv_handle);
+	if (m->p.htype == RDMA2_CALL_EXTERNAL) {
+		RT_COUNT(c, special_received, 1);
+		call->body = read_chunk(c, call, 0, call->nbody,
+					(size_t)m->call.bytes);
+		if (!call->body) {
+			refuse_code(c, call, RDMA2_ERR_SYSTEM);
+			return;
+		}
+		call->nbase = 1;
+		call->base[0] = (struct rt_piece){ call->body->addr,
+						   (size_t)m->call.bytes,
+						   call->body->mr };
+		if (!call->reads_pending)
+			refuse_code(c, call, RDMA2_ERR_BAD_XDR);
+		return;
+	}
+	if (continued) {
+		struct rt_sequence *s = &c->seq;
+
+		/* The fragments' buffers, and their account, move over. */
+		RT_COUNT(c, continued_received, 1);
+		call->nbase = s->npieces;
+		memcpy(call->base, s->piece, s->npieces * sizeof(*s->piece));
+		call->bufs = s->bufs;
+		s->bufs = NULL;
+		call->memory = s->len;
+		s->len = 0;
+	} else {
+		RT_COUNT(c, inline_received, 1);
+		call->nbase = 1;
+		call->base[0] = (struct rt_piece){ (uint8_t *)w->buf->addr +
+							   m->header_len,
+						   m->payload_len, w->buf->mr };
+		rt_bufs_add(&call->bufs, w->buf);
+		w->buf = NULL;
+	}
+	have_base(c, call);
+}

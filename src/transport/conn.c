@@ -1,0 +1,575 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * conn - life of a connection and its strand
+ *
+ * The strand: @pending counts reasons to run. Who raises it from zero is the
+ * runner and works until it can bring it back to zero; everybody else only
+ * raises it. Mail from other threads lies in @inbox, a lock-free stack that
+ * the runner takes as a whole.
+ *
+ * Locks: info_lock is a leaf. The instance's lock is never taken while it is
+ * held.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "transport/internal.h"
+
+uint64_t rt_now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
+{
+	char text[512];
+	int n;
+	va_list ap;
+
+	if (!c->inst->log)
+		return;
+	n = snprintf(text, sizeof(text), "%s: ", c->name);
+	va_start(ap, fmt);
+	if (n > 0 && (size_t)n < sizeof(text))
+		vsnprintf(text + n, sizeof(text) - (size_t)n, fmt, ap);
+	va_end(ap);
+	c->inst->log(c->inst->log_ctx, level, text);
+}
+
+void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (c->end_reason)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(c->end_text, sizeof(c->end_text), fmt, ap);
+	va_end(ap);
+	c->end_reason = c->end_text;
+	c->end_error = error;
+}
+
+void rt_conn_set_name(struct rt_conn *c, const struct sockaddr *peer)
+{
+	char host[INET6_ADDRSTRLEN] = "?";
+
+	if (peer->sa_family == AF_INET) {
+		struct sockaddr_in in;
+
+		memcpy(&in, peer, sizeof(in));
+		inet_ntop(AF_INET, &in.sin_addr, host, sizeof(host));
+		snprintf(c->peer_name, sizeof(c->peer_name), "%s:%u", host,
+			 ntohs(in.sin_port));
+	} else if (peer->sa_family == AF_INET6) {
+		struct sockaddr_in6 in6;
+
+		memcpy(&in6, peer, sizeof(in6));
+		inet_ntop(AF_INET6, &in6.sin6_addr, host, sizeof(host));
+		snprintf(c->peer_name, sizeof(c->peer_name), "[%s]:%u", host,
+			 ntohs(in6.sin6_port));
+	} else {
+		snprintf(c->peer_name, sizeof(c->peer_name), "?");
+	}
+	snprintf(c->name, sizeof(c->name), "%s#%llu", c->peer_name,
+		 (unsigned long long)c->id);
+}
+
+int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
+		const struct rt_ops *ops, struct rt_conn **out)
+{
+	struct rt_conn *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->max_errors = inst->cfg.credits + RT_ERROR_SLACK;
+	c->errors = calloc(c->max_errors, sizeof(*c->errors));
+	if (!c->errors) {
+		free(c);
+		return -ENOMEM;
+	}
+	c->inst = inst;
+	c->ops = ops;
+	c->server = server;
+	c->poller = poller;
+	c->state = server ? RT_ACCEPTING : RT_CONNECTING;
+	c->next_xid = (uint32_t)((uintptr_t)c >> 4) ^ (uint32_t)rt_now_ms();
+	c->last_active = rt_now_ms();
+	atomic_init(&c->refs, 1);
+	atomic_init(&c->pending, 1);
+	pthread_mutex_init(&c->info_lock, NULL);
+	CDS_INIT_LIST_HEAD(&c->calls);
+	CDS_INIT_LIST_HEAD(&c->replies);
+	CDS_INIT_LIST_HEAD(&c->calls_out);
+	CDS_INIT_LIST_HEAD(&c->requests);
+	CDS_INIT_LIST_HEAD(&c->inst_link);
+	c->chain_tail = &c->chain;
+	rt_credit_init(&c->credit, inst->cfg.credits);
+	rt_connprop_init(c);
+
+	pthread_mutex_lock(&inst->lock);
+	c->id = ++inst->next_id;
+	cds_list_add_tail(&c->inst_link, &inst->conns);
+	inst->nconns++;
+	pthread_mutex_unlock(&inst->lock);
+	snprintf(c->name, sizeof(c->name), "#%llu", (unsigned long long)c->id);
+	*out = c;
+	return 0;
+}
+
+/* The last reference is gone; nobody runs it and the fabric has ended. */
+void rt_conn_free(struct rt_conn *c)
+{
+	rt_instance_forget(c);
+	rt_works_free(c);
+	while (c->free_calls) {
+		struct rt_call_priv *call = c->free_calls;
+
+		c->free_calls = call->next_free;
+		free(call);
+	}
+	pthread_mutex_destroy(&c->info_lock);
+	free(c->errors);
+	free(c);
+}
+
+void rt_conn_get(struct rt_conn *c)
+{
+	atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+}
+
+void rt_conn_put(struct rt_conn *c)
+{
+	if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1)
+		rt_conn_free(c);
+}
+
+void *rt_conn_user(struct rt_conn *c)
+{
+	return c->user;
+}
+
+struct rt_instance *rt_conn_instance(struct rt_conn *c)
+{
+	return c->inst;
+}
+
+uint64_t rt_conn_id(const struct rt_conn *c)
+{
+	return c->id;
+}
+
+const char *rt_conn_name(const struct rt_conn *c)
+{
+	return c->name;
+}
+
+bool rt_conn_can_call(struct rt_conn *c)
+{
+	return atomic_load_explicit(&c->can_call, memory_order_acquire);
+}
+
+/* ---- Effects of the table --------------------------------------------- */
+
+void rt_act_greet(struct rt_conn *c)
+{
+	/* [A8]: the first message is our CONNPROP_FINAL. */
+	c->props_due = true;
+	c->state_deadline = rt_now_ms() + c->inst->cfg.first_message_ms;
+}
+
+void rt_act_await(struct rt_conn *c)
+{
+	c->state_deadline = rt_now_ms() + c->inst->cfg.first_message_ms;
+}
+
+void rt_act_opened(struct rt_conn *c)
+{
+	if (c->server)
+		rt_conn_tell_established(c);
+	else
+		c->state_deadline = rt_now_ms() + RT_SETTLE_MS;
+}
+
+void rt_act_answer_props(struct rt_conn *c)
+{
+	c->props_due = true;
+	rt_conn_tell_established(c);
+}
+
+void rt_act_second(struct rt_conn *c)
+{
+	if (!c->props_sent)
+		c->props_due = true;
+}
+
+void rt_act_drain(struct rt_conn *c)
+{
+	c->state_deadline = rt_now_ms() + c->inst->cfg.drain_ms;
+}
+
+void rt_act_disconnect(struct rt_conn *c)
+{
+	if (c->fab)
+		fab_disconnect(c->fab, false);
+}
+
+void rt_act_abort(struct rt_conn *c)
+{
+	if (c->fab)
+		fab_disconnect(c->fab, true);
+}
+
+static void fabric_gone(void *user)
+{
+	rt_conn_put(user);
+}
+
+void rt_act_down(struct rt_conn *c)
+{
+	struct rt_call_priv *call, *tmp;
+	struct fab_conn *fab = c->fab;
+
+	atomic_store(&c->can_call, false);
+	rt_sequence_reset(c);
+	c->cont_reply = NULL;
+	c->cont_call = NULL;
+	c->nerrors = 0;
+	/* Replies that wait are dropped; Calls being read end here. */
+	cds_list_for_each_entry_safe(call, tmp, &c->calls, link)
+	{
+		if (call->stage == RT_CALL_REPLY)
+			rt_reply_abandon(c, call);
+		else if (call->stage != RT_CALL_UPPER)
+			rt_call_free(c, call);
+	}
+	rt_requests_fail_all(c, -ECONNRESET);
+	rt_conn_publish(c);
+	rt_log(c,
+	       c->end_error && c->end_error != -ECONNRESET ? LOG_WARNING :
+							     LOG_INFO,
+	       "closed: %s", c->end_reason ? c->end_reason : "in order");
+	if (c->ops->closed)
+		c->ops->closed(c, c->end_error,
+			       c->end_reason ? c->end_reason : "in order");
+	c->fab = NULL;
+	/* The fabric's own reference goes when no ready callback can come. */
+	fab_conn_destroy_deferred(fab, fabric_gone, c);
+}
+
+void rt_conn_tell_established(struct rt_conn *c)
+{
+	if (c->established)
+		return;
+	c->established = true;
+	if (!c->server)
+		c->state_deadline = 0;
+	rt_conn_publish(c);
+	if (c->ops->established)
+		c->ops->established(c);
+}
+
+/* ---- The strand ------------------------------------------------------- */
+
+/* Make what rt_conn_info() tells current. */
+void rt_conn_publish(struct rt_conn *c)
+{
+	struct rt_conn_info *i = &c->info;
+	bool reverse_ok = c->state == RT_OPEN && c->server &&
+			  c->theirs.complete &&
+			  c->theirs.reverse > RDMA2_RVRSDIR_NONE &&
+			  c->theirs.reverse <= RDMA2_RVRSDIR_GENL;
+
+	atomic_store_explicit(&c->can_call,
+			      reverse_ok ||
+				      (!c->server && c->state == RT_OPEN &&
+				       c->established),
+			      memory_order_release);
+	pthread_mutex_lock(&c->info_lock);
+	i->state = rt_state_names[c->state];
+	i->version = c->version;
+	i->ours = c->ours;
+	i->ours.complete = c->props_sent;
+	i->theirs = c->theirs;
+	i->sent = c->credit.sent;
+	i->received = c->credit.received;
+	i->credit_limit = c->credit.limit;
+	i->advertised = rt_credit_advertised(&c->credit);
+	i->call_inline = c->server ? c->ours.recv_size : c->to_peer;
+	i->reply_inline = c->server ? c->to_peer : c->ours.recv_size;
+	i->calls_in_progress = c->calls_upper;
+	i->requests_outstanding = c->requests_out;
+	pthread_mutex_unlock(&c->info_lock);
+}
+
+void rt_conn_info(struct rt_conn *c, struct rt_conn_info *info)
+{
+	pthread_mutex_lock(&c->info_lock);
+	*info = c->info;
+	pthread_mutex_unlock(&c->info_lock);
+	info->id = c->id;
+	info->server = c->server;
+	memcpy(info->peer_name, c->peer_name, sizeof(info->peer_name));
+#define LOAD(name, help) \
+	info->stats.name = __atomic_load_n(&c->stats.name, __ATOMIC_RELAXED);
+	RT_STATS(LOAD)
+#undef LOAD
+}
+
+static void take_mail(struct rt_conn *c)
+{
+	struct rt_mail *m =
+		atomic_exchange_explicit(&c->inbox, NULL, memory_order_acquire);
+	struct rt_mail *first = NULL;
+
+	/* Oldest first. */
+	while (m) {
+		struct rt_mail *next = m->next;
+
+		m->next = first;
+		first = m;
+		m = next;
+	}
+	while (first) {
+		m = first;
+		first = m->next;
+		switch (m->kind) {
+		case RT_MAIL_REPLY: {
+			struct rt_call_priv *call =
+				caa_container_of(m, struct rt_call_priv, mail);
+
+			rt_reply_queue(c, call);
+			rt_conn_put(c);
+			break;
+		}
+		case RT_MAIL_DROP: {
+			struct rt_call_priv *call =
+				caa_container_of(m, struct rt_call_priv, mail);
+
+			rt_call_free(c, call);
+			rt_conn_put(c);
+			break;
+		}
+		case RT_MAIL_REQUEST:
+			rt_request_queue(
+				c, caa_container_of(m, struct rt_request_priv,
+						    mail));
+			rt_conn_put(c);
+			break;
+		}
+	}
+}
+
+void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,
+		  enum rt_mail_kind kind)
+{
+	/* The runner may drop the mail's own reference at once. */
+	rt_conn_get(c);
+	mail->kind = kind;
+	mail->next = atomic_load_explicit(&c->inbox, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(
+		&c->inbox, &mail->next, mail, memory_order_release,
+		memory_order_relaxed))
+		;
+	rt_strand_run(c);
+	rt_conn_put(c);
+}
+
+static void completion(struct rt_conn *c, const struct fab_wc *wc)
+{
+	struct rt_work *w;
+
+	switch (wc->kind) {
+	case FAB_WC_ESTABLISHED: {
+		struct fab_conn_info fi;
+
+		fab_conn_info(c->fab, &fi);
+		rt_conn_set_name(c, (struct sockaddr *)&fi.peer);
+		pthread_mutex_lock(&c->info_lock);
+		c->info.local = fi.local;
+		c->info.peer = fi.peer;
+		pthread_mutex_unlock(&c->info_lock);
+		rt_event(c, EV_UP);
+		return;
+	}
+	case FAB_WC_DISCONNECTED:
+		if (wc->error || !c->end_reason)
+			rt_conn_fail(c, wc->error, "%s",
+				     wc->reason ? wc->reason : "disconnected");
+		rt_event(c, EV_DOWN);
+		return;
+	case FAB_WC_WORK:
+		break;
+	}
+	w = wc->wr->user;
+	c->works_inflight--;
+	if (wc->status == FAB_ERROR)
+		rt_conn_fail(c, -EIO, "a work request failed");
+	switch (w->kind) {
+	case RT_WORK_RECV:
+		c->recvs_posted--;
+		if (wc->status == FAB_OK)
+			rt_receive(c, w, wc->len, wc->invalidated,
+				   wc->inv_handle);
+		rt_work_put(c, w);
+		break;
+	case RT_WORK_SEND: {
+		struct rt_call_priv *call = w->call;
+		struct rt_request_priv *req = w->req;
+
+		c->sends_inflight--;
+		rt_work_put(c, w);
+		if (call)
+			rt_reply_sent(c, call);
+		if (req)
+			rt_request_sent(c, req);
+		break;
+	}
+	case RT_WORK_READ: {
+		struct rt_call_priv *call = w->call;
+
+		rt_work_put(c, w);
+		rt_call_read_done(c, call, wc->status == FAB_OK);
+		break;
+	}
+	case RT_WORK_WRITE:
+		/* Only when flushed; freed with its Send. */
+		break;
+	}
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a && (!b || a < b) ? a : b;
+}
+
+static void check_deadlines(struct rt_conn *c)
+{
+	uint64_t now = rt_now_ms();
+	uint64_t d = 0;
+
+	if (c->seq.active && c->seq.deadline <= now)
+		rt_sequence_timeout(c);
+	if (c->state == RT_OPEN && c->server && c->inst->cfg.idle_ms &&
+	    !c->calls_upper && cds_list_empty(&c->requests) &&
+	    c->last_active + c->inst->cfg.idle_ms <= now) {
+		rt_conn_fail(c, 0, "idle for %u s",
+			     c->inst->cfg.idle_ms / 1000);
+		rt_event(c, EV_TIMEOUT);
+	}
+	if (c->state_deadline && c->state_deadline <= now) {
+		c->state_deadline = 0;
+		if (c->state == RT_OPEN) {
+			/* [A9]: no CONNPROP_FINAL, so the defaults hold. */
+			rt_conn_tell_established(c);
+		} else {
+			rt_conn_fail(c, -ETIMEDOUT, "%s",
+				     c->state == RT_DRAINING ?
+					     "not drained in time" :
+					     "no first message in time");
+			rt_event(c, EV_TIMEOUT);
+		}
+	}
+	if (c->state != RT_CLOSED) {
+		d = c->state_deadline;
+		if (c->seq.active)
+			d = earlier(c->seq.deadline, d);
+		if (c->state == RT_OPEN && c->server && c->inst->cfg.idle_ms)
+			d = earlier(c->last_active + c->inst->cfg.idle_ms, d);
+	}
+	atomic_store_explicit(&c->deadline, d, memory_order_relaxed);
+}
+
+/* Is nothing left that an orderly end has to wait for? */
+static bool drained(struct rt_conn *c)
+{
+	return cds_list_empty(&c->calls) && cds_list_empty(&c->requests) &&
+	       !c->sends_inflight && !c->nerrors;
+}
+
+static void conn_work(struct rt_conn *c)
+{
+	struct fab_wc wc[16];
+	int n, budget = RT_BUDGET;
+	int want;
+
+	take_mail(c);
+	do {
+		c->posted = false;
+		while (c->fab && budget > 0 &&
+		       (n = fab_poll(c->fab, wc, 16)) > 0) {
+			for (int i = 0; i < n; i++)
+				completion(c, &wc[i]);
+			budget -= n;
+		}
+		want = atomic_load_explicit(&c->close_wanted,
+					    memory_order_relaxed);
+		if (want && c->state != RT_CLOSED) {
+			if (want == 2) {
+				if (c->state != RT_CLOSING)
+					rt_conn_fail(c, -ECONNABORTED,
+						     "ended by this side");
+				atomic_store(&c->close_wanted, 0);
+				rt_event(c, EV_ABORT);
+			} else if (c->state < RT_DRAINING) {
+				rt_conn_fail(c, 0, "ended by this side");
+				rt_event(c, EV_CLOSE);
+			}
+		}
+		if (c->state < RT_CLOSING) {
+			if (rt_post_receives(c))
+				rt_event(c, EV_ABORT);
+			rt_pump(c);
+		}
+		if (c->state == RT_DRAINING && drained(c))
+			rt_event(c, EV_DRAINED);
+	} while (c->posted && budget > 0);
+	check_deadlines(c);
+	rt_conn_publish(c);
+	if (c->fab && budget <= 0)
+		fab_kick(c->fab);
+}
+
+void rt_strand_release(struct rt_conn *c)
+{
+	uint32_t n = 1;
+
+	rt_conn_get(c);
+	do {
+		conn_work(c);
+		/* What was raised meanwhile brings another round. */
+		n = atomic_fetch_sub_explicit(&c->pending, n,
+					      memory_order_acq_rel) -
+		    n;
+	} while (n);
+	rt_conn_put(c);
+}
+
+void rt_strand_run(struct rt_conn *c)
+{
+	if (!atomic_fetch_add_explicit(&c->pending, 1, memory_order_acq_rel))
+		rt_strand_release(c);
+}
+
+void rt_conn_ready(struct fab_conn *f, void *user)
+{
+	rt_strand_run(user);
+}
+
+void rt_conn_close(struct rt_conn *c, bool abort)
+{
+	int want = abort ? 2 : 1;
+	int old = atomic_load(&c->close_wanted);
+
+	while (old < want &&
+	       !atomic_compare_exchange_weak(&c->close_wanted, &old, want))
+		;
+	rt_strand_run(c);
+}

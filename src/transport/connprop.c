@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * connprop - the exchange of transport properties, section 5
+ *
+ * Runner only. Each side sends exactly one CONNPROP_FINAL ([A9]); ours always
+ * fits one message. A received message is validated as a whole before any
+ * value of it takes effect (7.2.2); the last value of a property wins ([F2]);
+ * zero length stands for the default ([F1]); unknown properties are ignored
+ * (5.1).
+ */
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "transport/internal.h"
+
+static const struct rt_properties defaults = {
+	.send_size = 0,
+	.recv_size = WIRE_DEFAULT_INLINE,
+	.segment_size = WIRE_DEFAULT_SEGMENT_SIZE,
+	.segments = WIRE_DEFAULT_SEGMENTS,
+	.reverse = RDMA2_RVRSDIR_NONE,
+};
+
+/* Threshold towards the peer: what we can send and it can receive [A12]. */
+static void set_threshold(struct rt_conn *c)
+{
+	uint32_t n = c->inst->cfg.send_size;
+
+	if (n > c->theirs.recv_size)
+		n = c->theirs.recv_size;
+	c->to_peer = n & ~(uint32_t)3;
+}
+
+void rt_connprop_init(struct rt_conn *c)
+{
+	const struct rt_config *cfg = &c->inst->cfg;
+
+	c->theirs = defaults;
+	c->ours = (struct rt_properties){
+		.send_size = cfg->send_size,
+		.recv_size = cfg->recv_size,
+		.segment_size = cfg->max_segment_size,
+		.segments = cfg->max_segments,
+		.reverse = c->server ? RDMA2_RVRSDIR_NONE : cfg->reverse,
+	};
+	set_threshold(c);
+}
+
+size_t rt_connprop_encode(struct rt_conn *c, void *buf, size_t size)
+{
+	const uint32_t value[] = {
+		htonl(c->ours.send_size),    htonl(c->ours.recv_size),
+		htonl(c->ours.segment_size), htonl(c->ours.segments),
+		htonl(c->ours.reverse),
+	};
+	struct wire_prop props[5];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < 5; i++) {
+		/* Only a client has something to say about it (5.2.5). */
+		if (i + 1 == RDMA2_PROPID_BRS && !c->ours.reverse)
+			continue;
+		props[n].which = i + 1;
+		props[n].data = (const uint8_t *)&value[i];
+		props[n].len = 4;
+		n++;
+	}
+	do {
+		c->props_xid = c->next_xid++;
+	} while (!c->props_xid || rt_request_find(c, c->props_xid));
+	return wire_encode_connprop(buf, size, c->props_xid, rt_credit_word(c),
+				    true, props, n);
+}
+
+/* Our values did not reach the peer: it takes the defaults ([F2]). */
+void rt_connprop_refused(struct rt_conn *c)
+{
+	rt_log(c, LOG_WARNING, "the peer refused our properties");
+}
+
+static bool apply(struct rt_properties *p, const struct wire_prop *v)
+{
+	uint32_t n;
+
+	switch (v->which) {
+	case RDMA2_PROPID_SBSIZ:
+		n = wire_prop_u32(v, 0);
+		/* [A13]; zero length undoes an announcement. */
+		if (v->len && n < WIRE_FIRST_MESSAGE_MAX)
+			return false;
+		p->send_size = n;
+		break;
+	case RDMA2_PROPID_RBSIZ:
+		n = wire_prop_u32(v, WIRE_DEFAULT_INLINE);
+		if (n < WIRE_FIRST_MESSAGE_MAX)
+			return false;
+		p->recv_size = n;
+		break;
+	case RDMA2_PROPID_RSSIZ:
+		p->segment_size = wire_prop_u32(v, WIRE_DEFAULT_SEGMENT_SIZE);
+		break;
+	case RDMA2_PROPID_RCSIZ:
+		p->segments = wire_prop_u32(v, WIRE_DEFAULT_SEGMENTS);
+		break;
+	case RDMA2_PROPID_BRS:
+		n = wire_prop_u32(v, RDMA2_RVRSDIR_NONE);
+		/* An unknown level cannot be relied on [F4]. */
+		p->reverse = n <= RDMA2_RVRSDIR_GENL ? n : RDMA2_RVRSDIR_NONE;
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+enum wire_status rt_connprop_receive(struct rt_conn *c,
+				     const struct wire_msg *m)
+{
+	struct rt_properties next = c->theirs;
+	struct wire_iter it = { 0 };
+	struct wire_prop v;
+
+	while (wire_prop_next(&m->props, &it, &v))
+		if (!apply(&next, &v))
+			return WIRE_BAD_PROPVAL;
+	next.complete = m->p.htype == RDMA2_CONNPROP_FINAL;
+	c->theirs = next;
+	c->props_open = !next.complete;
+	set_threshold(c);
+	if (next.complete) {
+		rt_log(c, LOG_INFO,
+		       "version 2, peer receives %u, sends %u, "
+		       "segments %u of %u, reverse direction %u",
+		       next.recv_size, next.send_size, next.segments,
+		       next.segment_size, next.reverse);
+		rt_conn_tell_established(c);
+	}
+	return WIRE_OK;
+}

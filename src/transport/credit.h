@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * credit - version 2 flow control, section 4.2.1
+ *
+ * Pure arithmetic on one connection's counts. All values are modulo 2^32 and
+ * compared as signed differences ([A4]); limits stay under 2^31 - 1.
+ *
+ * The limit told to the peer is Received message count + Advertised credits
+ * ([A1]: the draft's text says Sent message count, which is only right in
+ * lock-step traffic). A complete Call keeps its credit until its Reply is
+ * posted, which bounds the Calls in progress ([A5] rule 6), but not while a
+ * reverse Call is outstanding ([G3]).
+ */
+#ifndef RPCRDMA_TRANSPORT_CREDIT_H
+#define RPCRDMA_TRANSPORT_CREDIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rt_credit {
+	uint32_t sent; /* Sent message count */
+	uint32_t received; /* Received message count */
+	uint32_t limit; /* Received credits; 1 at first */
+	uint32_t max; /* Advertised credits when idle */
+	uint32_t holding; /* complete Calls that keep theirs */
+	uint32_t reverse; /* own Calls outstanding, reverse direction */
+	uint32_t announced; /* the highest limit told to the peer */
+	uint32_t grants; /* GRANTs received since then */
+	bool told; /* announced has been sent */
+};
+
+static inline void rt_credit_init(struct rt_credit *c, uint32_t max)
+{
+	*c = (struct rt_credit){ .limit = 1, .max = max };
+}
+
+/* May one ordinary message be posted? The message counts itself [A2]. */
+static inline bool rt_credit_may_send(const struct rt_credit *c)
+{
+	return (int32_t)(c->limit - c->sent) > 0;
+}
+
+/* Messages that may be posted now. */
+static inline uint32_t rt_credit_available(const struct rt_credit *c)
+{
+	int32_t d = (int32_t)(c->limit - c->sent);
+
+	return d > 0 ? (uint32_t)d : 0;
+}
+
+/* May a GRANT be posted? It may use the extra Receive, [A5] rules 2 and 7. */
+static inline bool rt_credit_may_grant(const struct rt_credit *c)
+{
+	return (int32_t)(c->limit - c->sent) >= (c->received ? 0 : 1);
+}
+
+/* Advertised credits now. */
+static inline uint32_t rt_credit_advertised(const struct rt_credit *c)
+{
+	if (c->reverse)
+		return c->max + c->reverse;
+	return c->max > c->holding ? c->max - c->holding : 0;
+}
+
+/*
+ * rdma_credit of a message built now. Never below what was announced: the
+ * peer may have used it already ([A6]).
+ */
+static inline uint32_t rt_credit_value(const struct rt_credit *c)
+{
+	uint32_t v = c->received + rt_credit_advertised(c);
+
+	if (c->told && (int32_t)(v - c->announced) < 0)
+		v = c->announced;
+	return v;
+}
+
+/* A message with rt_credit_value() has been posted. */
+static inline void rt_credit_announce(struct rt_credit *c)
+{
+	c->announced = rt_credit_value(c);
+	c->told = true;
+	c->grants = 0;
+	c->sent++;
+}
+
+/*
+ * Receives that must be posted, so that everything announced can arrive and
+ * one GRANT beyond ([A5] rule 3).
+ */
+static inline uint32_t rt_credit_receives(const struct rt_credit *c)
+{
+	uint32_t n = c->max + c->reverse;
+	uint32_t open = c->announced - c->received;
+
+	if (c->told && (int32_t)open > (int32_t)n)
+		n = open;
+	return n + 1;
+}
+
+/*
+ * Is a GRANT due? When what was given back and not announced reaches half of
+ * the Advertised credits ([A5] rule 6); a GRANT received gives its own credit
+ * back only with other news (rule 5).
+ */
+static inline bool rt_credit_grant_due(const struct rt_credit *c)
+{
+	int32_t news;
+	uint32_t half;
+
+	if (!c->told)
+		return false;
+	news = (int32_t)(rt_credit_value(c) - c->announced - c->grants);
+	half = rt_credit_advertised(c) / 2;
+	return news > 0 && (uint32_t)news >= (half ? half : 1);
+}
+
+#endif /* RPCRDMA_TRANSPORT_CREDIT_H */

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * instance - settings, pollers, listeners, the list of connections
+ *
+ * Any thread, except rt_run(): one thread at a time per poller. Locks:
+ * inst->lock guards the lists of connections and listeners and the totals; a
+ * connection's info_lock may be taken inside it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "transport/internal.h"
+
+#define DFLT(field, value)                    \
+	do {                                  \
+		if (!cfg->field)              \
+			cfg->field = (value); \
+	} while (0)
+
+void rt_config_defaults(struct rt_config *cfg)
+{
+	DFLT(credits, 64);
+	DFLT(recv_size, WIRE_DEFAULT_INLINE);
+	DFLT(send_size, 65536);
+	DFLT(max_segment_size, WIRE_DEFAULT_SEGMENT_SIZE);
+	DFLT(max_segments, WIRE_DEFAULT_SEGMENTS);
+	DFLT(max_read_chunks, 8);
+	DFLT(max_write_chunks, 8);
+	DFLT(max_message, (1u << 20) + (64u << 10));
+	DFLT(max_conn_memory, (size_t)64 << 20);
+	DFLT(call_read_chunks, 1);
+	DFLT(call_write_chunks, 1);
+	DFLT(max_fragments, 8);
+	DFLT(reverse_credits, 16);
+	DFLT(first_message_ms, 10000);
+	DFLT(continuation_ms, 60000);
+	DFLT(drain_ms, 5000);
+	DFLT(max_connections, 1024);
+	DFLT(max_memory, (size_t)1 << 30);
+}
+
+const char *rt_config_check(const struct rt_config *cfg)
+{
+	if (cfg->credits < 1 || cfg->credits > 4096)
+		return "credits must be 1 to 4096";
+	if (cfg->recv_size < 1024 || cfg->recv_size > 262144 ||
+	    cfg->recv_size % 4)
+		return "the receive size must be 1024 to 262144 and a multiple of 4";
+	if (cfg->send_size < 1024 || cfg->send_size > 262144 ||
+	    cfg->send_size % 4)
+		return "the send size must be 1024 to 262144 and a multiple of 4";
+	if (cfg->max_segment_size < 4096)
+		return "the segment size must be at least 4096";
+	if (cfg->max_segments < 1 || cfg->max_segments > RT_MAX_SEGMENTS)
+		return "the number of segments must be 1 to 64";
+	if (cfg->max_read_chunks > RT_MAX_CHUNKS ||
+	    cfg->max_write_chunks > RT_MAX_CHUNKS ||
+	    cfg->call_read_chunks > RT_MAX_CHUNKS ||
+	    cfg->call_write_chunks > RT_MAX_CHUNKS)
+		return "the number of chunks must be at most 16";
+	if (cfg->max_message < 65536 || cfg->max_message > FAB_POOL_MAX_BUF)
+		return "the longest message must be 65536 to 4194304";
+	if (cfg->max_conn_memory < cfg->max_message)
+		return "a connection's memory must hold one message";
+	if (cfg->max_fragments < 1)
+		return "the number of fragments must be at least 1";
+	if (cfg->reverse > RDMA2_RVRSDIR_GENL)
+		return "reverse direction must be none, simple, continued or general";
+	if (cfg->max_memory < (size_t)16 << 20)
+		return "the memory limit must be at least 16 MiB";
+	return NULL;
+}
+
+int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
+{
+	struct rt_instance *inst = calloc(1, sizeof(*inst));
+	struct fab_pool_params pp;
+	int rc = -ENOMEM;
+
+	if (!inst)
+		return -ENOMEM;
+	inst->cfg = p->config;
+	rt_config_defaults(&inst->cfg);
+	inst->log = p->log;
+	inst->log_ctx = p->log_ctx;
+	inst->provider = p->provider;
+	inst->npollers = p->pollers ? p->pollers : 1;
+	pthread_mutex_init(&inst->lock, NULL);
+	pthread_mutex_init(&inst->request_lock, NULL);
+	CDS_INIT_LIST_HEAD(&inst->conns);
+	CDS_INIT_LIST_HEAD(&inst->listeners);
+	if (rt_config_check(&inst->cfg)) {
+		rc = -EINVAL;
+		goto fail;
+	}
+	inst->pollers = calloc(inst->npollers, sizeof(*inst->pollers));
+	inst->next_tick = calloc(inst->npollers, sizeof(*inst->next_tick));
+	if (!inst->pollers || !inst->next_tick)
+		goto fail;
+	inst->dom = p->shared_domain;
+	if (!inst->dom) {
+		rc = fab_domain_open(p->provider, &p->domain, &inst->dom);
+		if (rc)
+			goto fail;
+		inst->own_domain = true;
+	}
+	inst->limits = fab_domain_limits(inst->dom);
+	pp = (struct fab_pool_params){ .max_bytes = inst->cfg.max_memory,
+				       .huge_pages = inst->cfg.huge_pages };
+	rc = fab_pool_create(inst->dom, &pp, &inst->pool);
+	for (unsigned int i = 0; !rc && i < inst->npollers; i++)
+		rc = fab_poller_create(inst->dom, &inst->pollers[i]);
+	if (rc)
+		goto fail;
+	*out = inst;
+	return 0;
+fail:
+	rt_instance_destroy(inst);
+	return rc;
+}
+
+void rt_instance_destroy(struct rt_instance *inst)
+{
+	if (!inst)
+		return;
+	for (unsigned int i = 0; inst->pollers && i < inst->npollers; i++)
+		if (inst->pollers[i])
+			fab_poller_destroy(inst->pollers[i]);
+	while (inst->free_requests) {
+		struct rt_request_priv *rq = inst->free_requests;
+
+		inst->free_requests = rq->next_free;
+		free(rq);
+	}
+	if (inst->pool)
+		fab_pool_destroy(inst->pool);
+	if (inst->own_domain)
+		fab_domain_close(inst->dom);
+	pthread_mutex_destroy(&inst->lock);
+	pthread_mutex_destroy(&inst->request_lock);
+	free(inst->pollers);
+	free(inst->next_tick);
+	free(inst);
+}
+
+struct fab_pool *rt_instance_pool(struct rt_instance *inst)
+{
+	return inst->pool;
+}
+
+struct fab_domain *rt_instance_domain(struct rt_instance *inst)
+{
+	return inst->dom;
+}
+
+const struct rt_config *rt_instance_config(const struct rt_instance *inst)
+{
+	return &inst->cfg;
+}
+
+unsigned int rt_instance_pollers(const struct rt_instance *inst)
+{
+	return inst->npollers;
+}
+
+/* ---- The list of connections ------------------------------------------ */
+
+static void add_stats(struct rt_stats *sum, struct rt_conn *c)
+{
+#define ADD(name, help) \
+	sum->name += __atomic_load_n(&c->stats.name, __ATOMIC_RELAXED);
+	RT_STATS(ADD)
+#undef ADD
+}
+
+void rt_instance_forget(struct rt_conn *c)
+{
+	struct rt_instance *inst = c->inst;
+
+	pthread_mutex_lock(&inst->lock);
+	cds_list_del(&c->inst_link);
+	inst->nconns--;
+	add_stats(&inst->ended, c);
+	pthread_mutex_unlock(&inst->lock);
+}
+
+/* A reference, unless the last one has just gone. */
+static bool try_get(struct rt_conn *c)
+{
+	long n = atomic_load(&c->refs);
+
+	while (n > 0)
+		if (atomic_compare_exchange_weak(&c->refs, &n, n + 1))
+			return true;
+	return false;
+}
+
+void rt_stats_total(struct rt_instance *inst, struct rt_stats *out,
+		    unsigned int *connections, uint64_t *accepted)
+{
+	struct rt_conn *c;
+
+	pthread_mutex_lock(&inst->lock);
+	*out = inst->ended;
+	cds_list_for_each_entry(c, &inst->conns, inst_link) add_stats(out, c);
+	if (connections)
+		*connections = inst->nconns;
+	if (accepted)
+		*accepted = inst->accepted;
+	pthread_mutex_unlock(&inst->lock);
+}
+
+void rt_for_each_conn(struct rt_instance *inst,
+		      void (*fn)(const struct rt_conn_info *info, void *arg),
+		      void *arg)
+{
+	struct rt_conn_info info;
+	struct rt_conn *c;
+
+	pthread_mutex_lock(&inst->lock);
+	cds_list_for_each_entry(c, &inst->conns, inst_link)
+	{
+		rt_conn_info(c, &info);
+		fn(&info, arg);
+	}
+	pthread_mutex_unlock(&inst->lock);
+}
+
+#define BATCH 64
+
+/*
+ * Call @fn for the connections that @want accepts, without the lock. Returns
+ * how many there were; they are taken in batches, so @want must stop
+ * accepting what @fn has dealt with.
+ */
+static unsigned int with_conns(struct rt_instance *inst,
+			       bool (*want)(struct rt_conn *, uint64_t),
+			       void (*fn)(struct rt_conn *), uint64_t arg)
+{
+	struct rt_conn *batch[BATCH], *c;
+	unsigned int n = 0;
+
+	pthread_mutex_lock(&inst->lock);
+	cds_list_for_each_entry(c, &inst->conns, inst_link)
+	{
+		if (n == BATCH)
+			break;
+		if (want(c, arg) && try_get(c))
+			batch[n++] = c;
+	}
+	pthread_mutex_unlock(&inst->lock);
+	for (unsigned int i = 0; i < n; i++) {
+		fn(batch[i]);
+		rt_conn_put(batch[i]);
+	}
+	return n;
+}
+
+/* ---- Running ---------------------------------------------------------- */
+
+static bool overdue(struct rt_conn *c, uint64_t poller)
+{
+	uint64_t d = atomic_load_explicit(&c->deadline, memory_order_relaxed);
+
+	return c->poller == poller && d && d <= rt_now_ms();
+}
+
+int rt_run(struct rt_instance *inst, unsigned int n, int timeout_ms)
+{
+	uint64_t now = rt_now_ms();
+	uint64_t tick = atomic_load(&inst->next_tick[n]);
+	int wait = timeout_ms;
+	int events;
+
+	if (tick <= now) {
+		with_conns(inst, overdue, rt_strand_run, n);
+		tick = now + RT_TICK_MS;
+		atomic_store(&inst->next_tick[n], tick);
+	}
+	if (wait < 0 || (uint64_t)wait > tick - now)
+		wait = (int)(tick - now);
+	events = fab_poller_run(inst->pollers[n], wait);
+	return events;
+}
+
+void rt_wake(struct rt_instance *inst, unsigned int n)
+{
+	fab_poller_wake(inst->pollers[n]);
+}
+
+/* ---- Listening and connecting ----------------------------------------- */
+
+static void unused_gone(void *user)
+{
+	rt_conn_put(user);
+}
+
+static void private_data(const struct rt_instance *inst,
+			 uint8_t out[WIRE_CM_LEN])
+{
+	/* [B7], [P5]: for version 1; Receives are never under 4096. */
+	struct wire_cm_private p = {
+		.send_size = inst->cfg.send_size,
+		.recv_size = inst->cfg.recv_size > WIRE_DEFAULT_INLINE ?
+				     inst->cfg.recv_size :
+				     WIRE_DEFAULT_INLINE,
+	};
+
+	wire_cm_encode(out, &p);
+}
+
+static void on_request(struct fab_listener *fl, struct fab_conn *f,
+		       const void *priv, size_t priv_len, void *user)
+{
+	struct rt_listener *l = user;
+	struct rt_instance *inst = l->inst;
+	struct fab_conn_params params = { 0 };
+	struct fab_conn_info fi;
+	struct rt_conn *c;
+	uint8_t data[WIRE_CM_LEN];
+	bool refuse = false, full;
+	int rc;
+
+	pthread_mutex_lock(&inst->lock);
+	full = inst->nconns >= inst->cfg.max_connections;
+	if (!full)
+		inst->accepted++;
+	pthread_mutex_unlock(&inst->lock);
+	if (full) {
+		if (inst->log)
+			inst->log(
+				inst->log_ctx, LOG_WARNING,
+				"connection refused: Max_Connections reached");
+		goto reject;
+	}
+	rc = rt_conn_new(inst, l->poller, true, l->ops, &c);
+	if (rc)
+		goto reject;
+	fab_conn_info(f, &fi);
+	rt_conn_set_name(c, (struct sockaddr *)&fi.peer);
+	c->info.local = fi.local;
+	c->info.peer = fi.peer;
+	c->fab = f;
+	fab_conn_set_ready(f, rt_conn_ready, c);
+	rt_conn_publish(c);
+	/* The upper layer's reference. */
+	rt_conn_get(c);
+	if (l->ops->open)
+		c->user = l->ops->open(c, l->ctx, &refuse);
+	else
+		c->user = l->ctx;
+	private_data(inst, data);
+	params.priv = data;
+	params.priv_len = sizeof(data);
+	rc = refuse ? -EPERM : rt_post_receives(c);
+	if (!rc)
+		rc = fab_accept(f, &params);
+	if (rc) {
+		if (!refuse && l->ops->closed)
+			l->ops->closed(c, rc, "not accepted");
+		if (refuse)
+			rt_conn_put(c);
+		c->state = RT_CLOSED;
+		c->fab = NULL;
+		fab_reject(f, NULL, 0);
+		fab_conn_destroy_deferred(f, unused_gone, c);
+	}
+	rt_strand_release(c);
+	return;
+reject:
+	fab_reject(f, NULL, 0);
+	fab_conn_destroy_deferred(f, NULL, NULL);
+}
+
+int rt_listen(struct rt_instance *inst, const struct sockaddr *addr,
+	      socklen_t addrlen, const struct rt_ops *ops, void *ctx,
+	      struct rt_listener **out)
+{
+	struct rt_listener *l = calloc(1, sizeof(*l));
+	int rc;
+
+	if (!l)
+		return -ENOMEM;
+	l->inst = inst;
+	l->ops = ops;
+	l->ctx = ctx;
+	pthread_mutex_lock(&inst->lock);
+	l->poller = inst->next_poller++ % inst->npollers;
+	cds_list_add_tail(&l->link, &inst->listeners);
+	pthread_mutex_unlock(&inst->lock);
+	rc = fab_listen(inst->pollers[l->poller], addr, addrlen, on_request, l,
+			&l->fab);
+	if (rc) {
+		pthread_mutex_lock(&inst->lock);
+		cds_list_del(&l->link);
+		pthread_mutex_unlock(&inst->lock);
+		free(l);
+		return rc;
+	}
+	*out = l;
+	return 0;
+}
+
+void rt_listener_addr(const struct rt_listener *l,
+		      struct sockaddr_storage *addr)
+{
+	fab_listener_addr(l->fab, addr);
+}
+
+void rt_listener_close(struct rt_listener *l)
+{
+	struct rt_instance *inst = l->inst;
+
+	fab_listener_close(l->fab);
+	pthread_mutex_lock(&inst->lock);
+	cds_list_del(&l->link);
+	pthread_mutex_unlock(&inst->lock);
+	free(l);
+}
+
+int rt_connect(struct rt_instance *inst, unsigned int poller,
+	       const struct sockaddr *addr, socklen_t addrlen,
+	       const struct rt_ops *ops, void *user, struct rt_conn **out)
+{
+	struct fab_conn_params params = { 0 };
+	uint8_t data[WIRE_CM_LEN];
+	struct rt_conn *c;
+	int rc;
+
+	rc = rt_conn_new(inst, poller, false, ops, &c);
+	if (rc)
+		return rc;
+	c->user = user;
+	rt_conn_set_name(c, addr);
+	rc = fab_conn_create(inst->pollers[poller], rt_conn_ready, c, &c->fab);
+	if (rc) {
+		rt_conn_put(c);
+		return rc;
+	}
+	rc = rt_post_receives(c);
+	if (!rc) {
+		private_data(inst, data);
+		params.priv = data;
+		params.priv_len = sizeof(data);
+		rc = fab_connect(c->fab, addr, addrlen, &params);
+	}
+	if (rc) {
+		struct fab_conn *f = c->fab;
+
+		c->fab = NULL;
+		c->state = RT_CLOSED;
+		fab_conn_destroy_deferred(f, unused_gone, c);
+		rt_strand_release(c);
+		return rc;
+	}
+	rt_conn_get(c);
+	*out = c;
+	rt_strand_release(c);
+	return 0;
+}
+
+/* ---- The end ---------------------------------------------------------- */
+
+static bool not_closing(struct rt_conn *c, uint64_t abort)
+{
+	int want = abort ? 2 : 1;
+
+	/* close_wanted goes back to 0 once an abort has been seen. */
+	return atomic_load(&c->close_wanted) < want &&
+	       strcmp(c->info.state, rt_state_names[RT_CLOSED]) &&
+	       strcmp(c->info.state, rt_state_names[RT_CLOSING]);
+}
+
+static void close_one(struct rt_conn *c)
+{
+	rt_conn_close(c, false);
+}
+
+static void abort_one(struct rt_conn *c)
+{
+	rt_conn_close(c, true);
+}
+
+unsigned int rt_instance_shutdown(struct rt_instance *inst, unsigned int ms,
+				  bool run)
+{
+	uint64_t end = rt_now_ms() + ms;
+	unsigned int left;
+
+	for (;;) {
+		struct rt_listener *l = NULL;
+
+		pthread_mutex_lock(&inst->lock);
+		if (!cds_list_empty(&inst->listeners))
+			l = cds_list_first_entry(&inst->listeners,
+						 struct rt_listener, link);
+		pthread_mutex_unlock(&inst->lock);
+		if (!l)
+			break;
+		rt_listener_close(l);
+	}
+	while (with_conns(inst, not_closing, close_one, 0))
+		;
+	for (;;) {
+		uint64_t now = rt_now_ms();
+
+		pthread_mutex_lock(&inst->lock);
+		left = inst->nconns;
+		pthread_mutex_unlock(&inst->lock);
+		if (!left || now >= end)
+			break;
+		if (end - now < ms / 4 + 1)
+			with_conns(inst, not_closing, abort_one, 1);
+		if (run) {
+			for (unsigned int i = 0; i < inst->npollers; i++)
+				rt_run(inst, i, 10);
+		} else {
+			struct timespec ts = { 0, 5000000 };
+
+			nanosleep(&ts, NULL);
+		}
+	}
+	return left;
+}

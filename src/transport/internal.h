@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * internal - what the files of the transport share
+ *
+ * Reading order: credit.h (flow control), state.c (the table), conn.c (life of
+ * a connection and its strand), recv.c (what comes in), connprop.c, call.c
+ * (Responder: assembling a Call), reply.c (Responder: sending the Reply),
+ * request.c (Requester: sending a Call), response.c (Requester: taking the
+ * Reply), send.c (queues, credits and posting), work.c (work requests and
+ * buffers), instance.c.
+ *
+ * Unless a comment says otherwise every function takes a connection whose
+ * strand the calling thread holds.
+ */
+#ifndef RPCRDMA_TRANSPORT_INTERNAL_H
+#define RPCRDMA_TRANSPORT_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <syslog.h>
+#include <urcu/list.h>
+
+#include "transport/credit.h"
+#include "transport/transport.h"
+
+/* Elements of a gather list, at most; a provider may allow fewer. */
+#define RT_SGE 16
+/* Cutting items out of a stream of RT_MAX_PIECES makes this many. */
+#define RT_OUT_PIECES (RT_MAX_PIECES + 2 * RT_MAX_CHUNKS)
+/* Room for any header this implementation sends. */
+#define RT_HEADER_ROOM 4096
+/* ERRORs waiting for credits beyond the Advertised credits, [E6]. */
+#define RT_ERROR_SLACK 8
+/* Messages of unsupported versions in a row, [B2]. */
+#define RT_BAD_VERSIONS 8
+/* Completions handled before other connections get a turn. */
+#define RT_BUDGET 128
+/* How often deadlines are looked at. */
+#define RT_TICK_MS 100
+/* A client waits this long for CONNPROP_FINAL after the first answer. */
+#define RT_SETTLE_MS 1000
+
+/* See state.c for what each means. */
+enum rt_state {
+	RT_CONNECTING,
+	RT_ACCEPTING,
+	RT_GREETING,
+	RT_AWAITING,
+	RT_ANSWERED,
+	RT_OPEN,
+	RT_DRAINING,
+	RT_CLOSING,
+	RT_CLOSED,
+	RT_NSTATES
+};
+
+enum rt_event {
+	EV_UP, /* the fabric is established */
+	EV_DOWN, /* the fabric has ended */
+	EV_MSG_ERROR, /* messages, by header type */
+	EV_MSG_GRANT,
+	EV_MSG_PROPS,
+	EV_MSG_CALL,
+	EV_MSG_REPLY,
+	EV_MSG_VERSION, /* of a version we do not support */
+	EV_MSG_BAD, /* of version 2, with an error to answer */
+	EV_CLOSE, /* the upper layer wants an orderly end */
+	EV_ABORT, /* an immediate end */
+	EV_VIOLATION, /* an end after what is posted has gone out */
+	EV_DRAINED, /* nothing is in progress any more */
+	EV_TIMEOUT, /* the state's deadline has passed */
+	EV_COUNT
+};
+
+enum rt_work_kind {
+	RT_WORK_RECV,
+	RT_WORK_SEND,
+	RT_WORK_READ,
+	RT_WORK_WRITE,
+};
+
+/*
+ * One work request with its gather list. Unsignaled Writes hang on the Send
+ * that follows them and are freed with it.
+ */
+struct rt_work {
+	struct fab_wr wr;
+	struct fab_sge sge[RT_SGE];
+	struct rt_work *next;
+	struct rt_work *writes;
+	enum rt_work_kind kind;
+	struct fab_buf *buf; /* Receive: its buffer; Send: the header's */
+	struct fab_buf *bounce; /* payload that had to be copied */
+	struct rt_call_priv *call; /* whose Reply or Read this is */
+	struct rt_request_priv *req; /* whose Call this is */
+};
+
+/* Something on its way into the strand, see rt_inbox_put(). */
+enum rt_mail_kind {
+	RT_MAIL_REPLY,
+	RT_MAIL_DROP,
+	RT_MAIL_REQUEST,
+};
+
+struct rt_mail {
+	struct rt_mail *next;
+	enum rt_mail_kind kind;
+};
+
+/*
+ * An outgoing payload stream: @piece is what is left after reduction, @off how
+ * much of it has been posted.
+ */
+struct rt_out {
+	unsigned int npieces;
+	struct rt_piece piece[RT_OUT_PIECES];
+	size_t len;
+	size_t off;
+	/* Where @off stands: piece and octet in it. */
+	unsigned int at;
+	size_t at_off;
+};
+
+/* One data item cut out of a payload stream. */
+struct rt_cut {
+	uint32_t position;
+	uint32_t length;
+	unsigned int first, npieces; /* in rt_cuts.piece */
+};
+
+struct rt_cuts {
+	unsigned int count;
+	struct rt_cut cut[RT_MAX_CHUNKS];
+	unsigned int npieces;
+	struct rt_piece piece[RT_OUT_PIECES];
+};
+
+enum rt_call_stage {
+	RT_CALL_BODY, /* its Call chunk is being read */
+	RT_CALL_ITEMS, /* its data item chunks are being read */
+	RT_CALL_UPPER, /* the upper layer has it */
+	RT_CALL_REPLY, /* the Reply waits or is on its way */
+};
+
+/* One Read chunk of a Call. */
+struct rt_read_chunk {
+	uint32_t position;
+	uint32_t length;
+	unsigned int first, nsegs; /* in rt_call_priv.seg */
+	struct fab_buf *buf;
+};
+
+struct rt_call_priv {
+	struct rt_call pub;
+	struct rt_mail mail;
+	struct cds_list_head link; /* conn->calls: all there are */
+	struct cds_list_head queue; /* conn->replies */
+	struct rt_call_priv *next_free;
+	enum rt_call_stage stage;
+	bool failed; /* free it when its Reads have come back */
+	bool held_credit;
+	unsigned int reads_pending;
+	struct fab_buf *bufs; /* receive, reassembly and chunk buffers */
+	size_t memory; /* octets counted in conn->memory */
+	uint32_t inv_handle;
+
+	/* Segments of all chunks of the Call, in header order. */
+	unsigned int nsegs;
+	struct wire_segment seg[RT_MAX_SEGMENTS];
+	struct wire_segment result[RT_MAX_SEGMENTS]; /* as filled */
+	unsigned int nbody; /* the Call chunk's are the first */
+	struct fab_buf *body;
+	unsigned int nreads;
+	struct rt_read_chunk read[RT_MAX_CHUNKS];
+	struct wire_chunk_desc write[RT_MAX_CHUNKS];
+	struct wire_chunk_desc reply_chunk;
+
+	/* The stream without its data item chunks. */
+	unsigned int nbase;
+	struct rt_piece base[RT_MAX_PIECES];
+
+	struct rt_reply reply;
+	struct rt_out out;
+	struct rt_cuts cuts;
+	unsigned int cut_chunk[RT_MAX_CHUNKS]; /* which Write chunk */
+	bool external;
+	bool posted_first;
+	uint64_t user[]; /* call_user_size octets */
+};
+
+struct rt_request_priv {
+	struct rt_request pub;
+	struct rt_mail mail;
+	struct rt_instance *inst;
+	struct rt_request_priv *next_free;
+	struct cds_list_head link; /* conn->requests while outstanding */
+	struct cds_list_head queue; /* conn->calls_out until posted */
+	struct rt_request_priv *hash_next;
+	bool hashed;
+	bool posted; /* its last Send has been posted */
+	bool finished; /* done as soon as the Sends are back */
+	bool external;
+	bool prepared;
+	unsigned int sends_pending;
+	struct fab_buf *bufs; /* of the Reply, or of a copied Call */
+	struct fab_buf *reply_buf; /* the Reply chunk */
+	struct rt_out out;
+	struct rt_cuts cuts;
+	uint32_t inv_handle;
+	/* What is exposed, in the order of the header's lists: seg holds
+	 * Write and Reply chunks, rseg the Call chunk and the Read list. */
+	unsigned int nsegs, nrsegs;
+	struct wire_segment seg[RT_MAX_SEGMENTS];
+	struct wire_read_segment rseg[RT_MAX_SEGMENTS];
+	unsigned int nbody;
+	unsigned int nwrites;
+	struct wire_chunk_desc write[RT_MAX_CHUNKS];
+	struct wire_chunk_desc reply_chunk;
+	uint64_t user[]; /* request_user_size octets */
+};
+
+/* An ERROR or other small message that waits for a credit. */
+struct rt_error_out {
+	uint32_t xid;
+	uint32_t vers;
+	struct wire_error err;
+};
+
+/* A continued message being received, 6.6.2. */
+struct rt_sequence {
+	bool active;
+	bool reply;
+	bool discarding; /* aborted: swallow the rest of @xid, [D3] */
+	uint32_t xid;
+	uint32_t remaining; /* as the last MIDDLE said */
+	size_t len;
+	unsigned int npieces;
+	struct rt_piece piece[RT_MAX_PIECES];
+	struct fab_buf *bufs, *tail;
+	size_t tail_used;
+	uint64_t deadline;
+};
+
+#define RT_HASH 256
+
+struct rt_conn {
+	struct rt_instance *inst;
+	const struct rt_ops *ops;
+	void *user;
+	uint64_t id;
+	bool server;
+	unsigned int poller;
+	char name[96];
+	char peer_name[64];
+	atomic_long refs;
+
+	/* The strand. */
+	_Atomic uint32_t pending;
+	_Atomic(struct rt_mail *) inbox; /* newest first */
+	_Atomic int close_wanted; /* 1 in order, 2 abort */
+	_Atomic uint64_t deadline; /* monotonic ms; 0: none */
+	struct cds_list_head inst_link; /* inst->conns, under its lock */
+
+	/* For rt_conn_info(), written by the runner. */
+	pthread_mutex_t info_lock;
+	struct rt_conn_info info;
+	atomic_bool can_call;
+	struct rt_stats stats;
+
+	/* Runner only, from here on. */
+	struct fab_conn *fab;
+	enum rt_state state;
+	unsigned int version;
+	struct rt_credit credit;
+	struct rt_properties ours, theirs;
+	uint32_t to_peer; /* inline threshold towards the peer */
+	uint32_t messages; /* valid messages from the peer */
+	unsigned int bad_versions;
+	bool established; /* the upper layer has been told */
+	bool props_due; /* our CONNPROP_FINAL has to go */
+	bool props_sent;
+	bool props_open; /* between the peer's MIDDLE and FINAL */
+	bool first_sent; /* server: its first message is out */
+	uint32_t props_xid;
+	uint32_t next_xid;
+	uint64_t state_deadline;
+	uint64_t last_active;
+	size_t memory; /* chunk and reassembly octets held */
+	int end_error;
+	const char *end_reason;
+	char end_text[160];
+
+	unsigned int recvs_posted;
+	unsigned int sends_inflight;
+	unsigned int works_inflight;
+	struct rt_work *free_sends, *free_works;
+	struct fab_buf *free_recv;
+	struct fab_wr *chain, **chain_tail;
+	bool posted;
+
+	struct rt_sequence seq;
+	struct cds_list_head calls; /* every rt_call_priv in use */
+	struct rt_call_priv *free_calls;
+	unsigned int calls_upper; /* in the upper layer's hands */
+	unsigned int calls_reverse; /* client: of the reverse direction */
+
+	struct cds_list_head replies; /* ready to be sent, in order */
+	struct cds_list_head calls_out; /* Calls not yet (wholly) sent */
+	struct cds_list_head requests; /* all submitted and not done */
+	struct rt_request_priv *hash[RT_HASH];
+	unsigned int requests_out; /* posted, Reply awaited */
+	/* The message whose fragments are under way: one of them or none. */
+	struct rt_call_priv *cont_reply;
+	struct rt_request_priv *cont_call;
+
+	unsigned int nerrors, errors_at;
+	struct rt_error_out *errors; /* ring of max_errors */
+	unsigned int max_errors;
+};
+
+struct rt_listener {
+	struct rt_instance *inst;
+	struct fab_listener *fab;
+	unsigned int poller;
+	const struct rt_ops *ops;
+	void *ctx;
+	struct cds_list_head link;
+};
+
+struct rt_instance {
+	const struct fab_ops *provider;
+	struct fab_domain *dom;
+	bool own_domain;
+	struct fab_pool *pool;
+	const struct fab_limits *limits;
+	struct rt_config cfg;
+	unsigned int npollers;
+	struct fab_poller **pollers;
+	_Atomic uint64_t *next_tick;
+	fab_log_fn log;
+	void *log_ctx;
+
+	/* Lock order: lock, then a connection's info_lock. */
+	pthread_mutex_t lock;
+	struct cds_list_head conns;
+	struct cds_list_head listeners;
+	unsigned int nconns;
+	unsigned int next_poller;
+	uint64_t next_id;
+	uint64_t accepted;
+	struct rt_stats ended; /* totals of connections that are gone */
+
+	pthread_mutex_t request_lock;
+	struct rt_request_priv *free_requests;
+};
+
+/* Counters are written by the runner alone and read by anybody. */
+#define RT_COUNT(c, field, n)                                       \
+	__atomic_store_n(&(c)->stats.field, (c)->stats.field + (n), \
+			 __ATOMIC_RELAXED)
+
+static inline size_t rt_round4(size_t n)
+{
+	return (n + 3) & ~(size_t)3;
+}
+
+uint64_t rt_now_ms(void);
+void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* conn.c */
+int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
+		const struct rt_ops *ops, struct rt_conn **out);
+void rt_conn_free(struct rt_conn *c);
+void rt_conn_set_name(struct rt_conn *c, const struct sockaddr *peer);
+void rt_strand_run(struct rt_conn *c);
+/* A new connection's strand is held by its maker until this. */
+void rt_strand_release(struct rt_conn *c);
+void rt_conn_ready(struct fab_conn *f, void *user);
+void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,
+		  enum rt_mail_kind kind);
+/* Remember why the connection ends; the first reason stays. */
+void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The effects that state.c calls for. */
+void rt_act_greet(struct rt_conn *c);
+void rt_act_await(struct rt_conn *c);
+void rt_act_opened(struct rt_conn *c);
+void rt_act_answer_props(struct rt_conn *c);
+void rt_act_second(struct rt_conn *c);
+void rt_act_drain(struct rt_conn *c);
+void rt_act_disconnect(struct rt_conn *c);
+void rt_act_abort(struct rt_conn *c);
+void rt_act_down(struct rt_conn *c);
+void rt_conn_tell_established(struct rt_conn *c);
+void rt_conn_publish(struct rt_conn *c);
+
+/* state.c */
+extern const char *const rt_state_names[RT_NSTATES];
+/*
+ * Feed one event to the table. Returns whether what came with it (a message)
+ * is to be processed.
+ */
+bool rt_event(struct rt_conn *c, enum rt_event ev);
+/* Does the state let an ordinary message out (4.3)? */
+bool rt_state_may_send(const struct rt_conn *c);
+
+/* instance.c */
+void rt_instance_forget(struct rt_conn *c);
+
+/* work.c */
+struct rt_work *rt_work_get(struct rt_conn *c, enum rt_work_kind kind);
+void rt_work_put(struct rt_conn *c, struct rt_work *w);
+void rt_works_free(struct rt_conn *c);
+int rt_post_receives(struct rt_conn *c);
+void rt_bufs_put(struct fab_buf **list);
+void rt_bufs_add(struct fab_buf **list, struct fab_buf *b);
+/* Append to the chain that rt_chain_post() posts in one go. */
+void rt_chain_add(struct rt_conn *c, struct rt_work *w);
+void rt_chain_post(struct rt_conn *c);
+/* Fill @w's gather list from @n octets of @out at its present place. */
+int rt_gather(struct rt_conn *c, struct rt_work *w, struct rt_out *out,
+	      size_t n);
+void rt_out_init(struct rt_out *out);
+int rt_out_add(struct rt_out *out, void *addr, size_t len, struct fab_mr *mr);
+/*
+ * Cut @items out of a stream: what stays goes to @out, the items to @cuts.
+ * 0, -EINVAL (items outside, unordered or overlapping), -E2BIG.
+ */
+int rt_reduce(const struct rt_piece *pieces, unsigned int npieces,
+	      const struct rt_item *items, unsigned int nitems,
+	      struct rt_out *out, struct rt_cuts *cuts);
+/* RDMA Writes of @n octets of @out into the segments of a chunk. */
+int rt_write_chunk(struct rt_conn *c, struct rt_work *send,
+		   const struct rt_piece *pieces, unsigned int npieces,
+		   const struct wire_segment *seg, unsigned int nsegs,
+		   struct wire_segment *result);
+
+/* recv.c */
+void rt_receive(struct rt_conn *c, struct rt_work *w, size_t len,
+		bool invalidated, uint32_t inv_handle);
+void rt_sequence_reset(struct rt_conn *c);
+void rt_sequence_timeout(struct rt_conn *c);
+
+/* connprop.c */
+size_t rt_connprop_encode(struct rt_conn *c, void *buf, size_t size);
+enum wire_status rt_connprop_receive(struct rt_conn *c,
+				     const struct wire_msg *m);
+void rt_connprop_init(struct rt_conn *c);
+void rt_connprop_refused(struct rt_conn *c);
+
+/* call.c */
+struct rt_call_priv *rt_call_get(struct rt_conn *c);
+/*
+ * Take a Call whose header is @m. @w's buffer (and a finished sequence's) goes
+ * to the call if it is kept.
+ */
+void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
+		     struct rt_work *w, bool continued);
+void rt_call_read_done(struct rt_conn *c, struct rt_call_priv *call, bool ok);
+void rt_call_free(struct rt_conn *c, struct rt_call_priv *call);
+
+/* reply.c */
+void rt_reply_queue(struct rt_conn *c, struct rt_call_priv *call);
+/* Post the next Send of a Reply; false when it has to wait. */
+bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call);
+void rt_reply_sent(struct rt_conn *c, struct rt_call_priv *call);
+void rt_reply_abandon(struct rt_conn *c, struct rt_call_priv *call);
+
+/* request.c */
+void rt_request_queue(struct rt_conn *c, struct rt_request_priv *rq);
+bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq);
+void rt_request_finish(struct rt_conn *c, struct rt_request_priv *rq,
+		       int status);
+void rt_request_sent(struct rt_conn *c, struct rt_request_priv *rq);
+void rt_requests_fail_all(struct rt_conn *c, int status);
+struct rt_request_priv *rt_request_find(struct rt_conn *c, uint32_t xid);
+
+/* response.c */
+void rt_response_receive(struct rt_conn *c, const struct wire_msg *m,
+			 struct rt_work *w, bool continued, bool invalidated,
+			 uint32_t inv_handle);
+void rt_response_error(struct rt_conn *c, uint32_t xid,
+		       const struct wire_error *err);
+
+/* send.c */
+/* Queue an ERROR; closes the connection if too many wait. */
+void rt_error_send(struct rt_conn *c, uint32_t xid, uint32_t vers,
+		   const struct wire_error *err);
+void rt_error_code(struct rt_conn *c, uint32_t xid, uint32_t code);
+void rt_pump(struct rt_conn *c);
+/* Post @w as a Send whose header of @hlen octets is in its buffer. */
+void rt_send_work(struct rt_conn *c, struct rt_work *w, size_t hlen);
+uint32_t rt_credit_word(struct rt_conn *c);
+
+#endif /* RPCRDMA_TRANSPORT_INTERNAL_H */

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * recv - what comes in: versions, credits, continuation, dispatch
+ *
+ * Runner only. Order of the checks on one message: length [C1], version
+ * [B2, B3], credit word, place in a continuation sequence [D2, D3], header
+ * (wire_decode), then by header type.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "transport/internal.h"
+
+/* ---- Continuation, 6.6.2 ---------------------------------------------- */
+
+void rt_sequence_reset(struct rt_conn *c)
+{
+	struct rt_sequence *s = &c->seq;
+
+	c->memory -= s->len;
+	rt_bufs_put(&s->bufs);
+	memset(s, 0, sizeof(*s));
+}
+
+/* Give up reassembly and swallow the rest of that XID, [D3] step 3. */
+static void sequence_abort(struct rt_conn *c)
+{
+	uint32_t xid = c->seq.xid;
+	bool reply = c->seq.reply;
+
+	rt_sequence_reset(c);
+	c->seq.discarding = true;
+	c->seq.xid = xid;
+	c->seq.reply = reply;
+	if (reply) {
+		/* The local Requester must not wait for ever, step 4. */
+		struct rt_request_priv *rq = rt_request_find(c, xid);
+
+		if (rq)
+			rt_request_finish(c, rq, -EPROTO);
+	}
+}
+
+void rt_sequence_timeout(struct rt_conn *c)
+{
+	rt_log(c, LOG_WARNING, "a continued message was not completed in time");
+	rt_error_code(c, c->seq.xid, RDMA2_ERR_INVAL_CONT);
+	sequence_abort(c);
+}
+
+/* The buffers of a reassembled message are this long: few pieces, little
+ * memory before the octets have really come [D6]. */
+static size_t fragment_room(const struct rt_conn *c)
+{
+	size_t n = 65536;
+
+	while (c->inst->cfg.max_message / n > RT_MAX_PIECES / 2)
+		n *= 4;
+	return n;
+}
+
+static bool sequence_append(struct rt_conn *c, const uint8_t *data, size_t len)
+{
+	struct rt_sequence *s = &c->seq;
+	size_t room = fragment_room(c);
+
+	if (c->memory + len > c->inst->cfg.max_conn_memory)
+		return false;
+	while (len) {
+		struct rt_piece *p;
+		size_t n;
+
+		if (!s->tail || s->tail_used == s->tail->size ||
+		    s->tail_used == room) {
+			struct fab_buf *b = fab_pool_get(c->inst->pool, room);
+
+			if (!b || s->npieces == RT_MAX_PIECES / 2 + 1) {
+				fab_pool_put(b);
+				return false;
+			}
+			rt_bufs_add(&s->bufs, b);
+			s->tail = b;
+			s->tail_used = 0;
+			s->piece[s->npieces++] =
+				(struct rt_piece){ b->addr, 0, b->mr };
+		}
+		p = &s->piece[s->npieces - 1];
+		n = room - s->tail_used;
+		if (n > len)
+			n = len;
+		memcpy((uint8_t *)p->addr + p->len, data, n);
+		p->len += n;
+		s->tail_used += n;
+		s->len += n;
+		c->memory += n;
+		data += n;
+		len -= n;
+	}
+	return true;
+}
+
+/* rdma_remaining against what has come so far [D1]. */
+static bool remaining_ok(const struct rt_conn *c, const struct wire_msg *m,
+			 bool middle)
+{
+	const struct rt_sequence *s = &c->seq;
+
+	if (s->active &&
+	    (s->remaining < m->payload_len ||
+	     s->remaining - m->payload_len != (middle ? m->remaining : 0)))
+		return false;
+	if (!middle)
+		return true;
+	return m->remaining &&
+	       (uint64_t)s->len + m->payload_len + m->remaining <=
+		       c->inst->cfg.max_message;
+}
+
+static bool is_reply(uint32_t htype)
+{
+	return htype == RDMA2_REPLY_EXTERNAL || htype == RDMA2_REPLY_MIDDLE ||
+	       htype == RDMA2_REPLY_INLINE;
+}
+
+static bool is_call(uint32_t htype)
+{
+	return htype == RDMA2_CALL_EXTERNAL || htype == RDMA2_CALL_MIDDLE ||
+	       htype == RDMA2_CALL_INLINE;
+}
+
+/* Does this message go on with the sequence in progress? */
+static bool continues(const struct rt_conn *c, const struct wire_prefix *p)
+{
+	uint32_t middle = c->seq.reply ? RDMA2_REPLY_MIDDLE : RDMA2_CALL_MIDDLE;
+	uint32_t last = c->seq.reply ? RDMA2_REPLY_INLINE : RDMA2_CALL_INLINE;
+
+	return p->xid == c->seq.xid && (p->htype == middle || p->htype == last);
+}
+
+/*
+ * Is the message allowed where it stands between others? If not, it has been
+ * answered and must be dropped.
+ */
+static bool in_order(struct rt_conn *c, const struct wire_prefix *p)
+{
+	struct rt_sequence *s = &c->seq;
+
+	if (p->htype == RDMA2_GRANT || p->htype == RDMA2_ERROR)
+		return true;
+	if (s->discarding) {
+		if (continues(c, p)) {
+			if (p->htype == RDMA2_CALL_INLINE ||
+			    p->htype == RDMA2_REPLY_INLINE)
+				memset(s, 0, sizeof(*s));
+			RT_COUNT(c, dropped, 1);
+			return false;
+		}
+		if (is_call(p->htype) || is_reply(p->htype))
+			memset(s, 0, sizeof(*s));
+	}
+	if (s->active && !continues(c, p)) {
+		uint32_t broken = s->xid;
+
+		rt_log(c, LOG_WARNING, "%s inside a continued message",
+		       wire_htype_name(p->htype));
+		rt_error_code(c, p->xid, RDMA2_ERR_INVAL_CONT);
+		sequence_abort(c);
+		if (broken != p->xid)
+			rt_error_code(c, broken, RDMA2_ERR_INVAL_CONT);
+		return false;
+	}
+	if (p->htype == RDMA2_CONNPROP_MIDDLE ||
+	    p->htype == RDMA2_CONNPROP_FINAL) {
+		if (!c->theirs.complete)
+			return true;
+		/* 6.3.4: nothing after FINAL. */
+		rt_error_code(c, p->xid, RDMA2_ERR_INVAL_CONT);
+		return false;
+	}
+	if (c->props_open) {
+		/* 6.3.3; the sequence stays open for a FINAL [D3]. */
+		rt_error_code(c, p->xid, RDMA2_ERR_INVAL_CONT);
+		return false;
+	}
+	return true;
+}
+
+/* ---- One message ------------------------------------------------------ */
+
+static void fragment(struct rt_conn *c, const struct wire_msg *m,
+		     struct rt_work *w, bool invalidated, uint32_t inv_handle)
+{
+	struct rt_sequence *s = &c->seq;
+	bool middle = m->p.htype == RDMA2_CALL_MIDDLE ||
+		      m->p.htype == RDMA2_REPLY_MIDDLE;
+	bool reply = is_reply(m->p.htype);
+
+	if ((middle || s->active) && !remaining_ok(c, m, middle)) {
+		rt_log(c, LOG_WARNING, "rdma_remaining %u does not fit",
+		       m->remaining);
+		rt_error_code(c, m->p.xid, RDMA2_ERR_INVAL_CONT);
+		s->xid = m->p.xid;
+		s->reply = reply;
+		sequence_abort(c);
+		if (!middle)
+			memset(s, 0, sizeof(*s));
+		return;
+	}
+	if (middle && !s->active) {
+		s->active = true;
+		s->reply = reply;
+		s->xid = m->p.xid;
+		s->deadline = rt_now_ms() + c->inst->cfg.continuation_ms;
+	}
+	if (s->active) {
+		if (!sequence_append(c, m->payload, m->payload_len)) {
+			rt_log(c, LOG_WARNING,
+			       "no memory for a continued message");
+			rt_error_code(c, m->p.xid,
+				      reply ? RDMA2_ERR_INVAL_CONT :
+					      RDMA2_ERR_SYSTEM);
+			sequence_abort(c);
+			if (!middle)
+				memset(s, 0, sizeof(*s));
+			return;
+		}
+		s->remaining = m->remaining;
+	}
+	RT_COUNT(c, inline_bytes_received, m->payload_len);
+	if (middle) {
+		RT_COUNT(c, fragments_received, 1);
+		return;
+	}
+	if (reply)
+		rt_response_receive(c, m, w, s->active, invalidated,
+				    inv_handle);
+	else
+		rt_call_receive(c, m, w, s->active);
+	if (s->active)
+		rt_sequence_reset(c);
+}
+
+static enum rt_event classify(uint32_t htype)
+{
+	switch (htype) {
+	case RDMA2_ERROR:
+		return EV_MSG_ERROR;
+	case RDMA2_GRANT:
+		return EV_MSG_GRANT;
+	case RDMA2_CONNPROP_MIDDLE:
+	case RDMA2_CONNPROP_FINAL:
+		return EV_MSG_PROPS;
+	case RDMA2_CALL_EXTERNAL:
+	case RDMA2_CALL_MIDDLE:
+	case RDMA2_CALL_INLINE:
+		return EV_MSG_CALL;
+	case RDMA2_REPLY_EXTERNAL:
+	case RDMA2_REPLY_MIDDLE:
+	case RDMA2_REPLY_INLINE:
+		return EV_MSG_REPLY;
+	default:
+		return EV_MSG_BAD;
+	}
+}
+
+static void bad_message(struct rt_conn *c, const struct wire_prefix *p,
+			enum wire_status status)
+{
+	static const uint32_t code[] = {
+		[WIRE_BAD_HTYPE] = RDMA2_ERR_INVAL_HTYPE,
+		[WIRE_BAD_XDR] = RDMA2_ERR_BAD_XDR,
+		[WIRE_BAD_PROPVAL] = RDMA2_ERR_BAD_PROPVAL,
+	};
+
+	rt_log(c, LOG_WARNING, "%s with xid %08x: %s",
+	       wire_htype_name(p->htype), p->xid, wire_status_name(status));
+	if (status == WIRE_BAD_ERROR) {
+		/* Nothing is ever answered to an ERROR [E1, E10]. */
+		RT_COUNT(c, dropped, 1);
+		return;
+	}
+	rt_error_code(c, p->xid, code[status]);
+	if (c->seq.active)
+		sequence_abort(c);
+	if (is_reply(p->htype)) {
+		/* A Requester that refuses a Reply ends its RPC [E1]. */
+		struct rt_request_priv *rq = rt_request_find(c, p->xid);
+
+		if (rq)
+			rt_request_finish(c, rq, -EPROTO);
+	}
+}
+
+/* A message of a version that is not supported [B1, B2]. */
+static void other_version(struct rt_conn *c, const struct wire_prefix *p,
+			  const uint8_t *buf, size_t len)
+{
+	struct wire_error err = { .code = RDMA2_ERR_VERS,
+				  .vers_low = WIRE_VERS2,
+				  .vers_high = WIRE_VERS2 };
+
+	struct wire_error got;
+
+	if (!rt_event(c, EV_MSG_VERSION)) {
+		RT_COUNT(c, dropped, 1);
+		return;
+	}
+	if (c->state == RT_GREETING && p->htype == RDMA2_ERROR &&
+	    wire_error_decode(buf, len, &got) && got.code == RDMA2_ERR_VERS) {
+		/* The credit word is of another version: not used. */
+		rt_conn_fail(c, -EPROTONOSUPPORT,
+			     "the server supports versions %u to %u only",
+			     got.vers_low, got.vers_high);
+		rt_event(c, EV_ABORT);
+		return;
+	}
+	if (++c->bad_versions >= RT_BAD_VERSIONS) {
+		rt_conn_fail(c, -EPROTO,
+			     "%u messages in a row of other versions",
+			     c->bad_versions);
+		rt_event(c, EV_ABORT);
+		return;
+	}
+	if (p->htype == RDMA2_ERROR) {
+		RT_COUNT(c, dropped, 1);
+		return;
+	}
+	rt_error_send(c, p->xid, p->vers, &err);
+}
+
+void rt_receive(struct rt_conn *c, struct rt_work *w, size_t len,
+		bool invalidated, uint32_t inv_handle)
+{
+	const uint8_t *buf = w->buf->addr;
+	struct wire_prefix p;
+	struct wire_msg m;
+	struct wire_error err;
+	enum wire_status status;
+	enum rt_event ev;
+
+	c->credit.received++;
+	c->last_active = rt_now_ms();
+	if (invalidated)
+		RT_COUNT(c, invalidations_received, 1);
+	if (!wire_prefix_decode(buf, len, &p)) {
+		RT_COUNT(c, dropped, 1);
+		return;
+	}
+	if (p.vers != WIRE_VERS2) {
+		other_version(c, &p, buf, len);
+		return;
+	}
+	c->bad_versions = 0;
+	/* ERR_VERS ends the attempt whatever its version word says [B1]. */
+	if (c->state == RT_GREETING && p.htype == RDMA2_ERROR &&
+	    wire_error_decode(buf, len, &err) && err.code == RDMA2_ERR_VERS) {
+		other_version(c, &p, buf, len);
+		return;
+	}
+	status =
+		wire_decode(buf, len, !(c->seq.active && continues(c, &p)), &m);
+	ev = status == WIRE_OK ? classify(p.htype) : EV_MSG_BAD;
+	if (c->state < RT_CLOSING) {
+		c->version = WIRE_VERS2;
+		c->messages++;
+		c->credit.limit = p.credit;
+	}
+	if (!rt_event(c, ev)) {
+		RT_COUNT(c, dropped, 1);
+		return;
+	}
+	if (!in_order(c, &p))
+		return;
+	if (status != WIRE_OK) {
+		bad_message(c, &p, status);
+		return;
+	}
+	if (m.surplus)
+		RT_COUNT(c, surplus, 1);
+	if (invalidated && m.p.htype != RDMA2_REPLY_INLINE &&
+	    m.p.htype != RDMA2_REPLY_EXTERNAL) {
+		rt_conn_fail(c, -EPROTO, "%s with invalidate",
+			     wire_htype_name(m.p.htype));
+		rt_event(c, EV_ABORT);
+		return;
+	}
+	switch (m.p.htype) {
+	case RDMA2_GRANT:
+		c->credit.grants++;
+		RT_COUNT(c, grants_received, 1);
+		break;
+	case RDMA2_ERROR:
+		RT_COUNT(c, errors_received, 1);
+		rt_response_error(c, m.p.xid, &m.error);
+		break;
+	case RDMA2_CONNPROP_MIDDLE:
+	case RDMA2_CONNPROP_FINAL:
+		status = rt_connprop_receive(c, &m);
+		if (status != WIRE_OK)
+			bad_message(c, &p, status);
+		break;
+	case RDMA2_CALL_EXTERNAL:
+		rt_call_receive(c, &m, w, false);
+		break;
+	case RDMA2_REPLY_EXTERNAL:
+		rt_response_receive(c, &m, w, false, invalidated, inv_handle);
+		break;
+	default:
+		fragment(c, &m, w, invalidated, inv_handle);
+		break;
+	}
+}

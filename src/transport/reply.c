@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * reply - the Responder sends a Reply
+ *
+ * rt_reply() and rt_call_drop() may be called by any thread; the rest is the
+ * runner's. The format is chosen when the Reply comes in, in the order of [D7]:
+ * Write chunks are paired (too short: WRITE_RESOURCE), then Simple, Special,
+ * Continued, or REPLY_RESOURCE. All RDMA Writes and the Send of a Reply go out
+ * in one chain.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "transport/internal.h"
+
+static void reply_done(struct rt_call_priv *call)
+{
+	void (*done)(void *) = call->reply.done;
+
+	call->reply.done = NULL;
+	if (done)
+		done(call->reply.arg);
+}
+
+void rt_reply_abandon(struct rt_conn *c, struct rt_call_priv *call)
+{
+	reply_done(call);
+	rt_call_free(c, call);
+}
+
+static void reply_error(struct rt_conn *c, struct rt_call_priv *call,
+			const struct wire_error *err)
+{
+	uint32_t xid = call->pub.xid;
+
+	/* The credit goes back with the ERROR. */
+	rt_reply_abandon(c, call);
+	rt_error_send(c, xid, WIRE_VERS2, err);
+}
+
+static size_t reply_header_len(const struct rt_call_priv *call, bool external)
+{
+	struct wire_reply_desc d = {
+		.writes = call->write,
+		.nwrites = call->pub.nwrites,
+		.reply = external ? &call->reply_chunk : NULL,
+	};
+
+	return wire_reply_len(external, &d);
+}
+
+static uint64_t chunk_len(const struct wire_chunk_desc *d)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < d->count; i++)
+		n += d->seg[i].length;
+	return n;
+}
+
+/* Pair results with Write chunks [H2]. False: @err has been set. */
+static bool pair(struct rt_call_priv *call, struct wire_error *err)
+{
+	const struct rt_reply *r = &call->reply;
+	struct rt_item items[RT_MAX_CHUNKS];
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < r->nitems && i < call->pub.nwrites; i++) {
+		const struct rt_item *item = &r->items[i];
+
+		if (!item->present || !call->write[i].count)
+			continue;
+		if (item->length > chunk_len(&call->write[i])) {
+			/* 7.3.4, [E5] */
+			err->code = RDMA2_ERR_WRITE_RESOURCE;
+			err->chunk_index = i + 1;
+			err->length_needed = item->length;
+			return false;
+		}
+		call->cut_chunk[n] = i;
+		items[n++] = *item;
+	}
+	err->code = RDMA2_ERR_SYSTEM;
+	return !rt_reduce(r->pieces, r->npieces, items, n, &call->out,
+			  &call->cuts);
+}
+
+static bool may_continue(const struct rt_conn *c)
+{
+	if (c->inst->cfg.no_continuation)
+		return false;
+	/* [F4]: the level bounds Replies of the reverse direction too. */
+	return c->server || c->ours.reverse >= RDMA2_RVRSDIR_CONT;
+}
+
+void rt_reply_queue(struct rt_conn *c, struct rt_call_priv *call)
+{
+	struct wire_error err = { 0 };
+
+	call->stage = RT_CALL_REPLY;
+	if (c->state >= RT_CLOSING) {
+		rt_reply_abandon(c, call);
+		return;
+	}
+	if (!pair(call, &err)) {
+		rt_log(c, LOG_NOTICE, "Reply %08x: %s, %u octets needed",
+		       call->pub.xid, wire_errcode_name(err.code),
+		       err.length_needed);
+		reply_error(c, call, &err);
+		return;
+	}
+	if (call->out.len < 4 || call->out.len % 4) {
+		err.code = RDMA2_ERR_SYSTEM;
+		reply_error(c, call, &err);
+		return;
+	}
+	if (reply_header_len(call, false) + call->out.len > c->to_peer) {
+		if (call->pub.has_reply_chunk &&
+		    chunk_len(&call->reply_chunk) >= call->out.len) {
+			call->external = true;
+		} else if (!may_continue(c) ||
+			   call->out.len > c->inst->cfg.max_message) {
+			err.code = RDMA2_ERR_REPLY_RESOURCE;
+			err.length_needed = call->out.len > UINT32_MAX ?
+						    0 :
+						    (uint32_t)call->out.len;
+			reply_error(c, call, &err);
+			return;
+		}
+	}
+	cds_list_add_tail(&call->queue, &c->replies);
+}
+
+/* The RDMA Writes of a Reply, into the chain before its Send. */
+static int post_writes(struct rt_conn *c, struct rt_call_priv *call,
+		       struct rt_work *send)
+{
+	const struct rt_cuts *cuts = &call->cuts;
+	int rc;
+
+	for (unsigned int i = 0; i < call->nsegs; i++) {
+		call->result[i] = call->seg[i];
+		call->result[i].length = 0;
+	}
+	for (unsigned int i = 0; i < cuts->count; i++) {
+		const struct wire_chunk_desc *d =
+			&call->write[call->cut_chunk[i]];
+
+		rc = rt_write_chunk(c, send, &cuts->piece[cuts->cut[i].first],
+				    cuts->cut[i].npieces, d->seg, d->count,
+				    &call->result[d->seg - call->seg]);
+		if (rc)
+			return rc;
+		RT_COUNT(c, write_chunks, 1);
+	}
+	if (call->external) {
+		const struct wire_chunk_desc *d = &call->reply_chunk;
+
+		rc = rt_write_chunk(c, send, call->out.piece, call->out.npieces,
+				    d->seg, d->count,
+				    &call->result[d->seg - call->seg]);
+		if (rc)
+			return rc;
+		RT_COUNT(c, reply_chunks, 1);
+	}
+	return 0;
+}
+
+/* The header of the last (or only) message of a Reply. */
+static size_t encode_last(struct rt_conn *c, struct rt_call_priv *call,
+			  struct rt_work *w)
+{
+	struct wire_chunk_desc writes[RT_MAX_CHUNKS], reply;
+	struct wire_reply_desc d = { .writes = writes,
+				     .nwrites = call->pub.nwrites };
+
+	for (unsigned int i = 0; i < call->pub.nwrites; i++) {
+		writes[i].count = call->write[i].count;
+		writes[i].seg = &call->result[call->write[i].seg - call->seg];
+	}
+	if (call->external) {
+		reply.count = call->reply_chunk.count;
+		reply.seg = &call->result[call->reply_chunk.seg - call->seg];
+		d.reply = &reply;
+	}
+	return wire_encode_reply(w->buf->addr, RT_HEADER_ROOM, call->pub.xid,
+				 rt_credit_word(c), call->external, &d);
+}
+
+bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
+{
+	struct rt_out *out = &call->out;
+	struct rt_work *w = rt_work_get(c, RT_WORK_SEND);
+	size_t hlen = reply_header_len(call, call->external);
+	size_t left = out->len - out->off;
+	size_t n = call->external ? 0 : left;
+	bool last = call->external || hlen + left <= c->to_peer;
+	int rc = w ? 0 : -ENOMEM;
+
+	w = w ? w : NULL;
+	if (!rc && !call->posted_first) {
+		call->posted_first = true;
+		cds_list_del(&call->queue);
+		rc = post_writes(c, call, w);
+	}
+	if (rc)
+		goto fail;
+	if (!last) {
+		/* Something must be left for the INLINE that ends it. */
+		n = (c->to_peer - 20) & ~(size_t)3;
+		if (n > left - 4)
+			n = left - 4;
+		c->cont_reply = call;
+	} else {
+		if (c->cont_reply)
+			RT_COUNT(c, continued_sent, 1);
+		else if (call->external)
+			RT_COUNT(c, special_sent, 1);
+		else
+			RT_COUNT(c, inline_sent, 1);
+		c->cont_reply = NULL;
+		RT_COUNT(c, replies_sent, 1);
+		/* The Call's credit is told back in this very message. */
+		c->credit.holding--;
+		call->held_credit = false;
+		w->call = call;
+	}
+	w->wr.op = FAB_SEND;
+	w->wr.nsge = 1;
+	if (n) {
+		rc = rt_gather(c, w, out, n);
+		if (rc)
+			goto fail;
+		RT_COUNT(c, inline_bytes_sent, n);
+	}
+	if (last) {
+		hlen = encode_last(c, call, w);
+		if (call->inv_handle && !c->inst->cfg.no_remote_invalidation &&
+		    (c->inst->limits->caps & FAB_CAP_SEND_INV)) {
+			w->wr.op = FAB_SEND_INV;
+			w->wr.handle = call->inv_handle;
+			RT_COUNT(c, invalidations_sent, 1);
+		}
+	} else {
+		hlen = wire_encode_middle(w->buf->addr, RT_HEADER_ROOM,
+					  call->pub.xid, rt_credit_word(c),
+					  true, (uint32_t)(left - n));
+		RT_COUNT(c, fragments_sent, 1);
+	}
+	rt_send_work(c, w, hlen);
+	return true;
+fail:
+	/* What is in the chain already cannot be taken back: end. */
+	rt_conn_fail(c, rc, "sending a Reply: %s", strerror(-rc));
+	rt_event(c, EV_ABORT);
+	rt_chain_post(c);
+	if (w)
+		rt_work_put(c, w);
+	c->cont_reply = NULL;
+	return false;
+}
+
+/* The last Send of a Reply is complete: its memory may be reused. */
+void rt_reply_sent(struct rt_conn *c, struct rt_call_priv *call)
+{
+	rt_reply_abandon(c, call);
+}
+
+/* Flatten so that an impossible Reply is found by its caller. */
+static int check_reply(const struct rt_reply *r)
+{
+	size_t len = 0;
+
+	if (r->npieces > RT_MAX_PIECES || r->nitems > RT_MAX_CHUNKS)
+		return -E2BIG;
+	for (unsigned int i = 0; i < r->npieces; i++)
+		len += r->pieces[i].len;
+	return len < 4 || len % 4 ? -EINVAL : 0;
+}
+
+int rt_reply(struct rt_call *pub, const struct rt_reply *reply)
+{
+	struct rt_call_priv *call =
+		caa_container_of(pub, struct rt_call_priv, pub);
+	int rc = check_reply(reply);
+
+	call->reply = *reply;
+	if (rc) {
+		/* Goes through as an empty Reply, which becomes an ERROR. */
+		call->reply.npieces = 0;
+		call->reply.nitems = 0;
+	}
+	rt_inbox_put(pub->conn, &call->mail, RT_MAIL_REPLY);
+	return rc;
+}
+
+void rt_call_drop(struct rt_call *pub)
+{
+	struct rt_call_priv *call =
+		caa_container_of(pub, struct rt_call_priv, pub);
+
+	rt_inbox_put(pub->conn, &call->mail, RT_MAIL_DROP);
+}

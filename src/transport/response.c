@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * response - the Requester takes a Reply, or an ERROR
+ *
+ * Runner only. What the Responder says it wrote is compared with what was
+ * offered ([C10]): a Reply that names other memory, or more of it, ends the
+ * connection, since memory may have been written outside of the plan.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "transport/internal.h"
+
+/*
+ * Compare a returned chunk with the offered one and add up its octets. Chunks
+ * are filled without gaps and in order (4.5.2.1).
+ */
+static bool take_chunk(const struct wire_list *got,
+		       const struct wire_chunk_desc *offered, size_t *used)
+{
+	struct wire_iter it = { 0 };
+	struct wire_segment s;
+	bool full = true;
+	uint32_t i = 0;
+
+	*used = 0;
+	if (!got->count)
+		return true;
+	if (got->count != offered->count)
+		return false;
+	for (; wire_segment_next(got, &it, &s); i++) {
+		const struct wire_segment *o = &offered->seg[i];
+
+		if (s.handle != o->handle || s.offset != o->offset ||
+		    s.length > o->length || (!full && s.length))
+			return false;
+		full = s.length == o->length;
+		*used += s.length;
+	}
+	return true;
+}
+
+static bool take_writes(struct rt_conn *c, struct rt_request_priv *rq,
+			const struct wire_msg *m)
+{
+	struct wire_iter it = { 0 };
+	struct wire_list chunk;
+	unsigned int i = 0;
+
+	for (; wire_chunk_next(&m->writes, &it, &chunk); i++) {
+		if (i >= rq->nwrites ||
+		    !take_chunk(&chunk, &rq->write[i], &rq->pub.sinks[i].used))
+			return false;
+		if (rq->pub.sinks[i].used) {
+			RT_COUNT(c, write_chunks, 1);
+			RT_COUNT(c, write_bytes, rq->pub.sinks[i].used);
+		}
+	}
+	return true;
+}
+
+static bool take_external(struct rt_conn *c, struct rt_request_priv *rq,
+			  const struct wire_msg *m)
+{
+	size_t len;
+	uint32_t xid;
+	const uint8_t *b;
+
+	if (!rq->reply_chunk.count || !m->reply.count ||
+	    !take_chunk(&m->reply, &rq->reply_chunk, &len) || len < 4)
+		return false;
+	b = rq->reply_buf->addr;
+	xid = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
+	      (uint32_t)b[2] << 8 | b[3];
+	if (xid != m->p.xid)
+		return false;
+	RT_COUNT(c, special_received, 1);
+	RT_COUNT(c, reply_chunks, 1);
+	RT_COUNT(c, write_bytes, len);
+	rq->pub.nreply = 1;
+	rq->pub.reply[0] = (struct rt_piece){ rq->reply_buf->addr, len,
+					      rq->reply_buf->mr };
+	rq->pub.reply_len = len;
+	return true;
+}
+
+static void take_continued(struct rt_conn *c, struct rt_request_priv *rq)
+{
+	struct rt_sequence *s = &c->seq;
+
+	RT_COUNT(c, continued_received, 1);
+	rq->pub.nreply = s->npieces;
+	memcpy(rq->pub.reply, s->piece, s->npieces * sizeof(*s->piece));
+	rq->pub.reply_len = s->len;
+	while (s->bufs) {
+		struct fab_buf *b = s->bufs;
+
+		s->bufs = b->next;
+		rt_bufs_add(&rq->bufs, b);
+	}
+}
+
+static void take_inline(struct rt_conn *c, struct rt_request_priv *rq,
+			const struct wire_msg *m, struct rt_work *w)
+{
+	RT_COUNT(c, inline_received, 1);
+	rq->pub.nreply = 1;
+	rq->pub.reply[0] =
+		(struct rt_piece){ (uint8_t *)w->buf->addr + m->header_len,
+				   m->payload_len, w->buf->mr };
+	rq->pub.reply_len = m->payload_len;
+	rt_bufs_add(&rq->bufs, w->buf);
+	w->buf = NULL;
+}
+
+/* What the peer has fetched by Read is known only now. */
+static void count_reads(struct rt_conn *c, const struct rt_request_priv *rq)
+{
+	uint64_t n = 0;
+
+	if (!rq->nrsegs)
+		return;
+	for (unsigned int i = 0; i < rq->nrsegs; i++)
+		n += rq->rseg[i].target.length;
+	RT_COUNT(c, read_bytes, n);
+	RT_COUNT(c, read_chunks, rq->cuts.count + (rq->nbody ? 1 : 0));
+}
+
+static void violation(struct rt_conn *c, struct rt_request_priv *rq,
+		      uint32_t xid, const char *what)
+{
+	rt_error_code(c, xid, RDMA2_ERR_BAD_XDR);
+	rt_conn_fail(c, -EPROTO, "Reply %08x: %s", xid, what);
+	if (rq)
+		rt_request_finish(c, rq, -EPROTO);
+	rt_pump(c);
+	rt_event(c, EV_VIOLATION);
+}
+
+void rt_response_receive(struct rt_conn *c, const struct wire_msg *m,
+			 struct rt_work *w, bool continued, bool invalidated,
+			 uint32_t inv_handle)
+{
+	struct rt_request_priv *rq = rt_request_find(c, m->p.xid);
+
+	if (invalidated && (!rq || inv_handle != rq->inv_handle)) {
+		/* [C11]: memory of another RPC may be gone. */
+		violation(c, rq, m->p.xid, "invalidated a handle not offered");
+		return;
+	}
+	if (!rq || !rq->posted) {
+		rt_log(c, LOG_NOTICE, "Reply %08x answers no Call", m->p.xid);
+		RT_COUNT(c, dropped, 1);
+		return;
+	}
+	if (!take_writes(c, rq, m)) {
+		violation(c, rq, m->p.xid, "its Write list is not ours");
+		return;
+	}
+	if (m->p.htype == RDMA2_REPLY_EXTERNAL) {
+		if (!take_external(c, rq, m)) {
+			violation(c, rq, m->p.xid, "its Reply chunk is wrong");
+			return;
+		}
+	} else if (continued) {
+		take_continued(c, rq);
+	} else {
+		take_inline(c, rq, m, w);
+	}
+	count_reads(c, rq);
+	RT_COUNT(c, replies_received, 1);
+	rt_request_finish(c, rq, 0);
+}
+
+/* [E1]: an own Call with that XID, else our CONNPROP, else nothing of ours. */
+void rt_response_error(struct rt_conn *c, uint32_t xid,
+		       const struct wire_error *err)
+{
+	struct rt_request_priv *rq = rt_request_find(c, xid);
+
+	rt_log(c, LOG_NOTICE, "ERROR %s received for xid %08x",
+	       wire_errcode_name(err->code), xid);
+	if (rq && rq->posted) {
+		rq->pub.error = *err;
+		rt_request_finish(c, rq, -EREMOTEIO);
+	} else if (c->props_sent && xid == c->props_xid) {
+		rt_connprop_refused(c);
+	} else {
+		RT_COUNT(c, dropped, 1);
+	}
+}

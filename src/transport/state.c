@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * state - the life of a connection in one table
+ *
+ * Runner only. Each row says, for one state, what an event does: an effect,
+ * the next state, and whether the message that came with it is processed.
+ * An event that has no entry is ignored, and its message dropped; that is so
+ * only where the fabric or the peer can still deliver what was under way when
+ * the connection began to end. What is wrong with a message inside a state
+ * that takes it (continuation, chunks, properties) is for recv.c to say.
+ *
+ *   CONNECTING  client: the fabric is starting up
+ *   ACCEPTING   server: likewise
+ *   GREETING    client: its one first message is out, nothing has come back
+ *               (4.3: one message outstanding)
+ *   AWAITING    server: no version yet; the first message decides (4.3.3)
+ *   ANSWERED    server: the version is settled; one message may go out, then
+ *               nothing before the client's second message shows that it has
+ *               received our credit limit (4.3 [A7])
+ *   OPEN        both sides have a version and a credit limit
+ *   DRAINING    an orderly end was asked for: no new Calls, those in progress
+ *               are finished
+ *   CLOSING     the fabric is disconnecting
+ *   CLOSED      the fabric has ended; only the upper layer still holds things
+ */
+#include "transport/internal.h"
+
+struct transition {
+	bool allowed;
+	bool process;
+	enum rt_state next;
+	void (*act)(struct rt_conn *c);
+};
+
+#define GO(next, act)                  \
+	{                              \
+		true, false, next, act \
+	}
+#define TAKE(next, act)               \
+	{                             \
+		true, true, next, act \
+	}
+
+/* clang-format off */
+static const struct transition table[RT_NSTATES][EV_COUNT] = {
+	[RT_CONNECTING] = {
+		[EV_UP]          = GO(RT_GREETING, rt_act_greet),
+		[EV_DOWN]        = GO(RT_CLOSED, rt_act_down),
+		[EV_CLOSE]       = GO(RT_CLOSING, rt_act_abort),
+		[EV_ABORT]       = GO(RT_CLOSING, rt_act_abort),
+	},
+	[RT_ACCEPTING] = {
+		[EV_UP]          = GO(RT_AWAITING, rt_act_await),
+		[EV_DOWN]        = GO(RT_CLOSED, rt_act_down),
+		[EV_CLOSE]       = GO(RT_CLOSING, rt_act_abort),
+		[EV_ABORT]       = GO(RT_CLOSING, rt_act_abort),
+	},
+	[RT_GREETING] = {
+		/* Any version 2 message is the answer that 4.3.1 speaks of. */
+		[EV_MSG_ERROR]   = TAKE(RT_OPEN, rt_act_opened),
+		[EV_MSG_GRANT]   = TAKE(RT_OPEN, rt_act_opened),
+		[EV_MSG_PROPS]   = TAKE(RT_OPEN, rt_act_opened),
+		[EV_MSG_CALL]    = TAKE(RT_OPEN, rt_act_opened),
+		[EV_MSG_REPLY]   = TAKE(RT_OPEN, rt_act_opened),
+		[EV_MSG_BAD]     = TAKE(RT_OPEN, rt_act_opened),
+		/* 4.3.2: the server has no version in common with us. */
+		[EV_MSG_VERSION] = TAKE(RT_GREETING, NULL),
+		[EV_CLOSE]       = GO(RT_CLOSING, rt_act_disconnect),
+		[EV_VIOLATION]   = GO(RT_CLOSING, rt_act_disconnect),
+		[EV_ABORT]       = GO(RT_CLOSING, rt_act_abort),
+		[EV_TIMEOUT]     = GO(RT_CLOSING, rt_act_abort),
+		[EV_DOWN]        = GO(RT_CLOSED, rt_act_down),
+	},
+	[RT_AWAITING] = {
+		/* 4.3.3. A Call is answered first, its properties follow the
+		 * next message [A9]; a CONNPROP or GRANT is answered with our
+		 * properties at once [A8]. */
+		[EV_MSG_PROPS]   = TAKE(RT_ANSWERED, rt_act_answer_props),
+		[EV_MSG_GRANT]   = TAKE(RT_ANSWERED, rt_act_answer_props),
+		[EV_MSG_CALL]    = TAKE(RT_ANSWERED, rt_act_opened),
+		[EV_MSG_REPLY]   = TAKE(RT_ANSWERED, rt_act_opened),
+		[EV_MSG_ERROR]   = TAKE(RT_ANSWERED, rt_act_opened),
+		[EV_MSG_BAD]     = TAKE(RT_ANSWERED, rt_act_opened),
+		/* [B2]: answered, and settles nothing. */
+		[EV_MSG_VERSION] = TAKE(RT_AWAITING, NULL),
+		[EV_CLOSE]       = GO(RT_CLOSING, rt_act_disconnect),
+		[EV_ABORT]       = GO(RT_CLOSING, rt_act_abort),
+		[EV_TIMEOUT]     = GO(RT_CLOSING, rt_act_abort),
+		[EV_DOWN]        = GO(RT_CLOSED, rt_act_down),
+	},
+	[RT_ANSWERED] = {
+		[EV_MSG_PROPS]   = TAKE(RT_OPEN, rt_act_second),
+		[EV_MSG_GRANT]   = TAKE(RT_OPEN, rt_act_second),
+		[EV_MSG_CALL]    = TAKE(RT_OPEN, rt_act_second),
+		[EV_MSG_REPLY]   = TAKE(RT_OPEN, rt_act_second),
+		[EV_MSG_ERROR]   = TAKE(RT_OPEN, rt_act_second),
+		[EV_MSG_BAD]     = TAKE(RT_OPEN, rt_act_second),
+		[EV_MSG_VERSION] = TAKE(RT_OPEN, rt_act_second),
+		[EV_CLOSE]       = GO(RT_DRAINING, rt_act_drain),
+		[EV_VIOLATION]   = GO(RT_CLOSING, rt_act_disconnect),
+		[EV_ABORT]       = GO(RT_CLOSING, rt_act_abort),
+		[EV_TIMEOUT]     = GO(RT_DRAINING, rt_act_drain),
+		[EV_DOWN]        = GO(RT_CLOSED, rt_act_down),
+	},
+	[RT_OPEN] = {
+		[EV_MSG_PROPS]   = TAKE(RT_OPEN, NULL),
+		[EV_MSG_GRANT]   = TAKE(RT_OPEN, NULL),
+		[EV_MSG_CALL]    = TAKE(RT_OPEN, NULL),
+		[EV_MSG_REPLY]   = TAKE(RT_OPEN, NULL),
+		[EV_MSG_ERROR]   = TAKE(RT_OPEN, NULL),
+		[EV_MSG_BAD]     = TAKE(RT_OPEN, NULL),
+		[EV_MSG_VERSION] = TAKE(RT_OPEN, NULL),
+		[EV_CLOSE]       = GO(RT_DRAINING, rt_act_drain),
+		[EV_VIOLATION]   = GO(RT_CLOSING, rt_act_disconnect),
+		[EV_ABORT]       = GO(RT_CLOSING, rt_act_abort),
+		[EV_TIMEOUT]     = GO(RT_DRAINING, rt_act_drain),
+		[EV_DOWN]        = GO(RT_CLOSED, rt_act_down),
+	},
+	[RT_DRAINING] = {
+		/* call.c refuses new Calls in this state. */
+		[EV_MSG_PROPS]   = TAKE(RT_DRAINING, NULL),
+		[EV_MSG_GRANT]   = TAKE(RT_DRAINING, NULL),
+		[EV_MSG_CALL]    = TAKE(RT_DRAINING, NULL),
+		[EV_MSG_REPLY]   = TAKE(RT_DRAINING, NULL),
+		[EV_MSG_ERROR]   = TAKE(RT_DRAINING, NULL),
+		[EV_MSG_BAD]     = TAKE(RT_DRAINING, NULL),
+		[EV_MSG_VERSION] = TAKE(RT_DRAINING, NULL),
+		[EV_DRAINED]     = GO(RT_CLOSING, rt_act_disconnect),
+		[EV_TIMEOUT]     = GO(RT_CLOSING, rt_act_abort),
+		[EV_VIOLATION]   = GO(RT_CLOSING, rt_act_disconnect),
+		[EV_ABORT]       = GO(RT_CLOSING, rt_act_abort),
+		[EV_DOWN]        = GO(RT_CLOSED, rt_act_down),
+	},
+	[RT_CLOSING] = {
+		[EV_ABORT]       = GO(RT_CLOSING, rt_act_abort),
+		[EV_DOWN]        = GO(RT_CLOSED, rt_act_down),
+	},
+	/* RT_CLOSED: nothing can happen any more. */
+};
+
+/* clang-format on */
+
+const char *const rt_state_names[RT_NSTATES] = {
+	[RT_CONNECTING] = "connecting", [RT_ACCEPTING] = "accepting",
+	[RT_GREETING] = "greeting",	[RT_AWAITING] = "awaiting",
+	[RT_ANSWERED] = "answered",	[RT_OPEN] = "open",
+	[RT_DRAINING] = "draining",	[RT_CLOSING] = "closing",
+	[RT_CLOSED] = "closed",
+};
+
+bool rt_event(struct rt_conn *c, enum rt_event ev)
+{
+	const struct transition *t = &table[c->state][ev];
+
+	if (!t->allowed)
+		return false;
+	if (c->state != t->next) {
+		rt_log(c, LOG_DEBUG, "%s -> %s", rt_state_names[c->state],
+		       rt_state_names[t->next]);
+		c->state = t->next;
+		c->state_deadline = 0;
+	}
+	if (t->act)
+		t->act(c);
+	return t->process;
+}
+
+bool rt_state_may_send(const struct rt_conn *c)
+{
+	switch (c->state) {
+	case RT_GREETING:
+	case RT_ANSWERED:
+		return !c->first_sent;
+	case RT_OPEN:
+	case RT_DRAINING:
+		return true;
+	default:
+		return false;
+	}
+}

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rt_pair.h"
+
+#define HEAD_WORDS 14
+
+static uint8_t pattern(uint32_t xid, size_t pos)
+{
+	return (uint8_t)(xid * 31 + pos * 7 + (pos >> 8));
+}
+
+static void put(uint8_t *p, uint32_t v)
+{
+	v = htonl(v);
+	memcpy(p, &v, 4);
+}
+
+static uint32_t get(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, 4);
+	return ntohl(v);
+}
+
+/* What a served Call needs until its Reply has gone. */
+struct served {
+	struct rt_pair *pair;
+	uint8_t *octets;
+	struct rt_piece piece[3];
+	struct rt_item item[RT_MAX_CHUNKS];
+};
+
+static void reply_gone(void *arg)
+{
+	struct served *s = arg;
+
+	s->pair->dones++;
+	free(s->octets);
+	free(s);
+}
+
+/* Flatten the Call, read what it asks for, and answer. */
+void rt_pair_answer(struct rt_pair *p, struct rt_call *call)
+{
+	struct served *s = calloc(1, sizeof(*s));
+	struct rt_reply reply = { 0 };
+	uint8_t *in = malloc(call->len ? call->len : 1);
+	uint32_t reply_len, nitems, sum = 0;
+	size_t at = 0, total;
+	const uint8_t *q;
+
+	for (unsigned int i = 0; i < call->npieces; i++) {
+		memcpy(in + at, call->pieces[i].addr, call->pieces[i].len);
+		at += call->pieces[i].len;
+	}
+	q = in + HEAD_WORDS * 4;
+	reply_len = get(q);
+	nitems = get(q + 4);
+	q += 8;
+	total = reply_len;
+	s->pair = p;
+	for (uint32_t i = 0; i < nitems; i++) {
+		s->item[i].position = get(q);
+		s->item[i].length = get(q + 4);
+		s->item[i].present = s->item[i].length != UINT32_MAX;
+		if (!s->item[i].present)
+			s->item[i].length = 0;
+		total += (s->item[i].length + 3u) & ~3u;
+		q += 8;
+	}
+	for (uint32_t n = get(q), i = 0; i < n; i++)
+		sum = sum * 33 + q[4 + i];
+	s->octets = malloc(total);
+	for (size_t i = 0; i < total; i++)
+		s->octets[i] = pattern(call->xid, i);
+	/* Roundup is zero. */
+	for (uint32_t i = 0; i < nitems; i++)
+		for (uint32_t j = s->item[i].length; j % 4; j++)
+			s->octets[s->item[i].position + j] = 0;
+	put(s->octets, call->xid);
+	put(s->octets + 4, sum);
+	free(in);
+	/* Three pieces, so that items lie across their borders. */
+	s->piece[0] = (struct rt_piece){ s->octets, 8, NULL };
+	s->piece[1] = (struct rt_piece){ s->octets + 8, (total - 8) / 2, NULL };
+	s->piece[2] = (struct rt_piece){ s->octets + 8 + (total - 8) / 2,
+					 total - 8 - (total - 8) / 2, NULL };
+	reply.pieces = s->piece;
+	reply.npieces = 3;
+	reply.items = s->item;
+	reply.nitems = nitems;
+	reply.done = reply_gone;
+	reply.arg = s;
+	rt_reply(call, &reply);
+}
+
+static void on_call(struct rt_conn *c, struct rt_call *call)
+{
+	struct rt_pair *p = rt_conn_user(c);
+
+	if (call->reverse)
+		p->reverse_calls++;
+	else
+		p->calls++;
+	if (p->hold && p->nheld < PAIR_MAX_CALLS)
+		p->held[p->nheld++] = call;
+	else
+		rt_pair_answer(p, call);
+}
+
+static uint32_t on_vet(struct rt_conn *c, const void *head, size_t len,
+		       unsigned int nreads, uint32_t *max)
+{
+	struct rt_pair *p = rt_conn_user(c);
+
+	if (!p->vet_code || nreads <= p->vet_max)
+		return 0;
+	*max = p->vet_max;
+	return p->vet_code;
+}
+
+static void *server_open(struct rt_conn *c, void *ctx, bool *refuse)
+{
+	struct rt_pair *p = ctx;
+
+	p->server = c;
+	return p;
+}
+
+static void server_up(struct rt_conn *c)
+{
+	((struct rt_pair *)rt_conn_user(c))->server_up = true;
+}
+
+static void client_up(struct rt_conn *c)
+{
+	((struct rt_pair *)rt_conn_user(c))->client_up = true;
+}
+
+static void server_closed(struct rt_conn *c, int error, const char *reason)
+{
+	struct rt_pair *p = rt_conn_user(c);
+
+	p->server_closed = true;
+	p->server_error = error;
+	p->server = NULL;
+	rt_conn_put(c);
+}
+
+static void client_closed(struct rt_conn *c, int error, const char *reason)
+{
+	struct rt_pair *p = rt_conn_user(c);
+
+	p->client_closed = true;
+	p->client_error = error;
+	p->client = NULL;
+	rt_conn_put(c);
+}
+
+static const struct rt_ops server_ops = {
+	.open = server_open,
+	.established = server_up,
+	.vet = on_vet,
+	.call = on_call,
+	.closed = server_closed,
+};
+
+static const struct rt_ops client_ops = {
+	.established = client_up,
+	.call = on_call,
+	.closed = client_closed,
+};
+
+static void log_line(void *ctx, int level, const char *text)
+{
+	if (getenv("RPCRDMA_TEST_LOG"))
+		fprintf(stderr, "[%s] %s\n", (const char *)ctx, text);
+}
+
+static struct rt_instance *instance(struct rt_pair *p, const char *name,
+				    const struct rt_config *cfg)
+{
+	char label[8];
+	struct rt_params params = {
+		.provider = &fab_loop_ops,
+		.shared_domain = p->dom,
+		.log = log_line,
+		.log_ctx = (void *)(uintptr_t)name,
+	};
+	struct rt_instance *inst = NULL;
+
+	(void)label;
+	if (cfg)
+		params.config = *cfg;
+	rt_instance_create(&params, &inst);
+	return inst;
+}
+
+bool rt_pair_listen(struct rt_pair *p, const struct rt_config *client,
+		    const struct rt_config *server,
+		    void (*prepare)(struct fab_domain *))
+{
+	struct fab_domain_params dp = { 0 };
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+				    .sin_port = htons(20049) };
+
+	memset(p, 0, sizeof(*p));
+	if (fab_domain_open(&fab_loop_ops, &dp, &p->dom))
+		return false;
+	if (prepare)
+		prepare(p->dom);
+	p->server_inst = instance(p, "server", server);
+	p->client_inst = instance(p, "client", client);
+	return p->server_inst && p->client_inst &&
+	       !rt_listen(p->server_inst, (struct sockaddr *)&addr,
+			  sizeof(addr), &server_ops, p, &p->listener);
+}
+
+bool rt_pair_connect(struct rt_pair *p)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+				    .sin_port = htons(20049) };
+
+	p->client_up = p->server_up = false;
+	p->client_closed = p->server_closed = false;
+	if (rt_connect(p->client_inst, 0, (struct sockaddr *)&addr,
+		       sizeof(addr), &client_ops, p, &p->client))
+		return false;
+	rt_pair_run(p);
+	return p->client_up && p->server_up;
+}
+
+bool rt_pair_open(struct rt_pair *p, const struct rt_config *client,
+		  const struct rt_config *server,
+		  void (*prepare)(struct fab_domain *))
+{
+	return rt_pair_listen(p, client, server, prepare) && rt_pair_connect(p);
+}
+
+void rt_pair_run(struct rt_pair *p)
+{
+	int quiet = 0;
+
+	while (quiet < 3) {
+		int n = rt_run(p->server_inst, 0, 0) +
+			rt_run(p->client_inst, 0, 0);
+
+		p->pollings++;
+		quiet = n ? 0 : quiet + 1;
+	}
+}
+
+void rt_pair_close(struct rt_pair *p)
+{
+	unsigned int left = 1;
+	struct rt_stats s;
+
+	if (p->client)
+		rt_conn_close(p->client, false);
+	rt_pair_run(p);
+	if (p->server)
+		rt_conn_close(p->server, true);
+	if (p->client)
+		rt_conn_close(p->client, true);
+	rt_pair_run(p);
+	for (unsigned int i = 0; i < p->nheld; i++)
+		rt_call_drop(p->held[i]);
+	p->nheld = 0;
+	rt_pair_run(p);
+	rt_stats_total(p->server_inst, &s, &left, NULL);
+	if (left) {
+		fprintf(stderr, "%u server connections left\n", left);
+		abort();
+	}
+	rt_stats_total(p->client_inst, &s, &left, NULL);
+	if (left) {
+		fprintf(stderr, "%u client connections left\n", left);
+		abort();
+	}
+	rt_listener_close(p->listener);
+	rt_instance_destroy(p->client_inst);
+	rt_instance_destroy(p->server_inst);
+	fab_domain_close(p->dom);
+}
+
+static void rpc_done(struct rt_request *rq)
+{
+	struct rt_rpc *r = *(struct rt_rpc **)rt_request_user(rq);
+
+	r->done = true;
+}
+
+void rt_rpc_init(struct rt_pair *p, struct rt_conn *c, struct rt_rpc *r,
+		 uint32_t xid, size_t data_len, bool reduce, size_t reply_len,
+		 unsigned int nitems, uint32_t item_len, unsigned int nsinks,
+		 uint32_t sink_len)
+{
+	struct rt_instance *inst = rt_conn_instance(c);
+	struct fab_pool *pool = rt_instance_pool(inst);
+	size_t head = (HEAD_WORDS + 2 + 2 * nitems + 1) * 4;
+	size_t len = head + ((data_len + 3) & ~(size_t)3);
+	uint32_t pos = 8;
+	uint8_t *b;
+
+	memset(r, 0, sizeof(*r));
+	r->pair = p;
+	r->xid = xid;
+	r->reply_len = reply_len;
+	r->data_len = data_len;
+	r->nitems = nitems;
+	r->rq = rt_request_alloc(inst);
+	*(struct rt_rpc **)rt_request_user(r->rq) = r;
+	r->call_buf = fab_pool_get(pool, len);
+	b = r->call_buf->addr;
+	memset(b, 0, len);
+	put(b, xid);
+	put(b + HEAD_WORDS * 4, (uint32_t)reply_len);
+	put(b + HEAD_WORDS * 4 + 4, nitems);
+	for (unsigned int i = 0; i < nitems; i++) {
+		r->want[i].position = pos;
+		r->want[i].length = item_len;
+		r->want[i].present = true;
+		put(b + HEAD_WORDS * 4 + 8 + 8 * i, pos);
+		put(b + HEAD_WORDS * 4 + 12 + 8 * i, item_len);
+		/* A word of the Reply between the items. */
+		pos += ((item_len + 3) & ~3u) + 4;
+	}
+	put(b + head - 4, (uint32_t)data_len);
+	for (size_t i = 0; i < data_len; i++)
+		b[head + i] = pattern(xid ^ 0x55, i);
+	r->piece[0] = (struct rt_piece){ b, len, r->call_buf->mr };
+	r->rq->xid = xid;
+	r->rq->pieces = r->piece;
+	r->rq->npieces = 1;
+	if (reduce && data_len) {
+		r->item = (struct rt_item){ (uint32_t)head, (uint32_t)data_len,
+					    true };
+		r->rq->items = &r->item;
+		r->rq->nitems = 1;
+	}
+	for (unsigned int i = 0; i < nsinks; i++) {
+		if (!sink_len)
+			continue;
+		r->sink_buf[i] = fab_pool_get(pool, sink_len);
+		r->sink[i] = (struct rt_sink){ r->sink_buf[i]->addr, sink_len,
+					       r->sink_buf[i]->mr, 0 };
+	}
+	r->rq->sinks = r->sink;
+	r->rq->nsinks = nsinks;
+	r->rq->reply_max = reply_len;
+	for (unsigned int i = nsinks; i < nitems; i++)
+		r->rq->reply_max += (item_len + 3) & ~3u;
+	r->rq->done = rpc_done;
+}
+
+void rt_rpc_submit(struct rt_conn *c, struct rt_rpc *r)
+{
+	r->done = false;
+	rt_request_submit(c, r->rq);
+}
+
+/* Put the Reply together from its pieces and sinks, and compare. */
+bool rt_rpc_check(struct rt_rpc *r)
+{
+	struct rt_request *rq = r->rq;
+	size_t total = r->reply_len, at = 0, in = 0;
+	uint32_t sum = 0;
+	uint8_t *flat, *got;
+	bool ok;
+
+	if (!r->done || rq->status)
+		return false;
+	for (unsigned int i = 0; i < r->nitems; i++)
+		total += (r->want[i].length + 3) & ~3u;
+	flat = malloc(rq->reply_len + 1);
+	got = calloc(1, total + 1);
+	for (unsigned int i = 0; i < rq->nreply; i++) {
+		memcpy(flat + at, rq->reply[i].addr, rq->reply[i].len);
+		at += rq->reply[i].len;
+	}
+	ok = at == rq->reply_len;
+	at = 0;
+	for (unsigned int i = 0; ok && i <= r->nitems; i++) {
+		size_t upto = i < r->nitems ? r->want[i].position : total;
+		size_t n = upto - at;
+
+		if (in + n > rq->reply_len) {
+			ok = false;
+			break;
+		}
+		memcpy(got + at, flat + in, n);
+		at += n;
+		in += n;
+		if (i == r->nitems || !rq->sinks[i].used)
+			continue;
+		ok = rq->sinks[i].used == r->want[i].length;
+		if (ok)
+			memcpy(got + at, rq->sinks[i].addr, rq->sinks[i].used);
+		at += (r->want[i].length + 3) & ~3u;
+	}
+	ok = ok && in == rq->reply_len;
+	for (size_t i = 0; i < r->data_len; i++)
+		sum = sum * 33 + pattern(r->xid ^ 0x55, i);
+	ok = ok && get(got) == r->xid && get(got + 4) == sum;
+	for (size_t i = 8; ok && i < total; i++) {
+		uint8_t want = pattern(r->xid, i);
+
+		for (unsigned int k = 0; k < r->nitems; k++) {
+			size_t end = r->want[k].position + r->want[k].length;
+
+			if (i >= end && i < ((end + 3) & ~(size_t)3))
+				want = 0;
+		}
+		ok = got[i] == want;
+	}
+	free(flat);
+	free(got);
+	return ok;
+}
+
+void rt_rpc_free(struct rt_rpc *r)
+{
+	rt_request_free(r->rq);
+	fab_pool_put(r->call_buf);
+	for (unsigned int i = 0; i < 4; i++)
+		fab_pool_put(r->sink_buf[i]);
+}
+
+bool rt_rpc_trip(struct rt_pair *p, struct rt_conn *from, uint32_t xid,
+		 size_t data_len, bool reduce, size_t reply_len,
+		 unsigned int nitems, uint32_t item_len, unsigned int nsinks,
+		 uint32_t sink_len)
+{
+	struct rt_rpc r;
+	bool ok;
+
+	rt_rpc_init(p, from, &r, xid, data_len, reduce, reply_len, nitems,
+		    item_len, nsinks, sink_len);
+	rt_rpc_submit(from, &r);
+	rt_pair_run(p);
+	ok = rt_rpc_check(&r);
+	if (!ok)
+		fprintf(stderr,
+			"xid %u data %zu reduce %d reply %zu items %u x %u "
+			"sinks %u x %u: done %d status %d error %u\n",
+			xid, data_len, reduce, reply_len, nitems, item_len,
+			nsinks, sink_len, r.done, r.rq->status,
+			r.rq->error.code);
+	rt_rpc_free(&r);
+	return ok;
+}
+
+struct rt_stats rt_pair_stats(struct rt_instance *inst)
+{
+	struct rt_stats s;
+
+	rt_stats_total(inst, &s, NULL, NULL);
+	return s;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rt_pair - two transport instances joined by the loop provider
+ *
+ * A client and a server instance share one loop domain and are run by the
+ * test's own thread, in turn (rt_pair_run), so that everything is repeatable.
+ * The server's upper layer is a small program: it answers with a Reply whose
+ * payload, items and delay the Call's first words ask for.
+ *
+ * Call payload: xid, CALL (0), 12 words to the length of an RPC head, then
+ *   word 14 reply_len: octets of the Reply without its items
+ *   word 15 nitems, then for each: position, length
+ *   word  n data_len, data (the part a test reduces)
+ * The Reply holds at each octet a pattern of its XID and position; the data of
+ * the Call is summed into its second word.
+ */
+#ifndef RPCRDMA_RT_PAIR_H
+#define RPCRDMA_RT_PAIR_H
+
+#include "fabric/loop/loop.h"
+#include "transport/transport.h"
+
+#define PAIR_MAX_CALLS 256
+
+struct rt_pair {
+	struct fab_domain *dom;
+	struct rt_instance *client_inst, *server_inst;
+	struct rt_listener *listener;
+	struct rt_conn *client, *server;
+	bool client_up, server_up, client_closed, server_closed;
+	int client_error, server_error;
+	/* Set by a test: hold the server's Calls instead of answering. */
+	bool hold;
+	struct rt_call *held[PAIR_MAX_CALLS];
+	unsigned int nheld;
+	unsigned int calls, reverse_calls, dones;
+	uint32_t vet_code, vet_max;
+	unsigned int pollings;
+};
+
+/* Zero configs mean the defaults. False: it did not come up. */
+bool rt_pair_open(struct rt_pair *p, const struct rt_config *client,
+		  const struct rt_config *server,
+		  void (*prepare)(struct fab_domain *));
+/* As rt_pair_open, but does not connect. */
+bool rt_pair_listen(struct rt_pair *p, const struct rt_config *client,
+		    const struct rt_config *server,
+		    void (*prepare)(struct fab_domain *));
+bool rt_pair_connect(struct rt_pair *p);
+/* Run both sides until nothing moves any more. */
+void rt_pair_run(struct rt_pair *p);
+/* End everything; checks that nothing is left. */
+void rt_pair_close(struct rt_pair *p);
+/* Answer one held Call (as its words ask). */
+void rt_pair_answer(struct rt_pair *p, struct rt_call *call);
+
+/* One RPC as a test sees it. */
+struct rt_rpc {
+	struct rt_request *rq;
+	struct fab_buf *call_buf;
+	struct fab_buf *sink_buf[4];
+	struct rt_piece piece[2];
+	struct rt_item item;
+	struct rt_item want[4]; /* results asked for */
+	struct rt_sink sink[4];
+	bool done;
+	uint32_t xid;
+	size_t reply_len, data_len;
+	unsigned int nitems;
+	struct rt_pair *pair;
+};
+
+/*
+ * Prepare a Call of @data_len octets of data (offered as an eligible item if
+ * @reduce) that asks for a Reply of @reply_len octets without items, and for
+ * @nitems items of @item_len octets each, of which the first @nsinks get a
+ * Write chunk of @sink_len octets.
+ */
+void rt_rpc_init(struct rt_pair *p, struct rt_conn *c, struct rt_rpc *r,
+		 uint32_t xid, size_t data_len, bool reduce, size_t reply_len,
+		 unsigned int nitems, uint32_t item_len, unsigned int nsinks,
+		 uint32_t sink_len);
+void rt_rpc_submit(struct rt_conn *c, struct rt_rpc *r);
+/* Is the Reply right, octet by octet? */
+bool rt_rpc_check(struct rt_rpc *r);
+void rt_rpc_free(struct rt_rpc *r);
+
+/* A whole round trip; true if all of it was right. */
+bool rt_rpc_trip(struct rt_pair *p, struct rt_conn *from, uint32_t xid,
+		 size_t data_len, bool reduce, size_t reply_len,
+		 unsigned int nitems, uint32_t item_len, unsigned int nsinks,
+		 uint32_t sink_len);
+
+struct rt_stats rt_pair_stats(struct rt_instance *inst);
+
+#endif /* RPCRDMA_RT_PAIR_H */
