@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * domain - the loop provider's domain, memory, faults and observer
+ *
+ * Any thread. The locks of the domain are explained in loop_priv.h.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/loop/loop_priv.h"
+
+#define LOOP_MAX_SGE 16
+#define LOOP_READ_DEPTH 16
+#define LOOP_MAX_MESSAGE ((size_t)1 << 30)
+#define LOOP_MAX_EXPOSED 4096
+#define LOOP_FIRST_PORT 20049
+
+/* Odd, so that multiples of it run through all 32-bit values. */
+#define LOOP_HANDLE_STEP 2654435761u
+
+void loop_misuse(const char *where, const char *what)
+{
+	fprintf(stderr, "loop: %s: %s\n", where, what);
+	abort();
+}
+
+static int loop_domain_open(const struct fab_domain_params *params,
+			    struct fab_domain **out)
+{
+	struct loop_domain *dom = calloc(1, sizeof(*dom));
+
+	if (!dom)
+		return -ENOMEM;
+	dom->base.ops = &fab_loop_ops;
+	dom->base.params = *params;
+	dom->base.limits = (struct fab_limits){
+		.caps = FAB_CAP_ANY_LOCAL | FAB_CAP_SEND_INV | FAB_CAP_EXPOSE,
+		.max_sge = LOOP_MAX_SGE,
+		.max_read_depth = params->read_depth ? params->read_depth :
+						       LOOP_READ_DEPTH,
+		.max_message = LOOP_MAX_MESSAGE,
+	};
+	dom->max_exposed = LOOP_MAX_EXPOSED;
+	dom->next_port = LOOP_FIRST_PORT;
+	dom->next_ephemeral = 40000;
+	pthread_mutex_init(&dom->lock, NULL);
+	pthread_mutex_init(&dom->mem_lock, NULL);
+	pthread_mutex_init(&dom->observer_lock, NULL);
+	*out = &dom->base;
+	return 0;
+}
+
+static void loop_domain_close(struct fab_domain *fd)
+{
+	struct loop_domain *dom = (struct loop_domain *)fd;
+
+	LOOP_CHECK(!atomic_load(&dom->users), "the domain is still in use");
+	pthread_mutex_destroy(&dom->lock);
+	pthread_mutex_destroy(&dom->mem_lock);
+	pthread_mutex_destroy(&dom->observer_lock);
+	free(dom);
+}
+
+/* ---- Memory ---------------------------------------------------------- */
+
+uint32_t loop_new_handle(struct loop_domain *dom)
+{
+	uint32_t h;
+
+	pthread_mutex_lock(&dom->mem_lock);
+	if (!++dom->next_handle)
+		dom->next_handle = 1;
+	h = dom->next_handle * LOOP_HANDLE_STEP;
+	pthread_mutex_unlock(&dom->mem_lock);
+	return h;
+}
+
+static int loop_reg(struct fab_domain *fd, void *addr, size_t len,
+		    struct fab_mr **out)
+{
+	struct loop_domain *dom = (struct loop_domain *)fd;
+	struct loop_mr *mr = calloc(1, sizeof(*mr));
+
+	if (!mr)
+		return -ENOMEM;
+	mr->base.dom = fd;
+	mr->base.addr = addr;
+	mr->base.len = len;
+	mr->offset = (uintptr_t)addr;
+	pthread_mutex_lock(&dom->mem_lock);
+	mr->next = dom->mrs;
+	dom->mrs = mr;
+	pthread_mutex_unlock(&dom->mem_lock);
+	atomic_fetch_add(&dom->users, 1);
+	*out = &mr->base;
+	return 0;
+}
+
+static void loop_dereg(struct fab_mr *fm)
+{
+	struct loop_mr *mr = (struct loop_mr *)fm;
+	struct loop_domain *dom = (struct loop_domain *)fm->dom;
+	struct loop_mr **link = &dom->mrs;
+
+	LOOP_CHECK(!atomic_load(&mr->exposed), "the memory is still exposed");
+	pthread_mutex_lock(&dom->mem_lock);
+	while (*link != mr)
+		link = &(*link)->next;
+	*link = mr->next;
+	pthread_mutex_unlock(&dom->mem_lock);
+	atomic_fetch_sub(&dom->users, 1);
+	free(mr);
+}
+
+uint32_t loop_mr_handle(struct loop_mr *mr)
+{
+	struct loop_domain *dom = (struct loop_domain *)mr->base.dom;
+	uint32_t fresh = loop_new_handle(dom), h;
+
+	pthread_mutex_lock(&dom->mem_lock);
+	if (!mr->handle)
+		mr->handle = fresh;
+	h = mr->handle;
+	pthread_mutex_unlock(&dom->mem_lock);
+	return h;
+}
+
+bool loop_mr_copy(struct loop_domain *dom, uint32_t handle, uint64_t offset,
+		  void *buf, size_t len, size_t cut, bool to_mr)
+{
+	struct loop_mr *mr;
+	bool found = false;
+
+	pthread_mutex_lock(&dom->mem_lock);
+	for (mr = dom->mrs; mr; mr = mr->next)
+		if (mr->handle && mr->handle == handle)
+			break;
+	if (mr && offset >= mr->offset && offset - mr->offset <= mr->base.len &&
+	    len <= mr->base.len - (offset - mr->offset)) {
+		uint8_t *p = (uint8_t *)mr->base.addr + (offset - mr->offset);
+
+		if (to_mr)
+			memcpy(p, buf, cut);
+		else
+			memcpy(buf, p, cut);
+		found = true;
+	}
+	pthread_mutex_unlock(&dom->mem_lock);
+	return found;
+}
+
+/* ---- Settings, faults, observer -------------------------------------- */
+
+void loop_get_settings(struct fab_domain *fd, struct loop_settings *s)
+{
+	struct loop_domain *dom = (struct loop_domain *)fd;
+
+	*s = (struct loop_settings){
+		.limits = fd->limits,
+		.max_exposed = dom->max_exposed,
+	};
+}
+
+void loop_set_settings(struct fab_domain *fd, const struct loop_settings *s)
+{
+	struct loop_domain *dom = (struct loop_domain *)fd;
+
+	LOOP_CHECK(!atomic_load(&dom->users), "the domain is already in use");
+	fd->limits = s->limits;
+	dom->max_exposed = s->max_exposed;
+}
+
+void loop_set_faults(struct fab_domain *fd, unsigned int sides,
+		     const struct loop_faults *faults)
+{
+	static const struct loop_faults none;
+	struct loop_domain *dom = (struct loop_domain *)fd;
+
+	pthread_mutex_lock(&dom->lock);
+	if (sides & LOOP_ACTIVE)
+		dom->faults[0] = faults ? *faults : none;
+	if (sides & LOOP_PASSIVE)
+		dom->faults[1] = faults ? *faults : none;
+	pthread_mutex_unlock(&dom->lock);
+}
+
+void loop_set_observer(struct fab_domain *fd, loop_observer_fn fn, void *ctx)
+{
+	struct loop_domain *dom = (struct loop_domain *)fd;
+
+	pthread_mutex_lock(&dom->observer_lock);
+	dom->observer = fn;
+	dom->observer_ctx = ctx;
+	pthread_mutex_unlock(&dom->observer_lock);
+}
+
+void loop_observe(struct loop_domain *dom, const struct loop_event *ev)
+{
+	pthread_mutex_lock(&dom->observer_lock);
+	if (dom->observer)
+		dom->observer(dom->observer_ctx, ev);
+	pthread_mutex_unlock(&dom->observer_lock);
+}
+
+const struct fab_ops fab_loop_ops = {
+	.name = "loop",
+	.domain_open = loop_domain_open,
+	.domain_close = loop_domain_close,
+	.poller_create = loop_poller_create,
+	.poller_destroy = loop_poller_destroy,
+	.poller_run = loop_poller_run,
+	.poller_wake = loop_poller_wake,
+	.reg = loop_reg,
+	.dereg = loop_dereg,
+	.expose = loop_expose,
+	.unexpose = loop_unexpose,
+	.post = loop_post,
+	.post_recv = loop_post_recv,
+	.poll = loop_poll,
+	.kick = loop_kick,
+	.listen = loop_listen,
+	.listener_addr = loop_listener_addr,
+	.listener_close = loop_listener_close,
+	.conn_create = loop_conn_create,
+	.conn_set_ready = loop_conn_set_ready,
+	.connect = loop_connect,
+	.accept = loop_accept,
+	.reject = loop_reject,
+	.disconnect = loop_disconnect,
+	.conn_destroy_deferred = loop_conn_destroy_deferred,
+	.conn_info = loop_conn_info,
+	.conn_counters = loop_conn_counters,
+};

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+rpcrdma_unit(fabric fabric.c LIBS rpcrdma_loop rpcrdma_fabric)
