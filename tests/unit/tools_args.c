@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Values of options: what is taken, and that a refusal says what would be.
+ */
+#include "unit.h"
+
+#include <netinet/in.h>
+
+#include "tools/args.h"
+
+static void test_number(void)
+{
+	static const struct {
+		const char *s;
+		uint64_t want;
+	} good[] = {
+		{ "1", 1 },	{ "64", 64 },		{ "4K", 4096 },
+		{ "4k", 4096 }, { "1M", 1 << 20 },	{ "1G", 1 << 30 },
+		{ "0x10", 16 }, { "1000000", 1000000 },
+	};
+	static const char *const bad[] = {
+		"",    "0",   "-1",	      "+1",
+		" 1",  "1 ",  "1x",	      "K",
+		"4KK", "1.5", "abc",	      "99999999999999999999",
+		"2G",  "0x",  "17179869184G", "1T",
+	};
+	struct arg_err err;
+	uint64_t v;
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		v = 0;
+		CU_ASSERT_PTR_NULL(arg_number(good[i].s, 1, 1 << 30, &v, &err));
+		CU_ASSERT_EQUAL(v, good[i].want);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		const char *why;
+
+		v = 77;
+		why = arg_number(bad[i], 1, 1 << 30, &v, &err);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(why);
+		CU_ASSERT_EQUAL(v, 77);
+		CU_ASSERT_PTR_NOT_NULL(
+			strstr(why, "a number from 1 to 1073741824"));
+		CU_ASSERT_PTR_NULL(strchr(why, '\n'));
+	}
+	CU_ASSERT_PTR_NULL(
+		arg_number("18446744073709551615", 0, UINT64_MAX, &v, &err));
+	CU_ASSERT_EQUAL(v, UINT64_MAX);
+}
+
+static void test_choice(void)
+{
+	static const char *const names[] = { "auto", "continued", "special",
+					     NULL };
+	struct arg_err err;
+	unsigned int v = 9;
+	const char *why;
+
+	CU_ASSERT_PTR_NULL(arg_choice("special", names, &v, &err));
+	CU_ASSERT_EQUAL(v, 2);
+	CU_ASSERT_PTR_NULL(arg_choice("auto", names, &v, &err));
+	CU_ASSERT_EQUAL(v, 0);
+	why = arg_choice("spec", names, &v, &err);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(why);
+	CU_ASSERT_STRING_EQUAL(why,
+			       "'spec' is not one of auto, continued, special");
+	CU_ASSERT_EQUAL(v, 0);
+}
+
+static void check_addr(const char *s, unsigned int port, const char *want)
+{
+	struct arg_addr a = { 0 };
+	struct arg_err err;
+	char name[64];
+	const char *bad = arg_addr(s, port, &a, &err);
+
+	if (!want) {
+		CU_ASSERT_PTR_NOT_NULL(bad);
+		CU_ASSERT_EQUAL(a.len, 0);
+		return;
+	}
+	CU_ASSERT_PTR_NULL_FATAL(bad);
+	arg_addr_name(&a.addr, name, sizeof(name));
+	CU_ASSERT_STRING_EQUAL(name, want);
+}
+
+static void test_addr(void)
+{
+	check_addr("127.0.0.1:2049", 0, "127.0.0.1:2049");
+	check_addr("127.0.0.1:0", 0, "127.0.0.1:0");
+	check_addr("127.0.0.1", 20049, "127.0.0.1:20049");
+	check_addr("[::1]:2049", 0, "[::1]:2049");
+	check_addr("[::1]", 20049, "[::1]:20049");
+	check_addr("::1", 20049, "[::1]:20049");
+	check_addr("[2001:db8::7]:65535", 0, "[2001:db8::7]:65535");
+
+	check_addr("127.0.0.1", 0, NULL);
+	check_addr("::1", 0, NULL);
+	check_addr("[::1]", 0, NULL);
+	check_addr("[::1", 20049, NULL);
+	check_addr("[::1]2049", 20049, NULL);
+	check_addr("127.0.0.1:", 20049, NULL);
+	check_addr("127.0.0.1:65536", 20049, NULL);
+	check_addr("127.0.0.1:port", 20049, NULL);
+	check_addr("127.0.0.1:-1", 20049, NULL);
+	check_addr("", 20049, NULL);
+	check_addr(":2049", 20049, NULL);
+	check_addr("[]:2049", 20049, NULL);
+}
+
+static void test_addr_long(void)
+{
+	char s[600];
+
+	memset(s, 'a', sizeof(s));
+	s[sizeof(s) - 1] = 0;
+	check_addr(s, 20049, NULL);
+}
+
+static const struct unit_test tests[] = {
+	{ "number", test_number },
+	{ "choice", test_choice },
+	{ "addr", test_addr },
+	{ "addr_long", test_addr_long },
+	{ 0 },
+};
+
+UNIT_MAIN("tools-args", tests)
