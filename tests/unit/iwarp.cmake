@@ -2,3 +2,4 @@
 rpcrdma_unit(iwarp-proto iwarp_proto.c LIBS rpcrdma_iwarp PkgConfig::ISAL)
 rpcrdma_unit(iwarp-data iwarp_data.c LIBS rpcrdma_fabric)
 rpcrdma_unit(iwarp-bad iwarp_bad.c LIBS rpcrdma_fabric)
+rpcrdma_unit(iwarp-startup iwarp_startup.c LIBS rpcrdma_fabric)
