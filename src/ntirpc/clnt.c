@@ -161,6 +161,7 @@ static void set_error(struct rpc_err *err, const struct rt_request *rq)
 		return;
 	case -ENOTCONN:
 	case -EOPNOTSUPP:
+	case -EAGAIN: /* as many outstanding as there may be */
 		err->re_status = RPC_CANTSEND;
 		break;
 	case -E2BIG:
@@ -435,10 +436,11 @@ static void submit(struct rcall *c)
 	rt_request_submit(client->conn, c->rq);
 }
 
+/* 0: no Reply is waited for. */
 static int64_t timeout_ms(const struct clnt_req *cc)
 {
 	return (int64_t)cc->cc_timeout.tv_sec * 1000 +
-	       cc->cc_timeout.tv_nsec / 1000000;
+	       (cc->cc_timeout.tv_nsec + 999999) / 1000000;
 }
 
 enum clnt_stat nrt_req_setup(struct clnt_req *cc, struct timespec timeout)
@@ -483,7 +485,6 @@ enum clnt_stat nrt_req_callback(struct clnt_req *cc)
 	stat = prepare(cc, &c);
 	if (stat != RPC_SUCCESS)
 		return stat;
-	/* A time-out of zero would only mean to expect no Reply. */
 	if (timeout_ms(cc))
 		c->deadline = now_ms() + timeout_ms(cc);
 	submit(c);
@@ -519,6 +520,25 @@ static enum clnt_stat call_once(struct clnt_req *cc)
 }
 
 /*
+ * CLNT_CALL_ONCE: send, and nobody waits. Whoever set cc_process_cb gets the
+ * Reply all the same.
+ */
+static enum clnt_stat client_call(struct clnt_req *cc)
+{
+	enum clnt_stat stat;
+	struct rcall *c;
+
+	if (cc->cc_process_cb)
+		return nrt_req_callback(cc);
+	stat = prepare(cc, &c);
+	if (stat != RPC_SUCCESS)
+		return stat;
+	c->waited = true; /* by nobody */
+	submit(c);
+	return RPC_SUCCESS;
+}
+
+/*
  * The connection is reliable, so a Call is not sent again because of a
  * time-out, only with other credentials.
  */
@@ -526,6 +546,8 @@ enum clnt_stat nrt_req_wait_reply(struct clnt_req *cc)
 {
 	enum clnt_stat stat;
 
+	if (!timeout_ms(cc))
+		return client_call(cc);
 	for (;;) {
 		stat = call_once(cc);
 		if (stat != RPC_AUTHERROR || cc->cc_refreshes-- <= 0 ||
@@ -563,25 +585,6 @@ int nrt_req_release(struct clnt_req *cc)
 }
 
 /* ---- CLIENT ----------------------------------------------------------- */
-
-/*
- * CLNT_CALL_ONCE: send, and nobody waits. Whoever set cc_process_cb gets the
- * Reply all the same.
- */
-static enum clnt_stat client_call(struct clnt_req *cc)
-{
-	enum clnt_stat stat;
-	struct rcall *c;
-
-	if (cc->cc_process_cb)
-		return nrt_req_callback(cc);
-	stat = prepare(cc, &c);
-	if (stat != RPC_SUCCESS)
-		return stat;
-	c->waited = true; /* by nobody */
-	submit(c);
-	return RPC_SUCCESS;
-}
 
 static void client_abort(CLIENT *clnt)
 {

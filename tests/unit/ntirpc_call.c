@@ -114,7 +114,9 @@ static bool encode_read3(XDR *xdrs, void *where)
 	uio->uio_vio[0].vio_head = uio->uio_vio[0].vio_base;
 	uio->uio_vio[0].vio_tail = uio->uio_vio[0].vio_base + round;
 	uio->uio_vio[0].vio_wrap = uio->uio_vio[0].vio_tail;
-	uio->uio_vio[0].vio_length = round;
+	/* NFSv4 gives the length of the data here, NFSv3 that with roundup:
+	 * it must not matter. */
+	uio->uio_vio[0].vio_length = len;
 	memset(uio->uio_vio[0].vio_base, 'R', len);
 	if (!XDR_PUTBUFS(xdrs, uio, UIO_FLAG_NONE)) {
 		uio->uio_release(uio, UIO_FLAG_NONE);

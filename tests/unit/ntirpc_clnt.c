@@ -221,15 +221,18 @@ static bool both_up(void)
 	return atomic_load(&server_up) && atomic_load(&client_up);
 }
 
+static atomic_bool first_answered;
+
 static bool may_call(void)
 {
-	return rt_conn_can_call(server_conn);
+	return atomic_load(&first_answered) && rt_conn_can_call(server_conn);
 }
 
 static void first_done(struct rt_request *rq)
 {
 	CU_ASSERT_EQUAL(rq->status, 0);
 	rt_request_free(rq);
+	atomic_store(&first_answered, true);
 }
 
 /* A server does not call before the client has (4.6.3). */
@@ -240,6 +243,7 @@ static void first_call(void)
 	struct rt_request *rq = rt_request_alloc(client);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(rq);
+	atomic_store(&first_answered, false);
 	words[0] = htonl(0x11111111);
 	words[2] = htonl(RPC_MSG_VERSION);
 	words[3] = htonl(PROG);
@@ -416,6 +420,16 @@ static void test_callback(void)
 	CLNT_DESTROY(clnt);
 }
 
+static bool one_held(void)
+{
+	bool yes;
+
+	pthread_mutex_lock(&held_lock);
+	yes = nheld >= 1;
+	pthread_mutex_unlock(&held_lock);
+	return yes;
+}
+
 static void test_wait(void)
 {
 	CLIENT *clnt = new_clnt();
@@ -438,6 +452,15 @@ static void test_wait(void)
 	CU_ASSERT_EQUAL(nrt_req_wait_reply(&c.req), RPC_SUCCESS);
 	nrt_req_release(&c.req);
 	CU_ASSERT_EQUAL(atomic_load(&freed), 21);
+	/* Without waiting for the Reply. */
+	fill(&c, clnt, DO_HOLD, 1);
+	CU_ASSERT_EQUAL(nrt_req_setup(&c.req, (struct timespec){ 0 }),
+			RPC_SUCCESS);
+	CU_ASSERT_EQUAL(nrt_req_wait_reply(&c.req), RPC_SUCCESS);
+	wait_for(one_held);
+	nrt_req_release(&c.req);
+	answer_held();
+	CU_ASSERT_EQUAL(atomic_load(&freed), 22);
 	CLNT_DESTROY(clnt);
 }
 
@@ -538,16 +561,6 @@ static void test_timeout(void)
 		CU_ASSERT_EQUAL(calls[i].processed, 1);
 	CU_ASSERT_EQUAL(atomic_load(&freed), 4);
 	CLNT_DESTROY(clnt);
-}
-
-static bool one_held(void)
-{
-	bool yes;
-
-	pthread_mutex_lock(&held_lock);
-	yes = nheld >= 1;
-	pthread_mutex_unlock(&held_lock);
-	return yes;
 }
 
 /* Who has reset a request hears nothing of it any more, and may reuse it. */
