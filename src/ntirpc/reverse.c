@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reverse-direction Calls in flight: how they end, and when.
+ */
+#include "ntirpc/reverse.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Calls in flight (under the lock) --------------------------------- */
+
+void nrt_rcall_enlist(struct nrt_clnts *n, struct rcall *c)
+{
+	struct rcall *before = n->tail;
+
+	/* Time-outs are alike, so this is nearly always the end. */
+	while (before && before->deadline > c->deadline)
+		before = before->prev;
+	c->prev = before;
+	c->next = before ? before->next : n->head;
+	if (c->next)
+		c->next->prev = c;
+	else
+		n->tail = c;
+	if (before) {
+		before->next = c;
+	} else {
+		n->head = c;
+		pthread_cond_signal(&n->timer);
+	}
+}
+
+struct clnt_req *nrt_rcall_claim(struct nrt_clnts *n, struct rcall *c)
+{
+	struct clnt_req *cc = c->cc;
+
+	if (!cc)
+		return NULL;
+	c->cc = NULL;
+	if (c->prev)
+		c->prev->next = c->next;
+	else
+		n->head = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	else
+		n->tail = c->prev;
+	return cc;
+}
+
+void nrt_rcall_put(struct rcall *c)
+{
+	struct rclient *client = c->client;
+
+	if (__atomic_sub_fetch(&c->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	nrt_encode_release(&c->out);
+	rt_request_free(c->rq);
+	CLNT_RELEASE(&client->clnt, CLNT_RELEASE_FLAG_NONE);
+}
+
+/* ---- Finishing -------------------------------------------------------- */
+
+/* What ntirpc's own would call the end of @rq. */
+static void set_error(struct rpc_err *err, const struct rt_request *rq)
+{
+	switch (rq->status) {
+	case 0:
+		err->re_status = RPC_SUCCESS;
+		return;
+	case -ENOTCONN:
+	case -EOPNOTSUPP:
+	case -EAGAIN: /* as many outstanding as there may be */
+		err->re_status = RPC_CANTSEND;
+		break;
+	case -E2BIG:
+	case -EINVAL:
+		err->re_status = RPC_CANTENCODEARGS;
+		break;
+	case -EPROTO:
+	case -EIO:
+		err->re_status = RPC_CANTDECODERES;
+		break;
+	case -ECONNRESET:
+		err->re_status = RPC_CANTRECV;
+		break;
+	default:
+		err->re_status = RPC_FAILED;
+		break;
+	}
+	err->re_errno = -rq->status;
+}
+
+static void decode_reply(struct clnt_req *cc, const struct rt_request *rq)
+{
+	struct nrt_decode in;
+	struct rpc_msg msg;
+
+	nrt_decode_init(&in, rq->reply, rq->nreply, NULL);
+	memset(&msg, 0, sizeof(msg));
+	rpc_msg_init(&msg);
+	if (!xdr_dplx_decode(&in.xdrs, &msg) || msg.rm_direction != REPLY ||
+	    msg.rm_xid != rq->xid) {
+		cc->cc_error.re_status = RPC_CANTDECODERES;
+		return;
+	}
+	_seterr_reply(&msg, &cc->cc_error);
+	if (cc->cc_error.re_status != RPC_SUCCESS)
+		return;
+	if (!AUTH_VALIDATE(cc->cc_auth, &cc->cc_verf)) {
+		cc->cc_error.re_status = RPC_AUTHERROR;
+		cc->cc_error.re_why = AUTH_INVALIDRESP;
+	} else if (cc->cc_reply.proc &&
+		   !AUTH_UNWRAP(cc->cc_auth, &in.xdrs, cc->cc_reply.proc,
+				cc->cc_reply.where)) {
+		cc->cc_error.re_status = RPC_CANTDECODERES;
+	}
+	cc->cc_refreshes = 0;
+}
+
+void nrt_rcall_finish(struct clnt_req *cc, const struct rcall *c)
+{
+	if (c->late) {
+		cc->cc_error.re_status = RPC_TIMEDOUT;
+		return;
+	}
+	set_error(&cc->cc_error, c->rq);
+	if (cc->cc_error.re_status == RPC_SUCCESS)
+		decode_reply(cc, c->rq);
+}
+
+static enum xprt_stat worker(struct svc_req *req)
+{
+	struct rcall *c = req->rq_u1;
+	struct clnt_req *cc = c->mine;
+
+	nrt_rcall_finish(cc, c);
+	/* The callback may release cc, or send it once more. */
+	nrt_rcall_put(c);
+	cc->cc_process_cb(cc);
+	return XPRT_SUSPEND;
+}
+
+static void to_worker(struct rcall *c, struct clnt_req *cc)
+{
+	c->mine = cc;
+	c->hop.rq_u1 = c;
+	c->hop.rq_resume_cb = worker;
+	c->client->n->resume(&c->hop);
+}
+
+void nrt_rcall_done(struct rt_request *rq)
+{
+	struct rcall *c = rt_request_user(rq);
+	struct nrt_clnts *n = c->client->n;
+	struct clnt_req *cc;
+
+	pthread_mutex_lock(&n->lock);
+	cc = nrt_rcall_claim(n, c);
+	if (cc && c->waited) {
+		c->finished = true;
+		pthread_cond_broadcast(&n->finished);
+		cc = NULL;
+	}
+	pthread_mutex_unlock(&n->lock);
+	if (cc)
+		to_worker(c, cc); /* with the transport's reference */
+	else
+		nrt_rcall_put(c);
+}
+
+/* ---- Timer ------------------------------------------------------------ */
+
+static void *timer_main(void *arg)
+{
+	struct nrt_clnts *n = arg;
+
+	pthread_mutex_lock(&n->lock);
+	while (!n->stop) {
+		struct rcall *c = n->head;
+		struct clnt_req *cc;
+		struct timespec ts;
+
+		if (!c || c->deadline == INT64_MAX) {
+			pthread_cond_wait(&n->timer, &n->lock);
+			continue;
+		}
+		if (c->deadline > now_ms()) {
+			ts = to_timespec(c->deadline);
+			pthread_cond_timedwait(&n->timer, &n->lock, &ts);
+			continue;
+		}
+		cc = nrt_rcall_claim(n, c);
+		c->late = true;
+		__atomic_add_fetch(&c->refs, 1, __ATOMIC_RELAXED);
+		pthread_mutex_unlock(&n->lock);
+		to_worker(c, cc);
+		pthread_mutex_lock(&n->lock);
+	}
+	pthread_mutex_unlock(&n->lock);
+	return NULL;
+}
+
+int nrt_clnts_start(struct nrt_clnts *n)
+{
+	sigset_t all, old;
+	int err = 0;
+
+	sigfillset(&all);
+	pthread_mutex_lock(&n->lock);
+	if (!n->running) {
+		pthread_sigmask(SIG_SETMASK, &all, &old);
+		err = pthread_create(&n->thread, NULL, timer_main, n);
+		pthread_sigmask(SIG_SETMASK, &old, NULL);
+		n->running = !err;
+	}
+	pthread_mutex_unlock(&n->lock);
+	return err;
+}
+
+size_t nrt_clnt_request_size(void)
+{
+	return sizeof(struct rcall);
+}
+
+int nrt_clnts_create(struct rt_instance *inst,
+		     void (*resume)(struct svc_req *req),
+		     struct nrt_clnts **out)
+{
+	struct nrt_clnts *n = calloc(1, sizeof(*n));
+	pthread_condattr_t attr;
+
+	if (!n)
+		return -ENOMEM;
+	n->inst = inst;
+	n->resume = resume ? resume : svc_resume;
+	/* Not the same after a restart, for the peer's sake. */
+	n->xid = (uint32_t)now_ms() * 2654435761u;
+	pthread_mutex_init(&n->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&n->finished, &attr);
+	pthread_cond_init(&n->timer, &attr);
+	pthread_condattr_destroy(&attr);
+	*out = n;
+	return 0;
+}
+
+void nrt_clnts_destroy(struct nrt_clnts *n)
+{
+	if (!n)
+		return;
+	pthread_mutex_lock(&n->lock);
+	n->stop = true;
+	pthread_cond_signal(&n->timer);
+	pthread_mutex_unlock(&n->lock);
+	if (n->running)
+		pthread_join(n->thread, NULL);
+	pthread_cond_destroy(&n->timer);
+	pthread_cond_destroy(&n->finished);
+	pthread_mutex_destroy(&n->lock);
+	free(n);
+}
