@@ -50,10 +50,10 @@ static inline int unit_run(const char *suite, const struct unit_test *t,
 	return failed || !ran;
 }
 
-#define UNIT_MAIN(suite, tests)                                                \
-	int main(int argc, char **argv)                                        \
-	{                                                                      \
-		return unit_run(suite, tests, argc, argv);                     \
+#define UNIT_MAIN(suite, tests)                            \
+	int main(int argc, char **argv)                    \
+	{                                                  \
+		return unit_run(suite, tests, argc, argv); \
 	}
 
 #endif /* RPCRDMA_UNIT_H */
