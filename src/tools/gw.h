@@ -156,7 +156,8 @@ struct gw_reverse {
 	struct gw_reverse *next; /* c->reverse */
 	struct rt_call *call;
 	uint32_t xid;
-	bool written; /* all of it is in the socket */
+	bool written; /* out of the output queue */
+	bool answered; /* rec is the Reply; no longer in c->reverse */
 	bool orphan; /* its RDMA connection has ended */
 	uint8_t mark[REC_MARK_LEN];
 	struct iovec iov[1 + RT_MAX_PIECES];

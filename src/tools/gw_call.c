@@ -18,6 +18,8 @@
 
 /* Sinks of one Call; results beyond come back in the Reply's stream. */
 #define CALL_SINKS_MAX (8u << 20)
+/* How many times the limit while the client is asked something itself. */
+#define CALL_SURGE 16
 
 static void call_done(struct rt_request *rq);
 
@@ -81,7 +83,7 @@ static bool calls_full(const struct gw_client *c)
 	 * behind further Calls in the socket, so these must be let through.
 	 */
 	if (c->nreverse)
-		most *= 2;
+		most *= CALL_SURGE;
 	return c->outstanding >= most ||
 	       (c->outstanding && c->held >= o->config.max_conn_memory);
 }
@@ -487,6 +489,7 @@ static bool call_retry(struct gw_call *call)
 	struct rt_request *rq = call->rq;
 	const struct wire_error *e = &rq->error;
 	struct gw_client *c = call->c;
+	const struct gw_options *o = &c->gw->opt;
 
 	if (e->code == RDMA2_ERR_WRITE_RESOURCE && !call->write_retry) {
 		unsigned int i = e->chunk_index - 1;
@@ -495,7 +498,7 @@ static bool call_retry(struct gw_call *call)
 		if (!e->chunk_index || i >= rq->nsinks || !e->length_needed ||
 		    !call->sinks[i].addr ||
 		    e->length_needed <= call->sinks[i].len ||
-		    e->length_needed > c->gw->opt.max_record)
+		    e->length_needed > o->max_record)
 			return false;
 		b = fab_pool_get(c->gw->pool, round4(e->length_needed));
 		if (!b)
@@ -507,10 +510,14 @@ static bool call_retry(struct gw_call *call)
 						   .mr = b->mr };
 		call->write_retry = true;
 	} else if (e->code == RDMA2_ERR_REPLY_RESOURCE && !call->reply_retry) {
-		if (!e->length_needed ||
-		    e->length_needed > c->gw->opt.max_record)
+		if (!e->length_needed || e->length_needed > o->max_record)
 			return false;
-		rq->reply_max = e->length_needed;
+		/* Longer than what continuation would be trusted with, so that
+		 * this time there is a Reply chunk. */
+		rq->reply_max =
+			(size_t)o->config.max_fragments * o->config.recv_size;
+		if (rq->reply_max < e->length_needed)
+			rq->reply_max = e->length_needed;
 		call->reply_retry = true;
 	} else {
 		return false;

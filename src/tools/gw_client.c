@@ -274,21 +274,24 @@ static bool client_room(struct gw_client *c)
 	return c->rx || stall(c);
 }
 
+/*
+ * It sends no more; it may have shut down its sending side only, so that
+ * Replies still due are brought. A reverse-direction Call it cannot answer.
+ */
 static void client_eof(struct gw_client *c)
 {
-	bool idle;
+	bool over;
 
 	c->eof = true;
 	if (rec_inside(&c->rec)) {
 		gw_client_kill(c, LOG_INFO, "ended inside a record");
 		return;
 	}
-	/* It may have shut down its sending side only. */
 	pthread_mutex_lock(&c->lock);
-	idle = !c->outstanding;
+	over = !c->outstanding || c->nreverse;
 	c->idle_wanted = true;
 	pthread_mutex_unlock(&c->lock);
-	if (idle)
+	if (over)
 		gw_client_kill(c, LOG_INFO, "closed");
 }
 
@@ -483,7 +486,7 @@ void gw_client_events(struct gw_client *c, unsigned int ev)
 		gw_calls_submit(c);
 	if (ev & GW_EV_ROOM)
 		gw_client_read(c);
-	if (!c->gone && (ev & GW_EV_IDLE) && c->eof)
+	if (!c->gone && c->eof)
 		client_eof(c);
 }
 

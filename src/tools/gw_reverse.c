@@ -31,18 +31,40 @@ static void reverse_drop(struct gw_client *c, struct gw_reverse *r)
 	gw_client_put(c);
 }
 
+static void reverse_replied(void *arg)
+{
+	struct gw_reverse *r = arg;
+
+	gw_record_release(&r->rec);
+	free(r);
+}
+
+/* The Reply is in r->rec, and nothing else knows of @r any more. */
+static void reverse_answer(struct gw_client *c, struct gw_reverse *r)
+{
+	r->reply = (struct rt_reply){ .pieces = r->rec.piece,
+				      .npieces = r->rec.npieces,
+				      .done = reverse_replied,
+				      .arg = r };
+	rt_reply(r->call, &r->reply);
+	gw_client_put(c);
+}
+
 static void reverse_fin(struct gw_client *c, struct gw_out *o, bool written)
 {
 	struct gw_reverse *r = (struct gw_reverse *)o;
-	bool drop;
+	bool drop, answered;
 
 	pthread_mutex_lock(&c->lock);
-	r->written = written;
-	drop = r->orphan || !written;
+	r->written = true;
+	answered = r->answered;
+	drop = !answered && (r->orphan || !written);
 	if (drop)
 		reverse_unlink(c, r);
 	pthread_mutex_unlock(&c->lock);
-	if (drop)
+	if (answered)
+		reverse_answer(c, r);
+	else if (drop)
 		reverse_drop(c, r);
 }
 
@@ -78,40 +100,31 @@ void gw_reverse_call(struct rt_conn *rc, struct rt_call *call)
 	gw_out_push(c, &r->out);
 }
 
-static void reverse_replied(void *arg)
-{
-	struct gw_reverse *r = arg;
-
-	gw_record_release(&r->rec);
-	free(r);
-}
-
 void gw_reverse_reply(struct gw_client *c, uint32_t xid)
 {
 	struct gw_reverse *r;
+	bool now = false;
 
 	pthread_mutex_lock(&c->lock);
-	for (r = c->reverse; r; r = r->next)
-		if (r->xid == xid && r->written)
-			break;
+	for (r = c->reverse; r && r->xid != xid;)
+		r = r->next;
 	if (r) {
 		reverse_unlink(c, r);
 		c->stats.reverse_replies++;
+		gw_record_move(&r->rec, &c->acc);
+		/* The answer can be here before the writer knows that the Call
+		 * is out: then reverse_fin() goes on with it. */
+		r->answered = true;
+		now = r->written;
 	}
 	pthread_mutex_unlock(&c->lock);
-	if (!r) {
-		gw_log(c->gw, LOG_INFO, "%s: Reply %08x to no Call: dropped",
-		       c->name, xid);
-		gw_record_release(&c->acc);
+	if (now)
+		reverse_answer(c, r);
+	if (r)
 		return;
-	}
-	gw_record_move(&r->rec, &c->acc);
-	r->reply = (struct rt_reply){ .pieces = r->rec.piece,
-				      .npieces = r->rec.npieces,
-				      .done = reverse_replied,
-				      .arg = r };
-	rt_reply(r->call, &r->reply);
-	gw_client_put(c);
+	gw_log(c->gw, LOG_INFO, "%s: Reply %08x to no Call: dropped", c->name,
+	       xid);
+	gw_record_release(&c->acc);
 }
 
 void gw_reverse_orphan(struct gw_client *c)

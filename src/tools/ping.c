@@ -310,20 +310,22 @@ static void ping_run(struct ping *p)
 
 static void ping_teardown(struct ping *p)
 {
+	uint64_t until = lat_now() + SHUTDOWN_MS * 1000000ull;
 	bool clean = true;
 
 	if (!p->inst)
 		return;
-	if (p->conn)
+	if (p->conn) {
 		rt_conn_close(p->conn, p->busy != 0);
-	if (rt_instance_shutdown(p->inst, SHUTDOWN_MS, true) || p->busy)
-		clean = false;
-	if (!clean) {
+		while (!p->down && lat_now() < until)
+			rt_run(p->inst, 0, 100);
+		clean = p->down && !p->busy;
+		rt_conn_put(p->conn);
+	}
+	if (!clean || rt_instance_shutdown(p->inst, SHUTDOWN_MS, true)) {
 		fprintf(stderr, "rpcrdma-ping: the connection does not end\n");
 		return;
 	}
-	if (p->conn)
-		rt_conn_put(p->conn);
 	for (unsigned int i = 0; p->rq && i < p->o.depth; i++)
 		if (p->rq[i])
 			rt_request_free(p->rq[i]);
