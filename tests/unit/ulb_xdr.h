@@ -131,7 +131,7 @@ static inline void x_values(struct xdr *x, const char *v)
 			x_fill(x, 16);
 			break;
 		case 's':
-			x_opaque(x, x->odd++ % 7);
+			x_opaque(x, 2 + x->odd++ % 7);
 			break;
 		case 'b':
 			x_u32(x, 2);
