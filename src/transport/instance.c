@@ -466,11 +466,15 @@ int rt_connect(struct rt_instance *inst, unsigned int poller,
 static bool not_closing(struct rt_conn *c, uint64_t abort)
 {
 	int want = abort ? 2 : 1;
+	const char *state;
 
+	pthread_mutex_lock(&c->info_lock);
+	state = c->info.state;
+	pthread_mutex_unlock(&c->info_lock);
 	/* close_wanted goes back to 0 once an abort has been seen. */
 	return atomic_load(&c->close_wanted) < want &&
-	       strcmp(c->info.state, rt_state_names[RT_CLOSED]) &&
-	       strcmp(c->info.state, rt_state_names[RT_CLOSING]);
+	       strcmp(state, rt_state_names[RT_CLOSED]) &&
+	       strcmp(state, rt_state_names[RT_CLOSING]);
 }
 
 static void close_one(struct rt_conn *c)
