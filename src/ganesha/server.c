@@ -119,18 +119,13 @@ static void op_call(struct rt_conn *c, struct rt_call *call)
 	gr_workers_submit(req);
 }
 
+/* The transport has logged why. */
 static void op_closed(struct rt_conn *c, int error, const char *reason)
 {
 	struct gr_xprt *x = rt_conn_user(c);
 
-	if (!x)
-		return;
-	gsh_log(x->srv->gsh, error ? GSH_INFO : GSH_DEBUG, "%s: closed: %s",
-		rt_conn_name(c),
-		reason ? reason :
-		error  ? strerror(-error) :
-			 "by the peer");
-	gr_xprt_closed(x);
+	if (x)
+		gr_xprt_closed(x);
 }
 
 static const struct rt_ops ops = {

@@ -19,6 +19,7 @@
 #	RPCRDMA_BUILD	build directory (default: build/release)
 #	GANESHA_BIN	launcher (default: of RPCRDMA_BUILD)
 #	GANESHA_FSAL	VFS (default) or MEM (then EXPORT is not used)
+#	GANESHA_FSAL_LINES	further lines of the export's block FSAL
 #	GANESHA_CORE	further lines of block NFS_Core_Param
 #	GANESHA_BLOCKS	further blocks of ganesha.conf
 #	GANESHA_WRAP	command to run the server under
@@ -120,6 +121,38 @@ await() {
 	done
 }
 
+# start_gateway [OPTION...]: to the server last started; sets GATEWAY_PID,
+# GATEWAY_PORT and NFS3, NFS4: what libnfs wants after the path in a URL
+start_gateway() {
+	free_port; GATEWAY_PORT=$PORT
+	start_bg "$RPCRDMA_BUILD/src/tools/rpcrdma-gateway" \
+		--listen "127.0.0.1:$GATEWAY_PORT" \
+		--server "127.0.0.1:$RDMA_PORT" "$@" >"$WORK/gateway.out" 2>&1
+	GATEWAY_PID=$BG_PID
+	NFS3="?version=3&nfsport=$GATEWAY_PORT&mountport=$MNT_PORT"
+	NFS4="?version=4&nfsport=$GATEWAY_PORT"
+	await 10 listening "$GATEWAY_PORT"
+}
+
+# read_stats EXPRESSION...: each must be true (Python) of the statistics
+read_stats() {
+	python3 - "$GANESHA_STATS" "$@" <<-'PY'
+	import json, socket, sys
+	s = socket.socket(socket.AF_UNIX)
+	s.settimeout(10)
+	s.connect(sys.argv[1])
+	text = b""
+	while True:
+	    part = s.recv(65536)
+	    if not part:
+	        break
+	    text += part
+	doc = json.loads(text)
+	for test in sys.argv[2:]:
+	    assert eval(test, {}, doc), (test, doc)
+	PY
+}
+
 # free_port: one that nothing listens on, each time another
 NEXT_PORT=22049
 free_port() {
@@ -167,7 +200,7 @@ write_config() {
 		Access_Type = RW;
 		Squash = none;
 		SecType = sys, none;
-		FSAL { Name = $fsal; }
+		FSAL { Name = $fsal; ${GANESHA_FSAL_LINES:-} }
 	}
 	${GANESHA_BLOCKS:-}
 	RDMA {
@@ -181,6 +214,7 @@ write_config() {
 # run_ganesha DIR: with DIR/ganesha.conf
 run_ganesha() {
 	local dir=$1 i
+	command -v "$GANESHA_BIN" >/dev/null || { echo "# no $GANESHA_BIN"; return 1; }
 	: >"$GANESHA_LOG"
 	# shellcheck disable=SC2086
 	start_bg ${GANESHA_WRAP:-} "$GANESHA_BIN" -F -L "$GANESHA_LOG" \
