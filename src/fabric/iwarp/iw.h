@@ -57,7 +57,7 @@
 /* Behind a payload received in place, ask for this much more: its trailer and
  * a following small message, but not for payload that would be copied. */
 #define RX_TAIL 1024u
-#define RX_ASK_MIN ((size_t)4 << 10)
+#define RX_ASK_MIN ((size_t)8 << 10)
 
 #define IW_LINGER_MS 1000
 
