@@ -100,19 +100,23 @@ static inline uint32_t rt_credit_receives(const struct rt_credit *c)
 
 /*
  * Is a GRANT due? When what was given back and not announced reaches half of
- * the Advertised credits ([A5] rule 6); a GRANT received gives its own credit
- * back only with other news (rule 5).
+ * the Advertised credits ([A5] rule 6), and at once if the peer has used all
+ * that was announced, since it may have nothing left to ask with; a GRANT
+ * received gives its own credit back only with other news (rule 5).
  */
 static inline bool rt_credit_grant_due(const struct rt_credit *c)
 {
 	int32_t news;
 	uint32_t half;
 
+	/* The peer began with one message (4.3); a Call is answered. */
 	if (!c->told)
-		return false;
+		return c->received != c->grants && !c->holding;
 	news = (int32_t)(rt_credit_value(c) - c->announced - c->grants);
+	if (news <= 0)
+		return false;
 	half = rt_credit_advertised(c) / 2;
-	return news > 0 && (uint32_t)news >= (half ? half : 1);
+	return c->announced == c->received || (uint32_t)news >= half;
 }
 
 #endif /* RPCRDMA_TRANSPORT_CREDIT_H */

@@ -23,7 +23,10 @@ void rt_send_work(struct rt_conn *c, struct rt_work *w, size_t hlen)
 	w->wr.flags = FAB_F_SIGNALED;
 	w->sge[0] = (struct fab_sge){ w->buf->addr, hlen, w->buf->mr };
 	rt_credit_announce(&c->credit);
-	c->first_sent = true;
+	/* An ERR_VERS is not yet a message of the connection's version: the
+	 * one message of 4.3 is still to come. */
+	if (c->state != RT_AWAITING)
+		c->first_sent = true;
 	rt_chain_add(c, w);
 }
 
@@ -164,17 +167,23 @@ wait:
 
 /*
  * A GRANT costs a credit like any message and is not answered by a GRANT
- * ([A5] rule 5). So the last one is spent on it only if the peer has none left
- * and goes on sending when it gets some: then its next message brings our
- * credit back. Otherwise a Call or Reply of ours would find none.
+ * ([A5] rule 5). So the last credit is spent on it only if the peer has none
+ * left and goes on sending when it gets some: then its next message brings
+ * ours back. Otherwise a Call or Reply of ours would find none. With no credit
+ * at all it uses the extra Receive (rule 2), which costs nothing.
  */
-static bool grant_is_safe(const struct rt_conn *c)
+static bool grant_is_safe(struct rt_conn *c)
 {
-	if (rt_credit_available(&c->credit) > 1)
+	if (!c->credit.told || rt_credit_available(&c->credit) > 1)
 		return true;
 	if (c->credit.announced != c->credit.received)
 		return false;
-	return c->server || c->requests_out || c->seq.active;
+	if (!rt_credit_available(&c->credit))
+		return true;
+	/* A message of several is on its way, or a Reply has to come; a client
+	 * of which no Call is here can only go on with new ones. */
+	return c->seq.active || c->props_open || c->requests_out ||
+	       (c->server && cds_list_empty(&c->calls));
 }
 
 void rt_pump(struct rt_conn *c)

@@ -7,8 +7,11 @@
 #include <string.h>
 
 #include "rt_pair.h"
+#include "unit.h"
 
 #define HEAD_WORDS 14
+/* The head, and no items and no data. */
+#define PAIR_CALL_MIN ((HEAD_WORDS + 3) * 4)
 
 static uint8_t pattern(uint32_t xid, size_t pos)
 {
@@ -60,6 +63,10 @@ void rt_pair_answer(struct rt_pair *p, struct rt_call *call)
 		memcpy(in + at, call->pieces[i].addr, call->pieces[i].len);
 		at += call->pieces[i].len;
 	}
+	if (call->len < PAIR_CALL_MIN) {
+		memset(in = realloc(in, PAIR_CALL_MIN), 0, PAIR_CALL_MIN);
+		put(in + HEAD_WORDS * 4, 8);
+	}
 	q = in + HEAD_WORDS * 4;
 	reply_len = get(q);
 	nitems = get(q + 4);
@@ -109,7 +116,9 @@ static void on_call(struct rt_conn *c, struct rt_call *call)
 		p->reverse_calls++;
 	else
 		p->calls++;
-	if (p->hold && p->nheld < PAIR_MAX_CALLS)
+	if (p->drop)
+		rt_call_drop(call);
+	else if (p->hold && p->nheld < PAIR_MAX_CALLS)
 		p->held[p->nheld++] = call;
 	else
 		rt_pair_answer(p, call);
@@ -187,7 +196,6 @@ static void log_line(void *ctx, int level, const char *text)
 static struct rt_instance *instance(struct rt_pair *p, const char *name,
 				    const struct rt_config *cfg)
 {
-	char label[8];
 	struct rt_params params = {
 		.provider = &fab_loop_ops,
 		.shared_domain = p->dom,
@@ -196,7 +204,6 @@ static struct rt_instance *instance(struct rt_pair *p, const char *name,
 	};
 	struct rt_instance *inst = NULL;
 
-	(void)label;
 	if (cfg)
 		params.config = *cfg;
 	rt_instance_create(&params, &inst);
@@ -214,6 +221,7 @@ bool rt_pair_listen(struct rt_pair *p, const struct rt_config *client,
 	memset(p, 0, sizeof(*p));
 	if (fab_domain_open(&fab_loop_ops, &dp, &p->dom))
 		return false;
+	rt_watch_start(&p->watch, p->dom, LOOP_ACTIVE | LOOP_PASSIVE);
 	if (prepare)
 		prepare(p->dom);
 	p->server_inst = instance(p, "server", server);
@@ -223,15 +231,20 @@ bool rt_pair_listen(struct rt_pair *p, const struct rt_config *client,
 			  sizeof(addr), &server_ops, p, &p->listener);
 }
 
-bool rt_pair_connect(struct rt_pair *p)
+bool rt_pair_connect_to(struct rt_pair *p, uint16_t port)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET,
-				    .sin_port = htons(20049) };
+				    .sin_port = htons(port) };
 
 	p->client_up = p->server_up = false;
 	p->client_closed = p->server_closed = false;
-	if (rt_connect(p->client_inst, 0, (struct sockaddr *)&addr,
-		       sizeof(addr), &client_ops, p, &p->client))
+	return !rt_connect(p->client_inst, 0, (struct sockaddr *)&addr,
+			   sizeof(addr), &client_ops, p, &p->client);
+}
+
+bool rt_pair_connect(struct rt_pair *p)
+{
+	if (!rt_pair_connect_to(p, 20049))
 		return false;
 	rt_pair_run(p);
 	return p->client_up && p->server_up;
@@ -252,6 +265,8 @@ void rt_pair_run(struct rt_pair *p)
 		int n = rt_run(p->server_inst, 0, 0) +
 			rt_run(p->client_inst, 0, 0);
 
+		if (p->raw_poller)
+			n += fab_poller_run(p->raw_poller, 0);
 		p->pollings++;
 		quiet = n ? 0 : quiet + 1;
 	}
@@ -284,6 +299,7 @@ void rt_pair_close(struct rt_pair *p)
 		fprintf(stderr, "%u client connections left\n", left);
 		abort();
 	}
+	CU_ASSERT_EQUAL(p->watch.faults, 0);
 	rt_listener_close(p->listener);
 	rt_instance_destroy(p->client_inst);
 	rt_instance_destroy(p->server_inst);

@@ -18,6 +18,7 @@
 #define RPCRDMA_RT_PAIR_H
 
 #include "fabric/loop/loop.h"
+#include "rt_watch.h"
 #include "transport/transport.h"
 
 #define PAIR_MAX_CALLS 256
@@ -36,6 +37,11 @@ struct rt_pair {
 	unsigned int calls, reverse_calls, dones;
 	uint32_t vet_code, vet_max;
 	unsigned int pollings;
+	/* A Call's answer is rt_call_drop(). */
+	bool drop;
+	struct rt_watch watch;
+	/* Run in rt_pair_run() with the instances, if set: a raw peer's. */
+	struct fab_poller *raw_poller;
 };
 
 /* Zero configs mean the defaults. False: it did not come up. */
@@ -47,6 +53,8 @@ bool rt_pair_listen(struct rt_pair *p, const struct rt_config *client,
 		    const struct rt_config *server,
 		    void (*prepare)(struct fab_domain *));
 bool rt_pair_connect(struct rt_pair *p);
+/* Connect the client to @port; true if that has begun. */
+bool rt_pair_connect_to(struct rt_pair *p, uint16_t port);
 /* Run both sides until nothing moves any more. */
 void rt_pair_run(struct rt_pair *p);
 /* End everything; checks that nothing is left. */

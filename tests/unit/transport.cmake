@@ -1,4 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
+add_library(unit-rt STATIC rt_pair.c rt_watch.c rt_raw.c)
+target_link_libraries(unit-rt PUBLIC rpcrdma_transport rpcrdma_loop
+	PkgConfig::CUNIT)
+target_include_directories(unit-rt PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+
 rpcrdma_unit(credit credit.c)
-rpcrdma_unit(transport transport.c rt_pair.c
-	LIBS rpcrdma_transport rpcrdma_loop)
+rpcrdma_unit(transport transport.c LIBS unit-rt)
+rpcrdma_unit(transport-version transport_version.c LIBS unit-rt)

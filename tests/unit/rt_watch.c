@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "rt_watch.h"
+
+static void fault(struct rt_watch *w, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void fault(struct rt_watch *w, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (w->faults++)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(w->first, sizeof(w->first), fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "watch: %s\n", w->first);
+}
+
+static struct rt_watch_end *find(struct rt_watch *w, const struct fab_conn *c,
+				 bool active)
+{
+	struct rt_watch_end *e = &w->end[0];
+
+	for (unsigned int i = 0; i < w->nends; i++) {
+		if (w->end[i].conn == c) {
+			w->end[i].stamp = ++w->stamp;
+			return &w->end[i];
+		}
+		if (w->end[i].stamp < e->stamp)
+			e = &w->end[i];
+	}
+	/* The one not heard of for longest makes room. */
+	if (w->nends < WATCH_ENDS)
+		e = &w->end[w->nends++];
+	memset(e, 0, sizeof(*e));
+	e->conn = c;
+	e->active = active;
+	e->limit = 1;
+	e->stamp = ++w->stamp;
+	return e;
+}
+
+/* A new connection may have the address of an old one. */
+static void forget(struct rt_watch *w, const struct fab_conn *c)
+{
+	for (unsigned int i = 0; i < w->nends; i++)
+		if (w->end[i].conn == c)
+			w->end[i].conn = NULL;
+}
+
+static bool ours(const struct rt_watch *w, const struct rt_watch_end *e)
+{
+	return w->ours & (e->active ? LOOP_ACTIVE : LOOP_PASSIVE);
+}
+
+static void look_at_credits(struct rt_watch *w, struct rt_watch_end *from,
+			    const struct rt_watch_end *to,
+			    const struct wire_prefix *p)
+{
+	/* @from->sent counts this one already. */
+	int32_t over = (int32_t)(from->sent - to->limit);
+	bool grant = p->htype == RDMA2_GRANT;
+
+	if (over > (grant ? 1 : 0))
+		fault(w, "%s number %u, the limit is %u",
+		      wire_htype_name(p->htype), from->sent, to->limit);
+	if (grant && !to->sent)
+		fault(w, "a GRANT before the peer's first message");
+	if (from->answers > 1 && (int32_t)(p->credit - from->limit) < 0)
+		fault(w, "limit taken back from %u to %u", from->limit,
+		      p->credit);
+	if (grant && over == 1 && p->credit == from->limit)
+		fault(w, "a GRANT of nothing beyond the limit");
+}
+
+static void look_at_order(struct rt_watch *w, struct rt_watch_end *e,
+			  const struct wire_msg *m)
+{
+	bool middle = m->p.htype == RDMA2_CALL_MIDDLE ||
+		      m->p.htype == RDMA2_REPLY_MIDDLE;
+	bool last = m->p.htype == RDMA2_CALL_INLINE ||
+		    m->p.htype == RDMA2_REPLY_INLINE;
+
+	if (m->p.htype == RDMA2_GRANT || m->p.htype == RDMA2_ERROR)
+		return;
+	if (e->sequence) {
+		if (m->p.xid != e->xid || !(middle || last))
+			fault(w, "%s of %u inside the fragments of %u",
+			      wire_htype_name(m->p.htype), m->p.xid, e->xid);
+		else if (m->payload_len + (middle ? m->remaining : 0) !=
+			 e->remaining)
+			fault(w, "rdma_remaining was %u, is %u, %zu octets",
+			      e->remaining, m->remaining, m->payload_len);
+	}
+	if (middle && (m->payload_len % 4 || !m->remaining))
+		fault(w, "a fragment of %zu octets, %u remain", m->payload_len,
+		      m->remaining);
+	e->sequence = middle;
+	e->xid = m->p.xid;
+	e->remaining = m->remaining;
+}
+
+static void message(struct rt_watch *w, const struct loop_event *ev)
+{
+	struct rt_watch_end *from = find(w, ev->from, ev->from_active);
+	struct rt_watch_end *to = find(w, ev->to, !ev->from_active);
+	struct wire_prefix p;
+	struct wire_error err;
+	struct wire_msg m;
+	bool vers_error;
+
+	from->sent++;
+	from->with_invalidate += ev->kind == LOOP_EV_SEND_INV;
+	if (ours(w, to) &&
+	    (int32_t)(ev->recvs_posted - (to->limit - (from->sent - 1) + 1)) <
+		    0 &&
+	    /* A peer beyond its limit uses up what is there. */
+	    (int32_t)(to->limit - (from->sent - 1)) >= 0)
+		fault(w, "%zu Receives, limit %u, %u received",
+		      ev->recvs_posted, to->limit, from->sent - 1);
+	if (!wire_prefix_decode(ev->data, ev->len, &p)) {
+		if (ours(w, from))
+			fault(w, "a message of %zu octets", ev->len);
+		return;
+	}
+	from->count[p.htype % 16]++;
+	vers_error = wire_error_decode(ev->data, ev->len, &err) &&
+		     err.code == RDMA2_ERR_VERS;
+	from->sent2 += p.vers == WIRE_VERS2;
+	if (!vers_error && !from->answers++) {
+		from->first_htype = p.htype;
+		from->first_xid = p.xid;
+		if (ours(w, from) && from->active &&
+		    (ev->len < 32 || ev->len > 1024))
+			fault(w, "a first message of %zu octets", ev->len);
+	}
+	if (ours(w, from) && !vers_error) {
+		look_at_credits(w, from, to, &p);
+		if (wire_decode(ev->data, ev->len, !from->sequence, &m) !=
+		    WIRE_OK)
+			fault(w, "a malformed %s", wire_htype_name(p.htype));
+		else
+			look_at_order(w, from, &m);
+		if (!from->active && !to->sent)
+			fault(w, "a message before the client's first");
+		if (!from->active && from->answers > 1 && to->sent2 < 2 &&
+		    !(from->first_htype == RDMA2_REPLY_MIDDLE &&
+		      p.xid == from->first_xid))
+			fault(w, "%s before the client's second message",
+			      wire_htype_name(p.htype));
+	}
+	if (p.vers == WIRE_VERS2 || ours(w, from))
+		from->limit = p.credit;
+}
+
+static void observe(void *ctx, const struct loop_event *ev)
+{
+	struct rt_watch *w = ctx;
+
+	if (ev->kind == LOOP_EV_SEND || ev->kind == LOOP_EV_SEND_INV)
+		message(w, ev);
+	if (ev->kind == LOOP_EV_CONNECT || ev->kind == LOOP_EV_ACCEPT) {
+		forget(w, ev->from);
+		if (ev->to)
+			forget(w, ev->to);
+	}
+}
+
+void rt_watch_start(struct rt_watch *w, struct fab_domain *dom,
+		    unsigned int which)
+{
+	memset(w, 0, sizeof(*w));
+	w->ours = which;
+	loop_set_observer(dom, observe, w);
+}

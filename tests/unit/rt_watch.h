@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rt_watch - looks at every message on the loop provider's wire
+ *
+ * Whatever a test does, these rules must hold for each end that is the
+ * transport's (rt_watch.ours), and are checked as messages arrive:
+ *
+ *   - no Send beyond the receiver's limit, but one GRANT ([A2], [A5]);
+ *   - a GRANT beyond the limit raises the peer's limit ([A5] rule 4), and
+ *     none goes before the peer's first message (rule 7);
+ *   - no limit is taken back ([A6]);
+ *   - enough Receives for all that was announced and one GRANT (rule 3);
+ *   - the client's first message has 32 to 1024 octets (4.3, [A8]);
+ *   - one message of the server until the client's second ([A7]);
+ *   - between the fragments of a message only GRANTs and ERRORs, each
+ *     rdma_remaining is right, no fragment is empty or unaligned ([D1], [D4]).
+ */
+#ifndef RPCRDMA_RT_WATCH_H
+#define RPCRDMA_RT_WATCH_H
+
+#include "fabric/loop/loop.h"
+#include "wire/wire.h"
+
+#define WATCH_ENDS 512
+
+struct rt_watch_end {
+	const struct fab_conn *conn;
+	bool active;
+	uint64_t stamp;
+	uint32_t sent; /* messages on the wire */
+	uint32_t answers; /* without ERR_VERS */
+	uint32_t sent2; /* of version 2 */
+	uint32_t limit; /* last rdma_credit it sent */
+	uint32_t first_htype, first_xid;
+	bool sequence;
+	uint32_t xid, remaining;
+	uint32_t count[16]; /* by header type */
+	uint32_t with_invalidate;
+};
+
+struct rt_watch {
+	unsigned int ours; /* enum loop_side */
+	uint64_t stamp;
+	unsigned int nends;
+	struct rt_watch_end end[WATCH_ENDS];
+	unsigned int faults;
+	char first[160];
+};
+
+/* Begin to watch @dom. */
+void rt_watch_start(struct rt_watch *w, struct fab_domain *dom,
+		    unsigned int ours);
+
+#endif /* RPCRDMA_RT_WATCH_H */
