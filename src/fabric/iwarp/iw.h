@@ -100,6 +100,9 @@ struct iw_poller {
 	struct iw_source wake_src;
 	_Atomic(struct iw_conn *) kicks; /* stack, linked by kick_next */
 	atomic_bool woken, sleeping;
+	/* Timers running, listeners paused, graves: so that a turn without
+	 * any takes no lock. Changed under the lock. */
+	atomic_uint waiting, buried;
 
 	pthread_mutex_t lock; /* what follows */
 	struct iw_timer_queue timers[TIMER_KINDS];
@@ -116,7 +119,7 @@ struct iw_listener {
 	void *user;
 	struct iw_grave grave;
 	TAILQ_ENTRY(iw_listener) link; /* poller lock */
-	uint64_t resume_at; /* poller thread: 0, or out of descriptors */
+	uint64_t resume_at; /* poller lock; 0, or out of descriptors */
 
 	pthread_mutex_t lock; /* what follows, and the request callback */
 	bool closed;

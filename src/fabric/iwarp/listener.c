@@ -112,6 +112,9 @@ void iw_listener_close(struct fab_listener *fl)
 	pthread_mutex_unlock(&l->lock);
 	pthread_mutex_lock(&p->lock);
 	TAILQ_REMOVE(&p->listeners, l, link);
+	if (l->resume_at)
+		atomic_fetch_sub(&p->waiting, 1);
+	l->resume_at = 0;
 	pthread_mutex_unlock(&p->lock);
 	poller_bury(p, &l->grave);
 }
@@ -131,6 +134,8 @@ static void listener_pause(struct iw_listener *l, int err)
 	iw_log(p->fab.dom, 4, "iwarp: accept: %s; pausing", strerror(err));
 	epoll_ctl(p->epfd, EPOLL_CTL_MOD, l->fd, &ev);
 	pthread_mutex_lock(&p->lock);
+	if (!l->resume_at)
+		atomic_fetch_add(&p->waiting, 1);
 	l->resume_at = iw_now_ms() + PAUSE_MS;
 	pthread_mutex_unlock(&p->lock);
 }
@@ -142,6 +147,8 @@ void listener_resume(struct iw_listener *l)
 
 	pthread_mutex_lock(&l->lock);
 	pthread_mutex_lock(&p->lock);
+	if (l->resume_at)
+		atomic_fetch_sub(&p->waiting, 1);
 	l->resume_at = 0;
 	pthread_mutex_unlock(&p->lock);
 	if (!l->closed)

@@ -139,6 +139,8 @@ void timer_start(struct iw_conn *c, enum iw_timer_kind kind)
 	pthread_mutex_lock(&p->lock);
 	if (c->timer_on)
 		TAILQ_REMOVE(&p->timers[c->timer_kind], c, timer_link);
+	else
+		atomic_fetch_add(&p->waiting, 1);
 	c->deadline = iw_now_ms() + ms;
 	c->timer_kind = kind;
 	c->timer_on = true;
@@ -155,8 +157,10 @@ void timer_stop(struct iw_conn *c)
 	struct iw_poller *p = conn_poller(c);
 
 	pthread_mutex_lock(&p->lock);
-	if (c->timer_on)
+	if (c->timer_on) {
 		TAILQ_REMOVE(&p->timers[c->timer_kind], c, timer_link);
+		atomic_fetch_sub(&p->waiting, 1);
+	}
 	c->timer_on = false;
 	pthread_mutex_unlock(&p->lock);
 }
@@ -167,6 +171,9 @@ static int next_timeout(struct iw_poller *p, int timeout_ms)
 	uint64_t now = 0, left;
 	struct iw_listener *l;
 
+	/* Whoever starts the first one wakes this thread. */
+	if (!atomic_load(&p->waiting))
+		return timeout_ms;
 	pthread_mutex_lock(&p->lock);
 	for (unsigned int i = 0; i < TIMER_KINDS; i++) {
 		struct iw_conn *c = TAILQ_FIRST(&p->timers[i]);
@@ -208,6 +215,7 @@ static struct iw_conn *take_expired(struct iw_poller *p, unsigned int kind,
 	c = TAILQ_FIRST(&p->timers[kind]);
 	if (c && c->deadline <= now) {
 		TAILQ_REMOVE(&p->timers[kind], c, timer_link);
+		atomic_fetch_sub(&p->waiting, 1);
 		c->timer_on = false;
 	} else {
 		c = NULL;
@@ -219,10 +227,13 @@ static struct iw_conn *take_expired(struct iw_poller *p, unsigned int kind,
 static int run_timers(struct iw_poller *p)
 {
 	struct iw_listener *l, *paused = NULL;
-	uint64_t now = iw_now_ms();
 	struct iw_conn *c;
+	uint64_t now;
 	int calls = 0;
 
+	if (!atomic_load(&p->waiting))
+		return 0;
+	now = iw_now_ms();
 	for (unsigned int i = 0; i < TIMER_KINDS; i++) {
 		while ((c = take_expired(p, i, now))) {
 			if (c->half_open) {
@@ -253,6 +264,7 @@ void poller_bury(struct iw_poller *p, struct iw_grave *g)
 	pthread_mutex_lock(&p->lock);
 	g->next = p->graves;
 	p->graves = g;
+	atomic_fetch_add(&p->buried, 1);
 	pthread_mutex_unlock(&p->lock);
 	poller_wake_up(p);
 }
@@ -262,9 +274,12 @@ static int reap(struct iw_poller *p)
 	struct iw_grave *g, *next;
 	int calls = 0;
 
+	if (!atomic_load(&p->buried))
+		return 0;
 	pthread_mutex_lock(&p->lock);
 	g = p->graves;
 	p->graves = NULL;
+	atomic_store(&p->buried, 0);
 	pthread_mutex_unlock(&p->lock);
 	for (; g; g = next) {
 		void (*done)(void *) = g->done;
