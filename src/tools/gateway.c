@@ -260,9 +260,13 @@ static int listen_all(struct program *p)
 static void *poller_main(void *arg)
 {
 	struct poller *q = arg;
+	struct gw_batch batch;
 
-	while (!atomic_load(&q->stop))
+	gw_batch_open(q->gw, &batch);
+	while (!atomic_load(&q->stop)) {
 		rt_run(q->gw->inst, q->index, -1);
+		gw_batch_flush(&batch);
+	}
 	return NULL;
 }
 
@@ -434,6 +438,10 @@ int main(int argc, char **argv)
 	for (unsigned int i = 0; i < GW_MAX_LISTEN; i++)
 		p->listen[i] = -1;
 	pthread_mutex_init(&p->gw.lock, NULL);
+	if (pthread_key_create(&p->gw.batch_key, NULL)) {
+		free(p);
+		return 1;
+	}
 	if (gw_options_parse(&p->gw.opt, argc, argv, &status))
 		goto out;
 	status = 1;
@@ -488,6 +496,7 @@ out:
 		close(p->sigfd);
 	free(p->gw.workers);
 	free(p->pollers);
+	pthread_key_delete(p->gw.batch_key);
 	pthread_mutex_destroy(&p->gw.lock);
 	free(p);
 	return status;

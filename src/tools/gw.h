@@ -120,7 +120,15 @@ struct gw_out {
 	void (*fin)(struct gw_client *c, struct gw_out *o, bool written);
 };
 
-/* Write now as far as the socket takes it, the rest when it is writable. */
+/* Clients that a thread has Replies for, to be written together. */
+struct gw_batch {
+	struct gw_client *first;
+};
+
+/* From now on what the calling thread pushes may wait for gw_batch_flush(). */
+void gw_batch_open(struct gateway *gw, struct gw_batch *b);
+void gw_batch_flush(struct gw_batch *b);
+/* Write as far as the socket takes it, the rest when it is writable. */
 void gw_out_push(struct gw_client *c, struct gw_out *o);
 /* The socket has become writable (worker). */
 void gw_out_ready(struct gw_client *c);
@@ -190,6 +198,7 @@ struct gw_client {
 	atomic_uint refs;
 	atomic_uint events;
 	struct gw_client *kick_next; /* w->kicked */
+	struct gw_client *batch_next; /* of the thread that is the writer */
 	struct gw_client *all_next, **all_prev; /* gw->clients */
 
 	/* Worker only. */
@@ -268,6 +277,7 @@ struct gw_worker {
 	struct gw_client *clients, *timers;
 	pthread_mutex_t kick_lock;
 	struct gw_client *kicked, **kicked_tail;
+	struct gw_batch batch;
 };
 
 int gw_worker_start(struct gw_worker *w, struct gateway *gw, unsigned int i);
@@ -303,6 +313,7 @@ struct gateway {
 	unsigned int nworkers;
 	struct gw_worker *workers;
 	atomic_uint nclients;
+	pthread_key_t batch_key; /* the thread's struct gw_batch, or NULL */
 	pthread_mutex_t lock; /* clients, ended, accepted */
 	struct gw_client *clients;
 	struct gw_stats ended; /* of clients that are gone */

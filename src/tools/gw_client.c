@@ -212,8 +212,8 @@ static bool client_record(struct gw_client *c)
 	return true;
 }
 
-/* Parse what is received; true when all of it is used up. */
-static bool client_parse(struct gw_client *c)
+/* True when all that is received is used up. */
+static bool client_parse_all(struct gw_client *c)
 {
 	size_t used;
 
@@ -247,6 +247,29 @@ static bool client_parse(struct gw_client *c)
 		}
 		c->rx_pos += used;
 	}
+}
+
+/* The same, with the Calls in it sent together. */
+static bool client_parse(struct gw_client *c)
+{
+	struct gw_worker *w = c->w;
+	struct rt_conn *rc = c->link == GW_LINK_UP ? c->rc : NULL;
+	bool all;
+
+	/* The client may be gone on return, and its reference with it. */
+	if (rc)
+		rt_conn_get(rc);
+	if (rc && !rt_conn_hold(rc)) {
+		rt_conn_put(rc);
+		rc = NULL;
+	}
+	all = client_parse_all(c);
+	if (rc) {
+		rt_conn_unhold(rc);
+		rt_conn_put(rc);
+	}
+	gw_batch_flush(&w->batch);
+	return all;
 }
 
 /*

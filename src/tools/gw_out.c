@@ -7,6 +7,10 @@
  * the socket is writable again. Only the writer takes records off the queue,
  * so their order is that of the pushes. client.lock guards the queue, and is
  * not held while writing.
+ *
+ * A thread with a batch does not write small records at once: it becomes the
+ * writer, and writes at the end of its batch, so that Replies that come in
+ * together leave together.
  */
 #include "tools/gw.h"
 
@@ -14,6 +18,8 @@
 #include <sys/socket.h>
 
 #define OUT_IOV 256
+/* Longer records are written at once. */
+#define OUT_SMALL 16384
 
 /* Fill @v from the head of the queue. Lock held. */
 static unsigned int out_gather(struct gw_client *c, struct iovec *v)
@@ -112,9 +118,36 @@ static void out_run(struct gw_client *c)
 	}
 }
 
+void gw_batch_open(struct gateway *gw, struct gw_batch *b)
+{
+	b->first = NULL;
+	pthread_setspecific(gw->batch_key, b);
+}
+
+void gw_batch_flush(struct gw_batch *b)
+{
+	struct gw_client *c;
+
+	while ((c = b->first)) {
+		b->first = c->batch_next;
+		out_run(c);
+		gw_client_put(c);
+	}
+}
+
+static bool out_small(const struct gw_out *o)
+{
+	size_t len = 0;
+
+	for (unsigned int i = 0; i < o->niov; i++)
+		len += o->iov[i].iov_len;
+	return len <= OUT_SMALL;
+}
+
 void gw_out_push(struct gw_client *c, struct gw_out *o)
 {
-	bool run;
+	struct gw_batch *b = pthread_getspecific(c->gw->batch_key);
+	bool small = out_small(o), run;
 
 	o->next = NULL;
 	o->at = 0;
@@ -133,8 +166,15 @@ void gw_out_push(struct gw_client *c, struct gw_out *o)
 	if (run)
 		c->writing = true;
 	pthread_mutex_unlock(&c->lock);
+	if (run && b && small) {
+		c->batch_next = b->first;
+		b->first = c; /* with the reference */
+		return;
+	}
 	if (run)
 		out_run(c);
+	else if (b && !small)
+		gw_batch_flush(b); /* it may be ours to write */
 	gw_client_put(c);
 }
 

@@ -160,6 +160,7 @@ static void *worker_main(void *arg)
 	struct epoll_event ev[WORKER_EVENTS];
 	bool killed = false;
 
+	gw_batch_open(w->gw, &w->batch);
 	while (!killed || w->clients || atomic_load(&w->gw->nclients)) {
 		int ms = killed ? 10 : worker_timeout(w);
 		int n = epoll_wait(w->epfd, ev, WORKER_EVENTS, ms);
@@ -175,6 +176,7 @@ static void *worker_main(void *arg)
 		}
 		worker_kicked(w);
 		worker_timers(w);
+		gw_batch_flush(&w->batch);
 		if (atomic_load(&w->stop)) {
 			while (w->clients)
 				gw_client_kill(w->clients, LOG_DEBUG, NULL);
@@ -186,6 +188,7 @@ static void *worker_main(void *arg)
 				break;
 		}
 	}
+	gw_batch_flush(&w->batch);
 	return NULL;
 }
 

@@ -450,18 +450,23 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a && (!b || a < b) ? a : b;
 }
 
-static void check_deadlines(struct rt_conn *c)
+/* Is this a connection that ends when nothing comes? */
+static bool may_idle(const struct rt_conn *c)
+{
+	return c->server && c->inst->cfg.idle_ms &&
+	       (c->state == RT_OPEN || c->state == RT_ANSWERED);
+}
+
+/* What the time has come for; before anything is posted. */
+static void expire(struct rt_conn *c)
 {
 	uint64_t now = rt_now_ms();
-	uint64_t d = 0;
 
 	if (c->seq.active && c->seq.deadline <= now)
 		rt_sequence_timeout(c);
-	if (c->state == RT_OPEN && c->server && c->inst->cfg.idle_ms &&
-	    !c->calls_upper && cds_list_empty(&c->requests) &&
+	if (may_idle(c) && !c->calls_upper && cds_list_empty(&c->requests) &&
 	    c->last_active + c->inst->cfg.idle_ms <= now) {
-		rt_conn_fail(c, 0, "idle for %u s",
-			     c->inst->cfg.idle_ms / 1000);
+		rt_conn_fail(c, 0, "idle for %u ms", c->inst->cfg.idle_ms);
 		rt_event(c, EV_TIMEOUT);
 	}
 	if (c->state_deadline && c->state_deadline <= now) {
@@ -477,11 +482,18 @@ static void check_deadlines(struct rt_conn *c)
 			rt_event(c, EV_TIMEOUT);
 		}
 	}
+}
+
+/* When expire() has to be called next. */
+static void set_deadline(struct rt_conn *c)
+{
+	uint64_t d = 0;
+
 	if (c->state != RT_CLOSED) {
 		d = c->state_deadline;
 		if (c->seq.active)
 			d = earlier(c->seq.deadline, d);
-		if (c->state == RT_OPEN && c->server && c->inst->cfg.idle_ms)
+		if (may_idle(c))
 			d = earlier(c->last_active + c->inst->cfg.idle_ms, d);
 	}
 	atomic_store_explicit(&c->deadline, d, memory_order_relaxed);
@@ -501,6 +513,7 @@ static void conn_work(struct rt_conn *c)
 	int want;
 
 	take_mail(c);
+	expire(c);
 	do {
 		c->posted = false;
 		while (c->fab && budget > 0 &&
@@ -531,7 +544,7 @@ static void conn_work(struct rt_conn *c)
 		if (c->state == RT_DRAINING && drained(c))
 			rt_event(c, EV_DRAINED);
 	} while (c->posted && budget > 0);
-	check_deadlines(c);
+	set_deadline(c);
 	rt_conn_publish(c);
 	if (c->fab && budget <= 0)
 		fab_kick(c->fab);
@@ -556,6 +569,20 @@ void rt_strand_run(struct rt_conn *c)
 {
 	if (!atomic_fetch_add_explicit(&c->pending, 1, memory_order_acq_rel))
 		rt_strand_release(c);
+}
+
+bool rt_conn_hold(struct rt_conn *c)
+{
+	uint32_t idle = 0;
+
+	return atomic_compare_exchange_strong_explicit(&c->pending, &idle, 1,
+						       memory_order_acq_rel,
+						       memory_order_relaxed);
+}
+
+void rt_conn_unhold(struct rt_conn *c)
+{
+	rt_strand_release(c);
 }
 
 void rt_conn_ready(struct fab_conn *f, void *user)

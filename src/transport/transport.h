@@ -394,5 +394,13 @@ void rt_request_reset(struct rt_request *rq);
 void rt_request_free(struct rt_request *rq);
 /* Send. Any thread; done is called exactly once, perhaps before return. */
 void rt_request_submit(struct rt_conn *c, struct rt_request *rq);
+/*
+ * Hold the strand, so that what is submitted from here on is sent together
+ * by rt_conn_unhold(). False: another thread has it, which sends as it sees
+ * fit; then there is nothing to give back. Not from an operation, and not for
+ * longer than it takes to submit what is at hand.
+ */
+bool rt_conn_hold(struct rt_conn *c);
+void rt_conn_unhold(struct rt_conn *c);
 
 #endif /* RPCRDMA_TRANSPORT_H */
