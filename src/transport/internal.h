@@ -230,7 +230,6 @@ struct rt_error_out {
 struct rt_sequence {
 	bool active;
 	bool reply;
-	bool discarding; /* aborted: swallow the rest of @xid, [D3] */
 	uint32_t xid;
 	uint32_t remaining; /* as the last MIDDLE said */
 	size_t len;
@@ -239,6 +238,13 @@ struct rt_sequence {
 	struct fab_buf *bufs, *tail;
 	size_t tail_used;
 	uint64_t deadline;
+};
+
+/* A message that was refused: the rest of its fragments is swallowed. */
+struct rt_discard {
+	bool on;
+	bool reply;
+	uint32_t xid;
 };
 
 #define RT_HASH 256
@@ -299,6 +305,8 @@ struct rt_conn {
 	bool posted;
 
 	struct rt_sequence seq;
+	/* A broken sequence and the one that broke it, [D3], 7.1.4. */
+	struct rt_discard discard[2];
 	struct cds_list_head calls; /* every rt_call_priv in use */
 	struct rt_call_priv *free_calls;
 	unsigned int calls_upper; /* in the upper layer's hands */
@@ -478,8 +486,7 @@ struct rt_request_priv *rt_request_find(struct rt_conn *c, uint32_t xid);
 
 /* response.c */
 void rt_response_receive(struct rt_conn *c, const struct wire_msg *m,
-			 struct rt_work *w, bool continued, bool invalidated,
-			 uint32_t inv_handle);
+			 struct rt_work *w, bool continued);
 void rt_response_error(struct rt_conn *c, uint32_t xid,
 		       const struct wire_error *err);
 

@@ -22,30 +22,37 @@ void rt_sequence_reset(struct rt_conn *c)
 	memset(s, 0, sizeof(*s));
 }
 
-/* Give up reassembly and swallow the rest of that XID, [D3] step 3. */
-static void sequence_abort(struct rt_conn *c)
+/* A Requester that refuses a Reply ends its RPC, [E1] 4, [D3] step 4. */
+static void refuse_reply(struct rt_conn *c, uint32_t xid)
 {
-	uint32_t xid = c->seq.xid;
-	bool reply = c->seq.reply;
+	struct rt_request_priv *rq = rt_request_find(c, xid);
 
+	if (rq)
+		rt_request_finish(c, rq, -EPROTO);
+}
+
+/* Swallow what is still to come of a message, [D3] step 3 and 7.1.4. */
+static void discard_rest(struct rt_conn *c, uint32_t xid, bool reply)
+{
+	c->discard[1] = c->discard[0];
+	c->discard[0] = (struct rt_discard){ true, reply, xid };
+}
+
+/* Give up a continued message; @more of it may be under way. */
+static void give_up(struct rt_conn *c, uint32_t xid, bool reply, bool more)
+{
 	rt_sequence_reset(c);
-	c->seq.discarding = true;
-	c->seq.xid = xid;
-	c->seq.reply = reply;
-	if (reply) {
-		/* The local Requester must not wait for ever, step 4. */
-		struct rt_request_priv *rq = rt_request_find(c, xid);
-
-		if (rq)
-			rt_request_finish(c, rq, -EPROTO);
-	}
+	if (more)
+		discard_rest(c, xid, reply);
+	if (reply)
+		refuse_reply(c, xid);
 }
 
 void rt_sequence_timeout(struct rt_conn *c)
 {
 	rt_log(c, LOG_WARNING, "a continued message was not completed in time");
 	rt_error_code(c, c->seq.xid, RDMA2_ERR_INVAL_CONT);
-	sequence_abort(c);
+	give_up(c, c->seq.xid, c->seq.reply, true);
 }
 
 /* The buffers of a reassembled message are this long: few pieces, little
@@ -128,13 +135,53 @@ static bool is_call(uint32_t htype)
 	       htype == RDMA2_CALL_INLINE;
 }
 
+static bool is_middle(uint32_t htype)
+{
+	return htype == RDMA2_CALL_MIDDLE || htype == RDMA2_REPLY_MIDDLE;
+}
+
+/* Can this message be a fragment, or the end, of that one? */
+static bool belongs(const struct wire_prefix *p, uint32_t xid, bool reply)
+{
+	uint32_t middle = reply ? RDMA2_REPLY_MIDDLE : RDMA2_CALL_MIDDLE;
+	uint32_t last = reply ? RDMA2_REPLY_INLINE : RDMA2_CALL_INLINE;
+
+	return p->xid == xid && (p->htype == middle || p->htype == last);
+}
+
 /* Does this message go on with the sequence in progress? */
 static bool continues(const struct rt_conn *c, const struct wire_prefix *p)
 {
-	uint32_t middle = c->seq.reply ? RDMA2_REPLY_MIDDLE : RDMA2_CALL_MIDDLE;
-	uint32_t last = c->seq.reply ? RDMA2_REPLY_INLINE : RDMA2_CALL_INLINE;
+	return c->seq.active && belongs(p, c->seq.xid, c->seq.reply);
+}
 
-	return p->xid == c->seq.xid && (p->htype == middle || p->htype == last);
+/*
+ * Is this of a message that was refused before? Its INLINE is the end of it,
+ * and so is a payload message of another XID.
+ */
+static bool discarded(struct rt_conn *c, const struct wire_prefix *p)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		struct rt_discard *d = &c->discard[i];
+
+		if (d->on && belongs(p, d->xid, d->reply)) {
+			d->on = is_middle(p->htype);
+			return true;
+		}
+	}
+	if (is_call(p->htype) || is_reply(p->htype))
+		memset(c->discard, 0, sizeof(c->discard));
+	return false;
+}
+
+/* Refuse a message for where it stands between others. */
+static void misplaced(struct rt_conn *c, const struct wire_prefix *p)
+{
+	rt_error_code(c, p->xid, RDMA2_ERR_INVAL_CONT);
+	if (is_middle(p->htype))
+		discard_rest(c, p->xid, is_reply(p->htype));
+	if (is_reply(p->htype))
+		refuse_reply(c, p->xid);
 }
 
 /*
@@ -143,28 +190,19 @@ static bool continues(const struct rt_conn *c, const struct wire_prefix *p)
  */
 static bool in_order(struct rt_conn *c, const struct wire_prefix *p)
 {
-	struct rt_sequence *s = &c->seq;
-
 	if (p->htype == RDMA2_GRANT || p->htype == RDMA2_ERROR)
 		return true;
-	if (s->discarding) {
-		if (continues(c, p)) {
-			if (p->htype == RDMA2_CALL_INLINE ||
-			    p->htype == RDMA2_REPLY_INLINE)
-				memset(s, 0, sizeof(*s));
-			RT_COUNT(c, dropped, 1);
-			return false;
-		}
-		if (is_call(p->htype) || is_reply(p->htype))
-			memset(s, 0, sizeof(*s));
+	if (discarded(c, p)) {
+		RT_COUNT(c, dropped, 1);
+		return false;
 	}
-	if (s->active && !continues(c, p)) {
-		uint32_t broken = s->xid;
+	if (c->seq.active && !continues(c, p)) {
+		uint32_t broken = c->seq.xid;
 
 		rt_log(c, LOG_WARNING, "%s inside a continued message",
 		       wire_htype_name(p->htype));
-		rt_error_code(c, p->xid, RDMA2_ERR_INVAL_CONT);
-		sequence_abort(c);
+		give_up(c, broken, c->seq.reply, true);
+		misplaced(c, p);
 		if (broken != p->xid)
 			rt_error_code(c, broken, RDMA2_ERR_INVAL_CONT);
 		return false;
@@ -174,12 +212,12 @@ static bool in_order(struct rt_conn *c, const struct wire_prefix *p)
 		if (!c->theirs.complete)
 			return true;
 		/* 6.3.4: nothing after FINAL. */
-		rt_error_code(c, p->xid, RDMA2_ERR_INVAL_CONT);
+		misplaced(c, p);
 		return false;
 	}
 	if (c->props_open) {
 		/* 6.3.3; the sequence stays open for a FINAL [D3]. */
-		rt_error_code(c, p->xid, RDMA2_ERR_INVAL_CONT);
+		misplaced(c, p);
 		return false;
 	}
 	return true;
@@ -188,22 +226,17 @@ static bool in_order(struct rt_conn *c, const struct wire_prefix *p)
 /* ---- One message ------------------------------------------------------ */
 
 static void fragment(struct rt_conn *c, const struct wire_msg *m,
-		     struct rt_work *w, bool invalidated, uint32_t inv_handle)
+		     struct rt_work *w)
 {
 	struct rt_sequence *s = &c->seq;
-	bool middle = m->p.htype == RDMA2_CALL_MIDDLE ||
-		      m->p.htype == RDMA2_REPLY_MIDDLE;
+	bool middle = is_middle(m->p.htype);
 	bool reply = is_reply(m->p.htype);
 
 	if ((middle || s->active) && !remaining_ok(c, m, middle)) {
 		rt_log(c, LOG_WARNING, "rdma_remaining %u does not fit",
 		       m->remaining);
 		rt_error_code(c, m->p.xid, RDMA2_ERR_INVAL_CONT);
-		s->xid = m->p.xid;
-		s->reply = reply;
-		sequence_abort(c);
-		if (!middle)
-			memset(s, 0, sizeof(*s));
+		give_up(c, m->p.xid, reply, middle);
 		return;
 	}
 	if (middle && !s->active) {
@@ -219,9 +252,7 @@ static void fragment(struct rt_conn *c, const struct wire_msg *m,
 			rt_error_code(c, m->p.xid,
 				      reply ? RDMA2_ERR_INVAL_CONT :
 					      RDMA2_ERR_SYSTEM);
-			sequence_abort(c);
-			if (!middle)
-				memset(s, 0, sizeof(*s));
+			give_up(c, m->p.xid, reply, middle);
 			return;
 		}
 		s->remaining = m->remaining;
@@ -232,8 +263,7 @@ static void fragment(struct rt_conn *c, const struct wire_msg *m,
 		return;
 	}
 	if (reply)
-		rt_response_receive(c, m, w, s->active, invalidated,
-				    inv_handle);
+		rt_response_receive(c, m, w, s->active);
 	else
 		rt_call_receive(c, m, w, s->active);
 	if (s->active)
@@ -280,15 +310,32 @@ static void bad_message(struct rt_conn *c, const struct wire_prefix *p,
 		return;
 	}
 	rt_error_code(c, p->xid, code[status]);
-	if (c->seq.active)
-		sequence_abort(c);
-	if (is_reply(p->htype)) {
-		/* A Requester that refuses a Reply ends its RPC [E1]. */
-		struct rt_request_priv *rq = rt_request_find(c, p->xid);
+	/* in_order() let it pass, so a sequence in progress is its own. */
+	if (is_call(p->htype) || is_reply(p->htype))
+		give_up(c, p->xid, is_reply(p->htype), is_middle(p->htype));
+}
 
-		if (rq)
-			rt_request_finish(c, rq, -EPROTO);
-	}
+/*
+ * A Send with Invalidate must be the end of a Reply and take the handle that
+ * its Call offered [C11]; otherwise memory of another RPC may be closed.
+ */
+static bool invalidation_ok(struct rt_conn *c, const struct wire_prefix *p,
+			    uint32_t handle)
+{
+	struct rt_request_priv *rq = rt_request_find(c, p->xid);
+
+	RT_COUNT(c, invalidations_received, 1);
+	if (p->vers == WIRE_VERS2 && rq && rq->posted && rq->inv_handle &&
+	    rq->inv_handle == handle &&
+	    (p->htype == RDMA2_REPLY_INLINE ||
+	     p->htype == RDMA2_REPLY_EXTERNAL))
+		return true;
+	rt_conn_fail(c, -EPROTO, "%s of %08x invalidated a handle not offered",
+		     wire_htype_name(p->htype), p->xid);
+	if (is_reply(p->htype))
+		refuse_reply(c, p->xid);
+	rt_event(c, EV_ABORT);
+	return false;
 }
 
 /* A message of a version that is not supported [B1, B2]. */
@@ -340,12 +387,14 @@ void rt_receive(struct rt_conn *c, struct rt_work *w, size_t len,
 
 	c->credit.received++;
 	c->last_active = rt_now_ms();
-	if (invalidated)
-		RT_COUNT(c, invalidations_received, 1);
 	if (!wire_prefix_decode(buf, len, &p)) {
 		RT_COUNT(c, dropped, 1);
-		return;
+		if (!invalidated)
+			return;
+		memset(&p, 0, sizeof(p));
 	}
+	if (invalidated && !invalidation_ok(c, &p, inv_handle))
+		return;
 	if (p.vers != WIRE_VERS2) {
 		other_version(c, &p, buf, len);
 		return;
@@ -357,8 +406,7 @@ void rt_receive(struct rt_conn *c, struct rt_work *w, size_t len,
 		other_version(c, &p, buf, len);
 		return;
 	}
-	status =
-		wire_decode(buf, len, !(c->seq.active && continues(c, &p)), &m);
+	status = wire_decode(buf, len, !continues(c, &p), &m);
 	ev = status == WIRE_OK ? classify(p.htype) : EV_MSG_BAD;
 	if (c->state < RT_CLOSING) {
 		c->version = WIRE_VERS2;
@@ -377,13 +425,6 @@ void rt_receive(struct rt_conn *c, struct rt_work *w, size_t len,
 	}
 	if (m.surplus)
 		RT_COUNT(c, surplus, 1);
-	if (invalidated && m.p.htype != RDMA2_REPLY_INLINE &&
-	    m.p.htype != RDMA2_REPLY_EXTERNAL) {
-		rt_conn_fail(c, -EPROTO, "%s with invalidate",
-			     wire_htype_name(m.p.htype));
-		rt_event(c, EV_ABORT);
-		return;
-	}
 	switch (m.p.htype) {
 	case RDMA2_GRANT:
 		c->credit.grants++;
@@ -403,10 +444,10 @@ void rt_receive(struct rt_conn *c, struct rt_work *w, size_t len,
 		rt_call_receive(c, &m, w, false);
 		break;
 	case RDMA2_REPLY_EXTERNAL:
-		rt_response_receive(c, &m, w, false, invalidated, inv_handle);
+		rt_response_receive(c, &m, w, false);
 		break;
 	default:
-		fragment(c, &m, w, invalidated, inv_handle);
+		fragment(c, &m, w);
 		break;
 	}
 }

@@ -468,6 +468,7 @@ void rt_request_queue(struct rt_conn *c, struct rt_request_priv *rq)
 	rq->prepared = false;
 	rq->sends_pending = 0;
 	rq->nsegs = rq->nrsegs = 0;
+	rq->inv_handle = 0;
 	CDS_INIT_LIST_HEAD(&rq->queue);
 	rt_out_init(&rq->out);
 	for (unsigned int i = 0; i < rq->pub.nsinks; i++)

@@ -59,20 +59,19 @@ static bool take_writes(struct rt_conn *c, struct rt_request_priv *rq,
 	return true;
 }
 
+/* The Reply in its chunk; @len octets were written, which is known to fit. */
 static bool take_external(struct rt_conn *c, struct rt_request_priv *rq,
-			  const struct wire_msg *m)
+			  uint32_t want, size_t len)
 {
-	size_t len;
-	uint32_t xid;
 	const uint8_t *b;
+	uint32_t xid;
 
-	if (!rq->reply_chunk.count || !m->reply.count ||
-	    !take_chunk(&m->reply, &rq->reply_chunk, &len) || len < 4)
+	if (len < 4)
 		return false;
 	b = rq->reply_buf->addr;
 	xid = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
 	      (uint32_t)b[2] << 8 | b[3];
-	if (xid != m->p.xid)
+	if (xid != want)
 		return false;
 	RT_COUNT(c, special_received, 1);
 	RT_COUNT(c, reply_chunks, 1);
@@ -133,24 +132,26 @@ static void violation(struct rt_conn *c, struct rt_request_priv *rq,
 	rt_conn_fail(c, -EPROTO, "Reply %08x: %s", xid, what);
 	if (rq)
 		rt_request_finish(c, rq, -EPROTO);
-	rt_pump(c);
+	/* The ERROR announces credits like any message. */
+	if (!rt_post_receives(c))
+		rt_pump(c);
 	rt_event(c, EV_VIOLATION);
 }
 
 void rt_response_receive(struct rt_conn *c, const struct wire_msg *m,
-			 struct rt_work *w, bool continued, bool invalidated,
-			 uint32_t inv_handle)
+			 struct rt_work *w, bool continued)
 {
 	struct rt_request_priv *rq = rt_request_find(c, m->p.xid);
+	size_t len = 0;
 
-	if (invalidated && (!rq || inv_handle != rq->inv_handle)) {
-		/* [C11]: memory of another RPC may be gone. */
-		violation(c, rq, m->p.xid, "invalidated a handle not offered");
-		return;
-	}
 	if (!rq || !rq->posted) {
 		rt_log(c, LOG_NOTICE, "Reply %08x answers no Call", m->p.xid);
 		RT_COUNT(c, dropped, 1);
+		return;
+	}
+	if (c->cont_call == rq) {
+		/* The rest of our fragments would be out of place now. */
+		violation(c, rq, m->p.xid, "it comes before the whole Call");
 		return;
 	}
 	if (!take_writes(c, rq, m)) {
@@ -158,8 +159,16 @@ void rt_response_receive(struct rt_conn *c, const struct wire_msg *m,
 		return;
 	}
 	if (m->p.htype == RDMA2_REPLY_EXTERNAL) {
-		if (!take_external(c, rq, m)) {
-			violation(c, rq, m->p.xid, "its Reply chunk is wrong");
+		if (!take_chunk(&m->reply, &rq->reply_chunk, &len)) {
+			violation(c, rq, m->p.xid,
+				  "its Reply chunk is not ours");
+			return;
+		}
+		if (!take_external(c, rq, m->p.xid, len)) {
+			/* No memory but ours was named: only this RPC fails
+			 * (7.2). */
+			rt_error_code(c, m->p.xid, RDMA2_ERR_BAD_XDR);
+			rt_request_finish(c, rq, -EPROTO);
 			return;
 		}
 	} else if (continued) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "rt_raw.h"
 #include "unit.h"
@@ -202,6 +203,12 @@ void rt_raw_close(struct rt_raw *r)
 void rt_raw_run(struct rt_raw *r)
 {
 	rt_pair_run(&r->p);
+}
+
+void rt_raw_nap(struct rt_raw *r)
+{
+	usleep(10000);
+	rt_raw_run(r);
 }
 
 uint32_t rt_raw_next(struct rt_raw *r)

@@ -62,6 +62,16 @@ void rt_raw_close(struct rt_raw *r);
 
 /* Both sides, until nothing moves. */
 void rt_raw_run(struct rt_raw *r);
+/* Then sleep a little, so that timers expire. */
+void rt_raw_nap(struct rt_raw *r);
+/* Until @cond holds, but not for ever. */
+#define RT_RAW_WAIT(r, cond)                      \
+	({                                        \
+		unsigned int naps_ = 0;           \
+		while (!(cond) && naps_++ < 1000) \
+			rt_raw_nap(r);            \
+		!!(cond);                         \
+	})
 /*
  * The next message that came: 0 if there is none, else its rdma_htype (of any
  * version); in r->m (if it decodes) and r->msg.

@@ -4,7 +4,6 @@
  * [C1]), with a raw peer.
  */
 #include <errno.h>
-#include <unistd.h>
 
 #include "rt_raw.h"
 #include "unit.h"
@@ -402,19 +401,13 @@ static void first_message_timer(void)
 	struct rt_raw r;
 
 	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
-	while (!r.down) {
-		usleep(20000);
-		rt_raw_run(&r);
-	}
+	CU_ASSERT_TRUE(RT_RAW_WAIT(&r, r.down));
 	CU_ASSERT_TRUE(r.p.server_closed);
 	CU_ASSERT_EQUAL(r.p.server_error, -ETIMEDOUT);
 	rt_raw_close(&r);
 
 	CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &cfg));
-	while (!r.down) {
-		usleep(20000);
-		rt_raw_run(&r);
-	}
+	CU_ASSERT_TRUE(RT_RAW_WAIT(&r, r.down));
 	CU_ASSERT_TRUE(r.p.client_closed);
 	CU_ASSERT_EQUAL(r.p.client_error, -ETIMEDOUT);
 	rt_raw_close(&r);
