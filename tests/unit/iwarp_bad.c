@@ -301,6 +301,42 @@ static void test_send_too_long(void)
 	untagged(3, 0, 0, 1, 0, 65000, DDP_TOO_LONG);
 }
 
+/* The second segment is of another kind than the first. */
+static void test_send_changes_kind(void)
+{
+	size_t n, m;
+
+	bad_open(true);
+	memset(data, 0x5a, 512);
+	n = raw_seal(&b.r, buf,
+		     raw_untagged(buf, 3, false, 0, 0, 1, 0, data, 100));
+	m = raw_seal(&b.r, buf + n,
+		     raw_untagged(buf + n, 5, true, 0, 0, 1, 100, data, 1));
+	expect_terminate(buf, n + m, 0x0206c000, buf + n, 20, RECVS);
+	bad_close();
+}
+
+/* Invalidation of nothing by a Send that is received in place. */
+static void test_invalidate_in_place(void)
+{
+	static uint8_t big[8192];
+	struct fab_sge sge = { big, sizeof(big), NULL };
+	struct fab_wr wr = { .op = FAB_RECV, .nsge = 1, .sge = &sge };
+	size_t n;
+
+	bad_open(false);
+	CU_ASSERT_EQUAL(fab_post_recv(b.w.srv.c, &wr), 0);
+	n = raw_seal(&b.r, buf,
+		     raw_untagged(buf, 4, true, b.stag + 1, 0, 1, 0, data,
+				  sizeof(big)));
+	raw_write(&b.w, &b.r, buf, 4000);
+	for (int i = 0; i < 10; i++)
+		world_turn(&b.w, 1);
+	expect_terminate(buf + 4000, n - 4000, 0x0109c000, buf, 20, 1);
+	CU_ASSERT_EQUAL(b.w.srv.wc[0].status, FAB_FLUSHED);
+	bad_close();
+}
+
 /* Too long only with its second segment. */
 static void test_send_too_long_second(void)
 {
@@ -431,6 +467,47 @@ static void test_read_request(void)
 	read_case(1, 10, b.stag, UINT64_MAX - 5, 0x0104e000, 48);
 	bad_open(true);
 	read_case(2, 10, b.stag, b.off, DDP_MSN, 20);
+	/* With a message offset, with payload, and not the last. */
+	bad_open(true);
+	raw_read_req(buf, 1, 77, 1, 10, b.stag, b.off);
+	put32(buf + 16, 4);
+	expect_terminate(buf, raw_seal(&b.r, buf, 48), DDP_MO, buf, 20, RECVS);
+	bad_close();
+	bad_open(true);
+	raw_read_req(buf, 1, 77, 1, 10, b.stag, b.off);
+	put16(buf, 50);
+	expect_terminate(buf, raw_seal(&b.r, buf, 52), DDP_TOO_LONG, buf, 20,
+			 RECVS);
+	bad_close();
+	bad_open(true);
+	raw_read_req(buf, 1, 77, 1, 10, b.stag, b.off);
+	buf[2] &= (uint8_t)~0x40;
+	expect_terminate(buf, raw_seal(&b.r, buf, 48), DDP_TOO_LONG, buf, 20,
+			 RECVS);
+	bad_close();
+}
+
+/* The peer invalidates what it asked to read, in the same breath. */
+static void test_read_then_invalidate(void)
+{
+	uint8_t req[48];
+	size_t n;
+
+	bad_open(true);
+	n = raw_read_req(buf, 1, 77, 1, REGION, b.stag, b.off);
+	memcpy(req, buf, n);
+	n = raw_seal(&b.r, buf, n);
+	n += raw_seal(&b.r, buf + n,
+		      raw_untagged(buf + n, 4, true, b.stag, 0, 1, 0, data, 0));
+	raw_write(&b.w, &b.r, buf, n);
+	RAW_UNTIL(&b.w, &b.r, b.r.eof);
+	/* Either the response went out before, or it is refused. */
+	if (b.r.in[3] == 0x47) {
+		CU_ASSERT_EQUAL(get32(b.r.in + 20), 0x0100e000);
+		CU_ASSERT_EQUAL(memcmp(b.r.in + 24, req, 48), 0);
+	}
+	CU_ASSERT_TRUE(b.r.in[3] == 0x47 || b.r.in[3] == 0x42);
+	bad_close();
 }
 
 /* More Reads at once than the depth of 4 that the domain has. */
@@ -667,6 +744,9 @@ static const struct unit_test tests[] = {
 	{ "send_msn_mo_qn", test_send_msn_mo_qn },
 	{ "send_too_long", test_send_too_long },
 	{ "send_too_long_second", test_send_too_long_second },
+	{ "send_changes_kind", test_send_changes_kind },
+	{ "invalidate_in_place", test_invalidate_in_place },
+	{ "read_then_invalidate", test_read_then_invalidate },
 	{ "no_receive", test_no_receive },
 	{ "opcode_version", test_opcode_version },
 	{ "short_fpdu", test_short_fpdu },

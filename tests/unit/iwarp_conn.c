@@ -439,8 +439,9 @@ static void test_linger_terminate(void)
 	world_close(&w);
 }
 
-/* A region closed while the peer reads it: not an octet more goes out. */
-static void test_closed_under_read(void)
+/* A region closed while the peer reads it: not an octet more goes out, not
+ * even to end an FPDU before the Terminate that something else calls for. */
+static void closed_under_read(bool terminate)
 {
 	uint8_t *mem = malloc(BIG), f[64];
 	struct fab_mr *mr;
@@ -459,6 +460,13 @@ static void test_closed_under_read(void)
 	n = raw_seal(&r, f, raw_read_req(f, 1, 5, 0, (uint32_t)BIG, stag, off));
 	raw_write(&w, &r, f, n);
 	RAW_UNTIL(&w, &r, r.in_len > 100000);
+	if (terminate) {
+		n = raw_seal(&r, f, raw_tagged(f, 0, true, 5, 5, "abc", 3));
+		CU_ASSERT_EQUAL(send(r.fd, f, n, 0), (ssize_t)n);
+		for (int i = 0; i < 20; i++)
+			world_turn(&w, 1);
+		CU_ASSERT_FALSE(w.srv.disconnected);
+	}
 	fab_unexpose(w.srv.c, stag);
 	memset(mem, 0x22, BIG);
 	while (!r.eof) {
@@ -475,6 +483,12 @@ static void test_closed_under_read(void)
 	fab_dereg(mr);
 	world_close(&w);
 	free(mem);
+}
+
+static void test_closed_under_read(void)
+{
+	closed_under_read(false);
+	closed_under_read(true);
 }
 
 /* A Terminate in the middle of a large FPDU waits until that is out. */

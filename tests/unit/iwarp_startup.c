@@ -4,6 +4,8 @@
  *
  * Threads: one.
  */
+#include <sys/resource.h>
+
 #include "iwarp_raw.h"
 
 static struct world w;
@@ -409,6 +411,31 @@ static void test_half_open_limit(void)
 	raw_done();
 }
 
+/* Out of descriptors: the listener pauses instead of spinning, and is there
+ * again when there are some. */
+static void test_out_of_descriptors(void)
+{
+	struct fab_domain_params p = { .crc = true };
+	struct rlimit old, low;
+	int next;
+
+	world_open(&w, &p);
+	dial_and_send(0);
+	next = dup(r.fd);
+	close(next);
+	CU_ASSERT_EQUAL(getrlimit(RLIMIT_NOFILE, &old), 0);
+	low = old;
+	low.rlim_cur = (rlim_t)next;
+	CU_ASSERT_EQUAL(setrlimit(RLIMIT_NOFILE, &low), 0);
+	for (int i = 0; i < 50; i++)
+		world_turn(&w, 1);
+	CU_ASSERT_EQUAL(setrlimit(RLIMIT_NOFILE, &old), 0);
+	raw_write(&w, &r, f, raw_mpa(f, false, 0x40, 1, NULL, 0));
+	PUMP_UNTIL(&w, w.srv.established);
+	CU_ASSERT_EQUAL(w.requests, 1);
+	raw_done();
+}
+
 /* ---- As initiator, to a raw responder -------------------------------- */
 
 static int raw_listener(struct sockaddr_storage *addr)
@@ -613,6 +640,7 @@ static const struct unit_test tests[] = {
 	{ "garbage", test_garbage },
 	{ "slow_drip", test_slow_drip },
 	{ "half_open_limit", test_half_open_limit },
+	{ "out_of_descriptors", test_out_of_descriptors },
 	{ "request_octets", test_request_octets },
 	{ "fall_back", test_fall_back },
 	{ "bad_replies", test_bad_replies },

@@ -238,7 +238,7 @@ void conn_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad)
 
 	c->error = -EPROTO;
 	c->reason = term_text(cause);
-	iw_log(c->fab.poller->dom, 5, "iwarp: Terminate %x/%x/%02x: %s",
+	iw_log(c->fab.poller->dom, LOG_INFO, "iwarp: Terminate %x/%x/%02x: %s",
 	       cause >> 12, (cause >> 8) & 0xfu, cause & 0xffu, c->reason);
 	if (c->state != ST_OPEN && c->state != ST_CLOSING) {
 		conn_dead(c, c->error, c->reason);

@@ -27,6 +27,7 @@
 #include <stdatomic.h>
 #include <sys/queue.h>
 #include <sys/uio.h>
+#include <syslog.h>
 
 #include "fabric/fabric.h"
 #include "ddp.h"
@@ -49,7 +50,7 @@
 #define TX_SCRATCH_FRAME 56u
 /* What one fab_poll() or fab_post() may send and receive before it lets other
  * connections have their turn. */
-#define IW_TURN_BYTES ((size_t)2 << 20)
+#define IW_TURN_BYTES ((size_t)1 << 20)
 
 #define RX_STAGING ((size_t)64 << 10)
 /* From this payload on, it is received straight into its place. */
@@ -123,6 +124,7 @@ struct iw_listener {
 
 	pthread_mutex_t lock; /* what follows, and the request callback */
 	bool closed;
+	uint64_t warned_at;
 	struct iw_half_queue half;
 };
 

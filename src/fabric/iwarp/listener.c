@@ -25,6 +25,7 @@
 #define BACKLOG 1024
 #define ACCEPTS_PER_TURN 64
 #define PAUSE_MS 100
+#define WARN_MS 10000
 
 int iw_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	      socklen_t addrlen, fab_request_fn fn, void *user,
@@ -131,7 +132,8 @@ static void listener_pause(struct iw_listener *l, int err)
 	struct iw_poller *p = iw_poller(l->fab.poller);
 	struct epoll_event ev = { .events = 0, .data.ptr = &l->src };
 
-	iw_log(p->fab.dom, 4, "iwarp: accept: %s; pausing", strerror(err));
+	iw_log(p->fab.dom, LOG_WARNING, "iwarp: accept: %s; pausing",
+	       strerror(err));
 	epoll_ctl(p->epfd, EPOLL_CTL_MOD, l->fd, &ev);
 	pthread_mutex_lock(&p->lock);
 	if (!l->resume_at)
@@ -156,6 +158,18 @@ void listener_resume(struct iw_listener *l)
 	pthread_mutex_unlock(&l->lock);
 }
 
+/* Listener lock held. Whoever floods us must not flood the log too. */
+static void warn_half_open(struct iw_listener *l)
+{
+	uint64_t now = iw_now_ms();
+
+	if (l->warned_at && now - l->warned_at < WARN_MS)
+		return;
+	l->warned_at = now;
+	iw_log(l->fab.poller->dom, LOG_NOTICE,
+	       "iwarp: too many half-open connections, dropping the oldest");
+}
+
 /* Listener lock held. */
 static void half_open_begin(struct iw_listener *l, int fd,
 			    const struct sockaddr_storage *peer)
@@ -166,7 +180,7 @@ static void half_open_begin(struct iw_listener *l, int fd,
 	struct iw_conn *c, *oldest = TAILQ_FIRST(&l->half);
 
 	if (atomic_load(&d->startups) >= d->max_startup) {
-		iw_log(&d->fab, 5, "iwarp: too many half-open connections");
+		warn_half_open(l);
 		if (!oldest) {
 			close(fd);
 			return;
@@ -255,7 +269,8 @@ void half_open_expired(struct iw_conn *c)
 
 	pthread_mutex_lock(&l->lock);
 	if (!l->closed && !atomic_load(&c->dead)) {
-		iw_log(c->fab.poller->dom, 6, "iwarp: no MPA request in time");
+		iw_log(c->fab.poller->dom, LOG_DEBUG,
+		       "iwarp: no MPA request in time");
 		half_open_drop(l, c);
 	}
 	pthread_mutex_unlock(&l->lock);

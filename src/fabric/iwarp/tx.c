@@ -351,7 +351,7 @@ void tx_push(struct iw_conn *c, size_t *budget)
 				;
 			if (!framing(c) || !tx->niov)
 				return;
-		} else if (framing(c) && !batch_valid(c)) {
+		} else if (!batch_valid(c)) {
 			/* The peer reads from what is closed now; the FPDU
 			 * begun cannot be ended, so not even a Terminate. */
 			conn_dead(c, -EPROTO,
@@ -411,6 +411,7 @@ bool tx_queue_terminate(struct iw_conn *c, size_t len)
 			keep = tx->frame_end[i] - tx->sent;
 		}
 	}
+	tx->nframes = keep ? i + 1 : 0;
 	for (v = tx->cur; v < tx->niov && keep; v++) {
 		if (tx->iov[v].iov_len > keep)
 			tx->iov[v].iov_len = (size_t)keep;
