@@ -216,10 +216,17 @@ void loop_conn_free(struct loop_conn *c);
  */
 bool loop_conn_retire(struct loop_conn *c);
 
-/* work.c */
+/* expose.c */
 int loop_expose(struct fab_conn *c, struct fab_mr *mr, void *addr, size_t len,
 		unsigned int access, uint32_t *handle, uint64_t *offset);
 void loop_unexpose(struct fab_conn *c, uint32_t handle);
+void loop_unexpose_all(struct loop_conn *c);
+/* The peer invalidates; false: no such handle. */
+bool loop_invalidate(struct loop_conn *c, uint32_t handle);
+const char *loop_touch(struct loop_conn *c, uint32_t handle, uint64_t offset,
+		       void *buf, size_t len, size_t cut, unsigned int access);
+
+/* work.c */
 int loop_post(struct fab_conn *c, struct fab_wr *chain);
 int loop_post_recv(struct fab_conn *c, struct fab_wr *chain);
 int loop_poll(struct fab_conn *c, struct fab_wc *wc, int n);
@@ -235,7 +242,6 @@ void loop_end(struct loop_pair *pair, struct loop_conn *from, int own,
 /* Close it if all that was posted before fab_disconnect() is done. */
 void loop_try_close(struct loop_pair *pair);
 bool loop_undone(const struct loop_pair *pair);
-void loop_unexpose_all(struct loop_conn *c);
 void loop_seed(struct loop_pair *pair, uint64_t seed, bool random);
 
 static inline struct loop_conn *loop_conn_of(const struct fab_conn *c)
