@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <syslog.h>
 #include <time.h>
@@ -186,7 +187,8 @@ static int stats_listen(struct program *p)
 	const char *path = p->gw.opt.stats_socket;
 	struct sockaddr_un *a = &p->stats_addr;
 	struct sockaddr_un probe;
-	int fd;
+	mode_t mask;
+	int fd, rc;
 
 	if (!path)
 		return 0;
@@ -204,9 +206,11 @@ static int stats_listen(struct program *p)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	if (bind(fd, (struct sockaddr *)a, sizeof(*a)) || listen(fd, 8)) {
-		int rc = -errno;
-
+	mask = umask(0177);
+	rc = bind(fd, (struct sockaddr *)a, sizeof(*a));
+	umask(mask);
+	if (rc || listen(fd, 8)) {
+		rc = -errno;
 		close(fd);
 		return rc;
 	}
@@ -480,18 +484,18 @@ stop:
 	clean = threads_stop(p);
 	if (!status)
 		stats_report(p);
-	if (clean && p->gw.inst)
-		rt_instance_destroy(p->gw.inst);
+	if (p->statsfd >= 0) {
+		unlink(p->stats_addr.sun_path);
+		close(p->statsfd);
+	}
 	if (!clean) {
 		/* Still referenced: leave it to the end of the process. */
 		gw_log(&p->gw, LOG_ERR, "connections left over at the end");
 		_exit(1);
 	}
+	if (p->gw.inst)
+		rt_instance_destroy(p->gw.inst);
 out:
-	if (p->statsfd >= 0) {
-		unlink(p->stats_addr.sun_path);
-		close(p->statsfd);
-	}
 	if (p->sigfd >= 0)
 		close(p->sigfd);
 	free(p->gw.workers);

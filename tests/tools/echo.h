@@ -16,7 +16,8 @@
  * octet is known: the one at offset o is (7 * o + (o >> 8)) mod 256. READ ends
  * at ECHO_FILE_SIZE and fails with NFS3ERR_INVAL beyond; WRITE of any other
  * data, and SYMLINK of any other text, fails with NFS3ERR_IO. READLINK gives
- * as many octets as the first word of the handle says.
+ * as many octets as the first word of the handle says; READ gives so many more
+ * than it was asked for.
  */
 #ifndef RPCRDMA_TESTS_ECHO_H
 #define RPCRDMA_TESTS_ECHO_H

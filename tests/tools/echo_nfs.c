@@ -64,16 +64,26 @@ static void absent(struct echo_answer *a)
 	a->reply.nitems = 1;
 }
 
+/* The first word of a file handle, which tells a file's peculiarity. */
+static uint32_t handle_word(const uint8_t *fh, size_t n)
+{
+	if (n < 4)
+		return 0;
+	return (uint32_t)fh[0] << 24 | (uint32_t)fh[1] << 16 |
+	       (uint32_t)fh[2] << 8 | fh[3];
+}
+
 static void nfs_read(struct echo *e, struct xr *r, struct xw *w,
 		     struct echo_answer *a)
 {
+	const uint8_t *fh;
 	uint64_t offset;
 	uint32_t count;
 	size_t n;
 
-	xr_opaque(r, FHSIZE3, &n);
+	fh = xr_opaque(r, FHSIZE3, &n);
 	offset = xr_u64(r);
-	count = xr_u32(r);
+	count = xr_u32(r) + (r->bad ? 0 : handle_word(fh, n));
 	if (r->bad || offset > ECHO_FILE_SIZE) {
 		xw_u32(w, NFS3ERR_INVAL);
 		xw_u32(w, 0); /* no attributes */
@@ -128,8 +138,7 @@ static void nfs_readlink(struct echo *e, struct xr *r, struct xw *w,
 		absent(a);
 		return;
 	}
-	len = (uint32_t)fh[0] << 24 | (uint32_t)fh[1] << 16 |
-	      (uint32_t)fh[2] << 8 | fh[3];
+	len = handle_word(fh, n);
 	if (len > LINK_MAX3)
 		len = LINK_MAX3;
 	xw_u32(w, NFS3_OK);
