@@ -388,6 +388,7 @@ struct rt_request {
 
 /* From the instance's free list; NULL: no memory. Any thread. */
 struct rt_request *rt_request_alloc(struct rt_instance *inst);
+/* The request_user_size octets; zeroed by rt_request_alloc(). */
 void *rt_request_user(struct rt_request *rq);
 /* Give back the Reply's buffers. Any thread. */
 void rt_request_reset(struct rt_request *rq);
