@@ -185,6 +185,7 @@ struct rt_call_priv {
 	unsigned int cut_chunk[RT_MAX_CHUNKS]; /* which Write chunk */
 	bool external;
 	bool posted_first;
+	uint32_t threshold; /* that the format was chosen for */
 	uint64_t user[]; /* call_user_size octets */
 };
 

@@ -93,6 +93,34 @@ static bool may_continue(const struct rt_conn *c)
 	return c->server || c->ours.reverse >= RDMA2_RVRSDIR_CONT;
 }
 
+/* The format, in the order of [D7]. False: @err has been set. */
+static bool choose_format(struct rt_conn *c, struct rt_call_priv *call,
+			  struct wire_error *err)
+{
+	size_t head = reply_header_len(call, false);
+	size_t len = call->out.len;
+
+	call->external = false;
+	call->threshold = c->to_peer;
+	if (head + len <= c->to_peer)
+		return true;
+	if (call->pub.has_reply_chunk && chunk_len(&call->reply_chunk) >= len &&
+	    reply_header_len(call, true) <= c->to_peer) {
+		call->external = true;
+		return true;
+	}
+	if (head + 4 > c->to_peer) {
+		/* No INLINE can carry the lists back: nothing will help. */
+		err->code = RDMA2_ERR_SYSTEM;
+		return false;
+	}
+	if (may_continue(c) && len <= c->inst->cfg.max_message)
+		return true;
+	err->code = RDMA2_ERR_REPLY_RESOURCE;
+	err->length_needed = len > UINT32_MAX ? 0 : (uint32_t)len;
+	return false;
+}
+
 void rt_reply_queue(struct rt_conn *c, struct rt_call_priv *call)
 {
 	struct wire_error err = { 0 };
@@ -114,19 +142,9 @@ void rt_reply_queue(struct rt_conn *c, struct rt_call_priv *call)
 		reply_error(c, call, &err);
 		return;
 	}
-	if (reply_header_len(call, false) + call->out.len > c->to_peer) {
-		if (call->pub.has_reply_chunk &&
-		    chunk_len(&call->reply_chunk) >= call->out.len) {
-			call->external = true;
-		} else if (!may_continue(c) ||
-			   call->out.len > c->inst->cfg.max_message) {
-			err.code = RDMA2_ERR_REPLY_RESOURCE;
-			err.length_needed = call->out.len > UINT32_MAX ?
-						    0 :
-						    (uint32_t)call->out.len;
-			reply_error(c, call, &err);
-			return;
-		}
+	if (!choose_format(c, call, &err)) {
+		reply_error(c, call, &err);
+		return;
 	}
 	cds_list_add_tail(&call->queue, &c->replies);
 }
@@ -190,14 +208,27 @@ static size_t encode_last(struct rt_conn *c, struct rt_call_priv *call,
 bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 {
 	struct rt_out *out = &call->out;
-	struct rt_work *w = rt_work_get(c, RT_WORK_SEND);
-	size_t hlen = reply_header_len(call, call->external);
-	size_t left = out->len - out->off;
-	size_t n = call->external ? 0 : left;
-	bool last = call->external || hlen + left <= c->to_peer;
-	int rc = w ? 0 : -ENOMEM;
+	struct wire_error err = { 0 };
+	struct rt_work *w;
+	size_t hlen, left, n;
+	bool last;
+	int rc;
 
-	w = w ? w : NULL;
+	/* The peer's properties may have come since it was queued. */
+	if (!call->posted_first && call->threshold != c->to_peer &&
+	    !choose_format(c, call, &err)) {
+		cds_list_del(&call->queue);
+		reply_error(c, call, &err);
+		return true;
+	}
+	w = rt_work_get(c, RT_WORK_SEND);
+	rc = w ? 0 : -ENOMEM;
+	hlen = reply_header_len(call, call->external);
+	left = out->len - out->off;
+	n = call->external ? 0 : left;
+	last = call->external || hlen + left <= c->to_peer;
+	if (!last && hlen + 4 > c->to_peer)
+		rc = -EMSGSIZE;
 	if (!rc && !call->posted_first) {
 		call->posted_first = true;
 		cds_list_del(&call->queue);
@@ -271,7 +302,8 @@ static int check_reply(const struct rt_reply *r)
 {
 	size_t len = 0;
 
-	if (r->npieces > RT_MAX_PIECES || r->nitems > RT_MAX_CHUNKS)
+	/* Items past the last Write chunk are inline, however many. */
+	if (r->npieces > RT_MAX_PIECES)
 		return -E2BIG;
 	for (unsigned int i = 0; i < r->npieces; i++)
 		len += r->pieces[i].len;

@@ -230,6 +230,22 @@ static int expose(struct rt_conn *c, struct rt_request_priv *rq, void *addr,
 	return 0;
 }
 
+/* Close again what was opened beyond these counts. */
+static void rollback(struct rt_conn *c, struct rt_request_priv *rq,
+		     unsigned int nsegs, unsigned int nrsegs)
+{
+	while (rq->nsegs > nsegs)
+		fab_unexpose(c->fab, rq->seg[--rq->nsegs].handle);
+	while (rq->nrsegs > nrsegs)
+		fab_unexpose(c->fab, rq->rseg[--rq->nrsegs].target.handle);
+}
+
+/* The peer, or the fabric, takes no more segments: do without this chunk. */
+static bool no_room(int rc)
+{
+	return rc == -E2BIG || rc == -ENOSPC;
+}
+
 static int offer_writes(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	rq->nwrites = rq->pub.nsinks;
@@ -242,7 +258,10 @@ static int offer_writes(struct rt_conn *c, struct rt_request_priv *rq)
 
 		if (s->addr)
 			rc = expose(c, rq, s->addr, s->len, s->mr, true, 0);
-		if (rc)
+		if (no_room(rc))
+			/* An empty chunk: the result comes inline. */
+			rollback(c, rq, first, rq->nrsegs);
+		else if (rc)
 			return rc;
 		rq->write[i].seg = &rq->seg[first];
 		rq->write[i].count = rq->nsegs - first;
@@ -278,6 +297,12 @@ static int offer_reply(struct rt_conn *c, struct rt_request_priv *rq)
 		return 0; /* continuation will do */
 	rc = expose(c, rq, rq->reply_buf->addr, max, rq->reply_buf->mr, true,
 		    0);
+	if (no_room(rc)) {
+		rollback(c, rq, first, rq->nrsegs);
+		fab_pool_put(rq->reply_buf);
+		rq->reply_buf = NULL;
+		return 0;
+	}
 	if (rc)
 		return rc;
 	rq->reply_chunk.seg = &rq->seg[first];
@@ -431,6 +456,11 @@ static int prepare(struct rt_conn *c, struct rt_request_priv *rq)
 		rc = reduce(c, rq);
 		if (!rc)
 			rc = expose_cuts(c, rq);
+		if (no_room(rc)) {
+			rollback(c, rq, rq->nsegs, 0);
+			rc = rt_reduce(rq->pub.pieces, rq->pub.npieces, NULL, 0,
+				       &rq->out, &rq->cuts);
+		}
 		if (rc)
 			return rc;
 		if (header_len(rq, false) + rq->out.len <= c->to_peer)
@@ -442,11 +472,16 @@ static int prepare(struct rt_conn *c, struct rt_request_priv *rq)
 	    (!special || fragments(c, rq->out.len) <= cfg->max_fragments))
 		goto fits;
 	if (special && rq->out.len <= FAB_POOL_MAX_BUF) {
+		unsigned int nrsegs = rq->nrsegs;
+
 		rc = expose_body(c, rq);
-		if (rc)
+		if (!rc) {
+			rq->external = true;
+			goto fits;
+		}
+		if (!no_room(rc))
 			return rc;
-		rq->external = true;
-		goto fits;
+		rollback(c, rq, rq->nsegs, nrsegs);
 	}
 	if (!may_continue(c))
 		return -E2BIG;
@@ -533,6 +568,9 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 	left = out->len - out->off;
 	last = rq->external || hlen + left <= c->to_peer;
 	n = rq->external ? 0 : left;
+	rc = -EMSGSIZE;
+	if (!last && hlen + 4 > c->to_peer)
+		goto fail;
 	if (!last) {
 		n = (c->to_peer - 20) & ~(size_t)3;
 		if (n > left - 4)
