@@ -174,12 +174,10 @@ wait:
  */
 static bool grant_is_safe(struct rt_conn *c)
 {
-	if (!c->credit.told || rt_credit_available(&c->credit) > 1)
+	if (!c->credit.told || rt_credit_available(&c->credit) != 1)
 		return true;
 	if (c->credit.announced != c->credit.received)
 		return false;
-	if (!rt_credit_available(&c->credit))
-		return true;
 	/* A message of several is on its way, or a Reply has to come; a client
 	 * of which no Call is here can only go on with new ones. */
 	return c->seq.active || c->props_open || c->requests_out ||

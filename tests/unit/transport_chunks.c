@@ -1,0 +1,644 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Chunks (4.5, 6.5, 7.3, [C7] to [C11], [D7], [E3] to [E5]) that a raw client
+ * offers to our server.
+ */
+#include "rt_raw.h"
+#include "unit.h"
+
+/* r->mem holds a Call's payload from 0 and results from 1 MiB. */
+#define RESULTS (1u << 20)
+
+static struct wire_read_segment at(struct rt_raw *r, uint32_t position,
+				   size_t mem, uint32_t len)
+{
+	struct wire_read_segment s = { .position = position };
+
+	s.target = rt_raw_expose(r, mem, len, false);
+	return s;
+}
+
+/* What our server makes of the data, as rt_pair answers it. */
+static uint32_t sum_of(const uint8_t *p, size_t len)
+{
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < len; i++)
+		sum = sum * 33 + p[i];
+	return sum;
+}
+
+static uint32_t answered_sum(struct rt_raw *r)
+{
+	return (uint32_t)r->m.payload[4] << 24 |
+	       (uint32_t)r->m.payload[5] << 16 |
+	       (uint32_t)r->m.payload[6] << 8 | r->m.payload[7];
+}
+
+/* Read chunks at their Positions; several segments; odd lengths. */
+static void read_chunks(void)
+{
+	struct rt_raw r;
+	uint8_t pay[512];
+	struct wire_read_segment s[4];
+	struct wire_call_desc d = { .reads = s };
+	const uint8_t *data;
+	uint32_t want;
+	size_t n;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	/* 101 octets of data, the last item: chunk of 101, or of 104 as some
+	 * Requesters do [C9]. */
+	n = rt_raw_payload(r.mem, 1, 8, 0, 0, 101);
+	data = r.mem + 17 * 4;
+	want = sum_of(data, 101);
+	CU_ASSERT_EQUAL(n, 17 * 4 + 104);
+	s[0] = at(&r, 68, 68, 101);
+	d.nreads = 1;
+	rt_raw_call(&r, 1, &d, r.mem, 68);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	CU_ASSERT_EQUAL(answered_sum(&r), want);
+	s[0] = at(&r, 68, 68, 104);
+	rt_raw_call(&r, 1, &d, r.mem, 68);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	CU_ASSERT_EQUAL(answered_sum(&r), want);
+	/* In segments, one of them empty. */
+	s[0] = at(&r, 68, 68, 33);
+	s[1] = at(&r, 68, 0, 1);
+	s[1].target.length = 0;
+	s[2] = at(&r, 68, 68 + 33, 67);
+	s[3] = at(&r, 68, 68 + 100, 1);
+	d.nreads = 4;
+	rt_raw_call(&r, 1, &d, r.mem, 68);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	CU_ASSERT_EQUAL(answered_sum(&r), want);
+	/* Two chunks that touch, the second right after the roundup. */
+	s[0] = at(&r, 68, 68, 41);
+	s[1] = at(&r, 68 + 44, 68 + 44, 57);
+	d.nreads = 2;
+	memset(r.mem + 68 + 41, 0, 3);
+	want = sum_of(data, 101);
+	rt_raw_call(&r, 2, &d, memcpy(pay, r.mem, 68), 68);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_BAD_XDR));
+	pay[3] = 2;
+	rt_raw_call(&r, 2, &d, pay, 68);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 2));
+	CU_ASSERT_EQUAL(answered_sum(&r), want);
+	/* An empty chunk inserts nothing, even at the very end. */
+	s[0] = at(&r, n, 0, 1);
+	s[0].target.length = 0;
+	rt_raw_payload(pay, 3, 8, 0, 0, 101);
+	d.nreads = 1;
+	rt_raw_call(&r, 3, &d, pay, n);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 3));
+	/* In the middle of the stream, and of a continued one: the Position
+	 * counts in the whole unreduced stream [D5]. */
+	rt_raw_payload(r.mem, 4, 8, 0, 0, 200);
+	want = sum_of(r.mem + 68, 200);
+	s[0] = at(&r, 100, 100, 50);
+	memcpy(pay, r.mem, 100);
+	memcpy(pay + 100, r.mem + 152, 116);
+	memset(r.mem + 150, 0, 2);
+	want = sum_of(r.mem + 68, 200);
+	rt_raw_middle(&r, 4, false, 196, pay, 20);
+	rt_raw_middle(&r, 4, false, 80, pay + 20, 116);
+	rt_raw_call(&r, 4, &d, pay + 136, 80);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 4));
+	CU_ASSERT_EQUAL(answered_sum(&r), want);
+	rt_raw_close(&r);
+}
+
+/* A Call chunk; alone, and with data items. */
+static void call_chunk(void)
+{
+	struct rt_raw r;
+	struct wire_read_segment s[3], item;
+	struct wire_call_desc d = { .call = s, .ncall = 1 };
+	uint32_t want;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	rt_raw_payload(r.mem, 1, 8, 0, 0, 50000);
+	want = sum_of(r.mem + 68, 50000);
+	s[0] = at(&r, 0, 0, 50068);
+	rt_raw_call(&r, 1, &d, NULL, 0);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	CU_ASSERT_EQUAL(answered_sum(&r), want);
+	/* In three, of odd lengths. */
+	s[0] = at(&r, 0, 0, 3);
+	s[1] = at(&r, 0, 3, 40000);
+	s[2] = at(&r, 0, 40003, 10065);
+	d.ncall = 3;
+	rt_raw_call(&r, 1, &d, NULL, 0);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	CU_ASSERT_EQUAL(answered_sum(&r), want);
+	/* With the data elsewhere. */
+	s[0] = at(&r, 0, 0, 68);
+	item = at(&r, 68, 68, 50000);
+	d.ncall = 1;
+	d.reads = &item;
+	d.nreads = 1;
+	rt_raw_call(&r, 1, &d, NULL, 0);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	CU_ASSERT_EQUAL(answered_sum(&r), want);
+	/* 7.2: its XID is not that of the header. */
+	rt_raw_call(&r, 2, &d, NULL, 0);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_BAD_XDR));
+	/* Beyond its end. */
+	item.position = 72;
+	rt_raw_call(&r, 1, &d, NULL, 0);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_BAD_XDR));
+	/* Under four octets. */
+	d.nreads = 0;
+	s[0] = at(&r, 0, 0, 3);
+	rt_raw_call(&r, 1, &d, NULL, 0);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_BAD_XDR));
+	s[0].target.length = 0;
+	rt_raw_call(&r, 1, &d, NULL, 0);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_BAD_XDR));
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	rt_raw_close(&r);
+}
+
+/* Lists that are refused as they stand [C7], [C8]; nothing is read. */
+static void bad_positions(void)
+{
+	static const uint32_t bad[][3] = {
+		/* Positions of two segments of 8, in a stream of 68 */
+		{ 0, 64, 0 }, /* zero in rdma_reads */
+		{ 62, 64, 0 }, /* no multiple of four */
+		{ 64, 32, 0 }, /* back */
+		{ 32, 36, 0 }, /* inside the one before */
+		{ 68, 80, 0 }, /* beyond the end */
+		{ 68, 0xfffffffc, 0 },
+	};
+	struct rt_raw r;
+	uint8_t pay[128];
+	struct wire_read_segment s[2];
+	struct wire_call_desc d = { .reads = s, .nreads = 2 };
+	struct fab_counters before, after;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	rt_raw_payload(pay, 1, 8, 0, 0, 0);
+	s[0] = at(&r, 0, 0, 8);
+	s[1] = at(&r, 0, 8, 8);
+	fab_conn_counters(r.fab, &before);
+	for (unsigned int i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		s[0].position = bad[i][0];
+		s[1].position = bad[i][1];
+		rt_raw_call(&r, 1, &d, pay, 68);
+		CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_BAD_XDR));
+	}
+	/* A discriminator that is no bool; a list without its end. */
+	for (unsigned int words = 1; words < 6; words++) {
+		rt_raw_begin(&r, RDMA2_CALL_INLINE, 1);
+		for (unsigned int i = 0; i < words; i++)
+			wire_put_u32(&r.enc, i == 1 ? 2 : 0);
+		rt_raw_end(&r);
+		CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_BAD_XDR));
+	}
+	/* CALL_EXTERNAL without a Call chunk, or with another Position. */
+	rt_raw_begin(&r, RDMA2_CALL_EXTERNAL, 1);
+	for (unsigned int i = 0; i < 5; i++)
+		wire_put_u32(&r.enc, 0);
+	rt_raw_end(&r);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_BAD_XDR));
+	s[0].position = 4;
+	d = (struct wire_call_desc){ .call = s, .ncall = 1 };
+	rt_raw_call(&r, 1, &d, NULL, 0);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_BAD_XDR));
+	/* Position zero in the reads of CALL_EXTERNAL too. */
+	s[0].position = s[1].position = 0;
+	d.reads = s + 1;
+	d.nreads = 1;
+	rt_raw_call(&r, 1, &d, NULL, 0);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_BAD_XDR));
+	/* The first word is not the XID; less than a word of payload. */
+	rt_raw_call(&r, 2, NULL, pay, 68);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_BAD_XDR));
+	for (size_t n = 0; n < 4; n++) {
+		rt_raw_call(&r, 1, NULL, pay, n);
+		CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_BAD_XDR));
+	}
+	fab_conn_counters(r.fab, &after);
+	CU_ASSERT_EQUAL(before.peer_reads, after.peer_reads);
+	CU_ASSERT_EQUAL(r.p.calls, 0);
+	/* Surplus octets are not looked at [C6]: GRANT, ERROR, EXTERNAL. */
+	wire_put_u32(rt_raw_begin(&r, RDMA2_GRANT, 99), 7);
+	rt_raw_end(&r);
+	rt_raw_payload(r.mem, 1, 8, 0, 0, 0);
+	s[0] = at(&r, 0, 0, 68);
+	d = (struct wire_call_desc){ .call = s, .ncall = 1 };
+	rt_raw_call(&r, 1, &d, pay, 12);
+	{
+		size_t n = wire_encode_call(r.send_buf, RAW_RECV_SIZE, 1,
+					    rt_raw_credit(&r), true, &d);
+
+		memset(r.send_buf + n, 0xff, 40);
+		rt_raw_send(&r, r.send_buf, n + 40);
+	}
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	rt_raw_close(&r);
+}
+
+/* The limits, each with its code and number (7.3, [E3], [E4]). */
+static void limits(void)
+{
+	struct rt_config cfg = { .max_segments = 6,
+				 .max_read_chunks = 3,
+				 .max_write_chunks = 2,
+				 .max_message = 65536 };
+	struct wire_segment seg[8];
+	struct wire_read_segment s[8];
+	struct wire_chunk_desc w[8];
+	struct wire_chunk_desc reply = { seg, 1 };
+	struct rt_raw r;
+	uint8_t pay[128];
+	struct wire_call_desc d = { .reads = s, .writes = w };
+	struct fab_counters before, after;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	rt_raw_payload(pay, 1, 8, 0, 0, 0);
+	for (unsigned int i = 0; i < 8; i++) {
+		s[i] = at(&r, 68, 0, 4);
+		seg[i] = rt_raw_expose(&r, RESULTS + i * 64, 64, true);
+		w[i] = (struct wire_chunk_desc){ &seg[i], 1 };
+	}
+	fab_conn_counters(r.fab, &before);
+	/* The sum over all lists counts, 3 and 2 and 1 are 6. */
+	d.nreads = 3;
+	d.nwrites = 2;
+	d.reply = &reply;
+	for (unsigned int i = 0; i < 2; i++) {
+		rt_raw_call(&r, 1, &d, pay, 68);
+		if (i) {
+			CU_ASSERT_TRUE(
+				rt_raw_is_error(&r, 1, RDMA2_ERR_SEGMENTS));
+			CU_ASSERT_EQUAL(r.m.error.max_segments, 6);
+		} else {
+			CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+		}
+		d.nreads = 4;
+	}
+	/* In one chunk. */
+	d = (struct wire_call_desc){ .writes = w, .nwrites = 1 };
+	w[0].count = 7;
+	rt_raw_call(&r, 1, &d, pay, 68);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_SEGMENTS));
+	w[0].count = 1;
+	d = (struct wire_call_desc){ .reply = &reply };
+	reply.count = 7;
+	rt_raw_call(&r, 1, &d, pay, 68);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_SEGMENTS));
+	d = (struct wire_call_desc){ .call = s, .ncall = 7 };
+	for (unsigned int i = 0; i < 8; i++)
+		s[i].position = 0;
+	rt_raw_call(&r, 1, &d, NULL, 0);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_SEGMENTS));
+	/* Write chunks, empty ones too. */
+	for (unsigned int i = 0; i < 3; i++)
+		w[i].count = 0;
+	d = (struct wire_call_desc){ .writes = w, .nwrites = 3 };
+	rt_raw_call(&r, 1, &d, pay, 68);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_WRITE_CHUNKS));
+	CU_ASSERT_EQUAL(r.m.error.max_chunks, 2);
+	/* Read chunks: data items; segments of one chunk do not count. */
+	for (unsigned int i = 0; i < 5; i++)
+		s[i].position = 20 + 4 * i;
+	d = (struct wire_call_desc){ .reads = s, .nreads = 4 };
+	rt_raw_call(&r, 1, &d, pay, 68);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_READ_CHUNKS));
+	CU_ASSERT_EQUAL(r.m.error.max_chunks, 3);
+	/* [E4]: totals beyond any message; nothing is allocated or read. */
+	s[0].position = s[1].position = 20;
+	s[0].target.length = s[1].target.length = 0x80000000;
+	d.nreads = 2;
+	rt_raw_call(&r, 1, &d, pay, 68);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_SYSTEM));
+	s[0].target.length = 65537;
+	d.nreads = 1;
+	rt_raw_call(&r, 1, &d, pay, 68);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_SYSTEM));
+	s[0].position = 0;
+	d = (struct wire_call_desc){ .call = s, .ncall = 1 };
+	rt_raw_call(&r, 1, &d, NULL, 0);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_SYSTEM));
+	/* [E3]: what the upper layer says for the procedure. */
+	r.p.vet_code = RDMA2_ERR_READ_CHUNKS;
+	r.p.vet_max = 1;
+	s[0] = at(&r, 20, 0, 4);
+	s[1] = at(&r, 24, 0, 4);
+	d = (struct wire_call_desc){ .reads = s, .nreads = 2 };
+	rt_raw_call(&r, 1, &d, pay, 68);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_READ_CHUNKS));
+	CU_ASSERT_EQUAL(r.m.error.max_chunks, 1);
+	fab_conn_counters(r.fab, &after);
+	/* The first Call's three. */
+	CU_ASSERT_EQUAL(after.peer_reads - before.peer_reads, 3);
+	CU_ASSERT_EQUAL(r.p.calls, 1);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	rt_raw_close(&r);
+}
+
+/* A chunk of the Reply, as it was given but for its lengths [C10]. */
+static bool returned(const struct wire_list *l, unsigned int index,
+		     const struct wire_segment *seg, unsigned int count,
+		     uint64_t octets)
+{
+	struct wire_iter it = { 0 }, si = { 0 };
+	struct wire_list chunk = { 0 };
+	struct wire_segment s;
+	unsigned int i;
+
+	for (i = 0; i <= index; i++)
+		if (!wire_chunk_next(l, &it, &chunk))
+			return false;
+	if (chunk.count != count || chunk.bytes != octets)
+		return false;
+	for (i = 0; wire_segment_next(&chunk, &si, &s); i++) {
+		/* Filled in order and without gaps (4.5.2.1). */
+		uint64_t n = octets < seg[i].length ? octets : seg[i].length;
+
+		if (s.handle != seg[i].handle || s.offset != seg[i].offset ||
+		    s.length != n)
+			return false;
+		octets -= n;
+	}
+	return true;
+}
+
+/* Octet @i of the unreduced Reply of rt_pair. */
+static bool pattern_at(struct rt_raw *r, size_t mem, uint32_t xid, size_t pos,
+		       size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (r->mem[mem + i] != rt_raw_pattern(xid, pos + i))
+			return false;
+	return true;
+}
+
+/* Write chunks: filled, unused, empty, paired in order [C10], [H2]. */
+static void write_chunks(void)
+{
+	struct rt_raw r;
+	uint8_t pay[512];
+	struct wire_segment seg[12];
+	struct wire_chunk_desc w[4];
+	struct wire_call_desc d = { .writes = w };
+	size_t n;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	memset(r.mem + RESULTS, 0xEE, 65536);
+	for (unsigned int i = 0; i < 12; i++)
+		seg[i] = rt_raw_expose(&r, RESULTS + i * 1024, 600, true);
+	w[0] = (struct wire_chunk_desc){ seg, 3 };
+	w[1] = (struct wire_chunk_desc){ seg + 3, 0 };
+	w[2] = (struct wire_chunk_desc){ seg + 3, 3 };
+	w[3] = (struct wire_chunk_desc){ seg + 6, 2 };
+	/* Three items of 1001 octets: the first and third are placed, the
+	 * second is inline since its chunk is empty, the fourth chunk stays
+	 * unused. */
+	d.nwrites = 4;
+	n = rt_raw_payload(pay, 1, 40, 3, 1001, 0);
+	rt_raw_call(&r, 1, &d, pay, n);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	CU_ASSERT_EQUAL(r.m.writes.count, 4);
+	CU_ASSERT_TRUE(returned(&r.m.writes, 0, seg, 3, 1001));
+	CU_ASSERT_TRUE(returned(&r.m.writes, 1, seg, 0, 0));
+	CU_ASSERT_TRUE(returned(&r.m.writes, 2, seg + 3, 3, 1001));
+	CU_ASSERT_TRUE(returned(&r.m.writes, 3, seg + 6, 2, 0));
+	CU_ASSERT_EQUAL(r.m.payload_len, 40 + 1004);
+	CU_ASSERT_TRUE(pattern_at(&r, RESULTS, 1, 8, 600));
+	CU_ASSERT_TRUE(pattern_at(&r, RESULTS + 1024, 1, 608, 401));
+	/* No roundup is written, nor anything beyond (4.5.2.4). */
+	CU_ASSERT_EQUAL(r.mem[RESULTS + 600], 0xEE);
+	CU_ASSERT_EQUAL(r.mem[RESULTS + 1024 + 401], 0xEE);
+	CU_ASSERT_EQUAL(r.mem[RESULTS + 2048], 0xEE);
+	CU_ASSERT_TRUE(pattern_at(&r, RESULTS + 3072, 1, 8 + 2 * 1008, 600));
+	CU_ASSERT_TRUE(
+		pattern_at(&r, RESULTS + 4096, 1, 8 + 2 * 1008 + 600, 401));
+	/* An item of no octets: used, with lengths of zero. */
+	n = rt_raw_payload(pay, 2, 40, 1, 0, 0);
+	rt_raw_call(&r, 2, &d, pay, n);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 2));
+	CU_ASSERT_TRUE(returned(&r.m.writes, 0, seg, 3, 0));
+	/* An absent result keeps its place, its chunk is unused [H2]. */
+	n = rt_raw_payload(pay, 3, 40, 2, 0xffffffff, 0);
+	pay[19 * 4 - 1] = 8;
+	memset(pay + 18 * 4, 0, 8);
+	pay[18 * 4 + 3] = 8;
+	pay[18 * 4 + 6] = 600 >> 8;
+	pay[18 * 4 + 7] = 600 & 255;
+	d.nwrites = 3;
+	w[1] = (struct wire_chunk_desc){ seg + 6, 2 };
+	rt_raw_call(&r, 3, &d, pay, n);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 3));
+	CU_ASSERT_TRUE(returned(&r.m.writes, 0, seg, 3, 0));
+	CU_ASSERT_TRUE(returned(&r.m.writes, 1, seg + 6, 2, 600));
+	CU_ASSERT_TRUE(pattern_at(&r, RESULTS + 6 * 1024, 3, 8, 600));
+	/* More items than chunks: the rest is inline. Exactly full. */
+	d.nwrites = 1;
+	n = rt_raw_payload(pay, 4, 40, 2, 1800, 0);
+	rt_raw_call(&r, 4, &d, pay, n);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 4));
+	CU_ASSERT_TRUE(returned(&r.m.writes, 0, seg, 3, 1800));
+	CU_ASSERT_EQUAL(r.m.payload_len, 40 + 1800);
+	rt_raw_close(&r);
+}
+
+/* [D7]: the order of the formats, and errors 9 and 10 with their numbers. */
+static void reply_formats(void)
+{
+	struct rt_config cfg = { 0 };
+	struct rt_raw r;
+	uint8_t pay[512];
+	struct wire_segment seg[4];
+	struct wire_chunk_desc w[3], reply = { seg + 2, 2 };
+	struct wire_call_desc d = { .writes = w };
+	size_t n;
+
+	for (unsigned int no_cont = 0; no_cont < 2; no_cont++) {
+		cfg.no_continuation = no_cont;
+		CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
+		CU_ASSERT_TRUE(rt_raw_greet(&r));
+		seg[0] = rt_raw_expose(&r, RESULTS, 5000, true);
+		seg[1] = rt_raw_expose(&r, RESULTS + 8192, 999, true);
+		seg[2] = rt_raw_expose(&r, RESULTS + 16384, 4001, true);
+		seg[3] = rt_raw_expose(&r, RESULTS + 24576, 4003, true);
+		w[0] = (struct wire_chunk_desc){ seg, 0 };
+		w[1] = (struct wire_chunk_desc){ seg, 1 };
+		w[2] = (struct wire_chunk_desc){ seg + 1, 1 };
+		/* 1: error 9, of the first too short one, counted with the
+		 * empty ones; also when continuation or a Reply chunk could
+		 * carry it. */
+		d = (struct wire_call_desc){ .writes = w,
+					     .nwrites = 3,
+					     .reply = &reply };
+		n = rt_raw_payload(pay, 1, 64, 3, 1001, 0);
+		rt_raw_call(&r, 1, &d, pay, n);
+		CU_ASSERT_TRUE(
+			rt_raw_is_error(&r, 1, RDMA2_ERR_WRITE_RESOURCE));
+		CU_ASSERT_EQUAL(r.m.error.chunk_index, 3);
+		CU_ASSERT_EQUAL(r.m.error.length_needed, 1001);
+		/* 2: what fits is INLINE; the Reply chunk is unused. */
+		d = (struct wire_call_desc){ .reply = &reply };
+		rt_raw_call(&r, 2, &d, NULL, 4096 - 20);
+		CU_ASSERT_TRUE(rt_raw_is_reply(&r, 2));
+		CU_ASSERT_EQUAL(r.msg_len, 4096);
+		/* 3: one word more, and it is used; filled in order. */
+		rt_raw_call(&r, 3, &d, NULL, 4096 - 16);
+		CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_REPLY_EXTERNAL);
+		CU_ASSERT_EQUAL(r.status, WIRE_OK);
+		CU_ASSERT_EQUAL(r.m.reply.bytes, 4080);
+		CU_ASSERT_TRUE(
+			pattern_at(&r, RESULTS + 16384 + 8, 3, 8, 4001 - 8));
+		CU_ASSERT_TRUE(pattern_at(&r, RESULTS + 24576, 3, 4001, 79));
+		/* Exactly as long as the chunk. */
+		rt_raw_call(&r, 4, &d, NULL, 8004);
+		CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_REPLY_EXTERNAL);
+		CU_ASSERT_EQUAL(r.m.reply.bytes, 8004);
+		/* 4: too long for it: continued, or 5: error 10. */
+		for (unsigned int i = 0; i < 2; i++) {
+			rt_raw_call(&r, 5 + i, i ? NULL : &d, NULL, 8008);
+			if (no_cont) {
+				CU_ASSERT_TRUE(rt_raw_is_error(
+					&r, 5 + i, RDMA2_ERR_REPLY_RESOURCE));
+				CU_ASSERT_EQUAL(r.m.error.length_needed, 8008);
+				continue;
+			}
+			CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_REPLY_MIDDLE);
+			CU_ASSERT_TRUE(rt_raw_is_reply(&r, 5 + i));
+		}
+		/* Reduced first (6.6.3): then it fits. */
+		d = (struct wire_call_desc){ .writes = w + 1,
+					     .nwrites = 1,
+					     .reply = &reply };
+		n = rt_raw_payload(pay, 7, 64, 1, 5000, 0);
+		rt_raw_call(&r, 7, &d, pay, n);
+		CU_ASSERT_TRUE(rt_raw_is_reply(&r, 7));
+		CU_ASSERT_EQUAL(r.m.writes.bytes, 5000);
+		/* Reduced and in the Reply chunk. */
+		n = rt_raw_payload(pay, 8, 6000, 1, 5000, 0);
+		rt_raw_call(&r, 8, &d, pay, n);
+		CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_REPLY_EXTERNAL);
+		CU_ASSERT_EQUAL(r.m.writes.bytes, 5000);
+		CU_ASSERT_EQUAL(r.m.reply.bytes, 6000);
+		CU_ASSERT_TRUE(rt_raw_silent(&r));
+		rt_raw_close(&r);
+	}
+	/* [D6] bounds continuation too. */
+	cfg = (struct rt_config){ .max_message = 65536 };
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	rt_raw_call(&r, 1, NULL, NULL, 65540);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_REPLY_RESOURCE));
+	CU_ASSERT_EQUAL(r.m.error.length_needed, 65540);
+	rt_raw_close(&r);
+}
+
+/* 6.5 [C11], at the Responder. */
+static void invalidate(void)
+{
+	struct rt_config cfg = { 0 };
+	struct rt_raw r;
+	uint8_t pay[512];
+	struct wire_segment seg[2];
+	struct wire_chunk_desc w = { seg, 1 };
+	struct wire_call_desc d = { .writes = &w, .nwrites = 1 };
+	size_t exposed, n;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	seg[0] = rt_raw_expose(&r, RESULTS, 1000, true);
+	seg[1] = rt_raw_expose(&r, RESULTS, 1000, true);
+	exposed = loop_exposed(r.fab);
+	/* Zero: plain. */
+	rt_raw_call(&r, 1, &d, NULL, 8);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	CU_ASSERT_FALSE(r.invalidated);
+	/* No handle of this header, though one of ours: plain. */
+	d.inv_handle = seg[1].handle;
+	rt_raw_call(&r, 2, &d, NULL, 8);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 2));
+	CU_ASSERT_FALSE(r.invalidated);
+	/* An ERROR never. */
+	d.inv_handle = seg[0].handle;
+	n = rt_raw_payload(pay, 3, 64, 1, 1001, 0);
+	rt_raw_call(&r, 3, &d, pay, n);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 3, RDMA2_ERR_WRITE_RESOURCE));
+	CU_ASSERT_EQUAL(loop_exposed(r.fab), exposed);
+	/* Matching, continued Reply: with the INLINE only. */
+	rt_raw_call(&r, 4, &d, NULL, 10000);
+	while (rt_raw_next(&r) == RDMA2_REPLY_MIDDLE)
+		CU_ASSERT_FALSE(r.invalidated);
+	CU_ASSERT_EQUAL(r.m.p.htype, RDMA2_REPLY_INLINE);
+	CU_ASSERT_TRUE(r.invalidated);
+	CU_ASSERT_EQUAL(r.inv_handle, seg[0].handle);
+	CU_ASSERT_EQUAL(loop_exposed(r.fab), exposed - 1);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	rt_raw_close(&r);
+	/* Switched off. */
+	cfg.no_remote_invalidation = true;
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	seg[0] = rt_raw_expose(&r, RESULTS, 1000, true);
+	d.inv_handle = seg[0].handle;
+	rt_raw_call(&r, 1, &d, NULL, 8);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	CU_ASSERT_FALSE(r.invalidated);
+	rt_raw_close(&r);
+}
+
+/* A handle that is not open ends the connection, and nothing is left. */
+static void bad_handles(void)
+{
+	struct rt_raw r;
+	uint8_t pay[128];
+	struct wire_segment seg = { 0x1234, 8, 0 };
+	struct wire_chunk_desc w = { &seg, 1 };
+	struct wire_read_segment s = { 20, { 0x1234, 8, 0 } };
+	struct wire_call_desc d = { .reads = &s, .nreads = 1 };
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	rt_raw_payload(pay, 1, 8, 0, 0, 0);
+	rt_raw_call(&r, 1, &d, pay, 68);
+	rt_raw_run(&r);
+	CU_ASSERT_TRUE(r.down);
+	CU_ASSERT_TRUE(r.p.server_closed);
+	CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	d = (struct wire_call_desc){ .writes = &w, .nwrites = 1 };
+	rt_raw_payload(pay, 1, 64, 1, 8, 0);
+	rt_raw_call(&r, 1, &d, pay, 76);
+	rt_raw_run(&r);
+	CU_ASSERT_TRUE(r.down);
+	CU_ASSERT_TRUE(r.p.server_closed);
+	CU_ASSERT_EQUAL(r.p.dones, 1);
+	/* An unused one is never touched. */
+	CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	rt_raw_call(&r, 1, &d, NULL, 8);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	rt_raw_close(&r);
+}
+
+static const struct unit_test tests[] = {
+	{ "read chunks", read_chunks },
+	{ "call chunk", call_chunk },
+	{ "bad positions", bad_positions },
+	{ "limits", limits },
+	{ "write chunks", write_chunks },
+	{ "reply formats", reply_formats },
+	{ "invalidate", invalidate },
+	{ "bad handles", bad_handles },
+	{ NULL, NULL },
+};
+
+UNIT_MAIN("transport-chunks", tests)
