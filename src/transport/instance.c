@@ -451,8 +451,11 @@ int rt_connect(struct rt_instance *inst, unsigned int poller,
 
 		c->fab = NULL;
 		c->state = RT_CLOSED;
+		/* The poller may let go of it before we have. */
+		rt_conn_get(c);
 		fab_conn_destroy_deferred(f, unused_gone, c);
 		rt_strand_release(c);
+		rt_conn_put(c);
 		return rc;
 	}
 	rt_conn_get(c);
