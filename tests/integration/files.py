@@ -1,0 +1,442 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The part of files.test that is a client: real files through the gateway.
+
+    files.py WHAT DIR NFSPORT MOUNTPORT SERVER-STATISTICS GATEWAY-STATISTICS [ARG...]
+
+Prints "ok NAME" or "not ok NAME reason"; the status tells whether all is well.
+DIR is the exported directory: what a client has written is looked at there.
+"""
+
+import hashlib
+import json
+import os
+import random
+import socket
+import sys
+import threading
+import time
+import traceback
+
+import nfsclient
+
+VERSIONS = ("3", "4.0", "4.1", "4.2")
+# Around every limit: words, the default reduce limit, inline sizes, the longest
+# READ and WRITE, and several of them.
+SIZES = (0, 1, 2, 3, 4, 5, 1000, 1023, 1024, 1025, 4095, 4096, 4097, 8192,
+         65535, 65536, 65537, 262144, (1 << 20) - 1, 1 << 20, (1 << 20) + 1,
+         5 * (1 << 20) + 3)
+
+
+def digest(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+class World:
+    def __init__(self, argv):
+        self.what, self.dir = argv[1], argv[2]
+        self.port, self.mount_port = int(argv[3]), int(argv[4])
+        self.paths, self.args = argv[5:7], argv[7:]
+        self.bad = 0
+        self.rnd = random.Random(20049)
+
+    def test(self, name, fn, *args):
+        try:
+            fn(*args)
+            print("ok " + name)
+        except Exception as e:
+            self.bad += 1
+            why = str(e) if isinstance(e, AssertionError) else \
+                traceback.format_exc(limit=-3)
+            print("not ok %s %s" % (name, " ".join(why.split())))
+        sys.stdout.flush()
+
+    def connect(self, vers):
+        return nfsclient.connect(vers, "127.0.0.1", self.port,
+                                 self.mount_port)
+
+    def data(self, n):
+        return self.rnd.randbytes(n)
+
+    def on_disk(self, name):
+        with open(os.path.join(self.dir, name), "rb") as f:
+            return f.read()
+
+    def same_on_disk(self, name, data):
+        got = self.on_disk(name)
+        assert digest(got) == digest(data), \
+            "%s: %d octets in the file system, others than the %d written" % (
+                name, len(got), len(data))
+
+    def stats(self):
+        """(server, gateway): documents as the programs give them."""
+        docs = []
+        for path in self.paths:
+            s = socket.socket(socket.AF_UNIX)
+            s.settimeout(60)
+            s.connect(path)
+            with s.makefile() as f:
+                docs.append(json.load(f))
+            s.close()
+        return docs
+
+    def totals(self):
+        server, gateway = self.stats()
+        return server["totals"], gateway["transport"]["totals"], \
+            gateway["gateway"]
+
+    def settled(self):
+        """Totals when nothing is on its way any more."""
+        end = time.monotonic() + 60
+        while True:
+            server, gateway = self.stats()
+            s, g = server["totals"], gateway["transport"]["totals"]
+            if s["replies_sent"] == g["replies_received"] and \
+                    s["errors_sent"] == g["errors_received"] and \
+                    s["calls_received"] == s["replies_sent"] + \
+                    s["errors_sent"] and \
+                    gateway["clients"] == 0 and \
+                    server["connections_now"] == 0:
+                return s, g, gateway["gateway"]
+            assert time.monotonic() < end, "statistics do not agree: " \
+                "%r %r" % (s, g)
+            time.sleep(0.05)
+
+
+# ---- What is done ---------------------------------------------------------
+
+def sizes(w, vers, limit=1 << 62, io=1 << 20):
+    c = w.connect(vers)
+    for n in SIZES:
+        if n > limit:
+            continue
+        data, name = w.data(n), "size-%s-%d" % (vers, n)
+        c.put(name, data, io)
+        w.same_on_disk(name, data)
+        got = c.get(name, io)
+        assert got == data, "%s: %d octets read differ" % (name, len(got))
+        os.unlink(os.path.join(w.dir, name))
+    c.end()
+
+
+def unaligned(w, vers):
+    """Spans of any size at any offset, in any order, over one another."""
+    c = w.connect(vers)
+    name = "unaligned-" + vers
+    want = bytearray(w.data(300001))
+    f = c.open(name, create=True)
+    c.write(f, want, 0, 1 << 16)
+    for _ in range(60):
+        at = w.rnd.randrange(len(want))
+        n = min(len(want) - at, int(10 ** w.rnd.uniform(0, 5)))
+        if w.rnd.random() < 0.5:
+            part = w.data(n)
+            c.write(f, part, at, w.rnd.choice((n or 1, 1021, 4099, 65537)))
+            want[at:at + n] = part
+        else:
+            got = c.read(f, at, n, w.rnd.choice((n or 1, 1023, 4097, 33333)))
+            assert got == want[at:at + n], "%d octets at %d differ" % (n, at)
+    assert c.read(f) == want, "the whole differs"
+    c.close(f)
+    w.same_on_disk(name, want)
+    c.end()
+
+
+def beyond_the_end(w, vers):
+    """READs that get less than they ask for, down to nothing."""
+    c = w.connect(vers)
+    data = w.data(5000)
+    c.put("short-" + vers, data)
+    f = c.open("short-" + vers)
+    for at, n in ((0, 1 << 20), (1, 5000), (4999, 4096), (5000, 4096),
+                  (70000, 1 << 20), (0, 0)):
+        xid = c.send_read(f, at, n)
+        r = c.rpc.receive(xid)
+        if vers != "3":
+            c.free_slot(xid)
+        got, eof = c.was_read(r)
+        assert got == data[at:at + n], "READ of %d octets at %d" % (n, at)
+        assert not n or eof, "no end of file at %d" % at
+    c.close(f)
+    c.end()
+
+
+def many_small(w, vers):
+    c = w.connect(vers)
+    top = "many-" + vers
+    c.mkdir(top)
+    want = {}
+    for i in range(120):
+        name = "%s/file-%03d" % (top, i)
+        want[name] = w.data(w.rnd.randrange(3000))
+        c.put(name, want[name])
+    for name, data in want.items():
+        w.same_on_disk(name, data)
+        assert c.get(name) == data, name + " differs"
+    names = c.ls(top)
+    assert sorted(names) == sorted(
+        os.path.basename(n).encode() for n in want), "names differ"
+    c.end()
+
+
+def large_directory(w, vers):
+    top = "large-" + vers
+    os.mkdir(os.path.join(w.dir, top))
+    want = ["a-name-of-some-length-%05d" % i for i in range(1500)]
+    for name in want:
+        with open(os.path.join(w.dir, top, name), "w"):
+            pass
+    c = w.connect(vers)
+    for maximum in (1 << 20, 65536, 4096):
+        names = c.ls(top, maximum)
+        assert sorted(names) == [n.encode() for n in want], \
+            "%d names of %d with %d octets" % (len(names), len(want), maximum)
+    c.end()
+
+
+def symlinks(w, vers):
+    c = w.connect(vers)
+    for n in (1, 3, 4, 5, 254, 1023, 1024, 1025, 3999, 4000, 4095):
+        name, target = "link-%s-%d" % (vers, n), b"t" * n
+        # Path elements have their own limit.
+        target = b"/".join(target[i:i + 200] for i in range(0, n, 201))
+        target = (target + b"x" * n)[:n]
+        c.symlink(name, target)
+        assert os.fsencode(os.readlink(os.path.join(w.dir, name))) == target
+        assert c.readlink(name) == target, "READLINK of %d octets" % n
+        c.remove(name)
+        assert not os.path.lexists(os.path.join(w.dir, name))
+    c.end()
+
+
+def compounds(w, vers):
+    """Several eligible operations in one COMPOUND, in both directions."""
+    c = w.connect(vers)
+    name = "compound-" + vers
+    want = bytearray(200000)
+    f = c.open(name, create=True, access=3)
+    c.write(f, want)
+    for spans in (((0, 5000), (5000, 1), (7000, 30000)),
+                  ((100, 10), (40000, 60000), (110000, 2), (150000, 49999)),
+                  ((0, 65536), (65536, 65536))):
+        parts = [(o, w.data(n)) for o, n in spans]
+        c.write_all(f, parts)
+        for o, d in parts:
+            want[o:o + len(d)] = d
+        for (o, n), got in zip(spans, c.read_all(f, spans)):
+            assert got == want[o:o + n], "READ of %d at %d" % (n, o)
+    # One of them fails: those before it have their results.
+    got = c.read_all(f, ((199990, 5000), (300000, 5000), (0, 4)))
+    assert got == [want[199990:], b"", want[:4]], "READs beyond the end"
+    c.close(f)
+    w.same_on_disk(name, want)
+    c.end()
+
+
+def at_once(w, vers, n=24):
+    """Many clients at once, each with files of its own."""
+    errors = []
+
+    def one(i):
+        try:
+            rnd = random.Random(i)
+            c = w.connect(vers)
+            for k in range(4):
+                data = rnd.randbytes(int(10 ** rnd.uniform(0, 5.9)))
+                name = "at-once-%s-%d-%d" % (vers, i, k)
+                c.put(name, data, rnd.choice((5000, 65536, 1 << 20)))
+                w.same_on_disk(name, data)
+                got = c.get(name, rnd.choice((5000, 65536, 1 << 20)))
+                assert got == data, name + " differs"
+                os.unlink(os.path.join(w.dir, name))
+            c.end()
+        except Exception as e:
+            errors.append("client %d: %s" % (
+                i, traceback.format_exc(limit=-2) if not
+                isinstance(e, AssertionError) else e))
+
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(n)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not errors, errors[0]
+
+
+# ---- What the statistics say ----------------------------------------------
+
+def quiet(s, g, gw, errors=False):
+    """Both ends tell the same, and nobody complains."""
+    for ours, theirs in (("calls_received", "calls_sent"),
+                         ("replies_sent", "replies_received"),
+                         ("inline_sent", "inline_received"),
+                         ("inline_received", "inline_sent"),
+                         ("continued_sent", "continued_received"),
+                         ("continued_received", "continued_sent"),
+                         ("fragments_sent", "fragments_received"),
+                         ("fragments_received", "fragments_sent"),
+                         ("special_sent", "special_received"),
+                         ("special_received", "special_sent"),
+                         ("read_chunks", "read_chunks"),
+                         ("read_bytes", "read_bytes"),
+                         ("invalidations_sent", "invalidations_received"),
+                         ("write_bytes", "write_bytes")):
+        assert s[ours] == g[theirs], "%s %d at the server, %s %d at the " \
+            "gateway" % (ours, s[ours], theirs, g[theirs])
+    for doc in (s, g):
+        zero(doc, "dropped", "surplus")
+        if not errors:
+            zero(doc, "errors_sent", "errors_received")
+    for name in ("retransmits", "reconnects", "errors_answered",
+                 "records_refused", "duplicates"):
+        assert not gw[name], "%s is %d" % (name, gw[name])
+    assert gw["tcp_calls"] == gw["tcp_replies"], "Calls without Replies"
+
+
+def above(doc, **least):
+    for name, n in least.items():
+        assert doc[name] > n, "%s is %d" % (name, doc[name])
+
+
+def zero(doc, *names):
+    for name in names:
+        assert not doc[name], "%s is %d" % (name, doc[name])
+
+
+def credits_in_range(w):
+    """Of a connection in use: what it may send, what it has granted."""
+    c = w.connect("3")
+    c.null()
+    f = c.open("credits", create=True)
+    seen = 0
+    for _ in range(20):
+        c.write(f, w.data(200000), 0, 20000)
+        server, gateway = w.stats()
+        for doc in (server, gateway["transport"]):
+            for conn in doc["connections"]:
+                assert conn["version"] == 2, "version %r" % conn["version"]
+                if not conn["theirs"]["complete"]:
+                    continue
+                seen += 1
+                limit = server["connections"][0]["advertised"] + 64
+                assert 0 < conn["advertised"] <= 64, conn["advertised"]
+                left = (conn["credit_limit"] - conn["sent"]) & 0xffffffff
+                assert left <= limit, "%d credits left" % left
+    assert seen, "no connection seen"
+    c.end()
+
+
+def chunks(w):
+    s, g, gw = w.settled()
+    quiet(s, g, gw)
+    above(s, read_chunks=100, read_bytes=20 << 20, write_chunks=100,
+          write_bytes=20 << 20, invalidations_sent=100, continued_sent=0,
+          inline_sent=1000, inline_received=1000)
+    above(gw, arguments_reduced=100, results_reduced=100)
+    # Payload by chunks is not copied, and does not go inline as well.
+    assert s["inline_bytes_received"] < s["read_bytes"] / 4
+    server, gateway = w.stats()
+    for pool in (server["pool"], gateway["transport"]["pool"]):
+        assert not pool["refused"], "memory was refused"
+
+
+# ---- Programs -------------------------------------------------------------
+
+def all_versions(w, *what):
+    for vers in VERSIONS:
+        for fn in what:
+            if fn is compounds and vers == "3":
+                continue
+            w.test("%s-v%s" % (fn.__name__.replace("_", "-"), vers), fn, w,
+                   vers)
+
+
+def plain(w):
+    all_versions(w, sizes, unaligned, beyond_the_end, many_small,
+                 large_directory, symlinks, compounds)
+    w.test("credits-in-range", credits_in_range, w)
+    w.test("chunks-really", chunks, w)
+
+
+def variant(w):
+    """One way of starting both programs; ARG: name, checks in Python."""
+    name, longest, io = w.args[0], int(w.args[1]), int(w.args[2])
+    for vers in ("3", "4.1"):
+        w.test("%s-sizes-v%s" % (name, vers), sizes, w, vers, longest, io)
+    # A Call that failed for want of a Reply chunk is sent again, but a session
+    # executes it once: where that is to happen, Replies must have known sizes.
+    errors = any("errors" in test for test in w.args[3:])
+    if not errors:
+        w.test("%s-compounds" % name, compounds, w, "4.2")
+    w.test("%s-directory" % name, large_directory, w, "3")
+    w.test("%s-symlinks" % name, symlinks, w, "4.0")
+    os.system("rm -rf '%s'/*" % w.dir)
+
+    def counters():
+        s, g, gw = w.settled()
+        quiet(s, g, gw, errors)
+        for test in w.args[3:]:
+            assert eval(test, {}, dict(s=s, g=g, gw=gw)), "%s: %r" % (
+                test, {k: v for k, v in s.items() if v})
+
+    w.test("%s-statistics" % name, counters)
+
+
+def crowd(w):
+    for vers in VERSIONS:
+        w.test("at-once-v" + vers, at_once, w, vers)
+    w.test("at-once-agree", lambda: quiet(*w.settled()))
+
+
+def through(w):
+    """Write and read a large file, whatever happens to the server."""
+    n = int(w.args[0]) << 20
+    data = w.data(n)
+    read = {}
+
+    def reader():
+        try:
+            c = w.connect("3")
+            read["data"] = c.get("to-read", 65536)
+            c.end()
+        except Exception as e:
+            read["error"] = str(e)
+
+    with open(os.path.join(w.dir, "to-read"), "wb") as f:
+        f.write(data)
+    t = threading.Thread(target=reader)
+
+    def writer():
+        c = w.connect("3")
+        t.start()
+        c.put("to-write", data, 65536)
+        c.end()
+        w.same_on_disk("to-write", data)
+
+    w.test("restart-write", writer)
+    t.join()
+
+    def compare():
+        assert "data" in read, read.get("error")
+        assert read["data"] == data, "the file read differs"
+
+    w.test("restart-read", compare)
+    gw = w.stats()[1]["gateway"]
+
+    def again():
+        above(gw, reconnects=0, retransmits=0)
+        assert gw["tcp_calls"] >= 2 * n // 65536
+        zero(gw, "errors_answered")
+
+    w.test("restart-reconnected", again)
+
+
+def main():
+    w = World(sys.argv)
+    {"plain": plain, "variant": variant, "crowd": crowd,
+     "through": through}[w.what](w)
+    return 1 if w.bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
