@@ -116,7 +116,7 @@ static void op_call(struct rt_conn *c, struct rt_call *call)
 	((struct nrt_call *)rt_call_user(call))->owner = x;
 	req = s->alloc_cb(&x->xprt, xdrs);
 	req->rq_resume_cb = gr_xprt_decode;
-	gr_workers_submit(req);
+	gr_workers_submit(&s->workers, req);
 }
 
 /* The transport has logged why. */
