@@ -490,7 +490,7 @@ static void set_deadline(struct rt_conn *c)
 	uint64_t d = 0;
 
 	if (c->state != RT_CLOSED) {
-		d = c->state_deadline;
+		d = earlier(c->reserve_deadline, c->state_deadline);
 		if (c->seq.active)
 			d = earlier(c->seq.deadline, d);
 		if (may_idle(c))

@@ -37,6 +37,8 @@
 #define RT_BUDGET 128
 /* How often deadlines are looked at. */
 #define RT_TICK_MS 100
+/* A server leaves the extra Receive to the client's GRANTs for this long. */
+#define RT_RESERVE_MS 200
 /* A client waits this long for CONNPROP_FINAL after the first answer. */
 #define RT_SETTLE_MS 1000
 
@@ -291,6 +293,7 @@ struct rt_conn {
 	uint32_t props_xid;
 	uint32_t next_xid;
 	uint64_t state_deadline;
+	uint64_t reserve_deadline; /* a GRANT may then use the extra Receive */
 	uint64_t last_active;
 	size_t memory; /* chunk and reassembly octets held */
 	int end_error;
@@ -317,6 +320,7 @@ struct rt_conn {
 	struct cds_list_head calls_out; /* Calls not yet (wholly) sent */
 	struct cds_list_head requests; /* all submitted and not done */
 	struct rt_request_priv *hash[RT_HASH];
+	unsigned int requests_all; /* submitted, outcome not known */
 	unsigned int requests_out; /* posted, Reply awaited */
 	/* The message whose fragments are under way: one of them or none. */
 	struct rt_call_priv *cont_reply;

@@ -411,7 +411,7 @@ void rt_receive(struct rt_conn *c, struct rt_work *w, size_t len,
 	if (c->state < RT_CLOSING) {
 		c->version = WIRE_VERS2;
 		c->messages++;
-		c->credit.limit = p.credit;
+		rt_credit_take(&c->credit, p.credit);
 	}
 	if (!rt_event(c, ev)) {
 		RT_COUNT(c, dropped, 1);

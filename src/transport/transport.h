@@ -79,7 +79,7 @@ enum rt_call_format {
 
 /* Zero means the default, which rt_config_defaults() fills in. */
 struct rt_config {
-	unsigned int credits; /* most Advertised credits; 64 */
+	unsigned int credits; /* most Advertised credits; 64, at least 2 */
 	uint32_t recv_size; /* Receive Buffer Size announced; 4096 */
 	uint32_t send_size; /* largest Send; 65536 */
 	uint32_t max_segment_size; /* announced RSSIZ; 1 MiB */
