@@ -238,6 +238,7 @@ void rt_act_down(struct rt_conn *c)
 	struct fab_conn *fab = c->fab;
 
 	atomic_store(&c->can_call, false);
+	rt_chain_drop(c);
 	rt_sequence_reset(c);
 	c->cont_reply = NULL;
 	c->cont_call = NULL;

@@ -431,6 +431,8 @@ void rt_bufs_add(struct fab_buf **list, struct fab_buf *b);
 /* Append to the chain that rt_chain_post() posts in one go. */
 void rt_chain_add(struct rt_conn *c, struct rt_work *w);
 void rt_chain_post(struct rt_conn *c);
+/* The end came before the chain was posted. */
+void rt_chain_drop(struct rt_conn *c);
 /* Fill @w's gather list from @n octets of @out at its present place. */
 int rt_gather(struct rt_conn *c, struct rt_work *w, struct rt_out *out,
 	      size_t n);

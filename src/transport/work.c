@@ -172,27 +172,12 @@ void rt_chain_add(struct rt_conn *c, struct rt_work *w)
 		c->sends_inflight++;
 }
 
-void rt_chain_post(struct rt_conn *c)
+/*
+ * The fabric has taken nothing of the chain, so nothing of it completes: do
+ * here what the completions would have done.
+ */
+static void chain_refused(struct rt_conn *c, struct fab_wr *chain)
 {
-	struct fab_wr *chain = c->chain;
-	int rc;
-
-	if (!chain)
-		return;
-	c->chain = NULL;
-	c->chain_tail = &c->chain;
-	rc = fab_post(c->fab, chain);
-	c->posted = true;
-	if (!rc)
-		return;
-	/*
-	 * Nothing was taken, so nothing of it completes: do here what the
-	 * completions would have done.
-	 */
-	if (rc != -ENOTCONN) {
-		rt_conn_fail(c, rc, "posting: %s", strerror(-rc));
-		rt_event(c, EV_ABORT);
-	}
 	while (chain) {
 		struct rt_work *w = chain->user;
 		struct rt_call_priv *call = w->call;
@@ -213,6 +198,38 @@ void rt_chain_post(struct rt_conn *c)
 		else if (req)
 			rt_request_sent(c, req);
 	}
+}
+
+static struct fab_wr *chain_take(struct rt_conn *c)
+{
+	struct fab_wr *chain = c->chain;
+
+	c->chain = NULL;
+	c->chain_tail = &c->chain;
+	return chain;
+}
+
+void rt_chain_post(struct rt_conn *c)
+{
+	struct fab_wr *chain = chain_take(c);
+	int rc;
+
+	if (!chain)
+		return;
+	rc = fab_post(c->fab, chain);
+	c->posted = true;
+	if (!rc)
+		return;
+	if (rc != -ENOTCONN) {
+		rt_conn_fail(c, rc, "posting: %s", strerror(-rc));
+		rt_event(c, EV_ABORT);
+	}
+	chain_refused(c, chain);
+}
+
+void rt_chain_drop(struct rt_conn *c)
+{
+	chain_refused(c, chain_take(c));
 }
 
 void rt_out_init(struct rt_out *out)

@@ -121,6 +121,7 @@ void rt_pair_answer(struct rt_pair *p, struct rt_call *call)
 	reply.nitems = nitems;
 	reply.done = reply_gone;
 	reply.arg = s;
+	p->answers++;
 	rt_reply(call, &reply);
 }
 
@@ -328,6 +329,7 @@ static void rpc_done(struct rt_request *rq)
 	struct rt_rpc *r = *(struct rt_rpc **)rt_request_user(rq);
 
 	r->done = true;
+	r->ndone++;
 }
 
 void rt_rpc_init(struct rt_pair *p, struct rt_conn *c, struct rt_rpc *r,
@@ -396,6 +398,7 @@ void rt_rpc_init(struct rt_pair *p, struct rt_conn *c, struct rt_rpc *r,
 void rt_rpc_submit(struct rt_conn *c, struct rt_rpc *r)
 {
 	r->done = false;
+	r->nsubmit++;
 	rt_request_submit(c, r->rq);
 }
 

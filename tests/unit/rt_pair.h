@@ -34,7 +34,7 @@ struct rt_pair {
 	bool hold;
 	struct rt_call *held[PAIR_MAX_CALLS];
 	unsigned int nheld;
-	unsigned int calls, reverse_calls, dones;
+	unsigned int calls, reverse_calls, answers, dones;
 	uint32_t vet_code, vet_max;
 	unsigned int pollings;
 	/* A Call's answer is rt_call_drop(). */
@@ -72,6 +72,7 @@ struct rt_rpc {
 	struct rt_item want[4]; /* results asked for */
 	struct rt_sink sink[4];
 	bool done;
+	unsigned int nsubmit, ndone;
 	uint32_t xid;
 	size_t reply_len, data_len;
 	unsigned int nitems;
