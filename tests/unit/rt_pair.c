@@ -44,7 +44,7 @@ static void reply_gone(void *arg)
 {
 	struct served *s = arg;
 
-	s->pair->dones++;
+	__atomic_fetch_add(&s->pair->dones, 1, __ATOMIC_RELAXED);
 	free(s->octets);
 	free(s);
 }
@@ -121,7 +121,7 @@ void rt_pair_answer(struct rt_pair *p, struct rt_call *call)
 	reply.nitems = nitems;
 	reply.done = reply_gone;
 	reply.arg = s;
-	p->answers++;
+	__atomic_fetch_add(&p->answers, 1, __ATOMIC_RELAXED);
 	rt_reply(call, &reply);
 }
 

@@ -59,7 +59,7 @@ bool rt_pair_connect_to(struct rt_pair *p, uint16_t port);
 void rt_pair_run(struct rt_pair *p);
 /* End everything; checks that nothing is left. */
 void rt_pair_close(struct rt_pair *p);
-/* Answer one held Call (as its words ask). */
+/* Answer one held Call (as its words ask). Any thread. */
 void rt_pair_answer(struct rt_pair *p, struct rt_call *call);
 
 /* One RPC as a test sees it. */

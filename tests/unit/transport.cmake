@@ -15,3 +15,5 @@ rpcrdma_unit(transport-credit transport_credit.c LIBS unit-rt)
 rpcrdma_unit(transport-reverse transport_reverse.c LIBS unit-rt)
 rpcrdma_unit(transport-end transport_end.c LIBS unit-rt)
 rpcrdma_unit(transport-faults transport_faults.c LIBS unit-rt)
+rpcrdma_unit(transport-threads transport_threads.c
+	LIBS unit-rt rpcrdma_fabric)
