@@ -111,6 +111,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	CDS_INIT_LIST_HEAD(&c->replies);
 	CDS_INIT_LIST_HEAD(&c->calls_out);
 	CDS_INIT_LIST_HEAD(&c->requests);
+	CDS_INIT_LIST_HEAD(&c->lent);
 	CDS_INIT_LIST_HEAD(&c->inst_link);
 	c->chain_tail = &c->chain;
 	c->info.state = rt_state_names[c->state];
@@ -418,6 +419,7 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 	switch (w->kind) {
 	case RT_WORK_RECV:
 		c->recvs_posted--;
+		cds_list_del(&w->lent);
 		if (wc->status == FAB_OK)
 			rt_receive(c, w, wc->len, wc->invalidated,
 				   wc->inv_handle);

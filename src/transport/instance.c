@@ -294,6 +294,7 @@ void rt_wake(struct rt_instance *inst, unsigned int n)
 
 static void unused_gone(void *user)
 {
+	rt_reclaim_receives(user);
 	rt_conn_put(user);
 }
 

@@ -88,6 +88,7 @@ enum rt_work_kind {
 struct rt_work {
 	struct fab_wr wr;
 	struct fab_sge sge[RT_SGE];
+	struct cds_list_head lent; /* Receive: conn->lent while posted */
 	struct rt_work *next;
 	struct rt_work *writes;
 	enum rt_work_kind kind;
@@ -300,6 +301,7 @@ struct rt_conn {
 	const char *end_reason;
 	char end_text[160];
 
+	struct cds_list_head lent; /* Receives posted */
 	unsigned int recvs_posted;
 	unsigned int sends_inflight;
 	unsigned int works_inflight;
@@ -426,6 +428,8 @@ struct rt_work *rt_work_get(struct rt_conn *c, enum rt_work_kind kind);
 void rt_work_put(struct rt_conn *c, struct rt_work *w);
 void rt_works_free(struct rt_conn *c);
 int rt_post_receives(struct rt_conn *c);
+/* Of a connection that was never started; the fabric has let go of them. */
+void rt_reclaim_receives(struct rt_conn *c);
 void rt_bufs_put(struct fab_buf **list);
 void rt_bufs_add(struct fab_buf **list, struct fab_buf *b);
 /* Append to the chain that rt_chain_post() posts in one go. */

@@ -109,6 +109,7 @@ int rt_post_receives(struct rt_conn *c)
 {
 	uint32_t want = rt_credit_receives(&c->credit);
 	struct fab_wr *chain = NULL, **tail = &chain;
+	struct rt_work *posted = NULL;
 	unsigned int n = 0;
 	size_t size = c->ours.recv_size > WIRE_DEFAULT_INLINE ?
 			      c->ours.recv_size :
@@ -139,10 +140,14 @@ int rt_post_receives(struct rt_conn *c)
 		w->sge[0] = (struct fab_sge){ b->addr, size, b->mr };
 		*tail = &w->wr;
 		tail = &w->wr.next;
+		w->next = posted;
+		posted = w;
 		n++;
 	}
 	rc = fab_post_recv(c->fab, chain);
 	if (!rc) {
+		for (; posted; posted = posted->next)
+			cds_list_add(&posted->lent, &c->lent);
 		c->recvs_posted += n;
 		c->works_inflight += n;
 		return 0;
@@ -160,6 +165,19 @@ out:
 		chain = next;
 	}
 	return rc;
+}
+
+void rt_reclaim_receives(struct rt_conn *c)
+{
+	struct rt_work *w, *tmp;
+
+	cds_list_for_each_entry_safe(w, tmp, &c->lent, lent)
+	{
+		cds_list_del(&w->lent);
+		c->recvs_posted--;
+		c->works_inflight--;
+		rt_work_put(c, w);
+	}
 }
 
 void rt_chain_add(struct rt_conn *c, struct rt_work *w)

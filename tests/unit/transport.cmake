@@ -13,7 +13,7 @@ rpcrdma_unit(transport-chunks transport_chunks.c LIBS unit-rt)
 rpcrdma_unit(transport-returned transport_returned.c LIBS unit-rt)
 rpcrdma_unit(transport-credit transport_credit.c LIBS unit-rt)
 rpcrdma_unit(transport-reverse transport_reverse.c LIBS unit-rt)
-rpcrdma_unit(transport-end transport_end.c LIBS unit-rt)
+rpcrdma_unit(transport-end transport_end.c LIBS unit-rt rpcrdma_fabric)
 rpcrdma_unit(transport-faults transport_faults.c LIBS unit-rt)
 rpcrdma_unit(transport-threads transport_threads.c
 	LIBS unit-rt rpcrdma_fabric)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How connections end in order: drain, idle time, shutdown, refusal. */
 #include <errno.h>
+#include <netinet/in.h>
 
 #include "rt_raw.h"
 #include "unit.h"
@@ -179,6 +180,26 @@ static void too_many(void)
 	rt_pair_close(&p);
 }
 
+/* A connection that fails before it has begun leaves nothing behind. */
+static void no_way(void)
+{
+	struct rt_params params = { .provider = fab_provider("iwarp") };
+	/* No family that the provider knows. */
+	struct sockaddr_in in = { .sin_family = AF_UNIX };
+	struct rt_instance *inst;
+	struct rt_ops ops = { 0 };
+	struct rt_conn *c = NULL;
+
+	CU_ASSERT_EQUAL_FATAL(rt_instance_create(&params, &inst), 0);
+	for (unsigned int i = 0; i < 20; i++)
+		CU_ASSERT_EQUAL(rt_connect(inst, 0, (struct sockaddr *)&in,
+					   sizeof(in), &ops, NULL, &c),
+				-EAFNOSUPPORT);
+	CU_ASSERT_PTR_NULL(c);
+	CU_ASSERT_EQUAL(rt_instance_shutdown(inst, 1000, true), 0);
+	rt_instance_destroy(inst);
+}
+
 static const struct unit_test tests[] = {
 	{ "drain", drain },
 	{ "drain time", drain_time },
@@ -186,6 +207,7 @@ static const struct unit_test tests[] = {
 	{ "idle", idle },
 	{ "shutdown", shutdown_all },
 	{ "too many", too_many },
+	{ "no way", no_way },
 	{ NULL, NULL },
 };
 
