@@ -3,6 +3,8 @@
  * Chunks (4.5, 6.5, 7.3, [C7] to [C11], [D7], [E3] to [E5]) that a raw client
  * offers to our server.
  */
+#include <errno.h>
+
 #include "rt_raw.h"
 #include "unit.h"
 
@@ -629,6 +631,154 @@ static void bad_handles(void)
 	rt_raw_close(&r);
 }
 
+/* The octets that one connection's Calls may hold ([D6], 7.3.6). */
+static void memory(void)
+{
+	struct rt_config cfg = { .max_message = 65536,
+				 .max_conn_memory = 100000 };
+	struct rt_raw r;
+	uint8_t pay[128];
+	struct wire_read_segment s[2];
+	struct wire_call_desc d = { .reads = s, .nreads = 1 };
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	s[0] = at(&r, 20, 0, 60000);
+	s[1] = at(&r, 24, 0, 40004);
+	for (unsigned int round = 0; round < 3; round++) {
+		r.p.hold = true;
+		rt_raw_payload(pay, 1, 8, 0, 0, 0);
+		rt_raw_call(&r, 1, &d, pay, 68);
+		CU_ASSERT_TRUE(rt_raw_silent(&r));
+		CU_ASSERT_EQUAL(r.p.nheld, 1);
+		/* The second chunk of a message, another message, and one in
+		 * fragments. */
+		rt_raw_payload(pay, 2, 8, 0, 0, 0);
+		rt_raw_call(&r, 2, &d, pay, 68);
+		CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_SYSTEM));
+		rt_raw_middle(&r, 2, false, 60000, pay, 68);
+		memset(r.mem, 0, 60000);
+		for (unsigned int i = 0; i < 10; i++)
+			rt_raw_middle(&r, 2, false, 60000 - (i + 1) * 4000,
+				      r.mem, 4000);
+		CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_SYSTEM));
+		rt_raw_call(&r, 2, NULL, r.mem, 2000);
+		while (rt_raw_next(&r) == RDMA2_GRANT)
+			;
+		CU_ASSERT_FALSE(r.down);
+		/* All of it comes back. */
+		r.p.hold = false;
+		rt_pair_answer(&r.p, r.p.held[--r.p.nheld]);
+		CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	}
+	rt_raw_close(&r);
+}
+
+static unsigned int gone;
+
+static void reply_gone(void *arg)
+{
+	gone++;
+}
+
+/* Replies that cannot be: the Requester is told, the memory comes back. */
+static void impossible(void)
+{
+	static uint8_t octets[128];
+	struct rt_piece piece[RT_MAX_PIECES + 1];
+	struct rt_item item[2] = { { 8, 8, true }, { 8, 8, true } };
+	struct wire_segment seg[2];
+	struct wire_chunk_desc w[2] = { { seg, 1 }, { seg + 1, 1 } };
+	struct wire_call_desc d = { .writes = w, .nwrites = 2 };
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	seg[0] = rt_raw_expose(&r, RESULTS, 100, true);
+	seg[1] = rt_raw_expose(&r, RESULTS, 100, true);
+	r.p.hold = true;
+	gone = 0;
+	for (unsigned int i = 0; i < 8; i++) {
+		struct rt_reply reply = { .pieces = piece,
+					  .npieces = 1,
+					  .items = item,
+					  .done = reply_gone };
+		int want = 0;
+
+		rt_raw_call(&r, i, &d, NULL, 8);
+		rt_raw_run(&r);
+		CU_ASSERT_EQUAL_FATAL(r.p.nheld, 1);
+		for (unsigned int k = 0; k <= RT_MAX_PIECES; k++)
+			piece[k] = (struct rt_piece){ octets, 4, NULL };
+		switch (i) {
+		case 0:
+			reply.npieces = 0;
+			want = -EINVAL;
+			break;
+		case 1:
+			piece[0].len = 7;
+			want = -EINVAL;
+			break;
+		case 2:
+			reply.npieces = RT_MAX_PIECES + 1;
+			want = -E2BIG;
+			break;
+		case 3: /* two at one place */
+			piece[0].len = 64;
+			reply.nitems = 2;
+			break;
+		case 4: /* back */
+			piece[0].len = 64;
+			item[1].position = 4;
+			reply.nitems = 2;
+			break;
+		case 5: /* beyond the end */
+			piece[0].len = 64;
+			item[1].position = 64;
+			reply.nitems = 2;
+			break;
+		case 6: /* over the end */
+			piece[0].len = 64;
+			item[1].position = 60;
+			reply.nitems = 2;
+			break;
+		case 7: /* nothing is left, not even an XID */
+			piece[0].len = 8;
+			item[0].position = 0;
+			reply.nitems = 1;
+			break;
+		}
+		CU_ASSERT_EQUAL(rt_reply(r.p.held[--r.p.nheld], &reply), want);
+		CU_ASSERT_TRUE(rt_raw_is_error(&r, i, RDMA2_ERR_SYSTEM));
+		CU_ASSERT_EQUAL(gone, i + 1);
+	}
+	r.p.hold = false;
+	rt_raw_call(&r, 9, NULL, NULL, 8);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 9));
+	rt_raw_close(&r);
+}
+
+/* [E11]: two Calls of one XID are both the upper layer's. */
+static void twice(void)
+{
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	r.p.hold = true;
+	rt_raw_call(&r, 1, NULL, NULL, 8);
+	rt_raw_call(&r, 1, NULL, NULL, 5000);
+	rt_raw_run(&r);
+	CU_ASSERT_EQUAL(r.p.nheld, 2);
+	rt_pair_answer(&r.p, r.p.held[1]);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_REPLY_MIDDLE);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	rt_pair_answer(&r.p, r.p.held[0]);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	r.p.nheld = 0;
+	rt_raw_close(&r);
+}
+
 static const struct unit_test tests[] = {
 	{ "read chunks", read_chunks },
 	{ "call chunk", call_chunk },
@@ -638,6 +788,9 @@ static const struct unit_test tests[] = {
 	{ "reply formats", reply_formats },
 	{ "invalidate", invalidate },
 	{ "bad handles", bad_handles },
+	{ "memory", memory },
+	{ "impossible", impossible },
+	{ "twice", twice },
 	{ NULL, NULL },
 };
 
