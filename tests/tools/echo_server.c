@@ -402,6 +402,7 @@ static const struct option options[] = {
 	{ "credits", required_argument, NULL, 'c' },
 	{ "no-continuation", no_argument, NULL, 'n' },
 	{ "no-crc", no_argument, NULL, 'C' },
+	{ "provider", required_argument, NULL, 'p' },
 	{ 0 },
 };
 
@@ -437,6 +438,10 @@ static bool set_option(struct echo *e, struct rt_params *params,
 		break;
 	case 'C':
 		params->domain.crc = false;
+		break;
+	case 'p':
+		params->provider = fab_provider(optarg);
+		bad = params->provider ? NULL : "that provider is not built in";
 		break;
 	default:
 		return false;
