@@ -194,7 +194,7 @@ int vb_listener_request(struct vb_listener *l, struct rdma_cm_event *ev)
 {
 	struct vb_domain *d = vb_domain(l->fab.poller->dom);
 	const struct rdma_conn_param *param = &ev->param.conn;
-	struct vb_conn *c;
+	struct vb_conn *c = NULL;
 	int rc = -ECONNABORTED;
 
 	/* An id that is already lost belongs to requests of the past. */
