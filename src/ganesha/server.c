@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <string.h>
 #include <syslog.h>
+#include <time.h>
 
 #include "ganesha/xprt.h"
 #include "ntirpc/call.h"
@@ -50,6 +51,7 @@ static void *op_open(struct rt_conn *c, void *ctx, bool *refuse)
 	struct gr_xprt *x = gr_xprt_create(s, c, s->parent);
 
 	if (x) {
+		atomic_fetch_add(&s->live, 1);
 		gsh_log(s->gsh, GSH_INFO, "%s: accepted", rt_conn_name(c));
 	} else {
 		gsh_log(s->gsh, GSH_INFO, "%s: refused, the server is ending",
@@ -57,21 +59,6 @@ static void *op_open(struct rt_conn *c, void *ctx, bool *refuse)
 		*refuse = true;
 	}
 	return x;
-}
-
-static void op_established(struct rt_conn *c)
-{
-	struct gr_xprt *x = rt_conn_user(c);
-	struct rt_conn_info i;
-
-	if (!gsh_logs(x->srv->gsh, GSH_INFO))
-		return;
-	rt_conn_info(c, &i);
-	gsh_log(x->srv->gsh, GSH_INFO,
-		"%s: version %u, inline thresholds %u for Calls and %u for "
-		"Replies, reverse direction %s",
-		rt_conn_name(c), i.version, i.call_inline, i.reply_inline,
-		i.theirs.reverse ? "offered" : "not offered");
 }
 
 static uint32_t op_vet(struct rt_conn *c, const void *head, size_t len,
@@ -116,7 +103,7 @@ static void op_call(struct rt_conn *c, struct rt_call *call)
 	((struct nrt_call *)rt_call_user(call))->owner = x;
 	req = s->alloc_cb(&x->xprt, xdrs);
 	req->rq_resume_cb = gr_xprt_decode;
-	gr_workers_submit(req);
+	gr_workers_submit(&s->workers, req);
 }
 
 /* The transport has logged why. */
@@ -124,13 +111,14 @@ static void op_closed(struct rt_conn *c, int error, const char *reason)
 {
 	struct gr_xprt *x = rt_conn_user(c);
 
-	if (x)
-		gr_xprt_closed(x);
+	if (!x)
+		return;
+	atomic_fetch_sub(&x->srv->live, 1);
+	gr_xprt_closed(x);
 }
 
 static const struct rt_ops ops = {
 	.open = op_open,
-	.established = op_established,
 	.vet = op_vet,
 	.call = op_call,
 	.closed = op_closed,
@@ -361,8 +349,6 @@ fail:
 	if (!*fault)
 		snprintf(fault, sizeof(fault), "cannot start: %s",
 			 strerror(-err));
-	if (s->inst)
-		rt_instance_shutdown(s->inst, 0, true);
 	gr_server_free(s);
 	gr_server_fault(s, fault);
 	return false;
@@ -370,15 +356,34 @@ fail:
 
 /* ---- Ending ----------------------------------------------------------- */
 
+/*
+ * Whether all have ended within @ms. What has ended may still be referenced:
+ * Ganesha's sessions keep the SVCXPRTs and CLIENTs of clients that are there
+ * until the end, so the transport's own count is not what to wait for.
+ */
+static bool all_ended(struct gr_server *s, unsigned int ms)
+{
+	struct timespec tick = { .tv_nsec = 5000000 };
+	double until = stats_now() + ms / 1000.0;
+
+	while (atomic_load(&s->live)) {
+		if (stats_now() > until)
+			return false;
+		nanosleep(&tick, NULL);
+	}
+	return true;
+}
+
 void gr_server_drain(struct gr_server *s)
 {
-	unsigned int left;
+	bool ended;
 
 	stats_socket_stop(s->stats);
 	s->stats = NULL;
-	/* A little longer than a connection takes to give up by itself. */
-	left = rt_instance_shutdown(s->inst, s->cfg.drain_timeout * 1000 + 1000,
-				    false);
+	/* Close listeners, begin to drain; connections that do not finish give
+	 * up by themselves after the Drain_Timeout. */
+	rt_instance_shutdown(s->inst, 0, false);
+	ended = all_ended(s, s->cfg.drain_timeout * 1000 + 1000);
 	if (!gr_workers_stop(&s->workers, 10000)) {
 		/* They may still look at anything: leave it to the exit. */
 		gsh_log(s->gsh, GSH_WARN,
@@ -386,13 +391,15 @@ void gr_server_drain(struct gr_server *s)
 		s->inst = NULL;
 		return;
 	}
-	if (left)
-		left = rt_instance_shutdown(s->inst, 1000, true);
+	if (!ended) {
+		rt_instance_shutdown(s->inst, 1000, true);
+		ended = all_ended(s, 0);
+	}
+	gsh_log(s->gsh, GSH_EVENT, "no longer serving RPC-over-RDMA%s",
+		ended ? "" : ", some connections did not end");
 	/* While ntirpc still frees what loses its last reference. */
 	SVC_RELEASE(s->parent, SVC_RELEASE_FLAG_NONE);
 	s->parent = NULL;
-	gsh_log(s->gsh, GSH_EVENT, "no longer serving RPC-over-RDMA%s",
-		left ? ", some connections did not end" : "");
 }
 
 void gr_server_free(struct gr_server *s)
@@ -402,6 +409,9 @@ void gr_server_free(struct gr_server *s)
 	 * its shutdown. What they use stays until the program's exit.
 	 */
 	if (atomic_load(&s->xprts) || atomic_load(&s->clients))
+		return;
+	/* What the fabric has put off until its poller runs again. */
+	if (s->inst && rt_instance_shutdown(s->inst, 1000, true))
 		return;
 	gr_workers_free(&s->workers);
 	if (s->clnts)

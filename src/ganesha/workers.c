@@ -4,8 +4,12 @@
  *
  * Threads: a poller has one leader at a time; leading is passed on by putting
  * the poller's token into ntirpc's queue. Once it is there another worker may
- * already lead, so the former leader touches the poller no more. `lock` guards
- * the number of pollers running; nothing is called with it held.
+ * already lead, so the former leader touches the poller no more. The token of
+ * the queue of Calls is in ntirpc's queue at most once, while `waking`.
+ * ntirpc does not touch a token after its callback has been entered, because
+ * that returns XPRT_SUSPEND.
+ *
+ * Nothing is called with `lock` held.
  */
 #include "ganesha/workers.h"
 
@@ -16,28 +20,35 @@
 #include <rpc/svc_auth.h>
 
 /*
- * What a leader has in hand while it is inside rt_run(): the last Call found,
- * which it will run itself. A Call that another thread's strand finds while
- * that thread runs a request goes to a worker: the thread has work.
+ * What a leader has found in one rt_run(): the first Call, which it will run
+ * itself if it stays the only one. A Call that another thread's strand finds
+ * while that thread runs a request goes to the queue: the thread has work.
  */
 struct lead {
 	struct svc_req *kept;
+	bool more;
 };
 static __thread struct lead *leading;
 
-void gr_workers_submit(struct svc_req *req)
+static struct svc_req *req_of(struct poolq_entry *e)
 {
-	struct lead *l = leading;
-	struct svc_req *before;
+	return (struct svc_req *)((char *)e -
+				  offsetof(struct svc_req, rq_wpe.pqe));
+}
 
-	if (!l) {
-		svc_resume(req);
-		return;
-	}
-	before = l->kept;
-	l->kept = req;
-	if (before)
-		svc_resume(before);
+/* ---- The queue of Calls ----------------------------------------------- */
+
+static void enqueue(struct gr_workers *w, struct svc_req *req)
+{
+	bool wake;
+
+	pthread_mutex_lock(&w->lock);
+	TAILQ_INSERT_TAIL(&w->queue, &req->rq_wpe.pqe, q);
+	wake = !w->waking;
+	w->waking = true;
+	pthread_mutex_unlock(&w->lock);
+	if (wake)
+		svc_resume(&w->token);
 }
 
 /* What ntirpc's own task does with a request, in the same order. */
@@ -54,11 +65,64 @@ static void run_request(struct gr_workers *w, struct svc_req *req)
 	w->free_cb(req, stat);
 }
 
+/* Run what is queued, until nothing is. @woken: by the token. */
+static void empty_queue(struct gr_workers *w, bool woken)
+{
+	struct poolq_entry *e;
+	bool wake;
+
+	for (;;) {
+		pthread_mutex_lock(&w->lock);
+		if (woken)
+			w->waking = false;
+		e = TAILQ_FIRST(&w->queue);
+		if (e)
+			TAILQ_REMOVE(&w->queue, e, q);
+		else
+			pthread_cond_broadcast(&w->ended);
+		/* What this worker is about to do may block. */
+		wake = !TAILQ_EMPTY(&w->queue) && !w->waking;
+		if (wake)
+			w->waking = true;
+		pthread_mutex_unlock(&w->lock);
+		woken = false;
+		if (wake)
+			svc_resume(&w->token);
+		if (!e)
+			return;
+		run_request(w, req_of(e));
+	}
+}
+
+static enum xprt_stat woken(struct svc_req *token)
+{
+	empty_queue((struct gr_workers *)token, true);
+	return XPRT_SUSPEND;
+}
+
+void gr_workers_submit(struct gr_workers *w, struct svc_req *req)
+{
+	struct lead *l = leading;
+
+	if (!l || l->more) {
+		enqueue(w, req);
+	} else if (!l->kept) {
+		l->kept = req;
+	} else {
+		enqueue(w, l->kept);
+		enqueue(w, req);
+		l->kept = NULL;
+		l->more = true;
+	}
+}
+
+/* ---- Pollers ---------------------------------------------------------- */
+
 static void poller_ended(struct gr_workers *w)
 {
 	pthread_mutex_lock(&w->lock);
-	if (--w->running == 0)
-		pthread_cond_broadcast(&w->ended);
+	w->running--;
+	pthread_cond_broadcast(&w->ended);
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -67,26 +131,29 @@ static bool stopping(struct gr_workers *w)
 	return atomic_load_explicit(&w->stop, memory_order_acquire);
 }
 
-/* rq_resume_cb of a token: XPRT_SUSPEND keeps ntirpc's hands off it. */
+/* rq_resume_cb of a poller's token. */
 static enum xprt_stat lead(struct svc_req *token)
 {
 	struct gr_poller *p = (struct gr_poller *)token;
 	struct gr_workers *w = p->w;
-	struct lead here = { NULL };
+	struct lead here = { NULL, false };
 
 	leading = &here;
-	while (!here.kept && !stopping(w))
+	while (!here.kept && !stopping(w)) {
+		here.more = false;
 		rt_run(w->inst, p->n, -1);
+	}
 	leading = NULL;
 
 	if (stopping(w)) {
 		if (here.kept)
-			svc_resume(here.kept);
+			enqueue(w, here.kept);
 		poller_ended(w);
 		return XPRT_SUSPEND;
 	}
 	svc_resume(token);
 	run_request(w, here.kept);
+	empty_queue(w, false);
 	return XPRT_SUSPEND;
 }
 
@@ -113,6 +180,9 @@ int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 	w->by_workers = by_workers;
 	w->npollers = 0;
 	w->running = 0;
+	w->waking = false;
+	w->token.rq_resume_cb = woken;
+	TAILQ_INIT(&w->queue);
 	atomic_init(&w->stop, false);
 	w->poller = calloc(n, sizeof(*w->poller));
 	if (!w->poller)
@@ -168,10 +238,10 @@ bool gr_workers_stop(struct gr_workers *w, unsigned int ms)
 		until.tv_nsec -= 1000000000;
 	}
 	pthread_mutex_lock(&w->lock);
-	while (w->running)
+	while (w->running || w->waking || !TAILQ_EMPTY(&w->queue))
 		if (pthread_cond_timedwait(&w->ended, &w->lock, &until))
 			break;
-	done = w->running == 0;
+	done = !w->running && !w->waking && TAILQ_EMPTY(&w->queue);
 	pthread_mutex_unlock(&w->lock);
 	if (!done)
 		return false;

@@ -56,21 +56,22 @@ struct gw_client;
 
 /* ---- Statistics --------------------------------------------------------- */
 
-#define GW_STATS(X)                                                  \
-	X(tcp_calls, "Calls received by TCP")                        \
-	X(tcp_replies, "Replies written to TCP")                     \
-	X(tcp_bytes_in, "octets received by TCP")                    \
-	X(tcp_bytes_out, "octets written to TCP")                    \
-	X(arguments_reduced, "arguments sent as Read chunks")        \
-	X(results_reduced, "results placed through Write chunks")    \
-	X(duplicates, "Calls dropped, their XID being outstanding")  \
-	X(retransmits, "Calls sent again on a new RDMA connection")  \
-	X(reconnects, "RDMA connections made again")                 \
-	X(resource_retries, "Calls sent again with larger chunks")   \
-	X(errors_answered, "Calls answered with RPC SYSTEM_ERR")     \
-	X(reverse_calls, "reverse-direction Calls carried to TCP")   \
-	X(reverse_replies, "their Replies carried back")             \
-	X(pauses, "times a client was not read, being at its limit") \
+#define GW_STATS(X)                                                       \
+	X(tcp_calls, "Calls received by TCP")                             \
+	X(tcp_replies, "Replies written to TCP")                          \
+	X(tcp_bytes_in, "octets received by TCP")                         \
+	X(tcp_bytes_out, "octets written to TCP")                         \
+	X(arguments_reduced, "arguments sent as Read chunks")             \
+	X(results_reduced, "results placed through Write chunks")         \
+	X(duplicates, "Calls dropped, their XID being outstanding")       \
+	X(retransmits, "Calls sent again on a new RDMA connection")       \
+	X(reconnects, "RDMA connections made again")                      \
+	X(resource_retries, "Calls sent again with larger chunks")        \
+	X(errors_answered, "Calls answered with RPC SYSTEM_ERR")          \
+	X(reverse_calls, "reverse-direction Calls carried to TCP")        \
+	X(reverse_replies, "their Replies carried back")                  \
+	X(memory_waits, "times a client was not read for want of memory") \
+	X(pauses, "times a client was not read, being at its limit")      \
 	X(records_refused, "records that ended a TCP connection")
 
 struct gw_stats {
@@ -83,7 +84,8 @@ struct gw_stats {
 
 struct gw_buf {
 	atomic_uint refs;
-	size_t cap; /* octets of data */
+	size_t cap; /* octets of data to be used */
+	struct gateway *gw;
 	struct fab_buf *fab;
 	_Alignas(64) uint8_t data[];
 };
@@ -97,12 +99,18 @@ struct gw_record {
 	struct gw_buf *hold[GW_PIECES];
 };
 
-struct gw_buf *gw_buf_get(struct fab_pool *pool, size_t room);
+/*
+ * Pool buffers for the gateway's own use, which is half of the memory at most:
+ * with the rest the transport can bring what is under way to its end.
+ */
+struct fab_buf *gw_mem_get(struct gateway *gw, size_t size);
+void gw_mem_put(struct gateway *gw, struct fab_buf *buf);
+struct gw_buf *gw_buf_get(struct gateway *gw, size_t room);
 void gw_buf_ref(struct gw_buf *b);
 void gw_buf_put(struct gw_buf *b);
 /* Append octets that are in @b. False: no memory; nothing has changed. */
-bool gw_record_add(struct gw_record *r, struct fab_pool *pool, struct gw_buf *b,
-		   uint8_t *p, size_t n, size_t max);
+bool gw_record_add(struct gw_record *r, struct gateway *gw, struct gw_buf *b,
+		   uint8_t *p, size_t n);
 /* Copy the first @n octets, which the record must have, to @out. */
 void gw_record_peek(const struct gw_record *r, void *out, size_t n);
 /* Give @from's pieces and references to @to; @from is empty then. */
@@ -313,6 +321,7 @@ struct gateway {
 	unsigned int nworkers;
 	struct gw_worker *workers;
 	atomic_uint nclients;
+	atomic_size_t mem_used; /* octets of gw_mem_get() */
 	pthread_key_t batch_key; /* the thread's struct gw_batch, or NULL */
 	pthread_mutex_t lock; /* clients, ended, accepted */
 	struct gw_client *clients;

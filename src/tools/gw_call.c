@@ -93,7 +93,7 @@ static bool calls_full(const struct gw_client *c)
 static void call_release_sinks(struct gw_call *call)
 {
 	for (unsigned int i = 0; i < ULB_MAX_ITEMS; i++) {
-		fab_pool_put(call->sink_buf[i]);
+		gw_mem_put(call->c->gw, call->sink_buf[i]);
 		call->sink_buf[i] = NULL;
 	}
 }
@@ -173,7 +173,7 @@ static bool call_plan(struct gw_client *c, struct gw_call *call)
 			inlined += round4(len);
 			continue;
 		}
-		call->sink_buf[i] = fab_pool_get(c->gw->pool, round4(len));
+		call->sink_buf[i] = gw_mem_get(c->gw, round4(len));
 		if (!call->sink_buf[i]) {
 			call_release_sinks(call);
 			return false;
@@ -500,10 +500,10 @@ static bool call_retry(struct gw_call *call)
 		    e->length_needed <= call->sinks[i].len ||
 		    e->length_needed > o->max_record)
 			return false;
-		b = fab_pool_get(c->gw->pool, round4(e->length_needed));
+		b = gw_mem_get(c->gw, round4(e->length_needed));
 		if (!b)
 			return false;
-		fab_pool_put(call->sink_buf[i]);
+		gw_mem_put(c->gw, call->sink_buf[i]);
 		call->sink_buf[i] = b;
 		call->sinks[i] = (struct rt_sink){ .addr = b->addr,
 						   .len = e->length_needed,

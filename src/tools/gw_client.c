@@ -31,7 +31,7 @@
 /* Waits between attempts to connect: doubled from the first to the last. */
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_LAST_MS 3000
-/* While the pool is empty: how often to look, and how long. */
+/* While memory is short: how often to look, and how long. */
 #define STALL_TICK_MS 10
 #define STALL_SECONDS 30
 /* A receive buffer, and how little room in it is not worth a system call. */
@@ -162,13 +162,45 @@ static void refuse(struct gw_client *c, const char *why)
 	gw_client_kill(c, LOG_WARNING, why);
 }
 
-/* Wait for memory; false if that has lasted too long and the client is gone. */
+/*
+ * What a waiting client has received, into as small a buffer as will do: a
+ * short Call at the end of a large buffer must not hold that while it waits
+ * for another, or all would wait for each other.
+ */
+static void client_shrink(struct gw_client *c)
+{
+	size_t rest = c->rx ? c->rx_fill - c->rx_pos : 0;
+	struct gw_buf *b;
+
+	if (!c->rx || c->acc.flat || c->rx->cap <= RX_ROOM ||
+	    c->acc.len + rest > RX_ROOM)
+		return;
+	b = gw_buf_get(c->gw, c->acc.len + rest);
+	if (!b)
+		return;
+	memcpy(b->data + c->acc.len, c->rx->data + c->rx_pos, rest);
+	gw_record_peek(&c->acc, b->data, c->acc.len);
+	c->rx_pos = c->acc.len;
+	c->rx_fill = c->acc.len + rest;
+	gw_record_release(&c->acc);
+	if (c->rx_pos)
+		gw_record_add(&c->acc, c->gw, b, b->data, c->rx_pos);
+	gw_buf_put(c->rx);
+	c->rx = b;
+}
+
+/* Wait for memory; false, the client perhaps being gone after too long. */
 static bool stall(struct gw_client *c)
 {
 	uint64_t now = lat_now();
 
-	if (!c->stalled_since)
+	if (!c->stalled_since) {
 		c->stalled_since = now;
+		pthread_mutex_lock(&c->lock);
+		c->stats.memory_waits++;
+		pthread_mutex_unlock(&c->lock);
+	}
+	client_shrink(c);
 	if (now - c->stalled_since > STALL_SECONDS * SEC) {
 		gw_client_kill(c, LOG_ERR, "out of registered memory: closed");
 		return false;
@@ -230,8 +262,7 @@ static bool client_parse_all(struct gw_client *c)
 		case REC_MARK:
 			break;
 		case REC_DATA:
-			if (!gw_record_add(&c->acc, c->gw->pool, c->rx, p, used,
-					   c->gw->opt.max_record)) {
+			if (!gw_record_add(&c->acc, c->gw, c->rx, p, used)) {
 				c->rec = before;
 				return stall(c);
 			}
@@ -288,12 +319,15 @@ static bool client_room(struct gw_client *c)
 	}
 	if (c->rx && c->rx->cap - c->rx_fill >= RX_LEAST)
 		return true;
-	if (c->rec.left > want)
-		want = c->rec.left < RX_LARGE ? c->rec.left : RX_LARGE;
+	/* Room for the next Calls too, but no more than can be moved away. */
+	if (c->rec.left + RX_LEAST > want)
+		want = c->rec.left + RX_LEAST;
+	if (want > RX_LARGE)
+		want = RX_LARGE;
 	gw_buf_put(c->rx);
 	c->rx_pos = 0;
 	c->rx_fill = 0;
-	c->rx = gw_buf_get(c->gw->pool, want);
+	c->rx = gw_buf_get(c->gw, want);
 	return c->rx || stall(c);
 }
 

@@ -9,20 +9,44 @@
 
 #include <string.h>
 
+struct fab_buf *gw_mem_get(struct gateway *gw, size_t size)
+{
+	struct fab_buf *b;
+
+	if (atomic_load_explicit(&gw->mem_used, memory_order_relaxed) + size >
+	    gw->opt.config.max_memory / 2)
+		return NULL;
+	b = fab_pool_get(gw->pool, size);
+	if (b)
+		atomic_fetch_add_explicit(&gw->mem_used, b->size,
+					  memory_order_relaxed);
+	return b;
+}
+
+void gw_mem_put(struct gateway *gw, struct fab_buf *buf)
+{
+	if (!buf)
+		return;
+	atomic_fetch_sub_explicit(&gw->mem_used, buf->size,
+				  memory_order_relaxed);
+	fab_pool_put(buf);
+}
+
 /* The head of the buffer is its own first octets: nothing else to allocate. */
-struct gw_buf *gw_buf_get(struct fab_pool *pool, size_t room)
+struct gw_buf *gw_buf_get(struct gateway *gw, size_t room)
 {
 	struct fab_buf *fab;
 	struct gw_buf *b;
 
 	if (room > FAB_POOL_MAX_BUF - sizeof(*b))
 		return NULL;
-	fab = fab_pool_get(pool, room + sizeof(*b));
+	fab = gw_mem_get(gw, room + sizeof(*b));
 	if (!fab)
 		return NULL;
 	b = fab->addr;
 	atomic_init(&b->refs, 1);
-	b->cap = fab->size - sizeof(*b);
+	b->cap = room;
+	b->gw = gw;
 	b->fab = fab;
 	return b;
 }
@@ -36,7 +60,7 @@ void gw_buf_put(struct gw_buf *b)
 {
 	if (b &&
 	    atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) == 1)
-		fab_pool_put(b->fab);
+		gw_mem_put(b->gw, b->fab);
 }
 
 void gw_record_peek(const struct gw_record *r, void *out, size_t n)
@@ -56,17 +80,17 @@ void gw_record_peek(const struct gw_record *r, void *out, size_t n)
  * Copy everything into one buffer with room for @more and as much again, so
  * that a record sent in crumbs costs a constant number of copies per octet.
  */
-static bool record_flatten(struct gw_record *r, struct fab_pool *pool,
-			   size_t more, size_t max)
+static bool record_flatten(struct gw_record *r, struct gateway *gw, size_t more)
 {
 	size_t need = r->len + more, want = 2 * need;
+	size_t max = gw->opt.max_record;
 	struct gw_buf *b;
 
 	if (want < 65536)
 		want = 65536;
 	if (want > max)
 		want = max;
-	b = gw_buf_get(pool, want > need ? want : need);
+	b = gw_buf_get(gw, want > need ? want : need);
 	if (!b)
 		return false;
 	gw_record_peek(r, b->data, r->len);
@@ -80,8 +104,8 @@ static bool record_flatten(struct gw_record *r, struct fab_pool *pool,
 	return true;
 }
 
-bool gw_record_add(struct gw_record *r, struct fab_pool *pool, struct gw_buf *b,
-		   uint8_t *p, size_t n, size_t max)
+bool gw_record_add(struct gw_record *r, struct gateway *gw, struct gw_buf *b,
+		   uint8_t *p, size_t n)
 {
 	struct rt_piece *last = r->npieces ? &r->piece[r->npieces - 1] : NULL;
 
@@ -93,7 +117,7 @@ bool gw_record_add(struct gw_record *r, struct fab_pool *pool, struct gw_buf *b,
 	}
 	if (r->flat || r->npieces == GW_PIECES) {
 		if ((!r->flat || r->hold[0]->cap - r->len < n) &&
-		    !record_flatten(r, pool, n, max))
+		    !record_flatten(r, gw, n))
 			return false;
 		memcpy(r->hold[0]->data + r->len, p, n);
 		r->piece[0].len += n;

@@ -6,7 +6,6 @@
  * transport is called from within rt_run() or rt_request_submit() below.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,30 +15,12 @@
 #include <syslog.h>
 
 #include "ganesha/stats_json.h"
-#include "tools/args.h"
 #include "tools/latency.h"
+#include "tools/ping.h"
 #include "tools/rpcmsg.h"
 
 #define CALL_ROOM 64
 #define SHUTDOWN_MS 2000
-
-enum {
-	EXIT_ALL = 0, /* every Call was answered with success */
-	EXIT_SOME = 1, /* not so */
-	EXIT_USAGE = 2,
-	EXIT_NO_CONN = 3, /* no connection */
-};
-
-struct options {
-	struct arg_addr server;
-	const char *provider;
-	struct rt_config config;
-	uint32_t program, version, proc;
-	uint64_t count; /* 0: until a signal */
-	uint64_t interval_ms, timeout_ms;
-	unsigned int depth;
-	bool flood, json, quiet, verbose, crc;
-};
 
 struct slot {
 	struct ping *p;
@@ -49,7 +30,7 @@ struct slot {
 };
 
 struct ping {
-	struct options o;
+	struct ping_options o;
 	struct rt_instance *inst;
 	struct rt_conn *conn;
 	struct fab_buf *calls; /* CALL_ROOM octets for each slot */
@@ -75,7 +56,7 @@ static void on_signal(int sig)
 
 static void log_text(void *ctx, int level, const char *text)
 {
-	const struct options *o = ctx;
+	const struct ping_options *o = ctx;
 
 	if (o->verbose || level <= LOG_ERR)
 		fprintf(stderr, "rpcrdma-ping: %s\n", text);
@@ -209,7 +190,7 @@ static const struct rt_ops ping_ops = {
 
 static int ping_setup(struct ping *p)
 {
-	struct options *o = &p->o;
+	struct ping_options *o = &p->o;
 	struct rt_params params = {
 		.provider = fab_provider(o->provider),
 		.domain = { .log = log_text, .log_ctx = o, .crc = o->crc },
@@ -438,173 +419,6 @@ static void print_summary(const struct ping *p, uint64_t took)
 		printf("first failure: %s\n", p->first_failure);
 }
 
-/* ---- Options ------------------------------------------------------------ */
-
-static const char usage[] =
-	"usage: rpcrdma-ping --server ADDR[:PORT] [OPTION...]\n"
-	"Send NULL Calls over RPC-over-RDMA and tell how long they take.\n"
-	"\n"
-	"  --server ADDR[:PORT]  the server (port 20049)\n"
-	"  --provider NAME       RDMA provider (iwarp)\n"
-	"  --program N           RPC program (100003)\n"
-	"  --version N           its version (3)\n"
-	"  --proc N              procedure, one without arguments (0)\n"
-	"  --count N             Calls to send (5; 0: until interrupted)\n"
-	"  --interval MS         between Calls (1000)\n"
-	"  --timeout MS          for the connection and for each Call (5000)\n"
-	"  --flood               as fast as answers come\n"
-	"  --depth N             with --flood: Calls in flight (1)\n"
-	"  --credits N           credits given to the server (64)\n"
-	"  --recv-size OCTETS    Receive Buffer Size (4096)\n"
-	"  --no-crc              iwarp: do not ask for the CRC\n"
-	"  --json                one JSON object instead of text\n"
-	"  --quiet, --verbose\n"
-	"  --help\n"
-	"\n"
-	"Exit status: 0 all answered, 1 some not, 2 usage, 3 no connection.\n";
-
-enum opt {
-	OPT_SERVER = 256,
-	OPT_PROVIDER,
-	OPT_PROGRAM,
-	OPT_VERS,
-	OPT_PROC,
-	OPT_COUNT,
-	OPT_INTERVAL,
-	OPT_TIMEOUT,
-	OPT_FLOOD,
-	OPT_DEPTH,
-	OPT_CREDITS,
-	OPT_RECV,
-	OPT_NO_CRC,
-	OPT_JSON,
-	OPT_QUIET,
-	OPT_VERBOSE,
-	OPT_HELP,
-};
-
-static const struct option options[] = {
-	{ "server", required_argument, NULL, OPT_SERVER },
-	{ "provider", required_argument, NULL, OPT_PROVIDER },
-	{ "program", required_argument, NULL, OPT_PROGRAM },
-	{ "version", required_argument, NULL, OPT_VERS },
-	{ "proc", required_argument, NULL, OPT_PROC },
-	{ "count", required_argument, NULL, OPT_COUNT },
-	{ "interval", required_argument, NULL, OPT_INTERVAL },
-	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
-	{ "flood", no_argument, NULL, OPT_FLOOD },
-	{ "depth", required_argument, NULL, OPT_DEPTH },
-	{ "credits", required_argument, NULL, OPT_CREDITS },
-	{ "recv-size", required_argument, NULL, OPT_RECV },
-	{ "no-crc", no_argument, NULL, OPT_NO_CRC },
-	{ "json", no_argument, NULL, OPT_JSON },
-	{ "quiet", no_argument, NULL, OPT_QUIET },
-	{ "verbose", no_argument, NULL, OPT_VERBOSE },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ 0 },
-};
-
-static const char *number32(uint32_t *out, uint64_t min, uint64_t max,
-			    struct arg_err *err)
-{
-	uint64_t v;
-	const char *bad = arg_number(optarg, min, max, &v, err);
-
-	if (!bad)
-		*out = (uint32_t)v;
-	return bad;
-}
-
-static const char *set_option(struct options *o, int opt, struct arg_err *err)
-{
-	switch (opt) {
-	case OPT_SERVER:
-		return arg_addr(optarg, 20049, &o->server, err);
-	case OPT_PROVIDER:
-		o->provider = optarg;
-		return fab_provider(optarg) ?
-			       NULL :
-			       "is not a provider built in, such as iwarp";
-	case OPT_PROGRAM:
-		return number32(&o->program, 0, UINT32_MAX, err);
-	case OPT_VERS:
-		return number32(&o->version, 0, UINT32_MAX, err);
-	case OPT_PROC:
-		return number32(&o->proc, 0, UINT32_MAX, err);
-	case OPT_COUNT:
-		return arg_number(optarg, 0, UINT64_MAX, &o->count, err);
-	case OPT_INTERVAL:
-		return arg_number(optarg, 0, 3600000, &o->interval_ms, err);
-	case OPT_TIMEOUT:
-		return arg_number(optarg, 1, 3600000, &o->timeout_ms, err);
-	case OPT_FLOOD:
-		o->flood = true;
-		return NULL;
-	case OPT_DEPTH:
-		return number32(&o->depth, 1, 4096, err);
-	case OPT_CREDITS:
-		return number32(&o->config.credits, 1, 16384, err);
-	case OPT_RECV:
-		return number32(&o->config.recv_size, 1024, 262144, err);
-	case OPT_NO_CRC:
-		o->crc = false;
-		return NULL;
-	case OPT_JSON:
-		o->json = true;
-		return NULL;
-	case OPT_QUIET:
-		o->quiet = true;
-		return NULL;
-	case OPT_VERBOSE:
-		o->verbose = true;
-		return NULL;
-	}
-	return NULL;
-}
-
-static int parse(struct options *o, int argc, char **argv)
-{
-	struct arg_err err;
-	const char *bad;
-	int opt, index = 0;
-
-	rt_config_defaults(&o->config);
-	o->provider = "iwarp";
-	o->program = 100003;
-	o->version = 3;
-	o->count = 5;
-	o->interval_ms = 1000;
-	o->timeout_ms = 5000;
-	o->depth = 1;
-	o->crc = true;
-	while ((opt = getopt_long(argc, argv, "", options, &index)) != -1) {
-		if (opt == OPT_HELP) {
-			fputs(usage, stdout);
-			return EXIT_ALL;
-		}
-		if (opt == '?')
-			return EXIT_USAGE;
-		bad = set_option(o, opt, &err);
-		if (bad) {
-			fprintf(stderr, "rpcrdma-ping: --%s: %s\n",
-				options[index].name, bad);
-			return EXIT_USAGE;
-		}
-	}
-	o->config.request_user_size = sizeof(struct slot);
-	if (optind < argc)
-		bad = "takes options only, see --help";
-	else if (!o->server.len)
-		bad = "--server ADDR[:PORT] is needed";
-	else
-		bad = rt_config_check(&o->config);
-	if (bad) {
-		fprintf(stderr, "rpcrdma-ping: %s\n", bad);
-		return EXIT_USAGE;
-	}
-	return -1;
-}
-
 int main(int argc, char **argv)
 {
 	struct sigaction sa = { .sa_handler = on_signal };
@@ -614,7 +428,8 @@ int main(int argc, char **argv)
 
 	if (!p)
 		return EXIT_SOME;
-	status = parse(&p->o, argc, argv);
+	status = ping_options(&p->o, argc, argv);
+	p->o.config.request_user_size = sizeof(struct slot);
 	if (status >= 0)
 		goto out;
 	sigaction(SIGINT, &sa, NULL);

@@ -20,6 +20,8 @@
 #	GANESHA_BIN	launcher (default: of RPCRDMA_BUILD)
 #	GANESHA_FSAL	VFS (default) or MEM (then EXPORT is not used)
 #	GANESHA_FSAL_LINES	further lines of the export's block FSAL
+#	GANESHA_EXPORT	further lines of block EXPORT
+#	GANESHA_NFS4	further lines of block NFSv4
 #	GANESHA_CORE	further lines of block NFS_Core_Param
 #	GANESHA_BLOCKS	further blocks of ganesha.conf
 #	GANESHA_WRAP	command to run the server under
@@ -191,6 +193,7 @@ write_config() {
 	NFSv4 {
 		RecoveryRoot = $dir/recovery;
 		Graceless = true;
+		${GANESHA_NFS4:-}
 	}
 	NFS_Krb5 { Active_krb5 = false; }
 	EXPORT {
@@ -200,6 +203,7 @@ write_config() {
 		Access_Type = RW;
 		Squash = none;
 		SecType = sys, none;
+		${GANESHA_EXPORT:-}
 		FSAL { Name = $fsal; ${GANESHA_FSAL_LINES:-} }
 	}
 	${GANESHA_BLOCKS:-}
