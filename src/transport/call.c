@@ -79,8 +79,18 @@ static void refuse(struct rt_conn *c, struct rt_call_priv *call,
 
 	rt_log(c, LOG_NOTICE, "Call %08x refused: %s", xid,
 	       wire_errcode_name(err->code));
-	rt_error_send(c, xid, WIRE_VERS2, err);
+	rt_error_about(c, xid, err);
 	rt_call_free(c, call);
+}
+
+/* No memory for it now. */
+static void turn_away(struct rt_conn *c, struct rt_call_priv *call)
+{
+	uint32_t xid = call->pub.xid;
+
+	rt_log(c, LOG_NOTICE, "Call %08x: no memory for its chunks", xid);
+	rt_call_free(c, call);
+	c->v->turn_away(c, xid);
 }
 
 static void refuse_code(struct rt_conn *c, struct rt_call_priv *call,
@@ -188,21 +198,6 @@ static bool take_lists(struct rt_conn *c, struct rt_call_priv *call,
 	/* [E4]: totals beyond what a message may have. */
 	err->code = RDMA2_ERR_SYSTEM;
 	return bytes <= cfg->max_message;
-}
-
-/* rdma_inv_handle counts only if the header has such a handle [C11]. */
-static void take_inv_handle(struct rt_conn *c, struct rt_call_priv *call,
-			    uint32_t handle)
-{
-	if (!handle)
-		return;
-	for (unsigned int i = 0; i < call->nsegs; i++)
-		if (call->seg[i].handle == handle) {
-			call->inv_handle = handle;
-			return;
-		}
-	rt_log(c, LOG_NOTICE, "Call %08x: rdma_inv_handle %08x is in no chunk",
-	       call->pub.xid, handle);
 }
 
 /* Start RDMA Reads of one chunk into a buffer of its own. */
@@ -356,7 +351,7 @@ static void have_base(struct rt_conn *c, struct rt_call_priv *call)
 
 		r->buf = read_chunk(c, call, r->first, r->nsegs, r->length);
 		if (!r->buf) {
-			refuse_code(c, call, RDMA2_ERR_SYSTEM);
+			turn_away(c, call);
 			return;
 		}
 	}
@@ -402,14 +397,13 @@ void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 	struct wire_error err = { .code = RDMA2_ERR_SYSTEM };
 	struct rt_call_priv *call;
 
-	if (!c->ops->call || c->state == RT_DRAINING ||
-	    (!c->server && !c->ours.reverse)) {
-		rt_error_send(c, m->p.xid, WIRE_VERS2, &err);
+	if (!c->ops->call || (!c->server && !c->ours.reverse)) {
+		rt_error_about(c, m->p.xid, &err);
 		return;
 	}
-	call = rt_call_get(c);
+	call = c->state == RT_DRAINING ? NULL : rt_call_get(c);
 	if (!call) {
-		rt_error_send(c, m->p.xid, WIRE_VERS2, &err);
+		c->v->turn_away(c, m->p.xid);
 		return;
 	}
 	call->pub.xid = m->p.xid;
@@ -422,13 +416,13 @@ void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 		refuse(c, call, &err);
 		return;
 	}
-	take_inv_handle(c, call, m->inv_handle);
-	if (m->p.htype == RDMA2_CALL_EXTERNAL) {
+	call->inv_handle = c->v->inv_take(c, call, m->inv_handle);
+	if (m->external) {
 		RT_COUNT(c, special_received, 1);
 		call->body = read_chunk(c, call, 0, call->nbody,
 					(size_t)m->call.bytes);
 		if (!call->body) {
-			refuse_code(c, call, RDMA2_ERR_SYSTEM);
+			turn_away(c, call);
 			return;
 		}
 		call->nbase = 1;
