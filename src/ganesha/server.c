@@ -90,7 +90,7 @@ static void op_call(struct rt_conn *c, struct rt_call *call)
 	XDR *xdrs;
 
 	/* Ganesha has given the connection up: its end is under way. */
-	if (x->xprt.xp_flags & SVC_XPRT_FLAG_DESTROYED) {
+	if (gr_xprt_dead(&x->xprt)) {
 		rt_call_drop(call);
 		return;
 	}

@@ -27,10 +27,15 @@
 #include "ganesha/server.h"
 #include "ntirpc/call.h"
 
+bool gr_xprt_dead(SVCXPRT *xprt)
+{
+	return __atomic_load_n(&xprt->xp_flags, __ATOMIC_RELAXED) &
+	       SVC_XPRT_FLAG_DESTROYED;
+}
+
 static enum xprt_stat op_stat(SVCXPRT *xprt)
 {
-	return xprt->xp_flags & SVC_XPRT_FLAG_DESTROYED ? XPRT_DESTROYED :
-							  XPRT_IDLE;
+	return gr_xprt_dead(xprt) ? XPRT_DESTROYED : XPRT_IDLE;
 }
 
 /* ntirpc's event loop never sees this SVCXPRT, so nobody calls this. It is
@@ -94,7 +99,8 @@ static bool op_control(SVCXPRT *xprt, const u_int rq, void *in)
 
 	switch (rq) {
 	case SVCGET_XP_FLAGS:
-		*(u_int *)in = xprt->xp_flags;
+		*(u_int *)in =
+			__atomic_load_n(&xprt->xp_flags, __ATOMIC_RELAXED);
 		return true;
 	case SVCSET_XP_FLAGS:
 		xprt->xp_flags = *(u_int *)in;

@@ -39,6 +39,8 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 void gr_xprt_closed(struct gr_xprt *x);
 /* NULL if @xprt is not one of ours. */
 struct gr_xprt *gr_xprt_of(const SVCXPRT *xprt);
+/* SVC_DESTROY() has been called. */
+bool gr_xprt_dead(SVCXPRT *xprt);
 
 /* rq_resume_cb of a new request: decode the head, let Ganesha process it. */
 enum xprt_stat gr_xprt_decode(struct svc_req *req);

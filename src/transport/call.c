@@ -377,7 +377,8 @@ static void have_body(struct rt_conn *c, struct rt_call_priv *call)
 void rt_call_read_done(struct rt_conn *c, struct rt_call_priv *call, bool ok)
 {
 	call->reads_pending--;
-	if (!ok)
+	/* What is under way when the connection ends goes no further. */
+	if (!ok || c->state >= RT_CLOSING)
 		call->failed = true;
 	if (call->reads_pending)
 		return;

@@ -60,26 +60,28 @@ void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
 void rt_conn_set_name(struct rt_conn *c, const struct sockaddr *peer)
 {
 	char host[INET6_ADDRSTRLEN] = "?";
+	char name[sizeof(c->peer_name)] = "?";
 
 	if (peer->sa_family == AF_INET) {
 		struct sockaddr_in in;
 
 		memcpy(&in, peer, sizeof(in));
 		inet_ntop(AF_INET, &in.sin_addr, host, sizeof(host));
-		snprintf(c->peer_name, sizeof(c->peer_name), "%s:%u", host,
-			 ntohs(in.sin_port));
+		snprintf(name, sizeof(name), "%s:%u", host, ntohs(in.sin_port));
 	} else if (peer->sa_family == AF_INET6) {
 		struct sockaddr_in6 in6;
 
 		memcpy(&in6, peer, sizeof(in6));
 		inet_ntop(AF_INET6, &in6.sin6_addr, host, sizeof(host));
-		snprintf(c->peer_name, sizeof(c->peer_name), "[%s]:%u", host,
+		snprintf(name, sizeof(name), "[%s]:%u", host,
 			 ntohs(in6.sin6_port));
-	} else {
-		snprintf(c->peer_name, sizeof(c->peer_name), "?");
 	}
-	snprintf(c->name, sizeof(c->name), "%s#%llu", c->peer_name,
+	snprintf(c->name, sizeof(c->name), "%s#%llu", name,
 		 (unsigned long long)c->id);
+	/* It is in the instance's list already. */
+	pthread_mutex_lock(&c->info_lock);
+	memcpy(c->peer_name, name, sizeof(c->peer_name));
+	pthread_mutex_unlock(&c->info_lock);
 }
 
 int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
@@ -109,8 +111,10 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	CDS_INIT_LIST_HEAD(&c->replies);
 	CDS_INIT_LIST_HEAD(&c->calls_out);
 	CDS_INIT_LIST_HEAD(&c->requests);
+	CDS_INIT_LIST_HEAD(&c->lent);
 	CDS_INIT_LIST_HEAD(&c->inst_link);
 	c->chain_tail = &c->chain;
+	c->info.state = rt_state_names[c->state];
 	rt_connprop_init(c);
 	rt_version_init(c);
 
@@ -241,6 +245,7 @@ void rt_act_down(struct rt_conn *c)
 	struct fab_conn *fab = c->fab;
 
 	atomic_store(&c->can_call, false);
+	rt_chain_drop(c);
 	rt_sequence_reset(c);
 	c->cont_reply = NULL;
 	c->cont_call = NULL;
@@ -314,10 +319,10 @@ void rt_conn_info(struct rt_conn *c, struct rt_conn_info *info)
 {
 	pthread_mutex_lock(&c->info_lock);
 	*info = c->info;
+	memcpy(info->peer_name, c->peer_name, sizeof(info->peer_name));
 	pthread_mutex_unlock(&c->info_lock);
 	info->id = c->id;
 	info->server = c->server;
-	memcpy(info->peer_name, c->peer_name, sizeof(info->peer_name));
 #define LOAD(name, help) \
 	info->stats.name = __atomic_load_n(&c->stats.name, __ATOMIC_RELAXED);
 	RT_STATS(LOAD)
@@ -392,7 +397,6 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 		struct fab_conn_info fi;
 
 		fab_conn_info(c->fab, &fi);
-		rt_conn_set_name(c, (struct sockaddr *)&fi.peer);
 		pthread_mutex_lock(&c->info_lock);
 		c->info.local = fi.local;
 		c->info.peer = fi.peer;
@@ -420,6 +424,7 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 	switch (w->kind) {
 	case RT_WORK_RECV:
 		c->recvs_posted--;
+		cds_list_del(&w->lent);
 		if (wc->status == FAB_OK)
 			rt_receive(c, w, wc->len, wc->invalidated,
 				   wc->inv_handle);
@@ -495,7 +500,7 @@ static void set_deadline(struct rt_conn *c)
 	uint64_t d = 0;
 
 	if (c->state != RT_CLOSED) {
-		d = c->state_deadline;
+		d = earlier(c->reserve_deadline, c->state_deadline);
 		if (c->seq.active)
 			d = earlier(c->seq.deadline, d);
 		if (may_idle(c))

@@ -9,7 +9,7 @@
  * ([A1]: the draft's text says Sent message count, which is only right in
  * lock-step traffic). A complete Call keeps its credit until its Reply is
  * posted, which bounds the Calls in progress ([A5] rule 6), but not while a
- * reverse Call is outstanding ([G3]).
+ * Call of ours is outstanding, which it may wait for ([G3]).
  */
 #ifndef RPCRDMA_TRANSPORT_CREDIT_H
 #define RPCRDMA_TRANSPORT_CREDIT_H
@@ -24,13 +24,25 @@ struct rt_credit {
 	uint32_t max; /* Advertised credits when idle */
 	uint32_t holding; /* complete Calls that keep theirs */
 	uint32_t reverse; /* own Calls outstanding, reverse direction */
+	uint32_t forward; /* own Calls outstanding, forward direction */
 	uint32_t announced; /* the highest limit told to the peer */
 	uint32_t grants; /* GRANTs received since then */
 	bool told; /* announced has been sent */
+	bool drawing; /* a Reply is on its way in fragments */
+	bool roomy; /* the peer advertises two credits or more */
 };
+
+/*
+ * At least two are advertised: with one, a peer would have to choose between
+ * a GRANT and a message of its own, and lose either way (see
+ * rt_credit_grant_safe()).
+ */
+#define RT_CREDIT_MIN 2
 
 static inline void rt_credit_init(struct rt_credit *c, uint32_t max)
 {
+	if (max < RT_CREDIT_MIN)
+		max = RT_CREDIT_MIN;
 	*c = (struct rt_credit){ .limit = 1, .max = max };
 }
 
@@ -48,6 +60,14 @@ static inline uint32_t rt_credit_available(const struct rt_credit *c)
 	return d > 0 ? (uint32_t)d : 0;
 }
 
+/* A new value of Received credits: the newest counts, [A6]. */
+static inline void rt_credit_take(struct rt_credit *c, uint32_t limit)
+{
+	c->limit = limit;
+	if (rt_credit_available(c) >= 2)
+		c->roomy = true;
+}
+
 /* May a GRANT be posted? It may use the extra Receive, [A5] rules 2 and 7. */
 static inline bool rt_credit_may_grant(const struct rt_credit *c)
 {
@@ -57,9 +77,13 @@ static inline bool rt_credit_may_grant(const struct rt_credit *c)
 /* Advertised credits now. */
 static inline uint32_t rt_credit_advertised(const struct rt_credit *c)
 {
-	if (c->reverse)
+	if (c->reverse || c->forward)
 		return c->max + c->reverse;
-	return c->max > c->holding ? c->max - c->holding : 0;
+	if (c->holding < c->max)
+		return c->max - c->holding;
+	/* One for the GRANTs that draw the fragments, however many Calls
+	 * there are (they may be more than max after the case above). */
+	return c->drawing ? 1 : 0;
 }
 
 /*
@@ -98,6 +122,12 @@ static inline uint32_t rt_credit_receives(const struct rt_credit *c)
 	return n + 1;
 }
 
+/* Has the peer used all that was announced (or the reserve as well)? */
+static inline bool rt_credit_exhausted(const struct rt_credit *c)
+{
+	return (int32_t)(c->received - c->announced) >= 0;
+}
+
 /*
  * Is a GRANT due? When what was given back and not announced reaches half of
  * the Advertised credits ([A5] rule 6), and at once if the peer has used all
@@ -116,7 +146,37 @@ static inline bool rt_credit_grant_due(const struct rt_credit *c)
 	if (news <= 0)
 		return false;
 	half = rt_credit_advertised(c) / 2;
-	return c->announced == c->received || (uint32_t)news >= half;
+	return rt_credit_exhausted(c) || (uint32_t)news >= half;
+}
+
+/*
+ * Would a GRANT now leave both sides able to go on? It costs a credit like any
+ * message, and is not answered by a GRANT ([A5] rule 5), so that its credit
+ * comes back only with a message that the peer sends for another reason.
+ *
+ * With two credits or more there is no question. The last one may go when the
+ * peer has none left. For then it has also sent all it could since our last
+ * GRANT, and by that announced it: of the two or more messages of ours that it
+ * has not announced at most this one is a GRANT, and the others are news for
+ * it. A peer that advertises but one credit must be known to go on by itself
+ * (@active).
+ *
+ * Without a credit the GRANT uses the extra Receive. Only one side may do so
+ * at a time, and only if nothing of the peer can be under way: two GRANTs that
+ * cross would use up each other's credit. The client has the @reserve first,
+ * since a server may have all its credits held by Calls while it needs one
+ * for a fragment.
+ */
+static inline bool rt_credit_grant_safe(const struct rt_credit *c, bool reserve,
+					bool active)
+{
+	uint32_t n = rt_credit_available(c);
+
+	if (!c->told || n >= 2)
+		return true;
+	if (!rt_credit_exhausted(c))
+		return false;
+	return n ? c->roomy || active : reserve;
 }
 
 #endif /* RPCRDMA_TRANSPORT_CREDIT_H */

@@ -298,6 +298,7 @@ void rt_wake(struct rt_instance *inst, unsigned int n)
 
 static void unused_gone(void *user)
 {
+	rt_reclaim_receives(user);
 	rt_conn_put(user);
 }
 
@@ -330,8 +331,10 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		goto reject;
 	fab_conn_info(f, &fi);
 	rt_conn_set_name(c, (struct sockaddr *)&fi.peer);
+	pthread_mutex_lock(&c->info_lock);
 	c->info.local = fi.local;
 	c->info.peer = fi.peer;
+	pthread_mutex_unlock(&c->info_lock);
 	c->fab = f;
 	fab_conn_set_ready(f, rt_conn_ready, c);
 	rt_conn_publish(c);

@@ -42,6 +42,8 @@
 #define RT_OLD_SERVERS 64
 /* How often deadlines are looked at. */
 #define RT_TICK_MS 100
+/* A server leaves the extra Receive to the client's GRANTs for this long. */
+#define RT_RESERVE_MS 200
 /* A client waits this long for CONNPROP_FINAL after the first answer. */
 #define RT_SETTLE_MS 1000
 
@@ -93,6 +95,7 @@ enum rt_work_kind {
 struct rt_work {
 	struct fab_wr wr;
 	struct fab_sge sge[RT_SGE];
+	struct cds_list_head lent; /* Receive: conn->lent while posted */
 	struct rt_work *next;
 	struct rt_work *writes;
 	enum rt_work_kind kind;
@@ -287,7 +290,7 @@ struct rt_version {
 	uint32_t (*credit_word)(const struct rt_conn *c, enum rt_out_kind kind);
 	bool (*may_send)(const struct rt_conn *c, enum rt_out_kind kind);
 	void (*posted)(struct rt_conn *c);
-	bool (*grant_due)(struct rt_conn *c);
+	bool (*grant_due)(struct rt_conn *c); /* and may go */
 	void (*tell)(const struct rt_conn *c, struct rt_conn_info *info);
 
 	/* The codec; as the functions of wire.h. */
@@ -373,12 +376,14 @@ struct rt_conn {
 	uint32_t props_xid;
 	uint32_t next_xid;
 	uint64_t state_deadline;
+	uint64_t reserve_deadline; /* a GRANT may then use the extra Receive */
 	uint64_t last_active;
 	size_t memory; /* chunk and reassembly octets held */
 	int end_error;
 	const char *end_reason;
 	char end_text[160];
 
+	struct cds_list_head lent; /* Receives posted */
 	unsigned int recvs_posted;
 	unsigned int sends_inflight;
 	unsigned int works_inflight;
@@ -399,6 +404,7 @@ struct rt_conn {
 	struct cds_list_head calls_out; /* Calls not yet (wholly) sent */
 	struct cds_list_head requests; /* all submitted and not done */
 	struct rt_request_priv *hash[RT_HASH];
+	unsigned int requests_all; /* submitted, outcome not known */
 	unsigned int requests_out; /* posted, Reply awaited */
 	/* The message whose fragments are under way: one of them or none. */
 	struct rt_call_priv *cont_reply;
@@ -510,11 +516,15 @@ struct rt_work *rt_work_get(struct rt_conn *c, enum rt_work_kind kind);
 void rt_work_put(struct rt_conn *c, struct rt_work *w);
 void rt_works_free(struct rt_conn *c);
 int rt_post_receives(struct rt_conn *c);
+/* Of a connection that was never started; the fabric has let go of them. */
+void rt_reclaim_receives(struct rt_conn *c);
 void rt_bufs_put(struct fab_buf **list);
 void rt_bufs_add(struct fab_buf **list, struct fab_buf *b);
 /* Append to the chain that rt_chain_post() posts in one go. */
 void rt_chain_add(struct rt_conn *c, struct rt_work *w);
 void rt_chain_post(struct rt_conn *c);
+/* The end came before the chain was posted. */
+void rt_chain_drop(struct rt_conn *c);
 /* Fill @w's gather list from @n octets of @out at its present place. */
 int rt_gather(struct rt_conn *c, struct rt_work *w, struct rt_out *out,
 	      size_t n);

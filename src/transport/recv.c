@@ -325,7 +325,7 @@ void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
 	ev = status == WIRE_OK ? classify(p->htype) : EV_MSG_BAD;
 	if (c->state < RT_CLOSING) {
 		c->messages++;
-		c->credit.limit = p->credit;
+		rt_credit_take(&c->credit, p->credit);
 	}
 	if (!rt_event(c, ev)) {
 		RT_COUNT(c, dropped, 1);

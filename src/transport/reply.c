@@ -234,6 +234,11 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 	if (!rc && !call->posted_first) {
 		call->posted_first = true;
 		cds_list_del(&call->queue);
+		/* The Call's credit is told back in this very message. Not
+		 * later: the requester needs it for the GRANTs that draw the
+		 * fragments that follow. */
+		c->credit.holding--;
+		call->held_credit = false;
 		rc = post_writes(c, call, w);
 	}
 	if (rc)
@@ -244,6 +249,7 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 		if (n > left - 4)
 			n = left - 4;
 		c->cont_reply = call;
+		c->credit.drawing = true;
 	} else {
 		if (c->cont_reply)
 			RT_COUNT(c, continued_sent, 1);
@@ -253,9 +259,6 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 			RT_COUNT(c, inline_sent, 1);
 		c->cont_reply = NULL;
 		RT_COUNT(c, replies_sent, 1);
-		/* The Call's credit is told back in this very message. */
-		c->credit.holding--;
-		call->held_credit = false;
 		w->call = call;
 	}
 	w->wr.op = FAB_SEND;
@@ -282,6 +285,7 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 		RT_COUNT(c, fragments_sent, 1);
 	}
 	rt_send_work(c, w, hlen);
+	c->credit.drawing = !last;
 	return true;
 fail:
 	/* What is in the chain already cannot be taken back: end. */

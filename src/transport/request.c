@@ -131,10 +131,13 @@ void rt_request_finish(struct rt_conn *c, struct rt_request_priv *rq,
 		cds_list_del_init(&rq->queue);
 	if (c->cont_call == rq)
 		c->cont_call = NULL;
+	c->requests_all--;
 	if (rq->posted) {
 		c->requests_out--;
 		if (c->server)
 			c->credit.reverse--;
+		else
+			c->credit.forward--;
 	}
 	if (!rq->sends_pending)
 		complete(c, rq);
@@ -525,7 +528,7 @@ void rt_request_queue(struct rt_conn *c, struct rt_request_priv *rq)
 		status = -EOPNOTSUPP;
 	else if (rt_request_find(c, rq->pub.xid))
 		status = -EEXIST;
-	else if (c->server && c->credit.reverse >= c->inst->cfg.reverse_credits)
+	else if (c->server && c->requests_all >= c->inst->cfg.reverse_credits)
 		status = -EAGAIN;
 	if (status) {
 		rq->pub.status = status;
@@ -538,6 +541,7 @@ void rt_request_queue(struct rt_conn *c, struct rt_request_priv *rq)
 	rq->hashed = true;
 	cds_list_add_tail(&rq->link, &c->requests);
 	cds_list_add_tail(&rq->queue, &c->calls_out);
+	c->requests_all++;
 }
 
 bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
@@ -572,6 +576,7 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 			if (rt_post_receives(c))
 				goto fail;
 		} else {
+			c->credit.forward++;
 			RT_COUNT(c, calls_sent, 1);
 		}
 	}

@@ -183,7 +183,7 @@ void rt_pump(struct rt_conn *c)
 		return;
 	while (c->state < RT_CLOSING && post_next(c))
 		;
-	if (c->state < RT_CLOSING && rt_state_may_send(c) && c->v->grant_due(c))
+	if (c->state < RT_CLOSING && c->v->grant_due(c))
 		post_grant(c);
 	rt_chain_post(c);
 }

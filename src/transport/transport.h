@@ -82,7 +82,8 @@ struct rt_config {
 	/* Versions spoken, 1 << number each; both. A client begins with the
 	 * highest and falls back, 4.3.2. */
 	unsigned int versions;
-	unsigned int credits; /* most Advertised credits; 64 */
+	unsigned int credits; /* most Advertised credits; 64; at least 2 are
+			       * advertised in version 2 */
 	uint32_t recv_size; /* Receive Buffer Size announced; 4096 */
 	uint32_t send_size; /* largest Send; 65536 */
 	uint32_t max_segment_size; /* announced RSSIZ; 1 MiB */

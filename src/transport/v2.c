@@ -31,28 +31,41 @@ static void posted(struct rt_conn *c)
 }
 
 /*
- * A GRANT costs a credit like any message and is not answered by a GRANT
- * ([A5] rule 5). So the last credit is spent on it only if the peer has none
- * left and goes on sending when it gets some: then its next message brings
- * ours back. Otherwise a Call or Reply of ours would find none. With no credit
- * at all it uses the extra Receive (rule 2), which costs nothing.
+ * Will the peer go on when it gets a credit? A message of several is on its
+ * way, or a Reply has to come; a client of which no Call is here can only go
+ * on with new ones.
  */
-static bool grant_is_safe(struct rt_conn *c)
+static bool peer_active(struct rt_conn *c)
 {
-	if (!c->credit.told || rt_credit_available(&c->credit) != 1)
-		return true;
-	if (c->credit.announced != c->credit.received)
-		return false;
-	/* A message of several is on its way, or a Reply has to come; a client
-	 * of which no Call is here can only go on with new ones. */
 	return c->seq.active || c->props_open || c->requests_out ||
 	       (c->server && cds_list_empty(&c->calls));
 }
 
+/* A GRANT, if one is due and nothing else has carried the news. */
 static bool grant_due(struct rt_conn *c)
 {
-	return rt_credit_grant_due(&c->credit) &&
-	       rt_credit_may_grant(&c->credit) && grant_is_safe(c);
+	const struct rt_credit *k = &c->credit;
+	uint64_t now;
+
+	if (!rt_state_may_send(c) || !rt_credit_grant_due(k) ||
+	    !rt_credit_may_grant(k)) {
+		c->reserve_deadline = 0;
+		return false;
+	}
+	now = rt_now_ms();
+	if (rt_credit_grant_safe(k,
+				 !c->server || (c->reserve_deadline &&
+						c->reserve_deadline <= now),
+				 peer_active(c))) {
+		c->reserve_deadline = 0;
+		return true;
+	}
+	if (c->server && !c->reserve_deadline && !rt_credit_available(k) &&
+	    rt_credit_exhausted(k))
+		/* Both are without credits. If the client does not end that,
+		 * it is not one that knows that rule. */
+		c->reserve_deadline = now + RT_RESERVE_MS;
+	return false;
 }
 
 static void tell(const struct rt_conn *c, struct rt_conn_info *i)

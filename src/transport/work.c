@@ -109,6 +109,7 @@ int rt_post_receives(struct rt_conn *c)
 {
 	uint32_t want = c->v->receives(c);
 	struct fab_wr *chain = NULL, **tail = &chain;
+	struct rt_work *posted = NULL;
 	unsigned int n = 0;
 	size_t size = c->ours.recv_size > WIRE_DEFAULT_INLINE ?
 			      c->ours.recv_size :
@@ -139,10 +140,14 @@ int rt_post_receives(struct rt_conn *c)
 		w->sge[0] = (struct fab_sge){ b->addr, size, b->mr };
 		*tail = &w->wr;
 		tail = &w->wr.next;
+		w->next = posted;
+		posted = w;
 		n++;
 	}
 	rc = fab_post_recv(c->fab, chain);
 	if (!rc) {
+		for (; posted; posted = posted->next)
+			cds_list_add(&posted->lent, &c->lent);
 		c->recvs_posted += n;
 		c->works_inflight += n;
 		return 0;
@@ -162,6 +167,19 @@ out:
 	return rc;
 }
 
+void rt_reclaim_receives(struct rt_conn *c)
+{
+	struct rt_work *w, *tmp;
+
+	cds_list_for_each_entry_safe(w, tmp, &c->lent, lent)
+	{
+		cds_list_del(&w->lent);
+		c->recvs_posted--;
+		c->works_inflight--;
+		rt_work_put(c, w);
+	}
+}
+
 void rt_chain_add(struct rt_conn *c, struct rt_work *w)
 {
 	w->wr.next = NULL;
@@ -172,27 +190,12 @@ void rt_chain_add(struct rt_conn *c, struct rt_work *w)
 		c->sends_inflight++;
 }
 
-void rt_chain_post(struct rt_conn *c)
+/*
+ * The fabric has taken nothing of the chain, so nothing of it completes: do
+ * here what the completions would have done.
+ */
+static void chain_refused(struct rt_conn *c, struct fab_wr *chain)
 {
-	struct fab_wr *chain = c->chain;
-	int rc;
-
-	if (!chain)
-		return;
-	c->chain = NULL;
-	c->chain_tail = &c->chain;
-	rc = fab_post(c->fab, chain);
-	c->posted = true;
-	if (!rc)
-		return;
-	/*
-	 * Nothing was taken, so nothing of it completes: do here what the
-	 * completions would have done.
-	 */
-	if (rc != -ENOTCONN) {
-		rt_conn_fail(c, rc, "posting: %s", strerror(-rc));
-		rt_event(c, EV_ABORT);
-	}
 	while (chain) {
 		struct rt_work *w = chain->user;
 		struct rt_call_priv *call = w->call;
@@ -213,6 +216,38 @@ void rt_chain_post(struct rt_conn *c)
 		else if (req)
 			rt_request_sent(c, req);
 	}
+}
+
+static struct fab_wr *chain_take(struct rt_conn *c)
+{
+	struct fab_wr *chain = c->chain;
+
+	c->chain = NULL;
+	c->chain_tail = &c->chain;
+	return chain;
+}
+
+void rt_chain_post(struct rt_conn *c)
+{
+	struct fab_wr *chain = chain_take(c);
+	int rc;
+
+	if (!chain)
+		return;
+	rc = fab_post(c->fab, chain);
+	c->posted = true;
+	if (!rc)
+		return;
+	if (rc != -ENOTCONN) {
+		rt_conn_fail(c, rc, "posting: %s", strerror(-rc));
+		rt_event(c, EV_ABORT);
+	}
+	chain_refused(c, chain);
+}
+
+void rt_chain_drop(struct rt_conn *c)
+{
+	chain_refused(c, chain_take(c));
 }
 
 void rt_out_init(struct rt_out *out)

@@ -44,7 +44,7 @@ static void reply_gone(void *arg)
 {
 	struct served *s = arg;
 
-	s->pair->dones++;
+	__atomic_fetch_add(&s->pair->dones, 1, __ATOMIC_RELAXED);
 	free(s->octets);
 	free(s);
 }
@@ -57,41 +57,57 @@ static unsigned int version(struct rt_conn *c)
 	return info.version;
 }
 
+/*
+ * What a Call asks for: returns the length of the unreduced Reply. One that
+ * does not make sense, as raw peers may send it, gets the shortest.
+ */
+static size_t read_wishes(const uint8_t *in, size_t len, struct rt_item *item,
+			  uint32_t *nitems, uint32_t *sum)
+{
+	const uint8_t *q = in + HEAD_WORDS * 4, *end = in + len;
+	size_t total;
+	uint32_t n;
+
+	*nitems = 0;
+	*sum = 0;
+	if (len < PAIR_CALL_MIN)
+		return 8;
+	total = get(q);
+	n = get(q + 4);
+	q += 8;
+	if (total < 8 || n > RT_MAX_CHUNKS || (size_t)(end - q) < 8 * n + 4)
+		return 8;
+	for (uint32_t i = 0; i < n; i++, q += 8) {
+		item[i].position = get(q);
+		item[i].length = get(q + 4);
+		item[i].present = item[i].length != UINT32_MAX;
+		if (!item[i].present)
+			item[i].length = 0;
+		total += (item[i].length + 3u) & ~3u;
+	}
+	*nitems = n;
+	n = get(q);
+	q += 4;
+	for (uint32_t i = 0; i < n && q + i < end; i++)
+		*sum = *sum * 33 + q[i];
+	return total;
+}
+
 /* Flatten the Call, read what it asks for, and answer. */
 void rt_pair_answer(struct rt_pair *p, struct rt_call *call)
 {
 	struct served *s = calloc(1, sizeof(*s));
 	struct rt_reply reply = { 0 };
 	uint8_t *in = malloc(call->len ? call->len : 1);
-	uint32_t reply_len, nitems, sum = 0;
+	uint32_t nitems, sum;
 	size_t at = 0, total;
-	const uint8_t *q;
 
 	for (unsigned int i = 0; i < call->npieces; i++) {
 		memcpy(in + at, call->pieces[i].addr, call->pieces[i].len);
 		at += call->pieces[i].len;
 	}
-	if (call->len < PAIR_CALL_MIN) {
-		memset(in = realloc(in, PAIR_CALL_MIN), 0, PAIR_CALL_MIN);
-		put(in + HEAD_WORDS * 4, 8);
-	}
-	q = in + HEAD_WORDS * 4;
-	reply_len = get(q);
-	nitems = get(q + 4);
-	q += 8;
-	total = reply_len;
 	s->pair = p;
-	for (uint32_t i = 0; i < nitems; i++) {
-		s->item[i].position = get(q);
-		s->item[i].length = get(q + 4);
-		s->item[i].present = s->item[i].length != UINT32_MAX;
-		if (!s->item[i].present)
-			s->item[i].length = 0;
-		total += (s->item[i].length + 3u) & ~3u;
-		q += 8;
-	}
-	for (uint32_t n = get(q), i = 0; i < n; i++)
-		sum = sum * 33 + q[4 + i];
+	total = read_wishes(in, call->len, s->item, &nitems, &sum);
 	s->octets = malloc(total);
 	for (size_t i = 0; i < total; i++)
 		s->octets[i] = pattern(call->xid, i);
@@ -119,6 +135,7 @@ void rt_pair_answer(struct rt_pair *p, struct rt_call *call)
 	reply.nitems = nitems;
 	reply.done = reply_gone;
 	reply.arg = s;
+	__atomic_fetch_add(&p->answers, 1, __ATOMIC_RELAXED);
 	rt_reply(call, &reply);
 }
 
@@ -318,7 +335,8 @@ void rt_pair_close(struct rt_pair *p)
 		abort();
 	}
 	CU_ASSERT_EQUAL(p->watch.faults, 0);
-	rt_listener_close(p->listener);
+	if (p->listener)
+		rt_listener_close(p->listener);
 	rt_instance_destroy(p->client_inst);
 	rt_instance_destroy(p->server_inst);
 	fab_domain_close(p->dom);
@@ -329,6 +347,7 @@ static void rpc_done(struct rt_request *rq)
 	struct rt_rpc *r = *(struct rt_rpc **)rt_request_user(rq);
 
 	r->done = true;
+	r->ndone++;
 }
 
 void rt_rpc_init(struct rt_pair *p, struct rt_conn *c, struct rt_rpc *r,
@@ -397,6 +416,7 @@ void rt_rpc_init(struct rt_pair *p, struct rt_conn *c, struct rt_rpc *r,
 void rt_rpc_submit(struct rt_conn *c, struct rt_rpc *r)
 {
 	r->done = false;
+	r->nsubmit++;
 	rt_request_submit(c, r->rq);
 }
 

@@ -36,7 +36,7 @@ struct rt_pair {
 	bool hold;
 	struct rt_call *held[PAIR_MAX_CALLS];
 	unsigned int nheld;
-	unsigned int calls, reverse_calls, dones;
+	unsigned int calls, reverse_calls, answers, dones;
 	uint32_t vet_code, vet_max;
 	unsigned int pollings;
 	/* A Call's answer is rt_call_drop(). */
@@ -61,7 +61,7 @@ bool rt_pair_connect_to(struct rt_pair *p, uint16_t port);
 void rt_pair_run(struct rt_pair *p);
 /* End everything; checks that nothing is left. */
 void rt_pair_close(struct rt_pair *p);
-/* Answer one held Call (as its words ask). */
+/* Answer one held Call (as its words ask). Any thread. */
 void rt_pair_answer(struct rt_pair *p, struct rt_call *call);
 
 /* One RPC as a test sees it. */
@@ -74,6 +74,7 @@ struct rt_rpc {
 	struct rt_item want[4]; /* results asked for */
 	struct rt_sink sink[4];
 	bool done;
+	unsigned int nsubmit, ndone;
 	uint32_t xid;
 	size_t reply_len, data_len;
 	unsigned int nitems;

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * conn - life of a connection: creation, polling, the end
+ *
+ * The end, whatever brings it, goes through vb_conn_dead(). The queue pair is put
+ * into its error state, what has completed is collected, and then the pair is
+ * destroyed: after that the device touches no memory of this connection, and
+ * what has no completion is flushed here. So it does not matter how a device
+ * flushes: some give no completion to what is posted after the error.
+ *
+ * An end in order comes before that: what is posted goes out and is confirmed,
+ * then the peer is told, and its answer awaited for a second.
+ *
+ * A peer that vanishes without a word is found out by a probe after 20 s of
+ * silence: an RDMA operation of no octets, which its adapter answers. A failed
+ * probe, or none answered within the next 20 s, ends the connection.
+ *
+ * Threads: the runner of the connection; vb_conn_free() the poller thread.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vb.h"
+
+int vb_conn_alloc(struct vb_poller *p, struct vb_conn **out)
+{
+	struct vb_conn *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->fab.poller = &p->fab;
+	c->fab.ops = p->fab.ops;
+	c->src.kind = SRC_CONN;
+	c->grave.conn = c;
+	pthread_mutex_lock(&p->lock);
+	TAILQ_INSERT_TAIL(&p->conns, c, link);
+	c->listed = true;
+	pthread_mutex_unlock(&p->lock);
+	*out = c;
+	return 0;
+}
+
+static void destroy_qp(struct vb_conn *c)
+{
+	struct vb_poller *p = conn_poller(c);
+
+	pthread_mutex_lock(&p->cm_lock);
+	if (c->id && c->id->qp)
+		rdma_destroy_qp(c->id);
+	pthread_mutex_unlock(&p->cm_lock);
+}
+
+void vb_conn_free(struct vb_conn *c)
+{
+	vb_windows_close(c);
+	destroy_qp(c);
+	if (c->cq)
+		ibv_destroy_cq(c->cq);
+	if (c->id)
+		rdma_destroy_id(c->id);
+	vb_windows_free(c);
+	free(c->slot);
+	free(c->rslot);
+	free(c);
+}
+
+int vb_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
+		   struct fab_conn **out)
+{
+	struct vb_conn *c;
+	int rc = vb_conn_alloc(vb_poller(p), &c);
+
+	if (rc)
+		return rc;
+	c->active = true;
+	c->state = ST_IDLE;
+	c->ready = ready;
+	c->user = user;
+	*out = &c->fab;
+	return 0;
+}
+
+void vb_conn_set_ready(struct fab_conn *fc, fab_ready_fn ready, void *user)
+{
+	struct vb_conn *c = vb_conn(fc);
+
+	c->ready = ready;
+	c->user = user;
+}
+
+void vb_conn_destroy_deferred(struct fab_conn *fc, void (*done)(void *),
+			      void *user)
+{
+	struct vb_conn *c = vb_conn(fc);
+
+	atomic_store(&c->dead, true);
+	vb_timer_stop(c);
+	c->grave.done = done;
+	c->grave.user = user;
+	vb_poller_bury(conn_poller(c), &c->grave);
+}
+
+void vb_conn_info(const struct fab_conn *fc, struct fab_conn_info *info)
+{
+	const struct vb_conn *c = vb_conn_const(fc);
+
+	info->local = c->local;
+	info->peer = c->peer;
+	info->read_depth = c->ord;
+	info->provider = c->fab.ops->name;
+}
+
+void vb_conn_counters(const struct fab_conn *fc, struct fab_counters *out)
+{
+	*out = vb_conn_const(fc)->count;
+}
+
+/* ---- Completions ----------------------------------------------------- */
+
+void vb_wr_complete(struct vb_conn *c, struct fab_wr *wr,
+		    enum fab_status status)
+{
+	wr->priv[WR_DONE] = (uint64_t)status;
+	wr_append(&c->done, wr);
+}
+
+/* Up to @n of what is there; in the order established, work, the end. */
+static int take_completions(struct vb_conn *c, struct fab_wc *wc, int n)
+{
+	struct fab_wr *wr;
+	int got = 0;
+
+	if (got < n && c->established) {
+		c->established = false;
+		memset(&wc[got], 0, sizeof(*wc));
+		wc[got].kind = FAB_WC_ESTABLISHED;
+		if (c->active) {
+			wc[got].priv = c->cm.priv;
+			wc[got].priv_len = c->cm.priv_len;
+		}
+		got++;
+	}
+	while (got < n && (wr = wr_take(&c->done))) {
+		struct fab_wc *w = &wc[got++];
+
+		memset(w, 0, sizeof(*w));
+		w->kind = FAB_WC_WORK;
+		w->status = (enum fab_status)(wr->priv[WR_DONE] & WRD_STATUS);
+		w->wr = wr;
+		if (wr->op != FAB_RECV || w->status != FAB_OK)
+			continue;
+		w->len = wr->priv[WR_LEN];
+		w->invalidated = wr->priv[WR_DONE] & WRD_INVALIDATED;
+		w->inv_handle = (uint32_t)wr->priv[WR_INV];
+	}
+	if (got < n && c->state == ST_DEAD && !c->closed_told) {
+		c->closed_told = true;
+		memset(&wc[got], 0, sizeof(*wc));
+		wc[got].kind = FAB_WC_DISCONNECTED;
+		wc[got].error = c->error;
+		wc[got].reason = c->reason;
+		got++;
+	}
+	return got;
+}
+
+/* ---- The end --------------------------------------------------------- */
+
+void vb_conn_established(struct vb_conn *c)
+{
+	c->state = ST_OPEN;
+	c->established = true;
+	vb_timer_start(c, TIMER_KEEPALIVE);
+}
+
+void vb_conn_dead(struct vb_conn *c, int error, const char *reason)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct vb_poller *p = conn_poller(c);
+
+	if (c->state == ST_DEAD)
+		return;
+	c->state = ST_DEAD;
+	c->error = error;
+	c->reason = reason;
+	vb_timer_stop(c);
+	pthread_mutex_lock(&p->cm_lock);
+	if (c->id && c->id->qp)
+		ibv_modify_qp(c->id->qp, &attr, IBV_QP_STATE);
+	pthread_mutex_unlock(&p->cm_lock);
+	if (c->cq)
+		while (vb_cq_progress(c, VB_TURN))
+			;
+	/* If work has failed, that is why, and not what followed from it. */
+	if (c->broke) {
+		c->error = c->broke;
+		c->reason = c->broke_reason;
+	}
+	if (c->connected)
+		rdma_disconnect(c->id);
+	/* Before the pair, to which they are bound. */
+	vb_windows_close(c);
+	destroy_qp(c);
+	vb_cq_flush(c);
+}
+
+/* Orderly end from this side: once all is sent and confirmed. */
+static void closing_progress(struct vb_conn *c)
+{
+	if (c->state != ST_CLOSING || c->sq.head || c->reads.head)
+		return;
+	if (c->sq_head != c->sq_tail) {
+		if (!vb_post_last_signaled(c))
+			vb_post_probe(c);
+		return;
+	}
+	c->state = ST_LINGER;
+	vb_timer_start(c, TIMER_LINGER);
+	if (rdma_disconnect(c->id))
+		vb_conn_dead(c, 0, "closed by this side");
+}
+
+void vb_disconnect(struct fab_conn *fc, bool abort)
+{
+	struct vb_conn *c = vb_conn(fc);
+
+	switch (c->state) {
+	case ST_IDLE:
+	case ST_REQUESTED:
+	case ST_REJECTED:
+	case ST_DEAD:
+		return;
+	case ST_ADDR:
+	case ST_ROUTE:
+	case ST_CONNECTING:
+	case ST_ACCEPTED:
+		vb_conn_dead(c, -ECONNABORTED,
+			     "ended before it was established");
+		break;
+	case ST_OPEN:
+	case ST_CLOSING:
+	case ST_LINGER:
+		if (abort) {
+			vb_conn_dead(c, -ECONNABORTED, "ended by this side");
+			break;
+		}
+		if (c->state != ST_OPEN)
+			return;
+		c->state = ST_CLOSING;
+		vb_timer_start(c, TIMER_LINGER);
+		vb_post_sends(c);
+		closing_progress(c);
+		break;
+	}
+	vb_poller_kick(c);
+}
+
+/* ---- Progress -------------------------------------------------------- */
+
+/* Time to look whether the peer is still there. */
+static void tick(struct vb_conn *c)
+{
+	if (c->heard != c->heard_last) {
+		c->heard_last = c->heard;
+	} else if (c->probe_out) {
+		vb_conn_dead(c, -ETIMEDOUT, "the peer no longer answers");
+		return;
+	} else {
+		vb_post_probe(c);
+	}
+	if (c->state == ST_OPEN)
+		vb_timer_start(c, TIMER_KEEPALIVE);
+}
+
+static void open_events(struct vb_conn *c, unsigned int ev)
+{
+	if (c->state < ST_OPEN)
+		vb_conn_dead(c, -ECONNRESET, "closed during start-up");
+	else if (ev & EV_RULE)
+		vb_conn_dead(c, -EPROTO, "the peer broke a rule");
+	else if (ev & EV_QP)
+		vb_conn_dead(c, -EIO, "the device broke the connection");
+	else if ((ev & EV_DOWN) && c->state == ST_LINGER)
+		vb_conn_dead(c, 0, "closed by this side");
+	else if (ev & EV_DOWN)
+		vb_conn_dead(c, 0, "closed by the peer");
+	else if ((ev & EV_LINGER) && c->state != ST_OPEN)
+		vb_conn_dead(c, -ETIMEDOUT, "the peer did not close in time");
+	else if ((ev & EV_TICK) && c->state == ST_OPEN)
+		tick(c);
+	else if ((ev & EV_PROBE) && c->state == ST_OPEN && !c->probe_out)
+		vb_post_probe(c);
+}
+
+static void take_events(struct vb_conn *c)
+{
+	unsigned int ev;
+
+	if (!atomic_load_explicit(&c->events, memory_order_relaxed))
+		return;
+	ev = atomic_exchange(&c->events, 0);
+	if (c->state == ST_REQUESTED || c->state == ST_REJECTED ||
+	    c->state == ST_DEAD) {
+		/* Accepting will fail. */
+		return;
+	}
+	if ((ev & EV_GONE) && c->dev && atomic_load(&c->dev->gone)) {
+		vb_conn_dead(c, -ENODEV, "the device is gone");
+		return;
+	}
+	if (ev & EV_MOVED) {
+		vb_conn_dead(c, -ENETRESET,
+			     "the address moved to another device");
+		return;
+	}
+	if (c->state < ST_OPEN)
+		vb_startup_progress(c, ev);
+	if (c->state >= ST_OPEN || (ev & (EV_DOWN | EV_QP | EV_RULE)))
+		open_events(c, ev);
+}
+
+/* Returns whether there is certainly more to do at once. */
+static bool progress(struct vb_conn *c)
+{
+	unsigned int n = 0;
+
+	take_events(c);
+	if (c->state != ST_OPEN && c->state != ST_CLOSING &&
+	    c->state != ST_LINGER)
+		return false;
+	n = vb_cq_progress(c, VB_TURN);
+	if (c->broke) {
+		vb_conn_dead(c, c->broke, c->broke_reason);
+		return false;
+	}
+	vb_post_sends(c);
+	vb_post_receives(c);
+	closing_progress(c);
+	if (n || c->state == ST_DEAD)
+		return n > 0;
+	if (atomic_exchange(&c->cq_event, false))
+		c->armed = false;
+	if (c->armed)
+		return false;
+	/* What came between the last look and the request does not make an
+	 * event: look once more. */
+	c->armed = true;
+	if (ibv_req_notify_cq(c->cq, 0)) {
+		vb_conn_dead(c, -EIO, "the completion queue is broken");
+		return false;
+	}
+	return true;
+}
+
+int vb_poll(struct fab_conn *fc, struct fab_wc *wc, int n)
+{
+	struct vb_conn *c = vb_conn(fc);
+	int got = take_completions(c, wc, n);
+
+	/* What the device has completed may be nothing to tell of. */
+	while (got < n && progress(c) && !c->done.head)
+		;
+	return got + take_completions(c, wc + got, n - got);
+}

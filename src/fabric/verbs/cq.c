@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cq - what the device has completed
+ *
+ * A completion of the send queue names its slot by number. All requests before
+ * it are done as well, except Reads: those give completions of their own, and
+ * iWARP devices let later requests pass them. A completion that names a slot
+ * not outstanding is a fault of the device and ends the connection; nothing is
+ * ever handed back twice.
+ *
+ * Threads: the runner of the connection.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "vb.h"
+
+#define POLL_BATCH 16u
+
+struct meaning {
+	int error;
+	const char *reason;
+};
+
+static const struct meaning *meaning_of(enum ibv_wc_status status)
+{
+	static const struct meaning other = { -EIO, "the device reports an "
+						    "error" };
+	static const struct meaning known[] = {
+		[IBV_WC_LOC_LEN_ERR] = { -EPROTO,
+					 "message longer than its Receive" },
+		[IBV_WC_LOC_PROT_ERR] = { -EIO, "local memory not accessible" },
+		[IBV_WC_MW_BIND_ERR] = { -EIO, "binding a window failed" },
+		[IBV_WC_LOC_ACCESS_ERR] = { -EPROTO,
+					    "the peer's access was refused" },
+		[IBV_WC_REM_INV_REQ_ERR] = { -ECONNRESET,
+					     "invalid request, says the peer" },
+		[IBV_WC_REM_ACCESS_ERR] = { -ECONNRESET,
+					    "access refused by the peer" },
+		[IBV_WC_REM_OP_ERR] = { -ECONNRESET,
+					"operation failed at the peer" },
+		[IBV_WC_RETRY_EXC_ERR] = { -ETIMEDOUT,
+					   "the peer does not answer" },
+		[IBV_WC_RNR_RETRY_EXC_ERR] = { -ECONNRESET,
+					       "the peer has no Receive" },
+		[IBV_WC_REM_ABORT_ERR] = { -ECONNRESET, "ended by the peer" },
+	};
+
+	if ((unsigned int)status < sizeof(known) / sizeof(known[0]) &&
+	    known[status].reason)
+		return &known[status];
+	return &other;
+}
+
+static void broke(struct vb_conn *c, int error, const char *reason)
+{
+	if (c->broke)
+		return;
+	c->broke = error;
+	c->broke_reason = reason;
+}
+
+/* One that failed; flushing follows and tells nothing. */
+static enum fab_status failure(struct vb_conn *c, const struct ibv_wc *wc)
+{
+	enum ibv_wc_status status = wc->status;
+	const struct meaning *m;
+
+	if (status == IBV_WC_WR_FLUSH_ERR)
+		return FAB_FLUSHED;
+	/* What rxe says of a Receive that is too short. */
+	if (status == IBV_WC_LOC_QP_OP_ERR && (wc->wr_id & VB_RECV_ID))
+		status = IBV_WC_LOC_LEN_ERR;
+	m = meaning_of(status);
+	if (!c->broke)
+		vb_log(conn_domain(c), 5,
+		       "verbs: %s: queue pair %u: %s (%s, vendor error %#x)",
+		       c->dev->name, wc->qp_num, m->reason,
+		       ibv_wc_status_str(wc->status), wc->vendor_err);
+	broke(c, m->error, m->reason);
+	return FAB_ERROR;
+}
+
+/* ---- Send queue ------------------------------------------------------ */
+
+static void release(struct vb_slot *slot)
+{
+	slot->done = true;
+	if (slot->sink)
+		ibv_dereg_mr(slot->sink);
+	slot->sink = NULL;
+}
+
+static void succeeded(struct vb_conn *c, uint64_t seq)
+{
+	struct vb_slot *slot = &c->slot[seq % c->sq_depth];
+	struct fab_wr *wr = slot->wr;
+
+	release(slot);
+	if (slot->read && slot->last)
+		c->reads_out--;
+	if (!wr)
+		return;
+	switch ((enum vb_wr_kind)wr->priv[WR_KIND]) {
+	case KIND_BIND:
+		vb_window_bound(container_of(wr, struct vb_window, wr), seq);
+		break;
+	case KIND_PROBE:
+		c->probe_out = false;
+		break;
+	case KIND_USER:
+		if (slot->last && (slot->read || (wr->flags & FAB_F_SIGNALED)))
+			vb_wr_complete(c, wr, FAB_OK);
+		break;
+	}
+}
+
+static void failed(struct vb_conn *c, uint64_t seq, enum fab_status status)
+{
+	struct vb_slot *slot = &c->slot[seq % c->sq_depth];
+	struct fab_wr *wr = slot->wr;
+
+	release(slot);
+	if (!wr)
+		return;
+	if (wr->priv[WR_KIND] == KIND_USER)
+		vb_wr_complete(c, wr, status);
+	/* The rest of a Read in parts has no more to tell. */
+	for (uint64_t s = seq + 1; s < c->sq_head; s++)
+		if (c->slot[s % c->sq_depth].wr == wr)
+			c->slot[s % c->sq_depth].wr = NULL;
+}
+
+static void send_done(struct vb_conn *c, const struct ibv_wc *wc)
+{
+	uint64_t seq = wc->wr_id;
+
+	if (seq < c->sq_tail || seq >= c->sq_head ||
+	    c->slot[seq % c->sq_depth].done) {
+		broke(c, -EIO, "the device completed a request twice");
+		return;
+	}
+	for (uint64_t s = c->sq_tail; s < seq; s++) {
+		struct vb_slot *slot = &c->slot[s % c->sq_depth];
+
+		if (!slot->done && !slot->read)
+			succeeded(c, s);
+	}
+	if (wc->status == IBV_WC_SUCCESS)
+		succeeded(c, seq);
+	else
+		failed(c, seq, failure(c, wc));
+	while (c->sq_tail < c->sq_head &&
+	       c->slot[c->sq_tail % c->sq_depth].done)
+		c->sq_tail++;
+}
+
+/* ---- Receive queue --------------------------------------------------- */
+
+static void receive_done(struct vb_conn *c, const struct ibv_wc *wc)
+{
+	uint64_t seq = wc->wr_id & ~VB_RECV_ID;
+	struct fab_wr *wr;
+
+	if (seq != c->rq_tail || seq >= c->rq_head) {
+		broke(c, -EIO, "the device completed a Receive twice");
+		return;
+	}
+	wr = c->rslot[seq % c->rq_depth];
+	c->rq_tail++;
+	if (wc->status != IBV_WC_SUCCESS) {
+		vb_wr_complete(c, wr, failure(c, wc));
+		return;
+	}
+	wr->priv[WR_LEN] = wc->byte_len;
+	c->count.recvs++;
+	c->count.recv_bytes += wc->byte_len;
+	vb_wr_complete(c, wr, FAB_OK);
+	if (wc->wc_flags & IBV_WC_WITH_INV) {
+		wr->priv[WR_DONE] |= WRD_INVALIDATED;
+		wr->priv[WR_INV] = wc->invalidated_rkey;
+		vb_window_invalidated(c, wc->invalidated_rkey);
+	}
+}
+
+/* ---- Both ------------------------------------------------------------ */
+
+unsigned int vb_cq_progress(struct vb_conn *c, unsigned int budget)
+{
+	struct ibv_wc wc[POLL_BATCH];
+	unsigned int total = 0;
+
+	while (total < budget) {
+		int n = ibv_poll_cq(c->cq, (int)POLL_BATCH, wc);
+
+		if (n < 0)
+			broke(c, -EIO, "the completion queue is broken");
+		if (n <= 0)
+			break;
+		for (int i = 0; i < n; i++) {
+			if (wc[i].status == IBV_WC_SUCCESS)
+				c->heard++;
+			if (wc[i].wr_id & VB_RECV_ID)
+				receive_done(c, &wc[i]);
+			else
+				send_done(c, &wc[i]);
+		}
+		total += (unsigned int)n;
+		if ((unsigned int)n < POLL_BATCH)
+			break;
+	}
+	return total;
+}
+
+static void flush_list(struct vb_conn *c, struct wr_list *l, bool sends)
+{
+	struct fab_wr *wr;
+
+	while ((wr = wr_take(l)))
+		if (!sends || wr->priv[WR_KIND] == KIND_USER)
+			vb_wr_complete(c, wr, FAB_FLUSHED);
+}
+
+void vb_cq_flush(struct vb_conn *c)
+{
+	for (; c->sq_tail < c->sq_head; c->sq_tail++) {
+		struct vb_slot *slot = &c->slot[c->sq_tail % c->sq_depth];
+
+		if (slot->done)
+			continue;
+		release(slot);
+		if (slot->wr && slot->last &&
+		    slot->wr->priv[WR_KIND] == KIND_USER)
+			vb_wr_complete(c, slot->wr, FAB_FLUSHED);
+	}
+	flush_list(c, &c->reads, true);
+	flush_list(c, &c->sq, true);
+	for (; c->rq_tail < c->rq_head; c->rq_tail++)
+		vb_wr_complete(c, c->rslot[c->rq_tail % c->rq_depth],
+			       FAB_FLUSHED);
+	flush_list(c, &c->rq, false);
+}

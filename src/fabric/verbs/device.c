@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * device - RDMA devices in use, and what happens to them
+ *
+ * A device is made ready when the first connection is bound to it, and stays
+ * until the domain is closed, even if it is removed meanwhile: event channels
+ * and registrations refer to it. One that comes back is another device.
+ *
+ * Threads: any; adding one is done under the domain's lock, finding one needs
+ * none. Every poller listens to every device's asynchronous events; each event
+ * reaches one of them. It is acknowledged only after use: until then its
+ * queue pair, and so the connection, cannot go away.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "vb.h"
+
+/* Linux' siw, which takes local rights as enough for the sink of a Read. */
+#define VENDOR_SIW 0x626d74u
+/*
+ * Linux' rxe. Its windows, as of 6.1, grant all of the registration they are
+ * bound to, and its kernel part crashes when a peer invalidates one that is
+ * not bound: no peer may ever be near one.
+ */
+#define VENDOR_RXE 0xffffffu
+
+#define EVENTS_PER_TURN 32
+
+static bool has_windows(const struct vb_domain *d,
+			const struct ibv_device_attr *a)
+{
+	if (a->vendor_id == VENDOR_RXE && !d->any_windows)
+		return false;
+	return a->max_mw > 0 &&
+	       (a->device_cap_flags & (IBV_DEVICE_MEM_WINDOW_TYPE_2A |
+				       IBV_DEVICE_MEM_WINDOW_TYPE_2B));
+}
+
+static unsigned int depth_of(int d)
+{
+	return d <= 0 ? 0 : d > (int)VB_MAX_DEPTH ? VB_MAX_DEPTH : (unsigned)d;
+}
+
+int vb_device_limits(const struct vb_domain *d, struct ibv_context *ctx,
+		     struct fab_limits *l)
+{
+	struct ibv_device_attr a;
+	struct ibv_port_attr port;
+	unsigned int depth;
+
+	if (ibv_query_device(ctx, &a))
+		return -ENODEV;
+	if (!(a.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS))
+		l->caps &= ~(unsigned int)FAB_CAP_SEND_INV;
+	if (!has_windows(d, &a))
+		l->caps &= ~(unsigned int)FAB_CAP_EXPOSE;
+	if (a.max_sge > 0 && (unsigned int)a.max_sge < l->max_sge)
+		l->max_sge = (unsigned int)a.max_sge;
+	depth = depth_of(a.max_qp_rd_atom);
+	if (depth_of(a.max_qp_init_rd_atom) < depth)
+		depth = depth_of(a.max_qp_init_rd_atom);
+	if (depth < l->max_read_depth)
+		l->max_read_depth = depth;
+	for (unsigned int i = 1; i <= a.phys_port_cnt; i++)
+		if (!ibv_query_port(ctx, (uint8_t)i, &port) &&
+		    port.max_msg_sz && port.max_msg_sz < l->max_message)
+			l->max_message = port.max_msg_sz;
+	return 0;
+}
+
+unsigned int vb_device_local_access(const struct vb_device *dev)
+{
+	return IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_RELAXED_ORDERING |
+	       (dev->windows ? IBV_ACCESS_MW_BIND : 0);
+}
+
+void vb_device_free(struct vb_device *dev)
+{
+	if (!dev)
+		return;
+	if (dev->pd)
+		ibv_dealloc_pd(dev->pd);
+	if (dev->hold)
+		rdma_free_devices(dev->hold);
+	free(dev);
+}
+
+/* Domain lock held. */
+static int register_all(struct vb_device *dev)
+{
+	struct vb_mr *mr;
+	int err = 0;
+
+	TAILQ_FOREACH(mr, &dev->dom->mrs, link)
+	{
+		struct ibv_mr *m = vb_register(dev, mr->fab.addr, mr->fab.len,
+					       vb_device_local_access(dev),
+					       &err);
+
+		if (!m)
+			break;
+		atomic_store(&mr->mr[dev->index], m);
+	}
+	if (!err)
+		return 0;
+	TAILQ_FOREACH(mr, &dev->dom->mrs, link)
+	{
+		struct ibv_mr *m = atomic_exchange(&mr->mr[dev->index], NULL);
+
+		if (m)
+			ibv_dereg_mr(m);
+	}
+	return -err;
+}
+
+/* One below the limits that were told when the domain was opened cannot be
+ * used: it was plugged in later. */
+static bool good_enough(struct vb_domain *d, struct ibv_context *ctx)
+{
+	const struct fab_limits *now = &d->fab.limits;
+	struct fab_limits l = *now;
+
+	return !vb_device_limits(d, ctx, &l) && l.caps == now->caps &&
+	       l.max_sge == now->max_sge && l.max_message == now->max_message;
+}
+
+/* Domain lock held. */
+static int device_add(struct vb_domain *d, struct ibv_context *ctx,
+		      struct vb_device **out)
+{
+	struct vb_device *dev = calloc(1, sizeof(*dev));
+	struct ibv_device_attr a;
+	struct vb_poller *p;
+	int rc, flags;
+
+	if (!dev)
+		return -ENOMEM;
+	dev->async_src.kind = SRC_ASYNC;
+	dev->dom = d;
+	dev->index = d->ndevs;
+	dev->ctx = ctx;
+	dev->name = ibv_get_device_name(ctx->device);
+	rc = -ENODEV;
+	if (dev->index == VB_MAX_DEVICES) {
+		vb_log(d, 3, "verbs: %s: too many devices, or changes of them",
+		       dev->name);
+		goto fail;
+	}
+	if (!good_enough(d, ctx) || ibv_query_device(ctx, &a)) {
+		vb_log(d, 3, "verbs: %s: not as able as those there at start",
+		       dev->name);
+		goto fail;
+	}
+	dev->max_wr = (unsigned int)a.max_qp_wr;
+	dev->max_sge = d->fab.limits.max_sge;
+	dev->max_sge_rd = a.max_sge_rd > 0 ? (unsigned int)a.max_sge_rd : 1;
+	dev->max_cqe = (unsigned int)a.max_cqe;
+	dev->out_depth = depth_of(a.max_qp_init_rd_atom);
+	dev->in_depth = depth_of(a.max_qp_rd_atom);
+	dev->iwarp = ctx->device->transport_type == IBV_TRANSPORT_IWARP;
+	dev->windows = has_windows(d, &a) &&
+		       (d->fab.limits.caps & FAB_CAP_EXPOSE);
+	dev->sink_rights = dev->iwarp && a.vendor_id != VENDOR_SIW;
+	dev->hold = rdma_get_devices(NULL);
+	dev->pd = ibv_alloc_pd(ctx);
+	if (!dev->pd) {
+		rc = errno ? -errno : -ENOMEM;
+		goto fail;
+	}
+	rc = register_all(dev);
+	if (rc)
+		goto fail;
+	flags = fcntl(ctx->async_fd, F_GETFL);
+	fcntl(ctx->async_fd, F_SETFL, flags | O_NONBLOCK);
+	TAILQ_FOREACH(p, &d->pollers, link)
+	vb_poller_watch(p, ctx->async_fd, &dev->async_src, EPOLLIN);
+	atomic_store(&d->dev[dev->index], dev);
+	d->ndevs++;
+	vb_log(d, 6, "verbs: using %s (%s%s)", dev->name,
+	       dev->iwarp ? "iWARP" : "InfiniBand or RoCE",
+	       dev->windows ? ", memory windows" : "");
+	*out = dev;
+	return 0;
+fail:
+	vb_device_free(dev);
+	return rc;
+}
+
+static struct vb_device *find(struct vb_domain *d, struct ibv_context *ctx)
+{
+	for (unsigned int i = 0; i < VB_MAX_DEVICES; i++) {
+		struct vb_device *dev = atomic_load(&d->dev[i]);
+
+		if (!dev)
+			break;
+		if (dev->ctx == ctx)
+			return dev;
+	}
+	return NULL;
+}
+
+struct vb_device *vb_device_get(struct vb_domain *d, struct ibv_context *ctx,
+				int *rc)
+{
+	struct vb_device *dev;
+
+	*rc = -ENODEV;
+	if (!ctx)
+		return NULL;
+	dev = find(d, ctx);
+	if (!dev) {
+		pthread_mutex_lock(&d->lock);
+		dev = find(d, ctx);
+		if (!dev)
+			*rc = device_add(d, ctx, &dev);
+		pthread_mutex_unlock(&d->lock);
+	}
+	return dev && !atomic_load(&dev->gone) ? dev : NULL;
+}
+
+/* ---- Asynchronous events --------------------------------------------- */
+
+/* Tell all connections of the device. */
+static void tell_all(struct vb_device *dev, unsigned int ev)
+{
+	struct vb_domain *d = dev->dom;
+	struct vb_poller *p;
+	struct vb_conn *c;
+
+	pthread_mutex_lock(&d->lock);
+	TAILQ_FOREACH(p, &d->pollers, link)
+	{
+		pthread_mutex_lock(&p->lock);
+		/* Which device it is on only its runner knows: the runner
+		 * sorts out those it does not concern. */
+		TAILQ_FOREACH(c, &p->conns, link)
+		{
+			atomic_fetch_or(&c->events, ev);
+			vb_poller_kick(c);
+		}
+		pthread_mutex_unlock(&p->lock);
+	}
+	pthread_mutex_unlock(&d->lock);
+}
+
+/* The connection may be of another poller: only kick it. */
+static void conn_event(struct vb_conn *c, unsigned int ev)
+{
+	atomic_fetch_or(&c->events, ev);
+	vb_poller_kick(c);
+}
+
+static void one_event(struct vb_device *dev, struct ibv_async_event *ev)
+{
+	struct vb_domain *d = dev->dom;
+	struct vb_conn *c;
+
+	switch (ev->event_type) {
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+		conn_event(ev->element.qp->qp_context, EV_RULE);
+		break;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_PATH_MIG_ERR:
+		conn_event(ev->element.qp->qp_context, EV_QP);
+		break;
+	case IBV_EVENT_CQ_ERR:
+		conn_event(ev->element.cq->cq_context, EV_QP);
+		break;
+	case IBV_EVENT_COMM_EST:
+		/* The peer has sent something before its confirmation was
+		 * here, or that was lost: the connection stands. */
+		c = ev->element.qp->qp_context;
+		rdma_notify(c->id, IBV_EVENT_COMM_EST);
+		break;
+	case IBV_EVENT_DEVICE_FATAL:
+		vb_log(d, 3, "verbs: %s: fatal error of the device", dev->name);
+		atomic_store(&dev->gone, true);
+		tell_all(dev, EV_GONE);
+		break;
+	case IBV_EVENT_PORT_ERR:
+		/* Links come back: only those connections end whose peer
+		 * cannot be reached in time. */
+		vb_log(d, 4, "verbs: %s: port %d is down", dev->name,
+		       ev->element.port_num);
+		tell_all(dev, EV_PROBE);
+		break;
+	case IBV_EVENT_PORT_ACTIVE:
+		vb_log(d, 5, "verbs: %s: port %d is up", dev->name,
+		       ev->element.port_num);
+		break;
+	default:
+		break;
+	}
+}
+
+void vb_device_event(struct vb_poller *p, struct vb_device *dev,
+		     uint32_t events)
+{
+	struct ibv_async_event ev;
+
+	for (int i = 0; i < EVENTS_PER_TURN; i++) {
+		errno = 0;
+		if (ibv_get_async_event(dev->ctx, &ev)) {
+			if (errno == EAGAIN || errno == EWOULDBLOCK ||
+			    errno == EINTR) {
+				if (!(events & (EPOLLERR | EPOLLHUP)))
+					break;
+			}
+			/* The device is no more; its channel would be ready
+			 * for ever. Its connections hear of it by the
+			 * connection manager. */
+			vb_poller_unwatch(p, dev->ctx->async_fd);
+			break;
+		}
+		one_event(dev, &ev);
+		ibv_ack_async_event(&ev);
+	}
+}

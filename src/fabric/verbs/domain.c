@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * domain - settings and limits, registration, the table of operations
+ *
+ * Memory is registered with every device in use, for local use alone; a device
+ * that is met later registers what there is then (device.c).
+ *
+ * Threads: any. The domain's lock guards the list of registrations.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "vb.h"
+#include "verbs.h"
+
+#define DEFAULT_STARTUP_MS 10000u
+#define DEFAULT_DEPTH 16u
+
+void vb_log(struct vb_domain *d, int level, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	if (!d->fab.params.log)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	d->fab.params.log(d->fab.params.log_ctx, level, text);
+}
+
+void vb_memlock_hint(struct vb_domain *d, int err)
+{
+	struct rlimit rl;
+
+	if (err != ENOMEM || getrlimit(RLIMIT_MEMLOCK, &rl) ||
+	    rl.rlim_cur == RLIM_INFINITY)
+		return;
+	if (atomic_exchange(&d->memlock_told, true))
+		return;
+	vb_log(d, 3,
+	       "verbs: the limit on locked memory, %llu KiB, is too small for "
+	       "RDMA; raise it with LimitMEMLOCK=infinity in the systemd unit "
+	       "or \"ulimit -l unlimited\"",
+	       (unsigned long long)rl.rlim_cur / 1024);
+}
+
+/* ---- Memory ---------------------------------------------------------- */
+
+struct ibv_mr *vb_register(struct vb_device *dev, void *addr, size_t len,
+			   unsigned int access, int *err)
+{
+	struct ibv_mr *mr;
+
+	errno = 0;
+	mr = ibv_reg_mr(dev->pd, addr, len, access);
+	if (mr)
+		return mr;
+	*err = errno ? errno : ENOMEM;
+	vb_log(dev->dom, 4, "verbs: %s: registering %zu octets: %s", dev->name,
+	       len, strerror(*err));
+	vb_memlock_hint(dev->dom, *err);
+	return NULL;
+}
+
+static void mr_free(struct vb_mr *mr)
+{
+	struct vb_domain *d = vb_domain(mr->fab.dom);
+
+	for (unsigned int i = 0; i < VB_MAX_DEVICES; i++) {
+		struct ibv_mr *m = atomic_load(&mr->mr[i]);
+		struct vb_device *dev = atomic_load(&d->dev[i]);
+		int rc = m ? ibv_dereg_mr(m) : 0;
+
+		/* Of a device that has gone, the kernel has freed it. */
+		if (rc && !atomic_load(&dev->gone))
+			vb_log(d, 4, "verbs: %s: deregistering: %s", dev->name,
+			       strerror(rc));
+	}
+	free(mr);
+}
+
+static int reg(struct fab_domain *fd, void *addr, size_t len,
+	       struct fab_mr **out)
+{
+	struct vb_domain *d = vb_domain(fd);
+	struct vb_mr *mr = calloc(1, sizeof(*mr));
+	int err = 0;
+
+	if (!mr)
+		return -ENOMEM;
+	mr->fab = (struct fab_mr){ .dom = fd, .addr = addr, .len = len };
+	pthread_mutex_lock(&d->lock);
+	for (unsigned int i = 0; i < d->ndevs && !err; i++) {
+		struct vb_device *dev = atomic_load(&d->dev[i]);
+
+		if (!atomic_load(&dev->gone))
+			atomic_store(&mr->mr[i],
+				     vb_register(dev, addr, len,
+						 vb_device_local_access(dev),
+						 &err));
+	}
+	if (!err)
+		TAILQ_INSERT_TAIL(&d->mrs, mr, link);
+	pthread_mutex_unlock(&d->lock);
+	if (err) {
+		mr_free(mr);
+		return -err;
+	}
+	*out = &mr->fab;
+	return 0;
+}
+
+static void dereg(struct fab_mr *fm)
+{
+	struct vb_mr *mr = vb_mr(fm);
+	struct vb_domain *d = vb_domain(fm->dom);
+
+	pthread_mutex_lock(&d->lock);
+	TAILQ_REMOVE(&d->mrs, mr, link);
+	pthread_mutex_unlock(&d->lock);
+	mr_free(mr);
+}
+
+/* ---- Life ------------------------------------------------------------ */
+
+static void domain_close(struct fab_domain *fd)
+{
+	struct vb_domain *d = vb_domain(fd);
+
+	for (unsigned int i = 0; i < d->ndevs; i++)
+		vb_device_free(atomic_load(&d->dev[i]));
+	if (d->hold)
+		rdma_free_devices(d->hold);
+	pthread_mutex_destroy(&d->lock);
+	free(d);
+}
+
+static int find_limits(struct vb_domain *d)
+{
+	struct fab_limits *l = &d->fab.limits;
+	int n = 0, found = 0;
+
+	*l = (struct fab_limits){
+		.caps = FAB_CAP_SEND_INV | FAB_CAP_EXPOSE,
+		.max_sge = VB_MAX_SGE,
+		.max_read_depth = d->depth,
+		.max_message = VB_MAX_MESSAGE,
+	};
+	d->hold = rdma_get_devices(&n);
+	for (int i = 0; d->hold && i < n; i++)
+		found += !vb_device_limits(d, d->hold[i], l);
+	if (!found)
+		return -ENODEV;
+	if (l->max_sge < 4)
+		return -EOPNOTSUPP;
+	if (!(l->caps & FAB_CAP_EXPOSE))
+		vb_log(d, 6,
+		       "verbs: no type 2 memory windows: memory opened to a "
+		       "peer is shielded from other peers by its handle only");
+	return 0;
+}
+
+static int domain_open(const struct fab_domain_params *params,
+		       struct fab_domain **out)
+{
+	struct vb_domain *d = calloc(1, sizeof(*d));
+	int rc;
+
+	if (!d)
+		return -ENOMEM;
+	d->fab.ops = &fab_verbs_ops;
+	d->fab.params = *params;
+	d->startup_ms = params->startup_timeout_ms ?
+				params->startup_timeout_ms :
+				DEFAULT_STARTUP_MS;
+	d->keepalive_ms = VB_KEEPALIVE_MS;
+	d->depth = params->read_depth ? params->read_depth : DEFAULT_DEPTH;
+	if (d->depth > VB_MAX_DEPTH)
+		d->depth = VB_MAX_DEPTH;
+	pthread_mutex_init(&d->lock, NULL);
+	TAILQ_INIT(&d->mrs);
+	TAILQ_INIT(&d->pollers);
+	rc = find_limits(d);
+	if (rc) {
+		domain_close(&d->fab);
+		return rc;
+	}
+	*out = &d->fab;
+	return 0;
+}
+
+bool fab_verbs_owns(const struct sockaddr *addr)
+{
+	struct rdma_event_channel *ch = NULL;
+	struct rdma_cm_id *id = NULL;
+	struct sockaddr_storage at;
+	struct ibv_device **list;
+	bool any, owns = false;
+	int n = 0;
+
+	memset(&at, 0, sizeof(at));
+	if (addr->sa_family == AF_INET) {
+		struct sockaddr_in *in = (struct sockaddr_in *)&at;
+
+		memcpy(in, addr, sizeof(*in));
+		in->sin_port = 0;
+		any = in->sin_addr.s_addr == htonl(INADDR_ANY);
+	} else if (addr->sa_family == AF_INET6) {
+		struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&at;
+
+		memcpy(in6, addr, sizeof(*in6));
+		in6->sin6_port = 0;
+		any = IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
+	} else {
+		return false;
+	}
+	/* Without a device librdmacm would complain. */
+	list = ibv_get_device_list(&n);
+	if (list)
+		ibv_free_device_list(list);
+	if (!n)
+		return false;
+	ch = rdma_create_event_channel();
+	if (!ch)
+		return false;
+	if (!rdma_create_id(ch, &id, NULL, RDMA_PS_TCP) &&
+	    !rdma_bind_addr(id, (struct sockaddr *)&at))
+		owns = any || id->verbs;
+	if (id)
+		rdma_destroy_id(id);
+	rdma_destroy_event_channel(ch);
+	return owns;
+}
+
+const struct fab_ops fab_verbs_ops = {
+	.name = "verbs",
+	.domain_open = domain_open,
+	.domain_close = domain_close,
+	.poller_create = vb_poller_create,
+	.poller_destroy = vb_poller_destroy,
+	.poller_run = vb_poller_run,
+	.poller_wake = vb_poller_wake,
+	.reg = reg,
+	.dereg = dereg,
+	.expose = vb_expose,
+	.unexpose = vb_unexpose,
+	.post = vb_post,
+	.post_recv = vb_post_recv,
+	.poll = vb_poll,
+	.kick = vb_kick,
+	.listen = vb_listen,
+	.listener_addr = vb_listener_addr,
+	.listener_close = vb_listener_close,
+	.conn_create = vb_conn_create,
+	.conn_set_ready = vb_conn_set_ready,
+	.connect = vb_connect,
+	.accept = vb_accept,
+	.reject = vb_reject,
+	.disconnect = vb_disconnect,
+	.conn_destroy_deferred = vb_conn_destroy_deferred,
+	.conn_info = vb_conn_info,
+	.conn_counters = vb_conn_counters,
+};

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * listener - hearing requests for connections
+ *
+ * The connection manager hands over a request with its private data, so
+ * nothing is ever half open here. A listener whose device or address has gone
+ * tries every second to come back, until it is closed.
+ *
+ * Threads: the poller thread, but vb_listen() and vb_listener_close() any. The
+ * listener's lock is held over the request callback, so that closing waits
+ * for it; not while its rdma_cm_id is destroyed, which in turn waits for the
+ * poller thread to be done with its events.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vb.h"
+
+#define BACKLOG 1024
+
+static int open_id(struct vb_listener *l, struct rdma_cm_id **out)
+{
+	struct vb_poller *p = vb_poller(l->fab.poller);
+	struct rdma_cm_id *id = NULL;
+	int on = 1, rc = 0;
+
+	errno = 0;
+	if (rdma_create_id(p->cm, &id, &l->src, RDMA_PS_TCP) ||
+	    (l->addr.ss_family == AF_INET6 &&
+	     rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &on,
+			     sizeof(on))) ||
+	    rdma_bind_addr(id, (struct sockaddr *)&l->addr) ||
+	    rdma_listen(id, BACKLOG)) {
+		rc = errno ? -errno : -EIO;
+		/* No device has the address. */
+		if (rc == -ENODEV)
+			rc = -EADDRNOTAVAIL;
+		if (id)
+			rdma_destroy_id(id);
+		return rc;
+	}
+	vb_cm_copy_addr(&l->addr, rdma_get_local_addr(id));
+	*out = id;
+	return 0;
+}
+
+int vb_listen(struct fab_poller *fp, const struct sockaddr *addr,
+	      socklen_t addrlen, fab_request_fn fn, void *user,
+	      struct fab_listener **out)
+{
+	struct vb_poller *p = vb_poller(fp);
+	struct vb_listener *l;
+	int rc;
+
+	if (addr->sa_family != AF_INET && addr->sa_family != AF_INET6)
+		return -EAFNOSUPPORT;
+	if (addrlen < sizeof(struct sockaddr_in) ||
+	    (addr->sa_family == AF_INET6 &&
+	     addrlen < sizeof(struct sockaddr_in6)))
+		return -EINVAL;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return -ENOMEM;
+	l->fab.ops = p->fab.ops;
+	l->fab.poller = fp;
+	l->src.kind = SRC_LISTENER;
+	l->fn = fn;
+	l->user = user;
+	l->grave.listener = l;
+	if (addr->sa_family == AF_INET6)
+		memcpy(&l->addr, addr, sizeof(struct sockaddr_in6));
+	else
+		memcpy(&l->addr, addr, sizeof(struct sockaddr_in));
+	pthread_mutex_init(&l->lock, NULL);
+	pthread_mutex_lock(&p->lock);
+	TAILQ_INSERT_TAIL(&p->listeners, l, link);
+	pthread_mutex_unlock(&p->lock);
+	*out = &l->fab;
+	/* A request may come before this returns. */
+	pthread_mutex_lock(&l->lock);
+	rc = open_id(l, &l->id);
+	pthread_mutex_unlock(&l->lock);
+	if (!rc)
+		return 0;
+	pthread_mutex_lock(&p->lock);
+	TAILQ_REMOVE(&p->listeners, l, link);
+	pthread_mutex_unlock(&p->lock);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+	*out = NULL;
+	return rc;
+}
+
+void vb_listener_addr(const struct fab_listener *fl,
+		      struct sockaddr_storage *addr)
+{
+	*addr = ((const struct vb_listener *)(const void *)fl)->addr;
+}
+
+/* The rdma_cm_id, for its destruction without the lock. */
+static struct rdma_cm_id *take_id(struct vb_listener *l, bool closed)
+{
+	struct rdma_cm_id *id;
+
+	pthread_mutex_lock(&l->lock);
+	id = l->id;
+	l->id = NULL;
+	l->closed |= closed;
+	pthread_mutex_unlock(&l->lock);
+	return id;
+}
+
+void vb_listener_close(struct fab_listener *fl)
+{
+	struct vb_listener *l = container_of(fl, struct vb_listener, fab);
+	struct vb_poller *p = vb_poller(fl->poller);
+	struct rdma_cm_id *id = take_id(l, true);
+
+	if (id)
+		rdma_destroy_id(id);
+	pthread_mutex_lock(&p->lock);
+	TAILQ_REMOVE(&p->listeners, l, link);
+	pthread_mutex_unlock(&p->lock);
+	vb_poller_bury(p, &l->grave);
+}
+
+void vb_listener_free(struct vb_listener *l)
+{
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+void vb_listener_lost(struct vb_listener *l, const char *why)
+{
+	struct vb_poller *p = vb_poller(l->fab.poller);
+	struct rdma_cm_id *id = take_id(l, false);
+
+	if (!id)
+		return;
+	rdma_destroy_id(id);
+	vb_log(vb_domain(p->fab.dom), 4,
+	       "verbs: a listener stops: %s; waiting for it to come back", why);
+	pthread_mutex_lock(&p->lock);
+	l->reopen_at = vb_now_ms() + VB_REOPEN_MS;
+	pthread_mutex_unlock(&p->lock);
+}
+
+void vb_listener_reopen(struct vb_listener *l)
+{
+	struct vb_poller *p = vb_poller(l->fab.poller);
+	int rc = 0;
+
+	pthread_mutex_lock(&l->lock);
+	if (!l->closed && !l->id)
+		rc = open_id(l, &l->id);
+	pthread_mutex_lock(&p->lock);
+	l->reopen_at = rc ? vb_now_ms() + VB_REOPEN_MS : 0;
+	pthread_mutex_unlock(&p->lock);
+	pthread_mutex_unlock(&l->lock);
+	if (!rc)
+		vb_log(vb_domain(p->fab.dom), 5, "verbs: a listener is back");
+}
+
+/* Make a connection of the request; 0 or -errno. */
+static int take_request(struct vb_listener *l, struct rdma_cm_event *ev,
+			struct vb_conn **out)
+{
+	struct vb_poller *p = vb_poller(l->fab.poller);
+	struct vb_device *dev;
+	struct vb_conn *c;
+	int rc;
+
+	dev = vb_device_get(vb_domain(p->fab.dom), ev->id->verbs, &rc);
+	if (!dev)
+		return rc;
+	rc = vb_conn_alloc(p, &c);
+	if (rc)
+		return rc;
+	c->id = ev->id;
+	c->id->context = &c->src;
+	c->dev = dev;
+	c->state = ST_REQUESTED;
+	vb_cm_copy_addr(&c->local, rdma_get_local_addr(c->id));
+	vb_cm_copy_addr(&c->peer, rdma_get_peer_addr(c->id));
+	c->cm.out_depth = ev->param.conn.initiator_depth;
+	c->cm.in_depth = ev->param.conn.responder_resources;
+	*out = c;
+	return 0;
+}
+
+int vb_listener_request(struct vb_listener *l, struct rdma_cm_event *ev)
+{
+	struct vb_domain *d = vb_domain(l->fab.poller->dom);
+	const struct rdma_conn_param *param = &ev->param.conn;
+	struct vb_conn *c;
+	int rc = -ECONNABORTED;
+
+	/* An id that is already lost belongs to requests of the past. */
+	pthread_mutex_lock(&l->lock);
+	if (!l->closed && l->id == ev->listen_id)
+		rc = take_request(l, ev, &c);
+	if (!rc)
+		l->fn(&l->fab, &c->fab, param->private_data,
+		      param->private_data ? param->private_data_len : 0,
+		      l->user);
+	pthread_mutex_unlock(&l->lock);
+	if (!rc)
+		return 1;
+	if (rc != -ECONNABORTED)
+		vb_log(d, 4, "verbs: refusing a connection: %s", strerror(-rc));
+	rdma_reject(ev->id, NULL, 0);
+	rdma_destroy_id(ev->id);
+	return 0;
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * post - giving work requests to the device
+ *
+ * Everything passes through a queue inside, from which as much goes to the
+ * device, in one call for up to 32, as its send queue has room for. Room is
+ * counted in slots: one is taken for each request given to the device and
+ * comes back when a completion shows that it is done with. Requests without
+ * the signaled flag give no completion of their own; at least every quarter
+ * of the queue one gets it all the same, so that room always comes back.
+ *
+ * RDMA Reads beyond the depth agreed with the peer wait here and not in the
+ * device, where they would hold up what is behind them.
+ *
+ * Threads: the runner of the connection.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vb.h"
+
+struct batch {
+	unsigned int n, nsge;
+	struct ibv_send_wr wr[VB_BATCH];
+	struct ibv_sge sge[VB_BATCH * VB_MAX_SGE];
+};
+
+static unsigned int sq_room(const struct vb_conn *c)
+{
+	return c->sq_depth - (unsigned int)(c->sq_head - c->sq_tail);
+}
+
+/* How many requests to the device one is: a Read has fewer elements each on
+ * some, one on iWARP. */
+static unsigned int parts(const struct vb_conn *c, const struct fab_wr *wr)
+{
+	unsigned int n = 0;
+
+	if (wr->op != FAB_READ)
+		return 1;
+	for (unsigned int i = 0; i < wr->nsge; i++)
+		n += wr->sge[i].len > 0;
+	n = (n + c->dev->max_sge_rd - 1) / c->dev->max_sge_rd;
+	return n ? n : 1;
+}
+
+/* The next request that may go; taken from its queue. */
+static struct fab_wr *next_request(struct vb_conn *c, unsigned int room)
+{
+	bool depth = c->reads_out < c->ord;
+	struct fab_wr *wr = c->reads.head;
+
+	if (wr && depth)
+		return parts(c, wr) <= room ? wr_take(&c->reads) : NULL;
+	while ((wr = c->sq.head) && wr->op == FAB_READ && !depth)
+		wr_append(&c->reads, wr_take(&c->sq));
+	return wr && parts(c, wr) <= room ? wr_take(&c->sq) : NULL;
+}
+
+static struct ibv_send_wr *add_slot(struct vb_conn *c, struct batch *b,
+				    struct fab_wr *wr, bool signaled, bool last)
+{
+	struct vb_slot *slot = &c->slot[c->sq_head % c->sq_depth];
+	struct ibv_send_wr *w = &b->wr[b->n];
+
+	if (!signaled && ++c->sq_unsignaled >= c->sq_depth / 4)
+		signaled = true;
+	if (signaled)
+		c->sq_unsignaled = 0;
+	*slot = (struct vb_slot){
+		.wr = wr,
+		.signaled = signaled,
+		.read = wr->op == FAB_READ,
+		.last = last,
+	};
+	memset(w, 0, sizeof(*w));
+	w->wr_id = c->sq_head++;
+	w->send_flags = signaled ? IBV_SEND_SIGNALED : 0;
+	w->sg_list = &b->sge[b->nsge];
+	if (b->n)
+		b->wr[b->n - 1].next = w;
+	b->n++;
+	return w;
+}
+
+/* An empty element would mean 2 GiB to some devices: never add one. */
+static void add_sge(const struct vb_conn *c, struct batch *b,
+		    struct ibv_send_wr *w, const struct fab_sge *sge,
+		    const struct ibv_mr *mr)
+{
+	b->sge[b->nsge++] = (struct ibv_sge){
+		.addr = (uintptr_t)sge->addr,
+		.length = (uint32_t)sge->len,
+		.lkey = mr ? mr->lkey : vb_mr_of(c, sge->mr)->lkey,
+	};
+	w->num_sge++;
+}
+
+static int build_read(struct vb_conn *c, struct batch *b, struct fab_wr *wr)
+{
+	unsigned int left = parts(c, wr), i = 0;
+	uint64_t offset = wr->offset;
+	int err = 0;
+
+	c->reads_out++;
+	for (; left; left--) {
+		struct vb_slot *slot = &c->slot[c->sq_head % c->sq_depth];
+		struct ibv_send_wr *w = add_slot(c, b, wr, true, left == 1);
+
+		w->opcode = IBV_WR_RDMA_READ;
+		w->wr.rdma.rkey = wr->handle;
+		w->wr.rdma.remote_addr = offset;
+		for (; i < wr->nsge &&
+		       (unsigned int)w->num_sge < c->dev->max_sge_rd;
+		     i++) {
+			const struct fab_sge *sge = &wr->sge[i];
+
+			if (!sge->len)
+				continue;
+			if (c->dev->sink_rights) {
+				slot->sink = vb_register(
+					c->dev, sge->addr, sge->len,
+					IBV_ACCESS_LOCAL_WRITE |
+						IBV_ACCESS_REMOTE_WRITE,
+					&err);
+				if (!slot->sink)
+					return -err;
+			}
+			add_sge(c, b, w, sge, slot->sink);
+			offset += sge->len;
+		}
+	}
+	c->count.reads++;
+	c->count.read_bytes += wr->priv[WR_LEN];
+	return 0;
+}
+
+static void build_bind(struct vb_conn *c, struct batch *b, struct fab_wr *wr)
+{
+	struct vb_window *win = container_of(wr, struct vb_window, wr);
+	struct ibv_send_wr *w;
+
+	win->seq = c->sq_head;
+	win->state = WIN_POSTED;
+	w = add_slot(c, b, wr, false, true);
+	w->opcode = IBV_WR_BIND_MW;
+	w->bind_mw.mw = win->mw;
+	w->bind_mw.rkey = win->handle;
+	w->bind_mw.bind_info.mr = win->bind_mr;
+	w->bind_mw.bind_info.addr = win->addr;
+	w->bind_mw.bind_info.length = win->len;
+	w->bind_mw.bind_info.mw_access_flags = win->access;
+}
+
+static void build_send(struct vb_conn *c, struct batch *b, struct fab_wr *wr)
+{
+	bool signaled = (wr->flags & FAB_F_SIGNALED) ||
+			wr->priv[WR_KIND] == KIND_PROBE;
+	struct ibv_send_wr *w = add_slot(c, b, wr, signaled, true);
+
+	for (unsigned int i = 0; i < wr->nsge; i++)
+		if (wr->sge[i].len)
+			add_sge(c, b, w, &wr->sge[i], NULL);
+	if (w->num_sge && wr->priv[WR_LEN] <= c->max_inline)
+		w->send_flags |= IBV_SEND_INLINE;
+	if (wr->op == FAB_WRITE) {
+		w->opcode = IBV_WR_RDMA_WRITE;
+		w->wr.rdma.rkey = wr->handle;
+		w->wr.rdma.remote_addr = wr->offset;
+		c->count.writes += wr->priv[WR_KIND] == KIND_USER;
+		c->count.write_bytes += wr->priv[WR_LEN];
+		return;
+	}
+	w->opcode = IBV_WR_SEND;
+	if (wr->flags & FAB_F_SOLICITED)
+		w->send_flags |= IBV_SEND_SOLICITED;
+	if (wr->op == FAB_SEND_INV) {
+		w->opcode = IBV_WR_SEND_WITH_INV;
+		w->invalidate_rkey = wr->handle;
+		/* Where siw looks for it. */
+		w->wr.rdma.rkey = wr->handle;
+		c->count.sends_inv++;
+	}
+	c->count.sends++;
+	c->count.send_bytes += wr->priv[WR_LEN];
+}
+
+/* As much as fits into a batch; 0 or -errno. */
+static int fill(struct vb_conn *c, struct batch *b)
+{
+	struct fab_wr *wr;
+	unsigned int room;
+	int rc;
+
+	b->n = b->nsge = 0;
+	for (;;) {
+		room = VB_BATCH - b->n;
+		if (room > sq_room(c))
+			room = sq_room(c);
+		wr = next_request(c, room);
+		if (!wr)
+			return 0;
+		if (wr->op == FAB_READ) {
+			rc = build_read(c, b, wr);
+			if (rc)
+				return rc;
+		} else if (wr->priv[WR_KIND] == KIND_BIND) {
+			build_bind(c, b, wr);
+		} else {
+			build_send(c, b, wr);
+		}
+	}
+}
+
+void vb_post_sends(struct vb_conn *c)
+{
+	struct ibv_send_wr *bad;
+	struct batch b;
+	int rc;
+
+	while (c->state == ST_OPEN || c->state == ST_CLOSING) {
+		if (!c->sq.head && !c->reads.head)
+			return;
+		rc = fill(c, &b);
+		if (rc) {
+			vb_conn_dead(c, rc, "no memory for an RDMA Read");
+			return;
+		}
+		if (!b.n)
+			return;
+		rc = ibv_post_send(c->id->qp, b.wr, &bad);
+		if (rc) {
+			vb_conn_dead(c, rc < 0 ? rc : -rc,
+				     "the device takes no work request");
+			return;
+		}
+		c->count.posts++;
+		for (unsigned int i = 0; i < b.n; i++)
+			if (b.wr[i].opcode == IBV_WR_BIND_MW)
+				b.wr[i].bind_mw.mw->rkey = b.wr[i].bind_mw.rkey;
+	}
+}
+
+bool vb_post_last_signaled(const struct vb_conn *c)
+{
+	return c->sq_head == c->sq_tail ||
+	       c->slot[(c->sq_head - 1) % c->sq_depth].signaled;
+}
+
+void vb_post_probe(struct vb_conn *c)
+{
+	struct fab_wr *wr = &c->probe;
+
+	if (c->probe_out)
+		return;
+	c->probe_out = true;
+	*wr = (struct fab_wr){ .op = FAB_WRITE };
+	/* iWARP has no acknowledgements: only a Read is answered. The key of
+	 * an empty operation is not looked at (RFC 5040 section 5.1; IB 1.4,
+	 * C9-88). */
+	if (c->dev->iwarp && c->ord)
+		wr->op = FAB_READ;
+	wr->priv[WR_KIND] = KIND_PROBE;
+	wr->priv[WR_LEN] = 0;
+	wr_append(&c->sq, wr);
+	vb_post_sends(c);
+}
+
+int vb_post(struct fab_conn *fc, struct fab_wr *chain)
+{
+	struct vb_conn *c = vb_conn(fc);
+	struct fab_wr *next;
+
+	if (c->state != ST_OPEN)
+		return -ENOTCONN;
+	for (struct fab_wr *wr = chain; wr; wr = wr->next)
+		if (wr->op == FAB_READ && !c->ord)
+			return -EINVAL;
+	for (struct fab_wr *wr = chain; wr; wr = next) {
+		size_t len = 0;
+
+		for (unsigned int i = 0; i < wr->nsge; i++)
+			len += wr->sge[i].len;
+		next = wr->next;
+		wr->priv[WR_KIND] = KIND_USER;
+		wr->priv[WR_LEN] = len;
+		wr_append(&c->sq, wr);
+	}
+	vb_post_sends(c);
+	if (c->state == ST_DEAD)
+		vb_poller_kick(c);
+	return 0;
+}
+
+/* ---- Receives -------------------------------------------------------- */
+
+void vb_post_receives(struct vb_conn *c)
+{
+	struct ibv_recv_wr w[VB_BATCH], *bad;
+	struct ibv_sge sge[VB_BATCH];
+	unsigned int n;
+	int rc;
+
+	if (!c->id || !c->id->qp || c->state > ST_CLOSING)
+		return;
+	while (c->rq.head) {
+		for (n = 0; n < VB_BATCH && c->rq.head &&
+			    c->rq_head - c->rq_tail < c->rq_depth;
+		     n++) {
+			struct fab_wr *wr = wr_take(&c->rq);
+			const struct fab_sge *s = wr->sge;
+
+			c->rslot[c->rq_head % c->rq_depth] = wr;
+			w[n] = (struct ibv_recv_wr){
+				.wr_id = VB_RECV_ID | c->rq_head++,
+				.sg_list = &sge[n],
+				.num_sge = s->len > 0,
+			};
+			if (s->len)
+				sge[n] = (struct ibv_sge){
+					.addr = (uintptr_t)s->addr,
+					.length = (uint32_t)s->len,
+					.lkey = vb_mr_of(c, s->mr)->lkey,
+				};
+			if (n)
+				w[n - 1].next = &w[n];
+		}
+		if (!n)
+			break;
+		rc = ibv_post_recv(c->id->qp, w, &bad);
+		if (rc) {
+			vb_conn_dead(c, rc < 0 ? rc : -rc,
+				     "the device takes no Receive");
+			return;
+		}
+	}
+	if (c->rq.head && !atomic_exchange(&conn_domain(c)->waits_told, true))
+		vb_log(conn_domain(c), 4,
+		       "verbs: more Receives posted than a queue of %u holds",
+		       c->rq_depth);
+}
+
+int vb_post_recv(struct fab_conn *fc, struct fab_wr *chain)
+{
+	struct vb_conn *c = vb_conn(fc);
+	struct fab_wr *next;
+
+	if (c->state > ST_OPEN)
+		return -ENOTCONN;
+	for (struct fab_wr *wr = chain; wr; wr = next) {
+		next = wr->next;
+		wr_append(&c->rq, wr);
+	}
+	vb_post_receives(c);
+	if (c->state == ST_DEAD)
+		vb_poller_kick(c);
+	return 0;
+}

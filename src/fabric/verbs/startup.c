@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * startup - connection start-up: address, route, queue pair, agreement
+ *
+ * The queue pair is made as late as can be, when the device is known and a
+ * connection is wanted: before, Receives wait inside.
+ *
+ * Threads: the runner of the connection.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vb.h"
+
+#define REJECT_NO_LISTENER 8 /* InfiniBand 1.4, table 117 */
+#define REJECT_STALE 10
+
+static unsigned int min_of(unsigned int a, unsigned int b)
+{
+	return a < b ? a : b;
+}
+
+static unsigned int wanted_depth(const struct vb_conn *c,
+				 const struct fab_conn_params *params)
+{
+	unsigned int depth = conn_domain(c)->fab.limits.max_read_depth;
+
+	return params->read_depth ? min_of(params->read_depth, depth) : depth;
+}
+
+/* ---- Queue pair ------------------------------------------------------ */
+
+static void choose_sizes(struct vb_conn *c)
+{
+	unsigned int waiting = 0;
+
+	for (const struct fab_wr *wr = c->rq.head; wr; wr = wr->next)
+		waiting++;
+	c->rq_depth = waiting > VB_RQ_DEPTH / 2 ? 2 * waiting : VB_RQ_DEPTH;
+	c->rq_depth = min_of(c->rq_depth, c->dev->max_wr);
+	c->sq_depth = min_of(VB_SQ_DEPTH, c->dev->max_wr);
+	/* One completion for each, should all of them come at once. */
+	if (c->sq_depth > c->dev->max_cqe / 4)
+		c->sq_depth = c->dev->max_cqe / 4;
+	if (c->rq_depth > c->dev->max_cqe - c->sq_depth)
+		c->rq_depth = c->dev->max_cqe - c->sq_depth;
+}
+
+static int make_cq(struct vb_conn *c)
+{
+	struct ibv_context *ctx = c->dev->ctx;
+	struct ibv_comp_channel *channel;
+	unsigned int vector;
+	int rc;
+
+	rc = vb_poller_channel(conn_poller(c), c->dev, &channel);
+	if (rc)
+		return rc;
+	vector = atomic_fetch_add(&c->dev->next_vector, 1) %
+		 (unsigned int)(ctx->num_comp_vectors > 0 ?
+					ctx->num_comp_vectors :
+					1);
+	c->cq = ibv_create_cq(ctx, (int)(c->sq_depth + c->rq_depth), c, channel,
+			      (int)vector);
+	return c->cq ? 0 : errno ? -errno : -ENOMEM;
+}
+
+static int make_qp(struct vb_conn *c)
+{
+	struct ibv_qp_init_attr attr;
+	int rc;
+
+	if (atomic_load(&c->dev->gone))
+		return -ENODEV;
+	choose_sizes(c);
+	c->slot = calloc(c->sq_depth, sizeof(*c->slot));
+	c->rslot = calloc(c->rq_depth, sizeof(struct fab_wr *));
+	if (!c->slot || !c->rslot)
+		return -ENOMEM;
+	rc = make_cq(c);
+	for (unsigned int room = VB_INLINE; !rc; room = 0) {
+		attr = (struct ibv_qp_init_attr){
+			.qp_context = c,
+			.send_cq = c->cq,
+			.recv_cq = c->cq,
+			.cap = { .max_send_wr = c->sq_depth,
+				 .max_recv_wr = c->rq_depth,
+				 .max_send_sge = c->dev->max_sge,
+				 .max_recv_sge = 1,
+				 .max_inline_data = room },
+			.qp_type = IBV_QPT_RC,
+		};
+		errno = 0;
+		if (!rdma_create_qp(c->id, c->dev->pd, &attr))
+			break;
+		/* Room for inline data costs places on some devices. */
+		if (!room)
+			rc = errno ? -errno : -ENOMEM;
+	}
+	if (rc) {
+		vb_log(conn_domain(c), 4, "verbs: %s: making a queue pair: %s",
+		       c->dev->name, strerror(-rc));
+		vb_memlock_hint(conn_domain(c), -rc);
+		return rc;
+	}
+	c->max_inline = attr.cap.max_inline_data;
+	vb_post_receives(c);
+	return c->state == ST_DEAD ? c->error : 0;
+}
+
+/* ---- Initiator ------------------------------------------------------- */
+
+int vb_connect(struct fab_conn *fc, const struct sockaddr *addr,
+	       socklen_t addrlen, const struct fab_conn_params *params)
+{
+	struct vb_conn *c = vb_conn(fc);
+	struct vb_poller *p = conn_poller(c);
+	int rc = 0;
+
+	if (c->state != ST_IDLE)
+		return -EISCONN;
+	if (params->priv_len > UINT8_MAX || addrlen > sizeof(c->peer) ||
+	    addrlen < sizeof(struct sockaddr_in))
+		return -EINVAL;
+	if (addr->sa_family != AF_INET && addr->sa_family != AF_INET6)
+		return -EAFNOSUPPORT;
+	memcpy(&c->peer, addr, addrlen);
+	if (params->priv_len)
+		memcpy(c->priv, params->priv, params->priv_len);
+	c->priv_len = params->priv_len;
+	c->ird = c->ord = wanted_depth(c, params);
+	c->state = ST_ADDR;
+	vb_timer_start(c, TIMER_STARTUP);
+	errno = 0;
+	if (rdma_create_id(p->cm, &c->id, &c->src, RDMA_PS_TCP) ||
+	    rdma_resolve_addr(c->id, NULL, (struct sockaddr *)&c->peer,
+			      VB_RESOLVE_MS))
+		rc = errno ? -errno : -EIO;
+	if (rc) {
+		/* As if the answer had come a moment later. */
+		vb_conn_dead(c, rc == -ENODEV ? -ENETUNREACH : rc,
+			     "no RDMA device leads there");
+		vb_poller_kick(c);
+	}
+	return 0;
+}
+
+static void address_known(struct vb_conn *c)
+{
+	int rc;
+
+	c->dev = vb_device_get(conn_domain(c), c->id->verbs, &rc);
+	if (!c->dev) {
+		vb_conn_dead(c, rc, "the device cannot be used");
+		return;
+	}
+	c->state = ST_ROUTE;
+	errno = 0;
+	if (rdma_resolve_route(c->id, VB_RESOLVE_MS))
+		vb_conn_dead(c, errno ? -errno : -EIO, "no route");
+}
+
+static void route_known(struct vb_conn *c)
+{
+	struct rdma_conn_param param = {
+		.private_data = c->priv_len ? c->priv : NULL,
+		.private_data_len = (uint8_t)c->priv_len,
+		.retry_count = VB_RETRIES,
+		.rnr_retry_count = VB_RNR_RETRIES,
+	};
+	int rc;
+
+	rc = make_qp(c);
+	if (rc) {
+		vb_conn_dead(c, rc, "no queue pair");
+		return;
+	}
+	c->ord = min_of(c->ord, c->dev->out_depth);
+	c->ird = min_of(c->ird, c->dev->in_depth);
+	param.initiator_depth = (uint8_t)c->ord;
+	param.responder_resources = (uint8_t)c->ird;
+	c->state = ST_CONNECTING;
+	errno = 0;
+	/* From here on the peer may have to be told of an end. */
+	c->connected = true;
+	if (rdma_connect(c->id, &param))
+		vb_conn_dead(c, errno ? -errno : -EIO, "connect failed");
+}
+
+static void start_failed(struct vb_conn *c)
+{
+	int status = c->cm.status, rc = status < 0 ? status : -EIO;
+
+	switch (c->cm.failed) {
+	case RDMA_CM_EVENT_REJECTED:
+		vb_log(conn_domain(c), 6, "verbs: refused, reason %d", status);
+		/* An iWARP device tells an errno instead. */
+		vb_conn_dead(
+			c, -ECONNREFUSED,
+			status == REJECT_NO_LISTENER ||
+					status == -ECONNREFUSED ?
+				"nobody listens there" :
+			status == REJECT_STALE ?
+				"rejected: not yet over the last connection" :
+				"rejected by the peer");
+		break;
+	case RDMA_CM_EVENT_UNREACHABLE:
+		vb_conn_dead(c, status < 0 ? status : -EHOSTUNREACH,
+			     "the peer does not answer");
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+		vb_conn_dead(c, rc == -ENODEV ? -ENETUNREACH : rc,
+			     "no RDMA device leads there");
+		break;
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+		vb_conn_dead(c, rc, "no route");
+		break;
+	default:
+		vb_conn_dead(c, rc, "connect failed");
+		break;
+	}
+}
+
+/* ---- Both sides ------------------------------------------------------ */
+
+static void agreed(struct vb_conn *c)
+{
+	if (c->active) {
+		c->ord = min_of(c->ord, c->cm.out_depth);
+		vb_cm_copy_addr(&c->local, rdma_get_local_addr(c->id));
+		vb_cm_copy_addr(&c->peer, rdma_get_peer_addr(c->id));
+	}
+	vb_conn_established(c);
+}
+
+void vb_startup_progress(struct vb_conn *c, unsigned int ev)
+{
+	if (ev & EV_STARTUP) {
+		vb_conn_dead(c, -ETIMEDOUT, "start-up took too long");
+		return;
+	}
+	if (ev & EV_FAIL) {
+		start_failed(c);
+		return;
+	}
+	if ((ev & EV_ADDR) && c->state == ST_ADDR)
+		address_known(c);
+	if ((ev & EV_ROUTE) && c->state == ST_ROUTE)
+		route_known(c);
+	if ((ev & EV_UP) &&
+	    (c->state == ST_CONNECTING || c->state == ST_ACCEPTED))
+		agreed(c);
+}
+
+/* ---- Responder ------------------------------------------------------- */
+
+int vb_accept(struct fab_conn *fc, const struct fab_conn_params *params)
+{
+	struct vb_conn *c = vb_conn(fc);
+	struct rdma_conn_param param = {
+		.private_data = params->priv_len ? params->priv : NULL,
+		.private_data_len = (uint8_t)params->priv_len,
+		.retry_count = VB_RETRIES,
+		.rnr_retry_count = VB_RNR_RETRIES,
+	};
+	unsigned int depth = wanted_depth(c, params);
+	int rc;
+
+	if (c->state != ST_REQUESTED)
+		return -ENOTCONN;
+	if (params->priv_len > UINT8_MAX)
+		return -EINVAL;
+	c->ird = min_of(min_of(depth, c->dev->in_depth), c->cm.in_depth);
+	c->ord = min_of(min_of(depth, c->dev->out_depth), c->cm.out_depth);
+	param.initiator_depth = (uint8_t)c->ord;
+	param.responder_resources = (uint8_t)c->ird;
+	rc = make_qp(c);
+	if (rc)
+		return rc;
+	c->state = ST_ACCEPTED;
+	c->connected = true;
+	vb_timer_start(c, TIMER_STARTUP);
+	errno = 0;
+	if (rdma_accept(c->id, &param)) {
+		/* The peer may have gone meanwhile: as any other end. */
+		vb_conn_dead(c, errno ? -errno : -EIO, "accept failed");
+		vb_poller_kick(c);
+	}
+	return 0;
+}
+
+void vb_reject(struct fab_conn *fc, const void *priv, size_t priv_len)
+{
+	/* What a refusal can carry on InfiniBand. */
+	static const size_t most = 148;
+	struct vb_conn *c = vb_conn(fc);
+
+	if (c->state != ST_REQUESTED)
+		return;
+	if (priv_len > most)
+		priv_len = most;
+	rdma_reject(c->id, priv, (uint8_t)priv_len);
+	c->state = ST_REJECTED;
+}

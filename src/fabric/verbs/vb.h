@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * vb - the objects of the verbs provider, for its own files
+ *
+ * Threads and owners
+ *
+ *   The poller thread alone reads the event channels (connection manager,
+ *   completions, devices). It tells a connection what it saw by bits in
+ *   vb_conn.events and the ready callback; everything else of a connection is
+ *   done by its runner. Shared are only: events, kicked, cq_event and dead
+ *   (atomic); cm, which the poller thread writes before it sets a bit and the
+ *   runner reads after it has taken it; the timer links and the poller's list
+ *   of connections (poller lock); ready and user, which are written before
+ *   anyone else can see them.
+ *
+ *   librdmacm changes the state of the queue pair from within
+ *   rdma_get_cm_event(), in the poller thread. So that call, and whatever the
+ *   runner does to the pair that is not posting or polling, is done under the
+ *   poller's cm_lock.
+ *
+ *   Memory of connections and listeners is given back by the poller thread
+ *   alone, at the end of fab_poller_run(), when nothing that an event channel
+ *   or the kick list handed out can name it any more.
+ *
+ * Lock order: domain, listener, poller's cm_lock, poller. None is held over a
+ * ready callback; the listener's is held over its request callback.
+ *
+ * Isolation of connections
+ *
+ *   There is one protection domain for each device, because memory of the pool
+ *   is registered once and serves all connections. It is as strong as one for
+ *   each connection, since nothing in it can be named by a peer at large:
+ *
+ *   - Slabs are registered without any remote right: their keys are useless
+ *     on the wire, whichever connection a peer tries them on.
+ *   - What fab_expose() opens is a type 2 memory window of exactly the range
+ *     and rights asked for. It is bound to one queue pair; the device refuses
+ *     its key on any other (InfiniBand 1.4, 10.6.7.2.3).
+ *   - A device without type 2 windows (Linux' siw), or with those of Linux'
+ *     rxe (see device.c), gets a registration of exactly the range and rights
+ *     instead, closed by fab_unexpose(). Its key is valid on all connections
+ *     of the device while it is open: another peer would have to guess it, and
+ *     each attempt costs it the connection. That is weaker, and the domain
+ *     says so when it is opened. It matters little: a server opens memory only
+ *     for reverse-direction Calls with chunks, and a client whose servers do
+ *     not trust each other has the iwarp provider, where handles are the
+ *     connection's own.
+ *   - An iWARP adapter places the answer to a Read by a key with the right to
+ *     remote writing (RFC 5040 section 5.2). The range of each Read gets
+ *     such a key for as long as the Read lasts, and no more.
+ */
+#ifndef RPCRDMA_VERBS_VB_H
+#define RPCRDMA_VERBS_VB_H
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <rdma/rdma_cma.h>
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+#include "fabric/fabric.h"
+
+#define container_of(ptr, type, member) \
+	((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+
+/* Devices that a domain may meet in its life; one that was removed and came
+ * back counts again. */
+#define VB_MAX_DEVICES 32u
+#define VB_MAX_SGE 16u
+#define VB_MAX_DEPTH 255u
+#define VB_MAX_MESSAGE ((size_t)1 << 30)
+#define VB_SQ_DEPTH 256u
+#define VB_RQ_DEPTH 256u
+#define VB_INLINE 220u
+#define VB_MAX_WINDOWS 1024u
+#define VB_WINDOW_BUCKETS 64u
+/* Work requests given to the device by one call. */
+#define VB_BATCH 32u
+/* Completions handled by one fab_poll() before others have their turn. */
+#define VB_TURN 256u
+
+/* In ibv_wc.wr_id: of the receive queue. */
+#define VB_RECV_ID ((uint64_t)1 << 63)
+
+#define VB_LINGER_MS 1000u
+#define VB_KEEPALIVE_MS 20000u
+#define VB_RESOLVE_MS 4000
+#define VB_REOPEN_MS 1000u
+
+/*
+ * How often a peer sends again when nothing answers, and when no Receive is
+ * posted here. The first is the most there is: with the time-outs that the
+ * connection manager derives from the path a connection survives several
+ * seconds without a link. The second is none: flow control promises a Receive
+ * for every message, so a missing one is an error, and repeating would only
+ * hide it for as long as both sides wait.
+ */
+#define VB_RETRIES 7
+#define VB_RNR_RETRIES 0
+
+enum vb_source_kind {
+	SRC_WAKE,
+	SRC_CM,
+	SRC_CHANNEL,
+	SRC_ASYNC,
+	/* These two as contexts of rdma_cm_ids. */
+	SRC_LISTENER,
+	SRC_CONN,
+};
+
+/* What epoll's user pointer, or an rdma_cm_id's context, names. */
+struct vb_source {
+	enum vb_source_kind kind;
+};
+
+struct vb_domain;
+struct vb_conn;
+struct vb_listener;
+struct vb_poller;
+TAILQ_HEAD(vb_timer_queue, vb_conn);
+TAILQ_HEAD(vb_conn_queue, vb_conn);
+TAILQ_HEAD(vb_listener_queue, vb_listener);
+TAILQ_HEAD(vb_poller_queue, vb_poller);
+TAILQ_HEAD(vb_mr_queue, vb_mr);
+
+/* One that has been used; lives as long as the domain. */
+struct vb_device {
+	struct vb_source async_src;
+	struct vb_domain *dom;
+	unsigned int index;
+	struct ibv_context *ctx;
+	struct ibv_context **hold; /* keeps ctx open */
+	struct ibv_pd *pd;
+	const char *name;
+	unsigned int max_wr, max_sge, max_sge_rd, max_cqe;
+	unsigned int out_depth, in_depth;
+	bool iwarp, windows;
+	/* Reads need a key with the right to remote writing. */
+	bool sink_rights;
+	atomic_bool gone;
+	atomic_uint next_vector;
+};
+
+struct vb_domain {
+	struct fab_domain fab;
+	unsigned int startup_ms, keepalive_ms, depth;
+	/* For tests: use windows that are known for flaws as well. */
+	bool any_windows;
+	struct ibv_context **hold; /* those of the start; keeps them open */
+	_Atomic(struct vb_device *) dev[VB_MAX_DEVICES];
+	atomic_bool memlock_told, waits_told;
+
+	pthread_mutex_t lock; /* what follows, and adding a device */
+	unsigned int ndevs;
+	struct vb_mr_queue mrs;
+	struct vb_poller_queue pollers;
+};
+
+struct vb_mr {
+	struct fab_mr fab;
+	TAILQ_ENTRY(vb_mr) link;
+	_Atomic(struct ibv_mr *) mr[VB_MAX_DEVICES];
+};
+
+/* Every wait of one kind lasts equally long: the queues are sorted. */
+enum vb_timer_kind {
+	TIMER_STARTUP,
+	TIMER_LINGER,
+	TIMER_KEEPALIVE,
+	TIMER_KINDS,
+};
+
+/* What waits for the end of fab_poller_run() to be freed. */
+struct vb_grave {
+	struct vb_grave *next;
+	struct vb_conn *conn;
+	struct vb_listener *listener;
+	void (*done)(void *user);
+	void *user;
+};
+
+/* Completions of a device for the connections of a poller. */
+struct vb_channel {
+	struct vb_source src;
+	struct ibv_comp_channel *channel;
+};
+
+struct vb_poller {
+	struct fab_poller fab;
+	TAILQ_ENTRY(vb_poller) link; /* domain lock */
+	int epfd, evfd;
+	struct vb_source wake_src, cm_src;
+	struct rdma_event_channel *cm;
+	pthread_mutex_t cm_lock;
+	_Atomic(struct vb_conn *) kicks; /* stack, linked by kick_next */
+	atomic_bool woken, sleeping;
+
+	pthread_mutex_t lock; /* what follows */
+	struct vb_channel channels[VB_MAX_DEVICES];
+	struct vb_timer_queue timers[TIMER_KINDS];
+	struct vb_grave *graves;
+	struct vb_listener_queue listeners;
+	struct vb_conn_queue conns;
+};
+
+struct vb_listener {
+	struct fab_listener fab;
+	struct vb_source src;
+	struct sockaddr_storage addr;
+	fab_request_fn fn;
+	void *user;
+	struct vb_grave grave;
+	TAILQ_ENTRY(vb_listener) link; /* poller lock */
+	uint64_t reopen_at; /* poller lock: 0, or its device has gone */
+
+	pthread_mutex_t lock; /* what follows, and the request callback */
+	struct rdma_cm_id *id; /* NULL: waits for its address to come back */
+	bool closed;
+};
+
+/* Bits of vb_conn.events: what the poller saw. */
+#define EV_ADDR 0x1u
+#define EV_ROUTE 0x2u
+#define EV_UP 0x4u
+#define EV_FAIL 0x8u /* of the start; cm.failed and cm.status tell */
+#define EV_DOWN 0x10u
+#define EV_GONE 0x20u /* the device */
+#define EV_MOVED 0x40u /* the address to another device */
+#define EV_QP 0x80u /* queue pair or completion queue broken */
+#define EV_STARTUP 0x100u
+#define EV_LINGER 0x200u
+#define EV_TICK 0x400u
+#define EV_PROBE 0x800u
+#define EV_RULE 0x1000u /* the peer broke a rule, says the device */
+
+enum vb_state {
+	ST_IDLE, /* active, not started */
+	ST_ADDR, /* active: address, then route, then the answer to come */
+	ST_ROUTE,
+	ST_CONNECTING,
+	ST_REQUESTED, /* passive: accept or reject to come */
+	ST_ACCEPTED, /* passive: the peer's confirmation to come */
+	ST_OPEN,
+	ST_CLOSING, /* locally ended in order: what was posted goes out */
+	ST_LINGER, /* disconnect is sent, its answer to come */
+	ST_DEAD, /* all work flushed */
+	ST_REJECTED,
+};
+
+/* Use of fab_wr.priv while a request is lent. */
+#define WR_KIND 0 /* enum vb_wr_kind */
+#define WR_LEN 1 /* octets in all; of a Receive: received */
+#define WR_DONE 2 /* status, WRD_INVALIDATED */
+#define WR_INV 3 /* handle invalidated */
+#define WRD_STATUS 0xffu
+#define WRD_INVALIDATED 0x100u
+
+enum vb_wr_kind {
+	KIND_USER,
+	KIND_BIND, /* a window's */
+	KIND_PROBE, /* nothing, but with a completion */
+};
+
+struct wr_list {
+	struct fab_wr *head, *tail;
+};
+
+/* A range that the peer may use. */
+struct vb_window {
+	struct fab_wr wr; /* for binding */
+	struct vb_window *next; /* in its bucket, or of the free ones */
+	struct ibv_mw *mw; /* or */
+	struct ibv_mr *mr; /* of exactly the range */
+	struct ibv_mr *bind_mr;
+	uint32_t handle;
+	unsigned int access;
+	uint64_t addr, len;
+	enum { WIN_FREE, WIN_QUEUED, WIN_POSTED, WIN_BOUND } state;
+	uint64_t seq; /* of the bind, when posted */
+};
+
+/* A place of the send queue. */
+struct vb_slot {
+	struct fab_wr *wr;
+	struct ibv_mr *sink; /* a Read's own key, if it needs one */
+	bool signaled, read, last, done;
+};
+
+struct vb_conn {
+	struct fab_conn fab;
+	struct vb_source src;
+	enum vb_state state;
+	bool active;
+
+	/* Shared; see the head of this file. */
+	atomic_uint events;
+	atomic_bool kicked, dead, cq_event;
+	struct vb_conn *kick_next;
+	fab_ready_fn ready;
+	void *user;
+	struct vb_grave grave;
+	TAILQ_ENTRY(vb_conn) link, timer_link; /* poller lock */
+	uint64_t deadline;
+	bool listed, timer_on; /* poller lock */
+	enum vb_timer_kind timer_kind;
+	struct {
+		uint8_t priv[256];
+		size_t priv_len;
+		unsigned int out_depth, in_depth;
+		enum rdma_cm_event_type failed;
+		int status;
+	} cm;
+
+	/* The runner's from here on. */
+	struct rdma_cm_id *id;
+	struct vb_device *dev;
+	struct ibv_cq *cq;
+	bool armed, connected;
+	bool established, closed_told;
+	unsigned int ird, ord;
+	struct sockaddr_storage local, peer;
+	uint8_t priv[256];
+	size_t priv_len;
+
+	/* Send queue: a ring of sq_depth slots, numbered from 0 on for ever;
+	 * of those in [sq_tail, sq_head) the device has not given all back. */
+	struct vb_slot *slot;
+	uint64_t sq_head, sq_tail;
+	unsigned int sq_depth, sq_unsignaled, max_inline;
+	struct wr_list sq; /* not yet given to the device */
+	struct wr_list reads; /* Reads waiting for depth */
+	unsigned int reads_out;
+	struct fab_wr probe;
+	bool probe_out;
+
+	/* Receive queue: likewise. */
+	struct fab_wr **rslot;
+	uint64_t rq_head, rq_tail;
+	unsigned int rq_depth;
+	struct wr_list rq;
+
+	struct vb_window *windows[VB_WINDOW_BUCKETS];
+	struct vb_window *free_windows;
+	unsigned int nwindows;
+
+	struct wr_list done; /* completions to be polled */
+	uint64_t heard, heard_last; /* signs of life of the peer */
+	int broke; /* what the first failed completion says */
+	const char *broke_reason;
+	int error;
+	const char *reason;
+	struct fab_counters count;
+};
+
+static inline struct vb_domain *vb_domain(struct fab_domain *d)
+{
+	return container_of(d, struct vb_domain, fab);
+}
+
+static inline struct vb_poller *vb_poller(struct fab_poller *p)
+{
+	return container_of(p, struct vb_poller, fab);
+}
+
+static inline struct vb_conn *vb_conn(struct fab_conn *c)
+{
+	return container_of(c, struct vb_conn, fab);
+}
+
+static inline const struct vb_conn *vb_conn_const(const struct fab_conn *c)
+{
+	return (const struct vb_conn *)(const void *)c;
+}
+
+static inline struct vb_mr *vb_mr(struct fab_mr *mr)
+{
+	return container_of(mr, struct vb_mr, fab);
+}
+
+static inline struct vb_poller *conn_poller(const struct vb_conn *c)
+{
+	return vb_poller(c->fab.poller);
+}
+
+static inline struct vb_domain *conn_domain(const struct vb_conn *c)
+{
+	return vb_domain(c->fab.poller->dom);
+}
+
+static inline void wr_append(struct wr_list *l, struct fab_wr *wr)
+{
+	wr->next = NULL;
+	if (l->tail)
+		l->tail->next = wr;
+	else
+		l->head = wr;
+	l->tail = wr;
+}
+
+static inline struct fab_wr *wr_take(struct wr_list *l)
+{
+	struct fab_wr *wr = l->head;
+
+	if (wr) {
+		l->head = wr->next;
+		if (!l->head)
+			l->tail = NULL;
+		wr->next = NULL;
+	}
+	return wr;
+}
+
+/* The device's registration of @mr, or NULL. */
+static inline struct ibv_mr *vb_mr_of(const struct vb_conn *c,
+				      struct fab_mr *mr)
+{
+	return atomic_load_explicit(&vb_mr(mr)->mr[c->dev->index],
+				    memory_order_acquire);
+}
+
+/* domain.c; any thread */
+void vb_log(struct vb_domain *d, int level, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Locked memory may have run out: say what helps, once. */
+void vb_memlock_hint(struct vb_domain *d, int err);
+struct ibv_mr *vb_register(struct vb_device *dev, void *addr, size_t len,
+			   unsigned int access, int *err);
+
+/* device.c; any thread */
+/* The device behind @ctx, made ready for use if it is met for the first time.
+ * NULL and *rc if that is impossible. */
+struct vb_device *vb_device_get(struct vb_domain *d, struct ibv_context *ctx,
+				int *rc);
+void vb_device_free(struct vb_device *dev);
+/* Fold what @ctx can do into the limits of all. */
+int vb_device_limits(const struct vb_domain *d, struct ibv_context *ctx,
+		     struct fab_limits *l);
+unsigned int vb_device_local_access(const struct vb_device *dev);
+/* Poller thread: read the asynchronous events of a device. */
+void vb_device_event(struct vb_poller *p, struct vb_device *dev,
+		     uint32_t events);
+
+/* poller.c; any thread unless said otherwise */
+uint64_t vb_now_ms(void);
+int vb_poller_watch(struct vb_poller *p, int fd, struct vb_source *src,
+		    uint32_t events);
+void vb_poller_unwatch(struct vb_poller *p, int fd);
+void vb_poller_wake_up(struct vb_poller *p);
+void vb_poller_kick(struct vb_conn *c);
+void vb_poller_bury(struct vb_poller *p, struct vb_grave *g);
+/* The channel for completions of @dev. */
+int vb_poller_channel(struct vb_poller *p, struct vb_device *dev,
+		      struct ibv_comp_channel **channel);
+void vb_timer_start(struct vb_conn *c, enum vb_timer_kind kind);
+void vb_timer_stop(struct vb_conn *c);
+/* Poller thread. */
+int vb_call_ready(struct vb_conn *c);
+
+int vb_poller_create(struct fab_domain *dom, struct fab_poller **p);
+void vb_poller_destroy(struct fab_poller *p);
+int vb_poller_run(struct fab_poller *p, int timeout_ms);
+void vb_poller_wake(struct fab_poller *p);
+void vb_kick(struct fab_conn *c);
+
+/* cm.c: the connection manager's events; poller thread */
+int vb_cm_events(struct vb_poller *p);
+void vb_cm_copy_addr(struct sockaddr_storage *to, struct sockaddr *from);
+
+/* listener.c */
+int vb_listen(struct fab_poller *p, const struct sockaddr *addr,
+	      socklen_t addrlen, fab_request_fn fn, void *user,
+	      struct fab_listener **l);
+void vb_listener_addr(const struct fab_listener *l,
+		      struct sockaddr_storage *addr);
+void vb_listener_close(struct fab_listener *l);
+/* Poller thread. */
+int vb_listener_request(struct vb_listener *l, struct rdma_cm_event *ev);
+void vb_listener_lost(struct vb_listener *l, const char *why);
+void vb_listener_reopen(struct vb_listener *l);
+void vb_listener_free(struct vb_listener *l);
+
+/* startup.c; the runner */
+int vb_connect(struct fab_conn *c, const struct sockaddr *addr,
+	       socklen_t addrlen, const struct fab_conn_params *params);
+int vb_accept(struct fab_conn *c, const struct fab_conn_params *params);
+void vb_reject(struct fab_conn *c, const void *priv, size_t priv_len);
+void vb_startup_progress(struct vb_conn *c, unsigned int ev);
+
+/* conn.c; the runner */
+int vb_conn_alloc(struct vb_poller *p, struct vb_conn **c);
+void vb_conn_free(struct vb_conn *c); /* poller thread */
+int vb_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
+		   struct fab_conn **c);
+void vb_conn_set_ready(struct fab_conn *c, fab_ready_fn ready, void *user);
+void vb_disconnect(struct fab_conn *c, bool abort);
+void vb_conn_destroy_deferred(struct fab_conn *c, void (*done)(void *),
+			      void *user);
+void vb_conn_info(const struct fab_conn *c, struct fab_conn_info *info);
+void vb_conn_counters(const struct fab_conn *c, struct fab_counters *out);
+int vb_poll(struct fab_conn *c, struct fab_wc *wc, int n);
+/* The end, at once: nothing is the device's any more, all work flushed. */
+void vb_conn_dead(struct vb_conn *c, int error, const char *reason);
+void vb_conn_established(struct vb_conn *c);
+void vb_wr_complete(struct vb_conn *c, struct fab_wr *wr,
+		    enum fab_status status);
+
+/* post.c; the runner */
+int vb_post(struct fab_conn *c, struct fab_wr *chain);
+int vb_post_recv(struct fab_conn *c, struct fab_wr *chain);
+/* Give the device what it has room for. */
+void vb_post_sends(struct vb_conn *c);
+void vb_post_receives(struct vb_conn *c);
+/* See to it that all that the device has gets a completion some time. */
+void vb_post_probe(struct vb_conn *c);
+bool vb_post_last_signaled(const struct vb_conn *c);
+
+/* cq.c; the runner */
+/* Handle up to @budget completions; how many there were. */
+unsigned int vb_cq_progress(struct vb_conn *c, unsigned int budget);
+/* What the device gave no completion for. It must have let go of them. */
+void vb_cq_flush(struct vb_conn *c);
+
+/* window.c; the runner */
+int vb_expose(struct fab_conn *c, struct fab_mr *mr, void *addr, size_t len,
+	      unsigned int access, uint32_t *handle, uint64_t *offset);
+void vb_unexpose(struct fab_conn *c, uint32_t handle);
+/* The peer has invalidated it. */
+void vb_window_invalidated(struct vb_conn *c, uint32_t handle);
+/* Its bind, at @seq, is done. */
+void vb_window_bound(struct vb_window *w, uint64_t seq);
+/* Close all; without a queue pair nothing can be opened again. */
+void vb_windows_close(struct vb_conn *c);
+void vb_windows_free(struct vb_conn *c);
+
+#endif /* RPCRDMA_VERBS_VB_H */

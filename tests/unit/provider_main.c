@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * provider_main - what every provider must do, over a real one
+ *
+ *	provider_test --provider iwarp|verbs [--addr ADDRESS] [--windows any]
+ *		[TEST...]
+ *
+ * The address is one of this host; on verbs that of a device, by default
+ * $RPCRDMA_VERBS_ADDR. With "--windows any", memory windows are used even if
+ * those of the device are known for flaws; the tests leave these out. Exit
+ * status 77: there is no such device.
+ */
+#include "provider_util.h"
+#ifdef HAVE_VERBS
+#include "fabric/verbs/vb.h"
+#endif
+
+struct subject subject;
+
+static void any_windows(struct fab_domain *dom)
+{
+#ifdef HAVE_VERBS
+	/* No device is in use yet. */
+	vb_domain(dom)->any_windows = true;
+	dom->limits.caps |= FAB_CAP_EXPOSE;
+#endif
+}
+
+static int usage(void)
+{
+	fprintf(stderr, "usage: provider_test --provider NAME "
+			"[--addr ADDRESS] [--windows any] [TEST...]\n");
+	return 2;
+}
+
+static bool parse_addr(const char *text)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)&subject.addr;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&subject.addr;
+
+	if (inet_pton(AF_INET, text, &in->sin_addr) == 1) {
+		in->sin_family = AF_INET;
+		subject.addrlen = sizeof(*in);
+	} else if (inet_pton(AF_INET6, text, &in6->sin6_addr) == 1) {
+		in6->sin6_family = AF_INET6;
+		subject.addrlen = sizeof(*in6);
+	}
+	return subject.addrlen;
+}
+
+static int run(const struct unit_test *const *tables, int argc, char **argv)
+{
+	unsigned int failed, ran;
+	CU_pSuite s;
+
+	if (CU_initialize_registry() != CUE_SUCCESS)
+		return 2;
+	s = CU_add_suite(subject.ops->name, NULL, NULL);
+	for (; s && *tables; tables++)
+		for (const struct unit_test *t = *tables; t->name; t++)
+			if (unit_wanted(t->name, argc, argv))
+				CU_add_test(s, t->name, t->fn);
+	CU_basic_set_mode(CU_BRM_VERBOSE);
+	CU_basic_run_tests();
+	failed = CU_get_number_of_failures() + CU_get_number_of_tests_failed();
+	ran = CU_get_number_of_tests_run();
+	CU_cleanup_registry();
+	return failed || !ran;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct unit_test *const tables[] = { provider_life_tests,
+							  provider_data_tests,
+							  provider_bad_tests,
+							  NULL };
+	const char *name = NULL, *addr = NULL, *windows = NULL;
+	struct fab_domain *dom;
+	int i, rc;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (i = 1; i + 1 < argc && argv[i][0] == '-'; i += 2) {
+		if (!strcmp(argv[i], "--provider"))
+			name = argv[i + 1];
+		else if (!strcmp(argv[i], "--addr"))
+			addr = argv[i + 1];
+		else if (!strcmp(argv[i], "--windows"))
+			windows = argv[i + 1];
+		else
+			return usage();
+	}
+	if (!name)
+		return usage();
+	subject.ops = fab_provider(name);
+	if (!addr && !strcmp(name, "verbs"))
+		addr = getenv("RPCRDMA_VERBS_ADDR");
+	else if (!addr)
+		addr = "127.0.0.1";
+	if (!subject.ops || !addr) {
+		printf("no provider %s, or no address for it\n", name);
+		return 77;
+	}
+	if (!parse_addr(addr))
+		return usage();
+	if (windows) {
+		subject.adjust = any_windows;
+		subject.flawed_windows = true;
+	}
+	rc = fab_domain_open(subject.ops, NULL, &dom);
+	if (rc == -ENODEV) {
+		printf("no device\n");
+		return 77;
+	}
+	if (!rc)
+		fab_domain_close(dom);
+	return run(tables, argc - i + 1, argv + i - 1);
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * provider_util - two endpoints of any provider in one thread
+ *
+ * One poller drives both sides: pump() runs it and polls whoever is ready,
+ * until a condition holds or a long time has passed. Completions are kept.
+ * Memory comes from one registered arena, since a provider may need that.
+ *
+ * Threads: one.
+ */
+#ifndef RPCRDMA_TEST_PROVIDER_UTIL_H
+#define RPCRDMA_TEST_PROVIDER_UTIL_H
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "fabric/fabric.h"
+#include "unit.h"
+
+#define EP_MAX_WC 8192
+#define ARENA ((size_t)16 << 20)
+
+struct ep {
+	struct fab_conn *c;
+	bool ready, established, disconnected;
+	int gone;
+	int error;
+	char reason[128];
+	uint8_t priv[512];
+	size_t priv_len;
+	struct fab_wc wc[EP_MAX_WC];
+	int nwc;
+};
+
+struct world {
+	const struct fab_ops *ops;
+	struct fab_domain *dom;
+	const struct fab_limits *limits;
+	struct fab_poller *poller;
+	struct fab_listener *listener;
+	struct sockaddr_storage addr;
+	/* The side that listens, and the one that connects. */
+	struct ep srv, cli;
+	uint8_t req_priv[512];
+	size_t req_priv_len;
+	int requests;
+	bool reject, no_answer;
+	struct fab_conn_params accept;
+	/* Posted before the answer. */
+	struct fab_wr *early_recv;
+
+	uint8_t *arena;
+	struct fab_mr *mr;
+};
+
+/* What is tested, set once by main(). */
+struct subject {
+	const struct fab_ops *ops;
+	struct sockaddr_storage addr;
+	socklen_t addrlen;
+	/* Called with each domain after it was opened; or NULL. */
+	void (*adjust)(struct fab_domain *dom);
+	/* The device's windows have known flaws: leave those out. */
+	bool flawed_windows;
+};
+extern struct subject subject;
+
+static inline uint64_t util_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+static inline void ep_ready(struct fab_conn *c, void *user)
+{
+	((struct ep *)user)->ready = true;
+}
+
+static inline void ep_gone(void *user)
+{
+	((struct ep *)user)->gone++;
+}
+
+/* Poll until nothing is left. */
+static inline void ep_poll(struct ep *e)
+{
+	struct fab_wc wc[7];
+	int n;
+
+	if (!e->c)
+		return;
+	e->ready = false;
+	while ((n = fab_poll(e->c, wc, 7)) > 0) {
+		for (int i = 0; i < n; i++) {
+			CU_ASSERT_FALSE(e->disconnected);
+			switch (wc[i].kind) {
+			case FAB_WC_ESTABLISHED:
+				CU_ASSERT_FALSE(e->established);
+				CU_ASSERT_EQUAL(e->nwc, 0);
+				e->established = true;
+				e->priv_len = wc[i].priv_len;
+				if (wc[i].priv_len)
+					memcpy(e->priv, wc[i].priv,
+					       wc[i].priv_len);
+				break;
+			case FAB_WC_DISCONNECTED:
+				e->disconnected = true;
+				e->error = wc[i].error;
+				snprintf(e->reason, sizeof(e->reason), "%s",
+					 wc[i].reason ? wc[i].reason : "");
+				CU_ASSERT_STRING_NOT_EQUAL(e->reason, "");
+				break;
+			case FAB_WC_WORK:
+				CU_ASSERT_TRUE(e->nwc < EP_MAX_WC);
+				if (e->nwc < EP_MAX_WC)
+					e->wc[e->nwc++] = wc[i];
+				break;
+			}
+		}
+	}
+}
+
+static inline void world_request(struct fab_listener *l, struct fab_conn *c,
+				 const void *priv, size_t priv_len, void *user)
+{
+	struct world *w = user;
+
+	w->requests++;
+	w->req_priv_len = priv_len;
+	if (priv_len)
+		memcpy(w->req_priv, priv, priv_len);
+	w->srv.c = c;
+	fab_conn_set_ready(c, ep_ready, &w->srv);
+	if (w->no_answer)
+		return;
+	if (w->reject) {
+		fab_reject(c, w->accept.priv, w->accept.priv_len);
+		return;
+	}
+	if (w->early_recv)
+		CU_ASSERT_EQUAL(fab_post_recv(c, w->early_recv), 0);
+	CU_ASSERT_EQUAL(fab_accept(c, &w->accept), 0);
+}
+
+static inline void util_log(void *ctx, int level, const char *text)
+{
+	if (getenv("RPCRDMA_TEST_LOG"))
+		printf("<%d> %s\n", level, text);
+}
+
+static inline void world_domain(struct world *w, unsigned int startup_ms)
+{
+	struct fab_domain_params p = { .crc = true,
+				       .log = util_log,
+				       .startup_timeout_ms = startup_ms };
+
+	memset(w, 0, sizeof(*w));
+	w->ops = subject.ops;
+	CU_ASSERT_EQUAL_FATAL(fab_domain_open(w->ops, &p, &w->dom), 0);
+	if (subject.adjust)
+		subject.adjust(w->dom);
+	w->limits = fab_domain_limits(w->dom);
+	CU_ASSERT_EQUAL_FATAL(fab_poller_create(w->dom, &w->poller), 0);
+	w->arena = mmap(NULL, ARENA, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CU_ASSERT_TRUE_FATAL(w->arena != MAP_FAILED);
+	CU_ASSERT_EQUAL_FATAL(fab_reg(w->dom, w->arena, ARENA, &w->mr), 0);
+}
+
+static inline void world_listen(struct world *w)
+{
+	CU_ASSERT_EQUAL_FATAL(
+		fab_listen(w->poller, (struct sockaddr *)&subject.addr,
+			   subject.addrlen, world_request, w, &w->listener),
+		0);
+	fab_listener_addr(w->listener, &w->addr);
+}
+
+static inline void world_open(struct world *w)
+{
+	world_domain(w, 0);
+	world_listen(w);
+}
+
+static inline void world_turn(struct world *w, int ms)
+{
+	fab_poller_run(w->poller, ms);
+	if (w->cli.ready)
+		ep_poll(&w->cli);
+	if (w->srv.ready)
+		ep_poll(&w->srv);
+}
+
+/* A time-out here means a hang, not slowness. */
+#define PUMP_UNTIL(w, cond)                         \
+	do {                                        \
+		uint64_t end_ = util_ms() + 60000;  \
+		while (!(cond) && util_ms() < end_) \
+			world_turn(w, 50);          \
+		CU_ASSERT_TRUE(!!(cond));           \
+	} while (0)
+
+static inline void ep_post(struct ep *e, struct fab_wr *wr)
+{
+	CU_ASSERT_EQUAL(fab_post(e->c, wr), 0);
+	e->ready = true;
+}
+
+static inline void world_create(struct world *w)
+{
+	CU_ASSERT_EQUAL_FATAL(
+		fab_conn_create(w->poller, ep_ready, &w->cli, &w->cli.c), 0);
+}
+
+static inline void world_connect(struct world *w,
+				 const struct fab_conn_params *p)
+{
+	if (!w->cli.c)
+		world_create(w);
+	CU_ASSERT_EQUAL(fab_connect(w->cli.c, (struct sockaddr *)&w->addr,
+				    subject.addrlen, p),
+			0);
+}
+
+/* A Receive or Send of @len octets at @at of the arena. */
+struct msg {
+	struct fab_wr wr;
+	struct fab_sge sge;
+};
+
+static inline struct fab_wr *msg_init(struct world *w, struct msg *m,
+				      enum fab_opcode op, size_t at, size_t len)
+{
+	m->sge = (struct fab_sge){ w->arena + at, len, w->mr };
+	m->wr = (struct fab_wr){
+		.op = op, .nsge = 1, .sge = &m->sge, .user = m
+	};
+	if (op == FAB_SEND || op == FAB_SEND_INV || op == FAB_WRITE)
+		m->wr.flags = FAB_F_SIGNALED;
+	return &m->wr;
+}
+
+/* The client says something, so that an iWARP server may speak. */
+static inline void world_hello(struct world *w)
+{
+	static struct msg s, r;
+
+	CU_ASSERT_EQUAL(fab_post_recv(w->srv.c, msg_init(w, &r, FAB_RECV,
+							 ARENA - 64, 64)),
+			0);
+	ep_post(&w->cli, msg_init(w, &s, FAB_SEND, ARENA - 128, 5));
+	PUMP_UNTIL(w, w->srv.nwc == 1 && w->cli.nwc == 1);
+	w->srv.nwc = w->cli.nwc = 0;
+}
+
+/* Open, connected, and either side may send. */
+static inline void world_pair(struct world *w)
+{
+	world_open(w);
+	world_connect(w, NULL);
+	PUMP_UNTIL(w, w->cli.established && w->srv.established);
+	world_hello(w);
+}
+
+static inline void ep_destroy(struct world *w, struct ep *e)
+{
+	if (!e->c)
+		return;
+	fab_conn_destroy_deferred(e->c, ep_gone, e);
+	e->c = NULL;
+	e->ready = false;
+	PUMP_UNTIL(w, e->gone);
+	CU_ASSERT_EQUAL(e->gone, 1);
+}
+
+/* Both connections away; the listener stays. */
+static inline void world_unpair(struct world *w)
+{
+	if (w->cli.c && !w->cli.disconnected)
+		fab_disconnect(w->cli.c, true);
+	if (w->srv.c && !w->srv.disconnected)
+		fab_disconnect(w->srv.c, true);
+	ep_destroy(w, &w->cli);
+	ep_destroy(w, &w->srv);
+	memset(&w->cli, 0, sizeof(w->cli));
+	memset(&w->srv, 0, sizeof(w->srv));
+}
+
+static inline void world_close(struct world *w)
+{
+	world_unpair(w);
+	if (w->listener)
+		fab_listener_close(w->listener);
+	fab_dereg(w->mr);
+	fab_poller_destroy(w->poller);
+	fab_domain_close(w->dom);
+	munmap(w->arena, ARENA);
+}
+
+/* The completion of @wr, or NULL. */
+static inline const struct fab_wc *ep_find(const struct ep *e,
+					   const struct fab_wr *wr)
+{
+	for (int i = 0; i < e->nwc; i++)
+		if (e->wc[i].wr == wr)
+			return &e->wc[i];
+	return NULL;
+}
+
+static inline int ep_count(const struct ep *e, enum fab_status status)
+{
+	int n = 0;
+
+	for (int i = 0; i < e->nwc; i++)
+		n += e->wc[i].status == status;
+	return n;
+}
+
+static inline void fill_random(void *p, size_t len, uint32_t seed)
+{
+	uint8_t *b = p;
+	uint32_t x = seed * 2654435761u + 1;
+
+	for (size_t i = 0; i < len; i++) {
+		x = x * 1664525u + 1013904223u;
+		b[i] = (uint8_t)(x >> 24);
+	}
+}
+
+extern const struct unit_test provider_life_tests[], provider_data_tests[],
+	provider_bad_tests[];
+
+#endif /* RPCRDMA_TEST_PROVIDER_UTIL_H */

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How connections end in order: drain, idle time, shutdown, refusal. */
+#include <errno.h>
+#include <netinet/in.h>
+
+#include "rt_raw.h"
+#include "unit.h"
+
+static const struct rt_config with_user = { .request_user_size = 8 };
+
+/* Calls in progress are answered, new ones refused, then it ends. */
+static void drain(void)
+{
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	r.p.hold = true;
+	rt_raw_call(&r, 1, NULL, NULL, 20000);
+	rt_raw_run(&r);
+	CU_ASSERT_EQUAL(r.p.nheld, 1);
+	rt_conn_close(r.p.server, false);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_FALSE(r.p.server_closed);
+	rt_raw_call(&r, 2, NULL, NULL, 8);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_SYSTEM));
+	CU_ASSERT_EQUAL(r.p.nheld, 1);
+	rt_pair_answer(&r.p, r.p.held[--r.p.nheld]);
+	while (rt_raw_next(&r) == RDMA2_REPLY_MIDDLE)
+		;
+	CU_ASSERT_EQUAL(r.m.p.htype, RDMA2_REPLY_INLINE);
+	rt_raw_run(&r);
+	CU_ASSERT_TRUE(r.down);
+	CU_ASSERT_EQUAL(r.error, 0);
+	CU_ASSERT_TRUE(r.p.server_closed);
+	CU_ASSERT_EQUAL(r.p.server_error, 0);
+	CU_ASSERT_EQUAL(r.p.dones, 1);
+	rt_raw_close(&r);
+}
+
+/* A Call that is not answered does not hold it for ever. */
+static void drain_time(void)
+{
+	struct rt_config cfg = { .drain_ms = 150 };
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	r.p.hold = true;
+	rt_raw_call(&r, 1, NULL, NULL, 8);
+	rt_raw_run(&r);
+	rt_conn_close(r.p.server, false);
+	CU_ASSERT_TRUE(RT_RAW_WAIT(&r, r.down));
+	CU_ASSERT_TRUE(r.p.server_closed);
+	/* The upper layer still has it, and its answer comes to nothing. */
+	rt_pair_answer(&r.p, r.p.held[--r.p.nheld]);
+	CU_ASSERT_EQUAL(r.p.dones, 1);
+	rt_raw_close(&r);
+}
+
+/* Our client: Calls that are under way are waited for. */
+static void client_drain(void)
+{
+	struct rt_rpc a, b;
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &with_user));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	rt_rpc_init(&r.p, r.p.client, &a, 1, 0, false, 8, 0, 0, 0, 0);
+	rt_rpc_init(&r.p, r.p.client, &b, 2, 0, false, 8, 0, 0, 0, 0);
+	rt_rpc_submit(r.p.client, &a);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_INLINE);
+	rt_conn_close(r.p.client, false);
+	rt_rpc_submit(r.p.client, &b);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_TRUE(b.done);
+	CU_ASSERT_EQUAL(b.rq->status, -ENOTCONN);
+	CU_ASSERT_FALSE(a.done);
+	rt_raw_reply(&r, 1, NULL, NULL, 0);
+	rt_raw_run(&r);
+	CU_ASSERT_TRUE(a.done);
+	CU_ASSERT_EQUAL(a.rq->status, 0);
+	CU_ASSERT_TRUE(r.down);
+	CU_ASSERT_TRUE(r.p.client_closed);
+	rt_rpc_free(&a);
+	rt_rpc_free(&b);
+	rt_raw_close(&r);
+}
+
+static void idle(void)
+{
+	struct rt_config cfg = { .idle_ms = 300, .drain_ms = 600000 };
+	struct rt_raw r;
+
+	/* Settled and silent. */
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	rt_raw_grant(&r);
+	CU_ASSERT_TRUE(RT_RAW_WAIT(&r, r.down));
+	CU_ASSERT_EQUAL(r.error, 0);
+	CU_ASSERT_EQUAL(r.p.server_error, 0);
+	/* After its first message only. */
+	CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	CU_ASSERT_TRUE(RT_RAW_WAIT(&r, r.down));
+	/* A Call in progress is no idleness. */
+	CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	r.p.hold = true;
+	rt_raw_call(&r, 1, NULL, NULL, 8);
+	for (unsigned int i = 0; i < 60; i++)
+		rt_raw_nap(&r);
+	CU_ASSERT_FALSE(r.down);
+	rt_pair_answer(&r.p, r.p.held[--r.p.nheld]);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	rt_raw_close(&r);
+}
+
+/* All at once, with Calls in progress and in both roles. */
+static void shutdown_all(void)
+{
+	struct rt_config cfg = with_user;
+	struct rt_rpc r[10];
+	struct rt_pair p;
+
+	cfg.drain_ms = 100;
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &cfg, &cfg, NULL));
+	p.hold = true;
+	for (uint32_t i = 0; i < 10; i++) {
+		rt_rpc_init(&p, p.client, &r[i], 1 + i, 9000, true, 64, 0, 0, 0,
+			    0);
+		rt_rpc_submit(p.client, &r[i]);
+	}
+	rt_pair_run(&p);
+	CU_ASSERT_EQUAL(p.nheld, 10);
+	/* The client's drain ends first, and with it the connection. The
+	 * server's Calls are still with the upper layer. */
+	CU_ASSERT_TRUE(rt_instance_shutdown(p.client_inst, 50, true) <= 1);
+	rt_pair_run(&p);
+	CU_ASSERT_TRUE(p.client_closed && p.server_closed);
+	CU_ASSERT_EQUAL(rt_instance_shutdown(p.client_inst, 1000, true), 0);
+	while (p.nheld)
+		rt_pair_answer(&p, p.held[--p.nheld]);
+	CU_ASSERT_EQUAL(p.dones, 10);
+	/* The listener goes with it. */
+	CU_ASSERT_EQUAL(rt_instance_shutdown(p.server_inst, 1000, true), 0);
+	p.listener = NULL;
+	for (uint32_t i = 0; i < 10; i++) {
+		CU_ASSERT_TRUE(r[i].done);
+		CU_ASSERT_EQUAL(r[i].rq->status, -ECONNRESET);
+		rt_rpc_free(&r[i]);
+	}
+	CU_ASSERT_TRUE(rt_pair_connect_to(&p, 20049));
+	rt_pair_run(&p);
+	CU_ASSERT_TRUE(p.client_closed);
+	CU_ASSERT_EQUAL(p.client_error, -ECONNREFUSED);
+	rt_pair_close(&p);
+}
+
+/* More than Max_Connections are turned away, and there is room again. */
+static void too_many(void)
+{
+	struct rt_config s = with_user;
+	struct rt_conn *first;
+	struct rt_pair p;
+
+	s.max_connections = 1;
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &with_user, &s, NULL));
+	first = p.client;
+	CU_ASSERT_TRUE(rt_pair_connect_to(&p, 20049));
+	rt_pair_run(&p);
+	CU_ASSERT_TRUE(p.client_closed);
+	CU_ASSERT_FALSE(p.server_closed);
+	CU_ASSERT_EQUAL(p.client_error, -ECONNREFUSED);
+	p.client_closed = false;
+	rt_conn_close(first, false);
+	rt_pair_run(&p);
+	CU_ASSERT_TRUE(p.client_closed && p.server_closed);
+	CU_ASSERT_TRUE(rt_pair_connect(&p));
+	rt_pair_close(&p);
+}
+
+/* A connection that fails before it has begun leaves nothing behind. */
+static void no_way(void)
+{
+	struct rt_params params = { .provider = fab_provider("iwarp") };
+	/* No family that the provider knows. */
+	struct sockaddr_in in = { .sin_family = AF_UNIX };
+	struct rt_instance *inst;
+	struct rt_ops ops = { 0 };
+	struct rt_conn *c = NULL;
+
+	CU_ASSERT_EQUAL_FATAL(rt_instance_create(&params, &inst), 0);
+	for (unsigned int i = 0; i < 20; i++)
+		CU_ASSERT_EQUAL(rt_connect(inst, 0, (struct sockaddr *)&in,
+					   sizeof(in), &ops, NULL, &c),
+				-EAFNOSUPPORT);
+	CU_ASSERT_PTR_NULL(c);
+	CU_ASSERT_EQUAL(rt_instance_shutdown(inst, 1000, true), 0);
+	rt_instance_destroy(inst);
+}
+
+static const struct unit_test tests[] = {
+	{ "drain", drain },
+	{ "drain time", drain_time },
+	{ "client drain", client_drain },
+	{ "idle", idle },
+	{ "shutdown", shutdown_all },
+	{ "too many", too_many },
+	{ "no way", no_way },
+	{ NULL, NULL },
+};
+
+UNIT_MAIN("transport-end", tests)

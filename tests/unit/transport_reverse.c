@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The reverse direction (4.6, 5.2.5, [F4], [G1] to [G5]), with raw peers. */
+#include <errno.h>
+
+#include "rt_raw.h"
+#include "unit.h"
+
+static const struct rt_config with_user = { .request_user_size = 8,
+					    .call_read_chunks = 2,
+					    .call_write_chunks = 2 };
+
+#define RESULTS (1u << 20)
+
+/* Calls with every kind of chunk to a client of each level [G1]. */
+static void chunks_refused(void)
+{
+	struct rt_config cfg = with_user;
+
+	for (uint32_t level = 0; level <= RDMA2_RVRSDIR_GENL; level++) {
+		bool general = level == RDMA2_RVRSDIR_GENL;
+		struct wire_read_segment s;
+		struct wire_segment seg;
+		struct wire_chunk_desc w = { &seg, 1 }, empty = { &seg, 0 };
+		struct wire_call_desc d;
+		struct rt_raw r;
+		uint8_t pay[128];
+
+		cfg.reverse = level;
+		CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &cfg));
+		CU_ASSERT_TRUE(rt_raw_greet(&r));
+		rt_raw_call(&r, 1, NULL, NULL, 8);
+		if (!level) {
+			/* No Responder at all. */
+			CU_ASSERT_TRUE(
+				rt_raw_is_error(&r, 1, RDMA2_ERR_SYSTEM));
+			CU_ASSERT_EQUAL(r.p.reverse_calls, 0);
+			rt_raw_close(&r);
+			continue;
+		}
+		CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+		rt_raw_payload(r.mem, 2, 8, 0, 0, 0);
+		rt_raw_payload(pay, 2, 8, 0, 0, 0);
+		s.position = 0;
+		s.target = rt_raw_expose(&r, 0, 68, false);
+		seg = rt_raw_expose(&r, RESULTS, 4096, true);
+		/* A Call chunk. */
+		d = (struct wire_call_desc){ .call = &s, .ncall = 1 };
+		rt_raw_call(&r, 2, &d, NULL, 0);
+		if (general) {
+			CU_ASSERT_TRUE(rt_raw_is_reply(&r, 2));
+		} else {
+			CU_ASSERT_TRUE(
+				rt_raw_is_error(&r, 2, RDMA2_ERR_READ_CHUNKS));
+			CU_ASSERT_EQUAL(r.m.error.max_chunks, 0);
+		}
+		/* A data item, and results too: the Read chunk first. */
+		s.position = 20;
+		s.target.length = 4;
+		d = (struct wire_call_desc){ .reads = &s,
+					     .nreads = 1,
+					     .writes = &w,
+					     .nwrites = 1,
+					     .reply = &w };
+		rt_raw_call(&r, 2, &d, pay, 68);
+		if (general) {
+			CU_ASSERT_TRUE(rt_raw_is_reply(&r, 2));
+		} else {
+			CU_ASSERT_TRUE(
+				rt_raw_is_error(&r, 2, RDMA2_ERR_READ_CHUNKS));
+			CU_ASSERT_EQUAL(r.m.error.max_chunks, 0);
+		}
+		/* A Write chunk; a Reply chunk; an empty Write chunk. */
+		for (unsigned int i = 0; i < 3; i++) {
+			d = (struct wire_call_desc){ 0 };
+			if (i == 1) {
+				d.reply = &w;
+			} else {
+				d.writes = i ? &empty : &w;
+				d.nwrites = 1;
+			}
+			rt_raw_call(&r, 3, &d, NULL, 8);
+			if (general) {
+				CU_ASSERT_TRUE(rt_raw_is_reply(&r, 3));
+				continue;
+			}
+			CU_ASSERT_TRUE(
+				rt_raw_is_error(&r, 3, RDMA2_ERR_WRITE_CHUNKS));
+			CU_ASSERT_EQUAL(r.m.error.max_chunks, 0);
+		}
+		CU_ASSERT_TRUE(rt_raw_silent(&r));
+		rt_raw_close(&r);
+	}
+}
+
+/* The level bounds Replies too [F4]. */
+static void replies(void)
+{
+	struct rt_config cfg = with_user;
+
+	for (uint32_t level = 1; level <= RDMA2_RVRSDIR_GENL; level++) {
+		struct rt_raw r;
+		unsigned int n = 0;
+
+		cfg.reverse = level;
+		CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &cfg));
+		CU_ASSERT_TRUE(rt_raw_greet(&r));
+		rt_raw_call(&r, 1, NULL, NULL, 4096 - 20);
+		CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+		CU_ASSERT_EQUAL(r.msg_len, 4096);
+		rt_raw_call(&r, 2, NULL, NULL, 9000);
+		if (level == RDMA2_RVRSDIR_SIMPLE) {
+			CU_ASSERT_TRUE(rt_raw_is_error(
+				&r, 2, RDMA2_ERR_REPLY_RESOURCE));
+			CU_ASSERT_EQUAL(r.m.error.length_needed, 9000);
+		} else {
+			while (rt_raw_next(&r) == RDMA2_REPLY_MIDDLE)
+				n++;
+			CU_ASSERT_EQUAL(n, 2);
+			CU_ASSERT_EQUAL(r.m.p.htype, RDMA2_REPLY_INLINE);
+		}
+		if (level == RDMA2_RVRSDIR_GENL) {
+			struct wire_segment seg =
+				rt_raw_expose(&r, RESULTS, 9000, true);
+			struct wire_chunk_desc w = { &seg, 1 };
+			struct wire_call_desc d = { .reply = &w };
+
+			rt_raw_call(&r, 3, &d, NULL, 9000);
+			CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_REPLY_EXTERNAL);
+		}
+		rt_raw_close(&r);
+	}
+}
+
+/* What our server sends to a client of each level. */
+static void calls(void)
+{
+	for (uint32_t level = 0; level <= 4; level++) {
+		struct rt_rpc a;
+		struct rt_raw r;
+
+		CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &with_user));
+		rt_raw_prop(&r, true, RDMA2_PROPID_BRS, level);
+		CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_FINAL);
+		/* It cannot know yet that the client has its limit. */
+		CU_ASSERT_FALSE(rt_conn_can_call(r.p.server));
+		rt_raw_call(&r, 1, NULL, NULL, 8);
+		CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+		CU_ASSERT_EQUAL(rt_conn_can_call(r.p.server),
+				level >= 1 && level <= 3);
+
+		rt_rpc_init(&r.p, r.p.server, &a, 0x50, 20000, true, 20000, 1,
+			    5000, 1, 5000);
+		rt_rpc_submit(r.p.server, &a);
+		switch (level) {
+		case 0:
+		case 4:
+			CU_ASSERT_TRUE(rt_raw_silent(&r));
+			CU_ASSERT_TRUE(a.done);
+			CU_ASSERT_EQUAL(a.rq->status, -EOPNOTSUPP);
+			break;
+		case RDMA2_RVRSDIR_SIMPLE:
+			CU_ASSERT_TRUE(rt_raw_silent(&r));
+			CU_ASSERT_TRUE(a.done);
+			CU_ASSERT_EQUAL(a.rq->status, -E2BIG);
+			break;
+		case RDMA2_RVRSDIR_CONT:
+			for (unsigned int i = 0; i < 4; i++)
+				CU_ASSERT_EQUAL(rt_raw_next(&r),
+						RDMA2_CALL_MIDDLE);
+			CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_INLINE);
+			CU_ASSERT_EQUAL(r.m.reads.count, 0);
+			CU_ASSERT_EQUAL(r.m.writes.count, 0);
+			CU_ASSERT_FALSE(r.m.has_reply);
+			break;
+		case RDMA2_RVRSDIR_GENL:
+			CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_INLINE);
+			CU_ASSERT_EQUAL(r.m.reads.bytes, 20000);
+			CU_ASSERT_EQUAL(r.m.writes.count, 1);
+			CU_ASSERT_TRUE(r.m.inv_handle != 0);
+			break;
+		}
+		if (!a.done) {
+			CU_ASSERT_EQUAL(r.m.p.xid, 0x50);
+			/* One credit more for its Reply [G3]. */
+			CU_ASSERT_EQUAL(r.m.p.credit, r.sent + 64 + 1);
+			/* An error of the client ends it, and only it. */
+			rt_raw_error(&r, 0x50, RDMA2_ERR_SYSTEM);
+			rt_raw_run(&r);
+			CU_ASSERT_TRUE(a.done);
+			CU_ASSERT_EQUAL(a.rq->status, -EREMOTEIO);
+		}
+		rt_rpc_free(&a);
+		rt_raw_call(&r, 2, NULL, NULL, 8);
+		CU_ASSERT_TRUE(rt_raw_is_reply(&r, 2));
+		rt_raw_close(&r);
+	}
+}
+
+/* Equal XIDs in both directions do not meet [G2]. */
+static void same_xid(void)
+{
+	struct rt_config cfg = with_user;
+	struct rt_rpc f, v;
+	struct rt_pair p;
+
+	cfg.reverse = RDMA2_RVRSDIR_GENL;
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &cfg, &with_user, NULL));
+	CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 1, 0, false, 8, 0, 0, 0, 0));
+	p.hold = true;
+	rt_rpc_init(&p, p.client, &f, 7, 30000, false, 30000, 0, 0, 0, 0);
+	rt_rpc_init(&p, p.server, &v, 7, 20000, false, 20000, 0, 0, 0, 0);
+	rt_rpc_submit(p.client, &f);
+	rt_rpc_submit(p.server, &v);
+	rt_pair_run(&p);
+	CU_ASSERT_EQUAL(p.nheld, 2);
+	while (p.nheld)
+		rt_pair_answer(&p, p.held[--p.nheld]);
+	rt_pair_run(&p);
+	CU_ASSERT_TRUE(rt_rpc_check(&f));
+	CU_ASSERT_TRUE(rt_rpc_check(&v));
+	/* Twice at a time on one side is refused. */
+	p.hold = true;
+	rt_rpc_submit(p.client, &f);
+	rt_pair_run(&p);
+	{
+		struct rt_rpc again;
+
+		rt_rpc_init(&p, p.client, &again, 7, 0, false, 8, 0, 0, 0, 0);
+		rt_rpc_submit(p.client, &again);
+		rt_pair_run(&p);
+		CU_ASSERT_TRUE(again.done);
+		CU_ASSERT_EQUAL(again.rq->status, -EEXIST);
+		rt_rpc_free(&again);
+	}
+	rt_pair_answer(&p, p.held[--p.nheld]);
+	rt_pair_run(&p);
+	CU_ASSERT_TRUE(rt_rpc_check(&f));
+	rt_rpc_free(&f);
+	rt_rpc_free(&v);
+	rt_pair_close(&p);
+}
+
+/* As many as configured, not more, and freed again. */
+static void bound(void)
+{
+	struct rt_config c = with_user, s = with_user;
+	struct rt_rpc v[5];
+	struct rt_pair p;
+
+	c.reverse = RDMA2_RVRSDIR_SIMPLE;
+	s.reverse_credits = 3;
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &c, &s, NULL));
+	CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 1, 0, false, 8, 0, 0, 0, 0));
+	p.hold = true;
+	for (uint32_t i = 0; i < 5; i++) {
+		rt_rpc_init(&p, p.server, &v[i], i, 0, false, 8, 0, 0, 0, 0);
+		rt_rpc_submit(p.server, &v[i]);
+	}
+	rt_pair_run(&p);
+	CU_ASSERT_EQUAL(p.nheld, 3);
+	for (unsigned int i = 3; i < 5; i++) {
+		CU_ASSERT_TRUE(v[i].done);
+		CU_ASSERT_EQUAL(v[i].rq->status, -EAGAIN);
+	}
+	rt_pair_answer(&p, p.held[--p.nheld]);
+	rt_pair_run(&p);
+	rt_rpc_submit(p.server, &v[4]);
+	rt_pair_run(&p);
+	CU_ASSERT_EQUAL(p.nheld, 3);
+	while (p.nheld)
+		rt_pair_answer(&p, p.held[--p.nheld]);
+	rt_pair_run(&p);
+	for (uint32_t i = 0; i < 5; i++) {
+		CU_ASSERT_TRUE(i == 3 || rt_rpc_check(&v[i]));
+		rt_rpc_free(&v[i]);
+	}
+	rt_pair_close(&p);
+}
+
+/* A Call-only procedure: no chunks, done when it has gone (4.7). */
+static void call_only(void)
+{
+	struct rt_rpc a;
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &with_user));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	rt_rpc_init(&r.p, r.p.client, &a, 5, 9000, true, 100000, 1, 500, 1,
+		    500);
+	a.rq->call_only = true;
+	rt_rpc_submit(r.p.client, &a);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_MIDDLE);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_MIDDLE);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_INLINE);
+	CU_ASSERT_EQUAL(r.m.reads.count, 0);
+	CU_ASSERT_EQUAL(r.m.writes.count, 0);
+	CU_ASSERT_FALSE(r.m.has_reply);
+	CU_ASSERT_EQUAL(r.m.inv_handle, 0);
+	CU_ASSERT_TRUE(a.done);
+	CU_ASSERT_EQUAL(a.rq->status, 0);
+	rt_rpc_free(&a);
+	rt_raw_close(&r);
+}
+
+static const struct unit_test tests[] = {
+	{ "chunks refused", chunks_refused },
+	{ "replies", replies },
+	{ "calls", calls },
+	{ "same xid", same_xid },
+	{ "bound", bound },
+	{ "call only", call_only },
+	{ NULL, NULL },
+};
+
+UNIT_MAIN("transport-reverse", tests)

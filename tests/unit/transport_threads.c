@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The transport with many threads: each instance has two pollers with a thread
+ * each, worker threads answer Calls and make Calls of their own in the reverse
+ * direction, others connect, call and close, and one reads the statistics. On
+ * the loop provider and on iWARP over the loopback interface. To be run with
+ * the thread sanitizer.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rt_pair.h"
+#include "unit.h"
+
+#define POLLERS 2
+#define WORKERS 3
+#define CALLERS 3
+#define CONNECTIONS 12
+#define RPCS 10
+#define QUEUE 4096
+
+static const struct rt_config cfg = {
+	.request_user_size = 8,
+	.credits = 6,
+	.reverse = RDMA2_RVRSDIR_GENL,
+	.reverse_credits = 3,
+	.call_read_chunks = 2,
+	.call_write_chunks = 2,
+};
+
+static struct {
+	struct rt_pair answers; /* only its counts are used */
+	struct rt_instance *inst[2];
+	struct sockaddr_storage addr;
+	atomic_bool stop_pollers, stop_workers, stop_stats;
+	atomic_uint reverse_out, reverse_done, xid;
+	atomic_uint ok, lost, wrong;
+
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	struct rt_call *queue[QUEUE];
+	unsigned int head, count;
+} t;
+
+static uint32_t rng(uint32_t *s)
+{
+	*s = *s * 1664525 + 1013904223;
+	return *s >> 8;
+}
+
+/* A wait that ends the test program if it should never end. */
+static void wait_for(sem_t *s)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ts.tv_sec += 60;
+	while (sem_timedwait(s, &ts))
+		if (errno != EINTR) {
+			fprintf(stderr, "stuck\n");
+			abort();
+		}
+}
+
+/* ---- Server ----------------------------------------------------------- */
+
+static void *server_open(struct rt_conn *c, void *ctx, bool *refuse)
+{
+	return ctx;
+}
+
+static void on_call(struct rt_conn *c, struct rt_call *call)
+{
+	pthread_mutex_lock(&t.lock);
+	if (t.count == QUEUE)
+		abort();
+	t.queue[(t.head + t.count++) % QUEUE] = call;
+	pthread_cond_signal(&t.cond);
+	pthread_mutex_unlock(&t.lock);
+}
+
+static void server_closed(struct rt_conn *c, int error, const char *reason)
+{
+	rt_conn_put(c);
+}
+
+static void reverse_done(struct rt_request *rq)
+{
+	struct rt_rpc *r = *(struct rt_rpc **)rt_request_user(rq);
+
+	r->done = true;
+	if (!rq->status)
+		atomic_fetch_add(rt_rpc_check(r) ? &t.reverse_done : &t.wrong,
+				 1);
+	rt_rpc_free(r);
+	free(r);
+	atomic_fetch_sub(&t.reverse_out, 1);
+}
+
+static void call_back(struct rt_conn *c, uint32_t *seed)
+{
+	static const size_t size[] = { 0, 500, 6000, 25000 };
+	struct rt_rpc *r = malloc(sizeof(*r));
+
+	rt_rpc_init(&t.answers, c, r, atomic_fetch_add(&t.xid, 1),
+		    size[rng(seed) % 4], rng(seed) % 2, 8 + size[rng(seed) % 4],
+		    0, 0, 0, 0);
+	r->rq->done = reverse_done;
+	atomic_fetch_add(&t.reverse_out, 1);
+	rt_rpc_submit(c, r);
+}
+
+static const struct rt_ops server_ops = {
+	.open = server_open,
+	.call = on_call,
+	.closed = server_closed,
+};
+
+static void *worker(void *arg)
+{
+	uint32_t seed = (uint32_t)(uintptr_t)arg;
+
+	for (;;) {
+		struct rt_call *call = NULL;
+
+		pthread_mutex_lock(&t.lock);
+		while (!t.count && !t.stop_workers)
+			pthread_cond_wait(&t.cond, &t.lock);
+		if (t.count) {
+			call = t.queue[t.head];
+			t.head = (t.head + 1) % QUEUE;
+			t.count--;
+		}
+		pthread_mutex_unlock(&t.lock);
+		if (!call)
+			return NULL;
+		if (!call->reverse && rng(&seed) % 4 == 0 &&
+		    rt_conn_can_call(call->conn))
+			call_back(call->conn, &seed);
+		if (rng(&seed) % 128 == 0)
+			rt_conn_close(call->conn, rng(&seed) % 2);
+		rt_pair_answer(&t.answers, call);
+	}
+}
+
+/* ---- Client ----------------------------------------------------------- */
+
+struct caller {
+	sem_t up, closed, rpcs;
+};
+
+static void client_up(struct rt_conn *c)
+{
+	sem_post(&((struct caller *)rt_conn_user(c))->up);
+}
+
+static void client_closed(struct rt_conn *c, int error, const char *reason)
+{
+	struct caller *k = rt_conn_user(c);
+
+	sem_post(&k->up);
+	sem_post(&k->closed);
+}
+
+static const struct rt_ops client_ops = {
+	.established = client_up,
+	.call = on_call,
+	.closed = client_closed,
+};
+
+struct call {
+	struct rt_rpc r; /* first */
+	struct caller *caller;
+};
+
+static void rpc_done(struct rt_request *rq)
+{
+	struct call *c = *(struct call **)rt_request_user(rq);
+
+	c->r.done = true;
+	sem_post(&c->caller->rpcs);
+}
+
+static void use_connection(struct caller *k, struct rt_conn *c, uint32_t *seed)
+{
+	static const size_t size[] = { 0, 100, 3000, 5000, 20000, 70000 };
+	struct call *calls = calloc(RPCS, sizeof(*calls));
+
+	for (unsigned int i = 0; i < RPCS; i++) {
+		struct rt_rpc *r = &calls[i].r;
+		unsigned int items = rng(seed) % 3;
+		uint32_t len = (uint32_t)size[rng(seed) % 6];
+
+		rt_rpc_init(&t.answers, c, r, atomic_fetch_add(&t.xid, 1),
+			    size[rng(seed) % 6], rng(seed) % 2,
+			    64 + size[rng(seed) % 6], items, len,
+			    rng(seed) % (items + 1), len);
+		r->rq->done = rpc_done;
+		calls[i].caller = k;
+		rt_rpc_submit(c, r);
+		if (rng(seed) % 4 == 0)
+			sched_yield();
+	}
+	if (rng(seed) % 4 == 0)
+		rt_conn_close(c, rng(seed) % 2);
+	for (unsigned int i = 0; i < RPCS; i++)
+		wait_for(&k->rpcs);
+	for (unsigned int i = 0; i < RPCS; i++) {
+		if (calls[i].r.rq->status)
+			atomic_fetch_add(&t.lost, 1);
+		else
+			atomic_fetch_add(rt_rpc_check(&calls[i].r) ? &t.ok :
+								     &t.wrong,
+					 1);
+		rt_rpc_free(&calls[i].r);
+	}
+	free(calls);
+}
+
+static void *caller(void *arg)
+{
+	uint32_t seed = 77 + (uint32_t)(uintptr_t)arg;
+
+	for (unsigned int i = 0; i < CONNECTIONS; i++) {
+		struct caller k;
+		struct rt_conn *c;
+
+		sem_init(&k.up, 0, 0);
+		sem_init(&k.closed, 0, 0);
+		sem_init(&k.rpcs, 0, 0);
+		if (rt_connect(t.inst[0], rng(&seed) % POLLERS,
+			       (struct sockaddr *)&t.addr,
+			       sizeof(struct sockaddr_in), &client_ops, &k,
+			       &c)) {
+			atomic_fetch_add(&t.wrong, 1);
+			continue;
+		}
+		if (rng(&seed) % 8)
+			wait_for(&k.up);
+		use_connection(&k, c, &seed);
+		rt_conn_close(c, rng(&seed) % 3 == 0);
+		wait_for(&k.closed);
+		rt_conn_put(c);
+		sem_destroy(&k.up);
+		sem_destroy(&k.closed);
+		sem_destroy(&k.rpcs);
+	}
+	return NULL;
+}
+
+/* ---- Others ----------------------------------------------------------- */
+
+static void *poller(void *arg)
+{
+	unsigned int n = (unsigned int)(uintptr_t)arg;
+
+	while (!t.stop_pollers)
+		rt_run(t.inst[n / POLLERS], n % POLLERS, -1);
+	return NULL;
+}
+
+static void look(const struct rt_conn_info *info, void *arg)
+{
+	size_t *sum = arg;
+
+	*sum += strlen(info->state) + strlen(info->peer_name) + info->sent;
+}
+
+static void *reader(void *arg)
+{
+	size_t sum = 0;
+
+	while (!t.stop_stats) {
+		for (unsigned int i = 0; i < 2; i++) {
+			struct rt_stats s;
+			unsigned int n;
+			uint64_t accepted;
+
+			rt_for_each_conn(t.inst[i], look, &sum);
+			rt_stats_total(t.inst[i], &s, &n, &accepted);
+		}
+		usleep(1000);
+	}
+	return NULL;
+}
+
+static struct rt_instance *instance(const struct fab_ops *provider,
+				    struct fab_domain *dom)
+{
+	struct rt_params params = { .provider = provider,
+				    .shared_domain = dom,
+				    .pollers = POLLERS,
+				    .config = cfg };
+	struct rt_instance *inst = NULL;
+
+	rt_instance_create(&params, &inst);
+	return inst;
+}
+
+static void run(const struct fab_ops *provider, struct fab_domain *dom)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	pthread_t pollers[2 * POLLERS], workers[WORKERS], callers[CALLERS];
+	pthread_t stats;
+	struct rt_listener *l;
+	uintptr_t i;
+
+	memset(&t, 0, sizeof(t));
+	pthread_mutex_init(&t.lock, NULL);
+	pthread_cond_init(&t.cond, NULL);
+	t.inst[0] = instance(provider, dom);
+	t.inst[1] = instance(provider, dom);
+	CU_ASSERT_TRUE_FATAL(t.inst[0] && t.inst[1]);
+	CU_ASSERT_EQUAL_FATAL(rt_listen(t.inst[1], (struct sockaddr *)&in,
+					sizeof(in), &server_ops, &t, &l),
+			      0);
+	rt_listener_addr(l, &t.addr);
+	for (i = 0; i < 2 * POLLERS; i++)
+		pthread_create(&pollers[i], NULL, poller, (void *)i);
+	for (i = 0; i < WORKERS; i++)
+		pthread_create(&workers[i], NULL, worker, (void *)i);
+	for (i = 0; i < CALLERS; i++)
+		pthread_create(&callers[i], NULL, caller, (void *)i);
+	pthread_create(&stats, NULL, reader, NULL);
+
+	for (i = 0; i < CALLERS; i++)
+		pthread_join(callers[i], NULL);
+	CU_ASSERT_EQUAL(rt_instance_shutdown(t.inst[0], 20000, false), 0);
+	CU_ASSERT_EQUAL(rt_instance_shutdown(t.inst[1], 20000, false), 0);
+	CU_ASSERT_EQUAL(t.reverse_out, 0);
+	t.stop_stats = true;
+	pthread_join(stats, NULL);
+	pthread_mutex_lock(&t.lock);
+	t.stop_workers = true;
+	pthread_cond_broadcast(&t.cond);
+	pthread_mutex_unlock(&t.lock);
+	for (i = 0; i < WORKERS; i++)
+		pthread_join(workers[i], NULL);
+	t.stop_pollers = true;
+	for (i = 0; i < 2 * POLLERS; i++) {
+		rt_wake(t.inst[i / POLLERS], i % POLLERS);
+		pthread_join(pollers[i], NULL);
+	}
+	CU_ASSERT_EQUAL(t.wrong, 0);
+	CU_ASSERT_EQUAL(t.ok + t.lost, CALLERS * CONNECTIONS * RPCS);
+	CU_ASSERT_TRUE(t.ok > CALLERS * CONNECTIONS * RPCS / 4);
+	CU_ASSERT_TRUE(t.reverse_done > 0);
+	CU_ASSERT_EQUAL(t.answers.answers, t.answers.dones);
+	/* Both also check that nothing is left. */
+	rt_instance_destroy(t.inst[0]);
+	rt_instance_destroy(t.inst[1]);
+	pthread_mutex_destroy(&t.lock);
+	pthread_cond_destroy(&t.cond);
+}
+
+static void loop(void)
+{
+	struct fab_domain_params dp = { 0 };
+	static struct rt_watch watch;
+	struct fab_domain *dom;
+
+	CU_ASSERT_EQUAL_FATAL(fab_domain_open(&fab_loop_ops, &dp, &dom), 0);
+	rt_watch_start(&watch, dom, LOOP_ACTIVE | LOOP_PASSIVE);
+	run(&fab_loop_ops, dom);
+	CU_ASSERT_EQUAL(watch.faults, 0);
+	fab_domain_close(dom);
+}
+
+static void iwarp(void)
+{
+	run(fab_provider("iwarp"), NULL);
+}
+
+static const struct unit_test tests[] = {
+	{ "loop", loop },
+	{ "iwarp", iwarp },
+	{ NULL, NULL },
+};
+
+UNIT_MAIN("transport-threads", tests)

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What every provider must do, over each that is real. Where there is no RDMA
+# device, or RPCRDMA_VERBS_ADDR does not name its address, verbs is skipped;
+# tests/integration/verbs.test runs it in a guest that has one.
+add_executable(provider_test provider_main.c provider_life.c provider_data.c
+	provider_bad.c)
+target_link_libraries(provider_test PRIVATE rpcrdma_fabric PkgConfig::CUNIT)
+target_include_directories(provider_test PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+if(TARGET rpcrdma_verbs)
+	target_compile_definitions(provider_test PRIVATE HAVE_VERBS)
+	target_link_libraries(provider_test PRIVATE PkgConfig::RDMACM)
+endif()
+foreach(provider IN ITEMS iwarp verbs)
+	if(TARGET rpcrdma_${provider})
+		add_test(NAME unit-provider-${provider}
+			COMMAND provider_test --provider ${provider})
+		set_tests_properties(unit-provider-${provider} PROPERTIES
+			TIMEOUT 300 LABELS unit SKIP_RETURN_CODE 77)
+	endif()
+endforeach()
