@@ -376,7 +376,7 @@ def variant(w):
         s, g, gw = w.settled()
         quiet(s, g, gw, errors)
         for test in w.args[3:]:
-            assert eval(test, {}, dict(s=s, g=g, gw=gw)), "%s: %r" % (
+            assert eval(test, {}, dict(s=s, g=g, gw=gw, w=w)), "%s: %r" % (
                 test, {k: v for k, v in s.items() if v})
 
     w.test("%s-statistics" % name, counters)
