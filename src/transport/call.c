@@ -26,6 +26,7 @@ struct rt_call_priv *rt_call_get(struct rt_conn *c)
 			return NULL;
 	}
 	call->pub.conn = c;
+	call->pub.reverse = false;
 	call->pub.npieces = 0;
 	call->pub.len = 0;
 	call->pub.nwrites = 0;
@@ -57,11 +58,10 @@ void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)
 		call->failed = true;
 		return;
 	}
-	if (call->stage >= RT_CALL_UPPER) {
+	if (call->stage >= RT_CALL_UPPER)
 		c->calls_upper--;
-		if (call->pub.reverse)
-			c->calls_reverse--;
-	}
+	if (call->pub.reverse)
+		c->calls_reverse--;
 	if (call->held_credit)
 		c->credit.holding--;
 	c->memory -= call->memory;
@@ -311,12 +311,10 @@ static void deliver(struct rt_conn *c, struct rt_call_priv *call)
 	}
 	call->stage = RT_CALL_UPPER;
 	c->calls_upper++;
-	if (!c->server) {
-		c->calls_reverse++;
+	if (!c->server)
 		RT_COUNT(c, reverse_calls_received, 1);
-	} else {
+	else
 		RT_COUNT(c, calls_received, 1);
-	}
 	rt_conn_get(c);
 	c->ops->call(c, &call->pub);
 }
@@ -398,17 +396,25 @@ void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 	struct wire_error err = { .code = RDMA2_ERR_SYSTEM };
 	struct rt_call_priv *call;
 
+	if (c->state == RT_DRAINING) {
+		/* The end of the connection is the answer (7.4): it lets the
+		 * Requester send again elsewhere, as an ERROR would not. */
+		RT_COUNT(c, dropped, 1);
+		return;
+	}
 	if (!c->ops->call || (!c->server && !c->ours.reverse)) {
 		rt_error_about(c, m->p.xid, &err);
 		return;
 	}
-	call = c->state == RT_DRAINING ? NULL : rt_call_get(c);
+	call = rt_call_get(c);
 	if (!call) {
 		c->v->turn_away(c, m->p.xid);
 		return;
 	}
 	call->pub.xid = m->p.xid;
 	call->pub.reverse = !c->server;
+	/* Its Reply needs a credit [G3]. */
+	c->calls_reverse += call->pub.reverse;
 	/* Its credit is given back with the answer, so that no GRANT is spent
 	 * on it meanwhile. */
 	call->held_credit = true;

@@ -474,7 +474,8 @@ static void expire(struct rt_conn *c)
 
 	if (c->seq.active && c->seq.deadline <= now)
 		rt_sequence_timeout(c);
-	if (may_idle(c) && !c->calls_upper && cds_list_empty(&c->requests) &&
+	if (may_idle(c) && cds_list_empty(&c->calls) &&
+	    cds_list_empty(&c->requests) &&
 	    c->last_active + c->inst->cfg.idle_ms <= now) {
 		rt_conn_fail(c, 0, "idle for %u ms", c->inst->cfg.idle_ms);
 		rt_event(c, EV_TIMEOUT);

@@ -122,7 +122,7 @@ static const struct transition table[RT_NSTATES][EV_COUNT] = {
 		[EV_DOWN]        = GO(RT_CLOSED, rt_act_down),
 	},
 	[RT_DRAINING] = {
-		/* call.c refuses new Calls in this state. */
+		/* call.c drops new Calls in this state. */
 		[EV_MSG_PROPS]   = TAKE(RT_DRAINING, NULL),
 		[EV_MSG_GRANT]   = TAKE(RT_DRAINING, NULL),
 		[EV_MSG_CALL]    = TAKE(RT_DRAINING, NULL),

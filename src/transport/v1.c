@@ -230,8 +230,6 @@ static void receive(struct rt_conn *c, struct rt_work *w,
 static void turn_away(struct rt_conn *c, uint32_t xid)
 {
 	RT_COUNT(c, dropped, 1);
-	if (c->state == RT_DRAINING)
-		return;
 	rt_conn_fail(c, -ENOMEM, "no memory for Call %08x", xid);
 	rt_event(c, EV_VIOLATION);
 }

@@ -248,6 +248,8 @@ static void test_flush(void)
 	CU_ASSERT_EQUAL(fab_expose(w.srv.c, w.mr, w.arena, 1 << 20,
 				   FAB_REMOTE_READ, &handle, &off),
 			0);
+	w.srv.ready = true;
+	world_turn(&w, 0);
 	for (int i = 0; i < NMSG; i++) {
 		msg_init(&w, &s[i], FAB_READ, 2 << 20, 1 << 20);
 		s[i].wr.handle = handle;

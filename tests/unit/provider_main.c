@@ -13,6 +13,7 @@
 #include "provider_util.h"
 #ifdef HAVE_VERBS
 #include "fabric/verbs/vb.h"
+#include "fabric/verbs/verbs.h"
 #endif
 
 struct subject subject;
@@ -24,6 +25,18 @@ static void any_windows(struct fab_domain *dom)
 	vb_domain(dom)->any_windows = true;
 	dom->limits.caps |= FAB_CAP_EXPOSE;
 #endif
+}
+
+static bool is_siw(struct fab_domain *dom)
+{
+#ifdef HAVE_VERBS
+	struct ibv_context **ctx = vb_domain(dom)->hold;
+
+	for (; dom->ops == &fab_verbs_ops && *ctx; ctx++)
+		if (!strncmp(ibv_get_device_name((*ctx)->device), "siw", 3))
+			return true;
+#endif
+	return false;
 }
 
 static int usage(void)
@@ -111,7 +124,9 @@ int main(int argc, char **argv)
 		printf("no device\n");
 		return 77;
 	}
-	if (!rc)
+	if (!rc) {
+		subject.siw = is_siw(dom);
 		fab_domain_close(dom);
+	}
 	return run(tables, argc - i + 1, argv + i - 1);
 }

@@ -67,6 +67,9 @@ struct subject {
 	void (*adjust)(struct fab_domain *dom);
 	/* The device's windows have known flaws: leave those out. */
 	bool flawed_windows;
+	/* Linux' siw: does not tell why a connection ended, nor checks the
+	 * right to remote reading. */
+	bool siw;
 };
 extern struct subject subject;
 
@@ -151,7 +154,7 @@ static inline void world_request(struct fab_listener *l, struct fab_conn *c,
 
 static inline void util_log(void *ctx, int level, const char *text)
 {
-	if (getenv("RPCRDMA_TEST_LOG"))
+	if (getenv("RPCRDMA_TEST_LOG") && *getenv("RPCRDMA_TEST_LOG"))
 		printf("<%d> %s\n", level, text);
 }
 

@@ -12,7 +12,7 @@ static void fault(struct rt_watch *w, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (w->faults++)
+	if (w->faults++ || w->quiet)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(w->first, sizeof(w->first), fmt, ap);

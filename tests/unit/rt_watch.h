@@ -57,6 +57,7 @@ struct rt_watch {
 	unsigned int nends;
 	struct rt_watch_end end[WATCH_ENDS];
 	unsigned int faults;
+	bool quiet; /* they are expected */
 	char first[160];
 };
 

@@ -25,6 +25,8 @@ static void simple(void)
 	CU_ASSERT_EQUAL(s.inline_sent, 300);
 	CU_ASSERT_EQUAL(s.replies_received, 300);
 	CU_ASSERT_EQUAL(s.errors_received, 0);
+	/* Calls and Replies carry the credits. */
+	CU_ASSERT_EQUAL(s.grants_sent + s.grants_received, 0);
 	rt_pair_close(&p);
 }
 

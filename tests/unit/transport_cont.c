@@ -449,6 +449,8 @@ static void too_early(void)
 
 	cfg.call_format = RT_FORMAT_CONTINUED;
 	CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &cfg));
+	/* The unfinished messages are not what the watch is for. */
+	r.p.watch.quiet = true;
 	r.credits = 1;
 	CU_ASSERT_TRUE(rt_raw_greet(&r));
 	rt_rpc_init(&r.p, r.p.client, &a, 1, 20000, false, 8, 0, 0, 0, 0);
@@ -473,7 +475,6 @@ static void too_early(void)
 	rt_rpc_free(&b);
 	CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_BAD_XDR));
 	CU_ASSERT_TRUE(r.down);
-	/* The unfinished message is not what the watch is for. */
 	r.p.watch.faults = 0;
 	rt_raw_close(&r);
 }

@@ -8,7 +8,7 @@
 
 static const struct rt_config with_user = { .request_user_size = 8 };
 
-/* Calls in progress are answered, new ones refused, then it ends. */
+/* Calls in progress are answered, new ones dropped, then it ends. */
 static void drain(void)
 {
 	struct rt_raw r;
@@ -22,8 +22,10 @@ static void drain(void)
 	rt_conn_close(r.p.server, false);
 	CU_ASSERT_TRUE(rt_raw_silent(&r));
 	CU_ASSERT_FALSE(r.p.server_closed);
+	/* An ERROR would be the end of the RPC; the end of the connection
+	 * lets the client send it again. */
 	rt_raw_call(&r, 2, NULL, NULL, 8);
-	CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_SYSTEM));
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
 	CU_ASSERT_EQUAL(r.p.nheld, 1);
 	rt_pair_answer(&r.p, r.p.held[--r.p.nheld]);
 	while (rt_raw_next(&r) == RDMA2_REPLY_MIDDLE)

@@ -293,6 +293,66 @@ static void closed(void)
 	}
 }
 
+/* ---- Damage ------------------------------------------------------------ */
+
+static uint32_t damage_seed;
+
+/* Each few messages: some octets changed, cut off, or added. */
+static void damage(void *ctx, struct loop_message *m)
+{
+	uint32_t *s = ctx;
+
+	*s = *s * 1664525 + 1013904223;
+	if ((*s >> 8) % 6)
+		return;
+	switch ((*s >> 16) % 4) {
+	case 0:
+		m->len = (*s >> 9) % (m->len + 1);
+		break;
+	case 1:
+		if (m->len + 4 <= m->cap && m->len < 4000)
+			memset(m->data + m->len, 0xff, 4);
+		m->len += m->len < 4000 ? 4 : 0;
+		break;
+	case 2: /* somewhere in the header */
+		if (m->len >= 16)
+			m->data[4 * ((*s >> 20) %
+				     (m->len / 4 < 16 ? m->len / 4 : 16)) +
+				(*s >> 30)] ^= (uint8_t)(1u << (*s >> 5) % 8);
+		break;
+	case 3: /* a small number instead of a word */
+		if (m->len >= 64) {
+			memset(m->data + 4 * ((*s >> 20) % 16), 0, 3);
+			m->data[4 * ((*s >> 20) % 16) + 3] =
+				(uint8_t)(*s >> 27);
+		}
+		break;
+	}
+}
+
+/* Damaged messages are not what the watch is for. */
+static void blind(struct script *s, unsigned int n)
+{
+	s->p.watch.quiet = true;
+	if (n == UINT32_MAX)
+		s->p.watch.faults = 0;
+}
+
+static void damaged(void)
+{
+	static struct script s = { .step = blind };
+	const char *more = getenv("RPCRDMA_TEST_SEEDS");
+	unsigned int runs = more ? (unsigned int)atoi(more) : 200;
+
+	for (unsigned int i = 0; i < runs; i++) {
+		damage_seed = i * 7919;
+		sides = 1 + i % 3;
+		faults = (struct loop_faults){ .tamper = damage,
+					       .tamper_ctx = &damage_seed };
+		play(&s, with_faults);
+	}
+}
+
 /* ---- No memory -------------------------------------------------------- */
 
 static void give_back(void)
@@ -383,15 +443,11 @@ static void poorer(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "no faults", no_faults },
-	{ "messages", messages },
-	{ "octets", octets },
-	{ "refused", refused },
-	{ "failed", failed },
-	{ "closed", closed },
-	{ "no memory", no_memory },
-	{ "poorer", poorer },
-	{ NULL, NULL },
+	{ "no faults", no_faults }, { "messages", messages },
+	{ "octets", octets },	    { "refused", refused },
+	{ "failed", failed },	    { "closed", closed },
+	{ "damaged", damaged },	    { "no memory", no_memory },
+	{ "poorer", poorer },	    { NULL, NULL },
 };
 
 UNIT_MAIN("transport-faults", tests)

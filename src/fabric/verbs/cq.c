@@ -176,7 +176,7 @@ static void receive_done(struct vb_conn *c, const struct ibv_wc *wc)
 	c->count.recvs++;
 	c->count.recv_bytes += wc->byte_len;
 	vb_wr_complete(c, wr, FAB_OK);
-	if (wc->wc_flags & IBV_WC_WITH_INV) {
+	if (wc->wc_flags & c->dev->inv_flag) {
 		wr->priv[WR_DONE] |= WRD_INVALIDATED;
 		wr->priv[WR_INV] = wc->invalidated_rkey;
 		vb_window_invalidated(c, wc->invalidated_rkey);

@@ -19,12 +19,20 @@
 
 #include "vb.h"
 
-/* Linux' siw, which takes local rights as enough for the sink of a Read. */
+/*
+ * Linux' siw. It takes local rights as enough for the sink of a Read; has no
+ * inline data with invalidation, and would never go on after such a request;
+ * and wants one element, of no octets, for a Receive or a Read of nothing. It
+ * does not ask, as of 6.1, for the right to remote reading before it answers a
+ * Read: a peer that guesses a key, one of 2^24 and one attempt a connection,
+ * can read what is registered. That is said in the log.
+ */
 #define VENDOR_SIW 0x626d74u
 /*
  * Linux' rxe. Its windows, as of 6.1, grant all of the registration they are
  * bound to, and its kernel part crashes when a peer invalidates one that is
- * not bound: no peer may ever be near one.
+ * not bound: no peer may ever be near one. And of a message that invalidates
+ * it tells by the kernel's flag, which is not that of the library.
  */
 #define VENDOR_RXE 0xffffffu
 
@@ -164,7 +172,11 @@ static int device_add(struct vb_domain *d, struct ibv_context *ctx,
 	dev->iwarp = ctx->device->transport_type == IBV_TRANSPORT_IWARP;
 	dev->windows = has_windows(d, &a) &&
 		       (d->fab.limits.caps & FAB_CAP_EXPOSE);
-	dev->sink_rights = dev->iwarp && a.vendor_id != VENDOR_SIW;
+	dev->siw = dev->iwarp && a.vendor_id == VENDOR_SIW;
+	dev->sink_rights = dev->iwarp && !dev->siw;
+	dev->inv_flag = IBV_WC_WITH_INV;
+	if (a.vendor_id == VENDOR_RXE)
+		dev->inv_flag |= IBV_WC_IP_CSUM_OK;
 	dev->hold = rdma_get_devices(NULL);
 	dev->pd = ibv_alloc_pd(ctx);
 	if (!dev->pd) {
@@ -183,6 +195,12 @@ static int device_add(struct vb_domain *d, struct ibv_context *ctx,
 	vb_log(d, 6, "verbs: using %s (%s%s)", dev->name,
 	       dev->iwarp ? "iWARP" : "InfiniBand or RoCE",
 	       dev->windows ? ", memory windows" : "");
+	if (dev->siw)
+		vb_log(d, 4,
+		       "verbs: %s: its driver does not check the right to remote "
+		       "reading; use it among trusted hosts, or the iwarp "
+		       "provider instead",
+		       dev->name);
 	*out = dev;
 	return 0;
 fail:

@@ -130,6 +130,10 @@ static int build_read(struct vb_conn *c, struct batch *b, struct fab_wr *wr)
 			add_sge(c, b, w, sge, slot->sink);
 			offset += sge->len;
 		}
+		if (!w->num_sge && c->dev->siw) {
+			b->sge[b->nsge++] = (struct ibv_sge){ 0 };
+			w->num_sge = 1;
+		}
 	}
 	c->count.reads++;
 	c->count.read_bytes += wr->priv[WR_LEN];
@@ -162,7 +166,8 @@ static void build_send(struct vb_conn *c, struct batch *b, struct fab_wr *wr)
 	for (unsigned int i = 0; i < wr->nsge; i++)
 		if (wr->sge[i].len)
 			add_sge(c, b, w, &wr->sge[i], NULL);
-	if (w->num_sge && wr->priv[WR_LEN] <= c->max_inline)
+	if (w->num_sge && wr->priv[WR_LEN] <= c->max_inline &&
+	    (wr->op != FAB_SEND_INV || !c->dev->siw))
 		w->send_flags |= IBV_SEND_INLINE;
 	if (wr->op == FAB_WRITE) {
 		w->opcode = IBV_WR_RDMA_WRITE;
@@ -315,8 +320,9 @@ void vb_post_receives(struct vb_conn *c)
 			w[n] = (struct ibv_recv_wr){
 				.wr_id = VB_RECV_ID | c->rq_head++,
 				.sg_list = &sge[n],
-				.num_sge = s->len > 0,
+				.num_sge = s->len || c->dev->siw,
 			};
+			sge[n] = (struct ibv_sge){ 0 };
 			if (s->len)
 				sge[n] = (struct ibv_sge){
 					.addr = (uintptr_t)s->addr,

@@ -32,7 +32,8 @@
  *   each connection, since nothing in it can be named by a peer at large:
  *
  *   - Slabs are registered without any remote right: their keys are useless
- *     on the wire, whichever connection a peer tries them on.
+ *     on the wire, whichever connection a peer tries them on (but see siw in
+ *     device.c).
  *   - What fab_expose() opens is a type 2 memory window of exactly the range
  *     and rights asked for. It is bound to one queue pair; the device refuses
  *     its key on any other (InfiniBand 1.4, 10.6.7.2.3).
@@ -135,8 +136,10 @@ struct vb_device {
 	unsigned int max_wr, max_sge, max_sge_rd, max_cqe;
 	unsigned int out_depth, in_depth;
 	bool iwarp, windows;
+	bool siw; /* Linux' siw, which has limits of its own */
 	/* Reads need a key with the right to remote writing. */
 	bool sink_rights;
+	unsigned int inv_flag; /* in ibv_wc.wc_flags: "with invalidate" */
 	atomic_bool gone;
 	atomic_uint next_vector;
 };
