@@ -108,6 +108,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	atomic_init(&c->pending, 1);
 	pthread_mutex_init(&c->info_lock, NULL);
 	CDS_INIT_LIST_HEAD(&c->calls);
+	CDS_INIT_LIST_HEAD(&c->starved);
 	CDS_INIT_LIST_HEAD(&c->replies);
 	CDS_INIT_LIST_HEAD(&c->calls_out);
 	CDS_INIT_LIST_HEAD(&c->requests);
@@ -504,6 +505,9 @@ static void set_deadline(struct rt_conn *c)
 		d = earlier(c->reserve_deadline, c->state_deadline);
 		if (c->seq.active)
 			d = earlier(c->seq.deadline, d);
+		/* Memory may be given back by other connections: look. */
+		if (!cds_list_empty(&c->starved))
+			d = earlier(rt_now_ms() + RT_TICK_MS, d);
 		if (may_idle(c))
 			d = earlier(c->last_active + c->inst->cfg.idle_ms, d);
 	}
@@ -548,6 +552,8 @@ static void conn_work(struct rt_conn *c)
 				rt_event(c, EV_CLOSE);
 			}
 		}
+		if (c->state < RT_CLOSING && !cds_list_empty(&c->starved))
+			rt_calls_feed(c, c->starved_deadline <= rt_now_ms());
 		if (c->state < RT_CLOSING) {
 			if (rt_post_receives(c))
 				rt_event(c, EV_ABORT);

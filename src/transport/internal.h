@@ -164,10 +164,11 @@ struct rt_call_priv {
 	struct rt_call pub;
 	struct rt_mail mail;
 	struct cds_list_head link; /* conn->calls: all there are */
-	struct cds_list_head queue; /* conn->replies */
+	struct cds_list_head queue; /* conn->starved, then conn->replies */
 	struct rt_call_priv *next_free;
 	enum rt_call_stage stage;
 	bool failed; /* free it when its Reads have come back */
+	bool starved; /* it waits for memory */
 	bool held_credit;
 	unsigned int reads_pending;
 	struct fab_buf *bufs; /* receive, reassembly and chunk buffers */
@@ -180,7 +181,8 @@ struct rt_call_priv {
 	struct wire_segment result[RT_MAX_SEGMENTS]; /* as filled */
 	unsigned int nbody; /* the Call chunk's are the first */
 	struct fab_buf *body;
-	unsigned int nreads;
+	size_t body_len;
+	unsigned int nreads, reads_begun;
 	struct rt_read_chunk read[RT_MAX_CHUNKS];
 	struct wire_chunk_desc write[RT_MAX_CHUNKS];
 	struct wire_chunk_desc reply_chunk;
@@ -283,6 +285,8 @@ struct rt_version {
 	bool continuation;
 	/* A malformed Reply is answered with an error. */
 	bool answers_replies;
+	/* A Call waits for memory rather than being turned away. */
+	bool waits;
 
 	/* Flow control: Receives to post, rdma_credit of a message about to be
 	 * posted, whether it may be, that it has been. */
@@ -400,6 +404,8 @@ struct rt_conn {
 	unsigned int calls_upper; /* in the upper layer's hands */
 	unsigned int calls_reverse; /* client: of the reverse direction */
 
+	struct cds_list_head starved; /* Calls that wait for memory */
+	uint64_t starved_deadline;
 	struct cds_list_head replies; /* ready to be sent, in order */
 	struct cds_list_head calls_out; /* Calls not yet (wholly) sent */
 	struct cds_list_head requests; /* all submitted and not done */
@@ -589,6 +595,8 @@ void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 		     struct rt_work *w, bool continued);
 void rt_call_read_done(struct rt_conn *c, struct rt_call_priv *call, bool ok);
 void rt_call_free(struct rt_conn *c, struct rt_call_priv *call);
+/* There may be memory for the Calls that wait; @late: for the last time. */
+void rt_calls_feed(struct rt_conn *c, bool late);
 
 /* reply.c */
 void rt_reply_queue(struct rt_conn *c, struct rt_call_priv *call);

@@ -186,6 +186,7 @@ static void refused(struct rt_conn *c, const struct wire_error *err)
 {
 	bool again = false;
 
+	RT_COUNT(c, errors_received, 1);
 	if (c->state == RT_GREETING && supported(c, WIRE_VERS1) &&
 	    in_range(WIRE_VERS1, err)) {
 		rt_event(c, EV_VERSION1);

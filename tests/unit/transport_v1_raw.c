@@ -446,6 +446,87 @@ static void bad_handle(void)
 	rt_raw_close(&r);
 }
 
+/* A Call with @len octets in one Read chunk. */
+static void long_write(struct rt_raw *r, uint32_t xid, uint32_t len)
+{
+	struct wire_read_segment rs = { .position = HEAD };
+	struct wire_call_desc d = { .reads = &rs, .nreads = 1 };
+	uint8_t pay[HEAD];
+
+	rt_raw_payload(pay, xid, 12, 0, 0, 0);
+	pay[HEAD - 3] = (uint8_t)(len >> 16);
+	pay[HEAD - 2] = (uint8_t)(len >> 8);
+	pay[HEAD - 1] = (uint8_t)len;
+	rs.target = rt_raw_expose(r, 0, len, false);
+	rt_raw1_call(r, xid, 32, &d, pay, HEAD);
+	rt_raw_run(r);
+}
+
+/* Without memory for its chunks a Call waits; it is not refused for good. */
+static void little_memory(void)
+{
+	struct rt_config cfg = { .max_message = 65536,
+				 .max_conn_memory = 70000,
+				 .memory_wait_ms = 300 };
+	struct wire_read_segment rs = { .position = 0 };
+	struct wire_call_desc d = { .call = &rs, .ncall = 1 };
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
+	for (unsigned int i = 0; i < 65536; i++)
+		r.mem[i] = (uint8_t)(i * 13);
+	r.p.hold = true;
+	for (uint32_t i = 0; i < 4; i++)
+		long_write(&r, i, 60000);
+	CU_ASSERT_EQUAL_FATAL(r.p.nheld, 1);
+	/* What needs none goes by; what needs little does not. */
+	rt_raw1_call(&r, 4, 32, NULL, NULL, 12);
+	rt_raw_run(&r);
+	CU_ASSERT_EQUAL_FATAL(r.p.nheld, 2);
+	long_write(&r, 5, 100);
+	/* And a Call that is in a chunk itself. */
+	rt_raw_payload(r.mem + 70000, 6, 12, 0, 0, 0);
+	rs.target = rt_raw_expose(&r, 70000, HEAD, false);
+	rt_raw1_call(&r, 6, 32, &d, NULL, 0);
+	rt_raw_run(&r);
+	CU_ASSERT_EQUAL_FATAL(r.p.nheld, 2);
+	rt_pair_answer(&r.p, r.p.held[1]);
+	r.p.nheld = 1;
+	CU_ASSERT_TRUE(rt_raw1_is_reply(&r, 4));
+	CU_ASSERT_EQUAL(r.p.nheld, 1);
+	/* One after the other, in order; the small ones beside the last. */
+	for (uint32_t i = 0; i < 4; i++) {
+		struct rt_call *first = r.p.held[0];
+
+		memmove(r.p.held, r.p.held + 1, --r.p.nheld * sizeof(first));
+		rt_pair_answer(&r.p, first);
+		CU_ASSERT_TRUE(rt_raw1_is_reply(&r, i));
+		CU_ASSERT_TRUE(summed(&r, sum_of(r.mem, 60000)));
+		CU_ASSERT_EQUAL_FATAL(r.p.nheld, i < 2 ? 1 : 5 - i);
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		rt_pair_answer(&r.p, r.p.held[i]);
+	r.p.nheld = 0;
+	CU_ASSERT_TRUE(rt_raw1_is_reply(&r, 5));
+	CU_ASSERT_TRUE(rt_raw1_is_reply(&r, 6));
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+
+	/* It does not wait for ever: another connection may help. */
+	long_write(&r, 7, 60000);
+	long_write(&r, 8, 60000);
+	CU_ASSERT_EQUAL(r.p.nheld, 1);
+	CU_ASSERT_TRUE(RT_RAW_WAIT(&r, r.down));
+	CU_ASSERT_EQUAL(r.p.server_error, -ENOMEM);
+	CU_ASSERT_EQUAL(r.queued, 0);
+	/* The end with Calls that wait leaves nothing behind. */
+	rt_call_drop(r.p.held[0]);
+	r.p.nheld = 0;
+	CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
+	for (uint32_t i = 0; i < 4; i++)
+		long_write(&r, i, 60000);
+	rt_raw_close(&r);
+}
+
 /* Calls beyond the grant: some, since Calls are given up; not without end. */
 static void too_many(void)
 {
@@ -874,6 +955,7 @@ static const struct unit_test tests[] = {
 	{ "bad messages", bad_messages },
 	{ "limits", limits },
 	{ "bad handle", bad_handle },
+	{ "little memory", little_memory },
 	{ "too many", too_many },
 	{ "invalidation", invalidation },
 	{ "client credits", client_credits },
