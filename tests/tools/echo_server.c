@@ -403,6 +403,7 @@ static const struct option options[] = {
 	{ "no-continuation", no_argument, NULL, 'n' },
 	{ "no-crc", no_argument, NULL, 'C' },
 	{ "version-rdma", required_argument, NULL, 'v' },
+	{ "provider", required_argument, NULL, 'p' },
 	{ 0 },
 };
 
@@ -441,6 +442,10 @@ static bool set_option(struct echo *e, struct rt_params *params,
 		break;
 	case 'v':
 		bad = arg_rdma_versions(optarg, &params->config.versions, &err);
+		break;
+	case 'p':
+		params->provider = fab_provider(optarg);
+		bad = params->provider ? NULL : "that provider is not built in";
 		break;
 	default:
 		return false;

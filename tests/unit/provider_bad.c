@@ -60,8 +60,7 @@ static void too_long(size_t room, size_t len)
 	world_pair(&w);
 	fill();
 	memset(w.arena, 0x5a, len);
-	CU_ASSERT_EQUAL(fab_post_recv(w.srv.c,
-				      msg_init(&w, &r, FAB_RECV, AT, room)),
+	CU_ASSERT_EQUAL(ep_recv(&w.srv, msg_init(&w, &r, FAB_RECV, AT, room)),
 			0);
 	ep_post(&w.cli, msg_init(&w, &s, FAB_SEND, 0, len));
 	both_end();
@@ -110,9 +109,8 @@ static void access_range(enum fab_opcode op, enum wrong wrong)
 	memset(w.arena, 0x11, LEN);
 	if (wrong == OTHER_RIGHT)
 		right = read ? FAB_REMOTE_WRITE : FAB_REMOTE_READ;
-	CU_ASSERT_EQUAL(fab_expose(w.srv.c, w.mr, w.arena + AT, LEN, right,
-				   &handle, &off),
-			0);
+	CU_ASSERT_EQUAL(
+		ep_expose(&w.srv, w.arena + AT, LEN, right, &handle, &off), 0);
 	w.srv.ready = true;
 	world_turn(&w, 0);
 	wr = msg_init(&w, &m, op, 0, len);
@@ -168,21 +166,20 @@ static void test_invalidated(void)
 
 	for (int again = 0; again < (subject.flawed_windows ? 1 : 2); again++) {
 		world_pair(&w);
-		if (!(w.limits->caps & FAB_CAP_SEND_INV) ||
-		    !(w.limits->caps & FAB_CAP_EXPOSE)) {
+		if (!(w.limits.caps & FAB_CAP_SEND_INV) ||
+		    !(w.limits.caps & FAB_CAP_EXPOSE)) {
 			printf("(not on this device) ");
 			world_close(&w);
 			return;
 		}
 		fill();
 		for (int i = 0; i < 3; i++)
-			CU_ASSERT_EQUAL(
-				fab_post_recv(w.srv.c,
-					      msg_init(&w, &r[i], FAB_RECV,
-						       (size_t)i * 64, 64)),
-				0);
-		CU_ASSERT_EQUAL(fab_expose(w.srv.c, w.mr, w.arena + AT, LEN,
-					   FAB_REMOTE_WRITE, &inv.handle, &off),
+			CU_ASSERT_EQUAL(ep_recv(&w.srv,
+						msg_init(&w, &r[i], FAB_RECV,
+							 (size_t)i * 64, 64)),
+					0);
+		CU_ASSERT_EQUAL(ep_expose(&w.srv, w.arena + AT, LEN,
+					  FAB_REMOTE_WRITE, &inv.handle, &off),
 				0);
 		w.srv.ready = true;
 		world_turn(&w, 0);
@@ -215,21 +212,20 @@ static void test_other_connection(void)
 	uint64_t off;
 
 	world_pair(&w);
-	if (!(w.limits->caps & FAB_CAP_EXPOSE)) {
+	if (!(w.limits.caps & FAB_CAP_EXPOSE)) {
 		printf("(not on this device) ");
 		world_close(&w);
 		return;
 	}
 	fill();
-	CU_ASSERT_EQUAL(fab_expose(w.srv.c, w.mr, w.arena + AT, LEN,
-				   FAB_REMOTE_WRITE, &handle, &off),
+	CU_ASSERT_EQUAL(ep_expose(&w.srv, w.arena + AT, LEN, FAB_REMOTE_WRITE,
+				  &handle, &off),
 			0);
 	w.srv.ready = true;
 	world_turn(&w, 0);
 	first = w.cli;
 	srv = w.srv.c;
-	memset(&w.cli, 0, sizeof(w.cli));
-	memset(&w.srv, 0, sizeof(w.srv));
+	ep_clear(&w);
 	world_connect(&w, NULL);
 	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
 	world_hello(&w);
@@ -243,7 +239,7 @@ static void test_other_connection(void)
 	/* The one whose handle it is has not noticed. */
 	w.cli = first;
 	w.srv.c = srv;
-	CU_ASSERT_EQUAL(fab_post(w.cli.c, &m.wr), 0);
+	CU_ASSERT_EQUAL(ep_try_post(&w.cli, &m.wr), 0);
 	for (uint64_t end = util_ms() + 60000; !w.cli.nwc && util_ms() < end;) {
 		w.cli.ready = w.srv.ready = true;
 		world_turn(&w, 5);

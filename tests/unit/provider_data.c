@@ -24,7 +24,7 @@ static unsigned int scatter(struct fab_sge *sge, size_t at, size_t len,
 			    uint32_t seed)
 {
 	unsigned int n =
-		1 + seed % (w.limits->max_sge < 16 ? w.limits->max_sge : 16);
+		1 + seed % (w.limits.max_sge < 16 ? w.limits.max_sge : 16);
 
 	for (unsigned int i = 0; i < n; i++) {
 		uint16_t r;
@@ -55,9 +55,9 @@ static void one_send(struct ep *from, struct ep *to, size_t len, uint32_t seed)
 	fill_random(w.arena + SRC + 5, len, seed);
 	memset(w.arena + DST, 0xee, len + 16);
 	from->nwc = to->nwc = 0;
-	CU_ASSERT_EQUAL(fab_post_recv(to->c, msg_init(&w, &recv, FAB_RECV, DST,
-						      len + seed % 3)),
-			0);
+	CU_ASSERT_EQUAL(
+		ep_recv(to, msg_init(&w, &recv, FAB_RECV, DST, len + seed % 3)),
+		0);
 	ep_post(from, &send);
 	PUMP_UNTIL(&w, from->nwc == 1 && to->nwc == 1);
 	CU_ASSERT_PTR_EQUAL(from->wc[0].wr, &send);
@@ -128,8 +128,8 @@ static void test_many_sends(void)
 
 static void one_write(struct ep *from, struct ep *to, size_t len, uint32_t seed)
 {
-	bool inv = (w.limits->caps & FAB_CAP_SEND_INV) &&
-		   (w.limits->caps & FAB_CAP_EXPOSE);
+	bool inv = (w.limits.caps & FAB_CAP_SEND_INV) &&
+		   (w.limits.caps & FAB_CAP_EXPOSE);
 	struct fab_sge ssge[16];
 	struct fab_wr write = { .op = FAB_WRITE, .sge = ssge };
 	struct fab_wr send = { .op = inv ? FAB_SEND_INV : FAB_SEND,
@@ -138,17 +138,16 @@ static void one_write(struct ep *from, struct ep *to, size_t len, uint32_t seed)
 
 	memset(w.arena + DST, 0xee, len + 16);
 	fill_random(w.arena + SRC, len, seed);
-	CU_ASSERT_EQUAL(fab_expose(to->c, w.mr, w.arena + DST + 3,
-				   len ? len : 1, FAB_REMOTE_WRITE,
-				   &write.handle, &write.offset),
+	CU_ASSERT_EQUAL(ep_expose(to, w.arena + DST + 3, len ? len : 1,
+				  FAB_REMOTE_WRITE, &write.handle,
+				  &write.offset),
 			0);
 	write.nsge = scatter(ssge, SRC, len, seed);
 	write.next = &send;
 	send.handle = write.handle;
 	from->nwc = to->nwc = 0;
-	CU_ASSERT_EQUAL(fab_post_recv(to->c, msg_init(&w, &recv, FAB_RECV,
-						      ARENA - 4096, 8)),
-			0);
+	CU_ASSERT_EQUAL(
+		ep_recv(to, msg_init(&w, &recv, FAB_RECV, ARENA - 4096, 8)), 0);
 	/* It is opened no later than the next message of its side: here
 	 * nothing but the test's own memory tells the peer of it. */
 	to->ready = true;
@@ -174,9 +173,8 @@ static void one_read(struct ep *from, struct ep *to, size_t len, uint32_t seed)
 
 	memset(w.arena + DST, 0xee, len + 16);
 	fill_random(w.arena + SRC + 1, len, seed);
-	CU_ASSERT_EQUAL(fab_expose(to->c, w.mr, w.arena + SRC + 1,
-				   len ? len : 1, FAB_REMOTE_READ, &read.handle,
-				   &read.offset),
+	CU_ASSERT_EQUAL(ep_expose(to, w.arena + SRC + 1, len ? len : 1,
+				  FAB_REMOTE_READ, &read.handle, &read.offset),
 			0);
 	to->ready = true;
 	world_turn(&w, 0);
@@ -233,9 +231,8 @@ static void test_read_depth(void)
 	world_pair(&w);
 	fill_random(w.arena + SRC, NREADS * READ_LEN, 4);
 	memset(w.arena + DST, 0, NREADS * READ_LEN);
-	CU_ASSERT_EQUAL(fab_expose(w.srv.c, w.mr, w.arena + SRC,
-				   NREADS * READ_LEN, FAB_REMOTE_READ, &handle,
-				   &off),
+	CU_ASSERT_EQUAL(ep_expose(&w.srv, w.arena + SRC, NREADS * READ_LEN,
+				  FAB_REMOTE_READ, &handle, &off),
 			0);
 	w.srv.ready = true;
 	world_turn(&w, 0);
@@ -273,11 +270,11 @@ static void test_chain(void)
 	fab_conn_counters(w.cli.c, &cnt);
 	posts = cnt.posts;
 	fill_random(w.arena + SRC, NCHAIN * 1000, 6);
-	CU_ASSERT_EQUAL(fab_expose(w.srv.c, w.mr, w.arena + DST, NCHAIN * 1000,
-				   FAB_REMOTE_WRITE, &handle, &off),
+	CU_ASSERT_EQUAL(ep_expose(&w.srv, w.arena + DST, NCHAIN * 1000,
+				  FAB_REMOTE_WRITE, &handle, &off),
 			0);
-	CU_ASSERT_EQUAL(fab_post_recv(w.srv.c, msg_init(&w, &recv, FAB_RECV,
-							ARENA - 64, 64)),
+	CU_ASSERT_EQUAL(ep_recv(&w.srv,
+				msg_init(&w, &recv, FAB_RECV, ARENA - 64, 64)),
 			0);
 	w.srv.ready = true;
 	world_turn(&w, 0);
@@ -326,21 +323,19 @@ static void test_mix(void)
 		}
 	w.early_recv = &r[1][0].wr;
 	world_create(&w);
-	CU_ASSERT_EQUAL(fab_post_recv(w.cli.c, &r[0][0].wr), 0);
+	CU_ASSERT_EQUAL(ep_recv(&w.cli, &r[0][0].wr), 0);
 	world_connect(&w, NULL);
 	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
 	fill_random(w.arena + SRC, 2 * area, 8);
 	for (int k = 0; k < 2; k++) {
 		CU_ASSERT_EQUAL(
-			fab_expose(e[k]->c, w.mr,
-				   w.arena + DST + (size_t)(2 + k) * area, area,
-				   FAB_REMOTE_WRITE, &hw[k], &ow[k]),
+			ep_expose(e[k], w.arena + DST + (size_t)(2 + k) * area,
+				  area, FAB_REMOTE_WRITE, &hw[k], &ow[k]),
 			0);
-		CU_ASSERT_EQUAL(fab_expose(e[k]->c, w.mr,
-					   w.arena + SRC + (size_t)k * area,
-					   area, FAB_REMOTE_READ, &hr[k],
-					   &orr[k]),
-				0);
+		CU_ASSERT_EQUAL(
+			ep_expose(e[k], w.arena + SRC + (size_t)k * area, area,
+				  FAB_REMOTE_READ, &hr[k], &orr[k]),
+			0);
 		e[k]->ready = true;
 	}
 	world_turn(&w, 0);
@@ -395,9 +390,8 @@ static void test_expose_close(void)
 	world_pair(&w);
 	for (int round = 0; round < 20; round++) {
 		for (int i = 0; i < 40; i++) {
-			CU_ASSERT_EQUAL(fab_expose(w.cli.c, w.mr, w.arena + i,
-						   100, FAB_REMOTE_READ, &h[i],
-						   &off),
+			CU_ASSERT_EQUAL(ep_expose(&w.cli, w.arena + i, 100,
+						  FAB_REMOTE_READ, &h[i], &off),
 					0);
 			for (int k = 0; k < i; k++)
 				same += h[i] == h[k];
@@ -405,9 +399,9 @@ static void test_expose_close(void)
 				fab_unexpose(w.cli.c, h[i]);
 		}
 		if (round % 3) {
-			CU_ASSERT_EQUAL(fab_post_recv(w.srv.c,
-						      msg_init(&w, &r, FAB_RECV,
-							       ARENA - 64, 64)),
+			CU_ASSERT_EQUAL(ep_recv(&w.srv,
+						msg_init(&w, &r, FAB_RECV,
+							 ARENA - 64, 64)),
 					0);
 			ep_post(&w.cli,
 				msg_init(&w, &s, FAB_SEND, ARENA - 128, 5));
@@ -434,16 +428,14 @@ static void test_expose_bad(void)
 	uint64_t off;
 
 	world_pair(&w);
-	CU_ASSERT_EQUAL(fab_expose(w.cli.c, w.mr, w.arena + ARENA - 1, 2,
-				   FAB_REMOTE_READ, &h, &off),
+	CU_ASSERT_EQUAL(ep_expose(&w.cli, w.arena + ARENA - 1, 2,
+				  FAB_REMOTE_READ, &h, &off),
 			-EINVAL);
-	CU_ASSERT_EQUAL(fab_expose(w.cli.c, w.mr, w.arena - 1, 2,
-				   FAB_REMOTE_READ, &h, &off),
+	CU_ASSERT_EQUAL(ep_expose(&w.cli, w.arena - 1, 2, FAB_REMOTE_READ, &h,
+				  &off),
 			-EINVAL);
-	CU_ASSERT_EQUAL(fab_expose(w.cli.c, w.mr, w.arena, 2, 8, &h, &off),
-			-EINVAL);
-	CU_ASSERT_EQUAL(fab_expose(w.cli.c, w.mr, w.arena, 2, 0, &h, &off),
-			-EINVAL);
+	CU_ASSERT_EQUAL(ep_expose(&w.cli, w.arena, 2, 8, &h, &off), -EINVAL);
+	CU_ASSERT_EQUAL(ep_expose(&w.cli, w.arena, 2, 0, &h, &off), -EINVAL);
 	world_close(&w);
 }
 
@@ -451,28 +443,30 @@ static void test_post_bad(void)
 {
 	struct fab_sge sge[65];
 	struct fab_wr wr = { .op = FAB_SEND }, bad = { .op = FAB_RECV };
+	const struct fab_limits *limits;
 
 	for (unsigned int i = 0; i < 65; i++)
 		sge[i] = (struct fab_sge){ w.arena, 1, w.mr };
 	world_open(&w);
+	limits = fab_domain_limits(w.cli_dom);
 	world_connect(&w, NULL);
-	CU_ASSERT_EQUAL(fab_post(w.cli.c, &wr), -ENOTCONN);
+	CU_ASSERT_EQUAL(ep_try_post(&w.cli, &wr), -ENOTCONN);
 	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
 	wr.next = &bad;
-	CU_ASSERT_EQUAL(fab_post(w.cli.c, &wr), -EINVAL);
+	CU_ASSERT_EQUAL(ep_try_post(&w.cli, &wr), -EINVAL);
 	wr.next = NULL;
 	wr.sge = sge;
-	wr.nsge = w.limits->max_sge + 1;
-	CU_ASSERT_EQUAL(fab_post(w.cli.c, &wr), -EINVAL);
+	wr.nsge = limits->max_sge + 1;
+	CU_ASSERT_EQUAL(ep_try_post(&w.cli, &wr), -EINVAL);
 	wr.nsge = 1;
 	sge[0] = (struct fab_sge){ w.arena + ARENA - 1, 2, w.mr };
-	CU_ASSERT_EQUAL(fab_post(w.cli.c, &wr), -EINVAL);
+	CU_ASSERT_EQUAL(ep_try_post(&w.cli, &wr), -EINVAL);
 	sge[0] = (struct fab_sge){ w.arena, 2, NULL };
-	if (!(w.limits->caps & FAB_CAP_ANY_LOCAL))
-		CU_ASSERT_EQUAL(fab_post(w.cli.c, &wr), -EINVAL);
-	sge[0] = (struct fab_sge){ w.arena, w.limits->max_message + 1, w.mr };
-	CU_ASSERT_EQUAL(fab_post(w.cli.c, &wr), -EINVAL);
-	CU_ASSERT_EQUAL(fab_post_recv(w.cli.c, &wr), -EINVAL);
+	if (!(limits->caps & FAB_CAP_ANY_LOCAL))
+		CU_ASSERT_EQUAL(ep_try_post(&w.cli, &wr), -EINVAL);
+	sge[0] = (struct fab_sge){ w.arena, limits->max_message + 1, w.mr };
+	CU_ASSERT_EQUAL(ep_try_post(&w.cli, &wr), -EINVAL);
+	CU_ASSERT_EQUAL(ep_recv(&w.cli, &wr), -EINVAL);
 	w.cli.ready = true;
 	world_turn(&w, 0);
 	CU_ASSERT_FALSE(w.cli.disconnected);

@@ -2,10 +2,12 @@
 /*
  * provider_main - what every provider must do, over a real one
  *
- *	provider_test --provider iwarp|verbs [--addr ADDRESS] [--windows any]
- *		[TEST...]
+ *	provider_test --provider iwarp|verbs [--client iwarp|verbs]
+ *		[--addr ADDRESS] [--windows any] [TEST...]
  *
- * The address is one of this host; on verbs that of a device, by default
+ * With --client, the side that connects is of another provider than the one
+ * that listens (siw, which is verbs, and iwarp understand each other). The
+ * address is one of this host; on verbs that of a device, by default
  * $RPCRDMA_VERBS_ADDR. With "--windows any", memory windows are used even if
  * those of the device are known for flaws; the tests leave these out. Exit
  * status 77: there is no such device.
@@ -42,7 +44,8 @@ static bool is_siw(struct fab_domain *dom)
 static int usage(void)
 {
 	fprintf(stderr, "usage: provider_test --provider NAME "
-			"[--addr ADDRESS] [--windows any] [TEST...]\n");
+			"[--client NAME] [--addr ADDRESS] [--windows any] "
+			"[TEST...]\n");
 	return 2;
 }
 
@@ -68,7 +71,7 @@ static int run(const struct unit_test *const *tables, int argc, char **argv)
 
 	if (CU_initialize_registry() != CUE_SUCCESS)
 		return 2;
-	s = CU_add_suite(subject.ops->name, NULL, NULL);
+	s = CU_add_suite(subject.cli_ops->name, NULL, NULL);
 	for (; s && *tables; tables++)
 		for (const struct unit_test *t = *tables; t->name; t++)
 			if (unit_wanted(t->name, argc, argv))
@@ -87,7 +90,7 @@ int main(int argc, char **argv)
 							  provider_data_tests,
 							  provider_bad_tests,
 							  NULL };
-	const char *name = NULL, *addr = NULL, *windows = NULL;
+	const char *name = NULL, *addr = NULL, *windows = NULL, *client = NULL;
 	struct fab_domain *dom;
 	int i, rc;
 
@@ -97,6 +100,8 @@ int main(int argc, char **argv)
 			name = argv[i + 1];
 		else if (!strcmp(argv[i], "--addr"))
 			addr = argv[i + 1];
+		else if (!strcmp(argv[i], "--client"))
+			client = argv[i + 1];
 		else if (!strcmp(argv[i], "--windows"))
 			windows = argv[i + 1];
 		else
@@ -104,12 +109,14 @@ int main(int argc, char **argv)
 	}
 	if (!name)
 		return usage();
+	client = client ? client : name;
 	subject.ops = fab_provider(name);
-	if (!addr && !strcmp(name, "verbs"))
+	subject.cli_ops = fab_provider(client);
+	if (!addr && (!strcmp(name, "verbs") || !strcmp(client, "verbs")))
 		addr = getenv("RPCRDMA_VERBS_ADDR");
 	else if (!addr)
 		addr = "127.0.0.1";
-	if (!subject.ops || !addr) {
+	if (!subject.ops || !subject.cli_ops || !addr) {
 		printf("no provider %s, or no address for it\n", name);
 		return 77;
 	}
@@ -119,13 +126,16 @@ int main(int argc, char **argv)
 		subject.adjust = any_windows;
 		subject.flawed_windows = true;
 	}
-	rc = fab_domain_open(subject.ops, NULL, &dom);
-	if (rc == -ENODEV) {
-		printf("no device\n");
-		return 77;
-	}
-	if (!rc) {
-		subject.siw = is_siw(dom);
+	for (int k = 0; k < 2; k++) {
+		rc = fab_domain_open(k ? subject.cli_ops : subject.ops, NULL,
+				     &dom);
+		if (rc == -ENODEV) {
+			printf("no device\n");
+			return 77;
+		}
+		if (rc)
+			continue;
+		subject.siw |= is_siw(dom);
 		fab_domain_close(dom);
 	}
 	return run(tables, argc - i + 1, argv + i - 1);

@@ -27,6 +27,7 @@
 
 struct ep {
 	struct fab_conn *c;
+	struct fab_mr *mr; /* the arena's, in its domain */
 	bool ready, established, disconnected;
 	int gone;
 	int error;
@@ -38,10 +39,10 @@ struct ep {
 };
 
 struct world {
-	const struct fab_ops *ops;
-	struct fab_domain *dom;
-	const struct fab_limits *limits;
-	struct fab_poller *poller;
+	/* The client's may be the same as the server's. */
+	struct fab_domain *dom, *cli_dom;
+	struct fab_poller *poller, *cli_poller;
+	struct fab_limits limits; /* of both */
 	struct fab_listener *listener;
 	struct sockaddr_storage addr;
 	/* The side that listens, and the one that connects. */
@@ -55,12 +56,13 @@ struct world {
 	struct fab_wr *early_recv;
 
 	uint8_t *arena;
-	struct fab_mr *mr;
+	struct fab_mr *mr, *cli_mr;
 };
 
 /* What is tested, set once by main(). */
 struct subject {
 	const struct fab_ops *ops;
+	const struct fab_ops *cli_ops; /* of the side that connects */
 	struct sockaddr_storage addr;
 	socklen_t addrlen;
 	/* Called with each domain after it was opened; or NULL. */
@@ -130,6 +132,16 @@ static inline void ep_poll(struct ep *e)
 	}
 }
 
+/* Name the memory as the domain of @e knows it. */
+static inline struct fab_wr *ep_own(const struct ep *e, struct fab_wr *chain)
+{
+	for (struct fab_wr *wr = chain; wr; wr = wr->next)
+		for (unsigned int i = 0; i < wr->nsge; i++)
+			if (wr->sge[i].mr)
+				wr->sge[i].mr = e->mr;
+	return chain;
+}
+
 static inline void world_request(struct fab_listener *l, struct fab_conn *c,
 				 const void *priv, size_t priv_len, void *user)
 {
@@ -148,7 +160,8 @@ static inline void world_request(struct fab_listener *l, struct fab_conn *c,
 		return;
 	}
 	if (w->early_recv)
-		CU_ASSERT_EQUAL(fab_post_recv(c, w->early_recv), 0);
+		CU_ASSERT_EQUAL(
+			fab_post_recv(c, ep_own(&w->srv, w->early_recv)), 0);
 	CU_ASSERT_EQUAL(fab_accept(c, &w->accept), 0);
 }
 
@@ -158,23 +171,46 @@ static inline void util_log(void *ctx, int level, const char *text)
 		printf("<%d> %s\n", level, text);
 }
 
-static inline void world_domain(struct world *w, unsigned int startup_ms)
+static inline void side_open(struct world *w, const struct fab_ops *ops,
+			     unsigned int startup_ms, struct fab_domain **dom,
+			     struct fab_poller **poller, struct fab_mr **mr)
 {
 	struct fab_domain_params p = { .crc = true,
 				       .log = util_log,
 				       .startup_timeout_ms = startup_ms };
 
-	memset(w, 0, sizeof(*w));
-	w->ops = subject.ops;
-	CU_ASSERT_EQUAL_FATAL(fab_domain_open(w->ops, &p, &w->dom), 0);
+	CU_ASSERT_EQUAL_FATAL(fab_domain_open(ops, &p, dom), 0);
 	if (subject.adjust)
-		subject.adjust(w->dom);
-	w->limits = fab_domain_limits(w->dom);
-	CU_ASSERT_EQUAL_FATAL(fab_poller_create(w->dom, &w->poller), 0);
+		subject.adjust(*dom);
+	CU_ASSERT_EQUAL_FATAL(fab_poller_create(*dom, poller), 0);
+	CU_ASSERT_EQUAL_FATAL(fab_reg(*dom, w->arena, ARENA, mr), 0);
+}
+
+static inline void world_domain(struct world *w, unsigned int startup_ms)
+{
+	const struct fab_limits *l;
+
+	memset(w, 0, sizeof(*w));
 	w->arena = mmap(NULL, ARENA, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CU_ASSERT_TRUE_FATAL(w->arena != MAP_FAILED);
-	CU_ASSERT_EQUAL_FATAL(fab_reg(w->dom, w->arena, ARENA, &w->mr), 0);
+	side_open(w, subject.ops, startup_ms, &w->dom, &w->poller, &w->mr);
+	w->limits = *fab_domain_limits(w->dom);
+	w->cli_dom = w->dom;
+	w->cli_poller = w->poller;
+	w->cli_mr = w->mr;
+	if (subject.cli_ops != subject.ops) {
+		side_open(w, subject.cli_ops, startup_ms, &w->cli_dom,
+			  &w->cli_poller, &w->cli_mr);
+		l = fab_domain_limits(w->cli_dom);
+		w->limits.caps &= l->caps;
+		if (l->max_sge < w->limits.max_sge)
+			w->limits.max_sge = l->max_sge;
+		if (l->max_read_depth < w->limits.max_read_depth)
+			w->limits.max_read_depth = l->max_read_depth;
+	}
+	w->srv.mr = w->mr;
+	w->cli.mr = w->cli_mr;
 }
 
 static inline void world_listen(struct world *w)
@@ -194,6 +230,11 @@ static inline void world_open(struct world *w)
 
 static inline void world_turn(struct world *w, int ms)
 {
+	/* With two, neither may wait for long. */
+	if (w->cli_poller != w->poller) {
+		fab_poller_run(w->cli_poller, 0);
+		ms = ms ? 1 : 0;
+	}
 	fab_poller_run(w->poller, ms);
 	if (w->cli.ready)
 		ep_poll(&w->cli);
@@ -210,16 +251,34 @@ static inline void world_turn(struct world *w, int ms)
 		CU_ASSERT_TRUE(!!(cond));           \
 	} while (0)
 
+static inline int ep_try_post(struct ep *e, struct fab_wr *wr)
+{
+	return fab_post(e->c, ep_own(e, wr));
+}
+
 static inline void ep_post(struct ep *e, struct fab_wr *wr)
 {
-	CU_ASSERT_EQUAL(fab_post(e->c, wr), 0);
+	CU_ASSERT_EQUAL(ep_try_post(e, wr), 0);
 	e->ready = true;
+}
+
+static inline int ep_recv(struct ep *e, struct fab_wr *wr)
+{
+	return fab_post_recv(e->c, ep_own(e, wr));
+}
+
+static inline int ep_expose(struct ep *e, void *addr, size_t len,
+			    unsigned int access, uint32_t *handle,
+			    uint64_t *offset)
+{
+	return fab_expose(e->c, e->mr, addr, len, access, handle, offset);
 }
 
 static inline void world_create(struct world *w)
 {
-	CU_ASSERT_EQUAL_FATAL(
-		fab_conn_create(w->poller, ep_ready, &w->cli, &w->cli.c), 0);
+	CU_ASSERT_EQUAL_FATAL(fab_conn_create(w->cli_poller, ep_ready, &w->cli,
+					      &w->cli.c),
+			      0);
 }
 
 static inline void world_connect(struct world *w,
@@ -255,9 +314,8 @@ static inline void world_hello(struct world *w)
 {
 	static struct msg s, r;
 
-	CU_ASSERT_EQUAL(fab_post_recv(w->srv.c, msg_init(w, &r, FAB_RECV,
-							 ARENA - 64, 64)),
-			0);
+	CU_ASSERT_EQUAL(
+		ep_recv(&w->srv, msg_init(w, &r, FAB_RECV, ARENA - 64, 64)), 0);
 	ep_post(&w->cli, msg_init(w, &s, FAB_SEND, ARENA - 128, 5));
 	PUMP_UNTIL(w, w->srv.nwc == 1 && w->cli.nwc == 1);
 	w->srv.nwc = w->cli.nwc = 0;
@@ -283,6 +341,14 @@ static inline void ep_destroy(struct world *w, struct ep *e)
 	CU_ASSERT_EQUAL(e->gone, 1);
 }
 
+static inline void ep_clear(struct world *w)
+{
+	memset(&w->cli, 0, sizeof(w->cli));
+	memset(&w->srv, 0, sizeof(w->srv));
+	w->srv.mr = w->mr;
+	w->cli.mr = w->cli_mr;
+}
+
 /* Both connections away; the listener stays. */
 static inline void world_unpair(struct world *w)
 {
@@ -292,8 +358,7 @@ static inline void world_unpair(struct world *w)
 		fab_disconnect(w->srv.c, true);
 	ep_destroy(w, &w->cli);
 	ep_destroy(w, &w->srv);
-	memset(&w->cli, 0, sizeof(w->cli));
-	memset(&w->srv, 0, sizeof(w->srv));
+	ep_clear(w);
 }
 
 static inline void world_close(struct world *w)
@@ -301,6 +366,11 @@ static inline void world_close(struct world *w)
 	world_unpair(w);
 	if (w->listener)
 		fab_listener_close(w->listener);
+	if (w->cli_dom != w->dom) {
+		fab_dereg(w->cli_mr);
+		fab_poller_destroy(w->cli_poller);
+		fab_domain_close(w->cli_dom);
+	}
 	fab_dereg(w->mr);
 	fab_poller_destroy(w->poller);
 	fab_domain_close(w->dom);
