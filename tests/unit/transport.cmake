@@ -19,5 +19,8 @@ rpcrdma_unit(transport-credit transport_credit.c LIBS unit-rt)
 rpcrdma_unit(transport-reverse transport_reverse.c LIBS unit-rt)
 rpcrdma_unit(transport-end transport_end.c LIBS unit-rt rpcrdma_fabric)
 rpcrdma_unit(transport-faults transport_faults.c LIBS unit-rt)
+target_compile_definitions(unit-transport-faults PRIVATE VERSION=2)
+rpcrdma_unit(transport-faults-v1 transport_faults.c LIBS unit-rt)
+target_compile_definitions(unit-transport-faults-v1 PRIVATE VERSION=1)
 rpcrdma_unit(transport-threads transport_threads.c
 	LIBS unit-rt rpcrdma_fabric)
