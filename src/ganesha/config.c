@@ -118,6 +118,7 @@ static const struct gsh_config_token providers[] = {
 };
 
 static const struct gsh_config_token versions[] = {
+	{ "1", 1u << 1 },
 	{ "2", 1u << 2 },
 	{ NULL, 0 },
 };
@@ -151,7 +152,7 @@ static const struct gsh_config_item items[] = {
 	  OFF(provider) },
 	{ .name = "Versions",
 	  .type = GSH_CONFIG_LIST,
-	  .u.lst = { .def = 1u << 2,
+	  .u.lst = { .def = 1u << 1 | 1u << 2,
 		     .mask = UINT32_MAX,
 		     .tokens = versions,
 		     .set_off = UINT32_MAX },
@@ -249,6 +250,7 @@ enum gr_config_result gr_config_load(const struct gsh *g,
 void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt)
 {
 	memset(rt, 0, sizeof(*rt));
+	rt->versions = cfg->versions;
 	rt->credits = cfg->credits;
 	rt->recv_size = cfg->recv_size;
 	rt->send_size = cfg->send_size;

@@ -313,6 +313,13 @@ static void start_stats(struct gr_server *s)
 			path, strerror(-err));
 }
 
+static const char *versions_text(uint32_t set)
+{
+	if (set == 1u << WIRE_VERS1)
+		return "1";
+	return set == 1u << WIRE_VERS2 ? "2" : "2 and 1";
+}
+
 bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
 {
 	char fault[FAULT_ROOM] = "";
@@ -341,8 +348,9 @@ bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
 	start_stats(s);
 	for (unsigned int i = 0; i < s->source.nlisteners; i++)
 		gsh_log(s->gsh, GSH_EVENT,
-			"serving RPC-over-RDMA version 2 on %s, provider %s",
-			s->source.listener[i], s->provider);
+			"serving RPC-over-RDMA version %s on %s, provider %s",
+			versions_text(s->cfg.versions), s->source.listener[i],
+			s->provider);
 	return true;
 
 fail:

@@ -78,6 +78,20 @@ const char *arg_choice(const char *s, const char *const *names,
 	return fail(err, "'%.60s' is not one of %s", s, list);
 }
 
+const char *arg_rdma_versions(const char *s, unsigned int *out,
+			      struct arg_err *err)
+{
+	static const char *const names[] = { "any", "1", "2", NULL };
+	static const unsigned int set[] = { 1u << 1 | 1u << 2, 1u << 1,
+					    1u << 2 };
+	unsigned int choice = 0;
+	const char *bad = arg_choice(s, names, &choice, err);
+
+	if (!bad)
+		*out = set[choice];
+	return bad;
+}
+
 const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,
 		     struct arg_err *err)
 {

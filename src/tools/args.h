@@ -29,6 +29,9 @@ const char *arg_number(const char *s, uint64_t min, uint64_t max, uint64_t *out,
 /* One of @names (NULL at the end); *@out is its index. */
 const char *arg_choice(const char *s, const char *const *names,
 		       unsigned int *out, struct arg_err *err);
+/* "1", "2" or "any": as rt_config.versions. */
+const char *arg_rdma_versions(const char *s, unsigned int *out,
+			      struct arg_err *err);
 /*
  * "192.0.2.1:20049", "[2001:db8::1]:20049", "name:20049"; with @port not 0
  * the port may be left out, also behind a bare IPv6 address.

@@ -13,7 +13,7 @@
 
 static const char usage[] =
 	"usage: rpcrdma-gateway --server ADDR[:PORT] [OPTION...]\n"
-	"Take record-marked RPC over TCP and carry it over RPC-over-RDMA version 2,\n"
+	"Take record-marked RPC over TCP and carry it over RPC-over-RDMA,\n"
 	"one RDMA connection for each TCP connection.\n"
 	"\n"
 	"  --listen ADDR:PORT       TCP address, may be repeated (127.0.0.1:20050)\n"
@@ -26,6 +26,7 @@ static const char usage[] =
 	"  --max-memory OCTETS      registered memory (1 GiB)\n"
 	"  --retry-seconds N        how long Calls wait for a server that is gone (60)\n"
 	"\n"
+	"  --version-rdma N         1, 2 or any, which begins with 2 and falls back (any)\n"
 	"  --credits N              credits given to the server (64)\n"
 	"  --recv-size OCTETS       Receive Buffer Size (4096)\n"
 	"  --send-size OCTETS       largest Send (65536)\n"
@@ -54,6 +55,7 @@ enum opt {
 	OPT_MAX_RECORD,
 	OPT_MAX_MEMORY,
 	OPT_RETRY,
+	OPT_RDMA,
 	OPT_CREDITS,
 	OPT_RECV,
 	OPT_SEND,
@@ -83,6 +85,7 @@ static const struct option options[] = {
 	{ "max-record", required_argument, NULL, OPT_MAX_RECORD },
 	{ "max-memory", required_argument, NULL, OPT_MAX_MEMORY },
 	{ "retry-seconds", required_argument, NULL, OPT_RETRY },
+	{ "version-rdma", required_argument, NULL, OPT_RDMA },
 	{ "credits", required_argument, NULL, OPT_CREDITS },
 	{ "recv-size", required_argument, NULL, OPT_RECV },
 	{ "send-size", required_argument, NULL, OPT_SEND },
@@ -197,6 +200,9 @@ static const char *set_text(struct gw_options *o, int opt, struct arg_err *err)
 			return err->text;
 		}
 		o->provider = optarg;
+		break;
+	case OPT_RDMA:
+		bad = arg_rdma_versions(optarg, &o->config.versions, err);
 		break;
 	case OPT_FORMAT:
 		bad = arg_choice(optarg, formats, &choice, err);

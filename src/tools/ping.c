@@ -140,7 +140,7 @@ static void ping_done(struct rt_request *rq)
 	s->busy = false;
 	p->busy--;
 	if (rq->status == -EREMOTEIO) {
-		failed(p, rq->xid, "the server answered RDMA2_ERROR %s",
+		failed(p, rq->xid, "the server answered %s",
 		       wire_errcode_name(rq->error.code));
 	} else if (rq->status) {
 		failed(p, rq->xid, "%s", strerror(-rq->status));
@@ -188,6 +188,12 @@ static const struct rt_ops ping_ops = {
 	.closed = on_closed,
 };
 
+static int ping_connect(struct ping *p)
+{
+	return rt_connect(p->inst, 0, (struct sockaddr *)&p->o.server.addr,
+			  p->o.server.len, &ping_ops, p, &p->conn);
+}
+
 static int ping_setup(struct ping *p)
 {
 	struct ping_options *o = &p->o;
@@ -221,8 +227,7 @@ static int ping_setup(struct ping *p)
 				   .mr = p->calls->mr },
 		};
 	}
-	return rt_connect(p->inst, 0, (struct sockaddr *)&o->server.addr,
-			  o->server.len, &ping_ops, p, &p->conn);
+	return ping_connect(p);
 }
 
 /* Run the transport until @until (ns), or @stop says so. */
@@ -243,7 +248,7 @@ static void run_until(struct ping *p, uint64_t until,
 
 static bool is_up(const struct ping *p)
 {
-	return p->up || interrupted;
+	return p->up || p->down || interrupted;
 }
 
 static bool is_idle(const struct ping *p)
@@ -423,7 +428,7 @@ int main(int argc, char **argv)
 {
 	struct sigaction sa = { .sa_handler = on_signal };
 	struct ping *p = calloc(1, sizeof(*p));
-	uint64_t start;
+	uint64_t start, until;
 	int rc, status;
 
 	if (!p)
@@ -444,8 +449,20 @@ int main(int argc, char **argv)
 		p->error = rc;
 		p->down = true;
 	}
+	until = lat_now() + p->o.timeout_ms * 1000000;
 	if (!p->down)
-		run_until(p, lat_now() + p->o.timeout_ms * 1000000, is_up);
+		run_until(p, until, is_up);
+	if (p->down && p->conn && p->error == -EAGAIN) {
+		/* Version 2 was not answered; now it is version 1. */
+		rt_conn_put(p->conn);
+		p->conn = NULL;
+		p->down = false;
+		p->error = ping_connect(p);
+		if (p->error)
+			p->down = true;
+		else
+			run_until(p, until, is_up);
+	}
 	if (!p->up) {
 		if (!p->down)
 			snprintf(p->reason, sizeof(p->reason), "no answer");

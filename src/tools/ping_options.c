@@ -23,6 +23,8 @@ static const char usage[] =
 	"  --timeout MS          for the connection and for each Call (5000)\n"
 	"  --flood               as fast as answers come\n"
 	"  --depth N             with --flood: Calls in flight (1)\n"
+	"  --version-rdma N      RPC-over-RDMA version: 1, 2 or any, which begins\n"
+	"                        with 2 and falls back (any)\n"
 	"  --credits N           credits given to the server (64)\n"
 	"  --recv-size OCTETS    Receive Buffer Size (4096)\n"
 	"  --no-crc              iwarp: do not ask for the CRC\n"
@@ -43,6 +45,7 @@ enum opt {
 	OPT_TIMEOUT,
 	OPT_FLOOD,
 	OPT_DEPTH,
+	OPT_RDMA,
 	OPT_CREDITS,
 	OPT_RECV,
 	OPT_NO_CRC,
@@ -63,6 +66,7 @@ static const struct option options[] = {
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "flood", no_argument, NULL, OPT_FLOOD },
 	{ "depth", required_argument, NULL, OPT_DEPTH },
+	{ "version-rdma", required_argument, NULL, OPT_RDMA },
 	{ "credits", required_argument, NULL, OPT_CREDITS },
 	{ "recv-size", required_argument, NULL, OPT_RECV },
 	{ "no-crc", no_argument, NULL, OPT_NO_CRC },
@@ -112,6 +116,8 @@ static const char *set_option(struct ping_options *o, int opt,
 		return NULL;
 	case OPT_DEPTH:
 		return number32(&o->depth, 1, 4096, err);
+	case OPT_RDMA:
+		return arg_rdma_versions(optarg, &o->config.versions, err);
 	case OPT_CREDITS:
 		return number32(&o->config.credits, 1, 16384, err);
 	case OPT_RECV:

@@ -33,6 +33,7 @@ struct rt_call_priv *rt_call_get(struct rt_conn *c)
 	call->pub.has_reply_chunk = false;
 	call->stage = RT_CALL_BODY;
 	call->failed = false;
+	call->starved = false;
 	call->held_credit = false;
 	call->reads_pending = 0;
 	call->bufs = NULL;
@@ -42,6 +43,7 @@ struct rt_call_priv *rt_call_get(struct rt_conn *c)
 	call->nsegs = 0;
 	call->nbody = 0;
 	call->nreads = 0;
+	call->reads_begun = 0;
 	call->nbase = 0;
 	call->reply.done = NULL;
 	call->external = false;
@@ -53,6 +55,10 @@ struct rt_call_priv *rt_call_get(struct rt_conn *c)
 
 void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)
 {
+	if (call->starved) {
+		call->starved = false;
+		cds_list_del(&call->queue);
+	}
 	if (call->reads_pending) {
 		/* The fabric still writes into its buffers. */
 		call->failed = true;
@@ -79,7 +85,7 @@ static void refuse(struct rt_conn *c, struct rt_call_priv *call,
 
 	rt_log(c, LOG_NOTICE, "Call %08x refused: %s", xid,
 	       wire_errcode_name(err->code));
-	rt_error_send(c, xid, WIRE_VERS2, err);
+	rt_error_about(c, xid, err);
 	rt_call_free(c, call);
 }
 
@@ -190,34 +196,25 @@ static bool take_lists(struct rt_conn *c, struct rt_call_priv *call,
 	return bytes <= cfg->max_message;
 }
 
-/* rdma_inv_handle counts only if the header has such a handle [C11]. */
-static void take_inv_handle(struct rt_conn *c, struct rt_call_priv *call,
-			    uint32_t handle)
-{
-	if (!handle)
-		return;
-	for (unsigned int i = 0; i < call->nsegs; i++)
-		if (call->seg[i].handle == handle) {
-			call->inv_handle = handle;
-			return;
-		}
-	rt_log(c, LOG_NOTICE, "Call %08x: rdma_inv_handle %08x is in no chunk",
-	       call->pub.xid, handle);
-}
-
-/* Start RDMA Reads of one chunk into a buffer of its own. */
-static struct fab_buf *read_chunk(struct rt_conn *c, struct rt_call_priv *call,
-				  unsigned int first, unsigned int nsegs,
-				  size_t len)
+/*
+ * Start RDMA Reads of one chunk into a buffer of its own. 0; -EAGAIN: there is
+ * no memory now, nothing was begun; -ENOMEM: the Call cannot go on.
+ */
+static int read_chunk(struct rt_conn *c, struct rt_call_priv *call,
+		      unsigned int first, unsigned int nsegs, size_t len,
+		      struct fab_buf **buf)
 {
 	struct fab_buf *b;
 	size_t at = 0;
 
-	if (c->memory + len > c->inst->cfg.max_conn_memory)
-		return NULL;
+	/* Nobody overtakes those that wait. */
+	if (c->memory + len > c->inst->cfg.max_conn_memory ||
+	    !cds_list_empty(&c->starved))
+		return -EAGAIN;
 	b = fab_pool_get(c->inst->pool, len ? rt_round4(len) : 4);
 	if (!b)
-		return NULL;
+		return -EAGAIN;
+	*buf = b;
 	rt_bufs_add(&call->bufs, b);
 	call->memory += len;
 	c->memory += len;
@@ -229,7 +226,7 @@ static struct fab_buf *read_chunk(struct rt_conn *c, struct rt_call_priv *call,
 			continue;
 		w = rt_work_get(c, RT_WORK_READ);
 		if (!w)
-			return NULL;
+			return -ENOMEM;
 		w->call = call;
 		w->wr.op = FAB_READ;
 		w->wr.flags = FAB_F_SIGNALED;
@@ -244,7 +241,30 @@ static struct fab_buf *read_chunk(struct rt_conn *c, struct rt_call_priv *call,
 		RT_COUNT(c, read_bytes, s->length);
 	}
 	RT_COUNT(c, read_chunks, 1);
-	return b;
+	return 0;
+}
+
+/*
+ * There is no memory for a chunk. In version 1 the Call waits for what others
+ * give back: all that could be said to the Requester is that its RPC has
+ * failed. Not when it could not be had after all (@rc).
+ */
+static void no_memory(struct rt_conn *c, struct rt_call_priv *call, int rc)
+{
+	uint32_t xid = call->pub.xid;
+
+	if (rc == -EAGAIN && c->v->waits) {
+		if (cds_list_empty(&c->starved))
+			c->starved_deadline =
+				rt_now_ms() + c->inst->cfg.memory_wait_ms;
+		call->starved = true;
+		/* The oldest first. */
+		cds_list_add_tail(&call->queue, &c->starved);
+		return;
+	}
+	rt_log(c, LOG_NOTICE, "Call %08x: no memory for its chunks", xid);
+	rt_call_free(c, call);
+	c->v->turn_away(c, xid);
 }
 
 /* The whole stream, with its chunks at their Positions (4.5.1). */
@@ -324,6 +344,76 @@ static void deliver(struct rt_conn *c, struct rt_call_priv *call)
 	c->ops->call(c, &call->pub);
 }
 
+static void read_items(struct rt_conn *c, struct rt_call_priv *call)
+{
+	while (call->reads_begun < call->nreads) {
+		struct rt_read_chunk *r = &call->read[call->reads_begun];
+		int rc = read_chunk(c, call, r->first, r->nsegs, r->length,
+				    &r->buf);
+
+		if (rc) {
+			no_memory(c, call, rc);
+			return;
+		}
+		call->reads_begun++;
+	}
+	if (!call->reads_pending)
+		deliver(c, call);
+}
+
+static void read_body(struct rt_conn *c, struct rt_call_priv *call)
+{
+	int rc = read_chunk(c, call, 0, call->nbody, call->body_len,
+			    &call->body);
+
+	if (rc) {
+		no_memory(c, call, rc);
+		return;
+	}
+	call->nbase = 1;
+	call->base[0] = (struct rt_piece){ call->body->addr, call->body_len,
+					   call->body->mr };
+	if (!call->reads_pending)
+		refuse_code(c, call, RDMA2_ERR_BAD_XDR);
+}
+
+void rt_calls_feed(struct rt_conn *c, bool late)
+{
+	struct cds_list_head again;
+	uint64_t deadline = c->starved_deadline;
+	bool fed = false;
+
+	CDS_INIT_LIST_HEAD(&again);
+	cds_list_splice(&c->starved, &again);
+	CDS_INIT_LIST_HEAD(&c->starved);
+	while (!cds_list_empty(&again)) {
+		struct rt_call_priv *call = cds_list_first_entry(
+			&again, struct rt_call_priv, queue);
+
+		cds_list_del(&call->queue);
+		call->starved = false;
+		if (call->stage == RT_CALL_BODY)
+			read_body(c, call);
+		else
+			read_items(c, call);
+		if (cds_list_empty(&c->starved)) {
+			fed = true;
+			continue;
+		}
+		/* Still hungry, and so are those that came after it. */
+		cds_list_splice(&again, c->starved.prev);
+		if (!fed)
+			c->starved_deadline = deadline;
+		break;
+	}
+	if (late && !fed && !cds_list_empty(&c->starved)) {
+		struct rt_call_priv *call = cds_list_first_entry(
+			&c->starved, struct rt_call_priv, queue);
+
+		no_memory(c, call, -ENOMEM);
+	}
+}
+
 /* The stream without data items is here: look at it, read the items. */
 static void have_base(struct rt_conn *c, struct rt_call_priv *call)
 {
@@ -349,17 +439,7 @@ static void have_base(struct rt_conn *c, struct rt_call_priv *call)
 		}
 	}
 	call->stage = RT_CALL_ITEMS;
-	for (unsigned int i = 0; i < call->nreads; i++) {
-		struct rt_read_chunk *r = &call->read[i];
-
-		r->buf = read_chunk(c, call, r->first, r->nsegs, r->length);
-		if (!r->buf) {
-			refuse_code(c, call, RDMA2_ERR_SYSTEM);
-			return;
-		}
-	}
-	if (!call->reads_pending)
-		deliver(c, call);
+	read_items(c, call);
 }
 
 static void have_body(struct rt_conn *c, struct rt_call_priv *call)
@@ -389,6 +469,8 @@ void rt_call_read_done(struct rt_conn *c, struct rt_call_priv *call, bool ok)
 		rt_call_free(c, call);
 		return;
 	}
+	if (call->starved)
+		return;
 	if (call->stage == RT_CALL_BODY)
 		have_body(c, call);
 	else
@@ -408,12 +490,12 @@ void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 		return;
 	}
 	if (!c->ops->call || (!c->server && !c->ours.reverse)) {
-		rt_error_send(c, m->p.xid, WIRE_VERS2, &err);
+		rt_error_about(c, m->p.xid, &err);
 		return;
 	}
 	call = rt_call_get(c);
 	if (!call) {
-		rt_error_send(c, m->p.xid, WIRE_VERS2, &err);
+		c->v->turn_away(c, m->p.xid);
 		return;
 	}
 	call->pub.xid = m->p.xid;
@@ -428,21 +510,11 @@ void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 		refuse(c, call, &err);
 		return;
 	}
-	take_inv_handle(c, call, m->inv_handle);
-	if (m->p.htype == RDMA2_CALL_EXTERNAL) {
+	call->inv_handle = c->v->inv_take(c, call, m->inv_handle);
+	if (m->external) {
 		RT_COUNT(c, special_received, 1);
-		call->body = read_chunk(c, call, 0, call->nbody,
-					(size_t)m->call.bytes);
-		if (!call->body) {
-			refuse_code(c, call, RDMA2_ERR_SYSTEM);
-			return;
-		}
-		call->nbase = 1;
-		call->base[0] = (struct rt_piece){ call->body->addr,
-						   (size_t)m->call.bytes,
-						   call->body->mr };
-		if (!call->reads_pending)
-			refuse_code(c, call, RDMA2_ERR_BAD_XDR);
+		call->body_len = (size_t)m->call.bytes;
+		read_body(c, call);
 		return;
 	}
 	if (continued) {

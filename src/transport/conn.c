@@ -108,6 +108,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	atomic_init(&c->pending, 1);
 	pthread_mutex_init(&c->info_lock, NULL);
 	CDS_INIT_LIST_HEAD(&c->calls);
+	CDS_INIT_LIST_HEAD(&c->starved);
 	CDS_INIT_LIST_HEAD(&c->replies);
 	CDS_INIT_LIST_HEAD(&c->calls_out);
 	CDS_INIT_LIST_HEAD(&c->requests);
@@ -115,8 +116,8 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	CDS_INIT_LIST_HEAD(&c->inst_link);
 	c->chain_tail = &c->chain;
 	c->info.state = rt_state_names[c->state];
-	rt_credit_init(&c->credit, inst->cfg.credits);
 	rt_connprop_init(c);
+	rt_version_init(c);
 
 	pthread_mutex_lock(&inst->lock);
 	c->id = ++inst->next_id;
@@ -186,6 +187,7 @@ void rt_act_greet(struct rt_conn *c)
 {
 	/* [A8]: the first message is our CONNPROP_FINAL. */
 	c->props_due = true;
+	c->unanswered = true;
 	c->state_deadline = rt_now_ms() + c->inst->cfg.first_message_ms;
 }
 
@@ -196,10 +198,12 @@ void rt_act_await(struct rt_conn *c)
 
 void rt_act_opened(struct rt_conn *c)
 {
-	if (c->server)
+	if (c->server) {
 		rt_conn_tell_established(c);
-	else
-		c->state_deadline = rt_now_ms() + RT_SETTLE_MS;
+		return;
+	}
+	rt_version_answered(c);
+	c->state_deadline = rt_now_ms() + RT_SETTLE_MS;
 }
 
 void rt_act_answer_props(struct rt_conn *c)
@@ -256,6 +260,7 @@ void rt_act_down(struct rt_conn *c)
 			rt_call_free(c, call);
 	}
 	rt_requests_fail_all(c, -ECONNRESET);
+	rt_version_ended(c);
 	rt_conn_publish(c);
 	rt_log(c,
 	       c->end_error && c->end_error != -ECONNRESET ? LOG_WARNING :
@@ -303,12 +308,9 @@ void rt_conn_publish(struct rt_conn *c)
 	i->ours = c->ours;
 	i->ours.complete = c->props_sent;
 	i->theirs = c->theirs;
-	i->sent = c->credit.sent;
-	i->received = c->credit.received;
-	i->credit_limit = c->credit.limit;
-	i->advertised = rt_credit_advertised(&c->credit);
-	i->call_inline = c->server ? c->ours.recv_size : c->to_peer;
-	i->reply_inline = c->server ? c->to_peer : c->ours.recv_size;
+	c->v->tell(c, i);
+	i->call_inline = c->server ? c->from_peer : c->to_peer;
+	i->reply_inline = c->server ? c->to_peer : c->from_peer;
 	i->calls_in_progress = c->calls_upper;
 	i->requests_outstanding = c->requests_out;
 	pthread_mutex_unlock(&c->info_lock);
@@ -400,7 +402,11 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 		c->info.local = fi.local;
 		c->info.peer = fi.peer;
 		pthread_mutex_unlock(&c->info_lock);
-		rt_event(c, EV_UP);
+		if (!c->server)
+			rt_private_take(c, wc->priv, wc->priv_len);
+		/* Version 1 has no first message of its own. */
+		rt_event(c, !c->server && c->v == &rt_version1 ? EV_VERSION1 :
+								 EV_UP);
 		return;
 	}
 	case FAB_WC_DISCONNECTED:
@@ -499,6 +505,9 @@ static void set_deadline(struct rt_conn *c)
 		d = earlier(c->reserve_deadline, c->state_deadline);
 		if (c->seq.active)
 			d = earlier(c->seq.deadline, d);
+		/* Memory may be given back by other connections: look. */
+		if (!cds_list_empty(&c->starved))
+			d = earlier(rt_now_ms() + RT_TICK_MS, d);
 		if (may_idle(c))
 			d = earlier(c->last_active + c->inst->cfg.idle_ms, d);
 	}
@@ -531,6 +540,7 @@ static void conn_work(struct rt_conn *c)
 		want = atomic_load_explicit(&c->close_wanted,
 					    memory_order_relaxed);
 		if (want && c->state != RT_CLOSED) {
+			c->ended_here = true;
 			if (want == 2) {
 				if (c->state != RT_CLOSING)
 					rt_conn_fail(c, -ECONNABORTED,
@@ -542,6 +552,8 @@ static void conn_work(struct rt_conn *c)
 				rt_event(c, EV_CLOSE);
 			}
 		}
+		if (c->state < RT_CLOSING && !cds_list_empty(&c->starved))
+			rt_calls_feed(c, c->starved_deadline <= rt_now_ms());
 		if (c->state < RT_CLOSING) {
 			if (rt_post_receives(c))
 				rt_event(c, EV_ABORT);

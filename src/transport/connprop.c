@@ -29,6 +29,7 @@ static void set_threshold(struct rt_conn *c)
 	if (n > c->theirs.recv_size)
 		n = c->theirs.recv_size;
 	c->to_peer = n & ~(uint32_t)3;
+	c->from_peer = c->ours.recv_size;
 }
 
 void rt_connprop_init(struct rt_conn *c)
@@ -68,8 +69,9 @@ size_t rt_connprop_encode(struct rt_conn *c, void *buf, size_t size)
 	do {
 		c->props_xid = c->next_xid++;
 	} while (!c->props_xid || rt_request_find(c, c->props_xid));
-	return wire_encode_connprop(buf, size, c->props_xid, rt_credit_word(c),
-				    true, props, n);
+	return wire_encode_connprop(buf, size, c->props_xid,
+				    c->v->credit_word(c, RT_OUT_CONTROL), true,
+				    props, n);
 }
 
 /* Our values did not reach the peer: it takes the defaults ([F2]). */

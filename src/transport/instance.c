@@ -21,6 +21,7 @@
 
 void rt_config_defaults(struct rt_config *cfg)
 {
+	DFLT(versions, 1u << WIRE_VERS1 | 1u << WIRE_VERS2);
 	DFLT(credits, 64);
 	DFLT(recv_size, WIRE_DEFAULT_INLINE);
 	DFLT(send_size, 65536);
@@ -35,7 +36,9 @@ void rt_config_defaults(struct rt_config *cfg)
 	DFLT(max_fragments, 8);
 	DFLT(reverse_credits, 16);
 	DFLT(first_message_ms, 10000);
+	DFLT(version1_ms, 600000);
 	DFLT(continuation_ms, 60000);
+	DFLT(memory_wait_ms, 5000);
 	DFLT(drain_ms, 5000);
 	DFLT(max_connections, 1024);
 	DFLT(max_memory, (size_t)1 << 30);
@@ -43,6 +46,8 @@ void rt_config_defaults(struct rt_config *cfg)
 
 const char *rt_config_check(const struct rt_config *cfg)
 {
+	if (cfg->versions & ~(1u << WIRE_VERS1 | 1u << WIRE_VERS2))
+		return "there are versions 1 and 2";
 	if (cfg->credits < 1 || cfg->credits > 4096)
 		return "credits must be 1 to 4096";
 	if (cfg->recv_size < 1024 || cfg->recv_size > 262144 ||
@@ -298,20 +303,6 @@ static void unused_gone(void *user)
 	rt_conn_put(user);
 }
 
-static void private_data(const struct rt_instance *inst,
-			 uint8_t out[WIRE_CM_LEN])
-{
-	/* [B7], [P5]: for version 1; Receives are never under 4096. */
-	struct wire_cm_private p = {
-		.send_size = inst->cfg.send_size,
-		.recv_size = inst->cfg.recv_size > WIRE_DEFAULT_INLINE ?
-				     inst->cfg.recv_size :
-				     WIRE_DEFAULT_INLINE,
-	};
-
-	wire_cm_encode(out, &p);
-}
-
 static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		       const void *priv, size_t priv_len, void *user)
 {
@@ -354,7 +345,8 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		c->user = l->ops->open(c, l->ctx, &refuse);
 	else
 		c->user = l->ctx;
-	private_data(inst, data);
+	rt_private_data(inst, true, data);
+	rt_private_take(c, priv, priv_len);
 	params.priv = data;
 	params.priv_len = sizeof(data);
 	rc = refuse ? -EPERM : rt_post_receives(c);
@@ -436,6 +428,9 @@ int rt_connect(struct rt_instance *inst, unsigned int poller,
 	if (rc)
 		return rc;
 	c->user = user;
+	if (addrlen <= sizeof(c->server_addr))
+		memcpy(&c->server_addr, addr, addrlen);
+	rt_version_init(c);
 	rt_conn_set_name(c, addr);
 	rc = fab_conn_create(inst->pollers[poller], rt_conn_ready, c, &c->fab);
 	if (rc) {
@@ -444,7 +439,7 @@ int rt_connect(struct rt_instance *inst, unsigned int poller,
 	}
 	rc = rt_post_receives(c);
 	if (!rc) {
-		private_data(inst, data);
+		rt_private_data(inst, false, data);
 		params.priv = data;
 		params.priv_len = sizeof(data);
 		rc = fab_connect(c->fab, addr, addrlen, &params);

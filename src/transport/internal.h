@@ -2,8 +2,10 @@
 /*
  * internal - what the files of the transport share
  *
- * Reading order: credit.h (flow control), state.c (the table), conn.c (life of
- * a connection and its strand), recv.c (what comes in), connprop.c, call.c
+ * Reading order: credit.h and credit1.h (flow control), state.c (the table),
+ * conn.c (life of a connection and its strand), version.c (which version it
+ * is), v1.c and v2.c (what differs between them), recv.c (version 2 messages
+ * that come in), connprop.c, call.c
  * (Responder: assembling a Call), reply.c (Responder: sending the Reply),
  * request.c (Requester: sending a Call), response.c (Requester: taking the
  * Reply), send.c (queues, credits and posting), work.c (work requests and
@@ -21,6 +23,7 @@
 #include <urcu/list.h>
 
 #include "transport/credit.h"
+#include "transport/credit1.h"
 #include "transport/transport.h"
 
 /* Elements of a gather list, at most; a provider may allow fewer. */
@@ -35,6 +38,8 @@
 #define RT_BAD_VERSIONS 8
 /* Completions handled before other connections get a turn. */
 #define RT_BUDGET 128
+/* Servers remembered for version 1, [B6]. */
+#define RT_OLD_SERVERS 64
 /* How often deadlines are looked at. */
 #define RT_TICK_MS 100
 /* A server leaves the extra Receive to the client's GRANTs for this long. */
@@ -58,6 +63,8 @@ enum rt_state {
 
 enum rt_event {
 	EV_UP, /* the fabric is established */
+	EV_VERSION1, /* version 1 is settled: by the first message (server),
+		      * by choice or by ERR_VERS (client) */
 	EV_DOWN, /* the fabric has ended */
 	EV_MSG_ERROR, /* messages, by header type */
 	EV_MSG_GRANT,
@@ -65,7 +72,7 @@ enum rt_event {
 	EV_MSG_CALL,
 	EV_MSG_REPLY,
 	EV_MSG_VERSION, /* of a version we do not support */
-	EV_MSG_BAD, /* of version 2, with an error to answer */
+	EV_MSG_BAD, /* of our version, with an error to answer */
 	EV_CLOSE, /* the upper layer wants an orderly end */
 	EV_ABORT, /* an immediate end */
 	EV_VIOLATION, /* an end after what is posted has gone out */
@@ -157,10 +164,11 @@ struct rt_call_priv {
 	struct rt_call pub;
 	struct rt_mail mail;
 	struct cds_list_head link; /* conn->calls: all there are */
-	struct cds_list_head queue; /* conn->replies */
+	struct cds_list_head queue; /* conn->starved, then conn->replies */
 	struct rt_call_priv *next_free;
 	enum rt_call_stage stage;
 	bool failed; /* free it when its Reads have come back */
+	bool starved; /* it waits for memory */
 	bool held_credit;
 	unsigned int reads_pending;
 	struct fab_buf *bufs; /* receive, reassembly and chunk buffers */
@@ -173,7 +181,8 @@ struct rt_call_priv {
 	struct wire_segment result[RT_MAX_SEGMENTS]; /* as filled */
 	unsigned int nbody; /* the Call chunk's are the first */
 	struct fab_buf *body;
-	unsigned int nreads;
+	size_t body_len;
+	unsigned int nreads, reads_begun;
 	struct rt_read_chunk read[RT_MAX_CHUNKS];
 	struct wire_chunk_desc write[RT_MAX_CHUNKS];
 	struct wire_chunk_desc reply_chunk;
@@ -253,6 +262,73 @@ struct rt_discard {
 
 #define RT_HASH 256
 
+/* What goes out, as flow control sees it. */
+enum rt_out_kind {
+	RT_OUT_CALL,
+	RT_OUT_REPLY,
+	RT_OUT_CONTROL,
+};
+
+/* A message that came in. */
+struct rt_in {
+	const uint8_t *buf;
+	size_t len;
+	struct wire_prefix p;
+	bool invalidated;
+	uint32_t inv_handle;
+};
+
+/* What differs between the versions, above the codec. */
+struct rt_version {
+	unsigned int number;
+	/* Messages of several fragments; GRANT and CONNPROP. */
+	bool continuation;
+	/* A malformed Reply is answered with an error. */
+	bool answers_replies;
+	/* A Call waits for memory rather than being turned away. */
+	bool waits;
+
+	/* Flow control: Receives to post, rdma_credit of a message about to be
+	 * posted, whether it may be, that it has been. */
+	uint32_t (*receives)(const struct rt_conn *c);
+	uint32_t (*credit_word)(const struct rt_conn *c, enum rt_out_kind kind);
+	bool (*may_send)(const struct rt_conn *c, enum rt_out_kind kind);
+	void (*posted)(struct rt_conn *c);
+	bool (*grant_due)(struct rt_conn *c); /* and may go */
+	void (*tell)(const struct rt_conn *c, struct rt_conn_info *info);
+
+	/* The codec; as the functions of wire.h. */
+	size_t (*call_len)(bool external, const struct wire_call_desc *d);
+	size_t (*reply_len)(bool external, const struct wire_reply_desc *d);
+	size_t (*encode_call)(void *buf, size_t size, uint32_t xid,
+			      uint32_t credit, bool external,
+			      const struct wire_call_desc *d);
+	size_t (*encode_reply)(void *buf, size_t size, uint32_t xid,
+			       uint32_t credit, bool external,
+			       const struct wire_reply_desc *d);
+	size_t (*encode_error)(void *buf, size_t size, uint32_t xid,
+			       uint32_t vers, uint32_t credit,
+			       const struct wire_error *err);
+
+	/* A message of this version, the connection's. */
+	void (*receive)(struct rt_conn *c, struct rt_work *w,
+			const struct rt_in *in);
+	/* Cannot take a Call now that another time could be taken. */
+	void (*turn_away)(struct rt_conn *c, uint32_t xid);
+
+	/* Remote invalidation. Requester: the handle for the header, and
+	 * whether a Reply may have invalidated @handle. Responder: the handle
+	 * that the Reply may invalidate, where the header said @said. */
+	uint32_t (*inv_offer)(const struct rt_conn *c,
+			      const struct rt_request_priv *rq);
+	bool (*inv_offered)(const struct rt_conn *c,
+			    const struct rt_request_priv *rq, uint32_t handle);
+	uint32_t (*inv_take)(struct rt_conn *c, const struct rt_call_priv *call,
+			     uint32_t said);
+};
+
+extern const struct rt_version rt_version1, rt_version2;
+
 struct rt_conn {
 	struct rt_instance *inst;
 	const struct rt_ops *ops;
@@ -280,12 +356,22 @@ struct rt_conn {
 	/* Runner only, from here on. */
 	struct fab_conn *fab;
 	enum rt_state state;
-	unsigned int version;
-	struct rt_credit credit;
+	unsigned int version; /* 0: not yet settled */
+	/* Settled, or the one that is tried first. */
+	const struct rt_version *v;
+	struct rt_credit credit; /* version 2 */
+	struct rt_credit1 credit1; /* version 1 */
+	struct wire_cm_private private; /* the peer's, or the defaults */
+	bool remote_invalidation; /* version 1: both sides do [P4] */
 	struct rt_properties ours, theirs;
 	uint32_t to_peer; /* inline threshold towards the peer */
+	uint32_t from_peer; /* and the other way */
 	uint32_t messages; /* valid messages from the peer */
 	unsigned int bad_versions;
+	/* Client: no answer to version 2 yet, or none after ERR_VERS [B6]. */
+	bool unanswered;
+	bool ended_here; /* the upper layer has asked for the end */
+	struct sockaddr_storage server_addr; /* client */
 	bool established; /* the upper layer has been told */
 	bool props_due; /* our CONNPROP_FINAL has to go */
 	bool props_sent;
@@ -318,6 +404,8 @@ struct rt_conn {
 	unsigned int calls_upper; /* in the upper layer's hands */
 	unsigned int calls_reverse; /* client: of the reverse direction */
 
+	struct cds_list_head starved; /* Calls that wait for memory */
+	uint64_t starved_deadline;
 	struct cds_list_head replies; /* ready to be sent, in order */
 	struct cds_list_head calls_out; /* Calls not yet (wholly) sent */
 	struct cds_list_head requests; /* all submitted and not done */
@@ -364,6 +452,11 @@ struct rt_instance {
 	uint64_t next_id;
 	uint64_t accepted;
 	struct rt_stats ended; /* totals of connections that are gone */
+	/* Servers met with version 1 for a time [B6]. */
+	struct rt_old_server {
+		struct sockaddr_storage addr;
+		uint64_t until;
+	} old[RT_OLD_SERVERS];
 
 	pthread_mutex_t request_lock;
 	struct rt_request_priv *free_requests;
@@ -400,6 +493,7 @@ void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
 /* The effects that state.c calls for. */
 void rt_act_greet(struct rt_conn *c);
 void rt_act_await(struct rt_conn *c);
+void rt_act_version1(struct rt_conn *c);
 void rt_act_opened(struct rt_conn *c);
 void rt_act_answer_props(struct rt_conn *c);
 void rt_act_second(struct rt_conn *c);
@@ -455,9 +549,32 @@ int rt_write_chunk(struct rt_conn *c, struct rt_work *send,
 		   const struct wire_segment *seg, unsigned int nsegs,
 		   struct wire_segment *result);
 
-/* recv.c */
+/* version.c */
+/* A new connection: which version is tried, flow control, thresholds. */
+void rt_version_init(struct rt_conn *c);
+/* A message has come, of whatever version. */
 void rt_receive(struct rt_conn *c, struct rt_work *w, size_t len,
 		bool invalidated, uint32_t inv_handle);
+/* Client, at the end: is the server to be met with version 1 from now on? */
+void rt_version_ended(struct rt_conn *c);
+/* Client: version 2 has been answered. */
+void rt_version_answered(struct rt_conn *c);
+/* Our private data, RFC 8797. */
+void rt_private_data(const struct rt_instance *inst, bool server,
+		     uint8_t out[WIRE_CM_LEN]);
+/* The peer's; NULL: none. */
+void rt_private_take(struct rt_conn *c, const void *priv, size_t len);
+/*
+ * A Send with Invalidate must be the end of a Reply and take a handle that its
+ * Call offered; otherwise memory of another RPC may be closed. If not, the
+ * connection ends. @reply: it is the whole or the last part of a Reply.
+ */
+bool rt_invalidation_ok(struct rt_conn *c, const struct rt_in *in, bool reply);
+/* A Requester that refuses a Reply ends its RPC, [E1] 4, [D3] step 4. */
+void rt_refuse_reply(struct rt_conn *c, uint32_t xid);
+
+/* recv.c */
+void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in);
 void rt_sequence_reset(struct rt_conn *c);
 void rt_sequence_timeout(struct rt_conn *c);
 
@@ -478,6 +595,8 @@ void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 		     struct rt_work *w, bool continued);
 void rt_call_read_done(struct rt_conn *c, struct rt_call_priv *call, bool ok);
 void rt_call_free(struct rt_conn *c, struct rt_call_priv *call);
+/* There may be memory for the Calls that wait; @late: for the last time. */
+void rt_calls_feed(struct rt_conn *c, bool late);
 
 /* reply.c */
 void rt_reply_queue(struct rt_conn *c, struct rt_call_priv *call);
@@ -505,10 +624,12 @@ void rt_response_error(struct rt_conn *c, uint32_t xid,
 /* Queue an ERROR; closes the connection if too many wait. */
 void rt_error_send(struct rt_conn *c, uint32_t xid, uint32_t vers,
 		   const struct wire_error *err);
+/* The same about a message of the connection's version. */
+void rt_error_about(struct rt_conn *c, uint32_t xid,
+		    const struct wire_error *err);
 void rt_error_code(struct rt_conn *c, uint32_t xid, uint32_t code);
 void rt_pump(struct rt_conn *c);
 /* Post @w as a Send whose header of @hlen octets is in its buffer. */
 void rt_send_work(struct rt_conn *c, struct rt_work *w, size_t hlen);
-uint32_t rt_credit_word(struct rt_conn *c);
 
 #endif /* RPCRDMA_TRANSPORT_INTERNAL_H */

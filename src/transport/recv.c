@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * recv - what comes in: versions, credits, continuation, dispatch
+ * recv - version 2 messages: credits, continuation, dispatch
  *
- * Runner only. Order of the checks on one message: length [C1], version
- * [B2, B3], credit word, place in a continuation sequence [D2, D3], header
+ * Runner only. Order of the checks on one message, after those of version.c:
+ * credit word, place in a continuation sequence [D2, D3], header
  * (wire_decode), then by header type.
  */
 #include <errno.h>
@@ -22,15 +22,6 @@ void rt_sequence_reset(struct rt_conn *c)
 	memset(s, 0, sizeof(*s));
 }
 
-/* A Requester that refuses a Reply ends its RPC, [E1] 4, [D3] step 4. */
-static void refuse_reply(struct rt_conn *c, uint32_t xid)
-{
-	struct rt_request_priv *rq = rt_request_find(c, xid);
-
-	if (rq)
-		rt_request_finish(c, rq, -EPROTO);
-}
-
 /* Swallow what is still to come of a message, [D3] step 3 and 7.1.4. */
 static void discard_rest(struct rt_conn *c, uint32_t xid, bool reply)
 {
@@ -45,7 +36,7 @@ static void give_up(struct rt_conn *c, uint32_t xid, bool reply, bool more)
 	if (more)
 		discard_rest(c, xid, reply);
 	if (reply)
-		refuse_reply(c, xid);
+		rt_refuse_reply(c, xid);
 }
 
 void rt_sequence_timeout(struct rt_conn *c)
@@ -181,7 +172,7 @@ static void misplaced(struct rt_conn *c, const struct wire_prefix *p)
 	if (is_middle(p->htype))
 		discard_rest(c, p->xid, is_reply(p->htype));
 	if (is_reply(p->htype))
-		refuse_reply(c, p->xid);
+		rt_refuse_reply(c, p->xid);
 }
 
 /*
@@ -315,112 +306,35 @@ static void bad_message(struct rt_conn *c, const struct wire_prefix *p,
 		give_up(c, p->xid, is_reply(p->htype), is_middle(p->htype));
 }
 
-/*
- * A Send with Invalidate must be the end of a Reply and take the handle that
- * its Call offered [C11]; otherwise memory of another RPC may be closed.
- */
-static bool invalidation_ok(struct rt_conn *c, const struct wire_prefix *p,
-			    uint32_t handle)
+/* The end of a Reply is what may invalidate [C11]. */
+static bool ends_reply(uint32_t htype)
 {
-	struct rt_request_priv *rq = rt_request_find(c, p->xid);
-
-	RT_COUNT(c, invalidations_received, 1);
-	if (p->vers == WIRE_VERS2 && rq && rq->posted && rq->inv_handle &&
-	    rq->inv_handle == handle &&
-	    (p->htype == RDMA2_REPLY_INLINE ||
-	     p->htype == RDMA2_REPLY_EXTERNAL))
-		return true;
-	rt_conn_fail(c, -EPROTO, "%s of %08x invalidated a handle not offered",
-		     wire_htype_name(p->htype), p->xid);
-	if (is_reply(p->htype))
-		refuse_reply(c, p->xid);
-	rt_event(c, EV_ABORT);
-	return false;
+	return htype == RDMA2_REPLY_INLINE || htype == RDMA2_REPLY_EXTERNAL;
 }
 
-/* A message of a version that is not supported [B1, B2]. */
-static void other_version(struct rt_conn *c, const struct wire_prefix *p,
-			  const uint8_t *buf, size_t len)
+void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
 {
-	struct wire_error err = { .code = RDMA2_ERR_VERS,
-				  .vers_low = WIRE_VERS2,
-				  .vers_high = WIRE_VERS2 };
-
-	struct wire_error got;
-
-	if (!rt_event(c, EV_MSG_VERSION)) {
-		RT_COUNT(c, dropped, 1);
-		return;
-	}
-	if (c->state == RT_GREETING && p->htype == RDMA2_ERROR &&
-	    wire_error_decode(buf, len, &got) && got.code == RDMA2_ERR_VERS) {
-		/* The credit word is of another version: not used. */
-		rt_conn_fail(c, -EPROTONOSUPPORT,
-			     "the server supports versions %u to %u only",
-			     got.vers_low, got.vers_high);
-		rt_event(c, EV_ABORT);
-		return;
-	}
-	if (++c->bad_versions >= RT_BAD_VERSIONS) {
-		rt_conn_fail(c, -EPROTO,
-			     "%u messages in a row of other versions",
-			     c->bad_versions);
-		rt_event(c, EV_ABORT);
-		return;
-	}
-	if (p->htype == RDMA2_ERROR) {
-		RT_COUNT(c, dropped, 1);
-		return;
-	}
-	rt_error_send(c, p->xid, p->vers, &err);
-}
-
-void rt_receive(struct rt_conn *c, struct rt_work *w, size_t len,
-		bool invalidated, uint32_t inv_handle)
-{
-	const uint8_t *buf = w->buf->addr;
-	struct wire_prefix p;
-	struct wire_msg m;
-	struct wire_error err;
+	const struct wire_prefix *p = &in->p;
 	enum wire_status status;
+	struct wire_msg m;
 	enum rt_event ev;
 
-	c->credit.received++;
-	c->last_active = rt_now_ms();
-	if (!wire_prefix_decode(buf, len, &p)) {
-		RT_COUNT(c, dropped, 1);
-		if (!invalidated)
-			return;
-		memset(&p, 0, sizeof(p));
-	}
-	if (invalidated && !invalidation_ok(c, &p, inv_handle))
+	if (in->invalidated && !rt_invalidation_ok(c, in, ends_reply(p->htype)))
 		return;
-	if (p.vers != WIRE_VERS2) {
-		other_version(c, &p, buf, len);
-		return;
-	}
-	c->bad_versions = 0;
-	/* ERR_VERS ends the attempt whatever its version word says [B1]. */
-	if (c->state == RT_GREETING && p.htype == RDMA2_ERROR &&
-	    wire_error_decode(buf, len, &err) && err.code == RDMA2_ERR_VERS) {
-		other_version(c, &p, buf, len);
-		return;
-	}
-	status = wire_decode(buf, len, !continues(c, &p), &m);
-	ev = status == WIRE_OK ? classify(p.htype) : EV_MSG_BAD;
+	status = wire_decode(in->buf, in->len, !continues(c, p), &m);
+	ev = status == WIRE_OK ? classify(p->htype) : EV_MSG_BAD;
 	if (c->state < RT_CLOSING) {
-		c->version = WIRE_VERS2;
 		c->messages++;
-		rt_credit_take(&c->credit, p.credit);
+		rt_credit_take(&c->credit, p->credit);
 	}
 	if (!rt_event(c, ev)) {
 		RT_COUNT(c, dropped, 1);
 		return;
 	}
-	if (!in_order(c, &p))
+	if (!in_order(c, p))
 		return;
 	if (status != WIRE_OK) {
-		bad_message(c, &p, status);
+		bad_message(c, p, status);
 		return;
 	}
 	if (m.surplus)
@@ -438,7 +352,7 @@ void rt_receive(struct rt_conn *c, struct rt_work *w, size_t len,
 	case RDMA2_CONNPROP_FINAL:
 		status = rt_connprop_receive(c, &m);
 		if (status != WIRE_OK)
-			bad_message(c, &p, status);
+			bad_message(c, p, status);
 		break;
 	case RDMA2_CALL_EXTERNAL:
 		rt_call_receive(c, &m, w, false);

@@ -35,10 +35,11 @@ static void reply_error(struct rt_conn *c, struct rt_call_priv *call,
 
 	/* The credit goes back with the ERROR. */
 	rt_reply_abandon(c, call);
-	rt_error_send(c, xid, WIRE_VERS2, err);
+	rt_error_about(c, xid, err);
 }
 
-static size_t reply_header_len(const struct rt_call_priv *call, bool external)
+static size_t reply_header_len(const struct rt_conn *c,
+			       const struct rt_call_priv *call, bool external)
 {
 	struct wire_reply_desc d = {
 		.writes = call->write,
@@ -46,7 +47,7 @@ static size_t reply_header_len(const struct rt_call_priv *call, bool external)
 		.reply = external ? &call->reply_chunk : NULL,
 	};
 
-	return wire_reply_len(external, &d);
+	return c->v->reply_len(external, &d);
 }
 
 static uint64_t chunk_len(const struct wire_chunk_desc *d)
@@ -87,7 +88,7 @@ static bool pair(struct rt_call_priv *call, struct wire_error *err)
 
 static bool may_continue(const struct rt_conn *c)
 {
-	if (c->inst->cfg.no_continuation)
+	if (c->inst->cfg.no_continuation || !c->v->continuation)
 		return false;
 	/* [F4]: the level bounds Replies of the reverse direction too. */
 	return c->server || c->ours.reverse >= RDMA2_RVRSDIR_CONT;
@@ -97,7 +98,7 @@ static bool may_continue(const struct rt_conn *c)
 static bool choose_format(struct rt_conn *c, struct rt_call_priv *call,
 			  struct wire_error *err)
 {
-	size_t head = reply_header_len(call, false);
+	size_t head = reply_header_len(c, call, false);
 	size_t len = call->out.len;
 
 	call->external = false;
@@ -105,7 +106,7 @@ static bool choose_format(struct rt_conn *c, struct rt_call_priv *call,
 	if (head + len <= c->to_peer)
 		return true;
 	if (call->pub.has_reply_chunk && chunk_len(&call->reply_chunk) >= len &&
-	    reply_header_len(call, true) <= c->to_peer) {
+	    reply_header_len(c, call, true) <= c->to_peer) {
 		call->external = true;
 		return true;
 	}
@@ -201,8 +202,9 @@ static size_t encode_last(struct rt_conn *c, struct rt_call_priv *call,
 		reply.seg = &call->result[call->reply_chunk.seg - call->seg];
 		d.reply = &reply;
 	}
-	return wire_encode_reply(w->buf->addr, RT_HEADER_ROOM, call->pub.xid,
-				 rt_credit_word(c), call->external, &d);
+	return c->v->encode_reply(w->buf->addr, RT_HEADER_ROOM, call->pub.xid,
+				  c->v->credit_word(c, RT_OUT_REPLY),
+				  call->external, &d);
 }
 
 bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
@@ -223,7 +225,7 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 	}
 	w = rt_work_get(c, RT_WORK_SEND);
 	rc = w ? 0 : -ENOMEM;
-	hlen = reply_header_len(call, call->external);
+	hlen = reply_header_len(c, call, call->external);
 	left = out->len - out->off;
 	n = call->external ? 0 : left;
 	last = call->external || hlen + left <= c->to_peer;
@@ -277,7 +279,8 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 		}
 	} else {
 		hlen = wire_encode_middle(w->buf->addr, RT_HEADER_ROOM,
-					  call->pub.xid, rt_credit_word(c),
+					  call->pub.xid,
+					  c->v->credit_word(c, RT_OUT_REPLY),
 					  true, (uint32_t)(left - n));
 		RT_COUNT(c, fragments_sent, 1);
 	}

@@ -184,6 +184,8 @@ static bool may_use_chunks(const struct rt_conn *c,
 
 static bool may_continue(const struct rt_conn *c)
 {
+	if (!c->v->continuation)
+		return false;
 	return !c->server || c->theirs.reverse >= RDMA2_RVRSDIR_CONT;
 }
 
@@ -272,21 +274,41 @@ static int offer_writes(struct rt_conn *c, struct rt_request_priv *rq)
 	return 0;
 }
 
+/*
+ * How long the Reply may be. Where it cannot be continued it has to be known,
+ * and what finds no Write chunk in the end comes on top.
+ */
+static size_t reply_max(const struct rt_conn *c,
+			const struct rt_request_priv *rq)
+{
+	size_t max = rq->pub.reply_max;
+
+	if (may_continue(c))
+		return rt_round4(max);
+	if (!max)
+		return c->inst->cfg.max_message;
+	for (unsigned int i = 0; i < rq->pub.nsinks; i++)
+		if (rq->pub.sinks[i].addr &&
+		    (i >= rq->nwrites || !rq->write[i].count))
+			max += rt_round4(rq->pub.sinks[i].len);
+	return rt_round4(max);
+}
+
 /* A Reply chunk, if the Reply may need more than a few fragments [D8]. */
 static int offer_reply(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	const struct rt_config *cfg = &c->inst->cfg;
 	struct wire_reply_desc d = { .writes = rq->write,
 				     .nwrites = rq->nwrites };
-	size_t head = wire_reply_len(false, &d);
-	size_t max = rt_round4(rq->pub.reply_max);
-	size_t room = c->ours.recv_size;
+	size_t head = c->v->reply_len(false, &d);
+	size_t max = reply_max(c, rq);
+	size_t room = c->from_peer;
 	unsigned int first = rq->nsegs;
 	int rc;
 
 	if (max + head <= room)
 		return 0;
-	if (cfg->call_format == RT_FORMAT_CONTINUED)
+	if (cfg->call_format == RT_FORMAT_CONTINUED && may_continue(c))
 		return 0;
 	if (cfg->call_format == RT_FORMAT_AUTO && may_continue(c) &&
 	    max <= (size_t)cfg->max_fragments * (room - 20))
@@ -327,12 +349,13 @@ static void describe(const struct rt_request_priv *rq, struct wire_call_desc *d)
 	};
 }
 
-static size_t header_len(const struct rt_request_priv *rq, bool external)
+static size_t header_len(const struct rt_conn *c,
+			 const struct rt_request_priv *rq, bool external)
 {
 	struct wire_call_desc d;
 
 	describe(rq, &d);
-	return wire_call_len(external, &d);
+	return c->v->call_len(external, &d);
 }
 
 /* Take the eligible arguments out, as far as the peer's limits go. */
@@ -408,19 +431,6 @@ static int expose_body(struct rt_conn *c, struct rt_request_priv *rq)
 	return 0;
 }
 
-/* The handle that the Responder may invalidate, [C11]. */
-static void choose_inv_handle(struct rt_conn *c, struct rt_request_priv *rq)
-{
-	rq->inv_handle = 0;
-	if (c->inst->cfg.no_remote_invalidation ||
-	    !(c->inst->limits->caps & FAB_CAP_EXPOSE))
-		return;
-	if (rq->nsegs)
-		rq->inv_handle = rq->seg[0].handle;
-	else if (rq->nrsegs)
-		rq->inv_handle = rq->rseg[0].target.handle;
-}
-
 static size_t fragments(const struct rt_conn *c, size_t len)
 {
 	size_t room = (c->to_peer - 20) & ~(size_t)3;
@@ -433,7 +443,8 @@ static int prepare(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	const struct rt_config *cfg = &c->inst->cfg;
 	bool chunks = may_use_chunks(c, rq);
-	bool special = chunks && cfg->call_format != RT_FORMAT_CONTINUED;
+	bool special = chunks && (cfg->call_format != RT_FORMAT_CONTINUED ||
+				  !c->v->continuation);
 	int rc;
 
 	rq->nsegs = rq->nrsegs = rq->nbody = rq->nwrites = 0;
@@ -453,7 +464,7 @@ static int prepare(struct rt_conn *c, struct rt_request_priv *rq)
 		return rc;
 	if (rq->out.len < 4)
 		return -EINVAL;
-	if (header_len(rq, false) + rq->out.len <= c->to_peer)
+	if (header_len(c, rq, false) + rq->out.len <= c->to_peer)
 		goto fits;
 	if (chunks && rq->pub.nitems) {
 		rc = reduce(c, rq);
@@ -466,7 +477,7 @@ static int prepare(struct rt_conn *c, struct rt_request_priv *rq)
 		}
 		if (rc)
 			return rc;
-		if (header_len(rq, false) + rq->out.len <= c->to_peer)
+		if (header_len(c, rq, false) + rq->out.len <= c->to_peer)
 			goto fits;
 	}
 	if (rq->out.len > cfg->max_message)
@@ -489,8 +500,8 @@ static int prepare(struct rt_conn *c, struct rt_request_priv *rq)
 	if (!may_continue(c))
 		return -E2BIG;
 fits:
-	choose_inv_handle(c, rq);
-	if (header_len(rq, rq->external) > c->to_peer - 4)
+	rq->inv_handle = c->v->inv_offer(c, rq);
+	if (header_len(c, rq, rq->external) > c->to_peer - 4)
 		return -E2BIG;
 	return 0;
 }
@@ -569,7 +580,7 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 			RT_COUNT(c, calls_sent, 1);
 		}
 	}
-	hlen = header_len(rq, rq->external);
+	hlen = header_len(c, rq, rq->external);
 	left = out->len - out->off;
 	last = rq->external || hlen + left <= c->to_peer;
 	n = rq->external ? 0 : left;
@@ -602,13 +613,15 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 	}
 	if (last) {
 		describe(rq, &d);
-		hlen = wire_encode_call(w->buf->addr, RT_HEADER_ROOM,
-					rq->pub.xid, rt_credit_word(c),
-					rq->external, &d);
+		hlen = c->v->encode_call(w->buf->addr, RT_HEADER_ROOM,
+					 rq->pub.xid,
+					 c->v->credit_word(c, RT_OUT_CALL),
+					 rq->external, &d);
 	} else {
 		hlen = wire_encode_middle(w->buf->addr, RT_HEADER_ROOM,
-					  rq->pub.xid, rt_credit_word(c), false,
-					  (uint32_t)(left - n));
+					  rq->pub.xid,
+					  c->v->credit_word(c, RT_OUT_CALL),
+					  false, (uint32_t)(left - n));
 		RT_COUNT(c, fragments_sent, 1);
 	}
 	w->req = rq;

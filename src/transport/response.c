@@ -125,10 +125,17 @@ static void count_reads(struct rt_conn *c, const struct rt_request_priv *rq)
 	RT_COUNT(c, read_chunks, rq->cuts.count + (rq->nbody ? 1 : 0));
 }
 
+/* RFC 8166 4.4: version 1 says nothing to the sender of a bad Reply. */
+static void refuse(struct rt_conn *c, uint32_t xid)
+{
+	if (c->v->answers_replies)
+		rt_error_code(c, xid, RDMA2_ERR_BAD_XDR);
+}
+
 static void violation(struct rt_conn *c, struct rt_request_priv *rq,
 		      uint32_t xid, const char *what)
 {
-	rt_error_code(c, xid, RDMA2_ERR_BAD_XDR);
+	refuse(c, xid);
 	rt_conn_fail(c, -EPROTO, "Reply %08x: %s", xid, what);
 	if (rq)
 		rt_request_finish(c, rq, -EPROTO);
@@ -158,7 +165,7 @@ void rt_response_receive(struct rt_conn *c, const struct wire_msg *m,
 		violation(c, rq, m->p.xid, "its Write list is not ours");
 		return;
 	}
-	if (m->p.htype == RDMA2_REPLY_EXTERNAL) {
+	if (m->external) {
 		if (!take_chunk(&m->reply, &rq->reply_chunk, &len)) {
 			violation(c, rq, m->p.xid,
 				  "its Reply chunk is not ours");
@@ -167,7 +174,7 @@ void rt_response_receive(struct rt_conn *c, const struct wire_msg *m,
 		if (!take_external(c, rq, m->p.xid, len)) {
 			/* No memory but ours was named: only this RPC fails
 			 * (7.2). */
-			rt_error_code(c, m->p.xid, RDMA2_ERR_BAD_XDR);
+			refuse(c, m->p.xid);
 			rt_request_finish(c, rq, -EPROTO);
 			return;
 		}

@@ -6,23 +6,18 @@
  * chain: ERRORs, our properties, the rest of a continued message, Replies,
  * Calls; and a GRANT if one is due and nothing else has carried the news.
  * Between the fragments of a message only ERRORs and GRANTs may go (4.1 [D2]).
+ * Version 1 has only ERRORs, Replies and Calls, and credits for Calls alone.
  */
 #include <errno.h>
 
 #include "transport/internal.h"
-
-/* The credit word of a message that is about to be posted. */
-uint32_t rt_credit_word(struct rt_conn *c)
-{
-	return rt_credit_value(&c->credit);
-}
 
 void rt_send_work(struct rt_conn *c, struct rt_work *w, size_t hlen)
 {
 	w->wr.op = w->wr.op == FAB_SEND_INV ? FAB_SEND_INV : FAB_SEND;
 	w->wr.flags = FAB_F_SIGNALED;
 	w->sge[0] = (struct fab_sge){ w->buf->addr, hlen, w->buf->mr };
-	rt_credit_announce(&c->credit);
+	c->v->posted(c);
 	/* An ERR_VERS is not yet a message of the connection's version: the
 	 * one message of 4.3 is still to come. */
 	if (c->state != RT_AWAITING)
@@ -51,7 +46,27 @@ void rt_error_code(struct rt_conn *c, uint32_t xid, uint32_t code)
 {
 	struct wire_error err = { .code = code };
 
-	rt_error_send(c, xid, WIRE_VERS2, &err);
+	rt_error_about(c, xid, &err);
+}
+
+void rt_error_about(struct rt_conn *c, uint32_t xid,
+		    const struct wire_error *err)
+{
+	rt_error_send(c, xid, c->v->number, err);
+}
+
+/* What is said about versions looks the same in all of them [B1, B3]. */
+static size_t encode_error(struct rt_conn *c, const struct rt_error_out *e,
+			   void *buf)
+{
+	uint32_t credit = c->v->credit_word(c, RT_OUT_CONTROL);
+
+	if (e->err.code == RDMA2_ERR_VERS ||
+	    e->err.code == RDMA2_ERR_VERS_MISMATCH)
+		return wire_encode_error(buf, RT_HEADER_ROOM, e->xid, e->vers,
+					 credit, &e->err);
+	return c->v->encode_error(buf, RT_HEADER_ROOM, e->xid, e->vers, credit,
+				  &e->err);
 }
 
 static bool post_error(struct rt_conn *c)
@@ -62,8 +77,7 @@ static bool post_error(struct rt_conn *c)
 
 	if (!w)
 		return false;
-	n = wire_encode_error(w->buf->addr, RT_HEADER_ROOM, e->xid, e->vers,
-			      rt_credit_word(c), &e->err);
+	n = encode_error(c, e, w->buf->addr);
 	rt_log(c, LOG_INFO, "ERROR %s for xid %08x",
 	       wire_errcode_name(e->err.code), e->xid);
 	c->errors_at = (c->errors_at + 1) % c->max_errors;
@@ -100,7 +114,8 @@ static bool post_grant(struct rt_conn *c)
 
 	if (!w)
 		return false;
-	n = wire_encode_grant(w->buf->addr, RT_HEADER_ROOM, rt_credit_word(c));
+	n = wire_encode_grant(w->buf->addr, RT_HEADER_ROOM,
+			      c->v->credit_word(c, RT_OUT_CONTROL));
 	w->wr.op = FAB_SEND;
 	w->wr.nsge = 1;
 	rt_send_work(c, w, n);
@@ -108,17 +123,14 @@ static bool post_grant(struct rt_conn *c)
 	return true;
 }
 
-/*
- * A new Call needs a credit beyond those for the Replies to reverse Calls that
- * are being worked on ([G3] rule 2), and, on a client, the properties.
- */
+/* A new Call needs a credit and, on a client, the properties. */
 static bool may_call(const struct rt_conn *c)
 {
 	if (c->state != RT_OPEN && c->state != RT_DRAINING)
 		return false;
 	if (!c->server && !c->established)
 		return false;
-	return rt_credit_available(&c->credit) > c->calls_reverse;
+	return c->v->may_send(c, RT_OUT_CALL);
 }
 
 static bool post_next(struct rt_conn *c)
@@ -131,12 +143,12 @@ static bool post_next(struct rt_conn *c)
 		 * message that came, [B2].
 		 */
 		if (c->state == RT_AWAITING ||
-		    (rt_state_may_send(c) && rt_credit_may_send(&c->credit)))
+		    (rt_state_may_send(c) && c->v->may_send(c, RT_OUT_CONTROL)))
 			return post_error(c);
 	}
 	if (c->cont_reply || c->cont_call) {
 		/* [A7]: fragments may follow in ANSWERED too. */
-		if (!rt_credit_may_send(&c->credit))
+		if (!c->v->may_send(c, RT_OUT_REPLY))
 			goto wait;
 		return c->cont_reply ? rt_reply_send(c, c->cont_reply) :
 				       rt_request_send(c, c->cont_call);
@@ -147,7 +159,7 @@ static bool post_next(struct rt_conn *c)
 		 !cds_list_empty(&c->calls_out);
 	if (!wanted)
 		return false;
-	if (!rt_credit_may_send(&c->credit))
+	if (!c->v->may_send(c, RT_OUT_REPLY))
 		goto wait;
 	if (c->props_due)
 		return post_props(c);
@@ -165,50 +177,13 @@ wait:
 	return false;
 }
 
-/*
- * Will the peer go on when it gets a credit? A message of several is on its
- * way, or a Reply has to come; a client of which no Call is here can only go
- * on with new ones.
- */
-static bool peer_active(struct rt_conn *c)
-{
-	return c->seq.active || c->props_open || c->requests_out ||
-	       (c->server && cds_list_empty(&c->calls));
-}
-
-/* A GRANT, if one is due and nothing else has carried the news. */
-static void pump_grant(struct rt_conn *c)
-{
-	const struct rt_credit *k = &c->credit;
-	uint64_t now;
-
-	if (!rt_state_may_send(c) || !rt_credit_grant_due(k) ||
-	    !rt_credit_may_grant(k)) {
-		c->reserve_deadline = 0;
-		return;
-	}
-	now = rt_now_ms();
-	if (rt_credit_grant_safe(k,
-				 !c->server || (c->reserve_deadline &&
-						c->reserve_deadline <= now),
-				 peer_active(c))) {
-		c->reserve_deadline = 0;
-		post_grant(c);
-	} else if (c->server && !c->reserve_deadline &&
-		   !rt_credit_available(k) && rt_credit_exhausted(k)) {
-		/* Both are without credits. If the client does not end that,
-		 * it is not one that knows that rule. */
-		c->reserve_deadline = now + RT_RESERVE_MS;
-	}
-}
-
 void rt_pump(struct rt_conn *c)
 {
 	if (!c->fab)
 		return;
 	while (c->state < RT_CLOSING && post_next(c))
 		;
-	if (c->state < RT_CLOSING)
-		pump_grant(c);
+	if (c->state < RT_CLOSING && c->v->grant_due(c))
+		post_grant(c);
 	rt_chain_post(c);
 }

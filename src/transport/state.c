@@ -11,13 +11,14 @@
  *
  *   CONNECTING  client: the fabric is starting up
  *   ACCEPTING   server: likewise
- *   GREETING    client: its one first message is out, nothing has come back
- *               (4.3: one message outstanding)
+ *   GREETING    client: its one first message, of version 2, is out, nothing
+ *               has come back (4.3: one message outstanding)
  *   AWAITING    server: no version yet; the first message decides (4.3.3)
  *   ANSWERED    server: the version is settled; one message may go out, then
  *               nothing before the client's second message shows that it has
  *               received our credit limit (4.3 [A7])
- *   OPEN        both sides have a version and a credit limit
+ *   OPEN        both sides have a version and a credit limit (in version 1:
+ *               the one credit that a client begins with, RFC 8166 3.3.1)
  *   DRAINING    an orderly end was asked for: no new Calls, those in progress
  *               are finished
  *   CLOSING     the fabric is disconnecting
@@ -45,6 +46,7 @@ struct transition {
 static const struct transition table[RT_NSTATES][EV_COUNT] = {
 	[RT_CONNECTING] = {
 		[EV_UP]          = GO(RT_GREETING, rt_act_greet),
+		[EV_VERSION1]    = GO(RT_OPEN, rt_act_version1),
 		[EV_DOWN]        = GO(RT_CLOSED, rt_act_down),
 		[EV_CLOSE]       = GO(RT_CLOSING, rt_act_abort),
 		[EV_ABORT]       = GO(RT_CLOSING, rt_act_abort),
@@ -63,7 +65,8 @@ static const struct transition table[RT_NSTATES][EV_COUNT] = {
 		[EV_MSG_CALL]    = TAKE(RT_OPEN, rt_act_opened),
 		[EV_MSG_REPLY]   = TAKE(RT_OPEN, rt_act_opened),
 		[EV_MSG_BAD]     = TAKE(RT_OPEN, rt_act_opened),
-		/* 4.3.2: the server has no version in common with us. */
+		/* 4.3.2 [B1]: a server without version 2 has said so. */
+		[EV_VERSION1]    = GO(RT_OPEN, rt_act_version1),
 		[EV_MSG_VERSION] = TAKE(RT_GREETING, NULL),
 		[EV_CLOSE]       = GO(RT_CLOSING, rt_act_disconnect),
 		[EV_VIOLATION]   = GO(RT_CLOSING, rt_act_disconnect),
@@ -81,6 +84,8 @@ static const struct transition table[RT_NSTATES][EV_COUNT] = {
 		[EV_MSG_REPLY]   = TAKE(RT_ANSWERED, rt_act_opened),
 		[EV_MSG_ERROR]   = TAKE(RT_ANSWERED, rt_act_opened),
 		[EV_MSG_BAD]     = TAKE(RT_ANSWERED, rt_act_opened),
+		/* [B5]: nothing has to be waited for in version 1. */
+		[EV_VERSION1]    = GO(RT_OPEN, rt_act_version1),
 		/* [B2]: answered, and settles nothing. */
 		[EV_MSG_VERSION] = TAKE(RT_AWAITING, NULL),
 		[EV_CLOSE]       = GO(RT_CLOSING, rt_act_disconnect),

@@ -79,7 +79,11 @@ enum rt_call_format {
 
 /* Zero means the default, which rt_config_defaults() fills in. */
 struct rt_config {
-	unsigned int credits; /* most Advertised credits; 64, at least 2 */
+	/* Versions spoken, 1 << number each; both. A client begins with the
+	 * highest and falls back, 4.3.2. */
+	unsigned int versions;
+	unsigned int credits; /* most Advertised credits; 64; at least 2 are
+			       * advertised in version 2 */
 	uint32_t recv_size; /* Receive Buffer Size announced; 4096 */
 	uint32_t send_size; /* largest Send; 65536 */
 	uint32_t max_segment_size; /* announced RSSIZ; 1 MiB */
@@ -99,7 +103,10 @@ struct rt_config {
 	bool no_remote_invalidation;
 	bool no_continuation; /* Replies: Special or REPLY_RESOURCE only */
 	unsigned int first_message_ms; /* 10000 [B6] */
+	unsigned int version1_ms; /* how long a server that did not answer
+				   * version 2 is met with version 1; 600000 */
 	unsigned int continuation_ms; /* 60000 [D6] */
+	unsigned int memory_wait_ms; /* a version 1 Call, for memory; 5000 */
 	unsigned int idle_ms; /* server: end idle connections; 0: never */
 	unsigned int drain_ms; /* 5000 */
 	unsigned int max_connections; /* 1024 */
@@ -210,7 +217,9 @@ struct rt_ops {
 	void (*call)(struct rt_conn *c, struct rt_call *call);
 	/*
 	 * The end; all requests have been completed before. @error as in
-	 * struct fab_wc, -EPROTONOSUPPORT when no version is in common.
+	 * struct fab_wc, -EPROTONOSUPPORT when no version is in common,
+	 * -EAGAIN when another connection to that server will begin with
+	 * another version [B6].
 	 */
 	void (*closed)(struct rt_conn *c, int error, const char *reason);
 };
@@ -294,8 +303,9 @@ void rt_conn_put(struct rt_conn *c);
 void rt_conn_close(struct rt_conn *c, bool abort);
 /*
  * May this end send a Call now? Server: the client has announced
- * reverse-direction support and taken part in the property exchange. The
- * upper layer's own signal is the upper layer's to know (4.6.3 [F4]).
+ * reverse-direction support and taken part in the property exchange. In
+ * version 1 nothing announces it. The upper layer's own signal is the upper
+ * layer's to know (4.6.3 [F4], [G5]).
  */
 bool rt_conn_can_call(struct rt_conn *c);
 
@@ -367,7 +377,8 @@ struct rt_request {
 	unsigned int nitems;
 	struct rt_sink *sinks; /* one per eligible result, in order */
 	unsigned int nsinks;
-	size_t reply_max; /* largest reduced Reply; 0: unknown */
+	size_t reply_max; /* largest reduced Reply; 0: unknown, which costs
+			   * version 1 a Reply chunk of the longest message */
 	bool call_only; /* no Reply will come (4.7) */
 	void (*done)(struct rt_request *rq); /* strand */
 

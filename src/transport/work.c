@@ -107,7 +107,7 @@ void rt_works_free(struct rt_conn *c)
 /* Post Receives up to what flow control calls for; 0 or -errno. */
 int rt_post_receives(struct rt_conn *c)
 {
-	uint32_t want = rt_credit_receives(&c->credit);
+	uint32_t want = c->v->receives(c);
 	struct fab_wr *chain = NULL, **tail = &chain;
 	struct rt_work *posted = NULL;
 	unsigned int n = 0;

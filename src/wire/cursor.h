@@ -72,11 +72,32 @@ static inline void wire_read_segment_at(const uint8_t *p,
 bool wire_scan_call(struct wire_cursor *c, struct wire_list *l);
 /* A Read list of data item chunks, possibly empty. */
 bool wire_scan_reads(struct wire_cursor *c, struct wire_list *l);
+/*
+ * The Read list of version 1: what has Position zero comes first and goes to
+ * @call, the rest to @reads. Either may be empty.
+ */
+bool wire_scan_both(struct wire_cursor *c, struct wire_list *call,
+		    struct wire_list *reads);
 /* A Write list, possibly empty. */
 bool wire_scan_writes(struct wire_cursor *c, struct wire_list *l);
 /* The optional Reply chunk. */
 bool wire_scan_reply(struct wire_cursor *c, struct wire_list *l, bool *present);
 /* The property set, which has two ways to be wrong. */
 enum wire_status wire_scan_props(struct wire_cursor *c, struct wire_list *l);
+
+/* What has been shown to be wrong leaves nothing that looks like a view. */
+void wire_msg_clear(struct wire_msg *m);
+
+/* The parts of a header that both versions put together. */
+void wire_put_reads(struct wire_enc *e, const struct wire_read_segment *s,
+		    uint32_t count);
+void wire_put_writes(struct wire_enc *e, const struct wire_chunk_desc *w,
+		     uint32_t count);
+void wire_put_reply(struct wire_enc *e, const struct wire_chunk_desc *r);
+/* @len plus @count times @each; SIZE_MAX, which fits nowhere, if it wraps. */
+size_t wire_add(size_t len, uint32_t count, size_t each);
+size_t wire_add_writes(size_t len, const struct wire_chunk_desc *w,
+		       uint32_t count);
+size_t wire_add_reply(size_t len, const struct wire_chunk_desc *r);
 
 #endif /* RPCRDMA_WIRE_CURSOR_H */

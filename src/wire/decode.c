@@ -84,6 +84,22 @@ static bool take_payload(struct wire_cursor *c, bool check_xid,
 	return !check_xid || wire_be32(m->payload) == m->p.xid;
 }
 
+static enum wire_role role_of(uint32_t htype)
+{
+	switch (htype) {
+	case RDMA2_CALL_EXTERNAL:
+	case RDMA2_CALL_MIDDLE:
+	case RDMA2_CALL_INLINE:
+		return WIRE_CALL;
+	case RDMA2_REPLY_EXTERNAL:
+	case RDMA2_REPLY_MIDDLE:
+	case RDMA2_REPLY_INLINE:
+		return WIRE_REPLY;
+	default:
+		return WIRE_CONTROL;
+	}
+}
+
 static enum wire_status decode_body(struct wire_cursor *c, bool check_xid,
 				    struct wire_msg *m)
 {
@@ -98,6 +114,7 @@ static enum wire_status decode_body(struct wire_cursor *c, bool check_xid,
 	case RDMA2_CONNPROP_FINAL:
 		return wire_scan_props(c, &m->props);
 	case RDMA2_CALL_EXTERNAL:
+		m->external = true;
 		ok = wire_get_u32(c, &m->inv_handle) &&
 		     wire_scan_call(c, &m->call) &&
 		     wire_scan_reads(c, &m->reads) &&
@@ -113,6 +130,7 @@ static enum wire_status decode_body(struct wire_cursor *c, bool check_xid,
 		break;
 	case RDMA2_REPLY_EXTERNAL:
 		/* 6.3.8: exactly one Reply chunk. */
+		m->external = true;
 		ok = wire_scan_writes(c, &m->writes) &&
 		     wire_scan_reply(c, &m->reply, &m->has_reply) &&
 		     m->has_reply;
@@ -132,12 +150,22 @@ static enum wire_status decode_body(struct wire_cursor *c, bool check_xid,
 	return ok ? WIRE_OK : WIRE_BAD_XDR;
 }
 
+void wire_msg_clear(struct wire_msg *m)
+{
+	struct wire_prefix p = m->p;
+	enum wire_role role = m->role;
+	uint32_t code = m->error.code;
+
+	memset(m, 0, sizeof(*m));
+	m->p = p;
+	m->role = role;
+	m->error.code = code;
+}
+
 enum wire_status wire_decode(const void *buf, size_t len, bool check_xid,
 			     struct wire_msg *m)
 {
 	struct wire_cursor c = { buf, len, WIRE_PREFIX_LEN };
-	struct wire_prefix p;
-	uint32_t code;
 	enum wire_status st;
 
 	memset(m, 0, sizeof(*m));
@@ -151,14 +179,10 @@ enum wire_status wire_decode(const void *buf, size_t len, bool check_xid,
 	 */
 	if (len > UINT32_MAX)
 		return WIRE_BAD_XDR;
+	m->role = role_of(m->p.htype);
 	st = decode_body(&c, check_xid, m);
 	if (st != WIRE_OK) {
-		/* Leave nothing behind that looks like a valid view. */
-		p = m->p;
-		code = m->error.code;
-		memset(m, 0, sizeof(*m));
-		m->p = p;
-		m->error.code = code;
+		wire_msg_clear(m);
 		return st;
 	}
 	m->header_len = c.pos;

@@ -130,16 +130,16 @@ void wire_put_chunk(struct wire_enc *e, const struct wire_segment *s,
 		wire_put_segment(e, &s[i]);
 }
 
-static void put_reads(struct wire_enc *e, const struct wire_read_segment *s,
-		      uint32_t count)
+void wire_put_reads(struct wire_enc *e, const struct wire_read_segment *s,
+		    uint32_t count)
 {
 	for (uint32_t i = 0; i < count && !e->overflow; i++)
 		wire_put_read(e, &s[i]);
 	wire_put_bool(e, false);
 }
 
-static void put_writes(struct wire_enc *e, const struct wire_chunk_desc *w,
-		       uint32_t count)
+void wire_put_writes(struct wire_enc *e, const struct wire_chunk_desc *w,
+		     uint32_t count)
 {
 	for (uint32_t i = 0; i < count && !e->overflow; i++) {
 		wire_put_bool(e, true);
@@ -148,7 +148,7 @@ static void put_writes(struct wire_enc *e, const struct wire_chunk_desc *w,
 	wire_put_bool(e, false);
 }
 
-static void put_reply(struct wire_enc *e, const struct wire_chunk_desc *r)
+void wire_put_reply(struct wire_enc *e, const struct wire_chunk_desc *r)
 {
 	wire_put_bool(e, r);
 	if (r)
@@ -238,10 +238,10 @@ size_t wire_encode_call(void *buf, size_t size, uint32_t xid, uint32_t credit,
 	      external ? RDMA2_CALL_EXTERNAL : RDMA2_CALL_INLINE);
 	wire_put_u32(&e, d->inv_handle);
 	if (external)
-		put_reads(&e, d->call, d->ncall);
-	put_reads(&e, d->reads, d->nreads);
-	put_writes(&e, d->writes, d->nwrites);
-	put_reply(&e, d->reply);
+		wire_put_reads(&e, d->call, d->ncall);
+	wire_put_reads(&e, d->reads, d->nreads);
+	wire_put_writes(&e, d->writes, d->nwrites);
+	wire_put_reply(&e, d->reply);
 	return finish(&e);
 }
 
@@ -252,9 +252,9 @@ size_t wire_encode_reply(void *buf, size_t size, uint32_t xid, uint32_t credit,
 
 	begin(&e, buf, size, xid, credit,
 	      external ? RDMA2_REPLY_EXTERNAL : RDMA2_REPLY_INLINE);
-	put_writes(&e, d->writes, d->nwrites);
+	wire_put_writes(&e, d->writes, d->nwrites);
 	if (external)
-		put_reply(&e, d->reply);
+		wire_put_reply(&e, d->reply);
 	return finish(&e);
 }
 
@@ -269,8 +269,7 @@ size_t wire_encode_middle(void *buf, size_t size, uint32_t xid, uint32_t credit,
 	return finish(&e);
 }
 
-/* @len plus @count times @each; SIZE_MAX, which fits nowhere, if it wraps. */
-static size_t add(size_t len, uint32_t count, size_t each)
+size_t wire_add(size_t len, uint32_t count, size_t each)
 {
 	size_t n;
 
@@ -282,20 +281,20 @@ static size_t add(size_t len, uint32_t count, size_t each)
 
 static size_t add_chunk(size_t len, const struct wire_chunk_desc *c)
 {
-	return add(add(len, 1, 4), c->count, WIRE_SEGMENT_LEN);
+	return wire_add(wire_add(len, 1, 4), c->count, WIRE_SEGMENT_LEN);
 }
 
-static size_t add_writes(size_t len, const struct wire_chunk_desc *w,
-			 uint32_t count)
+size_t wire_add_writes(size_t len, const struct wire_chunk_desc *w,
+		       uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
-		len = add_chunk(add(len, 1, 4), &w[i]);
-	return add(len, 1, 4);
+		len = add_chunk(wire_add(len, 1, 4), &w[i]);
+	return wire_add(len, 1, 4);
 }
 
-static size_t add_reply(size_t len, const struct wire_chunk_desc *r)
+size_t wire_add_reply(size_t len, const struct wire_chunk_desc *r)
 {
-	len = add(len, 1, 4);
+	len = wire_add(len, 1, 4);
 	return r ? add_chunk(len, r) : len;
 }
 
@@ -304,14 +303,15 @@ size_t wire_call_len(bool external, const struct wire_call_desc *d)
 	size_t len = WIRE_PREFIX_LEN + 4;
 
 	if (external)
-		len = add(add(len, d->ncall, WIRE_READ_LEN), 1, 4);
-	len = add(add(len, d->nreads, WIRE_READ_LEN), 1, 4);
-	return add_reply(add_writes(len, d->writes, d->nwrites), d->reply);
+		len = wire_add(wire_add(len, d->ncall, WIRE_READ_LEN), 1, 4);
+	len = wire_add(wire_add(len, d->nreads, WIRE_READ_LEN), 1, 4);
+	return wire_add_reply(wire_add_writes(len, d->writes, d->nwrites),
+			      d->reply);
 }
 
 size_t wire_reply_len(bool external, const struct wire_reply_desc *d)
 {
-	size_t len = add_writes(WIRE_PREFIX_LEN, d->writes, d->nwrites);
+	size_t len = wire_add_writes(WIRE_PREFIX_LEN, d->writes, d->nwrites);
 
-	return external ? add_reply(len, d->reply) : len;
+	return external ? wire_add_reply(len, d->reply) : len;
 }

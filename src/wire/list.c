@@ -42,15 +42,40 @@ static void list_begin(const struct wire_cursor *c, struct wire_list *l)
  * a Position plus the lengths of all segments that a message can hold does not
  * wrap.
  */
-static bool scan_read_list(struct wire_cursor *c, struct wire_list *l,
-			   bool body)
+struct reads_scan {
+	uint32_t position; /* of the chunk in progress */
+	uint64_t chunk_len; /* of what there was of it */
+	bool begun;
+};
+
+static bool place_read(struct reads_scan *k, uint32_t p, uint32_t len)
 {
-	uint64_t chunk_len = 0, low;
-	uint32_t position = 0;
+	if (!k->begun || p != k->position) {
+		uint64_t low = (uint64_t)k->position + k->chunk_len;
+
+		if (p == 0 || p & 3 || p < low)
+			return false;
+		k->begun = true;
+		k->position = p;
+		k->chunk_len = 0;
+	}
+	k->chunk_len += len;
+	return true;
+}
+
+/* A Read list; what has Position zero goes to @call, the rest to @reads. */
+static bool scan_read_list(struct wire_cursor *c, struct wire_list *call,
+			   struct wire_list *reads)
+{
+	struct reads_scan k = { 0 };
 	bool more;
 
-	list_begin(c, l);
+	if (call)
+		list_begin(c, call);
+	if (reads)
+		list_begin(c, reads);
 	for (;;) {
+		struct wire_list *l = call;
 		struct wire_segment s;
 		uint32_t p;
 
@@ -62,19 +87,15 @@ static bool scan_read_list(struct wire_cursor *c, struct wire_list *l,
 			return false;
 		p = wire_be32(wire_here(c));
 		wire_read_segment_at(wire_here(c) + 4, &s);
-		c->pos += WIRE_READ_LEN - 4;
-
-		if (body) {
-			if (p != 0)
+		if (!call || p || k.begun) {
+			if (!reads || !place_read(&k, p, s.length))
 				return false;
-		} else if (!l->count || p != position) {
-			low = (uint64_t)position + chunk_len;
-			if (p == 0 || p & 3 || p < low)
-				return false;
-			position = p;
-			chunk_len = 0;
+			l = reads;
+			/* Its view begins at its first discriminator. */
+			if (!l->count)
+				l->data = wire_here(c) - 4;
 		}
-		chunk_len += s.length;
+		c->pos += WIRE_READ_LEN - 4;
 		l->count++;
 		l->segments++;
 		l->bytes += s.length;
@@ -84,12 +105,18 @@ static bool scan_read_list(struct wire_cursor *c, struct wire_list *l,
 
 bool wire_scan_call(struct wire_cursor *c, struct wire_list *l)
 {
-	return scan_read_list(c, l, true) && l->count;
+	return scan_read_list(c, l, NULL) && l->count;
 }
 
 bool wire_scan_reads(struct wire_cursor *c, struct wire_list *l)
 {
-	return scan_read_list(c, l, false);
+	return scan_read_list(c, NULL, l);
+}
+
+bool wire_scan_both(struct wire_cursor *c, struct wire_list *call,
+		    struct wire_list *reads)
+{
+	return scan_read_list(c, call, reads);
 }
 
 /* Describe @count segments at @p, which are known to be there. */

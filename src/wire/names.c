@@ -28,6 +28,24 @@ const char *wire_htype_name(uint32_t htype)
 	}
 }
 
+const char *wire1_proc_name(uint32_t proc)
+{
+	switch (proc) {
+	case RDMA1_MSG:
+		return "RDMA_MSG";
+	case RDMA1_NOMSG:
+		return "RDMA_NOMSG";
+	case RDMA1_MSGP:
+		return "RDMA_MSGP";
+	case RDMA1_DONE:
+		return "RDMA_DONE";
+	case RDMA1_ERROR:
+		return "RDMA_ERROR";
+	default:
+		return "?";
+	}
+}
+
 const char *wire_errcode_name(uint32_t code)
 {
 	switch (code) {
@@ -43,6 +61,8 @@ const char *wire_errcode_name(uint32_t code)
 		NAME(RDMA2_ERR_REPLY_RESOURCE);
 		NAME(RDMA2_ERR_VERS_MISMATCH);
 		NAME(RDMA2_ERR_SYSTEM);
+	case RDMA1_ERR_CHUNK:
+		return "ERR_CHUNK";
 	default:
 		return "?";
 	}
@@ -70,7 +90,7 @@ const char *wire_status_name(enum wire_status s)
 	case WIRE_SHORT:
 		return "shorter than a header prefix";
 	case WIRE_VERSION:
-		return "not version 2";
+		return "another version";
 	case WIRE_BAD_HTYPE:
 		return "unknown header type";
 	case WIRE_BAD_XDR:
@@ -79,6 +99,8 @@ const char *wire_status_name(enum wire_status s)
 		return "malformed property value";
 	case WIRE_BAD_ERROR:
 		return "unreadable error";
+	case WIRE_IGNORE:
+		return "not to be answered";
 	}
 	return "?";
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wire - the octets of RPC-over-RDMA version 2 and of RFC 8797 private data
+ * wire - the octets of RPC-over-RDMA versions 2 and 1 and of RFC 8797 data
  *
  * Pure functions over bounded byte ranges: no I/O, no allocation, no state.
  * Any thread may call anything here at any time.
@@ -13,7 +13,8 @@
  * An encoder appends to a struct wire_enc and remembers lack of room; the
  * caller looks once, at the end.
  *
- * Section numbers are those of draft-ietf-nfsv4-rpcrdma-version-two-07;
+ * Section numbers are those of draft-ietf-nfsv4-rpcrdma-version-two-07 unless
+ * an RFC is named;
  * bracketed references such as [C5] name the readings recorded in
  * docs/protocol.md.
  */
@@ -24,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define WIRE_VERS1 1
 #define WIRE_VERS2 2
 
 /* The shortest message that is looked at, 6.2.1 [C1]. */
@@ -34,6 +36,10 @@
 #define WIRE_DEFAULT_INLINE 4096
 #define WIRE_DEFAULT_SEGMENT_SIZE 1048576
 #define WIRE_DEFAULT_SEGMENTS 16
+/* Both inline thresholds of version 1 without private data, RFC 8166 3.3.3. */
+#define WIRE1_DEFAULT_INLINE 1024
+/* The shortest version 1 message but for errors, RFC 8166 4.4. */
+#define WIRE1_HEADER_MIN 28
 
 /* rdma_htype, 6.3. 0 to 3 are the version 1 procedures and invalid [C12]. */
 enum wire_htype {
@@ -47,6 +53,15 @@ enum wire_htype {
 	RDMA2_REPLY_EXTERNAL = 11,
 	RDMA2_REPLY_MIDDLE = 12,
 	RDMA2_REPLY_INLINE = 13,
+};
+
+/* rdma_proc of version 1, in the place of rdma_htype, RFC 8166 4.2. */
+enum wire1_proc {
+	RDMA1_MSG = 0,
+	RDMA1_NOMSG = 1,
+	RDMA1_MSGP = 2, /* no longer supported, RFC 8166 4.5 */
+	RDMA1_DONE = 3, /* likewise */
+	RDMA1_ERROR = 4,
 };
 
 /* rdma_err, section 7. */
@@ -63,6 +78,9 @@ enum wire_errcode {
 	RDMA2_ERR_REPLY_RESOURCE = 10,
 	RDMA2_ERR_VERS_MISMATCH = 11,
 	RDMA2_ERR_SYSTEM = 100,
+	/* ERR_CHUNK of version 1 is 2 on the wire, as BAD_XDR is; what it says
+	 * is another thing, so it is kept apart. */
+	RDMA1_ERR_CHUNK = 0x10002,
 };
 
 /* Property identifiers, 5.2. */
@@ -133,13 +151,24 @@ struct wire_error {
 	uint32_t length_needed; /* WRITE_RESOURCE, REPLY_RESOURCE */
 };
 
+/* What a message is to the RPC layer. */
+enum wire_role {
+	WIRE_CONTROL = 0,
+	WIRE_CALL,
+	WIRE_REPLY,
+};
+
 /*
  * A decoded message. Only the fields of its header type are set; lists not
  * present in the type have count 0. @has_reply tells an absent Reply chunk
- * from an empty one.
+ * from an empty one. Version 1 messages use the same fields, their
+ * Position-Zero Read chunk being the Call chunk.
  */
 struct wire_msg {
 	struct wire_prefix p;
+	enum wire_role role;
+	/* The payload is in a Call or Reply chunk. */
+	bool external;
 	struct wire_error error; /* ERROR */
 	struct wire_list props; /* CONNPROP_*: count of properties */
 	uint32_t inv_handle; /* CALL_EXTERNAL, CALL_INLINE */
@@ -165,6 +194,7 @@ enum wire_status {
 	WIRE_BAD_XDR, /* answer RDMA2_ERR_BAD_XDR */
 	WIRE_BAD_PROPVAL, /* answer RDMA2_ERR_BAD_PROPVAL */
 	WIRE_BAD_ERROR, /* an unreadable or unknown ERROR: drop [E10] */
+	WIRE_IGNORE, /* version 1: to be dropped without an answer */
 };
 
 /*
@@ -186,8 +216,8 @@ bool wire_prefix_decode(const void *buf, size_t len, struct wire_prefix *p);
  * sequence is in progress). For a MIDDLE likewise.
  *
  * A REPLY_EXTERNAL has exactly one Reply chunk (6.3.8). On anything but
- * WIRE_SHORT, m->p is valid; on WIRE_BAD_ERROR m->error.code is the code or 0;
- * without WIRE_OK all else is zero. Section 6.3, 8.
+ * WIRE_SHORT, m->p and m->role are valid; on WIRE_BAD_ERROR m->error.code is
+ * the code or 0; without WIRE_OK all else is zero. Section 6.3, 8.
  */
 enum wire_status wire_decode(const void *buf, size_t len, bool check_xid,
 			     struct wire_msg *m);
@@ -201,6 +231,20 @@ enum wire_status wire_decode(const void *buf, size_t len, bool check_xid,
  * e->code is the code as far as it could be read, else 0.
  */
 bool wire_error_decode(const void *buf, size_t len, struct wire_error *e);
+
+/*
+ * wire1_decode - decode and validate one version 1 message, RFC 8166 4
+ *
+ * The same for version 1. m->role comes from the RPC message's msg_type, and
+ * without one in the header (RDMA_NOMSG) from the presence of a Position-Zero
+ * Read chunk [G4]; RDMA_MSG with less than that of a payload is WIRE_IGNORE,
+ * and so is RDMA_DONE. WIRE_BAD_HTYPE and WIRE_BAD_XDR are answered with
+ * ERR_CHUNK unless m->role is WIRE_REPLY (RFC 8166 4.4); m->role is
+ * WIRE_CONTROL if the header breaks off before it can be told.
+ * A Read list has its segments in the order of their Positions. A Reply must
+ * have no Read list, and a Reply chunk as used in RDMA_NOMSG only.
+ */
+enum wire_status wire1_decode(const void *buf, size_t len, struct wire_msg *m);
 
 /* Iterators over validated lists. Zero a struct wire_iter to begin. */
 struct wire_iter {
@@ -305,6 +349,20 @@ size_t wire_call_len(bool external, const struct wire_call_desc *d);
 size_t wire_reply_len(bool external, const struct wire_reply_desc *d);
 
 /*
+ * The same in version 1. External is RDMA_NOMSG: of a Call, its Call chunk
+ * becomes the Position-Zero Read chunk. @d->inv_handle is not sent. An error
+ * is ERR_VERS or, whatever else its code says, ERR_CHUNK.
+ */
+size_t wire1_encode_call(void *buf, size_t size, uint32_t xid, uint32_t credit,
+			 bool external, const struct wire_call_desc *d);
+size_t wire1_encode_reply(void *buf, size_t size, uint32_t xid, uint32_t credit,
+			  bool external, const struct wire_reply_desc *d);
+size_t wire1_encode_error(void *buf, size_t size, uint32_t xid, uint32_t vers,
+			  uint32_t credit, const struct wire_error *err);
+size_t wire1_call_len(bool external, const struct wire_call_desc *d);
+size_t wire1_reply_len(bool external, const struct wire_reply_desc *d);
+
+/*
  * struct rpcrdma2_propsubset, 5.1 [F6]: bit N mod 32 of word N div 32, bit 0
  * the least significant.
  */
@@ -328,6 +386,7 @@ bool wire_cm_decode(const void *buf, size_t len, struct wire_cm_private *p);
 
 /* Names for logs: never NULL; "?" for the unknown. */
 const char *wire_htype_name(uint32_t htype);
+const char *wire1_proc_name(uint32_t proc);
 const char *wire_errcode_name(uint32_t code);
 const char *wire_propid_name(uint32_t propid);
 const char *wire_status_name(enum wire_status s);

@@ -31,6 +31,7 @@ static const char usage[] =
 	"  --file-sync           WRITE with FILE_SYNC instead of UNSTABLE\n"
 	"  --no-verify           do not read the file back and check it first\n"
 	"  --provider NAME --credits N --recv-size OCTETS --no-crc\n"
+	"  --version-rdma 1|2|any\n"
 	"  --help\n";
 
 enum opt {
@@ -50,6 +51,7 @@ enum opt {
 	OPT_SYNC,
 	OPT_NO_VERIFY,
 	OPT_PROVIDER,
+	OPT_RDMA,
 	OPT_CREDITS,
 	OPT_RECV,
 	OPT_NO_CRC,
@@ -73,6 +75,7 @@ static const struct option options[] = {
 	{ "file-sync", no_argument, NULL, OPT_SYNC },
 	{ "no-verify", no_argument, NULL, OPT_NO_VERIFY },
 	{ "provider", required_argument, NULL, OPT_PROVIDER },
+	{ "version-rdma", required_argument, NULL, OPT_RDMA },
 	{ "credits", required_argument, NULL, OPT_CREDITS },
 	{ "recv-size", required_argument, NULL, OPT_RECV },
 	{ "no-crc", no_argument, NULL, OPT_NO_CRC },
@@ -222,6 +225,9 @@ static const char *set_option(struct bench_options *o, struct bench *b, int opt,
 		break;
 	case OPT_NO_VERIFY:
 		o->verify = false;
+		break;
+	case OPT_RDMA:
+		bad = arg_rdma_versions(optarg, &o->config.versions, err);
 		break;
 	case OPT_PROVIDER:
 		o->provider = optarg;

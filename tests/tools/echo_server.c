@@ -402,6 +402,7 @@ static const struct option options[] = {
 	{ "credits", required_argument, NULL, 'c' },
 	{ "no-continuation", no_argument, NULL, 'n' },
 	{ "no-crc", no_argument, NULL, 'C' },
+	{ "version-rdma", required_argument, NULL, 'v' },
 	{ "provider", required_argument, NULL, 'p' },
 	{ 0 },
 };
@@ -438,6 +439,9 @@ static bool set_option(struct echo *e, struct rt_params *params,
 		break;
 	case 'C':
 		params->domain.crc = false;
+		break;
+	case 'v':
+		bad = arg_rdma_versions(optarg, &params->config.versions, &err);
 		break;
 	case 'p':
 		params->provider = fab_provider(optarg);

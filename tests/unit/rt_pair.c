@@ -49,6 +49,14 @@ static void reply_gone(void *arg)
 	free(s);
 }
 
+static unsigned int version(struct rt_conn *c)
+{
+	struct rt_conn_info info;
+
+	rt_conn_info(c, &info);
+	return info.version;
+}
+
 /*
  * What a Call asks for: returns the length of the unreduced Reply. One that
  * does not make sense, as raw peers may send it, gets the shortest.
@@ -108,7 +116,13 @@ void rt_pair_answer(struct rt_pair *p, struct rt_call *call)
 		for (uint32_t j = s->item[i].length; j % 4; j++)
 			s->octets[s->item[i].position + j] = 0;
 	put(s->octets, call->xid);
-	put(s->octets + 4, sum);
+	if (version(call->conn) == WIRE_VERS1) {
+		put(s->octets + 4, 1);
+		if (total >= 12)
+			put(s->octets + 8, sum);
+	} else {
+		put(s->octets + 4, sum);
+	}
 	free(in);
 	/* Three pieces, so that items lie across their borders. */
 	s->piece[0] = (struct rt_piece){ s->octets, 8, NULL };
@@ -167,7 +181,10 @@ static void server_up(struct rt_conn *c)
 
 static void client_up(struct rt_conn *c)
 {
-	((struct rt_pair *)rt_conn_user(c))->client_up = true;
+	struct rt_pair *p = rt_conn_user(c);
+
+	p->client_up = true;
+	p->v1 = version(c) == WIRE_VERS1;
 }
 
 static void server_closed(struct rt_conn *c, int error, const char *reason)
@@ -264,7 +281,8 @@ bool rt_pair_connect(struct rt_pair *p)
 	if (!rt_pair_connect_to(p, 20049))
 		return false;
 	rt_pair_run(p);
-	return p->client_up && p->server_up;
+	/* A version 1 server knows nothing before the first Call. */
+	return p->client_up && (p->server_up || p->v1);
 }
 
 bool rt_pair_open(struct rt_pair *p, const struct rt_config *client,
@@ -341,7 +359,7 @@ void rt_rpc_init(struct rt_pair *p, struct rt_conn *c, struct rt_rpc *r,
 	struct fab_pool *pool = rt_instance_pool(inst);
 	size_t head = (HEAD_WORDS + 2 + 2 * nitems + 1) * 4;
 	size_t len = head + ((data_len + 3) & ~(size_t)3);
-	uint32_t pos = 8;
+	uint32_t pos = p->v1 ? 12 : 8;
 	uint8_t *b;
 
 	memset(r, 0, sizeof(*r));
@@ -444,8 +462,13 @@ bool rt_rpc_check(struct rt_rpc *r)
 	ok = ok && in == rq->reply_len;
 	for (size_t i = 0; i < r->data_len; i++)
 		sum = sum * 33 + pattern(r->xid ^ 0x55, i);
-	ok = ok && get(got) == r->xid && get(got + 4) == sum;
-	for (size_t i = 8; ok && i < total; i++) {
+	ok = ok && get(got) == r->xid;
+	if (r->pair->v1)
+		ok = ok && get(got + 4) == 1 &&
+		     (total < 12 || get(got + 8) == sum);
+	else
+		ok = ok && get(got + 4) == sum;
+	for (size_t i = r->pair->v1 ? 12 : 8; ok && i < total; i++) {
 		uint8_t want = pattern(r->xid, i);
 
 		for (unsigned int k = 0; k < r->nitems; k++) {

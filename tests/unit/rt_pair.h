@@ -12,7 +12,8 @@
  *   word 15 nitems, then for each: position, length
  *   word  n data_len, data (the part a test reduces)
  * The Reply holds at each octet a pattern of its XID and position; the data of
- * the Call is summed into its second word.
+ * the Call is summed into its second word. In version 1, where the second word
+ * must be REPLY (1), into its third; Replies have at least 12 octets there.
  */
 #ifndef RPCRDMA_RT_PAIR_H
 #define RPCRDMA_RT_PAIR_H
@@ -29,6 +30,7 @@ struct rt_pair {
 	struct rt_listener *listener;
 	struct rt_conn *client, *server;
 	bool client_up, server_up, client_closed, server_closed;
+	bool v1; /* the client has settled on version 1 */
 	int client_error, server_error;
 	/* Set by a test: hold the server's Calls instead of answering. */
 	bool hold;

@@ -64,6 +64,10 @@ static void ready(struct fab_conn *c, void *user)
 		switch (wc.kind) {
 		case FAB_WC_ESTABLISHED:
 			r->up = true;
+			if (!r->listener && wc.priv_len) {
+				memcpy(r->peer_priv, wc.priv, wc.priv_len);
+				r->peer_priv_len = wc.priv_len;
+			}
 			break;
 		case FAB_WC_DISCONNECTED:
 			r->down = true;
@@ -93,7 +97,8 @@ static void request(struct fab_listener *l, struct fab_conn *c,
 		    const void *priv, size_t priv_len, void *user)
 {
 	struct rt_raw *r = user;
-	struct fab_conn_params params = { 0 };
+	struct fab_conn_params params = { .priv = r->priv,
+					  .priv_len = r->priv_len };
 
 	if (r->fab) {
 		fab_reject(c, NULL, 0);
@@ -101,6 +106,9 @@ static void request(struct fab_listener *l, struct fab_conn *c,
 		return;
 	}
 	r->fab = c;
+	r->peer_priv_len = priv_len;
+	if (priv_len)
+		memcpy(r->peer_priv, priv, priv_len);
 	fab_conn_set_ready(c, ready, r);
 	prepare_conn(r);
 	fab_accept(c, &params);
@@ -123,7 +131,8 @@ static bool connect_raw(struct rt_raw *r)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET,
 				    .sin_port = htons(20049) };
-	struct fab_conn_params params = { 0 };
+	struct fab_conn_params params = { .priv = r->priv,
+					  .priv_len = r->priv_len };
 
 	if (fab_conn_create(r->poller, ready, r, &r->fab))
 		return false;
@@ -137,7 +146,15 @@ static bool connect_raw(struct rt_raw *r)
 
 bool rt_raw_client(struct rt_raw *r, const struct rt_config *server)
 {
+	return rt_raw_client_with(r, server, NULL, 0);
+}
+
+bool rt_raw_client_with(struct rt_raw *r, const struct rt_config *server,
+			const void *priv, size_t priv_len)
+{
 	memset(r, 0, sizeof(*r));
+	r->priv = priv;
+	r->priv_len = priv_len;
 	if (!rt_pair_listen(&r->p, NULL, server, NULL) || !begin(r))
 		return false;
 	r->p.watch.ours = LOOP_PASSIVE;
@@ -146,10 +163,18 @@ bool rt_raw_client(struct rt_raw *r, const struct rt_config *server)
 
 bool rt_raw_server(struct rt_raw *r, const struct rt_config *client)
 {
+	return rt_raw_server_with(r, client, NULL, 0);
+}
+
+bool rt_raw_server_with(struct rt_raw *r, const struct rt_config *client,
+			const void *priv, size_t priv_len)
+{
 	struct sockaddr_in addr = { .sin_family = AF_INET,
 				    .sin_port = htons(RAW_PORT) };
 
 	memset(r, 0, sizeof(*r));
+	r->priv = priv;
+	r->priv_len = priv_len;
 	if (!rt_pair_listen(&r->p, client, NULL, NULL) || !begin(r))
 		return false;
 	r->p.watch.ours = LOOP_ACTIVE;
@@ -213,6 +238,17 @@ void rt_raw_nap(struct rt_raw *r)
 
 uint32_t rt_raw_next(struct rt_raw *r)
 {
+	struct wire_prefix p;
+
+	if (!rt_raw_more(r))
+		return 0;
+	if (!wire_prefix_decode(r->msg, r->msg_len, &p))
+		return UINT32_MAX;
+	return p.htype;
+}
+
+bool rt_raw_more(struct rt_raw *r)
+{
 	struct raw_recv *v;
 	struct wire_prefix p;
 
@@ -220,7 +256,7 @@ uint32_t rt_raw_next(struct rt_raw *r)
 		rt_raw_run(r);
 	v = r->first;
 	if (!v)
-		return 0;
+		return false;
 	r->first = v->next;
 	if (!r->first)
 		r->last = &r->first;
@@ -234,9 +270,11 @@ uint32_t rt_raw_next(struct rt_raw *r)
 		post_recv(r, v);
 	r->status = wire_decode(r->msg, r->msg_len, false, &r->m);
 	if (!wire_prefix_decode(r->msg, r->msg_len, &p))
-		return UINT32_MAX;
+		return true;
+	if (p.vers == WIRE_VERS1)
+		r->status = wire1_decode(r->msg, r->msg_len, &r->m);
 	r->limit = p.credit;
-	return p.htype;
+	return true;
 }
 
 void rt_raw_flush(struct rt_raw *r)

@@ -34,6 +34,11 @@ struct rt_raw {
 	struct raw_recv *first, **last; /* came, not yet looked at */
 	unsigned int queued;
 	uint8_t *send_buf;
+	/* Private data: what goes, set before connecting; what came. */
+	const void *priv;
+	size_t priv_len;
+	uint8_t peer_priv[512];
+	size_t peer_priv_len;
 	bool send_invalidate;
 	uint32_t send_inv_handle;
 
@@ -54,8 +59,12 @@ struct rt_raw {
 
 /* Against a server of these settings; the connection is up, nothing sent. */
 bool rt_raw_client(struct rt_raw *r, const struct rt_config *server);
+bool rt_raw_client_with(struct rt_raw *r, const struct rt_config *server,
+			const void *priv, size_t priv_len);
 /* Against a client, which has connected and sent its first message. */
 bool rt_raw_server(struct rt_raw *r, const struct rt_config *client);
+bool rt_raw_server_with(struct rt_raw *r, const struct rt_config *client,
+			const void *priv, size_t priv_len);
 /* A new connection of the same kind, after the old one has ended. */
 bool rt_raw_again(struct rt_raw *r);
 void rt_raw_close(struct rt_raw *r);
@@ -77,6 +86,8 @@ void rt_raw_nap(struct rt_raw *r);
  * version); in r->m (if it decodes) and r->msg.
  */
 uint32_t rt_raw_next(struct rt_raw *r);
+/* The same; false if there is none. In version 1, RDMA_MSG is 0. */
+bool rt_raw_more(struct rt_raw *r);
 /* Drop all that came. */
 void rt_raw_flush(struct rt_raw *r);
 

@@ -40,6 +40,7 @@ static struct rt_watch_end *find(struct rt_watch *w, const struct fab_conn *c,
 	e->conn = c;
 	e->active = active;
 	e->limit = 1;
+	e->granted = 1;
 	e->stamp = ++w->stamp;
 	return e;
 }
@@ -104,17 +105,80 @@ static void look_at_order(struct rt_watch *w, struct rt_watch_end *e,
 	e->remaining = m->remaining;
 }
 
+/* Errors that carry the version of the message that they refuse. */
+static bool about_versions(const struct loop_event *ev)
+{
+	struct wire_error err;
+
+	return wire_error_decode(ev->data, ev->len, &err) &&
+	       (err.code == RDMA2_ERR_VERS ||
+		err.code == RDMA2_ERR_VERS_MISMATCH);
+}
+
+/* One version, but for the fall-back of a client. */
+static void look_at_version(struct rt_watch *w, struct rt_watch_end *from,
+			    const struct rt_watch_end *to, uint32_t vers)
+{
+	bool falls = from->active && to->refuses && from->vers == WIRE_VERS2 &&
+		     vers == WIRE_VERS1;
+
+	if (ours(w, from) && from->vers && from->vers != vers && !falls)
+		fault(w, "version %u after version %u", vers, from->vers);
+	from->vers = vers;
+}
+
+static void version1(struct rt_watch *w, struct rt_watch_end *from,
+		     struct rt_watch_end *to, const struct loop_event *ev)
+{
+	uint32_t room =
+		from->granted > from->calls ? from->granted - from->calls : 0;
+	struct wire_msg m;
+	enum wire_status st = wire1_decode(ev->data, ev->len, &m);
+
+	/* What may come at this moment; a peer beyond its grant uses it up. */
+	if (ours(w, to) && room && ev->recvs_posted < room + to->calls)
+		fault(w, "%zu Receives for %u Calls and %u Replies",
+		      ev->recvs_posted, room, to->calls);
+	if (ours(w, from)) {
+		if (st != WIRE_OK)
+			fault(w, "a malformed %s", wire1_proc_name(m.p.htype));
+		if (!m.p.credit)
+			fault(w, "%s without credits",
+			      wire1_proc_name(m.p.htype));
+		if (m.role == WIRE_CALL && !room)
+			fault(w, "%u Calls outstanding, %u granted",
+			      from->calls + 1, from->granted);
+		if ((m.role == WIRE_CALL) == !from->active &&
+		    m.role != WIRE_CONTROL &&
+		    (m.reads.count || m.call.count || m.writes.count ||
+		     m.has_reply))
+			fault(w, "chunks in the reverse direction");
+	}
+	if (m.role == WIRE_CALL) {
+		from->calls++;
+	} else if (to->calls) {
+		to->calls--;
+	}
+	if (m.role == WIRE_REPLY && st == WIRE_OK && m.p.credit)
+		to->granted = m.p.credit;
+}
+
 static void message(struct rt_watch *w, const struct loop_event *ev)
 {
 	struct rt_watch_end *from = find(w, ev->from, ev->from_active);
 	struct rt_watch_end *to = find(w, ev->to, !ev->from_active);
 	struct wire_prefix p;
-	struct wire_error err;
 	struct wire_msg m;
 	bool vers_error;
 
 	from->sent++;
 	from->with_invalidate += ev->kind == LOOP_EV_SEND_INV;
+	if (wire_prefix_decode(ev->data, ev->len, &p) && p.vers == WIRE_VERS1 &&
+	    !about_versions(ev)) {
+		look_at_version(w, from, to, p.vers);
+		version1(w, from, to, ev);
+		return;
+	}
 	if (ours(w, to) &&
 	    (int32_t)(ev->recvs_posted - (to->limit - (from->sent - 1) + 1)) <
 		    0 &&
@@ -128,8 +192,10 @@ static void message(struct rt_watch *w, const struct loop_event *ev)
 		return;
 	}
 	from->count[p.htype % 16]++;
-	vers_error = wire_error_decode(ev->data, ev->len, &err) &&
-		     err.code == RDMA2_ERR_VERS;
+	vers_error = about_versions(ev);
+	from->refuses |= vers_error;
+	if (!vers_error)
+		look_at_version(w, from, to, p.vers);
 	from->sent2 += p.vers == WIRE_VERS2;
 	if (!vers_error && !from->answers++) {
 		from->first_htype = p.htype;

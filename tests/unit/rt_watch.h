@@ -14,6 +14,15 @@
  *   - one message of the server until the client's second ([A7]);
  *   - between the fragments of a message only GRANTs and ERRORs, each
  *     rdma_remaining is right, no fragment is empty or unaligned ([D1], [D4]).
+ *
+ * And in version 1:
+ *
+ *   - no more Calls outstanding than the last Reply granted, one at first, and
+ *     no grant or request of 0 (RFC 8166 3.3.1);
+ *   - Receives for all Calls that were granted and for all Replies to come;
+ *   - a reverse Call, and its Reply, have no chunks;
+ *   - one version for the life of the connection, but for a client that was
+ *     refused ([B4]).
  */
 #ifndef RPCRDMA_RT_WATCH_H
 #define RPCRDMA_RT_WATCH_H
@@ -32,6 +41,10 @@ struct rt_watch_end {
 	uint32_t sent2; /* of version 2 */
 	uint32_t limit; /* last rdma_credit it sent */
 	uint32_t first_htype, first_xid;
+	uint32_t vers; /* the last it sent, without errors about versions */
+	bool refuses; /* has sent ERR_VERS */
+	uint32_t calls; /* version 1: its Calls outstanding */
+	uint32_t granted; /* ... that it may have */
 	bool sequence;
 	uint32_t xid, remaining;
 	uint32_t count[16]; /* by header type */

@@ -67,6 +67,21 @@ static void test_choice(void)
 	CU_ASSERT_EQUAL(v, 0);
 }
 
+static void test_versions(void)
+{
+	struct arg_err err;
+	unsigned int v = 9;
+
+	CU_ASSERT_PTR_NULL(arg_rdma_versions("1", &v, &err));
+	CU_ASSERT_EQUAL(v, 2);
+	CU_ASSERT_PTR_NULL(arg_rdma_versions("2", &v, &err));
+	CU_ASSERT_EQUAL(v, 4);
+	CU_ASSERT_PTR_NULL(arg_rdma_versions("any", &v, &err));
+	CU_ASSERT_EQUAL(v, 6);
+	CU_ASSERT_PTR_NOT_NULL(arg_rdma_versions("3", &v, &err));
+	CU_ASSERT_EQUAL(v, 6);
+}
+
 static void check_addr(const char *s, unsigned int port, const char *want)
 {
 	struct arg_addr a = { 0 };
@@ -118,11 +133,9 @@ static void test_addr_long(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "number", test_number },
-	{ "choice", test_choice },
-	{ "addr", test_addr },
-	{ "addr_long", test_addr_long },
-	{ 0 },
+	{ "number", test_number },	 { "choice", test_choice },
+	{ "versions", test_versions },	 { "addr", test_addr },
+	{ "addr_long", test_addr_long }, { 0 },
 };
 
 UNIT_MAIN("tools-args", tests)

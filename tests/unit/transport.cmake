@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-add_library(unit-rt STATIC rt_pair.c rt_watch.c rt_raw.c)
+add_library(unit-rt STATIC rt_pair.c rt_watch.c rt_raw.c rt_raw1.c)
 target_link_libraries(unit-rt PUBLIC rpcrdma_transport rpcrdma_loop
 	PkgConfig::CUNIT)
 target_include_directories(unit-rt PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
@@ -12,9 +12,16 @@ rpcrdma_unit(transport-props transport_props.c LIBS unit-rt)
 rpcrdma_unit(transport-chunks transport_chunks.c LIBS unit-rt)
 rpcrdma_unit(transport-formats transport_formats.c LIBS unit-rt)
 rpcrdma_unit(transport-returned transport_returned.c LIBS unit-rt)
+rpcrdma_unit(transport-v1 transport_v1.c LIBS unit-rt)
+rpcrdma_unit(transport-v1-raw transport_v1_raw.c LIBS unit-rt)
+rpcrdma_unit(transport-v1-client transport_v1_client.c LIBS unit-rt)
+rpcrdma_unit(transport-negotiate transport_negotiate.c LIBS unit-rt)
 rpcrdma_unit(transport-credit transport_credit.c LIBS unit-rt)
 rpcrdma_unit(transport-reverse transport_reverse.c LIBS unit-rt)
 rpcrdma_unit(transport-end transport_end.c LIBS unit-rt rpcrdma_fabric)
 rpcrdma_unit(transport-faults transport_faults.c LIBS unit-rt)
+target_compile_definitions(unit-transport-faults PRIVATE VERSION=2)
+rpcrdma_unit(transport-faults-v1 transport_faults.c LIBS unit-rt)
+target_compile_definitions(unit-transport-faults-v1 PRIVATE VERSION=1)
 rpcrdma_unit(transport-threads transport_threads.c
 	LIBS unit-rt rpcrdma_fabric)

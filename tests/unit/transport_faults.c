@@ -2,7 +2,8 @@
 /*
  * Every failure of the fabric at every point of a fixed script of RPCs, in all
  * formats and both directions: nothing leaks, each request and each Reply is
- * done exactly once, each Call comes back, the connections are gone.
+ * done exactly once, each Call comes back, the connections are gone. Built for
+ * each version (VERSION); in version 1 the long reverse Calls cannot be sent.
  */
 #include <errno.h>
 
@@ -13,6 +14,7 @@
 #define REVERSE 5
 
 static const struct rt_config client_cfg = {
+	.versions = 1u << VERSION,
 	.request_user_size = 8,
 	.credits = 4,
 	.reverse = RDMA2_RVRSDIR_GENL,
@@ -183,11 +185,12 @@ static void no_faults(void)
 	static struct script s;
 
 	all = play(&s, NULL);
-	CU_ASSERT_TRUE(all > FORWARD);
+	/* Some are dropped. */
+	CU_ASSERT_TRUE(all >= (VERSION == 2 ? FORWARD + 1 : FORWARD - 1));
 	for (unsigned int d = 1; d < 6; d++) {
 		sides = LOOP_ACTIVE | LOOP_PASSIVE;
 		faults = (struct loop_faults){ .delay_polls = d };
-		CU_ASSERT_TRUE(play(&s, with_faults) > FORWARD);
+		CU_ASSERT_TRUE(play(&s, with_faults) + 1 >= all);
 	}
 }
 
@@ -424,6 +427,7 @@ static void poorer(void)
 	static struct script s;
 	unsigned int caps = FAB_CAP_ANY_LOCAL | FAB_CAP_SEND_INV |
 			    FAB_CAP_EXPOSE;
+	unsigned int ok;
 
 	for (unsigned int c = 0; c <= caps; c++)
 		for (unsigned int i = 0; i < 3; i++) {
@@ -438,7 +442,9 @@ static void poorer(void)
 	for (unsigned int n = 1; n < 20; n++) {
 		settings = (struct loop_settings){ .limits.caps = caps,
 						   .max_exposed = n };
-		CU_ASSERT_EQUAL(play(&s, with_settings), all);
+		/* Version 1 has no other way for a long message. */
+		ok = play(&s, with_settings);
+		CU_ASSERT_TRUE(VERSION == 2 ? ok == all : ok <= all);
 	}
 }
 

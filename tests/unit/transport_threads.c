@@ -3,8 +3,8 @@
  * The transport with many threads: each instance has two pollers with a thread
  * each, worker threads answer Calls and make Calls of their own in the reverse
  * direction, others connect, call and close, and one reads the statistics. On
- * the loop provider and on iWARP over the loopback interface. To be run with
- * the thread sanitizer.
+ * the loop provider and on iWARP over the loopback interface, in both versions.
+ * To be run with the thread sanitizer.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -109,8 +109,8 @@ static void call_back(struct rt_conn *c, uint32_t *seed)
 	struct rt_rpc *r = malloc(sizeof(*r));
 
 	rt_rpc_init(&t.answers, c, r, atomic_fetch_add(&t.xid, 1),
-		    size[rng(seed) % 4], rng(seed) % 2, 8 + size[rng(seed) % 4],
-		    0, 0, 0, 0);
+		    size[rng(seed) % 4], rng(seed) % 2,
+		    12 + size[rng(seed) % 4], 0, 0, 0, 0);
 	r->rq->done = reverse_done;
 	atomic_fetch_add(&t.reverse_out, 1);
 	rt_rpc_submit(c, r);
@@ -291,7 +291,7 @@ static void *reader(void *arg)
 }
 
 static struct rt_instance *instance(const struct fab_ops *provider,
-				    struct fab_domain *dom)
+				    struct fab_domain *dom, unsigned int vers)
 {
 	struct rt_params params = { .provider = provider,
 				    .shared_domain = dom,
@@ -299,11 +299,13 @@ static struct rt_instance *instance(const struct fab_ops *provider,
 				    .config = cfg };
 	struct rt_instance *inst = NULL;
 
+	params.config.versions = 1u << vers;
 	rt_instance_create(&params, &inst);
 	return inst;
 }
 
-static void run(const struct fab_ops *provider, struct fab_domain *dom)
+static void run(const struct fab_ops *provider, struct fab_domain *dom,
+		unsigned int vers)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET,
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -315,8 +317,9 @@ static void run(const struct fab_ops *provider, struct fab_domain *dom)
 	memset(&t, 0, sizeof(t));
 	pthread_mutex_init(&t.lock, NULL);
 	pthread_cond_init(&t.cond, NULL);
-	t.inst[0] = instance(provider, dom);
-	t.inst[1] = instance(provider, dom);
+	t.answers.v1 = vers == WIRE_VERS1;
+	t.inst[0] = instance(provider, dom, vers);
+	t.inst[1] = instance(provider, dom, vers);
 	CU_ASSERT_TRUE_FATAL(t.inst[0] && t.inst[1]);
 	CU_ASSERT_EQUAL_FATAL(rt_listen(t.inst[1], (struct sockaddr *)&in,
 					sizeof(in), &server_ops, &t, &l),
@@ -360,7 +363,7 @@ static void run(const struct fab_ops *provider, struct fab_domain *dom)
 	pthread_cond_destroy(&t.cond);
 }
 
-static void loop(void)
+static void over_loop(unsigned int vers)
 {
 	struct fab_domain_params dp = { 0 };
 	static struct rt_watch watch;
@@ -368,20 +371,34 @@ static void loop(void)
 
 	CU_ASSERT_EQUAL_FATAL(fab_domain_open(&fab_loop_ops, &dp, &dom), 0);
 	rt_watch_start(&watch, dom, LOOP_ACTIVE | LOOP_PASSIVE);
-	run(&fab_loop_ops, dom);
+	run(&fab_loop_ops, dom, vers);
 	CU_ASSERT_EQUAL(watch.faults, 0);
 	fab_domain_close(dom);
 }
 
+static void loop(void)
+{
+	over_loop(WIRE_VERS2);
+}
+
+static void loop_v1(void)
+{
+	over_loop(WIRE_VERS1);
+}
+
 static void iwarp(void)
 {
-	run(fab_provider("iwarp"), NULL);
+	run(fab_provider("iwarp"), NULL, WIRE_VERS2);
+}
+
+static void iwarp_v1(void)
+{
+	run(fab_provider("iwarp"), NULL, WIRE_VERS1);
 }
 
 static const struct unit_test tests[] = {
-	{ "loop", loop },
-	{ "iwarp", iwarp },
-	{ NULL, NULL },
+	{ "loop", loop },	  { "loop v1", loop_v1 }, { "iwarp", iwarp },
+	{ "iwarp v1", iwarp_v1 }, { NULL, NULL },
 };
 
 UNIT_MAIN("transport-threads", tests)

@@ -8,6 +8,8 @@
 #include "rt_raw.h"
 #include "unit.h"
 
+static const struct rt_config only2 = { .versions = 1u << WIRE_VERS2 };
+
 static void prefix(uint8_t *b, uint32_t xid, uint32_t vers, uint32_t credit,
 		   uint32_t htype)
 {
@@ -46,7 +48,7 @@ static void other_versions(void)
 	static const uint32_t vers[] = { 0, 1, 3, 0xffffffff };
 	struct rt_raw r;
 
-	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &only2));
 	for (unsigned int i = 0; i < 4; i++) {
 		send_version(&r, vers[i], 0, 16 + i * 12);
 		CU_ASSERT_TRUE(is_err_vers(&r, 0x1000 + vers[i], vers[i]));
@@ -317,7 +319,7 @@ static void server_without_v2(void)
 					  .vers_low = 1,
 					  .vers_high = 1 };
 
-		CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, NULL));
+		CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &only2));
 		CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_FINAL);
 		CU_ASSERT_EQUAL(wire_encode_error(b, sizeof(b), r.m.p.xid,
 						  vers[i], 0xffff, &err),
@@ -336,7 +338,8 @@ static void strange_answers(void)
 {
 	struct rt_raw r;
 	struct rt_rpc rpc;
-	static const struct rt_config cfg = { .request_user_size = 8 };
+	static const struct rt_config cfg = { .versions = 1u << WIRE_VERS2,
+					      .request_user_size = 8 };
 
 	CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &cfg));
 	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_FINAL);
@@ -397,7 +400,8 @@ static void refused_properties(void)
 /* [B6]: a first message that does not come, or is not answered, in time. */
 static void first_message_timer(void)
 {
-	struct rt_config cfg = { .first_message_ms = 150 };
+	struct rt_config cfg = { .versions = 1u << WIRE_VERS2,
+				 .first_message_ms = 150 };
 	struct rt_raw r;
 
 	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));

@@ -113,6 +113,7 @@ static inline bool only_prefix(const struct wire_msg *m)
 
 	memset(&z, 0, sizeof(z));
 	z.p = m->p;
+	z.role = m->role;
 	z.error.code = m->error.code;
 	return !memcmp(&z, m, sizeof(z));
 }

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * credit1 - version 1 flow control, RFC 8166 3.3.1 and RFC 8167 4
+ *
+ * Pure arithmetic. A credit is a Call that the Responder takes: the Requester
+ * asks for a number in each Call and is granted one in each Reply, and has at
+ * most that many Calls outstanding; before the first Reply it has one. A Reply
+ * needs no credit, since its Receive was posted with the Call. The directions
+ * are accounted apart: each end is Requester in one and Responder in the other
+ * ([G3]), so one object has a Requester's and a Responder's half.
+ */
+#ifndef RPCRDMA_TRANSPORT_CREDIT1_H
+#define RPCRDMA_TRANSPORT_CREDIT1_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rt_credit1 {
+	uint32_t sent, received; /* messages, for statistics */
+	/* As Requester. */
+	uint32_t request; /* credits asked for */
+	uint32_t limit; /* granted; 1 at first */
+	/* As Responder. */
+	uint32_t grant; /* 0: Calls are not taken */
+};
+
+static inline void rt_credit1_init(struct rt_credit1 *c, uint32_t request,
+				   uint32_t grant)
+{
+	*c = (struct rt_credit1){ .request = request,
+				  .limit = 1,
+				  .grant = grant };
+}
+
+/* A Reply has granted @n. None at all would be the end of all Calls. */
+static inline void rt_credit1_granted(struct rt_credit1 *c, uint32_t n)
+{
+	if (n > c->request)
+		n = c->request;
+	c->limit = n ? n : 1;
+}
+
+/* May a Call be sent when @out are outstanding? */
+static inline bool rt_credit1_may_call(const struct rt_credit1 *c, uint32_t out)
+{
+	return out < c->limit;
+}
+
+/*
+ * May one more Call be in progress when @taken are? A Requester may give up a
+ * Call and use its credit for another while the first is still worked on, so
+ * that the grant is not quite the limit.
+ */
+static inline bool rt_credit1_may_take(const struct rt_credit1 *c,
+				       uint32_t taken)
+{
+	return taken < 2 * (c->grant ? c->grant : 1);
+}
+
+/*
+ * Receives that must be posted (RFC 8167 4.3): for the Calls granted, for the
+ * Replies to come, and one so that a message too many, which will be answered,
+ * does not end the connection. A @client posts for all the Calls it asked for
+ * at once, a server when it sends one.
+ */
+static inline uint32_t rt_credit1_receives(const struct rt_credit1 *c,
+					   bool client, uint32_t out)
+{
+	return c->grant + (client ? c->request : out) + 1;
+}
+
+#endif /* RPCRDMA_TRANSPORT_CREDIT1_H */

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * v1 - what is of version 1 alone: RFC 8166, RFC 8797, RFC 8167
+ *
+ * Runner only, except the private data, which is taken before the connection
+ * runs. Version 1 has no properties: thresholds and remote invalidation come
+ * from the private data, everything else is given values that any peer takes,
+ * in the form of properties, so that the roles need not know the difference.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "transport/internal.h"
+
+/* ---- Private data, RFC 8797 ------------------------------------------- */
+
+static void our_private(const struct rt_instance *inst, bool server,
+			struct wire_cm_private *p)
+{
+	unsigned int caps = inst->limits->caps;
+	uint8_t octets[WIRE_CM_LEN];
+
+	*p = (struct wire_cm_private){
+		.send_size = inst->cfg.send_size,
+		/* [B7], [P5]: Receives are never under 4096. */
+		.recv_size = inst->cfg.recv_size > WIRE_DEFAULT_INLINE ?
+				     inst->cfg.recv_size :
+				     WIRE_DEFAULT_INLINE,
+		/* [P4]: every handle of ours is made by fab_expose() for one
+		 * RPC, or none may be invalidated. */
+		.remote_invalidation =
+			!inst->cfg.no_remote_invalidation &&
+			(caps & (server ? FAB_CAP_SEND_INV : FAB_CAP_EXPOSE)),
+	};
+	/* What is announced is rounded, and holds as announced [P3]. */
+	wire_cm_encode(octets, p);
+	wire_cm_decode(octets, sizeof(octets), p);
+}
+
+void rt_private_data(const struct rt_instance *inst, bool server,
+		     uint8_t out[WIRE_CM_LEN])
+{
+	struct wire_cm_private p;
+
+	our_private(inst, server, &p);
+	wire_cm_encode(out, &p);
+}
+
+void rt_private_take(struct rt_conn *c, const void *priv, size_t len)
+{
+	/* Section 5.1: what its absence means. */
+	c->private = (struct wire_cm_private){
+		.send_size = WIRE1_DEFAULT_INLINE,
+		.recv_size = WIRE1_DEFAULT_INLINE,
+	};
+	if (priv)
+		(void)wire_cm_decode(priv, len, &c->private);
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+void rt_act_version1(struct rt_conn *c)
+{
+	struct wire_cm_private ours;
+
+	our_private(c->inst, c->server, &ours);
+	c->version = WIRE_VERS1;
+	c->v = &rt_version1;
+	/* RFC 8797 4.1: both, or nobody. */
+	c->remote_invalidation = ours.remote_invalidation &&
+				 c->private.remote_invalidation;
+	/* Section 4.2, each way. */
+	c->to_peer = smaller(c->inst->cfg.send_size, c->private.recv_size) &
+		     ~(uint32_t)3;
+	c->from_peer = smaller(ours.recv_size, c->private.send_size);
+	c->ours.send_size = ours.send_size;
+	c->ours.recv_size = ours.recv_size;
+	c->theirs.send_size = c->private.send_size;
+	c->theirs.recv_size = c->private.recv_size;
+	/*
+	 * RFC 8167 5.3, 6: reverse Calls go inline; whether the client can take
+	 * one is for the upper layers to know [G5].
+	 */
+	if (c->ours.reverse > RDMA2_RVRSDIR_SIMPLE)
+		c->ours.reverse = RDMA2_RVRSDIR_SIMPLE;
+	c->theirs.reverse = c->server ? RDMA2_RVRSDIR_SIMPLE :
+					RDMA2_RVRSDIR_NONE;
+	c->theirs.complete = true;
+	rt_log(c, LOG_INFO, "version 1, inline %u out, %u in%s", c->to_peer,
+	       c->from_peer,
+	       c->remote_invalidation ? ", remote invalidation" : "");
+	rt_conn_tell_established(c);
+}
+
+/* ---- Flow control ----------------------------------------------------- */
+
+static uint32_t receives(const struct rt_conn *c)
+{
+	return rt_credit1_receives(&c->credit1, !c->server, c->requests_out);
+}
+
+static uint32_t credit_word(const struct rt_conn *c, enum rt_out_kind kind)
+{
+	/* RFC 8166 4.2.3: never 0. */
+	if (kind == RT_OUT_CALL)
+		return c->credit1.request;
+	return c->credit1.grant ? c->credit1.grant : 1;
+}
+
+static bool may_send(const struct rt_conn *c, enum rt_out_kind kind)
+{
+	return kind != RT_OUT_CALL ||
+	       rt_credit1_may_call(&c->credit1, c->requests_out);
+}
+
+static void posted(struct rt_conn *c)
+{
+	c->credit1.sent++;
+}
+
+static bool grant_due(struct rt_conn *c)
+{
+	return false;
+}
+
+static void tell(const struct rt_conn *c, struct rt_conn_info *i)
+{
+	i->sent = c->credit1.sent;
+	i->received = c->credit1.received;
+	i->credit_limit = c->credit1.limit;
+	i->advertised = c->credit1.grant;
+}
+
+/* ---- Receiving -------------------------------------------------------- */
+
+/*
+ * RFC 8166 4.4: a Responder answers a bad Call, a Requester drops a bad Reply
+ * in silence. Where the header does not say which it is, a Requester that
+ * waits for this XID takes it for its Reply.
+ */
+static void bad_message(struct rt_conn *c, const struct wire_msg *m,
+			enum wire_status status)
+{
+	bool reply = m->role == WIRE_REPLY;
+
+	if (m->role == WIRE_CONTROL && !c->server)
+		reply = rt_request_find(c, m->p.xid);
+	rt_log(c, LOG_WARNING, "%s with xid %08x: %s",
+	       wire1_proc_name(m->p.htype), m->p.xid, wire_status_name(status));
+	if (!reply) {
+		rt_error_code(c, m->p.xid, RDMA1_ERR_CHUNK);
+		return;
+	}
+	RT_COUNT(c, dropped, 1);
+	rt_refuse_reply(c, m->p.xid);
+}
+
+static void call(struct rt_conn *c, struct rt_work *w, const struct wire_msg *m)
+{
+	if (!rt_credit1_may_take(&c->credit1, c->credit.holding)) {
+		rt_conn_fail(c, -EPROTO,
+			     "%u Calls in progress, %u were granted",
+			     c->credit.holding, c->credit1.grant);
+		rt_event(c, EV_ABORT);
+		return;
+	}
+	rt_call_receive(c, m, w, false);
+}
+
+static void receive(struct rt_conn *c, struct rt_work *w,
+		    const struct rt_in *in)
+{
+	enum wire_status status;
+	struct wire_msg m;
+	enum rt_event ev = EV_MSG_BAD;
+
+	status = wire1_decode(in->buf, in->len, &m);
+	if (status == WIRE_OK)
+		ev = m.role == WIRE_CALL  ? EV_MSG_CALL :
+		     m.role == WIRE_REPLY ? EV_MSG_REPLY :
+					    EV_MSG_ERROR;
+	if (in->invalidated && !rt_invalidation_ok(c, in, ev == EV_MSG_REPLY))
+		return;
+	if (!rt_event(c, ev)) {
+		RT_COUNT(c, dropped, 1);
+		return;
+	}
+	switch (status) {
+	case WIRE_OK:
+		break;
+	case WIRE_BAD_HTYPE:
+	case WIRE_BAD_XDR:
+		bad_message(c, &m, status);
+		return;
+	default:
+		rt_log(c, LOG_INFO, "%s with xid %08x: %s",
+		       wire1_proc_name(m.p.htype), m.p.xid,
+		       wire_status_name(status));
+		RT_COUNT(c, dropped, 1);
+		return;
+	}
+	c->messages++;
+	c->unanswered = false;
+	if (m.surplus)
+		RT_COUNT(c, surplus, 1);
+	switch (m.role) {
+	case WIRE_CALL:
+		RT_COUNT(c, inline_bytes_received, m.payload_len);
+		call(c, w, &m);
+		break;
+	case WIRE_REPLY:
+		RT_COUNT(c, inline_bytes_received, m.payload_len);
+		rt_credit1_granted(&c->credit1, m.p.credit);
+		rt_response_receive(c, &m, w, false);
+		break;
+	case WIRE_CONTROL:
+		RT_COUNT(c, errors_received, 1);
+		rt_response_error(c, m.p.xid, &m.error);
+		break;
+	}
+}
+
+/*
+ * RDMA_ERROR is for good: the Requester ends the RPC (RFC 8166 4.4). What it
+ * can have another time, on another connection, must not be answered so.
+ */
+static void turn_away(struct rt_conn *c, uint32_t xid)
+{
+	RT_COUNT(c, dropped, 1);
+	rt_conn_fail(c, -ENOMEM, "no memory for Call %08x", xid);
+	rt_event(c, EV_VIOLATION);
+}
+
+/* ---- Remote invalidation, RFC 8797 4.1 -------------------------------- */
+
+static uint32_t inv_offer(const struct rt_conn *c,
+			  const struct rt_request_priv *rq)
+{
+	/* There is no field for it. */
+	return 0;
+}
+
+static bool inv_offered(const struct rt_conn *c,
+			const struct rt_request_priv *rq, uint32_t handle)
+{
+	if (!c->remote_invalidation)
+		return false;
+	for (unsigned int i = 0; i < rq->nsegs; i++)
+		if (rq->seg[i].handle == handle)
+			return true;
+	for (unsigned int i = 0; i < rq->nrsegs; i++)
+		if (rq->rseg[i].target.handle == handle)
+			return true;
+	return false;
+}
+
+static uint32_t inv_take(struct rt_conn *c, const struct rt_call_priv *call,
+			 uint32_t said)
+{
+	/* Any of this XID. */
+	return c->remote_invalidation && call->nsegs ? call->seg[0].handle : 0;
+}
+
+const struct rt_version rt_version1 = {
+	.number = WIRE_VERS1,
+	.waits = true,
+	.receives = receives,
+	.credit_word = credit_word,
+	.may_send = may_send,
+	.posted = posted,
+	.grant_due = grant_due,
+	.tell = tell,
+	.call_len = wire1_call_len,
+	.reply_len = wire1_reply_len,
+	.encode_call = wire1_encode_call,
+	.encode_reply = wire1_encode_reply,
+	.encode_error = wire1_encode_error,
+	.receive = receive,
+	.turn_away = turn_away,
+	.inv_offer = inv_offer,
+	.inv_offered = inv_offered,
+	.inv_take = inv_take,
+};

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * v2 - what is of version 2 alone, as version.c and the roles call it
+ *
+ * Runner only. Most of it stands elsewhere: credit.h, connprop.c, recv.c.
+ */
+#include "transport/internal.h"
+
+static uint32_t receives(const struct rt_conn *c)
+{
+	return rt_credit_receives(&c->credit);
+}
+
+static uint32_t credit_word(const struct rt_conn *c, enum rt_out_kind kind)
+{
+	return rt_credit_value(&c->credit);
+}
+
+static bool may_send(const struct rt_conn *c, enum rt_out_kind kind)
+{
+	/* The Replies to reverse Calls that are worked on keep theirs, [G3]
+	 * rule 2. */
+	if (kind == RT_OUT_CALL)
+		return rt_credit_available(&c->credit) > c->calls_reverse;
+	return rt_credit_may_send(&c->credit);
+}
+
+static void posted(struct rt_conn *c)
+{
+	rt_credit_announce(&c->credit);
+}
+
+/*
+ * Will the peer go on when it gets a credit? A message of several is on its
+ * way, or a Reply has to come; a client of which no Call is here can only go
+ * on with new ones.
+ */
+static bool peer_active(struct rt_conn *c)
+{
+	return c->seq.active || c->props_open || c->requests_out ||
+	       (c->server && cds_list_empty(&c->calls));
+}
+
+/* A GRANT, if one is due and nothing else has carried the news. */
+static bool grant_due(struct rt_conn *c)
+{
+	const struct rt_credit *k = &c->credit;
+	uint64_t now;
+
+	if (!rt_state_may_send(c) || !rt_credit_grant_due(k) ||
+	    !rt_credit_may_grant(k)) {
+		c->reserve_deadline = 0;
+		return false;
+	}
+	now = rt_now_ms();
+	if (rt_credit_grant_safe(k,
+				 !c->server || (c->reserve_deadline &&
+						c->reserve_deadline <= now),
+				 peer_active(c))) {
+		c->reserve_deadline = 0;
+		return true;
+	}
+	if (c->server && !c->reserve_deadline && !rt_credit_available(k) &&
+	    rt_credit_exhausted(k))
+		/* Both are without credits. If the client does not end that,
+		 * it is not one that knows that rule. */
+		c->reserve_deadline = now + RT_RESERVE_MS;
+	return false;
+}
+
+static void tell(const struct rt_conn *c, struct rt_conn_info *i)
+{
+	i->sent = c->credit.sent;
+	i->received = c->credit.received;
+	i->credit_limit = c->credit.limit;
+	i->advertised = rt_credit_advertised(&c->credit);
+}
+
+static void turn_away(struct rt_conn *c, uint32_t xid)
+{
+	rt_error_code(c, xid, RDMA2_ERR_SYSTEM);
+}
+
+/* The handle that the Responder may invalidate, [C11]. */
+static uint32_t inv_offer(const struct rt_conn *c,
+			  const struct rt_request_priv *rq)
+{
+	if (c->inst->cfg.no_remote_invalidation ||
+	    !(c->inst->limits->caps & FAB_CAP_EXPOSE))
+		return 0;
+	if (rq->nsegs)
+		return rq->seg[0].handle;
+	return rq->nrsegs ? rq->rseg[0].target.handle : 0;
+}
+
+static bool inv_offered(const struct rt_conn *c,
+			const struct rt_request_priv *rq, uint32_t handle)
+{
+	return rq->inv_handle && rq->inv_handle == handle;
+}
+
+/* rdma_inv_handle counts only if the header has such a handle [C11]. */
+static uint32_t inv_take(struct rt_conn *c, const struct rt_call_priv *call,
+			 uint32_t said)
+{
+	if (!said)
+		return 0;
+	for (unsigned int i = 0; i < call->nsegs; i++)
+		if (call->seg[i].handle == said)
+			return said;
+	rt_log(c, LOG_NOTICE, "Call %08x: rdma_inv_handle %08x is in no chunk",
+	       call->pub.xid, said);
+	return 0;
+}
+
+const struct rt_version rt_version2 = {
+	.number = WIRE_VERS2,
+	.continuation = true,
+	.answers_replies = true,
+	.receives = receives,
+	.credit_word = credit_word,
+	.may_send = may_send,
+	.posted = posted,
+	.grant_due = grant_due,
+	.tell = tell,
+	.call_len = wire_call_len,
+	.reply_len = wire_reply_len,
+	.encode_call = wire_encode_call,
+	.encode_reply = wire_encode_reply,
+	.encode_error = wire_encode_error,
+	.receive = rt_receive2,
+	.turn_away = turn_away,
+	.inv_offer = inv_offer,
+	.inv_offered = inv_offered,
+	.inv_take = inv_take,
+};

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * version - which version a connection speaks, 4.3 and [B1] to [B7]
+ *
+ * Runner only, except rt_version_init(), rt_private_data() and
+ * rt_private_take(), for a connection that has not been started yet. The list
+ * of servers that are met with version 1 is under the instance's lock.
+ *
+ * A server speaks the version of the first message that it supports. A client
+ * with both begins with version 2 and goes on with version 1 on the same
+ * connection if that is refused with ERR_VERS. If it is not answered at all,
+ * the connection ends, and for a time the next ones begin with version 1.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "transport/internal.h"
+
+static bool supported(const struct rt_conn *c, uint32_t vers)
+{
+	return (vers == WIRE_VERS1 || vers == WIRE_VERS2) &&
+	       (c->inst->cfg.versions >> vers & 1);
+}
+
+/* ---- Servers without version 2, [B6] ---------------------------------- */
+
+static bool same_addr(const struct sockaddr_storage *a,
+		      const struct sockaddr_storage *b)
+{
+	const struct sockaddr_in *a4 = (const struct sockaddr_in *)a;
+	const struct sockaddr_in *b4 = (const struct sockaddr_in *)b;
+	const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)a;
+	const struct sockaddr_in6 *b6 = (const struct sockaddr_in6 *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return a4->sin_port == b4->sin_port &&
+		       a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+	if (a->ss_family == AF_INET6)
+		return a6->sin6_port == b6->sin6_port &&
+		       a6->sin6_scope_id == b6->sin6_scope_id &&
+		       !memcmp(&a6->sin6_addr, &b6->sin6_addr, 16);
+	return false;
+}
+
+static bool remembered(struct rt_conn *c)
+{
+	struct rt_instance *inst = c->inst;
+	uint64_t now = rt_now_ms();
+	bool found = false;
+
+	pthread_mutex_lock(&inst->lock);
+	for (unsigned int i = 0; i < RT_OLD_SERVERS && !found; i++)
+		found = inst->old[i].until > now &&
+			same_addr(&inst->old[i].addr, &c->server_addr);
+	pthread_mutex_unlock(&inst->lock);
+	return found;
+}
+
+static void forget(struct rt_conn *c)
+{
+	struct rt_instance *inst = c->inst;
+
+	pthread_mutex_lock(&inst->lock);
+	for (unsigned int i = 0; i < RT_OLD_SERVERS; i++)
+		if (same_addr(&inst->old[i].addr, &c->server_addr))
+			inst->old[i].until = 0;
+	pthread_mutex_unlock(&inst->lock);
+}
+
+static void remember(struct rt_conn *c)
+{
+	struct rt_instance *inst = c->inst;
+	struct rt_old_server *o = &inst->old[0];
+
+	pthread_mutex_lock(&inst->lock);
+	/* The one that would be forgotten first makes room. */
+	for (unsigned int i = 0; i < RT_OLD_SERVERS; i++) {
+		if (same_addr(&inst->old[i].addr, &c->server_addr)) {
+			o = &inst->old[i];
+			break;
+		}
+		if (inst->old[i].until < o->until)
+			o = &inst->old[i];
+	}
+	o->addr = c->server_addr;
+	o->until = rt_now_ms() + inst->cfg.version1_ms;
+	pthread_mutex_unlock(&inst->lock);
+}
+
+void rt_version_answered(struct rt_conn *c)
+{
+	c->unanswered = false;
+	forget(c);
+}
+
+void rt_version_ended(struct rt_conn *c)
+{
+	char reason[sizeof(c->end_text)];
+
+	if (!c->unanswered || c->ended_here || !supported(c, WIRE_VERS1))
+		return;
+	switch (c->end_error) {
+	case -EPROTO: /* it did answer */
+	case -EPROTONOSUPPORT:
+	case -ENOMEM: /* our own trouble */
+		return;
+	default:
+		break;
+	}
+	remember(c);
+	snprintf(reason, sizeof(reason), "%s",
+		 c->end_reason ? c->end_reason : "disconnected");
+	snprintf(c->end_text, sizeof(c->end_text),
+		 "%.100s; version 1 will be tried", reason);
+	c->end_reason = c->end_text;
+	c->end_error = -EAGAIN;
+}
+
+/* ---- The beginning ---------------------------------------------------- */
+
+void rt_version_init(struct rt_conn *c)
+{
+	const struct rt_config *cfg = &c->inst->cfg;
+
+	rt_credit_init(&c->credit, cfg->credits);
+	if (c->server)
+		rt_credit1_init(&c->credit1, cfg->reverse_credits,
+				cfg->credits);
+	else
+		rt_credit1_init(&c->credit1, cfg->credits,
+				cfg->reverse ? cfg->reverse_credits : 0);
+	c->v = &rt_version2;
+	if (!supported(c, WIRE_VERS2) ||
+	    (!c->server && supported(c, WIRE_VERS1) && remembered(c)))
+		c->v = &rt_version1;
+	rt_private_take(c, NULL, 0);
+}
+
+/* ---- A message -------------------------------------------------------- */
+
+/* Of another version: [B2], or [B3] if it is one of ours. */
+static void other_version(struct rt_conn *c, const struct wire_prefix *p)
+{
+	struct wire_error err = { .code = RDMA2_ERR_VERS_MISMATCH };
+
+	if (!rt_event(c, EV_MSG_VERSION)) {
+		RT_COUNT(c, dropped, 1);
+		return;
+	}
+	if (!supported(c, p->vers)) {
+		err.code = RDMA2_ERR_VERS;
+		err.vers_low = supported(c, WIRE_VERS1) ? WIRE_VERS1 :
+							  WIRE_VERS2;
+		err.vers_high = supported(c, WIRE_VERS2) ? WIRE_VERS2 :
+							   WIRE_VERS1;
+	}
+	if (++c->bad_versions >= RT_BAD_VERSIONS) {
+		rt_conn_fail(c, -EPROTO,
+			     "%u messages in a row of other versions",
+			     c->bad_versions);
+		rt_event(c, EV_ABORT);
+		return;
+	}
+	if (p->htype == RDMA2_ERROR) {
+		/* No error is ever answered. */
+		RT_COUNT(c, dropped, 1);
+		return;
+	}
+	rt_error_send(c, p->xid, p->vers, &err);
+}
+
+static bool in_range(uint32_t vers, const struct wire_error *err)
+{
+	return vers >= err->vers_low && vers <= err->vers_high;
+}
+
+/*
+ * ERR_VERS answers what we began with. Its version word and its credits are
+ * not looked at: who sends it knows nothing of our version [B1].
+ */
+static void refused(struct rt_conn *c, const struct wire_error *err)
+{
+	bool again = false;
+
+	RT_COUNT(c, errors_received, 1);
+	if (c->state == RT_GREETING && supported(c, WIRE_VERS1) &&
+	    in_range(WIRE_VERS1, err)) {
+		rt_event(c, EV_VERSION1);
+		return;
+	}
+	if (c->v == &rt_version1 && supported(c, WIRE_VERS2)) {
+		/* What was remembered of this server is wrong by now. */
+		again = !c->unanswered && in_range(WIRE_VERS2, err);
+		forget(c);
+	}
+	rt_conn_fail(c, again ? -EAGAIN : -EPROTONOSUPPORT,
+		     "the server supports versions %u to %u only",
+		     err->vers_low, err->vers_high);
+	rt_event(c, EV_ABORT);
+}
+
+/* Has the message our version? It may settle which one that is. */
+static bool settle(struct rt_conn *c, const struct rt_in *in)
+{
+	struct wire_error err;
+	uint32_t want = c->version;
+
+	if (!c->server && !c->messages && c->state < RT_CLOSING &&
+	    wire_error_decode(in->buf, in->len, &err) &&
+	    err.code == RDMA2_ERR_VERS) {
+		refused(c, &err);
+		return false;
+	}
+	/* A client has said which one it wants. */
+	if (!want)
+		want = c->server ? in->p.vers : c->v->number;
+	if (!supported(c, in->p.vers) || in->p.vers != want) {
+		other_version(c, &in->p);
+		return false;
+	}
+	c->bad_versions = 0;
+	if (c->version || c->state >= RT_CLOSING)
+		return true;
+	if (in->p.vers == WIRE_VERS1)
+		rt_event(c, EV_VERSION1);
+	else
+		c->version = WIRE_VERS2;
+	return true;
+}
+
+bool rt_invalidation_ok(struct rt_conn *c, const struct rt_in *in, bool reply)
+{
+	struct rt_request_priv *rq = rt_request_find(c, in->p.xid);
+
+	RT_COUNT(c, invalidations_received, 1);
+	if (reply && rq && rq->posted &&
+	    c->v->inv_offered(c, rq, in->inv_handle))
+		return true;
+	rt_conn_fail(c, -EPROTO,
+		     "message type %u of %08x invalidated a handle not offered",
+		     in->p.htype, in->p.xid);
+	if (reply)
+		rt_refuse_reply(c, in->p.xid);
+	rt_event(c, EV_ABORT);
+	return false;
+}
+
+void rt_refuse_reply(struct rt_conn *c, uint32_t xid)
+{
+	struct rt_request_priv *rq = rt_request_find(c, xid);
+
+	if (rq)
+		rt_request_finish(c, rq, -EPROTO);
+}
+
+void rt_receive(struct rt_conn *c, struct rt_work *w, size_t len,
+		bool invalidated, uint32_t inv_handle)
+{
+	struct rt_in in = { .buf = w->buf->addr,
+			    .len = len,
+			    .invalidated = invalidated,
+			    .inv_handle = inv_handle };
+	bool whole = wire_prefix_decode(in.buf, len, &in.p);
+
+	c->credit.received++;
+	c->credit1.received++;
+	c->last_active = rt_now_ms();
+	if (invalidated && (!whole || in.p.vers != c->version) &&
+	    !rt_invalidation_ok(c, &in, false))
+		return;
+	if (!whole) {
+		/* [C1] */
+		RT_COUNT(c, dropped, 1);
+		return;
+	}
+	if (settle(c, &in))
+		c->v->receive(c, w, &in);
+}
