@@ -28,7 +28,8 @@
  *   A struct rt_request belongs to the transport from rt_request_submit() to
  *   its done callback, and to the upper layer before and after.
  *   rt_conn is reference counted; rt_connect() and the open operation give one
- *   reference each, dropped by rt_conn_put() after the closed operation.
+ *   reference each, dropped by rt_conn_put() after the closed operation. It
+ *   may be held as long as one likes, also beyond rt_instance_destroy().
  *
  * Nothing here allocates or registers memory per RPC once warmed up: buffers
  * come from a registered pool, calls and requests from free lists.
@@ -109,7 +110,7 @@ struct rt_config {
 	unsigned int memory_wait_ms; /* a version 1 Call, for memory; 5000 */
 	unsigned int idle_ms; /* server: end idle connections; 0: never */
 	unsigned int drain_ms; /* 5000 */
-	unsigned int max_connections; /* 1024 */
+	unsigned int max_connections; /* not yet ended; 1024 */
 	size_t max_memory; /* of the pool; 1 GiB */
 	bool huge_pages;
 	/* Octets that each rt_call carries for the upper layer. */
@@ -237,14 +238,23 @@ struct rt_params {
 
 int rt_instance_create(const struct rt_params *p, struct rt_instance **inst);
 /*
- * Listeners must be closed, connections closed and put, requests freed;
+ * Listeners must be closed, connections ended, requests freed;
  * rt_instance_shutdown() helps. Nobody may be in rt_run().
+ *
+ * A connection that has ended may still be referenced, and a Call of it still
+ * be in the upper layer's hands. They keep what they use of the instance (the
+ * pool, the domain, the settings), which is freed with the last of them.
+ * Until then rt_conn_*(), rt_reply() and rt_call_drop() may be called as
+ * before. A @shared_domain must stay as long.
  */
 void rt_instance_destroy(struct rt_instance *inst);
 /*
  * Close the listeners and drain every connection; wait up to @ms for them to
- * be gone while other threads run the pollers (or, @run true, by running them
- * here). Returns the number of connections left.
+ * end while other threads run the pollers (or, @run true, by running them
+ * here). Those that have not ended then are aborted, and waited for a moment
+ * more; with @ms 0 nothing is waited for and nothing aborted. Connections that
+ * have ended do not count, also if they are still referenced. Returns how many
+ * have not ended.
  */
 unsigned int rt_instance_shutdown(struct rt_instance *inst, unsigned int ms,
 				  bool run);
@@ -262,7 +272,10 @@ int rt_run(struct rt_instance *inst, unsigned int n, int timeout_ms);
 /* Make rt_run of poller @n return soon. Any thread. */
 void rt_wake(struct rt_instance *inst, unsigned int n);
 
-/* Totals of all connections, ended ones included. Any thread. */
+/*
+ * Totals of all connections, ended ones included. @connections: how many there
+ * are; as for Max_Connections, those that have ended do not count. Any thread.
+ */
 void rt_stats_total(struct rt_instance *inst, struct rt_stats *out,
 		    unsigned int *connections, uint64_t *accepted);
 /* Call @fn for each connection, under the instance's connection lock. */
