@@ -203,10 +203,8 @@ void rt_act_await(struct rt_conn *c)
 
 void rt_act_opened(struct rt_conn *c)
 {
-	if (c->server) {
-		rt_conn_tell_established(c);
+	if (c->server)
 		return;
-	}
 	rt_version_answered(c);
 	c->state_deadline = rt_now_ms() + RT_SETTLE_MS;
 }
@@ -214,7 +212,6 @@ void rt_act_opened(struct rt_conn *c)
 void rt_act_answer_props(struct rt_conn *c)
 {
 	c->props_due = true;
-	rt_conn_tell_established(c);
 }
 
 void rt_act_second(struct rt_conn *c)

@@ -203,7 +203,13 @@ struct rt_ops {
 	 * own pointer for rt_conn_user(); sets *@refuse to turn it away.
 	 */
 	void *(*open)(struct rt_conn *c, void *ctx, bool *refuse);
-	/* The version is settled and the properties of both sides are known. */
+	/*
+	 * The version is settled and the peer's properties are known, or it
+	 * goes on without them: a server's first Call has come before its
+	 * client's properties, or a client has waited for them in vain. Once,
+	 * and before any Call is delivered; never, if the connection ends
+	 * before.
+	 */
 	void (*established)(struct rt_conn *c);
 	/*
 	 * A Call's head is here, its chunks are not yet read. @head: the first
