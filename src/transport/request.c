@@ -465,6 +465,8 @@ static int prepare(struct rt_conn *c, struct rt_request_priv *rq)
 		if (rc)
 			return rc;
 	}
+	if (rq->pub.npieces > RT_MAX_PIECES)
+		return -E2BIG;
 	/* As it is, if that fits. */
 	rc = rt_reduce(rq->pub.pieces, rq->pub.npieces, NULL, 0, &rq->out,
 		       &rq->cuts);

@@ -223,10 +223,13 @@ struct rt_ops {
 	 * Calls get RDMA2_ERR_SYSTEM. */
 	void (*call)(struct rt_conn *c, struct rt_call *call);
 	/*
-	 * The end; all requests have been completed before. @error as in
-	 * struct fab_wc, -EPROTONOSUPPORT when no version is in common,
-	 * -EAGAIN when another connection to that server will begin with
-	 * another version [B6].
+	 * The end; all requests have been completed before. @error: 0 in
+	 * order, by either side or for idleness; -ECONNABORTED aborted by this
+	 * side; -EPROTO the peer broke the rules; -ETIMEDOUT no first message,
+	 * or not drained, in time; -EPROTONOSUPPORT no version is in common;
+	 * -EAGAIN another connection to that server will begin with another
+	 * version [B6]; -ENOMEM; -EIO a work request failed; others as in
+	 * struct fab_wc.
 	 */
 	void (*closed)(struct rt_conn *c, int error, const char *reason);
 };
@@ -242,6 +245,10 @@ struct rt_params {
 	void *log_ctx;
 };
 
+/*
+ * 0; -EINVAL: rt_config_check() does not like the settings; -ENOMEM, or what
+ * the provider says (fab_domain_open(), fab_poller_create()).
+ */
 int rt_instance_create(const struct rt_params *p, struct rt_instance **inst);
 /*
  * Listeners must be closed, connections ended, requests freed;
@@ -293,6 +300,7 @@ void rt_conn_info(struct rt_conn *c, struct rt_conn_info *info);
 
 /* ---- Connections ------------------------------------------------------ */
 
+/* 0; -ENOMEM, or an error of fab_listen(). */
 int rt_listen(struct rt_instance *inst, const struct sockaddr *addr,
 	      socklen_t addrlen, const struct rt_ops *ops, void *ctx,
 	      struct rt_listener **l);
@@ -302,7 +310,8 @@ void rt_listener_close(struct rt_listener *l);
 
 /*
  * Connect; established or closed follows. The caller gets a reference.
- * Any thread.
+ * Any thread. -ENOMEM, or an error of fab_conn_create() or fab_connect(): then
+ * there is no connection, and nothing follows.
  */
 int rt_connect(struct rt_instance *inst, unsigned int poller,
 	       const struct sockaddr *addr, socklen_t addrlen,
@@ -370,8 +379,10 @@ struct rt_reply {
  * Answer: pairs items with Write chunks and chooses the format by D7. Any
  * thread, never blocks. The call is given back. After the end of the
  * connection the Reply is dropped (done is still called).
- * Returns 0; -E2BIG or -EINVAL for an impossible Reply: then the peer gets
- * RDMA2_ERR_SYSTEM, the call is given back all the same, done is called.
+ * Returns 0; -E2BIG (more than RT_MAX_PIECES) or -EINVAL (a length under 4 or
+ * not a multiple of 4) for an impossible Reply: then the peer gets
+ * RDMA2_ERR_SYSTEM, the call is given back all the same, done is called. The
+ * same happens, unseen by the caller, if items lie outside or over each other.
  */
 int rt_reply(struct rt_call *call, const struct rt_reply *reply);
 /* No answer; the credit goes back to the peer. Any thread. */
@@ -403,11 +414,16 @@ struct rt_request {
 
 	/*
 	 * Set when done is called. status 0: the (reduced) Reply is in reply
-	 * until rt_request_reset/free. -EREMOTEIO: the peer answered with
-	 * RDMA2_ERROR, in error. -ECONNRESET: the connection ended and the
-	 * Call may or may not have been executed. -EPROTO: the Reply was
-	 * malformed. -ENOTCONN, -EOPNOTSUPP: never sent. -E2BIG: too large for
-	 * any format. -EIO: an eligible result came inline despite a chunk.
+	 * until rt_request_reset/free; results may have come inline although
+	 * there was a sink. -EREMOTEIO: the peer answered with RDMA2_ERROR, in
+	 * error. -ECONNRESET: the connection ended and the Call may or may not
+	 * have been executed. -EPROTO: the Reply was malformed or refused.
+	 * All others: the Call was not sent. -ENOTCONN: the connection is
+	 * ending. -EOPNOTSUPP: the client takes no reverse Calls. -EAGAIN:
+	 * reverse_credits of them are outstanding. -EEXIST: so is this XID.
+	 * -E2BIG: too large, or in too many pieces, for any format that the
+	 * peer takes. -EINVAL: a payload under 4 octets, items outside or over
+	 * each other, a sink without registration. -ENOMEM.
 	 */
 	int status;
 	struct wire_error error;

@@ -244,13 +244,45 @@ static void too_long(void)
 	}
 }
 
+/* More pieces than a stream may have. */
+static void scattered(void)
+{
+	static const struct limits l = { 4096, 1 << 20, 16 };
+	struct rt_config cfg = { .request_user_size = 8 };
+	struct rt_piece piece[RT_MAX_PIECES + 1];
+	struct arrived a;
+	struct rt_rpc rpc;
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(start(&r, &cfg, &l));
+	rt_rpc_init(&r.p, r.p.client, &rpc, 1, 800, false, 64, 0, 0, 0, 0);
+	for (unsigned int i = 0; i <= RT_MAX_PIECES; i++)
+		piece[i] =
+			(struct rt_piece){ (uint8_t *)rpc.piece[0].addr + i * 4,
+					   4, rpc.call_buf->mr };
+	rpc.rq->pieces = piece;
+	rpc.rq->npieces = RT_MAX_PIECES + 1;
+	rt_rpc_submit(r.p.client, &rpc);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_TRUE(rpc.done);
+	CU_ASSERT_EQUAL(rpc.rq->status, -E2BIG);
+	rpc.rq->npieces = RT_MAX_PIECES;
+	rt_rpc_submit(r.p.client, &rpc);
+	CU_ASSERT_TRUE(take(&r, &a));
+	rt_raw_reply(&r, 1, NULL, NULL, 0);
+	rt_raw_run(&r);
+	CU_ASSERT_EQUAL(rpc.rq->status, 0);
+	rt_rpc_free(&rpc);
+	rt_raw_close(&r);
+}
+
 /* No memory to gather a scattered Call in: it fails, and the next one goes. */
 static void no_memory(void)
 {
 	static const struct limits l = { 4096, 1 << 20, 16 };
 	struct rt_config cfg = { .request_user_size = 8,
 				 .max_memory = 16 << 20 };
-	struct rt_piece scattered[40];
+	struct rt_piece piece[40];
 	struct fab_buf *taken = NULL, *b;
 	struct arrived a;
 	struct rt_rpc rpc;
@@ -259,10 +291,10 @@ static void no_memory(void)
 	CU_ASSERT_TRUE_FATAL(start(&r, &cfg, &l));
 	rt_rpc_init(&r.p, r.p.client, &rpc, 1, 800, false, 64, 0, 0, 0, 0);
 	for (unsigned int i = 0; i < 40; i++)
-		scattered[i] = (struct rt_piece){
+		piece[i] = (struct rt_piece){
 			(uint8_t *)rpc.piece[0].addr + i * 20, 20, NULL
 		};
-	rpc.rq->pieces = scattered;
+	rpc.rq->pieces = piece;
 	rpc.rq->npieces = 40;
 	while ((b = fab_pool_get(rt_instance_pool(r.p.client_inst), 4096))) {
 		b->next = taken;
@@ -292,6 +324,7 @@ static const struct unit_test tests[] = {
 	{ "as far as it goes", as_far_as_it_goes },
 	{ "refused by peer", refused_by_peer },
 	{ "too long", too_long },
+	{ "scattered", scattered },
 	{ "no memory", no_memory },
 	{ NULL, NULL },
 };
