@@ -110,6 +110,7 @@ struct rt_work {
 /* Something on its way into the strand, see rt_inbox_put(). */
 enum rt_mail_kind {
 	RT_MAIL_REPLY,
+	RT_MAIL_REFUSE,
 	RT_MAIL_DROP,
 	RT_MAIL_REQUEST,
 };
@@ -172,6 +173,8 @@ struct rt_call_priv {
 	bool failed; /* free it when its Reads have come back */
 	bool starved; /* it waits for memory */
 	bool held_credit;
+	bool xid_counted;
+	uint32_t refuse_code;
 	unsigned int reads_pending;
 	struct fab_buf *bufs; /* receive, reassembly and chunk buffers */
 	size_t memory; /* octets counted in conn->memory */
@@ -263,6 +266,8 @@ struct rt_discard {
 };
 
 #define RT_HASH 256
+/* XIDs of the peer's Calls here are counted by their low bits. */
+#define RT_XIDS 1024
 
 /* What goes out, as flow control sees it. */
 enum rt_out_kind {
@@ -349,6 +354,9 @@ struct rt_conn {
 	atomic_bool shut; /* rt_instance_shutdown() has aborted it */
 	_Atomic uint64_t deadline; /* monotonic ms; 0: none */
 	struct cds_list_head inst_link; /* inst->conns, under its lock */
+
+	/* Calls here by XID, written by the runner; rt_conn_xid_busy(). */
+	_Atomic uint16_t xids[RT_XIDS];
 
 	/* For rt_conn_info(), written by the runner. */
 	pthread_mutex_t info_lock;
@@ -609,6 +617,8 @@ void rt_calls_feed(struct rt_conn *c, bool late);
 
 /* reply.c */
 void rt_reply_queue(struct rt_conn *c, struct rt_call_priv *call);
+/* The upper layer wants an ERROR instead of a Reply. */
+void rt_reply_refuse(struct rt_conn *c, struct rt_call_priv *call);
 /* Post the next Send of a Reply; false when it has to wait. */
 bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call);
 void rt_reply_sent(struct rt_conn *c, struct rt_call_priv *call);
