@@ -81,7 +81,6 @@ static void op_destroy(SVCXPRT *xprt, u_int flags, const char *tag,
 		       const int line)
 {
 	struct gr_xprt *x = gr_xprt_of(xprt);
-	struct gr_server *srv = x->srv;
 
 	/* Ganesha keeps the client's duplicate request cache in xp_u2. */
 	if (x->ops.xp_free_user_data)
@@ -90,7 +89,6 @@ static void op_destroy(SVCXPRT *xprt, u_int flags, const char *tag,
 	rt_conn_put(x->conn);
 	pthread_mutex_destroy(&xprt->xp_lock);
 	free(x);
-	atomic_fetch_sub_explicit(&srv->xprts, 1, memory_order_release);
 }
 
 static bool op_control(SVCXPRT *xprt, const u_int rq, void *in)
@@ -177,7 +175,6 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 		free(x);
 		return NULL;
 	}
-	atomic_fetch_add_explicit(&srv->xprts, 1, memory_order_relaxed);
 	return x;
 }
 

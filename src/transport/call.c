@@ -493,6 +493,8 @@ void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 		rt_error_about(c, m->p.xid, &err);
 		return;
 	}
+	/* [A9]: it does without properties, so the defaults hold. */
+	rt_conn_tell_established(c);
 	call = rt_call_get(c);
 	if (!call) {
 		c->v->turn_away(c, m->p.xid);

@@ -92,6 +92,7 @@ int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
 	inst->log_ctx = p->log_ctx;
 	inst->provider = p->provider;
 	inst->npollers = p->pollers ? p->pollers : 1;
+	atomic_init(&inst->refs, 1);
 	pthread_mutex_init(&inst->lock, NULL);
 	pthread_mutex_init(&inst->request_lock, NULL);
 	CDS_INIT_LIST_HEAD(&inst->conns);
@@ -126,13 +127,11 @@ fail:
 	return rc;
 }
 
-void rt_instance_destroy(struct rt_instance *inst)
+void rt_instance_put(struct rt_instance *inst)
 {
-	if (!inst)
+	if (atomic_fetch_sub_explicit(&inst->refs, 1, memory_order_acq_rel) !=
+	    1)
 		return;
-	for (unsigned int i = 0; inst->pollers && i < inst->npollers; i++)
-		if (inst->pollers[i])
-			fab_poller_destroy(inst->pollers[i]);
 	while (inst->free_requests) {
 		struct rt_request_priv *rq = inst->free_requests;
 
@@ -148,6 +147,17 @@ void rt_instance_destroy(struct rt_instance *inst)
 	free(inst->pollers);
 	free(inst->next_tick);
 	free(inst);
+}
+
+void rt_instance_destroy(struct rt_instance *inst)
+{
+	if (!inst)
+		return;
+	for (unsigned int i = 0; inst->pollers && i < inst->npollers; i++)
+		if (inst->pollers[i])
+			fab_poller_destroy(inst->pollers[i]);
+	/* Connections that have ended and are still held need the rest. */
+	rt_instance_put(inst);
 }
 
 struct fab_pool *rt_instance_pool(struct rt_instance *inst)
@@ -185,9 +195,11 @@ void rt_instance_forget(struct rt_conn *c)
 	struct rt_instance *inst = c->inst;
 
 	pthread_mutex_lock(&inst->lock);
-	cds_list_del(&c->inst_link);
-	inst->nconns--;
-	add_stats(&inst->ended, c);
+	if (!cds_list_empty(&c->inst_link)) {
+		cds_list_del_init(&c->inst_link);
+		inst->nconns--;
+		add_stats(&inst->ended, c);
+	}
 	pthread_mutex_unlock(&inst->lock);
 }
 
@@ -300,6 +312,7 @@ void rt_wake(struct rt_instance *inst, unsigned int n)
 static void unused_gone(void *user)
 {
 	rt_reclaim_receives(user);
+	rt_instance_forget(user);
 	rt_conn_put(user);
 }
 
@@ -464,16 +477,15 @@ int rt_connect(struct rt_instance *inst, unsigned int poller,
 
 /* ---- The end ---------------------------------------------------------- */
 
-static bool not_closing(struct rt_conn *c, uint64_t abort)
+static bool not_closing(struct rt_conn *c, uint64_t unused)
 {
-	int want = abort ? 2 : 1;
 	const char *state;
 
 	pthread_mutex_lock(&c->info_lock);
 	state = c->info.state;
 	pthread_mutex_unlock(&c->info_lock);
 	/* close_wanted goes back to 0 once an abort has been seen. */
-	return atomic_load(&c->close_wanted) < want &&
+	return !atomic_load(&c->close_wanted) &&
 	       strcmp(state, rt_state_names[RT_CLOSED]) &&
 	       strcmp(state, rt_state_names[RT_CLOSING]);
 }
@@ -483,15 +495,43 @@ static void close_one(struct rt_conn *c)
 	rt_conn_close(c, false);
 }
 
+/* One that waits for the peer's end of an orderly close, too. */
+static bool not_aborted(struct rt_conn *c, uint64_t unused)
+{
+	return !atomic_load(&c->shut);
+}
+
 static void abort_one(struct rt_conn *c)
 {
+	atomic_store(&c->shut, true);
 	rt_conn_close(c, true);
+}
+
+/* Wait until @end for the connections to be gone. Returns how many are left. */
+static unsigned int wait_ended(struct rt_instance *inst, uint64_t end, bool run)
+{
+	for (;;) {
+		unsigned int left;
+
+		pthread_mutex_lock(&inst->lock);
+		left = inst->nconns;
+		pthread_mutex_unlock(&inst->lock);
+		if (!left || rt_now_ms() >= end)
+			return left;
+		if (run) {
+			for (unsigned int i = 0; i < inst->npollers; i++)
+				rt_run(inst, i, 10);
+		} else {
+			struct timespec ts = { 0, 5000000 };
+
+			nanosleep(&ts, NULL);
+		}
+	}
 }
 
 unsigned int rt_instance_shutdown(struct rt_instance *inst, unsigned int ms,
 				  bool run)
 {
-	uint64_t end = rt_now_ms() + ms;
 	unsigned int left;
 
 	for (;;) {
@@ -508,24 +548,14 @@ unsigned int rt_instance_shutdown(struct rt_instance *inst, unsigned int ms,
 	}
 	while (with_conns(inst, not_closing, close_one, 0))
 		;
-	for (;;) {
-		uint64_t now = rt_now_ms();
-
-		pthread_mutex_lock(&inst->lock);
-		left = inst->nconns;
-		pthread_mutex_unlock(&inst->lock);
-		if (!left || now >= end)
-			break;
-		if (end - now < ms / 4 + 1)
-			with_conns(inst, not_closing, abort_one, 1);
-		if (run) {
-			for (unsigned int i = 0; i < inst->npollers; i++)
-				rt_run(inst, i, 10);
-		} else {
-			struct timespec ts = { 0, 5000000 };
-
-			nanosleep(&ts, NULL);
-		}
-	}
-	return left;
+	left = wait_ended(inst, rt_now_ms() + ms, run);
+	if (!left || !ms)
+		return left;
+	/*
+	 * However late this thread comes to it: nothing is left to a drain
+	 * time that nobody waits for.
+	 */
+	while (with_conns(inst, not_aborted, abort_one, 0))
+		;
+	return wait_ended(inst, rt_now_ms() + RT_ABORT_MS, run);
 }

@@ -46,6 +46,8 @@
 #define RT_RESERVE_MS 200
 /* A client waits this long for CONNPROP_FINAL after the first answer. */
 #define RT_SETTLE_MS 1000
+/* What a shutdown has aborted may take this long to be gone. */
+#define RT_ABORT_MS 1000
 
 /* See state.c for what each means. */
 enum rt_state {
@@ -344,6 +346,7 @@ struct rt_conn {
 	_Atomic uint32_t pending;
 	_Atomic(struct rt_mail *) inbox; /* newest first */
 	_Atomic int close_wanted; /* 1 in order, 2 abort */
+	atomic_bool shut; /* rt_instance_shutdown() has aborted it */
 	_Atomic uint64_t deadline; /* monotonic ms; 0: none */
 	struct cds_list_head inst_link; /* inst->conns, under its lock */
 
@@ -437,6 +440,8 @@ struct rt_instance {
 	struct fab_pool *pool;
 	const struct fab_limits *limits;
 	struct rt_config cfg;
+	/* The owner's and one of each connection, ended ones included. */
+	atomic_long refs;
 	unsigned int npollers;
 	struct fab_poller **pollers;
 	_Atomic uint64_t *next_tick;
@@ -445,9 +450,10 @@ struct rt_instance {
 
 	/* Lock order: lock, then a connection's info_lock. */
 	pthread_mutex_t lock;
+	/* Until the fabric has let go of them. */
 	struct cds_list_head conns;
-	struct cds_list_head listeners;
 	unsigned int nconns;
+	struct cds_list_head listeners;
 	unsigned int next_poller;
 	uint64_t next_id;
 	uint64_t accepted;
@@ -515,7 +521,10 @@ bool rt_event(struct rt_conn *c, enum rt_event ev);
 bool rt_state_may_send(const struct rt_conn *c);
 
 /* instance.c */
+/* It has ended, the fabric too, and no longer counts. Any thread, harmless
+ * when repeated. */
 void rt_instance_forget(struct rt_conn *c);
+void rt_instance_put(struct rt_instance *inst);
 
 /* work.c */
 struct rt_work *rt_work_get(struct rt_conn *c, enum rt_work_kind kind);
