@@ -48,16 +48,17 @@ const char *rt_config_check(const struct rt_config *cfg)
 {
 	if (cfg->versions & ~(1u << WIRE_VERS1 | 1u << WIRE_VERS2))
 		return "there are versions 1 and 2";
-	if (cfg->credits < 1 || cfg->credits > 4096)
+	if (cfg->credits < 1 || cfg->credits > RT_CREDITS_MAX)
 		return "credits must be 1 to 4096";
-	if (cfg->recv_size < 1024 || cfg->recv_size > 262144 ||
+	if (cfg->recv_size < RT_SEND_MIN || cfg->recv_size > RT_SEND_MAX ||
 	    cfg->recv_size % 4)
 		return "the receive size must be 1024 to 262144 and a multiple of 4";
-	if (cfg->send_size < 1024 || cfg->send_size > 262144 ||
+	if (cfg->send_size < RT_SEND_MIN || cfg->send_size > RT_SEND_MAX ||
 	    cfg->send_size % 4)
 		return "the send size must be 1024 to 262144 and a multiple of 4";
-	if (cfg->max_segment_size < 4096)
-		return "the segment size must be at least 4096";
+	if (cfg->max_segment_size < RT_SEGMENT_MIN ||
+	    cfg->max_segment_size > RT_SEGMENT_MAX)
+		return "the segment size must be 4096 to 1073741824";
 	if (cfg->max_segments < 1 || cfg->max_segments > RT_MAX_SEGMENTS)
 		return "the number of segments must be 1 to 64";
 	if (cfg->max_read_chunks > RT_MAX_CHUNKS ||
@@ -65,7 +66,8 @@ const char *rt_config_check(const struct rt_config *cfg)
 	    cfg->call_read_chunks > RT_MAX_CHUNKS ||
 	    cfg->call_write_chunks > RT_MAX_CHUNKS)
 		return "the number of chunks must be at most 16";
-	if (cfg->max_message < 65536 || cfg->max_message > FAB_POOL_MAX_BUF)
+	if (cfg->max_message < RT_MESSAGE_MIN ||
+	    cfg->max_message > RT_MESSAGE_MAX)
 		return "the longest message must be 65536 to 4194304";
 	if (cfg->max_conn_memory < cfg->max_message)
 		return "a connection's memory must hold one message";
@@ -73,7 +75,13 @@ const char *rt_config_check(const struct rt_config *cfg)
 		return "the number of fragments must be at least 1";
 	if (cfg->reverse > RDMA2_RVRSDIR_GENL)
 		return "reverse direction must be none, simple, continued or general";
-	if (cfg->max_memory < (size_t)16 << 20)
+	if (cfg->reverse_credits < 1 ||
+	    cfg->reverse_credits > RT_REVERSE_CREDITS_MAX)
+		return "reverse credits must be 1 to 1024";
+	if (cfg->max_connections < 1 ||
+	    cfg->max_connections > RT_CONNECTIONS_MAX)
+		return "the number of connections must be 1 to 65536";
+	if (cfg->max_memory < RT_MEMORY_MIN)
 		return "the memory limit must be at least 16 MiB";
 	return NULL;
 }

@@ -78,6 +78,18 @@ enum rt_call_format {
 	RT_FORMAT_SPECIAL, /* Special whenever it does not fit inline */
 };
 
+/* What rt_config_check() lets through; readers of settings use the same. */
+#define RT_CREDITS_MAX 4096
+#define RT_SEND_MIN 1024 /* of recv_size and send_size, which are */
+#define RT_SEND_MAX 262144 /* multiples of four */
+#define RT_SEGMENT_MIN 4096
+#define RT_SEGMENT_MAX (1u << 30)
+#define RT_MESSAGE_MIN 65536
+#define RT_MESSAGE_MAX FAB_POOL_MAX_BUF
+#define RT_MEMORY_MIN ((size_t)16 << 20)
+#define RT_CONNECTIONS_MAX 65536
+#define RT_REVERSE_CREDITS_MAX 1024
+
 /* Zero means the default, which rt_config_defaults() fills in. */
 struct rt_config {
 	/* Versions spoken, 1 << number each; both. A client begins with the
@@ -91,8 +103,7 @@ struct rt_config {
 	unsigned int max_segments; /* announced RCSIZ; 16 */
 	unsigned int max_read_chunks; /* data item chunks of a Call; 8 */
 	unsigned int max_write_chunks; /* 8 */
-	size_t max_message; /* longest payload stream; 1 MiB + 64 KiB, and at
-			     * most FAB_POOL_MAX_BUF */
+	size_t max_message; /* longest payload stream; 1 MiB + 64 KiB */
 	size_t max_conn_memory; /* chunk and reassembly bytes of one
 				 * connection; 64 MiB */
 	unsigned int call_read_chunks; /* used in one Call at most; 1 [H2] */
