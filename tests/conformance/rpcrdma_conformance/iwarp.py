@@ -89,7 +89,8 @@ class Iwarp:
         self._partial = bytearray()
         self._partial_op = None
         self._reads = []  # of our own: [stag, base, length, bytearray]
-        self._nosend = False
+        self.hold_reads = False  # do not answer RDMA Reads for now
+        self.held = []
 
     # ---- Start-up (RFC 5044 7.1, RFC 6581 9) ----
 
@@ -297,7 +298,9 @@ class Iwarp:
             self.fault("MSN %d instead of %d" % (msn, self._msn_in[queue]))
         if op == READ_REQ:
             self._msn_in[1] += 1
-            self._serve(*struct.unpack(">IQIIQ", payload))
+            self.held.append(struct.unpack(">IQIIQ", payload))
+            if not self.hold_reads:
+                self.release_reads()
         elif op in (SEND, SEND_INV, SEND_SE, SEND_SE_INV):
             if mo != len(self._partial):
                 self.fault("MO %d instead of %d" % (mo, len(self._partial)))
@@ -317,6 +320,11 @@ class Iwarp:
                 self.inbox.append(m)
         else:
             self.fault("opcode %d in an untagged segment" % op)
+
+    def release_reads(self, most=1 << 30):
+        while self.held and most:
+            self._serve(*self.held.pop(0))
+            most -= 1
 
     def _find(self, stag, to, n, what):
         region = self.regions.get(stag)

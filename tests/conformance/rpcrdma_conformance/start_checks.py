@@ -233,7 +233,7 @@ def all_types_known(t):
     same(h.xid, x, "whom INVAL_HTYPE answers")
 
 
-@check("V2-11.1-01", "V2-11.1-02")
+@check("V2-11.1-01")
 def memory_of_the_server(t):
     """Memory that was never offered cannot be reached."""
     for op in "read", "write":

@@ -214,6 +214,7 @@ class Conn:
         self.sent = self.received = 0
         self.limit = 1  # Received credits
         self.told = 1  # the most that we have told
+        self.last = 1  # what we have told last
         self.recv_size = 4096  # ours, as announced
         self.props, self.theirs = None, {}
         self.faults = iw.faults
@@ -233,8 +234,10 @@ class Conn:
     def put(self, data, credit=None, inv=None):
         """Octets as they are; @credit: what they tell the peer."""
         self.sent += 1
-        if credit is not None and ahead(credit, self.told) > 0:
-            self.told = credit
+        if credit is not None:
+            self.last = credit
+            if ahead(credit, self.told) > 0:
+                self.told = credit
         self.iw.send(data, inv)
 
     def can_send(self, reserve=0):
@@ -319,7 +322,7 @@ class Conn:
                 (k, struct.unpack(">I", v)[0]) for k, v in h.props
                 if len(v) == 4 and k < HOSTAUTH)
         if (self.replenish and
-                ahead(self.told, self.received) <= self.advertise // 2):
+                ahead(self.last, self.received) <= self.advertise // 2):
             self.grant()
         return h
 
