@@ -40,6 +40,8 @@
 #define RT_BUDGET 128
 /* Servers remembered for version 1, [B6]. */
 #define RT_OLD_SERVERS 64
+/* A Reply of unknown length: ACLs and extended attributes have 64 KiB. */
+#define RT_UNKNOWN_REPLY (128u << 10)
 /* How often deadlines are looked at. */
 #define RT_TICK_MS 100
 /* A server leaves the extra Receive to the client's GRANTs for this long. */
@@ -383,6 +385,7 @@ struct rt_conn {
 	bool unanswered;
 	bool ended_here; /* the upper layer has asked for the end */
 	struct sockaddr_storage server_addr; /* client */
+	bool reply_refused; /* Requester: REPLY_RESOURCE has come */
 	bool established; /* the upper layer has been told */
 	bool props_due; /* our CONNPROP_FINAL has to go */
 	bool props_sent;

@@ -74,7 +74,7 @@ struct rt_item {
 
 enum rt_call_format {
 	RT_FORMAT_AUTO = 0, /* [D8] */
-	RT_FORMAT_CONTINUED, /* never Special */
+	RT_FORMAT_CONTINUED, /* never Special, nor a Reply chunk */
 	RT_FORMAT_SPECIAL, /* Special whenever it does not fit inline */
 };
 
@@ -432,7 +432,10 @@ struct rt_request {
 	struct rt_sink *sinks; /* one per eligible result, in order */
 	unsigned int nsinks;
 	size_t reply_max; /* largest reduced Reply; 0: unknown, which costs
-			   * version 1 a Reply chunk of the longest message */
+			   * version 1 a Reply chunk of the longest message
+			   * and those below one of 128 KiB */
+	bool once; /* executing it twice would not do: if the Reply may not
+		    * fit inline there is a Reply chunk, always [D8] */
 	bool call_only; /* no Reply will come (4.7) */
 	void (*done)(struct rt_request *rq); /* strand */
 
