@@ -75,7 +75,7 @@ static unsigned int translate(struct vb_conn *c, const struct rdma_cm_event *ev)
 	}
 }
 
-static int one_event(struct rdma_cm_event *ev)
+static int one_event(struct vb_domain *d, struct rdma_cm_event *ev)
 {
 	struct rdma_cm_id *id = ev->listen_id ? ev->listen_id : ev->id;
 	struct vb_source *src = id->context;
@@ -85,6 +85,8 @@ static int one_event(struct rdma_cm_event *ev)
 	unsigned int bits;
 	int calls = 0;
 
+	if (type == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		vb_device_lost(d, id->verbs);
 	if (src->kind == SRC_LISTENER) {
 		l = container_of(src, struct vb_listener, src);
 		if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
@@ -98,8 +100,6 @@ static int one_event(struct rdma_cm_event *ev)
 	}
 	c = container_of(src, struct vb_conn, src);
 	bits = translate(c, ev);
-	if (type == RDMA_CM_EVENT_DEVICE_REMOVAL && c->dev)
-		atomic_store(&c->dev->gone, true);
 	rdma_ack_cm_event(ev);
 	if (!bits)
 		return 0;
@@ -118,7 +118,7 @@ int vb_cm_events(struct vb_poller *p)
 		pthread_mutex_unlock(&p->cm_lock);
 		if (rc)
 			break;
-		calls += one_event(ev);
+		calls += one_event(vb_domain(p->fab.dom), ev);
 	}
 	return calls;
 }

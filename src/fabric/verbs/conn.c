@@ -59,6 +59,8 @@ void vb_conn_free(struct vb_conn *c)
 		ibv_destroy_cq(c->cq);
 	if (c->id)
 		rdma_destroy_id(c->id);
+	if (c->dev)
+		vb_device_put(c->dev);
 	vb_windows_free(c);
 	free(c->slot);
 	free(c->rslot);

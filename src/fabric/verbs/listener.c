@@ -176,8 +176,10 @@ static int take_request(struct vb_listener *l, struct rdma_cm_event *ev,
 	if (!dev)
 		return rc;
 	rc = vb_conn_alloc(p, &c);
-	if (rc)
+	if (rc) {
+		vb_device_put(dev);
 		return rc;
+	}
 	c->id = ev->id;
 	c->id->context = &c->src;
 	c->dev = dev;
