@@ -189,15 +189,23 @@ static bool may_continue(const struct rt_conn *c)
 	return !c->server || c->theirs.reverse >= RDMA2_RVRSDIR_CONT;
 }
 
-/* Segments still allowed in this header, [E4]. */
+/*
+ * Segments still allowed in this header: by the peer's count [E4], and by what
+ * one message holds beside the prefix, the ends of the lists, a count for each
+ * chunk and the first word of the payload.
+ */
 static unsigned int segments_left(const struct rt_conn *c,
 				  const struct rt_request_priv *rq)
 {
-	unsigned int max = c->theirs.segments < RT_MAX_SEGMENTS ?
-				   c->theirs.segments :
-				   RT_MAX_SEGMENTS;
 	unsigned int used = rq->nsegs + rq->nrsegs;
+	unsigned int max = RT_MAX_SEGMENTS;
+	size_t words = 36 + 8 * (RT_MAX_CHUNKS + 1);
 
+	if (max > c->theirs.segments)
+		max = c->theirs.segments;
+	/* Read segments are the longest. */
+	if (max > (c->to_peer - words) / 24)
+		max = (unsigned int)((c->to_peer - words) / 24);
 	return max > used ? max - used : 0;
 }
 
@@ -457,6 +465,8 @@ static int prepare(struct rt_conn *c, struct rt_request_priv *rq)
 		if (rc)
 			return rc;
 	}
+	if (rq->pub.npieces > RT_MAX_PIECES)
+		return -E2BIG;
 	/* As it is, if that fits. */
 	rc = rt_reduce(rq->pub.pieces, rq->pub.npieces, NULL, 0, &rq->out,
 		       &rq->cuts);
@@ -548,6 +558,7 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	struct rt_out *out = &rq->out;
 	struct wire_call_desc d;
+	bool begun = rq->posted;
 	struct rt_work *w;
 	size_t hlen, left, n;
 	bool last;
@@ -573,8 +584,9 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 			/* [G3] rule 1: already in this header. */
 			c->credit.reverse++;
 			RT_COUNT(c, reverse_calls_sent, 1);
-			if (rt_post_receives(c))
-				goto fail;
+			rc = rt_post_receives(c);
+			if (rc)
+				goto end;
 		} else {
 			c->credit.forward++;
 			RT_COUNT(c, calls_sent, 1);
@@ -584,6 +596,7 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 	left = out->len - out->off;
 	last = rq->external || hlen + left <= c->to_peer;
 	n = rq->external ? 0 : left;
+	/* Properties that shrink in the middle of a Call. */
 	rc = -EMSGSIZE;
 	if (!last && hlen + 4 > c->to_peer)
 		goto fail;
@@ -629,6 +642,14 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 	rt_send_work(c, w, hlen);
 	return true;
 fail:
+	if (!begun) {
+		/* Nothing of it has gone out: it fails alone. */
+		if (w)
+			rt_work_put(c, w);
+		rt_request_finish(c, rq, rc);
+		return true;
+	}
+end:
 	rt_conn_fail(c, rc, "sending a Call: %s", strerror(-rc));
 	rt_event(c, EV_ABORT);
 	rt_chain_post(c);
