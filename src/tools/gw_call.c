@@ -185,6 +185,8 @@ static bool call_plan(struct gw_client *c, struct gw_call *call)
 		/* Empty chunks count up to the last real one only [H2]. */
 		rq->nsinks = i + 1;
 	}
+	/* A session executes a Call once and need not keep the Reply. */
+	rq->once = call->head.nfs && call->head.vers == 4;
 	rq->reply_max = call->scan.reply_max;
 	if (rq->reply_max)
 		rq->reply_max += inlined;
@@ -512,12 +514,8 @@ static bool call_retry(struct gw_call *call)
 	} else if (e->code == RDMA2_ERR_REPLY_RESOURCE && !call->reply_retry) {
 		if (!e->length_needed || e->length_needed > o->max_record)
 			return false;
-		/* Longer than what continuation would be trusted with, so that
-		 * this time there is a Reply chunk. */
-		rq->reply_max =
-			(size_t)o->config.max_fragments * o->config.recv_size;
-		if (rq->reply_max < e->length_needed)
-			rq->reply_max = e->length_needed;
+		/* Its bound was wrong, or there was no memory for a chunk. */
+		rq->reply_max = e->length_needed;
 		call->reply_retry = true;
 	} else {
 		return false;
