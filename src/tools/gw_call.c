@@ -403,11 +403,12 @@ static int call_layout(struct gw_call *call, unsigned int *placed)
 		if (i >= nitems || !items[i].present ||
 		    items[i].position < inserted + k.pos ||
 		    items[i].position - inserted > rq->reply_len ||
-		    s->used > s->len)
+		    items[i].length > s->used || s->used > s->len)
 			return -EBADMSG;
 		cut_to(&k, items[i].position - inserted);
-		cut_put(&k, s->addr, s->used);
-		inserted += round4(s->used);
+		/* Without the roundup that may have come with it. */
+		cut_put(&k, s->addr, items[i].length);
+		inserted += round4(items[i].length);
 		++*placed;
 	}
 rest:
