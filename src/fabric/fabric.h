@@ -82,12 +82,19 @@ struct fab_limits {
 /* A log sink: @level as in <syslog.h>. Any thread. */
 typedef void (*fab_log_fn)(void *ctx, int level, const char *text);
 
+/*
+ * iwarp: whether to ask for CRC32c (RFC 5044 section 7.1.1: it is used if one
+ * side asks). Auto asks unless both ends have the same IP address or are
+ * loopback: what never leaves the memory of one machine gains nothing by it.
+ */
+enum fab_crc { FAB_CRC_OFF, FAB_CRC_ON, FAB_CRC_AUTO };
+
 struct fab_domain_params {
 	fab_log_fn log; /* NULL: silent */
 	void *log_ctx;
 	unsigned int startup_timeout_ms; /* connection start-up; 0: 10000 */
 	unsigned int read_depth; /* 0: provider's default (16) */
-	bool crc; /* iwarp: ask for CRC32c (default use: true) */
+	enum fab_crc crc;
 	size_t max_fpdu; /* iwarp: longest FPDU sent, 0: the longest there is */
 	unsigned int max_startup; /* half-open connections allowed, 0: 256 */
 };
@@ -99,8 +106,9 @@ struct fab_domain_params {
 const struct fab_ops *fab_provider(const char *name);
 
 /*
- * 0; -EINVAL: impossible parameters; -ENOMEM; with a device: -ENODEV: there is
- * none, -EOPNOTSUPP: it lacks what is needed, or what its driver says.
+ * Without @params, defaults, among them FAB_CRC_AUTO. 0; -EINVAL: impossible
+ * parameters; -ENOMEM; with a device: -ENODEV: there is none, -EOPNOTSUPP: it
+ * lacks what is needed, or what its driver says.
  */
 int fab_domain_open(const struct fab_ops *ops,
 		    const struct fab_domain_params *params,

@@ -66,6 +66,9 @@ isolate() {
 	fi
 	mount -t tmpfs tmpfs /run && mkdir -p /run/ganesha || exit 1
 	ip link set lo up || exit 1
+	# Clients take reserved ports at random, which are a server's next time:
+	# they must not linger. Where that cannot be had, try again.
+	echo 0 2>/dev/null >/proc/sys/net/ipv4/tcp_max_tw_buckets
 	# The server wants to see an address that is not loopback's.
 	ip address add 192.0.2.1/32 dev lo || exit 1
 	trap cleanup EXIT
