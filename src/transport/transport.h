@@ -441,7 +441,7 @@ struct rt_request {
 			   * and those below one of 128 KiB */
 	bool once; /* executing it twice would not do: if the Reply may not
 		    * fit inline there is a Reply chunk, always [D8] */
-	bool call_only; /* no Reply will come (4.7) */
+	bool call_only; /* no Reply will come (4.7); version 2 only */
 	void (*done)(struct rt_request *rq); /* strand */
 
 	/*

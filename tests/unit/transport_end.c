@@ -40,6 +40,36 @@ static void drain(void)
 	rt_raw_close(&r);
 }
 
+/* [A7] holds in the end as well: one message before the client's second. */
+static void drain_early(void)
+{
+	struct rt_config cfg = { .credits = 3 };
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	/* Too short to be looked at, but a GRANT for it is due. */
+	rt_raw_send(&r, "", 0);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	rt_conn_close(r.p.server, false);
+	rt_raw_run(&r);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), 0);
+	CU_ASSERT_TRUE(r.down);
+	/* A Call first: its Reply is the one message, another one waits. */
+	CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
+	r.p.hold = true;
+	rt_raw_call(&r, 1, NULL, NULL, 8);
+	rt_raw_run(&r);
+	CU_ASSERT_EQUAL(r.p.nheld, 1);
+	rt_conn_close(r.p.server, false);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	rt_pair_answer(&r.p, r.p.held[--r.p.nheld]);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	rt_raw_run(&r);
+	CU_ASSERT_TRUE(r.down);
+	rt_raw_close(&r);
+}
+
 /* A Call that is not answered does not hold it for ever. */
 static void drain_time(void)
 {
@@ -391,6 +421,7 @@ static void spread(void)
 
 static const struct unit_test tests[] = {
 	{ "drain", drain },
+	{ "drain early", drain_early },
 	{ "drain time", drain_time },
 	{ "client drain", client_drain },
 	{ "idle", idle },
