@@ -20,6 +20,8 @@
 #define CALL_SINKS_MAX (8u << 20)
 /* How many times the limit while the client is asked something itself. */
 #define CALL_SURGE 16
+/* Room for a Reply of which nothing can be told, from the second on. */
+#define GSS_REPLY_LEAST (256u << 10)
 
 static void call_done(struct rt_request *rq);
 
@@ -131,6 +133,11 @@ static void call_fin(struct gw_client *c, struct gw_out *o, bool written)
 
 /* ---- Making ------------------------------------------------------------- */
 
+static bool call_is_gss(const struct gw_call *call)
+{
+	return call->head.flavor == RPC_FLAVOR_GSS;
+}
+
 /* Which arguments and results go by chunks. False: no memory for sinks. */
 static bool call_plan(struct gw_client *c, struct gw_call *call)
 {
@@ -185,9 +192,13 @@ static bool call_plan(struct gw_client *c, struct gw_call *call)
 		/* Empty chunks count up to the last real one only [H2]. */
 		rq->nsinks = i + 1;
 	}
-	/* A session executes a Call once and need not keep the Reply. */
-	rq->once = call->head.nfs && call->head.vers == 4;
+	/* A session executes a Call once and need not keep the Reply. A GSS
+	 * sequence number is taken once, the next time dropped in silence. */
+	rq->once = call_is_gss(call) ||
+		   (call->head.nfs && call->head.vers == 4);
 	rq->reply_max = call->scan.reply_max;
+	if (call_is_gss(call) && !call->head.ddp)
+		rq->reply_max = atomic_load(&c->gw->gss_reply_max);
 	if (rq->reply_max)
 		rq->reply_max += inlined;
 	return true;
@@ -442,7 +453,11 @@ static void call_answer(struct gw_call *call, unsigned int placed, bool failed)
 		gw_out_push(c, &call->out);
 }
 
-/* So that the client does not wait for what will never come. */
+/*
+ * So that the client does not wait for what will never come. With RPCSEC_GSS
+ * it would not believe an accepted Reply, whose verifier only the server can
+ * make.
+ */
 static void call_fail(struct gw_call *call, const char *why)
 {
 	struct xw w;
@@ -451,20 +466,28 @@ static void call_fail(struct gw_call *call, const char *why)
 	       call->c->name, call->head.xid,
 	       ulb_proc_name(call->head.prog, call->head.vers, call->head.proc),
 	       why);
-	rec_mark(call->mark, RPC_REPLY_HEAD);
 	xw_init(&w, call->mark + REC_MARK_LEN, RPC_REPLY_HEAD);
-	rpc_reply_head(&w, call->head.xid, RPC_ACCEPT_SYSTEM_ERR);
-	call->iov[0] =
-		(struct iovec){ call->mark, REC_MARK_LEN + RPC_REPLY_HEAD };
+	if (call_is_gss(call))
+		rpc_denial(&w, call->head.xid, RPC_AUTH_FAILED);
+	else
+		rpc_reply_head(&w, call->head.xid, RPC_ACCEPT_SYSTEM_ERR);
+	rec_mark(call->mark, w.len);
+	call->iov[0] = (struct iovec){ call->mark, REC_MARK_LEN + w.len };
 	call->out.iov = call->iov;
 	call->out.niov = 1;
 	call_answer(call, 0, true);
 }
 
-/* Back to the worker: to be submitted again in its place. */
-static void call_park(struct gw_call *call, bool again)
+/*
+ * Back to the worker: to be submitted again in its place. But what the server
+ * has seen under RPCSEC_GSS it would drop the second time, as a replay: the
+ * client must send it again, with the sequence number that is the next (RFC
+ * 2203, 5.3.3.1), and does so when its connection ends.
+ */
+static void call_park(struct gw_call *call, bool again, bool seen)
 {
 	struct gw_client *c = call->c;
+	bool renew = seen && call_is_gss(call);
 	bool kick, dead;
 
 	/* From the unlock on the Call is the worker's. */
@@ -482,8 +505,27 @@ static void call_park(struct gw_call *call, bool again)
 	pthread_mutex_unlock(&c->lock);
 	if (dead)
 		call_free(c, call, false);
-	if (kick)
+	else if (renew)
+		gw_kick(c, GW_EV_RENEW);
+	else if (kick)
 		gw_kick(c, GW_EV_RESEND);
+}
+
+/*
+ * What protected Replies need can be learnt only from those that found no
+ * room. In steps, so that few clients have to be told to try again.
+ */
+static void expect_replies(struct gateway *gw, size_t len)
+{
+	size_t old = atomic_load(&gw->gss_reply_max), n = GSS_REPLY_LEAST;
+
+	while (n < len)
+		n *= 2;
+	if (n > gw->opt.max_record)
+		n = gw->opt.max_record;
+	while (old < n &&
+	       !atomic_compare_exchange_weak(&gw->gss_reply_max, &old, n))
+		;
 }
 
 /* RDMA2_ERROR names what is missing: try once with that [E5]. */
@@ -518,13 +560,15 @@ static bool call_retry(struct gw_call *call)
 		/* Its bound was wrong, or there was no memory for a chunk. */
 		rq->reply_max = e->length_needed;
 		call->reply_retry = true;
+		if (call_is_gss(call) && !call->head.ddp)
+			expect_replies(c->gw, e->length_needed);
 	} else {
 		return false;
 	}
 	pthread_mutex_lock(&c->lock);
 	c->stats.resource_retries++;
 	pthread_mutex_unlock(&c->lock);
-	call_park(call, true);
+	call_park(call, true, true);
 	return true;
 }
 
@@ -541,7 +585,10 @@ static bool call_retry_plain(struct gw_call *call)
 	call->plain = true;
 	call_release_sinks(call);
 	/* Cannot fail: a plain Call needs no sinks. */
-	return call_plan(call->c, call) ? (call_park(call, true), true) : false;
+	if (!call_plan(call->c, call))
+		return false;
+	call_park(call, true, false);
+	return true;
 }
 
 static void call_done(struct rt_request *rq)
@@ -558,8 +605,10 @@ static void call_done(struct rt_request *rq)
 			call_fail(call, "the Reply does not match its chunks");
 		return;
 	case -ECONNRESET:
+		call_park(call, false, true);
+		return;
 	case -ENOTCONN:
-		call_park(call, false);
+		call_park(call, false, false);
 		return;
 	case -EREMOTEIO:
 		if (call_retry(call))
