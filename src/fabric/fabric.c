@@ -254,6 +254,22 @@ void fab_listener_addr(const struct fab_listener *l,
 	l->ops->listener_addr(l, addr);
 }
 
+int fab_listener_spread(struct fab_listener *l, struct fab_poller *const *p,
+			unsigned int n)
+{
+	if (!l || !p || !n)
+		return -EINVAL;
+	for (unsigned int i = 0; i < n; i++)
+		if (p[i]->dom != l->poller->dom)
+			return -EINVAL;
+	return l->ops->listener_spread ? l->ops->listener_spread(l, p, n) : 0;
+}
+
+struct fab_poller *fab_conn_poller(const struct fab_conn *c)
+{
+	return c->poller;
+}
+
 void fab_listener_close(struct fab_listener *l)
 {
 	if (l)

@@ -281,6 +281,16 @@ int fab_listen(struct fab_poller *p, const struct sockaddr *addr,
 	       struct fab_listener **l);
 void fab_listener_addr(const struct fab_listener *l,
 		       struct sockaddr_storage *addr);
+/*
+ * Have the connections that it accepts from now on run by these pollers of its
+ * domain, in turn: @p has @n, and is copied. Request callbacks stay where they
+ * are. Where the provider cannot, connections stay with the listener's poller,
+ * too. Any thread. 0 or -ENOMEM.
+ */
+int fab_listener_spread(struct fab_listener *l, struct fab_poller *const *p,
+			unsigned int n);
+/* The poller that runs it. */
+struct fab_poller *fab_conn_poller(const struct fab_conn *c);
 /* No request callback runs after the return. Not from within one. */
 void fab_listener_close(struct fab_listener *l);
 
@@ -390,6 +400,9 @@ struct fab_ops {
 		      fab_request_fn, void *, struct fab_listener **);
 	void (*listener_addr)(const struct fab_listener *,
 			      struct sockaddr_storage *);
+	int (*listener_spread)(struct fab_listener *,
+			       struct fab_poller *const *,
+			       unsigned int); /* NULL: cannot */
 	void (*listener_close)(struct fab_listener *);
 	int (*conn_create)(struct fab_poller *, fab_ready_fn, void *,
 			   struct fab_conn **);
