@@ -4,11 +4,13 @@
 # nfsrdma-guest.sh - the part of nfsrdma.test that runs in the guest
 #
 #	nfsrdma-guest.sh siw MODULE	client on siw, server on iwarp
+#	nfsrdma-guest.sh rxe		client and server on an rxe each
 #
 # The client is the guest itself, with a device on d0 (10.9.1.1), for devices
 # serve the first network namespace only. The server is at the other end of
-# that link, 10.9.1.2 and 10.9.2.1 to 10.9.2.16, in namespace "peer". A second
-# client, in namespace "two", comes to the same server by TCP.
+# that link, 10.9.1.2 and 10.9.2.1 to 10.9.2.16: with iwarp in namespace
+# "peer"; with rxe in the same namespace, where rules of routing keep the two
+# apart. A second client, in namespace "two", comes to the same server by TCP.
 
 RPCRDMA_ISOLATED=1 # the guest is for this alone
 # shellcheck source=tests/integration/lib.sh
@@ -39,6 +41,39 @@ iwarp_server() {
 	GANESHA_WRAP="nsenter --net=/run/netns/peer"
 }
 
+rxe_server() {
+	local addresses=(10.9.1.2) dev
+	for ((i = 1; i <= 16; i++)); do addresses+=("10.9.2.$i"); done
+	ip link add d0 type veth peer name d1
+	ip address add 10.9.1.1/32 dev d0
+	for dev in all d0 d1; do
+		echo 1 >/proc/sys/net/ipv4/conf/$dev/accept_local
+		echo 0 >/proc/sys/net/ipv4/conf/$dev/rp_filter
+	done
+	ip link set d0 mtu 9000 up
+	ip link set d1 mtu 9000 up
+	ip route add 10.9.1.1 dev d1 src 10.9.1.2 table 101
+	ip neighbour replace 10.9.1.1 dev d1 nud permanent \
+		lladdr "$(cat /sys/class/net/d0/address)"
+	# What comes in at one end is for it; the way to the other is the link.
+	ip rule add pref 11 iif d1 to 10.9.0.0/16 lookup local
+	ip rule add pref 13 iif d0 to 10.9.1.1 lookup local
+	ip rule add pref 21 to 10.9.1.1 lookup 101
+	for i in "${addresses[@]}"; do
+		ip address add "$i/32" dev d1
+		ip route add "$i" dev d0 src 10.9.1.1 table 100
+		ip neighbour replace "$i" dev d0 nud permanent \
+			lladdr "$(cat /sys/class/net/d1/address)"
+		ip rule add pref 20 to "$i" lookup 100
+	done
+	ip rule add pref 100 lookup local
+	ip rule del pref 0
+	ip link add two0 netns two type veth peer name two1
+	ip address add 10.9.3.2/24 dev two1
+	ip link set two1 up
+	rdma link add rxe1 type rxe netdev d1
+}
+
 network() {
 	for m in rdma_cm iw_cm libcrc32c veth; do modprobe -q "$m"; done
 	ip netns add two
@@ -48,6 +83,12 @@ network() {
 		modprobe -q siw || insmod "$module" || return
 		iwarp_server || return
 		PROVIDER=iwarp
+		;;
+	rxe)
+		modprobe rdma_rxe && modprobe rdma_ucm && modprobe ib_uverbs || return
+		rxe_server || return
+		PROVIDER=verbs
+		ulimit -l unlimited
 		;;
 	esac
 	ip -n two address add 10.9.3.1/24 dev two0
@@ -120,7 +161,7 @@ one_of_many() { # NUMBER
 	5 | 6) vers=4.2 ;;
 	esac
 	mkdir -p "$at"
-	mounted $vers "10.9.2.$1" "$at" && within 60 cp "$LOCAL/1048577" "$at/many-$1" &&
+	mounted $vers "10.9.2.$1" "$at" && within 60 cp "$LOCAL/65537" "$at/many-$1" &&
 		: >"$WORK/many/$1.written"
 }
 all_written() { [ "$(find "$WORK/many" -name '*.written' | wc -l)" = 16 ]; }
@@ -135,8 +176,8 @@ many() {
 	stats "$GANESHA_STATS" 'connections_now >= 13' || return 3
 	uncached
 	for ((i = 1; i <= 16; i++)); do
-		cmp "$LOCAL/1048577" "$DATA/many-$i" &&
-			within 60 cmp "$LOCAL/1048577" "$WORK/many/$i/many-$i" || status=4
+		cmp "$LOCAL/65537" "$DATA/many-$i" &&
+			within 60 cmp "$LOCAL/65537" "$WORK/many/$i/many-$i" || status=4
 	done
 	for ((i = 1; i <= 16; i++)); do within 60 umount "$WORK/many/$i" || status=5; done
 	rm -f "$DATA"/many-*
