@@ -47,7 +47,7 @@ int fab_domain_open(const struct fab_ops *ops,
 		    const struct fab_domain_params *params,
 		    struct fab_domain **dom)
 {
-	struct fab_domain_params p = { .crc = true };
+	struct fab_domain_params p = { .crc = FAB_CRC_AUTO };
 	int rc;
 
 	if (!ops || !dom)

@@ -82,12 +82,19 @@ struct fab_limits {
 /* A log sink: @level as in <syslog.h>. Any thread. */
 typedef void (*fab_log_fn)(void *ctx, int level, const char *text);
 
+/*
+ * iwarp: whether to ask for CRC32c (RFC 5044 section 7.1.1: it is used if one
+ * side asks). Auto asks unless both ends have the same IP address or are
+ * loopback: what never leaves the memory of one machine gains nothing by it.
+ */
+enum fab_crc { FAB_CRC_OFF, FAB_CRC_ON, FAB_CRC_AUTO };
+
 struct fab_domain_params {
 	fab_log_fn log; /* NULL: silent */
 	void *log_ctx;
 	unsigned int startup_timeout_ms; /* connection start-up; 0: 10000 */
 	unsigned int read_depth; /* 0: provider's default (16) */
-	bool crc; /* iwarp: ask for CRC32c (default use: true) */
+	enum fab_crc crc;
 	size_t max_fpdu; /* iwarp: longest FPDU sent, 0: the longest there is */
 	unsigned int max_startup; /* half-open connections allowed, 0: 256 */
 };
@@ -98,7 +105,11 @@ struct fab_domain_params {
  */
 const struct fab_ops *fab_provider(const char *name);
 
-/* 0 or a negative errno. */
+/*
+ * Without @params, defaults, among them FAB_CRC_AUTO. 0; -EINVAL: impossible
+ * parameters; -ENOMEM; with a device: -ENODEV: there is none, -EOPNOTSUPP: it
+ * lacks what is needed, or what its driver says.
+ */
 int fab_domain_open(const struct fab_ops *ops,
 		    const struct fab_domain_params *params,
 		    struct fab_domain **dom);
@@ -108,6 +119,7 @@ const struct fab_limits *fab_domain_limits(const struct fab_domain *dom);
 
 /* ---- Poller ---------------------------------------------------------- */
 
+/* 0; -ENOMEM, or why there is no descriptor (-EMFILE, ...). */
 int fab_poller_create(struct fab_domain *dom, struct fab_poller **p);
 void fab_poller_destroy(struct fab_poller *p);
 /*
@@ -123,7 +135,8 @@ void fab_poller_wake(struct fab_poller *p);
 
 /*
  * Register @len octets at @addr for local use and for fab_expose(). Costly:
- * for pools, not for single requests.
+ * for pools, not for single requests. 0; -EINVAL, -ENOMEM, or what the
+ * device's driver says.
  */
 int fab_reg(struct fab_domain *dom, void *addr, size_t len, struct fab_mr **mr);
 void fab_dereg(struct fab_mr *mr);
@@ -137,7 +150,8 @@ enum fab_access {
  * Open @len octets at @addr (inside @mr) to this connection's peer. On success
  * sets the handle and the offset that go into a segment. Takes effect before
  * any work request posted later. The runner calls it.
- * Errors: -EINVAL (outside @mr, bad rights), -ENOSPC (too many), -ENOTCONN.
+ * Errors: -EINVAL (outside @mr, bad rights), -ENOSPC (too many), -ENOTCONN,
+ * -ENOMEM, or what the device's driver says.
  */
 int fab_expose(struct fab_conn *c, struct fab_mr *mr, void *addr, size_t len,
 	       unsigned int access, uint32_t *handle, uint64_t *offset);
@@ -197,7 +211,8 @@ struct fab_wr {
 /*
  * Post a chain (linked by next). Returns 0 or a negative errno: -ENOTCONN
  * after the end of the connection (nothing of the chain was taken, and none
- * of it gives a completion), -EINVAL for a bad chain. Receives may be posted
+ * of it gives a completion), -EINVAL for a bad chain: it is a fault of the
+ * caller's, and the connection is of no use after it. Receives may be posted
  * on a connection that is not yet established.
  */
 int fab_post(struct fab_conn *c, struct fab_wr *chain);
@@ -219,9 +234,14 @@ struct fab_wc {
 	/* ESTABLISHED, active side: private data, valid until next poll. */
 	const uint8_t *priv;
 	size_t priv_len;
-	/* DISCONNECTED: 0 orderly by the peer, or a negative errno
-	 * (-ECONNREFUSED rejected, -ETIMEDOUT, -ECONNRESET, -EPROTO...);
-	 * and why, for the log (static or owned by the connection). */
+	/*
+	 * DISCONNECTED: 0 in order, by either side; -ECONNREFUSED rejected;
+	 * -ETIMEDOUT not started up, or not ended, in time; -ECONNRESET lost;
+	 * -ECONNABORTED aborted here; -EPROTO the peer broke the rules;
+	 * -ENOMEM; while connecting what the network says (-EHOSTUNREACH, ...);
+	 * with a device -ENODEV, -ENETRESET. And why, for the log (static or
+	 * owned by the connection).
+	 */
 	int error;
 	const char *reason;
 };
@@ -253,7 +273,8 @@ typedef void (*fab_request_fn)(struct fab_listener *l, struct fab_conn *c,
 
 /*
  * Listen on @addr (port 0: any free one; fab_listener_addr tells).
- * 0 or -EADDRINUSE, -EADDRNOTAVAIL, -EACCES, ...
+ * 0 or -EADDRINUSE, -EADDRNOTAVAIL, -EACCES, -EAFNOSUPPORT, -EINVAL, -ENOMEM,
+ * and with a device -ENODEV: @addr is not of one that this domain has.
  */
 int fab_listen(struct fab_poller *p, const struct sockaddr *addr,
 	       socklen_t addrlen, fab_request_fn fn, void *user,
@@ -263,14 +284,20 @@ void fab_listener_addr(const struct fab_listener *l,
 /* No request callback runs after the return. Not from within one. */
 void fab_listener_close(struct fab_listener *l);
 
-/* An active connection, not yet started, so that Receives can be posted. */
+/* An active connection, not yet started, so that Receives can be posted. 0 or
+ * -ENOMEM. */
 int fab_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 		    struct fab_conn **c);
 void fab_conn_set_ready(struct fab_conn *c, fab_ready_fn ready, void *user);
-/* Start it; ESTABLISHED or DISCONNECTED follows. */
+/*
+ * Start it; ESTABLISHED or DISCONNECTED follows. Errors, after which nothing
+ * does: -EINVAL, -EAFNOSUPPORT, -EISCONN, -ENOMEM, -ENODEV, and what the
+ * network says at once.
+ */
 int fab_connect(struct fab_conn *c, const struct sockaddr *addr,
 		socklen_t addrlen, const struct fab_conn_params *params);
-/* ESTABLISHED follows when this side may send (or DISCONNECTED). */
+/* ESTABLISHED follows when this side may send (or DISCONNECTED). Not after an
+ * error: -EINVAL, -ENOTCONN when the peer has gone, -ENOMEM. */
 int fab_accept(struct fab_conn *c, const struct fab_conn_params *params);
 /* Refuse; then fab_conn_destroy(). No event follows. */
 void fab_reject(struct fab_conn *c, const void *priv, size_t priv_len);

@@ -39,6 +39,7 @@ struct fab_pool_stats {
 	uint64_t gets, refused, slabs;
 };
 
+/* 0 or -ENOMEM. */
 int fab_pool_create(struct fab_domain *dom, const struct fab_pool_params *p,
 		    struct fab_pool **pool);
 /* Every buffer must be back. */

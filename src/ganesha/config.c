@@ -13,6 +13,7 @@
 #include <arpa/inet.h>
 #include <stdarg.h>
 #include <string.h>
+#include <strings.h>
 
 #include "transport/transport.h"
 
@@ -110,6 +111,30 @@ static int required_take(const char *token, int term,
 	return 0;
 }
 
+static void *crc_init(void *link_mem, void *self)
+{
+	if (self)
+		*(uint32_t *)self = FAB_CRC_AUTO;
+	return self;
+}
+
+static int crc_take(const char *token, int term, struct gsh_config_item *item,
+		    void *param, void *node, struct gsh_config_errors *e)
+{
+	uint32_t *crc = param;
+
+	if (term == GSH_TERM_TRUE || term == GSH_TERM_FALSE) {
+		*crc = term == GSH_TERM_TRUE ? FAB_CRC_ON : FAB_CRC_OFF;
+	} else if (!strcasecmp(token, "auto")) {
+		*crc = FAB_CRC_AUTO;
+	} else {
+		complain(node, e, "CRC: (%s) is not true, false or auto",
+			 token);
+		return 1;
+	}
+	return 0;
+}
+
 static const struct gsh_config_token providers[] = {
 	{ "auto", GR_AUTO },
 	{ "iwarp", GR_IWARP },
@@ -161,25 +186,30 @@ static const struct gsh_config_item items[] = {
 	BOOL("Worker_Polling", worker_polling, true),
 	/* Each receives into its own buffer: Credits times Recv_Size octets
 	 * are registered for a connection. */
-	UINT("Credits", credits, 1, 4096, 64),
-	UINT("Recv_Size", recv_size, 1024, 256 * KB, 4096),
-	UINT("Send_Size", send_size, 1024, 256 * KB, 64 * KB),
-	UINT("Max_Segment_Size", max_segment_size, 4 * KB, 4 * MB, MB),
+	UINT("Credits", credits, 1, RT_CREDITS_MAX, 64),
+	UINT("Recv_Size", recv_size, RT_SEND_MIN, RT_SEND_MAX, 4096),
+	UINT("Send_Size", send_size, RT_SEND_MIN, RT_SEND_MAX, 64 * KB),
+	UINT("Max_Segment_Size", max_segment_size, RT_SEGMENT_MIN,
+	     RT_SEGMENT_MAX, MB),
 	UINT("Max_Segments", max_segments, 1, RT_MAX_SEGMENTS, 16),
 	UINT("Max_Read_Chunks", max_read_chunks, 1, RT_MAX_CHUNKS, 8),
 	UINT("Max_Write_Chunks", max_write_chunks, 1, RT_MAX_CHUNKS, 8),
-	UINT("Max_Message", max_message, 64 * KB, 64 * MB, 2 * (MB + 64 * KB)),
+	UINT("Max_Message", max_message, RT_MESSAGE_MIN, RT_MESSAGE_MAX,
+	     2 * (MB + 64 * KB)),
 	SIZE("Max_Connection_Memory", max_conn_memory, MB, 64 * GB, 64 * MB),
-	SIZE("Max_Memory", max_memory, 16 * MB, 1024 * GB, GB),
-	UINT("Max_Connections", max_connections, 1, 65536, 1024),
+	SIZE("Max_Memory", max_memory, RT_MEMORY_MIN, 1024 * GB, GB),
+	UINT("Max_Connections", max_connections, 1, RT_CONNECTIONS_MAX, 1024),
 	BOOL("Remote_Invalidation", remote_invalidation, true),
 	BOOL("Continued_Replies", continued_replies, true),
 	BOOL("Reverse_Direction", reverse_direction, true),
-	UINT("Reverse_Credits", reverse_credits, 1, 1024, 16),
+	UINT("Reverse_Credits", reverse_credits, 1, RT_REVERSE_CREDITS_MAX, 16),
 	UINT("Idle_Timeout", idle_timeout, 0, 86400, 0),
 	UINT("Startup_Timeout", startup_timeout, 1, 3600, 10),
 	UINT("Drain_Timeout", drain_timeout, 0, 600, 5),
-	BOOL("CRC", crc, true),
+	{ .name = "CRC",
+	  .type = GSH_CONFIG_PROC,
+	  .u.proc = { .init = crc_init, .handler = crc_take },
+	  OFF(crc) },
 	BOOL("Huge_Pages", huge_pages, false),
 	{ .name = "Stats_Socket",
 	  .type = GSH_CONFIG_PATH,
@@ -267,7 +297,8 @@ void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt)
 	rt->no_continuation = !cfg->continued_replies;
 	rt->first_message_ms = cfg->startup_timeout * 1000;
 	rt->idle_ms = cfg->idle_timeout * 1000;
-	rt->drain_ms = cfg->drain_timeout * 1000;
+	/* 0 would be the transport's default. */
+	rt->drain_ms = cfg->drain_timeout ? cfg->drain_timeout * 1000 : 1;
 	rt->huge_pages = cfg->huge_pages;
 	rt_config_defaults(rt);
 }

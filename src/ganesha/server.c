@@ -51,7 +51,6 @@ static void *op_open(struct rt_conn *c, void *ctx, bool *refuse)
 	struct gr_xprt *x = gr_xprt_create(s, c, s->parent);
 
 	if (x) {
-		atomic_fetch_add(&s->live, 1);
 		gsh_log(s->gsh, GSH_INFO, "%s: accepted", rt_conn_name(c));
 	} else {
 		gsh_log(s->gsh, GSH_INFO, "%s: refused, the server is ending",
@@ -111,10 +110,8 @@ static void op_closed(struct rt_conn *c, int error, const char *reason)
 {
 	struct gr_xprt *x = rt_conn_user(c);
 
-	if (!x)
-		return;
-	atomic_fetch_sub(&x->srv->live, 1);
-	gr_xprt_closed(x);
+	if (x)
+		gr_xprt_closed(x);
 }
 
 static const struct rt_ops ops = {
@@ -364,34 +361,17 @@ fail:
 
 /* ---- Ending ----------------------------------------------------------- */
 
-/*
- * Whether all have ended within @ms. What has ended may still be referenced:
- * Ganesha's sessions keep the SVCXPRTs and CLIENTs of clients that are there
- * until the end, so the transport's own count is not what to wait for.
- */
-static bool all_ended(struct gr_server *s, unsigned int ms)
-{
-	struct timespec tick = { .tv_nsec = 5000000 };
-	double until = stats_now() + ms / 1000.0;
-
-	while (atomic_load(&s->live)) {
-		if (stats_now() > until)
-			return false;
-		nanosleep(&tick, NULL);
-	}
-	return true;
-}
+/* Beyond the Drain_Timeout, after which connections end by themselves. */
+#define DRAIN_SLACK_MS 1000
 
 void gr_server_drain(struct gr_server *s)
 {
-	bool ended;
+	unsigned int left;
 
 	stats_socket_stop(s->stats);
 	s->stats = NULL;
-	/* Close listeners, begin to drain; connections that do not finish give
-	 * up by themselves after the Drain_Timeout. */
-	rt_instance_shutdown(s->inst, 0, false);
-	ended = all_ended(s, s->cfg.drain_timeout * 1000 + 1000);
+	left = rt_instance_shutdown(
+		s->inst, s->cfg.drain_timeout * 1000 + DRAIN_SLACK_MS, false);
 	if (!gr_workers_stop(&s->workers, 10000)) {
 		/* They may still look at anything: leave it to the exit. */
 		gsh_log(s->gsh, GSH_WARN,
@@ -399,12 +379,10 @@ void gr_server_drain(struct gr_server *s)
 		s->inst = NULL;
 		return;
 	}
-	if (!ended) {
-		rt_instance_shutdown(s->inst, 1000, true);
-		ended = all_ended(s, 0);
-	}
+	if (left)
+		left = rt_instance_shutdown(s->inst, 1000, true);
 	gsh_log(s->gsh, GSH_EVENT, "no longer serving RPC-over-RDMA%s",
-		ended ? "" : ", some connections did not end");
+		left ? ", some connections did not end" : "");
 	/* While ntirpc still frees what loses its last reference. */
 	SVC_RELEASE(s->parent, SVC_RELEASE_FLAG_NONE);
 	s->parent = NULL;
@@ -412,17 +390,16 @@ void gr_server_drain(struct gr_server *s)
 
 void gr_server_free(struct gr_server *s)
 {
-	/*
-	 * Ganesha keeps sessions, and with them CLIENTs and SVCXPRTs, beyond
-	 * its shutdown. What they use stays until the program's exit.
-	 */
-	if (atomic_load(&s->xprts) || atomic_load(&s->clients))
-		return;
 	/* What the fabric has put off until its poller runs again. */
 	if (s->inst && rt_instance_shutdown(s->inst, 1000, true))
 		return;
 	gr_workers_free(&s->workers);
-	if (s->clnts)
+	/*
+	 * Ganesha keeps sessions, and with them CLIENTs and SVCXPRTs, beyond
+	 * its shutdown. SVCXPRTs hold what they need; the CLIENTs' part stays
+	 * until the program's exit.
+	 */
+	if (!atomic_load(&s->clients))
 		nrt_clnts_destroy(s->clnts);
 	s->clnts = NULL;
 	if (s->inst)

@@ -28,8 +28,6 @@ struct gr_server {
 	struct nrt_clnts *clnts;
 	struct stats_socket *stats;
 	struct stats_source source;
-	atomic_uint live; /* connections not yet ended */
-	atomic_uint xprts; /* SVCXPRTs not yet freed */
 	atomic_uint clients; /* CLIENTs ever made */
 };
 

@@ -52,16 +52,16 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 
 	req->rq_xdrs->x_op = XDR_DECODE;
 	rpc_msg_init(&req->rq_msg);
-	/*
-	 * The message as such was sound, only the RPC in it is not. Without
-	 * a readable head there is nothing an RPC Reply could say; the tail
-	 * drops the Call, which gives the credit back.
-	 */
+	/* The message as such was sound, only the RPC in it is not. */
 	if (!xdr_dplx_decode(req->rq_xdrs, &req->rq_msg) ||
-	    req->rq_msg.rm_direction != CALL) {
-		gsh_log(x->srv->gsh, GSH_INFO,
-			"%s: Call dropped, its RPC header cannot be read",
-			rt_conn_name(x->conn));
+	    req->rq_msg.rm_direction != CALL ||
+	    req->rq_msg.rm_call.cb_rpcvers != RPC_MSG_VERSION) {
+		const char *what = nrt_deny(req);
+		bool again = atomic_exchange(&x->complained, true);
+
+		gsh_log(x->srv->gsh, again ? GSH_DEBUG : GSH_EVENT,
+			"%s: Call refused: %s%s", rt_conn_name(x->conn), what,
+			again ? "" : "; more of these are only counted");
 		return op_stat(xprt);
 	}
 	return xprt->xp_dispatch.process_cb(req);
@@ -81,7 +81,6 @@ static void op_destroy(SVCXPRT *xprt, u_int flags, const char *tag,
 		       const int line)
 {
 	struct gr_xprt *x = gr_xprt_of(xprt);
-	struct gr_server *srv = x->srv;
 
 	/* Ganesha keeps the client's duplicate request cache in xp_u2. */
 	if (x->ops.xp_free_user_data)
@@ -90,7 +89,6 @@ static void op_destroy(SVCXPRT *xprt, u_int flags, const char *tag,
 	rt_conn_put(x->conn);
 	pthread_mutex_destroy(&xprt->xp_lock);
 	free(x);
-	atomic_fetch_sub_explicit(&srv->xprts, 1, memory_order_release);
 }
 
 static bool op_control(SVCXPRT *xprt, const u_int rq, void *in)
@@ -177,7 +175,6 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 		free(x);
 		return NULL;
 	}
-	atomic_fetch_add_explicit(&srv->xprts, 1, memory_order_relaxed);
 	return x;
 }
 

@@ -36,14 +36,24 @@ int nrt_clnts_create(struct rt_instance *inst,
 void nrt_clnts_destroy(struct nrt_clnts *n);
 
 /*
- * A CLIENT with one reference. Never NULL while there is memory: as with
- * ntirpc's own, a failure stands in cl_error (RPC_CANTSEND-like when the peer
- * takes no reverse-direction Calls, rt_conn_can_call()).
+ * A CLIENT with one reference, NULL only without memory. As with ntirpc's own,
+ * a failure stands in cl_error: RPC_CANTSEND (EOPNOTSUPP) when the peer takes
+ * no reverse-direction Calls (rt_conn_can_call()), RPC_SYSTEMERROR (EAGAIN)
+ * when there is no thread for the time-outs.
  */
 CLIENT *nrt_clnt_create(struct nrt_clnts *n, struct rt_conn *c, rpcprog_t prog,
 			rpcvers_t vers);
 bool nrt_clnt_is_ours(const CLIENT *clnt);
 
+/*
+ * As ntirpc's clnt_req_*(). Callback and wait_reply return, when nothing was
+ * sent, RPC_CANTSEND (the connection has ended or takes no reverse Calls),
+ * RPC_CANTENCODEARGS or RPC_SYSTEMERROR (no memory; callback: no
+ * cc_process_cb). In cc_error, later: RPC_TIMEDOUT; RPC_CANTSEND, also for too
+ * many outstanding; RPC_CANTENCODEARGS too large for the peer; RPC_CANTRECV
+ * the connection ended; RPC_CANTDECODERES; RPC_FAILED, the transport's error;
+ * and what the Reply says. re_errno is that of rt_request.status.
+ */
 enum clnt_stat nrt_req_setup(struct clnt_req *cc, struct timespec timeout);
 enum clnt_stat nrt_req_callback(struct clnt_req *cc);
 enum clnt_stat nrt_req_refresh(struct clnt_req *cc);

@@ -81,7 +81,6 @@ static void set_error(struct rpc_err *err, const struct rt_request *rq)
 		err->re_status = RPC_CANTENCODEARGS;
 		break;
 	case -EPROTO:
-	case -EIO:
 		err->re_status = RPC_CANTDECODERES;
 		break;
 	case -ECONNRESET:

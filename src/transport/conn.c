@@ -121,6 +121,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 
 	pthread_mutex_lock(&inst->lock);
 	c->id = ++inst->next_id;
+	atomic_fetch_add_explicit(&inst->refs, 1, memory_order_relaxed);
 	cds_list_add_tail(&c->inst_link, &inst->conns);
 	inst->nconns++;
 	pthread_mutex_unlock(&inst->lock);
@@ -132,6 +133,9 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 /* The last reference is gone; nobody runs it and the fabric has ended. */
 void rt_conn_free(struct rt_conn *c)
 {
+	struct rt_instance *inst = c->inst;
+
+	/* One that never had the fabric's. */
 	rt_instance_forget(c);
 	rt_works_free(c);
 	while (c->free_calls) {
@@ -143,6 +147,7 @@ void rt_conn_free(struct rt_conn *c)
 	pthread_mutex_destroy(&c->info_lock);
 	free(c->errors);
 	free(c);
+	rt_instance_put(inst);
 }
 
 void rt_conn_get(struct rt_conn *c)
@@ -181,6 +186,12 @@ bool rt_conn_can_call(struct rt_conn *c)
 	return atomic_load_explicit(&c->can_call, memory_order_acquire);
 }
 
+bool rt_conn_xid_busy(struct rt_conn *c, uint32_t xid)
+{
+	return atomic_load_explicit(&c->xids[xid % RT_XIDS],
+				    memory_order_relaxed);
+}
+
 /* ---- Effects of the table --------------------------------------------- */
 
 void rt_act_greet(struct rt_conn *c)
@@ -198,10 +209,8 @@ void rt_act_await(struct rt_conn *c)
 
 void rt_act_opened(struct rt_conn *c)
 {
-	if (c->server) {
-		rt_conn_tell_established(c);
+	if (c->server)
 		return;
-	}
 	rt_version_answered(c);
 	c->state_deadline = rt_now_ms() + RT_SETTLE_MS;
 }
@@ -209,7 +218,6 @@ void rt_act_opened(struct rt_conn *c)
 void rt_act_answer_props(struct rt_conn *c)
 {
 	c->props_due = true;
-	rt_conn_tell_established(c);
 }
 
 void rt_act_second(struct rt_conn *c)
@@ -237,6 +245,7 @@ void rt_act_abort(struct rt_conn *c)
 
 static void fabric_gone(void *user)
 {
+	rt_instance_forget(user);
 	rt_conn_put(user);
 }
 
@@ -353,6 +362,14 @@ static void take_mail(struct rt_conn *c)
 				caa_container_of(m, struct rt_call_priv, mail);
 
 			rt_reply_queue(c, call);
+			rt_conn_put(c);
+			break;
+		}
+		case RT_MAIL_REFUSE: {
+			struct rt_call_priv *call =
+				caa_container_of(m, struct rt_call_priv, mail);
+
+			rt_reply_refuse(c, call);
 			rt_conn_put(c);
 			break;
 		}

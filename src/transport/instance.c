@@ -48,16 +48,17 @@ const char *rt_config_check(const struct rt_config *cfg)
 {
 	if (cfg->versions & ~(1u << WIRE_VERS1 | 1u << WIRE_VERS2))
 		return "there are versions 1 and 2";
-	if (cfg->credits < 1 || cfg->credits > 4096)
+	if (cfg->credits < 1 || cfg->credits > RT_CREDITS_MAX)
 		return "credits must be 1 to 4096";
-	if (cfg->recv_size < 1024 || cfg->recv_size > 262144 ||
+	if (cfg->recv_size < RT_SEND_MIN || cfg->recv_size > RT_SEND_MAX ||
 	    cfg->recv_size % 4)
 		return "the receive size must be 1024 to 262144 and a multiple of 4";
-	if (cfg->send_size < 1024 || cfg->send_size > 262144 ||
+	if (cfg->send_size < RT_SEND_MIN || cfg->send_size > RT_SEND_MAX ||
 	    cfg->send_size % 4)
 		return "the send size must be 1024 to 262144 and a multiple of 4";
-	if (cfg->max_segment_size < 4096)
-		return "the segment size must be at least 4096";
+	if (cfg->max_segment_size < RT_SEGMENT_MIN ||
+	    cfg->max_segment_size > RT_SEGMENT_MAX)
+		return "the segment size must be 4096 to 1073741824";
 	if (cfg->max_segments < 1 || cfg->max_segments > RT_MAX_SEGMENTS)
 		return "the number of segments must be 1 to 64";
 	if (cfg->max_read_chunks > RT_MAX_CHUNKS ||
@@ -65,7 +66,8 @@ const char *rt_config_check(const struct rt_config *cfg)
 	    cfg->call_read_chunks > RT_MAX_CHUNKS ||
 	    cfg->call_write_chunks > RT_MAX_CHUNKS)
 		return "the number of chunks must be at most 16";
-	if (cfg->max_message < 65536 || cfg->max_message > FAB_POOL_MAX_BUF)
+	if (cfg->max_message < RT_MESSAGE_MIN ||
+	    cfg->max_message > RT_MESSAGE_MAX)
 		return "the longest message must be 65536 to 4194304";
 	if (cfg->max_conn_memory < cfg->max_message)
 		return "a connection's memory must hold one message";
@@ -73,7 +75,13 @@ const char *rt_config_check(const struct rt_config *cfg)
 		return "the number of fragments must be at least 1";
 	if (cfg->reverse > RDMA2_RVRSDIR_GENL)
 		return "reverse direction must be none, simple, continued or general";
-	if (cfg->max_memory < (size_t)16 << 20)
+	if (cfg->reverse_credits < 1 ||
+	    cfg->reverse_credits > RT_REVERSE_CREDITS_MAX)
+		return "reverse credits must be 1 to 1024";
+	if (cfg->max_connections < 1 ||
+	    cfg->max_connections > RT_CONNECTIONS_MAX)
+		return "the number of connections must be 1 to 65536";
+	if (cfg->max_memory < RT_MEMORY_MIN)
 		return "the memory limit must be at least 16 MiB";
 	return NULL;
 }
@@ -92,6 +100,7 @@ int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
 	inst->log_ctx = p->log_ctx;
 	inst->provider = p->provider;
 	inst->npollers = p->pollers ? p->pollers : 1;
+	atomic_init(&inst->refs, 1);
 	pthread_mutex_init(&inst->lock, NULL);
 	pthread_mutex_init(&inst->request_lock, NULL);
 	CDS_INIT_LIST_HEAD(&inst->conns);
@@ -126,13 +135,11 @@ fail:
 	return rc;
 }
 
-void rt_instance_destroy(struct rt_instance *inst)
+void rt_instance_put(struct rt_instance *inst)
 {
-	if (!inst)
+	if (atomic_fetch_sub_explicit(&inst->refs, 1, memory_order_acq_rel) !=
+	    1)
 		return;
-	for (unsigned int i = 0; inst->pollers && i < inst->npollers; i++)
-		if (inst->pollers[i])
-			fab_poller_destroy(inst->pollers[i]);
 	while (inst->free_requests) {
 		struct rt_request_priv *rq = inst->free_requests;
 
@@ -148,6 +155,17 @@ void rt_instance_destroy(struct rt_instance *inst)
 	free(inst->pollers);
 	free(inst->next_tick);
 	free(inst);
+}
+
+void rt_instance_destroy(struct rt_instance *inst)
+{
+	if (!inst)
+		return;
+	for (unsigned int i = 0; inst->pollers && i < inst->npollers; i++)
+		if (inst->pollers[i])
+			fab_poller_destroy(inst->pollers[i]);
+	/* Connections that have ended and are still held need the rest. */
+	rt_instance_put(inst);
 }
 
 struct fab_pool *rt_instance_pool(struct rt_instance *inst)
@@ -185,9 +203,11 @@ void rt_instance_forget(struct rt_conn *c)
 	struct rt_instance *inst = c->inst;
 
 	pthread_mutex_lock(&inst->lock);
-	cds_list_del(&c->inst_link);
-	inst->nconns--;
-	add_stats(&inst->ended, c);
+	if (!cds_list_empty(&c->inst_link)) {
+		cds_list_del_init(&c->inst_link);
+		inst->nconns--;
+		add_stats(&inst->ended, c);
+	}
 	pthread_mutex_unlock(&inst->lock);
 }
 
@@ -300,6 +320,7 @@ void rt_wake(struct rt_instance *inst, unsigned int n)
 static void unused_gone(void *user)
 {
 	rt_reclaim_receives(user);
+	rt_instance_forget(user);
 	rt_conn_put(user);
 }
 
@@ -353,6 +374,9 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	if (!rc)
 		rc = fab_accept(f, &params);
 	if (rc) {
+		if (!refuse)
+			rt_log(c, LOG_WARNING, "not accepted: %s",
+			       strerror(-rc));
 		if (!refuse && l->ops->closed)
 			l->ops->closed(c, rc, "not accepted");
 		if (refuse)
@@ -464,16 +488,15 @@ int rt_connect(struct rt_instance *inst, unsigned int poller,
 
 /* ---- The end ---------------------------------------------------------- */
 
-static bool not_closing(struct rt_conn *c, uint64_t abort)
+static bool not_closing(struct rt_conn *c, uint64_t unused)
 {
-	int want = abort ? 2 : 1;
 	const char *state;
 
 	pthread_mutex_lock(&c->info_lock);
 	state = c->info.state;
 	pthread_mutex_unlock(&c->info_lock);
 	/* close_wanted goes back to 0 once an abort has been seen. */
-	return atomic_load(&c->close_wanted) < want &&
+	return !atomic_load(&c->close_wanted) &&
 	       strcmp(state, rt_state_names[RT_CLOSED]) &&
 	       strcmp(state, rt_state_names[RT_CLOSING]);
 }
@@ -483,15 +506,43 @@ static void close_one(struct rt_conn *c)
 	rt_conn_close(c, false);
 }
 
+/* One that waits for the peer's end of an orderly close, too. */
+static bool not_aborted(struct rt_conn *c, uint64_t unused)
+{
+	return !atomic_load(&c->shut);
+}
+
 static void abort_one(struct rt_conn *c)
 {
+	atomic_store(&c->shut, true);
 	rt_conn_close(c, true);
+}
+
+/* Wait until @end for the connections to be gone. Returns how many are left. */
+static unsigned int wait_ended(struct rt_instance *inst, uint64_t end, bool run)
+{
+	for (;;) {
+		unsigned int left;
+
+		pthread_mutex_lock(&inst->lock);
+		left = inst->nconns;
+		pthread_mutex_unlock(&inst->lock);
+		if (!left || rt_now_ms() >= end)
+			return left;
+		if (run) {
+			for (unsigned int i = 0; i < inst->npollers; i++)
+				rt_run(inst, i, 10);
+		} else {
+			struct timespec ts = { 0, 5000000 };
+
+			nanosleep(&ts, NULL);
+		}
+	}
 }
 
 unsigned int rt_instance_shutdown(struct rt_instance *inst, unsigned int ms,
 				  bool run)
 {
-	uint64_t end = rt_now_ms() + ms;
 	unsigned int left;
 
 	for (;;) {
@@ -508,24 +559,14 @@ unsigned int rt_instance_shutdown(struct rt_instance *inst, unsigned int ms,
 	}
 	while (with_conns(inst, not_closing, close_one, 0))
 		;
-	for (;;) {
-		uint64_t now = rt_now_ms();
-
-		pthread_mutex_lock(&inst->lock);
-		left = inst->nconns;
-		pthread_mutex_unlock(&inst->lock);
-		if (!left || now >= end)
-			break;
-		if (end - now < ms / 4 + 1)
-			with_conns(inst, not_closing, abort_one, 1);
-		if (run) {
-			for (unsigned int i = 0; i < inst->npollers; i++)
-				rt_run(inst, i, 10);
-		} else {
-			struct timespec ts = { 0, 5000000 };
-
-			nanosleep(&ts, NULL);
-		}
-	}
-	return left;
+	left = wait_ended(inst, rt_now_ms() + ms, run);
+	if (!left || !ms)
+		return left;
+	/*
+	 * However late this thread comes to it: nothing is left to a drain
+	 * time that nobody waits for.
+	 */
+	while (with_conns(inst, not_aborted, abort_one, 0))
+		;
+	return wait_ended(inst, rt_now_ms() + RT_ABORT_MS, run);
 }

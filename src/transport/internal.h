@@ -40,12 +40,16 @@
 #define RT_BUDGET 128
 /* Servers remembered for version 1, [B6]. */
 #define RT_OLD_SERVERS 64
+/* A Reply of unknown length: ACLs and extended attributes have 64 KiB. */
+#define RT_UNKNOWN_REPLY (128u << 10)
 /* How often deadlines are looked at. */
 #define RT_TICK_MS 100
 /* A server leaves the extra Receive to the client's GRANTs for this long. */
 #define RT_RESERVE_MS 200
 /* A client waits this long for CONNPROP_FINAL after the first answer. */
 #define RT_SETTLE_MS 1000
+/* What a shutdown has aborted may take this long to be gone. */
+#define RT_ABORT_MS 1000
 
 /* See state.c for what each means. */
 enum rt_state {
@@ -108,6 +112,7 @@ struct rt_work {
 /* Something on its way into the strand, see rt_inbox_put(). */
 enum rt_mail_kind {
 	RT_MAIL_REPLY,
+	RT_MAIL_REFUSE,
 	RT_MAIL_DROP,
 	RT_MAIL_REQUEST,
 };
@@ -170,6 +175,8 @@ struct rt_call_priv {
 	bool failed; /* free it when its Reads have come back */
 	bool starved; /* it waits for memory */
 	bool held_credit;
+	bool xid_counted;
+	uint32_t refuse_code;
 	unsigned int reads_pending;
 	struct fab_buf *bufs; /* receive, reassembly and chunk buffers */
 	size_t memory; /* octets counted in conn->memory */
@@ -261,6 +268,8 @@ struct rt_discard {
 };
 
 #define RT_HASH 256
+/* XIDs of the peer's Calls here are counted by their low bits. */
+#define RT_XIDS 1024
 
 /* What goes out, as flow control sees it. */
 enum rt_out_kind {
@@ -344,8 +353,12 @@ struct rt_conn {
 	_Atomic uint32_t pending;
 	_Atomic(struct rt_mail *) inbox; /* newest first */
 	_Atomic int close_wanted; /* 1 in order, 2 abort */
+	atomic_bool shut; /* rt_instance_shutdown() has aborted it */
 	_Atomic uint64_t deadline; /* monotonic ms; 0: none */
 	struct cds_list_head inst_link; /* inst->conns, under its lock */
+
+	/* Calls here by XID, written by the runner; rt_conn_xid_busy(). */
+	_Atomic uint16_t xids[RT_XIDS];
 
 	/* For rt_conn_info(), written by the runner. */
 	pthread_mutex_t info_lock;
@@ -372,6 +385,7 @@ struct rt_conn {
 	bool unanswered;
 	bool ended_here; /* the upper layer has asked for the end */
 	struct sockaddr_storage server_addr; /* client */
+	bool reply_refused; /* Requester: REPLY_RESOURCE has come */
 	bool established; /* the upper layer has been told */
 	bool props_due; /* our CONNPROP_FINAL has to go */
 	bool props_sent;
@@ -437,6 +451,8 @@ struct rt_instance {
 	struct fab_pool *pool;
 	const struct fab_limits *limits;
 	struct rt_config cfg;
+	/* The owner's and one of each connection, ended ones included. */
+	atomic_long refs;
 	unsigned int npollers;
 	struct fab_poller **pollers;
 	_Atomic uint64_t *next_tick;
@@ -445,9 +461,10 @@ struct rt_instance {
 
 	/* Lock order: lock, then a connection's info_lock. */
 	pthread_mutex_t lock;
+	/* Until the fabric has let go of them. */
 	struct cds_list_head conns;
-	struct cds_list_head listeners;
 	unsigned int nconns;
+	struct cds_list_head listeners;
 	unsigned int next_poller;
 	uint64_t next_id;
 	uint64_t accepted;
@@ -515,7 +532,10 @@ bool rt_event(struct rt_conn *c, enum rt_event ev);
 bool rt_state_may_send(const struct rt_conn *c);
 
 /* instance.c */
+/* It has ended, the fabric too, and no longer counts. Any thread, harmless
+ * when repeated. */
 void rt_instance_forget(struct rt_conn *c);
+void rt_instance_put(struct rt_instance *inst);
 
 /* work.c */
 struct rt_work *rt_work_get(struct rt_conn *c, enum rt_work_kind kind);
@@ -600,6 +620,8 @@ void rt_calls_feed(struct rt_conn *c, bool late);
 
 /* reply.c */
 void rt_reply_queue(struct rt_conn *c, struct rt_call_priv *call);
+/* The upper layer wants an ERROR instead of a Reply. */
+void rt_reply_refuse(struct rt_conn *c, struct rt_call_priv *call);
 /* Post the next Send of a Reply; false when it has to wait. */
 bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call);
 void rt_reply_sent(struct rt_conn *c, struct rt_call_priv *call);

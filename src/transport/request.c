@@ -189,15 +189,23 @@ static bool may_continue(const struct rt_conn *c)
 	return !c->server || c->theirs.reverse >= RDMA2_RVRSDIR_CONT;
 }
 
-/* Segments still allowed in this header, [E4]. */
+/*
+ * Segments still allowed in this header: by the peer's count [E4], and by what
+ * one message holds beside the prefix, the ends of the lists, a count for each
+ * chunk and the first word of the payload.
+ */
 static unsigned int segments_left(const struct rt_conn *c,
 				  const struct rt_request_priv *rq)
 {
-	unsigned int max = c->theirs.segments < RT_MAX_SEGMENTS ?
-				   c->theirs.segments :
-				   RT_MAX_SEGMENTS;
 	unsigned int used = rq->nsegs + rq->nrsegs;
+	unsigned int max = RT_MAX_SEGMENTS;
+	size_t words = 36 + 8 * (RT_MAX_CHUNKS + 1);
 
+	if (max > c->theirs.segments)
+		max = c->theirs.segments;
+	/* Read segments are the longest. */
+	if (max > (c->to_peer - words) / 24)
+		max = (unsigned int)((c->to_peer - words) / 24);
 	return max > used ? max - used : 0;
 }
 
@@ -275,18 +283,31 @@ static int offer_writes(struct rt_conn *c, struct rt_request_priv *rq)
 }
 
 /*
- * How long the Reply may be. Where it cannot be continued it has to be known,
- * and what finds no Write chunk in the end comes on top.
+ * Is a Reply that does not fit inline left to continuation? The peer need not
+ * know how to, and when it says so the Call has been executed [D8].
+ */
+static bool trusts_continuation(const struct rt_conn *c,
+				const struct rt_request_priv *rq)
+{
+	return may_continue(c) && !rq->pub.once && !c->reply_refused;
+}
+
+/*
+ * How long the Reply may be; where it is not to be continued, what finds no
+ * Write chunk in the end comes on top. If that is not known: version 1, where
+ * there is no other way for a long Reply, provides for the longest; else for
+ * what attributes can come to.
  */
 static size_t reply_max(const struct rt_conn *c,
 			const struct rt_request_priv *rq)
 {
 	size_t max = rq->pub.reply_max;
 
-	if (may_continue(c))
+	if (trusts_continuation(c, rq))
 		return rt_round4(max);
 	if (!max)
-		return c->inst->cfg.max_message;
+		return may_continue(c) ? RT_UNKNOWN_REPLY :
+					 c->inst->cfg.max_message;
 	for (unsigned int i = 0; i < rq->pub.nsinks; i++)
 		if (rq->pub.sinks[i].addr &&
 		    (i >= rq->nwrites || !rq->write[i].count))
@@ -310,7 +331,7 @@ static int offer_reply(struct rt_conn *c, struct rt_request_priv *rq)
 		return 0;
 	if (cfg->call_format == RT_FORMAT_CONTINUED && may_continue(c))
 		return 0;
-	if (cfg->call_format == RT_FORMAT_AUTO && may_continue(c) &&
+	if (cfg->call_format == RT_FORMAT_AUTO && trusts_continuation(c, rq) &&
 	    max <= (size_t)cfg->max_fragments * (room - 20))
 		return 0;
 	if (max > FAB_POOL_MAX_BUF)
@@ -457,6 +478,8 @@ static int prepare(struct rt_conn *c, struct rt_request_priv *rq)
 		if (rc)
 			return rc;
 	}
+	if (rq->pub.npieces > RT_MAX_PIECES)
+		return -E2BIG;
 	/* As it is, if that fits. */
 	rc = rt_reduce(rq->pub.pieces, rq->pub.npieces, NULL, 0, &rq->out,
 		       &rq->cuts);
@@ -548,6 +571,7 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	struct rt_out *out = &rq->out;
 	struct wire_call_desc d;
+	bool begun = rq->posted;
 	struct rt_work *w;
 	size_t hlen, left, n;
 	bool last;
@@ -573,8 +597,9 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 			/* [G3] rule 1: already in this header. */
 			c->credit.reverse++;
 			RT_COUNT(c, reverse_calls_sent, 1);
-			if (rt_post_receives(c))
-				goto fail;
+			rc = rt_post_receives(c);
+			if (rc)
+				goto end;
 		} else {
 			c->credit.forward++;
 			RT_COUNT(c, calls_sent, 1);
@@ -584,6 +609,7 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 	left = out->len - out->off;
 	last = rq->external || hlen + left <= c->to_peer;
 	n = rq->external ? 0 : left;
+	/* Properties that shrink in the middle of a Call. */
 	rc = -EMSGSIZE;
 	if (!last && hlen + 4 > c->to_peer)
 		goto fail;
@@ -629,6 +655,14 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 	rt_send_work(c, w, hlen);
 	return true;
 fail:
+	if (!begun) {
+		/* Nothing of it has gone out: it fails alone. */
+		if (w)
+			rt_work_put(c, w);
+		rt_request_finish(c, rq, rc);
+		return true;
+	}
+end:
 	rt_conn_fail(c, rc, "sending a Call: %s", strerror(-rc));
 	rt_event(c, EV_ABORT);
 	rt_chain_post(c);

@@ -28,7 +28,8 @@
  *   A struct rt_request belongs to the transport from rt_request_submit() to
  *   its done callback, and to the upper layer before and after.
  *   rt_conn is reference counted; rt_connect() and the open operation give one
- *   reference each, dropped by rt_conn_put() after the closed operation.
+ *   reference each, dropped by rt_conn_put() after the closed operation. It
+ *   may be held as long as one likes, also beyond rt_instance_destroy().
  *
  * Nothing here allocates or registers memory per RPC once warmed up: buffers
  * come from a registered pool, calls and requests from free lists.
@@ -73,9 +74,21 @@ struct rt_item {
 
 enum rt_call_format {
 	RT_FORMAT_AUTO = 0, /* [D8] */
-	RT_FORMAT_CONTINUED, /* never Special */
+	RT_FORMAT_CONTINUED, /* never Special, nor a Reply chunk */
 	RT_FORMAT_SPECIAL, /* Special whenever it does not fit inline */
 };
+
+/* What rt_config_check() lets through; readers of settings use the same. */
+#define RT_CREDITS_MAX 4096
+#define RT_SEND_MIN 1024 /* of recv_size and send_size, which are */
+#define RT_SEND_MAX 262144 /* multiples of four */
+#define RT_SEGMENT_MIN 4096
+#define RT_SEGMENT_MAX (1u << 30)
+#define RT_MESSAGE_MIN 65536
+#define RT_MESSAGE_MAX FAB_POOL_MAX_BUF
+#define RT_MEMORY_MIN ((size_t)16 << 20)
+#define RT_CONNECTIONS_MAX 65536
+#define RT_REVERSE_CREDITS_MAX 1024
 
 /* Zero means the default, which rt_config_defaults() fills in. */
 struct rt_config {
@@ -90,8 +103,7 @@ struct rt_config {
 	unsigned int max_segments; /* announced RCSIZ; 16 */
 	unsigned int max_read_chunks; /* data item chunks of a Call; 8 */
 	unsigned int max_write_chunks; /* 8 */
-	size_t max_message; /* longest payload stream; 1 MiB + 64 KiB, and at
-			     * most FAB_POOL_MAX_BUF */
+	size_t max_message; /* longest payload stream; 1 MiB + 64 KiB */
 	size_t max_conn_memory; /* chunk and reassembly bytes of one
 				 * connection; 64 MiB */
 	unsigned int call_read_chunks; /* used in one Call at most; 1 [H2] */
@@ -109,7 +121,7 @@ struct rt_config {
 	unsigned int memory_wait_ms; /* a version 1 Call, for memory; 5000 */
 	unsigned int idle_ms; /* server: end idle connections; 0: never */
 	unsigned int drain_ms; /* 5000 */
-	unsigned int max_connections; /* 1024 */
+	unsigned int max_connections; /* not yet ended; 1024 */
 	size_t max_memory; /* of the pool; 1 GiB */
 	bool huge_pages;
 	/* Octets that each rt_call carries for the upper layer. */
@@ -128,6 +140,7 @@ const char *rt_config_check(const struct rt_config *cfg);
 #define RT_STATS(X)                                                    \
 	X(calls_sent, "Calls sent")                                    \
 	X(calls_received, "Calls received")                            \
+	X(calls_denied, "Calls whose RPC header was refused")          \
 	X(replies_sent, "Replies sent")                                \
 	X(replies_received, "Replies received")                        \
 	X(reverse_calls_sent, "reverse-direction Calls sent")          \
@@ -202,7 +215,13 @@ struct rt_ops {
 	 * own pointer for rt_conn_user(); sets *@refuse to turn it away.
 	 */
 	void *(*open)(struct rt_conn *c, void *ctx, bool *refuse);
-	/* The version is settled and the properties of both sides are known. */
+	/*
+	 * The version is settled and the peer's properties are known, or it
+	 * goes on without them: a server's first Call has come before its
+	 * client's properties, or a client has waited for them in vain. Once,
+	 * and before any Call is delivered; never, if the connection ends
+	 * before.
+	 */
 	void (*established)(struct rt_conn *c);
 	/*
 	 * A Call's head is here, its chunks are not yet read. @head: the first
@@ -216,10 +235,13 @@ struct rt_ops {
 	 * Calls get RDMA2_ERR_SYSTEM. */
 	void (*call)(struct rt_conn *c, struct rt_call *call);
 	/*
-	 * The end; all requests have been completed before. @error as in
-	 * struct fab_wc, -EPROTONOSUPPORT when no version is in common,
-	 * -EAGAIN when another connection to that server will begin with
-	 * another version [B6].
+	 * The end; all requests have been completed before. @error: 0 in
+	 * order, by either side or for idleness; -ECONNABORTED aborted by this
+	 * side; -EPROTO the peer broke the rules; -ETIMEDOUT no first message,
+	 * or not drained, in time; -EPROTONOSUPPORT no version is in common;
+	 * -EAGAIN another connection to that server will begin with another
+	 * version [B6]; -ENOMEM; -EIO a work request failed; others as in
+	 * struct fab_wc.
 	 */
 	void (*closed)(struct rt_conn *c, int error, const char *reason);
 };
@@ -235,16 +257,29 @@ struct rt_params {
 	void *log_ctx;
 };
 
+/*
+ * 0; -EINVAL: rt_config_check() does not like the settings; -ENOMEM, or what
+ * the provider says (fab_domain_open(), fab_poller_create()).
+ */
 int rt_instance_create(const struct rt_params *p, struct rt_instance **inst);
 /*
- * Listeners must be closed, connections closed and put, requests freed;
+ * Listeners must be closed, connections ended, requests freed;
  * rt_instance_shutdown() helps. Nobody may be in rt_run().
+ *
+ * A connection that has ended may still be referenced, and a Call of it still
+ * be in the upper layer's hands. They keep what they use of the instance (the
+ * pool, the domain, the settings), which is freed with the last of them.
+ * Until then rt_conn_*(), rt_reply() and rt_call_drop() may be called as
+ * before. A @shared_domain must stay as long.
  */
 void rt_instance_destroy(struct rt_instance *inst);
 /*
  * Close the listeners and drain every connection; wait up to @ms for them to
- * be gone while other threads run the pollers (or, @run true, by running them
- * here). Returns the number of connections left.
+ * end while other threads run the pollers (or, @run true, by running them
+ * here). Those that have not ended then are aborted, and waited for a moment
+ * more; with @ms 0 nothing is waited for and nothing aborted. Connections that
+ * have ended do not count, also if they are still referenced. Returns how many
+ * have not ended.
  */
 unsigned int rt_instance_shutdown(struct rt_instance *inst, unsigned int ms,
 				  bool run);
@@ -262,7 +297,10 @@ int rt_run(struct rt_instance *inst, unsigned int n, int timeout_ms);
 /* Make rt_run of poller @n return soon. Any thread. */
 void rt_wake(struct rt_instance *inst, unsigned int n);
 
-/* Totals of all connections, ended ones included. Any thread. */
+/*
+ * Totals of all connections, ended ones included. @connections: how many there
+ * are; as for Max_Connections, those that have ended do not count. Any thread.
+ */
 void rt_stats_total(struct rt_instance *inst, struct rt_stats *out,
 		    unsigned int *connections, uint64_t *accepted);
 /* Call @fn for each connection, under the instance's connection lock. */
@@ -274,6 +312,7 @@ void rt_conn_info(struct rt_conn *c, struct rt_conn_info *info);
 
 /* ---- Connections ------------------------------------------------------ */
 
+/* 0; -ENOMEM, or an error of fab_listen(). */
 int rt_listen(struct rt_instance *inst, const struct sockaddr *addr,
 	      socklen_t addrlen, const struct rt_ops *ops, void *ctx,
 	      struct rt_listener **l);
@@ -283,7 +322,8 @@ void rt_listener_close(struct rt_listener *l);
 
 /*
  * Connect; established or closed follows. The caller gets a reference.
- * Any thread.
+ * Any thread. -ENOMEM, or an error of fab_conn_create() or fab_connect(): then
+ * there is no connection, and nothing follows.
  */
 int rt_connect(struct rt_instance *inst, unsigned int poller,
 	       const struct sockaddr *addr, socklen_t addrlen,
@@ -308,6 +348,12 @@ void rt_conn_close(struct rt_conn *c, bool abort);
  * layer's to know (4.6.3 [F4], [G5]).
  */
 bool rt_conn_can_call(struct rt_conn *c);
+/*
+ * May a Call of the peer's that is here have this XID? An ERROR tells an XID
+ * and no direction, so a server takes others for its reverse Calls [E1]. Any
+ * thread; true also for some that are not in use.
+ */
+bool rt_conn_xid_busy(struct rt_conn *c, uint32_t xid);
 
 /* ---- Responder -------------------------------------------------------- */
 
@@ -343,6 +389,7 @@ struct rt_reply {
 	unsigned int npieces;
 	const struct rt_item *items;
 	unsigned int nitems;
+	bool denial; /* MSG_DENIED because of the Call's header: counted */
 	void (*done)(void *arg);
 	void *arg;
 };
@@ -351,10 +398,17 @@ struct rt_reply {
  * Answer: pairs items with Write chunks and chooses the format by D7. Any
  * thread, never blocks. The call is given back. After the end of the
  * connection the Reply is dropped (done is still called).
- * Returns 0; -E2BIG or -EINVAL for an impossible Reply: then the peer gets
- * RDMA2_ERR_SYSTEM, the call is given back all the same, done is called.
+ * Returns 0; -E2BIG (more than RT_MAX_PIECES) or -EINVAL (a length under 4 or
+ * not a multiple of 4) for an impossible Reply: then the peer gets
+ * RDMA2_ERR_SYSTEM, the call is given back all the same, done is called. The
+ * same happens, unseen by the caller, if items lie outside or over each other.
  */
 int rt_reply(struct rt_call *call, const struct rt_reply *reply);
+/*
+ * Answer with an ERROR what is no RPC Call, so that no Reply can be made. In
+ * version 1 every @code is ERR_CHUNK. Counted. Any thread, as rt_reply().
+ */
+void rt_call_refuse(struct rt_call *call, uint32_t code);
 /* No answer; the credit goes back to the peer. Any thread. */
 void rt_call_drop(struct rt_call *call);
 
@@ -378,17 +432,25 @@ struct rt_request {
 	struct rt_sink *sinks; /* one per eligible result, in order */
 	unsigned int nsinks;
 	size_t reply_max; /* largest reduced Reply; 0: unknown, which costs
-			   * version 1 a Reply chunk of the longest message */
+			   * version 1 a Reply chunk of the longest message
+			   * and those below one of 128 KiB */
+	bool once; /* executing it twice would not do: if the Reply may not
+		    * fit inline there is a Reply chunk, always [D8] */
 	bool call_only; /* no Reply will come (4.7) */
 	void (*done)(struct rt_request *rq); /* strand */
 
 	/*
 	 * Set when done is called. status 0: the (reduced) Reply is in reply
-	 * until rt_request_reset/free. -EREMOTEIO: the peer answered with
-	 * RDMA2_ERROR, in error. -ECONNRESET: the connection ended and the
-	 * Call may or may not have been executed. -EPROTO: the Reply was
-	 * malformed. -ENOTCONN, -EOPNOTSUPP: never sent. -E2BIG: too large for
-	 * any format. -EIO: an eligible result came inline despite a chunk.
+	 * until rt_request_reset/free; results may have come inline although
+	 * there was a sink. -EREMOTEIO: the peer answered with RDMA2_ERROR, in
+	 * error. -ECONNRESET: the connection ended and the Call may or may not
+	 * have been executed. -EPROTO: the Reply was malformed or refused.
+	 * All others: the Call was not sent. -ENOTCONN: the connection is
+	 * ending. -EOPNOTSUPP: the client takes no reverse Calls. -EAGAIN:
+	 * reverse_credits of them are outstanding. -EEXIST: so is this XID.
+	 * -E2BIG: too large, or in too many pieces, for any format that the
+	 * peer takes. -EINVAL: a payload under 4 octets, items outside or over
+	 * each other, a sink without registration. -ENOMEM.
 	 */
 	int status;
 	struct wire_error error;

@@ -67,11 +67,21 @@ isolate() {
 	fi
 	mount -t tmpfs tmpfs /run && mkdir -p /run/ganesha || exit 1
 	ip link set lo up || exit 1
+	# Clients take reserved ports at random, which are a server's next time:
+	# they must not linger. Where that cannot be had, try again.
+	echo 0 2>/dev/null >/proc/sys/net/ipv4/tcp_max_tw_buckets
 	# The server wants to see an address that is not loopback's.
 	ip address add 192.0.2.1/32 dev lo || exit 1
 	trap cleanup EXIT
 	trap 'exit 1' INT TERM HUP
 	WORK=$(mktemp -d /tmp/rpcrdma-test.XXXXXX) || exit 1
+	# Where Ganesha looks for mounted file systems. A machine that has never
+	# been booted may not have it; the copy is seen by this test alone.
+	if [ ! -e /etc/mtab ]; then
+		cp -a /etc "$WORK/etc" && rm -f "$WORK/etc/mtab" &&
+			ln -s ../proc/self/mounts "$WORK/etc/mtab" &&
+			mount --bind "$WORK/etc" /etc || exit 1
+	fi
 	# NFSv3 is not served unless it can be registered.
 	if command -v rpcbind >/dev/null; then
 		start_bg rpcbind -f

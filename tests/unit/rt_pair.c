@@ -176,7 +176,12 @@ static void *server_open(struct rt_conn *c, void *ctx, bool *refuse)
 
 static void server_up(struct rt_conn *c)
 {
-	((struct rt_pair *)rt_conn_user(c))->server_up = true;
+	struct rt_pair *p = rt_conn_user(c);
+
+	p->server_up = true;
+	p->server_ups++;
+	p->calls_at_up = p->calls;
+	rt_conn_info(c, &p->info_at_up);
 }
 
 static void client_up(struct rt_conn *c)

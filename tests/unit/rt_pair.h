@@ -30,6 +30,9 @@ struct rt_pair {
 	struct rt_listener *listener;
 	struct rt_conn *client, *server;
 	bool client_up, server_up, client_closed, server_closed;
+	/* The server's: how often it was told, and what it knew then. */
+	unsigned int server_ups, calls_at_up;
+	struct rt_conn_info info_at_up;
 	bool v1; /* the client has settled on version 1 */
 	int client_error, server_error;
 	/* Set by a test: hold the server's Calls instead of answering. */

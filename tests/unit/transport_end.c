@@ -125,7 +125,9 @@ static void shutdown_all(void)
 	struct rt_rpc r[10];
 	struct rt_pair p;
 
-	cfg.drain_ms = 100;
+	/* Longer than the shutdown waits: what is left then is aborted, also
+	 * when this thread is kept from looking in time. */
+	cfg.drain_ms = 600000;
 	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &cfg, &cfg, NULL));
 	p.hold = true;
 	for (uint32_t i = 0; i < 10; i++) {
@@ -135,12 +137,10 @@ static void shutdown_all(void)
 	}
 	rt_pair_run(&p);
 	CU_ASSERT_EQUAL(p.nheld, 10);
-	/* The client's drain ends first, and with it the connection. The
-	 * server's Calls are still with the upper layer. */
-	CU_ASSERT_TRUE(rt_instance_shutdown(p.client_inst, 50, true) <= 1);
+	/* The server's Calls are still with the upper layer. */
+	CU_ASSERT_EQUAL(rt_instance_shutdown(p.client_inst, 50, true), 0);
 	rt_pair_run(&p);
 	CU_ASSERT_TRUE(p.client_closed && p.server_closed);
-	CU_ASSERT_EQUAL(rt_instance_shutdown(p.client_inst, 1000, true), 0);
 	while (p.nheld)
 		rt_pair_answer(&p, p.held[--p.nheld]);
 	CU_ASSERT_EQUAL(p.dones, 10);
@@ -159,16 +159,86 @@ static void shutdown_all(void)
 	rt_pair_close(&p);
 }
 
+/* With no time nothing is waited for, and what is in progress goes on. */
+static void shutdown_begun(void)
+{
+	struct rt_pair p;
+	struct rt_rpc r;
+
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &with_user, &with_user, NULL));
+	p.hold = true;
+	rt_rpc_init(&p, p.client, &r, 1, 0, false, 64, 0, 0, 0, 0);
+	rt_rpc_submit(p.client, &r);
+	rt_pair_run(&p);
+	CU_ASSERT_EQUAL(rt_instance_shutdown(p.server_inst, 0, false), 1);
+	p.listener = NULL;
+	rt_pair_run(&p);
+	CU_ASSERT_FALSE(p.server_closed);
+	rt_pair_answer(&p, p.held[--p.nheld]);
+	rt_pair_run(&p);
+	CU_ASSERT_TRUE(rt_rpc_check(&r));
+	CU_ASSERT_TRUE(p.server_closed);
+	CU_ASSERT_EQUAL(rt_instance_shutdown(p.server_inst, 0, true), 0);
+	rt_rpc_free(&r);
+	rt_pair_close(&p);
+}
+
+/*
+ * References and Calls outlive the connection, and even the instance: they
+ * neither count nor are waited for, and give back what they hold at the end.
+ */
+static void outlive(void)
+{
+	struct rt_conn_info info;
+	struct rt_conn *held;
+	unsigned int n = 1;
+	struct rt_stats s;
+	struct rt_pair p;
+	struct rt_rpc r;
+
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &with_user, &with_user, NULL));
+	p.hold = true;
+	rt_rpc_init(&p, p.client, &r, 1, 50000, true, 64, 0, 0, 0, 0);
+	rt_rpc_submit(p.client, &r);
+	rt_pair_run(&p);
+	CU_ASSERT_EQUAL_FATAL(p.nheld, 1);
+	held = p.server;
+	rt_conn_get(held);
+	rt_conn_close(p.client, true);
+	rt_pair_run(&p);
+	CU_ASSERT_TRUE(r.done && p.server_closed);
+	rt_rpc_free(&r);
+	rt_stats_total(p.server_inst, &s, &n, NULL);
+	CU_ASSERT_EQUAL(n, 0);
+	CU_ASSERT_EQUAL(s.calls_received, 1);
+	CU_ASSERT_EQUAL(rt_instance_shutdown(p.server_inst, 600000, true), 0);
+	CU_ASSERT_EQUAL(rt_instance_shutdown(p.client_inst, 600000, true), 0);
+	rt_instance_destroy(p.client_inst);
+	rt_instance_destroy(p.server_inst);
+
+	rt_conn_close(held, false);
+	rt_conn_info(held, &info);
+	CU_ASSERT_STRING_EQUAL(info.state, "closed");
+	CU_ASSERT_EQUAL(info.stats.calls_received, 1);
+	rt_pair_answer(&p, p.held[0]);
+	CU_ASSERT_EQUAL(p.dones, 1);
+	rt_conn_put(held);
+	fab_domain_close(p.dom);
+}
+
 /* More than Max_Connections are turned away, and there is room again. */
 static void too_many(void)
 {
 	struct rt_config s = with_user;
-	struct rt_conn *first;
+	struct rt_conn *first, *held;
 	struct rt_pair p;
 
 	s.max_connections = 1;
 	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &with_user, &s, NULL));
 	first = p.client;
+	/* Held beyond its end, it takes nobody's place. */
+	held = p.server;
+	rt_conn_get(held);
 	CU_ASSERT_TRUE(rt_pair_connect_to(&p, 20049));
 	rt_pair_run(&p);
 	CU_ASSERT_TRUE(p.client_closed);
@@ -179,6 +249,7 @@ static void too_many(void)
 	rt_pair_run(&p);
 	CU_ASSERT_TRUE(p.client_closed && p.server_closed);
 	CU_ASSERT_TRUE(rt_pair_connect(&p));
+	rt_conn_put(held);
 	rt_pair_close(&p);
 }
 
@@ -208,6 +279,8 @@ static const struct unit_test tests[] = {
 	{ "client drain", client_drain },
 	{ "idle", idle },
 	{ "shutdown", shutdown_all },
+	{ "shutdown begun", shutdown_begun },
+	{ "outlive", outlive },
 	{ "too many", too_many },
 	{ "no way", no_way },
 	{ NULL, NULL },

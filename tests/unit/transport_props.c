@@ -426,6 +426,49 @@ static void client_obeys(void)
 	rt_raw_close(&r);
 }
 
+/* What the server's upper layer is told, and when. */
+static void told(void)
+{
+	struct rt_raw r;
+
+	/* With the properties, once they are complete. */
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
+	rt_raw_prop(&r, false, RDMA2_PROPID_RBSIZ, 2048);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_FINAL);
+	CU_ASSERT_FALSE(r.p.server_up);
+	rt_raw_prop(&r, true, RDMA2_PROPID_BRS, RDMA2_RVRSDIR_GENL);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_EQUAL(r.p.server_ups, 1);
+	CU_ASSERT_EQUAL(r.p.info_at_up.version, 2);
+	CU_ASSERT_TRUE(r.p.info_at_up.theirs.complete);
+	CU_ASSERT_EQUAL(r.p.info_at_up.theirs.recv_size, 2048);
+	CU_ASSERT_EQUAL(r.p.info_at_up.theirs.reverse, RDMA2_RVRSDIR_GENL);
+	CU_ASSERT_EQUAL(r.p.info_at_up.reply_inline, 2048);
+	rt_raw_call(&r, 1, NULL, NULL, 8);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	CU_ASSERT_EQUAL(r.p.server_ups, 1);
+
+	/* At the first Call, if that comes before them [A9]. */
+	rt_conn_close(r.p.server, true);
+	rt_raw_run(&r);
+	r.p.server_ups = 0;
+	CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
+	r.p.server_up = false;
+	rt_raw_grant(&r);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_FINAL);
+	CU_ASSERT_FALSE(r.p.server_up);
+	rt_raw_call(&r, 2, NULL, NULL, 8);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 2));
+	CU_ASSERT_EQUAL(r.p.server_ups, 1);
+	CU_ASSERT_EQUAL(r.p.calls_at_up, r.p.calls - 1);
+	CU_ASSERT_FALSE(r.p.info_at_up.theirs.complete);
+	CU_ASSERT_EQUAL(r.p.info_at_up.theirs.recv_size, 4096);
+	rt_raw_prop(&r, true, RDMA2_PROPID_RBSIZ, 2048);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_EQUAL(r.p.server_ups, 1);
+	rt_raw_close(&r);
+}
+
 static const struct unit_test tests[] = {
 	{ "sequence", sequence },
 	{ "bad values", bad_values },
@@ -434,6 +477,7 @@ static const struct unit_test tests[] = {
 	{ "shrinking", shrinking },
 	{ "no room for header", no_room_for_header },
 	{ "client obeys", client_obeys },
+	{ "told", told },
 	{ NULL, NULL },
 };
 

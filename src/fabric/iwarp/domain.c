@@ -35,7 +35,7 @@ void iw_log(struct fab_domain *d, int level, const char *fmt, ...)
 static int domain_open(const struct fab_domain_params *params,
 		       struct fab_domain **out)
 {
-	static const struct fab_domain_params defaults = { .crc = true };
+	static const struct fab_domain_params defaults = { .crc = FAB_CRC_AUTO };
 	struct iw_domain *d = calloc(1, sizeof(*d));
 	size_t fpdu;
 

@@ -43,9 +43,9 @@
 #define IW_MAX_DEPTH 256u
 
 /* One sendmsg: at most so many FPDUs, pieces and octets. */
-#define TX_FRAMES 32u
+#define TX_FRAMES 64u
 #define TX_IOV 256u
-#define TX_BATCH_BYTES ((size_t)512 << 10)
+#define TX_BATCH_BYTES ((size_t)1 << 20)
 /* Header of the longest (Read Request), padding and CRC. */
 #define TX_SCRATCH_FRAME 56u
 /* What one fab_poll() or fab_post() may send and receive before it lets other
@@ -73,7 +73,7 @@ struct iw_domain {
 	struct fab_domain fab;
 	unsigned int startup_ms, max_startup, depth;
 	size_t max_ulpdu;
-	bool crc;
+	enum fab_crc crc;
 	atomic_uint startups;
 };
 

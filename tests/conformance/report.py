@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Make docs/conformance.md of requirements.tsv and the tests.
+
+    report.py           write it
+    report.py --check   fail if it is out of date, if a test that is named does
+                        not exist, or if an identifier has no row or two
+
+The last column of requirements.tsv says how a requirement stands, in parts
+separated by "; ":
+
+    check                       rpcrdma-conformance has a check of it
+    unit PROGRAM/TEST           a test of tests/unit/PROGRAM.c
+    integration FILE/TEST       a test of tests/integration/FILE
+    not applicable: REASON
+    otherwise: REASON           deliberately not as the text says
+    not yet
+"""
+
+import collections
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+DOC = os.path.join(TOP, "docs", "conformance.md")
+sys.dont_write_bytecode = True
+sys.path.insert(0, HERE)
+
+from rpcrdma_conformance import kit, main  # noqa: E402
+
+Row = collections.namedtuple("Row", "id spec section level role text state")
+
+HEAD = """\
+<!-- Made by tests/conformance/report.py; do not edit. -->
+# Conformance
+
+Every requirement of the texts that this project implements, and how it stands:
+**met** with the tests that show it, **not applicable**, **otherwise** where the
+project deliberately departs from the letter, or **not yet**. The texts are
+draft-ietf-nfsv4-rpcrdma-version-two-07 (identifiers `V2-`), RFC 8797 (`PD-`)
+and RFC 8167 (`BD-`). The words are ours; letters in brackets point into
+[protocol.md](protocol.md), which also says what the words of the draft mean
+here.
+
+A test called `check` is the one of that identifier in `rpcrdma-conformance`
+(tests/conformance). It shares no code with the project: Python that makes and
+reads the octets of MPA, DDP, RDMAP, RPC-over-RDMA, RPC and NFS, and sends them
+to a live server, or answers a live Requester. It is for other implementations
+as well:
+
+    rpcrdma-conformance --host ADDRESS --port 20049 --path /export
+    rpcrdma-conformance --host ADDRESS --only V2-7.1.4-01
+    rpcrdma-conformance --list
+
+The server has to serve NFSv4.0 with a directory to write in. Checks that need
+a server set up in another way say which (`--list`, `--server-is`). The checks
+of a Requester start `rpcrdma-gateway` and answer it. Where the draft is silent
+the checks go by protocol.md. `unit` tests are in tests/unit, `integration`
+tests in tests/integration.
+"""
+
+TITLES = (("version-two-07", "Version 2: draft-ietf-nfsv4-rpcrdma-version-two-07"),
+          ("rfc8797", "Private data: RFC 8797"),
+          ("rfc8167", "Reverse direction of version 1: RFC 8167"))
+
+
+def rows():
+    with open(os.path.join(HERE, "requirements.tsv"), encoding="utf-8") as f:
+        lines = [x.rstrip("\n") for x in f
+                 if x.strip() and not x.startswith("#")]
+    return [Row(*line.split("\t")) for line in lines[1:]]
+
+
+def source(*path):
+    try:
+        with open(os.path.join(TOP, *path), encoding="utf-8") as f:
+            return f.read()
+    except FileNotFoundError:
+        return None
+
+
+def unit_exists(program, test):
+    text = source("tests", "unit", program.replace("-", "_") + ".c")
+    return text is not None and re.search(
+        r'(\{|\w\()\s*"?%s"?\s*[,)]' % re.escape(test), text)
+
+
+def integration_exists(name, test):
+    text = source("tests", "integration", name)
+    return text is not None and re.search(r"\b%s\b" % re.escape(test), text)
+
+
+def verdict(state):
+    if state.startswith("not applicable: "):
+        return "not applicable"
+    if state.startswith("otherwise: "):
+        return "otherwise"
+    return "not yet" if state == "not yet" else "met"
+
+
+def problems(table):
+    out = []
+    count = collections.Counter(r.id for r in table)
+    out += ["%s has %d rows" % (i, n) for i, n in count.items() if n > 1]
+    out += ["%s has a check but no row" % i for i in kit.CHECKS
+            if i not in count]
+    for r in table:
+        parts = r.state.split("; ")
+        if r.id in kit.CHECKS and "check" not in parts:
+            out.append("%s has a check that its row does not name" % r.id)
+        if verdict(r.state) != "met":
+            continue
+        for p in parts:
+            kind, _, name = p.partition(" ")
+            a, _, b = name.partition("/")
+            if p == "check":
+                fine = r.id in kit.CHECKS
+            elif kind == "unit":
+                fine = unit_exists(a, b)
+            elif kind == "integration":
+                fine = integration_exists(a, b)
+            else:
+                fine = False
+            if not fine:
+                out.append("%s: there is no test %r" % (r.id, p))
+    return out
+
+
+def show(state):
+    v = verdict(state)
+    if v == "not yet":
+        return "**not yet**"
+    if v == "met":
+        return "met: " + ", ".join("`%s`" % p for p in state.split("; "))
+    return state
+
+
+def document(table):
+    out = [HEAD]
+    total = collections.Counter((r.spec, verdict(r.state)) for r in table)
+    kinds = ("met", "not applicable", "otherwise", "not yet")
+    out.append("\n| | " + " | ".join(kinds) + " | all |")
+    out.append("|---|" + "--:|" * (len(kinds) + 1))
+    for spec, title in TITLES:
+        n = [total[spec, k] for k in kinds]
+        out.append("| %s | %s |" % (title, " | ".join(map(str, n + [sum(n)]))))
+    for spec, title in TITLES:
+        out.append("\n## " + title)
+        section = None
+        for r in table:
+            if r.spec != spec:
+                continue
+            if r.section != section:
+                section = r.section
+                out.append("\n### %s\n" % section)
+                out.append("| | Level | Requirement | State |")
+                out.append("|---|---|---|---|")
+            out.append("| %s | %s, %s | %s | %s |" % (
+                r.id, r.level, r.role, r.text.replace("|", "\\|"),
+                show(r.state).replace("|", "\\|")))
+    return "\n".join(out) + "\n"
+
+
+def run(argv):
+    main.load()
+    table = rows()
+    bad = problems(table)
+    for text in bad:
+        print(text, file=sys.stderr)
+    text = document(table)
+    if argv[1:] == ["--check"]:
+        if source("docs", "conformance.md") != text:
+            bad.append("old")
+            print("docs/conformance.md is out of date: run "
+                  "tests/conformance/report.py", file=sys.stderr)
+        return 1 if bad else 0
+    if bad:
+        return 1
+    with open(DOC, "w", encoding="utf-8") as f:
+        f.write(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv))

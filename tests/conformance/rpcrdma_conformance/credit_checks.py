@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Credits: 4.2.1, 4.2.1.1."""
+
+from . import rpc, v2
+from .kit import check, expect, good, is_error, same
+from .nfs import read_call, read_inline, read_results
+
+
+def spend(c, n):
+    """@n messages that need no answer."""
+    for _ in range(n):
+        c.raw(c.new_xid(), 2, None, v2.ERROR, 99)
+
+
+def ask(t, c, count, **more):
+    """Ask for @count octets, which come back continued."""
+    x = c.new_xid()
+    c.post(v2.CALL_INLINE, x, payload=read_call(t, x, (0, count)), **more)
+    return x
+
+
+def finish(t, c, x, count):
+    a = good(c.answer(x))
+    same(read_results(a.payload, False)[0], t.files.content[:count], "data")
+    return a
+
+
+@check("V2-4.2.1-01")
+def every_message_counts(t):
+    """Each message, of whatever type, moves the limit by one."""
+    c = t.connect()
+    base = c.null().last.credit
+    before = c.sent
+    c.raw(1, 2, None, v2.ERROR, 99)
+    c.post(v2.GRANT, 0)
+    c.raw(1, 2, None, 77)  # INVAL_HTYPE
+    c.put(bytes(8))  # too short to be looked at
+    x = c.new_xid()
+    c.post(v2.CALL_MIDDLE, x, remaining=40, payload=rpc.null(x)[:4])
+    c.post(v2.CALL_INLINE, x, payload=rpc.null(x)[4:])
+    is_error(c.take(), v2.INVAL_HTYPE)
+    c.answer(x)
+    after = c.null().last.credit
+    same(v2.ahead(after, base), c.sent - before, "the step of the limit")
+
+
+@check("V2-4.2.1-02", "V2-4.2.1-03")
+def counts_begin_at_zero(t):
+    """A new connection carries nothing over: limits are as on the first."""
+    first = []
+    for _ in range(3):
+        c = t.connect()
+        first.append(c.seen[0].credit)
+        for _ in range(5):
+            c.null()
+        c.iw.close()
+    same(len(set(first)), 1, "first limits %r" % first)
+    expect(1 < first[0] < 0x10000, "the first limit is %d" % first[0])
+
+
+@check("V2-4.2.1-05", "V2-4.2.1-08")
+def newest_limit_counts(t):
+    """A lower limit replaces a higher one: so many messages, then none."""
+    t.files
+    c = t.connect(advertise=40, replenish=False)
+    for more in 1, 2, 3:
+        x = ask(t, c, 60000, credit=c.received + more)
+        for _ in range(more):
+            c.backlog.append(c.next())
+        expect(c.iw.quiet(0.4), "more than %d messages" % more)
+        c.grant()
+        finish(t, c, x, 60000)
+
+
+@check("V2-4.2.1-06", "V2-4.2.1.1-05", "V2-4.2.1.1-06")
+def receives_for_all(t):
+    """As many messages as were announced, and one GRANT, can come at once."""
+    c = t.connect()
+    n = v2.ahead(c.limit, c.sent)
+    expect(n > 0, "no credits")
+    # All in one write, so that nothing can be posted in between.
+    held, c.iw.s = c.iw.s, Collect()
+    for _ in range(n):
+        c.put(rpc.u32(1, 2, c.credit(), v2.ERROR, 99))
+    c.put(rpc.u32(0, 2, c.credit() + 1, v2.GRANT))
+    octets, c.iw.s = c.iw.s.octets, held
+    c.told = c.credit() + 1
+    c.iw.raw(octets)
+    c.null()
+
+
+class Collect:
+    """In the place of a socket: keeps what is sent."""
+
+    def __init__(self):
+        self.octets = b""
+
+    def sendall(self, data):
+        self.octets += data
+
+
+@check("V2-4.2.1-07")
+def limit_on_the_right_scale(t):
+    """A Reply of many messages does not raise the limit. [A1]"""
+    c = t.connect(advertise=60, replenish=False)
+    most = v2.ahead(c.null().last.credit, c.sent)
+    a = read_inline(t, c, 0, 100000)
+    expect(len(a.headers) > 20, "a Reply of %d messages" % len(a.headers))
+    for h in a.headers:
+        expect(v2.ahead(h.credit, c.sent) <= most,
+               "%s: %d more than has been sent" % (
+                   h, v2.ahead(h.credit, c.sent)))
+    # And streaming the other way, the limit follows.
+    a = good(c.call(rpc.compound(c.new_xid(), [
+        rpc.putfh(t.files.scratch), rpc.write(0, bytes(100000))])))
+    expect(c.sent > 20, "a Call of %d messages" % c.sent)
+    for h in a.headers:
+        expect(0 < v2.ahead(h.credit, c.sent) <= most, str(h))
+
+
+@check("V2-4.2.1-10")
+def far_limits(t):
+    """A limit 2^31 or more ahead gives no permission; 2^31 - 2 does."""
+    c = t.connect(replenish=False)
+    for far in 0x80000000, 0xffffffff, 0xffffff00:
+        x = ask(t, c, 40, credit=(c.received + far) & 0xffffffff)
+        expect(t.quiet(c, 0.4), "an answer with a limit %#x ahead" % far)
+        c.grant(credit=c.received + 32)
+        finish(t, c, x, 40)
+    x = ask(t, c, 60000, credit=(c.received + 0x7ffffffe) & 0xffffffff)
+    finish(t, c, x, 60000)
+
+
+@check("V2-4.2.1-11")
+def changing_credits(t):
+    """A peer that changes its Advertised credits all the time is obeyed."""
+    c = t.connect(replenish=True)
+    for n in 2, 50, 3, 100, 2, 8, 1, 30:
+        c.advertise = n
+        c.grant()
+        read_inline(t, c, 0, 30000)
+
+
+@check("V2-4.2.1-12")
+def read_depth(t):
+    """RDMA Reads outstanding stay within the depth of the connection."""
+    for depth in 1, 3:
+        c = t.raw(ird=depth, ord_=1)
+        c.hello()
+        payload = rpc.null(c.new_xid())
+        c.iw.hold_reads = True
+        lists = c.read_chunk(0, payload, (4, 8, 12, 16, 20, 24))
+        c.post(v2.CALL_EXTERNAL, c.xid, call=lists)
+        served = 0
+        while served < len(lists):
+            t.quiet(c, 0.1)
+            expect(len(c.iw.held) <= depth, "%d Reads outstanding with %d" %
+                   (len(c.iw.held), depth))
+            expect(c.iw.held, "no more Reads")
+            served += len(c.iw.held)
+            c.iw.release_reads()
+        good(c.answer(c.xid))
+
+
+@check("V2-4.2.1.1-01", "V2-4.2.1.1-04", "V2-6.1-02", "V2-6.3.2-01")
+def refreshed_in_time(t):
+    """Fragments alone are refreshed by GRANTs before all credits are used."""
+    c = t.connect()
+    x, left = c.new_xid(), 500
+    message = rpc.compound(x, [rpc.u32(rpc.PUTROOTFH)], bytes(4 * left))
+    grants, at, spent = 0, 0, 0
+    window = v2.ahead(c.limit, c.sent)
+    while left:
+        left -= 1
+        c.post(v2.CALL_MIDDLE, x, force=True, payload=message[at:at + 4],
+               remaining=len(message) - at - 4)
+        at += 4
+        spent += 1
+        if spent >= window // 2 + 1:
+            h = c.next()
+            same((h.htype, h.size, h.xid), (v2.GRANT, 16, 0), "a refresh")
+            expect(v2.ahead(h.credit, c.sent) > window // 2,
+                   "a refresh by %d" % v2.ahead(h.credit, c.sent))
+            grants, spent = grants + 1, 0
+    c.post(v2.CALL_INLINE, x, payload=message[at:])
+    good(c.answer(x))
+    expect(grants > 2, "%d GRANTs" % grants)
+
+
+@check("V2-4.2.1.1-02", "V2-4.2.1.1-03")
+def no_credits(t):
+    """With a grant of zero nothing is sent; a GRANT lets it go on."""
+    c = t.connect(replenish=False)
+    for _ in range(3):
+        x = ask(t, c, 40, credit=c.received)
+        expect(t.quiet(c, 0.4), "an answer without a credit")
+        c.grant(credit=c.received + 1)
+        finish(t, c, x, 40)
+
+
+@check("V2-6.3.2-02")
+def grant_xid_ignored(t):
+    """The xid of a GRANT is ignored, also that of a Call in progress."""
+    c = t.connect(replenish=False)
+    x = ask(t, c, 40000, credit=c.received + 1)
+    c.backlog.append(c.next())
+    for xid in x, 0xffffffff:
+        c.post(v2.GRANT, xid, credit=c.received + 1, force=True)
+        c.backlog.append(c.next())
+    c.grant(credit=c.received + 40)
+    finish(t, c, x, 40000)
+
+
+@check("V2-4.2-02")
+def flood_of_grants(t):
+    """A peer that floods GRANTs within its credits does no harm."""
+    c = t.connect()
+    for _ in range(300):
+        c.await_credit()
+        c.post(v2.GRANT, 0)
+        if c.sent % 8 == 0:
+            c.null()
+    read_inline(t, c, 0, 30000)
+
+
+@check("V2-4.2.1-09")
+def modulo(t):
+    """Limits around 2^31 and 2^32 are compared modulo 2^32."""
+    c = t.connect(replenish=False)
+    # Forward to the far end of what is permission, and from there back to
+    # what, as a signed difference, lies behind.
+    for ahead, allowed in ((0x7ffffff0, True), (0x7ffffffe, True),
+                           (0x80000001, False), (0xfffffff0, False),
+                           (0xffffffff, False), (0, False), (1, True)):
+        x = ask(t, c, 16, credit=(c.received + ahead) & 0xffffffff)
+        if not allowed:
+            expect(t.quiet(c, 0.3), "an answer with a limit %#x ahead" % ahead)
+            c.grant(credit=c.received + 1)
+        finish(t, c, x, 16)

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a check is, what it has at hand, and what runs it.
+
+A check is a function with the identifiers of the requirements that it shows.
+It gets a Server (or a Requester, see requester.py) and raises Wrong. Whatever
+else the connections it made have seen against the rules counts against it.
+"""
+
+import traceback
+
+from . import iwarp, rpc, v2
+
+CHECKS = {}  # identifier -> Check
+SERVER, REQUESTER = "server", "requester"
+
+
+class Wrong(Exception):
+    pass
+
+
+class Skip(Exception):
+    pass
+
+
+class Check:
+    def __init__(self, ids, role, server_is, fn):
+        self.ids, self.role, self.server_is = ids, role, server_is
+        self.fn, self.title = fn, (fn.__doc__ or "").split("\n")[0].strip()
+
+
+def check(*ids, role=SERVER, server_is="plain"):
+    def put(fn):
+        c = Check(ids, role, server_is, fn)
+        for i in ids:
+            if i in CHECKS:
+                raise ValueError("two checks of " + i)
+            CHECKS[i] = c
+        return fn
+    return put
+
+
+def expect(cond, text):
+    if not cond:
+        raise Wrong(text)
+
+
+def same(got, want, what):
+    if got != want:
+        raise Wrong("%s: %.120r instead of %.120r" % (what, got, want))
+
+
+def is_error(answer, *error):
+    """@answer (Answer or Header) is an RDMA2_ERROR with just that in it."""
+    h = answer.last if isinstance(answer, v2.Answer) else answer
+    if h.htype != v2.ERROR:
+        raise Wrong("%s instead of error %r" % (h, error))
+    same(h.error, error, "the error")
+    return h
+
+
+def good(answer):
+    """@answer is an accepted RPC Reply; it, once more."""
+    if answer.error:
+        raise Wrong("%s instead of a Reply" % answer.last)
+    if not answer.rpc.ok:
+        raise Wrong("RPC: denied %d, status %d" % (answer.rpc.denied,
+                                                   answer.rpc.stat))
+    return answer
+
+
+class Bench:
+    """What all checks have at hand: connections that end with the check."""
+
+    def __init__(self):
+        self.conns = []
+        self.faulty = False  # faults of the peer are what is looked for
+
+    def keep(self, iw):
+        self.conns.append(iw)
+        return iw
+
+    @staticmethod
+    def quiet(conn, seconds=0.4):
+        """Nothing comes on @conn for a while."""
+        return not conn.backlog and conn.iw.quiet(seconds)
+
+    def faults(self):
+        return [f for c in self.conns for f in c.faults]
+
+    def end(self):
+        for c in self.conns:
+            c.close()
+        self.conns = []
+
+
+class Server(Bench):
+    """A live server. `path`: a directory that NFSv4.0 may write to."""
+
+    def __init__(self, host, port, path, patience):
+        super().__init__()
+        self.host, self.port, self.path = host, port, path
+        self.patience = patience
+        self._files = None
+
+    def iwarp(self, **options):
+        return self.keep(iwarp.Iwarp.connect(self.host, self.port,
+                                             self.patience, **options))
+
+    def raw(self, advertise=32, replenish=True, **options):
+        """A connection on which nothing has been sent."""
+        return v2.Conn(self.iwarp(**options), advertise, replenish)
+
+    def connect(self, props=(), **options):
+        """A connection past the exchange of properties."""
+        c = self.raw(**options)
+        c.hello(props)
+        return c
+
+    @property
+    def files(self):
+        if self._files is None:
+            # Not a connection of the check that asks first.
+            kept, self.conns = self.conns, []
+            c = self.connect()
+
+            def do(message):
+                return good(c.call(message)).payload
+
+            f = rpc.Files(do, self.path)
+            f.make()
+            self._files, self._files_iw, self.conns = f, c.iw, kept
+        return self._files
+
+    def tidy(self):
+        if self._files is not None:
+            self._files.remove()
+            self._files_iw.close()
+
+
+def run_one(c, bench):
+    """("ok" | "not ok" | "skip", reason)"""
+    bench.faulty = False
+    try:
+        c.fn(bench)
+        faults = bench.faults()
+        if faults and not bench.faulty:
+            return "not ok", "; ".join(faults[:3])
+        return "ok", ""
+    except Skip as e:
+        return "skip", str(e)
+    except (Wrong, rpc.Short, iwarp.Closed, iwarp.Silence, iwarp.Refused,
+            OSError) as e:
+        frames = [f for f in traceback.extract_tb(e.__traceback__)
+                  if f.filename == c.fn.__code__.co_filename]
+        text = "%s: %s" % (type(e).__name__, e)
+        if frames:
+            text += " (%s:%d)" % (frames[-1].filename.rsplit("/", 1)[-1],
+                                  frames[-1].lineno)
+        faults = [f for f in bench.faults() if f not in text]
+        if faults:
+            text += "; also " + "; ".join(faults[:2])
+        return "not ok", text
+    finally:
+        bench.end()

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""rpcrdma-conformance: the command line."""
+
+import argparse
+import importlib
+import json
+import os
+import pkgutil
+import sys
+
+from . import kit
+
+
+def load():
+    here = os.path.dirname(__file__)
+    for m in sorted(m.name for m in pkgutil.iter_modules([here])):
+        if m.endswith("_checks"):
+            importlib.import_module(__package__ + "." + m)
+
+
+def parse(argv):
+    p = argparse.ArgumentParser(
+        prog="rpcrdma-conformance",
+        description="Check a peer of RPC-over-RDMA version 2 over iWARP "
+        "(TCP), octet by octet. Prints ok, not ok or skip for each "
+        "requirement. Exit status: 0 nothing failed, 1 something did, "
+        "2 usage.")
+    p.add_argument("--host", help="address of a live server")
+    p.add_argument("--port", type=int, default=20049,
+                   help="its port (20049)")
+    p.add_argument("--path", default="/export",
+                   help="a directory there that NFSv4.0 may write to "
+                   "(/export)")
+    p.add_argument("--server-is", default="plain", metavar="WORD",
+                   help="which server it is; --list shows the words (plain)")
+    p.add_argument("--requester", metavar="PROGRAM",
+                   help="check this rpcrdma-gateway as Requester")
+    p.add_argument("--only", metavar="ID,...",
+                   help="these requirements only; a prefix with * for many")
+    p.add_argument("--patience", type=float, default=10, metavar="SECONDS",
+                   help="when an answer counts as missing (10)")
+    p.add_argument("--list", action="store_true",
+                   help="show the checks: identifier, role, server, title")
+    p.add_argument("--json", action="store_true", help="one JSON document")
+    return p.parse_args(argv), p
+
+
+def chosen(only):
+    """Identifiers, in order; None for one that nobody knows."""
+    ids = sorted(kit.CHECKS)
+    if not only:
+        return ids
+    out = []
+    for word in only.split(","):
+        if word.endswith("*"):
+            found = [i for i in ids if i.startswith(word[:-1])]
+        else:
+            found = [word] if word in kit.CHECKS else []
+        if not found:
+            print("rpcrdma-conformance: no check of %s" % word,
+                  file=sys.stderr)
+            return None
+        out += found
+    return out
+
+
+def main(argv=None):
+    o, parser = parse(argv)
+    load()
+    ids = chosen(o.only)
+    if ids is None:
+        return 2
+    if o.list:
+        for i in ids:
+            c = kit.CHECKS[i]
+            print("%-16s %-9s %-15s %s" % (i, c.role, c.server_is, c.title))
+        return 0
+    if not o.host and not o.requester:
+        parser.error("--host or --requester is needed")
+    benches = {}
+    if o.host:
+        benches[kit.SERVER] = kit.Server(o.host, o.port, o.path, o.patience)
+    if o.requester:
+        from .requester import Requester
+        benches[kit.REQUESTER] = Requester(o.requester, o.patience)
+    results, done, elsewhere = [], {}, 0
+    for i in ids:
+        c = kit.CHECKS[i]
+        # What was asked for by name is not passed over.
+        if not o.only and (c.role not in benches or
+                           c.role == kit.SERVER and
+                           c.server_is != o.server_is):
+            elsewhere += 1
+            continue
+        if c.role not in benches:
+            r = ("skip", "needs --host" if c.role == kit.SERVER else
+                 "needs --requester")
+        elif c.role == kit.SERVER and c.server_is != o.server_is:
+            r = "skip", "needs --server-is " + c.server_is
+        else:
+            if c not in done:
+                done[c] = kit.run_one(c, benches[c.role])
+            r = done[c]
+        results.append((i,) + r)
+        if not o.json:
+            print(("%s %s %s" % (r[0], i, r[1])).rstrip(), flush=True)
+    if kit.SERVER in benches:
+        benches[kit.SERVER].tidy()
+    n = {w: sum(r[1] == w for r in results) for w in ("ok", "not ok", "skip")}
+    if o.json:
+        json.dump({"results": [dict(zip(("id", "result", "reason"), r))
+                               for r in results], "elsewhere": elsewhere},
+                  sys.stdout, indent=1)
+        print()
+    else:
+        print("# %d ok, %d not ok, %d skipped; %d for other roles or servers"
+              % (n["ok"], n["not ok"], n["skip"], elsewhere))
+    return 1 if n["not ok"] else 0

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""RFC 8797: private data, and what it means on a connection of version 1."""
+
+from . import rpc, v1
+from .kit import check, expect, same
+from .nfs import read_call, read_results
+
+MAGIC = bytes.fromhex("f6ab0e18")
+
+
+def private(send=4096, receive=4096, flags=0, version=1):
+    return MAGIC + bytes([version, flags, send // 1024 - 1,
+                          receive // 1024 - 1])
+
+
+def connect(t, data, threshold=1 << 20):
+    return v1.Conn(t.iwarp(private=data), threshold=threshold)
+
+
+def reply_threshold(t, c, want, what):
+    """Replies of just @want octets come inline, longer ones do not."""
+    for extra in 0, 4:
+        n = want - 28 - 60 + extra
+        w = c.write_chunk(n + 100)
+        h, data = c.call(read_call(t, c.new_xid(), (0, n)), reply=w)
+        expect(h.error is None, "%s: error %r" % (what, h.error))
+        same(read_results(data, False)[0], t.files.content[:n], "data")
+        same(h.proc, v1.NOMSG if extra else v1.MSG,
+             "%s: how a Reply of %d octets comes" % (what, want + extra))
+
+
+def invalidates(t, c):
+    """Does a Reply invalidate one of its Call's handles?"""
+    w = c.write_chunk(100)
+    h, data = c.call(read_call(t, c.new_xid(), (0, 100)), writes=[w])
+    same(read_results(data, True), [100], "the count of the READ")
+    if h.invalidated is not None:
+        same(h.invalidated, w[0].handle, "what is invalidated")
+    return h.invalidated is not None
+
+
+@check("PD-1-01", "PD-5.1-01")
+def optional(t):
+    """Without private data of that format the defaults hold."""
+    for data in (b"", MAGIC + bytes(3), bytes(8), b"\xf6\xab\x0e\x19" +
+                 bytes([1, 1, 3, 3]), private()[:7]):
+        c = connect(t, data, 1024)
+        c.null()
+        reply_threshold(t, c, 1024, "private data %s" % data.hex())
+        same(invalidates(t, c), False, "invalidation")
+    c = connect(t, private())
+    c.null()
+    reply_threshold(t, c, 4096, "with private data")
+
+
+@check("PD-3.1-01")
+def default_threshold(t):
+    """Without private data a version 1 server sends 1024 octets at most."""
+    c = connect(t, b"", 1024)
+    reply_threshold(t, c, 1024, "no private data")
+    for n in 10, 5000, 40000:
+        c.call(read_call(t, c.new_xid(), (0, n)), reply=c.write_chunk(50000))
+    same(max(h.size for h in c.seen), 1024, "the longest Send")
+
+
+@check("PD-4-01", "PD-4-05", "PD-4-06", "PD-4-08", "PD-4.2-01")
+def of_the_server(t):
+    """The server's own private data: eight octets of the format."""
+    for data in b"", private():
+        got = t.iwarp(private=data).private
+        same(len(got), 8, "octets")
+        same((got[:4], got[4]), (MAGIC, 1), "identifier and version")
+        expect(got[5] in (0, 1), "flags %#x" % got[5])
+    # The Receive Size is what version 2 announces too.
+    c = t.connect()
+    same((got[7] + 1) * 1024, c.theirs.get(2, 4096) & ~1023, "Receive Size")
+    expect((got[6] + 1) * 1024 >= 1024, "Send Size")
+
+
+@check("PD-4-03")
+def other_values_later(t):
+    """After a reconnect other values hold."""
+    for size in 4096, 1024, 8192, 2048:
+        c = connect(t, private(receive=size))
+        reply_threshold(t, c, size, "Receive Size %d" % size)
+        c.iw.close()
+
+
+@check("PD-4-07")
+def other_version(t):
+    """Private data of another version are none."""
+    for version in 0, 2, 9, 255:
+        c = connect(t, private(version=version, flags=1))
+        reply_threshold(t, c, 1024, "version %d" % version)
+        same(invalidates(t, c), False, "invalidation")
+
+
+@check("PD-4-09", "PD-4.1-01")
+def reserved_bits(t):
+    """Reserved bits are ignored; R alone allows invalidation."""
+    server = t.iwarp(private=private()).private[5] & 1
+    for flags in 0, 0xfe, 1, 0xff, 0x80, 0x81:
+        c = connect(t, private(flags=flags))
+        reply_threshold(t, c, 4096, "flags %#x" % flags)
+        same(invalidates(t, c), bool(flags & 1 and server),
+             "invalidation with flags %#x" % flags)
+
+
+@check("PD-4.1-02")
+def of_that_xid(t):
+    """A Reply invalidates a handle of its own Call only."""
+    c = connect(t, private(flags=1))
+    c.null()
+    mine = {}
+    for i in range(8):
+        x = c.new_xid()
+        w = c.write_chunk(50, 60)
+        mine[x] = {s.handle for s in w}
+        c.post(read_call(t, x, (i, 110)), writes=[w])
+    for x, handles in mine.items():
+        h = c.answer(x)
+        expect(h.invalidated is None or h.invalidated in handles,
+               "%s invalidates another's handle" % h)
+
+
+@check("PD-4.1-03")
+def without_r(t):
+    """Without R in ours the server never invalidates."""
+    c = connect(t, private(flags=0))
+    for i in range(20):
+        same(invalidates(t, c), False, "invalidation")
+
+
+@check("PD-4.2-02", "PD-4.2-04")
+def server_to_client(t):
+    """From the server: the smaller of its Send and our Receive Size."""
+    iw = t.iwarp(private=private())
+    sends = (iw.private[6] + 1) * 1024
+    for octet in 0, 1, 3, 15, 63, 255:
+        size = (octet + 1) * 1024
+        c = connect(t, MAGIC + bytes([1, 0, 3, octet]))
+        reply_threshold(t, c, min(size, sends), "Receive Size %d" % size)
+
+
+@check("PD-5.2-01")
+def any_offset(t):
+    """The identifier is found at any octet."""
+    for at in 0, 1, 2, 3, 7, 20:
+        c = connect(t, bytes([0x55] * at) + private())
+        reply_threshold(t, c, 4096, "offset %d" % at)
+
+
+@check("PD-5.2-02")
+def not_found(t):
+    """Other private data without the identifier are none."""
+    for seed in range(3):
+        c = connect(t, rpc.pattern(56, seed))
+        reply_threshold(t, c, 1024, "noise")
+
+
+@check("PD-5.2-03")
+def cut_or_old(t):
+    """An identifier too near the end, or another version: none."""
+    for tail in MAGIC, MAGIC + b"\1", private()[:6], private()[:7]:
+        c = connect(t, bytes(20) + tail)
+        reply_threshold(t, c, 1024, "cut after %d octets" % len(tail))
+    c = connect(t, private(version=9) + private())
+    reply_threshold(t, c, 4096, "version 9, then 1")
