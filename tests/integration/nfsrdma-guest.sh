@@ -52,6 +52,7 @@ rxe_server() {
 	done
 	ip link set d0 mtu 9000 up
 	ip link set d1 mtu 9000 up
+	ip address add 10.9.1.2/32 dev d1
 	ip route add 10.9.1.1 dev d1 src 10.9.1.2 table 101
 	ip neighbour replace 10.9.1.1 dev d1 nud permanent \
 		lladdr "$(cat /sys/class/net/d0/address)"
@@ -60,7 +61,7 @@ rxe_server() {
 	ip rule add pref 13 iif d0 to 10.9.1.1 lookup local
 	ip rule add pref 21 to 10.9.1.1 lookup 101
 	for i in "${addresses[@]}"; do
-		ip address add "$i/32" dev d1
+		ip address replace "$i/32" dev d1
 		ip route add "$i" dev d0 src 10.9.1.1 table 100
 		ip neighbour replace "$i" dev d0 nud permanent \
 			lladdr "$(cat /sys/class/net/d1/address)"
