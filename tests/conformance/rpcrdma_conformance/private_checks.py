@@ -166,3 +166,13 @@ def cut_or_old(t):
         reply_threshold(t, c, 1024, "cut after %d octets" % len(tail))
     c = connect(t, private(version=9) + private())
     reply_threshold(t, c, 4096, "version 9, then 1")
+
+
+@check("PD-3.2-01", server_is="no-invalidation")
+def responder_without(t):
+    """A Responder that cannot invalidate says so, and does not."""
+    iw = t.iwarp(private=private(flags=1))
+    same(iw.private[5] & 1, 0, "its R")
+    c = connect(t, private(flags=1))
+    for _ in range(5):
+        same(invalidates(t, c), False, "invalidation")

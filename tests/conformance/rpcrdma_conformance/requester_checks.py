@@ -661,3 +661,88 @@ def no_extensions(t):
         expect(4 <= h.htype <= 13, "%s" % h)
         for which, _ in getattr(h, "props", ()):
             expect(1 <= which <= 6, "property %d" % which)
+
+
+# ---- RPCSEC_GSS: what a Requester can tell from a credential --------------
+
+
+def gss(service, proc=0):
+    """A credential and verifier of RPCSEC_GSS (RFC 2203)."""
+    return rpc.u32(6) + rpc.opaque(rpc.u32(1, proc, 9, service) +
+                                   rpc.opaque(b"ctx!")) + \
+        rpc.u32(6) + rpc.opaque(bytes(40))
+
+
+def gss_write(xid, service, data):
+    """WRITE; under integrity or privacy its arguments are one opaque."""
+    args = (rpc.opaque(b"fh") + rpc.u64(0) + rpc.u32(len(data), 2) +
+            rpc.opaque(data))
+    if service > 1:
+        args = rpc.opaque(rpc.u32(9) + args) + rpc.opaque(bytes(24))
+    return rpc.call(xid, rpc.NFS, 3, rpc.WRITE3, args, gss(service))
+
+
+@check("V2-11.2.2-01")
+def gss_control(t):
+    """Messages that make or end a GSS context are never reduced."""
+    _, tcp, c = t.connect("--reduce-min", "1", advertise=100)
+    for proc in 1, 2, 3:
+        for n in 100, 9000:
+            m = rpc.call(n, rpc.NFS, 3, rpc.WRITE3, rpc.opaque(
+                rpc.pattern(n, proc)), gss(1, proc))
+            tcp.send(m)
+            call = c.get_call()
+            same((call.reads, call.writes), ([], []), "data item chunks")
+            same(call.fetch(), m, "the stream")
+            c.answer_inline(call)
+            tcp.recv()
+
+
+@check("V2-11.2.2.2-01")
+def gss_none(t):
+    """With service none the usual items are reduced."""
+    _, tcp, c = t.connect()
+    data = rpc.pattern(6001, 1)
+    m = gss_write(1, 1, data)
+    tcp.send(m)
+    call = c.get_call()
+    same(sum(s.length for s in call.reads), 6001, "the Read chunk")
+    same(call.fetch(), m, "the stream")
+    c.answer_inline(call, write3_results(6001))
+    tcp.recv()
+    tcp.send(rpc.call(2, rpc.NFS, 3, rpc.READ3, rpc.opaque(b"fh") +
+                      rpc.u64(0) + rpc.u32(6001), gss(1)))
+    call = c.get_call()
+    same(sum(s.length for s in call.writes[0]), 6001, "the Write chunk")
+    c.answer_inline(call, read3_head(6001), [c.fill(call, 0, data)])
+    same(tcp.reply().r.data[-6004:-3], data, "what the client got")
+
+
+@check("V2-11.2.2.3-01", "V2-11.2.2.3-02")
+def gss_protected(t):
+    """Under integrity and privacy nothing is reduced; body chunks carry
+    the whole."""
+    for service in 2, 3:
+        _, tcp, c = t.connect("--reduce-min", "1", advertise=100)
+        for n in 50, 6001, 200000:
+            m = gss_write(n, service, rpc.pattern(n, n))
+            tcp.send(m)
+            call = c.get_call()
+            same(call.reads, [], "Read chunks")
+            if n == 200000:
+                expect(call.external, "not in a Call chunk")
+            same(call.fetch(), m, "the stream")
+            c.answer_inline(call)
+            tcp.recv()
+        args = rpc.opaque(rpc.u32(9) + rpc.opaque(b"fh") + rpc.u64(0) +
+                          rpc.u32(1 << 20)) + rpc.opaque(bytes(24))
+        tcp.send(rpc.call(7, rpc.NFS, 3, rpc.READ3, args, gss(service)))
+        call = c.get_call()
+        same(call.writes, [], "Write chunks")
+        m = rpc.reply(7, rpc.opaque(rpc.pattern(300000, 9)))
+        if call.reply:
+            c.post(v2.REPLY_EXTERNAL, 7, reply=c.place(call.reply, m))
+        else:
+            c.send_reply(m)
+        same(tcp.recv(), m, "what the client got")
+        t.stop()
