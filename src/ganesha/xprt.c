@@ -52,16 +52,16 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 
 	req->rq_xdrs->x_op = XDR_DECODE;
 	rpc_msg_init(&req->rq_msg);
-	/*
-	 * The message as such was sound, only the RPC in it is not. Without
-	 * a readable head there is nothing an RPC Reply could say; the tail
-	 * drops the Call, which gives the credit back.
-	 */
+	/* The message as such was sound, only the RPC in it is not. */
 	if (!xdr_dplx_decode(req->rq_xdrs, &req->rq_msg) ||
-	    req->rq_msg.rm_direction != CALL) {
-		gsh_log(x->srv->gsh, GSH_INFO,
-			"%s: Call dropped, its RPC header cannot be read",
-			rt_conn_name(x->conn));
+	    req->rq_msg.rm_direction != CALL ||
+	    req->rq_msg.rm_call.cb_rpcvers != RPC_MSG_VERSION) {
+		const char *what = nrt_deny(req);
+		bool again = atomic_exchange(&x->complained, true);
+
+		gsh_log(x->srv->gsh, again ? GSH_DEBUG : GSH_EVENT,
+			"%s: Call refused: %s%s", rt_conn_name(x->conn), what,
+			again ? "" : "; more of these are only counted");
 		return op_stat(xprt);
 	}
 	return xprt->xp_dispatch.process_cb(req);

@@ -26,6 +26,7 @@ struct gr_xprt {
 	struct xp_ops ops; /* its own: Ganesha sets xp_free_user_data */
 	struct gr_server *srv;
 	struct rt_conn *conn;
+	atomic_bool complained; /* of a Call that could not be read */
 };
 
 /*

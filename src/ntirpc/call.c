@@ -258,6 +258,87 @@ out:
 	return stat;
 }
 
+/* ---- Calls that cannot be read ---------------------------------------- */
+
+/* The word at octet @at of the Call. */
+static bool word_at(const struct rt_call *call, size_t at, uint32_t *v)
+{
+	*v = 0;
+	if (at + 4 > call->len)
+		return false;
+	for (unsigned int i = 0, n = 0; n < 4; i++) {
+		const struct rt_piece *p = &call->pieces[i];
+
+		if (at >= p->len) {
+			at -= p->len;
+			continue;
+		}
+		for (; at < p->len && n < 4; at++, n++)
+			*v = *v << 8 | ((const uint8_t *)p->addr)[at];
+		at = 0;
+	}
+	return true;
+}
+
+/*
+ * Words of a Call: xid, msg_type, rpcvers, prog, vers, proc, then flavor and
+ * length of the credential, its octets, and the same of the verifier.
+ */
+static const char *denial(const struct rt_call *call, struct rejected_reply *rj)
+{
+	uint32_t type, vers, len;
+
+	if (!word_at(call, 4, &type) || type != CALL)
+		return NULL;
+	if (!word_at(call, 8, &vers))
+		return NULL;
+	if (vers != RPC_MSG_VERSION) {
+		rj->rj_stat = RPC_MISMATCH;
+		rj->rj_vers.low = RPC_MSG_VERSION;
+		rj->rj_vers.high = RPC_MSG_VERSION;
+		return "another version of RPC";
+	}
+	rj->rj_stat = AUTH_ERROR;
+	if (!word_at(call, 28, &len))
+		return NULL;
+	if (len > MAX_AUTH_BYTES) {
+		rj->rj_why = AUTH_BADCRED;
+		return "a credential that is too long";
+	}
+	if (!word_at(call, 36 + RNDUP(len), &len))
+		return NULL;
+	if (len > MAX_AUTH_BYTES) {
+		rj->rj_why = AUTH_BADVERF;
+		return "a verifier that is too long";
+	}
+	return NULL;
+}
+
+const char *nrt_deny(struct svc_req *req)
+{
+	struct nrt_call *nc = nrt_call_of(req->rq_xdrs);
+	struct rpc_msg *msg = &req->rq_msg;
+	const char *what;
+
+	if (!nc)
+		return "answered before";
+	memset(msg, 0, sizeof(*msg));
+	what = denial(nc->call, &msg->rm_reply.rp_rjct);
+	if (what) {
+		msg->rm_xid = nc->call->xid;
+		msg->rm_direction = REPLY;
+		msg->rm_reply.rp_stat = MSG_DENIED;
+		nc->reply.denial = true;
+		(void)nrt_xp_reply(req);
+		return what;
+	}
+	if (__atomic_exchange_n(&nc->in.destroyed, NULL, __ATOMIC_ACQ_REL)) {
+		req->rq_xdrs = (XDR *)(uintptr_t)&over_stream;
+		rt_call_refuse(nc->call, RDMA2_ERR_BAD_XDR);
+	}
+	return "no RPC Call";
+}
+
 /* ---- Checksum --------------------------------------------------------- */
 
 uint64_t nrt_checksum(const void *what, size_t length)

@@ -58,6 +58,14 @@ bool nrt_encode_reply(struct svc_req *req, struct nrt_encode *e);
 enum xprt_stat nrt_xp_reply(struct svc_req *req);
 
 /*
+ * Answer a Call whose head ntirpc could not decode, or that is of another
+ * version of RPC: MSG_DENIED where RFC 5531, 9 has a reason (RPC_MISMATCH;
+ * AUTH_BADCRED or AUTH_BADVERF, longer than they may be), else
+ * RDMA2_ERR_BAD_XDR. Returns what it was, for the log.
+ */
+const char *nrt_deny(struct svc_req *req);
+
+/*
  * The xp_checksum operation: rq_cksum for the duplicate request cache, over at
  * most 256 octets, taken from the stream itself where @what is in it, so that
  * it does not depend on how the Call came.

@@ -138,8 +138,15 @@ enum clnt_stat nrt_req_refresh(struct clnt_req *cc)
 {
 	struct rclient *client = client_of(cc);
 
+	unsigned int tries = 64;
+
 	nrt_req_reset(cc);
-	cc->cc_xid = __atomic_add_fetch(&client->n->xid, 1, __ATOMIC_RELAXED);
+	/* [E1] 5: not one that the peer's own Calls use at the moment. */
+	do
+		cc->cc_xid = __atomic_add_fetch(&client->n->xid, 1,
+						__ATOMIC_RELAXED);
+	while (client->conn && rt_conn_xid_busy(client->conn, cc->cc_xid) &&
+	       --tries);
 	__atomic_store_n(&client->last_xid, cc->cc_xid, __ATOMIC_RELAXED);
 	cc->cc_error.re_status = RPC_SUCCESS;
 	return RPC_SUCCESS;

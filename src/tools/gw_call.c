@@ -185,6 +185,8 @@ static bool call_plan(struct gw_client *c, struct gw_call *call)
 		/* Empty chunks count up to the last real one only [H2]. */
 		rq->nsinks = i + 1;
 	}
+	/* A session executes a Call once and need not keep the Reply. */
+	rq->once = call->head.nfs && call->head.vers == 4;
 	rq->reply_max = call->scan.reply_max;
 	if (rq->reply_max)
 		rq->reply_max += inlined;
@@ -401,11 +403,12 @@ static int call_layout(struct gw_call *call, unsigned int *placed)
 		if (i >= nitems || !items[i].present ||
 		    items[i].position < inserted + k.pos ||
 		    items[i].position - inserted > rq->reply_len ||
-		    s->used > s->len)
+		    items[i].length > s->used || s->used > s->len)
 			return -EBADMSG;
 		cut_to(&k, items[i].position - inserted);
-		cut_put(&k, s->addr, s->used);
-		inserted += round4(s->used);
+		/* Without the roundup that may have come with it. */
+		cut_put(&k, s->addr, items[i].length);
+		inserted += round4(items[i].length);
 		++*placed;
 	}
 rest:
@@ -512,12 +515,8 @@ static bool call_retry(struct gw_call *call)
 	} else if (e->code == RDMA2_ERR_REPLY_RESOURCE && !call->reply_retry) {
 		if (!e->length_needed || e->length_needed > o->max_record)
 			return false;
-		/* Longer than what continuation would be trusted with, so that
-		 * this time there is a Reply chunk. */
-		rq->reply_max =
-			(size_t)o->config.max_fragments * o->config.recv_size;
-		if (rq->reply_max < e->length_needed)
-			rq->reply_max = e->length_needed;
+		/* Its bound was wrong, or there was no memory for a chunk. */
+		rq->reply_max = e->length_needed;
 		call->reply_retry = true;
 	} else {
 		return false;

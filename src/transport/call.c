@@ -35,6 +35,7 @@ struct rt_call_priv *rt_call_get(struct rt_conn *c)
 	call->failed = false;
 	call->starved = false;
 	call->held_credit = false;
+	call->xid_counted = false;
 	call->reads_pending = 0;
 	call->bufs = NULL;
 	call->body = NULL;
@@ -51,6 +52,17 @@ struct rt_call_priv *rt_call_get(struct rt_conn *c)
 	memset(call->user, 0, user);
 	cds_list_add_tail(&call->link, &c->calls);
 	return call;
+}
+
+static void count_xid(struct rt_conn *c, uint32_t xid, int n)
+{
+	_Atomic uint16_t *at = &c->xids[xid % RT_XIDS];
+
+	/* The runner alone writes. */
+	atomic_store_explicit(
+		at,
+		(uint16_t)(atomic_load_explicit(at, memory_order_relaxed) + n),
+		memory_order_relaxed);
 }
 
 void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)
@@ -70,6 +82,8 @@ void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)
 		c->calls_reverse--;
 	if (call->held_credit)
 		c->credit.holding--;
+	if (call->xid_counted)
+		count_xid(c, call->pub.xid, -1);
 	c->memory -= call->memory;
 	rt_bufs_put(&call->bufs);
 	cds_list_del(&call->link);
@@ -501,6 +515,8 @@ void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 		return;
 	}
 	call->pub.xid = m->p.xid;
+	call->xid_counted = true;
+	count_xid(c, m->p.xid, 1);
 	call->pub.reverse = !c->server;
 	/* Its Reply needs a credit [G3]. */
 	c->calls_reverse += call->pub.reverse;

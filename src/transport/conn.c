@@ -186,6 +186,12 @@ bool rt_conn_can_call(struct rt_conn *c)
 	return atomic_load_explicit(&c->can_call, memory_order_acquire);
 }
 
+bool rt_conn_xid_busy(struct rt_conn *c, uint32_t xid)
+{
+	return atomic_load_explicit(&c->xids[xid % RT_XIDS],
+				    memory_order_relaxed);
+}
+
 /* ---- Effects of the table --------------------------------------------- */
 
 void rt_act_greet(struct rt_conn *c)
@@ -356,6 +362,14 @@ static void take_mail(struct rt_conn *c)
 				caa_container_of(m, struct rt_call_priv, mail);
 
 			rt_reply_queue(c, call);
+			rt_conn_put(c);
+			break;
+		}
+		case RT_MAIL_REFUSE: {
+			struct rt_call_priv *call =
+				caa_container_of(m, struct rt_call_priv, mail);
+
+			rt_reply_refuse(c, call);
 			rt_conn_put(c);
 			break;
 		}

@@ -374,6 +374,9 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	if (!rc)
 		rc = fab_accept(f, &params);
 	if (rc) {
+		if (!refuse)
+			rt_log(c, LOG_WARNING, "not accepted: %s",
+			       strerror(-rc));
 		if (!refuse && l->ops->closed)
 			l->ops->closed(c, rc, "not accepted");
 		if (refuse)

@@ -40,6 +40,8 @@
 #define RT_BUDGET 128
 /* Servers remembered for version 1, [B6]. */
 #define RT_OLD_SERVERS 64
+/* A Reply of unknown length: ACLs and extended attributes have 64 KiB. */
+#define RT_UNKNOWN_REPLY (128u << 10)
 /* How often deadlines are looked at. */
 #define RT_TICK_MS 100
 /* A server leaves the extra Receive to the client's GRANTs for this long. */
@@ -110,6 +112,7 @@ struct rt_work {
 /* Something on its way into the strand, see rt_inbox_put(). */
 enum rt_mail_kind {
 	RT_MAIL_REPLY,
+	RT_MAIL_REFUSE,
 	RT_MAIL_DROP,
 	RT_MAIL_REQUEST,
 };
@@ -172,6 +175,8 @@ struct rt_call_priv {
 	bool failed; /* free it when its Reads have come back */
 	bool starved; /* it waits for memory */
 	bool held_credit;
+	bool xid_counted;
+	uint32_t refuse_code;
 	unsigned int reads_pending;
 	struct fab_buf *bufs; /* receive, reassembly and chunk buffers */
 	size_t memory; /* octets counted in conn->memory */
@@ -263,6 +268,8 @@ struct rt_discard {
 };
 
 #define RT_HASH 256
+/* XIDs of the peer's Calls here are counted by their low bits. */
+#define RT_XIDS 1024
 
 /* What goes out, as flow control sees it. */
 enum rt_out_kind {
@@ -350,6 +357,9 @@ struct rt_conn {
 	_Atomic uint64_t deadline; /* monotonic ms; 0: none */
 	struct cds_list_head inst_link; /* inst->conns, under its lock */
 
+	/* Calls here by XID, written by the runner; rt_conn_xid_busy(). */
+	_Atomic uint16_t xids[RT_XIDS];
+
 	/* For rt_conn_info(), written by the runner. */
 	pthread_mutex_t info_lock;
 	struct rt_conn_info info;
@@ -375,6 +385,7 @@ struct rt_conn {
 	bool unanswered;
 	bool ended_here; /* the upper layer has asked for the end */
 	struct sockaddr_storage server_addr; /* client */
+	bool reply_refused; /* Requester: REPLY_RESOURCE has come */
 	bool established; /* the upper layer has been told */
 	bool props_due; /* our CONNPROP_FINAL has to go */
 	bool props_sent;
@@ -609,6 +620,8 @@ void rt_calls_feed(struct rt_conn *c, bool late);
 
 /* reply.c */
 void rt_reply_queue(struct rt_conn *c, struct rt_call_priv *call);
+/* The upper layer wants an ERROR instead of a Reply. */
+void rt_reply_refuse(struct rt_conn *c, struct rt_call_priv *call);
 /* Post the next Send of a Reply; false when it has to wait. */
 bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call);
 void rt_reply_sent(struct rt_conn *c, struct rt_call_priv *call);

@@ -122,11 +122,24 @@ static bool choose_format(struct rt_conn *c, struct rt_call_priv *call,
 	return false;
 }
 
+void rt_reply_refuse(struct rt_conn *c, struct rt_call_priv *call)
+{
+	struct wire_error err = { .code = call->refuse_code };
+
+	RT_COUNT(c, calls_denied, 1);
+	if (c->state >= RT_CLOSING)
+		rt_call_free(c, call);
+	else
+		reply_error(c, call, &err);
+}
+
 void rt_reply_queue(struct rt_conn *c, struct rt_call_priv *call)
 {
 	struct wire_error err = { 0 };
 
 	call->stage = RT_CALL_REPLY;
+	if (call->reply.denial)
+		RT_COUNT(c, calls_denied, 1);
 	if (c->state >= RT_CLOSING) {
 		rt_reply_abandon(c, call);
 		return;
@@ -331,6 +344,15 @@ int rt_reply(struct rt_call *pub, const struct rt_reply *reply)
 	}
 	rt_inbox_put(pub->conn, &call->mail, RT_MAIL_REPLY);
 	return rc;
+}
+
+void rt_call_refuse(struct rt_call *pub, uint32_t code)
+{
+	struct rt_call_priv *call =
+		caa_container_of(pub, struct rt_call_priv, pub);
+
+	call->refuse_code = code;
+	rt_inbox_put(pub->conn, &call->mail, RT_MAIL_REFUSE);
 }
 
 void rt_call_drop(struct rt_call *pub)

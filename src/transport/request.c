@@ -283,18 +283,31 @@ static int offer_writes(struct rt_conn *c, struct rt_request_priv *rq)
 }
 
 /*
- * How long the Reply may be. Where it cannot be continued it has to be known,
- * and what finds no Write chunk in the end comes on top.
+ * Is a Reply that does not fit inline left to continuation? The peer need not
+ * know how to, and when it says so the Call has been executed [D8].
+ */
+static bool trusts_continuation(const struct rt_conn *c,
+				const struct rt_request_priv *rq)
+{
+	return may_continue(c) && !rq->pub.once && !c->reply_refused;
+}
+
+/*
+ * How long the Reply may be; where it is not to be continued, what finds no
+ * Write chunk in the end comes on top. If that is not known: version 1, where
+ * there is no other way for a long Reply, provides for the longest; else for
+ * what attributes can come to.
  */
 static size_t reply_max(const struct rt_conn *c,
 			const struct rt_request_priv *rq)
 {
 	size_t max = rq->pub.reply_max;
 
-	if (may_continue(c))
+	if (trusts_continuation(c, rq))
 		return rt_round4(max);
 	if (!max)
-		return c->inst->cfg.max_message;
+		return may_continue(c) ? RT_UNKNOWN_REPLY :
+					 c->inst->cfg.max_message;
 	for (unsigned int i = 0; i < rq->pub.nsinks; i++)
 		if (rq->pub.sinks[i].addr &&
 		    (i >= rq->nwrites || !rq->write[i].count))
@@ -318,7 +331,7 @@ static int offer_reply(struct rt_conn *c, struct rt_request_priv *rq)
 		return 0;
 	if (cfg->call_format == RT_FORMAT_CONTINUED && may_continue(c))
 		return 0;
-	if (cfg->call_format == RT_FORMAT_AUTO && may_continue(c) &&
+	if (cfg->call_format == RT_FORMAT_AUTO && trusts_continuation(c, rq) &&
 	    max <= (size_t)cfg->max_fragments * (room - 20))
 		return 0;
 	if (max > FAB_POOL_MAX_BUF)

@@ -197,6 +197,9 @@ void rt_response_error(struct rt_conn *c, uint32_t xid,
 	rt_log(c, LOG_NOTICE, "ERROR %s received for xid %08x",
 	       wire_errcode_name(err->code), xid);
 	if (rq && rq->posted) {
+		/* It does not continue Replies, or not such. */
+		if (err->code == RDMA2_ERR_REPLY_RESOURCE)
+			c->reply_refused = true;
 		rq->pub.error = *err;
 		rt_request_finish(c, rq, -EREMOTEIO);
 	} else if (c->props_sent && xid == c->props_xid) {

@@ -74,7 +74,7 @@ struct rt_item {
 
 enum rt_call_format {
 	RT_FORMAT_AUTO = 0, /* [D8] */
-	RT_FORMAT_CONTINUED, /* never Special */
+	RT_FORMAT_CONTINUED, /* never Special, nor a Reply chunk */
 	RT_FORMAT_SPECIAL, /* Special whenever it does not fit inline */
 };
 
@@ -140,6 +140,7 @@ const char *rt_config_check(const struct rt_config *cfg);
 #define RT_STATS(X)                                                    \
 	X(calls_sent, "Calls sent")                                    \
 	X(calls_received, "Calls received")                            \
+	X(calls_denied, "Calls whose RPC header was refused")          \
 	X(replies_sent, "Replies sent")                                \
 	X(replies_received, "Replies received")                        \
 	X(reverse_calls_sent, "reverse-direction Calls sent")          \
@@ -347,6 +348,12 @@ void rt_conn_close(struct rt_conn *c, bool abort);
  * layer's to know (4.6.3 [F4], [G5]).
  */
 bool rt_conn_can_call(struct rt_conn *c);
+/*
+ * May a Call of the peer's that is here have this XID? An ERROR tells an XID
+ * and no direction, so a server takes others for its reverse Calls [E1]. Any
+ * thread; true also for some that are not in use.
+ */
+bool rt_conn_xid_busy(struct rt_conn *c, uint32_t xid);
 
 /* ---- Responder -------------------------------------------------------- */
 
@@ -382,6 +389,7 @@ struct rt_reply {
 	unsigned int npieces;
 	const struct rt_item *items;
 	unsigned int nitems;
+	bool denial; /* MSG_DENIED because of the Call's header: counted */
 	void (*done)(void *arg);
 	void *arg;
 };
@@ -396,6 +404,11 @@ struct rt_reply {
  * same happens, unseen by the caller, if items lie outside or over each other.
  */
 int rt_reply(struct rt_call *call, const struct rt_reply *reply);
+/*
+ * Answer with an ERROR what is no RPC Call, so that no Reply can be made. In
+ * version 1 every @code is ERR_CHUNK. Counted. Any thread, as rt_reply().
+ */
+void rt_call_refuse(struct rt_call *call, uint32_t code);
 /* No answer; the credit goes back to the peer. Any thread. */
 void rt_call_drop(struct rt_call *call);
 
@@ -419,7 +432,10 @@ struct rt_request {
 	struct rt_sink *sinks; /* one per eligible result, in order */
 	unsigned int nsinks;
 	size_t reply_max; /* largest reduced Reply; 0: unknown, which costs
-			   * version 1 a Reply chunk of the longest message */
+			   * version 1 a Reply chunk of the longest message
+			   * and those below one of 128 KiB */
+	bool once; /* executing it twice would not do: if the Reply may not
+		    * fit inline there is a Reply chunk, always [D8] */
 	bool call_only; /* no Reply will come (4.7) */
 	void (*done)(struct rt_request *rq); /* strand */
 

@@ -50,8 +50,12 @@ static int walk_data(struct ulb_walk *w)
 		return -EBADMSG;
 	pos = c->pos;
 	if (w->n < w->nchunk && w->chunk[w->n] != UINT32_MAX) {
-		/* A server must not return it inline nor in part (A.1). */
-		if (w->chunk[w->n] != len)
+		/*
+		 * A server must not return it inline nor in part (A.1). Some
+		 * of version 1 write the roundup too (RFC 8166 3.4.6.2 tells
+		 * them not to).
+		 */
+		if (w->chunk[w->n] != len && w->chunk[w->n] != ulb_roundup(len))
 			return -EBADMSG;
 		ulb_cur_absent(c, ulb_roundup(len));
 	} else if (ulb_skip(c, ulb_roundup(len))) {

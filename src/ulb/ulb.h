@@ -108,8 +108,9 @@ int ulb_scan_call(const struct iovec *iov, unsigned int niov,
  * with their roundup padding. Items beyond @nchunk are inline.
  *
  * Sets *@nitems (at most @max) and @items, one for every READ and READLINK of
- * the Reply in order, present or not. Returns 0 or -EBADMSG; a chunk whose
- * length is not that of its item's length word is -EBADMSG.
+ * the Reply in order, present or not; their lengths are those of the length
+ * words. Returns 0 or -EBADMSG; a chunk whose length is neither that of its
+ * item's length word nor that rounded up is -EBADMSG.
  *
  * The bytes of a data item itself are skipped, not read.
  */

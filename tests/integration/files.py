@@ -383,6 +383,45 @@ def variant(w):
     w.test("%s-statistics" % name, counters)
 
 
+def long_results(w, vers):
+    """Results of NFSv4 longer than goes inline, of each kind."""
+    c = w.connect(vers)
+    name = "long-" + vers
+    f = c.open(name, create=True, access=3)
+    c.write(f, w.data(100000))
+    # Every attribute that may be asked for, the ACL among them.
+    every = nfsclient.u32(nfsclient.GETATTR, 2, 0xfffff7ff, 0x00bef7ff)
+    plain = nfsclient.u32(nfsclient.GETATTR, 2, 0x0018091a, 0x00b0a23a)
+    for op, n in ((every, 1), (plain, 8), (every, 4), (every, 8)):
+        r = c.at(name, [op] * n, "GETATTR")
+        for _ in range(n):
+            c.result(r, nfsclient.GETATTR)
+            r.skip(4 * r.u32())
+            assert len(r.opaque()) > 100, "few attributes"
+    # As many READs in one COMPOUND as find no Write chunk.
+    spans = [(k * 5000, 5000) for k in range(6)]
+    assert [len(d) for d in c.read_all(f, spans)] == [5000] * 6
+    c.close(f)
+    c.end()
+
+
+def sessions(w):
+    """A server that does not continue Replies: there are no errors."""
+    for vers in ("4.0", "4.1", "4.2"):
+        w.test("sessions-results-v" + vers, long_results, w, vers)
+        w.test("sessions-directory-v" + vers, large_directory, w, vers)
+        w.test("sessions-compounds-v" + vers, compounds, w, vers)
+
+    def counters():
+        s, g, gw = w.settled()
+        quiet(s, g, gw)
+        above(s, reply_chunks=20)
+        zero(s, "continued_sent")
+        zero(gw, "resource_retries")
+
+    w.test("sessions-statistics", counters)
+
+
 def crowd(w):
     for vers in VERSIONS:
         w.test("at-once-v" + vers, at_once, w, vers)
@@ -435,6 +474,7 @@ def through(w):
 def main():
     w = World(sys.argv)
     {"plain": plain, "variant": variant, "crowd": crowd,
+     "sessions": sessions,
      "through": through}[w.what](w)
     return 1 if w.bad else 0
 

@@ -71,6 +71,13 @@ isolate() {
 	trap cleanup EXIT
 	trap 'exit 1' INT TERM HUP
 	WORK=$(mktemp -d /tmp/rpcrdma-test.XXXXXX) || exit 1
+	# Where Ganesha looks for mounted file systems. A machine that has never
+	# been booted may not have it; the copy is seen by this test alone.
+	if [ ! -e /etc/mtab ]; then
+		cp -a /etc "$WORK/etc" && rm -f "$WORK/etc/mtab" &&
+			ln -s ../proc/self/mounts "$WORK/etc/mtab" &&
+			mount --bind "$WORK/etc" /etc || exit 1
+	fi
 	# NFSv3 is not served unless it can be registered.
 	if command -v rpcbind >/dev/null; then
 		start_bg rpcbind -f

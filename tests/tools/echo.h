@@ -50,6 +50,7 @@ struct echo {
 	unsigned int answers; /* not yet done */
 	struct echo_delayed *delayed;
 	FILE *log;
+	bool roundup; /* write it to Write chunks, as RFC 8166 forbids */
 };
 
 /* The NFSv3 fake; @r stands at the arguments. Fills @a after @w's head. */

@@ -48,8 +48,11 @@ void echo_put_pattern(struct echo *e, struct xw *w, struct echo_answer *a,
 	a->reply.npieces = n ? (n & 3 ? 3 : 2) : 1;
 }
 
-static void item(struct echo_answer *a, struct xw *w, uint32_t n)
+static void item(struct echo *e, struct echo_answer *a, struct xw *w,
+		 uint32_t n)
 {
+	if (e->roundup)
+		n = (n + 3) & ~3u;
 	a->item = (struct rt_item){ .position = (uint32_t)w->len,
 				    .length = n,
 				    .present = true };
@@ -97,7 +100,7 @@ static void nfs_read(struct echo *e, struct xr *r, struct xw *w,
 	xw_u32(w, count);
 	xw_u32(w, offset + count == ECHO_FILE_SIZE); /* eof */
 	echo_put_pattern(e, w, a, offset, count);
-	item(a, w, count);
+	item(e, a, w, count);
 }
 
 static void nfs_write(struct echo *e, struct xr *r, struct xw *w)
@@ -144,7 +147,7 @@ static void nfs_readlink(struct echo *e, struct xr *r, struct xw *w,
 	xw_u32(w, NFS3_OK);
 	xw_u32(w, 0);
 	echo_put_pattern(e, w, a, 0, len);
-	item(a, w, len);
+	item(e, a, w, len);
 }
 
 /* sattr3: six optional values, the times with a choice of three. */

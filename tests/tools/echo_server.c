@@ -402,6 +402,7 @@ static const struct option options[] = {
 	{ "credits", required_argument, NULL, 'c' },
 	{ "no-continuation", no_argument, NULL, 'n' },
 	{ "no-crc", no_argument, NULL, 'C' },
+	{ "roundup", no_argument, NULL, 'u' },
 	{ "version-rdma", required_argument, NULL, 'v' },
 	{ "provider", required_argument, NULL, 'p' },
 	{ 0 },
@@ -436,6 +437,9 @@ static bool set_option(struct echo *e, struct rt_params *params,
 		break;
 	case 'n':
 		params->config.no_continuation = true;
+		break;
+	case 'u':
+		e->roundup = true;
 		break;
 	case 'C':
 		params->domain.crc = false;

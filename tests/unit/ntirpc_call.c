@@ -298,6 +298,84 @@ static void test_errors(void)
 	}
 }
 
+/* ---- Calls that cannot be read ---------------------------------------- */
+
+#define NONE 0xffff
+
+/*
+ * @words of a Call, cut everywhere, which ntirpc does not take: the Reply has
+ * @want words after XID and REPLY, or the transport answers (want NONE).
+ */
+static void deny(const uint32_t *words, size_t n, size_t len,
+		 const uint32_t *want, size_t nwant)
+{
+	for (size_t cut = 0; cut <= len; cut += 3) {
+		const size_t cuts[] = { cut, (cut + len) / 2 };
+		uint32_t mem[150] = { 0 }, reply[8] = { htonl(XID), htonl(1) };
+		struct svc_req req = { .rq_xprt = &xprt };
+		struct fake_call *f;
+
+		for (size_t i = 0; i < n; i++)
+			mem[i] = htonl(words[i]);
+		f = fake_new((uint8_t *)mem, len, cuts, 2);
+		req.rq_xdrs = nrt_call_open(&f->pub, pool.pool, reply_max);
+		rpc_msg_init(&req.rq_msg);
+		if (xdr_dplx_decode(req.rq_xdrs, &req.rq_msg))
+			CU_ASSERT_TRUE(req.rq_msg.rm_direction != CALL ||
+				       req.rq_msg.rm_call.cb_rpcvers != 2);
+		CU_ASSERT_PTR_NOT_NULL(nrt_deny(&req));
+		if (nwant == NONE) {
+			CU_ASSERT_EQUAL(f->refusals, 1);
+			CU_ASSERT_EQUAL(f->refuse_code, RDMA2_ERR_BAD_XDR);
+			CU_ASSERT_EQUAL(f->replies, 0);
+		} else {
+			for (size_t i = 0; i < nwant; i++)
+				reply[2 + i] = htonl(want[i]);
+			CU_ASSERT_EQUAL(f->replies, 1);
+			CU_ASSERT_TRUE(f->denial);
+			CU_ASSERT_TRUE(
+				same(f, (uint8_t *)reply, 8 + 4 * nwant));
+		}
+		/* It has been given back, once. */
+		CU_ASSERT_PTR_NOT_NULL(nrt_deny(&req));
+		tail(&req);
+		CU_ASSERT_EQUAL(f->replies + f->refusals, 1);
+		CU_ASSERT_EQUAL(f->drops, 0);
+		fake_free(f);
+	}
+}
+
+static void test_denied(void)
+{
+	static const uint32_t mismatch[] = { MSG_DENIED, RPC_MISMATCH, 2, 2 };
+	static const uint32_t badcred[] = { MSG_DENIED, AUTH_ERROR,
+					    AUTH_BADCRED };
+	static const uint32_t badverf[] = { MSG_DENIED, AUTH_ERROR,
+					    AUTH_BADVERF };
+	const uint32_t vers3[] = { XID, CALL, 3, 100003, 3, 0, 0, 0, 0, 0 };
+	const uint32_t cred[] = { XID, CALL, 2, 100003, 3, 0, 1, 401 };
+	const uint32_t huge[] = { XID, CALL, 2, 100003, 3, 0, 1, 0xffffffff };
+	const uint32_t verf[] = { XID, CALL, 2, 100003, 3,   0, 1,
+				  8,   7,    7, 1,	404, 0 };
+	const uint32_t whole[] = { XID, CALL, 2, 100003, 3, 0, 1, 400 };
+	const uint32_t reply[] = { XID, REPLY, 0, 0, 0, 0 };
+	const uint32_t other[] = { XID, 7, 2, 100003, 3, 0, 0, 0, 0, 0 };
+
+	deny(vers3, 10, 40, mismatch, 4);
+	/* What follows the version may have any form. */
+	deny(vers3, 3, 12, mismatch, 4);
+	deny(cred, 8, 600, badcred, 3);
+	deny(huge, 8, 600, badcred, 3);
+	deny(verf, 13, 600, badverf, 3);
+	/* Cut off, or no Call at all. */
+	deny(whole, 8, 64, NULL, NONE);
+	for (size_t len = 4; len < 40; len += 4)
+		deny(whole, 8, len, NULL, NONE);
+	deny(reply, 6, 24, NULL, NONE);
+	deny(other, 10, 40, NULL, NONE);
+	CU_ASSERT_EQUAL(util_pool_used(&pool), 0);
+}
+
 /* ---- Checksum --------------------------------------------------------- */
 
 static uint64_t sum_of(const uint8_t *mem, size_t len, size_t body,
@@ -364,6 +442,7 @@ static const struct unit_test tests[] = { { "open", test_open },
 					  { "no buffers", test_no_pool },
 					  { "dropped Call", test_dropped },
 					  { "error Replies", test_errors },
+					  { "denied", test_denied },
 					  { "checksum", test_checksum },
 					  { "close", test_close },
 					  { NULL, NULL } };

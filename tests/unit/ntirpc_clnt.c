@@ -145,13 +145,20 @@ static void answer_held(void)
 	pthread_mutex_unlock(&held_lock);
 }
 
-/* The one Call in the forward direction. */
+static atomic_bool hold_forward;
+static struct rt_call *forward[8];
+static atomic_uint nforward;
+
+/* Calls in the forward direction. */
 static void on_forward_call(struct rt_conn *c, struct rt_call *call)
 {
 	const uint32_t words[] = { call->xid, REPLY, MSG_ACCEPTED,
 				   AUTH_NONE, 0,     SUCCESS };
 
-	answer(call, words, 6);
+	if (atomic_load(&hold_forward))
+		forward[atomic_fetch_add(&nforward, 1)] = call;
+	else
+		answer(call, words, 6);
 }
 
 static void *on_open(struct rt_conn *c, void *ctx, bool *refuse)
@@ -235,23 +242,33 @@ static void first_done(struct rt_request *rq)
 	atomic_store(&first_answered, true);
 }
 
+static struct rt_request *forward_call(uint32_t xid, uint32_t *words,
+				       struct rt_piece *piece)
+{
+	struct rt_request *rq = rt_request_alloc(client);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(rq);
+	memset(words, 0, 40);
+	words[0] = htonl(xid);
+	words[2] = htonl(RPC_MSG_VERSION);
+	words[3] = htonl(PROG);
+	words[4] = htonl(VERS);
+	*piece = (struct rt_piece){ .addr = words, .len = 40 };
+	rq->xid = xid;
+	rq->pieces = piece;
+	rq->npieces = 1;
+	rq->reply_max = 100;
+	return rq;
+}
+
 /* A server does not call before the client has (4.6.3). */
 static void first_call(void)
 {
 	static uint32_t words[10];
-	static struct rt_piece piece = { .addr = words, .len = sizeof(words) };
-	struct rt_request *rq = rt_request_alloc(client);
+	static struct rt_piece piece;
+	struct rt_request *rq = forward_call(0x11111111, words, &piece);
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(rq);
 	atomic_store(&first_answered, false);
-	words[0] = htonl(0x11111111);
-	words[2] = htonl(RPC_MSG_VERSION);
-	words[3] = htonl(PROG);
-	words[4] = htonl(VERS);
-	rq->xid = 0x11111111;
-	rq->pieces = &piece;
-	rq->npieces = 1;
-	rq->reply_max = 100;
 	rq->done = first_done;
 	rt_request_submit(client_conn, rq);
 	wait_for(may_call);
@@ -709,6 +726,70 @@ static void test_connection_end(void)
 	do_connect();
 }
 
+static atomic_uint forward_done;
+
+static void forward_gone(struct rt_request *rq)
+{
+	CU_ASSERT_EQUAL(rq->status, 0);
+	rt_request_free(rq);
+	atomic_fetch_add(&forward_done, 1);
+}
+
+static bool all_forward_here(void)
+{
+	return atomic_load(&nforward) == 8;
+}
+
+static bool all_forward_done(void)
+{
+	return atomic_load(&forward_done) == 8;
+}
+
+/* [E1] 5: XIDs of Calls that the client has made are passed over. */
+static void test_xids(void)
+{
+	static uint32_t words[8][10];
+	static struct rt_piece piece[8];
+	CLIENT *clnt = new_clnt();
+	uint32_t before, xid;
+	struct call c;
+
+	fill(&c, clnt, DO_ADD, 1);
+	CU_ASSERT_EQUAL(nrt_req_setup(&c.req, long_time), RPC_SUCCESS);
+	CU_ASSERT_EQUAL(nrt_req_wait_reply(&c.req), RPC_SUCCESS);
+	before = c.req.cc_xid;
+	nrt_req_release(&c.req);
+	atomic_store(&hold_forward, true);
+	for (uint32_t i = 0; i < 8; i++) {
+		struct rt_request *rq =
+			forward_call(before + 1 + i, words[i], &piece[i]);
+
+		rq->done = forward_gone;
+		rt_request_submit(client_conn, rq);
+	}
+	wait_for(all_forward_here);
+	CU_ASSERT_TRUE(rt_conn_xid_busy(server_conn, before + 1));
+	CU_ASSERT_TRUE(rt_conn_xid_busy(server_conn, before + 8));
+	CU_ASSERT_FALSE(rt_conn_xid_busy(server_conn, before + 9));
+	fill(&c, clnt, DO_ADD, 1);
+	CU_ASSERT_EQUAL(nrt_req_setup(&c.req, long_time), RPC_SUCCESS);
+	xid = c.req.cc_xid;
+	CU_ASSERT_EQUAL(xid, before + 9);
+	CU_ASSERT_EQUAL(nrt_req_wait_reply(&c.req), RPC_SUCCESS);
+	nrt_req_release(&c.req);
+	atomic_store(&hold_forward, false);
+	for (unsigned int i = 0; i < 8; i++) {
+		const uint32_t reply[] = { before + 1 + i, REPLY, MSG_ACCEPTED,
+					   AUTH_NONE,	   0,	  SUCCESS };
+
+		answer(forward[i], reply, 6);
+	}
+	wait_for(all_forward_done);
+	for (uint32_t i = 1; i < 9; i++)
+		CU_ASSERT_FALSE(rt_conn_xid_busy(server_conn, before + i));
+	CLNT_DESTROY(clnt);
+}
+
 /* Ends of connections and Calls as they happen to meet. */
 static void test_races(void)
 {
@@ -777,6 +858,7 @@ static const struct unit_test tests[] = { { "open", test_open },
 					  { "time-out", test_timeout },
 					  { "reset", test_reset },
 					  { "refresh", test_refresh },
+					  { "XIDs", test_xids },
 					  { "control", test_control },
 					  { "end of the connection",
 					    test_connection_end },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The Responder's side of the transport, reduced to its contract: rt_reply()
- * and rt_call_drop() note what they are given. A struct rt_call is filled by
+ * The Responder's side of the transport, reduced to its contract: rt_reply(),
+ * rt_call_refuse() and rt_call_drop() note what they are given. A struct rt_call is filled by
  * hand. Included by one file of a program, which thereby does not take these
  * functions from the transport.
  */
@@ -15,7 +15,9 @@
 struct fake_call {
 	struct rt_call pub;
 	struct nrt_call user;
-	int replies, drops, dones;
+	int replies, drops, dones, refusals;
+	uint32_t refuse_code;
+	bool denial;
 	uint8_t *bytes; /* of the Reply, joined */
 	size_t len;
 	unsigned int nitems, npieces;
@@ -37,6 +39,7 @@ int rt_reply(struct rt_call *call, const struct rt_reply *reply)
 	struct fake_call *f = fake_of(call);
 
 	f->replies++;
+	f->denial = reply->denial;
 	f->npieces = reply->npieces;
 	free(f->bytes);
 	f->bytes = util_join(reply->pieces, reply->npieces, &f->len);
@@ -50,6 +53,17 @@ int rt_reply(struct rt_call *call, const struct rt_reply *reply)
 	util_free_pieces(call->pieces, call->npieces);
 	call->npieces = 0;
 	return 0;
+}
+
+void rt_call_refuse(struct rt_call *call, uint32_t code)
+{
+	struct fake_call *f = fake_of(call);
+
+	f->refusals++;
+	f->refuse_code = code;
+	memset(&f->user, 0x5a, sizeof(f->user));
+	util_free_pieces(call->pieces, call->npieces);
+	call->npieces = 0;
 }
 
 void rt_call_drop(struct rt_call *call)

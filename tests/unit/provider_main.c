@@ -29,16 +29,18 @@ static void any_windows(struct fab_domain *dom)
 #endif
 }
 
-static bool is_siw(struct fab_domain *dom)
+static bool is_siw(const struct fab_ops *ops)
 {
+	bool found = false;
 #ifdef HAVE_VERBS
-	struct ibv_context **ctx = vb_domain(dom)->hold;
+	struct ibv_device **list = ibv_get_device_list(NULL);
 
-	for (; dom->ops == &fab_verbs_ops && *ctx; ctx++)
-		if (!strncmp(ibv_get_device_name((*ctx)->device), "siw", 3))
-			return true;
+	for (int i = 0; ops == &fab_verbs_ops && list && list[i]; i++)
+		found |= !strncmp(ibv_get_device_name(list[i]), "siw", 3);
+	if (list)
+		ibv_free_device_list(list);
 #endif
-	return false;
+	return found;
 }
 
 static int usage(void)
@@ -135,7 +137,7 @@ int main(int argc, char **argv)
 		}
 		if (rc)
 			continue;
-		subject.siw |= is_siw(dom);
+		subject.siw |= is_siw(dom->ops);
 		fab_domain_close(dom);
 	}
 	return run(tables, argc - i + 1, argv + i - 1);

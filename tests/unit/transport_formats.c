@@ -379,6 +379,46 @@ static void impossible(void)
 	rt_raw_close(&r);
 }
 
+/* The upper layer finds that it is no Call: an ERROR, and the credit. */
+static void denied(void)
+{
+	static uint8_t octets[24];
+	struct rt_piece piece = { octets, 24, NULL };
+	struct rt_reply reply = { .pieces = &piece,
+				  .npieces = 1,
+				  .denial = true,
+				  .done = reply_gone };
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	r.p.hold = true;
+	for (unsigned int i = 0; i < 100; i++) {
+		rt_raw_call(&r, i, NULL, NULL, 8);
+		rt_raw_run(&r);
+		CU_ASSERT_EQUAL_FATAL(r.p.nheld, 1);
+		rt_call_refuse(r.p.held[--r.p.nheld], RDMA2_ERR_BAD_XDR);
+		CU_ASSERT_TRUE(rt_raw_is_error(&r, i, RDMA2_ERR_BAD_XDR));
+	}
+	CU_ASSERT_EQUAL(rt_pair_stats(r.p.server_inst).calls_denied, 100);
+	/* A Reply that denies it counts alike. */
+	rt_raw_call(&r, 0, NULL, NULL, 8);
+	rt_raw_run(&r);
+	CU_ASSERT_EQUAL_FATAL(r.p.nheld, 1);
+	rt_reply(r.p.held[--r.p.nheld], &reply);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 0));
+	CU_ASSERT_EQUAL(rt_pair_stats(r.p.server_inst).calls_denied, 101);
+	/* After the end it is just given back. */
+	rt_raw_call(&r, 7, NULL, NULL, 8);
+	rt_raw_run(&r);
+	CU_ASSERT_EQUAL_FATAL(r.p.nheld, 1);
+	rt_conn_close(r.p.server, true);
+	rt_raw_run(&r);
+	rt_call_refuse(r.p.held[--r.p.nheld], RDMA2_ERR_BAD_XDR);
+	rt_raw_run(&r);
+	rt_raw_close(&r);
+}
+
 /* [E11]: two Calls of one XID are both the upper layer's. */
 static void twice(void)
 {
@@ -406,6 +446,7 @@ static const struct unit_test tests[] = {
 	{ "invalidate", invalidate },
 	{ "bad handles", bad_handles },
 	{ "impossible", impossible },
+	{ "denied", denied },
 	{ "twice", twice },
 	{ NULL, NULL },
 };

@@ -374,6 +374,24 @@ static void bad_messages(void)
 	}
 }
 
+/* The upper layer finds that it is no Call. */
+static void denied(void)
+{
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
+	r.p.hold = true;
+	rt_raw1_call(&r, 1, 32, NULL, NULL, 12);
+	rt_raw_run(&r);
+	CU_ASSERT_EQUAL_FATAL(r.p.nheld, 1);
+	rt_call_refuse(r.p.held[--r.p.nheld], RDMA2_ERR_BAD_XDR);
+	CU_ASSERT_TRUE(rt_raw1_is_refused(&r, 1));
+	r.p.hold = false;
+	rt_raw1_call(&r, 2, 32, NULL, NULL, 12);
+	CU_ASSERT_TRUE(rt_raw1_is_reply(&r, 2));
+	rt_raw_close(&r);
+}
+
 /* More than the server is set to take: ERR_CHUNK, before any memory is used. */
 static void limits(void)
 {
@@ -658,6 +676,7 @@ static const struct unit_test tests[] = {
 	{ "long calls", long_calls },
 	{ "results", results },
 	{ "bad messages", bad_messages },
+	{ "denied", denied },
 	{ "limits", limits },
 	{ "bad handle", bad_handle },
 	{ "little memory", little_memory },

@@ -72,15 +72,26 @@ static void pairing(void)
 				CU_ASSERT_EQUAL(scan(x_split(x.b, len, len),
 						     chunk, nchunk, items, &n),
 						-EBADMSG);
-			/* No chunk has more or less than its item. */
+			/* No chunk has more or less than its item, or that
+			 * and its roundup. */
 			for (unsigned int i = 0; i < nchunk; i++) {
 				if (!reduced[i])
 					continue;
 				keep = chunk[i];
-				chunk[i]++;
-				CU_ASSERT_EQUAL(scan(x_split(x.b, x.len, 0),
+				for (uint32_t k = 0; k < keep + 8; k++) {
+					bool ok = k == keep ||
+						  k == ((keep + 3) & ~3u);
+
+					chunk[i] = k;
+					CU_ASSERT_EQUAL(
+						scan(x_split(x.b, x.len, 0),
 						     chunk, nchunk, items, &n),
-						-EBADMSG);
+						ok ? 0 : -EBADMSG);
+					if (ok)
+						CU_ASSERT(x_same(items, n,
+								 x.items,
+								 x.nitems));
+				}
 				chunk[i] = keep;
 			}
 		}

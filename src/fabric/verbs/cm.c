@@ -8,8 +8,10 @@
  *
  * Threads: the poller thread.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "vb.h"
@@ -24,6 +26,22 @@ void vb_cm_copy_addr(struct sockaddr_storage *to, struct sockaddr *from)
 		memcpy(to, from, sizeof(struct sockaddr_in));
 	else if (from->sa_family == AF_INET6)
 		memcpy(to, from, sizeof(struct sockaddr_in6));
+}
+
+void vb_cm_name(const struct sockaddr *addr, char *buf, size_t size)
+{
+	const struct sockaddr_in *in = (const void *)addr;
+	const struct sockaddr_in6 *in6 = (const void *)addr;
+	char text[INET6_ADDRSTRLEN] = "?";
+
+	if (addr->sa_family == AF_INET6) {
+		inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text));
+		snprintf(buf, size, "[%s]:%u", text, ntohs(in6->sin6_port));
+	} else {
+		if (addr->sa_family == AF_INET)
+			inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
+		snprintf(buf, size, "%s:%u", text, ntohs(in->sin_port));
+	}
 }
 
 static unsigned int established(struct vb_conn *c,
@@ -75,7 +93,7 @@ static unsigned int translate(struct vb_conn *c, const struct rdma_cm_event *ev)
 	}
 }
 
-static int one_event(struct rdma_cm_event *ev)
+static int one_event(struct vb_domain *d, struct rdma_cm_event *ev)
 {
 	struct rdma_cm_id *id = ev->listen_id ? ev->listen_id : ev->id;
 	struct vb_source *src = id->context;
@@ -85,6 +103,8 @@ static int one_event(struct rdma_cm_event *ev)
 	unsigned int bits;
 	int calls = 0;
 
+	if (type == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		vb_device_lost(d, id->verbs);
 	if (src->kind == SRC_LISTENER) {
 		l = container_of(src, struct vb_listener, src);
 		if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
@@ -98,8 +118,6 @@ static int one_event(struct rdma_cm_event *ev)
 	}
 	c = container_of(src, struct vb_conn, src);
 	bits = translate(c, ev);
-	if (type == RDMA_CM_EVENT_DEVICE_REMOVAL && c->dev)
-		atomic_store(&c->dev->gone, true);
 	rdma_ack_cm_event(ev);
 	if (!bits)
 		return 0;
@@ -118,7 +136,7 @@ int vb_cm_events(struct vb_poller *p)
 		pthread_mutex_unlock(&p->cm_lock);
 		if (rc)
 			break;
-		calls += one_event(ev);
+		calls += one_event(vb_domain(p->fab.dom), ev);
 	}
 	return calls;
 }

@@ -18,6 +18,8 @@
  * Threads: the runner of the connection; vb_conn_free() the poller thread.
  */
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +61,8 @@ void vb_conn_free(struct vb_conn *c)
 		ibv_destroy_cq(c->cq);
 	if (c->id)
 		rdma_destroy_id(c->id);
+	if (c->dev)
+		vb_device_put(c->dev);
 	vb_windows_free(c);
 	free(c->slot);
 	free(c->rslot);
@@ -172,6 +176,16 @@ void vb_conn_established(struct vb_conn *c)
 	c->state = ST_OPEN;
 	c->established = true;
 	vb_timer_start(c, TIMER_KEEPALIVE);
+}
+
+const char *vb_reason(struct vb_conn *c, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(c->reason_text, sizeof(c->reason_text), fmt, ap);
+	va_end(ap);
+	return c->reason_text;
 }
 
 void vb_conn_dead(struct vb_conn *c, int error, const char *reason)

@@ -73,11 +73,11 @@ static enum fab_status failure(struct vb_conn *c, const struct ibv_wc *wc)
 		status = IBV_WC_LOC_LEN_ERR;
 	m = meaning_of(status);
 	if (!c->broke)
-		vb_log(conn_domain(c), 5,
-		       "verbs: %s: queue pair %u: %s (%s, vendor error %#x)",
-		       c->dev->name, wc->qp_num, m->reason,
-		       ibv_wc_status_str(wc->status), wc->vendor_err);
-	broke(c, m->error, m->reason);
+		broke(c, m->error,
+		      vb_reason(c,
+				"%s (%s, queue pair %u: %s, vendor error %#x)",
+				m->reason, c->dev->name, wc->qp_num,
+				ibv_wc_status_str(wc->status), wc->vendor_err));
 	return FAB_ERROR;
 }
 

@@ -2,17 +2,20 @@
 /*
  * device - RDMA devices in use, and what happens to them
  *
- * A device is made ready when the first connection is bound to it, and stays
- * until the domain is closed, even if it is removed meanwhile: event channels
- * and registrations refer to it. One that comes back is another device.
+ * A device is made ready when the first connection is bound to it. One that
+ * is removed is retired when its last connection is freed and all pollers have
+ * let go of it: the drivers of some wait with its removal until nobody has it
+ * open. (As long as it is the only one, librdmacm 44 keeps it open all the
+ * same.) One that comes back is another device.
  *
- * Threads: any; adding one is done under the domain's lock, finding one needs
- * none. Every poller listens to every device's asynchronous events; each event
- * reaches one of them. It is acknowledged only after use: until then its
- * queue pair, and so the connection, cannot go away.
+ * Threads: any; adding and retiring one is done under the domain's lock,
+ * finding one needs none. Every poller listens to every device's asynchronous
+ * events; each event reaches one of them. It is acknowledged only after use:
+ * until then its queue pair, and so the connection, cannot go away.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -98,6 +101,20 @@ void vb_device_free(struct vb_device *dev)
 }
 
 /* Domain lock held. */
+static void deregister_all(struct vb_device *dev)
+{
+	struct vb_mr *mr;
+
+	TAILQ_FOREACH(mr, &dev->dom->mrs, link)
+	{
+		struct ibv_mr *m = atomic_exchange(&mr->mr[dev->index], NULL);
+
+		if (m)
+			ibv_dereg_mr(m);
+	}
+}
+
+/* Domain lock held. */
 static int register_all(struct vb_device *dev)
 {
 	struct vb_mr *mr;
@@ -115,14 +132,34 @@ static int register_all(struct vb_device *dev)
 	}
 	if (!err)
 		return 0;
-	TAILQ_FOREACH(mr, &dev->dom->mrs, link)
-	{
-		struct ibv_mr *m = atomic_exchange(&mr->mr[dev->index], NULL);
-
-		if (m)
-			ibv_dereg_mr(m);
-	}
+	deregister_all(dev);
 	return -err;
+}
+
+/* A list for rdma_free_devices() with @ctx alone. */
+static struct ibv_context **hold_only(struct ibv_context *ctx)
+{
+	struct ibv_context **all, **rest;
+	unsigned int n = 0, k = 0;
+
+	all = rdma_get_devices(NULL);
+	while (all && all[n])
+		n++;
+	rest = calloc(n + 1, sizeof(struct ibv_context *));
+	if (!all || !rest) {
+		/* Then nothing is held, which harms only at its removal. */
+		free(rest);
+		if (all)
+			rdma_free_devices(all);
+		return NULL;
+	}
+	for (unsigned int i = 0; i < n; i++)
+		if (all[i] != ctx)
+			rest[k++] = all[i];
+	all[0] = k < n ? ctx : NULL;
+	all[k < n ? 1 : 0] = NULL;
+	rdma_free_devices(rest); /* which frees the list, too */
+	return all;
 }
 
 /* One below the limits that were told when the domain was opened cannot be
@@ -151,7 +188,8 @@ static int device_add(struct vb_domain *d, struct ibv_context *ctx,
 	dev->dom = d;
 	dev->index = d->ndevs;
 	dev->ctx = ctx;
-	dev->name = ibv_get_device_name(ctx->device);
+	snprintf(dev->name, sizeof(dev->name), "%s",
+		 ibv_get_device_name(ctx->device));
 	rc = -ENODEV;
 	if (dev->index == VB_MAX_DEVICES) {
 		vb_log(d, 3, "verbs: %s: too many devices, or changes of them",
@@ -177,7 +215,7 @@ static int device_add(struct vb_domain *d, struct ibv_context *ctx,
 	dev->inv_flag = IBV_WC_WITH_INV;
 	if (a.vendor_id == VENDOR_RXE)
 		dev->inv_flag |= IBV_WC_IP_CSUM_OK;
-	dev->hold = rdma_get_devices(NULL);
+	dev->hold = hold_only(ctx);
 	dev->pd = ibv_alloc_pd(ctx);
 	if (!dev->pd) {
 		rc = errno ? -errno : -ENOMEM;
@@ -237,7 +275,113 @@ struct vb_device *vb_device_get(struct vb_domain *d, struct ibv_context *ctx,
 			*rc = device_add(d, ctx, &dev);
 		pthread_mutex_unlock(&d->lock);
 	}
-	return dev && !atomic_load(&dev->gone) ? dev : NULL;
+	if (!dev)
+		return NULL;
+	/* In this order: who retires it looks at both in the other. */
+	atomic_fetch_add(&dev->conns, 1);
+	if (!atomic_load(&dev->gone))
+		return dev;
+	vb_device_put(dev);
+	return NULL;
+}
+
+/* ---- Removal --------------------------------------------------------- */
+
+static void changed(struct vb_domain *d)
+{
+	struct vb_poller *p;
+
+	atomic_fetch_add(&d->changes, 1);
+	pthread_mutex_lock(&d->lock);
+	TAILQ_FOREACH(p, &d->pollers, link)
+	vb_poller_wake_up(p);
+	pthread_mutex_unlock(&d->lock);
+}
+
+void vb_device_put(struct vb_device *dev)
+{
+	struct vb_domain *d = dev->dom;
+
+	if (atomic_fetch_sub(&dev->conns, 1) == 1 && atomic_load(&dev->gone))
+		changed(d);
+}
+
+void vb_device_lost(struct vb_domain *d, struct ibv_context *ctx)
+{
+	struct vb_device *dev = ctx ? find(d, ctx) : NULL;
+
+	if (!dev || atomic_exchange(&dev->gone, true))
+		return;
+	vb_log(d, 4, "verbs: %s: the device is gone", dev->name);
+	changed(d);
+}
+
+/* Domain lock held. */
+static bool all_left(struct vb_domain *d, uint32_t bit)
+{
+	struct vb_poller *p;
+	bool all = true;
+
+	TAILQ_FOREACH(p, &d->pollers, link)
+	{
+		pthread_mutex_lock(&p->lock);
+		all &= !!(p->left & bit);
+		pthread_mutex_unlock(&p->lock);
+	}
+	return all;
+}
+
+/* Domain lock held. */
+static void retire(struct vb_device *dev)
+{
+	struct ibv_context **list;
+
+	dev->ctx = NULL;
+	deregister_all(dev);
+	ibv_dealloc_pd(dev->pd);
+	dev->pd = NULL;
+	if (dev->hold)
+		rdma_free_devices(dev->hold);
+	dev->hold = NULL;
+	/* It makes librdmacm look which devices are still there. */
+	list = rdma_get_devices(NULL);
+	if (list)
+		rdma_free_devices(list);
+}
+
+void vb_device_reclaim(struct vb_poller *p)
+{
+	struct vb_domain *d = vb_domain(p->fab.dom);
+	unsigned int now = atomic_load(&d->changes);
+
+	if (now == p->changes_seen)
+		return;
+	p->changes_seen = now;
+	for (unsigned int i = 0; i < VB_MAX_DEVICES; i++) {
+		struct vb_device *dev = atomic_load(&d->dev[i]);
+		struct vb_channel *ch = &p->channels[i];
+		struct ibv_context *ctx = dev ? dev->ctx : NULL;
+		uint32_t bit = (uint32_t)1 << i;
+
+		if (!ctx || !atomic_load(&dev->gone) ||
+		    atomic_load(&dev->conns))
+			continue;
+		pthread_mutex_lock(&p->lock);
+		if (!(p->left & bit)) {
+			vb_poller_unwatch(p, ctx->async_fd);
+			if (ch->channel) {
+				vb_poller_unwatch(p, ch->channel->fd);
+				ibv_destroy_comp_channel(ch->channel);
+				ch->channel = NULL;
+			}
+			p->left |= bit;
+		}
+		pthread_mutex_unlock(&p->lock);
+		pthread_mutex_lock(&d->lock);
+		if (dev->ctx && all_left(d, bit))
+			retire(dev);
+		pthread_mutex_unlock(&d->lock);
+	}
 }
 
 /* ---- Asynchronous events --------------------------------------------- */
@@ -297,7 +441,7 @@ static void one_event(struct vb_device *dev, struct ibv_async_event *ev)
 		break;
 	case IBV_EVENT_DEVICE_FATAL:
 		vb_log(d, 3, "verbs: %s: fatal error of the device", dev->name);
-		atomic_store(&dev->gone, true);
+		vb_device_lost(d, dev->ctx);
 		tell_all(dev, EV_GONE);
 		break;
 	case IBV_EVENT_PORT_ERR:
@@ -319,11 +463,12 @@ static void one_event(struct vb_device *dev, struct ibv_async_event *ev)
 void vb_device_event(struct vb_poller *p, struct vb_device *dev,
 		     uint32_t events)
 {
+	struct ibv_context *ctx = dev->ctx;
 	struct ibv_async_event ev;
 
-	for (int i = 0; i < EVENTS_PER_TURN; i++) {
+	for (int i = 0; ctx && i < EVENTS_PER_TURN; i++) {
 		errno = 0;
-		if (ibv_get_async_event(dev->ctx, &ev)) {
+		if (ibv_get_async_event(ctx, &ev)) {
 			if (errno == EAGAIN || errno == EWOULDBLOCK ||
 			    errno == EINTR) {
 				if (!(events & (EPOLLERR | EPOLLHUP)))
@@ -332,7 +477,7 @@ void vb_device_event(struct vb_poller *p, struct vb_device *dev,
 			/* The device is no more; its channel would be ready
 			 * for ever. Its connections hear of it by the
 			 * connection manager. */
-			vb_poller_unwatch(p, dev->ctx->async_fd);
+			vb_poller_unwatch(p, ctx->async_fd);
 			break;
 		}
 		one_event(dev, &ev);

@@ -123,8 +123,9 @@ static void dereg(struct fab_mr *fm)
 
 	pthread_mutex_lock(&d->lock);
 	TAILQ_REMOVE(&d->mrs, mr, link);
-	pthread_mutex_unlock(&d->lock);
+	/* No device must be retired meanwhile. */
 	mr_free(mr);
+	pthread_mutex_unlock(&d->lock);
 }
 
 /* ---- Life ------------------------------------------------------------ */
@@ -135,8 +136,6 @@ static void domain_close(struct fab_domain *fd)
 
 	for (unsigned int i = 0; i < d->ndevs; i++)
 		vb_device_free(atomic_load(&d->dev[i]));
-	if (d->hold)
-		rdma_free_devices(d->hold);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
 }
@@ -144,7 +143,8 @@ static void domain_close(struct fab_domain *fd)
 static int find_limits(struct vb_domain *d)
 {
 	struct fab_limits *l = &d->fab.limits;
-	int n = 0, found = 0;
+	struct ibv_context **list;
+	int found = 0;
 
 	*l = (struct fab_limits){
 		.caps = FAB_CAP_SEND_INV | FAB_CAP_EXPOSE,
@@ -152,9 +152,11 @@ static int find_limits(struct vb_domain *d)
 		.max_read_depth = d->depth,
 		.max_message = VB_MAX_MESSAGE,
 	};
-	d->hold = rdma_get_devices(&n);
-	for (int i = 0; d->hold && i < n; i++)
-		found += !vb_device_limits(d, d->hold[i], l);
+	list = rdma_get_devices(NULL);
+	for (struct ibv_context **ctx = list; list && *ctx; ctx++)
+		found += !vb_device_limits(d, *ctx, l);
+	if (list)
+		rdma_free_devices(list);
 	if (!found)
 		return -ENODEV;
 	if (l->max_sge < 4)

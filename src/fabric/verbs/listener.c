@@ -176,8 +176,10 @@ static int take_request(struct vb_listener *l, struct rdma_cm_event *ev,
 	if (!dev)
 		return rc;
 	rc = vb_conn_alloc(p, &c);
-	if (rc)
+	if (rc) {
+		vb_device_put(dev);
 		return rc;
+	}
 	c->id = ev->id;
 	c->id->context = &c->src;
 	c->dev = dev;
@@ -208,8 +210,13 @@ int vb_listener_request(struct vb_listener *l, struct rdma_cm_event *ev)
 	pthread_mutex_unlock(&l->lock);
 	if (!rc)
 		return 1;
-	if (rc != -ECONNABORTED)
-		vb_log(d, 4, "verbs: refusing a connection: %s", strerror(-rc));
+	if (rc != -ECONNABORTED) {
+		char peer[64];
+
+		vb_cm_name(rdma_get_peer_addr(ev->id), peer, sizeof(peer));
+		vb_log(d, 4, "verbs: %s: connection refused: %s", peer,
+		       strerror(-rc));
+	}
 	rdma_reject(ev->id, NULL, 0);
 	rdma_destroy_id(ev->id);
 	return 0;

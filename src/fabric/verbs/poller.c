@@ -57,9 +57,12 @@ static void join_domain(struct vb_poller *p)
 	pthread_mutex_lock(&d->lock);
 	for (unsigned int i = 0; i < d->ndevs; i++) {
 		struct vb_device *dev = atomic_load(&d->dev[i]);
+		struct ibv_context *ctx = dev->ctx;
 
-		if (!atomic_load(&dev->gone))
-			vb_poller_watch(p, dev->ctx->async_fd, &dev->async_src,
+		if (atomic_load(&dev->gone) || !ctx)
+			p->left |= (uint32_t)1 << i;
+		else
+			vb_poller_watch(p, ctx->async_fd, &dev->async_src,
 					EPOLLIN);
 	}
 	TAILQ_INSERT_TAIL(&d->pollers, p, link);
@@ -450,6 +453,7 @@ int vb_poller_run(struct fab_poller *fp, int timeout_ms)
 	calls += run_kicks(p);
 	calls += run_timers(p);
 	calls += reap(p);
+	vb_device_reclaim(p);
 	return calls;
 }
 

@@ -100,8 +100,6 @@ static int make_qp(struct vb_conn *c)
 			rc = errno ? -errno : -ENOMEM;
 	}
 	if (rc) {
-		vb_log(conn_domain(c), 4, "verbs: %s: making a queue pair: %s",
-		       c->dev->name, strerror(-rc));
 		vb_memlock_hint(conn_domain(c), -rc);
 		return rc;
 	}
@@ -174,7 +172,9 @@ static void route_known(struct vb_conn *c)
 
 	rc = make_qp(c);
 	if (rc) {
-		vb_conn_dead(c, rc, "no queue pair");
+		vb_conn_dead(c, rc,
+			     vb_reason(c, "%s makes no queue pair: %s",
+				       c->dev->name, strerror(-rc)));
 		return;
 	}
 	c->ord = min_of(c->ord, c->dev->out_depth);
@@ -195,7 +195,6 @@ static void start_failed(struct vb_conn *c)
 
 	switch (c->cm.failed) {
 	case RDMA_CM_EVENT_REJECTED:
-		vb_log(conn_domain(c), 6, "verbs: refused, reason %d", status);
 		/* An iWARP device tells an errno instead. */
 		vb_conn_dead(
 			c, -ECONNREFUSED,
@@ -204,7 +203,11 @@ static void start_failed(struct vb_conn *c)
 				"nobody listens there" :
 			status == REJECT_STALE ?
 				"rejected: not yet over the last connection" :
-				"rejected by the peer");
+			status < 0 ?
+				vb_reason(c, "rejected by the peer (%s)",
+					  strerror(-status)) :
+				vb_reason(c, "rejected by the peer (reason %d)",
+					  status));
 		break;
 	case RDMA_CM_EVENT_UNREACHABLE:
 		vb_conn_dead(c, status < 0 ? status : -EHOSTUNREACH,

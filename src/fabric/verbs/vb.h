@@ -89,14 +89,15 @@
 #define VB_REOPEN_MS 1000u
 
 /*
- * How often a peer sends again when nothing answers, and when no Receive is
- * posted here. The first is the most there is: with the time-outs that the
- * connection manager derives from the path a connection survives several
- * seconds without a link. The second is none: flow control promises a Receive
- * for every message, so a missing one is an error, and repeating would only
- * hide it for as long as both sides wait.
+ * How often an end sends again when nothing answers, and when no Receive is
+ * posted at the other. The first is nearly the most there is: with the
+ * time-outs that the connection manager derives from the path a connection
+ * survives some ten seconds without a link. (Linux' rxe takes 7 for "for
+ * ever".) The second is none: flow control promises a Receive for every
+ * message, so a missing one is an error, and repeating would only hide it for
+ * as long as both sides wait.
  */
-#define VB_RETRIES 7
+#define VB_RETRIES 6
 #define VB_RNR_RETRIES 0
 
 enum vb_source_kind {
@@ -124,15 +125,15 @@ TAILQ_HEAD(vb_listener_queue, vb_listener);
 TAILQ_HEAD(vb_poller_queue, vb_poller);
 TAILQ_HEAD(vb_mr_queue, vb_mr);
 
-/* One that has been used; lives as long as the domain. */
+/* One that has been used; what names it lives as long as the domain. */
 struct vb_device {
 	struct vb_source async_src;
 	struct vb_domain *dom;
 	unsigned int index;
-	struct ibv_context *ctx;
+	_Atomic(struct ibv_context *) ctx; /* NULL: retired */
 	struct ibv_context **hold; /* keeps ctx open */
 	struct ibv_pd *pd;
-	const char *name;
+	char name[64];
 	unsigned int max_wr, max_sge, max_sge_rd, max_cqe;
 	unsigned int out_depth, in_depth;
 	bool iwarp, windows;
@@ -141,6 +142,7 @@ struct vb_device {
 	bool sink_rights;
 	unsigned int inv_flag; /* in ibv_wc.wc_flags: "with invalidate" */
 	atomic_bool gone;
+	atomic_uint conns;
 	atomic_uint next_vector;
 };
 
@@ -149,8 +151,9 @@ struct vb_domain {
 	unsigned int startup_ms, keepalive_ms, depth;
 	/* For tests: use windows that are known for flaws as well. */
 	bool any_windows;
-	struct ibv_context **hold; /* those of the start; keeps them open */
 	_Atomic(struct vb_device *) dev[VB_MAX_DEVICES];
+	/* Counts what might let a device that has gone be retired. */
+	atomic_uint changes;
 	atomic_bool memlock_told, waits_told;
 
 	pthread_mutex_t lock; /* what follows, and adding a device */
@@ -197,8 +200,10 @@ struct vb_poller {
 	pthread_mutex_t cm_lock;
 	_Atomic(struct vb_conn *) kicks; /* stack, linked by kick_next */
 	atomic_bool woken, sleeping;
+	unsigned int changes_seen; /* poller thread */
 
 	pthread_mutex_t lock; /* what follows */
+	uint32_t left; /* bits of devices that this one has let go of */
 	struct vb_channel channels[VB_MAX_DEVICES];
 	struct vb_timer_queue timers[TIMER_KINDS];
 	struct vb_grave *graves;
@@ -352,6 +357,7 @@ struct vb_conn {
 	const char *broke_reason;
 	int error;
 	const char *reason;
+	char reason_text[160]; /* if it is not a constant one */
 	struct fab_counters count;
 };
 
@@ -430,10 +436,16 @@ struct ibv_mr *vb_register(struct vb_device *dev, void *addr, size_t len,
 			   unsigned int access, int *err);
 
 /* device.c; any thread */
-/* The device behind @ctx, made ready for use if it is met for the first time.
- * NULL and *rc if that is impossible. */
+/* The device behind @ctx for a connection, made ready for use if it is met for
+ * the first time. NULL and *rc if that is impossible. */
 struct vb_device *vb_device_get(struct vb_domain *d, struct ibv_context *ctx,
 				int *rc);
+/* The connection is no more. */
+void vb_device_put(struct vb_device *dev);
+/* The device is no more. */
+void vb_device_lost(struct vb_domain *d, struct ibv_context *ctx);
+/* Poller thread: let go of devices that have gone and are in no use. */
+void vb_device_reclaim(struct vb_poller *p);
 void vb_device_free(struct vb_device *dev);
 /* Fold what @ctx can do into the limits of all. */
 int vb_device_limits(const struct vb_domain *d, struct ibv_context *ctx,
@@ -468,6 +480,8 @@ void vb_kick(struct fab_conn *c);
 /* cm.c: the connection manager's events; poller thread */
 int vb_cm_events(struct vb_poller *p);
 void vb_cm_copy_addr(struct sockaddr_storage *to, struct sockaddr *from);
+/* For the log. */
+void vb_cm_name(const struct sockaddr *addr, char *buf, size_t size);
 
 /* listener.c */
 int vb_listen(struct fab_poller *p, const struct sockaddr *addr,
@@ -503,6 +517,10 @@ void vb_conn_counters(const struct fab_conn *c, struct fab_counters *out);
 int vb_poll(struct fab_conn *c, struct fab_wc *wc, int n);
 /* The end, at once: nothing is the device's any more, all work flushed. */
 void vb_conn_dead(struct vb_conn *c, int error, const char *reason);
+/* A reason with details, for vb_conn_dead(). The layer above logs the end of
+ * each connection once, by name and with this; so nothing here does. */
+const char *vb_reason(struct vb_conn *c, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 void vb_conn_established(struct vb_conn *c);
 void vb_wr_complete(struct vb_conn *c, struct fab_wr *wr,
 		    enum fab_status status);
