@@ -417,7 +417,9 @@ def fresh_handles(t):
 
 @check("V2-11.1.1-01")
 def other_connection(t):
-    """A handle of one connection is nothing on another."""
+    """A handle of one connection is nothing on another; and on its own it
+    opens its segment, for what the chunk is for."""
+    rights_and_bounds(t)
     s, tcp, c = t.connect()
     tcp.send(read3(1, 5000))
     call = c.get_call()
@@ -431,6 +433,28 @@ def other_connection(t):
     data = rpc.pattern(5000, 4)
     c.answer_inline(call, read3_head(5000), [c.fill(call, 0, data)])
     same(tcp.reply().r.data[-5000:], data, "what the client got")
+
+
+def rights_and_bounds(t):
+    """Only what a chunk is for, and only inside its segments."""
+    for kind, wrong, want in (
+            ("read", "write", (0, 1, 2)), ("read", "beyond", (0, 1, 1)),
+            ("read", "before", (0, 1, 1)), ("write", "read", (0, 1, 2)),
+            ("write", "beyond", (1, 1, 1)), ("write", "before", (1, 1, 1))):
+        _, tcp, c = t.connect()
+        tcp.send(write3(1, bytes(5000)) if kind == "read" else read3(1, 5000))
+        call = c.get_call()
+        s = call.segments()[0]
+        at = {"beyond": s.offset + s.length - 3,
+              "before": s.offset - 4}.get(wrong, s.offset)
+        op = kind if wrong in ("beyond", "before") else wrong
+        if op == "write":
+            c.iw.write(s.handle, at & 0xffffffffffffffff, b"four")
+        else:
+            c.iw.start_read(s.handle, at & 0xffffffffffffffff, 4)
+        same(c.iw.wait_end(), want, "Terminate after an RDMA %s %s a %s "
+             "chunk" % (op, wrong, kind))
+        t.stop()
 
 
 @check("V2-11.1.3-02")
@@ -618,6 +642,25 @@ def reply_interrupted(t):
         else:
             c.post(v2.REPLY_INLINE, 61, payload=rpc.reply(61))
             same(tcp.reply().stat, 0, "the other Call")
+        null_works(tcp, c)
+        t.stop()
+    # A wrong rdma_remaining, and no end of it.
+    for bad in "too many", "grows", "huge":
+        _, tcp, c = t.connect()
+        tcp.send(rpc.null(60))
+        c.get_call()
+        m = rpc.reply(60)
+        c.post(v2.REPLY_MIDDLE, 60, payload=m[:8],
+               remaining=0xfffffff0 if bad == "huge" else 16)
+        if bad == "too many":
+            c.post(v2.REPLY_INLINE, 60, payload=m[8:] + bytes(4))
+        elif bad == "grows":
+            c.post(v2.REPLY_MIDDLE, 60, payload=m[8:12], remaining=16)
+        h = kit.is_error(c.take(), v2.INVAL_CONT)
+        same(h.xid, 60, "xid of the ERROR")
+        fails(tcp, 60)
+        if bad != "too many":
+            c.post(v2.REPLY_INLINE, 60, payload=m[8:])
         null_works(tcp, c)
         t.stop()
 
