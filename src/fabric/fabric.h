@@ -6,7 +6,7 @@
  *
  *   iwarp   software iWARP over a TCP socket (MPA, DDP, RDMAP); needs no device
  *   loop    two endpoints in one process, with faults on request; for tests
- *   verbs   librdmacm and libibverbs (to come)
+ *   verbs   RDMA devices, through librdmacm and libibverbs
  *
  * Objects and owners
  *
@@ -82,12 +82,19 @@ struct fab_limits {
 /* A log sink: @level as in <syslog.h>. Any thread. */
 typedef void (*fab_log_fn)(void *ctx, int level, const char *text);
 
+/*
+ * iwarp: whether to ask for CRC32c (RFC 5044 section 7.1.1: it is used if one
+ * side asks). Auto asks unless both ends have the same IP address or are
+ * loopback: what never leaves the memory of one machine gains nothing by it.
+ */
+enum fab_crc { FAB_CRC_OFF, FAB_CRC_ON, FAB_CRC_AUTO };
+
 struct fab_domain_params {
 	fab_log_fn log; /* NULL: silent */
 	void *log_ctx;
 	unsigned int startup_timeout_ms; /* connection start-up; 0: 10000 */
 	unsigned int read_depth; /* 0: provider's default (16) */
-	bool crc; /* iwarp: ask for CRC32c (default use: true) */
+	enum fab_crc crc;
 	size_t max_fpdu; /* iwarp: longest FPDU sent, 0: the longest there is */
 	unsigned int max_startup; /* half-open connections allowed, 0: 256 */
 };
@@ -97,10 +104,16 @@ struct fab_domain_params {
  * in. The loop provider is for tests and is passed by its symbol (loop.h).
  */
 const struct fab_ops *fab_provider(const char *name);
+/*
+ * Can the provider listen on @addr of this host? iwarp can on any; verbs on
+ * that of a device, and on the wildcard address if a port of one is up.
+ */
+bool fab_provider_owns(const struct fab_ops *ops, const struct sockaddr *addr);
 
 /*
- * 0; -EINVAL: impossible parameters; -ENOMEM; with a device: -ENODEV: there is
- * none, -EOPNOTSUPP: it lacks what is needed, or what its driver says.
+ * Without @params, defaults, among them FAB_CRC_AUTO. 0; -EINVAL: impossible
+ * parameters; -ENOMEM; with a device: -ENODEV: there is none, -EOPNOTSUPP: it
+ * lacks what is needed, or what its driver says.
  */
 int fab_domain_open(const struct fab_ops *ops,
 		    const struct fab_domain_params *params,
@@ -273,6 +286,16 @@ int fab_listen(struct fab_poller *p, const struct sockaddr *addr,
 	       struct fab_listener **l);
 void fab_listener_addr(const struct fab_listener *l,
 		       struct sockaddr_storage *addr);
+/*
+ * Have the connections that it accepts from now on run by these pollers of its
+ * domain, in turn: @p has @n, and is copied. Request callbacks stay where they
+ * are. Where the provider cannot, connections stay with the listener's poller,
+ * too. Any thread. 0 or -ENOMEM.
+ */
+int fab_listener_spread(struct fab_listener *l, struct fab_poller *const *p,
+			unsigned int n);
+/* The poller that runs it. */
+struct fab_poller *fab_conn_poller(const struct fab_conn *c);
 /* No request callback runs after the return. Not from within one. */
 void fab_listener_close(struct fab_listener *l);
 
@@ -365,6 +388,7 @@ struct fab_ops {
 	int (*domain_open)(const struct fab_domain_params *,
 			   struct fab_domain **);
 	void (*domain_close)(struct fab_domain *);
+	bool (*owns)(const struct sockaddr *); /* NULL: any */
 	int (*poller_create)(struct fab_domain *, struct fab_poller **);
 	void (*poller_destroy)(struct fab_poller *);
 	int (*poller_run)(struct fab_poller *, int timeout_ms);
@@ -382,6 +406,9 @@ struct fab_ops {
 		      fab_request_fn, void *, struct fab_listener **);
 	void (*listener_addr)(const struct fab_listener *,
 			      struct sockaddr_storage *);
+	int (*listener_spread)(struct fab_listener *,
+			       struct fab_poller *const *,
+			       unsigned int); /* NULL: cannot */
 	void (*listener_close)(struct fab_listener *);
 	int (*conn_create)(struct fab_poller *, fab_ready_fn, void *,
 			   struct fab_conn **);

@@ -130,6 +130,7 @@ enum gsh_config_type {
 
 /* What the scanner took a word for. */
 #define GSH_TERM_TRUE 7
+#define GSH_TERM_FALSE 8
 
 struct gsh_config_token {
 	const char *token;

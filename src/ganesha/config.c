@@ -13,6 +13,7 @@
 #include <arpa/inet.h>
 #include <stdarg.h>
 #include <string.h>
+#include <strings.h>
 
 #include "transport/transport.h"
 
@@ -110,6 +111,30 @@ static int required_take(const char *token, int term,
 	return 0;
 }
 
+static void *crc_init(void *link_mem, void *self)
+{
+	if (self)
+		*(uint32_t *)self = FAB_CRC_AUTO;
+	return self;
+}
+
+static int crc_take(const char *token, int term, struct gsh_config_item *item,
+		    void *param, void *node, struct gsh_config_errors *e)
+{
+	uint32_t *crc = param;
+
+	if (term == GSH_TERM_TRUE || term == GSH_TERM_FALSE) {
+		*crc = term == GSH_TERM_TRUE ? FAB_CRC_ON : FAB_CRC_OFF;
+	} else if (!strcasecmp(token, "auto")) {
+		*crc = FAB_CRC_AUTO;
+	} else {
+		complain(node, e, "CRC: (%s) is not true, false or auto",
+			 token);
+		return 1;
+	}
+	return 0;
+}
+
 static const struct gsh_config_token providers[] = {
 	{ "auto", GR_AUTO },
 	{ "iwarp", GR_IWARP },
@@ -181,7 +206,10 @@ static const struct gsh_config_item items[] = {
 	UINT("Idle_Timeout", idle_timeout, 0, 86400, 0),
 	UINT("Startup_Timeout", startup_timeout, 1, 3600, 10),
 	UINT("Drain_Timeout", drain_timeout, 0, 600, 5),
-	BOOL("CRC", crc, true),
+	{ .name = "CRC",
+	  .type = GSH_CONFIG_PROC,
+	  .u.proc = { .init = crc_init, .handler = crc_take },
+	  OFF(crc) },
 	BOOL("Huge_Pages", huge_pages, false),
 	{ .name = "Stats_Socket",
 	  .type = GSH_CONFIG_PATH,

@@ -44,7 +44,7 @@ struct gr_config {
 	bool reverse_direction;
 	uint32_t reverse_credits;
 	uint32_t idle_timeout, startup_timeout, drain_timeout; /* seconds */
-	bool crc;
+	uint32_t crc; /* enum fab_crc */
 	bool huge_pages;
 	char *stats_socket; /* empty: none */
 };

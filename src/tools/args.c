@@ -92,6 +92,20 @@ const char *arg_rdma_versions(const char *s, unsigned int *out,
 	return bad;
 }
 
+const char *arg_crc(const char *s, enum fab_crc *out, struct arg_err *err)
+{
+	static const char *const names[] = { [FAB_CRC_OFF] = "off",
+					     [FAB_CRC_ON] = "on",
+					     [FAB_CRC_AUTO] = "auto",
+					     NULL };
+	unsigned int choice = 0;
+	const char *bad = arg_choice(s, names, &choice, err);
+
+	if (!bad)
+		*out = (enum fab_crc)choice;
+	return bad;
+}
+
 const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,
 		     struct arg_err *err)
 {

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "fabric/fabric.h"
+
 #define ARG_ERR_LEN 256
 
 struct arg_err {
@@ -32,6 +34,8 @@ const char *arg_choice(const char *s, const char *const *names,
 /* "1", "2" or "any": as rt_config.versions. */
 const char *arg_rdma_versions(const char *s, unsigned int *out,
 			      struct arg_err *err);
+/* "off", "on" or "auto": as enum fab_crc. */
+const char *arg_crc(const char *s, enum fab_crc *out, struct arg_err *err);
 /*
  * "192.0.2.1:20049", "[2001:db8::1]:20049", "name:20049"; with @port not 0
  * the port may be left out, also behind a bare IPv6 address.

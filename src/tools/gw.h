@@ -301,7 +301,7 @@ struct gw_options {
 	struct arg_addr server;
 	const char *provider;
 	struct rt_config config;
-	bool crc;
+	enum fab_crc crc;
 	unsigned int threads;
 	unsigned int max_clients;
 	unsigned int max_calls; /* outstanding for each client */

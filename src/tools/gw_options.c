@@ -18,7 +18,7 @@ static const char usage[] =
 	"\n"
 	"  --listen ADDR:PORT       TCP address, may be repeated (127.0.0.1:20050)\n"
 	"  --server ADDR[:PORT]     RPC-over-RDMA server (port 20049)\n"
-	"  --provider NAME          RDMA provider (iwarp)\n"
+	"  --provider NAME          RDMA provider: iwarp or verbs (iwarp)\n"
 	"  --threads N              worker threads, and as many pollers (1)\n"
 	"  --max-clients N          TCP connections at once (256)\n"
 	"  --max-calls N            Calls outstanding for each client (128)\n"
@@ -37,7 +37,8 @@ static const char usage[] =
 	"  --reverse LEVEL          reverse direction: none, simple, continued or\n"
 	"                           general (continued)\n"
 	"  --no-invalidate          do not offer handles for remote invalidation\n"
-	"  --no-crc                 iwarp: do not ask for the CRC\n"
+	"  --crc WHEN               iwarp: ask for CRC32c: on, off, or auto (auto: on\n"
+	"                           unless both ends are on this machine)\n"
 	"\n"
 	"  --stats                  statistics as JSON on stdout at exit and on SIGUSR1\n"
 	"  --stats-file PATH        the same into a file\n"
@@ -65,7 +66,7 @@ enum opt {
 	OPT_REDUCE,
 	OPT_REVERSE,
 	OPT_NO_INV,
-	OPT_NO_CRC,
+	OPT_CRC,
 	OPT_STATS,
 	OPT_STATS_FILE,
 	OPT_STATS_SOCKET,
@@ -95,7 +96,7 @@ static const struct option options[] = {
 	{ "reduce-min", required_argument, NULL, OPT_REDUCE },
 	{ "reverse", required_argument, NULL, OPT_REVERSE },
 	{ "no-invalidate", no_argument, NULL, OPT_NO_INV },
-	{ "no-crc", no_argument, NULL, OPT_NO_CRC },
+	{ "crc", required_argument, NULL, OPT_CRC },
 	{ "stats", no_argument, NULL, OPT_STATS },
 	{ "stats-file", required_argument, NULL, OPT_STATS_FILE },
 	{ "stats-socket", required_argument, NULL, OPT_STATS_SOCKET },
@@ -217,8 +218,8 @@ static const char *set_text(struct gw_options *o, int opt, struct arg_err *err)
 	case OPT_NO_INV:
 		o->config.no_remote_invalidation = true;
 		break;
-	case OPT_NO_CRC:
-		o->crc = false;
+	case OPT_CRC:
+		bad = arg_crc(optarg, &o->crc, err);
 		break;
 	case OPT_STATS:
 		o->stats = true;
@@ -292,7 +293,7 @@ int gw_options_parse(struct gw_options *o, int argc, char **argv, int *status)
 	rt_config_defaults(&o->config);
 	o->config.reverse = RDMA2_RVRSDIR_CONT;
 	o->provider = "iwarp";
-	o->crc = true;
+	o->crc = FAB_CRC_AUTO;
 	o->threads = 1;
 	o->max_clients = 256;
 	o->max_calls = 128;

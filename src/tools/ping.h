@@ -23,7 +23,8 @@ struct ping_options {
 	uint64_t count; /* 0: until a signal */
 	uint64_t interval_ms, timeout_ms;
 	unsigned int depth;
-	bool flood, json, quiet, verbose, crc;
+	bool flood, json, quiet, verbose;
+	enum fab_crc crc;
 };
 
 /* Fills @o. A negative number, or the status to exit with at once. */

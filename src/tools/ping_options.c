@@ -14,7 +14,7 @@ static const char usage[] =
 	"Send NULL Calls over RPC-over-RDMA and tell how long they take.\n"
 	"\n"
 	"  --server ADDR[:PORT]  the server (port 20049)\n"
-	"  --provider NAME       RDMA provider (iwarp)\n"
+	"  --provider NAME       RDMA provider: iwarp or verbs (iwarp)\n"
 	"  --program N           RPC program (100003)\n"
 	"  --version N           its version (3)\n"
 	"  --proc N              procedure, one without arguments (0)\n"
@@ -27,7 +27,8 @@ static const char usage[] =
 	"                        with 2 and falls back (any)\n"
 	"  --credits N           credits given to the server (64)\n"
 	"  --recv-size OCTETS    Receive Buffer Size (4096)\n"
-	"  --no-crc              iwarp: do not ask for the CRC\n"
+	"  --crc WHEN            iwarp: ask for CRC32c: on, off, or auto (auto: on\n"
+	"                        unless both ends are on this machine)\n"
 	"  --json                one JSON object instead of text\n"
 	"  --quiet, --verbose\n"
 	"  --help\n"
@@ -48,7 +49,7 @@ enum opt {
 	OPT_RDMA,
 	OPT_CREDITS,
 	OPT_RECV,
-	OPT_NO_CRC,
+	OPT_CRC,
 	OPT_JSON,
 	OPT_QUIET,
 	OPT_VERBOSE,
@@ -69,7 +70,7 @@ static const struct option options[] = {
 	{ "version-rdma", required_argument, NULL, OPT_RDMA },
 	{ "credits", required_argument, NULL, OPT_CREDITS },
 	{ "recv-size", required_argument, NULL, OPT_RECV },
-	{ "no-crc", no_argument, NULL, OPT_NO_CRC },
+	{ "crc", required_argument, NULL, OPT_CRC },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "quiet", no_argument, NULL, OPT_QUIET },
 	{ "verbose", no_argument, NULL, OPT_VERBOSE },
@@ -119,12 +120,12 @@ static const char *set_option(struct ping_options *o, int opt,
 	case OPT_RDMA:
 		return arg_rdma_versions(optarg, &o->config.versions, err);
 	case OPT_CREDITS:
-		return number32(&o->config.credits, 1, 16384, err);
+		return number32(&o->config.credits, 1, RT_CREDITS_MAX, err);
 	case OPT_RECV:
-		return number32(&o->config.recv_size, 1024, 262144, err);
-	case OPT_NO_CRC:
-		o->crc = false;
-		return NULL;
+		return number32(&o->config.recv_size, RT_SEND_MIN, RT_SEND_MAX,
+				err);
+	case OPT_CRC:
+		return arg_crc(optarg, &o->crc, err);
 	case OPT_JSON:
 		o->json = true;
 		return NULL;
@@ -152,7 +153,7 @@ int ping_options(struct ping_options *o, int argc, char **argv)
 	o->interval_ms = 1000;
 	o->timeout_ms = 5000;
 	o->depth = 1;
-	o->crc = true;
+	o->crc = FAB_CRC_AUTO;
 	while ((opt = getopt_long(argc, argv, "", options, &index)) != -1) {
 		if (opt == OPT_HELP) {
 			fputs(usage, stdout);

@@ -209,8 +209,10 @@ void rt_act_await(struct rt_conn *c)
 
 void rt_act_opened(struct rt_conn *c)
 {
-	if (c->server)
+	if (c->server) {
+		c->one_only = true;
 		return;
+	}
 	rt_version_answered(c);
 	c->state_deadline = rt_now_ms() + RT_SETTLE_MS;
 }
@@ -218,10 +220,17 @@ void rt_act_opened(struct rt_conn *c)
 void rt_act_answer_props(struct rt_conn *c)
 {
 	c->props_due = true;
+	c->one_only = true;
+}
+
+void rt_act_heard(struct rt_conn *c)
+{
+	c->one_only = false;
 }
 
 void rt_act_second(struct rt_conn *c)
 {
+	rt_act_heard(c);
 	if (!c->props_sent)
 		c->props_due = true;
 }
@@ -333,6 +342,7 @@ void rt_conn_info(struct rt_conn *c, struct rt_conn_info *info)
 	pthread_mutex_unlock(&c->info_lock);
 	info->id = c->id;
 	info->server = c->server;
+	info->poller = c->poller;
 #define LOAD(name, help) \
 	info->stats.name = __atomic_load_n(&c->stats.name, __ATOMIC_RELAXED);
 	RT_STATS(LOAD)

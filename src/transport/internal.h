@@ -391,6 +391,7 @@ struct rt_conn {
 	bool props_sent;
 	bool props_open; /* between the peer's MIDDLE and FINAL */
 	bool first_sent; /* server: its first message is out */
+	bool one_only; /* server: the client has not sent its second [A7] */
 	uint32_t props_xid;
 	uint32_t next_xid;
 	uint64_t state_deadline;
@@ -514,6 +515,7 @@ void rt_act_version1(struct rt_conn *c);
 void rt_act_opened(struct rt_conn *c);
 void rt_act_answer_props(struct rt_conn *c);
 void rt_act_second(struct rt_conn *c);
+void rt_act_heard(struct rt_conn *c);
 void rt_act_drain(struct rt_conn *c);
 void rt_act_disconnect(struct rt_conn *c);
 void rt_act_abort(struct rt_conn *c);

@@ -471,6 +471,9 @@ static int prepare(struct rt_conn *c, struct rt_request_priv *rq)
 	rq->nsegs = rq->nrsegs = rq->nbody = rq->nwrites = 0;
 	rq->reply_chunk = (struct wire_chunk_desc){ 0 };
 	rq->external = false;
+	/* Only a Reply gives a credit of version 1 back (RFC 8166 3.3.1). */
+	if (rq->pub.call_only && c->version == WIRE_VERS1)
+		return -EOPNOTSUPP;
 	if (chunks) {
 		rc = offer_writes(c, rq);
 		if (!rc)

@@ -122,14 +122,15 @@ static const struct transition table[RT_NSTATES][EV_COUNT] = {
 		[EV_DOWN]        = GO(RT_CLOSED, rt_act_down),
 	},
 	[RT_DRAINING] = {
-		/* call.c drops new Calls in this state. */
-		[EV_MSG_PROPS]   = TAKE(RT_DRAINING, NULL),
-		[EV_MSG_GRANT]   = TAKE(RT_DRAINING, NULL),
-		[EV_MSG_CALL]    = TAKE(RT_DRAINING, NULL),
-		[EV_MSG_REPLY]   = TAKE(RT_DRAINING, NULL),
-		[EV_MSG_ERROR]   = TAKE(RT_DRAINING, NULL),
-		[EV_MSG_BAD]     = TAKE(RT_DRAINING, NULL),
-		[EV_MSG_VERSION] = TAKE(RT_DRAINING, NULL),
+		/* call.c drops new Calls in this state. It may have been
+		 * reached from ANSWERED, with a Reply still to go. */
+		[EV_MSG_PROPS]   = TAKE(RT_DRAINING, rt_act_heard),
+		[EV_MSG_GRANT]   = TAKE(RT_DRAINING, rt_act_heard),
+		[EV_MSG_CALL]    = TAKE(RT_DRAINING, rt_act_heard),
+		[EV_MSG_REPLY]   = TAKE(RT_DRAINING, rt_act_heard),
+		[EV_MSG_ERROR]   = TAKE(RT_DRAINING, rt_act_heard),
+		[EV_MSG_BAD]     = TAKE(RT_DRAINING, rt_act_heard),
+		[EV_MSG_VERSION] = TAKE(RT_DRAINING, rt_act_heard),
 		[EV_DRAINED]     = GO(RT_CLOSING, rt_act_disconnect),
 		[EV_TIMEOUT]     = GO(RT_CLOSING, rt_act_abort),
 		[EV_VIOLATION]   = GO(RT_CLOSING, rt_act_disconnect),
@@ -177,8 +178,9 @@ bool rt_state_may_send(const struct rt_conn *c)
 	case RT_ANSWERED:
 		return !c->first_sent;
 	case RT_OPEN:
-	case RT_DRAINING:
 		return true;
+	case RT_DRAINING:
+		return !c->one_only || !c->first_sent;
 	default:
 		return false;
 	}

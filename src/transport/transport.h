@@ -190,6 +190,7 @@ struct rt_properties {
 struct rt_conn_info {
 	uint64_t id; /* unique in the instance */
 	bool server;
+	unsigned int poller; /* that runs it */
 	const char *state;
 	unsigned int version; /* 0: not yet decided */
 	struct sockaddr_storage local, peer;
@@ -312,7 +313,11 @@ void rt_conn_info(struct rt_conn *c, struct rt_conn_info *info);
 
 /* ---- Connections ------------------------------------------------------ */
 
-/* 0; -ENOMEM, or an error of fab_listen(). */
+/*
+ * 0; -ENOMEM, or an error of fab_listen(). The operations' open is called by
+ * one poller's thread; the connections go to all pollers in turn, where the
+ * provider can do that.
+ */
 int rt_listen(struct rt_instance *inst, const struct sockaddr *addr,
 	      socklen_t addrlen, const struct rt_ops *ops, void *ctx,
 	      struct rt_listener **l);
@@ -436,7 +441,7 @@ struct rt_request {
 			   * and those below one of 128 KiB */
 	bool once; /* executing it twice would not do: if the Reply may not
 		    * fit inline there is a Reply chunk, always [D8] */
-	bool call_only; /* no Reply will come (4.7) */
+	bool call_only; /* no Reply will come (4.7); version 2 only */
 	void (*done)(struct rt_request *rq); /* strand */
 
 	/*

@@ -4,7 +4,7 @@
  *
  *   fabric-bench [-p PROVIDER] [-n] [-f MAX_FPDU] [-t SECONDS] [-o TEST]
  *
- *   -n  without CRC        -t  for each line of the table (default 1)
+ *   -c  with CRC           -t  for each line of the table (default 1)
  *   -o  only this test: send, write or read
  *
  * A client and a server thread, each with its own poller, each asleep in it
@@ -372,7 +372,7 @@ int main(int argc, char **argv)
 	static const size_t msgs[] = { 16, 256, 1024, 4096, 16384 };
 	static const size_t bulks[] = { 1024,	4096,	 16384,	 65536,
 					262144, 1048576, 4194304 };
-	struct fab_domain_params params = { .crc = true };
+	struct fab_domain_params params = { .crc = FAB_CRC_OFF };
 	struct sockaddr_in sa = { .sin_family = AF_INET };
 	const char *name = "iwarp", *only = "";
 	struct fab_listener *l;
@@ -380,13 +380,13 @@ int main(int argc, char **argv)
 	int opt;
 
 	g.seconds = 1;
-	while ((opt = getopt(argc, argv, "p:nf:t:o:")) != -1) {
+	while ((opt = getopt(argc, argv, "p:cf:t:o:")) != -1) {
 		switch (opt) {
 		case 'p':
 			name = optarg;
 			break;
-		case 'n':
-			params.crc = false;
+		case 'c':
+			params.crc = FAB_CRC_ON;
 			break;
 		case 'f':
 			params.max_fpdu = strtoul(optarg, NULL, 0);

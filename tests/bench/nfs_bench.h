@@ -43,7 +43,8 @@ struct bench_options {
 	const char *provider;
 	const char *path, *file; /* export and name in it */
 	struct rt_config config;
-	bool crc, verify, unstable;
+	bool verify, unstable;
+	enum fab_crc crc;
 	unsigned int tests;
 	unsigned int ndepths, depth[BENCH_DEPTHS];
 	unsigned int npids;

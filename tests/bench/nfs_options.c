@@ -30,8 +30,8 @@ static const char usage[] =
 	"  --server-pid PID      count its CPU time; may be repeated\n"
 	"  --file-sync           WRITE with FILE_SYNC instead of UNSTABLE\n"
 	"  --no-verify           do not read the file back and check it first\n"
-	"  --provider NAME --credits N --recv-size OCTETS --no-crc\n"
-	"  --version-rdma 1|2|any\n"
+	"  --provider NAME --credits N --recv-size OCTETS \n"
+	"  --version-rdma 1|2|any --crc on|off|auto\n"
 	"  --help\n";
 
 enum opt {
@@ -54,7 +54,7 @@ enum opt {
 	OPT_RDMA,
 	OPT_CREDITS,
 	OPT_RECV,
-	OPT_NO_CRC,
+	OPT_CRC,
 	OPT_HELP,
 };
 
@@ -78,7 +78,7 @@ static const struct option options[] = {
 	{ "version-rdma", required_argument, NULL, OPT_RDMA },
 	{ "credits", required_argument, NULL, OPT_CREDITS },
 	{ "recv-size", required_argument, NULL, OPT_RECV },
-	{ "no-crc", no_argument, NULL, OPT_NO_CRC },
+	{ "crc", required_argument, NULL, OPT_CRC },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ 0 },
 };
@@ -234,8 +234,8 @@ static const char *set_option(struct bench_options *o, struct bench *b, int opt,
 		if (!fab_provider(optarg))
 			bad = "is not a provider built in, such as iwarp";
 		break;
-	case OPT_NO_CRC:
-		o->crc = false;
+	case OPT_CRC:
+		bad = arg_crc(optarg, &o->crc, err);
 		break;
 	default:
 		bad = set_number(o, opt, err);
@@ -272,7 +272,7 @@ bool bench_options(struct bench_options *o, struct bench *b, int argc,
 	o->provider = "iwarp";
 	o->path = "/export";
 	o->file = "bench.data";
-	o->crc = true;
+	o->crc = FAB_CRC_AUTO;
 	o->verify = true;
 	o->unstable = true;
 	o->tests = TEST_NULL | TEST_READ4K | TEST_READSEQ | TEST_WRITESEQ;

@@ -2,8 +2,12 @@
 /*
  * nfs_tcp - Calls over one TCP connection with record marking
  *
- * Threads: one. Replies are received into one large buffer and looked at where
- * they are: the kernel's copy is the only one, as with placed data.
+ * As with placed data, what a READ brings ends up in a buffer of the request's
+ * own. Large payload is received straight into it: the kernel's copy is the
+ * only one. Small payload is copied there from the buffer of the stream, which
+ * is cheaper than a receive of its own.
+ *
+ * Threads: one.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -20,6 +24,8 @@
 
 /* A Reply's head, before READ's data: RPC, status, attributes, three words. */
 #define READ_HEAD 256
+/* From here on a READ's payload is received in place. */
+#define PLACE_MIN 16384u
 
 struct out {
 	struct iovec iov[2];
@@ -31,6 +37,10 @@ struct tcp {
 	int fd;
 	uint8_t *buf;
 	size_t size, begin, end;
+	uint8_t *places; /* one of a block for each slot */
+	struct bench_slot *into; /* whose payload comes, or NULL */
+	uint8_t *into_head; /* what came before it, and how much that is */
+	size_t into_head_len, into_done;
 	/* Calls not yet in the socket, in order. */
 	unsigned int head, queued;
 	struct bench_slot **queue; /* nslots */
@@ -51,7 +61,8 @@ static int tcp_open(struct bench *b)
 	t->out = calloc(b->nslots, sizeof(*t->out));
 	t->fd = socket(b->o.server.addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC,
 		       0);
-	if (!t->buf || !t->queue || !t->out || t->fd < 0)
+	t->places = malloc((size_t)b->nslots * b->o.block);
+	if (!t->buf || !t->places || !t->queue || !t->out || t->fd < 0)
 		return -ENOMEM;
 	if (connect(t->fd, (struct sockaddr *)&b->o.server.addr,
 		    b->o.server.len))
@@ -105,6 +116,47 @@ static int tcp_submit(struct bench *b, struct bench_slot *s)
 	return t->queued == 1 ? tcp_flush(b) : 0;
 }
 
+static uint8_t *place_of(struct bench *b, const struct bench_slot *s)
+{
+	struct tcp *t = b->priv;
+
+	return t->places + (size_t)s->index * b->o.block;
+}
+
+/* The Reply of @len octets, begun at @p, is longer than the @avail octets that
+ * are there. True: its payload is being received in place from now on. */
+static bool tcp_place(struct bench *b, uint8_t *p, size_t len, size_t avail)
+{
+	struct tcp *t = b->priv;
+	struct bench_slot *s;
+	struct xr r;
+
+	if (avail < 4)
+		return false;
+	xr_init(&r, p, 4);
+	s = bench_slot_of(b, xr_u32(&r));
+	if (!s || s->kind != BENCH_READ || s->count < PLACE_MIN ||
+	    len < s->count + 4 || avail < len - s->count)
+		return false;
+	t->into = s;
+	t->into_head = p;
+	t->into_head_len = len - s->count;
+	t->into_done = avail - t->into_head_len;
+	memcpy(place_of(b, s), p + t->into_head_len, t->into_done);
+	t->end = (size_t)(p - t->buf) + t->into_head_len;
+	return true;
+}
+
+static void tcp_placed(struct bench *b)
+{
+	struct tcp *t = b->priv;
+	struct bench_slot *s = t->into;
+
+	t->into = NULL;
+	s->data = place_of(b, s);
+	bench_done(b, s, t->into_head, t->into_head_len, s->count);
+}
+
 static void tcp_reply(struct bench *b, uint8_t *p, size_t len)
 {
 	struct bench_slot *s;
@@ -120,7 +172,8 @@ static void tcp_reply(struct bench *b, uint8_t *p, size_t len)
 	/* The data item ends the Reply. */
 	if (s->kind == BENCH_READ && len >= s->count + 4) {
 		data = s->count;
-		s->data = p + len - data;
+		s->data = place_of(b, s);
+		memcpy(s->data, p + len - data, data);
 	}
 	bench_done(b, s, p, len - data, data);
 }
@@ -140,14 +193,49 @@ static int tcp_parse(struct bench *b)
 		/* Servers send one fragment; several would have to be joined */
 		if (!(word & REC_LAST_FRAGMENT) || len > t->size - REC_MARK_LEN)
 			return -EBADMSG;
-		if (t->end - t->begin - REC_MARK_LEN < len)
+		if (t->end - t->begin - REC_MARK_LEN < len) {
+			if (tcp_place(b, t->buf + t->begin + REC_MARK_LEN, len,
+				      t->end - t->begin - REC_MARK_LEN))
+				t->begin = t->end;
 			break;
+		}
 		t->begin += REC_MARK_LEN + len;
 		tcp_reply(b, t->buf + t->begin - len, len);
 	}
-	if (t->begin == t->end)
+	if (t->begin == t->end && !t->into)
 		t->begin = t->end = 0;
 	return 0;
+}
+
+/* What is there of the stream, at most what is of use now. */
+static ssize_t tcp_receive(struct bench *b)
+{
+	struct tcp *t = b->priv;
+	size_t room = t->size - t->end, left = 0;
+	struct iovec iov[2];
+	struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2 };
+	ssize_t n;
+
+	if (b->kind == BENCH_READ && b->count >= PLACE_MIN &&
+	    room > REC_MARK_LEN + READ_HEAD)
+		room = REC_MARK_LEN + READ_HEAD;
+	if (t->into) {
+		left = t->into->count - t->into_done;
+		iov[0].iov_base = place_of(b, t->into) + t->into_done;
+	}
+	iov[0].iov_len = left;
+	iov[1] = (struct iovec){ t->buf + t->end, room };
+	n = recvmsg(t->fd, &m, MSG_DONTWAIT);
+	if (n <= 0)
+		return n;
+	if ((size_t)n < left) {
+		t->into_done += (size_t)n;
+		return n;
+	}
+	t->end += (size_t)n - left;
+	if (t->into)
+		tcp_placed(b);
+	return n;
 }
 
 static int tcp_run(struct bench *b, int ms)
@@ -173,13 +261,12 @@ static int tcp_run(struct bench *b, int ms)
 		t->end -= t->begin;
 		t->begin = 0;
 	}
-	n = recv(t->fd, t->buf + t->end, t->size - t->end, MSG_DONTWAIT);
+	n = tcp_receive(b);
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	if (!n)
 		return -ECONNRESET;
-	t->end += (size_t)n;
-	return tcp_parse(b);
+	return t->into ? 0 : tcp_parse(b);
 }
 
 static void tcp_close(struct bench *b)
@@ -192,6 +279,7 @@ static void tcp_close(struct bench *b)
 		close(t->fd);
 	free(t->out);
 	free(t->queue);
+	free(t->places);
 	free(t->buf);
 	free(t);
 	b->priv = NULL;

@@ -25,6 +25,7 @@
 #	GANESHA_CORE	further lines of block NFS_Core_Param
 #	GANESHA_BLOCKS	further blocks of ganesha.conf
 #	GANESHA_WRAP	command to run the server under
+#	GANESHA_BIND	address that it serves TCP on (default: 127.0.0.1)
 #
 # What is started is ended by process id when the test ends, however it ends.
 
@@ -66,6 +67,9 @@ isolate() {
 	fi
 	mount -t tmpfs tmpfs /run && mkdir -p /run/ganesha || exit 1
 	ip link set lo up || exit 1
+	# Clients take reserved ports at random, which are a server's next time:
+	# they must not linger. Where that cannot be had, try again.
+	echo 0 2>/dev/null >/proc/sys/net/ipv4/tcp_max_tw_buckets
 	# The server wants to see an address that is not loopback's.
 	ip address add 192.0.2.1/32 dev lo || exit 1
 	trap cleanup EXIT
@@ -188,7 +192,7 @@ write_config() {
 	[ "$fsal" = MEM ] && export=/export
 	cat >"$dir/ganesha.conf" <<-END
 	NFS_Core_Param {
-		Bind_Addr = 127.0.0.1;
+		Bind_Addr = ${GANESHA_BIND:-127.0.0.1};
 		NFS_Port = $NFS_PORT;
 		MNT_Port = $MNT_PORT;
 		Enable_NLM = false;

@@ -4,7 +4,9 @@
  *
  * Threads: one.
  */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 
 #include "fabric/fabric.h"
@@ -326,14 +328,47 @@ static void test_stag(void)
 	stag_fini(&t);
 }
 
+static bool same(const char *a, const char *b)
+{
+	struct sockaddr_storage ss[2] = { 0 };
+	const char *text[2] = { a, b };
+
+	for (int i = 0; i < 2; i++) {
+		struct sockaddr_in *in = (struct sockaddr_in *)&ss[i];
+		struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&ss[i];
+
+		in->sin_family = AF_INET;
+		in->sin_port = htons((uint16_t)(i + 1));
+		if (inet_pton(AF_INET, text[i], &in->sin_addr) == 1)
+			continue;
+		in6->sin6_family = AF_INET6;
+		CU_ASSERT_EQUAL(inet_pton(AF_INET6, text[i], &in6->sin6_addr),
+				1);
+	}
+	return mpa_same_machine(&ss[0], &ss[1]);
+}
+
+/* Auto leaves the CRC out only where nothing leaves the machine. */
+static void test_same_machine(void)
+{
+	CU_ASSERT_TRUE(same("192.0.2.1", "192.0.2.1"));
+	CU_ASSERT_FALSE(same("192.0.2.1", "192.0.2.2"));
+	CU_ASSERT_TRUE(same("127.0.0.1", "127.1.2.3"));
+	CU_ASSERT_FALSE(same("127.0.0.1", "126.0.0.1"));
+	CU_ASSERT_FALSE(same("127.0.0.1", "192.0.2.1"));
+	CU_ASSERT_TRUE(same("::1", "::1"));
+	CU_ASSERT_TRUE(same("2001:db8::1", "2001:db8::1"));
+	CU_ASSERT_FALSE(same("2001:db8::1", "2001:db8::2"));
+	CU_ASSERT_FALSE(same("::1", "127.0.0.1"));
+	CU_ASSERT_TRUE(same("::ffff:127.0.0.1", "::ffff:127.0.0.1"));
+	CU_ASSERT_FALSE(same("::ffff:192.0.2.1", "::ffff:192.0.2.2"));
+}
+
 static const struct unit_test tests[] = {
-	{ "crc", test_crc },
-	{ "mpa_round", test_mpa_round },
-	{ "mpa_bad", test_mpa_bad },
-	{ "terminate", test_terminate },
-	{ "pad", test_pad },
-	{ "stag", test_stag },
-	{ NULL, NULL },
+	{ "crc", test_crc },	     { "mpa_round", test_mpa_round },
+	{ "mpa_bad", test_mpa_bad }, { "terminate", test_terminate },
+	{ "pad", test_pad },	     { "same_machine", test_same_machine },
+	{ "stag", test_stag },	     { NULL, NULL },
 };
 
 UNIT_MAIN("iwarp_proto", tests)

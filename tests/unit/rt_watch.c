@@ -173,6 +173,9 @@ static void message(struct rt_watch *w, const struct loop_event *ev)
 
 	from->sent++;
 	from->with_invalidate += ev->kind == LOOP_EV_SEND_INV;
+	/* Whatever follows its first of version 2 shows that a client was told
+	 * a limit: it may send one without. */
+	from->sent2 += from->sent2 > 0;
 	if (wire_prefix_decode(ev->data, ev->len, &p) && p.vers == WIRE_VERS1 &&
 	    !about_versions(ev)) {
 		look_at_version(w, from, to, p.vers);
@@ -196,7 +199,7 @@ static void message(struct rt_watch *w, const struct loop_event *ev)
 	from->refuses |= vers_error;
 	if (!vers_error)
 		look_at_version(w, from, to, p.vers);
-	from->sent2 += p.vers == WIRE_VERS2;
+	from->sent2 += p.vers == WIRE_VERS2 && !from->sent2;
 	if (!vers_error && !from->answers++) {
 		from->first_htype = p.htype;
 		from->first_xid = p.xid;

@@ -38,7 +38,7 @@ struct rt_watch_end {
 	uint64_t stamp;
 	uint32_t sent; /* messages on the wire */
 	uint32_t answers; /* without ERR_VERS */
-	uint32_t sent2; /* of version 2 */
+	uint32_t sent2; /* from the first of version 2 on */
 	uint32_t limit; /* last rdma_credit it sent */
 	uint32_t first_htype, first_xid;
 	uint32_t vers; /* the last it sent, without errors about versions */

@@ -87,6 +87,23 @@ static int finished(struct rt_raw *r, struct rt_rpc *rpc)
 	return status;
 }
 
+/* A Call without a Reply would keep its credit for ever: it is not sent. */
+static void client_call_only(void)
+{
+	struct rt_rpc a;
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(begin_server(&r, &rt_only1));
+	rt_rpc_init(&r.p, r.p.client, &a, 5, 0, false, 12, 0, 0, 0, 0);
+	a.rq->call_only = true;
+	rt_rpc_submit(r.p.client, &a);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_TRUE(a.done);
+	CU_ASSERT_EQUAL(a.rq->status, -EOPNOTSUPP);
+	rt_rpc_free(&a);
+	rt_raw_close(&r);
+}
+
 /* How our client lays its Calls out. */
 static void client_calls(void)
 {
@@ -314,6 +331,7 @@ static void reverse(void)
 
 static const struct unit_test tests[] = {
 	{ "client credits", client_credits },
+	{ "client call only", client_call_only },
 	{ "client calls", client_calls },
 	{ "bad replies", bad_replies },
 	{ "client invalidation", client_invalidation },

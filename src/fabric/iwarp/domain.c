@@ -35,7 +35,7 @@ void iw_log(struct fab_domain *d, int level, const char *fmt, ...)
 static int domain_open(const struct fab_domain_params *params,
 		       struct fab_domain **out)
 {
-	static const struct fab_domain_params defaults = { .crc = true };
+	static const struct fab_domain_params defaults = { .crc = FAB_CRC_AUTO };
 	struct iw_domain *d = calloc(1, sizeof(*d));
 	size_t fpdu;
 
@@ -117,6 +117,7 @@ const struct fab_ops fab_iwarp_ops = {
 	.kick = iw_kick,
 	.listen = iw_listen,
 	.listener_addr = iw_listener_addr,
+	.listener_spread = iw_listener_spread,
 	.listener_close = iw_listener_close,
 	.conn_create = iw_conn_create,
 	.conn_set_ready = iw_conn_set_ready,

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #define MPA_FRAME_HDR 20u
 #define MPA_MAX_PD 512u
@@ -40,5 +41,8 @@ int mpa_encode(uint8_t *buf, const struct mpa_frame *f);
  */
 int mpa_decode(const uint8_t *buf, size_t len, bool reply, struct mpa_frame *f,
 	       size_t *need);
+/* Addresses of the two ends of a connection: has it never left a machine? */
+bool mpa_same_machine(const struct sockaddr_storage *a,
+		      const struct sockaddr_storage *b);
 
 #endif /* RPCRDMA_IWARP_MPA_H */

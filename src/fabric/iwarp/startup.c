@@ -97,13 +97,27 @@ static int receive_frame(struct iw_conn *c, bool reply, struct mpa_frame *f)
 	}
 }
 
+/* The socket is connected. */
+static bool crc_wanted(const struct iw_conn *c)
+{
+	struct sockaddr_storage local = { 0 }, peer = { 0 };
+	socklen_t len = sizeof(local), peer_len = sizeof(peer);
+	enum fab_crc crc = conn_domain(c)->crc;
+
+	if (crc != FAB_CRC_AUTO)
+		return crc == FAB_CRC_ON;
+	return getsockname(c->fd, (struct sockaddr *)&local, &len) ||
+	       getpeername(c->fd, (struct sockaddr *)&peer, &peer_len) ||
+	       !mpa_same_machine(&local, &peer);
+}
+
 /* ---- Initiator ------------------------------------------------------- */
 
 static int prepare_request(struct iw_conn *c, uint8_t rev)
 {
 	struct mpa_frame f = {
 		.rev = rev,
-		.crc = conn_domain(c)->crc,
+		.crc = crc_wanted(c),
 		.enhanced = rev > 1,
 		.ird = (uint16_t)c->ird,
 		.ord = (uint16_t)c->ord,
@@ -218,7 +232,7 @@ static void reply_arrived(struct iw_conn *c, const struct mpa_frame *f)
 	}
 	/* RFC 5044 section 7.1.1: CRC is used if one side asks for it, and
 	 * the responder says so. */
-	if (!f->crc && conn_domain(c)->crc) {
+	if (!f->crc && crc_wanted(c)) {
 		conn_dead(c, -EPROTO, "the peer refuses CRC");
 		return;
 	}
@@ -323,7 +337,7 @@ int startup_request(struct iw_conn *c, struct mpa_frame *f)
 	c->peer_enhanced = f->enhanced;
 	c->peer_ird = f->ird;
 	c->peer_ord = f->ord;
-	c->crc = f->crc || conn_domain(c)->crc;
+	c->crc = f->crc || crc_wanted(c);
 	if (f->p2p) {
 		/* RFC 6581 section 9.2: the responder picks. A Write of
 		 * nothing costs neither side anything. */
@@ -360,6 +374,10 @@ int iw_accept(struct fab_conn *fc, const struct fab_conn_params *params)
 	c->ord = lower(depth, c->peer_ird);
 	rc = prepare_reply(c, false, params ? params->priv : NULL,
 			   params ? params->priv_len : 0);
+	if (!rc && c->moved)
+		/* What has happened by now is the first edge. */
+		rc = poller_watch(conn_poller(c), c->fd, &c->src,
+				  iw_conn_events);
 	if (rc)
 		return rc;
 	c->state = ST_REPLYING;

@@ -350,6 +350,9 @@ def broken_lists(t):
     x = c.new_xid()
     m = rpc.null(x)
     for words in ((0, 2, 0, 0), (0, 0, 2, 0), (0, 0, 0, 2),
+                  # Well formed, but for the one word that is no bool.
+                  (0, 2, 4, 1, 0, 0, 0, 0, 0, 0), (0, 0, 2, 0, 0, 0),
+                  (0, 0, 0, 2, 0), (0, 0, 1, 0, 3, 0, 0, 0),
                   (0, 0xffffffff, 0, 0), (0, 1, 0, 0, 0, 0),
                   (0, 0, 1, 0xffffffff, 0), (0, 0, 1, 0x10000000, 0),
                   (0, 0, 0, 1, 0xffffffff), (0, 0, 0, 1, 1000),

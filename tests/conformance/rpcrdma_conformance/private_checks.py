@@ -164,7 +164,7 @@ def cut_or_old(t):
     for tail in MAGIC, MAGIC + b"\1", private()[:6], private()[:7]:
         c = connect(t, bytes(20) + tail)
         reply_threshold(t, c, 1024, "cut after %d octets" % len(tail))
-    c = connect(t, private(version=9) + private())
+    c = connect(t, private(receive=1024, version=9) + private())
     reply_threshold(t, c, 4096, "version 9, then 1")
 
 

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ulb_call - the scan of a Call for its DDP-eligible items
+ *
+ * Input: the cut (cut.h), then the Call. If its first octet is under 16, it
+ * is a short form: the head of a Call of NFS is put before the rest, so that
+ * it need not be found.
+ */
+#include <errno.h>
+
+#include "cut.h"
+#include "ulb/ulb.h"
+
+static size_t head(uint8_t *h, uint8_t kind)
+{
+	uint32_t vers = kind & 1 ? 4 : 3, proc = kind & 1;
+	static const uint32_t procs[] = { 7, 6, 5, 10, 1, 16, 17, 0 };
+	unsigned int i = 0;
+
+	if (vers == 3)
+		proc = procs[kind / 2 % 8];
+	fuzz_put32(h + 4 * i++, 0x11);
+	fuzz_put32(h + 4 * i++, 0);
+	fuzz_put32(h + 4 * i++, 2);
+	fuzz_put32(h + 4 * i++, ULB_PROG_NFS);
+	fuzz_put32(h + 4 * i++, vers);
+	fuzz_put32(h + 4 * i++, proc);
+	while (i < 10)
+		fuzz_put32(h + 4 * i++, 0);
+	if (vers == 4) {
+		fuzz_put32(h + 4 * i++, 0); /* tag */
+		fuzz_put32(h + 4 * i++, kind / 2 % 3); /* minor */
+	}
+	return 4u * i;
+}
+
+static void check(const struct ulb_scan *s, size_t len)
+{
+	size_t end = 0;
+
+	FUZZ_CHECK(s->nargs <= ULB_MAX_ITEMS && s->nresults <= ULB_MAX_ITEMS);
+	for (unsigned int i = 0; i < s->nargs; i++) {
+		const struct ulb_item *it = &s->args[i];
+
+		FUZZ_CHECK(it->present && it->position >= end);
+		end = (size_t)it->position + it->length;
+		FUZZ_CHECK(end <= len);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz_in in = { data, size };
+	struct iovec iov[CUT_MAX + 1];
+	uint8_t first[64], kind;
+	struct ulb_scan s;
+	struct ulb_call c;
+	unsigned int n = 0;
+	int rc, rc_head;
+
+	if (!size)
+		return 0;
+	kind = fuzz_u8(&in);
+	if (kind < 16) {
+		iov[0].iov_base = first;
+		iov[0].iov_len = head(first, kind);
+		n = 1;
+	}
+	n += fuzz_cut(&in, iov + n);
+	rc_head = ulb_call_head(iov, n, &c);
+	if (!rc_head) {
+		FUZZ_CHECK(c.body <= fuzz_cut_len(iov, n));
+		FUZZ_CHECK(ulb_max_read_chunks(&c, 8) <= 8);
+		FUZZ_CHECK(ulb_proc_name(c.prog, c.vers, c.proc));
+	}
+	rc = ulb_scan_call(iov, n, &c, &s);
+	FUZZ_CHECK(rc == 0 || rc == -EBADMSG);
+	FUZZ_CHECK(rc || !rc_head);
+	check(&s, fuzz_cut_len(iov, n));
+	if (rc)
+		FUZZ_CHECK(!s.nargs && !s.nresults && !s.reply_max);
+	fuzz_cut_free(kind < 16 ? iov + 1 : iov, kind < 16 ? n - 1 : n);
+	return 0;
+}
