@@ -188,6 +188,42 @@ check "$kind-16-mounts" many
 check "$kind-quiet" await 30 stats "$GANESHA_STATS" 'connections_now == 0' \
 	'pool["bytes_in_use"] == 0'
 
+# ---- What a third party reads of it ------------------------------------------
+
+# frames FILTER: numbers of those in the capture that match
+frames() { within 200 tshark -n -r "$WORK/capture" -Y "$1" -T fields -e frame.number 2>/dev/null; }
+captured() {
+	local dumpcap malformed
+	dumpcap -q -i d0 -f "tcp port $RDMA_PORT" -B 32 -w "$WORK/capture" \
+		2>"$WORK/dumpcap" &
+	dumpcap=$!
+	CLEANUP_PIDS+=("$dumpcap")
+	await 20 test -s "$WORK/capture" || return 2
+	mounted 4.1 || return 3
+	within 60 cp -r "$LOCAL/4097" "$LOCAL/65537" "$LOCAL/tree" "$MNT/" || return 4
+	uncached
+	within 60 diff -r "$LOCAL/tree" "$MNT/tree" || return 5
+	emptied && within 60 umount "$MNT" || return 6
+	end_pid "$dumpcap"
+	cat "$WORK/dumpcap" # drops, if what follows fails
+	[ -n "$(frames 'rpcordma.version == 1')" ] || return 7
+	[ -n "$(frames 'rpcordma.version == 1 && nfs')" ] || return 8
+	# Of a Reply with a Write chunk tshark 4.0 reads the NFS twice, the first
+	# time without the data in the chunk. All else has to be sound.
+	malformed=$(within 200 tshark -n -V -r "$WORK/capture" -Y _ws.malformed 2>/dev/null |
+		grep 'Malformed Packet: ' | grep -v 'Packet: NFS')
+	[ -z "$malformed" ] || { echo "$malformed" | sort | uniq -c; return 9; }
+	malformed=$(frames '_ws.malformed && !(rpcordma.writes_count >= 1)')
+	[ -z "$malformed" ] || { echo "malformed: $(echo "$malformed" | head -n 5)"; return 10; }
+}
+if [ "$kind" != siw ]; then
+	:
+elif ! command -v tshark >/dev/null || ! command -v dumpcap >/dev/null; then
+	skip "$kind-tshark" "tshark is not installed"
+else
+	check "$kind-tshark" captured
+fi
+
 # ---- The server goes and comes back ----------------------------------------
 
 # Open files of NFSv4 are reclaimed within the grace period.
@@ -228,6 +264,53 @@ for vers in 3 4.1; do
 		not_ok "$kind-restart-v$vers" "$(tail -n 1 "$WORK/why")"
 	fi
 done
+
+# ---- A delegation is recalled ------------------------------------------------
+
+check "$kind-server-end-first" stop_ganesha
+
+LEASE=$RPCRDMA_BUILD/tests/tools/librpcrdma-test-lease.so
+sed -i -e 's/Graceless = false.*;/Graceless = true; Delegations = true;/' \
+	-e 's/Squash = none;/Squash = none; Delegations = RW;/' "$WORK/ganesha/ganesha.conf"
+GANESHA_WRAP+=" env LD_PRELOAD=$LEASE"
+
+# The client has the file open, and the other writes to it: it has to wait
+# until the delegation is given back, which the server asks for by a reverse
+# Call. Then the first sees what was written.
+recalled() { # VERS
+	local file=$MNT/delegated-$1
+	echo first >"$DATA/delegated-$1"
+	exec 8<"$file" || return 1
+	[ "$(cat <&8)" = first ] || return 2
+	within 120 ip netns exec two bash -c "
+		mount -t nfs -o vers=$1,$SECOND_MOUNT $MNT &&
+		echo second >$MNT/delegated-$1 && umount $MNT" || return 3
+	exec 8<&-
+	[ "$(within 60 cat "$file")" = second ] && [ "$(cat "$DATA/delegated-$1")" = second ]
+}
+if ! run_ganesha "$WORK/ganesha"; then
+	not_ok "$kind-delegation-start" "$(tail -n 3 "$GANESHA_LOG" | tr '\n' ' ')"
+	finish
+fi
+calls=0
+for vers in 4.1 4.2; do
+	check "$kind-delegation-mount-v$vers" mounted $vers
+	check "$kind-delegation-v$vers" recalled $vers
+	calls=$((calls + 1))
+	check "$kind-called-back-v$vers" stats "$GANESHA_STATS" \
+		'all(c["version"] == 1 for c in connections)' \
+		"totals['reverse_calls_sent'] == $calls" 'totals["errors_sent"] == 0' \
+		'totals["errors_received"] == 0' 'totals["dropped"] == 0'
+	check "$kind-delegation-remove-v$vers" emptied
+	check "$kind-delegation-unmount-v$vers" within 60 umount "$MNT"
+done
+# A client of NFSv4.0 by RDMA names no address that Ganesha could call: it
+# gets no delegation, and nobody waits for one.
+check "$kind-delegation-mount-v4.0" mounted 4.0
+check "$kind-no-delegation-v4.0" recalled 4.0
+check "$kind-not-called-back-v4.0" stats "$GANESHA_STATS" \
+	"totals['reverse_calls_sent'] == $calls"
+check "$kind-delegation-unmount-v4.0" within 60 umount "$MNT"
 
 if stop_ganesha; then ok "$kind-server-end"; else not_ok "$kind-server-end" "status $?"; fi
 if dmesg | grep -E 'BUG:|Oops|general protection|refcount_t:|rpcrdma:' >"$WORK/kernel"; then
