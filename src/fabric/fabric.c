@@ -41,6 +41,11 @@ const struct fab_ops *fab_provider(const char *name)
 	return NULL;
 }
 
+bool fab_provider_owns(const struct fab_ops *ops, const struct sockaddr *addr)
+{
+	return !ops->owns || ops->owns(addr);
+}
+
 /* ---- Domain ---------------------------------------------------------- */
 
 int fab_domain_open(const struct fab_ops *ops,

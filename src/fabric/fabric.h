@@ -6,7 +6,7 @@
  *
  *   iwarp   software iWARP over a TCP socket (MPA, DDP, RDMAP); needs no device
  *   loop    two endpoints in one process, with faults on request; for tests
- *   verbs   librdmacm and libibverbs (to come)
+ *   verbs   RDMA devices, through librdmacm and libibverbs
  *
  * Objects and owners
  *
@@ -104,6 +104,11 @@ struct fab_domain_params {
  * in. The loop provider is for tests and is passed by its symbol (loop.h).
  */
 const struct fab_ops *fab_provider(const char *name);
+/*
+ * Can the provider listen on @addr of this host? iwarp can on any; verbs on
+ * that of a device, and on the wildcard address if a port of one is up.
+ */
+bool fab_provider_owns(const struct fab_ops *ops, const struct sockaddr *addr);
 
 /*
  * Without @params, defaults, among them FAB_CRC_AUTO. 0; -EINVAL: impossible
@@ -383,6 +388,7 @@ struct fab_ops {
 	int (*domain_open)(const struct fab_domain_params *,
 			   struct fab_domain **);
 	void (*domain_close)(struct fab_domain *);
+	bool (*owns)(const struct sockaddr *); /* NULL: any */
 	int (*poller_create)(struct fab_domain *, struct fab_poller **);
 	void (*poller_destroy)(struct fab_poller *);
 	int (*poller_run)(struct fab_poller *, int timeout_ms);

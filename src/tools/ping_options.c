@@ -14,7 +14,7 @@ static const char usage[] =
 	"Send NULL Calls over RPC-over-RDMA and tell how long they take.\n"
 	"\n"
 	"  --server ADDR[:PORT]  the server (port 20049)\n"
-	"  --provider NAME       RDMA provider (iwarp)\n"
+	"  --provider NAME       RDMA provider: iwarp or verbs (iwarp)\n"
 	"  --program N           RPC program (100003)\n"
 	"  --version N           its version (3)\n"
 	"  --proc N              procedure, one without arguments (0)\n"
@@ -120,9 +120,10 @@ static const char *set_option(struct ping_options *o, int opt,
 	case OPT_RDMA:
 		return arg_rdma_versions(optarg, &o->config.versions, err);
 	case OPT_CREDITS:
-		return number32(&o->config.credits, 1, 16384, err);
+		return number32(&o->config.credits, 1, RT_CREDITS_MAX, err);
 	case OPT_RECV:
-		return number32(&o->config.recv_size, 1024, 262144, err);
+		return number32(&o->config.recv_size, RT_SEND_MIN, RT_SEND_MAX,
+				err);
 	case OPT_CRC:
 		return arg_crc(optarg, &o->crc, err);
 	case OPT_JSON:

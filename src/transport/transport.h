@@ -121,6 +121,8 @@ struct rt_config {
 	unsigned int memory_wait_ms; /* a version 1 Call, for memory; 5000 */
 	unsigned int idle_ms; /* server: end idle connections; 0: never */
 	unsigned int drain_ms; /* 5000 */
+	unsigned int busy_poll_us; /* rt_run() polls so long before it sleeps,
+				    * while that is of use; 0: never */
 	unsigned int max_connections; /* not yet ended; 1024 */
 	size_t max_memory; /* of the pool; 1 GiB */
 	bool huge_pages;

@@ -118,6 +118,7 @@ static const struct range ranges[] = {
 	R("Max_Memory", max_memory, 16 * MB, 1024 * GB, 1, "", ""),
 	R("Max_Connections", max_connections, 1, 65536, 1, "", ""),
 	R("Reverse_Credits", reverse_credits, 1, 1024, 1, "", ""),
+	R("Busy_Poll", busy_poll, 0, 1000, 1, "", ""),
 	R("Idle_Timeout", idle_timeout, 0, 86400, 1, "", ""),
 	R("Startup_Timeout", startup_timeout, 1, 3600, 1, "", ""),
 	R("Drain_Timeout", drain_timeout, 0, 600, 1, "", ""),

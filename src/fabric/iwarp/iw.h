@@ -45,12 +45,12 @@
 /* One sendmsg: at most so many FPDUs, pieces and octets. */
 #define TX_FRAMES 64u
 #define TX_IOV 256u
-#define TX_BATCH_BYTES ((size_t)1 << 20)
+#define TX_BATCH_BYTES ((size_t)5 << 18)
 /* Header of the longest (Read Request), padding and CRC. */
 #define TX_SCRATCH_FRAME 56u
 /* What one fab_poll() or fab_post() may send and receive before it lets other
  * connections have their turn. */
-#define IW_TURN_BYTES ((size_t)1 << 20)
+#define IW_TURN_BYTES ((size_t)2 << 20)
 
 #define RX_STAGING ((size_t)64 << 10)
 /* From this payload on, it is received straight into its place. */
