@@ -222,6 +222,9 @@ static void message(struct rt_watch *w, const struct loop_event *ev)
 			fault(w, "%s before the client's second message",
 			      wire_htype_name(p.htype));
 	}
+	/* The rest of what is refused need not follow [D3]. */
+	if (p.htype == RDMA2_ERROR && p.xid == to->xid)
+		to->sequence = false;
 	if (p.vers == WIRE_VERS2 || ours(w, from))
 		from->limit = p.credit;
 }
