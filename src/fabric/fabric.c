@@ -41,6 +41,11 @@ const struct fab_ops *fab_provider(const char *name)
 	return NULL;
 }
 
+bool fab_provider_owns(const struct fab_ops *ops, const struct sockaddr *addr)
+{
+	return !ops->owns || ops->owns(addr);
+}
+
 /* ---- Domain ---------------------------------------------------------- */
 
 int fab_domain_open(const struct fab_ops *ops,
@@ -252,6 +257,22 @@ void fab_listener_addr(const struct fab_listener *l,
 {
 	memset(addr, 0, sizeof(*addr));
 	l->ops->listener_addr(l, addr);
+}
+
+int fab_listener_spread(struct fab_listener *l, struct fab_poller *const *p,
+			unsigned int n)
+{
+	if (!l || !p || !n)
+		return -EINVAL;
+	for (unsigned int i = 0; i < n; i++)
+		if (p[i]->dom != l->poller->dom)
+			return -EINVAL;
+	return l->ops->listener_spread ? l->ops->listener_spread(l, p, n) : 0;
+}
+
+struct fab_poller *fab_conn_poller(const struct fab_conn *c)
+{
+	return c->poller;
 }
 
 void fab_listener_close(struct fab_listener *l)

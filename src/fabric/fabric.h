@@ -6,7 +6,7 @@
  *
  *   iwarp   software iWARP over a TCP socket (MPA, DDP, RDMAP); needs no device
  *   loop    two endpoints in one process, with faults on request; for tests
- *   verbs   librdmacm and libibverbs (to come)
+ *   verbs   RDMA devices, through librdmacm and libibverbs
  *
  * Objects and owners
  *
@@ -104,6 +104,11 @@ struct fab_domain_params {
  * in. The loop provider is for tests and is passed by its symbol (loop.h).
  */
 const struct fab_ops *fab_provider(const char *name);
+/*
+ * Can the provider listen on @addr of this host? iwarp can on any; verbs on
+ * that of a device, and on the wildcard address if a port of one is up.
+ */
+bool fab_provider_owns(const struct fab_ops *ops, const struct sockaddr *addr);
 
 /*
  * Without @params, defaults, among them FAB_CRC_AUTO. 0; -EINVAL: impossible
@@ -281,6 +286,16 @@ int fab_listen(struct fab_poller *p, const struct sockaddr *addr,
 	       struct fab_listener **l);
 void fab_listener_addr(const struct fab_listener *l,
 		       struct sockaddr_storage *addr);
+/*
+ * Have the connections that it accepts from now on run by these pollers of its
+ * domain, in turn: @p has @n, and is copied. Request callbacks stay where they
+ * are. Where the provider cannot, connections stay with the listener's poller,
+ * too. Any thread. 0 or -ENOMEM.
+ */
+int fab_listener_spread(struct fab_listener *l, struct fab_poller *const *p,
+			unsigned int n);
+/* The poller that runs it. */
+struct fab_poller *fab_conn_poller(const struct fab_conn *c);
 /* No request callback runs after the return. Not from within one. */
 void fab_listener_close(struct fab_listener *l);
 
@@ -373,6 +388,7 @@ struct fab_ops {
 	int (*domain_open)(const struct fab_domain_params *,
 			   struct fab_domain **);
 	void (*domain_close)(struct fab_domain *);
+	bool (*owns)(const struct sockaddr *); /* NULL: any */
 	int (*poller_create)(struct fab_domain *, struct fab_poller **);
 	void (*poller_destroy)(struct fab_poller *);
 	int (*poller_run)(struct fab_poller *, int timeout_ms);
@@ -390,6 +406,9 @@ struct fab_ops {
 		      fab_request_fn, void *, struct fab_listener **);
 	void (*listener_addr)(const struct fab_listener *,
 			      struct sockaddr_storage *);
+	int (*listener_spread)(struct fab_listener *,
+			       struct fab_poller *const *,
+			       unsigned int); /* NULL: cannot */
 	void (*listener_close)(struct fab_listener *);
 	int (*conn_create)(struct fab_poller *, fab_ready_fn, void *,
 			   struct fab_conn **);

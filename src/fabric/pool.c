@@ -10,7 +10,7 @@
  *
  * Threads: any. A thread's shard is that of the processor it runs on.
  * Lock order: pool->grow, then the shards of one class by ascending index.
- * pool->grow protects the lists of slabs and bytes_held, and is only taken
+ * pool->grow protects the lists of slabs and the octets held, and is only taken
  * when no shard of the class has a buffer. A shard's lock protects its list.
  */
 #include <assert.h>
@@ -18,8 +18,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <syslog.h>
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 #else
@@ -57,7 +60,7 @@ struct pool_slab {
 	size_t len;
 	size_t nbufs;
 	size_t nfree; /* only while reclaiming */
-	bool dead;
+	bool dead, huge;
 	struct pool_buf bufs[];
 };
 
@@ -76,8 +79,9 @@ struct fab_pool {
 
 	pthread_mutex_t grow;
 	struct pool_slab *slabs[POOL_CLASSES];
-	size_t bytes_held;
+	size_t bytes_held, bytes_huge;
 	uint64_t nslabs;
+	bool no_huge_told;
 
 	atomic_size_t in_use, peak;
 	atomic_uint_least64_t refused;
@@ -168,7 +172,24 @@ static struct fab_buf *class_pop_exact(struct fab_pool *pool, unsigned int k)
 
 /* ---- Slabs ----------------------------------------------------------- */
 
-static void *slab_map(const struct fab_pool *pool, size_t len)
+static void tell_no_huge(struct fab_pool *pool, int err)
+{
+	const struct fab_domain_params *p = &pool->dom->params;
+	char text[200];
+
+	if (pool->no_huge_told || !p->log)
+		return;
+	pool->no_huge_told = true;
+	snprintf(text, sizeof(text),
+		 "huge pages are wanted, but none are free (%s), so ordinary "
+		 "ones are taken: reserve %zu of 2 MiB with sysctl "
+		 "vm.nr_hugepages",
+		 strerror(err), pool->limit / POOL_HUGE);
+	p->log(p->log_ctx, LOG_WARNING, text);
+}
+
+/* Grow lock held. */
+static void *slab_map(struct fab_pool *pool, size_t len, bool *huge)
 {
 	int prot = PROT_READ | PROT_WRITE;
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS;
@@ -177,8 +198,10 @@ static void *slab_map(const struct fab_pool *pool, size_t len)
 	if (pool->huge && !(len % POOL_HUGE)) {
 		p = mmap(NULL, len, prot, flags | MAP_HUGETLB | POOL_HUGE_FLAG,
 			 -1, 0);
-		if (p != MAP_FAILED)
+		*huge = p != MAP_FAILED;
+		if (*huge)
 			return p;
+		tell_no_huge(pool, errno);
 	}
 	p = mmap(NULL, len, prot, flags, -1, 0);
 	if (p == MAP_FAILED)
@@ -210,7 +233,7 @@ static struct pool_slab *slab_new(struct fab_pool *pool, unsigned int k,
 		return NULL;
 	slab->len = len;
 	slab->nbufs = n;
-	slab->base = slab_map(pool, len);
+	slab->base = slab_map(pool, len, &slab->huge);
 	if (!slab->base || fab_reg(pool->dom, slab->base, len, &slab->mr)) {
 		slab->mr = NULL;
 		slab_free(slab);
@@ -259,6 +282,8 @@ static struct fab_buf *class_grow(struct fab_pool *pool, unsigned int k)
 	slab->next = pool->slabs[k];
 	pool->slabs[k] = slab;
 	pool->bytes_held += len;
+	if (slab->huge)
+		pool->bytes_huge += len;
 	pool->nslabs++;
 
 	pthread_mutex_lock(&s->lock);
@@ -326,6 +351,8 @@ static void class_reclaim(struct fab_pool *pool, unsigned int k, size_t want)
 		slab->next = dead;
 		dead = slab;
 		pool->bytes_held -= slab->len;
+		if (slab->huge)
+			pool->bytes_huge -= slab->len;
 	}
 	for (unsigned int i = 0; dead && i < POOL_SHARDS; i++)
 		shard_sweep(&pool->shards[k][i]);
@@ -473,6 +500,7 @@ void fab_pool_get_stats(struct fab_pool *pool, struct fab_pool_stats *out)
 	};
 	pthread_mutex_lock(&pool->grow);
 	out->bytes_held = pool->bytes_held;
+	out->bytes_huge = pool->bytes_huge;
 	out->slabs = pool->nslabs;
 	pthread_mutex_unlock(&pool->grow);
 	for (unsigned int k = 0; k < POOL_CLASSES; k++) {

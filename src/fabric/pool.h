@@ -31,11 +31,14 @@ struct fab_buf {
 
 struct fab_pool_params {
 	size_t max_bytes; /* hard limit on memory held; 0: 1 GiB */
-	bool huge_pages; /* try MAP_HUGETLB for large slabs */
+	/* Take reserved huge pages; where there are none, ordinary ones, with
+	 * a word to the domain's log. */
+	bool huge_pages;
 };
 
 struct fab_pool_stats {
 	size_t bytes_held, bytes_in_use, bytes_in_use_peak, limit;
+	size_t bytes_huge; /* of those held, in reserved huge pages */
 	uint64_t gets, refused, slabs;
 };
 

@@ -123,120 +123,6 @@ static const struct rt_ops ops = {
 
 /* ---- Starting --------------------------------------------------------- */
 
-static int create_with(struct gr_server *s, const char *name)
-{
-	struct rt_params p = {
-		.provider = fab_provider(name),
-		.domain = { .log = transport_log,
-			    .log_ctx = s,
-			    .startup_timeout_ms = s->cfg.startup_timeout * 1000,
-			    .crc = s->cfg.crc },
-		.pollers = s->cfg.pollers,
-		.log = transport_log,
-		.log_ctx = s,
-	};
-
-	if (!p.provider)
-		return -ENOPROTOOPT;
-	gr_config_transport(&s->cfg, &p.config);
-	p.config.call_user_size = sizeof(struct nrt_call);
-	p.config.request_user_size = nrt_clnt_request_size();
-	s->provider = name;
-	return rt_instance_create(&p, &s->inst);
-}
-
-static int create(struct gr_server *s, char *fault)
-{
-	static const char *const names[] = {
-		[GR_IWARP] = "iwarp", [GR_VERBS] = "verbs"
-	};
-	const char *name =
-		names[s->cfg.provider == GR_AUTO ? GR_VERBS : s->cfg.provider];
-	int err = create_with(s, name);
-
-	if (err && s->cfg.provider == GR_AUTO) {
-		gsh_log(s->gsh, GSH_INFO,
-			"provider verbs cannot be used (%s), taking iwarp",
-			err == -ENOPROTOOPT ? "not built in" : strerror(-err));
-		name = names[GR_IWARP];
-		err = create_with(s, name);
-	}
-	switch (err) {
-	case 0:
-		break;
-	case -ENOPROTOOPT:
-		snprintf(fault, FAULT_ROOM,
-			 "provider %s is not built in: set Provider to another "
-			 "one in block RDMA",
-			 name);
-		break;
-	case -ENODEV:
-		snprintf(fault, FAULT_ROOM,
-			 "provider %s finds no RDMA device: load its driver "
-			 "(rdma link shows devices), or set Provider = iwarp, "
-			 "which needs none",
-			 name);
-		break;
-	case -ENOMEM:
-	case -EPERM:
-		snprintf(fault, FAULT_ROOM,
-			 "provider %s cannot register memory (%s): raise the "
-			 "limit of locked memory (LimitMEMLOCK=infinity, "
-			 "ulimit -l) or lower Max_Memory",
-			 name, strerror(-err));
-		break;
-	default:
-		snprintf(fault, FAULT_ROOM, "provider %s cannot be opened: %s",
-			 name, strerror(-err));
-	}
-	return err;
-}
-
-static int listen_one(struct gr_server *s, const struct sockaddr_storage *at,
-		      char *fault)
-{
-	socklen_t len = at->ss_family == AF_INET6 ?
-				sizeof(struct sockaddr_in6) :
-				sizeof(struct sockaddr_in);
-	struct sockaddr_storage got;
-	struct rt_listener *l;
-	char text[64];
-	int err = rt_listen(s->inst, (const struct sockaddr *)at, len, &ops, s,
-			    &l);
-
-	stats_address(at, text, sizeof(text));
-	switch (err) {
-	case 0:
-		rt_listener_addr(l, &got);
-		stats_address(&got, s->source.listener[s->source.nlisteners++],
-			      sizeof(s->source.listener[0]));
-		break;
-	case -EADDRINUSE:
-		snprintf(fault, FAULT_ROOM,
-			 "cannot listen on %s: the port is in use: stop the "
-			 "program that has it (ss -tlnp shows it) or set "
-			 "another Port in block RDMA",
-			 text);
-		break;
-	case -EADDRNOTAVAIL:
-		snprintf(fault, FAULT_ROOM,
-			 "cannot listen on %s: no interface has this address: "
-			 "correct Bind_Addr in block RDMA",
-			 text);
-		break;
-	case -EACCES:
-		snprintf(fault, FAULT_ROOM,
-			 "cannot listen on %s: ports below 1024 need "
-			 "CAP_NET_BIND_SERVICE: set another Port in block RDMA",
-			 text);
-		break;
-	default:
-		snprintf(fault, FAULT_ROOM, "cannot listen on %s: %s", text,
-			 strerror(-err));
-	}
-	return err;
-}
-
 static void set_port(struct sockaddr_storage *ss, uint16_t port)
 {
 	if (ss->ss_family == AF_INET6)
@@ -274,18 +160,176 @@ static void parent_addresses(SVCXPRT *parent, struct gr_addrs *at)
 	}
 }
 
+static void addresses(const struct gr_server *s, struct gr_addrs *at)
+{
+	*at = s->cfg.bind;
+	if (!at->n)
+		parent_addresses(s->parent, at);
+	for (unsigned int i = 0; i < at->n; i++)
+		set_port(&at->addr[i], s->cfg.port);
+}
+
+/* Provider = auto: is every address that of an RDMA device? */
+static bool devices_serve(const struct gr_server *s)
+{
+	const struct fab_ops *verbs = fab_provider("verbs");
+	const struct sockaddr_storage *of = NULL, *not_of = NULL;
+	struct gr_addrs at;
+	char has[64], lacks[64];
+
+	if (!verbs) {
+		gsh_log(s->gsh, GSH_INFO,
+			"Provider = auto: verbs is not built in");
+		return false;
+	}
+	addresses(s, &at);
+	for (unsigned int i = 0; i < at.n; i++) {
+		if (fab_provider_owns(verbs, (struct sockaddr *)&at.addr[i]))
+			of = &at.addr[i];
+		else
+			not_of = &at.addr[i];
+	}
+	if (not_of)
+		stats_address(not_of, lacks, sizeof(lacks));
+	if (of)
+		stats_address(of, has, sizeof(has));
+	if (of && not_of)
+		gsh_log(s->gsh, GSH_WARN,
+			"Provider = auto: %s is of an RDMA device, %s is not: "
+			"iwarp serves both; for the device take the other out "
+			"of Bind_Addr",
+			has, lacks);
+	else if (not_of)
+		gsh_log(s->gsh, GSH_INFO,
+			"Provider = auto: no RDMA device has %s", lacks);
+	return !not_of;
+}
+
+static int create_with(struct gr_server *s, const char *name)
+{
+	struct rt_params p = {
+		.provider = fab_provider(name),
+		.domain = { .log = transport_log,
+			    .log_ctx = s,
+			    .startup_timeout_ms = s->cfg.startup_timeout * 1000,
+			    .crc = s->cfg.crc },
+		.pollers = s->cfg.pollers,
+		.log = transport_log,
+		.log_ctx = s,
+	};
+
+	if (!p.provider)
+		return -ENOPROTOOPT;
+	gr_config_transport(&s->cfg, &p.config);
+	p.config.call_user_size = sizeof(struct nrt_call);
+	p.config.request_user_size = nrt_clnt_request_size();
+	s->provider = name;
+	return rt_instance_create(&p, &s->inst);
+}
+
+static int create(struct gr_server *s, char *fault)
+{
+	const char *name = s->cfg.provider == GR_VERBS ? "verbs" : "iwarp";
+	int err = -ENODEV;
+
+	if (s->cfg.provider == GR_AUTO && devices_serve(s)) {
+		err = create_with(s, "verbs");
+		if (err)
+			gsh_log(s->gsh, GSH_WARN,
+				"provider verbs cannot be used (%s), taking "
+				"iwarp",
+				strerror(-err));
+	}
+	if (err)
+		err = create_with(s, name);
+	switch (err) {
+	case 0:
+		break;
+	case -ENOPROTOOPT:
+		snprintf(fault, FAULT_ROOM,
+			 "provider %s is not built in: set Provider to another "
+			 "one in block RDMA",
+			 name);
+		break;
+	case -ENODEV:
+		snprintf(fault, FAULT_ROOM,
+			 "provider %s finds no RDMA device: load its driver "
+			 "(rdma link shows devices), or set Provider = iwarp, "
+			 "which needs none",
+			 name);
+		break;
+	case -ENOMEM:
+	case -EPERM:
+		snprintf(fault, FAULT_ROOM,
+			 "provider %s cannot register memory (%s): raise the "
+			 "limit of locked memory (LimitMEMLOCK=infinity, "
+			 "ulimit -l) or lower Max_Memory",
+			 name, strerror(-err));
+		break;
+	default:
+		snprintf(fault, FAULT_ROOM, "provider %s cannot be opened: %s",
+			 name, strerror(-err));
+	}
+	return err;
+}
+
+static int listen_one(struct gr_server *s, const struct sockaddr_storage *at,
+		      char *fault)
+{
+	socklen_t len = at->ss_family == AF_INET6 ?
+				sizeof(struct sockaddr_in6) :
+				sizeof(struct sockaddr_in);
+	bool device = !strcmp(s->provider, "verbs");
+	struct sockaddr_storage got;
+	struct rt_listener *l;
+	char text[64];
+	int err = rt_listen(s->inst, (const struct sockaddr *)at, len, &ops, s,
+			    &l);
+
+	stats_address(at, text, sizeof(text));
+	switch (err) {
+	case 0:
+		rt_listener_addr(l, &got);
+		stats_address(&got, s->source.listener[s->source.nlisteners++],
+			      sizeof(s->source.listener[0]));
+		break;
+	case -EADDRINUSE:
+		snprintf(fault, FAULT_ROOM,
+			 "cannot listen on %s: the port is in use: stop the "
+			 "program that has it (%s shows it) or set another "
+			 "Port in block RDMA",
+			 text,
+			 device ? "rdma resource show cm_id" : "ss -tlnp");
+		break;
+	case -EADDRNOTAVAIL:
+		snprintf(fault, FAULT_ROOM,
+			 "cannot listen on %s: no %s has this address: correct "
+			 "Bind_Addr%s in block RDMA",
+			 text, device ? "RDMA device" : "interface",
+			 device ? " or set Provider = iwarp" : "");
+		break;
+	case -EACCES:
+		snprintf(fault, FAULT_ROOM,
+			 "cannot listen on %s: ports below 1024 need "
+			 "CAP_NET_BIND_SERVICE: set another Port in block RDMA",
+			 text);
+		break;
+	default:
+		snprintf(fault, FAULT_ROOM, "cannot listen on %s: %s", text,
+			 strerror(-err));
+	}
+	return err;
+}
+
 static int listen_all(struct gr_server *s, char *fault)
 {
-	struct gr_addrs at = s->cfg.bind;
+	struct gr_addrs at;
 
 	_Static_assert(GR_MAX_ADDRS <= STATS_MAX_LISTENERS, "room for all");
-	if (!at.n)
-		parent_addresses(s->parent, &at);
+	addresses(s, &at);
 	for (unsigned int i = 0; i < at.n; i++) {
-		int err;
+		int err = listen_one(s, &at.addr[i], fault);
 
-		set_port(&at.addr[i], s->cfg.port);
-		err = listen_one(s, &at.addr[i], fault);
 		/* Of both families by default, one may be missing here. */
 		if (err == -EAFNOSUPPORT && !s->cfg.bind.n && i)
 			err = 0;

@@ -146,12 +146,14 @@ void stats_json(FILE *f, const struct stats_source *src)
 		connections, accepted);
 	put_stats(f, &total);
 	fprintf(f,
-		",\n \"pool\": {\"bytes_held\": %zu, \"bytes_in_use\": %zu, "
+		",\n \"pool\": {\"bytes_held\": %zu, \"bytes_huge\": %zu, "
+		"\"bytes_in_use\": %zu, "
 		"\"bytes_in_use_peak\": %zu, \"limit\": %zu, \"gets\": %" PRIu64
 		", \"refused\": %" PRIu64 ", \"slabs\": %" PRIu64
 		"},\n \"connections\": [",
-		pool.bytes_held, pool.bytes_in_use, pool.bytes_in_use_peak,
-		pool.limit, pool.gets, pool.refused, pool.slabs);
+		pool.bytes_held, pool.bytes_huge, pool.bytes_in_use,
+		pool.bytes_in_use_peak, pool.limit, pool.gets, pool.refused,
+		pool.slabs);
 	rt_for_each_conn(src->inst, put_conn, &pc);
 	fputs("]}\n", f);
 }

@@ -18,7 +18,7 @@ static const char usage[] =
 	"\n"
 	"  --listen ADDR:PORT       TCP address, may be repeated (127.0.0.1:20050)\n"
 	"  --server ADDR[:PORT]     RPC-over-RDMA server (port 20049)\n"
-	"  --provider NAME          RDMA provider (iwarp)\n"
+	"  --provider NAME          RDMA provider: iwarp or verbs (iwarp)\n"
 	"  --threads N              worker threads, and as many pollers (1)\n"
 	"  --max-clients N          TCP connections at once (256)\n"
 	"  --max-calls N            Calls outstanding for each client (128)\n"

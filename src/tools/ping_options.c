@@ -14,7 +14,7 @@ static const char usage[] =
 	"Send NULL Calls over RPC-over-RDMA and tell how long they take.\n"
 	"\n"
 	"  --server ADDR[:PORT]  the server (port 20049)\n"
-	"  --provider NAME       RDMA provider (iwarp)\n"
+	"  --provider NAME       RDMA provider: iwarp or verbs (iwarp)\n"
 	"  --program N           RPC program (100003)\n"
 	"  --version N           its version (3)\n"
 	"  --proc N              procedure, one without arguments (0)\n"

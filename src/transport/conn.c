@@ -343,6 +343,7 @@ void rt_conn_info(struct rt_conn *c, struct rt_conn_info *info)
 	pthread_mutex_unlock(&c->info_lock);
 	info->id = c->id;
 	info->server = c->server;
+	info->poller = c->poller;
 #define LOAD(name, help) \
 	info->stats.name = __atomic_load_n(&c->stats.name, __ATOMIC_RELAXED);
 	RT_STATS(LOAD)

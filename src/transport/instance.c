@@ -349,6 +349,17 @@ static void log_refused(struct rt_instance *inst, const char *text)
 		inst->log(inst->log_ctx, LOG_WARNING, text);
 }
 
+/* The one that runs @f. */
+static unsigned int poller_of(const struct rt_instance *inst,
+			      const struct fab_conn *f)
+{
+	unsigned int n = 0;
+
+	while (inst->pollers[n] != fab_conn_poller(f))
+		n++;
+	return n;
+}
+
 static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		       const void *priv, size_t priv_len, void *user)
 {
@@ -370,7 +381,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 			    "connection refused: Max_Connections reached");
 		goto reject;
 	}
-	rc = rt_conn_new(inst, l->poller, true, l->ops, &c);
+	rc = rt_conn_new(inst, poller_of(inst, f), true, l->ops, &c);
 	if (rc)
 		goto reject;
 	fab_conn_info(f, &fi);
@@ -446,6 +457,11 @@ int rt_listen(struct rt_instance *inst, const struct sockaddr *addr,
 	pthread_mutex_unlock(&inst->lock);
 	rc = fab_listen(inst->pollers[l->poller], addr, addrlen, on_request, l,
 			&l->fab);
+	if (!rc) {
+		rc = fab_listener_spread(l->fab, inst->pollers, inst->npollers);
+		if (rc)
+			fab_listener_close(l->fab);
+	}
 	if (rc) {
 		pthread_mutex_lock(&inst->lock);
 		cds_list_del(&l->link);

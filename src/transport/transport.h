@@ -194,6 +194,7 @@ struct rt_properties {
 struct rt_conn_info {
 	uint64_t id; /* unique in the instance */
 	bool server;
+	unsigned int poller; /* that runs it */
 	const char *state;
 	unsigned int version; /* 0: not yet decided */
 	struct sockaddr_storage local, peer;
@@ -316,7 +317,11 @@ void rt_conn_info(struct rt_conn *c, struct rt_conn_info *info);
 
 /* ---- Connections ------------------------------------------------------ */
 
-/* 0; -ENOMEM, or an error of fab_listen(). */
+/*
+ * 0; -ENOMEM, or an error of fab_listen(). The operations' open is called by
+ * one poller's thread; the connections go to all pollers in turn, where the
+ * provider can do that.
+ */
 int rt_listen(struct rt_instance *inst, const struct sockaddr *addr,
 	      socklen_t addrlen, const struct rt_ops *ops, void *ctx,
 	      struct rt_listener **l);

@@ -116,7 +116,17 @@ static const struct fab_ops test_ops = {
 	.dereg = test_dereg,
 };
 
-static struct fab_domain test_dom = { .ops = &test_ops };
+static char said[512];
+
+static void test_log(void *ctx, int level, const char *text)
+{
+	size_t n = strlen(said);
+
+	snprintf(said + n, sizeof(said) - n, "%s\n", text);
+}
+
+static struct fab_domain test_dom = { .ops = &test_ops,
+				      .params = { .log = test_log } };
 
 static struct fab_pool *pool_new(size_t max, bool huge)
 {
@@ -363,12 +373,24 @@ static void test_huge(void)
 		struct fab_buf *a, *b;
 
 		no_huge = absent;
+		said[0] = 0;
 		a = fab_pool_get(pool, 4096);
 		b = fab_pool_get(pool, 4 * MiB);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(a);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(b);
 		CU_ASSERT_EQUAL(huge_tries, 2);
 		CU_ASSERT_EQUAL(a->mr->len % (2 * MiB), 0);
+		/* The machine may have none, too. */
+		if (absent)
+			CU_ASSERT_EQUAL(stats(pool).bytes_huge, 0);
+		if (stats(pool).bytes_huge)
+			CU_ASSERT_EQUAL(stats(pool).bytes_huge, 6 * MiB);
+		if (!stats(pool).bytes_huge) {
+			/* Once. */
+			CU_ASSERT_PTR_NOT_NULL(strstr(said, "vm.nr_hugepages"));
+			CU_ASSERT_PTR_EQUAL(strchr(said, '\n'),
+					    strrchr(said, '\n'));
+		}
 		fab_pool_put(a);
 		fab_pool_put(b);
 		pool_end(pool);

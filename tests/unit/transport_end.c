@@ -311,6 +311,122 @@ static void no_way(void)
 	rt_instance_destroy(inst);
 }
 
+#define SPREAD 3
+
+struct spread {
+	unsigned int up, closed, calls, replies;
+	unsigned int on[SPREAD]; /* connections of each poller */
+};
+
+static void *spread_open(struct rt_conn *c, void *ctx, bool *refuse)
+{
+	return ctx;
+}
+
+static void spread_call(struct rt_conn *c, struct rt_call *call)
+{
+	((struct spread *)rt_conn_user(c))->calls++;
+	rt_call_refuse(call, RDMA2_ERR_SYSTEM);
+}
+
+static void spread_up(struct rt_conn *c)
+{
+	((struct spread *)rt_conn_user(c))->up++;
+}
+
+static void spread_closed(struct rt_conn *c, int error, const char *reason)
+{
+	((struct spread *)rt_conn_user(c))->closed++;
+	rt_conn_put(c);
+}
+
+static void spread_done(struct rt_request *rq)
+{
+	CU_ASSERT_EQUAL(rq->status, -EREMOTEIO);
+	(**(struct spread **)rt_request_user(rq)).replies++;
+	rt_request_free(rq);
+}
+
+static void spread_count(const struct rt_conn_info *info, void *arg)
+{
+	((struct spread *)arg)->on[info->poller]++;
+}
+
+static void run_all(struct rt_instance *server, struct rt_instance *client)
+{
+	for (unsigned int i = 0; i < SPREAD; i++)
+		rt_run(server, i, 0);
+	rt_run(client, 0, 1);
+}
+
+/* A listener's connections go to all pollers in turn, and work there. */
+static void spread(void)
+{
+	static const struct rt_ops server_ops = { .open = spread_open,
+						  .established = spread_up,
+						  .call = spread_call,
+						  .closed = spread_closed };
+	static const struct rt_ops client_ops = { .established = spread_up,
+						  .closed = spread_closed };
+	struct rt_params sp = { .provider = fab_provider("iwarp"),
+				.pollers = SPREAD };
+	struct rt_params cp = { .provider = fab_provider("iwarp") };
+	struct sockaddr_in in = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	static uint32_t words[10];
+	struct rt_piece piece = { words, sizeof(words), NULL };
+	struct spread s = { 0 }, c = { 0 };
+	struct rt_instance *server, *client;
+	struct rt_conn *conn[2 * SPREAD];
+	struct sockaddr_storage at;
+	struct rt_listener *l;
+
+	cp.config.request_user_size = sizeof(void *);
+	CU_ASSERT_EQUAL_FATAL(rt_instance_create(&sp, &server), 0);
+	CU_ASSERT_EQUAL_FATAL(rt_instance_create(&cp, &client), 0);
+	CU_ASSERT_EQUAL_FATAL(rt_listen(server, (struct sockaddr *)&in,
+					sizeof(in), &server_ops, &s, &l),
+			      0);
+	rt_listener_addr(l, &at);
+	for (unsigned int i = 0; i < 2 * SPREAD; i++)
+		CU_ASSERT_EQUAL_FATAL(
+			rt_connect(client, 0, (struct sockaddr *)&at,
+				   sizeof(in), &client_ops, &c, &conn[i]),
+			0);
+	for (unsigned int i = 0; i < 5000 && c.up + s.up < 4 * SPREAD; i++)
+		run_all(server, client);
+	CU_ASSERT_EQUAL(c.up, 2 * SPREAD);
+	CU_ASSERT_EQUAL(s.up, 2 * SPREAD);
+	rt_for_each_conn(server, spread_count, &s);
+	for (unsigned int i = 0; i < SPREAD; i++)
+		CU_ASSERT_EQUAL(s.on[i], 2);
+	for (unsigned int i = 0; i < 2 * SPREAD; i++) {
+		struct rt_request *rq = rt_request_alloc(client);
+
+		*(struct spread **)rt_request_user(rq) = &c;
+		rq->xid = 0;
+		rq->pieces = &piece;
+		rq->npieces = 1;
+		rq->reply_max = 100;
+		rq->done = spread_done;
+		rt_request_submit(conn[i], rq);
+	}
+	for (unsigned int i = 0; i < 5000 && c.replies < 2 * SPREAD; i++)
+		run_all(server, client);
+	CU_ASSERT_EQUAL(s.calls, 2 * SPREAD);
+	CU_ASSERT_EQUAL(c.replies, 2 * SPREAD);
+	for (unsigned int i = 0; i < 2 * SPREAD; i++)
+		rt_conn_close(conn[i], false);
+	for (unsigned int i = 0; i < 5000 && c.closed + s.closed < 4 * SPREAD;
+	     i++)
+		run_all(server, client);
+	CU_ASSERT_EQUAL(s.closed, 2 * SPREAD);
+	CU_ASSERT_EQUAL(rt_instance_shutdown(client, 10000, true), 0);
+	CU_ASSERT_EQUAL(rt_instance_shutdown(server, 10000, true), 0);
+	rt_instance_destroy(client);
+	rt_instance_destroy(server);
+}
+
 static const struct unit_test tests[] = {
 	{ "drain", drain },
 	{ "drain early", drain_early },
@@ -322,6 +438,7 @@ static const struct unit_test tests[] = {
 	{ "outlive", outlive },
 	{ "too many", too_many },
 	{ "no way", no_way },
+	{ "spread", spread },
 	{ NULL, NULL },
 };
 

@@ -117,6 +117,19 @@ static void refused(void)
 		rt_raw_run(&r);
 		CU_ASSERT_TRUE(r.p.client_closed);
 		CU_ASSERT_EQUAL(r.p.client_error, -EPROTONOSUPPORT);
+		/* It refuses version 1, too: no third attempt. */
+		CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
+		CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_FINAL);
+		rt_raw1_err_vers(&r, r.m.p.xid, vers[i], 1, 1);
+		rt_rpc_init(&r.p, r.p.client, &rpc[0], 3, 0, false, 12, 0, 0, 0,
+			    0);
+		rt_rpc_submit(r.p.client, &rpc[0]);
+		CU_ASSERT_TRUE(rt_raw1_is_call(&r, 3));
+		rt_raw1_err_vers(&r, 3, vers[i], 2, 2);
+		rt_raw_run(&r);
+		CU_ASSERT_TRUE(rpc[0].done && r.p.client_closed);
+		CU_ASSERT_EQUAL(r.p.client_error, -EPROTONOSUPPORT);
+		rt_rpc_free(&rpc[0]);
 		rt_raw_close(&r);
 	}
 }

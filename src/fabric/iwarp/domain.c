@@ -117,6 +117,7 @@ const struct fab_ops fab_iwarp_ops = {
 	.kick = iw_kick,
 	.listen = iw_listen,
 	.listener_addr = iw_listener_addr,
+	.listener_spread = iw_listener_spread,
 	.listener_close = iw_listener_close,
 	.conn_create = iw_conn_create,
 	.conn_set_ready = iw_conn_set_ready,

@@ -45,12 +45,12 @@
 /* One sendmsg: at most so many FPDUs, pieces and octets. */
 #define TX_FRAMES 64u
 #define TX_IOV 256u
-#define TX_BATCH_BYTES ((size_t)1 << 20)
+#define TX_BATCH_BYTES ((size_t)5 << 18)
 /* Header of the longest (Read Request), padding and CRC. */
 #define TX_SCRATCH_FRAME 56u
 /* What one fab_poll() or fab_post() may send and receive before it lets other
  * connections have their turn. */
-#define IW_TURN_BYTES ((size_t)1 << 20)
+#define IW_TURN_BYTES ((size_t)2 << 20)
 
 #define RX_STAGING ((size_t)64 << 10)
 /* From this payload on, it is received straight into its place. */
@@ -124,6 +124,8 @@ struct iw_listener {
 
 	pthread_mutex_t lock; /* what follows, and the request callback */
 	bool closed;
+	struct fab_poller **spread; /* NULL: all stay here */
+	unsigned int nspread, turn;
 	uint64_t warned_at;
 	struct iw_half_queue half;
 };
@@ -243,6 +245,7 @@ struct iw_conn {
 
 	/* Poller thread, under the listener's lock. */
 	bool half_open;
+	bool moved; /* to a poller that does not watch it yet */
 	struct iw_listener *listener;
 	TAILQ_ENTRY(iw_conn) half_link;
 
@@ -363,6 +366,8 @@ int iw_listen(struct fab_poller *p, const struct sockaddr *addr,
 	      struct fab_listener **l);
 void iw_listener_addr(const struct fab_listener *l,
 		      struct sockaddr_storage *addr);
+int iw_listener_spread(struct fab_listener *l, struct fab_poller *const *p,
+		       unsigned int n);
 void iw_listener_close(struct fab_listener *l);
 /* Poller thread. */
 int listener_event(struct iw_listener *l);

@@ -7,7 +7,11 @@
  * the oldest of the listener makes room: an honest peer sends its request at
  * once, so whoever is slow gives way.
  *
- * Threads: the poller thread, but iw_listen() and iw_listener_close() any.
+ * Threads: the poller thread, but iw_listen(), iw_listener_spread() and
+ * iw_listener_close() any. A half-open connection is with the listener's
+ * poller; before its request callback it may move to another, which begins to
+ * watch it when it is accepted.
+ *
  * The listener's lock guards the half-open connections and is held over the
  * request callback, so that closing waits for it.
  */
@@ -88,6 +92,24 @@ void iw_listener_addr(const struct fab_listener *fl,
 	*addr = ((const struct iw_listener *)(const void *)fl)->addr;
 }
 
+int iw_listener_spread(struct fab_listener *fl, struct fab_poller *const *p,
+		       unsigned int n)
+{
+	struct iw_listener *l = container_of(fl, struct iw_listener, fab);
+	struct fab_poller **copy = calloc(n, sizeof(*copy));
+
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, p, n * sizeof(*copy));
+	pthread_mutex_lock(&l->lock);
+	free(l->spread);
+	l->spread = copy;
+	l->nspread = n;
+	l->turn = 0;
+	pthread_mutex_unlock(&l->lock);
+	return 0;
+}
+
 /* Listener lock held. */
 static void half_open_drop(struct iw_listener *l, struct iw_conn *c)
 {
@@ -123,6 +145,7 @@ void iw_listener_close(struct fab_listener *fl)
 void listener_free(struct iw_listener *l)
 {
 	pthread_mutex_destroy(&l->lock);
+	free(l->spread);
 	free(l);
 }
 
@@ -271,6 +294,21 @@ int listener_event(struct iw_listener *l)
 	return 0;
 }
 
+/* Listener lock held. The next poller's turn. */
+static void half_open_move(struct iw_listener *l, struct iw_conn *c)
+{
+	struct fab_poller *to;
+
+	if (!l->nspread)
+		return;
+	to = l->spread[l->turn++ % l->nspread];
+	if (to == c->fab.poller)
+		return;
+	epoll_ctl(conn_poller(c)->epfd, EPOLL_CTL_DEL, c->fd, NULL);
+	c->fab.poller = to;
+	c->moved = true;
+}
+
 int half_open_event(struct iw_conn *c)
 {
 	struct iw_listener *l = c->listener;
@@ -293,6 +331,7 @@ int half_open_event(struct iw_conn *c)
 	atomic_fetch_sub(&conn_domain(c)->startups, 1);
 	c->half_open = false;
 	c->listener = NULL;
+	half_open_move(l, c);
 	/* From the callback on it is the runner's. What came in behind the
 	 * request, an end of the stream perhaps, is still to be read. */
 	atomic_fetch_or(&c->events, EV_IN | EV_OUT);

@@ -374,6 +374,10 @@ int iw_accept(struct fab_conn *fc, const struct fab_conn_params *params)
 	c->ord = lower(depth, c->peer_ird);
 	rc = prepare_reply(c, false, params ? params->priv : NULL,
 			   params ? params->priv_len : 0);
+	if (!rc && c->moved)
+		/* What has happened by now is the first edge. */
+		rc = poller_watch(conn_poller(c), c->fd, &c->src,
+				  iw_conn_events);
 	if (rc)
 		return rc;
 	c->state = ST_REPLYING;

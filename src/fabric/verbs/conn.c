@@ -303,7 +303,8 @@ static void open_events(struct vb_conn *c, unsigned int ev)
 		vb_conn_dead(c, -ETIMEDOUT, "the peer did not close in time");
 	else if ((ev & EV_TICK) && c->state == ST_OPEN)
 		tick(c);
-	else if ((ev & EV_PROBE) && c->state == ST_OPEN && !c->probe_out)
+	else if ((ev & (EV_PROBE | EV_FAIL)) && c->state == ST_OPEN)
+		/* The second: the peer's hardware address has changed. */
 		vb_post_probe(c);
 }
 

@@ -8,12 +8,15 @@
  * Threads: any. The domain's lock guards the list of registrations.
  */
 #include <errno.h>
+#include <linux/capability.h>
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "vb.h"
 #include "verbs.h"
@@ -34,12 +37,28 @@ void vb_log(struct vb_domain *d, int level, const char *fmt, ...)
 	d->fab.params.log(d->fab.params.log_ctx, level, text);
 }
 
-void vb_memlock_hint(struct vb_domain *d, int err)
+/* The limit on locked memory, if this process is bound by one. */
+static bool memlock_limit(unsigned long long *kib)
 {
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3
+	};
+	struct __user_cap_data_struct cap[_LINUX_CAPABILITY_U32S_3];
 	struct rlimit rl;
 
-	if (err != ENOMEM || getrlimit(RLIMIT_MEMLOCK, &rl) ||
-	    rl.rlim_cur == RLIM_INFINITY)
+	if (getrlimit(RLIMIT_MEMLOCK, &rl) || rl.rlim_cur == RLIM_INFINITY)
+		return false;
+	*kib = (unsigned long long)rl.rlim_cur / 1024;
+	return syscall(SYS_capget, &head, cap) ||
+	       !(cap[CAP_TO_INDEX(CAP_IPC_LOCK)].effective &
+		 CAP_TO_MASK(CAP_IPC_LOCK));
+}
+
+void vb_memlock_hint(struct vb_domain *d, int err)
+{
+	unsigned long long kib;
+
+	if (err != ENOMEM || !memlock_limit(&kib))
 		return;
 	if (atomic_exchange(&d->memlock_told, true))
 		return;
@@ -47,7 +66,7 @@ void vb_memlock_hint(struct vb_domain *d, int err)
 	       "verbs: the limit on locked memory, %llu KiB, is too small for "
 	       "RDMA; raise it with LimitMEMLOCK=infinity in the systemd unit "
 	       "or \"ulimit -l unlimited\"",
-	       (unsigned long long)rl.rlim_cur / 1024);
+	       kib);
 }
 
 /* ---- Memory ---------------------------------------------------------- */
@@ -172,6 +191,7 @@ static int domain_open(const struct fab_domain_params *params,
 		       struct fab_domain **out)
 {
 	struct vb_domain *d = calloc(1, sizeof(*d));
+	unsigned long long kib;
 	int rc;
 
 	if (!d)
@@ -193,8 +213,39 @@ static int domain_open(const struct fab_domain_params *params,
 		domain_close(&d->fab);
 		return rc;
 	}
+	if (memlock_limit(&kib))
+		vb_log(d, 5,
+		       "verbs: this process may lock, and so register, at most "
+		       "%llu KiB; for more set LimitMEMLOCK=infinity in the "
+		       "systemd unit, or \"ulimit -l unlimited\"",
+		       kib);
 	*out = &d->fab;
 	return 0;
+}
+
+/* Of any device. */
+static bool port_is_up(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_device_attr a;
+	struct ibv_port_attr port;
+	bool up = false;
+
+	for (int i = 0; list && list[i] && !up; i++) {
+		struct ibv_context *ctx = ibv_open_device(list[i]);
+
+		if (!ctx)
+			continue;
+		if (ibv_query_device(ctx, &a))
+			a.phys_port_cnt = 0;
+		for (uint8_t n = 1; n <= a.phys_port_cnt && !up; n++)
+			up = !ibv_query_port(ctx, n, &port) &&
+			     port.state == IBV_PORT_ACTIVE;
+		ibv_close_device(ctx);
+	}
+	if (list)
+		ibv_free_device_list(list);
+	return up;
 }
 
 bool fab_verbs_owns(const struct sockaddr *addr)
@@ -202,9 +253,7 @@ bool fab_verbs_owns(const struct sockaddr *addr)
 	struct rdma_event_channel *ch = NULL;
 	struct rdma_cm_id *id = NULL;
 	struct sockaddr_storage at;
-	struct ibv_device **list;
 	bool any, owns = false;
-	int n = 0;
 
 	memset(&at, 0, sizeof(at));
 	if (addr->sa_family == AF_INET) {
@@ -222,11 +271,9 @@ bool fab_verbs_owns(const struct sockaddr *addr)
 	} else {
 		return false;
 	}
-	/* Without a device librdmacm would complain. */
-	list = ibv_get_device_list(&n);
-	if (list)
-		ibv_free_device_list(list);
-	if (!n)
+	/* Without a device librdmacm would complain; without a port that is
+	 * up nobody comes by it. */
+	if (!port_is_up())
 		return false;
 	ch = rdma_create_event_channel();
 	if (!ch)
@@ -244,6 +291,7 @@ const struct fab_ops fab_verbs_ops = {
 	.name = "verbs",
 	.domain_open = domain_open,
 	.domain_close = domain_close,
+	.owns = fab_verbs_owns,
 	.poller_create = vb_poller_create,
 	.poller_destroy = vb_poller_destroy,
 	.poller_run = vb_poller_run,

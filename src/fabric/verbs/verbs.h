@@ -28,7 +28,7 @@ extern const struct fab_ops fab_verbs_ops;
 
 /*
  * Does an RDMA device of this host own @addr? The wildcard address is owned as
- * soon as there is a device. Opens devices: not before a daemon has forked.
+ * soon as the port of one is up. Opens devices: not before a daemon has forked.
  */
 bool fab_verbs_owns(const struct sockaddr *addr);
 
