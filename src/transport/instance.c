@@ -45,9 +45,9 @@ void rt_config_defaults(struct rt_config *cfg)
 	DFLT(max_memory, (size_t)1 << 30);
 	DFLT(max_host_connections,
 	     cfg->max_connections < 256 ? 64 : cfg->max_connections / 4);
-	DFLT(max_host_memory, cfg->max_memory / 2 < cfg->max_message ?
+	DFLT(max_host_memory, cfg->max_memory / 4 < cfg->max_message ?
 				      cfg->max_message :
-				      cfg->max_memory / 2);
+				      cfg->max_memory / 4);
 }
 
 const char *rt_config_check(const struct rt_config *cfg)

@@ -123,7 +123,7 @@ struct rt_config {
 	unsigned int drain_ms; /* 5000 */
 	unsigned int max_connections; /* not yet ended; 1024 */
 	/* Server: of one host's address. A quarter of max_connections, but
-	 * not under 64; half of max_memory, but not under max_message. */
+	 * not under 64; a quarter of max_memory, but not under max_message. */
 	unsigned int max_host_connections;
 	size_t max_host_memory;
 	size_t max_memory; /* of the pool; 1 GiB */
