@@ -207,6 +207,8 @@ static const struct gsh_config_item items[] = {
 	BOOL("Continued_Replies", continued_replies, true),
 	BOOL("Reverse_Direction", reverse_direction, true),
 	UINT("Reverse_Credits", reverse_credits, 1, RT_REVERSE_CREDITS_MAX, 16),
+	/* Not so long that it could be seen in the load of the machine. */
+	UINT("Busy_Poll", busy_poll, 0, 1000, 50),
 	UINT("Idle_Timeout", idle_timeout, 0, 86400, 0),
 	UINT("Startup_Timeout", startup_timeout, 1, 3600, 10),
 	UINT("Drain_Timeout", drain_timeout, 0, 600, 5),
@@ -305,6 +307,7 @@ void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt)
 	rt->idle_ms = cfg->idle_timeout * 1000;
 	/* 0 would be the transport's default. */
 	rt->drain_ms = cfg->drain_timeout ? cfg->drain_timeout * 1000 : 1;
+	rt->busy_poll_us = cfg->busy_poll;
 	rt->huge_pages = cfg->huge_pages;
 	rt_config_defaults(rt);
 }

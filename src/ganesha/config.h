@@ -43,6 +43,7 @@ struct gr_config {
 	bool continued_replies;
 	bool reverse_direction;
 	uint32_t reverse_credits;
+	uint32_t busy_poll; /* microseconds */
 	uint32_t idle_timeout, startup_timeout, drain_timeout; /* seconds */
 	uint32_t crc; /* enum fab_crc */
 	bool huge_pages;

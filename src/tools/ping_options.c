@@ -120,9 +120,10 @@ static const char *set_option(struct ping_options *o, int opt,
 	case OPT_RDMA:
 		return arg_rdma_versions(optarg, &o->config.versions, err);
 	case OPT_CREDITS:
-		return number32(&o->config.credits, 1, 16384, err);
+		return number32(&o->config.credits, 1, RT_CREDITS_MAX, err);
 	case OPT_RECV:
-		return number32(&o->config.recv_size, 1024, 262144, err);
+		return number32(&o->config.recv_size, RT_SEND_MIN, RT_SEND_MAX,
+				err);
 	case OPT_CRC:
 		return arg_crc(optarg, &o->crc, err);
 	case OPT_JSON:

@@ -2,7 +2,7 @@
 /*
  * instance - settings, pollers, listeners, the list of connections
  *
- * Any thread, except rt_run(): one thread at a time per poller. Locks:
+ * Any thread. Locks:
  * inst->lock guards the lists of connections and listeners and the totals; a
  * connection's info_lock may be taken inside it.
  */
@@ -119,8 +119,8 @@ int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
 		goto fail;
 	}
 	inst->pollers = calloc(inst->npollers, sizeof(*inst->pollers));
-	inst->next_tick = calloc(inst->npollers, sizeof(*inst->next_tick));
-	if (!inst->pollers || !inst->next_tick)
+	inst->turns = calloc(inst->npollers, sizeof(*inst->turns));
+	if (!inst->pollers || !inst->turns)
 		goto fail;
 	inst->dom = p->shared_domain;
 	if (!inst->dom) {
@@ -162,7 +162,7 @@ void rt_instance_put(struct rt_instance *inst)
 	pthread_mutex_destroy(&inst->lock);
 	pthread_mutex_destroy(&inst->request_lock);
 	free(inst->pollers);
-	free(inst->next_tick);
+	free(inst->turns);
 	free(inst);
 }
 
@@ -265,14 +265,9 @@ void rt_for_each_conn(struct rt_instance *inst,
 
 #define BATCH 64
 
-/*
- * Call @fn for the connections that @want accepts, without the lock. Returns
- * how many there were; they are taken in batches, so @want must stop
- * accepting what @fn has dealt with.
- */
-static unsigned int with_conns(struct rt_instance *inst,
-			       bool (*want)(struct rt_conn *, uint64_t),
-			       void (*fn)(struct rt_conn *), uint64_t arg)
+unsigned int rt_with_conns(struct rt_instance *inst,
+			   bool (*want)(struct rt_conn *, uint64_t),
+			   void (*fn)(struct rt_conn *), uint64_t arg)
 {
 	struct rt_conn *batch[BATCH], *c;
 	unsigned int n = 0;
@@ -291,38 +286,6 @@ static unsigned int with_conns(struct rt_instance *inst,
 		rt_conn_put(batch[i]);
 	}
 	return n;
-}
-
-/* ---- Running ---------------------------------------------------------- */
-
-static bool overdue(struct rt_conn *c, uint64_t poller)
-{
-	uint64_t d = atomic_load_explicit(&c->deadline, memory_order_relaxed);
-
-	return c->poller == poller && d && d <= rt_now_ms();
-}
-
-int rt_run(struct rt_instance *inst, unsigned int n, int timeout_ms)
-{
-	uint64_t now = rt_now_ms();
-	uint64_t tick = atomic_load(&inst->next_tick[n]);
-	int wait = timeout_ms;
-	int events;
-
-	if (tick <= now) {
-		with_conns(inst, overdue, rt_strand_run, n);
-		tick = now + RT_TICK_MS;
-		atomic_store(&inst->next_tick[n], tick);
-	}
-	if (wait < 0 || (uint64_t)wait > tick - now)
-		wait = (int)(tick - now);
-	events = fab_poller_run(inst->pollers[n], wait);
-	return events;
-}
-
-void rt_wake(struct rt_instance *inst, unsigned int n)
-{
-	fab_poller_wake(inst->pollers[n]);
 }
 
 /* ---- Listening and connecting ----------------------------------------- */
@@ -608,7 +571,7 @@ unsigned int rt_instance_shutdown(struct rt_instance *inst, unsigned int ms,
 			break;
 		rt_listener_close(l);
 	}
-	while (with_conns(inst, not_closing, close_one, 0))
+	while (rt_with_conns(inst, not_closing, close_one, 0))
 		;
 	left = wait_ended(inst, rt_now_ms() + ms, run);
 	if (!left || !ms)
@@ -617,7 +580,7 @@ unsigned int rt_instance_shutdown(struct rt_instance *inst, unsigned int ms,
 	 * However late this thread comes to it: nothing is left to a drain
 	 * time that nobody waits for.
 	 */
-	while (with_conns(inst, not_aborted, abort_one, 0))
+	while (rt_with_conns(inst, not_aborted, abort_one, 0))
 		;
 	return wait_ended(inst, rt_now_ms() + RT_ABORT_MS, run);
 }

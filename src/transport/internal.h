@@ -450,6 +450,13 @@ struct rt_listener {
 	struct cds_list_head link;
 };
 
+/* Of the thread that runs the poller, but for `woken`. */
+struct rt_turn {
+	uint64_t next_tick; /* when to look at the connections' timers */
+	unsigned int hot; /* busy polling has been of use lately */
+	atomic_bool woken; /* by rt_wake(), which must not go unnoticed */
+};
+
 struct rt_instance {
 	const struct fab_ops *provider;
 	struct fab_domain *dom;
@@ -461,7 +468,7 @@ struct rt_instance {
 	atomic_long refs;
 	unsigned int npollers;
 	struct fab_poller **pollers;
-	_Atomic uint64_t *next_tick;
+	struct rt_turn *turns; /* one for each poller */
 	fab_log_fn log;
 	void *log_ctx;
 
@@ -498,6 +505,14 @@ static inline size_t rt_round4(size_t n)
 }
 
 uint64_t rt_now_ms(void);
+/*
+ * Call @fn for the connections that @want accepts, without the lock. Returns
+ * how many there were; they are taken in batches, so @want must stop
+ * accepting what @fn has dealt with.
+ */
+unsigned int rt_with_conns(struct rt_instance *inst,
+			   bool (*want)(struct rt_conn *, uint64_t),
+			   void (*fn)(struct rt_conn *), uint64_t arg);
 void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 

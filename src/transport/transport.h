@@ -121,6 +121,8 @@ struct rt_config {
 	unsigned int memory_wait_ms; /* a version 1 Call, for memory; 5000 */
 	unsigned int idle_ms; /* server: end idle connections; 0: never */
 	unsigned int drain_ms; /* 5000 */
+	unsigned int busy_poll_us; /* rt_run() polls so long before it sleeps,
+				    * while that is of use; 0: never */
 	unsigned int max_connections; /* not yet ended; 1024 */
 	/* Server: of one host's address. A quarter of max_connections, but
 	 * not under 64; a quarter of max_memory, but not under max_message. */

@@ -25,6 +25,7 @@
 #	GANESHA_CORE	further lines of block NFS_Core_Param
 #	GANESHA_BLOCKS	further blocks of ganesha.conf
 #	GANESHA_WRAP	command to run the server under
+#	GANESHA_BIND	address that it serves TCP on (default: 127.0.0.1)
 #
 # What is started is ended by process id when the test ends, however it ends.
 
@@ -191,7 +192,7 @@ write_config() {
 	[ "$fsal" = MEM ] && export=/export
 	cat >"$dir/ganesha.conf" <<-END
 	NFS_Core_Param {
-		Bind_Addr = 127.0.0.1;
+		Bind_Addr = ${GANESHA_BIND:-127.0.0.1};
 		NFS_Port = $NFS_PORT;
 		MNT_Port = $MNT_PORT;
 		Enable_NLM = false;

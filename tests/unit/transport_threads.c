@@ -26,6 +26,7 @@
 #define QUEUE 4096
 
 static const struct rt_config cfg = {
+	.busy_poll_us = 20,
 	.request_user_size = 8,
 	.credits = 6,
 	.reverse = RDMA2_RVRSDIR_GENL,

@@ -50,6 +50,15 @@ def empty_segments(t):
     same([s.length for s in a.writes[0]], [0, 500, 0, 400, 0], "lengths")
     same(c.gather([s for s in a.writes[0] if s.length]),
          t.files.content[:900], "data")
+    write_nothing(t, c)
+
+
+def write_nothing(t, c):
+    """A WRITE of no octets by a chunk of one empty segment, and by none."""
+    x = c.new_xid()
+    m, (at,) = Reduced(x).write(t.files.empty, 0, 0).build()
+    for reads in [ReadSegment(at, 0xdead, 0, 0)], []:
+        write_results(good(c.call(m, reads=reads)).payload, 0)
 
 
 @check("V2-4.4.1-03", "V2-4.5.1-03")
@@ -341,6 +350,9 @@ def broken_lists(t):
     x = c.new_xid()
     m = rpc.null(x)
     for words in ((0, 2, 0, 0), (0, 0, 2, 0), (0, 0, 0, 2),
+                  # Well formed, but for the one word that is no bool.
+                  (0, 2, 4, 1, 0, 0, 0, 0, 0, 0), (0, 0, 2, 0, 0, 0),
+                  (0, 0, 0, 2, 0), (0, 0, 1, 0, 3, 0, 0, 0),
                   (0, 0xffffffff, 0, 0), (0, 1, 0, 0, 0, 0),
                   (0, 0, 1, 0xffffffff, 0), (0, 0, 1, 0x10000000, 0),
                   (0, 0, 0, 1, 0xffffffff), (0, 0, 0, 1, 1000),
@@ -477,6 +489,14 @@ def named_handle(t):
                 used += 1
     # A peer need not do it at all (6.5-03); this one does.
     expect(used, "nothing was invalidated in 40 Replies")
+    x = c.new_xid()
+    m, (at,) = Reduced(x).write(t.files.scratch, 0, 5000).build()
+    reads = c.read_chunk(at, bytes(5000), (2000,))
+    a = good(c.call(m, reads=reads, inv=reads[1].handle))
+    same(a.invalidated, reads[1].handle, "the handle of a Read chunk")
+    a = good(c.call(read_call(t, c.new_xid(), (0, 20000)), inv=0,
+                    writes=[c.write_chunk(30000)], reply=c.write_chunk(9)))
+    same(a.invalidated, None, "the handle with 0")
     r = c.write_chunk(20000)
     a = good(c.call(read_call(t, c.new_xid(), (0, 9000)), reply=r,
                     inv=r[0].handle))

@@ -132,8 +132,15 @@ class Server(Bench):
         return self._files
 
     def tidy(self):
-        if self._files is not None:
+        """Remove what was made on the server; what went wrong with it."""
+        if self._files is None:
+            return None
+        try:
             self._files.remove()
+            return None
+        except (Wrong, rpc.Short, iwarp.Closed, iwarp.Silence) as e:
+            return "%s is left over: %s" % (self._files.name, e)
+        finally:
             self._files_iw.close()
 
 

@@ -105,7 +105,9 @@ def main(argv=None):
         if not o.json:
             print(("%s %s %s" % (r[0], i, r[1])).rstrip(), flush=True)
     if kit.SERVER in benches:
-        benches[kit.SERVER].tidy()
+        left = benches[kit.SERVER].tidy()
+        if left:
+            print("# " + left, file=sys.stderr)
     n = {w: sum(r[1] == w for r in results) for w in ("ok", "not ok", "skip")}
     if o.json:
         json.dump({"results": [dict(zip(("id", "result", "reason"), r))

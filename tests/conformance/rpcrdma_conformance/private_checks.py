@@ -164,5 +164,15 @@ def cut_or_old(t):
     for tail in MAGIC, MAGIC + b"\1", private()[:6], private()[:7]:
         c = connect(t, bytes(20) + tail)
         reply_threshold(t, c, 1024, "cut after %d octets" % len(tail))
-    c = connect(t, private(version=9) + private())
+    c = connect(t, private(receive=1024, version=9) + private())
     reply_threshold(t, c, 4096, "version 9, then 1")
+
+
+@check("PD-3.2-01", server_is="no-invalidation")
+def responder_without(t):
+    """A Responder that cannot invalidate says so, and does not."""
+    iw = t.iwarp(private=private(flags=1))
+    same(iw.private[5] & 1, 0, "its R")
+    c = connect(t, private(flags=1))
+    for _ in range(5):
+        same(invalidates(t, c), False, "invalidation")

@@ -239,13 +239,13 @@ def format_of_all(t):
         for n in (40, size - 20 - 60 - 4, size - 20 - 60, size - 20 - 56,
                   size, 3 * size):
             for write in None, 0, n:
-                for room in None, n, n + 60, 4 * size:
+                for room in None, 0, n, n + 60, 4 * size:
                     lists = {}
                     if write is not None:
                         lists["writes"] = [c.write_chunk(write) if write
                                            else []]
                     if room is not None:
-                        lists["reply"] = c.write_chunk(room)
+                        lists["reply"] = c.write_chunk(room) if room else []
                     a = good(c.call(read_call(t, c.new_xid(), (0, n)),
                                     **lists))
                     reduced = bool(write)

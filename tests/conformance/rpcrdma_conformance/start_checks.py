@@ -247,3 +247,23 @@ def memory_of_the_server(t):
         cause = iw.wait_end()
         want = (0, 1, 0) if op == "read" else (1, 1, 0)
         same(cause, want, "Terminate after an RDMA %s" % op)
+
+
+@check("V2-4.3.2-01", server_is="version-1")
+def without_version_2(t):
+    """A server without version 2: ERR_VERS 1..1 of 28 octets; then it goes
+    on with version 1 on the connection."""
+    for x in 7, 0xffffffff:
+        c = t.raw()
+        c.post(v2.PROP_FINAL, x)
+        err_vers(v2.Header(c.iw.recv()), x, 2, 1, 1)
+        c.iw.send(null_v1(5))
+        w = struct.unpack_from(">4I", c.iw.recv().data)
+        same((w[0], w[1], w[3]), (5, 1, 0), "an answer of version 1")
+
+
+@check("V2-9-01", server_is="default-port")
+def default_port(t):
+    """A server without a setting for it is on port 20049."""
+    same(t.port, 20049, "the port")
+    t.connect().null()

@@ -296,6 +296,16 @@ class Conn:
         """The longest message that the peer takes."""
         return self.theirs.get(RBSIZ, 4096)
 
+    def send_reply(self, m):
+        """An RPC Reply without chunks, continued if it must be."""
+        xid, at = struct.unpack_from(">I", m)[0], 0
+        room = (self.room() - 20) & ~3
+        while len(m) - at > room:
+            part = m[at:at + min(room, len(m) - at - 4)]
+            at += len(part)
+            self.post(REPLY_MIDDLE, xid, payload=part, remaining=len(m) - at)
+        self.post(REPLY_INLINE, xid, payload=m[at:])
+
     # ---- Receiving ----
 
     def next(self, patience=None):

@@ -1,0 +1,791 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A Requester: how it starts, what it calls, what it does with answers."""
+
+from . import kit, rpc, v2
+from .kit import REQUESTER, expect, same
+from .requester import Responder1, read3, read3_head, write3, \
+    write3_head, write3_results
+
+SYSTEM_ERR = 5
+
+
+def check(*ids):
+    return kit.check(*ids, role=REQUESTER)
+
+
+def null_works(tcp, c, xid=0x77777):
+    tcp.send(rpc.null(xid))
+    call = c.get_call()
+    c.answer_inline(call)
+    same(tcp.reply().stat, 0, "accept_stat of NULL")
+    return call
+
+
+def fails(tcp, xid):
+    """The Call ends with an RPC error, for the one that made it."""
+    r = tcp.reply()
+    same((r.xid, r.denied, r.stat), (xid, 0, SYSTEM_ERR),
+         "xid, denied, accept_stat")
+
+
+# ---- Start --------------------------------------------------------------
+
+
+@check("V2-4.3-03", "V2-4.3-04", "V2-5.2.5-01")
+def first_message(t):
+    """The first message: version 2, 1024 octets at most, and only one."""
+    for level, want in (("none", 0), ("simple", 1), ("continued", 2),
+                        ("general", 3)):
+        s = t.start("--reverse", level, "--recv-size", "65536")
+        tcp = s.tcp()
+        for x in range(1, 4):
+            tcp.send(write3(x, bytes(50000)))
+        c = t.accept(s)
+        h = c.next()
+        same(h.vers, 2, "rdma_vers")
+        expect(h.size <= 1024, "the first message has %d octets" % h.size)
+        expect(h.xid != 0, "its xid is 0")
+        same(c.theirs.get(v2.BRS, 0), want, "Reverse-Direction Support")
+        expect(c.iw.quiet(0.3), "a second message before ours")
+        c.send_props()
+        c.get_call()
+        t.stop()
+
+
+@check("V2-4.3.2-02", "V2-7.1.1-02", "V2-7.1.1-03")
+def offered_version_1(t):
+    """After ERR_VERS 1..1 it goes on with version 1 on the connection."""
+    s = t.start()
+    tcp = s.tcp()
+    tcp.send(rpc.null(0x123))
+    iw = t.accept_iwarp(s)
+    first = v2.Header(iw.recv())
+    iw.send(rpc.u32(first.xid, 2, 32, 4, 1, 1, 1))
+    c = Responder1(iw, threshold=4096)
+    h = c.get_call()
+    same((h.xid, h.vers, h.proc), (0x123, 1, 0), "the Call")
+    c.answer_inline(h)
+    same(tcp.reply().stat, 0, "accept_stat")
+    for x in range(3):
+        tcp.send(rpc.null(x))
+        c.answer_inline(c.get_call())
+        tcp.reply()
+    same({h.vers for h in c.seen}, {1}, "versions on the connection")
+    t.stop()
+    # Without version 1 it closes, and sends nothing outside of the range.
+    s = t.start("--version-rdma", "2")
+    tcp = s.tcp()
+    tcp.send(rpc.null(0x123))
+    iw = t.accept_iwarp(s)
+    first = v2.Header(iw.recv())
+    iw.send(rpc.u32(first.xid, 2, 32, 4, 1, 1, 1))
+    iw.wait_end()
+    same(iw.inbox, [], "messages after ERR_VERS")
+
+
+@check("V2-4.3.2-03")
+def no_loop(t):
+    """ERR_VERS and an end: the next connection begins with version 1."""
+    s = t.start()
+    tcp = s.tcp()
+    tcp.send(rpc.null(0x123))
+    iw = t.accept_iwarp(s)
+    first = v2.Header(iw.recv())
+    iw.send(rpc.u32(first.xid, 2, 32, 4, 1, 1, 1))
+    iw.close()
+    for _ in range(3):
+        c = Responder1(t.accept_iwarp(s), threshold=4096)
+        h = c.get_call()
+        same((h.xid, h.vers), (0x123, 1), "the first message then")
+        c.iw.close()
+    c = Responder1(t.accept_iwarp(s), threshold=4096)
+    c.answer_inline(c.get_call())
+    same(tcp.reply().stat, 0, "accept_stat")
+
+
+@check("V2-4.3.2-04")
+def unanswered(t):
+    """No answer to the first message: the next begins with version 1."""
+    s = t.start()
+    tcp = s.tcp()
+    tcp.send(rpc.null(0x124))
+    iw = t.accept_iwarp(s)
+    same(v2.Header(iw.recv()).vers, 2, "the first message")
+    iw.close()
+    c = Responder1(t.accept_iwarp(s), threshold=4096)
+    h = c.get_call()
+    same((h.xid, h.vers), (0x124, 1), "the first message then")
+    c.answer_inline(h)
+    same(tcp.reply().stat, 0, "accept_stat")
+
+
+@check("V2-4.3.3-02")
+def one_version(t):
+    """In a long mixed workload the version never changes."""
+    _, tcp, c = t.connect()
+    for i in range(10):
+        null_works(tcp, c, i)
+        tcp.send(write3(100 + i, bytes(i * 3000)))
+        call = c.get_call()
+        c.answer_inline(call, write3_results(i * 3000))
+        tcp.reply()
+        c.raw(5, 2, None, 99)  # and errors in between
+        h = c.take()
+        same(h.error, (v2.INVAL_HTYPE,), "its answer")
+    same({h.vers for h in c.seen}, {2}, "versions")
+
+
+# ---- Calls --------------------------------------------------------------
+
+
+@check("V2-3.1.3-01")
+def own_xids(t):
+    """Calls outstanding have XIDs of their own, also with equal ones from
+    two clients."""
+    s, tcp, c = t.connect(advertise=200)
+    pending = set()
+    for x in range(60):
+        tcp.send(rpc.null(x))
+    for _ in range(60):
+        call = c.get_call()
+        expect(call.xid not in pending, "%#x is outstanding twice" % call.xid)
+        pending.add(call.xid)
+    other = s.tcp()
+    c2 = t.accept(s)
+    c2.greet()
+    other.send(rpc.null(3))
+    same(c2.get_call().xid, 3, "the XID on a connection of its own")
+
+
+@check("V2-3.1.5.1-01")
+def sent_again(t):
+    """Calls pending when the connection is lost come again on the next."""
+    s, tcp, c = t.connect()
+    want = set(range(1000, 1010))
+    for x in want:
+        tcp.send(rpc.null(x))
+    same({c.get_call().xid for _ in want}, want, "Calls")
+    c.iw.close(reset=True)
+    c = t.accept(s)
+    c.greet()
+    again = [c.get_call() for _ in want]
+    same({a.xid for a in again}, want, "Calls again")
+    for a in again:
+        c.answer_inline(a)
+    same({tcp.reply().xid for _ in want}, want, "Replies")
+
+
+@check("V2-4.5.1.3-01", "V2-4.5.2.3-01", "V2-11.1.3-01")
+def memory_until_reply(t):
+    """Chunk memory is open until the Reply, and not after it."""
+    for kind in "read", "write":
+        s, tcp, c = t.connect("--no-invalidate")
+        if kind == "read":
+            data = rpc.pattern(5000, 2)
+            tcp.send(write3(1, data))
+            call = c.get_call()
+            expect(call.reads, "no Read chunk")
+            seg, = call.reads
+            for _ in range(3):  # late, and again
+                t.quiet(c, 0.1)
+                same(c.iw.read(seg.handle, seg.offset, seg.length), data,
+                     "the Read chunk")
+            c.answer_inline(call, write3_results(len(data)))
+        else:
+            tcp.send(read3(1, 5000))
+            call = c.get_call()
+            expect(call.writes, "no Write chunk")
+            for seed in 3, 4:
+                t.quiet(c, 0.1)
+                data = rpc.pattern(5000, seed)
+                returned = c.fill(call, 0, data)
+            seg = call.writes[0][0]
+            c.answer_inline(call, read3_head(5000), [returned])
+        got = tcp.reply()
+        same(got.stat, 0, "accept_stat")
+        if kind == "write":
+            same(got.r.data[-5000:], data, "what the client got")
+        # Now it is closed.
+        if kind == "read":
+            c.iw.start_read(seg.handle, seg.offset, 4)
+            want = (0, 1, 0)
+        else:
+            c.iw.write(seg.handle, seg.offset, b"late")
+            want = (1, 1, 0)
+        same(c.iw.wait_end(), want, "Terminate after a late RDMA " + kind)
+        t.stop()
+
+
+@check("V2-4.5.2-01", "V2-4.5.2.4-01")
+def write_chunk_sizes(t):
+    """A Write chunk has the octets asked for, and no roundup."""
+    _, tcp, c = t.connect("--reduce-min", "1")
+    for n in (1, 2, 3, 5, 7, 100, 1023, 4097, 65535, 100001, 1 << 20):
+        tcp.send(read3(n, n))
+        call = c.get_call()
+        same([sum(s.length for s in k) for k in call.writes], [n],
+             "the Write chunk for a READ of %d" % n)
+        data = rpc.pattern(min(n, 5000), n)
+        short = len(data)
+        c.answer_inline(call, read3_head(short), [c.fill(call, 0, data)])
+        r = tcp.reply()
+        same(r.r.data[r.r.at:], read3_head(short) + data +
+             bytes(-short % 4), "the Reply, put together")
+
+
+@check("V2-4.5.2.2-01", "V2-A.2-01")
+def reply_chunk_offered(t):
+    """A Reply chunk is offered for long Replies only."""
+    _, tcp, c = t.connect()
+    for proc, args, want in (
+            (0, b"", False), (1, rpc.opaque(b"fh"), False),
+            (3, rpc.opaque(b"fh") + rpc.opaque(b"name"), False),
+            (16, rpc.opaque(b"fh") + bytes(16) + rpc.u32(8192), False),
+            (16, rpc.opaque(b"fh") + bytes(16) + rpc.u32(1 << 18), True)):
+        tcp.send(rpc.call(proc + 1, rpc.NFS, 3, proc, args))
+        call = c.get_call()
+        same(call.reply is not None, want, "a Reply chunk for procedure %d" %
+             proc)
+        if want:
+            # NFS3ERR_NOTDIR, by the Reply chunk.
+            m = rpc.reply(call.xid, rpc.u32(20, 0) + bytes(50000))
+            c.post(v2.REPLY_EXTERNAL, call.xid,
+                   reply=c.place(call.reply, m))
+            same(tcp.recv(), m, "what the client got")
+        else:
+            c.answer_inline(call, rpc.u32(20, 0) if proc else b"")
+            tcp.reply()
+
+
+@check("V2-5.2.2-02")
+def size_decides(t):
+    """The peer's Receive Buffer Size decides how a Call comes."""
+    for size, n, want in ((4096, 6000, 2), (8192, 6000, 1), (16384, 6000, 1),
+                          (2048, 6000, 3), (1024, 900, 1), (4096, 200000, 0)):
+        _, tcp, c = t.connect("--reduce-min", "4294967295",
+                              props=[(v2.RBSIZ, size)], advertise=100)
+        data = rpc.pattern(n, n)
+        tcp.send(write3(1, data))
+        call = c.get_call()
+        got = 0 if call.external else len(call.headers)
+        expect((got == want) if want < 3 else got > 2,
+               "%d messages for %d octets with size %d" % (got, n, size))
+        for h in call.headers:
+            expect(h.size <= size, "%s has %d octets" % (h, h.size))
+        same(call.fetch(), write3(1, data), "the stream")
+        c.answer_inline(call, write3_results(n))
+        same(tcp.reply().stat, 0, "accept_stat")
+        t.stop()
+
+
+@check("V2-5.2.3-01")
+def segment_size(t):
+    """No segment is longer than the peer's Maximum Segment Size."""
+    for size in 65536, 5000, 1 << 20:
+        _, tcp, c = t.connect(props=[(v2.RSSIZ, size), (v2.RCSIZ, 32)])
+        n = 100000
+        data = rpc.pattern(n, 1)
+        tcp.send(write3(1, data))
+        call = c.get_call()
+        for s in call.segments():
+            expect(0 < s.length <= size, "a segment of %d octets" % s.length)
+        expect(call.reads, "no Read chunk")
+        same(call.fetch(), write3(1, data), "the stream")
+        c.answer_inline(call, write3_results(n))
+        tcp.reply()
+        tcp.send(read3(2, n))
+        call = c.get_call()
+        expect(call.writes, "no Write chunk")
+        for s in call.segments():
+            expect(0 < s.length <= size, "a segment of %d octets" % s.length)
+        c.answer_inline(call, read3_head(n), [c.fill(call, 0, data)])
+        r = tcp.reply()
+        same(r.r.data[-n:], data, "what the client got")
+        t.stop()
+
+
+@check("V2-5.2.4-01")
+def segment_count(t):
+    """No header has more segments than the peer's Maximum Segment Count."""
+    for count, size in ((2, 65536), (1, 4096), (3, 40000), (0, 65536)):
+        _, tcp, c = t.connect(props=[(v2.RSSIZ, size), (v2.RCSIZ, count)],
+                              advertise=100)
+        n = 100000
+        data = rpc.pattern(n, 1)
+        tcp.send(write3(1, data))
+        call = c.get_call()
+        expect(len(call.segments()) <= count, "%d segments" %
+               len(call.segments()))
+        for s in call.segments():
+            expect(0 < s.length <= size, "a segment of %d octets" % s.length)
+        same(call.fetch(), write3(1, data), "the stream")
+        c.answer_inline(call, write3_results(n))
+        same(tcp.reply().stat, 0, "accept_stat")
+        tcp.send(read3(2, n))
+        call = c.get_call()
+        expect(len(call.segments()) <= count, "%d segments" %
+               len(call.segments()))
+        c.error(call.xid, v2.SYSTEM)
+        fails(tcp, 2)
+        t.stop()
+
+
+@check("V2-6.3.6-02", "V2-6.3.6-03")
+def continued_call(t):
+    """A continued Call: one xid, and rdma_remaining that adds up."""
+    _, tcp, c = t.connect("--call-format", "continued", "--reduce-min",
+                          "4294967295", advertise=100)
+    for n in 4500, 10001, 70000:
+        m = write3(n, rpc.pattern(n, n))
+        tcp.send(m)
+        call = c.get_call()
+        expect(len(call.headers) > 1, "one message")
+        left = len(m)
+        for h in call.headers:
+            same(h.xid, n, "the xid of a fragment")
+            left -= len(h.payload)
+            if h.htype == v2.CALL_MIDDLE:
+                same(h.remaining, left, "rdma_remaining")
+        same((left, call.payload), (0, m), "the stream")
+        c.answer_inline(call, write3_results(n))
+        tcp.reply()
+
+
+@check("V2-6.6.1.1-01")
+def may_reduce(t):
+    """Short data stay in the stream, long ones are reduced."""
+    _, tcp, c = t.connect()
+    for n in 10, 3000, 10000:
+        data = rpc.pattern(n, n)
+        tcp.send(write3(n, data))
+        call = c.get_call()
+        expect(bool(call.reads) == (n > 4000), "%d octets: Read chunks %r" %
+               (n, call.reads))
+        if call.reads:
+            same({s.position for s in call.reads},
+                 {len(write3_head(n, n))}, "its Position")
+            same(sum(s.length for s in call.reads), n, "its length")
+        same(call.fetch(), write3(n, data), "the stream")
+        c.answer_inline(call, write3_results(n))
+        tcp.reply()
+
+
+# ---- Invalidation -------------------------------------------------------
+
+
+@check("V2-6.5-01", "V2-6.5-02", "V2-C.7-01")
+def inv_handle(t):
+    """rdma_inv_handle is one of the header's handles, or 0."""
+    _, tcp, c = t.connect()
+    same(null_works(tcp, c).inv, 0, "without chunks")
+    tcp.send(read3(1, 5000))
+    call = c.get_call()
+    expect(call.inv in {s.handle for s in call.segments()},
+           "%#x is in no segment" % call.inv)
+    data = rpc.pattern(5000, 1)
+    c.answer_inline(call, read3_head(5000), [c.fill(call, 0, data)],
+                    inv=call.inv)
+    same(tcp.reply().r.data[-5000:], data, "what the client got")
+    # It is gone now.
+    seg = call.writes[0][0]
+    c.iw.write(seg.handle, seg.offset, b"late")
+    same(c.iw.wait_end(), (1, 1, 0), "Terminate after a late RDMA Write")
+    t.stop()
+    _, tcp, c = t.connect("--no-invalidate")
+    tcp.send(read3(1, 5000))
+    same(c.get_call().inv, 0, "with invalidation off")
+
+
+@check("V2-11.1.2-01")
+def fresh_handles(t):
+    """Each Call has handles of its own, which cannot be told ahead."""
+    _, tcp, c = t.connect()
+    seen = []
+    for i in range(200):
+        tcp.send(read3(i, 5000))
+        call = c.get_call()
+        handle = call.writes[0][0].handle
+        expect(handle not in seen, "handle %#x again" % handle)
+        seen.append(handle)
+        c.answer_inline(call, rpc.u32(10006, 0))
+        tcp.reply()
+    steps = {b - a for a, b in zip(seen, seen[1:])}
+    expect(len(steps) > 150, "handles follow a rule: %d steps" % len(steps))
+    high = {h >> 24 for h in seen}
+    expect(len(high) > 60, "only %d values of the high octet" % len(high))
+
+
+@check("V2-11.1.1-01")
+def other_connection(t):
+    """A handle of one connection is nothing on another; and on its own it
+    opens its segment, for what the chunk is for."""
+    rights_and_bounds(t)
+    s, tcp, c = t.connect()
+    tcp.send(read3(1, 5000))
+    call = c.get_call()
+    seg = call.writes[0][0]
+    tcp2 = s.tcp()
+    c2 = t.accept(s)
+    c2.greet()
+    null_works(tcp2, c2)
+    c2.iw.write(seg.handle, seg.offset, b"foreign!")
+    same(c2.iw.wait_end(), (1, 1, 0), "Terminate on the other connection")
+    data = rpc.pattern(5000, 4)
+    c.answer_inline(call, read3_head(5000), [c.fill(call, 0, data)])
+    same(tcp.reply().r.data[-5000:], data, "what the client got")
+
+
+def rights_and_bounds(t):
+    """Only what a chunk is for, and only inside its segments."""
+    for kind, wrong, want in (
+            ("read", "write", (0, 1, 2)), ("read", "beyond", (0, 1, 1)),
+            ("read", "before", (0, 1, 1)), ("write", "read", (0, 1, 2)),
+            ("write", "beyond", (1, 1, 1)), ("write", "before", (1, 1, 1))):
+        _, tcp, c = t.connect()
+        tcp.send(write3(1, bytes(5000)) if kind == "read" else read3(1, 5000))
+        call = c.get_call()
+        s = call.segments()[0]
+        at = {"beyond": s.offset + s.length - 3,
+              "before": s.offset - 4}.get(wrong, s.offset)
+        op = kind if wrong in ("beyond", "before") else wrong
+        if op == "write":
+            c.iw.write(s.handle, at & 0xffffffffffffffff, b"four")
+        else:
+            c.iw.start_read(s.handle, at & 0xffffffffffffffff, 4)
+        same(c.iw.wait_end(), want, "Terminate after an RDMA %s %s a %s "
+             "chunk" % (op, wrong, kind))
+        t.stop()
+
+
+@check("V2-11.1.3-02")
+def abnormal_end(t):
+    """The regions of a Call that failed are closed before it is told."""
+    _, tcp, c = t.connect()
+    tcp.send(read3(1, 5000))
+    call = c.get_call()
+    seg = call.writes[0][0]
+    c.error(call.xid, v2.SYSTEM)
+    fails(tcp, 1)
+    c.iw.write(seg.handle, seg.offset, b"late")
+    same(c.iw.wait_end(), (1, 1, 0), "Terminate after a late RDMA Write")
+
+
+# ---- Errors -------------------------------------------------------------
+
+
+def error_ends(t, *error, again=True):
+    """A Call answered by @error fails; others and the connection do not."""
+    _, tcp, c = t.connect()
+    tcp.send(rpc.null(50))
+    tcp.send(rpc.null(51))
+    a, b = c.get_call(), c.get_call()
+    c.error(a.xid, *error)
+    fails(tcp, a.xid)
+    c.answer_inline(b)
+    same(tcp.reply().stat, 0, "the other Call")
+    if again:
+        null_works(tcp, c)
+    return tcp, c
+
+
+@check("V2-7.1.2-02", "V2-7.1.2-03")
+def vers_mismatch(t):
+    """VERS_MISMATCH ends the Call; the version stays what it was."""
+    _, c = error_ends(t, v2.VERS_MISMATCH)
+    same({h.vers for h in c.seen}, {2}, "versions")
+
+
+@check("V2-7.1.3-02")
+def inval_htype(t):
+    """INVAL_HTYPE ends the Call."""
+    error_ends(t, v2.INVAL_HTYPE)
+
+
+@check("V2-7.1.4-03")
+def inval_cont(t):
+    """INVAL_CONT ends the Call."""
+    error_ends(t, v2.INVAL_CONT)
+
+
+@check("V2-7.2.1-02")
+def bad_xdr(t):
+    """BAD_XDR ends the Call."""
+    error_ends(t, v2.BAD_XDR)
+
+
+@check("V2-7.4.1-03")
+def system(t):
+    """ERR_SYSTEM ends the Call at once, without a second try."""
+    _, c = error_ends(t, v2.SYSTEM, again=False)
+    expect(t.quiet(c), "the Call again")
+
+
+def refused_for_good(t, make, error):
+    """A Call that is refused each time ends with an error at last."""
+    _, tcp, c = t.connect("--reduce-min", "1000", advertise=100)
+    tcp.send(make(9))
+    for _ in range(10):
+        call = c.get_call()
+        same(call.xid, 9, "the Call")
+        c.error(9, *error)
+        if not t.quiet(c, 0.3):
+            continue
+        fails(tcp, 9)
+        null_works(tcp, c)
+        return
+    expect(False, "tried ten times")
+
+
+@check("V2-7.3.1-03")
+def read_chunks(t):
+    """READ_CHUNKS: another form, or an error; it never hangs."""
+    for most in 0, 1, 5:
+        refused_for_good(t, lambda x: write3(x, bytes(20000)),
+                         (v2.READ_CHUNKS, most))
+
+
+@check("V2-7.3.2-02")
+def write_chunks(t):
+    """WRITE_CHUNKS: another form, or an error; it never hangs."""
+    for most in 0, 1:
+        refused_for_good(t, lambda x: read3(x, 20000),
+                         (v2.WRITE_CHUNKS, most))
+
+
+@check("V2-7.3.3-02")
+def segments(t):
+    """SEGMENTS: another form, or an error; it never hangs."""
+    for most in 0, 1:
+        refused_for_good(t, lambda x: read3(x, 20000), (v2.SEGMENTS, most))
+
+
+@check("V2-7.3.4-04")
+def write_resource(t):
+    """WRITE_RESOURCE with 0, or again and again: an error at last."""
+    for error in (0, 0), (1, 0), (1, 70000), (9, 70000), (1, 0xffffffff):
+        refused_for_good(t, lambda x: read3(x, 20000),
+                         (v2.WRITE_RESOURCE,) + error)
+
+
+@check("V2-7.3.5-03")
+def reply_resource(t):
+    """REPLY_RESOURCE with 0, or again and again: an error at last."""
+    for need in 0, 70000, 0xffffffff:
+        refused_for_good(t, rpc.null, (v2.REPLY_RESOURCE, need))
+
+
+@check("V2-6.6.4-03")
+def retried_with_more(t):
+    """With the length that an error names the Call is tried again."""
+    _, tcp, c = t.connect(advertise=100)
+    tcp.send(rpc.call(1, rpc.NFS, 3, 1, rpc.opaque(b"fh")))
+    call = c.get_call()
+    same(call.reply, None, "a Reply chunk at first")
+    c.error(1, v2.REPLY_RESOURCE, 70000)
+    call = c.get_call()
+    expect(call.reply and sum(s.length for s in call.reply) >= 70000,
+           "Reply chunk %r" % (call.reply,))
+    m = rpc.reply(1, bytes(70000 - 24))
+    c.post(v2.REPLY_EXTERNAL, 1, reply=c.place(call.reply, m))
+    same(tcp.recv(), m, "what the client got")
+    tcp.send(read3(2, 5000))
+    call = c.get_call()
+    c.error(2, v2.WRITE_RESOURCE, 1, 6000)
+    call = c.get_call()
+    expect(sum(s.length for s in call.writes[0]) >= 6000, "%r" % call.writes)
+    data = rpc.pattern(6000, 1)
+    c.answer_inline(call, read3_head(6000), [c.fill(call, 0, data)])
+    same(tcp.reply().r.data[-6000:], data, "what the client got")
+
+
+@check("V2-7.1.3-01")
+def base_types_only(t):
+    """It uses the header types of the base protocol alone, so none that
+    was refused need be avoided."""
+    tcp, c = error_ends(t, v2.INVAL_HTYPE)
+    tcp.send(write3(7, bytes(20000)))
+    c.get_call()
+    same([h for h in c.seen if not 4 <= h.htype <= 13], [], "other types")
+
+
+# ---- Replies ------------------------------------------------------------
+
+
+@check("V2-6.3.9-04")
+def reply_interrupted(t):
+    """A continued Reply that is broken: INVAL_CONT, and its Call fails."""
+    for kind in "other reply", "props", "call":
+        _, tcp, c = t.connect()
+        tcp.send(rpc.null(60))
+        tcp.send(rpc.null(61))
+        x = {c.get_call().xid, c.get_call().xid}
+        same(x, {60, 61}, "Calls")
+        c.post(v2.REPLY_MIDDLE, 60, payload=rpc.reply(60)[:8], remaining=16)
+        if kind == "other reply":
+            c.post(v2.REPLY_INLINE, 61, payload=rpc.reply(61))
+            want = {60: 5, 61: 5}
+        elif kind == "props":
+            y = c.send_props()
+            want = {60: 5, y: 5}
+        else:
+            c.post(v2.CALL_INLINE, 62, payload=rpc.null(62))
+            want = {60: 5, 62: 5}
+        got = {}
+        for _ in want:
+            h = c.take()
+            expect(h.htype == v2.ERROR, str(h))
+            got[h.xid] = h.error[0]
+        same(got, want, "ERRORs")
+        fails(tcp, 60)
+        if kind == "other reply":
+            fails(tcp, 61)
+        else:
+            c.post(v2.REPLY_INLINE, 61, payload=rpc.reply(61))
+            same(tcp.reply().stat, 0, "the other Call")
+        null_works(tcp, c)
+        t.stop()
+    # A wrong rdma_remaining, and no end of it.
+    for bad in "too many", "grows", "huge":
+        _, tcp, c = t.connect()
+        tcp.send(rpc.null(60))
+        c.get_call()
+        m = rpc.reply(60)
+        c.post(v2.REPLY_MIDDLE, 60, payload=m[:8],
+               remaining=0xfffffff0 if bad == "huge" else 16)
+        if bad == "too many":
+            c.post(v2.REPLY_INLINE, 60, payload=m[8:] + bytes(4))
+        elif bad == "grows":
+            c.post(v2.REPLY_MIDDLE, 60, payload=m[8:12], remaining=16)
+        h = kit.is_error(c.take(), v2.INVAL_CONT)
+        same(h.xid, 60, "xid of the ERROR")
+        fails(tcp, 60)
+        if bad != "too many":
+            c.post(v2.REPLY_INLINE, 60, payload=m[8:])
+        null_works(tcp, c)
+        t.stop()
+
+
+@check("V2-A.1-01")
+def not_reduced(t):
+    """Data inline although a Write chunk was offered; or reduced without
+    one: the RPC ends with an error."""
+    _, tcp, c = t.connect()
+    tcp.send(read3(1, 5000))
+    call = c.get_call()
+    x = call.xid
+    m = rpc.reply(x, read3_head(2000) + bytes(2000))
+    c.post(v2.REPLY_INLINE, x, payload=m,
+           writes=[[s._replace(length=0) for s in k] for k in call.writes])
+    fails(tcp, 1)
+    null_works(tcp, c)
+
+
+@check("V2-6.1-01")
+def error_octets(t):
+    """ERROR, octet by octet: the prefix with type 4, the code, no more."""
+    _, tcp, c = t.connect()
+    c.raw(0x99, 2, None, 42, 1, 2, 3)
+    h = c.take()
+    same(h.message.data[:8] + h.message.data[12:],
+         rpc.u32(0x99, 2, 4, 4), "the ERROR")
+    null_works(tcp, c)
+
+
+@check("V2-B.2-01")
+def no_extensions(t):
+    """No optional header types or properties are sent unasked."""
+    _, tcp, c = t.connect(props=[(0xffffff01, bytes(4)), (77, bytes(8))])
+    for i in range(5):
+        null_works(tcp, c, i)
+    tcp.send(write3(100, bytes(30000)))
+    c.answer_inline(c.get_call(), write3_results(30000))
+    tcp.reply()
+    for h in c.seen:
+        expect(4 <= h.htype <= 13, "%s" % h)
+        for which, _ in getattr(h, "props", ()):
+            expect(1 <= which <= 6, "property %d" % which)
+
+
+# ---- RPCSEC_GSS: what a Requester can tell from a credential --------------
+
+
+def gss(service, proc=0):
+    """A credential and verifier of RPCSEC_GSS (RFC 2203)."""
+    return rpc.u32(6) + rpc.opaque(rpc.u32(1, proc, 9, service) +
+                                   rpc.opaque(b"ctx!")) + \
+        rpc.u32(6) + rpc.opaque(bytes(40))
+
+
+def gss_write(xid, service, data):
+    """WRITE; under integrity or privacy its arguments are one opaque."""
+    args = (rpc.opaque(b"fh") + rpc.u64(0) + rpc.u32(len(data), 2) +
+            rpc.opaque(data))
+    if service > 1:
+        args = rpc.opaque(rpc.u32(9) + args) + rpc.opaque(bytes(24))
+    return rpc.call(xid, rpc.NFS, 3, rpc.WRITE3, args, gss(service))
+
+
+@check("V2-11.2.2-01")
+def gss_control(t):
+    """Messages that make or end a GSS context are never reduced."""
+    _, tcp, c = t.connect("--reduce-min", "1", advertise=100)
+    for proc in 1, 2, 3:
+        for n in 100, 9000:
+            m = rpc.call(n, rpc.NFS, 3, rpc.WRITE3, rpc.opaque(
+                rpc.pattern(n, proc)), gss(1, proc))
+            tcp.send(m)
+            call = c.get_call()
+            same((call.reads, call.writes), ([], []), "data item chunks")
+            same(call.fetch(), m, "the stream")
+            c.answer_inline(call)
+            tcp.recv()
+
+
+@check("V2-11.2.2.2-01")
+def gss_none(t):
+    """With service none the usual items are reduced."""
+    _, tcp, c = t.connect()
+    data = rpc.pattern(6001, 1)
+    m = gss_write(1, 1, data)
+    tcp.send(m)
+    call = c.get_call()
+    same(sum(s.length for s in call.reads), 6001, "the Read chunk")
+    same(call.fetch(), m, "the stream")
+    c.answer_inline(call, write3_results(6001))
+    tcp.recv()
+    tcp.send(rpc.call(2, rpc.NFS, 3, rpc.READ3, rpc.opaque(b"fh") +
+                      rpc.u64(0) + rpc.u32(6001), gss(1)))
+    call = c.get_call()
+    same(sum(s.length for s in call.writes[0]), 6001, "the Write chunk")
+    c.answer_inline(call, read3_head(6001), [c.fill(call, 0, data)])
+    same(tcp.reply().r.data[-6004:-3], data, "what the client got")
+
+
+@check("V2-11.2.2.3-01", "V2-11.2.2.3-02")
+def gss_protected(t):
+    """Under integrity and privacy nothing is reduced; body chunks carry
+    the whole."""
+    for service in 2, 3:
+        _, tcp, c = t.connect("--reduce-min", "1", advertise=100)
+        for n in 50, 6001, 200000:
+            m = gss_write(n, service, rpc.pattern(n, n))
+            tcp.send(m)
+            call = c.get_call()
+            same(call.reads, [], "Read chunks")
+            if n == 200000:
+                expect(call.external, "not in a Call chunk")
+            same(call.fetch(), m, "the stream")
+            c.answer_inline(call)
+            tcp.recv()
+        args = rpc.opaque(rpc.u32(9) + rpc.opaque(b"fh") + rpc.u64(0) +
+                          rpc.u32(1 << 20)) + rpc.opaque(bytes(24))
+        tcp.send(rpc.call(7, rpc.NFS, 3, rpc.READ3, args, gss(service)))
+        call = c.get_call()
+        same(call.writes, [], "Write chunks")
+        m = rpc.reply(7, rpc.opaque(rpc.pattern(300000, 9)))
+        if call.reply:
+            c.post(v2.REPLY_EXTERNAL, 7, reply=c.place(call.reply, m))
+        else:
+            c.send_reply(m)
+        same(tcp.recv(), m, "what the client got")
+        t.stop()

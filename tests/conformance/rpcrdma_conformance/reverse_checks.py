@@ -1,0 +1,540 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The reverse direction: 4.6, 5.2.5, and RFC 8167.
+
+A server that is "callback" has a program 0x20049001, version 1, whose
+procedure 4 (count, size) sends so many reverse-direction Calls of program
+0x20049002, procedure 1, with an opaque of so many octets, wants each echoed,
+and then answers (good, bad). tests/tools/echo_server.c is one.
+"""
+
+import socket
+import time
+
+from . import kit, rpc, v1, v2
+from .kit import REQUESTER, check, expect, good, same
+from .private_checks import private
+from .requester import Responder1, write3, write3_results
+
+PROG, CB_PROG = 0x20049001, 0x20049002
+
+
+# ---- A server that calls ------------------------------------------------
+
+
+def callback(xid, count, size):
+    return rpc.call(xid, PROG, 1, 4, rpc.u32(count, size), rpc.NONE)
+
+
+def callbacks_of(c, x, most=64):
+    """Answer the reverse Calls that come until the Reply to @x has come:
+    (the Calls as lists of headers, the Reply's results)"""
+    calls, parts = [], []
+    while True:
+        h = c.take()
+        if h.htype in (v2.REPLY_INLINE, v2.ERROR):
+            same((h.xid, h.htype), (x, v2.REPLY_INLINE), "the answer")
+            r = rpc.Reply(h.payload).r
+            return calls, (r.u32(), r.u32())
+        if h.htype in (v2.PROP_FINAL, v2.PROP_MIDDLE):
+            continue
+        parts.append(h)
+        if h.htype == v2.CALL_MIDDLE:
+            continue
+        calls.append(parts)
+        payload = b"".join(p.payload for p in parts)
+        r = rpc.Reader(payload)
+        xid, kind = r.u32(), r.u32()
+        same((xid, kind), (h.xid, 0), "xid and msg_type of the RPC Call")
+        same((r.u32(), r.u32(), r.u32(), r.u32()), (2, CB_PROG, 1, 1),
+             "the rest of its header")
+        for _ in range(2):
+            r.u32()
+            r.opaque()
+        c.send_reply(rpc.reply(xid, rpc.opaque(r.opaque())))
+        parts = []
+        expect(len(calls) <= most, "%d reverse Calls" % len(calls))
+
+
+def make_callbacks(t, level, count, size, **more):
+    c = t.connect([(v2.BRS, level)] if level is not None else [], **more)
+    x = c.new_xid()
+    c.send_call(callback(x, count, size))
+    return (c,) + callbacks_of(c, x)
+
+
+@check("V2-4.6.1-01", "V2-4.6.1-02", "V2-4.6.1-03", server_is="callback")
+def reverse_calls(t):
+    """Reverse Calls: xid, version, type and credits as in any Call."""
+    c, calls, result = make_callbacks(t, 2, 10, 100)
+    same(result, (10, 0), "good and bad")
+    same(len(calls), 10, "reverse Calls")
+    most = v2.ahead(c.seen[0].credit, 1)
+    for parts in calls:
+        for h in parts:
+            same((h.vers, h.htype), (2, v2.CALL_INLINE), "version and type")
+            # A credit more for each reverse Call outstanding, at most.
+            expect(0 < v2.ahead(h.credit, 2) <= most + 10 + c.sent,
+                   "%s" % h)
+    xids = [p[0].xid for p in calls]
+    same(len(set(xids)), 10, "different XIDs")
+
+
+@check("V2-4.6.3-01", "V2-5.2.5-02", server_is="callback")
+def none_announced(t):
+    """Without Reverse-Direction Support, or with 0, no reverse Calls."""
+    for level in None, 0, 4, 0xffffffff:
+        _, calls, result = make_callbacks(t, level, 3, 10)
+        same((calls, result), ([], (0, 3)), "with level %r" % level)
+    # Not before the CONNPROP has said so, either.
+    c = t.raw()
+    x = c.new_xid()
+    c.send_call(callback(x, 3, 10))
+    calls, result = callbacks_of(c, x)
+    same((calls, result), ([], (0, 3)), "before any CONNPROP")
+
+
+@check("V2-5.2.5-03", server_is="callback")
+def simple_only(t):
+    """Level 1: what does not fit one message is not called."""
+    c, calls, result = make_callbacks(t, 1, 2, 2000)
+    same((len(calls), result), (2, (2, 0)), "short ones")
+    x = c.new_xid()
+    c.send_call(callback(x, 2, 20000))
+    calls, result = callbacks_of(c, x)
+    same((calls, result), ([], (0, 2)), "long ones")
+
+
+@check("V2-5.2.5-04", "V2-4.6.4-02", server_is="callback")
+def continued(t):
+    """Level 2: long reverse Calls are continued, without chunks."""
+    c, calls, result = make_callbacks(t, 2, 3, 30000, advertise=100)
+    same((len(calls), result), (3, (3, 0)), "long ones")
+    for parts in calls:
+        expect(len(parts) > 5, "%d messages" % len(parts))
+        left = sum(len(p.payload) for p in parts)
+        for p in parts[:-1]:
+            left -= len(p.payload)
+            same((p.htype, p.xid, p.remaining),
+                 (v2.CALL_MIDDLE, parts[0].xid, left), "a fragment")
+        last = parts[-1]
+        same((last.htype, last.reads, last.writes, last.reply, last.inv),
+             (v2.CALL_INLINE, [], [], None, 0), "the last")
+
+
+@check("V2-4.6.5-02", "BD-2-01", "BD-5.4-02", server_is="callback")
+def never_connects(t):
+    """A server whose client has gone with Calls pending waits for it."""
+    for version in 2, 1:
+        if version == 2:
+            c = t.connect([(v2.BRS, 2)])
+            c.send_call(callback(c.new_xid(), 3, 10))
+            c.take()
+        else:
+            c = v1.Conn(t.iwarp(private=private()), threshold=4096)
+            c.null1 = c.post(rpc.call(c.new_xid(), PROG, 1, 0, b"", rpc.NONE))
+            c.answer(c.null1)
+            c.post(callback(c.new_xid(), 3, 10))
+            c.next()
+        name = c.iw.s.getsockname()
+        c.iw.close(reset=True)
+        with socket.socket() as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            s.bind(name)
+            s.listen()
+            s.settimeout(0.7)
+            try:
+                s.accept()
+                expect(False, "the server has made a connection")
+            except socket.timeout:
+                pass
+        # It goes on, and nothing is called that nobody asked for here.
+        _, calls, result = make_callbacks(t, 2, 1, 10)
+        same((len(calls), result), (1, (1, 0)), "afterwards")
+
+
+@check("BD-5.1-01", "BD-5.1-02", "BD-5.1-03", "BD-4.1-02",
+       server_is="callback")
+def reverse_calls_v1(t):
+    """Version 1: fresh XIDs, a credit request, version, msg_type; the
+    forward grant is what it was."""
+    c = v1.Conn(t.iwarp(private=private()), threshold=4096)
+    grant = first = call_v1(c, 0, b"")[0].credit
+    seen = []
+    for _ in range(3):
+        h, results = call_v1(c, 4, rpc.u32(4, 100))
+        same(results, rpc.u32(4, 0), "good and bad")
+        grant = h.credit
+        same(grant, first, "the forward grant")
+    for h in c.calls:
+        same((h.vers, h.proc, h.reads, h.writes, h.reply),
+             (1, v1.MSG, [], [], None), "the header")
+        expect(h.credit > 0, "a request for no credits")
+        same(h.payload[:8], rpc.u32(h.xid, 0), "xid and msg_type")
+        seen.append(h.xid)
+    same((len(seen), len(set(seen))), (12, 12), "fresh XIDs")
+
+
+def call_v1(c, proc, args, echo=True):
+    """Call the program of "callback"; its reverse Calls are answered."""
+    x = c.post(rpc.call(c.new_xid(), PROG, 1, proc, args, rpc.NONE))
+    return finish_v1(c, x, echo)
+
+
+def echo_v1(c, h, credit=16):
+    c.calls.append(h)
+    c.iw.send(v1.encode(v1.MSG, h.xid, credit, payload=rpc.reply(
+        h.xid, h.payload[40:])))
+
+
+def finish_v1(c, x, echo=True):
+    while True:
+        h = c.next()
+        if h.is_call:
+            if echo:
+                echo_v1(c, h)
+        elif h.xid == x:
+            return h, rpc.Reply(h.payload).r.data[24:]
+        else:
+            c.backlog.append(h)
+
+
+@check("BD-5.3-02", "BD-4.2-01", server_is="callback")
+def inline_only_v1(t):
+    """Version 1: reverse Calls fit the threshold of forward Replies, or are
+    not made."""
+    for size in 1024, 2048, 4096:
+        c = v1.Conn(t.iwarp(private=private(receive=size)), threshold=size)
+        call_v1(c, 0, b"")
+        fits = size - 28 - 44
+        h, results = call_v1(c, 4, rpc.u32(2, fits))
+        same(results, rpc.u32(2, 0), "those that fit %d" % size)
+        same(max(k.size for k in c.calls), size, "the longest")
+        h, results = call_v1(c, 4, rpc.u32(2, fits + 4))
+        same(results, rpc.u32(0, 2), "those that do not")
+
+
+@check("BD-4.1-01", "BD-4.3.2-01", "BD-4.3-01",
+       server_is="callback")
+def full_window_v1(t):
+    """Version 1: a full forward window of Calls that wait for reverse ones:
+    credits and Receives of the two directions are apart."""
+    c = v1.Conn(t.iwarp(private=private()), threshold=4096)
+    grant = call_v1(c, 0, b"")[0].credit
+    if grant > 16:
+        raise kit.Skip("it grants %d credits; give it 16 or fewer" % grant)
+    # The reverse window full and unanswered: a forward Call goes through.
+    x = c.post(rpc.call(c.new_xid(), PROG, 1, 4, rpc.u32(8, 50), rpc.NONE))
+    held = []
+    while c.iw.quiet(0.3) is False:
+        held.append(c.next())
+    expect(held, "no reverse Calls")
+    same(call_v1(c, 0, b"", echo=False)[0].error, None, "a forward Call")
+    for h in held:
+        echo_v1(c, h)
+    same(finish_v1(c, x)[1], rpc.u32(8, 0), "all of the reverse Calls")
+    # And the other way round.
+    for _ in range(3):
+        xids = {c.post(rpc.call(c.new_xid(), PROG, 1, 4, rpc.u32(1, 50),
+                                rpc.NONE)) for _ in range(grant)}
+        held = []
+        while c.iw.quiet(0.3) is False:
+            held.append(c.next())
+            expect(held[-1].is_call, "%s" % held[-1])
+        expect(held, "no reverse Calls with a full forward window")
+        for h in held:
+            echo_v1(c, h)
+        while xids:
+            h = c.next()
+            if h.is_call:
+                echo_v1(c, h)
+                continue
+            same(rpc.Reply(h.payload).r.data[24:], rpc.u32(1, 0), "results")
+            xids.remove(h.xid)
+
+
+@check("BD-6-01")
+def nfs_without_session(t):
+    """NFSv3 and 4.0 traffic on version 1: never a reverse message."""
+    f = t.files
+    c = v1.Conn(t.iwarp(private=private()), threshold=4096)
+    for _ in range(20):
+        c.null()
+        h, data = c.call(rpc.compound(c.new_xid(), [
+            rpc.putfh(f.data), rpc.read(0, 100)]))
+        rpc.Compound(data).good(rpc.PUTFH, rpc.READ)
+    expect(c.iw.quiet(0.5), "a message nobody waited for")
+    same(c.calls, [], "reverse Calls")
+
+
+# ---- A client that is called --------------------------------------------
+
+
+def of_client(*ids):
+    return kit.check(*ids, role=REQUESTER)
+
+
+def cb_call(xid, size=10):
+    return rpc.call(xid, CB_PROG, 1, 1, rpc.opaque(bytes(size)), rpc.NONE)
+
+
+def reverse(tcp, c, xid, size=10, answer=10, **lists):
+    """A reverse Call and its Answer; the TCP client gets it and replies."""
+    m = cb_call(xid, size)
+    c.send_call(m, **lists)
+    same(tcp.recv(), m, "the reverse Call at the client")
+    tcp.send(rpc.reply(xid, rpc.opaque(bytes(answer))))
+    a = good(c.answer(xid))
+    same(a.payload, rpc.reply(xid, rpc.opaque(bytes(answer))), "the Reply")
+    return a
+
+
+@of_client("V2-4.6.2-01", "V2-4.6.2-02", "V2-4.6.2-03")
+def reverse_replies(t):
+    """Reverse Replies: xid in both places, version, type, credits."""
+    _, tcp, c = t.connect("--reverse", "continued")
+    limits = []
+    for x in 1, 0x80000000, 0xffffffff, 77:
+        a = reverse(tcp, c, x)
+        h = a.last
+        same((h.xid, h.vers, h.htype, a.payload[:4]),
+             (x, 2, v2.REPLY_INLINE, rpc.u32(x)), "the header")
+        limits.append(h.credit)
+    for p, q in zip(limits, limits[1:]):
+        same(v2.ahead(q, p), 1, "the step of the limit")
+
+
+@of_client("V2-3.1.5.4-01")
+def same_xid(t):
+    """A forward and a reverse Call with one XID are two transactions."""
+    _, tcp, c = t.connect("--reverse", "continued")
+    for order in range(2):
+        tcp.send(rpc.null(500))
+        call = c.get_call()
+        same(call.xid, 500, "the forward Call")
+        if order:
+            c.answer_inline(call)
+            same(tcp.recv(), rpc.reply(500), "the forward Reply")
+            reverse(tcp, c, 500)
+        else:
+            reverse(tcp, c, 500)
+            c.answer_inline(call)
+            same(tcp.recv(), rpc.reply(500), "the forward Reply")
+
+
+@of_client("V2-4.6.4-01", "V2-4.6.4-03")
+def chunks_refused(t):
+    """Without support for chunks: READ_CHUNKS or WRITE_CHUNKS with 0."""
+    for level in "simple", "continued":
+        _, tcp, c = t.connect("--reverse", level)
+        x = 10
+        for kind, lists, code in (
+                (v2.CALL_INLINE, "reads", v2.READ_CHUNKS),
+                (v2.CALL_EXTERNAL, "call", v2.READ_CHUNKS),
+                (v2.CALL_INLINE, "writes", v2.WRITE_CHUNKS),
+                (v2.CALL_INLINE, "reply", v2.WRITE_CHUNKS)):
+            x += 1
+            value = {"reads": c.read_chunk(8, bytes(8)),
+                     "call": c.read_chunk(0, cb_call(x)),
+                     "writes": [c.write_chunk(10)],
+                     "reply": c.write_chunk(10)}[lists]
+            more = {} if kind == v2.CALL_EXTERNAL else {
+                "payload": cb_call(x)}
+            c.post(kind, x, **{lists: value}, **more)
+            h = kit.is_error(c.take(), code, 0)
+            same(h.xid, x, "xid of the ERROR")
+        same(c.iw.held, [], "RDMA Reads")
+        reverse(tcp, c, 99)
+        t.stop()
+
+
+@of_client("V2-5.2.5-05")
+def general(t):
+    """Level 3: reverse Calls by Call chunk, and Replies by Reply chunk."""
+    _, tcp, c = t.connect("--reverse", "general")
+    m = cb_call(5, 50000)
+    c.post(v2.CALL_EXTERNAL, 5, call=c.read_chunk(0, m, (1000,)))
+    while sum(e[0] == "read" for e in c.iw.events) < 2:
+        c.iw.pump(time.monotonic() + t.patience)
+    same(tcp.recv(), m, "the reverse Call at the client")
+    tcp.send(rpc.reply(5, rpc.opaque(bytes(10))))
+    good(c.answer(5))
+    w = c.write_chunk(60000)
+    a = reverse(tcp, c, 6, 10, 50000, reply=w)
+    expect(a.external, "%s instead of REPLY_EXTERNAL" % a.last)
+
+
+@of_client("V2-4.6.5-01")
+def stays_connected(t):
+    """A client without work connects again when its connection is lost."""
+    s, tcp, c = t.connect("--reverse", "continued")
+    reverse(tcp, c, 1)
+    for x in 2, 3:
+        c.iw.close(reset=True)
+        c = t.accept(s)
+        c.greet()
+        reverse(tcp, c, x)
+
+
+def connect1(t, *options, **private_data):
+    s = t.start("--version-rdma", "1", *options)
+    tcp = s.tcp()
+    iw = t.accept_iwarp(s, private=private(**private_data))
+    return s, tcp, Responder1(iw, threshold=1 << 20)
+
+
+def reverse1(tcp, c, xid, size=10):
+    m = cb_call(xid, size)
+    c.iw.send(v1.encode(v1.MSG, xid, 5, payload=m))
+    same(tcp.recv(), m, "the reverse Call at the client")
+    tcp.send(rpc.reply(xid))
+    h = c.next()
+    same((h.xid, h.vers, h.proc, h.payload), (xid, 1, v1.MSG, rpc.reply(xid)),
+         "the reverse Reply")
+    return h
+
+
+@of_client("BD-5.2-01", "BD-5.2-02", "BD-5.2-03", "BD-4.1-03",
+           "BD-4.1-04")
+def reverse_replies_v1(t):
+    """Version 1: xid, version, msg_type, and a grant that is the client's
+    own for that direction."""
+    _, tcp, c = connect1(t, "--credits", "64")
+    tcp.send(rpc.null(1))
+    call = c.get_call()
+    same(call.credit, 64, "the forward request")
+    c.answer_inline(call)
+    tcp.recv()
+    grants = {reverse1(tcp, c, x).credit for x in range(10, 15)}
+    same(len(grants), 1, "grants %r" % grants)
+    grant = grants.pop()
+    expect(grant > 0 and grant != 64, "a reverse grant of %d" % grant)
+    # So many at once are taken.
+    for x in range(100, 100 + grant):
+        c.iw.send(v1.encode(v1.MSG, x, grant, payload=cb_call(x)))
+    for x in range(100, 100 + grant):
+        same(tcp.recv(), cb_call(x), "a reverse Call")
+        tcp.send(rpc.reply(x))
+    same({c.next().xid for _ in range(grant)}, set(range(100, 100 + grant)),
+         "reverse Replies")
+
+
+@of_client("BD-4.3.1-01")
+def receives_v1(t):
+    """Forward Replies and a full reverse window come at once, also after a
+    reconnect: there is a Receive for each."""
+    s, tcp, c = connect1(t, "--credits", "32")
+    for _ in range(2):
+        tcp.send(rpc.null(1))
+        c.answer_inline(c.get_call())
+        tcp.recv()
+        grant = reverse1(tcp, c, 3).credit
+        for x in range(200, 232):
+            tcp.send(rpc.null(x))
+        calls = [c.get_call() for _ in range(32)]
+        for x in range(100, 100 + grant):
+            c.iw.send(v1.encode(v1.MSG, x, grant, payload=cb_call(x)))
+        for h in calls:
+            c.answer_inline(h)
+        got = [tcp.recv() for _ in range(32 + grant)]
+        for m in got:
+            if m[4:8] == bytes(4):
+                tcp.send(rpc.reply(int.from_bytes(m[:4], "big")))
+        for _ in range(grant):
+            c.next()
+        c.iw.close(reset=True)
+        c = Responder1(t.accept_iwarp(s, private=private()),
+                       threshold=1 << 20)
+
+
+@of_client("BD-2.4-01", "BD-2.4.1-01")
+def same_xid_v1(t):
+    """Version 1: one XID in both directions at once."""
+    _, tcp, c = connect1(t)
+    tcp.send(rpc.null(700))
+    call = c.get_call()
+    reverse1(tcp, c, 700)
+    c.answer_inline(call)
+    same(tcp.recv(), rpc.reply(700), "the forward Reply")
+
+
+@of_client("BD-4.1-05", "BD-4.1-06")
+def grants_by_direction(t):
+    """Only a forward Reply changes the forward grant: a reverse Call's
+    rdma_credit is a request, and that of RDMA_ERROR is nothing."""
+    _, tcp, c = connect1(t, "--credits", "64")
+    tcp.send(rpc.null(1))
+    c.answer_inline(c.get_call(), credit=4)
+    tcp.recv()
+    c.iw.send(v1.encode(v1.MSG, 9, 50, payload=cb_call(9)))
+    tcp.recv()
+    tcp.send(rpc.reply(9))
+    c.next()
+    for x in range(100, 110):
+        tcp.send(rpc.null(x))
+    calls = [c.get_call() for _ in range(4)]
+    expect(c.iw.quiet(0.3), "more than the four that were granted")
+    # An error about one of them, with a word that would be a wider grant.
+    c.iw.send(rpc.u32(calls[0].xid, 1, 60, 4, 2))
+    same(tcp.reply().stat, 5, "the Call that got ERR_CHUNK")
+    calls[0] = c.get_call()
+    expect(c.iw.quiet(0.3), "more than four again")
+    for h in calls:
+        c.answer_inline(h, credit=32)
+    rest = [c.get_call() for _ in range(5)]
+    for h in rest:
+        c.answer_inline(h)
+    for _ in range(9):
+        tcp.recv()
+
+
+@of_client("BD-5.3-01", "BD-5.3-03")
+def chunks_refused_v1(t):
+    """Version 1: chunks in a reverse Call are ERR_CHUNK of 20 octets."""
+    _, tcp, c = connect1(t)
+    tcp.send(rpc.null(1))
+    c.answer_inline(c.get_call())
+    tcp.recv()
+    for x, lists in ((20, dict(reads=c.read_chunk(8, bytes(8)))),
+                     (21, dict(writes=[c.write_chunk(8)])),
+                     (22, dict(reply=c.write_chunk(8)))):
+        c.iw.send(v1.encode(v1.MSG, x, 5, payload=cb_call(x), **lists))
+        d = c.iw.recv().data
+        same(d[:8] + d[12:], rpc.u32(x, 1, 4, 2), "RDMA_ERROR")
+    c.iw.send(v1.encode(v1.NOMSG, 23, 5, reads=c.read_chunk(0, cb_call(23))))
+    d = c.iw.recv().data
+    same(d[:8] + d[12:], rpc.u32(23, 1, 4, 2), "RDMA_ERROR")
+    same([e for e in c.iw.events if e[0] == "read"], [], "RDMA Reads")
+    reverse1(tcp, c, 30)
+
+
+@of_client("BD-5.4-01")
+def stays_connected_v1(t):
+    """Version 1: a client without work connects again, too."""
+    s, tcp, c = connect1(t)
+    tcp.send(rpc.null(1))
+    c.answer_inline(c.get_call())
+    tcp.recv()
+    c.iw.close(reset=True)
+    c = Responder1(t.accept_iwarp(s, private=private()), threshold=1 << 20)
+    reverse1(tcp, c, 5)
+
+
+@of_client("PD-4.2-03")
+def client_to_server(t):
+    """From the client: the smaller of its Send and the server's Receive
+    Size."""
+    for send, receive, want in ((8192, 4096, 4096), (8192, 2048, 2048),
+                                (2048, 8192, 2048), (65536, 16384, 16384)):
+        s, tcp, c = connect1(t, "--send-size", str(send), "--reduce-min",
+                             "4294967295", receive=receive)
+        for extra, inline in ((0, True), (4, False)):
+            n = want - 28 - len(write3(1, b"")) + extra
+            m = write3(5, bytes(n))
+            tcp.send(m)
+            h = c.get_call()
+            same(h.proc, v1.MSG if inline else v1.NOMSG,
+                 "a Call of %d octets with sizes %d and %d" % (
+                     len(m) + 28, send, receive))
+            c.answer_inline(h, write3_results(n))
+            tcp.recv()
+        t.stop()

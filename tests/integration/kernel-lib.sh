@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# kernel-lib.sh - what a mount by the kernel's client has to bear
+#
+# For the scripts that run in a guest, after lib.sh. The caller mounts the
+# export, whose directory is DATA, at MNT, and makes the patterns in LOCAL by
+# make_patterns. Contents are compared on the file system itself. Each
+# function here is a test for `check`; all leave the mount as it was but for
+# their files, and `emptied` ends a round.
+
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+DATA=$WORK/data
+LOCAL=$WORK/local
+MNT=$WORK/mnt
+mkdir -p "$DATA" "$LOCAL" "$MNT"
+
+# Something is slow here, but nothing takes for ever.
+within() { timeout --kill-after=10 "$@"; }
+uncached() { sync && echo 3 >/proc/sys/vm/drop_caches; }
+
+make_patterns() {
+	local n i
+	for n in 0 1 1000 4095 4097 65537 1048577 3000001; do
+		head -c "$n" /dev/urandom >"$LOCAL/$n"
+	done
+	mkdir "$LOCAL/tree" "$LOCAL/tree/deep"
+	cp /usr/share/common-licenses/* "$LOCAL/tree/"
+	for ((i = 0; i < 40; i++)); do echo "$i" >"$LOCAL/tree/deep/small-$i"; done
+}
+
+files_in() {
+	for file in "$LOCAL"/[0-9]*; do
+		within 60 cp "$file" "$MNT/" || return 1
+	done
+	uncached
+	for file in "$LOCAL"/[0-9]*; do
+		cmp "$file" "$DATA/${file##*/}" || return 1
+	done
+}
+files_out() {
+	for file in "$LOCAL"/[0-9]*; do
+		within 60 cmp "$file" "$MNT/${file##*/}" || return 1
+	done
+}
+direct() {
+	within 60 dd if="$LOCAL/3000001" of="$MNT/direct" bs=1M oflag=direct \
+		status=none conv=fsync iflag=fullblock || return 1
+	cmp "$LOCAL/3000001" "$DATA/direct" || return 1
+	within 60 dd if="$MNT/direct" bs=1M iflag=direct status=none |
+		cmp - "$LOCAL/3000001"
+}
+# kernel_io MODE...: of kernel_io.py, whose head says what they do
+kernel_io() {
+	PYTHONDONTWRITEBYTECODE=1 within 120 python3 "$HERE/kernel_io.py" "$@"
+}
+odd_direct() { kernel_io direct "$MNT/odd" "$DATA/odd"; }
+mapped() { kernel_io mapped "$MNT/mapped" "$DATA/mapped"; }
+tree() {
+	within 120 cp -r "$LOCAL/tree" "$MNT/" || return 1
+	uncached
+	diff -r "$LOCAL/tree" "$DATA/tree" && within 120 diff -r "$LOCAL/tree" "$MNT/tree"
+}
+large_directory() {
+	local names i
+	mkdir "$DATA/large"
+	for ((i = 0; i < 250; i++)); do : >"$DATA/large/a-rather-long-name-so-that-there-is-more-than-one-message-$i"; done
+	uncached
+	names=$(within 120 ls "$MNT/large" | sort | sha256sum)
+	[ "$names" = "$(ls "$DATA/large" | sort | sha256sum)" ]
+}
+names() {
+	local target
+	target=$(printf 't%.0s' {1..1500})
+	within 60 ln -s "${target//tttttttttt/ttttttttt/}" "$MNT/link" || return 1
+	uncached
+	[ "$(within 60 readlink "$MNT/link")" = "$(readlink "$DATA/link")" ] || return 1
+	within 60 mv "$MNT/1000" "$MNT/moved" && within 60 ln "$MNT/moved" "$MNT/linked" &&
+		cmp "$LOCAL/1000" "$DATA/linked" && within 60 rm "$MNT/moved" &&
+		[ ! -e "$DATA/moved" ] && within 60 chmod 600 "$MNT/linked" &&
+		[ "$(stat -c %a "$DATA/linked")" = 600 ] &&
+		within 60 truncate -s 77 "$MNT/linked" &&
+		[ "$(stat -c %s "$DATA/linked")" = 77 ]
+}
+# Both clients: what one has written and closed the other reads; a lock of one
+# keeps the other out; then not any more. The second is in network namespace
+# two, and has SECOND_MOUNT: options beside vers=, and the source.
+two_clients() { # VERS
+	cat >"$WORK/second" <<-END
+	set -e
+	echo client-two >/sys/fs/nfs/net/nfs_client/identifier
+	mount -t nfs -o vers=$1,$SECOND_MOUNT $MNT
+	cmp $LOCAL/65537 $MNT/65537
+	echo second >$MNT/from-two
+	: >$WORK/two-ready
+	while [ ! -e $WORK/locked ]; do sleep 0.1; done
+	! flock -n $MNT/lock true
+	: >$WORK/two-refused
+	flock $MNT/lock cat $MNT/lock >$WORK/two-got
+	umount $MNT
+	END
+	rm -f "$WORK/two-"* "$WORK/locked"
+	: >"$DATA/lock"
+	ip netns exec two bash "$WORK/second" >"$WORK/second.out" 2>&1 &
+	local pid=$! status=0
+	CLEANUP_PIDS+=("$pid")
+	await 60 test -e "$WORK/two-ready" || status=1
+	[ "$(within 60 cat "$MNT/from-two")" = second ] || status=2
+	# Not before the lock is this client's does the other try.
+	within 120 flock "$MNT/lock" bash -c ": >'$WORK/locked'
+		for ((i = 0; i < 600; i++)); do
+			[ ! -e '$WORK/two-refused' ] || break
+			sleep 0.1
+		done
+		[ -e '$WORK/two-refused' ] && echo written under the lock >'$MNT/lock'" ||
+		status=3
+	wait "$pid" || status=4
+	[ "$(cat "$WORK/two-got")" = "written under the lock" ] || status=5
+	[ "$status" = 0 ] || { cat "$WORK/second.out"; return "$status"; }
+}
+# By the client: the server keeps names in mind that are removed behind it.
+emptied() {
+	within 120 rm -rf "${MNT:?}"/* && [ -z "$(ls "$DATA")" ]
+}
+sparse() {
+	within 60 fallocate -l 300000 "$MNT/sparse" &&
+		[ "$(stat -c %s "$DATA/sparse")" = 300000 ] &&
+		within 60 fallocate -p -o 4096 -l 200000 "$MNT/sparse"
+}
+
+stats() { # SOCKET EXPRESSION...
+	python3 - "$@" <<-'END'
+	import json, socket, sys
+	s = socket.socket(socket.AF_UNIX)
+	s.settimeout(60)
+	s.connect(sys.argv[1])
+	with s.makefile() as f:
+	    doc = json.load(f)
+	for test in sys.argv[2:]:
+	    assert eval(test, {"all": all}, doc), (test, doc)
+	END
+}

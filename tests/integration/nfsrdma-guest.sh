@@ -1,0 +1,321 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# nfsrdma-guest.sh - the part of nfsrdma.test that runs in the guest
+#
+#	nfsrdma-guest.sh siw MODULE	client on siw, server on iwarp
+#	nfsrdma-guest.sh rxe		client and server on an rxe each
+#
+# The client is the guest itself, with a device on d0 (10.9.1.1), for devices
+# serve the first network namespace only. The server is at the other end of
+# that link, 10.9.1.2 and 10.9.2.1 to 10.9.2.16: with iwarp in namespace
+# "peer"; with rxe in the same namespace, where rules of routing keep the two
+# apart. A second client, in namespace "two", comes to the same server by TCP.
+
+RPCRDMA_ISOLATED=1 # the guest is for this alone
+# shellcheck source=tests/integration/lib.sh
+. "$(dirname "$0")/lib.sh"
+isolate "$@"
+# shellcheck source=tests/integration/kernel-lib.sh
+. "$(dirname "$0")/kernel-lib.sh"
+kind=$1
+module=${2:-}
+
+# ---- Network ---------------------------------------------------------------
+
+iwarp_server() {
+	ip netns add peer
+	ip link add d0 type veth peer name d1 netns peer
+	ip address add 10.9.1.1/24 dev d0
+	ip -n peer link set lo up
+	ip -n peer address add 10.9.1.2/24 dev d1
+	for ((i = 1; i <= 16; i++)); do
+		ip -n peer address add "10.9.2.$i/32" dev d1
+	done
+	ip -n peer link set d1 mtu 9000 up
+	ip link set d0 mtu 9000 up
+	ip route add 10.9.2.0/24 dev d0 src 10.9.1.1
+	ip link add two0 netns two type veth peer name two1 netns peer
+	ip -n peer address add 10.9.3.2/24 dev two1
+	ip -n peer link set two1 up
+	GANESHA_WRAP="nsenter --net=/run/netns/peer"
+}
+
+rxe_server() {
+	local addresses=(10.9.1.2) dev
+	for ((i = 1; i <= 16; i++)); do addresses+=("10.9.2.$i"); done
+	ip link add d0 type veth peer name d1
+	ip address add 10.9.1.1/32 dev d0
+	for dev in all d0 d1; do
+		echo 1 >/proc/sys/net/ipv4/conf/$dev/accept_local
+		echo 0 >/proc/sys/net/ipv4/conf/$dev/rp_filter
+	done
+	ip link set d0 mtu 9000 up
+	ip link set d1 mtu 9000 up
+	ip address add 10.9.1.2/32 dev d1
+	ip route add 10.9.1.1 dev d1 src 10.9.1.2 table 101
+	ip neighbour replace 10.9.1.1 dev d1 nud permanent \
+		lladdr "$(cat /sys/class/net/d0/address)"
+	# What comes in at one end is for it; the way to the other is the link.
+	ip rule add pref 11 iif d1 to 10.9.0.0/16 lookup local
+	ip rule add pref 13 iif d0 to 10.9.1.1 lookup local
+	ip rule add pref 21 to 10.9.1.1 lookup 101
+	for i in "${addresses[@]}"; do
+		ip address replace "$i/32" dev d1
+		ip route add "$i" dev d0 src 10.9.1.1 table 100
+		ip neighbour replace "$i" dev d0 nud permanent \
+			lladdr "$(cat /sys/class/net/d1/address)"
+		ip rule add pref 20 to "$i" lookup 100
+	done
+	ip rule add pref 100 lookup local
+	ip rule del pref 0
+	ip link add two0 netns two type veth peer name two1
+	ip address add 10.9.3.2/24 dev two1
+	ip link set two1 up
+	rdma link add rxe1 type rxe netdev d1
+}
+
+network() {
+	for m in rdma_cm iw_cm libcrc32c veth; do modprobe -q "$m"; done
+	ip netns add two
+	ip -n two link set lo up
+	case $kind in
+	siw)
+		modprobe -q siw || insmod "$module" || return
+		iwarp_server || return
+		PROVIDER=iwarp
+		;;
+	rxe)
+		modprobe rdma_rxe && modprobe rdma_ucm && modprobe ib_uverbs || return
+		rxe_server || return
+		PROVIDER=verbs
+		ulimit -l unlimited
+		;;
+	esac
+	ip -n two address add 10.9.3.1/24 dev two0
+	ip -n two link set two0 up
+	rdma link add "${kind}0" type "$kind" netdev d0 || return
+	await 10 bash -c "rdma link show ${kind}0/1 | grep -q ACTIVE"
+}
+
+if ! network >"$WORK/network" 2>&1; then
+	skip "nfsrdma-$kind" "no device: $(tail -n 1 "$WORK/network")"
+	finish
+fi
+
+# mounted VERS [ADDRESS [WHERE]]
+mounted() {
+	local options=vers=$1,proto=rdma,port=$RDMA_PORT
+	[ "$1" != 3 ] || options+=,nolock,mountproto=tcp,mountport=$MNT_PORT
+	within 60 mount -t nfs -o "$options" "${2:-10.9.1.2}:/export" "${3:-$MNT}"
+}
+by_rdma() { grep -A 40 " mounted on $MNT with" /proc/self/mountstats | grep -q 'xprt:.*rdma'; }
+
+GANESHA_BIND=0.0.0.0
+if ! start_ganesha "$WORK/ganesha" "$DATA" "Provider = $PROVIDER;"; then
+	not_ok "$kind-start" "$(tail -n 3 "$GANESHA_LOG" | tr '\n' ' ')"
+	finish
+fi
+SECOND_MOUNT="proto=tcp,port=$NFS_PORT 10.9.3.2:/export"
+make_patterns
+
+# ---- Each version ------------------------------------------------------------
+
+for vers in 3 4.0 4.1 4.2; do
+	if ! mounted $vers >"$WORK/why" 2>&1; then
+		not_ok "$kind-mount-v$vers" "$(tail -n 1 "$WORK/why")"
+		continue
+	fi
+	ok "$kind-mount-v$vers"
+	check "$kind-by-rdma-v$vers" by_rdma
+	check "$kind-in-v$vers" files_in
+	check "$kind-out-v$vers" files_out
+	check "$kind-direct-v$vers" direct
+	check "$kind-direct-odd-v$vers" odd_direct
+	check "$kind-mapped-v$vers" mapped
+	check "$kind-tree-v$vers" tree
+	check "$kind-large-directory-v$vers" large_directory
+	check "$kind-names-v$vers" names
+	if [ $vers != 3 ]; then check "$kind-two-clients-v$vers" two_clients $vers; fi
+	if [ $vers = 4.2 ]; then check "$kind-allocate-v4.2" sparse; fi
+	# All of it by version 1, and nobody has complained.
+	check "$kind-statistics-v$vers" stats "$GANESHA_STATS" \
+		'connections_now > 0' 'all(c["version"] == 1 for c in connections)' \
+		'totals["read_bytes"] > 3000000' 'totals["write_bytes"] > 3000000' \
+		'totals["invalidations_sent"] > 0' 'totals["errors_sent"] == 0' \
+		'totals["errors_received"] == 0' 'totals["dropped"] == 0'
+	check "$kind-remove-v$vers" emptied
+	check "$kind-unmount-v$vers" within 60 umount "$MNT"
+	check "$kind-mount-again-v$vers" mounted $vers
+	check "$kind-empty-again-v$vers" test -z "$(ls "$MNT")"
+	check "$kind-unmount-again-v$vers" within 60 umount "$MNT"
+done
+
+# ---- 16 mounts at once ---------------------------------------------------------
+
+# By NFSv3 each address has a connection of its own.
+one_of_many() { # NUMBER
+	local vers=3 at=$WORK/many/$1
+	case $1 in
+	1 | 2) vers=4.0 ;;
+	3 | 4) vers=4.1 ;;
+	5 | 6) vers=4.2 ;;
+	esac
+	mkdir -p "$at"
+	mounted $vers "10.9.2.$1" "$at" && within 60 cp "$LOCAL/65537" "$at/many-$1" &&
+		: >"$WORK/many/$1.written"
+}
+all_written() { [ "$(find "$WORK/many" -name '*.written' | wc -l)" = 16 ]; }
+many() {
+	local i pids=() status=0
+	for ((i = 1; i <= 16; i++)); do
+		one_of_many $i &
+		pids+=($!)
+	done
+	for i in "${pids[@]}"; do wait "$i" || status=1; done
+	all_written || return 2
+	stats "$GANESHA_STATS" 'connections_now >= 13' || return 3
+	uncached
+	for ((i = 1; i <= 16; i++)); do
+		cmp "$LOCAL/65537" "$DATA/many-$i" &&
+			within 60 cmp "$LOCAL/65537" "$WORK/many/$i/many-$i" || status=4
+	done
+	for ((i = 1; i <= 16; i++)); do within 60 umount "$WORK/many/$i" || status=5; done
+	rm -f "$DATA"/many-*
+	return $status
+}
+check "$kind-16-mounts" many
+check "$kind-quiet" await 30 stats "$GANESHA_STATS" 'connections_now == 0' \
+	'pool["bytes_in_use"] == 0'
+
+# ---- What a third party reads of it ------------------------------------------
+
+# frames FILTER: numbers of those in the capture that match
+frames() { within 200 tshark -n -r "$WORK/capture" -Y "$1" -T fields -e frame.number 2>/dev/null; }
+captured() {
+	local dumpcap malformed
+	dumpcap -q -i d0 -f "tcp port $RDMA_PORT" -B 32 -w "$WORK/capture" \
+		2>"$WORK/dumpcap" &
+	dumpcap=$!
+	CLEANUP_PIDS+=("$dumpcap")
+	await 20 test -s "$WORK/capture" || return 2
+	mounted 4.1 || return 3
+	within 60 cp -r "$LOCAL/4097" "$LOCAL/65537" "$LOCAL/tree" "$MNT/" || return 4
+	uncached
+	within 60 diff -r "$LOCAL/tree" "$MNT/tree" || return 5
+	emptied && within 60 umount "$MNT" || return 6
+	end_pid "$dumpcap"
+	cat "$WORK/dumpcap" # drops, if what follows fails
+	[ -n "$(frames 'rpcordma.version == 1')" ] || return 7
+	[ -n "$(frames 'rpcordma.version == 1 && nfs')" ] || return 8
+	# Of a Reply with a Write chunk tshark 4.0 reads the NFS twice, the first
+	# time without the data in the chunk. All else has to be sound.
+	malformed=$(within 200 tshark -n -V -r "$WORK/capture" -Y _ws.malformed 2>/dev/null |
+		grep 'Malformed Packet: ' | grep -v 'Packet: NFS')
+	[ -z "$malformed" ] || { echo "$malformed" | sort | uniq -c; return 9; }
+	malformed=$(frames '_ws.malformed && !(rpcordma.writes_count >= 1)')
+	[ -z "$malformed" ] || { echo "malformed: $(echo "$malformed" | head -n 5)"; return 10; }
+}
+if [ "$kind" != siw ]; then
+	:
+elif ! command -v tshark >/dev/null || ! command -v dumpcap >/dev/null; then
+	skip "$kind-tshark" "tshark is not installed"
+else
+	check "$kind-tshark" captured
+fi
+
+# ---- The server goes and comes back ----------------------------------------
+
+# Open files of NFSv4 are reclaimed within the grace period.
+sed -i 's/Graceless = true/Graceless = false; Grace_Period = 8; Lease_Lifetime = 8/' \
+	"$WORK/ganesha/ganesha.conf"
+
+more_records() { # NUMBER
+	[ "$(wc -l <"$WORK/log")" -ge "$1" ]
+}
+restarted() {
+	local writer
+	rm -f "$WORK/log" "$WORK/log.stop"
+	: >"$WORK/log"
+	within 60 cp "$LOCAL/3000001" "$MNT/before" || return 1
+	kernel_io records "$MNT/records" "$WORK/log" &
+	writer=$!
+	CLEANUP_PIDS+=("$writer")
+	await 60 more_records 30 || return 2
+	kill -KILL "$GANESHA_PID"
+	wait "$GANESHA_PID" 2>/dev/null
+	run_ganesha "$WORK/ganesha" || return 3
+	await 100 more_records $(($(wc -l <"$WORK/log") + 30)) || return 4
+	: >"$WORK/log.stop"
+	wait "$writer" || return 5
+	uncached
+	kernel_io recorded "$DATA/records" "$WORK/log" &&
+		kernel_io recorded "$MNT/records" "$WORK/log" &&
+		within 120 cmp "$MNT/before" "$LOCAL/3000001" &&
+		within 60 cp "$LOCAL/65537" "$MNT/after" &&
+		cmp "$LOCAL/65537" "$DATA/after"
+}
+for vers in 3 4.1; do
+	if mounted $vers >"$WORK/why" 2>&1; then
+		check "$kind-restart-v$vers" restarted
+		check "$kind-restart-remove-v$vers" emptied
+		check "$kind-restart-unmount-v$vers" within 60 umount "$MNT"
+	else
+		not_ok "$kind-restart-v$vers" "$(tail -n 1 "$WORK/why")"
+	fi
+done
+
+# ---- A delegation is recalled ------------------------------------------------
+
+check "$kind-server-end-first" stop_ganesha
+
+LEASE=$RPCRDMA_BUILD/tests/tools/librpcrdma-test-lease.so
+sed -i -e 's/Graceless = false.*;/Graceless = true; Delegations = true;/' \
+	-e 's/Squash = none;/Squash = none; Delegations = RW;/' "$WORK/ganesha/ganesha.conf"
+GANESHA_WRAP+=" env LD_PRELOAD=$LEASE"
+
+# The client has the file open, and the other writes to it: it has to wait
+# until the delegation is given back, which the server asks for by a reverse
+# Call. Then the first sees what was written.
+recalled() { # VERS
+	local file=$MNT/delegated-$1
+	echo first >"$DATA/delegated-$1"
+	exec 8<"$file" || return 1
+	[ "$(cat <&8)" = first ] || return 2
+	within 120 ip netns exec two bash -c "
+		mount -t nfs -o vers=$1,$SECOND_MOUNT $MNT &&
+		echo second >$MNT/delegated-$1 && umount $MNT" || return 3
+	exec 8<&-
+	[ "$(within 60 cat "$file")" = second ] && [ "$(cat "$DATA/delegated-$1")" = second ]
+}
+if ! run_ganesha "$WORK/ganesha"; then
+	not_ok "$kind-delegation-start" "$(tail -n 3 "$GANESHA_LOG" | tr '\n' ' ')"
+	finish
+fi
+calls=0
+for vers in 4.1 4.2; do
+	check "$kind-delegation-mount-v$vers" mounted $vers
+	check "$kind-delegation-v$vers" recalled $vers
+	calls=$((calls + 1))
+	check "$kind-called-back-v$vers" stats "$GANESHA_STATS" \
+		'all(c["version"] == 1 for c in connections)' \
+		"totals['reverse_calls_sent'] == $calls" 'totals["errors_sent"] == 0' \
+		'totals["errors_received"] == 0' 'totals["dropped"] == 0'
+	check "$kind-delegation-remove-v$vers" emptied
+	check "$kind-delegation-unmount-v$vers" within 60 umount "$MNT"
+done
+# A client of NFSv4.0 by RDMA names no address that Ganesha could call: it
+# gets no delegation, and nobody waits for one.
+check "$kind-delegation-mount-v4.0" mounted 4.0
+check "$kind-no-delegation-v4.0" recalled 4.0
+check "$kind-not-called-back-v4.0" stats "$GANESHA_STATS" \
+	"totals['reverse_calls_sent'] == $calls"
+check "$kind-delegation-unmount-v4.0" within 60 umount "$MNT"
+
+if stop_ganesha; then ok "$kind-server-end"; else not_ok "$kind-server-end" "status $?"; fi
+if dmesg | grep -E 'BUG:|Oops|general protection|refcount_t:|rpcrdma:' >"$WORK/kernel"; then
+	not_ok "$kind-kernel" "$(head -n 1 "$WORK/kernel")"
+else
+	ok "$kind-kernel"
+fi
+finish
