@@ -138,6 +138,7 @@ void rt_conn_free(struct rt_conn *c)
 	/* One that never had the fabric's. */
 	rt_instance_forget(c);
 	rt_works_free(c);
+	rt_host_leave(c);
 	while (c->free_calls) {
 		struct rt_call_priv *call = c->free_calls;
 
@@ -498,10 +499,16 @@ static bool may_idle(const struct rt_conn *c)
 /* What the time has come for; before anything is posted. */
 static void expire(struct rt_conn *c)
 {
-	uint64_t now = rt_now_ms();
+	uint64_t now = rt_now_ms(), reads = rt_calls_deadline(c);
 
 	if (c->seq.active && c->seq.deadline <= now)
 		rt_sequence_timeout(c);
+	if (reads && reads <= now && c->state < RT_CLOSING) {
+		/* As with a message that is not continued: it would hold
+		 * memory for ever. */
+		rt_conn_fail(c, -ETIMEDOUT, "an RDMA Read is not answered");
+		rt_event(c, EV_ABORT);
+	}
 	if (may_idle(c) && cds_list_empty(&c->calls) &&
 	    cds_list_empty(&c->requests) &&
 	    c->last_active + c->inst->cfg.idle_ms <= now) {
@@ -530,6 +537,7 @@ static void set_deadline(struct rt_conn *c)
 
 	if (c->state != RT_CLOSED) {
 		d = earlier(c->reserve_deadline, c->state_deadline);
+		d = earlier(rt_calls_deadline(c), d);
 		if (c->seq.active)
 			d = earlier(c->seq.deadline, d);
 		/* Memory may be given back by other connections: look. */

@@ -43,6 +43,7 @@
 /* A Reply of unknown length: ACLs and extended attributes have 64 KiB. */
 #define RT_UNKNOWN_REPLY (128u << 10)
 /* How often deadlines are looked at. */
+#define RT_REFUSED_MS 10000
 #define RT_TICK_MS 100
 /* A server leaves the extra Receive to the client's GRANTs for this long. */
 #define RT_RESERVE_MS 200
@@ -177,6 +178,8 @@ struct rt_call_priv {
 	bool held_credit;
 	bool xid_counted;
 	uint32_t refuse_code;
+	size_t reply_octets; /* counted for the host */
+	uint64_t since; /* it came */
 	unsigned int reads_pending;
 	struct fab_buf *bufs; /* receive, reassembly and chunk buffers */
 	size_t memory; /* octets counted in conn->memory */
@@ -398,6 +401,8 @@ struct rt_conn {
 	uint64_t reserve_deadline; /* a GRANT may then use the extra Receive */
 	uint64_t last_active;
 	size_t memory; /* chunk and reassembly octets held */
+	struct rt_host *host; /* server */
+	atomic_size_t reply_octets; /* of Replies that have not gone */
 	int end_error;
 	const char *end_reason;
 	char end_text[160];
@@ -471,6 +476,8 @@ struct rt_instance {
 	pthread_mutex_t lock;
 	/* Until the fabric has let go of them. */
 	struct cds_list_head conns;
+	struct cds_list_head hosts; /* host.c */
+	uint64_t refused_at; /* the last time that it was logged */
 	unsigned int nconns;
 	struct cds_list_head listeners;
 	unsigned int next_poller;
@@ -633,7 +640,22 @@ void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 void rt_call_read_done(struct rt_conn *c, struct rt_call_priv *call, bool ok);
 void rt_call_free(struct rt_conn *c, struct rt_call_priv *call);
 /* There may be memory for the Calls that wait; @late: for the last time. */
+/* When the oldest Call that is being read must be here; 0: there is none. */
+uint64_t rt_calls_deadline(const struct rt_conn *c);
 void rt_calls_feed(struct rt_conn *c, bool late);
+
+/* host.c */
+/* Count @c among those of its host: 0, -EUSERS: too many, -ENOMEM. */
+int rt_host_join(struct rt_conn *c, const struct sockaddr_storage *peer);
+/* It has ended; inst->lock is held. */
+void rt_host_ended(struct rt_conn *c);
+void rt_host_leave(struct rt_conn *c);
+/* Octets of chunks and reassembly; runner. False: not now. */
+bool rt_memory_take(struct rt_conn *c, size_t n);
+void rt_memory_give(struct rt_conn *c, size_t n);
+/* Octets of Replies; any thread. */
+void rt_replies_add(struct rt_conn *c, size_t n);
+void rt_replies_sub(struct rt_conn *c, size_t n);
 
 /* reply.c */
 void rt_reply_queue(struct rt_conn *c, struct rt_call_priv *call);

@@ -17,7 +17,7 @@ void rt_sequence_reset(struct rt_conn *c)
 {
 	struct rt_sequence *s = &c->seq;
 
-	c->memory -= s->len;
+	rt_memory_give(c, s->len);
 	rt_bufs_put(&s->bufs);
 	memset(s, 0, sizeof(*s));
 }
@@ -62,8 +62,10 @@ static bool sequence_append(struct rt_conn *c, const uint8_t *data, size_t len)
 	struct rt_sequence *s = &c->seq;
 	size_t room = fragment_room(c);
 
-	if (c->memory + len > c->inst->cfg.max_conn_memory)
+	if (!rt_memory_take(c, len))
 		return false;
+	/* Given back with the rest, whether it is all used or not. */
+	s->len += len;
 	while (len) {
 		struct rt_piece *p;
 		size_t n;
@@ -89,8 +91,6 @@ static bool sequence_append(struct rt_conn *c, const uint8_t *data, size_t len)
 		memcpy((uint8_t *)p->addr + p->len, data, n);
 		p->len += n;
 		s->tail_used += n;
-		s->len += n;
-		c->memory += n;
 		data += n;
 		len -= n;
 	}

@@ -124,6 +124,10 @@ struct rt_config {
 	unsigned int busy_poll_us; /* rt_run() polls so long before it sleeps,
 				    * while that is of use; 0: never */
 	unsigned int max_connections; /* not yet ended; 1024 */
+	/* Server: of one host's address. A quarter of max_connections, but
+	 * not under 64; a quarter of max_memory, but not under max_message. */
+	unsigned int max_host_connections;
+	size_t max_host_memory;
 	size_t max_memory; /* of the pool; 1 GiB */
 	bool huge_pages;
 	/* Octets that each rt_call carries for the upper layer. */
@@ -348,6 +352,12 @@ void rt_conn_put(struct rt_conn *c);
  * closes. Any thread; harmless when repeated.
  */
 void rt_conn_close(struct rt_conn *c, bool abort);
+/*
+ * Server: more Replies wait for the connections of this one's host than they
+ * may, and some of them for this one. Then another Call is better not executed
+ * but the connection closed: its peer can send it again. Any thread.
+ */
+bool rt_conn_crowded(struct rt_conn *c);
 /*
  * May this end send a Call now? Server: the client has announced
  * reverse-direction support and taken part in the property exchange. In

@@ -414,6 +414,40 @@ static void test_half_open_limit(void)
 	raw_done();
 }
 
+/* One host has a quarter of them, and gives way to itself beyond that. */
+static void test_half_open_share(void)
+{
+	static struct raw idle[10], other;
+	struct fab_domain_params p = { .crc = true, .max_startup = 32 };
+	struct sockaddr_in from = { .sin_family = AF_INET };
+
+	world_open(&w, &p);
+	from.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+	memset(&other, 0, sizeof(other));
+	other.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CU_ASSERT_EQUAL(bind(other.fd, (struct sockaddr *)&from, sizeof(from)),
+			0);
+	CU_ASSERT_EQUAL(
+		connect(other.fd, (struct sockaddr *)&w.addr, sizeof(from)), 0);
+	raw_nonblock(&other);
+	for (int i = 0; i < 10; i++) {
+		raw_dial(&idle[i], &w.addr);
+		for (int k = 0; k < 5; k++)
+			world_turn(&w, 1);
+	}
+	RAW_UNTIL(&w, &idle[0], idle[0].eof);
+	RAW_UNTIL(&w, &idle[1], idle[1].eof);
+	raw_read(&idle[2]);
+	CU_ASSERT_FALSE(idle[2].eof);
+	raw_read(&other);
+	CU_ASSERT_FALSE(other.eof);
+	for (int i = 0; i < 10; i++)
+		close(idle[i].fd);
+	close(other.fd);
+	raw_connect(&w, &r, true);
+	raw_done();
+}
+
 /* Out of descriptors: the listener pauses instead of spinning, and is there
  * again when there are some. */
 static void test_out_of_descriptors(void)
@@ -643,6 +677,7 @@ static const struct unit_test tests[] = {
 	{ "garbage", test_garbage },
 	{ "slow_drip", test_slow_drip },
 	{ "half_open_limit", test_half_open_limit },
+	{ "half-open share", test_half_open_share },
 	{ "out_of_descriptors", test_out_of_descriptors },
 	{ "request_octets", test_request_octets },
 	{ "fall_back", test_fall_back },

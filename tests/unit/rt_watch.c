@@ -88,6 +88,8 @@ static void look_at_order(struct rt_watch *w, struct rt_watch_end *e,
 
 	if (m->p.htype == RDMA2_GRANT || m->p.htype == RDMA2_ERROR)
 		return;
+	if (e->sequence && e->refused && m->p.xid != e->xid)
+		e->sequence = false;
 	if (e->sequence) {
 		if (m->p.xid != e->xid || !(middle || last))
 			fault(w, "%s of %u inside the fragments of %u",
@@ -100,6 +102,8 @@ static void look_at_order(struct rt_watch *w, struct rt_watch_end *e,
 	if (middle && (m->payload_len % 4 || !m->remaining))
 		fault(w, "a fragment of %zu octets, %u remain", m->payload_len,
 		      m->remaining);
+	if (!middle || m->p.xid != e->xid)
+		e->refused = false;
 	e->sequence = middle;
 	e->xid = m->p.xid;
 	e->remaining = m->remaining;
@@ -222,6 +226,9 @@ static void message(struct rt_watch *w, const struct loop_event *ev)
 			fault(w, "%s before the client's second message",
 			      wire_htype_name(p.htype));
 	}
+	/* The rest of what is refused need not follow [D3]. */
+	if (p.htype == RDMA2_ERROR && p.xid == to->xid)
+		to->refused = true;
 	if (p.vers == WIRE_VERS2 || ours(w, from))
 		from->limit = p.credit;
 }

@@ -46,6 +46,7 @@ struct rt_watch_end {
 	uint32_t calls; /* version 1: its Calls outstanding */
 	uint32_t granted; /* ... that it may have */
 	bool sequence;
+	bool refused; /* that message, by the peer */
 	uint32_t xid, remaining;
 	uint32_t count[16]; /* by header type */
 	uint32_t with_invalidate;

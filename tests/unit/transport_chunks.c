@@ -345,11 +345,11 @@ static void limits(void)
 	rt_raw_close(&r);
 }
 
-/* The octets that one connection's Calls may hold ([D6], 7.3.6). */
-static void memory(void)
+static void memory_of(size_t conn, size_t host)
 {
 	struct rt_config cfg = { .max_message = 65536,
-				 .max_conn_memory = 100000 };
+				 .max_conn_memory = conn,
+				 .max_host_memory = host };
 	struct rt_raw r;
 	uint8_t pay[128];
 	struct wire_read_segment s[2];
@@ -386,6 +386,14 @@ static void memory(void)
 		CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
 	}
 	rt_raw_close(&r);
+}
+
+/* The octets that one connection's Calls may hold ([D6], 7.3.6), and those
+ * of all connections of its host. */
+static void memory(void)
+{
+	memory_of(100000, 0);
+	memory_of(0, 100000);
 }
 
 static const struct unit_test tests[] = {
