@@ -189,6 +189,7 @@ struct rt_sequence {
 	uint32_t xid;
 	uint32_t remaining; /* as the last MIDDLE said */
 	size_t len;
+	size_t memory; /* of bufs, as accounted for */
 	unsigned int npieces;
 	struct rt_piece piece[RT_MAX_PIECES];
 	struct fab_buf *bufs, *tail;
