@@ -256,6 +256,7 @@ struct rt_sequence {
 	uint32_t xid;
 	uint32_t remaining; /* as the last MIDDLE said */
 	size_t len;
+	size_t memory; /* of bufs, as accounted for */
 	unsigned int npieces;
 	struct rt_piece piece[RT_MAX_PIECES];
 	struct fab_buf *bufs, *tail;
@@ -650,8 +651,9 @@ int rt_host_join(struct rt_conn *c, const struct sockaddr_storage *peer);
 /* It has ended; inst->lock is held. */
 void rt_host_ended(struct rt_conn *c);
 void rt_host_leave(struct rt_conn *c);
-/* Octets of chunks and reassembly; runner. False: not now. */
-bool rt_memory_take(struct rt_conn *c, size_t n);
+/* Octets of the buffers of chunks and reassembly, whatever is in them, where
+ * @mine are the asking message's already; runner. False: not now. */
+bool rt_memory_take(struct rt_conn *c, size_t mine, size_t n);
 void rt_memory_give(struct rt_conn *c, size_t n);
 /* Octets of Replies; any thread. */
 void rt_replies_add(struct rt_conn *c, size_t n);

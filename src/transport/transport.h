@@ -104,8 +104,9 @@ struct rt_config {
 	unsigned int max_read_chunks; /* data item chunks of a Call; 8 */
 	unsigned int max_write_chunks; /* 8 */
 	size_t max_message; /* longest payload stream; 1 MiB + 64 KiB */
-	size_t max_conn_memory; /* chunk and reassembly bytes of one
-				 * connection; 64 MiB */
+	size_t max_conn_memory; /* chunk and reassembly buffers of one
+				 * connection, counted whole; a lone message
+				 * has what it needs; 64 MiB */
 	unsigned int call_read_chunks; /* used in one Call at most; 1 [H2] */
 	unsigned int call_write_chunks; /* likewise; 1 */
 	unsigned int max_fragments; /* of a Call, before Special; 8 */
