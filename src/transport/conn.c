@@ -329,6 +329,7 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 		pthread_mutex_lock(&c->info_lock);
 		c->info.local = fi.local;
 		c->info.peer = fi.peer;
+		c->info.crc = fi.crc;
 		pthread_mutex_unlock(&c->info_lock);
 		if (!c->server)
 			rt_private_take(c, wc->priv, wc->priv_len);

@@ -202,6 +202,7 @@ struct rt_conn_info {
 	unsigned int version; /* 0: not yet decided */
 	struct sockaddr_storage local, peer;
 	char peer_name[64]; /* "192.0.2.1:1234", "[2001:db8::1]:1234" */
+	bool crc; /* of the fabric's own, such as iWARP's */
 	struct rt_properties ours, theirs;
 	uint32_t sent, received; /* message counts, 4.2.1 */
 	uint32_t credit_limit; /* Received credits */
