@@ -340,7 +340,12 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 		return;
 	}
 	case FAB_WC_DISCONNECTED:
-		if (wc->error || !c->end_reason)
+		if (wc->error && c->state == RT_CONNECTING)
+			/* What to do depends on which error it was. */
+			rt_conn_fail(c, wc->error, "%s: %s",
+				     wc->reason ? wc->reason : "not connected",
+				     strerror(-wc->error));
+		else if (wc->error || !c->end_reason)
 			rt_conn_fail(c, wc->error, "%s",
 				     wc->reason ? wc->reason : "disconnected");
 		rt_event(c, EV_DOWN);
