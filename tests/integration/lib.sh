@@ -230,7 +230,7 @@ write_config() {
 
 # run_ganesha DIR: with DIR/ganesha.conf
 run_ganesha() {
-	local dir=$1 i
+	local dir=$1 end=$((SECONDS + 180))
 	command -v "$GANESHA_BIN" >/dev/null || { echo "# no $GANESHA_BIN"; return 1; }
 	: >"$GANESHA_LOG"
 	# shellcheck disable=SC2086
@@ -238,7 +238,7 @@ run_ganesha() {
 		-f "$dir/ganesha.conf" -p "$dir/ganesha.pid" \
 		2>"$dir/stderr" >"$dir/stdout"
 	GANESHA_PID=$BG_PID
-	for ((i = 0; i < 600; i++)); do
+	while [ "$SECONDS" -lt "$end" ]; do
 		grep -q 'NFS SERVER INITIALIZED' "$GANESHA_LOG" && return 0
 		kill -0 "$GANESHA_PID" 2>/dev/null || return 1
 		sleep 0.1
