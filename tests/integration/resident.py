@@ -22,9 +22,16 @@ import sys
 
 
 def libraries(path):
-    said = subprocess.run(["ldd", path], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True, check=False)
+    # What ldd does, in one process less.
+    said = subprocess.run([path], env={"LD_TRACE_LOADED_OBJECTS": "1"},
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          stdin=subprocess.DEVNULL, text=True, check=False)
     return [w for w in said.stdout.split() if w.startswith("/")]
+
+
+def is_program(path):
+    with open(path, "rb") as f:
+        return f.read(4) == b"\x7fELF"
 
 
 def keep(path, kept):
@@ -41,7 +48,7 @@ def main(programs):
     kept = {}
     for name in programs:
         path = shutil.which(name)
-        if path:
+        if path and is_program(path):
             for file in [path] + libraries(path):
                 keep(file, kept)
     keep(sys.executable, kept)
