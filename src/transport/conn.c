@@ -133,7 +133,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 }
 
 /* The last reference is gone; nobody runs it and the fabric has ended. */
-void rt_conn_free(struct rt_conn *c)
+static void conn_free(struct rt_conn *c)
 {
 	struct rt_instance *inst = c->inst;
 
@@ -161,7 +161,7 @@ void rt_conn_get(struct rt_conn *c)
 void rt_conn_put(struct rt_conn *c)
 {
 	if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1)
-		rt_conn_free(c);
+		conn_free(c);
 }
 
 void *rt_conn_user(struct rt_conn *c)

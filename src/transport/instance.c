@@ -202,11 +202,6 @@ struct fab_pool *rt_instance_pool(struct rt_instance *inst)
 	return inst->pool;
 }
 
-struct fab_domain *rt_instance_domain(struct rt_instance *inst)
-{
-	return inst->dom;
-}
-
 const struct rt_config *rt_instance_config(const struct rt_instance *inst)
 {
 	return &inst->cfg;

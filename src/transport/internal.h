@@ -338,7 +338,6 @@ void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
 /* conn.c */
 int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 		const struct rt_ops *ops, struct rt_conn **out);
-void rt_conn_free(struct rt_conn *c);
 void rt_conn_set_name(struct rt_conn *c, const struct sockaddr *peer);
 void rt_strand_run(struct rt_conn *c);
 /* The strand is this thread's: run it, or have it run. */
@@ -490,7 +489,6 @@ void rt_auth_pool_submit(struct rt_auth_job *job);
 int rt_auth_pool_deliver(struct rt_instance *inst, unsigned int poller);
 
 /* call.c */
-struct rt_call_priv *rt_call_get(struct rt_conn *c);
 /*
  * Take a Call whose header is @m. @w's buffer (and a finished sequence's) goes
  * to the call if it is kept.

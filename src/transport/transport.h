@@ -314,7 +314,6 @@ void rt_instance_destroy(struct rt_instance *inst);
 unsigned int rt_instance_shutdown(struct rt_instance *inst, unsigned int ms,
 				  bool run);
 struct fab_pool *rt_instance_pool(struct rt_instance *inst);
-struct fab_domain *rt_instance_domain(struct rt_instance *inst);
 const struct rt_config *rt_instance_config(const struct rt_instance *inst);
 unsigned int rt_instance_pollers(const struct rt_instance *inst);
 /* Are there things that strangers must not do? */
