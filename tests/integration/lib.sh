@@ -73,7 +73,7 @@ isolate() {
 	# they must not linger. Where that cannot be had, try again.
 	echo 0 2>/dev/null >/proc/sys/net/ipv4/tcp_max_tw_buckets
 	# The server wants to see an address that is not loopback's.
-	ip address add 192.0.2.1/32 dev lo || exit 1
+	ip address replace 192.0.2.1/32 dev lo || exit 1
 	trap cleanup EXIT
 	trap 'exit 1' INT TERM HUP
 	WORK=$(mktemp -d /tmp/rpcrdma-test.XXXXXX) || exit 1
