@@ -7,10 +7,11 @@
  *
  * Threads
  *
- *   main      options, signals, accepting, statistics (gateway.c)
+ *   main      options, signals, accepting (gateway.c)
  *   workers   each owns the TCP sockets given to it: reads them, assembles
  *             Calls, submits all requests (also again), connects (gw_worker.c)
  *   pollers   one for each poller of the transport, in rt_run()
+ *   readers   of statistics have a thread (ganesha/stats_socket.h)
  *
  *   A client belongs to one worker. Operations of the transport ("strand")
  *   come in poller threads or inside rt_request_submit(); they never block:
@@ -268,6 +269,18 @@ enum gw_take gw_call_take(struct gw_client *c, uint32_t xid);
 void gw_calls_submit(struct gw_client *c);
 /* The client is dead: give up what is not with the transport. */
 void gw_calls_abandon(struct gw_client *c);
+
+/*
+ * gw_layout.c: lay out call->iov as mark, Reply, and at their positions the
+ * items that have come through Write chunks, @placed of them. -EBADMSG if the
+ * Reply does not agree with them.
+ */
+int gw_call_layout(struct gw_call *call, unsigned int *placed);
+
+static inline size_t gw_round4(size_t n)
+{
+	return (n + 3) & ~(size_t)3;
+}
 
 /* gw_reverse.c */
 void gw_reverse_call(struct rt_conn *rc, struct rt_call *call); /* strand */

@@ -25,11 +25,6 @@
 
 static void call_done(struct rt_request *rq);
 
-static size_t round4(size_t n)
-{
-	return (n + 3) & ~(size_t)3;
-}
-
 /* ---- Books: client.lock held -------------------------------------------- */
 
 static struct gw_call *calls_find(struct gw_client *c, uint32_t xid)
@@ -177,10 +172,10 @@ static bool call_plan(struct gw_client *c, struct gw_call *call)
 
 		memset(&call->sinks[i], 0, sizeof(call->sinks[i]));
 		if (!chunk) {
-			inlined += round4(len);
+			inlined += gw_round4(len);
 			continue;
 		}
-		call->sink_buf[i] = gw_mem_get(c->gw, round4(len));
+		call->sink_buf[i] = gw_mem_get(c->gw, gw_round4(len));
 		if (!call->sink_buf[i]) {
 			call_release_sinks(call);
 			return false;
@@ -336,101 +331,6 @@ void gw_calls_abandon(struct gw_client *c)
 
 /* ---- The answer: strand ------------------------------------------------- */
 
-/* Cut pieces up to octet @to of the reduced Reply into call->iov. */
-struct cut {
-	const struct rt_request *rq;
-	struct iovec *iov;
-	unsigned int n; /* used of iov */
-	unsigned int piece;
-	size_t at; /* in the piece */
-	size_t pos; /* in the Reply */
-};
-
-static void cut_to(struct cut *k, size_t to)
-{
-	while (k->pos < to) {
-		const struct rt_piece *p = &k->rq->reply[k->piece];
-		size_t n = p->len - k->at;
-
-		if (n > to - k->pos)
-			n = to - k->pos;
-		if (n)
-			k->iov[k->n++] =
-				(struct iovec){ (uint8_t *)p->addr + k->at, n };
-		k->pos += n;
-		k->at += n;
-		if (k->at == p->len) {
-			k->piece++;
-			k->at = 0;
-		}
-	}
-}
-
-static void cut_put(struct cut *k, void *p, size_t n)
-{
-	static uint8_t zeros[4];
-
-	if (!n)
-		return;
-	k->iov[k->n++] = (struct iovec){ p, n };
-	if (n & 3)
-		k->iov[k->n++] = (struct iovec){ zeros, -n & 3 };
-}
-
-/*
- * Lay out the record: mark, Reply, and at their positions the items that have
- * come through Write chunks. -EBADMSG if the Reply does not agree with them.
- */
-static int call_layout(struct gw_call *call, unsigned int *placed)
-{
-	struct rt_request *rq = call->rq;
-	struct ulb_item items[ULB_MAX_ITEMS];
-	uint32_t chunk[ULB_MAX_ITEMS];
-	struct iovec in[RT_MAX_PIECES];
-	struct cut k = { .rq = rq, .iov = call->iov, .n = 1 };
-	unsigned int nitems = 0;
-	size_t inserted = 0;
-	int rc;
-
-	*placed = 0;
-	if (!rq->nsinks)
-		goto rest;
-	for (unsigned int i = 0; i < rq->nreply; i++) {
-		in[i].iov_base = rq->reply[i].addr;
-		in[i].iov_len = rq->reply[i].len;
-	}
-	for (unsigned int i = 0; i < rq->nsinks; i++)
-		chunk[i] = call->sinks[i].addr ? (uint32_t)call->sinks[i].used :
-						 UINT32_MAX;
-	rc = ulb_scan_reply(&call->head, in, rq->nreply, chunk, rq->nsinks,
-			    items, ULB_MAX_ITEMS, &nitems);
-	if (rc)
-		return rc;
-	for (unsigned int i = 0; i < rq->nsinks; i++) {
-		struct rt_sink *s = &call->sinks[i];
-
-		if (!s->addr || !s->used)
-			continue;
-		if (i >= nitems || !items[i].present ||
-		    items[i].position < inserted + k.pos ||
-		    items[i].position - inserted > rq->reply_len ||
-		    items[i].length > s->used || s->used > s->len)
-			return -EBADMSG;
-		cut_to(&k, items[i].position - inserted);
-		/* Without the roundup that may have come with it. */
-		cut_put(&k, s->addr, items[i].length);
-		inserted += round4(items[i].length);
-		++*placed;
-	}
-rest:
-	cut_to(&k, rq->reply_len);
-	rec_mark(call->mark, rq->reply_len + inserted);
-	call->iov[0] = (struct iovec){ call->mark, REC_MARK_LEN };
-	call->out.iov = call->iov;
-	call->out.niov = k.n;
-	return 0;
-}
-
 /* The answer stands in call->out: off the books, to the socket. */
 static void call_answer(struct gw_call *call, unsigned int placed, bool failed)
 {
@@ -545,7 +445,7 @@ static bool call_retry(struct gw_call *call)
 		    e->length_needed <= call->sinks[i].len ||
 		    e->length_needed > o->max_record)
 			return false;
-		b = gw_mem_get(c->gw, round4(e->length_needed));
+		b = gw_mem_get(c->gw, gw_round4(e->length_needed));
 		if (!b)
 			return false;
 		gw_mem_put(c->gw, call->sink_buf[i]);
@@ -599,7 +499,7 @@ static void call_done(struct rt_request *rq)
 
 	switch (rq->status) {
 	case 0:
-		if (!call_layout(call, &placed))
+		if (!gw_call_layout(call, &placed))
 			call_answer(call, placed, false);
 		else
 			call_fail(call, "the Reply does not match its chunks");

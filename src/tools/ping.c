@@ -397,9 +397,9 @@ static void print_connection(const struct ping *p)
 {
 	const struct rt_conn_info *i = &p->info;
 
-	printf("%s: RPC-over-RDMA version %u over %s, credit limit %u, advertised %u\n",
-	       i->peer_name, i->version, p->o.provider, i->credit_limit,
-	       i->advertised);
+	printf("%s: RPC-over-RDMA version %u over %s%s, credit limit %u, advertised %u\n",
+	       i->peer_name, i->version, p->o.provider,
+	       i->crc ? " with CRC" : "", i->credit_limit, i->advertised);
 	printf("inline thresholds: Calls %u, Replies %u\n", i->call_inline,
 	       i->reply_inline);
 	print_properties("client", &i->ours);
@@ -445,7 +445,13 @@ int main(int argc, char **argv)
 	p->xid = (uint32_t)(lat_now() >> 8);
 	rc = ping_setup(p);
 	if (rc) {
-		snprintf(p->reason, sizeof(p->reason), "%s", strerror(-rc));
+		if (p->inst)
+			snprintf(p->reason, sizeof(p->reason), "%s",
+				 strerror(-rc));
+		else
+			snprintf(p->reason, sizeof(p->reason),
+				 "provider %s: %s", p->o.provider,
+				 arg_provider_fault(rc));
 		p->error = rc;
 		p->down = true;
 	}

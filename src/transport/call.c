@@ -224,16 +224,16 @@ static int read_chunk(struct rt_conn *c, struct rt_call_priv *call,
 	size_t at = 0;
 
 	/* Nobody overtakes those that wait. */
-	if (!cds_list_empty(&c->starved) || !rt_memory_take(c, len))
+	if (!cds_list_empty(&c->starved))
 		return -EAGAIN;
 	b = fab_pool_get(c->inst->pool, len ? rt_round4(len) : 4);
-	if (!b) {
-		rt_memory_give(c, len);
+	if (!b || !rt_memory_take(c, call->memory, b->size)) {
+		fab_pool_put(b);
 		return -EAGAIN;
 	}
 	*buf = b;
 	rt_bufs_add(&call->bufs, b);
-	call->memory += len;
+	call->memory += b->size;
 	for (unsigned int i = first; i < first + nsegs; i++) {
 		const struct wire_segment *s = &call->seg[i];
 		struct rt_work *w;
@@ -565,8 +565,9 @@ void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 		memcpy(call->base, s->piece, s->npieces * sizeof(*s->piece));
 		call->bufs = s->bufs;
 		s->bufs = NULL;
-		call->memory = s->len;
+		call->memory = s->memory;
 		s->len = 0;
+		s->memory = 0;
 	} else {
 		RT_COUNT(c, inline_received, 1);
 		call->nbase = 1;

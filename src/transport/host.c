@@ -102,15 +102,18 @@ void rt_host_leave(struct rt_conn *c)
 	free(h);
 }
 
-bool rt_memory_take(struct rt_conn *c, size_t n)
+bool rt_memory_take(struct rt_conn *c, size_t mine, size_t n)
 {
-	if (c->memory + n > c->inst->cfg.max_conn_memory)
+	/* Buffers may be larger than what is in them. So that a limit that
+	 * admits a message admits its buffers, it counts only where others
+	 * hold some. */
+	if (c->memory > mine && c->memory + n > c->inst->cfg.max_conn_memory)
 		return false;
 	if (c->host) {
 		size_t was = atomic_fetch_add_explicit(&c->host->memory, n,
 						       memory_order_relaxed);
 
-		if (was + n > c->inst->cfg.max_host_memory) {
+		if (was > mine && was + n > c->inst->cfg.max_host_memory) {
 			atomic_fetch_sub_explicit(&c->host->memory, n,
 						  memory_order_relaxed);
 			return false;

@@ -365,6 +365,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	pthread_mutex_lock(&c->info_lock);
 	c->info.local = fi.local;
 	c->info.peer = fi.peer;
+	c->info.crc = fi.crc;
 	pthread_mutex_unlock(&c->info_lock);
 	c->fab = f;
 	fab_conn_set_ready(f, rt_conn_ready, c);

@@ -104,8 +104,9 @@ struct rt_config {
 	unsigned int max_read_chunks; /* data item chunks of a Call; 8 */
 	unsigned int max_write_chunks; /* 8 */
 	size_t max_message; /* longest payload stream; 1 MiB + 64 KiB */
-	size_t max_conn_memory; /* chunk and reassembly bytes of one
-				 * connection; 64 MiB */
+	size_t max_conn_memory; /* chunk and reassembly buffers of one
+				 * connection, counted whole; a lone message
+				 * has what it needs; 64 MiB */
 	unsigned int call_read_chunks; /* used in one Call at most; 1 [H2] */
 	unsigned int call_write_chunks; /* likewise; 1 */
 	unsigned int max_fragments; /* of a Call, before Special; 8 */
@@ -201,6 +202,7 @@ struct rt_conn_info {
 	unsigned int version; /* 0: not yet decided */
 	struct sockaddr_storage local, peer;
 	char peer_name[64]; /* "192.0.2.1:1234", "[2001:db8::1]:1234" */
+	bool crc; /* of the fabric's own, such as iWARP's */
 	struct rt_properties ours, theirs;
 	uint32_t sent, received; /* message counts, 4.2.1 */
 	uint32_t credit_limit; /* Received credits */

@@ -549,14 +549,19 @@ static void test_fall_back(void)
 {
 	static const struct linger reset = { 1, 0 };
 
-	for (int kind = 0; kind < KINDS; kind++) {
-		struct fab_domain_params p = { .crc = true, .read_depth = 12 };
+	for (int turn = 0; turn < 3 * KINDS; turn++) {
+		int kind = turn / 3;
+		struct fab_domain_params p = { .crc = (enum fab_crc)(turn % 3),
+					       .read_depth = 12 };
+		/* Not by default: this is loopback. */
+		uint8_t crc = p.crc == FAB_CRC_ON ? 0x40 : 0;
 		struct fab_conn_params cp = { .priv = "priv", .priv_len = 4 };
 		struct fab_conn_info info;
 
 		initiator_open(&p, &cp);
 		raw_accept();
 		RAW_UNTIL(&w, &r, r.in_len == 28);
+		CU_ASSERT_EQUAL(r.in[16] & 0x40, crc);
 		if (kind == REJECTS)
 			raw_write(&w, &r, f,
 				  raw_mpa(f, true, 0x20, 1, NULL, 0));
@@ -569,14 +574,15 @@ static void test_fall_back(void)
 		close(r.fd);
 		raw_accept();
 		RAW_UNTIL(&w, &r, r.in_len == 24);
-		CU_ASSERT_EQUAL(r.in[16], 0x40);
+		CU_ASSERT_EQUAL(r.in[16], crc);
 		CU_ASSERT_EQUAL(r.in[17], 1);
 		CU_ASSERT_EQUAL(memcmp(r.in + 20, "priv", 4), 0);
-		raw_write(&w, &r, f, raw_mpa(f, true, 0x40, 1, "yes", 3));
+		raw_write(&w, &r, f, raw_mpa(f, true, crc, 1, "yes", 3));
 		PUMP_UNTIL(&w, w.cli.established);
 		CU_ASSERT_EQUAL(w.cli.priv_len, 3);
 		fab_conn_info(w.cli.c, &info);
 		CU_ASSERT_EQUAL(info.read_depth, 12);
+		CU_ASSERT_EQUAL(info.crc, crc != 0);
 		initiator_close();
 	}
 }
