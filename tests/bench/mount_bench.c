@@ -252,6 +252,7 @@ static void measure(struct bench *b, unsigned depth, double seconds)
 	       (double)ops / seconds,
 	       (double)ops * (double)b->test->size / seconds / 1e6,
 	       (double)before / (double)ops);
+	fflush(stdout);
 }
 
 int main(int argc, char **argv)
