@@ -155,18 +155,22 @@ for ((round = 1; round <= rounds; round++)); do
 	done
 done
 
-# Where the time goes. There is no counter of cycles in the guest.
+# Where the time goes (there is no counter of cycles in the guest), and what the
+# devices count.
+counters() { grep -H . /sys/class/infiniband/*/ports/1/hw_counters/* 2>/dev/null; }
 if [ -n "${RPCRDMA_PROFILE:-}" ] && command -v perf >/dev/null; then
 	for w in $who; do
 		mounted "$w" || fail "$w: no mount"
-		for row in getattr:8 read4k:8 write4k:8 readseq:4 writeseq:4; do
-			perf record -q -a -g -e cpu-clock -F 499 -o "$WORK/perf" \
-				"$RPCRDMA_BUILD/tests/bench/mount-bench" "$MNT" 2 \
-				"$row" >/dev/null 2>&1
-			perf report -i "$WORK/perf" --no-children -g none -s comm,dso,symbol \
-				--percent-limit 0.5 2>/dev/null >"/host/$w-${row%:*}.perf"
+		for row in getattr:8 create:4 write4k:8 writeseq:4; do
+			counters >"$WORK/before"
+			perf record -q -a -e cpu-clock -F 499 -o "$WORK/perf" \
+				"$RPCRDMA_BUILD/tests/bench/mount-bench" "$MNT" "$seconds" \
+				"$row" >"/host/$w-${row%:*}.perf" 2>&1
+			counters | diff "$WORK/before" - | grep '^>' >>"/host/$w-${row%:*}.perf"
+			perf report -i "$WORK/perf" -s comm,dso,symbol --percent-limit 0.4 \
+				2>/dev/null >>"/host/$w-${row%:*}.perf"
 		done
-		timeout 60 umount "$MNT"
+		timeout 60 umount "$MNT" || umount -lf "$MNT"
 	done
 fi
 if wanted or || wanted os || wanted ot; then
