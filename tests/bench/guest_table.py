@@ -23,7 +23,7 @@ ROWS = (("GETATTR, /s, 1 at once", "getattr", 1, "ops_per_s"),
 # Who, what the head of the column says, and whose figure is 1.
 WHO = (("kr", "knfsd, rxe", None), ("or", "this server, rxe", "kr"),
        ("ks", "knfsd, siw", None), ("os", "this server, iwarp", "ks"),
-       ("kt", "knfsd, TCP", "kr"), ("ot", "Ganesha, TCP", "kr"))
+       ("kt", "knfsd, TCP", None), ("ot", "Ganesha, TCP", "kt"))
 
 
 def text(x):
@@ -57,8 +57,7 @@ def main(path, command, vers, rounds, seconds):
                 cell = f"**{value / reference:.2f}** ({cell})"
             cells.append(cell)
         print(f"| {title} | " + " | ".join(cells) + " |")
-    print("\nBold: the figure beside knfsd's over RDMA on the same devices; "
-          "for TCP beside knfsd's on rxe.\n\n"
+    print("\nBold: the figure beside knfsd's on the same devices, or by TCP.\n\n"
           "Context switches of the whole guest for each operation:\n")
     print("| |" + "".join(f" {head} |" for _, head, _ in present))
     print("|---|" + "--:|" * len(present))
