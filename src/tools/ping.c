@@ -445,7 +445,13 @@ int main(int argc, char **argv)
 	p->xid = (uint32_t)(lat_now() >> 8);
 	rc = ping_setup(p);
 	if (rc) {
-		snprintf(p->reason, sizeof(p->reason), "%s", strerror(-rc));
+		if (p->inst)
+			snprintf(p->reason, sizeof(p->reason), "%s",
+				 strerror(-rc));
+		else
+			snprintf(p->reason, sizeof(p->reason),
+				 "provider %s: %s", p->o.provider,
+				 arg_provider_fault(rc));
 		p->error = rc;
 		p->down = true;
 	}

@@ -97,9 +97,12 @@ static const char *set_option(struct ping_options *o, int opt,
 		return arg_addr(optarg, 20049, &o->server, err);
 	case OPT_PROVIDER:
 		o->provider = optarg;
-		return fab_provider(optarg) ?
-			       NULL :
-			       "is not a provider built in, such as iwarp";
+		if (fab_provider(optarg))
+			return NULL;
+		snprintf(err->text, sizeof(err->text),
+			 "'%.60s' is not a provider built in, such as iwarp",
+			 optarg);
+		return err->text;
 	case OPT_PROGRAM:
 		return number32(&o->program, 0, UINT32_MAX, err);
 	case OPT_VERS:

@@ -4,8 +4,9 @@
  *
  * The strand: @pending counts reasons to run. Who raises it from zero is the
  * runner and works until it can bring it back to zero; everybody else only
- * raises it. Mail from other threads lies in @inbox, a lock-free stack that
- * the runner takes as a whole.
+ * raises it. (With a provider that is bound, who raises it from zero may have
+ * to hand the connection over to its poller, see run.c.) Mail from other
+ * threads lies in @inbox, a lock-free stack that the runner takes as a whole.
  *
  * Locks: info_lock is a leaf. The instance's lock is never taken while it is
  * held.
@@ -339,7 +340,12 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 		return;
 	}
 	case FAB_WC_DISCONNECTED:
-		if (wc->error || !c->end_reason)
+		if (wc->error && c->state == RT_CONNECTING)
+			/* What to do depends on which error it was. */
+			rt_conn_fail(c, wc->error, "%s: %s",
+				     wc->reason ? wc->reason : "not connected",
+				     strerror(-wc->error));
+		else if (wc->error || !c->end_reason)
 			rt_conn_fail(c, wc->error, "%s",
 				     wc->reason ? wc->reason : "disconnected");
 		rt_event(c, EV_DOWN);
@@ -519,10 +525,16 @@ void rt_strand_release(struct rt_conn *c)
 	rt_conn_put(c);
 }
 
+void rt_strand_pass(struct rt_conn *c)
+{
+	if (!rt_hand_over(c))
+		rt_strand_release(c);
+}
+
 void rt_strand_run(struct rt_conn *c)
 {
 	if (!atomic_fetch_add_explicit(&c->pending, 1, memory_order_acq_rel))
-		rt_strand_release(c);
+		rt_strand_pass(c);
 }
 
 bool rt_conn_hold(struct rt_conn *c)
@@ -536,7 +548,7 @@ bool rt_conn_hold(struct rt_conn *c)
 
 void rt_conn_unhold(struct rt_conn *c)
 {
-	rt_strand_release(c);
+	rt_strand_pass(c);
 }
 
 void rt_conn_ready(struct fab_conn *f, void *user)

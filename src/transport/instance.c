@@ -119,8 +119,7 @@ int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
 		goto fail;
 	}
 	inst->pollers = calloc(inst->npollers, sizeof(*inst->pollers));
-	inst->turns = calloc(inst->npollers, sizeof(*inst->turns));
-	if (!inst->pollers || !inst->turns)
+	if (!inst->pollers || rt_turns_create(inst))
 		goto fail;
 	inst->dom = p->shared_domain;
 	if (!inst->dom) {
@@ -130,6 +129,7 @@ int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
 		inst->own_domain = true;
 	}
 	inst->limits = fab_domain_limits(inst->dom);
+	inst->bound = p->strangers && (inst->limits->caps & FAB_CAP_BOUND);
 	pp = (struct fab_pool_params){ .max_bytes = inst->cfg.max_memory,
 				       .huge_pages = inst->cfg.huge_pages };
 	rc = fab_pool_create(inst->dom, &pp, &inst->pool);
@@ -162,7 +162,7 @@ void rt_instance_put(struct rt_instance *inst)
 	pthread_mutex_destroy(&inst->lock);
 	pthread_mutex_destroy(&inst->request_lock);
 	free(inst->pollers);
-	free(inst->turns);
+	rt_turns_free(inst);
 	free(inst);
 }
 
@@ -190,6 +190,11 @@ struct fab_domain *rt_instance_domain(struct rt_instance *inst)
 const struct rt_config *rt_instance_config(const struct rt_instance *inst)
 {
 	return &inst->cfg;
+}
+
+bool rt_instance_bound(const struct rt_instance *inst)
+{
+	return inst->bound;
 }
 
 unsigned int rt_instance_pollers(const struct rt_instance *inst)

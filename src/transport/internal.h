@@ -158,6 +158,7 @@ struct rt_conn {
 	/* The strand. */
 	_Atomic uint32_t pending;
 	_Atomic(struct rt_mail *) inbox; /* newest first */
+	struct rt_conn *handed_next; /* in its poller's queue */
 	_Atomic int close_wanted; /* 1 in order, 2 abort */
 	atomic_bool shut; /* rt_instance_shutdown() has aborted it */
 	_Atomic uint64_t deadline; /* monotonic ms; 0: none */
@@ -253,17 +254,23 @@ struct rt_listener {
 	struct cds_list_head link;
 };
 
-/* Of the thread that runs the poller, but for `woken`. */
+/* Of the thread that runs the poller, but for what is said to be others'. */
 struct rt_turn {
 	uint64_t next_tick; /* when to look at the connections' timers */
 	unsigned int hot; /* busy polling has been of use lately */
 	atomic_bool woken; /* by rt_wake(), which must not go unnoticed */
+
+	/* If the instance is bound; any thread. */
+	_Atomic(pthread_t) runner; /* who is in rt_run(), or 0 */
+	pthread_mutex_t lock;
+	struct rt_conn *handed, **handed_tail; /* under the lock */
 };
 
 struct rt_instance {
 	const struct fab_ops *provider;
 	struct fab_domain *dom;
 	bool own_domain;
+	bool bound; /* connections are run within rt_run() alone */
 	struct fab_pool *pool;
 	const struct fab_limits *limits;
 	struct rt_config cfg;
@@ -325,6 +332,8 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 void rt_conn_free(struct rt_conn *c);
 void rt_conn_set_name(struct rt_conn *c, const struct sockaddr *peer);
 void rt_strand_run(struct rt_conn *c);
+/* The strand is this thread's: run it, or have it run. */
+void rt_strand_pass(struct rt_conn *c);
 /* A new connection's strand is held by its maker until this. */
 void rt_strand_release(struct rt_conn *c);
 void rt_conn_ready(struct fab_conn *f, void *user);
@@ -335,6 +344,15 @@ void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void rt_conn_tell_established(struct rt_conn *c);
 void rt_conn_publish(struct rt_conn *c);
+
+/* run.c */
+int rt_turns_create(struct rt_instance *inst);
+void rt_turns_free(struct rt_instance *inst);
+/*
+ * If this thread may not run the connection, whose strand it holds, the
+ * poller's will, soon; whether that is so.
+ */
+bool rt_hand_over(struct rt_conn *c);
 
 /* state.c */
 extern const char *const rt_state_names[RT_NSTATES];

@@ -261,6 +261,15 @@ struct rt_params {
 	/* A domain to share instead of opening one (tests with loop). */
 	struct fab_domain *shared_domain;
 	unsigned int pollers; /* 0: 1 */
+	/*
+	 * Threads that may not use a device call the functions that are for
+	 * any thread (fabric.h, FAB_CAP_BOUND). With a provider that minds
+	 * (rt_instance_bound()) connections are then run within rt_run() alone,
+	 * to which all other threads hand over. For the family there remain
+	 * the instance, rt_run(), rt_listen(), rt_connect(), the listeners'
+	 * end and rt_instance_shutdown().
+	 */
+	bool strangers;
 	struct rt_config config;
 	fab_log_fn log;
 	void *log_ctx;
@@ -296,6 +305,8 @@ struct fab_pool *rt_instance_pool(struct rt_instance *inst);
 struct fab_domain *rt_instance_domain(struct rt_instance *inst);
 const struct rt_config *rt_instance_config(const struct rt_instance *inst);
 unsigned int rt_instance_pollers(const struct rt_instance *inst);
+/* Are there things that strangers must not do? */
+bool rt_instance_bound(const struct rt_instance *inst);
 
 /*
  * Run poller @n once: wait up to @timeout_ms (-1: until an event or the next

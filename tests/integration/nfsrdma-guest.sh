@@ -313,7 +313,7 @@ check "$kind-not-called-back-v4.0" stats "$GANESHA_STATS" \
 check "$kind-delegation-unmount-v4.0" within 60 umount "$MNT"
 
 if stop_ganesha; then ok "$kind-server-end"; else not_ok "$kind-server-end" "status $?"; fi
-if dmesg | grep -E 'BUG:|Oops|general protection|refcount_t:|rpcrdma:' >"$WORK/kernel"; then
+if dmesg | grep -E 'changed security contexts|BUG:|Oops|general protection|refcount_t:|rpcrdma:' >"$WORK/kernel"; then
 	not_ok "$kind-kernel" "$(head -n 1 "$WORK/kernel")"
 else
 	ok "$kind-kernel"

@@ -228,7 +228,7 @@ if [ ${#only[@]} -gt 0 ]; then
 else
 	all
 fi
-if dmesg | grep -E 'BUG:|Oops|general protection|refcount_t:' >"$out/kernel"; then
+if dmesg | grep -E 'changed security contexts|BUG:|Oops|general protection|refcount_t:' >"$out/kernel"; then
 	not_ok "verbs-$kind-kernel" "$(head -n 1 "$out/kernel")"
 fi
 finish

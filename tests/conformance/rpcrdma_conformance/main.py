@@ -18,6 +18,19 @@ def load():
             importlib.import_module(__package__ + "." + m)
 
 
+def number(kind, low, high):
+    def take(text):
+        try:
+            n = kind(text)
+        except ValueError:
+            n = low - 1
+        if not low <= n <= high:
+            raise argparse.ArgumentTypeError(
+                "%s is not a number from %d to %d" % (text, low, high))
+        return n
+    return take
+
+
 def parse(argv):
     p = argparse.ArgumentParser(
         prog="rpcrdma-conformance",
@@ -25,10 +38,10 @@ def parse(argv):
         "(TCP), octet by octet. Prints ok, not ok or skip for each "
         "requirement. Exit status: 0 nothing failed, 1 something did, "
         "2 usage.")
-    p.add_argument("--host", help="address of a live server")
-    p.add_argument("--port", type=int, default=20049,
-                   help="its port (20049)")
-    p.add_argument("--path", default="/export",
+    p.add_argument("--host", metavar="ADDR", help="address of a live server")
+    p.add_argument("--port", metavar="N", type=number(int, 1, 65535),
+                   default=20049, help="its port (20049)")
+    p.add_argument("--path", metavar="DIR", default="/export",
                    help="a directory there that NFSv4.0 may write to "
                    "(/export)")
     p.add_argument("--server-is", default="plain", metavar="WORD",
@@ -37,7 +50,8 @@ def parse(argv):
                    help="check this rpcrdma-gateway as Requester")
     p.add_argument("--only", metavar="ID,...",
                    help="these requirements only; a prefix with * for many")
-    p.add_argument("--patience", type=float, default=10, metavar="SECONDS",
+    p.add_argument("--patience", metavar="SECONDS", default=10,
+                   type=number(float, 1, 3600),
                    help="when an answer counts as missing (10)")
     p.add_argument("--list", action="store_true",
                    help="show the checks: identifier, role, server, title")
@@ -70,6 +84,9 @@ def main(argv=None):
     ids = chosen(o.only)
     if ids is None:
         return 2
+    words = {c.server_is for c in kit.CHECKS.values()}
+    if o.server_is not in words:
+        parser.error("--server-is is one of %s" % ", ".join(sorted(words)))
     if o.list:
         for i in ids:
             c = kit.CHECKS[i]
