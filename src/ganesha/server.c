@@ -16,6 +16,7 @@
 #include <syslog.h>
 #include <time.h>
 
+#include "auth/gss.h"
 #include "ganesha/xprt.h"
 #include "ntirpc/call.h"
 #include "ulb/ulb.h"
@@ -207,6 +208,28 @@ static bool devices_serve(const struct gr_server *s)
 	return !not_of;
 }
 
+/* With FSAL_VFS Ganesha's workers change their user; these threads do not. */
+static int create_auth(struct gr_server *s, char *fault)
+{
+	struct auth_gss_params p = { .keytab = s->cfg.auth_keytab,
+				     .principal = s->cfg.auth_principal,
+				     .allow = s->cfg.auth_allow };
+	char why[RT_AUTH_TEXT];
+	int err;
+
+	if (s->cfg.auth == RT_AUTH_NONE)
+		return 0;
+	err = auth_gss_create(&p, &s->auth, why);
+	if (err == -EINVAL)
+		snprintf(fault, FAULT_ROOM,
+			 "Host_Authentication: %s: put a key of nfs/ or host/ "
+			 "of this host there, or correct "
+			 "Host_Authentication_Keytab and _Principal in block "
+			 "RDMA",
+			 why);
+	return err;
+}
+
 static int create_with(struct gr_server *s, const char *name)
 {
 	struct rt_params p = {
@@ -219,6 +242,8 @@ static int create_with(struct gr_server *s, const char *name)
 		.strangers = true,
 		.log = transport_log,
 		.log_ctx = s,
+		.auth = &auth_gss_ops,
+		.auth_ctx = s->auth,
 	};
 
 	if (!p.provider)
@@ -364,6 +389,12 @@ static const char *versions_text(uint32_t set)
 	return set == 1u << WIRE_VERS2 ? "2" : "2 and 1";
 }
 
+static const char *const auth_text[] = {
+	[RT_AUTH_NONE] = "",
+	[RT_AUTH_OPTIONAL] = ", host authentication optional",
+	[RT_AUTH_REQUIRED] = ", host authentication required",
+};
+
 /* Workers may not be near a device that minds whose credentials they have. */
 static bool workers_poll(const struct gr_server *s)
 {
@@ -391,7 +422,9 @@ static void start_all(void *arg)
 	struct gr_server *s = st->s;
 	int err;
 
-	err = create(s, st->fault);
+	err = create_auth(s, st->fault);
+	if (!err)
+		err = create(s, st->fault);
 	if (err)
 		goto out;
 	s->source.inst = s->inst;
@@ -411,9 +444,10 @@ static void start_all(void *arg)
 	start_stats(s);
 	for (unsigned int i = 0; i < s->source.nlisteners; i++)
 		gsh_log(s->gsh, GSH_EVENT,
-			"serving RPC-over-RDMA version %s on %s, provider %s",
-			versions_text(s->cfg.versions), s->source.listener[i],
-			s->provider);
+			"serving RPC-over-RDMA version %s on %s, provider %s%s",
+			versions_text(rt_instance_config(s->inst)->versions),
+			s->source.listener[i], s->provider,
+			auth_text[s->cfg.auth]);
 out:
 	st->err = err;
 }
@@ -496,6 +530,8 @@ static void free_all(void *arg)
 	if (s->inst)
 		rt_instance_destroy(s->inst);
 	s->inst = NULL;
+	auth_gss_destroy(s->auth);
+	s->auth = NULL;
 }
 
 void gr_server_free(struct gr_server *s)

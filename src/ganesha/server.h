@@ -25,6 +25,7 @@ struct gr_server {
 	struct gr_keeper keeper;
 	SVCXPRT *parent; /* Ganesha's NFS/TCP listener; a reference is held */
 	struct rt_instance *inst;
+	struct auth_gss *auth; /* while there is an instance that may use it */
 	const char *provider;
 	struct gr_workers workers;
 	struct nrt_clnts *clnts;

@@ -251,9 +251,14 @@ static int instance_start(struct program *p)
 		.log = log_text,
 		.log_ctx = &p->gw,
 	};
+	char fault[RT_AUTH_TEXT];
 	int rc;
 
-	rc = rt_instance_create(&params, &p->gw.inst);
+	rc = hostauth_start(&o->hostauth, &params, &p->gw.auth, fault);
+	if (rc && *fault)
+		gw_log(&p->gw, LOG_ERR, "host authentication: %s", fault);
+	if (!rc)
+		rc = rt_instance_create(&params, &p->gw.inst);
 	if (rc)
 		return rc;
 	p->stats = (struct stats_source){ .inst = p->gw.inst,
@@ -426,6 +431,7 @@ stop:
 	}
 	if (p->gw.inst)
 		rt_instance_destroy(p->gw.inst);
+	auth_gss_destroy(p->gw.auth);
 out:
 	if (p->sigfd >= 0)
 		close(p->sigfd);

@@ -40,6 +40,7 @@
 #include <sys/uio.h>
 
 #include "tools/args.h"
+#include "tools/hostauth.h"
 #include "tools/record.h"
 #include "tools/rpcmsg.h"
 #include "transport/transport.h"
@@ -314,6 +315,7 @@ struct gw_options {
 	struct arg_addr listen[GW_MAX_LISTEN];
 	unsigned int nlisten;
 	struct arg_addr server;
+	struct hostauth hostauth;
 	const char *provider;
 	struct rt_config config;
 	enum fab_crc crc;
@@ -330,6 +332,7 @@ struct gw_options {
 
 struct gateway {
 	struct gw_options opt;
+	struct auth_gss *auth;
 	struct rt_instance *inst;
 	struct fab_pool *pool;
 	struct rt_ops ops;

@@ -119,6 +119,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	c->info.state = rt_state_names[c->state];
 	rt_connprop_init(c);
 	rt_version_init(c);
+	rt_auth_init(c);
 
 	pthread_mutex_lock(&inst->lock);
 	c->id = ++inst->next_id;
@@ -132,7 +133,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 }
 
 /* The last reference is gone; nobody runs it and the fabric has ended. */
-void rt_conn_free(struct rt_conn *c)
+static void conn_free(struct rt_conn *c)
 {
 	struct rt_instance *inst = c->inst;
 
@@ -160,7 +161,7 @@ void rt_conn_get(struct rt_conn *c)
 void rt_conn_put(struct rt_conn *c)
 {
 	if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1)
-		rt_conn_free(c);
+		conn_free(c);
 }
 
 void *rt_conn_user(struct rt_conn *c)
@@ -299,6 +300,11 @@ static void take_mail(struct rt_conn *c)
 						    mail));
 			rt_conn_put(c);
 			break;
+		case RT_MAIL_AUTH:
+			rt_auth_result(c, caa_container_of(
+						  m, struct rt_auth_job, mail));
+			rt_conn_put(c);
+			break;
 		}
 	}
 }
@@ -422,6 +428,9 @@ static void expire(struct rt_conn *c)
 		rt_conn_fail(c, 0, "idle for %u ms", c->inst->cfg.idle_ms);
 		rt_event(c, EV_TIMEOUT);
 	}
+	if (c->state < RT_CLOSING && rt_auth_deadline(c) &&
+	    rt_auth_deadline(c) <= now)
+		rt_auth_expire(c);
 	if (c->state_deadline && c->state_deadline <= now) {
 		c->state_deadline = 0;
 		if (c->state == RT_OPEN) {
@@ -445,6 +454,7 @@ static void set_deadline(struct rt_conn *c)
 	if (c->state != RT_CLOSED) {
 		d = earlier(c->reserve_deadline, c->state_deadline);
 		d = earlier(rt_calls_deadline(c), d);
+		d = earlier(rt_auth_deadline(c), d);
 		if (c->seq.active)
 			d = earlier(c->seq.deadline, d);
 		/* Memory may be given back by other connections: look. */

@@ -332,6 +332,11 @@ void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
 	}
 	if (!in_order(c, p))
 		return;
+	if (c->auth.phase == RT_AUTH_REFUSING ||
+	    ((is_call(p->htype) || is_reply(p->htype)) && !rt_auth_admits(c))) {
+		RT_COUNT(c, dropped, 1);
+		return;
+	}
 	if (status != WIRE_OK) {
 		bad_message(c, p, status);
 		return;

@@ -203,7 +203,7 @@ void rt_response_error(struct rt_conn *c, uint32_t xid,
 			c->reply_refused = true;
 		rq->pub.error = *err;
 		rt_request_finish(c, rq, -EREMOTEIO);
-	} else if (c->props_sent && xid == c->props_xid) {
+	} else if (c->values_sent && xid == c->props_xid) {
 		rt_connprop_refused(c);
 	} else {
 		RT_COUNT(c, dropped, 1);

@@ -147,11 +147,15 @@ int rt_run(struct rt_instance *inst, unsigned int n, int timeout_ms)
 {
 	struct rt_turn *t = &inst->turns[n];
 	uint64_t now = rt_now_ms();
-	int found, wait = timeout_ms;
+	int found, done = 0, wait = timeout_ms;
 
 	if (inst->bound)
 		atomic_store_explicit(&t->runner, pthread_self(),
 				      memory_order_relaxed);
+	if (atomic_load_explicit(&t->auth_done, memory_order_relaxed)) {
+		done = rt_auth_pool_deliver(inst, n);
+		wait = 0;
+	}
 	if (t->next_tick <= now) {
 		rt_with_conns(inst, overdue, rt_strand_run, n);
 		t->next_tick = now + RT_TICK_MS;
@@ -161,7 +165,7 @@ int rt_run(struct rt_instance *inst, unsigned int n, int timeout_ms)
 	found = events(inst, n, wait);
 	if (inst->bound)
 		atomic_store_explicit(&t->runner, 0, memory_order_relaxed);
-	return found;
+	return found + done;
 }
 
 void rt_wake(struct rt_instance *inst, unsigned int n)

@@ -3,8 +3,9 @@
  * send - what goes out, in which order, and with whose credit
  *
  * Runner only. rt_pump() posts as much as credits and the state allow, in one
- * chain: ERRORs, our properties, the rest of a continued message, Replies,
- * Calls; and a GRANT if one is due and nothing else has carried the news.
+ * chain: ERRORs, our properties and tokens, the rest of a continued message,
+ * Replies, Calls; and a GRANT if one is due and nothing else has carried the
+ * news.
  * Between the fragments of a message only ERRORs and GRANTs may go (4.1 [D2]).
  * Version 1 has only ERRORs, Replies and Calls, and credits for Calls alone.
  */
@@ -89,21 +90,25 @@ static bool post_error(struct rt_conn *c)
 	return true;
 }
 
+/* FINAL, unless something has to be said before. */
 static bool post_props(struct rt_conn *c)
 {
 	struct rt_work *w = rt_work_get(c, RT_WORK_SEND);
+	bool final = !rt_auth_due(c);
 	size_t n;
 
 	if (!w)
 		return false;
-	n = rt_connprop_encode(c, w->buf->addr,
-			       c->first_sent ? WIRE_DEFAULT_INLINE :
-					       WIRE_FIRST_MESSAGE_MAX);
+	n = rt_connprop_encode(c, w->buf->addr, final);
 	w->wr.op = FAB_SEND;
 	w->wr.nsge = 1;
 	rt_send_work(c, w, n);
-	c->props_due = false;
-	c->props_sent = true;
+	if (final) {
+		c->props_due = false;
+		c->props_sent = true;
+	} else {
+		rt_auth_sent(c);
+	}
 	return true;
 }
 
@@ -144,6 +149,7 @@ static bool may_error(const struct rt_conn *c)
 
 static bool post_next(struct rt_conn *c)
 {
+	bool props = rt_auth_due(c) || (c->props_due && !rt_auth_holds(c));
 	bool wanted;
 
 	if (may_error(c))
@@ -155,15 +161,17 @@ static bool post_next(struct rt_conn *c)
 		return c->cont_reply ? rt_reply_send(c, c->cont_reply) :
 				       rt_request_send(c, c->cont_call);
 	}
-	if (!rt_state_may_send(c))
+	/* Likewise the parts of a token. */
+	if (!rt_state_may_send(c) &&
+	    !(c->state == RT_ANSWERED && rt_auth_inside(c)))
 		return false;
-	wanted = c->props_due || !cds_list_empty(&c->replies) ||
+	wanted = props || !cds_list_empty(&c->replies) ||
 		 !cds_list_empty(&c->calls_out);
 	if (!wanted)
 		return false;
 	if (!c->v->may_send(c, RT_OUT_REPLY))
 		goto wait;
-	if (c->props_due)
+	if (props)
 		return post_props(c);
 	if (!cds_list_empty(&c->replies))
 		return rt_reply_send(

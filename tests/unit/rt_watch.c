@@ -267,7 +267,8 @@ static void message(struct rt_watch *w, const struct loop_event *ev)
 		if (!from->active && !to->sent)
 			fault(w, "a message before the client's first");
 		if (!from->active && from->answers > 1 && to->sent2 < 2 &&
-		    !(from->first_htype == RDMA2_REPLY_MIDDLE &&
+		    !((from->first_htype == RDMA2_REPLY_MIDDLE ||
+		       from->first_htype == RDMA2_CONNPROP_MIDDLE) &&
 		      p.xid == from->first_xid))
 			fault(w, "%s before the client's second message",
 			      wire_htype_name(p.htype));

@@ -11,7 +11,8 @@
  *   - no limit is taken back ([A6]);
  *   - enough Receives for all that was announced and one GRANT (rule 3);
  *   - the client's first message has 32 to 1024 octets (4.3, [A8]);
- *   - one message of the server until the client's second ([A7]);
+ *   - one message of the server until the client's second, but for what
+ *     follows its first fragment of a Reply or part of a token ([A7]);
  *   - between the fragments of a message only GRANTs and ERRORs, each
  *     rdma_remaining is right, no fragment is empty or unaligned ([D1], [D4]);
  *     only a Call, and only if the peer has refused it meanwhile, may break

@@ -100,7 +100,7 @@ class Server(Bench):
         super().__init__()
         self.host, self.port, self.path = host, port, path
         self.patience = patience
-        self._files = None
+        self._files = self._no_files = None
 
     def iwarp(self, **options):
         return self.keep(iwarp.Iwarp.connect(self.host, self.port,
@@ -118,6 +118,8 @@ class Server(Bench):
 
     @property
     def files(self):
+        if self._no_files:
+            raise Wrong(self._no_files)
         if self._files is None:
             c = self.connect()
 
@@ -125,7 +127,11 @@ class Server(Bench):
                 return good(c.call(message)).payload
 
             f = rpc.Files(do, self.path)
-            f.make()
+            try:
+                f.make()
+            except (Wrong, rpc.Short) as e:
+                self._no_files = "no use of directory %s: %s" % (self.path, e)
+                raise Wrong(self._no_files) from None
             # Not a connection of the check that asks first.
             self.conns.remove(c.iw)
             self._files, self._files_iw = f, c.iw

@@ -6,6 +6,8 @@ import importlib
 import json
 import os
 import pkgutil
+import shutil
+import socket
 import sys
 
 from . import kit
@@ -37,7 +39,7 @@ def parse(argv):
         description="Check a peer of RPC-over-RDMA version 2 over iWARP "
         "(TCP), octet by octet. Prints ok, not ok or skip for each "
         "requirement. Exit status: 0 nothing failed, 1 something did, "
-        "2 usage.")
+        "2 usage, 3 there is no connection.")
     p.add_argument("--host", metavar="ADDR", help="address of a live server")
     p.add_argument("--port", metavar="N", type=number(int, 1, 65535),
                    default=20049, help="its port (20049)")
@@ -96,8 +98,17 @@ def main(argv=None):
         parser.error("--host or --requester is needed")
     benches = {}
     if o.host:
+        # Once for all checks.
+        try:
+            socket.create_connection((o.host, o.port), o.patience).close()
+        except OSError as e:
+            print("rpcrdma-conformance: no connection to %s port %d: %s" %
+                  (o.host, o.port, e), file=sys.stderr)
+            return 3
         benches[kit.SERVER] = kit.Server(o.host, o.port, o.path, o.patience)
     if o.requester:
+        if not shutil.which(o.requester):
+            parser.error("%s is no program" % o.requester)
         from .requester import Requester
         benches[kit.REQUESTER] = Requester(o.requester, o.patience)
     results, done, elsewhere = [], {}, 0

@@ -813,6 +813,10 @@ def gss_none(t):
     same(sum(s.length for s in call.writes[0]), 6001, "the Write chunk")
     c.answer_inline(call, read3_head(6001), [c.fill(call, 0, data)])
     same(tcp.reply().r.data[-6004:-3], data, "what the client got")
+    # Its client would not believe an accepted Reply that is not the server's.
+    tcp.send(gss_write(3, 1, data))
+    c.error(c.get_call().xid, v2.BAD_XDR)
+    same(tcp.recv(), rpc.u32(3, 1, 1, 1, 7), "the denial after an ERROR")
 
 
 # Fails with: never-special, gss-protected
