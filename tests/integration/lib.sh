@@ -101,11 +101,11 @@ start_bg() {
 	CLEANUP_PIDS+=("$BG_PID")
 }
 
-# end_pid PID: ask, insist after ten seconds; the status of the process
+# end_pid PID: ask, insist after half a minute; the status of the process
 end_pid() {
 	local i
 	kill -TERM "$1" 2>/dev/null
-	for ((i = 0; i < 300; i++)); do
+	for ((i = 0; i < 300 * ${RPCRDMA_PATIENCE:-1}; i++)); do
 		kill -0 "$1" 2>/dev/null || break
 		sleep 0.1
 	done
