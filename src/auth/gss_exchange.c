@@ -229,8 +229,9 @@ static enum rt_auth_status client_context(struct exchange *e,
 		return failed(s, "the server is not authenticated");
 	maj = gss_inquire_context(&min, e->ctx, NULL, &e->peer, NULL, NULL,
 				  NULL, NULL, NULL);
-	if (!GSS_ERROR(maj))
-		name_of(e->peer, e->name, sizeof(e->name));
+	if (GSS_ERROR(maj))
+		return failed_gss(s, "the server's name", maj, min);
+	name_of(e->peer, e->name, sizeof(e->name));
 	if (!*e->name)
 		return failed(s, "the server's name cannot be told");
 	return send_mic(e, s, RT_AUTH_MORE);
