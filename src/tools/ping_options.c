@@ -180,7 +180,7 @@ int ping_options(struct ping_options *o, int argc, char **argv)
 	o->count = 5;
 	o->interval_ms = 1000;
 	o->timeout_ms = 5000;
-	o->depth = 1;
+	o->depth = 0;
 	o->crc = FAB_CRC_AUTO;
 	while ((opt = getopt_long(argc, argv, "", options, &index)) != -1) {
 		if (opt == OPT_HELP) {
@@ -200,6 +200,8 @@ int ping_options(struct ping_options *o, int argc, char **argv)
 		bad = "takes options only, see --help";
 	else if (!o->server.len)
 		bad = "--server ADDR[:PORT] is needed";
+	else if (o->depth && !o->flood)
+		bad = "--depth is for --flood";
 	else
 		bad = hostauth_check(&o->hostauth, o->config.auth);
 	if (!bad)
@@ -208,5 +210,7 @@ int ping_options(struct ping_options *o, int argc, char **argv)
 		fprintf(stderr, "rpcrdma-ping: %s\n", bad);
 		return EXIT_USAGE;
 	}
+	if (!o->depth)
+		o->depth = 1;
 	return -1;
 }

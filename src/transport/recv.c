@@ -248,6 +248,8 @@ static void fragment(struct rt_conn *c, const struct wire_msg *m,
 		s->remaining = m->remaining;
 	}
 	RT_COUNT(c, inline_bytes_received, m->payload_len);
+	if (s->active)
+		RT_COUNT(c, continued_bytes_received, m->payload_len);
 	if (middle) {
 		RT_COUNT(c, fragments_received, 1);
 		return;

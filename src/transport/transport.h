@@ -166,6 +166,8 @@ const char *rt_config_check(const struct rt_config *cfg);
 	X(special_received, "messages received in Special format")     \
 	X(inline_bytes_sent, "payload octets sent inline")             \
 	X(inline_bytes_received, "payload octets received inline")     \
+	X(continued_bytes_sent, "of these in Continued format")        \
+	X(continued_bytes_received, "of these in Continued format")    \
 	X(read_chunks, "Read and Call chunks handled")                 \
 	X(read_bytes, "octets by RDMA Read")                           \
 	X(write_chunks, "Write chunks filled")                         \

@@ -425,10 +425,12 @@ def fresh_handles(t):
         tcp.send(read3(i, 5000))
         call = c.get_call()
         handle = call.writes[0][0].handle
-        expect(handle not in seen, "handle %#x again" % handle)
+        expect(handle not in seen[-1:], "handle %#x again" % handle)
         seen.append(handle)
         c.answer_inline(call, rpc.u32(10006, 0))
         tcp.reply()
+    # Chance may bring an earlier one back, but not often.
+    expect(len(set(seen)) > 195, "only %d handles" % len(set(seen)))
     steps = {b - a for a, b in zip(seen, seen[1:])}
     expect(len(steps) > 150, "handles follow a rule: %d steps" % len(steps))
     high = {h >> 24 for h in seen}
