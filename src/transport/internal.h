@@ -557,7 +557,9 @@ void rt_error_send(struct rt_conn *c, uint32_t xid, uint32_t vers,
 void rt_error_about(struct rt_conn *c, uint32_t xid,
 		    const struct wire_error *err);
 void rt_error_code(struct rt_conn *c, uint32_t xid, uint32_t code);
+/* What goes out now; only ERRORs, when nothing else may any more. */
 void rt_pump(struct rt_conn *c);
+void rt_pump_errors(struct rt_conn *c);
 /* Post @w as a Send whose header of @hlen octets is in its buffer. */
 void rt_send_work(struct rt_conn *c, struct rt_work *w, size_t hlen);
 

@@ -138,20 +138,22 @@ static bool may_call(const struct rt_conn *c)
 	return c->v->may_send(c, RT_OUT_CALL);
 }
 
+/* Without a version there are no credits: one answer for each message that
+ * came, [B2]. */
+static bool may_error(const struct rt_conn *c)
+{
+	return c->nerrors &&
+	       (c->state == RT_AWAITING ||
+		(rt_state_may_send(c) && c->v->may_send(c, RT_OUT_CONTROL)));
+}
+
 static bool post_next(struct rt_conn *c)
 {
 	bool props = rt_auth_due(c) || (c->props_due && !rt_auth_holds(c));
 	bool wanted;
 
-	if (c->nerrors) {
-		/*
-		 * Without a version there are no credits: one answer for each
-		 * message that came, [B2].
-		 */
-		if (c->state == RT_AWAITING ||
-		    (rt_state_may_send(c) && c->v->may_send(c, RT_OUT_CONTROL)))
-			return post_error(c);
-	}
+	if (may_error(c))
+		return post_error(c);
 	if (c->cont_reply || c->cont_call) {
 		/* [A7]: fragments may follow in ANSWERED too. */
 		if (!c->v->may_send(c, RT_OUT_REPLY))
@@ -183,6 +185,15 @@ static bool post_next(struct rt_conn *c)
 wait:
 	RT_COUNT(c, credit_waits, 1);
 	return false;
+}
+
+void rt_pump_errors(struct rt_conn *c)
+{
+	if (!c->fab)
+		return;
+	while (c->state < RT_CLOSING && may_error(c) && post_error(c))
+		;
+	rt_chain_post(c);
 }
 
 void rt_pump(struct rt_conn *c)

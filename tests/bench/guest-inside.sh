@@ -103,9 +103,10 @@ without() {
 	FAILED=1
 }
 
-# ours NAME PROVIDER ADDRESS
+# ours NAME PROVIDER ADDRESS: without CRC, as siw is with siw
 ours() {
-	start_ganesha "$WORK/$1" "$FILES/ganesha" "Provider = $2;" "Bind_Addr = $3;"
+	start_ganesha "$WORK/$1" "$FILES/ganesha" "Provider = $2;" "Bind_Addr = $3;" \
+		"CRC = false;"
 }
 GANESHA_BIND=0.0.0.0
 if wanted or; then

@@ -35,6 +35,7 @@ TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 RPCRDMA_BUILD=${RPCRDMA_BUILD:-$TOP/build/release}
 GANESHA_BIN=${GANESHA_BIN:-$RPCRDMA_BUILD/src/ganesha/ganesha-rdma.nfsd}
 FAILED=0
+WANTED=("$@")
 CLEANUP_PIDS=()
 WORK=
 
@@ -56,6 +57,8 @@ check() {
 	fi
 }
 finish() { exit "$FAILED"; }
+# part NAME: is it among those on the test's command line? Without any, all are.
+part() { [ ${#WANTED[@]} = 0 ] || [[ " ${WANTED[*]} " = *" $1 "* ]]; }
 
 # Run this script again where nothing else listens: ports are free, rpcbind is
 # ours, and nothing of the machine is touched. Without the means, say so.
@@ -98,11 +101,11 @@ start_bg() {
 	CLEANUP_PIDS+=("$BG_PID")
 }
 
-# end_pid PID: ask, insist after ten seconds; the status of the process
+# end_pid PID: ask, insist after half a minute; the status of the process
 end_pid() {
 	local i
 	kill -TERM "$1" 2>/dev/null
-	for ((i = 0; i < 300; i++)); do
+	for ((i = 0; i < 300 * ${RPCRDMA_PATIENCE:-1}; i++)); do
 		kill -0 "$1" 2>/dev/null || break
 		sleep 0.1
 	done

@@ -35,6 +35,7 @@
 #include "wire/wire.h"
 
 #define WATCH_ENDS 512
+#define WATCH_CALLS 64
 
 struct rt_watch_end {
 	const struct fab_conn *conn;
@@ -47,7 +48,9 @@ struct rt_watch_end {
 	uint32_t first_htype, first_xid;
 	uint32_t vers; /* the last it sent, without errors about versions */
 	bool refuses; /* has sent ERR_VERS */
-	uint32_t calls; /* version 1: its Calls outstanding */
+	uint32_t calls; /* version 1: Replies that may come to it */
+	uint32_t out; /* ... its Calls without an answer */
+	uint32_t listed, out_xid[WATCH_CALLS]; /* ... and which they are */
 	uint32_t granted; /* ... that it may have */
 	bool sequence; /* of fragments, not yet at its end */
 	bool call; /* ... of a Call */
