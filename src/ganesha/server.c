@@ -527,6 +527,14 @@ static void free_all(void *arg)
 	if (!atomic_load(&s->clients))
 		nrt_clnts_destroy(s->clnts);
 	s->clnts = NULL;
+	/*
+	 * What still holds the instance may be let go by any thread at any
+	 * time, even while the program's exit takes the device's libraries
+	 * apart. The last one would close the device then: so that is left to
+	 * the kernel.
+	 */
+	if (s->inst && rt_instance_held(s->inst))
+		return;
 	if (s->inst)
 		rt_instance_destroy(s->inst);
 	s->inst = NULL;

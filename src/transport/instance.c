@@ -161,6 +161,11 @@ fail:
 	return rc;
 }
 
+bool rt_instance_held(const struct rt_instance *inst)
+{
+	return atomic_load(&inst->refs) > 1;
+}
+
 void rt_instance_put(struct rt_instance *inst)
 {
 	if (atomic_fetch_sub_explicit(&inst->refs, 1, memory_order_acq_rel) !=

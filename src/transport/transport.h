@@ -305,6 +305,9 @@ int rt_instance_create(const struct rt_params *p, struct rt_instance **inst);
  * before. A @shared_domain must stay as long.
  */
 void rt_instance_destroy(struct rt_instance *inst);
+/* Would rt_instance_destroy() leave something to a last one? Any thread; once
+ * false after rt_instance_shutdown() it stays so. */
+bool rt_instance_held(const struct rt_instance *inst);
 /*
  * Close the listeners and drain every connection; wait up to @ms for them to
  * end while other threads run the pollers (or, @run true, by running them
