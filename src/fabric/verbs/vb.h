@@ -485,8 +485,6 @@ void vb_kick(struct fab_conn *c);
 /* cm.c: the connection manager's events; poller thread */
 int vb_cm_events(struct vb_poller *p);
 void vb_cm_copy_addr(struct sockaddr_storage *to, struct sockaddr *from);
-/* For the log. */
-void vb_cm_name(const struct sockaddr *addr, char *buf, size_t size);
 
 /* listener.c */
 int vb_listen(struct fab_poller *p, const struct sockaddr *addr,
