@@ -52,7 +52,7 @@
  *     not trust each other has the iwarp provider, where handles are the
  *     connection's own.
  *   - An iWARP adapter places the answer to a Read by a key with the right to
- *     remote writing (RFC 5040 section 5.2). The range of each Read gets
+ *     remote writing (RFC 5040 section 5.2.2). The range of each Read gets
  *     such a key for as long as the Read lasts, and no more.
  */
 #ifndef RPCRDMA_VERBS_VB_H
