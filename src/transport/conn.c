@@ -521,7 +521,8 @@ void rt_strand_release(struct rt_conn *c)
 	rt_conn_put(c);
 }
 
-void rt_strand_pass(struct rt_conn *c)
+/* The strand is this thread's: run it, or have it run. */
+static void strand_pass(struct rt_conn *c)
 {
 	if (!rt_hand_over(c))
 		rt_strand_release(c);
@@ -530,7 +531,7 @@ void rt_strand_pass(struct rt_conn *c)
 void rt_strand_run(struct rt_conn *c)
 {
 	if (!atomic_fetch_add_explicit(&c->pending, 1, memory_order_acq_rel))
-		rt_strand_pass(c);
+		strand_pass(c);
 }
 
 bool rt_conn_hold(struct rt_conn *c)
@@ -544,7 +545,7 @@ bool rt_conn_hold(struct rt_conn *c)
 
 void rt_conn_unhold(struct rt_conn *c)
 {
-	rt_strand_pass(c);
+	strand_pass(c);
 }
 
 void rt_conn_ready(struct fab_conn *f, void *user)
