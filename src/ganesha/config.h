@@ -50,6 +50,7 @@ struct gr_config {
 	char *stats_socket; /* empty: none */
 	uint32_t auth; /* enum rt_auth_policy */
 	char *auth_keytab, *auth_principal, *auth_allow; /* or empty */
+	uint32_t auth_timeout; /* seconds */
 };
 
 enum gr_config_result {
