@@ -84,7 +84,10 @@ static void take_reader(struct stats_socket *s)
 		reader_end(r);
 		return;
 	}
-	stats_json(f, s->src);
+	if (s->src->print)
+		s->src->print(f, s->src->print_ctx);
+	else
+		stats_json(f, s->src);
 	if (fclose(f))
 		reader_end(r);
 	else

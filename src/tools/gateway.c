@@ -2,8 +2,7 @@
 /*
  * gateway - rpcrdma-gateway: the main thread
  *
- * Threads: main waits for TCP connections, signals and readers of statistics,
- * and owns start and end of all others. gw.h tells about the rest.
+ * Threads: main waits for TCP connections and signals, and owns start and end of all others. gw.h tells about the rest.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,16 +14,15 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "ganesha/stats_json.h"
+#include "ganesha/stats_socket.h"
 #include "tools/gw_client.h"
 
-#define MAIN_FDS (2 + GW_MAX_LISTEN)
+#define MAIN_FDS (1 + GW_MAX_LISTEN)
 #define SHUTDOWN_MS 3000
 
 struct poller {
@@ -39,10 +37,10 @@ struct program {
 	struct gateway gw;
 	struct poller *pollers;
 	unsigned int npollers;
-	int sigfd, statsfd;
+	int sigfd;
 	int listen[GW_MAX_LISTEN];
-	struct sockaddr_un stats_addr;
 	struct stats_source stats;
+	struct stats_socket *stats_socket;
 };
 
 /* ---- Log ---------------------------------------------------------------- */
@@ -97,21 +95,16 @@ void gw_stats_total(struct gateway *gw, struct gw_stats *out)
 	pthread_mutex_unlock(&gw->lock);
 }
 
-/*
- * One JSON document, in memory: printing may take the transport's lock, and
- * no reader may hold that up. NULL: no memory.
- */
-static char *stats_text(struct program *p, size_t *len)
+/* One JSON document. Any thread. @f is memory: printing may take the
+ * transport's lock, and no reader may hold that up. */
+static void stats_print(FILE *f, void *ctx)
 {
+	struct program *p = ctx;
 	struct gateway *gw = &p->gw;
 	const char *sep = "";
 	struct gw_stats s;
 	uint64_t accepted;
-	char *text = NULL;
-	FILE *f = open_memstream(&text, len);
 
-	if (!f)
-		return NULL;
 	gw_stats_total(gw, &s);
 	pthread_mutex_lock(&gw->lock);
 	accepted = gw->accepted;
@@ -128,7 +121,21 @@ static char *stats_text(struct program *p, size_t *len)
 	fputs("},\n \"transport\":\n", f);
 	stats_json(f, &p->stats);
 	fputs("}\n", f);
-	return fclose(f) ? NULL : text;
+}
+
+/* NULL: no memory. */
+static char *stats_text(struct program *p, size_t *len)
+{
+	char *text = NULL;
+	FILE *f = open_memstream(&text, len);
+
+	if (!f)
+		return NULL;
+	stats_print(f, p);
+	if (!fclose(f))
+		return text;
+	free(text);
+	return NULL;
 }
 
 static void stats_report(struct program *p)
@@ -159,64 +166,7 @@ static void stats_report(struct program *p)
 	free(text);
 }
 
-/* To one reader; all at once, so that a slow one cannot hold us up. */
-static void stats_serve(struct program *p)
-{
-	size_t len = 0;
-	char *text;
-	int fd = accept4(p->statsfd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	int size;
-
-	if (fd < 0)
-		return;
-	text = stats_text(p, &len);
-	if (text) {
-		size = len < INT32_MAX ? (int)len : INT32_MAX;
-		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-		if (send(fd, text, len, MSG_NOSIGNAL) != (ssize_t)len)
-			gw_log(&p->gw, LOG_INFO, "statistics cut short");
-		free(text);
-	}
-	close(fd);
-}
-
 /* ---- Start -------------------------------------------------------------- */
-
-static int stats_listen(struct program *p)
-{
-	const char *path = p->gw.opt.stats_socket;
-	struct sockaddr_un *a = &p->stats_addr;
-	struct sockaddr_un probe;
-	mode_t mask;
-	int fd, rc;
-
-	if (!path)
-		return 0;
-	a->sun_family = AF_UNIX;
-	strncpy(a->sun_path, path, sizeof(a->sun_path) - 1);
-	probe = *a;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	/* A socket that nobody answers is left over: take its place. */
-	if (connect(fd, (struct sockaddr *)&probe, sizeof(probe)) &&
-	    errno == ECONNREFUSED)
-		unlink(path);
-	close(fd);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	mask = umask(0177);
-	rc = bind(fd, (struct sockaddr *)a, sizeof(*a));
-	umask(mask);
-	if (rc || listen(fd, 8)) {
-		rc = -errno;
-		close(fd);
-		return rc;
-	}
-	p->statsfd = fd;
-	return 0;
-}
 
 static int tcp_listen(const struct arg_addr *a)
 {
@@ -323,7 +273,9 @@ static int instance_start(struct program *p)
 	p->stats = (struct stats_source){ .inst = p->gw.inst,
 					  .program = "rpcrdma-gateway",
 					  .provider = o->provider,
-					  .started = stats_now() };
+					  .started = stats_now(),
+					  .print = stats_print,
+					  .print_ctx = p };
 	p->gw.pool = rt_instance_pool(p->gw.inst);
 	gw_client_ops(&p->gw.ops, o->config.reverse != RDMA2_RVRSDIR_NONE);
 	return 0;
@@ -389,7 +341,6 @@ static void serve(struct program *p)
 	unsigned int n = 0, first;
 
 	fds[n++] = (struct pollfd){ .fd = p->sigfd, .events = POLLIN };
-	fds[n++] = (struct pollfd){ .fd = p->statsfd, .events = POLLIN };
 	first = n;
 	for (unsigned int i = 0; i < p->gw.opt.nlisten; i++)
 		fds[n++] =
@@ -399,8 +350,6 @@ static void serve(struct program *p)
 			return;
 		if ((fds[0].revents & POLLIN) && take_signal(p))
 			return;
-		if (fds[1].revents & POLLIN)
-			stats_serve(p);
 		for (unsigned int i = first; i < n; i++)
 			if (fds[i].revents & POLLIN)
 				accept_clients(p, fds[i].fd);
@@ -438,7 +387,7 @@ int main(int argc, char **argv)
 
 	if (!p)
 		return 1;
-	p->sigfd = p->statsfd = -1;
+	p->sigfd = -1;
 	for (unsigned int i = 0; i < GW_MAX_LISTEN; i++)
 		p->listen[i] = -1;
 	pthread_mutex_init(&p->gw.lock, NULL);
@@ -459,12 +408,6 @@ int main(int argc, char **argv)
 	p->sigfd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (p->sigfd < 0)
 		goto out;
-	rc = stats_listen(p);
-	if (rc) {
-		gw_log(&p->gw, LOG_ERR, "--stats-socket %s: %s",
-		       p->gw.opt.stats_socket, strerror(-rc));
-		goto out;
-	}
 	rc = instance_start(p);
 	if (!rc)
 		rc = threads_start(p);
@@ -474,6 +417,15 @@ int main(int argc, char **argv)
 	}
 	if (listen_all(p))
 		goto stop;
+	if (p->gw.opt.stats_socket) {
+		rc = stats_socket_start(p->gw.opt.stats_socket, &p->stats,
+					&p->stats_socket);
+		if (rc) {
+			gw_log(&p->gw, LOG_ERR, "--stats-socket %s: %s",
+			       p->gw.opt.stats_socket, strerror(-rc));
+			goto stop;
+		}
+	}
 	serve(p);
 	gw_log(&p->gw, LOG_NOTICE, "ending");
 	status = 0;
@@ -484,10 +436,7 @@ stop:
 	clean = threads_stop(p);
 	if (!status)
 		stats_report(p);
-	if (p->statsfd >= 0) {
-		unlink(p->stats_addr.sun_path);
-		close(p->statsfd);
-	}
+	stats_socket_stop(p->stats_socket);
 	if (!clean) {
 		/* Still referenced: leave it to the end of the process. */
 		gw_log(&p->gw, LOG_ERR, "connections left over at the end");
