@@ -199,6 +199,10 @@ static const struct gsh_config_item items[] = {
 	SIZE("Max_Connection_Memory", max_conn_memory, MB, 64 * GB, 64 * MB),
 	SIZE("Max_Memory", max_memory, RT_MEMORY_MIN, 1024 * GB, GB),
 	UINT("Max_Connections", max_connections, 1, RT_CONNECTIONS_MAX, 1024),
+	/* 0: shares of the limits for all, rt_config_defaults(). */
+	UINT("Max_Host_Connections", max_host_connections, 0,
+	     RT_CONNECTIONS_MAX, 0),
+	SIZE("Max_Host_Memory", max_host_memory, 0, 1024 * GB, 0),
 	BOOL("Remote_Invalidation", remote_invalidation, true),
 	BOOL("Continued_Replies", continued_replies, true),
 	BOOL("Reverse_Direction", reverse_direction, true),
@@ -294,6 +298,8 @@ void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt)
 	rt->max_conn_memory = cfg->max_conn_memory;
 	rt->max_memory = cfg->max_memory;
 	rt->max_connections = cfg->max_connections;
+	rt->max_host_connections = cfg->max_host_connections;
+	rt->max_host_memory = cfg->max_host_memory;
 	rt->reverse_credits = cfg->reverse_credits;
 	rt->no_remote_invalidation = !cfg->remote_invalidation;
 	rt->no_continuation = !cfg->continued_replies;

@@ -37,8 +37,8 @@ struct gr_config {
 	uint32_t max_segment_size, max_segments;
 	uint32_t max_read_chunks, max_write_chunks;
 	uint32_t max_message;
-	uint64_t max_conn_memory, max_memory;
-	uint32_t max_connections;
+	uint64_t max_conn_memory, max_memory, max_host_memory;
+	uint32_t max_connections, max_host_connections;
 	bool remote_invalidation;
 	bool continued_replies;
 	bool reverse_direction;

@@ -101,13 +101,13 @@ static void put_conn(const struct rt_conn_info *i, void *arg)
 	fputs(", \"state\": ", f);
 	put_string(f, i->state ? i->state : "?");
 	fprintf(f,
-		", \"version\": %u, \"sent\": %" PRIu32
+		", \"crc\": %s, \"version\": %u, \"sent\": %" PRIu32
 		", \"received\": %" PRIu32 ", \"credit_limit\": %" PRIu32
 		", \"advertised\": %" PRIu32 ", \"call_inline\": %" PRIu32
 		", \"reply_inline\": %" PRIu32
 		", \"calls_in_progress\": %u, \"requests_outstanding\": %u",
-		i->version, i->sent, i->received, i->credit_limit,
-		i->advertised, i->call_inline, i->reply_inline,
+		i->crc ? "true" : "false", i->version, i->sent, i->received,
+		i->credit_limit, i->advertised, i->call_inline, i->reply_inline,
 		i->calls_in_progress, i->requests_outstanding);
 	fputs(",\n   \"ours\": ", f);
 	put_properties(f, &i->ours);

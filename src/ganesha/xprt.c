@@ -64,6 +64,11 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 			again ? "" : "; more of these are only counted");
 		return op_stat(xprt);
 	}
+	if (rt_conn_crowded(x->conn)) {
+		/* Its Replies are not taken: make no more of them. */
+		rt_conn_close(x->conn, true);
+		return op_stat(xprt);
+	}
 	return xprt->xp_dispatch.process_cb(req);
 }
 

@@ -65,6 +65,7 @@ struct gw_client;
 	X(results_reduced, "results placed through Write chunks")         \
 	X(duplicates, "Calls dropped, their XID being outstanding")       \
 	X(retransmits, "Calls sent again on a new RDMA connection")       \
+	X(renewals, "TCP connections ended so that Calls come anew")      \
 	X(reconnects, "RDMA connections made again")                      \
 	X(resource_retries, "Calls sent again with larger chunks")        \
 	X(errors_answered, "Calls answered with RPC SYSTEM_ERR")          \
@@ -190,6 +191,7 @@ enum gw_event {
 	GW_EV_RESEND = 1 << 4,
 	GW_EV_IDLE = 1 << 5, /* nothing outstanding any more */
 	GW_EV_BROKEN = 1 << 6, /* the socket refuses output */
+	GW_EV_RENEW = 1 << 7, /* a Call that only the client can send again */
 };
 
 enum gw_link {
@@ -267,6 +269,18 @@ void gw_calls_submit(struct gw_client *c);
 /* The client is dead: give up what is not with the transport. */
 void gw_calls_abandon(struct gw_client *c);
 
+/*
+ * gw_layout.c: lay out call->iov as mark, Reply, and at their positions the
+ * items that have come through Write chunks, @placed of them. -EBADMSG if the
+ * Reply does not agree with them.
+ */
+int gw_call_layout(struct gw_call *call, unsigned int *placed);
+
+static inline size_t gw_round4(size_t n)
+{
+	return (n + 3) & ~(size_t)3;
+}
+
 /* gw_reverse.c */
 void gw_reverse_call(struct rt_conn *rc, struct rt_call *call); /* strand */
 void gw_reverse_reply(struct gw_client *c, uint32_t xid); /* takes c->acc */
@@ -322,6 +336,8 @@ struct gateway {
 	struct gw_worker *workers;
 	atomic_uint nclients;
 	atomic_size_t mem_used; /* octets of gw_mem_get() */
+	/* The longest Reply under integrity or privacy that found no room. */
+	atomic_size_t gss_reply_max;
 	pthread_key_t batch_key; /* the thread's struct gw_batch, or NULL */
 	pthread_mutex_t lock; /* clients, ended, accepted */
 	struct gw_client *clients;

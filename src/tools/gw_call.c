@@ -20,13 +20,10 @@
 #define CALL_SINKS_MAX (8u << 20)
 /* How many times the limit while the client is asked something itself. */
 #define CALL_SURGE 16
+/* Room for a Reply of which nothing can be told, from the second on. */
+#define GSS_REPLY_LEAST (256u << 10)
 
 static void call_done(struct rt_request *rq);
-
-static size_t round4(size_t n)
-{
-	return (n + 3) & ~(size_t)3;
-}
 
 /* ---- Books: client.lock held -------------------------------------------- */
 
@@ -131,6 +128,11 @@ static void call_fin(struct gw_client *c, struct gw_out *o, bool written)
 
 /* ---- Making ------------------------------------------------------------- */
 
+static bool call_is_gss(const struct gw_call *call)
+{
+	return call->head.flavor == RPC_FLAVOR_GSS;
+}
+
 /* Which arguments and results go by chunks. False: no memory for sinks. */
 static bool call_plan(struct gw_client *c, struct gw_call *call)
 {
@@ -170,10 +172,10 @@ static bool call_plan(struct gw_client *c, struct gw_call *call)
 
 		memset(&call->sinks[i], 0, sizeof(call->sinks[i]));
 		if (!chunk) {
-			inlined += round4(len);
+			inlined += gw_round4(len);
 			continue;
 		}
-		call->sink_buf[i] = gw_mem_get(c->gw, round4(len));
+		call->sink_buf[i] = gw_mem_get(c->gw, gw_round4(len));
 		if (!call->sink_buf[i]) {
 			call_release_sinks(call);
 			return false;
@@ -185,9 +187,13 @@ static bool call_plan(struct gw_client *c, struct gw_call *call)
 		/* Empty chunks count up to the last real one only [H2]. */
 		rq->nsinks = i + 1;
 	}
-	/* A session executes a Call once and need not keep the Reply. */
-	rq->once = call->head.nfs && call->head.vers == 4;
+	/* A session executes a Call once and need not keep the Reply. A GSS
+	 * sequence number is taken once, the next time dropped in silence. */
+	rq->once = call_is_gss(call) ||
+		   (call->head.nfs && call->head.vers == 4);
 	rq->reply_max = call->scan.reply_max;
+	if (call_is_gss(call) && !call->head.ddp)
+		rq->reply_max = atomic_load(&c->gw->gss_reply_max);
 	if (rq->reply_max)
 		rq->reply_max += inlined;
 	return true;
@@ -325,101 +331,6 @@ void gw_calls_abandon(struct gw_client *c)
 
 /* ---- The answer: strand ------------------------------------------------- */
 
-/* Cut pieces up to octet @to of the reduced Reply into call->iov. */
-struct cut {
-	const struct rt_request *rq;
-	struct iovec *iov;
-	unsigned int n; /* used of iov */
-	unsigned int piece;
-	size_t at; /* in the piece */
-	size_t pos; /* in the Reply */
-};
-
-static void cut_to(struct cut *k, size_t to)
-{
-	while (k->pos < to) {
-		const struct rt_piece *p = &k->rq->reply[k->piece];
-		size_t n = p->len - k->at;
-
-		if (n > to - k->pos)
-			n = to - k->pos;
-		if (n)
-			k->iov[k->n++] =
-				(struct iovec){ (uint8_t *)p->addr + k->at, n };
-		k->pos += n;
-		k->at += n;
-		if (k->at == p->len) {
-			k->piece++;
-			k->at = 0;
-		}
-	}
-}
-
-static void cut_put(struct cut *k, void *p, size_t n)
-{
-	static uint8_t zeros[4];
-
-	if (!n)
-		return;
-	k->iov[k->n++] = (struct iovec){ p, n };
-	if (n & 3)
-		k->iov[k->n++] = (struct iovec){ zeros, -n & 3 };
-}
-
-/*
- * Lay out the record: mark, Reply, and at their positions the items that have
- * come through Write chunks. -EBADMSG if the Reply does not agree with them.
- */
-static int call_layout(struct gw_call *call, unsigned int *placed)
-{
-	struct rt_request *rq = call->rq;
-	struct ulb_item items[ULB_MAX_ITEMS];
-	uint32_t chunk[ULB_MAX_ITEMS];
-	struct iovec in[RT_MAX_PIECES];
-	struct cut k = { .rq = rq, .iov = call->iov, .n = 1 };
-	unsigned int nitems = 0;
-	size_t inserted = 0;
-	int rc;
-
-	*placed = 0;
-	if (!rq->nsinks)
-		goto rest;
-	for (unsigned int i = 0; i < rq->nreply; i++) {
-		in[i].iov_base = rq->reply[i].addr;
-		in[i].iov_len = rq->reply[i].len;
-	}
-	for (unsigned int i = 0; i < rq->nsinks; i++)
-		chunk[i] = call->sinks[i].addr ? (uint32_t)call->sinks[i].used :
-						 UINT32_MAX;
-	rc = ulb_scan_reply(&call->head, in, rq->nreply, chunk, rq->nsinks,
-			    items, ULB_MAX_ITEMS, &nitems);
-	if (rc)
-		return rc;
-	for (unsigned int i = 0; i < rq->nsinks; i++) {
-		struct rt_sink *s = &call->sinks[i];
-
-		if (!s->addr || !s->used)
-			continue;
-		if (i >= nitems || !items[i].present ||
-		    items[i].position < inserted + k.pos ||
-		    items[i].position - inserted > rq->reply_len ||
-		    items[i].length > s->used || s->used > s->len)
-			return -EBADMSG;
-		cut_to(&k, items[i].position - inserted);
-		/* Without the roundup that may have come with it. */
-		cut_put(&k, s->addr, items[i].length);
-		inserted += round4(items[i].length);
-		++*placed;
-	}
-rest:
-	cut_to(&k, rq->reply_len);
-	rec_mark(call->mark, rq->reply_len + inserted);
-	call->iov[0] = (struct iovec){ call->mark, REC_MARK_LEN };
-	call->out.iov = call->iov;
-	call->out.niov = k.n;
-	return 0;
-}
-
 /* The answer stands in call->out: off the books, to the socket. */
 static void call_answer(struct gw_call *call, unsigned int placed, bool failed)
 {
@@ -442,7 +353,11 @@ static void call_answer(struct gw_call *call, unsigned int placed, bool failed)
 		gw_out_push(c, &call->out);
 }
 
-/* So that the client does not wait for what will never come. */
+/*
+ * So that the client does not wait for what will never come. With RPCSEC_GSS
+ * it would not believe an accepted Reply, whose verifier only the server can
+ * make.
+ */
 static void call_fail(struct gw_call *call, const char *why)
 {
 	struct xw w;
@@ -451,20 +366,28 @@ static void call_fail(struct gw_call *call, const char *why)
 	       call->c->name, call->head.xid,
 	       ulb_proc_name(call->head.prog, call->head.vers, call->head.proc),
 	       why);
-	rec_mark(call->mark, RPC_REPLY_HEAD);
 	xw_init(&w, call->mark + REC_MARK_LEN, RPC_REPLY_HEAD);
-	rpc_reply_head(&w, call->head.xid, RPC_ACCEPT_SYSTEM_ERR);
-	call->iov[0] =
-		(struct iovec){ call->mark, REC_MARK_LEN + RPC_REPLY_HEAD };
+	if (call_is_gss(call))
+		rpc_denial(&w, call->head.xid, RPC_AUTH_FAILED);
+	else
+		rpc_reply_head(&w, call->head.xid, RPC_ACCEPT_SYSTEM_ERR);
+	rec_mark(call->mark, w.len);
+	call->iov[0] = (struct iovec){ call->mark, REC_MARK_LEN + w.len };
 	call->out.iov = call->iov;
 	call->out.niov = 1;
 	call_answer(call, 0, true);
 }
 
-/* Back to the worker: to be submitted again in its place. */
-static void call_park(struct gw_call *call, bool again)
+/*
+ * Back to the worker: to be submitted again in its place. But what the server
+ * has seen under RPCSEC_GSS it would drop the second time, as a replay: the
+ * client must send it again, with the sequence number that is the next (RFC
+ * 2203, 5.3.3.1), and does so when its connection ends.
+ */
+static void call_park(struct gw_call *call, bool again, bool seen)
 {
 	struct gw_client *c = call->c;
+	bool renew = seen && call_is_gss(call);
 	bool kick, dead;
 
 	/* From the unlock on the Call is the worker's. */
@@ -482,8 +405,27 @@ static void call_park(struct gw_call *call, bool again)
 	pthread_mutex_unlock(&c->lock);
 	if (dead)
 		call_free(c, call, false);
-	if (kick)
+	else if (renew)
+		gw_kick(c, GW_EV_RENEW);
+	else if (kick)
 		gw_kick(c, GW_EV_RESEND);
+}
+
+/*
+ * What protected Replies need can be learnt only from those that found no
+ * room. In steps, so that few clients have to be told to try again.
+ */
+static void expect_replies(struct gateway *gw, size_t len)
+{
+	size_t old = atomic_load(&gw->gss_reply_max), n = GSS_REPLY_LEAST;
+
+	while (n < len)
+		n *= 2;
+	if (n > gw->opt.max_record)
+		n = gw->opt.max_record;
+	while (old < n &&
+	       !atomic_compare_exchange_weak(&gw->gss_reply_max, &old, n))
+		;
 }
 
 /* RDMA2_ERROR names what is missing: try once with that [E5]. */
@@ -503,7 +445,7 @@ static bool call_retry(struct gw_call *call)
 		    e->length_needed <= call->sinks[i].len ||
 		    e->length_needed > o->max_record)
 			return false;
-		b = gw_mem_get(c->gw, round4(e->length_needed));
+		b = gw_mem_get(c->gw, gw_round4(e->length_needed));
 		if (!b)
 			return false;
 		gw_mem_put(c->gw, call->sink_buf[i]);
@@ -518,13 +460,15 @@ static bool call_retry(struct gw_call *call)
 		/* Its bound was wrong, or there was no memory for a chunk. */
 		rq->reply_max = e->length_needed;
 		call->reply_retry = true;
+		if (call_is_gss(call) && !call->head.ddp)
+			expect_replies(c->gw, e->length_needed);
 	} else {
 		return false;
 	}
 	pthread_mutex_lock(&c->lock);
 	c->stats.resource_retries++;
 	pthread_mutex_unlock(&c->lock);
-	call_park(call, true);
+	call_park(call, true, true);
 	return true;
 }
 
@@ -541,7 +485,10 @@ static bool call_retry_plain(struct gw_call *call)
 	call->plain = true;
 	call_release_sinks(call);
 	/* Cannot fail: a plain Call needs no sinks. */
-	return call_plan(call->c, call) ? (call_park(call, true), true) : false;
+	if (!call_plan(call->c, call))
+		return false;
+	call_park(call, true, false);
+	return true;
 }
 
 static void call_done(struct rt_request *rq)
@@ -552,14 +499,16 @@ static void call_done(struct rt_request *rq)
 
 	switch (rq->status) {
 	case 0:
-		if (!call_layout(call, &placed))
+		if (!gw_call_layout(call, &placed))
 			call_answer(call, placed, false);
 		else
 			call_fail(call, "the Reply does not match its chunks");
 		return;
 	case -ECONNRESET:
+		call_park(call, false, true);
+		return;
 	case -ENOTCONN:
-		call_park(call, false);
+		call_park(call, false, false);
 		return;
 	case -EREMOTEIO:
 		if (call_retry(call))

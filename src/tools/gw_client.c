@@ -539,6 +539,14 @@ void gw_client_events(struct gw_client *c, unsigned int ev)
 		gw_client_kill(c, LOG_INFO, "closed while Replies were due");
 		return;
 	}
+	if (ev & GW_EV_RENEW) {
+		pthread_mutex_lock(&c->lock);
+		c->stats.renewals++;
+		pthread_mutex_unlock(&c->lock);
+		gw_client_kill(c, LOG_NOTICE,
+			       "closed: RPCSEC_GSS Calls must be made anew");
+		return;
+	}
 	if (ev & GW_EV_RESEND)
 		gw_calls_submit(c);
 	if (ev & GW_EV_ROOM)

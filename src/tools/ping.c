@@ -397,9 +397,9 @@ static void print_connection(const struct ping *p)
 {
 	const struct rt_conn_info *i = &p->info;
 
-	printf("%s: RPC-over-RDMA version %u over %s, credit limit %u, advertised %u\n",
-	       i->peer_name, i->version, p->o.provider, i->credit_limit,
-	       i->advertised);
+	printf("%s: RPC-over-RDMA version %u over %s%s, credit limit %u, advertised %u\n",
+	       i->peer_name, i->version, p->o.provider,
+	       i->crc ? " with CRC" : "", i->credit_limit, i->advertised);
 	printf("inline thresholds: Calls %u, Replies %u\n", i->call_inline,
 	       i->reply_inline);
 	print_properties("client", &i->ours);

@@ -156,6 +156,15 @@ void rpc_reply_head(struct xw *w, uint32_t xid, uint32_t accept_stat)
 	xw_u32(w, accept_stat);
 }
 
+void rpc_denial(struct xw *w, uint32_t xid, uint32_t why)
+{
+	xw_u32(w, xid);
+	xw_u32(w, RPC_REPLY);
+	xw_u32(w, 1); /* MSG_DENIED */
+	xw_u32(w, 1); /* AUTH_ERROR */
+	xw_u32(w, why);
+}
+
 int rpc_reply_decode(const void *buf, size_t len, struct rpc_reply *out)
 {
 	struct xr r;

@@ -20,7 +20,9 @@
 #define RPC_ACCEPT_GARBAGE_ARGS 4
 #define RPC_ACCEPT_SYSTEM_ERR 5
 
-#define RPC_REPLY_HEAD 24 /* accepted, AUTH_NONE verifier */
+#define RPC_REPLY_HEAD 24 /* accepted, AUTH_NONE verifier; a denial fits too */
+#define RPC_AUTH_FAILED 7
+#define RPC_FLAVOR_GSS 6
 
 /* An XDR writer; remembers lack of room like the wire's encoder. */
 struct xw {
@@ -52,6 +54,8 @@ void rpc_call_head(struct xw *w, uint32_t xid, uint32_t prog, uint32_t vers,
 		   uint32_t proc, bool sys);
 /* Accepted Reply head with an AUTH_NONE verifier. */
 void rpc_reply_head(struct xw *w, uint32_t xid, uint32_t accept_stat);
+/* Denied, AUTH_ERROR for the reason @why: it needs no verifier. */
+void rpc_denial(struct xw *w, uint32_t xid, uint32_t why);
 
 struct rpc_reply {
 	uint32_t xid;

@@ -40,6 +40,8 @@ struct rt_call_priv *rt_call_get(struct rt_conn *c)
 	call->bufs = NULL;
 	call->body = NULL;
 	call->memory = 0;
+	call->reply_octets = 0;
+	call->since = rt_now_ms();
 	call->inv_handle = 0;
 	call->nsegs = 0;
 	call->nbody = 0;
@@ -84,7 +86,7 @@ void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)
 		c->credit.holding--;
 	if (call->xid_counted)
 		count_xid(c, call->pub.xid, -1);
-	c->memory -= call->memory;
+	rt_memory_give(c, call->memory);
 	rt_bufs_put(&call->bufs);
 	cds_list_del(&call->link);
 	call->next_free = c->free_calls;
@@ -222,16 +224,16 @@ static int read_chunk(struct rt_conn *c, struct rt_call_priv *call,
 	size_t at = 0;
 
 	/* Nobody overtakes those that wait. */
-	if (c->memory + len > c->inst->cfg.max_conn_memory ||
-	    !cds_list_empty(&c->starved))
+	if (!cds_list_empty(&c->starved))
 		return -EAGAIN;
 	b = fab_pool_get(c->inst->pool, len ? rt_round4(len) : 4);
-	if (!b)
+	if (!b || !rt_memory_take(c, call->memory, b->size)) {
+		fab_pool_put(b);
 		return -EAGAIN;
+	}
 	*buf = b;
 	rt_bufs_add(&call->bufs, b);
-	call->memory += len;
-	c->memory += len;
+	call->memory += b->size;
 	for (unsigned int i = first; i < first + nsegs; i++) {
 		const struct wire_segment *s = &call->seg[i];
 		struct rt_work *w;
@@ -391,6 +393,19 @@ static void read_body(struct rt_conn *c, struct rt_call_priv *call)
 		refuse_code(c, call, RDMA2_ERR_BAD_XDR);
 }
 
+uint64_t rt_calls_deadline(const struct rt_conn *c)
+{
+	const struct rt_call_priv *call;
+
+	/* The oldest first. */
+	cds_list_for_each_entry(call, &c->calls, link)
+	{
+		if (call->stage < RT_CALL_UPPER && call->reads_pending)
+			return call->since + c->inst->cfg.continuation_ms;
+	}
+	return 0;
+}
+
 void rt_calls_feed(struct rt_conn *c, bool late)
 {
 	struct cds_list_head again;
@@ -503,6 +518,12 @@ void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 		RT_COUNT(c, dropped, 1);
 		return;
 	}
+	if (rt_conn_crowded(c)) {
+		rt_conn_fail(c, -ENOBUFS,
+			     "too many Replies wait for this host");
+		rt_event(c, EV_ABORT);
+		return;
+	}
 	if (!c->ops->call || (!c->server && !c->ours.reverse)) {
 		rt_error_about(c, m->p.xid, &err);
 		return;
@@ -544,8 +565,9 @@ void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 		memcpy(call->base, s->piece, s->npieces * sizeof(*s->piece));
 		call->bufs = s->bufs;
 		s->bufs = NULL;
-		call->memory = s->len;
+		call->memory = s->memory;
 		s->len = 0;
+		s->memory = 0;
 	} else {
 		RT_COUNT(c, inline_received, 1);
 		call->nbase = 1;

@@ -138,6 +138,7 @@ void rt_conn_free(struct rt_conn *c)
 	/* One that never had the fabric's. */
 	rt_instance_forget(c);
 	rt_works_free(c);
+	rt_host_leave(c);
 	while (c->free_calls) {
 		struct rt_call_priv *call = c->free_calls;
 
@@ -190,106 +191,6 @@ bool rt_conn_xid_busy(struct rt_conn *c, uint32_t xid)
 {
 	return atomic_load_explicit(&c->xids[xid % RT_XIDS],
 				    memory_order_relaxed);
-}
-
-/* ---- Effects of the table --------------------------------------------- */
-
-void rt_act_greet(struct rt_conn *c)
-{
-	/* [A8]: the first message is our CONNPROP_FINAL. */
-	c->props_due = true;
-	c->unanswered = true;
-	c->state_deadline = rt_now_ms() + c->inst->cfg.first_message_ms;
-}
-
-void rt_act_await(struct rt_conn *c)
-{
-	c->state_deadline = rt_now_ms() + c->inst->cfg.first_message_ms;
-}
-
-void rt_act_opened(struct rt_conn *c)
-{
-	if (c->server) {
-		c->one_only = true;
-		return;
-	}
-	rt_version_answered(c);
-	c->state_deadline = rt_now_ms() + RT_SETTLE_MS;
-}
-
-void rt_act_answer_props(struct rt_conn *c)
-{
-	c->props_due = true;
-	c->one_only = true;
-}
-
-void rt_act_heard(struct rt_conn *c)
-{
-	c->one_only = false;
-}
-
-void rt_act_second(struct rt_conn *c)
-{
-	rt_act_heard(c);
-	if (!c->props_sent)
-		c->props_due = true;
-}
-
-void rt_act_drain(struct rt_conn *c)
-{
-	c->state_deadline = rt_now_ms() + c->inst->cfg.drain_ms;
-}
-
-void rt_act_disconnect(struct rt_conn *c)
-{
-	if (c->fab)
-		fab_disconnect(c->fab, false);
-}
-
-void rt_act_abort(struct rt_conn *c)
-{
-	if (c->fab)
-		fab_disconnect(c->fab, true);
-}
-
-static void fabric_gone(void *user)
-{
-	rt_instance_forget(user);
-	rt_conn_put(user);
-}
-
-void rt_act_down(struct rt_conn *c)
-{
-	struct rt_call_priv *call, *tmp;
-	struct fab_conn *fab = c->fab;
-
-	atomic_store(&c->can_call, false);
-	rt_chain_drop(c);
-	rt_sequence_reset(c);
-	c->cont_reply = NULL;
-	c->cont_call = NULL;
-	c->nerrors = 0;
-	/* Replies that wait are dropped; Calls being read end here. */
-	cds_list_for_each_entry_safe(call, tmp, &c->calls, link)
-	{
-		if (call->stage == RT_CALL_REPLY)
-			rt_reply_abandon(c, call);
-		else if (call->stage != RT_CALL_UPPER)
-			rt_call_free(c, call);
-	}
-	rt_requests_fail_all(c, -ECONNRESET);
-	rt_version_ended(c);
-	rt_conn_publish(c);
-	rt_log(c,
-	       c->end_error && c->end_error != -ECONNRESET ? LOG_WARNING :
-							     LOG_INFO,
-	       "closed: %s", c->end_reason ? c->end_reason : "in order");
-	if (c->ops->closed)
-		c->ops->closed(c, c->end_error,
-			       c->end_reason ? c->end_reason : "in order");
-	c->fab = NULL;
-	/* The fabric's own reference goes when no ready callback can come. */
-	fab_conn_destroy_deferred(fab, fabric_gone, c);
 }
 
 void rt_conn_tell_established(struct rt_conn *c)
@@ -428,6 +329,7 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 		pthread_mutex_lock(&c->info_lock);
 		c->info.local = fi.local;
 		c->info.peer = fi.peer;
+		c->info.crc = fi.crc;
 		pthread_mutex_unlock(&c->info_lock);
 		if (!c->server)
 			rt_private_take(c, wc->priv, wc->priv_len);
@@ -498,10 +400,16 @@ static bool may_idle(const struct rt_conn *c)
 /* What the time has come for; before anything is posted. */
 static void expire(struct rt_conn *c)
 {
-	uint64_t now = rt_now_ms();
+	uint64_t now = rt_now_ms(), reads = rt_calls_deadline(c);
 
 	if (c->seq.active && c->seq.deadline <= now)
 		rt_sequence_timeout(c);
+	if (reads && reads <= now && c->state < RT_CLOSING) {
+		/* As with a message that is not continued: it would hold
+		 * memory for ever. */
+		rt_conn_fail(c, -ETIMEDOUT, "an RDMA Read is not answered");
+		rt_event(c, EV_ABORT);
+	}
 	if (may_idle(c) && cds_list_empty(&c->calls) &&
 	    cds_list_empty(&c->requests) &&
 	    c->last_active + c->inst->cfg.idle_ms <= now) {
@@ -530,6 +438,7 @@ static void set_deadline(struct rt_conn *c)
 
 	if (c->state != RT_CLOSED) {
 		d = earlier(c->reserve_deadline, c->state_deadline);
+		d = earlier(rt_calls_deadline(c), d);
 		if (c->seq.active)
 			d = earlier(c->seq.deadline, d);
 		/* Memory may be given back by other connections: look. */

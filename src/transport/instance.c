@@ -7,6 +7,7 @@
  * connection's info_lock may be taken inside it.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -42,6 +43,11 @@ void rt_config_defaults(struct rt_config *cfg)
 	DFLT(drain_ms, 5000);
 	DFLT(max_connections, 1024);
 	DFLT(max_memory, (size_t)1 << 30);
+	DFLT(max_host_connections,
+	     cfg->max_connections < 256 ? 64 : cfg->max_connections / 4);
+	DFLT(max_host_memory, cfg->max_memory / 4 < cfg->max_message ?
+				      cfg->max_message :
+				      cfg->max_memory / 4);
 }
 
 const char *rt_config_check(const struct rt_config *cfg)
@@ -81,6 +87,8 @@ const char *rt_config_check(const struct rt_config *cfg)
 	if (cfg->max_connections < 1 ||
 	    cfg->max_connections > RT_CONNECTIONS_MAX)
 		return "the number of connections must be 1 to 65536";
+	if (cfg->max_host_memory < cfg->max_message)
+		return "a host's memory must hold one message";
 	if (cfg->max_memory < RT_MEMORY_MIN)
 		return "the memory limit must be at least 16 MiB";
 	return NULL;
@@ -104,6 +112,7 @@ int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
 	pthread_mutex_init(&inst->lock, NULL);
 	pthread_mutex_init(&inst->request_lock, NULL);
 	CDS_INIT_LIST_HEAD(&inst->conns);
+	CDS_INIT_LIST_HEAD(&inst->hosts);
 	CDS_INIT_LIST_HEAD(&inst->listeners);
 	if (rt_config_check(&inst->cfg)) {
 		rc = -EINVAL;
@@ -206,6 +215,7 @@ void rt_instance_forget(struct rt_conn *c)
 	if (!cds_list_empty(&c->inst_link)) {
 		cds_list_del_init(&c->inst_link);
 		inst->nconns--;
+		rt_host_ended(c);
 		add_stats(&inst->ended, c);
 	}
 	pthread_mutex_unlock(&inst->lock);
@@ -287,6 +297,21 @@ static void unused_gone(void *user)
 	rt_conn_put(user);
 }
 
+/* Who is turned away comes again: say it now and then. */
+static void log_refused(struct rt_instance *inst, const char *text)
+{
+	uint64_t now = rt_now_ms();
+	bool quiet;
+
+	pthread_mutex_lock(&inst->lock);
+	quiet = inst->refused_at && now - inst->refused_at < RT_REFUSED_MS;
+	if (!quiet)
+		inst->refused_at = now;
+	pthread_mutex_unlock(&inst->lock);
+	if (!quiet && inst->log)
+		inst->log(inst->log_ctx, LOG_WARNING, text);
+}
+
 /* The one that runs @f. */
 static unsigned int poller_of(const struct rt_instance *inst,
 			      const struct fab_conn *f)
@@ -308,18 +333,15 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	struct rt_conn *c;
 	uint8_t data[WIRE_CM_LEN];
 	bool refuse = false, full;
+	char text[160];
 	int rc;
 
 	pthread_mutex_lock(&inst->lock);
 	full = inst->nconns >= inst->cfg.max_connections;
-	if (!full)
-		inst->accepted++;
 	pthread_mutex_unlock(&inst->lock);
 	if (full) {
-		if (inst->log)
-			inst->log(
-				inst->log_ctx, LOG_WARNING,
-				"connection refused: Max_Connections reached");
+		log_refused(inst,
+			    "connection refused: Max_Connections reached");
 		goto reject;
 	}
 	rc = rt_conn_new(inst, poller_of(inst, f), true, l->ops, &c);
@@ -327,9 +349,23 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		goto reject;
 	fab_conn_info(f, &fi);
 	rt_conn_set_name(c, (struct sockaddr *)&fi.peer);
+	rc = rt_host_join(c, &fi.peer);
+	if (rc) {
+		snprintf(text, sizeof(text), "%s: connection refused: %s",
+			 c->name,
+			 rc == -EUSERS ? "Max_Host_Connections reached" :
+					 strerror(-rc));
+		log_refused(inst, text);
+		rt_conn_put(c);
+		goto reject;
+	}
+	pthread_mutex_lock(&inst->lock);
+	inst->accepted++;
+	pthread_mutex_unlock(&inst->lock);
 	pthread_mutex_lock(&c->info_lock);
 	c->info.local = fi.local;
 	c->info.peer = fi.peer;
+	c->info.crc = fi.crc;
 	pthread_mutex_unlock(&c->info_lock);
 	c->fab = f;
 	fab_conn_set_ready(f, rt_conn_ready, c);

@@ -2,14 +2,14 @@
 /*
  * internal - what the files of the transport share
  *
- * Reading order: credit.h and credit1.h (flow control), state.c (the table),
- * conn.c (life of a connection and its strand), version.c (which version it
- * is), v1.c and v2.c (what differs between them), recv.c (version 2 messages
- * that come in), connprop.c, call.c
+ * Reading order: credit.h and credit1.h (flow control), message.h (what is
+ * held of messages), state.c (the table), conn.c (life of a connection and its
+ * strand), version.c (which version it is), v1.c and v2.c (what differs between
+ * them), recv.c (version 2 messages that come in), connprop.c, call.c
  * (Responder: assembling a Call), reply.c (Responder: sending the Reply),
- * request.c (Requester: sending a Call), response.c (Requester: taking the
- * Reply), send.c (queues, credits and posting), work.c (work requests and
- * buffers), instance.c.
+ * format.c and request.c (Requester: sending a Call), response.c (Requester:
+ * taking the Reply), send.c (queues, credits and posting), work.c (work
+ * requests and buffers), host.c (accounts of hosts), instance.c and run.c.
  *
  * Unless a comment says otherwise every function takes a connection whose
  * strand the calling thread holds.
@@ -24,14 +24,9 @@
 
 #include "transport/credit.h"
 #include "transport/credit1.h"
+#include "transport/message.h"
 #include "transport/transport.h"
 
-/* Elements of a gather list, at most; a provider may allow fewer. */
-#define RT_SGE 16
-/* Cutting items out of a stream of RT_MAX_PIECES makes this many. */
-#define RT_OUT_PIECES (RT_MAX_PIECES + 2 * RT_MAX_CHUNKS)
-/* Room for any header this implementation sends. */
-#define RT_HEADER_ROOM 4096
 /* ERRORs waiting for credits beyond the Advertised credits, [E6]. */
 #define RT_ERROR_SLACK 8
 /* Messages of unsupported versions in a row, [B2]. */
@@ -42,6 +37,8 @@
 #define RT_OLD_SERVERS 64
 /* A Reply of unknown length: ACLs and extended attributes have 64 KiB. */
 #define RT_UNKNOWN_REPLY (128u << 10)
+/* How often it is logged that a connection was refused. */
+#define RT_REFUSED_MS 10000
 /* How often deadlines are looked at. */
 #define RT_TICK_MS 100
 /* A server leaves the extra Receive to the client's GRANTs for this long. */
@@ -85,188 +82,6 @@ enum rt_event {
 	EV_COUNT
 };
 
-enum rt_work_kind {
-	RT_WORK_RECV,
-	RT_WORK_SEND,
-	RT_WORK_READ,
-	RT_WORK_WRITE,
-};
-
-/*
- * One work request with its gather list. Unsignaled Writes hang on the Send
- * that follows them and are freed with it.
- */
-struct rt_work {
-	struct fab_wr wr;
-	struct fab_sge sge[RT_SGE];
-	struct cds_list_head lent; /* Receive: conn->lent while posted */
-	struct rt_work *next;
-	struct rt_work *writes;
-	enum rt_work_kind kind;
-	struct fab_buf *buf; /* Receive: its buffer; Send: the header's */
-	struct fab_buf *bounce; /* payload that had to be copied */
-	struct rt_call_priv *call; /* whose Reply or Read this is */
-	struct rt_request_priv *req; /* whose Call this is */
-};
-
-/* Something on its way into the strand, see rt_inbox_put(). */
-enum rt_mail_kind {
-	RT_MAIL_REPLY,
-	RT_MAIL_REFUSE,
-	RT_MAIL_DROP,
-	RT_MAIL_REQUEST,
-};
-
-struct rt_mail {
-	struct rt_mail *next;
-	enum rt_mail_kind kind;
-};
-
-/*
- * An outgoing payload stream: @piece is what is left after reduction, @off how
- * much of it has been posted.
- */
-struct rt_out {
-	unsigned int npieces;
-	struct rt_piece piece[RT_OUT_PIECES];
-	size_t len;
-	size_t off;
-	/* Where @off stands: piece and octet in it. */
-	unsigned int at;
-	size_t at_off;
-};
-
-/* One data item cut out of a payload stream. */
-struct rt_cut {
-	uint32_t position;
-	uint32_t length;
-	unsigned int first, npieces; /* in rt_cuts.piece */
-};
-
-struct rt_cuts {
-	unsigned int count;
-	struct rt_cut cut[RT_MAX_CHUNKS];
-	unsigned int npieces;
-	struct rt_piece piece[RT_OUT_PIECES];
-};
-
-enum rt_call_stage {
-	RT_CALL_BODY, /* its Call chunk is being read */
-	RT_CALL_ITEMS, /* its data item chunks are being read */
-	RT_CALL_UPPER, /* the upper layer has it */
-	RT_CALL_REPLY, /* the Reply waits or is on its way */
-};
-
-/* One Read chunk of a Call. */
-struct rt_read_chunk {
-	uint32_t position;
-	uint32_t length;
-	unsigned int first, nsegs; /* in rt_call_priv.seg */
-	struct fab_buf *buf;
-};
-
-struct rt_call_priv {
-	struct rt_call pub;
-	struct rt_mail mail;
-	struct cds_list_head link; /* conn->calls: all there are */
-	struct cds_list_head queue; /* conn->starved, then conn->replies */
-	struct rt_call_priv *next_free;
-	enum rt_call_stage stage;
-	bool failed; /* free it when its Reads have come back */
-	bool starved; /* it waits for memory */
-	bool held_credit;
-	bool xid_counted;
-	uint32_t refuse_code;
-	unsigned int reads_pending;
-	struct fab_buf *bufs; /* receive, reassembly and chunk buffers */
-	size_t memory; /* octets counted in conn->memory */
-	uint32_t inv_handle;
-
-	/* Segments of all chunks of the Call, in header order. */
-	unsigned int nsegs;
-	struct wire_segment seg[RT_MAX_SEGMENTS];
-	struct wire_segment result[RT_MAX_SEGMENTS]; /* as filled */
-	unsigned int nbody; /* the Call chunk's are the first */
-	struct fab_buf *body;
-	size_t body_len;
-	unsigned int nreads, reads_begun;
-	struct rt_read_chunk read[RT_MAX_CHUNKS];
-	struct wire_chunk_desc write[RT_MAX_CHUNKS];
-	struct wire_chunk_desc reply_chunk;
-
-	/* The stream without its data item chunks. */
-	unsigned int nbase;
-	struct rt_piece base[RT_MAX_PIECES];
-
-	struct rt_reply reply;
-	struct rt_out out;
-	struct rt_cuts cuts;
-	unsigned int cut_chunk[RT_MAX_CHUNKS]; /* which Write chunk */
-	bool external;
-	bool posted_first;
-	uint32_t threshold; /* that the format was chosen for */
-	uint64_t user[]; /* call_user_size octets */
-};
-
-struct rt_request_priv {
-	struct rt_request pub;
-	struct rt_mail mail;
-	struct rt_instance *inst;
-	struct rt_request_priv *next_free;
-	struct cds_list_head link; /* conn->requests while outstanding */
-	struct cds_list_head queue; /* conn->calls_out until posted */
-	struct rt_request_priv *hash_next;
-	bool hashed;
-	bool posted; /* its last Send has been posted */
-	bool finished; /* done as soon as the Sends are back */
-	bool external;
-	bool prepared;
-	unsigned int sends_pending;
-	struct fab_buf *bufs; /* of the Reply, or of a copied Call */
-	struct fab_buf *reply_buf; /* the Reply chunk */
-	struct rt_out out;
-	struct rt_cuts cuts;
-	uint32_t inv_handle;
-	/* What is exposed, in the order of the header's lists: seg holds
-	 * Write and Reply chunks, rseg the Call chunk and the Read list. */
-	unsigned int nsegs, nrsegs;
-	struct wire_segment seg[RT_MAX_SEGMENTS];
-	struct wire_read_segment rseg[RT_MAX_SEGMENTS];
-	unsigned int nbody;
-	unsigned int nwrites;
-	struct wire_chunk_desc write[RT_MAX_CHUNKS];
-	struct wire_chunk_desc reply_chunk;
-	uint64_t user[]; /* request_user_size octets */
-};
-
-/* An ERROR or other small message that waits for a credit. */
-struct rt_error_out {
-	uint32_t xid;
-	uint32_t vers;
-	struct wire_error err;
-};
-
-/* A continued message being received, 6.6.2. */
-struct rt_sequence {
-	bool active;
-	bool reply;
-	uint32_t xid;
-	uint32_t remaining; /* as the last MIDDLE said */
-	size_t len;
-	unsigned int npieces;
-	struct rt_piece piece[RT_MAX_PIECES];
-	struct fab_buf *bufs, *tail;
-	size_t tail_used;
-	uint64_t deadline;
-};
-
-/* A message that was refused: the rest of its fragments is swallowed. */
-struct rt_discard {
-	bool on;
-	bool reply;
-	uint32_t xid;
-};
-
 #define RT_HASH 256
 /* XIDs of the peer's Calls here are counted by their low bits. */
 #define RT_XIDS 1024
@@ -276,15 +91,6 @@ enum rt_out_kind {
 	RT_OUT_CALL,
 	RT_OUT_REPLY,
 	RT_OUT_CONTROL,
-};
-
-/* A message that came in. */
-struct rt_in {
-	const uint8_t *buf;
-	size_t len;
-	struct wire_prefix p;
-	bool invalidated;
-	uint32_t inv_handle;
 };
 
 /* What differs between the versions, above the codec. */
@@ -398,6 +204,8 @@ struct rt_conn {
 	uint64_t reserve_deadline; /* a GRANT may then use the extra Receive */
 	uint64_t last_active;
 	size_t memory; /* chunk and reassembly octets held */
+	struct rt_host *host; /* server */
+	atomic_size_t reply_octets; /* of Replies that have not gone */
 	int end_error;
 	const char *end_reason;
 	char end_text[160];
@@ -471,6 +279,8 @@ struct rt_instance {
 	pthread_mutex_t lock;
 	/* Until the fabric has let go of them. */
 	struct cds_list_head conns;
+	struct cds_list_head hosts; /* host.c */
+	uint64_t refused_at; /* the last time that it was logged */
 	unsigned int nconns;
 	struct cds_list_head listeners;
 	unsigned int next_poller;
@@ -523,18 +333,6 @@ void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,
 /* Remember why the connection ends; the first reason stays. */
 void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* The effects that state.c calls for. */
-void rt_act_greet(struct rt_conn *c);
-void rt_act_await(struct rt_conn *c);
-void rt_act_version1(struct rt_conn *c);
-void rt_act_opened(struct rt_conn *c);
-void rt_act_answer_props(struct rt_conn *c);
-void rt_act_second(struct rt_conn *c);
-void rt_act_heard(struct rt_conn *c);
-void rt_act_drain(struct rt_conn *c);
-void rt_act_disconnect(struct rt_conn *c);
-void rt_act_abort(struct rt_conn *c);
-void rt_act_down(struct rt_conn *c);
 void rt_conn_tell_established(struct rt_conn *c);
 void rt_conn_publish(struct rt_conn *c);
 
@@ -586,6 +384,9 @@ int rt_write_chunk(struct rt_conn *c, struct rt_work *send,
 		   const struct wire_segment *seg, unsigned int nsegs,
 		   struct wire_segment *result);
 
+/* v1.c: the effect of EV_VERSION1. */
+void rt_act_version1(struct rt_conn *c);
+
 /* version.c */
 /* A new connection: which version is tried, flow control, thresholds. */
 void rt_version_init(struct rt_conn *c);
@@ -632,8 +433,24 @@ void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 		     struct rt_work *w, bool continued);
 void rt_call_read_done(struct rt_conn *c, struct rt_call_priv *call, bool ok);
 void rt_call_free(struct rt_conn *c, struct rt_call_priv *call);
+/* When the oldest Call that is being read must be here; 0: there is none. */
+uint64_t rt_calls_deadline(const struct rt_conn *c);
 /* There may be memory for the Calls that wait; @late: for the last time. */
 void rt_calls_feed(struct rt_conn *c, bool late);
+
+/* host.c */
+/* Count @c among those of its host: 0, -EUSERS: too many, -ENOMEM. */
+int rt_host_join(struct rt_conn *c, const struct sockaddr_storage *peer);
+/* It has ended; inst->lock is held. */
+void rt_host_ended(struct rt_conn *c);
+void rt_host_leave(struct rt_conn *c);
+/* Octets of the buffers of chunks and reassembly, whatever is in them, where
+ * @mine are the asking message's already; runner. False: not now. */
+bool rt_memory_take(struct rt_conn *c, size_t mine, size_t n);
+void rt_memory_give(struct rt_conn *c, size_t n);
+/* Octets of Replies; any thread. */
+void rt_replies_add(struct rt_conn *c, size_t n);
+void rt_replies_sub(struct rt_conn *c, size_t n);
 
 /* reply.c */
 void rt_reply_queue(struct rt_conn *c, struct rt_call_priv *call);
@@ -652,6 +469,15 @@ void rt_request_finish(struct rt_conn *c, struct rt_request_priv *rq,
 void rt_request_sent(struct rt_conn *c, struct rt_request_priv *rq);
 void rt_requests_fail_all(struct rt_conn *c, int status);
 struct rt_request_priv *rt_request_find(struct rt_conn *c, uint32_t xid);
+
+/* format.c */
+/* Choose the format and open the memory: 0 or -errno. */
+int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq);
+/* The last or only header of the Call, and its length. */
+void rt_request_describe(const struct rt_request_priv *rq,
+			 struct wire_call_desc *d);
+size_t rt_request_header_len(const struct rt_conn *c,
+			     const struct rt_request_priv *rq, bool external);
 
 /* response.c */
 void rt_response_receive(struct rt_conn *c, const struct wire_msg *m,

@@ -17,7 +17,7 @@ void rt_sequence_reset(struct rt_conn *c)
 {
 	struct rt_sequence *s = &c->seq;
 
-	c->memory -= s->len;
+	rt_memory_give(c, s->memory);
 	rt_bufs_put(&s->bufs);
 	memset(s, 0, sizeof(*s));
 }
@@ -62,8 +62,7 @@ static bool sequence_append(struct rt_conn *c, const uint8_t *data, size_t len)
 	struct rt_sequence *s = &c->seq;
 	size_t room = fragment_room(c);
 
-	if (c->memory + len > c->inst->cfg.max_conn_memory)
-		return false;
+	s->len += len;
 	while (len) {
 		struct rt_piece *p;
 		size_t n;
@@ -72,10 +71,12 @@ static bool sequence_append(struct rt_conn *c, const uint8_t *data, size_t len)
 		    s->tail_used == room) {
 			struct fab_buf *b = fab_pool_get(c->inst->pool, room);
 
-			if (!b || s->npieces == RT_MAX_PIECES / 2 + 1) {
+			if (!b || s->npieces == RT_MAX_PIECES / 2 + 1 ||
+			    !rt_memory_take(c, s->memory, b->size)) {
 				fab_pool_put(b);
 				return false;
 			}
+			s->memory += b->size;
 			rt_bufs_add(&s->bufs, b);
 			s->tail = b;
 			s->tail_used = 0;
@@ -89,8 +90,6 @@ static bool sequence_append(struct rt_conn *c, const uint8_t *data, size_t len)
 		memcpy((uint8_t *)p->addr + p->len, data, n);
 		p->len += n;
 		s->tail_used += n;
-		s->len += n;
-		c->memory += n;
 		data += n;
 		len -= n;
 	}

@@ -18,6 +18,8 @@ static void reply_done(struct rt_call_priv *call)
 	void (*done)(void *) = call->reply.done;
 
 	call->reply.done = NULL;
+	rt_replies_sub(call->pub.conn, call->reply_octets);
+	call->reply_octets = 0;
 	if (done)
 		done(call->reply.arg);
 }
@@ -337,6 +339,9 @@ int rt_reply(struct rt_call *pub, const struct rt_reply *reply)
 	int rc = check_reply(reply);
 
 	call->reply = *reply;
+	for (unsigned int i = 0; !rc && i < reply->npieces; i++)
+		call->reply_octets += reply->pieces[i].len;
+	rt_replies_add(pub->conn, call->reply_octets);
 	if (rc) {
 		/* Goes through as an empty Reply, which becomes an ERROR. */
 		call->reply.npieces = 0;

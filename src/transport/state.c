@@ -24,6 +24,8 @@
  *   CLOSING     the fabric is disconnecting
  *   CLOSED      the fabric has ended; only the upper layer still holds things
  */
+#include <errno.h>
+
 #include "transport/internal.h"
 
 struct transition {
@@ -32,6 +34,18 @@ struct transition {
 	enum rt_state next;
 	void (*act)(struct rt_conn *c);
 };
+
+/* Effects, after the table; and rt_act_version1(), v1.c. */
+static void act_greet(struct rt_conn *c);
+static void act_await(struct rt_conn *c);
+static void act_opened(struct rt_conn *c);
+static void act_answer_props(struct rt_conn *c);
+static void act_second(struct rt_conn *c);
+static void act_heard(struct rt_conn *c);
+static void act_drain(struct rt_conn *c);
+static void act_disconnect(struct rt_conn *c);
+static void act_abort(struct rt_conn *c);
+static void act_down(struct rt_conn *c);
 
 #define GO(next, act)                  \
 	{                              \
@@ -45,67 +59,67 @@ struct transition {
 /* clang-format off */
 static const struct transition table[RT_NSTATES][EV_COUNT] = {
 	[RT_CONNECTING] = {
-		[EV_UP]          = GO(RT_GREETING, rt_act_greet),
+		[EV_UP]          = GO(RT_GREETING, act_greet),
 		[EV_VERSION1]    = GO(RT_OPEN, rt_act_version1),
-		[EV_DOWN]        = GO(RT_CLOSED, rt_act_down),
-		[EV_CLOSE]       = GO(RT_CLOSING, rt_act_abort),
-		[EV_ABORT]       = GO(RT_CLOSING, rt_act_abort),
+		[EV_DOWN]        = GO(RT_CLOSED, act_down),
+		[EV_CLOSE]       = GO(RT_CLOSING, act_abort),
+		[EV_ABORT]       = GO(RT_CLOSING, act_abort),
 	},
 	[RT_ACCEPTING] = {
-		[EV_UP]          = GO(RT_AWAITING, rt_act_await),
-		[EV_DOWN]        = GO(RT_CLOSED, rt_act_down),
-		[EV_CLOSE]       = GO(RT_CLOSING, rt_act_abort),
-		[EV_ABORT]       = GO(RT_CLOSING, rt_act_abort),
+		[EV_UP]          = GO(RT_AWAITING, act_await),
+		[EV_DOWN]        = GO(RT_CLOSED, act_down),
+		[EV_CLOSE]       = GO(RT_CLOSING, act_abort),
+		[EV_ABORT]       = GO(RT_CLOSING, act_abort),
 	},
 	[RT_GREETING] = {
 		/* Any version 2 message is the answer that 4.3.1 speaks of. */
-		[EV_MSG_ERROR]   = TAKE(RT_OPEN, rt_act_opened),
-		[EV_MSG_GRANT]   = TAKE(RT_OPEN, rt_act_opened),
-		[EV_MSG_PROPS]   = TAKE(RT_OPEN, rt_act_opened),
-		[EV_MSG_CALL]    = TAKE(RT_OPEN, rt_act_opened),
-		[EV_MSG_REPLY]   = TAKE(RT_OPEN, rt_act_opened),
-		[EV_MSG_BAD]     = TAKE(RT_OPEN, rt_act_opened),
+		[EV_MSG_ERROR]   = TAKE(RT_OPEN, act_opened),
+		[EV_MSG_GRANT]   = TAKE(RT_OPEN, act_opened),
+		[EV_MSG_PROPS]   = TAKE(RT_OPEN, act_opened),
+		[EV_MSG_CALL]    = TAKE(RT_OPEN, act_opened),
+		[EV_MSG_REPLY]   = TAKE(RT_OPEN, act_opened),
+		[EV_MSG_BAD]     = TAKE(RT_OPEN, act_opened),
 		/* 4.3.2 [B1]: a server without version 2 has said so. */
 		[EV_VERSION1]    = GO(RT_OPEN, rt_act_version1),
 		[EV_MSG_VERSION] = TAKE(RT_GREETING, NULL),
-		[EV_CLOSE]       = GO(RT_CLOSING, rt_act_disconnect),
-		[EV_VIOLATION]   = GO(RT_CLOSING, rt_act_disconnect),
-		[EV_ABORT]       = GO(RT_CLOSING, rt_act_abort),
-		[EV_TIMEOUT]     = GO(RT_CLOSING, rt_act_abort),
-		[EV_DOWN]        = GO(RT_CLOSED, rt_act_down),
+		[EV_CLOSE]       = GO(RT_CLOSING, act_disconnect),
+		[EV_VIOLATION]   = GO(RT_CLOSING, act_disconnect),
+		[EV_ABORT]       = GO(RT_CLOSING, act_abort),
+		[EV_TIMEOUT]     = GO(RT_CLOSING, act_abort),
+		[EV_DOWN]        = GO(RT_CLOSED, act_down),
 	},
 	[RT_AWAITING] = {
 		/* 4.3.3. A Call is answered first, its properties follow the
 		 * next message [A9]; a CONNPROP or GRANT is answered with our
 		 * properties at once [A8]. */
-		[EV_MSG_PROPS]   = TAKE(RT_ANSWERED, rt_act_answer_props),
-		[EV_MSG_GRANT]   = TAKE(RT_ANSWERED, rt_act_answer_props),
-		[EV_MSG_CALL]    = TAKE(RT_ANSWERED, rt_act_opened),
-		[EV_MSG_REPLY]   = TAKE(RT_ANSWERED, rt_act_opened),
-		[EV_MSG_ERROR]   = TAKE(RT_ANSWERED, rt_act_opened),
-		[EV_MSG_BAD]     = TAKE(RT_ANSWERED, rt_act_opened),
+		[EV_MSG_PROPS]   = TAKE(RT_ANSWERED, act_answer_props),
+		[EV_MSG_GRANT]   = TAKE(RT_ANSWERED, act_answer_props),
+		[EV_MSG_CALL]    = TAKE(RT_ANSWERED, act_opened),
+		[EV_MSG_REPLY]   = TAKE(RT_ANSWERED, act_opened),
+		[EV_MSG_ERROR]   = TAKE(RT_ANSWERED, act_opened),
+		[EV_MSG_BAD]     = TAKE(RT_ANSWERED, act_opened),
 		/* [B5]: nothing has to be waited for in version 1. */
 		[EV_VERSION1]    = GO(RT_OPEN, rt_act_version1),
 		/* [B2]: answered, and settles nothing. */
 		[EV_MSG_VERSION] = TAKE(RT_AWAITING, NULL),
-		[EV_CLOSE]       = GO(RT_CLOSING, rt_act_disconnect),
-		[EV_ABORT]       = GO(RT_CLOSING, rt_act_abort),
-		[EV_TIMEOUT]     = GO(RT_CLOSING, rt_act_abort),
-		[EV_DOWN]        = GO(RT_CLOSED, rt_act_down),
+		[EV_CLOSE]       = GO(RT_CLOSING, act_disconnect),
+		[EV_ABORT]       = GO(RT_CLOSING, act_abort),
+		[EV_TIMEOUT]     = GO(RT_CLOSING, act_abort),
+		[EV_DOWN]        = GO(RT_CLOSED, act_down),
 	},
 	[RT_ANSWERED] = {
-		[EV_MSG_PROPS]   = TAKE(RT_OPEN, rt_act_second),
-		[EV_MSG_GRANT]   = TAKE(RT_OPEN, rt_act_second),
-		[EV_MSG_CALL]    = TAKE(RT_OPEN, rt_act_second),
-		[EV_MSG_REPLY]   = TAKE(RT_OPEN, rt_act_second),
-		[EV_MSG_ERROR]   = TAKE(RT_OPEN, rt_act_second),
-		[EV_MSG_BAD]     = TAKE(RT_OPEN, rt_act_second),
-		[EV_MSG_VERSION] = TAKE(RT_OPEN, rt_act_second),
-		[EV_CLOSE]       = GO(RT_DRAINING, rt_act_drain),
-		[EV_VIOLATION]   = GO(RT_CLOSING, rt_act_disconnect),
-		[EV_ABORT]       = GO(RT_CLOSING, rt_act_abort),
-		[EV_TIMEOUT]     = GO(RT_DRAINING, rt_act_drain),
-		[EV_DOWN]        = GO(RT_CLOSED, rt_act_down),
+		[EV_MSG_PROPS]   = TAKE(RT_OPEN, act_second),
+		[EV_MSG_GRANT]   = TAKE(RT_OPEN, act_second),
+		[EV_MSG_CALL]    = TAKE(RT_OPEN, act_second),
+		[EV_MSG_REPLY]   = TAKE(RT_OPEN, act_second),
+		[EV_MSG_ERROR]   = TAKE(RT_OPEN, act_second),
+		[EV_MSG_BAD]     = TAKE(RT_OPEN, act_second),
+		[EV_MSG_VERSION] = TAKE(RT_OPEN, act_second),
+		[EV_CLOSE]       = GO(RT_DRAINING, act_drain),
+		[EV_VIOLATION]   = GO(RT_CLOSING, act_disconnect),
+		[EV_ABORT]       = GO(RT_CLOSING, act_abort),
+		[EV_TIMEOUT]     = GO(RT_DRAINING, act_drain),
+		[EV_DOWN]        = GO(RT_CLOSED, act_down),
 	},
 	[RT_OPEN] = {
 		[EV_MSG_PROPS]   = TAKE(RT_OPEN, NULL),
@@ -115,31 +129,31 @@ static const struct transition table[RT_NSTATES][EV_COUNT] = {
 		[EV_MSG_ERROR]   = TAKE(RT_OPEN, NULL),
 		[EV_MSG_BAD]     = TAKE(RT_OPEN, NULL),
 		[EV_MSG_VERSION] = TAKE(RT_OPEN, NULL),
-		[EV_CLOSE]       = GO(RT_DRAINING, rt_act_drain),
-		[EV_VIOLATION]   = GO(RT_CLOSING, rt_act_disconnect),
-		[EV_ABORT]       = GO(RT_CLOSING, rt_act_abort),
-		[EV_TIMEOUT]     = GO(RT_DRAINING, rt_act_drain),
-		[EV_DOWN]        = GO(RT_CLOSED, rt_act_down),
+		[EV_CLOSE]       = GO(RT_DRAINING, act_drain),
+		[EV_VIOLATION]   = GO(RT_CLOSING, act_disconnect),
+		[EV_ABORT]       = GO(RT_CLOSING, act_abort),
+		[EV_TIMEOUT]     = GO(RT_DRAINING, act_drain),
+		[EV_DOWN]        = GO(RT_CLOSED, act_down),
 	},
 	[RT_DRAINING] = {
 		/* call.c drops new Calls in this state. It may have been
 		 * reached from ANSWERED, with a Reply still to go. */
-		[EV_MSG_PROPS]   = TAKE(RT_DRAINING, rt_act_heard),
-		[EV_MSG_GRANT]   = TAKE(RT_DRAINING, rt_act_heard),
-		[EV_MSG_CALL]    = TAKE(RT_DRAINING, rt_act_heard),
-		[EV_MSG_REPLY]   = TAKE(RT_DRAINING, rt_act_heard),
-		[EV_MSG_ERROR]   = TAKE(RT_DRAINING, rt_act_heard),
-		[EV_MSG_BAD]     = TAKE(RT_DRAINING, rt_act_heard),
-		[EV_MSG_VERSION] = TAKE(RT_DRAINING, rt_act_heard),
-		[EV_DRAINED]     = GO(RT_CLOSING, rt_act_disconnect),
-		[EV_TIMEOUT]     = GO(RT_CLOSING, rt_act_abort),
-		[EV_VIOLATION]   = GO(RT_CLOSING, rt_act_disconnect),
-		[EV_ABORT]       = GO(RT_CLOSING, rt_act_abort),
-		[EV_DOWN]        = GO(RT_CLOSED, rt_act_down),
+		[EV_MSG_PROPS]   = TAKE(RT_DRAINING, act_heard),
+		[EV_MSG_GRANT]   = TAKE(RT_DRAINING, act_heard),
+		[EV_MSG_CALL]    = TAKE(RT_DRAINING, act_heard),
+		[EV_MSG_REPLY]   = TAKE(RT_DRAINING, act_heard),
+		[EV_MSG_ERROR]   = TAKE(RT_DRAINING, act_heard),
+		[EV_MSG_BAD]     = TAKE(RT_DRAINING, act_heard),
+		[EV_MSG_VERSION] = TAKE(RT_DRAINING, act_heard),
+		[EV_DRAINED]     = GO(RT_CLOSING, act_disconnect),
+		[EV_TIMEOUT]     = GO(RT_CLOSING, act_abort),
+		[EV_VIOLATION]   = GO(RT_CLOSING, act_disconnect),
+		[EV_ABORT]       = GO(RT_CLOSING, act_abort),
+		[EV_DOWN]        = GO(RT_CLOSED, act_down),
 	},
 	[RT_CLOSING] = {
-		[EV_ABORT]       = GO(RT_CLOSING, rt_act_abort),
-		[EV_DOWN]        = GO(RT_CLOSED, rt_act_down),
+		[EV_ABORT]       = GO(RT_CLOSING, act_abort),
+		[EV_DOWN]        = GO(RT_CLOSED, act_down),
 	},
 	/* RT_CLOSED: nothing can happen any more. */
 };
@@ -184,4 +198,104 @@ bool rt_state_may_send(const struct rt_conn *c)
 	default:
 		return false;
 	}
+}
+
+/* ---- Effects ---------------------------------------------------------- */
+
+static void act_greet(struct rt_conn *c)
+{
+	/* [A8]: the first message is our CONNPROP_FINAL. */
+	c->props_due = true;
+	c->unanswered = true;
+	c->state_deadline = rt_now_ms() + c->inst->cfg.first_message_ms;
+}
+
+static void act_await(struct rt_conn *c)
+{
+	c->state_deadline = rt_now_ms() + c->inst->cfg.first_message_ms;
+}
+
+static void act_opened(struct rt_conn *c)
+{
+	if (c->server) {
+		c->one_only = true;
+		return;
+	}
+	rt_version_answered(c);
+	c->state_deadline = rt_now_ms() + RT_SETTLE_MS;
+}
+
+static void act_answer_props(struct rt_conn *c)
+{
+	c->props_due = true;
+	c->one_only = true;
+}
+
+static void act_heard(struct rt_conn *c)
+{
+	c->one_only = false;
+}
+
+static void act_second(struct rt_conn *c)
+{
+	act_heard(c);
+	if (!c->props_sent)
+		c->props_due = true;
+}
+
+static void act_drain(struct rt_conn *c)
+{
+	c->state_deadline = rt_now_ms() + c->inst->cfg.drain_ms;
+}
+
+static void act_disconnect(struct rt_conn *c)
+{
+	if (c->fab)
+		fab_disconnect(c->fab, false);
+}
+
+static void act_abort(struct rt_conn *c)
+{
+	if (c->fab)
+		fab_disconnect(c->fab, true);
+}
+
+static void fabric_gone(void *user)
+{
+	rt_instance_forget(user);
+	rt_conn_put(user);
+}
+
+static void act_down(struct rt_conn *c)
+{
+	struct rt_call_priv *call, *tmp;
+	struct fab_conn *fab = c->fab;
+
+	atomic_store(&c->can_call, false);
+	rt_chain_drop(c);
+	rt_sequence_reset(c);
+	c->cont_reply = NULL;
+	c->cont_call = NULL;
+	c->nerrors = 0;
+	/* Replies that wait are dropped; Calls being read end here. */
+	cds_list_for_each_entry_safe(call, tmp, &c->calls, link)
+	{
+		if (call->stage == RT_CALL_REPLY)
+			rt_reply_abandon(c, call);
+		else if (call->stage != RT_CALL_UPPER)
+			rt_call_free(c, call);
+	}
+	rt_requests_fail_all(c, -ECONNRESET);
+	rt_version_ended(c);
+	rt_conn_publish(c);
+	rt_log(c,
+	       c->end_error && c->end_error != -ECONNRESET ? LOG_WARNING :
+							     LOG_INFO,
+	       "closed: %s", c->end_reason ? c->end_reason : "in order");
+	if (c->ops->closed)
+		c->ops->closed(c, c->end_error,
+			       c->end_reason ? c->end_reason : "in order");
+	c->fab = NULL;
+	/* The fabric's own reference goes when no ready callback can come. */
+	fab_conn_destroy_deferred(fab, fabric_gone, c);
 }

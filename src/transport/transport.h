@@ -104,8 +104,9 @@ struct rt_config {
 	unsigned int max_read_chunks; /* data item chunks of a Call; 8 */
 	unsigned int max_write_chunks; /* 8 */
 	size_t max_message; /* longest payload stream; 1 MiB + 64 KiB */
-	size_t max_conn_memory; /* chunk and reassembly bytes of one
-				 * connection; 64 MiB */
+	size_t max_conn_memory; /* chunk and reassembly buffers of one
+				 * connection, counted whole; a lone message
+				 * has what it needs; 64 MiB */
 	unsigned int call_read_chunks; /* used in one Call at most; 1 [H2] */
 	unsigned int call_write_chunks; /* likewise; 1 */
 	unsigned int max_fragments; /* of a Call, before Special; 8 */
@@ -124,6 +125,10 @@ struct rt_config {
 	unsigned int busy_poll_us; /* rt_run() polls so long before it sleeps,
 				    * while that is of use; 0: never */
 	unsigned int max_connections; /* not yet ended; 1024 */
+	/* Server: of one host's address. A quarter of max_connections, but
+	 * not under 64; a quarter of max_memory, but not under max_message. */
+	unsigned int max_host_connections;
+	size_t max_host_memory;
 	size_t max_memory; /* of the pool; 1 GiB */
 	bool huge_pages;
 	/* Octets that each rt_call carries for the upper layer. */
@@ -197,6 +202,7 @@ struct rt_conn_info {
 	unsigned int version; /* 0: not yet decided */
 	struct sockaddr_storage local, peer;
 	char peer_name[64]; /* "192.0.2.1:1234", "[2001:db8::1]:1234" */
+	bool crc; /* of the fabric's own, such as iWARP's */
 	struct rt_properties ours, theirs;
 	uint32_t sent, received; /* message counts, 4.2.1 */
 	uint32_t credit_limit; /* Received credits */
@@ -348,6 +354,12 @@ void rt_conn_put(struct rt_conn *c);
  * closes. Any thread; harmless when repeated.
  */
 void rt_conn_close(struct rt_conn *c, bool abort);
+/*
+ * Server: more Replies wait for the connections of this one's host than they
+ * may, and some of them for this one. Then another Call is better not executed
+ * but the connection closed: its peer can send it again. Any thread.
+ */
+bool rt_conn_crowded(struct rt_conn *c);
 /*
  * May this end send a Call now? Server: the client has announced
  * reverse-direction support and taken part in the property exchange. In

@@ -253,8 +253,17 @@ void rt_refuse_reply(struct rt_conn *c, uint32_t xid)
 {
 	struct rt_request_priv *rq = rt_request_find(c, xid);
 
+	bool begun = rq && c->cont_call == rq;
+
 	if (rq)
 		rt_request_finish(c, rq, -EPROTO);
+	if (begun) {
+		/* As with a good Reply that comes too early: what is left of
+		 * the Call is not sent, so nothing else can be. */
+		rt_conn_fail(c, -EPROTO,
+			     "Reply %08x: it comes before the whole Call", xid);
+		rt_event(c, EV_VIOLATION);
+	}
 }
 
 void rt_receive(struct rt_conn *c, struct rt_work *w, size_t len,

@@ -12,6 +12,7 @@
 #ifndef RPCRDMA_FUZZ_H
 #define RPCRDMA_FUZZ_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,13 +22,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define FUZZ_CHECK(cond)                                              \
-	do {                                                          \
-		if (!(cond)) {                                        \
-			fprintf(stderr, "%s:%d: does not hold: %s\n", \
-				__FILE__, __LINE__, #cond);           \
-			abort();                                      \
-		}                                                     \
+#define FUZZ_CHECK(cond)                                                    \
+	do {                                                                \
+		if (!(cond)) {                                              \
+			int err_ = errno;                                   \
+			fprintf(stderr, "%s:%d: does not hold: %s (%s)\n",  \
+				__FILE__, __LINE__, #cond, strerror(err_)); \
+			abort();                                            \
+		}                                                           \
 	} while (0)
 
 struct fuzz_in {

@@ -183,21 +183,42 @@ static int tcp_listen(struct sockaddr_in *sa)
 	return fd;
 }
 
+/* A port may be in use for a moment: this comes by thousands a second. */
+static int tcp_connect(const struct sockaddr_storage *at)
+{
+	int fd, failed = 0;
+
+	for (int i = 0; i < 5; i++) {
+		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		FUZZ_CHECK(fd >= 0);
+		if (!connect(fd, (const struct sockaddr *)at,
+			     sizeof(struct sockaddr_in)))
+			return fd;
+		failed = errno;
+		close(fd);
+		if (failed != EADDRNOTAVAIL && failed != EADDRINUSE)
+			break;
+		usleep(1000);
+	}
+	errno = failed;
+	FUZZ_CHECK(!"connected");
+	return -1;
+}
+
 static void passive(struct side *s, struct fab_domain *dom, struct fuzz_in *in)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET };
 	struct sockaddr_storage at;
 	struct fab_listener *l;
 	struct fab_poller *p;
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd;
 
 	sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	FUZZ_CHECK(!fab_poller_create(dom, &p));
 	FUZZ_CHECK(!fab_listen(p, (struct sockaddr *)&sa, sizeof(sa), request,
 			       s, &l));
 	fab_listener_addr(l, &at);
-	FUZZ_CHECK(!connect(fd, (struct sockaddr *)&at, sizeof(sa)));
-	fd = play(fd, in, p, false);
+	fd = play(tcp_connect(&at), in, p, false);
 	settle(p);
 	if (s->asked && !s->disconnected)
 		answer(s);

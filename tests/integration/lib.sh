@@ -21,6 +21,8 @@
 #	GANESHA_FSAL	VFS (default) or MEM (then EXPORT is not used)
 #	GANESHA_FSAL_LINES	further lines of the export's block FSAL
 #	GANESHA_EXPORT	further lines of block EXPORT
+#	GANESHA_SECTYPE	how the export may be used (sys, none)
+#	GANESHA_KRB5	lines of block NFS_Krb5 (Active_krb5 = false;)
 #	GANESHA_NFS4	further lines of block NFSv4
 #	GANESHA_CORE	further lines of block NFS_Core_Param
 #	GANESHA_BLOCKS	further blocks of ganesha.conf
@@ -206,14 +208,14 @@ write_config() {
 		Graceless = true;
 		${GANESHA_NFS4:-}
 	}
-	NFS_Krb5 { Active_krb5 = false; }
+	NFS_Krb5 { ${GANESHA_KRB5:-Active_krb5 = false;} }
 	EXPORT {
 		Export_Id = 1;
 		Path = $export;
 		Pseudo = /export;
 		Access_Type = RW;
 		Squash = none;
-		SecType = sys, none;
+		SecType = ${GANESHA_SECTYPE:-sys, none};
 		${GANESHA_EXPORT:-}
 		FSAL { Name = $fsal; ${GANESHA_FSAL_LINES:-} }
 	}

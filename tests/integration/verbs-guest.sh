@@ -7,7 +7,8 @@
 #
 # With PROGRAM, of the unit tests, that alone is run, else all.
 #
-# One host is the guest itself, with a device on d0 (10.9.0.1 and 10.9.1.1).
+# One host is the guest itself, with a device on d0 (10.9.0.1 and 10.9.1.1)
+# and another on o0 (10.9.2.1), which reaches nobody else.
 # The other, 10.9.1.2, is behind a veth pair: with siw, whose MODULE is a
 # file (or empty), a network namespace that has the iwarp provider. rxe knows
 # one namespace only, so there it is a second device, and rules of routing
@@ -18,11 +19,11 @@ module=${2:-}
 only=("${@:3}")
 build=${RPCRDMA_BUILD:?}
 unit=$build/tests/unit
-out=$(mktemp -d)
-failed=0
-
-ok() { echo "ok $1"; }
-not_ok() { echo "not ok $1 ${*:2}"; failed=1; }
+# shellcheck source=tests/integration/lib.sh
+. "$(dirname "$0")/lib.sh"
+WORK=$(mktemp -d /tmp/rpcrdma-test.XXXXXX)
+out=$WORK
+trap cleanup EXIT
 
 namespace_peer() {
 	ip netns add peer
@@ -59,10 +60,26 @@ device_peer() {
 	ip rule del pref 0
 }
 
+# An address with two ways to the net; only one is used at a time.
+bond() {
+	modprobe bonding max_bonds=0
+	ip link add b0 type bond mode active-backup fail_over_mac active
+	for dev in b1 b2; do
+		ip link add "$dev" type dummy
+		ip link set "$dev" master b0
+	done
+	ip address add 10.9.3.1/24 dev b0
+	ip link set b0 mtu 9000 up
+	ip link set b0 type bond active_slave b1
+	rdma link add rxe3 type rxe netdev b0 || return
+	export RPCRDMA_VERBS_BOND=10.9.3.1
+	export RPCRDMA_VERBS_MOVE="ip link set b0 type bond active_slave b2"
+}
+
 setup() {
 	# The connection manager hears of a device's removal before the rest
 	# does only if it came later.
-	for m in ib_uverbs rdma_ucm iw_cm libcrc32c veth; do
+	for m in ib_uverbs rdma_ucm iw_cm libcrc32c veth dummy sch_netem; do
 		modprobe -q "$m"
 	done
 	case $kind in
@@ -70,6 +87,7 @@ setup() {
 		modprobe rdma_rxe || return
 		device_peer
 		rdma link add rxe1 type rxe netdev d1 || return
+		bond
 		;;
 	siw)
 		modprobe -q siw || insmod "$module" || return
@@ -77,6 +95,10 @@ setup() {
 		rdma link add siw1 type siw netdev lo || return
 		;;
 	esac
+	ip link add o0 type dummy
+	ip address add 10.9.2.1/24 dev o0
+	ip link set o0 mtu 9000 up
+	rdma link add "${kind}2" type "$kind" netdev o0 || return
 	ip address add 10.9.0.1/24 dev d0
 	ip address add fd09::1/64 dev d0 nodad
 	ip link set d0 mtu 9000 up
@@ -113,6 +135,9 @@ if ! setup >"$out/setup" 2>&1; then
 fi
 
 export RPCRDMA_VERBS_ADDR=10.9.1.1 RPCRDMA_VERBS_DEVICE=${kind}0
+export RPCRDMA_VERBS_OTHER=10.9.2.1
+export RPCRDMA_VERBS_DOWN="ip link set o0 down"
+export RPCRDMA_VERBS_UP="ip link set o0 up"
 export RPCRDMA_VERBS_REMOVE="rdma link delete ${kind}0"
 export RPCRDMA_VERBS_ADD="rdma link add ${kind}0 type $kind netdev d0"
 case $kind in
@@ -148,16 +173,62 @@ all() {
 			--client iwarp --addr 10.9.0.1
 		;;
 	esac
-	run "verbs-$kind-events" "$unit/unit-verbs-events"
+	if [ "$kind" = rxe ]; then
+		server
+	fi
+	run "verbs-$kind-events" "$unit/unit-verbs-events" \
+		--abrupt "${RPCRDMA_ABRUPT:-800}"
+}
+
+# Which provider does the real server take, left alone?
+serves() { # PROVIDER ADDRESS LINE...
+	local provider=$1 address=$2
+	rm -rf "$WORK/server"
+	if start_ganesha "$WORK/server" "$WORK/data" "${@:3}"; then
+		check "verbs-auto-$provider-${address%:}" grep -E \
+			"serving .* on $address$RDMA_PORT, provider $provider" \
+			"$GANESHA_LOG"
+	else
+		not_ok "verbs-auto-$provider" \
+			"$(tail -n 3 "$GANESHA_LOG" | tr '\n' ' ')"
+	fi
+}
+server() {
+	local ping=$RPCRDMA_BUILD/src/tools/rpcrdma-ping
+	mkdir -p "$WORK/data" /run/ganesha
+	start_bg rpcbind -f
+	serves verbs 10.9.0.1: 'Bind_Addr = 10.9.0.1;' 'Huge_Pages = true;'
+	check verbs-server-ping timeout 60 "$ping" --quiet --provider verbs \
+		--server "10.9.0.1:$RDMA_PORT" --count 10 --flood
+	check verbs-server-ping-1 timeout 60 "$ping" --quiet --provider verbs \
+		--server "10.9.0.1:$RDMA_PORT" --count 10 --flood --version-rdma 1
+	check verbs-server-no-huge-pages grep vm.nr_hugepages "$GANESHA_LOG"
+	check verbs-server-stop stop_ganesha
+	echo 32 >/proc/sys/vm/nr_hugepages
+	serves verbs 0.0.0.0: 'Bind_Addr = 0.0.0.0, ::;' 'Huge_Pages = true;'
+	check verbs-server-ping-any timeout 60 "$ping" --quiet --provider verbs \
+		--server "10.9.2.1:$RDMA_PORT" --count 10 --flood
+	check verbs-server-huge-pages read_stats 'pool["bytes_huge"] > 0'
+	stop_ganesha
+	echo 0 >/proc/sys/vm/nr_hugepages
+	serves iwarp 10.9.0.1: 'Bind_Addr = 10.9.0.1, 127.0.0.1;'
+	check verbs-auto-mixed grep 'iwarp serves both' "$GANESHA_LOG"
+	stop_ganesha
+	if start_ganesha "$WORK/server" "$WORK/data" 'Provider = verbs;' \
+		'Bind_Addr = 198.51.100.7;'; then
+		check verbs-foreign-address grep \
+			'no RDMA device has this address: correct Bind_Addr or' \
+			"$GANESHA_LOG"
+		stop_ganesha
+	fi
 }
 
 if [ ${#only[@]} -gt 0 ]; then
-	"$unit/${only[0]}" "${only[@]:1}" || failed=1
+	"$unit/${only[0]}" "${only[@]:1}" || FAILED=1
 else
 	all
 fi
 if dmesg | grep -E 'BUG:|Oops|general protection|refcount_t:' >"$out/kernel"; then
 	not_ok "verbs-$kind-kernel" "$(head -n 1 "$out/kernel")"
 fi
-rm -rf "$out"
-exit "$failed"
+finish

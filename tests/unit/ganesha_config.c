@@ -117,6 +117,8 @@ static const struct range ranges[] = {
 	  "Max_Message = 65536;", ""),
 	R("Max_Memory", max_memory, 16 * MB, 1024 * GB, 1, "", ""),
 	R("Max_Connections", max_connections, 1, 65536, 1, "", ""),
+	R("Max_Host_Connections", max_host_connections, 0, 65536, 1, "", ""),
+	R("Max_Host_Memory", max_host_memory, 0, 1024 * GB, 4 * MB, "", ""),
 	R("Reverse_Credits", reverse_credits, 1, 1024, 1, "", ""),
 	R("Busy_Poll", busy_poll, 0, 1000, 1, "", ""),
 	R("Idle_Timeout", idle_timeout, 0, 86400, 1, "", ""),

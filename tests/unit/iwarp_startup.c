@@ -414,6 +414,40 @@ static void test_half_open_limit(void)
 	raw_done();
 }
 
+/* One host has a quarter of them, and gives way to itself beyond that. */
+static void test_half_open_share(void)
+{
+	static struct raw idle[10], other;
+	struct fab_domain_params p = { .crc = true, .max_startup = 32 };
+	struct sockaddr_in from = { .sin_family = AF_INET };
+
+	world_open(&w, &p);
+	from.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+	memset(&other, 0, sizeof(other));
+	other.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CU_ASSERT_EQUAL(bind(other.fd, (struct sockaddr *)&from, sizeof(from)),
+			0);
+	CU_ASSERT_EQUAL(
+		connect(other.fd, (struct sockaddr *)&w.addr, sizeof(from)), 0);
+	raw_nonblock(&other);
+	for (int i = 0; i < 10; i++) {
+		raw_dial(&idle[i], &w.addr);
+		for (int k = 0; k < 5; k++)
+			world_turn(&w, 1);
+	}
+	RAW_UNTIL(&w, &idle[0], idle[0].eof);
+	RAW_UNTIL(&w, &idle[1], idle[1].eof);
+	raw_read(&idle[2]);
+	CU_ASSERT_FALSE(idle[2].eof);
+	raw_read(&other);
+	CU_ASSERT_FALSE(other.eof);
+	for (int i = 0; i < 10; i++)
+		close(idle[i].fd);
+	close(other.fd);
+	raw_connect(&w, &r, true);
+	raw_done();
+}
+
 /* Out of descriptors: the listener pauses instead of spinning, and is there
  * again when there are some. */
 static void test_out_of_descriptors(void)
@@ -515,14 +549,19 @@ static void test_fall_back(void)
 {
 	static const struct linger reset = { 1, 0 };
 
-	for (int kind = 0; kind < KINDS; kind++) {
-		struct fab_domain_params p = { .crc = true, .read_depth = 12 };
+	for (int turn = 0; turn < 3 * KINDS; turn++) {
+		int kind = turn / 3;
+		struct fab_domain_params p = { .crc = (enum fab_crc)(turn % 3),
+					       .read_depth = 12 };
+		/* Not by default: this is loopback. */
+		uint8_t crc = p.crc == FAB_CRC_ON ? 0x40 : 0;
 		struct fab_conn_params cp = { .priv = "priv", .priv_len = 4 };
 		struct fab_conn_info info;
 
 		initiator_open(&p, &cp);
 		raw_accept();
 		RAW_UNTIL(&w, &r, r.in_len == 28);
+		CU_ASSERT_EQUAL(r.in[16] & 0x40, crc);
 		if (kind == REJECTS)
 			raw_write(&w, &r, f,
 				  raw_mpa(f, true, 0x20, 1, NULL, 0));
@@ -535,14 +574,15 @@ static void test_fall_back(void)
 		close(r.fd);
 		raw_accept();
 		RAW_UNTIL(&w, &r, r.in_len == 24);
-		CU_ASSERT_EQUAL(r.in[16], 0x40);
+		CU_ASSERT_EQUAL(r.in[16], crc);
 		CU_ASSERT_EQUAL(r.in[17], 1);
 		CU_ASSERT_EQUAL(memcmp(r.in + 20, "priv", 4), 0);
-		raw_write(&w, &r, f, raw_mpa(f, true, 0x40, 1, "yes", 3));
+		raw_write(&w, &r, f, raw_mpa(f, true, crc, 1, "yes", 3));
 		PUMP_UNTIL(&w, w.cli.established);
 		CU_ASSERT_EQUAL(w.cli.priv_len, 3);
 		fab_conn_info(w.cli.c, &info);
 		CU_ASSERT_EQUAL(info.read_depth, 12);
+		CU_ASSERT_EQUAL(info.crc, crc != 0);
 		initiator_close();
 	}
 }
@@ -643,6 +683,7 @@ static const struct unit_test tests[] = {
 	{ "garbage", test_garbage },
 	{ "slow_drip", test_slow_drip },
 	{ "half_open_limit", test_half_open_limit },
+	{ "half-open share", test_half_open_share },
 	{ "out_of_descriptors", test_out_of_descriptors },
 	{ "request_octets", test_request_octets },
 	{ "fall_back", test_fall_back },

@@ -32,6 +32,14 @@ static uint32_t get(const uint8_t *p)
 	return ntohl(v);
 }
 
+atomic_uint rt_pair_allocs;
+
+static void *scratch(size_t n)
+{
+	atomic_fetch_add(&rt_pair_allocs, 1);
+	return calloc(1, n);
+}
+
 /* What a served Call needs until its Reply has gone. */
 struct served {
 	struct rt_pair *pair;
@@ -96,9 +104,9 @@ static size_t read_wishes(const uint8_t *in, size_t len, struct rt_item *item,
 /* Flatten the Call, read what it asks for, and answer. */
 void rt_pair_answer(struct rt_pair *p, struct rt_call *call)
 {
-	struct served *s = calloc(1, sizeof(*s));
+	struct served *s = scratch(sizeof(*s));
 	struct rt_reply reply = { 0 };
-	uint8_t *in = malloc(call->len ? call->len : 1);
+	uint8_t *in = scratch(call->len ? call->len : 1);
 	uint32_t nitems, sum;
 	size_t at = 0, total;
 
@@ -108,7 +116,7 @@ void rt_pair_answer(struct rt_pair *p, struct rt_call *call)
 	}
 	s->pair = p;
 	total = read_wishes(in, call->len, s->item, &nitems, &sum);
-	s->octets = malloc(total);
+	s->octets = scratch(total);
 	for (size_t i = 0; i < total; i++)
 		s->octets[i] = pattern(call->xid, i);
 	/* Roundup is zero. */
@@ -438,8 +446,8 @@ bool rt_rpc_check(struct rt_rpc *r)
 		return false;
 	for (unsigned int i = 0; i < r->nitems; i++)
 		total += (r->want[i].length + 3) & ~3u;
-	flat = malloc(rq->reply_len + 1);
-	got = calloc(1, total + 1);
+	flat = scratch(rq->reply_len + 1);
+	got = scratch(total + 1);
 	for (unsigned int i = 0; i < rq->nreply; i++) {
 		memcpy(flat + at, rq->reply[i].addr, rq->reply[i].len);
 		at += rq->reply[i].len;

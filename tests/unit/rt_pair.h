@@ -18,11 +18,16 @@
 #ifndef RPCRDMA_RT_PAIR_H
 #define RPCRDMA_RT_PAIR_H
 
+#include <stdatomic.h>
+
 #include "fabric/loop/loop.h"
 #include "rt_watch.h"
 #include "transport/transport.h"
 
 #define PAIR_MAX_CALLS 256
+
+/* Allocations of this harness itself. */
+extern atomic_uint rt_pair_allocs;
 
 struct rt_pair {
 	struct fab_domain *dom;

@@ -78,9 +78,24 @@ static void look_at_credits(struct rt_watch *w, struct rt_watch_end *from,
 		fault(w, "a GRANT of nothing beyond the limit");
 }
 
+/* The stream begins with the XID, so the rest of another one does not. */
+static void look_at_start(struct rt_watch *w, const struct wire_msg *m)
+{
+	const uint8_t *p = m->payload;
+
+	if (m->payload_len < 4)
+		return;
+	if (m->p.xid != ((uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
+			 (uint32_t)p[2] << 8 | p[3]))
+		fault(w, "%s of %u begins in the middle",
+		      wire_htype_name(m->p.htype), m->p.xid);
+}
+
 static void look_at_order(struct rt_watch *w, struct rt_watch_end *e,
 			  const struct wire_msg *m)
 {
+	bool call = m->p.htype == RDMA2_CALL_MIDDLE ||
+		    m->p.htype == RDMA2_CALL_INLINE;
 	bool middle = m->p.htype == RDMA2_CALL_MIDDLE ||
 		      m->p.htype == RDMA2_REPLY_MIDDLE;
 	bool last = m->p.htype == RDMA2_CALL_INLINE ||
@@ -88,19 +103,26 @@ static void look_at_order(struct rt_watch *w, struct rt_watch_end *e,
 
 	if (m->p.htype == RDMA2_GRANT || m->p.htype == RDMA2_ERROR)
 		return;
+	if (e->sequence && e->refused && m->p.xid != e->xid)
+		e->sequence = false;
 	if (e->sequence) {
-		if (m->p.xid != e->xid || !(middle || last))
+		if (m->p.xid != e->xid || !(middle || last) || call != e->call)
 			fault(w, "%s of %u inside the fragments of %u",
 			      wire_htype_name(m->p.htype), m->p.xid, e->xid);
 		else if (m->payload_len + (middle ? m->remaining : 0) !=
 			 e->remaining)
 			fault(w, "rdma_remaining was %u, is %u, %zu octets",
 			      e->remaining, m->remaining, m->payload_len);
+	} else {
+		e->refused = false;
+		if (middle || last)
+			look_at_start(w, m);
 	}
 	if (middle && (m->payload_len % 4 || !m->remaining))
 		fault(w, "a fragment of %zu octets, %u remain", m->payload_len,
 		      m->remaining);
 	e->sequence = middle;
+	e->call = call;
 	e->xid = m->p.xid;
 	e->remaining = m->remaining;
 }
@@ -169,15 +191,16 @@ static void message(struct rt_watch *w, const struct loop_event *ev)
 	struct rt_watch_end *to = find(w, ev->to, !ev->from_active);
 	struct wire_prefix p;
 	struct wire_msg m;
-	bool vers_error;
+	bool whole, vers_error;
 
 	from->sent++;
 	from->with_invalidate += ev->kind == LOOP_EV_SEND_INV;
-	/* Whatever follows its first of version 2 shows that a client was told
-	 * a limit: it may send one without. */
-	from->sent2 += from->sent2 > 0;
-	if (wire_prefix_decode(ev->data, ev->len, &p) && p.vers == WIRE_VERS1 &&
-	    !about_versions(ev)) {
+	whole = wire_prefix_decode(ev->data, ev->len, &p);
+	/* Whatever has a header and follows its first of version 2 shows that
+	 * a client was told a limit: it may send one without. */
+	if (whole && (from->sent2 || p.vers == WIRE_VERS2))
+		from->sent2++;
+	if (whole && p.vers == WIRE_VERS1 && !about_versions(ev)) {
 		look_at_version(w, from, to, p.vers);
 		version1(w, from, to, ev);
 		return;
@@ -189,7 +212,7 @@ static void message(struct rt_watch *w, const struct loop_event *ev)
 	    (int32_t)(to->limit - (from->sent - 1)) >= 0)
 		fault(w, "%zu Receives, limit %u, %u received",
 		      ev->recvs_posted, to->limit, from->sent - 1);
-	if (!wire_prefix_decode(ev->data, ev->len, &p)) {
+	if (!whole) {
 		if (ours(w, from))
 			fault(w, "a message of %zu octets", ev->len);
 		return;
@@ -199,7 +222,6 @@ static void message(struct rt_watch *w, const struct loop_event *ev)
 	from->refuses |= vers_error;
 	if (!vers_error)
 		look_at_version(w, from, to, p.vers);
-	from->sent2 += p.vers == WIRE_VERS2 && !from->sent2;
 	if (!vers_error && !from->answers++) {
 		from->first_htype = p.htype;
 		from->first_xid = p.xid;
@@ -222,6 +244,12 @@ static void message(struct rt_watch *w, const struct loop_event *ev)
 			fault(w, "%s before the client's second message",
 			      wire_htype_name(p.htype));
 	}
+	/* The rest of a Call that is refused need not follow [D3]; a Reply is
+	 * sent to its end. */
+	if (p.htype == RDMA2_ERROR && p.vers == WIRE_VERS2 && to->sequence &&
+	    to->call && p.xid == to->xid &&
+	    wire_decode(ev->data, ev->len, true, &m) == WIRE_OK)
+		to->refused = true;
 	if (p.vers == WIRE_VERS2 || ours(w, from))
 		from->limit = p.credit;
 }

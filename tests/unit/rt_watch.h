@@ -13,7 +13,10 @@
  *   - the client's first message has 32 to 1024 octets (4.3, [A8]);
  *   - one message of the server until the client's second ([A7]);
  *   - between the fragments of a message only GRANTs and ERRORs, each
- *     rdma_remaining is right, no fragment is empty or unaligned ([D1], [D4]).
+ *     rdma_remaining is right, no fragment is empty or unaligned ([D1], [D4]);
+ *     only a Call, and only if the peer has refused it meanwhile, may break
+ *     off ([D3]);
+ *   - a payload begins with its XID.
  *
  * And in version 1:
  *
@@ -38,14 +41,16 @@ struct rt_watch_end {
 	uint64_t stamp;
 	uint32_t sent; /* messages on the wire */
 	uint32_t answers; /* without ERR_VERS */
-	uint32_t sent2; /* from the first of version 2 on */
+	uint32_t sent2; /* from the first of version 2 on, with a header */
 	uint32_t limit; /* last rdma_credit it sent */
 	uint32_t first_htype, first_xid;
 	uint32_t vers; /* the last it sent, without errors about versions */
 	bool refuses; /* has sent ERR_VERS */
 	uint32_t calls; /* version 1: its Calls outstanding */
 	uint32_t granted; /* ... that it may have */
-	bool sequence;
+	bool sequence; /* of fragments, not yet at its end */
+	bool call; /* ... of a Call */
+	bool refused; /* ... by the peer */
 	uint32_t xid, remaining;
 	uint32_t count[16]; /* by header type */
 	uint32_t with_invalidate;

@@ -26,3 +26,9 @@ rpcrdma_unit(transport-faults-v1 transport_faults.c LIBS unit-rt)
 target_compile_definitions(unit-transport-faults-v1 PRIVATE VERSION=1)
 rpcrdma_unit(transport-threads transport_threads.c
 	LIBS unit-rt rpcrdma_fabric)
+rpcrdma_unit(transport-steady transport_steady.c
+	LIBS unit-rt rpcrdma_fabric)
+# Every way to get memory, and to have it registered, is counted.
+target_link_options(unit-transport-steady PRIVATE -Wl,--wrap=malloc,--wrap=calloc
+	-Wl,--wrap=realloc,--wrap=aligned_alloc,--wrap=posix_memalign
+	-Wl,--wrap=mmap,--wrap=fab_reg)

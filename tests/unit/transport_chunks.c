@@ -345,11 +345,11 @@ static void limits(void)
 	rt_raw_close(&r);
 }
 
-/* The octets that one connection's Calls may hold ([D6], 7.3.6). */
-static void memory(void)
+static void memory_of(size_t conn, size_t host)
 {
 	struct rt_config cfg = { .max_message = 65536,
-				 .max_conn_memory = 100000 };
+				 .max_conn_memory = conn,
+				 .max_host_memory = host };
 	struct rt_raw r;
 	uint8_t pay[128];
 	struct wire_read_segment s[2];
@@ -386,6 +386,51 @@ static void memory(void)
 		CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
 	}
 	rt_raw_close(&r);
+}
+
+/* A limit that admits a message admits the buffers it needs, which are larger
+ * than what is in them; beside it there is room for no other. */
+static void memory_alone(size_t conn, size_t host)
+{
+	struct rt_config cfg = { .max_message = 65536,
+				 .max_conn_memory = conn,
+				 .max_host_memory = host };
+	struct rt_raw r;
+	struct wire_read_segment s[2];
+	struct wire_call_desc d = { .reads = s, .nreads = 2 };
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	rt_raw_payload(r.mem, 1, 8, 0, 0, 60000);
+	s[0] = at(&r, 68, 68, 30000);
+	s[1] = at(&r, 68 + 30000, 68 + 30000, 30000);
+	for (unsigned int round = 0; round < 3; round++) {
+		uint8_t pay[68];
+
+		r.p.hold = true;
+		rt_raw_call(&r, 1, &d, r.mem, 68);
+		CU_ASSERT_TRUE(rt_raw_silent(&r));
+		CU_ASSERT_EQUAL_FATAL(r.p.nheld, 1);
+		memcpy(pay, r.mem, 68);
+		pay[3] = 2;
+		rt_raw_call(&r, 2, &d, pay, 68);
+		CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_SYSTEM));
+		r.p.hold = false;
+		rt_pair_answer(&r.p, r.p.held[--r.p.nheld]);
+		CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+		CU_ASSERT_EQUAL(answered_sum(&r), sum_of(r.mem + 68, 60000));
+	}
+	rt_raw_close(&r);
+}
+
+/* The octets that one connection's Calls may hold ([D6], 7.3.6), and those
+ * of all connections of its host. */
+static void memory(void)
+{
+	memory_of(100000, 0);
+	memory_of(0, 100000);
+	memory_alone(65536, 0);
+	memory_alone(0, 65536);
 }
 
 static const struct unit_test tests[] = {

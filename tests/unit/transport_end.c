@@ -256,14 +256,16 @@ static void outlive(void)
 	fab_domain_close(p.dom);
 }
 
-/* More than Max_Connections are turned away, and there is room again. */
-static void too_many(void)
+/* More than @max, or of one host more than @host, are turned away, and there
+ * is room again. */
+static void too_many_of(unsigned int max, unsigned int host)
 {
 	struct rt_config s = with_user;
 	struct rt_conn *first, *held;
 	struct rt_pair p;
 
-	s.max_connections = 1;
+	s.max_connections = max;
+	s.max_host_connections = host;
 	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &with_user, &s, NULL));
 	first = p.client;
 	/* Held beyond its end, it takes nobody's place. */
@@ -281,6 +283,12 @@ static void too_many(void)
 	CU_ASSERT_TRUE(rt_pair_connect(&p));
 	rt_conn_put(held);
 	rt_pair_close(&p);
+}
+
+static void too_many(void)
+{
+	too_many_of(1, 0);
+	too_many_of(0, 1);
 }
 
 /* A connection that fails before it has begun leaves nothing behind. */

@@ -482,7 +482,7 @@ static void long_write(struct rt_raw *r, uint32_t xid, uint32_t len)
 static void little_memory(void)
 {
 	struct rt_config cfg = { .max_message = 65536,
-				 .max_conn_memory = 70000,
+				 .max_conn_memory = 80000,
 				 .memory_wait_ms = 300 };
 	struct wire_read_segment rs = { .position = 0 };
 	struct wire_call_desc d = { .call = &rs, .ncall = 1 };

@@ -2,7 +2,7 @@
 /*
  * verbs_events - what happens to a device, its links and its peers
  *
- *	verbs_events [TEST...]
+ *	verbs_events [--abrupt COUNT] [TEST...]
  *	verbs_events --hold PROVIDER ADDRESS PORT COUNT
  *
  * It takes links and devices away, so it runs only where that is wanted:
@@ -13,236 +13,39 @@
  *	RPCRDMA_VERBS_DEVICE	such as rxe0
  *	RPCRDMA_VERBS_REMOVE	command that removes the device
  *	RPCRDMA_VERBS_ADD	command that makes it anew
+ *	RPCRDMA_VERBS_OTHER	our address of another device
+ *	RPCRDMA_VERBS_DOWN	command that takes the port of that down
+ *	RPCRDMA_VERBS_UP	and up again
  *	RPCRDMA_VERBS_CUT	command after which nothing reaches a peer
  *	RPCRDMA_VERBS_MEND	and that repairs it
+ *	RPCRDMA_VERBS_BOND	our address of a device on a bond (may be empty)
+ *	RPCRDMA_VERBS_MOVE	command that moves it to another port of the bond
  *	RPCRDMA_VERBS_PEER	prefix of commands that run at a peer
  *	RPCRDMA_VERBS_PEER_PROVIDER	what the peer has
  *
  * Exit status 77 without them. With --hold it is a peer: connects COUNT times,
- * says so, and does nothing until it is killed.
+ * says so, and does nothing until it is killed. --abrupt says how many of them
+ * test "abrupt" takes.
  *
  * Threads: one.
  */
+#include <dlfcn.h>
 #include <linux/capability.h>
-#include <signal.h>
-#include <spawn.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "fabric/verbs/vb.h"
-#include "fabric/verbs/verbs.h"
-#include "provider_util.h"
-
-struct subject subject;
-static struct world w;
-static char self[4096];
-
-/* As ep_poll(), where there is no test for an assertion to fail. */
-static void look(struct ep *e)
-{
-	struct fab_wc wc[7];
-	int n;
-
-	e->ready = false;
-	while ((n = fab_poll(e->c, wc, 7)) > 0) {
-		for (int i = 0; i < n; i++) {
-			e->established |= wc[i].kind == FAB_WC_ESTABLISHED;
-			e->disconnected |= wc[i].kind == FAB_WC_DISCONNECTED;
-			if (wc[i].kind == FAB_WC_DISCONNECTED)
-				e->error = wc[i].error;
-		}
-	}
-}
-
-/* ---- The other side -------------------------------------------------- */
-
-#define MAX_HELD 200
-
-static int hold(char **argv)
-{
-	static struct ep held[MAX_HELD];
-	struct sockaddr_in to = { .sin_family = AF_INET };
-	int count = atoi(argv[3]), up = 0, down = 0;
-	struct fab_domain *dom;
-	struct fab_poller *p;
-
-	to.sin_port = htons((uint16_t)atoi(argv[2]));
-	if (inet_pton(AF_INET, argv[1], &to.sin_addr) != 1 ||
-	    count > MAX_HELD || !fab_provider(argv[0]) ||
-	    fab_domain_open(fab_provider(argv[0]), NULL, &dom) ||
-	    fab_poller_create(dom, &p))
-		return 1;
-	for (int i = 0; i < count; i++)
-		if (fab_conn_create(p, ep_ready, &held[i], &held[i].c) ||
-		    fab_connect(held[i].c, (struct sockaddr *)&to, sizeof(to),
-				NULL))
-			return 1;
-	for (bool told = false; down < count;) {
-		fab_poller_run(p, 1000);
-		for (int i = up = down = 0; i < count; i++) {
-			if (held[i].ready)
-				look(&held[i]);
-			up += held[i].established;
-			down += held[i].disconnected;
-		}
-		if (up == count && !told)
-			printf("connected\n");
-		told |= up == count;
-		fflush(stdout);
-	}
-	return up < count;
-}
-
-/* Start one; returns its process id. */
-static pid_t start_peer(const char *prefix, const char *provider, int count)
-{
-	char cmd[5000], addr[INET_ADDRSTRLEN];
-	char sh[] = "/bin/sh", c[] = "-c";
-	char *args[] = { sh, c, cmd, NULL };
-	const struct sockaddr_in *in = (struct sockaddr_in *)&w.addr;
-	posix_spawnattr_t attr;
-	pid_t pid = 0;
-
-	inet_ntop(AF_INET, &in->sin_addr, addr, sizeof(addr));
-	snprintf(cmd, sizeof(cmd), "exec %s %s --hold %s %s %d %d", prefix,
-		 self, provider, addr, ntohs(in->sin_port), count);
-	posix_spawnattr_init(&attr);
-	CU_ASSERT_EQUAL_FATAL(posix_spawn(&pid, sh, NULL, &attr, args, environ),
-			      0);
-	posix_spawnattr_destroy(&attr);
-	return pid;
-}
-
-static void kill_peer(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
-/* Run a command of the environment; not waited for, since it may wait for
- * what this side does. */
-static pid_t run(const char *name)
-{
-	char sh[] = "/bin/sh", c[] = "-c";
-	char *args[] = { sh, c, getenv(name), NULL };
-	pid_t pid;
-
-	CU_ASSERT_EQUAL_FATAL(posix_spawn(&pid, sh, NULL, NULL, args, environ),
-			      0);
-	return pid;
-}
-
-static bool ended(pid_t *pid)
-{
-	if (*pid && waitpid(*pid, NULL, WNOHANG) == *pid)
-		*pid = 0;
-	return !*pid;
-}
-
-/* ---- Many connections of peers --------------------------------------- */
-
-static struct ep many[MAX_HELD];
-static int nmany;
-static struct msg many_recv[MAX_HELD][4];
-
-static void many_request(struct fab_listener *l, struct fab_conn *c,
-			 const void *priv, size_t priv_len, void *user)
-{
-	struct fab_conn_params none = { 0 };
-	struct ep *e = &many[nmany];
-
-	if (nmany == MAX_HELD) {
-		fab_reject(c, NULL, 0);
-		fab_conn_destroy_deferred(c, NULL, NULL);
-		return;
-	}
-	memset(e, 0, sizeof(*e));
-	e->c = c;
-	e->mr = w.mr;
-	fab_conn_set_ready(c, ep_ready, e);
-	for (int i = 0; i < 4; i++)
-		CU_ASSERT_EQUAL(ep_recv(e, msg_init(&w, &many_recv[nmany][i],
-						    FAB_RECV, 0, 4096)),
-				0);
-	if (fab_accept(c, &none)) {
-		fab_conn_destroy_deferred(c, NULL, NULL);
-		e->c = NULL;
-		return;
-	}
-	nmany++;
-}
-
-static void many_turn(void)
-{
-	fab_poller_run(w.poller, 50);
-	for (int i = 0; i < nmany; i++)
-		if (many[i].ready)
-			ep_poll(&many[i]);
-}
-
-static int many_count(size_t member)
-{
-	int n = 0;
-
-	for (int i = 0; i < nmany; i++)
-		n += *((bool *)((char *)&many[i] + member));
-	return n;
-}
-
-#define MANY_UNTIL(cond)                            \
-	do {                                        \
-		uint64_t end_ = util_ms() + 120000; \
-		while (!(cond) && util_ms() < end_) \
-			many_turn();                \
-		CU_ASSERT_TRUE(!!(cond));           \
-	} while (0)
-
-static void many_listen(void)
-{
-	world_domain(&w, 0);
-	nmany = 0;
-	CU_ASSERT_EQUAL_FATAL(
-		fab_listen(w.poller, (struct sockaddr *)&subject.addr,
-			   subject.addrlen, many_request, &w, &w.listener),
-		0);
-	fab_listener_addr(w.listener, &w.addr);
-}
-
-static void many_destroy(void)
-{
-	int gone = 0;
-
-	for (int i = 0; i < nmany; i++)
-		fab_conn_destroy_deferred(many[i].c, ep_gone, &many[i]);
-	for (int i = 0; i < 100 && gone < nmany; i++) {
-		fab_poller_run(w.poller, 10);
-		gone = 0;
-		for (int k = 0; k < nmany; k++)
-			gone += many[k].gone;
-	}
-	CU_ASSERT_EQUAL(gone, nmany);
-	nmany = 0;
-}
+#include "fabric/pool.h"
+#include "verbs_peer.h"
 
 /* ---- Locked memory --------------------------------------------------- */
-
-static char said[4096];
-
-static void keep_log(void *ctx, int level, const char *text)
-{
-	size_t n = strlen(said);
-
-	snprintf(said + n, sizeof(said) - n, "%s\n", text);
-}
 
 /* In a process of its own: what it gives up does not come back. */
 static int memlock(void)
 {
 	/* Nobody listens there; it must not matter. */
 	struct sockaddr_in to = *(struct sockaddr_in *)&subject.addr;
-	struct fab_domain_params p = { .log = keep_log };
+	struct fab_domain_params p = { .log = util_log };
 	struct __user_cap_header_struct head = {
 		.version = _LINUX_CAPABILITY_VERSION_3
 	};
@@ -279,11 +82,14 @@ static int memlock(void)
 		return 15;
 	while (!e.disconnected && util_ms() < end) {
 		fab_poller_run(poller, 10);
-		look(&e);
+		peer_look(&e);
 	}
 	if (!e.disconnected || e.error != -ENOMEM)
 		return 16;
-	return strstr(said, "LimitMEMLOCK") ? 0 : 17;
+	/* Told before it is used up, and when it was. */
+	if (!strstr(subject.said, "at most 256 KiB"))
+		return 17;
+	return strstr(subject.said, "256 KiB, is too small") ? 0 : 18;
 }
 
 static void test_memlock(void)
@@ -316,7 +122,170 @@ static void test_owns(void)
 	CU_ASSERT_FALSE(fab_verbs_owns((struct sockaddr *)&in6));
 }
 
-/* ---- Devices and links ----------------------------------------------- */
+/* ---- Huge pages ------------------------------------------------------ */
+
+static int huge_reserve(int want)
+{
+	FILE *f = fopen("/proc/sys/vm/nr_hugepages", "r+");
+	int got = 0;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	fprintf(f, "%d\n", want);
+	fflush(f);
+	rewind(f);
+	CU_ASSERT_EQUAL(fscanf(f, "%d", &got), 1);
+	fclose(f);
+	return got;
+}
+
+static void test_huge_pages(void)
+{
+	struct fab_pool_params p = { .huge_pages = true };
+	struct fab_pool_stats st;
+	struct fab_pool *pool;
+	struct fab_sge sge;
+	struct fab_buf *b;
+	struct fab_wr wr = { .op = FAB_SEND, .flags = FAB_F_SIGNALED };
+	static struct msg r;
+
+	CU_ASSERT_TRUE(huge_reserve(4) > 0);
+	world_pair(&w);
+	/* Registered with a device that is in use. */
+	CU_ASSERT_EQUAL_FATAL(fab_pool_create(w.dom, &p, &pool), 0);
+	b = fab_pool_get(pool, 65536);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(b);
+	fab_pool_get_stats(pool, &st);
+	CU_ASSERT_TRUE(st.bytes_huge >= (size_t)2 << 20);
+	fill_random(b->addr, 60000, 7);
+	CU_ASSERT_EQUAL(ep_recv(&w.srv, msg_init(&w, &r, FAB_RECV, 0, 60000)),
+			0);
+	sge = (struct fab_sge){ b->addr, 60000, b->mr };
+	wr.sge = &sge;
+	wr.nsge = 1;
+	CU_ASSERT_EQUAL(fab_post(w.cli.c, &wr), 0);
+	PUMP_UNTIL(&w, w.srv.nwc == 1 && w.cli.nwc == 1);
+	CU_ASSERT_EQUAL(memcmp(w.arena, b->addr, 60000), 0);
+	fab_pool_put(b);
+	fab_pool_destroy(pool);
+	/* Without them it goes on, and tells what to do. */
+	huge_reserve(0);
+	subject.said[0] = 0;
+	CU_ASSERT_EQUAL_FATAL(fab_pool_create(w.dom, &p, &pool), 0);
+	b = fab_pool_get(pool, 65536);
+	CU_ASSERT_PTR_NOT_NULL(b);
+	fab_pool_get_stats(pool, &st);
+	CU_ASSERT_EQUAL(st.bytes_huge, 0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(subject.said, "vm.nr_hugepages"));
+	fab_pool_put(b);
+	fab_pool_destroy(pool);
+	world_close(&w);
+}
+
+/* ---- A pair on another device, of the same domain -------------------- */
+
+static struct ep near, far;
+static struct fab_listener *other;
+static struct msg other_msg[4];
+
+static void other_request(struct fab_listener *l, struct fab_conn *c,
+			  const void *priv, size_t priv_len, void *user)
+{
+	struct fab_conn_params none = { 0 };
+
+	far.c = c;
+	far.mr = w.mr;
+	fab_conn_set_ready(c, ep_ready, &far);
+	CU_ASSERT_EQUAL(fab_accept(c, &none), 0);
+}
+
+static void all_turn(void)
+{
+	if (near.ready)
+		ep_poll(&near);
+	if (far.ready)
+		ep_poll(&far);
+	for (int i = 0; i < nmany; i++)
+		if (many[i].ready)
+			ep_poll(&many[i]);
+	world_turn(&w, 50);
+}
+
+#define ALL_UNTIL(cond)                             \
+	do {                                        \
+		uint64_t end_ = util_ms() + 60000;  \
+		while (!(cond) && util_ms() < end_) \
+			all_turn();                 \
+		CU_ASSERT_TRUE(!!(cond));           \
+	} while (0)
+
+/* It serves both directions. */
+static void other_hello(void)
+{
+	struct ep *e[2] = { &near, &far };
+
+	near.nwc = far.nwc = 0;
+	for (int i = 0; i < 2; i++)
+		CU_ASSERT_EQUAL(ep_recv(e[i], msg_init(&w, &other_msg[i],
+						       FAB_RECV, 0, 64)),
+				0);
+	ep_post(&near, msg_init(&w, &other_msg[2], FAB_SEND, 64, 64));
+	ALL_UNTIL(far.nwc == 1);
+	ep_post(&far, msg_init(&w, &other_msg[3], FAB_SEND, 64, 64));
+	ALL_UNTIL(near.nwc == 2 && far.nwc == 2);
+	CU_ASSERT_EQUAL(ep_count(&near, FAB_OK) + ep_count(&far, FAB_OK), 4);
+	CU_ASSERT_FALSE(near.disconnected || far.disconnected);
+}
+
+static void other_connect(void)
+{
+	struct sockaddr_storage bound;
+
+	memset(&near, 0, sizeof(near));
+	memset(&far, 0, sizeof(far));
+	near.mr = w.mr;
+	fab_listener_addr(other, &bound);
+	CU_ASSERT_EQUAL_FATAL(
+		fab_conn_create(w.poller, ep_ready, &near, &near.c), 0);
+	CU_ASSERT_EQUAL(fab_connect(near.c, (struct sockaddr *)&bound,
+				    sizeof(struct sockaddr_in), NULL),
+			0);
+	ALL_UNTIL((near.established && far.established) || near.disconnected);
+}
+
+static void other_open(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+
+	inet_pton(AF_INET, getenv("RPCRDMA_VERBS_OTHER"), &at.sin_addr);
+	CU_ASSERT_EQUAL_FATAL(fab_listen(w.poller, (struct sockaddr *)&at,
+					 sizeof(at), other_request, NULL,
+					 &other),
+			      0);
+	other_connect();
+	other_hello();
+}
+
+static void other_destroy(void)
+{
+	if (near.c && !near.disconnected)
+		fab_disconnect(near.c, true);
+	if (far.c && !far.disconnected)
+		fab_disconnect(far.c, true);
+	ALL_UNTIL((!near.c || near.disconnected) &&
+		  (!far.c || far.disconnected));
+	ep_destroy(&w, &near);
+	ep_destroy(&w, &far);
+	far.established = false;
+}
+
+static void other_close(void)
+{
+	other_hello();
+	other_destroy();
+	fab_listener_close(other);
+}
+
+/* ---- Devices, links, addresses ---------------------------------------- */
 
 static void test_removed(void)
 {
@@ -324,25 +293,27 @@ static void test_removed(void)
 	pid_t remove, add;
 
 	world_pair(&w);
+	other_open();
 	for (int i = 0; i < 10; i++)
 		CU_ASSERT_EQUAL(ep_recv(&w.srv,
 					msg_init(&w, &r[i], FAB_RECV, 0, 4096)),
 				0);
-	remove = run("RPCRDMA_VERBS_REMOVE");
-	PUMP_UNTIL(&w, w.cli.disconnected && w.srv.disconnected);
+	remove = command("RPCRDMA_VERBS_REMOVE");
+	ALL_UNTIL(w.cli.disconnected && w.srv.disconnected);
 	CU_ASSERT_EQUAL(w.srv.nwc, 10);
 	CU_ASSERT_EQUAL(ep_count(&w.srv, FAB_FLUSHED), 10);
 	CU_ASSERT_TRUE(w.cli.error == -ENODEV || w.srv.error == -ENODEV);
 	world_unpair(&w);
-	PUMP_UNTIL(&w, ended(&remove));
+	PUMP_UNTIL(&w, command_ended(&remove));
+	other_hello();
 	/* There is no way now. */
 	world_connect(&w, NULL);
 	PUMP_UNTIL(&w, w.cli.disconnected);
 	CU_ASSERT_FALSE(w.cli.established);
 	world_unpair(&w);
 	/* The listener comes back with the device. */
-	add = run("RPCRDMA_VERBS_ADD");
-	PUMP_UNTIL(&w, ended(&add));
+	add = command("RPCRDMA_VERBS_ADD");
+	PUMP_UNTIL(&w, command_ended(&add));
 	for (int i = 0; i < 60 && !w.srv.established; i++) {
 		world_unpair(&w);
 		world_connect(&w, NULL);
@@ -355,130 +326,238 @@ static void test_removed(void)
 	CU_ASSERT_TRUE(w.cli.established);
 	CU_ASSERT_TRUE(w.srv.established);
 	world_hello(&w);
+	other_close();
 	world_close(&w);
 }
 
-/* The peer is there, but nothing reaches it, nor do we hear of its end. */
-static void vanish(bool keepalive)
+/* The link of a device goes: its connections end, those of others go on, and
+ * the listener hears again as soon as it is back. The last test, for rxe. */
+static void test_port(void)
 {
-	const char *prefix = getenv("RPCRDMA_VERBS_PEER");
-	const char *provider = getenv("RPCRDMA_VERBS_PEER_PROVIDER");
-	struct fab_wr send[3];
-	pid_t peer, cut;
+	pid_t cmd;
 
-	many_listen();
-	vb_domain(w.dom)->keepalive_ms = keepalive ? 1000 : 1000000;
-	peer = start_peer(prefix, provider, 3);
-	MANY_UNTIL(many_count(offsetof(struct ep, established)) == 3);
-	cut = run("RPCRDMA_VERBS_CUT");
-	MANY_UNTIL(ended(&cut));
-	/* Otherwise what is sent shows it. An iWARP device does not see what
-	 * TCP has not been told, for a long time. */
-	if (!keepalive)
-		for (int i = 0; i < 3; i++) {
-			send[i] = (struct fab_wr){ .op = FAB_SEND };
-			CU_ASSERT_EQUAL(fab_post(many[i].c, &send[i]), 0);
-		}
-	MANY_UNTIL(many_count(offsetof(struct ep, disconnected)) == 3);
-	for (int i = 0; i < 3; i++) {
-		CU_ASSERT_EQUAL(many[i].error, -ETIMEDOUT);
-		CU_ASSERT_EQUAL(ep_count(&many[i], FAB_FLUSHED), 4);
-		CU_ASSERT_EQUAL(ep_count(&many[i], FAB_ERROR), !keepalive);
-	}
-	cut = run("RPCRDMA_VERBS_MEND");
-	MANY_UNTIL(ended(&cut));
-	kill_peer(peer);
-	many_destroy();
-	world_close(&w);
-}
-
-static void test_vanished_idle(void)
-{
-	vanish(true);
-}
-
-static void test_vanished_sending(void)
-{
-	if (strstr(getenv("RPCRDMA_VERBS_DEVICE"), "siw"))
+	world_pair(&w);
+	other_open();
+	near.nwc = far.nwc = 0;
+	CU_ASSERT_EQUAL(
+		ep_recv(&far, msg_init(&w, &other_msg[0], FAB_RECV, 0, 64)), 0);
+	vb_domain(w.dom)->keepalive_ms = 1000;
+	subject.said[0] = 0;
+	cmd = command("RPCRDMA_VERBS_DOWN");
+	ALL_UNTIL(command_ended(&cmd));
+	ALL_UNTIL(near.disconnected && far.disconnected);
+	/* siw ends them itself, and does not tell why. */
+	if (!strstr(getenv("RPCRDMA_VERBS_DEVICE"), "siw"))
+		CU_ASSERT_TRUE(near.error || far.error);
+	CU_ASSERT_EQUAL(ep_count(&far, FAB_FLUSHED), 1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(subject.said, "port 1 is down"));
+	world_hello(&w);
+	other_destroy();
+	cmd = command("RPCRDMA_VERBS_UP");
+	ALL_UNTIL(command_ended(&cmd));
+	ALL_UNTIL(strstr(subject.said, "port 1 is up"));
+	if (strstr(getenv("RPCRDMA_VERBS_DEVICE"), "rxe")) {
+		/* Whose queue pair for the connection manager is then no
+		 * longer of use, for this process or any other. */
+		world_hello(&w);
+		fab_listener_close(other);
+		world_close(&w);
 		return;
-	vanish(false);
-}
-
-/* ---- Killed peers ---------------------------------------------------- */
-
-/* What the kernel holds for the device, all processes. */
-static void resources(char *buf, size_t size)
-{
-	FILE *f;
-	size_t n;
-
-	snprintf(buf, size, "rdma resource show %s",
-		 getenv("RPCRDMA_VERBS_DEVICE"));
-	f = popen(buf, "r");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	n = fread(buf, 1, size - 1, f);
-	buf[n] = 0;
-	pclose(f);
-}
-
-#define ROUNDS 6
-#define EACH 50
-
-static void test_killed(void)
-{
-	const char *prefix = getenv("RPCRDMA_VERBS_PEER");
-	const char *provider = getenv("RPCRDMA_VERBS_PEER_PROVIDER");
-	char before[512] = "", after[512] = "";
-
-	many_listen();
-	for (int round = 0; round < ROUNDS; round++) {
-		pid_t peer = start_peer(prefix, provider, EACH);
-		/* Some are killed while they connect. */
-		int enough = round % 2 ? EACH / 2 : EACH;
-
-		MANY_UNTIL(many_count(offsetof(struct ep, established)) >=
-			   enough);
-		kill_peer(peer);
-		MANY_UNTIL(many_count(offsetof(struct ep, disconnected)) ==
-			   nmany);
-		for (int i = 0; i < nmany; i++)
-			CU_ASSERT_EQUAL(many[i].nwc, 4);
-		many_destroy();
-		/* What was on its way to us when the peer was killed. */
-		for (int i = 0; i < 20; i++)
-			many_turn();
-		MANY_UNTIL(many_count(offsetof(struct ep, disconnected)) ==
-			   nmany);
-		many_destroy();
-		resources(round ? after : before, sizeof(before));
 	}
-	CU_ASSERT_STRING_EQUAL(before, after);
+	for (int i = 0; i < 20 && !far.established; i++) {
+		if (near.c)
+			other_destroy();
+		for (int k = 0; k < 10; k++)
+			all_turn();
+		other_connect();
+	}
+	CU_ASSERT_TRUE_FATAL(far.established);
+	other_close();
+	world_hello(&w);
+	world_close(&w);
+}
+
+/* The address goes to another port of a bond, with another hardware address:
+ * what is connected by the old one has to connect again. */
+static void test_moved(void)
+{
+	const char *bond = getenv("RPCRDMA_VERBS_BOND");
+	struct sockaddr_storage keep = subject.addr;
+	struct sockaddr_in *in = (struct sockaddr_in *)&subject.addr;
+	pid_t cmd;
+
+	if (!bond || !*bond)
+		return;
+	inet_pton(AF_INET, bond, &in->sin_addr);
+	world_pair(&w);
+	other_open();
+	subject.said[0] = 0;
+	cmd = command("RPCRDMA_VERBS_MOVE");
+	ALL_UNTIL(command_ended(&cmd));
+	ALL_UNTIL(w.cli.disconnected && w.srv.disconnected);
+	CU_ASSERT_TRUE(w.cli.error == -ENETRESET || w.srv.error == -ENETRESET);
+	ALL_UNTIL(strstr(subject.said, "listener is back"));
+	world_unpair(&w);
+	world_connect(&w, NULL);
+	ALL_UNTIL(w.cli.established && w.srv.established);
+	world_hello(&w);
+	other_close();
+	world_close(&w);
+	subject.addr = keep;
+}
+
+/* ---- Broken queues --------------------------------------------------- */
+
+/* More completions than a completion queue has room for. */
+static void test_cq_error(void)
+{
+	static struct msg r[40], s[40];
+
+	world_pair(&w);
+	other_open();
+	if (ibv_resize_cq(vb_conn(w.srv.c)->cq, 4)) {
+		/* siw does not resize, nor tell. */
+		CU_ASSERT_PTR_NOT_NULL(
+			strstr(getenv("RPCRDMA_VERBS_DEVICE"), "siw"));
+		other_close();
+		world_close(&w);
+		return;
+	}
+	for (int i = 0; i < 40; i++)
+		CU_ASSERT_EQUAL(ep_recv(&w.srv,
+					msg_init(&w, &r[i], FAB_RECV, 0, 64)),
+				0);
+	for (int i = 0; i < 40; i++)
+		CU_ASSERT_EQUAL(ep_try_post(&w.cli, msg_init(&w, &s[i],
+							     FAB_SEND, 0, 8)),
+				0);
+	/* Time for them to arrive, while nobody looks. */
+	usleep(500000);
+	ALL_UNTIL(w.cli.disconnected && w.srv.disconnected);
+	CU_ASSERT_EQUAL(w.srv.error, -EIO);
+	CU_ASSERT_EQUAL(w.srv.nwc, 40);
+	CU_ASSERT_EQUAL(w.cli.nwc, 40);
+	CU_ASSERT_TRUE(ep_count(&w.srv, FAB_FLUSHED) > 0);
+	other_close();
+	world_close(&w);
+}
+
+/* No device in software has this event: it is put in where the library would
+ * read it from the device. */
+static struct ibv_qp *fatal_qp;
+
+int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_event *ev)
+{
+	typedef int get_fn(struct ibv_context *, struct ibv_async_event *);
+	static get_fn *next;
+
+	if (fatal_qp && fatal_qp->context == ctx) {
+		ev->event_type = IBV_EVENT_QP_FATAL;
+		ev->element.qp = fatal_qp;
+		fatal_qp = NULL;
+		return 0;
+	}
+	if (!next)
+		next = (get_fn *)(uintptr_t)dlsym(RTLD_NEXT,
+						  "ibv_get_async_event");
+	return next(ctx, ev);
+}
+
+void ibv_ack_async_event(struct ibv_async_event *ev)
+{
+	typedef void ack_fn(struct ibv_async_event *);
+	static ack_fn *next;
+
+	if (ev->event_type == IBV_EVENT_QP_FATAL)
+		return;
+	if (!next)
+		next = (ack_fn *)(uintptr_t)dlsym(RTLD_NEXT,
+						  "ibv_ack_async_event");
+	next(ev);
+}
+
+static void test_qp_fatal(void)
+{
+	static struct msg r[5];
+	struct vb_conn *c;
+
+	world_pair(&w);
+	other_open();
+	for (int i = 0; i < 5; i++)
+		CU_ASSERT_EQUAL(ep_recv(&w.srv,
+					msg_init(&w, &r[i], FAB_RECV, 0, 64)),
+				0);
+	c = vb_conn(w.srv.c);
+	fatal_qp = c->id->qp;
+	vb_device_event(vb_poller(w.poller), c->dev, 0);
+	CU_ASSERT_PTR_NULL(fatal_qp);
+	ALL_UNTIL(w.cli.disconnected && w.srv.disconnected);
+	CU_ASSERT_EQUAL(w.srv.error, -EIO);
+	CU_ASSERT_EQUAL(ep_count(&w.srv, FAB_FLUSHED), 5);
+	other_close();
+	world_close(&w);
+}
+
+/* ---- What is said of it ---------------------------------------------- */
+
+/* The reason has it all, and nothing else is logged of it. */
+static void test_reasons(void)
+{
+	static struct msg s;
+	bool siw = strstr(getenv("RPCRDMA_VERBS_DEVICE"), "siw");
+
+	world_pair(&w);
+	subject.said[0] = 0;
+	/* For which there is no Receive. */
+	ep_post(&w.cli, msg_init(&w, &s, FAB_SEND, 0, 64));
+	PUMP_UNTIL(&w, w.cli.disconnected && w.srv.disconnected);
+	if (!siw) {
+		CU_ASSERT_PTR_NOT_NULL(strstr(w.cli.reason, "no Receive"));
+		CU_ASSERT_PTR_NOT_NULL(strstr(w.cli.reason, "(rxe"));
+		CU_ASSERT_PTR_NOT_NULL(strstr(w.cli.reason, "queue pair"));
+	}
+	world_unpair(&w);
+	w.reject = true;
+	world_connect(&w, NULL);
+	PUMP_UNTIL(&w, w.cli.disconnected);
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(w.cli.reason, siw ? "rejected" : "reason 28"));
+	w.srv.disconnected = true;
+	CU_ASSERT_STRING_EQUAL(subject.said, "");
 	world_close(&w);
 }
 
 static const struct unit_test tests[] = {
 	{ "owns", test_owns },
 	{ "memlock", test_memlock },
-	{ "killed", test_killed },
+	{ "huge_pages", test_huge_pages },
+	{ "reasons", test_reasons },
+	{ "qp_fatal", test_qp_fatal },
+	{ "cq_error", test_cq_error },
 	{ "vanished_idle", test_vanished_idle },
 	{ "vanished_sending", test_vanished_sending },
+	{ "abrupt", test_abrupt },
+	{ "moved", test_moved },
 	{ "removed", test_removed },
+	{ "port", test_port },
 	{ NULL, NULL },
 };
 
 int main(int argc, char **argv)
 {
 	static const char *const needed[] = {
-		"RPCRDMA_VERBS_ADDR",	"RPCRDMA_VERBS_DEVICE",
-		"RPCRDMA_VERBS_REMOVE", "RPCRDMA_VERBS_ADD",
-		"RPCRDMA_VERBS_CUT",	"RPCRDMA_VERBS_MEND",
-		"RPCRDMA_VERBS_PEER",	"RPCRDMA_VERBS_PEER_PROVIDER"
+		"RPCRDMA_VERBS_ADDR",	      "RPCRDMA_VERBS_DEVICE",
+		"RPCRDMA_VERBS_REMOVE",	      "RPCRDMA_VERBS_ADD",
+		"RPCRDMA_VERBS_CUT",	      "RPCRDMA_VERBS_MEND",
+		"RPCRDMA_VERBS_DOWN",	      "RPCRDMA_VERBS_UP",
+		"RPCRDMA_VERBS_OTHER",	      "RPCRDMA_VERBS_PEER",
+		"RPCRDMA_VERBS_PEER_PROVIDER"
 	};
 	struct sockaddr_in *in = (struct sockaddr_in *)&subject.addr;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc == 6 && !strcmp(argv[1], "--hold"))
-		return hold(argv + 2);
+		return peer_hold(argv + 2);
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
 		if (!getenv(needed[i])) {
 			printf("no %s\n", needed[i]);
@@ -493,5 +572,10 @@ int main(int argc, char **argv)
 	inet_pton(AF_INET, getenv("RPCRDMA_VERBS_ADDR"), &in->sin_addr);
 	if (argc == 2 && !strcmp(argv[1], "--memlock"))
 		return memlock();
+	if (argc >= 3 && !strcmp(argv[1], "--abrupt")) {
+		abrupt_clients = atoi(argv[2]);
+		argc -= 2;
+		argv += 2;
+	}
 	return unit_run("verbs_events", tests, argc, argv);
 }

@@ -193,6 +193,39 @@ static void warn_half_open(struct iw_listener *l)
 	       "iwarp: too many half-open connections, dropping the oldest");
 }
 
+static bool same_host(const struct sockaddr_storage *a,
+		      const struct sockaddr_storage *b)
+{
+	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
+	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+	/* Addresses inside of a /64 cost their owner nothing. */
+	return !memcmp(&a6->sin6_addr, &b6->sin6_addr, 8);
+}
+
+/* Listener lock held. The oldest of @peer, if it has its share already. */
+static struct iw_conn *over_share(struct iw_listener *l,
+				  const struct sockaddr_storage *peer,
+				  unsigned int max)
+{
+	struct iw_conn *c, *oldest = NULL;
+	unsigned int n = 0;
+
+	TAILQ_FOREACH(c, &l->half, half_link)
+	{
+		if (!same_host(&c->peer, peer))
+			continue;
+		if (!oldest)
+			oldest = c;
+		n++;
+	}
+	return n >= max ? oldest : NULL;
+}
+
 /* Listener lock held. */
 static void half_open_begin(struct iw_listener *l, int fd,
 			    const struct sockaddr_storage *peer)
@@ -201,8 +234,15 @@ static void half_open_begin(struct iw_listener *l, int fd,
 	struct iw_domain *d = iw_domain(p->fab.dom);
 	socklen_t len = sizeof(struct sockaddr_storage);
 	struct iw_conn *c, *oldest = TAILQ_FIRST(&l->half);
+	/* A share of few would be too little to tell good from bad. */
+	unsigned int share = d->max_startup < 32 ? d->max_startup :
+						   d->max_startup / 4;
 
-	if (atomic_load(&d->startups) >= d->max_startup) {
+	c = over_share(l, peer, share);
+	if (c) {
+		warn_half_open(l);
+		half_open_drop(l, c);
+	} else if (atomic_load(&d->startups) >= d->max_startup) {
 		warn_half_open(l);
 		if (!oldest) {
 			close(fd);

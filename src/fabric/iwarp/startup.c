@@ -113,12 +113,12 @@ static bool crc_wanted(const struct iw_conn *c)
 
 /* ---- Initiator ------------------------------------------------------- */
 
-static int prepare_request(struct iw_conn *c, uint8_t rev)
+static int prepare_request(struct iw_conn *c)
 {
 	struct mpa_frame f = {
-		.rev = rev,
+		.rev = c->mpa_rev,
 		.crc = crc_wanted(c),
-		.enhanced = rev > 1,
+		.enhanced = c->mpa_rev > 1,
 		.ird = (uint16_t)c->ird,
 		.ord = (uint16_t)c->ord,
 		.priv = c->priv,
@@ -130,9 +130,17 @@ static int prepare_request(struct iw_conn *c, uint8_t rev)
 		return n;
 	c->mpa_out_len = (size_t)n;
 	c->mpa_out_sent = 0;
-	c->mpa_in_len = 0;
-	c->fall_back_ok = rev > 1;
 	return 0;
+}
+
+/* What to ask for, which is encoded when TCP knows both addresses. */
+static void ask_for(struct iw_conn *c, uint8_t rev)
+{
+	c->mpa_rev = rev;
+	c->fall_back_ok = rev > 1;
+	c->mpa_in_len = 0;
+	c->mpa_out_len = 0;
+	c->mpa_out_sent = 0;
 }
 
 /* Open the socket and start TCP. */
@@ -177,9 +185,7 @@ int iw_connect(struct fab_conn *fc, const struct sockaddr *addr,
 		memcpy(c->priv, params->priv, priv_len);
 	c->priv_len = priv_len;
 	c->ird = c->ord = wanted_depth(c, params);
-	rc = prepare_request(c, priv_len > MPA_MAX_PD - MPA_V2_CTRL ? 1 : 2);
-	if (rc)
-		return rc;
+	ask_for(c, priv_len > MPA_MAX_PD - MPA_V2_CTRL ? 1 : 2);
 	c->state = ST_CONNECTING;
 	timer_start(c, TIMER_STARTUP);
 	rc = start_tcp(c);
@@ -201,9 +207,8 @@ static void fall_back(struct iw_conn *c)
 	/* What the old socket told says nothing of the new one. */
 	atomic_fetch_and(&c->events, EV_STARTUP);
 	c->state = ST_CONNECTING;
-	rc = prepare_request(c, 1);
-	if (!rc)
-		rc = start_tcp(c);
+	ask_for(c, 1);
+	rc = start_tcp(c);
 	if (rc)
 		conn_dead(c, rc, "connect failed");
 }
@@ -272,8 +277,10 @@ void startup_progress(struct iw_conn *c)
 {
 	int rc;
 
-	if (c->state == ST_CONNECTING) {
-		rc = send_frame(c);
+	if (c->state == ST_CONNECTING && c->can_write) {
+		rc = c->mpa_out_len ? 0 : prepare_request(c);
+		if (!rc)
+			rc = send_frame(c);
 		if (rc < 0)
 			conn_dead(c, rc, "connect failed");
 		else if (rc > 0)

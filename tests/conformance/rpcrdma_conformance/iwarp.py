@@ -68,6 +68,16 @@ class Message:
         self.invalidated = stag if op in (SEND_INV, SEND_SE_INV) else None
 
 
+class _Collect:
+    """In the place of a socket: keeps what is sent."""
+
+    def __init__(self):
+        self.octets = b""
+
+    def sendall(self, data):
+        self.octets += data
+
+
 class Iwarp:
     segment = 8192  # octets of payload in one FPDU that is sent
     patience = 10.0
@@ -154,6 +164,18 @@ class Iwarp:
 
     def raw(self, data):
         self.s.sendall(data)
+
+    def in_one_write(self, act):
+        """What @act sends goes to TCP at once."""
+        held, self.s = self.s, _Collect()
+        try:
+            act()
+        finally:
+            octets, self.s = self.s.octets, held
+        try:
+            self.raw(octets)
+        except OSError as e:
+            raise Closed(str(e)) from None
 
     def fpdu(self, ulpdu, bad_crc=False):
         f = struct.pack(">H", len(ulpdu)) + ulpdu
@@ -391,6 +413,13 @@ class Iwarp:
             if not self.pump(deadline):
                 raise Closed(self.why())
         return self.inbox.pop(0)
+
+    def pump_until(self, cond):
+        """Handle what comes until @cond(). Closed, Silence."""
+        deadline = time.monotonic() + self.patience
+        while not cond():
+            if not self.pump(deadline):
+                raise Closed(self.why())
 
     def quiet(self, seconds=0.3):
         """True if no Send comes for so long."""

@@ -30,6 +30,7 @@ class Tcp:
                 if time.monotonic() > end:
                     raise
                 time.sleep(0.02)
+        self.patience = patience
         self.s.settimeout(patience)
 
     def send(self, message):
@@ -63,7 +64,19 @@ class Tcp:
         except socket.timeout:
             return True
         finally:
-            self.s.settimeout(30)
+            self.s.settimeout(self.patience)
+
+    def end(self):
+        """All that comes until the Requester closes."""
+        out = b""
+        while True:
+            try:
+                part = self.s.recv(1 << 16)
+            except ConnectionResetError:
+                part = b""
+            if not part:
+                return out
+            out += part
 
 
 class Call:
@@ -238,15 +251,19 @@ class Requester(Bench):
             raise iwarp.Silence("no connection") from None
         return self.keep(iwarp.Iwarp.accept(s, self.patience, **options))
 
-    def no_connection(self, session, seconds=0.5):
-        session.listener.settimeout(seconds)
-        try:
-            session.listener.accept()[0].close()
-            return False
-        except socket.timeout:
-            return True
-        finally:
-            session.listener.settimeout(self.patience)
+    def which(self, c, tcp):
+        """Who has something first, GRANTs apart: @c or @tcp."""
+        deadline = time.monotonic() + self.patience
+        while True:
+            if not c.iw.quiet(0.02):
+                c.backlog.append(c.next())
+            c.backlog = [h for h in c.backlog if h.htype != v2.GRANT]
+            if c.backlog:
+                return c
+            if not tcp.quiet(0.02):
+                return tcp
+            if time.monotonic() > deadline:
+                raise iwarp.Silence("nothing came")
 
     def accept(self, session, advertise=32, replenish=True, **options):
         """A connection on which nothing has been sent."""

@@ -8,7 +8,6 @@ and then answers (good, bad). tests/tools/echo_server.c is one.
 """
 
 import socket
-import time
 
 from . import kit, rpc, v1, v2
 from .kit import REQUESTER, check, expect, good, same
@@ -174,10 +173,11 @@ def reverse_calls_v1(t):
     same((len(seen), len(set(seen))), (12, 12), "fresh XIDs")
 
 
-def call_v1(c, proc, args, echo=True):
-    """Call the program of "callback"; its reverse Calls are answered."""
+def call_v1(c, proc, args, held=None):
+    """Call the program of "callback"; its reverse Calls are answered, or
+    put into @held."""
     x = c.post(rpc.call(c.new_xid(), PROG, 1, proc, args, rpc.NONE))
-    return finish_v1(c, x, echo)
+    return finish_v1(c, x, held)
 
 
 def echo_v1(c, h, credit=16):
@@ -186,12 +186,14 @@ def echo_v1(c, h, credit=16):
         h.xid, h.payload[40:])))
 
 
-def finish_v1(c, x, echo=True):
+def finish_v1(c, x, held=None):
     while True:
         h = c.next()
         if h.is_call:
-            if echo:
+            if held is None:
                 echo_v1(c, h)
+            else:
+                held.append(h)
         elif h.xid == x:
             return h, rpc.Reply(h.payload).r.data[24:]
         else:
@@ -213,6 +215,14 @@ def inline_only_v1(t):
         same(results, rpc.u32(0, 2), "those that do not")
 
 
+def waiting_v1(c):
+    """What comes, one message at least, until no more does."""
+    out = [c.next()]
+    while not c.iw.quiet(0.3):
+        out.append(c.next())
+    return out
+
+
 @check("BD-4.1-01", "BD-4.3.2-01", "BD-4.3-01",
        server_is="callback")
 def full_window_v1(t):
@@ -224,11 +234,8 @@ def full_window_v1(t):
         raise kit.Skip("it grants %d credits; give it 16 or fewer" % grant)
     # The reverse window full and unanswered: a forward Call goes through.
     x = c.post(rpc.call(c.new_xid(), PROG, 1, 4, rpc.u32(8, 50), rpc.NONE))
-    held = []
-    while c.iw.quiet(0.3) is False:
-        held.append(c.next())
-    expect(held, "no reverse Calls")
-    same(call_v1(c, 0, b"", echo=False)[0].error, None, "a forward Call")
+    held = waiting_v1(c)
+    same(call_v1(c, 0, b"", held)[0].error, None, "a forward Call")
     for h in held:
         echo_v1(c, h)
     same(finish_v1(c, x)[1], rpc.u32(8, 0), "all of the reverse Calls")
@@ -236,12 +243,8 @@ def full_window_v1(t):
     for _ in range(3):
         xids = {c.post(rpc.call(c.new_xid(), PROG, 1, 4, rpc.u32(1, 50),
                                 rpc.NONE)) for _ in range(grant)}
-        held = []
-        while c.iw.quiet(0.3) is False:
-            held.append(c.next())
-            expect(held[-1].is_call, "%s" % held[-1])
-        expect(held, "no reverse Calls with a full forward window")
-        for h in held:
+        for h in waiting_v1(c):
+            expect(h.is_call, "%s" % h)
             echo_v1(c, h)
         while xids:
             h = c.next()
@@ -353,8 +356,7 @@ def general(t):
     _, tcp, c = t.connect("--reverse", "general")
     m = cb_call(5, 50000)
     c.post(v2.CALL_EXTERNAL, 5, call=c.read_chunk(0, m, (1000,)))
-    while sum(e[0] == "read" for e in c.iw.events) < 2:
-        c.iw.pump(time.monotonic() + t.patience)
+    c.iw.pump_until(lambda: sum(e[0] == "read" for e in c.iw.events) == 2)
     same(tcp.recv(), m, "the reverse Call at the client")
     tcp.send(rpc.reply(5, rpc.opaque(bytes(10))))
     good(c.answer(5))

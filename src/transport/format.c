@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * format - the Requester chooses the format of a Call and opens memory for it
+ *
+ * Runner only. Which arguments and results go by chunks, whether a Reply chunk
+ * is offered, and whether the Call goes in Simple, Continued or Special format:
+ * [D8]. All that is exposed is in rq->seg and rq->rseg, in the order of the
+ * header's lists; request.c closes it.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "transport/internal.h"
+
+/* What the peer takes from us in this direction. */
+static bool may_use_chunks(const struct rt_conn *c,
+			   const struct rt_request_priv *rq)
+{
+	if (rq->pub.call_only) /* 4.7 */
+		return false;
+	if (c->server && c->theirs.reverse != RDMA2_RVRSDIR_GENL)
+		return false;
+	return c->theirs.segments && c->theirs.segment_size;
+}
+
+static bool may_continue(const struct rt_conn *c)
+{
+	if (!c->v->continuation)
+		return false;
+	return !c->server || c->theirs.reverse >= RDMA2_RVRSDIR_CONT;
+}
+
+/*
+ * Segments still allowed in this header: by the peer's count [E4], and by what
+ * one message holds beside the prefix, the ends of the lists, a count for each
+ * chunk and the first word of the payload.
+ */
+static unsigned int segments_left(const struct rt_conn *c,
+				  const struct rt_request_priv *rq)
+{
+	unsigned int used = rq->nsegs + rq->nrsegs;
+	unsigned int max = RT_MAX_SEGMENTS;
+	size_t words = 36 + 8 * (RT_MAX_CHUNKS + 1);
+
+	if (max > c->theirs.segments)
+		max = c->theirs.segments;
+	/* Read segments are the longest. */
+	if (max > (c->to_peer - words) / 24)
+		max = (unsigned int)((c->to_peer - words) / 24);
+	return max > used ? max - used : 0;
+}
+
+/* Open one stretch of memory, in pieces no longer than the peer takes. */
+static int expose(struct rt_conn *c, struct rt_request_priv *rq, void *addr,
+		  size_t len, struct fab_mr *mr, bool write, uint32_t position)
+{
+	size_t room = c->theirs.segment_size;
+	uint8_t *p = addr;
+
+	if (!mr)
+		return -EINVAL;
+	do {
+		struct wire_segment s = {
+			.length = (uint32_t)(len < room ? len : room)
+		};
+		int rc;
+
+		if (!segments_left(c, rq))
+			return -E2BIG;
+		rc = fab_expose(c->fab, mr, p, s.length,
+				write ? FAB_REMOTE_WRITE : FAB_REMOTE_READ,
+				&s.handle, &s.offset);
+		if (rc)
+			return rc;
+		if (write) {
+			rq->seg[rq->nsegs++] = s;
+		} else {
+			rq->rseg[rq->nrsegs].position = position;
+			rq->rseg[rq->nrsegs++].target = s;
+		}
+		p += s.length;
+		len -= s.length;
+	} while (len);
+	return 0;
+}
+
+/* Close again what was opened beyond these counts. */
+static void rollback(struct rt_conn *c, struct rt_request_priv *rq,
+		     unsigned int nsegs, unsigned int nrsegs)
+{
+	while (rq->nsegs > nsegs)
+		fab_unexpose(c->fab, rq->seg[--rq->nsegs].handle);
+	while (rq->nrsegs > nrsegs)
+		fab_unexpose(c->fab, rq->rseg[--rq->nrsegs].target.handle);
+}
+
+/* The peer, or the fabric, takes no more segments: do without this chunk. */
+static bool no_room(int rc)
+{
+	return rc == -E2BIG || rc == -ENOSPC;
+}
+
+static int offer_writes(struct rt_conn *c, struct rt_request_priv *rq)
+{
+	rq->nwrites = rq->pub.nsinks;
+	if (rq->nwrites > c->inst->cfg.call_write_chunks)
+		rq->nwrites = c->inst->cfg.call_write_chunks;
+	for (unsigned int i = 0; i < rq->nwrites; i++) {
+		struct rt_sink *s = &rq->pub.sinks[i];
+		unsigned int first = rq->nsegs;
+		int rc = 0;
+
+		if (s->addr)
+			rc = expose(c, rq, s->addr, s->len, s->mr, true, 0);
+		if (no_room(rc))
+			/* An empty chunk: the result comes inline. */
+			rollback(c, rq, first, rq->nrsegs);
+		else if (rc)
+			return rc;
+		rq->write[i].seg = &rq->seg[first];
+		rq->write[i].count = rq->nsegs - first;
+	}
+	return 0;
+}
+
+/*
+ * Is a Reply that does not fit inline left to continuation? The peer need not
+ * know how to, and when it says so the Call has been executed [D8].
+ */
+static bool trusts_continuation(const struct rt_conn *c,
+				const struct rt_request_priv *rq)
+{
+	return may_continue(c) && !rq->pub.once && !c->reply_refused;
+}
+
+/*
+ * How long the Reply may be; where it is not to be continued, what finds no
+ * Write chunk in the end comes on top. If that is not known: version 1, where
+ * there is no other way for a long Reply, provides for the longest; else for
+ * what attributes can come to.
+ */
+static size_t reply_max(const struct rt_conn *c,
+			const struct rt_request_priv *rq)
+{
+	size_t max = rq->pub.reply_max;
+
+	if (trusts_continuation(c, rq))
+		return rt_round4(max);
+	if (!max)
+		return may_continue(c) ? RT_UNKNOWN_REPLY :
+					 c->inst->cfg.max_message;
+	for (unsigned int i = 0; i < rq->pub.nsinks; i++)
+		if (rq->pub.sinks[i].addr &&
+		    (i >= rq->nwrites || !rq->write[i].count))
+			max += rt_round4(rq->pub.sinks[i].len);
+	return rt_round4(max);
+}
+
+/* A Reply chunk, if the Reply may need more than a few fragments [D8]. */
+static int offer_reply(struct rt_conn *c, struct rt_request_priv *rq)
+{
+	const struct rt_config *cfg = &c->inst->cfg;
+	struct wire_reply_desc d = { .writes = rq->write,
+				     .nwrites = rq->nwrites };
+	size_t head = c->v->reply_len(false, &d);
+	size_t max = reply_max(c, rq);
+	size_t room = c->from_peer;
+	unsigned int first = rq->nsegs;
+	int rc;
+
+	if (max + head <= room)
+		return 0;
+	if (cfg->call_format == RT_FORMAT_CONTINUED && may_continue(c))
+		return 0;
+	if (cfg->call_format == RT_FORMAT_AUTO && trusts_continuation(c, rq) &&
+	    max <= (size_t)cfg->max_fragments * (room - 20))
+		return 0;
+	if (max > FAB_POOL_MAX_BUF)
+		max = FAB_POOL_MAX_BUF;
+	if (max > cfg->max_message)
+		max = cfg->max_message & ~(size_t)3;
+	rq->reply_buf = fab_pool_get(c->inst->pool, max);
+	if (!rq->reply_buf)
+		return 0; /* continuation will do */
+	rc = expose(c, rq, rq->reply_buf->addr, max, rq->reply_buf->mr, true,
+		    0);
+	if (no_room(rc)) {
+		rollback(c, rq, first, rq->nrsegs);
+		fab_pool_put(rq->reply_buf);
+		rq->reply_buf = NULL;
+		return 0;
+	}
+	if (rc)
+		return rc;
+	rq->reply_chunk.seg = &rq->seg[first];
+	rq->reply_chunk.count = rq->nsegs - first;
+	return 0;
+}
+
+void rt_request_describe(const struct rt_request_priv *rq,
+			 struct wire_call_desc *d)
+{
+	*d = (struct wire_call_desc){
+		.inv_handle = rq->inv_handle,
+		.call = rq->rseg,
+		.ncall = rq->nbody,
+		.reads = rq->rseg + rq->nbody,
+		.nreads = rq->nrsegs - rq->nbody,
+		.writes = rq->write,
+		.nwrites = rq->nwrites,
+		.reply = rq->reply_chunk.count ? &rq->reply_chunk : NULL,
+	};
+}
+
+size_t rt_request_header_len(const struct rt_conn *c,
+			     const struct rt_request_priv *rq, bool external)
+{
+	struct wire_call_desc d;
+
+	rt_request_describe(rq, &d);
+	return c->v->call_len(external, &d);
+}
+
+/* Take the eligible arguments out, as far as the peer's limits go. */
+static int reduce(struct rt_conn *c, struct rt_request_priv *rq)
+{
+	struct rt_item items[RT_MAX_CHUNKS];
+	unsigned int n = 0;
+
+	for (unsigned int i = 0;
+	     i < rq->pub.nitems && n < c->inst->cfg.call_read_chunks &&
+	     n < RT_MAX_CHUNKS;
+	     i++)
+		if (rq->pub.items[i].present && rq->pub.items[i].length)
+			items[n++] = rq->pub.items[i];
+	return rt_reduce(rq->pub.pieces, rq->pub.npieces, items, n, &rq->out,
+			 &rq->cuts);
+}
+
+static int expose_cuts(struct rt_conn *c, struct rt_request_priv *rq)
+{
+	const struct rt_cuts *k = &rq->cuts;
+
+	for (unsigned int i = 0; i < k->count; i++)
+		for (unsigned int j = 0; j < k->cut[i].npieces; j++) {
+			const struct rt_piece *p =
+				&k->piece[k->cut[i].first + j];
+			int rc = expose(c, rq, p->addr, p->len, p->mr, false,
+					k->cut[i].position);
+
+			if (rc)
+				return rc;
+		}
+	return 0;
+}
+
+/* The stream as a Call chunk: in place if it can be, else from a copy. */
+static int expose_body(struct rt_conn *c, struct rt_request_priv *rq)
+{
+	struct wire_read_segment items[RT_MAX_SEGMENTS];
+	unsigned int nitems = rq->nrsegs;
+	struct rt_out *out = &rq->out;
+	bool in_place = out->npieces <= segments_left(c, rq) / 2;
+	int rc = 0;
+
+	/* rdma_call comes before rdma_reads in rseg. */
+	memcpy(items, rq->rseg, nitems * sizeof(*items));
+	for (unsigned int i = 0; i < out->npieces; i++)
+		in_place &= out->piece[i].mr != NULL;
+	if (!in_place) {
+		struct fab_buf *b = fab_pool_get(c->inst->pool, out->len);
+		size_t at = 0;
+
+		if (!b)
+			return -E2BIG;
+		for (unsigned int i = 0; i < out->npieces; i++) {
+			memcpy((uint8_t *)b->addr + at, out->piece[i].addr,
+			       out->piece[i].len);
+			at += out->piece[i].len;
+		}
+		RT_COUNT(c, copied_bytes, at);
+		rt_bufs_add(&rq->bufs, b);
+		rt_out_init(out);
+		rt_out_add(out, b->addr, at, b->mr);
+	}
+	for (unsigned int i = 0; i < out->npieces && !rc; i++)
+		rc = expose(c, rq, out->piece[i].addr, out->piece[i].len,
+			    out->piece[i].mr, false, 0);
+	if (rc)
+		return rc;
+	rq->nbody = rq->nrsegs - nitems;
+	memmove(rq->rseg, rq->rseg + nitems, rq->nbody * sizeof(*rq->rseg));
+	memcpy(rq->rseg + rq->nbody, items, nitems * sizeof(*items));
+	return 0;
+}
+
+static size_t fragments(const struct rt_conn *c, size_t len)
+{
+	size_t room = (c->to_peer - 20) & ~(size_t)3;
+
+	return (len + room - 1) / room;
+}
+
+int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
+{
+	const struct rt_config *cfg = &c->inst->cfg;
+	bool chunks = may_use_chunks(c, rq);
+	bool special = chunks && (cfg->call_format != RT_FORMAT_CONTINUED ||
+				  !c->v->continuation);
+	int rc;
+
+	rq->nsegs = rq->nrsegs = rq->nbody = rq->nwrites = 0;
+	rq->reply_chunk = (struct wire_chunk_desc){ 0 };
+	rq->external = false;
+	/* Only a Reply gives a credit of version 1 back (RFC 8166 3.3.1). */
+	if (rq->pub.call_only && c->version == WIRE_VERS1)
+		return -EOPNOTSUPP;
+	if (chunks) {
+		rc = offer_writes(c, rq);
+		if (!rc)
+			rc = offer_reply(c, rq);
+		if (rc)
+			return rc;
+	}
+	if (rq->pub.npieces > RT_MAX_PIECES)
+		return -E2BIG;
+	/* As it is, if that fits. */
+	rc = rt_reduce(rq->pub.pieces, rq->pub.npieces, NULL, 0, &rq->out,
+		       &rq->cuts);
+	if (rc)
+		return rc;
+	if (rq->out.len < 4)
+		return -EINVAL;
+	if (rt_request_header_len(c, rq, false) + rq->out.len <= c->to_peer)
+		goto fits;
+	if (chunks && rq->pub.nitems) {
+		rc = reduce(c, rq);
+		if (!rc)
+			rc = expose_cuts(c, rq);
+		if (no_room(rc)) {
+			rollback(c, rq, rq->nsegs, 0);
+			rc = rt_reduce(rq->pub.pieces, rq->pub.npieces, NULL, 0,
+				       &rq->out, &rq->cuts);
+		}
+		if (rc)
+			return rc;
+		if (rt_request_header_len(c, rq, false) + rq->out.len <=
+		    c->to_peer)
+			goto fits;
+	}
+	if (rq->out.len > cfg->max_message)
+		return -E2BIG;
+	if (may_continue(c) && cfg->call_format != RT_FORMAT_SPECIAL &&
+	    (!special || fragments(c, rq->out.len) <= cfg->max_fragments))
+		goto fits;
+	if (special && rq->out.len <= FAB_POOL_MAX_BUF) {
+		unsigned int nrsegs = rq->nrsegs;
+
+		rc = expose_body(c, rq);
+		if (!rc) {
+			rq->external = true;
+			goto fits;
+		}
+		if (!no_room(rc))
+			return rc;
+		rollback(c, rq, rq->nsegs, nrsegs);
+	}
+	if (!may_continue(c))
+		return -E2BIG;
+fits:
+	rq->inv_handle = c->v->inv_offer(c, rq);
+	if (rt_request_header_len(c, rq, rq->external) > c->to_peer - 4)
+		return -E2BIG;
+	return 0;
+}

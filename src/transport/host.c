@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * host - what all connections from one address may have together
+ *
+ * One host must not be able to take every connection and all memory of a
+ * server, so a share of each is the most it gets. An IPv6 host is its /64,
+ * since addresses inside of that cost it nothing.
+ *
+ * inst->lock guards the list and the counts of connections. The octets are
+ * atomic: connections change them in their strands, Replies in any thread.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "transport/internal.h"
+
+struct rt_host {
+	struct cds_list_head link; /* inst->hosts */
+	struct in6_addr addr;
+	unsigned int refs; /* connections, ended ones that are held too */
+	unsigned int conns; /* those that have not ended */
+	atomic_size_t memory; /* chunks and reassembly */
+	atomic_size_t replies; /* given to the transport, not yet gone */
+};
+
+static struct in6_addr host_addr(const struct sockaddr_storage *ss)
+{
+	struct in6_addr a = { 0 };
+
+	if (ss->ss_family == AF_INET) {
+		struct sockaddr_in in;
+
+		memcpy(&in, ss, sizeof(in));
+		a.s6_addr[10] = a.s6_addr[11] = 0xff;
+		memcpy(&a.s6_addr[12], &in.sin_addr, 4);
+	} else if (ss->ss_family == AF_INET6) {
+		struct sockaddr_in6 in6;
+
+		memcpy(&in6, ss, sizeof(in6));
+		memcpy(a.s6_addr, &in6.sin6_addr, 8);
+	}
+	return a;
+}
+
+int rt_host_join(struct rt_conn *c, const struct sockaddr_storage *peer)
+{
+	struct rt_instance *inst = c->inst;
+	struct in6_addr addr = host_addr(peer);
+	struct rt_host *h, *found = NULL;
+	int rc = 0;
+
+	pthread_mutex_lock(&inst->lock);
+	cds_list_for_each_entry(h, &inst->hosts, link)
+	{
+		if (memcmp(&h->addr, &addr, sizeof(addr)))
+			continue;
+		found = h;
+		break;
+	}
+	if (!found) {
+		found = calloc(1, sizeof(*found));
+		if (!found) {
+			rc = -ENOMEM;
+			goto out;
+		}
+		found->addr = addr;
+		cds_list_add(&found->link, &inst->hosts);
+	} else if (found->conns >= inst->cfg.max_host_connections) {
+		rc = -EUSERS;
+		goto out;
+	}
+	found->refs++;
+	found->conns++;
+	c->host = found;
+out:
+	pthread_mutex_unlock(&inst->lock);
+	return rc;
+}
+
+void rt_host_ended(struct rt_conn *c)
+{
+	if (c->host)
+		c->host->conns--;
+}
+
+void rt_host_leave(struct rt_conn *c)
+{
+	struct rt_instance *inst = c->inst;
+	struct rt_host *h = c->host;
+
+	if (!h)
+		return;
+	c->host = NULL;
+	pthread_mutex_lock(&inst->lock);
+	if (--h->refs)
+		h = NULL;
+	else
+		cds_list_del(&h->link);
+	pthread_mutex_unlock(&inst->lock);
+	free(h);
+}
+
+bool rt_memory_take(struct rt_conn *c, size_t mine, size_t n)
+{
+	/* Buffers may be larger than what is in them. So that a limit that
+	 * admits a message admits its buffers, it counts only where others
+	 * hold some. */
+	if (c->memory > mine && c->memory + n > c->inst->cfg.max_conn_memory)
+		return false;
+	if (c->host) {
+		size_t was = atomic_fetch_add_explicit(&c->host->memory, n,
+						       memory_order_relaxed);
+
+		if (was > mine && was + n > c->inst->cfg.max_host_memory) {
+			atomic_fetch_sub_explicit(&c->host->memory, n,
+						  memory_order_relaxed);
+			return false;
+		}
+	}
+	c->memory += n;
+	return true;
+}
+
+void rt_memory_give(struct rt_conn *c, size_t n)
+{
+	c->memory -= n;
+	if (c->host)
+		atomic_fetch_sub_explicit(&c->host->memory, n,
+					  memory_order_relaxed);
+}
+
+void rt_replies_add(struct rt_conn *c, size_t n)
+{
+	if (!c->host)
+		return;
+	atomic_fetch_add_explicit(&c->host->replies, n, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->reply_octets, n, memory_order_relaxed);
+}
+
+void rt_replies_sub(struct rt_conn *c, size_t n)
+{
+	if (!c->host)
+		return;
+	atomic_fetch_sub_explicit(&c->host->replies, n, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&c->reply_octets, n, memory_order_relaxed);
+}
+
+bool rt_conn_crowded(struct rt_conn *c)
+{
+	/* A connection of the same host that takes its Replies goes on. */
+	return c->host &&
+	       atomic_load_explicit(&c->host->replies, memory_order_relaxed) >
+		       c->inst->cfg.max_host_memory &&
+	       atomic_load_explicit(&c->reply_octets, memory_order_relaxed);
+}
