@@ -28,6 +28,20 @@
  *   which must only arrange for the runner to call fab_poll().
  *   Registration, domain and pool functions may be called by any thread.
  *
+ *   Of a domain with FAB_CAP_BOUND not every thread may be the runner. Linux
+ *   takes a write to the files of an RDMA device only from a thread that still
+ *   has the credentials with which they were opened. A program may have threads
+ *   that change theirs for a time (setfsuid(2) is enough): never after can such
+ *   a thread, or one that it makes, use the device, and not always is it told
+ *   so. Hence the family: the thread that opened the domain, and those that it
+ *   or others of the family have made, as long as they keep their credentials.
+ *   Only the family may call the functions of pollers, listeners and
+ *   connections. For every thread there are, even so, fab_kick(),
+ *   fab_poller_wake(), registration, the pool, fab_domain_limits(), and
+ *   fab_domain_close(), which take other ways to the device. An upper layer
+ *   with threads outside of the family runs its connections in
+ *   fab_poller_run() alone.
+ *
  * Progress
  *
  *   fab_poll() moves the connection forward without blocking (receives,
@@ -70,6 +84,8 @@ enum fab_cap {
 	/* fab_expose() makes a fresh handle each time, which the peer can
 	 * invalidate; without it the handle is that of the whole fab_mr. */
 	FAB_CAP_EXPOSE = 1 << 2,
+	/* Not an ability: only threads of the family may use it, see above. */
+	FAB_CAP_BOUND = 1 << 3,
 };
 
 struct fab_limits {

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "auth/gss.h"
 #include "transport/transport.h"
 
 #define OFF(member) .off = offsetof(struct gr_config, member)
@@ -41,6 +42,13 @@
 			   .zero_ok = (lo) == 0,         \
 			   .set_off = UINT32_MAX },      \
 		OFF(member)                              \
+	}
+
+#define TEXT(nm, member, dflt)                                             \
+	{                                                                  \
+		.name = (nm), .type = GSH_CONFIG_STRING,                   \
+		.u.str = { .minsize = 0, .maxsize = 1023, .def = (dflt) }, \
+		OFF(member)                                                \
 	}
 
 /* In the form that Ganesha gives its messages: file and line first. */
@@ -148,6 +156,13 @@ static const struct gsh_config_token versions[] = {
 	{ NULL, 0 },
 };
 
+static const struct gsh_config_token policies[] = {
+	{ "none", RT_AUTH_NONE },
+	{ "optional", RT_AUTH_OPTIONAL },
+	{ "required", RT_AUTH_REQUIRED },
+	{ NULL, 0 },
+};
+
 #define KB 1024ull
 #define MB (1024 * KB)
 #define GB (1024 * MB)
@@ -217,6 +232,14 @@ static const struct gsh_config_item items[] = {
 	  .u.proc = { .init = crc_init, .handler = crc_take },
 	  OFF(crc) },
 	BOOL("Huge_Pages", huge_pages, false),
+	{ .name = "Host_Authentication",
+	  .type = GSH_CONFIG_TOKEN,
+	  .u.lst = { .def = RT_AUTH_NONE, .tokens = policies },
+	  OFF(auth) },
+	/* Empty: Kerberos' default keytab, and any key that is in it. */
+	TEXT("Host_Authentication_Keytab", auth_keytab, ""),
+	TEXT("Host_Authentication_Principal", auth_principal, ""),
+	TEXT("Host_Authentication_Allow", auth_allow, AUTH_GSS_ALLOW),
 	{ .name = "Stats_Socket",
 	  .type = GSH_CONFIG_PATH,
 	  .u.str = { .minsize = 0, .maxsize = 107, .def = GR_STATS_SOCKET },
@@ -309,5 +332,6 @@ void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt)
 	rt->drain_ms = cfg->drain_timeout ? cfg->drain_timeout * 1000 : 1;
 	rt->busy_poll_us = cfg->busy_poll;
 	rt->huge_pages = cfg->huge_pages;
+	rt->auth = (enum rt_auth_policy)cfg->auth;
 	rt_config_defaults(rt);
 }

@@ -197,8 +197,10 @@ static int take_pid_file(void)
 	int fd = open(nfs_pidfile_path, O_CREAT | O_RDWR, 0644);
 
 	if (fd < 0)
-		LOG(GSH_MAIN, GSH_FATAL, "pid file %s: %s", nfs_pidfile_path,
-		    strerror(errno));
+		LOG(GSH_MAIN, GSH_FATAL,
+		    "pid file %s: %s: make its directory, or name another file "
+		    "with -p",
+		    nfs_pidfile_path, strerror(errno));
 	if (fcntl(fd, F_SETLK, &whole))
 		LOG(GSH_MAIN, GSH_FATAL,
 		    "pid file %s is locked: the server runs already",

@@ -3,9 +3,11 @@
  * server - starting, serving and ending RPC-over-RDMA beside NFS over TCP
  *
  * Threads: start, drain and free are called by Ganesha's main and admin
- * threads, one at a time. The operations given to the transport run in a
- * connection's strand and do not block. What they read of struct gr_server is
- * not changed while the transport runs.
+ * threads, one at a time; the keeper (keeper.h) does what they are called for,
+ * because of the device. Ganesha's other threads come to the transport by
+ * Replies, reverse Calls and the end of connections. The operations given to
+ * the transport run in a connection's strand and do not block. What they read
+ * of struct gr_server is not changed while the transport runs.
  */
 #include "ganesha/server.h"
 
@@ -14,6 +16,7 @@
 #include <syslog.h>
 #include <time.h>
 
+#include "auth/gss.h"
 #include "ganesha/xprt.h"
 #include "ntirpc/call.h"
 #include "ulb/ulb.h"
@@ -205,6 +208,28 @@ static bool devices_serve(const struct gr_server *s)
 	return !not_of;
 }
 
+/* With FSAL_VFS Ganesha's workers change their user; these threads do not. */
+static int create_auth(struct gr_server *s, char *fault)
+{
+	struct auth_gss_params p = { .keytab = s->cfg.auth_keytab,
+				     .principal = s->cfg.auth_principal,
+				     .allow = s->cfg.auth_allow };
+	char why[RT_AUTH_TEXT];
+	int err;
+
+	if (s->cfg.auth == RT_AUTH_NONE)
+		return 0;
+	err = auth_gss_create(&p, &s->auth, why);
+	if (err == -EINVAL)
+		snprintf(fault, FAULT_ROOM,
+			 "Host_Authentication: %s: put a key of nfs/ or host/ "
+			 "of this host there, or correct "
+			 "Host_Authentication_Keytab and _Principal in block "
+			 "RDMA",
+			 why);
+	return err;
+}
+
 static int create_with(struct gr_server *s, const char *name)
 {
 	struct rt_params p = {
@@ -214,8 +239,11 @@ static int create_with(struct gr_server *s, const char *name)
 			    .startup_timeout_ms = s->cfg.startup_timeout * 1000,
 			    .crc = s->cfg.crc },
 		.pollers = s->cfg.pollers,
+		.strangers = true,
 		.log = transport_log,
 		.log_ctx = s,
+		.auth = &auth_gss_ops,
+		.auth_ctx = s->auth,
 	};
 
 	if (!p.provider)
@@ -361,45 +389,86 @@ static const char *versions_text(uint32_t set)
 	return set == 1u << WIRE_VERS2 ? "2" : "2 and 1";
 }
 
-bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
+static const char *const auth_text[] = {
+	[RT_AUTH_NONE] = "",
+	[RT_AUTH_OPTIONAL] = ", host authentication optional",
+	[RT_AUTH_REQUIRED] = ", host authentication required",
+};
+
+/* Workers may not be near a device that minds whose credentials they have. */
+static bool workers_poll(const struct gr_server *s)
 {
-	char fault[FAULT_ROOM] = "";
+	if (!s->cfg.worker_polling)
+		return false;
+	if (!rt_instance_bound(s->inst))
+		return true;
+	gsh_log(s->gsh, GSH_EVENT,
+		"provider %s: each poller has a thread of its own, as with "
+		"Worker_Polling = false",
+		s->provider);
+	return false;
+}
+
+struct start {
+	struct gr_server *s;
+	int err;
+	char fault[FAULT_ROOM];
+};
+
+/* By the keeper. What is there after an error, free_all() gives back. */
+static void start_all(void *arg)
+{
+	struct start *st = arg;
+	struct gr_server *s = st->s;
 	int err;
 
-	SVC_REF(parent, SVC_REF_FLAG_NONE);
-	s->parent = parent;
-	memset(&s->source, 0, sizeof(s->source));
-	err = create(s, fault);
+	err = create_auth(s, st->fault);
+	if (!err)
+		err = create(s, st->fault);
 	if (err)
-		goto fail;
+		goto out;
 	s->source.inst = s->inst;
 	s->source.program = "ganesha";
 	s->source.provider = s->provider;
 	s->source.started = stats_now();
 	err = nrt_clnts_create(s->inst, NULL, &s->clnts);
 	if (err)
-		goto fail;
-	err = listen_all(s, fault);
+		goto out;
+	err = listen_all(s, st->fault);
 	if (err)
-		goto fail;
+		goto out;
 	err = gr_workers_start(&s->workers, s->inst, s->free_cb,
-			       s->cfg.worker_polling);
+			       workers_poll(s));
 	if (err)
-		goto fail;
+		goto out;
 	start_stats(s);
 	for (unsigned int i = 0; i < s->source.nlisteners; i++)
 		gsh_log(s->gsh, GSH_EVENT,
-			"serving RPC-over-RDMA version %s on %s, provider %s",
-			versions_text(s->cfg.versions), s->source.listener[i],
-			s->provider);
-	return true;
+			"serving RPC-over-RDMA version %s on %s, provider %s%s",
+			versions_text(rt_instance_config(s->inst)->versions),
+			s->source.listener[i], s->provider,
+			auth_text[s->cfg.auth]);
+out:
+	st->err = err;
+}
 
-fail:
-	if (!*fault)
-		snprintf(fault, sizeof(fault), "cannot start: %s",
-			 strerror(-err));
+bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
+{
+	struct start st = { .s = s };
+
+	SVC_REF(parent, SVC_REF_FLAG_NONE);
+	s->parent = parent;
+	memset(&s->source, 0, sizeof(s->source));
+	st.err = gr_keeper_start(&s->keeper);
+	if (!st.err)
+		gr_keeper_do(&s->keeper, start_all, &st);
+	if (!st.err)
+		return true;
+	if (!*st.fault)
+		snprintf(st.fault, sizeof(st.fault), "cannot start: %s",
+			 strerror(-st.err));
 	gr_server_free(s);
-	gr_server_fault(s, fault);
+	gr_server_fault(s, st.fault);
 	return false;
 }
 
@@ -408,8 +477,10 @@ fail:
 /* Beyond the Drain_Timeout, after which connections end by themselves. */
 #define DRAIN_SLACK_MS 1000
 
-void gr_server_drain(struct gr_server *s)
+/* By the keeper. */
+static void drain_all(void *arg)
 {
+	struct gr_server *s = arg;
 	unsigned int left;
 
 	stats_socket_stop(s->stats);
@@ -432,8 +503,18 @@ void gr_server_drain(struct gr_server *s)
 	s->parent = NULL;
 }
 
-void gr_server_free(struct gr_server *s)
+void gr_server_drain(struct gr_server *s)
 {
+	gr_keeper_do(&s->keeper, drain_all, s);
+	if (!s->inst)
+		gr_keeper_stop(&s->keeper);
+}
+
+/* By the keeper. */
+static void free_all(void *arg)
+{
+	struct gr_server *s = arg;
+
 	/* What the fabric has put off until its poller runs again. */
 	if (s->inst && rt_instance_shutdown(s->inst, 1000, true))
 		return;
@@ -446,9 +527,26 @@ void gr_server_free(struct gr_server *s)
 	if (!atomic_load(&s->clients))
 		nrt_clnts_destroy(s->clnts);
 	s->clnts = NULL;
+	/*
+	 * What still holds the instance may be let go by any thread at any
+	 * time, even while the program's exit takes the device's libraries
+	 * apart. The last one would close the device then: so that is left to
+	 * the kernel.
+	 */
+	if (s->inst && rt_instance_held(s->inst))
+		return;
 	if (s->inst)
 		rt_instance_destroy(s->inst);
 	s->inst = NULL;
+	auth_gss_destroy(s->auth);
+	s->auth = NULL;
+}
+
+void gr_server_free(struct gr_server *s)
+{
+	if (s->keeper.running)
+		gr_keeper_do(&s->keeper, free_all, s);
+	gr_keeper_stop(&s->keeper);
 	if (s->parent)
 		SVC_RELEASE(s->parent, SVC_RELEASE_FLAG_NONE);
 	s->parent = NULL;

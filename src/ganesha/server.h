@@ -9,6 +9,7 @@
 
 #include "ganesha/config.h"
 #include "ganesha/gsh.h"
+#include "ganesha/keeper.h"
 #include "ganesha/stats_socket.h"
 #include "ganesha/workers.h"
 #include "ntirpc/clnt.h"
@@ -21,8 +22,10 @@ struct gr_server {
 	svc_xprt_alloc_fun_t alloc_cb;
 	svc_xprt_free_fun_t free_cb;
 
+	struct gr_keeper keeper;
 	SVCXPRT *parent; /* Ganesha's NFS/TCP listener; a reference is held */
 	struct rt_instance *inst;
+	struct auth_gss *auth; /* while there is an instance that may use it */
 	const char *provider;
 	struct gr_workers workers;
 	struct nrt_clnts *clnts;

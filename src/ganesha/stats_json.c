@@ -100,6 +100,8 @@ static void put_conn(const struct rt_conn_info *i, void *arg)
 	put_string(f, local);
 	fputs(", \"state\": ", f);
 	put_string(f, i->state ? i->state : "?");
+	fputs(", \"principal\": ", f);
+	put_string(f, i->auth_peer);
 	fprintf(f,
 		", \"crc\": %s, \"version\": %u, \"sent\": %" PRIu32
 		", \"received\": %" PRIu32 ", \"credit_limit\": %" PRIu32

@@ -18,9 +18,6 @@ struct stats_source {
 	double started; /* CLOCK_MONOTONIC, see stats_now() */
 	unsigned int nlisteners;
 	char listener[STATS_MAX_LISTENERS][64]; /* "192.0.2.1:20049" */
-	/* For the socket: prints a document with more in it. NULL: none has. */
-	void (*print)(FILE *f, void *ctx);
-	void *print_ctx;
 };
 
 double stats_now(void);

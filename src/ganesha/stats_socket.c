@@ -30,7 +30,8 @@ struct reader {
 };
 
 struct stats_socket {
-	const struct stats_source *src;
+	stats_print_fn print;
+	void *ctx;
 	struct sockaddr_un addr;
 	int listener;
 	int quit; /* eventfd */
@@ -84,10 +85,7 @@ static void take_reader(struct stats_socket *s)
 		reader_end(r);
 		return;
 	}
-	if (s->src->print)
-		s->src->print(f, s->src->print_ctx);
-	else
-		stats_json(f, s->src);
+	s->print(f, s->ctx);
 	if (fclose(f))
 		reader_end(r);
 	else
@@ -160,8 +158,8 @@ static int clear_place(const struct sockaddr_un *addr)
 	return err;
 }
 
-int stats_socket_start(const char *path, const struct stats_source *src,
-		       struct stats_socket **out)
+int stats_socket_start_with(const char *path, stats_print_fn print, void *ctx,
+			    struct stats_socket **out)
 {
 	struct stats_socket *s;
 	sigset_t all, before;
@@ -171,7 +169,8 @@ int stats_socket_start(const char *path, const struct stats_source *src,
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
-	s->src = src;
+	s->print = print;
+	s->ctx = ctx;
 	s->listener = -1;
 	s->quit = -1;
 	for (unsigned int i = 0; i < READERS; i++)
@@ -222,6 +221,18 @@ fail:
 		close(s->quit);
 	free(s);
 	return err;
+}
+
+static void print_source(FILE *f, void *ctx)
+{
+	stats_json(f, ctx);
+}
+
+int stats_socket_start(const char *path, const struct stats_source *src,
+		       struct stats_socket **out)
+{
+	return stats_socket_start_with(path, print_source,
+				       (void *)(uintptr_t)src, out);
 }
 
 void stats_socket_stop(struct stats_socket *s)

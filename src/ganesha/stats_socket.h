@@ -13,7 +13,14 @@
 
 struct stats_socket;
 
-/* @src must live until the stop. 0 or a negative errno. */
+/* Prints one document, into memory; in the socket's thread. */
+typedef void (*stats_print_fn)(FILE *f, void *ctx);
+
+/* @ctx must live until the stop. 0 or a negative errno; -EEXIST: what is at
+ * @path is no socket; -EADDRINUSE: somebody serves it. */
+int stats_socket_start_with(const char *path, stats_print_fn print, void *ctx,
+			    struct stats_socket **out);
+/* With stats_json(). */
 int stats_socket_start(const char *path, const struct stats_source *src,
 		       struct stats_socket **out);
 /* NULL is allowed. Removes the socket. */

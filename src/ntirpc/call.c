@@ -140,7 +140,11 @@ static bool pad(XDR *xdrs)
  * and unprotected: so it gets xdr_void for them, and the wrap operation of
  * the authentication flavor encodes them.
  */
-bool nrt_encode_reply(struct svc_req *req, struct nrt_encode *e)
+/*
+ * Encode the Reply in req->rq_msg (RFC 5531, 9), protected as req->rq_auth
+ * wants it. False: it cannot be encoded, or is longer than the stream may be.
+ */
+static bool encode_reply(struct svc_req *req, struct nrt_encode *e)
 {
 	struct rpc_msg *msg = &req->rq_msg;
 	bool wrap = msg->rm_reply.rp_stat == MSG_ACCEPTED &&
@@ -209,7 +213,7 @@ static bool encode(struct nrt_call *nc, struct svc_req *req, size_t *len)
 
 	if (nrt_encode_init(&nc->out, nc->pool, nc->max))
 		return false;
-	if (nrt_encode_reply(req, &nc->out)) {
+	if (encode_reply(req, &nc->out)) {
 		n = nrt_encode_pieces(&nc->out, len);
 		if (n > 0)
 			goto done;
@@ -219,7 +223,7 @@ static bool encode(struct nrt_call *nc, struct svc_req *req, size_t *len)
 		return false;
 	msg->rm_reply.rp_stat = MSG_ACCEPTED;
 	msg->RPCM_ack.ar_stat = SYSTEM_ERR;
-	if (!nrt_encode_reply(req, &nc->out))
+	if (!encode_reply(req, &nc->out))
 		return false;
 	n = nrt_encode_pieces(&nc->out, len);
 	if (n <= 0)

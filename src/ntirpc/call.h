@@ -46,12 +46,6 @@ XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max);
 struct nrt_call *nrt_call_of(XDR *xdrs);
 
 /*
- * Encode the Reply in req->rq_msg (RFC 5531, 9), protected as req->rq_auth
- * wants it. False: it cannot be encoded, or is longer than the stream may be.
- */
-bool nrt_encode_reply(struct svc_req *req, struct nrt_encode *e);
-
-/*
  * The xp_reply operation. XPRT_IDLE; XPRT_DIED if not even an error Reply
  * could be made: then the Call is dropped.
  */

@@ -159,6 +159,21 @@ const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,
 	return bad;
 }
 
+const char *arg_provider_fault(int err)
+{
+	switch (err) {
+	case -ENODEV:
+		return "there is no RDMA device (rdma link shows them); iwarp "
+		       "needs none";
+	case -ENOMEM:
+	case -EPERM:
+		return "memory cannot be registered: raise the limit of locked "
+		       "memory (ulimit -l)";
+	default:
+		return strerror(-err);
+	}
+}
+
 void arg_addr_name(const struct sockaddr_storage *addr, char *buf, size_t size)
 {
 	char host[INET6_ADDRSTRLEN] = "?";

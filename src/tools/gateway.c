@@ -2,7 +2,8 @@
 /*
  * gateway - rpcrdma-gateway: the main thread
  *
- * Threads: main waits for TCP connections and signals, and owns start and end of all others. gw.h tells about the rest.
+ * Threads: main waits for TCP connections and signals, and owns start and end
+ * of all others. gw.h tells about the rest.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +19,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ganesha/stats_json.h"
 #include "ganesha/stats_socket.h"
 #include "tools/gw_client.h"
 
@@ -39,8 +39,8 @@ struct program {
 	unsigned int npollers;
 	int sigfd;
 	int listen[GW_MAX_LISTEN];
-	struct stats_source stats;
 	struct stats_socket *stats_socket;
+	struct stats_source stats;
 };
 
 /* ---- Log ---------------------------------------------------------------- */
@@ -95,8 +95,7 @@ void gw_stats_total(struct gateway *gw, struct gw_stats *out)
 	pthread_mutex_unlock(&gw->lock);
 }
 
-/* One JSON document. Any thread. @f is memory: printing may take the
- * transport's lock, and no reader may hold that up. */
+/* One JSON document. Any thread. */
 static void stats_print(FILE *f, void *ctx)
 {
 	struct program *p = ctx;
@@ -123,50 +122,44 @@ static void stats_print(FILE *f, void *ctx)
 	fputs("}\n", f);
 }
 
-/* NULL: no memory. */
-static char *stats_text(struct program *p, size_t *len)
-{
-	char *text = NULL;
-	FILE *f = open_memstream(&text, len);
-
-	if (!f)
-		return NULL;
-	stats_print(f, p);
-	if (!fclose(f))
-		return text;
-	free(text);
-	return NULL;
-}
-
 static void stats_report(struct program *p)
 {
 	const char *path = p->gw.opt.stats_file;
-	size_t len = 0;
-	char *text = NULL;
 	FILE *f;
 	bool bad;
 
-	if (p->gw.opt.stats || path)
-		text = stats_text(p, &len);
-	if (!text)
-		return;
 	if (p->gw.opt.stats) {
-		fwrite(text, 1, len, stdout);
+		stats_print(stdout, p);
 		fflush(stdout);
 	}
 	if (path) {
 		f = fopen(path, "we");
-		bad = !f || fwrite(text, 1, len, f) != len;
+		if (f)
+			stats_print(f, p);
+		bad = !f || ferror(f);
 		if (f && fclose(f))
 			bad = true;
 		if (bad)
 			gw_log(&p->gw, LOG_ERR, "--stats-file %s: %s", path,
 			       strerror(errno));
 	}
-	free(text);
 }
 
 /* ---- Start -------------------------------------------------------------- */
+
+static int stats_start(struct program *p)
+{
+	const char *path = p->gw.opt.stats_socket;
+	int rc;
+
+	if (!path)
+		return 0;
+	rc = stats_socket_start_with(path, stats_print, p, &p->stats_socket);
+	if (rc)
+		gw_log(&p->gw, LOG_ERR, "--stats-socket %s: %s", path,
+		       strerror(-rc));
+	return rc;
+}
 
 static int tcp_listen(const struct arg_addr *a)
 {
@@ -203,10 +196,8 @@ static int listen_all(struct program *p)
 			return p->listen[i];
 		}
 		getsockname(p->listen[i], (struct sockaddr *)&addr, &len);
-		arg_addr_name(&addr, name, sizeof(name));
-		gw_log(gw, LOG_NOTICE, "listening on %s", name);
-		snprintf(p->stats.listener[p->stats.nlisteners++],
-			 sizeof(p->stats.listener[0]), "%s", name);
+		arg_addr_name(&addr, p->stats.listener[p->stats.nlisteners++],
+			      sizeof(p->stats.listener[0]));
 	}
 	return 0;
 }
@@ -260,22 +251,20 @@ static int instance_start(struct program *p)
 		.log = log_text,
 		.log_ctx = &p->gw,
 	};
+	char fault[RT_AUTH_TEXT];
 	int rc;
 
-	if (!params.provider) {
-		gw_log(&p->gw, LOG_ERR, "provider %s is not built in",
-		       o->provider);
-		return -ENOENT;
-	}
-	rc = rt_instance_create(&params, &p->gw.inst);
+	rc = hostauth_start(&o->hostauth, &params, &p->gw.auth, fault);
+	if (rc && *fault)
+		gw_log(&p->gw, LOG_ERR, "host authentication: %s", fault);
+	if (!rc)
+		rc = rt_instance_create(&params, &p->gw.inst);
 	if (rc)
 		return rc;
 	p->stats = (struct stats_source){ .inst = p->gw.inst,
 					  .program = "rpcrdma-gateway",
 					  .provider = o->provider,
-					  .started = stats_now(),
-					  .print = stats_print,
-					  .print_ctx = p };
+					  .started = stats_now() };
 	p->gw.pool = rt_instance_pool(p->gw.inst);
 	gw_client_ops(&p->gw.ops, o->config.reverse != RDMA2_RVRSDIR_NONE);
 	return 0;
@@ -409,23 +398,21 @@ int main(int argc, char **argv)
 	if (p->sigfd < 0)
 		goto out;
 	rc = instance_start(p);
-	if (!rc)
-		rc = threads_start(p);
+	if (rc) {
+		gw_log(&p->gw, LOG_ERR, "provider %s: %s", p->gw.opt.provider,
+		       arg_provider_fault(rc));
+		goto stop;
+	}
+	rc = threads_start(p);
 	if (rc) {
 		gw_log(&p->gw, LOG_ERR, "start: %s", strerror(-rc));
 		goto stop;
 	}
-	if (listen_all(p))
+	if (listen_all(p) || stats_start(p))
 		goto stop;
-	if (p->gw.opt.stats_socket) {
-		rc = stats_socket_start(p->gw.opt.stats_socket, &p->stats,
-					&p->stats_socket);
-		if (rc) {
-			gw_log(&p->gw, LOG_ERR, "--stats-socket %s: %s",
-			       p->gw.opt.stats_socket, strerror(-rc));
-			goto stop;
-		}
-	}
+	for (unsigned int i = 0; i < p->stats.nlisteners; i++)
+		gw_log(&p->gw, LOG_NOTICE, "listening on %s",
+		       p->stats.listener[i]);
 	serve(p);
 	gw_log(&p->gw, LOG_NOTICE, "ending");
 	status = 0;
@@ -444,6 +431,7 @@ stop:
 	}
 	if (p->gw.inst)
 		rt_instance_destroy(p->gw.inst);
+	auth_gss_destroy(p->gw.auth);
 out:
 	if (p->sigfd >= 0)
 		close(p->sigfd);

@@ -7,10 +7,11 @@
  *
  * Threads
  *
- *   main      options, signals, accepting, statistics (gateway.c)
+ *   main      options, signals, accepting (gateway.c)
  *   workers   each owns the TCP sockets given to it: reads them, assembles
  *             Calls, submits all requests (also again), connects (gw_worker.c)
  *   pollers   one for each poller of the transport, in rt_run()
+ *   readers   of statistics have a thread (ganesha/stats_socket.h)
  *
  *   A client belongs to one worker. Operations of the transport ("strand")
  *   come in poller threads or inside rt_request_submit(); they never block:
@@ -39,6 +40,7 @@
 #include <sys/uio.h>
 
 #include "tools/args.h"
+#include "tools/hostauth.h"
 #include "tools/record.h"
 #include "tools/rpcmsg.h"
 #include "transport/transport.h"
@@ -313,6 +315,7 @@ struct gw_options {
 	struct arg_addr listen[GW_MAX_LISTEN];
 	unsigned int nlisten;
 	struct arg_addr server;
+	struct hostauth hostauth;
 	const char *provider;
 	struct rt_config config;
 	enum fab_crc crc;
@@ -329,6 +332,7 @@ struct gw_options {
 
 struct gateway {
 	struct gw_options opt;
+	struct auth_gss *auth;
 	struct rt_instance *inst;
 	struct fab_pool *pool;
 	struct rt_ops ops;

@@ -448,9 +448,11 @@ static void link_down(struct gw_client *c, int error, const char *reason)
 	late = now - oldest >= limit;
 	snprintf(text, sizeof(text), "server: %s%s", reason,
 		 error == -EPROTONOSUPPORT ? ": no common version, closed" :
+		 error == -EACCES	   ? ", closed" :
 		 late			   ? ": given up, closed" :
 					     "");
-	if (late || error == -EPROTONOSUPPORT) {
+	/* What keys and policies say is not likely to change meanwhile. */
+	if (late || error == -EPROTONOSUPPORT || error == -EACCES) {
 		gw_client_kill(c, LOG_ERR, text);
 		return;
 	}
@@ -491,8 +493,9 @@ static void client_up(struct gw_client *c)
 	struct rt_conn_info info;
 
 	rt_conn_info(c->rc, &info);
-	gw_log(c->gw, LOG_INFO, "%s: server %s, version %u", c->name,
-	       info.peer_name, info.version);
+	gw_log(c->gw, LOG_INFO, "%s: server %s, version %u%s%s", c->name,
+	       info.peer_name, info.version, *info.auth_peer ? ", " : "",
+	       info.auth_peer);
 	c->no_chunks = !info.theirs.segments || !info.theirs.segment_size;
 	c->backoff_ms = BACKOFF_FIRST_MS;
 	c->connected_once = true;

@@ -40,6 +40,12 @@ static const char usage[] =
 	"  --crc WHEN               iwarp: ask for CRC32c: on, off, or auto (auto: on\n"
 	"                           unless both ends are on this machine)\n"
 	"\n"
+	"  --host-auth POLICY       know the server before the first Call, and be known,\n"
+	"                           by Kerberos: none, optional or required (none)\n"
+	"  --keytab FILE            ... with this host's key from FILE (Kerberos' default)\n"
+	"  --principal NAME         ... which of the keys (the first)\n"
+	"  --server-principal NAME  ... the server's (nfs@ its name)\n"
+	"\n"
 	"  --stats                  statistics as JSON on stdout at exit and on SIGUSR1\n"
 	"  --stats-file PATH        the same into a file\n"
 	"  --stats-socket PATH      a socket that gives them to whoever connects\n"
@@ -67,6 +73,10 @@ enum opt {
 	OPT_REVERSE,
 	OPT_NO_INV,
 	OPT_CRC,
+	OPT_HOST_AUTH,
+	OPT_KEYTAB,
+	OPT_PRINCIPAL,
+	OPT_SERVER_PRINCIPAL,
 	OPT_STATS,
 	OPT_STATS_FILE,
 	OPT_STATS_SOCKET,
@@ -97,6 +107,10 @@ static const struct option options[] = {
 	{ "reverse", required_argument, NULL, OPT_REVERSE },
 	{ "no-invalidate", no_argument, NULL, OPT_NO_INV },
 	{ "crc", required_argument, NULL, OPT_CRC },
+	{ "host-auth", required_argument, NULL, OPT_HOST_AUTH },
+	{ "keytab", required_argument, NULL, OPT_KEYTAB },
+	{ "principal", required_argument, NULL, OPT_PRINCIPAL },
+	{ "server-principal", required_argument, NULL, OPT_SERVER_PRINCIPAL },
 	{ "stats", no_argument, NULL, OPT_STATS },
 	{ "stats-file", required_argument, NULL, OPT_STATS_FILE },
 	{ "stats-socket", required_argument, NULL, OPT_STATS_SOCKET },
@@ -191,6 +205,7 @@ static const char *set_text(struct gw_options *o, int opt, struct arg_err *err)
 		break;
 	case OPT_SERVER:
 		bad = arg_addr(optarg, 20049, &o->server, err);
+		o->hostauth.server = optarg;
 		break;
 	case OPT_PROVIDER:
 		if (!fab_provider(optarg)) {
@@ -220,6 +235,18 @@ static const char *set_text(struct gw_options *o, int opt, struct arg_err *err)
 		break;
 	case OPT_CRC:
 		bad = arg_crc(optarg, &o->crc, err);
+		break;
+	case OPT_HOST_AUTH:
+		bad = hostauth_policy(optarg, &o->config.auth, err);
+		break;
+	case OPT_KEYTAB:
+		o->hostauth.keytab = optarg;
+		break;
+	case OPT_PRINCIPAL:
+		o->hostauth.principal = optarg;
+		break;
+	case OPT_SERVER_PRINCIPAL:
+		o->hostauth.server_principal = optarg;
 		break;
 	case OPT_STATS:
 		o->stats = true;
@@ -264,6 +291,7 @@ static const char *set_option(struct gw_options *o, int opt,
 static const char *finish(struct gw_options *o, struct arg_err *err)
 {
 	struct rt_config *c = &o->config;
+	const char *wrong;
 
 	if (!o->server.len)
 		return "--server ADDR[:PORT] is needed";
@@ -280,7 +308,8 @@ static const char *finish(struct gw_options *o, struct arg_err *err)
 		c->max_connections = o->max_clients;
 	if (c->max_message < o->max_record)
 		c->max_message = o->max_record;
-	return rt_config_check(c);
+	wrong = hostauth_check(&o->hostauth, c->auth);
+	return wrong ? wrong : rt_config_check(c);
 }
 
 int gw_options_parse(struct gw_options *o, int argc, char **argv, int *status)

@@ -31,6 +31,7 @@ struct slot {
 
 struct ping {
 	struct ping_options o;
+	struct auth_gss *auth;
 	struct rt_instance *inst;
 	struct rt_conn *conn;
 	struct fab_buf *calls; /* CALL_ROOM octets for each slot */
@@ -39,7 +40,7 @@ struct ping {
 	uint32_t xid;
 	bool up, down;
 	int error;
-	char reason[96];
+	char reason[256];
 	struct rt_conn_info info; /* as it was when established, then at end */
 	uint64_t sent, answered, failed;
 	char first_failure[128];
@@ -204,8 +205,13 @@ static int ping_setup(struct ping *p)
 		.log = log_text,
 		.log_ctx = o,
 	};
-	int rc = rt_instance_create(&params, &p->inst);
+	char fault[RT_AUTH_TEXT];
+	int rc = hostauth_start(&o->hostauth, &params, &p->auth, fault);
 
+	if (rc && *fault)
+		snprintf(p->reason, sizeof(p->reason), "%s", fault);
+	if (!rc)
+		rc = rt_instance_create(&params, &p->inst);
 	if (rc)
 		return rc;
 	p->rq = calloc(o->depth, sizeof(struct rt_request *));
@@ -317,6 +323,7 @@ static void ping_teardown(struct ping *p)
 			rt_request_free(p->rq[i]);
 	fab_pool_put(p->calls);
 	rt_instance_destroy(p->inst);
+	auth_gss_destroy(p->auth);
 	free(p->rq);
 }
 
@@ -400,6 +407,8 @@ static void print_connection(const struct ping *p)
 	printf("%s: RPC-over-RDMA version %u over %s%s, credit limit %u, advertised %u\n",
 	       i->peer_name, i->version, p->o.provider,
 	       i->crc ? " with CRC" : "", i->credit_limit, i->advertised);
+	if (*i->auth_peer)
+		printf("the server is %s\n", i->auth_peer);
 	printf("inline thresholds: Calls %u, Replies %u\n", i->call_inline,
 	       i->reply_inline);
 	print_properties("client", &i->ours);
@@ -445,7 +454,13 @@ int main(int argc, char **argv)
 	p->xid = (uint32_t)(lat_now() >> 8);
 	rc = ping_setup(p);
 	if (rc) {
-		snprintf(p->reason, sizeof(p->reason), "%s", strerror(-rc));
+		if (p->inst)
+			snprintf(p->reason, sizeof(p->reason), "%s",
+				 strerror(-rc));
+		else if (!*p->reason)
+			snprintf(p->reason, sizeof(p->reason),
+				 "provider %s: %s", p->o.provider,
+				 arg_provider_fault(rc));
 		p->error = rc;
 		p->down = true;
 	}
@@ -466,7 +481,7 @@ int main(int argc, char **argv)
 	if (!p->up) {
 		if (!p->down)
 			snprintf(p->reason, sizeof(p->reason), "no answer");
-		if (p->o.json)
+		if (p->o.json && p->inst)
 			print_json(p, 0);
 		fprintf(stderr, "rpcrdma-ping: no connection: %s\n", p->reason);
 		status = EXIT_NO_CONN;

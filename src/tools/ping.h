@@ -6,6 +6,7 @@
 #define RPCRDMA_TOOLS_PING_H
 
 #include "tools/args.h"
+#include "tools/hostauth.h"
 #include "transport/transport.h"
 
 enum {
@@ -23,6 +24,7 @@ struct ping_options {
 	uint64_t count; /* 0: until a signal */
 	uint64_t interval_ms, timeout_ms;
 	unsigned int depth;
+	struct hostauth hostauth;
 	bool flood, json, quiet, verbose;
 	enum fab_crc crc;
 };

@@ -29,6 +29,11 @@ static const char usage[] =
 	"  --recv-size OCTETS    Receive Buffer Size (4096)\n"
 	"  --crc WHEN            iwarp: ask for CRC32c: on, off, or auto (auto: on\n"
 	"                        unless both ends are on this machine)\n"
+	"  --host-auth POLICY    know the server, and be known, by Kerberos: none,\n"
+	"                        optional or required (none)\n"
+	"  --keytab FILE         ... with this host's key from FILE (Kerberos' default)\n"
+	"  --principal NAME      ... which of the keys (the first)\n"
+	"  --server-principal NAME  ... the server's (nfs@ its name)\n"
 	"  --json                one JSON object instead of text\n"
 	"  --quiet, --verbose\n"
 	"  --help\n"
@@ -50,6 +55,10 @@ enum opt {
 	OPT_CREDITS,
 	OPT_RECV,
 	OPT_CRC,
+	OPT_HOST_AUTH,
+	OPT_KEYTAB,
+	OPT_PRINCIPAL,
+	OPT_SERVER_PRINCIPAL,
 	OPT_JSON,
 	OPT_QUIET,
 	OPT_VERBOSE,
@@ -71,6 +80,10 @@ static const struct option options[] = {
 	{ "credits", required_argument, NULL, OPT_CREDITS },
 	{ "recv-size", required_argument, NULL, OPT_RECV },
 	{ "crc", required_argument, NULL, OPT_CRC },
+	{ "host-auth", required_argument, NULL, OPT_HOST_AUTH },
+	{ "keytab", required_argument, NULL, OPT_KEYTAB },
+	{ "principal", required_argument, NULL, OPT_PRINCIPAL },
+	{ "server-principal", required_argument, NULL, OPT_SERVER_PRINCIPAL },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "quiet", no_argument, NULL, OPT_QUIET },
 	{ "verbose", no_argument, NULL, OPT_VERBOSE },
@@ -94,12 +107,16 @@ static const char *set_option(struct ping_options *o, int opt,
 {
 	switch (opt) {
 	case OPT_SERVER:
+		o->hostauth.server = optarg;
 		return arg_addr(optarg, 20049, &o->server, err);
 	case OPT_PROVIDER:
 		o->provider = optarg;
-		return fab_provider(optarg) ?
-			       NULL :
-			       "is not a provider built in, such as iwarp";
+		if (fab_provider(optarg))
+			return NULL;
+		snprintf(err->text, sizeof(err->text),
+			 "'%.60s' is not a provider built in, such as iwarp",
+			 optarg);
+		return err->text;
 	case OPT_PROGRAM:
 		return number32(&o->program, 0, UINT32_MAX, err);
 	case OPT_VERS:
@@ -126,6 +143,17 @@ static const char *set_option(struct ping_options *o, int opt,
 				err);
 	case OPT_CRC:
 		return arg_crc(optarg, &o->crc, err);
+	case OPT_HOST_AUTH:
+		return hostauth_policy(optarg, &o->config.auth, err);
+	case OPT_KEYTAB:
+		o->hostauth.keytab = optarg;
+		return NULL;
+	case OPT_PRINCIPAL:
+		o->hostauth.principal = optarg;
+		return NULL;
+	case OPT_SERVER_PRINCIPAL:
+		o->hostauth.server_principal = optarg;
+		return NULL;
 	case OPT_JSON:
 		o->json = true;
 		return NULL;
@@ -152,7 +180,7 @@ int ping_options(struct ping_options *o, int argc, char **argv)
 	o->count = 5;
 	o->interval_ms = 1000;
 	o->timeout_ms = 5000;
-	o->depth = 1;
+	o->depth = 0;
 	o->crc = FAB_CRC_AUTO;
 	while ((opt = getopt_long(argc, argv, "", options, &index)) != -1) {
 		if (opt == OPT_HELP) {
@@ -172,11 +200,17 @@ int ping_options(struct ping_options *o, int argc, char **argv)
 		bad = "takes options only, see --help";
 	else if (!o->server.len)
 		bad = "--server ADDR[:PORT] is needed";
+	else if (o->depth && !o->flood)
+		bad = "--depth is for --flood";
 	else
+		bad = hostauth_check(&o->hostauth, o->config.auth);
+	if (!bad)
 		bad = rt_config_check(&o->config);
 	if (bad) {
 		fprintf(stderr, "rpcrdma-ping: %s\n", bad);
 		return EXIT_USAGE;
 	}
+	if (!o->depth)
+		o->depth = 1;
 	return -1;
 }

@@ -13,7 +13,7 @@
 
 #include "transport/internal.h"
 
-struct rt_call_priv *rt_call_get(struct rt_conn *c)
+static struct rt_call_priv *call_get(struct rt_conn *c)
 {
 	struct rt_call_priv *call = c->free_calls;
 	size_t user = c->inst->cfg.call_user_size;
@@ -530,7 +530,7 @@ void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 	}
 	/* [A9]: it does without properties, so the defaults hold. */
 	rt_conn_tell_established(c);
-	call = rt_call_get(c);
+	call = call_get(c);
 	if (!call) {
 		c->v->turn_away(c, m->p.xid);
 		return;

@@ -4,8 +4,9 @@
  *
  * The strand: @pending counts reasons to run. Who raises it from zero is the
  * runner and works until it can bring it back to zero; everybody else only
- * raises it. Mail from other threads lies in @inbox, a lock-free stack that
- * the runner takes as a whole.
+ * raises it. (With a provider that is bound, who raises it from zero may have
+ * to hand the connection over to its poller, see run.c.) Mail from other
+ * threads lies in @inbox, a lock-free stack that the runner takes as a whole.
  *
  * Locks: info_lock is a leaf. The instance's lock is never taken while it is
  * held.
@@ -118,6 +119,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	c->info.state = rt_state_names[c->state];
 	rt_connprop_init(c);
 	rt_version_init(c);
+	rt_auth_init(c);
 
 	pthread_mutex_lock(&inst->lock);
 	c->id = ++inst->next_id;
@@ -131,7 +133,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 }
 
 /* The last reference is gone; nobody runs it and the fabric has ended. */
-void rt_conn_free(struct rt_conn *c)
+static void conn_free(struct rt_conn *c)
 {
 	struct rt_instance *inst = c->inst;
 
@@ -159,7 +161,7 @@ void rt_conn_get(struct rt_conn *c)
 void rt_conn_put(struct rt_conn *c)
 {
 	if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1)
-		rt_conn_free(c);
+		conn_free(c);
 }
 
 void *rt_conn_user(struct rt_conn *c)
@@ -298,6 +300,11 @@ static void take_mail(struct rt_conn *c)
 						    mail));
 			rt_conn_put(c);
 			break;
+		case RT_MAIL_AUTH:
+			rt_auth_result(c, caa_container_of(
+						  m, struct rt_auth_job, mail));
+			rt_conn_put(c);
+			break;
 		}
 	}
 }
@@ -339,7 +346,12 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 		return;
 	}
 	case FAB_WC_DISCONNECTED:
-		if (wc->error || !c->end_reason)
+		if (wc->error && c->state == RT_CONNECTING)
+			/* What to do depends on which error it was. */
+			rt_conn_fail(c, wc->error, "%s: %s",
+				     wc->reason ? wc->reason : "not connected",
+				     strerror(-wc->error));
+		else if (wc->error || !c->end_reason)
 			rt_conn_fail(c, wc->error, "%s",
 				     wc->reason ? wc->reason : "disconnected");
 		rt_event(c, EV_DOWN);
@@ -416,6 +428,9 @@ static void expire(struct rt_conn *c)
 		rt_conn_fail(c, 0, "idle for %u ms", c->inst->cfg.idle_ms);
 		rt_event(c, EV_TIMEOUT);
 	}
+	if (c->state < RT_CLOSING && rt_auth_deadline(c) &&
+	    rt_auth_deadline(c) <= now)
+		rt_auth_expire(c);
 	if (c->state_deadline && c->state_deadline <= now) {
 		c->state_deadline = 0;
 		if (c->state == RT_OPEN) {
@@ -439,6 +454,7 @@ static void set_deadline(struct rt_conn *c)
 	if (c->state != RT_CLOSED) {
 		d = earlier(c->reserve_deadline, c->state_deadline);
 		d = earlier(rt_calls_deadline(c), d);
+		d = earlier(rt_auth_deadline(c), d);
 		if (c->seq.active)
 			d = earlier(c->seq.deadline, d);
 		/* Memory may be given back by other connections: look. */
@@ -519,10 +535,16 @@ void rt_strand_release(struct rt_conn *c)
 	rt_conn_put(c);
 }
 
+void rt_strand_pass(struct rt_conn *c)
+{
+	if (!rt_hand_over(c))
+		rt_strand_release(c);
+}
+
 void rt_strand_run(struct rt_conn *c)
 {
 	if (!atomic_fetch_add_explicit(&c->pending, 1, memory_order_acq_rel))
-		rt_strand_release(c);
+		rt_strand_pass(c);
 }
 
 bool rt_conn_hold(struct rt_conn *c)
@@ -536,7 +558,7 @@ bool rt_conn_hold(struct rt_conn *c)
 
 void rt_conn_unhold(struct rt_conn *c)
 {
-	rt_strand_release(c);
+	rt_strand_pass(c);
 }
 
 void rt_conn_ready(struct fab_conn *f, void *user)

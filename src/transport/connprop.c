@@ -2,8 +2,8 @@
 /*
  * connprop - the exchange of transport properties, section 5
  *
- * Runner only. Each side sends exactly one CONNPROP_FINAL ([A9]); ours always
- * fits one message. A received message is validated as a whole before any
+ * Runner only. Each side sends exactly one CONNPROP_FINAL ([A9]); our values
+ * always fit one message, which is a MIDDLE only with host authentication. A received message is validated as a whole before any
  * value of it takes effect (7.2.2); the last value of a property wins ([F2]);
  * zero length stands for the default ([F1]); unknown properties are ignored
  * (5.1).
@@ -47,17 +47,46 @@ void rt_connprop_init(struct rt_conn *c)
 	set_threshold(c);
 }
 
-size_t rt_connprop_encode(struct rt_conn *c, void *buf, size_t size)
+/* The XID of all of ours, so that an ERROR can be told [A11]. */
+static uint32_t own_xid(struct rt_conn *c)
+{
+	while (!c->props_xid || rt_request_find(c, c->props_xid))
+		c->props_xid = c->next_xid++;
+	return c->props_xid;
+}
+
+/* 4.3 for a client's first message, else 6.3.3 and what the peer takes. */
+static size_t longest(const struct rt_conn *c)
+{
+	size_t n = WIRE_DEFAULT_INLINE;
+
+	if (!c->first_sent)
+		n = WIRE_FIRST_MESSAGE_MAX;
+	if (n > c->theirs.recv_size)
+		n = c->theirs.recv_size;
+	return n & ~(size_t)3;
+}
+
+/* Prefix and count; identifier, length and value of a number; the same and
+ * inner length of HOSTAUTH. */
+#define HEAD_OCTETS 20
+#define NUMBER_OCTETS 12
+#define AUTH_OCTETS 12
+
+size_t rt_connprop_encode(struct rt_conn *c, void *buf, bool final)
 {
 	const uint32_t value[] = {
 		htonl(c->ours.send_size),    htonl(c->ours.recv_size),
 		htonl(c->ours.segment_size), htonl(c->ours.segments),
 		htonl(c->ours.reverse),
 	};
-	struct wire_prop props[5];
-	uint32_t n = 0;
+	struct wire_prop props[6];
+	uint8_t auth[WIRE_DEFAULT_INLINE];
+	const uint8_t *part = NULL;
+	uint32_t n = 0, inner;
+	size_t len;
 
-	for (uint32_t i = 0; i < 5; i++) {
+	for (uint32_t i = 0; i < 5 && !c->values_sent; i++) {
 		/* Only a client has something to say about it (5.2.5). */
 		if (i + 1 == RDMA2_PROPID_BRS && !c->ours.reverse)
 			continue;
@@ -66,11 +95,23 @@ size_t rt_connprop_encode(struct rt_conn *c, void *buf, size_t size)
 		props[n].len = 4;
 		n++;
 	}
-	do {
-		c->props_xid = c->next_xid++;
-	} while (!c->props_xid || rt_request_find(c, c->props_xid));
-	return wire_encode_connprop(buf, size, c->props_xid,
-				    c->v->credit_word(c, RT_OUT_CONTROL), true,
+	c->values_sent = true;
+	len = final ? 0 :
+		      rt_auth_part(c,
+				   longest(c) - HEAD_OCTETS -
+					   n * NUMBER_OCTETS - AUTH_OCTETS,
+				   &part);
+	if (len) {
+		inner = htonl((uint32_t)len);
+		memcpy(auth, &inner, 4);
+		memcpy(auth + 4, part, len);
+		props[n].which = RDMA2_PROPID_HOSTAUTH;
+		props[n].data = auth;
+		props[n].len = (uint32_t)len + 4;
+		n++;
+	}
+	return wire_encode_connprop(buf, longest(c), own_xid(c),
+				    c->v->credit_word(c, RT_OUT_CONTROL), final,
 				    props, n);
 }
 
@@ -78,6 +119,7 @@ size_t rt_connprop_encode(struct rt_conn *c, void *buf, size_t size)
 void rt_connprop_refused(struct rt_conn *c)
 {
 	rt_log(c, LOG_WARNING, "the peer refused our properties");
+	rt_auth_refused(c);
 }
 
 static bool apply(struct rt_properties *p, const struct wire_prop *v)
@@ -129,13 +171,14 @@ enum wire_status rt_connprop_receive(struct rt_conn *c,
 	c->theirs = next;
 	c->props_open = !next.complete;
 	set_threshold(c);
-	if (next.complete) {
+	if (next.complete)
 		rt_log(c, LOG_INFO,
 		       "version 2, peer receives %u, sends %u, "
 		       "segments %u of %u, reverse direction %u",
 		       next.recv_size, next.send_size, next.segments,
 		       next.segment_size, next.reverse);
+	rt_auth_receive(c, m);
+	if (next.complete && rt_auth_settled(c) && c->state < RT_CLOSING)
 		rt_conn_tell_established(c);
-	}
 	return WIRE_OK;
 }

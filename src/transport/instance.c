@@ -41,6 +41,7 @@ void rt_config_defaults(struct rt_config *cfg)
 	DFLT(continuation_ms, 60000);
 	DFLT(memory_wait_ms, 5000);
 	DFLT(drain_ms, 5000);
+	DFLT(auth_ms, 30000);
 	DFLT(max_connections, 1024);
 	DFLT(max_memory, (size_t)1 << 30);
 	DFLT(max_host_connections,
@@ -54,6 +55,10 @@ const char *rt_config_check(const struct rt_config *cfg)
 {
 	if (cfg->versions & ~(1u << WIRE_VERS1 | 1u << WIRE_VERS2))
 		return "there are versions 1 and 2";
+	if (cfg->auth > RT_AUTH_REQUIRED)
+		return "host authentication must be none, optional or required";
+	if (cfg->auth != RT_AUTH_NONE && !(cfg->versions >> WIRE_VERS2 & 1))
+		return "host authentication needs version 2";
 	if (cfg->credits < 1 || cfg->credits > RT_CREDITS_MAX)
 		return "credits must be 1 to 4096";
 	if (cfg->recv_size < RT_SEND_MIN || cfg->recv_size > RT_SEND_MAX ||
@@ -108,19 +113,28 @@ int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
 	inst->log_ctx = p->log_ctx;
 	inst->provider = p->provider;
 	inst->npollers = p->pollers ? p->pollers : 1;
+	inst->auth.ops = p->auth;
+	inst->auth.ctx = p->auth_ctx;
+	pthread_mutex_init(&inst->auth.lock, NULL);
+	pthread_cond_init(&inst->auth.wake, NULL);
 	atomic_init(&inst->refs, 1);
 	pthread_mutex_init(&inst->lock, NULL);
 	pthread_mutex_init(&inst->request_lock, NULL);
 	CDS_INIT_LIST_HEAD(&inst->conns);
 	CDS_INIT_LIST_HEAD(&inst->hosts);
 	CDS_INIT_LIST_HEAD(&inst->listeners);
-	if (rt_config_check(&inst->cfg)) {
+	if (rt_config_check(&inst->cfg) ||
+	    (inst->cfg.auth != RT_AUTH_NONE && !p->auth)) {
 		rc = -EINVAL;
 		goto fail;
 	}
+	if (inst->cfg.auth == RT_AUTH_REQUIRED) {
+		/* Version 1 has none: as if it were not spoken here. */
+		inst->auth.version1 = inst->cfg.versions >> WIRE_VERS1 & 1;
+		inst->cfg.versions = 1u << WIRE_VERS2;
+	}
 	inst->pollers = calloc(inst->npollers, sizeof(*inst->pollers));
-	inst->turns = calloc(inst->npollers, sizeof(*inst->turns));
-	if (!inst->pollers || !inst->turns)
+	if (!inst->pollers || rt_turns_create(inst))
 		goto fail;
 	inst->dom = p->shared_domain;
 	if (!inst->dom) {
@@ -130,11 +144,14 @@ int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
 		inst->own_domain = true;
 	}
 	inst->limits = fab_domain_limits(inst->dom);
+	inst->bound = p->strangers && (inst->limits->caps & FAB_CAP_BOUND);
 	pp = (struct fab_pool_params){ .max_bytes = inst->cfg.max_memory,
 				       .huge_pages = inst->cfg.huge_pages };
 	rc = fab_pool_create(inst->dom, &pp, &inst->pool);
 	for (unsigned int i = 0; !rc && i < inst->npollers; i++)
 		rc = fab_poller_create(inst->dom, &inst->pollers[i]);
+	if (!rc)
+		rc = rt_auth_pool_start(inst);
 	if (rc)
 		goto fail;
 	*out = inst;
@@ -142,6 +159,11 @@ int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
 fail:
 	rt_instance_destroy(inst);
 	return rc;
+}
+
+bool rt_instance_held(const struct rt_instance *inst)
+{
+	return atomic_load(&inst->refs) > 1;
 }
 
 void rt_instance_put(struct rt_instance *inst)
@@ -161,8 +183,10 @@ void rt_instance_put(struct rt_instance *inst)
 		fab_domain_close(inst->dom);
 	pthread_mutex_destroy(&inst->lock);
 	pthread_mutex_destroy(&inst->request_lock);
+	pthread_mutex_destroy(&inst->auth.lock);
+	pthread_cond_destroy(&inst->auth.wake);
 	free(inst->pollers);
-	free(inst->turns);
+	rt_turns_free(inst);
 	free(inst);
 }
 
@@ -170,6 +194,7 @@ void rt_instance_destroy(struct rt_instance *inst)
 {
 	if (!inst)
 		return;
+	rt_auth_pool_stop(inst);
 	for (unsigned int i = 0; inst->pollers && i < inst->npollers; i++)
 		if (inst->pollers[i])
 			fab_poller_destroy(inst->pollers[i]);
@@ -182,14 +207,14 @@ struct fab_pool *rt_instance_pool(struct rt_instance *inst)
 	return inst->pool;
 }
 
-struct fab_domain *rt_instance_domain(struct rt_instance *inst)
-{
-	return inst->dom;
-}
-
 const struct rt_config *rt_instance_config(const struct rt_instance *inst)
 {
 	return &inst->cfg;
+}
+
+bool rt_instance_bound(const struct rt_instance *inst)
+{
+	return inst->bound;
 }
 
 unsigned int rt_instance_pollers(const struct rt_instance *inst)

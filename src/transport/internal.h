@@ -5,7 +5,8 @@
  * Reading order: credit.h and credit1.h (flow control), message.h (what is
  * held of messages), state.c (the table), conn.c (life of a connection and its
  * strand), version.c (which version it is), v1.c and v2.c (what differs between
- * them), recv.c (version 2 messages that come in), connprop.c, call.c
+ * them), recv.c (version 2 messages that come in), connprop.c, auth_state.h and
+ * auth.c (host authentication), call.c
  * (Responder: assembling a Call), reply.c (Responder: sending the Reply),
  * format.c and request.c (Requester: sending a Call), response.c (Requester:
  * taking the Reply), send.c (queues, credits and posting), work.c (work
@@ -22,6 +23,7 @@
 #include <syslog.h>
 #include <urcu/list.h>
 
+#include "transport/auth_state.h"
 #include "transport/credit.h"
 #include "transport/credit1.h"
 #include "transport/message.h"
@@ -158,6 +160,7 @@ struct rt_conn {
 	/* The strand. */
 	_Atomic uint32_t pending;
 	_Atomic(struct rt_mail *) inbox; /* newest first */
+	struct rt_conn *handed_next; /* in its poller's queue */
 	_Atomic int close_wanted; /* 1 in order, 2 abort */
 	atomic_bool shut; /* rt_instance_shutdown() has aborted it */
 	_Atomic uint64_t deadline; /* monotonic ms; 0: none */
@@ -195,10 +198,12 @@ struct rt_conn {
 	bool established; /* the upper layer has been told */
 	bool props_due; /* our CONNPROP_FINAL has to go */
 	bool props_sent;
+	bool values_sent; /* in it, or in a MIDDLE before it */
 	bool props_open; /* between the peer's MIDDLE and FINAL */
 	bool first_sent; /* server: its first message is out */
 	bool one_only; /* server: the client has not sent its second [A7] */
-	uint32_t props_xid;
+	uint32_t props_xid; /* of all our CONNPROP messages */
+	struct rt_auth auth;
 	uint32_t next_xid;
 	uint64_t state_deadline;
 	uint64_t reserve_deadline; /* a GRANT may then use the extra Receive */
@@ -253,17 +258,26 @@ struct rt_listener {
 	struct cds_list_head link;
 };
 
-/* Of the thread that runs the poller, but for `woken`. */
+/* Of the thread that runs the poller, but for what is said to be others'. */
 struct rt_turn {
 	uint64_t next_tick; /* when to look at the connections' timers */
 	unsigned int hot; /* busy polling has been of use lately */
 	atomic_bool woken; /* by rt_wake(), which must not go unnoticed */
+
+	/* If the instance is bound; any thread. */
+	_Atomic(pthread_t) runner; /* who is in rt_run(), or 0 */
+	pthread_mutex_t lock;
+	struct rt_conn *handed, **handed_tail; /* under the lock */
+
+	/* Steps of host authentication that have been made; by any thread. */
+	_Atomic(struct rt_auth_job *) auth_done;
 };
 
 struct rt_instance {
 	const struct fab_ops *provider;
 	struct fab_domain *dom;
 	bool own_domain;
+	bool bound; /* connections are run within rt_run() alone */
 	struct fab_pool *pool;
 	const struct fab_limits *limits;
 	struct rt_config cfg;
@@ -295,6 +309,8 @@ struct rt_instance {
 
 	pthread_mutex_t request_lock;
 	struct rt_request_priv *free_requests;
+
+	struct rt_auth_pool auth;
 };
 
 /* Counters are written by the runner alone and read by anybody. */
@@ -322,9 +338,10 @@ void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
 /* conn.c */
 int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 		const struct rt_ops *ops, struct rt_conn **out);
-void rt_conn_free(struct rt_conn *c);
 void rt_conn_set_name(struct rt_conn *c, const struct sockaddr *peer);
 void rt_strand_run(struct rt_conn *c);
+/* The strand is this thread's: run it, or have it run. */
+void rt_strand_pass(struct rt_conn *c);
 /* A new connection's strand is held by its maker until this. */
 void rt_strand_release(struct rt_conn *c);
 void rt_conn_ready(struct fab_conn *f, void *user);
@@ -335,6 +352,15 @@ void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void rt_conn_tell_established(struct rt_conn *c);
 void rt_conn_publish(struct rt_conn *c);
+
+/* run.c */
+int rt_turns_create(struct rt_instance *inst);
+void rt_turns_free(struct rt_instance *inst);
+/*
+ * If this thread may not run the connection, whose strand it holds, the
+ * poller's will, soon; whether that is so.
+ */
+bool rt_hand_over(struct rt_conn *c);
 
 /* state.c */
 extern const char *const rt_state_names[RT_NSTATES];
@@ -417,14 +443,52 @@ void rt_sequence_reset(struct rt_conn *c);
 void rt_sequence_timeout(struct rt_conn *c);
 
 /* connprop.c */
-size_t rt_connprop_encode(struct rt_conn *c, void *buf, size_t size);
+/* Our next CONNPROP message: FINAL, or a MIDDLE with a part of a token. */
+size_t rt_connprop_encode(struct rt_conn *c, void *buf, bool final);
 enum wire_status rt_connprop_receive(struct rt_conn *c,
 				     const struct wire_msg *m);
 void rt_connprop_init(struct rt_conn *c);
 void rt_connprop_refused(struct rt_conn *c);
 
+/* auth.c */
+void rt_auth_init(struct rt_conn *c);
+/* Client: begin the exchange. False: the policy is to take no part in it. */
+bool rt_auth_begin(struct rt_conn *c);
+/* Server: the client's first message is here; it should begin soon. */
+void rt_auth_heard(struct rt_conn *c);
+/* The tokens in a CONNPROP message whose other properties have been taken. */
+void rt_auth_receive(struct rt_conn *c, const struct wire_msg *m);
+/* The peer has answered a CONNPROP of ours with an ERROR. */
+void rt_auth_refused(struct rt_conn *c);
+void rt_auth_result(struct rt_conn *c, struct rt_auth_job *job);
+/* Is the peer known, or not asked who it is? */
+bool rt_auth_settled(const struct rt_conn *c);
+/* May a Call or Reply that has come be taken? If not, it is to be dropped. */
+bool rt_auth_admits(struct rt_conn *c);
+/* Must our FINAL wait? */
+bool rt_auth_holds(const struct rt_conn *c);
+/* Is there a CONNPROP_MIDDLE to be sent? */
+bool rt_auth_due(const struct rt_conn *c);
+/* Has the beginning of a token been sent, but not the end? */
+bool rt_auth_inside(const struct rt_conn *c);
+/* Up to @room octets of the token that goes; 0: there is none. */
+size_t rt_auth_part(struct rt_conn *c, size_t room, const uint8_t **part);
+/* They have been sent. */
+void rt_auth_sent(struct rt_conn *c);
+/* No part is taken any more: version 1, or the end of the connection. */
+void rt_auth_reset(struct rt_conn *c);
+uint64_t rt_auth_deadline(const struct rt_conn *c);
+void rt_auth_expire(struct rt_conn *c);
+
+/* auth_pool.c */
+int rt_auth_pool_start(struct rt_instance *inst);
+void rt_auth_pool_stop(struct rt_instance *inst);
+/* Any thread; the connection is held until the result is in its inbox. */
+void rt_auth_pool_submit(struct rt_auth_job *job);
+/* Results to the connections of a poller, by its thread. How many. */
+int rt_auth_pool_deliver(struct rt_instance *inst, unsigned int poller);
+
 /* call.c */
-struct rt_call_priv *rt_call_get(struct rt_conn *c);
 /*
  * Take a Call whose header is @m. @w's buffer (and a finished sequence's) goes
  * to the call if it is kept.
@@ -493,7 +557,9 @@ void rt_error_send(struct rt_conn *c, uint32_t xid, uint32_t vers,
 void rt_error_about(struct rt_conn *c, uint32_t xid,
 		    const struct wire_error *err);
 void rt_error_code(struct rt_conn *c, uint32_t xid, uint32_t code);
+/* What goes out now; only ERRORs, when nothing else may any more. */
 void rt_pump(struct rt_conn *c);
+void rt_pump_errors(struct rt_conn *c);
 /* Post @w as a Send whose header of @hlen octets is in its buffer. */
 void rt_send_work(struct rt_conn *c, struct rt_work *w, size_t hlen);
 

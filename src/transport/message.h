@@ -50,6 +50,7 @@ enum rt_mail_kind {
 	RT_MAIL_REFUSE,
 	RT_MAIL_DROP,
 	RT_MAIL_REQUEST,
+	RT_MAIL_AUTH,
 };
 
 struct rt_mail {

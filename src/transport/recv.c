@@ -248,6 +248,8 @@ static void fragment(struct rt_conn *c, const struct wire_msg *m,
 		s->remaining = m->remaining;
 	}
 	RT_COUNT(c, inline_bytes_received, m->payload_len);
+	if (s->active)
+		RT_COUNT(c, continued_bytes_received, m->payload_len);
 	if (middle) {
 		RT_COUNT(c, fragments_received, 1);
 		return;
@@ -332,6 +334,11 @@ void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
 	}
 	if (!in_order(c, p))
 		return;
+	if (c->auth.phase == RT_AUTH_REFUSING ||
+	    ((is_call(p->htype) || is_reply(p->htype)) && !rt_auth_admits(c))) {
+		RT_COUNT(c, dropped, 1);
+		return;
+	}
 	if (status != WIRE_OK) {
 		bad_message(c, p, status);
 		return;

@@ -228,7 +228,7 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 	struct wire_error err = { 0 };
 	struct rt_work *w;
 	size_t hlen, left, n;
-	bool last;
+	bool last, continued;
 	int rc;
 
 	/* The peer's properties may have come since it was queued. */
@@ -258,6 +258,7 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 	}
 	if (rc)
 		goto fail;
+	continued = !last || c->cont_reply;
 	if (!last) {
 		/* Something must be left for the INLINE that ends it. */
 		n = (c->to_peer - 20) & ~(size_t)3;
@@ -283,6 +284,8 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 		if (rc)
 			goto fail;
 		RT_COUNT(c, inline_bytes_sent, n);
+		if (continued)
+			RT_COUNT(c, continued_bytes_sent, n);
 	}
 	if (last) {
 		hlen = encode_last(c, call, w);

@@ -212,7 +212,7 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 	bool begun = rq->posted;
 	struct rt_work *w;
 	size_t hlen, left, n;
-	bool last;
+	bool last, continued;
 	int rc;
 
 	if (!rq->prepared) {
@@ -251,6 +251,7 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 	rc = -EMSGSIZE;
 	if (!last && hlen + 4 > c->to_peer)
 		goto fail;
+	continued = !last || c->cont_call;
 	if (!last) {
 		n = (c->to_peer - 20) & ~(size_t)3;
 		if (n > left - 4)
@@ -272,6 +273,8 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 		if (rc)
 			goto fail;
 		RT_COUNT(c, inline_bytes_sent, n);
+		if (continued)
+			RT_COUNT(c, continued_bytes_sent, n);
 	} else {
 		out->off = out->len;
 	}

@@ -139,9 +139,10 @@ static void violation(struct rt_conn *c, struct rt_request_priv *rq,
 	rt_conn_fail(c, -EPROTO, "Reply %08x: %s", xid, what);
 	if (rq)
 		rt_request_finish(c, rq, -EPROTO);
-	/* The ERROR announces credits like any message. */
+	/* The ERROR announces credits like any message. Nothing else may go
+	 * any more: it could come amid the fragments of a Call. */
 	if (!rt_post_receives(c))
-		rt_pump(c);
+		rt_pump_errors(c);
 	rt_event(c, EV_VIOLATION);
 }
 
@@ -202,7 +203,7 @@ void rt_response_error(struct rt_conn *c, uint32_t xid,
 			c->reply_refused = true;
 		rq->pub.error = *err;
 		rt_request_finish(c, rq, -EREMOTEIO);
-	} else if (c->props_sent && xid == c->props_xid) {
+	} else if (c->values_sent && xid == c->props_xid) {
 		rt_connprop_refused(c);
 	} else {
 		RT_COUNT(c, dropped, 1);

@@ -8,8 +8,17 @@
  * while, but only as long as that is of use: a few times in vain, and it
  * sleeps at once until an event has come soon after one such sleep began.
  *
- * Threads: rt_run() one at a time for each poller, rt_wake() any.
+ * Handing over: in a bound instance (FAB_CAP_BOUND in fabric.h) only the thread
+ * in rt_run() may run a connection. Another that has its strand puts it, strand
+ * and all, into the queue of its poller. It wakes the poller before it lets go
+ * of the queue's lock: afterwards the connection, and then the poller, may be
+ * gone.
+ *
+ * Threads: rt_run() one at a time for each poller, rt_wake() and rt_hand_over()
+ * any. A turn's lock is a leaf but for what fab_poller_wake() takes.
  */
+#include <errno.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "transport/internal.h"
@@ -32,6 +41,80 @@ static uint64_t now_us(void)
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
+/* ---- Handing over ----------------------------------------------------- */
+
+int rt_turns_create(struct rt_instance *inst)
+{
+	inst->turns = calloc(inst->npollers, sizeof(*inst->turns));
+	if (!inst->turns)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < inst->npollers; i++) {
+		struct rt_turn *t = &inst->turns[i];
+
+		pthread_mutex_init(&t->lock, NULL);
+		t->handed_tail = &t->handed;
+	}
+	return 0;
+}
+
+void rt_turns_free(struct rt_instance *inst)
+{
+	for (unsigned int i = 0; inst->turns && i < inst->npollers; i++)
+		pthread_mutex_destroy(&inst->turns[i].lock);
+	free(inst->turns);
+}
+
+bool rt_hand_over(struct rt_conn *c)
+{
+	struct rt_instance *inst = c->inst;
+	struct rt_turn *t = &inst->turns[c->poller];
+	bool first;
+
+	/* What has no fabric any more, anybody may run. */
+	if (!inst->bound || !c->fab ||
+	    atomic_load_explicit(&t->runner, memory_order_relaxed) ==
+		    pthread_self())
+		return false;
+	rt_conn_get(c);
+	c->handed_next = NULL;
+	pthread_mutex_lock(&t->lock);
+	first = !t->handed;
+	*t->handed_tail = c;
+	t->handed_tail = &c->handed_next;
+	if (first)
+		fab_poller_wake(inst->pollers[c->poller]);
+	pthread_mutex_unlock(&t->lock);
+	return true;
+}
+
+/* Run what has been handed over. How many. */
+static int run_handed(struct rt_turn *t)
+{
+	struct rt_conn *c, *next;
+	int n = 0;
+
+	pthread_mutex_lock(&t->lock);
+	c = t->handed;
+	t->handed = NULL;
+	t->handed_tail = &t->handed;
+	pthread_mutex_unlock(&t->lock);
+	for (; c; c = next, n++) {
+		next = c->handed_next;
+		rt_strand_release(c);
+		rt_conn_put(c);
+	}
+	return n;
+}
+
+/* ---- A turn ----------------------------------------------------------- */
+
+static int look(struct rt_instance *inst, unsigned int n, int wait)
+{
+	int found = fab_poller_run(inst->pollers[n], wait);
+
+	return inst->bound ? found + run_handed(&inst->turns[n]) : found;
+}
+
 static int events(struct rt_instance *inst, unsigned int n, int wait)
 {
 	struct rt_turn *t = &inst->turns[n];
@@ -40,11 +123,11 @@ static int events(struct rt_instance *inst, unsigned int n, int wait)
 	int found;
 
 	if (!busy || !wait)
-		return fab_poller_run(inst->pollers[n], wait);
+		return look(inst, n, wait);
 	start = now_us();
 	if (t->hot) {
 		do {
-			found = fab_poller_run(inst->pollers[n], 0);
+			found = look(inst, n, 0);
 			/* A wake-up is told once, perhaps to the line above. */
 			if (found || atomic_exchange(&t->woken, false)) {
 				t->hot = found ? TRIES : t->hot;
@@ -54,7 +137,7 @@ static int events(struct rt_instance *inst, unsigned int n, int wait)
 		t->hot--;
 		start = now_us();
 	}
-	found = fab_poller_run(inst->pollers[n], wait);
+	found = look(inst, n, wait);
 	if (found && now_us() - start < busy)
 		t->hot = TRIES;
 	return found;
@@ -64,15 +147,25 @@ int rt_run(struct rt_instance *inst, unsigned int n, int timeout_ms)
 {
 	struct rt_turn *t = &inst->turns[n];
 	uint64_t now = rt_now_ms();
-	int wait = timeout_ms;
+	int found, done = 0, wait = timeout_ms;
 
+	if (inst->bound)
+		atomic_store_explicit(&t->runner, pthread_self(),
+				      memory_order_relaxed);
+	if (atomic_load_explicit(&t->auth_done, memory_order_relaxed)) {
+		done = rt_auth_pool_deliver(inst, n);
+		wait = 0;
+	}
 	if (t->next_tick <= now) {
 		rt_with_conns(inst, overdue, rt_strand_run, n);
 		t->next_tick = now + RT_TICK_MS;
 	}
 	if (wait < 0 || (uint64_t)wait > t->next_tick - now)
 		wait = (int)(t->next_tick - now);
-	return events(inst, n, wait);
+	found = events(inst, n, wait);
+	if (inst->bound)
+		atomic_store_explicit(&t->runner, 0, memory_order_relaxed);
+	return found + done;
 }
 
 void rt_wake(struct rt_instance *inst, unsigned int n)

@@ -3,8 +3,9 @@
  * send - what goes out, in which order, and with whose credit
  *
  * Runner only. rt_pump() posts as much as credits and the state allow, in one
- * chain: ERRORs, our properties, the rest of a continued message, Replies,
- * Calls; and a GRANT if one is due and nothing else has carried the news.
+ * chain: ERRORs, our properties and tokens, the rest of a continued message,
+ * Replies, Calls; and a GRANT if one is due and nothing else has carried the
+ * news.
  * Between the fragments of a message only ERRORs and GRANTs may go (4.1 [D2]).
  * Version 1 has only ERRORs, Replies and Calls, and credits for Calls alone.
  */
@@ -89,21 +90,25 @@ static bool post_error(struct rt_conn *c)
 	return true;
 }
 
+/* FINAL, unless something has to be said before. */
 static bool post_props(struct rt_conn *c)
 {
 	struct rt_work *w = rt_work_get(c, RT_WORK_SEND);
+	bool final = !rt_auth_due(c);
 	size_t n;
 
 	if (!w)
 		return false;
-	n = rt_connprop_encode(c, w->buf->addr,
-			       c->first_sent ? WIRE_DEFAULT_INLINE :
-					       WIRE_FIRST_MESSAGE_MAX);
+	n = rt_connprop_encode(c, w->buf->addr, final);
 	w->wr.op = FAB_SEND;
 	w->wr.nsge = 1;
 	rt_send_work(c, w, n);
-	c->props_due = false;
-	c->props_sent = true;
+	if (final) {
+		c->props_due = false;
+		c->props_sent = true;
+	} else {
+		rt_auth_sent(c);
+	}
 	return true;
 }
 
@@ -133,19 +138,22 @@ static bool may_call(const struct rt_conn *c)
 	return c->v->may_send(c, RT_OUT_CALL);
 }
 
+/* Without a version there are no credits: one answer for each message that
+ * came, [B2]. */
+static bool may_error(const struct rt_conn *c)
+{
+	return c->nerrors &&
+	       (c->state == RT_AWAITING ||
+		(rt_state_may_send(c) && c->v->may_send(c, RT_OUT_CONTROL)));
+}
+
 static bool post_next(struct rt_conn *c)
 {
+	bool props = rt_auth_due(c) || (c->props_due && !rt_auth_holds(c));
 	bool wanted;
 
-	if (c->nerrors) {
-		/*
-		 * Without a version there are no credits: one answer for each
-		 * message that came, [B2].
-		 */
-		if (c->state == RT_AWAITING ||
-		    (rt_state_may_send(c) && c->v->may_send(c, RT_OUT_CONTROL)))
-			return post_error(c);
-	}
+	if (may_error(c))
+		return post_error(c);
 	if (c->cont_reply || c->cont_call) {
 		/* [A7]: fragments may follow in ANSWERED too. */
 		if (!c->v->may_send(c, RT_OUT_REPLY))
@@ -153,15 +161,17 @@ static bool post_next(struct rt_conn *c)
 		return c->cont_reply ? rt_reply_send(c, c->cont_reply) :
 				       rt_request_send(c, c->cont_call);
 	}
-	if (!rt_state_may_send(c))
+	/* Likewise the parts of a token. */
+	if (!rt_state_may_send(c) &&
+	    !(c->state == RT_ANSWERED && rt_auth_inside(c)))
 		return false;
-	wanted = c->props_due || !cds_list_empty(&c->replies) ||
+	wanted = props || !cds_list_empty(&c->replies) ||
 		 !cds_list_empty(&c->calls_out);
 	if (!wanted)
 		return false;
 	if (!c->v->may_send(c, RT_OUT_REPLY))
 		goto wait;
-	if (c->props_due)
+	if (props)
 		return post_props(c);
 	if (!cds_list_empty(&c->replies))
 		return rt_reply_send(
@@ -175,6 +185,15 @@ static bool post_next(struct rt_conn *c)
 wait:
 	RT_COUNT(c, credit_waits, 1);
 	return false;
+}
+
+void rt_pump_errors(struct rt_conn *c)
+{
+	if (!c->fab)
+		return;
+	while (c->state < RT_CLOSING && may_error(c) && post_error(c))
+		;
+	rt_chain_post(c);
 }
 
 void rt_pump(struct rt_conn *c)

@@ -204,10 +204,12 @@ bool rt_state_may_send(const struct rt_conn *c)
 
 static void act_greet(struct rt_conn *c)
 {
+	c->state_deadline = rt_now_ms() + c->inst->cfg.first_message_ms;
+	if (rt_auth_begin(c))
+		return;
 	/* [A8]: the first message is our CONNPROP_FINAL. */
 	c->props_due = true;
 	c->unanswered = true;
-	c->state_deadline = rt_now_ms() + c->inst->cfg.first_message_ms;
 }
 
 static void act_await(struct rt_conn *c)
@@ -219,16 +221,21 @@ static void act_opened(struct rt_conn *c)
 {
 	if (c->server) {
 		c->one_only = true;
+		rt_auth_heard(c);
 		return;
 	}
 	rt_version_answered(c);
-	c->state_deadline = rt_now_ms() + RT_SETTLE_MS;
+	if (!rt_auth_holds(c))
+		c->state_deadline = rt_now_ms() + RT_SETTLE_MS;
 }
 
 static void act_answer_props(struct rt_conn *c)
 {
 	c->props_due = true;
 	c->one_only = true;
+	/* With host authentication a MIDDLE comes before it, [F5]. */
+	c->auth.answer = rt_auth_holds(c);
+	rt_auth_heard(c);
 }
 
 static void act_heard(struct rt_conn *c)
@@ -274,6 +281,7 @@ static void act_down(struct rt_conn *c)
 	atomic_store(&c->can_call, false);
 	rt_chain_drop(c);
 	rt_sequence_reset(c);
+	rt_auth_reset(c);
 	c->cont_reply = NULL;
 	c->cont_call = NULL;
 	c->nerrors = 0;

@@ -39,6 +39,7 @@
 
 #include "fabric/fabric.h"
 #include "fabric/pool.h"
+#include "transport/auth.h"
 #include "wire/wire.h"
 
 struct rt_instance;
@@ -131,6 +132,9 @@ struct rt_config {
 	size_t max_host_memory;
 	size_t max_memory; /* of the pool; 1 GiB */
 	bool huge_pages;
+	/* Of the peer's host; rt_params.auth must be set for it. */
+	enum rt_auth_policy auth;
+	unsigned int auth_ms; /* the whole exchange; 30000 */
 	/* Octets that each rt_call carries for the upper layer. */
 	size_t call_user_size;
 	/* Octets that each rt_request carries for the upper layer. */
@@ -162,6 +166,8 @@ const char *rt_config_check(const struct rt_config *cfg);
 	X(special_received, "messages received in Special format")     \
 	X(inline_bytes_sent, "payload octets sent inline")             \
 	X(inline_bytes_received, "payload octets received inline")     \
+	X(continued_bytes_sent, "of these in Continued format")        \
+	X(continued_bytes_received, "of these in Continued format")    \
 	X(read_chunks, "Read and Call chunks handled")                 \
 	X(read_bytes, "octets by RDMA Read")                           \
 	X(write_chunks, "Write chunks filled")                         \
@@ -174,6 +180,8 @@ const char *rt_config_check(const struct rt_config *cfg);
 	X(errors_sent, "ERRORs sent")                                  \
 	X(errors_received, "ERRORs received")                          \
 	X(dropped, "messages dropped")                                 \
+	X(auth_passed, "peers known by host authentication")           \
+	X(auth_failed, "peers refused by host authentication")         \
 	X(surplus, "messages with octets after the header")            \
 	X(credit_waits, "times a message waited for a credit")         \
 	X(copied_bytes, "payload octets copied by the transport")
@@ -209,6 +217,7 @@ struct rt_conn_info {
 	uint32_t advertised; /* Advertised credits */
 	uint32_t call_inline, reply_inline; /* thresholds */
 	unsigned int calls_in_progress, requests_outstanding;
+	char auth_peer[RT_AUTH_TEXT]; /* by host authentication; or "" */
 	struct rt_stats stats;
 };
 
@@ -248,8 +257,9 @@ struct rt_ops {
 	 * order, by either side or for idleness; -ECONNABORTED aborted by this
 	 * side; -EPROTO the peer broke the rules; -ETIMEDOUT no first message,
 	 * or not drained, in time; -EPROTONOSUPPORT no version is in common;
-	 * -EAGAIN another connection to that server will begin with another
-	 * version [B6]; -ENOMEM; -EIO a work request failed; others as in
+	 * -EACCES host authentication failed, or was required and the peer took
+	 * no part; -EAGAIN another connection to that server will begin with
+	 * another version [B6]; -ENOMEM; -EIO a work request failed; others as in
 	 * struct fab_wc.
 	 */
 	void (*closed)(struct rt_conn *c, int error, const char *reason);
@@ -261,7 +271,19 @@ struct rt_params {
 	/* A domain to share instead of opening one (tests with loop). */
 	struct fab_domain *shared_domain;
 	unsigned int pollers; /* 0: 1 */
+	/*
+	 * Threads that may not use a device call the functions that are for
+	 * any thread (fabric.h, FAB_CAP_BOUND). With a provider that minds
+	 * (rt_instance_bound()) connections are then run within rt_run() alone,
+	 * to which all other threads hand over. For the family there remain
+	 * the instance, rt_run(), rt_listen(), rt_connect(), the listeners'
+	 * end and rt_instance_shutdown().
+	 */
+	bool strangers;
 	struct rt_config config;
+	/* Unless the policy is RT_AUTH_NONE. */
+	const struct rt_auth_ops *auth;
+	void *auth_ctx; /* stays until rt_instance_destroy() has returned */
 	fab_log_fn log;
 	void *log_ctx;
 };
@@ -273,7 +295,8 @@ struct rt_params {
 int rt_instance_create(const struct rt_params *p, struct rt_instance **inst);
 /*
  * Listeners must be closed, connections ended, requests freed;
- * rt_instance_shutdown() helps. Nobody may be in rt_run().
+ * rt_instance_shutdown() helps. Nobody may be in rt_run(). Waits for a step of
+ * host authentication that is being made.
  *
  * A connection that has ended may still be referenced, and a Call of it still
  * be in the upper layer's hands. They keep what they use of the instance (the
@@ -282,6 +305,9 @@ int rt_instance_create(const struct rt_params *p, struct rt_instance **inst);
  * before. A @shared_domain must stay as long.
  */
 void rt_instance_destroy(struct rt_instance *inst);
+/* Would rt_instance_destroy() leave something to a last one? Any thread; once
+ * false after rt_instance_shutdown() it stays so. */
+bool rt_instance_held(const struct rt_instance *inst);
 /*
  * Close the listeners and drain every connection; wait up to @ms for them to
  * end while other threads run the pollers (or, @run true, by running them
@@ -293,9 +319,10 @@ void rt_instance_destroy(struct rt_instance *inst);
 unsigned int rt_instance_shutdown(struct rt_instance *inst, unsigned int ms,
 				  bool run);
 struct fab_pool *rt_instance_pool(struct rt_instance *inst);
-struct fab_domain *rt_instance_domain(struct rt_instance *inst);
 const struct rt_config *rt_instance_config(const struct rt_instance *inst);
 unsigned int rt_instance_pollers(const struct rt_instance *inst);
+/* Are there things that strangers must not do? */
+bool rt_instance_bound(const struct rt_instance *inst);
 
 /*
  * Run poller @n once: wait up to @timeout_ms (-1: until an event or the next

@@ -66,6 +66,7 @@ void rt_act_version1(struct rt_conn *c)
 {
 	struct wire_cm_private ours;
 
+	rt_auth_reset(c);
 	our_private(c->inst, c->server, &ours);
 	c->version = WIRE_VERS1;
 	c->v = &rt_version1;

@@ -47,6 +47,9 @@ static bool grant_due(struct rt_conn *c)
 	const struct rt_credit *k = &c->credit;
 	uint64_t now;
 
+	/* A first message is answered by the token that is being made [A7]. */
+	if (!c->first_sent && c->auth.phase == RT_AUTH_WORKING)
+		return false;
 	if (!rt_state_may_send(c) || !rt_credit_grant_due(k) ||
 	    !rt_credit_may_grant(k)) {
 		c->reserve_deadline = 0;

@@ -157,6 +157,14 @@ static void other_version(struct rt_conn *c, const struct wire_prefix *p)
 							  WIRE_VERS2;
 		err.vers_high = supported(c, WIRE_VERS2) ? WIRE_VERS2 :
 							   WIRE_VERS1;
+		if (p->vers == WIRE_VERS1 && c->inst->auth.version1)
+			rt_log(c,
+			       atomic_exchange(&c->inst->auth.said, true) ?
+				       LOG_DEBUG :
+				       LOG_WARNING,
+			       "version 1 is refused, since host "
+			       "authentication is required and it has none; "
+			       "more of these are not logged");
 	}
 	if (++c->bad_versions >= RT_BAD_VERSIONS) {
 		rt_conn_fail(c, -EPROTO,

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Make docs/conformance.md of requirements.tsv and the tests.
 
-    report.py           write it
-    report.py --check   fail if it is out of date, if a test that is named does
-                        not exist, or if an identifier has no row or two
+    report.py           write it, and in the checks which faults break them
+    report.py --check   fail if that is out of date, if a test that is named
+                        does not exist, if an identifier has no row or two, or
+                        if a check has no fault
+    report.py --fits    fail if a fault does not fit the sources
 
 The last column of requirements.tsv says how a requirement stands, in parts
 separated by "; ":
@@ -18,9 +20,11 @@ separated by "; ":
 """
 
 import collections
+import glob
 import os
 import re
 import sys
+import textwrap
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -28,6 +32,7 @@ DOC = os.path.join(TOP, "docs", "conformance.md")
 sys.dont_write_bytecode = True
 sys.path.insert(0, HERE)
 
+import faults  # noqa: E402
 from rpcrdma_conformance import kit, main  # noqa: E402
 
 Row = collections.namedtuple("Row", "id spec section level role text state")
@@ -48,7 +53,7 @@ A test called `check` is the one of that identifier in `rpcrdma-conformance`
 (tests/conformance). It shares no code with the project: Python that makes and
 reads the octets of MPA, DDP, RDMAP, RPC-over-RDMA, RPC and NFS, and sends them
 to a live server, or answers a live Requester. It is for other implementations
-as well:
+as well, and installed with a manual page, rpcrdma-conformance(1):
 
     rpcrdma-conformance --host ADDRESS --port 20049 --path /export
     rpcrdma-conformance --host ADDRESS --only V2-7.1.4-01
@@ -59,7 +64,26 @@ a server set up in another way say which (`--list`, `--server-is`). The checks
 of a Requester start `rpcrdma-gateway` and answer it. Where the draft is silent
 the checks go by protocol.md. `unit` tests are in tests/unit, `integration`
 tests in tests/integration.
+
+Each check has been seen to fail: behind it stand the
+[faults](#deliberate-faults) that break it.
 """
+
+FAULTS = """\
+
+## Deliberate faults
+
+`tests/conformance/mutate` makes each of these in a copy of the sources, builds
+it and runs the checks that must fail with it. All of them did, and passed
+without a fault, on %s. The edits are in tests/conformance/faults;
+a test says when one of them no longer fits the sources, and fails if a check
+has none.
+
+| Fault | What is wrong then | Checks that fail |
+|---|---|---|
+"""
+# When `mutate` was last run as a whole.
+SEEN = "21 November 2026"
 
 TITLES = (("version-two-07", "Version 2: draft-ietf-nfsv4-rpcrdma-version-two-07"),
           ("rfc8797", "Private data: RFC 8797"),
@@ -100,8 +124,8 @@ def verdict(state):
     return "not yet" if state == "not yet" else "met"
 
 
-def problems(table):
-    out = []
+def problems(table, broken):
+    out = faults.problems(kit.CHECKS, *broken)
     count = collections.Counter(r.id for r in table)
     out += ["%s has %d rows" % (i, n) for i, n in count.items() if n > 1]
     out += ["%s has a check but no row" % i for i in kit.CHECKS
@@ -128,16 +152,64 @@ def problems(table):
     return out
 
 
-def show(state):
+def show(state, broken_by):
     v = verdict(state)
     if v == "not yet":
         return "**not yet**"
     if v == "met":
-        return "met: " + ", ".join("`%s`" % p for p in state.split("; "))
+        parts = ["`%s`" % p for p in state.split("; ")]
+        if broken_by:
+            parts[0] += " (%s)" % ", ".join(broken_by)
+        return "met: " + ", ".join(parts)
     return state
 
 
-def document(table):
+def breaking(broken, ids):
+    """Names of the faults that break one of these checks."""
+    return [f.name for f in broken[0] if set(f.breaks) & set(ids)]
+
+
+def commented(text, broken):
+    """The source of checks, with the faults over each of them."""
+    lines, out = text.split("\n"), []
+    while lines:
+        line = lines.pop(0)
+        if line.startswith("# Fails with: "):
+            while lines and lines[0].startswith("#   "):
+                lines.pop(0)
+            continue
+        if re.match(r"@\w+\(", line):
+            head = line
+            for more in lines:
+                if more.startswith("def "):
+                    break
+                head += more
+            names = breaking(broken, re.findall(r'"([\w.-]+-\d\d)"', head))
+            if names:
+                out += textwrap.wrap(
+                    "# Fails with: " + ", ".join(names), 79,
+                    subsequent_indent="#   ", break_on_hyphens=False)
+        out.append(line)
+    return "\n".join(out)
+
+
+def comments(broken, write):
+    """Sources of checks whose comments are out of date."""
+    old = []
+    for path in sorted(glob.glob(os.path.join(
+            HERE, "rpcrdma_conformance", "*_checks.py"))):
+        with open(path, encoding="utf-8") as f:
+            before = f.read()
+        after = commented(before, broken)
+        if after != before:
+            old.append(os.path.basename(path))
+            if write:
+                with open(path, "w", encoding="utf-8") as f:
+                    f.write(after)
+    return old
+
+
+def document(table, broken):
     out = [HEAD]
     total = collections.Counter((r.spec, verdict(r.state)) for r in table)
     kinds = ("met", "not applicable", "otherwise", "not yet")
@@ -159,18 +231,34 @@ def document(table):
                 out.append("|---|---|---|---|")
             out.append("| %s | %s, %s | %s | %s |" % (
                 r.id, r.level, r.role, r.text.replace("|", "\\|"),
-                show(r.state).replace("|", "\\|")))
+                show(r.state, breaking(broken, [r.id])).replace(
+                    "|", "\\|")))
+    out.append(FAULTS.rstrip("\n") % SEEN)
+    for f in broken[0]:
+        out.append("| %s | %s | %s |" % (f.name, f.text.replace("|", "\\|"),
+                                         " ".join(f.breaks)))
+    for i, why in broken[1].items():
+        out.append("\nNo fault breaks %s: %s" % (i, why))
     return "\n".join(out) + "\n"
 
 
 def run(argv):
     main.load()
-    table = rows()
-    bad = problems(table)
+    table, broken = rows(), faults.read()
+    if argv[1:] == ["--fits"]:
+        bad = faults.misfits(broken[0])
+    else:
+        bad = problems(table, broken)
     for text in bad:
         print(text, file=sys.stderr)
-    text = document(table)
+    text = document(table, broken)
+    if argv[1:] == ["--fits"]:
+        return 1 if bad else 0
     if argv[1:] == ["--check"]:
+        for name in comments(broken, False):
+            bad.append(name)
+            print("%s: comments out of date: run tests/conformance/report.py" %
+                  name, file=sys.stderr)
         if source("docs", "conformance.md") != text:
             bad.append("old")
             print("docs/conformance.md is out of date: run "
@@ -178,6 +266,7 @@ def run(argv):
         return 1 if bad else 0
     if bad:
         return 1
+    comments(broken, True)
     with open(DOC, "w", encoding="utf-8") as f:
         f.write(text)
     return 0

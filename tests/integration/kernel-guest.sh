@@ -35,6 +35,7 @@ await 30 listening "$GATEWAY_PORT"
 # ---- Files ---------------------------------------------------------------
 
 make_patterns
+resident
 SECOND_MOUNT="proto=tcp,port=$GATEWAY_PORT 198.18.0.1:/export"
 
 mounted() { # VERS [ADDRESS]

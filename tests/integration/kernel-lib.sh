@@ -19,6 +19,16 @@ mkdir -p "$DATA" "$LOCAL" "$MNT"
 within() { timeout --kill-after=10 "$@"; }
 uncached() { sync && echo 3 >/proc/sys/vm/drop_caches; }
 
+# What the tests run need not be read again and again for all that.
+resident() {
+	python3 "$HERE/resident.py" bash basename cat chmod cmp cp cut dd diff env \
+		fallocate find flock grep head ip ln ls mkdir mount mount.nfs mv nsenter \
+		readlink rm seq sha256sum sleep sort stat sync tail timeout touch tr \
+		truncate umount umount.nfs wc >"$WORK/resident" 2>&1 &
+	CLEANUP_PIDS+=("$!")
+	await 60 grep -q '^resident' "$WORK/resident" || cat "$WORK/resident"
+}
+
 make_patterns() {
 	local n i
 	for n in 0 1 1000 4095 4097 65537 1048577 3000001; do

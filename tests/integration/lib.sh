@@ -35,6 +35,7 @@ TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 RPCRDMA_BUILD=${RPCRDMA_BUILD:-$TOP/build/release}
 GANESHA_BIN=${GANESHA_BIN:-$RPCRDMA_BUILD/src/ganesha/ganesha-rdma.nfsd}
 FAILED=0
+WANTED=("$@")
 CLEANUP_PIDS=()
 WORK=
 
@@ -56,6 +57,8 @@ check() {
 	fi
 }
 finish() { exit "$FAILED"; }
+# part NAME: is it among those on the test's command line? Without any, all are.
+part() { [ ${#WANTED[@]} = 0 ] || [[ " ${WANTED[*]} " = *" $1 "* ]]; }
 
 # Run this script again where nothing else listens: ports are free, rpcbind is
 # ours, and nothing of the machine is touched. Without the means, say so.
@@ -73,7 +76,7 @@ isolate() {
 	# they must not linger. Where that cannot be had, try again.
 	echo 0 2>/dev/null >/proc/sys/net/ipv4/tcp_max_tw_buckets
 	# The server wants to see an address that is not loopback's.
-	ip address add 192.0.2.1/32 dev lo || exit 1
+	ip address replace 192.0.2.1/32 dev lo || exit 1
 	trap cleanup EXIT
 	trap 'exit 1' INT TERM HUP
 	WORK=$(mktemp -d /tmp/rpcrdma-test.XXXXXX) || exit 1
@@ -98,11 +101,11 @@ start_bg() {
 	CLEANUP_PIDS+=("$BG_PID")
 }
 
-# end_pid PID: ask, insist after ten seconds; the status of the process
+# end_pid PID: ask, insist after half a minute; the status of the process
 end_pid() {
 	local i
 	kill -TERM "$1" 2>/dev/null
-	for ((i = 0; i < 300; i++)); do
+	for ((i = 0; i < 300 * ${RPCRDMA_PATIENCE:-1}; i++)); do
 		kill -0 "$1" 2>/dev/null || break
 		sleep 0.1
 	done
@@ -230,7 +233,7 @@ write_config() {
 
 # run_ganesha DIR: with DIR/ganesha.conf
 run_ganesha() {
-	local dir=$1 i
+	local dir=$1 end=$((SECONDS + 180))
 	command -v "$GANESHA_BIN" >/dev/null || { echo "# no $GANESHA_BIN"; return 1; }
 	: >"$GANESHA_LOG"
 	# shellcheck disable=SC2086
@@ -238,7 +241,7 @@ run_ganesha() {
 		-f "$dir/ganesha.conf" -p "$dir/ganesha.pid" \
 		2>"$dir/stderr" >"$dir/stdout"
 	GANESHA_PID=$BG_PID
-	for ((i = 0; i < 600; i++)); do
+	while [ "$SECONDS" -lt "$end" ]; do
 		grep -q 'NFS SERVER INITIALIZED' "$GANESHA_LOG" && return 0
 		kill -0 "$GANESHA_PID" 2>/dev/null || return 1
 		sleep 0.1

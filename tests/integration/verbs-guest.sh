@@ -5,7 +5,8 @@
 #
 #	verbs-guest.sh rxe|siw MODULE [PROGRAM [ARGUMENT...]]
 #
-# With PROGRAM, of the unit tests, that alone is run, else all.
+# With PROGRAM, of the unit tests or a function here, that alone is run, else
+# all.
 #
 # One host is the guest itself, with a device on d0 (10.9.0.1 and 10.9.1.1)
 # and another on o0 (10.9.2.1), which reaches nobody else.
@@ -171,10 +172,13 @@ all() {
 			--client verbs --addr 10.9.0.1
 		run verbs-iwarp-to-siw "$unit/provider_test" --provider verbs \
 			--client iwarp --addr 10.9.0.1
+		run verbs-siw-ipv6 "$unit/provider_test" --provider verbs \
+			--addr fd09::1 connect reject listen orderly send write read
 		;;
 	esac
 	if [ "$kind" = rxe ]; then
 		server
+		watched_server
 	fi
 	run "verbs-$kind-events" "$unit/unit-verbs-events" \
 		--abrupt "${RPCRDMA_ABRUPT:-800}"
@@ -208,6 +212,8 @@ server() {
 	serves verbs 0.0.0.0: 'Bind_Addr = 0.0.0.0, ::;' 'Huge_Pages = true;'
 	check verbs-server-ping-any timeout 60 "$ping" --quiet --provider verbs \
 		--server "10.9.2.1:$RDMA_PORT" --count 10 --flood
+	check verbs-server-ping-ipv6 timeout 60 "$ping" --quiet --provider verbs \
+		--server "[fd09::1]:$RDMA_PORT" --count 10 --flood
 	check verbs-server-huge-pages read_stats 'pool["bytes_huge"] > 0'
 	stop_ganesha
 	echo 0 >/proc/sys/vm/nr_hugepages
@@ -223,12 +229,60 @@ server() {
 	fi
 }
 
+# Clients that are killed while they connect, in the midst of Calls, or after.
+killed_clients() {
+	local ping=$build/src/tools/rpcrdma-ping i n pids
+	for ((i = 0; i < 8; i++)); do
+		pids=()
+		for ((n = 0; n < 4; n++)); do
+			"$ping" --quiet --provider verbs --server "10.9.0.1:$RDMA_PORT" \
+				--count 0 --flood --depth 8 &
+			pids+=("$!")
+		done
+		# The first rounds until all are there, the others as it comes.
+		if [ $i -lt 2 ]; then
+			await 60 read_stats 'connections_now >= 4' || return 1
+		else
+			sleep "0.$i"
+		fi
+		kill -KILL "${pids[@]}"
+		wait "${pids[@]}"
+	done 2>/dev/null
+	await 120 read_stats 'connections_now == 0' || return 2
+	timeout 60 "$ping" --quiet --provider verbs --server "10.9.0.1:$RDMA_PORT" \
+		--count 10 --flood
+}
+sound() { ! grep -E 'AddressSanitizer|runtime error' "$WORK/server/stderr"; }
+# The server itself, under the sanitizers.
+watched_server() {
+	local asan=${RPCRDMA_ASAN:-} status
+	if [ ! -x "$asan/src/ganesha/ganesha-rdma.nfsd" ]; then
+		skip verbs-server-killed-clients "no build with the sanitizers"
+		return
+	fi
+	rm -rf "$WORK/server"
+	if ! GANESHA_BIN=$asan/src/ganesha/ganesha-rdma.nfsd start_ganesha "$WORK/server" \
+		"$WORK/data" 'Provider = verbs;' 'Bind_Addr = 10.9.0.1;'; then
+		not_ok verbs-server-sanitized "$(tail -n 3 "$GANESHA_LOG" | tr '\n' ' ')"
+		return
+	fi
+	check verbs-server-killed-clients killed_clients
+	check verbs-server-killed-clients-end stop_ganesha
+	check verbs-server-sound sound
+}
+
 if [ ${#only[@]} -gt 0 ]; then
-	"$unit/${only[0]}" "${only[@]:1}" || FAILED=1
+	if [ "$(type -t "${only[0]}")" = function ]; then
+		mkdir -p "$WORK/data" /run/ganesha
+		start_bg rpcbind -f
+		"${only[@]}"
+	else
+		"$unit/${only[0]}" "${only[@]:1}" || FAILED=1
+	fi
 else
 	all
 fi
-if dmesg | grep -E 'BUG:|Oops|general protection|refcount_t:' >"$out/kernel"; then
+if dmesg | grep -E 'changed security contexts|BUG:|Oops|general protection|refcount_t:' >"$out/kernel"; then
 	not_ok "verbs-$kind-kernel" "$(head -n 1 "$out/kernel")"
 fi
 finish

@@ -53,6 +53,9 @@ int main(void)
 			put_words(i, true);
 			put_words(i, false);
 			break;
+		case GSH_CONFIG_STRING:
+			printf("text %d %s", i->u.str.maxsize, i->u.str.def);
+			break;
 		case GSH_CONFIG_PATH:
 			printf("path %d %s", i->u.str.maxsize, i->u.str.def);
 			break;

@@ -476,6 +476,8 @@ int main(int argc, char **argv)
 
 	arg_addr("127.0.0.1:0", 0, &addr, &err);
 	rt_config_defaults(&params.config);
+	/* A gateway is one host, however many clients it has. */
+	params.config.max_host_connections = params.config.max_connections;
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1)
 		if (!set_option(&e, &params, &addr, opt))
 			return 2;

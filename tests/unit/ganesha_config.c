@@ -241,6 +241,15 @@ static void not_together(void)
 			     "Max_Connection_Memory = 2097152;",
 			     &cfg),
 			GR_CONFIG_GOOD);
+	CU_ASSERT_EQUAL(load("Host_Authentication = required;\n"
+			     "Versions = 1;",
+			     &cfg),
+			GR_CONFIG_BAD);
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "needs version 2"));
+	/* The words of a quoted text stay together, commas and all. */
+	CU_ASSERT_EQUAL(load("Host_Authentication_Allow = \"a/b, c/d\";", &cfg),
+			GR_CONFIG_GOOD);
+	CU_ASSERT_STRING_EQUAL(cfg.auth_allow, "a/b, c/d");
 }
 
 static void other_items(void)
@@ -262,13 +271,19 @@ static void other_items(void)
 		"CRC = false;",
 		"Huge_Pages = true;",
 		"Stats_Socket = \"\";",
+		"Host_Authentication = none;",
+		"Host_Authentication = optional;",
+		"Host_Authentication = required;",
+		"Host_Authentication_Keytab = /etc/krb5.keytab;",
+		"Host_Authentication_Principal = \"nfs@a.example\";",
+		"Host_Authentication_Allow = \"host/*@A.EXAMPLE, nfs/?\";",
 	};
 	static const char *const bad[] = {
 		"Versions = 3;",      "Versions = 0;",
 		"Provider = roce;",   "Bind_Addr = localhost;",
 		"Enable = perhaps;",  "CRC = 2;",
 		"Credits = many;",    "Credits = -1;",
-		"Port = 4294967297;",
+		"Port = 4294967297;", "Host_Authentication = true;",
 	};
 	struct gr_config cfg;
 

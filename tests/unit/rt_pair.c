@@ -33,6 +33,8 @@ static uint32_t get(const uint8_t *p)
 }
 
 atomic_uint rt_pair_allocs;
+const struct rt_auth_ops *rt_pair_auth;
+void *rt_pair_auth_ctx[2];
 
 static void *scratch(size_t n)
 {
@@ -206,6 +208,7 @@ static void server_closed(struct rt_conn *c, int error, const char *reason)
 
 	p->server_closed = true;
 	p->server_error = error;
+	snprintf(p->server_reason, sizeof(p->server_reason), "%s", reason);
 	p->server = NULL;
 	rt_conn_put(c);
 }
@@ -216,6 +219,7 @@ static void client_closed(struct rt_conn *c, int error, const char *reason)
 
 	p->client_closed = true;
 	p->client_error = error;
+	snprintf(p->client_reason, sizeof(p->client_reason), "%s", reason);
 	p->client = NULL;
 	rt_conn_put(c);
 }
@@ -246,6 +250,7 @@ static struct rt_instance *instance(struct rt_pair *p, const char *name,
 	struct rt_params params = {
 		.provider = &fab_loop_ops,
 		.shared_domain = p->dom,
+		.strangers = true, /* which the domain may not mind */
 		.log = log_line,
 		.log_ctx = (void *)(uintptr_t)name,
 	};
@@ -253,6 +258,8 @@ static struct rt_instance *instance(struct rt_pair *p, const char *name,
 
 	if (cfg)
 		params.config = *cfg;
+	params.auth = rt_pair_auth;
+	params.auth_ctx = rt_pair_auth_ctx[*name == 's'];
 	rt_instance_create(&params, &inst);
 	return inst;
 }

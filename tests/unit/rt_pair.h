@@ -40,6 +40,7 @@ struct rt_pair {
 	struct rt_conn_info info_at_up;
 	bool v1; /* the client has settled on version 1 */
 	int client_error, server_error;
+	char client_reason[200], server_reason[200];
 	/* Set by a test: hold the server's Calls instead of answering. */
 	bool hold;
 	struct rt_call *held[PAIR_MAX_CALLS];
@@ -53,6 +54,11 @@ struct rt_pair {
 	/* Run in rt_pair_run() with the instances, if set: a raw peer's. */
 	struct fab_poller *raw_poller;
 };
+
+/* The authenticator of instances made from now on with a policy for it; the
+ * context is that of the client's and the server's instance. */
+extern const struct rt_auth_ops *rt_pair_auth;
+extern void *rt_pair_auth_ctx[2];
 
 /* Zero configs mean the defaults. False: it did not come up. */
 bool rt_pair_open(struct rt_pair *p, const struct rt_config *client,

@@ -149,6 +149,28 @@ static void look_at_version(struct rt_watch *w, struct rt_watch_end *from,
 	from->vers = vers;
 }
 
+/* Of version 1: which Calls of @e have no answer yet. */
+static void called(struct rt_watch_end *e, uint32_t xid)
+{
+	if (e->listed < WATCH_CALLS)
+		e->out_xid[e->listed++] = xid;
+	e->out++;
+}
+
+static void answered(struct rt_watch_end *e, uint32_t xid)
+{
+	uint32_t i = 0;
+
+	while (i < e->listed && e->out_xid[i] != xid)
+		i++;
+	if (i < e->listed)
+		e->out_xid[i] = e->out_xid[--e->listed];
+	else if (e->out == e->listed)
+		return;
+	/* Or else maybe one that the list had no room for. */
+	e->out--;
+}
+
 static void version1(struct rt_watch *w, struct rt_watch_end *from,
 		     struct rt_watch_end *to, const struct loop_event *ev)
 {
@@ -167,9 +189,9 @@ static void version1(struct rt_watch *w, struct rt_watch_end *from,
 		if (!m.p.credit)
 			fault(w, "%s without credits",
 			      wire1_proc_name(m.p.htype));
-		if (m.role == WIRE_CALL && !room)
+		if (m.role == WIRE_CALL && from->out >= from->granted)
 			fault(w, "%u Calls outstanding, %u granted",
-			      from->calls + 1, from->granted);
+			      from->out + 1, from->granted);
 		if ((m.role == WIRE_CALL) == !from->active &&
 		    m.role != WIRE_CONTROL &&
 		    (m.reads.count || m.call.count || m.writes.count ||
@@ -177,9 +199,12 @@ static void version1(struct rt_watch *w, struct rt_watch_end *from,
 			fault(w, "chunks in the reverse direction");
 	}
 	if (m.role == WIRE_CALL) {
+		called(from, m.p.xid);
 		from->calls++;
-	} else if (to->calls) {
-		to->calls--;
+	} else {
+		answered(to, m.p.xid);
+		/* Whatever it answers, it uses up a Receive. */
+		to->calls -= to->calls > 0;
 	}
 	if (m.role == WIRE_REPLY && st == WIRE_OK && m.p.credit)
 		to->granted = m.p.credit;
@@ -220,6 +245,9 @@ static void message(struct rt_watch *w, const struct loop_event *ev)
 	from->count[p.htype % 16]++;
 	vers_error = about_versions(ev);
 	from->refuses |= vers_error;
+	/* One amid a conversation is an answer like another. */
+	if (vers_error)
+		answered(to, p.xid);
 	if (!vers_error)
 		look_at_version(w, from, to, p.vers);
 	if (!vers_error && !from->answers++) {
@@ -239,7 +267,8 @@ static void message(struct rt_watch *w, const struct loop_event *ev)
 		if (!from->active && !to->sent)
 			fault(w, "a message before the client's first");
 		if (!from->active && from->answers > 1 && to->sent2 < 2 &&
-		    !(from->first_htype == RDMA2_REPLY_MIDDLE &&
+		    !((from->first_htype == RDMA2_REPLY_MIDDLE ||
+		       from->first_htype == RDMA2_CONNPROP_MIDDLE) &&
 		      p.xid == from->first_xid))
 			fault(w, "%s before the client's second message",
 			      wire_htype_name(p.htype));

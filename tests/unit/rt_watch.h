@@ -11,7 +11,8 @@
  *   - no limit is taken back ([A6]);
  *   - enough Receives for all that was announced and one GRANT (rule 3);
  *   - the client's first message has 32 to 1024 octets (4.3, [A8]);
- *   - one message of the server until the client's second ([A7]);
+ *   - one message of the server until the client's second, but for what
+ *     follows its first fragment of a Reply or part of a token ([A7]);
  *   - between the fragments of a message only GRANTs and ERRORs, each
  *     rdma_remaining is right, no fragment is empty or unaligned ([D1], [D4]);
  *     only a Call, and only if the peer has refused it meanwhile, may break
@@ -34,6 +35,7 @@
 #include "wire/wire.h"
 
 #define WATCH_ENDS 512
+#define WATCH_CALLS 64
 
 struct rt_watch_end {
 	const struct fab_conn *conn;
@@ -46,7 +48,9 @@ struct rt_watch_end {
 	uint32_t first_htype, first_xid;
 	uint32_t vers; /* the last it sent, without errors about versions */
 	bool refuses; /* has sent ERR_VERS */
-	uint32_t calls; /* version 1: its Calls outstanding */
+	uint32_t calls; /* version 1: Replies that may come to it */
+	uint32_t out; /* ... its Calls without an answer */
+	uint32_t listed, out_xid[WATCH_CALLS]; /* ... and which they are */
 	uint32_t granted; /* ... that it may have */
 	bool sequence; /* of fragments, not yet at its end */
 	bool call; /* ... of a Call */

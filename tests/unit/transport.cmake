@@ -9,6 +9,9 @@ rpcrdma_unit(transport transport.c LIBS unit-rt)
 rpcrdma_unit(transport-version transport_version.c LIBS unit-rt)
 rpcrdma_unit(transport-cont transport_cont.c LIBS unit-rt)
 rpcrdma_unit(transport-props transport_props.c LIBS unit-rt)
+rpcrdma_unit(transport-auth transport_auth.c auth_script.c LIBS unit-rt)
+rpcrdma_unit(transport-auth-raw transport_auth_raw.c auth_script.c
+	LIBS unit-rt)
 rpcrdma_unit(transport-chunks transport_chunks.c LIBS unit-rt)
 rpcrdma_unit(transport-formats transport_formats.c LIBS unit-rt)
 rpcrdma_unit(transport-returned transport_returned.c LIBS unit-rt)
@@ -26,6 +29,7 @@ rpcrdma_unit(transport-faults-v1 transport_faults.c LIBS unit-rt)
 target_compile_definitions(unit-transport-faults-v1 PRIVATE VERSION=1)
 rpcrdma_unit(transport-threads transport_threads.c
 	LIBS unit-rt rpcrdma_fabric)
+rpcrdma_unit(transport-bound transport_bound.c LIBS unit-rt)
 rpcrdma_unit(transport-steady transport_steady.c
 	LIBS unit-rt rpcrdma_fabric)
 # Every way to get memory, and to have it registered, is counted.

@@ -511,6 +511,38 @@ static void early_bad_reply(void)
 	rt_raw_close(&r);
 }
 
+/* Nor has a Call that waits its turn when a good one comes as early, and brings
+ * the credits for it. */
+static void early_reply(void)
+{
+	struct rt_config cfg = { .request_user_size = 8 };
+	struct rt_rpc a, b;
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &cfg));
+	r.credits = 1;
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	rt_rpc_init(&r.p, r.p.client, &a, 1, 9000, false, 8, 0, 0, 0, 0);
+	rt_rpc_init(&r.p, r.p.client, &b, 2, 100, false, 8, 0, 0, 0, 0);
+	rt_rpc_submit(r.p.client, &a);
+	rt_rpc_submit(r.p.client, &b);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_MIDDLE);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	r.credits = 4;
+	rt_raw_reply(&r, 1, NULL, NULL, 0);
+	rt_raw_run(&r);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_BAD_XDR));
+	CU_ASSERT_EQUAL(rt_raw_next(&r), 0);
+	CU_ASSERT_TRUE(r.down);
+	CU_ASSERT_EQUAL(r.p.client_error, -EPROTO);
+	CU_ASSERT_EQUAL(a.rq->status, -EPROTO);
+	CU_ASSERT_TRUE(b.done);
+	CU_ASSERT_EQUAL(b.rq->status, -ECONNRESET);
+	rt_rpc_free(&a);
+	rt_rpc_free(&b);
+	rt_raw_close(&r);
+}
+
 static const struct unit_test tests[] = {
 	{ "whole", whole },
 	{ "other xid", other_xid },
@@ -524,6 +556,7 @@ static const struct unit_test tests[] = {
 	{ "reply time out", reply_time_out },
 	{ "too early", too_early },
 	{ "early bad reply", early_bad_reply },
+	{ "early reply", early_reply },
 	{ NULL, NULL },
 };
 

@@ -243,6 +243,8 @@ static void outlive(void)
 	CU_ASSERT_EQUAL(s.calls_received, 1);
 	CU_ASSERT_EQUAL(rt_instance_shutdown(p.server_inst, 600000, true), 0);
 	CU_ASSERT_EQUAL(rt_instance_shutdown(p.client_inst, 600000, true), 0);
+	CU_ASSERT_FALSE(rt_instance_held(p.client_inst));
+	CU_ASSERT_TRUE(rt_instance_held(p.server_inst));
 	rt_instance_destroy(p.client_inst);
 	rt_instance_destroy(p.server_inst);
 

@@ -39,6 +39,7 @@ static struct {
 	struct rt_pair answers; /* only its counts are used */
 	struct rt_instance *inst[2];
 	struct sockaddr_storage addr;
+	bool bound; /* only pollers and callers may touch the fabric */
 	atomic_bool stop_pollers, stop_workers, stop_stats;
 	atomic_uint reverse_out, reverse_done, xid;
 	atomic_uint ok, lost, wrong;
@@ -127,6 +128,8 @@ static void *worker(void *arg)
 {
 	uint32_t seed = (uint32_t)(uintptr_t)arg;
 
+	if (t.bound)
+		loop_estrange();
 	for (;;) {
 		struct rt_call *call = NULL;
 
@@ -277,6 +280,8 @@ static void *reader(void *arg)
 {
 	size_t sum = 0;
 
+	if (t.bound)
+		loop_estrange();
 	while (!t.stop_stats) {
 		for (unsigned int i = 0; i < 2; i++) {
 			struct rt_stats s;
@@ -297,6 +302,7 @@ static struct rt_instance *instance(const struct fab_ops *provider,
 	struct rt_params params = { .provider = provider,
 				    .shared_domain = dom,
 				    .pollers = POLLERS,
+				    .strangers = t.bound,
 				    .config = cfg };
 	struct rt_instance *inst = NULL;
 
@@ -306,7 +312,7 @@ static struct rt_instance *instance(const struct fab_ops *provider,
 }
 
 static void run(const struct fab_ops *provider, struct fab_domain *dom,
-		unsigned int vers)
+		unsigned int vers, bool bound)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET,
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -319,6 +325,7 @@ static void run(const struct fab_ops *provider, struct fab_domain *dom,
 	pthread_mutex_init(&t.lock, NULL);
 	pthread_cond_init(&t.cond, NULL);
 	t.answers.v1 = vers == WIRE_VERS1;
+	t.bound = bound;
 	t.inst[0] = instance(provider, dom, vers);
 	t.inst[1] = instance(provider, dom, vers);
 	CU_ASSERT_TRUE_FATAL(t.inst[0] && t.inst[1]);
@@ -364,42 +371,62 @@ static void run(const struct fab_ops *provider, struct fab_domain *dom,
 	pthread_cond_destroy(&t.cond);
 }
 
-static void over_loop(unsigned int vers)
+static void over_loop(unsigned int vers, bool bound)
 {
 	struct fab_domain_params dp = { 0 };
 	static struct rt_watch watch;
+	struct loop_settings s;
 	struct fab_domain *dom;
 
 	CU_ASSERT_EQUAL_FATAL(fab_domain_open(&fab_loop_ops, &dp, &dom), 0);
+	loop_get_settings(dom, &s);
+	if (bound)
+		s.limits.caps |= FAB_CAP_BOUND;
+	loop_set_settings(dom, &s);
 	rt_watch_start(&watch, dom, LOOP_ACTIVE | LOOP_PASSIVE);
-	run(&fab_loop_ops, dom, vers);
+	run(&fab_loop_ops, dom, vers, bound);
 	CU_ASSERT_EQUAL(watch.faults, 0);
 	fab_domain_close(dom);
 }
 
 static void loop(void)
 {
-	over_loop(WIRE_VERS2);
+	over_loop(WIRE_VERS2, false);
+}
+
+static void loop_bound(void)
+{
+	over_loop(WIRE_VERS2, true);
+}
+
+static void loop_bound_v1(void)
+{
+	over_loop(WIRE_VERS1, true);
 }
 
 static void loop_v1(void)
 {
-	over_loop(WIRE_VERS1);
+	over_loop(WIRE_VERS1, false);
 }
 
 static void iwarp(void)
 {
-	run(fab_provider("iwarp"), NULL, WIRE_VERS2);
+	run(fab_provider("iwarp"), NULL, WIRE_VERS2, false);
 }
 
 static void iwarp_v1(void)
 {
-	run(fab_provider("iwarp"), NULL, WIRE_VERS1);
+	run(fab_provider("iwarp"), NULL, WIRE_VERS1, false);
 }
 
 static const struct unit_test tests[] = {
-	{ "loop", loop },	  { "loop v1", loop_v1 }, { "iwarp", iwarp },
-	{ "iwarp v1", iwarp_v1 }, { NULL, NULL },
+	{ "loop", loop },
+	{ "loop v1", loop_v1 },
+	{ "loop bound", loop_bound },
+	{ "loop bound v1", loop_bound_v1 },
+	{ "iwarp", iwarp },
+	{ "iwarp v1", iwarp_v1 },
+	{ NULL, NULL },
 };
 
 UNIT_MAIN("transport-threads", tests)

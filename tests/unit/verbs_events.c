@@ -527,11 +527,50 @@ static void test_reasons(void)
 	world_close(&w);
 }
 
+/* ---- A thread that has changed its credentials ------------------------ */
+
+static void *stranger(void *arg)
+{
+	struct fab_mr *mr = NULL;
+	int *rc = arg;
+
+	/* As FSAL_VFS does; the raw calls are for this thread alone. From here
+	 * on Linux refuses it to write to the device's files. */
+	syscall(SYS_setfsuid, 1);
+	syscall(SYS_setfsuid, 0);
+	*rc = fab_reg(w.dom, w.arena, ARENA, &mr);
+	fab_dereg(mr);
+	fab_kick(w.srv.c);
+	fab_poller_wake(w.poller);
+	return NULL;
+}
+
+/* What is open to every thread in spite of FAB_CAP_BOUND works for it. */
+static void test_stranger(void)
+{
+	uint64_t end = util_ms() + 60000;
+	pthread_t thread;
+	int rc = -1;
+
+	world_pair(&w);
+	CU_ASSERT_TRUE(w.limits.caps & FAB_CAP_BOUND);
+	w.srv.ready = false;
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, stranger, &rc), 0);
+	pthread_join(thread, NULL);
+	CU_ASSERT_EQUAL(rc, 0);
+	while (!w.srv.ready && util_ms() < end)
+		fab_poller_run(w.poller, 10);
+	CU_ASSERT_TRUE(w.srv.ready);
+	world_unpair(&w);
+	world_close(&w);
+}
+
 static const struct unit_test tests[] = {
 	{ "owns", test_owns },
 	{ "memlock", test_memlock },
 	{ "huge_pages", test_huge_pages },
 	{ "reasons", test_reasons },
+	{ "stranger", test_stranger },
 	{ "qp_fatal", test_qp_fatal },
 	{ "cq_error", test_cq_error },
 	{ "vanished_idle", test_vanished_idle },

@@ -348,7 +348,6 @@ void iw_log(struct fab_domain *d, int level, const char *fmt, ...)
 uint64_t iw_now_ms(void);
 int poller_watch(struct iw_poller *p, int fd, struct iw_source *src,
 		 uint32_t events);
-void poller_wake_up(struct iw_poller *p);
 void poller_kick(struct iw_conn *c);
 void timer_start(struct iw_conn *c, enum iw_timer_kind kind);
 void timer_stop(struct iw_conn *c);

@@ -97,7 +97,7 @@ static void rouse(struct iw_poller *p)
 	} while (n < 0 && errno == EINTR);
 }
 
-void poller_wake_up(struct iw_poller *p)
+static void wake_up(struct iw_poller *p)
 {
 	atomic_store(&p->woken, true);
 	rouse(p);
@@ -105,7 +105,7 @@ void poller_wake_up(struct iw_poller *p)
 
 void iw_poller_wake(struct fab_poller *p)
 {
-	poller_wake_up(iw_poller(p));
+	wake_up(iw_poller(p));
 }
 
 void poller_kick(struct iw_conn *c)
@@ -149,7 +149,7 @@ void timer_start(struct iw_conn *c, enum iw_timer_kind kind)
 	pthread_mutex_unlock(&p->lock);
 	/* Behind others of its kind, it is not the next to expire. */
 	if (first)
-		poller_wake_up(p);
+		wake_up(p);
 }
 
 void timer_stop(struct iw_conn *c)
@@ -266,7 +266,7 @@ void poller_bury(struct iw_poller *p, struct iw_grave *g)
 	p->graves = g;
 	atomic_fetch_add(&p->buried, 1);
 	pthread_mutex_unlock(&p->lock);
-	poller_wake_up(p);
+	wake_up(p);
 }
 
 static int reap(struct iw_poller *p)

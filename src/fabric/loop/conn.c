@@ -65,6 +65,7 @@ int loop_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	int port = addr_port(addr, addrlen);
 	struct loop_listener *l;
 
+	LOOP_FAMILY(fp->dom);
 	if (port < 0)
 		return -EAFNOSUPPORT;
 	l = calloc(1, sizeof(*l));
@@ -115,6 +116,7 @@ void loop_listener_close(struct fab_listener *fl)
 	struct loop_domain *dom = (struct loop_domain *)fl->poller->dom;
 	struct loop_conn *pending, *c;
 
+	LOOP_FAMILY(fl->poller->dom);
 	pthread_mutex_lock(&dom->lock);
 	for (link = &dom->listeners; *link != l; link = &(*link)->next)
 		;
@@ -196,6 +198,7 @@ int loop_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 	struct loop_pair *pair = calloc(1, sizeof(*pair));
 	struct loop_conn *c = pair ? conn_new(p, 0) : NULL;
 
+	LOOP_FAMILY(p->dom);
 	if (!c) {
 		free(pair);
 		return -ENOMEM;
@@ -278,6 +281,7 @@ int loop_connect(struct fab_conn *fc, const struct sockaddr *addr,
 	int port = addr_port(addr, addrlen), rc = 0;
 	struct loop_listener *l;
 
+	LOOP_FAMILY(fc->poller->dom);
 	if (port < 0)
 		return -EAFNOSUPPORT;
 	pthread_mutex_lock(&dom->lock);
@@ -335,6 +339,7 @@ int loop_accept(struct fab_conn *fc, const struct fab_conn_params *params)
 	unsigned int depth = depth_asked(c, params);
 	int rc = 0;
 
+	LOOP_FAMILY(fc->poller->dom);
 	pthread_mutex_lock(&pair->lock);
 	if (c->state != LOOP_REQUESTED) {
 		rc = -EINVAL;
@@ -378,6 +383,7 @@ void loop_reject(struct fab_conn *fc, const void *priv, size_t priv_len)
 	struct loop_conn *c = loop_conn_of(fc);
 	struct loop_pair *pair = c->pair;
 
+	LOOP_FAMILY(fc->poller->dom);
 	pthread_mutex_lock(&pair->lock);
 	if (c->state == LOOP_REQUESTED) {
 		c->state = LOOP_DEAD;
@@ -405,6 +411,7 @@ void loop_disconnect(struct fab_conn *fc, bool abort)
 	struct loop_conn *c = loop_conn_of(fc);
 	struct loop_pair *pair = c->pair;
 
+	LOOP_FAMILY(fc->poller->dom);
 	pthread_mutex_lock(&pair->lock);
 	if (c->state == LOOP_CONNECTING ||
 	    (abort &&

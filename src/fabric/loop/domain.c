@@ -20,6 +20,18 @@
 /* Odd, so that multiples of it run through all 32-bit values. */
 #define LOOP_HANDLE_STEP 2654435761u
 
+static __thread bool estranged;
+
+void loop_estrange(void)
+{
+	estranged = true;
+}
+
+bool loop_estranged(void)
+{
+	return estranged;
+}
+
 void loop_misuse(const char *where, const char *what)
 {
 	fprintf(stderr, "loop: %s: %s\n", where, what);

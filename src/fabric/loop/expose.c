@@ -41,6 +41,7 @@ int loop_expose(struct fab_conn *fc, struct fab_mr *fm, void *addr, size_t len,
 	struct loop_exposure *e, **link;
 	int rc = 0;
 
+	LOOP_FAMILY(fc->poller->dom);
 	pthread_mutex_lock(&c->pair->lock);
 	if (c->state == LOOP_DEAD) {
 		rc = -ENOTCONN;
@@ -75,6 +76,7 @@ void loop_unexpose(struct fab_conn *fc, uint32_t handle)
 	struct loop_conn *c = loop_conn_of(fc);
 	struct loop_exposure **link;
 
+	LOOP_FAMILY(fc->poller->dom);
 	pthread_mutex_lock(&c->pair->lock);
 	link = find_exposure(c, handle);
 	if (*link)

@@ -24,6 +24,7 @@ int loop_poller_create(struct fab_domain *dom, struct fab_poller **out)
 	struct loop_poller *p = calloc(1, sizeof(*p));
 	pthread_condattr_t attr;
 
+	LOOP_FAMILY(dom);
 	if (!p)
 		return -ENOMEM;
 	p->base.ops = dom->ops;
@@ -134,6 +135,7 @@ void loop_conn_destroy_deferred(struct fab_conn *fc, void (*done)(void *user),
 	struct loop_conn *c = loop_conn_of(fc);
 	struct loop_poller *p = loop_poller_of(c);
 
+	LOOP_FAMILY(fc->poller->dom);
 	LOOP_CHECK(loop_conn_retire(c), "the connection has not ended");
 	pthread_mutex_lock(&p->lock);
 	LOOP_CHECK(!c->dying, "the connection was destroyed before");
@@ -288,6 +290,7 @@ int loop_poller_run(struct fab_poller *fp, int timeout_ms)
 	struct loop_poller *p = (struct loop_poller *)fp;
 	int n;
 
+	LOOP_FAMILY(fp->dom);
 	pthread_mutex_lock(&p->lock);
 	n = run_dead(p);
 	if (!n && timeout_ms)
@@ -316,6 +319,7 @@ void loop_poller_destroy(struct fab_poller *fp)
 	struct loop_poller *p = (struct loop_poller *)fp;
 	struct loop_domain *dom = (struct loop_domain *)fp->dom;
 
+	LOOP_FAMILY(fp->dom);
 	pthread_mutex_lock(&p->lock);
 	run_dead(p);
 	pthread_mutex_unlock(&p->lock);

@@ -494,6 +494,7 @@ int loop_post(struct fab_conn *fc, struct fab_wr *chain)
 	struct fab_wr *wr, *next;
 	int rc = 0;
 
+	LOOP_FAMILY(fc->poller->dom);
 	pthread_mutex_lock(&pair->lock);
 	c->posts++;
 	if (c->state != LOOP_ESTABLISHED || !c->established)
@@ -527,6 +528,7 @@ int loop_post_recv(struct fab_conn *fc, struct fab_wr *chain)
 	struct fab_wr *next;
 	int rc = 0;
 
+	LOOP_FAMILY(fc->poller->dom);
 	pthread_mutex_lock(&c->pair->lock);
 	if (c->state == LOOP_DEAD) {
 		rc = -ENOTCONN;
@@ -590,6 +592,7 @@ int loop_poll(struct fab_conn *fc, struct fab_wc *wc, int n)
 	struct loop_pair *pair = c->pair;
 	int got = 0;
 
+	LOOP_FAMILY(fc->poller->dom);
 	pthread_mutex_lock(&pair->lock);
 	c->polls++;
 	c->in_call = true;

@@ -166,7 +166,7 @@ static int find_limits(struct vb_domain *d)
 	int found = 0;
 
 	*l = (struct fab_limits){
-		.caps = FAB_CAP_SEND_INV | FAB_CAP_EXPOSE,
+		.caps = FAB_CAP_SEND_INV | FAB_CAP_EXPOSE | FAB_CAP_BOUND,
 		.max_sge = VB_MAX_SGE,
 		.max_read_depth = d->depth,
 		.max_message = VB_MAX_MESSAGE,

@@ -18,6 +18,11 @@
  *   runner does to the pair that is not posting or polling, is done under the
  *   poller's cm_lock.
  *
+ *   FAB_CAP_BOUND: what librdmacm does, and with rxe and siw also posting and
+ *   asking for completions, is a write to a device's file. So only the family
+ *   (fabric.h) comes to those. Registration, protection domains and closing
+ *   files are ioctls or no commands at all, which any thread may make.
+ *
  *   Memory of connections and listeners is given back by the poller thread
  *   alone, at the end of fab_poller_run(), when nothing that an event channel
  *   or the kick list handed out can name it any more.

@@ -18,6 +18,7 @@ def not_read(c):
     same([e for e in c.iw.events if e[0] == "read"], [], "RDMA Reads")
 
 
+# Fails with: segments-not-joined
 @check("V2-4.4.1-01")
 def single_octets(t):
     """Segments may have any length, also one octet."""
@@ -31,6 +32,7 @@ def single_octets(t):
     same(c.gather(a.writes[0]), t.files.content[7:17], "data")
 
 
+# Fails with: empty-read
 @check("V2-4.4.1-02")
 def empty_segments(t):
     """Segments of length 0 cause no RDMA, whatever their handle is."""
@@ -51,6 +53,8 @@ def empty_segments(t):
     same(c.gather([s for s in a.writes[0] if s.length]),
          t.files.content[:900], "data")
     write_nothing(t, c)
+    same([e for e in c.iw.events if e[0] != "send" and not e[-1]], [],
+         "RDMA of no octets")
 
 
 def write_nothing(t, c):
@@ -61,6 +65,7 @@ def write_nothing(t, c):
         write_results(good(c.call(m, reads=reads)).payload, 0)
 
 
+# Fails with: segments-not-joined
 @check("V2-4.4.1-03", "V2-4.5.1-03")
 def any_cut(t):
     """Segments of one Position are joined, wherever they were cut."""
@@ -70,6 +75,7 @@ def any_cut(t):
         write_by_chunk(t, c, data, cuts)
 
 
+# Fails with: send-before-writes, never-reduced
 @check("V2-4.4.2-01", "V2-3.2.2.4-01")
 def reduced_result(t):
     """A READ goes by its Write chunk, whose octets are there before the
@@ -88,6 +94,7 @@ def reduced_result(t):
         same(kinds[-1], "send", "the last event")
 
 
+# Fails with: delivered-early
 @check("V2-3.2.2.5-01")
 def reads_before_reply(t):
     """All RDMA Reads of a Call are done before its Reply."""
@@ -105,9 +112,21 @@ def reads_before_reply(t):
         kinds = [e[0] for e in c.iw.events if e[0] == "read" or
                  e[1].data[:4] == struct.pack(">I", x)]
         same(kinds, ["read"] * 3 + ["send"], "the order of events")
+    # However long one of them takes.
+    c.iw.hold_reads = True
+    m, (at,) = Reduced(x).write(t.files.scratch, 0, 20000).build()
+    c.post(v2.CALL_INLINE, x, payload=m,
+           reads=c.read_chunk(at, data, (5000, 9000)))
+    for _ in range(3):
+        c.iw.pump_until(lambda: c.iw.held)
+        expect(c.iw.quiet(0.2), "a Reply before all has been read")
+        c.iw.release_reads(1)
+    c.iw.hold_reads = False
+    write_results(good(c.answer(x)).payload, 20000)
     same(stored(t, c, 0, 20000), data, "what has been written")
 
 
+# Fails with: other-handles
 @check("V2-4-01")
 def roles(t):
     """A server's own headers offer no memory: all handles are ours."""
@@ -126,6 +145,7 @@ def roles(t):
                 expect(s.handle in ours, "handle %#x" % s.handle)
 
 
+# Fails with: ineligible
 @check("V2-4.4.2-02")
 def ineligible(t):
     """Results that are not DDP-eligible stay in the stream."""
@@ -143,6 +163,7 @@ def ineligible(t):
         same(bytes(c.memory(w[0])), bytes([0xaa]) * 4000, "the chunk")
 
 
+# Fails with: segments-not-joined
 @check("V2-4.4.3-01", "V2-4.5.1.2-02")
 def both_kinds(t):
     """A Call chunk and a data item chunk in one Call."""
@@ -155,6 +176,7 @@ def both_kinds(t):
     same(stored(t, c, 0, len(data)), data, "what has been written")
 
 
+# Fails with: roundup-not-counted
 @check("V2-4.5.1-01", "V2-4.5.3-03")
 def two_read_chunks(t):
     """Positions count what was reduced before, with its roundup."""
@@ -171,6 +193,7 @@ def two_read_chunks(t):
         same(stored(t, c, 8000, k), two, "the second WRITE")
 
 
+# Fails with: position-odd
 @check("V2-4.5.1-02")
 def position_multiple(t):
     """A Position that is not a multiple of four: BAD_XDR."""
@@ -187,6 +210,7 @@ def position_multiple(t):
     c.null()
 
 
+# Fails with: position-decreases
 @check("V2-4.5.1.1-01")
 def positions_in_order(t):
     """Positions that decrease: BAD_XDR, nothing is read, no RPC Reply."""
@@ -203,6 +227,7 @@ def positions_in_order(t):
          "Replies")
 
 
+# Fails with: external-layout
 @check("V2-4.5.1.2-01", "V2-6.1-05", "V2-6.6.3-02")
 def any_call_external(t):
     """Any Call may come in Special format, NULL too."""
@@ -223,6 +248,7 @@ def any_call_external(t):
     same(stored(t, c, 0, 50000), data[:50000], "what has been written")
 
 
+# Fails with: external-layout, segment-layout
 @check("V2-6.3.5-01", "V2-8.3-01", "V2-8.3-02", "V2-8.3-03")
 def call_external_octets(t):
     """CALL_EXTERNAL and Read lists, octet by octet as in section 8."""
@@ -240,6 +266,7 @@ def call_external_octets(t):
     good(c.answer(x))
 
 
+# Fails with: call-chunk-xid
 @check("V2-6.3.5-02")
 def call_chunk_xid(t):
     """A Call chunk with another XID than the header: BAD_XDR."""
@@ -250,6 +277,7 @@ def call_chunk_xid(t):
     c.null()
 
 
+# Fails with: call-chunk-empty
 @check("V2-6.3.5-03")
 def empty_call_chunk(t):
     """CALL_EXTERNAL without a Call chunk: BAD_XDR."""
@@ -262,6 +290,7 @@ def empty_call_chunk(t):
     c.null()
 
 
+# Fails with: call-position
 @check("V2-6.6.3-01")
 def call_chunk_position(t):
     """Only Position 0 in a Call chunk; else BAD_XDR."""
@@ -276,6 +305,7 @@ def call_chunk_position(t):
     c.null()
 
 
+# Fails with: inline-layout
 @check("V2-6.3.7-01", "V2-6.1-07")
 def call_inline_octets(t):
     """CALL_INLINE with empty lists: the payload begins at octet 32."""
@@ -285,6 +315,7 @@ def call_inline_octets(t):
     good(c.answer(x))
 
 
+# Fails with: position-zero
 @check("V2-6.3.7-02")
 def position_zero(t):
     """Position 0 in CALL_INLINE: BAD_XDR."""
@@ -297,6 +328,7 @@ def position_zero(t):
     c.null()
 
 
+# Fails with: error-longer, xid-not-compared
 @check("V2-7.2-01", "V2-8.4-02")
 def wrong_xid(t):
     """An rdma_xid that is not the RPC message's: BAD_XDR of 20 octets."""
@@ -311,6 +343,7 @@ def wrong_xid(t):
     c.null()
 
 
+# Fails with: payload-empty
 @check("V2-7.2-02")
 def truncated(t):
     """A header that ends early: BAD_XDR, wherever it ends."""
@@ -343,6 +376,7 @@ def truncated(t):
         refused(c, x, v2.BAD_XDR)
 
 
+# Fails with: discriminator
 @check("V2-7.2.1-01")
 def broken_lists(t):
     """Bad discriminators and counts beyond the message: BAD_XDR."""
@@ -364,6 +398,7 @@ def broken_lists(t):
          "Replies")
 
 
+# Fails with: garbage-dropped
 @check("V2-7.2-03")
 def garbage_args(t):
     """Arguments that the program cannot read: an RPC Reply says so."""
@@ -375,6 +410,7 @@ def garbage_args(t):
     c.null()
 
 
+# Fails with: error-chunks, read-chunks
 @check("V2-7.3.1-01", "V2-8.4-06")
 def many_read_chunks(t):
     """Too many Read chunks: READ_CHUNKS with the most, and nothing read."""
@@ -401,6 +437,7 @@ def many_read_chunks(t):
     c.null()
 
 
+# Fails with: read-chunks-anywhere
 @check("V2-7.3.1-02")
 def no_read_chunk(t):
     """A Read chunk where no argument is eligible: READ_CHUNKS with 0."""
@@ -416,6 +453,7 @@ def no_read_chunk(t):
     c.null()
 
 
+# Fails with: error-chunks, write-chunks
 @check("V2-7.3.2-01", "V2-8.4-07")
 def many_write_chunks(t):
     """Too many Write chunks: WRITE_CHUNKS with the most."""
@@ -433,6 +471,7 @@ def many_write_chunks(t):
     expect(False, "16 Write chunks are no error")
 
 
+# Fails with: error-segments, segments
 @check("V2-7.3.3-01", "V2-8.4-08")
 def many_segments(t):
     """More segments than announced: SEGMENTS with the number."""
@@ -456,6 +495,7 @@ def many_segments(t):
     c.null()
 
 
+# Fails with: invalidates-always
 @check("V2-6.5-03", "V2-6.5-05")
 def plain_send(t):
     """rdma_inv_handle 0, or a handle of no chunk: Replies by plain Send."""
@@ -469,6 +509,7 @@ def plain_send(t):
     expect(c.iw.regions[w[0].handle].valid, "the handle is gone")
 
 
+# Fails with: invalidates-always
 @check("V2-6.5-04")
 def named_handle(t):
     """What a Reply invalidates is the rdma_inv_handle of its own Call."""
@@ -504,6 +545,7 @@ def named_handle(t):
     same(a.invalidated, r[0].handle, "the handle of a Reply chunk")
 
 
+# Fails with: errors-invalidate
 @check("V2-6.5-06")
 def errors_do_not_invalidate(t):
     """ERRORs, GRANTs and CONNPROPs go by plain Send."""

@@ -26,6 +26,7 @@ def errors(c, n):
     return out
 
 
+# Fails with: type-14, reply-remaining, reply-fragment-xid, reply-order
 @check("V2-4.1-03", "V2-6.1-09", "V2-6.3.9-01", "V2-6.3.9-02",
        "V2-6.3.9-03")
 def continued_reply(t):
@@ -48,17 +49,23 @@ def continued_reply(t):
     same(left, 0, "what is left at the end")
 
 
+# Fails with: interleaved
 @check("V2-4.1-04")
 def not_interleaved(t):
     """Fragments of two Replies never alternate."""
     t.files
-    c = t.connect(advertise=100)
+    c = t.connect(advertise=200, replenish=False)
     for _ in range(5):
         xids = []
         for at in range(8):
             x = c.new_xid()
             xids.append(x)
-            c.send_call(read_call(t, x, (at * 1000, COUNT)))
+            c.post(v2.CALL_INLINE, x, credit=c.received + 2,
+                   payload=read_call(t, x, (at * 1000, COUNT)))
+        # The first has begun, and the others wait behind it.
+        c.backlog += [c.next(), c.next()]
+        expect(c.iw.quiet(0.2), "more than two messages")
+        c.grant()
         done = {x: b"" for x in xids}
         current = None
         while xids:
@@ -74,6 +81,7 @@ def not_interleaved(t):
             same(data, t.files.content[at * 1000:at * 1000 + COUNT], "data")
 
 
+# Fails with: reply-xid
 @check("V2-3.1.3-02")
 def one_reply_each(t):
     """Each Call has one Reply, with its own XID in both places."""
@@ -90,6 +98,7 @@ def one_reply_each(t):
     expect(t.quiet(c, 0.2), "a Reply too many")
 
 
+# Fails with: middle-unknown
 @check("V2-6.1-06", "V2-6.3.6-01")
 def continued_call(t):
     """MIDDLE, MIDDLE, INLINE: payload from octet 20; one Reply."""
@@ -103,6 +112,7 @@ def continued_call(t):
     c.null()
 
 
+# Fails with: interrupted
 @check("V2-6.3.6-04")
 def interrupted(t):
     """What does not go on with a continued Call: INVAL_CONT, for both."""
@@ -130,6 +140,7 @@ def interrupted(t):
         c.null()
 
 
+# Fails with: error-longer, remaining-ignored
 @check("V2-7.1.4-01", "V2-8.4-05")
 def bad_sequence(t):
     """Wrong rdma_remaining and a wrong XID: INVAL_CONT."""
@@ -158,6 +169,7 @@ def bad_sequence(t):
         c.null()
 
 
+# Fails with: rest-not-dropped
 @check("V2-7.1.4-02")
 def sequence_discarded(t):
     """After the ERROR the rest is dropped; the XID can be used again."""
@@ -175,6 +187,7 @@ def sequence_discarded(t):
     good(c.call(m))
 
 
+# Fails with: chunks-of-continued
 @check("V2-6.6.2.1-01")
 def chunks_in_the_last(t):
     """Chunk lists of a continued Call are in its INLINE and count for all."""
@@ -202,6 +215,7 @@ def chunks_in_the_last(t):
          "the second READ")
 
 
+# Fails with: never-continued
 @check("V2-6.6.4-01")
 def falls_back(t):
     """With no Reply chunk, or one too short, a Reply is continued."""
@@ -215,6 +229,7 @@ def falls_back(t):
             same(m, bytes([0xaa]) * len(m), "the Reply chunk, not used")
 
 
+# Fails with: endless
 @check("V2-11.1.4-01")
 def endless(t):
     """Calls longer than anything that is served end with an ERROR."""
@@ -234,6 +249,7 @@ def endless(t):
     c.null()
 
 
+# Fails with: error-longer, system-as-xdr
 @check("V2-7.4.1-01", "V2-7.4.1-02", "V2-8.4-12")
 def system_error(t):
     """What no other code fits: ERR_SYSTEM of 20 octets, and no Reply."""

@@ -22,6 +22,7 @@ def grant(c):
     return rpc.u32(0, 2, c.credit(), v2.GRANT)
 
 
+# Fails with: crc-ignored
 @check("V2-4.2-01")
 def reliable(t):
     """What a reliable stream excludes ends the connection, with its code."""
@@ -64,6 +65,7 @@ def too_many(c):
                                for _ in range(n)])
 
 
+# Fails with: no-buffer
 @check("V2-11.1-02")
 def protection(t):
     """Handles, bounds and buffers are checked, and the cause is told."""

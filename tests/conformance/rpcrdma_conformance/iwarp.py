@@ -362,6 +362,7 @@ class Iwarp:
 
     def _placed(self, stag, to, payload):
         if not payload:
+            self.events.append(("write", None, 0, 0))
             return
         region = self._find(stag, to, len(payload), "write")
         if region:

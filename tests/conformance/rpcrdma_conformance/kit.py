@@ -100,7 +100,7 @@ class Server(Bench):
         super().__init__()
         self.host, self.port, self.path = host, port, path
         self.patience = patience
-        self._files = None
+        self._files = self._no_files = None
 
     def iwarp(self, **options):
         return self.keep(iwarp.Iwarp.connect(self.host, self.port,
@@ -118,17 +118,23 @@ class Server(Bench):
 
     @property
     def files(self):
+        if self._no_files:
+            raise Wrong(self._no_files)
         if self._files is None:
-            # Not a connection of the check that asks first.
-            kept, self.conns = self.conns, []
             c = self.connect()
 
             def do(message):
                 return good(c.call(message)).payload
 
             f = rpc.Files(do, self.path)
-            f.make()
-            self._files, self._files_iw, self.conns = f, c.iw, kept
+            try:
+                f.make()
+            except (Wrong, rpc.Short) as e:
+                self._no_files = "no use of directory %s: %s" % (self.path, e)
+                raise Wrong(self._no_files) from None
+            # Not a connection of the check that asks first.
+            self.conns.remove(c.iw)
+            self._files, self._files_iw = f, c.iw
         return self._files
 
     def tidy(self):
@@ -138,7 +144,7 @@ class Server(Bench):
         try:
             self._files.remove()
             return None
-        except (Wrong, rpc.Short, iwarp.Closed, iwarp.Silence) as e:
+        except Exception as e:
             return "%s is left over: %s" % (self._files.name, e)
         finally:
             self._files_iw.close()
@@ -155,8 +161,9 @@ def run_one(c, bench):
         return "ok", ""
     except Skip as e:
         return "skip", str(e)
-    except (Wrong, rpc.Short, iwarp.Closed, iwarp.Silence, iwarp.Refused,
-            OSError) as e:
+    except Exception as e:
+        # Also what a message so wrong does to a check that it ends it by an
+        # error in Python.
         frames = [f for f in traceback.extract_tb(e.__traceback__)
                   if f.filename == c.fn.__code__.co_filename]
         text = "%s: %s" % (type(e).__name__, e)

@@ -6,6 +6,8 @@ import importlib
 import json
 import os
 import pkgutil
+import shutil
+import socket
 import sys
 
 from . import kit
@@ -18,17 +20,30 @@ def load():
             importlib.import_module(__package__ + "." + m)
 
 
+def number(kind, low, high):
+    def take(text):
+        try:
+            n = kind(text)
+        except ValueError:
+            n = low - 1
+        if not low <= n <= high:
+            raise argparse.ArgumentTypeError(
+                "%s is not a number from %d to %d" % (text, low, high))
+        return n
+    return take
+
+
 def parse(argv):
     p = argparse.ArgumentParser(
         prog="rpcrdma-conformance",
         description="Check a peer of RPC-over-RDMA version 2 over iWARP "
         "(TCP), octet by octet. Prints ok, not ok or skip for each "
         "requirement. Exit status: 0 nothing failed, 1 something did, "
-        "2 usage.")
-    p.add_argument("--host", help="address of a live server")
-    p.add_argument("--port", type=int, default=20049,
-                   help="its port (20049)")
-    p.add_argument("--path", default="/export",
+        "2 usage, 3 there is no connection.")
+    p.add_argument("--host", metavar="ADDR", help="address of a live server")
+    p.add_argument("--port", metavar="N", type=number(int, 1, 65535),
+                   default=20049, help="its port (20049)")
+    p.add_argument("--path", metavar="DIR", default="/export",
                    help="a directory there that NFSv4.0 may write to "
                    "(/export)")
     p.add_argument("--server-is", default="plain", metavar="WORD",
@@ -37,7 +52,8 @@ def parse(argv):
                    help="check this rpcrdma-gateway as Requester")
     p.add_argument("--only", metavar="ID,...",
                    help="these requirements only; a prefix with * for many")
-    p.add_argument("--patience", type=float, default=10, metavar="SECONDS",
+    p.add_argument("--patience", metavar="SECONDS", default=10,
+                   type=number(float, 1, 3600),
                    help="when an answer counts as missing (10)")
     p.add_argument("--list", action="store_true",
                    help="show the checks: identifier, role, server, title")
@@ -70,6 +86,9 @@ def main(argv=None):
     ids = chosen(o.only)
     if ids is None:
         return 2
+    words = {c.server_is for c in kit.CHECKS.values()}
+    if o.server_is not in words:
+        parser.error("--server-is is one of %s" % ", ".join(sorted(words)))
     if o.list:
         for i in ids:
             c = kit.CHECKS[i]
@@ -79,8 +98,22 @@ def main(argv=None):
         parser.error("--host or --requester is needed")
     benches = {}
     if o.host:
+        todo = {kit.CHECKS[i].fn for i in ids
+                if (kit.CHECKS[i].role, kit.CHECKS[i].server_is) ==
+                (kit.SERVER, o.server_is)}
+        try:
+            # Once for all checks; a single one says it itself.
+            if len(todo) > 1:
+                socket.create_connection((o.host, o.port),
+                                         o.patience).close()
+        except OSError as e:
+            print("rpcrdma-conformance: no connection to %s port %d: %s" %
+                  (o.host, o.port, e), file=sys.stderr)
+            return 3
         benches[kit.SERVER] = kit.Server(o.host, o.port, o.path, o.patience)
     if o.requester:
+        if not shutil.which(o.requester):
+            parser.error("%s is no program" % o.requester)
         from .requester import Requester
         benches[kit.REQUESTER] = Requester(o.requester, o.patience)
     results, done, elsewhere = [], {}, 0

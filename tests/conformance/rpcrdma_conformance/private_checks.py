@@ -39,6 +39,7 @@ def invalidates(t, c):
     return h.invalidated is not None
 
 
+# Fails with: private-needed
 @check("PD-1-01", "PD-5.1-01")
 def optional(t):
     """Without private data of that format the defaults hold."""
@@ -53,6 +54,7 @@ def optional(t):
     reply_threshold(t, c, 4096, "with private data")
 
 
+# Fails with: private-needed
 @check("PD-3.1-01")
 def default_threshold(t):
     """Without private data a version 1 server sends 1024 octets at most."""
@@ -63,6 +65,8 @@ def default_threshold(t):
     same(max(h.size for h in c.seen), 1024, "the longest Send")
 
 
+# Fails with: private-magic, private-none, private-layout, private-reserved,
+#   private-units
 @check("PD-4-01", "PD-4-05", "PD-4-06", "PD-4-08", "PD-4.2-01")
 def of_the_server(t):
     """The server's own private data: eight octets of the format."""
@@ -77,6 +81,7 @@ def of_the_server(t):
     expect((got[6] + 1) * 1024 >= 1024, "Send Size")
 
 
+# Fails with: private-first
 @check("PD-4-03")
 def other_values_later(t):
     """After a reconnect other values hold."""
@@ -86,6 +91,7 @@ def other_values_later(t):
         c.iw.close()
 
 
+# Fails with: private-version
 @check("PD-4-07")
 def other_version(t):
     """Private data of another version are none."""
@@ -95,6 +101,7 @@ def other_version(t):
         same(invalidates(t, c), False, "invalidation")
 
 
+# Fails with: private-flags, private-one-sided
 @check("PD-4-09", "PD-4.1-01")
 def reserved_bits(t):
     """Reserved bits are ignored; R alone allows invalidation."""
@@ -106,6 +113,7 @@ def reserved_bits(t):
              "invalidation with flags %#x" % flags)
 
 
+# Fails with: invalidates-another
 @check("PD-4.1-02")
 def of_that_xid(t):
     """A Reply invalidates a handle of its own Call only."""
@@ -123,6 +131,7 @@ def of_that_xid(t):
                "%s invalidates another's handle" % h)
 
 
+# Fails with: private-one-sided
 @check("PD-4.1-03")
 def without_r(t):
     """Without R in ours the server never invalidates."""
@@ -131,6 +140,7 @@ def without_r(t):
         same(invalidates(t, c), False, "invalidation")
 
 
+# Fails with: private-units-in, private-not-smaller
 @check("PD-4.2-02", "PD-4.2-04")
 def server_to_client(t):
     """From the server: the smaller of its Send and our Receive Size."""
@@ -142,6 +152,7 @@ def server_to_client(t):
         reply_threshold(t, c, min(size, sends), "Receive Size %d" % size)
 
 
+# Fails with: private-offset
 @check("PD-5.2-01")
 def any_offset(t):
     """The identifier is found at any octet."""
@@ -150,6 +161,7 @@ def any_offset(t):
         reply_threshold(t, c, 4096, "offset %d" % at)
 
 
+# Fails with: private-needed
 @check("PD-5.2-02")
 def not_found(t):
     """Other private data without the identifier are none."""
@@ -158,6 +170,7 @@ def not_found(t):
         reply_threshold(t, c, 1024, "noise")
 
 
+# Fails with: private-version
 @check("PD-5.2-03")
 def cut_or_old(t):
     """An identifier too near the end, or another version: none."""
@@ -168,6 +181,7 @@ def cut_or_old(t):
     reply_threshold(t, c, 4096, "version 9, then 1")
 
 
+# Fails with: private-says-r
 @check("PD-3.2-01", server_is="no-invalidation")
 def responder_without(t):
     """A Responder that cannot invalidate says so, and does not."""

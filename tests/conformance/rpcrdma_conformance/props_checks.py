@@ -5,7 +5,7 @@ import struct
 
 from . import rpc, v2
 from .kit import check, expect, good, is_error, same
-from .nfs import read_inline
+from .nfs import read_call, read_inline, read_results
 from .v2 import BRS, HOSTAUTH, RBSIZ, RCSIZ, RSSIZ, SBSIZ
 
 LONG = 40000  # octets of a READ whose Reply is continued
@@ -30,6 +30,7 @@ def bad_set(c, tail, count=1, htype=v2.PROP_FINAL):
     return x
 
 
+# Fails with: props-buffer
 @check("V2-4.2.2-01")
 def two_thresholds(t):
     """The two directions have thresholds of their own."""
@@ -42,6 +43,7 @@ def two_thresholds(t):
     expect(room != 8192, "the server has the same size; nothing is shown")
 
 
+# Fails with: props-buffer
 @check("V2-4.2.2-02")
 def default_thresholds(t):
     """Without CONNPROP both thresholds are 4096 octets."""
@@ -59,6 +61,7 @@ def default_thresholds(t):
     threshold(t, c, 4096, "server to client")
 
 
+# Fails with: props-final, props-count
 @check("V2-5.1-01", "V2-6.3.3-01", "V2-6.1-04", "V2-6.3.4-01")
 def final_of_the_server(t):
     """The server sends one FINAL, well formed, and no CONNPROP after it."""
@@ -79,6 +82,7 @@ def final_of_the_server(t):
     same(sum(h.htype in (6, 7) for h in c.seen), 1, "CONNPROPs")
 
 
+# Fails with: props-sorted
 @check("V2-5.1-02")
 def any_order(t):
     """The order of properties in a set does not matter."""
@@ -88,6 +92,7 @@ def any_order(t):
         threshold(t, t.connect(order), 8192, "after %r" % (order,))
 
 
+# Fails with: props-buffer
 @check("V2-5.1-04")
 def zero_length(t):
     """A value of length zero is the default."""
@@ -99,6 +104,7 @@ def zero_length(t):
     threshold(t, c, 4096, "16384, then nothing")
 
 
+# Fails with: error-longer, props-any-length
 @check("V2-5.1-05", "V2-8.4-03")
 def not_of_its_type(t):
     """A value that is not of the property's type: BAD_PROPVAL."""
@@ -112,6 +118,7 @@ def not_of_its_type(t):
         same((h.xid, h.size), (x, 20), "xid and size of the ERROR")
 
 
+# Fails with: props-any-length
 @check("V2-5.1-06")
 def too_short(t):
     """Too few octets for the type, but not none: BAD_PROPVAL."""
@@ -122,6 +129,7 @@ def too_short(t):
             same(is_error(c.take(), v2.BAD_PROPVAL).xid, x, "xid")
 
 
+# Fails with: props-beyond
 @check("V2-5.1-07")
 def beyond_the_message(t):
     """A length beyond the message: BAD_PROPVAL, known property or not."""
@@ -133,6 +141,7 @@ def beyond_the_message(t):
                  "xid of the ERROR about property %#x" % which)
 
 
+# Fails with: props-unknown
 @check("V2-5.1-08")
 def unknown_skipped(t):
     """Unknown properties are passed over, the others take effect."""
@@ -141,6 +150,7 @@ def unknown_skipped(t):
     threshold(t, c, 8192, "with unknown properties")
 
 
+# Fails with: props-unknown
 @check("V2-B.3-01")
 def far_numbers(t):
     """Numbers of properties need not be small."""
@@ -149,6 +159,7 @@ def far_numbers(t):
     threshold(t, c, 8192, "with large numbers")
 
 
+# Fails with: props-send-size
 @check("V2-5.2.1-01")
 def send_size(t):
     """No Send is longer than the Maximum Send Size announced, or 4096."""
@@ -161,6 +172,7 @@ def send_size(t):
     expect(max(h.size for h in a.headers) > size - 8, "none so long")
 
 
+# Fails with: props-buffer
 @check("V2-5.2.2-01")
 def receive_size(t):
     """Both Receive Buffer Sizes are obeyed, and posted."""
@@ -178,6 +190,7 @@ def receive_size(t):
         good(c.answer(x))
 
 
+# Fails with: hostauth
 @check("V2-5.2.6-01", "V2-5.2.6-02")
 def host_authentication(t):
     """Property 6 decodes, or is absent, and the connection goes on."""
@@ -188,6 +201,7 @@ def host_authentication(t):
     t.connect().null()
 
 
+# Fails with: middle-is-final
 @check("V2-6.1-03", "V2-6.3.3-02")
 def middle_and_final(t):
     """MIDDLEs and a FINAL: each counts, GRANTs between them do no harm."""
@@ -199,9 +213,30 @@ def middle_and_final(t):
     c.send_props([], v2.PROP_MIDDLE)
     c.send_props([(SBSIZ, 8192)])
     threshold(t, c, 8192, "by MIDDLE")
+    late(t)
     same([h.htype for h in c.seen if h.htype in (4, 6)], [], "others")
 
 
+def late(t):
+    """The exchange may come late, and in the middle of a continued Reply."""
+    c = t.raw(advertise=60, replenish=False)
+    c.send_call(rpc.null(c.new_xid()))
+    good(c.answer(c.xid))
+    for _ in range(5):
+        c.null()
+    threshold(t, c, 4096, "without properties")
+    x = c.new_xid()
+    c.post(v2.CALL_INLINE, x, payload=read_call(t, x, (0, LONG)),
+           credit=c.received + 2)
+    c.backlog += [c.next(), c.next()]
+    c.send_props([(RSSIZ, 65536)], v2.PROP_MIDDLE, credit=c.received)
+    c.send_props([(RBSIZ, 8192)])
+    a = good(c.answer(x))
+    same(read_results(a.payload, False)[0], t.files.content[:LONG], "data")
+    threshold(t, c, 8192, "after a late exchange")
+
+
+# Fails with: calls-inside-props
 @check("V2-6.3.3-03")
 def middle_interrupted(t):
     """What comes between MIDDLE and FINAL is dropped with INVAL_CONT."""
@@ -221,6 +256,7 @@ def middle_interrupted(t):
     threshold(t, c, 8192, "after a FINAL at last")
 
 
+# Fails with: first-long
 @check("V2-6.3.4-02")
 def connprop_length(t):
     """The server's CONNPROPs have 4096 octets at most."""
@@ -233,8 +269,16 @@ def connprop_length(t):
     c.send_props([(RBSIZ, 1024)])
     c.recv_size = 1024
     c.props_of_peer()
+    # A first message of 1024 octets and a later one of 4096 are taken.
+    c = t.raw()
+    c.send_props([(77, bytes(1024 - 16 - 4 - 8 - 12)), (RSSIZ, 65536)],
+                 v2.PROP_MIDDLE)
+    same(c.take().htype, v2.PROP_FINAL, "the answer to 1024 octets")
+    c.send_props([(77, bytes(4096 - 16 - 4 - 8 - 12)), (RBSIZ, 8192)])
+    threshold(t, c, 8192, "by 4096 octets of properties")
 
 
+# Fails with: props-again
 @check("V2-6.3.4-03")
 def after_final(t):
     """A CONNPROP after FINAL: INVAL_CONT, and it has no effect."""
@@ -245,6 +289,7 @@ def after_final(t):
         threshold(t, c, 4096, "after a CONNPROP too many")
 
 
+# Fails with: props-one-by-one
 @check("V2-7.2.2-01")
 def nothing_applied(t):
     """Nothing of a set with a bad value takes effect."""
@@ -260,6 +305,7 @@ def nothing_applied(t):
         threshold(t, c, 8192, "after a good one")
 
 
+# Fails with: fragments-short
 @check("V2-4.1-02", "V2-6.6.2-01")
 def any_boundary(t):
     """A Call may be split anywhere; its parts are joined as they came."""

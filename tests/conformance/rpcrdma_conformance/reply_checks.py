@@ -21,6 +21,7 @@ def lengths(chunk):
     return [s.length for s in chunk]
 
 
+# Fails with: writes-exchanged
 @check("V2-4.5.2-02")
 def empty_write_chunk(t):
     """An empty Write chunk: that result stays in the stream."""
@@ -34,6 +35,7 @@ def empty_write_chunk(t):
     same(c.gather(a.writes[1]), t.files.content[500:2500], "the chunk")
 
 
+# Fails with: never-reduced
 @check("V2-4.5.2.1-01")
 def filled_in_order(t):
     """One item a chunk; its segments are filled in order."""
@@ -45,6 +47,7 @@ def filled_in_order(t):
     same(bytes(c.memory(w[2])[500:]), bytes([FILL]) * 500, "behind the end")
 
 
+# Fails with: writes-left-out
 @check("V2-4.5.2.1-02")
 def lists_repeated(t):
     """The Reply repeats each chunk and segment of the Write list."""
@@ -63,6 +66,7 @@ def lists_repeated(t):
              "the Write list of a continued Reply")
 
 
+# Fails with: lengths-not-written
 @check("V2-4.5.2.1-03")
 def lengths_written(t):
     """Returned lengths are what was written; 0 where nothing was."""
@@ -76,6 +80,7 @@ def lengths_written(t):
     same(read_results(a.payload, True), [0], "count")
 
 
+# Fails with: roundup-written, roundup-stays
 @check("V2-4.5.2.4-02", "V2-4.5.3.1-02")
 def no_roundup(t):
     """Roundup is written to no Write chunk, nor is it in the stream."""
@@ -93,6 +98,7 @@ def no_roundup(t):
     same(read_results(a.payload, True, True), [5, 7], "two of them")
 
 
+# Fails with: external-type, external-xid, external-lengths
 @check("V2-4.5.3-01", "V2-6.3.8-02", "V2-6.3.8-03", "V2-6.1-08",
        "V2-6.3.8-01")
 def reply_chunk(t):
@@ -117,6 +123,7 @@ def reply_chunk(t):
     same(a.payload[4:], plain.payload[4:], "the same without a Reply chunk")
 
 
+# Fails with: writes-exchanged
 @check("V2-4.5.3-02")
 def one_item_each(t):
     """Two READs, two Write chunks: one item each."""
@@ -129,6 +136,7 @@ def one_item_each(t):
     same(c.gather(a.writes[1]), t.files.content[7:5006], "the second")
 
 
+# Fails with: roundup-written, length-word-reduced
 @check("V2-4.5.3.1-01", "V2-4.5.3.1-03")
 def length_word(t):
     """The length word stays in the stream and is the chunk's length."""
@@ -139,6 +147,7 @@ def length_word(t):
         same(sum(lengths(a.writes[0])), n, "octets in the chunk")
 
 
+# Fails with: link-not-reduced
 @check("V2-4.5.3.2-01")
 def counted_array(t):
     """Of a counted array (link of READLINK) the count stays in the stream."""
@@ -152,6 +161,7 @@ def counted_array(t):
     same(c.gather(a.writes[0]), b"x" * 1000, "the chunk")
 
 
+# Fails with: wrong-arm
 @check("V2-4.5.3.4-01")
 def union_arms(t):
     """An error arm uses no chunk; of the good arm the data only."""
@@ -169,6 +179,7 @@ def union_arms(t):
     same(read_results(a.payload, True), [100], "the good arm")
 
 
+# Fails with: read-list-in-replies
 @check("V2-6.1-10", "V2-6.3.10-01")
 def reply_inline_octets(t):
     """REPLY_INLINE: type 13; with an empty list the payload is at 20."""
@@ -180,6 +191,7 @@ def reply_inline_octets(t):
     same(len(d), 20 + 24, "octets of the Reply to NULL")
 
 
+# Fails with: lengths-offered
 @check("V2-6.3.10-02")
 def unused_chunks(t):
     """Write chunks of results that failed or are missing come back unused."""
@@ -194,6 +206,7 @@ def unused_chunks(t):
         same(bytes(c.memory(k[0])), bytes([FILL]) * 50, "unused memory")
 
 
+# Fails with: continued-first, external-always
 @check("V2-6.3.5-04", "V2-5.2.2-03")
 def reply_chunk_if_needed(t):
     """A Reply chunk is used for what is above the threshold only."""
@@ -207,6 +220,7 @@ def reply_chunk_if_needed(t):
             same(bytes(c.memory(w[0])), bytes([FILL]) * 110000, "the memory")
 
 
+# Fails with: read-list-in-replies
 @check("V2-6.6.1.1-02")
 def no_read_list(t):
     """Reply headers decode to the last octet without a Read list."""
@@ -217,6 +231,7 @@ def no_read_list(t):
     same({h.htype for h in c.seen} >= {11, 12, 13}, True, "all Reply types")
 
 
+# Fails with: never-reduced
 @check("V2-6.6.3-03")
 def reduced_first(t):
     """The Reply is reduced before its format is chosen."""
@@ -229,6 +244,7 @@ def reduced_first(t):
         same(bytes(c.memory(r[0])), bytes([FILL]) * 80000, "the Reply chunk")
 
 
+# Fails with: continued-first
 @check("V2-6.6.3-04")
 def format_of_all(t):
     """Every combination of Write list, Reply chunk, threshold and size."""
@@ -270,6 +286,7 @@ def format_of_all(t):
                          "Reply %r" % (size, n, write, room))
 
 
+# Fails with: error-write, write-passed-over, index-from-0
 @check("V2-7.3.4-01", "V2-7.3.4-02", "V2-7.3.4-03", "V2-6.3.1-02",
        "V2-8.4-09")
 def write_resource(t):
@@ -295,6 +312,7 @@ def write_resource(t):
     c.null()
 
 
+# Fails with: chunk-layout
 @check("V2-8.3-04", "V2-8.3-05")
 def write_list_octets(t):
     """Write list and Reply chunk, octet by octet as in section 8.3."""
@@ -320,6 +338,7 @@ def write_list_octets(t):
     same(bytes(one.data + two.data[:92]), t.files.content[:100], "data")
 
 
+# Fails with: error-reply, reply-resource, reply-needed
 @check("V2-6.6.4-02", "V2-7.3.5-01", "V2-7.3.5-02", "V2-8.4-10",
        server_is="no-continuation")
 def reply_resource(t):

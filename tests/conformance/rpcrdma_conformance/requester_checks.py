@@ -31,6 +31,7 @@ def fails(tcp, xid):
 # ---- Start --------------------------------------------------------------
 
 
+# Fails with: first-two, first-long, props-reverse
 @check("V2-4.3-03", "V2-4.3-04", "V2-5.2.5-01")
 def first_message(t):
     """The first message: version 2, 1024 octets at most, and only one."""
@@ -52,6 +53,7 @@ def first_message(t):
         t.stop()
 
 
+# Fails with: no-fall-back, falls-back-always
 @check("V2-4.3.2-02", "V2-7.1.1-02", "V2-7.1.1-03")
 def offered_version_1(t):
     """After ERR_VERS 1..1 it goes on with version 1 on the connection."""
@@ -83,6 +85,7 @@ def offered_version_1(t):
     same(iw.inbox, [], "messages after ERR_VERS")
 
 
+# Fails with: not-remembered
 @check("V2-4.3.2-03")
 def no_loop(t):
     """ERR_VERS and an end: the next connection begins with version 1."""
@@ -103,6 +106,7 @@ def no_loop(t):
     same(tcp.reply().stat, 0, "accept_stat")
 
 
+# Fails with: not-remembered
 @check("V2-4.3.2-04")
 def unanswered(t):
     """No answer to the first message: the next begins with version 1."""
@@ -119,6 +123,7 @@ def unanswered(t):
     same(tcp.reply().stat, 0, "accept_stat")
 
 
+# Fails with: error-version-1
 @check("V2-4.3.3-02")
 def one_version(t):
     """In a long mixed workload the version never changes."""
@@ -138,6 +143,7 @@ def one_version(t):
 # ---- Calls --------------------------------------------------------------
 
 
+# Fails with: xids-halved
 @check("V2-3.1.3-01")
 def own_xids(t):
     """Calls outstanding have XIDs of their own, also with equal ones from
@@ -146,10 +152,13 @@ def own_xids(t):
     pending = set()
     for x in range(60):
         tcp.send(rpc.null(x))
+    tcp.send(rpc.null(7))  # again, while it is outstanding
     for _ in range(60):
         call = c.get_call()
         expect(call.xid not in pending, "%#x is outstanding twice" % call.xid)
+        same(call.payload[:4], rpc.u32(call.xid), "the XID of the RPC Call")
         pending.add(call.xid)
+    expect(t.quiet(c, 0.2), "one of them twice")
     other = s.tcp()
     c2 = t.accept(s)
     c2.greet()
@@ -157,6 +166,7 @@ def own_xids(t):
     same(c2.get_call().xid, 3, "the XID on a connection of its own")
 
 
+# Fails with: not-sent-again
 @check("V2-3.1.5.1-01")
 def sent_again(t):
     """Calls pending when the connection is lost come again on the next."""
@@ -175,6 +185,7 @@ def sent_again(t):
     same({tcp.reply().xid for _ in want}, want, "Replies")
 
 
+# Fails with: memory-stays-open, memory-closed-early
 @check("V2-4.5.1.3-01", "V2-4.5.2.3-01", "V2-11.1.3-01")
 def memory_until_reply(t):
     """Chunk memory is open until the Reply, and not after it."""
@@ -216,6 +227,7 @@ def memory_until_reply(t):
         t.stop()
 
 
+# Fails with: write-chunk-short, write-chunk-roundup
 @check("V2-4.5.2-01", "V2-4.5.2.4-01")
 def write_chunk_sizes(t):
     """A Write chunk has the octets asked for, and no roundup."""
@@ -233,6 +245,7 @@ def write_chunk_sizes(t):
              bytes(-short % 4), "the Reply, put together")
 
 
+# Fails with: reply-chunk-never, reply-chunk-always
 @check("V2-4.5.2.2-01", "V2-A.2-01")
 def reply_chunk_offered(t):
     """A Reply chunk is offered for long Replies only."""
@@ -257,6 +270,7 @@ def reply_chunk_offered(t):
             tcp.reply()
 
 
+# Fails with: props-buffer, never-special
 @check("V2-5.2.2-02")
 def size_decides(t):
     """The peer's Receive Buffer Size decides how a Call comes."""
@@ -278,6 +292,7 @@ def size_decides(t):
         t.stop()
 
 
+# Fails with: segment-size
 @check("V2-5.2.3-01")
 def segment_size(t):
     """No segment is longer than the peer's Maximum Segment Size."""
@@ -304,6 +319,7 @@ def segment_size(t):
         t.stop()
 
 
+# Fails with: segment-count
 @check("V2-5.2.4-01")
 def segment_count(t):
     """No header has more segments than the peer's Maximum Segment Count."""
@@ -330,6 +346,7 @@ def segment_count(t):
         t.stop()
 
 
+# Fails with: call-remaining, call-fragment-xid
 @check("V2-6.3.6-02", "V2-6.3.6-03")
 def continued_call(t):
     """A continued Call: one xid, and rdma_remaining that adds up."""
@@ -351,6 +368,7 @@ def continued_call(t):
         tcp.reply()
 
 
+# Fails with: arguments-never-reduced
 @check("V2-6.6.1.1-01")
 def may_reduce(t):
     """Short data stay in the stream, long ones are reduced."""
@@ -373,6 +391,7 @@ def may_reduce(t):
 # ---- Invalidation -------------------------------------------------------
 
 
+# Fails with: handle-not-in-header, handle-always
 @check("V2-6.5-01", "V2-6.5-02", "V2-C.7-01")
 def inv_handle(t):
     """rdma_inv_handle is one of the header's handles, or 0."""
@@ -396,6 +415,7 @@ def inv_handle(t):
     same(c.get_call().inv, 0, "with invalidation off")
 
 
+# Fails with: handles-repeat
 @check("V2-11.1.2-01")
 def fresh_handles(t):
     """Each Call has handles of its own, which cannot be told ahead."""
@@ -405,16 +425,19 @@ def fresh_handles(t):
         tcp.send(read3(i, 5000))
         call = c.get_call()
         handle = call.writes[0][0].handle
-        expect(handle not in seen, "handle %#x again" % handle)
+        expect(handle not in seen[-1:], "handle %#x again" % handle)
         seen.append(handle)
         c.answer_inline(call, rpc.u32(10006, 0))
         tcp.reply()
+    # Chance may bring an earlier one back, but not often.
+    expect(len(set(seen)) > 195, "only %d handles" % len(set(seen)))
     steps = {b - a for a, b in zip(seen, seen[1:])}
     expect(len(steps) > 150, "handles follow a rule: %d steps" % len(steps))
     high = {h >> 24 for h in seen}
     expect(len(high) > 60, "only %d values of the high octet" % len(high))
 
 
+# Fails with: rights-ignored
 @check("V2-11.1.1-01")
 def other_connection(t):
     """A handle of one connection is nothing on another; and on its own it
@@ -457,6 +480,7 @@ def rights_and_bounds(t):
         t.stop()
 
 
+# Fails with: memory-stays-open
 @check("V2-11.1.3-02")
 def abnormal_end(t):
     """The regions of a Call that failed are closed before it is told."""
@@ -488,6 +512,7 @@ def error_ends(t, *error, again=True):
     return tcp, c
 
 
+# Fails with: errors-end-nothing, mismatch-ends
 @check("V2-7.1.2-02", "V2-7.1.2-03")
 def vers_mismatch(t):
     """VERS_MISMATCH ends the Call; the version stays what it was."""
@@ -495,24 +520,28 @@ def vers_mismatch(t):
     same({h.vers for h in c.seen}, {2}, "versions")
 
 
+# Fails with: errors-end-nothing
 @check("V2-7.1.3-02")
 def inval_htype(t):
     """INVAL_HTYPE ends the Call."""
     error_ends(t, v2.INVAL_HTYPE)
 
 
+# Fails with: errors-end-nothing
 @check("V2-7.1.4-03")
 def inval_cont(t):
     """INVAL_CONT ends the Call."""
     error_ends(t, v2.INVAL_CONT)
 
 
+# Fails with: errors-end-nothing
 @check("V2-7.2.1-02")
 def bad_xdr(t):
     """BAD_XDR ends the Call."""
     error_ends(t, v2.BAD_XDR)
 
 
+# Fails with: system-tried-again
 @check("V2-7.4.1-03")
 def system(t):
     """ERR_SYSTEM ends the Call at once, without a second try."""
@@ -536,6 +565,7 @@ def refused_for_good(t, make, error):
     expect(False, "tried ten times")
 
 
+# Fails with: resources-end-nothing
 @check("V2-7.3.1-03")
 def read_chunks(t):
     """READ_CHUNKS: another form, or an error; it never hangs."""
@@ -544,6 +574,7 @@ def read_chunks(t):
                          (v2.READ_CHUNKS, most))
 
 
+# Fails with: resources-end-nothing
 @check("V2-7.3.2-02")
 def write_chunks(t):
     """WRITE_CHUNKS: another form, or an error; it never hangs."""
@@ -552,6 +583,7 @@ def write_chunks(t):
                          (v2.WRITE_CHUNKS, most))
 
 
+# Fails with: resources-end-nothing
 @check("V2-7.3.3-02")
 def segments(t):
     """SEGMENTS: another form, or an error; it never hangs."""
@@ -559,6 +591,7 @@ def segments(t):
         refused_for_good(t, lambda x: read3(x, 20000), (v2.SEGMENTS, most))
 
 
+# Fails with: resources-end-nothing
 @check("V2-7.3.4-04")
 def write_resource(t):
     """WRITE_RESOURCE with 0, or again and again: an error at last."""
@@ -567,6 +600,7 @@ def write_resource(t):
                          (v2.WRITE_RESOURCE,) + error)
 
 
+# Fails with: resources-end-nothing
 @check("V2-7.3.5-03")
 def reply_resource(t):
     """REPLY_RESOURCE with 0, or again and again: an error at last."""
@@ -574,6 +608,7 @@ def reply_resource(t):
         refused_for_good(t, rpc.null, (v2.REPLY_RESOURCE, need))
 
 
+# Fails with: resources-end-nothing, retry-never
 @check("V2-6.6.4-03")
 def retried_with_more(t):
     """With the length that an error names the Call is tried again."""
@@ -598,6 +633,7 @@ def retried_with_more(t):
     same(tcp.reply().r.data[-6000:], data, "what the client got")
 
 
+# Fails with: errors-end-nothing
 @check("V2-7.1.3-01")
 def base_types_only(t):
     """It uses the header types of the base protocol alone, so none that
@@ -611,6 +647,7 @@ def base_types_only(t):
 # ---- Replies ------------------------------------------------------------
 
 
+# Fails with: interrupted
 @check("V2-6.3.9-04")
 def reply_interrupted(t):
     """A continued Reply that is broken: INVAL_CONT, and its Call fails."""
@@ -645,30 +682,34 @@ def reply_interrupted(t):
         null_works(tcp, c)
         t.stop()
     # A wrong rdma_remaining, and no end of it.
-    for bad in "too many", "grows", "huge":
+    for bad in "too many", "too few", "zero", "grows", "huge":
         _, tcp, c = t.connect()
         tcp.send(rpc.null(60))
         c.get_call()
         m = rpc.reply(60)
         c.post(v2.REPLY_MIDDLE, 60, payload=m[:8],
-               remaining=0xfffffff0 if bad == "huge" else 16)
+               remaining={"huge": 0xfffffff0, "zero": 0}.get(bad, 16))
         if bad == "too many":
             c.post(v2.REPLY_INLINE, 60, payload=m[8:] + bytes(4))
+        elif bad == "too few":
+            c.post(v2.REPLY_INLINE, 60, payload=m[8:-4])
         elif bad == "grows":
             c.post(v2.REPLY_MIDDLE, 60, payload=m[8:12], remaining=16)
         h = kit.is_error(c.take(), v2.INVAL_CONT)
         same(h.xid, 60, "xid of the ERROR")
         fails(tcp, 60)
-        if bad != "too many":
+        if bad in ("zero", "grows", "huge"):
+            # The rest of what was refused: no word about it.
             c.post(v2.REPLY_INLINE, 60, payload=m[8:])
         null_works(tcp, c)
         t.stop()
 
 
+# Fails with: reply-not-looked-at
 @check("V2-A.1-01")
 def not_reduced(t):
-    """Data inline although a Write chunk was offered; or reduced without
-    one: the RPC ends with an error."""
+    """Data inline although a Write chunk was offered; or what is no data in
+    the chunk: the RPC ends with an error."""
     _, tcp, c = t.connect()
     tcp.send(read3(1, 5000))
     call = c.get_call()
@@ -678,8 +719,16 @@ def not_reduced(t):
            writes=[[s._replace(length=0) for s in k] for k in call.writes])
     fails(tcp, 1)
     null_works(tcp, c)
+    # A READ that failed has no data; a length word is not that of the chunk.
+    for results in rpc.u32(5, 0), read3_head(4000), read3_head(5004):
+        tcp.send(read3(2, 5000))
+        call = c.get_call()
+        c.answer_inline(call, results, [c.fill(call, 0, bytes(4996))])
+        fails(tcp, 2)
+        null_works(tcp, c)
 
 
+# Fails with: error-type
 @check("V2-6.1-01")
 def error_octets(t):
     """ERROR, octet by octet: the prefix with type 4, the code, no more."""
@@ -691,6 +740,7 @@ def error_octets(t):
     null_works(tcp, c)
 
 
+# Fails with: first-long
 @check("V2-B.2-01")
 def no_extensions(t):
     """No optional header types or properties are sent unasked."""
@@ -717,22 +767,27 @@ def gss(service, proc=0):
 
 
 def gss_write(xid, service, data):
-    """WRITE; under integrity or privacy its arguments are one opaque."""
+    """WRITE. Under integrity or privacy its arguments are one opaque, and a
+    checksum; here so that the two look like a WRITE that is not protected."""
     args = (rpc.opaque(b"fh") + rpc.u64(0) + rpc.u32(len(data), 2) +
             rpc.opaque(data))
     if service > 1:
-        args = rpc.opaque(rpc.u32(9) + args) + rpc.opaque(bytes(24))
+        args = rpc.opaque(rpc.u32(9) + bytes(20)) + \
+            rpc.opaque(rpc.u32(0, len(data), 2) + rpc.opaque(data))
     return rpc.call(xid, rpc.NFS, 3, rpc.WRITE3, args, gss(service))
 
 
+# Fails with: gss-control
 @check("V2-11.2.2-01")
 def gss_control(t):
     """Messages that make or end a GSS context are never reduced."""
     _, tcp, c = t.connect("--reduce-min", "1", advertise=100)
     for proc in 1, 2, 3:
         for n in 100, 9000:
-            m = rpc.call(n, rpc.NFS, 3, rpc.WRITE3, rpc.opaque(
-                rpc.pattern(n, proc)), gss(1, proc))
+            # A token with the looks of the arguments of a WRITE.
+            m = rpc.call(n, rpc.NFS, 3, rpc.WRITE3, rpc.opaque(b"fh") +
+                         rpc.u64(0) + rpc.u32(n, 2) +
+                         rpc.opaque(rpc.pattern(n, proc)), gss(1, proc))
             tcp.send(m)
             call = c.get_call()
             same((call.reads, call.writes), ([], []), "data item chunks")
@@ -741,6 +796,7 @@ def gss_control(t):
             tcp.recv()
 
 
+# Fails with: gss-none
 @check("V2-11.2.2.2-01")
 def gss_none(t):
     """With service none the usual items are reduced."""
@@ -759,8 +815,13 @@ def gss_none(t):
     same(sum(s.length for s in call.writes[0]), 6001, "the Write chunk")
     c.answer_inline(call, read3_head(6001), [c.fill(call, 0, data)])
     same(tcp.reply().r.data[-6004:-3], data, "what the client got")
+    # Its client would not believe an accepted Reply that is not the server's.
+    tcp.send(gss_write(3, 1, data))
+    c.error(c.get_call().xid, v2.BAD_XDR)
+    same(tcp.recv(), rpc.u32(3, 1, 1, 1, 7), "the denial after an ERROR")
 
 
+# Fails with: never-special, gss-protected
 @check("V2-11.2.2.3-01", "V2-11.2.2.3-02")
 def gss_protected(t):
     """Under integrity and privacy nothing is reduced; body chunks carry
@@ -779,8 +840,8 @@ def gss_protected(t):
             tcp.recv()
         # How long a protected Reply will be nobody can tell from its Call:
         # what fits the Reply chunk goes there, what does not is continued.
-        args = rpc.opaque(rpc.u32(9) + rpc.opaque(b"fh") + rpc.u64(0) +
-                          rpc.u32(1 << 20)) + rpc.opaque(bytes(24))
+        args = rpc.opaque(rpc.u32(9) + rpc.opaque(b"fh")) + \
+            rpc.opaque(rpc.u32(0, 1 << 20) + bytes(16))
         for n in 60, 9000, 300000:
             tcp.send(rpc.call(n, rpc.NFS, 3, rpc.READ3, args, gss(service)))
             call = c.get_call()

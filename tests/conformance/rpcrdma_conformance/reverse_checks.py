@@ -12,7 +12,7 @@ import socket
 from . import kit, rpc, v1, v2
 from .kit import REQUESTER, check, expect, good, same
 from .private_checks import private
-from .requester import Responder1, write3, write3_results
+from .requester import Responder, Responder1, write3, write3_results
 
 PROG, CB_PROG = 0x20049001, 0x20049002
 
@@ -61,6 +61,7 @@ def make_callbacks(t, level, count, size, **more):
     return (c,) + callbacks_of(c, x)
 
 
+# Fails with: reverse-xid, call-version, call-credit
 @check("V2-4.6.1-01", "V2-4.6.1-02", "V2-4.6.1-03", server_is="callback")
 def reverse_calls(t):
     """Reverse Calls: xid, version, type and credits as in any Call."""
@@ -78,6 +79,7 @@ def reverse_calls(t):
     same(len(set(xids)), 10, "different XIDs")
 
 
+# Fails with: reverse-unasked
 @check("V2-4.6.3-01", "V2-5.2.5-02", server_is="callback")
 def none_announced(t):
     """Without Reverse-Direction Support, or with 0, no reverse Calls."""
@@ -92,6 +94,7 @@ def none_announced(t):
     same((calls, result), ([], (0, 3)), "before any CONNPROP")
 
 
+# Fails with: reverse-continued
 @check("V2-5.2.5-03", server_is="callback")
 def simple_only(t):
     """Level 1: what does not fit one message is not called."""
@@ -103,12 +106,17 @@ def simple_only(t):
     same((calls, result), ([], (0, 2)), "long ones")
 
 
+# Fails with: reverse-chunks
 @check("V2-5.2.5-04", "V2-4.6.4-02", server_is="callback")
 def continued(t):
     """Level 2: long reverse Calls are continued, without chunks."""
     c, calls, result = make_callbacks(t, 2, 3, 30000, advertise=100)
     same((len(calls), result), (3, (3, 0)), "long ones")
-    for parts in calls:
+    x = c.new_xid()
+    c.send_call(callback(x, 2, 150000))
+    more, result = callbacks_of(c, x)
+    same((len(more), result), (2, (2, 0)), "very long ones")
+    for parts in calls + more:
         expect(len(parts) > 5, "%d messages" % len(parts))
         left = sum(len(p.payload) for p in parts)
         for p in parts[:-1]:
@@ -118,8 +126,36 @@ def continued(t):
         last = parts[-1]
         same((last.htype, last.reads, last.writes, last.reply, last.inv),
              (v2.CALL_INLINE, [], [], None, 0), "the last")
+    general_level(t)
 
 
+def general_level(t):
+    """Level 3: long reverse Calls may have chunks; the handle that is named
+    may be invalidated, and is of no use afterwards."""
+    c = t.connect([(v2.BRS, 3)], advertise=100)
+    x = c.new_xid()
+    c.send_call(callback(x, 2, 200000))
+    for _ in range(2):
+        call = Responder.get_call(c)
+        expect(call.external, "%s instead of CALL_EXTERNAL" % call.last)
+        handles = {s.handle for s in call.segments()}
+        expect(call.inv in handles | {0}, "rdma_inv_handle %#x" % call.inv)
+        m = call.fetch()
+        r = rpc.Reader(m, 40)
+        answer = rpc.reply(call.xid, rpc.opaque(r.opaque()))
+        if call.reply:
+            c.post(v2.REPLY_EXTERNAL, call.xid, to_inv=call.inv or None,
+                   reply=Responder.place(c, call.reply, answer))
+        else:
+            c.send_reply(answer)
+    a = good(c.answer(x))
+    same(a.payload[-8:], rpc.u32(2, 0), "good and bad")
+    seg = call.segments()[0]
+    c.iw.start_read(seg.handle, seg.offset, 4)
+    same(c.iw.wait_end(), (0, 1, 0), "Terminate after a late RDMA Read")
+
+
+# Fails with: server-connects
 @check("V2-4.6.5-02", "BD-2-01", "BD-5.4-02", server_is="callback")
 def never_connects(t):
     """A server whose client has gone with Calls pending waits for it."""
@@ -151,6 +187,7 @@ def never_connects(t):
         same((len(calls), result), (1, (1, 0)), "afterwards")
 
 
+# Fails with: reverse-xid, call-credit, call-version-1, forward-grant-varies
 @check("BD-5.1-01", "BD-5.1-02", "BD-5.1-03", "BD-4.1-02",
        server_is="callback")
 def reverse_calls_v1(t):
@@ -200,6 +237,7 @@ def finish_v1(c, x, held=None):
             c.backlog.append(h)
 
 
+# Fails with: reverse-chunks
 @check("BD-5.3-02", "BD-4.2-01", server_is="callback")
 def inline_only_v1(t):
     """Version 1: reverse Calls fit the threshold of forward Replies, or are
@@ -223,6 +261,7 @@ def waiting_v1(c):
     return out
 
 
+# Fails with: receives-forward
 @check("BD-4.1-01", "BD-4.3.2-01", "BD-4.3-01",
        server_is="callback")
 def full_window_v1(t):
@@ -232,13 +271,26 @@ def full_window_v1(t):
     grant = call_v1(c, 0, b"")[0].credit
     if grant > 16:
         raise kit.Skip("it grants %d credits; give it 16 or fewer" % grant)
+    # The first reverse Reply grants more than one.
+    same(call_v1(c, 4, rpc.u32(1, 50))[1], rpc.u32(1, 0), "a reverse Call")
     # The reverse window full and unanswered: a forward Call goes through.
-    x = c.post(rpc.call(c.new_xid(), PROG, 1, 4, rpc.u32(8, 50), rpc.NONE))
+    x = c.post(rpc.call(c.new_xid(), PROG, 1, 4, rpc.u32(12, 50), rpc.NONE))
     held = waiting_v1(c)
+    same(len(held), 12, "reverse Calls at once")
     same(call_v1(c, 0, b"", held)[0].error, None, "a forward Call")
-    for h in held:
-        echo_v1(c, h)
-    same(finish_v1(c, x)[1], rpc.u32(8, 0), "all of the reverse Calls")
+    # All the Replies with all the Calls that may come, at once.
+    xids = set()
+
+    def both():
+        for h in held:
+            echo_v1(c, h)
+        for _ in range(grant - 1):
+            xids.add(c.post(rpc.call(c.new_xid(), PROG, 1, 0, b"",
+                                     rpc.NONE)))
+    c.iw.in_one_write(both)
+    same(finish_v1(c, x)[1], rpc.u32(12, 0), "all of the reverse Calls")
+    for y in xids:
+        same(c.answer(y).error, None, "a forward Call")
     # And the other way round.
     for _ in range(3):
         xids = {c.post(rpc.call(c.new_xid(), PROG, 1, 4, rpc.u32(1, 50),
@@ -255,6 +307,7 @@ def full_window_v1(t):
             xids.remove(h.xid)
 
 
+# Fails with: unasked
 @check("BD-6-01")
 def nfs_without_session(t):
     """NFSv3 and 4.0 traffic on version 1: never a reverse message."""
@@ -266,7 +319,7 @@ def nfs_without_session(t):
             rpc.putfh(f.data), rpc.read(0, 100)]))
         rpc.Compound(data).good(rpc.PUTFH, rpc.READ)
     expect(c.iw.quiet(0.5), "a message nobody waited for")
-    same(c.calls, [], "reverse Calls")
+    same((c.calls, c.backlog), ([], []), "reverse Calls, and others")
 
 
 # ---- A client that is called --------------------------------------------
@@ -291,6 +344,7 @@ def reverse(tcp, c, xid, size=10, answer=10, **lists):
     return a
 
 
+# Fails with: reply-xid, reply-version, reply-credit
 @of_client("V2-4.6.2-01", "V2-4.6.2-02", "V2-4.6.2-03")
 def reverse_replies(t):
     """Reverse Replies: xid in both places, version, type, credits."""
@@ -306,6 +360,7 @@ def reverse_replies(t):
         same(v2.ahead(q, p), 1, "the step of the limit")
 
 
+# Fails with: same-xid
 @of_client("V2-3.1.5.4-01")
 def same_xid(t):
     """A forward and a reverse Call with one XID are two transactions."""
@@ -324,6 +379,7 @@ def same_xid(t):
             same(tcp.recv(), rpc.reply(500), "the forward Reply")
 
 
+# Fails with: reverse-chunks-taken
 @of_client("V2-4.6.4-01", "V2-4.6.4-03")
 def chunks_refused(t):
     """Without support for chunks: READ_CHUNKS or WRITE_CHUNKS with 0."""
@@ -350,6 +406,7 @@ def chunks_refused(t):
         t.stop()
 
 
+# Fails with: reverse-never-general
 @of_client("V2-5.2.5-05")
 def general(t):
     """Level 3: reverse Calls by Call chunk, and Replies by Reply chunk."""
@@ -361,10 +418,16 @@ def general(t):
     tcp.send(rpc.reply(5, rpc.opaque(bytes(10))))
     good(c.answer(5))
     w = c.write_chunk(60000)
-    a = reverse(tcp, c, 6, 10, 50000, reply=w)
+    a = reverse(tcp, c, 6, 10, 50000, reply=w, inv=w[0].handle)
     expect(a.external, "%s instead of REPLY_EXTERNAL" % a.last)
+    same(a.invalidated, w[0].handle, "what was invalidated")
+    # What neither level has: too short a chunk is not used.
+    w = c.write_chunk(4000)
+    a = reverse(tcp, c, 7, 10, 20000, reply=w)
+    expect(not a.external and len(a.headers) > 2, "%s" % a.last)
 
 
+# Fails with: idle-not-again
 @of_client("V2-4.6.5-01")
 def stays_connected(t):
     """A client without work connects again when its connection is lost."""
@@ -395,6 +458,8 @@ def reverse1(tcp, c, xid, size=10):
     return h
 
 
+# Fails with: reply-version-1, reply-xid-1, reverse-credits-forward,
+#   reverse-grant-too-many
 @of_client("BD-5.2-01", "BD-5.2-02", "BD-5.2-03", "BD-4.1-03",
            "BD-4.1-04")
 def reverse_replies_v1(t):
@@ -420,6 +485,7 @@ def reverse_replies_v1(t):
          "reverse Replies")
 
 
+# Fails with: receives-forward
 @of_client("BD-4.3.1-01")
 def receives_v1(t):
     """Forward Replies and a full reverse window come at once, also after a
@@ -433,10 +499,13 @@ def receives_v1(t):
         for x in range(200, 232):
             tcp.send(rpc.null(x))
         calls = [c.get_call() for _ in range(32)]
-        for x in range(100, 100 + grant):
-            c.iw.send(v1.encode(v1.MSG, x, grant, payload=cb_call(x)))
-        for h in calls:
-            c.answer_inline(h)
+
+        def both():
+            for x in range(100, 100 + grant):
+                c.iw.send(v1.encode(v1.MSG, x, grant, payload=cb_call(x)))
+            for h in calls:
+                c.answer_inline(h)
+        c.iw.in_one_write(both)
         got = [tcp.recv() for _ in range(32 + grant)]
         for m in got:
             if m[4:8] == bytes(4):
@@ -448,6 +517,7 @@ def receives_v1(t):
                        threshold=1 << 20)
 
 
+# Fails with: same-xid
 @of_client("BD-2.4-01", "BD-2.4.1-01")
 def same_xid_v1(t):
     """Version 1: one XID in both directions at once."""
@@ -459,6 +529,7 @@ def same_xid_v1(t):
     same(tcp.recv(), rpc.reply(700), "the forward Reply")
 
 
+# Fails with: replies-grant-both, errors-grant
 @of_client("BD-4.1-05", "BD-4.1-06")
 def grants_by_direction(t):
     """Only a forward Reply changes the forward grant: a reverse Call's
@@ -489,6 +560,7 @@ def grants_by_direction(t):
         tcp.recv()
 
 
+# Fails with: reverse-chunks-taken
 @of_client("BD-5.3-01", "BD-5.3-03")
 def chunks_refused_v1(t):
     """Version 1: chunks in a reverse Call are ERR_CHUNK of 20 octets."""
@@ -509,6 +581,7 @@ def chunks_refused_v1(t):
     reverse1(tcp, c, 30)
 
 
+# Fails with: idle-not-again
 @of_client("BD-5.4-01")
 def stays_connected_v1(t):
     """Version 1: a client without work connects again, too."""
@@ -521,6 +594,7 @@ def stays_connected_v1(t):
     reverse1(tcp, c, 5)
 
 
+# Fails with: private-not-smaller
 @of_client("PD-4.2-03")
 def client_to_server(t):
     """From the client: the smaller of its Send and the server's Receive
@@ -529,6 +603,9 @@ def client_to_server(t):
                                 (2048, 8192, 2048), (65536, 16384, 16384)):
         s, tcp, c = connect1(t, "--send-size", str(send), "--reduce-min",
                              "4294967295", receive=receive)
+        p = c.iw.private
+        same((p[:4].hex(), len(p), p[4], p[6]),
+             ("f6ab0e18", 8, 1, send // 1024 - 1), "its private data")
         for extra, inline in ((0, True), (4, False)):
             n = want - 28 - len(write3(1, b"")) + extra
             m = write3(5, bytes(n))

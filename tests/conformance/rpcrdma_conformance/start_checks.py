@@ -19,6 +19,7 @@ def err_vers(h, xid, vers, low, high):
     same(w[:2] + w[3:], [xid, vers, 4, 1, low, high], "RDMA2_ERR_VERS")
 
 
+# Fails with: connprop-version, type-14
 @check("V2-4.1-01", "V2-6.4-01", "V2-6.2.1-01")
 def prefix(t):
     """Every message begins with the four words of the prefix."""
@@ -32,6 +33,7 @@ def prefix(t):
         expect(4 <= h.htype <= 13, "rdma_htype %d" % h.htype)
 
 
+# Fails with: second-at-once
 @check("V2-4.3-01", "V2-4.2.1-04")
 def one_outstanding(t):
     """A server sends one message until the client's second has come."""
@@ -44,6 +46,7 @@ def one_outstanding(t):
     same(c.take().htype, v2.PROP_FINAL, "what follows the second message")
 
 
+# Fails with: connprop-version
 @check("V2-4.3.1-01")
 def answers_in_version_2(t):
     """To a first message of version 2 all answers have rdma_vers 2."""
@@ -61,6 +64,7 @@ def answers_in_version_2(t):
             same(h.vers, 2, "rdma_vers of %s" % h)
 
 
+# Fails with: version-2-always
 @check("V2-4.3.3-01")
 def first_version_holds(t):
     """What the first message settles holds for all that the server sends."""
@@ -75,6 +79,7 @@ def first_version_holds(t):
     same({h.vers for h in c.seen}, {2}, "rdma_vers on the other connection")
 
 
+# Fails with: grant-grows
 @check("V2-4.3-02")
 def credit_by_version(t):
     """rdma_credit: a constant grant in version 1, a growing limit in 2."""
@@ -90,6 +95,7 @@ def credit_by_version(t):
         same(v2.ahead(b, a), 1, "the step of the limit in version 2")
 
 
+# Fails with: err-vers-range
 @check("V2-7.1.1-01", "V2-6.3.1-01", "V2-8.4-01")
 def unsupported_first(t):
     """Versions 0 and 3: ERR_VERS of 28 octets with the range, no Reply."""
@@ -104,8 +110,17 @@ def unsupported_first(t):
         c.unchecked = True
         c.send_props(force=True)
         same(c.take().htype, v2.PROP_FINAL, "the answer to version 2")
+    # Or of use for version 1. An ERROR, of whatever version, has no answer.
+    iw = t.iwarp()
+    iw.send(rpc.u32(7, 3, 32, 4, 1, 1, 2))
+    iw.send(rpc.u32(8, 3, 32, 10))
+    err_vers(v2.Header(iw.recv()), 8, 3, 1, 2)
+    iw.send(null_v1(5))
+    w = struct.unpack_from(">4I", iw.recv().data)
+    same((w[0], w[1], w[3]), (5, 1, 0), "the answer to version 1")
 
 
+# Fails with: err-vers-version
 @check("V2-7-03")
 def error_repeats_version(t):
     """rdma_vers of an ERROR is that of the message reported."""
@@ -118,6 +133,7 @@ def error_repeats_version(t):
     same(c.take().vers, 2, "rdma_vers of the ERROR")
 
 
+# Fails with: err-vers-range
 @check("V2-C.1-01")
 def version_first(t):
     """The version is looked at before anything else of a header."""
@@ -130,6 +146,7 @@ def version_first(t):
     c.null()
 
 
+# Fails with: mismatch-as-vers, error-longer
 @check("V2-7.1.2-01", "V2-8.4-11")
 def mismatch(t):
     """A known version that is not the connection's: VERS_MISMATCH."""
@@ -140,8 +157,21 @@ def mismatch(t):
     w = words(c.take())
     same(w[:2] + w[3:], [x, 1, 4, 11], "RDMA2_ERR_VERS_MISMATCH")
     c.null()
+    # And the other way round; version 3 is none of either.
+    iw = t.iwarp()
+    iw.send(null_v1(20))
+    iw.recv()
+    iw.send(rpc.u32(21, 2, 32, 10, 0, 0, 0, 0) + rpc.null(21))
+    w = words(v2.Header(iw.recv()))
+    same(w[:2] + w[3:], [21, 2, 4, 11], "RDMA2_ERR_VERS_MISMATCH")
+    iw.send(rpc.u32(22, 3, 32, 10))
+    err_vers(v2.Header(iw.recv()), 22, 3, 1, 2)
+    iw.send(null_v1(23))
+    w = struct.unpack_from(">4I", iw.recv().data)
+    same((w[0], w[1], w[3]), (23, 1, 0), "the next answer")
 
 
+# Fails with: short-answered
 @check("V2-7-01")
 def short(t):
     """Messages under 16 octets are dropped in silence."""
@@ -155,6 +185,7 @@ def short(t):
     c.null()
 
 
+# Fails with: error-type, error-xid
 @check("V2-7-02", "V2-7-05")
 def error_repeats_xid(t):
     """rdma_xid of an ERROR is that of the message reported, htype is 4."""
@@ -165,6 +196,7 @@ def error_repeats_xid(t):
         same((h.xid, h.htype), (x, 4), "xid and type of the ERROR")
 
 
+# Fails with: error-credit
 @check("V2-7-04")
 def error_has_credit(t):
     """rdma_credit of an ERROR follows the count of received messages."""
@@ -176,6 +208,7 @@ def error_has_credit(t):
         same(v2.ahead(h.credit, base), i, "the step of rdma_credit")
 
 
+# Fails with: error-longer, htype-as-xdr
 @check("V2-6.1-12", "V2-8.4-04", "V2-6.3.1-03")
 def unknown_type(t):
     """Unknown header types: INVAL_HTYPE of 20 octets; the next Call works."""
@@ -188,6 +221,7 @@ def unknown_type(t):
         c.null()
 
 
+# Fails with: old-types
 @check("V2-6.3-01")
 def version_1_procedures(t):
     """Types 0 to 3 are not valid in version 2."""
@@ -199,6 +233,7 @@ def version_1_procedures(t):
     c.null()
 
 
+# Fails with: errors-answered
 @check("V2-7-06")
 def unknown_error(t):
     """ERRORs with unknown codes are dropped; so are those about nothing."""
@@ -212,6 +247,7 @@ def unknown_error(t):
     same([h.htype for h in c.seen if h.htype == v2.ERROR], [], "answers")
 
 
+# Fails with: middle-unknown
 @check("V2-6.1-11")
 def all_types_known(t):
     """None of the ten header types is answered with INVAL_HTYPE."""
@@ -233,6 +269,7 @@ def all_types_known(t):
     same(h.xid, x, "whom INVAL_HTYPE answers")
 
 
+# Fails with: write-anywhere
 @check("V2-11.1-01")
 def memory_of_the_server(t):
     """Memory that was never offered cannot be reached."""
@@ -249,6 +286,7 @@ def memory_of_the_server(t):
         same(cause, want, "Terminate after an RDMA %s" % op)
 
 
+# Fails with: one-version-range
 @check("V2-4.3.2-01", server_is="version-1")
 def without_version_2(t):
     """A server without version 2: ERR_VERS 1..1 of 28 octets; then it goes
@@ -262,6 +300,7 @@ def without_version_2(t):
         same((w[0], w[1], w[3]), (5, 1, 0), "an answer of version 1")
 
 
+# Fails with: default-port
 @check("V2-9-01", server_is="default-port")
 def default_port(t):
     """A server without a setting for it is on port 20049."""

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gss - names, keys and tickets for host authentication
+ *
+ * A struct auth_gss does not change once it is made. A server's credentials
+ * are a keytab, which is read again for each context, so that keys may be
+ * renewed. A client's are made anew for each exchange; with a keytab the
+ * library gets tickets into a cache in memory when there are none or they have
+ * run out.
+ */
+#include "auth/gss.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <krb5.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "auth/gss_internal.h"
+
+/* Kerberos and nothing else: no negotiation of mechanisms. */
+static gss_OID_set_desc mechs(void)
+{
+	return (gss_OID_set_desc){ 1, (gss_OID)(uintptr_t)gss_mech_krb5 };
+}
+
+static size_t add_status(OM_uint32 code, int type, char *to, size_t size)
+{
+	gss_OID_set_desc set = mechs();
+	gss_buffer_desc b = GSS_C_EMPTY_BUFFER;
+	OM_uint32 min, context = 0;
+	size_t n = 0;
+
+	if (!GSS_ERROR(gss_display_status(&min, code, type, set.elements,
+					  &context, &b)))
+		n = (size_t)snprintf(to, size, "%.*s", (int)b.length,
+				     (char *)b.value);
+	gss_release_buffer(&min, &b);
+	return n < size ? n : size - 1;
+}
+
+void auth_gss_text(OM_uint32 maj, OM_uint32 min, char *to, size_t size)
+{
+	size_t n = 0;
+
+	*to = 0;
+	/* The first is of little use where there is the second. */
+	if (!min || maj != GSS_S_FAILURE)
+		n = add_status(maj, GSS_C_GSS_CODE, to, size);
+	if (min && n + 3 < size) {
+		size_t sep = n ? (size_t)snprintf(to + n, size - n, ": ") : 0;
+
+		add_status(min, GSS_C_MECH_CODE, to + n + sep, size - n - sep);
+	}
+	for (; *to; to++)
+		if ((unsigned char)*to < ' ')
+			*to = ' ';
+}
+
+static OM_uint32 import(const char *text, gss_name_t *name, OM_uint32 *min)
+{
+	gss_buffer_desc b = { strlen(text), (void *)(uintptr_t)text };
+	gss_name_t whole = GSS_C_NO_NAME;
+	OM_uint32 maj, other;
+
+	if (!strchr(text, '/'))
+		return gss_import_name(min, &b, GSS_C_NT_HOSTBASED_SERVICE,
+				       name);
+	maj = gss_import_name(
+		min, &b, (gss_OID)(uintptr_t)GSS_KRB5_NT_PRINCIPAL_NAME, name);
+	/* Only this looks at it. */
+	if (!GSS_ERROR(maj))
+		maj = gss_canonicalize_name(
+			min, *name, (gss_OID)(uintptr_t)gss_mech_krb5, &whole);
+	gss_release_name(&other, &whole);
+	return maj;
+}
+
+OM_uint32 auth_gss_credentials(struct auth_gss *g, gss_cred_id_t *cred,
+			       OM_uint32 *min)
+{
+	gss_key_value_element_desc pair[] = {
+		{ "client_keytab", g->keytab },
+		{ "ccache", g->cache },
+	};
+	gss_key_value_set_desc store = { 2, pair };
+	gss_OID_set_desc set = mechs();
+
+	return gss_acquire_cred_from(min, g->own, GSS_C_INDEFINITE, &set,
+				     GSS_C_INITIATE, g->keytab ? &store : NULL,
+				     cred, NULL, NULL);
+}
+
+static OM_uint32 acceptor(struct auth_gss *g, OM_uint32 *min)
+{
+	gss_key_value_element_desc pair = { "keytab", g->keytab };
+	gss_key_value_set_desc store = { 1, &pair };
+	gss_OID_set_desc set = mechs();
+
+	return gss_acquire_cred_from(min, g->own, GSS_C_INDEFINITE, &set,
+				     GSS_C_ACCEPT, g->keytab ? &store : NULL,
+				     &g->cred, NULL, NULL);
+}
+
+/* Are there keys in the client's keytab? The library would only look later. */
+static int check_keytab(const char *keytab, char fault[RT_AUTH_TEXT])
+{
+	krb5_context ctx;
+	krb5_keytab kt;
+	krb5_error_code rc;
+
+	if (krb5_init_context(&ctx)) {
+		snprintf(fault, RT_AUTH_TEXT,
+			 "Kerberos cannot be used: look at krb5.conf");
+		return -EINVAL;
+	}
+	rc = krb5_kt_resolve(ctx, keytab, &kt);
+	if (!rc) {
+		rc = krb5_kt_have_content(ctx, kt);
+		krb5_kt_close(ctx, kt);
+	}
+	if (rc) {
+		const char *why = krb5_get_error_message(ctx, rc);
+
+		snprintf(fault, RT_AUTH_TEXT,
+			 "keytab %.80s cannot be used: %.120s", keytab, why);
+		krb5_free_error_message(ctx, why);
+	}
+	krb5_free_context(ctx);
+	return rc ? -EINVAL : 0;
+}
+
+static int name_fault(const char *what, const char *name, OM_uint32 maj,
+		      OM_uint32 min, char fault[RT_AUTH_TEXT])
+{
+	char text[120];
+
+	auth_gss_text(maj, min, text, sizeof(text));
+	snprintf(fault, RT_AUTH_TEXT,
+		 "%s %.60s is not a name like nfs@host or nfs/host@REALM: "
+		 "%.80s",
+		 what, name, text);
+	return -EINVAL;
+}
+
+static int names(struct auth_gss *g, const struct auth_gss_params *p,
+		 char fault[RT_AUTH_TEXT])
+{
+	OM_uint32 maj, min;
+
+	if (p->principal && *p->principal) {
+		maj = import(p->principal, &g->own, &min);
+		if (GSS_ERROR(maj))
+			return name_fault("our principal", p->principal, maj,
+					  min, fault);
+	}
+	if (p->client) {
+		maj = import(p->peer, &g->server, &min);
+		if (GSS_ERROR(maj))
+			return name_fault("the server's principal", p->peer,
+					  maj, min, fault);
+	}
+	return 0;
+}
+
+int auth_gss_create(const struct auth_gss_params *p, struct auth_gss **out,
+		    char fault[RT_AUTH_TEXT])
+{
+	struct auth_gss *g = calloc(1, sizeof(*g));
+	OM_uint32 maj, min;
+	int rc = -ENOMEM;
+
+	if (!g)
+		return -ENOMEM;
+	*fault = 0;
+	g->client = p->client;
+	g->own = g->server = GSS_C_NO_NAME;
+	g->cred = GSS_C_NO_CREDENTIAL;
+	pthread_mutex_init(&g->client_lock, NULL);
+	g->allow = strdup(p->allow && *p->allow ? p->allow : AUTH_GSS_ALLOW);
+	if (p->keytab && *p->keytab)
+		g->keytab = strdup(p->keytab);
+	if (!g->allow || (p->keytab && *p->keytab && !g->keytab))
+		goto fail;
+	snprintf(g->cache, sizeof(g->cache), "MEMORY:rpcrdma-%ld-%p",
+		 (long)getpid(), (void *)g);
+	rc = names(g, p, fault);
+	if (!rc && p->client && g->keytab)
+		rc = check_keytab(g->keytab, fault);
+	if (rc)
+		goto fail;
+	if (!p->client) {
+		maj = acceptor(g, &min);
+		if (GSS_ERROR(maj)) {
+			char text[120];
+
+			auth_gss_text(maj, min, text, sizeof(text));
+			snprintf(fault, RT_AUTH_TEXT,
+				 "no key for host authentication in keytab "
+				 "%.80s: %.110s",
+				 g->keytab ? g->keytab : "(the default)", text);
+			rc = -EINVAL;
+			goto fail;
+		}
+	}
+	*out = g;
+	return 0;
+fail:
+	auth_gss_destroy(g);
+	return rc;
+}
+
+/* Tickets in memory are kept by the library until it is told. */
+static void forget_tickets(const char *cache)
+{
+	krb5_context ctx;
+	krb5_ccache cc;
+
+	if (krb5_init_context(&ctx))
+		return;
+	if (!krb5_cc_resolve(ctx, cache, &cc))
+		krb5_cc_destroy(ctx, cc);
+	krb5_free_context(ctx);
+}
+
+void auth_gss_destroy(struct auth_gss *g)
+{
+	OM_uint32 min;
+
+	if (!g)
+		return;
+	if (g->client && g->keytab)
+		forget_tickets(g->cache);
+	gss_release_name(&min, &g->own);
+	gss_release_name(&min, &g->server);
+	gss_release_cred(&min, &g->cred);
+	pthread_mutex_destroy(&g->client_lock);
+	free(g->keytab);
+	free(g->allow);
+	free(g);
+}
+
+bool auth_gss_allowed(const char *list, const char *name)
+{
+	char pattern[RT_AUTH_TEXT];
+
+	while (*list) {
+		size_t n;
+
+		list += strspn(list, " \t,");
+		n = strcspn(list, " \t,");
+		if (n && n < sizeof(pattern)) {
+			memcpy(pattern, list, n);
+			pattern[n] = 0;
+			if (!fnmatch(pattern, name, 0))
+				return true;
+		}
+		list += n;
+	}
+	return false;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gss_internal - what the files of host authentication by Kerberos share */
+#ifndef RPCRDMA_AUTH_GSS_INTERNAL_H
+#define RPCRDMA_AUTH_GSS_INTERNAL_H
+
+#include <gssapi/gssapi.h>
+#include <gssapi/gssapi_ext.h>
+#include <gssapi/gssapi_krb5.h>
+#include <pthread.h>
+
+#include "auth/gss.h"
+
+struct auth_gss {
+	bool client;
+	char *keytab, *allow;
+	char cache[64]; /* client with a keytab: its tickets, in memory */
+	gss_name_t own; /* or GSS_C_NO_NAME */
+	gss_name_t server; /* client */
+	gss_cred_id_t cred; /* server */
+	pthread_mutex_t client_lock;
+};
+
+/* A client's, anew for each exchange: tickets run out. Lock held. */
+OM_uint32 auth_gss_credentials(struct auth_gss *g, gss_cred_id_t *cred,
+			       OM_uint32 *min);
+/* What GSS has to say, in one line. */
+void auth_gss_text(OM_uint32 maj, OM_uint32 min, char *to, size_t size);
+
+#endif /* RPCRDMA_AUTH_GSS_INTERNAL_H */

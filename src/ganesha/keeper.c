@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * keeper - the thread and its one job at a time
+ *
+ * Threads: start, do and stop by one at a time. No job is called with the lock
+ * held.
+ */
+#include "ganesha/keeper.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+static void *keeper_main(void *arg)
+{
+	struct gr_keeper *k = arg;
+
+	pthread_mutex_lock(&k->lock);
+	while (!k->stop) {
+		if (!k->job) {
+			pthread_cond_wait(&k->cond, &k->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&k->lock);
+		k->job(k->arg);
+		pthread_mutex_lock(&k->lock);
+		k->job = NULL;
+		pthread_cond_broadcast(&k->cond);
+	}
+	pthread_mutex_unlock(&k->lock);
+	return NULL;
+}
+
+int gr_keeper_start(struct gr_keeper *k)
+{
+	sigset_t all, old;
+	int err;
+
+	k->job = NULL;
+	k->stop = false;
+	pthread_mutex_init(&k->lock, NULL);
+	pthread_cond_init(&k->cond, NULL);
+	/* Signals are for Ganesha's own threads. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&k->thread, NULL, keeper_main, k);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	k->running = !err;
+	if (err) {
+		pthread_cond_destroy(&k->cond);
+		pthread_mutex_destroy(&k->lock);
+		return -err;
+	}
+	pthread_setname_np(k->thread, "rdma-keeper");
+	return 0;
+}
+
+void gr_keeper_do(struct gr_keeper *k, void (*job)(void *arg), void *arg)
+{
+	pthread_mutex_lock(&k->lock);
+	k->arg = arg;
+	k->job = job;
+	pthread_cond_broadcast(&k->cond);
+	while (k->job)
+		pthread_cond_wait(&k->cond, &k->lock);
+	pthread_mutex_unlock(&k->lock);
+}
+
+void gr_keeper_stop(struct gr_keeper *k)
+{
+	if (!k->running)
+		return;
+	pthread_mutex_lock(&k->lock);
+	k->stop = true;
+	pthread_cond_broadcast(&k->cond);
+	pthread_mutex_unlock(&k->lock);
+	pthread_join(k->thread, NULL);
+	pthread_cond_destroy(&k->cond);
+	pthread_mutex_destroy(&k->lock);
+	k->running = false;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hostauth - host authentication of the programs that are clients
+ *
+ * Called by main, before there are threads and after there are any.
+ */
+#ifndef RPCRDMA_TOOLS_HOSTAUTH_H
+#define RPCRDMA_TOOLS_HOSTAUTH_H
+
+#include "auth/gss.h"
+#include "tools/args.h"
+#include "transport/transport.h"
+
+/* What the options said, all of it optional; strings of the command line. */
+struct hostauth {
+	const char *server; /* as --server has it */
+	const char *keytab, *principal, *server_principal;
+};
+
+/* "none", "optional" or "required": as rt_config.auth. */
+const char *hostauth_policy(const char *s, enum rt_auth_policy *out,
+			    struct arg_err *err);
+/* NULL, or what is missing or of no use without --host-auth. */
+const char *hostauth_check(const struct hostauth *o,
+			   enum rt_auth_policy policy);
+/*
+ * Fill in @params as its policy wants it; *@g is for auth_gss_destroy() after
+ * the instance. 0, -ENOMEM, or -EINVAL with a line in @fault.
+ */
+int hostauth_start(const struct hostauth *o, struct rt_params *params,
+		   struct auth_gss **g, char fault[RT_AUTH_TEXT]);
+
+#endif /* RPCRDMA_TOOLS_HOSTAUTH_H */

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * auth_pool - the threads that make the steps of host authentication
+ *
+ * A step may wait for a KDC or for a file, so it is not for a strand. A
+ * connection has one job at most. Its result is handed to the thread that runs
+ * the connection's poller, so that operations are not called by these threads.
+ *
+ * Lock: inst->auth.lock, a leaf; it is not held during a step. What is done
+ * lies in a lock-free stack of the poller's. A job holds a reference to its
+ * connection. Threads end when the instance is destroyed:
+ * a step that is being made is waited for, jobs that have not begun fail.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "transport/internal.h"
+
+static void run(struct rt_auth_job *job, bool stop)
+{
+	struct rt_instance *inst = job->conn->inst;
+	unsigned int poller = job->conn->poller;
+	_Atomic(struct rt_auth_job *) *done = &inst->turns[poller].auth_done;
+
+	if (stop) {
+		job->status = RT_AUTH_FAILED;
+		snprintf(job->step.text, sizeof(job->step.text),
+			 "this side is ending");
+	} else {
+		job->status = inst->auth.ops->step(job->exchange, &job->step);
+	}
+	job->next = atomic_load_explicit(done, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(done, &job->next, job,
+						      memory_order_release,
+						      memory_order_relaxed))
+		;
+	rt_wake(inst, poller);
+}
+
+int rt_auth_pool_deliver(struct rt_instance *inst, unsigned int poller)
+{
+	struct rt_auth_job *job = atomic_exchange_explicit(
+		&inst->turns[poller].auth_done, NULL, memory_order_acquire);
+	int n = 0;
+
+	while (job) {
+		struct rt_auth_job *next = job->next;
+
+		/* Drops the job's reference when it is taken. */
+		rt_inbox_put(job->conn, &job->mail, RT_MAIL_AUTH);
+		job = next;
+		n++;
+	}
+	return n;
+}
+
+static void *thread_main(void *arg)
+{
+	struct rt_auth_pool *p = arg;
+
+	pthread_mutex_lock(&p->lock);
+	for (;;) {
+		struct rt_auth_job *job = p->first;
+		bool stop = p->stop;
+
+		if (!job) {
+			if (stop)
+				break;
+			pthread_cond_wait(&p->wake, &p->lock);
+			continue;
+		}
+		p->first = job->next;
+		if (!p->first)
+			p->last = &p->first;
+		pthread_mutex_unlock(&p->lock);
+		run(job, stop);
+		pthread_mutex_lock(&p->lock);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return NULL;
+}
+
+int rt_auth_pool_start(struct rt_instance *inst)
+{
+	struct rt_auth_pool *p = &inst->auth;
+	int rc;
+
+	p->last = &p->first;
+	if (inst->cfg.auth == RT_AUTH_NONE)
+		return 0;
+	for (unsigned int i = 0; i < RT_AUTH_THREADS; i++) {
+		rc = pthread_create(&p->thread[i], NULL, thread_main, p);
+		if (rc)
+			return -rc;
+		pthread_setname_np(p->thread[i], "rdma-auth");
+		p->nthreads++;
+	}
+	return 0;
+}
+
+void rt_auth_pool_stop(struct rt_instance *inst)
+{
+	struct rt_auth_pool *p = &inst->auth;
+
+	pthread_mutex_lock(&p->lock);
+	p->stop = true;
+	pthread_cond_broadcast(&p->wake);
+	pthread_mutex_unlock(&p->lock);
+	for (unsigned int i = 0; i < p->nthreads; i++)
+		pthread_join(p->thread[i], NULL);
+	/* Nobody runs the pollers any more. */
+	for (unsigned int i = 0; p->nthreads && i < inst->npollers; i++)
+		rt_auth_pool_deliver(inst, i);
+	p->nthreads = 0;
+}
+
+void rt_auth_pool_submit(struct rt_auth_job *job)
+{
+	struct rt_auth_pool *p = &job->conn->inst->auth;
+
+	rt_conn_get(job->conn);
+	job->next = NULL;
+	pthread_mutex_lock(&p->lock);
+	*p->last = job;
+	p->last = &job->next;
+	pthread_cond_signal(&p->wake);
+	pthread_mutex_unlock(&p->lock);
+}

@@ -1,0 +1,182 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# guest-inside.sh - the part of tests/bench/guest that runs in the guest
+#
+#	guest-inside.sh MODULE VERS ROUNDS SECONDS 'WHO...'
+#
+# Two links, r with an rxe at each end and s with a siw, both of one network
+# namespace, for RDMA devices serve the first alone; rules of routing keep the
+# ends apart, so that each packet takes the link. TCP takes link s. All servers
+# serve directories of one tmpfs and run all the time. /host/figures gets a
+# line for each measurement.
+
+RPCRDMA_ISOLATED=1 # the guest is for this alone
+# shellcheck source=tests/integration/lib.sh
+. "$(dirname "$0")/../integration/lib.sh"
+isolate "$@"
+module=$1 vers=$2 rounds=$3 seconds=$4 who=$5
+MNT=$WORK/mnt
+FILES=$WORK/files
+mkdir -p "$MNT" "$FILES"
+mount -t tmpfs -o size=1g files "$FILES"
+mkdir -m 777 "$FILES/knfsd" "$FILES/ganesha"
+wanted() { [[ " $who " = *" $1 "* ]]; }
+fail() {
+	echo "guest: $*" >&2
+	exit 1
+}
+
+# ---- Network ----------------------------------------------------------------
+
+# link NAME SUBNET TABLE: NAME0 has SUBNET.1, NAME1 has SUBNET.2
+link() {
+	local client=${1}0 server=${1}1 net=$2 dev
+	ip link add "$client" type veth peer name "$server"
+	for dev in "$client" "$server"; do
+		echo 1 >/proc/sys/net/ipv4/conf/"$dev"/accept_local
+		echo 0 >/proc/sys/net/ipv4/conf/"$dev"/rp_filter
+		ip link set "$dev" mtu 9000 up
+	done
+	ip address add "$net.1/32" dev "$client"
+	ip address add "$net.2/32" dev "$server"
+	ip route add "$net.2" dev "$client" src "$net.1" table "$3"
+	ip route add "$net.1" dev "$server" src "$net.2" table "$3"
+	ip neighbour replace "$net.2" dev "$client" nud permanent \
+		lladdr "$(cat "/sys/class/net/$server/address")"
+	ip neighbour replace "$net.1" dev "$server" nud permanent \
+		lladdr "$(cat "/sys/class/net/$client/address")"
+	# What comes in at one end is for it; the way to the other is the link.
+	ip rule add pref 11 iif "$server" to "$net.2" lookup local
+	ip rule add pref 11 iif "$client" to "$net.1" lookup local
+	ip rule add pref 20 to "$net.0/24" lookup "$3"
+}
+network() {
+	local m
+	for m in rdma_cm iw_cm libcrc32c veth rdma_rxe rdma_ucm ib_uverbs; do
+		modprobe "$m" || return
+	done
+	modprobe -q siw || insmod "$module" || return
+	echo 1 >/proc/sys/net/ipv4/conf/all/accept_local
+	echo 0 >/proc/sys/net/ipv4/conf/all/rp_filter
+	link r 10.9.1 101
+	link s 10.9.2 102
+	ip rule add pref 100 lookup local
+	ip rule del pref 0
+	for m in 0 1; do
+		rdma link add "rxe$m" type rxe netdev "r$m" || return
+		rdma link add "siw$m" type siw netdev "s$m" || return
+	done
+	for m in rxe0 rxe1 siw0 siw1; do
+		await 10 bash -c "rdma link show $m/1 | grep -q ACTIVE" || return
+	done
+	ulimit -l unlimited
+}
+network || fail "no network"
+
+# ---- Servers ----------------------------------------------------------------
+
+knfsd() {
+	modprobe nfsd && modprobe rpcrdma || return
+	mount -t tmpfs nfs /var/lib/nfs && mkdir -p /var/lib/nfs/v4recovery \
+		/var/lib/nfs/rpc_pipefs || return
+	: >/var/lib/nfs/etab
+	: >/var/lib/nfs/rmtab
+	mount -t nfsd nfsd /proc/fs/nfsd || return
+	exportfs -o rw,no_root_squash,insecure,no_subtree_check,fsid=7 "*:$FILES/knfsd" || return
+	start_bg rpc.mountd -F -p 20048 >"$WORK/mountd" 2>&1
+	echo 10 >/proc/fs/nfsd/nfsv4gracetime
+	# As large as the others'; by itself knfsd takes less in a small machine.
+	echo $((1 << 20)) >/proc/fs/nfsd/max_block_size
+	rpc.nfsd --no-udp --tcp --port 2049 8 || return
+	echo rdma 20049 >/proc/fs/nfsd/portlist || return
+	echo Y >/proc/fs/nfsd/v4_end_grace 2>/dev/null
+	KNFSD_MOUNT="mountproto=tcp,mountport=20048"
+}
+knfsd || fail "no knfsd: $(dmesg | tail -n 2)"
+
+# without WHO REASON...: the others go on
+without() {
+	echo "guest: $1: ${*:2}" >&2
+	who=" $who "
+	who=${who/ $1 / }
+	FAILED=1
+}
+
+# ours NAME PROVIDER ADDRESS: without CRC, as siw is with siw
+ours() {
+	start_ganesha "$WORK/$1" "$FILES/ganesha" "Provider = $2;" "Bind_Addr = $3;" \
+		"CRC = false;"
+}
+GANESHA_BIND=0.0.0.0
+if wanted or; then
+	ours verbs verbs 10.9.1.2 || without or "$(tail -n 3 "$GANESHA_LOG" | tr '\n' ' ')"
+	OR_PORT=$RDMA_PORT OR_MOUNT="mountproto=tcp,mountport=$MNT_PORT"
+fi
+if wanted os || wanted ot; then
+	ours iwarp iwarp 10.9.2.2 || fail "$(tail -n 3 "$GANESHA_LOG" | tr '\n' ' ')"
+	OS_PORT=$RDMA_PORT OT_PORT=$NFS_PORT
+	OS_MOUNT="mountproto=tcp,mountport=$MNT_PORT"
+fi
+
+# mounted WHO
+mounted() {
+	local from options
+	case $1 in
+	kr) from=10.9.1.2:$FILES/knfsd options=proto=rdma,port=20049,$KNFSD_MOUNT ;;
+	ks) from=10.9.2.2:$FILES/knfsd options=proto=rdma,port=20049,$KNFSD_MOUNT ;;
+	kt) from=10.9.2.2:$FILES/knfsd options=proto=tcp,port=2049,$KNFSD_MOUNT ;;
+	or) from=10.9.1.2:/export options=proto=rdma,port=$OR_PORT,$OR_MOUNT ;;
+	os) from=10.9.2.2:/export options=proto=rdma,port=$OS_PORT,$OS_MOUNT ;;
+	ot) from=10.9.2.2:/export options=proto=tcp,port=$OT_PORT,$OS_MOUNT ;;
+	esac
+	if [ "$vers" = 3 ]; then options+=,nolock; else options=${options%,mountproto*}; fi
+	timeout 30 mount -t nfs -o "vers=$vers,$options" "$from" "$MNT"
+}
+
+# ---- Measurements -------------------------------------------------------------
+
+rows="getattr:1 getattr:8 create:4 read4k:1 read4k:8 write4k:1 write4k:8 readseq:1
+	readseq:4 writeseq:1 writeseq:4"
+bench() { timeout -k 5 90 "$RPCRDMA_BUILD/tests/bench/mount-bench" "$MNT" "$@"; }
+: >/host/figures
+for ((round = 1; round <= rounds; round++)); do
+	echo "round $round of $rounds" >&2
+	for w in $who; do
+		mounted "$w" || {
+			without "$w" "no mount: $(dmesg | tail -n 1)"
+			continue
+		}
+		[ "$round" != 1 ] || echo "# $w: $(grep " $MNT " /proc/self/mounts)" >&2
+		# shellcheck disable=SC2086 # words
+		bench "$seconds" $rows >"$WORK/one" 2>"$WORK/why" ||
+			without "$w" "$(tail -n 1 "$WORK/why") $(dmesg | tail -n 1)"
+		sed "s/^/who=$w /" "$WORK/one" >>/host/figures
+		timeout 20 umount "$MNT" || umount -lf "$MNT"
+	done
+done
+
+# Where the time goes (there is no counter of cycles in the guest), and what the
+# devices count.
+counters() { grep -H . /sys/class/infiniband/*/ports/1/hw_counters/* 2>/dev/null; }
+if [ -n "${RPCRDMA_PROFILE:-}" ] && command -v perf >/dev/null; then
+	for w in $who; do
+		mounted "$w" || fail "$w: no mount"
+		for row in getattr:8 create:4 write4k:8 writeseq:4; do
+			counters >"$WORK/before"
+			perf record -q -a -e cpu-clock -F 499 -o "$WORK/perf" \
+				"$RPCRDMA_BUILD/tests/bench/mount-bench" "$MNT" "$seconds" \
+				"$row" >"/host/$w-${row%:*}.perf" 2>&1
+			counters | diff "$WORK/before" - | grep '^>' >>"/host/$w-${row%:*}.perf"
+			perf report -i "$WORK/perf" -s comm,dso,symbol --percent-limit 0.4 \
+				2>/dev/null >>"/host/$w-${row%:*}.perf"
+		done
+		timeout 60 umount "$MNT" || umount -lf "$MNT"
+	done
+fi
+if wanted or || wanted os || wanted ot; then
+	stop_ganesha || echo "the server did not end well" >&2
+fi
+rpc.nfsd 0
+exportfs -ua
+finish

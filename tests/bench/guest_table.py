@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The table of tests/bench/guest, from the lines of mount-bench.
+
+    guest_table.py FIGURES COMMAND VERS ROUNDS SECONDS
+"""
+
+import collections
+import re
+import sys
+from statistics import median
+
+ROWS = (("GETATTR, /s, 1 at once", "getattr", 1, "ops_per_s"),
+        ("GETATTR, /s, 8 at once", "getattr", 8, "ops_per_s"),
+        ("create, close, remove, /s, 4 at once", "create", 4, "ops_per_s"),
+        ("READ 4 KiB, random, /s, 1 at once", "read4k", 1, "ops_per_s"),
+        ("READ 4 KiB, random, /s, 8 at once", "read4k", 8, "ops_per_s"),
+        ("WRITE 4 KiB, random, /s, 1 at once", "write4k", 1, "ops_per_s"),
+        ("WRITE 4 KiB, random, /s, 8 at once", "write4k", 8, "ops_per_s"),
+        ("READ 1 MiB, sequential, MB/s, 1 at once", "readseq", 1, "mb_per_s"),
+        ("READ 1 MiB, sequential, MB/s, 4 at once", "readseq", 4, "mb_per_s"),
+        ("WRITE 1 MiB, sequential, MB/s, 1 at once", "writeseq", 1, "mb_per_s"),
+        ("WRITE 1 MiB, sequential, MB/s, 4 at once", "writeseq", 4, "mb_per_s"))
+# Who, what the head of the column says, and whose figure is 1.
+WHO = (("kr", "knfsd, rxe", None), ("or", "this server, rxe", "kr"),
+       ("ks", "knfsd, siw", None), ("os", "this server, iwarp", "ks"),
+       ("kt", "knfsd, TCP", None), ("ot", "Ganesha, TCP", "kt"))
+
+
+def text(x):
+    return "" if x is None else "%.3g" % x if x < 100 else "{:,.0f}".format(x)
+
+
+def main(path, command, vers, rounds, seconds):
+    got = collections.defaultdict(list)
+    for line in open(path):
+        v = dict(w.split("=", 1) for w in line.split())
+        key = v["who"], v["test"], int(v["depth"])
+        for name, value in v.items():
+            if re.fullmatch(r"[0-9.]+", value):
+                got[key + (name,)].append(float(value))
+
+    def mid(*key):
+        return median(got[key]) if key in got else None
+
+    present = [w for w in WHO if any(k[0] == w[0] for k in got)]
+    print(f"Made by `{command}`: NFSv{vers}, medians of {rounds} rounds of "
+          f"{seconds} s each, emulated.\n")
+    print("| |" + "".join(f" {head} |" for _, head, _ in present))
+    print("|---|" + "--:|" * len(present))
+    for title, test, depth, name in ROWS:
+        cells = []
+        for who, _, base in present:
+            value = mid(who, test, depth, name)
+            cell = text(value)
+            reference = mid(base, test, depth, name)
+            if value and reference:
+                cell = f"**{value / reference:.2f}** ({cell})"
+            cells.append(cell)
+        print(f"| {title} | " + " | ".join(cells) + " |")
+    print("\nBold: the figure beside knfsd's on the same devices, or by TCP.\n\n"
+          "Context switches of the whole guest for each operation:\n")
+    print("| |" + "".join(f" {head} |" for _, head, _ in present))
+    print("|---|" + "--:|" * len(present))
+    for title, test, depth, _ in ROWS:
+        cells = [text(mid(who, test, depth, "switches_per_op"))
+                 for who, _, _ in present]
+        print(f"| {re.sub(', M?B?/s', '', title)} | " + " | ".join(cells) + " |")
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Host authentication by Kerberos without a KDC: names, keytabs that are not
+ * there, tokens that make no sense. integration/hostauth.test has the rest. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "auth/gss.h"
+#include "unit.h"
+
+static void allowed(void)
+{
+	static const char host[] = "host/a.example.com@EXAMPLE.COM";
+
+	CU_ASSERT_TRUE(auth_gss_allowed(AUTH_GSS_ALLOW, host));
+	CU_ASSERT_TRUE(auth_gss_allowed(AUTH_GSS_ALLOW, "nfs/a@B"));
+	CU_ASSERT_FALSE(auth_gss_allowed(AUTH_GSS_ALLOW, "root@EXAMPLE.COM"));
+	CU_ASSERT_FALSE(auth_gss_allowed(AUTH_GSS_ALLOW, "xhost/a@B"));
+	CU_ASSERT_FALSE(auth_gss_allowed(AUTH_GSS_ALLOW, ""));
+	CU_ASSERT_TRUE(auth_gss_allowed("x ,\t,host/a.*@EXAMPLE.COM", host));
+	CU_ASSERT_TRUE(auth_gss_allowed(host, host));
+	CU_ASSERT_FALSE(auth_gss_allowed("host/a.example.com", host));
+	CU_ASSERT_FALSE(auth_gss_allowed("host/*@OTHER", host));
+	CU_ASSERT_FALSE(auth_gss_allowed("HOST/*", host));
+	CU_ASSERT_FALSE(auth_gss_allowed("", host));
+	CU_ASSERT_FALSE(auth_gss_allowed(" , ", host));
+	/* A pattern too long to be one. */
+	{
+		char list[600];
+
+		memset(list, '*', sizeof(list) - 1);
+		list[sizeof(list) - 1] = 0;
+		CU_ASSERT_FALSE(auth_gss_allowed(list, host));
+	}
+}
+
+static int make(const struct auth_gss_params *p, char *fault)
+{
+	struct auth_gss *g = NULL;
+	int rc = auth_gss_create(p, &g, fault);
+
+	if (!rc)
+		auth_gss_destroy(g);
+	return rc;
+}
+
+static void faults(void)
+{
+	struct auth_gss_params server = { .keytab = "FILE:/nonexistent/kt" };
+	struct auth_gss_params client = { .client = true,
+					  .keytab = "/nonexistent/kt",
+					  .peer = "nfs@a.example" };
+	char fault[RT_AUTH_TEXT];
+
+	CU_ASSERT_EQUAL(make(&server, fault), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(fault, "/nonexistent/kt"));
+	CU_ASSERT_EQUAL(make(&client, fault), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(fault, "/nonexistent/kt"));
+	client.keytab = "NOSUCHTYPE:x";
+	CU_ASSERT_EQUAL(make(&client, fault), -EINVAL);
+	client.keytab = NULL;
+	client.peer = "nfs/a@B@C";
+	CU_ASSERT_EQUAL(make(&client, fault), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(fault, "nfs/a@B@C"));
+	client.peer = "nfs@a.example";
+	CU_ASSERT_EQUAL(make(&client, fault), 0);
+}
+
+static enum rt_auth_status step(void *exchange, uint32_t kind,
+				const void *token, size_t len,
+				struct rt_auth_step *s)
+{
+	static const uint8_t announced[40];
+	enum rt_auth_status status;
+
+	*s = (struct rt_auth_step){ .kind = kind, .token = token, .len = len };
+	if (token) {
+		s->announced = announced;
+		s->announced_len = sizeof(announced);
+	}
+	status = auth_gss_ops.step(exchange, s);
+	free(s->out);
+	return status;
+}
+
+/* A client without a ticket; whatever comes then is refused in order. */
+static void no_ticket(void)
+{
+	struct auth_gss_params p = { .client = true, .peer = "nfs@a.example" };
+	char fault[RT_AUTH_TEXT];
+	struct rt_auth_step s;
+	struct auth_gss *g;
+	void *e;
+
+	CU_ASSERT_EQUAL_FATAL(auth_gss_create(&p, &g, fault), 0);
+	e = auth_gss_ops.start(g, true);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(e);
+	CU_ASSERT_EQUAL(step(e, 0, NULL, 0, &s), RT_AUTH_FAILED);
+	CU_ASSERT_PTR_NOT_NULL(strstr(s.text, "no ticket"));
+	for (uint32_t kind = 0; kind < 5; kind++) {
+		CU_ASSERT_EQUAL(step(e, kind, "abc", 3, &s), RT_AUTH_FAILED);
+		CU_ASSERT_NOT_EQUAL(*s.text, 0);
+		CU_ASSERT_EQUAL(step(e, kind, "", 0, &s), RT_AUTH_FAILED);
+	}
+	auth_gss_ops.end(e);
+	/* One that has had no step at all. */
+	e = auth_gss_ops.start(g, true);
+	auth_gss_ops.end(e);
+	auth_gss_destroy(g);
+	auth_gss_destroy(NULL);
+}
+
+static const struct unit_test tests[] = {
+	{ "allowed", allowed },
+	{ "faults", faults },
+	{ "no ticket", no_ticket },
+	{ NULL, NULL },
+};
+
+int main(int argc, char **argv)
+{
+	/* Nothing of this machine, and no name looked up. */
+	setenv("KRB5_CONFIG", "/dev/null", 1);
+	setenv("KRB5CCNAME", "MEMORY:none", 1);
+	setenv("KRB5_CLIENT_KTNAME", "MEMORY:none", 1);
+	return unit_run("auth-gss", tests, argc, argv);
+}
