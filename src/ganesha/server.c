@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "auth/gss.h"
+#include "ganesha/stats_dbus.h"
 #include "ganesha/xprt.h"
 #include "ntirpc/call.h"
 #include "ulb/ulb.h"
@@ -370,8 +371,12 @@ static int listen_all(struct gr_server *s, char *fault)
 static void start_stats(struct gr_server *s)
 {
 	const char *path = s->cfg.stats_socket;
+	const char *wrong;
 	int err;
 
+	wrong = s->cfg.stats_dbus ? stats_dbus_start(s->gsh, &s->source) : NULL;
+	if (wrong)
+		gsh_log(s->gsh, GSH_EVENT, "no statistics on D-Bus: %s", wrong);
 	if (!path || !*path)
 		return;
 	err = stats_socket_start(path, &s->source, &s->stats);
@@ -483,6 +488,7 @@ static void drain_all(void *arg)
 	struct gr_server *s = arg;
 	unsigned int left;
 
+	stats_dbus_stop();
 	stats_socket_stop(s->stats);
 	s->stats = NULL;
 	left = rt_instance_shutdown(
