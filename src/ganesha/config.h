@@ -51,6 +51,7 @@ struct gr_config {
 	bool stats_dbus;
 	uint32_t auth; /* enum rt_auth_policy */
 	char *auth_keytab, *auth_principal, *auth_allow; /* or empty */
+	uint32_t auth_timeout; /* seconds */
 };
 
 enum gr_config_result {

@@ -8,10 +8,10 @@
  */
 #include "ganesha/stats_json.h"
 
-#include <arpa/inet.h>
 #include <inttypes.h>
-#include <netinet/in.h>
 #include <time.h>
+
+#include "fabric/addr.h"
 
 double stats_now(void)
 {
@@ -19,26 +19,6 @@ double stats_now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-void stats_address(const struct sockaddr_storage *ss, char *to, size_t size)
-{
-	char text[INET6_ADDRSTRLEN] = "?";
-
-	if (ss->ss_family == AF_INET) {
-		const struct sockaddr_in *in = (const struct sockaddr_in *)ss;
-
-		inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
-		snprintf(to, size, "%s:%u", text, ntohs(in->sin_port));
-	} else if (ss->ss_family == AF_INET6) {
-		const struct sockaddr_in6 *in6 =
-			(const struct sockaddr_in6 *)ss;
-
-		inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text));
-		snprintf(to, size, "[%s]:%u", text, ntohs(in6->sin6_port));
-	} else {
-		snprintf(to, size, "?");
-	}
 }
 
 /* Octets of the UTF-8 character at @s (RFC 3629, 4); 0 if it is none. */
@@ -127,7 +107,7 @@ static void put_conn(const struct rt_conn_info *i, void *arg)
 	FILE *f = pc->f;
 	char local[64];
 
-	stats_address(&i->local, local, sizeof(local));
+	fab_addr_name((const struct sockaddr *)&i->local, local, sizeof(local));
 	fprintf(f, "%s\n  {\"id\": %" PRIu64 ", \"role\": \"%s\", \"peer\": ",
 		pc->comma, i->id, i->server ? "server" : "client");
 	pc->comma = ",";

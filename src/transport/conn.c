@@ -11,7 +11,6 @@
  * Locks: info_lock is a leaf. The instance's lock is never taken while it is
  * held.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,6 +18,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "fabric/addr.h"
 #include "transport/internal.h"
 
 uint64_t rt_now_ms(void)
@@ -60,23 +60,9 @@ void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
 
 void rt_conn_set_name(struct rt_conn *c, const struct sockaddr *peer)
 {
-	char host[INET6_ADDRSTRLEN] = "?";
-	char name[sizeof(c->peer_name)] = "?";
+	char name[sizeof(c->peer_name)] = "";
 
-	if (peer->sa_family == AF_INET) {
-		struct sockaddr_in in;
-
-		memcpy(&in, peer, sizeof(in));
-		inet_ntop(AF_INET, &in.sin_addr, host, sizeof(host));
-		snprintf(name, sizeof(name), "%s:%u", host, ntohs(in.sin_port));
-	} else if (peer->sa_family == AF_INET6) {
-		struct sockaddr_in6 in6;
-
-		memcpy(&in6, peer, sizeof(in6));
-		inet_ntop(AF_INET6, &in6.sin6_addr, host, sizeof(host));
-		snprintf(name, sizeof(name), "[%s]:%u", host,
-			 ntohs(in6.sin6_port));
-	}
+	fab_addr_name(peer, name, sizeof(name));
 	snprintf(c->name, sizeof(c->name), "%s#%llu", name,
 		 (unsigned long long)c->id);
 	/* It is in the instance's list already. */

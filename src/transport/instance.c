@@ -41,7 +41,7 @@ void rt_config_defaults(struct rt_config *cfg)
 	DFLT(continuation_ms, 60000);
 	DFLT(memory_wait_ms, 5000);
 	DFLT(drain_ms, 5000);
-	DFLT(auth_ms, 30000);
+	DFLT(auth_ms, RT_AUTH_SECONDS * 1000);
 	DFLT(max_connections, 1024);
 	DFLT(max_memory, (size_t)1 << 30);
 	DFLT(max_host_connections,
@@ -59,6 +59,8 @@ const char *rt_config_check(const struct rt_config *cfg)
 		return "host authentication must be none, optional or required";
 	if (cfg->auth != RT_AUTH_NONE && !(cfg->versions >> WIRE_VERS2 & 1))
 		return "host authentication needs version 2";
+	if (cfg->auth_ms > RT_AUTH_SECONDS_MAX * 1000)
+		return "the time for host authentication must be 1 to 3600 s";
 	if (cfg->credits < 1 || cfg->credits > RT_CREDITS_MAX)
 		return "credits must be 1 to 4096";
 	if (cfg->recv_size < RT_SEND_MIN || cfg->recv_size > RT_SEND_MAX ||
@@ -115,6 +117,7 @@ int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
 	inst->npollers = p->pollers ? p->pollers : 1;
 	inst->auth.ops = p->auth;
 	inst->auth.ctx = p->auth_ctx;
+	CDS_INIT_LIST_HEAD(&inst->auth.queue);
 	pthread_mutex_init(&inst->auth.lock, NULL);
 	pthread_cond_init(&inst->auth.wake, NULL);
 	atomic_init(&inst->refs, 1);

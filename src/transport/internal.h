@@ -485,6 +485,9 @@ int rt_auth_pool_start(struct rt_instance *inst);
 void rt_auth_pool_stop(struct rt_instance *inst);
 /* Any thread; the connection is held until the result is in its inbox. */
 void rt_auth_pool_submit(struct rt_auth_job *job);
+/* True: it will not be run, and is the caller's again. Not in the last
+ * reference to its connection. */
+bool rt_auth_pool_cancel(struct rt_auth_job *job);
 /* Results to the connections of a poller, by its thread. How many. */
 int rt_auth_pool_deliver(struct rt_instance *inst, unsigned int poller);
 

@@ -90,6 +90,8 @@ enum rt_call_format {
 #define RT_MEMORY_MIN ((size_t)16 << 20)
 #define RT_CONNECTIONS_MAX 65536
 #define RT_REVERSE_CREDITS_MAX 1024
+#define RT_AUTH_SECONDS 30 /* the default */
+#define RT_AUTH_SECONDS_MAX 3600
 
 /* Zero means the default, which rt_config_defaults() fills in. */
 struct rt_config {

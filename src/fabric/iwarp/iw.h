@@ -260,7 +260,7 @@ struct iw_conn {
 	uint8_t mpa_in[MPA_FRAME_MAX], mpa_out[MPA_FRAME_MAX];
 	size_t mpa_in_len, mpa_out_len, mpa_out_sent;
 	uint8_t peer_rev;
-	bool peer_enhanced, peer_crc, fall_back_ok;
+	bool peer_enhanced, fall_back_ok;
 	uint8_t mpa_rev; /* that we ask for */
 	bool rtr_write, rtr_read;
 	uint16_t peer_ird, peer_ord;

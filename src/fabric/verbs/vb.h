@@ -52,7 +52,7 @@
  *     not trust each other has the iwarp provider, where handles are the
  *     connection's own.
  *   - An iWARP adapter places the answer to a Read by a key with the right to
- *     remote writing (RFC 5040 section 5.2). The range of each Read gets
+ *     remote writing (RFC 5040 section 5.2.2). The range of each Read gets
  *     such a key for as long as the Read lasts, and no more.
  */
 #ifndef RPCRDMA_VERBS_VB_H
@@ -485,8 +485,6 @@ void vb_kick(struct fab_conn *c);
 /* cm.c: the connection manager's events; poller thread */
 int vb_cm_events(struct vb_poller *p);
 void vb_cm_copy_addr(struct sockaddr_storage *to, struct sockaddr *from);
-/* For the log. */
-void vb_cm_name(const struct sockaddr *addr, char *buf, size_t size);
 
 /* listener.c */
 int vb_listen(struct fab_poller *p, const struct sockaddr *addr,
