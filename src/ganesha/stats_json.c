@@ -21,18 +21,54 @@ double stats_now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
+/* Octets of the UTF-8 character at @s (RFC 3629, 4); 0 if it is none. */
+static unsigned int utf8_length(const char *s)
+{
+	const unsigned char *u = (const unsigned char *)s;
+	unsigned char least = 0x80, most = 0xbf;
+	unsigned int n;
+
+	if (u[0] < 0x80)
+		return 1;
+	if (u[0] < 0xc2 || u[0] > 0xf4)
+		return 0;
+	n = u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : 4;
+	/* No longer form than needed, no surrogates, not above U+10FFFF. */
+	if (u[0] == 0xe0)
+		least = 0xa0;
+	else if (u[0] == 0xed)
+		most = 0x9f;
+	else if (u[0] == 0xf0)
+		least = 0x90;
+	else if (u[0] == 0xf4)
+		most = 0x8f;
+	for (unsigned int i = 1; i < n; i++) {
+		if (u[i] < least || u[i] > most)
+			return 0;
+		least = 0x80;
+		most = 0xbf;
+	}
+	return n;
+}
+
+/* A peer's principal may be anything, JSON may not (RFC 8259, 8.1). */
 static void put_string(FILE *f, const char *s)
 {
+	unsigned int n;
+
 	putc('"', f);
-	for (; *s; s++) {
+	for (; *s; s += n ? n : 1) {
 		unsigned char c = (unsigned char)*s;
 
-		if (c == '"' || c == '\\')
+		n = utf8_length(s);
+		if (!n)
+			fputs("\\ufffd", f);
+		else if (c == '"' || c == '\\')
 			fprintf(f, "\\%c", c);
 		else if (c < 0x20)
 			fprintf(f, "\\u%04x", c);
 		else
-			putc(c, f);
+			fwrite(s, 1, n, f);
 	}
 	putc('"', f);
 }

@@ -524,7 +524,8 @@ void rt_strand_release(struct rt_conn *c)
 	rt_conn_put(c);
 }
 
-void rt_strand_pass(struct rt_conn *c)
+/* The strand is this thread's: run it, or have it run. */
+static void strand_pass(struct rt_conn *c)
 {
 	if (!rt_hand_over(c))
 		rt_strand_release(c);
@@ -533,7 +534,7 @@ void rt_strand_pass(struct rt_conn *c)
 void rt_strand_run(struct rt_conn *c)
 {
 	if (!atomic_fetch_add_explicit(&c->pending, 1, memory_order_acq_rel))
-		rt_strand_pass(c);
+		strand_pass(c);
 }
 
 bool rt_conn_hold(struct rt_conn *c)
@@ -547,7 +548,7 @@ bool rt_conn_hold(struct rt_conn *c)
 
 void rt_conn_unhold(struct rt_conn *c)
 {
-	rt_strand_pass(c);
+	strand_pass(c);
 }
 
 void rt_conn_ready(struct fab_conn *f, void *user)

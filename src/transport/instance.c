@@ -2,9 +2,8 @@
 /*
  * instance - settings, pollers, listeners, the list of connections
  *
- * Any thread. Locks:
- * inst->lock guards the lists of connections and listeners and the totals; a
- * connection's info_lock may be taken inside it.
+ * Any thread. Locks: inst->lock guards the lists of connections and listeners
+ * and the totals; a connection's info_lock may be taken inside it.
  */
 #include <errno.h>
 #include <stdio.h>

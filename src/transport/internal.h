@@ -349,8 +349,6 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 		const struct rt_ops *ops, struct rt_conn **out);
 void rt_conn_set_name(struct rt_conn *c, const struct sockaddr *peer);
 void rt_strand_run(struct rt_conn *c);
-/* The strand is this thread's: run it, or have it run. */
-void rt_strand_pass(struct rt_conn *c);
 /* A new connection's strand is held by its maker until this. */
 void rt_strand_release(struct rt_conn *c);
 void rt_conn_ready(struct fab_conn *f, void *user);
@@ -413,7 +411,7 @@ int rt_out_add(struct rt_out *out, void *addr, size_t len, struct fab_mr *mr);
 int rt_reduce(const struct rt_piece *pieces, unsigned int npieces,
 	      const struct rt_item *items, unsigned int nitems,
 	      struct rt_out *out, struct rt_cuts *cuts);
-/* RDMA Writes of @n octets of @out into the segments of a chunk. */
+/* RDMA Writes of the pieces into the segments of a chunk, before @send. */
 int rt_write_chunk(struct rt_conn *c, struct rt_work *send,
 		   const struct rt_piece *pieces, unsigned int npieces,
 		   const struct wire_segment *seg, unsigned int nsegs,

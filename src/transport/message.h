@@ -158,7 +158,7 @@ struct rt_request_priv {
 	struct cds_list_head link; /* conn->requests while outstanding */
 	struct cds_list_head queue; /* conn->calls_out until posted */
 	struct rt_request_priv *hash_next;
-	bool posted; /* its last Send has been posted */
+	bool posted; /* its first Send has been */
 	bool finished; /* done as soon as the Sends are back */
 	bool external;
 	bool prepared;

@@ -356,7 +356,7 @@ void rt_reply_sent(struct rt_conn *c, struct rt_call_priv *call, bool ok)
 }
 
 /* Flatten so that an impossible Reply is found by its caller. */
-static int check_reply(const struct rt_reply *r)
+static int check_reply(const struct rt_reply *r, size_t *octets)
 {
 	size_t len = 0;
 
@@ -365,19 +365,20 @@ static int check_reply(const struct rt_reply *r)
 		return -E2BIG;
 	for (unsigned int i = 0; i < r->npieces; i++)
 		len += r->pieces[i].len;
-	return len < 4 || len % 4 ? -EINVAL : 0;
+	if (len < 4 || len % 4)
+		return -EINVAL;
+	*octets = len;
+	return 0;
 }
 
 int rt_reply(struct rt_call *pub, const struct rt_reply *reply)
 {
 	struct rt_call_priv *call =
 		caa_container_of(pub, struct rt_call_priv, pub);
-	int rc = check_reply(reply);
+	int rc = check_reply(reply, &call->reply_octets);
 
 	call->replied = rt_now_ns();
 	call->reply = *reply;
-	for (unsigned int i = 0; !rc && i < reply->npieces; i++)
-		call->reply_octets += reply->pieces[i].len;
 	rt_replies_add(pub->conn, call->reply_octets);
 	if (rc) {
 		/* Goes through as an empty Reply, which becomes an ERROR. */

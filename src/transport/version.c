@@ -260,7 +260,6 @@ bool rt_invalidation_ok(struct rt_conn *c, const struct rt_in *in, bool reply)
 void rt_refuse_reply(struct rt_conn *c, uint32_t xid)
 {
 	struct rt_request_priv *rq = rt_request_find(c, xid);
-
 	bool begun = rq && c->cont_call == rq;
 
 	if (rq)
