@@ -246,6 +246,7 @@ static const struct gsh_config_item items[] = {
 	  .type = GSH_CONFIG_PATH,
 	  .u.str = { .minsize = 0, .maxsize = 107, .def = GR_STATS_SOCKET },
 	  OFF(stats_socket) },
+	BOOL("Stats_DBus", stats_dbus, true),
 	{ .name = NULL },
 };
 

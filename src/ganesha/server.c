@@ -18,6 +18,7 @@
 
 #include "auth/gss.h"
 #include "fabric/addr.h"
+#include "ganesha/stats_dbus.h"
 #include "ganesha/xprt.h"
 #include "ntirpc/call.h"
 #include "ulb/ulb.h"
@@ -373,8 +374,12 @@ static int listen_all(struct gr_server *s, char *fault)
 static void start_stats(struct gr_server *s)
 {
 	const char *path = s->cfg.stats_socket;
+	const char *wrong;
 	int err;
 
+	wrong = s->cfg.stats_dbus ? stats_dbus_start(s->gsh, &s->source) : NULL;
+	if (wrong)
+		gsh_log(s->gsh, GSH_EVENT, "no statistics on D-Bus: %s", wrong);
 	if (!path || !*path)
 		return;
 	err = stats_socket_start(path, &s->source, &s->stats);
@@ -486,6 +491,7 @@ static void drain_all(void *arg)
 	struct gr_server *s = arg;
 	unsigned int left;
 
+	stats_dbus_stop();
 	stats_socket_stop(s->stats);
 	s->stats = NULL;
 	left = rt_instance_shutdown(

@@ -278,6 +278,7 @@ static void other_items(void)
 		"CRC = false;",
 		"Huge_Pages = true;",
 		"Stats_Socket = \"\";",
+		"Stats_DBus = false;",
 		"Host_Authentication = none;",
 		"Host_Authentication = optional;",
 		"Host_Authentication = required;",
@@ -289,6 +290,7 @@ static void other_items(void)
 		"Versions = 3;",      "Versions = 0;",
 		"Provider = roce;",   "Bind_Addr = localhost;",
 		"Enable = perhaps;",  "CRC = 2;",
+		"Stats_DBus = 2;",
 		"Credits = many;",    "Credits = -1;",
 		"Port = 4294967297;", "Host_Authentication = true;",
 	};
