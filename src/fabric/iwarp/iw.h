@@ -30,6 +30,7 @@
 #include <syslog.h>
 
 #include "fabric/fabric.h"
+#include "fabric/wr_list.h"
 #include "ddp.h"
 #include "mpa.h"
 #include "stag.h"
@@ -158,10 +159,6 @@ enum iw_state {
 #define WR_INV 3 /* handle invalidated */
 #define WRD_STATUS 0xffu
 #define WRD_INVALIDATED 0x100u
-
-struct wr_list {
-	struct fab_wr *head, *tail;
-};
 
 /* An outbound RDMA Read whose response is awaited. */
 struct iw_orq {
@@ -315,29 +312,6 @@ static inline struct iw_poller *conn_poller(const struct iw_conn *c)
 static inline struct iw_domain *conn_domain(const struct iw_conn *c)
 {
 	return iw_domain(c->fab.poller->dom);
-}
-
-static inline void wr_append(struct wr_list *l, struct fab_wr *wr)
-{
-	wr->next = NULL;
-	if (l->tail)
-		l->tail->next = wr;
-	else
-		l->head = wr;
-	l->tail = wr;
-}
-
-static inline struct fab_wr *wr_take(struct wr_list *l)
-{
-	struct fab_wr *wr = l->head;
-
-	if (wr) {
-		l->head = wr->next;
-		if (!l->head)
-			l->tail = NULL;
-		wr->next = NULL;
-	}
-	return wr;
 }
 
 /* domain.c */

@@ -65,6 +65,7 @@
 #include <sys/queue.h>
 
 #include "fabric/fabric.h"
+#include "fabric/wr_list.h"
 
 #define container_of(ptr, type, member) \
 	((type *)(void *)((char *)(ptr)-offsetof(type, member)))
@@ -274,10 +275,6 @@ enum vb_wr_kind {
 	KIND_PROBE, /* nothing, but with a completion */
 };
 
-struct wr_list {
-	struct fab_wr *head, *tail;
-};
-
 /* A range that the peer may use. */
 struct vb_window {
 	struct fab_wr wr; /* for binding */
@@ -399,29 +396,6 @@ static inline struct vb_poller *conn_poller(const struct vb_conn *c)
 static inline struct vb_domain *conn_domain(const struct vb_conn *c)
 {
 	return vb_domain(c->fab.poller->dom);
-}
-
-static inline void wr_append(struct wr_list *l, struct fab_wr *wr)
-{
-	wr->next = NULL;
-	if (l->tail)
-		l->tail->next = wr;
-	else
-		l->head = wr;
-	l->tail = wr;
-}
-
-static inline struct fab_wr *wr_take(struct wr_list *l)
-{
-	struct fab_wr *wr = l->head;
-
-	if (wr) {
-		l->head = wr->next;
-		if (!l->head)
-			l->tail = NULL;
-		wr->next = NULL;
-	}
-	return wr;
 }
 
 /* The device's registration of @mr, or NULL. */
