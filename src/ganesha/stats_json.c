@@ -96,6 +96,52 @@ static void put_properties(FILE *f, const struct rt_properties *p)
 		p->reverse, p->complete ? "true" : "false");
 }
 
+/*
+ * Of each stage that Calls have been in: how many of them, their time, and how
+ * many took up to so many nanoseconds, but more than the bound before.
+ */
+static void put_stages(FILE *f, const struct rt_stages *st)
+{
+	static const char *const name[RT_NSTAGES] = {
+#define NAME(stage, help) #stage,
+		RT_STAGES(NAME)
+#undef NAME
+	};
+	const char *comma = "";
+
+	putc('{', f);
+	for (unsigned int i = 0; i < RT_NSTAGES; i++) {
+		const struct rt_histogram *h = &st->stage[i];
+		const char *next = "";
+		uint64_t n = 0;
+
+		for (unsigned int b = 0; b < RT_STAGE_BUCKETS; b++)
+			n += h->bucket[b];
+		if (!n)
+			continue;
+		fprintf(f,
+			"%s\"%s\": {\"count\": %" PRIu64
+			", \"sum_ns\": %" PRIu64 ", \"up_to_ns\": [",
+			comma, name[i], n, h->sum);
+		comma = ", ";
+		for (unsigned int b = 0; b < RT_STAGE_BUCKETS; b++) {
+			uint64_t bound = rt_stage_bound(b);
+
+			if (!h->bucket[b])
+				continue;
+			fprintf(f, "%s[", next);
+			next = ", ";
+			if (bound == UINT64_MAX)
+				fputs("null", f);
+			else
+				fprintf(f, "%" PRIu64, bound);
+			fprintf(f, ", %" PRIu64 "]", h->bucket[b]);
+		}
+		fputs("]}", f);
+	}
+	putc('}', f);
+}
+
 struct put_conns {
 	FILE *f;
 	const char *comma;
@@ -133,6 +179,8 @@ static void put_conn(const struct rt_conn_info *i, void *arg)
 	put_properties(f, &i->theirs);
 	fputs(",\n   \"stats\": ", f);
 	put_stats(f, &i->stats);
+	fputs(",\n   \"stages\": ", f);
+	put_stages(f, &i->stages);
 	putc('}', f);
 }
 
@@ -140,6 +188,7 @@ void stats_json(FILE *f, const struct stats_source *src)
 {
 	struct put_conns pc = { .f = f, .comma = "" };
 	struct fab_pool_stats pool;
+	struct rt_stages stages;
 	struct rt_stats total;
 	unsigned int connections;
 	uint64_t accepted;
@@ -163,6 +212,9 @@ void stats_json(FILE *f, const struct stats_source *src)
 		",\n \"totals\": ",
 		connections, accepted);
 	put_stats(f, &total);
+	rt_stages_total(src->inst, &stages);
+	fputs(",\n \"stages\": ", f);
+	put_stages(f, &stages);
 	fprintf(f,
 		",\n \"pool\": {\"bytes_held\": %zu, \"bytes_huge\": %zu, "
 		"\"bytes_in_use\": %zu, "

@@ -236,6 +236,9 @@ void rt_conn_info(struct rt_conn *c, struct rt_conn_info *info)
 	info->stats.name = __atomic_load_n(&c->stats.name, __ATOMIC_RELAXED);
 	RT_STATS(LOAD)
 #undef LOAD
+	memset(&info->stages, 0, sizeof(info->stages));
+	for (unsigned int i = 0; i < RT_NSTAGES; i++)
+		rt_histogram_sum(&info->stages.stage[i], &c->stages.stage[i]);
 }
 
 static void take_mail(struct rt_conn *c)
@@ -365,7 +368,7 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 		c->sends_inflight--;
 		rt_work_put(c, w);
 		if (call)
-			rt_reply_sent(c, call);
+			rt_reply_sent(c, call, wc->status == FAB_OK);
 		if (req)
 			rt_request_sent(c, req);
 		break;

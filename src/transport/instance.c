@@ -234,6 +234,12 @@ static void add_stats(struct rt_stats *sum, struct rt_conn *c)
 #undef ADD
 }
 
+static void add_stages(struct rt_stages *sum, const struct rt_conn *c)
+{
+	for (unsigned int i = 0; i < RT_NSTAGES; i++)
+		rt_histogram_sum(&sum->stage[i], &c->stages.stage[i]);
+}
+
 void rt_instance_forget(struct rt_conn *c)
 {
 	struct rt_instance *inst = c->inst;
@@ -244,6 +250,7 @@ void rt_instance_forget(struct rt_conn *c)
 		inst->nconns--;
 		rt_host_ended(c);
 		add_stats(&inst->ended, c);
+		add_stages(&inst->ended_stages, c);
 	}
 	pthread_mutex_unlock(&inst->lock);
 }
@@ -271,6 +278,16 @@ void rt_stats_total(struct rt_instance *inst, struct rt_stats *out,
 		*connections = inst->nconns;
 	if (accepted)
 		*accepted = inst->accepted;
+	pthread_mutex_unlock(&inst->lock);
+}
+
+void rt_stages_total(struct rt_instance *inst, struct rt_stages *out)
+{
+	struct rt_conn *c;
+
+	pthread_mutex_lock(&inst->lock);
+	*out = inst->ended_stages;
+	cds_list_for_each_entry(c, &inst->conns, inst_link) add_stages(out, c);
 	pthread_mutex_unlock(&inst->lock);
 }
 

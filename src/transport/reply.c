@@ -186,6 +186,8 @@ static int post_writes(struct rt_conn *c, struct rt_call_priv *call,
 		if (rc)
 			return rc;
 		RT_COUNT(c, write_chunks, 1);
+		RT_PROBE(chunk__write, c, call->pub.xid, cuts->cut[i].length,
+			 d->count);
 	}
 	if (call->external) {
 		const struct wire_chunk_desc *d = &call->reply_chunk;
@@ -196,6 +198,8 @@ static int post_writes(struct rt_conn *c, struct rt_call_priv *call,
 		if (rc)
 			return rc;
 		RT_COUNT(c, reply_chunks, 1);
+		RT_PROBE(chunk__write, c, call->pub.xid, call->out.len,
+			 d->count);
 	}
 	return 0;
 }
@@ -276,6 +280,8 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 		c->cont_reply = NULL;
 		RT_COUNT(c, replies_sent, 1);
 		w->call = call;
+		call->posting_next = c->posting;
+		c->posting = call;
 	}
 	w->wr.op = FAB_SEND;
 	w->wr.nsge = 1;
@@ -316,9 +322,36 @@ fail:
 	return false;
 }
 
-/* The last Send of a Reply is complete: its memory may be reused. */
-void rt_reply_sent(struct rt_conn *c, struct rt_call_priv *call)
+void rt_replies_posted(struct rt_conn *c)
 {
+	struct rt_call_priv *call = c->posting;
+	uint64_t now = call ? rt_now_ns() : 0;
+
+	c->posting = NULL;
+	for (; call; call = call->posting_next) {
+		uint64_t begun = call->begun ? call->begun : call->delivered;
+
+		call->posted = now;
+		if (call->begun)
+			RT_STAGE(c, dispatch, call->delivered, begun);
+		RT_STAGE(c, execute, begun, call->replied);
+		RT_STAGE(c, write, call->replied, now);
+		RT_PROBE(call__answered, c, call->pub.xid,
+			 call->delivered - call->arrived,
+			 begun - call->delivered, call->replied - begun,
+			 now - call->replied);
+	}
+}
+
+/* The last Send of a Reply is complete: its memory may be reused. */
+void rt_reply_sent(struct rt_conn *c, struct rt_call_priv *call, bool ok)
+{
+	if (ok) {
+		uint64_t now = rt_now_ns();
+
+		RT_STAGE(c, send, call->posted, now);
+		RT_PROBE(call__sent, c, call->pub.xid, now - call->posted);
+	}
 	rt_reply_abandon(c, call);
 }
 
@@ -344,6 +377,7 @@ int rt_reply(struct rt_call *pub, const struct rt_reply *reply)
 		caa_container_of(pub, struct rt_call_priv, pub);
 	int rc = check_reply(reply, &call->reply_octets);
 
+	call->replied = rt_now_ns();
 	call->reply = *reply;
 	rt_replies_add(pub->conn, call->reply_octets);
 	if (rc) {

@@ -186,6 +186,7 @@ void rt_response_receive(struct rt_conn *c, const struct wire_msg *m,
 	}
 	count_reads(c, rq);
 	RT_COUNT(c, replies_received, 1);
+	RT_STAGE(c, answer, rq->sent, rt_now_ns());
 	rt_request_finish(c, rq, 0);
 }
 

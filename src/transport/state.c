@@ -175,6 +175,8 @@ bool rt_event(struct rt_conn *c, enum rt_event ev)
 	if (!t->allowed)
 		return false;
 	if (c->state != t->next) {
+		RT_PROBE(state, c, rt_state_names[c->state],
+			 rt_state_names[t->next]);
 		rt_log(c, LOG_DEBUG, "%s -> %s", rt_state_names[c->state],
 		       rt_state_names[t->next]);
 		c->state = t->next;

@@ -293,6 +293,8 @@ void rt_receive(struct rt_conn *c, struct rt_work *w, size_t len,
 		RT_COUNT(c, dropped, 1);
 		return;
 	}
+	RT_PROBE(message__received, c, in.p.xid, in.p.vers, in.p.htype,
+		 in.p.credit, len);
 	if (settle(c, &in))
 		c->v->receive(c, w, &in);
 }
