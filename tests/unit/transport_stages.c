@@ -10,6 +10,9 @@
 
 #define WAIT_NS 3000000
 
+/* rt_rpc keeps its own pointer there. */
+static const struct rt_config client = { .request_user_size = 8 };
+
 static uint64_t count(const struct rt_histogram *h)
 {
 	uint64_t n = 0;
@@ -74,7 +77,7 @@ static void simple(void)
 {
 	struct rt_pair p;
 
-	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, NULL, NULL, NULL));
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &client, NULL, NULL));
 	for (uint32_t xid = 1; xid <= 5; xid++)
 		CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, xid, 0, false, 100, 0,
 					   0, 0, 0));
@@ -101,7 +104,7 @@ static void formats(void)
 	struct rt_config small = { .recv_size = 1024 };
 	struct rt_pair p;
 
-	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, NULL, &small, NULL));
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &client, &small, NULL));
 	/* Data by RDMA Read. */
 	CU_ASSERT_TRUE(
 		rt_rpc_trip(&p, p.client, 1, 50000, true, 100, 0, 0, 0, 0));
@@ -130,7 +133,7 @@ static void begin(void)
 	struct rt_pair p;
 	struct rt_rpc r;
 
-	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, NULL, NULL, NULL));
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &client, NULL, NULL));
 	p.hold = true;
 	rt_rpc_init(&p, p.client, &r, 1, 0, false, 100, 0, 0, 0, 0);
 	rt_rpc_submit(p.client, &r);
@@ -171,7 +174,7 @@ static void totals(void)
 	struct rt_pair p;
 	struct rt_rpc r;
 
-	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, NULL, NULL, NULL));
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &client, NULL, NULL));
 	CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 1, 0, false, 100, 0, 0, 0, 0));
 	/* A Reply that needs more than its Write chunk has: an ERROR. */
 	rt_rpc_init(&p, p.client, &r, 2, 0, false, 100, 1, 2000, 1, 1000);
