@@ -14,6 +14,7 @@
 """
 
 import json
+import math
 import os
 import re
 import resource
@@ -57,6 +58,7 @@ def families(text):
     """{name: (kind, help, {labels: value})}; labels are sorted pairs."""
     assert text.endswith("\n") and "\n\n" not in text
     out, name, kind, told = {}, None, None, None
+    parts = {}
     for line in text[:-1].split("\n"):
         comment = re.fullmatch(r"# (HELP|TYPE) ([a-zA-Z_:][\w:]*) (\S.*)",
                                line, re.ASCII)
@@ -69,27 +71,57 @@ def families(text):
         if comment:
             assert comment[2] == name and kind is None, line
             kind = comment[3]
-            assert kind in ("counter", "gauge"), line
+            assert kind in ("counter", "gauge", "histogram"), line
             out[name] = (kind, told, {})
             check_name(name, kind)
             continue
         sample = re.fullmatch(
             r"([a-zA-Z_:][\w:]*)\{(.*)\} (\d+(?:\.\d+)?(?:e[+-]?\d+)?)",
             line, re.ASCII)
-        assert sample and sample[1] == name and kind, line
+        assert sample and kind, line
+        part = ""
+        if kind == "histogram":
+            part = sample[1].removeprefix(name)
+            assert part in ("_bucket", "_sum", "_count"), line
+        assert sample[1] == name + part, line
         labels = re.findall(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"(?:,|$)',
                             sample[2], re.ASCII)
         assert ",".join('%s="%s"' % p for p in labels) == sample[2], line
+        if part == "_bucket":
+            le = labels.pop()
+            assert le[0] == "le", line
         names = [k for k, _ in labels]
         assert len(set(names)) == len(names), line
         assert not [k for k in names if k.startswith("__") or
                     k in ("le", "quantile", "instance", "job")], line
         series = tuple(sorted((k, unescape(v)) for k, v in labels))
+        if part:
+            parts.setdefault((name, series), []).append(
+                (le[1] if part == "_bucket" else part, float(sample[3])))
+            if part != "_count":
+                continue
         assert series not in out[name][2], "%s comes twice" % line
         assert all({k for k, _ in s} == set(names) for s in out[name][2]), line
         out[name][2][series] = float(sample[3])
     assert out[name][2], name
+    for (name, series), told in parts.items():
+        check_histogram(told)
+        out[name][2][series] = dict(told)
     return out
+
+
+def check_histogram(told):
+    """Buckets from the lowest, cumulative, then the sum and the count."""
+    *buckets, total, count = told
+    assert total[0] == "_sum" and count[0] == "_count", told
+    bounds = [float(b) for b, _ in buckets]
+    assert bounds == sorted(set(bounds)) and buckets[-1][0] == "+Inf", told
+    assert len(bounds) > 20 and 1e-7 < bounds[0] < 1e-4 < 1 < bounds[-2], told
+    values = [n for _, n in buckets]
+    assert values == sorted(values) and values[-1] == count[1], told
+    # No Call can have taken less than the bucket before its own allows.
+    assert sum((n - m) * b for (_, m), (_, n), b in zip(
+        buckets, buckets[1:], bounds)) <= total[1] * 1.000001 + 1e-9, told
 
 
 def check_name(name, kind):
@@ -145,6 +177,8 @@ def forms(stat, path, program):
         assert re.search(r"^gateway: %s +%d$" % (k.replace("_", " "), v),
                          text, re.M), (k, text)
 
+    with_stages(text, doc["stages"], rows)
+
     lines = run("--connections").splitlines()
     at = [i for i, x in enumerate(lines) if x.startswith("id ")][0]
     assert len(lines) == at + 2, lines
@@ -173,6 +207,17 @@ def forms(stat, path, program):
             return value
 
         assert single("rpcrdma_up") == 1
+        told = {dict(k)["stage"]: v for k, v in
+                seen["rpcrdma_stage_duration_seconds"][2].items()}
+        assert set(told) == set(doc["stages"])
+        for stage, s in doc["stages"].items():
+            assert told[stage]["_count"] == s["count"] > 0
+            assert abs(told[stage]["_sum"] * 1e9 - s["sum_ns"]) < 2
+            at = 0
+            for bound, n in s["up_to_ns"]:
+                at += n
+                le = "+Inf" if bound is None else "%.9g" % (bound / 1e9)
+                assert told[stage][le] == at, (stage, bound)
         for k, v in totals.items():
             assert single(prometheus_name(k)) == v, k
         for k, v in gateway.items():
@@ -188,12 +233,26 @@ def forms(stat, path, program):
             assert ("crc", "true" if c["crc"] else "false") in info
 
 
+def with_stages(text, stages, rows):
+    assert stages
+    for stage, s in stages.items():
+        count, mean, half, most = rows["  " + stage]
+        assert int(count) == s["count"]
+        assert mean == "%.1f" % (s["sum_ns"] / s["count"] / 1000)
+        bounds = [b for b, n in s["up_to_ns"] for _ in range(n)]
+        for shown, share in (half, 0.5), (most, 0.99):
+            b = bounds[max(0, math.ceil(share * len(bounds)) - 1)]
+            assert shown == ("-" if b is None else "%.1f" % (b / 1000)), stage
+
+
 def foreign(stat, path, other):
     """What a later server may say, and what a peer may be called."""
     doc = document(path)
     inner = doc.get("transport", doc)
     names = 'a"b\\c', "d\ne", "}{,="
     inner["latency"] = {"read": {"buckets": [1, 2], "sum": 0.5}}
+    inner["stages"]["later"] = {"count": 3, "sum_ns": 7 * 10**10, "new": [],
+                                "up_to_ns": [[3500, 2], [None, 1]]}
     inner["totals"]["stages"] = {"a": 1}
     inner["totals"]["new_counter"] = 7
     inner["totals"]["Not-A-Name\n"] = 8
@@ -219,6 +278,9 @@ def foreign(stat, path, other):
         process.kill()
         process.wait()
     assert set(seen["rpcrdma_new_counter_total"][2].values()) == {7}
+    later = {dict(k)["stage"]: v for k, v in
+             seen["rpcrdma_stage_duration_seconds"][2].items()}["later"]
+    assert later["3.5e-06"] == 2 and later["+Inf"] == 3
     assert not [n for n in seen if "stages" in n or "yes" in n]
     got = {dict(s)["principal"] for s in seen["rpcrdma_connection_info"][2]}
     assert got == set(names), got
