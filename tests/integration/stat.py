@@ -3,6 +3,7 @@
 
     stat.py liar PATH TEXT...   a socket that gives each TEXT once, the last
                                 for ever; "": nothing, and it stays silent
+    stat.py nonsense STAT       options that are refused
     stat.py forms STAT PATH P   each form of output at socket PATH of program P
     stat.py foreign STAT PATH SOCKET
                                 a document with more in it than is known
@@ -37,6 +38,43 @@ def output_of(*argv):
                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert r.returncode == 0 and not r.stderr, (argv, r.stderr)
     return r.stdout
+
+
+def outputs_of(argvs):
+    """At the same time: most of what a program takes is its start."""
+    running = [subprocess.Popen(a, text=True, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+               for a in argvs]
+    told = [r.communicate(timeout=60) for r in running]
+    return [(r.returncode, *t) for r, t in zip(running, told)]
+
+
+def nonsense(stat):
+    """Refused, by one line after the usage that says what is allowed."""
+    cases = (
+        ("not a number from 0.01 to 86400", "--interval", "0"),
+        ("not a number from 0.01 to 86400", "--interval", "86401"),
+        ("not a number from 0.01 to 86400", "--interval", "often"),
+        ("not a number from 0.01 to 86400", "--interval", "nan"),
+        ("not a number from 0.01 to 86400", "--timeout", "-1"),
+        ("not a number from 1 to 86400", "--interval", "1", "--count", "0"),
+        ("--count needs --interval", "--count", "3"),
+        ("choose one", "--json", "--prometheus"),
+        ("choose one", "--socket", "a", "--dbus-name", "b.c"),
+        ("not a name on a bus, such as " + BUS_NAME, "--dbus-name", "ganesha"),
+        ("not a name on a bus, such as " + BUS_NAME, "--dbus-name", "a.b;c"),
+        ("unrecognized arguments", "--all"),
+        ("unrecognized arguments", "all"),
+        ("1 to 107 octets", "--socket", "0" * 108),
+        ("1 to 107 octets", "--socket", ""),
+    )
+    results = outputs_of([(stat, *c[1:]) for c in cases])
+    for (want, *_), (status, out, err) in zip(cases, results):
+        lines = err.splitlines()
+        assert status == 2 and not out, (want, status, out)
+        assert len(lines) == 2 and lines[0].startswith("usage: "), err
+        assert lines[1].startswith("rpcrdma-stat: error: "), err
+        assert want in lines[1], (want, err)
 
 
 def document(path):
@@ -269,11 +307,13 @@ def foreign(stat, path, other):
         while not os.path.exists(other):
             assert process.poll() is None
             time.sleep(0.02)
-        for options in (), ("--interval", "0.01", "--count", "2"):
-            for form in (), ("--connections",), ("--json",):
-                output_of(stat, "--socket", other, *options, *form)
-        seen = families(output_of(stat, "--socket", other, "--prometheus",
-                                  "--connections"))
+        results = outputs_of(
+            [(stat, "--socket", other, *options, *form)
+             for options in ((), ("--interval", "0.01", "--count", "2"))
+             for form in ((), ("--connections",), ("--json",),
+                          ("--prometheus", "--connections"))])
+        assert not [r for r in results if r[0] or r[2]], results
+        seen = families(results[3][1])
     finally:
         process.kill()
         process.wait()
@@ -434,5 +474,5 @@ def hold(port, server, gateway, done):
 
 
 if __name__ == "__main__":
-    {f.__name__: f for f in (liar, forms, foreign, dbus, differences, stay,
-                             hold, deaf)}[sys.argv[1]](*sys.argv[2:])
+    {f.__name__: f for f in (nonsense, liar, forms, foreign, dbus, differences,
+                             stay, hold, deaf)}[sys.argv[1]](*sys.argv[2:])
