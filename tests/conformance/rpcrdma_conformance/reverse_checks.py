@@ -450,7 +450,7 @@ def connect1(t, *options, **private_data):
 def reverse1(tcp, c, xid, size=10):
     m = cb_call(xid, size)
     c.iw.send(v1.encode(v1.MSG, xid, 5, payload=m))
-    same(tcp.recv(), m, "the reverse Call at the client")
+    same(tcp.recv_beside(c.iw), m, "the reverse Call at the client")
     tcp.send(rpc.reply(xid))
     h = c.next()
     same((h.xid, h.vers, h.proc, h.payload), (xid, 1, v1.MSG, rpc.reply(xid)),
