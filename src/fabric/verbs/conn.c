@@ -176,7 +176,8 @@ void vb_conn_established(struct vb_conn *c)
 {
 	c->state = ST_OPEN;
 	c->established = true;
-	vb_timer_start(c, c->dev->siw ? TIMER_FIRST : TIMER_KEEPALIVE);
+	vb_timer_start(c, c->dev->siw && !c->active ? TIMER_FIRST :
+						      TIMER_KEEPALIVE);
 }
 
 const char *vb_reason(struct vb_conn *c, const char *fmt, ...)
@@ -288,10 +289,9 @@ static void tick(struct vb_conn *c)
 		vb_timer_start(c, TIMER_KEEPALIVE);
 }
 
-/* siw sends or takes the MPA reply before it takes the socket over for the
- * queue pair. What the peer sends in between lies there until more comes: the
- * answer to a probe is such. And a client with nothing to send would keep its
- * server from sending (RFC 5044 section 7.1.2). */
+/* siw sends the MPA reply before it takes the socket over for the queue pair.
+ * What the peer sends in between lies there until more comes: the answer to a
+ * probe is such. */
 static void first_tick(struct vb_conn *c)
 {
 	if (!c->heard)

@@ -53,13 +53,6 @@ class Tcp:
             out += self._exactly(mark & 0x7fffffff)
         return out
 
-    def recv_beside(self, iw):
-        """The next record; what comes on @iw meanwhile is handled."""
-        end = time.monotonic() + self.patience
-        while self.quiet(0.05) and time.monotonic() < end:
-            iw.quiet(0.05)
-        return self.recv()
-
     def reply(self):
         return rpc.Reply(self.recv())
 
