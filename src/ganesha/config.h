@@ -48,8 +48,10 @@ struct gr_config {
 	uint32_t crc; /* enum fab_crc */
 	bool huge_pages;
 	char *stats_socket; /* empty: none */
+	bool stats_dbus;
 	uint32_t auth; /* enum rt_auth_policy */
 	char *auth_keytab, *auth_principal, *auth_allow; /* or empty */
+	uint32_t auth_timeout; /* seconds */
 };
 
 enum gr_config_result {

@@ -347,6 +347,15 @@ static void broken(void)
 	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_MIDDLE);
 	rt_raw_connprop(&r, true, NULL, 0);
 	CU_ASSERT_TRUE(refused(&r, -EACCES, "broken off"));
+	/* By an ERROR for what we announced: whoever has begun must succeed. */
+	for (size_t n = len - 4; n <= len; n += 4) {
+		CU_ASSERT_TRUE_FATAL(again(&r));
+		part(&r, data, n);
+		CU_ASSERT_TRUE(RAW_WAIT(&r, r.first));
+		CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_MIDDLE);
+		rt_raw_error(&r, r.m.p.xid, RDMA2_ERR_BAD_PROPVAL);
+		CU_ASSERT_TRUE(refused(&r, -EACCES, "broken off"));
+	}
 	/* Silence after a part of a token, and after a token. */
 	CU_ASSERT_TRUE_FATAL(again(&r));
 	part(&r, data, len - 4);
@@ -382,6 +391,37 @@ static void broken(void)
 	rt_raw_connprop(&r, true, NULL, 0);
 	rt_raw_run(&r);
 	CU_ASSERT_TRUE(r.p.server_up);
+	end(&r);
+}
+
+/* Connections that come and go: what no thread has begun is taken back. */
+static void come_and_go(void)
+{
+	struct auth_script *s = &auth_script[1];
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(begin(&r, RT_AUTH_REQUIRED, NULL));
+	auth_script_hold(s, true);
+	for (unsigned int i = 0; i < 20; i++) {
+		/* There are two threads. */
+		unsigned int begun = i < 2 ? i + 1 : 2;
+
+		if (i)
+			CU_ASSERT_TRUE_FATAL(again(&r));
+		send_token(&r, 0);
+		rt_raw_run(&r);
+		CU_ASSERT_TRUE(RAW_WAIT(&r, auth_script_inside(s, begun)));
+		fab_disconnect(r.fab, i & 1);
+		CU_ASSERT_TRUE(RAW_WAIT(&r, r.p.server_closed));
+		CU_ASSERT_EQUAL(auth_script_exchanges(s), begun);
+	}
+	auth_script_hold(s, false);
+	CU_ASSERT_TRUE(RAW_WAIT(&r, !auth_script_exchanges(s)));
+	CU_ASSERT_EQUAL(s->steps, 2);
+	/* One that stays is served. */
+	CU_ASSERT_TRUE_FATAL(again(&r));
+	send_token(&r, 0);
+	CU_ASSERT_TRUE(answered(&r, 0));
 	end(&r);
 }
 
@@ -486,6 +526,15 @@ static void servers(void)
 		CU_ASSERT_TRUE(RAW_WAIT(&r, r.p.client_closed));
 		CU_ASSERT_FALSE(r.p.client_up);
 		CU_ASSERT_EQUAL(r.p.client_error, -EACCES);
+		/* ... or does not want to have begun. */
+		CU_ASSERT_TRUE_FATAL(client_again(&r));
+		CU_ASSERT_TRUE(client_began(&r));
+		part(&r, data, 60);
+		rt_raw_run(&r);
+		rt_raw_error(&r, r.m.p.xid, RDMA2_ERR_BAD_PROPVAL);
+		CU_ASSERT_TRUE(RAW_WAIT(&r, r.p.client_closed));
+		CU_ASSERT_FALSE(r.p.client_up);
+		CU_ASSERT_EQUAL(r.p.client_error, -EACCES);
 		/* One that is not who it should be. */
 		CU_ASSERT_TRUE_FATAL(client_again(&r));
 		CU_ASSERT_TRUE(client_began(&r));
@@ -511,13 +560,10 @@ static void servers(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "pieces", pieces },
-	{ "early", early },
-	{ "bad tokens", bad_tokens },
-	{ "broken", broken },
-	{ "bystanders", bystanders },
-	{ "servers", servers },
-	{ NULL, NULL },
+	{ "pieces", pieces },		{ "early", early },
+	{ "bad tokens", bad_tokens },	{ "broken", broken },
+	{ "come and go", come_and_go }, { "bystanders", bystanders },
+	{ "servers", servers },		{ NULL, NULL },
 };
 
 UNIT_MAIN("transport-auth-raw", tests)
