@@ -167,7 +167,7 @@ static const struct gsh_config_token policies[] = {
 #define MB (1024 * KB)
 #define GB (1024 * MB)
 
-static const struct gsh_config_item items[] = {
+const struct gsh_config_item gr_config_items[] = {
 	BOOL("Enable", enable, true),
 	BOOL("Required", required, false),
 	/*
@@ -279,7 +279,7 @@ static const struct gsh_config_block block = {
 		  .type = GSH_CONFIG_BLOCK,
 		  .flags = GSH_CONFIG_UNIQUE,
 		  .u.blk = { .init = block_init,
-			     .params = items,
+			     .params = gr_config_items,
 			     .commit = block_commit } },
 };
 

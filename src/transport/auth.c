@@ -157,6 +157,7 @@ static void end_exchange(struct rt_conn *c)
 
 void rt_auth_reset(struct rt_conn *c)
 {
+	rt_crowd_leave(c);
 	c->auth.phase = RT_AUTH_OFF;
 	c->auth.answer = false;
 	c->auth.deadline = 0;
@@ -286,6 +287,16 @@ static bool start(struct rt_conn *c)
 	return a->exchange;
 }
 
+void rt_auth_give_way(struct rt_conn *c)
+{
+	if (!atomic_load(&c->auth.gives_way) || c->state >= RT_CLOSING)
+		return;
+	rt_conn_fail(c, -EBUSY,
+		     "host authentication: not completed, and too many others "
+		     "begin (a quarter of Max_Connections may)");
+	RT_COUNT(c, auth_failed, 1);
+}
+
 bool rt_auth_begin(struct rt_conn *c)
 {
 	struct rt_auth *a = &c->auth;
@@ -307,6 +318,7 @@ static void passed(struct rt_conn *c, const char *name)
 	struct rt_auth *a = &c->auth;
 
 	a->phase = RT_AUTH_PASSED;
+	rt_crowd_leave(c);
 	end_exchange(c);
 	RT_COUNT(c, auth_passed, 1);
 	pthread_mutex_lock(&c->info_lock);

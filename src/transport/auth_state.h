@@ -43,6 +43,8 @@ struct rt_auth_job {
 
 struct rt_auth {
 	enum rt_auth_phase phase;
+	struct cds_list_head crowd_link; /* auth_crowd.c; inst->lock */
+	atomic_bool gives_way; /* to others, and so ends */
 	bool begun; /* there is or was an exchange */
 	bool answer; /* server: its first message is due, with no token */
 	void *exchange;

@@ -105,6 +105,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	c->info.state = rt_state_names[c->state];
 	rt_connprop_init(c);
 	rt_version_init(c);
+	CDS_INIT_LIST_HEAD(&c->auth.crowd_link);
 	rt_auth_init(c);
 
 	pthread_mutex_lock(&inst->lock);
@@ -483,6 +484,7 @@ static void conn_work(struct rt_conn *c)
 		if (want && c->state != RT_CLOSED) {
 			c->ended_here = true;
 			if (want == 2) {
+				rt_auth_give_way(c);
 				if (c->state != RT_CLOSING)
 					rt_conn_fail(c, -ECONNABORTED,
 						     "ended by this side");

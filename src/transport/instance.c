@@ -124,6 +124,7 @@ int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
 	pthread_mutex_init(&inst->request_lock, NULL);
 	CDS_INIT_LIST_HEAD(&inst->conns);
 	CDS_INIT_LIST_HEAD(&inst->hosts);
+	CDS_INIT_LIST_HEAD(&inst->crowd);
 	CDS_INIT_LIST_HEAD(&inst->listeners);
 	if (rt_config_check(&inst->cfg) ||
 	    (inst->cfg.auth != RT_AUTH_NONE && !p->auth)) {
@@ -249,14 +250,14 @@ void rt_instance_forget(struct rt_conn *c)
 		cds_list_del_init(&c->inst_link);
 		inst->nconns--;
 		rt_host_ended(c);
+		rt_crowd_leave_locked(c);
 		add_stats(&inst->ended, c);
 		add_stages(&inst->ended_stages, c);
 	}
 	pthread_mutex_unlock(&inst->lock);
 }
 
-/* A reference, unless the last one has just gone. */
-static bool try_get(struct rt_conn *c)
+bool rt_conn_try_get(struct rt_conn *c)
 {
 	long n = atomic_load(&c->refs);
 
@@ -321,7 +322,7 @@ unsigned int rt_with_conns(struct rt_instance *inst,
 	{
 		if (n == BATCH)
 			break;
-		if (want(c, arg) && try_get(c))
+		if (want(c, arg) && rt_conn_try_get(c))
 			batch[n++] = c;
 	}
 	pthread_mutex_unlock(&inst->lock);
@@ -440,6 +441,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		fab_reject(f, NULL, 0);
 		fab_conn_destroy_deferred(f, unused_gone, c);
 	}
+	rt_crowd_join(c);
 	rt_strand_release(c);
 	return;
 reject:

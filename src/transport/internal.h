@@ -298,6 +298,8 @@ struct rt_instance {
 	/* Until the fabric has let go of them. */
 	struct cds_list_head conns;
 	struct cds_list_head hosts; /* host.c */
+	struct cds_list_head crowd; /* auth_crowd.c, oldest first */
+	unsigned int ncrowd;
 	uint64_t refused_at; /* the last time that it was logged */
 	unsigned int nconns;
 	struct cds_list_head listeners;
@@ -343,6 +345,9 @@ unsigned int rt_with_conns(struct rt_instance *inst,
 			   void (*fn)(struct rt_conn *), uint64_t arg);
 void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* A reference, unless the last one has just gone. */
+bool rt_conn_try_get(struct rt_conn *c);
 
 /* conn.c */
 int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
@@ -484,8 +489,17 @@ size_t rt_auth_part(struct rt_conn *c, size_t room, const uint8_t **part);
 void rt_auth_sent(struct rt_conn *c);
 /* No part is taken any more: version 1, or the end of the connection. */
 void rt_auth_reset(struct rt_conn *c);
+/* If it ends for others' sake, say so. */
+void rt_auth_give_way(struct rt_conn *c);
 uint64_t rt_auth_deadline(const struct rt_conn *c);
 void rt_auth_expire(struct rt_conn *c);
+
+/* auth_crowd.c */
+/* Server: a connection whose peer may have to show who it is. */
+void rt_crowd_join(struct rt_conn *c);
+/* That is settled, or it has ended. */
+void rt_crowd_leave(struct rt_conn *c);
+void rt_crowd_leave_locked(struct rt_conn *c); /* inst->lock held */
 
 /* auth_pool.c */
 int rt_auth_pool_start(struct rt_instance *inst);

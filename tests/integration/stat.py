@@ -3,6 +3,7 @@
 
     stat.py liar PATH TEXT...   a socket that gives each TEXT once, the last
                                 for ever; "": nothing, and it stays silent
+    stat.py nonsense STAT       options that are refused
     stat.py forms STAT PATH P   each form of output at socket PATH of program P
     stat.py foreign STAT PATH SOCKET
                                 a document with more in it than is known
@@ -14,6 +15,7 @@
 """
 
 import json
+import math
 import os
 import re
 import resource
@@ -38,6 +40,43 @@ def output_of(*argv):
     return r.stdout
 
 
+def outputs_of(argvs):
+    """At the same time: most of what a program takes is its start."""
+    running = [subprocess.Popen(a, text=True, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+               for a in argvs]
+    told = [r.communicate(timeout=60) for r in running]
+    return [(r.returncode, *t) for r, t in zip(running, told)]
+
+
+def nonsense(stat):
+    """Refused, by one line after the usage that says what is allowed."""
+    cases = (
+        ("not a number from 0.01 to 86400", "--interval", "0"),
+        ("not a number from 0.01 to 86400", "--interval", "86401"),
+        ("not a number from 0.01 to 86400", "--interval", "often"),
+        ("not a number from 0.01 to 86400", "--interval", "nan"),
+        ("not a number from 0.01 to 86400", "--timeout", "-1"),
+        ("not a number from 1 to 86400", "--interval", "1", "--count", "0"),
+        ("--count needs --interval", "--count", "3"),
+        ("choose one", "--json", "--prometheus"),
+        ("choose one", "--socket", "a", "--dbus-name", "b.c"),
+        ("not a name on a bus, such as " + BUS_NAME, "--dbus-name", "ganesha"),
+        ("not a name on a bus, such as " + BUS_NAME, "--dbus-name", "a.b;c"),
+        ("unrecognized arguments", "--all"),
+        ("unrecognized arguments", "all"),
+        ("1 to 107 octets", "--socket", "0" * 108),
+        ("1 to 107 octets", "--socket", ""),
+    )
+    results = outputs_of([(stat, *c[1:]) for c in cases])
+    for (want, *_), (status, out, err) in zip(cases, results):
+        lines = err.splitlines()
+        assert status == 2 and not out, (want, status, out)
+        assert len(lines) == 2 and lines[0].startswith("usage: "), err
+        assert lines[1].startswith("rpcrdma-stat: error: "), err
+        assert want in lines[1], (want, err)
+
+
 def document(path):
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(60)
@@ -57,6 +96,7 @@ def families(text):
     """{name: (kind, help, {labels: value})}; labels are sorted pairs."""
     assert text.endswith("\n") and "\n\n" not in text
     out, name, kind, told = {}, None, None, None
+    parts = {}
     for line in text[:-1].split("\n"):
         comment = re.fullmatch(r"# (HELP|TYPE) ([a-zA-Z_:][\w:]*) (\S.*)",
                                line, re.ASCII)
@@ -69,27 +109,57 @@ def families(text):
         if comment:
             assert comment[2] == name and kind is None, line
             kind = comment[3]
-            assert kind in ("counter", "gauge"), line
+            assert kind in ("counter", "gauge", "histogram"), line
             out[name] = (kind, told, {})
             check_name(name, kind)
             continue
         sample = re.fullmatch(
             r"([a-zA-Z_:][\w:]*)\{(.*)\} (\d+(?:\.\d+)?(?:e[+-]?\d+)?)",
             line, re.ASCII)
-        assert sample and sample[1] == name and kind, line
+        assert sample and kind, line
+        part = ""
+        if kind == "histogram":
+            part = sample[1].removeprefix(name)
+            assert part in ("_bucket", "_sum", "_count"), line
+        assert sample[1] == name + part, line
         labels = re.findall(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"(?:,|$)',
                             sample[2], re.ASCII)
         assert ",".join('%s="%s"' % p for p in labels) == sample[2], line
+        if part == "_bucket":
+            le = labels.pop()
+            assert le[0] == "le", line
         names = [k for k, _ in labels]
         assert len(set(names)) == len(names), line
         assert not [k for k in names if k.startswith("__") or
                     k in ("le", "quantile", "instance", "job")], line
         series = tuple(sorted((k, unescape(v)) for k, v in labels))
+        if part:
+            parts.setdefault((name, series), []).append(
+                (le[1] if part == "_bucket" else part, float(sample[3])))
+            if part != "_count":
+                continue
         assert series not in out[name][2], "%s comes twice" % line
         assert all({k for k, _ in s} == set(names) for s in out[name][2]), line
         out[name][2][series] = float(sample[3])
     assert out[name][2], name
+    for (name, series), told in parts.items():
+        check_histogram(told)
+        out[name][2][series] = dict(told)
     return out
+
+
+def check_histogram(told):
+    """Buckets from the lowest, cumulative, then the sum and the count."""
+    *buckets, total, count = told
+    assert total[0] == "_sum" and count[0] == "_count", told
+    bounds = [float(b) for b, _ in buckets]
+    assert bounds == sorted(set(bounds)) and buckets[-1][0] == "+Inf", told
+    assert len(bounds) > 20 and 1e-7 < bounds[0] < 1e-4 < 1 < bounds[-2], told
+    values = [n for _, n in buckets]
+    assert values == sorted(values) and values[-1] == count[1], told
+    # No Call can have taken less than the bucket before its own allows.
+    assert sum((n - m) * b for (_, m), (_, n), b in zip(
+        buckets, buckets[1:], bounds)) <= total[1] * 1.000001 + 1e-9, told
 
 
 def check_name(name, kind):
@@ -145,6 +215,8 @@ def forms(stat, path, program):
         assert re.search(r"^gateway: %s +%d$" % (k.replace("_", " "), v),
                          text, re.M), (k, text)
 
+    with_stages(text, doc["stages"], rows)
+
     lines = run("--connections").splitlines()
     at = [i for i, x in enumerate(lines) if x.startswith("id ")][0]
     assert len(lines) == at + 2, lines
@@ -173,6 +245,17 @@ def forms(stat, path, program):
             return value
 
         assert single("rpcrdma_up") == 1
+        told = {dict(k)["stage"]: v for k, v in
+                seen["rpcrdma_stage_duration_seconds"][2].items()}
+        assert set(told) == set(doc["stages"])
+        for stage, s in doc["stages"].items():
+            assert told[stage]["_count"] == s["count"] > 0
+            assert abs(told[stage]["_sum"] * 1e9 - s["sum_ns"]) < 2
+            at = 0
+            for bound, n in s["up_to_ns"]:
+                at += n
+                le = "+Inf" if bound is None else "%.9g" % (bound / 1e9)
+                assert told[stage][le] == at, (stage, bound)
         for k, v in totals.items():
             assert single(prometheus_name(k)) == v, k
         for k, v in gateway.items():
@@ -188,12 +271,26 @@ def forms(stat, path, program):
             assert ("crc", "true" if c["crc"] else "false") in info
 
 
+def with_stages(text, stages, rows):
+    assert stages
+    for stage, s in stages.items():
+        count, mean, half, most = rows["  " + stage]
+        assert int(count) == s["count"]
+        assert mean == "%.1f" % (s["sum_ns"] / s["count"] / 1000)
+        bounds = [b for b, n in s["up_to_ns"] for _ in range(n)]
+        for shown, share in (half, 0.5), (most, 0.99):
+            b = bounds[max(0, math.ceil(share * len(bounds)) - 1)]
+            assert shown == ("-" if b is None else "%.1f" % (b / 1000)), stage
+
+
 def foreign(stat, path, other):
     """What a later server may say, and what a peer may be called."""
     doc = document(path)
     inner = doc.get("transport", doc)
     names = 'a"b\\c', "d\ne", "}{,="
     inner["latency"] = {"read": {"buckets": [1, 2], "sum": 0.5}}
+    inner["stages"]["later"] = {"count": 3, "sum_ns": 7 * 10**10, "new": [],
+                                "up_to_ns": [[3500, 2], [None, 1]]}
     inner["totals"]["stages"] = {"a": 1}
     inner["totals"]["new_counter"] = 7
     inner["totals"]["Not-A-Name\n"] = 8
@@ -210,15 +307,20 @@ def foreign(stat, path, other):
         while not os.path.exists(other):
             assert process.poll() is None
             time.sleep(0.02)
-        for options in (), ("--interval", "0.01", "--count", "2"):
-            for form in (), ("--connections",), ("--json",):
-                output_of(stat, "--socket", other, *options, *form)
-        seen = families(output_of(stat, "--socket", other, "--prometheus",
-                                  "--connections"))
+        results = outputs_of(
+            [(stat, "--socket", other, *options, *form)
+             for options in ((), ("--interval", "0.01", "--count", "2"))
+             for form in ((), ("--connections",), ("--json",),
+                          ("--prometheus", "--connections"))])
+        assert not [r for r in results if r[0] or r[2]], results
+        seen = families(results[3][1])
     finally:
         process.kill()
         process.wait()
     assert set(seen["rpcrdma_new_counter_total"][2].values()) == {7}
+    later = {dict(k)["stage"]: v for k, v in
+             seen["rpcrdma_stage_duration_seconds"][2].items()}["later"]
+    assert later["3.5e-06"] == 2 and later["+Inf"] == 3
     assert not [n for n in seen if "stages" in n or "yes" in n]
     got = {dict(s)["principal"] for s in seen["rpcrdma_connection_info"][2]}
     assert got == set(names), got
@@ -372,5 +474,5 @@ def hold(port, server, gateway, done):
 
 
 if __name__ == "__main__":
-    {f.__name__: f for f in (liar, forms, foreign, dbus, differences, stay,
-                             hold, deaf)}[sys.argv[1]](*sys.argv[2:])
+    {f.__name__: f for f in (nonsense, liar, forms, foreign, dbus, differences,
+                             stay, hold, deaf)}[sys.argv[1]](*sys.argv[2:])

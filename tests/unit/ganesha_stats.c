@@ -172,6 +172,43 @@ static void too_long(void)
 	rt_pair_close(&p);
 }
 
+/* As many as a message tells of, and one more. */
+static void too_many(void)
+{
+	static struct rt_conn *more[4096];
+	const unsigned int n = sizeof(more) / sizeof(*more);
+	struct rt_config cfg = { .request_user_size = sizeof(void *),
+				 .credits = 1,
+				 .recv_size = RT_SEND_MIN,
+				 .max_connections = n + 1,
+				 .max_host_connections = n + 1 };
+	struct stats_source src = { .program = "unit", .provider = "loop" };
+	DBusMessageIter iter;
+	struct rt_pair p;
+	DBusError error;
+	DBusMessage *m;
+
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &cfg, &cfg, NULL));
+	src.inst = p.server_inst;
+	CU_ASSERT_PTR_NULL(stats_dbus_start(&with_dbus, &src));
+	for (unsigned int i = 0; i < n; i++) {
+		if (i == n - 1) {
+			m = call("GetConnections", &error);
+			dbus_message_iter_init(m, &iter);
+			CU_ASSERT_EQUAL(
+				dbus_message_iter_get_element_count(&iter), n);
+			dbus_message_unref(m);
+		}
+		more[i] = p.client;
+		CU_ASSERT_TRUE_FATAL(rt_pair_connect(&p));
+	}
+	refused("GetConnections", DBUS_ERROR_LIMITS_EXCEEDED);
+	stats_dbus_stop();
+	for (unsigned int i = 0; i < n; i++)
+		rt_conn_close(more[i], true);
+	rt_pair_close(&p);
+}
+
 /* A string of the document: JSON must be UTF-8, and D-Bus as well. */
 static void text(void)
 {
@@ -267,8 +304,9 @@ static void ending(void)
 
 static const struct unit_test tests[] = {
 	{ "answers", answers },	  { "no object", no_object },
-	{ "too long", too_long }, { "text", text },
-	{ "ending", ending },	  { NULL, NULL },
+	{ "too long", too_long }, { "too many", too_many },
+	{ "text", text },	  { "ending", ending },
+	{ NULL, NULL },
 };
 
 int main(int argc, char **argv)

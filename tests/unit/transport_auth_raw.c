@@ -3,6 +3,7 @@
  * pieces, too long, out of turn, broken off, late; Calls before their time. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <unistd.h>
 
 #include "auth_script.h"
@@ -425,6 +426,109 @@ static void come_and_go(void)
 	end(&r);
 }
 
+#define STRANGERS 20
+
+/* Connections that say nothing; one is down when it is not there any more. */
+struct stranger {
+	struct fab_conn *fab;
+	bool up, down;
+};
+
+static void stranger_ready(struct fab_conn *c, void *user)
+{
+	struct stranger *s = user;
+	struct fab_wc wc;
+
+	while (fab_poll(c, &wc, 1) == 1) {
+		s->up |= wc.kind == FAB_WC_ESTABLISHED;
+		s->down |= wc.kind == FAB_WC_DISCONNECTED;
+	}
+}
+
+static bool stranger_comes(struct rt_raw *r, struct stranger *s)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+				    .sin_port = htons(20049) };
+	struct fab_conn_params params = { 0 };
+
+	*s = (struct stranger){ 0 };
+	return !fab_conn_create(r->poller, stranger_ready, s, &s->fab) &&
+	       !fab_connect(s->fab, (struct sockaddr *)&addr, sizeof(addr),
+			    &params) &&
+	       RAW_WAIT(r, s->up);
+}
+
+static void strangers_go(struct rt_raw *r, struct stranger *s, unsigned int n)
+{
+	while (n--) {
+		if (!s[n].down)
+			fab_disconnect(s[n].fab, true);
+		CU_ASSERT_TRUE(RAW_WAIT(r, s[n].down));
+		fab_conn_destroy_deferred(s[n].fab, NULL, NULL);
+	}
+	rt_raw_run(r);
+}
+
+/* The oldest of those who are not known gives way, and no one else. */
+static void crowd(void)
+{
+	/* A quarter: 16. */
+	struct rt_config few = { .max_connections = 64 };
+	struct stranger s[STRANGERS];
+	struct rt_stats stats;
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(begin(&r, RT_AUTH_REQUIRED, &few));
+	send_token(&r, 0);
+	CU_ASSERT_TRUE(answered(&r, 0));
+	for (unsigned int i = 0; i < 15; i++)
+		CU_ASSERT_TRUE_FATAL(stranger_comes(&r, &s[i]));
+	CU_ASSERT_FALSE(r.down);
+	CU_ASSERT_TRUE_FATAL(stranger_comes(&r, &s[15]));
+	CU_ASSERT_TRUE(RAW_WAIT(&r, r.down && r.p.server_closed));
+	CU_ASSERT_EQUAL(r.p.server_error, -EBUSY);
+	CU_ASSERT_PTR_NOT_NULL(strstr(r.p.server_reason, "too many others"));
+	for (unsigned int i = 0; i < 16; i++)
+		CU_ASSERT_FALSE(s[i].down);
+	stats = rt_pair_stats(r.p.server_inst);
+	CU_ASSERT_EQUAL(stats.auth_failed, 1);
+	strangers_go(&r, s, 16);
+	CU_ASSERT_EQUAL(auth_script_exchanges(&auth_script[1]), 0);
+
+	/* Who is known stays, and one that comes to be is no stranger. */
+	CU_ASSERT_TRUE_FATAL(again(&r));
+	send_token(&r, 0);
+	CU_ASSERT_TRUE(answered(&r, 0));
+	for (unsigned int i = 0; i < 8; i++)
+		CU_ASSERT_TRUE_FATAL(stranger_comes(&r, &s[i]));
+	send_token(&r, 1);
+	CU_ASSERT_TRUE(answered(&r, 1));
+	rt_raw_connprop(&r, true, NULL, 0);
+	rt_raw_run(&r);
+	for (unsigned int i = 8; i < STRANGERS; i++)
+		CU_ASSERT_TRUE_FATAL(stranger_comes(&r, &s[i]));
+	for (unsigned int i = 0; i < 4; i++)
+		CU_ASSERT_TRUE(RAW_WAIT(&r, s[i].down));
+	for (unsigned int i = 4; i < STRANGERS; i++)
+		CU_ASSERT_FALSE(s[i].down);
+	CU_ASSERT_FALSE(r.down);
+	strangers_go(&r, s, STRANGERS);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_FINAL);
+	rt_raw_call(&r, 5, NULL, NULL, 8);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 5));
+	end(&r);
+
+	/* Without a policy nobody is a stranger. */
+	CU_ASSERT_TRUE_FATAL(begin(&r, RT_AUTH_NONE, &few));
+	for (unsigned int i = 0; i < STRANGERS; i++)
+		CU_ASSERT_TRUE_FATAL(stranger_comes(&r, &s[i]));
+	for (unsigned int i = 0; i < STRANGERS; i++)
+		CU_ASSERT_FALSE(s[i].down);
+	CU_ASSERT_FALSE(r.down);
+	strangers_go(&r, s, STRANGERS);
+	end(&r);
+}
+
 /* With optional, whoever takes no part is served as ever. */
 static void bystanders(void)
 {
@@ -560,10 +664,15 @@ static void servers(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "pieces", pieces },		{ "early", early },
-	{ "bad tokens", bad_tokens },	{ "broken", broken },
-	{ "come and go", come_and_go }, { "bystanders", bystanders },
-	{ "servers", servers },		{ NULL, NULL },
+	{ "pieces", pieces },
+	{ "early", early },
+	{ "bad tokens", bad_tokens },
+	{ "broken", broken },
+	{ "come and go", come_and_go },
+	{ "crowd", crowd },
+	{ "bystanders", bystanders },
+	{ "servers", servers },
+	{ NULL, NULL },
 };
 
 UNIT_MAIN("transport-auth-raw", tests)
