@@ -287,12 +287,17 @@ static void other_items(void)
 		"Host_Authentication_Allow = \"host/*@A.EXAMPLE, nfs/?\";",
 	};
 	static const char *const bad[] = {
-		"Versions = 3;",      "Versions = 0;",
-		"Provider = roce;",   "Bind_Addr = localhost;",
-		"Enable = perhaps;",  "CRC = 2;",
+		"Versions = 3;",
+		"Versions = 0;",
+		"Provider = roce;",
+		"Bind_Addr = localhost;",
+		"Enable = perhaps;",
+		"CRC = 2;",
 		"Stats_DBus = 2;",
-		"Credits = many;",    "Credits = -1;",
-		"Port = 4294967297;", "Host_Authentication = true;",
+		"Credits = many;",
+		"Credits = -1;",
+		"Port = 4294967297;",
+		"Host_Authentication = true;",
 	};
 	struct gr_config cfg;
 
