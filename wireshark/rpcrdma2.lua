@@ -295,7 +295,7 @@ local function word(s, at) -- at counts from 0
 	return d and ((a * 256 + b) * 256 + c) * 256 + d
 end
 
--- Read chunks into the stream, 4.5.2: positions count in the whole one.
+-- Read chunks into the stream, 4.5.1: positions count in the whole one.
 local function insert_reads(stream, chunks)
 	local out, len, used, placed = {}, 0, 0, 0
 

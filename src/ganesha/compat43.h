@@ -198,6 +198,35 @@ struct gsh_config_block {
 	struct gsh_config_item desc;
 };
 
+/* ---- D-Bus, where Ganesha is built with it ------------------------------ */
+
+struct DBusMessageIter;
+struct DBusMessage;
+struct DBusError;
+
+struct gsh_dbus_arg {
+	const char *name; /* NULL: the end of the list */
+	const char *type;
+	const char *direction; /* "in", "out" */
+};
+
+struct gsh_dbus_method {
+	const char *name;
+	/* @args: NULL without any. False: @error is the answer. */
+	bool (*method)(struct DBusMessageIter *args, struct DBusMessage *reply,
+		       struct DBusError *error);
+	struct gsh_dbus_arg args[];
+};
+
+struct gsh_dbus_interface {
+	const char *name;
+	bool signal_props;
+	const void *const *props;
+	/* Ended by NULL, as the others. */
+	const struct gsh_dbus_method *const *methods;
+	const void *const *signals;
+};
+
 /* ---- Start-up --------------------------------------------------------- */
 
 struct gsh_start_info {

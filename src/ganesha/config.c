@@ -167,7 +167,7 @@ static const struct gsh_config_token policies[] = {
 #define MB (1024 * KB)
 #define GB (1024 * MB)
 
-static const struct gsh_config_item items[] = {
+const struct gsh_config_item gr_config_items[] = {
 	BOOL("Enable", enable, true),
 	BOOL("Required", required, false),
 	/*
@@ -240,10 +240,13 @@ static const struct gsh_config_item items[] = {
 	TEXT("Host_Authentication_Keytab", auth_keytab, ""),
 	TEXT("Host_Authentication_Principal", auth_principal, ""),
 	TEXT("Host_Authentication_Allow", auth_allow, AUTH_GSS_ALLOW),
+	UINT("Host_Authentication_Timeout", auth_timeout, 1,
+	     RT_AUTH_SECONDS_MAX, RT_AUTH_SECONDS),
 	{ .name = "Stats_Socket",
 	  .type = GSH_CONFIG_PATH,
 	  .u.str = { .minsize = 0, .maxsize = 107, .def = GR_STATS_SOCKET },
 	  OFF(stats_socket) },
+	BOOL("Stats_DBus", stats_dbus, true),
 	{ .name = NULL },
 };
 
@@ -276,7 +279,7 @@ static const struct gsh_config_block block = {
 		  .type = GSH_CONFIG_BLOCK,
 		  .flags = GSH_CONFIG_UNIQUE,
 		  .u.blk = { .init = block_init,
-			     .params = items,
+			     .params = gr_config_items,
 			     .commit = block_commit } },
 };
 
@@ -333,5 +336,6 @@ void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt)
 	rt->busy_poll_us = cfg->busy_poll;
 	rt->huge_pages = cfg->huge_pages;
 	rt->auth = (enum rt_auth_policy)cfg->auth;
+	rt->auth_ms = cfg->auth_timeout * 1000;
 	rt_config_defaults(rt);
 }

@@ -9,6 +9,7 @@
 #define RPCRDMA_GANESHA_CONFIG_H
 
 #include <netinet/in.h>
+#include <stdio.h>
 
 #include "ganesha/gsh.h"
 
@@ -48,9 +49,14 @@ struct gr_config {
 	uint32_t crc; /* enum fab_crc */
 	bool huge_pages;
 	char *stats_socket; /* empty: none */
+	bool stats_dbus;
 	uint32_t auth; /* enum rt_auth_policy */
 	char *auth_keytab, *auth_principal, *auth_allow; /* or empty */
+	uint32_t auth_timeout; /* seconds */
 };
+
+/* Ended by one without a name. */
+extern const struct gsh_config_item gr_config_items[];
 
 enum gr_config_result {
 	GR_CONFIG_ABSENT, /* no RDMA block: nothing to do */
@@ -64,5 +70,11 @@ enum gr_config_result gr_config_load(const struct gsh *g,
 /* What the transport is given. Sizes of user areas are the caller's. */
 struct rt_config;
 void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt);
+
+/*
+ * The block as it is taken: all items with their values, in the syntax of
+ * ganesha.conf, and what follows from them as comments.
+ */
+void gr_config_print(FILE *f, const struct gr_config *cfg);
 
 #endif /* RPCRDMA_GANESHA_CONFIG_H */

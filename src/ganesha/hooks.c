@@ -31,6 +31,7 @@
 #include <rpc/clnt.h>
 #include <rpc/svc_rqst.h>
 
+#include "ganesha/check.h"
 #include "ganesha/server.h"
 #include "ganesha/xprt.h"
 
@@ -138,6 +139,28 @@ static void read_config(struct gsh_config *tree)
 		return;
 	}
 	set_state(HOOK_ARMED);
+}
+
+EXPORT bool rpcrdma_ganesha_check(struct gsh_config *tree, FILE *out)
+{
+	const char *wrong = gsh_bind(&hook.gsh);
+	struct gr_config cfg;
+
+	if (wrong) {
+		fprintf(stderr, "rpcrdma: %s\n", wrong);
+		return false;
+	}
+	switch (gr_config_load(&hook.gsh, tree, &cfg)) {
+	case GR_CONFIG_ABSENT:
+		fputs("# No block RDMA: NFS is served over TCP alone.\n", out);
+		return true;
+	case GR_CONFIG_BAD:
+		return false;
+	case GR_CONFIG_GOOD:
+		break;
+	}
+	gr_config_print(out, &cfg);
+	return true;
 }
 
 EXPORT int nfs_set_param_from_conf(struct gsh_config *tree,

@@ -26,6 +26,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ganesha/check.h"
 #include "ganesha/compat43.h"
 
 #define PID_FILE_DEFAULT "/var/run/ganesha/ganesha.pid"
@@ -76,6 +77,7 @@ struct options {
 	int level;
 	bool detach;
 	bool dump_trace;
+	bool check; /* the configuration, and end */
 	struct gsh_start_info start;
 };
 
@@ -103,6 +105,7 @@ static void usage(FILE *f, const char *name)
 	fprintf(f,
 		"Usage: %s [-vFTCh] [-L LOGFILE] [-N LEVEL] [-f CONFIG] [-p PIDFILE]\n"
 		"       [-E EPOCH] [-I NODEID]\n"
+		"       %s --check-config CONFIG\n"
 		"NFS-Ganesha " GSH_VERSION
 		" with RPC-over-RDMA " RPCRDMA_VERSION
 		". Options are those of ganesha.nfsd:\n"
@@ -120,13 +123,20 @@ static void usage(FILE *f, const char *name)
 		"  -I NODEID   node in a cluster\n"
 		"  -C          dump a trace on a crash\n"
 		"  -h          this text\n"
+		"  --check-config CONFIG  say what its block RDMA means, and end: status 0,\n"
+		"              or 1 if RDMA would not be served with it\n"
 		"SIGHUP reads LOG and EXPORT blocks again, SIGTERM ends the server.\n"
 		"The RDMA block of the configuration turns RDMA on.\n",
-		name);
+		name, name);
 }
 
 static void parse_options(int argc, char **argv, struct options *o)
 {
+	static const struct option more[] = {
+		{ "check-config", required_argument, NULL, 'c' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
 	const char *slash = strrchr(argv[0], '/');
 	int c;
 
@@ -134,7 +144,8 @@ static void parse_options(int argc, char **argv, struct options *o)
 			       .level = -1,
 			       .detach = true,
 			       .start = { .drop_caps = true } };
-	while ((c = getopt(argc, argv, "v@L:N:f:p:FRTE:ChI:")) != -1) {
+	while ((c = getopt_long(argc, argv, "v@L:N:f:p:FRTE:ChI:", more,
+				NULL)) != -1) {
 		switch (c) {
 		case 'v':
 		case '@':
@@ -175,6 +186,10 @@ static void parse_options(int argc, char **argv, struct options *o)
 			break;
 		case 'I':
 			g_nodeid = atoi(optarg);
+			break;
+		case 'c':
+			o->check = true;
+			nfs_config_path = optarg;
 			break;
 		case 'C':
 			o->dump_trace = true;
@@ -270,6 +285,31 @@ static const char *configure(struct options *o, struct gsh_config **tree,
 	return NULL;
 }
 
+/* Nothing of a server is begun: one may be running, and goes on. */
+static int check_config(const struct options *o, char *host)
+{
+	struct gsh_config_errors errors;
+	struct gsh_config *tree;
+	bool good;
+
+	nfs_prereq_init(o->name, host, o->level, "STDERR", false);
+	if (!init_error_type(&errors))
+		return 1;
+	tree = config_ParseFile(nfs_config_path, &errors);
+	/* Of a syntax error Ganesha sets no flag: it says so and goes on with
+	 * what it has read until then. */
+	good = tree && harmless(&errors) &&
+	       (!errors.fp || ftell(errors.fp) == 0);
+	report_config_errors(&errors, NULL, config_errs_to_log);
+	good = good && rpcrdma_ganesha_check(tree, stdout);
+	if (!good)
+		fprintf(stderr, "%s: %s: RDMA would not be served with it\n",
+			o->name, nfs_config_path);
+	if (tree)
+		config_Free(tree);
+	return good && !fflush(stdout) ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
 	static char host[HOST_NAME_MAX + 1];
@@ -291,6 +331,8 @@ int main(int argc, char **argv)
 		return 1;
 	}
 
+	if (o.check)
+		return check_config(&o, host);
 	nfs_prereq_init(o.name, host, o.level, o.log_path, o.dump_trace);
 	LOG(GSH_MAIN, GSH_EVENT,
 	    "%s Starting: Ganesha Version " GSH_VERSION

@@ -17,6 +17,8 @@
 #include <time.h>
 
 #include "auth/gss.h"
+#include "fabric/addr.h"
+#include "ganesha/stats_dbus.h"
 #include "ganesha/xprt.h"
 #include "ntirpc/call.h"
 #include "ulb/ulb.h"
@@ -193,9 +195,10 @@ static bool devices_serve(const struct gr_server *s)
 			not_of = &at.addr[i];
 	}
 	if (not_of)
-		stats_address(not_of, lacks, sizeof(lacks));
+		fab_addr_name((const struct sockaddr *)not_of, lacks,
+			      sizeof(lacks));
 	if (of)
-		stats_address(of, has, sizeof(has));
+		fab_addr_name((const struct sockaddr *)of, has, sizeof(has));
 	if (of && not_of)
 		gsh_log(s->gsh, GSH_WARN,
 			"Provider = auto: %s is of an RDMA device, %s is not: "
@@ -314,11 +317,12 @@ static int listen_one(struct gr_server *s, const struct sockaddr_storage *at,
 	int err = rt_listen(s->inst, (const struct sockaddr *)at, len, &ops, s,
 			    &l);
 
-	stats_address(at, text, sizeof(text));
+	fab_addr_name((const struct sockaddr *)at, text, sizeof(text));
 	switch (err) {
 	case 0:
 		rt_listener_addr(l, &got);
-		stats_address(&got, s->source.listener[s->source.nlisteners++],
+		fab_addr_name((struct sockaddr *)&got,
+			      s->source.listener[s->source.nlisteners++],
 			      sizeof(s->source.listener[0]));
 		break;
 	case -EADDRINUSE:
@@ -370,8 +374,12 @@ static int listen_all(struct gr_server *s, char *fault)
 static void start_stats(struct gr_server *s)
 {
 	const char *path = s->cfg.stats_socket;
+	const char *wrong;
 	int err;
 
+	wrong = s->cfg.stats_dbus ? stats_dbus_start(s->gsh, &s->source) : NULL;
+	if (wrong)
+		gsh_log(s->gsh, GSH_EVENT, "no statistics on D-Bus: %s", wrong);
 	if (!path || !*path)
 		return;
 	err = stats_socket_start(path, &s->source, &s->stats);
@@ -483,6 +491,7 @@ static void drain_all(void *arg)
 	struct gr_server *s = arg;
 	unsigned int left;
 
+	stats_dbus_stop();
 	stats_socket_stop(s->stats);
 	s->stats = NULL;
 	left = rt_instance_shutdown(

@@ -8,10 +8,10 @@
  */
 #include "ganesha/stats_json.h"
 
-#include <arpa/inet.h>
 #include <inttypes.h>
-#include <netinet/in.h>
 #include <time.h>
+
+#include "fabric/addr.h"
 
 double stats_now(void)
 {
@@ -21,38 +21,54 @@ double stats_now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-void stats_address(const struct sockaddr_storage *ss, char *to, size_t size)
+/* Octets of the UTF-8 character at @s (RFC 3629, 4); 0 if it is none. */
+static unsigned int utf8_length(const char *s)
 {
-	char text[INET6_ADDRSTRLEN] = "?";
+	const unsigned char *u = (const unsigned char *)s;
+	unsigned char least = 0x80, most = 0xbf;
+	unsigned int n;
 
-	if (ss->ss_family == AF_INET) {
-		const struct sockaddr_in *in = (const struct sockaddr_in *)ss;
-
-		inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
-		snprintf(to, size, "%s:%u", text, ntohs(in->sin_port));
-	} else if (ss->ss_family == AF_INET6) {
-		const struct sockaddr_in6 *in6 =
-			(const struct sockaddr_in6 *)ss;
-
-		inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text));
-		snprintf(to, size, "[%s]:%u", text, ntohs(in6->sin6_port));
-	} else {
-		snprintf(to, size, "?");
+	if (u[0] < 0x80)
+		return 1;
+	if (u[0] < 0xc2 || u[0] > 0xf4)
+		return 0;
+	n = u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : 4;
+	/* No longer form than needed, no surrogates, not above U+10FFFF. */
+	if (u[0] == 0xe0)
+		least = 0xa0;
+	else if (u[0] == 0xed)
+		most = 0x9f;
+	else if (u[0] == 0xf0)
+		least = 0x90;
+	else if (u[0] == 0xf4)
+		most = 0x8f;
+	for (unsigned int i = 1; i < n; i++) {
+		if (u[i] < least || u[i] > most)
+			return 0;
+		least = 0x80;
+		most = 0xbf;
 	}
+	return n;
 }
 
+/* A peer's principal may be anything, JSON may not (RFC 8259, 8.1). */
 static void put_string(FILE *f, const char *s)
 {
+	unsigned int n;
+
 	putc('"', f);
-	for (; *s; s++) {
+	for (; *s; s += n ? n : 1) {
 		unsigned char c = (unsigned char)*s;
 
-		if (c == '"' || c == '\\')
+		n = utf8_length(s);
+		if (!n)
+			fputs("\\ufffd", f);
+		else if (c == '"' || c == '\\')
 			fprintf(f, "\\%c", c);
 		else if (c < 0x20)
 			fprintf(f, "\\u%04x", c);
 		else
-			putc(c, f);
+			fwrite(s, 1, n, f);
 	}
 	putc('"', f);
 }
@@ -80,6 +96,52 @@ static void put_properties(FILE *f, const struct rt_properties *p)
 		p->reverse, p->complete ? "true" : "false");
 }
 
+/*
+ * Of each stage that Calls have been in: how many of them, their time, and how
+ * many took up to so many nanoseconds, but more than the bound before.
+ */
+static void put_stages(FILE *f, const struct rt_stages *st)
+{
+	static const char *const name[RT_NSTAGES] = {
+#define NAME(stage, help) #stage,
+		RT_STAGES(NAME)
+#undef NAME
+	};
+	const char *comma = "";
+
+	putc('{', f);
+	for (unsigned int i = 0; i < RT_NSTAGES; i++) {
+		const struct rt_histogram *h = &st->stage[i];
+		const char *next = "";
+		uint64_t n = 0;
+
+		for (unsigned int b = 0; b < RT_STAGE_BUCKETS; b++)
+			n += h->bucket[b];
+		if (!n)
+			continue;
+		fprintf(f,
+			"%s\"%s\": {\"count\": %" PRIu64
+			", \"sum_ns\": %" PRIu64 ", \"up_to_ns\": [",
+			comma, name[i], n, h->sum);
+		comma = ", ";
+		for (unsigned int b = 0; b < RT_STAGE_BUCKETS; b++) {
+			uint64_t bound = rt_stage_bound(b);
+
+			if (!h->bucket[b])
+				continue;
+			fprintf(f, "%s[", next);
+			next = ", ";
+			if (bound == UINT64_MAX)
+				fputs("null", f);
+			else
+				fprintf(f, "%" PRIu64, bound);
+			fprintf(f, ", %" PRIu64 "]", h->bucket[b]);
+		}
+		fputs("]}", f);
+	}
+	putc('}', f);
+}
+
 struct put_conns {
 	FILE *f;
 	const char *comma;
@@ -91,7 +153,7 @@ static void put_conn(const struct rt_conn_info *i, void *arg)
 	FILE *f = pc->f;
 	char local[64];
 
-	stats_address(&i->local, local, sizeof(local));
+	fab_addr_name((const struct sockaddr *)&i->local, local, sizeof(local));
 	fprintf(f, "%s\n  {\"id\": %" PRIu64 ", \"role\": \"%s\", \"peer\": ",
 		pc->comma, i->id, i->server ? "server" : "client");
 	pc->comma = ",";
@@ -117,6 +179,8 @@ static void put_conn(const struct rt_conn_info *i, void *arg)
 	put_properties(f, &i->theirs);
 	fputs(",\n   \"stats\": ", f);
 	put_stats(f, &i->stats);
+	fputs(",\n   \"stages\": ", f);
+	put_stages(f, &i->stages);
 	putc('}', f);
 }
 
@@ -124,6 +188,7 @@ void stats_json(FILE *f, const struct stats_source *src)
 {
 	struct put_conns pc = { .f = f, .comma = "" };
 	struct fab_pool_stats pool;
+	struct rt_stages stages;
 	struct rt_stats total;
 	unsigned int connections;
 	uint64_t accepted;
@@ -147,6 +212,9 @@ void stats_json(FILE *f, const struct stats_source *src)
 		",\n \"totals\": ",
 		connections, accepted);
 	put_stats(f, &total);
+	rt_stages_total(src->inst, &stages);
+	fputs(",\n \"stages\": ", f);
+	put_stages(f, &stages);
 	fprintf(f,
 		",\n \"pool\": {\"bytes_held\": %zu, \"bytes_huge\": %zu, "
 		"\"bytes_in_use\": %zu, "

@@ -21,8 +21,6 @@ struct stats_source {
 };
 
 double stats_now(void);
-/* "192.0.2.1:20049", "[2001:db8::1]:20049" */
-void stats_address(const struct sockaddr_storage *ss, char *to, size_t size);
 /* One document and a newline. Any thread. */
 void stats_json(FILE *f, const struct stats_source *src);
 

@@ -50,6 +50,7 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 	SVCXPRT *xprt = req->rq_xprt;
 	struct gr_xprt *x = gr_xprt_of(xprt);
 
+	rt_call_begin(nrt_call_of(req->rq_xdrs)->call);
 	req->rq_xdrs->x_op = XDR_DECODE;
 	rpc_msg_init(&req->rq_msg);
 	/* The message as such was sound, only the RPC in it is not. */

@@ -136,13 +136,12 @@ static bool pad(XDR *xdrs)
 }
 
 /*
+ * Encode the Reply in req->rq_msg (RFC 5531, 9), protected as req->rq_auth
+ * wants it. False: it cannot be encoded, or is longer than the stream may be.
+ *
  * Of a successful Reply, xdr_nreplymsg() would encode the results as well,
  * and unprotected: so it gets xdr_void for them, and the wrap operation of
  * the authentication flavor encodes them.
- */
-/*
- * Encode the Reply in req->rq_msg (RFC 5531, 9), protected as req->rq_auth
- * wants it. False: it cannot be encoded, or is longer than the stream may be.
  */
 static bool encode_reply(struct svc_req *req, struct nrt_encode *e)
 {

@@ -12,7 +12,7 @@
 
 /*
  * The longest Reply to a callback without its data, which has none: it fits in
- * one message of the smallest inline threshold (RFC 8166, 3.3.2), so no
+ * one message of the smallest inline threshold (RFC 8166, 3.3.3), so no
  * reverse-direction Reply chunk is offered.
  */
 #define REPLY_MAX 900

@@ -173,22 +173,3 @@ const char *arg_provider_fault(int err)
 		return strerror(-err);
 	}
 }
-
-void arg_addr_name(const struct sockaddr_storage *addr, char *buf, size_t size)
-{
-	char host[INET6_ADDRSTRLEN] = "?";
-
-	if (addr->ss_family == AF_INET) {
-		const struct sockaddr_in *in = (const void *)addr;
-
-		inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
-		snprintf(buf, size, "%s:%u", host, ntohs(in->sin_port));
-	} else if (addr->ss_family == AF_INET6) {
-		const struct sockaddr_in6 *in6 = (const void *)addr;
-
-		inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
-		snprintf(buf, size, "[%s]:%u", host, ntohs(in6->sin6_port));
-	} else {
-		snprintf(buf, size, "?");
-	}
-}

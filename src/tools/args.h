@@ -42,9 +42,7 @@ const char *arg_crc(const char *s, enum fab_crc *out, struct arg_err *err);
  */
 const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,
 		     struct arg_err *err);
-/* "192.0.2.1:1234" or "[2001:db8::1]:1234" for messages. */
 /* What has gone wrong in opening a provider, and what to do. */
 const char *arg_provider_fault(int err);
-void arg_addr_name(const struct sockaddr_storage *addr, char *buf, size_t size);
 
 #endif /* RPCRDMA_TOOLS_ARGS_H */

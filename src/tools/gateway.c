@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fabric/addr.h"
 #include "ganesha/stats_socket.h"
 #include "tools/gw_client.h"
 #include "tools/notify.h"
@@ -190,7 +191,8 @@ static int listen_all(struct program *p)
 		struct sockaddr_storage addr = { 0 };
 		socklen_t len = sizeof(addr);
 
-		arg_addr_name(&gw->opt.listen[i].addr, name, sizeof(name));
+		fab_addr_name((struct sockaddr *)&gw->opt.listen[i].addr, name,
+			      sizeof(name));
 		p->listen[i] = tcp_listen(&gw->opt.listen[i]);
 		if (p->listen[i] < 0) {
 			gw_log(gw, LOG_ERR, "--listen %s: %s", name,
@@ -198,7 +200,8 @@ static int listen_all(struct program *p)
 			return p->listen[i];
 		}
 		getsockname(p->listen[i], (struct sockaddr *)&addr, &len);
-		arg_addr_name(&addr, p->stats.listener[p->stats.nlisteners++],
+		fab_addr_name((struct sockaddr *)&addr,
+			      p->stats.listener[p->stats.nlisteners++],
 			      sizeof(p->stats.listener[0]));
 	}
 	return 0;

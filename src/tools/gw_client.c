@@ -11,6 +11,7 @@
  * before has been seen here. A reference of the client belongs to it until
  * then.
  */
+#include "fabric/addr.h"
 #include "tools/gw_client.h"
 
 #include <errno.h>
@@ -89,7 +90,7 @@ int gw_client_new(struct gateway *gw, int fd)
 	rec_init(&c->rec, gw->opt.max_record);
 	pthread_mutex_init(&c->lock, NULL);
 	getpeername(fd, (struct sockaddr *)&peer, &len);
-	arg_addr_name(&peer, c->name, sizeof(c->name));
+	fab_addr_name((struct sockaddr *)&peer, c->name, sizeof(c->name));
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
 

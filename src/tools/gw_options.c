@@ -47,6 +47,7 @@ static const char usage[] =
 	"  --keytab FILE            ... with this host's key from FILE (Kerberos' default)\n"
 	"  --principal NAME         ... which of the keys (the first)\n"
 	"  --server-principal NAME  ... the server's (nfs@ its name)\n"
+	"  --host-auth-timeout SECONDS  ... how long it may take (30)\n"
 	"\n"
 	"  --stats                  statistics as JSON on stdout at exit and on SIGUSR1\n"
 	"  --stats-file PATH        the same into a file\n"
@@ -81,6 +82,7 @@ enum opt {
 	OPT_KEYTAB,
 	OPT_PRINCIPAL,
 	OPT_SERVER_PRINCIPAL,
+	OPT_HOST_AUTH_TIMEOUT,
 	OPT_STATS,
 	OPT_STATS_FILE,
 	OPT_STATS_SOCKET,
@@ -117,6 +119,7 @@ static const struct option options[] = {
 	{ "keytab", required_argument, NULL, OPT_KEYTAB },
 	{ "principal", required_argument, NULL, OPT_PRINCIPAL },
 	{ "server-principal", required_argument, NULL, OPT_SERVER_PRINCIPAL },
+	{ "host-auth-timeout", required_argument, NULL, OPT_HOST_AUTH_TIMEOUT },
 	{ "stats", no_argument, NULL, OPT_STATS },
 	{ "stats-file", required_argument, NULL, OPT_STATS_FILE },
 	{ "stats-socket", required_argument, NULL, OPT_STATS_SOCKET },
@@ -256,6 +259,9 @@ static const char *set_text(struct gw_options *o, int opt, struct arg_err *err)
 		break;
 	case OPT_SERVER_PRINCIPAL:
 		o->hostauth.server_principal = optarg;
+		break;
+	case OPT_HOST_AUTH_TIMEOUT:
+		bad = hostauth_timeout(optarg, &o->hostauth, &o->config, err);
 		break;
 	case OPT_STATS:
 		o->stats = true;

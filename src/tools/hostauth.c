@@ -24,6 +24,17 @@ const char *hostauth_policy(const char *s, enum rt_auth_policy *out,
 	return bad;
 }
 
+const char *hostauth_timeout(const char *s, struct hostauth *o,
+			     struct rt_config *config, struct arg_err *err)
+{
+	const char *bad =
+		arg_number(s, 1, RT_AUTH_SECONDS_MAX, &o->timeout, err);
+
+	if (!bad)
+		config->auth_ms = (unsigned int)o->timeout * 1000;
+	return bad;
+}
+
 /* nfs@NAME of "NAME:PORT"; false if that is an address. */
 static bool from_server(const char *server, char *to, size_t size)
 {
@@ -46,9 +57,10 @@ const char *hostauth_check(const struct hostauth *o, enum rt_auth_policy policy)
 	char name[264];
 
 	if (policy == RT_AUTH_NONE)
-		return o->keytab || o->principal || o->server_principal ?
-			       "--keytab, --principal and --server-principal "
-			       "need --host-auth" :
+		return o->keytab || o->principal || o->server_principal ||
+				       o->timeout ?
+			       "--keytab, --principal, --server-principal and "
+			       "--host-auth-timeout need --host-auth" :
 			       NULL;
 	if (!o->server_principal && !from_server(o->server, name, sizeof(name)))
 		return "--server is an address: --host-auth needs "

@@ -15,11 +15,15 @@
 struct hostauth {
 	const char *server; /* as --server has it */
 	const char *keytab, *principal, *server_principal;
+	uint64_t timeout; /* seconds; 0: not given */
 };
 
 /* "none", "optional" or "required": as rt_config.auth. */
 const char *hostauth_policy(const char *s, enum rt_auth_policy *out,
 			    struct arg_err *err);
+/* Seconds: as rt_config.auth_ms. */
+const char *hostauth_timeout(const char *s, struct hostauth *o,
+			     struct rt_config *config, struct arg_err *err);
 /* NULL, or what is missing or of no use without --host-auth. */
 const char *hostauth_check(const struct hostauth *o,
 			   enum rt_auth_policy policy);

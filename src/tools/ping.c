@@ -14,6 +14,7 @@
 #include <string.h>
 #include <syslog.h>
 
+#include "fabric/addr.h"
 #include "ganesha/stats_json.h"
 #include "tools/latency.h"
 #include "tools/ping.h"
@@ -357,7 +358,8 @@ static void print_json(const struct ping *p, uint64_t took)
 
 	if (!f)
 		return;
-	arg_addr_name(&p->o.server.addr, server, sizeof(server));
+	fab_addr_name((const struct sockaddr *)&p->o.server.addr, server,
+		      sizeof(server));
 	fprintf(f,
 		"{\"server\": \"%s\", \"provider\": \"%s\", \"program\": %u"
 		", \"version\": %u, \"procedure\": %u, \"connected\": %s"

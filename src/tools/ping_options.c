@@ -34,6 +34,7 @@ static const char usage[] =
 	"  --keytab FILE         ... with this host's key from FILE (Kerberos' default)\n"
 	"  --principal NAME      ... which of the keys (the first)\n"
 	"  --server-principal NAME  ... the server's (nfs@ its name)\n"
+	"  --host-auth-timeout SECONDS  ... how long it may take (30)\n"
 	"  --json                one JSON object instead of text\n"
 	"  --quiet, --verbose\n"
 	"  --help\n"
@@ -59,6 +60,7 @@ enum opt {
 	OPT_KEYTAB,
 	OPT_PRINCIPAL,
 	OPT_SERVER_PRINCIPAL,
+	OPT_HOST_AUTH_TIMEOUT,
 	OPT_JSON,
 	OPT_QUIET,
 	OPT_VERBOSE,
@@ -84,6 +86,7 @@ static const struct option options[] = {
 	{ "keytab", required_argument, NULL, OPT_KEYTAB },
 	{ "principal", required_argument, NULL, OPT_PRINCIPAL },
 	{ "server-principal", required_argument, NULL, OPT_SERVER_PRINCIPAL },
+	{ "host-auth-timeout", required_argument, NULL, OPT_HOST_AUTH_TIMEOUT },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "quiet", no_argument, NULL, OPT_QUIET },
 	{ "verbose", no_argument, NULL, OPT_VERBOSE },
@@ -154,6 +157,8 @@ static const char *set_option(struct ping_options *o, int opt,
 	case OPT_SERVER_PRINCIPAL:
 		o->hostauth.server_principal = optarg;
 		return NULL;
+	case OPT_HOST_AUTH_TIMEOUT:
+		return hostauth_timeout(optarg, &o->hostauth, &o->config, err);
 	case OPT_JSON:
 		o->json = true;
 		return NULL;

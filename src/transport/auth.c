@@ -123,10 +123,26 @@ void rt_auth_sent(struct rt_conn *c)
 
 /* ---- The end of it, one way or another -------------------------------- */
 
+static void free_job(struct rt_conn *c, struct rt_auth_job *job)
+{
+	rt_memory_give(c, job->room);
+	free(job->step.out);
+	free(job->memory);
+	free(job);
+}
+
 static void end_exchange(struct rt_conn *c)
 {
 	struct rt_auth *a = &c->auth;
 
+	/* A server's refusal still says why, for the log. */
+	if (a->job &&
+	    (c->server || a->job->step.kind != RT_AUTH_REFUSAL ||
+	     !a->job->step.token) &&
+	    rt_auth_pool_cancel(a->job)) {
+		free_job(c, a->job);
+		a->job = NULL;
+	}
 	/* A job's return does it, if there is one. */
 	if (a->exchange && !a->job)
 		c->inst->auth.ops->end(a->exchange);
@@ -141,6 +157,7 @@ static void end_exchange(struct rt_conn *c)
 
 void rt_auth_reset(struct rt_conn *c)
 {
+	rt_crowd_leave(c);
 	c->auth.phase = RT_AUTH_OFF;
 	c->auth.answer = false;
 	c->auth.deadline = 0;
@@ -200,6 +217,11 @@ static void refuse_simply(struct rt_conn *c, const char *why)
 /* The peer goes on without having shown who it is. */
 static void absent(struct rt_conn *c)
 {
+	/* Who takes part has to succeed, whatever the policy. */
+	if (c->auth.tokens || c->auth.in_len) {
+		refuse_simply(c, "broken off by the peer");
+		return;
+	}
 	if (policy(c) == RT_AUTH_REQUIRED) {
 		refuse_simply(c, c->server ?
 					 "required, and the client takes no "
@@ -265,6 +287,16 @@ static bool start(struct rt_conn *c)
 	return a->exchange;
 }
 
+void rt_auth_give_way(struct rt_conn *c)
+{
+	if (!atomic_load(&c->auth.gives_way) || c->state >= RT_CLOSING)
+		return;
+	rt_conn_fail(c, -EBUSY,
+		     "host authentication: not completed, and too many others "
+		     "begin (a quarter of Max_Connections may)");
+	RT_COUNT(c, auth_failed, 1);
+}
+
 bool rt_auth_begin(struct rt_conn *c)
 {
 	struct rt_auth *a = &c->auth;
@@ -286,6 +318,7 @@ static void passed(struct rt_conn *c, const char *name)
 	struct rt_auth *a = &c->auth;
 
 	a->phase = RT_AUTH_PASSED;
+	rt_crowd_leave(c);
 	end_exchange(c);
 	RT_COUNT(c, auth_passed, 1);
 	pthread_mutex_lock(&c->info_lock);
@@ -357,10 +390,7 @@ void rt_auth_result(struct rt_conn *c, struct rt_auth_job *job)
 		take_result(c, job);
 	else
 		end_exchange(c);
-	rt_memory_give(c, job->room);
-	free(job->step.out);
-	free(job->memory);
-	free(job);
+	free_job(c, job);
 }
 
 /* ---- What comes ------------------------------------------------------- */
@@ -462,16 +492,9 @@ void rt_auth_receive(struct rt_conn *c, const struct wire_msg *m)
 		a->answer = a->phase == RT_AUTH_LISTENING;
 	if (m->p.htype != RDMA2_CONNPROP_FINAL)
 		return;
-	if (a->phase == RT_AUTH_LISTENING && !a->begun) {
+	/* A server that knows nothing of it answers so. */
+	if (a->phase == RT_AUTH_LISTENING || a->phase == RT_AUTH_SENDING)
 		absent(c);
-	} else if (a->phase == RT_AUTH_LISTENING ||
-		   a->phase == RT_AUTH_SENDING) {
-		/* A server that knows nothing of it answers so. */
-		if (!c->server && !a->tokens)
-			absent(c);
-		else
-			refuse_simply(c, "broken off by the peer");
-	}
 }
 
 bool rt_auth_admits(struct rt_conn *c)
@@ -507,6 +530,15 @@ uint64_t rt_auth_deadline(const struct rt_conn *c)
 	return rt_auth_settled(c) ? 0 : c->auth.deadline;
 }
 
+static void refuse_late(struct rt_conn *c)
+{
+	char why[64];
+
+	snprintf(why, sizeof(why), "not completed in time (%u s)",
+		 (c->inst->cfg.auth_ms + 999) / 1000);
+	refuse(c, -ETIMEDOUT, NULL, 0, why);
+}
+
 void rt_auth_expire(struct rt_conn *c)
 {
 	struct rt_auth *a = &c->auth;
@@ -519,5 +551,5 @@ void rt_auth_expire(struct rt_conn *c)
 	else if (!a->begun && policy(c) == RT_AUTH_OPTIONAL)
 		absent(c);
 	else
-		refuse(c, -ETIMEDOUT, NULL, 0, "not completed in time");
+		refuse_late(c);
 }

@@ -3,7 +3,9 @@
  * auth_pool - the threads that make the steps of host authentication
  *
  * A step may wait for a KDC or for a file, so it is not for a strand. A
- * connection has one job at most. Its result is handed to the thread that runs
+ * connection has one job at most, and takes it back if it ends before a thread
+ * has come to it; so there are no more jobs than connections that have not
+ * ended, and threads. Its result is handed to the thread that runs
  * the connection's poller, so that operations are not called by these threads.
  *
  * Lock: inst->auth.lock, a leaf; it is not held during a step. What is done
@@ -61,18 +63,18 @@ static void *thread_main(void *arg)
 
 	pthread_mutex_lock(&p->lock);
 	for (;;) {
-		struct rt_auth_job *job = p->first;
+		struct rt_auth_job *job;
 		bool stop = p->stop;
 
-		if (!job) {
+		if (cds_list_empty(&p->queue)) {
 			if (stop)
 				break;
 			pthread_cond_wait(&p->wake, &p->lock);
 			continue;
 		}
-		p->first = job->next;
-		if (!p->first)
-			p->last = &p->first;
+		job = cds_list_first_entry(&p->queue, struct rt_auth_job, link);
+		cds_list_del(&job->link);
+		job->queued = false;
 		pthread_mutex_unlock(&p->lock);
 		run(job, stop);
 		pthread_mutex_lock(&p->lock);
@@ -86,7 +88,6 @@ int rt_auth_pool_start(struct rt_instance *inst)
 	struct rt_auth_pool *p = &inst->auth;
 	int rc;
 
-	p->last = &p->first;
 	if (inst->cfg.auth == RT_AUTH_NONE)
 		return 0;
 	for (unsigned int i = 0; i < RT_AUTH_THREADS; i++) {
@@ -120,10 +121,26 @@ void rt_auth_pool_submit(struct rt_auth_job *job)
 	struct rt_auth_pool *p = &job->conn->inst->auth;
 
 	rt_conn_get(job->conn);
-	job->next = NULL;
 	pthread_mutex_lock(&p->lock);
-	*p->last = job;
-	p->last = &job->next;
+	cds_list_add_tail(&job->link, &p->queue);
+	job->queued = true;
 	pthread_cond_signal(&p->wake);
 	pthread_mutex_unlock(&p->lock);
+}
+
+bool rt_auth_pool_cancel(struct rt_auth_job *job)
+{
+	struct rt_conn *c = job->conn;
+	struct rt_auth_pool *p = &c->inst->auth;
+	bool was;
+
+	pthread_mutex_lock(&p->lock);
+	was = job->queued;
+	if (was)
+		cds_list_del(&job->link);
+	job->queued = false;
+	pthread_mutex_unlock(&p->lock);
+	if (was)
+		rt_conn_put(c);
+	return was;
 }

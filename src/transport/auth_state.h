@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <urcu/list.h>
 
 #include "transport/message.h"
 
@@ -29,7 +30,9 @@ enum rt_auth_phase {
 struct rt_auth_job {
 	struct rt_mail mail;
 	struct rt_conn *conn;
-	struct rt_auth_job *next;
+	struct cds_list_head link; /* of the pool's queue, its lock */
+	bool queued; /* likewise */
+	struct rt_auth_job *next; /* done, for the poller */
 	void *exchange;
 	uint8_t *memory; /* of the token */
 	size_t room; /* counted for the connection */
@@ -40,6 +43,8 @@ struct rt_auth_job {
 
 struct rt_auth {
 	enum rt_auth_phase phase;
+	struct cds_list_head crowd_link; /* auth_crowd.c; inst->lock */
+	atomic_bool gives_way; /* to others, and so ends */
 	bool begun; /* there is or was an exchange */
 	bool answer; /* server: its first message is due, with no token */
 	void *exchange;
@@ -65,7 +70,7 @@ struct rt_auth_pool {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool stop;
-	struct rt_auth_job *first, **last;
+	struct cds_list_head queue;
 };
 
 #endif /* RPCRDMA_TRANSPORT_AUTH_STATE_H */

@@ -41,7 +41,8 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 	call->body = NULL;
 	call->memory = 0;
 	call->reply_octets = 0;
-	call->since = rt_now_ms();
+	call->arrived = rt_now_ns();
+	call->begun = 0;
 	call->inv_handle = 0;
 	call->nsegs = 0;
 	call->nbody = 0;
@@ -111,6 +112,11 @@ static void refuse_code(struct rt_conn *c, struct rt_call_priv *call,
 	struct wire_error err = { .code = code };
 
 	refuse(c, call, &err);
+}
+
+void rt_call_begin(struct rt_call *call)
+{
+	caa_container_of(call, struct rt_call_priv, pub)->begun = rt_now_ns();
 }
 
 void *rt_call_user(struct rt_call *call)
@@ -257,6 +263,7 @@ static int read_chunk(struct rt_conn *c, struct rt_call_priv *call,
 		RT_COUNT(c, read_bytes, s->length);
 	}
 	RT_COUNT(c, read_chunks, 1);
+	RT_PROBE(chunk__read, c, call->pub.xid, len, nsegs);
 	return 0;
 }
 
@@ -351,6 +358,11 @@ static void deliver(struct rt_conn *c, struct rt_call_priv *call)
 		return;
 	}
 	call->stage = RT_CALL_UPPER;
+	call->delivered = call->arrived;
+	if (call->nbody || call->nreads) {
+		call->delivered = rt_now_ns();
+		RT_STAGE(c, read, call->arrived, call->delivered);
+	}
 	c->calls_upper++;
 	if (!c->server)
 		RT_COUNT(c, reverse_calls_received, 1);
@@ -401,7 +413,8 @@ uint64_t rt_calls_deadline(const struct rt_conn *c)
 	cds_list_for_each_entry(call, &c->calls, link)
 	{
 		if (call->stage < RT_CALL_UPPER && call->reads_pending)
-			return call->since + c->inst->cfg.continuation_ms;
+			return call->arrived / 1000000 +
+			       c->inst->cfg.continuation_ms;
 	}
 	return 0;
 }
@@ -561,6 +574,7 @@ void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 
 		/* The fragments' buffers, and their account, move over. */
 		RT_COUNT(c, continued_received, 1);
+		RT_STAGE(c, receive, s->began, call->arrived);
 		call->nbase = s->npieces;
 		memcpy(call->base, s->piece, s->npieces * sizeof(*s->piece));
 		call->bufs = s->bufs;

@@ -11,7 +11,6 @@
  * Locks: info_lock is a leaf. The instance's lock is never taken while it is
  * held.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,6 +18,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "fabric/addr.h"
 #include "transport/internal.h"
 
 uint64_t rt_now_ms(void)
@@ -60,23 +60,9 @@ void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
 
 void rt_conn_set_name(struct rt_conn *c, const struct sockaddr *peer)
 {
-	char host[INET6_ADDRSTRLEN] = "?";
-	char name[sizeof(c->peer_name)] = "?";
+	char name[sizeof(c->peer_name)] = "";
 
-	if (peer->sa_family == AF_INET) {
-		struct sockaddr_in in;
-
-		memcpy(&in, peer, sizeof(in));
-		inet_ntop(AF_INET, &in.sin_addr, host, sizeof(host));
-		snprintf(name, sizeof(name), "%s:%u", host, ntohs(in.sin_port));
-	} else if (peer->sa_family == AF_INET6) {
-		struct sockaddr_in6 in6;
-
-		memcpy(&in6, peer, sizeof(in6));
-		inet_ntop(AF_INET6, &in6.sin6_addr, host, sizeof(host));
-		snprintf(name, sizeof(name), "[%s]:%u", host,
-			 ntohs(in6.sin6_port));
-	}
+	fab_addr_name(peer, name, sizeof(name));
 	snprintf(c->name, sizeof(c->name), "%s#%llu", name,
 		 (unsigned long long)c->id);
 	/* It is in the instance's list already. */
@@ -119,6 +105,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	c->info.state = rt_state_names[c->state];
 	rt_connprop_init(c);
 	rt_version_init(c);
+	CDS_INIT_LIST_HEAD(&c->auth.crowd_link);
 	rt_auth_init(c);
 
 	pthread_mutex_lock(&inst->lock);
@@ -250,6 +237,9 @@ void rt_conn_info(struct rt_conn *c, struct rt_conn_info *info)
 	info->stats.name = __atomic_load_n(&c->stats.name, __ATOMIC_RELAXED);
 	RT_STATS(LOAD)
 #undef LOAD
+	memset(&info->stages, 0, sizeof(info->stages));
+	for (unsigned int i = 0; i < RT_NSTAGES; i++)
+		rt_histogram_sum(&info->stages.stage[i], &c->stages.stage[i]);
 }
 
 static void take_mail(struct rt_conn *c)
@@ -379,7 +369,7 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 		c->sends_inflight--;
 		rt_work_put(c, w);
 		if (call)
-			rt_reply_sent(c, call);
+			rt_reply_sent(c, call, wc->status == FAB_OK);
 		if (req)
 			rt_request_sent(c, req);
 		break;
@@ -494,6 +484,7 @@ static void conn_work(struct rt_conn *c)
 		if (want && c->state != RT_CLOSED) {
 			c->ended_here = true;
 			if (want == 2) {
+				rt_auth_give_way(c);
 				if (c->state != RT_CLOSING)
 					rt_conn_fail(c, -ECONNABORTED,
 						     "ended by this side");
@@ -535,7 +526,8 @@ void rt_strand_release(struct rt_conn *c)
 	rt_conn_put(c);
 }
 
-void rt_strand_pass(struct rt_conn *c)
+/* The strand is this thread's: run it, or have it run. */
+static void strand_pass(struct rt_conn *c)
 {
 	if (!rt_hand_over(c))
 		rt_strand_release(c);
@@ -544,7 +536,7 @@ void rt_strand_pass(struct rt_conn *c)
 void rt_strand_run(struct rt_conn *c)
 {
 	if (!atomic_fetch_add_explicit(&c->pending, 1, memory_order_acq_rel))
-		rt_strand_pass(c);
+		strand_pass(c);
 }
 
 bool rt_conn_hold(struct rt_conn *c)
@@ -558,7 +550,7 @@ bool rt_conn_hold(struct rt_conn *c)
 
 void rt_conn_unhold(struct rt_conn *c)
 {
-	rt_strand_pass(c);
+	strand_pass(c);
 }
 
 void rt_conn_ready(struct fab_conn *f, void *user)

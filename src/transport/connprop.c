@@ -3,10 +3,10 @@
  * connprop - the exchange of transport properties, section 5
  *
  * Runner only. Each side sends exactly one CONNPROP_FINAL ([A9]); our values
- * always fit one message, which is a MIDDLE only with host authentication. A received message is validated as a whole before any
- * value of it takes effect (7.2.2); the last value of a property wins ([F2]);
- * zero length stands for the default ([F1]); unknown properties are ignored
- * (5.1).
+ * always fit one message, which is a MIDDLE only with host authentication. A
+ * received message is validated as a whole before any value of it takes effect
+ * (7.2.2); the last value of a property wins ([F2]); zero length stands for the
+ * default ([F1]); unknown properties are ignored (5.1).
  */
 #include <arpa/inet.h>
 #include <string.h>

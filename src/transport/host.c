@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/addr.h"
 #include "transport/internal.h"
 
 struct rt_host {
@@ -25,29 +26,10 @@ struct rt_host {
 	atomic_size_t replies; /* given to the transport, not yet gone */
 };
 
-static struct in6_addr host_addr(const struct sockaddr_storage *ss)
-{
-	struct in6_addr a = { 0 };
-
-	if (ss->ss_family == AF_INET) {
-		struct sockaddr_in in;
-
-		memcpy(&in, ss, sizeof(in));
-		a.s6_addr[10] = a.s6_addr[11] = 0xff;
-		memcpy(&a.s6_addr[12], &in.sin_addr, 4);
-	} else if (ss->ss_family == AF_INET6) {
-		struct sockaddr_in6 in6;
-
-		memcpy(&in6, ss, sizeof(in6));
-		memcpy(a.s6_addr, &in6.sin6_addr, 8);
-	}
-	return a;
-}
-
 int rt_host_join(struct rt_conn *c, const struct sockaddr_storage *peer)
 {
 	struct rt_instance *inst = c->inst;
-	struct in6_addr addr = host_addr(peer);
+	struct in6_addr addr = fab_addr_host((const struct sockaddr *)peer);
 	struct rt_host *h, *found = NULL;
 	int rc = 0;
 

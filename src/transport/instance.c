@@ -2,9 +2,8 @@
 /*
  * instance - settings, pollers, listeners, the list of connections
  *
- * Any thread. Locks:
- * inst->lock guards the lists of connections and listeners and the totals; a
- * connection's info_lock may be taken inside it.
+ * Any thread. Locks: inst->lock guards the lists of connections and listeners
+ * and the totals; a connection's info_lock may be taken inside it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -41,7 +40,7 @@ void rt_config_defaults(struct rt_config *cfg)
 	DFLT(continuation_ms, 60000);
 	DFLT(memory_wait_ms, 5000);
 	DFLT(drain_ms, 5000);
-	DFLT(auth_ms, 30000);
+	DFLT(auth_ms, RT_AUTH_SECONDS * 1000);
 	DFLT(max_connections, 1024);
 	DFLT(max_memory, (size_t)1 << 30);
 	DFLT(max_host_connections,
@@ -59,6 +58,8 @@ const char *rt_config_check(const struct rt_config *cfg)
 		return "host authentication must be none, optional or required";
 	if (cfg->auth != RT_AUTH_NONE && !(cfg->versions >> WIRE_VERS2 & 1))
 		return "host authentication needs version 2";
+	if (cfg->auth_ms > RT_AUTH_SECONDS_MAX * 1000)
+		return "the time for host authentication must be 1 to 3600 s";
 	if (cfg->credits < 1 || cfg->credits > RT_CREDITS_MAX)
 		return "credits must be 1 to 4096";
 	if (cfg->recv_size < RT_SEND_MIN || cfg->recv_size > RT_SEND_MAX ||
@@ -115,6 +116,7 @@ int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
 	inst->npollers = p->pollers ? p->pollers : 1;
 	inst->auth.ops = p->auth;
 	inst->auth.ctx = p->auth_ctx;
+	CDS_INIT_LIST_HEAD(&inst->auth.queue);
 	pthread_mutex_init(&inst->auth.lock, NULL);
 	pthread_cond_init(&inst->auth.wake, NULL);
 	atomic_init(&inst->refs, 1);
@@ -122,6 +124,7 @@ int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
 	pthread_mutex_init(&inst->request_lock, NULL);
 	CDS_INIT_LIST_HEAD(&inst->conns);
 	CDS_INIT_LIST_HEAD(&inst->hosts);
+	CDS_INIT_LIST_HEAD(&inst->crowd);
 	CDS_INIT_LIST_HEAD(&inst->listeners);
 	if (rt_config_check(&inst->cfg) ||
 	    (inst->cfg.auth != RT_AUTH_NONE && !p->auth)) {
@@ -232,6 +235,12 @@ static void add_stats(struct rt_stats *sum, struct rt_conn *c)
 #undef ADD
 }
 
+static void add_stages(struct rt_stages *sum, const struct rt_conn *c)
+{
+	for (unsigned int i = 0; i < RT_NSTAGES; i++)
+		rt_histogram_sum(&sum->stage[i], &c->stages.stage[i]);
+}
+
 void rt_instance_forget(struct rt_conn *c)
 {
 	struct rt_instance *inst = c->inst;
@@ -241,13 +250,14 @@ void rt_instance_forget(struct rt_conn *c)
 		cds_list_del_init(&c->inst_link);
 		inst->nconns--;
 		rt_host_ended(c);
+		rt_crowd_leave_locked(c);
 		add_stats(&inst->ended, c);
+		add_stages(&inst->ended_stages, c);
 	}
 	pthread_mutex_unlock(&inst->lock);
 }
 
-/* A reference, unless the last one has just gone. */
-static bool try_get(struct rt_conn *c)
+bool rt_conn_try_get(struct rt_conn *c)
 {
 	long n = atomic_load(&c->refs);
 
@@ -269,6 +279,16 @@ void rt_stats_total(struct rt_instance *inst, struct rt_stats *out,
 		*connections = inst->nconns;
 	if (accepted)
 		*accepted = inst->accepted;
+	pthread_mutex_unlock(&inst->lock);
+}
+
+void rt_stages_total(struct rt_instance *inst, struct rt_stages *out)
+{
+	struct rt_conn *c;
+
+	pthread_mutex_lock(&inst->lock);
+	*out = inst->ended_stages;
+	cds_list_for_each_entry(c, &inst->conns, inst_link) add_stages(out, c);
 	pthread_mutex_unlock(&inst->lock);
 }
 
@@ -302,7 +322,7 @@ unsigned int rt_with_conns(struct rt_instance *inst,
 	{
 		if (n == BATCH)
 			break;
-		if (want(c, arg) && try_get(c))
+		if (want(c, arg) && rt_conn_try_get(c))
 			batch[n++] = c;
 	}
 	pthread_mutex_unlock(&inst->lock);
@@ -421,6 +441,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		fab_reject(f, NULL, 0);
 		fab_conn_destroy_deferred(f, unused_gone, c);
 	}
+	rt_crowd_join(c);
 	rt_strand_release(c);
 	return;
 reject:

@@ -11,6 +11,7 @@
  * format.c and request.c (Requester: sending a Call), response.c (Requester:
  * taking the Reply), send.c (queues, credits and posting), work.c (work
  * requests and buffers), host.c (accounts of hosts), instance.c and run.c.
+ * stage.h and probe.h tell others what happens.
  *
  * Unless a comment says otherwise every function takes a connection whose
  * strand the calling thread holds.
@@ -27,6 +28,7 @@
 #include "transport/credit.h"
 #include "transport/credit1.h"
 #include "transport/message.h"
+#include "transport/probe.h"
 #include "transport/transport.h"
 
 /* ERRORs waiting for credits beyond the Advertised credits, [E6]. */
@@ -174,6 +176,7 @@ struct rt_conn {
 	struct rt_conn_info info;
 	atomic_bool can_call;
 	struct rt_stats stats;
+	struct rt_stages stages;
 
 	/* Runner only, from here on. */
 	struct fab_conn *fab;
@@ -222,6 +225,7 @@ struct rt_conn {
 	struct rt_work *free_sends, *free_works;
 	struct fab_buf *free_recv;
 	struct fab_wr *chain, **chain_tail;
+	struct rt_call_priv *posting; /* whose Replies end in the chain */
 	bool posted;
 
 	struct rt_sequence seq;
@@ -294,13 +298,17 @@ struct rt_instance {
 	/* Until the fabric has let go of them. */
 	struct cds_list_head conns;
 	struct cds_list_head hosts; /* host.c */
+	struct cds_list_head crowd; /* auth_crowd.c, oldest first */
+	unsigned int ncrowd;
 	uint64_t refused_at; /* the last time that it was logged */
 	unsigned int nconns;
 	struct cds_list_head listeners;
 	unsigned int next_poller;
 	uint64_t next_id;
 	uint64_t accepted;
-	struct rt_stats ended; /* totals of connections that are gone */
+	/* Totals of connections that are gone. */
+	struct rt_stats ended;
+	struct rt_stages ended_stages;
 	/* Servers met with version 1 for a time [B6]. */
 	struct rt_old_server {
 		struct sockaddr_storage addr;
@@ -317,6 +325,9 @@ struct rt_instance {
 #define RT_COUNT(c, field, n)                                       \
 	__atomic_store_n(&(c)->stats.field, (c)->stats.field + (n), \
 			 __ATOMIC_RELAXED)
+
+#define RT_STAGE(c, name, from, to) \
+	rt_histogram_add(&(c)->stages.stage[RT_STAGE_##name], (to) - (from))
 
 static inline size_t rt_round4(size_t n)
 {
@@ -335,13 +346,14 @@ unsigned int rt_with_conns(struct rt_instance *inst,
 void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* A reference, unless the last one has just gone. */
+bool rt_conn_try_get(struct rt_conn *c);
+
 /* conn.c */
 int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 		const struct rt_ops *ops, struct rt_conn **out);
 void rt_conn_set_name(struct rt_conn *c, const struct sockaddr *peer);
 void rt_strand_run(struct rt_conn *c);
-/* The strand is this thread's: run it, or have it run. */
-void rt_strand_pass(struct rt_conn *c);
 /* A new connection's strand is held by its maker until this. */
 void rt_strand_release(struct rt_conn *c);
 void rt_conn_ready(struct fab_conn *f, void *user);
@@ -404,7 +416,7 @@ int rt_out_add(struct rt_out *out, void *addr, size_t len, struct fab_mr *mr);
 int rt_reduce(const struct rt_piece *pieces, unsigned int npieces,
 	      const struct rt_item *items, unsigned int nitems,
 	      struct rt_out *out, struct rt_cuts *cuts);
-/* RDMA Writes of @n octets of @out into the segments of a chunk. */
+/* RDMA Writes of the pieces into the segments of a chunk, before @send. */
 int rt_write_chunk(struct rt_conn *c, struct rt_work *send,
 		   const struct rt_piece *pieces, unsigned int npieces,
 		   const struct wire_segment *seg, unsigned int nsegs,
@@ -477,14 +489,26 @@ size_t rt_auth_part(struct rt_conn *c, size_t room, const uint8_t **part);
 void rt_auth_sent(struct rt_conn *c);
 /* No part is taken any more: version 1, or the end of the connection. */
 void rt_auth_reset(struct rt_conn *c);
+/* If it ends for others' sake, say so. */
+void rt_auth_give_way(struct rt_conn *c);
 uint64_t rt_auth_deadline(const struct rt_conn *c);
 void rt_auth_expire(struct rt_conn *c);
+
+/* auth_crowd.c */
+/* Server: a connection whose peer may have to show who it is. */
+void rt_crowd_join(struct rt_conn *c);
+/* That is settled, or it has ended. */
+void rt_crowd_leave(struct rt_conn *c);
+void rt_crowd_leave_locked(struct rt_conn *c); /* inst->lock held */
 
 /* auth_pool.c */
 int rt_auth_pool_start(struct rt_instance *inst);
 void rt_auth_pool_stop(struct rt_instance *inst);
 /* Any thread; the connection is held until the result is in its inbox. */
 void rt_auth_pool_submit(struct rt_auth_job *job);
+/* True: it will not be run, and is the caller's again. Not in the last
+ * reference to its connection. */
+bool rt_auth_pool_cancel(struct rt_auth_job *job);
 /* Results to the connections of a poller, by its thread. How many. */
 int rt_auth_pool_deliver(struct rt_instance *inst, unsigned int poller);
 
@@ -522,7 +546,9 @@ void rt_reply_queue(struct rt_conn *c, struct rt_call_priv *call);
 void rt_reply_refuse(struct rt_conn *c, struct rt_call_priv *call);
 /* Post the next Send of a Reply; false when it has to wait. */
 bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call);
-void rt_reply_sent(struct rt_conn *c, struct rt_call_priv *call);
+void rt_reply_sent(struct rt_conn *c, struct rt_call_priv *call, bool ok);
+/* The chain is with the fabric: count the stages of those it answers. */
+void rt_replies_posted(struct rt_conn *c);
 void rt_reply_abandon(struct rt_conn *c, struct rt_call_priv *call);
 
 /* request.c */

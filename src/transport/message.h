@@ -114,7 +114,11 @@ struct rt_call_priv {
 	bool xid_counted;
 	uint32_t refuse_code;
 	size_t reply_octets; /* counted for the host */
-	uint64_t since; /* it came */
+	/* CLOCK_MONOTONIC, ns: it came (its last fragment); was delivered; its
+	 * execution began, if that has been told; its Reply came. */
+	uint64_t arrived, delivered, begun, replied;
+	uint64_t posted; /* the last Send of the Reply */
+	struct rt_call_priv *posting_next; /* conn->posting */
 	unsigned int reads_pending;
 	struct fab_buf *bufs; /* receive, reassembly and chunk buffers */
 	size_t memory; /* octets counted in conn->memory */
@@ -154,10 +158,11 @@ struct rt_request_priv {
 	struct cds_list_head link; /* conn->requests while outstanding */
 	struct cds_list_head queue; /* conn->calls_out until posted */
 	struct rt_request_priv *hash_next;
-	bool posted; /* its last Send has been posted */
+	bool posted; /* its first Send has been */
 	bool finished; /* done as soon as the Sends are back */
 	bool external;
 	bool prepared;
+	uint64_t submitted, sent; /* CLOCK_MONOTONIC, ns */
 	unsigned int sends_pending;
 	struct fab_buf *bufs; /* of the Reply, or of a copied Call */
 	struct fab_buf *reply_buf; /* the Reply chunk */
@@ -196,6 +201,7 @@ struct rt_sequence {
 	struct fab_buf *bufs, *tail;
 	size_t tail_used;
 	uint64_t deadline;
+	uint64_t began; /* CLOCK_MONOTONIC, ns */
 };
 
 /* A message that was refused: the rest of its fragments is swallowed. */

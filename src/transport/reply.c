@@ -186,6 +186,8 @@ static int post_writes(struct rt_conn *c, struct rt_call_priv *call,
 		if (rc)
 			return rc;
 		RT_COUNT(c, write_chunks, 1);
+		RT_PROBE(chunk__write, c, call->pub.xid, cuts->cut[i].length,
+			 d->count);
 	}
 	if (call->external) {
 		const struct wire_chunk_desc *d = &call->reply_chunk;
@@ -196,6 +198,8 @@ static int post_writes(struct rt_conn *c, struct rt_call_priv *call,
 		if (rc)
 			return rc;
 		RT_COUNT(c, reply_chunks, 1);
+		RT_PROBE(chunk__write, c, call->pub.xid, call->out.len,
+			 d->count);
 	}
 	return 0;
 }
@@ -276,6 +280,8 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 		c->cont_reply = NULL;
 		RT_COUNT(c, replies_sent, 1);
 		w->call = call;
+		call->posting_next = c->posting;
+		c->posting = call;
 	}
 	w->wr.op = FAB_SEND;
 	w->wr.nsge = 1;
@@ -316,14 +322,41 @@ fail:
 	return false;
 }
 
-/* The last Send of a Reply is complete: its memory may be reused. */
-void rt_reply_sent(struct rt_conn *c, struct rt_call_priv *call)
+void rt_replies_posted(struct rt_conn *c)
 {
+	struct rt_call_priv *call = c->posting;
+	uint64_t now = call ? rt_now_ns() : 0;
+
+	c->posting = NULL;
+	for (; call; call = call->posting_next) {
+		uint64_t begun = call->begun ? call->begun : call->delivered;
+
+		call->posted = now;
+		if (call->begun)
+			RT_STAGE(c, dispatch, call->delivered, begun);
+		RT_STAGE(c, execute, begun, call->replied);
+		RT_STAGE(c, write, call->replied, now);
+		RT_PROBE(call__answered, c, call->pub.xid,
+			 call->delivered - call->arrived,
+			 begun - call->delivered, call->replied - begun,
+			 now - call->replied);
+	}
+}
+
+/* The last Send of a Reply is complete: its memory may be reused. */
+void rt_reply_sent(struct rt_conn *c, struct rt_call_priv *call, bool ok)
+{
+	if (ok) {
+		uint64_t now = rt_now_ns();
+
+		RT_STAGE(c, send, call->posted, now);
+		RT_PROBE(call__sent, c, call->pub.xid, now - call->posted);
+	}
 	rt_reply_abandon(c, call);
 }
 
 /* Flatten so that an impossible Reply is found by its caller. */
-static int check_reply(const struct rt_reply *r)
+static int check_reply(const struct rt_reply *r, size_t *octets)
 {
 	size_t len = 0;
 
@@ -332,18 +365,20 @@ static int check_reply(const struct rt_reply *r)
 		return -E2BIG;
 	for (unsigned int i = 0; i < r->npieces; i++)
 		len += r->pieces[i].len;
-	return len < 4 || len % 4 ? -EINVAL : 0;
+	if (len < 4 || len % 4)
+		return -EINVAL;
+	*octets = len;
+	return 0;
 }
 
 int rt_reply(struct rt_call *pub, const struct rt_reply *reply)
 {
 	struct rt_call_priv *call =
 		caa_container_of(pub, struct rt_call_priv, pub);
-	int rc = check_reply(reply);
+	int rc = check_reply(reply, &call->reply_octets);
 
+	call->replied = rt_now_ns();
 	call->reply = *reply;
-	for (unsigned int i = 0; !rc && i < reply->npieces; i++)
-		call->reply_octets += reply->pieces[i].len;
 	rt_replies_add(pub->conn, call->reply_octets);
 	if (rc) {
 		/* Goes through as an empty Reply, which becomes an ERROR. */

@@ -265,6 +265,8 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 		else
 			RT_COUNT(c, inline_sent, 1);
 		c->cont_call = NULL;
+		rq->sent = rt_now_ns();
+		RT_STAGE(c, submit, rq->submitted, rq->sent);
 	}
 	w->wr.op = FAB_SEND;
 	w->wr.nsge = 1;
@@ -318,6 +320,7 @@ void rt_request_submit(struct rt_conn *c, struct rt_request *pub)
 		caa_container_of(pub, struct rt_request_priv, pub);
 
 	pub->status = 0;
+	rq->submitted = rt_now_ns();
 	rt_request_reset(pub);
 	rt_conn_get(c);
 	rt_inbox_put(c, &rq->mail, RT_MAIL_REQUEST);

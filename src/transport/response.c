@@ -125,7 +125,7 @@ static void count_reads(struct rt_conn *c, const struct rt_request_priv *rq)
 	RT_COUNT(c, read_chunks, rq->cuts.count + (rq->nbody ? 1 : 0));
 }
 
-/* RFC 8166 4.4: version 1 says nothing to the sender of a bad Reply. */
+/* RFC 8166 4.5: version 1 says nothing to the sender of a bad Reply. */
 static void refuse(struct rt_conn *c, uint32_t xid)
 {
 	if (c->v->answers_replies)
@@ -186,6 +186,7 @@ void rt_response_receive(struct rt_conn *c, const struct wire_msg *m,
 	}
 	count_reads(c, rq);
 	RT_COUNT(c, replies_received, 1);
+	RT_STAGE(c, answer, rq->sent, rt_now_ns());
 	rt_request_finish(c, rq, 0);
 }
 

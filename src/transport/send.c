@@ -9,9 +9,24 @@
  * Between the fragments of a message only ERRORs and GRANTs may go (4.1 [D2]).
  * Version 1 has only ERRORs, Replies and Calls, and credits for Calls alone.
  */
+#include <endian.h>
 #include <errno.h>
 
 #include "transport/internal.h"
+
+/* The header is in network order; its first words are every version's. */
+static inline void probe_sent(struct rt_conn *c, struct rt_work *w, size_t hlen)
+{
+#ifdef RPCRDMA_PROBES
+	const uint32_t *head = w->buf->addr;
+	size_t len = hlen;
+
+	for (unsigned int i = 1; i < w->wr.nsge; i++)
+		len += w->sge[i].len;
+	RT_PROBE(message__sent, c, be32toh(head[0]), be32toh(head[1]),
+		 be32toh(head[3]), be32toh(head[2]), len);
+#endif
+}
 
 void rt_send_work(struct rt_conn *c, struct rt_work *w, size_t hlen)
 {
@@ -24,6 +39,7 @@ void rt_send_work(struct rt_conn *c, struct rt_work *w, size_t hlen)
 	if (c->state != RT_AWAITING)
 		c->first_sent = true;
 	rt_chain_add(c, w);
+	probe_sent(c, w, hlen);
 }
 
 void rt_error_send(struct rt_conn *c, uint32_t xid, uint32_t vers,
@@ -184,6 +200,7 @@ static bool post_next(struct rt_conn *c)
 	return false;
 wait:
 	RT_COUNT(c, credit_waits, 1);
+	RT_PROBE(credit__wait, c, c->requests_out, c->calls_upper);
 	return false;
 }
 

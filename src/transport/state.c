@@ -18,7 +18,7 @@
  *               nothing before the client's second message shows that it has
  *               received our credit limit (4.3 [A7])
  *   OPEN        both sides have a version and a credit limit (in version 1:
- *               the one credit that a client begins with, RFC 8166 3.3.1)
+ *               the one credit that a client begins with, RFC 8166 3.3.3)
  *   DRAINING    an orderly end was asked for: no new Calls, those in progress
  *               are finished
  *   CLOSING     the fabric is disconnecting
@@ -175,6 +175,8 @@ bool rt_event(struct rt_conn *c, enum rt_event ev)
 	if (!t->allowed)
 		return false;
 	if (c->state != t->next) {
+		RT_PROBE(state, c, rt_state_names[c->state],
+			 rt_state_names[t->next]);
 		rt_log(c, LOG_DEBUG, "%s -> %s", rt_state_names[c->state],
 		       rt_state_names[t->next]);
 		c->state = t->next;

@@ -40,6 +40,7 @@
 #include "fabric/fabric.h"
 #include "fabric/pool.h"
 #include "transport/auth.h"
+#include "transport/stage.h"
 #include "wire/wire.h"
 
 struct rt_instance;
@@ -90,6 +91,8 @@ enum rt_call_format {
 #define RT_MEMORY_MIN ((size_t)16 << 20)
 #define RT_CONNECTIONS_MAX 65536
 #define RT_REVERSE_CREDITS_MAX 1024
+#define RT_AUTH_SECONDS 30 /* the default */
+#define RT_AUTH_SECONDS_MAX 3600
 
 /* Zero means the default, which rt_config_defaults() fills in. */
 struct rt_config {
@@ -192,6 +195,11 @@ struct rt_stats {
 #undef RT_STATS_FIELD
 };
 
+/* How long Calls were in each stage, by enum rt_stage. */
+struct rt_stages {
+	struct rt_histogram stage[RT_NSTAGES];
+};
+
 /* Properties, as announced by one side (defaults where nothing came). */
 struct rt_properties {
 	uint32_t send_size; /* 0: not announced */
@@ -219,6 +227,7 @@ struct rt_conn_info {
 	unsigned int calls_in_progress, requests_outstanding;
 	char auth_peer[RT_AUTH_TEXT]; /* by host authentication; or "" */
 	struct rt_stats stats;
+	struct rt_stages stages;
 };
 
 /* ---- Instance --------------------------------------------------------- */
@@ -339,6 +348,7 @@ void rt_wake(struct rt_instance *inst, unsigned int n);
  */
 void rt_stats_total(struct rt_instance *inst, struct rt_stats *out,
 		    unsigned int *connections, uint64_t *accepted);
+void rt_stages_total(struct rt_instance *inst, struct rt_stages *out);
 /* Call @fn for each connection, under the instance's connection lock. */
 void rt_for_each_conn(struct rt_instance *inst,
 		      void (*fn)(const struct rt_conn_info *info, void *arg),
@@ -421,6 +431,12 @@ struct rt_call {
 	bool has_reply_chunk;
 };
 
+/*
+ * Its execution begins; what has passed since it was delivered was waiting for
+ * a thread. Once, by any thread that has the call. Where nobody says so, all
+ * of that counts as execution.
+ */
+void rt_call_begin(struct rt_call *call);
 /* The call_user_size octets; zeroed when the call is delivered. */
 void *rt_call_user(struct rt_call *call);
 

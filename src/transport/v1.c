@@ -48,7 +48,7 @@ void rt_private_data(const struct rt_instance *inst, bool server,
 
 void rt_private_take(struct rt_conn *c, const void *priv, size_t len)
 {
-	/* Section 5.1: what its absence means. */
+	/* RFC 8797 5.1: what its absence means. */
 	c->private = (struct wire_cm_private){
 		.send_size = WIRE1_DEFAULT_INLINE,
 		.recv_size = WIRE1_DEFAULT_INLINE,
@@ -73,7 +73,7 @@ void rt_act_version1(struct rt_conn *c)
 	/* RFC 8797 4.1: both, or nobody. */
 	c->remote_invalidation = ours.remote_invalidation &&
 				 c->private.remote_invalidation;
-	/* Section 4.2, each way. */
+	/* RFC 8797 4.2, each way. */
 	c->to_peer = smaller(c->inst->cfg.send_size, c->private.recv_size) &
 		     ~(uint32_t)3;
 	c->from_peer = smaller(ours.recv_size, c->private.send_size);
@@ -105,7 +105,7 @@ static uint32_t receives(const struct rt_conn *c)
 
 static uint32_t credit_word(const struct rt_conn *c, enum rt_out_kind kind)
 {
-	/* RFC 8166 4.2.3: never 0. */
+	/* RFC 8166 3.3.1: never 0. */
 	if (kind == RT_OUT_CALL)
 		return c->credit1.request;
 	return c->credit1.grant ? c->credit1.grant : 1;
@@ -138,7 +138,7 @@ static void tell(const struct rt_conn *c, struct rt_conn_info *i)
 /* ---- Receiving -------------------------------------------------------- */
 
 /*
- * RFC 8166 4.4: a Responder answers a bad Call, a Requester drops a bad Reply
+ * RFC 8166 4.5: a Responder answers a bad Call, a Requester drops a bad Reply
  * in silence. Where the header does not say which it is, a Requester that
  * waits for this XID takes it for its Reply.
  */
@@ -225,7 +225,7 @@ static void receive(struct rt_conn *c, struct rt_work *w,
 }
 
 /*
- * RDMA_ERROR is for good: the Requester ends the RPC (RFC 8166 4.4). What it
+ * RDMA_ERROR is for good: the Requester ends the RPC (RFC 8166 4.5). What it
  * can have another time, on another connection, must not be answered so.
  */
 static void turn_away(struct rt_conn *c, uint32_t xid)

@@ -260,7 +260,6 @@ bool rt_invalidation_ok(struct rt_conn *c, const struct rt_in *in, bool reply)
 void rt_refuse_reply(struct rt_conn *c, uint32_t xid)
 {
 	struct rt_request_priv *rq = rt_request_find(c, xid);
-
 	bool begun = rq && c->cont_call == rq;
 
 	if (rq)
@@ -294,6 +293,8 @@ void rt_receive(struct rt_conn *c, struct rt_work *w, size_t len,
 		RT_COUNT(c, dropped, 1);
 		return;
 	}
+	RT_PROBE(message__received, c, in.p.xid, in.p.vers, in.p.htype,
+		 in.p.credit, len);
 	if (settle(c, &in))
 		c->v->receive(c, w, &in);
 }

@@ -212,7 +212,7 @@ static void chain_refused(struct rt_conn *c, struct fab_wr *chain)
 		if (kind == RT_WORK_READ)
 			rt_call_read_done(c, call, false);
 		else if (call)
-			rt_reply_sent(c, call);
+			rt_reply_sent(c, call, false);
 		else if (req)
 			rt_request_sent(c, req);
 	}
@@ -236,6 +236,7 @@ void rt_chain_post(struct rt_conn *c)
 		return;
 	rc = fab_post(c->fab, chain);
 	c->posted = true;
+	rt_replies_posted(c);
 	if (!rc)
 		return;
 	if (rc != -ENOTCONN) {
@@ -247,6 +248,7 @@ void rt_chain_post(struct rt_conn *c)
 
 void rt_chain_drop(struct rt_conn *c)
 {
+	c->posting = NULL;
 	chain_refused(c, chain_take(c));
 }
 

@@ -17,7 +17,7 @@ static const uint8_t format_id[4] = { 0xf6, 0xab, 0x0e, 0x18 };
 #define CM_UNIT 1024u
 #define CM_UNITS_MAX 256u
 
-/* Section 4.2, with the edges as in [P3]. */
+/* RFC 8797 4.2, with the edges as in [P3]. */
 static uint8_t size_code(uint32_t size)
 {
 	uint32_t units = size / CM_UNIT;
@@ -48,7 +48,7 @@ bool wire_cm_decode(const void *buf, size_t len, struct wire_cm_private *p)
 	const uint8_t *b = buf;
 
 	/*
-	 * Section 5.2: any offset, since lower layers put data of their own
+	 * RFC 8797 5.2: any offset, since lower layers put data of their own
 	 * before ours. An identifier followed by another version may belong to
 	 * somebody else, so the search goes on [P2].
 	 */

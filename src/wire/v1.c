@@ -46,7 +46,7 @@ static bool scan_lists(struct wire_cursor *c, struct wire_msg *m)
 	       wire_scan_reply(c, &m->reply, &m->has_reply);
 }
 
-/* RFC 8166 4.2.5: the RPC message follows the chunk lists. */
+/* RFC 8166 4.2.4: the RPC message follows the chunk lists. */
 static enum wire_status decode_msg(struct wire_cursor *c, struct wire_msg *m)
 {
 	if (!scan_lists(c, m))
@@ -65,7 +65,7 @@ static enum wire_status decode_msg(struct wire_cursor *c, struct wire_msg *m)
 	default:
 		return WIRE_IGNORE;
 	}
-	/* RFC 8166 4.4.2; and the payload cannot be in two places. */
+	/* RFC 8166 4.5.2; and the payload cannot be in two places. */
 	if (wire_be32(m->payload) != m->p.xid || m->call.count)
 		return WIRE_BAD_XDR;
 	if (m->role == WIRE_REPLY &&
@@ -83,7 +83,7 @@ static enum wire_status decode_nomsg(struct wire_cursor *c, struct wire_msg *m)
 		m->role = WIRE_CALL;
 		return WIRE_OK;
 	}
-	/* RFC 8166 4.4.2: no list at all says nothing of its direction. */
+	/* RFC 8166 4.5.2: no list at all says nothing of its direction. */
 	if (!m->reads.count && !m->writes.count && !m->has_reply)
 		return WIRE_BAD_XDR;
 	m->role = WIRE_REPLY;
@@ -103,7 +103,7 @@ enum wire_status wire1_decode(const void *buf, size_t len, struct wire_msg *m)
 	/* So that the 32-bit counts of a list cannot wrap. */
 	if (len > UINT32_MAX)
 		return WIRE_BAD_XDR;
-	/* RFC 8166 4.5.2: no longer supported, and only 16 octets long. */
+	/* RFC 8166 4.6.2: no longer supported, and only 16 octets long. */
 	if (m->p.htype == RDMA1_DONE)
 		return WIRE_IGNORE;
 	if (m->p.htype == RDMA1_ERROR)

@@ -38,7 +38,7 @@
 #define WIRE_DEFAULT_SEGMENTS 16
 /* Both inline thresholds of version 1 without private data, RFC 8166 3.3.3. */
 #define WIRE1_DEFAULT_INLINE 1024
-/* The shortest version 1 message but for errors, RFC 8166 4.4. */
+/* The shortest version 1 message but for errors, RFC 8166 4.5. */
 #define WIRE1_HEADER_MIN 28
 
 /* rdma_htype, 6.3. 0 to 3 are the version 1 procedures and invalid [C12]. */
@@ -55,11 +55,11 @@ enum wire_htype {
 	RDMA2_REPLY_INLINE = 13,
 };
 
-/* rdma_proc of version 1, in the place of rdma_htype, RFC 8166 4.2. */
+/* rdma_proc of version 1, in the place of rdma_htype, RFC 8166 4.2.4. */
 enum wire1_proc {
 	RDMA1_MSG = 0,
 	RDMA1_NOMSG = 1,
-	RDMA1_MSGP = 2, /* no longer supported, RFC 8166 4.5 */
+	RDMA1_MSGP = 2, /* no longer supported, RFC 8166 4.6 */
 	RDMA1_DONE = 3, /* likewise */
 	RDMA1_ERROR = 4,
 };
@@ -87,8 +87,8 @@ enum wire_errcode {
 enum wire_propid {
 	RDMA2_PROPID_SBSIZ = 1, /* Maximum Send Size, 5.2.1 */
 	RDMA2_PROPID_RBSIZ = 2, /* Receive Buffer Size, 5.2.2 */
-	RDMA2_PROPID_RSSIZ = 3, /* Maximum RDMA Segment Size, 5.2.3 */
-	RDMA2_PROPID_RCSIZ = 4, /* Maximum RDMA Segment Count, 5.2.4 */
+	RDMA2_PROPID_RSSIZ = 3, /* Maximum Segment Size, 5.2.3 */
+	RDMA2_PROPID_RCSIZ = 4, /* Maximum Segment Count, 5.2.4 */
 	RDMA2_PROPID_BRS = 5, /* Reverse-Direction Support, 5.2.5 */
 	RDMA2_PROPID_HOSTAUTH = 6, /* Host Authentication Message, 5.2.6 */
 };
@@ -239,7 +239,7 @@ bool wire_error_decode(const void *buf, size_t len, struct wire_error *e);
  * without one in the header (RDMA_NOMSG) from the presence of a Position-Zero
  * Read chunk [G4]; RDMA_MSG with less than that of a payload is WIRE_IGNORE,
  * and so is RDMA_DONE. WIRE_BAD_HTYPE and WIRE_BAD_XDR are answered with
- * ERR_CHUNK unless m->role is WIRE_REPLY (RFC 8166 4.4); m->role is
+ * ERR_CHUNK unless m->role is WIRE_REPLY (RFC 8166 4.5); m->role is
  * WIRE_CONTROL if the header breaks off before it can be told.
  * A Read list has its segments in the order of their Positions. A Reply must
  * have no Read list, and a Reply chunk as used in RDMA_NOMSG only.

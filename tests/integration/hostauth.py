@@ -7,6 +7,7 @@
     hostauth.py PORT version1         ... with a Call of version 1
     hostauth.py PORT token FILE N     ... with the token in FILE, N octets a part
     hostauth.py PORT middle           never shows a token
+    hostauth.py PORT late             ... with most of a token, and no more
     hostauth.py PORT crowd N          N connections with most of a long token,
                                       until it is ended
     hostauth.py PORT record LISTEN FILE   between a client and the server: what
@@ -162,6 +163,10 @@ def main():
     elif what == "token":
         with open(sys.argv[3], "rb") as f:
             send_token(c, value(CONTEXT, f.read()), int(sys.argv[4]))
+        await_refusal(c)
+    elif what == "late":
+        # Two messages, so that there is a credit for the refusal.
+        send_token(c, value(CONTEXT, bytes(2000))[:1600], 800)
         await_refusal(c)
     elif what == "version1":
         c.iw.send(struct.pack(">7I", 79, 1, 1, 0, 0, 0, 0) + null_call(79))

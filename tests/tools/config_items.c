@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * config_items - the items of the RDMA { } block, for the test of the manual
+ * config_items - the gr_config_items of the RDMA { } block, for the test of the manual
  *
  * A line for each: NAME TYPE, and where there are such LEAST LARGEST DEFAULT,
  * or the words and the defaults with commas.
@@ -28,7 +28,7 @@ static void put_words(const struct gsh_config_item *i, bool all)
 
 int main(void)
 {
-	for (const struct gsh_config_item *i = items; i->name; i++) {
+	for (const struct gsh_config_item *i = gr_config_items; i->name; i++) {
 		printf("%s ", i->name);
 		switch (i->type) {
 		case GSH_CONFIG_BOOL:

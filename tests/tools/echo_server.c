@@ -4,6 +4,7 @@
  *
  * Threads: one, which runs the poller and does everything in the operations.
  */
+#include "fabric/addr.h"
 #include "echo.h"
 
 #include <errno.h>
@@ -505,7 +506,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	rt_listener_addr(l, &bound);
-	arg_addr_name(&bound, name, sizeof(name));
+	fab_addr_name((struct sockaddr *)&bound, name, sizeof(name));
 	printf("listening on %s\n", name);
 	fflush(stdout);
 	while (!stopping) {

@@ -7,3 +7,9 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	target_compile_definitions(unit-ganesha-config PRIVATE
 		GANESHA_NFSD="${GANESHA_NFSD}")
 endif()
+
+if(TARGET rpcrdma-ganesha)
+	rpcrdma_unit(ganesha-stats ganesha_stats.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/stats_dbus.c
+		LIBS unit-rt rpcrdma_stats rpcrdma_ntirpc PkgConfig::DBUS)
+endif()

@@ -124,6 +124,8 @@ static const struct range ranges[] = {
 	R("Idle_Timeout", idle_timeout, 0, 86400, 1, "", ""),
 	R("Startup_Timeout", startup_timeout, 1, 3600, 1, "", ""),
 	R("Drain_Timeout", drain_timeout, 0, 600, 1, "", ""),
+	R("Host_Authentication_Timeout", auth_timeout, 1, 3600, 1, "",
+	  "Host_Authentication = required;"),
 };
 
 static uint64_t value_of(const struct gr_config *cfg, const struct range *r)
@@ -216,7 +218,12 @@ static void defaults(void)
 	gr_config_transport(&cfg, &rt);
 	CU_ASSERT_EQUAL(rt.drain_ms, 5000);
 	CU_ASSERT_EQUAL(rt.idle_ms, 0);
+	CU_ASSERT_EQUAL(rt.auth_ms, 30000);
 	CU_ASSERT_EQUAL(rt.versions, 6);
+	CU_ASSERT_EQUAL(load("Host_Authentication_Timeout = 7;", &cfg),
+			GR_CONFIG_GOOD);
+	gr_config_transport(&cfg, &rt);
+	CU_ASSERT_EQUAL(rt.auth_ms, 7000);
 	/* No time is not the default time. */
 	CU_ASSERT_EQUAL(load("Drain_Timeout = 0;", &cfg), GR_CONFIG_GOOD);
 	gr_config_transport(&cfg, &rt);
@@ -271,6 +278,7 @@ static void other_items(void)
 		"CRC = false;",
 		"Huge_Pages = true;",
 		"Stats_Socket = \"\";",
+		"Stats_DBus = false;",
 		"Host_Authentication = none;",
 		"Host_Authentication = optional;",
 		"Host_Authentication = required;",
@@ -282,6 +290,7 @@ static void other_items(void)
 		"Versions = 3;",      "Versions = 0;",
 		"Provider = roce;",   "Bind_Addr = localhost;",
 		"Enable = perhaps;",  "CRC = 2;",
+		"Stats_DBus = 2;",
 		"Credits = many;",    "Credits = -1;",
 		"Port = 4294967297;", "Host_Authentication = true;",
 	};

@@ -700,8 +700,9 @@ static void test_many(void)
 	world_open(&w, &crc_on);
 	before = open_fds();
 	for (unsigned int i = 0; i < 3000; i++) {
-		w.cli.established = w.cli.disconnected = w.cli.gone = false;
-		w.srv.established = w.srv.disconnected = w.srv.gone = false;
+		w.cli.established = w.cli.disconnected = false;
+		w.srv.established = w.srv.disconnected = false;
+		w.cli.gone = w.srv.gone = 0;
 		w.cli.nwc = w.srv.nwc = 0;
 		world_connect(&w, NULL);
 		if (i % 5 == 4) {

@@ -390,6 +390,31 @@ static void test_slow_drip(void)
 	raw_done();
 }
 
+/* @n that say nothing after the TCP connection is there. */
+static void dial_idle(struct raw *idle, int n)
+{
+	for (int i = 0; i < n; i++) {
+		raw_dial(&idle[i], &w.addr);
+		for (int k = 0; k < 5; k++)
+			world_turn(&w, 1);
+	}
+}
+
+/* The two oldest have gone, the third is there. */
+static void expect_two_gone(struct raw *idle)
+{
+	RAW_UNTIL(&w, &idle[0], idle[0].eof);
+	RAW_UNTIL(&w, &idle[1], idle[1].eof);
+	raw_read(&idle[2]);
+	CU_ASSERT_FALSE(idle[2].eof);
+}
+
+static void close_idle(struct raw *idle, int n)
+{
+	for (int i = 0; i < n; i++)
+		close(idle[i].fd);
+}
+
 /* Over the limit of half-open ones the oldest goes, and a good one gets in. */
 static void test_half_open_limit(void)
 {
@@ -397,20 +422,12 @@ static void test_half_open_limit(void)
 	struct fab_domain_params p = { .crc = true, .max_startup = 4 };
 
 	world_open(&w, &p);
-	for (int i = 0; i < 6; i++) {
-		raw_dial(&idle[i], &w.addr);
-		for (int k = 0; k < 5; k++)
-			world_turn(&w, 1);
-	}
-	RAW_UNTIL(&w, &idle[0], idle[0].eof);
-	RAW_UNTIL(&w, &idle[1], idle[1].eof);
-	raw_read(&idle[2]);
-	CU_ASSERT_FALSE(idle[2].eof);
+	dial_idle(idle, 6);
+	expect_two_gone(idle);
 	raw_connect(&w, &r, true);
 	raw_read(&idle[2]);
 	CU_ASSERT_TRUE(idle[2].eof);
-	for (int i = 0; i < 6; i++)
-		close(idle[i].fd);
+	close_idle(idle, 6);
 	raw_done();
 }
 
@@ -430,19 +447,11 @@ static void test_half_open_share(void)
 	CU_ASSERT_EQUAL(
 		connect(other.fd, (struct sockaddr *)&w.addr, sizeof(from)), 0);
 	raw_nonblock(&other);
-	for (int i = 0; i < 10; i++) {
-		raw_dial(&idle[i], &w.addr);
-		for (int k = 0; k < 5; k++)
-			world_turn(&w, 1);
-	}
-	RAW_UNTIL(&w, &idle[0], idle[0].eof);
-	RAW_UNTIL(&w, &idle[1], idle[1].eof);
-	raw_read(&idle[2]);
-	CU_ASSERT_FALSE(idle[2].eof);
+	dial_idle(idle, 10);
+	expect_two_gone(idle);
 	raw_read(&other);
 	CU_ASSERT_FALSE(other.eof);
-	for (int i = 0; i < 10; i++)
-		close(idle[i].fd);
+	close_idle(idle, 10);
 	close(other.fd);
 	raw_connect(&w, &r, true);
 	raw_done();

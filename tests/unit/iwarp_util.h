@@ -16,24 +16,9 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/socket.h>
-#include <time.h>
 
-#include "fabric/fabric.h"
+#include "endpoint.h"
 #include "fabric/iwarp/iwarp.h"
-#include "unit.h"
-
-#define EP_MAX_WC 4096
-
-struct ep {
-	struct fab_conn *c;
-	bool ready, established, disconnected, gone;
-	int error;
-	char reason[128];
-	uint8_t priv[512];
-	size_t priv_len;
-	struct fab_wc wc[EP_MAX_WC];
-	int nwc;
-};
 
 struct world {
 	struct fab_domain *dom;
@@ -48,60 +33,6 @@ struct world {
 	bool reject, no_answer;
 	struct fab_conn_params accept;
 };
-
-static inline uint64_t util_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
-static inline void ep_ready(struct fab_conn *c, void *user)
-{
-	((struct ep *)user)->ready = true;
-}
-
-static inline void ep_gone(void *user)
-{
-	((struct ep *)user)->gone = true;
-}
-
-/* Poll until nothing is left. */
-static inline void ep_poll(struct ep *e)
-{
-	struct fab_wc wc[7];
-	int n;
-
-	if (!e->c)
-		return;
-	e->ready = false;
-	while ((n = fab_poll(e->c, wc, 7)) > 0) {
-		for (int i = 0; i < n; i++) {
-			CU_ASSERT_FALSE(e->disconnected);
-			switch (wc[i].kind) {
-			case FAB_WC_ESTABLISHED:
-				CU_ASSERT_FALSE(e->established);
-				e->established = true;
-				e->priv_len = wc[i].priv_len;
-				if (wc[i].priv_len)
-					memcpy(e->priv, wc[i].priv,
-					       wc[i].priv_len);
-				break;
-			case FAB_WC_DISCONNECTED:
-				e->disconnected = true;
-				e->error = wc[i].error;
-				snprintf(e->reason, sizeof(e->reason), "%s",
-					 wc[i].reason ? wc[i].reason : "");
-				break;
-			case FAB_WC_WORK:
-				if (e->nwc < EP_MAX_WC)
-					e->wc[e->nwc++] = wc[i];
-				break;
-			}
-		}
-	}
-}
 
 static inline void world_request(struct fab_listener *l, struct fab_conn *c,
 				 const void *priv, size_t priv_len, void *user)
@@ -209,27 +140,6 @@ static inline void world_close(struct world *w)
 		fab_listener_close(w->listener);
 	fab_poller_destroy(w->poller);
 	fab_domain_close(w->dom);
-}
-
-/* The completion of @wr, or NULL. */
-static inline const struct fab_wc *ep_find(const struct ep *e,
-					   const struct fab_wr *wr)
-{
-	for (int i = 0; i < e->nwc; i++)
-		if (e->wc[i].wr == wr)
-			return &e->wc[i];
-	return NULL;
-}
-
-static inline void fill_random(void *p, size_t len, uint32_t seed)
-{
-	uint8_t *b = p;
-	uint32_t x = seed * 2654435761u + 1;
-
-	for (size_t i = 0; i < len; i++) {
-		x = x * 1664525u + 1013904223u;
-		b[i] = (uint8_t)(x >> 24);
-	}
 }
 
 #endif /* RPCRDMA_TEST_IWARP_UTIL_H */

@@ -482,7 +482,8 @@ static void test_init(void)
 			      AUTH_OK);
 	CU_ASSERT_TRUE(no_dispatch);
 	CU_ASSERT_EQUAL_FATAL(f->replies, 1);
-	/* Accepted, with a MIC as the verifier, then the context (5.2.3.1). */
+	/* Accepted, with a MIC as the verifier, then the context (RFC 2203,
+	 * 5.2.3.1). */
 	p = f->bytes + 12;
 	CU_ASSERT_EQUAL(get32(&p), RPCSEC_GSS);
 	CU_ASSERT_EQUAL(get32(&p), MIC_LEN);

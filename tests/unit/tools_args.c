@@ -2,6 +2,7 @@
 /*
  * Values of options: what is taken, and that a refusal says what would be.
  */
+#include "fabric/addr.h"
 #include "unit.h"
 
 #include <netinet/in.h>
@@ -95,7 +96,7 @@ static void check_addr(const char *s, unsigned int port, const char *want)
 		return;
 	}
 	CU_ASSERT_PTR_NULL_FATAL(bad);
-	arg_addr_name(&a.addr, name, sizeof(name));
+	fab_addr_name((struct sockaddr *)&a.addr, name, sizeof(name));
 	CU_ASSERT_STRING_EQUAL(name, want);
 }
 

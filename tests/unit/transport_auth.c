@@ -282,6 +282,11 @@ static void settings(void)
 	CU_ASSERT_PTR_NULL(rt_config_check(&v1));
 	v1.auth = (enum rt_auth_policy)3;
 	CU_ASSERT_PTR_NOT_NULL(rt_config_check(&v1));
+	v1.auth = RT_AUTH_NONE;
+	v1.auth_ms = 3600000;
+	CU_ASSERT_PTR_NULL(rt_config_check(&v1));
+	v1.auth_ms++;
+	CU_ASSERT_PTR_NOT_NULL(rt_config_check(&v1));
 	/* Without an authenticator. */
 	CU_ASSERT_EQUAL(rt_instance_create(&params, &inst), -EINVAL);
 

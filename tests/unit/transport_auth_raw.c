@@ -3,6 +3,7 @@
  * pieces, too long, out of turn, broken off, late; Calls before their time. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <unistd.h>
 
 #include "auth_script.h"
@@ -347,6 +348,15 @@ static void broken(void)
 	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_MIDDLE);
 	rt_raw_connprop(&r, true, NULL, 0);
 	CU_ASSERT_TRUE(refused(&r, -EACCES, "broken off"));
+	/* By an ERROR for what we announced: whoever has begun must succeed. */
+	for (size_t n = len - 4; n <= len; n += 4) {
+		CU_ASSERT_TRUE_FATAL(again(&r));
+		part(&r, data, n);
+		CU_ASSERT_TRUE(RAW_WAIT(&r, r.first));
+		CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_MIDDLE);
+		rt_raw_error(&r, r.m.p.xid, RDMA2_ERR_BAD_PROPVAL);
+		CU_ASSERT_TRUE(refused(&r, -EACCES, "broken off"));
+	}
 	/* Silence after a part of a token, and after a token. */
 	CU_ASSERT_TRUE_FATAL(again(&r));
 	part(&r, data, len - 4);
@@ -382,6 +392,140 @@ static void broken(void)
 	rt_raw_connprop(&r, true, NULL, 0);
 	rt_raw_run(&r);
 	CU_ASSERT_TRUE(r.p.server_up);
+	end(&r);
+}
+
+/* Connections that come and go: what no thread has begun is taken back. */
+static void come_and_go(void)
+{
+	struct auth_script *s = &auth_script[1];
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(begin(&r, RT_AUTH_REQUIRED, NULL));
+	auth_script_hold(s, true);
+	for (unsigned int i = 0; i < 20; i++) {
+		/* There are two threads. */
+		unsigned int begun = i < 2 ? i + 1 : 2;
+
+		if (i)
+			CU_ASSERT_TRUE_FATAL(again(&r));
+		send_token(&r, 0);
+		rt_raw_run(&r);
+		CU_ASSERT_TRUE(RAW_WAIT(&r, auth_script_inside(s, begun)));
+		fab_disconnect(r.fab, i & 1);
+		CU_ASSERT_TRUE(RAW_WAIT(&r, r.p.server_closed));
+		CU_ASSERT_EQUAL(auth_script_exchanges(s), begun);
+	}
+	auth_script_hold(s, false);
+	CU_ASSERT_TRUE(RAW_WAIT(&r, !auth_script_exchanges(s)));
+	CU_ASSERT_EQUAL(s->steps, 2);
+	/* One that stays is served. */
+	CU_ASSERT_TRUE_FATAL(again(&r));
+	send_token(&r, 0);
+	CU_ASSERT_TRUE(answered(&r, 0));
+	end(&r);
+}
+
+#define STRANGERS 20
+
+/* Connections that say nothing; one is down when it is not there any more. */
+struct stranger {
+	struct fab_conn *fab;
+	bool up, down;
+};
+
+static void stranger_ready(struct fab_conn *c, void *user)
+{
+	struct stranger *s = user;
+	struct fab_wc wc;
+
+	while (fab_poll(c, &wc, 1) == 1) {
+		s->up |= wc.kind == FAB_WC_ESTABLISHED;
+		s->down |= wc.kind == FAB_WC_DISCONNECTED;
+	}
+}
+
+static bool stranger_comes(struct rt_raw *r, struct stranger *s)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+				    .sin_port = htons(20049) };
+	struct fab_conn_params params = { 0 };
+
+	*s = (struct stranger){ 0 };
+	return !fab_conn_create(r->poller, stranger_ready, s, &s->fab) &&
+	       !fab_connect(s->fab, (struct sockaddr *)&addr, sizeof(addr),
+			    &params) &&
+	       RAW_WAIT(r, s->up);
+}
+
+static void strangers_go(struct rt_raw *r, struct stranger *s, unsigned int n)
+{
+	while (n--) {
+		if (!s[n].down)
+			fab_disconnect(s[n].fab, true);
+		CU_ASSERT_TRUE(RAW_WAIT(r, s[n].down));
+		fab_conn_destroy_deferred(s[n].fab, NULL, NULL);
+	}
+	rt_raw_run(r);
+}
+
+/* The oldest of those who are not known gives way, and no one else. */
+static void crowd(void)
+{
+	/* A quarter: 16. */
+	struct rt_config few = { .max_connections = 64 };
+	struct stranger s[STRANGERS];
+	struct rt_stats stats;
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(begin(&r, RT_AUTH_REQUIRED, &few));
+	send_token(&r, 0);
+	CU_ASSERT_TRUE(answered(&r, 0));
+	for (unsigned int i = 0; i < 15; i++)
+		CU_ASSERT_TRUE_FATAL(stranger_comes(&r, &s[i]));
+	CU_ASSERT_FALSE(r.down);
+	CU_ASSERT_TRUE_FATAL(stranger_comes(&r, &s[15]));
+	CU_ASSERT_TRUE(RAW_WAIT(&r, r.down && r.p.server_closed));
+	CU_ASSERT_EQUAL(r.p.server_error, -EBUSY);
+	CU_ASSERT_PTR_NOT_NULL(strstr(r.p.server_reason, "too many others"));
+	for (unsigned int i = 0; i < 16; i++)
+		CU_ASSERT_FALSE(s[i].down);
+	stats = rt_pair_stats(r.p.server_inst);
+	CU_ASSERT_EQUAL(stats.auth_failed, 1);
+	strangers_go(&r, s, 16);
+	CU_ASSERT_EQUAL(auth_script_exchanges(&auth_script[1]), 0);
+
+	/* Who is known stays, and one that comes to be is no stranger. */
+	CU_ASSERT_TRUE_FATAL(again(&r));
+	send_token(&r, 0);
+	CU_ASSERT_TRUE(answered(&r, 0));
+	for (unsigned int i = 0; i < 8; i++)
+		CU_ASSERT_TRUE_FATAL(stranger_comes(&r, &s[i]));
+	send_token(&r, 1);
+	CU_ASSERT_TRUE(answered(&r, 1));
+	rt_raw_connprop(&r, true, NULL, 0);
+	rt_raw_run(&r);
+	for (unsigned int i = 8; i < STRANGERS; i++)
+		CU_ASSERT_TRUE_FATAL(stranger_comes(&r, &s[i]));
+	for (unsigned int i = 0; i < 4; i++)
+		CU_ASSERT_TRUE(RAW_WAIT(&r, s[i].down));
+	for (unsigned int i = 4; i < STRANGERS; i++)
+		CU_ASSERT_FALSE(s[i].down);
+	CU_ASSERT_FALSE(r.down);
+	strangers_go(&r, s, STRANGERS);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_FINAL);
+	rt_raw_call(&r, 5, NULL, NULL, 8);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 5));
+	end(&r);
+
+	/* Without a policy nobody is a stranger. */
+	CU_ASSERT_TRUE_FATAL(begin(&r, RT_AUTH_NONE, &few));
+	for (unsigned int i = 0; i < STRANGERS; i++)
+		CU_ASSERT_TRUE_FATAL(stranger_comes(&r, &s[i]));
+	for (unsigned int i = 0; i < STRANGERS; i++)
+		CU_ASSERT_FALSE(s[i].down);
+	CU_ASSERT_FALSE(r.down);
+	strangers_go(&r, s, STRANGERS);
 	end(&r);
 }
 
@@ -486,6 +630,15 @@ static void servers(void)
 		CU_ASSERT_TRUE(RAW_WAIT(&r, r.p.client_closed));
 		CU_ASSERT_FALSE(r.p.client_up);
 		CU_ASSERT_EQUAL(r.p.client_error, -EACCES);
+		/* ... or does not want to have begun. */
+		CU_ASSERT_TRUE_FATAL(client_again(&r));
+		CU_ASSERT_TRUE(client_began(&r));
+		part(&r, data, 60);
+		rt_raw_run(&r);
+		rt_raw_error(&r, r.m.p.xid, RDMA2_ERR_BAD_PROPVAL);
+		CU_ASSERT_TRUE(RAW_WAIT(&r, r.p.client_closed));
+		CU_ASSERT_FALSE(r.p.client_up);
+		CU_ASSERT_EQUAL(r.p.client_error, -EACCES);
 		/* One that is not who it should be. */
 		CU_ASSERT_TRUE_FATAL(client_again(&r));
 		CU_ASSERT_TRUE(client_began(&r));
@@ -515,6 +668,8 @@ static const struct unit_test tests[] = {
 	{ "early", early },
 	{ "bad tokens", bad_tokens },
 	{ "broken", broken },
+	{ "come and go", come_and_go },
+	{ "crowd", crowd },
 	{ "bystanders", bystanders },
 	{ "servers", servers },
 	{ NULL, NULL },

@@ -423,7 +423,7 @@ static void memory_alone(size_t conn, size_t host)
 	rt_raw_close(&r);
 }
 
-/* The octets that one connection's Calls may hold ([D6], 7.3.6), and those
+/* The octets that one connection's Calls may hold ([D6], 7.4.1), and those
  * of all connections of its host. */
 static void memory(void)
 {

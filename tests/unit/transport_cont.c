@@ -479,68 +479,66 @@ static void too_early(void)
 	rt_raw_close(&r);
 }
 
-/* A Reply, however bad, before all of its Call has gone: what is left of the
- * Call cannot follow, and nothing else can go in its place. */
-static void early_bad_reply(void)
+/* Two Calls to a server that grants one credit: the first fragment of @a is
+ * out, and @b, of @octets, waits. */
+static bool begin_early(struct rt_raw *r, struct rt_rpc *a, struct rt_rpc *b,
+			size_t octets)
 {
 	struct rt_config cfg = { .request_user_size = 8 };
+
+	if (!rt_raw_server(r, &cfg))
+		return false;
+	r->credits = 1;
+	CU_ASSERT_TRUE(rt_raw_greet(r));
+	rt_rpc_init(&r->p, r->p.client, a, 1, 9000, false, 8, 0, 0, 0, 0);
+	rt_rpc_init(&r->p, r->p.client, b, 2, octets, false, 8, 0, 0, 0, 0);
+	rt_rpc_submit(r->p.client, a);
+	rt_rpc_submit(r->p.client, b);
+	CU_ASSERT_EQUAL(rt_raw_next(r), RDMA2_CALL_MIDDLE);
+	CU_ASSERT_EQUAL(r->m.p.xid, 1);
+	CU_ASSERT_TRUE(rt_raw_silent(r));
+	return true;
+}
+
+/* What was left of @a cannot follow, nothing else can go in its place. */
+static void end_early(struct rt_raw *r, struct rt_rpc *a, struct rt_rpc *b)
+{
+	CU_ASSERT_EQUAL(rt_raw_next(r), 0);
+	CU_ASSERT_TRUE(r->down);
+	CU_ASSERT_EQUAL(r->p.client_error, -EPROTO);
+	CU_ASSERT_EQUAL(a->rq->status, -EPROTO);
+	CU_ASSERT_TRUE(b->done);
+	CU_ASSERT_EQUAL(b->rq->status, -ECONNRESET);
+	rt_rpc_free(a);
+	rt_rpc_free(b);
+	rt_raw_close(r);
+}
+
+/* A Reply, however bad, before all of its Call has gone. */
+static void early_bad_reply(void)
+{
 	struct rt_rpc a, b;
 	struct rt_raw r;
 
-	CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &cfg));
-	r.credits = 1;
-	CU_ASSERT_TRUE(rt_raw_greet(&r));
-	rt_rpc_init(&r.p, r.p.client, &a, 1, 9000, false, 8, 0, 0, 0, 0);
-	rt_rpc_init(&r.p, r.p.client, &b, 2, 9000, false, 8, 0, 0, 0, 0);
-	rt_rpc_submit(r.p.client, &a);
-	rt_rpc_submit(r.p.client, &b);
-	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_MIDDLE);
-	CU_ASSERT_EQUAL(r.m.p.xid, 1);
-	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_TRUE_FATAL(begin_early(&r, &a, &b, 9000));
 	wire_put_u32(rt_raw_begin(&r, RDMA2_REPLY_INLINE, 1), 7);
 	rt_raw_end(&r);
 	rt_raw_run(&r);
-	CU_ASSERT_EQUAL(rt_raw_next(&r), 0);
-	CU_ASSERT_TRUE(r.down);
-	CU_ASSERT_EQUAL(r.p.client_error, -EPROTO);
-	CU_ASSERT_EQUAL(a.rq->status, -EPROTO);
-	CU_ASSERT_TRUE(b.done);
-	CU_ASSERT_EQUAL(b.rq->status, -ECONNRESET);
-	rt_rpc_free(&a);
-	rt_rpc_free(&b);
-	rt_raw_close(&r);
+	end_early(&r, &a, &b);
 }
 
-/* Nor has a Call that waits its turn when a good one comes as early, and brings
- * the credits for it. */
+/* A good one as early, and it brings the credits for the Call that waits. */
 static void early_reply(void)
 {
-	struct rt_config cfg = { .request_user_size = 8 };
 	struct rt_rpc a, b;
 	struct rt_raw r;
 
-	CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &cfg));
-	r.credits = 1;
-	CU_ASSERT_TRUE(rt_raw_greet(&r));
-	rt_rpc_init(&r.p, r.p.client, &a, 1, 9000, false, 8, 0, 0, 0, 0);
-	rt_rpc_init(&r.p, r.p.client, &b, 2, 100, false, 8, 0, 0, 0, 0);
-	rt_rpc_submit(r.p.client, &a);
-	rt_rpc_submit(r.p.client, &b);
-	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_MIDDLE);
-	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_TRUE_FATAL(begin_early(&r, &a, &b, 100));
 	r.credits = 4;
 	rt_raw_reply(&r, 1, NULL, NULL, 0);
 	rt_raw_run(&r);
 	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_BAD_XDR));
-	CU_ASSERT_EQUAL(rt_raw_next(&r), 0);
-	CU_ASSERT_TRUE(r.down);
-	CU_ASSERT_EQUAL(r.p.client_error, -EPROTO);
-	CU_ASSERT_EQUAL(a.rq->status, -EPROTO);
-	CU_ASSERT_TRUE(b.done);
-	CU_ASSERT_EQUAL(b.rq->status, -ECONNRESET);
-	rt_rpc_free(&a);
-	rt_rpc_free(&b);
-	rt_raw_close(&r);
+	end_early(&r, &a, &b);
 }
 
 static const struct unit_test tests[] = {

@@ -413,7 +413,7 @@ static void client_obeys(void)
 	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_MIDDLE);
 	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_INLINE);
 	serve(&r, &rpc);
-	/* 5.2.1: below 1024 is refused, and does not count. */
+	/* [A13]: below 1024 is refused, and does not count. */
 	rt_raw_close(&r);
 	CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &with_user));
 	rt_raw_next(&r);

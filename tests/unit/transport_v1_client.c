@@ -185,7 +185,7 @@ static void client_calls(void)
 	rt_raw_close(&r);
 }
 
-/* RFC 8166 4.4: a Requester drops a bad Reply in silence; its RPC ends. */
+/* RFC 8166 4.5: a Requester drops a bad Reply in silence; its RPC ends. */
 static void bad_replies(void)
 {
 	struct rt_rpc rpc, other;
@@ -304,7 +304,7 @@ static void reverse(void)
 	/* Its own grant. */
 	CU_ASSERT_EQUAL(r.m.p.credit, 3);
 	CU_ASSERT_FALSE(rpc.done);
-	/* No chunks (5.3), whatever level version 2 would have. */
+	/* No chunks (RFC 8167 5.3), whatever level version 2 would have. */
 	for (unsigned int i = 0; i < 3; i++) {
 		rt_raw1_call(&r, 50 + i, 1, &bad[i], NULL, 12);
 		CU_ASSERT_TRUE(rt_raw1_is_refused(&r, 50 + i));

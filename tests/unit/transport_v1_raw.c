@@ -203,7 +203,7 @@ static void long_calls(void)
 	CU_ASSERT_EQUAL(word_at(r.mem + 65536 + 8), sum_of(r.mem + 4096, 1025));
 	CU_ASSERT_TRUE(pattern_at(&r, 6, r.mem + 65536 + 12, 12, 3988));
 
-	/* The RPC message in the chunk is another one (RFC 8166 4.4.2). */
+	/* The RPC message in the chunk is another one (RFC 8166 4.5.2). */
 	d = (struct wire_call_desc){ .call = rs, .ncall = 1 };
 	rs[0].target = rt_raw_expose(&r, 0, HEAD, false);
 	rt_raw1_call(&r, 7, 32, &d, NULL, 0);
@@ -296,7 +296,7 @@ static void results(void)
 	rt_raw_close(&r);
 }
 
-/* RFC 8166 4.4: what is refused, what is dropped; the connection stays. */
+/* RFC 8166 4.5: what is refused, what is dropped; the connection stays. */
 static void bad_messages(void)
 {
 	static const struct {

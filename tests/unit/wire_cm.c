@@ -66,7 +66,7 @@ static void test_sizes(void)
 	}
 }
 
-/* [P1], and section 4: reserved bits are ignored */
+/* [P1], and RFC 8797 4: reserved bits are ignored */
 static void test_flags(void)
 {
 	struct wire_cm_private p;

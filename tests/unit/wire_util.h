@@ -36,6 +36,19 @@ static inline uint32_t rng_below(struct rng *r, uint32_t n)
 	return (uint32_t)(rng_next(r) % n);
 }
 
+/* Small, large or any. */
+static inline uint32_t rng_word(struct rng *r)
+{
+	switch (rng_below(r, 4)) {
+	case 0:
+		return rng_below(r, 8);
+	case 1:
+		return UINT32_MAX - rng_below(r, 3);
+	default:
+		return (uint32_t)rng_next(r);
+	}
+}
+
 /* RPCRDMA_SEED chooses another sequence. */
 static inline struct rng rng_start(uint64_t salt)
 {
@@ -69,6 +82,45 @@ static inline uint32_t get_be32(const uint8_t *p)
 {
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
 	       (uint32_t)p[2] << 8 | p[3];
+}
+
+/*
+ * Damage a message of @len octets in one or two places; @b has room for two
+ * words more. Its new length.
+ */
+static inline size_t wire_mutate(struct rng *r, uint8_t *b, size_t len)
+{
+	static const uint32_t edge[] = { 0, 1, 2, 4, 0x10000001, UINT32_MAX };
+
+	for (uint32_t i = 1 + rng_below(r, 2); i && len >= 20; i--) {
+		size_t at = rng_below(r, (uint32_t)len / 4) * 4;
+
+		switch (rng_below(r, 6)) {
+		case 0:
+			b[rng_below(r, (uint32_t)len)] ^=
+				(uint8_t)(1u << rng_below(r, 8));
+			break;
+		case 1:
+			put_be32(b + at, edge[rng_below(r, 6)]);
+			break;
+		case 2:
+			put_be32(b + at,
+				 get_be32(b + at) + rng_below(r, 17) - 8);
+			break;
+		case 3:
+			len = rng_below(r, (uint32_t)len);
+			break;
+		case 4:
+			memmove(b + at, b + at + 4, len - at - 4);
+			len -= 4;
+			break;
+		default:
+			memmove(b + at + 4, b + at, len - at);
+			len += 4;
+			break;
+		}
+	}
+	return len;
 }
 
 /* A message of words; free it. */

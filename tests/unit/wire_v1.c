@@ -113,7 +113,7 @@ static void test_nomsg(void)
 	CU_ASSERT_EQUAL(m.role, WIRE_REPLY);
 	CU_ASSERT_TRUE(m.external && m.has_reply);
 
-	/* RFC 8166 4.4.2: nothing present. */
+	/* RFC 8166 4.5.2: nothing present. */
 	CU_ASSERT_EQUAL(DECODE1(&m, P1(RDMA1_NOMSG), 0, 0, 0), WIRE_BAD_XDR);
 	CU_ASSERT_EQUAL(m.role, WIRE_CONTROL);
 	CU_ASSERT_TRUE(only_prefix(&m));
@@ -146,7 +146,7 @@ static void test_refused(void)
 {
 	struct wire_msg m;
 
-	/* RFC 8166 4.5: not supported any more. */
+	/* RFC 8166 4.6: not supported any more. */
 	CU_ASSERT_EQUAL(DECODE1(&m, P1(RDMA1_MSGP), 0, 0, 0, 0, 0, XID, 0),
 			WIRE_BAD_HTYPE);
 	CU_ASSERT_EQUAL(DECODE1(&m, P1(RDMA1_DONE)), WIRE_IGNORE);
@@ -223,7 +223,7 @@ static void test_errors(void)
 	CU_ASSERT_EQUAL(m.error.code, 3);
 }
 
-/* RFC 8166 4.4: under 28 octets nothing is believed. */
+/* RFC 8166 4.5: under 28 octets nothing is believed. */
 static void test_truncated(void)
 {
 	static const uint32_t whole[][48] = {

@@ -15,23 +15,11 @@
 /* Rows are large; none is needed by two tests at a time. */
 static struct ref_row gen, ours, theirs;
 
-static uint32_t word(struct rng *r)
-{
-	switch (rng_below(r, 4)) {
-	case 0:
-		return rng_below(r, 8);
-	case 1:
-		return UINT32_MAX - rng_below(r, 3);
-	default:
-		return (uint32_t)rng_next(r);
-	}
-}
-
 static void gen_segment(struct rng *r, uint32_t length)
 {
-	ref_add(&gen, word(r));
+	ref_add(&gen, rng_word(r));
 	ref_add(&gen, length);
-	ref_add(&gen, (uint64_t)word(r) << 32 | word(r));
+	ref_add(&gen, (uint64_t)rng_word(r) << 32 | rng_word(r));
 }
 
 static void gen_chunk(struct rng *r, bool used)
@@ -40,7 +28,7 @@ static void gen_chunk(struct rng *r, bool used)
 
 	ref_add(&gen, n);
 	while (n--)
-		gen_segment(r, used ? word(r) : 0);
+		gen_segment(r, used ? rng_word(r) : 0);
 }
 
 /* @body: Position-Zero segments at the beginning. */
@@ -51,7 +39,7 @@ static void gen_reads(struct rng *r, uint32_t body, uint32_t n)
 	ref_add(&gen, body + n);
 	for (; body; body--) {
 		ref_add(&gen, 0);
-		gen_segment(r, word(r));
+		gen_segment(r, rng_word(r));
 	}
 	for (; n; n--) {
 		if (!pos || rng_below(r, 2)) {
@@ -87,15 +75,15 @@ static void generate(struct rng *r, enum kind kind)
 	bool reply;
 
 	gen.n = 0;
-	ref_add(&gen, word(r));
+	ref_add(&gen, rng_word(r));
 	ref_add(&gen, WIRE_VERS1);
-	ref_add(&gen, word(r));
+	ref_add(&gen, rng_word(r));
 	if (kind == ERROR) {
 		ref_add(&gen, RDMA1_ERROR);
 		ref_add(&gen, 1 + rng_below(r, 2));
 		if (gen.v[4] == 1) {
-			ref_add(&gen, word(r));
-			ref_add(&gen, word(r));
+			ref_add(&gen, rng_word(r));
+			ref_add(&gen, rng_word(r));
 		}
 		return;
 	}
@@ -376,41 +364,6 @@ static bool canonical(const uint8_t *b, size_t used)
 	return ref_encode(&theirs, c, sizeof(c)) == used && !memcmp(b, c, used);
 }
 
-static size_t mutate(struct rng *r, uint8_t *b, size_t len)
-{
-	static const uint32_t edge[] = { 0, 1, 2, 4, 0x10000001, UINT32_MAX };
-
-	for (uint32_t i = 1 + rng_below(r, 2); i && len >= 20; i--) {
-		size_t at = rng_below(r, (uint32_t)len / 4) * 4;
-
-		switch (rng_below(r, 6)) {
-		case 0:
-			b[rng_below(r, (uint32_t)len)] ^=
-				(uint8_t)(1u << rng_below(r, 8));
-			break;
-		case 1:
-			put_be32(b + at, edge[rng_below(r, 6)]);
-			break;
-		case 2:
-			put_be32(b + at,
-				 get_be32(b + at) + rng_below(r, 17) - 8);
-			break;
-		case 3:
-			len = rng_below(r, (uint32_t)len);
-			break;
-		case 4:
-			memmove(b + at, b + at + 4, len - at - 4);
-			len -= 4;
-			break;
-		default:
-			memmove(b + at + 4, b + at, len - at);
-			len += 4;
-			break;
-		}
-	}
-	return len;
-}
-
 static void test_mutants(void)
 {
 	unsigned int both = 0, neither = 0, rules = 0;
@@ -426,7 +379,7 @@ static void test_mutants(void)
 
 		generate(&r, kind);
 		len = put_rpc(b, our_encode(kind, b), kind);
-		len = mutate(&r, b, len);
+		len = wire_mutate(&r, b, len);
 		q = exact(b, len);
 		st = our_decode(q, len, &used, &role);
 		ref_ok = ref_decode(q, len, &theirs, &ref_used);

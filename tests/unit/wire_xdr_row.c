@@ -4,23 +4,11 @@
  */
 #include "wire_xdr.h"
 
-static uint32_t word(struct rng *r)
-{
-	switch (rng_below(r, 4)) {
-	case 0:
-		return rng_below(r, 8);
-	case 1:
-		return UINT32_MAX - rng_below(r, 3);
-	default:
-		return (uint32_t)rng_next(r);
-	}
-}
-
 static void gen_segment(struct ref_row *row, struct rng *r, uint32_t length)
 {
-	ref_add(row, word(r));
+	ref_add(row, rng_word(r));
 	ref_add(row, length);
-	ref_add(row, (uint64_t)word(r) << 32 | word(r));
+	ref_add(row, (uint64_t)rng_word(r) << 32 | rng_word(r));
 }
 
 static void gen_chunk(struct ref_row *row, struct rng *r)
@@ -29,7 +17,7 @@ static void gen_chunk(struct ref_row *row, struct rng *r)
 
 	ref_add(row, n);
 	while (n--)
-		gen_segment(row, r, word(r));
+		gen_segment(row, r, rng_word(r));
 }
 
 static void gen_writes(struct ref_row *row, struct rng *r)
@@ -64,7 +52,7 @@ static void gen_reads(struct ref_row *row, struct rng *r, bool body)
 				pos = 4;
 			len = 0;
 		}
-		this = body ? word(r) : rng_below(r, 20000);
+		this = body ? rng_word(r) : rng_below(r, 20000);
 		ref_add(row, pos);
 		gen_segment(row, r, this);
 		len += this;
@@ -77,7 +65,7 @@ static void gen_props(struct ref_row *row, struct rng *r)
 
 	ref_add(row, n);
 	while (n--) {
-		id = rng_below(r, 5) ? 1 + rng_below(r, 6) : word(r);
+		id = rng_below(r, 5) ? 1 + rng_below(r, 6) : rng_word(r);
 		len = rng_below(r, 40);
 		inner = rng_below(r, 20);
 		if (id >= 1 && id <= 5)
@@ -107,15 +95,15 @@ static void gen_error(struct ref_row *row, struct rng *r)
 
 	ref_add(row, code);
 	while (fields--)
-		ref_add(row, word(r));
+		ref_add(row, rng_word(r));
 }
 
 void generate(struct rng *r, uint32_t htype, struct ref_row *row)
 {
 	row->n = 0;
-	ref_add(row, htype == RDMA2_GRANT ? 0 : word(r));
+	ref_add(row, htype == RDMA2_GRANT ? 0 : rng_word(r));
 	ref_add(row, WIRE_VERS2);
-	ref_add(row, word(r));
+	ref_add(row, rng_word(r));
 	ref_add(row, htype);
 	switch (htype) {
 	case RDMA2_ERROR:
@@ -127,14 +115,14 @@ void generate(struct rng *r, uint32_t htype, struct ref_row *row)
 		break;
 	case RDMA2_CALL_EXTERNAL:
 	case RDMA2_CALL_INLINE:
-		ref_add(row, word(r));
+		ref_add(row, rng_word(r));
 		if (htype == RDMA2_CALL_EXTERNAL)
 			gen_reads(row, r, true);
 		gen_reads(row, r, false);
 		gen_writes(row, r);
 		gen_reply(row, r, false);
 		if (htype == RDMA2_CALL_INLINE)
-			ref_add(row, word(r));
+			ref_add(row, rng_word(r));
 		break;
 	case RDMA2_REPLY_EXTERNAL:
 	case RDMA2_REPLY_INLINE:
@@ -142,12 +130,12 @@ void generate(struct rng *r, uint32_t htype, struct ref_row *row)
 		if (htype == RDMA2_REPLY_EXTERNAL)
 			gen_reply(row, r, true);
 		else
-			ref_add(row, word(r));
+			ref_add(row, rng_word(r));
 		break;
 	case RDMA2_CALL_MIDDLE:
 	case RDMA2_REPLY_MIDDLE:
-		ref_add(row, word(r));
-		ref_add(row, word(r));
+		ref_add(row, rng_word(r));
+		ref_add(row, rng_word(r));
 		break;
 	default:
 		break;

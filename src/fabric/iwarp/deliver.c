@@ -19,7 +19,7 @@ static unsigned int check_write(struct iw_conn *c)
 	struct iw_rx *rx = &c->rx;
 	const struct stag_entry *e;
 
-	/* A Write of nothing touches nothing: RFC 5040 section 5.2 wants no
+	/* A Write of nothing touches nothing: RFC 5041 section 5.2 wants no
 	 * check. It is what a peer-to-peer start-up sends (RFC 6581). */
 	if (!rx->payload)
 		return 0;

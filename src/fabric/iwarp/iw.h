@@ -30,6 +30,7 @@
 #include <syslog.h>
 
 #include "fabric/fabric.h"
+#include "fabric/wr_list.h"
 #include "ddp.h"
 #include "mpa.h"
 #include "stag.h"
@@ -159,10 +160,6 @@ enum iw_state {
 #define WRD_STATUS 0xffu
 #define WRD_INVALIDATED 0x100u
 
-struct wr_list {
-	struct fab_wr *head, *tail;
-};
-
 /* An outbound RDMA Read whose response is awaited. */
 struct iw_orq {
 	struct fab_wr *wr;
@@ -260,7 +257,7 @@ struct iw_conn {
 	uint8_t mpa_in[MPA_FRAME_MAX], mpa_out[MPA_FRAME_MAX];
 	size_t mpa_in_len, mpa_out_len, mpa_out_sent;
 	uint8_t peer_rev;
-	bool peer_enhanced, peer_crc, fall_back_ok;
+	bool peer_enhanced, fall_back_ok;
 	uint8_t mpa_rev; /* that we ask for */
 	bool rtr_write, rtr_read;
 	uint16_t peer_ird, peer_ord;
@@ -315,29 +312,6 @@ static inline struct iw_poller *conn_poller(const struct iw_conn *c)
 static inline struct iw_domain *conn_domain(const struct iw_conn *c)
 {
 	return iw_domain(c->fab.poller->dom);
-}
-
-static inline void wr_append(struct wr_list *l, struct fab_wr *wr)
-{
-	wr->next = NULL;
-	if (l->tail)
-		l->tail->next = wr;
-	else
-		l->head = wr;
-	l->tail = wr;
-}
-
-static inline struct fab_wr *wr_take(struct wr_list *l)
-{
-	struct fab_wr *wr = l->head;
-
-	if (wr) {
-		l->head = wr->next;
-		if (!l->head)
-			l->tail = NULL;
-		wr->next = NULL;
-	}
-	return wr;
 }
 
 /* domain.c */

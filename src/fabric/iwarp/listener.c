@@ -23,6 +23,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "fabric/addr.h"
 #include "iw.h"
 #include "iwarp.h"
 
@@ -193,31 +194,21 @@ static void warn_half_open(struct iw_listener *l)
 	       "iwarp: too many half-open connections, dropping the oldest");
 }
 
-static bool same_host(const struct sockaddr_storage *a,
-		      const struct sockaddr_storage *b)
-{
-	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
-	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
-
-	if (a->ss_family != b->ss_family)
-		return false;
-	if (a->ss_family == AF_INET)
-		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-	/* Addresses inside of a /64 cost their owner nothing. */
-	return !memcmp(&a6->sin6_addr, &b6->sin6_addr, 8);
-}
-
 /* Listener lock held. The oldest of @peer, if it has its share already. */
 static struct iw_conn *over_share(struct iw_listener *l,
 				  const struct sockaddr_storage *peer,
 				  unsigned int max)
 {
+	struct in6_addr host = fab_addr_host((const struct sockaddr *)peer);
 	struct iw_conn *c, *oldest = NULL;
 	unsigned int n = 0;
 
 	TAILQ_FOREACH(c, &l->half, half_link)
 	{
-		if (!same_host(&c->peer, peer))
+		struct in6_addr has =
+			fab_addr_host((const struct sockaddr *)&c->peer);
+
+		if (memcmp(&has, &host, sizeof(host)))
 			continue;
 		if (!oldest)
 			oldest = c;

@@ -183,7 +183,6 @@ bool loop_mr_copy(struct loop_domain *dom, uint32_t handle, uint64_t offset,
 		  void *buf, size_t len, size_t cut, bool to_mr);
 
 /* poller.c */
-uint64_t loop_now(void);
 int loop_poller_create(struct fab_domain *dom, struct fab_poller **p);
 void loop_poller_destroy(struct fab_poller *p);
 int loop_poller_run(struct fab_poller *p, int timeout_ms);
@@ -232,6 +231,12 @@ bool loop_invalidate(struct loop_conn *c, uint32_t handle);
 const char *loop_touch(struct loop_conn *c, uint32_t handle, uint64_t offset,
 		       void *buf, size_t len, size_t cut, unsigned int access);
 
+/* What a completed request carries in its priv[]. */
+enum { WR_STATUS, WR_LEN, WR_INV, WR_DUE };
+#define WR_INVALIDATED (1ull << 32)
+/* And before: which one it is. */
+#define WR_NUMBER 0
+
 /* work.c */
 int loop_post(struct fab_conn *c, struct fab_wr *chain);
 int loop_post_recv(struct fab_conn *c, struct fab_wr *chain);
@@ -247,8 +252,21 @@ void loop_end(struct loop_pair *pair, struct loop_conn *from, int own,
 	      int other, const char *reason);
 /* Close it if all that was posted before fab_disconnect() is done. */
 void loop_try_close(struct loop_pair *pair);
-bool loop_undone(const struct loop_pair *pair);
+void loop_push(struct loop_queue *q, struct fab_wr *wr);
+struct fab_wr *loop_pop(struct loop_queue *q);
+/* @wr back to its poster, through the queue of what is complete. */
+void loop_complete(struct loop_conn *c, struct fab_wr *wr,
+		   enum fab_status status, size_t len, uint64_t inv);
+
+/* perform.c; pair lock held */
 void loop_seed(struct loop_pair *pair, uint64_t seed, bool random);
+bool loop_undone(const struct loop_pair *pair);
+/*
+ * Move the pair on: as it is drawn, or all that was posted, with @reads the
+ * Reads too. The work of a dead connection has been flushed, so none is found
+ * for it.
+ */
+void loop_progress(struct loop_pair *pair, bool reads);
 
 static inline struct loop_conn *loop_conn_of(const struct fab_conn *c)
 {

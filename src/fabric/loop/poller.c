@@ -11,7 +11,7 @@
 
 #include "fabric/loop/loop_priv.h"
 
-uint64_t loop_now(void)
+static uint64_t now_ms(void)
 {
 	struct timespec ts;
 
@@ -112,7 +112,7 @@ void loop_timer_start(struct loop_conn *c, unsigned int ms)
 	struct loop_poller *p = loop_poller_of(c);
 
 	pthread_mutex_lock(&p->lock);
-	c->deadline = loop_now() + ms;
+	c->deadline = now_ms() + ms;
 	c->timed = true;
 	c->timer_next = p->starting;
 	p->starting = c;
@@ -232,7 +232,7 @@ static int run_requests(struct loop_poller *p)
 
 static int run_timers(struct loop_poller *p)
 {
-	uint64_t now = loop_now();
+	uint64_t now = now_ms();
 	struct loop_conn *c;
 	int n = 0;
 
@@ -267,7 +267,7 @@ static uint64_t next_deadline(const struct loop_poller *p, uint64_t end)
 static void wait_locked(struct loop_poller *p, int timeout_ms)
 {
 	uint64_t end = timeout_ms < 0 ? UINT64_MAX :
-					loop_now() + (uint64_t)timeout_ms;
+					now_ms() + (uint64_t)timeout_ms;
 
 	while (!something(p)) {
 		uint64_t until = next_deadline(p, end);
@@ -278,7 +278,7 @@ static void wait_locked(struct loop_poller *p, int timeout_ms)
 
 		if (until == UINT64_MAX)
 			pthread_cond_wait(&p->cond, &p->lock);
-		else if (loop_now() >= until)
+		else if (now_ms() >= until)
 			break;
 		else
 			pthread_cond_timedwait(&p->cond, &p->lock, &ts);

@@ -8,7 +8,6 @@
  *
  * Threads: the poller thread.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -26,22 +25,6 @@ void vb_cm_copy_addr(struct sockaddr_storage *to, struct sockaddr *from)
 		memcpy(to, from, sizeof(struct sockaddr_in));
 	else if (from->sa_family == AF_INET6)
 		memcpy(to, from, sizeof(struct sockaddr_in6));
-}
-
-void vb_cm_name(const struct sockaddr *addr, char *buf, size_t size)
-{
-	const struct sockaddr_in *in = (const void *)addr;
-	const struct sockaddr_in6 *in6 = (const void *)addr;
-	char text[INET6_ADDRSTRLEN] = "?";
-
-	if (addr->sa_family == AF_INET6) {
-		inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text));
-		snprintf(buf, size, "[%s]:%u", text, ntohs(in6->sin6_port));
-	} else {
-		if (addr->sa_family == AF_INET)
-			inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
-		snprintf(buf, size, "%s:%u", text, ntohs(in->sin_port));
-	}
 }
 
 static unsigned int established(struct vb_conn *c,

@@ -2,9 +2,9 @@
 /*
  * conn - life of a connection: creation, polling, the end
  *
- * The end, whatever brings it, goes through vb_conn_dead(). The queue pair is put
- * into its error state, what has completed is collected, and then the pair is
- * destroyed: after that the device touches no memory of this connection, and
+ * The end, whatever brings it, goes through vb_conn_dead(). The queue pair is
+ * put into its error state, what has completed is collected, and then the pair
+ * is destroyed: after that the device touches no memory of this connection, and
  * what has no completion is flushed here. So it does not matter how a device
  * flushes: some give no completion to what is posted after the error.
  *

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/addr.h"
 #include "vb.h"
 
 #define BACKLOG 1024
@@ -213,7 +214,7 @@ int vb_listener_request(struct vb_listener *l, struct rdma_cm_event *ev)
 	if (rc != -ECONNABORTED) {
 		char peer[64];
 
-		vb_cm_name(rdma_get_peer_addr(ev->id), peer, sizeof(peer));
+		fab_addr_name(rdma_get_peer_addr(ev->id), peer, sizeof(peer));
 		vb_log(d, 4, "verbs: %s: connection refused: %s", peer,
 		       strerror(-rc));
 	}

@@ -262,8 +262,8 @@ void vb_post_probe(struct vb_conn *c)
 	c->probe_out = true;
 	*wr = (struct fab_wr){ .op = FAB_WRITE };
 	/* iWARP has no acknowledgements: only a Read is answered. The key of
-	 * an empty operation is not looked at (RFC 5040 section 5.1; IB 1.4,
-	 * C9-88). */
+	 * an empty operation is not looked at (RFC 5040 section 5.2.1, RFC
+	 * 5041 section 5.2; IB 1.4, C9-88). */
 	if (c->dev->iwarp && c->ord)
 		wr->op = FAB_READ;
 	wr->priv[WR_KIND] = KIND_PROBE;

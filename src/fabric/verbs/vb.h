@@ -52,7 +52,7 @@
  *     not trust each other has the iwarp provider, where handles are the
  *     connection's own.
  *   - An iWARP adapter places the answer to a Read by a key with the right to
- *     remote writing (RFC 5040 section 5.2). The range of each Read gets
+ *     remote writing (RFC 5040 section 5.2.2). The range of each Read gets
  *     such a key for as long as the Read lasts, and no more.
  */
 #ifndef RPCRDMA_VERBS_VB_H
@@ -65,6 +65,7 @@
 #include <sys/queue.h>
 
 #include "fabric/fabric.h"
+#include "fabric/wr_list.h"
 
 #define container_of(ptr, type, member) \
 	((type *)(void *)((char *)(ptr)-offsetof(type, member)))
@@ -274,10 +275,6 @@ enum vb_wr_kind {
 	KIND_PROBE, /* nothing, but with a completion */
 };
 
-struct wr_list {
-	struct fab_wr *head, *tail;
-};
-
 /* A range that the peer may use. */
 struct vb_window {
 	struct fab_wr wr; /* for binding */
@@ -401,29 +398,6 @@ static inline struct vb_domain *conn_domain(const struct vb_conn *c)
 	return vb_domain(c->fab.poller->dom);
 }
 
-static inline void wr_append(struct wr_list *l, struct fab_wr *wr)
-{
-	wr->next = NULL;
-	if (l->tail)
-		l->tail->next = wr;
-	else
-		l->head = wr;
-	l->tail = wr;
-}
-
-static inline struct fab_wr *wr_take(struct wr_list *l)
-{
-	struct fab_wr *wr = l->head;
-
-	if (wr) {
-		l->head = wr->next;
-		if (!l->head)
-			l->tail = NULL;
-		wr->next = NULL;
-	}
-	return wr;
-}
-
 /* The device's registration of @mr, or NULL. */
 static inline struct ibv_mr *vb_mr_of(const struct vb_conn *c,
 				      struct fab_mr *mr)
@@ -485,8 +459,6 @@ void vb_kick(struct fab_conn *c);
 /* cm.c: the connection manager's events; poller thread */
 int vb_cm_events(struct vb_poller *p);
 void vb_cm_copy_addr(struct sockaddr_storage *to, struct sockaddr *from);
-/* For the log. */
-void vb_cm_name(const struct sockaddr *addr, char *buf, size_t size);
 
 /* listener.c */
 int vb_listen(struct fab_poller *p, const struct sockaddr *addr,

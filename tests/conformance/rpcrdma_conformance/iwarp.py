@@ -379,7 +379,7 @@ class Iwarp:
             region.reads.append((at, length))
             data = bytes(region.data[at:at + length])
         elif length:
-            # RFC 5040 7: remote protection error.
+            # RFC 5040 4.8: remote protection error.
             self.terminate(0, 1, 0)
             return
         self.events.append(("read", region, length))

@@ -96,9 +96,10 @@ class Bench:
 class Server(Bench):
     """A live server. `path`: a directory that NFSv4.0 may write to."""
 
-    def __init__(self, host, port, path, patience):
+    def __init__(self, host, port, path, patience, takes_part=False):
         super().__init__()
         self.host, self.port, self.path = host, port, path
+        self.takes_part = takes_part  # in host authentication
         self.patience = patience
         self._files = self._no_files = None
 

@@ -48,6 +48,10 @@ def parse(argv):
                    "(/export)")
     p.add_argument("--server-is", default="plain", metavar="WORD",
                    help="which server it is; --list shows the words (plain)")
+    p.add_argument("--host-auth", default="none", metavar="POLICY",
+                   choices=("none", "optional"),
+                   help="whether it takes part in host authentication as "
+                   "docs/protocol.md has it: none or optional (none)")
     p.add_argument("--requester", metavar="PROGRAM",
                    help="check this rpcrdma-gateway as Requester")
     p.add_argument("--only", metavar="ID,...",
@@ -110,7 +114,8 @@ def main(argv=None):
             print("rpcrdma-conformance: no connection to %s port %d: %s" %
                   (o.host, o.port, e), file=sys.stderr)
             return 3
-        benches[kit.SERVER] = kit.Server(o.host, o.port, o.path, o.patience)
+        benches[kit.SERVER] = kit.Server(o.host, o.port, o.path, o.patience,
+                                         o.host_auth == "optional")
     if o.requester:
         if not shutil.which(o.requester):
             parser.error("%s is no program" % o.requester)

@@ -23,6 +23,26 @@ def threshold(t, c, want, what):
            (what, got, want))
 
 
+def after_middle(t, c, what):
+    """One that takes part in host authentication keeps its FINAL back."""
+    same(c.take().htype, v2.PROP_MIDDLE if t.takes_part else v2.PROP_FINAL,
+         what)
+
+
+def token(kind, data):
+    """What is in property 6, as protocol.md has it."""
+    return struct.pack(">II", kind, len(data)) + data + bytes(-len(data) % 4)
+
+
+# Values of property 6; the first two have no octet of a token.
+TOKENS = (b"", rpc.opaque(b""), rpc.opaque(bytes(64)), rpc.opaque(bytes(63)),
+          rpc.opaque(bytes(61)))
+NO_OPAQUE = (bytes(1), bytes(3), bytes(5), struct.pack(">I", 1),
+             struct.pack(">I", 9) + bytes(8), struct.pack(">I", 4) + bytes(8),
+             struct.pack(">I", 1) + bytes(3), struct.pack(">I", 0) + bytes(4),
+             struct.pack(">I", 0xffffffff) + bytes(4))
+
+
 def bad_set(c, tail, count=1, htype=v2.PROP_FINAL):
     """A CONNPROP whose set is @tail; its xid."""
     x = c.new_xid()
@@ -190,15 +210,48 @@ def receive_size(t):
         good(c.answer(x))
 
 
-# Fails with: hostauth
-@check("V2-5.2.6-01", "V2-5.2.6-02")
+# Fails with: hostauth, hostauth-empty, hostauth-short, hostauth-beyond,
+#   hostauth-surplus, hostauth-7
+@check("V2-5.2.6-01")
 def host_authentication(t):
-    """Property 6 decodes, or is absent, and the connection goes on."""
-    for value in (b"", rpc.opaque(b""), rpc.opaque(bytes(64)),
-                  rpc.opaque(bytes(63))):
+    """Property 6 is an opaque<>: what is none is refused, and only that."""
+    for value in TOKENS[:2 if t.takes_part else None]:
         c = t.connect([(HOSTAUTH, value), (RBSIZ, 8192)])
-        threshold(t, c, 8192, "with a token")
+        threshold(t, c, 8192, "with a property 6 of %d octets" % len(value))
+    for value in NO_OPAQUE:
+        c = t.raw()
+        c.send_props([(RBSIZ, 8192), (HOSTAUTH, value)])
+        is_error(c.take(), v2.BAD_PROPVAL)
+        threshold(t, c, 4096, "with what is no opaque<>")
+        # That is the type of 6, and of no other.
+        for which in 0, 7:
+            c = t.connect([(which, value), (RBSIZ, 8192)])
+            threshold(t, c, 8192, "with property %d" % which)
+
+
+# Fails with: hostauth-absent, hostauth-judged, hostauth-shown
+@check("V2-5.2.6-02")
+def unauthenticated(t):
+    """Without property 6 the connection goes on; with it, by the policy."""
     t.connect().null()
+    starts = [[]]
+    if not t.takes_part:
+        # A server that takes no part in it does not look at what it says.
+        starts += [[(HOSTAUTH, rpc.opaque(token(kind, data)))]
+                   for kind in range(3) for data in (b"", bytes(100))]
+    for props in starts:
+        c = t.raw()
+        c.send_props(props, v2.PROP_MIDDLE)
+        after_middle(t, c, "the answer to a MIDDLE")
+        c.send_props(props)
+        c.null()
+        shown = [h for h in c.seen if h.htype in (6, 7) and
+                 any(which == HOSTAUTH for which, _ in h.props)]
+        same(shown, [], "messages with property 6")
+    # Nor is there need of any property.
+    c = t.raw()
+    c.send_call(rpc.null(c.new_xid()))
+    good(c.answer(c.xid))
 
 
 # Fails with: middle-is-final
@@ -207,14 +260,15 @@ def middle_and_final(t):
     """MIDDLEs and a FINAL: each counts, GRANTs between them do no harm."""
     c = t.raw()
     c.send_props([(RSSIZ, 65536)], v2.PROP_MIDDLE)
-    same(c.take().htype, v2.PROP_FINAL, "the answer to a MIDDLE")
+    after_middle(t, c, "the answer to a MIDDLE")
     c.send_props([(RBSIZ, 8192)], v2.PROP_MIDDLE)
     c.grant()
     c.send_props([], v2.PROP_MIDDLE)
     c.send_props([(SBSIZ, 8192)])
     threshold(t, c, 8192, "by MIDDLE")
     late(t)
-    same([h.htype for h in c.seen if h.htype in (4, 6)], [], "others")
+    same([h.htype for h in c.seen if h.htype in (4, 6)],
+         [v2.PROP_MIDDLE] if t.takes_part else [], "others")
 
 
 def late(t):
@@ -243,7 +297,7 @@ def middle_interrupted(t):
     t.files
     c = t.raw()
     c.send_props([(RBSIZ, 8192)], v2.PROP_MIDDLE)
-    same(c.take().htype, v2.PROP_FINAL, "the answer to a MIDDLE")
+    after_middle(t, c, "the answer to a MIDDLE")
     for kind in v2.CALL_INLINE, v2.CALL_MIDDLE, v2.CALL_EXTERNAL:
         x = c.new_xid()
         if kind == v2.CALL_EXTERNAL:
@@ -273,7 +327,7 @@ def connprop_length(t):
     c = t.raw()
     c.send_props([(77, bytes(1024 - 16 - 4 - 8 - 12)), (RSSIZ, 65536)],
                  v2.PROP_MIDDLE)
-    same(c.take().htype, v2.PROP_FINAL, "the answer to 1024 octets")
+    after_middle(t, c, "the answer to 1024 octets")
     c.send_props([(77, bytes(4096 - 16 - 4 - 8 - 12)), (RBSIZ, 8192)])
     threshold(t, c, 8192, "by 4096 octets of properties")
 

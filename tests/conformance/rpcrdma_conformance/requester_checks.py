@@ -53,16 +53,21 @@ def first_message(t):
         t.stop()
 
 
+def version_1_offered(t, *options):
+    """Started with a Call, and its first message refused: ERR_VERS 1..1."""
+    s = t.start(*options)
+    tcp = s.tcp()
+    tcp.send(rpc.null(0x123))
+    iw = t.accept_iwarp(s)
+    iw.send(rpc.u32(v2.Header(iw.recv()).xid, 2, 32, 4, 1, 1, 1))
+    return s, tcp, iw
+
+
 # Fails with: no-fall-back, falls-back-always
 @check("V2-4.3.2-02", "V2-7.1.1-02", "V2-7.1.1-03")
 def offered_version_1(t):
     """After ERR_VERS 1..1 it goes on with version 1 on the connection."""
-    s = t.start()
-    tcp = s.tcp()
-    tcp.send(rpc.null(0x123))
-    iw = t.accept_iwarp(s)
-    first = v2.Header(iw.recv())
-    iw.send(rpc.u32(first.xid, 2, 32, 4, 1, 1, 1))
+    _, tcp, iw = version_1_offered(t)
     c = Responder1(iw, threshold=4096)
     h = c.get_call()
     same((h.xid, h.vers, h.proc), (0x123, 1, 0), "the Call")
@@ -75,12 +80,7 @@ def offered_version_1(t):
     same({h.vers for h in c.seen}, {1}, "versions on the connection")
     t.stop()
     # Without version 1 it closes, and sends nothing outside of the range.
-    s = t.start("--version-rdma", "2")
-    tcp = s.tcp()
-    tcp.send(rpc.null(0x123))
-    iw = t.accept_iwarp(s)
-    first = v2.Header(iw.recv())
-    iw.send(rpc.u32(first.xid, 2, 32, 4, 1, 1, 1))
+    iw = version_1_offered(t, "--version-rdma", "2")[2]
     iw.wait_end()
     same(iw.inbox, [], "messages after ERR_VERS")
 
@@ -89,12 +89,7 @@ def offered_version_1(t):
 @check("V2-4.3.2-03")
 def no_loop(t):
     """ERR_VERS and an end: the next connection begins with version 1."""
-    s = t.start()
-    tcp = s.tcp()
-    tcp.send(rpc.null(0x123))
-    iw = t.accept_iwarp(s)
-    first = v2.Header(iw.recv())
-    iw.send(rpc.u32(first.xid, 2, 32, 4, 1, 1, 1))
+    s, tcp, iw = version_1_offered(t)
     iw.close()
     for _ in range(3):
         c = Responder1(t.accept_iwarp(s), threshold=4096)

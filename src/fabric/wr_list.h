@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * wr_list - a provider's queues of work requests, by their own links
+ *
+ * Threads: whoever owns the list.
+ */
+#ifndef RPCRDMA_FABRIC_WR_LIST_H
+#define RPCRDMA_FABRIC_WR_LIST_H
+
+#include "fabric/fabric.h"
+
+struct wr_list {
+	struct fab_wr *head, *tail;
+};
+
+static inline void wr_append(struct wr_list *l, struct fab_wr *wr)
+{
+	wr->next = NULL;
+	if (l->tail)
+		l->tail->next = wr;
+	else
+		l->head = wr;
+	l->tail = wr;
+}
+
+static inline struct fab_wr *wr_take(struct wr_list *l)
+{
+	struct fab_wr *wr = l->head;
+
+	if (wr) {
+		l->head = wr->next;
+		if (!l->head)
+			l->tail = NULL;
+		wr->next = NULL;
+	}
+	return wr;
+}
+
+#endif /* RPCRDMA_FABRIC_WR_LIST_H */

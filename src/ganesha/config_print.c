@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * config_print - what a block RDMA means, item by item
+ *
+ * Threads: Ganesha's main thread only.
+ */
+#include <arpa/inet.h>
+#include <inttypes.h>
+
+#include "fabric/fabric.h"
+#include "ganesha/config.h"
+#include "transport/transport.h"
+
+static void print_tokens(FILE *f, const struct gsh_config_token *t,
+			 uint32_t value, bool list)
+{
+	const char *comma = "";
+
+	for (; t->token; t++) {
+		if (list ? !(value & t->value) : value != t->value)
+			continue;
+		fprintf(f, "%s%s", comma, t->token);
+		comma = ", ";
+	}
+}
+
+static void print_addrs(FILE *f, const struct gr_addrs *a)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	for (unsigned int i = 0; i < a->n; i++) {
+		const struct sockaddr_storage *ss = &a->addr[i];
+		const void *at =
+			ss->ss_family == AF_INET ?
+				(const void *)&((const struct sockaddr_in *)ss)
+					->sin_addr :
+				(const void *)&((const struct sockaddr_in6 *)ss)
+					->sin6_addr;
+
+		fprintf(f, "%s%s", i ? ", " : "",
+			inet_ntop(ss->ss_family, at, text, sizeof(text)));
+	}
+}
+
+/* An item with a handler of its own is known by where its value goes. */
+static void print_proc(FILE *f, size_t off, const struct gr_config *cfg)
+{
+	static const char *const crc[] = {
+		[FAB_CRC_AUTO] = "auto", [FAB_CRC_ON] = "true", [FAB_CRC_OFF] = "false"
+	};
+
+	if (off == offsetof(struct gr_config, bind))
+		print_addrs(f, &cfg->bind);
+	else if (off == offsetof(struct gr_config, crc))
+		fputs(crc[cfg->crc], f);
+}
+
+static void print_item(FILE *f, const struct gsh_config_item *item,
+		       const struct gr_config *cfg)
+{
+	const char *at = (const char *)cfg + item->off;
+	const void *value = at;
+
+	fprintf(f, "\t%s = ", item->name);
+	switch (item->type) {
+	case GSH_CONFIG_BOOL:
+		fputs(*(const bool *)value ? "true" : "false", f);
+		break;
+	case GSH_CONFIG_UINT16:
+		fprintf(f, "%" PRIu16, *(const uint16_t *)value);
+		break;
+	case GSH_CONFIG_UINT32:
+		fprintf(f, "%" PRIu32, *(const uint32_t *)value);
+		break;
+	case GSH_CONFIG_UINT64:
+		fprintf(f, "%" PRIu64, *(const uint64_t *)value);
+		break;
+	case GSH_CONFIG_TOKEN:
+	case GSH_CONFIG_LIST:
+		print_tokens(f, item->u.lst.tokens, *(const uint32_t *)value,
+			     item->type == GSH_CONFIG_LIST);
+		break;
+	case GSH_CONFIG_STRING:
+	case GSH_CONFIG_PATH: {
+		const char *text = *(const char *const *)value;
+
+		fprintf(f, "\"%s\"", text ? text : "");
+		break;
+	}
+	default:
+		print_proc(f, item->off, cfg);
+		break;
+	}
+	fputs(";\n", f);
+}
+
+void gr_config_print(FILE *f, const struct gr_config *given)
+{
+	struct gr_config cfg = *given;
+	size_t recv = cfg.recv_size > 4096 ? cfg.recv_size : 4096;
+	struct rt_config rt;
+
+	/* What 0 stands for. */
+	gr_config_transport(&cfg, &rt);
+	cfg.max_host_connections = rt.max_host_connections;
+	cfg.max_host_memory = rt.max_host_memory;
+	fputs("RDMA {\n", f);
+	for (const struct gsh_config_item *item = gr_config_items; item->name;
+	     item++) {
+		/* Known by the item that it stands in for. */
+		if (item->off == offsetof(struct gr_config, required_said))
+			continue;
+		/* An empty one is no address at all to the parser. */
+		if (item->off == offsetof(struct gr_config, bind) &&
+		    !cfg.bind.n)
+			continue;
+		print_item(f, item, &cfg);
+	}
+	fputs("}\n", f);
+	if (!cfg.bind.n)
+		fprintf(f,
+			"# No Bind_Addr: port %u at the addresses where NFS is "
+			"served over TCP.\n",
+			cfg.port);
+	if (cfg.provider == GR_AUTO)
+		fputs("# Provider: verbs where an RDMA device has the address, "
+		      "else iwarp.\n",
+		      f);
+	fprintf(f,
+		"# A connection has %zu KiB registered to receive in, and %u of "
+		"them %zu MiB.\n"
+		"# Max_Memory bounds all that is registered: %" PRIu64
+		" MiB.\n",
+		(cfg.credits + 1) * recv >> 10, cfg.max_connections,
+		(cfg.credits + 1) * recv * cfg.max_connections >> 20,
+		cfg.max_memory >> 20);
+	if (!cfg.enable)
+		fputs("# Enable = false: RDMA is not served.\n", f);
+}

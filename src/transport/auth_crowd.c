@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * auth_crowd - how many may be connected whose host is not known yet
+ *
+ * Where a server takes part in host authentication, anybody can begin an
+ * exchange, and nobody has to end it before its time is over. So that those who
+ * do not end it cannot take all connections of those who can, a quarter of them
+ * is the most they get, and the oldest gives way to the newest.
+ *
+ * inst->lock guards the list and the links in it. A connection is in it from
+ * its beginning until its exchange is settled or it ends.
+ */
+#include "transport/internal.h"
+
+#define LEAST 16
+
+static unsigned int most(const struct rt_instance *inst)
+{
+	unsigned int n = inst->cfg.max_connections / 4;
+
+	return n < LEAST ? LEAST : n;
+}
+
+void rt_crowd_join(struct rt_conn *c)
+{
+	struct rt_instance *inst = c->inst;
+	struct rt_conn *oldest = NULL;
+
+	if (rt_auth_settled(c))
+		return;
+	pthread_mutex_lock(&inst->lock);
+	cds_list_add_tail(&c->auth.crowd_link, &inst->crowd);
+	if (++inst->ncrowd > most(inst)) {
+		oldest = cds_list_first_entry(&inst->crowd, struct rt_conn,
+					      auth.crowd_link);
+		rt_crowd_leave_locked(oldest);
+		if (!rt_conn_try_get(oldest))
+			oldest = NULL;
+	}
+	pthread_mutex_unlock(&inst->lock);
+	if (!oldest)
+		return;
+	atomic_store(&oldest->auth.gives_way, true);
+	rt_conn_close(oldest, true);
+	rt_conn_put(oldest);
+}
+
+void rt_crowd_leave_locked(struct rt_conn *c)
+{
+	if (cds_list_empty(&c->auth.crowd_link))
+		return;
+	cds_list_del_init(&c->auth.crowd_link);
+	c->inst->ncrowd--;
+}
+
+void rt_crowd_leave(struct rt_conn *c)
+{
+	pthread_mutex_lock(&c->inst->lock);
+	rt_crowd_leave_locked(c);
+	pthread_mutex_unlock(&c->inst->lock);
+}

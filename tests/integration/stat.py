@@ -1,0 +1,478 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""stat.py - parts of stat.test
+
+    stat.py liar PATH TEXT...   a socket that gives each TEXT once, the last
+                                for ever; "": nothing, and it stays silent
+    stat.py nonsense STAT       options that are refused
+    stat.py forms STAT PATH P   each form of output at socket PATH of program P
+    stat.py foreign STAT PATH SOCKET
+                                a document with more in it than is known
+    stat.py dbus STAT PATH      the object on the bus says what the socket says
+    stat.py differences LINES N objects of --interval, 40 Calls after N of them
+    stat.py stay PORT MP DONE   a connection that was used; DONE says so
+    stat.py hold PORT S1 S2 F   connections, and readers who do not read
+    stat.py deaf N              asks N times by D-Bus and reads nothing
+"""
+
+import json
+import math
+import os
+import re
+import resource
+import socket
+import struct
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree
+
+import nfsclient
+
+BUS_NAME = "org.ganesha.nfsd"
+OBJECT = "/org/ganesha/nfsd/rdma"
+INTERFACE = "org.ganesha.nfsd.rdma"
+
+
+def output_of(*argv):
+    r = subprocess.run(argv, text=True, stdin=subprocess.DEVNULL, timeout=60,
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert r.returncode == 0 and not r.stderr, (argv, r.stderr)
+    return r.stdout
+
+
+def outputs_of(argvs):
+    """At the same time: most of what a program takes is its start."""
+    running = [subprocess.Popen(a, text=True, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+               for a in argvs]
+    told = [r.communicate(timeout=60) for r in running]
+    return [(r.returncode, *t) for r, t in zip(running, told)]
+
+
+def nonsense(stat):
+    """Refused, by one line after the usage that says what is allowed."""
+    cases = (
+        ("not a number from 0.01 to 86400", "--interval", "0"),
+        ("not a number from 0.01 to 86400", "--interval", "86401"),
+        ("not a number from 0.01 to 86400", "--interval", "often"),
+        ("not a number from 0.01 to 86400", "--interval", "nan"),
+        ("not a number from 0.01 to 86400", "--timeout", "-1"),
+        ("not a number from 1 to 86400", "--interval", "1", "--count", "0"),
+        ("--count needs --interval", "--count", "3"),
+        ("choose one", "--json", "--prometheus"),
+        ("choose one", "--socket", "a", "--dbus-name", "b.c"),
+        ("not a name on a bus, such as " + BUS_NAME, "--dbus-name", "ganesha"),
+        ("not a name on a bus, such as " + BUS_NAME, "--dbus-name", "a.b;c"),
+        ("unrecognized arguments", "--all"),
+        ("unrecognized arguments", "all"),
+        ("1 to 107 octets", "--socket", "0" * 108),
+        ("1 to 107 octets", "--socket", ""),
+    )
+    results = outputs_of([(stat, *c[1:]) for c in cases])
+    for (want, *_), (status, out, err) in zip(cases, results):
+        lines = err.splitlines()
+        assert status == 2 and not out, (want, status, out)
+        assert len(lines) == 2 and lines[0].startswith("usage: "), err
+        assert lines[1].startswith("rpcrdma-stat: error: "), err
+        assert want in lines[1], (want, err)
+
+
+def document(path):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(60)
+        s.connect(path)
+        return json.loads(s.makefile().read())
+
+
+# ---- Text exposition format 0.0.4, strictly ------------------------------
+
+
+def unescape(text):
+    assert re.fullmatch(r'(?:[^"\\\n]|\\[\\"n])*', text), text
+    return re.sub(r"\\(.)", lambda m: {"n": "\n"}.get(m[1], m[1]), text)
+
+
+def families(text):
+    """{name: (kind, help, {labels: value})}; labels are sorted pairs."""
+    assert text.endswith("\n") and "\n\n" not in text
+    out, name, kind, told = {}, None, None, None
+    parts = {}
+    for line in text[:-1].split("\n"):
+        comment = re.fullmatch(r"# (HELP|TYPE) ([a-zA-Z_:][\w:]*) (\S.*)",
+                               line, re.ASCII)
+        if comment and comment[1] == "HELP":
+            assert name is None or (name in out and out[name][2]), line
+            name, kind, told = comment[2], None, comment[3]
+            assert name not in out, "%s comes twice" % name
+            assert "\\" not in told.replace(r"\\", "").replace(r"\n", "")
+            continue
+        if comment:
+            assert comment[2] == name and kind is None, line
+            kind = comment[3]
+            assert kind in ("counter", "gauge", "histogram"), line
+            out[name] = (kind, told, {})
+            check_name(name, kind)
+            continue
+        sample = re.fullmatch(
+            r"([a-zA-Z_:][\w:]*)\{(.*)\} (\d+(?:\.\d+)?(?:e[+-]?\d+)?)",
+            line, re.ASCII)
+        assert sample and kind, line
+        part = ""
+        if kind == "histogram":
+            part = sample[1].removeprefix(name)
+            assert part in ("_bucket", "_sum", "_count"), line
+        assert sample[1] == name + part, line
+        labels = re.findall(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"(?:,|$)',
+                            sample[2], re.ASCII)
+        assert ",".join('%s="%s"' % p for p in labels) == sample[2], line
+        if part == "_bucket":
+            le = labels.pop()
+            assert le[0] == "le", line
+        names = [k for k, _ in labels]
+        assert len(set(names)) == len(names), line
+        assert not [k for k in names if k.startswith("__") or
+                    k in ("le", "quantile", "instance", "job")], line
+        series = tuple(sorted((k, unescape(v)) for k, v in labels))
+        if part:
+            parts.setdefault((name, series), []).append(
+                (le[1] if part == "_bucket" else part, float(sample[3])))
+            if part != "_count":
+                continue
+        assert series not in out[name][2], "%s comes twice" % line
+        assert all({k for k, _ in s} == set(names) for s in out[name][2]), line
+        out[name][2][series] = float(sample[3])
+    assert out[name][2], name
+    for (name, series), told in parts.items():
+        check_histogram(told)
+        out[name][2][series] = dict(told)
+    return out
+
+
+def check_histogram(told):
+    """Buckets from the lowest, cumulative, then the sum and the count."""
+    *buckets, total, count = told
+    assert total[0] == "_sum" and count[0] == "_count", told
+    bounds = [float(b) for b, _ in buckets]
+    assert bounds == sorted(set(bounds)) and buckets[-1][0] == "+Inf", told
+    assert len(bounds) > 20 and 1e-7 < bounds[0] < 1e-4 < 1 < bounds[-2], told
+    values = [n for _, n in buckets]
+    assert values == sorted(values) and values[-1] == count[1], told
+    # No Call can have taken less than the bucket before its own allows.
+    assert sum((n - m) * b for (_, m), (_, n), b in zip(
+        buckets, buckets[1:], bounds)) <= total[1] * 1.000001 + 1e-9, told
+
+
+def check_name(name, kind):
+    words = name.split("_")
+    assert words[0] == "rpcrdma" and name == name.lower(), name
+    assert (words[-1] == "total") == (kind == "counter"), name
+    for unit in ("bytes", "seconds"):
+        assert unit not in words[:-2 if kind == "counter" else -1], name
+    assert not {"ms", "us", "ns", "kb", "mb", "octets", "percent"} & \
+        set(words), name
+
+
+def prometheus_name(key, kind="counter"):
+    words = [w for w in key.split("_") if w != "bytes"]
+    if "bytes" in key.split("_"):
+        words.append("bytes")
+    return "_".join(["rpcrdma"] + words + ["total"] * (kind == "counter"))
+
+
+# ---- Forms ---------------------------------------------------------------
+
+
+def forms(stat, path, program):
+    def run(*options):
+        return output_of(stat, "--socket", path, *options)
+
+    doc = document(path)
+    gateway = doc.get("gateway", {})
+    doc = doc.get("transport", doc)
+    totals, conns = doc["totals"], doc["connections"]
+    assert len(conns) == 1, conns
+
+    text = run()
+    assert text.startswith(program + " "), text
+    rows = {line[:30].rstrip(): line[30:].split()
+            for line in text.splitlines() if len(line) > 40}
+    for label, *keys in (
+            ("Calls", "calls_sent", "calls_received", None),
+            ("Octets inline", "inline_bytes_sent", "inline_bytes_received",
+             None),
+            ("  in Continued format", "continued_bytes_sent",
+             "continued_bytes_received", None),
+            ("Write chunks", "write_chunks", None, "write_bytes")):
+        want = [str(totals[k]) if k else "-" for k in keys]
+        assert rows[label] == want, (label, rows[label], want)
+    assert totals["write_bytes"] > 300000 and totals["read_bytes"] > 300000
+    # Every counter has its place in the table.
+    with open(stat) as f:
+        classes = f.read().split("CLASSES = (")[1].split("\n)\n")[0]
+    missing = [k for k in totals if '"%s"' % k not in classes]
+    assert not missing, missing
+    for k, v in gateway.items():
+        assert re.search(r"^gateway: %s +%d$" % (k.replace("_", " "), v),
+                         text, re.M), (k, text)
+
+    with_stages(text, doc["stages"], rows)
+
+    lines = run("--connections").splitlines()
+    at = [i for i, x in enumerate(lines) if x.startswith("id ")][0]
+    assert len(lines) == at + 2, lines
+    row = dict(zip(lines[at].split(), lines[at + 1].split()))
+    c = conns[0]
+    assert c["stats"]["write_bytes"] > 0
+    assert row["id"] == str(c["id"]) and row["peer"] == c["peer"], row
+    assert row["v"] == "2" and row["state"] == c["state"], row
+    assert row["crc"] == ("yes" if c["crc"] else "no"), row
+    assert row["octets-writ"] == str(c["stats"]["write_bytes"]), row
+
+    one = json.loads(run("--json"))
+    assert one["totals"] == totals and one["time"] > 0
+    assert one.get("gateway", {}) == gateway
+    assert "interval" not in one
+
+    for options in (), ("--connections",):
+        seen = families(run("--prometheus", *options))
+        base = {("source", path), ("program", program)}
+        for name, (_, _, series) in seen.items():
+            for labels in series:
+                assert name == "rpcrdma_up" or base <= set(labels), name
+
+        def single(name, seen=seen):
+            (_, value), = seen[name][2].items()
+            return value
+
+        assert single("rpcrdma_up") == 1
+        told = {dict(k)["stage"]: v for k, v in
+                seen["rpcrdma_stage_duration_seconds"][2].items()}
+        assert set(told) == set(doc["stages"])
+        for stage, s in doc["stages"].items():
+            assert told[stage]["_count"] == s["count"] > 0
+            assert abs(told[stage]["_sum"] * 1e9 - s["sum_ns"]) < 2
+            at = 0
+            for bound, n in s["up_to_ns"]:
+                at += n
+                le = "+Inf" if bound is None else "%.9g" % (bound / 1e9)
+                assert told[stage][le] == at, (stage, bound)
+        for k, v in totals.items():
+            assert single(prometheus_name(k)) == v, k
+        for k, v in gateway.items():
+            assert single(prometheus_name("gateway_" + k)) == v, k
+        assert single("rpcrdma_connections") == 1
+        assert single("rpcrdma_pool_limit_bytes") == doc["pool"]["limit"]
+        assert single("rpcrdma_pool_in_use_peak_bytes") > 0
+        by_conn = prometheus_name("connection_write_bytes")
+        assert (by_conn in seen) == bool(options)
+        if options:
+            assert single(by_conn) == c["stats"]["write_bytes"]
+            info, = seen["rpcrdma_connection_info"][2]
+            assert ("crc", "true" if c["crc"] else "false") in info
+
+
+def with_stages(text, stages, rows):
+    assert stages
+    for stage, s in stages.items():
+        count, mean, half, most = rows["  " + stage]
+        assert int(count) == s["count"]
+        assert mean == "%.1f" % (s["sum_ns"] / s["count"] / 1000)
+        bounds = [b for b, n in s["up_to_ns"] for _ in range(n)]
+        for shown, share in (half, 0.5), (most, 0.99):
+            b = bounds[max(0, math.ceil(share * len(bounds)) - 1)]
+            assert shown == ("-" if b is None else "%.1f" % (b / 1000)), stage
+
+
+def foreign(stat, path, other):
+    """What a later server may say, and what a peer may be called."""
+    doc = document(path)
+    inner = doc.get("transport", doc)
+    names = 'a"b\\c', "d\ne", "}{,="
+    inner["latency"] = {"read": {"buckets": [1, 2], "sum": 0.5}}
+    inner["stages"]["later"] = {"count": 3, "sum_ns": 7 * 10**10, "new": [],
+                                "up_to_ns": [[3500, 2], [None, 1]]}
+    inner["totals"]["stages"] = {"a": 1}
+    inner["totals"]["new_counter"] = 7
+    inner["totals"]["Not-A-Name\n"] = 8
+    inner["totals"]["yes"] = True
+    inner["pool"]["names"] = ["x"]
+    model = inner["connections"][0]
+    model["stats"]["stages"] = [1, 2]
+    inner["connections"] = [{**model, "id": i, "principal": n, "news": None}
+                            for i, n in enumerate(names)]
+    other = "%s.%d" % (other, os.getpid())
+    process = subprocess.Popen([sys.executable, __file__, "liar", other,
+                                json.dumps(doc)])
+    try:
+        while not os.path.exists(other):
+            assert process.poll() is None
+            time.sleep(0.02)
+        results = outputs_of(
+            [(stat, "--socket", other, *options, *form)
+             for options in ((), ("--interval", "0.01", "--count", "2"))
+             for form in ((), ("--connections",), ("--json",),
+                          ("--prometheus", "--connections"))])
+        assert not [r for r in results if r[0] or r[2]], results
+        seen = families(results[3][1])
+    finally:
+        process.kill()
+        process.wait()
+    assert set(seen["rpcrdma_new_counter_total"][2].values()) == {7}
+    later = {dict(k)["stage"]: v for k, v in
+             seen["rpcrdma_stage_duration_seconds"][2].items()}["later"]
+    assert later["3.5e-06"] == 2 and later["+Inf"] == 3
+    assert not [n for n in seen if "stages" in n or "yes" in n]
+    got = {dict(s)["principal"] for s in seen["rpcrdma_connection_info"][2]}
+    assert got == set(names), got
+
+
+def differences(path, before):
+    with open(path) as f:
+        lines = [json.loads(line) for line in f]
+    later = lines[int(before):]
+    assert later
+    assert all(x["interval"]["seconds"] > 0 for x in lines)
+    assert sum(x["interval"]["totals"]["calls_received"] for x in later) == 40
+    first, last = lines[0], lines[-1]
+    assert first["interval"]["totals"] == first["totals"]
+    assert sum(x["interval"]["totals"]["calls_received"]
+               for x in lines) == last["totals"]["calls_received"]
+
+
+# ---- D-Bus ---------------------------------------------------------------
+
+
+def bus(method, *options):
+    return output_of("dbus-send", "--system", "--print-reply" +
+                     "".join(options), "--reply-timeout=30000",
+                     "--dest=" + BUS_NAME, OBJECT, method)
+
+
+def dbus(stat, path):
+    doc = document(path)
+
+    def same(other):
+        other = dict(other)
+        for key in "uptime", "time":
+            other.pop(key, None)
+        return other == {k: v for k, v in doc.items() if k != "uptime"}
+
+    assert same(json.loads(bus(INTERFACE + ".GetStatistics", "=literal")))
+    # By default, and by name.
+    assert same(json.loads(output_of(stat, "--json")))
+    assert same(json.loads(output_of(stat, "--json", "--dbus-name",
+                                     BUS_NAME)))
+    assert ('source="default"' in
+            output_of(stat, "--prometheus").splitlines()[2])
+
+    pair = r'string "(\w+)"\s+uint64 (\d+)\s'
+    text = bus(INTERFACE + ".GetTotals")
+    got = {k: int(v) for k, v in re.findall(pair, text)}
+    assert got == doc["totals"], got
+    assert text.count("dict entry") == len(got)
+
+    text = bus(INTERFACE + ".GetConnections")
+    conns = text.split("struct {")[1:]
+    assert len(conns) == len(doc["connections"]) > 0
+    for text, c in zip(conns, doc["connections"]):
+        want = (str(c["id"]), c["role"], c["peer"], c["state"],
+                c["principal"], str(c["version"]))
+        got = re.match(r'\s*uint64 (\d+)' + r'\s+string "(.*)"' * 4 +
+                       r'\s+uint32 (\d+)\s+array \[', text)
+        assert got and got.groups() == want, (text, want)
+        assert {k: int(v) for k, v in re.findall(pair, text)} == c["stats"]
+
+    text = bus("org.freedesktop.DBus.Introspectable.Introspect", "=literal")
+    tree = xml.etree.ElementTree.fromstring(
+        re.sub(r"<!DOCTYPE[^>]*>", "", text.strip()))
+    ours = tree.find("interface[@name='%s']" % INTERFACE)
+    methods = {m.get("name"): [(a.get("direction"), a.get("type"))
+                               for a in m.findall("arg")]
+               for m in ours.findall("method")}
+    assert methods == {"GetStatistics": [("out", "s")],
+                       "GetTotals": [("out", "a{st}")],
+                       "GetConnections": [("out", "a(tssssua{st})")]}, methods
+
+
+def bus_call(serial, dest, path, interface, member):
+    """A method call without arguments, in D-Bus' wire format, version 1."""
+    fields = b""
+    for code, kind, text in ((1, b"o", path), (2, b"s", interface),
+                             (3, b"s", member), (6, b"s", dest)):
+        fields += b"\0" * (-len(fields) % 8)
+        fields += struct.pack("<BB1sBI", code, 1, kind, 0, len(text))
+        fields += text.encode() + b"\0"
+    head = struct.pack("<4BIII", ord("l"), 1, 0, 1, 0, serial, len(fields))
+    return head + fields + b"\0" * (-len(fields) % 8)
+
+
+def deaf(count):
+    path = os.environ["DBUS_SYSTEM_BUS_ADDRESS"].removeprefix("unix:path=")
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(path)
+    s.sendall(b"\0AUTH EXTERNAL %s\r\n" %
+              str(os.getuid()).encode().hex().encode())
+    assert s.recv(1000).startswith(b"OK ")
+    s.sendall(b"BEGIN\r\n" + bus_call(
+        1, "org.freedesktop.DBus", "/org/freedesktop/DBus",
+        "org.freedesktop.DBus", "Hello"))
+    assert s.recv(1000)
+    for serial in range(2, int(count) + 2):
+        s.sendall(bus_call(serial, BUS_NAME, OBJECT, INTERFACE,
+                           "GetStatistics"))
+    print("asked", flush=True)
+    time.sleep(600)
+
+
+# ---- Peers ---------------------------------------------------------------
+
+
+def liar(path, *texts):
+    s = socket.socket(socket.AF_UNIX)
+    s.bind(path + ".new")
+    s.listen()
+    os.rename(path + ".new", path)  # whoever sees it can connect
+    held = []
+    while True:
+        c = s.accept()[0]
+        text, *texts = texts if len(texts) > 1 else texts * 2
+        if text:
+            c.sendall(os.fsencode(text))
+            c.close()
+        held.append(c)
+
+
+def stay(port, mount_port, done):
+    """A connection that has read and written, and is still there."""
+    client = nfsclient.V3("127.0.0.1", int(port), int(mount_port))
+    client.put("kept", client.get("long"))
+    with open(done, "w"):
+        time.sleep(600)
+
+
+def hold(port, server, gateway, done):
+    """So many connections that a document is longer than a socket's buffer;
+    then more readers than a server has places for, who take none of it."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4096,) * 2)
+    clients = [socket.create_connection(("127.0.0.1", int(port)))
+               for _ in range(250)]
+    until = time.monotonic() + 60
+    while document(server)["connections_now"] < len(clients):
+        assert time.monotonic() < until, "not connected"
+        time.sleep(0.1)
+    size = min(len(json.dumps(document(p))) for p in (server, gateway))
+    held = []
+    for path in server, gateway:
+        for _ in range(12):
+            s = socket.socket(socket.AF_UNIX)
+            s.connect(path)
+            held.append(s)
+    with open(done + ".new", "w") as f:
+        f.write("%d\n" % size)
+    os.rename(done + ".new", done)
+    time.sleep(600)
+
+
+if __name__ == "__main__":
+    {f.__name__: f for f in (nonsense, liar, forms, foreign, dbus, differences,
+                             stay, hold, deaf)}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Statistics of a real pair of instances, as JSON and by the methods of the
+ * object on D-Bus. The bus itself is not here: what Ganesha registers is taken
+ * down, and its methods are called as Ganesha does, with libdbus' messages.
+ */
+#include "ganesha/stats_dbus.h"
+
+#include <dbus/dbus.h>
+#include <pthread.h>
+
+#include "rt_pair.h"
+#include "unit.h"
+
+static const struct rt_config with_user = {
+	.request_user_size = sizeof(void *),
+};
+
+static const struct gsh_dbus_interface *const *registered;
+static const char *registered_name;
+static int32_t register_answer = 1;
+
+static int32_t take_down(const char *name,
+			 const struct gsh_dbus_interface *const *interfaces)
+{
+	registered_name = name;
+	registered = interfaces;
+	return register_answer;
+}
+
+static const struct gsh with_dbus = { .dbus_register_path = take_down };
+
+static const struct gsh_dbus_method *find(const char *method)
+{
+	const struct gsh_dbus_method *const *m = registered[0]->methods;
+
+	while (*m && strcmp((*m)->name, method) != 0)
+		m++;
+	CU_ASSERT_PTR_NOT_NULL_FATAL(*m);
+	return *m;
+}
+
+/* Call @method of what was registered last. */
+static DBusMessage *call(const char *method, DBusError *error)
+{
+	const struct gsh_dbus_method *m = find(method);
+	DBusMessage *reply = dbus_message_new(DBUS_MESSAGE_TYPE_METHOD_RETURN);
+	bool done;
+
+	dbus_error_init(error);
+	done = m->method(NULL, reply, error);
+	CU_ASSERT_EQUAL(done, !dbus_error_is_set(error));
+	if (done) {
+		CU_ASSERT_STRING_EQUAL(m->args[0].direction, "out");
+		CU_ASSERT_STRING_EQUAL(m->args[0].type,
+				       dbus_message_get_signature(reply));
+		CU_ASSERT_PTR_NULL(m->args[1].name);
+	}
+	return reply;
+}
+
+static void refused(const char *method, const char *name)
+{
+	DBusError error;
+
+	dbus_message_unref(call(method, &error));
+	CU_ASSERT_TRUE(dbus_error_has_name(&error, name));
+	dbus_error_free(&error);
+}
+
+static void open_pair(struct rt_pair *p, struct stats_source *src)
+{
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(p, &with_user, &with_user, NULL));
+	for (uint32_t i = 0; i < 20; i++)
+		CU_ASSERT_TRUE(rt_rpc_trip(p, p->client, 100 + i, i, false,
+					   8 + i * 4, 0, 0, 0, 0));
+	*src = (struct stats_source){ .inst = p->server_inst,
+				      .program = "unit",
+				      .provider = "loop" };
+}
+
+static void answers(void)
+{
+	DBusMessageIter iter, array, entry;
+	struct stats_source src;
+	const char *text, *key;
+	dbus_uint64_t value;
+	unsigned int n = 0, right = 0;
+	struct rt_stats st;
+	struct rt_pair p;
+	DBusMessage *m;
+	DBusError error;
+
+	open_pair(&p, &src);
+	CU_ASSERT_PTR_NULL(stats_dbus_start(&with_dbus, &src));
+	CU_ASSERT_STRING_EQUAL(registered_name, "rdma");
+	CU_ASSERT_STRING_EQUAL(registered[0]->name, "org.ganesha.nfsd.rdma");
+	CU_ASSERT_PTR_NULL(registered[1]);
+
+	m = call("GetStatistics", &error);
+	CU_ASSERT_TRUE_FATAL(dbus_message_get_args(m, &error, DBUS_TYPE_STRING,
+						   &text, DBUS_TYPE_INVALID));
+	CU_ASSERT_PTR_EQUAL(strstr(text, "{\"program\": \"unit\""), text);
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"calls_received\": 20, "));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"role\": \"server\""));
+	dbus_message_unref(m);
+
+	st = rt_pair_stats(p.server_inst);
+	m = call("GetTotals", &error);
+	dbus_message_iter_init(m, &iter);
+	dbus_message_iter_recurse(&iter, &array);
+	for (; dbus_message_iter_get_arg_type(&array) != DBUS_TYPE_INVALID;
+	     dbus_message_iter_next(&array)) {
+		dbus_message_iter_recurse(&array, &entry);
+		dbus_message_iter_get_basic(&entry, &key);
+		dbus_message_iter_next(&entry);
+		dbus_message_iter_get_basic(&entry, &value);
+#define COMPARE(name, help) right += !strcmp(key, #name) && value == st.name;
+		RT_STATS(COMPARE)
+#undef COMPARE
+		n++;
+	}
+	CU_ASSERT_EQUAL(n, sizeof(st) / sizeof(uint64_t));
+	CU_ASSERT_EQUAL(right, n);
+	dbus_message_unref(m);
+
+	m = call("GetConnections", &error);
+	dbus_message_iter_init(m, &iter);
+	CU_ASSERT_EQUAL(dbus_message_iter_get_element_count(&iter), 1);
+	dbus_message_unref(m);
+	stats_dbus_stop();
+	rt_pair_close(&p);
+}
+
+static void no_object(void)
+{
+	static const struct gsh without = { .dbus_register_path = NULL };
+	struct stats_source src;
+	struct rt_pair p;
+
+	open_pair(&p, &src);
+	CU_ASSERT_PTR_NOT_NULL(stats_dbus_start(&without, &src));
+	register_answer = 0;
+	CU_ASSERT_PTR_NOT_NULL(stats_dbus_start(&with_dbus, &src));
+	register_answer = 1;
+	refused("GetTotals", "org.ganesha.nfsd.rdma.Error.NotServing");
+
+	/* Ganesha keeps the object when RDMA has ended. */
+	CU_ASSERT_PTR_NULL(stats_dbus_start(&with_dbus, &src));
+	stats_dbus_stop();
+	stats_dbus_stop();
+	rt_pair_close(&p);
+	refused("GetStatistics", "org.ganesha.nfsd.rdma.Error.NotServing");
+	refused("GetTotals", "org.ganesha.nfsd.rdma.Error.NotServing");
+	refused("GetConnections", "org.ganesha.nfsd.rdma.Error.NotServing");
+}
+
+static void too_long(void)
+{
+	static char name[9 << 20];
+	struct stats_source src;
+	struct rt_pair p;
+	DBusError error;
+
+	memset(name, 'n', sizeof(name) - 1);
+	open_pair(&p, &src);
+	src.program = name;
+	CU_ASSERT_PTR_NULL(stats_dbus_start(&with_dbus, &src));
+	refused("GetStatistics", DBUS_ERROR_LIMITS_EXCEEDED);
+	dbus_message_unref(call("GetTotals", &error));
+	stats_dbus_stop();
+	rt_pair_close(&p);
+}
+
+/* As many as a message tells of, and one more. */
+static void too_many(void)
+{
+	static struct rt_conn *more[4096];
+	const unsigned int n = sizeof(more) / sizeof(*more);
+	struct rt_config cfg = { .request_user_size = sizeof(void *),
+				 .credits = 1,
+				 .recv_size = RT_SEND_MIN,
+				 .max_connections = n + 1,
+				 .max_host_connections = n + 1 };
+	struct stats_source src = { .program = "unit", .provider = "loop" };
+	DBusMessageIter iter;
+	struct rt_pair p;
+	DBusError error;
+	DBusMessage *m;
+
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &cfg, &cfg, NULL));
+	src.inst = p.server_inst;
+	CU_ASSERT_PTR_NULL(stats_dbus_start(&with_dbus, &src));
+	for (unsigned int i = 0; i < n; i++) {
+		if (i == n - 1) {
+			m = call("GetConnections", &error);
+			dbus_message_iter_init(m, &iter);
+			CU_ASSERT_EQUAL(
+				dbus_message_iter_get_element_count(&iter), n);
+			dbus_message_unref(m);
+		}
+		more[i] = p.client;
+		CU_ASSERT_TRUE_FATAL(rt_pair_connect(&p));
+	}
+	refused("GetConnections", DBUS_ERROR_LIMITS_EXCEEDED);
+	stats_dbus_stop();
+	for (unsigned int i = 0; i < n; i++)
+		rt_conn_close(more[i], true);
+	rt_pair_close(&p);
+}
+
+/* A string of the document: JSON must be UTF-8, and D-Bus as well. */
+static void text(void)
+{
+	static const struct {
+		const char *in, *out;
+	} cases[] = {
+		{ "a\"b\\c\n\x01", "a\\\"b\\\\c\\u000a\\u0001" },
+		{ "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
+		  "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80" },
+		{ "\xef\xbf\xbf\xf4\x8f\xbf\xbf",
+		  "\xef\xbf\xbf\xf4\x8f\xbf\xbf" },
+		{ "a\xff"
+		  "b",
+		  "a\\ufffdb" },
+		{ "\xc0\x80", "\\ufffd\\ufffd" }, /* longer than needed */
+		{ "\xe0\x80\x80", "\\ufffd\\ufffd\\ufffd" },
+		{ "\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd" }, /* a surrogate */
+		{ "\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd" },
+		{ "\xe2\x82", "\\ufffd\\ufffd" }, /* the end comes too soon */
+		{ "\xe2\x82z", "\\ufffd\\ufffdz" },
+	};
+	char want[64], *got = NULL;
+	struct stats_source src;
+	struct rt_pair p;
+	DBusError error;
+	size_t len;
+	FILE *f;
+
+	open_pair(&p, &src);
+	CU_ASSERT_PTR_NULL(stats_dbus_start(&with_dbus, &src));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		src.program = cases[i].in;
+		f = open_memstream(&got, &len);
+		stats_json(f, &src);
+		fclose(f);
+		snprintf(want, sizeof(want), "{\"program\": \"%s\", ",
+			 cases[i].out);
+		CU_ASSERT_EQUAL(strncmp(got, want, strlen(want)), 0);
+		free(got);
+		dbus_message_unref(call("GetStatistics", &error));
+	}
+	stats_dbus_stop();
+	rt_pair_close(&p);
+}
+
+struct asker {
+	const struct gsh_dbus_method *method[2];
+	atomic_uint answered;
+};
+
+/* CUnit is main's. */
+static void *ask(void *arg)
+{
+	struct asker *a = arg;
+	DBusMessage *reply;
+	DBusError error;
+	bool served;
+
+	do {
+		unsigned int n = atomic_load(&a->answered);
+
+		dbus_error_init(&error);
+		reply = dbus_message_new(DBUS_MESSAGE_TYPE_METHOD_RETURN);
+		served = a->method[n % 2]->method(NULL, reply, &error);
+		dbus_message_unref(reply);
+		dbus_error_free(&error);
+		if (served)
+			atomic_fetch_add(&a->answered, 1);
+	} while (served);
+	return NULL;
+}
+
+/* Ganesha's D-Bus thread asks on while RDMA ends. */
+static void ending(void)
+{
+	struct asker a = { .answered = 0 };
+	struct stats_source src;
+	struct rt_pair p;
+	pthread_t t;
+
+	open_pair(&p, &src);
+	CU_ASSERT_PTR_NULL(stats_dbus_start(&with_dbus, &src));
+	a.method[0] = find("GetStatistics");
+	a.method[1] = find("GetConnections");
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&t, NULL, ask, &a), 0);
+	for (uint32_t i = 0; atomic_load(&a.answered) < 50; i++)
+		CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 1000 + i, 8, false, 8,
+					   0, 0, 0, 0));
+	stats_dbus_stop();
+	rt_pair_close(&p);
+	pthread_join(t, NULL);
+}
+
+static const struct unit_test tests[] = {
+	{ "answers", answers },	  { "no object", no_object },
+	{ "too long", too_long }, { "too many", too_many },
+	{ "text", text },	  { "ending", ending },
+	{ NULL, NULL },
+};
+
+int main(int argc, char **argv)
+{
+	/* The library may be called by several threads, and finds no bus. */
+	dbus_threads_init_default();
+	setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nowhere/bus", 1);
+	return unit_run("ganesha-stats", tests, argc, argv);
+}
