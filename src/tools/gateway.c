@@ -328,7 +328,8 @@ static void accept_clients(struct program *p, int lfd)
 		if (gw->opt.reserved_ports && !is_reserved(&from)) {
 			char name[64];
 
-			arg_addr_name(&from, name, sizeof(name));
+			fab_addr_name((const struct sockaddr *)&from, name,
+				      sizeof(name));
 			gw_log(gw, LOG_WARNING,
 			       "a client turned away: %s is not a port below "
 			       "1024, which --reserved-ports wants",
