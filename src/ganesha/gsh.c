@@ -3,7 +3,7 @@
  * gsh - finding and checking the Ganesha around this library
  *
  * Threads: gsh_bind() is called once, by Ganesha's main thread during its
- * start; afterwards struct gsh is only read.
+ * start, and so is gsh_check_listener(); afterwards struct gsh is only read.
  */
 #include "ganesha/gsh.h"
 
@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 static const char *file_name(const char *path)
 {
@@ -19,11 +20,7 @@ static const char *file_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/*
- * Is @function defined by the object file @soname? The file's real name is
- * compared: what was loaded may have been found by a link.
- */
-static bool defined_by(const void *function, const char *soname)
+bool gsh_defined_by(const void *function, const char *soname)
 {
 	char real[PATH_MAX];
 	Dl_info info;
@@ -58,13 +55,46 @@ const char *gsh_bind(struct gsh *g)
 
 	/* The server library has no symbol versions: go by its name. */
 	params = dlsym(RTLD_NEXT, "nfs_set_param_from_conf");
-	if (!params || !defined_by(params, GSH_SONAME))
+	if (!params || !gsh_defined_by(params, GSH_SONAME))
 		return "this is not Ganesha " GSH_VERSION " (" GSH_SONAME
 		       "), the release this was built for";
 
 	params = dlvsym(RTLD_NEXT, "svc_init", NTIRPC_NODE);
-	if (!params || params != dlsym(RTLD_NEXT, "svc_init"))
-		return "the ntirpc in use has no interface " NTIRPC_NODE
+	if (!params || params != dlsym(RTLD_NEXT, "svc_init") ||
+	    !gsh_defined_by(params, NTIRPC_SONAME))
+		return "the ntirpc in use is not " NTIRPC_SONAME
+		       " with the interface " NTIRPC_NODE
 		       ", for which this was built";
+	if (dlsym(RTLD_NEXT, NTIRPC_WITH_RDMA))
+		return "the ntirpc in use is built with RDMA of its own, which "
+		       "changes its structures";
 	return NULL;
+}
+
+static bool is_socket(int fd, int type)
+{
+	socklen_t len = sizeof(int);
+	int is = -1;
+
+	return fd >= 0 && !getsockopt(fd, SOL_SOCKET, SO_TYPE, &is, &len) &&
+	       is == type;
+}
+
+const char *gsh_check_listener(const SVCXPRT *xprt)
+{
+	void *ends = *(void *const *)&xprt->xp_ops->xp_free_user_data;
+	void *takes = *(void *const *)&xprt->xp_dispatch.rendezvous_cb;
+	bool kind = (xprt->xp_type == XPRT_TCP_RENDEZVOUS &&
+		     is_socket(xprt->xp_fd, SOCK_STREAM)) ||
+		    ((xprt->xp_type == XPRT_UDP_RENDEZVOUS ||
+		      xprt->xp_type == XPRT_UDP) &&
+		     is_socket(xprt->xp_fd, SOCK_DGRAM));
+
+	/* Both functions Ganesha has set a moment ago. */
+	if (kind && xprt->xp_refcnt > 0 && gsh_defined_by(ends, GSH_SONAME) &&
+	    gsh_defined_by(takes, GSH_SONAME))
+		return NULL;
+	return "the ntirpc in use calls itself " COMPAT_NTIRPC ", but its "
+	       "structures are others than those of the packaged one: it was "
+	       "built otherwise";
 }

@@ -9,7 +9,7 @@
 #ifndef RPCRDMA_GANESHA_GSH_H
 #define RPCRDMA_GANESHA_GSH_H
 
-#include "ganesha/compat43.h"
+#include "ganesha/compat/ganesha.h"
 
 struct gsh {
 	gsh_log_fn *log;
@@ -36,6 +36,18 @@ struct gsh {
  * has been found, also when something else is wrong.
  */
 const char *gsh_bind(struct gsh *g);
+
+/*
+ * Is @function defined by the object file @soname? The file's real name is
+ * compared: what was loaded may have been found by a link.
+ */
+bool gsh_defined_by(const void *function, const char *soname);
+
+/*
+ * @xprt is a listener that Ganesha has just made by ntirpc: is what is in it
+ * where it was expected to be? NULL, or what is wrong.
+ */
+const char *gsh_check_listener(const SVCXPRT *xprt);
 
 /*
  * Write one line to Ganesha's log, component RPC, if its level lets it

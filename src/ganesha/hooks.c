@@ -14,7 +14,8 @@
  *   svc_rqst_evchan_reg      shows the NFS/TCP listener: the moment to listen
  *   svc_shutdown             the moment to end
  *   clnt_vc_ncreate_svc,     the back channel, when the SVCXPRT or the CLIENT
- *   clnt_req_*               is one of ours
+ *   clnt_vc_get_client_xprt, is one of ours; the second is there since ntirpc 6
+ *   clnt_req_*
  *
  * ntirpc's own calls of its functions come here too, from any thread; what is
  * not ours goes through untouched.
@@ -40,6 +41,7 @@
 EXPORT int nfs_set_param_from_conf(struct gsh_config *tree,
 				   struct gsh_start_info *info,
 				   struct gsh_config_errors *e);
+EXPORT SVCXPRT *clnt_vc_get_client_xprt(const CLIENT *clnt);
 
 enum hook_state {
 	HOOK_IDLE, /* not Ganesha, or RDMA is not wanted */
@@ -53,6 +55,8 @@ static struct {
 	struct gsh gsh;
 	struct gr_server server;
 
+	void *another; /* Ganesha's library, if of another release */
+
 	/* Those that come after ours. */
 	int (*set_param)(struct gsh_config *, struct gsh_start_info *,
 			 struct gsh_config_errors *);
@@ -61,6 +65,7 @@ static struct {
 	int (*svc_shutdown)(u_long);
 	CLIENT *(*ncreate_svc)(const SVCXPRT *, const rpcprog_t,
 			       const rpcvers_t, const uint32_t);
+	SVCXPRT *(*get_client_xprt)(const CLIENT *);
 	enum clnt_stat (*req_setup)(struct clnt_req *, struct timespec);
 	enum clnt_stat (*req_callback)(struct clnt_req *);
 	enum clnt_stat (*req_refresh)(struct clnt_req *);
@@ -69,21 +74,41 @@ static struct {
 	int (*req_release)(struct clnt_req *);
 } hook;
 
+/*
+ * In a Ganesha of another release, the ntirpc that this library was built with
+ * has come along and may be found before the one that Ganesha uses. Then only
+ * what Ganesha's own library was linked to will do. NULL: it is the right one,
+ * or no Ganesha at all.
+ */
+static void *another_ganesha(void)
+{
+	void *theirs = dlsym(RTLD_NEXT, "nfs_set_param_from_conf");
+	Dl_info info;
+
+	if (!theirs || gsh_defined_by(theirs, GSH_SONAME) ||
+	    !dladdr(theirs, &info) || !info.dli_fname)
+		return NULL;
+	return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+}
+
 /* By version where there is one, else whatever would be called without us. */
 static void next(void *slot, const char *name)
 {
-	void *f = dlvsym(RTLD_NEXT, name, NTIRPC_NODE);
+	void *f = hook.another ? dlsym(hook.another, name) :
+				 dlvsym(RTLD_NEXT, name, NTIRPC_NODE);
 
 	*(void **)slot = f ? f : dlsym(RTLD_NEXT, name);
 }
 
 __attribute__((constructor)) static void find_next(void)
 {
+	hook.another = another_ganesha();
 	next(&hook.set_param, "nfs_set_param_from_conf");
 	next(&hook.svc_init, "svc_init");
 	next(&hook.evchan_reg, "svc_rqst_evchan_reg");
 	next(&hook.svc_shutdown, "svc_shutdown");
 	next(&hook.ncreate_svc, "clnt_vc_ncreate_svc");
+	next(&hook.get_client_xprt, "clnt_vc_get_client_xprt");
 	next(&hook.req_setup, "clnt_req_setup");
 	next(&hook.req_callback, "clnt_req_callback");
 	next(&hook.req_refresh, "clnt_req_refresh");
@@ -196,6 +221,7 @@ EXPORT bool svc_init(struct svc_init_params *params)
 EXPORT int svc_rqst_evchan_reg(uint32_t chan_id, SVCXPRT *xprt, uint32_t flags)
 {
 	struct gr_server *s = &hook.server;
+	const char *wrong;
 	int res;
 
 	/* Ours have no descriptor that an event channel could watch. */
@@ -203,10 +229,16 @@ EXPORT int svc_rqst_evchan_reg(uint32_t chan_id, SVCXPRT *xprt, uint32_t flags)
 		return 0;
 	res = hook.evchan_reg(chan_id, xprt, flags);
 	/* Ganesha registers the NFS program's listeners before any other's. */
-	if (!res && xprt && state() == HOOK_ARMED && s->alloc_cb &&
-	    xprt->xp_type == XPRT_TCP_RENDEZVOUS &&
-	    xprt->xp_dispatch.rendezvous_cb)
+	if (res || !xprt || !(flags & SVC_RQST_FLAG_XPRT_UREG) ||
+	    state() != HOOK_ARMED || !s->alloc_cb)
+		return res;
+	wrong = gsh_check_listener(xprt);
+	if (wrong) {
+		set_state(HOOK_ENDED);
+		gr_server_fault(s, wrong);
+	} else if (xprt->xp_type == XPRT_TCP_RENDEZVOUS) {
 		set_state(gr_server_start(s, xprt) ? HOOK_SERVING : HOOK_ENDED);
+	}
 	return res;
 }
 
@@ -238,13 +270,20 @@ EXPORT CLIENT *clnt_vc_ncreate_svc(const SVCXPRT *xprt, const rpcprog_t prog,
 		return hook.ncreate_svc(xprt, prog, vers, flags);
 	s = x->srv;
 	atomic_fetch_add(&s->clients, 1);
-	clnt = nrt_clnt_create(s->clnts, x->conn, prog, vers);
+	clnt = nrt_clnt_create(s->clnts, x->conn, &x->xprt, prog, vers);
 	if (clnt && !s->cfg.reverse_direction)
 		clnt->cl_error.re_status = RPC_UNKNOWNPROTO;
 	gsh_log(s->gsh, GSH_DEBUG, "%s: back channel %s", rt_conn_name(x->conn),
 		clnt && clnt->cl_error.re_status == RPC_SUCCESS ? "made" :
 								  "refused");
 	return clnt;
+}
+
+EXPORT SVCXPRT *clnt_vc_get_client_xprt(const CLIENT *clnt)
+{
+	if (nrt_clnt_is_ours(clnt))
+		return nrt_clnt_xprt(clnt);
+	return hook.get_client_xprt ? hook.get_client_xprt(clnt) : NULL;
 }
 
 EXPORT enum clnt_stat clnt_req_setup(struct clnt_req *cc,

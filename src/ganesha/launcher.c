@@ -6,14 +6,15 @@
  * order cannot be lost: the loader ignores LD_PRELOAD when a program is entered
  * with more privileges or into another security domain than its parent has,
  * and the variable would go on to every child of the server. The price is this
- * file: everything that ganesha.nfsd 4.3 does is in its library and is called
+ * file: everything that ganesha.nfsd does is in its library and is called
  * from here in the same order, with the same options; the program itself is
  * only option parsing, becoming a daemon and the pid file. nfs_libmain(), the
  * library's own entry for embedding, does neither and keeps capabilities that
  * the daemon drops.
  *
- * It is linked to libganesha_nfsd.so.4.3 by that very name, so it cannot be
- * started with another release by accident.
+ * It is linked to the libganesha_nfsd of one release by that very name, so it
+ * cannot be started with another release by accident. What differs from release
+ * to release is in compat/launch.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,35 +28,27 @@
 #include <unistd.h>
 
 #include "ganesha/check.h"
-#include "ganesha/compat43.h"
+#include "ganesha/compat/launch.h"
 
 #define PID_FILE_DEFAULT "/var/run/ganesha/ganesha.pid"
 #define CONFIG_DEFAULT "/etc/ganesha/ganesha.conf"
 
-/* Exported by libganesha_nfsd 4.3. */
+/* Exported by libganesha_nfsd. */
 extern struct timespec nfs_ServerBootTime;
 extern time_t nfs_ServerEpoch;
 extern char *nfs_config_path;
 extern char *nfs_pidfile_path;
 extern int g_nodeid;
 
-gsh_log_fn DisplayLogComponentLevel;
 int ReturnLevelAscii(const char *level);
 void set_const_log_str(void);
-void nfs_prereq_init(const char *program, const char *host, int level,
-		     const char *log_path, bool dump_trace);
 void nfs_init_init(void);
 void config_url_init(void);
 bool init_error_type(struct gsh_config_errors *e);
 char *err_type_str(struct gsh_config_errors *e);
 struct gsh_config *config_ParseFile(char *path, struct gsh_config_errors *e);
 void config_Free(struct gsh_config *tree);
-void report_config_errors(struct gsh_config_errors *e, void *dest,
-			  void (*logger)(char *, void *,
-					 struct gsh_config_errors *));
-void config_errs_to_log(char *msg, void *dest, struct gsh_config_errors *e);
 int read_log_config(struct gsh_config *tree, struct gsh_config_errors *e);
-void start_fsals(void);
 int nfs_set_param_from_conf(struct gsh_config *tree,
 			    struct gsh_start_info *info,
 			    struct gsh_config_errors *e);
@@ -79,6 +72,7 @@ struct options {
 	bool dump_trace;
 	bool check; /* the configuration, and end */
 	struct gsh_start_info start;
+	struct compat_options more;
 };
 
 /*
@@ -121,7 +115,7 @@ static void usage(FILE *f, const char *name)
 		"  -T          print the default configuration\n"
 		"  -E EPOCH    server epoch instead of the boot time\n"
 		"  -I NODEID   node in a cluster\n"
-		"  -C          dump a trace on a crash\n"
+		"  -C          dump a trace on a crash\n" COMPAT_USAGE
 		"  -h          this text\n"
 		"  --check-config CONFIG  say what its block RDMA means, and end: status 0,\n"
 		"              or 1 if RDMA would not be served with it\n"
@@ -144,7 +138,8 @@ static void parse_options(int argc, char **argv, struct options *o)
 			       .level = -1,
 			       .detach = true,
 			       .start = { .drop_caps = true } };
-	while ((c = getopt_long(argc, argv, "v@L:N:f:p:FRTE:ChI:", more,
+	while ((c = getopt_long(argc, argv,
+				"v@L:N:f:p:FRTE:ChI:" COMPAT_OPTIONS, more,
 				NULL)) != -1) {
 		switch (c) {
 		case 'v':
@@ -198,6 +193,8 @@ static void parse_options(int argc, char **argv, struct options *o)
 			usage(stdout, o->name);
 			exit(0);
 		default:
+			if (c != '?' && compat_option(&o->more, c, optarg))
+				break;
 			fprintf(stderr, "Try '%s -h' for usage\n", o->name);
 			exit(1);
 		}
@@ -220,7 +217,8 @@ static int take_pid_file(void)
 		LOG(GSH_MAIN, GSH_FATAL,
 		    "pid file %s is locked: the server runs already",
 		    nfs_pidfile_path);
-	if (dprintf(fd, "%u\n", (unsigned int)getpid()) < 0 || fsync(fd) < 0)
+	if (ftruncate(fd, 0) ||
+	    dprintf(fd, "%u\n", (unsigned int)getpid()) < 0 || fsync(fd) < 0)
 		LOG(GSH_MAIN, GSH_FATAL, "pid file %s cannot be written: %s",
 		    nfs_pidfile_path, strerror(errno));
 	return fd;
@@ -264,9 +262,11 @@ static const char *configure(struct options *o, struct gsh_config **tree,
 	if (read_log_config(*tree, e) < 0)
 		return "reading the log configuration";
 	/* Exports name their FSALs, so these come first. */
-	start_fsals();
+	if (!compat_start_fsals(*tree, e))
+		return "starting FSALs";
 	if (nfs_set_param_from_conf(*tree, &o->start, e))
 		return "setting parameters from the configuration file";
+	compat_params_set();
 	if (init_server_pkgs())
 		return "initializing the server's packages";
 	ds = ReadDataServers(*tree, e);
@@ -282,6 +282,7 @@ static const char *configure(struct options *o, struct gsh_config **tree,
 	if (!exports && !ds)
 		LOG(GSH_INIT, GSH_WARN,
 		    "No export entries found in configuration file !!!");
+	compat_configured(*tree, e);
 	return NULL;
 }
 
@@ -292,7 +293,7 @@ static int check_config(const struct options *o, char *host)
 	struct gsh_config *tree;
 	bool good;
 
-	nfs_prereq_init(o->name, host, o->level, "STDERR", false);
+	compat_prereq_init(&o->more, o->name, host, o->level, "STDERR", false);
 	if (!init_error_type(&errors))
 		return 1;
 	tree = config_ParseFile(nfs_config_path, &errors);
@@ -300,7 +301,7 @@ static int check_config(const struct options *o, char *host)
 	 * what it has read until then. */
 	good = tree && harmless(&errors) &&
 	       (!errors.fp || ftell(errors.fp) == 0);
-	report_config_errors(&errors, NULL, config_errs_to_log);
+	(void)compat_report(&o->more, &errors);
 	good = good && rpcrdma_ganesha_check(tree, stdout);
 	if (!good)
 		fprintf(stderr, "%s: %s: RDMA would not be served with it\n",
@@ -333,7 +334,8 @@ int main(int argc, char **argv)
 
 	if (o.check)
 		return check_config(&o, host);
-	nfs_prereq_init(o.name, host, o.level, o.log_path, o.dump_trace);
+	compat_prereq_init(&o.more, o.name, host, o.level, o.log_path,
+			   o.dump_trace);
 	LOG(GSH_MAIN, GSH_EVENT,
 	    "%s Starting: Ganesha Version " GSH_VERSION
 	    ", RPC-over-RDMA " RPCRDMA_VERSION,
@@ -361,7 +363,8 @@ int main(int argc, char **argv)
 	if (!init_error_type(&errors))
 		LOG(GSH_INIT, GSH_FATAL, "no memory for messages");
 	failed = configure(&o, &tree, &errors);
-	report_config_errors(&errors, NULL, config_errs_to_log);
+	if (compat_report(&o.more, &errors) && !failed)
+		failed = "checking the configuration (-x)";
 	if (failed) {
 		LOG(GSH_INIT, GSH_CRIT, "Error while %s.", failed);
 		/* A journal may miss the last lines of a short life. */
@@ -373,5 +376,6 @@ int main(int argc, char **argv)
 	/* Returns after SIGTERM or the administrator's shutdown. */
 	nfs_start(&o.start);
 	close(pid_file);
+	compat_end();
 	return 0;
 }

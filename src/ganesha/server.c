@@ -553,6 +553,7 @@ static void free_all(void *arg)
 
 void gr_server_free(struct gr_server *s)
 {
+	atomic_store(&s->workers_gone, true);
 	if (s->keeper.running)
 		gr_keeper_do(&s->keeper, free_all, s);
 	gr_keeper_stop(&s->keeper);

@@ -32,6 +32,7 @@ struct gr_server {
 	struct stats_socket *stats;
 	struct stats_source source;
 	atomic_uint clients; /* CLIENTs ever made */
+	atomic_bool workers_gone; /* ntirpc has been shut down */
 };
 
 /*

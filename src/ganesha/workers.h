@@ -20,7 +20,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "ganesha/compat43.h"
+#include "ganesha/compat/ganesha.h"
 #include "transport/transport.h"
 
 struct gr_workers;

@@ -3,8 +3,10 @@
  * xprt - operations and life of our SVCXPRT
  *
  * Threads: created and closed by the transport's strand; operations are called
- * by Ganesha's workers, freed by whoever drops the last reference. Nothing
- * here takes a lock.
+ * by Ganesha's workers, freed by whoever drops the last reference. greet_lock is
+ * held while Ganesha is told of a new client, by a worker; nothing of the
+ * transport's is called under it. Where SVC_DESTROY() takes locks of Ganesha's,
+ * a worker calls it: the strand may be run by a thread that holds them.
  *
  * xp_type is XPRT_TCP, by which Ganesha means "connection-oriented": it gives
  * an XPRT_RDMA no back channel and does not check an export's Transports. A
@@ -45,6 +47,31 @@ static enum xprt_stat op_recv(SVCXPRT *xprt)
 	return op_stat(xprt);
 }
 
+enum greeting {
+	GREET_NOT_YET,
+	GREET_WELCOME,
+	GREET_DECLINED,
+};
+
+/* May this client be served? Before its first Call, Ganesha is asked. */
+static bool greeted(struct gr_xprt *x)
+{
+	int is = atomic_load_explicit(&x->greeting, memory_order_acquire);
+
+	if (is == GREET_NOT_YET) {
+		pthread_mutex_lock(&x->greet_lock);
+		is = atomic_load(&x->greeting);
+		if (is == GREET_NOT_YET) {
+			is = compat_xprt_greet(&x->xprt) == XPRT_IDLE ?
+				     GREET_WELCOME :
+				     GREET_DECLINED;
+			atomic_store(&x->greeting, is);
+		}
+		pthread_mutex_unlock(&x->greet_lock);
+	}
+	return is == GREET_WELCOME;
+}
+
 enum xprt_stat gr_xprt_decode(struct svc_req *req)
 {
 	SVCXPRT *xprt = req->rq_xprt;
@@ -65,8 +92,8 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 			again ? "" : "; more of these are only counted");
 		return op_stat(xprt);
 	}
-	if (rt_conn_crowded(x->conn)) {
-		/* Its Replies are not taken: make no more of them. */
+	/* Or its Replies are not taken: make no more of them. */
+	if (!greeted(x) || rt_conn_crowded(x->conn)) {
 		rt_conn_close(x->conn, true);
 		return op_stat(xprt);
 	}
@@ -80,7 +107,8 @@ static void op_unlink(SVCXPRT *xprt, u_int flags, const char *tag,
 
 	/* Once, by the first SVC_DESTROY(). Ganesha calls it when a Reply could
 	 * not be sent; after the end of the connection it does nothing. */
-	rt_conn_close(x->conn, true);
+	if (x->conn)
+		rt_conn_close(x->conn, true);
 }
 
 static void op_destroy(SVCXPRT *xprt, u_int flags, const char *tag,
@@ -92,7 +120,9 @@ static void op_destroy(SVCXPRT *xprt, u_int flags, const char *tag,
 	if (x->ops.xp_free_user_data)
 		x->ops.xp_free_user_data(xprt);
 	SVC_RELEASE(xprt->xp_parent, SVC_RELEASE_FLAG_NONE);
-	rt_conn_put(x->conn);
+	if (x->conn)
+		rt_conn_put(x->conn);
+	pthread_mutex_destroy(&x->greet_lock);
 	pthread_mutex_destroy(&xprt->xp_lock);
 	free(x);
 }
@@ -116,7 +146,7 @@ static bool op_control(SVCXPRT *xprt, const u_int rq, void *in)
 		x->ops.xp_free_user_data = *(svc_xprt_fun_t)in;
 		return true;
 	default:
-		return false;
+		return compat_xprt_control(xprt, rq, in);
 	}
 }
 
@@ -136,6 +166,12 @@ struct gr_xprt *gr_xprt_of(const SVCXPRT *xprt)
 	if (!xprt || !xprt->xp_ops || xprt->xp_ops->xp_recv != op_recv)
 		return NULL;
 	return (struct gr_xprt *)(uintptr_t)xprt;
+}
+
+static void end(struct gr_xprt *x)
+{
+	SVC_DESTROY(&x->xprt);
+	SVC_RELEASE(&x->xprt, SVC_RELEASE_FLAG_NONE);
 }
 
 static void set_address(struct rpc_address *to,
@@ -168,7 +204,9 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 	xprt->xp_netid = info.peer.ss_family == AF_INET6 ? netid6 : netid4;
 	set_address(&xprt->xp_local, &info.local);
 	set_address(&xprt->xp_remote, &info.peer);
+	compat_xprt_open(xprt, parent->xp_ops);
 	pthread_mutex_init(&xprt->xp_lock, NULL);
+	pthread_mutex_init(&x->greet_lock, NULL);
 	xprt->xp_fd = -1;
 	xprt->xp_fd_send = -1;
 	xprt->xp_refcnt = 2;
@@ -176,16 +214,27 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 	SVC_REF(parent, SVC_REF_FLAG_NONE);
 	xprt->xp_parent = parent;
 	if (parent->xp_dispatch.rendezvous_cb(xprt) != XPRT_IDLE) {
-		SVC_RELEASE(parent, SVC_RELEASE_FLAG_NONE);
-		pthread_mutex_destroy(&xprt->xp_lock);
-		free(x);
+		/* What Ganesha has attached to it by then goes with it. */
+		x->conn = NULL;
+		end(x);
 		return NULL;
 	}
 	return x;
 }
 
+static enum xprt_stat end_by_worker(struct svc_req *req)
+{
+	end((struct gr_xprt *)((char *)req - offsetof(struct gr_xprt, ending)));
+	return XPRT_SUSPEND; /* to be left alone: it is gone */
+}
+
 void gr_xprt_closed(struct gr_xprt *x)
 {
-	SVC_DESTROY(&x->xprt);
-	SVC_RELEASE(&x->xprt, SVC_RELEASE_FLAG_NONE);
+	if (!compat_xprt_unrefs(&x->xprt) ||
+	    atomic_load(&x->srv->workers_gone)) {
+		end(x);
+		return;
+	}
+	x->ending.rq_resume_cb = end_by_worker;
+	gr_workers_submit(&x->srv->workers, &x->ending);
 }

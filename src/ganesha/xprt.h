@@ -9,14 +9,15 @@
  *     its strand finds the SVCXPRT through rt_conn_user(),
  *   one for each request and each session, taken by Ganesha.
  * The SVCXPRT holds one reference to its rt_conn and one to the NFS listener's
- * SVCXPRT, and drops both when it is freed.
+ * SVCXPRT, and drops both when it is freed. A CLIENT holds one to the SVCXPRT.
  */
 #ifndef RPCRDMA_GANESHA_XPRT_H
 #define RPCRDMA_GANESHA_XPRT_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
-#include "ganesha/compat43.h"
+#include "ganesha/compat/ganesha.h"
 #include "transport/transport.h"
 
 struct gr_server;
@@ -25,8 +26,11 @@ struct gr_xprt {
 	SVCXPRT xprt; /* first */
 	struct xp_ops ops; /* its own: Ganesha sets xp_free_user_data */
 	struct gr_server *srv;
-	struct rt_conn *conn;
+	struct rt_conn *conn; /* NULL: Ganesha did not want it */
 	atomic_bool complained; /* of a Call that could not be read */
+	atomic_int greeting; /* has Ganesha been told of the client? */
+	pthread_mutex_t greet_lock;
+	struct svc_req ending; /* stands for the end, in a worker's queue */
 };
 
 /*
@@ -36,7 +40,7 @@ struct gr_xprt {
  */
 struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 			       SVCXPRT *parent);
-/* The connection has ended. */
+/* The connection has ended. Does not block. */
 void gr_xprt_closed(struct gr_xprt *x);
 /* NULL if @xprt is not one of ours. */
 struct gr_xprt *gr_xprt_of(const SVCXPRT *xprt);

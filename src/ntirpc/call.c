@@ -13,6 +13,8 @@
 #include <isa-l/crc64.h>
 #include <string.h>
 
+#include "ganesha/compat/ntirpc.h"
+
 /* As much as stock ntirpc hashes for its duplicate request cache. */
 #define CHECKSUM_MAX 256
 
@@ -44,6 +46,11 @@ static bool over_putbytes(XDR *xdrs, const char *from, u_int len)
 }
 
 static u_int over_getpos(XDR *xdrs)
+{
+	return 0;
+}
+
+__attribute__((unused)) static u_int over_data(XDR *xdrs, u_int pos, u_int len)
 {
 	return 0;
 }
@@ -85,7 +92,7 @@ static const struct xdr_ops over_ops = {
 	.x_getbytes = over_getbytes,
 	.x_putbytes = over_putbytes,
 	.x_getpostn = over_getpos,
-	.x_setpostn = over_setpos,
+	COMPAT_XDR_OPS(over_data, over_data).x_setpostn = over_setpos,
 	.x_getbufs = over_bufs,
 	.x_putbufs = over_bufs,
 	.x_newbuf = over_newbuf,

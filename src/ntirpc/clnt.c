@@ -278,6 +278,8 @@ static void client_destroy(CLIENT *clnt)
 
 	if (client->conn)
 		rt_conn_put(client->conn);
+	if (client->xprt)
+		SVC_RELEASE(client->xprt, SVC_RELEASE_FLAG_NONE);
 	pthread_mutex_destroy(&clnt->cl_lock);
 	free(client);
 }
@@ -333,8 +335,13 @@ bool nrt_clnt_is_ours(const CLIENT *clnt)
 	return clnt && clnt->cl_ops == &client_ops;
 }
 
-CLIENT *nrt_clnt_create(struct nrt_clnts *n, struct rt_conn *c, rpcprog_t prog,
-			rpcvers_t vers)
+SVCXPRT *nrt_clnt_xprt(const CLIENT *clnt)
+{
+	return ((const struct rclient *)(const void *)clnt)->xprt;
+}
+
+CLIENT *nrt_clnt_create(struct nrt_clnts *n, struct rt_conn *c, SVCXPRT *xprt,
+			rpcprog_t prog, rpcvers_t vers)
 {
 	static char netid[] = "rdma";
 	struct rclient *client = calloc(1, sizeof(*client));
@@ -360,6 +367,9 @@ CLIENT *nrt_clnt_create(struct nrt_clnts *n, struct rt_conn *c, rpcprog_t prog,
 	} else {
 		rt_conn_get(c);
 		client->conn = c;
+		if (xprt)
+			SVC_REF(xprt, SVC_REF_FLAG_NONE);
+		client->xprt = xprt;
 	}
 	return clnt;
 }

@@ -39,10 +39,13 @@ void nrt_clnts_destroy(struct nrt_clnts *n);
  * A CLIENT with one reference, NULL only without memory. As with ntirpc's own,
  * a failure stands in cl_error: RPC_CANTSEND (EOPNOTSUPP) when the peer takes
  * no reverse-direction Calls (rt_conn_can_call()), RPC_SYSTEMERROR (EAGAIN)
- * when there is no thread for the time-outs.
+ * when there is no thread for the time-outs. The CLIENT holds a reference to
+ * @xprt, the SVCXPRT of the connection, which may be NULL.
  */
-CLIENT *nrt_clnt_create(struct nrt_clnts *n, struct rt_conn *c, rpcprog_t prog,
-			rpcvers_t vers);
+CLIENT *nrt_clnt_create(struct nrt_clnts *n, struct rt_conn *c, SVCXPRT *xprt,
+			rpcprog_t prog, rpcvers_t vers);
+/* Of a CLIENT of ours; NULL after a failure. */
+SVCXPRT *nrt_clnt_xprt(const CLIENT *clnt);
 bool nrt_clnt_is_ours(const CLIENT *clnt);
 
 /*

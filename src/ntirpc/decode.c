@@ -16,6 +16,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include "ganesha/compat/ntirpc.h"
+
 static const struct xdr_ops decode_ops;
 
 static inline struct nrt_decode *dec(XDR *xdrs)
@@ -136,8 +138,34 @@ static bool decode_span(const XDR *xdrs, unsigned int n, uint8_t **base,
 	return true;
 }
 
+/*
+ * Where the data of a WRITE begin, and end, for decoders that take them from
+ * where they are: behind their length, as ever, whatever way they came. If they
+ * are not all there, they begin nowhere: see decode_iovcount().
+ */
+__attribute__((unused)) static u_int decode_start_of_data(XDR *xdrs, u_int pos,
+							  u_int len)
+{
+	const struct nrt_decode *d = dec(xdrs);
+
+	return pos <= d->len && len <= d->len - pos ? pos : UINT_MAX;
+}
+
+__attribute__((unused)) static u_int decode_end_of_data(XDR *xdrs, u_int pos,
+							u_int len)
+{
+	return len <= UINT_MAX - pos ? pos + len : UINT_MAX;
+}
+
+/*
+ * Less than zero: not all there. But Ganesha's decoder of a WRITE's data would
+ * take that for a very large number, and allocate all that the length says: for
+ * data that begin nowhere there are no stretches, and filling them fails.
+ */
 static int decode_iovcount(XDR *xdrs, u_int pos, u_int len)
 {
+	if (pos > dec(xdrs)->len)
+		return 0;
 	return span_walk(xdrs, decode_span, pos, len, NULL);
 }
 
@@ -182,7 +210,8 @@ static const struct xdr_ops decode_ops = {
 	.x_getbytes = decode_getbytes,
 	.x_putbytes = no_putbytes,
 	.x_getpostn = decode_getpos,
-	.x_setpostn = decode_setpos,
+	COMPAT_XDR_OPS(decode_start_of_data, decode_end_of_data).x_setpostn =
+		decode_setpos,
 	.x_destroy = decode_destroy,
 	.x_control = decode_control,
 	.x_getbufs = no_bufs,

@@ -19,6 +19,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "ganesha/compat/ntirpc.h"
+
 /* Extents that xdr_putbufs() leaves for what must be copied or comes after. */
 #define SPARE_EXTENTS 6
 /* A rest of a buffer worth an extent. */
@@ -466,6 +468,12 @@ static bool encode_control(XDR *xdrs, int request, void *info)
 	return true;
 }
 
+/* Of a stream that is read. */
+__attribute__((unused)) static u_int no_data(XDR *xdrs, u_int pos, u_int len)
+{
+	return pos;
+}
+
 static bool no_getunit(XDR *xdrs, uint32_t *v)
 {
 	return false;
@@ -487,7 +495,7 @@ static const struct xdr_ops encode_ops = {
 	.x_getbytes = no_getbytes,
 	.x_putbytes = encode_putbytes,
 	.x_getpostn = encode_getpos,
-	.x_setpostn = encode_setpos,
+	COMPAT_XDR_OPS(no_data, no_data).x_setpostn = encode_setpos,
 	.x_destroy = encode_destroy,
 	.x_control = encode_control,
 	.x_getbufs = no_getbufs,

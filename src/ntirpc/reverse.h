@@ -33,6 +33,7 @@ struct rclient {
 	CLIENT clnt; /* first */
 	struct nrt_clnts *n;
 	struct rt_conn *conn;
+	SVCXPRT *xprt;
 	rpcprog_t prog;
 	rpcvers_t vers;
 	uint32_t last_xid;

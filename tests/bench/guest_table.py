@@ -22,8 +22,34 @@ ROWS = (("GETATTR, /s, 1 at once", "getattr", 1, "ops_per_s"),
         ("WRITE 1 MiB, sequential, MB/s, 4 at once", "writeseq", 4, "mb_per_s"))
 # Who, what the head of the column says, and whose figure is 1.
 WHO = (("kr", "knfsd, rxe", None), ("or", "this server, rxe", "kr"),
+       ("ov", "variant, rxe", "or"),
        ("ks", "knfsd, siw", None), ("os", "this server, iwarp", "ks"),
        ("kt", "knfsd, TCP", None), ("ot", "Ganesha, TCP", "kt"))
+
+# What rxe counts that tells of losses, and the veth pair below it.
+LOSSES = (("completer_retry_err", "sent again"),
+          ("duplicate_request", "came twice"),
+          ("out_of_seq_request", "out of sequence"),
+          ("rcvd_rnr_err", "not ready"), ("send_err", "not sent"),
+          ("dropped", "dropped by the link"),
+          ("retry_exceeded_err", "given up"),
+          ("retry_rnr_exceeded_err", "given up, not ready"))
+
+
+def losses(got, present):
+    """For each row by rxe what was lost, if anything was."""
+    out = []
+    for title, test, depth, _ in ROWS:
+        for who, head, _ in present:
+            if who not in ("kr", "or", "ov"):
+                continue
+            found = [(said, sum(got.get((who, test, depth, name), ())))
+                     for name, said in LOSSES]
+            if any(n for _, n in found):
+                out.append(f"- {re.sub(', M?B?/s', '', title)}, {head}: " + ", ".join(
+                    f"{said} {n:.0f}" for said, n in found if n))
+    print("\nWhat rxe counted of losses, in all rounds" +
+          (":\n\n" + "\n".join(out) if out else ": nothing."))
 
 
 def text(x):
@@ -65,6 +91,8 @@ def main(path, command, vers, rounds, seconds):
         cells = [text(mid(who, test, depth, "switches_per_op"))
                  for who, _, _ in present]
         print(f"| {re.sub(', M?B?/s', '', title)} | " + " | ".join(cells) + " |")
+    if any(w[0] in ("kr", "or", "ov") for w in present):
+        losses(got, present)
 
 
 main(*sys.argv[1:])

@@ -59,6 +59,13 @@ as well, and installed with a manual page, rpcrdma-conformance(1):
     rpcrdma-conformance --host ADDRESS --only V2-7.1.4-01
     rpcrdma-conformance --list
 
+With `--no-raw` it is for peers whose device or kernel does MPA, DDP and RDMAP:
+what breaks these on purpose is left out, and what is up to the device:
+%s.
+No other check then looks at the cause of a Terminate. So it runs against the
+provider verbs, too, both roles, with Linux' siw, to which a TCP socket can
+connect (conformance-verbs.test).
+
 The server has to serve NFSv4.0 with a directory to write in. Checks that need
 a server set up in another way say which (`--list`, `--server-is`). The checks
 of a Requester start `rpcrdma-gateway` and answer it. Where the draft is silent
@@ -210,7 +217,7 @@ def comments(broken, write):
 
 
 def document(table, broken):
-    out = [HEAD]
+    out = [HEAD % ", ".join(i for i, c in sorted(kit.CHECKS.items()) if c.raw)]
     total = collections.Counter((r.spec, verdict(r.state)) for r in table)
     kinds = ("met", "not applicable", "otherwise", "not yet")
     out.append("\n| | " + " | ".join(kinds) + " | all |")

@@ -151,6 +151,9 @@ def beyond_the_end(w, vers):
     f = c.open("short-" + vers)
     for at, n in ((0, 1 << 20), (1, 5000), (4999, 4096), (5000, 4096),
                   (70000, 1 << 20), (0, 0)):
+        # It ends Ganesha 6.5, by any transport.
+        if not n and vers == "3" and os.environ.get("GANESHA_65"):
+            continue
         xid = c.send_read(f, at, n)
         r = c.rpc.receive(xid)
         if vers != "3":

@@ -5,22 +5,15 @@
 #
 #	nfsrdma-guest.sh rxe '' [PART...]	client and server on an rxe each
 #	nfsrdma-guest.sh siw MODULE [PART...]	client on siw, server on iwarp
-#	nfsrdma-guest.sh both MODULE [PART...]	one after the other
 #
-# PART: versions, many, capture, restart, delegation; without any, all.
+# PART: versions, many, capture, restart, delegation; without any, all. Or
+# brief, for the least of each version.
 #
 # The client is the guest itself, with a device on d0 (10.9.1.1), for devices
 # serve the first network namespace only. The server is at the other end of
 # that link, 10.9.1.2 and 10.9.2.1 to 10.9.2.16: with iwarp in namespace
 # "peer"; with rxe in the same namespace, where rules of routing keep the two
 # apart. A second client, in namespace "two", comes to the same server by TCP.
-
-if [ "$1" = both ]; then
-	failed=0
-	"$0" rxe "${@:2}" || failed=1
-	"$0" siw "${@:2}" || failed=1
-	exit $failed
-fi
 
 RPCRDMA_ISOLATED=1 # the guest is for this alone
 # shellcheck source=tests/integration/lib.sh
@@ -51,7 +44,7 @@ iwarp_server() {
 	ip link add two0 netns two type veth peer name two1 netns peer
 	ip -n peer address add 10.9.3.2/24 dev two1
 	ip -n peer link set two1 up
-	GANESHA_WRAP="nsenter --net=/run/netns/peer"
+	GANESHA_WRAP="nsenter --net=/run/netns/peer ${GANESHA_WRAP:-}"
 }
 
 rxe_server() {
@@ -63,6 +56,12 @@ rxe_server() {
 		echo 1 >/proc/sys/net/ipv4/conf/$dev/accept_local
 		echo 0 >/proc/sys/net/ipv4/conf/$dev/rp_filter
 	done
+	# A packet is taken in on the processor that sent it. rxe sends those of
+	# a queue pair on any, and takes one overtaken for lost; to repeat may
+	# end a connection of Linux' client, or hold a Call up for a minute. So
+	# each end takes in on one.
+	echo 1 >/sys/class/net/d0/queues/rx-0/rps_cpus
+	echo 2 >/sys/class/net/d1/queues/rx-0/rps_cpus
 	ip link set d0 mtu 9000 up
 	ip link set d1 mtu 9000 up
 	ip address add 10.9.1.2/32 dev d1
@@ -87,20 +86,6 @@ rxe_server() {
 	ip link set two1 up
 	rdma link add rxe1 type rxe netdev d1
 }
-
-# For what runs next in this guest.
-no_rxe_server() {
-	local pref
-	rdma link delete rxe0
-	rdma link delete rxe1
-	ip rule add pref 0 lookup local
-	for pref in 11 13 20 21 100; do
-		while ip rule delete pref $pref; do :; done
-	done
-	ip link delete d0
-	ip link delete two1
-	ip netns delete two
-} >/dev/null 2>&1
 
 network() {
 	for m in rdma_cm iw_cm libcrc32c veth; do modprobe -q "$m"; done
@@ -154,7 +139,7 @@ fi
 # ---- Each version ------------------------------------------------------------
 
 for vers in 3 4.0 4.1 4.2; do
-	wanted versions || break
+	wanted versions || wanted brief || break
 	if ! mounted $vers >"$WORK/why" 2>&1; then
 		not_ok "$kind-mount-v$vers" "$(tail -n 1 "$WORK/why")"
 		continue
@@ -163,14 +148,16 @@ for vers in 3 4.0 4.1 4.2; do
 	check "$kind-by-rdma-v$vers" by_rdma
 	check "$kind-in-v$vers" files_in
 	check "$kind-out-v$vers" files_out
-	check "$kind-direct-v$vers" direct
-	check "$kind-direct-odd-v$vers" odd_direct
-	check "$kind-mapped-v$vers" mapped
-	check "$kind-tree-v$vers" tree
-	check "$kind-large-directory-v$vers" large_directory
-	check "$kind-names-v$vers" names
-	if [ $vers != 3 ]; then check "$kind-two-clients-v$vers" two_clients $vers; fi
-	if [ $vers = 4.2 ]; then check "$kind-allocate-v4.2" sparse; fi
+	if wanted versions; then
+		check "$kind-direct-v$vers" direct
+		check "$kind-direct-odd-v$vers" odd_direct
+		check "$kind-mapped-v$vers" mapped
+		check "$kind-tree-v$vers" tree
+		check "$kind-large-directory-v$vers" large_directory
+		check "$kind-names-v$vers" names
+		if [ $vers != 3 ]; then check "$kind-two-clients-v$vers" two_clients $vers; fi
+		if [ $vers = 4.2 ]; then check "$kind-allocate-v4.2" sparse; fi
+	fi
 	# All of it by version 1, and nobody has complained.
 	check "$kind-statistics-v$vers" stats "$GANESHA_STATS" \
 		'connections_now > 0' 'all(c["version"] == 1 for c in connections)' \
@@ -179,6 +166,7 @@ for vers in 3 4.0 4.1 4.2; do
 		'totals["errors_received"] == 0' 'totals["dropped"] == 0'
 	check "$kind-remove-v$vers" emptied
 	check "$kind-unmount-v$vers" within 60 umount "$MNT"
+	wanted versions || continue
 	check "$kind-mount-again-v$vers" mounted $vers
 	check "$kind-empty-again-v$vers" test -z "$(ls "$MNT")"
 	check "$kind-unmount-again-v$vers" within 60 umount "$MNT"
@@ -326,7 +314,6 @@ the_end() {
 	else
 		ok "$kind-kernel"
 	fi
-	if [ "$kind" = rxe ]; then no_rxe_server; fi
 	finish
 }
 if ! wanted delegation; then the_end; fi

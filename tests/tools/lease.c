@@ -2,14 +2,14 @@
 /*
  * lease - delegations from a Ganesha whose file systems know none
  *
- * The packaged FSALs of Ganesha 4.3 grant no leases, so the server grants no
+ * The packaged FSALs of Ganesha grant no leases, so the server grants no
  * delegations and never calls a client back. This library, preloaded into the
  * server by a test, has every lease granted: of what is delegated here only
  * this server knows, which is enough for its own clients. Deciding on a
  * delegation, recalling it and the callback are Ganesha's own code.
  *
  * Ganesha's headers are not packaged; what is used of its structures is laid
- * out here.
+ * out here, for each release that is known.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -20,12 +20,11 @@
 
 typedef void (*any_fn)(void);
 
-enum {
-	OBJ_LEASE_OP2 = 49, /* in the table of an object's operations */
-	EXP_FS_SUPPORTS = 11, /* in the table of an export's operations */
-	FSO_DELEGATIONS_R = 13,
-	FSO_DELEGATIONS_W = 14,
-};
+static const struct places {
+	int lease_op2; /* in the table of an object's operations */
+	int fs_supports; /* in the table of an export's operations */
+	int delegations_r, delegations_w; /* what is asked of the latter */
+} release43 = { 49, 11, 13, 14 }, release65 = { 48, 12, 14, 15 };
 
 struct fsal_status {
 	int major;
@@ -36,7 +35,7 @@ struct fsal_export {
 	void *list[2];
 	void *fsal;
 	const void *up_ops;
-	any_fn ops[EXP_FS_SUPPORTS + 1]; /* and more */
+	any_fn ops[13]; /* and more */
 };
 
 EXPORT void *dlopen(const char *file, int flags);
@@ -45,6 +44,13 @@ EXPORT void fsal_export_init(struct fsal_export *exp);
 
 static bool (*default_supports)(struct fsal_export *exp, int option);
 
+/* Only the later one has this function. */
+static const struct places *places(void)
+{
+	return dlsym(RTLD_DEFAULT, "find_unused_blocks") ? &release65 :
+							   &release43;
+}
+
 static struct fsal_status lease(void *obj, void *state, void *owner, int kind)
 {
 	return (struct fsal_status){ 0, 0 };
@@ -52,7 +58,8 @@ static struct fsal_status lease(void *obj, void *state, void *owner, int kind)
 
 static bool supports(struct fsal_export *exp, int option)
 {
-	return option == FSO_DELEGATIONS_R || option == FSO_DELEGATIONS_W ||
+	return option == places()->delegations_r ||
+	       option == places()->delegations_w ||
 	       default_supports(exp, option);
 }
 
@@ -76,14 +83,14 @@ void *dlopen(const char *file, int flags)
 void fsal_default_obj_ops_init(any_fn *ops)
 {
 	((void (*)(any_fn *))next("fsal_default_obj_ops_init"))(ops);
-	ops[OBJ_LEASE_OP2] = (any_fn)lease;
+	ops[places()->lease_op2] = (any_fn)lease;
 }
 
 /* Called with the configuration, by one thread, before there is any export. */
 void fsal_export_init(struct fsal_export *exp)
 {
 	((void (*)(struct fsal_export *))next("fsal_export_init"))(exp);
-	default_supports = (bool (*)(struct fsal_export *, int))(
-				   void (*)(void))exp->ops[EXP_FS_SUPPORTS];
-	exp->ops[EXP_FS_SUPPORTS] = (any_fn)supports;
+	default_supports = (bool (*)(struct fsal_export *, int))(void (*)(
+		void))exp->ops[places()->fs_supports];
+	exp->ops[places()->fs_supports] = (any_fn)supports;
 }

@@ -6,6 +6,18 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
 	target_compile_definitions(unit-ganesha-config PRIVATE
 		GANESHA_NFSD="${GANESHA_NFSD}")
+	rpcrdma_unit(ganesha-bind ganesha_bind.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/gsh.c
+		LIBS rpcrdma_ntirpc ${CMAKE_DL_LIBS})
+	target_compile_definitions(unit-ganesha-bind PRIVATE
+		GANESHA_NFSD="${GANESHA_NFSD}")
+	# Release 4.3 has no codec of its own for these data.
+	if(GANESHA_RELEASE VERSION_GREATER 6)
+		rpcrdma_unit(ganesha-io ganesha_io.c
+			LIBS rpcrdma_ntirpc_streams ${CMAKE_DL_LIBS})
+		target_compile_definitions(unit-ganesha-io PRIVATE
+			GANESHA_NFSD="${GANESHA_NFSD}")
+	endif()
 endif()
 
 if(TARGET rpcrdma-ganesha)

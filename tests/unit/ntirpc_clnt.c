@@ -402,7 +402,7 @@ static void expect(int n)
 
 static CLIENT *new_clnt(void)
 {
-	CLIENT *clnt = nrt_clnt_create(clnts, server_conn, PROG, VERS);
+	CLIENT *clnt = nrt_clnt_create(clnts, server_conn, NULL, PROG, VERS);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(clnt);
 	CU_ASSERT_TRUE(nrt_clnt_is_ours(clnt));

@@ -13,7 +13,8 @@
  *
  * A peer that vanishes without a word is found out by a probe after 20 s of
  * silence: an RDMA operation of no octets, which its adapter answers. A failed
- * probe, or none answered within the next 20 s, ends the connection.
+ * probe, or none answered within the next 20 s, ends the connection. siw needs
+ * one for a first message that it has overlooked (first_tick()).
  *
  * Threads: the runner of the connection; vb_conn_free() the poller thread.
  */
@@ -175,7 +176,8 @@ void vb_conn_established(struct vb_conn *c)
 {
 	c->state = ST_OPEN;
 	c->established = true;
-	vb_timer_start(c, TIMER_KEEPALIVE);
+	vb_timer_start(c, c->dev->siw && !c->active ? TIMER_FIRST :
+						      TIMER_KEEPALIVE);
 }
 
 const char *vb_reason(struct vb_conn *c, const char *fmt, ...)
@@ -287,6 +289,16 @@ static void tick(struct vb_conn *c)
 		vb_timer_start(c, TIMER_KEEPALIVE);
 }
 
+/* siw sends the MPA reply before it takes the socket over for the queue pair.
+ * What the peer sends in between lies there until more comes: the answer to a
+ * probe is such. */
+static void first_tick(struct vb_conn *c)
+{
+	if (!c->heard)
+		vb_post_probe(c);
+	vb_timer_start(c, TIMER_KEEPALIVE);
+}
+
 static void open_events(struct vb_conn *c, unsigned int ev)
 {
 	if (c->state < ST_OPEN)
@@ -303,6 +315,8 @@ static void open_events(struct vb_conn *c, unsigned int ev)
 		vb_conn_dead(c, -ETIMEDOUT, "the peer did not close in time");
 	else if ((ev & EV_TICK) && c->state == ST_OPEN)
 		tick(c);
+	else if ((ev & EV_FIRST) && c->state == ST_OPEN)
+		first_tick(c);
 	else if ((ev & (EV_PROBE | EV_FAIL)) && c->state == ST_OPEN)
 		/* The second: the peer's hardware address has changed. */
 		vb_post_probe(c);

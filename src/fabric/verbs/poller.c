@@ -201,6 +201,8 @@ static unsigned int duration(const struct vb_conn *c, enum vb_timer_kind kind)
 		return conn_domain(c)->startup_ms;
 	case TIMER_KEEPALIVE:
 		return conn_domain(c)->keepalive_ms;
+	case TIMER_FIRST:
+		return VB_FIRST_MS;
 	case TIMER_LINGER:
 	case TIMER_KINDS:
 		break;
@@ -297,6 +299,7 @@ static int run_timers(struct vb_poller *p)
 		[TIMER_STARTUP] = EV_STARTUP,
 		[TIMER_LINGER] = EV_LINGER,
 		[TIMER_KEEPALIVE] = EV_TICK,
+		[TIMER_FIRST] = EV_FIRST,
 	};
 	struct vb_listener *l, *again = NULL;
 	uint64_t now = vb_now_ms();

@@ -135,7 +135,7 @@ static int build_read(struct vb_conn *c, struct batch *b, struct fab_wr *wr)
 			w->num_sge = 1;
 		}
 	}
-	c->count.reads++;
+	c->count.reads += wr->priv[WR_KIND] == KIND_USER;
 	c->count.read_bytes += wr->priv[WR_LEN];
 	return 0;
 }

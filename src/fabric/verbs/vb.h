@@ -91,6 +91,8 @@
 
 #define VB_LINGER_MS 1000u
 #define VB_KEEPALIVE_MS 20000u
+/* After which a first message that siw has left lying is asked for. */
+#define VB_FIRST_MS 200u
 #define VB_RESOLVE_MS 4000
 #define VB_REOPEN_MS 1000u
 
@@ -179,6 +181,7 @@ enum vb_timer_kind {
 	TIMER_STARTUP,
 	TIMER_LINGER,
 	TIMER_KEEPALIVE,
+	TIMER_FIRST,
 	TIMER_KINDS,
 };
 
@@ -246,6 +249,7 @@ struct vb_listener {
 #define EV_TICK 0x400u
 #define EV_PROBE 0x800u
 #define EV_RULE 0x1000u /* the peer broke a rule, says the device */
+#define EV_FIRST 0x2000u
 
 enum vb_state {
 	ST_IDLE, /* active, not started */

@@ -9,7 +9,7 @@ from .kit import check, same
 
 def after(t, act, want, what, hello=True):
     """@act does something wrong; the Terminate must say @want."""
-    c = t.raw()
+    c = t.raw(crc=True)
     if hello:
         c.hello()
     act(c)
@@ -23,7 +23,7 @@ def grant(c):
 
 
 # Fails with: crc-ignored
-@check("V2-4.2-01")
+@check("V2-4.2-01", raw=True)
 def reliable(t):
     """What a reliable stream excludes ends the connection, with its code."""
     for what, want, act in (
@@ -66,7 +66,7 @@ def too_many(c):
 
 
 # Fails with: no-buffer
-@check("V2-11.1-02")
+@check("V2-11.1-02", raw=True)
 def protection(t):
     """Handles, bounds and buffers are checked, and the cause is told."""
     for what, want, act in (

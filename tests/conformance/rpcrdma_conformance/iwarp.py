@@ -382,7 +382,10 @@ class Iwarp:
             # RFC 5040 4.8: remote protection error.
             self.terminate(0, 1, 0)
             return
-        self.events.append(("read", region, length))
+        # Before the first message it is not for a Call: a device looks
+        # whether anybody is there.
+        if length or any(e[0] == "send" for e in self.events):
+            self.events.append(("read", region, length))
         for at in range(0, len(data) or 1, self.segment):
             part = data[at:at + self.segment]
             self.tagged(READ_RESP, sink, sink_to + at, part,

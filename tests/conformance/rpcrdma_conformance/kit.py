@@ -23,14 +23,17 @@ class Skip(Exception):
 
 
 class Check:
-    def __init__(self, ids, role, server_is, fn):
+    def __init__(self, ids, role, server_is, raw, fn):
         self.ids, self.role, self.server_is = ids, role, server_is
+        self.raw = raw
         self.fn, self.title = fn, (fn.__doc__ or "").split("\n")[0].strip()
 
 
-def check(*ids, role=SERVER, server_is="plain"):
+def check(*ids, role=SERVER, server_is="plain", raw=False):
+    """@raw: MPA, DDP or RDMAP are broken on purpose, or it counts how they
+    end a connection. With a device that is the device's own affair."""
     def put(fn):
-        c = Check(ids, role, server_is, fn)
+        c = Check(ids, role, server_is, raw, fn)
         for i in ids:
             if i in CHECKS:
                 raise ValueError("two checks of " + i)
@@ -71,8 +74,10 @@ def good(answer):
 class Bench:
     """What all checks have at hand: connections that end with the check."""
 
-    def __init__(self):
+    def __init__(self, crc=True, codes=True):
         self.conns = []
+        self.crc = crc  # ask for CRCs
+        self.codes = codes  # compare what a Terminate says
         self.faulty = False  # faults of the peer are what is looked for
 
     def keep(self, iw):
@@ -83,6 +88,12 @@ class Bench:
     def quiet(conn, seconds=0.4):
         """Nothing comes on @conn for a while."""
         return not conn.backlog and conn.iw.quiet(seconds)
+
+    def ended(self, iw, cause, what):
+        """The peer ends @iw, with that Terminate: (layer, type, code)."""
+        got = iw.wait_end()
+        if self.codes:
+            same(got, cause, "Terminate after " + what)
 
     def faults(self):
         return [f for c in self.conns for f in c.faults]
@@ -96,14 +107,15 @@ class Bench:
 class Server(Bench):
     """A live server. `path`: a directory that NFSv4.0 may write to."""
 
-    def __init__(self, host, port, path, patience, takes_part=False):
-        super().__init__()
+    def __init__(self, host, port, path, patience, takes_part=False, **how):
+        super().__init__(**how)
         self.host, self.port, self.path = host, port, path
         self.takes_part = takes_part  # in host authentication
         self.patience = patience
         self._files = self._no_files = None
 
     def iwarp(self, **options):
+        options.setdefault("crc", self.crc)
         return self.keep(iwarp.Iwarp.connect(self.host, self.port,
                                              self.patience, **options))
 
@@ -133,9 +145,7 @@ class Server(Bench):
             except (Wrong, rpc.Short) as e:
                 self._no_files = "no use of directory %s: %s" % (self.path, e)
                 raise Wrong(self._no_files) from None
-            # Not a connection of the check that asks first.
-            self.conns.remove(c.iw)
-            self._files, self._files_iw = f, c.iw
+            self._files = f
         return self._files
 
     def tidy(self):
@@ -143,12 +153,14 @@ class Server(Bench):
         if self._files is None:
             return None
         try:
+            c = self.connect()
+            self._files.do = lambda message: good(c.call(message)).payload
             self._files.remove()
             return None
         except Exception as e:
             return "%s is left over: %s" % (self._files.name, e)
         finally:
-            self._files_iw.close()
+            self.end()
 
 
 def run_one(c, bench):

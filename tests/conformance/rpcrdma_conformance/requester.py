@@ -19,12 +19,11 @@ from .kit import Bench, Wrong
 class Tcp:
     """The gateway's client: record-marked RPC."""
 
-    def __init__(self, port, patience):
+    def __init__(self, host, port, patience):
         end = time.monotonic() + max(patience, 60)
         while True:
             try:
-                self.s = socket.create_connection(("127.0.0.1", port),
-                                                  patience)
+                self.s = socket.create_connection((host, port), patience)
                 break
             except ConnectionRefusedError:
                 if time.monotonic() > end:
@@ -197,20 +196,20 @@ def write3_results(n):
 class Session:
     """One gateway, and the port where it looks for its server."""
 
-    def __init__(self, program, patience, options):
-        self.patience = patience
-        self.listener = socket.create_server(("127.0.0.1", 0))
+    def __init__(self, program, patience, own, at, options):
+        self.patience, self.at = patience, at
+        self.listener = socket.create_server((own, 0))
         self.listener.settimeout(patience)
-        with socket.create_server(("127.0.0.1", 0)) as s:
+        with socket.create_server((own, 0)) as s:
             self.port = s.getsockname()[1]
         self.process = subprocess.Popen(
-            [program, "--listen", "127.0.0.1:%d" % self.port, "--server",
-             "127.0.0.1:%d" % self.listener.getsockname()[1], "--quiet",
+            [program, "--listen", "%s:%d" % (at, self.port), "--server",
+             "%s:%d" % (own, self.listener.getsockname()[1]), "--quiet",
              *options], stderr=subprocess.PIPE)
         self.clients = []
 
     def tcp(self):
-        c = Tcp(self.port, self.patience)
+        c = Tcp(self.at, self.port, self.patience)
         self.clients.append(c)
         return c
 
@@ -234,17 +233,21 @@ class Session:
 
 
 class Requester(Bench):
-    def __init__(self, program, patience):
-        super().__init__()
+    """@own: where it finds us as its server; @at: where we find it, by TCP."""
+
+    def __init__(self, program, patience, own, at, **how):
+        super().__init__(**how)
         self.program, self.patience = program, patience
+        self.own, self.at = own, at
         self.sessions, self.ends = [], []
 
     def start(self, *options):
-        s = Session(self.program, self.patience, options)
+        s = Session(self.program, self.patience, self.own, self.at, options)
         self.sessions.append(s)
         return s
 
     def accept_iwarp(self, session, **options):
+        options.setdefault("crc", self.crc)
         try:
             s, _ = session.listener.accept()
         except socket.timeout:

@@ -281,9 +281,8 @@ def memory_of_the_server(t):
             iw.start_read(0x12345678, 0, 64)
         else:
             iw.write(0x12345678, 0, bytes(64))
-        cause = iw.wait_end()
-        want = (0, 1, 0) if op == "read" else (1, 1, 0)
-        same(cause, want, "Terminate after an RDMA %s" % op)
+        t.ended(iw, (0, 1, 0) if op == "read" else (1, 1, 0),
+                "an RDMA %s" % op)
 
 
 # Fails with: one-version-range

@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compat43 - what of Ganesha 4.3's binary interface is used here
+ * ganesha - what of Ganesha's binary interface is used here
  *
  * Distributions package libganesha_nfsd without its headers, so the few
  * layouts, numbers and prototypes that are needed are declared here, from the
- * public source of release 4.3 on x86-64 and aarch64 (LP64). gsh_bind() makes
- * sure at run time that it is that release that they are used with. Nothing
- * else in this project knows anything of Ganesha's inside.
- *
- * The ntirpc macros that turn RDMA on in its headers shift every field behind
- * them and must never be defined: the packages are built without.
+ * public source of releases 4.3 and 6.5 on x86-64 and aarch64 (LP64), which
+ * agree in all of it but what ntirpc.h and launch.h tell. gsh_bind() makes sure
+ * at run time that it is the release it was built for that they are used with.
+ * Nothing outside of this folder knows anything of Ganesha's inside.
  */
-#ifndef RPCRDMA_GANESHA_COMPAT43_H
-#define RPCRDMA_GANESHA_COMPAT43_H
-
-#if defined(USE_RPC_RDMA) || defined(_USE_NFS_RDMA)
-#error "the packaged ntirpc is built without RDMA: its layout would not match"
-#endif
+#ifndef RPCRDMA_GANESHA_COMPAT_GANESHA_H
+#define RPCRDMA_GANESHA_COMPAT_GANESHA_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,30 +18,14 @@
 #include <stdio.h>
 #include <time.h>
 
-#include <rpc/rpc.h>
-#include <rpc/svc.h>
+#include "ganesha/compat/ntirpc.h"
 
-#define GSH_SONAME "libganesha_nfsd.so.4.3"
-#define GSH_VERSION "4.3"
-#define NTIRPC_NODE "NTIRPC_4.3"
-
-/* ---- ntirpc 4.3: the layout that the library was built with ----------- */
-
-_Static_assert(sizeof(void *) == 8, "measured on LP64 only");
-_Static_assert(sizeof(struct svc_xprt) == 448, "ntirpc 4.3");
-_Static_assert(offsetof(struct svc_xprt, xp_dispatch) == 8, "ntirpc 4.3");
-_Static_assert(offsetof(struct svc_xprt, xp_parent) == 16, "ntirpc 4.3");
-_Static_assert(offsetof(struct svc_xprt, xp_u2) == 72, "ntirpc 4.3");
-_Static_assert(offsetof(struct svc_xprt, xp_remote) == 224, "ntirpc 4.3");
-_Static_assert(offsetof(struct svc_xprt, xp_fd) == 408, "ntirpc 4.3");
-_Static_assert(offsetof(struct svc_xprt, xp_type) == 424, "ntirpc 4.3");
-_Static_assert(offsetof(struct svc_xprt, xp_refcnt) == 428, "ntirpc 4.3");
-_Static_assert(offsetof(struct svc_xprt, xp_flags) == 432, "ntirpc 4.3");
-_Static_assert(sizeof(struct svc_req) == 1848, "ntirpc 4.3");
-_Static_assert(offsetof(struct svc_req, rq_xdrs) == 24, "ntirpc 4.3");
-_Static_assert(offsetof(struct svc_req, rq_auth) == 56, "ntirpc 4.3");
-_Static_assert(offsetof(struct svc_req, rq_msg) == 136, "ntirpc 4.3");
-_Static_assert(sizeof(struct svc_init_params) == 80, "ntirpc 4.3");
+#define GSH_VERSION COMPAT_GANESHA
+#define GSH_SONAME "libganesha_nfsd.so." GSH_VERSION
+#define NTIRPC_SONAME "libntirpc.so." COMPAT_NTIRPC
+#define NTIRPC_NODE "NTIRPC_" COMPAT_NTIRPC
+/* Exported only by an ntirpc that was built with RDMA. */
+#define NTIRPC_WITH_RDMA "rpc_rdma_ncreatef"
 
 /* ---- Log -------------------------------------------------------------- */
 
@@ -68,7 +46,7 @@ enum gsh_component {
 	GSH_INIT = 15,
 	GSH_MAIN = 16,
 	GSH_CONFIG = 20,
-	GSH_RPC = 26,
+	GSH_RPC = COMPAT_LOG_COMPONENT,
 };
 
 typedef void gsh_log_fn(int component, const char *file, int line,
@@ -102,8 +80,8 @@ struct gsh_config_errors {
 	size_t diag_buf_size;
 	FILE *fp; /* messages, each ended by a form feed */
 };
-_Static_assert(sizeof(struct gsh_config_errors) == 32, "Ganesha 4.3");
-_Static_assert(offsetof(struct gsh_config_errors, errors) == 4, "Ganesha 4.3");
+_Static_assert(sizeof(struct gsh_config_errors) == 32, "Ganesha");
+_Static_assert(offsetof(struct gsh_config_errors, errors) == 4, "Ganesha");
 
 /* The beginning of a node of the parse tree: where it stands in the file. */
 struct gsh_config_node {
@@ -111,7 +89,7 @@ struct gsh_config_node {
 	const char *filename;
 	int line;
 };
-_Static_assert(offsetof(struct gsh_config_node, line) == 40, "Ganesha 4.3");
+_Static_assert(offsetof(struct gsh_config_node, line) == 40, "Ganesha");
 
 enum gsh_config_type {
 	GSH_CONFIG_NULL = 0,
@@ -189,9 +167,9 @@ struct gsh_config_item {
 	} u;
 	size_t off; /* of the value in the structure */
 };
-_Static_assert(offsetof(struct gsh_config_item, u) == 24, "Ganesha 4.3");
-_Static_assert(offsetof(struct gsh_config_item, off) == 64, "Ganesha 4.3");
-_Static_assert(sizeof(struct gsh_config_item) == 72, "Ganesha 4.3");
+_Static_assert(offsetof(struct gsh_config_item, u) == 24, "Ganesha");
+_Static_assert(offsetof(struct gsh_config_item, off) == 64, "Ganesha");
+_Static_assert(sizeof(struct gsh_config_item) == 72, "Ganesha");
 
 struct gsh_config_block {
 	const char *dbus_interface_name;
@@ -235,4 +213,4 @@ struct gsh_start_info {
 	bool drop_caps;
 };
 
-#endif /* RPCRDMA_GANESHA_COMPAT43_H */
+#endif /* RPCRDMA_GANESHA_COMPAT_GANESHA_H */

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * release43 - Ganesha 4.3 with ntirpc 4.3, as Debian 12 packages them
+ *
+ * Included by ntirpc.h alone, which says what the names here mean.
+ */
+#define COMPAT_RELEASE 43
+#define COMPAT_GANESHA "4.3"
+#define COMPAT_NTIRPC "4.3"
+#define COMPAT_LOG_COMPONENT 26 /* RPC */
+
+_Static_assert(sizeof(struct svc_xprt) == 448, "ntirpc 4.3");
+_Static_assert(offsetof(struct svc_xprt, xp_dispatch) == 8, "ntirpc 4.3");
+_Static_assert(offsetof(struct svc_xprt, xp_parent) == 16, "ntirpc 4.3");
+_Static_assert(offsetof(struct svc_xprt, xp_u2) == 72, "ntirpc 4.3");
+_Static_assert(offsetof(struct svc_xprt, xp_remote) == 224, "ntirpc 4.3");
+_Static_assert(offsetof(struct svc_xprt, xp_fd) == 408, "ntirpc 4.3");
+_Static_assert(offsetof(struct svc_xprt, xp_type) == 424, "ntirpc 4.3");
+_Static_assert(offsetof(struct svc_xprt, xp_refcnt) == 428, "ntirpc 4.3");
+_Static_assert(offsetof(struct svc_xprt, xp_flags) == 432, "ntirpc 4.3");
+_Static_assert(offsetof(struct xp_ops, xp_free_user_data) == 64, "ntirpc 4.3");
+_Static_assert(offsetof(struct xdr_ops, x_setpostn) == 40, "ntirpc 4.3");
+_Static_assert(sizeof(struct xdr_ops) == 112, "ntirpc 4.3");
+_Static_assert(sizeof(struct xdr_uio) == 64, "ntirpc 4.3");
+
+#define COMPAT_XDR_OPS(start_of_data, end_of_data)
+
+static inline void compat_xprt_open(SVCXPRT *xprt, const struct xp_ops *parent)
+{
+}
+
+static inline bool compat_xprt_control(SVCXPRT *xprt, u_int rq, void *in)
+{
+	return false;
+}
+
+static inline enum xprt_stat compat_xprt_greet(SVCXPRT *xprt)
+{
+	return XPRT_IDLE;
+}
+
+static inline bool compat_xprt_unrefs(const SVCXPRT *xprt)
+{
+	return false;
+}
