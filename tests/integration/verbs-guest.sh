@@ -17,6 +17,8 @@ build=${RPCRDMA_BUILD:?}
 unit=$build/tests/unit
 # shellcheck source=tests/integration/lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/integration/krb5.sh
+. "$(dirname "$0")/krb5.sh"
 WORK=$(mktemp -d /tmp/rpcrdma-test.XXXXXX)
 out=$WORK
 trap cleanup EXIT
@@ -90,6 +92,7 @@ all() {
 	esac
 	if [ "$kind" = rxe ]; then
 		server
+		host_auth
 		watched_server
 	fi
 	run "verbs-$kind-events" "$unit/unit-verbs-events" \
@@ -139,6 +142,54 @@ server() {
 			"$GANESHA_LOG"
 		stop_ganesha
 	fi
+}
+
+# Hosts that know each other, with a KDC of the guest's own.
+host_auth() {
+	local tool keys=$WORK/krb5 name=nfs/server.rpcrdma.test
+	if tool=$(krb5_missing); then
+		skip verbs-host-auth "needs $tool"
+		return
+	fi
+	if ! { start_kdc && add_principal "$name" "$keys/server.keytab" &&
+		add_principal host/client.rpcrdma.test "$keys/client.keytab" &&
+		add_principal tester "$keys/user.keytab"; }; then
+		not_ok verbs-host-auth-kdc "$(tail -n 2 "$keys"/*.out | tr '\n' ' ')"
+		return
+	fi
+	rm -rf "$WORK/server"
+	if ! start_ganesha "$WORK/server" "$WORK/data" 'Provider = verbs;' \
+		'Bind_Addr = 10.9.0.1;' 'Host_Authentication = required;' \
+		"Host_Authentication_Keytab = \"$keys/server.keytab\";"; then
+		not_ok verbs-host-auth "$(tail -n 3 "$GANESHA_LOG" | tr '\n' ' ')"
+		return
+	fi
+	check verbs-host-auth known "the server is $name@$KRB5_REALM" client
+	check verbs-host-auth-none refused timeout 60 \
+		"$build/src/tools/rpcrdma-ping" --provider verbs \
+		--server "10.9.0.1:$RDMA_PORT" --count 1
+	check verbs-host-auth-user refused user
+	check verbs-host-auth-stats read_stats 'totals["auth_passed"] == 1' \
+		'totals["auth_failed"] == 2' 'totals["calls_received"] == 10'
+	check verbs-host-auth-stop stop_ganesha
+}
+known() { # TEXT COMMAND...: it succeeds, and says so
+	local text=$1
+	shift
+	"$@" >"$WORK/known" 2>&1 && grep -q "$text" "$WORK/known"
+}
+refused() { # COMMAND...: it has no connection
+	"$@" >"$WORK/known" 2>&1
+	[ $? = 3 ] || { cat "$WORK/known"; return 1; }
+}
+client() { ping_as client; }
+user() { ping_as user; }
+ping_as() { # KEYTAB
+	KRB5CCNAME=FILE:$WORK/krb5/none timeout 60 \
+		"$build/src/tools/rpcrdma-ping" --provider verbs --flood \
+		--server "10.9.0.1:$RDMA_PORT" --count 10 --host-auth required \
+		--keytab "$WORK/krb5/$1.keytab" \
+		--server-principal nfs@server.rpcrdma.test
 }
 
 # Clients that are killed while they connect, in the midst of Calls, or after.
