@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -22,6 +23,7 @@
 #include "fabric/addr.h"
 #include "ganesha/stats_socket.h"
 #include "tools/gw_client.h"
+#include "tools/notify.h"
 
 #define MAIN_FDS (1 + GW_MAX_LISTEN)
 #define SHUTDOWN_MS 3000
@@ -286,12 +288,25 @@ static void raise_nofile(void)
 
 /* ---- Main loop ---------------------------------------------------------- */
 
+/* Does @a have a port that only root could bind? */
+static bool is_reserved(const struct sockaddr_storage *a)
+{
+	in_port_t port = a->ss_family == AF_INET6 ?
+				 ((const struct sockaddr_in6 *)a)->sin6_port :
+				 ((const struct sockaddr_in *)a)->sin_port;
+
+	return ntohs(port) < IPPORT_RESERVED;
+}
+
 static void accept_clients(struct program *p, int lfd)
 {
 	struct gateway *gw = &p->gw;
 
 	for (;;) {
-		int fd = accept4(lfd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		struct sockaddr_storage from = { 0 };
+		socklen_t len = sizeof(from);
+		int fd = accept4(lfd, (struct sockaddr *)&from, &len,
+				 SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd < 0) {
 			if (errno == EAGAIN || errno == EWOULDBLOCK)
@@ -307,6 +322,18 @@ static void accept_clients(struct program *p, int lfd)
 			gw_log(gw, LOG_WARNING,
 			       "a client turned away: --max-clients %u",
 			       gw->opt.max_clients);
+			close(fd);
+			continue;
+		}
+		if (gw->opt.reserved_ports && !is_reserved(&from)) {
+			char name[64];
+
+			fab_addr_name((const struct sockaddr *)&from, name,
+				      sizeof(name));
+			gw_log(gw, LOG_WARNING,
+			       "a client turned away: %s is not a port below "
+			       "1024, which --reserved-ports wants",
+			       name);
 			close(fd);
 			continue;
 		}
@@ -416,8 +443,12 @@ int main(int argc, char **argv)
 	for (unsigned int i = 0; i < p->stats.nlisteners; i++)
 		gw_log(&p->gw, LOG_NOTICE, "listening on %s",
 		       p->stats.listener[i]);
+	rc = notify_manager("READY=1");
+	if (rc)
+		gw_log(&p->gw, LOG_WARNING, "NOTIFY_SOCKET: %s", strerror(-rc));
 	serve(p);
 	gw_log(&p->gw, LOG_NOTICE, "ending");
+	notify_manager("STOPPING=1");
 	status = 0;
 stop:
 	for (unsigned int i = 0; i < GW_MAX_LISTEN; i++)
@@ -438,6 +469,7 @@ stop:
 out:
 	if (p->sigfd >= 0)
 		close(p->sigfd);
+	gw_options_free(&p->gw.opt);
 	free(p->gw.workers);
 	free(p->pollers);
 	pthread_key_delete(p->gw.batch_key);

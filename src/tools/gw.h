@@ -40,6 +40,7 @@
 #include <sys/uio.h>
 
 #include "tools/args.h"
+#include "tools/conf.h"
 #include "tools/hostauth.h"
 #include "tools/record.h"
 #include "tools/rpcmsg.h"
@@ -327,7 +328,9 @@ struct gw_options {
 	unsigned int retry_seconds;
 	const char *stats_socket, *stats_file;
 	bool stats;
+	bool reserved_ports; /* clients must have one */
 	int log_level;
+	struct conf conf; /* --config's text, which others point into */
 };
 
 struct gateway {
@@ -353,6 +356,7 @@ void gw_log(struct gateway *gw, int level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* One line on stderr for a bad command line; the exit status. */
 int gw_options_parse(struct gw_options *o, int argc, char **argv, int *status);
+void gw_options_free(struct gw_options *o);
 void gw_stats_add(struct gw_stats *to, const struct gw_stats *from);
 void gw_stats_total(struct gateway *gw, struct gw_stats *out);
 

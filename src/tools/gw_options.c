@@ -16,10 +16,12 @@ static const char usage[] =
 	"Take record-marked RPC over TCP and carry it over RPC-over-RDMA,\n"
 	"one RDMA connection for each TCP connection.\n"
 	"\n"
+	"  --config FILE            options from FILE, one a line; then those that follow\n"
 	"  --listen ADDR:PORT       TCP address, may be repeated (127.0.0.1:20050)\n"
 	"  --server ADDR[:PORT]     RPC-over-RDMA server (port 20049)\n"
 	"  --provider NAME          RDMA provider: iwarp or verbs (iwarp)\n"
 	"  --threads N              worker threads, and as many pollers (1)\n"
+	"  --reserved-ports         take only clients with a port below 1024\n"
 	"  --max-clients N          TCP connections at once (256)\n"
 	"  --max-calls N            Calls outstanding for each client (128)\n"
 	"  --max-record OCTETS      longest record taken from a client (2 MiB + 128 KiB)\n"
@@ -54,10 +56,12 @@ static const char usage[] =
 	"  --help, --version\n";
 
 enum opt {
-	OPT_LISTEN = 256,
+	OPT_CONFIG = 256,
+	OPT_LISTEN,
 	OPT_SERVER,
 	OPT_PROVIDER,
 	OPT_THREADS,
+	OPT_RESERVED,
 	OPT_MAX_CLIENTS,
 	OPT_MAX_CALLS,
 	OPT_MAX_RECORD,
@@ -89,10 +93,12 @@ enum opt {
 };
 
 static const struct option options[] = {
+	{ "config", required_argument, NULL, OPT_CONFIG },
 	{ "listen", required_argument, NULL, OPT_LISTEN },
 	{ "server", required_argument, NULL, OPT_SERVER },
 	{ "provider", required_argument, NULL, OPT_PROVIDER },
 	{ "threads", required_argument, NULL, OPT_THREADS },
+	{ "reserved-ports", no_argument, NULL, OPT_RESERVED },
 	{ "max-clients", required_argument, NULL, OPT_MAX_CLIENTS },
 	{ "max-calls", required_argument, NULL, OPT_MAX_CALLS },
 	{ "max-record", required_argument, NULL, OPT_MAX_RECORD },
@@ -233,6 +239,9 @@ static const char *set_text(struct gw_options *o, int opt, struct arg_err *err)
 		if (!bad)
 			o->config.reverse = choice;
 		break;
+	case OPT_RESERVED:
+		o->reserved_ports = true;
+		break;
 	case OPT_NO_INV:
 		o->config.no_remote_invalidation = true;
 		break;
@@ -294,13 +303,63 @@ static const char *set_option(struct gw_options *o, int opt,
 	return set_text(o, opt, err);
 }
 
+/* The line of --config that stands in @c. NULL or what is wrong with it. */
+static const char *set_line(struct gw_options *o, struct conf *c,
+			    struct arg_err *err)
+{
+	const struct option *l = options;
+
+	while (l->name && strcmp(l->name, c->name))
+		l++;
+	if (!l->name || l->val == OPT_CONFIG || l->val == OPT_HELP ||
+	    l->val == OPT_VERSION)
+		return "there is no such option in a file";
+	if (l->has_arg == required_argument && (!c->value || !*c->value))
+		return "needs a value: name = value";
+	if (l->has_arg == no_argument && c->value)
+		return "takes no value";
+	optarg = c->value;
+	return set_option(o, l->val, err);
+}
+
+/* --config. False, and a line on stderr: it is not usable. */
+static bool read_config(struct gw_options *o, const char *path)
+{
+	struct arg_err err;
+	const char *bad;
+	int rc;
+
+	if (o->conf.text) {
+		fprintf(stderr, "rpcrdma-gateway: --config: given twice\n");
+		return false;
+	}
+	rc = conf_read(&o->conf, path);
+	if (rc) {
+		fprintf(stderr, "rpcrdma-gateway: --config %s: %s\n", path,
+			strerror(rc));
+		return false;
+	}
+	while (conf_next(&o->conf)) {
+		bad = set_line(o, &o->conf, &err);
+		if (bad) {
+			fprintf(stderr, "rpcrdma-gateway: %s:%u: %s: %s\n",
+				path, o->conf.line, o->conf.name, bad);
+			return false;
+		}
+	}
+	return true;
+}
+
 static const char *finish(struct gw_options *o, struct arg_err *err)
 {
 	struct rt_config *c = &o->config;
 	const char *wrong;
 
 	if (!o->server.len)
-		return "--server ADDR[:PORT] is needed";
+		return o->conf.text ?
+			       "--server ADDR[:PORT] is needed, or a line "
+			       "\"server = ADDR[:PORT]\" in the file of --config" :
+			       "--server ADDR[:PORT] is needed";
 	if (!o->nlisten) {
 		const char *bad =
 			arg_addr("127.0.0.1:20050", 0, &o->listen[0], err);
@@ -349,6 +408,11 @@ int gw_options_parse(struct gw_options *o, int argc, char **argv, int *status)
 		}
 		if (opt == '?') /* getopt has said what */
 			return -1;
+		if (opt == OPT_CONFIG) {
+			if (!read_config(o, optarg))
+				return -1;
+			continue;
+		}
 		bad = set_option(o, opt, &err);
 		if (bad) {
 			fprintf(stderr, "rpcrdma-gateway: --%s: %s\n",
@@ -363,4 +427,9 @@ int gw_options_parse(struct gw_options *o, int argc, char **argv, int *status)
 		return -1;
 	}
 	return 0;
+}
+
+void gw_options_free(struct gw_options *o)
+{
+	conf_free(&o->conf);
 }

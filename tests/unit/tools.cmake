@@ -2,3 +2,5 @@
 rpcrdma_unit(tools-record tools_record.c LIBS rpcrdma_tools)
 rpcrdma_unit(tools-args tools_args.c LIBS rpcrdma_tools rpcrdma_addr)
 rpcrdma_unit(tools-rpc tools_rpc.c LIBS rpcrdma_tools)
+rpcrdma_unit(tools-conf tools_conf.c LIBS rpcrdma_tools)
+rpcrdma_unit(tools-notify tools_notify.c LIBS rpcrdma_tools)

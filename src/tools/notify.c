@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * notify - see notify.h; the other end is described in sd_notify(3)
+ */
+#include "tools/notify.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+int notify_manager(const char *state)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	size_t len;
+	int fd, rc = 0;
+
+	if (!path || !*path)
+		return 0;
+	len = strlen(path);
+	if ((*path != '/' && *path != '@') || len >= sizeof(addr.sun_path))
+		return -EINVAL;
+	memcpy(addr.sun_path, path, len);
+	if (*path == '@') /* a name without a file */
+		addr.sun_path[0] = 0;
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL,
+		   (const struct sockaddr *)&addr,
+		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) <
+	    0)
+		rc = -errno;
+	close(fd);
+	return rc;
+}

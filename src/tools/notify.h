@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * notify - telling a service manager how far a program is
+ */
+#ifndef RPCRDMA_TOOLS_NOTIFY_H
+#define RPCRDMA_TOOLS_NOTIFY_H
+
+/*
+ * Send @state, "READY=1" or "STOPPING=1", to the datagram socket that
+ * NOTIFY_SOCKET names; without that variable nobody wants to know. 0 or
+ * -errno. Any thread.
+ */
+int notify_manager(const char *state);
+
+#endif /* RPCRDMA_TOOLS_NOTIFY_H */
