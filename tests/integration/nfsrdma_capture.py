@@ -15,6 +15,12 @@ but for what tshark 4.0 cannot do:
     alone is the reason is tested: of all such Replies those with padding are
     reported, and none else.
 
+    Where TCP has sent something again, or in another order, tshark loses the
+    RDMA Reads or Writes that it was part of, and with them what they carry: of
+    a Call with a Read chunk there is then no RPC message at all. Such Calls and
+    Replies are those with a frame of that kind between the Call and its Reply;
+    they are counted, and none else is let off.
+
 It also has to read the capture twice (-2): what went by Write chunks is put
 back in the second pass, and in the first the Reply without is "malformed".
 
@@ -30,7 +36,8 @@ FIELDS = ("frame.number frame.protocols iwarp_rdma.opcode rpcordma.version "
           "rpcordma.msg_type rpcordma.reads_count rpcordma.writes_count "
           "rpcordma.reply_count rpcordma.rdma_length rpc.msgtyp nfs.procedure_v3 "
           "nfs.opcode _ws.malformed _ws.expert.severity _ws.expert.message "
-          "iwarp_rdma.terminate iwarp_mpa.rej_flag").split()
+          "iwarp_rdma.terminate iwarp_mpa.rej_flag rpcordma.xid rpc.xid "
+          "tcp.analysis.retransmission tcp.analysis.out_of_order").split()
 WRITE, READ_REQUEST, READ_RESPONSE, SEND, SEND_INVALIDATE = 0, 1, 2, 3, 4
 TERMINATE = 7
 ERROR = 0x800000
@@ -62,13 +69,47 @@ def padded(row):
         sum(map(int, row["rpcordma.rdma_length"])) % 4
 
 
+class Disturbed:
+    """The frames from which on tshark may have lost something."""
+
+    def __init__(self, all_rows):
+        self.frames = [int(r["frame.number"][0]) for r in all_rows
+                       if r["tcp.analysis.retransmission"] or
+                       r["tcp.analysis.out_of_order"]]
+        self.called, self.replied = {}, {}
+        for row in all_rows:
+            number = int(row["frame.number"][0])
+            for xid in row["rpcordma.xid"]:
+                # The first message with an XID is the Call.
+                if xid in self.called:
+                    self.replied.setdefault(xid, number)
+                self.called.setdefault(xid, number)
+
+    def between(self, xid):
+        """Is there one between the Call and its Reply?"""
+        first, last = self.called[xid], self.replied.get(xid, 1 << 62)
+        return any(first < f <= last for f in self.frames)
+
+
+def unread_calls(all_rows):
+    """The XIDs of Calls with Read chunks that no RPC Call was made of."""
+    read = {x for row in all_rows
+            for x, kind in zip(row["rpc.xid"], row["rpc.msgtyp"]) if kind == "0"}
+    return {x for row in all_rows
+            for x, n in zip(row["rpcordma.xid"], row["rpcordma.reads_count"])
+            if n != "0"} - read
+
+
 def main(capture, statistics):
     with open(statistics) as f:
         totals = json.load(f)["totals"]
     count = {name: collections.Counter() for name in FIELDS}
     chunks = collections.Counter()
     wrong = []
-    for row in rows(capture):
+    all_rows = list(rows(capture))
+    disturbed = Disturbed(all_rows)
+    lost = {x for x in unread_calls(all_rows) if disturbed.between(x)}
+    for row in all_rows:
         number = row["frame.number"][0]
         for name in FIELDS:
             count[name].update(row[name])
@@ -79,7 +120,8 @@ def main(capture, statistics):
             # A frame may have several messages. Then one of them is the
             # reason, and only NFS may be what is malformed.
             several = len(row["rpcordma.version"]) > 1
-            if not several or set(row["_ws.malformed"]) - set(MALFORMED):
+            again = any(disturbed.between(x) for x in row["rpcordma.xid"])
+            if not (several or again) or set(row["_ws.malformed"]) - set(MALFORMED):
                 wrong.append(f"frame {number}: malformed: "
                              f"{row['_ws.malformed']}, not {want}")
         elif padded(row):
@@ -108,7 +150,7 @@ def main(capture, statistics):
     some("Calls", calls)
     equal("messages of version 1", count["rpcordma.version"],
           {"1": calls + replies + 2 * back})
-    equal("RPC Calls", count["rpc.msgtyp"]["0"], calls + back)
+    equal("RPC Calls", count["rpc.msgtyp"]["0"] + len(lost), calls + back)
     equal("RPC Replies", count["rpc.msgtyp"]["1"], replies + back)
     equal("RDMA_NOMSG", count["rpcordma.msg_type"]["1"],
           totals["special_sent"] + totals["special_received"])
@@ -143,7 +185,8 @@ def main(capture, statistics):
           f"{opcode(READ_RESPONSE)} Read Response and {opcode(SEND)} + "
           f"{opcode(SEND_INVALIDATE)} Send segments; {chunks['whole']} Write "
           f"chunks without padding, {chunks['padded']} with; "
-          f"{len(crcs)} CRCs; {len(wrong)} wrong")
+          f"{len(crcs)} CRCs; {len(lost)} Calls lost to retransmission; "
+          f"{len(wrong)} wrong")
     return 1 if wrong else 0
 
 
