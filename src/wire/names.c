@@ -4,6 +4,7 @@
  *
  * No state; any thread.
  */
+#include "wire/rtr.h"
 #include "wire/xchar.h"
 
 #define NAME(x) \
@@ -27,6 +28,10 @@ const char *wire_htype_name(uint32_t htype)
 		NAME(RDMA2_X_REQXCH);
 		NAME(RDMA2_X_RESPXCH);
 		NAME(RDMA2_X_UPDXCH);
+		NAME(RDMA2_X_XMTREQ);
+		NAME(RDMA2_X_XMTRESP);
+		NAME(RDMA2_X_XMTCONT);
+		NAME(RDMA2_X_REPTERR);
 	default:
 		return "?";
 	}
@@ -83,6 +88,10 @@ const char *wire_propid_name(uint32_t propid)
 		NAME(RDMA2_PROPID_HOSTAUTH);
 		NAME(RDMA2_PROPID_X_XCHSUPP);
 		NAME(RDMA2_PROPID_X_REQREMINV);
+		NAME(RDMA2_PROPID_X_RTRSUPP);
+		NAME(RDMA2_PROPID_X_RBSTRUCT);
+		NAME(RDMA2_PROPID_X_REQRXLIM);
+		NAME(RDMA2_PROPID_X_RESPSXLIM);
 	default:
 		return "?";
 	}

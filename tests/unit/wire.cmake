@@ -14,6 +14,7 @@ if(RPCGEN AND TIRPC_FOUND)
 		${PROJECT_BINARY_DIR}/tests/xdr)
 	rpcrdma_unit(wire-xdr wire_xdr.c wire_xdr_row.c LIBS rpcrdma_wire rpcrdma_xdrref)
 	rpcrdma_unit(wire-xchar-xdr wire_xchar_xdr.c LIBS rpcrdma_wire rpcrdma_xdrrefx)
+	rpcrdma_unit(wire-rtr wire_rtr.c LIBS rpcrdma_wire rpcrdma_xdrrefx)
 	rpcrdma_unit(wire-v1-xdr wire_v1_xdr.c LIBS rpcrdma_wire rpcrdma_xdrref1)
 else()
 	message(WARNING "no rpcgen or libtirpc: the codec is not compared with "
