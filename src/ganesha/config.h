@@ -31,6 +31,7 @@ struct gr_config {
 	struct gr_addrs bind; /* none: where NFS over TCP listens */
 	uint32_t provider; /* enum gr_provider */
 	uint32_t versions; /* bit n: version n */
+	uint32_t extensions; /* RT_EXT_* */
 	uint32_t pollers;
 	bool worker_polling;
 	uint32_t credits;
