@@ -50,14 +50,14 @@ static unsigned int wanted(const struct rt_conn *c, struct rt_request_priv *rq)
 	return n;
 }
 
-/* Arguments to cut out; none if all of it fits the plain segment. */
-static int cut(struct rt_conn *c, struct rt_request_priv *rq, bool all)
+/* Cut out the arguments that may go outside of the stream. */
+static int cut(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	struct rt_item items[RT_MAX_CHUNKS];
 	unsigned int n = 0;
 
 	for (unsigned int i = 0;
-	     all && i < rq->pub.nitems && n < c->inst->cfg.call_read_chunks &&
+	     i < rq->pub.nitems && n < c->inst->cfg.call_read_chunks &&
 	     n < RT_MAX_CHUNKS;
 	     i++)
 		if (rq->pub.items[i].present && rq->pub.items[i].length)
@@ -236,7 +236,9 @@ static int prepare(struct rt_conn *c, struct rt_request_priv *rq)
 		return -E2BIG;
 	if (rq->pub.npieces > RT_MAX_PIECES)
 		return -E2BIG;
-	rc = cut(c, rq, false);
+	/* As it is, if that fits the peer's plain segment. */
+	rc = rt_reduce(rq->pub.pieces, rq->pub.npieces, NULL, 0, &rq->out,
+		       &rq->cuts);
 	if (rc || rq->out.len < 4)
 		return rc ? rc : -EINVAL;
 	memset(&x->plan, 0, offsetof(struct rt_rtr_plan, bs));
@@ -255,7 +257,7 @@ static int prepare(struct rt_conn *c, struct rt_request_priv *rq)
 	describe(c, rq, &k, false);
 	if (rq->pub.nitems && wire_xmtreq_len(&k.d) + rq->out.len > plain(c)) {
 		x->exrw = exrw;
-		rc = cut(c, rq, true);
+		rc = cut(c, rq);
 		if (!rc && exrw)
 			rc = rt_request_expose_cuts(c, rq);
 		if (rc)

@@ -161,14 +161,14 @@ static void look_at_structure(struct rt_watch_end *e,
 	}
 }
 
-/* Is octet @at of transmission @x one of an item? */
-static bool in_item(const struct wire_xmt *m, uint32_t targets, uint32_t x,
-		    size_t at)
+/* Mark what of transmission @x is of an item. */
+static void mark_items(const struct wire_xmt *m, uint32_t targets, uint32_t x,
+		       uint8_t *mark, size_t len)
 {
 	struct wire_iter it = { 0 };
 	struct wire_xitem item;
 
-	while (wire_xitem_next(&m->items, &it, &item)) {
+	while (targets && wire_xitem_next(&m->items, &it, &item)) {
 		uint32_t left = item.length;
 		uint32_t n = 4096 - item.offset;
 		size_t begin = item.offset;
@@ -179,14 +179,13 @@ static bool in_item(const struct wire_xmt *m, uint32_t targets, uint32_t x,
 			if (n > left)
 				n = left;
 			begin += 4096 * (size_t)(1 + k % targets);
-			if (k / targets == x && at >= begin && at < begin + n)
-				return true;
+			if (k / targets == x && begin + n <= len)
+				memset(mark + begin, 1, n);
 			left -= n;
 			n = 4096;
 			begin = 0;
 		}
 	}
-	return false;
 }
 
 static void look_at_xmt(struct rt_watch *w, struct rt_watch_end *e,
@@ -225,14 +224,16 @@ static void look_at_xmt(struct rt_watch *w, struct rt_watch_end *e,
 		memcpy(e->group_head, ev->data, e->group_len);
 	}
 	e->group = ++e->group_next < e->group_count;
-	if (m.pslen > ev->len - m.header_len) {
+	if (m.pslen > ev->len - m.header_len || ev->len > sizeof(w->mark)) {
 		fault(w, "a payload of %u octets", m.pslen);
 		return;
 	}
 	if (wire_xmt_decode(e->group_head, e->group_len, &head) != WIRE_OK)
 		return;
+	memset(w->mark, 0, ev->len);
+	mark_items(&head, to->targets, x, w->mark, ev->len);
 	for (size_t at = m.header_len + m.pslen; at < ev->len; at++) {
-		if (to->targets && in_item(&head, to->targets, x, at))
+		if (w->mark[at])
 			continue;
 		e->padding++;
 		if (((const uint8_t *)ev->data)[at]) {

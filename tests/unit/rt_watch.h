@@ -80,6 +80,7 @@ struct rt_watch {
 	struct rt_watch_end end[WATCH_ENDS];
 	unsigned int faults;
 	bool quiet; /* they are expected */
+	uint8_t mark[262144]; /* octets of a message that have a meaning */
 	char first[160];
 };
 
