@@ -156,6 +156,13 @@ static const struct gsh_config_token versions[] = {
 	{ NULL, 0 },
 };
 
+static const struct gsh_config_token extensions[] = {
+	{ "none", 0 },
+	{ "xcharext", RT_EXT_XCHAR },
+	{ "rtrext", RT_EXT_RTR },
+	{ NULL, 0 },
+};
+
 static const struct gsh_config_token policies[] = {
 	{ "none", RT_AUTH_NONE },
 	{ "optional", RT_AUTH_OPTIONAL },
@@ -197,6 +204,13 @@ const struct gsh_config_item gr_config_items[] = {
 		     .tokens = versions,
 		     .set_off = UINT32_MAX },
 	  OFF(versions) },
+	{ .name = "Extensions",
+	  .type = GSH_CONFIG_LIST,
+	  .u.lst = { .def = 0,
+		     .mask = UINT32_MAX,
+		     .tokens = extensions,
+		     .set_off = UINT32_MAX },
+	  OFF(extensions) },
 	UINT("Pollers", pollers, 1, 64, 1),
 	BOOL("Worker_Polling", worker_polling, true),
 	/* Each receives into its own buffer: Credits times Recv_Size octets
@@ -247,6 +261,7 @@ const struct gsh_config_item gr_config_items[] = {
 	  .u.str = { .minsize = 0, .maxsize = 107, .def = GR_STATS_SOCKET },
 	  OFF(stats_socket) },
 	BOOL("Stats_DBus", stats_dbus, true),
+	BOOL("Rpcbind", rpcbind, true),
 	{ .name = NULL },
 };
 
@@ -313,6 +328,7 @@ void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt)
 {
 	memset(rt, 0, sizeof(*rt));
 	rt->versions = cfg->versions;
+	rt->extensions = cfg->extensions;
 	rt->credits = cfg->credits;
 	rt->recv_size = cfg->recv_size;
 	rt->send_size = cfg->send_size;

@@ -31,6 +31,7 @@ struct gr_config {
 	struct gr_addrs bind; /* none: where NFS over TCP listens */
 	uint32_t provider; /* enum gr_provider */
 	uint32_t versions; /* bit n: version n */
+	uint32_t extensions; /* RT_EXT_* */
 	uint32_t pollers;
 	bool worker_polling;
 	uint32_t credits;
@@ -50,6 +51,7 @@ struct gr_config {
 	bool huge_pages;
 	char *stats_socket; /* empty: none */
 	bool stats_dbus;
+	bool rpcbind;
 	uint32_t auth; /* enum rt_auth_policy */
 	char *auth_keytab, *auth_principal, *auth_allow; /* or empty */
 	uint32_t auth_timeout; /* seconds */

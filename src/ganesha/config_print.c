@@ -17,7 +17,8 @@ static void print_tokens(FILE *f, const struct gsh_config_token *t,
 	const char *comma = "";
 
 	for (; t->token; t++) {
-		if (list ? !(value & t->value) : value != t->value)
+		/* In a list the word for nothing stands alone. */
+		if (list && t->value ? !(value & t->value) : value != t->value)
 			continue;
 		fprintf(f, "%s%s", comma, t->token);
 		comma = ", ";

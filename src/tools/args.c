@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "transport/transport.h"
+
 static const char *fail(struct arg_err *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -90,6 +92,36 @@ const char *arg_rdma_versions(const char *s, unsigned int *out,
 	if (!bad)
 		*out = set[choice];
 	return bad;
+}
+
+const char *arg_extensions(const char *s, unsigned int *out,
+			   struct arg_err *err)
+{
+	static const struct {
+		const char *name;
+		unsigned int bit;
+	} known[] = { { "xcharext", RT_EXT_XCHAR }, { "rtrext", RT_EXT_RTR } };
+	const char *at = s;
+	unsigned int v = 0;
+
+	while (strcmp(s, "none")) {
+		size_t len = strcspn(at, ","), i = 0;
+
+		while (i < 2 && (strlen(known[i].name) != len ||
+				 memcmp(known[i].name, at, len)))
+			i++;
+		if (i == 2)
+			return fail(err,
+				    "'%.60s' is not none, nor of xcharext and "
+				    "rtrext with a comma between them",
+				    s);
+		v |= known[i].bit;
+		if (!at[len])
+			break;
+		at += len + 1;
+	}
+	*out = v;
+	return NULL;
 }
 
 const char *arg_crc(const char *s, enum fab_crc *out, struct arg_err *err)

@@ -34,6 +34,9 @@ const char *arg_choice(const char *s, const char *const *names,
 /* "1", "2" or "any": as rt_config.versions. */
 const char *arg_rdma_versions(const char *s, unsigned int *out,
 			      struct arg_err *err);
+/* "none", or names with commas between them: as rt_config.extensions. */
+const char *arg_extensions(const char *s, unsigned int *out,
+			   struct arg_err *err);
 /* "off", "on" or "auto": as enum fab_crc. */
 const char *arg_crc(const char *s, enum fab_crc *out, struct arg_err *err);
 /*

@@ -29,6 +29,8 @@ static const char usage[] =
 	"  --retry-seconds N        how long Calls wait for a server that is gone (60)\n"
 	"\n"
 	"  --version-rdma N         1, 2 or any, which begins with 2 and falls back (any)\n"
+	"  --extensions LIST        of version 2, with a server that has them too:\n"
+	"                           none, xcharext, rtrext or xcharext,rtrext (none)\n"
 	"  --credits N              credits given to the server (64)\n"
 	"  --recv-size OCTETS       Receive Buffer Size (4096)\n"
 	"  --send-size OCTETS       largest Send (65536)\n"
@@ -68,6 +70,7 @@ enum opt {
 	OPT_MAX_MEMORY,
 	OPT_RETRY,
 	OPT_RDMA,
+	OPT_EXTENSIONS,
 	OPT_CREDITS,
 	OPT_RECV,
 	OPT_SEND,
@@ -105,6 +108,7 @@ static const struct option options[] = {
 	{ "max-memory", required_argument, NULL, OPT_MAX_MEMORY },
 	{ "retry-seconds", required_argument, NULL, OPT_RETRY },
 	{ "version-rdma", required_argument, NULL, OPT_RDMA },
+	{ "extensions", required_argument, NULL, OPT_EXTENSIONS },
 	{ "credits", required_argument, NULL, OPT_CREDITS },
 	{ "recv-size", required_argument, NULL, OPT_RECV },
 	{ "send-size", required_argument, NULL, OPT_SEND },
@@ -228,6 +232,9 @@ static const char *set_text(struct gw_options *o, int opt, struct arg_err *err)
 		break;
 	case OPT_RDMA:
 		bad = arg_rdma_versions(optarg, &o->config.versions, err);
+		break;
+	case OPT_EXTENSIONS:
+		bad = arg_extensions(optarg, &o->config.extensions, err);
 		break;
 	case OPT_FORMAT:
 		bad = arg_choice(optarg, formats, &choice, err);

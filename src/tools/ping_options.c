@@ -25,6 +25,8 @@ static const char usage[] =
 	"  --depth N             with --flood: Calls in flight (1)\n"
 	"  --version-rdma N      RPC-over-RDMA version: 1, 2 or any, which begins\n"
 	"                        with 2 and falls back (any)\n"
+	"  --extensions LIST     of version 2, with a server that has them too:\n"
+	"                        none, xcharext, rtrext or xcharext,rtrext (none)\n"
 	"  --credits N           credits given to the server (64)\n"
 	"  --recv-size OCTETS    Receive Buffer Size (4096)\n"
 	"  --crc WHEN            iwarp: ask for CRC32c: on, off, or auto (auto: on\n"
@@ -53,6 +55,7 @@ enum opt {
 	OPT_FLOOD,
 	OPT_DEPTH,
 	OPT_RDMA,
+	OPT_EXTENSIONS,
 	OPT_CREDITS,
 	OPT_RECV,
 	OPT_CRC,
@@ -79,6 +82,7 @@ static const struct option options[] = {
 	{ "flood", no_argument, NULL, OPT_FLOOD },
 	{ "depth", required_argument, NULL, OPT_DEPTH },
 	{ "version-rdma", required_argument, NULL, OPT_RDMA },
+	{ "extensions", required_argument, NULL, OPT_EXTENSIONS },
 	{ "credits", required_argument, NULL, OPT_CREDITS },
 	{ "recv-size", required_argument, NULL, OPT_RECV },
 	{ "crc", required_argument, NULL, OPT_CRC },
@@ -139,6 +143,8 @@ static const char *set_option(struct ping_options *o, int opt,
 		return number32(&o->depth, 1, 4096, err);
 	case OPT_RDMA:
 		return arg_rdma_versions(optarg, &o->config.versions, err);
+	case OPT_EXTENSIONS:
+		return arg_extensions(optarg, &o->config.extensions, err);
 	case OPT_CREDITS:
 		return number32(&o->config.credits, 1, RT_CREDITS_MAX, err);
 	case OPT_RECV:

@@ -54,6 +54,10 @@ const char *rt_config_check(const struct rt_config *cfg)
 {
 	if (cfg->versions & ~(1u << WIRE_VERS1 | 1u << WIRE_VERS2))
 		return "there are versions 1 and 2";
+	if (cfg->extensions & ~(RT_EXT_XCHAR | RT_EXT_RTR))
+		return "the extensions are xcharext and rtrext";
+	if (cfg->extensions && !(cfg->versions >> WIRE_VERS2 & 1))
+		return "extensions need version 2";
 	if (cfg->auth > RT_AUTH_REQUIRED)
 		return "host authentication must be none, optional or required";
 	if (cfg->auth != RT_AUTH_NONE && !(cfg->versions >> WIRE_VERS2 & 1))

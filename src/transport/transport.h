@@ -94,11 +94,16 @@ enum rt_call_format {
 #define RT_AUTH_SECONDS 30 /* the default */
 #define RT_AUTH_SECONDS_MAX 3600
 
+/* rt_config.extensions; what they are is in docs/extensions.md. */
+#define RT_EXT_XCHAR 1u /* transport characteristics, [M1] */
+#define RT_EXT_RTR 2u /* round-trip reduction */
+
 /* Zero means the default, which rt_config_defaults() fills in. */
 struct rt_config {
 	/* Versions spoken, 1 << number each; both. A client begins with the
 	 * highest and falls back, 4.3.2. */
 	unsigned int versions;
+	unsigned int extensions; /* RT_EXT_*; none */
 	unsigned int credits; /* most Advertised credits; 64; at least 2 are
 			       * advertised in version 2 */
 	uint32_t recv_size; /* Receive Buffer Size announced; 4096 */

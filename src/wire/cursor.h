@@ -85,6 +85,9 @@ bool wire_scan_reply(struct wire_cursor *c, struct wire_list *l, bool *present);
 /* The property set, which has two ways to be wrong. */
 enum wire_status wire_scan_props(struct wire_cursor *c, struct wire_list *l);
 
+/* One value of such a set, without a count. */
+enum wire_status wire_scan_prop(struct wire_cursor *c, struct wire_prop *p);
+
 /* What has been shown to be wrong leaves nothing that looks like a view. */
 void wire_msg_clear(struct wire_msg *m);
 
@@ -94,6 +97,10 @@ void wire_put_reads(struct wire_enc *e, const struct wire_read_segment *s,
 void wire_put_writes(struct wire_enc *e, const struct wire_chunk_desc *w,
 		     uint32_t count);
 void wire_put_reply(struct wire_enc *e, const struct wire_chunk_desc *r);
+void wire_put_prop(struct wire_enc *e, const struct wire_prop *p);
+/* A counted property set. */
+void wire_put_props(struct wire_enc *e, const struct wire_prop *props,
+		    uint32_t count);
 /* @len plus @count times @each; SIZE_MAX, which fits nowhere, if it wraps. */
 size_t wire_add(size_t len, uint32_t count, size_t each);
 size_t wire_add_writes(size_t len, const struct wire_chunk_desc *w,

@@ -155,6 +155,21 @@ void wire_put_reply(struct wire_enc *e, const struct wire_chunk_desc *r)
 		wire_put_chunk(e, r->seg, r->count);
 }
 
+void wire_put_prop(struct wire_enc *e, const struct wire_prop *p)
+{
+	wire_put_u32(e, p->which);
+	wire_put_u32(e, p->len);
+	wire_put_octets(e, p->data, p->len);
+}
+
+void wire_put_props(struct wire_enc *e, const struct wire_prop *props,
+		    uint32_t count)
+{
+	wire_put_u32(e, count);
+	for (uint32_t i = 0; i < count && !e->overflow; i++)
+		wire_put_prop(e, &props[i]);
+}
+
 static void begin(struct wire_enc *e, void *buf, size_t size, uint32_t xid,
 		  uint32_t credit, enum wire_htype htype)
 {
@@ -220,12 +235,7 @@ size_t wire_encode_connprop(void *buf, size_t size, uint32_t xid,
 
 	begin(&e, buf, size, xid, credit,
 	      final ? RDMA2_CONNPROP_FINAL : RDMA2_CONNPROP_MIDDLE);
-	wire_put_u32(&e, count);
-	for (uint32_t i = 0; i < count && !e.overflow; i++) {
-		wire_put_u32(&e, props[i].which);
-		wire_put_u32(&e, props[i].len);
-		wire_put_octets(&e, props[i].data, props[i].len);
-	}
+	wire_put_props(&e, props, count);
 	return finish(&e);
 }
 

@@ -202,8 +202,21 @@ static bool prop_conforms(const struct wire_prop *p)
  * is BAD_XDR; whatever is wrong with rdma_data itself, its roundup included,
  * is BAD_PROPVAL. What stands first in the message decides.
  */
+enum wire_status wire_scan_prop(struct wire_cursor *c, struct wire_prop *p)
+{
+	if (!wire_get_u32(c, &p->which) || !wire_get_u32(c, &p->len))
+		return WIRE_BAD_XDR;
+	p->data = wire_here(c);
+	if (p->len > wire_left(c) || wire_pad(p->len) > wire_left(c) - p->len ||
+	    !prop_conforms(p))
+		return WIRE_BAD_PROPVAL;
+	c->pos += p->len + wire_pad(p->len);
+	return WIRE_OK;
+}
+
 enum wire_status wire_scan_props(struct wire_cursor *c, struct wire_list *l)
 {
+	enum wire_status st;
 	struct wire_prop p;
 	size_t start;
 	uint32_t count;
@@ -213,14 +226,9 @@ enum wire_status wire_scan_props(struct wire_cursor *c, struct wire_list *l)
 	list_begin(c, l);
 	start = c->pos;
 	while (l->count < count) {
-		if (!wire_get_u32(c, &p.which) || !wire_get_u32(c, &p.len))
-			return WIRE_BAD_XDR;
-		p.data = wire_here(c);
-		if (p.len > wire_left(c) ||
-		    wire_pad(p.len) > wire_left(c) - p.len ||
-		    !prop_conforms(&p))
-			return WIRE_BAD_PROPVAL;
-		c->pos += p.len + wire_pad(p.len);
+		st = wire_scan_prop(c, &p);
+		if (st != WIRE_OK)
+			return st;
 		l->count++;
 	}
 	l->len = c->pos - start;

@@ -4,7 +4,8 @@
  *
  * No state; any thread.
  */
-#include "wire/wire.h"
+#include "wire/rtr.h"
+#include "wire/xchar.h"
 
 #define NAME(x) \
 	case x: \
@@ -23,6 +24,14 @@ const char *wire_htype_name(uint32_t htype)
 		NAME(RDMA2_REPLY_EXTERNAL);
 		NAME(RDMA2_REPLY_MIDDLE);
 		NAME(RDMA2_REPLY_INLINE);
+		NAME(RDMA2_X_INITXCH);
+		NAME(RDMA2_X_REQXCH);
+		NAME(RDMA2_X_RESPXCH);
+		NAME(RDMA2_X_UPDXCH);
+		NAME(RDMA2_X_XMTREQ);
+		NAME(RDMA2_X_XMTRESP);
+		NAME(RDMA2_X_XMTCONT);
+		NAME(RDMA2_X_REPTERR);
 	default:
 		return "?";
 	}
@@ -77,6 +86,12 @@ const char *wire_propid_name(uint32_t propid)
 		NAME(RDMA2_PROPID_RCSIZ);
 		NAME(RDMA2_PROPID_BRS);
 		NAME(RDMA2_PROPID_HOSTAUTH);
+		NAME(RDMA2_PROPID_X_XCHSUPP);
+		NAME(RDMA2_PROPID_X_REQREMINV);
+		NAME(RDMA2_PROPID_X_RTRSUPP);
+		NAME(RDMA2_PROPID_X_RBSTRUCT);
+		NAME(RDMA2_PROPID_X_REQRXLIM);
+		NAME(RDMA2_PROPID_X_RESPSXLIM);
 	default:
 		return "?";
 	}

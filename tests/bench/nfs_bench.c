@@ -43,7 +43,8 @@ static int measure_all(struct bench *b)
 	int rc = 0;
 
 	if (o->tests & (TEST_READ4K | TEST_READSEQ)) {
-		rc = bench_pass(b, BENCH_WRITE, true);
+		if (o->fill)
+			rc = bench_pass(b, BENCH_WRITE, true);
 		if (!rc && o->verify)
 			rc = bench_pass(b, BENCH_READ, true);
 	}

@@ -43,7 +43,7 @@ struct bench_options {
 	const char *provider;
 	const char *path, *file; /* export and name in it */
 	struct rt_config config;
-	bool verify, unstable;
+	bool fill, verify, unstable;
 	enum fab_crc crc;
 	unsigned int tests;
 	unsigned int ndepths, depth[BENCH_DEPTHS];

@@ -26,12 +26,13 @@ static const char usage[] =
 	"  --depth LIST          Calls in flight (1,16,64)\n"
 	"  --seconds S           for each measurement (5)\n"
 	"  --file-size OCTETS    (64M)\n"
-	"  --block OCTETS        of sequential I/O, at most 2M (1M)\n"
+	"  --block OCTETS        of sequential I/O, 4K to 2M (1M)\n"
 	"  --server-pid PID      count its CPU time; may be repeated\n"
 	"  --file-sync           WRITE with FILE_SYNC instead of UNSTABLE\n"
 	"  --no-verify           do not read the file back and check it first\n"
+	"  --no-fill             nor write it: it is there already\n"
 	"  --provider NAME --credits N --recv-size OCTETS \n"
-	"  --version-rdma 1|2|any --crc on|off|auto\n"
+	"  --version-rdma 1|2|any --crc on|off|auto --extensions LIST\n"
 	"  --help\n";
 
 enum opt {
@@ -50,11 +51,13 @@ enum opt {
 	OPT_PID,
 	OPT_SYNC,
 	OPT_NO_VERIFY,
+	OPT_NO_FILL,
 	OPT_PROVIDER,
 	OPT_RDMA,
 	OPT_CREDITS,
 	OPT_RECV,
 	OPT_CRC,
+	OPT_EXTENSIONS,
 	OPT_HELP,
 };
 
@@ -74,11 +77,13 @@ static const struct option options[] = {
 	{ "server-pid", required_argument, NULL, OPT_PID },
 	{ "file-sync", no_argument, NULL, OPT_SYNC },
 	{ "no-verify", no_argument, NULL, OPT_NO_VERIFY },
+	{ "no-fill", no_argument, NULL, OPT_NO_FILL },
 	{ "provider", required_argument, NULL, OPT_PROVIDER },
 	{ "version-rdma", required_argument, NULL, OPT_RDMA },
 	{ "credits", required_argument, NULL, OPT_CREDITS },
 	{ "recv-size", required_argument, NULL, OPT_RECV },
 	{ "crc", required_argument, NULL, OPT_CRC },
+	{ "extensions", required_argument, NULL, OPT_EXTENSIONS },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ 0 },
 };
@@ -155,10 +160,9 @@ static const char *set_number(struct bench_options *o, int opt,
 		bad = arg_number(optarg, 65536, 1ull << 40, &o->file_size, err);
 		break;
 	case OPT_BLOCK:
-		/* So that the pattern repeats in every block. */
-		bad = arg_number(optarg, 65536, 2u << 20, &v, err);
-		if (!bad && v % BENCH_PERIOD)
-			bad = "is not a multiple of 64K";
+		bad = arg_number(optarg, 4096, 2u << 20, &v, err);
+		if (!bad && v % 4096)
+			bad = "is not a multiple of 4K";
 		if (!bad)
 			o->block = (uint32_t)v;
 		break;
@@ -226,6 +230,9 @@ static const char *set_option(struct bench_options *o, struct bench *b, int opt,
 	case OPT_NO_VERIFY:
 		o->verify = false;
 		break;
+	case OPT_NO_FILL:
+		o->fill = false;
+		break;
 	case OPT_RDMA:
 		bad = arg_rdma_versions(optarg, &o->config.versions, err);
 		break;
@@ -236,6 +243,9 @@ static const char *set_option(struct bench_options *o, struct bench *b, int opt,
 		break;
 	case OPT_CRC:
 		bad = arg_crc(optarg, &o->crc, err);
+		break;
+	case OPT_EXTENSIONS:
+		bad = arg_extensions(optarg, &o->config.extensions, err);
 		break;
 	default:
 		bad = set_number(o, opt, err);
@@ -274,6 +284,7 @@ bool bench_options(struct bench_options *o, struct bench *b, int argc,
 	o->file = "bench.data";
 	o->crc = FAB_CRC_AUTO;
 	o->verify = true;
+	o->fill = true;
 	o->unstable = true;
 	o->tests = TEST_NULL | TEST_READ4K | TEST_READSEQ | TEST_WRITESEQ;
 	o->ndepths = 3;

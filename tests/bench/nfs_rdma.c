@@ -64,6 +64,40 @@ static const struct rt_ops ops = {
 	.closed = on_closed,
 };
 
+/*
+ * Data of a READ that is in the Reply itself, as one that was placed by the
+ * Send (rtrext): it stays there if it is in one piece. Its length, 0 if there
+ * is none.
+ */
+static size_t data_inside(struct rt_request *rq, struct bench_slot *s,
+			  struct slot *v)
+{
+	size_t pad = -s->count & 3u, at = 0, done = 0, first;
+
+	if (rq->reply_len < s->count + pad + 4)
+		return 0;
+	first = rq->reply_len - s->count - pad;
+	for (unsigned int i = 0; i < rq->nreply && done < s->count; i++) {
+		const struct rt_piece *p = &rq->reply[i];
+		size_t skip = first > at ? first - at : 0, n;
+
+		at += p->len;
+		if (skip >= p->len)
+			continue;
+		n = p->len - skip;
+		if (!done && n >= s->count) {
+			s->data = (uint8_t *)p->addr + skip;
+			return s->count;
+		}
+		if (n > s->count - done)
+			n = s->count - done;
+		memcpy((uint8_t *)v->data->addr + done,
+		       (uint8_t *)p->addr + skip, n);
+		done += n;
+	}
+	return done;
+}
+
 static void rdma_done(struct rt_request *rq)
 {
 	struct bench_slot *s = *(struct bench_slot **)rt_request_user(rq);
@@ -72,7 +106,7 @@ static void rdma_done(struct rt_request *rq)
 	struct slot *v = &r->slots[s->index];
 	uint8_t head[REPLY_HEAD];
 	const uint8_t *p = rq->nreply ? rq->reply[0].addr : NULL;
-	size_t len = rq->reply_len;
+	size_t len = rq->reply_len, data = 0;
 
 	if (rq->status) {
 		bench_fail(b, rq->status, "a Call failed: %s%s",
@@ -97,9 +131,11 @@ static void rdma_done(struct rt_request *rq)
 		p = head;
 	}
 	s->data = v->data->addr;
+	if (rq->nsinks)
+		data = v->sink.used ? v->sink.used : data_inside(rq, s, v);
 	/* Nothing is made here that refers to the Reply after bench_done(),
 	 * which may submit the slot again. */
-	bench_done(b, s, p, len, rq->nsinks ? v->sink.used : 0);
+	bench_done(b, s, p, len, data);
 }
 
 static int rdma_slots(struct bench *b)

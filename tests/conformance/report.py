@@ -44,10 +44,12 @@ HEAD = """\
 Every requirement of the texts that this project implements, and how it stands:
 **met** with the tests that show it, **not applicable**, **otherwise** where the
 project deliberately departs from the letter, or **not yet**. The texts are
-draft-ietf-nfsv4-rpcrdma-version-two-07 (identifiers `V2-`), RFC 8797 (`PD-`)
-and RFC 8167 (`BD-`). The words are ours; letters in brackets point into
-[protocol.md](protocol.md), which also says what the words of the draft mean
-here.
+draft-ietf-nfsv4-rpcrdma-version-two-07 (identifiers `V2-`), RFC 8797 (`PD-`),
+RFC 8167 (`BD-`), and for the two [extensions](extensions.md), which are off
+unless they are switched on, draft-dnoveck-nfsv4-rpcrdma-xcharext-02 (`XC-`) and
+draft-dnoveck-nfsv4-rpcrdma-rtrext-03 (`RT-`). The words are ours; letters in
+brackets point into [protocol.md](protocol.md), which also says what the words
+of the drafts mean here.
 
 A test called `check` is the one of that identifier in `rpcrdma-conformance`
 (tests/conformance). It shares no code with the project: Python that makes and
@@ -94,7 +96,11 @@ SEEN = "21 November 2026"
 
 TITLES = (("version-two-07", "Version 2: draft-ietf-nfsv4-rpcrdma-version-two-07"),
           ("rfc8797", "Private data: RFC 8797"),
-          ("rfc8167", "Reverse direction of version 1: RFC 8167"))
+          ("rfc8167", "Reverse direction of version 1: RFC 8167"),
+          ("xcharext-02", "Characteristics: "
+           "draft-dnoveck-nfsv4-rpcrdma-xcharext-02"),
+          ("rtrext-03", "Fewer round trips: "
+           "draft-dnoveck-nfsv4-rpcrdma-rtrext-03"))
 
 
 def rows():

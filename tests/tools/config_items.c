@@ -15,7 +15,7 @@ static void put_words(const struct gsh_config_item *i, bool all)
 
 	for (const struct gsh_config_token *t = i->u.lst.tokens; t->token;
 	     t++) {
-		bool is_default = i->type == GSH_CONFIG_LIST ?
+		bool is_default = i->type == GSH_CONFIG_LIST && t->value ?
 					  t->value & i->u.lst.def :
 					  t->value == i->u.lst.def;
 

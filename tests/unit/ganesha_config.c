@@ -220,6 +220,7 @@ static void defaults(void)
 	CU_ASSERT_EQUAL(rt.idle_ms, 0);
 	CU_ASSERT_EQUAL(rt.auth_ms, 30000);
 	CU_ASSERT_EQUAL(rt.versions, 6);
+	CU_ASSERT_EQUAL(rt.extensions, 0);
 	CU_ASSERT_EQUAL(load("Host_Authentication_Timeout = 7;", &cfg),
 			GR_CONFIG_GOOD);
 	gr_config_transport(&cfg, &rt);
@@ -259,6 +260,40 @@ static void not_together(void)
 	CU_ASSERT_STRING_EQUAL(cfg.auth_allow, "a/b, c/d");
 }
 
+static void extensions(void)
+{
+	static const struct {
+		const char *text;
+		unsigned int bits;
+	} rows[] = {
+		{ "Extensions = none;", 0 },
+		{ "Extensions = xcharext;", RT_EXT_XCHAR },
+		{ "Extensions = rtrext;", RT_EXT_RTR },
+		{ "Extensions = xcharext, rtrext;", RT_EXT_XCHAR | RT_EXT_RTR },
+	};
+	struct gr_config cfg;
+	struct rt_config rt;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char *out = NULL;
+		size_t len = 0;
+		FILE *f = open_memstream(&out, &len);
+
+		CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+		CU_ASSERT_EQUAL(load(rows[i].text, &cfg), GR_CONFIG_GOOD);
+		gr_config_transport(&cfg, &rt);
+		CU_ASSERT_EQUAL(rt.extensions, rows[i].bits);
+		/* What is printed is what was read. */
+		gr_config_print(f, &cfg);
+		fclose(f);
+		CU_ASSERT_PTR_NOT_NULL(strstr(out, rows[i].text));
+		free(out);
+	}
+	CU_ASSERT_EQUAL(load("Extensions = xcharext;\nVersions = 1;", &cfg),
+			GR_CONFIG_BAD);
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "extensions need version 2"));
+}
+
 static void other_items(void)
 {
 	static const char *const good[] = {
@@ -279,6 +314,7 @@ static void other_items(void)
 		"Huge_Pages = true;",
 		"Stats_Socket = \"\";",
 		"Stats_DBus = false;",
+		"Rpcbind = false;",
 		"Host_Authentication = none;",
 		"Host_Authentication = optional;",
 		"Host_Authentication = required;",
@@ -289,11 +325,15 @@ static void other_items(void)
 	static const char *const bad[] = {
 		"Versions = 3;",
 		"Versions = 0;",
+		"Extensions = xchar;",
+		"Extensions = xcharext, 2;",
+		"Extensions = true;",
 		"Provider = roce;",
 		"Bind_Addr = localhost;",
 		"Enable = perhaps;",
 		"CRC = 2;",
 		"Stats_DBus = 2;",
+		"Rpcbind = rdma;",
 		"Credits = many;",
 		"Credits = -1;",
 		"Port = 4294967297;",
@@ -323,6 +363,7 @@ static const struct unit_test tests[] = {
 	{ "defaults", defaults },
 	{ "every range", every_range },
 	{ "not together", not_together },
+	{ "extensions", extensions },
 	{ "other items", other_items },
 	{ NULL, NULL },
 };

@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 
 #include "tools/args.h"
+#include "transport/transport.h"
 
 static void test_number(void)
 {
@@ -83,6 +84,39 @@ static void test_versions(void)
 	CU_ASSERT_EQUAL(v, 6);
 }
 
+static void test_extensions(void)
+{
+	static const char *const bad[] = {
+		"",
+		"xchar",
+		"xcharext,",
+		",rtrext",
+		"xcharext rtrext",
+		"none,rtrext",
+		"both",
+		"xcharext,,rtrext",
+		"XCHAREXT",
+	};
+	struct arg_err err;
+	unsigned int v = 9;
+
+	CU_ASSERT_PTR_NULL(arg_extensions("none", &v, &err));
+	CU_ASSERT_EQUAL(v, 0);
+	CU_ASSERT_PTR_NULL(arg_extensions("xcharext", &v, &err));
+	CU_ASSERT_EQUAL(v, RT_EXT_XCHAR);
+	CU_ASSERT_PTR_NULL(arg_extensions("rtrext", &v, &err));
+	CU_ASSERT_EQUAL(v, RT_EXT_RTR);
+	CU_ASSERT_PTR_NULL(arg_extensions("rtrext,xcharext", &v, &err));
+	CU_ASSERT_EQUAL(v, RT_EXT_XCHAR | RT_EXT_RTR);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		const char *why = arg_extensions(bad[i], &v, &err);
+
+		CU_ASSERT_PTR_NOT_NULL_FATAL(why);
+		CU_ASSERT_PTR_NOT_NULL(strstr(why, "xcharext and rtrext"));
+		CU_ASSERT_EQUAL(v, RT_EXT_XCHAR | RT_EXT_RTR);
+	}
+}
+
 static void check_addr(const char *s, unsigned int port, const char *want)
 {
 	struct arg_addr a = { 0 };
@@ -134,9 +168,13 @@ static void test_addr_long(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "number", test_number },	 { "choice", test_choice },
-	{ "versions", test_versions },	 { "addr", test_addr },
-	{ "addr_long", test_addr_long }, { 0 },
+	{ "number", test_number },
+	{ "choice", test_choice },
+	{ "versions", test_versions },
+	{ "extensions", test_extensions },
+	{ "addr", test_addr },
+	{ "addr_long", test_addr_long },
+	{ 0 },
 };
 
 UNIT_MAIN("tools-args", tests)

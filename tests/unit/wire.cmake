@@ -5,6 +5,7 @@ rpcrdma_unit(wire-encode wire_encode.c LIBS rpcrdma_wire)
 rpcrdma_unit(wire-cm wire_cm.c LIBS rpcrdma_wire)
 rpcrdma_unit(wire-robust wire_robust.c LIBS rpcrdma_wire)
 rpcrdma_unit(wire-v1 wire_v1.c LIBS rpcrdma_wire)
+rpcrdma_unit(wire-xchar wire_xchar.c LIBS rpcrdma_wire)
 
 find_program(RPCGEN rpcgen)
 pkg_check_modules(TIRPC IMPORTED_TARGET libtirpc)
@@ -12,6 +13,8 @@ if(RPCGEN AND TIRPC_FOUND)
 	add_subdirectory(${PROJECT_SOURCE_DIR}/tests/xdr
 		${PROJECT_BINARY_DIR}/tests/xdr)
 	rpcrdma_unit(wire-xdr wire_xdr.c wire_xdr_row.c LIBS rpcrdma_wire rpcrdma_xdrref)
+	rpcrdma_unit(wire-xchar-xdr wire_xchar_xdr.c LIBS rpcrdma_wire rpcrdma_xdrrefx)
+	rpcrdma_unit(wire-rtr wire_rtr.c LIBS rpcrdma_wire rpcrdma_xdrrefx)
 	rpcrdma_unit(wire-v1-xdr wire_v1_xdr.c LIBS rpcrdma_wire rpcrdma_xdrref1)
 else()
 	message(WARNING "no rpcgen or libtirpc: the codec is not compared with "

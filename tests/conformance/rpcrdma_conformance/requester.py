@@ -268,10 +268,11 @@ class Requester(Bench):
             if time.monotonic() > deadline:
                 raise iwarp.Silence("nothing came")
 
-    def accept(self, session, advertise=32, replenish=True, **options):
+    def accept(self, session, advertise=32, replenish=True, kind=Responder,
+               **options):
         """A connection on which nothing has been sent."""
-        return Responder(self.accept_iwarp(session, **options), advertise,
-                         replenish)
+        return kind(self.accept_iwarp(session, **options), advertise,
+                    replenish)
 
     def connect(self, *options, props=(), **more):
         """(session, TCP client, connection past the properties)"""

@@ -170,7 +170,7 @@ class Header:
 
     def __str__(self):
         name = (TYPES[self.htype - 4] if 4 <= self.htype <= 13
-                else "type %d" % self.htype)
+                else "type %#x" % self.htype)
         text = "%s xid %#x vers %d credit %d" % (name, self.xid, self.vers,
                                                  self.credit)
         if self.htype == ERROR and self.vers == 2:
@@ -207,6 +207,8 @@ class Conn:
     advertise: Advertised credits; replenish: send a GRANT when half of them
     are used.
     """
+
+    extensions = False  # see ext.py
 
     def __init__(self, iw, advertise=32, replenish=True):
         self.iw = iw
@@ -318,6 +320,8 @@ class Conn:
             if over > (1 if h.htype == GRANT else 0):
                 self.fault("%s beyond its credits: message %d, told %d" %
                            (h, self.received, self.told))
+            if h.htype not in range(4, 14) and not self.extensions:
+                self.fault("%s, unasked" % h)
             if h.vers != 2 and h.htype != ERROR:
                 self.fault("%s on a connection of version 2" % h)
             if h.size > max(self.recv_size, 1024):
@@ -369,7 +373,8 @@ class Conn:
                 if h.htype in (CALL_EXTERNAL, CALL_MIDDLE, CALL_INLINE):
                     self.calls.append(h)
                     continue
-                if h.xid != xid or h.htype in (PROP_MIDDLE, PROP_FINAL):
+                if (h.xid != xid or h.htype in (PROP_MIDDLE, PROP_FINAL) or
+                        h.htype > REPLY_INLINE):
                     kept.append(h)
                     continue
                 a.headers.append(h)
