@@ -18,6 +18,7 @@
 #
 #	MACHINE_NET=shared	the network is this one
 #	MACHINE_SRV, MACHINE_TMP	directories that are /srv, /tmp there
+#	MACHINE_UNIT		what is booted, if not all that is enabled
 
 MACHINE_PID=
 MACHINE_CGROUP=
@@ -25,6 +26,7 @@ MACHINE_UNSHARE=
 MACHINE_NET=
 MACHINE_SRV=
 MACHINE_TMP=
+MACHINE_UNIT=
 
 # Where this machine has the packages of its Debian from: "deb" lines.
 machine_sources() {
@@ -87,8 +89,8 @@ machine_fetch() { # DIR PACKAGE...
 }
 
 # The first process of the namespaces: what the kernel and a boot loader do.
-machine_init() { # DIR SRV TMP
-	local d srv=$2 tmp=$3
+machine_init() { # DIR SRV TMP UNIT
+	local d srv=$2 tmp=$3 unit=$4
 
 	set -e
 	cd "$1"
@@ -121,7 +123,8 @@ machine_init() { # DIR SRV TMP
 	pivot_root . .old
 	umount -l .old
 	exec env -i container=rpcrdma-test LANG=C.UTF-8 \
-		PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd
+		PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd \
+		${unit:+"--unit=$unit"}
 }
 
 machine_boot() { # DIR
@@ -146,7 +149,8 @@ machine_boot() { # DIR
 		boot "$MACHINE_CGROUP" setpriv --pdeathsig KILL \
 		unshare --pid --fork --kill-child --mount --uts --ipc $net \
 		--cgroup bash -c "$(declare -f machine_init); machine_init \"\$@\"" \
-		boot "$1" "$MACHINE_SRV" "$MACHINE_TMP" >"$WORK/boot.log" 2>&1 </dev/null &
+		boot "$1" "$MACHINE_SRV" "$MACHINE_TMP" "$MACHINE_UNIT" \
+		>"$WORK/boot.log" 2>&1 </dev/null &
 	MACHINE_UNSHARE=$!
 	await $((60 * ${RPCRDMA_PATIENCE:-1})) machine_up || {
 		tail -n 3 "$WORK/boot.log" >&2
