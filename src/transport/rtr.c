@@ -259,6 +259,13 @@ bool rt_rtr_in_order(struct rt_conn *c, const struct wire_prefix *p)
 	if (p->htype == RDMA2_GRANT || p->htype == RDMA2_ERROR ||
 	    p->htype == RDMA2_X_REPTERR || p->htype == RDMA2_X_XMTCONT)
 		return true;
+	if (p->htype == RDMA2_X_XMTREQ || p->htype == RDMA2_X_XMTRESP) {
+		/* Before the properties are known [M2]. */
+		if (!c->props_sent || !c->theirs.complete) {
+			rt_error_code(c, p->xid, RDMA2_ERR_INVAL_CONT);
+			return false;
+		}
+	}
 	/* A new message: the rest of what was dropped has gone by. */
 	c->rtr.discard = false;
 	if (!c->rtr.group.active)

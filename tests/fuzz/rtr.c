@@ -19,7 +19,7 @@
 
 #define SET_SERVER 0x01u /* the peer is the server */
 #define ITEMS 4
-#define NUMBERS 12
+#define NUMBERS 16
 #define OPEN 4
 #define PAGE 4096u
 #define LONGEST (4 * PAGE)
