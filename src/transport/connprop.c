@@ -30,6 +30,7 @@ static void set_threshold(struct rt_conn *c)
 		n = c->theirs.recv_size;
 	c->to_peer = n & ~(uint32_t)3;
 	c->from_peer = c->ours.recv_size;
+	rt_rtr_resized(c);
 }
 
 void rt_connprop_init(struct rt_conn *c)
