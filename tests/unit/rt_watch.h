@@ -17,7 +17,8 @@
  *     rdma_remaining is right, no fragment is empty or unaligned ([D1], [D4]);
  *     only a Call, and only if the peer has refused it meanwhile, may break
  *     off ([D3]);
- *   - a payload begins with its XID.
+ *   - a payload begins with its XID;
+ *   - messages of xcharext as look_at_xchar() says.
  *
  * And in version 1:
  *
@@ -36,6 +37,12 @@
 
 #define WATCH_ENDS 512
 #define WATCH_CALLS 64
+
+/* In rt_watch_end.count: header types 0xffffff00 to 0xffffff1f. */
+#define WATCH_INITXCH (16 + 1)
+#define WATCH_REQXCH (16 + 2)
+#define WATCH_RESPXCH (16 + 3)
+#define WATCH_UPDXCH (16 + 4)
 
 struct rt_watch_end {
 	const struct fab_conn *conn;
@@ -56,7 +63,9 @@ struct rt_watch_end {
 	bool call; /* ... of a Call */
 	bool refused; /* ... by the peer */
 	uint32_t xid, remaining;
-	uint32_t count[16]; /* by header type */
+	uint32_t count[48]; /* by header type; of extensions see below */
+	bool final; /* its CONNPROP_FINAL is out */
+	uint32_t xchar; /* X_XCHSUPP in it */
 	uint32_t with_invalidate;
 };
 
