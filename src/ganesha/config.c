@@ -261,6 +261,7 @@ const struct gsh_config_item gr_config_items[] = {
 	  .u.str = { .minsize = 0, .maxsize = 107, .def = GR_STATS_SOCKET },
 	  OFF(stats_socket) },
 	BOOL("Stats_DBus", stats_dbus, true),
+	BOOL("Rpcbind", rpcbind, true),
 	{ .name = NULL },
 };
 

@@ -51,6 +51,7 @@ struct gr_config {
 	bool huge_pages;
 	char *stats_socket; /* empty: none */
 	bool stats_dbus;
+	bool rpcbind;
 	uint32_t auth; /* enum rt_auth_policy */
 	char *auth_keytab, *auth_principal, *auth_allow; /* or empty */
 	uint32_t auth_timeout; /* seconds */

@@ -24,6 +24,8 @@ struct gsh {
 				      const struct gsh_config_block *block,
 				      void *param, bool unique,
 				      struct gsh_config_errors *e);
+	/* NULL where there is none. */
+	void (*register_cleanup)(struct gsh_cleanup *c);
 	/* NULL where Ganesha is built without D-Bus. 1, or it did not work. */
 	int32_t (*dbus_register_path)(
 		const char *name,

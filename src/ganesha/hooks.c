@@ -12,6 +12,7 @@
  *                            anything is to be done at all
  *   svc_init                 hands over Ganesha's request allocator
  *   svc_rqst_evchan_reg      shows the NFS/TCP listener: the moment to listen
+ *   svc_reg                  registers NFS with rpcbind: so do we
  *   svc_shutdown             the moment to end
  *   clnt_vc_ncreate_svc,     the back channel, when the SVCXPRT or the CLIENT
  *   clnt_vc_get_client_xprt, is one of ours; the second is there since ntirpc 6
@@ -55,6 +56,9 @@ static struct {
 	struct gsh gsh;
 	struct gr_server server;
 
+	SVCXPRT *nfs_udp; /* the NFS/UDP listener; only compared */
+	struct gsh_cleanup cleanup;
+
 	void *another; /* Ganesha's library, if of another release */
 
 	/* Those that come after ours. */
@@ -62,6 +66,8 @@ static struct {
 			 struct gsh_config_errors *);
 	bool (*svc_init)(struct svc_init_params *);
 	int (*evchan_reg)(uint32_t, SVCXPRT *, uint32_t);
+	bool (*svc_reg)(SVCXPRT *, const rpcprog_t, const rpcvers_t,
+			void (*)(struct svc_req *), const struct netconfig *);
 	int (*svc_shutdown)(u_long);
 	CLIENT *(*ncreate_svc)(const SVCXPRT *, const rpcprog_t,
 			       const rpcvers_t, const uint32_t);
@@ -106,6 +112,7 @@ __attribute__((constructor)) static void find_next(void)
 	next(&hook.set_param, "nfs_set_param_from_conf");
 	next(&hook.svc_init, "svc_init");
 	next(&hook.evchan_reg, "svc_rqst_evchan_reg");
+	next(&hook.svc_reg, "svc_reg");
 	next(&hook.svc_shutdown, "svc_shutdown");
 	next(&hook.ncreate_svc, "clnt_vc_ncreate_svc");
 	next(&hook.get_client_xprt, "clnt_vc_get_client_xprt");
@@ -128,6 +135,12 @@ static void set_state(enum hook_state to)
 }
 
 /* ---- Start ------------------------------------------------------------ */
+
+/* Ganesha ends because something is fatal to it; by any thread. */
+static void clean_up(void)
+{
+	gr_rpcbind_withdraw(&hook.server.rpcbind);
+}
 
 static void read_config(struct gsh_config *tree)
 {
@@ -163,6 +176,10 @@ static void read_config(struct gsh_config *tree)
 			"Enable = false in block RDMA: not serving RDMA");
 		return;
 	}
+	/* It leaves by _exit(): nothing else would be called. */
+	hook.cleanup.clean = clean_up;
+	if (hook.gsh.register_cleanup)
+		hook.gsh.register_cleanup(&hook.cleanup);
 	set_state(HOOK_ARMED);
 }
 
@@ -238,7 +255,27 @@ EXPORT int svc_rqst_evchan_reg(uint32_t chan_id, SVCXPRT *xprt, uint32_t flags)
 		gr_server_fault(s, wrong);
 	} else if (xprt->xp_type == XPRT_TCP_RENDEZVOUS) {
 		set_state(gr_server_start(s, xprt) ? HOOK_SERVING : HOOK_ENDED);
+	} else if (!hook.nfs_udp) {
+		hook.nfs_udp = xprt;
 	}
+	return res;
+}
+
+/*
+ * Ganesha registers what it serves, after the listeners are there: so program
+ * and versions are as it was told to serve them, and nothing is registered
+ * where Ganesha is built not to. By UDP first; without rpcbind, by UDP only.
+ */
+EXPORT bool svc_reg(SVCXPRT *xprt, const rpcprog_t prog, const rpcvers_t vers,
+		    void (*dispatch)(struct svc_req *req),
+		    const struct netconfig *nconf)
+{
+	struct gr_server *s = &hook.server;
+	bool res = hook.svc_reg(xprt, prog, vers, dispatch, nconf);
+
+	if (state() == HOOK_SERVING && xprt &&
+	    (xprt == s->parent || xprt == hook.nfs_udp))
+		gr_rpcbind_set(&s->rpcbind, prog, vers);
 	return res;
 }
 
@@ -249,6 +286,7 @@ EXPORT int svc_shutdown(u_long flags)
 
 	if (serving) {
 		set_state(HOOK_ENDED);
+		gr_rpcbind_withdraw(&hook.server.rpcbind);
 		gr_server_drain(&hook.server);
 	}
 	res = hook.svc_shutdown(flags);

@@ -311,7 +311,7 @@ static int listen_one(struct gr_server *s, const struct sockaddr_storage *at,
 				sizeof(struct sockaddr_in6) :
 				sizeof(struct sockaddr_in);
 	bool device = !strcmp(s->provider, "verbs");
-	struct sockaddr_storage got;
+	struct sockaddr_storage got, *first;
 	struct rt_listener *l;
 	char text[64];
 	int err = rt_listen(s->inst, (const struct sockaddr *)at, len, &ops, s,
@@ -324,6 +324,10 @@ static int listen_one(struct gr_server *s, const struct sockaddr_storage *at,
 		fab_addr_name((struct sockaddr *)&got,
 			      s->source.listener[s->source.nlisteners++],
 			      sizeof(s->source.listener[0]));
+		first = got.ss_family == AF_INET6 ? &s->rpcbind.at6 :
+						    &s->rpcbind.at;
+		if (!first->ss_family)
+			*first = got;
 		break;
 	case -EADDRINUSE:
 		snprintf(fault, FAULT_ROOM,
@@ -467,6 +471,8 @@ bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
 	SVC_REF(parent, SVC_REF_FLAG_NONE);
 	s->parent = parent;
 	memset(&s->source, 0, sizeof(s->source));
+	memset(&s->rpcbind, 0, sizeof(s->rpcbind));
+	s->rpcbind.gsh = s->cfg.rpcbind ? s->gsh : NULL;
 	st.err = gr_keeper_start(&s->keeper);
 	if (!st.err)
 		gr_keeper_do(&s->keeper, start_all, &st);

@@ -10,6 +10,7 @@
 #include "ganesha/config.h"
 #include "ganesha/gsh.h"
 #include "ganesha/keeper.h"
+#include "ganesha/rpcbind.h"
 #include "ganesha/stats_socket.h"
 #include "ganesha/workers.h"
 #include "ntirpc/clnt.h"
@@ -31,6 +32,7 @@ struct gr_server {
 	struct nrt_clnts *clnts;
 	struct stats_socket *stats;
 	struct stats_source source;
+	struct gr_rpcbind rpcbind;
 	atomic_uint clients; /* CLIENTs ever made */
 	atomic_bool workers_gone; /* ntirpc has been shut down */
 };

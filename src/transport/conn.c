@@ -216,7 +216,8 @@ void rt_conn_publish(struct rt_conn *c)
 	i->ours = c->ours;
 	i->ours.complete = c->props_sent;
 	i->theirs = c->theirs;
-	i->extensions = c->xchar.peer ? RT_EXT_XCHAR : 0;
+	i->extensions = (c->xchar.peer ? RT_EXT_XCHAR : 0) |
+			(c->rtr.send ? RT_EXT_RTR : 0);
 	c->v->tell(c, i);
 	i->call_inline = c->server ? c->from_peer : c->to_peer;
 	i->reply_inline = c->server ? c->to_peer : c->from_peer;
@@ -408,6 +409,8 @@ static void expire(struct rt_conn *c)
 
 	if (c->seq.active && c->seq.deadline <= now)
 		rt_sequence_timeout(c);
+	if (rt_rtr_deadline(c) && rt_rtr_deadline(c) <= now)
+		rt_rtr_expire(c);
 	if (reads && reads <= now && c->state < RT_CLOSING) {
 		/* As with a message that is not continued: it would hold
 		 * memory for ever. */
@@ -451,6 +454,7 @@ static void set_deadline(struct rt_conn *c)
 		d = earlier(rt_xchar_deadline(c), d);
 		if (c->seq.active)
 			d = earlier(c->seq.deadline, d);
+		d = earlier(rt_rtr_deadline(c), d);
 		/* Memory may be given back by other connections: look. */
 		if (!cds_list_empty(&c->starved))
 			d = earlier(rt_now_ms() + RT_TICK_MS, d);

@@ -55,6 +55,9 @@ static bool take(_Atomic uint32_t *where, uint32_t *value)
 
 static void ask(struct rt_conn *c, uint32_t octets)
 {
+	/* It has a structure that only fits what it is. */
+	if (c->rtr.theirs.has_struct)
+		return;
 	if (octets >= WIRE_FIRST_MESSAGE_MAX && octets <= RT_SEND_MAX &&
 	    octets != c->theirs.recv_size)
 		c->xchar.ask = octets & ~3u;
@@ -151,7 +154,7 @@ uint64_t rt_xchar_deadline(struct rt_conn *c)
 	const struct rt_xchar *x = &c->xchar;
 
 	if (!(x->peer & XCHSUPP_REQ) || c->state != RT_OPEN || x->idle_asked ||
-	    x->asking || x->pending || x->ask ||
+	    x->asking || x->pending || x->ask || c->rtr.theirs.has_struct ||
 	    c->theirs.recv_size <= cfg->idle_recv_size ||
 	    !cds_list_empty(&c->calls) || !cds_list_empty(&c->requests))
 		return 0;

@@ -24,6 +24,7 @@
 #	GANESHA_SECTYPE	how the export may be used (sys, none)
 #	GANESHA_KRB5	lines of block NFS_Krb5 (Active_krb5 = false;)
 #	GANESHA_NFS4	further lines of block NFSv4
+#	GANESHA_PROTOCOLS	versions of NFS (3, 4)
 #	GANESHA_CORE	further lines of block NFS_Core_Param
 #	GANESHA_BLOCKS	further blocks of ganesha.conf
 #	GANESHA_WRAP	command to run the server under
@@ -203,7 +204,7 @@ write_config() {
 		Enable_NLM = false;
 		Enable_RQUOTA = false;
 		mount_path_pseudo = true;
-		Protocols = 3, 4;
+		Protocols = ${GANESHA_PROTOCOLS:-3, 4};
 		${GANESHA_CORE:-}
 	}
 	NFSv4 {

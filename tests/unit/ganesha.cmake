@@ -12,6 +12,9 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		LIBS rpcrdma_ntirpc ${CMAKE_DL_LIBS})
 	target_compile_definitions(unit-ganesha-bind PRIVATE
 		GANESHA_NFSD="${GANESHA_NFSD}")
+	rpcrdma_unit(ganesha-rpcbind ganesha_rpcbind.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/rpcbind.c
+		LIBS rpcrdma_ntirpc ${CMAKE_DL_LIBS})
 	# Release 4.3 has no codec of its own for these data.
 	if(GANESHA_RELEASE VERSION_GREATER 6)
 		rpcrdma_unit(ganesha-io ganesha_io.c

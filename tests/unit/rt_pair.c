@@ -413,8 +413,9 @@ void rt_rpc_init(struct rt_pair *p, struct rt_conn *c, struct rt_rpc *r,
 	r->rq->pieces = r->piece;
 	r->rq->npieces = 1;
 	if (reduce && data_len) {
-		r->item = (struct rt_item){ (uint32_t)head, (uint32_t)data_len,
-					    true };
+		r->item = (struct rt_item){ .position = (uint32_t)head,
+					    .length = (uint32_t)data_len,
+					    .present = true };
 		r->rq->items = &r->item;
 		r->rq->nitems = 1;
 	}
@@ -422,8 +423,9 @@ void rt_rpc_init(struct rt_pair *p, struct rt_conn *c, struct rt_rpc *r,
 		if (!sink_len)
 			continue;
 		r->sink_buf[i] = fab_pool_get(pool, sink_len);
-		r->sink[i] = (struct rt_sink){ r->sink_buf[i]->addr, sink_len,
-					       r->sink_buf[i]->mr, 0 };
+		r->sink[i] = (struct rt_sink){ .addr = r->sink_buf[i]->addr,
+					       .len = sink_len,
+					       .mr = r->sink_buf[i]->mr };
 	}
 	r->rq->sinks = r->sink;
 	r->rq->nsinks = nsinks;

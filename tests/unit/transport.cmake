@@ -30,6 +30,7 @@ rpcrdma_unit(transport-faults-v1 transport_faults.c LIBS unit-rt)
 target_compile_definitions(unit-transport-faults-v1 PRIVATE VERSION=1)
 rpcrdma_unit(transport-threads transport_threads.c
 	LIBS unit-rt rpcrdma_fabric)
+rpcrdma_unit(transport-rtr transport_rtr.c LIBS unit-rt)
 rpcrdma_unit(transport-bound transport_bound.c LIBS unit-rt)
 rpcrdma_unit(transport-stages transport_stages.c LIBS unit-rt)
 rpcrdma_unit(transport-steady transport_steady.c

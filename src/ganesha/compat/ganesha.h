@@ -49,6 +49,12 @@ enum gsh_component {
 	GSH_RPC = COMPAT_LOG_COMPONENT,
 };
 
+/* For RegisterCleanup(), which 4.3 has: called before the end by GSH_FATAL. */
+struct gsh_cleanup {
+	struct gsh_cleanup *next;
+	void (*clean)(void);
+};
+
 typedef void gsh_log_fn(int component, const char *file, int line,
 			const char *function, int level, const char *format,
 			...) __attribute__((format(printf, 6, 7)));
