@@ -223,6 +223,10 @@ const struct gsh_config_item gr_config_items[] = {
 	     4096),
 	UINT("Idle_After", idle_after, 1, 86400, 60),
 	UINT("Send_Size", send_size, RT_SEND_MIN, RT_SEND_MAX, 64 * KB),
+	/* rtrext; 0: none. A Receive has a page more, which fills a buffer. */
+	UINT("Placement_Size", placement_size, 0, RT_PLACEMENT_MAX, 60 * KB),
+	UINT("Max_Transmissions", max_transmissions, 1, RT_TRANSMISSIONS_MAX,
+	     4),
 	UINT("Max_Segment_Size", max_segment_size, RT_SEGMENT_MIN,
 	     RT_SEGMENT_MAX, MB),
 	UINT("Max_Segments", max_segments, 1, RT_MAX_SEGMENTS, 16),
@@ -340,6 +344,9 @@ void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt)
 	rt->busy_recv_size = cfg->busy_recv_size;
 	rt->idle_recv_size = cfg->idle_recv_size;
 	rt->idle_recv_ms = cfg->idle_after * 1000;
+	rt->placement_size = cfg->placement_size;
+	rt->no_placement = !cfg->placement_size;
+	rt->max_transmissions = cfg->max_transmissions;
 	rt->max_segment_size = cfg->max_segment_size;
 	rt->max_segments = cfg->max_segments;
 	rt->max_read_chunks = cfg->max_read_chunks;

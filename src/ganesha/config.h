@@ -36,6 +36,7 @@ struct gr_config {
 	bool worker_polling;
 	uint32_t credits;
 	uint32_t recv_size, send_size;
+	uint32_t placement_size, max_transmissions;
 	uint32_t max_segment_size, max_segments;
 	uint32_t max_read_chunks, max_write_chunks;
 	uint32_t max_message;

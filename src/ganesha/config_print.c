@@ -103,6 +103,8 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 
 	/* What 0 stands for. */
 	gr_config_transport(&cfg, &rt);
+	if ((cfg.extensions & RT_EXT_RTR) && cfg.placement_size)
+		recv = 4096 + cfg.placement_size;
 	cfg.max_host_connections = rt.max_host_connections;
 	cfg.max_host_memory = rt.max_host_memory;
 	fputs("RDMA {\n", f);

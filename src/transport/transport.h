@@ -503,6 +503,9 @@ struct rt_call {
 	unsigned int nwrites;
 	uint32_t writes[RT_MAX_CHUNKS];
 	bool has_reply_chunk;
+	/* rtrext: that is for the results of some operations only, so the
+	 * items of the Reply should say their origin. */
+	bool ranged;
 };
 
 /*

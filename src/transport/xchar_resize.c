@@ -23,7 +23,7 @@
  * it fits no other size. */
 bool rt_xchar_fixed(const struct rt_conn *c)
 {
-	return c->rtr.on;
+	return rt_rtr_structured(c);
 }
 
 uint32_t rt_recv_size(const struct rt_conn *c)

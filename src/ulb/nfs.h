@@ -159,8 +159,9 @@ int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
 		       struct ulb_scan *scan);
 int ulb_nfs4_scan_reply(struct ulb_walk *w);
 
-/* Note an expected result; false if there is no place left for it. */
-bool ulb_expect(struct ulb_scan *scan, uint32_t max);
+/* Note an expected result of the operation at @origin; false if there is no
+ * place left for it. */
+bool ulb_expect(struct ulb_scan *scan, uint32_t max, uint64_t origin);
 
 /* As reply_max has it. */
 size_t ulb_reply_max(uint64_t bound);

@@ -13,7 +13,7 @@ int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
 {
 	uint64_t bound = ULB_REPLY_HEAD + 4 /* status */ + 4 /* count */;
 	uint32_t tag, count, op, max;
-	uint64_t b;
+	uint64_t b, origin;
 
 	if (ulb_get32(&w->cur, &tag) || ulb_skip(&w->cur, ulb_roundup(tag)) ||
 	    ulb_get32(&w->cur, &c->minor) || ulb_get32(&w->cur, &count))
@@ -22,6 +22,7 @@ int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
 	bound += 4 + ulb_roundup(tag);
 
 	while (count--) {
+		origin = w->cur.pos;
 		if (ulb_get32(&w->cur, &op))
 			return -EBADMSG;
 		if (c->minor >= sizeof(last_op) / sizeof(last_op[0]) ||
@@ -40,7 +41,7 @@ int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
 			    (ulb_skip(&args, 24) || ulb_get32(&args, &max)))
 				return -EBADMSG;
 			/* What has no place here will not be reduced. */
-			if (!ulb_expect(scan, max))
+			if (!ulb_expect(scan, max, origin))
 				b += ulb_roundup(max);
 		}
 		if (b > UINT32_MAX || bound > UINT32_MAX)

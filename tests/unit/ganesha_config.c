@@ -111,6 +111,8 @@ static const struct range ranges[] = {
 	R("Idle_Receive_Size", idle_recv_size, 1024, 256 * KB, 4, "", ""),
 	R("Idle_After", idle_after, 1, 86400, 1, "", ""),
 	R("Send_Size", send_size, 1024, 256 * KB, 4, "", ""),
+	R("Placement_Size", placement_size, 0, 252 * KB, 4096, "", ""),
+	R("Max_Transmissions", max_transmissions, 1, 16, 1, "", ""),
 	R("Max_Segment_Size", max_segment_size, 4096, GB, 1, "", ""),
 	R("Max_Segments", max_segments, 1, 64, 1, "", ""),
 	R("Max_Read_Chunks", max_read_chunks, 1, 16, 1, "", ""),
