@@ -140,8 +140,8 @@ static void note_support(struct rt_watch_end *e, const struct wire_msg *m)
 
 	while (wire_prop_next(&m->props, &it, &p))
 		if (p.which == RDMA2_PROPID_X_XCHSUPP)
-			e->xchar = wire_prop_u32(&p, 0);
-	e->final = m->p.htype == RDMA2_CONNPROP_FINAL;
+			e->xchar |= wire_prop_u32(&p, 0);
+	e->final |= m->p.htype == RDMA2_CONNPROP_FINAL;
 }
 
 /* xcharext: only what the other end takes, and not before both FINALs [M2];
