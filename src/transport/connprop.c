@@ -33,6 +33,7 @@ void rt_connprop_threshold(struct rt_conn *c)
 		n = c->xchar.limit;
 	c->to_peer = n & ~(uint32_t)3;
 	c->from_peer = c->ours.recv_size & ~(uint32_t)3;
+	rt_rtr_resized(c);
 }
 
 void rt_connprop_init(struct rt_conn *c)

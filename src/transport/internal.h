@@ -698,6 +698,8 @@ bool rt_rtr_apply(const struct rt_conn *c, struct rt_rtr_peer *p,
 /* The message that they were in has been taken. */
 void rt_rtr_taken(struct rt_conn *c, const struct rt_rtr_peer *p,
 		  struct rt_properties *props);
+/* The peer's Receives have the size c->theirs.recv_size. */
+void rt_rtr_resized(struct rt_conn *c);
 /* The peer's FINAL is here. */
 void rt_rtr_settled(struct rt_conn *c);
 /* The peer does not want it. */

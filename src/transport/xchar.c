@@ -149,10 +149,6 @@ static void apply(struct rt_conn *c, const struct rt_properties *next)
 {
 	c->theirs = *next;
 	rt_connprop_threshold(c);
-	/* [R10] */
-	if (c->rtr.theirs.has_struct &&
-	    c->theirs.recv_size != c->rtr.theirs.length)
-		rt_rtr_off(c);
 	if (c->server && !c->theirs.reverse)
 		lose_reverse(c);
 }

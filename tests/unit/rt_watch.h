@@ -43,6 +43,7 @@
 
 #define WATCH_ENDS 512
 #define WATCH_CALLS 64
+#define WATCH_TARGETS 64
 
 /* In rt_watch_end.xcount. */
 #define WATCH_INITXCH 1
@@ -73,7 +74,9 @@ struct rt_watch_end {
 	uint32_t xchar; /* X_XCHSUPP in it */
 	uint32_t count[16]; /* by header type */
 	uint32_t xcount[16]; /* of extensions, by the last four bits */
-	uint32_t targets; /* target segments of each Receive, announced */
+	/* Target segments of each Receive, announced. */
+	uint32_t targets;
+	uint32_t target_at[WATCH_TARGETS], target_len[WATCH_TARGETS];
 	bool group; /* of transmissions, not yet at its end */
 	uint32_t group_xid, group_count, group_next;
 	uint8_t group_head[4096]; /* the first transmission's header */
