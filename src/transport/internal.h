@@ -177,6 +177,7 @@ struct rt_conn {
 	atomic_bool can_call;
 	struct rt_stats stats;
 	struct rt_stages stages;
+	struct rt_classes classes;
 
 	/* Runner only, from here on. */
 	struct fab_conn *fab;
@@ -309,6 +310,7 @@ struct rt_instance {
 	/* Totals of connections that are gone. */
 	struct rt_stats ended;
 	struct rt_stages ended_stages;
+	struct rt_classes ended_classes;
 	/* Servers met with version 1 for a time [B6]. */
 	struct rt_old_server {
 		struct sockaddr_storage addr;
@@ -328,6 +330,13 @@ struct rt_instance {
 
 #define RT_STAGE(c, name, from, to) \
 	rt_histogram_add(&(c)->stages.stage[RT_STAGE_##name], (to) - (from))
+
+/* Whatever number the upper layer has given. */
+static inline struct rt_class *rt_class_of(struct rt_conn *c,
+					   unsigned int op_class)
+{
+	return &c->classes.of[op_class < RT_CLASSES ? op_class : 0];
+}
 
 static inline size_t rt_round4(size_t n)
 {

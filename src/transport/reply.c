@@ -322,6 +322,22 @@ fail:
 	return false;
 }
 
+static void count_class(struct rt_conn *c, const struct rt_call_priv *call,
+			uint64_t now)
+{
+	uint64_t read = 0, written = call->reply_octets;
+
+	if (call->nbody)
+		read = call->pub.len;
+	for (unsigned int i = 0; i < call->nreads && !call->nbody; i++)
+		read += rt_round4(call->read[i].length);
+	/* What is left in the stream goes by the Send. */
+	if (!call->external)
+		written -= call->out.len;
+	rt_class_add(rt_class_of(c, call->pub.op_class), call->pub.len, read,
+		     call->reply_octets, written, now - call->arrived);
+}
+
 void rt_replies_posted(struct rt_conn *c)
 {
 	struct rt_call_priv *call = c->posting;
@@ -336,10 +352,11 @@ void rt_replies_posted(struct rt_conn *c)
 			RT_STAGE(c, dispatch, call->delivered, begun);
 		RT_STAGE(c, execute, begun, call->replied);
 		RT_STAGE(c, write, call->replied, now);
+		count_class(c, call, now);
 		RT_PROBE(call__answered, c, call->pub.xid,
 			 call->delivered - call->arrived,
 			 begun - call->delivered, call->replied - begun,
-			 now - call->replied);
+			 now - call->replied, call->pub.op_class);
 	}
 }
 

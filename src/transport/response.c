@@ -113,16 +113,32 @@ static void take_inline(struct rt_conn *c, struct rt_request_priv *rq,
 }
 
 /* What the peer has fetched by Read is known only now. */
-static void count_reads(struct rt_conn *c, const struct rt_request_priv *rq)
+static uint64_t count_reads(struct rt_conn *c, const struct rt_request_priv *rq)
 {
 	uint64_t n = 0;
 
 	if (!rq->nrsegs)
-		return;
+		return 0;
 	for (unsigned int i = 0; i < rq->nrsegs; i++)
 		n += rq->rseg[i].target.length;
 	RT_COUNT(c, read_bytes, n);
 	RT_COUNT(c, read_chunks, rq->cuts.count + (rq->nbody ? 1 : 0));
+	return n;
+}
+
+/* @chunk: of the Reply's octets those that came in a Reply chunk. */
+static void count_class(struct rt_conn *c, const struct rt_request_priv *rq,
+			uint64_t read, uint64_t chunk, uint64_t now)
+{
+	uint64_t sent = 0, placed = 0;
+
+	for (unsigned int i = 0; i < rq->pub.npieces; i++)
+		sent += rq->pub.pieces[i].len;
+	for (unsigned int i = 0; i < rq->nwrites; i++)
+		placed += rq->pub.sinks[i].used;
+	rt_class_add(rt_class_of(c, rq->pub.op_class),
+		     rq->pub.reply_len + placed, chunk + placed, sent, read,
+		     now - rq->submitted);
 }
 
 /* RFC 8166 4.5: version 1 says nothing to the sender of a bad Reply. */
@@ -151,6 +167,7 @@ void rt_response_receive(struct rt_conn *c, const struct wire_msg *m,
 {
 	struct rt_request_priv *rq = rt_request_find(c, m->p.xid);
 	size_t len = 0;
+	uint64_t now;
 
 	if (!rq || !rq->posted) {
 		rt_log(c, LOG_NOTICE, "Reply %08x answers no Call", m->p.xid);
@@ -184,9 +201,10 @@ void rt_response_receive(struct rt_conn *c, const struct wire_msg *m,
 	} else {
 		take_inline(c, rq, m, w);
 	}
-	count_reads(c, rq);
 	RT_COUNT(c, replies_received, 1);
-	RT_STAGE(c, answer, rq->sent, rt_now_ns());
+	now = rt_now_ns();
+	RT_STAGE(c, answer, rq->sent, now);
+	count_class(c, rq, count_reads(c, rq), len, now);
 	rt_request_finish(c, rq, 0);
 }
 

@@ -146,6 +146,7 @@ void rt_pair_answer(struct rt_pair *p, struct rt_call *call)
 	reply.done = reply_gone;
 	reply.arg = s;
 	__atomic_fetch_add(&p->answers, 1, __ATOMIC_RELAXED);
+	call->op_class = p->op_class;
 	rt_reply(call, &reply);
 }
 

@@ -43,6 +43,7 @@ struct rt_pair {
 	char client_reason[200], server_reason[200];
 	/* Set by a test: hold the server's Calls instead of answering. */
 	bool hold;
+	unsigned int op_class; /* of the Calls that it answers */
 	struct rt_call *held[PAIR_MAX_CALLS];
 	unsigned int nheld;
 	unsigned int calls, reverse_calls, answers, dones;
