@@ -161,8 +161,9 @@ static bool call_plan(struct gw_client *c, struct gw_call *call)
 		if (a->present && a->length >= o->reduce_min &&
 		    rq->nitems < o->config.call_read_chunks)
 			call->items[rq->nitems++] =
-				(struct rt_item){ a->position, a->length,
-						  true };
+				(struct rt_item){ .position = a->position,
+						  .length = a->length,
+						  .present = true };
 	}
 	for (unsigned int i = 0; i < call->scan.nresults; i++) {
 		size_t len = call->scan.results[i];

@@ -69,8 +69,9 @@ int gw_call_layout(struct gw_call *call, unsigned int *placed)
 		in[i].iov_len = rq->reply[i].len;
 	}
 	for (unsigned int i = 0; i < rq->nsinks; i++)
-		chunk[i] = call->sinks[i].addr ? (uint32_t)call->sinks[i].used :
-						 UINT32_MAX;
+		chunk[i] = call->sinks[i].addr && !call->sinks[i].in_stream ?
+				   (uint32_t)call->sinks[i].used :
+				   UINT32_MAX;
 	rc = ulb_scan_reply(&call->head, in, rq->nreply, chunk, rq->nsinks,
 			    items, ULB_MAX_ITEMS, &nitems);
 	if (rc)

@@ -37,6 +37,8 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 	call->starved = false;
 	call->held_credit = false;
 	call->xid_counted = false;
+	call->xmt.on = false;
+	call->nplaced = 0;
 	call->reads_pending = 0;
 	call->bufs = NULL;
 	call->body = NULL;
@@ -96,7 +98,7 @@ void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)
 }
 
 /* Answer with an ERROR and forget the Call. */
-static void refuse(struct rt_conn *c, struct rt_call_priv *call,
+void rt_call_error(struct rt_conn *c, struct rt_call_priv *call,
 		   const struct wire_error *err)
 {
 	uint32_t xid = call->pub.xid;
@@ -112,7 +114,7 @@ static void refuse_code(struct rt_conn *c, struct rt_call_priv *call,
 {
 	struct wire_error err = { .code = code };
 
-	refuse(c, call, &err);
+	rt_call_error(c, call, &err);
 }
 
 void rt_call_begin(struct rt_call *call)
@@ -195,6 +197,7 @@ static bool take_lists(struct rt_conn *c, struct rt_call_priv *call,
 			r->first = call->nsegs;
 			r->nsegs = 0;
 			r->buf = NULL;
+			r->placed = false;
 		}
 		call->seg[call->nsegs++] = rs.target;
 		r->length += rs.target.length;
@@ -291,6 +294,26 @@ static void no_memory(struct rt_conn *c, struct rt_call_priv *call, int rc)
 	c->v->turn_away(c, xid);
 }
 
+/* What has come in target segments stays where it is; so its roundup, of which
+ * nothing is known, comes from elsewhere. */
+static bool add_placed(struct rt_call_priv *call, const struct rt_read_chunk *r)
+{
+	const struct fab_buf *z = call->pub.conn->inst->zeros;
+	struct rt_call *pub = &call->pub;
+	size_t pad = rt_round4(r->length) - r->length;
+
+	if (pub->npieces + r->nsegs + (pad ? 1 : 0) > RT_MAX_PIECES)
+		return false;
+	memcpy(&pub->pieces[pub->npieces], &call->placed[r->first],
+	       r->nsegs * sizeof(*pub->pieces));
+	pub->npieces += r->nsegs;
+	if (pad)
+		pub->pieces[pub->npieces++] =
+			(struct rt_piece){ z->addr, pad, z->mr };
+	pub->len += r->length + pad;
+	return true;
+}
+
 /* The whole stream, with its chunks at their Positions (4.5.1). */
 static bool assemble(struct rt_call_priv *call)
 {
@@ -334,7 +357,10 @@ static bool assemble(struct rt_call_priv *call)
 			break;
 		if (want)
 			return false; /* beyond the end of the stream */
-		if (r->length) {
+		if (r->placed) {
+			if (!add_placed(call, r))
+				return false;
+		} else if (r->length) {
 			size_t n = rt_round4(r->length);
 
 			if (pub->npieces == RT_MAX_PIECES)
@@ -360,7 +386,7 @@ static void deliver(struct rt_conn *c, struct rt_call_priv *call)
 	}
 	call->stage = RT_CALL_UPPER;
 	call->delivered = call->arrived;
-	if (call->nbody || call->nreads) {
+	if (call->nbody || call->nreads > call->nplaced) {
 		call->delivered = rt_now_ns();
 		RT_STAGE(c, read, call->arrived, call->delivered);
 	}
@@ -377,9 +403,11 @@ static void read_items(struct rt_conn *c, struct rt_call_priv *call)
 {
 	while (call->reads_begun < call->nreads) {
 		struct rt_read_chunk *r = &call->read[call->reads_begun];
-		int rc = read_chunk(c, call, r->first, r->nsegs, r->length,
-				    &r->buf);
+		int rc = 0;
 
+		if (!r->placed)
+			rc = read_chunk(c, call, r->first, r->nsegs, r->length,
+					&r->buf);
 		if (rc) {
 			no_memory(c, call, rc);
 			return;
@@ -458,7 +486,7 @@ void rt_calls_feed(struct rt_conn *c, bool late)
 }
 
 /* The stream without data items is here: look at it, read the items. */
-static void have_base(struct rt_conn *c, struct rt_call_priv *call)
+void rt_call_proceed(struct rt_conn *c, struct rt_call_priv *call)
 {
 	struct wire_error err = { .code = RDMA2_ERR_BAD_XDR };
 	size_t base = 0, before = 0;
@@ -468,7 +496,7 @@ static void have_base(struct rt_conn *c, struct rt_call_priv *call)
 	/* Positions that cannot be reached, before anything is read. */
 	for (unsigned int i = 0; i < call->nreads; i++) {
 		if (call->read[i].position > base + before) {
-			refuse(c, call, &err);
+			rt_call_error(c, call, &err);
 			return;
 		}
 		before += rt_round4(call->read[i].length);
@@ -477,7 +505,7 @@ static void have_base(struct rt_conn *c, struct rt_call_priv *call)
 		err.code = c->ops->vet(c, call->base[0].addr, call->base[0].len,
 				       call->nreads, &err.max_chunks);
 		if (err.code) {
-			refuse(c, call, &err);
+			rt_call_error(c, call, &err);
 			return;
 		}
 	}
@@ -497,7 +525,7 @@ static void have_body(struct rt_conn *c, struct rt_call_priv *call)
 		refuse_code(c, call, RDMA2_ERR_BAD_XDR);
 		return;
 	}
-	have_base(c, call);
+	rt_call_proceed(c, call);
 }
 
 void rt_call_read_done(struct rt_conn *c, struct rt_call_priv *call, bool ok)
@@ -520,8 +548,7 @@ void rt_call_read_done(struct rt_conn *c, struct rt_call_priv *call, bool ok)
 		deliver(c, call);
 }
 
-void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
-		     struct rt_work *w, bool continued)
+struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid)
 {
 	struct wire_error err = { .code = RDMA2_ERR_SYSTEM };
 	struct rt_call_priv *call;
@@ -530,28 +557,28 @@ void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 		/* The end of the connection is the answer (7.4): it lets the
 		 * Requester send again elsewhere, as an ERROR would not. */
 		RT_COUNT(c, dropped, 1);
-		return;
+		return NULL;
 	}
 	if (rt_conn_crowded(c)) {
 		rt_conn_fail(c, -ENOBUFS,
 			     "too many Replies wait for this host");
 		rt_event(c, EV_ABORT);
-		return;
+		return NULL;
 	}
 	if (!c->ops->call || (!c->server && !c->ours.reverse)) {
-		rt_error_about(c, m->p.xid, &err);
-		return;
+		rt_error_about(c, xid, &err);
+		return NULL;
 	}
 	/* [A9]: it does without properties, so the defaults hold. */
 	rt_conn_tell_established(c);
 	call = call_get(c);
 	if (!call) {
-		c->v->turn_away(c, m->p.xid);
-		return;
+		c->v->turn_away(c, xid);
+		return NULL;
 	}
-	call->pub.xid = m->p.xid;
+	call->pub.xid = xid;
 	call->xid_counted = true;
-	count_xid(c, m->p.xid, 1);
+	count_xid(c, xid, 1);
 	call->pub.reverse = !c->server;
 	/* Its Reply needs a credit [G3]. */
 	c->calls_reverse += call->pub.reverse;
@@ -559,8 +586,19 @@ void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 	 * on it meanwhile. */
 	call->held_credit = true;
 	c->credit.holding++;
+	return call;
+}
+
+void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
+		     struct rt_work *w, bool continued)
+{
+	struct rt_call_priv *call = rt_call_admit(c, m->p.xid);
+	struct wire_error err = { .code = RDMA2_ERR_SYSTEM };
+
+	if (!call)
+		return;
 	if (!take_lists(c, call, m, &err)) {
-		refuse(c, call, &err);
+		rt_call_error(c, call, &err);
 		return;
 	}
 	call->inv_handle = c->v->inv_take(c, call, m->inv_handle);
@@ -592,5 +630,5 @@ void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 		rt_bufs_add(&call->bufs, w->buf);
 		w->buf = NULL;
 	}
-	have_base(c, call);
+	rt_call_proceed(c, call);
 }

@@ -408,6 +408,8 @@ static void expire(struct rt_conn *c)
 
 	if (c->seq.active && c->seq.deadline <= now)
 		rt_sequence_timeout(c);
+	if (rt_rtr_deadline(c) && rt_rtr_deadline(c) <= now)
+		rt_rtr_expire(c);
 	if (reads && reads <= now && c->state < RT_CLOSING) {
 		/* As with a message that is not continued: it would hold
 		 * memory for ever. */
@@ -449,6 +451,7 @@ static void set_deadline(struct rt_conn *c)
 		d = earlier(rt_auth_deadline(c), d);
 		if (c->seq.active)
 			d = earlier(c->seq.deadline, d);
+		d = earlier(rt_rtr_deadline(c), d);
 		/* Memory may be given back by other connections: look. */
 		if (!cds_list_empty(&c->starved))
 			d = earlier(rt_now_ms() + RT_TICK_MS, d);

@@ -44,6 +44,7 @@ void rt_connprop_init(struct rt_conn *c)
 		.segments = cfg->max_segments,
 		.reverse = c->server ? RDMA2_RVRSDIR_NONE : cfg->reverse,
 	};
+	rt_rtr_init(c);
 	set_threshold(c);
 }
 
@@ -80,11 +81,11 @@ size_t rt_connprop_encode(struct rt_conn *c, void *buf, bool final)
 		htonl(c->ours.segment_size), htonl(c->ours.segments),
 		htonl(c->ours.reverse),
 	};
-	struct wire_prop props[6];
-	uint8_t auth[WIRE_DEFAULT_INLINE];
+	struct wire_prop props[10];
+	uint8_t auth[WIRE_DEFAULT_INLINE], rtr[RT_RTR_PROPS];
 	const uint8_t *part = NULL;
 	uint32_t n = 0, inner;
-	size_t len;
+	size_t len, extra = 0;
 
 	for (uint32_t i = 0; i < 5 && !c->values_sent; i++) {
 		/* Only a client has something to say about it (5.2.5). */
@@ -95,12 +96,16 @@ size_t rt_connprop_encode(struct rt_conn *c, void *buf, bool final)
 		props[n].len = 4;
 		n++;
 	}
+	extra = n * NUMBER_OCTETS;
+	if (!c->values_sent) {
+		n += rt_rtr_props(c, &props[n], rtr, &len);
+		extra += len;
+	}
 	c->values_sent = true;
 	len = final ? 0 :
-		      rt_auth_part(c,
-				   longest(c) - HEAD_OCTETS -
-					   n * NUMBER_OCTETS - AUTH_OCTETS,
-				   &part);
+		      rt_auth_part(
+			      c, longest(c) - HEAD_OCTETS - extra - AUTH_OCTETS,
+			      &part);
 	if (len) {
 		inner = htonl((uint32_t)len);
 		memcpy(auth, &inner, 4);
@@ -119,6 +124,8 @@ size_t rt_connprop_encode(struct rt_conn *c, void *buf, bool final)
 void rt_connprop_refused(struct rt_conn *c)
 {
 	rt_log(c, LOG_WARNING, "the peer refused our properties");
+	/* It knows nothing of our target segments, nor of the rest. */
+	rt_rtr_off(c);
 	rt_auth_refused(c);
 }
 
@@ -161,16 +168,20 @@ enum wire_status rt_connprop_receive(struct rt_conn *c,
 				     const struct wire_msg *m)
 {
 	struct rt_properties next = c->theirs;
+	struct rt_rtr_peer rtr = c->rtr.theirs;
 	struct wire_iter it = { 0 };
 	struct wire_prop v;
 
 	while (wire_prop_next(&m->props, &it, &v))
-		if (!apply(&next, &v))
+		if (!apply(&next, &v) || !rt_rtr_apply(c, &rtr, &v))
 			return WIRE_BAD_PROPVAL;
+	rt_rtr_taken(c, &rtr, &next);
 	next.complete = m->p.htype == RDMA2_CONNPROP_FINAL;
 	c->theirs = next;
 	c->props_open = !next.complete;
 	set_threshold(c);
+	if (next.complete)
+		rt_rtr_settled(c);
 	if (next.complete)
 		rt_log(c, LOG_INFO,
 		       "version 2, peer receives %u, sends %u, "

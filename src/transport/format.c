@@ -100,7 +100,7 @@ static bool no_room(int rc)
 	return rc == -E2BIG || rc == -ENOSPC;
 }
 
-static int offer_writes(struct rt_conn *c, struct rt_request_priv *rq)
+int rt_request_offer_writes(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	rq->nwrites = rq->pub.nsinks;
 	if (rq->nwrites > c->inst->cfg.call_write_chunks)
@@ -237,7 +237,7 @@ static int reduce(struct rt_conn *c, struct rt_request_priv *rq)
 			 &rq->cuts);
 }
 
-static int expose_cuts(struct rt_conn *c, struct rt_request_priv *rq)
+int rt_request_expose_cuts(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	const struct rt_cuts *k = &rq->cuts;
 
@@ -315,8 +315,11 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 	/* Only a Reply gives a credit of version 1 back (RFC 8166 3.3.1). */
 	if (rq->pub.call_only && c->version == WIRE_VERS1)
 		return -EOPNOTSUPP;
+	if (rt_rtr_prepare(c, rq))
+		return 0;
+	rq->nwrites = 0;
 	if (chunks) {
-		rc = offer_writes(c, rq);
+		rc = rt_request_offer_writes(c, rq);
 		if (!rc)
 			rc = offer_reply(c, rq);
 		if (rc)
@@ -336,7 +339,7 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 	if (chunks && rq->pub.nitems) {
 		rc = reduce(c, rq);
 		if (!rc)
-			rc = expose_cuts(c, rq);
+			rc = rt_request_expose_cuts(c, rq);
 		if (no_room(rc)) {
 			rollback(c, rq, rq->nsegs, 0);
 			rc = rt_reduce(rq->pub.pieces, rq->pub.npieces, NULL, 0,

@@ -24,7 +24,14 @@ void rt_config_defaults(struct rt_config *cfg)
 	DFLT(versions, 1u << WIRE_VERS1 | 1u << WIRE_VERS2);
 	DFLT(credits, 64);
 	DFLT(recv_size, WIRE_DEFAULT_INLINE);
-	DFLT(send_size, 65536);
+	DFLT(placement_size, 15 * RT_RTR_SEGMENT);
+	DFLT(max_transmissions, 4);
+	DFLT(send_size,
+	     (cfg->extensions & RT_EXT_RTR) && !cfg->no_placement &&
+			     cfg->placement_size > 65536 - RT_RTR_HEAD &&
+			     cfg->placement_size <= RT_PLACEMENT_MAX ?
+		     cfg->placement_size + RT_RTR_HEAD :
+		     65536);
 	DFLT(max_segment_size, WIRE_DEFAULT_SEGMENT_SIZE);
 	DFLT(max_segments, WIRE_DEFAULT_SEGMENTS);
 	DFLT(max_read_chunks, 8);
@@ -72,6 +79,13 @@ const char *rt_config_check(const struct rt_config *cfg)
 	if (cfg->send_size < RT_SEND_MIN || cfg->send_size > RT_SEND_MAX ||
 	    cfg->send_size % 4)
 		return "the send size must be 1024 to 262144 and a multiple of 4";
+	if (cfg->placement_size < RT_RTR_SEGMENT ||
+	    cfg->placement_size > RT_PLACEMENT_MAX ||
+	    cfg->placement_size % RT_RTR_SEGMENT)
+		return "the placement size must be 4096 to 258048 and a multiple of 4096";
+	if (cfg->max_transmissions < 1 ||
+	    cfg->max_transmissions > RT_TRANSMISSIONS_MAX)
+		return "the number of transmissions must be 1 to 16";
 	if (cfg->max_segment_size < RT_SEGMENT_MIN ||
 	    cfg->max_segment_size > RT_SEGMENT_MAX)
 		return "the segment size must be 4096 to 1073741824";
@@ -155,6 +169,13 @@ int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
 	pp = (struct fab_pool_params){ .max_bytes = inst->cfg.max_memory,
 				       .huge_pages = inst->cfg.huge_pages };
 	rc = fab_pool_create(inst->dom, &pp, &inst->pool);
+	if (!rc && (inst->cfg.extensions & RT_EXT_RTR)) {
+		inst->zeros = fab_pool_get(inst->pool, RT_RTR_ZEROS);
+		if (inst->zeros)
+			memset(inst->zeros->addr, 0, inst->zeros->size);
+		else
+			rc = -ENOMEM;
+	}
 	for (unsigned int i = 0; !rc && i < inst->npollers; i++)
 		rc = fab_poller_create(inst->dom, &inst->pollers[i]);
 	if (!rc)
@@ -184,6 +205,7 @@ void rt_instance_put(struct rt_instance *inst)
 		inst->free_requests = rq->next_free;
 		free(rq);
 	}
+	fab_pool_put(inst->zeros);
 	if (inst->pool)
 		fab_pool_destroy(inst->pool);
 	if (inst->own_domain)

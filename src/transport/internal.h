@@ -10,7 +10,9 @@
  * (Responder: assembling a Call), reply.c (Responder: sending the Reply),
  * format.c and request.c (Requester: sending a Call), response.c (Requester:
  * taking the Reply), send.c (queues, credits and posting), work.c (work
- * requests and buffers), host.c (accounts of hosts), instance.c and run.c.
+ * requests and buffers), rtr_state.h, rtr.c, rtr_place.c, rtr_call.c and
+ * rtr_request.c (the extension rtrext), host.c (accounts of hosts), instance.c
+ * and run.c.
  * stage.h and probe.h tell others what happens.
  *
  * Unless a comment says otherwise every function takes a connection whose
@@ -29,6 +31,7 @@
 #include "transport/credit1.h"
 #include "transport/message.h"
 #include "transport/probe.h"
+#include "transport/rtr_state.h"
 #include "transport/transport.h"
 
 /* ERRORs waiting for credits beyond the Advertised credits, [E6]. */
@@ -208,6 +211,7 @@ struct rt_conn {
 	bool one_only; /* server: the client has not sent its second [A7] */
 	uint32_t props_xid; /* of all our CONNPROP messages */
 	struct rt_auth auth;
+	struct rt_rtr rtr;
 	uint32_t next_xid;
 	uint64_t state_deadline;
 	uint64_t reserve_deadline; /* a GRANT may then use the extra Receive */
@@ -284,6 +288,7 @@ struct rt_instance {
 	bool own_domain;
 	bool bound; /* connections are run within rt_run() alone */
 	struct fab_pool *pool;
+	struct fab_buf *zeros; /* rtrext: never written to */
 	const struct fab_limits *limits;
 	struct rt_config cfg;
 	/* The owner's and one of each connection, ended ones included. */
@@ -462,6 +467,8 @@ void rt_refuse_reply(struct rt_conn *c, uint32_t xid);
 void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in);
 void rt_sequence_reset(struct rt_conn *c);
 void rt_sequence_timeout(struct rt_conn *c);
+/* Swallow what is still to come of a continued message. */
+void rt_sequence_discard(struct rt_conn *c, uint32_t xid, bool reply);
 
 /* connprop.c */
 /* Our next CONNPROP message: FINAL, or a MIDDLE with a part of a token. */
@@ -528,6 +535,16 @@ int rt_auth_pool_deliver(struct rt_instance *inst, unsigned int poller);
  */
 void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 		     struct rt_work *w, bool continued);
+/*
+ * A Call may be taken: a new one, without its lists and stream. NULL: it has
+ * been answered or dropped.
+ */
+struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid);
+/* Its stream without the data items (@base) and its lists are there. */
+void rt_call_proceed(struct rt_conn *c, struct rt_call_priv *call);
+/* Answer with an ERROR and forget the Call. */
+void rt_call_error(struct rt_conn *c, struct rt_call_priv *call,
+		   const struct wire_error *err);
 void rt_call_read_done(struct rt_conn *c, struct rt_call_priv *call, bool ok);
 void rt_call_free(struct rt_conn *c, struct rt_call_priv *call);
 /* When the oldest Call that is being read must be here; 0: there is none. */
@@ -568,6 +585,10 @@ void rt_request_finish(struct rt_conn *c, struct rt_request_priv *rq,
 void rt_request_sent(struct rt_conn *c, struct rt_request_priv *rq);
 void rt_requests_fail_all(struct rt_conn *c, int status);
 struct rt_request_priv *rt_request_find(struct rt_conn *c, uint32_t xid);
+/* Close what has been opened to the peer for it. */
+void rt_request_rollback(struct rt_conn *c, struct rt_request_priv *rq);
+/* It has been posted, but not executed: send it once more. */
+void rt_request_again(struct rt_conn *c, struct rt_request_priv *rq);
 
 /* format.c */
 /* Choose the format and open the memory: 0 or -errno. */
@@ -577,12 +598,22 @@ void rt_request_describe(const struct rt_request_priv *rq,
 			 struct wire_call_desc *d);
 size_t rt_request_header_len(const struct rt_conn *c,
 			     const struct rt_request_priv *rq, bool external);
+/* Open the sinks, and the arguments that have been cut out. */
+int rt_request_offer_writes(struct rt_conn *c, struct rt_request_priv *rq);
+int rt_request_expose_cuts(struct rt_conn *c, struct rt_request_priv *rq);
 
 /* response.c */
 void rt_response_receive(struct rt_conn *c, const struct wire_msg *m,
 			 struct rt_work *w, bool continued);
 void rt_response_error(struct rt_conn *c, uint32_t xid,
 		       const struct wire_error *err);
+/* Compare a returned chunk with the offered one; the octets in it. */
+bool rt_response_chunk(const struct wire_list *got,
+		       const struct wire_chunk_desc *offered, size_t *used);
+void rt_response_violation(struct rt_conn *c, struct rt_request_priv *rq,
+			   uint32_t xid, const char *what);
+/* The Reply is in its place. */
+void rt_response_done(struct rt_conn *c, struct rt_request_priv *rq);
 
 /* send.c */
 /* Queue an ERROR; closes the connection if too many wait. */
@@ -592,10 +623,102 @@ void rt_error_send(struct rt_conn *c, uint32_t xid, uint32_t vers,
 void rt_error_about(struct rt_conn *c, uint32_t xid,
 		    const struct wire_error *err);
 void rt_error_code(struct rt_conn *c, uint32_t xid, uint32_t code);
+/* The same with a REPTERR. */
+void rt_repterr_send(struct rt_conn *c, const struct wire_repterr *err);
 /* What goes out now; only ERRORs, when nothing else may any more. */
 void rt_pump(struct rt_conn *c);
 void rt_pump_errors(struct rt_conn *c);
 /* Post @w as a Send whose header of @hlen octets is in its buffer. */
 void rt_send_work(struct rt_conn *c, struct rt_work *w, size_t hlen);
+
+/* rtr.c */
+/* Octets of all our properties of rtrext. */
+#define RT_RTR_PROPS 128
+void rt_rtr_init(struct rt_conn *c);
+/* Our Receives have a structure, which must not be changed. */
+bool rt_rtr_structured(const struct rt_conn *c);
+/* Our properties into @props, at most 4; their values into @buf, of
+ * RT_RTR_PROPS octets. How many; @len: octets that they take in a message. */
+unsigned int rt_rtr_props(struct rt_conn *c, struct wire_prop *props, void *buf,
+			  size_t *len);
+/* One of the peer's into @p; false: BAD_PROPVAL. */
+bool rt_rtr_apply(const struct rt_conn *c, struct rt_rtr_peer *p,
+		  const struct wire_prop *v);
+/* The message that they were in has been taken. */
+void rt_rtr_taken(struct rt_conn *c, const struct rt_rtr_peer *p,
+		  struct rt_properties *props);
+/* The peer's FINAL is here. */
+void rt_rtr_settled(struct rt_conn *c);
+/* The peer does not want it. */
+void rt_rtr_off(struct rt_conn *c);
+/* A message of rtrext that may come on this connection? */
+bool rt_rtr_takes(const struct rt_conn *c, uint32_t htype);
+enum rt_event rt_rtr_event(uint32_t htype);
+/* Is the message allowed between others? If not, it has been answered. */
+bool rt_rtr_in_order(struct rt_conn *c, const struct wire_prefix *p);
+void rt_rtr_receive(struct rt_conn *c, struct rt_work *w,
+		    const struct rt_in *in);
+/* Send a REPTERR about a transmission of a request or response. */
+void rt_rtr_report(struct rt_conn *c, struct wire_repterr *err, uint32_t xid,
+		   bool reply, uint32_t seq);
+void rt_rtr_group_reset(struct rt_conn *c);
+uint64_t rt_rtr_deadline(const struct rt_conn *c);
+void rt_rtr_expire(struct rt_conn *c);
+
+/* rtr_place.c */
+void rt_rtr_layout_set(struct rt_rtr_layout *l, const struct wire_rbstruct *b);
+/*
+ * Place @n items of these lengths behind a payload. @room: octets of a
+ * transmission; @head: of the first header without the numbers of target
+ * segments; @pieces: elements that payload and items have; @max:
+ * transmissions. False: they do not fit.
+ */
+bool rt_rtr_plan(const struct rt_rtr_layout *l, size_t room, size_t head,
+		 size_t payload, unsigned int pieces, const uint32_t *length,
+		 unsigned int n, unsigned int max, struct rt_rtr_plan *p);
+/* What follows the next transmission's header of @head octets, to @to. */
+int rt_rtr_fill(struct rt_conn *c, struct rt_rtr_plan *p,
+		const struct rt_rtr_layout *l, struct rt_out *pay,
+		const struct rt_cuts *cuts, size_t head, struct rt_out *to,
+		size_t *pslen);
+/*
+ * An item in the group that has come: its pieces, @max at most. 0; a code of
+ * REPTERR, with @err; UINT32_MAX: too scattered.
+ */
+uint32_t rt_rtr_locate(const struct rt_conn *c, const struct wire_xitem *item,
+		       struct rt_piece *piece, unsigned int *npieces,
+		       unsigned int max, struct wire_repterr *err);
+
+/* rtr_call.c */
+/* The group is a whole Call. */
+void rt_rtr_call_receive(struct rt_conn *c);
+/* How its Reply goes. False: @err has been set. */
+bool rt_rtr_reply_plan(struct rt_conn *c, struct rt_call_priv *call,
+		       struct wire_error *err);
+/* Octets of its results that go by RDMA Write. */
+uint64_t rt_rtr_written(const struct rt_call_priv *call);
+int rt_rtr_reply_writes(struct rt_conn *c, struct rt_call_priv *call,
+			struct rt_work *send);
+/* The next transmission into @w. */
+int rt_rtr_reply_fill(struct rt_conn *c, struct rt_call_priv *call,
+		      struct rt_work *w, size_t *hlen, bool *last);
+
+/* rtr_request.c */
+/* Is the Call to go by XMTREQ? Then it is prepared for that. */
+bool rt_rtr_prepare(struct rt_conn *c, struct rt_request_priv *rq);
+int rt_rtr_call_fill(struct rt_conn *c, struct rt_request_priv *rq,
+		     struct rt_work *w, size_t *hlen, bool *last);
+/* Is there a Call by XMTREQ that awaits a response of up to @limit? */
+bool rt_rtr_response_limit(struct rt_conn *c, uint32_t xid, uint32_t *limit);
+/* The group is a whole response. */
+void rt_rtr_response_receive(struct rt_conn *c);
+bool rt_rtr_inv_offered(const struct rt_request_priv *rq, uint32_t handle);
+/* May a base Reply answer it [R11]? */
+bool rt_rtr_base_reply_ok(const struct rt_request_priv *rq);
+/* A request was refused by REPTERR: send it by base messages. */
+void rt_rtr_refused(struct rt_conn *c, uint32_t xid);
+/* The same for an ERROR, if that may be so. */
+bool rt_rtr_error(struct rt_conn *c, struct rt_request_priv *rq,
+		  const struct wire_error *err);
 
 #endif /* RPCRDMA_TRANSPORT_INTERNAL_H */

@@ -11,6 +11,7 @@
 
 #include <urcu/list.h>
 
+#include "transport/rtr_state.h"
 #include "transport/transport.h"
 
 /* Elements of a gather list, at most; a provider may allow fewer. */
@@ -99,6 +100,7 @@ struct rt_read_chunk {
 	uint32_t length;
 	unsigned int first, nsegs; /* in rt_call_priv.seg */
 	struct fab_buf *buf;
+	bool placed; /* here by Send: in rt_call_priv.placed instead */
 };
 
 struct rt_call_priv {
@@ -135,6 +137,9 @@ struct rt_call_priv {
 	struct rt_read_chunk read[RT_MAX_CHUNKS];
 	struct wire_chunk_desc write[RT_MAX_CHUNKS];
 	struct wire_chunk_desc reply_chunk;
+	struct rt_rtr_in xmt; /* rtrext: it came by XMTREQ */
+	unsigned int nplaced; /* read chunks that are placed */
+	struct rt_piece placed[RT_MAX_PIECES];
 
 	/* The stream without its data item chunks. */
 	unsigned int nbase;
@@ -178,6 +183,7 @@ struct rt_request_priv {
 	unsigned int nwrites;
 	struct wire_chunk_desc write[RT_MAX_CHUNKS];
 	struct wire_chunk_desc reply_chunk;
+	struct rt_rtr_out xmt; /* rtrext: it goes by XMTREQ */
 	uint64_t user[]; /* request_user_size octets */
 };
 
@@ -186,6 +192,7 @@ struct rt_error_out {
 	uint32_t xid;
 	uint32_t vers;
 	struct wire_error err;
+	struct wire_repterr rep; /* with a code: this instead */
 };
 
 /* A continued message being received, 6.6.2. */

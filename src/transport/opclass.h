@@ -17,10 +17,10 @@
 #define RT_CLASSES 16
 
 /* X(name, help) for each counter, so that printers need no second list. */
-#define RT_CLASS_COUNTERS(X)                                        \
-	X(octets_received, "payload octets that came, all of them") \
-	X(octets_sent, "payload octets that went, all of them")     \
-	X(rdma_received, "of these by RDMA Read or Write")          \
+#define RT_CLASS_COUNTERS(X)                                           \
+	X(octets_received, "octets of payload that came, roundup too") \
+	X(octets_sent, "octets of payload that went, roundup too")     \
+	X(rdma_received, "of these by RDMA Read or Write")             \
 	X(rdma_sent, "of these by RDMA Read or Write")
 
 struct rt_class {

@@ -29,6 +29,11 @@ static void discard_rest(struct rt_conn *c, uint32_t xid, bool reply)
 	c->discard[0] = (struct rt_discard){ true, reply, xid };
 }
 
+void rt_sequence_discard(struct rt_conn *c, uint32_t xid, bool reply)
+{
+	discard_rest(c, xid, reply);
+}
+
 /* Give up a continued message; @more of it may be under way. */
 static void give_up(struct rt_conn *c, uint32_t xid, bool reply, bool more)
 {
@@ -170,7 +175,8 @@ static void misplaced(struct rt_conn *c, const struct wire_prefix *p)
 	rt_error_code(c, p->xid, RDMA2_ERR_INVAL_CONT);
 	if (is_middle(p->htype))
 		discard_rest(c, p->xid, is_reply(p->htype));
-	if (is_reply(p->htype))
+	if (is_reply(p->htype) ||
+	    (p->htype == RDMA2_X_XMTRESP && rt_rtr_takes(c, p->htype)))
 		rt_refuse_reply(c, p->xid);
 }
 
@@ -311,20 +317,24 @@ static void bad_message(struct rt_conn *c, const struct wire_prefix *p,
 /* The end of a Reply is what may invalidate [C11]. */
 static bool ends_reply(uint32_t htype)
 {
-	return htype == RDMA2_REPLY_INLINE || htype == RDMA2_REPLY_EXTERNAL;
+	return htype == RDMA2_REPLY_INLINE || htype == RDMA2_REPLY_EXTERNAL ||
+	       htype == RDMA2_X_XMTRESP || htype == RDMA2_X_XMTCONT;
 }
 
 void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
 {
 	const struct wire_prefix *p = &in->p;
 	enum wire_status status;
+	bool xmt = rt_rtr_takes(c, p->htype);
 	struct wire_msg m;
 	enum rt_event ev;
 
 	if (in->invalidated && !rt_invalidation_ok(c, in, ends_reply(p->htype)))
 		return;
 	status = wire_decode(in->buf, in->len, !continues(c, p), &m);
-	ev = status == WIRE_OK ? classify(p->htype) : EV_MSG_BAD;
+	ev = xmt	       ? rt_rtr_event(p->htype) :
+	     status == WIRE_OK ? classify(p->htype) :
+				 EV_MSG_BAD;
 	if (c->state < RT_CLOSING) {
 		c->messages++;
 		rt_credit_take(&c->credit, p->credit);
@@ -333,11 +343,18 @@ void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
 		RT_COUNT(c, dropped, 1);
 		return;
 	}
-	if (!in_order(c, p))
+	if (c->rtr.on && !rt_rtr_in_order(c, p))
+		return;
+	if (!(xmt && p->htype == RDMA2_X_REPTERR) && !in_order(c, p))
 		return;
 	if (c->auth.phase == RT_AUTH_REFUSING ||
-	    ((is_call(p->htype) || is_reply(p->htype)) && !rt_auth_admits(c))) {
+	    ((is_call(p->htype) || is_reply(p->htype) || xmt) &&
+	     !rt_auth_admits(c))) {
 		RT_COUNT(c, dropped, 1);
+		return;
+	}
+	if (xmt) {
+		rt_rtr_receive(c, w, in);
 		return;
 	}
 	if (status != WIRE_OK) {

@@ -146,6 +146,18 @@ void rt_reply_queue(struct rt_conn *c, struct rt_call_priv *call)
 		rt_reply_abandon(c, call);
 		return;
 	}
+	if (call->xmt.on) {
+		if (!rt_rtr_reply_plan(c, call, &err)) {
+			rt_log(c, LOG_NOTICE,
+			       "XMTRESP %08x: %s, %u octets needed",
+			       call->pub.xid, wire_errcode_name(err.code),
+			       err.length_needed);
+			reply_error(c, call, &err);
+			return;
+		}
+		cds_list_add_tail(&call->queue, &c->replies);
+		return;
+	}
 	if (!pair(call, &err)) {
 		rt_log(c, LOG_NOTICE, "Reply %08x: %s, %u octets needed",
 		       call->pub.xid, wire_errcode_name(err.code),
@@ -226,6 +238,70 @@ static size_t encode_last(struct rt_conn *c, struct rt_call_priv *call,
 				  call->external, &d);
 }
 
+/* The first message of a Reply. */
+static void begin(struct rt_conn *c, struct rt_call_priv *call)
+{
+	call->posted_first = true;
+	cds_list_del(&call->queue);
+	/* The Call's credit is told back in this very message. Not later: the
+	 * requester needs it for the GRANTs that draw the fragments that
+	 * follow. */
+	c->credit.holding--;
+	call->held_credit = false;
+}
+
+/* The last or only one. */
+static void end(struct rt_conn *c, struct rt_call_priv *call, struct rt_work *w)
+{
+	c->cont_reply = NULL;
+	RT_COUNT(c, replies_sent, 1);
+	w->call = call;
+	call->posting_next = c->posting;
+	c->posting = call;
+}
+
+/* What is in the chain already cannot be taken back: end. */
+static bool broken(struct rt_conn *c, struct rt_work *w, int rc)
+{
+	rt_conn_fail(c, rc, "sending a Reply: %s", strerror(-rc));
+	rt_event(c, EV_ABORT);
+	rt_chain_post(c);
+	if (w)
+		rt_work_put(c, w);
+	c->cont_reply = NULL;
+	return false;
+}
+
+/* The next transmission of an XMTRESP. */
+static bool send_xmt(struct rt_conn *c, struct rt_call_priv *call,
+		     struct rt_work *w)
+{
+	int rc = w ? 0 : -ENOMEM;
+	bool last = true;
+	size_t hlen = 0;
+
+	if (!rc && !call->posted_first) {
+		begin(c, call);
+		rc = rt_rtr_reply_writes(c, call, w);
+	}
+	if (!rc) {
+		w->wr.op = FAB_SEND;
+		w->wr.nsge = 1;
+		if (call->xmt.plan.count > 1)
+			c->credit.drawing = true;
+		rc = rt_rtr_reply_fill(c, call, w, &hlen, &last);
+	}
+	if (rc)
+		return broken(c, w, rc);
+	if (last)
+		end(c, call, w);
+	else
+		c->cont_reply = call;
+	rt_send_work(c, w, hlen);
+	c->credit.drawing = !last;
+	return true;
+}
+
 bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 {
 	struct rt_out *out = &call->out;
@@ -237,13 +313,16 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 
 	/* The peer's properties may have come since it was queued. */
 	if (!call->posted_first && call->threshold != c->to_peer &&
-	    !choose_format(c, call, &err)) {
+	    !(call->xmt.on ? rt_rtr_reply_plan(c, call, &err) :
+			     choose_format(c, call, &err))) {
 		cds_list_del(&call->queue);
 		reply_error(c, call, &err);
 		return true;
 	}
 	w = rt_work_get(c, RT_WORK_SEND);
 	rc = w ? 0 : -ENOMEM;
+	if (call->xmt.on)
+		return send_xmt(c, call, w);
 	hlen = reply_header_len(c, call, call->external);
 	left = out->len - out->off;
 	n = call->external ? 0 : left;
@@ -251,13 +330,7 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 	if (!last && hlen + 4 > c->to_peer)
 		rc = -EMSGSIZE;
 	if (!rc && !call->posted_first) {
-		call->posted_first = true;
-		cds_list_del(&call->queue);
-		/* The Call's credit is told back in this very message. Not
-		 * later: the requester needs it for the GRANTs that draw the
-		 * fragments that follow. */
-		c->credit.holding--;
-		call->held_credit = false;
+		begin(c, call);
 		rc = post_writes(c, call, w);
 	}
 	if (rc)
@@ -277,11 +350,7 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 			RT_COUNT(c, special_sent, 1);
 		else
 			RT_COUNT(c, inline_sent, 1);
-		c->cont_reply = NULL;
-		RT_COUNT(c, replies_sent, 1);
-		w->call = call;
-		call->posting_next = c->posting;
-		c->posting = call;
+		end(c, call, w);
 	}
 	w->wr.op = FAB_SEND;
 	w->wr.nsge = 1;
@@ -312,28 +381,23 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 	c->credit.drawing = !last;
 	return true;
 fail:
-	/* What is in the chain already cannot be taken back: end. */
-	rt_conn_fail(c, rc, "sending a Reply: %s", strerror(-rc));
-	rt_event(c, EV_ABORT);
-	rt_chain_post(c);
-	if (w)
-		rt_work_put(c, w);
-	c->cont_reply = NULL;
-	return false;
+	return broken(c, w, rc);
 }
 
 static void count_class(struct rt_conn *c, const struct rt_call_priv *call,
 			uint64_t now)
 {
-	uint64_t read = 0, written = call->reply_octets;
+	uint64_t read = call->nbody ? call->body_len : 0, written = 0;
 
-	if (call->nbody)
-		read = call->pub.len;
-	for (unsigned int i = 0; i < call->nreads && !call->nbody; i++)
-		read += rt_round4(call->read[i].length);
-	/* What is left in the stream goes by the Send. */
-	if (!call->external)
-		written -= call->out.len;
+	for (unsigned int i = 0; i < call->nreads; i++)
+		if (!call->read[i].placed)
+			read += call->read[i].length;
+	if (call->xmt.on)
+		written = rt_rtr_written(call);
+	for (unsigned int i = 0; i < call->cuts.count && !call->xmt.on; i++)
+		written += call->cuts.cut[i].length;
+	if (call->external)
+		written += call->out.len;
 	rt_class_add(rt_class_of(c, call->pub.op_class), call->pub.len, read,
 		     call->reply_octets, written, now - call->arrived);
 }

@@ -97,7 +97,7 @@ static void unhash(struct rt_conn *c, struct rt_request_priv *rq)
 	*p = rq->hash_next;
 }
 
-static void unexpose_all(struct rt_conn *c, struct rt_request_priv *rq)
+void rt_request_rollback(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	for (unsigned int i = 0; i < rq->nsegs; i++)
 		fab_unexpose(c->fab, rq->seg[i].handle);
@@ -113,6 +113,16 @@ static void complete(struct rt_conn *c, struct rt_request_priv *rq)
 	rq->pub.done(&rq->pub);
 }
 
+/* A Call that had been posted counts no longer. */
+static void unpost(struct rt_conn *c)
+{
+	c->requests_out--;
+	if (c->server)
+		c->credit.reverse--;
+	else
+		c->credit.forward--;
+}
+
 /*
  * The outcome is known. Memory is closed to the peer at once; done is called
  * when the fabric has let go of the Call's own octets too.
@@ -125,21 +135,28 @@ void rt_request_finish(struct rt_conn *c, struct rt_request_priv *rq,
 	rq->finished = true;
 	rq->pub.status = status;
 	unhash(c, rq);
-	unexpose_all(c, rq);
+	rt_request_rollback(c, rq);
 	if (!cds_list_empty(&rq->queue))
 		cds_list_del_init(&rq->queue);
 	if (c->cont_call == rq)
 		c->cont_call = NULL;
 	c->requests_all--;
-	if (rq->posted) {
-		c->requests_out--;
-		if (c->server)
-			c->credit.reverse--;
-		else
-			c->credit.forward--;
-	}
+	if (rq->posted)
+		unpost(c);
 	if (!rq->sends_pending)
 		complete(c, rq);
+}
+
+void rt_request_again(struct rt_conn *c, struct rt_request_priv *rq)
+{
+	rt_request_rollback(c, rq);
+	if (c->cont_call == rq)
+		c->cont_call = NULL;
+	unpost(c);
+	rq->posted = false;
+	rq->prepared = false;
+	/* It has waited before. */
+	cds_list_add(&rq->queue, &c->calls_out);
 }
 
 void rt_request_sent(struct rt_conn *c, struct rt_request_priv *rq)
@@ -180,10 +197,13 @@ void rt_request_queue(struct rt_conn *c, struct rt_request_priv *rq)
 	rq->sends_pending = 0;
 	rq->nsegs = rq->nrsegs = 0;
 	rq->inv_handle = 0;
+	rq->xmt.on = rq->xmt.never = false;
 	CDS_INIT_LIST_HEAD(&rq->queue);
 	rt_out_init(&rq->out);
-	for (unsigned int i = 0; i < rq->pub.nsinks; i++)
+	for (unsigned int i = 0; i < rq->pub.nsinks; i++) {
 		rq->pub.sinks[i].used = 0;
+		rq->pub.sinks[i].in_stream = false;
+	}
 	if (c->state >= RT_DRAINING)
 		status = -ENOTCONN;
 	else if (c->server && (!c->theirs.complete || !c->theirs.reverse))
@@ -243,6 +263,19 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 			RT_COUNT(c, calls_sent, 1);
 		}
 	}
+	if (rq->xmt.on) {
+		w->wr.op = FAB_SEND;
+		w->wr.nsge = 1;
+		rc = rt_rtr_call_fill(c, rq, w, &hlen, &last);
+		if (rc)
+			goto fail;
+		c->cont_call = last ? NULL : rq;
+		if (last) {
+			rq->sent = rt_now_ns();
+			RT_STAGE(c, submit, rq->submitted, rq->sent);
+		}
+		goto post;
+	}
 	hlen = rt_request_header_len(c, rq, rq->external);
 	left = out->len - out->off;
 	last = rq->external || hlen + left <= c->to_peer;
@@ -293,6 +326,7 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 					  false, (uint32_t)(left - n));
 		RT_COUNT(c, fragments_sent, 1);
 	}
+post:
 	w->req = rq;
 	rq->sends_pending++;
 	rt_send_work(c, w, hlen);

@@ -15,7 +15,7 @@
  * Compare a returned chunk with the offered one and add up its octets. Chunks
  * are filled without gaps and in order (4.5.2.1).
  */
-static bool take_chunk(const struct wire_list *got,
+bool rt_response_chunk(const struct wire_list *got,
 		       const struct wire_chunk_desc *offered, size_t *used)
 {
 	struct wire_iter it = { 0 };
@@ -49,7 +49,8 @@ static bool take_writes(struct rt_conn *c, struct rt_request_priv *rq,
 
 	for (; wire_chunk_next(&m->writes, &it, &chunk); i++) {
 		if (i >= rq->nwrites ||
-		    !take_chunk(&chunk, &rq->write[i], &rq->pub.sinks[i].used))
+		    !rt_response_chunk(&chunk, &rq->write[i],
+				       &rq->pub.sinks[i].used))
 			return false;
 		if (rq->pub.sinks[i].used) {
 			RT_COUNT(c, write_chunks, 1);
@@ -126,19 +127,22 @@ static uint64_t count_reads(struct rt_conn *c, const struct rt_request_priv *rq)
 	return n;
 }
 
-/* @chunk: of the Reply's octets those that came in a Reply chunk. */
+/* @read: of the Call's octets those that the peer has fetched. */
 static void count_class(struct rt_conn *c, const struct rt_request_priv *rq,
-			uint64_t read, uint64_t chunk, uint64_t now)
+			uint64_t read, uint64_t now)
 {
-	uint64_t sent = 0, placed = 0;
+	uint64_t sent = 0, came = rq->pub.reply_len, written = 0;
 
 	for (unsigned int i = 0; i < rq->pub.npieces; i++)
 		sent += rq->pub.pieces[i].len;
-	for (unsigned int i = 0; i < rq->nwrites; i++)
-		placed += rq->pub.sinks[i].used;
-	rt_class_add(rt_class_of(c, rq->pub.op_class),
-		     rq->pub.reply_len + placed, chunk + placed, sent, read,
-		     now - rq->submitted);
+	if (rq->reply_buf && rq->pub.reply[0].addr == rq->reply_buf->addr)
+		written = came;
+	for (unsigned int i = 0; i < rq->pub.nsinks; i++) {
+		written += rq->pub.sinks[i].used;
+		came += rt_round4(rq->pub.sinks[i].used);
+	}
+	rt_class_add(rt_class_of(c, rq->pub.op_class), came, written, sent,
+		     read, now - rq->submitted);
 }
 
 /* RFC 8166 4.5: version 1 says nothing to the sender of a bad Reply. */
@@ -148,8 +152,8 @@ static void refuse(struct rt_conn *c, uint32_t xid)
 		rt_error_code(c, xid, RDMA2_ERR_BAD_XDR);
 }
 
-static void violation(struct rt_conn *c, struct rt_request_priv *rq,
-		      uint32_t xid, const char *what)
+void rt_response_violation(struct rt_conn *c, struct rt_request_priv *rq,
+			   uint32_t xid, const char *what)
 {
 	refuse(c, xid);
 	rt_conn_fail(c, -EPROTO, "Reply %08x: %s", xid, what);
@@ -167,7 +171,6 @@ void rt_response_receive(struct rt_conn *c, const struct wire_msg *m,
 {
 	struct rt_request_priv *rq = rt_request_find(c, m->p.xid);
 	size_t len = 0;
-	uint64_t now;
 
 	if (!rq || !rq->posted) {
 		rt_log(c, LOG_NOTICE, "Reply %08x answers no Call", m->p.xid);
@@ -176,17 +179,26 @@ void rt_response_receive(struct rt_conn *c, const struct wire_msg *m,
 	}
 	if (c->cont_call == rq) {
 		/* The rest of our fragments would be out of place now. */
-		violation(c, rq, m->p.xid, "it comes before the whole Call");
+		rt_response_violation(c, rq, m->p.xid,
+				      "it comes before the whole Call");
+		return;
+	}
+	if (!rt_rtr_base_reply_ok(rq)) {
+		rt_log(c, LOG_WARNING, "Reply %08x answers an XMTREQ",
+		       m->p.xid);
+		refuse(c, m->p.xid);
+		rt_request_finish(c, rq, -EPROTO);
 		return;
 	}
 	if (!take_writes(c, rq, m)) {
-		violation(c, rq, m->p.xid, "its Write list is not ours");
+		rt_response_violation(c, rq, m->p.xid,
+				      "its Write list is not ours");
 		return;
 	}
 	if (m->external) {
-		if (!take_chunk(&m->reply, &rq->reply_chunk, &len)) {
-			violation(c, rq, m->p.xid,
-				  "its Reply chunk is not ours");
+		if (!rt_response_chunk(&m->reply, &rq->reply_chunk, &len)) {
+			rt_response_violation(c, rq, m->p.xid,
+					      "its Reply chunk is not ours");
 			return;
 		}
 		if (!take_external(c, rq, m->p.xid, len)) {
@@ -201,10 +213,16 @@ void rt_response_receive(struct rt_conn *c, const struct wire_msg *m,
 	} else {
 		take_inline(c, rq, m, w);
 	}
+	rt_response_done(c, rq);
+}
+
+void rt_response_done(struct rt_conn *c, struct rt_request_priv *rq)
+{
+	uint64_t now = rt_now_ns();
+
 	RT_COUNT(c, replies_received, 1);
-	now = rt_now_ns();
 	RT_STAGE(c, answer, rq->sent, now);
-	count_class(c, rq, count_reads(c, rq), len, now);
+	count_class(c, rq, count_reads(c, rq), now);
 	rt_request_finish(c, rq, 0);
 }
 
@@ -216,6 +234,8 @@ void rt_response_error(struct rt_conn *c, uint32_t xid,
 
 	rt_log(c, LOG_NOTICE, "ERROR %s received for xid %08x",
 	       wire_errcode_name(err->code), xid);
+	if (rq && rq->posted && rt_rtr_error(c, rq, err))
+		return;
 	if (rq && rq->posted) {
 		/* It does not continue Replies, or not such. */
 		if (err->code == RDMA2_ERR_REPLY_RESOURCE)

@@ -57,6 +57,17 @@ void rt_error_send(struct rt_conn *c, uint32_t xid, uint32_t vers,
 	e->xid = xid;
 	e->vers = vers;
 	e->err = *err;
+	e->rep.code = 0;
+}
+
+void rt_repterr_send(struct rt_conn *c, const struct wire_repterr *rep)
+{
+	struct wire_error err = { 0 };
+	unsigned int n = c->nerrors;
+
+	rt_error_send(c, rep->bad.xid, WIRE_VERS2, &err);
+	if (c->nerrors > n)
+		c->errors[(c->errors_at + n) % c->max_errors].rep = *rep;
 }
 
 void rt_error_code(struct rt_conn *c, uint32_t xid, uint32_t code)
@@ -78,6 +89,9 @@ static size_t encode_error(struct rt_conn *c, const struct rt_error_out *e,
 {
 	uint32_t credit = c->v->credit_word(c, RT_OUT_CONTROL);
 
+	if (e->rep.code)
+		return wire_encode_repterr(buf, RT_HEADER_ROOM, credit,
+					   &e->rep);
 	if (e->err.code == RDMA2_ERR_VERS ||
 	    e->err.code == RDMA2_ERR_VERS_MISMATCH)
 		return wire_encode_error(buf, RT_HEADER_ROOM, e->xid, e->vers,
@@ -95,14 +109,19 @@ static bool post_error(struct rt_conn *c)
 	if (!w)
 		return false;
 	n = encode_error(c, e, w->buf->addr);
+	if (e->rep.code)
+		RT_COUNT(c, repterrs_sent, 1);
+	else
+		RT_COUNT(c, errors_sent, 1);
 	rt_log(c, LOG_INFO, "ERROR %s for xid %08x",
-	       wire_errcode_name(e->err.code), e->xid);
+	       e->rep.code ? wire_optrerr_name(e->rep.code) :
+			     wire_errcode_name(e->err.code),
+	       e->xid);
 	c->errors_at = (c->errors_at + 1) % c->max_errors;
 	c->nerrors--;
 	w->wr.op = FAB_SEND;
 	w->wr.nsge = 1;
 	rt_send_work(c, w, n);
-	RT_COUNT(c, errors_sent, 1);
 	return true;
 }
 

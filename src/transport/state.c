@@ -283,6 +283,7 @@ static void act_down(struct rt_conn *c)
 	atomic_store(&c->can_call, false);
 	rt_chain_drop(c);
 	rt_sequence_reset(c);
+	rt_rtr_group_reset(c);
 	rt_auth_reset(c);
 	c->cont_reply = NULL;
 	c->cont_call = NULL;

@@ -56,6 +56,9 @@ struct rt_call;
 /* Segments in one header, likewise. */
 #define RT_MAX_SEGMENTS 64
 
+/* Transmissions of one message of rtrext, likewise. */
+#define RT_TRANSMISSIONS_MAX 16
+
 /* A stretch of a payload stream. @mr: NULL if not registered. */
 struct rt_piece {
 	void *addr;
@@ -67,12 +70,14 @@ struct rt_piece {
  * A DDP-eligible data item of a payload stream that the upper layer gives to
  * the transport: @length octets at @position of the unreduced stream. Results
  * that are absent (present false) keep their place in the pairing with Write
- * chunks. Arguments must be present.
+ * chunks. Arguments must be present. @origin, of a result: where the operation
+ * begins in the Call's stream, 0 if that is not known (rtrext, 7.4).
  */
 struct rt_item {
 	uint32_t position;
 	uint32_t length;
 	bool present;
+	uint32_t origin;
 };
 
 enum rt_call_format {
@@ -95,6 +100,18 @@ enum rt_call_format {
 #define RT_AUTH_SECONDS 30 /* the default */
 #define RT_AUTH_SECONDS_MAX 3600
 
+/* How a Requester with rtrext asks for results, and gives arguments. All but
+ * the first are for tests and measurements. */
+enum rt_placement {
+	RT_PLACE_AUTO = 0, /* in target segments; else by base messages */
+	RT_PLACE_EXRW, /* by RDMA Read and Write */
+	RT_PLACE_CHOICE, /* results as the Responder likes */
+	RT_PLACE_BYSIZE, /* ... by RDMA from placement_threshold on */
+};
+
+/* rt_config.placement_size: a Receive is a page longer. */
+#define RT_PLACEMENT_MAX (RT_SEND_MAX - 4096)
+
 /* rt_config.extensions; what they are is in docs/extensions.md. */
 #define RT_EXT_XCHAR 1u /* transport characteristics, [M1] */
 #define RT_EXT_RTR 2u /* round-trip reduction */
@@ -105,6 +122,13 @@ struct rt_config {
 	 * highest and falls back, 4.3.2. */
 	unsigned int versions;
 	unsigned int extensions; /* RT_EXT_*; none */
+	/* rtrext: octets of target segments in each Receive, which then has
+	 * that and a page whatever recv_size says; 61440. None at all. */
+	uint32_t placement_size;
+	bool no_placement;
+	unsigned int max_transmissions; /* rtrext: of a message; 4 */
+	enum rt_placement placement; /* rtrext, Requester */
+	uint32_t placement_threshold;
 	unsigned int credits; /* most Advertised credits; 64; at least 2 are
 			       * advertised in version 2 */
 	uint32_t recv_size; /* Receive Buffer Size announced; 4096 */
@@ -192,6 +216,13 @@ const char *rt_config_check(const struct rt_config *cfg);
 	X(auth_passed, "peers known by host authentication")           \
 	X(auth_failed, "peers refused by host authentication")         \
 	X(surplus, "messages with octets after the header")            \
+	X(xmt_calls_sent, "Calls sent by XMTREQ")                      \
+	X(xmt_calls_received, "Calls received by XMTREQ")              \
+	X(placed_bytes_sent, "octets sent to target segments")         \
+	X(placed_bytes_received, "octets received in target segments") \
+	X(repterrs_sent, "REPTERRs sent")                              \
+	X(repterrs_received, "REPTERRs received")                      \
+	X(xmt_fallbacks, "Calls sent again without XMTREQ")            \
 	X(credit_waits, "times a message waited for a credit")         \
 	X(copied_bytes, "payload octets copied by the transport")
 
@@ -492,6 +523,7 @@ struct rt_sink {
 	size_t len;
 	struct fab_mr *mr;
 	size_t used; /* set: octets returned */
+	bool in_stream; /* set: the result is in the Reply instead */
 };
 
 struct rt_request {

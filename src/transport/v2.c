@@ -37,8 +37,8 @@ static void posted(struct rt_conn *c)
  */
 static bool peer_active(struct rt_conn *c)
 {
-	return c->seq.active || c->props_open || c->requests_out ||
-	       (c->server && cds_list_empty(&c->calls));
+	return c->seq.active || c->rtr.group.active || c->props_open ||
+	       c->requests_out || (c->server && cds_list_empty(&c->calls));
 }
 
 /* A GRANT, if one is due and nothing else has carried the news. */
@@ -99,7 +99,8 @@ static uint32_t inv_offer(const struct rt_conn *c,
 static bool inv_offered(const struct rt_conn *c,
 			const struct rt_request_priv *rq, uint32_t handle)
 {
-	return rq->inv_handle && rq->inv_handle == handle;
+	return (rq->inv_handle && rq->inv_handle == handle) ||
+	       rt_rtr_inv_offered(rq, handle);
 }
 
 /* rdma_inv_handle counts only if the header has such a handle [C11]. */

@@ -217,8 +217,9 @@ static int rdma_submit(struct bench *b, struct bench_slot *s)
 			.len = s->count,
 			.mr = r->pattern->mr,
 		};
-		v->item = (struct rt_item){ (uint32_t)s->head_len, s->count,
-					    true };
+		v->item = (struct rt_item){ .position = (uint32_t)s->head_len,
+					    .length = s->count,
+					    .present = true };
 		rq->npieces = 2;
 		rq->items = &v->item;
 		rq->nitems = 1;

@@ -52,8 +52,9 @@ static void reply(struct rt_call *call, struct fuzz_in *in, uint8_t kind)
 		/* Of one that is absent, nothing is in the stream. */
 		bool present = !(kind & 4) || i != 1;
 
-		a->item[i] = (struct rt_item){ (uint32_t)len,
-					       present ? length : 0, present };
+		a->item[i] = (struct rt_item){ .position = (uint32_t)len,
+					       .length = present ? length : 0,
+					       .present = present };
 		if (present) {
 			memset(a->octets + len, 0x5a, length);
 			len += (length + 3) & ~3u;

@@ -414,8 +414,9 @@ void rt_rpc_init(struct rt_pair *p, struct rt_conn *c, struct rt_rpc *r,
 	r->rq->pieces = r->piece;
 	r->rq->npieces = 1;
 	if (reduce && data_len) {
-		r->item = (struct rt_item){ (uint32_t)head, (uint32_t)data_len,
-					    true };
+		r->item = (struct rt_item){ .position = (uint32_t)head,
+					    .length = (uint32_t)data_len,
+					    .present = true };
 		r->rq->items = &r->item;
 		r->rq->nitems = 1;
 	}
@@ -423,8 +424,9 @@ void rt_rpc_init(struct rt_pair *p, struct rt_conn *c, struct rt_rpc *r,
 		if (!sink_len)
 			continue;
 		r->sink_buf[i] = fab_pool_get(pool, sink_len);
-		r->sink[i] = (struct rt_sink){ r->sink_buf[i]->addr, sink_len,
-					       r->sink_buf[i]->mr, 0 };
+		r->sink[i] = (struct rt_sink){ .addr = r->sink_buf[i]->addr,
+					       .len = sink_len,
+					       .mr = r->sink_buf[i]->mr };
 	}
 	r->rq->sinks = r->sink;
 	r->rq->nsinks = nsinks;
@@ -543,4 +545,36 @@ struct rt_stats rt_pair_stats(struct rt_instance *inst)
 
 	rt_stats_total(inst, &s, NULL, NULL);
 	return s;
+}
+
+/* All classes together. */
+static struct rt_class classes(struct rt_instance *inst)
+{
+	struct rt_class sum = { 0 };
+	struct rt_classes k;
+
+	rt_classes_total(inst, &k);
+	for (unsigned int i = 0; i < RT_CLASSES; i++) {
+#define ADD(name, help) sum.name += k.of[i].name;
+		RT_CLASS_COUNTERS(ADD)
+#undef ADD
+		rt_histogram_sum(&sum.turn, &k.of[i].turn);
+	}
+	return sum;
+}
+
+bool rt_pair_classes_match(struct rt_pair *p)
+{
+	struct rt_class c = classes(p->client_inst);
+	struct rt_class s = classes(p->server_inst);
+	struct rt_stats st = rt_pair_stats(p->server_inst);
+
+	return rt_histogram_count(&c.turn) == st.replies_sent &&
+	       rt_histogram_count(&s.turn) == st.replies_sent &&
+	       c.octets_sent == s.octets_received &&
+	       s.octets_sent == c.octets_received &&
+	       c.rdma_sent == s.rdma_received &&
+	       s.rdma_sent == c.rdma_received &&
+	       s.rdma_received == st.read_bytes &&
+	       s.rdma_sent == st.write_bytes;
 }

@@ -118,5 +118,8 @@ bool rt_rpc_trip(struct rt_pair *p, struct rt_conn *from, uint32_t xid,
 		 uint32_t sink_len);
 
 struct rt_stats rt_pair_stats(struct rt_instance *inst);
+/* After Calls that all had Replies: what one end has sent by classes the other
+ * has received, and it is by RDMA what the counters say. */
+bool rt_pair_classes_match(struct rt_pair *p);
 
 #endif /* RPCRDMA_RT_PAIR_H */

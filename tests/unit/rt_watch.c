@@ -103,6 +103,10 @@ static void look_at_order(struct rt_watch *w, struct rt_watch_end *e,
 
 	if (m->p.htype == RDMA2_GRANT || m->p.htype == RDMA2_ERROR)
 		return;
+	if (e->group && !e->refused)
+		fault(w, "%s of %u inside the group of %u",
+		      wire_htype_name(m->p.htype), m->p.xid, e->group_xid);
+	e->group = false;
 	if (e->sequence && e->refused && m->p.xid != e->xid)
 		e->sequence = false;
 	if (e->sequence) {
@@ -125,6 +129,118 @@ static void look_at_order(struct rt_watch *w, struct rt_watch_end *e,
 	e->call = call;
 	e->xid = m->p.xid;
 	e->remaining = m->remaining;
+}
+
+/* ---- rtrext ----------------------------------------------------------- */
+
+static bool is_xmt(uint32_t htype)
+{
+	return htype == RDMA2_X_XMTREQ || htype == RDMA2_X_XMTRESP ||
+	       htype == RDMA2_X_XMTCONT || htype == RDMA2_X_REPTERR;
+}
+
+/* X_RBSTRUCT: a page, then target segments of a page. */
+static void look_at_structure(struct rt_watch_end *e,
+			      const struct loop_event *ev)
+{
+	struct wire_iter it = { 0 }, jt = { 0 };
+	struct wire_rbstruct b;
+	struct wire_rbgroup g;
+	struct wire_prop v;
+	struct wire_msg m;
+
+	if (wire_decode(ev->data, ev->len, false, &m) != WIRE_OK)
+		return;
+	while (wire_prop_next(&m.props, &it, &v)) {
+		if (v.which != RDMA2_PROPID_X_RBSTRUCT ||
+		    !wire_rbstruct_decode(v.data, v.len, &b))
+			continue;
+		while (wire_rbgroup_next(&b.groups, &jt, &g))
+			if (g.flags & XMRSFLAG_PLT)
+				e->targets = g.count;
+	}
+}
+
+/* Mark what of transmission @x is of an item. */
+static void mark_items(const struct wire_xmt *m, uint32_t targets, uint32_t x,
+		       uint8_t *mark, size_t len)
+{
+	struct wire_iter it = { 0 };
+	struct wire_xitem item;
+
+	while (targets && wire_xitem_next(&m->items, &it, &item)) {
+		uint32_t left = item.length;
+		uint32_t n = 4096 - item.offset;
+		size_t begin = item.offset;
+
+		for (uint32_t i = 0; i < item.nbsnum; i++) {
+			uint32_t k = wire_bsnum(&item, i);
+
+			if (n > left)
+				n = left;
+			begin += 4096 * (size_t)(1 + k % targets);
+			if (k / targets == x && begin + n <= len)
+				memset(mark + begin, 1, n);
+			left -= n;
+			n = 4096;
+			begin = 0;
+		}
+	}
+}
+
+static void look_at_xmt(struct rt_watch *w, struct rt_watch_end *e,
+			const struct rt_watch_end *to,
+			const struct loop_event *ev)
+{
+	struct wire_repterr r;
+	struct wire_xmt m, head;
+	uint32_t x = 0;
+
+	if (wire_repterr_decode(ev->data, ev->len, &r) == WIRE_OK)
+		return;
+	if (wire_xmt_decode(ev->data, ev->len, &m) != WIRE_OK) {
+		fault(w, "a malformed message of rtrext");
+		return;
+	}
+	if (e->sequence && !e->refused)
+		fault(w, "%s inside fragments", wire_htype_name(m.p.htype));
+	if (m.p.htype == RDMA2_X_XMTCONT) {
+		x = m.xnum;
+		if (!e->group || m.p.xid != e->group_xid ||
+		    m.xnum != e->group_next)
+			fault(w, "XMTCONT %u of %u", m.xnum, m.p.xid);
+	} else {
+		if (e->group && !e->refused)
+			fault(w, "%s of %u inside the group of %u",
+			      wire_htype_name(m.p.htype), m.p.xid,
+			      e->group_xid);
+		e->refused = false;
+		e->group_xid = m.p.xid;
+		e->group_count = m.count;
+		e->group_next = 0;
+		e->group_len = m.header_len < sizeof(e->group_head) ?
+				       m.header_len :
+				       sizeof(e->group_head);
+		memcpy(e->group_head, ev->data, e->group_len);
+	}
+	e->group = ++e->group_next < e->group_count;
+	if (m.pslen > ev->len - m.header_len || ev->len > sizeof(w->mark)) {
+		fault(w, "a payload of %u octets", m.pslen);
+		return;
+	}
+	if (wire_xmt_decode(e->group_head, e->group_len, &head) != WIRE_OK)
+		return;
+	memset(w->mark, 0, ev->len);
+	mark_items(&head, to->targets, x, w->mark, ev->len);
+	for (size_t at = m.header_len + m.pslen; at < ev->len; at++) {
+		if (w->mark[at])
+			continue;
+		e->padding++;
+		if (((const uint8_t *)ev->data)[at]) {
+			fault(w, "octet %zu of the padding of %u", at, m.p.xid);
+			break;
+		}
+	}
 }
 
 /* Errors that carry the version of the message that they refuse. */
@@ -242,7 +358,11 @@ static void message(struct rt_watch *w, const struct loop_event *ev)
 			fault(w, "a message of %zu octets", ev->len);
 		return;
 	}
-	from->count[p.htype % 16]++;
+	if (p.htype < 16)
+		from->count[p.htype]++;
+	else
+		from->xcount[p.htype % 16]++;
+	look_at_structure(from, ev);
 	vers_error = about_versions(ev);
 	from->refuses |= vers_error;
 	/* One amid a conversation is an answer like another. */
@@ -259,8 +379,10 @@ static void message(struct rt_watch *w, const struct loop_event *ev)
 	}
 	if (ours(w, from) && !vers_error) {
 		look_at_credits(w, from, to, &p);
-		if (wire_decode(ev->data, ev->len, !from->sequence, &m) !=
-		    WIRE_OK)
+		if (is_xmt(p.htype))
+			look_at_xmt(w, from, to, ev);
+		else if (wire_decode(ev->data, ev->len, !from->sequence, &m) !=
+			 WIRE_OK)
 			fault(w, "a malformed %s", wire_htype_name(p.htype));
 		else
 			look_at_order(w, from, &m);
@@ -278,6 +400,9 @@ static void message(struct rt_watch *w, const struct loop_event *ev)
 	if (p.htype == RDMA2_ERROR && p.vers == WIRE_VERS2 && to->sequence &&
 	    to->call && p.xid == to->xid &&
 	    wire_decode(ev->data, ev->len, true, &m) == WIRE_OK)
+		to->refused = true;
+	if (to->group && p.xid == to->group_xid &&
+	    (p.htype == RDMA2_ERROR || p.htype == RDMA2_X_REPTERR))
 		to->refused = true;
 	if (p.vers == WIRE_VERS2 || ours(w, from))
 		from->limit = p.credit;

@@ -19,6 +19,12 @@
  *     off ([D3]);
  *   - a payload begins with its XID.
  *
+ * And of rtrext:
+ *
+ *   - nothing amid a group but GRANTs, ERRORs and REPTERRs, its transmissions
+ *     are numbered, and there are as many as the first one said;
+ *   - what is neither header nor payload nor an item is zero (section 11).
+ *
  * And in version 1:
  *
  *   - no more Calls outstanding than the last Reply granted, one at first, and
@@ -32,7 +38,7 @@
 #define RPCRDMA_RT_WATCH_H
 
 #include "fabric/loop/loop.h"
-#include "wire/wire.h"
+#include "wire/rtr.h"
 
 #define WATCH_ENDS 512
 #define WATCH_CALLS 64
@@ -57,6 +63,13 @@ struct rt_watch_end {
 	bool refused; /* ... by the peer */
 	uint32_t xid, remaining;
 	uint32_t count[16]; /* by header type */
+	uint32_t xcount[16]; /* of extensions, by the last four bits */
+	uint32_t targets; /* target segments of each Receive, announced */
+	bool group; /* of transmissions, not yet at its end */
+	uint32_t group_xid, group_count, group_next;
+	uint8_t group_head[4096]; /* the first transmission's header */
+	size_t group_len;
+	uint64_t padding; /* octets of it that were looked at */
 	uint32_t with_invalidate;
 };
 
@@ -67,6 +80,7 @@ struct rt_watch {
 	struct rt_watch_end end[WATCH_ENDS];
 	unsigned int faults;
 	bool quiet; /* they are expected */
+	uint8_t mark[262144]; /* octets of a message that have a meaning */
 	char first[160];
 };
 

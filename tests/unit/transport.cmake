@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-add_library(unit-rt STATIC rt_pair.c rt_watch.c rt_raw.c rt_raw1.c)
+add_library(unit-rt STATIC rt_pair.c rt_watch.c rt_raw.c rt_raw1.c rt_rtr.c)
 target_link_libraries(unit-rt PUBLIC rpcrdma_transport rpcrdma_loop
 	PkgConfig::CUNIT)
 target_include_directories(unit-rt PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
@@ -29,6 +29,9 @@ rpcrdma_unit(transport-faults-v1 transport_faults.c LIBS unit-rt)
 target_compile_definitions(unit-transport-faults-v1 PRIVATE VERSION=1)
 rpcrdma_unit(transport-threads transport_threads.c
 	LIBS unit-rt rpcrdma_fabric)
+rpcrdma_unit(transport-rtr transport_rtr.c LIBS unit-rt)
+rpcrdma_unit(transport-rtr-raw transport_rtr_raw.c LIBS unit-rt)
+rpcrdma_unit(transport-rtr-client transport_rtr_client.c LIBS unit-rt)
 rpcrdma_unit(transport-bound transport_bound.c LIBS unit-rt)
 rpcrdma_unit(transport-stages transport_stages.c LIBS unit-rt)
 rpcrdma_unit(transport-steady transport_steady.c

@@ -307,7 +307,7 @@ static void impossible(void)
 {
 	static uint8_t octets[128];
 	struct rt_piece piece[RT_MAX_PIECES + 1];
-	struct rt_item item[2] = { { 8, 8, true }, { 8, 8, true } };
+	struct rt_item item[2] = { { 8, 8, true, 0 }, { 8, 8, true, 0 } };
 	struct wire_segment seg[2];
 	struct wire_chunk_desc w[2] = { { seg, 1 }, { seg + 1, 1 } };
 	struct wire_call_desc d = { .writes = w, .nwrites = 2 };

@@ -275,6 +275,8 @@ static void classes(void)
 	CU_ASSERT_EQUAL(class_in(p.client_inst, 4)->octets_sent, call + 3000);
 	CU_ASSERT_EQUAL(class_in(p.client_inst, 5)->octets_received, 9000);
 
+	CU_ASSERT(rt_pair_classes_match(&p));
+
 	/* A number that is none; none of an end without an answer. */
 	classed(&p, RT_CLASSES, 6, 0, false, 100, 0);
 	counted(p.server_inst, 0, 1, call, 0, 100, 0);

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rtr - the round-trip extension: properties, order of messages, groups
+ *
+ * Runner only. A message of the extension is taken if it is switched on here
+ * and both ends have sent their CONNPROP_FINAL [M2]; else recv.c answers it as
+ * an unknown header type. A group is one XMTREQ or XMTRESP and its XMTCONTs;
+ * when all of it is here, rtr_call.c or rtr_request.c takes it. What is wrong
+ * is answered by REPTERR, or by BAD_XDR where that has no code [R9].
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+
+#include "transport/internal.h"
+
+/* ---- Properties, section 8 -------------------------------------------- */
+
+void rt_rtr_init(struct rt_conn *c)
+{
+	const struct rt_config *cfg = &c->inst->cfg;
+	struct rt_rtr *x = &c->rtr;
+
+	x->theirs.reqrxlim = x->theirs.respsxlim = 1;
+	x->on = cfg->extensions & RT_EXT_RTR;
+	if (!x->on || cfg->no_placement)
+		return;
+	x->ours.targets = cfg->placement_size / RT_RTR_SEGMENT;
+	x->ours.ngroups = 2;
+	x->ours.group[0] = (struct wire_rbgroup){ 1, RT_RTR_HEAD, 1, 0 };
+	x->ours.group[1] =
+		(struct wire_rbgroup){ x->ours.targets, RT_RTR_SEGMENT,
+				       RT_RTR_SEGMENT, XMRSFLAG_PLT };
+	/* 8.3: in agreement with the structure. */
+	c->ours.recv_size = RT_RTR_HEAD + cfg->placement_size;
+}
+
+bool rt_rtr_structured(const struct rt_conn *c)
+{
+	return c->rtr.on && c->rtr.ours.ngroups;
+}
+
+unsigned int rt_rtr_props(struct rt_conn *c, struct wire_prop *props, void *buf,
+			  size_t *len)
+{
+	const struct rt_rtr *x = &c->rtr;
+	uint32_t lim = htonl(c->inst->cfg.max_transmissions);
+	uint32_t all = htonl(RTRS_XREQ | RTRS_XRESP | RTRS_XCONT);
+	uint8_t *to = buf;
+	unsigned int n = 0;
+
+	*len = 0;
+	if (!x->on)
+		return 0;
+	memcpy(to, &all, 4);
+	props[n++] = (struct wire_prop){ RDMA2_PROPID_X_RTRSUPP, to, 4 };
+	memcpy(to + 4, &lim, 4);
+	props[n++] = (struct wire_prop){ RDMA2_PROPID_X_REQRXLIM, to + 4, 4 };
+	props[n++] = (struct wire_prop){ RDMA2_PROPID_X_RESPSXLIM, to + 4, 4 };
+	if (x->ours.ngroups) {
+		props[n].which = RDMA2_PROPID_X_RBSTRUCT;
+		props[n].data = to + 8;
+		props[n].len = (uint32_t)wire_encode_rbstruct(
+			to + 8, RT_RTR_PROPS - 8, c->ours.recv_size,
+			x->ours.group, x->ours.ngroups);
+		n++;
+	}
+	for (unsigned int i = 0; i < n; i++)
+		*len += 8 + rt_round4(props[i].len);
+	return n;
+}
+
+/* A number; none stands for the default [F1]. */
+static bool number(const struct wire_prop *v, uint32_t dflt, uint32_t *n)
+{
+	*n = wire_prop_u32(v, dflt);
+	return !v->len || v->len == 4;
+}
+
+bool rt_rtr_apply(const struct rt_conn *c, struct rt_rtr_peer *p,
+		  const struct wire_prop *v)
+{
+	struct wire_rbstruct b;
+
+	if (!c->rtr.on)
+		return true;
+	switch (v->which) {
+	case RDMA2_PROPID_RBSIZ:
+		p->size_given = v->len;
+		return true;
+	case RDMA2_PROPID_X_RTRSUPP:
+		return number(v, 0, &p->support);
+	case RDMA2_PROPID_X_REQRXLIM:
+		if (!number(v, 1, &p->reqrxlim))
+			return false;
+		p->reqrxlim += !p->reqrxlim; /* 0 counts as 1 [R6] */
+		return true;
+	case RDMA2_PROPID_X_RESPSXLIM:
+		if (!number(v, 1, &p->respsxlim))
+			return false;
+		p->respsxlim += !p->respsxlim;
+		return true;
+	case RDMA2_PROPID_X_RBSTRUCT:
+		p->has_struct = v->len;
+		if (!v->len)
+			return true;
+		if (!wire_rbstruct_decode(v->data, v->len, &b) ||
+		    b.length < WIRE_FIRST_MESSAGE_MAX)
+			return false;
+		p->length = b.length;
+		rt_rtr_layout_set(&p->layout, &b);
+		return true;
+	default:
+		return true;
+	}
+}
+
+void rt_rtr_taken(struct rt_conn *c, const struct rt_rtr_peer *p,
+		  struct rt_properties *props)
+{
+	c->rtr.theirs = *p;
+	/* 8.3: the one is derived from the other. */
+	if (p->has_struct && !p->size_given)
+		props->recv_size = p->length;
+}
+
+void rt_rtr_settled(struct rt_conn *c)
+{
+	struct rt_rtr *x = &c->rtr;
+
+	x->send = x->on && x->theirs.support;
+	/* [R10]: two sizes, so the structure is not relied upon. */
+	if (!x->theirs.has_struct ||
+	    (x->theirs.size_given && x->theirs.length != c->theirs.recv_size))
+		x->theirs.layout.targets = 0;
+	if (x->send)
+		rt_log(c, LOG_INFO,
+		       "rtrext: operations %u, %u target segments, requests of "
+		       "%u, responses of %u transmissions",
+		       x->theirs.support, x->theirs.layout.targets,
+		       x->theirs.reqrxlim, x->theirs.respsxlim);
+}
+
+void rt_rtr_off(struct rt_conn *c)
+{
+	if (!c->rtr.send)
+		return;
+	rt_log(c, LOG_NOTICE, "rtrext is not used with this peer any more");
+	c->rtr.send = false;
+	c->rtr.theirs.support = 0;
+}
+
+/* ---- Errors, 9.5 ------------------------------------------------------ */
+
+void rt_rtr_report(struct rt_conn *c, struct wire_repterr *err, uint32_t xid,
+		   bool reply, uint32_t seq)
+{
+	err->bad =
+		(struct wire_xmsid){ xid, reply ? XMSI_REPLY : XMSI_CALL, seq };
+	rt_log(c, LOG_WARNING, "%s %08x, transmission %u: %s",
+	       reply ? "XMTRESP" : "XMTREQ", xid, seq,
+	       wire_optrerr_name(err->code));
+	rt_repterr_send(c, err);
+}
+
+static void expected(struct rt_conn *c, const struct wire_xmsid *bad,
+		     const struct wire_xmsid *lead, uint32_t code,
+		     uint32_t expect, uint32_t current)
+{
+	struct wire_repterr err = { .code = code,
+				    .expect = expect,
+				    .current = current,
+				    .has_lead = lead };
+
+	if (lead)
+		err.lead = *lead;
+	rt_rtr_report(c, &err, bad->xid, bad->dir == XMSI_REPLY, bad->seq);
+}
+
+/* ---- Groups ----------------------------------------------------------- */
+
+void rt_rtr_group_reset(struct rt_conn *c)
+{
+	struct rt_rtr_group *g = &c->rtr.group;
+
+	for (uint32_t i = 0; g->active && i < g->next; i++)
+		fab_pool_put(g->part[i].buf);
+	rt_memory_give(c, g->memory);
+	g->memory = 0;
+	g->active = false;
+}
+
+/* Drop it; @more: what is under way of it is to be swallowed. */
+static void give_up(struct rt_conn *c, bool more)
+{
+	struct rt_rtr_group *g = &c->rtr.group;
+	uint32_t xid = g->head.p.xid;
+	bool reply = g->reply;
+
+	rt_rtr_group_reset(c);
+	c->rtr.discard = more;
+	c->rtr.discard_xid = xid;
+	if (reply)
+		rt_refuse_reply(c, xid);
+}
+
+uint64_t rt_rtr_deadline(const struct rt_conn *c)
+{
+	return c->rtr.group.active ? c->rtr.group.deadline : 0;
+}
+
+void rt_rtr_expire(struct rt_conn *c)
+{
+	rt_log(c, LOG_WARNING, "a group was not completed in time");
+	rt_error_code(c, c->rtr.group.head.p.xid, RDMA2_ERR_INVAL_CONT);
+	give_up(c, true);
+}
+
+static bool is_extension(uint32_t htype)
+{
+	return htype >= 0xffffff00u;
+}
+
+static bool is_response(uint32_t htype)
+{
+	return htype == RDMA2_X_XMTRESP || htype == RDMA2_REPLY_EXTERNAL ||
+	       htype == RDMA2_REPLY_MIDDLE || htype == RDMA2_REPLY_INLINE;
+}
+
+/* Something else amid a group [R7]: both are dropped. */
+static void intruder(struct rt_conn *c, const struct wire_prefix *p)
+{
+	const struct rt_rtr_group *g = &c->rtr.group;
+	struct wire_xmsid bad = {
+		p->xid, is_response(p->htype) ? XMSI_REPLY : XMSI_CALL, 0
+	};
+	struct wire_xmsid lead = { g->head.p.xid,
+				   g->reply ? XMSI_REPLY : XMSI_CALL,
+				   g->next - 1 };
+
+	expected(c, &bad, &lead,
+		 is_extension(p->htype) ? OPTRERR_BADOMT : OPTRERR_BADHMT,
+		 RDMA2_X_XMTCONT, p->htype);
+	give_up(c, true);
+	if (p->htype == RDMA2_CALL_MIDDLE || p->htype == RDMA2_REPLY_MIDDLE)
+		rt_sequence_discard(c, p->xid, p->htype == RDMA2_REPLY_MIDDLE);
+	if (is_response(p->htype))
+		rt_refuse_reply(c, p->xid);
+}
+
+bool rt_rtr_in_order(struct rt_conn *c, const struct wire_prefix *p)
+{
+	if (p->htype == RDMA2_GRANT || p->htype == RDMA2_ERROR ||
+	    p->htype == RDMA2_X_REPTERR || p->htype == RDMA2_X_XMTCONT)
+		return true;
+	/* A new message: the rest of what was dropped has gone by. */
+	c->rtr.discard = false;
+	if (!c->rtr.group.active)
+		return true;
+	intruder(c, p);
+	return false;
+}
+
+/* The part's payload, [R12]. */
+static bool part_ok(struct rt_conn *c, const struct wire_xmt *m, size_t len,
+		    bool reply, uint32_t seq)
+{
+	uint32_t min = m->p.htype == RDMA2_X_XMTCONT ? 0 : 4;
+	uint32_t max = (uint32_t)(len - m->header_len) & ~3u;
+	struct wire_repterr err = {
+		.code = OPTRERR_BADPL, .value = m->pslen, .min = min, .max = max
+	};
+
+	if (m->pslen >= min && m->pslen <= max && !(m->pslen & 3))
+		return true;
+	rt_rtr_report(c, &err, m->p.xid, reply, seq);
+	return false;
+}
+
+static void take_part(struct rt_rtr_group *g, const struct wire_xmt *m,
+		      struct rt_work *w, size_t len)
+{
+	g->part[g->next++] = (struct rt_rtr_part){ .buf = w->buf,
+						   .len = len,
+						   .payload = m->header_len,
+						   .pslen = m->pslen };
+	w->buf = NULL;
+}
+
+static void completed(struct rt_conn *c)
+{
+	struct rt_rtr_group *g = &c->rtr.group;
+
+	if (g->next < g->count)
+		return;
+	if (g->reply)
+		rt_rtr_response_receive(c);
+	else
+		rt_rtr_call_receive(c);
+	/* What was not taken along. */
+	rt_rtr_group_reset(c);
+}
+
+static void initial(struct rt_conn *c, struct rt_work *w,
+		    const struct rt_in *in, const struct wire_xmt *m)
+{
+	struct rt_rtr_group *g = &c->rtr.group;
+	bool reply = m->p.htype == RDMA2_X_XMTRESP;
+	struct wire_xmsid id = { m->p.xid, reply ? XMSI_REPLY : XMSI_CALL, 0 };
+	uint32_t limit = c->inst->cfg.max_transmissions;
+	const uint8_t *first;
+
+	if (reply && !rt_rtr_response_limit(c, m->p.xid, &limit)) {
+		/* [R11] */
+		expected(c, &id, NULL, OPTRERR_BADXID, 0, m->p.xid);
+		c->rtr.discard = m->count > 1;
+		c->rtr.discard_xid = m->p.xid;
+		return;
+	}
+	if (!m->count || m->count > limit) {
+		/* [R6] */
+		expected(c, &id, NULL, OPTRERR_BADSEQ, m->count ? limit : 1,
+			 m->count);
+		goto refuse;
+	}
+	if (!part_ok(c, m, in->len, reply, 0))
+		goto refuse;
+	first = in->buf + m->header_len;
+	if (m->p.xid != ((uint32_t)first[0] << 24 | (uint32_t)first[1] << 16 |
+			 (uint32_t)first[2] << 8 | first[3])) {
+		/* 7.2 of version 2. */
+		rt_error_code(c, m->p.xid, RDMA2_ERR_BAD_XDR);
+		goto refuse;
+	}
+	g->active = true;
+	g->reply = reply;
+	g->head = *m;
+	g->count = m->count;
+	g->next = 0;
+	g->memory = 0;
+	g->deadline = rt_now_ms() + c->inst->cfg.continuation_ms;
+	g->began = rt_now_ns();
+	take_part(g, m, w, in->len);
+	completed(c);
+	return;
+refuse:
+	c->rtr.discard = m->count > 1;
+	c->rtr.discard_xid = m->p.xid;
+	if (reply)
+		rt_refuse_reply(c, m->p.xid);
+}
+
+static void continued(struct rt_conn *c, struct rt_work *w,
+		      const struct rt_in *in, const struct wire_xmt *m)
+{
+	struct rt_rtr_group *g = &c->rtr.group;
+	uint32_t itype = g->reply ? RDMA2_X_XMTRESP : RDMA2_X_XMTREQ;
+	struct wire_xmsid id = { m->p.xid,
+				 m->itype == RDMA2_X_XMTRESP ? XMSI_REPLY :
+							       XMSI_CALL,
+				 m->xnum };
+	struct wire_xmsid lead = { g->head.p.xid,
+				   g->reply ? XMSI_REPLY : XMSI_CALL,
+				   g->next - 1 };
+
+	if (!g->active) {
+		if (c->rtr.discard && m->p.xid == c->rtr.discard_xid) {
+			RT_COUNT(c, dropped, 1);
+			return;
+		}
+		expected(c, &id, NULL, OPTRERR_BADCONT, 0, 0);
+		return;
+	}
+	if (m->p.xid != g->head.p.xid) {
+		expected(c, &id, &lead, OPTRERR_BADXID, g->head.p.xid,
+			 m->p.xid);
+	} else if (m->itype != itype) {
+		/* [R5] */
+		expected(c, &id, &lead, OPTRERR_BADOMT, itype, m->itype);
+	} else if (m->xnum != g->next) {
+		expected(c, &id, &lead, OPTRERR_BADSEQ, g->next, m->xnum);
+	} else if (!part_ok(c, m, in->len, g->reply, m->xnum)) {
+		/* It has been said. */
+	} else if (!rt_memory_take(c, g->memory, w->buf->size)) {
+		rt_log(c, LOG_WARNING, "no memory for a group");
+		rt_error_code(c, m->p.xid,
+			      g->reply ? RDMA2_ERR_INVAL_CONT :
+					 RDMA2_ERR_SYSTEM);
+	} else {
+		g->memory += w->buf->size;
+		take_part(g, m, w, in->len);
+		completed(c);
+		return;
+	}
+	give_up(c, true);
+}
+
+/* ---- Messages --------------------------------------------------------- */
+
+bool rt_rtr_takes(const struct rt_conn *c, uint32_t htype)
+{
+	const struct rt_rtr *x = &c->rtr;
+
+	if (!x->on || !c->props_sent || !c->theirs.complete)
+		return false;
+	switch (htype) {
+	case RDMA2_X_XMTREQ:
+		/* Without that bit there could be no answer [M2]. */
+		return x->theirs.support & RTRS_XRESP;
+	case RDMA2_X_XMTRESP:
+	case RDMA2_X_XMTCONT:
+	case RDMA2_X_REPTERR:
+		return true;
+	default:
+		return false;
+	}
+}
+
+enum rt_event rt_rtr_event(uint32_t htype)
+{
+	switch (htype) {
+	case RDMA2_X_XMTREQ:
+		return EV_MSG_CALL;
+	case RDMA2_X_XMTRESP:
+		return EV_MSG_REPLY;
+	case RDMA2_X_XMTCONT:
+		return EV_MSG_CALL;
+	default:
+		return EV_MSG_ERROR;
+	}
+}
+
+static void reported(struct rt_conn *c, const struct rt_in *in)
+{
+	struct wire_repterr r;
+
+	if (wire_repterr_decode(in->buf, in->len, &r) != WIRE_OK) {
+		rt_error_code(c, in->p.xid, RDMA2_ERR_BAD_XDR);
+		return;
+	}
+	RT_COUNT(c, repterrs_received, 1);
+	rt_log(c, LOG_NOTICE, "REPTERR %s received, %s %08x, transmission %u",
+	       wire_optrerr_name(r.code),
+	       r.bad.dir == XMSI_REPLY ? "response" : "request", r.bad.xid,
+	       r.bad.seq);
+	/* A response that was refused is not sent again [R13]. */
+	if (r.bad.dir == XMSI_CALL)
+		rt_rtr_refused(c, r.bad.xid);
+	/* The group that it had come amid was dropped, too. */
+	if (r.has_lead && r.lead.dir == XMSI_CALL && r.lead.xid != r.bad.xid)
+		rt_rtr_refused(c, r.lead.xid);
+}
+
+void rt_rtr_receive(struct rt_conn *c, struct rt_work *w,
+		    const struct rt_in *in)
+{
+	struct wire_xmt m;
+
+	if (in->p.htype == RDMA2_X_REPTERR) {
+		reported(c, in);
+		return;
+	}
+	if (wire_xmt_decode(in->buf, in->len, &m) != WIRE_OK) {
+		rt_log(c, LOG_WARNING, "%s with xid %08x: malformed header",
+		       wire_htype_name(in->p.htype), in->p.xid);
+		rt_error_code(c, in->p.xid, RDMA2_ERR_BAD_XDR);
+		if (c->rtr.group.active) {
+			/* An XMTCONT: nothing else comes this far. */
+			give_up(c, true);
+		} else {
+			c->rtr.discard = true;
+			c->rtr.discard_xid = in->p.xid;
+		}
+		if (in->p.htype == RDMA2_X_XMTRESP)
+			rt_refuse_reply(c, in->p.xid);
+		return;
+	}
+	if (m.p.htype == RDMA2_X_XMTCONT)
+		continued(c, w, in, &m);
+	else
+		initial(c, w, in, &m);
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rtr_call - the Responder: a Call by XMTREQ and its XMTRESP
+ *
+ * Runner only. Items in target segments become pieces of the Call where they
+ * lie; those of type EXRW are read as the Read chunks of call.c. The results
+ * are paired with the directions of the Call in order, within their ranges of
+ * operations (7.4), and go where tables 1 and 2 and [R8] let them.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "transport/internal.h"
+
+/* ---- The Call --------------------------------------------------------- */
+
+/* The segments of a list to call->seg, which has been found to have room. */
+static void take_segments(struct rt_call_priv *call, const struct wire_list *l)
+{
+	struct wire_iter it = { 0 };
+	struct wire_segment s;
+
+	while (wire_segment_next(l, &it, &s))
+		call->seg[call->nsegs++] = s;
+}
+
+/*
+ * The items of the message. 0; an error of REPTERR in @err; or UINT32_MAX with
+ * an ERROR in @werr.
+ */
+static uint32_t take_items(struct rt_conn *c, struct rt_call_priv *call,
+			   struct wire_repterr *err, struct wire_error *werr)
+{
+	const struct rt_rtr_group *g = &c->rtr.group;
+	struct wire_iter it = { 0 };
+	struct wire_xitem item;
+	uint32_t code;
+
+	while (wire_xitem_next(&g->head.items, &it, &item)) {
+		struct rt_read_chunk *r = &call->read[call->nreads];
+		unsigned int n = 0;
+
+		if (call->nreads == c->inst->cfg.max_read_chunks) {
+			werr->code = RDMA2_ERR_READ_CHUNKS;
+			return UINT32_MAX;
+		}
+		*r = (struct rt_read_chunk){ .position = item.disp,
+					     .length = item.length };
+		werr->code = RDMA2_ERR_BAD_XDR;
+		if (item.type == XMPTYPE_EXRW) {
+			if (item.seg.bytes != item.length)
+				return UINT32_MAX;
+			r->first = call->nsegs;
+			r->nsegs = item.seg.count;
+			take_segments(call, &item.seg);
+		} else {
+			r->placed = true;
+			r->first = call->xmt.nplaced;
+			code = rt_rtr_locate(c, &item, &call->placed[r->first],
+					     &n, RT_MAX_PIECES - r->first, err);
+			if (code)
+				return code;
+			r->nsegs = n;
+			call->xmt.nplaced += n;
+			call->nplaced++;
+			RT_COUNT(c, placed_bytes_received, item.length);
+		}
+		call->nreads++;
+	}
+	return 0;
+}
+
+/* The directions for the response, one after the other. */
+static void take_wants(struct rt_call_priv *call, const struct wire_xmt *m)
+{
+	struct wire_iter it = { 0 }, jt;
+	struct wire_rsdset set;
+	struct wire_rsditem t;
+
+	while (wire_rsdset_next(&m->rsd, &it, &set)) {
+		jt = (struct wire_iter){ 0 };
+		while (wire_rsditem_next(&set.items, &jt, &t)) {
+			unsigned int i = call->xmt.nwants++;
+			struct rt_rtr_want *w = &call->xmt.want[i];
+
+			*w = (struct rt_rtr_want){
+				.begin = set.begin,
+				.end = set.end,
+				.minlen = t.minlen,
+				.type = t.type,
+				.threshold = t.threshold,
+				.chunk = { &call->seg[call->nsegs],
+					   t.seg.count },
+			};
+			take_segments(call, &t.seg);
+			/* For the upper layer: there is a place. */
+			call->pub.writes[i] = UINT32_MAX;
+		}
+	}
+	call->pub.nwrites = call->xmt.nwants;
+}
+
+/* Limits of ours, before anything is taken (7.3 of version 2). */
+static bool within_limits(const struct rt_conn *c, const struct wire_xmt *m,
+			  struct wire_error *err)
+{
+	const struct rt_config *cfg = &c->inst->cfg;
+
+	/* [G1] */
+	if (!c->server && c->ours.reverse != RDMA2_RVRSDIR_GENL) {
+		err->max_chunks = 0;
+		err->code = RDMA2_ERR_READ_CHUNKS;
+		if (m->items.count)
+			return false;
+		err->code = RDMA2_ERR_WRITE_CHUNKS;
+		if (m->nrsditems)
+			return false;
+	}
+	err->code = RDMA2_ERR_SEGMENTS;
+	err->max_segments = cfg->max_segments;
+	if ((uint64_t)m->items.segments + m->rsd.segments > cfg->max_segments)
+		return false;
+	err->code = RDMA2_ERR_WRITE_CHUNKS;
+	err->max_chunks = cfg->max_write_chunks;
+	if (m->nrsditems > cfg->max_write_chunks)
+		return false;
+	err->max_chunks = cfg->max_read_chunks;
+	err->code = RDMA2_ERR_SYSTEM;
+	return m->items.bytes <= cfg->max_message;
+}
+
+void rt_rtr_call_receive(struct rt_conn *c)
+{
+	struct rt_rtr_group *g = &c->rtr.group;
+	struct wire_error werr = { 0 };
+	struct wire_repterr err = { 0 };
+	struct rt_call_priv *call = rt_call_admit(c, g->head.p.xid);
+	uint32_t code;
+
+	if (!call)
+		return;
+	call->xmt.on = true;
+	call->xmt.rsbuf = g->head.rsbuf ? g->head.rsbuf : 1; /* [R6] */
+	call->xmt.nplaced = 0;
+	call->xmt.nwants = 0;
+	RT_COUNT(c, xmt_calls_received, 1);
+	if (!within_limits(c, &g->head, &werr)) {
+		rt_call_error(c, call, &werr);
+		return;
+	}
+	code = take_items(c, call, &err, &werr);
+	if (code == UINT32_MAX) {
+		werr.max_chunks = c->inst->cfg.max_read_chunks;
+		rt_call_error(c, call, &werr);
+		return;
+	}
+	if (code) {
+		uint32_t xid = call->pub.xid;
+
+		rt_call_free(c, call);
+		rt_rtr_report(c, &err, xid, false, 0);
+		return;
+	}
+	take_wants(call, &g->head);
+	for (uint32_t i = 0; i < g->count; i++) {
+		const struct rt_rtr_part *p = &g->part[i];
+
+		if (p->pslen)
+			call->base[call->nbase++] =
+				(struct rt_piece){ (uint8_t *)p->buf->addr +
+							   p->payload,
+						   p->pslen, p->buf->mr };
+		RT_COUNT(c, inline_bytes_received, p->pslen);
+		rt_bufs_add(&call->bufs, p->buf);
+	}
+	if (g->count > 1)
+		RT_STAGE(c, receive, g->began, call->arrived);
+	/* The buffers, and their account, have moved over. */
+	call->memory = g->memory;
+	g->memory = 0;
+	g->next = 0;
+	rt_call_proceed(c, call);
+}
+
+/* ---- The Reply -------------------------------------------------------- */
+
+static uint64_t chunk_len(const struct wire_chunk_desc *d)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < d->count; i++)
+		n += d->seg[i].length;
+	return n;
+}
+
+/* Does the direction apply to the result, as far as can be told (7.4)? */
+static bool in_range(const struct rt_rtr_want *w, const struct rt_item *item)
+{
+	return !item->origin ||
+	       (item->origin >= w->begin && item->origin < w->end);
+}
+
+/* Is the range before the operation, so that no later result can match it? */
+static bool passed(const struct rt_rtr_want *w, const struct rt_item *item)
+{
+	return item->origin && item->origin >= w->end;
+}
+
+/*
+ * Which way one result goes, tables 1 and 2. @tbsn: the peer has target
+ * segments; @avoid: they are not used where there is a choice. False: it does
+ * not fit its chunk.
+ */
+static bool decide(struct rt_rtr_want *w, uint32_t length, bool tbsn,
+		   bool avoid)
+{
+	bool fits = chunk_len(&w->chunk) >= length;
+
+	w->result = XMPTYPE_TOOSHORT;
+	if (length < w->minlen)
+		return true;
+	switch (w->type) {
+	case XMPTYPE_EXRW:
+		w->result = XMPTYPE_EXRW;
+		return fits;
+	case XMPTYPE_TBSN:
+		/* Without target segments it can only be in the stream. */
+		if (tbsn)
+			w->result = XMPTYPE_TBSN;
+		return true;
+	case XMPTYPE_BYSIZE:
+		/* [R8] */
+		if (length >= w->threshold) {
+			w->result = XMPTYPE_EXRW;
+			return fits;
+		}
+		/* fall through */
+	default:
+		if (fits && (avoid || !tbsn))
+			w->result = XMPTYPE_EXRW;
+		else if (tbsn)
+			w->result = XMPTYPE_TBSN;
+		return true;
+	}
+}
+
+/* Pair results with directions; cut out what does not stay. */
+static bool pair(struct rt_call_priv *call, bool tbsn, bool avoid,
+		 struct wire_error *err)
+{
+	const struct rt_reply *r = &call->reply;
+	struct rt_rtr_in *x = &call->xmt;
+	struct rt_item items[RT_MAX_CHUNKS];
+	unsigned int n = 0, j = 0;
+
+	for (unsigned int i = 0; i < x->nwants; i++) {
+		struct rt_rtr_want *w = &x->want[i];
+		const struct rt_item *item;
+
+		w->result = XMPTYPE_NOITEM;
+		w->disp = w->length = 0;
+		/* Results of operations before the range are inline. */
+		while (j < r->nitems && !in_range(w, &r->items[j]) &&
+		       !passed(w, &r->items[j]))
+			j++;
+		if (j == r->nitems || passed(w, &r->items[j]))
+			continue;
+		item = &r->items[j++];
+		if (!item->present)
+			continue;
+		if (!decide(w, item->length, tbsn, avoid)) {
+			err->code = RDMA2_ERR_WRITE_RESOURCE;
+			err->chunk_index = i + 1;
+			err->length_needed = item->length;
+			return false;
+		}
+		w->disp = item->position;
+		w->length = item->length;
+		if (w->result == XMPTYPE_TOOSHORT)
+			continue;
+		w->cut = n;
+		items[n++] = *item;
+	}
+	err->code = RDMA2_ERR_SYSTEM;
+	return !rt_reduce(r->pieces, r->npieces, items, n, &call->out,
+			  &call->cuts);
+}
+
+/* The items of the header; those in target segments without their numbers
+ * unless @numbers. Lists of EXRW are as filled. */
+static void describe(struct rt_call_priv *call, struct wire_xitem_desc *d,
+		     bool numbers)
+{
+	const struct rt_rtr_in *x = &call->xmt;
+
+	for (unsigned int i = 0; i < x->nwants; i++) {
+		const struct rt_rtr_want *w = &x->want[i];
+
+		d[i] = (struct wire_xitem_desc){ .disp = w->disp,
+						 .length = w->length,
+						 .type = w->result };
+		if (w->result == XMPTYPE_EXRW) {
+			d[i].seg = &call->result[w->chunk.seg - call->seg];
+			d[i].nsegs = w->chunk.count;
+		} else if (w->result == XMPTYPE_TBSN && numbers) {
+			d[i].bsnum = &x->plan.bs[x->plan.first[w->placed]];
+			d[i].nbsnum = x->plan.n[w->placed];
+		}
+	}
+}
+
+uint64_t rt_rtr_written(const struct rt_call_priv *call)
+{
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < call->xmt.nwants; i++)
+		if (call->xmt.want[i].result == XMPTYPE_EXRW)
+			n += call->xmt.want[i].length;
+	return n;
+}
+
+static bool plan(struct rt_conn *c, struct rt_call_priv *call)
+{
+	const struct rt_config *cfg = &c->inst->cfg;
+	struct rt_rtr_in *x = &call->xmt;
+	struct wire_xitem_desc items[RT_MAX_CHUNKS];
+	struct wire_xmt_desc d = { .items = items, .nitems = x->nwants };
+	uint32_t length[RT_MAX_CHUNKS];
+	unsigned int cut[RT_MAX_CHUNKS], n = 0;
+	unsigned int max = cfg->max_transmissions;
+
+	if (max > x->rsbuf)
+		max = x->rsbuf;
+	if (!(c->rtr.theirs.support & RTRS_XCONT))
+		max = 1;
+	for (unsigned int i = 0; i < x->nwants; i++) {
+		if (x->want[i].result != XMPTYPE_TBSN)
+			continue;
+		x->want[i].placed = n;
+		cut[n] = x->want[i].cut;
+		length[n++] = x->want[i].length;
+	}
+	describe(call, items, false);
+	if (!rt_rtr_plan(&c->rtr.theirs.layout, c->to_peer,
+			 wire_xmtresp_len(&d), call->out.len,
+			 call->out.npieces + call->cuts.npieces, length, n, max,
+			 &x->plan))
+		return false;
+	memcpy(x->plan.cut, cut, n * sizeof(*cut));
+	return true;
+}
+
+bool rt_rtr_reply_plan(struct rt_conn *c, struct rt_call_priv *call,
+		       struct wire_error *err)
+{
+	bool tbsn = c->rtr.theirs.layout.targets;
+
+	call->external = false;
+	call->threshold = c->to_peer;
+	if (!pair(call, tbsn, false, err))
+		return false;
+	if (call->out.len < 4 || call->out.len % 4)
+		return false; /* SYSTEM */
+	if (plan(c, call))
+		return true;
+	if (!pair(call, tbsn, true, err))
+		return false;
+	if (plan(c, call))
+		return true;
+	err->code = RDMA2_ERR_REPLY_RESOURCE; /* [R4] */
+	err->length_needed = (uint32_t)call->out.len;
+	return false;
+}
+
+/* The RDMA Writes, into the chain before the first Send. */
+int rt_rtr_reply_writes(struct rt_conn *c, struct rt_call_priv *call,
+			struct rt_work *send)
+{
+	const struct rt_rtr_in *x = &call->xmt;
+	const struct rt_cuts *cuts = &call->cuts;
+	int rc = 0;
+
+	for (unsigned int i = 0; i < x->nwants && !rc; i++) {
+		const struct rt_rtr_want *w = &x->want[i];
+		const struct rt_cut *cut = &cuts->cut[w->cut];
+
+		if (w->result != XMPTYPE_EXRW)
+			continue;
+		rc = rt_write_chunk(c, send, &cuts->piece[cut->first],
+				    cut->npieces, w->chunk.seg, w->chunk.count,
+				    &call->result[w->chunk.seg - call->seg]);
+		RT_COUNT(c, write_chunks, 1);
+	}
+	return rc;
+}
+
+int rt_rtr_reply_fill(struct rt_conn *c, struct rt_call_priv *call,
+		      struct rt_work *w, size_t *hlen, bool *last)
+{
+	struct rt_rtr_in *x = &call->xmt;
+	struct wire_xitem_desc items[RT_MAX_CHUNKS];
+	struct wire_xmt_desc d = { .items = items,
+				   .nitems = x->nwants,
+				   .count = x->plan.count };
+	uint32_t credit = c->v->credit_word(c, RT_OUT_REPLY);
+	uint32_t xnum = x->plan.xnum;
+	struct rt_out to;
+	size_t pslen;
+	int rc;
+
+	describe(call, items, true);
+	*hlen = xnum ? WIRE_XMTCONT_LEN : wire_xmtresp_len(&d);
+	rc = rt_rtr_fill(c, &x->plan, &c->rtr.theirs.layout, &call->out,
+			 &call->cuts, *hlen, &to, &pslen);
+	if (!rc && to.len)
+		rc = rt_gather(c, w, &to, to.len);
+	if (rc)
+		return rc;
+	d.pslen = (uint32_t)pslen;
+	if (xnum)
+		wire_encode_xmtcont(w->buf->addr, RT_HEADER_ROOM, call->pub.xid,
+				    credit, xnum, RDMA2_X_XMTRESP, d.pslen);
+	else
+		wire_encode_xmtresp(w->buf->addr, RT_HEADER_ROOM, call->pub.xid,
+				    credit, &d);
+	RT_COUNT(c, inline_bytes_sent, pslen);
+	*last = x->plan.xnum == x->plan.count;
+	return 0;
+}

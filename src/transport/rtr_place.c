@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rtr_place - where items go in a peer's Receives, and where they are in ours
+ *
+ * Runner only, or without a connection. Sending: rt_rtr_plan() decides which
+ * target segments the items of a message take in as many transmissions as it
+ * needs, rt_rtr_fill() makes the gather list of one of them. Receiving:
+ * rt_rtr_locate() finds an item in the buffers of a group.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "transport/internal.h"
+
+/* ---- Layouts ---------------------------------------------------------- */
+
+/* Target segment @k, under l->targets: where it begins, and its length. */
+static void target_at(const struct rt_rtr_layout *l, uint32_t k, size_t *off,
+		      size_t *len)
+{
+	const struct wire_rbgroup *g = l->group;
+
+	*off = 0;
+	for (; !(g->flags & XMRSFLAG_PLT) || k >= g->count; g++) {
+		if (g->flags & XMRSFLAG_PLT)
+			k -= g->count;
+		*off += (size_t)g->count * g->length;
+	}
+	*off += (size_t)k * g->length;
+	*len = g->length;
+}
+
+void rt_rtr_layout_set(struct rt_rtr_layout *l, const struct wire_rbstruct *b)
+{
+	struct wire_iter it = { 0 };
+	struct wire_rbgroup g;
+
+	memset(l, 0, sizeof(*l));
+	while (wire_rbgroup_next(&b->groups, &it, &g)) {
+		if (l->ngroups == RT_RTR_GROUPS ||
+		    ((g.flags & XMRSFLAG_PLT) &&
+		     (g.length < RT_RTR_LEAST || g.length % 4))) {
+			l->targets = 0;
+			return;
+		}
+		l->group[l->ngroups++] = g;
+		if (g.flags & XMRSFLAG_PLT)
+			l->targets += g.count;
+	}
+}
+
+/* ---- Sending ---------------------------------------------------------- */
+
+/* One try, with a first header of @head octets. */
+static bool try_plan(const struct rt_rtr_layout *l, size_t room, size_t head,
+		     size_t payload, unsigned int pieces,
+		     const uint32_t *length, unsigned int n, unsigned int max,
+		     struct rt_rtr_plan *p)
+{
+	size_t end, off, len, left;
+	uint32_t k = 0;
+	unsigned int x = 0;
+
+	memset(p, 0, offsetof(struct rt_rtr_plan, bs));
+	p->xnum = p->item = p->at = 0;
+	p->done = 0;
+	if (head + 4 > room)
+		return false;
+	p->pay0 = (room - head) & ~(size_t)3;
+	if (p->pay0 > payload)
+		p->pay0 = payload;
+	end = head + p->pay0;
+	for (left = payload - p->pay0; left; x++) {
+		size_t part = (room - WIRE_XMTCONT_LEN) & ~(size_t)3;
+
+		if (part > left)
+			part = left;
+		left -= part;
+		end = WIRE_XMTCONT_LEN + part;
+	}
+	p->nitems = n;
+	for (unsigned int i = 0; i < n; i++) {
+		p->first[i] = p->nbs;
+		for (left = length[i]; left; k++) {
+			if (!l->targets)
+				return false;
+			if (k == l->targets) {
+				k = 0;
+				x++;
+				end = WIRE_XMTCONT_LEN;
+			}
+			if (x >= max)
+				return false;
+			target_at(l, k, &off, &len);
+			if (off < end)
+				continue; /* taken by the payload */
+			if (len > left)
+				len = left;
+			if (off + len > room) {
+				k = l->targets - 1; /* on to the next */
+				continue;
+			}
+			if (p->nbs == RT_RTR_NUMBERS)
+				return false;
+			/* A gap takes elements of the gather list. */
+			if (off > end)
+				pieces += 2 + (unsigned int)((off - end) /
+							     RT_RTR_ZEROS);
+			p->bs[p->nbs++] = x * l->targets + k;
+			end = off + len;
+			left -= len;
+		}
+		p->n[i] = p->nbs - p->first[i];
+	}
+	p->count = x + 1;
+	return p->count <= max && pieces <= RT_OUT_PIECES;
+}
+
+bool rt_rtr_plan(const struct rt_rtr_layout *l, size_t room, size_t head,
+		 size_t payload, unsigned int pieces, const uint32_t *length,
+		 unsigned int n, unsigned int max, struct rt_rtr_plan *p)
+{
+	unsigned int numbers = 0;
+
+	/* The numbers make the header longer, which may move the items. */
+	for (unsigned int i = 0; i < 4; i++) {
+		if (!try_plan(l, room, head + 4 * numbers, payload, pieces,
+			      length, n, max, p))
+			return false;
+		if (p->nbs <= numbers)
+			return true;
+		numbers = p->nbs;
+	}
+	return false;
+}
+
+/* Append @len octets of @pieces from @skip on; adjacent ones become one. */
+static int slice(struct rt_out *to, const struct rt_piece *pieces,
+		 unsigned int npieces, size_t skip, size_t len)
+{
+	for (unsigned int i = 0; i < npieces && len; i++) {
+		const struct rt_piece *p = &pieces[i];
+		struct rt_piece *last =
+			to->npieces ? &to->piece[to->npieces - 1] : NULL;
+		uint8_t *addr = (uint8_t *)p->addr + skip;
+		size_t n = p->len;
+
+		if (skip >= n) {
+			skip -= n;
+			continue;
+		}
+		n -= skip;
+		skip = 0;
+		if (n > len)
+			n = len;
+		len -= n;
+		if (last && last->mr == p->mr &&
+		    (uint8_t *)last->addr + last->len == addr) {
+			last->len += n;
+			to->len += n;
+		} else if (rt_out_add(to, addr, n, p->mr)) {
+			return -E2BIG;
+		}
+	}
+	return len ? -EINVAL : 0;
+}
+
+/* [R12], section 11: never old memory. */
+static int pad(const struct rt_conn *c, struct rt_out *to, size_t len)
+{
+	const struct fab_buf *z = c->inst->zeros;
+	int rc = 0;
+
+	while (len && !rc) {
+		size_t n = len < RT_RTR_ZEROS ? len : RT_RTR_ZEROS;
+
+		rc = rt_out_add(to, z->addr, n, z->mr);
+		len -= n;
+	}
+	return rc;
+}
+
+int rt_rtr_fill(struct rt_conn *c, struct rt_rtr_plan *p,
+		const struct rt_rtr_layout *l, struct rt_out *pay,
+		const struct rt_cuts *cuts, size_t head, struct rt_out *to,
+		size_t *pslen)
+{
+	size_t room = p->xnum ? (c->to_peer - head) & ~(size_t)3 : p->pay0;
+	size_t n = pay->len - pay->off, at, off, len;
+	int rc;
+
+	rt_out_init(to);
+	if (n > room)
+		n = room;
+	rc = slice(to, pay->piece, pay->npieces, pay->off, n);
+	pay->off += n;
+	*pslen = n;
+	at = head + n;
+	while (!rc && p->item < p->nitems) {
+		const struct rt_cut *cut = &cuts->cut[p->cut[p->item]];
+
+		if (p->at == p->n[p->item]) {
+			p->item++;
+			p->at = 0;
+			p->done = 0;
+			continue;
+		}
+		off = p->bs[p->first[p->item] + p->at];
+		if (off / l->targets != p->xnum)
+			break;
+		target_at(l, (uint32_t)(off % l->targets), &off, &len);
+		if (len > cut->length - p->done)
+			len = cut->length - p->done;
+		rc = off < at ? -EMSGSIZE : pad(c, to, off - at);
+		if (!rc)
+			rc = slice(to, &cuts->piece[cut->first], cut->npieces,
+				   p->done, len);
+		RT_COUNT(c, placed_bytes_sent, len);
+		p->done += len;
+		p->at++;
+		at = off + len;
+	}
+	/* The peer may have lowered what it takes since this was planned. */
+	if (!rc && at > c->to_peer)
+		rc = -EMSGSIZE;
+	p->xnum++;
+	return rc;
+}
+
+/* ---- Receiving -------------------------------------------------------- */
+
+static uint32_t bad_range(struct wire_repterr *err, uint32_t code,
+			  uint32_t value, uint32_t min, uint32_t max)
+{
+	err->code = code;
+	err->value = value;
+	err->min = min;
+	err->max = max;
+	return code;
+}
+
+/* The last target segment of transmission @x that has octets of it. */
+static uint32_t last_reached(const struct rt_rtr_layout *l, uint32_t x,
+			     size_t len)
+{
+	uint32_t n = 0;
+
+	if (len > RT_RTR_HEAD)
+		n = (uint32_t)((len - RT_RTR_HEAD - 1) / RT_RTR_SEGMENT);
+	return x * l->targets + n;
+}
+
+uint32_t rt_rtr_locate(const struct rt_conn *c, const struct wire_xitem *item,
+		       struct rt_piece *piece, unsigned int *npieces,
+		       unsigned int max, struct wire_repterr *err)
+{
+	const struct rt_rtr_layout *l = &c->rtr.ours;
+	const struct rt_rtr_group *g = &c->rtr.group;
+	uint32_t all = g->count * l->targets, left = item->length, k = 0;
+	size_t offset = item->offset;
+
+	*npieces = 0;
+	if (item->nbsnum && offset >= RT_RTR_SEGMENT)
+		return bad_range(err, OPTRERR_BADOFF, item->offset, 0,
+				 RT_RTR_SEGMENT - 1);
+	for (uint32_t i = 0; left && i < item->nbsnum; i++) {
+		const struct rt_rtr_part *part;
+		struct rt_piece *last = &piece[*npieces];
+		uint32_t n = (uint32_t)(RT_RTR_SEGMENT - offset);
+		uint8_t *addr;
+		size_t at;
+
+		k = wire_bsnum(item, i);
+		if (k >= all)
+			return bad_range(err, OPTRERR_BADTBSN, k, 0,
+					 all ? all - 1 : 0);
+		part = &g->part[k / l->targets];
+		at = RT_RTR_HEAD + (size_t)(k % l->targets) * RT_RTR_SEGMENT +
+		     offset;
+		if (n > left)
+			n = left;
+		if (at + n > part->len)
+			return bad_range(err, OPTRERR_BADTBSN, k, 0,
+					 last_reached(l, k / l->targets,
+						      part->len));
+		addr = (uint8_t *)part->buf->addr + at;
+		if (*npieces &&
+		    (uint8_t *)last[-1].addr + last[-1].len == addr) {
+			last[-1].len += n;
+		} else if (*npieces == max) {
+			return UINT32_MAX;
+		} else {
+			*last = (struct rt_piece){ addr, n, part->buf->mr };
+			++*npieces;
+		}
+		left -= n;
+		offset = 0;
+	}
+	/* Too few of them for its length. */
+	if (left)
+		return bad_range(err, OPTRERR_BADTBSN, k, 0, all ? all - 1 : 0);
+	return 0;
+}

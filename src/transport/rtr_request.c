@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rtr_request - the Requester: a Call by XMTREQ, its XMTRESP, and what is done
+ * when the peer refuses it
+ *
+ * Runner only. XMTREQ is used where it saves RDMA: arguments that do not fit
+ * beside the header in the peer's plain segment, and results for which there
+ * is a sink. What does not fit the peer's target segments, or ours, goes by
+ * base messages (4.3, 5.2). A Call that is refused as XMTREQ goes again by
+ * base messages, on the same connection and once (5.4).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "transport/internal.h"
+
+/* ---- The Call --------------------------------------------------------- */
+
+static bool may_use(const struct rt_conn *c, const struct rt_request_priv *rq)
+{
+	if (!c->rtr.send || !(c->rtr.theirs.support & RTRS_XREQ) ||
+	    !c->props_sent || rq->xmt.never || rq->pub.call_only)
+		return false;
+	return !c->server || c->theirs.reverse == RDMA2_RVRSDIR_GENL;
+}
+
+/* The results that may come back outside of the stream, [H2]. */
+static unsigned int wanted(const struct rt_conn *c, struct rt_request_priv *rq)
+{
+	static const uint32_t type[] = {
+		[RT_PLACE_AUTO] = XMPTYPE_TBSN,
+		[RT_PLACE_EXRW] = XMPTYPE_EXRW,
+		[RT_PLACE_CHOICE] = XMPTYPE_CHOICE,
+		[RT_PLACE_BYSIZE] = XMPTYPE_BYSIZE,
+	};
+	struct rt_rtr_out *x = &rq->xmt;
+	unsigned int n = rq->pub.nsinks;
+
+	if (n > c->inst->cfg.call_write_chunks)
+		n = c->inst->cfg.call_write_chunks;
+	while (n && !rq->pub.sinks[n - 1].addr)
+		n--;
+	for (unsigned int i = 0; i < n; i++) {
+		bool sink = rq->pub.sinks[i].addr;
+
+		/* An empty sink: in the stream, however long. */
+		x->type[i] = sink ? type[c->inst->cfg.placement] : XMPTYPE_TBSN;
+		x->minlen[i] = sink ? RT_RTR_MINLEN : UINT32_MAX;
+	}
+	return n;
+}
+
+/* Cut out the arguments that may go outside of the stream. */
+static int cut(struct rt_conn *c, struct rt_request_priv *rq)
+{
+	struct rt_item items[RT_MAX_CHUNKS];
+	unsigned int n = 0;
+
+	for (unsigned int i = 0;
+	     i < rq->pub.nitems && n < c->inst->cfg.call_read_chunks &&
+	     n < RT_MAX_CHUNKS;
+	     i++)
+		if (rq->pub.items[i].present && rq->pub.items[i].length)
+			items[n++] = rq->pub.items[i];
+	return rt_reduce(rq->pub.pieces, rq->pub.npieces, items, n, &rq->out,
+			 &rq->cuts);
+}
+
+/* The segments of one argument that is read by RDMA. */
+static uint32_t cut_segments(const struct rt_request_priv *rq,
+			     const struct rt_cut *k, struct wire_segment *seg)
+{
+	uint32_t n = 0;
+
+	for (unsigned int i = 0; i < rq->nrsegs; i++)
+		if (rq->rseg[i].position == k->position)
+			seg[n++] = rq->rseg[i].target;
+	return n;
+}
+
+/* What the header describes; it refers to its own arrays. */
+struct description {
+	struct wire_xmt_desc d;
+	struct wire_xitem_desc item[RT_MAX_CHUNKS];
+	struct wire_segment seg[RT_MAX_SEGMENTS];
+	struct wire_rsditem_desc want[RT_MAX_CHUNKS];
+	struct wire_rsdset_desc set;
+};
+
+static void describe(const struct rt_conn *c, const struct rt_request_priv *rq,
+		     struct description *k, bool numbers)
+{
+	const struct rt_rtr_out *x = &rq->xmt;
+	uint32_t nsegs = 0, end = 0;
+
+	k->d = (struct wire_xmt_desc){ .items = k->item,
+				       .nitems = rq->cuts.count,
+				       .sets = &k->set,
+				       .nsets = x->nwants ? 1 : 0,
+				       .count = x->plan.count,
+				       .rsbuf = x->rsbuf };
+	for (unsigned int i = 0; i < rq->cuts.count; i++) {
+		const struct rt_cut *cut = &rq->cuts.cut[i];
+		struct wire_xitem_desc *t = &k->item[i];
+
+		*t = (struct wire_xitem_desc){ .disp = cut->position,
+					       .length = cut->length,
+					       .type = XMPTYPE_TBSN };
+		if (x->exrw) {
+			t->type = XMPTYPE_EXRW;
+			t->seg = &k->seg[nsegs];
+			t->nsegs = cut_segments(rq, cut, &k->seg[nsegs]);
+			nsegs += t->nsegs;
+		} else if (numbers) {
+			t->bsnum = &x->plan.bs[x->plan.first[i]];
+			t->nbsnum = x->plan.n[i];
+		}
+	}
+	for (unsigned int i = 0; i < x->nwants; i++) {
+		struct wire_rsditem_desc *t = &k->want[i];
+
+		*t = (struct wire_rsditem_desc){
+			.minlen = x->minlen[i],
+			.type = x->type[i],
+			.threshold = c->inst->cfg.placement_threshold
+		};
+		if (t->type != XMPTYPE_TBSN) {
+			t->seg = rq->write[i].seg;
+			t->nsegs = rq->write[i].count;
+		}
+	}
+	/* Of all operations. */
+	for (unsigned int i = 0; i < rq->pub.npieces; i++)
+		end += (uint32_t)rq->pub.pieces[i].len;
+	k->set = (struct wire_rsdset_desc){ 0, end, k->want, x->nwants };
+}
+
+/*
+ * Transmissions that the longest response can need, with or without what has
+ * another place, too, in target segments; 0: too many.
+ */
+static unsigned int response(const struct rt_conn *c,
+			     const struct rt_request_priv *rq, bool all)
+{
+	const struct rt_rtr_out *x = &rq->xmt;
+	struct wire_xitem_desc items[RT_MAX_CHUNKS];
+	struct wire_xmt_desc d = { .items = items, .nitems = x->nwants };
+	uint32_t length[RT_MAX_CHUNKS];
+	unsigned int n = 0, limit = c->inst->cfg.max_transmissions;
+	size_t max = rq->pub.reply_max ? rq->pub.reply_max : RT_UNKNOWN_REPLY;
+	size_t room = c->from_peer;
+	struct rt_rtr_plan plan;
+
+	/* The peer may send less in one than we take. */
+	if (c->theirs.send_size && room > c->theirs.send_size)
+		room = c->theirs.send_size;
+	if (limit > c->rtr.theirs.respsxlim)
+		limit = c->rtr.theirs.respsxlim;
+	for (unsigned int i = 0; i < x->nwants; i++) {
+		items[i] = (struct wire_xitem_desc){ .type = XMPTYPE_TBSN };
+		if (x->type[i] != XMPTYPE_TBSN &&
+		    (!all || x->type[i] == XMPTYPE_EXRW)) {
+			items[i].type = XMPTYPE_EXRW;
+			items[i].nsegs = rq->write[i].count;
+		} else if (rq->pub.sinks[i].addr) {
+			if (rq->pub.sinks[i].len > UINT32_MAX)
+				return 0;
+			length[n++] = (uint32_t)rq->pub.sinks[i].len;
+		}
+	}
+	for (unsigned int i = x->nwants; i < rq->pub.nsinks; i++)
+		if (rq->pub.sinks[i].addr)
+			max += rt_round4(rq->pub.sinks[i].len);
+	return rt_rtr_plan(&c->rtr.ours, room, wire_xmtresp_len(&d),
+			   rt_round4(max), 0, length, n, limit, &plan) ?
+		       plan.count :
+		       0;
+}
+
+/* Where the arguments go; false: they do not fit. */
+static bool place(struct rt_conn *c, struct rt_request_priv *rq)
+{
+	struct rt_rtr_out *x = &rq->xmt;
+	uint32_t length[RT_MAX_CHUNKS];
+	unsigned int n = x->exrw ? 0 : rq->cuts.count;
+	unsigned int limit = c->inst->cfg.max_transmissions;
+	struct description k;
+
+	if (limit > c->rtr.theirs.reqrxlim)
+		limit = c->rtr.theirs.reqrxlim;
+	if (!(c->rtr.theirs.support & RTRS_XCONT))
+		limit = 1;
+	/* 4.3: without the credits there are other ways. */
+	while (limit > 1 && rt_credit_available(&c->credit) <
+				    limit + (uint64_t)c->calls_reverse)
+		limit--;
+	for (unsigned int i = 0; i < n; i++)
+		length[i] = rq->cuts.cut[i].length;
+	describe(c, rq, &k, false);
+	if (!rt_rtr_plan(&c->rtr.theirs.layout, c->to_peer,
+			 wire_xmtreq_len(&k.d), rq->out.len,
+			 rq->out.npieces + rq->cuts.npieces, length, n, limit,
+			 &x->plan))
+		return false;
+	for (unsigned int i = 0; i < n; i++)
+		x->plan.cut[i] = i;
+	return true;
+}
+
+/* The octets before the peer's first target segment. */
+static size_t plain(const struct rt_conn *c)
+{
+	const struct rt_rtr_layout *l = &c->rtr.theirs.layout;
+	size_t n = 0;
+
+	for (unsigned int i = 0; i < l->ngroups; i++) {
+		if (l->group[i].flags & XMRSFLAG_PLT)
+			break;
+		n += (size_t)l->group[i].count * l->group[i].length;
+	}
+	return n;
+}
+
+static int prepare(struct rt_conn *c, struct rt_request_priv *rq)
+{
+	struct rt_rtr_out *x = &rq->xmt;
+	bool sinks, exrw = c->inst->cfg.placement == RT_PLACE_EXRW;
+	struct description k;
+	int rc;
+
+	x->exrw = false;
+	x->nwants = wanted(c, rq);
+	sinks = x->nwants && c->inst->cfg.placement != RT_PLACE_AUTO;
+	/* Nothing can be placed with us. */
+	if (x->nwants && !sinks && !c->rtr.ours.targets)
+		return -E2BIG;
+	if (rq->pub.npieces > RT_MAX_PIECES)
+		return -E2BIG;
+	/* As it is, if that fits the peer's plain segment. */
+	rc = rt_reduce(rq->pub.pieces, rq->pub.npieces, NULL, 0, &rq->out,
+		       &rq->cuts);
+	if (rc || rq->out.len < 4)
+		return rc ? rc : -EINVAL;
+	memset(&x->plan, 0, offsetof(struct rt_rtr_plan, bs));
+	if (sinks) {
+		rc = rt_request_offer_writes(c, rq);
+		if (rc)
+			return rc;
+		for (unsigned int i = 0; i < x->nwants; i++) {
+			/* What could not be opened comes in the stream. */
+			if (rq->write[i].count)
+				continue;
+			x->type[i] = XMPTYPE_TBSN;
+			x->minlen[i] = UINT32_MAX;
+		}
+	}
+	describe(c, rq, &k, false);
+	if (rq->pub.nitems && wire_xmtreq_len(&k.d) + rq->out.len > plain(c)) {
+		x->exrw = exrw;
+		rc = cut(c, rq);
+		if (!rc && exrw)
+			rc = rt_request_expose_cuts(c, rq);
+		if (rc)
+			return rc;
+	}
+	/* It would be a base Call in another header. */
+	if (!x->nwants && !rq->cuts.count)
+		return -E2BIG;
+	x->rsbuf = response(c, rq, true);
+	if (!x->rsbuf)
+		x->rsbuf = response(c, rq, false);
+	return x->rsbuf && place(c, rq) ? 0 : -E2BIG;
+}
+
+bool rt_rtr_prepare(struct rt_conn *c, struct rt_request_priv *rq)
+{
+	rq->xmt.on = false;
+	if (!may_use(c, rq) || !(rq->pub.nsinks || rq->pub.nitems))
+		return false;
+	rq->xmt.on = !prepare(c, rq);
+	if (!rq->xmt.on)
+		rt_request_rollback(c, rq);
+	return rq->xmt.on;
+}
+
+int rt_rtr_call_fill(struct rt_conn *c, struct rt_request_priv *rq,
+		     struct rt_work *w, size_t *hlen, bool *last)
+{
+	struct rt_rtr_out *x = &rq->xmt;
+	uint32_t credit = c->v->credit_word(c, RT_OUT_CALL);
+	uint32_t xnum = x->plan.xnum;
+	struct description k;
+	struct rt_out to;
+	size_t pslen;
+	int rc;
+
+	describe(c, rq, &k, true);
+	*hlen = xnum ? WIRE_XMTCONT_LEN : wire_xmtreq_len(&k.d);
+	rc = rt_rtr_fill(c, &x->plan, &c->rtr.theirs.layout, &rq->out,
+			 &rq->cuts, *hlen, &to, &pslen);
+	if (!rc && to.len)
+		rc = rt_gather(c, w, &to, to.len);
+	if (rc)
+		return rc;
+	k.d.pslen = (uint32_t)pslen;
+	if (xnum)
+		wire_encode_xmtcont(w->buf->addr, RT_HEADER_ROOM, rq->pub.xid,
+				    credit, xnum, RDMA2_X_XMTREQ, k.d.pslen);
+	else
+		wire_encode_xmtreq(w->buf->addr, RT_HEADER_ROOM, rq->pub.xid,
+				   credit, &k.d);
+	if (!xnum)
+		RT_COUNT(c, xmt_calls_sent, 1);
+	RT_COUNT(c, inline_bytes_sent, pslen);
+	*last = x->plan.xnum == x->plan.count;
+	return 0;
+}
+
+/* ---- The response ----------------------------------------------------- */
+
+/* Table 2. */
+static bool allowed(uint32_t want, uint32_t result)
+{
+	if (result == XMPTYPE_TOOSHORT || result == XMPTYPE_NOITEM)
+		return true;
+	if (want == XMPTYPE_EXRW || want == XMPTYPE_TBSN)
+		return result == want;
+	return result == XMPTYPE_EXRW || result == XMPTYPE_TBSN;
+}
+
+bool rt_rtr_response_limit(struct rt_conn *c, uint32_t xid, uint32_t *limit)
+{
+	struct rt_request_priv *rq = rt_request_find(c, xid);
+
+	if (!rq || !rq->posted || !rq->xmt.on)
+		return false;
+	*limit = rq->xmt.rsbuf;
+	return true;
+}
+
+bool rt_rtr_inv_offered(const struct rt_request_priv *rq, uint32_t handle)
+{
+	for (unsigned int i = 0; i < rq->nsegs; i++)
+		if (rq->xmt.on && rq->seg[i].handle == handle)
+			return true;
+	return false;
+}
+
+bool rt_rtr_base_reply_ok(const struct rt_request_priv *rq)
+{
+	return !rq->xmt.on || !rq->xmt.nwants;
+}
+
+/* The Reply's pieces: the payload with the placed items in their places. */
+struct assembly {
+	struct rt_conn *c;
+	struct rt_request_priv *rq;
+	uint32_t part; /* of the group */
+	size_t off; /* in its payload */
+	uint64_t pos; /* in the whole stream */
+};
+
+static bool add(struct rt_request_priv *rq, void *addr, size_t len,
+		struct fab_mr *mr)
+{
+	if (!len)
+		return true;
+	if (rq->pub.nreply == RT_MAX_PIECES)
+		return false;
+	rq->pub.reply[rq->pub.nreply++] = (struct rt_piece){ addr, len, mr };
+	rq->pub.reply_len += len;
+	return true;
+}
+
+/* The payload up to @to of the whole stream; false: there is not so much. */
+static bool payload_to(struct assembly *a, uint64_t to)
+{
+	const struct rt_rtr_group *g = &a->c->rtr.group;
+
+	while (a->pos < to) {
+		const struct rt_rtr_part *p = &g->part[a->part];
+		size_t n = a->part < g->count ? p->pslen - a->off : 0;
+
+		if (a->part == g->count)
+			return to == UINT64_MAX;
+		if (n > to - a->pos)
+			n = (size_t)(to - a->pos);
+		if (!add(a->rq, (uint8_t *)p->buf->addr + p->payload + a->off,
+			 n, p->buf->mr))
+			return false;
+		a->pos += n;
+		a->off += n;
+		if (a->off == p->pslen) {
+			a->part++;
+			a->off = 0;
+		}
+	}
+	return true;
+}
+
+/* One placed item. */
+static uint32_t placed(struct assembly *a, const struct wire_xitem *item,
+		       struct wire_repterr *err)
+{
+	struct rt_conn *c = a->c;
+	const struct fab_buf *z = c->inst->zeros;
+	struct rt_request_priv *rq = a->rq;
+	unsigned int n;
+	uint32_t code;
+
+	code = rt_rtr_locate(c, item, &rq->pub.reply[rq->pub.nreply], &n,
+			     RT_MAX_PIECES - rq->pub.nreply, err);
+	if (code)
+		return code;
+	rq->pub.nreply += n;
+	rq->pub.reply_len += item->length;
+	RT_COUNT(c, placed_bytes_received, item->length);
+	/* Its roundup is not sent [R12]. */
+	if (!add(rq, z->addr, rt_round4(item->length) - item->length, z->mr))
+		return UINT32_MAX;
+	return 0;
+}
+
+/*
+ * All items of the response. 0; an error of REPTERR; UINT32_MAX: BAD_XDR;
+ * @breach: it names memory that was not offered.
+ */
+static uint32_t take_items(struct assembly *a, struct wire_repterr *err,
+			   bool *breach)
+{
+	struct rt_conn *c = a->c;
+	const struct rt_rtr_group *g = &c->rtr.group;
+	struct rt_rtr_out *x = &a->rq->xmt;
+	struct wire_iter it = { 0 };
+	struct wire_xitem item;
+	uint32_t code;
+
+	if (g->head.items.count != x->nwants)
+		return UINT32_MAX;
+	for (unsigned int i = 0; wire_xitem_next(&g->head.items, &it, &item);
+	     i++) {
+		struct rt_sink *s = &a->rq->pub.sinks[i];
+		size_t used;
+
+		if (!allowed(x->type[i], item.type))
+			return UINT32_MAX;
+		s->in_stream = item.type != XMPTYPE_EXRW;
+		if (item.type == XMPTYPE_NOITEM ||
+		    item.type == XMPTYPE_TOOSHORT)
+			continue;
+		if (!payload_to(a, item.disp))
+			return UINT32_MAX;
+		if (item.type == XMPTYPE_TBSN) {
+			code = placed(a, &item, err);
+			if (code)
+				return code;
+		} else {
+			if (!rt_response_chunk(&item.seg, &a->rq->write[i],
+					       &used)) {
+				*breach = true;
+				return UINT32_MAX;
+			}
+			if (used != item.length)
+				return UINT32_MAX;
+			s->used = used;
+			RT_COUNT(c, write_chunks, 1);
+			RT_COUNT(c, write_bytes, used);
+		}
+		a->pos += rt_round4(item.length);
+	}
+	return payload_to(a, UINT64_MAX) ? 0 : UINT32_MAX;
+}
+
+void rt_rtr_response_receive(struct rt_conn *c)
+{
+	struct rt_rtr_group *g = &c->rtr.group;
+	uint32_t xid = g->head.p.xid, code;
+	struct rt_request_priv *rq = rt_request_find(c, xid);
+	struct assembly a = { .c = c, .rq = rq };
+	struct wire_repterr err = { 0 };
+	bool breach = false;
+
+	/* The RPC may have ended while the rest of the group came. */
+	if (!rq || !rq->posted || !rq->xmt.on) {
+		RT_COUNT(c, dropped, 1);
+		return;
+	}
+	if (c->cont_call == rq) {
+		rt_response_violation(c, rq, xid,
+				      "it comes before the whole Call");
+		return;
+	}
+	code = take_items(&a, &err, &breach);
+	if (breach) {
+		rt_response_violation(c, rq, xid, "its segments are not ours");
+		return;
+	}
+	if (code) {
+		if (code == UINT32_MAX)
+			rt_error_code(c, xid, RDMA2_ERR_BAD_XDR);
+		else
+			rt_rtr_report(c, &err, xid, true, 0);
+		/* The pieces go back with the group. */
+		rq->pub.nreply = 0;
+		rq->pub.reply_len = 0;
+		rt_request_finish(c, rq, -EPROTO);
+		return;
+	}
+	for (uint32_t i = 0; i < g->count; i++) {
+		RT_COUNT(c, inline_bytes_received, g->part[i].pslen);
+		rt_bufs_add(&rq->bufs, g->part[i].buf);
+	}
+	g->next = 0;
+	if (g->count > 1)
+		RT_STAGE(c, receive, g->began, rt_now_ns());
+	rt_response_done(c, rq);
+}
+
+/* ---- Refusal ---------------------------------------------------------- */
+
+void rt_rtr_refused(struct rt_conn *c, uint32_t xid)
+{
+	struct rt_request_priv *rq = rt_request_find(c, xid);
+
+	if (!rq || !rq->posted || !rq->xmt.on)
+		return;
+	if (++c->rtr.refusals >= RT_RTR_REFUSALS)
+		rt_rtr_off(c);
+	rq->xmt.on = false;
+	rq->xmt.never = true;
+	RT_COUNT(c, xmt_fallbacks, 1);
+	rt_request_again(c, rq);
+}
+
+bool rt_rtr_error(struct rt_conn *c, struct rt_request_priv *rq,
+		  const struct wire_error *err)
+{
+	if (!rq->xmt.on)
+		return false;
+	switch (err->code) {
+	case RDMA2_ERR_INVAL_HTYPE:
+		/* [M2], 7.1.3 */
+		rt_rtr_off(c);
+		break;
+	case RDMA2_ERR_BAD_XDR:
+	case RDMA2_ERR_INVAL_CONT:
+		break;
+	default:
+		return false;
+	}
+	rt_rtr_refused(c, rq->pub.xid);
+	return true;
+}
