@@ -36,6 +36,7 @@ struct gr_config {
 	bool worker_polling;
 	uint32_t credits;
 	uint32_t recv_size, send_size;
+	uint32_t placement_size, max_transmissions;
 	uint32_t max_segment_size, max_segments;
 	uint32_t max_read_chunks, max_write_chunks;
 	uint32_t max_message;
@@ -69,6 +70,10 @@ enum gr_config_result {
 enum gr_config_result gr_config_load(const struct gsh *g,
 				     struct gsh_config *tree,
 				     struct gr_config *cfg);
+/* Report a block that was refused, and end @e: a line for each fault. */
+void gr_config_faults(const struct gsh *g, struct gsh_config *tree,
+		      const struct gsh_config_block *block,
+		      struct gsh_config_errors *e);
 /* What the transport is given. Sizes of user areas are the caller's. */
 struct rt_config;
 void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt);

@@ -4,9 +4,10 @@
  *
  * Threads: Ganesha's main thread only.
  */
-#include <arpa/inet.h>
 #include <inttypes.h>
+#include <string.h>
 
+#include "fabric/addr.h"
 #include "fabric/fabric.h"
 #include "ganesha/config.h"
 #include "transport/transport.h"
@@ -27,19 +28,16 @@ static void print_tokens(FILE *f, const struct gsh_config_token *t,
 
 static void print_addrs(FILE *f, const struct gr_addrs *a)
 {
-	char text[INET6_ADDRSTRLEN];
+	char text[FAB_ADDR_TEXT];
 
 	for (unsigned int i = 0; i < a->n; i++) {
-		const struct sockaddr_storage *ss = &a->addr[i];
-		const void *at =
-			ss->ss_family == AF_INET ?
-				(const void *)&((const struct sockaddr_in *)ss)
-					->sin_addr :
-				(const void *)&((const struct sockaddr_in6 *)ss)
-					->sin6_addr;
+		const char *quote;
 
-		fprintf(f, "%s%s", i ? ", " : "",
-			inet_ntop(ss->ss_family, at, text, sizeof(text)));
+		fab_addr_text((const struct sockaddr *)&a->addr[i], text,
+			      sizeof(text));
+		/* The parser takes '%' in quotes only. */
+		quote = strchr(text, '%') ? "\"" : "";
+		fprintf(f, "%s%s%s%s", i ? ", " : "", quote, text, quote);
 	}
 }
 
@@ -103,6 +101,8 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 
 	/* What 0 stands for. */
 	gr_config_transport(&cfg, &rt);
+	if ((cfg.extensions & RT_EXT_RTR) && cfg.placement_size)
+		recv = 4096 + cfg.placement_size;
 	cfg.max_host_connections = rt.max_host_connections;
 	cfg.max_host_memory = rt.max_host_memory;
 	fputs("RDMA {\n", f);

@@ -190,10 +190,18 @@ static void find_items(struct nrt_call *nc)
 	struct rt_reply *r = &nc->reply;
 	struct iovec iov[RT_MAX_PIECES];
 	struct ulb_item found[ULB_MAX_ITEMS];
+	struct ulb_scan scan = { 0 };
+	struct ulb_call head;
 	unsigned int n, count = 0;
 
 	if (!nc->readable || !nc->head.ddp || !nc->head.nfs)
 		return;
+	/* Results come in the order of their operations. */
+	if (nc->call->ranged) {
+		n = to_iov(nc->call->pieces, nc->call->npieces, iov);
+		if (ulb_scan_call(iov, n, &head, &scan))
+			scan.nresults = 0;
+	}
 	n = to_iov(r->pieces, r->npieces, iov);
 	if (ulb_scan_reply(&nc->head, iov, n, NULL, 0, found, ULB_MAX_ITEMS,
 			   &count))
@@ -203,6 +211,7 @@ static void find_items(struct nrt_call *nc)
 			.position = found[n].position,
 			.length = found[n].length,
 			.present = found[n].present,
+			.origin = n < scan.nresults ? scan.origins[n] : 0,
 		};
 	r->items = nc->items;
 	r->nitems = count;

@@ -34,6 +34,7 @@ static const char usage[] =
 	"  --credits N              credits given to the server (64)\n"
 	"  --recv-size OCTETS       Receive Buffer Size (4096)\n"
 	"  --send-size OCTETS       largest Send (65536)\n"
+	"  --placement-size OCTETS  of each receive buffer, with rtrext (61440)\n"
 	"  --max-segment-size OCTETS  largest segment taken (1 MiB)\n"
 	"  --call-format FORMAT     long Calls: auto, continued or special (auto)\n"
 	"  --chunks N               data item chunks of a kind in one Call (1)\n"
@@ -74,6 +75,7 @@ enum opt {
 	OPT_CREDITS,
 	OPT_RECV,
 	OPT_SEND,
+	OPT_PLACEMENT,
 	OPT_SEGMENT,
 	OPT_FORMAT,
 	OPT_CHUNKS,
@@ -112,6 +114,7 @@ static const struct option options[] = {
 	{ "credits", required_argument, NULL, OPT_CREDITS },
 	{ "recv-size", required_argument, NULL, OPT_RECV },
 	{ "send-size", required_argument, NULL, OPT_SEND },
+	{ "placement-size", required_argument, NULL, OPT_PLACEMENT },
 	{ "max-segment-size", required_argument, NULL, OPT_SEGMENT },
 	{ "call-format", required_argument, NULL, OPT_FORMAT },
 	{ "chunks", required_argument, NULL, OPT_CHUNKS },
@@ -150,6 +153,7 @@ static const struct number numbers[] = {
 	{ OPT_CREDITS, 1, RT_CREDITS_MAX },
 	{ OPT_RECV, RT_SEND_MIN, RT_SEND_MAX },
 	{ OPT_SEND, RT_SEND_MIN, RT_SEND_MAX },
+	{ OPT_PLACEMENT, 0, RT_PLACEMENT_MAX },
 	{ OPT_SEGMENT, RT_SEGMENT_MIN, RT_SEGMENT_MAX },
 	{ OPT_CHUNKS, 1, RT_MAX_CHUNKS },
 	{ OPT_REDUCE, 1, UINT32_MAX },
@@ -184,6 +188,10 @@ static void set_number(struct gw_options *o, int opt, uint64_t v)
 		break;
 	case OPT_SEND:
 		o->config.send_size = (uint32_t)v;
+		break;
+	case OPT_PLACEMENT:
+		o->config.placement_size = (uint32_t)v;
+		o->config.no_placement = !v;
 		break;
 	case OPT_SEGMENT:
 		o->config.max_segment_size = (uint32_t)v;

@@ -238,7 +238,7 @@ void rt_response_error(struct rt_conn *c, uint32_t xid,
 		return;
 	if (rq && rq->posted) {
 		/* It does not continue Replies, or not such. */
-		if (err->code == RDMA2_ERR_REPLY_RESOURCE)
+		if (err->code == RDMA2_ERR_REPLY_RESOURCE && !rq->xmt.on)
 			c->reply_refused = true;
 		rq->pub.error = *err;
 		rt_request_finish(c, rq, -EREMOTEIO);

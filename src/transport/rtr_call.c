@@ -129,6 +129,22 @@ static bool within_limits(const struct rt_conn *c, const struct wire_xmt *m,
 	return m->items.bytes <= cfg->max_message;
 }
 
+/* Are there directions for less than the whole Call? */
+static bool ranged(const struct rt_conn *c, const struct rt_call_priv *call)
+{
+	const struct rt_rtr_group *g = &c->rtr.group;
+	uint64_t len = 0;
+
+	for (uint32_t i = 0; i < g->count; i++)
+		len += g->part[i].pslen;
+	for (unsigned int i = 0; i < call->nreads; i++)
+		len += rt_round4(call->read[i].length);
+	for (unsigned int i = 0; i < call->xmt.nwants; i++)
+		if (call->xmt.want[i].begin || call->xmt.want[i].end < len)
+			return true;
+	return false;
+}
+
 void rt_rtr_call_receive(struct rt_conn *c)
 {
 	struct rt_rtr_group *g = &c->rtr.group;
@@ -162,6 +178,7 @@ void rt_rtr_call_receive(struct rt_conn *c)
 		return;
 	}
 	take_wants(call, &g->head);
+	call->pub.ranged = ranged(c, call);
 	for (uint32_t i = 0; i < g->count; i++) {
 		const struct rt_rtr_part *p = &g->part[i];
 

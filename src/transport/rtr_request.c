@@ -451,6 +451,9 @@ static uint32_t take_items(struct assembly *a, struct wire_repterr *err,
 		if (!payload_to(a, item.disp))
 			return UINT32_MAX;
 		if (item.type == XMPTYPE_TBSN) {
+			/* More than the result may have. */
+			if (item.length > s->len)
+				return UINT32_MAX;
 			code = placed(a, &item, err);
 			if (code)
 				return code;

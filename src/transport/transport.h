@@ -470,6 +470,9 @@ struct rt_call {
 	uint32_t writes[RT_MAX_CHUNKS];
 	bool has_reply_chunk;
 	unsigned int op_class; /* set by the upper layer, opclass.h */
+	/* rtrext: that is for the results of some operations only, so the
+	 * items of the Reply should say their origin. */
+	bool ranged;
 };
 
 /*

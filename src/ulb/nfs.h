@@ -165,8 +165,9 @@ enum ulb_class ulb_nfs4_class(uint32_t op);
 /* Set c->op_class by the operations of a COMPOUND, as for ulb_classify(). */
 void ulb_nfs4_classify(struct ulb_call *c, struct ulb_walk *w);
 
-/* Note an expected result; false if there is no place left for it. */
-bool ulb_expect(struct ulb_scan *scan, uint32_t max);
+/* Note an expected result of the operation at @origin; false if there is no
+ * place left for it. */
+bool ulb_expect(struct ulb_scan *scan, uint32_t max, uint64_t origin);
 
 /* As reply_max has it. */
 size_t ulb_reply_max(uint64_t bound);

@@ -108,12 +108,12 @@ int ulb_nfs3_scan_call(const struct ulb_call *c, struct ulb_walk *w,
 		if (ulb_skip_opaque(&w->cur) || ulb_skip(&w->cur, 8) ||
 		    ulb_get32(&w->cur, &count))
 			return -EBADMSG;
-		ulb_expect(scan, count);
+		ulb_expect(scan, count, c->body);
 		break;
 	case NFS3_READLINK:
 		if (ulb_skip_opaque(&w->cur))
 			return -EBADMSG;
-		ulb_expect(scan, ULB_LINK_MAX);
+		ulb_expect(scan, ULB_LINK_MAX, c->body);
 		break;
 	case NFS3_WRITE:
 		rc = ulb_walk(w, write_args);

@@ -50,7 +50,7 @@ int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
 {
 	uint64_t bound = ULB_REPLY_HEAD + 4 /* status */ + 4 /* count */;
 	uint32_t tag, count, op, max;
-	uint64_t b;
+	uint64_t b, origin;
 	int rc;
 
 	if (compound_head(c, &w->cur, &tag, &count))
@@ -59,6 +59,7 @@ int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
 	bound += 4 + ulb_roundup(tag);
 
 	while (count--) {
+		origin = w->cur.pos;
 		rc = next_op(c, &w->cur, &op);
 		if (rc < 0)
 			return rc;
@@ -77,7 +78,7 @@ int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
 			    (ulb_skip(&args, 24) || ulb_get32(&args, &max)))
 				return -EBADMSG;
 			/* What has no place here will not be reduced. */
-			if (!ulb_expect(scan, max))
+			if (!ulb_expect(scan, max, origin))
 				b += ulb_roundup(max);
 		}
 		if (b > UINT32_MAX || bound > UINT32_MAX)

@@ -102,10 +102,12 @@ unsigned int ulb_max_read_chunks(const struct ulb_call *c,
 	return c->proc == NFS4_COMPOUND ? compound_max : 0;
 }
 
-bool ulb_expect(struct ulb_scan *scan, uint32_t max)
+bool ulb_expect(struct ulb_scan *scan, uint32_t max, uint64_t origin)
 {
 	if (scan->nresults == ULB_MAX_ITEMS)
 		return false;
+	scan->origins[scan->nresults] = origin > UINT32_MAX ? 0 :
+							      (uint32_t)origin;
 	scan->results[scan->nresults++] = max;
 	return true;
 }

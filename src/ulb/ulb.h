@@ -91,9 +91,11 @@ struct ulb_scan {
 	unsigned int nargs;
 	struct ulb_item args[ULB_MAX_ITEMS];
 	/* Eligible results to expect, in operation order: the largest data
-	 * each may return (READ's count; READLINK: 4096). */
+	 * each may return (READ's count; READLINK: 4096), and where in the
+	 * stream its operation begins. */
 	unsigned int nresults;
 	uint32_t results[ULB_MAX_ITEMS];
+	uint32_t origins[ULB_MAX_ITEMS];
 	/* An upper bound for the Reply without those data items; 0: none can
 	 * be told, use a generous one. */
 	size_t reply_max;

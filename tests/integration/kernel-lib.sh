@@ -4,16 +4,31 @@
 # kernel-lib.sh - what a mount by the kernel's client has to bear
 #
 # For the scripts that run in a guest, after lib.sh. The caller mounts the
-# export, whose directory is DATA, at MNT, and makes the patterns in LOCAL by
-# make_patterns. Contents are compared on the file system itself. Each
-# function here is a test for `check`; all leave the mount as it was but for
-# their files, and `emptied` ends a round.
+# export, whose directory is DATA (RPCRDMA_DATA if that is set), at MNT, and makes
+# the patterns in LOCAL by make_patterns. Contents are compared on the file
+# system itself. Each function here is a test for `check`; all leave the mount as
+# it was but for their files, and `emptied` ends a round.
 
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-DATA=$WORK/data
+DATA=${RPCRDMA_DATA:-$WORK/data}
 LOCAL=$WORK/local
 MNT=$WORK/mnt
 mkdir -p "$DATA" "$LOCAL" "$MNT"
+
+# disk DIR: a file system of its own there. What the guest has is a tmpfs, which
+# Ganesha 6.5 does not export.
+disk() {
+	modprobe -q loop
+	truncate -s 256M "$WORK/disk.img" && mkfs.ext4 -q -m 0 "$WORK/disk.img" &&
+		mount -o loop "$WORK/disk.img" "$1" && rmdir "$1/lost+found"
+}
+if [ -n "${GANESHA_65:-}" ] && [ -z "${RPCRDMA_DATA:-}" ]; then
+	disk "$DATA" >"$WORK/disk" 2>&1 || {
+		skip disk "no file system to export: $(tail -n 1 "$WORK/disk")"
+		finish
+	}
+	trap 'umount -l "$DATA"; cleanup' EXIT
+fi
 
 # Something is slow here, but nothing takes for ever.
 within() { timeout --kill-after=10 "$@"; }

@@ -5,6 +5,7 @@
 #
 #	. "$(dirname "$0")/lib.sh"; . "$(dirname "$0")/machine.sh"
 #	machine_tree DIR		a fresh Debian, as small as boots
+#	machine_over DIR TREE		or one over another, which stays as it is
 #	machine_fetch DIR PACKAGE...	what these need, for apt in there
 #	machine_boot DIR || skip ...	sets MACHINE_PID
 #	in_machine COMMAND...
@@ -12,11 +13,20 @@
 #
 # It is no virtual machine: namespaces and a control group of its own, on the
 # kernel that is there; its network is a loopback and no more. /run, /tmp, /srv
-# and /dev are fresh. It ends with the test, however that ends.
+# and /dev are fresh. It ends with the test, however that ends. Before
+# machine_boot may be set:
+#
+#	MACHINE_NET=shared	the network is this one
+#	MACHINE_SRV, MACHINE_TMP	directories that are /srv, /tmp there
+#	MACHINE_UNIT		what is booted, if not all that is enabled
 
 MACHINE_PID=
 MACHINE_CGROUP=
 MACHINE_UNSHARE=
+MACHINE_NET=
+MACHINE_SRV=
+MACHINE_TMP=
+MACHINE_UNIT=
 
 # Where this machine has the packages of its Debian from: "deb" lines.
 machine_sources() {
@@ -52,6 +62,16 @@ machine_tree() { # DIR
 		"$codename" "$tree" "$WORK/sources.list"
 }
 
+# What is written is in memory, or the tree is copied. In a mount namespace of
+# the caller's own.
+machine_over() { # DIR TREE
+	mkdir -p "$1" "$1.ram" || return 1
+	mount -t tmpfs tmpfs "$1.ram" && mkdir "$1.ram/upper" "$1.ram/work" &&
+		mount -t overlay -o "lowerdir=$2,upperdir=$1.ram/upper,workdir=$1.ram/work" \
+			overlay "$1" && return
+	cp -a "$2/." "$1/"
+}
+
 machine_fetch() { # DIR PACKAGE...
 	local tree=$1 cache
 
@@ -69,8 +89,8 @@ machine_fetch() { # DIR PACKAGE...
 }
 
 # The first process of the namespaces: what the kernel and a boot loader do.
-machine_init() { # DIR
-	local d
+machine_init() { # DIR SRV TMP UNIT
+	local d srv=$2 tmp=$3 unit=$4
 
 	set -e
 	cd "$1"
@@ -94,6 +114,8 @@ machine_init() { # DIR
 	ln -s pts/ptmx dev/ptmx
 	ln -s /proc/self/fd dev/fd
 	for d in dev/shm tmp srv; do mount -t tmpfs -o mode=1777 tmpfs "$d"; done
+	[ -z "$srv" ] || mount --rbind "$srv" srv
+	[ -z "$tmp" ] || mount --rbind "$tmp" tmp
 	mount -t tmpfs -o mode=755 tmpfs run
 	hostname machine
 	ip link set lo up
@@ -101,11 +123,14 @@ machine_init() { # DIR
 	pivot_root . .old
 	umount -l .old
 	exec env -i container=rpcrdma-test LANG=C.UTF-8 \
-		PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd
+		PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd \
+		${unit:+"--unit=$unit"}
 }
 
 machine_boot() { # DIR
-	local group
+	local group net=--net
+
+	[ "$MACHINE_NET" != shared ] || net=
 
 	for group in /sys/fs/cgroup/unified /sys/fs/cgroup; do
 		[ -e "$group/cgroup.procs" ] || continue
@@ -119,13 +144,15 @@ machine_boot() { # DIR
 	}
 	# Neither asking nor a signal but the last one ends the first process of
 	# a namespace; with its parent it goes.
+	# shellcheck disable=SC2086 # nothing, or a word
 	bash -c 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"' \
 		boot "$MACHINE_CGROUP" setpriv --pdeathsig KILL \
-		unshare --pid --fork --kill-child --mount --uts --ipc --net \
-		--cgroup bash -c "$(declare -f machine_init); machine_init \$1" \
-		boot "$1" >"$WORK/boot.log" 2>&1 </dev/null &
+		unshare --pid --fork --kill-child --mount --uts --ipc $net \
+		--cgroup bash -c "$(declare -f machine_init); machine_init \"\$@\"" \
+		boot "$1" "$MACHINE_SRV" "$MACHINE_TMP" "$MACHINE_UNIT" \
+		>"$WORK/boot.log" 2>&1 </dev/null &
 	MACHINE_UNSHARE=$!
-	await 60 machine_up || {
+	await $((60 * ${RPCRDMA_PATIENCE:-1})) machine_up || {
 		tail -n 3 "$WORK/boot.log" >&2
 		return 1
 	}

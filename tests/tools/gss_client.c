@@ -368,11 +368,13 @@ static bool one_file(const struct peer *c, const struct io *root,
 /* ---- What a server must not take ---------------------------------------- */
 
 /*
- * A sequence number once more is dropped in silence (RFC 2203, 5.3.3.1), and
- * what was changed on the way is not executed; neither harms what follows.
+ * What was changed on the way is not executed, and a sequence number once more
+ * is dropped in silence (RFC 2203, 5.3.3.1). The first harms nothing that
+ * follows. Nor does the second, or else @ends: Ganesha 6 ends the connection,
+ * for an NFSv4 server drops no Call without that (RFC 7530, 3.1.1).
  */
 static bool refused(const struct peer *c, const struct io *root,
-		    const char *dir, bool protect)
+		    const char *dir, bool protect, bool ends)
 {
 	struct io io = *root;
 	char path[512], name[64];
@@ -390,14 +392,6 @@ static bool refused(const struct peer *c, const struct io *root,
 		return false;
 	if (!all(c, &io, pattern, 5000, 5000, true))
 		return false;
-	/* Not the last one: ntirpc 6.3 takes that a second time. */
-	seq = gss_rpc_seq(c->hand);
-	gss_rpc_set_seq(c->hand, seq - 2);
-	if (!gss_rpc_send(c->hand, 0, nothing, NULL))
-		return false;
-	gss_rpc_set_seq(c->hand, seq);
-	if (!all(c, &io, back, 5000, 5000, false))
-		return false;
 	if (protect) {
 		pattern[7]++;
 		gss_rpc_tamper(c->hand);
@@ -407,6 +401,22 @@ static bool refused(const struct peer *c, const struct io *root,
 			fprintf(stderr, "tampered arguments were executed\n");
 			return false;
 		}
+	}
+	if (!all(c, &io, back, 5000, 5000, false))
+		return false;
+	/* Not the last one: ntirpc 6.3 takes that a second time. */
+	seq = gss_rpc_seq(c->hand);
+	gss_rpc_set_seq(c->hand, seq - 2);
+	if (!gss_rpc_send(c->hand, 0, nothing, NULL))
+		return false;
+	gss_rpc_set_seq(c->hand, seq);
+	if (ends) {
+		if (!gss_rpc_ended(c->hand)) {
+			fprintf(stderr, "the connection did not end\n");
+			return false;
+		}
+		return on_disk(path, back, 5000, false) &&
+		       !memcmp(pattern, back, 5000) && !unlink(path);
 	}
 	return all(c, &io, back, 5000, 5000, false) &&
 	       !memcmp(pattern, back, 5000) && !unlink(path);
@@ -532,6 +542,7 @@ static bool by_hand(char **argv, const struct io *io, rpc_gss_svc_t service,
 {
 	static const uint32_t span[] = { IO_MAX, 65536, 262143 };
 	struct sockaddr_in sin;
+	bool ends = getenv("GANESHA_65") != NULL;
 	struct peer c = { 0 };
 	int fd = dial(argv[1], argv[2], &sin);
 	bool ok;
@@ -542,8 +553,8 @@ static bool by_hand(char **argv, const struct io *io, rpc_gss_svc_t service,
 	if (!c.hand)
 		return false;
 	ok = files(&c, io, argv[6], span, 3, count) &&
-	     refused(&c, io, argv[6], service != RPCSEC_GSS_SVC_NONE);
-	gss_rpc_close(c.hand, ok);
+	     refused(&c, io, argv[6], service != RPCSEC_GSS_SVC_NONE, ends);
+	gss_rpc_close(c.hand, ok && !ends);
 	return ok;
 }
 

@@ -118,6 +118,8 @@ void rt_pair_answer(struct rt_pair *p, struct rt_call *call)
 	}
 	s->pair = p;
 	total = read_wishes(in, call->len, s->item, &nitems, &sum);
+	for (uint32_t i = 0; i < nitems; i++)
+		s->item[i].origin = p->origin[i];
 	s->octets = scratch(total);
 	for (size_t i = 0; i < total; i++)
 		s->octets[i] = pattern(call->xid, i);

@@ -49,6 +49,8 @@ struct rt_pair {
 	unsigned int calls, reverse_calls, answers, dones;
 	uint32_t vet_code, vet_max;
 	unsigned int pollings;
+	/* Of the results: where their operations begin in the Call, or 0. */
+	uint32_t origin[RT_MAX_CHUNKS];
 	/* A Call's answer is rt_call_drop(). */
 	bool drop;
 	struct rt_watch watch;

@@ -69,8 +69,10 @@ static void args(void)
 			CU_ASSERT_EQUAL(scan(x_split(x.b, x.len, at), &s), 0);
 			CU_ASSERT(x_same(s.args, s.nargs, x.items, x.nitems));
 			CU_ASSERT_EQUAL(s.nresults, calls[i].nresults);
-			if (s.nresults)
+			if (s.nresults) {
 				CU_ASSERT_EQUAL(s.results[0], calls[i].result);
+				CU_ASSERT_EQUAL(s.origins[0], head);
+			}
 			CU_ASSERT(s.reply_max >= 24);
 		}
 		CU_ASSERT_EQUAL(scan(x_shred(x.b, x.len, 1), &s), 0);

@@ -191,12 +191,14 @@ static void unknown_op(void)
 	struct iovec v;
 	unsigned int n;
 	uint32_t chunk[2] = { 0, 0 };
+	size_t origin;
 
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
 		x_init(&x);
 		x_compound_call(&x, 2, 4);
 		x_u32(&x, 38);
 		x_values(&x, "i h 0 D");
+		origin = x.len;
 		x_u32(&x, 27);
 		x_u32(&x, ops[i]);
 		x_u32(&x, 38);
@@ -206,6 +208,7 @@ static void unknown_op(void)
 		CU_ASSERT(x_same(s.args, s.nargs, x.items, 1));
 		CU_ASSERT_EQUAL(s.nresults, 1);
 		CU_ASSERT_EQUAL(s.results[0], 4096);
+		CU_ASSERT_EQUAL(s.origins[0], origin);
 		CU_ASSERT_EQUAL(s.reply_max, 0);
 
 		x_init(&x);
