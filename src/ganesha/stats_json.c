@@ -173,6 +173,10 @@ static void put_conn(const struct rt_conn_info *i, void *arg)
 		i->crc ? "true" : "false", i->version, i->sent, i->received,
 		i->credit_limit, i->advertised, i->call_inline, i->reply_inline,
 		i->calls_in_progress, i->requests_outstanding);
+	fprintf(f, ", \"extensions\": [%s%s%s]",
+		i->extensions & RT_EXT_XCHAR ? "\"xcharext\"" : "",
+		i->extensions == (RT_EXT_XCHAR | RT_EXT_RTR) ? ", " : "",
+		i->extensions & RT_EXT_RTR ? "\"rtrext\"" : "");
 	fputs(",\n   \"ours\": ", f);
 	put_properties(f, &i->ours);
 	fputs(",\n   \"theirs\": ", f);

@@ -160,7 +160,7 @@ static bool take_lists(struct rt_conn *c, struct rt_call_priv *call,
 	uint64_t bytes = m->call.bytes + m->reads.bytes;
 
 	/* [G1]: chunks that the level of reverse direction does not allow. */
-	if (!c->server && c->ours.reverse != RDMA2_RVRSDIR_GENL) {
+	if (!c->server && rt_xchar_reverse(c) != RDMA2_RVRSDIR_GENL) {
 		err->max_chunks = 0;
 		err->code = RDMA2_ERR_READ_CHUNKS;
 		if (m->call.count || m->reads.count)
@@ -593,7 +593,7 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid)
 		rt_event(c, EV_ABORT);
 		return NULL;
 	}
-	if (!c->ops->call || (!c->server && !c->ours.reverse)) {
+	if (!c->ops->call || (!c->server && !rt_xchar_reverse(c))) {
 		rt_error_about(c, xid, &err);
 		return NULL;
 	}

@@ -47,6 +47,9 @@ void rt_config_defaults(struct rt_config *cfg)
 	DFLT(continuation_ms, 60000);
 	DFLT(memory_wait_ms, 5000);
 	DFLT(drain_ms, 5000);
+	DFLT(busy_recv_size, 16384);
+	DFLT(idle_recv_size, WIRE_DEFAULT_INLINE);
+	DFLT(idle_recv_ms, 60000);
 	DFLT(auth_ms, RT_AUTH_SECONDS * 1000);
 	DFLT(max_connections, 1024);
 	DFLT(max_memory, (size_t)1 << 30);
@@ -79,6 +82,12 @@ const char *rt_config_check(const struct rt_config *cfg)
 	if (cfg->send_size < RT_SEND_MIN || cfg->send_size > RT_SEND_MAX ||
 	    cfg->send_size % 4)
 		return "the send size must be 1024 to 262144 and a multiple of 4";
+	if (cfg->busy_recv_size < RT_SEND_MIN ||
+	    cfg->busy_recv_size > RT_SEND_MAX || cfg->busy_recv_size % 4)
+		return "the receive size of busy connections must be 1024 to 262144 and a multiple of 4";
+	if (cfg->idle_recv_size < RT_SEND_MIN ||
+	    cfg->idle_recv_size > RT_SEND_MAX || cfg->idle_recv_size % 4)
+		return "the receive size of idle connections must be 1024 to 262144 and a multiple of 4";
 	if (cfg->placement_size < RT_RTR_SEGMENT ||
 	    cfg->placement_size > RT_PLACEMENT_MAX ||
 	    cfg->placement_size % RT_RTR_SEGMENT)

@@ -365,6 +365,7 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 	if (last) {
 		hlen = encode_last(c, call, w);
 		if (call->inv_handle && !c->inst->cfg.no_remote_invalidation &&
+		    !rt_xchar_forbids(c) &&
 		    (c->inst->limits->caps & FAB_CAP_SEND_INV)) {
 			w->wr.op = FAB_SEND_INV;
 			w->wr.handle = call->inv_handle;

@@ -223,6 +223,8 @@ void rt_response_error(struct rt_conn *c, uint32_t xid,
 		rt_request_finish(c, rq, -EREMOTEIO);
 	} else if (c->values_sent && xid == c->props_xid) {
 		rt_connprop_refused(c);
+	} else if (rt_xchar_error(c, xid, err)) {
+		return;
 	} else {
 		RT_COUNT(c, dropped, 1);
 	}

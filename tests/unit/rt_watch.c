@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "rt_watch.h"
+#include "wire/xchar.h"
 
 static void fault(struct rt_watch *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -129,6 +130,46 @@ static void look_at_order(struct rt_watch *w, struct rt_watch_end *e,
 	e->call = call;
 	e->xid = m->p.xid;
 	e->remaining = m->remaining;
+}
+
+/* What the properties of a message say about xcharext. */
+static void note_support(struct rt_watch_end *e, const struct wire_msg *m)
+{
+	struct wire_iter it = { 0 };
+	struct wire_prop p;
+
+	while (wire_prop_next(&m->props, &it, &p))
+		if (p.which == RDMA2_PROPID_X_XCHSUPP)
+			e->xchar |= wire_prop_u32(&p, 0);
+	e->final |= m->p.htype == RDMA2_CONNPROP_FINAL;
+}
+
+/* xcharext: only what the other end takes, and not before both FINALs [M2];
+ * INITXCH once [X5]; one REQXCH at a time [X7]; not between fragments [M5]. */
+static void look_at_xchar(struct rt_watch *w, struct rt_watch_end *from,
+			  struct rt_watch_end *to, const struct loop_event *ev)
+{
+	struct wire_xchar x;
+	enum wire_status st = wire_xchar_decode(ev->data, ev->len, &x);
+	uint32_t nth = x.p.htype - RDMA2_X_INITXCH;
+
+	if (st != WIRE_OK || x.surplus)
+		fault(w, "a malformed %s", wire_htype_name(x.p.htype));
+	if (!from->final || !to->final)
+		fault(w, "%s before both CONNPROP_FINALs",
+		      wire_htype_name(x.p.htype));
+	if (!(to->xchar >> nth & 1))
+		fault(w, "%s, which the peer does not take",
+		      wire_htype_name(x.p.htype));
+	if (from->sequence)
+		fault(w, "%s inside the fragments of %u",
+		      wire_htype_name(x.p.htype), from->xid);
+	if (x.p.htype == RDMA2_X_INITXCH &&
+	    (from->xcount[WATCH_INITXCH] > 1 || ev->len > 4096))
+		fault(w, "INITXCH number %u, %zu octets",
+		      from->xcount[WATCH_INITXCH], ev->len);
+	if (ev->kind == LOOP_EV_SEND_INV)
+		fault(w, "%s with invalidate", wire_htype_name(x.p.htype));
 }
 
 /* ---- rtrext ----------------------------------------------------------- */
@@ -398,9 +439,15 @@ static void message(struct rt_watch *w, const struct loop_event *ev)
 		    (ev->len < 32 || ev->len > 1024))
 			fault(w, "a first message of %zu octets", ev->len);
 	}
+	if ((p.htype == RDMA2_CONNPROP_MIDDLE ||
+	     p.htype == RDMA2_CONNPROP_FINAL) &&
+	    wire_decode(ev->data, ev->len, false, &m) == WIRE_OK)
+		note_support(from, &m);
 	if (ours(w, from) && !vers_error) {
 		look_at_credits(w, from, to, &p);
-		if (is_xmt(p.htype))
+		if (p.htype >= RDMA2_X_INITXCH && p.htype <= RDMA2_X_UPDXCH)
+			look_at_xchar(w, from, to, ev);
+		else if (is_xmt(p.htype))
 			look_at_xmt(w, from, to, ev);
 		else if (wire_decode(ev->data, ev->len, !from->sequence, &m) !=
 			 WIRE_OK)

@@ -17,7 +17,8 @@
  *     rdma_remaining is right, no fragment is empty or unaligned ([D1], [D4]);
  *     only a Call, and only if the peer has refused it meanwhile, may break
  *     off ([D3]);
- *   - a payload begins with its XID.
+ *   - a payload begins with its XID;
+ *   - messages of xcharext as look_at_xchar() says.
  *
  * And of rtrext:
  *
@@ -44,6 +45,12 @@
 #define WATCH_CALLS 64
 #define WATCH_TARGETS 64
 
+/* In rt_watch_end.xcount. */
+#define WATCH_INITXCH 1
+#define WATCH_REQXCH 2
+#define WATCH_RESPXCH 3
+#define WATCH_UPDXCH 4
+
 struct rt_watch_end {
 	const struct fab_conn *conn;
 	bool active;
@@ -63,6 +70,8 @@ struct rt_watch_end {
 	bool call; /* ... of a Call */
 	bool refused; /* ... by the peer */
 	uint32_t xid, remaining;
+	bool final; /* its CONNPROP_FINAL is out */
+	uint32_t xchar; /* X_XCHSUPP in it */
 	uint32_t count[16]; /* by header type */
 	uint32_t xcount[16]; /* of extensions, by the last four bits */
 	/* Target segments of each Receive, announced. */
