@@ -173,6 +173,7 @@ static uint32_t on_vet(struct rt_conn *c, const void *head, size_t len,
 {
 	struct rt_pair *p = rt_conn_user(c);
 
+	p->vetted = len;
 	if (!p->vet_code || nreads <= p->vet_max)
 		return 0;
 	*max = p->vet_max;

@@ -48,6 +48,7 @@ struct rt_pair {
 	unsigned int nheld;
 	unsigned int calls, reverse_calls, answers, dones;
 	uint32_t vet_code, vet_max;
+	size_t vetted; /* octets of the last head that was vetted */
 	unsigned int pollings;
 	/* Of the results: where their operations begin in the Call, or 0. */
 	uint32_t origin[RT_MAX_CHUNKS];
