@@ -159,6 +159,17 @@ def buffer_structure(t):
                                directions=[Direction(0, CHOICE, w)])
         same(types, [EXRW], "placement")
     bad_structures(t)
+    # What has a structure has one size: xcharext does not change it.
+    c = ext.Conn(t.iwarp(), 64)
+    c.send_props(ext.init_props())
+    c.props_of_peer()
+    c.null()
+    for size in c.room() // 2, c.room() * 2:
+        c.post(ext.REQXCH, c.new_xid(), want=[(RBSIZ, size)])
+        h = c.take_ext(ext.RESPXCH)
+        same((ext.bits(h.done, 1), ext.bits(h.rej, 1)), (set(), {0}),
+             "done and rejected")
+    works(t, c)
 
 
 def bad_structures(t):

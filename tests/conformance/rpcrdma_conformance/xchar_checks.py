@@ -443,7 +443,7 @@ def not_lowered(t):
     """The server's size is never lowered unasked."""
     c = connect(t)
     raise_size(c, c.room() * 2)
-    size = c.room()
+    size = number(c.have(UPDXCH)[0].now[1])
     for _ in range(100):
         c.null()
     t.quiet(c, 1)
