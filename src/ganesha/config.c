@@ -252,6 +252,11 @@ const struct gsh_config_item gr_config_items[] = {
 	 * are registered for a connection. */
 	UINT("Credits", credits, 1, RT_CREDITS_MAX, 64),
 	UINT("Recv_Size", recv_size, RT_SEND_MIN, RT_SEND_MAX, 4096),
+	UINT("Busy_Receive_Size", busy_recv_size, RT_SEND_MIN, RT_SEND_MAX,
+	     16 * KB),
+	UINT("Idle_Receive_Size", idle_recv_size, RT_SEND_MIN, RT_SEND_MAX,
+	     4096),
+	UINT("Idle_After", idle_after, 1, 86400, 60),
 	UINT("Send_Size", send_size, RT_SEND_MIN, RT_SEND_MAX, 64 * KB),
 	/* rtrext; 0: none. A Receive has a page more, which fills a buffer. */
 	UINT("Placement_Size", placement_size, 0, RT_PLACEMENT_MAX, 60 * KB),
@@ -388,6 +393,9 @@ void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt)
 	rt->credits = cfg->credits;
 	rt->recv_size = cfg->recv_size;
 	rt->send_size = cfg->send_size;
+	rt->busy_recv_size = cfg->busy_recv_size;
+	rt->idle_recv_size = cfg->idle_recv_size;
+	rt->idle_recv_ms = cfg->idle_after * 1000;
 	rt->placement_size = cfg->placement_size;
 	rt->no_placement = !cfg->placement_size;
 	rt->max_transmissions = cfg->max_transmissions;

@@ -47,6 +47,8 @@ struct gr_config {
 	bool reverse_direction;
 	uint32_t reverse_credits;
 	uint32_t busy_poll; /* microseconds */
+	uint32_t busy_recv_size, idle_recv_size; /* xcharext */
+	uint32_t idle_after; /* seconds */
 	uint32_t idle_timeout, startup_timeout, drain_timeout; /* seconds */
 	uint32_t crc; /* enum fab_crc */
 	bool huge_pages;

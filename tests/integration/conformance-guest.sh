@@ -115,6 +115,7 @@ servers() {
 	server no-continuation 'Continued_Replies = false;' || failed=1
 	server no-invalidation 'Remote_Invalidation = false;' || failed=1
 	server version-1 'Versions = 1;' || failed=1
+	server rtrext 'Extensions = xcharext, rtrext;' || failed=1
 	server default-port || failed=1
 	callback || failed=1
 	return $failed

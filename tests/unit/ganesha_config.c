@@ -107,6 +107,9 @@ static const struct range ranges[] = {
 	R("Pollers", pollers, 1, 64, 1, "", ""),
 	R("Credits", credits, 1, 4096, 1, "", ""),
 	R("Recv_Size", recv_size, 1024, 256 * KB, 4, "", ""),
+	R("Busy_Receive_Size", busy_recv_size, 1024, 256 * KB, 4, "", ""),
+	R("Idle_Receive_Size", idle_recv_size, 1024, 256 * KB, 4, "", ""),
+	R("Idle_After", idle_after, 1, 86400, 1, "", ""),
 	R("Send_Size", send_size, 1024, 256 * KB, 4, "", ""),
 	R("Placement_Size", placement_size, 0, 252 * KB, 4096, "", ""),
 	R("Max_Transmissions", max_transmissions, 1, 16, 1, "", ""),
@@ -221,6 +224,9 @@ static void defaults(void)
 	CU_ASSERT_EQUAL(rt.drain_ms, 5000);
 	CU_ASSERT_EQUAL(rt.idle_ms, 0);
 	CU_ASSERT_EQUAL(rt.auth_ms, 30000);
+	CU_ASSERT_EQUAL(rt.busy_recv_size, 16384);
+	CU_ASSERT_EQUAL(rt.idle_recv_size, 4096);
+	CU_ASSERT_EQUAL(rt.idle_recv_ms, 60000);
 	CU_ASSERT_EQUAL(rt.versions, 6);
 	CU_ASSERT_EQUAL(rt.extensions, 0);
 	CU_ASSERT_EQUAL(load("Host_Authentication_Timeout = 7;", &cfg),
