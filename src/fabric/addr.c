@@ -2,12 +2,14 @@
 #include "fabric/addr.h"
 
 #include <arpa/inet.h>
+#include <net/if.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-void fab_addr_name(const struct sockaddr *addr, char *buf, size_t size)
+void fab_addr_text(const struct sockaddr *addr, char *buf, size_t size)
 {
-	char host[INET6_ADDRSTRLEN] = "?";
+	char host[INET6_ADDRSTRLEN] = "?", zone[IF_NAMESIZE];
 	struct sockaddr_in in;
 	struct sockaddr_in6 in6;
 
@@ -15,16 +17,36 @@ void fab_addr_name(const struct sockaddr *addr, char *buf, size_t size)
 	case AF_INET:
 		memcpy(&in, addr, sizeof(in));
 		inet_ntop(AF_INET, &in.sin_addr, host, sizeof(host));
-		snprintf(buf, size, "%s:%u", host, ntohs(in.sin_port));
 		break;
 	case AF_INET6:
 		memcpy(&in6, addr, sizeof(in6));
 		inet_ntop(AF_INET6, &in6.sin6_addr, host, sizeof(host));
-		snprintf(buf, size, "[%s]:%u", host, ntohs(in6.sin6_port));
-		break;
-	default:
-		snprintf(buf, size, "?");
+		if (!in6.sin6_scope_id)
+			break;
+		/* An interface that is gone has no name any more. */
+		if (!if_indextoname(in6.sin6_scope_id, zone))
+			snprintf(zone, sizeof(zone), "%u", in6.sin6_scope_id);
+		snprintf(buf, size, "%s%%%s", host, zone);
+		return;
 	}
+	snprintf(buf, size, "%s", host);
+}
+
+void fab_addr_name(const struct sockaddr *addr, char *buf, size_t size)
+{
+	bool six = addr->sa_family == AF_INET6;
+	char host[FAB_ADDR_TEXT];
+	struct sockaddr_in in;
+
+	if (addr->sa_family != AF_INET && !six) {
+		snprintf(buf, size, "?");
+		return;
+	}
+	fab_addr_text(addr, host, sizeof(host));
+	/* The port is at the same place in both. */
+	memcpy(&in, addr, sizeof(in));
+	snprintf(buf, size, "%s%s%s:%u", six ? "[" : "", host, six ? "]" : "",
+		 ntohs(in.sin_port));
 }
 
 struct in6_addr fab_addr_host(const struct sockaddr *addr)

@@ -7,13 +7,23 @@
 #ifndef RPCRDMA_FABRIC_ADDR_H
 #define RPCRDMA_FABRIC_ADDR_H
 
+#include <net/if.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <sys/socket.h>
 
+/* As many hold any address with its interface, and its end. */
+#define FAB_ADDR_TEXT (INET6_ADDRSTRLEN + IF_NAMESIZE)
+
 /*
- * "192.0.2.1:1234" or "[2001:db8::1]:1234", "?" for other families; at most
- * @size octets with the end. 64 hold any.
+ * "192.0.2.1", "2001:db8::1" or, where it is of one link, "fe80::1%eth0"; "?"
+ * for other families; at most @size octets with the end.
+ */
+void fab_addr_text(const struct sockaddr *addr, char *buf, size_t size);
+
+/*
+ * The same with its port: "192.0.2.1:1234" or "[2001:db8::1]:1234". 64 hold
+ * any, since only short addresses are of one link.
  */
 void fab_addr_name(const struct sockaddr *addr, char *buf, size_t size);
 

@@ -11,7 +11,9 @@
 #include "ganesha/config.h"
 
 #include <arpa/inet.h>
+#include <net/if.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -79,6 +81,18 @@ static void *addrs_init(void *link_mem, void *self)
 	return self;
 }
 
+/* The interface of that name, or number; 0: there is none. */
+static unsigned int zone_index(const char *zone)
+{
+	unsigned int index = if_nametoindex(zone);
+	char name[IF_NAMESIZE];
+
+	if (!index && strlen(zone) < 10 &&
+	    strspn(zone, "0123456789") == strlen(zone))
+		index = (unsigned int)strtoul(zone, NULL, 10);
+	return index && if_indextoname(index, name) ? index : 0;
+}
+
 /* One word of Bind_Addr. Returns the number of errors. */
 static int addrs_take(const char *token, int term, struct gsh_config_item *item,
 		      void *param, void *node, struct gsh_config_errors *e)
@@ -87,14 +101,35 @@ static int addrs_take(const char *token, int term, struct gsh_config_item *item,
 	struct sockaddr_storage ss = { 0 };
 	struct sockaddr_in *in = (struct sockaddr_in *)&ss;
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&ss;
+	char host[INET6_ADDRSTRLEN] = "";
+	const char *zone = strchr(token, '%');
+	size_t len = zone ? (size_t)(zone - token) : strlen(token);
 
-	if (inet_pton(AF_INET, token, &in->sin_addr) == 1) {
+	/* "fe80::1%eth0": such an address says nothing without its link. */
+	if (len < sizeof(host))
+		memcpy(host, token, len);
+	if (!zone && inet_pton(AF_INET, token, &in->sin_addr) == 1) {
 		ss.ss_family = AF_INET;
-	} else if (inet_pton(AF_INET6, token, &in6->sin6_addr) == 1) {
+	} else if (inet_pton(AF_INET6, host, &in6->sin6_addr) == 1) {
 		ss.ss_family = AF_INET6;
 	} else {
 		complain(node, e, "Bind_Addr: (%s) is not an IP address",
 			 token);
+		return 1;
+	}
+	if (zone)
+		in6->sin6_scope_id = zone_index(zone + 1);
+	if (zone && !in6->sin6_scope_id) {
+		complain(node, e, "Bind_Addr: (%s) names no network interface",
+			 token);
+		return 1;
+	}
+	if (!zone && ss.ss_family == AF_INET6 &&
+	    IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr)) {
+		complain(
+			node, e,
+			"Bind_Addr: (%s) needs its interface, as in \"%s%%eth0\"",
+			token, token);
 		return 1;
 	}
 	if (a->n == GR_MAX_ADDRS) {
@@ -217,6 +252,11 @@ const struct gsh_config_item gr_config_items[] = {
 	 * are registered for a connection. */
 	UINT("Credits", credits, 1, RT_CREDITS_MAX, 64),
 	UINT("Recv_Size", recv_size, RT_SEND_MIN, RT_SEND_MAX, 4096),
+	UINT("Busy_Receive_Size", busy_recv_size, RT_SEND_MIN, RT_SEND_MAX,
+	     16 * KB),
+	UINT("Idle_Receive_Size", idle_recv_size, RT_SEND_MIN, RT_SEND_MAX,
+	     4096),
+	UINT("Idle_After", idle_after, 1, 86400, 60),
 	UINT("Send_Size", send_size, RT_SEND_MIN, RT_SEND_MAX, 64 * KB),
 	/* rtrext; 0: none. A Receive has a page more, which fills a buffer. */
 	UINT("Placement_Size", placement_size, 0, RT_PLACEMENT_MAX, 60 * KB),
@@ -283,6 +323,20 @@ static int block_commit(void *node, void *link_mem, void *self,
 	struct rt_config rt;
 	const char *wrong;
 
+	/* The library takes texts of any length. */
+	for (const struct gsh_config_item *i = gr_config_items; i->name; i++) {
+		const char *const *text =
+			(const void *)((const char *)self + i->off);
+
+		if ((i->type != GSH_CONFIG_STRING &&
+		     i->type != GSH_CONFIG_PATH) ||
+		    !*text || strlen(*text) <= (size_t)i->u.str.maxsize)
+			continue;
+		complain(node, e, "%s is text of %d octets at most", i->name,
+			 i->u.str.maxsize);
+		e->errors++;
+		return 1;
+	}
 	gr_config_transport(cfg, &rt);
 	wrong = rt_config_check(&rt);
 	if (!wrong)
@@ -323,7 +377,10 @@ enum gr_config_result gr_config_load(const struct gsh *g,
 		res = GR_CONFIG_BAD;
 	else if (!found)
 		res = GR_CONFIG_ABSENT;
-	g->report_config_errors(&e, NULL, g->config_errs_to_log);
+	if (res == GR_CONFIG_BAD)
+		gr_config_faults(g, tree, &block, &e);
+	else
+		g->report_config_errors(&e, NULL, g->config_errs_to_log);
 	cfg->required = cfg->required_said;
 	return res;
 }
@@ -336,6 +393,9 @@ void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt)
 	rt->credits = cfg->credits;
 	rt->recv_size = cfg->recv_size;
 	rt->send_size = cfg->send_size;
+	rt->busy_recv_size = cfg->busy_recv_size;
+	rt->idle_recv_size = cfg->idle_recv_size;
+	rt->idle_recv_ms = cfg->idle_after * 1000;
 	rt->placement_size = cfg->placement_size;
 	rt->no_placement = !cfg->placement_size;
 	rt->max_transmissions = cfg->max_transmissions;

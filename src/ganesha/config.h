@@ -47,6 +47,8 @@ struct gr_config {
 	bool reverse_direction;
 	uint32_t reverse_credits;
 	uint32_t busy_poll; /* microseconds */
+	uint32_t busy_recv_size, idle_recv_size; /* xcharext */
+	uint32_t idle_after; /* seconds */
 	uint32_t idle_timeout, startup_timeout, drain_timeout; /* seconds */
 	uint32_t crc; /* enum fab_crc */
 	bool huge_pages;
@@ -70,6 +72,10 @@ enum gr_config_result {
 enum gr_config_result gr_config_load(const struct gsh *g,
 				     struct gsh_config *tree,
 				     struct gr_config *cfg);
+/* Report a block that was refused, and end @e: a line for each fault. */
+void gr_config_faults(const struct gsh *g, struct gsh_config *tree,
+		      const struct gsh_config_block *block,
+		      struct gsh_config_errors *e);
 /* What the transport is given. Sizes of user areas are the caller's. */
 struct rt_config;
 void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt);

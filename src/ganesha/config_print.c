@@ -4,9 +4,10 @@
  *
  * Threads: Ganesha's main thread only.
  */
-#include <arpa/inet.h>
 #include <inttypes.h>
+#include <string.h>
 
+#include "fabric/addr.h"
 #include "fabric/fabric.h"
 #include "ganesha/config.h"
 #include "transport/transport.h"
@@ -27,19 +28,16 @@ static void print_tokens(FILE *f, const struct gsh_config_token *t,
 
 static void print_addrs(FILE *f, const struct gr_addrs *a)
 {
-	char text[INET6_ADDRSTRLEN];
+	char text[FAB_ADDR_TEXT];
 
 	for (unsigned int i = 0; i < a->n; i++) {
-		const struct sockaddr_storage *ss = &a->addr[i];
-		const void *at =
-			ss->ss_family == AF_INET ?
-				(const void *)&((const struct sockaddr_in *)ss)
-					->sin_addr :
-				(const void *)&((const struct sockaddr_in6 *)ss)
-					->sin6_addr;
+		const char *quote;
 
-		fprintf(f, "%s%s", i ? ", " : "",
-			inet_ntop(ss->ss_family, at, text, sizeof(text)));
+		fab_addr_text((const struct sockaddr *)&a->addr[i], text,
+			      sizeof(text));
+		/* The parser takes '%' in quotes only. */
+		quote = strchr(text, '%') ? "\"" : "";
+		fprintf(f, "%s%s%s%s", i ? ", " : "", quote, text, quote);
 	}
 }
 

@@ -124,6 +124,23 @@ static void usage(FILE *f, const char *name)
 		name, name);
 }
 
+/* A number from 0 to @max, or the end of the program. */
+static long long number(const struct options *o, int opt, long long max)
+{
+	char *end;
+	long long v;
+
+	errno = 0;
+	v = strtoll(optarg, &end, 10);
+	if (end == optarg || *end || errno || v < 0 || v > max) {
+		fprintf(stderr,
+			"%s: -%c: '%.60s' is not a number from 0 to %lld\n",
+			o->name, opt, optarg, max);
+		exit(1);
+	}
+	return v;
+}
+
 static void parse_options(int argc, char **argv, struct options *o)
 {
 	static const struct option more[] = {
@@ -153,7 +170,8 @@ static void parse_options(int argc, char **argv, struct options *o)
 		case 'N':
 			o->level = ReturnLevelAscii(optarg);
 			if (o->level == -1) {
-				fprintf(stderr, "%s: no such level: %s\n",
+				fprintf(stderr,
+					"%s: -N: '%.60s' is not a level such as NIV_EVENT, see -h\n",
 					o->name, optarg);
 				exit(1);
 			}
@@ -177,10 +195,10 @@ static void parse_options(int argc, char **argv, struct options *o)
 			o->start.dump_default_config = true;
 			break;
 		case 'E':
-			nfs_ServerEpoch = (time_t)atoll(optarg);
+			nfs_ServerEpoch = (time_t)number(o, c, LLONG_MAX);
 			break;
 		case 'I':
-			g_nodeid = atoi(optarg);
+			g_nodeid = (int)number(o, c, INT_MAX);
 			break;
 		case 'c':
 			o->check = true;
@@ -195,10 +213,15 @@ static void parse_options(int argc, char **argv, struct options *o)
 		default:
 			if (c != '?' && compat_option(&o->more, c, optarg))
 				break;
-			fprintf(stderr, "Try '%s -h' for usage\n", o->name);
+			/* getopt has said what. */
 			exit(1);
 		}
 	}
+	/* ganesha.nfsd says nothing; a service that runs so must go on. */
+	if (optind < argc)
+		fprintf(stderr,
+			"%s: '%.60s' is not an option, and is passed over; see -h\n",
+			o->name, argv[optind]);
 }
 
 /* The file's lock keeps a second server with the same file from starting; it

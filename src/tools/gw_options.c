@@ -401,6 +401,8 @@ int gw_options_parse(struct gw_options *o, int argc, char **argv, int *status)
 	memset(o, 0, sizeof(*o));
 	rt_config_defaults(&o->config);
 	o->config.reverse = RDMA2_RVRSDIR_CONT;
+	/* What a server may ask for, xcharext. */
+	o->config.busy_recv_size = 65536;
 	o->provider = "iwarp";
 	o->crc = FAB_CRC_AUTO;
 	o->threads = 1;

@@ -19,6 +19,7 @@
 #include "tools/latency.h"
 #include "tools/ping.h"
 #include "tools/rpcmsg.h"
+#include "ulb/ulb.h"
 
 #define CALL_ROOM 64
 #define SHUTDOWN_MS 2000
@@ -109,6 +110,7 @@ static void submit(struct ping *p, struct rt_request *rq)
 	rq->nitems = 0;
 	rq->nsinks = 0;
 	rq->reply_max = 512;
+	rq->op_class = ULB_CLASS_null;
 	rq->call_only = false;
 	rq->done = ping_done;
 	s->start = lat_now();
@@ -439,6 +441,7 @@ int main(int argc, char **argv)
 {
 	struct sigaction sa = { .sa_handler = on_signal };
 	struct ping *p = calloc(1, sizeof(*p));
+	char server[64];
 	uint64_t start, until;
 	int rc, status;
 
@@ -485,7 +488,10 @@ int main(int argc, char **argv)
 			snprintf(p->reason, sizeof(p->reason), "no answer");
 		if (p->o.json && p->inst)
 			print_json(p, 0);
-		fprintf(stderr, "rpcrdma-ping: no connection: %s\n", p->reason);
+		fab_addr_name((const struct sockaddr *)&p->o.server.addr,
+			      server, sizeof(server));
+		fprintf(stderr, "rpcrdma-ping: no connection to %s: %s\n",
+			server, p->reason);
 		status = EXIT_NO_CONN;
 		goto out;
 	}

@@ -31,6 +31,7 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 	call->pub.len = 0;
 	call->pub.nwrites = 0;
 	call->pub.has_reply_chunk = false;
+	call->pub.op_class = 0;
 	call->pub.ranged = false;
 	call->stage = RT_CALL_BODY;
 	call->failed = false;
@@ -160,7 +161,7 @@ static bool take_lists(struct rt_conn *c, struct rt_call_priv *call,
 	uint64_t bytes = m->call.bytes + m->reads.bytes;
 
 	/* [G1]: chunks that the level of reverse direction does not allow. */
-	if (!c->server && c->ours.reverse != RDMA2_RVRSDIR_GENL) {
+	if (!c->server && rt_xchar_reverse(c) != RDMA2_RVRSDIR_GENL) {
 		err->max_chunks = 0;
 		err->code = RDMA2_ERR_READ_CHUNKS;
 		if (m->call.count || m->reads.count)
@@ -485,6 +486,25 @@ void rt_calls_feed(struct rt_conn *c, bool late)
 	}
 }
 
+/* More than the head of a Call can have: RFC 5531, 9, two opaque_auth of 400
+ * octets. */
+#define RPC_HEAD 1024
+
+static size_t copy_head(const struct rt_call_priv *call, uint8_t to[RPC_HEAD])
+{
+	size_t at = 0;
+
+	for (unsigned int i = 0; i < call->nbase && at < RPC_HEAD; i++) {
+		size_t n = call->base[i].len;
+
+		if (n > RPC_HEAD - at)
+			n = RPC_HEAD - at;
+		memcpy(to + at, call->base[i].addr, n);
+		at += n;
+	}
+	return at;
+}
+
 /* The stream without data items is here: look at it, read the items. */
 void rt_call_proceed(struct rt_conn *c, struct rt_call_priv *call)
 {
@@ -502,8 +522,17 @@ void rt_call_proceed(struct rt_conn *c, struct rt_call_priv *call)
 		before += rt_round4(call->read[i].length);
 	}
 	if (c->ops->vet) {
-		err.code = c->ops->vet(c, call->base[0].addr, call->base[0].len,
-				       call->nreads, &err.max_chunks);
+		uint8_t copy[RPC_HEAD];
+		const void *head = call->base[0].addr;
+		size_t len = call->base[0].len;
+
+		/* The parts of a group may be short. */
+		if (len < sizeof(copy) && call->nbase > 1) {
+			len = copy_head(call, copy);
+			head = copy;
+		}
+		err.code = c->ops->vet(c, head, len, call->nreads,
+				       &err.max_chunks);
 		if (err.code) {
 			rt_call_error(c, call, &err);
 			return;
@@ -565,7 +594,7 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid)
 		rt_event(c, EV_ABORT);
 		return NULL;
 	}
-	if (!c->ops->call || (!c->server && !c->ours.reverse)) {
+	if (!c->ops->call || (!c->server && !rt_xchar_reverse(c))) {
 		rt_error_about(c, xid, &err);
 		return NULL;
 	}

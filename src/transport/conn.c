@@ -216,6 +216,8 @@ void rt_conn_publish(struct rt_conn *c)
 	i->ours = c->ours;
 	i->ours.complete = c->props_sent;
 	i->theirs = c->theirs;
+	i->extensions = (c->xchar.peer ? RT_EXT_XCHAR : 0) |
+			(c->rtr.send ? RT_EXT_RTR : 0);
 	c->v->tell(c, i);
 	i->call_inline = c->server ? c->from_peer : c->to_peer;
 	i->reply_inline = c->server ? c->to_peer : c->from_peer;
@@ -240,6 +242,8 @@ void rt_conn_info(struct rt_conn *c, struct rt_conn_info *info)
 	memset(&info->stages, 0, sizeof(info->stages));
 	for (unsigned int i = 0; i < RT_NSTAGES; i++)
 		rt_histogram_sum(&info->stages.stage[i], &c->stages.stage[i]);
+	memset(&info->classes, 0, sizeof(info->classes));
+	rt_classes_sum(&info->classes, &c->classes);
 }
 
 static void take_mail(struct rt_conn *c)
@@ -357,6 +361,7 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 	case RT_WORK_RECV:
 		c->recvs_posted--;
 		cds_list_del(&w->lent);
+		rt_xchar_received(c, w);
 		if (wc->status == FAB_OK)
 			rt_receive(c, w, wc->len, wc->invalidated,
 				   wc->inv_handle);
@@ -423,6 +428,7 @@ static void expire(struct rt_conn *c)
 	if (c->state < RT_CLOSING && rt_auth_deadline(c) &&
 	    rt_auth_deadline(c) <= now)
 		rt_auth_expire(c);
+	rt_xchar_expire(c);
 	if (c->state_deadline && c->state_deadline <= now) {
 		c->state_deadline = 0;
 		if (c->state == RT_OPEN) {
@@ -447,6 +453,7 @@ static void set_deadline(struct rt_conn *c)
 		d = earlier(c->reserve_deadline, c->state_deadline);
 		d = earlier(rt_calls_deadline(c), d);
 		d = earlier(rt_auth_deadline(c), d);
+		d = earlier(rt_xchar_deadline(c), d);
 		if (c->seq.active)
 			d = earlier(c->seq.deadline, d);
 		d = earlier(rt_rtr_deadline(c), d);
@@ -500,6 +507,7 @@ static void conn_work(struct rt_conn *c)
 		}
 		if (c->state < RT_CLOSING && !cds_list_empty(&c->starved))
 			rt_calls_feed(c, c->starved_deadline <= rt_now_ms());
+		rt_xchar_work(c);
 		if (c->state < RT_CLOSING) {
 			if (rt_post_receives(c))
 				rt_event(c, EV_ABORT);

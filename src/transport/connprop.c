@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "transport/internal.h"
+#include "wire/xchar.h"
 
 static const struct rt_properties defaults = {
 	.send_size = 0,
@@ -22,14 +23,17 @@ static const struct rt_properties defaults = {
 };
 
 /* Threshold towards the peer: what we can send and it can receive [A12]. */
-static void set_threshold(struct rt_conn *c)
+void rt_connprop_threshold(struct rt_conn *c)
 {
 	uint32_t n = c->inst->cfg.send_size;
 
 	if (n > c->theirs.recv_size)
 		n = c->theirs.recv_size;
+	if (c->xchar.limit && n > c->xchar.limit)
+		n = c->xchar.limit;
 	c->to_peer = n & ~(uint32_t)3;
-	c->from_peer = c->ours.recv_size;
+	c->from_peer = c->ours.recv_size & ~(uint32_t)3;
+	rt_rtr_resized(c);
 }
 
 void rt_connprop_init(struct rt_conn *c)
@@ -45,7 +49,8 @@ void rt_connprop_init(struct rt_conn *c)
 		.reverse = c->server ? RDMA2_RVRSDIR_NONE : cfg->reverse,
 	};
 	rt_rtr_init(c);
-	set_threshold(c);
+	rt_xchar_init(c);
+	rt_connprop_threshold(c);
 }
 
 /* The XID of all of ours, so that an ERROR can be told [A11]. */
@@ -81,7 +86,8 @@ size_t rt_connprop_encode(struct rt_conn *c, void *buf, bool final)
 		htonl(c->ours.segment_size), htonl(c->ours.segments),
 		htonl(c->ours.reverse),
 	};
-	struct wire_prop props[10];
+	const uint32_t xchar = htonl(c->ours.xchar);
+	struct wire_prop props[11];
 	uint8_t auth[WIRE_DEFAULT_INLINE], rtr[RT_RTR_PROPS];
 	const uint8_t *part = NULL;
 	uint32_t n = 0, inner;
@@ -96,6 +102,9 @@ size_t rt_connprop_encode(struct rt_conn *c, void *buf, bool final)
 		props[n].len = 4;
 		n++;
 	}
+	if (c->ours.xchar && !c->values_sent)
+		props[n++] = (struct wire_prop){ RDMA2_PROPID_X_XCHSUPP,
+						 (const uint8_t *)&xchar, 4 };
 	extra = n * NUMBER_OCTETS;
 	if (!c->values_sent) {
 		n += rt_rtr_props(c, &props[n], rtr, &len);
@@ -129,7 +138,8 @@ void rt_connprop_refused(struct rt_conn *c)
 	rt_auth_refused(c);
 }
 
-static bool apply(struct rt_properties *p, const struct wire_prop *v)
+bool rt_connprop_apply(const struct rt_conn *c, struct rt_properties *p,
+		       const struct wire_prop *v)
 {
 	uint32_t n;
 
@@ -159,7 +169,7 @@ static bool apply(struct rt_properties *p, const struct wire_prop *v)
 		p->reverse = n <= RDMA2_RVRSDIR_GENL ? n : RDMA2_RVRSDIR_NONE;
 		break;
 	default:
-		break;
+		return rt_xchar_prop(c, p, v);
 	}
 	return true;
 }
@@ -173,13 +183,16 @@ enum wire_status rt_connprop_receive(struct rt_conn *c,
 	struct wire_prop v;
 
 	while (wire_prop_next(&m->props, &it, &v))
-		if (!apply(&next, &v) || !rt_rtr_apply(c, &rtr, &v))
+		if (!rt_connprop_apply(c, &next, &v) ||
+		    !rt_rtr_apply(c, &rtr, &v))
 			return WIRE_BAD_PROPVAL;
 	rt_rtr_taken(c, &rtr, &next);
 	next.complete = m->p.htype == RDMA2_CONNPROP_FINAL;
 	c->theirs = next;
 	c->props_open = !next.complete;
-	set_threshold(c);
+	rt_connprop_threshold(c);
+	if (next.complete)
+		rt_xchar_begin(c);
 	if (next.complete)
 		rt_rtr_settled(c);
 	if (next.complete)

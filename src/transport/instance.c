@@ -47,6 +47,9 @@ void rt_config_defaults(struct rt_config *cfg)
 	DFLT(continuation_ms, 60000);
 	DFLT(memory_wait_ms, 5000);
 	DFLT(drain_ms, 5000);
+	DFLT(busy_recv_size, 16384);
+	DFLT(idle_recv_size, WIRE_DEFAULT_INLINE);
+	DFLT(idle_recv_ms, 60000);
 	DFLT(auth_ms, RT_AUTH_SECONDS * 1000);
 	DFLT(max_connections, 1024);
 	DFLT(max_memory, (size_t)1 << 30);
@@ -79,6 +82,12 @@ const char *rt_config_check(const struct rt_config *cfg)
 	if (cfg->send_size < RT_SEND_MIN || cfg->send_size > RT_SEND_MAX ||
 	    cfg->send_size % 4)
 		return "the send size must be 1024 to 262144 and a multiple of 4";
+	if (cfg->busy_recv_size < RT_SEND_MIN ||
+	    cfg->busy_recv_size > RT_SEND_MAX || cfg->busy_recv_size % 4)
+		return "the receive size of busy connections must be 1024 to 262144 and a multiple of 4";
+	if (cfg->idle_recv_size < RT_SEND_MIN ||
+	    cfg->idle_recv_size > RT_SEND_MAX || cfg->idle_recv_size % 4)
+		return "the receive size of idle connections must be 1024 to 262144 and a multiple of 4";
 	if (cfg->placement_size < RT_RTR_SEGMENT ||
 	    cfg->placement_size > RT_PLACEMENT_MAX ||
 	    cfg->placement_size % RT_RTR_SEGMENT)
@@ -279,6 +288,7 @@ void rt_instance_forget(struct rt_conn *c)
 		rt_crowd_leave_locked(c);
 		add_stats(&inst->ended, c);
 		add_stages(&inst->ended_stages, c);
+		rt_classes_sum(&inst->ended_classes, &c->classes);
 	}
 	pthread_mutex_unlock(&inst->lock);
 }
@@ -315,6 +325,17 @@ void rt_stages_total(struct rt_instance *inst, struct rt_stages *out)
 	pthread_mutex_lock(&inst->lock);
 	*out = inst->ended_stages;
 	cds_list_for_each_entry(c, &inst->conns, inst_link) add_stages(out, c);
+	pthread_mutex_unlock(&inst->lock);
+}
+
+void rt_classes_total(struct rt_instance *inst, struct rt_classes *out)
+{
+	struct rt_conn *c;
+
+	pthread_mutex_lock(&inst->lock);
+	*out = inst->ended_classes;
+	cds_list_for_each_entry(c, &inst->conns, inst_link)
+		rt_classes_sum(out, &c->classes);
 	pthread_mutex_unlock(&inst->lock);
 }
 

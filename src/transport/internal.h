@@ -33,6 +33,9 @@
 #include "transport/probe.h"
 #include "transport/rtr_state.h"
 #include "transport/transport.h"
+#include "transport/xchar_state.h"
+
+struct wire_xchar;
 
 /* ERRORs waiting for credits beyond the Advertised credits, [E6]. */
 #define RT_ERROR_SLACK 8
@@ -79,6 +82,7 @@ enum rt_event {
 	EV_MSG_PROPS,
 	EV_MSG_CALL,
 	EV_MSG_REPLY,
+	EV_MSG_EXT, /* of an extension that is on here */
 	EV_MSG_VERSION, /* of a version we do not support */
 	EV_MSG_BAD, /* of our version, with an error to answer */
 	EV_CLOSE, /* the upper layer wants an orderly end */
@@ -180,6 +184,7 @@ struct rt_conn {
 	atomic_bool can_call;
 	struct rt_stats stats;
 	struct rt_stages stages;
+	struct rt_classes classes;
 
 	/* Runner only, from here on. */
 	struct fab_conn *fab;
@@ -210,6 +215,7 @@ struct rt_conn {
 	bool one_only; /* server: the client has not sent its second [A7] */
 	uint32_t props_xid; /* of all our CONNPROP messages */
 	struct rt_auth auth;
+	struct rt_xchar xchar;
 	struct rt_rtr rtr;
 	uint32_t next_xid;
 	uint64_t state_deadline;
@@ -314,6 +320,7 @@ struct rt_instance {
 	/* Totals of connections that are gone. */
 	struct rt_stats ended;
 	struct rt_stages ended_stages;
+	struct rt_classes ended_classes;
 	/* Servers met with version 1 for a time [B6]. */
 	struct rt_old_server {
 		struct sockaddr_storage addr;
@@ -333,6 +340,13 @@ struct rt_instance {
 
 #define RT_STAGE(c, name, from, to) \
 	rt_histogram_add(&(c)->stages.stage[RT_STAGE_##name], (to) - (from))
+
+/* Whatever number the upper layer has given. */
+static inline struct rt_class *rt_class_of(struct rt_conn *c,
+					   unsigned int op_class)
+{
+	return &c->classes.of[op_class < RT_CLASSES ? op_class : 0];
+}
 
 static inline size_t rt_round4(size_t n)
 {
@@ -468,6 +482,61 @@ enum wire_status rt_connprop_receive(struct rt_conn *c,
 				     const struct wire_msg *m);
 void rt_connprop_init(struct rt_conn *c);
 void rt_connprop_refused(struct rt_conn *c);
+/* One value, known or not, into @p; false: it cannot be. */
+bool rt_connprop_apply(const struct rt_conn *c, struct rt_properties *p,
+		       const struct wire_prop *v);
+/* Sizes have changed: how long our messages may be, and the peer's. */
+void rt_connprop_threshold(struct rt_conn *c);
+
+/* xchar.c: xcharext */
+void rt_xchar_init(struct rt_conn *c);
+/* The end of it: of the connection, or because the peer refuses it. */
+void rt_xchar_reset(struct rt_conn *c);
+/* The peer's CONNPROP_FINAL has come. */
+void rt_xchar_begin(struct rt_conn *c);
+/* A property; others than its own are left alone. False: it cannot be. */
+bool rt_xchar_prop(const struct rt_conn *c, struct rt_properties *p,
+		   const struct wire_prop *v);
+/* Is this a header type of it, and is it on here? */
+bool rt_xchar_mine(const struct rt_conn *c, uint32_t htype);
+enum wire_status rt_xchar_check(const struct rt_in *in);
+void rt_xchar_receive(struct rt_conn *c, const struct rt_in *in);
+/* An ERROR that answers a message of it? */
+bool rt_xchar_error(struct rt_conn *c, uint32_t xid,
+		    const struct wire_error *err);
+/* Is there a message of it to be sent? */
+bool rt_xchar_due(const struct rt_conn *c);
+bool rt_xchar_send(struct rt_conn *c);
+/* Tell the peer what a property of ours is now. */
+void rt_xchar_update(struct rt_conn *c, uint32_t which);
+/* Remote invalidation: does our Requester offer handles; has the peer's said
+ * that there must be none, [M4]? */
+bool rt_xchar_offers(const struct rt_conn *c);
+bool rt_xchar_forbids(const struct rt_conn *c);
+/* The reverse direction as far as the peer may still believe in it. */
+uint32_t rt_xchar_reverse(const struct rt_conn *c);
+
+/* xchar_resize.c */
+/* Octets of a Receive that is posted now. */
+uint32_t rt_recv_size(const struct rt_conn *c);
+/* A Receive has completed. */
+void rt_xchar_received(struct rt_conn *c, const struct rt_work *w);
+/* May our Receives have no other size? */
+bool rt_xchar_fixed(const struct rt_conn *c);
+/* Make them longer. False: that cannot be. */
+bool rt_xchar_raise(struct rt_conn *c, uint32_t size);
+bool rt_xchar_raised(const struct rt_conn *c);
+bool rt_xchar_raise_done(struct rt_conn *c);
+/* There is no memory for it. False: it is not that. */
+bool rt_xchar_give_up(struct rt_conn *c);
+/* REQXCH; 0, or how it is refused. */
+uint32_t rt_xchar_request(struct rt_conn *c, const struct wire_xchar *m);
+
+/* xchar_policy.c */
+/* What is wished for, and what the counts say. */
+void rt_xchar_work(struct rt_conn *c);
+uint64_t rt_xchar_deadline(struct rt_conn *c);
+void rt_xchar_expire(struct rt_conn *c);
 
 /* auth.c */
 void rt_auth_init(struct rt_conn *c);
@@ -638,6 +707,8 @@ bool rt_rtr_apply(const struct rt_conn *c, struct rt_rtr_peer *p,
 /* The message that they were in has been taken. */
 void rt_rtr_taken(struct rt_conn *c, const struct rt_rtr_peer *p,
 		  struct rt_properties *props);
+/* The peer's Receives have the size c->theirs.recv_size. */
+void rt_rtr_resized(struct rt_conn *c);
 /* The peer's FINAL is here. */
 void rt_rtr_settled(struct rt_conn *c);
 /* The peer does not want it. */
@@ -686,6 +757,8 @@ void rt_rtr_call_receive(struct rt_conn *c);
 /* How its Reply goes. False: @err has been set. */
 bool rt_rtr_reply_plan(struct rt_conn *c, struct rt_call_priv *call,
 		       struct wire_error *err);
+/* Octets of its results that go by RDMA Write. */
+uint64_t rt_rtr_written(const struct rt_call_priv *call);
 int rt_rtr_reply_writes(struct rt_conn *c, struct rt_call_priv *call,
 			struct rt_work *send);
 /* The next transmission into @w. */

@@ -288,7 +288,8 @@ static enum rt_event classify(uint32_t htype)
 	case RDMA2_REPLY_INLINE:
 		return EV_MSG_REPLY;
 	default:
-		return EV_MSG_BAD;
+		/* What is not known has not been decoded. */
+		return EV_MSG_EXT;
 	}
 }
 
@@ -331,7 +332,9 @@ void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
 
 	if (in->invalidated && !rt_invalidation_ok(c, in, ends_reply(p->htype)))
 		return;
-	status = wire_decode(in->buf, in->len, !continues(c, p), &m);
+	status = rt_xchar_mine(c, p->htype) ?
+			 rt_xchar_check(in) :
+			 wire_decode(in->buf, in->len, !continues(c, p), &m);
 	ev = xmt	       ? rt_rtr_event(p->htype) :
 	     status == WIRE_OK ? classify(p->htype) :
 				 EV_MSG_BAD;
@@ -359,6 +362,10 @@ void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
 	}
 	if (status != WIRE_OK) {
 		bad_message(c, p, status);
+		return;
+	}
+	if (rt_xchar_mine(c, p->htype)) {
+		rt_xchar_receive(c, in);
 		return;
 	}
 	if (m.surplus)

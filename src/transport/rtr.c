@@ -124,15 +124,21 @@ void rt_rtr_taken(struct rt_conn *c, const struct rt_rtr_peer *p,
 		props->recv_size = p->length;
 }
 
+void rt_rtr_resized(struct rt_conn *c)
+{
+	struct rt_rtr_peer *p = &c->rtr.theirs;
+
+	/* [R10]: of two sizes, the structure is the one not relied upon. */
+	if (c->theirs.complete &&
+	    (!p->has_struct || p->length != c->theirs.recv_size))
+		p->layout.targets = 0;
+}
+
 void rt_rtr_settled(struct rt_conn *c)
 {
 	struct rt_rtr *x = &c->rtr;
 
 	x->send = x->on && x->theirs.support;
-	/* [R10]: two sizes, so the structure is not relied upon. */
-	if (!x->theirs.has_struct ||
-	    (x->theirs.size_given && x->theirs.length != c->theirs.recv_size))
-		x->theirs.layout.targets = 0;
 	if (x->send)
 		rt_log(c, LOG_INFO,
 		       "rtrext: operations %u, %u target segments, requests of "
@@ -253,6 +259,13 @@ bool rt_rtr_in_order(struct rt_conn *c, const struct wire_prefix *p)
 	if (p->htype == RDMA2_GRANT || p->htype == RDMA2_ERROR ||
 	    p->htype == RDMA2_X_REPTERR || p->htype == RDMA2_X_XMTCONT)
 		return true;
+	if (p->htype == RDMA2_X_XMTREQ || p->htype == RDMA2_X_XMTRESP) {
+		/* Before the properties are known [M2]. */
+		if (!c->props_sent || !c->theirs.complete) {
+			rt_error_code(c, p->xid, RDMA2_ERR_INVAL_CONT);
+			return false;
+		}
+	}
 	/* A new message: the rest of what was dropped has gone by. */
 	c->rtr.discard = false;
 	if (!c->rtr.group.active)

@@ -66,6 +66,7 @@ static bool try_plan(const struct rt_rtr_layout *l, size_t room, size_t head,
 	p->done = 0;
 	if (head + 4 > room)
 		return false;
+	p->room = room;
 	p->pay0 = (room - head) & ~(size_t)3;
 	if (p->pay0 > payload)
 		p->pay0 = payload;
@@ -185,7 +186,7 @@ int rt_rtr_fill(struct rt_conn *c, struct rt_rtr_plan *p,
 		const struct rt_cuts *cuts, size_t head, struct rt_out *to,
 		size_t *pslen)
 {
-	size_t room = p->xnum ? (c->to_peer - head) & ~(size_t)3 : p->pay0;
+	size_t room = p->xnum ? (p->room - head) & ~(size_t)3 : p->pay0;
 	size_t n = pay->len - pay->off, at, off, len;
 	int rc;
 
@@ -220,9 +221,6 @@ int rt_rtr_fill(struct rt_conn *c, struct rt_rtr_plan *p,
 		p->at++;
 		at = off + len;
 	}
-	/* The peer may have lowered what it takes since this was planned. */
-	if (!rc && at > c->to_peer)
-		rc = -EMSGSIZE;
 	p->xnum++;
 	return rc;
 }

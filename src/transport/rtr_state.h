@@ -54,6 +54,7 @@ struct rt_rtr_peer {
  */
 struct rt_rtr_plan {
 	unsigned int count; /* transmissions */
+	size_t room; /* octets of each, at most */
 	size_t pay0; /* payload octets of the first */
 	unsigned int nitems;
 	unsigned int cut[RT_MAX_CHUNKS]; /* which of the message's cuts */

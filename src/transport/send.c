@@ -4,8 +4,8 @@
  *
  * Runner only. rt_pump() posts as much as credits and the state allow, in one
  * chain: ERRORs, our properties and tokens, the rest of a continued message,
- * Replies, Calls; and a GRANT if one is due and nothing else has carried the
- * news.
+ * extensions' own, Replies, Calls; and a GRANT if one is due and nothing else
+ * has carried the news.
  * Between the fragments of a message only ERRORs and GRANTs may go (4.1 [D2]).
  * Version 1 has only ERRORs, Replies and Calls, and credits for Calls alone.
  */
@@ -200,6 +200,8 @@ static bool post_next(struct rt_conn *c)
 	if (!rt_state_may_send(c) &&
 	    !(c->state == RT_ANSWERED && rt_auth_inside(c)))
 		return false;
+	if (!props && rt_xchar_due(c) && c->v->may_send(c, RT_OUT_CALL))
+		return rt_xchar_send(c);
 	wanted = props || !cds_list_empty(&c->replies) ||
 		 !cds_list_empty(&c->calls_out);
 	if (!wanted)

@@ -79,6 +79,7 @@ static const struct transition table[RT_NSTATES][EV_COUNT] = {
 		[EV_MSG_CALL]    = TAKE(RT_OPEN, act_opened),
 		[EV_MSG_REPLY]   = TAKE(RT_OPEN, act_opened),
 		[EV_MSG_BAD]     = TAKE(RT_OPEN, act_opened),
+		[EV_MSG_EXT]     = TAKE(RT_OPEN, act_opened),
 		/* 4.3.2 [B1]: a server without version 2 has said so. */
 		[EV_VERSION1]    = GO(RT_OPEN, rt_act_version1),
 		[EV_MSG_VERSION] = TAKE(RT_GREETING, NULL),
@@ -98,6 +99,7 @@ static const struct transition table[RT_NSTATES][EV_COUNT] = {
 		[EV_MSG_REPLY]   = TAKE(RT_ANSWERED, act_opened),
 		[EV_MSG_ERROR]   = TAKE(RT_ANSWERED, act_opened),
 		[EV_MSG_BAD]     = TAKE(RT_ANSWERED, act_opened),
+		[EV_MSG_EXT]     = TAKE(RT_ANSWERED, act_opened),
 		/* [B5]: nothing has to be waited for in version 1. */
 		[EV_VERSION1]    = GO(RT_OPEN, rt_act_version1),
 		/* [B2]: answered, and settles nothing. */
@@ -114,6 +116,7 @@ static const struct transition table[RT_NSTATES][EV_COUNT] = {
 		[EV_MSG_REPLY]   = TAKE(RT_OPEN, act_second),
 		[EV_MSG_ERROR]   = TAKE(RT_OPEN, act_second),
 		[EV_MSG_BAD]     = TAKE(RT_OPEN, act_second),
+		[EV_MSG_EXT]     = TAKE(RT_OPEN, act_second),
 		[EV_MSG_VERSION] = TAKE(RT_OPEN, act_second),
 		[EV_CLOSE]       = GO(RT_DRAINING, act_drain),
 		[EV_VIOLATION]   = GO(RT_CLOSING, act_disconnect),
@@ -128,6 +131,7 @@ static const struct transition table[RT_NSTATES][EV_COUNT] = {
 		[EV_MSG_REPLY]   = TAKE(RT_OPEN, NULL),
 		[EV_MSG_ERROR]   = TAKE(RT_OPEN, NULL),
 		[EV_MSG_BAD]     = TAKE(RT_OPEN, NULL),
+		[EV_MSG_EXT]     = TAKE(RT_OPEN, NULL),
 		[EV_MSG_VERSION] = TAKE(RT_OPEN, NULL),
 		[EV_CLOSE]       = GO(RT_DRAINING, act_drain),
 		[EV_VIOLATION]   = GO(RT_CLOSING, act_disconnect),
@@ -144,6 +148,7 @@ static const struct transition table[RT_NSTATES][EV_COUNT] = {
 		[EV_MSG_REPLY]   = TAKE(RT_DRAINING, act_heard),
 		[EV_MSG_ERROR]   = TAKE(RT_DRAINING, act_heard),
 		[EV_MSG_BAD]     = TAKE(RT_DRAINING, act_heard),
+		[EV_MSG_EXT]     = TAKE(RT_DRAINING, act_heard),
 		[EV_MSG_VERSION] = TAKE(RT_DRAINING, act_heard),
 		[EV_DRAINED]     = GO(RT_CLOSING, act_disconnect),
 		[EV_TIMEOUT]     = GO(RT_CLOSING, act_abort),
@@ -285,6 +290,7 @@ static void act_down(struct rt_conn *c)
 	rt_sequence_reset(c);
 	rt_rtr_group_reset(c);
 	rt_auth_reset(c);
+	rt_xchar_reset(c);
 	c->cont_reply = NULL;
 	c->cont_call = NULL;
 	c->nerrors = 0;

@@ -40,6 +40,7 @@
 #include "fabric/fabric.h"
 #include "fabric/pool.h"
 #include "transport/auth.h"
+#include "transport/opclass.h"
 #include "transport/stage.h"
 #include "wire/wire.h"
 
@@ -155,6 +156,12 @@ struct rt_config {
 	unsigned int memory_wait_ms; /* a version 1 Call, for memory; 5000 */
 	unsigned int idle_ms; /* server: end idle connections; 0: never */
 	unsigned int drain_ms; /* 5000 */
+	/* xcharext. Receives of a busy connection are raised to this, and at
+	 * most to this if the peer asks; 16384. A peer that is idle so long
+	 * is asked to lower its own to that; 4096, 60000. */
+	uint32_t busy_recv_size;
+	uint32_t idle_recv_size;
+	unsigned int idle_recv_ms;
 	unsigned int busy_poll_us; /* rt_run() polls so long before it sleeps,
 				    * while that is of use; 0: never */
 	unsigned int max_connections; /* not yet ended; 1024 */
@@ -215,6 +222,10 @@ const char *rt_config_check(const struct rt_config *cfg);
 	X(auth_passed, "peers known by host authentication")           \
 	X(auth_failed, "peers refused by host authentication")         \
 	X(surplus, "messages with octets after the header")            \
+	X(xchar_requests_sent, "xcharext: changes asked for")          \
+	X(xchar_requests_received, "xcharext: changes asked for here") \
+	X(xchar_updates_sent, "xcharext: changes told")                \
+	X(xchar_updates_received, "xcharext: changes of the peer's")   \
 	X(xmt_calls_sent, "Calls sent by XMTREQ")                      \
 	X(xmt_calls_received, "Calls received by XMTREQ")              \
 	X(placed_bytes_sent, "octets sent to target segments")         \
@@ -237,12 +248,20 @@ struct rt_stages {
 };
 
 /* Properties, as announced by one side (defaults where nothing came). */
+enum rt_invalidate {
+	RT_INVALIDATE_UNKNOWN = 0, /* each Call says for itself */
+	RT_INVALIDATE_NO,
+	RT_INVALIDATE_YES,
+};
+
 struct rt_properties {
 	uint32_t send_size; /* 0: not announced */
 	uint32_t recv_size;
 	uint32_t segment_size;
 	uint32_t segments;
 	uint32_t reverse;
+	uint32_t xchar; /* xcharext: XCHSUPP_* */
+	enum rt_invalidate invalidate; /* xcharext: remote invalidation */
 	bool complete; /* its CONNPROP_FINAL has come (gone) */
 };
 
@@ -252,6 +271,7 @@ struct rt_conn_info {
 	unsigned int poller; /* that runs it */
 	const char *state;
 	unsigned int version; /* 0: not yet decided */
+	unsigned int extensions; /* RT_EXT_* that both ends have */
 	struct sockaddr_storage local, peer;
 	char peer_name[64]; /* "192.0.2.1:1234", "[2001:db8::1]:1234" */
 	bool crc; /* of the fabric's own, such as iWARP's */
@@ -264,6 +284,7 @@ struct rt_conn_info {
 	char auth_peer[RT_AUTH_TEXT]; /* by host authentication; or "" */
 	struct rt_stats stats;
 	struct rt_stages stages;
+	struct rt_classes classes;
 };
 
 /* ---- Instance --------------------------------------------------------- */
@@ -385,6 +406,7 @@ void rt_wake(struct rt_instance *inst, unsigned int n);
 void rt_stats_total(struct rt_instance *inst, struct rt_stats *out,
 		    unsigned int *connections, uint64_t *accepted);
 void rt_stages_total(struct rt_instance *inst, struct rt_stages *out);
+void rt_classes_total(struct rt_instance *inst, struct rt_classes *out);
 /* Call @fn for each connection, under the instance's connection lock. */
 void rt_for_each_conn(struct rt_instance *inst,
 		      void (*fn)(const struct rt_conn_info *info, void *arg),
@@ -447,10 +469,30 @@ bool rt_conn_can_call(struct rt_conn *c);
  */
 bool rt_conn_xid_busy(struct rt_conn *c, uint32_t xid);
 
+/*
+ * xcharext: wishes about a connection in use. Any thread; taken as soon as the
+ * connection is open and the properties are known, the last of each kind. If
+ * the peer has not the extension nothing comes of them. What has become of
+ * them is in rt_conn_info().
+ *
+ * Make our Receives longer, to busy_recv_size (or recv_size) at most. The peer
+ * hears of it when all shorter ones have been used. They are never made shorter
+ * but at the peer's request.
+ */
+void rt_conn_raise_recv_size(struct rt_conn *c, uint32_t octets);
+/* Ask the peer for Receives of @octets, 1024 to 262144; if that is less than it
+ * has, our Sends are no longer from the moment of asking. It may say no. */
+void rt_conn_ask_recv_size(struct rt_conn *c, uint32_t octets);
+/* Client: enum wire_reverse. What was right before is still taken. */
+void rt_conn_set_reverse(struct rt_conn *c, uint32_t level);
+/* May Replies to our Calls from now on invalidate a handle? */
+void rt_conn_set_invalidation(struct rt_conn *c, bool offer);
+
 /* ---- Responder -------------------------------------------------------- */
 
 /*
- * One RPC Call received. Read-only for the upper layer but for its own area.
+ * One RPC Call received. Read-only for the upper layer but for its own area and
+ * op_class.
  * The pieces are the whole, unreduced Payload stream, in order; read chunks
  * and their roundup are in place. They stay until the call is given back.
  */
@@ -465,6 +507,7 @@ struct rt_call {
 	unsigned int nwrites;
 	uint32_t writes[RT_MAX_CHUNKS];
 	bool has_reply_chunk;
+	unsigned int op_class; /* set by the upper layer, opclass.h */
 	/* rtrext: that is for the results of some operations only, so the
 	 * items of the Reply should say their origin. */
 	bool ranged;
@@ -538,6 +581,7 @@ struct rt_request {
 			   * and those below one of 128 KiB */
 	bool once; /* executing it twice would not do: if the Reply may not
 		    * fit inline there is a Reply chunk, always [D8] */
+	unsigned int op_class; /* opclass.h */
 	bool call_only; /* no Reply will come (4.7); version 2 only */
 	void (*done)(struct rt_request *rq); /* strand */
 

@@ -88,8 +88,7 @@ static void turn_away(struct rt_conn *c, uint32_t xid)
 static uint32_t inv_offer(const struct rt_conn *c,
 			  const struct rt_request_priv *rq)
 {
-	if (c->inst->cfg.no_remote_invalidation ||
-	    !(c->inst->limits->caps & FAB_CAP_EXPOSE))
+	if (!rt_xchar_offers(c) || !(c->inst->limits->caps & FAB_CAP_EXPOSE))
 		return 0;
 	if (rq->nsegs)
 		return rq->seg[0].handle;

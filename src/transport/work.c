@@ -77,6 +77,10 @@ void rt_work_put(struct rt_conn *c, struct rt_work *w)
 	w->bounce = NULL;
 	if (w->kind == RT_WORK_SEND) {
 		list = &c->free_sends;
+	} else if (w->buf && w->sge[0].len != rt_recv_size(c)) {
+		/* The next one has another size. */
+		fab_pool_put(w->buf);
+		w->buf = NULL;
 	} else if (w->buf) {
 		/* A Receive's buffer that nobody kept serves the next one. */
 		rt_bufs_add(&c->free_recv, w->buf);
@@ -111,9 +115,7 @@ int rt_post_receives(struct rt_conn *c)
 	struct fab_wr *chain = NULL, **tail = &chain;
 	struct rt_work *posted = NULL;
 	unsigned int n = 0;
-	size_t size = c->ours.recv_size > WIRE_DEFAULT_INLINE ?
-			      c->ours.recv_size :
-			      WIRE_DEFAULT_INLINE;
+	size_t size = rt_recv_size(c);
 	int rc;
 
 	if (c->recvs_posted >= want)
@@ -126,6 +128,10 @@ int rt_post_receives(struct rt_conn *c)
 			c->free_recv = b->next;
 		else
 			b = fab_pool_get(c->inst->pool, size);
+		if (!b && rt_xchar_give_up(c)) {
+			size = rt_recv_size(c);
+			b = fab_pool_get(c->inst->pool, size);
+		}
 		if (!w || !b) {
 			if (w)
 				rt_work_put(c, w);

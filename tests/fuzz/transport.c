@@ -17,9 +17,11 @@
 
 #include "clock.h"
 #include "transport_upper.h"
+#include "wire/xchar.h"
 
 #define SET_SERVER 0x01u /* the peer is the server */
 #define SET_GREET 0x02u /* begin with the usual exchange */
+#define SET_XCHAR 0x08u /* both have xcharext */
 
 #define SEGS 24
 #define CHUNKS 4
@@ -42,6 +44,7 @@ struct fuzz {
 	struct offer offer;
 	struct wire_segment open[OPEN];
 	uint32_t vers, xid;
+	uint32_t asked; /* the XID of the transport's last REQXCH */
 };
 
 /* ---- What comes --------------------------------------------------------- */
@@ -84,9 +87,15 @@ static void note_call(struct offer *o, const struct wire_msg *m)
 
 static void take_messages(struct fuzz *f, unsigned int n)
 {
-	while (n-- && rt_raw_more(&f->r))
+	struct wire_prefix p;
+
+	while (n-- && rt_raw_more(&f->r)) {
 		if (f->r.status == WIRE_OK && f->r.m.role == WIRE_CALL)
 			note_call(&f->offer, &f->r.m);
+		if (wire_prefix_decode(f->r.msg, f->r.msg_len, &p) &&
+		    p.htype == RDMA2_X_REQXCH)
+			f->asked = p.xid;
+	}
 }
 
 /* ---- What goes ---------------------------------------------------------- */
@@ -356,11 +365,89 @@ static void send_props(struct fuzz *f, struct fuzz_in *in)
 	rt_raw_send(&f->r, f->r.send_buf, len);
 }
 
+/* A message of xcharext: mostly right, with some values that cannot be. */
+static void send_xchar(struct fuzz *f, struct fuzz_in *in)
+{
+	static const uint32_t ids[] = {
+		RDMA2_PROPID_RBSIZ,    RDMA2_PROPID_RBSIZ,
+		RDMA2_PROPID_BRS,      RDMA2_PROPID_X_REQREMINV,
+		RDMA2_PROPID_RSSIZ,    RDMA2_PROPID_X_XCHSUPP,
+		RDMA2_PROPID_HOSTAUTH, 4711
+	};
+	static const uint32_t values[] = { 0,	 1,    2,     3,
+					   1024, 4096, 8192,  16384,
+					   1023, 5002, 65536, 0xffffffff };
+	uint8_t k = fuzz_u8(in), which, raw[8][4];
+	uint32_t xid = k & 0x80 ? f->asked : pick_xid(f, in);
+	uint32_t c = credit(f, in), words[3];
+	struct wire_subset_desc s[3];
+	struct wire_prop p[8];
+	unsigned int n = k >> 2 & 7;
+	uint8_t *b = f->r.send_buf;
+	size_t len = 0;
+
+	for (unsigned int i = 0; i < 8; i++) {
+		which = i < n || !i ? fuzz_u8(in) : 0;
+		fuzz_put32(raw[i], values[(which >> 3) % 12]);
+		p[i] = (struct wire_prop){ ids[which & 7], raw[i],
+					   which & 0x80 ? which >> 4 & 3 : 4 };
+	}
+	for (unsigned int i = 0; i < 3; i++) {
+		words[i] = k & 3 ? 1 : fuzz_u8(in);
+		if ((k & 3) == 2)
+			words[i] = fuzz_u8(in) & 3;
+		s[i] = (struct wire_subset_desc){ &words[i], 1 };
+	}
+	switch (k & 3) {
+	case 0:
+		len = wire_encode_initxch(b, RAW_RECV_SIZE, xid, c, p, n, s);
+		break;
+	case 1:
+		len = wire_encode_reqxch(b, RAW_RECV_SIZE, xid, c, p, n);
+		break;
+	case 2:
+		len = wire_encode_respxch(b, RAW_RECV_SIZE, xid, c, &s[0],
+					  &s[1], &s[2]);
+		break;
+	default:
+		len = wire_encode_updxch(b, RAW_RECV_SIZE, xid, c, p, k & 4);
+		break;
+	}
+	rt_raw_send(&f->r, b, len);
+}
+
+/* The transport's end wants something changed. */
+static void wish(struct fuzz *f, struct fuzz_in *in)
+{
+	struct rt_conn *conn = f->r.p.client ? f->r.p.client : f->r.p.server;
+	uint8_t k = fuzz_u8(in);
+	uint32_t size = 512u << (k >> 2 & 7);
+
+	if (!conn)
+		return;
+	switch (k & 3) {
+	case 0:
+		rt_conn_raise_recv_size(conn, size);
+		break;
+	case 1:
+		rt_conn_ask_recv_size(conn, size);
+		break;
+	case 2:
+		rt_conn_set_reverse(conn, k >> 2 & 7);
+		break;
+	default:
+		rt_conn_set_invalidation(conn, k & 4);
+		break;
+	}
+}
+
 static void send_error(struct fuzz *f, struct fuzz_in *in)
 {
 	uint8_t k = fuzz_u8(in), v = fuzz_u8(in);
 	struct wire_error e = { .code = k == 15 ? 100 : k % 12 };
-	uint32_t xid = k & 0x80 ? pick_xid(f, in) : f->offer.xid;
+	uint32_t xid = k & 0x80 ? pick_xid(f, in) :
+		       k & 0x20 ? f->asked :
+				  f->offer.xid;
 	uint32_t c = credit(f, in);
 	size_t n;
 
@@ -468,7 +555,10 @@ static void step(struct fuzz *f, struct fuzz_in *in)
 		send_reply(f, in);
 		break;
 	case 6:
-		send_props(f, in);
+		if (op & 0x10)
+			send_xchar(f, in);
+		else
+			send_props(f, in);
 		break;
 	case 7:
 		send_error(f, in);
@@ -497,6 +587,8 @@ static void step(struct fuzz *f, struct fuzz_in *in)
 		else if (op & 0x10)
 			f->vers = f->vers == WIRE_VERS1 ? WIRE_VERS2 :
 							  WIRE_VERS1;
+		else
+			wish(f, in);
 		break;
 	default:
 		if (f->r.p.client || f->r.p.server)
@@ -539,6 +631,23 @@ static struct rt_config settings(uint8_t a)
 	return cfg;
 }
 
+/* rt_raw_greet(), with what the peer takes of xcharext. */
+static void greet(struct fuzz *f)
+{
+	uint8_t all[4];
+	struct wire_prop p = { RDMA2_PROPID_X_XCHSUPP, all, 4 };
+
+	fuzz_put32(all, XCHSUPP_ALL);
+	if (f->r.listener)
+		rt_raw_next(&f->r);
+	rt_raw_connprop(&f->r, true, &p, 1);
+	if (!f->r.listener) {
+		rt_raw_next(&f->r);
+		rt_raw_grant(&f->r);
+	}
+	rt_raw_run(&f->r);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_in in = { data, size };
@@ -548,6 +657,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bool up;
 
 	FUZZ_CHECK(f);
+	if (set & SET_XCHAR && cfg.versions != 1u << WIRE_VERS1) {
+		cfg.extensions = RT_EXT_XCHAR;
+		cfg.idle_recv_ms = 2000;
+		cfg.idle_recv_size = 1024;
+	}
 	f->vers = (set & 4) ? WIRE_VERS1 : WIRE_VERS2;
 	f->xid = 0x100;
 	up = set & SET_SERVER ? rt_raw_server(&f->r, &cfg) :
@@ -556,7 +670,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	f->r.p.hold = true;
 	f->r.credits = RAW_RECVS - 4;
 	open_memory(f);
-	if (set & SET_GREET)
+	if (set & SET_GREET && cfg.extensions)
+		greet(f);
+	else if (set & SET_GREET)
 		rt_raw_greet(&f->r);
 	for (int i = 0; i < 100 && in.left; i++)
 		step(f, &in);

@@ -107,6 +107,9 @@ static const struct range ranges[] = {
 	R("Pollers", pollers, 1, 64, 1, "", ""),
 	R("Credits", credits, 1, 4096, 1, "", ""),
 	R("Recv_Size", recv_size, 1024, 256 * KB, 4, "", ""),
+	R("Busy_Receive_Size", busy_recv_size, 1024, 256 * KB, 4, "", ""),
+	R("Idle_Receive_Size", idle_recv_size, 1024, 256 * KB, 4, "", ""),
+	R("Idle_After", idle_after, 1, 86400, 1, "", ""),
 	R("Send_Size", send_size, 1024, 256 * KB, 4, "", ""),
 	R("Placement_Size", placement_size, 0, 252 * KB, 4096, "", ""),
 	R("Max_Transmissions", max_transmissions, 1, 16, 1, "", ""),
@@ -221,6 +224,9 @@ static void defaults(void)
 	CU_ASSERT_EQUAL(rt.drain_ms, 5000);
 	CU_ASSERT_EQUAL(rt.idle_ms, 0);
 	CU_ASSERT_EQUAL(rt.auth_ms, 30000);
+	CU_ASSERT_EQUAL(rt.busy_recv_size, 16384);
+	CU_ASSERT_EQUAL(rt.idle_recv_size, 4096);
+	CU_ASSERT_EQUAL(rt.idle_recv_ms, 60000);
 	CU_ASSERT_EQUAL(rt.versions, 6);
 	CU_ASSERT_EQUAL(rt.extensions, 0);
 	CU_ASSERT_EQUAL(load("Host_Authentication_Timeout = 7;", &cfg),
@@ -306,6 +312,9 @@ static void other_items(void)
 		"Provider = verbs;",
 		"Provider = auto;",
 		"Bind_Addr = 127.0.0.1, ::1;",
+		"Bind_Addr = ::, 2001:db8:1:2:3:4:5:6;",
+		"Bind_Addr = \"fe80::1%lo\";",
+		"Bind_Addr = \"fe80::1%lo\", \"fe80::2%1\", 192.0.2.1;",
 		"Enable = false;",
 		"Required = true;",
 		"Worker_Polling = false;",
@@ -332,6 +341,13 @@ static void other_items(void)
 		"Extensions = true;",
 		"Provider = roce;",
 		"Bind_Addr = localhost;",
+		"Bind_Addr = \"::g\";",
+		"Bind_Addr = \"[::1]\";",
+		"Bind_Addr = \"127.0.0.1%lo\";",
+		"Bind_Addr = fe80::1;",
+		"Bind_Addr = \"fe80::1%nonesuch0\";",
+		"Bind_Addr = \"fe80::1%\";",
+		"Bind_Addr = \"0000:0000:0000:0000:0000:ffff:255.255.255.255x\";",
 		"Enable = perhaps;",
 		"CRC = 2;",
 		"Stats_DBus = 2;",

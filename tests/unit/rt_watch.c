@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "rt_watch.h"
+#include "wire/xchar.h"
 
 static void fault(struct rt_watch *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -131,6 +132,46 @@ static void look_at_order(struct rt_watch *w, struct rt_watch_end *e,
 	e->remaining = m->remaining;
 }
 
+/* What the properties of a message say about xcharext. */
+static void note_support(struct rt_watch_end *e, const struct wire_msg *m)
+{
+	struct wire_iter it = { 0 };
+	struct wire_prop p;
+
+	while (wire_prop_next(&m->props, &it, &p))
+		if (p.which == RDMA2_PROPID_X_XCHSUPP)
+			e->xchar |= wire_prop_u32(&p, 0);
+	e->final |= m->p.htype == RDMA2_CONNPROP_FINAL;
+}
+
+/* xcharext: only what the other end takes, and not before both FINALs [M2];
+ * INITXCH once [X5]; one REQXCH at a time [X7]; not between fragments [M5]. */
+static void look_at_xchar(struct rt_watch *w, struct rt_watch_end *from,
+			  struct rt_watch_end *to, const struct loop_event *ev)
+{
+	struct wire_xchar x;
+	enum wire_status st = wire_xchar_decode(ev->data, ev->len, &x);
+	uint32_t nth = x.p.htype - RDMA2_X_INITXCH;
+
+	if (st != WIRE_OK || x.surplus)
+		fault(w, "a malformed %s", wire_htype_name(x.p.htype));
+	if (!from->final || !to->final)
+		fault(w, "%s before both CONNPROP_FINALs",
+		      wire_htype_name(x.p.htype));
+	if (!(to->xchar >> nth & 1))
+		fault(w, "%s, which the peer does not take",
+		      wire_htype_name(x.p.htype));
+	if (from->sequence)
+		fault(w, "%s inside the fragments of %u",
+		      wire_htype_name(x.p.htype), from->xid);
+	if (x.p.htype == RDMA2_X_INITXCH &&
+	    (from->xcount[WATCH_INITXCH] > 1 || ev->len > 4096))
+		fault(w, "INITXCH number %u, %zu octets",
+		      from->xcount[WATCH_INITXCH], ev->len);
+	if (ev->kind == LOOP_EV_SEND_INV)
+		fault(w, "%s with invalidate", wire_htype_name(x.p.htype));
+}
+
 /* ---- rtrext ----------------------------------------------------------- */
 
 static bool is_xmt(uint32_t htype)
@@ -139,7 +180,7 @@ static bool is_xmt(uint32_t htype)
 	       htype == RDMA2_X_XMTCONT || htype == RDMA2_X_REPTERR;
 }
 
-/* X_RBSTRUCT: a page, then target segments of a page. */
+/* X_RBSTRUCT: where the target segments are. */
 static void look_at_structure(struct rt_watch_end *e,
 			      const struct loop_event *ev)
 {
@@ -148,6 +189,7 @@ static void look_at_structure(struct rt_watch_end *e,
 	struct wire_rbgroup g;
 	struct wire_prop v;
 	struct wire_msg m;
+	uint32_t at = 0;
 
 	if (wire_decode(ev->data, ev->len, false, &m) != WIRE_OK)
 		return;
@@ -155,37 +197,57 @@ static void look_at_structure(struct rt_watch_end *e,
 		if (v.which != RDMA2_PROPID_X_RBSTRUCT ||
 		    !wire_rbstruct_decode(v.data, v.len, &b))
 			continue;
-		while (wire_rbgroup_next(&b.groups, &jt, &g))
-			if (g.flags & XMRSFLAG_PLT)
-				e->targets = g.count;
+		e->targets = 0;
+		while (wire_rbgroup_next(&b.groups, &jt, &g)) {
+			for (uint32_t i = 0;
+			     (g.flags & XMRSFLAG_PLT) && i < g.count &&
+			     e->targets < WATCH_TARGETS;
+			     i++) {
+				e->target_at[e->targets] = at + i * g.length;
+				e->target_len[e->targets++] = g.length;
+			}
+			at += g.count * g.length;
+		}
 	}
 }
 
 /* Mark what of transmission @x is of an item. */
-static void mark_items(const struct wire_xmt *m, uint32_t targets, uint32_t x,
-		       uint8_t *mark, size_t len)
+static void mark_items(const struct wire_xmt *m, const struct rt_watch_end *to,
+		       uint32_t x, uint8_t *mark, size_t len)
 {
 	struct wire_iter it = { 0 };
 	struct wire_xitem item;
 
-	while (targets && wire_xitem_next(&m->items, &it, &item)) {
-		uint32_t left = item.length;
-		uint32_t n = 4096 - item.offset;
-		size_t begin = item.offset;
+	while (to->targets && wire_xitem_next(&m->items, &it, &item)) {
+		uint32_t left = item.length, skip = item.offset;
 
 		for (uint32_t i = 0; i < item.nbsnum; i++) {
 			uint32_t k = wire_bsnum(&item, i);
+			uint32_t n = to->target_len[k % to->targets] - skip;
+			size_t at = to->target_at[k % to->targets] + skip;
 
 			if (n > left)
 				n = left;
-			begin += 4096 * (size_t)(1 + k % targets);
-			if (k / targets == x && begin + n <= len)
-				memset(mark + begin, 1, n);
+			if (k / to->targets == x && at + n <= len)
+				memset(mark + at, 1, n);
 			left -= n;
-			n = 4096;
-			begin = 0;
+			skip = 0;
 		}
 	}
+}
+
+/* Is it an error about that group, or one that it led to? */
+static bool refuses(const struct loop_event *ev, uint32_t xid)
+{
+	struct wire_prefix p;
+	struct wire_repterr r;
+	struct wire_error e;
+
+	if (wire_error_decode(ev->data, ev->len, &e) &&
+	    wire_prefix_decode(ev->data, ev->len, &p))
+		return p.xid == xid;
+	return wire_repterr_decode(ev->data, ev->len, &r) == WIRE_OK &&
+	       (r.bad.xid == xid || (r.has_lead && r.lead.xid == xid));
 }
 
 static void look_at_xmt(struct rt_watch *w, struct rt_watch_end *e,
@@ -231,7 +293,7 @@ static void look_at_xmt(struct rt_watch *w, struct rt_watch_end *e,
 	if (wire_xmt_decode(e->group_head, e->group_len, &head) != WIRE_OK)
 		return;
 	memset(w->mark, 0, ev->len);
-	mark_items(&head, to->targets, x, w->mark, ev->len);
+	mark_items(&head, to, x, w->mark, ev->len);
 	for (size_t at = m.header_len + m.pslen; at < ev->len; at++) {
 		if (w->mark[at])
 			continue;
@@ -377,9 +439,15 @@ static void message(struct rt_watch *w, const struct loop_event *ev)
 		    (ev->len < 32 || ev->len > 1024))
 			fault(w, "a first message of %zu octets", ev->len);
 	}
+	if ((p.htype == RDMA2_CONNPROP_MIDDLE ||
+	     p.htype == RDMA2_CONNPROP_FINAL) &&
+	    wire_decode(ev->data, ev->len, false, &m) == WIRE_OK)
+		note_support(from, &m);
 	if (ours(w, from) && !vers_error) {
 		look_at_credits(w, from, to, &p);
-		if (is_xmt(p.htype))
+		if (p.htype >= RDMA2_X_INITXCH && p.htype <= RDMA2_X_UPDXCH)
+			look_at_xchar(w, from, to, ev);
+		else if (is_xmt(p.htype))
 			look_at_xmt(w, from, to, ev);
 		else if (wire_decode(ev->data, ev->len, !from->sequence, &m) !=
 			 WIRE_OK)
@@ -401,8 +469,7 @@ static void message(struct rt_watch *w, const struct loop_event *ev)
 	    to->call && p.xid == to->xid &&
 	    wire_decode(ev->data, ev->len, true, &m) == WIRE_OK)
 		to->refused = true;
-	if (to->group && p.xid == to->group_xid &&
-	    (p.htype == RDMA2_ERROR || p.htype == RDMA2_X_REPTERR))
+	if (to->group && refuses(ev, to->group_xid))
 		to->refused = true;
 	if (p.vers == WIRE_VERS2 || ours(w, from))
 		from->limit = p.credit;

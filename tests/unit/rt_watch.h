@@ -17,7 +17,8 @@
  *     rdma_remaining is right, no fragment is empty or unaligned ([D1], [D4]);
  *     only a Call, and only if the peer has refused it meanwhile, may break
  *     off ([D3]);
- *   - a payload begins with its XID.
+ *   - a payload begins with its XID;
+ *   - messages of xcharext as look_at_xchar() says.
  *
  * And of rtrext:
  *
@@ -42,6 +43,13 @@
 
 #define WATCH_ENDS 512
 #define WATCH_CALLS 64
+#define WATCH_TARGETS 64
+
+/* In rt_watch_end.xcount. */
+#define WATCH_INITXCH 1
+#define WATCH_REQXCH 2
+#define WATCH_RESPXCH 3
+#define WATCH_UPDXCH 4
 
 struct rt_watch_end {
 	const struct fab_conn *conn;
@@ -62,9 +70,13 @@ struct rt_watch_end {
 	bool call; /* ... of a Call */
 	bool refused; /* ... by the peer */
 	uint32_t xid, remaining;
+	bool final; /* its CONNPROP_FINAL is out */
+	uint32_t xchar; /* X_XCHSUPP in it */
 	uint32_t count[16]; /* by header type */
 	uint32_t xcount[16]; /* of extensions, by the last four bits */
-	uint32_t targets; /* target segments of each Receive, announced */
+	/* Target segments of each Receive, announced. */
+	uint32_t targets;
+	uint32_t target_at[WATCH_TARGETS], target_len[WATCH_TARGETS];
 	bool group; /* of transmissions, not yet at its end */
 	uint32_t group_xid, group_count, group_next;
 	uint8_t group_head[4096]; /* the first transmission's header */

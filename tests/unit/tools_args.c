@@ -5,6 +5,7 @@
 #include "fabric/addr.h"
 #include "unit.h"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 
 #include "tools/args.h"
@@ -136,26 +137,90 @@ static void check_addr(const char *s, unsigned int port, const char *want)
 
 static void test_addr(void)
 {
-	check_addr("127.0.0.1:2049", 0, "127.0.0.1:2049");
-	check_addr("127.0.0.1:0", 0, "127.0.0.1:0");
-	check_addr("127.0.0.1", 20049, "127.0.0.1:20049");
-	check_addr("[::1]:2049", 0, "[::1]:2049");
-	check_addr("[::1]", 20049, "[::1]:20049");
-	check_addr("::1", 20049, "[::1]:20049");
-	check_addr("[2001:db8::7]:65535", 0, "[2001:db8::7]:65535");
+	static const struct {
+		const char *s;
+		unsigned int port; /* if none is given; 0: one has to be */
+		const char *want; /* NULL: refused */
+	} rows[] = {
+		{ "127.0.0.1:2049", 0, "127.0.0.1:2049" },
+		{ "127.0.0.1:0", 0, "127.0.0.1:0" },
+		{ "127.0.0.1", 20049, "127.0.0.1:20049" },
+		{ "[127.0.0.1]:1", 20049, "127.0.0.1:1" },
+		{ "[::1]:2049", 0, "[::1]:2049" },
+		{ "[::1]:0", 0, "[::1]:0" },
+		{ "[::1]", 20049, "[::1]:20049" },
+		{ "::1", 20049, "[::1]:20049" },
+		{ "::", 20049, "[::]:20049" },
+		{ "[2001:db8::7]:65535", 0, "[2001:db8::7]:65535" },
+		{ "2001:db8:1:2:3:4:5:6", 1, "[2001:db8:1:2:3:4:5:6]:1" },
+		{ "::ffff:192.0.2.1", 1, "[::ffff:192.0.2.1]:1" },
+		/* Of one link: with the interface's name, or its number. */
+		{ "[fe80::1%lo]:2049", 0, "[fe80::1%lo]:2049" },
+		{ "[fe80::1%lo]", 20049, "[fe80::1%lo]:20049" },
+		{ "fe80::1%lo", 20049, "[fe80::1%lo]:20049" },
+		{ "fe80::1%1", 20049, "[fe80::1%lo]:20049" },
+		{ "[fe80::1%4000000000]:1", 0, "[fe80::1%4000000000]:1" },
 
-	check_addr("127.0.0.1", 0, NULL);
-	check_addr("::1", 0, NULL);
-	check_addr("[::1]", 0, NULL);
-	check_addr("[::1", 20049, NULL);
-	check_addr("[::1]2049", 20049, NULL);
-	check_addr("127.0.0.1:", 20049, NULL);
-	check_addr("127.0.0.1:65536", 20049, NULL);
-	check_addr("127.0.0.1:port", 20049, NULL);
-	check_addr("127.0.0.1:-1", 20049, NULL);
-	check_addr("", 20049, NULL);
-	check_addr(":2049", 20049, NULL);
-	check_addr("[]:2049", 20049, NULL);
+		{ "127.0.0.1", 0, NULL },
+		{ "::1", 0, NULL },
+		{ "[::1]", 0, NULL },
+		{ "::1:2049x", 0, NULL },
+		{ "[::1", 20049, NULL },
+		{ "[::1]2049", 20049, NULL },
+		{ "[::1]:", 20049, NULL },
+		{ "[::1]:70000", 20049, NULL },
+		{ "[::1]:1:2", 20049, NULL },
+		{ "[[::1]]:1", 20049, NULL },
+		{ "::1]:1", 20049, NULL },
+		{ "1::2::3", 20049, NULL },
+		{ "[fe80::1%nonesuch0]:1", 0, NULL },
+		{ "[fe80::1%]:1", 0, NULL },
+		{ "127.0.0.1:", 20049, NULL },
+		{ "127.0.0.1:65536", 20049, NULL },
+		{ "127.0.0.1:port", 20049, NULL },
+		{ "127.0.0.1:-1", 20049, NULL },
+		{ "", 20049, NULL },
+		{ ":2049", 20049, NULL },
+		{ "[]:2049", 20049, NULL },
+		{ "[", 20049, NULL },
+		{ ":", 20049, NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		check_addr(rows[i].s, rows[i].port, rows[i].want);
+}
+
+static void check_text(const char *host, unsigned int scope, const char *text,
+		       const char *name)
+{
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
+				    .sin6_port = htons(65535),
+				    .sin6_scope_id = scope };
+	char buf[64];
+
+	CU_ASSERT_EQUAL_FATAL(inet_pton(AF_INET6, host, &in6.sin6_addr), 1);
+	fab_addr_text((struct sockaddr *)&in6, buf, sizeof(buf));
+	CU_ASSERT_STRING_EQUAL(buf, text);
+	fab_addr_name((struct sockaddr *)&in6, buf, sizeof(buf));
+	CU_ASSERT_STRING_EQUAL(buf, name);
+}
+
+static void test_text(void)
+{
+	struct sockaddr other = { .sa_family = AF_UNIX };
+	char buf[64];
+
+	check_text("2001:db8::1", 0, "2001:db8::1", "[2001:db8::1]:65535");
+	check_text("fe80::1", 1, "fe80::1%lo", "[fe80::1%lo]:65535");
+	/* The longest of one link, and an interface that is not there. */
+	check_text(
+		"fe80:1111:2222:3333:4444:5555:6666:7777", 4294967295u,
+		"fe80:1111:2222:3333:4444:5555:6666:7777%4294967295",
+		"[fe80:1111:2222:3333:4444:5555:6666:7777%4294967295]:65535");
+	fab_addr_text(&other, buf, sizeof(buf));
+	CU_ASSERT_STRING_EQUAL(buf, "?");
+	fab_addr_name(&other, buf, sizeof(buf));
+	CU_ASSERT_STRING_EQUAL(buf, "?");
 }
 
 static void test_addr_long(void)
@@ -168,13 +233,10 @@ static void test_addr_long(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "number", test_number },
-	{ "choice", test_choice },
-	{ "versions", test_versions },
-	{ "extensions", test_extensions },
-	{ "addr", test_addr },
-	{ "addr_long", test_addr_long },
-	{ 0 },
+	{ "number", test_number },     { "choice", test_choice },
+	{ "versions", test_versions }, { "extensions", test_extensions },
+	{ "addr", test_addr },	       { "addr_long", test_addr_long },
+	{ "text", test_text },	       { 0 },
 };
 
 UNIT_MAIN("tools-args", tests)

@@ -8,6 +8,8 @@ rpcrdma_unit(credit credit.c)
 rpcrdma_unit(transport transport.c LIBS unit-rt)
 rpcrdma_unit(transport-version transport_version.c LIBS unit-rt)
 rpcrdma_unit(transport-cont transport_cont.c LIBS unit-rt)
+rpcrdma_unit(transport-xchar transport_xchar.c LIBS unit-rt)
+rpcrdma_unit(transport-xchar-pair transport_xchar_pair.c LIBS unit-rt)
 rpcrdma_unit(transport-props transport_props.c LIBS unit-rt)
 rpcrdma_unit(transport-auth transport_auth.c auth_script.c LIBS unit-rt)
 rpcrdma_unit(transport-auth-raw transport_auth_raw.c auth_script.c

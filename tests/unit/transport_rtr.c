@@ -68,6 +68,7 @@ static void single(void)
 	/* There was padding to look at, of both. */
 	CU_ASSERT(end_of(&p, true)->padding > 10000);
 	CU_ASSERT(end_of(&p, false)->padding > 10000);
+	CU_ASSERT(rt_pair_classes_match(&p));
 	rt_pair_close(&p);
 }
 
@@ -201,6 +202,25 @@ static void mixed(void)
 	}
 }
 
+/* With version 1 there is nothing of it, at either end. */
+static void version1(void)
+{
+	struct rt_config old = plain, new = on;
+	struct rt_pair p;
+
+	old.versions = 1u << WIRE_VERS1;
+	for (unsigned int i = 0; i < 2; i++) {
+		CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, i ? &old : &new,
+						  i ? &new : &old, NULL));
+		CU_ASSERT_TRUE(p.v1);
+		for (uint32_t len = 1; len < 100000; len = len * 4 + 1)
+			CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, len, len, true,
+						   128, 1, len, 1, len));
+		CU_ASSERT_EQUAL(rt_pair_stats(p.client_inst).xmt_calls_sent, 0);
+		rt_pair_close(&p);
+	}
+}
+
 /* All types of placement, several items each, with ends that come short. */
 static void types(void)
 {
@@ -238,6 +258,7 @@ static void types(void)
 				CU_ASSERT(c.placed_bytes_received > 0);
 			if (!bare && kind == RT_PLACE_CHOICE)
 				CU_ASSERT_EQUAL(c.write_bytes, 0);
+			CU_ASSERT(rt_pair_classes_match(&p));
 			rt_pair_close(&p);
 		}
 	}
@@ -319,9 +340,9 @@ static void load(void)
 static const struct unit_test tests[] = {
 	{ "single", single }, { "groups", groups },
 	{ "limits", limits }, { "few_credits", few_credits },
-	{ "mixed", mixed },   { "types", types },
-	{ "absent", absent }, { "load", load },
-	{ NULL, NULL },
+	{ "mixed", mixed },   { "version1", version1 },
+	{ "types", types },   { "absent", absent },
+	{ "load", load },     { NULL, NULL },
 };
 
 UNIT_MAIN("transport rtr", tests)

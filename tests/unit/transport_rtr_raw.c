@@ -200,6 +200,8 @@ static void items(void)
 	rt_raw_error(&r, 99, RDMA2_ERR_SYSTEM);
 	rt_rtr_cont(&r, 3, 2, RDMA2_X_XMTREQ, 0, NULL, RTR_PAGE, data, 9001);
 	CU_ASSERT_TRUE(is_resp(&r, 3));
+	/* The head that the upper layer judges is put together of both. */
+	CU_ASSERT_EQUAL(r.p.vetted, 68);
 	CU_ASSERT_TRUE(right_sum(&r, data, 9001));
 	/* None, RT-7.3-04. */
 	rt_raw_payload(pay, 4, 8, 0, 0, 0);

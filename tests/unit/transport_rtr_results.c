@@ -347,7 +347,7 @@ static void off(void)
 	rt_raw_close(&r);
 	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &rt_rtr_on));
 	ask(&r, 1, 0, 0, NULL, 0, 1);
-	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_INVAL_HTYPE));
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_INVAL_CONT));
 	rt_rtr_announce(&r, RTR_ALL, 1, 4);
 	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_FINAL);
 	ask(&r, 1, 0, 0, NULL, 0, 1);

@@ -50,10 +50,35 @@ static struct {
 	unsigned int head, count;
 } t;
 
+/* Of all connections; see rt_config. */
+static unsigned int extensions;
+
 static uint32_t rng(uint32_t *s)
 {
 	*s = *s * 1664525 + 1013904223;
 	return *s >> 8;
+}
+
+/* With xcharext: change something, from whatever thread. */
+static void wish(struct rt_conn *c, uint32_t *seed)
+{
+	static const uint32_t size[] = { 1024, 4096, 16384, 65536 };
+
+	switch (extensions & RT_EXT_XCHAR ? rng(seed) % 8 : 8) {
+	case 0:
+		rt_conn_raise_recv_size(c, size[rng(seed) % 4]);
+		break;
+	case 1:
+		rt_conn_ask_recv_size(c, size[rng(seed) % 4]);
+		break;
+	case 2:
+		rt_conn_set_invalidation(c, rng(seed) % 2);
+		break;
+	case 3:
+		rt_conn_set_reverse(c, rng(seed) % 2 ? RDMA2_RVRSDIR_CONT :
+						       RDMA2_RVRSDIR_GENL);
+		break;
+	}
 }
 
 /* A wait that ends the test program if it should never end. */
@@ -147,6 +172,7 @@ static void *worker(void *arg)
 		if (!call->reverse && rng(&seed) % 4 == 0 &&
 		    rt_conn_can_call(call->conn))
 			call_back(call->conn, &seed);
+		wish(call->conn, &seed);
 		if (rng(&seed) % 128 == 0)
 			rt_conn_close(call->conn, rng(&seed) % 2);
 		rt_pair_answer(&t.answers, call);
@@ -208,6 +234,7 @@ static void use_connection(struct caller *k, struct rt_conn *c, uint32_t *seed)
 		r->rq->done = rpc_done;
 		calls[i].caller = k;
 		rt_rpc_submit(c, r);
+		wish(c, seed);
 		if (rng(seed) % 4 == 0)
 			sched_yield();
 	}
@@ -307,6 +334,8 @@ static struct rt_instance *instance(const struct fab_ops *provider,
 	struct rt_instance *inst = NULL;
 
 	params.config.versions = 1u << vers;
+	params.config.extensions = extensions;
+	params.config.busy_recv_size = 65536;
 	rt_instance_create(&params, &inst);
 	return inst;
 }
@@ -419,6 +448,20 @@ static void iwarp_v1(void)
 	run(fab_provider("iwarp"), NULL, WIRE_VERS1, false);
 }
 
+static void loop_xcharext(void)
+{
+	extensions = RT_EXT_XCHAR;
+	over_loop(WIRE_VERS2, false);
+	extensions = 0;
+}
+
+static void iwarp_xcharext(void)
+{
+	extensions = RT_EXT_XCHAR;
+	run(fab_provider("iwarp"), NULL, WIRE_VERS2, false);
+	extensions = 0;
+}
+
 static const struct unit_test tests[] = {
 	{ "loop", loop },
 	{ "loop v1", loop_v1 },
@@ -426,6 +469,8 @@ static const struct unit_test tests[] = {
 	{ "loop bound v1", loop_bound_v1 },
 	{ "iwarp", iwarp },
 	{ "iwarp v1", iwarp_v1 },
+	{ "loop xcharext", loop_xcharext },
+	{ "iwarp xcharext", iwarp_xcharext },
 	{ NULL, NULL },
 };
 

@@ -219,6 +219,7 @@ LAYOUT = {
     REPTERR: ("bad", "lead", "info"),
 }
 v2.LAYOUT.update(LAYOUT)
+v2.OTHERS.update(NAMES)
 
 
 def bits(subset, n):
@@ -254,6 +255,8 @@ class Structure:
 
     def find(self, number):
         """(transmission, offset in it, length) of a targetable segment."""
+        if not self.targets:
+            raise Short("segment %d, where none is targetable" % number)
         at, length = self.targets[number % len(self.targets)]
         return number // len(self.targets), at, length
 
@@ -285,8 +288,8 @@ def spans(structure, item):
 def build(structure, payload, data, initial, first=None, offset=0, parts=None,
           spare=None, least=0):
     """A group by send-based placement to @structure: its dp, its count, and
-    for each transmission [header from rdma_htype on or None for XMTCONT, octets
-    of payload, all behind the header].
+    for each transmission [header from rdma_htype on or None for XMTCONT,
+    octets of payload, all behind the header].
 
     payload: the stream without items; data: (disp, octets) each, or an Item
     that goes another way; initial: a function (dp, count, pslen) -> the header
@@ -531,7 +534,10 @@ class Ext:
                     raise Short("%s: number %d of type %#x" % (h, h.xnum,
                                                                h.itype))
                 if len(parts) >= parts[0].count:
-                    return Gathered(parts, self.own or OURS)
+                    g = Gathered(parts, self.own or OURS)
+                    g.items = [self.gather(i.where) if i.type == EXRW else x
+                               for i, x in zip(g.dp, g.items)]
+                    return g
         finally:
             self.backlog = kept + self.backlog
 

@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import pkgutil
+import re
 import shutil
 import sys
 
@@ -22,24 +23,42 @@ def load():
 def number(kind, low, high):
     def take(text):
         try:
-            n = kind(text)
+            n = kind(text) if re.fullmatch(r"[0-9.]+", text) else low - 1
         except ValueError:
             n = low - 1
         if not low <= n <= high:
             raise argparse.ArgumentTypeError(
-                "%s is not a number from %d to %d" % (text, low, high))
+                "'%s' is not a number from %d to %d" % (text, low, high))
         return n
     return take
 
 
+def address(text):
+    """An address or a name; brackets around IPv6 as others want them."""
+    inner = text[1:-1] if text[:1] + text[-1:] == "[]" else text
+    if not inner or set(inner) & set("[]") or (inner != text and
+                                               ":" not in inner):
+        raise argparse.ArgumentTypeError(
+            "'%s' is not an address such as 192.0.2.1, 2001:db8::1 or "
+            "fe80::1%%eth0" % text)
+    return inner
+
+
+class Parser(argparse.ArgumentParser):
+    """One that is short with nonsense: a line that says what is allowed."""
+
+    def error(self, message):
+        self.exit(2, "%s: %s\n" % (self.prog, message))
+
+
 def parse(argv):
-    p = argparse.ArgumentParser(
+    p = Parser(
         prog="rpcrdma-conformance",
         description="Check a peer of RPC-over-RDMA version 2 over iWARP "
         "(TCP), octet by octet. Prints ok, not ok or skip for each "
         "requirement. Exit status: 0 nothing failed, 1 something did, "
         "2 usage, 3 there is no connection.")
-    p.add_argument("--host", metavar="ADDR", help="address of a live server")
+    p.add_argument("--host", metavar="ADDR", type=address, help="address of a live server")
     p.add_argument("--port", metavar="N", type=number(int, 1, 65535),
                    default=20049, help="its port (20049)")
     p.add_argument("--path", metavar="DIR", default="/export",
@@ -54,9 +73,11 @@ def parse(argv):
     p.add_argument("--requester", metavar="PROGRAM",
                    help="check this rpcrdma-gateway as Requester")
     p.add_argument("--server-address", metavar="ADDR", default="127.0.0.1",
+                   type=address,
                    help="where the Requester finds its server, which is this "
                    "program (127.0.0.1)")
     p.add_argument("--requester-address", metavar="ADDR", default="127.0.0.1",
+                   type=address,
                    help="where the Requester takes RPC over TCP (127.0.0.1)")
     p.add_argument("--no-raw", action="store_true",
                    help="leave out what breaks MPA, DDP or RDMAP on purpose "

@@ -193,19 +193,30 @@ def write3_results(n):
     return rpc.u32(0, 0, 0, n, 2) + bytes(8)
 
 
+def serve(host):
+    """A listening socket at an address of any family."""
+    family, _, _, _, at = socket.getaddrinfo(
+        host, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    return socket.create_server(at, family=family)
+
+
+def both(host, port):
+    """As programs take it: 192.0.2.1:1, [2001:db8::1]:1."""
+    return ("[%s]:%d" if ":" in host else "%s:%d") % (host, port)
+
+
 class Session:
     """One gateway, and the port where it looks for its server."""
 
     def __init__(self, program, patience, own, at, options):
         self.patience, self.at = patience, at
-        self.listener = socket.create_server((own, 0))
+        self.listener = serve(own)
         self.listener.settimeout(patience)
-        with socket.create_server((own, 0)) as s:
+        with serve(own) as s:
             self.port = s.getsockname()[1]
         self.process = subprocess.Popen(
-            [program, "--listen", "%s:%d" % (at, self.port), "--server",
-             "%s:%d" % (own, self.listener.getsockname()[1]), "--quiet",
-             *options], stderr=subprocess.PIPE)
+            [program, "--listen", both(at, self.port), "--server",
+             both(own, self.listener.getsockname()[1]), "--quiet", *options], stderr=subprocess.PIPE)
         self.clients = []
 
     def tcp(self):

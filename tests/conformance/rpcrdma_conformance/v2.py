@@ -17,6 +17,7 @@ from .rpc import Reader, Short, u32
 TYPES = ("ERROR GRANT CONNPROP_MIDDLE CONNPROP_FINAL CALL_EXTERNAL "
          "CALL_MIDDLE CALL_INLINE REPLY_EXTERNAL REPLY_MIDDLE "
          "REPLY_INLINE").split()
+OTHERS = {}  # names of more types, by number; see ext.py
 (VERS, BAD_XDR, BAD_PROPVAL, INVAL_HTYPE, INVAL_CONT, READ_CHUNKS,
  WRITE_CHUNKS, SEGMENTS, WRITE_RESOURCE, REPLY_RESOURCE, VERS_MISMATCH) = \
     range(1, 12)
@@ -165,12 +166,12 @@ class Header:
             if "payload" in LAYOUT[self.htype]:
                 if len(self.payload) < 4:
                     raise Short("%s without payload" % self)
-            else:
+            elif "rest" not in LAYOUT[self.htype]:
                 self.surplus = r.left()
 
     def __str__(self):
         name = (TYPES[self.htype - 4] if 4 <= self.htype <= 13
-                else "type %#x" % self.htype)
+                else OTHERS.get(self.htype, "type %#x" % self.htype))
         text = "%s xid %#x vers %d credit %d" % (name, self.xid, self.vers,
                                                  self.credit)
         if self.htype == ERROR and self.vers == 2:
