@@ -18,6 +18,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "ulb/ulb.h"
+
 /*
  * The bus ends the connection of a sender whose message is longer than its
  * limit (32 MiB in its default configuration), and Ganesha ends with its
@@ -29,6 +31,7 @@
 
 #define COUNTERS "a{st}"
 #define CONNECTION "(tssssu" COUNTERS ")"
+#define OPERATION "(s" COUNTERS ")"
 
 static struct {
 	pthread_mutex_t lock;
@@ -133,6 +136,43 @@ static void put_conn(const struct rt_conn_info *i, void *arg)
 		dbus_message_iter_abandon_container(pc->to, &conn);
 }
 
+static bool put_class_counters(DBusMessageIter *to, const struct rt_class *k)
+{
+	DBusMessageIter dict;
+
+	if (!dbus_message_iter_open_container(to, DBUS_TYPE_ARRAY, "{st}",
+					      &dict))
+		return false;
+	if (!put_counter(&dict, "count", rt_histogram_count(&k->turn)) ||
+	    !put_counter(&dict, "sum_ns", k->turn.sum))
+		goto fail;
+#define PUT(name, help)                            \
+	if (!put_counter(&dict, #name, k->name)) { \
+		goto fail;                         \
+	}
+	RT_CLASS_COUNTERS(PUT)
+#undef PUT
+	return dbus_message_iter_close_container(to, &dict);
+
+fail:
+	dbus_message_iter_abandon_container(to, &dict);
+	return false;
+}
+
+static bool put_class(DBusMessageIter *to, unsigned int op_class,
+		      const struct rt_class *k)
+{
+	DBusMessageIter one;
+
+	if (!dbus_message_iter_open_container(to, DBUS_TYPE_STRUCT, NULL, &one))
+		return false;
+	if (put_text(&one, ulb_class_name(op_class)) &&
+	    put_class_counters(&one, k))
+		return dbus_message_iter_close_container(to, &one);
+	dbus_message_iter_abandon_container(to, &one);
+	return false;
+}
+
 /* ---- Methods ---------------------------------------------------------- */
 
 static bool too_long(DBusError *error)
@@ -193,6 +233,32 @@ static bool get_totals(DBusMessageIter *args, DBusMessage *reply,
 	return put_counters(&iter, &st) || no_memory(error);
 }
 
+static bool get_operations(DBusMessageIter *args, DBusMessage *reply,
+			   DBusError *error)
+{
+	const struct stats_source *src = open_source(error);
+	DBusMessageIter iter, array;
+	struct rt_classes classes;
+	bool fine = true;
+
+	if (!src)
+		return false;
+	rt_classes_total(src->inst, &classes);
+	close_source();
+	dbus_message_iter_init_append(reply, &iter);
+	if (!dbus_message_iter_open_container(&iter, DBUS_TYPE_ARRAY, OPERATION,
+					      &array))
+		return no_memory(error);
+	for (unsigned int i = 0; i < ULB_NCLASSES && fine; i++)
+		if (rt_histogram_count(&classes.of[i].turn))
+			fine = put_class(&array, i, &classes.of[i]);
+	if (fine)
+		return dbus_message_iter_close_container(&iter, &array) ||
+		       no_memory(error);
+	dbus_message_iter_abandon_container(&iter, &array);
+	return no_memory(error);
+}
+
 static bool get_connections(DBusMessageIter *args, DBusMessage *reply,
 			    DBusError *error)
 {
@@ -229,10 +295,13 @@ static bool get_connections(DBusMessageIter *args, DBusMessage *reply,
 
 METHOD(statistics, "GetStatistics", get_statistics, "json", "s");
 METHOD(totals, "GetTotals", get_totals, "totals", COUNTERS);
+METHOD(operations, "GetOperations", get_operations, "operations",
+       "a" OPERATION);
 METHOD(connections, "GetConnections", get_connections, "connections",
        "a" CONNECTION);
 
 static const struct gsh_dbus_method *const methods[] = { &statistics, &totals,
+							 &operations,
 							 &connections, NULL };
 static const struct gsh_dbus_interface interface = {
 	.name = STATS_DBUS_INTERFACE,

@@ -7,6 +7,7 @@
  *
  *   GetStatistics   s             the JSON document of stats_json.h
  *   GetTotals       a{st}         the counters of all connections
+ *   GetOperations   a(sa{st})     of each class of operations its counters
  *   GetConnections  a(tssssua{st})
  *                   id, role, peer, state, principal, version, counters
  *

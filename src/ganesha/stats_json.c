@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "fabric/addr.h"
+#include "ulb/ulb.h"
 
 double stats_now(void)
 {
@@ -96,6 +97,30 @@ static void put_properties(FILE *f, const struct rt_properties *p)
 		p->reverse, p->complete ? "true" : "false");
 }
 
+static void put_histogram(FILE *f, uint64_t n, const struct rt_histogram *h)
+{
+	const char *next = "";
+
+	fprintf(f,
+		"\"count\": %" PRIu64 ", \"sum_ns\": %" PRIu64
+		", \"up_to_ns\": [",
+		n, h->sum);
+	for (unsigned int b = 0; b < RT_STAGE_BUCKETS; b++) {
+		uint64_t bound = rt_stage_bound(b);
+
+		if (!h->bucket[b])
+			continue;
+		fprintf(f, "%s[", next);
+		next = ", ";
+		if (bound == UINT64_MAX)
+			fputs("null", f);
+		else
+			fprintf(f, "%" PRIu64, bound);
+		fprintf(f, ", %" PRIu64 "]", h->bucket[b]);
+	}
+	putc(']', f);
+}
+
 /*
  * Of each stage that Calls have been in: how many of them, their time, and how
  * many took up to so many nanoseconds, but more than the bound before.
@@ -112,32 +137,38 @@ static void put_stages(FILE *f, const struct rt_stages *st)
 	putc('{', f);
 	for (unsigned int i = 0; i < RT_NSTAGES; i++) {
 		const struct rt_histogram *h = &st->stage[i];
-		const char *next = "";
-		uint64_t n = 0;
+		uint64_t n = rt_histogram_count(h);
 
-		for (unsigned int b = 0; b < RT_STAGE_BUCKETS; b++)
-			n += h->bucket[b];
 		if (!n)
 			continue;
-		fprintf(f,
-			"%s\"%s\": {\"count\": %" PRIu64
-			", \"sum_ns\": %" PRIu64 ", \"up_to_ns\": [",
-			comma, name[i], n, h->sum);
+		fprintf(f, "%s\"%s\": {", comma, name[i]);
 		comma = ", ";
-		for (unsigned int b = 0; b < RT_STAGE_BUCKETS; b++) {
-			uint64_t bound = rt_stage_bound(b);
+		put_histogram(f, n, h);
+		putc('}', f);
+	}
+	putc('}', f);
+}
 
-			if (!h->bucket[b])
-				continue;
-			fprintf(f, "%s[", next);
-			next = ", ";
-			if (bound == UINT64_MAX)
-				fputs("null", f);
-			else
-				fprintf(f, "%" PRIu64, bound);
-			fprintf(f, ", %" PRIu64 "]", h->bucket[b]);
-		}
-		fputs("]}", f);
+/* Of each class that there were Calls of, by the upper layer's names. */
+static void put_classes(FILE *f, const struct rt_classes *classes)
+{
+	const char *comma = "";
+
+	_Static_assert(ULB_NCLASSES <= RT_CLASSES, "room for all");
+	putc('{', f);
+	for (unsigned int i = 0; i < ULB_NCLASSES; i++) {
+		const struct rt_class *k = &classes->of[i];
+		uint64_t n = rt_histogram_count(&k->turn);
+
+		if (!n)
+			continue;
+		fprintf(f, "%s\"%s\": {", comma, ulb_class_name(i));
+		comma = ", ";
+#define PUT(nm, help) fprintf(f, "\"" #nm "\": %" PRIu64 ", ", k->nm);
+		RT_CLASS_COUNTERS(PUT)
+#undef PUT
+		put_histogram(f, n, &k->turn);
+		putc('}', f);
 	}
 	putc('}', f);
 }
@@ -185,6 +216,8 @@ static void put_conn(const struct rt_conn_info *i, void *arg)
 	put_stats(f, &i->stats);
 	fputs(",\n   \"stages\": ", f);
 	put_stages(f, &i->stages);
+	fputs(",\n   \"operations\": ", f);
+	put_classes(f, &i->classes);
 	putc('}', f);
 }
 
@@ -192,6 +225,7 @@ void stats_json(FILE *f, const struct stats_source *src)
 {
 	struct put_conns pc = { .f = f, .comma = "" };
 	struct fab_pool_stats pool;
+	struct rt_classes classes;
 	struct rt_stages stages;
 	struct rt_stats total;
 	unsigned int connections;
@@ -219,6 +253,9 @@ void stats_json(FILE *f, const struct stats_source *src)
 	rt_stages_total(src->inst, &stages);
 	fputs(",\n \"stages\": ", f);
 	put_stages(f, &stages);
+	rt_classes_total(src->inst, &classes);
+	fputs(",\n \"operations\": ", f);
+	put_classes(f, &classes);
 	fprintf(f,
 		",\n \"pool\": {\"bytes_held\": %zu, \"bytes_huge\": %zu, "
 		"\"bytes_in_use\": %zu, "

@@ -109,6 +109,16 @@ static const XDR over_stream = {
 
 /* ---- Opening and giving back ------------------------------------------ */
 
+static unsigned int to_iov(const struct rt_piece *pieces, unsigned int n,
+			   struct iovec *iov)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		iov[i].iov_base = pieces[i].addr;
+		iov[i].iov_len = pieces[i].len;
+	}
+	return n;
+}
+
 static void drop(struct nrt_decode *d)
 {
 	rt_call_drop(call_of(d)->call);
@@ -117,11 +127,16 @@ static void drop(struct nrt_decode *d)
 XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max)
 {
 	struct nrt_call *nc = rt_call_user(call);
+	struct iovec iov[RT_MAX_PIECES];
+	unsigned int n;
 
 	nrt_decode_init(&nc->in, call->pieces, call->npieces, drop);
 	nc->call = call;
 	nc->pool = pool;
 	nc->max = max;
+	n = to_iov(call->pieces, call->npieces, iov);
+	nc->readable = !ulb_classify(iov, n, &nc->head);
+	call->op_class = nc->readable ? nc->head.op_class : ULB_CLASS_other;
 	return &nc->in.xdrs;
 }
 
@@ -169,16 +184,6 @@ static bool encode_reply(struct svc_req *req, struct nrt_encode *e)
 	return ok && SVCAUTH_WRAP(req, &e->xdrs) && pad(&e->xdrs);
 }
 
-static unsigned int to_iov(const struct rt_piece *pieces, unsigned int n,
-			   struct iovec *iov)
-{
-	for (unsigned int i = 0; i < n; i++) {
-		iov[i].iov_base = pieces[i].addr;
-		iov[i].iov_len = pieces[i].len;
-	}
-	return n;
-}
-
 /* Where the results are that may go by Write chunk [H2]. */
 static void find_items(struct nrt_call *nc)
 {
@@ -189,14 +194,16 @@ static void find_items(struct nrt_call *nc)
 	struct ulb_call head;
 	unsigned int n, count = 0;
 
-	n = to_iov(nc->call->pieces, nc->call->npieces, iov);
-	if (ulb_call_head(iov, n, &head) || !head.ddp || !head.nfs)
+	if (!nc->readable || !nc->head.ddp || !nc->head.nfs)
 		return;
 	/* Results come in the order of their operations. */
-	if (nc->call->ranged && ulb_scan_call(iov, n, &head, &scan))
-		scan.nresults = 0;
+	if (nc->call->ranged) {
+		n = to_iov(nc->call->pieces, nc->call->npieces, iov);
+		if (ulb_scan_call(iov, n, &head, &scan))
+			scan.nresults = 0;
+	}
 	n = to_iov(r->pieces, r->npieces, iov);
-	if (ulb_scan_reply(&head, iov, n, NULL, 0, found, ULB_MAX_ITEMS,
+	if (ulb_scan_reply(&nc->head, iov, n, NULL, 0, found, ULB_MAX_ITEMS,
 			   &count))
 		return;
 	for (n = 0; n < count; n++)

@@ -35,6 +35,8 @@ struct nrt_call {
 	struct nrt_encode out;
 	struct rt_reply reply;
 	struct rt_item items[ULB_MAX_ITEMS];
+	struct ulb_call head;
+	bool readable; /* the head is */
 };
 
 /*

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ulb/ulb.h"
+
 /*
  * The longest Reply to a callback without its data, which has none: it fits in
  * one message of the smallest inline threshold (RFC 8166, 3.3.3), so no
@@ -85,6 +87,7 @@ static enum clnt_stat prepare(struct clnt_req *cc, struct rcall **out)
 	rq->sinks = NULL;
 	rq->nsinks = 0;
 	rq->reply_max = REPLY_MAX;
+	rq->op_class = ULB_CLASS_callback;
 	rq->call_only = false;
 	rq->done = nrt_rcall_done;
 	*out = c;

@@ -211,6 +211,7 @@ static void call_prepare(struct gw_call *call)
 	rq->sinks = call->sinks;
 	for (unsigned int i = 0; i < rq->nsinks; i++)
 		call->sinks[i].used = 0;
+	rq->op_class = call->head.op_class;
 	rq->call_only = false;
 	rq->done = call_done;
 }

@@ -77,6 +77,7 @@ void gw_reverse_call(struct rt_conn *rc, struct rt_call *call)
 		rt_call_drop(call);
 		return;
 	}
+	call->op_class = ULB_CLASS_callback;
 	r->call = call;
 	r->xid = call->xid;
 	r->out.fin = reverse_fin;

@@ -19,6 +19,7 @@
 #include "tools/latency.h"
 #include "tools/ping.h"
 #include "tools/rpcmsg.h"
+#include "ulb/ulb.h"
 
 #define CALL_ROOM 64
 #define SHUTDOWN_MS 2000
@@ -109,6 +110,7 @@ static void submit(struct ping *p, struct rt_request *rq)
 	rq->nitems = 0;
 	rq->nsinks = 0;
 	rq->reply_max = 512;
+	rq->op_class = ULB_CLASS_null;
 	rq->call_only = false;
 	rq->done = ping_done;
 	s->start = lat_now();

@@ -31,6 +31,7 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 	call->pub.len = 0;
 	call->pub.nwrites = 0;
 	call->pub.has_reply_chunk = false;
+	call->pub.op_class = 0;
 	call->pub.ranged = false;
 	call->stage = RT_CALL_BODY;
 	call->failed = false;

@@ -242,6 +242,8 @@ void rt_conn_info(struct rt_conn *c, struct rt_conn_info *info)
 	memset(&info->stages, 0, sizeof(info->stages));
 	for (unsigned int i = 0; i < RT_NSTAGES; i++)
 		rt_histogram_sum(&info->stages.stage[i], &c->stages.stage[i]);
+	memset(&info->classes, 0, sizeof(info->classes));
+	rt_classes_sum(&info->classes, &c->classes);
 }
 
 static void take_mail(struct rt_conn *c)

@@ -288,6 +288,7 @@ void rt_instance_forget(struct rt_conn *c)
 		rt_crowd_leave_locked(c);
 		add_stats(&inst->ended, c);
 		add_stages(&inst->ended_stages, c);
+		rt_classes_sum(&inst->ended_classes, &c->classes);
 	}
 	pthread_mutex_unlock(&inst->lock);
 }
@@ -324,6 +325,17 @@ void rt_stages_total(struct rt_instance *inst, struct rt_stages *out)
 	pthread_mutex_lock(&inst->lock);
 	*out = inst->ended_stages;
 	cds_list_for_each_entry(c, &inst->conns, inst_link) add_stages(out, c);
+	pthread_mutex_unlock(&inst->lock);
+}
+
+void rt_classes_total(struct rt_instance *inst, struct rt_classes *out)
+{
+	struct rt_conn *c;
+
+	pthread_mutex_lock(&inst->lock);
+	*out = inst->ended_classes;
+	cds_list_for_each_entry(c, &inst->conns, inst_link)
+		rt_classes_sum(out, &c->classes);
 	pthread_mutex_unlock(&inst->lock);
 }
 

@@ -184,6 +184,7 @@ struct rt_conn {
 	atomic_bool can_call;
 	struct rt_stats stats;
 	struct rt_stages stages;
+	struct rt_classes classes;
 
 	/* Runner only, from here on. */
 	struct fab_conn *fab;
@@ -319,6 +320,7 @@ struct rt_instance {
 	/* Totals of connections that are gone. */
 	struct rt_stats ended;
 	struct rt_stages ended_stages;
+	struct rt_classes ended_classes;
 	/* Servers met with version 1 for a time [B6]. */
 	struct rt_old_server {
 		struct sockaddr_storage addr;
@@ -338,6 +340,13 @@ struct rt_instance {
 
 #define RT_STAGE(c, name, from, to) \
 	rt_histogram_add(&(c)->stages.stage[RT_STAGE_##name], (to) - (from))
+
+/* Whatever number the upper layer has given. */
+static inline struct rt_class *rt_class_of(struct rt_conn *c,
+					   unsigned int op_class)
+{
+	return &c->classes.of[op_class < RT_CLASSES ? op_class : 0];
+}
 
 static inline size_t rt_round4(size_t n)
 {
@@ -748,6 +757,8 @@ void rt_rtr_call_receive(struct rt_conn *c);
 /* How its Reply goes. False: @err has been set. */
 bool rt_rtr_reply_plan(struct rt_conn *c, struct rt_call_priv *call,
 		       struct wire_error *err);
+/* Octets of its results that go by RDMA Write. */
+uint64_t rt_rtr_written(const struct rt_call_priv *call);
 int rt_rtr_reply_writes(struct rt_conn *c, struct rt_call_priv *call,
 			struct rt_work *send);
 /* The next transmission into @w. */

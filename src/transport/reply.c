@@ -385,6 +385,24 @@ fail:
 	return broken(c, w, rc);
 }
 
+static void count_class(struct rt_conn *c, const struct rt_call_priv *call,
+			uint64_t now)
+{
+	uint64_t read = call->nbody ? call->body_len : 0, written = 0;
+
+	for (unsigned int i = 0; i < call->nreads; i++)
+		if (!call->read[i].placed)
+			read += call->read[i].length;
+	if (call->xmt.on)
+		written = rt_rtr_written(call);
+	for (unsigned int i = 0; i < call->cuts.count && !call->xmt.on; i++)
+		written += call->cuts.cut[i].length;
+	if (call->external)
+		written += call->out.len;
+	rt_class_add(rt_class_of(c, call->pub.op_class), call->pub.len, read,
+		     call->reply_octets, written, now - call->arrived);
+}
+
 void rt_replies_posted(struct rt_conn *c)
 {
 	struct rt_call_priv *call = c->posting;
@@ -399,10 +417,11 @@ void rt_replies_posted(struct rt_conn *c)
 			RT_STAGE(c, dispatch, call->delivered, begun);
 		RT_STAGE(c, execute, begun, call->replied);
 		RT_STAGE(c, write, call->replied, now);
+		count_class(c, call, now);
 		RT_PROBE(call__answered, c, call->pub.xid,
 			 call->delivered - call->arrived,
 			 begun - call->delivered, call->replied - begun,
-			 now - call->replied);
+			 now - call->replied, call->pub.op_class);
 	}
 }
 

@@ -114,16 +114,35 @@ static void take_inline(struct rt_conn *c, struct rt_request_priv *rq,
 }
 
 /* What the peer has fetched by Read is known only now. */
-static void count_reads(struct rt_conn *c, const struct rt_request_priv *rq)
+static uint64_t count_reads(struct rt_conn *c, const struct rt_request_priv *rq)
 {
 	uint64_t n = 0;
 
 	if (!rq->nrsegs)
-		return;
+		return 0;
 	for (unsigned int i = 0; i < rq->nrsegs; i++)
 		n += rq->rseg[i].target.length;
 	RT_COUNT(c, read_bytes, n);
 	RT_COUNT(c, read_chunks, rq->cuts.count + (rq->nbody ? 1 : 0));
+	return n;
+}
+
+/* @read: of the Call's octets those that the peer has fetched. */
+static void count_class(struct rt_conn *c, const struct rt_request_priv *rq,
+			uint64_t read, uint64_t now)
+{
+	uint64_t sent = 0, came = rq->pub.reply_len, written = 0;
+
+	for (unsigned int i = 0; i < rq->pub.npieces; i++)
+		sent += rq->pub.pieces[i].len;
+	if (rq->reply_buf && rq->pub.reply[0].addr == rq->reply_buf->addr)
+		written = came;
+	for (unsigned int i = 0; i < rq->pub.nsinks; i++) {
+		written += rq->pub.sinks[i].used;
+		came += rt_round4(rq->pub.sinks[i].used);
+	}
+	rt_class_add(rt_class_of(c, rq->pub.op_class), came, written, sent,
+		     read, now - rq->submitted);
 }
 
 /* RFC 8166 4.5: version 1 says nothing to the sender of a bad Reply. */
@@ -199,9 +218,11 @@ void rt_response_receive(struct rt_conn *c, const struct wire_msg *m,
 
 void rt_response_done(struct rt_conn *c, struct rt_request_priv *rq)
 {
-	count_reads(c, rq);
+	uint64_t now = rt_now_ns();
+
 	RT_COUNT(c, replies_received, 1);
-	RT_STAGE(c, answer, rq->sent, rt_now_ns());
+	RT_STAGE(c, answer, rq->sent, now);
+	count_class(c, rq, count_reads(c, rq), now);
 	rt_request_finish(c, rq, 0);
 }
 

@@ -326,6 +326,16 @@ static void describe(struct rt_call_priv *call, struct wire_xitem_desc *d,
 	}
 }
 
+uint64_t rt_rtr_written(const struct rt_call_priv *call)
+{
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < call->xmt.nwants; i++)
+		if (call->xmt.want[i].result == XMPTYPE_EXRW)
+			n += call->xmt.want[i].length;
+	return n;
+}
+
 static bool plan(struct rt_conn *c, struct rt_call_priv *call)
 {
 	const struct rt_config *cfg = &c->inst->cfg;

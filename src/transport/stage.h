@@ -78,6 +78,16 @@ static inline void rt_histogram_sum(struct rt_histogram *total,
 			__atomic_load_n(&h->bucket[i], __ATOMIC_RELAXED);
 }
 
+/* Of a histogram that nobody adds to now. */
+static inline uint64_t rt_histogram_count(const struct rt_histogram *h)
+{
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < RT_STAGE_BUCKETS; i++)
+		n += h->bucket[i];
+	return n;
+}
+
 /* CLOCK_MONOTONIC in nanoseconds. */
 static inline uint64_t rt_now_ns(void)
 {

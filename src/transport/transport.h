@@ -40,6 +40,7 @@
 #include "fabric/fabric.h"
 #include "fabric/pool.h"
 #include "transport/auth.h"
+#include "transport/opclass.h"
 #include "transport/stage.h"
 #include "wire/wire.h"
 
@@ -283,6 +284,7 @@ struct rt_conn_info {
 	char auth_peer[RT_AUTH_TEXT]; /* by host authentication; or "" */
 	struct rt_stats stats;
 	struct rt_stages stages;
+	struct rt_classes classes;
 };
 
 /* ---- Instance --------------------------------------------------------- */
@@ -404,6 +406,7 @@ void rt_wake(struct rt_instance *inst, unsigned int n);
 void rt_stats_total(struct rt_instance *inst, struct rt_stats *out,
 		    unsigned int *connections, uint64_t *accepted);
 void rt_stages_total(struct rt_instance *inst, struct rt_stages *out);
+void rt_classes_total(struct rt_instance *inst, struct rt_classes *out);
 /* Call @fn for each connection, under the instance's connection lock. */
 void rt_for_each_conn(struct rt_instance *inst,
 		      void (*fn)(const struct rt_conn_info *info, void *arg),
@@ -488,7 +491,8 @@ void rt_conn_set_invalidation(struct rt_conn *c, bool offer);
 /* ---- Responder -------------------------------------------------------- */
 
 /*
- * One RPC Call received. Read-only for the upper layer but for its own area.
+ * One RPC Call received. Read-only for the upper layer but for its own area and
+ * op_class.
  * The pieces are the whole, unreduced Payload stream, in order; read chunks
  * and their roundup are in place. They stay until the call is given back.
  */
@@ -503,6 +507,7 @@ struct rt_call {
 	unsigned int nwrites;
 	uint32_t writes[RT_MAX_CHUNKS];
 	bool has_reply_chunk;
+	unsigned int op_class; /* set by the upper layer, opclass.h */
 	/* rtrext: that is for the results of some operations only, so the
 	 * items of the Reply should say their origin. */
 	bool ranged;
@@ -576,6 +581,7 @@ struct rt_request {
 			   * and those below one of 128 KiB */
 	bool once; /* executing it twice would not do: if the Reply may not
 		    * fit inline there is a Reply chunk, always [D8] */
+	unsigned int op_class; /* opclass.h */
 	bool call_only; /* no Reply will come (4.7); version 2 only */
 	void (*done)(struct rt_request *rq); /* strand */
 

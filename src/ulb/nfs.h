@@ -159,6 +159,12 @@ int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
 		       struct ulb_scan *scan);
 int ulb_nfs4_scan_reply(struct ulb_walk *w);
 
+/* classes.c: by procedure and by operation number. */
+enum ulb_class ulb_nfs3_class(uint32_t proc);
+enum ulb_class ulb_nfs4_class(uint32_t op);
+/* Set c->op_class by the operations of a COMPOUND, as for ulb_classify(). */
+void ulb_nfs4_classify(struct ulb_call *c, struct ulb_walk *w);
+
 /* Note an expected result of the operation at @origin; false if there is no
  * place left for it. */
 bool ulb_expect(struct ulb_scan *scan, uint32_t max, uint64_t origin);

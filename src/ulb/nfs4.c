@@ -8,25 +8,62 @@
 static const uint32_t last_op[] = { OP_RELEASE_LOCKOWNER, OP_RECLAIM_COMPLETE,
 				    OP_LIMIT - 1 };
 
+static int compound_head(struct ulb_call *c, struct ulb_cur *cur, uint32_t *tag,
+			 uint32_t *count)
+{
+	if (ulb_get32(cur, tag) || ulb_skip(cur, ulb_roundup(*tag)) ||
+	    ulb_get32(cur, &c->minor) || ulb_get32(cur, count))
+		return -EBADMSG;
+	return 0;
+}
+
+/* -EBADMSG, or is it one whose arguments are known? */
+static int next_op(struct ulb_call *c, struct ulb_cur *cur, uint32_t *op)
+{
+	if (ulb_get32(cur, op))
+		return -EBADMSG;
+	if (c->minor >= sizeof(last_op) / sizeof(last_op[0]) ||
+	    *op > last_op[c->minor] || !ulb_nfs4_args[*op])
+		return 0;
+	if (ulb_nfs4_class(*op) > c->op_class)
+		c->op_class = ulb_nfs4_class(*op);
+	return 1;
+}
+
+void ulb_nfs4_classify(struct ulb_call *c, struct ulb_walk *w)
+{
+	uint32_t tag, count, op;
+
+	if (compound_head(c, &w->cur, &tag, &count))
+		return;
+	while (count-- && next_op(c, &w->cur, &op) > 0) {
+		/* Nothing can be more, or nothing follows. */
+		if (c->op_class == ULB_NCLASSES - 1 || !count)
+			break;
+		if (ulb_walk(w, ulb_nfs4_args[op]))
+			break;
+	}
+}
+
 int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
 		       struct ulb_scan *scan)
 {
 	uint64_t bound = ULB_REPLY_HEAD + 4 /* status */ + 4 /* count */;
 	uint32_t tag, count, op, max;
 	uint64_t b, origin;
+	int rc;
 
-	if (ulb_get32(&w->cur, &tag) || ulb_skip(&w->cur, ulb_roundup(tag)) ||
-	    ulb_get32(&w->cur, &c->minor) || ulb_get32(&w->cur, &count))
+	if (compound_head(c, &w->cur, &tag, &count))
 		return -EBADMSG;
 	/* The tag of a Call returns with its Reply. */
 	bound += 4 + ulb_roundup(tag);
 
 	while (count--) {
 		origin = w->cur.pos;
-		if (ulb_get32(&w->cur, &op))
-			return -EBADMSG;
-		if (c->minor >= sizeof(last_op) / sizeof(last_op[0]) ||
-		    op > last_op[c->minor] || !ulb_nfs4_args[op]) {
+		rc = next_op(c, &w->cur, &op);
+		if (rc < 0)
+			return rc;
+		if (!rc) {
 			/* Where its arguments end is not known. */
 			bound = ULB_UNBOUNDED;
 			break;

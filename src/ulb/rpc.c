@@ -33,6 +33,20 @@ static int get_gss(struct ulb_cur cur, uint32_t len, struct ulb_call *c)
 	return 0;
 }
 
+/* As far as the head tells. */
+static enum ulb_class head_class(const struct ulb_call *c)
+{
+	if (!c->proc ||
+	    (c->flavor == RPC_FLAVOR_GSS && c->gss_proc != GSS_PROC_DATA))
+		return ULB_CLASS_null;
+	if (!c->nfs)
+		return ULB_CLASS_other;
+	if (c->vers == 3)
+		return ulb_nfs3_class(c->proc);
+	return c->proc == NFS4_COMPOUND && !c->ddp ? ULB_CLASS_protected :
+						     ULB_CLASS_other;
+}
+
 static int call_head(struct ulb_cur *cur, struct ulb_call *c)
 {
 	uint32_t type, version, len;
@@ -53,6 +67,7 @@ static int call_head(struct ulb_cur *cur, struct ulb_call *c)
 		return -EBADMSG;
 	c->nfs = c->prog == ULB_PROG_NFS && (c->vers == 3 || c->vers == 4);
 	c->body = (uint32_t)cur->pos;
+	c->op_class = head_class(c);
 	return 0;
 }
 
@@ -63,6 +78,18 @@ int ulb_call_head(const struct iovec *iov, unsigned int niov,
 
 	ulb_cur_init(&cur, iov, niov);
 	return call_head(&cur, c);
+}
+
+int ulb_classify(const struct iovec *iov, unsigned int niov, struct ulb_call *c)
+{
+	struct ulb_walk w = { 0 };
+
+	ulb_cur_init(&w.cur, iov, niov);
+	if (call_head(&w.cur, c))
+		return -EBADMSG;
+	if (c->nfs && c->ddp && c->vers == 4 && c->proc == NFS4_COMPOUND)
+		ulb_nfs4_classify(c, &w);
+	return 0;
 }
 
 unsigned int ulb_max_read_chunks(const struct ulb_call *c,

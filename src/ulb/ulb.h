@@ -42,6 +42,35 @@ struct ulb_item {
 	bool present;
 };
 
+/*
+ * Classes of operations, for statistics: X(name, help). A COMPOUND is of the
+ * last in this list of the classes of its operations.
+ */
+#define ULB_CLASSES(X)                                                      \
+	X(other, "other programs, and what cannot be told")                 \
+	X(null, "NULL, and contexts of RPCSEC_GSS")                         \
+	X(protected, "COMPOUNDs under RPCSEC_GSS integrity or privacy")     \
+	X(callback, "whatever a server asks a client")                      \
+	X(session, "clients, sessions and leases")                          \
+	X(lookup, "metadata read: GETATTR, LOOKUP, ACCESS, READLINK, ...")  \
+	X(open, "OPEN, CLOSE, delegations, layouts")                        \
+	X(lock, "LOCK, LOCKT, LOCKU")                                       \
+	X(commit, "COMMIT")                                                 \
+	X(change, "metadata changed: SETATTR, CREATE, REMOVE, RENAME, ...") \
+	X(readdir, "READDIR, READDIRPLUS")                                  \
+	X(read, "READ, READ_PLUS")                                          \
+	X(write, "WRITE, and what a server writes itself: COPY, CLONE, ...")
+
+enum ulb_class {
+#define ULB_CLASS_ENUM(name, help) ULB_CLASS_##name,
+	ULB_CLASSES(ULB_CLASS_ENUM)
+#undef ULB_CLASS_ENUM
+		ULB_NCLASSES
+};
+
+/* Its name in statistics; "other" of a number that is none. */
+const char *ulb_class_name(unsigned int op_class);
+
 /* What the head of an RPC Call says. */
 struct ulb_call {
 	uint32_t xid;
@@ -52,6 +81,8 @@ struct ulb_call {
 	bool nfs; /* a program and version this binding knows */
 	uint32_t body; /* where the arguments begin in the stream */
 	uint32_t minor; /* NFSv4 COMPOUND, set by ulb_scan_call() */
+	/* Of a COMPOUND set by ulb_scan_call() and ulb_classify(). */
+	enum ulb_class op_class;
 };
 
 /* What a scan of the whole Call found. */
@@ -77,6 +108,15 @@ struct ulb_scan {
  */
 int ulb_call_head(const struct iovec *iov, unsigned int niov,
 		  struct ulb_call *c);
+
+/*
+ * ulb_classify - the head, and the class of the operation
+ *
+ * Of a COMPOUND no more is read than that takes. A body that cannot be read is
+ * of the class of what can. 0, or -EBADMSG if the head cannot be.
+ */
+int ulb_classify(const struct iovec *iov, unsigned int niov,
+		 struct ulb_call *c);
 
 /*
  * How many data item Read chunks a Responder takes with this Call [E3]:

@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct iovec iov[CUT_MAX + 1];
 	uint8_t first[64], kind;
 	struct ulb_scan s;
-	struct ulb_call c;
+	struct ulb_call c, k;
 	unsigned int n = 0;
 	int rc, rc_head;
 
@@ -73,9 +73,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(ulb_max_read_chunks(&c, 8) <= 8);
 		FUZZ_CHECK(ulb_proc_name(c.prog, c.vers, c.proc));
 	}
+	FUZZ_CHECK(ulb_classify(iov, n, &k) == rc_head);
 	rc = ulb_scan_call(iov, n, &c, &s);
 	FUZZ_CHECK(rc == 0 || rc == -EBADMSG);
 	FUZZ_CHECK(rc || !rc_head);
+	/* It looks no further than it must. */
+	if (!rc)
+		FUZZ_CHECK(c.op_class == k.op_class);
+	if (!rc_head)
+		FUZZ_CHECK(k.op_class < ULB_NCLASSES);
 	check(&s, fuzz_cut_len(iov, n));
 	if (rc)
 		FUZZ_CHECK(!s.nargs && !s.nresults && !s.reply_max);

@@ -216,6 +216,24 @@ def forms(stat, path, program):
                          text, re.M), (k, text)
 
     with_stages(text, doc["stages"], rows)
+    with_operations(text, doc["operations"])
+    for some in doc, conns[0]:
+        replies = (some.get("totals") or some["stats"])[
+            "replies_received" if gateway else "replies_sent"]
+        assert sum(o["count"] for o in some["operations"].values()) == \
+            replies > 0, (some, replies)
+    # What was read and written, and by which way.
+    ops, out, back = doc["operations"], "sent", "received"
+    if gateway:
+        out, back = back, out
+    for name, way, other in ("read", out, back), ("write", back, out):
+        o = ops[name]
+        assert o["octets_" + way] > o["rdma_" + way] >= 300001, (name, o)
+        assert 0 < o["octets_" + other] < 300001, (name, o)
+        assert o["rdma_" + other] == 0, (name, o)
+    assert {"null", "lookup", "change", "commit", "open", "session"} <= \
+        set(ops), ops
+    assert not {"other", "callback", "protected"} & set(ops), ops
 
     lines = run("--connections").splitlines()
     at = [i for i, x in enumerate(lines) if x.startswith("id ")][0]
@@ -256,6 +274,18 @@ def forms(stat, path, program):
                 at += n
                 le = "+Inf" if bound is None else "%.9g" % (bound / 1e9)
                 assert told[stage][le] == at, (stage, bound)
+        told = {dict(k)["operation"]: v for k, v in
+                seen["rpcrdma_operation_duration_seconds"][2].items()}
+        assert set(told) == set(doc["operations"])
+        for name, o in doc["operations"].items():
+            assert told[name]["_count"] == o["count"] > 0
+            assert abs(told[name]["_sum"] * 1e9 - o["sum_ns"]) < 2
+            for key in "octets_received", "octets_sent", "rdma_sent":
+                words = key.removeprefix("octets_")
+                series, = [v for k, v in seen[
+                    "rpcrdma_operation_%s_bytes_total" % words][2].items()
+                    if dict(k)["operation"] == name]
+                assert series == o[key], (name, key)
         for k, v in totals.items():
             assert single(prometheus_name(k)) == v, k
         for k, v in gateway.items():
@@ -283,6 +313,17 @@ def with_stages(text, stages, rows):
             assert shown == ("-" if b is None else "%.1f" % (b / 1000)), stage
 
 
+def with_operations(text, operations):
+    rows = {line[:12].rstrip(): line[12:].split()
+            for line in text.splitlines() if len(line) > 100}
+    for name, o in operations.items():
+        row = rows["  " + name]
+        assert row[:5] == [str(o[k]) for k in (
+            "count", "octets_received", "rdma_received", "octets_sent",
+            "rdma_sent")], (name, row, o)
+        assert row[5] == "%.1f" % (o["sum_ns"] / o["count"] / 1000)
+
+
 def foreign(stat, path, other):
     """What a later server may say, and what a peer may be called."""
     doc = document(path)
@@ -291,6 +332,8 @@ def foreign(stat, path, other):
     inner["latency"] = {"read": {"buckets": [1, 2], "sum": 0.5}}
     inner["stages"]["later"] = {"count": 3, "sum_ns": 7 * 10**10, "new": [],
                                 "up_to_ns": [[3500, 2], [None, 1]]}
+    inner["operations"]["later"] = {"count": 1, "sum_ns": 5, "new": "?",
+                                    "up_to_ns": [[1023, 1]], "sealed": 4}
     inner["totals"]["stages"] = {"a": 1}
     inner["totals"]["new_counter"] = 7
     inner["totals"]["Not-A-Name\n"] = 8
@@ -321,6 +364,8 @@ def foreign(stat, path, other):
     later = {dict(k)["stage"]: v for k, v in
              seen["rpcrdma_stage_duration_seconds"][2].items()}["later"]
     assert later["3.5e-06"] == 2 and later["+Inf"] == 3
+    later, = seen["rpcrdma_operation_sealed_bytes_total"][2].items()
+    assert dict(later[0])["operation"] == "later" and later[1] == 4
     assert not [n for n in seen if "stages" in n or "yes" in n]
     got = {dict(s)["principal"] for s in seen["rpcrdma_connection_info"][2]}
     assert got == set(names), got
@@ -333,7 +378,11 @@ def differences(path, before):
     assert later
     assert all(x["interval"]["seconds"] > 0 for x in lines)
     assert sum(x["interval"]["totals"]["calls_received"] for x in later) == 40
+    assert sum(x["interval"]["operations"]["null"]["count"]
+               for x in later) == 40
     first, last = lines[0], lines[-1]
+    assert {k: v["count"] for k, v in first["operations"].items()} == \
+        {k: v["count"] for k, v in first["interval"]["operations"].items()}
     assert first["interval"]["totals"] == first["totals"]
     assert sum(x["interval"]["totals"]["calls_received"]
                for x in lines) == last["totals"]["calls_received"]
@@ -371,6 +420,13 @@ def dbus(stat, path):
     assert got == doc["totals"], got
     assert text.count("dict entry") == len(got)
 
+    text = bus(INTERFACE + ".GetOperations")
+    got = {re.match(r'\s*string "(\w+)"', one)[1]:
+           {k: int(v) for k, v in re.findall(pair, one)}
+           for one in text.split("struct {")[1:]}
+    assert got == {name: {k: v for k, v in o.items() if k != "up_to_ns"}
+                   for name, o in doc["operations"].items()}, got
+
     text = bus(INTERFACE + ".GetConnections")
     conns = text.split("struct {")[1:]
     assert len(conns) == len(doc["connections"]) > 0
@@ -391,6 +447,7 @@ def dbus(stat, path):
                for m in ours.findall("method")}
     assert methods == {"GetStatistics": [("out", "s")],
                        "GetTotals": [("out", "a{st}")],
+                       "GetOperations": [("out", "a(sa{st})")],
                        "GetConnections": [("out", "a(tssssua{st})")]}, methods
 
 

@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 #include "rt_pair.h"
+#include "ulb/ulb.h"
 #include "unit.h"
 
 static const struct rt_config with_user = {
@@ -71,12 +72,53 @@ static void refused(const char *method, const char *name)
 static void open_pair(struct rt_pair *p, struct stats_source *src)
 {
 	CU_ASSERT_TRUE_FATAL(rt_pair_open(p, &with_user, &with_user, NULL));
+	p->op_class = ULB_CLASS_commit;
 	for (uint32_t i = 0; i < 20; i++)
 		CU_ASSERT_TRUE(rt_rpc_trip(p, p->client, 100 + i, i, false,
 					   8 + i * 4, 0, 0, 0, 0));
 	*src = (struct stats_source){ .inst = p->server_inst,
 				      .program = "unit",
 				      .provider = "loop" };
+}
+
+/* All Calls of open_pair() are of one class. */
+static void operations(struct rt_instance *inst)
+{
+	DBusMessageIter iter, array, one, dict, entry;
+	unsigned int n = 0, right = 0;
+	struct rt_classes classes;
+	const struct rt_class *k = &classes.of[ULB_CLASS_commit];
+	const char *key;
+	dbus_uint64_t value;
+	DBusError error;
+	DBusMessage *m = call("GetOperations", &error);
+
+	rt_classes_total(inst, &classes);
+	dbus_message_iter_init(m, &iter);
+	CU_ASSERT_EQUAL_FATAL(dbus_message_iter_get_element_count(&iter), 1);
+	dbus_message_iter_recurse(&iter, &array);
+	dbus_message_iter_recurse(&array, &one);
+	dbus_message_iter_get_basic(&one, &key);
+	CU_ASSERT_STRING_EQUAL(key, "commit");
+	dbus_message_iter_next(&one);
+	dbus_message_iter_recurse(&one, &dict);
+	for (; dbus_message_iter_get_arg_type(&dict) != DBUS_TYPE_INVALID;
+	     dbus_message_iter_next(&dict)) {
+		dbus_message_iter_recurse(&dict, &entry);
+		dbus_message_iter_get_basic(&entry, &key);
+		dbus_message_iter_next(&entry);
+		dbus_message_iter_get_basic(&entry, &value);
+		right += !strcmp(key, "count") && value == 20;
+		right += !strcmp(key, "sum_ns") && value == k->turn.sum;
+#define COMPARE(name, help) right += !strcmp(key, #name) && value == k->name;
+		RT_CLASS_COUNTERS(COMPARE)
+#undef COMPARE
+		n++;
+	}
+	CU_ASSERT_EQUAL(n, 6);
+	CU_ASSERT_EQUAL(right, n);
+	CU_ASSERT(k->octets_received && k->octets_sent);
+	dbus_message_unref(m);
 }
 
 static void answers(void)
@@ -124,6 +166,8 @@ static void answers(void)
 	CU_ASSERT_EQUAL(right, n);
 	dbus_message_unref(m);
 
+	operations(p.server_inst);
+
 	m = call("GetConnections", &error);
 	dbus_message_iter_init(m, &iter);
 	CU_ASSERT_EQUAL(dbus_message_iter_get_element_count(&iter), 1);
@@ -152,6 +196,7 @@ static void no_object(void)
 	rt_pair_close(&p);
 	refused("GetStatistics", "org.ganesha.nfsd.rdma.Error.NotServing");
 	refused("GetTotals", "org.ganesha.nfsd.rdma.Error.NotServing");
+	refused("GetOperations", "org.ganesha.nfsd.rdma.Error.NotServing");
 	refused("GetConnections", "org.ganesha.nfsd.rdma.Error.NotServing");
 }
 

@@ -148,6 +148,7 @@ void rt_pair_answer(struct rt_pair *p, struct rt_call *call)
 	reply.done = reply_gone;
 	reply.arg = s;
 	__atomic_fetch_add(&p->answers, 1, __ATOMIC_RELAXED);
+	call->op_class = p->op_class;
 	rt_reply(call, &reply);
 }
 
@@ -547,4 +548,36 @@ struct rt_stats rt_pair_stats(struct rt_instance *inst)
 
 	rt_stats_total(inst, &s, NULL, NULL);
 	return s;
+}
+
+/* All classes together. */
+static struct rt_class classes(struct rt_instance *inst)
+{
+	struct rt_class sum = { 0 };
+	struct rt_classes k;
+
+	rt_classes_total(inst, &k);
+	for (unsigned int i = 0; i < RT_CLASSES; i++) {
+#define ADD(name, help) sum.name += k.of[i].name;
+		RT_CLASS_COUNTERS(ADD)
+#undef ADD
+		rt_histogram_sum(&sum.turn, &k.of[i].turn);
+	}
+	return sum;
+}
+
+bool rt_pair_classes_match(struct rt_pair *p)
+{
+	struct rt_class c = classes(p->client_inst);
+	struct rt_class s = classes(p->server_inst);
+	struct rt_stats st = rt_pair_stats(p->server_inst);
+
+	return rt_histogram_count(&c.turn) == st.replies_sent &&
+	       rt_histogram_count(&s.turn) == st.replies_sent &&
+	       c.octets_sent == s.octets_received &&
+	       s.octets_sent == c.octets_received &&
+	       c.rdma_sent == s.rdma_received &&
+	       s.rdma_sent == c.rdma_received &&
+	       s.rdma_received == st.read_bytes &&
+	       s.rdma_sent == st.write_bytes;
 }

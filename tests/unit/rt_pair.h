@@ -43,6 +43,7 @@ struct rt_pair {
 	char client_reason[200], server_reason[200];
 	/* Set by a test: hold the server's Calls instead of answering. */
 	bool hold;
+	unsigned int op_class; /* of the Calls that it answers */
 	struct rt_call *held[PAIR_MAX_CALLS];
 	unsigned int nheld;
 	unsigned int calls, reverse_calls, answers, dones;
@@ -120,5 +121,8 @@ bool rt_rpc_trip(struct rt_pair *p, struct rt_conn *from, uint32_t xid,
 		 uint32_t sink_len);
 
 struct rt_stats rt_pair_stats(struct rt_instance *inst);
+/* After Calls that all had Replies: what one end has sent by classes the other
+ * has received, and it is by RDMA what the counters say. */
+bool rt_pair_classes_match(struct rt_pair *p);
 
 #endif /* RPCRDMA_RT_PAIR_H */

@@ -68,6 +68,7 @@ static void single(void)
 	/* There was padding to look at, of both. */
 	CU_ASSERT(end_of(&p, true)->padding > 10000);
 	CU_ASSERT(end_of(&p, false)->padding > 10000);
+	CU_ASSERT(rt_pair_classes_match(&p));
 	rt_pair_close(&p);
 }
 
@@ -257,6 +258,7 @@ static void types(void)
 				CU_ASSERT(c.placed_bytes_received > 0);
 			if (!bare && kind == RT_PLACE_CHOICE)
 				CU_ASSERT_EQUAL(c.write_bytes, 0);
+			CU_ASSERT(rt_pair_classes_match(&p));
 			rt_pair_close(&p);
 		}
 	}

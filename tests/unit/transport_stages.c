@@ -198,9 +198,139 @@ static void totals(void)
 	rt_pair_close(&p);
 }
 
+static const struct rt_class *class_in(struct rt_instance *inst,
+				       unsigned int op_class)
+{
+	static struct rt_classes k;
+
+	rt_classes_total(inst, &k);
+	return &k.of[op_class];
+}
+
+static void counted(struct rt_instance *inst, unsigned int op_class, uint64_t n,
+		    uint64_t in, uint64_t rdma_in, uint64_t out,
+		    uint64_t rdma_out)
+{
+	const struct rt_class *k = class_in(inst, op_class);
+
+	CU_ASSERT_EQUAL(rt_histogram_count(&k->turn), n);
+	CU_ASSERT_EQUAL(k->octets_received, in);
+	CU_ASSERT_EQUAL(k->rdma_received, rdma_in);
+	CU_ASSERT_EQUAL(k->octets_sent, out);
+	CU_ASSERT_EQUAL(k->rdma_sent, rdma_out);
+}
+
+/* One Call and its Reply, in class @op_class of both ends. */
+static void classed(struct rt_pair *p, unsigned int op_class, uint32_t xid,
+		    size_t data, bool reduce, size_t reply, uint32_t item)
+{
+	struct rt_rpc r;
+
+	p->op_class = op_class;
+	rt_rpc_init(p, p->client, &r, xid, data, reduce, reply, item ? 1 : 0,
+		    item, item ? 1 : 0, item);
+	r.rq->op_class = op_class;
+	rt_rpc_submit(p->client, &r);
+	rt_pair_run(p);
+	CU_ASSERT_TRUE(r.done && rt_rpc_check(&r));
+	rt_rpc_free(&r);
+}
+
+/* Who sends, what, and which way; each end sees the other's. */
+static void classes(void)
+{
+	struct rt_config small = { .recv_size = 1024 };
+	struct rt_conn_info info;
+	struct rt_classes before, after;
+	uint64_t call, head;
+	struct rt_pair p;
+	struct rt_rpc r;
+
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &client, &small, NULL));
+	classed(&p, 1, 1, 0, false, 100, 0);
+	/* The octets of a Call without data, of one item. */
+	call = class_in(p.server_inst, 1)->octets_received;
+	CU_ASSERT(call > 24 && call < 200);
+	counted(p.server_inst, 1, 1, call, 0, 100, 0);
+	counted(p.client_inst, 1, 1, 100, 0, call, 0);
+	/* Data by RDMA Read. */
+	classed(&p, 2, 2, 50000, true, 100, 0);
+	counted(p.server_inst, 2, 1, call + 50000, 50000, 100, 0);
+	counted(p.client_inst, 2, 1, 100, 0, call + 50000, 50000);
+	/* A result by RDMA Write. */
+	classed(&p, 3, 3, 0, false, 100, 20000);
+	head = class_in(p.server_inst, 3)->octets_received;
+	counted(p.server_inst, 3, 1, head, 0, 20100, 20000);
+	counted(p.client_inst, 3, 1, 20100, 20000, head, 0);
+	/* Too long for one message, with nothing to reduce: whole by chunks,
+	 * or in fragments. */
+	classed(&p, 4, 4, 3000, false, 100, 0);
+	classed(&p, 5, 5, 0, false, 9000, 0);
+	for (unsigned int k = 4; k <= 5; k++) {
+		const struct rt_class *c = class_in(p.client_inst, k);
+
+		counted(p.server_inst, k, 1, c->octets_sent, c->rdma_sent,
+			c->octets_received, c->rdma_received);
+	}
+	CU_ASSERT_EQUAL(class_in(p.client_inst, 4)->octets_sent, call + 3000);
+	CU_ASSERT_EQUAL(class_in(p.client_inst, 5)->octets_received, 9000);
+
+	CU_ASSERT(rt_pair_classes_match(&p));
+
+	/* A number that is none; none of an end without an answer. */
+	classed(&p, RT_CLASSES, 6, 0, false, 100, 0);
+	counted(p.server_inst, 0, 1, call, 0, 100, 0);
+	counted(p.client_inst, 0, 1, 100, 0, call, 0);
+	p.drop = true;
+	rt_rpc_init(&p, p.client, &r, 7, 0, false, 100, 0, 0, 0, 0);
+	rt_rpc_submit(p.client, &r);
+	rt_pair_run(&p);
+	for (unsigned int k = 6; k < RT_CLASSES; k++)
+		counted(p.server_inst, k, 0, 0, 0, 0, 0);
+
+	rt_conn_info(p.server, &info);
+	rt_classes_total(p.server_inst, &before);
+	CU_ASSERT_FALSE(memcmp(&info.classes, &before, sizeof(before)));
+	rt_conn_close(p.client, true);
+	rt_pair_run(&p);
+	CU_ASSERT_TRUE(p.server_closed && r.done);
+	rt_rpc_free(&r);
+	rt_classes_total(p.server_inst, &after);
+	CU_ASSERT_FALSE(memcmp(&before, &after, sizeof(before)));
+	rt_pair_close(&p);
+}
+
+/* The turn has all stages in it. */
+static void turn(void)
+{
+	struct rt_pair p;
+	struct rt_rpc r;
+
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &client, NULL, NULL));
+	p.hold = true;
+	p.op_class = 9;
+	rt_rpc_init(&p, p.client, &r, 1, 0, false, 100, 0, 0, 0, 0);
+	r.rq->op_class = 8;
+	rt_rpc_submit(p.client, &r);
+	rt_pair_run(&p);
+	CU_ASSERT_EQUAL_FATAL(p.nheld, 1);
+	pause_ns();
+	rt_call_begin(p.held[0]);
+	pause_ns();
+	rt_pair_answer(&p, p.held[--p.nheld]);
+	rt_pair_run(&p);
+	CU_ASSERT_TRUE(r.done && rt_rpc_check(&r));
+	rt_rpc_free(&r);
+	CU_ASSERT(class_in(p.server_inst, 9)->turn.sum >= 2 * WAIT_NS);
+	CU_ASSERT(class_in(p.client_inst, 8)->turn.sum >=
+		  class_in(p.server_inst, 9)->turn.sum);
+	rt_pair_close(&p);
+}
+
 static const struct unit_test tests[] = {
 	{ "buckets", buckets }, { "simple", simple }, { "formats", formats },
-	{ "begin", begin },	{ "totals", totals }, { NULL, NULL },
+	{ "begin", begin },	{ "totals", totals }, { "classes", classes },
+	{ "turn", turn },	{ NULL, NULL },
 };
 
 UNIT_MAIN("transport-stages", tests)

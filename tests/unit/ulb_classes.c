@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ulb_classes - every procedure and operation is of one class, and a COMPOUND
+ * of the most significant of its operations
+ */
+#include "ulb_rows.h"
+#include "ulb_xdr.h"
+
+static struct xdr x;
+
+/* Of the stream so far, by both functions that say; they must agree. */
+static const char *class_of(int want)
+{
+	struct iovec v = { x.b, x.len };
+	struct ulb_call c, d;
+	struct ulb_scan s;
+	struct pieces p;
+
+	CU_ASSERT_EQUAL(ulb_classify(&v, 1, &c), 0);
+	CU_ASSERT_EQUAL(ulb_scan_call(&v, 1, &d, &s), want);
+	CU_ASSERT_EQUAL(c.op_class, d.op_class);
+	for (size_t size = 1; size < 8; size++) {
+		p = x_shred(x.b, x.len, size);
+		CU_ASSERT_EQUAL(ulb_classify(p.iov, p.n, &d), 0);
+		CU_ASSERT_EQUAL(c.op_class, d.op_class);
+		x_free(&p);
+	}
+	return ulb_class_name(c.op_class);
+}
+
+static void is(const char *what, const char *got, const char *want)
+{
+	if (strcmp(got, want))
+		fprintf(stderr, "%s: %s, not %s\n", what, got, want);
+	CU_ASSERT_STRING_EQUAL(got, want);
+}
+
+static void names(void)
+{
+	CU_ASSERT(ULB_NCLASSES == 13);
+	for (unsigned int i = 0; i < ULB_NCLASSES; i++)
+		for (unsigned int j = 0; j < i; j++)
+			CU_ASSERT(strcmp(ulb_class_name(i), ulb_class_name(j)));
+	CU_ASSERT_STRING_EQUAL(ulb_class_name(0), "other");
+	CU_ASSERT_STRING_EQUAL(ulb_class_name(ULB_NCLASSES), "other");
+	CU_ASSERT_STRING_EQUAL(ulb_class_name(UINT32_MAX), "other");
+}
+
+/* NFSv3, by procedure; 22 and what follows is nothing. */
+static void procedures(void)
+{
+	static const char *const want[] = {
+		"null",	  "lookup", "change", "lookup", "lookup",  "lookup",
+		"read",	  "write",  "change", "change", "change",  "change",
+		"change", "change", "change", "change", "readdir", "readdir",
+		"lookup", "lookup", "lookup", "commit", "other",   "other"
+	};
+	struct ulb_call c;
+	struct iovec v;
+
+	for (uint32_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		x_init(&x);
+		x_call(&x, ULB_PROG_NFS, 3, i);
+		/* The arguments do not matter. */
+		v = (struct iovec){ x.b, x.len };
+		CU_ASSERT_EQUAL(ulb_classify(&v, 1, &c), 0);
+		is("procedure", ulb_class_name(c.op_class), want[i]);
+	}
+}
+
+static const struct {
+	const char *name;
+	uint32_t ops[24]; /* 0: no more */
+} members[] = {
+	{ "session", { 30, 35, 36, 40, 41, 42, 43, 44, 53, 54, 57, 58 } },
+	{ "lookup",
+	  { 3, 9, 10, 15, 16, 17, 22, 23, 24, 27, 31, 32, 33, 37, 52, 63, 69,
+	    72, 74 } },
+	{ "open", { 4,	7,  8,	18, 19, 20, 21, 45, 46, 47, 48,
+		    49, 50, 51, 55, 56, 61, 64, 65, 66, 67 } },
+	{ "lock", { 12, 13, 14, 39 } },
+	{ "commit", { 5 } },
+	{ "change", { 6, 11, 28, 29, 34, 73, 75 } },
+	{ "readdir", { 26 } },
+	{ "read", { 25, 68 } },
+	{ "write", { 38, 59, 60, 62, 70, 71 } },
+};
+#define NMEMBERS (sizeof(members) / sizeof(members[0]))
+
+static unsigned int rank(uint32_t op)
+{
+	for (unsigned int i = 0; i < NMEMBERS; i++)
+		for (const uint32_t *o = members[i].ops; *o; o++)
+			if (*o == op)
+				return i;
+	return NMEMBERS;
+}
+
+/* Each alone, and where it usually stands. */
+static void operations(void)
+{
+	for (const struct row *r = args_rows; r->name; r++) {
+		unsigned int k = rank(r->op);
+
+		CU_ASSERT_FATAL(k < NMEMBERS);
+		x_init(&x);
+		x_compound_call(&x, 2, 1);
+		x_u32(&x, r->op);
+		x_values(&x, r->values);
+		is(r->name, class_of(0), members[k].name);
+		x_init(&x);
+		x_compound_call(&x, 2, 4);
+		x_values(&x, "53 n u u u u 22 s");
+		x_u32(&x, r->op);
+		x_values(&x, r->values);
+		x_values(&x, "9 b");
+		is(r->name, class_of(0), members[k < 1 ? 1 : k].name);
+	}
+}
+
+/* The order of the operations makes no difference. */
+static void pairs(void)
+{
+	for (const struct row *a = args_rows; a->name; a++) {
+		for (const struct row *b = args_rows; b->name; b++) {
+			unsigned int i = rank(a->op), j = rank(b->op);
+			struct ulb_call c;
+			struct iovec v;
+
+			x_init(&x);
+			x_compound_call(&x, 2, 2);
+			x_u32(&x, a->op);
+			x_values(&x, a->values);
+			x_u32(&x, b->op);
+			x_values(&x, b->values);
+			v = (struct iovec){ x.b, x.len };
+			CU_ASSERT_EQUAL(ulb_classify(&v, 1, &c), 0);
+			is(a->name, ulb_class_name(c.op_class),
+			   members[i > j ? i : j].name);
+		}
+	}
+}
+
+/* What is known before the place where nothing more is. */
+static void broken(void)
+{
+	struct ulb_call c;
+	struct iovec v;
+	size_t whole;
+
+	x_init(&x);
+	x_compound_call(&x, 2, 3);
+	x_values(&x, "22 s 5 h u");
+	whole = x.len;
+	x_values(&x, "10043 38 i h 0 D");
+	is("unknown operation", class_of(0), "commit");
+	x.len = whole;
+	is("cut off", class_of(-EBADMSG), "commit");
+	x_init(&x);
+	x_compound_call(&x, 3, 1);
+	x_values(&x, "38 i h 0 D");
+	is("minor version 3", class_of(0), "other");
+	x_init(&x);
+	x_compound_call(&x, 1, 0);
+	is("no operation", class_of(0), "other");
+	x_init(&x);
+	x_compound_call(&x, 1, UINT32_MAX);
+	is("all too many", class_of(-EBADMSG), "other");
+	/* Within the head there is no class at all. */
+	x_init(&x);
+	x_call(&x, ULB_PROG_NFS, 4, 1);
+	for (size_t len = 0; len < x.len; len++) {
+		v = (struct iovec){ x.b, len };
+		CU_ASSERT_EQUAL(ulb_classify(&v, 1, &c), -EBADMSG);
+	}
+	is("no body", class_of(-EBADMSG), "other");
+}
+
+static void programs(void)
+{
+	static const struct {
+		uint32_t prog, vers, proc;
+		const char *want;
+	} t[] = {
+		{ 100003, 4, 0, "null" },  { 100003, 4, 2, "other" },
+		{ 100003, 2, 6, "other" }, { 100005, 3, 0, "null" },
+		{ 100005, 3, 1, "other" }, { 0x40000000, 1, 1, "other" },
+	};
+
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		x_init(&x);
+		x_call(&x, t[i].prog, t[i].vers, t[i].proc);
+		is("program", class_of(0), t[i].want);
+	}
+}
+
+/* RFC 2203: version, procedure, sequence, service, handle. */
+static void gss(void)
+{
+	static const struct {
+		uint32_t vers, proc;
+		const char *cred, *want;
+	} t[] = {
+		{ 4, 1, "1 0 9 1 4 u", "write" },
+		{ 4, 1, "1 0 9 2 4 u", "protected" },
+		{ 4, 1, "1 0 9 3 4 u", "protected" },
+		{ 4, 0, "1 1 0 1 4 u", "null" },
+		{ 4, 1, "1 3 9 1 4 u", "null" },
+		/* The procedure is in the clear. */
+		{ 3, 6, "1 0 9 3 4 u", "read" },
+	};
+
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		struct ulb_call c;
+		struct iovec v;
+
+		x_init(&x);
+		x_values(&x, "287454020 0 2 100003");
+		x_u32(&x, t[i].vers);
+		x_u32(&x, t[i].proc);
+		x_values(&x, "6 24");
+		x_values(&x, t[i].cred);
+		x_values(&x, "6 4 u");
+		x_values(&x, "0 1 1 38 i h 0 D");
+		v = (struct iovec){ x.b, x.len };
+		CU_ASSERT_EQUAL(ulb_classify(&v, 1, &c), 0);
+		is(t[i].cred, ulb_class_name(c.op_class), t[i].want);
+	}
+}
+
+static const struct unit_test tests[] = {
+	{ "names", names },	      { "procedures", procedures },
+	{ "operations", operations }, { "pairs", pairs },
+	{ "broken", broken },	      { "programs", programs },
+	{ "RPCSEC_GSS", gss },	      { NULL, NULL },
+};
+
+UNIT_MAIN("ulb classes", tests)
