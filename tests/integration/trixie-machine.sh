@@ -129,7 +129,7 @@ fi
 
 check install in_machine bash -c 'dpkg -i /root/deb/*.deb'
 before=$FAILED
-GANESHA_BIN=$HERE/machine-server.sh RPCRDMA_MACHINE=$MACHINE_PID \
+GANESHA_BIN=$HERE/machine-server.sh RPCRDMA_MACHINE=$MACHINE_PID RPCRDMA_VERSIONS=4.2 \
 	"$HERE/nfsrdma-guest.sh" rxe '' brief || FAILED=1
 if [ "$FAILED" != "$before" ]; then
 	in_machine journalctl -u nfs-ganesha --no-pager -n 20 | sed 's/^/# /'

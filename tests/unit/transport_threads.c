@@ -462,6 +462,20 @@ static void iwarp_xcharext(void)
 	extensions = 0;
 }
 
+static void loop_rtrext(void)
+{
+	extensions = RT_EXT_RTR;
+	over_loop(WIRE_VERS2, false);
+	extensions = 0;
+}
+
+static void iwarp_both(void)
+{
+	extensions = RT_EXT_RTR | RT_EXT_XCHAR;
+	run(fab_provider("iwarp"), NULL, WIRE_VERS2, false);
+	extensions = 0;
+}
+
 static const struct unit_test tests[] = {
 	{ "loop", loop },
 	{ "loop v1", loop_v1 },
@@ -471,6 +485,8 @@ static const struct unit_test tests[] = {
 	{ "iwarp v1", iwarp_v1 },
 	{ "loop xcharext", loop_xcharext },
 	{ "iwarp xcharext", iwarp_xcharext },
+	{ "loop rtrext", loop_rtrext },
+	{ "iwarp both", iwarp_both },
 	{ NULL, NULL },
 };
 
