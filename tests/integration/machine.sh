@@ -10,6 +10,7 @@
 #	machine_boot DIR || skip ...	sets MACHINE_PID
 #	in_machine COMMAND...
 #	machine_halt
+#	machine_packages deb|rpm DIR	this checkout's packages, and DIR/log
 #
 # It is no virtual machine: namespaces and a control group of its own, on the
 # kernel that is there; its network is a loopback and no more. /run, /tmp, /srv
@@ -202,4 +203,25 @@ machine_halt() {
 		MACHINE_CGROUP=
 	fi
 	return 0
+}
+
+# What one test has built of the same files serves the next one, too.
+machine_packages() { # KIND DIR
+	local kind=$1 to=$2 kept=$TOP/build/packages/$1 git commit files
+
+	git="git -c safe.directory=* -C $TOP"
+	mkdir -p "$kept" "$to"
+	commit=$($git stash create 2>/dev/null)
+	files=$($git rev-parse "${commit:-HEAD}^{tree}" 2>/dev/null)
+	(
+		flock 8
+		if [ -z "$files" ] || [ "$files" != "$(cat "$kept/made" 2>/dev/null)" ]; then
+			rm -rf "${kept:?}"/*
+			NODEPS=1 "$TOP/packaging/build" "$kind" "$kept" \
+				>"$kept/log" 2>&1 && echo "$files" >"$kept/made"
+		else
+			echo "# $kind: built before, of the same files"
+		fi
+		cp "$kept"/* "$to/" && [ -e "$kept/made" ]
+	) 8>"$kept.lock"
 }
