@@ -85,14 +85,16 @@ def may_be_invalidated(t):
     same(value(c, REQREMINV), 0, "REQREMINV with --no-invalidate")
     t.stop()
     tcp, c = connect(t)
-    same(value(c, REQREMINV), 1, "REQREMINV")
+    offers = value(c, REQREMINV)
+    # Where the device is another's, it may have no handles to offer.
+    expect(offers or not t.codes, "REQREMINV is false")
     data = rpc.pattern(20000, 3)
     for i in range(10):
         tcp.send(read3(i, 20000))
         call = c.get_request()
-        expect(call.inv, "a Call that names no handle")
+        same(bool(call.inv), bool(offers), "a Call that names a handle")
         c.answer_inline(call, read3_head(20000), [c.fill(call, 0, data)],
-                        inv=call.inv if i % 2 else None)
+                        inv=call.inv if call.inv and i % 2 else None)
         same(tcp.reply().r.data[-20000:], data, "what the client got")
 
 
