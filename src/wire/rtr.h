@@ -13,7 +13,7 @@
 #ifndef RPCRDMA_WIRE_RTR_H
 #define RPCRDMA_WIRE_RTR_H
 
-#include "wire/wire.h"
+#include "wire.h"
 
 /* Header types [M1]. */
 #define RDMA2_X_XMTREQ 0xffffff15u /* Transmit Request, 9.2 */

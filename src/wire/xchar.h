@@ -13,7 +13,7 @@
 #ifndef RPCRDMA_WIRE_XCHAR_H
 #define RPCRDMA_WIRE_XCHAR_H
 
-#include "wire/wire.h"
+#include "wire.h"
 
 /* Header types [M1]. */
 #define RDMA2_X_INITXCH 0xffffff01u /* Specify Initial Characteristics, 4.1 */
