@@ -126,7 +126,7 @@ two_clients() { # VERS
 	END
 	rm -f "$WORK/two-"* "$WORK/locked"
 	: >"$DATA/lock"
-	ip netns exec two bash "$WORK/second" >"$WORK/second.out" 2>&1 &
+	within 300 ip netns exec two bash -x "$WORK/second" >"$WORK/second.out" 2>&1 &
 	local pid=$! status=0
 	CLEANUP_PIDS+=("$pid")
 	await 60 test -e "$WORK/two-ready" || status=1
