@@ -191,16 +191,15 @@ enum wire_status rt_connprop_receive(struct rt_conn *c,
 	c->theirs = next;
 	c->props_open = !next.complete;
 	rt_connprop_threshold(c);
-	if (next.complete)
+	if (next.complete) {
 		rt_xchar_begin(c);
-	if (next.complete)
 		rt_rtr_settled(c);
-	if (next.complete)
 		rt_log(c, LOG_INFO,
 		       "version 2, peer receives %u, sends %u, "
 		       "segments %u of %u, reverse direction %u",
 		       next.recv_size, next.send_size, next.segments,
 		       next.segment_size, next.reverse);
+	}
 	rt_auth_receive(c, m);
 	if (next.complete && rt_auth_settled(c) && c->state < RT_CLOSING)
 		rt_conn_tell_established(c);

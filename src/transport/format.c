@@ -221,8 +221,7 @@ size_t rt_request_header_len(const struct rt_conn *c,
 	return c->v->call_len(external, &d);
 }
 
-/* Take the eligible arguments out, as far as the peer's limits go. */
-static int reduce(struct rt_conn *c, struct rt_request_priv *rq)
+int rt_request_reduce(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	struct rt_item items[RT_MAX_CHUNKS];
 	unsigned int n = 0;
@@ -337,7 +336,7 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 	if (rt_request_header_len(c, rq, false) + rq->out.len <= c->to_peer)
 		goto fits;
 	if (chunks && rq->pub.nitems) {
-		rc = reduce(c, rq);
+		rc = rt_request_reduce(c, rq);
 		if (!rc)
 			rc = rt_request_expose_cuts(c, rq);
 		if (no_room(rc)) {

@@ -658,6 +658,8 @@ void rt_request_describe(const struct rt_request_priv *rq,
 			 struct wire_call_desc *d);
 size_t rt_request_header_len(const struct rt_conn *c,
 			     const struct rt_request_priv *rq, bool external);
+/* Cut the eligible arguments out, as far as the settings go. */
+int rt_request_reduce(struct rt_conn *c, struct rt_request_priv *rq);
 /* Open the sinks, and the arguments that have been cut out. */
 int rt_request_offer_writes(struct rt_conn *c, struct rt_request_priv *rq);
 int rt_request_expose_cuts(struct rt_conn *c, struct rt_request_priv *rq);

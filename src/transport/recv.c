@@ -23,15 +23,10 @@ void rt_sequence_reset(struct rt_conn *c)
 }
 
 /* Swallow what is still to come of a message, [D3] step 3 and 7.1.4. */
-static void discard_rest(struct rt_conn *c, uint32_t xid, bool reply)
+void rt_sequence_discard(struct rt_conn *c, uint32_t xid, bool reply)
 {
 	c->discard[1] = c->discard[0];
 	c->discard[0] = (struct rt_discard){ true, reply, xid };
-}
-
-void rt_sequence_discard(struct rt_conn *c, uint32_t xid, bool reply)
-{
-	discard_rest(c, xid, reply);
 }
 
 /* Give up a continued message; @more of it may be under way. */
@@ -39,7 +34,7 @@ static void give_up(struct rt_conn *c, uint32_t xid, bool reply, bool more)
 {
 	rt_sequence_reset(c);
 	if (more)
-		discard_rest(c, xid, reply);
+		rt_sequence_discard(c, xid, reply);
 	if (reply)
 		rt_refuse_reply(c, xid);
 }
@@ -174,7 +169,7 @@ static void misplaced(struct rt_conn *c, const struct wire_prefix *p)
 {
 	rt_error_code(c, p->xid, RDMA2_ERR_INVAL_CONT);
 	if (is_middle(p->htype))
-		discard_rest(c, p->xid, is_reply(p->htype));
+		rt_sequence_discard(c, p->xid, is_reply(p->htype));
 	if (is_reply(p->htype) ||
 	    (p->htype == RDMA2_X_XMTRESP && rt_rtr_takes(c, p->htype)))
 		rt_refuse_reply(c, p->xid);

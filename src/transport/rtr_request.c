@@ -50,22 +50,6 @@ static unsigned int wanted(const struct rt_conn *c, struct rt_request_priv *rq)
 	return n;
 }
 
-/* Cut out the arguments that may go outside of the stream. */
-static int cut(struct rt_conn *c, struct rt_request_priv *rq)
-{
-	struct rt_item items[RT_MAX_CHUNKS];
-	unsigned int n = 0;
-
-	for (unsigned int i = 0;
-	     i < rq->pub.nitems && n < c->inst->cfg.call_read_chunks &&
-	     n < RT_MAX_CHUNKS;
-	     i++)
-		if (rq->pub.items[i].present && rq->pub.items[i].length)
-			items[n++] = rq->pub.items[i];
-	return rt_reduce(rq->pub.pieces, rq->pub.npieces, items, n, &rq->out,
-			 &rq->cuts);
-}
-
 /* The segments of one argument that is read by RDMA. */
 static uint32_t cut_segments(const struct rt_request_priv *rq,
 			     const struct rt_cut *k, struct wire_segment *seg)
@@ -257,7 +241,7 @@ static int prepare(struct rt_conn *c, struct rt_request_priv *rq)
 	describe(c, rq, &k, false);
 	if (rq->pub.nitems && wire_xmtreq_len(&k.d) + rq->out.len > plain(c)) {
 		x->exrw = exrw;
-		rc = cut(c, rq);
+		rc = rt_request_reduce(c, rq);
 		if (!rc && exrw)
 			rc = rt_request_expose_cuts(c, rq);
 		if (rc)
