@@ -56,18 +56,6 @@ static void body_free(uint32_t htype, union body *b)
 	(void)body_xdr(&x, htype, b);
 }
 
-/*
- * Allocation as xdr_free() expects it. A test that runs out of memory ends.
- */
-static void *need(size_t n, size_t size)
-{
-	void *p = calloc(n ? n : 1, size);
-
-	if (!p)
-		abort();
-	return p;
-}
-
 static void segment_from(struct ref_row *r, rpcrdma2_segment *s)
 {
 	s->rdma_handle = (uint32_t)ref_take(r);
@@ -85,8 +73,8 @@ static void segment_to(struct ref_row *r, const rpcrdma2_segment *s)
 static void chunk_from(struct ref_row *r, rpcrdma2_write_chunk *c)
 {
 	c->rdma_target.rdma_target_len = (u_int)ref_take(r);
-	c->rdma_target.rdma_target_val =
-		need(c->rdma_target.rdma_target_len, sizeof(rpcrdma2_segment));
+	c->rdma_target.rdma_target_val = ref_need(
+		c->rdma_target.rdma_target_len, sizeof(rpcrdma2_segment));
 	for (u_int i = 0; i < c->rdma_target.rdma_target_len; i++)
 		segment_from(r, &c->rdma_target.rdma_target_val[i]);
 }
@@ -103,7 +91,7 @@ static rpcrdma2_read_list *reads_from(struct ref_row *r)
 	rpcrdma2_read_list *first = NULL, **end = &first;
 
 	for (uint64_t n = ref_take(r); n; n--) {
-		*end = need(1, sizeof(**end));
+		*end = ref_need(1, sizeof(**end));
 		(*end)->rdma_entry.rdma_position = (uint32_t)ref_take(r);
 		segment_from(r, &(*end)->rdma_entry.rdma_target);
 		end = &(*end)->rdma_next;
@@ -128,7 +116,7 @@ static rpcrdma2_write_list *writes_from(struct ref_row *r)
 	rpcrdma2_write_list *first = NULL, **end = &first;
 
 	for (uint64_t n = ref_take(r); n; n--) {
-		*end = need(1, sizeof(**end));
+		*end = ref_need(1, sizeof(**end));
 		chunk_from(r, &(*end)->rdma_entry);
 		end = &(*end)->rdma_next;
 	}
@@ -151,7 +139,7 @@ static rpcrdma2_write_chunk *reply_from(struct ref_row *r)
 	rpcrdma2_write_chunk *c = NULL;
 
 	if (ref_take(r)) {
-		c = need(1, sizeof(*c));
+		c = ref_need(1, sizeof(*c));
 		chunk_from(r, c);
 	}
 	return c;
@@ -168,14 +156,14 @@ static void props_from(struct ref_row *r, rpcrdma2_propset *s)
 {
 	s->rpcrdma2_propset_len = (u_int)ref_take(r);
 	s->rpcrdma2_propset_val =
-		need(s->rpcrdma2_propset_len, sizeof(rpcrdma2_propval));
+		ref_need(s->rpcrdma2_propset_len, sizeof(rpcrdma2_propval));
 	for (u_int i = 0; i < s->rpcrdma2_propset_len; i++) {
 		rpcrdma2_propval *p = &s->rpcrdma2_propset_val[i];
 
 		p->rdma_which = (uint32_t)ref_take(r);
 		p->rdma_data.rdma_data_len = (u_int)ref_take(r);
 		p->rdma_data.rdma_data_val =
-			need(p->rdma_data.rdma_data_len, 1);
+			ref_need(p->rdma_data.rdma_data_len, 1);
 		for (u_int j = 0; j < p->rdma_data.rdma_data_len; j++)
 			p->rdma_data.rdma_data_val[j] = (char)ref_take(r);
 	}

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #define REF_MAX 16384
 
@@ -33,6 +34,16 @@ static inline void ref_add(struct ref_row *r, uint64_t v)
 static inline uint64_t ref_take(struct ref_row *r)
 {
 	return r->at < r->n ? r->v[r->at++] : 0;
+}
+
+/* Allocation as xdr_free() expects it. A test without memory ends. */
+static inline void *ref_need(size_t n, size_t size)
+{
+	void *p = calloc(n ? n : 1, size);
+
+	if (!p)
+		abort();
+	return p;
 }
 
 /* Encode the header that @r says; its length, or 0. Starts at r->at = 0. */

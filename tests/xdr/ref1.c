@@ -12,16 +12,6 @@
 #include "rpcrdma_v1.h"
 #include "ref.h"
 
-/* Allocation as xdr_free() expects it. A test without memory ends. */
-static void *need(size_t n, size_t size)
-{
-	void *p = calloc(n ? n : 1, size);
-
-	if (!p)
-		abort();
-	return p;
-}
-
 static void segment_from(struct ref_row *r, rpcrdma1_segment *s)
 {
 	s->rdma_handle = (uint32_t)ref_take(r);
@@ -41,7 +31,7 @@ static void chunk_from(struct ref_row *r, rpcrdma1_write_chunk *c)
 	u_int n = (u_int)ref_take(r);
 
 	c->rdma_target.rdma_target_len = n;
-	c->rdma_target.rdma_target_val = need(n, sizeof(rpcrdma1_segment));
+	c->rdma_target.rdma_target_val = ref_need(n, sizeof(rpcrdma1_segment));
 	for (u_int i = 0; i < n; i++)
 		segment_from(r, &c->rdma_target.rdma_target_val[i]);
 }
@@ -59,18 +49,18 @@ static void lists_from(struct ref_row *r, rpcrdma1_chunk_lists *l)
 	rpcrdma1_write_list **write = &l->rdma_writes;
 
 	for (uint64_t n = ref_take(r); n; n--) {
-		*read = need(1, sizeof(**read));
+		*read = ref_need(1, sizeof(**read));
 		(*read)->rdma_entry.rdma_position = (uint32_t)ref_take(r);
 		segment_from(r, &(*read)->rdma_entry.rdma_target);
 		read = &(*read)->rdma_next;
 	}
 	for (uint64_t n = ref_take(r); n; n--) {
-		*write = need(1, sizeof(**write));
+		*write = ref_need(1, sizeof(**write));
 		chunk_from(r, &(*write)->rdma_entry);
 		write = &(*write)->rdma_next;
 	}
 	if (ref_take(r)) {
-		l->rdma_reply = need(1, sizeof(*l->rdma_reply));
+		l->rdma_reply = ref_need(1, sizeof(*l->rdma_reply));
 		chunk_from(r, l->rdma_reply);
 	}
 }

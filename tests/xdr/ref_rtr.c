@@ -38,16 +38,6 @@ static bool_t body_xdr(XDR *x, uint32_t htype, union body *b)
 	}
 }
 
-/* Allocation as xdr_free() expects it. A test without memory ends. */
-static void *need(size_t n, size_t size)
-{
-	void *p = calloc(n ? n : 1, size);
-
-	if (!p)
-		abort();
-	return p;
-}
-
 static uint32_t word(struct ref_row *r)
 {
 	return (uint32_t)ref_take(r);
@@ -58,7 +48,7 @@ static rpcrdma2_segment *segments_from(struct ref_row *r, u_int *n)
 	rpcrdma2_segment *s;
 
 	*n = word(r);
-	s = need(*n, sizeof(*s));
+	s = ref_need(*n, sizeof(*s));
 	for (u_int i = 0; i < *n; i++) {
 		s[i].rdma_handle = word(r);
 		s[i].rdma_length = word(r);
@@ -82,7 +72,7 @@ static void items_from(struct ref_row *r, rpcrdma2_x_grpinfo *g)
 	u_int n = word(r);
 
 	g->rpcrdma2_x_grpinfo_len = n;
-	g->rpcrdma2_x_grpinfo_val = need(n, sizeof(rpcrdma2_x_mitem));
+	g->rpcrdma2_x_grpinfo_val = ref_need(n, sizeof(rpcrdma2_x_mitem));
 	for (u_int i = 0; i < n; i++) {
 		rpcrdma2_x_mitem *m = &g->rpcrdma2_x_grpinfo_val[i];
 		rpcrdma2_x_tbsn *tb = &m->where.rpcrdma2_x_loc_u.tb;
@@ -97,7 +87,7 @@ static void items_from(struct ref_row *r, rpcrdma2_x_grpinfo *g)
 			tb->offset = word(r);
 			tb->bsnum.bsnum_len = word(r);
 			tb->bsnum.bsnum_val =
-				need(tb->bsnum.bsnum_len, sizeof(uint32_t));
+				ref_need(tb->bsnum.bsnum_len, sizeof(uint32_t));
 			for (u_int j = 0; j < tb->bsnum.bsnum_len; j++)
 				tb->bsnum.bsnum_val[j] = word(r);
 		}
@@ -161,15 +151,15 @@ static void rsd_from(struct ref_row *r, rpcrdma2_x_rsdgroup *g)
 	u_int n = word(r);
 
 	g->rpcrdma2_x_rsdgroup_len = n;
-	g->rpcrdma2_x_rsdgroup_val = need(n, sizeof(rpcrdma2_x_rsdset));
+	g->rpcrdma2_x_rsdgroup_val = ref_need(n, sizeof(rpcrdma2_x_rsdset));
 	for (u_int i = 0; i < n; i++) {
 		rpcrdma2_x_rsdset *s = &g->rpcrdma2_x_rsdgroup_val[i];
 
 		s->begin = word(r);
 		s->end = word(r);
 		s->items.items_len = word(r);
-		s->items.items_val =
-			need(s->items.items_len, sizeof(rpcrdma2_x_rsditem));
+		s->items.items_val = ref_need(s->items.items_len,
+					      sizeof(rpcrdma2_x_rsditem));
 		for (u_int j = 0; j < s->items.items_len; j++)
 			rsditem_from(r, &s->items.items_val[j]);
 	}
@@ -210,7 +200,7 @@ static void err_from(struct ref_row *r, rpcrdma2_x_repterr *e)
 
 	xmsid_from(r, &e->bad);
 	if (ref_take(r)) {
-		e->lead = need(1, sizeof(*e->lead));
+		e->lead = ref_need(1, sizeof(*e->lead));
 		xmsid_from(r, e->lead);
 	}
 	e->info.which = word(r);
@@ -365,7 +355,7 @@ size_t ref_rbstruct_encode(struct ref_row *r, void *buf, size_t size)
 	b.length = word(r);
 	n = word(r);
 	b.groups.groups_len = n;
-	b.groups.groups_val = need(n, sizeof(rpcrdma2_x_bufgroup));
+	b.groups.groups_val = ref_need(n, sizeof(rpcrdma2_x_bufgroup));
 	for (u_int i = 0; i < n; i++) {
 		rpcrdma2_x_bufgroup *g = &b.groups.groups_val[i];
 

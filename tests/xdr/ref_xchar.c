@@ -38,16 +38,6 @@ static bool_t body_xdr(XDR *x, uint32_t htype, union body *b)
 	}
 }
 
-/* Allocation as xdr_free() expects it. A test without memory ends. */
-static void *need(size_t n, size_t size)
-{
-	void *p = calloc(n ? n : 1, size);
-
-	if (!p)
-		abort();
-	return p;
-}
-
 static void prop_from(struct ref_row *r, rpcrdma2_propval *p)
 {
 	u_int n;
@@ -55,7 +45,7 @@ static void prop_from(struct ref_row *r, rpcrdma2_propval *p)
 	p->rdma_which = (uint32_t)ref_take(r);
 	n = (u_int)ref_take(r);
 	p->rdma_data.rdma_data_len = n;
-	p->rdma_data.rdma_data_val = need(n, 1);
+	p->rdma_data.rdma_data_val = ref_need(n, 1);
 	for (u_int i = 0; i < n; i++)
 		p->rdma_data.rdma_data_val[i] = (char)ref_take(r);
 }
@@ -73,7 +63,7 @@ static void props_from(struct ref_row *r, rpcrdma2_propset *s)
 	u_int n = (u_int)ref_take(r);
 
 	s->rpcrdma2_propset_len = n;
-	s->rpcrdma2_propset_val = need(n, sizeof(rpcrdma2_propval));
+	s->rpcrdma2_propset_val = ref_need(n, sizeof(rpcrdma2_propval));
 	for (u_int i = 0; i < n; i++)
 		prop_from(r, &s->rpcrdma2_propset_val[i]);
 }
@@ -90,7 +80,7 @@ static void subset_from(struct ref_row *r, rpcrdma2_propsubset *s)
 	u_int n = (u_int)ref_take(r);
 
 	s->rpcrdma2_propsubset_len = n;
-	s->rpcrdma2_propsubset_val = need(n, sizeof(uint32));
+	s->rpcrdma2_propsubset_val = ref_need(n, sizeof(uint32));
 	for (u_int i = 0; i < n; i++)
 		s->rpcrdma2_propsubset_val[i] = (uint32)ref_take(r);
 }
@@ -173,7 +163,7 @@ bool ref_xchar_decode(const void *buf, size_t len, struct ref_row *r,
 {
 	XDR x, none = { .x_op = XDR_FREE };
 	union body b;
-	void *copy = need(len, 1);
+	void *copy = ref_need(len, 1);
 	uint32_t word[4] = { 0 };
 	bool_t ok = TRUE;
 
