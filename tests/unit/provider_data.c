@@ -83,6 +83,34 @@ static void test_send(void)
 	world_close(&w);
 }
 
+static void exchange(struct ep *from, struct ep *to, int ms)
+{
+	uint64_t end = util_ms() + 60000;
+	struct msg send, recv;
+
+	from->nwc = to->nwc = 0;
+	CU_ASSERT_EQUAL(ep_recv(to, msg_init(&w, &recv, FAB_RECV, DST, 64)), 0);
+	ep_post(from, msg_init(&w, &send, FAB_SEND, SRC, 64));
+	while ((from->nwc < 1 || to->nwc < 1) && util_ms() < end)
+		world_turn(&w, ms);
+	CU_ASSERT_EQUAL(ep_count(from, FAB_OK), 1);
+	CU_ASSERT_EQUAL(ep_count(to, FAB_OK), 1);
+}
+
+/* What comes is found by who never waits, by who waits, when one follows the
+ * other, and after a long time of looking in vain. */
+static void test_busy(void)
+{
+	world_pair(&w);
+	for (int i = 0; i < 96; i++) {
+		for (int k = 0; i & 4 && k < 2000; k++)
+			world_turn(&w, 0);
+		exchange(&w.cli, &w.srv, i & 1 ? 50 : 0);
+		exchange(&w.srv, &w.cli, i & 2 ? 50 : 0);
+	}
+	world_close(&w);
+}
+
 #define MANY 2000
 static struct msg many_s[MANY], many_r[MANY];
 
@@ -477,6 +505,7 @@ static void test_post_bad(void)
 const struct unit_test provider_data_tests[] = {
 	{ "send", test_send },
 	{ "many_sends", test_many_sends },
+	{ "busy", test_busy },
 	{ "write", test_write },
 	{ "read", test_read },
 	{ "read_depth", test_read_depth },

@@ -36,6 +36,7 @@ int vb_conn_alloc(struct vb_poller *p, struct vb_conn **out)
 	c->fab.ops = p->fab.ops;
 	c->src.kind = SRC_CONN;
 	c->grave.conn = c;
+	pthread_mutex_init(&c->cq_lock, NULL);
 	pthread_mutex_lock(&p->lock);
 	TAILQ_INSERT_TAIL(&p->conns, c, link);
 	c->listed = true;
@@ -65,6 +66,7 @@ void vb_conn_free(struct vb_conn *c)
 	if (c->dev)
 		vb_device_put(c->dev);
 	vb_windows_free(c);
+	pthread_mutex_destroy(&c->cq_lock);
 	free(c->slot);
 	free(c->rslot);
 	free(c);
@@ -366,20 +368,7 @@ static bool progress(struct vb_conn *c)
 	vb_post_sends(c);
 	vb_post_receives(c);
 	closing_progress(c);
-	if (n || c->state == ST_DEAD)
-		return n > 0;
-	if (atomic_exchange(&c->cq_event, false))
-		c->armed = false;
-	if (c->armed)
-		return false;
-	/* What came between the last look and the request does not make an
-	 * event: look once more. */
-	c->armed = true;
-	if (ibv_req_notify_cq(c->cq, 0)) {
-		vb_conn_dead(c, -EIO, "the completion queue is broken");
-		return false;
-	}
-	return true;
+	return n > 0;
 }
 
 int vb_poll(struct fab_conn *fc, struct fab_wc *wc, int n)

@@ -191,7 +191,7 @@ unsigned int vb_cq_progress(struct vb_conn *c, unsigned int budget)
 	unsigned int total = 0;
 
 	while (total < budget) {
-		int n = ibv_poll_cq(c->cq, (int)POLL_BATCH, wc);
+		int n = vb_watch_take(c, wc, POLL_BATCH);
 
 		if (n < 0)
 			broke(c, -EIO, "the completion queue is broken");

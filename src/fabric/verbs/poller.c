@@ -20,6 +20,8 @@
 
 #define EVENTS 64
 #define CQ_EVENTS_PER_TURN 64
+/* So many runs may look at completion queues alone, and not at files. */
+#define RUNS_WITHOUT_FILES 16
 
 uint64_t vb_now_ms(void)
 {
@@ -85,6 +87,7 @@ int vb_poller_create(struct fab_domain *dom, struct fab_poller **out)
 		TAILQ_INIT(&p->timers[i]);
 	TAILQ_INIT(&p->listeners);
 	TAILQ_INIT(&p->conns);
+	TAILQ_INIT(&p->watched);
 	p->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (p->epfd < 0)
 		goto fail_errno;
@@ -360,10 +363,12 @@ static int reap(struct vb_poller *p)
 			vb_poller_bury(p, g);
 			continue;
 		}
-		if (g->conn)
+		if (g->conn) {
+			vb_watch_remove(p, g->conn);
 			vb_conn_free(g->conn);
-		else
+		} else {
 			vb_listener_free(g->listener);
+		}
 		if (done) {
 			done(user);
 			calls++;
@@ -394,7 +399,7 @@ static int channel_events(struct vb_poller *p, struct vb_channel *ch,
 		}
 		c = ctx;
 		ibv_ack_cq_events(cq, 1);
-		atomic_store(&c->cq_event, true);
+		vb_watch_add(p, c);
 		calls += vb_call_ready(c);
 	}
 	return calls;
@@ -420,10 +425,20 @@ int vb_poller_run(struct fab_poller *fp, int timeout_ms)
 {
 	struct vb_poller *p = vb_poller(fp);
 	struct epoll_event ev[EVENTS];
-	int n, calls = 0;
+	int n, calls;
 
-	if (timeout_ms)
+	if (timeout_ms) {
 		timeout_ms = next_timeout(p, timeout_ms);
+		calls = vb_watch_stop(p);
+	} else {
+		calls = vb_watch_look(p);
+		if (!TAILQ_EMPTY(&p->watched) &&
+		    ++p->skipped < RUNS_WITHOUT_FILES)
+			return calls + run_kicks(p);
+	}
+	p->skipped = 0;
+	if (calls)
+		timeout_ms = 0;
 	atomic_store(&p->sleeping, true);
 	if (atomic_exchange(&p->woken, false) || atomic_load(&p->kicks))
 		timeout_ms = 0;

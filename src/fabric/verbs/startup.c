@@ -52,6 +52,7 @@ static int make_cq(struct vb_conn *c)
 {
 	struct ibv_context *ctx = c->dev->ctx;
 	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
 	unsigned int vector;
 	int rc;
 
@@ -62,9 +63,17 @@ static int make_cq(struct vb_conn *c)
 		 (unsigned int)(ctx->num_comp_vectors > 0 ?
 					ctx->num_comp_vectors :
 					1);
-	c->cq = ibv_create_cq(ctx, (int)(c->sq_depth + c->rq_depth), c, channel,
-			      (int)vector);
-	return c->cq ? 0 : errno ? -errno : -ENOMEM;
+	errno = 0;
+	cq = ibv_create_cq(ctx, (int)(c->sq_depth + c->rq_depth), c, channel,
+			   (int)vector);
+	if (!cq)
+		return errno ? -errno : -ENOMEM;
+	pthread_mutex_lock(&c->cq_lock);
+	c->cq = cq;
+	pthread_mutex_unlock(&c->cq_lock);
+	/* From its first event on the poller thread sees to it. */
+	rc = ibv_req_notify_cq(cq, 0);
+	return rc > 0 ? -rc : rc;
 }
 
 static int make_qp(struct vb_conn *c)

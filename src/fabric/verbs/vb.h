@@ -7,8 +7,8 @@
  *   The poller thread alone reads the event channels (connection manager,
  *   completions, devices). It tells a connection what it saw by bits in
  *   vb_conn.events and the ready callback; everything else of a connection is
- *   done by its runner. Shared are only: events, kicked, cq_event and dead
- *   (atomic); cm, which the poller thread writes before it sets a bit and the
+ *   done by its runner. Shared are only: events, kicked and dead (atomic); the
+ *   completion queue and what was found in it (cq_lock, see watch.c); cm, which the poller thread writes before it sets a bit and the
  *   runner reads after it has taken it; the timer links and the poller's list
  *   of connections (poller lock); ready and user, which are written before
  *   anyone else can see them.
@@ -83,6 +83,8 @@
 #define VB_WINDOW_BUCKETS 64u
 /* Work requests given to the device by one call. */
 #define VB_BATCH 32u
+/* Completions that the poller thread takes out of a queue at once. */
+#define VB_FOUND 8u
 /* Completions handled by one fab_poll() before others have their turn. */
 #define VB_TURN 256u
 
@@ -209,7 +211,10 @@ struct vb_poller {
 	pthread_mutex_t cm_lock;
 	_Atomic(struct vb_conn *) kicks; /* stack, linked by kick_next */
 	atomic_bool woken, sleeping;
-	unsigned int changes_seen; /* poller thread */
+	/* The poller thread's. */
+	unsigned int changes_seen;
+	struct vb_conn_queue watched; /* see watch.c */
+	unsigned int skipped; /* runs that did not look at files */
 
 	pthread_mutex_t lock; /* what follows */
 	uint32_t left; /* bits of devices that this one has let go of */
@@ -308,7 +313,7 @@ struct vb_conn {
 
 	/* Shared; see the head of this file. */
 	atomic_uint events;
-	atomic_bool kicked, dead, cq_event;
+	atomic_bool kicked, dead;
 	struct vb_conn *kick_next;
 	fab_ready_fn ready;
 	void *user;
@@ -317,6 +322,13 @@ struct vb_conn {
 	uint64_t deadline;
 	bool listed, timer_on; /* poller lock */
 	enum vb_timer_kind timer_kind;
+	pthread_mutex_t cq_lock; /* cq and the next three */
+	struct ibv_wc found[VB_FOUND];
+	unsigned int nfound;
+	bool cq_broken;
+	TAILQ_ENTRY(vb_conn) watch_link; /* poller thread, with the next two */
+	bool watched;
+	unsigned int looks;
 	struct {
 		uint8_t priv[256];
 		size_t priv_len;
@@ -329,7 +341,7 @@ struct vb_conn {
 	struct rdma_cm_id *id;
 	struct vb_device *dev;
 	struct ibv_cq *cq;
-	bool armed, connected;
+	bool connected;
 	bool established, closed_told;
 	unsigned int ird, ord;
 	struct sockaddr_storage local, peer;
@@ -459,6 +471,16 @@ void vb_poller_destroy(struct fab_poller *p);
 int vb_poller_run(struct fab_poller *p, int timeout_ms);
 void vb_poller_wake(struct fab_poller *p);
 void vb_kick(struct fab_conn *c);
+
+/* watch.c; the poller thread, the last one the runner */
+void vb_watch_add(struct vb_poller *p, struct vb_conn *c);
+void vb_watch_remove(struct vb_poller *p, struct vb_conn *c);
+/* Look at what is watched, or ask for events of it instead. Both call ready of
+ * those where something has come, and return how many. */
+int vb_watch_look(struct vb_poller *p);
+int vb_watch_stop(struct vb_poller *p);
+/* Up to @n completions, in their order; -1 if the queue is of no use. */
+int vb_watch_take(struct vb_conn *c, struct ibv_wc *wc, unsigned int n);
 
 /* cm.c: the connection manager's events; poller thread */
 int vb_cm_events(struct vb_poller *p);

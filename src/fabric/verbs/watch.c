@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * watch - completion queues that are looked at, and those that tell
+ *
+ * To be told of a completion costs: a request for it, an event, two reads of
+ * the channel, and with rxe and siw the request is a system call as well. To
+ * look costs next to nothing. So a connection that has had an event is watched:
+ * fab_poller_run() looks at its completion queue, for as long as it is called
+ * without a time to wait (the upper layer is polling busily) and something
+ * comes. Before it waits it asks for events of all that are watched, and looks
+ * once more, for what came in between makes none.
+ *
+ * Looking takes completions out of the queue. They lie in the connection until
+ * its runner takes them.
+ *
+ * Threads: the poller thread, except vb_watch_take(), the runner's. Lock: the
+ * connection's cq_lock, alone, for the queue and what lies in the connection.
+ */
+#include <string.h>
+
+#include "vb.h"
+
+/* So often is a queue looked at in vain before its events are asked for. */
+#define LOOKS 256u
+
+void vb_watch_add(struct vb_poller *p, struct vb_conn *c)
+{
+	c->looks = 0;
+	if (c->watched)
+		return;
+	c->watched = true;
+	TAILQ_INSERT_TAIL(&p->watched, c, watch_link);
+}
+
+void vb_watch_remove(struct vb_poller *p, struct vb_conn *c)
+{
+	if (c->watched)
+		TAILQ_REMOVE(&p->watched, c, watch_link);
+	c->watched = false;
+}
+
+/* Is there something that the runner has not been called for? */
+static bool found(struct vb_conn *c)
+{
+	int n = 0;
+
+	/* If it is in there now it may have looked already. */
+	if (pthread_mutex_trylock(&c->cq_lock))
+		return true;
+	if (!c->nfound && !c->cq_broken) {
+		n = ibv_poll_cq(c->cq, (int)VB_FOUND, c->found);
+		if (n < 0)
+			c->cq_broken = true;
+		else
+			c->nfound = (unsigned int)n;
+	}
+	pthread_mutex_unlock(&c->cq_lock);
+	return n;
+}
+
+static bool tell(struct vb_poller *p, struct vb_conn *c)
+{
+	vb_watch_remove(p, c);
+	if (!ibv_req_notify_cq(c->cq, 0))
+		return found(c);
+	pthread_mutex_lock(&c->cq_lock);
+	c->cq_broken = true;
+	pthread_mutex_unlock(&c->cq_lock);
+	return true;
+}
+
+int vb_watch_look(struct vb_poller *p)
+{
+	struct vb_conn *c, *next;
+	int calls = 0;
+
+	for (c = TAILQ_FIRST(&p->watched); c; c = next) {
+		bool more;
+
+		next = TAILQ_NEXT(c, watch_link);
+		more = found(c);
+		if (more)
+			c->looks = 0;
+		else if (++c->looks >= LOOKS)
+			more = tell(p, c);
+		if (more)
+			calls += vb_call_ready(c);
+	}
+	return calls;
+}
+
+int vb_watch_stop(struct vb_poller *p)
+{
+	struct vb_conn *c;
+	int calls = 0;
+
+	while ((c = TAILQ_FIRST(&p->watched)))
+		if (tell(p, c))
+			calls += vb_call_ready(c);
+	return calls;
+}
+
+int vb_watch_take(struct vb_conn *c, struct ibv_wc *wc, unsigned int n)
+{
+	unsigned int got;
+	int more = 0;
+
+	pthread_mutex_lock(&c->cq_lock);
+	got = c->nfound < n ? c->nfound : n;
+	memcpy(wc, c->found, got * sizeof(*wc));
+	c->nfound -= got;
+	memmove(c->found, c->found + got, c->nfound * sizeof(*wc));
+	if (got < n)
+		more = ibv_poll_cq(c->cq, (int)(n - got), wc + got);
+	if (more < 0 || c->cq_broken)
+		more = -1;
+	pthread_mutex_unlock(&c->cq_lock);
+	return more < 0 ? more : (int)got + more;
+}
