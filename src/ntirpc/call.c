@@ -134,6 +134,8 @@ XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max)
 	nc->call = call;
 	nc->pool = pool;
 	nc->max = max;
+	nc->owner = NULL;
+	nc->reply = (struct rt_reply){ 0 };
 	n = to_iov(call->pieces, call->npieces, iov);
 	nc->readable = !ulb_classify(iov, n, &nc->head);
 	call->op_class = nc->readable ? nc->head.op_class : ULB_CLASS_other;

@@ -16,12 +16,11 @@
 static struct rt_call_priv *call_get(struct rt_conn *c)
 {
 	struct rt_call_priv *call = c->free_calls;
-	size_t user = c->inst->cfg.call_user_size;
 
 	if (call) {
 		c->free_calls = call->next_free;
 	} else {
-		call = calloc(1, sizeof(*call) + user);
+		call = calloc(1, sizeof(*call) + c->inst->cfg.call_user_size);
 		if (!call)
 			return NULL;
 	}
@@ -56,7 +55,6 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 	call->reply.done = NULL;
 	call->external = false;
 	call->posted_first = false;
-	memset(call->user, 0, user);
 	cds_list_add_tail(&call->link, &c->calls);
 	return call;
 }

@@ -519,7 +519,8 @@ struct rt_call {
  * of that counts as execution.
  */
 void rt_call_begin(struct rt_call *call);
-/* The call_user_size octets; zeroed when the call is delivered. */
+/* The call_user_size octets. What is in them when the Call is delivered is
+ * left over from others. */
 void *rt_call_user(struct rt_call *call);
 
 /*
