@@ -183,6 +183,22 @@ noted() { # WHO
 		echo "who=$1 $line"
 	done
 }
+# NULL, which no file system has a part in, by a client of our own.
+nulls() { # WHO
+	local to
+	case $1 in
+	kr) to="rdma --provider verbs --server 10.9.1.2:20049" ;;
+	ks) to="rdma --provider iwarp --server 10.9.2.2:20049" ;;
+	kt) to="tcp --server 10.9.2.2:2049" ;;
+	or) to="rdma --provider verbs --server 10.9.1.2:$OR_PORT" ;;
+	ov) to="rdma --provider verbs --server 10.9.1.2:$OV_PORT" ;;
+	os) to="rdma --provider iwarp --server 10.9.2.2:$OS_PORT" ;;
+	ot) to="tcp --server 10.9.2.2:$OT_PORT" ;;
+	esac
+	# shellcheck disable=SC2086 # words
+	timeout -k 5 60 "$RPCRDMA_BUILD/tests/bench/rpcrdma-bench" --transport $to \
+		--version-rdma 1 --crc off --tests null --depth 1,8 --seconds 1
+}
 bench() { timeout -k 5 90 "$RPCRDMA_BUILD/tests/bench/mount-bench" "$MNT" "$@"; }
 : >/host/figures
 for ((round = 1; round <= rounds; round++)); do
@@ -198,6 +214,8 @@ for ((round = 1; round <= rounds; round++)); do
 		bench "$seconds" $rows 2>"$WORK/why" | noted "$w" >>/host/figures
 		[ "${PIPESTATUS[0]}" = 0 ] ||
 			without "$w" "$(tail -n 1 "$WORK/why") $(dmesg | tail -n 1)"
+		nulls "$w" 2>"$WORK/why" | sed -u -n 's/^bench //p' | noted "$w" >>/host/figures
+		[ "${PIPESTATUS[0]}" = 0 ] || without "$w" "NULL: $(tail -n 1 "$WORK/why")"
 		timeout 20 umount "$MNT" || umount -lf "$MNT"
 	done
 done
@@ -208,14 +226,16 @@ counters() { grep -H . /sys/class/infiniband/*/ports/1/hw_counters/* 2>/dev/null
 if [ -n "${RPCRDMA_PROFILE:-}" ] && command -v perf >/dev/null; then
 	for w in $who; do
 		mounted "$w" || fail "$w: no mount"
-		for row in getattr:8 create:4 write4k:8 writeseq:4; do
+		for row in ${RPCRDMA_PROFILE_ROWS:-getattr:8 create:4 write4k:8 writeseq:4}; do
 			counters >"$WORK/before"
 			perf record -q -a -e cpu-clock -F 499 -o "$WORK/perf" \
 				"$RPCRDMA_BUILD/tests/bench/mount-bench" "$MNT" "$seconds" \
-				"$row" >"/host/$w-${row%:*}.perf" 2>&1
-			counters | diff "$WORK/before" - | grep '^>' >>"/host/$w-${row%:*}.perf"
-			perf report -i "$WORK/perf" -s comm,dso,symbol --percent-limit 0.4 \
-				2>/dev/null >>"/host/$w-${row%:*}.perf"
+				"$row" >"/host/$w-${row/:/-}.perf" 2>&1
+			counters | diff "$WORK/before" - | grep '^>' >>"/host/$w-${row/:/-}.perf"
+			for by in comm,dso comm,dso,symbol; do
+				perf report -i "$WORK/perf" -s "$by" --percent-limit 0.4 \
+					2>/dev/null >>"/host/$w-${row/:/-}.perf"
+			done
 		done
 		timeout 60 umount "$MNT" || umount -lf "$MNT"
 	done
@@ -225,4 +245,5 @@ if wanted or || wanted ov || wanted os || wanted ot; then
 fi
 rpc.nfsd 0
 exportfs -ua
+umount "$FILES"
 finish

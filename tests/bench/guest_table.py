@@ -9,7 +9,9 @@ import re
 import sys
 from statistics import median
 
-ROWS = (("GETATTR, /s, 1 at once", "getattr", 1, "ops_per_s"),
+ROWS = (("NULL, /s, 1 at once", "null", 1, "ops_per_s"),
+        ("NULL, /s, 8 at once", "null", 8, "ops_per_s"),
+        ("GETATTR, /s, 1 at once", "getattr", 1, "ops_per_s"),
         ("GETATTR, /s, 8 at once", "getattr", 8, "ops_per_s"),
         ("create, close, remove, /s, 4 at once", "create", 4, "ops_per_s"),
         ("READ 4 KiB, random, /s, 1 at once", "read4k", 1, "ops_per_s"),
