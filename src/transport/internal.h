@@ -11,8 +11,8 @@
  * format.c and request.c (Requester: sending a Call), response.c (Requester:
  * taking the Reply), send.c (queues, credits and posting), work.c (work
  * requests and buffers), rtr_state.h, rtr.c, rtr_place.c, rtr_call.c and
- * rtr_request.c (the extension rtrext), host.c (accounts of hosts), instance.c
- * and run.c.
+ * rtr_request.c (the extension rtrext), host.c (accounts of hosts), config.c,
+ * listen.c, instance.c and run.c.
  * stage.h and probe.h tell others what happens.
  *
  * Unless a comment says otherwise every function takes a connection whose

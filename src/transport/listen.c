@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * listen - connections that come and connections that are made
+ *
+ * Any thread; on_request() is the poller's. inst->lock guards the lists of
+ * connections and listeners.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "transport/internal.h"
+
+static void unused_gone(void *user)
+{
+	rt_reclaim_receives(user);
+	rt_instance_forget(user);
+	rt_conn_put(user);
+}
+
+/* Who is turned away comes again: say it now and then. */
+static void log_refused(struct rt_instance *inst, const char *text)
+{
+	uint64_t now = rt_now_ms();
+	bool quiet;
+
+	pthread_mutex_lock(&inst->lock);
+	quiet = inst->refused_at && now - inst->refused_at < RT_REFUSED_MS;
+	if (!quiet)
+		inst->refused_at = now;
+	pthread_mutex_unlock(&inst->lock);
+	if (!quiet && inst->log)
+		inst->log(inst->log_ctx, LOG_WARNING, text);
+}
+
+/* The one that runs @f. */
+static unsigned int poller_of(const struct rt_instance *inst,
+			      const struct fab_conn *f)
+{
+	unsigned int n = 0;
+
+	while (inst->pollers[n] != fab_conn_poller(f))
+		n++;
+	return n;
+}
+
+static void on_request(struct fab_listener *fl, struct fab_conn *f,
+		       const void *priv, size_t priv_len, void *user)
+{
+	struct rt_listener *l = user;
+	struct rt_instance *inst = l->inst;
+	struct fab_conn_params params = { 0 };
+	struct fab_conn_info fi;
+	struct rt_conn *c;
+	uint8_t data[WIRE_CM_LEN];
+	bool refuse = false, full;
+	char text[160];
+	int rc;
+
+	pthread_mutex_lock(&inst->lock);
+	full = inst->nconns >= inst->cfg.max_connections;
+	pthread_mutex_unlock(&inst->lock);
+	if (full) {
+		log_refused(inst,
+			    "connection refused: Max_Connections reached");
+		goto reject;
+	}
+	rc = rt_conn_new(inst, poller_of(inst, f), true, l->ops, &c);
+	if (rc)
+		goto reject;
+	fab_conn_info(f, &fi);
+	rt_conn_set_name(c, (struct sockaddr *)&fi.peer);
+	rc = rt_host_join(c, &fi.peer);
+	if (rc) {
+		snprintf(text, sizeof(text), "%s: connection refused: %s",
+			 c->name,
+			 rc == -EUSERS ? "Max_Host_Connections reached" :
+					 strerror(-rc));
+		log_refused(inst, text);
+		rt_conn_put(c);
+		goto reject;
+	}
+	pthread_mutex_lock(&inst->lock);
+	inst->accepted++;
+	pthread_mutex_unlock(&inst->lock);
+	pthread_mutex_lock(&c->info_lock);
+	c->info.local = fi.local;
+	c->info.peer = fi.peer;
+	c->info.crc = fi.crc;
+	pthread_mutex_unlock(&c->info_lock);
+	c->fab = f;
+	fab_conn_set_ready(f, rt_conn_ready, c);
+	rt_conn_publish(c);
+	/* The upper layer's reference. */
+	rt_conn_get(c);
+	if (l->ops->open)
+		c->user = l->ops->open(c, l->ctx, &refuse);
+	else
+		c->user = l->ctx;
+	rt_private_data(inst, true, data);
+	rt_private_take(c, priv, priv_len);
+	params.priv = data;
+	params.priv_len = sizeof(data);
+	rc = refuse ? -EPERM : rt_post_receives(c);
+	if (!rc)
+		rc = fab_accept(f, &params);
+	if (rc) {
+		if (!refuse)
+			rt_log(c, LOG_WARNING, "not accepted: %s",
+			       strerror(-rc));
+		if (!refuse && l->ops->closed)
+			l->ops->closed(c, rc, "not accepted");
+		if (refuse)
+			rt_conn_put(c);
+		c->state = RT_CLOSED;
+		c->fab = NULL;
+		fab_reject(f, NULL, 0);
+		fab_conn_destroy_deferred(f, unused_gone, c);
+	}
+	rt_crowd_join(c);
+	rt_strand_release(c);
+	return;
+reject:
+	fab_reject(f, NULL, 0);
+	fab_conn_destroy_deferred(f, NULL, NULL);
+}
+
+int rt_listen(struct rt_instance *inst, const struct sockaddr *addr,
+	      socklen_t addrlen, const struct rt_ops *ops, void *ctx,
+	      struct rt_listener **out)
+{
+	struct rt_listener *l = calloc(1, sizeof(*l));
+	int rc;
+
+	if (!l)
+		return -ENOMEM;
+	l->inst = inst;
+	l->ops = ops;
+	l->ctx = ctx;
+	pthread_mutex_lock(&inst->lock);
+	l->poller = inst->next_poller++ % inst->npollers;
+	cds_list_add_tail(&l->link, &inst->listeners);
+	pthread_mutex_unlock(&inst->lock);
+	rc = fab_listen(inst->pollers[l->poller], addr, addrlen, on_request, l,
+			&l->fab);
+	if (!rc) {
+		rc = fab_listener_spread(l->fab, inst->pollers, inst->npollers);
+		if (rc)
+			fab_listener_close(l->fab);
+	}
+	if (rc) {
+		pthread_mutex_lock(&inst->lock);
+		cds_list_del(&l->link);
+		pthread_mutex_unlock(&inst->lock);
+		free(l);
+		return rc;
+	}
+	*out = l;
+	return 0;
+}
+
+void rt_listener_addr(const struct rt_listener *l,
+		      struct sockaddr_storage *addr)
+{
+	fab_listener_addr(l->fab, addr);
+}
+
+void rt_listener_close(struct rt_listener *l)
+{
+	struct rt_instance *inst = l->inst;
+
+	fab_listener_close(l->fab);
+	pthread_mutex_lock(&inst->lock);
+	cds_list_del(&l->link);
+	pthread_mutex_unlock(&inst->lock);
+	free(l);
+}
+
+int rt_connect(struct rt_instance *inst, unsigned int poller,
+	       const struct sockaddr *addr, socklen_t addrlen,
+	       const struct rt_ops *ops, void *user, struct rt_conn **out)
+{
+	struct fab_conn_params params = { 0 };
+	uint8_t data[WIRE_CM_LEN];
+	struct rt_conn *c;
+	int rc;
+
+	rc = rt_conn_new(inst, poller, false, ops, &c);
+	if (rc)
+		return rc;
+	c->user = user;
+	if (addrlen <= sizeof(c->server_addr))
+		memcpy(&c->server_addr, addr, addrlen);
+	rt_version_init(c);
+	rt_conn_set_name(c, addr);
+	rc = fab_conn_create(inst->pollers[poller], rt_conn_ready, c, &c->fab);
+	if (rc) {
+		rt_conn_put(c);
+		return rc;
+	}
+	rc = rt_post_receives(c);
+	if (!rc) {
+		rt_private_data(inst, false, data);
+		params.priv = data;
+		params.priv_len = sizeof(data);
+		rc = fab_connect(c->fab, addr, addrlen, &params);
+	}
+	if (rc) {
+		struct fab_conn *f = c->fab;
+
+		c->fab = NULL;
+		c->state = RT_CLOSED;
+		/* The poller may let go of it before we have. */
+		rt_conn_get(c);
+		fab_conn_destroy_deferred(f, unused_gone, c);
+		rt_strand_release(c);
+		rt_conn_put(c);
+		return rc;
+	}
+	rt_conn_get(c);
+	*out = c;
+	rt_strand_release(c);
+	return 0;
+}
