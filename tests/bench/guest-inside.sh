@@ -122,7 +122,7 @@ ours() {
 GANESHA_BIND=0.0.0.0
 if wanted or; then
 	ours verbs verbs 10.9.1.2 || without or "$(tail -n 3 "$GANESHA_LOG" | tr '\n' ' ')"
-	OR_PORT=$RDMA_PORT OR_MOUNT="mountproto=tcp,mountport=$MNT_PORT"
+	OR_STATS=$GANESHA_STATS OR_PORT=$RDMA_PORT OR_MOUNT="mountproto=tcp,mountport=$MNT_PORT"
 fi
 if wanted ov; then
 	GANESHA_BIN=${RPCRDMA_VARIANT_BUILD:-$RPCRDMA_BUILD}/src/ganesha/ganesha-rdma.nfsd \
@@ -132,7 +132,7 @@ if wanted ov; then
 fi
 if wanted os || wanted ot; then
 	ours iwarp iwarp 10.9.2.2 || fail "$(tail -n 3 "$GANESHA_LOG" | tr '\n' ' ')"
-	OS_PORT=$RDMA_PORT OT_PORT=$NFS_PORT
+	OS_STATS=$GANESHA_STATS OS_PORT=$RDMA_PORT OT_PORT=$NFS_PORT
 	OS_MOUNT="mountproto=tcp,mountport=$MNT_PORT"
 fi
 
@@ -220,6 +220,34 @@ for ((round = 1; round <= rounds; round++)); do
 	done
 done
 
+# How long Ganesha itself executes the Calls of an operation, as the server has
+# it: a round of its own, since to ask takes time. Lines with executed_us.
+executed() { # WHO STATS
+	local who=$1 row before ops
+	total() {
+		python3 -c '
+import json, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+with s.makefile() as f:
+    print(json.load(f)["stages"].get("execute", {}).get("sum_ns", 0))' "$1"
+	}
+	for row in $rows; do
+		before=$(total "$2") && bench "$seconds" "$row" >"$WORK/row" || return
+		ops=$(sed -n 's/.* ops=\([0-9]*\) .*/\1/p' "$WORK/row")
+		echo "who=$who test=${row%:*} depth=${row#*:} executed_us=$(((\
+			$(total "$2") - before) / 1000 / ops))"
+	done >>/host/figures
+}
+for w in or os; do
+	stats=${OR_STATS:-}
+	[ $w = or ] || stats=${OS_STATS:-}
+	if wanted $w && mounted $w; then
+		executed $w "$stats" 2>"$WORK/why" || without $w "$(tail -n 1 "$WORK/why")"
+		timeout 60 umount "$MNT" || umount -lf "$MNT"
+	fi
+done
+
 # Where the time goes (there is no counter of cycles in the guest), and what the
 # devices count.
 counters() { grep -H . /sys/class/infiniband/*/ports/1/hw_counters/* 2>/dev/null; }
@@ -245,5 +273,5 @@ if wanted or || wanted ov || wanted os || wanted ot; then
 fi
 rpc.nfsd 0
 exportfs -ua
-umount "$FILES"
+umount -l "$FILES"
 finish

@@ -54,6 +54,30 @@ def losses(got, present):
           (":\n\n" + "\n".join(out) if out else ": nothing."))
 
 
+def times(mid):
+    """What an operation takes, and how much of that Ganesha executes it."""
+    pairs = [(ours, his) for ours, his in (("or", "kr"), ("os", "ks"))
+             if mid(ours, "getattr", 1, "executed_us") and
+             mid(his, "getattr", 1, "ops_per_s")]
+    if not pairs:
+        return
+    heads = dict((who, head) for who, head, _ in WHO)
+    print("\nHow long an operation takes, us, and for how long of that Ganesha "
+          "executes it:\n")
+    print("| |" + "".join(f" {heads[his]} | {heads[ours]} | Ganesha executes |"
+                          for ours, his in pairs))
+    print("|---|" + "--:|" * 3 * len(pairs))
+    for title, test, depth, _ in ROWS:
+        if test == "null":
+            continue
+        cells = []
+        for ours, his in pairs:
+            cells += [text(1e6 * depth / rate) if rate else "" for rate in
+                      (mid(who, test, depth, "ops_per_s") for who in (his, ours))]
+            cells.append(text(mid(ours, test, depth, "executed_us")))
+        print(f"| {re.sub(', M?B?/s', '', title)} | " + " | ".join(cells) + " |")
+
+
 def text(x):
     return "" if x is None else "%.3g" % x if x < 100 else "{:,.0f}".format(x)
 
@@ -93,6 +117,7 @@ def main(path, command, vers, rounds, seconds):
         cells = [text(mid(who, test, depth, "switches_per_op"))
                  for who, _, _ in present]
         print(f"| {re.sub(', M?B?/s', '', title)} | " + " | ".join(cells) + " |")
+    times(mid)
     if any(w[0] in ("kr", "or", "ov") for w in present):
         losses(got, present)
 

@@ -234,7 +234,10 @@ captured() {
 		2>"$WORK/dumpcap" &
 	dumpcap=$!
 	CLEANUP_PIDS+=("$dumpcap")
-	await 20 test -s "$WORK/capture" || return 2
+	await 60 test -s "$WORK/capture" || {
+		cat "$WORK/dumpcap"
+		return 2
+	}
 	for vers in 3 4.1; do
 		mounted $vers || return 3
 		files_in && uncached && files_out || return 4
