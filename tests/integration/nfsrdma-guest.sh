@@ -136,6 +136,19 @@ if [ "$kind" = rxe ]; then
 	check rxe-own-threads grep 'each poller has a thread of its own' "$GANESHA_LOG"
 fi
 
+# A mount waits for ever for a server that has died: say how it did, and end.
+still_serving() {
+	local status
+	kill -0 "$GANESHA_PID" 2>/dev/null && return
+	wait "$GANESHA_PID"
+	status=$?
+	not_ok "$kind-server-v$1" "ended with status $status: $(dmesg |
+		grep -E 'segfault|traps:|Code:' | tail -n 3 | tr '\n' ' ') $(tail -q -n 3 \
+		"$WORK/ganesha/stderr" "$GANESHA_LOG" | tr '\n' ' ')"
+	umount -lf "$MNT"
+	finish
+}
+
 # ---- Each version ------------------------------------------------------------
 
 for vers in ${RPCRDMA_VERSIONS:-3 4.0 4.1 4.2}; do
@@ -156,6 +169,7 @@ for vers in ${RPCRDMA_VERSIONS:-3 4.0 4.1 4.2}; do
 		check "$kind-large-directory-v$vers" large_directory
 		check "$kind-names-v$vers" names
 		if [ $vers != 3 ]; then check "$kind-two-clients-v$vers" two_clients $vers; fi
+		still_serving $vers
 		if [ $vers = 4.2 ]; then check "$kind-allocate-v4.2" sparse; fi
 	fi
 	# All of it by version 1, and nobody has complained.
