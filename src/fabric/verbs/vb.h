@@ -8,10 +8,10 @@
  *   completions, devices). It tells a connection what it saw by bits in
  *   vb_conn.events and the ready callback; everything else of a connection is
  *   done by its runner. Shared are only: events, kicked and dead (atomic); the
- *   completion queue and what was found in it (cq_lock, see watch.c); cm, which the poller thread writes before it sets a bit and the
- *   runner reads after it has taken it; the timer links and the poller's list
- *   of connections (poller lock); ready and user, which are written before
- *   anyone else can see them.
+ *   completion queue and what was found in it (cq_lock, see watch.c); cm, which
+ *   the poller thread writes before it sets a bit and the runner reads after it
+ *   has taken it; the timer links and the poller's list of connections (poller
+ *   lock); ready and user, which are written before anyone else can see them.
  *
  *   librdmacm changes the state of the queue pair from within
  *   rdma_get_cm_event(), in the poller thread. So that call, and whatever the
