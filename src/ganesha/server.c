@@ -472,6 +472,7 @@ bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
 	s->parent = parent;
 	memset(&s->source, 0, sizeof(s->source));
 	memset(&s->rpcbind, 0, sizeof(s->rpcbind));
+	gr_gates_init(&s->gates);
 	s->rpcbind.gsh = s->cfg.rpcbind ? s->gsh : NULL;
 	st.err = gr_keeper_start(&s->keeper);
 	if (!st.err)
@@ -566,4 +567,5 @@ void gr_server_free(struct gr_server *s)
 	if (s->parent)
 		SVC_RELEASE(s->parent, SVC_RELEASE_FLAG_NONE);
 	s->parent = NULL;
+	gr_gates_destroy(&s->gates);
 }

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "ganesha/config.h"
+#include "ganesha/gate.h"
 #include "ganesha/gsh.h"
 #include "ganesha/keeper.h"
 #include "ganesha/rpcbind.h"
@@ -29,6 +30,7 @@ struct gr_server {
 	struct auth_gss *auth; /* while there is an instance that may use it */
 	const char *provider;
 	struct gr_workers workers;
+	struct gr_gates gates; /* if COMPAT_GATES */
 	struct nrt_clnts *clnts;
 	struct stats_socket *stats;
 	struct stats_source source;

@@ -72,6 +72,20 @@ static bool greeted(struct gr_xprt *x)
 	return is == GREET_WELCOME;
 }
 
+/* Let Ganesha execute the Call, which may be gone afterwards. */
+static enum xprt_stat process(struct gr_xprt *x, struct svc_req *req)
+{
+	pthread_rwlock_t *entered = NULL;
+	enum xprt_stat stat;
+
+	if (COMPAT_GATES)
+		entered = gr_gate_enter(x->gate,
+					&nrt_call_of(req->rq_xdrs)->head);
+	stat = x->xprt.xp_dispatch.process_cb(req);
+	gr_gate_leave(entered);
+	return stat;
+}
+
 enum xprt_stat gr_xprt_decode(struct svc_req *req)
 {
 	SVCXPRT *xprt = req->rq_xprt;
@@ -97,7 +111,7 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 		rt_conn_close(x->conn, true);
 		return op_stat(xprt);
 	}
-	return xprt->xp_dispatch.process_cb(req);
+	return process(x, req);
 }
 
 static void op_unlink(SVCXPRT *xprt, u_int flags, const char *tag,
@@ -195,6 +209,7 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 	rt_conn_info(c, &info);
 	x->srv = srv;
 	x->conn = c;
+	x->gate = gr_gate_of(&srv->gates, &info.peer);
 	x->ops = template;
 	/* What Ganesha has set for the listener goes for its connections. */
 	x->ops.xp_free_user_data = parent->xp_ops->xp_free_user_data;

@@ -27,6 +27,7 @@ struct gr_xprt {
 	struct xp_ops ops; /* its own: Ganesha sets xp_free_user_data */
 	struct gr_server *srv;
 	struct rt_conn *conn; /* NULL: Ganesha did not want it */
+	pthread_rwlock_t *gate; /* the client's; of the server */
 	atomic_bool complained; /* of a Call that could not be read */
 	atomic_int greeting; /* has Ganesha been told of the client? */
 	pthread_mutex_t greet_lock;

@@ -27,6 +27,11 @@ static int next_op(struct ulb_call *c, struct ulb_cur *cur, uint32_t *op)
 		return 0;
 	if (ulb_nfs4_class(*op) > c->op_class)
 		c->op_class = ulb_nfs4_class(*op);
+	if (*op == OP_CLOSE || *op == OP_DELEGRETURN)
+		c->ends_state = true;
+	else if (*op == OP_FREE_STATEID || *op == OP_TEST_STATEID ||
+		 *op == OP_RELEASE_LOCKOWNER)
+		c->names_state = true;
 	return 1;
 }
 

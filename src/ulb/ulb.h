@@ -83,6 +83,10 @@ struct ulb_call {
 	uint32_t minor; /* NFSv4 COMPOUND, set by ulb_scan_call() */
 	/* Of a COMPOUND set by ulb_scan_call() and ulb_classify(). */
 	enum ulb_class op_class;
+	/* Likewise: among its operations, as far as they were read, is one */
+	bool ends_state; /* that ends state of a file: CLOSE, DELEGRETURN */
+	bool names_state; /* that names state, but no file: FREE_STATEID,
+			     TEST_STATEID, RELEASE_LOCKOWNER */
 };
 
 /* What a scan of the whole Call found. */

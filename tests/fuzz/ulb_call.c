@@ -78,8 +78,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(rc == 0 || rc == -EBADMSG);
 	FUZZ_CHECK(rc || !rc_head);
 	/* It looks no further than it must. */
-	if (!rc)
+	if (!rc) {
 		FUZZ_CHECK(c.op_class == k.op_class);
+		FUZZ_CHECK(c.ends_state || !k.ends_state);
+		FUZZ_CHECK(c.names_state || !k.names_state);
+	}
 	if (!rc_head)
 		FUZZ_CHECK(k.op_class < ULB_NCLASSES);
 	check(&s, fuzz_cut_len(iov, n));

@@ -6,11 +6,15 @@
     kernel_io.py records FILE LOG     synchronous records until LOG.stop is
                                       there; LOG names those acknowledged
     kernel_io.py recorded FILE LOG    is each of them there, and sound?
+    kernel_io.py locks FILE ROUNDS    by eight processes at once: open, lock,
+                                      count up, unlock and close, by turns one
+                                      of its own and one that they share
 
 FILE is on the mount, REAL the same file where the server has it. Exit status
 0 if all is as it should be; else what is not is said.
 """
 
+import fcntl
 import mmap
 import os
 import random
@@ -134,5 +138,35 @@ def recorded(path, log):
     print(len(acknowledged), "records")
 
 
+def count_up(path):
+    fd = os.open(path, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    number = int(os.pread(fd, 20, 0) or b"0") + 1
+    write_all(fd, b"%d" % number, 0)
+    os.close(fd)
+
+
+# The last Calls of each round, for the lock and for the file, the client sends
+# at the same time, and the next OPEN before they are answered.
+def locks(path, rounds):
+    rounds = int(rounds)
+    pids = []
+    for i in range(8):
+        pid = os.fork()
+        if not pid:
+            for turn in range(rounds):
+                count_up(f"{path}-{i}" if turn % 8 else path)
+            os._exit(0)
+        pids.append(pid)
+    failed = [pid for pid in pids if os.waitpid(pid, 0)[1]]
+    if failed:
+        sys.exit(f"{len(failed)} processes failed")
+    for i in range(8):
+        with open(f"{path}-{i}", "rb") as f:
+            same("rounds", f.read(), b"%d" % (rounds - (rounds + 7) // 8))
+    with open(path, "rb") as f:
+        same("rounds of all", f.read(), b"%d" % (8 * ((rounds + 7) // 8)))
+
+
 {"direct": direct, "mapped": mapped, "records": records,
- "recorded": recorded}[sys.argv[1]](*sys.argv[2:])
+ "recorded": recorded, "locks": locks}[sys.argv[1]](*sys.argv[2:])

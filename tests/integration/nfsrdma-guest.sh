@@ -172,6 +172,11 @@ for vers in ${RPCRDMA_VERSIONS:-3 4.0 4.1 4.2}; do
 		still_serving $vers
 		if [ $vers = 4.2 ]; then check "$kind-allocate-v4.2" sparse; fi
 	fi
+	# To free a lock is another operation in 4.0 than since.
+	if [ $vers = 4.0 ] || [ $vers = 4.1 ]; then
+		check "$kind-locks-v$vers" kernel_io locks "$MNT/count" 70
+		still_serving $vers
+	fi
 	# All of it by version 1, and nobody has complained.
 	check "$kind-statistics-v$vers" stats "$GANESHA_STATS" \
 		'connections_now > 0' 'all(c["version"] == 1 for c in connections)' \

@@ -141,6 +141,47 @@ static void pairs(void)
 	}
 }
 
+/* What is said of state, which depends neither on what is beside it. */
+static void state(void)
+{
+	for (const struct row *r = args_rows; r->name; r++) {
+		/* CLOSE, DELEGRETURN */
+		bool ends = r->op == 4 || r->op == 8;
+		/* RELEASE_LOCKOWNER, FREE_STATEID, TEST_STATEID */
+		bool names = r->op == 39 || r->op == 45 || r->op == 55;
+		struct ulb_call c, d;
+		struct ulb_scan s;
+		struct iovec v;
+
+		x_init(&x);
+		x_compound_call(&x, 2, 4);
+		x_values(&x, "53 n u u u u 22 s");
+		x_u32(&x, r->op);
+		x_values(&x, r->values);
+		x_values(&x, "9 b");
+		v = (struct iovec){ x.b, x.len };
+		CU_ASSERT_EQUAL(ulb_classify(&v, 1, &c), 0);
+		CU_ASSERT_EQUAL(ulb_scan_call(&v, 1, &d, &s), 0);
+		CU_ASSERT_EQUAL(c.ends_state, ends);
+		CU_ASSERT_EQUAL(c.names_state, names);
+		CU_ASSERT_EQUAL(d.ends_state, ends);
+		CU_ASSERT_EQUAL(d.names_state, names);
+	}
+	/* Each of its own minor version. */
+	for (uint32_t minor = 0; minor < 4; minor++) {
+		struct ulb_call c;
+		struct iovec v;
+
+		x_init(&x);
+		x_compound_call(&x, minor, 1);
+		x_values(&x, "45 i");
+		v = (struct iovec){ x.b, x.len };
+		CU_ASSERT_EQUAL(ulb_classify(&v, 1, &c), 0);
+		CU_ASSERT_EQUAL(c.names_state, minor == 1 || minor == 2);
+		CU_ASSERT_FALSE(c.ends_state);
+	}
+}
+
 /* What is known before the place where nothing more is. */
 static void broken(void)
 {
@@ -229,10 +270,15 @@ static void gss(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "names", names },	      { "procedures", procedures },
-	{ "operations", operations }, { "pairs", pairs },
-	{ "broken", broken },	      { "programs", programs },
-	{ "RPCSEC_GSS", gss },	      { NULL, NULL },
+	{ "names", names },
+	{ "procedures", procedures },
+	{ "operations", operations },
+	{ "pairs", pairs },
+	{ "state", state },
+	{ "broken", broken },
+	{ "programs", programs },
+	{ "RPCSEC_GSS", gss },
+	{ NULL, NULL },
 };
 
 UNIT_MAIN("ulb classes", tests)

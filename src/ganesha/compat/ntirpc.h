@@ -13,6 +13,7 @@
  *   COMPAT_GANESHA        the release of Ganesha
  *   COMPAT_NTIRPC         that of its ntirpc
  *   COMPAT_LOG_COMPONENT  of Ganesha's log, for our lines
+ *   COMPAT_GATES          whether Ganesha needs gate.h
  *   COMPAT_XDR_OPS(start_of_data, end_of_data)
  *                         members of struct xdr_ops that only some have: where
  *                         a WRITE's data begin and end, so that they are taken
