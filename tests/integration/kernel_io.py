@@ -6,9 +6,11 @@
     kernel_io.py records FILE LOG     synchronous records until LOG.stop is
                                       there; LOG names those acknowledged
     kernel_io.py recorded FILE LOG    is each of them there, and sound?
-    kernel_io.py locks FILE ROUNDS    by eight processes at once: open, lock,
-                                      count up, unlock and close, by turns one
-                                      of its own and one that they share
+    kernel_io.py locks FILE ROUNDS [ALONE]
+                                      by eight processes at once: open, lock,
+                                      count up, unlock and close; one time in
+                                      ALONE (8) the file is one that they
+                                      share, with 0 never
 
 FILE is on the mount, REAL the same file where the server has it. Exit status
 0 if all is as it should be; else what is not is said.
@@ -148,14 +150,15 @@ def count_up(path):
 
 # The last Calls of each round, for the lock and for the file, the client sends
 # at the same time, and the next OPEN before they are answered.
-def locks(path, rounds):
-    rounds = int(rounds)
+def locks(path, rounds, alone=8):
+    rounds, alone = int(rounds), int(alone)
+    turns = [alone and turn % alone == 0 for turn in range(rounds)]
     pids = []
     for i in range(8):
         pid = os.fork()
         if not pid:
-            for turn in range(rounds):
-                count_up(f"{path}-{i}" if turn % 8 else path)
+            for shared in turns:
+                count_up(path if shared else f"{path}-{i}")
             os._exit(0)
         pids.append(pid)
     failed = [pid for pid in pids if os.waitpid(pid, 0)[1]]
@@ -163,9 +166,10 @@ def locks(path, rounds):
         sys.exit(f"{len(failed)} processes failed")
     for i in range(8):
         with open(f"{path}-{i}", "rb") as f:
-            same("rounds", f.read(), b"%d" % (rounds - (rounds + 7) // 8))
-    with open(path, "rb") as f:
-        same("rounds of all", f.read(), b"%d" % (8 * ((rounds + 7) // 8)))
+            same("rounds", f.read(), b"%d" % (rounds - sum(turns)))
+    if alone:
+        with open(path, "rb") as f:
+            same("rounds of all", f.read(), b"%d" % (8 * sum(turns)))
 
 
 {"direct": direct, "mapped": mapped, "records": records,
