@@ -6,13 +6,13 @@
  * held of messages), state.c (the table), conn.c (life of a connection and its
  * strand), version.c (which version it is), v1.c and v2.c (what differs between
  * them), recv.c (version 2 messages that come in), connprop.c, auth_state.h and
- * auth.c (host authentication), call.c
- * (Responder: assembling a Call), reply.c (Responder: sending the Reply),
- * format.c and request.c (Requester: sending a Call), response.c (Requester:
- * taking the Reply), send.c (queues, credits and posting), work.c (work
- * requests and buffers), rtr_state.h, rtr.c, rtr_place.c, rtr_call.c and
- * rtr_request.c (the extension rtrext), host.c (accounts of hosts), config.c,
- * listen.c, instance.c and run.c.
+ * auth.c (host authentication), call.c and call_read.c (Responder: taking and
+ * assembling a Call), reply.c (Responder: sending the Reply), format.c and
+ * request.c (Requester: sending a Call), response.c (Requester: taking the
+ * Reply), send.c (queues, credits and posting), work.c (work requests and
+ * buffers), rtr_state.h, rtr.c, rtr_place.c, rtr_call.c and rtr_request.c (the
+ * extension rtrext), host.c (accounts of hosts), config.c, listen.c, instance.c
+ * and run.c.
  * stage.h and probe.h tell others what happens.
  *
  * Unless a comment says otherwise every function takes a connection whose
@@ -600,13 +600,17 @@ void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
  * been answered or dropped.
  */
 struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid);
-/* Its stream without the data items (@base) and its lists are there. */
-void rt_call_proceed(struct rt_conn *c, struct rt_call_priv *call);
 /* Answer with an ERROR and forget the Call. */
 void rt_call_error(struct rt_conn *c, struct rt_call_priv *call,
 		   const struct wire_error *err);
-void rt_call_read_done(struct rt_conn *c, struct rt_call_priv *call, bool ok);
 void rt_call_free(struct rt_conn *c, struct rt_call_priv *call);
+
+/* call_read.c; each may answer the Call, or free it */
+/* Its lists are there, and its stream is in the Call chunk. */
+void rt_call_read_body(struct rt_conn *c, struct rt_call_priv *call);
+/* Its stream without the data items (@base) and its lists are there. */
+void rt_call_proceed(struct rt_conn *c, struct rt_call_priv *call);
+void rt_call_read_done(struct rt_conn *c, struct rt_call_priv *call, bool ok);
 /* When the oldest Call that is being read must be here; 0: there is none. */
 uint64_t rt_calls_deadline(const struct rt_conn *c);
 /* There may be memory for the Calls that wait; @late: for the last time. */

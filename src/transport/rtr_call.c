@@ -3,9 +3,9 @@
  * rtr_call - the Responder: a Call by XMTREQ and its XMTRESP
  *
  * Runner only. Items in target segments become pieces of the Call where they
- * lie; those of type EXRW are read as the Read chunks of call.c. The results
- * are paired with the directions of the Call in order, within their ranges of
- * operations (7.4), and go where tables 1 and 2 and [R8] let them.
+ * lie; those of type EXRW are read as the Read chunks of call_read.c. The
+ * results are paired with the directions of the Call in order, within their
+ * ranges of operations (7.4), and go where tables 1 and 2 and [R8] let them.
  */
 #include <errno.h>
 #include <string.h>

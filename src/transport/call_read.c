@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * call_read - the Responder reads a Call's chunks, and puts its stream together
+ *
+ * Runner only. From when its limits have been looked at (call.c) until the
+ * upper layer has it. A Call waits in rt_conn.starved when there is no memory
+ * for its next chunk.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "transport/internal.h"
+
+static void refuse(struct rt_conn *c, struct rt_call_priv *call)
+{
+	struct wire_error err = { .code = RDMA2_ERR_BAD_XDR };
+
+	rt_call_error(c, call, &err);
+}
+
+/*
+ * Start RDMA Reads of one chunk into a buffer of its own. 0; -EAGAIN: there is
+ * no memory now, nothing was begun; -ENOMEM: the Call cannot go on.
+ */
+static int read_chunk(struct rt_conn *c, struct rt_call_priv *call,
+		      unsigned int first, unsigned int nsegs, size_t len,
+		      struct fab_buf **buf)
+{
+	struct fab_buf *b;
+	size_t at = 0;
+
+	/* Nobody overtakes those that wait. */
+	if (!cds_list_empty(&c->starved))
+		return -EAGAIN;
+	b = fab_pool_get(c->inst->pool, len ? rt_round4(len) : 4);
+	if (!b || !rt_memory_take(c, call->memory, b->size)) {
+		fab_pool_put(b);
+		return -EAGAIN;
+	}
+	*buf = b;
+	rt_bufs_add(&call->bufs, b);
+	call->memory += b->size;
+	for (unsigned int i = first; i < first + nsegs; i++) {
+		const struct wire_segment *s = &call->seg[i];
+		struct rt_work *w;
+
+		if (!s->length)
+			continue;
+		w = rt_work_get(c, RT_WORK_READ);
+		if (!w)
+			return -ENOMEM;
+		w->call = call;
+		w->wr.op = FAB_READ;
+		w->wr.flags = FAB_F_SIGNALED;
+		w->wr.handle = s->handle;
+		w->wr.offset = s->offset;
+		w->wr.nsge = 1;
+		w->sge[0] = (struct fab_sge){ (uint8_t *)b->addr + at,
+					      s->length, b->mr };
+		at += s->length;
+		call->reads_pending++;
+		rt_chain_add(c, w);
+		RT_COUNT(c, read_bytes, s->length);
+	}
+	RT_COUNT(c, read_chunks, 1);
+	RT_PROBE(chunk__read, c, call->pub.xid, len, nsegs);
+	return 0;
+}
+
+/*
+ * There is no memory for a chunk. In version 1 the Call waits for what others
+ * give back: all that could be said to the Requester is that its RPC has
+ * failed. Not when it could not be had after all (@rc).
+ */
+static void no_memory(struct rt_conn *c, struct rt_call_priv *call, int rc)
+{
+	uint32_t xid = call->pub.xid;
+
+	if (rc == -EAGAIN && c->v->waits) {
+		if (cds_list_empty(&c->starved))
+			c->starved_deadline =
+				rt_now_ms() + c->inst->cfg.memory_wait_ms;
+		call->starved = true;
+		/* The oldest first. */
+		cds_list_add_tail(&call->queue, &c->starved);
+		return;
+	}
+	rt_log(c, LOG_NOTICE, "Call %08x: no memory for its chunks", xid);
+	rt_call_free(c, call);
+	c->v->turn_away(c, xid);
+}
+
+/* What has come in target segments stays where it is; so its roundup, of which
+ * nothing is known, comes from elsewhere. */
+static bool add_placed(struct rt_call_priv *call, const struct rt_read_chunk *r)
+{
+	const struct fab_buf *z = call->pub.conn->inst->zeros;
+	struct rt_call *pub = &call->pub;
+	size_t pad = rt_round4(r->length) - r->length;
+
+	if (pub->npieces + r->nsegs + (pad ? 1 : 0) > RT_MAX_PIECES)
+		return false;
+	memcpy(&pub->pieces[pub->npieces], &call->placed[r->first],
+	       r->nsegs * sizeof(*pub->pieces));
+	pub->npieces += r->nsegs;
+	if (pad)
+		pub->pieces[pub->npieces++] =
+			(struct rt_piece){ z->addr, pad, z->mr };
+	pub->len += r->length + pad;
+	return true;
+}
+
+/* The whole stream, with its chunks at their Positions (4.5.1). */
+static bool assemble(struct rt_call_priv *call)
+{
+	struct rt_call *pub = &call->pub;
+	unsigned int at = 0;
+	size_t off = 0;
+
+	for (unsigned int i = 0; i <= call->nreads; i++) {
+		const struct rt_read_chunk *r = &call->read[i];
+		size_t want = SIZE_MAX;
+
+		if (i < call->nreads) {
+			if (r->position < pub->len)
+				return false;
+			want = r->position - pub->len;
+		}
+		while (want && at < call->nbase) {
+			struct rt_piece *p;
+			size_t n = call->base[at].len - off;
+
+			if (n > want)
+				n = want;
+			if (n) {
+				if (pub->npieces == RT_MAX_PIECES)
+					return false;
+				p = &pub->pieces[pub->npieces++];
+				p->addr = (uint8_t *)call->base[at].addr + off;
+				p->len = n;
+				p->mr = call->base[at].mr;
+				pub->len += n;
+				off += n;
+				if (want != SIZE_MAX)
+					want -= n;
+			}
+			if (off == call->base[at].len) {
+				at++;
+				off = 0;
+			}
+		}
+		if (i == call->nreads)
+			break;
+		if (want)
+			return false; /* beyond the end of the stream */
+		if (r->placed) {
+			if (!add_placed(call, r))
+				return false;
+		} else if (r->length) {
+			size_t n = rt_round4(r->length);
+
+			if (pub->npieces == RT_MAX_PIECES)
+				return false;
+			/* Roundup is not in the chunk (4.5.3.1); and nothing
+			 * of the buffer's earlier use may show. */
+			memset((uint8_t *)r->buf->addr + r->length, 0,
+			       n - r->length);
+			pub->pieces[pub->npieces++] =
+				(struct rt_piece){ r->buf->addr, n,
+						   r->buf->mr };
+			pub->len += n;
+		}
+	}
+	return true;
+}
+
+static void deliver(struct rt_conn *c, struct rt_call_priv *call)
+{
+	if (!assemble(call)) {
+		refuse(c, call);
+		return;
+	}
+	call->stage = RT_CALL_UPPER;
+	call->delivered = call->arrived;
+	if (call->nbody || call->nreads > call->nplaced) {
+		call->delivered = rt_now_ns();
+		RT_STAGE(c, read, call->arrived, call->delivered);
+	}
+	c->calls_upper++;
+	if (!c->server)
+		RT_COUNT(c, reverse_calls_received, 1);
+	else
+		RT_COUNT(c, calls_received, 1);
+	rt_conn_get(c);
+	c->ops->call(c, &call->pub);
+}
+
+static void read_items(struct rt_conn *c, struct rt_call_priv *call)
+{
+	while (call->reads_begun < call->nreads) {
+		struct rt_read_chunk *r = &call->read[call->reads_begun];
+		int rc = 0;
+
+		if (!r->placed)
+			rc = read_chunk(c, call, r->first, r->nsegs, r->length,
+					&r->buf);
+		if (rc) {
+			no_memory(c, call, rc);
+			return;
+		}
+		call->reads_begun++;
+	}
+	if (!call->reads_pending)
+		deliver(c, call);
+}
+
+void rt_call_read_body(struct rt_conn *c, struct rt_call_priv *call)
+{
+	int rc = read_chunk(c, call, 0, call->nbody, call->body_len,
+			    &call->body);
+
+	if (rc) {
+		no_memory(c, call, rc);
+		return;
+	}
+	call->nbase = 1;
+	call->base[0] = (struct rt_piece){ call->body->addr, call->body_len,
+					   call->body->mr };
+	if (!call->reads_pending)
+		refuse(c, call);
+}
+
+uint64_t rt_calls_deadline(const struct rt_conn *c)
+{
+	const struct rt_call_priv *call;
+
+	/* The oldest first. */
+	cds_list_for_each_entry(call, &c->calls, link)
+	{
+		if (call->stage < RT_CALL_UPPER && call->reads_pending)
+			return call->arrived / 1000000 +
+			       c->inst->cfg.continuation_ms;
+	}
+	return 0;
+}
+
+void rt_calls_feed(struct rt_conn *c, bool late)
+{
+	struct cds_list_head again;
+	uint64_t deadline = c->starved_deadline;
+	bool fed = false;
+
+	CDS_INIT_LIST_HEAD(&again);
+	cds_list_splice(&c->starved, &again);
+	CDS_INIT_LIST_HEAD(&c->starved);
+	while (!cds_list_empty(&again)) {
+		struct rt_call_priv *call = cds_list_first_entry(
+			&again, struct rt_call_priv, queue);
+
+		cds_list_del(&call->queue);
+		call->starved = false;
+		if (call->stage == RT_CALL_BODY)
+			rt_call_read_body(c, call);
+		else
+			read_items(c, call);
+		if (cds_list_empty(&c->starved)) {
+			fed = true;
+			continue;
+		}
+		/* Still hungry, and so are those that came after it. */
+		cds_list_splice(&again, c->starved.prev);
+		if (!fed)
+			c->starved_deadline = deadline;
+		break;
+	}
+	if (late && !fed && !cds_list_empty(&c->starved)) {
+		struct rt_call_priv *call = cds_list_first_entry(
+			&c->starved, struct rt_call_priv, queue);
+
+		no_memory(c, call, -ENOMEM);
+	}
+}
+
+/* More than the head of a Call can have: RFC 5531, 9, two opaque_auth of 400
+ * octets. */
+#define RPC_HEAD 1024
+
+static size_t copy_head(const struct rt_call_priv *call, uint8_t to[RPC_HEAD])
+{
+	size_t at = 0;
+
+	for (unsigned int i = 0; i < call->nbase && at < RPC_HEAD; i++) {
+		size_t n = call->base[i].len;
+
+		if (n > RPC_HEAD - at)
+			n = RPC_HEAD - at;
+		memcpy(to + at, call->base[i].addr, n);
+		at += n;
+	}
+	return at;
+}
+
+/* The stream without data items is here: look at it, read the items. */
+void rt_call_proceed(struct rt_conn *c, struct rt_call_priv *call)
+{
+	struct wire_error err = { .code = RDMA2_ERR_BAD_XDR };
+	size_t base = 0, before = 0;
+
+	for (unsigned int i = 0; i < call->nbase; i++)
+		base += call->base[i].len;
+	/* Positions that cannot be reached, before anything is read. */
+	for (unsigned int i = 0; i < call->nreads; i++) {
+		if (call->read[i].position > base + before) {
+			rt_call_error(c, call, &err);
+			return;
+		}
+		before += rt_round4(call->read[i].length);
+	}
+	if (c->ops->vet) {
+		uint8_t copy[RPC_HEAD];
+		const void *head = call->base[0].addr;
+		size_t len = call->base[0].len;
+
+		/* The parts of a group may be short. */
+		if (len < sizeof(copy) && call->nbase > 1) {
+			len = copy_head(call, copy);
+			head = copy;
+		}
+		err.code = c->ops->vet(c, head, len, call->nreads,
+				       &err.max_chunks);
+		if (err.code) {
+			rt_call_error(c, call, &err);
+			return;
+		}
+	}
+	call->stage = RT_CALL_ITEMS;
+	read_items(c, call);
+}
+
+static void have_body(struct rt_conn *c, struct rt_call_priv *call)
+{
+	const uint8_t *b = call->body->addr;
+	uint32_t xid;
+
+	/* 7.2: rdma_xid must be the XID of the RPC message. */
+	xid = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
+	      (uint32_t)b[2] << 8 | b[3];
+	if (call->base[0].len < 4 || xid != call->pub.xid) {
+		refuse(c, call);
+		return;
+	}
+	rt_call_proceed(c, call);
+}
+
+void rt_call_read_done(struct rt_conn *c, struct rt_call_priv *call, bool ok)
+{
+	call->reads_pending--;
+	/* What is under way when the connection ends goes no further. */
+	if (!ok || c->state >= RT_CLOSING)
+		call->failed = true;
+	if (call->reads_pending)
+		return;
+	if (call->failed) {
+		rt_call_free(c, call);
+		return;
+	}
+	if (call->starved)
+		return;
+	if (call->stage == RT_CALL_BODY)
+		have_body(c, call);
+	else
+		deliver(c, call);
+}
