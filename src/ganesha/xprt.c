@@ -73,7 +73,7 @@ static bool greeted(struct gr_xprt *x)
 }
 
 /* Let Ganesha execute the Call, which may be gone afterwards. */
-static enum xprt_stat process(struct gr_xprt *x, struct svc_req *req)
+static enum xprt_stat execute(struct gr_xprt *x, struct svc_req *req)
 {
 	pthread_rwlock_t *entered = NULL;
 	enum xprt_stat stat;
@@ -111,7 +111,7 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 		rt_conn_close(x->conn, true);
 		return op_stat(xprt);
 	}
-	return process(x, req);
+	return execute(x, req);
 }
 
 static void op_unlink(SVCXPRT *xprt, u_int flags, const char *tag,
