@@ -11,9 +11,10 @@
 
 #include "transport/internal.h"
 
-static void refuse(struct rt_conn *c, struct rt_call_priv *call)
+static void refuse_code(struct rt_conn *c, struct rt_call_priv *call,
+			uint32_t code)
 {
-	struct wire_error err = { .code = RDMA2_ERR_BAD_XDR };
+	struct wire_error err = { .code = code };
 
 	rt_call_error(c, call, &err);
 }
@@ -177,7 +178,7 @@ static bool assemble(struct rt_call_priv *call)
 static void deliver(struct rt_conn *c, struct rt_call_priv *call)
 {
 	if (!assemble(call)) {
-		refuse(c, call);
+		refuse_code(c, call, RDMA2_ERR_BAD_XDR);
 		return;
 	}
 	call->stage = RT_CALL_UPPER;
@@ -227,7 +228,7 @@ void rt_call_read_body(struct rt_conn *c, struct rt_call_priv *call)
 	call->base[0] = (struct rt_piece){ call->body->addr, call->body_len,
 					   call->body->mr };
 	if (!call->reads_pending)
-		refuse(c, call);
+		refuse_code(c, call, RDMA2_ERR_BAD_XDR);
 }
 
 uint64_t rt_calls_deadline(const struct rt_conn *c)
@@ -346,7 +347,7 @@ static void have_body(struct rt_conn *c, struct rt_call_priv *call)
 	xid = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
 	      (uint32_t)b[2] << 8 | b[3];
 	if (call->base[0].len < 4 || xid != call->pub.xid) {
-		refuse(c, call);
+		refuse_code(c, call, RDMA2_ERR_BAD_XDR);
 		return;
 	}
 	rt_call_proceed(c, call);
