@@ -5,8 +5,9 @@
 #include "ganesha/gate.h"
 
 #include <netinet/in.h>
-#include <stddef.h>
 #include <time.h>
+
+#include "ntirpc/call.h"
 
 void gr_gates_init(struct gr_gates *g)
 {
@@ -32,16 +33,12 @@ pthread_rwlock_t *gr_gate_of(struct gr_gates *g,
 {
 	const struct sockaddr_in6 *in6 = (const void *)peer;
 	const struct sockaddr_in *in = (const void *)peer;
-	const uint8_t *at = (const void *)&in->sin_addr;
-	size_t n = sizeof(in->sin_addr);
-	uint32_t sum = 0;
+	uint64_t sum;
 
-	if (peer->ss_family == AF_INET6) {
-		at = (const void *)&in6->sin6_addr;
-		n = sizeof(in6->sin6_addr);
-	}
-	while (n--)
-		sum = sum * 31 + *at++;
+	if (peer->ss_family == AF_INET6)
+		sum = nrt_checksum(&in6->sin6_addr, sizeof(in6->sin6_addr));
+	else
+		sum = nrt_checksum(&in->sin_addr, sizeof(in->sin_addr));
 	return &g->gate[sum % GR_GATES];
 }
 
@@ -54,7 +51,7 @@ pthread_rwlock_t *gr_gate_enter(pthread_rwlock_t *gate,
 	if (!head->names_state && !head->ends_state)
 		return NULL;
 	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += GR_GATE_MS / 1000;
+	until.tv_sec += GR_GATE_SECONDS;
 	if (head->names_state)
 		err = pthread_rwlock_clockwrlock(gate, CLOCK_MONOTONIC, &until);
 	else

@@ -11,7 +11,8 @@
  * So a Call of the first kind is executed while none of the second kind is, of
  * the same client. A client is an address, because its Calls may come through
  * several connections; some share a gate. Nobody waits for longer than
- * GR_GATE_MS: a CLOSE that hangs must not take all of Ganesha's workers along.
+ * GR_GATE_SECONDS: a CLOSE that hangs must not take all of Ganesha's workers
+ * along.
  *
  * Operations under RPCSEC_GSS integrity or privacy cannot be told, and pass.
  *
@@ -28,7 +29,7 @@
 #include "ulb/ulb.h"
 
 #define GR_GATES 61u
-#define GR_GATE_MS 1000
+#define GR_GATE_SECONDS 1
 
 struct gr_gates {
 	pthread_rwlock_t gate[GR_GATES];

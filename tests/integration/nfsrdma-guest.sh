@@ -176,9 +176,11 @@ for vers in ${RPCRDMA_VERSIONS:-3 4.0 4.1 4.2}; do
 	# client of 4.0 must not wait for one: it ends the server. One of 4.1 is
 	# called back, but not always so soon that it does not wait for long.
 	if [ $vers = 4.0 ] || [ $vers = 4.1 ]; then
-		alone=8
-		[ -z "${GANESHA_65:-}" ] || alone=70
-		[ $vers$alone != 4.070 ] || alone=0
+		case ${GANESHA_65:+6.5 }$vers in
+		'6.5 4.0') alone=0 ;;
+		'6.5 '*) alone=70 ;;
+		*) alone=8 ;;
+		esac
 		check "$kind-locks-v$vers" kernel_io locks "$MNT/count" 70 $alone
 		still_serving $vers
 	fi

@@ -96,6 +96,17 @@ static unsigned int rank(uint32_t op)
 	return NMEMBERS;
 }
 
+/* An operation where it usually stands. */
+static void usual(const struct row *r)
+{
+	x_init(&x);
+	x_compound_call(&x, 2, 4);
+	x_values(&x, "53 n u u u u 22 s");
+	x_u32(&x, r->op);
+	x_values(&x, r->values);
+	x_values(&x, "9 b");
+}
+
 /* Each alone, and where it usually stands. */
 static void operations(void)
 {
@@ -108,12 +119,7 @@ static void operations(void)
 		x_u32(&x, r->op);
 		x_values(&x, r->values);
 		is(r->name, class_of(0), members[k].name);
-		x_init(&x);
-		x_compound_call(&x, 2, 4);
-		x_values(&x, "53 n u u u u 22 s");
-		x_u32(&x, r->op);
-		x_values(&x, r->values);
-		x_values(&x, "9 b");
+		usual(r);
 		is(r->name, class_of(0), members[k < 1 ? 1 : k].name);
 	}
 }
@@ -153,12 +159,7 @@ static void state(void)
 		struct ulb_scan s;
 		struct iovec v;
 
-		x_init(&x);
-		x_compound_call(&x, 2, 4);
-		x_values(&x, "53 n u u u u 22 s");
-		x_u32(&x, r->op);
-		x_values(&x, r->values);
-		x_values(&x, "9 b");
+		usual(r);
 		v = (struct iovec){ x.b, x.len };
 		CU_ASSERT_EQUAL(ulb_classify(&v, 1, &c), 0);
 		CU_ASSERT_EQUAL(ulb_scan_call(&v, 1, &d, &s), 0);
