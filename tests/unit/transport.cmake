@@ -43,3 +43,7 @@ rpcrdma_unit(transport-steady transport_steady.c
 target_link_options(unit-transport-steady PRIVATE -Wl,--wrap=malloc,--wrap=calloc
 	-Wl,--wrap=realloc,--wrap=aligned_alloc,--wrap=posix_memalign
 	-Wl,--wrap=mmap,--wrap=fab_reg)
+
+rpcrdma_one_thread(unit-transport-credit unit-transport-faults
+	unit-transport-faults-v1 unit-transport-rtr unit-transport-steady
+	unit-transport-xchar-pair)
