@@ -66,9 +66,13 @@ network() {
 	echo 1 >/proc/sys/net/ipv4/conf/all/accept_local
 	echo 0 >/proc/sys/net/ipv4/conf/all/rp_filter
 	link r 10.9.1 101
-	in_order r0 1
-	in_order r1 2
+	in_order r0 2
+	in_order r1 1
 	link s 10.9.2 102
+	if [ -n "$RPCRDMA_APART" ]; then
+		in_order s0 2
+		in_order s1 1
+	fi
 	ip rule add pref 100 lookup local
 	ip rule del pref 0
 	for m in 0 1; do
@@ -106,6 +110,17 @@ knfsd() {
 }
 knfsd || fail "no knfsd: $(dmesg | tail -n 2)"
 
+# siw sends by the thread of the last processor for the first of two queue pairs,
+# or for the only one: that is the client's.
+CLIENT=''
+if [ -n "$RPCRDMA_APART" ]; then
+	CLIENT="taskset 2" GANESHA_WRAP="taskset 1"
+	for pid in $(pgrep -x nfsd); do
+		taskset -p 1 "$pid" >"$WORK/apart" || fail "nfsd stays where it is"
+	done
+	[ -s "$WORK/apart" ] || fail "no nfsd to have a processor of its own"
+fi
+
 # without WHO REASON...: the others go on
 without() {
 	echo "guest: $1: ${*:2}" >&2
@@ -130,6 +145,12 @@ if wanted ov; then
 		without ov "$(tail -n 3 "$GANESHA_LOG" | tr '\n' ' ')"
 	OV_PORT=$RDMA_PORT OV_MOUNT="mountproto=tcp,mountport=$MNT_PORT"
 fi
+if wanted iv; then
+	GANESHA_BIN=${RPCRDMA_VARIANT_BUILD:-$RPCRDMA_BUILD}/src/ganesha/ganesha-rdma.nfsd \
+		ours ivariant iwarp 10.9.2.2 "${RPCRDMA_VARIANT:-}" ||
+		without iv "$(tail -n 3 "$GANESHA_LOG" | tr '\n' ' ')"
+	IV_PORT=$RDMA_PORT IV_MOUNT="mountproto=tcp,mountport=$MNT_PORT"
+fi
 if wanted os || wanted ot; then
 	ours iwarp iwarp 10.9.2.2 || fail "$(tail -n 3 "$GANESHA_LOG" | tr '\n' ' ')"
 	OS_STATS=$GANESHA_STATS OS_PORT=$RDMA_PORT OT_PORT=$NFS_PORT
@@ -145,6 +166,7 @@ mounted() {
 	kt) from=10.9.2.2:$FILES/knfsd options=proto=tcp,port=2049,$KNFSD_MOUNT ;;
 	or) from=10.9.1.2:/export options=proto=rdma,port=$OR_PORT,$OR_MOUNT ;;
 	ov) from=10.9.1.2:/export options=proto=rdma,port=$OV_PORT,$OV_MOUNT ;;
+	iv) from=10.9.2.2:/export options=proto=rdma,port=$IV_PORT,$IV_MOUNT ;;
 	os) from=10.9.2.2:/export options=proto=rdma,port=$OS_PORT,$OS_MOUNT ;;
 	ot) from=10.9.2.2:/export options=proto=tcp,port=$OT_PORT,$OS_MOUNT ;;
 	esac
@@ -154,8 +176,8 @@ mounted() {
 
 # ---- Measurements -------------------------------------------------------------
 
-rows="getattr:1 getattr:8 create:4 read4k:1 read4k:8 write4k:1 write4k:8 readseq:1
-	readseq:4 writeseq:1 writeseq:4"
+rows=${RPCRDMA_ROWS:-getattr:1 getattr:8 create:4 read4k:1 read4k:8 write4k:1
+	write4k:8 readseq:1 readseq:4 writeseq:1 writeseq:4}
 # What tells of losses, of both ends together: NAME=COUNT for each.
 losses() {
 	local name file sum
@@ -192,14 +214,16 @@ nulls() { # WHO
 	kt) to="tcp --server 10.9.2.2:2049" ;;
 	or) to="rdma --provider verbs --server 10.9.1.2:$OR_PORT" ;;
 	ov) to="rdma --provider verbs --server 10.9.1.2:$OV_PORT" ;;
+	iv) to="rdma --provider iwarp --server 10.9.2.2:$IV_PORT" ;;
 	os) to="rdma --provider iwarp --server 10.9.2.2:$OS_PORT" ;;
 	ot) to="tcp --server 10.9.2.2:$OT_PORT" ;;
 	esac
 	# shellcheck disable=SC2086 # words
-	timeout -k 5 60 "$RPCRDMA_BUILD/tests/bench/rpcrdma-bench" --transport $to \
+	timeout -k 5 60 $CLIENT "$RPCRDMA_BUILD/tests/bench/rpcrdma-bench" --transport $to \
 		--version-rdma 1 --crc off --tests null --depth 1,8 --seconds 1
 }
-bench() { timeout -k 5 90 "$RPCRDMA_BUILD/tests/bench/mount-bench" "$MNT" "$@"; }
+# shellcheck disable=SC2086 # words
+bench() { timeout -k 5 90 $CLIENT "$RPCRDMA_BUILD/tests/bench/mount-bench" "$MNT" "$@"; }
 : >/host/figures
 for ((round = 1; round <= rounds; round++)); do
 	echo "round $round of $rounds" >&2
@@ -257,10 +281,10 @@ if [ -n "${RPCRDMA_PROFILE:-}" ] && command -v perf >/dev/null; then
 		for row in ${RPCRDMA_PROFILE_ROWS:-getattr:8 create:4 write4k:8 writeseq:4}; do
 			counters >"$WORK/before"
 			perf record -q -a -e cpu-clock -F 499 -o "$WORK/perf" \
-				"$RPCRDMA_BUILD/tests/bench/mount-bench" "$MNT" "$seconds" \
-				"$row" >"/host/$w-${row/:/-}.perf" 2>&1
+				$CLIENT "$RPCRDMA_BUILD/tests/bench/mount-bench" "$MNT" \
+				"$seconds" "$row" >"/host/$w-${row/:/-}.perf" 2>&1
 			counters | diff "$WORK/before" - | grep '^>' >>"/host/$w-${row/:/-}.perf"
-			for by in comm,dso comm,dso,symbol; do
+			for by in cpu,comm,dso cpu,comm,dso,symbol; do
 				perf report -i "$WORK/perf" -s "$by" --percent-limit 0.4 \
 					2>/dev/null >>"/host/$w-${row/:/-}.perf"
 			done
@@ -268,7 +292,7 @@ if [ -n "${RPCRDMA_PROFILE:-}" ] && command -v perf >/dev/null; then
 		timeout 60 umount "$MNT" || umount -lf "$MNT"
 	done
 fi
-if wanted or || wanted ov || wanted os || wanted ot; then
+if wanted or || wanted ov || wanted iv || wanted os || wanted ot; then
 	stop_ganesha || echo "the server did not end well" >&2
 fi
 rpc.nfsd 0

@@ -26,6 +26,7 @@ ROWS = (("NULL, /s, 1 at once", "null", 1, "ops_per_s"),
 WHO = (("kr", "knfsd, rxe", None), ("or", "this server, rxe", "kr"),
        ("ov", "variant, rxe", "or"),
        ("ks", "knfsd, siw", None), ("os", "this server, iwarp", "ks"),
+       ("iv", "variant, iwarp", "os"),
        ("kt", "knfsd, TCP", None), ("ot", "Ganesha, TCP", "kt"))
 
 # What rxe counts that tells of losses, and the veth pair below it.
