@@ -22,7 +22,7 @@
 #include <sched.h>
 
 #include "auth_mech.h"
-#include "clock.h"
+#include "test_clock.h"
 #include "transport/internal.h"
 #include "transport_upper.h"
 
@@ -355,7 +355,7 @@ static void step(struct fuzz *f, struct fuzz_in *in)
 		take_messages(f, 1 + (op >> 4));
 		break;
 	case 12:
-		fuzz_clock_ms += ms[op >> 4 & 7];
+		test_clock_pass(ms[op >> 4 & 7]);
 		break;
 	case 13:
 		f->r.credits = op >> 4 == 15 ? RAW_RECVS : op >> 4;

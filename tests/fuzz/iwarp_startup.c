@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "test_clock.h"
 #include "fabric/iwarp/iw.h"
 #include "fabric/iwarp/iwarp.h"
 #include "fuzz.h"
@@ -152,7 +152,7 @@ static int play(int fd, struct fuzz_in *in, struct fab_poller *p, bool reply)
 			settle(p);
 			break;
 		case 5:
-			fuzz_clock_ms += op & 0x80 ? 20000 : 100;
+			test_clock_pass(op & 0x80 ? 20000 : 100);
 			turn(p);
 			break;
 		case 6:
@@ -272,7 +272,7 @@ static void active(struct side *s, struct fab_domain *dom, struct fuzz_in *in)
 	}
 	/* Everything it connected is gone or has been too slow by now. */
 	settle(p);
-	fuzz_clock_ms += 20000;
+	test_clock_pass(20000);
 	settle(p);
 	FUZZ_CHECK(s->disconnected || s->established);
 	if (!s->disconnected)
@@ -291,6 +291,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct side s = { 0 };
 	struct fab_domain **dom;
 
+	test_clock_hold();
 	s.set = fuzz_u8(&in);
 	dom = &doms[!!(s.set & SET_CRC)];
 	if (!*dom) {

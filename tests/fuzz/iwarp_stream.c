@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "test_clock.h"
 #include "fabric/iwarp/crc.h"
 #include "fabric/iwarp/iw.h"
 #include "fabric/iwarp/iwarp.h"
@@ -366,7 +366,7 @@ static void step(struct peer *t, struct fuzz_in *in)
 		if (op >> 4 > 12)
 			shutdown(t->fd, op & 0x10 ? SHUT_WR : SHUT_RD);
 		else if (op >> 4 == 0)
-			fuzz_clock_ms += 2000;
+			test_clock_pass(2000);
 		break;
 	default:
 		turn(t);
@@ -432,6 +432,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct peer *t = calloc(1, sizeof(*t));
 
 	FUZZ_CHECK(t);
+	test_clock_hold();
 	begin(t, fuzz_u8(&in));
 	for (int i = 0; i < 200 && in.left && !t->down; i++)
 		step(t, &in);
@@ -442,7 +443,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!t->down)
 		fab_disconnect(t->c, false);
 	turn(t);
-	fuzz_clock_ms += 3000;
+	test_clock_pass(3000);
 	turn(t);
 	FUZZ_CHECK(t->down && !t->lent);
 	for (unsigned int i = 0; i < REGIONS; i++)

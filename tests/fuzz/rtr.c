@@ -13,7 +13,7 @@
  * them; every Call of the upper layer is completed once; when the connections
  * have ended, none is left, and no memory.
  */
-#include "clock.h"
+#include "test_clock.h"
 #include "transport_upper.h"
 #include "wire/rtr.h"
 
@@ -386,7 +386,7 @@ static void step(struct fuzz *f, struct fuzz_in *in)
 		f->r.credits = op >> 4 == 15 ? RAW_RECVS : op >> 4;
 		break;
 	case 14:
-		fuzz_clock_ms += op & 0x80 ? 61000 : 1100;
+		test_clock_pass(op & 0x80 ? 61000 : 1100);
 		break;
 	default:
 		if (op & 0x80)

@@ -15,7 +15,7 @@
  */
 #include <errno.h>
 
-#include "clock.h"
+#include "test_clock.h"
 #include "transport_upper.h"
 #include "wire/xchar.h"
 
@@ -576,7 +576,7 @@ static void step(struct fuzz *f, struct fuzz_in *in)
 		take_messages(f, 1 + (op >> 4));
 		break;
 	case 12:
-		fuzz_clock_ms += ms[(op >> 4) % 6];
+		test_clock_pass(ms[(op >> 4) % 6]);
 		break;
 	case 13:
 		f->r.credits = op >> 4 == 15 ? RAW_RECVS : op >> 4;

@@ -2,6 +2,6 @@
 rpcrdma_unit(iwarp-proto iwarp_proto.c LIBS rpcrdma_iwarp PkgConfig::ISAL)
 rpcrdma_unit(iwarp-data iwarp_data.c LIBS rpcrdma_fabric)
 rpcrdma_unit(iwarp-bad iwarp_bad.c LIBS rpcrdma_fabric)
-rpcrdma_unit(iwarp-startup iwarp_startup.c LIBS rpcrdma_fabric)
-rpcrdma_unit(iwarp-conn iwarp_conn.c LIBS rpcrdma_fabric)
+rpcrdma_unit(iwarp-startup iwarp_startup.c LIBS test-clock rpcrdma_fabric)
+rpcrdma_unit(iwarp-conn iwarp_conn.c LIBS test-clock rpcrdma_fabric)
 rpcrdma_unit(iwarp-threads iwarp_threads.c LIBS rpcrdma_fabric)

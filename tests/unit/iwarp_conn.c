@@ -8,6 +8,7 @@
 
 #include "fabric/iwarp/iw.h"
 #include "iwarp_raw.h"
+#include "test_clock.h"
 
 static const struct fab_domain_params crc_on = { .crc = true, .read_depth = 4 };
 static struct world w;
@@ -380,6 +381,7 @@ static void test_orderly(void)
 	uint8_t *src = malloc(BIG), *dst = malloc(BIG);
 	struct fab_mr *mr;
 
+	test_clock_hold(); /* However long it takes. */
 	world_pair(&w, &crc_on);
 	fill_random(src, BIG, 1);
 	sge = (struct fab_sge){ src, BIG, NULL };
@@ -404,6 +406,7 @@ static void test_orderly(void)
 	fab_disconnect(w.cli.c, true);
 	fab_dereg(mr);
 	world_close(&w);
+	test_clock_release();
 	free(src);
 	free(dst);
 }
@@ -416,6 +419,7 @@ static void test_orderly_read(void)
 	uint8_t *src = malloc(BIG), *dst = malloc(BIG);
 	struct fab_mr *mr;
 
+	test_clock_hold(); /* However long it takes. */
 	world_pair(&w, &crc_on);
 	fill_random(src, BIG, 1);
 	sge = (struct fab_sge){ dst, BIG, NULL };
@@ -432,6 +436,7 @@ static void test_orderly_read(void)
 	CU_ASSERT_EQUAL(memcmp(src, dst, BIG), 0);
 	fab_dereg(mr);
 	world_close(&w);
+	test_clock_release();
 	free(src);
 	free(dst);
 }

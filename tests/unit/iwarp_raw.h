@@ -106,7 +106,7 @@ static inline void raw_read(struct raw *r)
 
 #define RAW_UNTIL(w, r, cond)                         \
 	do {                                          \
-		uint64_t end_ = util_ms() + 20000;    \
+		uint64_t end_ = util_ms() + 60000;    \
 		raw_read(r);                          \
 		while (!(cond) && util_ms() < end_) { \
 			world_turn(w, 1);             \

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "iwarp_raw.h"
+#include "test_clock.h"
 
 static struct world w;
 static struct raw r;
@@ -364,10 +365,12 @@ static void test_slow_drip(void)
 	struct fab_domain_params p = { .crc = true, .startup_timeout_ms = 300 };
 	size_t n = raw_mpa(f, false, 0x40, 1, "abcdefgh", 8);
 
+	test_clock_hold();
 	world_open(&w, &p);
 	dial_and_send(0);
 	for (size_t i = 0; i < n; i++) {
 		raw_write(&w, &r, f + i, 1);
+		test_clock_pass(1);
 		world_turn(&w, 1);
 	}
 	RAW_UNTIL(&w, &r, r.in_len == 20);
@@ -380,14 +383,15 @@ static void test_slow_drip(void)
 	dial_and_send(0);
 	for (size_t i = 0; i < n - 1 && !r.eof; i++) {
 		raw_write(&w, &r, f + i, 1);
-		for (int k = 0; k < 4; k++)
-			world_turn(&w, 10);
+		test_clock_pass(40);
+		world_turn(&w, 1);
 		raw_read(&r);
 	}
 	RAW_UNTIL(&w, &r, r.eof);
 	CU_ASSERT_EQUAL(r.in_len, 0);
 	CU_ASSERT_EQUAL(w.requests, 1);
 	raw_done();
+	test_clock_release();
 }
 
 /* @n that say nothing after the TCP connection is there. */

@@ -87,7 +87,7 @@ static inline void world_turn(struct world *w, int ms)
 /* A time-out here means a hang, not slowness. */
 #define PUMP_UNTIL(w, cond)                         \
 	do {                                        \
-		uint64_t end_ = util_ms() + 20000;  \
+		uint64_t end_ = util_ms() + 60000;  \
 		while (!(cond) && util_ms() < end_) \
 			world_turn(w, 5);           \
 		CU_ASSERT_TRUE(cond);               \

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "rt_pair.h"
+#include "test_clock.h"
 #include "unit.h"
 
 #define HEAD_WORDS 14
@@ -364,6 +365,7 @@ void rt_pair_close(struct rt_pair *p)
 	rt_instance_destroy(p->client_inst);
 	rt_instance_destroy(p->server_inst);
 	fab_domain_close(p->dom);
+	test_clock_release();
 }
 
 static void rpc_done(struct rt_request *rq)

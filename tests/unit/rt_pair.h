@@ -77,7 +77,8 @@ bool rt_pair_connect(struct rt_pair *p);
 bool rt_pair_connect_to(struct rt_pair *p, uint16_t port);
 /* Run both sides until nothing moves any more. */
 void rt_pair_run(struct rt_pair *p);
-/* End everything; checks that nothing is left. */
+/* End everything; checks that nothing is left. The clock goes on, if it was
+ * held (test_clock.h). */
 void rt_pair_close(struct rt_pair *p);
 /* Answer one held Call (as its words ask). Any thread. */
 void rt_pair_answer(struct rt_pair *p, struct rt_call *call);

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "rt_raw.h"
+#include "test_clock.h"
 #include "unit.h"
 
 #define RAW_PORT 20050
@@ -153,6 +153,7 @@ bool rt_raw_client_with(struct rt_raw *r, const struct rt_config *server,
 			const void *priv, size_t priv_len)
 {
 	memset(r, 0, sizeof(*r));
+	test_clock_hold();
 	r->priv = priv;
 	r->priv_len = priv_len;
 	if (!rt_pair_listen(&r->p, NULL, server, NULL) || !begin(r))
@@ -173,6 +174,7 @@ bool rt_raw_server_with(struct rt_raw *r, const struct rt_config *client,
 				    .sin_port = htons(RAW_PORT) };
 
 	memset(r, 0, sizeof(*r));
+	test_clock_hold();
 	r->priv = priv;
 	r->priv_len = priv_len;
 	if (!rt_pair_listen(&r->p, client, NULL, NULL) || !begin(r))
@@ -232,7 +234,7 @@ void rt_raw_run(struct rt_raw *r)
 
 void rt_raw_nap(struct rt_raw *r)
 {
-	usleep(10000);
+	test_clock_pass(10);
 	rt_raw_run(r);
 }
 

@@ -74,9 +74,9 @@ void rt_raw_close(struct rt_raw *r);
 
 /* Both sides, until nothing moves. */
 void rt_raw_run(struct rt_raw *r);
-/* Then sleep a little, so that timers expire. */
+/* Let 10 ms pass and run; the clock is held otherwise (test_clock.h). */
 void rt_raw_nap(struct rt_raw *r);
-/* Until @cond holds, but not for ever. */
+/* Let time pass until @cond holds, but not for ever. */
 #define RT_RAW_WAIT(r, cond)                      \
 	({                                        \
 		unsigned int naps_ = 0;           \

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "auth_script.h"
+#include "test_clock.h"
 #include "unit.h"
 
 static struct rt_config with(enum rt_auth_policy policy)
@@ -247,11 +248,16 @@ static void slow(void)
 		s.auth_ms = 200;
 		auth_script_reset(2, 100);
 		auth_script_hold(held, true);
+		test_clock_hold();
 		CU_ASSERT_TRUE_FATAL(rt_pair_listen(&p, &c, &s, NULL));
 		CU_ASSERT_TRUE_FATAL(rt_pair_connect_to(&p, 20049));
-		CU_ASSERT_TRUE(AUTH_WAIT(&p, (p.client_up && p.server_up) ||
-						     (p.client_closed &&
-						      p.server_closed)));
+		CU_ASSERT_TRUE(AUTH_WAIT(&p, auth_script_inside(held, 1)));
+		for (unsigned int ms = 0; ms < 1000; ms += 10) {
+			test_clock_pass(10);
+			rt_pair_run(&p);
+		}
+		CU_ASSERT_TRUE((p.client_up && p.server_up) ||
+			       (p.client_closed && p.server_closed));
 		CU_ASSERT_EQUAL(p.client_up, cases[i].up);
 		if (p.client_up) {
 			CU_ASSERT_STRING_EQUAL(info(p.server).auth_peer, "");

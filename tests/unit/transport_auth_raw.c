@@ -9,6 +9,7 @@
 #include "auth_script.h"
 #include "unit.h"
 
+/* For a step that a thread makes: the clock stands still meanwhile. */
 #define RAW_WAIT(r, cond)                           \
 	({                                          \
 		unsigned int naps_ = 0;             \
@@ -152,7 +153,7 @@ static bool refused(struct rt_raw *r, int error, const char *why)
 /* Without a second message of the client's there is none to say so [A7]. */
 static bool timed_out(struct rt_raw *r)
 {
-	RAW_WAIT(r, r->p.server_closed);
+	RT_RAW_WAIT(r, r->p.server_closed);
 	return r->p.server_error == -ETIMEDOUT &&
 	       strstr(r->p.server_reason, "in time") && !rt_raw_next(r);
 }
@@ -387,7 +388,7 @@ static void broken(void)
 	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_MIDDLE);
 	/* Before the client's second message no second one of ours [A7]. */
 	rt_raw_grant(&r);
-	CU_ASSERT_TRUE(RAW_WAIT(&r, r.first));
+	CU_ASSERT_TRUE(RT_RAW_WAIT(&r, r.first));
 	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_FINAL);
 	rt_raw_connprop(&r, true, NULL, 0);
 	rt_raw_run(&r);
@@ -658,7 +659,7 @@ static void servers(void)
 		/* One that says nothing: what it could be is not known. */
 		CU_ASSERT_TRUE_FATAL(client_again(&r));
 		CU_ASSERT_TRUE(client_began(&r));
-		CU_ASSERT_TRUE(RAW_WAIT(&r, r.p.client_closed));
+		CU_ASSERT_TRUE(RT_RAW_WAIT(&r, r.p.client_closed));
 		end(&r);
 	}
 }

@@ -4,9 +4,8 @@
  * without it, together with rtrext, what is done for busy and idle peers, and
  * that the memory comes back. rt_watch looks at every message.
  */
-#include <unistd.h>
-
 #include "rt_pair.h"
+#include "test_clock.h"
 #include "unit.h"
 #include "wire/xchar.h"
 
@@ -262,12 +261,13 @@ static void idle(void)
 
 	cfg.recv_size = 16384;
 	cfg.idle_recv_ms = 20;
+	test_clock_hold();
 	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &cfg, &cfg, NULL));
 	CU_ASSERT_EQUAL(info(p.client).theirs.recv_size, 16384);
 	for (n = 0; n < 1000 && (info(p.client).theirs.recv_size != 4096 ||
 				 info(p.server).theirs.recv_size != 4096);
 	     n++) {
-		usleep(10000);
+		test_clock_pass(10);
 		rt_pair_run(&p);
 	}
 	CU_ASSERT_EQUAL(info(p.client).ours.recv_size, 4096);
