@@ -227,7 +227,8 @@ bench() { timeout -k 5 90 $CLIENT "$RPCRDMA_BUILD/tests/bench/mount-bench" "$MNT
 : >/host/figures
 for ((round = 1; round <= rounds; round++)); do
 	echo "round $round of $rounds" >&2
-	for w in $who; do
+	# In any order: one leaves work behind, which the next would always have.
+	for w in $(shuf -e -- $who); do
 		mounted "$w" || {
 			without "$w" "no mount: $(dmesg | tail -n 1)"
 			continue
