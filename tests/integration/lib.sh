@@ -91,7 +91,7 @@ isolate() {
 	# NFSv3 is not served unless it can be registered.
 	if command -v rpcbind >/dev/null; then
 		start_bg rpcbind -f
-		await 5 rpcinfo -p 127.0.0.1 || skip rpcbind "does not answer"
+		await 30 rpcinfo -p 127.0.0.1 || skip rpcbind "does not answer"
 	fi
 }
 
