@@ -11,6 +11,7 @@
 #define RPCRDMA_AUTH_SCRIPT_H
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include "rt_raw.h"
 
@@ -40,7 +41,8 @@ void auth_script_hold(struct auth_script *s, bool hold);
 bool auth_script_inside(struct auth_script *s, unsigned int n);
 unsigned int auth_script_exchanges(struct auth_script *s);
 
-/* Run until @cond holds, but not for ever. */
+/* Run until @cond holds, but not for ever: for a step that a thread makes. If
+ * the clock is held (test_clock.h), it stands still meanwhile. */
 #define AUTH_WAIT(pair, cond)                       \
 	({                                          \
 		unsigned int naps_ = 0;             \

@@ -2,7 +2,6 @@
 /* Host authentication ([F5]) between two ends of the transport, with tokens of
  * a script: policies, rounds, lengths, refusals, and ends in between. */
 #include <errno.h>
-#include <unistd.h>
 
 #include "auth_script.h"
 #include "test_clock.h"

@@ -4,21 +4,11 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <unistd.h>
 
 #include "auth_script.h"
 #include "unit.h"
 
-/* For a step that a thread makes: the clock stands still meanwhile. */
-#define RAW_WAIT(r, cond)                           \
-	({                                          \
-		unsigned int naps_ = 0;             \
-		while (!(cond) && naps_++ < 2000) { \
-			usleep(1000);               \
-			rt_raw_run(r);              \
-		}                                   \
-		!!(cond);                           \
-	})
+#define RAW_WAIT(r, cond) AUTH_WAIT(&(r)->p, cond)
 
 static uint8_t data[80000];
 /* What the raw peer has announced, what the other end has, see auth.h. */
