@@ -81,6 +81,26 @@ const struct fab_limits *fab_domain_limits(const struct fab_domain *dom)
 	return &dom->limits;
 }
 
+int fab_share(struct fab_domain *dom, const struct fab_share *share)
+{
+	if (!dom || !share || !share->size || !share->each || !share->take ||
+	    !share->give || share->size > dom->limits.max_message)
+		return -EINVAL;
+	if (!dom->ops->share_stats)
+		return -EOPNOTSUPP;
+	if (dom->share.take)
+		return -EBUSY;
+	dom->share = *share;
+	return 0;
+}
+
+void fab_share_stats(struct fab_domain *dom, struct fab_share_stats *out)
+{
+	memset(out, 0, sizeof(*out));
+	if (dom->share.take)
+		dom->ops->share_stats(dom, out);
+}
+
 /* ---- Poller ---------------------------------------------------------- */
 
 int fab_poller_create(struct fab_domain *dom, struct fab_poller **p)
@@ -210,6 +230,17 @@ int fab_post(struct fab_conn *c, struct fab_wr *chain)
 	return c->ops->post(c, chain);
 }
 
+/* One sge, with memory or, if that is shared, without. */
+static bool recv_valid(const struct fab_domain *dom, const struct fab_wr *wr)
+{
+	if (wr->op != FAB_RECV || wr->nsge != 1 || !wr->sge)
+		return false;
+	if (dom->share.take)
+		return !wr->sge->addr && !wr->sge->mr &&
+		       wr->sge->len <= dom->share.size;
+	return wr_valid(dom, wr);
+}
+
 int fab_post_recv(struct fab_conn *c, struct fab_wr *chain)
 {
 	const struct fab_domain *dom = c->poller->dom;
@@ -217,7 +248,7 @@ int fab_post_recv(struct fab_conn *c, struct fab_wr *chain)
 	if (!chain)
 		return -EINVAL;
 	for (const struct fab_wr *wr = chain; wr; wr = wr->next)
-		if (wr->op != FAB_RECV || wr->nsge != 1 || !wr_valid(dom, wr))
+		if (!recv_valid(dom, wr))
 			return -EINVAL;
 	return c->ops->post_recv(c, chain);
 }

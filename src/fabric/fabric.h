@@ -58,6 +58,16 @@
  *   bad handle, missing rights or a bound exceeded end the connection: one
  *   FAB_WC_DISCONNECTED, after all posted work has come back flushed
  *   (FAB_FLUSHED). Nothing is ever placed outside an exposed range.
+ *
+ * Shared Receives
+ *
+ *   A Receive is a promise that a message may come, and memory for it. After
+ *   fab_share() the two are apart: the caller posts Receives without memory,
+ *   one for each message that this connection may get, and the provider has
+ *   memory for the messages of all connections in common, where the device has
+ *   a queue for it. A completed Receive names the memory that its message is
+ *   in. The promises are still those of each connection: it may get so many
+ *   messages as it has Receives, and of their length.
  */
 #ifndef RPCRDMA_FABRIC_H
 #define RPCRDMA_FABRIC_H
@@ -72,6 +82,7 @@ struct fab_poller;
 struct fab_listener;
 struct fab_conn;
 struct fab_mr;
+struct fab_sge;
 struct fab_ops;
 
 /* ---- Domain ---------------------------------------------------------- */
@@ -137,6 +148,48 @@ int fab_domain_open(const struct fab_ops *ops,
 /* All connections, listeners, pollers and registrations must be gone. */
 void fab_domain_close(struct fab_domain *dom);
 const struct fab_limits *fab_domain_limits(const struct fab_domain *dom);
+
+/*
+ * Shared Receives: where their memory comes from, and how much there is of it.
+ */
+struct fab_share {
+	size_t size; /* octets of each; no Receive is longer */
+	unsigned int each; /* Receives of one connection, at most */
+	/*
+	 * Receives with memory for all connections of a device together. 0: as
+	 * many as the connections have posted, so that there is memory for
+	 * every message that may come. If there are more connections than that
+	 * is enough for, peers may have to send again (RNR), which the device
+	 * does for them.
+	 */
+	unsigned int most;
+	/*
+	 * Memory of the domain, registered, at least @size octets: fills in
+	 * @sge and returns what names it, or NULL: there is none. And give it
+	 * back. Any thread, with locks of the provider's held.
+	 */
+	void *(*take)(void *ctx, struct fab_sge *sge);
+	void (*give)(void *ctx, void *memory);
+	void *ctx;
+};
+
+/*
+ * From now on Receives of this domain have no memory of their own. Before its
+ * first connection. All memory is back when the last one has been destroyed.
+ * 0; -EINVAL, -EBUSY: done before, -EOPNOTSUPP: the provider cannot, nothing
+ * has changed.
+ */
+int fab_share(struct fab_domain *dom, const struct fab_share *share);
+
+struct fab_share_stats {
+	unsigned int queues; /* shared ones of devices */
+	unsigned int connections; /* that share one */
+	uint64_t promised; /* Receives of those connections */
+	uint64_t posted; /* with memory, in the queues */
+	uint64_t low; /* how often a queue was nearly empty */
+};
+/* Any thread. Zeros where nothing is shared. */
+void fab_share_stats(struct fab_domain *dom, struct fab_share_stats *out);
 
 /* ---- Poller ---------------------------------------------------------- */
 
@@ -214,7 +267,7 @@ enum fab_status {
  * is complete, or FAB_WC_DISCONNECTED. Flushed requests all give completions.
  * Sends and Writes are performed and completed in the order posted; Reads
  * may be passed by later ones. More Reads than the depth allows wait inside.
- * A Receive has one sge.
+ * A Receive has one sge; with fab_share() that has a length only.
  */
 struct fab_wr {
 	struct fab_wr *next; /* chain for posting; then the provider's */
@@ -226,7 +279,7 @@ struct fab_wr {
 	struct fab_sge *sge;
 	void *user; /* the caller's; not touched */
 	/* For the provider while the request is lent to it. */
-	uint64_t priv[4];
+	uint64_t priv[5];
 };
 
 /*
@@ -250,6 +303,9 @@ struct fab_wc {
 	enum fab_status status;
 	struct fab_wr *wr;
 	size_t len; /* Receive: octets received */
+	/* Receive without memory of its own, FAB_OK: what the message is in,
+	 * as fab_share.take() named it. The caller's from now on. */
+	void *memory;
 	bool invalidated; /* Receive: came with invalidate, of @inv_handle */
 	uint32_t inv_handle;
 	/* ESTABLISHED, active side: private data, valid until next poll. */
@@ -379,6 +435,7 @@ struct fab_domain {
 	const struct fab_ops *ops;
 	struct fab_limits limits;
 	struct fab_domain_params params;
+	struct fab_share share; /* .take: NULL if nothing is shared */
 };
 struct fab_poller {
 	const struct fab_ops *ops;
@@ -404,6 +461,8 @@ struct fab_ops {
 	int (*domain_open)(const struct fab_domain_params *,
 			   struct fab_domain **);
 	void (*domain_close)(struct fab_domain *);
+	/* NULL: it has none; else fab_post_recv() may come without memory. */
+	void (*share_stats)(struct fab_domain *, struct fab_share_stats *);
 	bool (*owns)(const struct sockaddr *); /* NULL: any */
 	int (*poller_create)(struct fab_domain *, struct fab_poller **);
 	void (*poller_destroy)(struct fab_poller *);

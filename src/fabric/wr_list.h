@@ -36,4 +36,13 @@ static inline struct fab_wr *wr_take(struct wr_list *l)
 	return wr;
 }
 
+static inline unsigned int wr_count(const struct wr_list *l)
+{
+	unsigned int n = 0;
+
+	for (const struct fab_wr *wr = l->head; wr; wr = wr->next)
+		n++;
+	return n;
+}
+
 #endif /* RPCRDMA_FABRIC_WR_LIST_H */

@@ -290,6 +290,8 @@ const struct gsh_config_item gr_config_items[] = {
 	  .u.proc = { .init = crc_init, .handler = crc_take },
 	  OFF(crc) },
 	BOOL("Huge_Pages", huge_pages, false),
+	BOOL("Shared_Receives", share_receives, true),
+	UINT("Max_Shared_Receives", max_shared_receives, 0, RT_SHARED_MAX, 0),
 	{ .name = "Host_Authentication",
 	  .type = GSH_CONFIG_TOKEN,
 	  .u.lst = { .def = RT_AUTH_NONE, .tokens = policies },
@@ -418,6 +420,8 @@ void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt)
 	rt->drain_ms = cfg->drain_timeout ? cfg->drain_timeout * 1000 : 1;
 	rt->busy_poll_us = cfg->busy_poll;
 	rt->huge_pages = cfg->huge_pages;
+	rt->share_receives = cfg->share_receives;
+	rt->max_shared_receives = cfg->max_shared_receives;
 	rt->auth = (enum rt_auth_policy)cfg->auth;
 	rt->auth_ms = cfg->auth_timeout * 1000;
 	rt_config_defaults(rt);

@@ -52,6 +52,8 @@ struct gr_config {
 	uint32_t idle_timeout, startup_timeout, drain_timeout; /* seconds */
 	uint32_t crc; /* enum fab_crc */
 	bool huge_pages;
+	bool share_receives;
+	uint32_t max_shared_receives;
 	char *stats_socket; /* empty: none */
 	bool stats_dbus;
 	bool rpcbind;

@@ -225,6 +225,7 @@ void stats_json(FILE *f, const struct stats_source *src)
 {
 	struct put_conns pc = { .f = f, .comma = "" };
 	struct fab_pool_stats pool;
+	struct fab_share_stats shared;
 	struct rt_classes classes;
 	struct rt_stages stages;
 	struct rt_stats total;
@@ -261,10 +262,17 @@ void stats_json(FILE *f, const struct stats_source *src)
 		"\"bytes_in_use\": %zu, "
 		"\"bytes_in_use_peak\": %zu, \"limit\": %zu, \"gets\": %" PRIu64
 		", \"refused\": %" PRIu64 ", \"slabs\": %" PRIu64
-		"},\n \"connections\": [",
+		"}",
 		pool.bytes_held, pool.bytes_huge, pool.bytes_in_use,
 		pool.bytes_in_use_peak, pool.limit, pool.gets, pool.refused,
 		pool.slabs);
+	rt_share_stats(src->inst, &shared);
+	fprintf(f,
+		",\n \"shared_receives\": {\"queues\": %u, \"connections\": %u, "
+		"\"promised\": %" PRIu64 ", \"posted\": %" PRIu64
+		", \"low\": %" PRIu64 "},\n \"connections\": [",
+		shared.queues, shared.connections, shared.promised,
+		shared.posted, shared.low);
 	rt_for_each_conn(src->inst, put_conn, &pc);
 	fputs("]}\n", f);
 }

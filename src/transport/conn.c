@@ -361,6 +361,7 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 	case RT_WORK_RECV:
 		c->recvs_posted--;
 		cds_list_del(&w->lent);
+		rt_receive_memory(c, w, wc);
 		rt_xchar_received(c, w);
 		if (wc->status == FAB_OK)
 			rt_receive(c, w, wc->len, wc->invalidated,

@@ -63,6 +63,8 @@ int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
 	pp = (struct fab_pool_params){ .max_bytes = inst->cfg.max_memory,
 				       .huge_pages = inst->cfg.huge_pages };
 	rc = fab_pool_create(inst->dom, &pp, &inst->pool);
+	if (!rc)
+		rc = rt_share_receives(inst);
 	if (!rc && (inst->cfg.extensions & RT_EXT_RTR)) {
 		inst->zeros = fab_pool_get(inst->pool, RT_RTR_ZEROS);
 		if (inst->zeros)
@@ -81,6 +83,11 @@ int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
 fail:
 	rt_instance_destroy(inst);
 	return rc;
+}
+
+void rt_share_stats(struct rt_instance *inst, struct fab_share_stats *out)
+{
+	fab_share_stats(inst->dom, out);
 }
 
 bool rt_instance_held(const struct rt_instance *inst)

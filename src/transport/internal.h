@@ -292,6 +292,7 @@ struct rt_instance {
 	struct fab_domain *dom;
 	bool own_domain;
 	bool bound; /* connections are run within rt_run() alone */
+	bool shares; /* Receives bring no memory */
 	struct fab_pool *pool;
 	struct fab_buf *zeros; /* rtrext: never written to */
 	const struct fab_limits *limits;
@@ -409,13 +410,23 @@ bool rt_state_may_send(const struct rt_conn *c);
 void rt_instance_forget(struct rt_conn *c);
 void rt_instance_put(struct rt_instance *inst);
 
+/* receives.c */
+/* Receives that one connection ever has posted. */
+unsigned int rt_most_receives(const struct rt_config *cfg);
+/* Before the first connection: do as the settings say. 0 or -errno. */
+int rt_share_receives(struct rt_instance *inst);
+/* Post Receives up to what flow control calls for; 0 or -errno. */
+int rt_post_receives(struct rt_conn *c);
+/* Of a connection that was never started; the fabric has let go of them. */
+void rt_reclaim_receives(struct rt_conn *c);
+/* A Receive is complete: its message is in w->buf from now on. */
+void rt_receive_memory(struct rt_conn *c, struct rt_work *w,
+		       const struct fab_wc *wc);
+
 /* work.c */
 struct rt_work *rt_work_get(struct rt_conn *c, enum rt_work_kind kind);
 void rt_work_put(struct rt_conn *c, struct rt_work *w);
 void rt_works_free(struct rt_conn *c);
-int rt_post_receives(struct rt_conn *c);
-/* Of a connection that was never started; the fabric has let go of them. */
-void rt_reclaim_receives(struct rt_conn *c);
 void rt_bufs_put(struct fab_buf **list);
 void rt_bufs_add(struct fab_buf **list, struct fab_buf *b);
 /* Append to the chain that rt_chain_post() posts in one go. */

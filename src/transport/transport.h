@@ -96,6 +96,7 @@ enum rt_call_format {
 #define RT_MESSAGE_MAX FAB_POOL_MAX_BUF
 #define RT_MEMORY_MIN ((size_t)16 << 20)
 #define RT_CONNECTIONS_MAX 65536
+#define RT_SHARED_MAX (1u << 20)
 #define RT_REVERSE_CREDITS_MAX 1024
 #define RT_AUTH_SECONDS 30 /* the default */
 #define RT_AUTH_SECONDS_MAX 3600
@@ -171,6 +172,11 @@ struct rt_config {
 	size_t max_host_memory;
 	size_t max_memory; /* of the pool; 1 GiB */
 	bool huge_pages;
+	/* One Receive queue for the connections of a device, where it has one,
+	 * with Receives for all that they are granted, or with so many at most:
+	 * see fab_share. */
+	bool share_receives;
+	unsigned int max_shared_receives;
 	/* Of the peer's host; rt_params.auth must be set for it. */
 	enum rt_auth_policy auth;
 	unsigned int auth_ms; /* the whole exchange; 30000 */
@@ -385,6 +391,8 @@ bool rt_instance_held(const struct rt_instance *inst);
 unsigned int rt_instance_shutdown(struct rt_instance *inst, unsigned int ms,
 				  bool run);
 struct fab_pool *rt_instance_pool(struct rt_instance *inst);
+/* Of Receives that are shared; zeros if none are. Any thread. */
+void rt_share_stats(struct rt_instance *inst, struct fab_share_stats *out);
 const struct rt_config *rt_instance_config(const struct rt_instance *inst);
 unsigned int rt_instance_pollers(const struct rt_instance *inst);
 /* Are there things that strangers must not do? */

@@ -77,8 +77,9 @@ void rt_work_put(struct rt_conn *c, struct rt_work *w)
 	w->bounce = NULL;
 	if (w->kind == RT_WORK_SEND) {
 		list = &c->free_sends;
-	} else if (w->buf && w->sge[0].len != rt_recv_size(c)) {
-		/* The next one has another size. */
+	} else if (w->buf &&
+		   (c->inst->shares || w->sge[0].len != rt_recv_size(c))) {
+		/* The next one has none, or another size. */
 		fab_pool_put(w->buf);
 		w->buf = NULL;
 	} else if (w->buf) {
@@ -106,84 +107,6 @@ void rt_works_free(struct rt_conn *c)
 	free_list(&c->free_sends);
 	free_list(&c->free_works);
 	rt_bufs_put(&c->free_recv);
-}
-
-/* Post Receives up to what flow control calls for; 0 or -errno. */
-int rt_post_receives(struct rt_conn *c)
-{
-	uint32_t want = c->v->receives(c);
-	struct fab_wr *chain = NULL, **tail = &chain;
-	struct rt_work *posted = NULL;
-	unsigned int n = 0;
-	size_t size = rt_recv_size(c);
-	int rc;
-
-	if (c->recvs_posted >= want)
-		return 0;
-	while (c->recvs_posted + n < want) {
-		struct rt_work *w = rt_work_get(c, RT_WORK_RECV);
-		struct fab_buf *b = c->free_recv;
-
-		if (b)
-			c->free_recv = b->next;
-		else
-			b = fab_pool_get(c->inst->pool, size);
-		if (!b && rt_xchar_give_up(c)) {
-			size = rt_recv_size(c);
-			b = fab_pool_get(c->inst->pool, size);
-		}
-		if (!w || !b) {
-			if (w)
-				rt_work_put(c, w);
-			fab_pool_put(b);
-			rt_conn_fail(c, -ENOMEM, "no memory for Receives");
-			rc = -ENOMEM;
-			goto out;
-		}
-		w->buf = b;
-		w->wr.op = FAB_RECV;
-		w->wr.nsge = 1;
-		w->sge[0] = (struct fab_sge){ b->addr, size, b->mr };
-		*tail = &w->wr;
-		tail = &w->wr.next;
-		w->next = posted;
-		posted = w;
-		n++;
-	}
-	rc = fab_post_recv(c->fab, chain);
-	if (!rc) {
-		for (; posted; posted = posted->next)
-			cds_list_add(&posted->lent, &c->lent);
-		c->recvs_posted += n;
-		c->works_inflight += n;
-		return 0;
-	}
-	/* Not connected any more: its last event will come by itself. */
-	if (rc == -ENOTCONN)
-		rc = 0;
-	else
-		rt_conn_fail(c, rc, "posting Receives: %s", strerror(-rc));
-out:
-	while (chain) {
-		struct fab_wr *next = chain->next;
-
-		rt_work_put(c, chain->user);
-		chain = next;
-	}
-	return rc;
-}
-
-void rt_reclaim_receives(struct rt_conn *c)
-{
-	struct rt_work *w, *tmp;
-
-	cds_list_for_each_entry_safe(w, tmp, &c->lent, lent)
-	{
-		cds_list_del(&w->lent);
-		c->recvs_posted--;
-		c->works_inflight--;
-		rt_work_put(c, w);
-	}
 }
 
 void rt_chain_add(struct rt_conn *c, struct rt_work *w)

@@ -77,6 +77,11 @@ all() {
 		# Windows as devices have them, but for the flaws of rxe's.
 		run verbs-rxe-windows "$unit/provider_test" --provider verbs \
 			--addr 10.9.0.1 --windows any
+		# Receives in common: as many as promised, and far fewer.
+		run verbs-rxe-shared "$unit/provider_test" --provider verbs \
+			--addr 10.9.0.1 --shared 0
+		run verbs-rxe-few "$unit/provider_test" --provider verbs \
+			--addr 10.9.0.1 --shared 24
 		run verbs-rxe-ipv6 "$unit/provider_test" --provider verbs \
 			--addr fd09::1 connect reject listen orderly send write read
 		;;

@@ -28,6 +28,8 @@ struct ep {
 	size_t priv_len;
 	struct fab_wc wc[EP_MAX_WC];
 	int nwc;
+	/* Sees each completion of work first; or NULL. */
+	void (*done)(const struct fab_wc *wc);
 };
 
 /* For hangs: goes on when a test holds its clock (test_clock.h). */
@@ -79,6 +81,8 @@ static inline void ep_poll(struct ep *e)
 				CU_ASSERT_STRING_NOT_EQUAL(e->reason, "");
 				break;
 			case FAB_WC_WORK:
+				if (e->done)
+					e->done(&wc[i]);
 				CU_ASSERT_TRUE(e->nwc < EP_MAX_WC);
 				if (e->nwc < EP_MAX_WC)
 					e->wc[e->nwc++] = wc[i];

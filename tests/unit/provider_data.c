@@ -77,6 +77,8 @@ static void test_send(void)
 	world_pair(&w);
 	for (size_t i = 0; i < NSIZES; i++)
 		for (uint32_t k = 0; k < 3; k++) {
+			if (sizes[i] + 2 > subject.longest)
+				continue;
 			one_send(&w.cli, &w.srv, sizes[i], (uint32_t)i * 5 + k);
 			one_send(&w.srv, &w.cli, sizes[i], (uint32_t)i * 7 + k);
 		}

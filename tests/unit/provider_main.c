@@ -3,13 +3,15 @@
  * provider_main - what every provider must do, over a real one
  *
  *	provider_test --provider iwarp|verbs [--client iwarp|verbs]
- *		[--addr ADDRESS] [--windows any] [TEST...]
+ *		[--addr ADDRESS] [--windows any] [--shared MOST] [TEST...]
  *
  * With --client, the side that connects is of another provider than the one
  * that listens (siw, which is verbs, and iwarp understand each other). The
  * address is one of this host; on verbs that of a device, by default
  * $RPCRDMA_VERBS_ADDR. With "--windows any", memory windows are used even if
- * those of the device are known for flaws; the tests leave these out. Exit
+ * those of the device are known for flaws; the tests leave these out. With
+ * --shared, Receives are shared, in queues of MOST at most (0: of as many as
+ * are promised), and there are more tests. Exit
  * status 77: there is no such device.
  */
 #include "provider_util.h"
@@ -47,7 +49,7 @@ static int usage(void)
 {
 	fprintf(stderr, "usage: provider_test --provider NAME "
 			"[--client NAME] [--addr ADDRESS] [--windows any] "
-			"[TEST...]\n");
+			"[--shared MOST] [TEST...]\n");
 	return 2;
 }
 
@@ -91,8 +93,10 @@ int main(int argc, char **argv)
 	static const struct unit_test *const tables[] = { provider_life_tests,
 							  provider_data_tests,
 							  provider_bad_tests,
+							  provider_shared_tests,
 							  NULL };
 	const char *name = NULL, *addr = NULL, *windows = NULL, *client = NULL;
+	const char *shared = NULL;
 	struct fab_domain *dom;
 	int i, rc;
 
@@ -106,6 +110,8 @@ int main(int argc, char **argv)
 			client = argv[i + 1];
 		else if (!strcmp(argv[i], "--windows"))
 			windows = argv[i + 1];
+		else if (!strcmp(argv[i], "--shared"))
+			shared = argv[i + 1];
 		else
 			return usage();
 	}
@@ -127,6 +133,12 @@ int main(int argc, char **argv)
 	if (windows) {
 		subject.adjust = any_windows;
 		subject.flawed_windows = true;
+	}
+	subject.longest = SIZE_MAX;
+	if (shared) {
+		subject.shared = true;
+		subject.share_most = (unsigned int)strtoul(shared, NULL, 10);
+		subject.longest = SHARE_SIZE;
 	}
 	for (int k = 0; k < 2; k++) {
 		rc = fab_domain_open(k ? subject.cli_ops : subject.ops, NULL,

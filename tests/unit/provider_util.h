@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 
 #include "endpoint.h"
+#include "fabric/pool.h"
 
 #define ARENA ((size_t)16 << 20)
 
@@ -41,6 +42,7 @@ struct world {
 
 	uint8_t *arena;
 	struct fab_mr *mr, *cli_mr;
+	struct fab_pool *pool; /* for shared Receives, if subject.shared */
 };
 
 /* What is tested, set once by main(). */
@@ -58,16 +60,29 @@ struct subject {
 	/* Linux' siw: does not tell why a connection ended, nor checks the
 	 * right to remote reading. */
 	bool siw;
+	/* All Receives are posted without memory, fab_share(): how many the
+	 * shared queues have at most, and the limit of their memory, 0: none.
+	 * And the length of the longest. */
+	bool shared;
+	unsigned int share_most;
+	size_t share_memory;
+	size_t longest;
 };
 extern struct subject subject;
 
-/* Name the memory as the domain of @e knows it. */
+/* Name the memory as the domain of @e knows it, or, if Receives are shared,
+ * not at all. */
 static inline struct fab_wr *ep_own(const struct ep *e, struct fab_wr *chain)
 {
 	for (struct fab_wr *wr = chain; wr; wr = wr->next)
-		for (unsigned int i = 0; i < wr->nsge; i++)
+		for (unsigned int i = 0; i < wr->nsge; i++) {
 			if (wr->sge[i].mr)
 				wr->sge[i].mr = e->mr;
+			if (subject.shared && wr->op == FAB_RECV)
+				wr->sge[i] = (struct fab_sge){
+					NULL, wr->sge[i].len, NULL
+				};
+		}
 	return chain;
 }
 
@@ -120,6 +135,81 @@ static inline void side_open(struct world *w, const struct fab_ops *ops,
 	CU_ASSERT_EQUAL_FATAL(fab_reg(*dom, w->arena, ARENA, mr), 0);
 }
 
+/* A Receive or Send of @len octets at @at of the arena, which is @place. */
+struct msg {
+	struct fab_wr wr;
+	struct fab_sge sge;
+	void *place;
+};
+
+/* ---- Shared Receives ------------------------------------------------- */
+
+#define SHARE_SIZE 65536u
+#define SHARE_EACH 256u
+
+static inline void *share_take(void *ctx, struct fab_sge *sge)
+{
+	struct world *w = ctx;
+	struct fab_buf *b = fab_pool_get(w->pool, SHARE_SIZE);
+
+	if (b)
+		*sge = (struct fab_sge){ b->addr, b->size, b->mr };
+	return b;
+}
+
+static inline void share_give(void *ctx, void *memory)
+{
+	fab_pool_put(memory);
+}
+
+/* Where it would have come without sharing. */
+static inline void share_done(const struct fab_wc *wc)
+{
+	const struct msg *m = wc->wr->user;
+	struct fab_buf *b = wc->memory;
+
+	if (wc->wr->op != FAB_RECV || wc->status != FAB_OK)
+		return;
+	CU_ASSERT_PTR_NOT_NULL_FATAL(b);
+	if (wc->len)
+		memcpy(m->place, b->addr, wc->len);
+	fab_pool_put(b);
+}
+
+static inline void ep_clear(struct world *w)
+{
+	memset(&w->cli, 0, sizeof(w->cli));
+	memset(&w->srv, 0, sizeof(w->srv));
+	w->srv.mr = w->mr;
+	w->cli.mr = w->cli_mr;
+	if (subject.shared)
+		w->srv.done = w->cli.done = share_done;
+}
+
+static inline void share_open(struct world *w)
+{
+	struct fab_pool_params p = { .max_bytes = subject.share_memory };
+	struct fab_share share = { .size = SHARE_SIZE,
+				   .each = SHARE_EACH,
+				   .most = subject.share_most,
+				   .take = share_take,
+				   .give = share_give,
+				   .ctx = w };
+
+	CU_ASSERT_EQUAL_FATAL(fab_pool_create(w->dom, &p, &w->pool), 0);
+	CU_ASSERT_EQUAL_FATAL(fab_share(w->dom, &share), 0);
+	CU_ASSERT_EQUAL(fab_share(w->dom, &share), -EBUSY);
+}
+
+static inline void share_close(struct world *w)
+{
+	struct fab_pool_stats st;
+
+	fab_pool_get_stats(w->pool, &st);
+	CU_ASSERT_EQUAL(st.bytes_in_use, 0);
+	fab_pool_destroy(w->pool);
+}
+
 static inline void world_domain(struct world *w, unsigned int startup_ms)
 {
 	const struct fab_limits *l;
@@ -133,6 +223,8 @@ static inline void world_domain(struct world *w, unsigned int startup_ms)
 	w->cli_dom = w->dom;
 	w->cli_poller = w->poller;
 	w->cli_mr = w->mr;
+	if (subject.shared)
+		share_open(w);
 	if (subject.cli_ops != subject.ops) {
 		side_open(w, subject.cli_ops, startup_ms, &w->cli_dom,
 			  &w->cli_poller, &w->cli_mr);
@@ -143,8 +235,7 @@ static inline void world_domain(struct world *w, unsigned int startup_ms)
 		if (l->max_read_depth < w->limits.max_read_depth)
 			w->limits.max_read_depth = l->max_read_depth;
 	}
-	w->srv.mr = w->mr;
-	w->cli.mr = w->cli_mr;
+	ep_clear(w);
 }
 
 static inline void world_listen(struct world *w)
@@ -225,16 +316,12 @@ static inline void world_connect(struct world *w,
 			0);
 }
 
-/* A Receive or Send of @len octets at @at of the arena. */
-struct msg {
-	struct fab_wr wr;
-	struct fab_sge sge;
-};
 
 static inline struct fab_wr *msg_init(struct world *w, struct msg *m,
 				      enum fab_opcode op, size_t at, size_t len)
 {
-	m->sge = (struct fab_sge){ w->arena + at, len, w->mr };
+	m->place = w->arena + at;
+	m->sge = (struct fab_sge){ m->place, len, w->mr };
 	m->wr = (struct fab_wr){
 		.op = op, .nsge = 1, .sge = &m->sge, .user = m
 	};
@@ -275,14 +362,6 @@ static inline void ep_destroy(struct world *w, struct ep *e)
 	CU_ASSERT_EQUAL(e->gone, 1);
 }
 
-static inline void ep_clear(struct world *w)
-{
-	memset(&w->cli, 0, sizeof(w->cli));
-	memset(&w->srv, 0, sizeof(w->srv));
-	w->srv.mr = w->mr;
-	w->cli.mr = w->cli_mr;
-}
-
 /* Both connections away; the listener stays. */
 static inline void world_unpair(struct world *w)
 {
@@ -307,6 +386,8 @@ static inline void world_close(struct world *w)
 	}
 	fab_dereg(w->mr);
 	fab_poller_destroy(w->poller);
+	if (w->pool)
+		share_close(w);
 	fab_domain_close(w->dom);
 	munmap(w->arena, ARENA);
 }
@@ -321,6 +402,6 @@ static inline int ep_count(const struct ep *e, enum fab_status status)
 }
 
 extern const struct unit_test provider_life_tests[], provider_data_tests[],
-	provider_bad_tests[];
+	provider_bad_tests[], provider_shared_tests[];
 
 #endif /* RPCRDMA_TEST_PROVIDER_UTIL_H */

@@ -249,6 +249,50 @@ static void log_line(void *ctx, int level, const char *text)
 		fprintf(stderr, "[%s] %s\n", (const char *)ctx, text);
 }
 
+/* ---- Shared Receives -------------------------------------------------- */
+
+static void *share_take(void *ctx, struct fab_sge *sge)
+{
+	struct rt_pair *p = ctx;
+	struct fab_buf *b = fab_pool_get(p->pool, p->dom->share.size);
+
+	if (b)
+		*sge = (struct fab_sge){ b->addr, b->size, b->mr };
+	return b;
+}
+
+static void share_give(void *ctx, void *memory)
+{
+	fab_pool_put(memory);
+}
+
+/* If the environment has RPCRDMA_TEST_SHARED: both ends are of one domain, so
+ * that neither's pool would do for both. */
+static bool share(struct rt_pair *p)
+{
+	struct fab_share s = { .size = 65536,
+			       .each = 4096,
+			       .take = share_take,
+			       .give = share_give,
+			       .ctx = p };
+
+	return !getenv("RPCRDMA_TEST_SHARED") ||
+	       (!fab_pool_create(p->dom, NULL, &p->pool) &&
+		!fab_share(p->dom, &s));
+}
+
+static void unshare(struct rt_pair *p)
+{
+	struct fab_pool_stats s;
+
+	if (!p->pool)
+		return;
+	fab_pool_get_stats(p->pool, &s);
+	CU_ASSERT_EQUAL(s.bytes_in_use, 0);
+	CU_ASSERT_TRUE(s.gets > 0 || !p->calls);
+	fab_pool_destroy(p->pool);
+}
+
 static struct rt_instance *instance(struct rt_pair *p, const char *name,
 				    const struct rt_config *cfg)
 {
@@ -263,6 +307,7 @@ static struct rt_instance *instance(struct rt_pair *p, const char *name,
 
 	if (cfg)
 		params.config = *cfg;
+	params.config.share_receives = p->pool;
 	params.auth = rt_pair_auth;
 	params.auth_ctx = rt_pair_auth_ctx[*name == 's'];
 	rt_instance_create(&params, &inst);
@@ -279,6 +324,8 @@ bool rt_pair_listen(struct rt_pair *p, const struct rt_config *client,
 
 	memset(p, 0, sizeof(*p));
 	if (fab_domain_open(&fab_loop_ops, &dp, &p->dom))
+		return false;
+	if (!share(p))
 		return false;
 	rt_watch_start(&p->watch, p->dom, LOOP_ACTIVE | LOOP_PASSIVE);
 	if (prepare)
@@ -364,6 +411,7 @@ void rt_pair_close(struct rt_pair *p)
 		rt_listener_close(p->listener);
 	rt_instance_destroy(p->client_inst);
 	rt_instance_destroy(p->server_inst);
+	unshare(p);
 	fab_domain_close(p->dom);
 	test_clock_release();
 }

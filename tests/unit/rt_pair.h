@@ -21,6 +21,7 @@
 #include <stdatomic.h>
 
 #include "fabric/loop/loop.h"
+#include "fabric/pool.h"
 #include "rt_watch.h"
 #include "transport/transport.h"
 
@@ -57,6 +58,7 @@ struct rt_pair {
 	struct rt_watch watch;
 	/* Run in rt_pair_run() with the instances, if set: a raw peer's. */
 	struct fab_poller *raw_poller;
+	struct fab_pool *pool; /* for shared Receives; else NULL */
 };
 
 /* The authenticator of instances made from now on with a policy for it; the

@@ -44,6 +44,18 @@ target_link_options(unit-transport-steady PRIVATE -Wl,--wrap=malloc,--wrap=callo
 	-Wl,--wrap=realloc,--wrap=aligned_alloc,--wrap=posix_memalign
 	-Wl,--wrap=mmap,--wrap=fab_reg)
 
+# The same, with Receives that bring no memory.
+foreach(name IN ITEMS transport transport-bound transport-faults
+		transport-faults-v1 transport-rtr transport-steady transport-threads
+		transport-xchar-pair)
+	add_test(NAME unit-${name}-shared COMMAND unit-${name})
+	set_tests_properties(unit-${name}-shared PROPERTIES TIMEOUT 300 LABELS unit
+		ENVIRONMENT RPCRDMA_TEST_SHARED=1)
+endforeach()
+
+rpcrdma_one_thread(unit-transport-faults-shared unit-transport-faults-v1-shared
+	unit-transport-rtr-shared unit-transport-steady-shared
+	unit-transport-xchar-pair-shared)
 rpcrdma_one_thread(unit-transport-credit unit-transport-faults
 	unit-transport-faults-v1 unit-transport-rtr unit-transport-steady
 	unit-transport-xchar-pair)

@@ -394,6 +394,9 @@ static void no_memory(void)
 	static struct script s = { .step = starve };
 	unsigned int none = 0;
 
+	/* There, Receives do not have their memory from what is starved. */
+	if (getenv("RPCRDMA_TEST_SHARED"))
+		return;
 	for (s.side = 0; s.side < 2; s.side++)
 		for (s.arg = 0; s.arg < 13 * 16; s.arg++)
 			/* begin() needs some itself. */

@@ -4,7 +4,7 @@
 # device, or RPCRDMA_VERBS_ADDR does not name its address, verbs is skipped;
 # tests/integration/verbs.test runs it in a guest that has one.
 add_executable(provider_test provider_main.c provider_life.c provider_data.c
-	provider_bad.c)
+	provider_bad.c provider_shared.c)
 target_link_libraries(provider_test PRIVATE rpcrdma_fabric PkgConfig::CUNIT)
 target_include_directories(provider_test PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 if(TARGET rpcrdma_verbs)

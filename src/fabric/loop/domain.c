@@ -216,10 +216,16 @@ void loop_observe(struct loop_domain *dom, const struct loop_event *ev)
 	pthread_mutex_unlock(&dom->observer_lock);
 }
 
+/* There is no queue: a message gets its memory when it comes. */
+static void loop_share_stats(struct fab_domain *fd, struct fab_share_stats *out)
+{
+}
+
 const struct fab_ops fab_loop_ops = {
 	.name = "loop",
 	.domain_open = loop_domain_open,
 	.domain_close = loop_domain_close,
+	.share_stats = loop_share_stats,
 	.poller_create = loop_poller_create,
 	.poller_destroy = loop_poller_destroy,
 	.poller_run = loop_poller_run,

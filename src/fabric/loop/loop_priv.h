@@ -232,7 +232,7 @@ const char *loop_touch(struct loop_conn *c, uint32_t handle, uint64_t offset,
 		       void *buf, size_t len, size_t cut, unsigned int access);
 
 /* What a completed request carries in its priv[]. */
-enum { WR_STATUS, WR_LEN, WR_INV, WR_DUE };
+enum { WR_STATUS, WR_LEN, WR_INV, WR_DUE, WR_MEMORY };
 #define WR_INVALIDATED (1ull << 32)
 /* And before: which one it is. */
 #define WR_NUMBER 0

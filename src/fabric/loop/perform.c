@@ -104,7 +104,10 @@ static bool worn_out(const struct loop_conn *c)
 /* Put a message into the peer's next Receive; NULL or the rule broken. */
 static const char *deliver(struct loop_conn *peer, const struct loop_message *m)
 {
+	const struct fab_share *share = &peer->base.poller->dom->share;
 	struct fab_wr *recv;
+	struct fab_sge to;
+	void *memory = NULL;
 	uint64_t inv = 0;
 
 	if (!peer->rq.n)
@@ -119,7 +122,18 @@ static const char *deliver(struct loop_conn *peer, const struct loop_message *m)
 		loop_complete(peer, recv, FAB_ERROR, 0, 0);
 		return "message longer than its Receive";
 	}
-	scatter(recv, m->data, m->len);
+	if (share->take) {
+		memory = share->take(share->ctx, &to);
+		if (!memory) {
+			loop_complete(peer, recv, FAB_ERROR, 0, 0);
+			return "no memory for a message";
+		}
+		if (m->len)
+			memcpy(to.addr, m->data, m->len);
+	} else {
+		scatter(recv, m->data, m->len);
+	}
+	recv->priv[WR_MEMORY] = (uintptr_t)memory;
 	peer->counters.recvs++;
 	peer->counters.recv_bytes += m->len;
 	loop_complete(peer, recv, FAB_OK, m->len, inv);

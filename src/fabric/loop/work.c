@@ -178,6 +178,8 @@ static void work_event(struct fab_wc *wc, struct fab_wr *wr)
 		.invalidated = wr->priv[WR_INV] & WR_INVALIDATED,
 		.inv_handle = (uint32_t)wr->priv[WR_INV],
 	};
+	if (wr->op == FAB_RECV && wc->status == FAB_OK)
+		wc->memory = (void *)(uintptr_t)wr->priv[WR_MEMORY];
 }
 
 /* The next event of @c, if one is due. */

@@ -59,6 +59,7 @@ void vb_conn_free(struct vb_conn *c)
 {
 	vb_windows_close(c);
 	destroy_qp(c);
+	vb_srq_leave(c);
 	if (c->cq)
 		ibv_destroy_cq(c->cq);
 	if (c->id)
@@ -160,6 +161,7 @@ static int take_completions(struct vb_conn *c, struct fab_wc *wc, int n)
 		w->len = wr->priv[WR_LEN];
 		w->invalidated = wr->priv[WR_DONE] & WRD_INVALIDATED;
 		w->inv_handle = (uint32_t)wr->priv[WR_INV];
+		w->memory = (void *)(uintptr_t)wr->priv[WR_MEMORY];
 	}
 	if (got < n && c->state == ST_DEAD && !c->closed_told) {
 		c->closed_told = true;
@@ -217,6 +219,8 @@ void vb_conn_dead(struct vb_conn *c, int error, const char *reason)
 	}
 	if (c->connected)
 		rdma_disconnect(c->id);
+	if (c->srq && c->connected && c->error)
+		vb_srq_lost(c);
 	/* Before the pair, to which they are bound. */
 	vb_windows_close(c);
 	destroy_qp(c);
@@ -309,6 +313,8 @@ static void open_events(struct vb_conn *c, unsigned int ev)
 		vb_conn_dead(c, -EPROTO, "the peer broke a rule");
 	else if (ev & EV_QP)
 		vb_conn_dead(c, -EIO, "the device broke the connection");
+	else if ((ev & EV_SRQ) && vb_srq_broken(c))
+		vb_conn_dead(c, -EIO, "the shared receive queue broke");
 	else if ((ev & EV_DOWN) && c->state == ST_LINGER)
 		vb_conn_dead(c, 0, "closed by this side");
 	else if (ev & EV_DOWN)

@@ -157,21 +157,26 @@ static void send_done(struct vb_conn *c, const struct ibv_wc *wc)
 
 /* ---- Receive queue --------------------------------------------------- */
 
-static void receive_done(struct vb_conn *c, const struct ibv_wc *wc)
+static void give(struct vb_conn *c, void *memory)
 {
-	uint64_t seq = wc->wr_id & ~VB_RECV_ID;
-	struct fab_wr *wr;
+	const struct fab_share *share = &conn_domain(c)->fab.share;
 
-	if (seq != c->rq_tail || seq >= c->rq_head) {
-		broke(c, -EIO, "the device completed a Receive twice");
-		return;
-	}
-	wr = c->rslot[seq % c->rq_depth];
-	c->rq_tail++;
-	if (wc->status != IBV_WC_SUCCESS) {
-		vb_wr_complete(c, wr, failure(c, wc));
-		return;
-	}
+	if (memory)
+		share->give(share->ctx, memory);
+}
+
+/* A Receive that no message is in. */
+static void not_received(struct vb_conn *c, struct fab_wr *wr,
+			 enum fab_status status)
+{
+	give(c, (void *)(uintptr_t)wr->priv[WR_MEMORY]);
+	wr->priv[WR_MEMORY] = 0;
+	vb_wr_complete(c, wr, status);
+}
+
+static void received(struct vb_conn *c, struct fab_wr *wr,
+		     const struct ibv_wc *wc)
+{
 	wr->priv[WR_LEN] = wc->byte_len;
 	c->count.recvs++;
 	c->count.recv_bytes += wc->byte_len;
@@ -181,6 +186,60 @@ static void receive_done(struct vb_conn *c, const struct ibv_wc *wc)
 		wr->priv[WR_INV] = wc->invalidated_rkey;
 		vb_window_invalidated(c, wc->invalidated_rkey);
 	}
+}
+
+/* One of the shared queue: whose Receive it was is decided only here. */
+static void shared_done(struct vb_conn *c, const struct ibv_wc *wc)
+{
+	void *memory = vb_srq_take(c, wc->wr_id);
+	struct fab_wr *wr = c->rq.head;
+	enum fab_status status = FAB_OK;
+
+	if (!memory) {
+		broke(c, -EIO, "the device completed a Receive twice");
+		return;
+	}
+	if (wc->status != IBV_WC_SUCCESS) {
+		status = failure(c, wc);
+	} else if (!wr) {
+		broke(c, -EPROTO, "message without a Receive");
+	} else if (wc->byte_len > wr->sge[0].len) {
+		status = FAB_ERROR;
+		broke(c, -EPROTO, "message longer than its Receive");
+	}
+	/* What is flushed has taken nobody's. */
+	if (!wr || status == FAB_FLUSHED) {
+		give(c, memory);
+		return;
+	}
+	wr_take(&c->rq);
+	vb_srq_redeem(c, 1);
+	wr->priv[WR_MEMORY] = (uintptr_t)memory;
+	if (status == FAB_OK)
+		received(c, wr, wc);
+	else
+		not_received(c, wr, status);
+}
+
+static void receive_done(struct vb_conn *c, const struct ibv_wc *wc)
+{
+	uint64_t seq = wc->wr_id & ~VB_RECV_ID;
+	struct fab_wr *wr;
+
+	if (c->srq) {
+		shared_done(c, wc);
+		return;
+	}
+	if (seq != c->rq_tail || seq >= c->rq_head) {
+		broke(c, -EIO, "the device completed a Receive twice");
+		return;
+	}
+	wr = c->rslot[seq % c->rq_depth];
+	c->rq_tail++;
+	if (wc->status == IBV_WC_SUCCESS)
+		received(c, wr, wc);
+	else
+		not_received(c, wr, failure(c, wc));
 }
 
 /* ---- Both ------------------------------------------------------------ */
@@ -212,12 +271,14 @@ unsigned int vb_cq_progress(struct vb_conn *c, unsigned int budget)
 	return total;
 }
 
-static void flush_list(struct vb_conn *c, struct wr_list *l, bool sends)
+static void flush_list(struct vb_conn *c, struct wr_list *l)
 {
 	struct fab_wr *wr;
 
 	while ((wr = wr_take(l)))
-		if (!sends || wr->priv[WR_KIND] == KIND_USER)
+		if (wr->op == FAB_RECV)
+			not_received(c, wr, FAB_FLUSHED);
+		else if (wr->priv[WR_KIND] == KIND_USER)
 			vb_wr_complete(c, wr, FAB_FLUSHED);
 }
 
@@ -233,10 +294,12 @@ void vb_cq_flush(struct vb_conn *c)
 		    slot->wr->priv[WR_KIND] == KIND_USER)
 			vb_wr_complete(c, slot->wr, FAB_FLUSHED);
 	}
-	flush_list(c, &c->reads, true);
-	flush_list(c, &c->sq, true);
+	flush_list(c, &c->reads);
+	flush_list(c, &c->sq);
 	for (; c->rq_tail < c->rq_head; c->rq_tail++)
-		vb_wr_complete(c, c->rslot[c->rq_tail % c->rq_depth],
-			       FAB_FLUSHED);
-	flush_list(c, &c->rq, false);
+		not_received(c, c->rslot[c->rq_tail % c->rq_depth],
+			     FAB_FLUSHED);
+	if (c->srq)
+		vb_srq_redeem(c, c->promised);
+	flush_list(c, &c->rq);
 }

@@ -97,6 +97,7 @@ void vb_device_free(struct vb_device *dev)
 		ibv_dealloc_pd(dev->pd);
 	if (dev->hold)
 		rdma_free_devices(dev->hold);
+	pthread_mutex_destroy(&dev->srq_lock);
 	free(dev);
 }
 
@@ -184,6 +185,8 @@ static int device_add(struct vb_domain *d, struct ibv_context *ctx,
 
 	if (!dev)
 		return -ENOMEM;
+	pthread_mutex_init(&dev->srq_lock, NULL);
+	TAILQ_INIT(&dev->srqs);
 	dev->async_src.kind = SRC_ASYNC;
 	dev->dom = d;
 	dev->index = d->ndevs;
@@ -208,6 +211,9 @@ static int device_add(struct vb_domain *d, struct ibv_context *ctx,
 	dev->out_depth = depth_of(a.max_qp_init_rd_atom);
 	dev->in_depth = depth_of(a.max_qp_rd_atom);
 	dev->iwarp = ctx->device->transport_type == IBV_TRANSPORT_IWARP;
+	/* Why not on iWARP: srq.c. */
+	if (!dev->iwarp && a.max_srq > 0 && a.max_srq_wr > 0)
+		dev->max_srq_wr = (unsigned int)a.max_srq_wr;
 	dev->windows = has_windows(d, &a) &&
 		       (d->fab.limits.caps & FAB_CAP_EXPOSE);
 	dev->siw = dev->iwarp && a.vendor_id == VENDOR_SIW;
@@ -432,6 +438,13 @@ static void one_event(struct vb_device *dev, struct ibv_async_event *ev)
 		break;
 	case IBV_EVENT_CQ_ERR:
 		conn_event(ev->element.cq->cq_context, EV_QP);
+		break;
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		vb_srq_event(ev->element.srq->srq_context, ev->event_type);
+		break;
+	case IBV_EVENT_SRQ_ERR:
+		vb_srq_event(ev->element.srq->srq_context, ev->event_type);
+		tell_all(dev, EV_SRQ);
 		break;
 	case IBV_EVENT_COMM_EST:
 		/* The peer has sent something before its confirmation was

@@ -291,6 +291,7 @@ const struct fab_ops fab_verbs_ops = {
 	.name = "verbs",
 	.domain_open = domain_open,
 	.domain_close = domain_close,
+	.share_stats = vb_share_stats,
 	.owns = fab_verbs_owns,
 	.poller_create = vb_poller_create,
 	.poller_destroy = vb_poller_destroy,

@@ -300,48 +300,78 @@ int vb_post(struct fab_conn *fc, struct fab_wr *chain)
 
 /* ---- Receives -------------------------------------------------------- */
 
-void vb_post_receives(struct vb_conn *c)
+/* Where the message for @wr goes; false: there is no memory. */
+static bool memory_of(struct vb_conn *c, struct fab_wr *wr, struct fab_sge *to)
+{
+	const struct fab_share *share = &conn_domain(c)->fab.share;
+	void *memory;
+
+	*to = *wr->sge;
+	if (!share->take)
+		return true;
+	memory = share->take(share->ctx, to);
+	wr->priv[WR_MEMORY] = (uintptr_t)memory;
+	to->len = wr->sge->len;
+	return memory;
+}
+
+/* Up to a batch of what waits, into the connection's own queue; 0 or -errno. */
+static int post_batch(struct vb_conn *c)
 {
 	struct ibv_recv_wr w[VB_BATCH], *bad;
 	struct ibv_sge sge[VB_BATCH];
+	struct fab_sge to;
 	unsigned int n;
 	int rc;
 
+	for (n = 0; n < VB_BATCH && c->rq.head &&
+		    c->rq_head - c->rq_tail < c->rq_depth;
+	     n++) {
+		struct fab_wr *wr = c->rq.head;
+
+		if (!memory_of(c, wr, &to))
+			return -ENOMEM;
+		c->rslot[c->rq_head % c->rq_depth] = wr_take(&c->rq);
+		w[n] = (struct ibv_recv_wr){
+			.wr_id = VB_RECV_ID | c->rq_head++,
+			.sg_list = &sge[n],
+			.num_sge = to.len || c->dev->siw,
+		};
+		sge[n] = (struct ibv_sge){ 0 };
+		if (to.len)
+			sge[n] = (struct ibv_sge){
+				.addr = (uintptr_t)to.addr,
+				.length = (uint32_t)to.len,
+				.lkey = vb_mr_of(c, to.mr)->lkey,
+			};
+		if (n)
+			w[n - 1].next = &w[n];
+	}
+	if (!n)
+		return 0;
+	rc = ibv_post_recv(c->id->qp, w, &bad);
+	return rc > 0 ? -rc : rc;
+}
+
+void vb_post_receives(struct vb_conn *c)
+{
+	int rc = 0;
+
 	if (!c->id || !c->id->qp || c->state > ST_CLOSING)
 		return;
-	while (c->rq.head) {
-		for (n = 0; n < VB_BATCH && c->rq.head &&
-			    c->rq_head - c->rq_tail < c->rq_depth;
-		     n++) {
-			struct fab_wr *wr = wr_take(&c->rq);
-			const struct fab_sge *s = wr->sge;
-
-			c->rslot[c->rq_head % c->rq_depth] = wr;
-			w[n] = (struct ibv_recv_wr){
-				.wr_id = VB_RECV_ID | c->rq_head++,
-				.sg_list = &sge[n],
-				.num_sge = s->len || c->dev->siw,
-			};
-			sge[n] = (struct ibv_sge){ 0 };
-			if (s->len)
-				sge[n] = (struct ibv_sge){
-					.addr = (uintptr_t)s->addr,
-					.length = (uint32_t)s->len,
-					.lkey = vb_mr_of(c, s->mr)->lkey,
-				};
-			if (n)
-				w[n - 1].next = &w[n];
-		}
-		if (!n)
-			break;
-		rc = ibv_post_recv(c->id->qp, w, &bad);
-		if (rc) {
-			vb_conn_dead(c, rc < 0 ? rc : -rc,
-				     "the device takes no Receive");
-			return;
-		}
+	if (c->srq)
+		rc = vb_srq_fill(c);
+	while (!rc && !c->srq && c->rq.head &&
+	       c->rq_head - c->rq_tail < c->rq_depth)
+		rc = post_batch(c);
+	if (rc) {
+		vb_conn_dead(c, rc,
+			     rc == -ENOMEM ? "no memory for Receives" :
+					     "the device takes no Receive");
+		return;
 	}
-	if (c->rq.head && !atomic_exchange(&conn_domain(c)->waits_told, true))
+	if (!c->srq && c->rq.head &&
+	    !atomic_exchange(&conn_domain(c)->waits_told, true))
 		vb_log(conn_domain(c), 4,
 		       "verbs: more Receives posted than a queue of %u holds",
 		       c->rq_depth);
@@ -351,13 +381,18 @@ int vb_post_recv(struct fab_conn *fc, struct fab_wr *chain)
 {
 	struct vb_conn *c = vb_conn(fc);
 	struct fab_wr *next;
+	unsigned int n = 0;
 
 	if (c->state > ST_OPEN)
 		return -ENOTCONN;
 	for (struct fab_wr *wr = chain; wr; wr = next) {
 		next = wr->next;
+		wr->priv[WR_MEMORY] = 0;
 		wr_append(&c->rq, wr);
+		n++;
 	}
+	if (c->srq)
+		vb_srq_promise(c, n);
 	vb_post_receives(c);
 	if (c->state == ST_DEAD)
 		vb_poller_kick(c);

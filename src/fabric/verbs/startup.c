@@ -34,10 +34,8 @@ static unsigned int wanted_depth(const struct vb_conn *c,
 
 static void choose_sizes(struct vb_conn *c)
 {
-	unsigned int waiting = 0;
+	unsigned int waiting = wr_count(&c->rq);
 
-	for (const struct fab_wr *wr = c->rq.head; wr; wr = wr->next)
-		waiting++;
 	c->rq_depth = waiting > VB_RQ_DEPTH / 2 ? 2 * waiting : VB_RQ_DEPTH;
 	c->rq_depth = min_of(c->rq_depth, c->dev->max_wr);
 	c->sq_depth = min_of(VB_SQ_DEPTH, c->dev->max_wr);
@@ -46,6 +44,34 @@ static void choose_sizes(struct vb_conn *c)
 		c->sq_depth = c->dev->max_cqe / 4;
 	if (c->rq_depth > c->dev->max_cqe - c->sq_depth)
 		c->rq_depth = c->dev->max_cqe - c->sq_depth;
+}
+
+/* Only those that others have begun: they come in numbers, and it is the
+ * acceptor that tells the other end to send again (RNR). */
+static void share(struct vb_conn *c)
+{
+	unsigned int each = conn_domain(c)->fab.share.each;
+
+	if (c->active || each > c->dev->max_cqe - c->sq_depth)
+		return;
+	vb_srq_join(c);
+	/* In the completion queue there is a place for each promised. */
+	if (c->srq && c->rq_depth < each)
+		c->rq_depth = each;
+	if (c->srq)
+		vb_srq_promise(c, wr_count(&c->rq));
+}
+
+/* Messages for which there is no Receive are sent again soon. */
+static void short_pause(struct vb_conn *c)
+{
+	struct ibv_qp_attr attr = { .min_rnr_timer = VB_RNR_TIMER };
+	struct vb_poller *p = conn_poller(c);
+
+	pthread_mutex_lock(&p->cm_lock);
+	/* Without it the pause is longer, no more. */
+	(void)ibv_modify_qp(c->id->qp, &attr, IBV_QP_MIN_RNR_TIMER);
+	pthread_mutex_unlock(&p->cm_lock);
 }
 
 static int make_cq(struct vb_conn *c)
@@ -84,6 +110,7 @@ static int make_qp(struct vb_conn *c)
 	if (atomic_load(&c->dev->gone))
 		return -ENODEV;
 	choose_sizes(c);
+	share(c);
 	c->slot = calloc(c->sq_depth, sizeof(*c->slot));
 	c->rslot = calloc(c->rq_depth, sizeof(struct fab_wr *));
 	if (!c->slot || !c->rslot)
@@ -94,10 +121,11 @@ static int make_qp(struct vb_conn *c)
 			.qp_context = c,
 			.send_cq = c->cq,
 			.recv_cq = c->cq,
+			.srq = vb_srq_of(c),
 			.cap = { .max_send_wr = c->sq_depth,
-				 .max_recv_wr = c->rq_depth,
+				 .max_recv_wr = c->srq ? 0 : c->rq_depth,
 				 .max_send_sge = c->dev->max_sge,
-				 .max_recv_sge = 1,
+				 .max_recv_sge = c->srq ? 0 : 1,
 				 .max_inline_data = room },
 			.qp_type = IBV_QPT_RC,
 		};
@@ -291,6 +319,8 @@ int vb_accept(struct fab_conn *fc, const struct fab_conn_params *params)
 	rc = make_qp(c);
 	if (rc)
 		return rc;
+	if (c->srq)
+		param.rnr_retry_count = VB_RNR_SHARED;
 	c->state = ST_ACCEPTED;
 	c->connected = true;
 	vb_timer_start(c, TIMER_STARTUP);
@@ -299,6 +329,8 @@ int vb_accept(struct fab_conn *fc, const struct fab_conn_params *params)
 		/* The peer may have gone meanwhile: as any other end. */
 		vb_conn_dead(c, errno ? -errno : -EIO, "accept failed");
 		vb_poller_kick(c);
+	} else if (c->srq) {
+		short_pause(c);
 	}
 	return 0;
 }

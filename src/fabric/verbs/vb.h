@@ -27,8 +27,9 @@
  *   alone, at the end of fab_poller_run(), when nothing that an event channel
  *   or the kick list handed out can name it any more.
  *
- * Lock order: domain, listener, poller's cm_lock, poller. None is held over a
- * ready callback; the listener's is held over its request callback.
+ * Lock order: listener, domain, poller's cm_lock, poller. None is held over a
+ * ready callback; the listener's is held over its request callback. A device's
+ * srq_lock (srq.c) is held over nothing but calls of the device.
  *
  * Isolation of connections
  *
@@ -88,6 +89,10 @@
 /* Completions handled by one fab_poll() before others have their turn. */
 #define VB_TURN 256u
 
+/* Receives of a shared queue: places, and how many there are to spare. */
+#define VB_SRQ_DEPTH 8192u
+#define VB_SRQ_SPARE 16u
+
 /* In ibv_wc.wr_id: of the receive queue. */
 #define VB_RECV_ID ((uint64_t)1 << 63)
 
@@ -109,6 +114,14 @@
  */
 #define VB_RETRIES 6
 #define VB_RNR_RETRIES 0
+/*
+ * With a shared queue there may for a moment be none for a message that was
+ * promised one, because another peer has sent more than it may, or because the
+ * administrator has set fewer than are promised. Then it is sent again, as
+ * often as it takes (7 means that), after 0.64 ms (12) each.
+ */
+#define VB_RNR_SHARED 7
+#define VB_RNR_TIMER 12
 
 enum vb_source_kind {
 	SRC_WAKE,
@@ -126,6 +139,7 @@ struct vb_source {
 };
 
 struct vb_domain;
+struct vb_srq;
 struct vb_conn;
 struct vb_listener;
 struct vb_poller;
@@ -134,6 +148,7 @@ TAILQ_HEAD(vb_conn_queue, vb_conn);
 TAILQ_HEAD(vb_listener_queue, vb_listener);
 TAILQ_HEAD(vb_poller_queue, vb_poller);
 TAILQ_HEAD(vb_mr_queue, vb_mr);
+TAILQ_HEAD(vb_srq_queue, vb_srq);
 
 /* One that has been used; what names it lives as long as the domain. */
 struct vb_device {
@@ -145,6 +160,7 @@ struct vb_device {
 	struct ibv_pd *pd;
 	char name[64];
 	unsigned int max_wr, max_sge, max_sge_rd, max_cqe;
+	unsigned int max_srq_wr; /* 0: no shared queues */
 	unsigned int out_depth, in_depth;
 	bool iwarp, windows;
 	bool siw; /* Linux' siw, which has limits of its own */
@@ -154,6 +170,12 @@ struct vb_device {
 	atomic_bool gone;
 	atomic_uint conns;
 	atomic_uint next_vector;
+
+	pthread_mutex_t srq_lock; /* what follows, and what it points to */
+	struct vb_srq_queue srqs;
+	struct vb_srq *srq; /* that new connections join */
+	bool srq_refused; /* none could be made: not tried again */
+	unsigned int srq_low;
 };
 
 struct vb_domain {
@@ -164,7 +186,7 @@ struct vb_domain {
 	_Atomic(struct vb_device *) dev[VB_MAX_DEVICES];
 	/* Counts what might let a device that has gone be retired. */
 	atomic_uint changes;
-	atomic_bool memlock_told, waits_told;
+	atomic_bool memlock_told, waits_told, low_told;
 
 	pthread_mutex_t lock; /* what follows, and adding a device */
 	unsigned int ndevs;
@@ -255,6 +277,7 @@ struct vb_listener {
 #define EV_PROBE 0x800u
 #define EV_RULE 0x1000u /* the peer broke a rule, says the device */
 #define EV_FIRST 0x2000u
+#define EV_SRQ 0x4000u /* a shared receive queue broken */
 
 enum vb_state {
 	ST_IDLE, /* active, not started */
@@ -275,6 +298,7 @@ enum vb_state {
 #define WR_LEN 1 /* octets in all; of a Receive: received */
 #define WR_DONE 2 /* status, WRD_INVALIDATED */
 #define WR_INV 3 /* handle invalidated */
+#define WR_MEMORY 4 /* of a Receive that brought none */
 #define WRD_STATUS 0xffu
 #define WRD_INVALIDATED 0x100u
 
@@ -359,11 +383,14 @@ struct vb_conn {
 	struct fab_wr probe;
 	bool probe_out;
 
-	/* Receive queue: likewise. */
+	/* Receive queue: likewise. Or a shared one: then what was posted waits
+	 * in rq, and there are @promised of them. */
 	struct fab_wr **rslot;
 	uint64_t rq_head, rq_tail;
 	unsigned int rq_depth;
 	struct wr_list rq;
+	struct vb_srq *srq;
+	unsigned int promised;
 
 	struct vb_window *windows[VB_WINDOW_BUCKETS];
 	struct vb_window *free_windows;
@@ -543,6 +570,27 @@ bool vb_post_last_signaled(const struct vb_conn *c);
 unsigned int vb_cq_progress(struct vb_conn *c, unsigned int budget);
 /* What the device gave no completion for. It must have let go of them. */
 void vb_cq_flush(struct vb_conn *c);
+
+/* srq.c; the runner unless said otherwise */
+/* Have @c use the shared queue of its device, if there is to be one: sets
+ * c->srq. And not any more, when its queue pair is no more; poller thread. */
+void vb_srq_join(struct vb_conn *c);
+void vb_srq_leave(struct vb_conn *c);
+/* For the queue pair; NULL: it has its own. */
+struct ibv_srq *vb_srq_of(const struct vb_conn *c);
+bool vb_srq_broken(const struct vb_conn *c);
+/* Its queue pair may have taken a Receive along. */
+void vb_srq_lost(struct vb_conn *c);
+/* @n Receives of @c more are posted, or have become something else. */
+void vb_srq_promise(struct vb_conn *c, unsigned int n);
+void vb_srq_redeem(struct vb_conn *c, unsigned int n);
+/* Post what is missing. 0, -ENOMEM, or what the driver says. */
+int vb_srq_fill(struct vb_conn *c);
+/* The memory of the completed Receive @id, or NULL: there is none such. */
+void *vb_srq_take(struct vb_conn *c, uint64_t id);
+/* Any thread. */
+void vb_srq_event(struct vb_srq *s, enum ibv_event_type type);
+void vb_share_stats(struct fab_domain *d, struct fab_share_stats *out);
 
 /* window.c; the runner */
 int vb_expose(struct fab_conn *c, struct fab_mr *mr, void *addr, size_t len,

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * srq - Receives that the connections of a device have in common
+ *
+ * What a connection has posted is a promise (fab_share() in fabric.h): so many
+ * messages may come. The shared queue of its device has the memory for them. It
+ * holds as many Receives as its connections have posted together, so that
+ * there is one for every message promised; or, if fewer were set, so many.
+ * Which Receive a message takes is the device's choice. It is replaced when
+ * its completion is seen.
+ *
+ * Isolation. A peer that sends more than it was promised is found out by its
+ * connection having no Receive left, and loses it. Until then it may have taken
+ * what others were promised; their messages are then sent again by their
+ * devices (VB_RNR_SHARED), so that only it comes to harm. iWARP cannot send
+ * again: its devices are not asked for a shared queue.
+ *
+ * What is lost. A queue pair that is destroyed while a message comes in may
+ * take one Receive along, of which no completion ever tells. The device keeps
+ * its memory until the queue is destroyed: nobody can say which it was. Each
+ * end that is not in order counts as one lost; it is made up for, and when a
+ * quarter of a queue may be lost, new connections begin another. A queue ends
+ * with its last connection.
+ *
+ * Threads: runners, and the poller thread for events and vb_srq_leave(). Lock:
+ * the device's srq_lock, a leaf. Memory is taken and given back without it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vb.h"
+
+struct vb_srq {
+	struct vb_device *dev;
+	TAILQ_ENTRY(vb_srq) link;
+	struct ibv_srq *srq;
+	unsigned int depth; /* places */
+	unsigned int most; /* Receives, or 0: as many as are promised */
+	atomic_bool broken;
+
+	/* The device's srq_lock: what follows. */
+	void **slot; /* memory, by number */
+	uint32_t *unused; /* numbers */
+	unsigned int nunused;
+	unsigned int conns, promised, posted, lost;
+	bool armed; /* an event is due when it runs low */
+};
+
+static const struct fab_share *share_of(const struct vb_device *dev)
+{
+	return &dev->dom->fab.share;
+}
+
+static unsigned int min_of(unsigned int a, unsigned int b)
+{
+	return a < b ? a : b;
+}
+
+/* ---- The queue ------------------------------------------------------- */
+
+static void queue_free(struct vb_srq *s)
+{
+	const struct fab_share *share = share_of(s->dev);
+
+	/* Of a device that has gone, the kernel has freed it. */
+	if (s->srq && ibv_destroy_srq(s->srq) && !atomic_load(&s->dev->gone))
+		vb_log(s->dev->dom, 4,
+		       "verbs: %s: destroying a shared receive queue: %s",
+		       s->dev->name, strerror(errno));
+	for (unsigned int i = 0; s->slot && i < s->depth; i++)
+		if (s->slot[i])
+			share->give(share->ctx, s->slot[i]);
+	free(s->slot);
+	free(s->unused);
+	free(s);
+}
+
+static void choose_depth(struct vb_srq *s)
+{
+	const struct fab_share *share = share_of(s->dev);
+
+	if (share->most) {
+		/* Places beyond, for what is lost. */
+		s->depth = min_of(share->most + share->most / 2 + VB_SRQ_SPARE,
+				  s->dev->max_srq_wr);
+		s->most = min_of(share->most, s->depth - s->depth / 4);
+		return;
+	}
+	s->depth = VB_SRQ_DEPTH;
+	if (s->depth / 2 < share->each + VB_SRQ_SPARE)
+		s->depth = 2 * (share->each + VB_SRQ_SPARE);
+	s->depth = min_of(s->depth, s->dev->max_srq_wr);
+}
+
+/* Lock held. NULL if there can be none. */
+static struct vb_srq *queue_new(struct vb_device *dev)
+{
+	struct ibv_srq_init_attr attr = { .attr.max_sge = 1 };
+	struct vb_srq *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->dev = dev;
+	choose_depth(s);
+	s->slot = calloc(s->depth, sizeof(*s->slot));
+	s->unused = calloc(s->depth, sizeof(*s->unused));
+	if (!s->slot || !s->unused)
+		goto fail;
+	for (s->nunused = 0; s->nunused < s->depth; s->nunused++)
+		s->unused[s->nunused] = s->depth - 1 - s->nunused;
+	attr.srq_context = s;
+	attr.attr.max_wr = s->depth;
+	errno = 0;
+	s->srq = ibv_create_srq(dev->pd, &attr);
+	if (!s->srq) {
+		vb_log(dev->dom, 4,
+		       "verbs: %s: no shared receive queue of %u places: %s; "
+		       "each connection gets its own",
+		       dev->name, s->depth, strerror(errno));
+		vb_memlock_hint(dev->dom, errno);
+		goto fail;
+	}
+	TAILQ_INSERT_TAIL(&dev->srqs, s, link);
+	return s;
+fail:
+	queue_free(s);
+	return NULL;
+}
+
+/* Lock held. Is there a place for one connection more, whatever is lost? */
+static bool has_place(const struct vb_srq *s)
+{
+	size_t each = share_of(s->dev)->each, spare = s->depth / 4;
+
+	if (atomic_load(&s->broken) || s->lost > spare)
+		return false;
+	return s->most ||
+	       (s->conns + 1) * each + VB_SRQ_SPARE + spare <= s->depth;
+}
+
+/* Lock held. How many Receives there should be. */
+static unsigned int wanted(const struct vb_srq *s)
+{
+	unsigned int n = s->promised + VB_SRQ_SPARE;
+
+	if (s->most)
+		n = min_of(n, s->most);
+	return min_of(n + s->lost, s->depth);
+}
+
+/* ---- Connections ----------------------------------------------------- */
+
+void vb_srq_join(struct vb_conn *c)
+{
+	const struct fab_share *share = &conn_domain(c)->fab.share;
+	struct vb_device *dev = c->dev;
+	struct vb_srq *s;
+
+	if (!share->take || !dev->max_srq_wr)
+		return;
+	pthread_mutex_lock(&dev->srq_lock);
+	s = dev->srq;
+	if (!s || !has_place(s)) {
+		s = dev->srq_refused ? NULL : queue_new(dev);
+		dev->srq_refused = !s;
+		dev->srq = s;
+	}
+	if (s)
+		s->conns++;
+	pthread_mutex_unlock(&dev->srq_lock);
+	c->srq = s;
+}
+
+void vb_srq_leave(struct vb_conn *c)
+{
+	struct vb_device *dev = c->dev;
+	struct vb_srq *s = c->srq;
+
+	if (!s)
+		return;
+	c->srq = NULL;
+	pthread_mutex_lock(&dev->srq_lock);
+	if (--s->conns) {
+		s = NULL;
+	} else {
+		TAILQ_REMOVE(&dev->srqs, s, link);
+		if (dev->srq == s)
+			dev->srq = NULL;
+	}
+	pthread_mutex_unlock(&dev->srq_lock);
+	if (s)
+		queue_free(s);
+}
+
+struct ibv_srq *vb_srq_of(const struct vb_conn *c)
+{
+	return c->srq ? c->srq->srq : NULL;
+}
+
+bool vb_srq_broken(const struct vb_conn *c)
+{
+	return c->srq && atomic_load(&c->srq->broken);
+}
+
+void vb_srq_lost(struct vb_conn *c)
+{
+	pthread_mutex_lock(&c->dev->srq_lock);
+	c->srq->lost++;
+	pthread_mutex_unlock(&c->dev->srq_lock);
+}
+
+void vb_srq_promise(struct vb_conn *c, unsigned int n)
+{
+	c->promised += n;
+	pthread_mutex_lock(&c->dev->srq_lock);
+	c->srq->promised += n;
+	pthread_mutex_unlock(&c->dev->srq_lock);
+}
+
+void vb_srq_redeem(struct vb_conn *c, unsigned int n)
+{
+	c->promised -= n;
+	pthread_mutex_lock(&c->dev->srq_lock);
+	c->srq->promised -= n;
+	pthread_mutex_unlock(&c->dev->srq_lock);
+}
+
+/* ---- Receives -------------------------------------------------------- */
+
+/* Reserve up to @n places. */
+static unsigned int reserve(struct vb_srq *s, unsigned int n)
+{
+	unsigned int want;
+
+	pthread_mutex_lock(&s->dev->srq_lock);
+	want = wanted(s);
+	n = want > s->posted ? min_of(n, want - s->posted) : 0;
+	s->posted += n;
+	pthread_mutex_unlock(&s->dev->srq_lock);
+	return n;
+}
+
+/* Lock held. Be told when a queue that may run low does. */
+static void arm(struct vb_srq *s)
+{
+	struct ibv_srq_attr attr = { .srq_limit = (s->most + 7) / 8 };
+
+	if (!s->most || s->armed || s->promised <= s->most)
+		return;
+	s->armed = !ibv_modify_srq(s->srq, &attr, IBV_SRQ_LIMIT);
+}
+
+/* Post @n, for which places are reserved. */
+static int post(struct vb_srq *s, void *const *memory,
+		const struct fab_sge *from, unsigned int n)
+{
+	struct ibv_recv_wr w[VB_BATCH], *bad;
+	struct ibv_sge sge[VB_BATCH];
+	int rc;
+
+	pthread_mutex_lock(&s->dev->srq_lock);
+	for (unsigned int i = 0; i < n; i++) {
+		uint32_t number = s->unused[--s->nunused];
+
+		s->slot[number] = memory[i];
+		sge[i] = (struct ibv_sge){
+			.addr = (uintptr_t)from[i].addr,
+			.length = (uint32_t)share_of(s->dev)->size,
+			.lkey = atomic_load(
+					&vb_mr(from[i].mr)->mr[s->dev->index])
+					->lkey,
+		};
+		w[i] = (struct ibv_recv_wr){ .wr_id = VB_RECV_ID | number,
+					     .sg_list = &sge[i],
+					     .num_sge = 1 };
+		if (i)
+			w[i - 1].next = &w[i];
+	}
+	/* If it fails the memory stays here until the queue ends: how many
+	 * were taken all the same is not worth finding out. */
+	rc = ibv_post_srq_recv(s->srq, w, &bad);
+	if (!rc)
+		arm(s);
+	pthread_mutex_unlock(&s->dev->srq_lock);
+	return rc > 0 ? -rc : rc;
+}
+
+int vb_srq_fill(struct vb_conn *c)
+{
+	const struct fab_share *share = &conn_domain(c)->fab.share;
+	struct vb_srq *s = c->srq;
+	struct fab_sge sge[VB_BATCH];
+	void *memory[VB_BATCH];
+	unsigned int n, got;
+	int rc = 0;
+
+	while (!rc && (n = reserve(s, VB_BATCH))) {
+		for (got = 0; got < n; got++) {
+			memory[got] = share->take(share->ctx, &sge[got]);
+			if (!memory[got])
+				break;
+		}
+		if (got < n) {
+			pthread_mutex_lock(&s->dev->srq_lock);
+			s->posted -= n - got;
+			pthread_mutex_unlock(&s->dev->srq_lock);
+		}
+		if (got)
+			rc = post(s, memory, sge, got);
+		if (!rc && got < n)
+			rc = -ENOMEM;
+	}
+	return rc;
+}
+
+void *vb_srq_take(struct vb_conn *c, uint64_t id)
+{
+	struct vb_srq *s = c->srq;
+	uint64_t number = id & ~VB_RECV_ID;
+	void *memory = NULL;
+
+	pthread_mutex_lock(&s->dev->srq_lock);
+	if (number < s->depth && s->slot[number]) {
+		memory = s->slot[number];
+		s->slot[number] = NULL;
+		s->unused[s->nunused++] = (uint32_t)number;
+		s->posted--;
+	}
+	pthread_mutex_unlock(&s->dev->srq_lock);
+	return memory;
+}
+
+/* ---- Events, statistics ---------------------------------------------- */
+
+void vb_srq_event(struct vb_srq *s, enum ibv_event_type type)
+{
+	struct vb_domain *d = s->dev->dom;
+
+	if (type == IBV_EVENT_SRQ_ERR) {
+		atomic_store(&s->broken, true);
+		vb_log(d, 3, "verbs: %s: a shared receive queue broke",
+		       s->dev->name);
+		return;
+	}
+	pthread_mutex_lock(&s->dev->srq_lock);
+	s->armed = false;
+	s->dev->srq_low++;
+	pthread_mutex_unlock(&s->dev->srq_lock);
+	if (!atomic_exchange(&d->low_told, true))
+		vb_log(d, 4,
+		       "verbs: %s: fewer than an eighth of the %u shared "
+		       "Receives were left; clients may have to send again. "
+		       "More of them, or as many as are promised, prevent it",
+		       s->dev->name, s->most);
+}
+
+void vb_share_stats(struct fab_domain *fd, struct fab_share_stats *out)
+{
+	struct vb_domain *d = vb_domain(fd);
+	struct vb_srq *s;
+
+	for (unsigned int i = 0; i < VB_MAX_DEVICES; i++) {
+		struct vb_device *dev = atomic_load(&d->dev[i]);
+
+		if (!dev)
+			break;
+		pthread_mutex_lock(&dev->srq_lock);
+		TAILQ_FOREACH(s, &dev->srqs, link)
+		{
+			out->queues++;
+			out->connections += s->conns;
+			out->promised += s->promised;
+			out->posted += s->posted;
+		}
+		out->low += dev->srq_low;
+		pthread_mutex_unlock(&dev->srq_lock);
+	}
+}

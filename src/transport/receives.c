@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * receives - the Receives of a connection, and memory for them
+ *
+ * A connection posts as many Receives as flow control has promised its peer
+ * messages. Each brings its buffer; or, where the domain shares them
+ * (fab_share()), none, and the message comes with one, which goes back to the
+ * pool and not to the next Receive.
+ *
+ * Runner only, except the memory for shared ones, which any thread may take.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "transport/internal.h"
+
+/* ---- Shared ---------------------------------------------------------- */
+
+static void *take(void *ctx, struct fab_sge *sge)
+{
+	struct rt_instance *inst = ctx;
+	struct fab_buf *b = fab_pool_get(inst->pool, inst->dom->share.size);
+
+	if (b)
+		*sge = (struct fab_sge){ b->addr, b->size, b->mr };
+	return b;
+}
+
+static void give(void *ctx, void *memory)
+{
+	fab_pool_put(memory);
+}
+
+/* The longest Receive of any connection. */
+static size_t longest(const struct rt_config *cfg)
+{
+	size_t n = WIRE_DEFAULT_INLINE;
+
+	if (n < cfg->recv_size)
+		n = cfg->recv_size;
+	if ((cfg->extensions & RT_EXT_XCHAR) && n < cfg->busy_recv_size)
+		n = cfg->busy_recv_size;
+	if ((cfg->extensions & RT_EXT_RTR) && !cfg->no_placement &&
+	    n < RT_RTR_HEAD + cfg->placement_size)
+		n = RT_RTR_HEAD + cfg->placement_size;
+	return (n + 3) & ~(size_t)3;
+}
+
+unsigned int rt_most_receives(const struct rt_config *cfg)
+{
+	return cfg->credits + cfg->reverse_credits + RT_CREDIT_MIN + 1;
+}
+
+int rt_share_receives(struct rt_instance *inst)
+{
+	const struct rt_config *cfg = &inst->cfg;
+	struct fab_share share = {
+		.size = longest(cfg),
+		.each = rt_most_receives(cfg),
+		.most = cfg->max_shared_receives,
+		.take = take,
+		.give = give,
+		.ctx = inst,
+	};
+	int rc;
+
+	if (!cfg->share_receives)
+		return 0;
+	rc = fab_share(inst->dom, &share);
+	inst->shares = !rc || rc == -EBUSY;
+	return rc == -EOPNOTSUPP || rc == -EBUSY ? 0 : rc;
+}
+
+/* ---- Posting --------------------------------------------------------- */
+
+/* A buffer of *@size octets for @w, if it needs one; perhaps of fewer, if there
+ * is no memory for what was to be raised. */
+static bool memory_for(struct rt_conn *c, struct rt_work *w, size_t *size)
+{
+	struct fab_buf *b = c->free_recv;
+
+	if (c->inst->shares) {
+		w->sge[0] = (struct fab_sge){ NULL, *size, NULL };
+		return true;
+	}
+	if (b)
+		c->free_recv = b->next;
+	else
+		b = fab_pool_get(c->inst->pool, *size);
+	if (!b && rt_xchar_give_up(c)) {
+		*size = rt_recv_size(c);
+		b = fab_pool_get(c->inst->pool, *size);
+	}
+	if (!b)
+		return false;
+	w->buf = b;
+	w->sge[0] = (struct fab_sge){ b->addr, *size, b->mr };
+	return true;
+}
+
+int rt_post_receives(struct rt_conn *c)
+{
+	uint32_t want = c->v->receives(c);
+	struct fab_wr *chain = NULL, **tail = &chain;
+	struct rt_work *posted = NULL;
+	unsigned int n = 0;
+	size_t size = rt_recv_size(c);
+	int rc;
+
+	if (c->recvs_posted >= want)
+		return 0;
+	while (c->recvs_posted + n < want) {
+		struct rt_work *w = rt_work_get(c, RT_WORK_RECV);
+
+		if (!w || !memory_for(c, w, &size)) {
+			if (w)
+				rt_work_put(c, w);
+			rt_conn_fail(c, -ENOMEM, "no memory for Receives");
+			rc = -ENOMEM;
+			goto out;
+		}
+		w->wr.op = FAB_RECV;
+		w->wr.nsge = 1;
+		*tail = &w->wr;
+		tail = &w->wr.next;
+		w->next = posted;
+		posted = w;
+		n++;
+	}
+	rc = fab_post_recv(c->fab, chain);
+	if (!rc) {
+		for (; posted; posted = posted->next)
+			cds_list_add(&posted->lent, &c->lent);
+		c->recvs_posted += n;
+		c->works_inflight += n;
+		return 0;
+	}
+	/* Not connected any more: its last event will come by itself. */
+	if (rc == -ENOTCONN)
+		rc = 0;
+	else
+		rt_conn_fail(c, rc, "posting Receives: %s", strerror(-rc));
+out:
+	while (chain) {
+		struct fab_wr *next = chain->next;
+
+		rt_work_put(c, chain->user);
+		chain = next;
+	}
+	return rc;
+}
+
+void rt_reclaim_receives(struct rt_conn *c)
+{
+	struct rt_work *w, *tmp;
+
+	cds_list_for_each_entry_safe(w, tmp, &c->lent, lent)
+	{
+		cds_list_del(&w->lent);
+		c->recvs_posted--;
+		c->works_inflight--;
+		rt_work_put(c, w);
+	}
+}
+
+void rt_receive_memory(struct rt_conn *c, struct rt_work *w,
+		       const struct fab_wc *wc)
+{
+	if (c->inst->shares && wc->status == FAB_OK)
+		w->buf = wc->memory;
+}
