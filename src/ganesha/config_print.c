@@ -135,6 +135,12 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 		(cfg.credits + 1) * recv >> 10, cfg.max_connections,
 		(cfg.credits + 1) * recv * cfg.max_connections >> 20,
 		cfg.max_memory >> 20);
+	if (cfg.share_receives && cfg.max_shared_receives &&
+	    cfg.provider != GR_IWARP)
+		fprintf(f,
+			"# A device with shared receive queues has %zu KiB for "
+			"all of its connections together instead.\n",
+			(size_t)cfg.max_shared_receives * recv >> 10);
 	if (!cfg.enable)
 		fputs("# Enable = false: RDMA is not served.\n", f);
 }

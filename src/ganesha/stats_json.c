@@ -261,8 +261,7 @@ void stats_json(FILE *f, const struct stats_source *src)
 		",\n \"pool\": {\"bytes_held\": %zu, \"bytes_huge\": %zu, "
 		"\"bytes_in_use\": %zu, "
 		"\"bytes_in_use_peak\": %zu, \"limit\": %zu, \"gets\": %" PRIu64
-		", \"refused\": %" PRIu64 ", \"slabs\": %" PRIu64
-		"}",
+		", \"refused\": %" PRIu64 ", \"slabs\": %" PRIu64 "}",
 		pool.bytes_held, pool.bytes_huge, pool.bytes_in_use,
 		pool.bytes_in_use_peak, pool.limit, pool.gets, pool.refused,
 		pool.slabs);

@@ -116,7 +116,7 @@ const char *rt_config_check(const struct rt_config *cfg)
 	if (cfg->max_shared_receives &&
 	    (cfg->max_shared_receives < rt_most_receives(cfg) ||
 	     cfg->max_shared_receives > RT_SHARED_MAX))
-		return "shared Receives must be 0, or as many as one connection has (credits, reverse credits and three) to 1048576";
+		return "shared Receives must be 0, or at least three more than credits and reverse credits together, and at most 1048576";
 	if (cfg->max_host_memory < cfg->max_message)
 		return "a host's memory must hold one message";
 	if (cfg->max_memory < RT_MEMORY_MIN)

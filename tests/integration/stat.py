@@ -293,6 +293,10 @@ def forms(stat, path, program):
         assert single("rpcrdma_connections") == 1
         assert single("rpcrdma_pool_limit_bytes") == doc["pool"]["limit"]
         assert single("rpcrdma_pool_in_use_peak_bytes") > 0
+        for k, v in doc["shared_receives"].items():
+            assert single(prometheus_name(
+                "shared_receives_" + k,
+                "counter" if k == "low" else "gauge")) == v
         by_conn = prometheus_name("connection_write_bytes")
         assert (by_conn in seen) == bool(options)
         if options:

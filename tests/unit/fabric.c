@@ -185,6 +185,79 @@ static void test_chains(void)
 	world_close(v);
 }
 
+static unsigned int given;
+
+static void *share_take(void *ctx, struct fab_sge *sge)
+{
+	uint8_t **mem = ctx;
+	void *memory = *mem;
+
+	*sge = (struct fab_sge){ *mem, 100, NULL };
+	*mem = NULL;
+	return memory;
+}
+
+static void share_give(void *ctx, void *memory)
+{
+	given++;
+}
+
+/* Receives without memory, and messages that come with it. */
+static void test_share(void)
+{
+	static uint8_t mem[100];
+	uint8_t *next = mem;
+	struct fab_share share = { .size = 100,
+				   .each = 4,
+				   .take = share_take,
+				   .give = share_give,
+				   .ctx = &next };
+	struct fab_share bad[5] = { share, share, share, share, share };
+	struct fab_share_stats st = { .queues = 7 };
+	struct world *w = world_connect();
+	struct fab_domain *other;
+	struct req r[3], s;
+
+	bad[0].size = 0;
+	bad[1].each = 0;
+	bad[2].take = NULL;
+	bad[3].give = NULL;
+	bad[4].size = fab_domain_limits(w->dom)->max_message + 1;
+	for (int i = 0; i < 5; i++)
+		CU_ASSERT_EQUAL(fab_share(w->dom, &bad[i]), -EINVAL);
+	CU_ASSERT_EQUAL(fab_share(w->dom, NULL), -EINVAL);
+	CU_ASSERT_EQUAL(fab_share(NULL, &share), -EINVAL);
+	CU_ASSERT_EQUAL_FATAL(
+		fab_domain_open(fab_provider("iwarp"), NULL, &other), 0);
+	CU_ASSERT_EQUAL(fab_share(other, &share), -EOPNOTSUPP);
+	fab_domain_close(other);
+	fab_share_stats(w->dom, &st);
+	CU_ASSERT_EQUAL(st.queues, 0);
+
+	CU_ASSERT_EQUAL_FATAL(fab_share(w->dom, &share), 0);
+	CU_ASSERT_EQUAL(fab_share(w->dom, &share), -EBUSY);
+	for (int i = 0; i < 3; i++)
+		req_init(&r[i], FAB_RECV, NULL, 60);
+	req_init(&s, FAB_RECV, mem, 60);
+	CU_ASSERT_EQUAL(fab_post_recv(w->p.c, &s.wr), -EINVAL);
+	req_init(&s, FAB_RECV, NULL, 101);
+	CU_ASSERT_EQUAL(fab_post_recv(w->p.c, &s.wr), -EINVAL);
+	for (int i = 0; i < 3; i++)
+		CU_ASSERT_EQUAL(fab_post_recv(w->p.c, &r[i].wr), 0);
+	CU_ASSERT_EQUAL(end_send(&w->a, &s, "shared"), 0);
+	pump(w);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(end_wc(&w->p, &r[0].wr));
+	CU_ASSERT_PTR_EQUAL(end_wc(&w->p, &r[0].wr)->memory, mem);
+	CU_ASSERT_PTR_NULL(end_wc(&w->p, &r[1].wr));
+	CU_ASSERT_EQUAL(memcmp(mem, "shared", 6), 0);
+	/* There is no more of it. */
+	CU_ASSERT_EQUAL(end_send(&w->a, &s, "more"), 0);
+	pump(w);
+	CU_ASSERT_TRUE(w->p.ended && w->a.ended);
+	CU_ASSERT_EQUAL(given, 0);
+	world_close(w);
+}
+
 static void test_private_data(void)
 {
 	static uint8_t priv[513];
@@ -242,10 +315,15 @@ static void test_create(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "provider", test_provider }, { "complete", test_complete },
-	{ "domain", test_domain },     { "memory", test_memory },
-	{ "chains", test_chains },     { "private-data", test_private_data },
-	{ "create", test_create },     { NULL, NULL },
+	{ "provider", test_provider },
+	{ "complete", test_complete },
+	{ "domain", test_domain },
+	{ "memory", test_memory },
+	{ "chains", test_chains },
+	{ "private-data", test_private_data },
+	{ "create", test_create },
+	{ "share", test_share },
+	{ NULL, NULL },
 };
 
 UNIT_MAIN("fabric", tests)

@@ -125,6 +125,7 @@ static const struct range ranges[] = {
 	R("Max_Host_Connections", max_host_connections, 0, 65536, 1, "", ""),
 	R("Max_Host_Memory", max_host_memory, 0, 1024 * GB, 4 * MB, "", ""),
 	R("Reverse_Credits", reverse_credits, 1, 1024, 1, "", ""),
+	R("Max_Shared_Receives", max_shared_receives, 0, 1048576, 1, "", ""),
 	R("Busy_Poll", busy_poll, 0, 1000, 1, "", ""),
 	R("Idle_Timeout", idle_timeout, 0, 86400, 1, "", ""),
 	R("Startup_Timeout", startup_timeout, 1, 3600, 1, "", ""),
@@ -262,6 +263,12 @@ static void not_together(void)
 			     &cfg),
 			GR_CONFIG_BAD);
 	CU_ASSERT_PTR_NOT_NULL(strstr(said, "needs version 2"));
+	/* 64 and 16 credits, and three. */
+	CU_ASSERT_EQUAL(load("Max_Shared_Receives = 82;", &cfg), GR_CONFIG_BAD);
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "shared Receives"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, ":2)"));
+	CU_ASSERT_EQUAL(load("Max_Shared_Receives = 83;", &cfg),
+			GR_CONFIG_GOOD);
 	/* The words of a quoted text stay together, commas and all. */
 	CU_ASSERT_EQUAL(load("Host_Authentication_Allow = \"a/b, c/d\";", &cfg),
 			GR_CONFIG_GOOD);
@@ -323,6 +330,8 @@ static void other_items(void)
 		"Reverse_Direction = false;",
 		"CRC = false;",
 		"Huge_Pages = true;",
+		"Shared_Receives = false;",
+		"Max_Shared_Receives = 12;\nCredits = 8;\nReverse_Credits = 1;",
 		"Stats_Socket = \"\";",
 		"Stats_DBus = false;",
 		"Rpcbind = false;",

@@ -367,8 +367,8 @@ static void test_others_go_on(void)
 	w.cli = first;
 	w.srv.c = srv;
 	CU_ASSERT_EQUAL(
-		fab_post_recv(srv, ep_own(&w.srv, msg_init(&w, &r, FAB_RECV, 64,
-							   64))),
+		fab_post_recv(srv, ep_own(&w.srv,
+					  msg_init(&w, &r, FAB_RECV, 64, 64))),
 		0);
 	CU_ASSERT_EQUAL(ep_try_post(&w.cli, msg_init(&w, &s, FAB_SEND, 0, 10)),
 			0);

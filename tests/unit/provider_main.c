@@ -90,11 +90,10 @@ static int run(const struct unit_test *const *tables, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	static const struct unit_test *const tables[] = { provider_life_tests,
-							  provider_data_tests,
-							  provider_bad_tests,
-							  provider_shared_tests,
-							  NULL };
+	static const struct unit_test *const tables[] = {
+		provider_life_tests, provider_data_tests, provider_bad_tests,
+		provider_shared_tests, NULL
+	};
 	const char *name = NULL, *addr = NULL, *windows = NULL, *client = NULL;
 	const char *shared = NULL;
 	struct fab_domain *dom;

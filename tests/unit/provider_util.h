@@ -79,9 +79,9 @@ static inline struct fab_wr *ep_own(const struct ep *e, struct fab_wr *chain)
 			if (wr->sge[i].mr)
 				wr->sge[i].mr = e->mr;
 			if (subject.shared && wr->op == FAB_RECV)
-				wr->sge[i] = (struct fab_sge){
-					NULL, wr->sge[i].len, NULL
-				};
+				wr->sge[i] = (struct fab_sge){ NULL,
+							       wr->sge[i].len,
+							       NULL };
 		}
 	return chain;
 }
@@ -315,7 +315,6 @@ static inline void world_connect(struct world *w,
 				    subject.addrlen, p),
 			0);
 }
-
 
 static inline struct fab_wr *msg_init(struct world *w, struct msg *m,
 				      enum fab_opcode op, size_t at, size_t len)

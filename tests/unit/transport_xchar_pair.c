@@ -189,8 +189,8 @@ static void memory(void)
 	rt_conn_raise_recv_size(p.server, 65536);
 	turn_over(&p, &xid);
 	CU_ASSERT_EQUAL(info(p.client).theirs.recv_size, 65536);
-	CU_ASSERT_TRUE(p.pool || in_use(p.server_inst) >=
-					 was + 8 * (65536 - 4096));
+	CU_ASSERT_TRUE(p.pool ||
+		       in_use(p.server_inst) >= was + 8 * (65536 - 4096));
 	rt_conn_ask_recv_size(p.client, 4096);
 	turn_over(&p, &xid);
 	CU_ASSERT_EQUAL(info(p.client).theirs.recv_size, 4096);
