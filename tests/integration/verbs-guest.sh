@@ -137,6 +137,15 @@ server() {
 	check verbs-server-huge-pages read_stats 'pool["bytes_huge"] > 0'
 	stop_ganesha
 	echo 0 >/proc/sys/vm/nr_hugepages
+	serves verbs 10.9.0.1: 'Bind_Addr = 10.9.0.1;' 'Max_Shared_Receives = 100;'
+	check verbs-server-shared shared
+	stop_ganesha
+	serves verbs 10.9.0.1: 'Bind_Addr = 10.9.0.1;' 'Shared_Receives = false;'
+	check verbs-server-not-shared timeout 60 "$ping" --quiet --provider verbs \
+		--server "10.9.0.1:$RDMA_PORT" --count 10 --flood
+	check verbs-server-no-queue read_stats 'shared_receives["queues"] == 0' \
+		'totals["calls_received"] == 10'
+	stop_ganesha
 	serves iwarp 10.9.0.1: 'Bind_Addr = 10.9.0.1, 127.0.0.1;'
 	check verbs-auto-mixed grep 'iwarp serves both' "$GANESHA_LOG"
 	stop_ganesha
@@ -147,6 +156,27 @@ server() {
 			"$GANESHA_LOG"
 		stop_ganesha
 	fi
+}
+
+# Six clients, each with all of its credits, and Receives for little more than
+# one: every Call is answered, nobody is cut off.
+shared() {
+	local i pids=() status=0
+	for ((i = 0; i < 6; i++)); do
+		timeout 60 "$build/src/tools/rpcrdma-ping" --quiet --provider verbs \
+			--server "10.9.0.1:$RDMA_PORT" --count 2000 --flood --depth 64 \
+			--version-rdma $((1 + i % 2)) &
+		pids+=($!)
+	done
+	await 30 read_stats 'shared_receives["connections"] == 6' \
+		'shared_receives["promised"] > 300' 'shared_receives["posted"] <= 100' ||
+		status=1
+	for i in "${pids[@]}"; do wait "$i" || status=2; done
+	read_stats 'totals["calls_received"] == 12000' 'totals["dropped"] == 0' ||
+		status=3
+	await 10 read_stats 'shared_receives["queues"] == 0' \
+		'pool["bytes_in_use"] == 0' || status=4
+	return $status
 }
 
 # Hosts that know each other, with a KDC of the guest's own.
