@@ -12,7 +12,8 @@
  * finished a Call takes the next one without having slept, and no more than
  * one further worker is being woken at a time. Each worker that wakes up to a
  * queue with more in it wakes the next, so that Calls do not wait behind one
- * that blocks.
+ * that blocks. With pollers on threads of their own, the last of them stays
+ * with the queue for a while, because it is woken there with less ado.
  */
 #ifndef RPCRDMA_GANESHA_WORKERS_H
 #define RPCRDMA_GANESHA_WORKERS_H
@@ -24,6 +25,7 @@
 #include "transport/transport.h"
 
 struct gr_workers;
+struct gr_stander;
 
 struct gr_poller {
 	struct svc_req token; /* first; stands for leading, in ntirpc's queue */
@@ -45,7 +47,9 @@ struct gr_workers {
 	pthread_cond_t ended;
 	unsigned int running; /* pollers */
 	TAILQ_HEAD(gr_queue, poolq_entry) queue; /* by rq_wpe.pqe */
-	bool waking; /* the token is on its way */
+	bool waking; /* the token is on its way, or who stood by */
+	struct gr_stander *stander; /* a worker that waits for a Call here */
+	unsigned int standing; /* with those that have been woken */
 };
 
 /* Start the pollers of @inst. 0 or a negative errno. */

@@ -60,6 +60,7 @@ void vb_conn_free(struct vb_conn *c)
 	vb_windows_close(c);
 	destroy_qp(c);
 	vb_srq_leave(c);
+	vb_poller_disarm(c);
 	if (c->cq)
 		ibv_destroy_cq(c->cq);
 	if (c->id)

@@ -379,6 +379,21 @@ static int reap(struct vb_poller *p)
 
 /* ---- Running --------------------------------------------------------- */
 
+int vb_poller_arm(struct vb_conn *c)
+{
+	if (!atomic_exchange(&c->armed, true))
+		atomic_fetch_add(
+			&conn_poller(c)->channels[c->dev->index].armed, 1);
+	return ibv_req_notify_cq(c->cq, 0);
+}
+
+void vb_poller_disarm(struct vb_conn *c)
+{
+	if (atomic_exchange(&c->armed, false))
+		atomic_fetch_sub(
+			&conn_poller(c)->channels[c->dev->index].armed, 1);
+}
+
 static int channel_events(struct vb_poller *p, struct vb_channel *ch,
 			  uint32_t events)
 {
@@ -399,8 +414,12 @@ static int channel_events(struct vb_poller *p, struct vb_channel *ch,
 		}
 		c = ctx;
 		ibv_ack_cq_events(cq, 1);
+		vb_poller_disarm(c);
 		vb_watch_add(p, c);
 		calls += vb_call_ready(c);
+		/* Then there is nothing to be read any more. */
+		if (!atomic_load(&ch->armed))
+			break;
 	}
 	return calls;
 }

@@ -98,7 +98,7 @@ static int make_cq(struct vb_conn *c)
 	c->cq = cq;
 	pthread_mutex_unlock(&c->cq_lock);
 	/* From its first event on the poller thread sees to it. */
-	rc = ibv_req_notify_cq(cq, 0);
+	rc = vb_poller_arm(c);
 	return rc > 0 ? -rc : rc;
 }
 

@@ -222,6 +222,8 @@ struct vb_grave {
 struct vb_channel {
 	struct vb_source src;
 	struct ibv_comp_channel *channel;
+	/* Queues that will tell; each does so once. */
+	atomic_int armed;
 };
 
 struct vb_poller {
@@ -350,6 +352,7 @@ struct vb_conn {
 	struct ibv_wc found[VB_FOUND];
 	unsigned int nfound;
 	bool cq_broken;
+	atomic_bool armed; /* its queue is among those of its channel */
 	TAILQ_ENTRY(vb_conn) watch_link; /* poller thread, with the next two */
 	bool watched;
 	unsigned int looks;
@@ -485,6 +488,11 @@ void vb_poller_unwatch(struct vb_poller *p, int fd);
 void vb_poller_wake_up(struct vb_poller *p);
 void vb_poller_kick(struct vb_conn *c);
 void vb_poller_bury(struct vb_poller *p, struct vb_grave *g);
+/* Have it told when something comes into the queue of @c; 0 or an errno. The
+ * poller thread, or the runner at the start. */
+int vb_poller_arm(struct vb_conn *c);
+/* It will not be, or has been. */
+void vb_poller_disarm(struct vb_conn *c);
 /* The channel for completions of @dev. */
 int vb_poller_channel(struct vb_poller *p, struct vb_device *dev,
 		      struct ibv_comp_channel **channel);

@@ -61,7 +61,7 @@ static bool found(struct vb_conn *c)
 static bool tell(struct vb_poller *p, struct vb_conn *c)
 {
 	vb_watch_remove(p, c);
-	if (!ibv_req_notify_cq(c->cq, 0))
+	if (!vb_poller_arm(c))
 		return found(c);
 	pthread_mutex_lock(&c->cq_lock);
 	c->cq_broken = true;
