@@ -229,9 +229,10 @@ EXPORT bool svc_init(struct svc_init_params *params)
 	hook.server.alloc_cb = params->alloc_cb;
 	hook.server.free_cb = params->free_cb;
 	ours = *params;
-	/* The workers that lead are missing for Ganesha's work. */
-	if (hook.server.cfg.worker_polling)
-		ours.ioq_thrd_max += hook.server.cfg.pollers;
+	/* Workers that lead, or the one that stands by, are missing for
+	 * Ganesha's work. */
+	ours.ioq_thrd_max +=
+		hook.server.cfg.worker_polling ? hook.server.cfg.pollers : 1;
 	return hook.svc_init(&ours);
 }
 

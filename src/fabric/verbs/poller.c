@@ -382,16 +382,16 @@ static int reap(struct vb_poller *p)
 int vb_poller_arm(struct vb_conn *c)
 {
 	if (!atomic_exchange(&c->armed, true))
-		atomic_fetch_add(
-			&conn_poller(c)->channels[c->dev->index].armed, 1);
+		atomic_fetch_add(&conn_poller(c)->channels[c->dev->index].armed,
+				 1);
 	return ibv_req_notify_cq(c->cq, 0);
 }
 
 void vb_poller_disarm(struct vb_conn *c)
 {
 	if (atomic_exchange(&c->armed, false))
-		atomic_fetch_sub(
-			&conn_poller(c)->channels[c->dev->index].armed, 1);
+		atomic_fetch_sub(&conn_poller(c)->channels[c->dev->index].armed,
+				 1);
 }
 
 static int channel_events(struct vb_poller *p, struct vb_channel *ch,
