@@ -100,8 +100,13 @@ all() {
 		host_auth
 		watched_server
 	fi
-	run "verbs-$kind-events" "$unit/unit-verbs-events" \
-		--abrupt "${RPCRDMA_ABRUPT:-800}"
+	local abrupt=${RPCRDMA_ABRUPT:-800}
+	if [ "$kind" = rxe ]; then
+		run verbs-rxe-shared-events "$unit/unit-verbs-events" --shared \
+			--abrupt "$abrupt"
+		abrupt=$((abrupt / 2))
+	fi
+	run "verbs-$kind-events" "$unit/unit-verbs-events" --abrupt "$abrupt"
 }
 
 # Which provider does the real server take, left alone?

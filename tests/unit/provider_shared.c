@@ -314,6 +314,9 @@ static void test_no_memory(void)
 		up += join()->cli.established;
 	CU_ASSERT_TRUE(up >= 1 && up <= 3);
 	CU_ASSERT_EQUAL(pairs[5]->srv.error, -ENOMEM);
+	/* What was not to be is promised to nobody. */
+	UNTIL(stats().connections == up);
+	CU_ASSERT_EQUAL(stats().promised, up * 20);
 	say(pairs[0], 20, LEN);
 	UNTIL(ep_count(&pairs[0]->srv, FAB_OK) == 20);
 	/* And none for more than that: it ends at one of these. */

@@ -2,7 +2,7 @@
 /*
  * verbs_events - what happens to a device, its links and its peers
  *
- *	verbs_events [--abrupt COUNT] [TEST...]
+ *	verbs_events [--shared] [--abrupt COUNT] [TEST...]
  *	verbs_events --hold PROVIDER ADDRESS PORT COUNT
  *
  * It takes links and devices away, so it runs only where that is wanted:
@@ -25,7 +25,7 @@
  *
  * Exit status 77 without them. With --hold it is a peer: connects COUNT times,
  * says so, and does nothing until it is killed. --abrupt says how many of them
- * test "abrupt" takes.
+ * test "abrupt" takes. With --shared all Receives are shared.
  *
  * Threads: one.
  */
@@ -243,6 +243,8 @@ static void other_connect(void)
 	memset(&near, 0, sizeof(near));
 	memset(&far, 0, sizeof(far));
 	near.mr = w.mr;
+	if (subject.shared)
+		near.done = far.done = share_done;
 	fab_listener_addr(other, &bound);
 	CU_ASSERT_EQUAL_FATAL(
 		fab_conn_create(w.poller, ep_ready, &near, &near.c), 0);
@@ -511,7 +513,11 @@ static void test_reasons(void)
 	/* For which there is no Receive. */
 	ep_post(&w.cli, msg_init(&w, &s, FAB_SEND, 0, 64));
 	PUMP_UNTIL(&w, w.cli.disconnected && w.srv.disconnected);
-	if (!siw) {
+	if (subject.shared) {
+		/* There was memory for it, but no promise. */
+		CU_ASSERT_PTR_NOT_NULL(
+			strstr(w.srv.reason, "without a Receive"));
+	} else if (!siw) {
 		CU_ASSERT_PTR_NOT_NULL(strstr(w.cli.reason, "no Receive"));
 		CU_ASSERT_PTR_NOT_NULL(strstr(w.cli.reason, "(rxe"));
 		CU_ASSERT_PTR_NOT_NULL(strstr(w.cli.reason, "queue pair"));
@@ -611,6 +617,11 @@ int main(int argc, char **argv)
 	inet_pton(AF_INET, getenv("RPCRDMA_VERBS_ADDR"), &in->sin_addr);
 	if (argc == 2 && !strcmp(argv[1], "--memlock"))
 		return memlock();
+	if (argc >= 2 && !strcmp(argv[1], "--shared")) {
+		subject.shared = true;
+		argc--;
+		argv++;
+	}
 	if (argc >= 3 && !strcmp(argv[1], "--abrupt")) {
 		abrupt_clients = atoi(argv[2]);
 		argc -= 2;

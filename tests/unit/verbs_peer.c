@@ -131,6 +131,8 @@ static void many_request(struct fab_listener *l, struct fab_conn *c,
 	memset(e, 0, sizeof(*e));
 	e->c = c;
 	e->mr = w.mr;
+	if (subject.shared)
+		e->done = share_done;
 	fab_conn_set_ready(c, ep_ready, e);
 	for (int i = 0; i < MANY_RECEIVES; i++)
 		CU_ASSERT_EQUAL(ep_recv(e, msg_init(&w, &many_recv[nmany][i],

@@ -181,6 +181,8 @@ void vb_srq_leave(struct vb_conn *c)
 		return;
 	c->srq = NULL;
 	pthread_mutex_lock(&dev->srq_lock);
+	/* Of one that was never started. */
+	s->promised -= c->promised;
 	if (--s->conns) {
 		s = NULL;
 	} else {
