@@ -23,6 +23,7 @@
  */
 #include "ganesha/xprt.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,11 +99,17 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 	if (!xdr_dplx_decode(req->rq_xdrs, &req->rq_msg) ||
 	    req->rq_msg.rm_direction != CALL ||
 	    req->rq_msg.rm_call.cb_rpcvers != RPC_MSG_VERSION) {
-		const char *what = nrt_deny(req);
 		bool again = atomic_exchange(&x->complained, true);
+		const struct gsh *gsh = x->srv->gsh;
+		const char *what;
+		char name[128];
 
-		gsh_log(x->srv->gsh, again ? GSH_DEBUG : GSH_EVENT,
-			"%s: Call refused: %s%s", rt_conn_name(x->conn), what,
+		/* Once it has been answered the connection may end: then only
+		 * @req still keeps it, by a count of Ganesha's. */
+		snprintf(name, sizeof(name), "%s", rt_conn_name(x->conn));
+		what = nrt_deny(req);
+		gsh_log(gsh, again ? GSH_DEBUG : GSH_EVENT,
+			"%s: Call refused: %s%s", name, what,
 			again ? "" : "; more of these are only counted");
 		return op_stat(xprt);
 	}
