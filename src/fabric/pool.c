@@ -490,6 +490,28 @@ void fab_pool_put(struct fab_buf *buf)
 	pthread_mutex_unlock(&s->lock);
 }
 
+static void *lend(void *ctx, struct fab_sge *sge)
+{
+	struct fab_pool *pool = ctx;
+	struct fab_buf *b = fab_pool_get(pool, pool->dom->share.size);
+
+	if (b)
+		*sge = (struct fab_sge){ b->addr, b->size, b->mr };
+	return b;
+}
+
+static void take_back(void *ctx, void *memory)
+{
+	fab_pool_put(memory);
+}
+
+void fab_pool_lend(struct fab_pool *pool, struct fab_share *share)
+{
+	share->take = lend;
+	share->give = take_back;
+	share->ctx = pool;
+}
+
 void fab_pool_get_stats(struct fab_pool *pool, struct fab_pool_stats *out)
 {
 	*out = (struct fab_pool_stats){

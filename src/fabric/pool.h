@@ -55,6 +55,11 @@ void fab_pool_destroy(struct fab_pool *pool);
 struct fab_buf *fab_pool_get(struct fab_pool *pool, size_t size);
 /* Give back; NULL is allowed. */
 void fab_pool_put(struct fab_buf *buf);
+/*
+ * Have shared Receives, of the domain that the pool is of, take their memory
+ * from it: sets the last three of @share. What names it is the buffer.
+ */
+void fab_pool_lend(struct fab_pool *pool, struct fab_share *share);
 void fab_pool_get_stats(struct fab_pool *pool, struct fab_pool_stats *out);
 
 #endif /* RPCRDMA_FABRIC_POOL_H */

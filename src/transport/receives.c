@@ -7,7 +7,7 @@
  * (fab_share()), none, and the message comes with one, which goes back to the
  * pool and not to the next Receive.
  *
- * Runner only, except the memory for shared ones, which any thread may take.
+ * Runner only, except rt_share_receives() and rt_most_receives().
  */
 #include <errno.h>
 #include <string.h>
@@ -15,21 +15,6 @@
 #include "transport/internal.h"
 
 /* ---- Shared ---------------------------------------------------------- */
-
-static void *take(void *ctx, struct fab_sge *sge)
-{
-	struct rt_instance *inst = ctx;
-	struct fab_buf *b = fab_pool_get(inst->pool, inst->dom->share.size);
-
-	if (b)
-		*sge = (struct fab_sge){ b->addr, b->size, b->mr };
-	return b;
-}
-
-static void give(void *ctx, void *memory)
-{
-	fab_pool_put(memory);
-}
 
 /* The longest Receive of any connection. */
 static size_t longest(const struct rt_config *cfg)
@@ -58,14 +43,12 @@ int rt_share_receives(struct rt_instance *inst)
 		.size = longest(cfg),
 		.each = rt_most_receives(cfg),
 		.most = cfg->max_shared_receives,
-		.take = take,
-		.give = give,
-		.ctx = inst,
 	};
 	int rc;
 
 	if (!cfg->share_receives)
 		return 0;
+	fab_pool_lend(inst->pool, &share);
 	rc = fab_share(inst->dom, &share);
 	inst->shares = !rc || rc == -EBUSY;
 	return rc == -EOPNOTSUPP || rc == -EBUSY ? 0 : rc;

@@ -147,21 +147,6 @@ struct msg {
 #define SHARE_SIZE 65536u
 #define SHARE_EACH 256u
 
-static inline void *share_take(void *ctx, struct fab_sge *sge)
-{
-	struct world *w = ctx;
-	struct fab_buf *b = fab_pool_get(w->pool, SHARE_SIZE);
-
-	if (b)
-		*sge = (struct fab_sge){ b->addr, b->size, b->mr };
-	return b;
-}
-
-static inline void share_give(void *ctx, void *memory)
-{
-	fab_pool_put(memory);
-}
-
 /* Where it would have come without sharing. */
 static inline void share_done(const struct fab_wc *wc)
 {
@@ -191,12 +176,10 @@ static inline void share_open(struct world *w)
 	struct fab_pool_params p = { .max_bytes = subject.share_memory };
 	struct fab_share share = { .size = SHARE_SIZE,
 				   .each = SHARE_EACH,
-				   .most = subject.share_most,
-				   .take = share_take,
-				   .give = share_give,
-				   .ctx = w };
+				   .most = subject.share_most };
 
 	CU_ASSERT_EQUAL_FATAL(fab_pool_create(w->dom, &p, &w->pool), 0);
+	fab_pool_lend(w->pool, &share);
 	CU_ASSERT_EQUAL_FATAL(fab_share(w->dom, &share), 0);
 	CU_ASSERT_EQUAL(fab_share(w->dom, &share), -EBUSY);
 }

@@ -251,34 +251,18 @@ static void log_line(void *ctx, int level, const char *text)
 
 /* ---- Shared Receives -------------------------------------------------- */
 
-static void *share_take(void *ctx, struct fab_sge *sge)
-{
-	struct rt_pair *p = ctx;
-	struct fab_buf *b = fab_pool_get(p->pool, p->dom->share.size);
-
-	if (b)
-		*sge = (struct fab_sge){ b->addr, b->size, b->mr };
-	return b;
-}
-
-static void share_give(void *ctx, void *memory)
-{
-	fab_pool_put(memory);
-}
-
 /* If the environment has RPCRDMA_TEST_SHARED: both ends are of one domain, so
  * that neither's pool would do for both. */
 static bool share(struct rt_pair *p)
 {
-	struct fab_share s = { .size = 65536,
-			       .each = 4096,
-			       .take = share_take,
-			       .give = share_give,
-			       .ctx = p };
+	struct fab_share s = { .size = 65536, .each = 4096 };
 
-	return !getenv("RPCRDMA_TEST_SHARED") ||
-	       (!fab_pool_create(p->dom, NULL, &p->pool) &&
-		!fab_share(p->dom, &s));
+	if (!getenv("RPCRDMA_TEST_SHARED"))
+		return true;
+	if (fab_pool_create(p->dom, NULL, &p->pool))
+		return false;
+	fab_pool_lend(p->pool, &s);
+	return !fab_share(p->dom, &s);
 }
 
 static void unshare(struct rt_pair *p)

@@ -29,7 +29,7 @@
  *
  * Lock order: listener, domain, poller's cm_lock, poller. None is held over a
  * ready callback; the listener's is held over its request callback. A device's
- * srq_lock (srq.c) is held over nothing but calls of the device.
+ * srq_lock (srq.c) is held over nothing but calls of the device and of the log.
  *
  * Isolation of connections
  *
