@@ -444,9 +444,10 @@ static void test_cq_error(void)
 	world_close(&w);
 }
 
-/* No device in software has this event: it is put in where the library would
- * read it from the device. */
+/* No device in software has these events: they are put in where the library
+ * would read them from the device. */
 static struct ibv_qp *fatal_qp;
+static struct ibv_srq *fatal_srq;
 
 int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_event *ev)
 {
@@ -457,6 +458,12 @@ int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_event *ev)
 		ev->event_type = IBV_EVENT_QP_FATAL;
 		ev->element.qp = fatal_qp;
 		fatal_qp = NULL;
+		return 0;
+	}
+	if (fatal_srq && fatal_srq->context == ctx) {
+		ev->event_type = IBV_EVENT_SRQ_ERR;
+		ev->element.srq = fatal_srq;
+		fatal_srq = NULL;
 		return 0;
 	}
 	if (!next)
@@ -470,7 +477,8 @@ void ibv_ack_async_event(struct ibv_async_event *ev)
 	typedef void ack_fn(struct ibv_async_event *);
 	static ack_fn *next;
 
-	if (ev->event_type == IBV_EVENT_QP_FATAL)
+	if (ev->event_type == IBV_EVENT_QP_FATAL ||
+	    ev->event_type == IBV_EVENT_SRQ_ERR)
 		return;
 	if (!next)
 		next = (ack_fn *)(uintptr_t)dlsym(RTLD_NEXT,
@@ -496,6 +504,76 @@ static void test_qp_fatal(void)
 	ALL_UNTIL(w.cli.disconnected && w.srv.disconnected);
 	CU_ASSERT_EQUAL(w.srv.error, -EIO);
 	CU_ASSERT_EQUAL(ep_count(&w.srv, FAB_FLUSHED), 5);
+	other_close();
+	world_close(&w);
+}
+
+/* And none refuses a shared queue. */
+static bool refuse_srq;
+
+struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
+			       struct ibv_srq_init_attr *attr)
+{
+	typedef struct ibv_srq *create_fn(struct ibv_pd *,
+					  struct ibv_srq_init_attr *);
+	static create_fn *next;
+
+	if (refuse_srq) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	if (!next)
+		next = (create_fn *)(uintptr_t)dlsym(RTLD_NEXT,
+						     "ibv_create_srq");
+	return next(pd, attr);
+}
+
+static unsigned int shared_queues(void)
+{
+	struct fab_share_stats st;
+
+	fab_share_stats(w.dom, &st);
+	return st.queues;
+}
+
+/* The connections of a broken queue end, those of another device go on; new
+ * ones get another queue, or, if there is none to be had, one of their own. */
+static void test_srq_error(void)
+{
+	static struct msg r[5];
+	struct vb_device *dev;
+	struct vb_conn *c;
+
+	if (!subject.shared)
+		return;
+	world_pair(&w);
+	other_open();
+	CU_ASSERT_EQUAL(shared_queues(), 2);
+	for (int i = 0; i < 5; i++)
+		CU_ASSERT_EQUAL(ep_recv(&w.srv,
+					msg_init(&w, &r[i], FAB_RECV, 0, 64)),
+				0);
+	c = vb_conn(w.srv.c);
+	dev = c->dev;
+	fatal_srq = c->id->qp->srq;
+	vb_device_event(vb_poller(w.poller), dev, 0);
+	CU_ASSERT_PTR_NULL(fatal_srq);
+	ALL_UNTIL(w.cli.disconnected && w.srv.disconnected);
+	CU_ASSERT_EQUAL(w.srv.error, -EIO);
+	CU_ASSERT_PTR_NOT_NULL(strstr(w.srv.reason, "shared receive queue"));
+	CU_ASSERT_EQUAL(ep_count(&w.srv, FAB_FLUSHED), 5);
+	other_hello();
+	for (int refused = 0; refused < 2; refused++) {
+		world_unpair(&w);
+		CU_ASSERT_EQUAL(shared_queues(), 1);
+		refuse_srq = refused;
+		world_connect(&w, NULL);
+		PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+		world_hello(&w);
+		CU_ASSERT_EQUAL(shared_queues(), refused ? 1 : 2);
+	}
+	refuse_srq = false;
+	CU_ASSERT_PTR_NOT_NULL(strstr(subject.said, "each connection gets"));
 	other_close();
 	world_close(&w);
 }
@@ -578,6 +656,7 @@ static const struct unit_test tests[] = {
 	{ "reasons", test_reasons },
 	{ "stranger", test_stranger },
 	{ "qp_fatal", test_qp_fatal },
+	{ "srq_error", test_srq_error },
 	{ "cq_error", test_cq_error },
 	{ "vanished_idle", test_vanished_idle },
 	{ "vanished_sending", test_vanished_sending },
