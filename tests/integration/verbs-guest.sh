@@ -100,13 +100,26 @@ all() {
 		host_auth
 		watched_server
 	fi
+	events
+}
+# Links and devices come and go.
+events() {
 	local abrupt=${RPCRDMA_ABRUPT:-800}
 	if [ "$kind" = rxe ]; then
 		run verbs-rxe-shared-events "$unit/unit-verbs-events" --shared \
 			--abrupt "$abrupt"
 		abrupt=$((abrupt / 2))
+		check verbs-rxe-anew anew
 	fi
 	run "verbs-$kind-events" "$unit/unit-verbs-events" --abrupt "$abrupt"
+}
+
+# After the events: the device whose port was down is of no use any more, and
+# the bond has moved.
+anew() {
+	ip link set b0 type bond active_slave b1 &&
+		rdma link delete "${kind}2" &&
+		rdma link add "${kind}2" type "$kind" netdev o0
 }
 
 # Which provider does the real server take, left alone?

@@ -264,6 +264,7 @@ static void other_open(void)
 					 &other),
 			      0);
 	other_connect();
+	CU_ASSERT_TRUE_FATAL(near.established && far.established);
 	other_hello();
 }
 
