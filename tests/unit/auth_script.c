@@ -147,6 +147,13 @@ void auth_script_reset(unsigned int rounds, size_t len)
 	rt_pair_auth = &ops;
 }
 
+void auth_script_rounds(struct auth_script *s, unsigned int rounds)
+{
+	pthread_mutex_lock(&s->lock);
+	s->rounds = rounds;
+	pthread_mutex_unlock(&s->lock);
+}
+
 void auth_script_hold(struct auth_script *s, bool hold)
 {
 	pthread_mutex_lock(&s->lock);

@@ -35,6 +35,8 @@ struct auth_script {
 /* [0] the client's, [1] the server's; set rt_pair_auth and its contexts. */
 extern struct auth_script auth_script[2];
 void auth_script_reset(unsigned int rounds, size_t len);
+/* While steps may still be made of what was begun before. */
+void auth_script_rounds(struct auth_script *s, unsigned int rounds);
 /* Hold up steps from now on; let all go on. */
 void auth_script_hold(struct auth_script *s, bool hold);
 /* Are so many steps being held up? */

@@ -297,14 +297,14 @@ static void bad_tokens(void)
 	auth_script_hold(&auth_script[1], false);
 	/* Too many. */
 	CU_ASSERT_TRUE_FATAL(again(&r));
-	auth_script[1].rounds = RT_AUTH_TOKENS_MAX + 1;
+	auth_script_rounds(&auth_script[1], RT_AUTH_TOKENS_MAX + 1);
 	for (unsigned int i = 0; i < RT_AUTH_TOKENS_MAX; i++) {
 		send_token(&r, i);
 		CU_ASSERT_TRUE_FATAL(answered(&r, i));
 	}
 	send_token(&r, RT_AUTH_TOKENS_MAX);
 	CU_ASSERT_TRUE(refused(&r, -EACCES, "too many"));
-	auth_script[1].rounds = 2;
+	auth_script_rounds(&auth_script[1], 2);
 	/* Their refusal is the end, though not ours. */
 	CU_ASSERT_TRUE_FATAL(again(&r));
 	memset(data, 0, 8);
