@@ -116,6 +116,7 @@ def reads_before_reply(t):
         same(kinds, ["read"] * 3 + ["send"], "the order of events")
     # However long one of them takes.
     c.iw.hold_reads = True
+    x = c.new_xid()
     m, (at,) = Reduced(x).write(t.files.scratch, 0, 20000).build()
     c.post(v2.CALL_INLINE, x, payload=m,
            reads=c.read_chunk(at, data, (5000, 9000)))
