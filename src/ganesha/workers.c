@@ -98,14 +98,17 @@ static void wake_one(struct gr_workers *w)
 		svc_resume(&w->token);
 }
 
-/* Lock held, and again on return: was it woken for the queue? */
+/* Lock held, and again on return: was it woken for the queue? Nobody stands by
+ * while another is on its way: that one may be a token that waits in ntirpc's
+ * pool, behind whatever all of its workers do, and is taken there by whoever
+ * goes back. */
 static bool stand_by(struct gr_workers *w)
 {
 	struct gr_stander s = { .woken = false };
 	struct timespec until;
 	int rc;
 
-	if (w->by_workers || w->stander || stopping(w) ||
+	if (w->by_workers || w->stander || w->waking || stopping(w) ||
 	    sem_init(&s.sem, 0, 0))
 		return false;
 	w->stander = &s;

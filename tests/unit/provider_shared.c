@@ -3,7 +3,7 @@
  * provider_shared - Receives that all connections have in common
  *
  * With --shared alone, on a device that has such queues. Several connections to
- * one listener; each side of each is looked at all the time.
+ * one listener; each side of each is looked at when it is ready, and only then.
  *
  * Threads: one.
  */
@@ -61,8 +61,10 @@ static void turn(void)
 {
 	fab_poller_run(w.poller, 10);
 	for (unsigned int i = 0; i < npairs; i++) {
-		ep_poll(&pairs[i]->cli);
-		ep_poll(&pairs[i]->srv);
+		if (pairs[i]->cli.ready)
+			ep_poll(&pairs[i]->cli);
+		if (pairs[i]->srv.ready)
+			ep_poll(&pairs[i]->srv);
 	}
 }
 
@@ -144,6 +146,16 @@ static void say(struct pair *p, unsigned int n, size_t len)
 	}
 }
 
+/* By all together. */
+static unsigned int received(void)
+{
+	unsigned int got = 0;
+
+	for (unsigned int i = 0; i < npairs; i++)
+		got += (unsigned int)ep_count(&pairs[i]->srv, FAB_OK);
+	return got;
+}
+
 static struct fab_share_stats stats(void)
 {
 	struct fab_share_stats st;
@@ -206,9 +218,11 @@ static void test_greedy(void)
 	join();
 	CU_ASSERT_EQUAL(post(pairs[1], 36, LEN), 0);
 	say(pairs[0], MSGS, LEN);
+	UNTIL(pairs[0]->srv.disconnected);
+	/* It has left as many as are promised, though nobody else has looked. */
+	CU_ASSERT_TRUE(stats().posted >= 40);
 	say(pairs[1], 40, LEN);
-	UNTIL(pairs[0]->srv.disconnected &&
-	      ep_count(&pairs[1]->srv, FAB_OK) == 40);
+	UNTIL(ep_count(&pairs[1]->srv, FAB_OK) == 40);
 	CU_ASSERT_EQUAL(pairs[0]->srv.error, -EPROTO);
 	CU_ASSERT_PTR_NOT_NULL(
 		strstr(pairs[0]->srv.reason, "without a Receive"));
@@ -240,7 +254,6 @@ static void test_few(void)
 {
 	const unsigned int most = 24, each = 40, n = 6;
 	struct fab_share_stats st;
-	int got = 0;
 
 	if (!wanted())
 		return;
@@ -252,12 +265,7 @@ static void test_few(void)
 	CU_ASSERT_EQUAL(st.posted, most);
 	for (unsigned int i = 0; i < n; i++)
 		say(pairs[i], each, LEN);
-	UNTIL((got = ep_count(&pairs[0]->srv, FAB_OK) +
-		     ep_count(&pairs[1]->srv, FAB_OK) +
-		     ep_count(&pairs[2]->srv, FAB_OK) +
-		     ep_count(&pairs[3]->srv, FAB_OK) +
-		     ep_count(&pairs[4]->srv, FAB_OK) +
-		     ep_count(&pairs[5]->srv, FAB_OK)) == (int)(n * each));
+	UNTIL(received() == n * each);
 	for (unsigned int i = 0; i < n; i++)
 		CU_ASSERT_FALSE(pairs[i]->srv.disconnected);
 	CU_ASSERT_TRUE(stats().low > 0);
@@ -301,6 +309,39 @@ static void test_lost(void)
 	end();
 }
 
+/* Whoever keeps a connection of each, while others break off, holds the memory
+ * of so many queues and of no more. */
+static void test_worn(void)
+{
+	const unsigned int queues = 16, ends = 6; /* a quarter of 4 and 18 */
+
+	if (!wanted())
+		return;
+	begin(4, 0, 2);
+	for (unsigned int i = 0; i < queues; i++) {
+		join();
+		for (unsigned int k = 0; k < ends; k++) {
+			join();
+			part(true);
+		}
+	}
+	CU_ASSERT_EQUAL(stats().queues, queues);
+	join();
+	CU_ASSERT_EQUAL(stats().queues, queues);
+	CU_ASSERT_EQUAL(stats().connections, queues);
+	CU_ASSERT_PTR_NOT_NULL(strstr(subject.said, "until old ones end"));
+	for (unsigned int i = 0; i < npairs; i++)
+		say(pairs[i], 2, LEN);
+	UNTIL(received() == 2 * npairs);
+	/* With the first of them, the way is free again. */
+	part(false);
+	part(false);
+	join();
+	CU_ASSERT_EQUAL(stats().queues, queues);
+	CU_ASSERT_EQUAL(stats().connections, queues);
+	end();
+}
+
 /* Without memory for what would be promised, there is no connection. */
 static void test_no_memory(void)
 {
@@ -326,12 +367,34 @@ static void test_no_memory(void)
 	end();
 }
 
+/* But with fewer Receives than are promised that is no reason to end. */
+static void test_little_memory(void)
+{
+	const unsigned int n = 6, each = 20;
+
+	if (!wanted())
+		return;
+	begin(100, 4u << 20, each);
+	for (unsigned int i = 0; i < n; i++)
+		join();
+	CU_ASSERT_EQUAL(stats().promised, n * each);
+	CU_ASSERT_TRUE(stats().posted < 100);
+	for (unsigned int i = 0; i < n; i++)
+		say(pairs[i], each, LEN);
+	UNTIL(received() == n * each);
+	for (unsigned int i = 0; i < n; i++)
+		CU_ASSERT_FALSE(pairs[i]->srv.disconnected);
+	end();
+}
+
 const struct unit_test provider_shared_tests[] = {
 	{ "shared_promised", test_promised },
 	{ "shared_greedy", test_greedy },
 	{ "shared_too_long", test_too_long_for_promise },
 	{ "shared_few", test_few },
 	{ "shared_lost", test_lost },
+	{ "shared_worn", test_worn },
 	{ "shared_no_memory", test_no_memory },
+	{ "shared_little_memory", test_little_memory },
 	{ NULL, NULL },
 };

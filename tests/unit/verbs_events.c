@@ -4,6 +4,7 @@
  *
  *	verbs_events [--shared] [--abrupt COUNT] [TEST...]
  *	verbs_events --hold PROVIDER ADDRESS PORT COUNT
+ *	verbs_events --half-open ADDRESS PORT COUNT confirm|never
  *
  * It takes links and devices away, so it runs only where that is wanted:
  * tests/integration/verbs-guest.sh prepares a guest and names in the
@@ -24,8 +25,9 @@
  *	RPCRDMA_VERBS_PEER_PROVIDER	what the peer has
  *
  * Exit status 77 without them. With --hold it is a peer: connects COUNT times,
- * says so, and does nothing until it is killed. --abrupt says how many of them
- * test "abrupt" takes. With --shared all Receives are shared.
+ * says so, and does nothing until it is killed. With --half-open it sends COUNT
+ * messages before it confirms the connection, if ever. --abrupt says how many
+ * peers test "abrupt" takes. With --shared all Receives are shared.
  *
  * Threads: one.
  */
@@ -579,6 +581,46 @@ static void test_srq_error(void)
 	world_close(&w);
 }
 
+/* Receives that the device forgets. */
+static bool forget;
+static int (*post_srq)(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+		       struct ibv_recv_wr **bad);
+
+static int post_or_forget(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+			  struct ibv_recv_wr **bad)
+{
+	return forget ? 0 : post_srq(srq, wr, bad);
+}
+
+/* More are lost than was counted: the device tells that it has few, and the
+ * messages that were promised a Receive arrive all the same. */
+static void test_srq_lost(void)
+{
+	static struct msg r[EP_MAX_WC - 4], s[EP_MAX_WC - 4];
+	const int n = EP_MAX_WC - 4;
+	struct ibv_context *ctx;
+
+	if (!subject.shared)
+		return;
+	world_pair(&w);
+	w.srv.nwc = w.cli.nwc = 0;
+	ctx = vb_conn(w.srv.c)->dev->ctx;
+	post_srq = ctx->ops.post_srq_recv;
+	ctx->ops.post_srq_recv = post_or_forget;
+	forget = true;
+	for (int i = 0; i < n; i++)
+		CU_ASSERT_EQUAL(ep_recv(&w.srv,
+					msg_init(&w, &r[i], FAB_RECV, 0, 64)),
+				0);
+	forget = false;
+	for (int i = 0; i < n; i++)
+		ep_post(&w.cli, msg_init(&w, &s[i], FAB_SEND, 0, 64));
+	PUMP_UNTIL(&w, w.srv.nwc == n);
+	CU_ASSERT_EQUAL(ep_count(&w.srv, FAB_OK), n);
+	ctx->ops.post_srq_recv = post_srq;
+	world_close(&w);
+}
+
 /* ---- What is said of it ---------------------------------------------- */
 
 /* The reason has it all, and nothing else is logged of it. */
@@ -658,7 +700,10 @@ static const struct unit_test tests[] = {
 	{ "stranger", test_stranger },
 	{ "qp_fatal", test_qp_fatal },
 	{ "srq_error", test_srq_error },
+	{ "srq_lost", test_srq_lost },
 	{ "cq_error", test_cq_error },
+	{ "early", test_early },
+	{ "half_open", test_half_open },
 	{ "vanished_idle", test_vanished_idle },
 	{ "vanished_sending", test_vanished_sending },
 	{ "abrupt", test_abrupt },
@@ -683,6 +728,8 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc == 6 && !strcmp(argv[1], "--hold"))
 		return peer_hold(argv + 2);
+	if (argc == 6 && !strcmp(argv[1], "--half-open"))
+		return half_open(argv + 2);
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
 		if (!getenv(needed[i])) {
 			printf("no %s\n", needed[i]);

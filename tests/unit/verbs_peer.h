@@ -66,4 +66,10 @@ void test_abrupt(void);
 void test_vanished_idle(void);
 void test_vanished_sending(void);
 
+/* verbs_half_open.c */
+/* ADDRESS PORT COUNT HOW: such a peer; the exit status. */
+int half_open(char **argv);
+void test_early(void);
+void test_half_open(void);
+
 #endif /* RPCRDMA_TEST_VERBS_PEER_H */

@@ -6,7 +6,9 @@
  * put into its error state, what has completed is collected, and then the pair
  * is destroyed: after that the device touches no memory of this connection, and
  * what has no completion is flushed here. So it does not matter how a device
- * flushes: some give no completion to what is posted after the error.
+ * flushes: some give no completion to what is posted after the error. Of shared
+ * Receives what it has taken is collected once more then, and others get new
+ * ones for it: no event would tell them that they lack.
  *
  * An end in order comes before that: what is posted goes out and is confirmed,
  * then the peer is told, and its answer awaited for a second.
@@ -150,7 +152,8 @@ static int take_completions(struct vb_conn *c, struct fab_wc *wc, int n)
 		}
 		got++;
 	}
-	while (got < n && (wr = wr_take(&c->done))) {
+	/* The peer's first messages may be there before its confirmation. */
+	while (got < n && c->state != ST_ACCEPTED && (wr = wr_take(&c->done))) {
 		struct fab_wc *w = &wc[got++];
 
 		memset(w, 0, sizeof(*w));
@@ -195,6 +198,16 @@ const char *vb_reason(struct vb_conn *c, const char *fmt, ...)
 	return c->reason_text;
 }
 
+/* The queue pair is no more: what it has completed since the last look, and
+ * what it may have taken along. That is one Receive, of a message that was not
+ * there as a whole; if completions were lost, more. */
+static void collect_shared(struct vb_conn *c)
+{
+	while (vb_cq_progress(c, VB_TURN))
+		;
+	vb_srq_lost(c, c->incomplete ? VB_BATCH : 1);
+}
+
 void vb_conn_dead(struct vb_conn *c, int error, const char *reason)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
@@ -220,12 +233,15 @@ void vb_conn_dead(struct vb_conn *c, int error, const char *reason)
 	}
 	if (c->connected)
 		rdma_disconnect(c->id);
-	if (c->srq && c->connected && c->error)
-		vb_srq_lost(c);
 	/* Before the pair, to which they are bound. */
 	vb_windows_close(c);
 	destroy_qp(c);
+	if (c->srq && c->connected)
+		collect_shared(c);
 	vb_cq_flush(c);
+	/* Which cannot be helped if there is no memory for it. */
+	if (c->srq && !atomic_load(&c->dev->gone))
+		(void)vb_srq_fill(c);
 }
 
 /* Orderly end from this side: once all is sent and confirmed. */
@@ -306,6 +322,13 @@ static void first_tick(struct vb_conn *c)
 	vb_timer_start(c, TIMER_KEEPALIVE);
 }
 
+/* Perhaps since its completion queue ran over. */
+static void device_broke(struct vb_conn *c)
+{
+	c->incomplete = true;
+	vb_conn_dead(c, -EIO, "the device broke the connection");
+}
+
 static void open_events(struct vb_conn *c, unsigned int ev)
 {
 	if (c->state < ST_OPEN)
@@ -313,7 +336,7 @@ static void open_events(struct vb_conn *c, unsigned int ev)
 	else if (ev & EV_RULE)
 		vb_conn_dead(c, -EPROTO, "the peer broke a rule");
 	else if (ev & EV_QP)
-		vb_conn_dead(c, -EIO, "the device broke the connection");
+		device_broke(c);
 	else if ((ev & EV_SRQ) && vb_srq_broken(c))
 		vb_conn_dead(c, -EIO, "the shared receive queue broke");
 	else if ((ev & EV_DOWN) && c->state == ST_LINGER)
@@ -354,7 +377,8 @@ static void take_events(struct vb_conn *c)
 	}
 	if (c->state < ST_OPEN)
 		vb_startup_progress(c, ev);
-	if (c->state >= ST_OPEN || (ev & (EV_DOWN | EV_QP | EV_RULE)))
+	if (c->state >= ST_OPEN || (ev & (EV_DOWN | EV_QP | EV_RULE)) ||
+	    ((ev & EV_SRQ) && vb_srq_broken(c)))
 		open_events(c, ev);
 }
 
@@ -364,15 +388,15 @@ static bool progress(struct vb_conn *c)
 	unsigned int n = 0;
 
 	take_events(c);
-	if (c->state != ST_OPEN && c->state != ST_CLOSING &&
-	    c->state != ST_LINGER)
+	if (c->state < ST_ACCEPTED || c->state > ST_LINGER)
 		return false;
 	n = vb_cq_progress(c, VB_TURN);
 	if (c->broke) {
 		vb_conn_dead(c, c->broke, c->broke_reason);
 		return false;
 	}
-	vb_post_sends(c);
+	if (c->state != ST_ACCEPTED)
+		vb_post_sends(c);
 	vb_post_receives(c);
 	closing_progress(c);
 	return n > 0;

@@ -250,13 +250,10 @@ unsigned int vb_cq_progress(struct vb_conn *c, unsigned int budget)
 	unsigned int total = 0;
 
 	while (total < budget) {
-		int n = vb_watch_take(c, wc, POLL_BATCH);
+		bool broken;
+		unsigned int n = vb_watch_take(c, wc, POLL_BATCH, &broken);
 
-		if (n < 0)
-			broke(c, -EIO, "the completion queue is broken");
-		if (n <= 0)
-			break;
-		for (int i = 0; i < n; i++) {
+		for (unsigned int i = 0; i < n; i++) {
 			if (wc[i].status == IBV_WC_SUCCESS)
 				c->heard++;
 			if (wc[i].wr_id & VB_RECV_ID)
@@ -264,9 +261,14 @@ unsigned int vb_cq_progress(struct vb_conn *c, unsigned int budget)
 			else
 				send_done(c, &wc[i]);
 		}
-		total += (unsigned int)n;
-		if ((unsigned int)n < POLL_BATCH)
-			break;
+		total += n;
+		if (n == POLL_BATCH)
+			continue;
+		if (broken) {
+			c->incomplete = true;
+			broke(c, -EIO, "the completion queue is broken");
+		}
+		break;
 	}
 	return total;
 }

@@ -440,9 +440,8 @@ static void one_event(struct vb_device *dev, struct ibv_async_event *ev)
 		conn_event(ev->element.cq->cq_context, EV_QP);
 		break;
 	case IBV_EVENT_SRQ_LIMIT_REACHED:
-		vb_srq_event(ev->element.srq->srq_context, ev->event_type);
-		break;
 	case IBV_EVENT_SRQ_ERR:
+		/* Whoever runs next fills it, or ends with it. */
 		vb_srq_event(ev->element.srq->srq_context, ev->event_type);
 		tell_all(dev, EV_SRQ);
 		break;

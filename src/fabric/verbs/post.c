@@ -92,7 +92,7 @@ static void add_sge(const struct vb_conn *c, struct batch *b,
 	b->sge[b->nsge++] = (struct ibv_sge){
 		.addr = (uintptr_t)sge->addr,
 		.length = (uint32_t)sge->len,
-		.lkey = mr ? mr->lkey : vb_mr_of(c, sge->mr)->lkey,
+		.lkey = mr ? mr->lkey : vb_lkey_of(c, sge->mr),
 	};
 	w->num_sge++;
 }
@@ -342,7 +342,7 @@ static int post_batch(struct vb_conn *c)
 			sge[n] = (struct ibv_sge){
 				.addr = (uintptr_t)to.addr,
 				.length = (uint32_t)to.len,
-				.lkey = vb_mr_of(c, to.mr)->lkey,
+				.lkey = vb_lkey_of(c, to.mr),
 			};
 		if (n)
 			w[n - 1].next = &w[n];
@@ -357,8 +357,11 @@ void vb_post_receives(struct vb_conn *c)
 {
 	int rc = 0;
 
-	if (!c->id || !c->id->qp || c->state > ST_CLOSING)
+	if (!c->id || !c->id->qp ||
+	    c->state > (c->srq ? ST_LINGER : ST_CLOSING))
 		return;
+	/* What has come by this connection is missing to others, even if
+	 * nothing more may come by it. */
 	if (c->srq)
 		rc = vb_srq_fill(c);
 	while (!rc && !c->srq && c->rq.head &&

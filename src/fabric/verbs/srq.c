@@ -18,9 +18,12 @@
  * What is lost. A queue pair that is destroyed while a message comes in may
  * take one Receive along, of which no completion ever tells. The device keeps
  * its memory until the queue is destroyed: nobody can say which it was. Each
- * end that is not in order counts as one lost; it is made up for, and when a
- * quarter of a queue may be lost, new connections begin another. A queue ends
- * with its last connection.
+ * end of a connection counts as one lost, and one with lost completions as more;
+ * they are made up for. When a quarter of a queue may be lost, new connections
+ * begin another, and when there are too many such, have Receives of their own.
+ * Should more be lost than was counted, the device tells that its queue runs
+ * low, which one with all that is promised never does, and more are posted. A
+ * queue ends with its last connection.
  *
  * Threads: runners, and the poller thread for events and vb_srq_leave(). Lock:
  * the device's srq_lock, a leaf. Memory is taken and given back without it.
@@ -45,6 +48,8 @@ struct vb_srq {
 	unsigned int nunused;
 	unsigned int conns, promised, posted, lost;
 	bool armed; /* an event is due when it runs low */
+	bool mute; /* the device has no such events */
+	uint64_t quiet_until;
 };
 
 static const struct fab_share *share_of(const struct vb_device *dev)
@@ -62,13 +67,17 @@ static unsigned int min_of(unsigned int a, unsigned int b)
 static void queue_free(struct vb_srq *s)
 {
 	const struct fab_share *share = share_of(s->dev);
+	int rc = s->srq ? ibv_destroy_srq(s->srq) : 0;
 
-	/* Of a device that has gone, the kernel has freed it. */
-	if (s->srq && ibv_destroy_srq(s->srq) && !atomic_load(&s->dev->gone))
+	/* Of a device that has gone, the kernel has freed it. Else the device
+	 * may go on writing there. */
+	rc = atomic_load(&s->dev->gone) ? 0 : rc;
+	if (rc)
 		vb_log(s->dev->dom, 4,
-		       "verbs: %s: destroying a shared receive queue: %s",
-		       s->dev->name, strerror(errno));
-	for (unsigned int i = 0; s->slot && i < s->depth; i++)
+		       "verbs: %s: a shared receive queue cannot be destroyed "
+		       "(%s); its memory is lost",
+		       s->dev->name, strerror(rc));
+	for (unsigned int i = 0; !rc && s->slot && i < s->depth; i++)
 		if (s->slot[i])
 			share->give(share->ctx, s->slot[i]);
 	free(s->slot);
@@ -128,15 +137,46 @@ fail:
 	return NULL;
 }
 
+/* Lock held. Too many may be lost. */
+static bool is_worn(const struct vb_srq *s)
+{
+	return s->lost > s->depth / 4;
+}
+
 /* Lock held. Is there a place for one connection more, whatever is lost? */
 static bool has_place(const struct vb_srq *s)
 {
-	size_t each = share_of(s->dev)->each, spare = s->depth / 4;
+	const struct fab_share *share = share_of(s->dev);
+	size_t promised = (s->conns + 1) * (size_t)share->each;
 
-	if (atomic_load(&s->broken) || s->lost > spare)
+	if (atomic_load(&s->broken) || is_worn(s))
 		return false;
-	return s->most ||
-	       (s->conns + 1) * each + VB_SRQ_SPARE + spare <= s->depth;
+	/* Of fewer than were set, since the device has no more, each queue
+	 * holds what is promised. */
+	if (s->most)
+		return s->most == share->most || promised <= s->most;
+	return promised + VB_SRQ_SPARE + s->depth / 4 <= s->depth;
+}
+
+/* Lock held. Are there so many worn queues that no more may be begun? Each
+ * holds memory that no limit of connections or hosts is asked for. */
+static bool worn_out(struct vb_device *dev)
+{
+	unsigned int n = 0;
+	struct vb_srq *s;
+
+	TAILQ_FOREACH(s, &dev->srqs, link)
+	n += is_worn(s);
+	if (n < VB_SRQ_WORN)
+		return false;
+	if (!dev->srq_worn_told)
+		vb_log(dev->dom, 4,
+		       "verbs: %s: too many connections of %u shared receive "
+		       "queues have broken off; new ones get Receives of their "
+		       "own until old ones end",
+		       dev->name, n);
+	dev->srq_worn_told = true;
+	return true;
 }
 
 /* Lock held. How many Receives there should be. */
@@ -162,8 +202,11 @@ void vb_srq_join(struct vb_conn *c)
 	pthread_mutex_lock(&dev->srq_lock);
 	s = dev->srq;
 	if (!s || !has_place(s)) {
-		s = dev->srq_refused ? NULL : queue_new(dev);
-		dev->srq_refused = !s;
+		s = NULL;
+		if (!dev->srq_refused && !worn_out(dev)) {
+			s = queue_new(dev);
+			dev->srq_refused = !s;
+		}
 		dev->srq = s;
 	}
 	if (s)
@@ -205,10 +248,10 @@ bool vb_srq_broken(const struct vb_conn *c)
 	return c->srq && atomic_load(&c->srq->broken);
 }
 
-void vb_srq_lost(struct vb_conn *c)
+void vb_srq_lost(struct vb_conn *c, unsigned int n)
 {
 	pthread_mutex_lock(&c->dev->srq_lock);
-	c->srq->lost++;
+	c->srq->lost += n;
 	pthread_mutex_unlock(&c->dev->srq_lock);
 }
 
@@ -243,22 +286,28 @@ static unsigned int reserve(struct vb_srq *s, unsigned int n)
 	return n;
 }
 
-/* Lock held. Be told when a queue that may run low does. */
+/* Lock held. Be told when a queue runs low that may, or that should not. Where
+ * it may, a device would tell that again and again. */
 static void arm(struct vb_srq *s)
 {
-	struct ibv_srq_attr attr = { .srq_limit = (s->most + 7) / 8 };
+	unsigned int low = s->most ? (s->most + 7) / 8 : VB_SRQ_SPARE / 2;
+	struct ibv_srq_attr attr = { .srq_limit = low };
 
-	if (!s->most || s->armed || s->promised <= s->most)
+	if (s->armed || s->mute)
+		return;
+	if (s->most && (s->promised <= s->most || vb_now_ms() < s->quiet_until))
 		return;
 	s->armed = !ibv_modify_srq(s->srq, &attr, IBV_SRQ_LIMIT);
+	s->mute = !s->armed;
 }
 
 /* Post @n, for which places are reserved. */
-static int post(struct vb_srq *s, void *const *memory,
+static int post(struct vb_conn *c, void *const *memory,
 		const struct fab_sge *from, unsigned int n)
 {
 	struct ibv_recv_wr w[VB_BATCH], *bad;
 	struct ibv_sge sge[VB_BATCH];
+	struct vb_srq *s = c->srq;
 	int rc;
 
 	pthread_mutex_lock(&s->dev->srq_lock);
@@ -269,9 +318,7 @@ static int post(struct vb_srq *s, void *const *memory,
 		sge[i] = (struct ibv_sge){
 			.addr = (uintptr_t)from[i].addr,
 			.length = (uint32_t)share_of(s->dev)->size,
-			.lkey = atomic_load(
-					&vb_mr(from[i].mr)->mr[s->dev->index])
-					->lkey,
+			.lkey = vb_lkey_of(c, from[i].mr),
 		};
 		w[i] = (struct ibv_recv_wr){ .wr_id = VB_RECV_ID | number,
 					     .sg_list = &sge[i],
@@ -282,7 +329,9 @@ static int post(struct vb_srq *s, void *const *memory,
 	/* If it fails the memory stays here until the queue ends: how many
 	 * were taken all the same is not worth finding out. */
 	rc = ibv_post_srq_recv(s->srq, w, &bad);
-	if (!rc)
+	if (rc)
+		s->lost += n;
+	else
 		arm(s);
 	pthread_mutex_unlock(&s->dev->srq_lock);
 	return rc > 0 ? -rc : rc;
@@ -295,6 +344,7 @@ int vb_srq_fill(struct vb_conn *c)
 	struct fab_sge sge[VB_BATCH];
 	void *memory[VB_BATCH];
 	unsigned int n, got;
+	bool enough;
 	int rc = 0;
 
 	while (!rc && (n = reserve(s, VB_BATCH))) {
@@ -303,15 +353,16 @@ int vb_srq_fill(struct vb_conn *c)
 			if (!memory[got])
 				break;
 		}
-		if (got < n) {
-			pthread_mutex_lock(&s->dev->srq_lock);
-			s->posted -= n - got;
-			pthread_mutex_unlock(&s->dev->srq_lock);
-		}
+		pthread_mutex_lock(&s->dev->srq_lock);
+		s->posted -= n - got;
+		enough = s->most && s->posted;
+		pthread_mutex_unlock(&s->dev->srq_lock);
 		if (got)
-			rc = post(s, memory, sge, got);
-		if (!rc && got < n)
-			rc = -ENOMEM;
+			rc = post(c, memory, sge, got);
+		if (got < n)
+			/* With fewer than are promised, no connection has a
+			 * right to just these: the next one looks again. */
+			return rc || enough ? rc : -ENOMEM;
 	}
 	return rc;
 }
@@ -347,9 +398,13 @@ void vb_srq_event(struct vb_srq *s, enum ibv_event_type type)
 	}
 	pthread_mutex_lock(&s->dev->srq_lock);
 	s->armed = false;
+	s->quiet_until = vb_now_ms() + VB_SRQ_QUIET_MS;
 	s->dev->srq_low++;
+	/* A peer sends more than it may, or that many are lost. */
+	if (!s->most)
+		s->lost += VB_SRQ_SPARE;
 	pthread_mutex_unlock(&s->dev->srq_lock);
-	if (!atomic_exchange(&d->low_told, true))
+	if (s->most && !atomic_exchange(&d->low_told, true))
 		vb_log(d, 4,
 		       "verbs: %s: fewer than an eighth of the %u shared "
 		       "Receives were left; clients may have to send again. "

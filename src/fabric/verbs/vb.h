@@ -92,6 +92,10 @@
 /* Receives of a shared queue: places, and how many there are to spare. */
 #define VB_SRQ_DEPTH 8192u
 #define VB_SRQ_SPARE 16u
+/* Queues of a device that may have lost too many, before no more are made. */
+#define VB_SRQ_WORN 16u
+/* So long is nothing told after a queue has run low that may. */
+#define VB_SRQ_QUIET_MS 1000u
 
 /* In ibv_wc.wr_id: of the receive queue. */
 #define VB_RECV_ID ((uint64_t)1 << 63)
@@ -175,6 +179,7 @@ struct vb_device {
 	struct vb_srq_queue srqs;
 	struct vb_srq *srq; /* that new connections join */
 	bool srq_refused; /* none could be made: not tried again */
+	bool srq_worn_told;
 	unsigned int srq_low;
 };
 
@@ -402,6 +407,7 @@ struct vb_conn {
 	struct wr_list done; /* completions to be polled */
 	uint64_t heard, heard_last; /* signs of life of the peer */
 	int broke; /* what the first failed completion says */
+	bool incomplete; /* completions may have been lost */
 	const char *broke_reason;
 	int error;
 	const char *reason;
@@ -450,6 +456,14 @@ static inline struct ibv_mr *vb_mr_of(const struct vb_conn *c,
 {
 	return atomic_load_explicit(&vb_mr(mr)->mr[c->dev->index],
 				    memory_order_acquire);
+}
+
+/* Its key; 0 if there is none: the device has gone, and takes nothing. */
+static inline uint32_t vb_lkey_of(const struct vb_conn *c, struct fab_mr *mr)
+{
+	const struct ibv_mr *m = vb_mr_of(c, mr);
+
+	return m ? m->lkey : 0;
 }
 
 /* domain.c; any thread */
@@ -514,8 +528,10 @@ void vb_watch_remove(struct vb_poller *p, struct vb_conn *c);
  * those where something has come, and return how many. */
 int vb_watch_look(struct vb_poller *p);
 int vb_watch_stop(struct vb_poller *p);
-/* Up to @n completions, in their order; -1 if the queue is of no use. */
-int vb_watch_take(struct vb_conn *c, struct ibv_wc *wc, unsigned int n);
+/* Up to @n completions, in their order. *@broken: the queue is of no use, once
+ * none are left. */
+unsigned int vb_watch_take(struct vb_conn *c, struct ibv_wc *wc, unsigned int n,
+			   bool *broken);
 
 /* cm.c: the connection manager's events; poller thread */
 int vb_cm_events(struct vb_poller *p);
@@ -587,8 +603,8 @@ void vb_srq_leave(struct vb_conn *c);
 /* For the queue pair; NULL: it has its own. */
 struct ibv_srq *vb_srq_of(const struct vb_conn *c);
 bool vb_srq_broken(const struct vb_conn *c);
-/* Its queue pair may have taken a Receive along. */
-void vb_srq_lost(struct vb_conn *c);
+/* Its queue pair may have taken so many Receives along. */
+void vb_srq_lost(struct vb_conn *c, unsigned int n);
 /* @n Receives of @c more are posted, or have become something else. */
 void vb_srq_promise(struct vb_conn *c, unsigned int n);
 void vb_srq_redeem(struct vb_conn *c, unsigned int n);

@@ -100,7 +100,8 @@ int vb_watch_stop(struct vb_poller *p)
 	return calls;
 }
 
-int vb_watch_take(struct vb_conn *c, struct ibv_wc *wc, unsigned int n)
+unsigned int vb_watch_take(struct vb_conn *c, struct ibv_wc *wc, unsigned int n,
+			   bool *broken)
 {
 	unsigned int got;
 	int more = 0;
@@ -112,8 +113,11 @@ int vb_watch_take(struct vb_conn *c, struct ibv_wc *wc, unsigned int n)
 	memmove(c->found, c->found + got, c->nfound * sizeof(*wc));
 	if (got < n)
 		more = ibv_poll_cq(c->cq, (int)(n - got), wc + got);
-	if (more < 0 || c->cq_broken)
-		more = -1;
+	if (more < 0)
+		c->cq_broken = true;
+	else
+		got += (unsigned int)more;
+	*broken = c->cq_broken;
 	pthread_mutex_unlock(&c->cq_lock);
-	return more < 0 ? more : (int)got + more;
+	return got;
 }
