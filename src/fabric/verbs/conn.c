@@ -18,7 +18,8 @@
  * probe, or none answered within the next 20 s, ends the connection. siw needs
  * one for a first message that it has overlooked (first_tick()).
  *
- * Threads: the runner of the connection; vb_conn_free() the poller thread.
+ * Threads: the runner of the connection; vb_conn_release() and
+ * vb_conn_free() the poller thread.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -28,7 +29,8 @@
 
 #include "vb.h"
 
-int vb_conn_alloc(struct vb_poller *p, struct vb_conn **out)
+int vb_conn_alloc(struct vb_poller *p, fab_ready_fn ready, void *user,
+		  struct vb_conn **out)
 {
 	struct vb_conn *c = calloc(1, sizeof(*c));
 
@@ -37,6 +39,9 @@ int vb_conn_alloc(struct vb_poller *p, struct vb_conn **out)
 	c->fab.poller = &p->fab;
 	c->fab.ops = p->fab.ops;
 	c->src.kind = SRC_CONN;
+	/* Events of devices are for all that are listed. */
+	c->ready = ready;
+	c->user = user;
 	c->grave.conn = c;
 	pthread_mutex_init(&c->cq_lock, NULL);
 	pthread_mutex_lock(&p->lock);
@@ -57,7 +62,7 @@ static void destroy_qp(struct vb_conn *c)
 	pthread_mutex_unlock(&p->cm_lock);
 }
 
-void vb_conn_free(struct vb_conn *c)
+void vb_conn_release(struct vb_conn *c)
 {
 	vb_windows_close(c);
 	destroy_qp(c);
@@ -65,10 +70,17 @@ void vb_conn_free(struct vb_conn *c)
 	vb_poller_disarm(c);
 	if (c->cq)
 		ibv_destroy_cq(c->cq);
+	c->cq = NULL;
 	if (c->id)
 		rdma_destroy_id(c->id);
+	c->id = NULL;
 	if (c->dev)
 		vb_device_put(c->dev);
+	c->dev = NULL;
+}
+
+void vb_conn_free(struct vb_conn *c)
+{
 	vb_windows_free(c);
 	pthread_mutex_destroy(&c->cq_lock);
 	free(c->slot);
@@ -80,14 +92,12 @@ int vb_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 		   struct fab_conn **out)
 {
 	struct vb_conn *c;
-	int rc = vb_conn_alloc(vb_poller(p), &c);
+	int rc = vb_conn_alloc(vb_poller(p), ready, user, &c);
 
 	if (rc)
 		return rc;
 	c->active = true;
 	c->state = ST_IDLE;
-	c->ready = ready;
-	c->user = user;
 	*out = &c->fab;
 	return 0;
 }
@@ -322,21 +332,17 @@ static void first_tick(struct vb_conn *c)
 	vb_timer_start(c, TIMER_KEEPALIVE);
 }
 
-/* Perhaps since its completion queue ran over. */
-static void device_broke(struct vb_conn *c)
-{
-	c->incomplete = true;
-	vb_conn_dead(c, -EIO, "the device broke the connection");
-}
-
 static void open_events(struct vb_conn *c, unsigned int ev)
 {
-	if (c->state < ST_OPEN)
-		vb_conn_dead(c, -ECONNRESET, "closed during start-up");
-	else if (ev & EV_RULE)
+	/* Perhaps since its completion queue ran over. */
+	if (ev & EV_QP)
+		c->incomplete = true;
+	if (ev & EV_RULE)
 		vb_conn_dead(c, -EPROTO, "the peer broke a rule");
+	else if (c->state < ST_OPEN)
+		vb_conn_dead(c, -ECONNRESET, "closed during start-up");
 	else if (ev & EV_QP)
-		device_broke(c);
+		vb_conn_dead(c, -EIO, "the device broke the connection");
 	else if ((ev & EV_SRQ) && vb_srq_broken(c))
 		vb_conn_dead(c, -EIO, "the shared receive queue broke");
 	else if ((ev & EV_DOWN) && c->state == ST_LINGER)

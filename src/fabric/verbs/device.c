@@ -41,14 +41,48 @@
 
 #define EVENTS_PER_TURN 32
 
-static bool has_windows(const struct vb_domain *d,
+/* What the device can do, says its driver in the kernel; the library of some
+ * (bnxt_re) cannot. */
+static bool allocates_window(struct ibv_context *ctx)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	struct ibv_mw *mw = pd ? ibv_alloc_mw(pd, IBV_MW_TYPE_2) : NULL;
+
+	if (mw)
+		ibv_dealloc_mw(mw);
+	if (pd)
+		ibv_dealloc_pd(pd);
+	return mw;
+}
+
+static bool has_windows(const struct vb_domain *d, struct ibv_context *ctx,
 			const struct ibv_device_attr *a)
 {
 	if (a->vendor_id == VENDOR_RXE && !d->any_windows)
 		return false;
 	return a->max_mw > 0 &&
 	       (a->device_cap_flags & (IBV_DEVICE_MEM_WINDOW_TYPE_2A |
-				       IBV_DEVICE_MEM_WINDOW_TYPE_2B));
+				       IBV_DEVICE_MEM_WINDOW_TYPE_2B)) &&
+	       allocates_window(ctx);
+}
+
+/* Likewise; but only a connection could try. These libraries can. */
+static bool sends_inv(const struct ibv_device_attr *a)
+{
+	static const uint32_t vendors[] = {
+		VENDOR_RXE, VENDOR_SIW, 0x0002c9u, /* Mellanox, NVIDIA */
+		0x008086u, /* Intel */
+		0x001425u, /* Chelsio */
+		0x001077u, /* QLogic, Marvell */
+		0x0019e5u, /* HiSilicon */
+	};
+
+	if (!(a->device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS))
+		return false;
+	for (size_t i = 0; i < sizeof(vendors) / sizeof(vendors[0]); i++)
+		if (a->vendor_id == vendors[i])
+			return true;
+	return false;
 }
 
 static unsigned int depth_of(int d)
@@ -65,9 +99,9 @@ int vb_device_limits(const struct vb_domain *d, struct ibv_context *ctx,
 
 	if (ibv_query_device(ctx, &a))
 		return -ENODEV;
-	if (!(a.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS))
+	if (!sends_inv(&a))
 		l->caps &= ~(unsigned int)FAB_CAP_SEND_INV;
-	if (!has_windows(d, &a))
+	if (!has_windows(d, ctx, &a))
 		l->caps &= ~(unsigned int)FAB_CAP_EXPOSE;
 	if (a.max_sge > 0 && (unsigned int)a.max_sge < l->max_sge)
 		l->max_sge = (unsigned int)a.max_sge;
@@ -214,10 +248,13 @@ static int device_add(struct vb_domain *d, struct ibv_context *ctx,
 	/* Why not on iWARP: srq.c. */
 	if (!dev->iwarp && a.max_srq > 0 && a.max_srq_wr > 0)
 		dev->max_srq_wr = (unsigned int)a.max_srq_wr;
-	dev->windows = has_windows(d, &a) &&
+	dev->windows = has_windows(d, ctx, &a) &&
 		       (d->fab.limits.caps & FAB_CAP_EXPOSE);
 	dev->siw = dev->iwarp && a.vendor_id == VENDOR_SIW;
 	dev->sink_rights = dev->iwarp && !dev->siw;
+	/* One key for each part of a Read. */
+	if (dev->sink_rights)
+		dev->max_sge_rd = 1;
 	dev->inv_flag = IBV_WC_WITH_INV;
 	if (a.vendor_id == VENDOR_RXE)
 		dev->inv_flag |= IBV_WC_IP_CSUM_OK;

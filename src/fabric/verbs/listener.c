@@ -2,8 +2,10 @@
 /*
  * listener - hearing requests for connections
  *
- * The connection manager hands over a request with its private data, so
- * nothing is ever half open here. A listener whose device or address has gone
+ * The connection manager hands over a request with its private data. Connections
+ * that were accepted and not confirmed are half open until their time to start
+ * is over; of those the layers above bound how many there are, by the peer's
+ * address and altogether, as of all others. A listener whose device or address has gone
  * tries every second to come back, until it is closed.
  *
  * Threads: the poller thread, but vb_listen() and vb_listener_close() any. The
@@ -176,7 +178,7 @@ static int take_request(struct vb_listener *l, struct rdma_cm_event *ev,
 	dev = vb_device_get(vb_domain(p->fab.dom), ev->id->verbs, &rc);
 	if (!dev)
 		return rc;
-	rc = vb_conn_alloc(p, &c);
+	rc = vb_conn_alloc(p, NULL, NULL, &c);
 	if (rc) {
 		vb_device_put(dev);
 		return rc;

@@ -358,13 +358,16 @@ static int reap(struct vb_poller *p)
 		void *user = g->user;
 
 		next = g->next;
+		if (g->conn) {
+			vb_watch_remove(p, g->conn);
+			vb_conn_release(g->conn);
+		}
 		if (g->conn && atomic_load(&g->conn->kicked)) {
 			/* Still on the stack of kicks. */
 			vb_poller_bury(p, g);
 			continue;
 		}
 		if (g->conn) {
-			vb_watch_remove(p, g->conn);
 			vb_conn_free(g->conn);
 		} else {
 			vb_listener_free(g->listener);

@@ -84,6 +84,12 @@ static struct ibv_send_wr *add_slot(struct vb_conn *c, struct batch *b,
 	return w;
 }
 
+/* Some libraries read the first element even if there are none. */
+static void add_no_sge(struct batch *b)
+{
+	b->sge[b->nsge++] = (struct ibv_sge){ 0 };
+}
+
 /* An empty element would mean 2 GiB to some devices: never add one. */
 static void add_sge(const struct vb_conn *c, struct batch *b,
 		    struct ibv_send_wr *w, const struct fab_sge *sge,
@@ -124,15 +130,18 @@ static int build_read(struct vb_conn *c, struct batch *b, struct fab_wr *wr)
 					IBV_ACCESS_LOCAL_WRITE |
 						IBV_ACCESS_REMOTE_WRITE,
 					&err);
-				if (!slot->sink)
+				if (!slot->sink) {
+					/* Nor will there be more parts. */
+					slot->last = true;
 					return -err;
+				}
 			}
 			add_sge(c, b, w, sge, slot->sink);
 			offset += sge->len;
 		}
-		if (!w->num_sge && c->dev->siw) {
-			b->sge[b->nsge++] = (struct ibv_sge){ 0 };
-			w->num_sge = 1;
+		if (!w->num_sge) {
+			add_no_sge(b);
+			w->num_sge = c->dev->siw;
 		}
 	}
 	c->count.reads += wr->priv[WR_KIND] == KIND_USER;
@@ -148,6 +157,7 @@ static void build_bind(struct vb_conn *c, struct batch *b, struct fab_wr *wr)
 	win->seq = c->sq_head;
 	win->state = WIN_POSTED;
 	w = add_slot(c, b, wr, false, true);
+	add_no_sge(b);
 	w->opcode = IBV_WR_BIND_MW;
 	w->bind_mw.mw = win->mw;
 	w->bind_mw.rkey = win->handle;
@@ -166,6 +176,8 @@ static void build_send(struct vb_conn *c, struct batch *b, struct fab_wr *wr)
 	for (unsigned int i = 0; i < wr->nsge; i++)
 		if (wr->sge[i].len)
 			add_sge(c, b, w, &wr->sge[i], NULL);
+	if (!w->num_sge)
+		add_no_sge(b);
 	if (w->num_sge && wr->priv[WR_LEN] <= c->max_inline &&
 	    (wr->op != FAB_SEND_INV || !c->dev->siw))
 		w->send_flags |= IBV_SEND_INLINE;
@@ -218,6 +230,16 @@ static int fill(struct vb_conn *c, struct batch *b)
 	}
 }
 
+/* The driver may know of the end before the connection manager tells it, and
+ * has no better word for it. */
+static void refused(struct vb_conn *c, int rc, const char *reason)
+{
+	if (atomic_load(&c->events) & EV_DOWN)
+		vb_conn_dead(c, 0, "closed by the peer");
+	else
+		vb_conn_dead(c, rc == -EINVAL ? -ECONNRESET : rc, reason);
+}
+
 void vb_post_sends(struct vb_conn *c)
 {
 	struct ibv_send_wr *bad;
@@ -236,8 +258,8 @@ void vb_post_sends(struct vb_conn *c)
 			return;
 		rc = ibv_post_send(c->id->qp, b.wr, &bad);
 		if (rc) {
-			vb_conn_dead(c, rc < 0 ? rc : -rc,
-				     "the device takes no work request");
+			refused(c, rc < 0 ? rc : -rc,
+				"the device takes no work request");
 			return;
 		}
 		c->count.posts++;
@@ -368,9 +390,9 @@ void vb_post_receives(struct vb_conn *c)
 	       c->rq_head - c->rq_tail < c->rq_depth)
 		rc = post_batch(c);
 	if (rc) {
-		vb_conn_dead(c, rc,
-			     rc == -ENOMEM ? "no memory for Receives" :
-					     "the device takes no Receive");
+		refused(c, rc,
+			rc == -ENOMEM ? "no memory for Receives" :
+					"the device takes no Receive");
 		return;
 	}
 	if (!c->srq && c->rq.head &&

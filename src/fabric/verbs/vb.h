@@ -558,8 +558,12 @@ void vb_reject(struct fab_conn *c, const void *priv, size_t priv_len);
 void vb_startup_progress(struct vb_conn *c, unsigned int ev);
 
 /* conn.c; the runner */
-int vb_conn_alloc(struct vb_poller *p, struct vb_conn **c);
-void vb_conn_free(struct vb_conn *c); /* poller thread */
+int vb_conn_alloc(struct vb_poller *p, fab_ready_fn ready, void *user,
+		  struct vb_conn **c);
+/* Poller thread: give back what devices have of it, after which no event of
+ * theirs comes to it; may be called again. Then the rest. */
+void vb_conn_release(struct vb_conn *c);
+void vb_conn_free(struct vb_conn *c);
 int vb_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 		   struct fab_conn **c);
 void vb_conn_set_ready(struct fab_conn *c, fab_ready_fn ready, void *user);

@@ -19,7 +19,7 @@
 
 #include "vb.h"
 
-#define BIND_WAIT_MS 100
+#define BIND_WAIT_MS 1000u
 
 static struct vb_window **find(struct vb_conn *c, uint32_t handle)
 {
@@ -68,6 +68,8 @@ static int open_window(struct vb_conn *c, struct vb_window *w,
 		w->handle = w->mw->rkey;
 	}
 	w->bind_mr = vb_mr_of(c, mr);
+	if (!w->bind_mr)
+		return -ENODEV; /* which is on its way to this connection */
 	/* Another than the last, even if that was never bound. */
 	w->handle = ibv_inc_rkey(w->handle);
 	w->wr = (struct fab_wr){ .op = FAB_SEND };
@@ -148,6 +150,8 @@ static void await_bind(struct vb_conn *c, const struct vb_window *w)
 		if (!vb_post_last_signaled(c))
 			vb_post_probe(c);
 		vb_cq_progress(c, VB_TURN);
+		/* The probe may lie behind others. */
+		vb_post_sends(c);
 		if (c->broke)
 			vb_conn_dead(c, c->broke, c->broke_reason);
 		else if (vb_now_ms() > end)
