@@ -420,6 +420,11 @@ static void expire(struct rt_conn *c)
 		rt_conn_fail(c, -ETIMEDOUT, "an RDMA Read is not answered");
 		rt_event(c, EV_ABORT);
 	}
+	if (c->credit_deadline && c->credit_deadline <= now &&
+	    c->state < RT_CLOSING) {
+		rt_conn_fail(c, -ETIMEDOUT, "no credits for Replies");
+		rt_event(c, EV_ABORT);
+	}
 	if (may_idle(c) && cds_list_empty(&c->calls) &&
 	    cds_list_empty(&c->requests) &&
 	    c->last_active + c->inst->cfg.idle_ms <= now) {
@@ -461,7 +466,10 @@ static void set_deadline(struct rt_conn *c)
 		/* Memory may be given back by other connections: look. */
 		if (!cds_list_empty(&c->starved))
 			d = earlier(rt_now_ms() + RT_TICK_MS, d);
-		if (may_idle(c))
+		d = earlier(c->credit_deadline, d);
+		/* Whatever ends the last of them comes by here. */
+		if (may_idle(c) && cds_list_empty(&c->calls) &&
+		    cds_list_empty(&c->requests))
 			d = earlier(c->last_active + c->inst->cfg.idle_ms, d);
 	}
 	atomic_store_explicit(&c->deadline, d, memory_order_relaxed);

@@ -128,6 +128,13 @@ static inline bool rt_credit_exhausted(const struct rt_credit *c)
 	return (int32_t)(c->received - c->announced) >= 0;
 }
 
+/* Has it sent more than it may? All that was announced is allowed, and one
+ * GRANT; who has not been told anything sends one message. */
+static inline bool rt_credit_overrun(const struct rt_credit *c)
+{
+	return c->told && (int32_t)(c->received - c->announced) > 1;
+}
+
 /*
  * Is a GRANT due? When what was given back and not announced reaches half of
  * the Advertised credits ([A5] rule 6), and at once if the peer has used all

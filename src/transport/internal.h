@@ -219,6 +219,7 @@ struct rt_conn {
 	struct rt_rtr rtr;
 	uint32_t next_xid;
 	uint64_t state_deadline;
+	uint64_t credit_deadline; /* of a Reply that waits for a credit */
 	uint64_t reserve_deadline; /* a GRANT may then use the extra Receive */
 	uint64_t last_active;
 	size_t memory; /* chunk and reassembly octets held */

@@ -92,7 +92,8 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	c->fab = f;
 	fab_conn_set_ready(f, rt_conn_ready, c);
 	rt_conn_publish(c);
-	/* The upper layer's reference. */
+	/* Ours, for another thread may run its poller; the upper layer's. */
+	rt_conn_get(c);
 	rt_conn_get(c);
 	if (l->ops->open)
 		c->user = l->ops->open(c, l->ctx, &refuse);
@@ -117,9 +118,11 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		c->fab = NULL;
 		fab_reject(f, NULL, 0);
 		fab_conn_destroy_deferred(f, unused_gone, c);
+	} else {
+		rt_crowd_join(c);
 	}
-	rt_crowd_join(c);
 	rt_strand_release(c);
+	rt_conn_put(c);
 	return;
 reject:
 	fab_reject(f, NULL, 0);

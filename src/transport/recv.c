@@ -327,6 +327,14 @@ void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
 
 	if (in->invalidated && !rt_invalidation_ok(c, in, ends_reply(p->htype)))
 		return;
+	if (rt_credit_overrun(&c->credit) && c->state < RT_CLOSING) {
+		/* 4.2.1, [A5]: who does not keep to its credits would not be
+		 * held by them either from filling the memory with Calls. */
+		rt_conn_fail(c, -EPROTO, "%u messages came, %u were granted",
+			     c->credit.received, c->credit.announced);
+		rt_event(c, EV_ABORT);
+		return;
+	}
 	status = rt_xchar_mine(c, p->htype) ?
 			 rt_xchar_check(in) :
 			 wire_decode(in->buf, in->len, !continues(c, p), &m);

@@ -34,6 +34,7 @@ void rt_send_work(struct rt_conn *c, struct rt_work *w, size_t hlen)
 	w->wr.flags = FAB_F_SIGNALED;
 	w->sge[0] = (struct fab_sge){ w->buf->addr, hlen, w->buf->mr };
 	c->v->posted(c);
+	c->credit_deadline = 0;
 	/* An ERR_VERS is not yet a message of the connection's version: the
 	 * one message of 4.3 is still to come. */
 	if (c->state != RT_AWAITING)
@@ -220,6 +221,11 @@ static bool post_next(struct rt_conn *c)
 						struct rt_request_priv, queue));
 	return false;
 wait:
+	/* Calls may have to wait for as long as others take. A Reply waits for
+	 * nothing but the peer's readiness, and holds memory. */
+	if (!c->credit_deadline &&
+	    (c->cont_reply || !cds_list_empty(&c->replies)))
+		c->credit_deadline = rt_now_ms() + c->inst->cfg.continuation_ms;
 	RT_COUNT(c, credit_waits, 1);
 	RT_PROBE(credit__wait, c, c->requests_out, c->calls_upper);
 	return false;

@@ -255,6 +255,8 @@ static void act_second(struct rt_conn *c)
 	act_heard(c);
 	if (!c->props_sent)
 		c->props_due = true;
+	/* Who is given the first Call may want to call back at once. */
+	rt_conn_publish(c);
 }
 
 static void act_drain(struct rt_conn *c)

@@ -499,6 +499,64 @@ static void dropped(void)
 		}
 }
 
+static void answer_held(struct rt_pair *p)
+{
+	while (p->nheld)
+		rt_pair_answer(p, p->held[--p->nheld]);
+}
+
+/* All that was announced, and one beyond [A5]; more is the end. */
+static void beyond(void)
+{
+	struct rt_config cfg = { .credits = 4 };
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	r.p.hold = true;
+	while (r.sent < r.limit)
+		rt_raw_call(&r, r.sent, NULL, NULL, 8);
+	rt_raw_grant(&r);
+	rt_raw_run(&r);
+	CU_ASSERT_EQUAL(r.p.nheld, 4);
+	CU_ASSERT_FALSE(r.p.server_closed);
+	rt_raw_call(&r, r.sent, NULL, NULL, 8);
+	rt_raw_run(&r);
+	CU_ASSERT_TRUE(r.p.server_closed);
+	CU_ASSERT_EQUAL(r.p.server_error, -EPROTO);
+	CU_ASSERT_EQUAL(r.p.nheld, 4);
+	answer_held(&r.p);
+	rt_raw_close(&r);
+}
+
+/* A Reply waits for a credit, but not for ever. */
+static void unready(void)
+{
+	struct rt_config cfg = { .continuation_ms = 500 };
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	for (unsigned int late = 0; late < 2; late++) {
+		r.credits = 0;
+		rt_raw_call(&r, 1 + late, NULL, NULL, late ? 60000 : 8);
+		for (int i = 0; i < 40; i++)
+			rt_raw_nap(&r);
+		CU_ASSERT_TRUE(rt_raw_silent(&r));
+		if (!late) {
+			r.credits = 1;
+			rt_raw_grant(&r);
+			CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+			for (int i = 0; i < 100; i++)
+				rt_raw_nap(&r);
+			CU_ASSERT_FALSE(r.p.server_closed);
+		}
+	}
+	CU_ASSERT_TRUE(RT_RAW_WAIT(&r, r.p.server_closed));
+	CU_ASSERT_EQUAL(r.p.server_error, -ETIMEDOUT);
+	rt_raw_close(&r);
+}
+
 static const struct unit_test tests[] = {
 	{ "limits of a peer", limits_of_a_peer },
 	{ "values", values },
@@ -508,6 +566,8 @@ static const struct unit_test tests[] = {
 	{ "recall", recall },
 	{ "mirrored", mirrored },
 	{ "dropped", dropped },
+	{ "beyond", beyond },
+	{ "unready", unready },
 	{ "storms", storms },
 	{ NULL, NULL },
 };
