@@ -71,8 +71,13 @@ static void take_reader(struct stats_socket *s)
 	struct reader *r = NULL;
 	FILE *f;
 
-	if (fd < 0)
+	if (fd < 0) {
+		struct pollfd quit = { .fd = s->quit, .events = POLLIN };
+
+		/* It goes on being ready when there are no descriptors. */
+		poll(&quit, 1, 200);
 		return;
+	}
 	for (unsigned int i = 0; i < READERS; i++) {
 		if (s->reader[i].fd < 0)
 			r = &s->reader[i];

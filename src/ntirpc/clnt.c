@@ -78,6 +78,8 @@ static enum clnt_stat prepare(struct clnt_req *cc, struct rcall **out)
 	c->rq = rq;
 	c->cc = cc;
 	c->refs = 1;
+	c->auth = cc->cc_auth;
+	auth_get(c->auth);
 	c->deadline = INT64_MAX;
 	rq->xid = cc->cc_xid;
 	rq->pieces = c->out.pieces;
@@ -260,6 +262,17 @@ int nrt_req_release(struct clnt_req *cc)
 	nrt_req_reset(cc);
 	clnt_req_fini(cc);
 	CLNT_RELEASE(clnt, CLNT_RELEASE_FLAG_NONE);
+	(*cc->cc_free_cb)(cc, cc->cc_size);
+	return refs;
+}
+
+int nrt_req_discard(struct clnt_req *cc)
+{
+	int refs = atomic_dec_int32_t(&cc->cc_refcnt);
+
+	if (refs > 0)
+		return refs;
+	clnt_req_fini(cc);
 	(*cc->cc_free_cb)(cc, cc->cc_size);
 	return refs;
 }

@@ -58,6 +58,8 @@ void nrt_rcall_put(struct rcall *c)
 	if (__atomic_sub_fetch(&c->refs, 1, __ATOMIC_ACQ_REL))
 		return;
 	nrt_encode_release(&c->out);
+	if (c->auth)
+		AUTH_DESTROY(c->auth);
 	rt_request_free(c->rq);
 	CLNT_RELEASE(&client->clnt, CLNT_RELEASE_FLAG_NONE);
 }
@@ -135,11 +137,14 @@ static enum xprt_stat worker(struct svc_req *req)
 {
 	struct rcall *c = req->rq_u1;
 	struct clnt_req *cc = c->mine;
+	AUTH *auth = c->auth;
 
+	c->auth = NULL;
 	nrt_rcall_finish(cc, c);
 	/* The callback may release cc, or send it once more. */
 	nrt_rcall_put(c);
 	cc->cc_process_cb(cc);
+	AUTH_DESTROY(auth);
 	return XPRT_SUSPEND;
 }
 

@@ -52,6 +52,7 @@ struct rcall {
 	bool finished;
 	struct nrt_encode out;
 	struct svc_req hop;
+	AUTH *auth; /* a reference: the channel may end before its Calls */
 };
 
 struct nrt_clnts {

@@ -496,9 +496,29 @@ static void test_auth_sys(void)
 	CU_ASSERT_EQUAL(c.result, 8);
 	CU_ASSERT_EQUAL(atomic_load(&credentials), AUTH_SYS);
 	nrt_req_release(&c.req);
+	/* Its channel ends, and the credential with it, before the Reply. */
+	expect(1);
+	CU_ASSERT_EQUAL(send_call(&c, clnt, DO_HOLD, 1, long_time),
+			RPC_SUCCESS);
+	wait_for(one_held);
 	AUTH_DESTROY(auth);
 	auth = none;
+	answer_held();
+	wait_for(all_processed);
+	CU_ASSERT_EQUAL(c.stat, RPC_SUCCESS);
 	CLNT_DESTROY(clnt);
+}
+
+/* One for a channel that had ended already. */
+static void test_no_clnt(void)
+{
+	struct call c;
+
+	expect(0);
+	fill(&c, NULL, DO_NULL, 0);
+	CU_ASSERT_FALSE(nrt_clnt_is_ours(c.req.cc_clnt));
+	CU_ASSERT_EQUAL(nrt_req_discard(&c.req), 0);
+	CU_ASSERT_EQUAL(atomic_load(&freed), 1);
 }
 
 static void test_errors(void)
@@ -854,6 +874,7 @@ static const struct unit_test tests[] = { { "open", test_open },
 					  { "callback", test_callback },
 					  { "wait", test_wait },
 					  { "AUTH_SYS", test_auth_sys },
+					  { "no CLIENT", test_no_clnt },
 					  { "errors of the peer", test_errors },
 					  { "time-out", test_timeout },
 					  { "reset", test_reset },
