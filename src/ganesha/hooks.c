@@ -362,8 +362,7 @@ EXPORT int clnt_req_release(struct clnt_req *cc)
 {
 	/* That of a back channel which another thread has ended meanwhile was
 	 * never filled; ntirpc's own would look for its CLIENT. */
-	if (!cc->cc_clnt)
-		return nrt_req_discard(cc);
-	return nrt_clnt_is_ours(cc->cc_clnt) ? nrt_req_release(cc) :
-					       hook.req_release(cc);
+	return !cc->cc_clnt || nrt_clnt_is_ours(cc->cc_clnt) ?
+		       nrt_req_release(cc) :
+		       hook.req_release(cc);
 }

@@ -259,20 +259,11 @@ int nrt_req_release(struct clnt_req *cc)
 
 	if (refs > 0)
 		return refs;
-	nrt_req_reset(cc);
+	if (clnt)
+		nrt_req_reset(cc);
 	clnt_req_fini(cc);
-	CLNT_RELEASE(clnt, CLNT_RELEASE_FLAG_NONE);
-	(*cc->cc_free_cb)(cc, cc->cc_size);
-	return refs;
-}
-
-int nrt_req_discard(struct clnt_req *cc)
-{
-	int refs = atomic_dec_int32_t(&cc->cc_refcnt);
-
-	if (refs > 0)
-		return refs;
-	clnt_req_fini(cc);
+	if (clnt)
+		CLNT_RELEASE(clnt, CLNT_RELEASE_FLAG_NONE);
 	(*cc->cc_free_cb)(cc, cc->cc_size);
 	return refs;
 }

@@ -62,8 +62,7 @@ enum clnt_stat nrt_req_callback(struct clnt_req *cc);
 enum clnt_stat nrt_req_refresh(struct clnt_req *cc);
 void nrt_req_reset(struct clnt_req *cc);
 enum clnt_stat nrt_req_wait_reply(struct clnt_req *cc);
+/* Also one without a CLIENT. */
 int nrt_req_release(struct clnt_req *cc);
-/* The same for one without a CLIENT. */
-int nrt_req_discard(struct clnt_req *cc);
 
 #endif /* RPCRDMA_NTIRPC_CLNT_H */

@@ -398,11 +398,13 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a && (!b || a < b) ? a : b;
 }
 
-/* Is this a connection that ends when nothing comes? */
-static bool may_idle(const struct rt_conn *c)
+/* Is this a connection that ends when nothing comes, and does nothing? Whatever
+ * ends the last Call comes by here. */
+static bool may_idle(struct rt_conn *c)
 {
 	return c->server && c->inst->cfg.idle_ms &&
-	       (c->state == RT_OPEN || c->state == RT_ANSWERED);
+	       (c->state == RT_OPEN || c->state == RT_ANSWERED) &&
+	       cds_list_empty(&c->calls) && cds_list_empty(&c->requests);
 }
 
 /* What the time has come for; before anything is posted. */
@@ -425,9 +427,7 @@ static void expire(struct rt_conn *c)
 		rt_conn_fail(c, -ETIMEDOUT, "no credits for Replies");
 		rt_event(c, EV_ABORT);
 	}
-	if (may_idle(c) && cds_list_empty(&c->calls) &&
-	    cds_list_empty(&c->requests) &&
-	    c->last_active + c->inst->cfg.idle_ms <= now) {
+	if (may_idle(c) && c->last_active + c->inst->cfg.idle_ms <= now) {
 		rt_conn_fail(c, 0, "idle for %u ms", c->inst->cfg.idle_ms);
 		rt_event(c, EV_TIMEOUT);
 	}
@@ -467,9 +467,7 @@ static void set_deadline(struct rt_conn *c)
 		if (!cds_list_empty(&c->starved))
 			d = earlier(rt_now_ms() + RT_TICK_MS, d);
 		d = earlier(c->credit_deadline, d);
-		/* Whatever ends the last of them comes by here. */
-		if (may_idle(c) && cds_list_empty(&c->calls) &&
-		    cds_list_empty(&c->requests))
+		if (may_idle(c))
 			d = earlier(c->last_active + c->inst->cfg.idle_ms, d);
 	}
 	atomic_store_explicit(&c->deadline, d, memory_order_relaxed);

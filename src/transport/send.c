@@ -34,7 +34,6 @@ void rt_send_work(struct rt_conn *c, struct rt_work *w, size_t hlen)
 	w->wr.flags = FAB_F_SIGNALED;
 	w->sge[0] = (struct fab_sge){ w->buf->addr, hlen, w->buf->mr };
 	c->v->posted(c);
-	c->credit_deadline = 0;
 	/* An ERR_VERS is not yet a message of the connection's version: the
 	 * one message of 4.3 is still to come. */
 	if (c->state != RT_AWAITING)
@@ -183,6 +182,15 @@ static bool may_error(const struct rt_conn *c)
 		(rt_state_may_send(c) && c->v->may_send(c, RT_OUT_CONTROL)));
 }
 
+/* Is there a credit for more than ERRORs and GRANTs? */
+static bool may_reply(struct rt_conn *c)
+{
+	if (!c->v->may_send(c, RT_OUT_REPLY))
+		return false;
+	c->credit_deadline = 0;
+	return true;
+}
+
 static bool post_next(struct rt_conn *c)
 {
 	bool props = rt_auth_due(c) || (c->props_due && !rt_auth_holds(c));
@@ -192,7 +200,7 @@ static bool post_next(struct rt_conn *c)
 		return post_error(c);
 	if (c->cont_reply || c->cont_call) {
 		/* [A7]: fragments may follow in ANSWERED too. */
-		if (!c->v->may_send(c, RT_OUT_REPLY))
+		if (!may_reply(c))
 			goto wait;
 		return c->cont_reply ? rt_reply_send(c, c->cont_reply) :
 				       rt_request_send(c, c->cont_call);
@@ -207,7 +215,7 @@ static bool post_next(struct rt_conn *c)
 		 !cds_list_empty(&c->calls_out);
 	if (!wanted)
 		return false;
-	if (!c->v->may_send(c, RT_OUT_REPLY))
+	if (!may_reply(c))
 		goto wait;
 	if (props)
 		return post_props(c);

@@ -22,7 +22,7 @@ but for what tshark 4.0 cannot do:
     they are counted, and none else is let off. It may also lose its place in
     that connection, and take data for headers: for Terminates, and for frames
     whose CRC is wrong. Those are let off from such a frame on, in that
-    connection; both ends check CRCs themselves, and neither may have ended it.
+    connection; both ends check CRCs themselves, and all messages have to be there.
 
     With what comes in another order it can deal if it is told to, for which
     there is a preference; a veth pair does that under load.
@@ -81,15 +81,13 @@ class Disturbed:
     """The frames from which on tshark may have lost something."""
 
     def __init__(self, all_rows):
-        self.frames = [int(r["frame.number"][0]) for r in all_rows
-                       if r["tcp.analysis.retransmission"] or
-                       r["tcp.analysis.out_of_order"]]
-        # Where that begins in each connection.
-        self.begin = {}
+        self.frames = []
+        self.begin = {}  # the first of each connection
         for r in all_rows:
             if r["tcp.analysis.retransmission"] or r["tcp.analysis.out_of_order"]:
+                self.frames.append(int(r["frame.number"][0]))
                 for stream in r["tcp.stream"]:
-                    self.begin.setdefault(stream, int(r["frame.number"][0]))
+                    self.begin.setdefault(stream, self.frames[-1])
         self.called, self.replied = {}, {}
         for row in all_rows:
             number = int(row["frame.number"][0])

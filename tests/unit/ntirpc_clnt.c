@@ -517,7 +517,7 @@ static void test_no_clnt(void)
 	expect(0);
 	fill(&c, NULL, DO_NULL, 0);
 	CU_ASSERT_FALSE(nrt_clnt_is_ours(c.req.cc_clnt));
-	CU_ASSERT_EQUAL(nrt_req_discard(&c.req), 0);
+	CU_ASSERT_EQUAL(nrt_req_release(&c.req), 0);
 	CU_ASSERT_EQUAL(atomic_load(&freed), 1);
 }
 

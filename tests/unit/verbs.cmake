@@ -22,7 +22,8 @@ endforeach()
 
 # It takes devices away: without what the guest's script names, it skips.
 if(TARGET rpcrdma_verbs)
-	rpcrdma_unit(verbs-events verbs_events.c verbs_abrupt.c verbs_half_open.c verbs_peer.c
+	rpcrdma_unit(verbs-events verbs_events.c verbs_abrupt.c
+		verbs_half_open.c verbs_peer.c
 		LIBS rpcrdma_fabric rpcrdma_verbs PkgConfig::RDMACM)
 	set_tests_properties(unit-verbs-events PROPERTIES SKIP_RETURN_CODE 77)
 endif()
