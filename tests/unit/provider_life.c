@@ -391,6 +391,78 @@ static void test_others_go_on(void)
 	world_close(&w);
 }
 
+/* ---- Many at a time -------------------------------------------------- */
+
+#define CROWD 16
+#define CROWD_STEPS 600
+
+struct pair {
+	struct fab_conn *srv, *cli;
+	bool down;
+};
+
+/* All connections call the same two ready: what was told while others were
+ * looked at is still there. */
+static void look_at(const struct pair *p)
+{
+	ep_clear(&w);
+	w.srv.c = p->srv;
+	w.cli.c = p->cli;
+	w.srv.ready = w.cli.ready = true;
+}
+
+static void pair_open(struct pair *p)
+{
+	ep_clear(&w);
+	world_connect(&w, NULL);
+	PUMP_UNTIL(&w, (w.srv.established && w.cli.established) ||
+			       w.cli.disconnected);
+	CU_ASSERT_FALSE(w.cli.disconnected);
+	p->srv = w.srv.c;
+	p->cli = w.cli.c;
+	p->down = w.cli.disconnected;
+}
+
+static void pair_end(struct pair *p, bool abort)
+{
+	look_at(p);
+	fab_disconnect(p->cli, abort);
+	PUMP_UNTIL(&w, w.srv.disconnected && w.cli.disconnected);
+	p->down = true;
+}
+
+static void pair_free(struct pair *p)
+{
+	look_at(p);
+	w.srv.disconnected = w.cli.disconnected = p->down;
+	world_unpair(&w);
+	memset(p, 0, sizeof(*p));
+}
+
+/* Whatever others there are, in whatever state, one more can be had. */
+static void test_crowd(void)
+{
+	static struct pair crowd[CROWD];
+	unsigned int seed = 1;
+
+	memset(crowd, 0, sizeof(crowd));
+	world_open(&w);
+	for (int i = 0; i < CROWD_STEPS; i++) {
+		struct pair *p = &crowd[(unsigned int)rand_r(&seed) % CROWD];
+
+		if (!p->cli)
+			pair_open(p);
+		else if (!p->down)
+			pair_end(p, rand_r(&seed) % 2);
+		else
+			pair_free(p);
+	}
+	for (int i = 0; i < CROWD; i++)
+		if (crowd[i].cli)
+			pair_free(&crowd[i]);
+	world_close(&w);
+}
+
 const struct unit_test provider_life_tests[] = {
 	{ "connect", test_connect },
 	{ "depth", test_depth },
@@ -406,5 +478,6 @@ const struct unit_test provider_life_tests[] = {
 	{ "flush_unstarted", test_flush_unstarted },
 	{ "cycles", test_cycles },
 	{ "others_go_on", test_others_go_on },
+	{ "crowd", test_crowd },
 	{ NULL, NULL },
 };

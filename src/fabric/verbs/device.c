@@ -15,6 +15,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <rdma/siw-abi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,10 +124,38 @@ unsigned int vb_device_local_access(const struct vb_device *dev)
 	       (dev->windows ? IBV_ACCESS_MW_BIND : 0);
 }
 
+/*
+ * Queues of siw are mapped at offsets that its kernel part hands out, first
+ * fit from 0; one of those, a page like any other, is what its library takes
+ * for "no offset". Whatever is put there cannot be created. So a completion
+ * queue that nobody uses lies over it, 1 MiB for as long as the device is used.
+ */
+static void fill_trap(struct vb_device *dev)
+{
+	static const int n = SIW_INVAL_UOBJ_KEY / sizeof(struct siw_cqe) + 1;
+
+	if (!dev->siw)
+		return;
+	dev->filler = ibv_create_cq(dev->ctx, n, NULL, NULL, 0);
+	if (!dev->filler)
+		vb_log(dev->dom, 4,
+		       "verbs: %s: no memory for a queue of %d places: some "
+		       "connections will be refused",
+		       dev->name, n);
+}
+
+static void empty_trap(struct vb_device *dev)
+{
+	if (dev->filler)
+		ibv_destroy_cq(dev->filler);
+	dev->filler = NULL;
+}
+
 void vb_device_free(struct vb_device *dev)
 {
 	if (!dev)
 		return;
+	empty_trap(dev);
 	if (dev->pd)
 		ibv_dealloc_pd(dev->pd);
 	if (dev->hold)
@@ -267,6 +296,7 @@ static int device_add(struct vb_domain *d, struct ibv_context *ctx,
 	rc = register_all(dev);
 	if (rc)
 		goto fail;
+	fill_trap(dev);
 	flags = fcntl(ctx->async_fd, F_GETFL);
 	fcntl(ctx->async_fd, F_SETFL, flags | O_NONBLOCK);
 	TAILQ_FOREACH(p, &d->pollers, link)
@@ -381,6 +411,7 @@ static void retire(struct vb_device *dev)
 
 	dev->ctx = NULL;
 	deregister_all(dev);
+	empty_trap(dev);
 	ibv_dealloc_pd(dev->pd);
 	dev->pd = NULL;
 	if (dev->hold)

@@ -105,6 +105,7 @@ static int make_cq(struct vb_conn *c)
 static int make_qp(struct vb_conn *c)
 {
 	struct ibv_qp_init_attr attr;
+	unsigned int room;
 	int rc;
 
 	if (atomic_load(&c->dev->gone))
@@ -116,7 +117,8 @@ static int make_qp(struct vb_conn *c)
 	if (!c->slot || !c->rslot)
 		return -ENOMEM;
 	rc = make_cq(c);
-	for (unsigned int room = VB_INLINE; !rc; room = 0) {
+	room = atomic_load(&c->dev->no_inline) ? 0 : VB_INLINE;
+	for (; !rc; room = 0) {
 		attr = (struct ibv_qp_init_attr){
 			.qp_context = c,
 			.send_cq = c->cq,
@@ -135,6 +137,8 @@ static int make_qp(struct vb_conn *c)
 		/* Room for inline data costs places on some devices. */
 		if (!room)
 			rc = errno ? -errno : -ENOMEM;
+		else if (errno == EINVAL)
+			atomic_store(&c->dev->no_inline, true);
 	}
 	if (rc) {
 		vb_memlock_hint(conn_domain(c), -rc);

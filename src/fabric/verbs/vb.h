@@ -168,6 +168,8 @@ struct vb_device {
 	unsigned int out_depth, in_depth;
 	bool iwarp, windows;
 	bool siw; /* Linux' siw, which has limits of its own */
+	struct ibv_cq *filler; /* siw: fill_trap() */
+	atomic_bool no_inline; /* its queue pairs have no VB_INLINE */
 	/* Reads need a key with the right to remote writing. */
 	bool sink_rights;
 	unsigned int inv_flag; /* in ibv_wc.wc_flags: "with invalidate" */
