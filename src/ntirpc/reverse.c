@@ -75,7 +75,6 @@ static void set_error(struct rpc_err *err, const struct rt_request *rq)
 		return;
 	case -ENOTCONN:
 	case -EOPNOTSUPP:
-	case -EAGAIN: /* as many outstanding as there may be */
 		err->re_status = RPC_CANTSEND;
 		break;
 	case -E2BIG:

@@ -57,6 +57,7 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 	call->external = false;
 	call->posted_first = false;
 	cds_list_add_tail(&call->link, &c->calls);
+	c->calls_all++;
 	return call;
 }
 
@@ -93,6 +94,7 @@ void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)
 	rt_memory_give(c, call->memory);
 	rt_bufs_put(&call->bufs);
 	cds_list_del(&call->link);
+	c->calls_all--;
 	call->next_free = c->free_calls;
 	c->free_calls = call;
 }
@@ -228,6 +230,14 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid)
 	if (rt_conn_crowded(c)) {
 		rt_conn_fail(c, -ENOBUFS,
 			     "too many Replies wait for this host");
+		rt_event(c, EV_ABORT);
+		return NULL;
+	}
+	/* Its credit is back when a Reply is posted, and not when the peer has
+	 * taken it. */
+	if (c->calls_all >= rt_conn_most(c)) {
+		rt_conn_fail(c, -ENOBUFS, "%u Calls, their Replies not taken",
+			     c->calls_all);
 		rt_event(c, EV_ABORT);
 		return NULL;
 	}

@@ -38,6 +38,7 @@ void rt_config_defaults(struct rt_config *cfg)
 	DFLT(first_message_ms, 10000);
 	DFLT(version1_ms, 600000);
 	DFLT(continuation_ms, 60000);
+	DFLT(reverse_ms, 60000);
 	DFLT(memory_wait_ms, 5000);
 	DFLT(drain_ms, 5000);
 	DFLT(busy_recv_size, 16384);

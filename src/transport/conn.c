@@ -411,6 +411,7 @@ static bool may_idle(struct rt_conn *c)
 static void expire(struct rt_conn *c)
 {
 	uint64_t now = rt_now_ms(), reads = rt_calls_deadline(c);
+	uint64_t calls = rt_requests_deadline(c);
 
 	if (c->seq.active && c->seq.deadline <= now)
 		rt_sequence_timeout(c);
@@ -425,6 +426,10 @@ static void expire(struct rt_conn *c)
 	if (c->credit_deadline && c->credit_deadline <= now &&
 	    c->state < RT_CLOSING) {
 		rt_conn_fail(c, -ETIMEDOUT, "no credits for Replies");
+		rt_event(c, EV_ABORT);
+	}
+	if (calls && calls <= now && c->state < RT_CLOSING) {
+		rt_conn_fail(c, -ETIMEDOUT, "a reverse Call is not answered");
 		rt_event(c, EV_ABORT);
 	}
 	if (may_idle(c) && c->last_active + c->inst->cfg.idle_ms <= now) {
@@ -458,6 +463,7 @@ static void set_deadline(struct rt_conn *c)
 	if (c->state != RT_CLOSED) {
 		d = earlier(c->reserve_deadline, c->state_deadline);
 		d = earlier(rt_calls_deadline(c), d);
+		d = earlier(rt_requests_deadline(c), d);
 		d = earlier(rt_auth_deadline(c), d);
 		d = earlier(rt_xchar_deadline(c), d);
 		if (c->seq.active)

@@ -244,6 +244,7 @@ struct rt_conn {
 	struct rt_discard discard[2];
 	struct cds_list_head calls; /* every rt_call_priv in use */
 	struct rt_call_priv *free_calls;
+	unsigned int calls_all; /* until the last Send of the Reply is done */
 	unsigned int calls_upper; /* in the upper layer's hands */
 	unsigned int calls_reverse; /* client: of the reverse direction */
 
@@ -253,7 +254,6 @@ struct rt_conn {
 	struct cds_list_head calls_out; /* Calls not yet (wholly) sent */
 	struct cds_list_head requests; /* all submitted and not done */
 	struct rt_request_priv *hash[RT_HASH];
-	unsigned int requests_all; /* submitted, outcome not known */
 	unsigned int requests_out; /* posted, Reply awaited */
 	/* The message whose fragments are under way: one of them or none. */
 	struct rt_call_priv *cont_reply;
@@ -348,6 +348,16 @@ static inline struct rt_class *rt_class_of(struct rt_conn *c,
 					   unsigned int op_class)
 {
 	return &c->classes.of[op_class < RT_CLASSES ? op_class : 0];
+}
+
+/*
+ * So many Calls, and as many Sends, may be there that the peer has yet to take.
+ * One that keeps to its credits comes nowhere near: a Send is done before
+ * the answer to it comes, or soon after.
+ */
+static inline unsigned int rt_conn_most(const struct rt_conn *c)
+{
+	return 4 * c->inst->cfg.credits + 64;
 }
 
 static inline size_t rt_round4(size_t n)
@@ -660,6 +670,13 @@ void rt_request_finish(struct rt_conn *c, struct rt_request_priv *rq,
 		       int status);
 void rt_request_sent(struct rt_conn *c, struct rt_request_priv *rq);
 void rt_requests_fail_all(struct rt_conn *c, int status);
+/*
+ * Server: when the client has to have answered the oldest Call that went out
+ * to it; 0: there is none. It would keep its credit for ever, of which there
+ * may be only one, and the end of the connection is what gives it back
+ * (RFC 8166 3.3.2).
+ */
+uint64_t rt_requests_deadline(const struct rt_conn *c);
 struct rt_request_priv *rt_request_find(struct rt_conn *c, uint32_t xid);
 /* Close what has been opened to the peer for it. */
 void rt_request_rollback(struct rt_conn *c, struct rt_request_priv *rq);

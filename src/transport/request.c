@@ -140,7 +140,6 @@ void rt_request_finish(struct rt_conn *c, struct rt_request_priv *rq,
 		cds_list_del_init(&rq->queue);
 	if (c->cont_call == rq)
 		c->cont_call = NULL;
-	c->requests_all--;
 	if (rq->posted)
 		unpost(c);
 	if (!rq->sends_pending)
@@ -168,6 +167,21 @@ void rt_request_sent(struct rt_conn *c, struct rt_request_priv *rq)
 		complete(c, rq);
 	else if (rq->pub.call_only && rq->out.off == rq->out.len)
 		rt_request_finish(c, rq, 0);
+}
+
+uint64_t rt_requests_deadline(const struct rt_conn *c)
+{
+	struct rt_request_priv *rq;
+
+	if (!c->server)
+		return 0;
+	/* In the order in which they were posted. */
+	cds_list_for_each_entry(rq, &c->requests, link)
+	{
+		if (rq->posted && !rq->finished)
+			return rq->posted_at + c->inst->cfg.reverse_ms;
+	}
+	return 0;
 }
 
 /* The fabric has ended: nothing is lent any more. */
@@ -210,8 +224,6 @@ void rt_request_queue(struct rt_conn *c, struct rt_request_priv *rq)
 		status = -EOPNOTSUPP;
 	else if (rt_request_find(c, rq->pub.xid))
 		status = -EEXIST;
-	else if (c->server && c->requests_all >= c->inst->cfg.reverse_credits)
-		status = -EAGAIN;
 	if (status) {
 		rq->pub.status = status;
 		rq->finished = true;
@@ -222,7 +234,6 @@ void rt_request_queue(struct rt_conn *c, struct rt_request_priv *rq)
 	*bucket(c, rq->pub.xid) = rq;
 	cds_list_add_tail(&rq->link, &c->requests);
 	cds_list_add_tail(&rq->queue, &c->calls_out);
-	c->requests_all++;
 }
 
 bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
@@ -249,6 +260,7 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 		goto fail;
 	if (!rq->posted) {
 		rq->posted = true;
+		rq->posted_at = rt_now_ms();
 		cds_list_del_init(&rq->queue);
 		c->requests_out++;
 		if (c->server) {

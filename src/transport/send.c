@@ -163,21 +163,25 @@ static bool post_grant(struct rt_conn *c)
 	return true;
 }
 
-/* A new Call needs a credit and, on a client, the properties. */
+/* A new Call needs a credit and, on a client, the properties; a reverse one
+ * waits until there are not as many outstanding as there may be. */
 static bool may_call(const struct rt_conn *c)
 {
 	if (c->state != RT_OPEN && c->state != RT_DRAINING)
 		return false;
 	if (!c->server && !c->established)
 		return false;
+	if (c->server && c->requests_out >= c->inst->cfg.reverse_credits)
+		return false;
 	return c->v->may_send(c, RT_OUT_CALL);
 }
 
 /* Without a version there are no credits: one answer for each message that
- * came, [B2]. */
+ * came, [B2]. Version 1 has none for ERRORs: they wait while the peer takes
+ * nothing. */
 static bool may_error(const struct rt_conn *c)
 {
-	return c->nerrors &&
+	return c->nerrors && c->sends_inflight < rt_conn_most(c) &&
 	       (c->state == RT_AWAITING ||
 		(rt_state_may_send(c) && c->v->may_send(c, RT_OUT_CONTROL)));
 }

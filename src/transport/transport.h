@@ -148,6 +148,7 @@ struct rt_config {
 	enum rt_call_format call_format;
 	unsigned int reverse; /* enum wire_reverse, client: announced */
 	unsigned int reverse_credits; /* reverse Calls outstanding; 16 */
+	unsigned int reverse_ms; /* server: for their Replies; 60000 */
 	bool no_remote_invalidation;
 	bool no_continuation; /* Replies: Special or REPLY_RESOURCE only */
 	unsigned int first_message_ms; /* 10000 [B6] */
@@ -601,8 +602,8 @@ struct rt_request {
 	 * error. -ECONNRESET: the connection ended and the Call may or may not
 	 * have been executed. -EPROTO: the Reply was malformed or refused.
 	 * All others: the Call was not sent. -ENOTCONN: the connection is
-	 * ending. -EOPNOTSUPP: the client takes no reverse Calls. -EAGAIN:
-	 * reverse_credits of them are outstanding. -EEXIST: so is this XID.
+	 * ending. -EOPNOTSUPP: the client takes no reverse Calls. -EEXIST:
+	 * one of this XID is outstanding.
 	 * -E2BIG: too large, or in too many pieces, for any format that the
 	 * peer takes. -EINVAL: a payload under 4 octets, items outside or over
 	 * each other, a sink without registration. -ENOMEM.

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "rt_raw.h"
+#include "test_clock.h"
 #include "unit.h"
 
 static const struct rt_config with_user = { .request_user_size = 8,
@@ -240,11 +241,11 @@ static void same_xid(void)
 	rt_pair_close(&p);
 }
 
-/* As many as configured, not more, and freed again. */
+/* As many as configured at once; the others wait, and none is lost. */
 static void bound(void)
 {
 	struct rt_config c = with_user, s = with_user;
-	struct rt_rpc v[5];
+	struct rt_rpc v[8];
 	struct rt_pair p;
 
 	c.reverse = RDMA2_RVRSDIR_SIMPLE;
@@ -252,28 +253,70 @@ static void bound(void)
 	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &c, &s, NULL));
 	CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 1, 0, false, 8, 0, 0, 0, 0));
 	p.hold = true;
-	for (uint32_t i = 0; i < 5; i++) {
+	for (uint32_t i = 0; i < 8; i++) {
 		rt_rpc_init(&p, p.server, &v[i], i, 0, false, 8, 0, 0, 0, 0);
 		rt_rpc_submit(p.server, &v[i]);
 	}
 	rt_pair_run(&p);
-	CU_ASSERT_EQUAL(p.nheld, 3);
-	for (unsigned int i = 3; i < 5; i++) {
-		CU_ASSERT_TRUE(v[i].done);
-		CU_ASSERT_EQUAL(v[i].rq->status, -EAGAIN);
-	}
-	rt_pair_answer(&p, p.held[--p.nheld]);
-	rt_pair_run(&p);
-	rt_rpc_submit(p.server, &v[4]);
-	rt_pair_run(&p);
-	CU_ASSERT_EQUAL(p.nheld, 3);
-	while (p.nheld)
+	for (unsigned int left = 8; left; left--) {
+		CU_ASSERT_EQUAL(p.nheld, left < 3 ? left : 3);
+		if (!p.nheld)
+			break;
 		rt_pair_answer(&p, p.held[--p.nheld]);
-	rt_pair_run(&p);
-	for (uint32_t i = 0; i < 5; i++) {
-		CU_ASSERT_TRUE(i == 3 || rt_rpc_check(&v[i]));
+		rt_pair_run(&p);
+	}
+	for (uint32_t i = 0; i < 8; i++) {
+		CU_ASSERT_TRUE(rt_rpc_check(&v[i]));
 		rt_rpc_free(&v[i]);
 	}
+	rt_pair_close(&p);
+}
+
+static void pass(struct rt_pair *p, unsigned int ms)
+{
+	for (; ms; ms -= 10) {
+		test_clock_pass(10);
+		rt_pair_run(p);
+	}
+}
+
+/* One that is never answered ends the connection, and with it those that wait
+ * for its credit. */
+static void unanswered(void)
+{
+	struct rt_config c = with_user, s = with_user;
+	struct rt_rpc v[2];
+	struct rt_pair p;
+
+	c.reverse = RDMA2_RVRSDIR_SIMPLE;
+	s.reverse_credits = 1;
+	s.reverse_ms = 300;
+	test_clock_hold();
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &c, &s, NULL));
+	CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 1, 0, false, 8, 0, 0, 0, 0));
+	p.hold = true;
+	for (uint32_t i = 0; i < 2; i++) {
+		rt_rpc_init(&p, p.server, &v[i], i, 0, false, 8, 0, 0, 0, 0);
+		rt_rpc_submit(p.server, &v[i]);
+	}
+	rt_pair_run(&p);
+	CU_ASSERT_EQUAL(p.nheld, 1);
+	/* Its time counts from when it went out, not the other's. */
+	pass(&p, 200);
+	CU_ASSERT_FALSE(p.server_closed);
+	rt_pair_answer(&p, p.held[--p.nheld]);
+	rt_pair_run(&p);
+	CU_ASSERT_TRUE(rt_rpc_check(&v[0]));
+	CU_ASSERT_EQUAL(p.nheld, 1);
+	pass(&p, 200);
+	CU_ASSERT_FALSE(p.server_closed);
+	pass(&p, 400);
+	CU_ASSERT_TRUE(p.server_closed);
+	CU_ASSERT_EQUAL(p.server_error, -ETIMEDOUT);
+	CU_ASSERT_TRUE(v[1].done);
+	CU_ASSERT_EQUAL(v[1].rq->status, -ECONNRESET);
+	for (uint32_t i = 0; i < 2; i++)
+		rt_rpc_free(&v[i]);
 	rt_pair_close(&p);
 }
 
@@ -308,6 +351,7 @@ static const struct unit_test tests[] = {
 	{ "calls", calls },
 	{ "same xid", same_xid },
 	{ "bound", bound },
+	{ "unanswered", unanswered },
 	{ "call only", call_only },
 	{ NULL, NULL },
 };

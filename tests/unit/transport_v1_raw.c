@@ -566,6 +566,60 @@ static void too_many(void)
 	rt_raw_close(&r);
 }
 
+/* A new connection whose Replies the client takes, but does not acknowledge. */
+static bool mute_client(struct rt_raw *r, const struct rt_config *cfg)
+{
+	static const struct loop_faults keep = { .keep_sends = true };
+
+	if (!rt_raw_client(r, cfg))
+		return false;
+	loop_set_faults(r->p.dom, LOOP_PASSIVE, &keep);
+	return rt_raw_again(r);
+}
+
+/* Replies that nobody takes: many, in case it is late, but not without end. */
+static void not_taken(void)
+{
+	struct rt_config cfg = { .credits = 4 };
+	struct rt_raw r;
+	uint32_t n;
+
+	CU_ASSERT_TRUE_FATAL(mute_client(&r, &cfg));
+	for (n = 0; n < 200 && !r.down; n++) {
+		rt_raw1_call(&r, n, 32, NULL, NULL, 12);
+		rt_raw_run(&r);
+		if (!r.down)
+			CU_ASSERT_TRUE(rt_raw1_is_reply(&r, n));
+	}
+	CU_ASSERT_EQUAL(n, 4 * 4 + 64 + 1);
+	CU_ASSERT_TRUE(r.down);
+	CU_ASSERT_EQUAL(r.p.server_error, -ENOBUFS);
+	rt_raw_close(&r);
+}
+
+/* Likewise ERRORs: they wait, and then there are too many. */
+static void errors_not_taken(void)
+{
+	struct rt_config cfg = { .credits = 4 };
+	uint32_t n, got = 0;
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(mute_client(&r, &cfg));
+	/* What is bad does not settle the version. */
+	rt_raw1_call(&r, 1, 32, NULL, NULL, 12);
+	CU_ASSERT_TRUE(rt_raw1_is_reply(&r, 1));
+	for (n = 0; n < 200 && !r.down; n++) {
+		rt_raw1_words(&r, n, 5, (uint32_t[]){ 0, 0, 0 }, 3);
+		rt_raw_run(&r);
+		got += r.first && rt_raw1_is_refused(&r, n);
+	}
+	CU_ASSERT_EQUAL(got, 4 * 4 + 64 - 1);
+	CU_ASSERT_TRUE(n > got && n < 200);
+	CU_ASSERT_TRUE(r.down);
+	CU_ASSERT_EQUAL(r.p.server_error, -EPROTO);
+	rt_raw_close(&r);
+}
+
 /* RFC 8797 4.1: with R on both sides an STag of that very XID. */
 static void invalidation(void)
 {
@@ -681,6 +735,8 @@ static const struct unit_test tests[] = {
 	{ "bad handle", bad_handle },
 	{ "little memory", little_memory },
 	{ "too many", too_many },
+	{ "not taken", not_taken },
+	{ "errors not taken", errors_not_taken },
 	{ "invalidation", invalidation },
 	{ "server reverse", server_reverse },
 	{ NULL, NULL },

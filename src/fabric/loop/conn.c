@@ -166,6 +166,7 @@ static struct loop_conn *conn_new(struct fab_poller *fp, int side)
 	queue_init(&c->reads);
 	queue_init(&c->rq);
 	queue_init(&c->cq);
+	queue_init(&c->kept);
 	atomic_fetch_add(&((struct loop_domain *)fp->dom)->users, 1);
 	atomic_fetch_add(&((struct loop_poller *)fp)->users, 1);
 	return c;
@@ -443,6 +444,8 @@ void loop_set_conn_faults(struct fab_conn *fc, const struct loop_faults *faults)
 
 	pthread_mutex_lock(&c->pair->lock);
 	c->faults = faults ? *faults : none;
+	if (!c->faults.keep_sends)
+		loop_unkeep(c);
 	if (!c->side)
 		loop_seed(c->pair, c->faults.order_seed, c->faults.order_seed);
 	pthread_mutex_unlock(&c->pair->lock);

@@ -79,6 +79,9 @@ struct loop_faults {
 	uint32_t order_seed;
 	/* A completion is returned only by the Nth fab_poll() after it. */
 	unsigned int delay_polls;
+	/* Sends arrive, but their completions wait until this is no more, or
+	 * for the end: a peer that does not acknowledge. */
+	bool keep_sends;
 	/* Active end: the start-up is refused, or never answered. */
 	bool reject_connects, ignore_connects;
 	/* Called for each Send; may change it. Under the connection's lock. */

@@ -131,6 +131,7 @@ struct loop_conn {
 
 	/* Posted, not performed; performed with a completion to give. */
 	struct loop_queue sq, reads, rq, cq;
+	struct loop_queue kept; /* loop_faults.keep_sends */
 	size_t reads_issued; /* of reads, the first so many are on the wire */
 	unsigned int read_depth;
 	struct loop_exposure *exposed[LOOP_BUCKETS];
@@ -252,6 +253,8 @@ void loop_end(struct loop_pair *pair, struct loop_conn *from, int own,
 	      int other, const char *reason);
 /* Close it if all that was posted before fab_disconnect() is done. */
 void loop_try_close(struct loop_pair *pair);
+/* Give the completions that keep_sends has held back. */
+void loop_unkeep(struct loop_conn *c);
 void loop_push(struct loop_queue *q, struct fab_wr *wr);
 struct fab_wr *loop_pop(struct loop_queue *q);
 /* @wr back to its poster, through the queue of what is complete. */

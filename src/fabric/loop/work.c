@@ -48,7 +48,21 @@ void loop_complete(struct loop_conn *c, struct fab_wr *wr,
 	wr->priv[WR_LEN] = len;
 	wr->priv[WR_INV] = inv;
 	wr->priv[WR_DUE] = c->polls + c->faults.delay_polls;
+	if (c->faults.keep_sends && status == FAB_OK &&
+	    (wr->op == FAB_SEND || wr->op == FAB_SEND_INV)) {
+		loop_push(&c->kept, wr);
+		return;
+	}
 	loop_push(&c->cq, wr);
+	loop_notify(c);
+}
+
+void loop_unkeep(struct loop_conn *c)
+{
+	struct fab_wr *wr;
+
+	while ((wr = loop_pop(&c->kept)))
+		loop_push(&c->cq, wr);
 	loop_notify(c);
 }
 
@@ -75,6 +89,7 @@ static void end_one(struct loop_conn *c, int error, const char *reason)
 	if (c->state == LOOP_CONNECTING)
 		loop_timer_stop(c);
 	c->state = LOOP_DEAD;
+	loop_unkeep(c);
 	flush(c, &c->sq);
 	flush(c, &c->reads);
 	c->reads_issued = 0;
