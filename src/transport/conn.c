@@ -489,6 +489,7 @@ static bool drained(struct rt_conn *c)
 static void conn_work(struct rt_conn *c)
 {
 	struct fab_wc wc[16];
+	uint64_t until = rt_now_ms() + RT_TURN_MS;
 	int n, budget = RT_BUDGET;
 	int want;
 
@@ -500,7 +501,8 @@ static void conn_work(struct rt_conn *c)
 		       (n = fab_poll(c->fab, wc, 16)) > 0) {
 			for (int i = 0; i < n; i++)
 				completion(c, &wc[i]);
-			budget -= n;
+			/* Of octets that complete nothing there may be many. */
+			budget = rt_now_ms() < until ? budget - n : 0;
 		}
 		want = atomic_load_explicit(&c->close_wanted,
 					    memory_order_relaxed);
@@ -537,6 +539,8 @@ static void conn_work(struct rt_conn *c)
 
 void rt_strand_release(struct rt_conn *c)
 {
+	uint64_t until = rt_now_ms() + RT_TURN_MS;
+	unsigned int turns = 0;
 	uint32_t n = 1;
 
 	rt_conn_get(c);
@@ -546,14 +550,15 @@ void rt_strand_release(struct rt_conn *c)
 		n = atomic_fetch_sub_explicit(&c->pending, n,
 					      memory_order_acq_rel) -
 		    n;
-	} while (n);
+	} while (n && ((++turns < RT_TURNS && rt_now_ms() < until) ||
+		       !rt_hand_over(c)));
 	rt_conn_put(c);
 }
 
 /* The strand is this thread's: run it, or have it run. */
 static void strand_pass(struct rt_conn *c)
 {
-	if (!rt_hand_over(c))
+	if (!c->inst->bound || !rt_hand_over(c))
 		rt_strand_release(c);
 }
 

@@ -43,6 +43,10 @@ struct wire_xchar;
 #define RT_BAD_VERSIONS 8
 /* Completions handled before other connections get a turn. */
 #define RT_BUDGET 128
+/* So long a turn of one connection may last, ms; and a thread other than the
+ * poller's goes on with it for so long, and so many turns. */
+#define RT_TURN_MS 20
+#define RT_TURNS 16
 /* Servers remembered for version 1, [B6]. */
 #define RT_OLD_SERVERS 64
 /* A Reply of unknown length: ACLs and extended attributes have 64 KiB. */
@@ -283,6 +287,7 @@ struct rt_turn {
 	_Atomic(pthread_t) runner; /* who is in rt_run(), or 0 */
 	pthread_mutex_t lock;
 	struct rt_conn *handed, **handed_tail; /* under the lock */
+	atomic_bool any_handed;
 
 	/* Steps of host authentication that have been made; by any thread. */
 	_Atomic(struct rt_auth_job *) auth_done;
@@ -400,8 +405,8 @@ void rt_conn_publish(struct rt_conn *c);
 int rt_turns_create(struct rt_instance *inst);
 void rt_turns_free(struct rt_instance *inst);
 /*
- * If this thread may not run the connection, whose strand it holds, the
- * poller's will, soon; whether that is so.
+ * Unless this is the poller's thread: have that run the connection, whose
+ * strand this one holds, soon. False: it has to go on itself.
  */
 bool rt_hand_over(struct rt_conn *c);
 

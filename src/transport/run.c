@@ -10,9 +10,10 @@
  *
  * Handing over: in a bound instance (FAB_CAP_BOUND in fabric.h) only the thread
  * in rt_run() may run a connection. Another that has its strand puts it, strand
- * and all, into the queue of its poller. It wakes the poller before it lets go
- * of the queue's lock: afterwards the connection, and then the poller, may be
- * gone.
+ * and all, into the queue of its poller. In any instance a thread does so that
+ * wanted to give one answer, and finds that the peer goes on and on. It wakes
+ * the poller before it lets go of the queue's lock: afterwards the connection,
+ * and then the poller, may be gone.
  *
  * Threads: rt_run() one at a time for each poller, rt_wake() and rt_hand_over()
  * any. A turn's lock is a leaf but for what fab_poller_wake() takes.
@@ -71,9 +72,8 @@ bool rt_hand_over(struct rt_conn *c)
 	bool first;
 
 	/* What has no fabric any more, anybody may run. */
-	if (!inst->bound || !c->fab ||
-	    atomic_load_explicit(&t->runner, memory_order_relaxed) ==
-		    pthread_self())
+	if (!c->fab || atomic_load_explicit(&t->runner, memory_order_relaxed) ==
+			       pthread_self())
 		return false;
 	rt_conn_get(c);
 	c->handed_next = NULL;
@@ -81,6 +81,7 @@ bool rt_hand_over(struct rt_conn *c)
 	first = !t->handed;
 	*t->handed_tail = c;
 	t->handed_tail = &c->handed_next;
+	atomic_store_explicit(&t->any_handed, true, memory_order_relaxed);
 	if (first)
 		fab_poller_wake(inst->pollers[c->poller]);
 	pthread_mutex_unlock(&t->lock);
@@ -93,7 +94,11 @@ static int run_handed(struct rt_turn *t)
 	struct rt_conn *c, *next;
 	int n = 0;
 
+	/* A wake-up comes with the first. */
+	if (!atomic_load_explicit(&t->any_handed, memory_order_relaxed))
+		return 0;
 	pthread_mutex_lock(&t->lock);
+	atomic_store_explicit(&t->any_handed, false, memory_order_relaxed);
 	c = t->handed;
 	t->handed = NULL;
 	t->handed_tail = &t->handed;
@@ -112,7 +117,7 @@ static int look(struct rt_instance *inst, unsigned int n, int wait)
 {
 	int found = fab_poller_run(inst->pollers[n], wait);
 
-	return inst->bound ? found + run_handed(&inst->turns[n]) : found;
+	return found + run_handed(&inst->turns[n]);
 }
 
 static int events(struct rt_instance *inst, unsigned int n, int wait)
@@ -149,9 +154,7 @@ int rt_run(struct rt_instance *inst, unsigned int n, int timeout_ms)
 	uint64_t now = rt_now_ms();
 	int found, done = 0, wait = timeout_ms;
 
-	if (inst->bound)
-		atomic_store_explicit(&t->runner, pthread_self(),
-				      memory_order_relaxed);
+	atomic_store_explicit(&t->runner, pthread_self(), memory_order_relaxed);
 	if (atomic_load_explicit(&t->auth_done, memory_order_relaxed)) {
 		done = rt_auth_pool_deliver(inst, n);
 		wait = 0;
@@ -163,8 +166,7 @@ int rt_run(struct rt_instance *inst, unsigned int n, int timeout_ms)
 	if (wait < 0 || (uint64_t)wait > t->next_tick - now)
 		wait = (int)(t->next_tick - now);
 	found = events(inst, n, wait);
-	if (inst->bound)
-		atomic_store_explicit(&t->runner, 0, memory_order_relaxed);
+	atomic_store_explicit(&t->runner, 0, memory_order_relaxed);
 	return found + done;
 }
 

@@ -345,6 +345,42 @@ static void call_only(void)
 	rt_raw_close(&r);
 }
 
+/* ---- Whose turn it is ------------------------------------------------- */
+
+#define AGAIN 100
+
+static unsigned int again_done;
+static struct rt_conn *again_conn;
+
+static void again(struct rt_request *rq)
+{
+	if (++again_done < AGAIN)
+		rt_request_submit(again_conn, rq);
+}
+
+/* Whoever wanted to send one Call does not go on for ever with what the
+ * connection has to do besides; the poller does. */
+static void passed_on(void)
+{
+	struct rt_rpc a;
+	struct rt_pair p;
+
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &with_user, &with_user, NULL));
+	CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 1, 0, false, 8, 0, 0, 0, 0));
+	again_done = 0;
+	again_conn = p.client;
+	p.drop = true;
+	rt_rpc_init(&p, p.client, &a, 5, 0, false, 8, 0, 0, 0, 0);
+	a.rq->call_only = true;
+	a.rq->done = again;
+	rt_request_submit(p.client, a.rq);
+	CU_ASSERT_TRUE(again_done > 0 && again_done < AGAIN / 2);
+	rt_pair_run(&p);
+	CU_ASSERT_EQUAL(again_done, AGAIN);
+	rt_rpc_free(&a);
+	rt_pair_close(&p);
+}
+
 static const struct unit_test tests[] = {
 	{ "chunks refused", chunks_refused },
 	{ "replies", replies },
@@ -353,6 +389,7 @@ static const struct unit_test tests[] = {
 	{ "bound", bound },
 	{ "unanswered", unanswered },
 	{ "call only", call_only },
+	{ "passed on", passed_on },
 	{ NULL, NULL },
 };
 
