@@ -42,8 +42,9 @@ void ulb_nfs4_classify(struct ulb_call *c, struct ulb_walk *w)
 	if (compound_head(c, &w->cur, &tag, &count))
 		return;
 	while (count-- && next_op(c, &w->cur, &op) > 0) {
-		/* Nothing can be more, or nothing follows. */
-		if (c->op_class == ULB_NCLASSES - 1 || !count)
+		/* Nothing more can be found, or nothing follows. */
+		if (!count || (c->op_class == ULB_NCLASSES - 1 &&
+			       c->ends_state && c->names_state))
 			break;
 		if (ulb_walk(w, ulb_nfs4_args[op]))
 			break;

@@ -168,6 +168,24 @@ static void state(void)
 		CU_ASSERT_EQUAL(d.ends_state, ends);
 		CU_ASSERT_EQUAL(d.names_state, names);
 	}
+	/* Behind the most significant operation there is. */
+	for (const struct row *r = args_rows; r->name; r++) {
+		struct ulb_call c;
+		struct iovec v;
+
+		if (r->op != 38)
+			continue;
+		x_init(&x);
+		x_compound_call(&x, 2, 3);
+		x_u32(&x, r->op);
+		x_values(&x, r->values);
+		x_values(&x, "45 i 4 u i");
+		v = (struct iovec){ x.b, x.len };
+		CU_ASSERT_EQUAL(ulb_classify(&v, 1, &c), 0);
+		is(r->name, ulb_class_name(c.op_class), "write");
+		CU_ASSERT_TRUE(c.names_state);
+		CU_ASSERT_TRUE(c.ends_state);
+	}
 	/* Each of its own minor version. */
 	for (uint32_t minor = 0; minor < 4; minor++) {
 		struct ulb_call c;

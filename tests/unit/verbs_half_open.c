@@ -196,3 +196,48 @@ void test_half_open(void)
 	many_destroy();
 	world_close(&w);
 }
+
+/* Has it? Then *@pid is 0. */
+static bool ended(pid_t *pid, int *status)
+{
+	if (*pid && waitpid(*pid, status, WNOHANG) == *pid)
+		*pid = 0;
+	return !*pid;
+}
+
+/* Those that do not confirm have a limit, and each that goes makes room. */
+void test_half_open_crowd(void)
+{
+	pid_t pid[4];
+	int status = 0;
+
+	if (!able())
+		return;
+	many_listen();
+	vb_domain(w.dom)->startup_ms = 600000;
+	vb_domain(w.dom)->fab.params.max_startup = 2;
+	for (int i = 0; i < 2; i++) {
+		pid[i] = start(1, "never");
+		MANY_UNTIL(nmany == i + 1);
+	}
+	/* Refused, so it does not wait for ever. */
+	pid[2] = start(1, "never");
+	MANY_UNTIL(ended(&pid[2], &status));
+	CU_ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 2);
+	CU_ASSERT_EQUAL(nmany, 2);
+	CU_ASSERT_PTR_NOT_NULL(strstr(subject.said, "half-open"));
+	CU_ASSERT_EQUAL(atomic_load(&vb_domain(w.dom)->half_open), 2);
+	fab_disconnect(many[0].c, true);
+	MANY_UNTIL(many[0].disconnected);
+	pid[3] = start(MANY_RECEIVES, "confirm");
+	MANY_UNTIL(nmany == 3 && many[2].established);
+	CU_ASSERT_EQUAL(atomic_load(&vb_domain(w.dom)->half_open), 1);
+	for (int i = 0; i < 4; i++)
+		if (i != 2)
+			peer_kill(pid[i]);
+	fab_disconnect(many[1].c, true);
+	MANY_UNTIL(many[1].disconnected && many[2].disconnected);
+	many_destroy();
+	CU_ASSERT_EQUAL(atomic_load(&vb_domain(w.dom)->half_open), 0);
+	world_close(&w);
+}
