@@ -233,11 +233,11 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid)
 		rt_event(c, EV_ABORT);
 		return NULL;
 	}
-	/* Its credit is back when a Reply is posted, and not when the peer has
-	 * taken it. */
-	if (c->calls_all >= rt_conn_most(c)) {
-		rt_conn_fail(c, -ENOBUFS, "%u Calls, their Replies not taken",
-			     c->calls_all);
+	/* A Call's credit is back when its Reply is posted, and not when the
+	 * peer has taken that. */
+	if (c->calls_all - c->credit.holding >= rt_conn_most(c)) {
+		rt_conn_fail(c, -ENOBUFS, "%u Replies are not taken",
+			     c->calls_all - c->credit.holding);
 		rt_event(c, EV_ABORT);
 		return NULL;
 	}

@@ -356,9 +356,9 @@ static inline struct rt_class *rt_class_of(struct rt_conn *c,
 }
 
 /*
- * So many Calls, and as many Sends, may be there that the peer has yet to take.
- * One that keeps to its credits comes nowhere near: a Send is done before
- * the answer to it comes, or soon after.
+ * So many Replies, and as many Sends, may be posted that the peer has yet to
+ * take. One that keeps to its credits comes nowhere near: a Send is done before
+ * what is sent because of it comes, or soon after.
  */
 static inline unsigned int rt_conn_most(const struct rt_conn *c)
 {
@@ -676,10 +676,10 @@ void rt_request_finish(struct rt_conn *c, struct rt_request_priv *rq,
 void rt_request_sent(struct rt_conn *c, struct rt_request_priv *rq);
 void rt_requests_fail_all(struct rt_conn *c, int status);
 /*
- * Server: when the client has to have answered the oldest Call that went out
- * to it; 0: there is none. It would keep its credit for ever, of which there
- * may be only one, and the end of the connection is what gives it back
- * (RFC 8166 3.3.2).
+ * Server: when the client has to have answered the oldest reverse Call, be it
+ * sent or not; 0: there is none. One that is not answered would keep its credit
+ * for ever, of which there may be only one, and those behind it would wait as
+ * long; only the end of the connection gives it back (RFC 8166 3.3.2).
  */
 uint64_t rt_requests_deadline(const struct rt_conn *c);
 struct rt_request_priv *rt_request_find(struct rt_conn *c, uint32_t xid);

@@ -175,11 +175,11 @@ uint64_t rt_requests_deadline(const struct rt_conn *c)
 
 	if (!c->server)
 		return 0;
-	/* In the order in which they were posted. */
+	/* The first that is not over is the oldest. */
 	cds_list_for_each_entry(rq, &c->requests, link)
 	{
-		if (rq->posted && !rq->finished)
-			return rq->posted_at + c->inst->cfg.reverse_ms;
+		if (!rq->finished)
+			return rq->queued_at + c->inst->cfg.reverse_ms;
 	}
 	return 0;
 }
@@ -205,6 +205,7 @@ void rt_request_queue(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	int status = 0;
 
+	rq->queued_at = rt_now_ms();
 	rq->finished = false;
 	rq->posted = false;
 	rq->prepared = false;
@@ -260,7 +261,6 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 		goto fail;
 	if (!rq->posted) {
 		rq->posted = true;
-		rq->posted_at = rt_now_ms();
 		cds_list_del_init(&rq->queue);
 		c->requests_out++;
 		if (c->server) {

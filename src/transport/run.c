@@ -69,11 +69,15 @@ bool rt_hand_over(struct rt_conn *c)
 {
 	struct rt_instance *inst = c->inst;
 	struct rt_turn *t = &inst->turns[c->poller];
+	pthread_t runner;
 	bool first;
 
 	/* What has no fabric any more, anybody may run. */
-	if (!c->fab || atomic_load_explicit(&t->runner, memory_order_relaxed) ==
-			       pthread_self())
+	runner = atomic_load_explicit(&t->runner, memory_order_relaxed);
+	if (!c->fab || runner == pthread_self())
+		return false;
+	/* Nobody may be about to look. */
+	if (!inst->bound && !runner)
 		return false;
 	rt_conn_get(c);
 	c->handed_next = NULL;

@@ -148,7 +148,7 @@ struct rt_config {
 	enum rt_call_format call_format;
 	unsigned int reverse; /* enum wire_reverse, client: announced */
 	unsigned int reverse_credits; /* reverse Calls outstanding; 16 */
-	unsigned int reverse_ms; /* server: for their Replies; 60000 */
+	unsigned int reverse_ms; /* server: until each is answered; 60000 */
 	bool no_remote_invalidation;
 	bool no_continuation; /* Replies: Special or REPLY_RESOURCE only */
 	unsigned int first_message_ms; /* 10000 [B6] */

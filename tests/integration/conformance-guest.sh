@@ -73,8 +73,14 @@ server() {
 		not_ok "start-$word" "$(tail -n 2 "$GANESHA_LOG" | tr '\n' ' ')"
 		return 1
 	fi
-	conform "$word" --host "$SERVER" --port "$RDMA_PORT" \
-		--server-is "$word" || failed=1
+	if ! conform "$word" --host "$SERVER" --port "$RDMA_PORT" \
+		--server-is "$word"; then
+		# What the server made of it, but for what the checks provoke.
+		grep -hE ':(WARN|CRIT|MAJ) :' "$GANESHA_LOG" |
+			grep -E 'not accepted|closed: |refused: |verbs: ' |
+			tail -n 20 | sed 's/^/# /'
+		failed=1
+	fi
 	if stop_ganesha; then
 		ok "end-$word"
 	else

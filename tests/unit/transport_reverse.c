@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The reverse direction (4.6, 5.2.5, [F4], [G1] to [G5]), with raw peers. */
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 
+#include "endpoint.h"
 #include "rt_raw.h"
 #include "test_clock.h"
 #include "unit.h"
@@ -301,16 +305,15 @@ static void unanswered(void)
 	}
 	rt_pair_run(&p);
 	CU_ASSERT_EQUAL(p.nheld, 1);
-	/* Its time counts from when it went out, not the other's. */
 	pass(&p, 200);
 	CU_ASSERT_FALSE(p.server_closed);
 	rt_pair_answer(&p, p.held[--p.nheld]);
 	rt_pair_run(&p);
 	CU_ASSERT_TRUE(rt_rpc_check(&v[0]));
 	CU_ASSERT_EQUAL(p.nheld, 1);
-	pass(&p, 200);
+	/* The other has waited as long. */
 	CU_ASSERT_FALSE(p.server_closed);
-	pass(&p, 400);
+	pass(&p, 300);
 	CU_ASSERT_TRUE(p.server_closed);
 	CU_ASSERT_EQUAL(p.server_error, -ETIMEDOUT);
 	CU_ASSERT_TRUE(v[1].done);
@@ -318,6 +321,40 @@ static void unanswered(void)
 	for (uint32_t i = 0; i < 2; i++)
 		rt_rpc_free(&v[i]);
 	rt_pair_close(&p);
+}
+
+/* While one of its own Calls is outstanding, a server holds nobody's credits
+ * back [G3], however many Calls it has. */
+static void many_meanwhile(void)
+{
+	struct rt_config s = with_user;
+	uint32_t n, most = 150;
+	struct rt_rpc a;
+	struct rt_raw r;
+
+	s.credits = 4;
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &s));
+	rt_raw_prop(&r, true, RDMA2_PROPID_BRS, RDMA2_RVRSDIR_SIMPLE);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_FINAL);
+	rt_raw_call(&r, 1, NULL, NULL, 8);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	rt_rpc_init(&r.p, r.p.server, &a, 0x50, 0, false, 8, 0, 0, 0, 0);
+	rt_rpc_submit(r.p.server, &a);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_INLINE);
+	r.p.hold = true;
+	for (n = 0; n < most && !r.down; n++) {
+		rt_raw_call(&r, 100 + n, NULL, NULL, 8);
+		rt_raw_run(&r);
+		rt_raw_flush(&r);
+	}
+	CU_ASSERT_FALSE(r.down);
+	CU_ASSERT_EQUAL(r.p.nheld, most);
+	CU_ASSERT_TRUE(most > 4 * s.credits + 64);
+	while (r.p.nheld)
+		rt_pair_answer(&r.p, r.p.held[--r.p.nheld]);
+	rt_raw_run(&r);
+	rt_rpc_free(&a);
+	rt_raw_close(&r);
 }
 
 /* A Call-only procedure: no chunks, done when it has gone (4.7). */
@@ -347,38 +384,69 @@ static void call_only(void)
 
 /* ---- Whose turn it is ------------------------------------------------- */
 
-#define AGAIN 100
+#define AGAIN 40
 
-static unsigned int again_done;
-static struct rt_conn *again_conn;
+static struct {
+	struct rt_pair p;
+	pthread_t caller;
+	atomic_uint done, by_caller;
+	atomic_bool stop;
+} turns;
 
 static void again(struct rt_request *rq)
 {
-	if (++again_done < AGAIN)
-		rt_request_submit(again_conn, rq);
+	if (pthread_equal(pthread_self(), turns.caller))
+		atomic_fetch_add(&turns.by_caller, 1);
+	if (atomic_fetch_add(&turns.done, 1) + 1 < AGAIN)
+		rt_request_submit(turns.p.client, rq);
+}
+
+static void *poll_both(void *unused)
+{
+	while (!atomic_load(&turns.stop)) {
+		rt_run(turns.p.client_inst, 0, 10);
+		rt_run(turns.p.server_inst, 0, 0);
+	}
+	return NULL;
 }
 
 /* Whoever wanted to send one Call does not go on for ever with what the
- * connection has to do besides; the poller does. */
+ * connection has to do besides; the poller does, if there is one. */
 static void passed_on(void)
 {
+	struct rt_pair *p = &turns.p;
+	uint64_t end = util_ms() + 60000;
+	pthread_t poller;
 	struct rt_rpc a;
-	struct rt_pair p;
 
-	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &with_user, &with_user, NULL));
-	CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 1, 0, false, 8, 0, 0, 0, 0));
-	again_done = 0;
-	again_conn = p.client;
-	p.drop = true;
-	rt_rpc_init(&p, p.client, &a, 5, 0, false, 8, 0, 0, 0, 0);
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(p, &with_user, &with_user, NULL));
+	CU_ASSERT_TRUE(rt_rpc_trip(p, p->client, 1, 0, false, 8, 0, 0, 0, 0));
+	p->drop = true;
+	rt_rpc_init(p, p->client, &a, 5, 0, false, 8, 0, 0, 0, 0);
 	a.rq->call_only = true;
 	a.rq->done = again;
-	rt_request_submit(p.client, a.rq);
-	CU_ASSERT_TRUE(again_done > 0 && again_done < AGAIN / 2);
-	rt_pair_run(&p);
-	CU_ASSERT_EQUAL(again_done, AGAIN);
+	turns.caller = pthread_self();
+	rt_request_submit(p->client, a.rq);
+	CU_ASSERT_EQUAL(atomic_load(&turns.done), AGAIN);
+	CU_ASSERT_EQUAL(atomic_load(&turns.by_caller), AGAIN);
+	rt_pair_run(p);
+
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&poller, NULL, poll_both, NULL),
+			      0);
+	/* It may be between two turns just then. */
+	do {
+		turns.done = turns.by_caller = 0;
+		rt_request_submit(p->client, a.rq);
+		while (atomic_load(&turns.done) < AGAIN && util_ms() < end)
+			sched_yield();
+	} while (turns.by_caller == AGAIN && util_ms() < end);
+	CU_ASSERT_EQUAL(atomic_load(&turns.done), AGAIN);
+	CU_ASSERT_TRUE(atomic_load(&turns.by_caller) < AGAIN);
+	turns.stop = true;
+	pthread_join(poller, NULL);
+	rt_pair_run(p);
 	rt_rpc_free(&a);
-	rt_pair_close(&p);
+	rt_pair_close(p);
 }
 
 static const struct unit_test tests[] = {
@@ -388,6 +456,7 @@ static const struct unit_test tests[] = {
 	{ "same xid", same_xid },
 	{ "bound", bound },
 	{ "unanswered", unanswered },
+	{ "many meanwhile", many_meanwhile },
 	{ "call only", call_only },
 	{ "passed on", passed_on },
 	{ NULL, NULL },

@@ -704,7 +704,6 @@ static const struct unit_test tests[] = {
 	{ "cq_error", test_cq_error },
 	{ "early", test_early },
 	{ "half_open", test_half_open },
-	{ "half_open_crowd", test_half_open_crowd },
 	{ "vanished_idle", test_vanished_idle },
 	{ "vanished_sending", test_vanished_sending },
 	{ "abrupt", test_abrupt },

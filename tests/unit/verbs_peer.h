@@ -71,6 +71,5 @@ void test_vanished_sending(void);
 int half_open(char **argv);
 void test_early(void);
 void test_half_open(void);
-void test_half_open_crowd(void);
 
 #endif /* RPCRDMA_TEST_VERBS_PEER_H */

@@ -62,16 +62,8 @@ static void destroy_qp(struct vb_conn *c)
 	pthread_mutex_unlock(&p->cm_lock);
 }
 
-/* It counts among the half-open ones no longer. */
-static void half_open_end(struct vb_conn *c)
-{
-	if (atomic_exchange(&c->half_open, false))
-		atomic_fetch_sub(&conn_domain(c)->half_open, 1);
-}
-
 void vb_conn_release(struct vb_conn *c)
 {
-	half_open_end(c);
 	vb_windows_close(c);
 	destroy_qp(c);
 	vb_srq_leave(c);
@@ -200,7 +192,6 @@ static int take_completions(struct vb_conn *c, struct fab_wc *wc, int n)
 
 void vb_conn_established(struct vb_conn *c)
 {
-	half_open_end(c);
 	c->state = ST_OPEN;
 	c->established = true;
 	vb_timer_start(c, c->dev->siw && !c->active ? TIMER_FIRST :
@@ -237,7 +228,6 @@ void vb_conn_dead(struct vb_conn *c, int error, const char *reason)
 	c->state = ST_DEAD;
 	c->error = error;
 	c->reason = reason;
-	half_open_end(c);
 	vb_timer_stop(c);
 	pthread_mutex_lock(&p->cm_lock);
 	if (c->id && c->id->qp)

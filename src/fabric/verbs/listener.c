@@ -4,10 +4,9 @@
  *
  * The connection manager hands over a request with its private data. Connections
  * that were accepted and not confirmed are half open until their time to start
- * is over, and each has a queue pair. There is a limit on these for the whole
- * domain, of which one host may have a quarter; beyond it requests are refused.
- * A listener whose device or address has gone tries every second to come back,
- * until it is closed.
+ * is over; of those the layers above bound how many there are, by the peer's
+ * address and altogether, as of all others. A listener whose device or address has gone
+ * tries every second to come back, until it is closed.
  *
  * Threads: the poller thread, but vb_listen() and vb_listener_close() any. The
  * listener's lock is held over the request callback, so that closing waits
@@ -23,7 +22,6 @@
 #include "vb.h"
 
 #define BACKLOG 1024
-#define WARN_MS 10000
 
 static int open_id(struct vb_listener *l, struct rdma_cm_id **out)
 {
@@ -168,62 +166,16 @@ void vb_listener_reopen(struct vb_listener *l)
 		vb_log(vb_domain(p->fab.dom), 5, "verbs: a listener is back");
 }
 
-/* Has the host at @peer all the half-open connections that one may have? */
-static bool has_share(struct vb_poller *p, struct sockaddr *peer)
-{
-	unsigned int max = p->fab.dom->params.max_startup, n = 0;
-	struct in6_addr host = fab_addr_host(peer);
-	struct vb_conn *c;
-
-	/* A share of few would be too little to tell good from bad. */
-	if (max >= 32)
-		max /= 4;
-	pthread_mutex_lock(&p->lock);
-	TAILQ_FOREACH(c, &p->conns, link)
-	{
-		struct in6_addr has;
-
-		if (!atomic_load(&c->half_open))
-			continue;
-		has = fab_addr_host((const struct sockaddr *)&c->peer);
-		n += !memcmp(&has, &host, sizeof(host));
-	}
-	pthread_mutex_unlock(&p->lock);
-	return n >= max;
-}
-
-/* Whoever floods us must not flood the log too. */
-static void tell_crowd(struct vb_domain *d, struct sockaddr *from)
-{
-	uint64_t now = vb_now_ms(), before = atomic_load(&d->crowd_told);
-	char peer[64];
-
-	if ((before && now - before < WARN_MS) ||
-	    !atomic_compare_exchange_strong(&d->crowd_told, &before, now))
-		return;
-	fab_addr_name(from, peer, sizeof(peer));
-	vb_log(d, 5,
-	       "verbs: %s: connection refused: too many half-open connections",
-	       peer);
-}
-
 /* Make a connection of the request; 0 or -errno. */
 static int take_request(struct vb_listener *l, struct rdma_cm_event *ev,
 			struct vb_conn **out)
 {
 	struct vb_poller *p = vb_poller(l->fab.poller);
-	struct sockaddr *from = rdma_get_peer_addr(ev->id);
-	struct vb_domain *d = vb_domain(p->fab.dom);
 	struct vb_device *dev;
 	struct vb_conn *c;
 	int rc;
 
-	if (atomic_load(&d->half_open) >= d->fab.params.max_startup ||
-	    has_share(p, from)) {
-		tell_crowd(d, from);
-		return -ECONNABORTED;
-	}
-	dev = vb_device_get(d, ev->id->verbs, &rc);
+	dev = vb_device_get(vb_domain(p->fab.dom), ev->id->verbs, &rc);
 	if (!dev)
 		return rc;
 	rc = vb_conn_alloc(p, NULL, NULL, &c);
@@ -236,9 +188,7 @@ static int take_request(struct vb_listener *l, struct rdma_cm_event *ev,
 	c->dev = dev;
 	c->state = ST_REQUESTED;
 	vb_cm_copy_addr(&c->local, rdma_get_local_addr(c->id));
-	vb_cm_copy_addr(&c->peer, from);
-	atomic_fetch_add(&d->half_open, 1);
-	atomic_store(&c->half_open, true);
+	vb_cm_copy_addr(&c->peer, rdma_get_peer_addr(c->id));
 	c->cm.out_depth = ev->param.conn.initiator_depth;
 	c->cm.in_depth = ev->param.conn.responder_resources;
 	*out = c;
@@ -252,8 +202,7 @@ int vb_listener_request(struct vb_listener *l, struct rdma_cm_event *ev)
 	struct vb_conn *c = NULL;
 	int rc = -ECONNABORTED;
 
-	/* An id that is already lost belongs to requests of the past. What is
-	 * refused so has been told, or needs no word. */
+	/* An id that is already lost belongs to requests of the past. */
 	pthread_mutex_lock(&l->lock);
 	if (!l->closed && l->id == ev->listen_id)
 		rc = take_request(l, ev, &c);

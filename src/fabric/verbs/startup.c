@@ -105,6 +105,7 @@ static int make_cq(struct vb_conn *c)
 static int make_qp(struct vb_conn *c)
 {
 	struct ibv_qp_init_attr attr;
+	bool refused = false;
 	unsigned int room;
 	int rc;
 
@@ -137,13 +138,15 @@ static int make_qp(struct vb_conn *c)
 		/* Room for inline data costs places on some devices. */
 		if (!room)
 			rc = errno ? -errno : -ENOMEM;
-		else if (errno == EINVAL)
-			atomic_store(&c->dev->no_inline, true);
+		else
+			refused = errno == EINVAL;
 	}
 	if (rc) {
 		vb_memlock_hint(conn_domain(c), -rc);
 		return rc;
 	}
+	if (refused)
+		atomic_store(&c->dev->no_inline, true);
 	c->max_inline = attr.cap.max_inline_data;
 	vb_post_receives(c);
 	return c->state == ST_DEAD ? c->error : 0;

@@ -194,8 +194,6 @@ struct vb_domain {
 	/* Counts what might let a device that has gone be retired. */
 	atomic_uint changes;
 	atomic_bool memlock_told, waits_told, low_told;
-	atomic_uint half_open; /* at most fab.params.max_startup */
-	_Atomic uint64_t crowd_told; /* ms */
 
 	pthread_mutex_t lock; /* what follows, and adding a device */
 	unsigned int ndevs;
@@ -349,9 +347,6 @@ struct vb_conn {
 	/* Shared; see the head of this file. */
 	atomic_uint events;
 	atomic_bool kicked, dead;
-	/* Passive: asked for, and neither confirmed nor ended. Once it is set,
-	 * peer does not change. */
-	atomic_bool half_open;
 	struct vb_conn *kick_next;
 	fab_ready_fn ready;
 	void *user;
