@@ -77,7 +77,7 @@ direct() {
 }
 # kernel_io MODE...: of kernel_io.py, whose head says what they do
 kernel_io() {
-	PYTHONDONTWRITEBYTECODE=1 within 120 python3 "$HERE/kernel_io.py" "$@"
+	PYTHONDONTWRITEBYTECODE=1 within 600 python3 "$HERE/kernel_io.py" "$@"
 }
 odd_direct() { kernel_io direct "$MNT/odd" "$DATA/odd"; }
 mapped() { kernel_io mapped "$MNT/mapped" "$DATA/mapped"; }

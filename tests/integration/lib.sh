@@ -140,6 +140,18 @@ await() {
 	done
 }
 
+# captured_all FILE: what dumpcap writes there grows no more; what is still in
+# the kernel's buffer is not in it otherwise
+captured_all() {
+	local size=-1 now i
+	for ((i = 0; i < 30; i++)); do
+		now=$(stat -c %s "$1")
+		[ "$now" != "$size" ] || return 0
+		size=$now
+		sleep 3
+	done
+}
+
 # start_gateway [OPTION...]: to the server last started; sets GATEWAY_PID,
 # GATEWAY_PORT and NFS3, NFS4: what libnfs wants after the path in a URL
 start_gateway() {
@@ -150,7 +162,7 @@ start_gateway() {
 	GATEWAY_PID=$BG_PID
 	NFS3="?version=3&nfsport=$GATEWAY_PORT&mountport=$MNT_PORT"
 	NFS4="?version=4&nfsport=$GATEWAY_PORT"
-	await 10 listening "$GATEWAY_PORT"
+	await $((20 * ${RPCRDMA_PATIENCE:-1})) listening "$GATEWAY_PORT"
 }
 
 # read_stats EXPRESSION...: each must be true (Python) of the statistics

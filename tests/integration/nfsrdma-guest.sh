@@ -287,7 +287,7 @@ captured() {
 		emptied && within 60 umount "$MNT" || return 6
 	done
 	await 30 stats "$GANESHA_STATS" 'connections_now == 0' || return 7
-	sleep 1 # what is still in the kernel's buffer
+	captured_all "$WORK/capture"
 	end_pid "$dumpcap"
 	grep dropped "$WORK/dumpcap"
 	totals >"$WORK/after" || return 8
@@ -323,11 +323,11 @@ restarted() {
 	kernel_io records "$MNT/records" "$WORK/log" &
 	writer=$!
 	CLEANUP_PIDS+=("$writer")
-	await 60 more_records 30 || return 2
+	await 120 more_records 30 || return 2
 	kill -KILL "$GANESHA_PID"
 	wait "$GANESHA_PID" 2>/dev/null
 	run_ganesha "$WORK/ganesha" || return 3
-	await 100 more_records $(($(wc -l <"$WORK/log") + 30)) || return 4
+	await 300 more_records $(($(wc -l <"$WORK/log") + 30)) || return 4
 	: >"$WORK/log.stop"
 	wait "$writer" || return 5
 	uncached

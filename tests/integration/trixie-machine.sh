@@ -146,7 +146,7 @@ check device grep -E 'serving RPC-over-RDMA .*, provider verbs' \
 check memlock memlock nfs-ganesha.service
 echo "# the server may lock, in octets: $(cat "$WORK/locks")"
 check hardened hardened nfs-ganesha.service
-check ping in_machine timeout 100 rpcrdma-ping --quiet --provider verbs \
+check ping in_machine timeout 100 rpcrdma-ping --quiet --timeout 30000 --provider verbs \
 	--server 10.9.1.2 --count 2 --interval 1
 mkdir -p "$TREE/etc/systemd/system/nfs-ganesha.service.d"
 printf '[Service]\nLimitMEMLOCK=64K\nCapabilityBoundingSet=~CAP_IPC_LOCK\n' \

@@ -140,17 +140,17 @@ server() {
 	mkdir -p "$WORK/data" /run/ganesha
 	start_bg rpcbind -f
 	serves verbs 10.9.0.1: 'Bind_Addr = 10.9.0.1;' 'Huge_Pages = true;'
-	check verbs-server-ping timeout 60 "$ping" --quiet --provider verbs \
+	check verbs-server-ping timeout 60 "$ping" --quiet --timeout 30000 --provider verbs \
 		--server "10.9.0.1:$RDMA_PORT" --count 10 --flood
-	check verbs-server-ping-1 timeout 60 "$ping" --quiet --provider verbs \
+	check verbs-server-ping-1 timeout 60 "$ping" --quiet --timeout 30000 --provider verbs \
 		--server "10.9.0.1:$RDMA_PORT" --count 10 --flood --version-rdma 1
 	check verbs-server-no-huge-pages grep vm.nr_hugepages "$GANESHA_LOG"
 	check verbs-server-stop stop_ganesha
 	echo 32 >/proc/sys/vm/nr_hugepages
 	serves verbs 0.0.0.0: 'Bind_Addr = 0.0.0.0, ::;' 'Huge_Pages = true;'
-	check verbs-server-ping-any timeout 60 "$ping" --quiet --provider verbs \
+	check verbs-server-ping-any timeout 60 "$ping" --quiet --timeout 30000 --provider verbs \
 		--server "10.9.2.1:$RDMA_PORT" --count 10 --flood
-	check verbs-server-ping-ipv6 timeout 60 "$ping" --quiet --provider verbs \
+	check verbs-server-ping-ipv6 timeout 60 "$ping" --quiet --timeout 30000 --provider verbs \
 		--server "[fd09::1]:$RDMA_PORT" --count 10 --flood
 	check verbs-server-huge-pages read_stats 'pool["bytes_huge"] > 0'
 	stop_ganesha
@@ -159,7 +159,7 @@ server() {
 	check verbs-server-shared shared
 	stop_ganesha
 	serves verbs 10.9.0.1: 'Bind_Addr = 10.9.0.1;' 'Shared_Receives = false;'
-	check verbs-server-not-shared timeout 60 "$ping" --quiet --provider verbs \
+	check verbs-server-not-shared timeout 60 "$ping" --quiet --timeout 30000 --provider verbs \
 		--server "10.9.0.1:$RDMA_PORT" --count 10 --flood
 	check verbs-server-no-queue read_stats 'shared_receives["queues"] == 0' \
 		'totals["calls_received"] == 10'
@@ -181,18 +181,20 @@ server() {
 shared() {
 	local i pids=() status=0
 	for ((i = 0; i < 6; i++)); do
-		timeout 60 "$build/src/tools/rpcrdma-ping" --quiet --provider verbs \
-			--server "10.9.0.1:$RDMA_PORT" --count 2000 --flood --depth 64 \
+		"$build/src/tools/rpcrdma-ping" --quiet --timeout 30000 --provider verbs \
+			--server "10.9.0.1:$RDMA_PORT" --count 0 --flood --depth 64 \
 			--version-rdma $((1 + i % 2)) &
 		pids+=($!)
 	done
-	await 30 read_stats 'shared_receives["connections"] == 6' \
-		'shared_receives["promised"] > 300' 'shared_receives["posted"] <= 100' ||
-		status=1
+	CLEANUP_PIDS+=("${pids[@]}")
+	await 60 read_stats 'shared_receives["connections"] == 6' \
+		'shared_receives["promised"] > 300' 'shared_receives["posted"] <= 100' \
+		'totals["calls_received"] > 10000' || status=1
+	kill -INT "${pids[@]}"
 	for i in "${pids[@]}"; do wait "$i" || status=2; done
-	read_stats 'totals["calls_received"] == 12000' 'totals["dropped"] == 0' ||
-		status=3
-	await 10 read_stats 'shared_receives["queues"] == 0' \
+	read_stats 'totals["calls_received"] == totals["replies_sent"]' \
+		'totals["dropped"] == 0' || status=3
+	await 60 read_stats 'shared_receives["queues"] == 0' \
 		'pool["bytes_in_use"] == 0' || status=4
 	return $status
 }
@@ -219,7 +221,7 @@ host_auth() {
 	fi
 	check verbs-host-auth known "the server is $name@$KRB5_REALM" client
 	check verbs-host-auth-none refused timeout 60 \
-		"$build/src/tools/rpcrdma-ping" --provider verbs \
+		"$build/src/tools/rpcrdma-ping" --timeout 30000 --provider verbs \
 		--server "10.9.0.1:$RDMA_PORT" --count 1
 	check verbs-host-auth-user refused user
 	check verbs-host-auth-stats read_stats 'totals["auth_passed"] == 1' \
@@ -239,7 +241,7 @@ client() { ping_as client; }
 user() { ping_as user; }
 ping_as() { # KEYTAB
 	KRB5CCNAME=FILE:$WORK/krb5/none timeout 60 \
-		"$build/src/tools/rpcrdma-ping" --provider verbs --flood \
+		"$build/src/tools/rpcrdma-ping" --timeout 30000 --provider verbs --flood \
 		--server "10.9.0.1:$RDMA_PORT" --count 10 --host-auth required \
 		--keytab "$WORK/krb5/$1.keytab" \
 		--server-principal nfs@server.rpcrdma.test
@@ -251,7 +253,7 @@ killed_clients() {
 	for ((i = 0; i < 8; i++)); do
 		pids=()
 		for ((n = 0; n < 4; n++)); do
-			"$ping" --quiet --provider verbs --server "10.9.0.1:$RDMA_PORT" \
+			"$ping" --quiet --timeout 30000 --provider verbs --server "10.9.0.1:$RDMA_PORT" \
 				--count 0 --flood --depth 8 &
 			pids+=("$!")
 		done
@@ -265,7 +267,7 @@ killed_clients() {
 		wait "${pids[@]}"
 	done 2>/dev/null
 	await 120 read_stats 'connections_now == 0' || return 2
-	timeout 60 "$ping" --quiet --provider verbs --server "10.9.0.1:$RDMA_PORT" \
+	timeout 60 "$ping" --quiet --timeout 30000 --provider verbs --server "10.9.0.1:$RDMA_PORT" \
 		--count 10 --flood
 }
 sound() { ! grep -E 'AddressSanitizer|runtime error' "$WORK/server/stderr"; }

@@ -14,6 +14,9 @@ def private(send=4096, receive=4096, flags=0, version=1):
 
 
 def connect(t, data, threshold=1 << 20):
+    # To make them takes long, and a server does not wait for ever for the
+    # first message of a connection.
+    t.files
     return v1.Conn(t.iwarp(private=data), threshold=threshold)
 
 

@@ -253,9 +253,9 @@ def inline_only_v1(t):
         same(results, rpc.u32(0, 2), "those that do not")
 
 
-def waiting_v1(c):
-    """What comes, one message at least, until no more does."""
-    out = [c.next()]
+def waiting_v1(c, n=1):
+    """@n messages that come, and whatever else does."""
+    out = [c.next() for _ in range(n)]
     while not c.iw.quiet(0.3):
         out.append(c.next())
     return out
@@ -275,7 +275,7 @@ def full_window_v1(t):
     same(call_v1(c, 4, rpc.u32(1, 50))[1], rpc.u32(1, 0), "a reverse Call")
     # The reverse window full and unanswered: a forward Call goes through.
     x = c.post(rpc.call(c.new_xid(), PROG, 1, 4, rpc.u32(12, 50), rpc.NONE))
-    held = waiting_v1(c)
+    held = waiting_v1(c, 12)
     same(len(held), 12, "reverse Calls at once")
     same(call_v1(c, 0, b"", held)[0].error, None, "a forward Call")
     # All the Replies with all the Calls that may come, at once.
