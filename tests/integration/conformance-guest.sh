@@ -10,6 +10,7 @@
 # "peer". Servers and Requester are checked at the same time.
 
 export kind=siw module=$1
+export RPCRDMA_PATIENCE=5 # emulated, and maybe beside much else
 # shellcheck source=tests/integration/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/integration/verbs-lib.sh

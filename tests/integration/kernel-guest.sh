@@ -3,6 +3,7 @@
 #
 # kernel-guest.sh - the part of kernel.test that runs in the guest
 
+export RPCRDMA_PATIENCE=5 # emulated, and maybe beside much else
 # shellcheck source=tests/integration/lib.sh
 . "$(dirname "$0")/lib.sh"
 isolate "$@"

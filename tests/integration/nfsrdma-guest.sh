@@ -16,6 +16,7 @@
 # apart. A second client, in namespace "two", comes to the same server by TCP.
 
 RPCRDMA_ISOLATED=1 # the guest is for this alone
+export RPCRDMA_PATIENCE=5 # emulated, and maybe beside much else
 # shellcheck source=tests/integration/lib.sh
 . "$(dirname "$0")/lib.sh"
 isolate "$@"

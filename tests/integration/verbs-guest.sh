@@ -15,6 +15,7 @@ module=${2:-}
 only=("${@:3}")
 build=${RPCRDMA_BUILD:?}
 unit=$build/tests/unit
+export RPCRDMA_PATIENCE=5 # emulated, and maybe beside much else
 # shellcheck source=tests/integration/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/integration/krb5.sh

@@ -45,14 +45,14 @@ unsigned int auth_script_exchanges(struct auth_script *s);
 
 /* Run until @cond holds, but not for ever: for a step that a thread makes. If
  * the clock is held (test_clock.h), it stands still meanwhile. */
-#define AUTH_WAIT(pair, cond)                       \
-	({                                          \
-		unsigned int naps_ = 0;             \
-		while (!(cond) && naps_++ < 2000) { \
-			usleep(1000);               \
-			rt_pair_run(pair);          \
-		}                                   \
-		!!(cond);                           \
+#define AUTH_WAIT(pair, cond)                        \
+	({                                           \
+		unsigned int naps_ = 0;              \
+		while (!(cond) && naps_++ < 60000) { \
+			usleep(1000);                \
+			rt_pair_run(pair);           \
+		}                                    \
+		!!(cond);                            \
 	})
 
 /* The client's or server's token @n as it stands in the messages. */

@@ -437,7 +437,7 @@ static void test_cq_error(void)
 							     FAB_SEND, 0, 8)),
 				0);
 	/* Time for them to arrive, while nobody looks. */
-	usleep(500000);
+	usleep(2000000);
 	ALL_UNTIL(w.cli.disconnected && w.srv.disconnected);
 	CU_ASSERT_EQUAL(w.srv.error, -EIO);
 	CU_ASSERT_EQUAL(w.srv.nwc, 40);
