@@ -85,6 +85,8 @@ void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)
 	}
 	if (call->stage >= RT_CALL_UPPER)
 		c->calls_upper--;
+	if (call->stage == RT_CALL_UPPER)
+		c->calls_executing--;
 	if (call->pub.reverse)
 		c->calls_reverse--;
 	if (call->held_credit)

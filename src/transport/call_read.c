@@ -59,7 +59,8 @@ static int read_chunk(struct rt_conn *c, struct rt_call_priv *call,
 		w->sge[0] = (struct fab_sge){ (uint8_t *)b->addr + at,
 					      s->length, b->mr };
 		at += s->length;
-		call->reads_pending++;
+		if (!call->reads_pending++)
+			call->reading_since = rt_now_ms();
 		rt_chain_add(c, w);
 		RT_COUNT(c, read_bytes, s->length);
 	}
@@ -188,6 +189,7 @@ static void deliver(struct rt_conn *c, struct rt_call_priv *call)
 		RT_STAGE(c, read, call->arrived, call->delivered);
 	}
 	c->calls_upper++;
+	c->calls_executing++;
 	if (!c->server)
 		RT_COUNT(c, reverse_calls_received, 1);
 	else
@@ -239,7 +241,7 @@ uint64_t rt_calls_deadline(const struct rt_conn *c)
 	cds_list_for_each_entry(call, &c->calls, link)
 	{
 		if (call->stage < RT_CALL_UPPER && call->reads_pending)
-			return call->arrived / 1000000 +
+			return call->reading_since +
 			       c->inst->cfg.continuation_ms;
 	}
 	return 0;
@@ -274,7 +276,11 @@ void rt_calls_feed(struct rt_conn *c, bool late)
 			c->starved_deadline = deadline;
 		break;
 	}
-	if (late && !fed && !cds_list_empty(&c->starved)) {
+	if (late && !fed && c->calls_executing) {
+		/* They give theirs back, be it after a while: how long that
+		 * takes is not this Call's fault. */
+		c->starved_deadline = rt_now_ms() + c->inst->cfg.memory_wait_ms;
+	} else if (late && !fed && !cds_list_empty(&c->starved)) {
 		struct rt_call_priv *call = cds_list_first_entry(
 			&c->starved, struct rt_call_priv, queue);
 

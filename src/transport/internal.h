@@ -249,7 +249,8 @@ struct rt_conn {
 	struct cds_list_head calls; /* every rt_call_priv in use */
 	struct rt_call_priv *free_calls;
 	unsigned int calls_all; /* until the last Send of the Reply is done */
-	unsigned int calls_upper; /* in the upper layer's hands */
+	unsigned int calls_upper; /* the upper layer has or had them */
+	unsigned int calls_executing; /* those without a Reply yet */
 	unsigned int calls_reverse; /* client: of the reverse direction */
 
 	struct cds_list_head starved; /* Calls that wait for memory */

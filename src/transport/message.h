@@ -119,6 +119,7 @@ struct rt_call_priv {
 	/* CLOCK_MONOTONIC, ns: it came (its last fragment); was delivered; its
 	 * execution began, if that has been told; its Reply came. */
 	uint64_t arrived, delivered, begun, replied;
+	uint64_t reading_since; /* ms: its Reads that are pending */
 	uint64_t posted; /* the last Send of the Reply */
 	struct rt_call_priv *posting_next; /* conn->posting */
 	unsigned int reads_pending;

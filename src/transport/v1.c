@@ -74,7 +74,7 @@ void rt_act_version1(struct rt_conn *c)
 	c->remote_invalidation = ours.remote_invalidation &&
 				 c->private.remote_invalidation;
 	/* RFC 8797 4.2, each way. */
-	c->to_peer = smaller(c->inst->cfg.send_size, c->private.recv_size) &
+	c->to_peer = smaller(ours.send_size, c->private.recv_size) &
 		     ~(uint32_t)3;
 	c->from_peer = smaller(ours.recv_size, c->private.send_size);
 	c->ours.send_size = ours.send_size;

@@ -478,6 +478,17 @@ static void long_write(struct rt_raw *r, uint32_t xid, uint32_t len)
 	rt_raw_run(r);
 }
 
+/* A new connection whose Replies the client takes, but does not acknowledge. */
+static bool mute_client(struct rt_raw *r, const struct rt_config *cfg)
+{
+	static const struct loop_faults keep = { .keep_sends = true };
+
+	if (!rt_raw_client(r, cfg))
+		return false;
+	loop_set_faults(r->p.dom, LOOP_PASSIVE, &keep);
+	return rt_raw_again(r);
+}
+
 /* Without memory for its chunks a Call waits; it is not refused for good. */
 static void little_memory(void)
 {
@@ -527,19 +538,44 @@ static void little_memory(void)
 	CU_ASSERT_TRUE(rt_raw1_is_reply(&r, 6));
 	CU_ASSERT_TRUE(rt_raw_silent(&r));
 
-	/* It does not wait for ever: another connection may help. */
+	/* However long it takes to execute the one that has the memory... */
 	long_write(&r, 7, 60000);
 	long_write(&r, 8, 60000);
 	CU_ASSERT_EQUAL(r.p.nheld, 1);
-	CU_ASSERT_TRUE(RT_RAW_WAIT(&r, r.down));
-	CU_ASSERT_EQUAL(r.p.server_error, -ENOMEM);
-	CU_ASSERT_EQUAL(r.queued, 0);
+	for (int i = 0; i < 100; i++)
+		rt_raw_nap(&r);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_EQUAL(r.p.nheld, 1);
+	r.p.nheld = 0;
+	rt_pair_answer(&r.p, r.p.held[0]);
+	CU_ASSERT_TRUE(rt_raw1_is_reply(&r, 7));
+	CU_ASSERT_EQUAL_FATAL(r.p.nheld, 1);
 	/* The end with Calls that wait leaves nothing behind. */
 	rt_call_drop(r.p.held[0]);
 	r.p.nheld = 0;
 	CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
 	for (uint32_t i = 0; i < 4; i++)
 		long_write(&r, i, 60000);
+	rt_raw_close(&r);
+}
+
+/* ... but not for ever if it is the client that keeps it: another connection
+ * may help. */
+static void kept_memory(void)
+{
+	struct rt_config cfg = { .max_message = 65536,
+				 .max_conn_memory = 80000,
+				 .memory_wait_ms = 300 };
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(mute_client(&r, &cfg));
+	long_write(&r, 7, 60000);
+	CU_ASSERT_TRUE(rt_raw1_is_reply(&r, 7));
+	long_write(&r, 8, 60000);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_TRUE(RT_RAW_WAIT(&r, r.down));
+	CU_ASSERT_EQUAL(r.p.server_error, -ENOMEM);
+	CU_ASSERT_EQUAL(r.queued, 0);
 	rt_raw_close(&r);
 }
 
@@ -564,17 +600,6 @@ static void too_many(void)
 	CU_ASSERT_TRUE(r.down);
 	CU_ASSERT_EQUAL(r.p.server_error, -EPROTO);
 	rt_raw_close(&r);
-}
-
-/* A new connection whose Replies the client takes, but does not acknowledge. */
-static bool mute_client(struct rt_raw *r, const struct rt_config *cfg)
-{
-	static const struct loop_faults keep = { .keep_sends = true };
-
-	if (!rt_raw_client(r, cfg))
-		return false;
-	loop_set_faults(r->p.dom, LOOP_PASSIVE, &keep);
-	return rt_raw_again(r);
 }
 
 /* Replies that nobody takes: many, in case it is late, but not without end. */
@@ -617,6 +642,22 @@ static void errors_not_taken(void)
 	CU_ASSERT_TRUE(n > got && n < 200);
 	CU_ASSERT_TRUE(r.down);
 	CU_ASSERT_EQUAL(r.p.server_error, -EPROTO);
+	rt_raw_close(&r);
+}
+
+/* What private data can say are multiples of 1024: the client's Receives are
+ * of what it was told, whatever our size is. */
+static void odd_size(void)
+{
+	struct rt_config cfg = { .send_size = 5000 };
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client_with(
+		&r, &cfg, rt_raw1_private(false, 8192, 8192), 8));
+	rt_raw1_call(&r, 1, 32, NULL, NULL, 4000);
+	CU_ASSERT_TRUE(rt_raw1_is_reply(&r, 1));
+	rt_raw1_call(&r, 2, 32, NULL, NULL, 4500);
+	CU_ASSERT_TRUE(rt_raw1_is_refused(&r, 2));
 	rt_raw_close(&r);
 }
 
@@ -734,6 +775,8 @@ static const struct unit_test tests[] = {
 	{ "limits", limits },
 	{ "bad handle", bad_handle },
 	{ "little memory", little_memory },
+	{ "kept memory", kept_memory },
+	{ "odd size", odd_size },
 	{ "too many", too_many },
 	{ "not taken", not_taken },
 	{ "errors not taken", errors_not_taken },
