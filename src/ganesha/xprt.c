@@ -113,6 +113,10 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 			again ? "" : "; more of these are only counted");
 		return op_stat(xprt);
 	}
+	/* The client has sent it again on another connection, or will; what
+	 * comes behind it there must not be undone by it. */
+	if (gr_xprt_dead(xprt))
+		return op_stat(xprt);
 	/* Or its Replies are not taken: make no more of them. */
 	if (!greeted(x) || rt_conn_crowded(x->conn)) {
 		rt_conn_close(x->conn, true);
@@ -203,6 +207,23 @@ static void set_address(struct rpc_address *to,
 	__rpc_address_set_length(to, 0);
 }
 
+/*
+ * Ganesha knows a client that comes back by its address and port: so it finds
+ * the duplicate request cache, and the connections of a session, of which it
+ * forgets none. A client by TCP uses its port again; by RDMA nobody does. All
+ * that may be known of a port by RDMA is whether it is a privileged one.
+ */
+static void hide_port(struct sockaddr_storage *of)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)of;
+	struct sockaddr_in *in = (struct sockaddr_in *)of;
+	in_port_t *port = of->ss_family == AF_INET6 ? &in6->sin6_port :
+						      &in->sin_port;
+
+	*port = htons(ntohs(*port) < IPPORT_RESERVED ? IPPORT_RESERVED - 1 :
+						       IPPORT_RESERVED);
+}
+
 struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 			       SVCXPRT *parent)
 {
@@ -226,6 +247,7 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 	xprt->xp_netid = info.peer.ss_family == AF_INET6 ? netid6 : netid4;
 	set_address(&xprt->xp_local, &info.local);
 	set_address(&xprt->xp_remote, &info.peer);
+	hide_port(&xprt->xp_remote.ss);
 	compat_xprt_open(xprt, parent->xp_ops);
 	pthread_mutex_init(&xprt->xp_lock, NULL);
 	pthread_mutex_init(&x->greet_lock, NULL);

@@ -276,8 +276,11 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 		find_items(nc);
 	nc->reply.done = reply_done;
 	nc->reply.arg = nc;
-	/* Whatever it returns, the Call and the Reply are given back by it. */
-	(void)rt_reply(nc->call, &nc->reply);
+	/* Whatever it returns, the Call and the Reply are given back by it.
+	 * Ganesha then executes, or answers, what the client has sent again on
+	 * another connection; it would drop that if all seemed well here. */
+	if (rt_reply(nc->call, &nc->reply) == -ENOTCONN)
+		stat = XPRT_DIED;
 out:
 	return stat;
 }

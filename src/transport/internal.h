@@ -256,6 +256,7 @@ struct rt_conn {
 	struct cds_list_head starved; /* Calls that wait for memory */
 	uint64_t starved_deadline;
 	struct cds_list_head replies; /* ready to be sent, in order */
+	atomic_bool over; /* closing or closed */
 	struct cds_list_head calls_out; /* Calls not yet (wholly) sent */
 	struct cds_list_head requests; /* all submitted and not done */
 	struct rt_request_priv *hash[RT_HASH];

@@ -458,6 +458,7 @@ int rt_reply(struct rt_call *pub, const struct rt_reply *reply)
 {
 	struct rt_call_priv *call =
 		caa_container_of(pub, struct rt_call_priv, pub);
+	bool over = atomic_load(&pub->conn->over);
 	int rc = check_reply(reply, &call->reply_octets);
 
 	call->replied = rt_now_ns();
@@ -469,7 +470,7 @@ int rt_reply(struct rt_call *pub, const struct rt_reply *reply)
 		call->reply.nitems = 0;
 	}
 	rt_inbox_put(pub->conn, &call->mail, RT_MAIL_REPLY);
-	return rc;
+	return over ? -ENOTCONN : rc;
 }
 
 void rt_call_refuse(struct rt_call *pub, uint32_t code)

@@ -185,6 +185,8 @@ bool rt_event(struct rt_conn *c, enum rt_event ev)
 		rt_log(c, LOG_DEBUG, "%s -> %s", rt_state_names[c->state],
 		       rt_state_names[t->next]);
 		c->state = t->next;
+		if (c->state >= RT_CLOSING)
+			atomic_store(&c->over, true);
 		c->state_deadline = 0;
 	}
 	if (t->act)

@@ -83,10 +83,10 @@ static void begin(unsigned int most, size_t memory, unsigned int receives)
 	npairs = naccepted = 0;
 	early = receives;
 	world_domain(&w, 0);
-	CU_ASSERT_EQUAL_FATAL(
-		fab_listen(w.poller, (struct sockaddr *)&subject.addr,
-			   subject.addrlen, request, NULL, &w.listener),
-		0);
+	CU_ASSERT_EQUAL_FATAL(listen_anywhere(&w, &subject.addr,
+					      subject.addrlen, request, NULL,
+					      &w.listener),
+			      0);
 	fab_listener_addr(w.listener, &w.addr);
 }
 

@@ -434,15 +434,15 @@ static void thresholds(void)
 			recv = size[k] / 1024 * 1024;
 			if (recv < 4096)
 				recv = 4096;
-			want = size[i] < recv ? size[i] : recv;
+			/* As it is announced, by the kilo-octet. */
+			want = size[i] / 1024 * 1024;
+			if (want > recv)
+				want = recv;
 			CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &c, &s, NULL));
 			CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 1, 0, false,
 						   12, 0, 0, 0, 0));
 			CU_ASSERT_EQUAL(info(p.client).call_inline, want);
 			CU_ASSERT_EQUAL(info(p.server).reply_inline, want);
-			/* What the other side may send is known by the
-			 * kilo-octet. */
-			want = want / 1024 * 1024;
 			CU_ASSERT_EQUAL(info(p.server).call_inline, want);
 			CU_ASSERT_EQUAL(info(p.client).reply_inline, want);
 			CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 2, 900, false,

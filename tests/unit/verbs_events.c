@@ -261,9 +261,8 @@ static void other_open(void)
 	struct sockaddr_in at = { .sin_family = AF_INET };
 
 	inet_pton(AF_INET, getenv("RPCRDMA_VERBS_OTHER"), &at.sin_addr);
-	CU_ASSERT_EQUAL_FATAL(fab_listen(w.poller, (struct sockaddr *)&at,
-					 sizeof(at), other_request, NULL,
-					 &other),
+	CU_ASSERT_EQUAL_FATAL(listen_anywhere(&w, &at, sizeof(at),
+					      other_request, NULL, &other),
 			      0);
 	other_connect();
 	CU_ASSERT_TRUE_FATAL(near.established && far.established);

@@ -170,10 +170,10 @@ void many_listen(void)
 {
 	world_domain(&w, 0);
 	nmany = 0;
-	CU_ASSERT_EQUAL_FATAL(
-		fab_listen(w.poller, (struct sockaddr *)&subject.addr,
-			   subject.addrlen, many_request, &w, &w.listener),
-		0);
+	CU_ASSERT_EQUAL_FATAL(listen_anywhere(&w, &subject.addr,
+					      subject.addrlen, many_request, &w,
+					      &w.listener),
+			      0);
 	fab_listener_addr(w.listener, &w.addr);
 }
 
