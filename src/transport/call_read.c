@@ -276,16 +276,17 @@ void rt_calls_feed(struct rt_conn *c, bool late)
 			c->starved_deadline = deadline;
 		break;
 	}
-	if (late && !fed && c->calls_executing) {
+	if (!late || fed || cds_list_empty(&c->starved))
+		return;
+	if (c->calls_executing)
 		/* They give theirs back, be it after a while: how long that
 		 * takes is not this Call's fault. */
 		c->starved_deadline = rt_now_ms() + c->inst->cfg.memory_wait_ms;
-	} else if (late && !fed && !cds_list_empty(&c->starved)) {
-		struct rt_call_priv *call = cds_list_first_entry(
-			&c->starved, struct rt_call_priv, queue);
-
-		no_memory(c, call, -ENOMEM);
-	}
+	else
+		no_memory(c,
+			  cds_list_first_entry(&c->starved, struct rt_call_priv,
+					       queue),
+			  -ENOMEM);
 }
 
 /* More than the head of a Call can have: RFC 5531, 9, two opaque_auth of 400

@@ -407,6 +407,16 @@ static bool may_idle(struct rt_conn *c)
 	       cds_list_empty(&c->calls) && cds_list_empty(&c->requests);
 }
 
+/* What the peer had to do by @at, unless that is 0. */
+static void give_up(struct rt_conn *c, uint64_t at, uint64_t now,
+		    const char *why)
+{
+	if (!at || at > now || c->state >= RT_CLOSING)
+		return;
+	rt_conn_fail(c, -ETIMEDOUT, "%s", why);
+	rt_event(c, EV_ABORT);
+}
+
 /* What the time has come for; before anything is posted. */
 static void expire(struct rt_conn *c)
 {
@@ -417,21 +427,11 @@ static void expire(struct rt_conn *c)
 		rt_sequence_timeout(c);
 	if (rt_rtr_deadline(c) && rt_rtr_deadline(c) <= now)
 		rt_rtr_expire(c);
-	if (reads && reads <= now && c->state < RT_CLOSING) {
-		/* As with a message that is not continued: it would hold
-		 * memory for ever. */
-		rt_conn_fail(c, -ETIMEDOUT, "an RDMA Read is not answered");
-		rt_event(c, EV_ABORT);
-	}
-	if (c->credit_deadline && c->credit_deadline <= now &&
-	    c->state < RT_CLOSING) {
-		rt_conn_fail(c, -ETIMEDOUT, "no credits for Replies");
-		rt_event(c, EV_ABORT);
-	}
-	if (calls && calls <= now && c->state < RT_CLOSING) {
-		rt_conn_fail(c, -ETIMEDOUT, "a reverse Call is not answered");
-		rt_event(c, EV_ABORT);
-	}
+	/* As with a message that is not continued: it would hold memory for
+	 * ever. */
+	give_up(c, reads, now, "an RDMA Read is not answered");
+	give_up(c, c->credit_deadline, now, "no credits for Replies");
+	give_up(c, calls, now, "a reverse Call is not answered");
 	if (may_idle(c) && c->last_active + c->inst->cfg.idle_ms <= now) {
 		rt_conn_fail(c, 0, "idle for %u ms", c->inst->cfg.idle_ms);
 		rt_event(c, EV_TIMEOUT);

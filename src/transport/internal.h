@@ -193,6 +193,7 @@ struct rt_conn {
 	/* Runner only, from here on. */
 	struct fab_conn *fab;
 	enum rt_state state;
+	atomic_bool over; /* it is RT_CLOSING or RT_CLOSED; any thread */
 	unsigned int version; /* 0: not yet settled */
 	/* Settled, or the one that is tried first. */
 	const struct rt_version *v;
@@ -256,7 +257,6 @@ struct rt_conn {
 	struct cds_list_head starved; /* Calls that wait for memory */
 	uint64_t starved_deadline;
 	struct cds_list_head replies; /* ready to be sent, in order */
-	atomic_bool over; /* closing or closed */
 	struct cds_list_head calls_out; /* Calls not yet (wholly) sent */
 	struct cds_list_head requests; /* all submitted and not done */
 	struct rt_request_priv *hash[RT_HASH];

@@ -169,7 +169,6 @@ struct rt_request_priv {
 	bool external;
 	bool prepared;
 	uint64_t submitted, sent; /* CLOCK_MONOTONIC, ns */
-	uint64_t queued_at; /* ms */
 	unsigned int sends_pending;
 	struct fab_buf *bufs; /* of the Reply, or of a copied Call */
 	struct fab_buf *reply_buf; /* the Reply chunk */

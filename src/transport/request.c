@@ -179,7 +179,8 @@ uint64_t rt_requests_deadline(const struct rt_conn *c)
 	cds_list_for_each_entry(rq, &c->requests, link)
 	{
 		if (!rq->finished)
-			return rq->queued_at + c->inst->cfg.reverse_ms;
+			return rq->submitted / 1000000 +
+			       c->inst->cfg.reverse_ms;
 	}
 	return 0;
 }
@@ -205,7 +206,6 @@ void rt_request_queue(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	int status = 0;
 
-	rq->queued_at = rt_now_ms();
 	rq->finished = false;
 	rq->posted = false;
 	rq->prepared = false;

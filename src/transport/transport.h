@@ -552,10 +552,11 @@ struct rt_reply {
  * Answer: pairs items with Write chunks and chooses the format by D7. Any
  * thread, never blocks. The call is given back. After the end of the
  * connection the Reply is dropped (done is still called).
- * Returns 0; -ENOTCONN, if it is known already that it will be dropped; -E2BIG (more than RT_MAX_PIECES) or -EINVAL (a length under 4 or
- * not a multiple of 4) for an impossible Reply: then the peer gets
- * RDMA2_ERR_SYSTEM, the call is given back all the same, done is called. The
- * same happens, unseen by the caller, if items lie outside or over each other.
+ * Returns 0; -ENOTCONN, if it is known already that it will be dropped; -E2BIG
+ * (more than RT_MAX_PIECES) or -EINVAL (a length under 4 or not a multiple of 4)
+ * for an impossible Reply: then the peer gets RDMA2_ERR_SYSTEM, the call is
+ * given back all the same, done is called. The same happens, unseen by the
+ * caller, if items lie outside or over each other.
  */
 int rt_reply(struct rt_call *call, const struct rt_reply *reply);
 /*

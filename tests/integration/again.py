@@ -51,7 +51,6 @@ def main(mount_port, port, folder):
             ("version 1", lambda: v1.Conn(bench.iwarp()), remove1)):
         name = "again-%x" % random.getrandbits(40)
         path = os.path.join(folder, name)
-        os.mkdir(os.path.join(folder, name + ".d"))
         open(path, "w").close()
         xid = random.getrandbits(30)
         args = rpc.opaque(fh) + rpc.opaque(name)

@@ -15,6 +15,8 @@ module=${2:-}
 only=("${@:3}")
 build=${RPCRDMA_BUILD:?}
 unit=$build/tests/unit
+# Emulated, a first Call may take long.
+ping=("$build/src/tools/rpcrdma-ping" --provider verbs --timeout 30000)
 export RPCRDMA_PATIENCE=5 # emulated, and maybe beside much else
 # shellcheck source=tests/integration/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -137,21 +139,20 @@ serves() { # PROVIDER ADDRESS LINE...
 	fi
 }
 server() {
-	local ping=$RPCRDMA_BUILD/src/tools/rpcrdma-ping
 	mkdir -p "$WORK/data" /run/ganesha
 	start_bg rpcbind -f
 	serves verbs 10.9.0.1: 'Bind_Addr = 10.9.0.1;' 'Huge_Pages = true;'
-	check verbs-server-ping timeout 60 "$ping" --quiet --timeout 30000 --provider verbs \
+	check verbs-server-ping timeout 60 "${ping[@]}" --quiet \
 		--server "10.9.0.1:$RDMA_PORT" --count 10 --flood
-	check verbs-server-ping-1 timeout 60 "$ping" --quiet --timeout 30000 --provider verbs \
+	check verbs-server-ping-1 timeout 60 "${ping[@]}" --quiet \
 		--server "10.9.0.1:$RDMA_PORT" --count 10 --flood --version-rdma 1
 	check verbs-server-no-huge-pages grep vm.nr_hugepages "$GANESHA_LOG"
 	check verbs-server-stop stop_ganesha
 	echo 32 >/proc/sys/vm/nr_hugepages
 	serves verbs 0.0.0.0: 'Bind_Addr = 0.0.0.0, ::;' 'Huge_Pages = true;'
-	check verbs-server-ping-any timeout 60 "$ping" --quiet --timeout 30000 --provider verbs \
+	check verbs-server-ping-any timeout 60 "${ping[@]}" --quiet \
 		--server "10.9.2.1:$RDMA_PORT" --count 10 --flood
-	check verbs-server-ping-ipv6 timeout 60 "$ping" --quiet --timeout 30000 --provider verbs \
+	check verbs-server-ping-ipv6 timeout 60 "${ping[@]}" --quiet \
 		--server "[fd09::1]:$RDMA_PORT" --count 10 --flood
 	check verbs-server-huge-pages read_stats 'pool["bytes_huge"] > 0'
 	stop_ganesha
@@ -160,7 +161,7 @@ server() {
 	check verbs-server-shared shared
 	stop_ganesha
 	serves verbs 10.9.0.1: 'Bind_Addr = 10.9.0.1;' 'Shared_Receives = false;'
-	check verbs-server-not-shared timeout 60 "$ping" --quiet --timeout 30000 --provider verbs \
+	check verbs-server-not-shared timeout 60 "${ping[@]}" --quiet \
 		--server "10.9.0.1:$RDMA_PORT" --count 10 --flood
 	check verbs-server-no-queue read_stats 'shared_receives["queues"] == 0' \
 		'totals["calls_received"] == 10'
@@ -182,7 +183,7 @@ server() {
 shared() {
 	local i pids=() status=0
 	for ((i = 0; i < 6; i++)); do
-		"$build/src/tools/rpcrdma-ping" --quiet --timeout 30000 --provider verbs \
+		"${ping[@]}" --quiet \
 			--server "10.9.0.1:$RDMA_PORT" --count 0 --flood --depth 64 \
 			--version-rdma $((1 + i % 2)) &
 		pids+=($!)
@@ -222,7 +223,7 @@ host_auth() {
 	fi
 	check verbs-host-auth known "the server is $name@$KRB5_REALM" client
 	check verbs-host-auth-none refused timeout 60 \
-		"$build/src/tools/rpcrdma-ping" --timeout 30000 --provider verbs \
+		"${ping[@]}" \
 		--server "10.9.0.1:$RDMA_PORT" --count 1
 	check verbs-host-auth-user refused user
 	check verbs-host-auth-stats read_stats 'totals["auth_passed"] == 1' \
@@ -242,7 +243,7 @@ client() { ping_as client; }
 user() { ping_as user; }
 ping_as() { # KEYTAB
 	KRB5CCNAME=FILE:$WORK/krb5/none timeout 60 \
-		"$build/src/tools/rpcrdma-ping" --timeout 30000 --provider verbs --flood \
+		"${ping[@]}" --flood \
 		--server "10.9.0.1:$RDMA_PORT" --count 10 --host-auth required \
 		--keytab "$WORK/krb5/$1.keytab" \
 		--server-principal nfs@server.rpcrdma.test
@@ -250,11 +251,11 @@ ping_as() { # KEYTAB
 
 # Clients that are killed while they connect, in the midst of Calls, or after.
 killed_clients() {
-	local ping=$build/src/tools/rpcrdma-ping i n pids
+	local i n pids
 	for ((i = 0; i < 8; i++)); do
 		pids=()
 		for ((n = 0; n < 4; n++)); do
-			"$ping" --quiet --timeout 30000 --provider verbs --server "10.9.0.1:$RDMA_PORT" \
+			"${ping[@]}" --quiet --server "10.9.0.1:$RDMA_PORT" \
 				--count 0 --flood --depth 8 &
 			pids+=("$!")
 		done
@@ -268,7 +269,7 @@ killed_clients() {
 		wait "${pids[@]}"
 	done 2>/dev/null
 	await 120 read_stats 'connections_now == 0' || return 2
-	timeout 60 "$ping" --quiet --timeout 30000 --provider verbs --server "10.9.0.1:$RDMA_PORT" \
+	timeout 60 "${ping[@]}" --quiet --server "10.9.0.1:$RDMA_PORT" \
 		--count 10 --flood
 }
 sound() { ! grep -E 'AddressSanitizer|runtime error' "$WORK/server/stderr"; }

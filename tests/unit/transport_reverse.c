@@ -245,27 +245,36 @@ static void same_xid(void)
 	rt_pair_close(&p);
 }
 
+/* A pair whose server has called back @n times; the client answers none. */
+static bool called_back(struct rt_pair *p, const struct rt_config *server,
+			struct rt_rpc *v, uint32_t n)
+{
+	struct rt_config c = with_user;
+
+	c.reverse = RDMA2_RVRSDIR_SIMPLE;
+	if (!rt_pair_open(p, &c, server, NULL) ||
+	    !rt_rpc_trip(p, p->client, 1, 0, false, 8, 0, 0, 0, 0))
+		return false;
+	p->hold = true;
+	for (uint32_t i = 0; i < n; i++) {
+		rt_rpc_init(p, p->server, &v[i], i, 0, false, 8, 0, 0, 0, 0);
+		rt_rpc_submit(p->server, &v[i]);
+	}
+	rt_pair_run(p);
+	return true;
+}
+
 /* As many as configured at once; the others wait, and none is lost. */
 static void bound(void)
 {
-	struct rt_config c = with_user, s = with_user;
+	struct rt_config s = with_user;
 	struct rt_rpc v[8];
 	struct rt_pair p;
 
-	c.reverse = RDMA2_RVRSDIR_SIMPLE;
 	s.reverse_credits = 3;
-	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &c, &s, NULL));
-	CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 1, 0, false, 8, 0, 0, 0, 0));
-	p.hold = true;
-	for (uint32_t i = 0; i < 8; i++) {
-		rt_rpc_init(&p, p.server, &v[i], i, 0, false, 8, 0, 0, 0, 0);
-		rt_rpc_submit(p.server, &v[i]);
-	}
-	rt_pair_run(&p);
+	CU_ASSERT_TRUE_FATAL(called_back(&p, &s, v, 8));
 	for (unsigned int left = 8; left; left--) {
-		CU_ASSERT_EQUAL(p.nheld, left < 3 ? left : 3);
-		if (!p.nheld)
-			break;
+		CU_ASSERT_EQUAL_FATAL(p.nheld, left < 3 ? left : 3);
 		rt_pair_answer(&p, p.held[--p.nheld]);
 		rt_pair_run(&p);
 	}
@@ -288,22 +297,14 @@ static void pass(struct rt_pair *p, unsigned int ms)
  * for its credit. */
 static void unanswered(void)
 {
-	struct rt_config c = with_user, s = with_user;
+	struct rt_config s = with_user;
 	struct rt_rpc v[2];
 	struct rt_pair p;
 
-	c.reverse = RDMA2_RVRSDIR_SIMPLE;
 	s.reverse_credits = 1;
 	s.reverse_ms = 300;
 	test_clock_hold();
-	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &c, &s, NULL));
-	CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 1, 0, false, 8, 0, 0, 0, 0));
-	p.hold = true;
-	for (uint32_t i = 0; i < 2; i++) {
-		rt_rpc_init(&p, p.server, &v[i], i, 0, false, 8, 0, 0, 0, 0);
-		rt_rpc_submit(p.server, &v[i]);
-	}
-	rt_pair_run(&p);
+	CU_ASSERT_TRUE_FATAL(called_back(&p, &s, v, 2));
 	CU_ASSERT_EQUAL(p.nheld, 1);
 	pass(&p, 200);
 	CU_ASSERT_FALSE(p.server_closed);
