@@ -74,7 +74,7 @@ struct pool_shard {
 
 struct fab_pool {
 	struct fab_domain *dom;
-	size_t limit;
+	size_t limit, spare; /* for all; for those who can do without */
 	bool huge;
 
 	pthread_mutex_t grow;
@@ -253,10 +253,17 @@ static struct pool_slab *slab_new(struct fab_pool *pool, unsigned int k,
 	return slab;
 }
 
-/* How large the next slab of the class may be; 0: the limit is reached. */
-static size_t slab_room(const struct fab_pool *pool, unsigned int k)
+/* How much the pool may still grow. Grow lock held. */
+static size_t room_below(const struct fab_pool *pool, size_t limit)
 {
-	size_t room = pool->limit - pool->bytes_held;
+	return limit > pool->bytes_held ? limit - pool->bytes_held : 0;
+}
+
+/* How large the next slab of the class may be; 0: the limit is reached. */
+static size_t slab_room(const struct fab_pool *pool, unsigned int k,
+			size_t limit)
+{
+	size_t room = room_below(pool, limit);
 	size_t want = slab_bytes[k];
 
 	if (pool->huge && want < POOL_HUGE)
@@ -267,9 +274,10 @@ static size_t slab_room(const struct fab_pool *pool, unsigned int k)
 }
 
 /* A new slab, of which one buffer is returned. Grow lock held. */
-static struct fab_buf *class_grow(struct fab_pool *pool, unsigned int k)
+static struct fab_buf *class_grow(struct fab_pool *pool, unsigned int k,
+				  size_t limit)
 {
-	size_t len = slab_room(pool, k);
+	size_t len = slab_room(pool, k, limit);
 	struct pool_shard *s = &pool->shards[k][own_shard()];
 	struct pool_slab *slab;
 	struct fab_buf *b;
@@ -320,9 +328,10 @@ static void shard_sweep(struct pool_shard *s)
 
 /*
  * Give back slabs of the class in which nothing is in use, until @want octets
- * fit under the limit. Grow lock held.
+ * fit under @limit. Grow lock held.
  */
-static void class_reclaim(struct fab_pool *pool, unsigned int k, size_t want)
+static void class_reclaim(struct fab_pool *pool, unsigned int k, size_t want,
+			  size_t limit)
 {
 	struct pool_slab **link, *slab, *dead = NULL;
 	size_t nfree = 0;
@@ -341,7 +350,7 @@ static void class_reclaim(struct fab_pool *pool, unsigned int k, size_t want)
 		     b = b->next)
 			slab_of(b)->nfree++;
 	link = &pool->slabs[k];
-	while ((slab = *link) && pool->limit - pool->bytes_held < want) {
+	while ((slab = *link) && room_below(pool, limit) < want) {
 		if (slab->nfree < slab->nbufs) {
 			link = &slab->next;
 			continue;
@@ -365,21 +374,22 @@ static void class_reclaim(struct fab_pool *pool, unsigned int k, size_t want)
 }
 
 /* No shard of the class had anything. */
-static struct fab_buf *get_slow(struct fab_pool *pool, unsigned int k)
+static struct fab_buf *get_slow(struct fab_pool *pool, unsigned int k,
+				size_t limit)
 {
 	struct fab_buf *b;
 
 	pthread_mutex_lock(&pool->grow);
 	b = class_pop_exact(pool, k); /* others may have grown it meanwhile */
 	if (!b)
-		b = class_grow(pool, k);
+		b = class_grow(pool, k, limit);
 	for (unsigned int i = k + 1; !b && i < POOL_CLASSES; i++)
 		b = class_pop_exact(pool, i);
-	if (!b && class_size(k) <= pool->limit) {
+	if (!b && class_size(k) <= limit) {
 		for (unsigned int i = 0; i < POOL_CLASSES; i++)
 			if (i != k)
-				class_reclaim(pool, i, class_size(k));
-		b = class_grow(pool, k);
+				class_reclaim(pool, i, class_size(k), limit);
+		b = class_grow(pool, k, limit);
 	}
 	pthread_mutex_unlock(&pool->grow);
 	return b;
@@ -403,6 +413,9 @@ int fab_pool_create(struct fab_domain *dom, const struct fab_pool_params *p,
 		.limit = p && p->max_bytes ? p->max_bytes : POOL_DEFAULT_LIMIT,
 		.huge = p && p->huge_pages,
 	};
+	pool->spare = pool->limit;
+	if (p && p->reserve < pool->limit)
+		pool->spare -= p->reserve;
 	pthread_mutex_init(&pool->grow, NULL);
 	for (unsigned int k = 0; k < POOL_CLASSES; k++)
 		for (unsigned int i = 0; i < POOL_SHARDS; i++)
@@ -443,18 +456,23 @@ static void count_use(struct fab_pool *pool, size_t size)
 		;
 }
 
-struct fab_buf *fab_pool_get(struct fab_pool *pool, size_t size)
+static struct fab_buf *get(struct fab_pool *pool, size_t size, size_t limit)
 {
 	struct fab_buf *b = NULL;
 	struct pool_buf *pb;
 	unsigned int k = 0;
 
-	if (size <= FAB_POOL_MAX_BUF) {
+	/* Growing no further is not enough: what has been given back may be all
+	 * that is left. */
+	if (size <= FAB_POOL_MAX_BUF && size <= limit &&
+	    (limit == pool->limit ||
+	     atomic_load_explicit(&pool->in_use, memory_order_relaxed) <=
+		     limit - size)) {
 		while (class_size(k) < size)
 			k++;
 		b = class_pop(pool, k);
 		if (!b)
-			b = get_slow(pool, k);
+			b = get_slow(pool, k, limit);
 	}
 	if (!b) {
 		atomic_fetch_add_explicit(&pool->refused, 1,
@@ -467,6 +485,16 @@ struct fab_buf *fab_pool_get(struct fab_pool *pool, size_t size)
 	ASAN_UNPOISON_MEMORY_REGION(b->addr, b->size);
 	count_use(pool, b->size);
 	return b;
+}
+
+struct fab_buf *fab_pool_get(struct fab_pool *pool, size_t size)
+{
+	return get(pool, size, pool->limit);
+}
+
+struct fab_buf *fab_pool_get_spare(struct fab_pool *pool, size_t size)
+{
+	return get(pool, size, pool->spare);
 }
 
 void fab_pool_put(struct fab_buf *buf)

@@ -31,6 +31,7 @@ struct fab_buf {
 
 struct fab_pool_params {
 	size_t max_bytes; /* hard limit on memory held; 0: 1 GiB */
+	size_t reserve; /* of these, not for fab_pool_get_spare() */
 	/* Take reserved huge pages; where there are none, ordinary ones, with
 	 * a word to the domain's log. */
 	bool huge_pages;
@@ -53,6 +54,9 @@ void fab_pool_destroy(struct fab_pool *pool);
  * limit is reached.
  */
 struct fab_buf *fab_pool_get(struct fab_pool *pool, size_t size);
+/* The same for one who can do without: NULL as well if it would need what is
+ * reserved. */
+struct fab_buf *fab_pool_get_spare(struct fab_pool *pool, size_t size);
 /* Give back; NULL is allowed. */
 void fab_pool_put(struct fab_buf *buf);
 /*

@@ -33,11 +33,9 @@ static int read_chunk(struct rt_conn *c, struct rt_call_priv *call,
 	/* Nobody overtakes those that wait. */
 	if (!cds_list_empty(&c->starved))
 		return -EAGAIN;
-	b = fab_pool_get(c->inst->pool, len ? rt_round4(len) : 4);
-	if (!b || !rt_memory_take(c, call->memory, b->size)) {
-		fab_pool_put(b);
+	b = rt_memory_get(c, call->memory, len ? rt_round4(len) : 4);
+	if (!b)
 		return -EAGAIN;
-	}
 	*buf = b;
 	rt_bufs_add(&call->bufs, b);
 	call->memory += b->size;

@@ -84,6 +84,22 @@ void rt_host_leave(struct rt_conn *c)
 	free(h);
 }
 
+struct fab_buf *rt_memory_get(struct rt_conn *c, size_t mine, size_t size)
+{
+	struct rt_instance *inst = c->inst;
+	struct fab_buf *b = fab_pool_get_spare(inst->pool, size);
+
+	/* A lone message has what it needs. */
+	if (!b &&
+	    atomic_load_explicit(&inst->memory, memory_order_relaxed) <= mine)
+		b = fab_pool_get(inst->pool, size);
+	if (b && !rt_memory_take(c, mine, b->size)) {
+		fab_pool_put(b);
+		return NULL;
+	}
+	return b;
+}
+
 bool rt_memory_take(struct rt_conn *c, size_t mine, size_t n)
 {
 	/* Buffers may be larger than what is in them. So that a limit that
@@ -101,6 +117,7 @@ bool rt_memory_take(struct rt_conn *c, size_t mine, size_t n)
 			return false;
 		}
 	}
+	atomic_fetch_add_explicit(&c->inst->memory, n, memory_order_relaxed);
 	c->memory += n;
 	return true;
 }
@@ -108,6 +125,7 @@ bool rt_memory_take(struct rt_conn *c, size_t mine, size_t n)
 void rt_memory_give(struct rt_conn *c, size_t n)
 {
 	c->memory -= n;
+	atomic_fetch_sub_explicit(&c->inst->memory, n, memory_order_relaxed);
 	if (c->host)
 		atomic_fetch_sub_explicit(&c->host->memory, n,
 					  memory_order_relaxed);

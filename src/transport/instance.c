@@ -61,6 +61,8 @@ int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
 	inst->limits = fab_domain_limits(inst->dom);
 	inst->bound = p->strangers && (inst->limits->caps & FAB_CAP_BOUND);
 	pp = (struct fab_pool_params){ .max_bytes = inst->cfg.max_memory,
+				       .reserve = inst->cfg.max_memory /
+						  RT_POOL_RESERVE,
 				       .huge_pages = inst->cfg.huge_pages };
 	rc = fab_pool_create(inst->dom, &pp, &inst->pool);
 	if (!rc)

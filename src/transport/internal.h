@@ -51,6 +51,8 @@ struct wire_xchar;
 #define RT_OLD_SERVERS 64
 /* A Reply of unknown length: ACLs and extended attributes have 64 KiB. */
 #define RT_UNKNOWN_REPLY (128u << 10)
+/* Of max_memory this part is for Receives and Replies alone. */
+#define RT_POOL_RESERVE 16
 /* How often it is logged that a connection was refused. */
 #define RT_REFUSED_MS 10000
 /* How often deadlines are looked at. */
@@ -302,6 +304,7 @@ struct rt_instance {
 	bool bound; /* connections are run within rt_run() alone */
 	bool shares; /* Receives bring no memory */
 	struct fab_pool *pool;
+	atomic_size_t memory; /* chunks and reassembly of all connections */
 	struct fab_buf *zeros; /* rtrext: never written to */
 	const struct fab_limits *limits;
 	struct rt_config cfg;
@@ -654,6 +657,8 @@ void rt_host_leave(struct rt_conn *c);
 /* Octets of the buffers of chunks and reassembly, whatever is in them, where
  * @mine are the asking message's already; runner. False: not now. */
 bool rt_memory_take(struct rt_conn *c, size_t mine, size_t n);
+/* A buffer for them, counted so; NULL: not now. */
+struct fab_buf *rt_memory_get(struct rt_conn *c, size_t mine, size_t size);
 void rt_memory_give(struct rt_conn *c, size_t n);
 /* Octets of Replies; any thread. */
 void rt_replies_add(struct rt_conn *c, size_t n);

@@ -69,13 +69,13 @@ static bool sequence_append(struct rt_conn *c, const uint8_t *data, size_t len)
 
 		if (!s->tail || s->tail_used == s->tail->size ||
 		    s->tail_used == room) {
-			struct fab_buf *b = fab_pool_get(c->inst->pool, room);
+			struct fab_buf *b;
 
-			if (!b || s->npieces == RT_MAX_PIECES / 2 + 1 ||
-			    !rt_memory_take(c, s->memory, b->size)) {
-				fab_pool_put(b);
+			if (s->npieces == RT_MAX_PIECES / 2 + 1)
 				return false;
-			}
+			b = rt_memory_get(c, s->memory, room);
+			if (!b)
+				return false;
 			s->memory += b->size;
 			rt_bufs_add(&s->bufs, b);
 			s->tail = b;

@@ -301,6 +301,63 @@ static void test_limit(void)
 	pool_end(pool);
 }
 
+/* Who can do without does not get what is reserved, neither as new memory nor
+ * by taking what others have given back. */
+static void test_reserve(void)
+{
+	struct fab_pool_params p = { .max_bytes = 4 * MiB, .reserve = MiB };
+	struct fab_pool *pool = pool_new(MiB, false);
+	struct fab_buf *big[4] = { NULL }, *list = NULL, *b;
+	size_t n = 0;
+
+	pool_end(pool);
+	CU_ASSERT_EQUAL_FATAL(fab_pool_create(&test_dom, &p, &pool), 0);
+	for (int i = 0; i < 3; i++) {
+		big[i] = fab_pool_get_spare(pool, 600 * KiB);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(big[i]);
+	}
+	CU_ASSERT_PTR_NULL(fab_pool_get_spare(pool, 600 * KiB));
+	CU_ASSERT_PTR_NULL(fab_pool_get_spare(pool, 1));
+	CU_ASSERT_EQUAL(stats(pool).bytes_held, 3 * MiB);
+	CU_ASSERT_EQUAL(stats(pool).refused, 2);
+	/* Small ones, as many as there are; not a large one for each. */
+	while ((b = fab_pool_get(pool, 1))) {
+		CU_ASSERT_EQUAL(b->size, 4 * KiB);
+		b->next = list;
+		list = b;
+		n++;
+	}
+	CU_ASSERT_EQUAL(n, 256);
+	fab_pool_put(big[2]);
+	CU_ASSERT_PTR_NULL(fab_pool_get_spare(pool, 600 * KiB));
+	CU_ASSERT_PTR_NULL(fab_pool_get_spare(pool, 1));
+	big[2] = fab_pool_get(pool, 600 * KiB);
+	CU_ASSERT_PTR_NOT_NULL(big[2]);
+	while ((b = list)) {
+		list = b->next;
+		fab_pool_put(b);
+	}
+	for (int i = 1; i < 3; i++)
+		fab_pool_put(big[i]);
+	/* What is free serves it, and what is free as a whole makes room. */
+	big[1] = fab_pool_get_spare(pool, 1);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(big[1]);
+	CU_ASSERT_EQUAL(big[1]->size, 4 * KiB);
+	big[2] = fab_pool_get_spare(pool, 600 * KiB);
+	CU_ASSERT_PTR_NOT_NULL(big[2]);
+	for (int i = 0; i < 3; i++)
+		fab_pool_put(big[i]);
+	fab_pool_destroy(pool);
+
+	/* A reserve of all of it is none. */
+	p.reserve = p.max_bytes;
+	CU_ASSERT_EQUAL_FATAL(fab_pool_create(&test_dom, &p, &pool), 0);
+	b = fab_pool_get_spare(pool, 1);
+	CU_ASSERT_PTR_NOT_NULL(b);
+	fab_pool_put(b);
+	pool_end(pool);
+}
+
 /* At the limit, a free larger buffer serves a smaller request. */
 static void test_larger(void)
 {
@@ -564,6 +621,7 @@ static const struct unit_test tests[] = {
 	{ "disjoint", test_disjoint },
 	{ "reuse", test_reuse },
 	{ "limit", test_limit },
+	{ "reserve", test_reserve },
 	{ "larger", test_larger },
 	{ "reclaim", test_reclaim },
 	{ "no-registration", test_no_registration },

@@ -579,6 +579,37 @@ static void kept_memory(void)
 	rt_raw_close(&r);
 }
 
+/* Chunks do not take the last of the pool, which Receives and Replies need. */
+static void last_memory(void)
+{
+	struct rt_config cfg = { .max_memory = RT_MEMORY_MIN,
+				 .max_host_memory = RT_MEMORY_MIN,
+				 .max_conn_memory = RT_MEMORY_MIN };
+	struct rt_raw r;
+	unsigned int n;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
+	r.p.hold = true;
+	for (uint32_t i = 0; i < 64; i++)
+		long_write(&r, i, 1 << 18);
+	n = r.p.nheld;
+	CU_ASSERT_TRUE(n > 50 && n < 60);
+	/* Each keeps its Receive, which is replaced. */
+	for (uint32_t i = 64; i < 124; i++)
+		rt_raw1_call(&r, i, 32, NULL, NULL, 12);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_EQUAL_FATAL(r.p.nheld, n + 60);
+	r.p.hold = false;
+	for (n = 0; r.p.nheld;) {
+		rt_pair_answer(&r.p, r.p.held[--r.p.nheld]);
+		while (rt_raw_more(&r))
+			n++;
+	}
+	CU_ASSERT_EQUAL(n, 124);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	rt_raw_close(&r);
+}
+
 /* Calls beyond the grant: some, since Calls are given up; not without end. */
 static void too_many(void)
 {
@@ -776,6 +807,7 @@ static const struct unit_test tests[] = {
 	{ "bad handle", bad_handle },
 	{ "little memory", little_memory },
 	{ "kept memory", kept_memory },
+	{ "last memory", last_memory },
 	{ "odd size", odd_size },
 	{ "too many", too_many },
 	{ "not taken", not_taken },
