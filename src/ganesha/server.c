@@ -104,10 +104,18 @@ static void op_call(struct rt_conn *c, struct rt_call *call)
 		rt_call_drop(call);
 		return;
 	}
-	((struct nrt_call *)rt_call_user(call))->owner = x;
 	req = s->alloc_cb(&x->xprt, xdrs);
 	req->rq_resume_cb = gr_xprt_decode;
+	((struct nrt_call *)rt_call_user(call))->owner = req;
 	gr_workers_submit(&s->workers, req);
+}
+
+static void op_resume(struct rt_conn *c, struct rt_call *call)
+{
+	struct gr_xprt *x = rt_conn_user(c);
+
+	gr_workers_submit(&x->srv->workers,
+			  ((struct nrt_call *)rt_call_user(call))->owner);
 }
 
 /* The transport has logged why. */
@@ -123,6 +131,7 @@ static const struct rt_ops ops = {
 	.open = op_open,
 	.vet = op_vet,
 	.call = op_call,
+	.resume = op_resume,
 	.closed = op_closed,
 };
 

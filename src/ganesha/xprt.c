@@ -92,6 +92,14 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 	SVCXPRT *xprt = req->rq_xprt;
 	struct gr_xprt *x = gr_xprt_of(xprt);
 
+	/* The client has sent it again on another connection, or will; what
+	 * comes behind it there must not be undone by it. */
+	if (gr_xprt_dead(xprt) || rt_conn_over(x->conn))
+		return op_stat(xprt);
+	if (rt_conn_crowded(x->conn)) {
+		rt_call_wait(nrt_call_of(req->rq_xdrs)->call);
+		return XPRT_SUSPEND; /* to be left alone: perhaps it is gone */
+	}
 	rt_call_begin(nrt_call_of(req->rq_xdrs)->call);
 	req->rq_xdrs->x_op = XDR_DECODE;
 	rpc_msg_init(&req->rq_msg);
@@ -113,12 +121,7 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 			again ? "" : "; more of these are only counted");
 		return op_stat(xprt);
 	}
-	/* The client has sent it again on another connection, or will; what
-	 * comes behind it there must not be undone by it. */
-	if (gr_xprt_dead(xprt))
-		return op_stat(xprt);
-	/* Or its Replies are not taken: make no more of them. */
-	if (!greeted(x) || rt_conn_crowded(x->conn)) {
+	if (!greeted(x)) {
 		rt_conn_close(x->conn, true);
 		return op_stat(xprt);
 	}

@@ -31,7 +31,7 @@ struct nrt_call {
 	struct rt_call *call;
 	struct fab_pool *pool;
 	size_t max;
-	void *owner; /* the server's, e.g. its SVCXPRT */
+	void *owner; /* the server's, e.g. its svc_req */
 	struct nrt_encode out;
 	struct rt_reply reply;
 	struct rt_item items[ULB_MAX_ITEMS];

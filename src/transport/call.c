@@ -36,6 +36,7 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 	call->stage = RT_CALL_BODY;
 	call->failed = false;
 	call->starved = false;
+	call->waiting = false;
 	call->held_credit = false;
 	call->xid_counted = false;
 	call->xmt.on = false;
@@ -74,8 +75,9 @@ static void count_xid(struct rt_conn *c, uint32_t xid, int n)
 
 void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)
 {
-	if (call->starved) {
+	if (call->starved || call->waiting) {
 		call->starved = false;
+		call->waiting = false;
 		cds_list_del(&call->queue);
 	}
 	if (call->reads_pending) {
@@ -227,12 +229,6 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid)
 		/* The end of the connection is the answer (7.4): it lets the
 		 * Requester send again elsewhere, as an ERROR would not. */
 		RT_COUNT(c, dropped, 1);
-		return NULL;
-	}
-	if (rt_conn_crowded(c)) {
-		rt_conn_fail(c, -ENOBUFS,
-			     "too many Replies wait for this host");
-		rt_event(c, EV_ABORT);
 		return NULL;
 	}
 	/* A Call's credit is back when its Reply is posted, and not when the

@@ -180,20 +180,12 @@ static void deliver(struct rt_conn *c, struct rt_call_priv *call)
 		refuse_code(c, call, RDMA2_ERR_BAD_XDR);
 		return;
 	}
-	call->stage = RT_CALL_UPPER;
 	call->delivered = call->arrived;
 	if (call->nbody || call->nreads > call->nplaced) {
 		call->delivered = rt_now_ns();
 		RT_STAGE(c, read, call->arrived, call->delivered);
 	}
-	c->calls_upper++;
-	c->calls_executing++;
-	if (!c->server)
-		RT_COUNT(c, reverse_calls_received, 1);
-	else
-		RT_COUNT(c, calls_received, 1);
-	rt_conn_get(c);
-	c->ops->call(c, &call->pub);
+	rt_call_hand_up(c, call);
 }
 
 static void read_items(struct rt_conn *c, struct rt_call_priv *call)
@@ -276,7 +268,7 @@ void rt_calls_feed(struct rt_conn *c, bool late)
 	}
 	if (!late || fed || cds_list_empty(&c->starved))
 		return;
-	if (c->calls_executing)
+	if (c->calls_executing || !cds_list_empty(&c->waiting))
 		/* They give theirs back, be it after a while: how long that
 		 * takes is not this Call's fault. */
 		c->starved_deadline = rt_now_ms() + c->inst->cfg.memory_wait_ms;

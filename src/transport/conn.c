@@ -96,6 +96,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	pthread_mutex_init(&c->info_lock, NULL);
 	CDS_INIT_LIST_HEAD(&c->calls);
 	CDS_INIT_LIST_HEAD(&c->starved);
+	CDS_INIT_LIST_HEAD(&c->waiting);
 	CDS_INIT_LIST_HEAD(&c->replies);
 	CDS_INIT_LIST_HEAD(&c->calls_out);
 	CDS_INIT_LIST_HEAD(&c->requests);
@@ -288,6 +289,12 @@ static void take_mail(struct rt_conn *c)
 			rt_conn_put(c);
 			break;
 		}
+		case RT_MAIL_WAIT:
+			/* The upper layer still has it. */
+			rt_call_hand_up(c,
+					caa_container_of(m, struct rt_call_priv,
+							 mail));
+			break;
 		case RT_MAIL_REQUEST:
 			rt_request_queue(
 				c, caa_container_of(m, struct rt_request_priv,
@@ -469,8 +476,9 @@ static void set_deadline(struct rt_conn *c)
 		if (c->seq.active)
 			d = earlier(c->seq.deadline, d);
 		d = earlier(rt_rtr_deadline(c), d);
-		/* Memory may be given back by other connections: look. */
-		if (!cds_list_empty(&c->starved))
+		/* Others may give back memory, or take Replies: look. */
+		if (!cds_list_empty(&c->starved) ||
+		    !cds_list_empty(&c->waiting))
 			d = earlier(rt_now_ms() + RT_TICK_MS, d);
 		d = earlier(c->credit_deadline, d);
 		if (may_idle(c))
@@ -522,6 +530,8 @@ static void conn_work(struct rt_conn *c)
 		}
 		if (c->state < RT_CLOSING && !cds_list_empty(&c->starved))
 			rt_calls_feed(c, c->starved_deadline <= rt_now_ms());
+		if (c->state < RT_CLOSING)
+			rt_calls_let(c);
 		rt_xchar_work(c);
 		if (c->state < RT_CLOSING) {
 			if (rt_post_receives(c))
@@ -585,6 +595,11 @@ void rt_conn_unhold(struct rt_conn *c)
 void rt_conn_ready(struct fab_conn *f, void *user)
 {
 	rt_strand_run(user);
+}
+
+bool rt_conn_over(struct rt_conn *c)
+{
+	return atomic_load(&c->over);
 }
 
 void rt_conn_close(struct rt_conn *c, bool abort)

@@ -258,6 +258,8 @@ struct rt_conn {
 
 	struct cds_list_head starved; /* Calls that wait for memory */
 	uint64_t starved_deadline;
+	struct cds_list_head waiting; /* ... for Replies to be taken */
+	bool replies_told; /* that some have waited */
 	struct cds_list_head replies; /* ready to be sent, in order */
 	struct cds_list_head calls_out; /* Calls not yet (wholly) sent */
 	struct cds_list_head requests; /* all submitted and not done */
@@ -647,6 +649,12 @@ void rt_call_read_done(struct rt_conn *c, struct rt_call_priv *call, bool ok);
 uint64_t rt_calls_deadline(const struct rt_conn *c);
 /* There may be memory for the Calls that wait; @late: for the last time. */
 void rt_calls_feed(struct rt_conn *c, bool late);
+
+/* call_wait.c */
+/* To the upper layer, for the first time or again; or it waits. */
+void rt_call_hand_up(struct rt_conn *c, struct rt_call_priv *call);
+/* All that need wait no longer. */
+void rt_calls_let(struct rt_conn *c);
 
 /* host.c */
 /* Count @c among those of its host: 0, -EUSERS: too many, -ENOMEM. */

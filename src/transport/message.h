@@ -50,6 +50,7 @@ enum rt_mail_kind {
 	RT_MAIL_REPLY,
 	RT_MAIL_REFUSE,
 	RT_MAIL_DROP,
+	RT_MAIL_WAIT,
 	RT_MAIL_REQUEST,
 	RT_MAIL_AUTH,
 };
@@ -107,11 +108,12 @@ struct rt_call_priv {
 	struct rt_call pub;
 	struct rt_mail mail;
 	struct cds_list_head link; /* conn->calls: all there are */
-	struct cds_list_head queue; /* conn->starved, then conn->replies */
+	struct cds_list_head queue; /* conn->starved, waiting, replies */
 	struct rt_call_priv *next_free;
 	enum rt_call_stage stage;
 	bool failed; /* free it when its Reads have come back */
 	bool starved; /* it waits for memory */
+	bool waiting; /* ... for Replies to be taken */
 	bool held_credit;
 	bool xid_counted;
 	uint32_t refuse_code;

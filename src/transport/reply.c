@@ -458,7 +458,7 @@ int rt_reply(struct rt_call *pub, const struct rt_reply *reply)
 {
 	struct rt_call_priv *call =
 		caa_container_of(pub, struct rt_call_priv, pub);
-	bool over = atomic_load(&pub->conn->over);
+	bool over = rt_conn_over(pub->conn);
 	int rc = check_reply(reply, &call->reply_octets);
 
 	call->replied = rt_now_ns();

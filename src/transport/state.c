@@ -306,6 +306,8 @@ static void act_down(struct rt_conn *c)
 		else if (call->stage != RT_CALL_UPPER)
 			rt_call_free(c, call);
 	}
+	/* What the upper layer had begun with it is to end. */
+	rt_calls_let(c);
 	rt_requests_fail_all(c, -ECONNRESET);
 	rt_version_ended(c);
 	rt_conn_publish(c);

@@ -241,6 +241,7 @@ const char *rt_config_check(const struct rt_config *cfg);
 	X(repterrs_received, "REPTERRs received")                      \
 	X(xmt_fallbacks, "Calls sent again without XMTREQ")            \
 	X(credit_waits, "times a message waited for a credit")         \
+	X(reply_waits, "times a Call waited for Replies to be taken")  \
 	X(copied_bytes, "payload octets copied by the transport")
 
 struct rt_stats {
@@ -325,6 +326,9 @@ struct rt_ops {
 	/* A whole Call: the upper layer owns it now. NULL: no Responder role,
 	 * Calls get RDMA2_ERR_SYSTEM. */
 	void (*call)(struct rt_conn *c, struct rt_call *call);
+	/* One that was given to rt_call_wait() may go on, or not: see
+	 * rt_conn_over(). NULL: none ever is. */
+	void (*resume)(struct rt_conn *c, struct rt_call *call);
 	/*
 	 * The end; all requests have been completed before. @error: 0 in
 	 * order, by either side or for idleness; -ECONNABORTED aborted by this
@@ -460,10 +464,13 @@ void rt_conn_put(struct rt_conn *c);
 void rt_conn_close(struct rt_conn *c, bool abort);
 /*
  * Server: more Replies wait for the connections of this one's host than they
- * may, and some of them for this one. Then another Call is better not executed
- * but the connection closed: its peer can send it again. Any thread.
+ * may, and some of them for this one. Then what is not yet executed better
+ * waits: rt_call_wait(). Any thread.
  */
 bool rt_conn_crowded(struct rt_conn *c);
+/* Has it ended, or is it about to? Then a Reply would be dropped, and the peer
+ * sends its Calls again elsewhere. Any thread. */
+bool rt_conn_over(struct rt_conn *c);
 /*
  * May this end send a Call now? Server: the client has announced
  * reverse-direction support and taken part in the property exchange. In
@@ -566,6 +573,12 @@ int rt_reply(struct rt_call *call, const struct rt_reply *reply);
 void rt_call_refuse(struct rt_call *call, uint32_t code);
 /* No answer; the credit goes back to the peer. Any thread. */
 void rt_call_drop(struct rt_call *call);
+/*
+ * Not now: the operations' resume, which must be there, comes for it when
+ * rt_conn_crowded() no longer holds or the connection has ended; perhaps before
+ * this returns. The call stays the upper layer's. Any thread, never blocks.
+ */
+void rt_call_wait(struct rt_call *call);
 
 /* ---- Requester -------------------------------------------------------- */
 

@@ -44,6 +44,8 @@ IN_USE = HOST_MEMORY + HOST_CONNS * 65 * 4096 + 16 * MB
 WORKERS = 256  # each may be at a Reply of 1 MiB when the limit is reached
 # A Reply is 1 MiB, and half as much for what the allocator makes of it.
 RSS_BOUND = MAX_MEMORY + HOST_MEMORY + (HOST_CONNS + WORKERS) * MB * 3 // 2
+if "ASAN_OPTIONS" in os.environ:
+    RSS_BOUND += 256 * MB  # that it keeps of what has been freed
 ENDED = (Closed, Silence, Refused, OSError)
 
 
@@ -121,6 +123,9 @@ class Peer(Iwarp):
 
     def sent(self):
         return self._msn_out[0]
+
+    def got(self):
+        return self._msn_in[0] - 1
 
     def msg(self, htype, **fields):
         self.xid += 1
@@ -388,9 +393,11 @@ class Untaken(Attack):
 
     rcvbuf = None
     chunks = False
+    conns = HOST_CONNS
 
     def begin(self):
-        self.hold, _ = gather(HOST_CONNS, lambda i: Peer(
+        self.waits = stats()["totals"]["reply_waits"]
+        self.hold, _ = gather(self.conns, lambda i: Peer(
             tcp("127.0.0.2", self.rcvbuf)))
         sent = 0
         for p in self.hold:
@@ -406,9 +413,39 @@ class Untaken(Attack):
                 pass
         self.note = " %d READs," % sent
 
+    def limit(self):
+        waits = stats()["totals"]["reply_waits"] - self.waits
+        self.note += " %d times a Call waited," % waits
+        check(waits, "no Call waited")
+
 
 class Credits(Untaken):
     """Credits are never given back: READs of 1 MiB wait to be continued."""
+
+
+class Late(Untaken):
+    """No attack: more than Max_Host_Memory is read, but taken only later."""
+
+    # Of so many not all can be at a worker before the first is answered.
+    conns = min(HOST_CONNS, 2 * WORKERS // READS + 1)
+
+    def limit(self):
+        super().limit()
+        for p in self.hold:
+            left = {p.xid - i for i in range(READS)}
+            size = 0
+            while left:
+                if p.got() + 16 > p.credit:
+                    p.credit = p.got() + 48
+                    p.msg(v2.GRANT)
+                h = v2.Header(p.recv())
+                size += len(h.payload)
+                if h.htype != v2.REPLY_MIDDLE:
+                    check(h.htype == v2.REPLY_INLINE, "an answer of type %d"
+                          % h.htype)
+                    check(size > MB, "a Reply of %d octets" % size)
+                    left.remove(h.xid)
+                    size = 0
 
 
 class Window(Untaken):
@@ -457,8 +494,8 @@ class Grants(Attack):
 
 
 ATTACKS = (SlowStartup, HalfOpen, Silent, MostConnections, Counts,
-           Continuation, ReadsAnywhere, ReadsUnanswered, Credits, Window,
-           Terminates, Grants)
+           Continuation, ReadsAnywhere, ReadsUnanswered, Credits, Late,
+           Window, Terminates, Grants)
 
 
 def good():

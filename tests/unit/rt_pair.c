@@ -153,6 +153,16 @@ void rt_pair_answer(struct rt_pair *p, struct rt_call *call)
 	rt_reply(call, &reply);
 }
 
+static void deal_with(struct rt_pair *p, struct rt_call *call)
+{
+	if (p->drop)
+		rt_call_drop(call);
+	else if (p->hold && p->nheld < PAIR_MAX_CALLS)
+		p->held[p->nheld++] = call;
+	else
+		rt_pair_answer(p, call);
+}
+
 static void on_call(struct rt_conn *c, struct rt_call *call)
 {
 	struct rt_pair *p = rt_conn_user(c);
@@ -161,12 +171,16 @@ static void on_call(struct rt_conn *c, struct rt_call *call)
 		p->reverse_calls++;
 	else
 		p->calls++;
-	if (p->drop)
-		rt_call_drop(call);
-	else if (p->hold && p->nheld < PAIR_MAX_CALLS)
-		p->held[p->nheld++] = call;
-	else
-		rt_pair_answer(p, call);
+	deal_with(p, call);
+}
+
+static void on_resume(struct rt_conn *c, struct rt_call *call)
+{
+	struct rt_pair *p = rt_conn_user(c);
+
+	p->resumes++;
+	p->resumes_late += p->server_closed;
+	deal_with(p, call);
 }
 
 static uint32_t on_vet(struct rt_conn *c, const void *head, size_t len,
@@ -234,12 +248,14 @@ static const struct rt_ops server_ops = {
 	.established = server_up,
 	.vet = on_vet,
 	.call = on_call,
+	.resume = on_resume,
 	.closed = server_closed,
 };
 
 static const struct rt_ops client_ops = {
 	.established = client_up,
 	.call = on_call,
+	.resume = on_resume,
 	.closed = client_closed,
 };
 

@@ -48,6 +48,8 @@ struct rt_pair {
 	struct rt_call *held[PAIR_MAX_CALLS];
 	unsigned int nheld;
 	unsigned int calls, reverse_calls, answers, dones;
+	/* Calls that came back from rt_call_wait(), and those after the end. */
+	unsigned int resumes, resumes_late;
 	uint32_t vet_code, vet_max;
 	size_t vetted; /* octets of the last head that was vetted */
 	unsigned int pollings;

@@ -152,11 +152,15 @@ bool rt_raw_client(struct rt_raw *r, const struct rt_config *server)
 bool rt_raw_client_with(struct rt_raw *r, const struct rt_config *server,
 			const void *priv, size_t priv_len)
 {
+	/* For a client beside this one. */
+	static const struct rt_config client = { .request_user_size =
+							 sizeof(void *) };
+
 	memset(r, 0, sizeof(*r));
 	test_clock_hold();
 	r->priv = priv;
 	r->priv_len = priv_len;
-	if (!rt_pair_listen(&r->p, NULL, server, NULL) || !begin(r))
+	if (!rt_pair_listen(&r->p, &client, server, NULL) || !begin(r))
 		return false;
 	r->p.watch.ours = LOOP_PASSIVE;
 	return connect_raw(r);

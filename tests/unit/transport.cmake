@@ -36,6 +36,7 @@ rpcrdma_unit(transport-rtr-raw transport_rtr_raw.c LIBS unit-rt)
 rpcrdma_unit(transport-rtr-client transport_rtr_client.c LIBS unit-rt)
 rpcrdma_unit(transport-rtr-results transport_rtr_results.c LIBS unit-rt)
 rpcrdma_unit(transport-bound transport_bound.c LIBS unit-rt)
+rpcrdma_unit(transport-wait transport_wait.c LIBS unit-rt)
 rpcrdma_unit(transport-stages transport_stages.c LIBS unit-rt)
 rpcrdma_unit(transport-steady transport_steady.c
 	LIBS unit-rt rpcrdma_fabric)

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Calls that wait while their host does not take its Replies: none of them is
+ * executed then, and none is lost.
+ */
+#include <errno.h>
+
+#include "rt_raw.h"
+#include "rt_raw1.h"
+#include "unit.h"
+
+#define LONG 40000u /* three of them are too much */
+
+static const struct rt_config cfg = { .max_message = 65536,
+				      .max_host_memory = 100000 };
+
+/* A raw client that takes no Replies until it gives credits, with three of
+ * them there. */
+static bool crowd(struct rt_raw *r)
+{
+	if (!rt_raw_client(r, &cfg) || !rt_raw_greet(r))
+		return false;
+	r->credits = 0;
+	for (uint32_t xid = 1; xid <= 3; xid++)
+		rt_raw_call(r, xid, NULL, NULL, LONG);
+	return rt_raw_silent(r) && r->p.calls == 3;
+}
+
+/* Give credits until nothing comes for them; how many Replies, and that they
+ * came in order from @first. */
+static unsigned int take(struct rt_raw *r, uint32_t first)
+{
+	unsigned int n = 0;
+	uint32_t htype;
+
+	for (;;) {
+		r->credits = 20;
+		rt_raw_grant(r);
+		rt_raw_run(r);
+		if (!r->queued)
+			return n;
+		while ((htype = rt_raw_next(r))) {
+			CU_ASSERT_EQUAL(r->m.p.xid, first + n);
+			if (htype == RDMA2_REPLY_INLINE)
+				n++;
+			else
+				CU_ASSERT_EQUAL(htype, RDMA2_REPLY_MIDDLE);
+		}
+	}
+}
+
+static uint64_t waits(struct rt_raw *r)
+{
+	return rt_pair_stats(r->p.server_inst).reply_waits;
+}
+
+/* Those that come; be they ever so small. */
+static void arriving(void)
+{
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(crowd(&r));
+	CU_ASSERT_EQUAL(waits(&r), 0);
+	rt_raw_call(&r, 4, NULL, NULL, LONG);
+	rt_raw_call(&r, 5, NULL, NULL, 8);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_EQUAL(r.p.calls, 3);
+	CU_ASSERT_EQUAL(waits(&r), 2);
+	/* However long. */
+	for (int i = 0; i < 1000; i++)
+		rt_raw_nap(&r);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_EQUAL(r.p.calls, 3);
+	CU_ASSERT_EQUAL(take(&r, 1), 5);
+	CU_ASSERT_EQUAL(r.p.calls, 5);
+	/* And all is as before. */
+	rt_raw_call(&r, 6, NULL, NULL, LONG);
+	CU_ASSERT_EQUAL(take(&r, 6), 1);
+	CU_ASSERT_EQUAL(waits(&r), 2);
+	rt_raw_close(&r);
+}
+
+/* Those that the upper layer has not begun. */
+static void queued(void)
+{
+	struct rt_call *call;
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
+	CU_ASSERT_TRUE_FATAL(rt_raw_greet(&r));
+	r.credits = 0;
+	r.p.hold = true;
+	for (uint32_t xid = 1; xid <= 6; xid++)
+		rt_raw_call(&r, xid, NULL, NULL, LONG);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_EQUAL_FATAL(r.p.nheld, 6);
+	CU_ASSERT_FALSE(rt_conn_crowded(r.p.server));
+	/* With no reason to, it comes back at once. */
+	call = r.p.held[--r.p.nheld];
+	rt_call_wait(call);
+	CU_ASSERT_EQUAL(r.p.resumes, 1);
+	CU_ASSERT_EQUAL_FATAL(r.p.nheld, 6);
+	CU_ASSERT_PTR_EQUAL(r.p.held[5], call);
+	CU_ASSERT_EQUAL(waits(&r), 0);
+
+	for (int i = 0; i < 3; i++)
+		rt_pair_answer(&r.p, r.p.held[i]);
+	CU_ASSERT_TRUE(rt_conn_crowded(r.p.server));
+	for (int i = 3; i < 6; i++)
+		rt_call_wait(r.p.held[i]);
+	/* One more, which is behind them. */
+	rt_raw_call(&r, 7, NULL, NULL, 8);
+	r.p.hold = false;
+	r.p.nheld = 0;
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_EQUAL(r.p.resumes, 1);
+	CU_ASSERT_EQUAL(r.p.calls, 6);
+	CU_ASSERT_EQUAL(waits(&r), 4);
+	CU_ASSERT_EQUAL(take(&r, 1), 7);
+	CU_ASSERT_EQUAL(r.p.resumes, 4);
+	CU_ASSERT_EQUAL(r.p.calls, 7);
+	rt_raw_close(&r);
+}
+
+/* The end comes: what the upper layer had is its own again, before it hears of
+ * the end; what it had not, it does not get. */
+static void ended(void)
+{
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(crowd(&r));
+	rt_raw_call(&r, 4, NULL, NULL, LONG);
+	rt_raw_call(&r, 5, NULL, NULL, 8);
+	rt_raw_run(&r);
+	CU_ASSERT_EQUAL(waits(&r), 2);
+	rt_conn_close(r.p.server, true);
+	rt_raw_run(&r);
+	CU_ASSERT_TRUE(r.down);
+	CU_ASSERT_EQUAL(r.p.calls, 3);
+	CU_ASSERT_EQUAL(r.p.resumes, 0);
+	rt_raw_close(&r);
+
+	for (int late = 0; late < 2; late++) {
+		struct rt_conn *c;
+
+		CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
+		CU_ASSERT_TRUE_FATAL(rt_raw_greet(&r));
+		r.credits = 0;
+		r.p.hold = true;
+		for (uint32_t xid = 1; xid <= 5; xid++)
+			rt_raw_call(&r, xid, NULL, NULL, LONG);
+		CU_ASSERT_TRUE(rt_raw_silent(&r));
+		CU_ASSERT_EQUAL_FATAL(r.p.nheld, 5);
+		for (int i = 0; i < 3; i++)
+			rt_pair_answer(&r.p, r.p.held[i]);
+		r.p.nheld = 0;
+		r.p.drop = true;
+		if (!late)
+			for (int i = 3; i < 5; i++)
+				rt_call_wait(r.p.held[i]);
+		c = r.p.server;
+		CU_ASSERT_FALSE(rt_conn_over(c));
+		rt_conn_get(c);
+		rt_conn_close(c, true);
+		rt_raw_run(&r);
+		CU_ASSERT_TRUE(rt_conn_over(c));
+		CU_ASSERT_TRUE(r.p.server_closed);
+		/* Even if it asks only then. */
+		if (late)
+			for (int i = 3; i < 5; i++)
+				rt_call_wait(r.p.held[i]);
+		CU_ASSERT_EQUAL(r.p.resumes, 2);
+		CU_ASSERT_EQUAL(r.p.resumes_late, late ? 2 : 0);
+		rt_conn_put(c);
+		rt_raw_close(&r);
+	}
+}
+
+/* An end in order waits for them. */
+static void drained(void)
+{
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(crowd(&r));
+	rt_raw_call(&r, 4, NULL, NULL, LONG);
+	rt_raw_call(&r, 5, NULL, NULL, 8);
+	rt_raw_run(&r);
+	rt_conn_close(r.p.server, false);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_EQUAL(take(&r, 1), 5);
+	CU_ASSERT_TRUE(r.down);
+	CU_ASSERT_EQUAL(r.p.server_error, 0);
+	rt_raw_close(&r);
+}
+
+/* Another connection of the host, which takes its Replies, goes on; but not
+ * beyond what the first has left. */
+static void neighbour(void)
+{
+	struct rt_conn *stuck;
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(crowd(&r));
+	stuck = r.p.server;
+	CU_ASSERT_TRUE_FATAL(rt_pair_connect(&r.p));
+	CU_ASSERT_PTR_NOT_EQUAL_FATAL(r.p.server, stuck);
+	for (uint32_t xid = 1; xid <= 3; xid++)
+		CU_ASSERT_TRUE(rt_rpc_trip(&r.p, r.p.client, xid, 0, false,
+					   LONG, 0, 0, 0, 0));
+	CU_ASSERT_TRUE(rt_conn_crowded(stuck));
+	CU_ASSERT_FALSE(rt_conn_crowded(r.p.server));
+	rt_raw_call(&r, 4, NULL, NULL, 8);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_EQUAL(r.p.calls, 6);
+	CU_ASSERT_EQUAL(take(&r, 1), 4);
+	rt_conn_close(stuck, true);
+	rt_raw_close(&r);
+}
+
+/* Version 1: one that waits so keeps its memory, and that is not held against
+ * those that wait for it. */
+static void with_memory(void)
+{
+	static const struct loop_faults keep = { .keep_sends = true };
+	struct rt_config little = { .max_message = 65536,
+				    .max_host_memory = 70000,
+				    .max_conn_memory = 70000,
+				    .memory_wait_ms = 300 };
+	struct wire_read_segment rs = { .position = 68 };
+	struct wire_call_desc d = { .reads = &rs, .nreads = 1 };
+	struct wire_segment seg;
+	struct wire_chunk_desc chunk = { .seg = &seg, .count = 1 };
+	struct rt_raw r;
+	uint8_t pay[68];
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &little));
+	loop_set_faults(r.p.dom, LOOP_PASSIVE, &keep);
+	CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
+	for (uint32_t xid = 1; xid <= 2; xid++) {
+		struct wire_call_desc read = { .reply = &chunk };
+
+		seg = rt_raw_expose(&r, 0, LONG, true);
+		rt_raw1_call(&r, xid, 32, &read, NULL, LONG);
+		rt_raw_run(&r);
+	}
+	rt_raw_flush(&r);
+	CU_ASSERT_EQUAL(r.p.calls, 2);
+	for (uint32_t xid = 3; xid <= 4; xid++) {
+		rt_raw_payload(pay, xid, 12, 0, 0, 0);
+		pay[68 - 3] = 60000 >> 16;
+		pay[68 - 2] = 60000 >> 8 & 255;
+		pay[68 - 1] = 60000 & 255;
+		rs.target = rt_raw_expose(&r, 0, 60000, false);
+		rt_raw1_call(&r, xid, 32, &d, pay, sizeof(pay));
+		rt_raw_run(&r);
+	}
+	for (int i = 0; i < 100; i++)
+		rt_raw_nap(&r);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_EQUAL(r.p.calls, 2);
+	CU_ASSERT_EQUAL(waits(&r), 1);
+	rt_raw_close(&r);
+}
+
+static const struct unit_test tests[] = {
+	{ "arriving", arriving },
+	{ "queued", queued },
+	{ "ended", ended },
+	{ "drained", drained },
+	{ "neighbour", neighbour },
+	{ "with memory", with_memory },
+	{ NULL, NULL },
+};
+
+UNIT_MAIN("transport-wait", tests)
