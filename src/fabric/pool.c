@@ -373,6 +373,17 @@ static void class_reclaim(struct fab_pool *pool, unsigned int k, size_t want,
 	}
 }
 
+/* What has been given back may be all that is left: so who may not have that is
+ * not only kept from growing the pool. */
+static bool may_use(const struct fab_pool *pool, unsigned int k, size_t limit)
+{
+	size_t in_use =
+		atomic_load_explicit(&pool->in_use, memory_order_relaxed);
+
+	return limit == pool->limit ||
+	       (class_size(k) <= limit && in_use <= limit - class_size(k));
+}
+
 /* No shard of the class had anything. */
 static struct fab_buf *get_slow(struct fab_pool *pool, unsigned int k,
 				size_t limit)
@@ -384,7 +395,8 @@ static struct fab_buf *get_slow(struct fab_pool *pool, unsigned int k,
 	if (!b)
 		b = class_grow(pool, k, limit);
 	for (unsigned int i = k + 1; !b && i < POOL_CLASSES; i++)
-		b = class_pop_exact(pool, i);
+		if (may_use(pool, i, limit))
+			b = class_pop_exact(pool, i);
 	if (!b && class_size(k) <= limit) {
 		for (unsigned int i = 0; i < POOL_CLASSES; i++)
 			if (i != k)
@@ -462,17 +474,14 @@ static struct fab_buf *get(struct fab_pool *pool, size_t size, size_t limit)
 	struct pool_buf *pb;
 	unsigned int k = 0;
 
-	/* Growing no further is not enough: what has been given back may be all
-	 * that is left. */
-	if (size <= FAB_POOL_MAX_BUF && size <= limit &&
-	    (limit == pool->limit ||
-	     atomic_load_explicit(&pool->in_use, memory_order_relaxed) <=
-		     limit - size)) {
+	if (size <= FAB_POOL_MAX_BUF) {
 		while (class_size(k) < size)
 			k++;
-		b = class_pop(pool, k);
-		if (!b)
-			b = get_slow(pool, k, limit);
+		if (may_use(pool, k, limit)) {
+			b = class_pop(pool, k);
+			if (!b)
+				b = get_slow(pool, k, limit);
+		}
 	}
 	if (!b) {
 		atomic_fetch_add_explicit(&pool->refused, 1,

@@ -112,10 +112,13 @@ static void op_call(struct rt_conn *c, struct rt_call *call)
 
 static void op_resume(struct rt_conn *c, struct rt_call *call)
 {
-	struct gr_xprt *x = rt_conn_user(c);
+	struct svc_req *req = ((struct nrt_call *)rt_call_user(call))->owner;
+	struct gr_server *s = ((struct gr_xprt *)rt_conn_user(c))->srv;
 
-	gr_workers_submit(&x->srv->workers,
-			  ((struct nrt_call *)rt_call_user(call))->owner);
+	if (atomic_load(&s->workers_gone))
+		gr_workers_run(&s->workers, req);
+	else
+		gr_workers_submit(&s->workers, req);
 }
 
 /* The transport has logged why. */

@@ -143,7 +143,7 @@ static void enqueue(struct gr_workers *w, struct svc_req *req)
 }
 
 /* What ntirpc's own task does with a request, in the same order. */
-static void run_request(struct gr_workers *w, struct svc_req *req)
+void gr_workers_run(struct gr_workers *w, struct svc_req *req)
 {
 	enum xprt_stat stat = req->rq_resume_cb(req);
 
@@ -177,7 +177,7 @@ static void empty_queue(struct gr_workers *w, bool woken)
 		wake_one(w);
 		if (!e)
 			return;
-		run_request(w, req_of(e));
+		gr_workers_run(w, req_of(e));
 	}
 }
 
@@ -234,7 +234,7 @@ static enum xprt_stat lead(struct svc_req *token)
 		return XPRT_SUSPEND;
 	}
 	svc_resume(token);
-	run_request(w, here.kept);
+	gr_workers_run(w, here.kept);
 	empty_queue(w, false);
 	return XPRT_SUSPEND;
 }

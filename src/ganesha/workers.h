@@ -64,6 +64,8 @@ bool gr_workers_stop(struct gr_workers *w, unsigned int ms);
 /* After ntirpc's workers have ended, which may still look at a token. */
 void gr_workers_free(struct gr_workers *w);
 
+/* Run it here, where there are no workers any more. */
+void gr_workers_run(struct gr_workers *w, struct svc_req *req);
 /* Have @req's rq_resume_cb and what follows it run by a worker. Any thread. */
 void gr_workers_submit(struct gr_workers *w, struct svc_req *req);
 

@@ -62,6 +62,27 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 	return call;
 }
 
+/*
+ * Calls beyond the Advertised credits, which the peer may have sent with those
+ * that draw the fragments of a Reply, or while it was called back ([A5] rule
+ * 6): as their number has no limit, they count as the host's memory, once there
+ * are as many as version 1 takes at most. False: they are too many.
+ */
+static bool take_surplus(struct rt_conn *c, size_t *n)
+{
+	*n = 0;
+	if (c->v == &rt_version1 || c->credit.holding < 2 * c->credit.max)
+		return true;
+	*n = sizeof(struct rt_call_priv) + c->inst->cfg.call_user_size +
+	     rt_recv_size(c);
+	if (rt_memory_take(c, 0, *n))
+		return true;
+	rt_conn_fail(c, -EPROTO, "%u Calls in progress, %u were granted",
+		     c->credit.holding, c->credit.max);
+	rt_event(c, EV_ABORT);
+	return false;
+}
+
 static void count_xid(struct rt_conn *c, uint32_t xid, int n)
 {
 	_Atomic uint16_t *at = &c->xids[xid % RT_XIDS];
@@ -75,7 +96,9 @@ static void count_xid(struct rt_conn *c, uint32_t xid, int n)
 
 void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)
 {
-	if (call->starved || call->waiting) {
+	bool waiting = call->waiting;
+
+	if (call->starved || waiting) {
 		call->starved = false;
 		call->waiting = false;
 		cds_list_del(&call->queue);
@@ -87,8 +110,8 @@ void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)
 	}
 	if (call->stage >= RT_CALL_UPPER)
 		c->calls_upper--;
-	if (call->stage == RT_CALL_UPPER)
-		c->calls_executing--;
+	if (call->stage == RT_CALL_UPPER && !waiting)
+		rt_executing_add(c, -1);
 	if (call->pub.reverse)
 		c->calls_reverse--;
 	if (call->held_credit)
@@ -224,6 +247,7 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid)
 {
 	struct wire_error err = { .code = RDMA2_ERR_SYSTEM };
 	struct rt_call_priv *call;
+	size_t surplus;
 
 	if (c->state == RT_DRAINING) {
 		/* The end of the connection is the answer (7.4): it lets the
@@ -243,13 +267,17 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid)
 		rt_error_about(c, xid, &err);
 		return NULL;
 	}
+	if (!take_surplus(c, &surplus))
+		return NULL;
 	/* [A9]: it does without properties, so the defaults hold. */
 	rt_conn_tell_established(c);
 	call = call_get(c);
 	if (!call) {
+		rt_memory_give(c, surplus);
 		c->v->turn_away(c, xid);
 		return NULL;
 	}
+	call->memory = surplus;
 	call->pub.xid = xid;
 	call->xid_counted = true;
 	count_xid(c, xid, 1);
@@ -292,7 +320,7 @@ void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 		memcpy(call->base, s->piece, s->npieces * sizeof(*s->piece));
 		call->bufs = s->bufs;
 		s->bufs = NULL;
-		call->memory = s->memory;
+		call->memory += s->memory;
 		s->len = 0;
 		s->memory = 0;
 	} else {

@@ -57,8 +57,10 @@ static int read_chunk(struct rt_conn *c, struct rt_call_priv *call,
 		w->sge[0] = (struct fab_sge){ (uint8_t *)b->addr + at,
 					      s->length, b->mr };
 		at += s->length;
-		if (!call->reads_pending++)
+		if (!call->reads_pending++) {
 			call->reading_since = rt_now_ms();
+			c->calls_reading++;
+		}
 		rt_chain_add(c, w);
 		RT_COUNT(c, read_bytes, s->length);
 	}
@@ -188,7 +190,7 @@ static void deliver(struct rt_conn *c, struct rt_call_priv *call)
 	rt_call_hand_up(c, call);
 }
 
-static void read_items(struct rt_conn *c, struct rt_call_priv *call)
+void rt_call_read_items(struct rt_conn *c, struct rt_call_priv *call)
 {
 	while (call->reads_begun < call->nreads) {
 		struct rt_read_chunk *r = &call->read[call->reads_begun];
@@ -255,7 +257,7 @@ void rt_calls_feed(struct rt_conn *c, bool late)
 		if (call->stage == RT_CALL_BODY)
 			rt_call_read_body(c, call);
 		else
-			read_items(c, call);
+			rt_call_read_items(c, call);
 		if (cds_list_empty(&c->starved)) {
 			fed = true;
 			continue;
@@ -332,7 +334,8 @@ void rt_call_proceed(struct rt_conn *c, struct rt_call_priv *call)
 		}
 	}
 	call->stage = RT_CALL_ITEMS;
-	read_items(c, call);
+	if (!rt_call_held_up(c, call))
+		rt_call_read_items(c, call);
 }
 
 static void have_body(struct rt_conn *c, struct rt_call_priv *call)
@@ -358,6 +361,7 @@ void rt_call_read_done(struct rt_conn *c, struct rt_call_priv *call, bool ok)
 		call->failed = true;
 	if (call->reads_pending)
 		return;
+	c->calls_reading--;
 	if (call->failed) {
 		rt_call_free(c, call);
 		return;

@@ -16,8 +16,22 @@
  */
 #include "transport/internal.h"
 
+/* One at a time goes on even so. */
+static bool taken_up(struct rt_conn *c)
+{
+	return rt_replies_wait(c, c->calls_executing + c->calls_reading);
+}
+
+/* Nobody overtakes those that wait. */
+static bool must_wait(struct rt_conn *c)
+{
+	return c->state < RT_CLOSING &&
+	       (!cds_list_empty(&c->waiting) || taken_up(c));
+}
+
 static void hand_up(struct rt_conn *c, struct rt_call_priv *call)
 {
+	rt_executing_add(c, 1);
 	/* It has been there already. */
 	if (call->stage == RT_CALL_UPPER) {
 		c->ops->resume(c, &call->pub);
@@ -25,7 +39,6 @@ static void hand_up(struct rt_conn *c, struct rt_call_priv *call)
 	}
 	call->stage = RT_CALL_UPPER;
 	c->calls_upper++;
-	c->calls_executing++;
 	if (!c->server)
 		RT_COUNT(c, reverse_calls_received, 1);
 	else
@@ -34,8 +47,16 @@ static void hand_up(struct rt_conn *c, struct rt_call_priv *call)
 	c->ops->call(c, &call->pub);
 }
 
-static void put_back(struct rt_conn *c, struct rt_call_priv *call)
+static bool unread(const struct rt_call_priv *call)
 {
+	return call->reads_begun < call->nreads;
+}
+
+static void wait_for(struct rt_conn *c, struct rt_call_priv *call)
+{
+	struct cds_list_head *before = &c->waiting;
+	struct rt_call_priv *other;
+
 	if (!c->replies_told)
 		rt_log(c, LOG_NOTICE,
 		       "Calls wait: this host has more Replies to take than "
@@ -43,15 +64,33 @@ static void put_back(struct rt_conn *c, struct rt_call_priv *call)
 	c->replies_told = true;
 	RT_COUNT(c, reply_waits, 1);
 	call->waiting = true;
-	cds_list_add_tail(&call->queue, &c->waiting);
+	/* What has its items goes first: it keeps memory that those without
+	 * would take. */
+	cds_list_for_each_entry(other, &c->waiting, queue)
+	{
+		if (call->nreads && !unread(call) && unread(other)) {
+			before = &other->queue;
+			break;
+		}
+	}
+	cds_list_add_tail(&call->queue, before);
+}
+
+bool rt_call_held_up(struct rt_conn *c, struct rt_call_priv *call)
+{
+	/* It would keep the memory for them from others. */
+	if (call->nreads == call->nplaced || !must_wait(c))
+		return false;
+	wait_for(c, call);
+	return true;
 }
 
 void rt_call_hand_up(struct rt_conn *c, struct rt_call_priv *call)
 {
-	/* Nobody overtakes those that wait. */
-	if (c->state < RT_CLOSING &&
-	    (!cds_list_empty(&c->waiting) || rt_conn_crowded(c)))
-		put_back(c, call);
+	if (call->stage == RT_CALL_UPPER)
+		rt_executing_add(c, -1);
+	if (must_wait(c))
+		wait_for(c, call);
 	else
 		hand_up(c, call);
 }
@@ -59,13 +98,16 @@ void rt_call_hand_up(struct rt_conn *c, struct rt_call_priv *call)
 void rt_calls_let(struct rt_conn *c)
 {
 	while (!cds_list_empty(&c->waiting) &&
-	       (c->state >= RT_CLOSING || !rt_conn_crowded(c))) {
+	       (c->state >= RT_CLOSING || !taken_up(c))) {
 		struct rt_call_priv *call = cds_list_first_entry(
 			&c->waiting, struct rt_call_priv, queue);
 
 		call->waiting = false;
 		cds_list_del(&call->queue);
-		hand_up(c, call);
+		if (unread(call))
+			rt_call_read_items(c, call);
+		else
+			hand_up(c, call);
 	}
 }
 

@@ -9,7 +9,8 @@
  * ([A1]: the draft's text says Sent message count, which is only right in
  * lock-step traffic). A complete Call keeps its credit until its Reply is
  * posted, which bounds the Calls in progress ([A5] rule 6), but not while a
- * Call of ours is outstanding, which it may wait for ([G3]).
+ * Call of ours is outstanding, which it may wait for ([G3]), and with one to
+ * spare for each fragment of a Reply: what comes beyond counts as memory.
  */
 #ifndef RPCRDMA_TRANSPORT_CREDIT_H
 #define RPCRDMA_TRANSPORT_CREDIT_H

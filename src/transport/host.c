@@ -147,11 +147,22 @@ void rt_replies_sub(struct rt_conn *c, size_t n)
 	atomic_fetch_sub_explicit(&c->reply_octets, n, memory_order_relaxed);
 }
 
-bool rt_conn_crowded(struct rt_conn *c)
+bool rt_replies_wait(struct rt_conn *c, unsigned int others)
 {
-	/* A connection of the same host that takes its Replies goes on. */
+	/* A connection of the same host that takes its Replies goes on, with
+	 * one Call at a time. */
 	return c->host &&
 	       atomic_load_explicit(&c->host->replies, memory_order_relaxed) >
 		       c->inst->cfg.max_host_memory &&
-	       atomic_load_explicit(&c->reply_octets, memory_order_relaxed);
+	       (others ||
+		atomic_load_explicit(&c->reply_octets, memory_order_relaxed));
+}
+
+bool rt_conn_crowded(struct rt_conn *c)
+{
+	unsigned int executing =
+		atomic_load_explicit(&c->calls_executing, memory_order_relaxed);
+
+	/* One of them is the one that asks. */
+	return rt_replies_wait(c, executing > 1);
 }

@@ -51,7 +51,7 @@ struct wire_xchar;
 #define RT_OLD_SERVERS 64
 /* A Reply of unknown length: ACLs and extended attributes have 64 KiB. */
 #define RT_UNKNOWN_REPLY (128u << 10)
-/* Of max_memory this part is for Receives and Replies alone. */
+/* Of max_memory this part is not for chunks and reassembly. */
 #define RT_POOL_RESERVE 16
 /* How often it is logged that a connection was refused. */
 #define RT_REFUSED_MS 10000
@@ -253,11 +253,13 @@ struct rt_conn {
 	struct rt_call_priv *free_calls;
 	unsigned int calls_all; /* until the last Send of the Reply is done */
 	unsigned int calls_upper; /* the upper layer has or had them */
-	unsigned int calls_executing; /* those without a Reply yet */
+	/* Those without a Reply yet, but for those in `waiting`; any thread. */
+	atomic_uint calls_executing;
 	unsigned int calls_reverse; /* client: of the reverse direction */
 
 	struct cds_list_head starved; /* Calls that wait for memory */
 	uint64_t starved_deadline;
+	unsigned int calls_reading; /* with Reads pending */
 	struct cds_list_head waiting; /* ... for Replies to be taken */
 	bool replies_told; /* that some have waited */
 	struct cds_list_head replies; /* ready to be sent, in order */
@@ -351,6 +353,16 @@ struct rt_instance {
 #define RT_COUNT(c, field, n)                                       \
 	__atomic_store_n(&(c)->stats.field, (c)->stats.field + (n), \
 			 __ATOMIC_RELAXED)
+
+/* The runner alone writes. */
+static inline void rt_executing_add(struct rt_conn *c, int n)
+{
+	unsigned int was =
+		atomic_load_explicit(&c->calls_executing, memory_order_relaxed);
+
+	atomic_store_explicit(&c->calls_executing, was + (unsigned int)n,
+			      memory_order_relaxed);
+}
 
 #define RT_STAGE(c, name, from, to) \
 	rt_histogram_add(&(c)->stages.stage[RT_STAGE_##name], (to) - (from))
@@ -644,6 +656,7 @@ void rt_call_free(struct rt_conn *c, struct rt_call_priv *call);
 void rt_call_read_body(struct rt_conn *c, struct rt_call_priv *call);
 /* Its stream without the data items (@base) and its lists are there. */
 void rt_call_proceed(struct rt_conn *c, struct rt_call_priv *call);
+void rt_call_read_items(struct rt_conn *c, struct rt_call_priv *call);
 void rt_call_read_done(struct rt_conn *c, struct rt_call_priv *call, bool ok);
 /* When the oldest Call that is being read must be here; 0: there is none. */
 uint64_t rt_calls_deadline(const struct rt_conn *c);
@@ -653,6 +666,8 @@ void rt_calls_feed(struct rt_conn *c, bool late);
 /* call_wait.c */
 /* To the upper layer, for the first time or again; or it waits. */
 void rt_call_hand_up(struct rt_conn *c, struct rt_call_priv *call);
+/* Before its items are read. True: they will be later. */
+bool rt_call_held_up(struct rt_conn *c, struct rt_call_priv *call);
 /* All that need wait no longer. */
 void rt_calls_let(struct rt_conn *c);
 
@@ -665,6 +680,9 @@ void rt_host_leave(struct rt_conn *c);
 /* Octets of the buffers of chunks and reassembly, whatever is in them, where
  * @mine are the asking message's already; runner. False: not now. */
 bool rt_memory_take(struct rt_conn *c, size_t mine, size_t n);
+/* Does more than its share wait to be taken by this one's host, and something
+ * of that, or one of @others, keep this connection busy? Any thread. */
+bool rt_replies_wait(struct rt_conn *c, unsigned int others);
 /* A buffer for them, counted so; NULL: not now. */
 struct fab_buf *rt_memory_get(struct rt_conn *c, size_t mine, size_t size);
 void rt_memory_give(struct rt_conn *c, size_t n);

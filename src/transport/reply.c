@@ -140,7 +140,7 @@ void rt_reply_queue(struct rt_conn *c, struct rt_call_priv *call)
 	struct wire_error err = { 0 };
 
 	call->stage = RT_CALL_REPLY;
-	c->calls_executing--;
+	rt_executing_add(c, -1);
 	if (call->reply.denial)
 		RT_COUNT(c, calls_denied, 1);
 	if (c->state >= RT_CLOSING) {

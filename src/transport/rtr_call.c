@@ -193,7 +193,7 @@ void rt_rtr_call_receive(struct rt_conn *c)
 	if (g->count > 1)
 		RT_STAGE(c, receive, g->began, call->arrived);
 	/* The buffers, and their account, have moved over. */
-	call->memory = g->memory;
+	call->memory += g->memory;
 	g->memory = 0;
 	g->next = 0;
 	rt_call_proceed(c, call);

@@ -463,9 +463,10 @@ void rt_conn_put(struct rt_conn *c);
  */
 void rt_conn_close(struct rt_conn *c, bool abort);
 /*
- * Server: more Replies wait for the connections of this one's host than they
- * may, and some of them for this one. Then what is not yet executed better
- * waits: rt_call_wait(). Any thread.
+ * Server, of whoever is about to execute a Call of it: more Replies wait for
+ * the connections of this one's host than they may, and some of them for this
+ * one, or another Call of it is being executed. Then this one better waits:
+ * rt_call_wait(). Any thread.
  */
 bool rt_conn_crowded(struct rt_conn *c);
 /* Has it ended, or is it about to? Then a Reply would be dropped, and the peer

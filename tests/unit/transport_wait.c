@@ -193,10 +193,11 @@ static void drained(void)
 	rt_raw_close(&r);
 }
 
-/* Another connection of the host, which takes its Replies, goes on; but not
- * beyond what the first has left. */
+/* Another connection of the host, which takes its Replies, goes on, with one
+ * Call at a time. */
 static void neighbour(void)
 {
+	struct rt_rpc v[3];
 	struct rt_conn *stuck;
 	struct rt_raw r;
 
@@ -207,18 +208,52 @@ static void neighbour(void)
 	for (uint32_t xid = 1; xid <= 3; xid++)
 		CU_ASSERT_TRUE(rt_rpc_trip(&r.p, r.p.client, xid, 0, false,
 					   LONG, 0, 0, 0, 0));
+	CU_ASSERT_EQUAL(waits(&r), 0);
 	CU_ASSERT_TRUE(rt_conn_crowded(stuck));
-	CU_ASSERT_FALSE(rt_conn_crowded(r.p.server));
+	r.p.hold = true;
+	for (uint32_t i = 0; i < 3; i++) {
+		rt_rpc_init(&r.p, r.p.client, &v[i], 10 + i, 0, false, LONG, 0,
+			    0, 0, 0);
+		rt_rpc_submit(r.p.client, &v[i]);
+	}
+	for (unsigned int i = 0; i < 3; i++) {
+		rt_pair_run(&r.p);
+		CU_ASSERT_EQUAL(waits(&r), 2);
+		CU_ASSERT_EQUAL_FATAL(r.p.nheld, 1);
+		/* It may be executed, being the only one. */
+		CU_ASSERT_FALSE(rt_conn_crowded(r.p.server));
+		rt_pair_answer(&r.p, r.p.held[--r.p.nheld]);
+	}
+	rt_pair_run(&r.p);
+	for (unsigned int i = 0; i < 3; i++) {
+		CU_ASSERT_TRUE(rt_rpc_check(&v[i]));
+		rt_rpc_free(&v[i]);
+	}
+	r.p.hold = false;
 	rt_raw_call(&r, 4, NULL, NULL, 8);
 	CU_ASSERT_TRUE(rt_raw_silent(&r));
-	CU_ASSERT_EQUAL(r.p.calls, 6);
 	CU_ASSERT_EQUAL(take(&r, 1), 4);
 	rt_conn_close(stuck, true);
 	rt_raw_close(&r);
 }
 
-/* Version 1: one that waits so keeps its memory, and that is not held against
- * those that wait for it. */
+static void write_call(struct rt_raw *r, uint32_t xid, uint32_t len)
+{
+	struct wire_read_segment rs = { .position = 68 };
+	struct wire_call_desc d = { .reads = &rs, .nreads = 1 };
+	uint8_t pay[68];
+
+	rt_raw_payload(pay, xid, 12, 0, 0, 0);
+	pay[68 - 3] = (uint8_t)(len >> 16);
+	pay[68 - 2] = (uint8_t)(len >> 8);
+	pay[68 - 1] = (uint8_t)len;
+	rs.target = rt_raw_expose(r, 0, len, false);
+	rt_raw1_call(r, xid, 32, &d, pay, sizeof(pay));
+	rt_raw_run(r);
+}
+
+/* Version 1: what one that waits has read keeps its memory, and that is not
+ * held against those that wait for it. Those that come take none. */
 static void with_memory(void)
 {
 	static const struct loop_faults keep = { .keep_sends = true };
@@ -226,39 +261,96 @@ static void with_memory(void)
 				    .max_host_memory = 70000,
 				    .max_conn_memory = 70000,
 				    .memory_wait_ms = 300 };
-	struct wire_read_segment rs = { .position = 68 };
-	struct wire_call_desc d = { .reads = &rs, .nreads = 1 };
 	struct wire_segment seg;
 	struct wire_chunk_desc chunk = { .seg = &seg, .count = 1 };
+	struct wire_call_desc read = { .reply = &chunk };
 	struct rt_raw r;
-	uint8_t pay[68];
 
 	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &little));
 	loop_set_faults(r.p.dom, LOOP_PASSIVE, &keep);
 	CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
+	r.p.hold = true;
 	for (uint32_t xid = 1; xid <= 2; xid++) {
-		struct wire_call_desc read = { .reply = &chunk };
-
 		seg = rt_raw_expose(&r, 0, LONG, true);
 		rt_raw1_call(&r, xid, 32, &read, NULL, LONG);
-		rt_raw_run(&r);
 	}
+	for (uint32_t xid = 3; xid <= 4; xid++)
+		write_call(&r, xid, 60000);
+	CU_ASSERT_EQUAL_FATAL(r.p.nheld, 3);
+	CU_ASSERT_EQUAL(rt_pair_stats(r.p.server_inst).read_chunks, 1);
+	for (int i = 0; i < 2; i++)
+		rt_pair_answer(&r.p, r.p.held[i]);
+	r.p.nheld = 0;
+	rt_call_wait(r.p.held[2]);
 	rt_raw_flush(&r);
-	CU_ASSERT_EQUAL(r.p.calls, 2);
-	for (uint32_t xid = 3; xid <= 4; xid++) {
-		rt_raw_payload(pay, xid, 12, 0, 0, 0);
-		pay[68 - 3] = 60000 >> 16;
-		pay[68 - 2] = 60000 >> 8 & 255;
-		pay[68 - 1] = 60000 & 255;
-		rs.target = rt_raw_expose(&r, 0, 60000, false);
-		rt_raw1_call(&r, xid, 32, &d, pay, sizeof(pay));
-		rt_raw_run(&r);
-	}
+	CU_ASSERT_EQUAL(waits(&r), 1);
 	for (int i = 0; i < 100; i++)
 		rt_raw_nap(&r);
 	CU_ASSERT_TRUE(rt_raw_silent(&r));
-	CU_ASSERT_EQUAL(r.p.calls, 2);
-	CU_ASSERT_EQUAL(waits(&r), 1);
+	/* As small as it is, and though it could be had. */
+	write_call(&r, 5, 8);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_EQUAL(r.p.calls, 3);
+	CU_ASSERT_EQUAL(waits(&r), 2);
+	CU_ASSERT_EQUAL(rt_pair_stats(r.p.server_inst).read_chunks, 1);
+	r.p.drop = true;
+	rt_raw_close(&r);
+}
+
+/* Those that wait before their items are read have them read then. */
+static void unread(void)
+{
+	struct wire_read_segment rs = { .position = 68 };
+	struct wire_call_desc d = { .reads = &rs, .nreads = 1 };
+	struct rt_raw r;
+	uint8_t pay[68];
+
+	CU_ASSERT_TRUE_FATAL(crowd(&r));
+	rt_raw_payload(pay, 4, 8, 0, 0, 0);
+	pay[68 - 1] = 100;
+	rs.target = rt_raw_expose(&r, 0, 100, false);
+	rt_raw_call(&r, 4, &d, pay, sizeof(pay));
+	rt_raw_call(&r, 5, NULL, NULL, 8);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_EQUAL(waits(&r), 2);
+	CU_ASSERT_EQUAL(rt_pair_stats(r.p.server_inst).read_chunks, 0);
+	r.credits = 20;
+	for (unsigned int n = 0; n < 10 && r.p.calls < 5; n++) {
+		rt_raw_grant(&r);
+		rt_raw_flush(&r);
+	}
+	CU_ASSERT_EQUAL(r.p.calls, 5);
+	CU_ASSERT_EQUAL(rt_pair_stats(r.p.server_inst).read_chunks, 1);
+	rt_raw_close(&r);
+}
+
+/* A Call for each fragment of a long Reply: there is an end to it. */
+static void surplus(void)
+{
+	struct rt_config few = { .credits = 4,
+				 .max_message = 200000,
+				 .max_host_memory = 400000,
+				 .max_conn_memory = 200000 };
+	struct rt_raw r;
+	uint32_t n;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &few));
+	CU_ASSERT_TRUE_FATAL(rt_raw_greet(&r));
+	r.credits = 1;
+	rt_raw_call(&r, 1, NULL, NULL, 160000);
+	rt_raw_run(&r);
+	r.p.hold = true;
+	for (n = 2; n < 40 && !r.down; n++) {
+		CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_REPLY_MIDDLE);
+		rt_raw_call(&r, n, NULL, NULL, 8);
+		rt_raw_run(&r);
+	}
+	/* Four have credits, as many have not, and there is memory for some;
+	 * not for all. */
+	CU_ASSERT_TRUE(r.p.nheld > 8 + 2 && r.p.nheld < 8 + 12);
+	CU_ASSERT_EQUAL(n, r.p.nheld + 3);
+	CU_ASSERT_TRUE(r.down);
+	CU_ASSERT_EQUAL(r.p.server_error, -EPROTO);
 	rt_raw_close(&r);
 }
 
@@ -269,6 +361,8 @@ static const struct unit_test tests[] = {
 	{ "drained", drained },
 	{ "neighbour", neighbour },
 	{ "with memory", with_memory },
+	{ "unread", unread },
+	{ "surplus", surplus },
 	{ NULL, NULL },
 };
 
