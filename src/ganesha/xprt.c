@@ -13,9 +13,10 @@
  * client by RDMA therefore needs TCP among the export's Transports, which is
  * the default.
  *
- * xp_remote has the peer's real port. Exports with PrivilegedPort = true thus
- * refuse clients whose RDMA connection comes from a port of 1024 or above, as
- * they do over TCP; nothing vouches for such a client here that does not there.
+ * The port in xp_remote tells only whether the peer's is below 1024: see
+ * hide_port(). That suffices for exports with PrivilegedPort = true, which refuse
+ * other clients as they do over TCP; nothing vouches for such a client here that
+ * does not there.
  *
  * xp_fd is -1: there is no descriptor that Ganesha could do anything with. It
  * is printed in log lines, and NLM, which does not run over RDMA, asks it for

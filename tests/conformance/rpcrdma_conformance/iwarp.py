@@ -134,8 +134,10 @@ class Iwarp:
         return flags, rev
 
     @classmethod
-    def connect(cls, host, port, patience=10.0, **options):
-        me = cls(socket.create_connection((host, port), patience))
+    def connect(cls, host, port, patience=10.0, source=None, **options):
+        """@source: the port of this end; None for any."""
+        me = cls(socket.create_connection(
+            (host, port), patience, source and ("", source)))
         me.patience = patience
         me.initiator = True
         me.s.sendall(cls.frame(REQ_KEY, **options))
