@@ -80,7 +80,7 @@ isolate() {
 	ip address replace 192.0.2.1/32 dev lo || exit 1
 	trap cleanup EXIT
 	trap 'exit 1' INT TERM HUP
-	WORK=$(mktemp -d /tmp/rpcrdma-test.XXXXXX) || exit 1
+	WORK=$(mktemp -d "${RPCRDMA_TMP:-/tmp}/rpcrdma-test.XXXXXX") || exit 1
 	# Where Ganesha looks for mounted file systems. A machine that has never
 	# been booted may not have it; the copy is seen by this test alone.
 	if [ ! -e /etc/mtab ]; then
@@ -120,7 +120,7 @@ cleanup() {
 		if kill -0 "$pid" 2>/dev/null; then end_pid "$pid"; fi
 	done
 	case $WORK in
-	/tmp/rpcrdma-test.*)
+	*/rpcrdma-test.*)
 		if [ "$FAILED" != 0 ] && [ -n "${RPCRDMA_KEEP:-}" ]; then
 			echo "# kept $WORK"
 		else

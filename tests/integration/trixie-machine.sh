@@ -24,7 +24,7 @@ where=${3:-here}
 if [ -z "${RPCRDMA_ISOLATED:-}" ]; then
 	RPCRDMA_ISOLATED=1 exec unshare -m "$BASH" "$0" "$@"
 fi
-WORK=$(mktemp -d /tmp/rpcrdma-test.XXXXXX) || exit 1
+WORK=$(mktemp -d "${RPCRDMA_TMP:-/tmp}/rpcrdma-test.XXXXXX") || exit 1
 ended() {
 	machine_halt
 	umount -l "$TREE" "$TREE.ram" 2>/dev/null
