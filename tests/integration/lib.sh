@@ -28,6 +28,7 @@
 #	GANESHA_CORE	further lines of block NFS_Core_Param
 #	GANESHA_BLOCKS	further blocks of ganesha.conf
 #	GANESHA_WRAP	command to run the server under
+#	RPCRDMA_TMP	where the test's directory is made (/tmp)
 #	GANESHA_BIND	address that it serves TCP on (default: 127.0.0.1)
 #
 # What is started is ended by process id when the test ends, however it ends.
