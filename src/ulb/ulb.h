@@ -168,4 +168,61 @@ int ulb_scan_reply(const struct ulb_call *c, const struct iovec *iov,
 /* Name of a procedure for logs and statistics, e.g. "NFSv3 READ". */
 const char *ulb_proc_name(uint32_t prog, uint32_t vers, uint32_t proc);
 
+/* ---- Sessions of NFSv4.1 (RFC 8881) ------------------------------------ */
+
+#define ULB_SESSION_ID 16
+
+/* channel_dir_from_client4 and channel_dir_from_server4 */
+enum { ULB_DIR_FORE = 1, ULB_DIR_BACK, ULB_DIR_FORE_OR_BOTH };
+#define ULB_DIR_BOTH ULB_DIR_FORE_OR_BOTH
+
+/* sr_status_flags (18.46) */
+#define ULB_SEQ_CB_PATH_DOWN_SESSION 0x00000200u
+#define ULB_SEQ_BACKCHANNEL_FAULT 0x00000400u
+
+enum ulb_session_event {
+	ULB_SESSION_NONE,
+	ULB_SESSION_BACK, /* the connection carries its back channel now */
+	ULB_SESSION_ENDED,
+};
+
+/* What the results of a COMPOUND say of sessions. */
+struct ulb_session {
+	bool sequence; /* it has a SEQUENCE that succeeded */
+	uint8_t of[ULB_SESSION_ID]; /* of this session */
+	uint32_t flags; /* sr_status_flags, and where they stand */
+	uint32_t flags_at;
+	enum ulb_session_event event;
+	uint8_t id[ULB_SESSION_ID]; /* to which that happened */
+	/* By BIND_CONN_TO_SESSION: the direction wanted (0: cannot be told)
+	 * and given, and where the latter stands. */
+	uint32_t wanted, given, given_at;
+};
+
+/*
+ * ulb_read_session - the successful SEQUENCE, and CREATE_SESSION (18.36),
+ * BIND_CONN_TO_SESSION (18.34) or DESTROY_SESSION (18.37) after it or alone
+ *
+ * @c: from ulb_classify() or ulb_scan_call() of the Call in @call; @results:
+ * the encoded results, from the COMPOUND's status on, to which positions
+ * relate. No more is read than the first two operations. What session was
+ * destroyed stands in the Call alone: that cannot be told under RPCSEC_GSS
+ * integrity or privacy. 0 or -EBADMSG.
+ */
+int ulb_read_session(const struct ulb_call *c, const struct iovec *call,
+		     unsigned int ncall, const struct iovec *results,
+		     unsigned int nresults, struct ulb_session *s);
+
+/* nfsstat4 of a CB_SEQUENCE that leaves its slot as it was (20.9.3) */
+#define ULB_NFS4ERR_DELAY 10008u
+/* ... and of one that the slot knows already */
+#define ULB_NFS4ERR_RETRY_UNCACHED_REP 10068u
+
+/*
+ * ulb_read_callback - the status of the CB_SEQUENCE that comes first in a
+ * CB_COMPOUND, from the whole Reply. 0; -EBADMSG if it is none, or not read.
+ */
+int ulb_read_callback(const struct iovec *reply, unsigned int n,
+		      uint32_t *status);
+
 #endif /* RPCRDMA_ULB_H */

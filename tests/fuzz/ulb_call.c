@@ -48,6 +48,24 @@ static void check(const struct ulb_scan *s, size_t len)
 	}
 }
 
+/* Results that make it look into the arguments: of a DESTROY_SESSION and of a
+ * BIND_CONN_TO_SESSION. */
+static void check_session(const struct ulb_call *c, const struct iovec *iov,
+			  unsigned int n)
+{
+	static const uint8_t op[] = { 44, 41 };
+	uint8_t results[20 + 24];
+	struct iovec v = { results, sizeof(results) };
+	struct ulb_session s;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		memset(results, 0, sizeof(results));
+		results[11] = 1; /* operation */
+		results[15] = op[i];
+		FUZZ_CHECK(!ulb_read_session(c, iov, n, &v, 1, &s));
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_in in = { data, size };
@@ -83,8 +101,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(c.ends_state || !k.ends_state);
 		FUZZ_CHECK(c.names_state || !k.names_state);
 	}
-	if (!rc_head)
+	if (!rc_head) {
 		FUZZ_CHECK(k.op_class < ULB_NCLASSES);
+		check_session(&k, iov, n);
+	}
 	check(&s, fuzz_cut_len(iov, n));
 	if (rc)
 		FUZZ_CHECK(!s.nargs && !s.nresults && !s.reply_max);

@@ -12,6 +12,24 @@
 
 #define CHUNKS 4
 
+/* The same octets as a COMPOUND's results. */
+static void check_session(const struct ulb_call *c, const struct iovec *iov,
+			  unsigned int n)
+{
+	uint64_t len = fuzz_cut_len(iov, n);
+	struct ulb_session s;
+	int rc = ulb_read_session(c, iov, n, iov, n, &s);
+	uint32_t status;
+	int rc_callback = ulb_read_callback(iov, n, &status);
+
+	FUZZ_CHECK(rc_callback == 0 || rc_callback == -EBADMSG);
+	FUZZ_CHECK(rc == 0 || rc == -EBADMSG);
+	if (rc)
+		return;
+	FUZZ_CHECK(!s.sequence || s.flags_at + 4ull <= len);
+	FUZZ_CHECK(!s.given || s.given_at + 4ull <= len);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint32_t procs[] = { 6, 5, 7, 10, 1, 16, 17, 0 };
@@ -56,6 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			FUZZ_CHECK(end <= len);
 		}
 	}
+	check_session(&c, iov, n);
 	fuzz_cut_free(iov, n);
 	return 0;
 }

@@ -5,6 +5,7 @@ rpcrdma_unit(ulb-classes ulb_classes.c ulb_rows.c LIBS rpcrdma_ulb)
 rpcrdma_unit(ulb-nfs3 ulb_nfs3.c LIBS rpcrdma_ulb)
 rpcrdma_unit(ulb-chunks ulb_chunks.c ulb_rows.c LIBS rpcrdma_ulb)
 rpcrdma_unit(ulb-bound ulb_bound.c ulb_rows.c LIBS rpcrdma_ulb)
+rpcrdma_unit(ulb-session ulb_session.c LIBS rpcrdma_ulb)
 rpcrdma_unit(ulb-mutate ulb_mutate.c ulb_rows.c LIBS rpcrdma_ulb)
 
 # An NFS codec of another origin, where it is installed.
