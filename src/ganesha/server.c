@@ -90,6 +90,7 @@ static void op_call(struct rt_conn *c, struct rt_call *call)
 {
 	struct gr_xprt *x = rt_conn_user(c);
 	struct gr_server *s = x->srv;
+	struct nrt_call *nc;
 	struct svc_req *req;
 	XDR *xdrs;
 
@@ -106,7 +107,9 @@ static void op_call(struct rt_conn *c, struct rt_call *call)
 	}
 	req = s->alloc_cb(&x->xprt, xdrs);
 	req->rq_resume_cb = gr_xprt_decode;
-	((struct nrt_call *)rt_call_user(call))->owner = req;
+	nc = rt_call_user(call);
+	nc->owner = req;
+	nc->clnts = s->clnts;
 	gr_workers_submit(&s->workers, req);
 }
 
@@ -126,8 +129,10 @@ static void op_closed(struct rt_conn *c, int error, const char *reason)
 {
 	struct gr_xprt *x = rt_conn_user(c);
 
-	if (x)
-		gr_xprt_closed(x);
+	if (!x)
+		return;
+	nrt_clnts_lost(x->srv->clnts, c);
+	gr_xprt_closed(x);
 }
 
 static const struct rt_ops ops = {
@@ -513,6 +518,7 @@ static void drain_all(void *arg)
 	stats_dbus_stop();
 	stats_socket_stop(s->stats);
 	s->stats = NULL;
+	nrt_clnts_close(s->clnts);
 	left = rt_instance_shutdown(
 		s->inst, s->cfg.drain_timeout * 1000 + DRAIN_SLACK_MS, false);
 	if (!gr_workers_stop(&s->workers, 10000)) {
@@ -548,14 +554,6 @@ static void free_all(void *arg)
 		return;
 	gr_workers_free(&s->workers);
 	/*
-	 * Ganesha keeps sessions, and with them CLIENTs and SVCXPRTs, beyond
-	 * its shutdown. SVCXPRTs hold what they need; the CLIENTs' part stays
-	 * until the program's exit.
-	 */
-	if (!atomic_load(&s->clients))
-		nrt_clnts_destroy(s->clnts);
-	s->clnts = NULL;
-	/*
 	 * What still holds the instance may be let go by any thread at any
 	 * time, even while the program's exit takes the device's libraries
 	 * apart. The last one would close the device then: so that is left to
@@ -563,6 +561,14 @@ static void free_all(void *arg)
 	 */
 	if (s->inst && rt_instance_held(s->inst))
 		return;
+	/*
+	 * Ganesha keeps sessions, and with them CLIENTs and SVCXPRTs, beyond
+	 * its shutdown. SVCXPRTs hold what they need; the CLIENTs' part stays
+	 * until the program's exit.
+	 */
+	if (!atomic_load(&s->clients))
+		nrt_clnts_destroy(s->clnts);
+	s->clnts = NULL;
 	if (s->inst)
 		rt_instance_destroy(s->inst);
 	s->inst = NULL;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "ganesha/compat/ntirpc.h"
+#include "ntirpc/session.h"
 
 /* As much as stock ntirpc hashes for its duplicate request cache. */
 #define CHECKSUM_MAX 256
@@ -109,16 +110,6 @@ static const XDR over_stream = {
 
 /* ---- Opening and giving back ------------------------------------------ */
 
-static unsigned int to_iov(const struct rt_piece *pieces, unsigned int n,
-			   struct iovec *iov)
-{
-	for (unsigned int i = 0; i < n; i++) {
-		iov[i].iov_base = pieces[i].addr;
-		iov[i].iov_len = pieces[i].len;
-	}
-	return n;
-}
-
 static void drop(struct nrt_decode *d)
 {
 	rt_call_drop(call_of(d)->call);
@@ -135,8 +126,9 @@ XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max)
 	nc->pool = pool;
 	nc->max = max;
 	nc->owner = NULL;
+	nc->clnts = NULL;
 	nc->reply = (struct rt_reply){ 0 };
-	n = to_iov(call->pieces, call->npieces, iov);
+	n = nrt_to_iov(call->pieces, call->npieces, iov);
 	nc->readable = !ulb_classify(iov, n, &nc->head);
 	call->op_class = nc->readable ? nc->head.op_class : ULB_CLASS_other;
 	return &nc->in.xdrs;
@@ -162,19 +154,23 @@ static bool pad(XDR *xdrs)
 /*
  * Encode the Reply in req->rq_msg (RFC 5531, 9), protected as req->rq_auth
  * wants it. False: it cannot be encoded, or is longer than the stream may be.
+ * What it says of a session is noted and corrected on the way.
  *
  * Of a successful Reply, xdr_nreplymsg() would encode the results as well,
  * and unprotected: so it gets xdr_void for them, and the wrap operation of
  * the authentication flavor encodes them.
  */
-static bool encode_reply(struct svc_req *req, struct nrt_encode *e)
+static bool encode_reply(struct nrt_call *nc, struct svc_req *req)
 {
+	struct nrt_encode *e = &nc->out;
 	struct rpc_msg *msg = &req->rq_msg;
 	bool wrap = msg->rm_reply.rp_stat == MSG_ACCEPTED &&
 		    msg->RPCM_ack.ar_stat == SUCCESS && req->rq_auth;
+	struct nrt_results looked;
 	struct xdrpair results;
 	bool ok;
 
+	nc->news.event = ULB_SESSION_NONE;
 	if (!wrap)
 		return xdr_nreplymsg(&e->xdrs, msg) && pad(&e->xdrs);
 	results = msg->RPCM_ack.ar_results;
@@ -182,8 +178,17 @@ static bool encode_reply(struct svc_req *req, struct nrt_encode *e)
 	msg->RPCM_ack.ar_results.where = NULL;
 	ok = xdr_nreplymsg(&e->xdrs, msg);
 	msg->RPCM_ack.ar_results = results;
+	if (nrt_session_looks(nc)) {
+		looked = (struct nrt_results){ .nc = nc,
+					       .proc = results.proc,
+					       .where = results.where };
+		msg->RPCM_ack.ar_results.proc = nrt_session_encode;
+		msg->RPCM_ack.ar_results.where = &looked;
+	}
 	/* A GSS token may be of any length (RFC 2203, 5.3.2.3). */
-	return ok && SVCAUTH_WRAP(req, &e->xdrs) && pad(&e->xdrs);
+	ok = ok && SVCAUTH_WRAP(req, &e->xdrs) && pad(&e->xdrs);
+	msg->RPCM_ack.ar_results = results;
+	return ok;
 }
 
 /* Where the results are that may go by Write chunk [H2]. */
@@ -200,11 +205,11 @@ static void find_items(struct nrt_call *nc)
 		return;
 	/* Results come in the order of their operations. */
 	if (nc->call->ranged) {
-		n = to_iov(nc->call->pieces, nc->call->npieces, iov);
+		n = nrt_to_iov(nc->call->pieces, nc->call->npieces, iov);
 		if (ulb_scan_call(iov, n, &head, &scan))
 			scan.nresults = 0;
 	}
-	n = to_iov(r->pieces, r->npieces, iov);
+	n = nrt_to_iov(r->pieces, r->npieces, iov);
 	if (ulb_scan_reply(&nc->head, iov, n, NULL, 0, found, ULB_MAX_ITEMS,
 			   &count))
 		return;
@@ -233,7 +238,7 @@ static bool encode(struct nrt_call *nc, struct svc_req *req, size_t *len)
 
 	if (nrt_encode_init(&nc->out, nc->pool, nc->max))
 		return false;
-	if (encode_reply(req, &nc->out)) {
+	if (encode_reply(nc, req)) {
 		n = nrt_encode_pieces(&nc->out, len);
 		if (n > 0)
 			goto done;
@@ -243,7 +248,7 @@ static bool encode(struct nrt_call *nc, struct svc_req *req, size_t *len)
 		return false;
 	msg->rm_reply.rp_stat = MSG_ACCEPTED;
 	msg->RPCM_ack.ar_stat = SYSTEM_ERR;
-	if (!encode_reply(req, &nc->out))
+	if (!encode_reply(nc, req))
 		return false;
 	n = nrt_encode_pieces(&nc->out, len);
 	if (n <= 0)
@@ -254,10 +259,39 @@ done:
 	return true;
 }
 
+/* What follows from a Reply for sessions, kept when the Call is given back. */
+struct aftermath {
+	struct nrt_clnts *clnts;
+	struct rt_conn *conn; /* a reference; NULL: nothing does */
+	struct nrt_news news;
+};
+
+static void foresee(const struct nrt_call *nc, struct aftermath *a)
+{
+	a->clnts = nc->clnts;
+	a->conn = NULL;
+	a->news = nc->news;
+	if (!a->clnts ||
+	    (a->news.event == ULB_SESSION_NONE && nrt_clnts_settled(a->clnts)))
+		return;
+	a->conn = nc->call->conn;
+	rt_conn_get(a->conn);
+}
+
+/* So a callback comes after the Reply that the client waits for. */
+static void settle(const struct aftermath *a)
+{
+	if (!a->conn)
+		return;
+	nrt_clnts_settle(a->clnts, &a->news, a->conn);
+	rt_conn_put(a->conn);
+}
+
 enum xprt_stat nrt_xp_reply(struct svc_req *req)
 {
 	struct nrt_call *nc = nrt_call_of(req->rq_xdrs);
 	enum xprt_stat stat = XPRT_IDLE;
+	struct aftermath after;
 	size_t len = 0;
 
 	/* A second answer to the same Call: the first one counts. */
@@ -266,7 +300,9 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 	if (!__atomic_exchange_n(&nc->in.destroyed, NULL, __ATOMIC_ACQ_REL))
 		return XPRT_IDLE;
 	req->rq_xdrs = (XDR *)(uintptr_t)&over_stream;
+	nc->news.event = ULB_SESSION_NONE;
 	if (!encode(nc, req, &len)) {
+		foresee(nc, &after);
 		nrt_encode_release(&nc->out);
 		rt_call_drop(nc->call);
 		stat = XPRT_DIED;
@@ -276,12 +312,14 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 		find_items(nc);
 	nc->reply.done = reply_done;
 	nc->reply.arg = nc;
+	foresee(nc, &after);
 	/* Whatever it returns, the Call and the Reply are given back by it.
 	 * Ganesha then executes, or answers, what the client has sent again on
 	 * another connection; it would drop that if all seemed well here. */
 	if (rt_reply(nc->call, &nc->reply) == -ENOTCONN)
 		stat = XPRT_DIED;
 out:
+	settle(&after);
 	return stat;
 }
 

@@ -19,6 +19,7 @@
 #ifndef RPCRDMA_NTIRPC_CALL_H
 #define RPCRDMA_NTIRPC_CALL_H
 
+#include "ntirpc/clnt.h"
 #include "ntirpc/stream.h"
 #include "ulb/ulb.h"
 
@@ -37,11 +38,14 @@ struct nrt_call {
 	struct rt_item items[ULB_MAX_ITEMS];
 	struct ulb_call head;
 	bool readable; /* the head is */
+	struct nrt_clnts *clnts; /* the server's; NULL: sessions do not matter */
+	struct nrt_news news; /* what the Reply says of sessions */
 };
 
 /*
  * rt_config.call_user_size must be at least sizeof(struct nrt_call).
- * @max: the longest Reply, rt_config.max_message.
+ * @max: the longest Reply, rt_config.max_message. The caller sets owner, and
+ * clnts if it has CLIENTs.
  */
 XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max);
 /* The Call behind rq_xdrs; NULL once answered, or if it is not one of ours. */

@@ -46,6 +46,21 @@ static bool encode_call(struct clnt_req *cc, struct rcall *c)
 			 cc->cc_call.where);
 }
 
+/* Now, or when there is a connection again? */
+static bool can_send(struct rclient *client, const struct clnt_req *cc)
+{
+	struct rt_conn *conn;
+	bool can;
+
+	if (cc->cc_process_cb && nrt_follow_may_wait(client))
+		return true;
+	conn = nrt_back_conn(client);
+	can = conn && rt_conn_can_call(conn);
+	if (conn)
+		rt_conn_put(conn);
+	return can;
+}
+
 /* A request with cc's Call in it, not yet submitted. */
 static enum clnt_stat prepare(struct clnt_req *cc, struct rcall **out)
 {
@@ -57,7 +72,7 @@ static enum clnt_stat prepare(struct clnt_req *cc, struct rcall **out)
 	size_t len;
 	int n;
 
-	if (!rt_conn_can_call(client->conn))
+	if (!can_send(client, cc))
 		return RPC_CANTSEND;
 	rq = rt_request_alloc(inst);
 	if (!rq)
@@ -80,7 +95,6 @@ static enum clnt_stat prepare(struct clnt_req *cc, struct rcall **out)
 	c->refs = 1;
 	c->auth = cc->cc_auth;
 	auth_get(c->auth);
-	c->deadline = INT64_MAX;
 	rq->xid = cc->cc_xid;
 	rq->pieces = c->out.pieces;
 	rq->npieces = (unsigned int)n;
@@ -100,22 +114,46 @@ fail:
 	return stat;
 }
 
-static void submit(struct rcall *c)
-{
-	struct rclient *client = c->client;
-
-	CLNT_REF(&client->clnt, CLNT_REF_FLAG_NONE);
-	pthread_mutex_lock(&client->n->lock);
-	nrt_rcall_enlist(client->n, c);
-	pthread_mutex_unlock(&client->n->lock);
-	rt_request_submit(client->conn, c->rq);
-}
-
 /* 0: no Reply is waited for. */
 static int64_t timeout_ms(const struct clnt_req *cc)
 {
 	return (int64_t)cc->cc_timeout.tv_sec * 1000 +
 	       (cc->cc_timeout.tv_nsec + 999999) / 1000000;
+}
+
+/*
+ * @timeout: ms until the timer ends it, 0: never. RPC_CANTSEND, and @c is given
+ * back, if it could neither be sent nor wait.
+ */
+static enum clnt_stat submit(struct rcall *c, int64_t timeout)
+{
+	struct rclient *client = c->client;
+	struct nrt_clnts *n = client->n;
+	struct rt_conn *conn = NULL;
+	enum nrt_begin begin;
+
+	CLNT_REF(&client->clnt, CLNT_REF_FLAG_NONE);
+	c->timeout = timeout;
+	pthread_mutex_lock(&n->lock);
+	nrt_rcall_enlist(n, c, timeout ? now_ms() + timeout : INT64_MAX);
+	begin = nrt_follow_begin(c);
+	if (begin == NRT_SEND) {
+		conn = c->on;
+		rt_conn_get(conn);
+	} else if (begin == NRT_FULL) {
+		nrt_rcall_claim(n, c);
+	}
+	pthread_mutex_unlock(&n->lock);
+	/* A parked one may be gone. */
+	if (begin == NRT_PARKED)
+		return RPC_SUCCESS;
+	if (begin == NRT_FULL) {
+		nrt_rcall_put(c);
+		return RPC_CANTSEND;
+	}
+	rt_request_submit(conn, c->rq);
+	rt_conn_put(conn);
+	return RPC_SUCCESS;
 }
 
 enum clnt_stat nrt_req_setup(struct clnt_req *cc, struct timespec timeout)
@@ -142,7 +180,7 @@ enum clnt_stat nrt_req_setup(struct clnt_req *cc, struct timespec timeout)
 enum clnt_stat nrt_req_refresh(struct clnt_req *cc)
 {
 	struct rclient *client = client_of(cc);
-
+	struct rt_conn *conn = nrt_back_conn(client);
 	unsigned int tries = 64;
 
 	nrt_req_reset(cc);
@@ -150,8 +188,9 @@ enum clnt_stat nrt_req_refresh(struct clnt_req *cc)
 	do
 		cc->cc_xid = __atomic_add_fetch(&client->n->xid, 1,
 						__ATOMIC_RELAXED);
-	while (client->conn && rt_conn_xid_busy(client->conn, cc->cc_xid) &&
-	       --tries);
+	while (conn && rt_conn_xid_busy(conn, cc->cc_xid) && --tries);
+	if (conn)
+		rt_conn_put(conn);
 	__atomic_store_n(&client->last_xid, cc->cc_xid, __ATOMIC_RELAXED);
 	cc->cc_error.re_status = RPC_SUCCESS;
 	return RPC_SUCCESS;
@@ -167,10 +206,7 @@ enum clnt_stat nrt_req_callback(struct clnt_req *cc)
 	stat = prepare(cc, &c);
 	if (stat != RPC_SUCCESS)
 		return stat;
-	if (timeout_ms(cc))
-		c->deadline = now_ms() + timeout_ms(cc);
-	submit(c);
-	return RPC_SUCCESS;
+	return submit(c, timeout_ms(cc));
 }
 
 /* Send and wait. RPC_TIMEDOUT, or what the Reply says. */
@@ -189,7 +225,12 @@ static enum clnt_stat call_once(struct clnt_req *cc)
 	c->waited = true;
 	c->refs++;
 	until = to_timespec(now_ms() + timeout_ms(cc));
-	submit(c);
+	stat = submit(c, 0);
+	if (stat != RPC_SUCCESS) {
+		cc->cc_error.re_status = stat;
+		nrt_rcall_put(c);
+		return stat;
+	}
 	pthread_mutex_lock(&n->lock);
 	while (!c->finished &&
 	       pthread_cond_timedwait(&n->finished, &n->lock, &until) == 0)
@@ -216,8 +257,7 @@ static enum clnt_stat client_call(struct clnt_req *cc)
 	if (stat != RPC_SUCCESS)
 		return stat;
 	c->waited = true; /* by nobody */
-	submit(c);
-	return RPC_SUCCESS;
+	return submit(c, 0);
 }
 
 /*
@@ -241,15 +281,14 @@ enum clnt_stat nrt_req_wait_reply(struct clnt_req *cc)
 
 void nrt_req_reset(struct clnt_req *cc)
 {
-	struct nrt_clnts *n = client_of(cc)->n;
+	struct rclient *client = client_of(cc);
 	struct rcall *c;
 
-	pthread_mutex_lock(&n->lock);
-	for (c = n->head; c && c->cc != cc;)
-		c = c->next;
+	pthread_mutex_lock(&client->n->lock);
+	c = nrt_follow_find(client, cc);
 	if (c)
-		nrt_rcall_claim(n, c);
-	pthread_mutex_unlock(&n->lock);
+		nrt_rcall_claim(client->n, c);
+	pthread_mutex_unlock(&client->n->lock);
 }
 
 int nrt_req_release(struct clnt_req *cc)
@@ -283,8 +322,11 @@ static void client_destroy(CLIENT *clnt)
 {
 	struct rclient *client = (struct rclient *)(void *)clnt;
 
-	if (client->conn)
-		rt_conn_put(client->conn);
+	if (client->back) {
+		pthread_mutex_lock(&client->n->lock);
+		nrt_back_remove(client);
+		nrt_back_unlock(client->n);
+	}
 	if (client->xprt)
 		SVC_RELEASE(client->xprt, SVC_RELEASE_FLAG_NONE);
 	pthread_mutex_destroy(&clnt->cl_lock);
@@ -371,9 +413,10 @@ CLIENT *nrt_clnt_create(struct nrt_clnts *n, struct rt_conn *c, SVCXPRT *xprt,
 	} else if (!rt_conn_can_call(c)) {
 		clnt->cl_error.re_status = RPC_CANTSEND;
 		clnt->cl_error.re_errno = EOPNOTSUPP;
+	} else if (nrt_back_add(client, c, xprt)) {
+		clnt->cl_error.re_status = RPC_SYSTEMERROR;
+		clnt->cl_error.re_errno = ENOMEM;
 	} else {
-		rt_conn_get(c);
-		client->conn = c;
 		if (xprt)
 			SVC_REF(xprt, SVC_REF_FLAG_NONE);
 		client->xprt = xprt;

@@ -9,6 +9,16 @@
  * The nrt_req_ functions stand for the clnt_req_ functions of the same name,
  * for a clnt_req whose cc_clnt is ours (nrt_clnt_is_ours()); a clnt_req of
  * another CLIENT must go to ntirpc's own.
+ *
+ * The CLIENT of an NFSv4.1 session outlives its connection. Once the session is
+ * known (nrt_clnts_settle()), a Call that cannot be sent, or has had no Reply
+ * when its connection ended, waits until the client has bound another
+ * connection to the session's back channel, and is sent there again, as it was:
+ * of the same XID (RFC 8167, 5.4), and above all of the same sequence number in
+ * its slot, without which the client would take no other Call in that slot
+ * (RFC 8881, 2.10.6.1). So it goes on waiting even when whoever made the Call
+ * has been told RPC_TIMEDOUT. Until then the client learns by the flags of its
+ * SEQUENCEs that the session has no back channel, see nrt_clnts_flags().
  */
 #ifndef RPCRDMA_NTIRPC_CLNT_H
 #define RPCRDMA_NTIRPC_CLNT_H
@@ -18,6 +28,7 @@
 #include <rpc/svc.h>
 
 #include "transport/transport.h"
+#include "ulb/ulb.h"
 
 struct nrt_clnts;
 
@@ -40,17 +51,20 @@ void nrt_clnts_destroy(struct nrt_clnts *n);
  * a failure stands in cl_error: RPC_CANTSEND (EOPNOTSUPP) when the peer takes
  * no reverse-direction Calls (rt_conn_can_call()), RPC_SYSTEMERROR (EAGAIN)
  * when there is no thread for the time-outs. The CLIENT holds a reference to
- * @xprt, the SVCXPRT of the connection, which may be NULL.
+ * @xprt, the SVCXPRT of the connection. With one it is made while a Call of that
+ * connection is executed by this thread, and its own Calls wait until that has
+ * been answered, see nrt_clnts_settle().
  */
 CLIENT *nrt_clnt_create(struct nrt_clnts *n, struct rt_conn *c, SVCXPRT *xprt,
 			rpcprog_t prog, rpcvers_t vers);
-/* Of a CLIENT of ours; NULL after a failure. */
+/* Of a CLIENT of ours, whatever connection it has now; NULL after a failure. */
 SVCXPRT *nrt_clnt_xprt(const CLIENT *clnt);
 bool nrt_clnt_is_ours(const CLIENT *clnt);
 
 /*
  * As ntirpc's clnt_req_*(). Callback and wait_reply return, when nothing was
- * sent, RPC_CANTSEND (the connection has ended or takes no reverse Calls),
+ * sent, RPC_CANTSEND (the connection has ended, and this Call does not wait
+ * for another, or it takes no reverse Calls),
  * RPC_CANTENCODEARGS or RPC_SYSTEMERROR (no memory; callback: no
  * cc_process_cb). In cc_error, later: RPC_TIMEDOUT; RPC_CANTSEND, also for too
  * many outstanding; RPC_CANTENCODEARGS too large for the peer; RPC_CANTRECV
@@ -64,5 +78,45 @@ void nrt_req_reset(struct clnt_req *cc);
 enum clnt_stat nrt_req_wait_reply(struct clnt_req *cc);
 /* Also one without a CLIENT. */
 int nrt_req_release(struct clnt_req *cc);
+
+/*
+ * A Call of the connection @c has been answered, by the thread that executed it;
+ * SEQUENCE alone need not be told. What its Reply says of sessions:
+ */
+struct nrt_news {
+	enum ulb_session_event event;
+	uint8_t id[ULB_SESSION_ID]; /* unless it is ULB_SESSION_NONE */
+};
+/*
+ * ULB_SESSION_BACK: the client has bound @c to the back channel of that session,
+ * by CREATE_SESSION or BIND_CONN_TO_SESSION. A CLIENT that was made for the Call
+ * is that session's from now on, and all Calls of the session go there.
+ * ULB_SESSION_ENDED: nothing waits for it any longer. ULB_SESSION_NONE: a CLIENT
+ * made for the Call is on its own. Any thread.
+ */
+void nrt_clnts_settle(struct nrt_clnts *n, const struct nrt_news *news,
+		      struct rt_conn *c);
+/* Is there nothing to settle unless there is news? */
+bool nrt_clnts_settled(const struct nrt_clnts *n);
+/*
+ * Would ULB_SESSION_BACK come to anything? By the same thread, before. If not,
+ * and the session once had a CLIENT, it will never have one again, and the
+ * client is told so (ULB_SEQ_BACKCHANNEL_FAULT).
+ */
+bool nrt_clnts_can_back(struct nrt_clnts *n, const uint8_t id[ULB_SESSION_ID],
+			struct rt_conn *c);
+/*
+ * What the client must hear of its session, as flags of sr_status_flags:
+ * ULB_SEQ_CB_PATH_DOWN_SESSION, its connection has ended and none has been
+ * bound since; ULB_SEQ_BACKCHANNEL_FAULT, a Call has been lost for good, so
+ * the sequence of its slot is. Any thread; cheap where all is well.
+ */
+uint32_t nrt_clnts_flags(struct nrt_clnts *n, const uint8_t id[ULB_SESSION_ID]);
+/* Could nrt_clnts_flags() be other than 0 for some session? */
+bool nrt_clnts_troubled(const struct nrt_clnts *n);
+/* The connection has ended (strand). */
+void nrt_clnts_lost(struct nrt_clnts *n, const struct rt_conn *c);
+/* The server ends: nothing waits for a connection from now on. Any thread. */
+void nrt_clnts_close(struct nrt_clnts *n);
 
 #endif /* RPCRDMA_NTIRPC_CLNT_H */

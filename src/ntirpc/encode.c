@@ -568,6 +568,24 @@ int nrt_encode_restart(struct nrt_encode *e)
 	return begin(e);
 }
 
+unsigned int nrt_encode_look(struct nrt_encode *e, size_t at, struct iovec *iov,
+			     unsigned int n)
+{
+	unsigned int got = 0;
+
+	settle(e);
+	for (unsigned int i = 0; i < e->next && got < n; i++) {
+		const struct nrt_extent *x = &e->ext[i];
+		size_t skip = at > x->start ? at - x->start : 0;
+
+		if (skip >= x->len)
+			continue;
+		iov[got].iov_base = x->base + skip;
+		iov[got++].iov_len = x->len - skip;
+	}
+	return got;
+}
+
 int nrt_encode_pieces(struct nrt_encode *e, size_t *len)
 {
 	int count = 0;

@@ -12,42 +12,59 @@
 
 /* ---- Calls in flight (under the lock) --------------------------------- */
 
-void nrt_rcall_enlist(struct nrt_clnts *n, struct rcall *c)
+static struct nrt_timed *list_of(struct nrt_clnts *n, const struct rcall *c)
 {
-	struct rcall *before = n->tail;
+	return c->parked ? &n->parkings : &n->calls;
+}
 
+void nrt_rcall_enlist(struct nrt_clnts *n, struct rcall *c, int64_t deadline)
+{
+	struct nrt_timed *l = list_of(n, c);
+	struct rcall *before = l->tail;
+
+	c->deadline = deadline;
+	c->timed = true;
 	/* Time-outs are alike, so this is nearly always the end. */
 	while (before && before->deadline > c->deadline)
 		before = before->prev;
 	c->prev = before;
-	c->next = before ? before->next : n->head;
+	c->next = before ? before->next : l->head;
 	if (c->next)
 		c->next->prev = c;
 	else
-		n->tail = c;
+		l->tail = c;
 	if (before) {
 		before->next = c;
 	} else {
-		n->head = c;
+		l->head = c;
 		pthread_cond_signal(&n->timer);
 	}
+}
+
+void nrt_rcall_delist(struct nrt_clnts *n, struct rcall *c)
+{
+	struct nrt_timed *l = list_of(n, c);
+
+	if (!c->timed)
+		return;
+	c->timed = false;
+	if (c->prev)
+		c->prev->next = c->next;
+	else
+		l->head = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	else
+		l->tail = c->prev;
 }
 
 struct clnt_req *nrt_rcall_claim(struct nrt_clnts *n, struct rcall *c)
 {
 	struct clnt_req *cc = c->cc;
 
-	if (!cc)
-		return NULL;
 	c->cc = NULL;
-	if (c->prev)
-		c->prev->next = c->next;
-	else
-		n->head = c->next;
-	if (c->next)
-		c->next->prev = c->prev;
-	else
-		n->tail = c->prev;
+	if (cc && !c->parked)
+		nrt_rcall_delist(n, c);
 	return cc;
 }
 
@@ -155,20 +172,42 @@ static void to_worker(struct rcall *c, struct clnt_req *cc)
 	c->client->n->resume(&c->hop);
 }
 
+/* What the client says of the slot; 0 also where it says nothing. */
+static uint32_t sequence_status(const struct rt_request *rq)
+{
+	struct iovec iov[RT_MAX_PIECES];
+	uint32_t status;
+	unsigned int n;
+
+	if (rq->status)
+		return 0;
+	n = nrt_to_iov(rq->reply, rq->nreply, iov);
+	return ulb_read_callback(iov, n, &status) ? 0 : status;
+}
+
 void nrt_rcall_done(struct rt_request *rq)
 {
 	struct rcall *c = rt_request_user(rq);
 	struct nrt_clnts *n = c->client->n;
-	struct clnt_req *cc;
+	struct rt_conn *conn = c->on;
+	struct clnt_req *cc = NULL;
+	uint32_t sequence = sequence_status(rq);
+	bool parked;
 
 	pthread_mutex_lock(&n->lock);
-	cc = nrt_rcall_claim(n, c);
+	parked = nrt_follow_done(c, rq->status, sequence);
+	if (!parked)
+		cc = nrt_rcall_claim(n, c);
 	if (cc && c->waited) {
 		c->finished = true;
 		pthread_cond_broadcast(&n->finished);
 		cc = NULL;
 	}
-	pthread_mutex_unlock(&n->lock);
+	nrt_back_unlock(n);
+	rt_conn_put(conn);
+	/* A parked one may be gone. */
+	if (parked)
+		return;
 	if (cc)
 		to_worker(c, cc); /* with the transport's reference */
 	else
@@ -177,30 +216,71 @@ void nrt_rcall_done(struct rt_request *rq)
 
 /* ---- Timer ------------------------------------------------------------ */
 
+/* How often it is seen whether there is trouble that is over. */
+#define SWEEP_MS 60000
+
+/* The next that is due. */
+static struct rcall *next_timed(const struct nrt_clnts *n)
+{
+	struct rcall *c = n->calls.head, *p = n->parkings.head;
+
+	return !c || (p && p->deadline < c->deadline) ? p : c;
+}
+
 static void *timer_main(void *arg)
 {
 	struct nrt_clnts *n = arg;
 
 	pthread_mutex_lock(&n->lock);
 	while (!n->stop) {
-		struct rcall *c = n->head;
+		struct rcall *c = next_timed(n);
 		struct clnt_req *cc;
 		struct timespec ts;
+		bool gone = false;
+		int64_t until;
 
-		if (!c || c->deadline == INT64_MAX) {
+		if (n->wake_at <= now_ms()) {
+			n->wake_at = INT64_MAX;
+			n->resend = true;
+		}
+		if (n->resend) {
+			nrt_follow_resend(n);
+			continue;
+		}
+		until = n->wake_at;
+		if (c && c->deadline < until)
+			until = c->deadline;
+		if (until == INT64_MAX && !nrt_clnts_troubled(n)) {
 			pthread_cond_wait(&n->timer, &n->lock);
 			continue;
 		}
-		if (c->deadline > now_ms()) {
-			ts = to_timespec(c->deadline);
+		if (until > now_ms() + SWEEP_MS) {
+			until = now_ms() + SWEEP_MS;
+			nrt_back_sweep(n);
+		}
+		if (!cds_list_empty(&n->gone)) {
+			/* What is due may be another by then. */
+			nrt_back_unlock(n);
+			pthread_mutex_lock(&n->lock);
+			continue;
+		}
+		if (!c || c->deadline > now_ms()) {
+			ts = to_timespec(until);
 			pthread_cond_timedwait(&n->timer, &n->lock, &ts);
 			continue;
 		}
 		cc = nrt_rcall_claim(n, c);
-		c->late = true;
-		__atomic_add_fetch(&c->refs, 1, __ATOMIC_RELAXED);
+		if (cc) {
+			c->late = true;
+			__atomic_add_fetch(&c->refs, 1, __ATOMIC_RELAXED);
+		}
+		if (c->parked)
+			gone = nrt_follow_expire(c, cc);
 		pthread_mutex_unlock(&n->lock);
-		to_worker(c, cc);
+		if (cc)
+			to_worker(c, cc);
+		if (gone)
+			nrt_rcall_put(c);
 		pthread_mutex_lock(&n->lock);
 	}
 	pthread_mutex_unlock(&n->lock);
@@ -242,6 +322,7 @@ int nrt_clnts_create(struct rt_instance *inst,
 	n->resume = resume ? resume : svc_resume;
 	/* Not the same after a restart, for the peer's sake. */
 	n->xid = (uint32_t)now_ms() * 2654435761u;
+	nrt_back_init(n);
 	pthread_mutex_init(&n->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -262,6 +343,7 @@ void nrt_clnts_destroy(struct nrt_clnts *n)
 	pthread_mutex_unlock(&n->lock);
 	if (n->running)
 		pthread_join(n->thread, NULL);
+	nrt_back_fini(n);
 	pthread_cond_destroy(&n->timer);
 	pthread_cond_destroy(&n->finished);
 	pthread_mutex_destroy(&n->lock);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reverse - what clnt.c (CLIENT and clnt_req) and reverse.c (Calls in flight,
- * their end and their time-out) share
+ * reverse - what clnt.c (CLIENT and clnt_req), reverse.c (Calls in flight,
+ * their end and their time-out), back.c (back channels and sessions) and follow.c
+ * (Calls that wait for a connection) share
  *
  * A Call is a struct rcall in the user area of its rt_request. Two may claim
  * its clnt_req (rcall.cc), under the lock of its struct nrt_clnts, and only the
@@ -17,8 +18,14 @@
  * clnt_req_fill() leaves locked, is not used: the waiter may itself be running
  * the connection's strand when done is called.
  *
+ * A parked Call is one that waits for a connection; what was the transport's
+ * reference is the parking's then. It is sent again by the timer thread alone,
+ * so that all of a CLIENT go in the order in which they were made; a new one
+ * is parked behind them.
+ *
  * Lock order: nothing is locked inside the lock of struct nrt_clnts, and
- * nothing of the transport's or of ntirpc's is called under it.
+ * nothing of the transport's or of ntirpc's is called under it but what only
+ * counts or looks.
  */
 #ifndef RPCRDMA_NTIRPC_REVERSE_H
 #define RPCRDMA_NTIRPC_REVERSE_H
@@ -29,14 +36,56 @@
 #include <pthread.h>
 #include <time.h>
 
+#include <urcu/list.h>
+
+/* A session has at most so many Calls parked; some four have a slot. */
+#define NRT_PARKED_MAX 32
+/* A Call is sent so often. */
+#define NRT_TRIES 3
+/* How often it is seen whether a parked Call still has a CLIENT, for nobody
+ * tells; and how long it waits for another one, or for DESTROY_SESSION. */
+#define NRT_CHECK_MS 10000
+#define NRT_ALONE_MS 300000
+/* Between two attempts when the client has no time for a callback. */
+#define NRT_PAUSE_MS 200
+/* Buckets of sessions. */
+#define NRT_BUCKETS 64
+
+/*
+ * A back channel: of a session, or of a CLIENT whose session is not yet known,
+ * or will never be. All under the lock. Freed when nothing refers to it; but
+ * one of a session stays for NRT_ALONE_MS, or until the session is ended.
+ */
+struct nrt_back {
+	struct cds_list_head link; /* of its bucket, or unnamed */
+	struct cds_list_head busy; /* if there are parked ones */
+	struct cds_list_head clients;
+	struct cds_list_head parked; /* in order */
+	struct cds_list_head flying; /* those the transport has */
+	unsigned int nparked;
+	unsigned int held; /* by the timer thread, about to send */
+	struct rt_conn *conn; /* a reference, also when it has ended */
+	pthread_t maker; /* of the CLIENT, while it is nameable */
+	int64_t pause; /* ms: nothing is sent before */
+	int64_t alone; /* ms: since when it has no CLIENT; 0: it has */
+	uint8_t id[ULB_SESSION_ID];
+	bool named; /* that is known */
+	bool nameable; /* it may yet be, by the maker */
+	bool fresh; /* the Call it was made for has not been answered */
+	bool lost; /* conn has ended, or will not do */
+	bool fault; /* a Call was lost for good */
+	bool ended; /* the session is */
+};
+
 struct rclient {
 	CLIENT clnt; /* first */
 	struct nrt_clnts *n;
-	struct rt_conn *conn;
 	SVCXPRT *xprt;
 	rpcprog_t prog;
 	rpcvers_t vers;
 	uint32_t last_xid;
+	struct nrt_back *back; /* under the lock; NULL after a failure */
+	struct cds_list_head link; /* of its clients */
 };
 
 struct rcall {
@@ -44,9 +93,18 @@ struct rcall {
 	struct rt_request *rq;
 	struct clnt_req *cc; /* claimed by setting it to NULL */
 	struct clnt_req *mine; /* the claimed one, for the worker */
-	struct rcall *prev, *next; /* Calls in flight */
+	struct rcall *prev, *next; /* Calls with a deadline */
 	int64_t deadline; /* ms, INT64_MAX: none */
+	int64_t timeout; /* ms from sending to deadline, 0: none */
+	int64_t patience; /* ms: when waiting for a connection ends */
+	uint64_t order; /* in which they were made */
+	struct cds_list_head at; /* parked or flying */
+	struct rt_conn *on; /* while it flies; a reference */
 	unsigned int refs;
+	unsigned int tries; /* how often it was sent */
+	bool timed; /* among those with a deadline */
+	bool parked;
+	bool delayed; /* the client had no time for it */
 	bool waited; /* nobody's cc_process_cb, but a waiter */
 	bool late; /* the timer was first */
 	bool finished;
@@ -55,16 +113,32 @@ struct rcall {
 	AUTH *auth; /* a reference: the channel may end before its Calls */
 };
 
+struct nrt_timed {
+	struct rcall *head, *tail;
+};
+
 struct nrt_clnts {
 	struct rt_instance *inst;
 	void (*resume)(struct svc_req *req);
 	uint32_t xid; /* atomic */
 	pthread_mutex_t lock; /* what follows, and the claims */
 	pthread_cond_t finished; /* of a waited Call */
-	pthread_cond_t timer; /* earlier deadline, or stop */
-	struct rcall *head, *tail; /* by deadline */
+	pthread_cond_t timer; /* earlier deadline, Calls to send, or stop */
+	struct nrt_timed calls, parkings; /* by deadline */
+	uint64_t order; /* of the latest Call */
+	struct cds_list_head busy; /* back channels with parked Calls */
+	struct cds_list_head unnamed; /* back channels */
+	struct cds_list_head bucket[NRT_BUCKETS];
+	struct cds_list_head gone; /* to be freed outside of the lock */
+	/* Back channels of a bucket lost or at fault; fresh ones. Atomic. */
+	unsigned int troubled[NRT_BUCKETS];
+	unsigned int ntroubled;
+	unsigned int nfresh;
 	pthread_t thread;
 	bool running;
+	int64_t wake_at; /* ms: when a pause is over; INT64_MAX: none is */
+	bool resend; /* some parked Call may have a connection again */
+	bool closed;
 	bool stop;
 };
 
@@ -84,8 +158,10 @@ static inline struct timespec to_timespec(int64_t ms)
 	};
 }
 
-/* Among the Calls in flight, by deadline. Under the lock. */
-void nrt_rcall_enlist(struct nrt_clnts *n, struct rcall *c);
+/* Among the Calls with a deadline, or the parked ones; from there. Under the
+ * lock. */
+void nrt_rcall_enlist(struct nrt_clnts *n, struct rcall *c, int64_t deadline);
+void nrt_rcall_delist(struct nrt_clnts *n, struct rcall *c);
 /* Take the clnt_req away from all others; NULL: somebody else has it. Under
  * the lock. */
 struct clnt_req *nrt_rcall_claim(struct nrt_clnts *n, struct rcall *c);
@@ -96,5 +172,61 @@ void nrt_rcall_finish(struct clnt_req *cc, const struct rcall *c);
 void nrt_rcall_done(struct rt_request *rq);
 /* Start the timer thread unless it runs; 0 or an errno. */
 int nrt_clnts_start(struct nrt_clnts *n);
+
+/* ---- back.c (under the lock, unless said otherwise) --------------------- */
+
+void nrt_back_init(struct nrt_clnts *n);
+/* When there are no Calls and no CLIENTs any more. Without the lock. */
+void nrt_back_fini(struct nrt_clnts *n);
+/* Unlock, and free what is no longer wanted. */
+void nrt_back_unlock(struct nrt_clnts *n);
+/* Forget sessions that have been alone for too long. */
+void nrt_back_sweep(struct nrt_clnts *n);
+
+/*
+ * A back channel for a new CLIENT of @c. @fresh: made while a Call is executed
+ * whose Reply will say for which session; until then nothing is sent. Takes the
+ * lock. 0 or -ENOMEM.
+ */
+int nrt_back_add(struct rclient *client, struct rt_conn *c, bool fresh);
+/* The CLIENT is freed. */
+void nrt_back_remove(struct rclient *client);
+/* A reference to its connection; NULL if it has none. Takes the lock. */
+struct rt_conn *nrt_back_conn(struct rclient *client);
+
+/* Has it a CLIENT that its maker has not let go of? He does so when there is
+ * another, or the session is no more, and tells nobody. */
+bool nrt_back_has_client(const struct nrt_back *b);
+void nrt_back_set_state(struct nrt_clnts *n, struct nrt_back *b, bool lost,
+			bool fault);
+void nrt_back_set_fresh(struct nrt_clnts *n, struct nrt_back *b, bool fresh);
+/* Have the timer thread send what can be. */
+void nrt_back_wake(struct nrt_clnts *n);
+/* Among the parked ones, in order. */
+void nrt_back_park(struct nrt_back *b, struct rcall *c);
+/* Something has let go of it. */
+void nrt_back_put(struct nrt_clnts *n, struct nrt_back *b);
+
+/* ---- follow.c (likewise) ------------------------------------------------ */
+
+/* May a new Call of it wait, if it must? Takes the lock. */
+bool nrt_follow_may_wait(struct rclient *client);
+
+enum nrt_begin { NRT_PARKED, NRT_SEND, NRT_FULL };
+/* A new Call. NRT_SEND: by c->on; it counts as flying. */
+enum nrt_begin nrt_follow_begin(struct rcall *c);
+/*
+ * The transport is done with it, with a Reply in which CB_SEQUENCE has @sequence
+ * if @status is 0. False: it has ended, else it is parked.
+ */
+bool nrt_follow_done(struct rcall *c, int status, uint32_t sequence);
+/* A parked Call's deadline has passed, and its clnt_req was @claimed: put it
+ * off, or take it out of the parking (true: to be given back). */
+bool nrt_follow_expire(struct rcall *c, bool claimed);
+/* The Call in flight or parked of that clnt_req. */
+struct rcall *nrt_follow_find(struct rclient *client,
+			      const struct clnt_req *cc);
+/* Send what can be. Lets go of the lock in between. */
+void nrt_follow_resend(struct nrt_clnts *n);
 
 #endif /* RPCRDMA_NTIRPC_REVERSE_H */

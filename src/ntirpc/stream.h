@@ -12,11 +12,24 @@
 #ifndef RPCRDMA_NTIRPC_STREAM_H
 #define RPCRDMA_NTIRPC_STREAM_H
 
+#include <sys/uio.h>
+
 #include <rpc/types.h>
 #include <rpc/xdr.h>
 
 #include "fabric/pool.h"
 #include "transport/transport.h"
+
+/* The pieces as ulb takes them; @iov has room for all. Their number. */
+static inline unsigned int nrt_to_iov(const struct rt_piece *pieces,
+				      unsigned int n, struct iovec *iov)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		iov[i].iov_base = pieces[i].addr;
+		iov[i].iov_len = pieces[i].len;
+	}
+	return n;
+}
 
 /* ---- Decoding --------------------------------------------------------- */
 
@@ -97,6 +110,12 @@ int nrt_encode_restart(struct nrt_encode *e);
  * The stream ends where it is longest, wherever the position is.
  */
 int nrt_encode_pieces(struct nrt_encode *e, size_t *len);
+/*
+ * What has been put from position @at on, while more may be put: the first @n
+ * stretches of it at most. Their number.
+ */
+unsigned int nrt_encode_look(struct nrt_encode *e, size_t at, struct iovec *iov,
+			     unsigned int n);
 /* Give the buffers back and release the uios. Any thread; idempotent. */
 void nrt_encode_release(struct nrt_encode *e);
 

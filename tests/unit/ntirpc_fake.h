@@ -2,8 +2,9 @@
 /*
  * The Responder's side of the transport, reduced to its contract: rt_reply(),
  * rt_call_refuse() and rt_call_drop() note what they are given. A struct rt_call is filled by
- * hand. Included by one file of a program, which thereby does not take these
- * functions from the transport.
+ * hand. So is what there is to know of sessions: fake_sessions tells, and notes
+ * what it is told. Included by one file of a program, which thereby does not
+ * take these functions from where they are.
  */
 #ifndef RPCRDMA_NTIRPC_FAKE_H
 #define RPCRDMA_NTIRPC_FAKE_H
@@ -76,6 +77,64 @@ void rt_call_drop(struct rt_call *call)
 	call->npieces = 0;
 }
 
+void rt_conn_get(struct rt_conn *c)
+{
+}
+
+void rt_conn_put(struct rt_conn *c)
+{
+}
+
+static struct {
+	bool can_back;
+	uint32_t flags; /* of session in_trouble */
+	uint8_t in_trouble[ULB_SESSION_ID];
+	bool fresh; /* something is to be settled */
+	int backs, ends, nones;
+	int replies_before; /* of the Call, when that was told */
+	uint8_t id[ULB_SESSION_ID];
+	struct rt_conn *conn;
+	const struct fake_call *call;
+} fake_sessions;
+
+void nrt_clnts_settle(struct nrt_clnts *n, const struct nrt_news *news,
+		      struct rt_conn *c)
+{
+	if (news->event == ULB_SESSION_NONE)
+		fake_sessions.nones++;
+	else if (news->event == ULB_SESSION_BACK)
+		fake_sessions.backs++;
+	else
+		fake_sessions.ends++;
+	memcpy(fake_sessions.id, news->id, ULB_SESSION_ID);
+	fake_sessions.conn = c;
+	if (fake_sessions.call)
+		fake_sessions.replies_before = fake_sessions.call->replies;
+}
+
+bool nrt_clnts_settled(const struct nrt_clnts *n)
+{
+	return !fake_sessions.fresh;
+}
+
+bool nrt_clnts_can_back(struct nrt_clnts *n, const uint8_t id[ULB_SESSION_ID],
+			struct rt_conn *c)
+{
+	return fake_sessions.can_back;
+}
+
+bool nrt_clnts_troubled(const struct nrt_clnts *n)
+{
+	return fake_sessions.flags;
+}
+
+uint32_t nrt_clnts_flags(struct nrt_clnts *n, const uint8_t id[ULB_SESSION_ID])
+{
+	return memcmp(id, fake_sessions.in_trouble, ULB_SESSION_ID) ?
+		       0 :
+		       fake_sessions.flags;
+}
+
 /* A Call of @len octets at @mem, cut at @ncuts positions. */
 static inline struct fake_call *fake_new(const uint8_t *mem, size_t len,
 					 const size_t *cuts, unsigned int ncuts)
@@ -84,6 +143,7 @@ static inline struct fake_call *fake_new(const uint8_t *mem, size_t len,
 
 	f->pub.npieces = util_cut(mem, len, cuts, ncuts, f->pub.pieces);
 	f->pub.len = len;
+	f->pub.conn = (void *)f; /* nobody looks into it */
 	memcpy(&f->pub.xid, mem, sizeof(f->pub.xid));
 	f->pub.xid = ntohl(f->pub.xid);
 	return f;

@@ -327,6 +327,8 @@ static void put_opaque(uint8_t **p, const void *from, uint32_t len)
 }
 
 /* The head of a Call, its credential and verifier (RFC 2203, 5). */
+static uint32_t vers = 3; /* of NFS */
+
 static uint8_t *put_head(uint8_t *mem, uint32_t proc, uint32_t gss_proc,
 			 uint32_t seq, uint32_t service)
 {
@@ -337,7 +339,7 @@ static uint8_t *put_head(uint8_t *mem, uint32_t proc, uint32_t gss_proc,
 	put32(&p, CALL);
 	put32(&p, RPC_MSG_VERSION);
 	put32(&p, ULB_PROG_NFS);
-	put32(&p, 3);
+	put32(&p, vers);
 	put32(&p, proc);
 	put32(&p, RPCSEC_GSS);
 	put32(&p, init ? 20 : 20 + sizeof(context));
@@ -402,6 +404,9 @@ static bool decode_args(XDR *xdrs, void *where)
 
 struct results {
 	uint32_t small, data;
+	/* The small ones as they are given and as they must come, if they are
+	 * not counted up. */
+	const uint32_t *given, *wanted;
 };
 
 static int released;
@@ -422,7 +427,7 @@ static bool encode_results(XDR *xdrs, void *where)
 	xdr_uio *uio;
 
 	for (uint32_t i = 0; i < r->small / 4; i++)
-		if (!XDR_PUTUINT32(xdrs, i))
+		if (!XDR_PUTUINT32(xdrs, r->given ? r->given[i] : i))
 			return false;
 	if (r->data) {
 		uio = calloc(1, sizeof(*uio) + sizeof(xdr_vio));
@@ -501,7 +506,7 @@ static size_t plain(uint8_t *to, const struct results *r)
 	uint8_t *p = to;
 
 	for (uint32_t i = 0; i < r->small / 4; i++)
-		put32(&p, i);
+		put32(&p, r->wanted ? r->wanted[i] : i);
 	memset(p, 'D', r->data);
 	p += r->data;
 	put32(&p, 0xfeedbeef);
@@ -567,9 +572,11 @@ static void one_call(uint32_t service, const struct results *want,
 	struct svc_req req;
 	bool no_dispatch = false;
 
-	end = put_head(mem, 6, GSS_DATA, seq, service);
+	end = put_head(mem, vers == 4 ? 1 : 6, GSS_DATA, seq, service);
 	put_body(&end, seq, service);
 	f = start(&req, mem, (size_t)(end - mem), rnd);
+	if (vers == 4)
+		f->user.clnts = (void *)&fake_sessions;
 	CU_ASSERT_EQUAL_FATAL(svc_auth_authenticate(&req, &no_dispatch),
 			      AUTH_OK);
 	CU_ASSERT_FALSE_FATAL(no_dispatch);
@@ -636,6 +643,44 @@ static void test_privacy(void)
 	CU_ASSERT_TRUE(in_place > 100);
 }
 
+/* What a Reply says of sessions is read and corrected before it is covered. */
+static void test_session(void)
+{
+	/* status, tag, count; SEQUENCE, which has three words after the
+	 * session's identifier and 4 before its flags; BIND_CONN_TO_SESSION */
+	static const uint32_t given[] = { 0, 0, 2, 53, 0, 7, 7, 7, 7, 1, 2,
+					  3, 4, 1, 41, 0, 8, 8, 8, 8, 3, 0 };
+	static const uint32_t services[] = { SVC_NONE, SVC_INTEGRITY,
+					     SVC_PRIVACY };
+	uint32_t wanted[sizeof(given) / 4];
+	uint8_t of[ULB_SESSION_ID];
+	uint64_t rnd = 77;
+
+	memcpy(wanted, given, sizeof(given));
+	wanted[13] |= ULB_SEQ_CB_PATH_DOWN_SESSION;
+	memset(of, 0, sizeof(of));
+	for (int i = 3; i < 16; i += 4)
+		of[i] = 7;
+	vers = 4;
+	memcpy(fake_sessions.in_trouble, of, sizeof(of));
+	fake_sessions.flags = ULB_SEQ_CB_PATH_DOWN_SESSION;
+	fake_sessions.can_back = true;
+	for (int i = 0; i < 3; i++) {
+		for (uint32_t data = 0; data < 60000; data += 20000) {
+			struct results r = { .small = sizeof(given),
+					     .data = data,
+					     .given = given,
+					     .wanted = wanted };
+
+			fake_sessions.backs = 0;
+			one_call(services[i], &r, &rnd);
+			CU_ASSERT_EQUAL(fake_sessions.backs, 1);
+			CU_ASSERT_EQUAL(fake_sessions.id[3], 8);
+		}
+	}
+	vers = 3;
+}
+
 /* A body that was changed on the way is not decoded. */
 static void test_tampered(void)
 {
@@ -687,6 +732,7 @@ static const struct unit_test tests[] = { { "open", test_open },
 					  { "authentication only", test_none },
 					  { "integrity", test_integrity },
 					  { "privacy", test_privacy },
+					  { "sessions", test_session },
 					  { "tampered", test_tampered },
 					  { "close", test_close },
 					  { NULL, NULL } };

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Back channels, and which session each belongs to. clnt.h says what for,
+ * reverse.h tells of threads and locks.
+ */
+#include "ntirpc/reverse.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Back channels (under the lock) ----------------------------------- */
+
+static unsigned int bucket_of(const uint8_t id[ULB_SESSION_ID])
+{
+	uint32_t sum = 0;
+
+	/* Whoever makes them counts in some octet. */
+	for (unsigned int i = 0; i < ULB_SESSION_ID; i++)
+		sum = sum * 31 + id[i];
+	return (sum ^ sum >> 8) % NRT_BUCKETS;
+}
+
+static struct nrt_back *find(struct nrt_clnts *n,
+			     const uint8_t id[ULB_SESSION_ID])
+{
+	struct nrt_back *b;
+
+	cds_list_for_each_entry(b, &n->bucket[bucket_of(id)], link)
+	{
+		if (!memcmp(b->id, id, ULB_SESSION_ID))
+			return b;
+	}
+	return NULL;
+}
+
+bool nrt_back_has_client(const struct nrt_back *b)
+{
+	struct rclient *client;
+
+	cds_list_for_each_entry(client, &b->clients, link)
+	{
+		if (!(__atomic_load_n(&client->clnt.cl_flags,
+				      __ATOMIC_RELAXED) &
+		      CLNT_FLAG_DESTROYING))
+			return true;
+	}
+	return false;
+}
+
+static void count_trouble(struct nrt_clnts *n, const struct nrt_back *b,
+			  int one)
+{
+	if (!b->named || (!b->lost && !b->fault))
+		return;
+	__atomic_add_fetch(&n->troubled[bucket_of(b->id)], one,
+			   __ATOMIC_RELAXED);
+	__atomic_add_fetch(&n->ntroubled, one, __ATOMIC_RELAXED);
+}
+
+void nrt_back_set_state(struct nrt_clnts *n, struct nrt_back *b, bool lost,
+			bool fault)
+{
+	count_trouble(n, b, -1);
+	b->lost = lost;
+	b->fault = fault;
+	count_trouble(n, b, 1);
+}
+
+void nrt_back_set_fresh(struct nrt_clnts *n, struct nrt_back *b, bool fresh)
+{
+	if (b->fresh != fresh)
+		__atomic_add_fetch(&n->nfresh, fresh ? 1 : -1,
+				   __ATOMIC_RELAXED);
+	b->fresh = fresh;
+}
+
+void nrt_back_wake(struct nrt_clnts *n)
+{
+	n->resend = true;
+	pthread_cond_signal(&n->timer);
+}
+
+/* Its end is done by nrt_back_unlock(). */
+static void discard(struct nrt_clnts *n, struct nrt_back *b)
+{
+	nrt_back_set_fresh(n, b, false);
+	nrt_back_set_state(n, b, false, false);
+	cds_list_del(&b->link);
+	cds_list_add(&b->link, &n->gone);
+}
+
+static bool is_idle(struct nrt_back *b)
+{
+	return cds_list_empty(&b->clients) && cds_list_empty(&b->parked) &&
+	       cds_list_empty(&b->flying) && !b->held;
+}
+
+void nrt_back_put(struct nrt_clnts *n, struct nrt_back *b)
+{
+	if (!is_idle(b))
+		return;
+	if (!b->named || b->ended || n->closed) {
+		discard(n, b);
+		return;
+	}
+	/* Of no interest to anybody without a CLIENT. */
+	nrt_back_set_state(n, b, false, b->fault);
+	if (!b->alone)
+		b->alone = now_ms();
+}
+
+void nrt_back_sweep(struct nrt_clnts *n)
+{
+	struct nrt_back *b, *tmp;
+	int64_t before = now_ms() - NRT_ALONE_MS;
+
+	for (unsigned int i = 0; i < NRT_BUCKETS; i++) {
+		cds_list_for_each_entry_safe(b, tmp, &n->bucket[i], link)
+		{
+			if (is_idle(b) && b->alone < before)
+				discard(n, b);
+		}
+	}
+}
+
+static void free_back(struct nrt_back *b)
+{
+	rt_conn_put(b->conn);
+	free(b);
+}
+
+void nrt_back_unlock(struct nrt_clnts *n)
+{
+	struct nrt_back *b, *tmp;
+	struct cds_list_head gone;
+
+	CDS_INIT_LIST_HEAD(&gone);
+	cds_list_splice(&n->gone, &gone);
+	CDS_INIT_LIST_HEAD(&n->gone);
+	pthread_mutex_unlock(&n->lock);
+	cds_list_for_each_entry_safe(b, tmp, &gone, link) free_back(b);
+}
+
+/* ---- CLIENTs ---------------------------------------------------------- */
+
+int nrt_back_add(struct rclient *client, struct rt_conn *c, bool fresh)
+{
+	struct nrt_back *b = calloc(1, sizeof(*b));
+	struct nrt_clnts *n = client->n;
+
+	if (!b)
+		return -ENOMEM;
+	CDS_INIT_LIST_HEAD(&b->clients);
+	CDS_INIT_LIST_HEAD(&b->parked);
+	CDS_INIT_LIST_HEAD(&b->flying);
+	b->maker = pthread_self();
+	b->nameable = true;
+	rt_conn_get(c);
+	b->conn = c;
+	pthread_mutex_lock(&n->lock);
+	cds_list_add(&b->link, &n->unnamed);
+	cds_list_add(&client->link, &b->clients);
+	nrt_back_set_fresh(n, b, fresh);
+	client->back = b;
+	pthread_mutex_unlock(&n->lock);
+	return 0;
+}
+
+void nrt_back_remove(struct rclient *client)
+{
+	cds_list_del(&client->link);
+	nrt_back_put(client->n, client->back);
+}
+
+struct rt_conn *nrt_back_conn(struct rclient *client)
+{
+	struct rt_conn *c = NULL;
+
+	pthread_mutex_lock(&client->n->lock);
+	if (client->back) {
+		c = client->back->conn;
+		rt_conn_get(c);
+	}
+	pthread_mutex_unlock(&client->n->lock);
+	return c;
+}
+
+/* ---- Sessions --------------------------------------------------------- */
+
+static void lose(struct nrt_clnts *n, struct cds_list_head *list,
+		 const struct rt_conn *c)
+{
+	struct nrt_back *b;
+
+	cds_list_for_each_entry(b, list, link)
+	{
+		if (b->conn != c || b->ended || cds_list_empty(&b->clients))
+			continue;
+		nrt_back_set_state(n, b, true, b->fault);
+		/* If there is no Reply any more, nobody should wait for it. */
+		nrt_back_set_fresh(n, b, false);
+	}
+}
+
+void nrt_clnts_lost(struct nrt_clnts *n, const struct rt_conn *c)
+{
+	pthread_mutex_lock(&n->lock);
+	for (unsigned int i = 0; i < NRT_BUCKETS; i++)
+		lose(n, &n->bucket[i], c);
+	lose(n, &n->unnamed, c);
+	pthread_mutex_unlock(&n->lock);
+}
+
+/* Of the CLIENT that this thread has made for @c a moment ago. */
+static struct nrt_back *made_here(struct nrt_clnts *n, const struct rt_conn *c)
+{
+	struct nrt_back *b;
+
+	cds_list_for_each_entry(b, &n->unnamed, link)
+	{
+		if (b->nameable && b->conn == c &&
+		    pthread_equal(b->maker, pthread_self()) &&
+		    nrt_back_has_client(b))
+			return b;
+	}
+	return NULL;
+}
+
+void nrt_back_park(struct nrt_back *b, struct rcall *c)
+{
+	struct cds_list_head *after = b->parked.prev;
+
+	while (after != &b->parked &&
+	       cds_list_entry(after, struct rcall, at)->order > c->order)
+		after = after->prev;
+	cds_list_add(&c->at, after);
+}
+
+/* The CLIENT of @from, and its Calls, are those of @to. */
+static void join(struct nrt_clnts *n, struct nrt_back *to,
+		 struct nrt_back *from)
+{
+	struct rclient *client, *t;
+	struct rcall *c, *u;
+
+	cds_list_for_each_entry_safe(client, t, &from->clients, link)
+	{
+		cds_list_del(&client->link);
+		cds_list_add(&client->link, &to->clients);
+		client->back = to;
+	}
+	cds_list_for_each_entry_safe(c, u, &from->parked, at)
+	{
+		cds_list_del(&c->at);
+		nrt_back_park(to, c);
+	}
+	if (from->nparked) {
+		cds_list_del(&from->busy);
+		if (!to->nparked)
+			cds_list_add(&to->busy, &n->busy);
+		to->nparked += from->nparked;
+		from->nparked = 0;
+	}
+	cds_list_splice(&from->flying, &to->flying);
+	CDS_INIT_LIST_HEAD(&from->flying);
+	to->alone = 0;
+	/* The timer thread may be sending a Call that was parked there. */
+	nrt_back_set_fresh(n, from, false);
+	from->nameable = false;
+	nrt_back_put(n, from);
+}
+
+/* That of the session; one made here gets its name. */
+static struct nrt_back *name(struct nrt_clnts *n,
+			     const uint8_t id[ULB_SESSION_ID],
+			     const struct rt_conn *c)
+{
+	struct nrt_back *b = find(n, id), *made = made_here(n, c);
+	struct cds_list_head *bucket = &n->bucket[bucket_of(id)];
+
+	if (made && b) {
+		join(n, b, made);
+	} else if (made) {
+		b = made;
+		nrt_back_sweep(n);
+		nrt_back_set_fresh(n, b, false);
+		cds_list_del(&b->link);
+		cds_list_add(&b->link, bucket);
+		memcpy(b->id, id, ULB_SESSION_ID);
+		b->named = true;
+		count_trouble(n, b, 1);
+	}
+	return b;
+}
+
+/* @c is its connection. Returns the one it had, to be put. */
+static struct rt_conn *rebind(struct nrt_clnts *n, struct nrt_back *b,
+			      struct rt_conn *c)
+{
+	struct rt_conn *old = NULL;
+
+	if (rt_conn_can_call(c) && b->conn != c) {
+		old = b->conn;
+		rt_conn_get(c);
+		b->conn = c;
+	}
+	if (b->conn == c)
+		nrt_back_set_state(n, b, !rt_conn_can_call(c), b->fault);
+	nrt_back_wake(n);
+	return old;
+}
+
+/* Whoever waits for these is told soon, and then they go. */
+static void hurry(struct nrt_clnts *n, struct nrt_back *b)
+{
+	struct rcall *c;
+
+	cds_list_for_each_entry(c, &b->parked, at)
+	{
+		nrt_rcall_delist(n, c);
+		nrt_rcall_enlist(n, c, now_ms());
+	}
+	pthread_cond_signal(&n->timer);
+}
+
+static void end(struct nrt_clnts *n, const uint8_t id[ULB_SESSION_ID])
+{
+	struct nrt_back *b = find(n, id);
+
+	if (!b)
+		return;
+	b->ended = true;
+	nrt_back_set_state(n, b, false, false);
+	hurry(n, b);
+	nrt_back_put(n, b);
+}
+
+/* Made here, and of no session. */
+static void leave_unnamed(struct nrt_clnts *n, const struct rt_conn *c)
+{
+	struct nrt_back *b = made_here(n, c);
+
+	if (!b)
+		return;
+	b->nameable = false;
+	nrt_back_set_fresh(n, b, false);
+	nrt_back_wake(n);
+}
+
+bool nrt_clnts_settled(const struct nrt_clnts *n)
+{
+	return !__atomic_load_n(&n->nfresh, __ATOMIC_RELAXED);
+}
+
+void nrt_clnts_settle(struct nrt_clnts *n, const struct nrt_news *news,
+		      struct rt_conn *c)
+{
+	struct rt_conn *old = NULL;
+	struct nrt_back *b;
+
+	pthread_mutex_lock(&n->lock);
+	switch (news->event) {
+	case ULB_SESSION_BACK:
+		b = name(n, news->id, c);
+		if (b && !b->ended)
+			old = rebind(n, b, c);
+		break;
+	case ULB_SESSION_ENDED:
+		end(n, news->id);
+		break;
+	case ULB_SESSION_NONE:
+		leave_unnamed(n, c);
+		break;
+	}
+	nrt_back_unlock(n);
+	if (old)
+		rt_conn_put(old);
+}
+
+bool nrt_clnts_can_back(struct nrt_clnts *n, const uint8_t id[ULB_SESSION_ID],
+			struct rt_conn *c)
+{
+	struct nrt_back *b;
+	bool can;
+
+	if (!rt_conn_can_call(c))
+		return false;
+	pthread_mutex_lock(&n->lock);
+	b = find(n, id);
+	can = made_here(n, c) || (b && nrt_back_has_client(b));
+	/* Another thread may be making one. */
+	if (!can && b && nrt_clnts_settled(n))
+		nrt_back_set_state(n, b, b->lost, true);
+	pthread_mutex_unlock(&n->lock);
+	return can;
+}
+
+bool nrt_clnts_troubled(const struct nrt_clnts *n)
+{
+	return __atomic_load_n(&n->ntroubled, __ATOMIC_RELAXED);
+}
+
+uint32_t nrt_clnts_flags(struct nrt_clnts *n, const uint8_t id[ULB_SESSION_ID])
+{
+	struct nrt_back *b;
+	uint32_t flags = 0;
+
+	if (!__atomic_load_n(&n->troubled[bucket_of(id)], __ATOMIC_RELAXED))
+		return 0;
+	pthread_mutex_lock(&n->lock);
+	b = find(n, id);
+	/* Without a CLIENT the server knows by itself that it has none. */
+	if (b && b->lost && nrt_back_has_client(b))
+		flags |= ULB_SEQ_CB_PATH_DOWN_SESSION;
+	if (b && b->fault)
+		flags |= ULB_SEQ_BACKCHANNEL_FAULT;
+	pthread_mutex_unlock(&n->lock);
+	return flags;
+}
+
+/* ---- Beginning and end ------------------------------------------------ */
+
+void nrt_clnts_close(struct nrt_clnts *n)
+{
+	struct nrt_back *b, *tmp;
+
+	pthread_mutex_lock(&n->lock);
+	n->closed = true;
+	cds_list_for_each_entry(b, &n->busy, busy) hurry(n, b);
+	for (unsigned int i = 0; i < NRT_BUCKETS; i++) {
+		cds_list_for_each_entry_safe(b, tmp, &n->bucket[i], link)
+			nrt_back_put(n, b);
+	}
+	nrt_back_unlock(n);
+}
+
+void nrt_back_init(struct nrt_clnts *n)
+{
+	n->wake_at = INT64_MAX;
+	CDS_INIT_LIST_HEAD(&n->busy);
+	CDS_INIT_LIST_HEAD(&n->unnamed);
+	CDS_INIT_LIST_HEAD(&n->gone);
+	for (unsigned int i = 0; i < NRT_BUCKETS; i++)
+		CDS_INIT_LIST_HEAD(&n->bucket[i]);
+}
+
+void nrt_back_fini(struct nrt_clnts *n)
+{
+	struct nrt_back *b, *tmp;
+
+	for (unsigned int i = 0; i < NRT_BUCKETS; i++) {
+		cds_list_for_each_entry_safe(b, tmp, &n->bucket[i], link)
+			free_back(b);
+	}
+	pthread_mutex_lock(&n->lock);
+	nrt_back_unlock(n);
+}

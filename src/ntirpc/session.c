@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session - what the Replies to NFSv4.1 Calls say of sessions
+ */
+#include <string.h>
+
+#include <rpc/rpc.h>
+#include <rpc/svc.h>
+
+#include "ntirpc/session.h"
+
+#include "ntirpc/call.h"
+#include "ntirpc/clnt.h"
+
+bool nrt_session_looks(const struct nrt_call *nc)
+{
+	const struct ulb_call *head = &nc->head;
+
+	return nc->clnts && nc->readable && head->nfs && head->vers == 4 &&
+	       (head->op_class == ULB_CLASS_session ||
+		head->op_class == ULB_CLASS_protected ||
+		nrt_clnts_troubled(nc->clnts));
+}
+
+static bool put_at(XDR *xdrs, u_int at, uint32_t word)
+{
+	u_int end = XDR_GETPOS(xdrs);
+
+	return XDR_SETPOS(xdrs, at) && XDR_PUTUINT32(xdrs, word) &&
+	       XDR_SETPOS(xdrs, end);
+}
+
+/*
+ * Ganesha 4.3 says that any connection is bound as it was asked for. If there
+ * is nothing that could be bound, it carries the fore channel alone.
+ */
+static bool says_too_much(const struct nrt_call *nc,
+			  const struct ulb_session *s)
+{
+	return s->event == ULB_SESSION_BACK && s->given == ULB_DIR_BOTH &&
+	       s->wanted == ULB_DIR_FORE_OR_BOTH &&
+	       !nrt_clnts_can_back(nc->clnts, s->id, nc->call->conn);
+}
+
+bool nrt_session_encode(XDR *xdrs, void *results)
+{
+	struct nrt_results *r = results;
+	struct nrt_call *nc = r->nc;
+	struct ulb_session session, *s = &session;
+	struct nrt_encode *e = nrt_encode_of(xdrs);
+	u_int at = XDR_GETPOS(xdrs);
+	struct iovec in[RT_MAX_PIECES], out[2];
+	uint32_t flags;
+	unsigned int n;
+
+	if (!r->proc(xdrs, r->where))
+		return false;
+	if (!e)
+		return true;
+	n = nrt_to_iov(nc->call->pieces, nc->call->npieces, in);
+	/* A COMPOUND's head and two operations are in the first octets. */
+	if (ulb_read_session(&nc->head, in, n, out,
+			     nrt_encode_look(e, at, out, 2), s))
+		return true;
+	if (s->sequence) {
+		flags = s->flags | nrt_clnts_flags(nc->clnts, s->of);
+		if (flags != s->flags && !put_at(xdrs, at + s->flags_at, flags))
+			return false;
+	}
+	if (says_too_much(nc, s))
+		return put_at(xdrs, at + s->given_at, ULB_DIR_FORE);
+	nc->news.event = s->event;
+	memcpy(nc->news.id, s->id, ULB_SESSION_ID);
+	return true;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the Replies say of sessions: noted and corrected while ntirpc's own
+ * functions send them. Under RPCSEC_GSS it is in ntirpc_gss.c.
+ */
+#include "ntirpc_fake.h"
+#include "unit.h"
+
+#define XID 0x01020304
+
+static struct util_pool pool;
+
+static struct xp_ops ops = {
+	.xp_reply = nrt_xp_reply,
+	.xp_checksum = nrt_xp_checksum,
+};
+static SVCXPRT xprt = { .xp_ops = &ops };
+
+static const uint8_t of[ULB_SESSION_ID] = "0123456789abcde";
+static const uint8_t id[ULB_SESSION_ID] = "another session";
+
+/* The words of a COMPOUND's results; an identifier for each 'i' (of) and 'j'. */
+struct results {
+	const char *form; /* w: the next word */
+	const uint32_t *words;
+	uint32_t more; /* words after that */
+};
+
+static bool encode_results(XDR *xdrs, void *where)
+{
+	const struct results *r = where;
+	const uint32_t *w = r->words;
+
+	for (const char *f = r->form; *f; f++) {
+		if (*f == 'w' ?
+			    !XDR_PUTUINT32(xdrs, *w++) :
+			    !XDR_PUTBYTES(xdrs,
+					  (const char *)(*f == 'i' ? of : id),
+					  ULB_SESSION_ID))
+			return false;
+	}
+	for (uint32_t i = 0; i < r->more; i++)
+		if (!XDR_PUTUINT32(xdrs, i))
+			return false;
+	return true;
+}
+
+static uint32_t reply_word(const struct fake_call *f, size_t at)
+{
+	uint32_t be;
+
+	/* Six words of the head. */
+	memcpy(&be, f->bytes + 24 + at, sizeof(be));
+	return ntohl(be);
+}
+
+static struct nrt_clnts *const some_clnts = (void *)&fake_sessions;
+
+/* The Reply to a COMPOUND of one operation, with these results. */
+static struct fake_call *answer(uint32_t op, uint32_t arg,
+				const struct results *r)
+{
+	struct results copy = *r;
+	const uint32_t words[] = { XID, CALL, 2, 100003, 4, 1, 0, 0, 0,	  0,
+				   0,	1,    1, op,	 0, 0, 0, 0, arg, 0 };
+	uint32_t be[sizeof(words) / 4];
+	struct fake_call *f;
+	struct svc_req req;
+	bool no_dispatch;
+	const size_t cut = 50;
+
+	for (size_t i = 0; i < sizeof(words) / 4; i++)
+		be[i] = htonl(words[i]);
+	/* The first argument, where there is one. */
+	memcpy(&be[14], id, ULB_SESSION_ID);
+	f = fake_new((const uint8_t *)be, sizeof(be), &cut, 1);
+	memset(&req, 0, sizeof(req));
+	req.rq_xprt = &xprt;
+	req.rq_xdrs = nrt_call_open(&f->pub, pool.pool, 64 << 10);
+	f->user.clnts = some_clnts;
+	rpc_msg_init(&req.rq_msg);
+	CU_ASSERT_TRUE_FATAL(xdr_dplx_decode(req.rq_xdrs, &req.rq_msg));
+	CU_ASSERT_EQUAL_FATAL(svc_auth_authenticate(&req, &no_dispatch),
+			      AUTH_OK);
+	req.rq_msg.RPCM_ack.ar_results.proc = encode_results;
+	req.rq_msg.RPCM_ack.ar_results.where = &copy;
+	fake_sessions.call = f;
+	CU_ASSERT_EQUAL(svc_sendreply(&req), XPRT_IDLE);
+	fake_sessions.call = NULL;
+	/* Ganesha finds its own there when it frees them. */
+	CU_ASSERT_TRUE(req.rq_msg.RPCM_ack.ar_results.proc == encode_results);
+	CU_ASSERT_PTR_EQUAL(req.rq_msg.RPCM_ack.ar_results.where, &copy);
+	CU_ASSERT_EQUAL_FATAL(f->replies, 1);
+	SVCAUTH_RELEASE(&req);
+	XDR_DESTROY(req.rq_xdrs);
+	return f;
+}
+
+#define FLAGS_AT \
+	52 /* status, tag, count, number, status, identifier, 4 words */
+
+static void test_flags(void)
+{
+	const uint32_t words[] = { 0, 0, 1, 53, 0, 1, 2, 3, 4, 8, 0, 0 };
+	const struct results r = { "wwwwwiwwwww", words, 0 };
+	/* Longer than a stretch of the stream. */
+	const struct results longer = { "wwwwwiwwwww", words, 5000 };
+	struct fake_call *f;
+
+	memset(&fake_sessions, 0, sizeof(fake_sessions));
+	f = answer(53, 0, &r);
+	CU_ASSERT_EQUAL(reply_word(f, FLAGS_AT), 8);
+	fake_free(f);
+	fake_sessions.flags = ULB_SEQ_CB_PATH_DOWN_SESSION;
+	f = answer(53, 0, &r); /* of another session */
+	CU_ASSERT_EQUAL(reply_word(f, FLAGS_AT), 8);
+	fake_free(f);
+	memcpy(fake_sessions.in_trouble, of, ULB_SESSION_ID);
+	/* Whatever comes after the SEQUENCE. */
+	for (uint32_t op = 22; op < 60; op++) {
+		f = answer(op, 0, op & 1 ? &r : &longer);
+		CU_ASSERT_EQUAL(reply_word(f, FLAGS_AT), 8 | 0x200);
+		CU_ASSERT_EQUAL(f->len,
+				24u + FLAGS_AT + 4 + (op & 1 ? 0 : 20000));
+		if (!(op & 1))
+			CU_ASSERT_EQUAL(reply_word(f, FLAGS_AT + 4 + 4 * 4999),
+					4999);
+		fake_free(f);
+	}
+	CU_ASSERT_EQUAL(fake_sessions.backs + fake_sessions.ends, 0);
+}
+
+static void test_bound(void)
+{
+	const uint32_t words[] = { 0, 0, 1, 41, 0, 3, 0 };
+	const struct results r = { "wwwwwjww", words, 0 };
+	struct fake_call *f;
+
+	memset(&fake_sessions, 0, sizeof(fake_sessions));
+	fake_sessions.can_back = true;
+	f = answer(41, ULB_DIR_FORE_OR_BOTH, &r);
+	CU_ASSERT_EQUAL(reply_word(f, 36), ULB_DIR_BOTH);
+	CU_ASSERT_EQUAL(fake_sessions.backs, 1);
+	CU_ASSERT_EQUAL(fake_sessions.replies_before, 1);
+	CU_ASSERT_EQUAL(memcmp(fake_sessions.id, id, ULB_SESSION_ID), 0);
+	CU_ASSERT_PTR_EQUAL(fake_sessions.conn, f->pub.conn);
+	fake_free(f);
+	/* Nothing can be bound: that is what the client hears. */
+	fake_sessions.can_back = false;
+	f = answer(41, ULB_DIR_FORE_OR_BOTH, &r);
+	CU_ASSERT_EQUAL(reply_word(f, 36), ULB_DIR_FORE);
+	CU_ASSERT_EQUAL(fake_sessions.backs, 1);
+	fake_free(f);
+	/* No answer to this would be right. */
+	f = answer(41, ULB_DIR_BACK, &r);
+	CU_ASSERT_EQUAL(reply_word(f, 36), ULB_DIR_BOTH);
+	fake_free(f);
+}
+
+static void test_created(void)
+{
+	const uint32_t words[] = { 0, 0, 1, 43, 0, 1, 2, 0 };
+	const struct results r = { "wwwwwjwww", words, 14 };
+	struct fake_call *f;
+
+	memset(&fake_sessions, 0, sizeof(fake_sessions));
+	fake_sessions.can_back = true;
+	f = answer(43, 0, &r);
+	CU_ASSERT_EQUAL(fake_sessions.backs, 1);
+	CU_ASSERT_EQUAL(memcmp(fake_sessions.id, id, ULB_SESSION_ID), 0);
+	fake_free(f);
+}
+
+/* A CLIENT was made, and there is no session of it. */
+static void test_nothing(void)
+{
+	const uint32_t words[] = { 10022, 0, 1, 43, 10022 };
+	const struct results r = { "wwwww", words, 0 };
+
+	memset(&fake_sessions, 0, sizeof(fake_sessions));
+	fake_free(answer(43, 0, &r));
+	CU_ASSERT_EQUAL(fake_sessions.nones, 0);
+	fake_sessions.fresh = true;
+	fake_free(answer(43, 0, &r));
+	CU_ASSERT_EQUAL(fake_sessions.nones, 1);
+	CU_ASSERT_EQUAL(fake_sessions.backs, 0);
+}
+
+static void test_destroyed(void)
+{
+	const uint32_t words[] = { 0, 0, 1, 44, 0 };
+	const struct results r = { "wwwww", words, 0 };
+	struct fake_call *f;
+
+	memset(&fake_sessions, 0, sizeof(fake_sessions));
+	f = answer(44, 0, &r);
+	CU_ASSERT_EQUAL(fake_sessions.ends, 1);
+	CU_ASSERT_EQUAL(memcmp(fake_sessions.id, id, ULB_SESSION_ID), 0);
+	fake_free(f);
+}
+
+static void test_open(void)
+{
+	CU_ASSERT_TRUE_FATAL(util_pool_open(&pool, 0));
+}
+
+static void test_close(void)
+{
+	CU_ASSERT_EQUAL(util_pool_used(&pool), 0);
+	util_pool_close(&pool);
+}
+
+static const struct unit_test tests[] = {
+	{ "open", test_open },
+	{ "SEQUENCE flags", test_flags },
+	{ "connection bound", test_bound },
+	{ "session created", test_created },
+	{ "no session", test_nothing },
+	{ "session destroyed", test_destroyed },
+	{ "close", test_close },
+	{ NULL, NULL },
+};
+UNIT_MAIN("ntirpc sessions", tests)
