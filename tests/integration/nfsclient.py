@@ -81,7 +81,8 @@ class Rpc:
         self.s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.xid = random.getrandbits(32)
         self.replies = {}
-        self.on_call = None  # (program, version, procedure, Reader) -> bytes
+        self.on_call = None  # (xid, program, version, procedure, Reader)
+        # -> bytes or None
         cred = u32(0) + opaque("test") + u32(0, 0, 0)
         self.cred = u32(1) + opaque(cred) + u32(0, 0)
 
@@ -127,8 +128,9 @@ class Rpc:
         for _ in range(2):
             r.u32()
             r.opaque()
-        body = self.on_call(program, version, proc, r)
-        self.write(u32(xid, 1, 0, 0, 0, 0) + body)
+        body = self.on_call(xid, program, version, proc, r)
+        if body is not None:  # None: no answer
+            self.write(u32(xid, 1, 0, 0, 0, 0) + body)
 
     def receive(self, xid):
         while xid not in self.replies:
@@ -352,7 +354,8 @@ class Open:
 (LOOKUP, OPEN, OPEN_CONFIRM, PUTFH, PUTROOTFH) = (15, 18, 20, 22, 24)
 (READ, READDIR, READLINK, REMOVE) = (25, 26, 27, 28)
 (SETCLIENTID, SETCLIENTID_CONFIRM, WRITE) = (35, 36, 38)
-(EXCHANGE_ID, CREATE_SESSION, DESTROY_SESSION) = (42, 43, 44)
+(BIND_CONN, EXCHANGE_ID, CREATE_SESSION, DESTROY_SESSION) = (41, 42, 43, 44)
+(LAYOUTGET, LAYOUTRETURN) = (50, 51)
 (SEQUENCE, DESTROY_CLIENTID, RECLAIM_COMPLETE) = (53, 57, 58)
 SLOTS = 16
 
@@ -361,10 +364,17 @@ class V4(Client):
     def __init__(self, host, port, minor=0, export="/export", timeout=120,
                  name=None, sizes=(1 << 20) + 8192):
         self.minor, self.export = minor, export.strip("/")
-        self.rpc = Rpc(host, port, timeout)
+        self.where = host, port, timeout
+        self.rpc = Rpc(*self.where)
         self.rpc.on_call = self.answer
         self.cb_null = self.cb_calls = 0
+        self.cb_slots = {}  # slot: sequence of the latest callback
+        self.cb_seen = []  # (XID, slot, sequence) of all that came
+        self.misordered = 0  # callbacks refused
+        self.silent = False  # take callbacks, and do not answer
+        self.status_flags = 0  # of the latest SEQUENCE
         self.recalled = []  # stateids
+        self.layouts_recalled = []  # likewise
         self.session, self.owners, self.of_xid = None, 0, {}
         self.name = name or "rpcrdma-%x" % random.getrandbits(64)
         verifier = random.getrandbits(64).to_bytes(8, "big")
@@ -403,6 +413,25 @@ class V4(Client):
         self.sequence, self.free = [0] * self.slots, list(range(self.slots))
         self.session = session
 
+    def reconnect(self):
+        """The session goes on by another connection; nothing is bound."""
+        self.rpc.close()
+        xid = self.rpc.xid
+        self.rpc = Rpc(*self.where)
+        self.rpc.xid = xid
+        self.rpc.on_call = self.answer
+
+    def bind(self, direction=3):
+        """BIND_CONN_TO_SESSION: the direction that the server gives."""
+        session, self.session = self.session, None  # without SEQUENCE
+        r = self.compound([u32(BIND_CONN) + session + u32(direction, 0)],
+                          "BIND_CONN_TO_SESSION")
+        self.session = session
+        self.result(r, BIND_CONN)
+        if r.fixed(16) != session:
+            raise NfsError("BIND_CONN_TO_SESSION: another session", 0)
+        return r.u32()
+
     def end(self):
         if self.session:
             session, self.session = self.session, None
@@ -435,7 +464,8 @@ class V4(Client):
             op, first = r.u32(), r.u32()
             if op != SEQUENCE or first:
                 raise NfsError(what + ": SEQUENCE", first)
-            r.skip(36)
+            r.skip(32)
+            self.status_flags = r.u32()
         if status:
             raise NfsError(what, status)
         return r
@@ -489,7 +519,16 @@ class V4(Client):
 
     # ---- Callbacks ----
 
-    def answer(self, program, version, proc, r):
+    def in_order(self, slot, seq):
+        """As RFC 8881, 2.10.6.1 has it for a slot."""
+        last = self.cb_slots.get(slot, 0)
+        if seq not in (last, last + 1):
+            self.misordered += 1
+            return False
+        self.cb_slots[slot] = seq
+        return True
+
+    def answer(self, xid, program, version, proc, r):
         if proc == 0:
             self.cb_null += 1
             return b""
@@ -507,6 +546,12 @@ class V4(Client):
                 for _ in range(r.u32()):
                     r.skip(16)
                     r.skip(8 * r.u32())
+                self.cb_seen.append((xid, slot, seq))
+                if self.silent:
+                    return None
+                if not self.in_order(slot, seq):
+                    out.append(u32(11, 10063))
+                    break
                 out.append(u32(11, 0) + session +
                            u32(seq, slot, highest, highest))
             elif op == 4:  # CB_RECALL
@@ -514,10 +559,16 @@ class V4(Client):
                 r.u32()
                 r.opaque()
                 out.append(u32(4, 0))
+            elif op == 5:  # CB_LAYOUTRECALL, of a file
+                r.skip(16)
+                r.opaque()
+                r.skip(16)
+                self.layouts_recalled.append(r.fixed(16))
+                out.append(u32(5, 0))
             else:
                 out.append(u32(op, 10004))
                 break
-        status = 10004 if len(out) and out[-1][4:8] != u32(0) else 0
+        status, = struct.unpack(">I", out[-1][4:8]) if out else (0,)
         return u32(status) + opaque("") + u32(len(out)) + b"".join(out)
 
     # ---- Files ----
@@ -571,6 +622,22 @@ class V4(Client):
     def delegreturn(self, f):
         self.compound([u32(PUTFH) + opaque(f.fh),
                        u32(DELEGRETURN) + f.delegation], "DELEGRETURN")
+
+    def layoutget(self, f):
+        """A layout of the whole file for reading: its stateid."""
+        r = self.compound([u32(PUTFH) + opaque(f.fh),
+                           u32(LAYOUTGET, 0, 1, 1) + u64(0) +
+                           u64((1 << 64) - 1) + u64(0) + f.stateid + u32(4096)],
+                          "LAYOUTGET")
+        r.skip(8)
+        self.result(r, LAYOUTGET).u32()
+        return r.fixed(16)
+
+    def layoutreturn(self, f, layout):
+        self.compound([u32(PUTFH) + opaque(f.fh),
+                       u32(LAYOUTRETURN, 0, 1, 1, 1) + u64(0) +
+                       u64((1 << 64) - 1) + layout + opaque("")],
+                      "LAYOUTRETURN")
 
     def close(self, f):
         self.compound([u32(PUTFH) + opaque(f.fh),

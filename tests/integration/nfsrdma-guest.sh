@@ -409,5 +409,50 @@ check "$kind-not-called-back-v4.0" stats "$GANESHA_STATS" \
 	"totals['reverse_calls_sent'] == $calls"
 check "$kind-delegation-unmount-v4.0" within 60 umount "$MNT"
 
+# The connection by which a delegation came has ended, for it was idle. The
+# client has another one as soon as it renews its lease, hears that it has no
+# back channel, binds this one to its session, and is called back by it.
+followed() { # VERS
+	local file=$MNT/followed-$1 held=$WORK/held
+	rm -f "$held"
+	echo first >"$DATA/followed-$1"
+	# Not this shell: it would hang with the file.
+	(
+		exec 8<"$file"
+		cat <&8 >"$held"
+		exec sleep 600
+	) &
+	local holder=$!
+	CLEANUP_PIDS+=("$holder")
+	await 60 test -s "$held" || return 1
+	[ "$(cat "$held")" = first ] || return 2
+	await 60 stats "$GANESHA_STATS" 'connections_now == 0' || return 3
+	within 120 ip netns exec two bash -c "
+		mount -t nfs -o vers=$1,$SECOND_MOUNT $MNT &&
+		echo second >$MNT/followed-$1 && umount $MNT" || return 4
+	kill "$holder"
+	wait "$holder" 2>/dev/null
+	[ "$(within 60 cat "$file")" = second ] || return 5
+	! grep -E 'evok|CB channel down' "$GANESHA_LOG"
+}
+if stop_ganesha; then ok "$kind-server-end-again"; else not_ok "$kind-server-end-again" "status $?"; fi
+sed -i -e 's/Graceless = true;/& Lease_Lifetime = 20;/' \
+	-e "s/Provider = $PROVIDER;/& Idle_Timeout = 2;/" "$WORK/ganesha/ganesha.conf"
+if ! run_ganesha "$WORK/ganesha"; then
+	not_ok "$kind-delegation-start-again" "$(tail -n 3 "$GANESHA_LOG" | tr '\n' ' ')"
+	finish
+fi
+calls=0
+for vers in "${versions[@]}"; do
+	check "$kind-followed-mount-v$vers" mounted $vers
+	check "$kind-followed-v$vers" followed $vers
+	calls=$((calls + 1))
+	# More than one if the client was still busy with binding.
+	check "$kind-followed-calls-v$vers" stats "$GANESHA_STATS" \
+		"totals['reverse_calls_sent'] >= $calls" 'totals["errors_sent"] == 0' \
+		'totals["errors_received"] == 0' 'totals["dropped"] == 0'
+	check "$kind-followed-unmount-v$vers" within 60 umount "$MNT"
+done
+
 if stop_ganesha; then ok "$kind-server-end"; else not_ok "$kind-server-end" "status $?"; fi
 the_end

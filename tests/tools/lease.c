@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lease - delegations from a Ganesha whose file systems know none
+ * lease - delegations and layouts from a Ganesha whose file systems know none
  *
  * The packaged FSALs of Ganesha grant no leases, so the server grants no
  * delegations and never calls a client back. This library, preloaded into the
@@ -8,13 +8,20 @@
  * this server knows, which is enough for its own clients. Deciding on a
  * delegation, recalling it and the callback are Ganesha's own code.
  *
+ * Nor have they pNFS. Here any file has a layout, with nothing in it, but one at
+ * a time of all: who asks for another is told to try later, and the first is
+ * recalled, by a thread as an FSAL would have for that.
+ *
  * Ganesha's headers are not packaged; what is used of its structures is laid
  * out here, for each release that is known.
  */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -24,7 +31,10 @@ static const struct places {
 	int lease_op2; /* in the table of an object's operations */
 	int fs_supports; /* in the table of an export's operations */
 	int delegations_r, delegations_w; /* what is asked of the latter */
-} release43 = { 49, 11, 13, 14 }, release65 = { 48, 12, 14, 15 };
+	int maximum_segments, loc_body_size; /* in that table, too */
+	int handle_to_key, layoutget, layoutreturn; /* in that of objects */
+} release43 = { 49, 11, 13, 14, 27, 28, 30, 32, 33 },
+  release65 = { 48, 12, 14, 15, 28, 29, 29, 31, 32 };
 
 struct fsal_status {
 	int major;
@@ -35,7 +45,52 @@ struct fsal_export {
 	void *list[2];
 	void *fsal;
 	const void *up_ops;
-	any_fn ops[13]; /* and more */
+	any_fn ops[32]; /* and more */
+};
+
+struct object {
+	void *list[2];
+	void *fs;
+	void *fsal;
+	any_fn *ops;
+};
+
+struct buffdesc {
+	void *addr;
+	size_t len;
+};
+
+struct segment {
+	uint32_t io_mode;
+	uint64_t offset, length;
+};
+
+/* What comes before them does not matter here. */
+struct layoutget_res {
+	struct segment segment;
+	void *seg_data;
+	bool return_on_close;
+	void *context;
+	bool last_segment, signal_available;
+};
+
+struct layoutreturn_arg {
+	uint32_t type, return_type, circumstance;
+	struct segment spec, cur;
+	void *seg_data;
+	bool dispose, last_segment;
+};
+
+struct up_vector {
+	void *gsh_export, *fsal_export;
+	bool ready, cancel;
+	pthread_mutex_t mutex;
+	pthread_cond_t cond;
+	any_fn before[4];
+	int (*layoutrecall)(const struct up_vector *vec,
+			    struct buffdesc *handle, uint32_t type,
+			    bool changed, const struct segment *segment,
+			    void *cookie, void *spec);
 };
 
 EXPORT void *dlopen(const char *file, int flags);
@@ -55,6 +110,97 @@ static struct fsal_status lease(void *obj, void *state, void *owner, int kind)
 {
 	return (struct fsal_status){ 0, 0 };
 }
+
+/* ---- Layouts ---------------------------------------------------------- */
+
+#define NFS4ERR_LAYOUTTRYLATER 10058
+#define MAX_EXPORTS 16
+
+/* Those of all exports there are; the one of a file has the same FSAL. */
+static struct fsal_export *exports[MAX_EXPORTS];
+static unsigned int nexports;
+
+static struct held {
+	pthread_mutex_t lock;
+	bool is;
+	bool recalled; /* once: each recall makes the stateid before it old */
+	uint32_t type;
+	uint8_t key[256];
+	size_t len;
+	const struct up_vector *up;
+} held = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void *recall(void *arg)
+{
+	struct segment all = { 3 /* any */, 0, UINT64_MAX };
+	struct held copy;
+	struct buffdesc key = { copy.key, 0 };
+
+	pthread_mutex_lock(&held.lock);
+	copy = held;
+	pthread_mutex_unlock(&held.lock);
+	key.len = copy.len;
+	if (copy.is && copy.up)
+		copy.up->layoutrecall(copy.up, &key, copy.type, false, &all,
+				      NULL, NULL);
+	return NULL;
+}
+
+static uint32_t layoutget(struct object *obj, void *body, const uint32_t *type,
+			  struct layoutget_res *res)
+{
+	void (*to_key)(struct object *, struct buffdesc *) =
+		(void (*)(struct object *,
+			  struct buffdesc *))obj->ops[places()->handle_to_key];
+	struct buffdesc key;
+	pthread_t t;
+	bool was, first;
+
+	to_key(obj, &key);
+	pthread_mutex_lock(&held.lock);
+	was = held.is;
+	first = was && !held.recalled;
+	held.recalled = was;
+	if (!was) {
+		held.is = true;
+		held.type = *type;
+		held.len = key.len;
+		if (key.len > sizeof(held.key))
+			abort();
+		memcpy(held.key, key.addr, key.len);
+		for (unsigned int i = 0; i < nexports; i++)
+			if (exports[i]->fsal == obj->fsal)
+				held.up = exports[i]->up_ops;
+	}
+	pthread_mutex_unlock(&held.lock);
+	if (was) {
+		if (first && !pthread_create(&t, NULL, recall, NULL))
+			pthread_detach(t);
+		return NFS4ERR_LAYOUTTRYLATER;
+	}
+	res->segment.offset = 0;
+	res->segment.length = UINT64_MAX;
+	res->last_segment = true;
+	return 0;
+}
+
+static uint32_t layoutreturn(struct object *obj, void *body,
+			     const struct layoutreturn_arg *arg)
+{
+	if (arg->dispose) {
+		pthread_mutex_lock(&held.lock);
+		held.is = false;
+		pthread_mutex_unlock(&held.lock);
+	}
+	return 0;
+}
+
+static size_t one(struct fsal_export *exp)
+{
+	return 1;
+}
+
+/* ---- Delegations, and where all this is put in ------------------------ */
 
 static bool supports(struct fsal_export *exp, int option)
 {
@@ -84,6 +230,8 @@ void fsal_default_obj_ops_init(any_fn *ops)
 {
 	((void (*)(any_fn *))next("fsal_default_obj_ops_init"))(ops);
 	ops[places()->lease_op2] = (any_fn)lease;
+	ops[places()->layoutget] = (any_fn)layoutget;
+	ops[places()->layoutreturn] = (any_fn)layoutreturn;
 }
 
 /* Called with the configuration, by one thread, before there is any export. */
@@ -93,4 +241,8 @@ void fsal_export_init(struct fsal_export *exp)
 	default_supports = (bool (*)(struct fsal_export *, int))(void (*)(
 		void))exp->ops[places()->fs_supports];
 	exp->ops[places()->fs_supports] = (any_fn)supports;
+	exp->ops[places()->maximum_segments] = (any_fn)one;
+	exp->ops[places()->loc_body_size] = (any_fn)one;
+	if (nexports < MAX_EXPORTS)
+		exports[nexports++] = exp;
 }
