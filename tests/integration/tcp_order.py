@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A capture of TCP as the receivers take it in: in order, and each octet once.
+
+    tcp_order.py FROM TO    leave in TO what FROM, a pcap file, has
+    tcp_order.py --test     try it with streams that are disturbed at random
+
+What was sent again, or came in another order, makes tshark lose its place in
+the protocols above, though TCP hands it on as if nothing had been. So this
+does with the segments what a receiver does: a segment that begins too late
+waits until what is missing has come, and is then put behind it, and what has
+been there is cut away. Segments without data are left out, but for those that
+begin or end a connection.
+
+What is missing to the end is told, and makes the exit status 1: whoever made
+the capture has lost it.
+"""
+
+import io
+import random
+import struct
+import sys
+
+HALF = 1 << 31
+FIN, SYN, RST = 1, 2, 4
+
+
+class Segment:
+    """A frame of Ethernet, IPv4 and TCP."""
+
+    def __init__(self, frame):
+        if frame[12:14] != b"\x08\0" or frame[14] >> 4 != 4 or frame[23] != 6:
+            raise ValueError("a frame that is none of TCP over IPv4")
+        self.tcp = 14 + (frame[14] & 15) * 4
+        begin = self.tcp + (frame[self.tcp + 12] >> 4) * 4
+        size, = struct.unpack_from(">H", frame, 16)
+        self.head = bytearray(frame[:begin])
+        self.data = frame[begin:14 + size]
+        if len(frame) < 14 + size:
+            raise ValueError("a frame that was captured in part")
+        self.flow = frame[26:34] + frame[self.tcp:self.tcp + 4]
+        self.seq, = struct.unpack_from(">I", frame, self.tcp + 4)
+        self.flags = frame[self.tcp + 13]
+
+    def cut(self, octets):
+        """Take so many away in front."""
+        self.data = self.data[octets:]
+        self.seq = (self.seq + octets) % (1 << 32)
+        struct.pack_into(">I", self.head, self.tcp + 4, self.seq)
+        struct.pack_into(">H", self.head, 16,
+                         len(self.head) - 14 + len(self.data))
+
+    def frame(self):
+        return bytes(self.head) + self.data
+
+
+class Flow:
+    """One direction of a connection."""
+
+    def __init__(self, seq):
+        self.next = seq
+        self.waiting = []
+        self.ended = False
+
+    def take(self, segment):
+        """The segments that can be handed on now."""
+        self.waiting.append(segment)
+        handed = []
+        while True:
+            for s in self.waiting:
+                behind = (self.next - s.seq) % (1 << 32)
+                if behind < HALF:
+                    break
+            else:
+                return handed
+            self.waiting.remove(s)
+            end = len(s.data)
+            if behind < end:
+                s.cut(behind)
+            elif not s.flags & FIN or self.ended or behind > end:
+                continue
+            else:
+                s.cut(end)
+            self.next = (self.next + len(s.data)) % (1 << 32)
+            if s.flags & FIN:
+                self.next = (self.next + 1) % (1 << 32)
+                self.ended = True
+            handed.append(s)
+
+
+def records(f):
+    head = f.read(24)
+    if head[:4] not in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1"):
+        raise ValueError("no pcap file of a little-endian machine")
+    yield head
+    while len(head := f.read(16)) == 16:
+        yield head[:8], f.read(struct.unpack_from("<I", head, 8)[0])
+
+
+def in_order(source, sink):
+    """Copy a capture; return what is missing, a line for each flow."""
+    frames = records(source)
+    sink.write(next(frames))
+    flows = {}
+    done = []
+    for time, frame in frames:
+        s = Segment(frame)
+        flow = flows.get(s.flow)
+        if s.flags & SYN:
+            # The same one again, or the first of another connection.
+            if flow and flow.first == s.seq:
+                continue
+            flow = flows[s.flow] = Flow((s.seq + 1) % (1 << 32))
+            flow.first = s.seq
+            done.append(flow)
+            handed = [s]
+        elif s.flags & RST:
+            handed = [s]
+        elif not s.data and not s.flags & FIN:
+            continue
+        elif not flow:
+            raise ValueError("a connection whose beginning is missing")
+        else:
+            handed = flow.take(s)
+        for h in handed:
+            out = h.frame()
+            sink.write(time + struct.pack("<II", len(out), len(out)) + out)
+    return [f"{(min((w.seq - f.next) % (1 << 32) for w in f.waiting))} octets "
+            f"of a stream are missing before {len(f.waiting)} segments"
+            for f in done if f.waiting]
+
+
+def disturbed(rng, seq, text):
+    """The frames of one stream, some of them twice, cut otherwise or late."""
+    def frame(at, data, flags):
+        tcp = struct.pack(">HHIIBBHHH", 1, 2, (seq + at) % (1 << 32), 0, 0x50,
+                          flags, 65535, 0, 0) + data
+        ip = struct.pack(">BBHHHBBH4B4B", 0x45, 0, 20 + len(tcp), 0, 0, 64, 6,
+                         0, 192, 0, 2, 1, 192, 0, 2, 2)
+        # What a short frame is filled up with is none of its data.
+        return bytes(12) + b"\x08\0" + (ip + tcp).ljust(46, b"\xee")
+
+    frames = []
+    at = 0
+    while at < len(text):
+        size = rng.randint(1, 9)
+        last = at + size >= len(text)
+        frames.append(frame(1 + at, text[at:at + size], FIN if last else 0x10))
+        if rng.random() < 0.3:
+            begin = rng.randint(max(0, at - 9), at)
+            frames.append(frame(1 + begin, text[begin:at + size],
+                                FIN if last else 0x10))
+        if rng.random() < 0.2:
+            frames.append(frame(at, b"", 0x10))
+        at += size
+    for i in range(len(frames) - 1):
+        if rng.random() < 0.4:
+            j = min(len(frames) - 1, i + rng.randint(1, 4))
+            frames[i], frames[j] = frames[j], frames[i]
+    return [frame(0, b"", SYN)] + frames
+
+
+def try_it():
+    def capture(frames):
+        return io.BytesIO(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0,
+                                      262144, 1) + b"".join(
+            struct.pack("<IIII", n, 0, len(f), len(f)) + f
+            for n, f in enumerate(frames)))
+
+    for n in range(300):
+        rng = random.Random(n)
+        text = rng.randbytes(rng.randint(1, 300))
+        frames = disturbed(rng, rng.choice((7, (1 << 32) - 40)), text)
+        out = io.BytesIO()
+        missing = in_order(capture(frames), out)
+        assert not missing, (n, missing)
+        out.seek(0)
+        got = records(out)
+        next(got)
+        found = [Segment(f) for _, f in got]
+        assert b"".join(s.data for s in found) == text, n
+        seq = found[0].seq + 1
+        for s in found[1:]:
+            assert s.seq == seq % (1 << 32), n
+            seq += len(s.data)
+        assert [bool(s.flags & FIN) for s in found].count(True) == 1, n
+        assert found[-1].flags & FIN, n
+    # What is not there is told.
+    frames = disturbed(random.Random(1), 7, bytes(4) + b"abc")
+    lost = [f for f in frames if Segment(f).flags & SYN or
+            b"c" in Segment(f).data and Segment(f).seq > 8]
+    assert len(lost) > 1 and in_order(capture(lost), io.BytesIO()), lost
+
+
+def main(argv):
+    if argv == ["--test"]:
+        try_it()
+        return 0
+    with open(argv[0], "rb") as source, open(argv[1], "wb") as sink:
+        missing = in_order(source, sink)
+    for line in missing:
+        print(line)
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
