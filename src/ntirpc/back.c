@@ -437,7 +437,6 @@ void nrt_clnts_close(struct nrt_clnts *n)
 
 void nrt_back_init(struct nrt_clnts *n)
 {
-	n->wake_at = INT64_MAX;
 	CDS_INIT_LIST_HEAD(&n->busy);
 	CDS_INIT_LIST_HEAD(&n->unnamed);
 	CDS_INIT_LIST_HEAD(&n->gone);

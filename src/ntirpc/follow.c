@@ -29,7 +29,7 @@ static bool held_up(const struct nrt_back *b)
 /* Can anything be sent now, but for what waits? */
 static bool is_up(const struct nrt_back *b)
 {
-	return !b->fresh && !b->lost && (!b->pause || b->pause <= now_ms()) &&
+	return !b->fresh && !b->lost && b->pause <= now_ms() &&
 	       (!b->named || (rt_conn_can_call(b->conn) && !held_up(b)));
 }
 
@@ -108,6 +108,8 @@ enum nrt_begin nrt_follow_begin(struct rcall *c)
 		if (b->named && !rt_conn_can_call(b->conn))
 			nrt_back_set_state(n, b, true, b->fault);
 		park(n, b, c);
+		if (b->pause)
+			nrt_back_wake(n); /* for its end */
 		return NRT_PARKED;
 	}
 	fly(b, c);
@@ -134,8 +136,6 @@ static bool repeats(struct nrt_clnts *n, struct nrt_back *b, struct rcall *c,
 	c->tries--; /* not taken */
 	c->delayed = true;
 	b->pause = now + NRT_PAUSE_MS;
-	if (n->wake_at > b->pause)
-		n->wake_at = b->pause;
 	park(n, b, c);
 	return true;
 }
@@ -232,6 +232,23 @@ bool nrt_follow_expire(struct rcall *c, bool claimed)
 	nrt_rcall_delist(n, c);
 	nrt_rcall_enlist(n, c, next);
 	return false;
+}
+
+int64_t nrt_follow_wake(struct nrt_clnts *n)
+{
+	int64_t now = now_ms(), next = INT64_MAX;
+	struct nrt_back *b;
+
+	cds_list_for_each_entry(b, &n->busy, busy)
+	{
+		if (b->pause && b->pause <= now) {
+			b->pause = 0;
+			n->resend = true;
+		} else if (b->pause && b->pause < next) {
+			next = b->pause;
+		}
+	}
+	return next;
 }
 
 static struct nrt_back *sendable(struct nrt_clnts *n)

@@ -232,22 +232,17 @@ static void *timer_main(void *arg)
 	struct nrt_clnts *n = arg;
 
 	pthread_mutex_lock(&n->lock);
-	while (!n->stop) {
+	while (!n->stop || n->parkings.head) {
+		int64_t until = nrt_follow_wake(n);
 		struct rcall *c = next_timed(n);
 		struct clnt_req *cc;
 		struct timespec ts;
 		bool gone = false;
-		int64_t until;
 
-		if (n->wake_at <= now_ms()) {
-			n->wake_at = INT64_MAX;
-			n->resend = true;
-		}
 		if (n->resend) {
 			nrt_follow_resend(n);
 			continue;
 		}
-		until = n->wake_at;
 		if (c && c->deadline < until)
 			until = c->deadline;
 		if (until == INT64_MAX && !nrt_clnts_troubled(n)) {
@@ -337,6 +332,8 @@ void nrt_clnts_destroy(struct nrt_clnts *n)
 {
 	if (!n)
 		return;
+	/* Calls that somebody was told the end of may still be parked. */
+	nrt_clnts_close(n);
 	pthread_mutex_lock(&n->lock);
 	n->stop = true;
 	pthread_cond_signal(&n->timer);

@@ -136,7 +136,6 @@ struct nrt_clnts {
 	unsigned int nfresh;
 	pthread_t thread;
 	bool running;
-	int64_t wake_at; /* ms: when a pause is over; INT64_MAX: none is */
 	bool resend; /* some parked Call may have a connection again */
 	bool closed;
 	bool stop;
@@ -226,6 +225,9 @@ bool nrt_follow_expire(struct rcall *c, bool claimed);
 /* The Call in flight or parked of that clnt_req. */
 struct rcall *nrt_follow_find(struct rclient *client,
 			      const struct clnt_req *cc);
+/* When the next pause of one that has parked Calls is over, in ms, or INT64_MAX;
+ * asks for a resend where one is. */
+int64_t nrt_follow_wake(struct nrt_clnts *n);
 /* Send what can be. Lets go of the lock in between. */
 void nrt_follow_resend(struct nrt_clnts *n);
 

@@ -516,6 +516,7 @@ static void closed_under_read(bool terminate)
 	uint64_t off;
 	size_t got = 0, n;
 
+	test_clock_hold(); /* However long it takes. */
 	memset(late, 0x22, sizeof(late));
 	memset(mem, 0x11, BIG);
 	world_open(&w, &crc_on);
@@ -561,6 +562,7 @@ static void closed_under_read(bool terminate)
 	close(r.fd);
 	fab_dereg(mr);
 	world_close(&w);
+	test_clock_release();
 	free(mem);
 }
 
@@ -579,6 +581,7 @@ static void test_terminate_after_partial(void)
 	struct fab_wr recv;
 	size_t n, len;
 
+	test_clock_hold(); /* However long it takes. */
 	memset(mem, 0x11, BIG);
 	world_open(&w, &crc_on);
 	raw_connect(&w, &r, true);
@@ -622,6 +625,7 @@ static void test_terminate_after_partial(void)
 	CU_ASSERT_EQUAL(ep_find(&w.srv, &write)->status, FAB_FLUSHED);
 	close(r.fd);
 	world_close(&w);
+	test_clock_release();
 	free(mem);
 }
 

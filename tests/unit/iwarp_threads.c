@@ -343,7 +343,7 @@ static void strand_fini(struct strand *s)
 static void test_threads(void)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET };
-	uint64_t end = util_ms() + 120000;
+	uint64_t end = util_ms() + 600000;
 	pthread_t t[5];
 
 	sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

@@ -85,6 +85,9 @@ static void on_call(struct rt_conn *c, struct rt_call *call)
 	if (ends.nseen < sizeof(ends.seen) / sizeof(ends.seen[0]))
 		ends.seen[ends.nseen++] =
 			(struct seen){ call->xid, msg.cb_proc, arg };
+	/* At once: who has seen it may have it answered. */
+	if (msg.cb_proc == DO_HOLD)
+		ends.held[ends.nheld++] = call;
 	pthread_mutex_unlock(&ends.held_lock);
 	switch (msg.cb_proc) {
 	case DO_NULL:
@@ -95,9 +98,6 @@ static void on_call(struct rt_conn *c, struct rt_call *call)
 		answer_add(call, arg);
 		break;
 	case DO_HOLD:
-		pthread_mutex_lock(&ends.held_lock);
-		ends.held[ends.nheld++] = call;
-		pthread_mutex_unlock(&ends.held_lock);
 		break;
 	case DO_UNAVAIL:
 		words[5] = PROC_UNAVAIL;
@@ -137,6 +137,18 @@ void ends_answer_held(void)
 	while (ends.nheld)
 		answer_add(ends.held[--ends.nheld], 0);
 	pthread_mutex_unlock(&ends.held_lock);
+}
+
+void ends_delay_held(void)
+{
+	struct rt_call *call;
+
+	pthread_mutex_lock(&ends.held_lock);
+	call = ends.held[0];
+	memmove(&ends.held[0], &ends.held[1],
+		--ends.nheld * sizeof(ends.held[0]));
+	pthread_mutex_unlock(&ends.held_lock);
+	answer_sequence(call, 10008);
 }
 
 /* Calls in the forward direction. */

@@ -85,6 +85,8 @@ void ends_wait_for(bool (*cond)(void));
 /* By the peer. */
 void ends_answer(struct rt_call *call, const uint32_t *words, size_t n);
 void ends_answer_held(void);
+/* The one held for longest: NFS4ERR_DELAY of its CB_SEQUENCE. */
+void ends_delay_held(void);
 struct rt_request *ends_forward_call(uint32_t xid, uint32_t *words,
 				     struct rt_piece *piece);
 

@@ -374,8 +374,8 @@ static void test_delayed(void)
 	ends_expect(2);
 	CU_ASSERT_EQUAL(ends_send(&calls[0], clnt, DO_DELAY, 5, long_time),
 			RPC_SUCCESS);
-	await_seen(1);
-	usleep(20000);
+	/* The second tells that the first's Reply has come. */
+	await_seen(2);
 	CU_ASSERT_EQUAL(ends_send(&calls[1], clnt, DO_ADD, 6, long_time),
 			RPC_SUCCESS);
 	ends_wait_for(ends_all_processed);
@@ -388,6 +388,36 @@ static void test_delayed(void)
 		CU_ASSERT_EQUAL(memcmp(&ends.seen[i], &ends.seen[0],
 				       sizeof(ends.seen[0])),
 				0);
+	CLNT_DESTROY(clnt);
+}
+
+/* Two that are out at the same time are told so one after the other. */
+static void test_delayed_twice(void)
+{
+	static struct call calls[2];
+	CLIENT *clnt = named_clnt();
+
+	forget_seen();
+	ends_expect(2);
+	for (uint32_t i = 0; i < 2; i++)
+		CU_ASSERT_EQUAL(ends_send(&calls[i], clnt, DO_HOLD, i,
+					  long_time),
+				RPC_SUCCESS);
+	await_seen(2);
+	ends_delay_held();
+	usleep(50000);
+	ends_delay_held();
+	await_seen(3);
+	ends_answer_held();
+	await_seen(4);
+	CU_ASSERT_EQUAL(memcmp(&ends.seen[2], &ends.seen[0],
+			       2 * sizeof(ends.seen[0])),
+			0);
+	ends_answer_held();
+	ends_wait_for(ends_all_processed);
+	CU_ASSERT_EQUAL(calls[0].stat, RPC_SUCCESS);
+	CU_ASSERT_EQUAL(calls[1].stat, RPC_SUCCESS);
+	CU_ASSERT_EQUAL(flags(), 0);
 	CLNT_DESTROY(clnt);
 }
 
@@ -659,6 +689,7 @@ static const struct unit_test tests[] = {
 	{ "fatal", test_fatal },
 	{ "refused", test_refused },
 	{ "delayed", test_delayed },
+	{ "delayed twice", test_delayed_twice },
 	{ "misordered", test_misordered },
 	{ "many", test_many },
 	{ "replaced", test_replaced },

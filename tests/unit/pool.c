@@ -581,7 +581,7 @@ static void *give_back(void *arg)
 		struct fab_buf *b;
 
 		while (!(b = atomic_exchange(&r->slot[i % 16], NULL)))
-			if (r->failed)
+			if (r->failed || sched_yield())
 				return NULL;
 		if (*(unsigned int *)b->addr != i)
 			r->failed = true;

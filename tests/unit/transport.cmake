@@ -50,7 +50,7 @@ foreach(name IN ITEMS transport transport-bound transport-faults
 		transport-faults-v1 transport-rtr transport-steady transport-threads
 		transport-xchar-pair)
 	add_test(NAME unit-${name}-shared COMMAND unit-${name})
-	set_tests_properties(unit-${name}-shared PROPERTIES TIMEOUT 300 LABELS unit
+	set_tests_properties(unit-${name}-shared PROPERTIES TIMEOUT 1200 LABELS unit
 		ENVIRONMENT RPCRDMA_TEST_SHARED=1)
 endforeach()
 

@@ -158,6 +158,7 @@ static void refusals(void)
 				auth_script_reset(n, 700);
 				auth_script[side].refuse = true;
 				auth_script[side].refusal = len;
+				test_clock_hold();
 				CU_ASSERT_TRUE_FATAL(
 					listening(&p, policy, policy));
 				CU_ASSERT_TRUE_FATAL(

@@ -87,7 +87,7 @@ static void wait_for(sem_t *s)
 	struct timespec ts;
 
 	clock_gettime(CLOCK_REALTIME, &ts);
-	ts.tv_sec += 60;
+	ts.tv_sec += 300;
 	while (sem_timedwait(s, &ts))
 		if (errno != EINTR) {
 			fprintf(stderr, "stuck\n");
@@ -372,8 +372,8 @@ static void run(const struct fab_ops *provider, struct fab_domain *dom,
 
 	for (i = 0; i < CALLERS; i++)
 		pthread_join(callers[i], NULL);
-	CU_ASSERT_EQUAL(rt_instance_shutdown(t.inst[0], 20000, false), 0);
-	CU_ASSERT_EQUAL(rt_instance_shutdown(t.inst[1], 20000, false), 0);
+	CU_ASSERT_EQUAL(rt_instance_shutdown(t.inst[0], 200000, false), 0);
+	CU_ASSERT_EQUAL(rt_instance_shutdown(t.inst[1], 200000, false), 0);
 	CU_ASSERT_EQUAL(t.reverse_out, 0);
 	t.stop_stats = true;
 	pthread_join(stats, NULL);

@@ -16,7 +16,7 @@ foreach(provider IN ITEMS iwarp verbs)
 		add_test(NAME unit-provider-${provider}
 			COMMAND provider_test --provider ${provider})
 		set_tests_properties(unit-provider-${provider} PROPERTIES
-			TIMEOUT 300 LABELS unit SKIP_RETURN_CODE 77)
+			TIMEOUT 1200 LABELS unit SKIP_RETURN_CODE 77)
 	endif()
 endforeach()
 
