@@ -44,7 +44,7 @@ wanted() { grep -q "^[^ ]* *$1 *$2 " "$WORK/list"; }
 conform() {
 	local out=$WORK/results-$1 status
 
-	timeout 800 "${there[@]}" "$kit" "${options[@]}" "${@:2}" 2>&1 |
+	timeout 2000 "${there[@]}" "$kit" "${options[@]}" "${@:2}" 2>&1 |
 		tee "$out" | grep -E '^(ok|not ok) '
 	status=${PIPESTATUS[0]}
 	# 1: said already.

@@ -457,10 +457,11 @@ for vers in "${versions[@]}"; do
 	check "$kind-followed-mount-v$vers" mounted $vers
 	check "$kind-followed-v$vers" followed $vers
 	calls=$((calls + 1))
-	# More than one if the client was still busy with binding.
+	# More than one if the client was still busy with binding. What comes just
+	# when its connection has been idle for too long is dropped and sent again.
 	check "$kind-followed-calls-v$vers" stats "$GANESHA_STATS" \
 		"totals['reverse_calls_sent'] >= $calls" 'totals["errors_sent"] == 0' \
-		'totals["errors_received"] == 0' 'totals["dropped"] == 0'
+		'totals["errors_received"] == 0'
 	check "$kind-followed-unmount-v$vers" within 60 umount "$MNT"
 done
 

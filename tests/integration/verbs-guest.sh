@@ -33,7 +33,7 @@ trap cleanup EXIT
 run() { # PREFIX PROGRAM ARGUMENT...
 	local prefix=$1 log=$out/$1 status
 	shift
-	ASAN_OPTIONS=${ASAN_OPTIONS:-} timeout 400 "$@" >"$log" 2>&1
+	ASAN_OPTIONS=${ASAN_OPTIONS:-} timeout 1500 "$@" >"$log" 2>&1
 	status=$?
 	awk -v p="$prefix" '
 		/^  Test: / { name = $2; sub(/\.\.\.$/, "", name) }
