@@ -145,9 +145,7 @@ class AuthGiant(Attack):
 
     def begin(self):
         failed = total("auth_failed")
-        giants, _ = gather(HOST_CONNS, lambda i: Client())
-        for p in giants:
-            p.part(framed(bytes(900), 0xffffffff))
+        giants, _ = gather(HOST_CONNS, self.giant)
         self.refused = 0
         for p in giants:
             try:
@@ -157,9 +155,20 @@ class AuthGiant(Attack):
             p.close(True)
         check(total("auth_failed") - failed == HOST_CONNS, "not all refused")
         until(lambda: stats()["connections_now"] < 8, 10)
-        self.hold, _ = gather(HOST_CONNS, lambda i: Client())
-        for p in self.hold:
-            p.parts(framed(bytes(LONGEST))[:-4], 4000)
+        self.hold, _ = gather(HOST_CONNS, self.long_one)
+
+    # Each says something at once, before it is ended for its silence.
+    @staticmethod
+    def giant(_):
+        p = Client()
+        p.part(framed(bytes(900), 0xffffffff))
+        return p
+
+    @staticmethod
+    def long_one(_):
+        p = Client()
+        p.parts(framed(bytes(LONGEST))[:-4], 4000)
+        return p
 
     def limit(self):
         self.note = " %d refused, %d with 64 KiB each," % (
@@ -234,14 +243,18 @@ class AuthContexts(Attack):
         # Each is one that the server has not seen.
         names = sorted(n for n in os.listdir(TOKENS) if n.startswith("new"))
         check(len(names) == HOST_CONNS, "%d tokens" % len(names))
-        self.hold, _ = gather(HOST_CONNS, lambda i: Client())
-        for p, n in zip(self.hold, names):
-            p.parts(real_token(n))
+        self.hold, _ = gather(HOST_CONNS, lambda i: self.begun(names[i]))
         self.answered = 0
         for p in self.hold:
             while not self.token(v2.Header(p.recv())):
                 pass
             self.answered += 1
+
+    @staticmethod
+    def begun(name):
+        p = Client()
+        p.parts(real_token(name))
+        return p
 
     @staticmethod
     def token(h):

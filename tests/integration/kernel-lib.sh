@@ -56,7 +56,7 @@ make_patterns() {
 
 files_in() {
 	for file in "$LOCAL"/[0-9]*; do
-		within 60 cp "$file" "$MNT/" || return 1
+		within 200 cp "$file" "$MNT/" || return 1
 	done
 	uncached
 	for file in "$LOCAL"/[0-9]*; do
@@ -65,14 +65,14 @@ files_in() {
 }
 files_out() {
 	for file in "$LOCAL"/[0-9]*; do
-		within 60 cmp "$file" "$MNT/${file##*/}" || return 1
+		within 200 cmp "$file" "$MNT/${file##*/}" || return 1
 	done
 }
 direct() {
-	within 60 dd if="$LOCAL/3000001" of="$MNT/direct" bs=1M oflag=direct \
+	within 200 dd if="$LOCAL/3000001" of="$MNT/direct" bs=1M oflag=direct \
 		status=none conv=fsync iflag=fullblock || return 1
 	cmp "$LOCAL/3000001" "$DATA/direct" || return 1
-	within 60 dd if="$MNT/direct" bs=1M iflag=direct status=none |
+	within 200 dd if="$MNT/direct" bs=1M iflag=direct status=none |
 		cmp - "$LOCAL/3000001"
 }
 # kernel_io MODE...: of kernel_io.py, whose head says what they do
@@ -82,29 +82,29 @@ kernel_io() {
 odd_direct() { kernel_io direct "$MNT/odd" "$DATA/odd"; }
 mapped() { kernel_io mapped "$MNT/mapped" "$DATA/mapped"; }
 tree() {
-	within 120 cp -r "$LOCAL/tree" "$MNT/" || return 1
+	within 400 cp -r "$LOCAL/tree" "$MNT/" || return 1
 	uncached
-	diff -r "$LOCAL/tree" "$DATA/tree" && within 120 diff -r "$LOCAL/tree" "$MNT/tree"
+	diff -r "$LOCAL/tree" "$DATA/tree" && within 400 diff -r "$LOCAL/tree" "$MNT/tree"
 }
 large_directory() {
 	local names i
 	mkdir "$DATA/large"
 	for ((i = 0; i < 250; i++)); do : >"$DATA/large/a-rather-long-name-so-that-there-is-more-than-one-message-$i"; done
 	uncached
-	names=$(within 120 ls "$MNT/large" | sort | sha256sum)
+	names=$(within 400 ls "$MNT/large" | sort | sha256sum)
 	[ "$names" = "$(ls "$DATA/large" | sort | sha256sum)" ]
 }
 names() {
 	local target
 	target=$(printf 't%.0s' {1..1500})
-	within 60 ln -s "${target//tttttttttt/ttttttttt/}" "$MNT/link" || return 1
+	within 200 ln -s "${target//tttttttttt/ttttttttt/}" "$MNT/link" || return 1
 	uncached
-	[ "$(within 60 readlink "$MNT/link")" = "$(readlink "$DATA/link")" ] || return 1
-	within 60 mv "$MNT/1000" "$MNT/moved" && within 60 ln "$MNT/moved" "$MNT/linked" &&
-		cmp "$LOCAL/1000" "$DATA/linked" && within 60 rm "$MNT/moved" &&
-		[ ! -e "$DATA/moved" ] && within 60 chmod 600 "$MNT/linked" &&
+	[ "$(within 200 readlink "$MNT/link")" = "$(readlink "$DATA/link")" ] || return 1
+	within 200 mv "$MNT/1000" "$MNT/moved" && within 200 ln "$MNT/moved" "$MNT/linked" &&
+		cmp "$LOCAL/1000" "$DATA/linked" && within 200 rm "$MNT/moved" &&
+		[ ! -e "$DATA/moved" ] && within 200 chmod 600 "$MNT/linked" &&
 		[ "$(stat -c %a "$DATA/linked")" = 600 ] &&
-		within 60 truncate -s 77 "$MNT/linked" &&
+		within 200 truncate -s 77 "$MNT/linked" &&
 		[ "$(stat -c %s "$DATA/linked")" = 77 ]
 }
 # Both clients: what one has written and closed the other reads; a lock of one
@@ -133,13 +133,13 @@ two_clients() { # VERS
 	END
 	rm -f "$WORK/two-"* "$WORK/locked"
 	: >"$DATA/lock"
-	within 300 ip netns exec two bash -x "$WORK/second" >"$WORK/second.out" 2>&1 &
+	within 900 ip netns exec two bash -x "$WORK/second" >"$WORK/second.out" 2>&1 &
 	local pid=$! status=0
 	CLEANUP_PIDS+=("$pid")
-	await 60 test -e "$WORK/two-ready" || status=1
-	[ "$(within 60 cat "$MNT/from-two")" = second ] || status=2
+	await 200 test -e "$WORK/two-ready" || status=1
+	[ "$(within 200 cat "$MNT/from-two")" = second ] || status=2
 	# Not before the lock is this client's does the other try.
-	within 120 flock "$MNT/lock" bash -c ": >'$WORK/locked'
+	within 400 flock "$MNT/lock" bash -c ": >'$WORK/locked'
 		for ((i = 0; i < 600; i++)); do
 			[ ! -e '$WORK/two-refused' ] || break
 			sleep 0.1
@@ -152,12 +152,12 @@ two_clients() { # VERS
 }
 # By the client: the server keeps names in mind that are removed behind it.
 emptied() {
-	within 120 rm -rf "${MNT:?}"/* && [ -z "$(ls "$DATA")" ]
+	within 400 rm -rf "${MNT:?}"/* && [ -z "$(ls "$DATA")" ]
 }
 sparse() {
-	within 60 fallocate -l 300000 "$MNT/sparse" &&
+	within 200 fallocate -l 300000 "$MNT/sparse" &&
 		[ "$(stat -c %s "$DATA/sparse")" = 300000 ] &&
-		within 60 fallocate -p -o 4096 -l 200000 "$MNT/sparse"
+		within 200 fallocate -p -o 4096 -l 200000 "$MNT/sparse"
 }
 
 stats() { # SOCKET EXPRESSION...

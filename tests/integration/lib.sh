@@ -144,12 +144,13 @@ await() {
 # captured_all FILE: what dumpcap writes there grows no more; what is still in
 # the kernel's buffer is not in it otherwise
 captured_all() {
-	local size=-1 now i
-	for ((i = 0; i < 30; i++)); do
+	local size=-1 now i same=0
+	for ((i = 0; i < 90; i++)); do
 		now=$(stat -c %s "$1")
-		[ "$now" != "$size" ] || return 0
+		if [ "$now" != "$size" ]; then same=0; else same=$((same + 1)); fi
+		[ "$same" -lt 4 ] || return 0
 		size=$now
-		sleep 3
+		sleep 1
 	done
 }
 

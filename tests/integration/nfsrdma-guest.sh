@@ -120,7 +120,7 @@ fi
 mounted() {
 	local options=vers=$1,proto=rdma,port=$RDMA_PORT
 	[ "$1" != 3 ] || options+=,nolock,mountproto=tcp,mountport=$MNT_PORT
-	within 120 mount -t nfs -o "$options" "${2:-10.9.1.2}:/export" "${3:-$MNT}"
+	within 400 mount -t nfs -o "$options" "${2:-10.9.1.2}:/export" "${3:-$MNT}"
 }
 by_rdma() { grep -A 40 " mounted on $MNT with" /proc/self/mountstats | grep -q 'xprt:.*rdma'; }
 
@@ -192,11 +192,11 @@ for vers in ${RPCRDMA_VERSIONS:-3 4.0 4.1 4.2}; do
 		'totals["invalidations_sent"] > 0' 'totals["errors_sent"] == 0' \
 		'totals["errors_received"] == 0' 'totals["dropped"] == 0'
 	check "$kind-remove-v$vers" emptied
-	check "$kind-unmount-v$vers" within 60 umount "$MNT"
+	check "$kind-unmount-v$vers" within 200 umount "$MNT"
 	wanted versions || continue
 	check "$kind-mount-again-v$vers" mounted $vers
 	check "$kind-empty-again-v$vers" test -z "$(ls "$MNT")"
-	check "$kind-unmount-again-v$vers" within 60 umount "$MNT"
+	check "$kind-unmount-again-v$vers" within 200 umount "$MNT"
 done
 
 # ---- 16 mounts at once ---------------------------------------------------------
@@ -210,7 +210,7 @@ one_of_many() { # NUMBER
 	5 | 6) vers=4.2 ;;
 	esac
 	mkdir -p "$at"
-	mounted $vers "10.9.2.$1" "$at" && within 120 cp "$LOCAL/65537" "$at/many-$1" &&
+	mounted $vers "10.9.2.$1" "$at" && within 400 cp "$LOCAL/65537" "$at/many-$1" &&
 		: >"$WORK/many/$1.written"
 }
 many() {
@@ -230,9 +230,9 @@ many() {
 	uncached
 	for ((i = 1; i <= 16; i++)); do
 		cmp "$LOCAL/65537" "$DATA/many-$i" &&
-			within 120 cmp "$LOCAL/65537" "$WORK/many/$i/many-$i" || status=4
+			within 400 cmp "$LOCAL/65537" "$WORK/many/$i/many-$i" || status=4
 	done
-	for ((i = 1; i <= 16; i++)); do within 120 umount "$WORK/many/$i" || status=5; done
+	for ((i = 1; i <= 16; i++)); do within 400 umount "$WORK/many/$i" || status=5; done
 	rm -f "$DATA"/many-*
 	return $status
 }
@@ -253,7 +253,7 @@ if wanted many; then
 	rxe) check "$kind-16-mounts" few_receives ;;
 	esac
 fi
-check "$kind-quiet" await 30 stats "$GANESHA_STATS" 'connections_now == 0' \
+check "$kind-quiet" await 150 stats "$GANESHA_STATS" 'connections_now == 0' \
 	'pool["bytes_in_use"] == 0'
 
 # ---- What a third party reads of it ------------------------------------------
@@ -277,7 +277,7 @@ captured_once() {
 		2>"$WORK/dumpcap" &
 	dumpcap=$!
 	CLEANUP_PIDS+=("$dumpcap")
-	await 60 test -s "$WORK/capture" || {
+	await 200 test -s "$WORK/capture" || {
 		cat "$WORK/dumpcap"
 		return 2
 	}
@@ -285,9 +285,9 @@ captured_once() {
 		mounted $vers || return 3
 		files_in && uncached && files_out || return 4
 		tree && large_directory && odd_direct && names || return 5
-		emptied && within 60 umount "$MNT" || return 6
+		emptied && within 200 umount "$MNT" || return 6
 	done
-	await 30 stats "$GANESHA_STATS" 'connections_now == 0' || return 7
+	await 150 stats "$GANESHA_STATS" 'connections_now == 0' || return 7
 	captured_all "$WORK/capture"
 	end_pid "$dumpcap"
 	grep dropped "$WORK/dumpcap"
@@ -330,7 +330,7 @@ restarted() {
 	local writer
 	rm -f "$WORK/log" "$WORK/log.stop"
 	: >"$WORK/log"
-	within 60 cp "$LOCAL/3000001" "$MNT/before" || return 1
+	within 200 cp "$LOCAL/3000001" "$MNT/before" || return 1
 	kernel_io records "$MNT/records" "$WORK/log" &
 	writer=$!
 	CLEANUP_PIDS+=("$writer")
@@ -344,8 +344,8 @@ restarted() {
 	uncached
 	kernel_io recorded "$DATA/records" "$WORK/log" &&
 		kernel_io recorded "$MNT/records" "$WORK/log" &&
-		within 120 cmp "$MNT/before" "$LOCAL/3000001" &&
-		within 60 cp "$LOCAL/65537" "$MNT/after" &&
+		within 400 cmp "$MNT/before" "$LOCAL/3000001" &&
+		within 200 cp "$LOCAL/65537" "$MNT/after" &&
 		cmp "$LOCAL/65537" "$DATA/after"
 }
 # NFSv4.1 has state to reclaim, NFSv3 has none.
@@ -354,7 +354,7 @@ for vers in 3 4.1; do
 	if mounted $vers >"$WORK/why" 2>&1; then
 		check "$kind-restart-v$vers" restarted
 		check "$kind-restart-remove-v$vers" emptied
-		check "$kind-restart-unmount-v$vers" within 60 umount "$MNT"
+		check "$kind-restart-unmount-v$vers" within 200 umount "$MNT"
 	else
 		not_ok "$kind-restart-v$vers" "$(tail -n 1 "$WORK/why")"
 	fi
@@ -387,11 +387,11 @@ recalled() { # VERS
 	echo first >"$DATA/delegated-$1"
 	exec 8<"$file" || return 1
 	[ "$(cat <&8)" = first ] || return 2
-	within 120 ip netns exec two bash -c "
+	within 400 ip netns exec two bash -c "
 		mount -t nfs -o vers=$1,$SECOND_MOUNT $MNT &&
 		echo second >$MNT/delegated-$1 && umount $MNT" || return 3
 	exec 8<&-
-	[ "$(within 60 cat "$file")" = second ] && [ "$(cat "$DATA/delegated-$1")" = second ]
+	[ "$(within 200 cat "$file")" = second ] && [ "$(cat "$DATA/delegated-$1")" = second ]
 }
 if ! run_ganesha "$WORK/ganesha"; then
 	not_ok "$kind-delegation-start" "$(tail -n 3 "$GANESHA_LOG" | tr '\n' ' ')"
@@ -406,18 +406,21 @@ for vers in "${versions[@]}"; do
 	calls=$((calls + 1))
 	check "$kind-called-back-v$vers" stats "$GANESHA_STATS" \
 		'all(c["version"] == 1 for c in connections)' \
-		"totals['reverse_calls_sent'] == $calls" 'totals["errors_sent"] == 0' \
+		"totals['reverse_calls_sent'] >= $calls" 'totals["errors_sent"] == 0' \
 		'totals["errors_received"] == 0' 'totals["dropped"] == 0'
 	check "$kind-delegation-remove-v$vers" emptied
-	check "$kind-delegation-unmount-v$vers" within 60 umount "$MNT"
+	check "$kind-delegation-unmount-v$vers" within 200 umount "$MNT"
 done
 # A client of NFSv4.0 by RDMA names no address that Ganesha could call: it
 # gets no delegation, and nobody waits for one.
 check "$kind-delegation-mount-v4.0" mounted 4.0
+calls=$(totals | python3 -c '
+import json, sys
+print(json.load(sys.stdin)["totals"]["reverse_calls_sent"])')
 check "$kind-no-delegation-v4.0" recalled 4.0
 check "$kind-not-called-back-v4.0" stats "$GANESHA_STATS" \
-	"totals['reverse_calls_sent'] == $calls"
-check "$kind-delegation-unmount-v4.0" within 60 umount "$MNT"
+	"totals['reverse_calls_sent'] == ${calls:--1}"
+check "$kind-delegation-unmount-v4.0" within 200 umount "$MNT"
 
 # The connection by which a delegation came has ended, for it was idle. The
 # client has another one as soon as it renews its lease, hears that it has no
@@ -434,20 +437,20 @@ followed() { # VERS
 	) &
 	local holder=$!
 	CLEANUP_PIDS+=("$holder")
-	await 60 test -s "$held" || return 1
+	await 200 test -s "$held" || return 1
 	[ "$(cat "$held")" = first ] || return 2
-	await 60 stats "$GANESHA_STATS" 'connections_now == 0' || return 3
-	within 120 ip netns exec two bash -c "
+	await 200 stats "$GANESHA_STATS" 'connections_now == 0' || return 3
+	within 400 ip netns exec two bash -c "
 		mount -t nfs -o vers=$1,$SECOND_MOUNT $MNT &&
 		echo second >$MNT/followed-$1 && umount $MNT" || return 4
 	kill "$holder"
 	wait "$holder" 2>/dev/null
-	[ "$(within 60 cat "$file")" = second ] || return 5
+	[ "$(within 200 cat "$file")" = second ] || return 5
 	! grep -E 'evok|CB channel down' "$GANESHA_LOG"
 }
 if stop_ganesha; then ok "$kind-server-end-again"; else not_ok "$kind-server-end-again" "status $?"; fi
-sed -i -e 's/Graceless = true;/& Lease_Lifetime = 20;/' \
-	-e "s/Provider = $PROVIDER;/& Idle_Timeout = 2;/" "$WORK/ganesha/ganesha.conf"
+sed -i -e 's/Graceless = true;/& Lease_Lifetime = 40;/' \
+	-e "s/Provider = $PROVIDER;/& Idle_Timeout = 5;/" "$WORK/ganesha/ganesha.conf"
 if ! run_ganesha "$WORK/ganesha"; then
 	not_ok "$kind-delegation-start-again" "$(tail -n 3 "$GANESHA_LOG" | tr '\n' ' ')"
 	finish
@@ -462,7 +465,7 @@ for vers in "${versions[@]}"; do
 	check "$kind-followed-calls-v$vers" stats "$GANESHA_STATS" \
 		"totals['reverse_calls_sent'] >= $calls" 'totals["errors_sent"] == 0' \
 		'totals["errors_received"] == 0'
-	check "$kind-followed-unmount-v$vers" within 60 umount "$MNT"
+	check "$kind-followed-unmount-v$vers" within 200 umount "$MNT"
 done
 
 if stop_ganesha; then ok "$kind-server-end"; else not_ok "$kind-server-end" "status $?"; fi

@@ -66,7 +66,7 @@ copies() {
 		cmp "$TREE/root/file-$1" "$WORK/back"
 }
 ping_server() {
-	in_machine timeout 60 rpcrdma-ping --server 127.0.0.1 --count 2 \
+	in_machine timeout 120 rpcrdma-ping --timeout 60000 --server 127.0.0.1 --count 2 \
 		--interval 1 --quiet
 }
 # Statistics of a service, as root in the machine, through its socket.

@@ -54,7 +54,7 @@ def extensions_off(t):
         c.post(htype, y, **fields)
         got = {}
         while len(got) < 2:
-            h = c.take(2)
+            h = c.take()
             got[h.xid] = h.error
         expect(got[x] == (v2.INVAL_CONT,) and
                got[y][0] in (v2.INVAL_HTYPE, v2.INVAL_CONT), "%r" % got)

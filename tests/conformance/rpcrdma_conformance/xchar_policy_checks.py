@@ -93,7 +93,7 @@ def none_asked(t):
         if not want:
             for _ in range(100):
                 c.null()
-            expect(c.iw.quiet(3), "something while it is idle")
+            expect(c.iw.quiet(7), "something while it is idle")
             same(c.have(REQXCH), [], "REQXCHs")
             our_size(t, c, 4096, "unasked")
 
