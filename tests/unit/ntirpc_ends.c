@@ -315,18 +315,8 @@ static void do_close(void)
 void ends_open(void)
 {
 	struct sockaddr_in any = { .sin_family = AF_INET };
-	svc_init_params params = {
-		.max_connections = 16,
-		.max_events = 16,
-		.ioq_thrd_max = 8,
-		.ioq_thrd_min = 2,
-		.gss_ctx_hash_partitions = 3,
-		.gss_max_ctx = 64,
-		.gss_max_gc = 8,
-		.channels = 1,
-	};
 
-	CU_ASSERT_TRUE_FATAL(svc_init(&params));
+	CU_ASSERT_TRUE_FATAL(util_svc_init(2, 8));
 	ends.auth = authnone_ncreate();
 	CU_ASSERT_TRUE_FATAL(AUTH_SUCCESS(ends.auth));
 	ends.server = make_instance();

@@ -707,19 +707,8 @@ static void test_tampered(void)
 
 static void test_open(void)
 {
-	svc_init_params params = {
-		.max_connections = 16,
-		.max_events = 16,
-		.ioq_thrd_max = 2,
-		.ioq_thrd_min = 1,
-		.gss_ctx_hash_partitions = 3,
-		.gss_max_ctx = 64,
-		.gss_max_gc = 8,
-		.channels = 1,
-	};
-
 	CU_ASSERT_TRUE_FATAL(util_pool_open(&pool, 0));
-	CU_ASSERT_TRUE_FATAL(svc_init(&params));
+	CU_ASSERT_TRUE_FATAL(util_svc_init(1, 2));
 }
 
 static void test_close(void)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the tests of the ntirpc layer share: a pool over a provider that
- * registers nothing but tells of it, and payload streams cut into pieces.
+ * registers nothing but tells of it, payload streams cut into pieces, and the
+ * start of libntirpc.
  */
 #ifndef RPCRDMA_NTIRPC_UTIL_H
 #define RPCRDMA_NTIRPC_UTIL_H
@@ -9,6 +10,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <rpc/rpc.h>
+#include <rpc/svc.h>
 
 #include "ntirpc/stream.h"
 
@@ -50,6 +54,23 @@ static const struct fab_ops util_ops = {
 	.reg = util_reg,
 	.dereg = util_dereg,
 };
+
+/* libntirpc with so many workers at least and at most. */
+static inline bool util_svc_init(unsigned int least, unsigned int most)
+{
+	svc_init_params params = {
+		.max_connections = 16,
+		.max_events = 16,
+		.ioq_thrd_max = most,
+		.ioq_thrd_min = least,
+		.gss_ctx_hash_partitions = 3,
+		.gss_max_ctx = 64,
+		.gss_max_gc = 8,
+		.channels = 1,
+	};
+
+	return svc_init(&params);
+}
 
 struct util_pool {
 	struct fab_domain *dom;
