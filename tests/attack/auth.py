@@ -73,6 +73,13 @@ class Client(Peer):
             self.recv()
 
 
+def begun(data, step=900):
+    """A Client that says something at once, before it is ended for silence."""
+    p = Client()
+    p.parts(data, step)
+    return p
+
+
 class Again(Attack):
     """Attacks whose turns make new connections all the time."""
 
@@ -145,7 +152,8 @@ class AuthGiant(Attack):
 
     def begin(self):
         failed = total("auth_failed")
-        giants, _ = gather(HOST_CONNS, self.giant)
+        giants, _ = gather(
+            HOST_CONNS, lambda i: begun(framed(bytes(900), 0xffffffff), 1000))
         self.refused = 0
         for p in giants:
             try:
@@ -155,20 +163,8 @@ class AuthGiant(Attack):
             p.close(True)
         check(total("auth_failed") - failed == HOST_CONNS, "not all refused")
         until(lambda: stats()["connections_now"] < 8, 10)
-        self.hold, _ = gather(HOST_CONNS, self.long_one)
-
-    # Each says something at once, before it is ended for its silence.
-    @staticmethod
-    def giant(_):
-        p = Client()
-        p.part(framed(bytes(900), 0xffffffff))
-        return p
-
-    @staticmethod
-    def long_one(_):
-        p = Client()
-        p.parts(framed(bytes(LONGEST))[:-4], 4000)
-        return p
+        self.hold, _ = gather(
+            HOST_CONNS, lambda i: begun(framed(bytes(LONGEST))[:-4], 4000))
 
     def limit(self):
         self.note = " %d refused, %d with 64 KiB each," % (
@@ -243,18 +239,12 @@ class AuthContexts(Attack):
         # Each is one that the server has not seen.
         names = sorted(n for n in os.listdir(TOKENS) if n.startswith("new"))
         check(len(names) == HOST_CONNS, "%d tokens" % len(names))
-        self.hold, _ = gather(HOST_CONNS, lambda i: self.begun(names[i]))
+        self.hold, _ = gather(HOST_CONNS, lambda i: begun(real_token(names[i])))
         self.answered = 0
         for p in self.hold:
             while not self.token(v2.Header(p.recv())):
                 pass
             self.answered += 1
-
-    @staticmethod
-    def begun(name):
-        p = Client()
-        p.parts(real_token(name))
-        return p
 
     @staticmethod
     def token(h):

@@ -56,8 +56,9 @@ class Segment:
 class Flow:
     """One direction of a connection."""
 
-    def __init__(self, seq):
-        self.next = seq
+    def __init__(self, syn):
+        self.first = syn.seq
+        self.next = (syn.seq + 1) % (1 << 32)
         self.waiting = []
         self.ended = False
 
@@ -101,7 +102,7 @@ def in_order(source, sink):
     frames = records(source)
     sink.write(next(frames))
     flows = {}
-    done = []
+    seen = []
     for time, frame in frames:
         s = Segment(frame)
         flow = flows.get(s.flow)
@@ -109,9 +110,8 @@ def in_order(source, sink):
             # The same one again, or the first of another connection.
             if flow and flow.first == s.seq:
                 continue
-            flow = flows[s.flow] = Flow((s.seq + 1) % (1 << 32))
-            flow.first = s.seq
-            done.append(flow)
+            flow = flows[s.flow] = Flow(s)
+            seen.append(flow)
             handed = [s]
         elif s.flags & RST:
             handed = [s]
@@ -126,7 +126,7 @@ def in_order(source, sink):
             sink.write(time + struct.pack("<II", len(out), len(out)) + out)
     return [f"{(min((w.seq - f.next) % (1 << 32) for w in f.waiting))} octets "
             f"of a stream are missing before {len(f.waiting)} segments"
-            for f in done if f.waiting]
+            for f in seen if f.waiting]
 
 
 def disturbed(rng, seq, text):
