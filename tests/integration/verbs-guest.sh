@@ -191,7 +191,7 @@ shared() {
 	CLEANUP_PIDS+=("${pids[@]}")
 	await 300 read_stats 'shared_receives["connections"] == 6' \
 		'shared_receives["promised"] > 300' 'shared_receives["posted"] <= 100' \
-		'totals["calls_received"] > 5000' || status=1
+		'totals["calls_received"] > 10000' || status=1
 	kill -INT "${pids[@]}"
 	for i in "${pids[@]}"; do wait "$i" || status=2; done
 	read_stats 'totals["calls_received"] == totals["replies_sent"]' \
