@@ -45,7 +45,9 @@ MALFORMED = ["[Malformed Packet: NFS]", "_ws.malformed"]
 
 
 def tshark(capture, *argv):
-    done = subprocess.run(["tshark", "-2", "-n", "-r", capture, *argv],
+    # A connection's own port may be what another protocol is known by.
+    done = subprocess.run(["tshark", "-2", "-n", "-r", capture, "-o",
+                           "tcp.try_heuristic_first:TRUE", *argv],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True)
     if done.returncode:

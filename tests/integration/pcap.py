@@ -36,7 +36,8 @@ class Pcap:
         self.f = open(path, "wb")
         self.f.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 262144,
                                  1))
-        self.ports = (40000, port)
+        # The client's is one that Wireshark knows another protocol by.
+        self.ports = (44322, port)
         self.seq = [1000, 2000]
         self.msn = [0, 0]
         self.frames = 0

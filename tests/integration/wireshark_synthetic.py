@@ -327,7 +327,8 @@ def write(pcap, checks):
 
 
 def read_back(dissector, path, names, twice):
-    argv = ["tshark", "-n", "-X", "lua_script:" + dissector, "-r", path,
+    argv = ["tshark", "-n", "-o", "tcp.try_heuristic_first:TRUE", "-X",
+            "lua_script:" + dissector, "-r", path,
             "-T", "fields", "-E", "separator=|"]
     for name in names:
         argv += ["-e", name]
