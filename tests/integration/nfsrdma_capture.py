@@ -31,6 +31,7 @@ import subprocess
 import sys
 
 import tcp_order
+from pcap import TSHARK
 
 FIELDS = ("frame.number frame.protocols iwarp_rdma.opcode rpcordma.version "
           "rpcordma.msg_type rpcordma.reads_count rpcordma.writes_count "
@@ -45,9 +46,7 @@ MALFORMED = ["[Malformed Packet: NFS]", "_ws.malformed"]
 
 
 def tshark(capture, *argv):
-    # A connection's own port may be what another protocol is known by.
-    done = subprocess.run(["tshark", "-2", "-n", "-r", capture, "-o",
-                           "tcp.try_heuristic_first:TRUE", *argv],
+    done = subprocess.run([*TSHARK, "-2", "-r", capture, *argv],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True)
     if done.returncode:

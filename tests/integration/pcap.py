@@ -7,6 +7,9 @@ frames say (RFC 5044). DDP is RFC 5041, RDMAP RFC 5040.
 
 import struct
 
+# To look first at what a connection carries: the port that a client happens to
+# get may be one that Wireshark knows another protocol by.
+TSHARK = ["tshark", "-n", "-o", "tcp.try_heuristic_first:TRUE"]
 CLIENT, SERVER = 0, 1
 WRITE, READ_REQUEST, READ_RESPONSE, SEND = 0, 1, 2, 3
 
@@ -36,7 +39,7 @@ class Pcap:
         self.f = open(path, "wb")
         self.f.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 262144,
                                  1))
-        # The client's is one that Wireshark knows another protocol by.
+        # The client's is PMPROXY's, see TSHARK.
         self.ports = (44322, port)
         self.seq = [1000, 2000]
         self.msn = [0, 0]

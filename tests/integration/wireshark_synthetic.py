@@ -15,8 +15,8 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "conformance")]
 
-from pcap import (CLIENT, READ_RESPONSE, SERVER, WRITE, Pcap,  # noqa: E402
-                  read_request, tagged)
+from pcap import (CLIENT, READ_RESPONSE, SERVER, TSHARK, WRITE,  # noqa: E402
+                  Pcap, read_request, tagged)
 from rpcrdma_conformance import v2  # noqa: E402
 from rpcrdma_conformance.v2 import ReadSegment, Segment  # noqa: E402
 
@@ -327,8 +327,7 @@ def write(pcap, checks):
 
 
 def read_back(dissector, path, names, twice):
-    argv = ["tshark", "-n", "-o", "tcp.try_heuristic_first:TRUE", "-X",
-            "lua_script:" + dissector, "-r", path,
+    argv = [*TSHARK, "-X", "lua_script:" + dissector, "-r", path,
             "-T", "fields", "-E", "separator=|"]
     for name in names:
         argv += ["-e", name]
