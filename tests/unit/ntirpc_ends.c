@@ -131,12 +131,19 @@ static void on_call(struct rt_conn *c, struct rt_call *call)
 	}
 }
 
+/* Not under the lock: whoever answers may be given the next Call. */
 void ends_answer_held(void)
 {
+	struct rt_call *held[64];
+	unsigned int n;
+
 	pthread_mutex_lock(&ends.held_lock);
-	while (ends.nheld)
-		answer_add(ends.held[--ends.nheld], 0);
+	n = ends.nheld;
+	memcpy(held, ends.held, n * sizeof(held[0]));
+	ends.nheld = 0;
 	pthread_mutex_unlock(&ends.held_lock);
+	while (n)
+		answer_add(held[--n], 0);
 }
 
 void ends_delay_held(void)
