@@ -7,6 +7,7 @@ rpcrdma_unit(ulb-chunks ulb_chunks.c ulb_rows.c LIBS rpcrdma_ulb)
 rpcrdma_unit(ulb-bound ulb_bound.c ulb_rows.c LIBS rpcrdma_ulb)
 rpcrdma_unit(ulb-session ulb_session.c LIBS rpcrdma_ulb)
 rpcrdma_unit(ulb-mutate ulb_mutate.c ulb_rows.c LIBS rpcrdma_ulb)
+rpcrdma_one_thread(unit-ulb-mutate)
 
 # An NFS codec of another origin, where it is installed.
 pkg_check_modules(LIBNFS IMPORTED_TARGET libnfs)

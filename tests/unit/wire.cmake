@@ -6,6 +6,7 @@ rpcrdma_unit(wire-cm wire_cm.c LIBS rpcrdma_wire)
 rpcrdma_unit(wire-robust wire_robust.c LIBS rpcrdma_wire)
 rpcrdma_unit(wire-v1 wire_v1.c LIBS rpcrdma_wire)
 rpcrdma_unit(wire-xchar wire_xchar.c LIBS rpcrdma_wire)
+rpcrdma_one_thread(unit-wire-robust)
 
 find_program(RPCGEN rpcgen)
 pkg_check_modules(TIRPC IMPORTED_TARGET libtirpc)
@@ -16,6 +17,8 @@ if(RPCGEN AND TIRPC_FOUND)
 	rpcrdma_unit(wire-xchar-xdr wire_xchar_xdr.c LIBS rpcrdma_wire rpcrdma_xdrrefx)
 	rpcrdma_unit(wire-rtr wire_rtr.c LIBS rpcrdma_wire rpcrdma_xdrrefx)
 	rpcrdma_unit(wire-v1-xdr wire_v1_xdr.c LIBS rpcrdma_wire rpcrdma_xdrref1)
+	rpcrdma_one_thread(unit-wire-xdr unit-wire-xchar-xdr unit-wire-rtr
+		unit-wire-v1-xdr)
 else()
 	message(WARNING "no rpcgen or libtirpc: the codec is not compared with "
 		"the draft's XDR")
