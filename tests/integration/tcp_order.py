@@ -19,7 +19,7 @@ beginning is put off where it is too short. No FPDU is whole in a later frame
 than it was.
 
 What is missing to the end is told, and makes the exit status 1: whoever made
-the capture has lost it.
+the capture has lost it. Status 2: FROM is no such capture.
 """
 
 import copy
@@ -40,7 +40,8 @@ class Segment:
     """A frame of Ethernet, IPv4 and TCP."""
 
     def __init__(self, frame):
-        if frame[12:14] != b"\x08\0" or frame[14] >> 4 != 4 or frame[23] != 6:
+        if len(frame) < 54 or frame[12:14] != b"\x08\0" or \
+                frame[14] >> 4 != 4 or frame[23] != 6:
             raise ValueError("a frame that is none of TCP over IPv4")
         self.tcp = 14 + (frame[14] & 15) * 4
         begin = self.tcp + (frame[self.tcp + 12] >> 4) * 4
@@ -163,7 +164,11 @@ def records(f):
         raise ValueError("no pcap file of a little-endian machine")
     yield head
     while len(head := f.read(16)) == 16:
-        yield head[:8], f.read(struct.unpack_from("<I", head, 8)[0])
+        size, = struct.unpack_from("<I", head, 8)
+        frame = f.read(size)
+        if len(frame) < size:
+            raise ValueError("it ends in the midst of a frame")
+        yield head[:8], frame
 
 
 def in_order(source, sink):
@@ -307,8 +312,15 @@ def main(argv):
     if argv == ["--test"]:
         try_it()
         return 0
-    with open(argv[0], "rb") as source, open(argv[1], "wb") as sink:
-        missing = in_order(source, sink)
+    if len(argv) != 2:
+        print("tcp_order.py FROM TO, two pcap files", file=sys.stderr)
+        return 2
+    try:
+        with open(argv[0], "rb") as source, open(argv[1], "wb") as sink:
+            missing = in_order(source, sink)
+    except (OSError, ValueError) as e:
+        print(f"{argv[0]}: {e}", file=sys.stderr)
+        return 2
     for line in missing:
         print(line)
     return 1 if missing else 0
