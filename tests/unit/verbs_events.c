@@ -450,12 +450,14 @@ static void test_cq_error(void)
  * would read them from the device. */
 static struct ibv_qp *fatal_qp;
 static struct ibv_srq *fatal_srq;
+static bool made_up; /* the last event that was got */
 
 int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_event *ev)
 {
 	typedef int get_fn(struct ibv_context *, struct ibv_async_event *);
 	static get_fn *next;
 
+	made_up = true;
 	if (fatal_qp && fatal_qp->context == ctx) {
 		ev->event_type = IBV_EVENT_QP_FATAL;
 		ev->element.qp = fatal_qp;
@@ -468,6 +470,7 @@ int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_event *ev)
 		fatal_srq = NULL;
 		return 0;
 	}
+	made_up = false;
 	if (!next)
 		next = (get_fn *)(uintptr_t)dlsym(RTLD_NEXT,
 						  "ibv_get_async_event");
@@ -479,8 +482,8 @@ void ibv_ack_async_event(struct ibv_async_event *ev)
 	typedef void ack_fn(struct ibv_async_event *);
 	static ack_fn *next;
 
-	if (ev->event_type == IBV_EVENT_QP_FATAL ||
-	    ev->event_type == IBV_EVENT_SRQ_ERR)
+	/* The queue pair cannot be destroyed before a real one is. */
+	if (made_up)
 		return;
 	if (!next)
 		next = (ack_fn *)(uintptr_t)dlsym(RTLD_NEXT,
