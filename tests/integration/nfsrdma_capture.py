@@ -182,11 +182,11 @@ def main(captured, statistics):
                        "iwarp_mpa.crc_check").splitlines():
         if "CRC check:" in line:
             crcs["good" if "Good CRC32" in line else "wrong"] += 1
-    if wrong:
-        wrong += alone(messages)
     some("CRC", crcs["good"])
     equal("CRCs that are wrong", crcs["wrong"], 0)
     for line in wrong[:20]:
+        print(line)
+    for line in list(alone(messages))[:3] if wrong else []:
         print(line)
     print(f"{calls} Calls, {replies} Replies, {opcode(WRITE)} Write, "
           f"{opcode(READ_RESPONSE)} Read Response and {opcode(SEND)} + "

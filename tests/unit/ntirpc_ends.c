@@ -134,7 +134,7 @@ static void on_call(struct rt_conn *c, struct rt_call *call)
 /* Not under the lock: whoever answers may be given the next Call. */
 void ends_answer_held(void)
 {
-	struct rt_call *held[64];
+	struct rt_call *held[MOST_HELD];
 	unsigned int n;
 
 	pthread_mutex_lock(&ends.held_lock);

@@ -18,6 +18,8 @@
 #define VERS 1
 /* Calls at a time, at most. */
 #define MANY 300
+/* Of those that are not answered yet. */
+#define MOST_HELD 64
 
 enum proc {
 	DO_NULL,
@@ -60,7 +62,7 @@ extern struct ends {
 	unsigned int reverse_ms; /* of the server, set before ends_open() */
 
 	pthread_mutex_t held_lock;
-	struct rt_call *held[64];
+	struct rt_call *held[MOST_HELD];
 	unsigned int nheld;
 	struct seen seen[1024]; /* of the latest, the first are kept */
 	unsigned int nseen;
