@@ -93,7 +93,7 @@ static void discard(struct nrt_clnts *n, struct nrt_back *b)
 static bool is_idle(struct nrt_back *b)
 {
 	return cds_list_empty(&b->clients) && cds_list_empty(&b->parked) &&
-	       cds_list_empty(&b->flying) && !b->held;
+	       cds_list_empty(&b->flying) && !b->held && !b->announced;
 }
 
 void nrt_back_put(struct nrt_clnts *n, struct nrt_back *b)
@@ -307,8 +307,15 @@ static struct rt_conn *rebind(struct nrt_clnts *n, struct nrt_back *b,
 	}
 	if (b->conn == c)
 		nrt_back_set_state(n, b, !rt_conn_can_call(c), b->fault);
-	nrt_back_wake(n);
 	return old;
+}
+
+/* The Reply that says so has been sent, or could not be. */
+static void announced(struct nrt_clnts *n, struct nrt_back *b)
+{
+	b->announced--;
+	nrt_back_wake(n);
+	nrt_back_put(n, b);
 }
 
 /* Whoever waits for these is told soon, and then they go. */
@@ -353,18 +360,35 @@ bool nrt_clnts_settled(const struct nrt_clnts *n)
 	return !__atomic_load_n(&n->nfresh, __ATOMIC_RELAXED);
 }
 
-void nrt_clnts_settle(struct nrt_clnts *n, const struct nrt_news *news,
-		      struct rt_conn *c)
+void nrt_clnts_foresee(struct nrt_clnts *n, struct nrt_news *news,
+		       struct rt_conn *c)
 {
 	struct rt_conn *old = NULL;
 	struct nrt_back *b;
 
+	news->bound = NULL;
+	if (news->event != ULB_SESSION_BACK)
+		return;
+	pthread_mutex_lock(&n->lock);
+	b = name(n, news->id, c);
+	if (b && !b->ended) {
+		b->announced++;
+		news->bound = b;
+		old = rebind(n, b, c);
+	}
+	nrt_back_unlock(n);
+	if (old)
+		rt_conn_put(old);
+}
+
+void nrt_clnts_settle(struct nrt_clnts *n, const struct nrt_news *news,
+		      const struct rt_conn *c)
+{
 	pthread_mutex_lock(&n->lock);
 	switch (news->event) {
 	case ULB_SESSION_BACK:
-		b = name(n, news->id, c);
-		if (b && !b->ended)
-			old = rebind(n, b, c);
+		if (news->bound)
+			announced(n, news->bound);
 		break;
 	case ULB_SESSION_ENDED:
 		end(n, news->id);
@@ -374,8 +398,6 @@ void nrt_clnts_settle(struct nrt_clnts *n, const struct nrt_news *news,
 		break;
 	}
 	nrt_back_unlock(n);
-	if (old)
-		rt_conn_put(old);
 }
 
 bool nrt_clnts_can_back(struct nrt_clnts *n, const uint8_t id[ULB_SESSION_ID],

@@ -266,6 +266,7 @@ struct aftermath {
 	struct nrt_news news;
 };
 
+/* So the client does not ask too early for what the Reply tells it. */
 static void foresee(const struct nrt_call *nc, struct aftermath *a)
 {
 	a->clnts = nc->clnts;
@@ -276,6 +277,7 @@ static void foresee(const struct nrt_call *nc, struct aftermath *a)
 		return;
 	a->conn = nc->call->conn;
 	rt_conn_get(a->conn);
+	nrt_clnts_foresee(a->clnts, &a->news, a->conn);
 }
 
 /* So a callback comes after the Reply that the client waits for. */

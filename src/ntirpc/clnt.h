@@ -79,23 +79,29 @@ enum clnt_stat nrt_req_wait_reply(struct clnt_req *cc);
 /* Also one without a CLIENT. */
 int nrt_req_release(struct clnt_req *cc);
 
-/*
- * A Call of the connection @c has been answered, by the thread that executed it;
- * SEQUENCE alone need not be told. What its Reply says of sessions:
- */
+/* What a Reply says of sessions; that to SEQUENCE alone has nothing. */
+struct nrt_back;
 struct nrt_news {
 	enum ulb_session_event event;
 	uint8_t id[ULB_SESSION_ID]; /* unless it is ULB_SESSION_NONE */
+	struct nrt_back *bound; /* nrt_clnts_foresee()'s */
 };
 /*
+ * A Call of the connection @c is about to be answered (foresee), and has been
+ * (settle): both, by the thread that executed it.
+ *
  * ULB_SESSION_BACK: the client has bound @c to the back channel of that session,
- * by CREATE_SESSION or BIND_CONN_TO_SESSION. A CLIENT that was made for the Call
- * is that session's from now on, and all Calls of the session go there.
+ * by CREATE_SESSION or BIND_CONN_TO_SESSION. From foresee on, a CLIENT that was
+ * made for the Call is that session's, the session is @c's, and its flags say so:
+ * whoever has the Reply may ask before the thread that sent it comes to settle.
+ * Calls of the session go there from settle on, after the Reply.
  * ULB_SESSION_ENDED: nothing waits for it any longer. ULB_SESSION_NONE: a CLIENT
- * made for the Call is on its own. Any thread.
+ * made for the Call is on its own.
  */
+void nrt_clnts_foresee(struct nrt_clnts *n, struct nrt_news *news,
+		       struct rt_conn *c);
 void nrt_clnts_settle(struct nrt_clnts *n, const struct nrt_news *news,
-		      struct rt_conn *c);
+		      const struct rt_conn *c);
 /* Is there nothing to settle unless there is news? */
 bool nrt_clnts_settled(const struct nrt_clnts *n);
 /*

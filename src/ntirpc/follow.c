@@ -29,7 +29,7 @@ static bool held_up(const struct nrt_back *b)
 /* Can anything be sent now, but for what waits? */
 static bool is_up(const struct nrt_back *b)
 {
-	return !b->fresh && !b->lost && b->pause <= now_ms() &&
+	return !b->fresh && !b->announced && !b->lost && b->pause <= now_ms() &&
 	       (!b->named || (rt_conn_can_call(b->conn) && !held_up(b)));
 }
 

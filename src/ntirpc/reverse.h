@@ -64,6 +64,7 @@ struct nrt_back {
 	struct cds_list_head flying; /* those the transport has */
 	unsigned int nparked;
 	unsigned int held; /* by the timer thread, about to send */
+	unsigned int announced; /* by Replies that are being sent */
 	struct rt_conn *conn; /* a reference, also when it has ended */
 	pthread_t maker; /* of the CLIENT, while it is nameable */
 	int64_t pause; /* ms: nothing is sent before */

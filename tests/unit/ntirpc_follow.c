@@ -20,6 +20,7 @@ static void settle(enum ulb_session_event event, const uint8_t *id)
 
 	if (id)
 		memcpy(news.id, id, ULB_SESSION_ID);
+	nrt_clnts_foresee(ends.clnts, &news, ends.server_conn);
 	nrt_clnts_settle(ends.clnts, &news, ends.server_conn);
 }
 
@@ -561,6 +562,7 @@ static void test_ended_before(void)
 	memcpy(news.id, session, ULB_SESSION_ID);
 	rt_conn_get(gone);
 	cut();
+	nrt_clnts_foresee(ends.clnts, &news, gone);
 	nrt_clnts_settle(ends.clnts, &news, gone);
 	rt_conn_put(gone);
 	CU_ASSERT_EQUAL(flags(), ULB_SEQ_CB_PATH_DOWN_SESSION);
@@ -570,6 +572,89 @@ static void test_ended_before(void)
 	ends_wait_for(ends_all_processed);
 	CU_ASSERT_EQUAL(c.result, 2);
 	CLNT_DESTROY(clnt);
+}
+
+static struct nrt_news bound_here(void)
+{
+	struct nrt_news news = { .event = ULB_SESSION_BACK };
+
+	memcpy(news.id, session, ULB_SESSION_ID);
+	nrt_clnts_foresee(ends.clnts, &news, ends.server_conn);
+	return news;
+}
+
+/* The client has the Reply that binds a connection before whoever sent it gets
+ * any further: its next SEQUENCE must not tell that there is none. A callback
+ * waits all the same, for it might come before that Reply. */
+static void test_announced(void)
+{
+	CLIENT *clnt = named_clnt();
+	struct nrt_news news;
+	struct call c;
+
+	cut();
+	ends_connect();
+	forget_seen();
+	CU_ASSERT_EQUAL(flags(), ULB_SEQ_CB_PATH_DOWN_SESSION);
+	news = bound_here();
+	CU_ASSERT_EQUAL(flags(), 0);
+	ends_expect(1);
+	CU_ASSERT_EQUAL(ends_send(&c, clnt, DO_ADD, 1, long_time), RPC_SUCCESS);
+	usleep(20000);
+	CU_ASSERT_EQUAL(nseen(), 0);
+	nrt_clnts_settle(ends.clnts, &news, ends.server_conn);
+	ends_wait_for(ends_all_processed);
+	CU_ASSERT_EQUAL(c.result, 2);
+	CLNT_DESTROY(clnt);
+}
+
+/* Two connections are bound one after the other, and the first one's Reply is
+ * done with last; then one whose Reply is lost with it, and the session with
+ * all that is its. */
+static void test_announced_twice(void)
+{
+	struct rt_conn *old_client = ends.client_conn;
+	struct rt_conn *old_server = ends.server_conn;
+	CLIENT *clnt = named_clnt();
+	struct nrt_news first, second;
+	static struct call calls[2];
+
+	first = bound_here();
+	ends_connect();
+	second = bound_here();
+	nrt_clnts_settle(ends.clnts, &second, ends.server_conn);
+	forget_seen();
+	ends_expect(1);
+	CU_ASSERT_EQUAL(ends_send(&calls[0], clnt, DO_ADD, 1, long_time),
+			RPC_SUCCESS);
+	usleep(10000);
+	CU_ASSERT_EQUAL(nseen(), 0);
+	nrt_clnts_settle(ends.clnts, &first, old_server);
+	ends_wait_for(ends_all_processed);
+	atomic_store(&ends.closed, 0);
+	rt_conn_close(old_client, true);
+	ends_wait_for(ends_both_closed);
+	atomic_store(&ends.closed, 0);
+	rt_conn_put(old_client);
+	rt_conn_put(old_server);
+	/* It is the second's. */
+	CU_ASSERT_EQUAL(flags(), 0);
+	old_server = ends.server_conn;
+	rt_conn_get(old_server);
+	first = bound_here();
+	cut();
+	CU_ASSERT_EQUAL(flags(), ULB_SEQ_CB_PATH_DOWN_SESSION);
+	ends_expect(1);
+	CU_ASSERT_EQUAL(ends_send(&calls[1], clnt, DO_ADD, 2, long_time),
+			RPC_SUCCESS);
+	settle(ULB_SESSION_ENDED, session);
+	ends_wait_for(ends_all_processed);
+	CU_ASSERT_EQUAL(calls[1].stat, RPC_TIMEDOUT);
+	CLNT_DESTROY(clnt);
+	nrt_clnts_settle(ends.clnts, &first, old_server);
+	rt_conn_put(old_server);
+	CU_ASSERT_EQUAL(flags(), 0);
+	ends_connect();
 }
 
 /* A waiter does not wait for a connection. */
@@ -696,6 +781,8 @@ static const struct unit_test tests[] = {
 	{ "no other", test_no_other },
 	{ "no session", test_no_session },
 	{ "ended before", test_ended_before },
+	{ "announced", test_announced },
+	{ "announced twice", test_announced_twice },
 	{ "waiter", test_waiter },
 	{ "reset", test_reset },
 	{ "races", test_races },

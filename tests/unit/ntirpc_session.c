@@ -87,6 +87,7 @@ static struct fake_call *answer(uint32_t op, uint32_t arg,
 	fake_sessions.call = f;
 	CU_ASSERT_EQUAL(svc_sendreply(&req), XPRT_IDLE);
 	fake_sessions.call = NULL;
+	CU_ASSERT_EQUAL(fake_sessions.strange, 0);
 	/* Ganesha finds its own there when it frees them. */
 	CU_ASSERT_TRUE(req.rq_msg.RPCM_ack.ar_results.proc == encode_results);
 	CU_ASSERT_PTR_EQUAL(req.rq_msg.RPCM_ack.ar_results.where, &copy);
@@ -141,6 +142,8 @@ static void test_bound(void)
 	f = answer(41, ULB_DIR_FORE_OR_BOTH, &r);
 	CU_ASSERT_EQUAL(reply_word(f, 36), ULB_DIR_BOTH);
 	CU_ASSERT_EQUAL(fake_sessions.backs, 1);
+	CU_ASSERT_EQUAL(fake_sessions.foreseen, 1);
+	CU_ASSERT_EQUAL(fake_sessions.replies_foreseen, 0);
 	CU_ASSERT_EQUAL(fake_sessions.replies_before, 1);
 	CU_ASSERT_EQUAL(memcmp(fake_sessions.id, id, ULB_SESSION_ID), 0);
 	CU_ASSERT_PTR_EQUAL(fake_sessions.conn, f->pub.conn);
