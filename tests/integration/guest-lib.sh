@@ -73,12 +73,8 @@ guests_end() {
 	rm -rf "$GUEST_DIR"
 }
 
-siw_built() {
+siw_module() {
 	# shellcheck disable=SC2034 # the test's
 	module=$("$GUEST_TOP/tests/vm/siw-module" 2>"$GUEST_DIR/module")
-}
-# There is no kernel to build it for before the first guest.
-siw_module() {
-	siw_built || { "$GUEST_TOP/tests/vm/run" -- true 2>/dev/null && siw_built; }
 }
 siw_why() { tail -n 1 "$GUEST_DIR/module"; }
