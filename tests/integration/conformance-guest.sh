@@ -19,7 +19,7 @@ WORK=$(mktemp -d /tmp/rpcrdma-test.XXXXXX)
 DATA=$WORK/data
 mkdir -p "$DATA" /run/ganesha
 trap cleanup EXIT
-export PYTHONDONTWRITEBYTECODE=1
+export PYTHONPYCACHEPREFIX=$WORK/pycache
 SERVER=10.9.1.1
 PEER=10.9.1.2
 # Not "ip netns exec", which hides the devices.

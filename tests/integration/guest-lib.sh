@@ -13,6 +13,10 @@
 # What a guest prints comes out of here. Where there is none, "skip NAME" says
 # so; if it ends otherwise than its tests do, "not ok NAME". guest and guests_wait
 # fail if anything did. No two at once have one name.
+#
+# A guest has one processor unless it asks for --cpus, or RPCRDMA_CPUS says how
+# many: in emulation, one processor that wakes another costs milliseconds. Twice
+# the processor's time went into that, and most of what mounts and forks.
 
 GUEST_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 GUEST_BUILD=$(realpath "${RPCRDMA_BUILD:-$GUEST_TOP/build/release}")
@@ -24,7 +28,7 @@ guest_main() { # NAME ARGUMENT...
 	local said=$GUEST_DIR/$1.said status=0 qemu=
 
 	trap '[ -z "$qemu" ] || kill -TERM "$qemu"; exit 1' INT TERM HUP
-	"$GUEST_TOP/tests/vm/run" --timeout 2400 \
+	"$GUEST_TOP/tests/vm/run" --cpus "${RPCRDMA_CPUS:-1}" --timeout 2400 \
 		--env "RPCRDMA_BUILD=$GUEST_BUILD" "${@:2}" 2>"$said" &
 	qemu=$!
 	wait "$qemu" || status=$?

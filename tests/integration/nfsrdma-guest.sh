@@ -62,7 +62,7 @@ rxe_server() {
 	# end a connection of Linux' client, or hold a Call up for a minute. So
 	# each end takes in on one.
 	echo 1 >/sys/class/net/d0/queues/rx-0/rps_cpus
-	echo 2 >/sys/class/net/d1/queues/rx-0/rps_cpus
+	echo $(($(nproc) > 1 ? 2 : 1)) >/sys/class/net/d1/queues/rx-0/rps_cpus
 	ip link set d0 mtu 9000 up
 	ip link set d1 mtu 9000 up
 	ip address add 10.9.1.2/32 dev d1
