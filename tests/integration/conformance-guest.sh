@@ -19,6 +19,7 @@ WORK=$(mktemp -d /tmp/rpcrdma-test.XXXXXX)
 DATA=$WORK/data
 mkdir -p "$DATA" /run/ganesha
 trap cleanup EXIT
+# Compiled once for all starts of the kit, and not into the tree.
 export PYTHONPYCACHEPREFIX=$WORK/pycache
 SERVER=10.9.1.1
 PEER=10.9.1.2

@@ -15,8 +15,8 @@
 # fail if anything did. No two at once have one name.
 #
 # A guest has one processor unless it asks for --cpus, or RPCRDMA_CPUS says how
-# many: in emulation, one processor that wakes another costs milliseconds. Twice
-# the processor's time went into that, and most of what mounts and forks.
+# many: in emulation, one that wakes another takes milliseconds, which was more
+# than half of what nfsrdma.test took.
 
 GUEST_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 GUEST_BUILD=$(realpath "${RPCRDMA_BUILD:-$GUEST_TOP/build/release}")
