@@ -13,6 +13,7 @@ import struct
 import sys
 
 import attack
+import good
 from attack import (ENDED, HOST_CONNS, STARTUP, Attack, Peer, check, gather,
                     many_hosts, stats, tcp, until, v2)
 
@@ -21,8 +22,8 @@ CONTEXT = 1
 LONGEST = 65536
 # A quarter of Max_Connections, which attack.test leaves at its default.
 CROWD = 256
-# The good client's connections: three times, itself and by the gateway.
-GOOD = 3 * 2
+# The good client's connections: for each of two rates, itself and by the gateway.
+GOOD = 2 * good.RUNS * 2
 
 
 def opaque(b):
