@@ -27,7 +27,7 @@
 #	GANESHA_PROTOCOLS	versions of NFS (3, 4)
 #	GANESHA_CORE	further lines of block NFS_Core_Param
 #	GANESHA_BLOCKS	further blocks of ganesha.conf
-#	GANESHA_WRAP	command to run the server under
+#	GANESHA_WRAP	command to run the server under, as a shell reads it
 #	RPCRDMA_TMP	where the test's directory is made (/tmp)
 #	GANESHA_BIND	address that it serves TCP on (default: 127.0.0.1)
 #
@@ -94,6 +94,42 @@ isolate() {
 		start_bg rpcbind -f
 		await 30 rpcinfo -p 127.0.0.1 || skip rpcbind "does not answer"
 	fi
+}
+
+# over DIR AT: the test sees DIR at AT, but the checkout and the build where they are
+over() {
+	local from=$1 at=$2 kept i places=("$TOP")
+
+	case $RPCRDMA_BUILD in
+	"$TOP"/*) ;;
+	*) places+=("$RPCRDMA_BUILD") ;;
+	esac
+	mkdir -p "$at" || return
+	for i in "${!places[@]}"; do
+		if [[ ${places[i]} == "$at"/* ]]; then exec {kept[i]}<"${places[i]}"; fi
+	done
+	mount --bind "$from" "$at" || return
+	for i in "${!kept[@]}"; do
+		mkdir -p "${places[i]}" &&
+			mount -c --bind "/proc/self/fd/${kept[i]}" "${places[i]}" || return
+		exec {kept[i]}<&-
+	done
+}
+# not_over AT
+not_over() { umount -R "$1"; }
+
+# bare FILE: its name, or another without a blank or a colon, for lists of names
+bare() {
+	local link
+
+	case $1 in
+	*[[:space:]:]*)
+		link=$(mktemp -u "$WORK/bare.XXXXXX") &&
+			ln -s "$(dirname "$(realpath "$1")")" "$link" &&
+			echo "$link/$(basename "$1")"
+		;;
+	*) echo "$1" ;;
+	esac
 }
 
 # start_bg COMMAND...: in the background, ended with the test; sets BG_PID
@@ -248,11 +284,11 @@ write_config() {
 
 # run_ganesha DIR: with DIR/ganesha.conf
 run_ganesha() {
-	local dir=$1 end=$((SECONDS + 180))
+	local dir=$1 end=$((SECONDS + 180)) wrap
+	eval "wrap=(${GANESHA_WRAP:-})"
 	command -v "$GANESHA_BIN" >/dev/null || { echo "# no $GANESHA_BIN"; return 1; }
 	: >"$GANESHA_LOG"
-	# shellcheck disable=SC2086
-	start_bg ${GANESHA_WRAP:-} "$GANESHA_BIN" -F -L "$GANESHA_LOG" \
+	start_bg "${wrap[@]}" "$GANESHA_BIN" -F -L "$GANESHA_LOG" \
 		-f "$dir/ganesha.conf" -p "$dir/ganesha.pid" \
 		2>"$dir/stderr" >"$dir/stdout"
 	GANESHA_PID=$BG_PID

@@ -209,10 +209,10 @@ machine_halt() {
 machine_packages() { # KIND DIR
 	local kind=$1 to=$2 kept=$TOP/build/packages/$1 git commit files
 
-	git="git -c safe.directory=* -C $TOP"
+	git=(git -c "safe.directory=*" -C "$TOP")
 	mkdir -p "$kept" "$to"
-	commit=$($git stash create 2>/dev/null)
-	files=$($git rev-parse "${commit:-HEAD}^{tree}" 2>/dev/null)
+	commit=$("${git[@]}" stash create 2>/dev/null)
+	files=$("${git[@]}" rev-parse "${commit:-HEAD}^{tree}" 2>/dev/null)
 	(
 		flock 8
 		if [ -z "$files" ] || [ "$files" != "$(cat "$kept/made" 2>/dev/null)" ]; then

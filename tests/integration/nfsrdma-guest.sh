@@ -377,7 +377,7 @@ if ! wanted delegation; then the_end; fi
 LEASE=$RPCRDMA_BUILD/tests/tools/librpcrdma-test-lease.so
 sed -i -e 's/Graceless = false.*;/Graceless = true; Delegations = true;/' \
 	-e 's/Squash = none;/Squash = none; Delegations = RW;/' "$WORK/ganesha/ganesha.conf"
-GANESHA_WRAP+=" env LD_PRELOAD=$LEASE"
+GANESHA_WRAP+=" env LD_PRELOAD=$(bare "$LEASE")"
 
 # The client has the file open, and the other writes to it: it has to wait
 # until the delegation is given back, which the server asks for by a reverse
