@@ -780,8 +780,11 @@ bool rt_rtr_apply(const struct rt_conn *c, struct rt_rtr_peer *p,
 /* The message that they were in has been taken. */
 void rt_rtr_taken(struct rt_conn *c, const struct rt_rtr_peer *p,
 		  struct rt_properties *props);
-/* The peer's Receives have the size c->theirs.recv_size. */
+/* The peer's Receives have the size c->theirs.recv_size. It may end the
+ * connection. */
 void rt_rtr_resized(struct rt_conn *c);
+/* Has the peer changed what the plan was made for? */
+bool rt_rtr_stale(const struct rt_conn *c, const struct rt_rtr_plan *p);
 /* The peer's FINAL is here. */
 void rt_rtr_settled(struct rt_conn *c);
 /* The peer does not want it. */
@@ -812,8 +815,7 @@ bool rt_rtr_plan(const struct rt_rtr_layout *l, size_t room, size_t head,
 		 size_t payload, unsigned int pieces, const uint32_t *length,
 		 unsigned int n, unsigned int max, struct rt_rtr_plan *p);
 /* What follows the next transmission's header of @head octets, to @to. */
-int rt_rtr_fill(struct rt_conn *c, struct rt_rtr_plan *p,
-		const struct rt_rtr_layout *l, struct rt_out *pay,
+int rt_rtr_fill(struct rt_conn *c, struct rt_rtr_plan *p, struct rt_out *pay,
 		const struct rt_cuts *cuts, size_t head, struct rt_out *to,
 		size_t *pslen);
 /*

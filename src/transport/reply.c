@@ -303,6 +303,13 @@ static bool send_xmt(struct rt_conn *c, struct rt_call_priv *call,
 	return true;
 }
 
+/* Is what its format was chosen for no longer so? */
+static bool stale(const struct rt_conn *c, const struct rt_call_priv *call)
+{
+	return call->xmt.on ? rt_rtr_stale(c, &call->xmt.plan) :
+			      call->threshold != c->to_peer;
+}
+
 bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 {
 	struct rt_out *out = &call->out;
@@ -313,7 +320,7 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 	int rc;
 
 	/* The peer's properties may have come since it was queued. */
-	if (!call->posted_first && call->threshold != c->to_peer &&
+	if (!call->posted_first && stale(c, call) &&
 	    !(call->xmt.on ? rt_rtr_reply_plan(c, call, &err) :
 			     choose_format(c, call, &err))) {
 		cds_list_del(&call->queue);

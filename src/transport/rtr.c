@@ -124,14 +124,40 @@ void rt_rtr_taken(struct rt_conn *c, const struct rt_rtr_peer *p,
 		props->recv_size = p->length;
 }
 
+bool rt_rtr_stale(const struct rt_conn *c, const struct rt_rtr_plan *p)
+{
+	return p->room != c->to_peer ||
+	       p->layout.targets != c->rtr.theirs.layout.targets;
+}
+
+/* The plan of our group that is on its way, if there is one. */
+static const struct rt_rtr_plan *under_way(const struct rt_conn *c)
+{
+	if (c->cont_reply && c->cont_reply->xmt.on)
+		return &c->cont_reply->xmt.plan;
+	if (c->cont_call && c->cont_call->xmt.on)
+		return &c->cont_call->xmt.plan;
+	return NULL;
+}
+
 void rt_rtr_resized(struct rt_conn *c)
 {
 	struct rt_rtr_peer *p = &c->rtr.theirs;
+	const struct rt_rtr_plan *plan = under_way(c);
 
 	/* [R10]: of two sizes, the structure is the one not relied upon. */
 	if (c->theirs.complete &&
 	    (!p->has_struct || p->length != c->theirs.recv_size))
 		p->layout.targets = 0;
+	/* [R15]: it goes on as its first message said, or not at all. */
+	if (!plan || (plan->room <= c->to_peer &&
+		      (!plan->nbs || !rt_rtr_stale(c, plan))))
+		return;
+	rt_conn_fail(c, -EPROTO,
+		     "the peer's Receive Buffer Size has become %u amid a "
+		     "message that was cut for another",
+		     c->theirs.recv_size);
+	rt_event(c, EV_VIOLATION);
 }
 
 void rt_rtr_settled(struct rt_conn *c)

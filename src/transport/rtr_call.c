@@ -373,7 +373,6 @@ bool rt_rtr_reply_plan(struct rt_conn *c, struct rt_call_priv *call,
 	bool tbsn = c->rtr.theirs.layout.targets;
 
 	call->external = false;
-	call->threshold = c->to_peer;
 	if (!pair(call, tbsn, false, err))
 		return false;
 	if (call->out.len < 4 || call->out.len % 4)
@@ -427,8 +426,8 @@ int rt_rtr_reply_fill(struct rt_conn *c, struct rt_call_priv *call,
 
 	describe(call, items, true);
 	*hlen = xnum ? WIRE_XMTCONT_LEN : wire_xmtresp_len(&d);
-	rc = rt_rtr_fill(c, &x->plan, &c->rtr.theirs.layout, &call->out,
-			 &call->cuts, *hlen, &to, &pslen);
+	rc = rt_rtr_fill(c, &x->plan, &call->out, &call->cuts, *hlen, &to,
+			 &pslen);
 	if (!rc && to.len)
 		rc = rt_gather(c, w, &to, to.len);
 	if (rc)

@@ -114,6 +114,7 @@ static bool try_plan(const struct rt_rtr_layout *l, size_t room, size_t head,
 		p->n[i] = p->nbs - p->first[i];
 	}
 	p->count = x + 1;
+	p->layout = *l;
 	return p->count <= max && pieces <= RT_OUT_PIECES;
 }
 
@@ -181,11 +182,11 @@ static int pad(const struct rt_conn *c, struct rt_out *to, size_t len)
 	return rc;
 }
 
-int rt_rtr_fill(struct rt_conn *c, struct rt_rtr_plan *p,
-		const struct rt_rtr_layout *l, struct rt_out *pay,
+int rt_rtr_fill(struct rt_conn *c, struct rt_rtr_plan *p, struct rt_out *pay,
 		const struct rt_cuts *cuts, size_t head, struct rt_out *to,
 		size_t *pslen)
 {
+	const struct rt_rtr_layout *l = &p->layout;
 	size_t room = p->xnum ? (p->room - head) & ~(size_t)3 : p->pay0;
 	size_t n = pay->len - pay->off, at, off, len;
 	int rc;

@@ -280,8 +280,7 @@ int rt_rtr_call_fill(struct rt_conn *c, struct rt_request_priv *rq,
 
 	describe(c, rq, &k, true);
 	*hlen = xnum ? WIRE_XMTCONT_LEN : wire_xmtreq_len(&k.d);
-	rc = rt_rtr_fill(c, &x->plan, &c->rtr.theirs.layout, &rq->out,
-			 &rq->cuts, *hlen, &to, &pslen);
+	rc = rt_rtr_fill(c, &x->plan, &rq->out, &rq->cuts, *hlen, &to, &pslen);
 	if (!rc && to.len)
 		rc = rt_gather(c, w, &to, to.len);
 	if (rc)

@@ -50,9 +50,11 @@ struct rt_rtr_peer {
 
 /*
  * Where the placed items of an outgoing message go, and how far it has been
- * sent. Item @i has the target segments bs[first[i]] and on.
+ * sent. Item @i has the target segments bs[first[i]] and on. The layout that
+ * these are numbers of belongs to the plan: the peer can change its own.
  */
 struct rt_rtr_plan {
+	struct rt_rtr_layout layout;
 	unsigned int count; /* transmissions */
 	size_t room; /* octets of each, at most */
 	size_t pay0; /* payload octets of the first */

@@ -6,7 +6,7 @@
  * The input is a script: two octets of settings, then steps. A step sends an
  * XMTREQ, XMTRESP, XMTCONT or REPTERR that is made of the input, with items and
  * directions of all types, or any octets behind a header type, or a message of
- * the base protocol; lets the upper layer answer or call; moves the clock; ends
+ * the base protocol or of xcharext; lets the upper layer answer or call; moves the clock; ends
  * the connection or makes a new one.
  *
  * What must hold: the rules that rt_watch knows, zeros in the padding among
@@ -16,8 +16,12 @@
 #include "test_clock.h"
 #include "transport_upper.h"
 #include "wire/rtr.h"
+#include "wire/xchar.h"
 
 #define SET_SERVER 0x01u /* the peer is the server */
+/* In the second octet of settings. */
+#define AND_XCHAR 0x01u /* both have xcharext, too */
+#define AND_EQUAL 0x02u /* nothing longer than the peer's structure is sent */
 #define ITEMS 4
 #define NUMBERS 16
 #define OPEN 4
@@ -29,6 +33,7 @@ struct fuzz {
 	struct upper u;
 	struct wire_segment open[OPEN];
 	uint32_t xid;
+	uint32_t asked; /* the XID of the transport's last REQXCH */
 	/* Of the last XMTREQ that came. */
 	uint32_t offer_xid, nwants, wants[ITEMS];
 	uint8_t out[LONGEST];
@@ -51,8 +56,12 @@ static void note(struct fuzz *f)
 	struct wire_iter it = { 0 }, jt = { 0 };
 	struct wire_rsdset set;
 	struct wire_rsditem t;
+	struct wire_prefix p;
 	struct wire_xmt m;
 
+	if (wire_prefix_decode(f->r.msg, f->r.msg_len, &p) &&
+	    p.htype == RDMA2_X_REQXCH)
+		f->asked = p.xid;
 	if (wire_xmt_decode(f->r.msg, f->r.msg_len, &m) != WIRE_OK ||
 	    m.p.htype != RDMA2_X_XMTREQ)
 		return;
@@ -302,35 +311,39 @@ static void send_base(struct fuzz *f, struct fuzz_in *in, uint8_t op)
 	}
 }
 
+static void send_xchar(struct fuzz *f, struct fuzz_in *in)
+{
+	uint8_t k = fuzz_u8(in);
+	uint32_t xid = k & 0x80 ? f->asked : pick_xid(f, in);
+
+	rt_raw_send(&f->r, f->out,
+		    upper_xchar(in, k, xid, rt_raw_credit(&f->r), f->out,
+				PAGE));
+}
+
 /* Properties, of which one or another may be odd. */
 static void greet(struct fuzz *f, uint8_t k)
 {
-	struct wire_rbgroup g[3] = { { 1, PAGE, 1, 0 },
-				     { k & 1 ? 1 : 3, PAGE, PAGE,
-				       XMRSFLAG_PLT },
-				     { k >> 1 & 1, 512, 0, k >> 2 & 1 } };
-	uint8_t v[3][4], b[64];
-	uint32_t length_all = 0;
-	struct wire_prop p[4] = {
+	/* As much as the raw peer's Receives hold; in pages, or so that a
+	 * result has more than one segment of a transmission. */
+	struct wire_rbgroup g[2] = { { 1, PAGE, 1, 0 },
+				     { k & 4 ? 8 : 1, k & 4 ? 512 : PAGE, 512,
+				       XMRSFLAG_PLT } };
+	uint8_t v[4][4], b[64];
+	struct wire_prop p[5] = {
 		{ RDMA2_PROPID_X_RTRSUPP, v[0], 4 },
 		{ RDMA2_PROPID_X_REQRXLIM, v[1], 4 },
 		{ RDMA2_PROPID_X_RESPSXLIM, v[2], 4 },
+		{ RDMA2_PROPID_X_XCHSUPP, v[3], 4 },
 		{ RDMA2_PROPID_X_RBSTRUCT, b, 0 },
 	};
 
-	for (int i = 0; i < 3; i++)
-		length_all += g[i].count * g[i].length;
-	/* No more than the raw peer's Receives hold. */
-	if (length_all > RAW_RECV_SIZE) {
-		g[1].count = 1;
-		g[2].count = 0;
-		length_all = 2 * PAGE;
-	}
 	fuzz_put32(v[0], k & 8 ? k >> 4 & 7 : 7);
 	fuzz_put32(v[1], 4);
 	fuzz_put32(v[2], k >> 4 & 7);
-	p[3].len = (uint32_t)wire_encode_rbstruct(b, 64, length_all, g, 3);
-	rt_raw_connprop(&f->r, true, p, k & 0x80 ? 3 : 4);
+	fuzz_put32(v[3], k & AND_XCHAR ? XCHSUPP_ALL : 0);
+	p[4].len = (uint32_t)wire_encode_rbstruct(b, 64, 2 * PAGE, g, 2);
+	rt_raw_connprop(&f->r, true, p, k & 0x80 ? 4 : 5);
 	rt_raw_run(&f->r);
 	rt_raw_flush(&f->r);
 }
@@ -391,6 +404,10 @@ static void step(struct fuzz *f, struct fuzz_in *in)
 	default:
 		if (op & 0x80)
 			again(f, in);
+		else if (op & 0x40)
+			send_xchar(f, in);
+		else if (op & 0x20)
+			upper_wish(&f->r.p, in);
 		else if (f->r.p.client || f->r.p.server)
 			rt_conn_close(f->r.p.client ? f->r.p.client :
 						      f->r.p.server,
@@ -409,7 +426,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fuzz *f = calloc(1, sizeof(*f));
 	uint8_t set = fuzz_u8(&in), k = fuzz_u8(&in);
 	struct rt_config cfg = {
-		.extensions = RT_EXT_RTR,
+		.extensions = RT_EXT_RTR | (k & AND_XCHAR ? RT_EXT_XCHAR : 0),
+		.send_size = k & AND_EQUAL ? 2 * PAGE : 0,
+		.idle_recv_ms = 2000,
+		.idle_recv_size = 1024,
 		.request_user_size = sizeof(void *),
 		.placement_size = 3 * PAGE,
 		.no_placement = (set & 6) == 6,

@@ -17,11 +17,13 @@
 
 #include "test_clock.h"
 #include "transport_upper.h"
+#include "wire/rtr.h"
 #include "wire/xchar.h"
 
 #define SET_SERVER 0x01u /* the peer is the server */
 #define SET_GREET 0x02u /* begin with the usual exchange */
 #define SET_XCHAR 0x08u /* both have xcharext */
+#define SET_RTR 0x10u /* and rtrext */
 
 #define SEGS 24
 #define CHUNKS 4
@@ -365,80 +367,14 @@ static void send_props(struct fuzz *f, struct fuzz_in *in)
 	rt_raw_send(&f->r, f->r.send_buf, len);
 }
 
-/* A message of xcharext: mostly right, with some values that cannot be. */
 static void send_xchar(struct fuzz *f, struct fuzz_in *in)
 {
-	static const uint32_t ids[] = {
-		RDMA2_PROPID_RBSIZ,    RDMA2_PROPID_RBSIZ,
-		RDMA2_PROPID_BRS,      RDMA2_PROPID_X_REQREMINV,
-		RDMA2_PROPID_RSSIZ,    RDMA2_PROPID_X_XCHSUPP,
-		RDMA2_PROPID_HOSTAUTH, 4711
-	};
-	static const uint32_t values[] = { 0,	 1,    2,     3,
-					   1024, 4096, 8192,  16384,
-					   1023, 5002, 65536, 0xffffffff };
-	uint8_t k = fuzz_u8(in), which, raw[8][4];
-	uint32_t xid = k & 0x80 ? f->asked : pick_xid(f, in);
-	uint32_t c = credit(f, in), words[3];
-	struct wire_subset_desc s[3];
-	struct wire_prop p[8];
-	unsigned int n = k >> 2 & 7;
-	uint8_t *b = f->r.send_buf;
-	size_t len = 0;
-
-	for (unsigned int i = 0; i < 8; i++) {
-		which = i < n || !i ? fuzz_u8(in) : 0;
-		fuzz_put32(raw[i], values[(which >> 3) % 12]);
-		p[i] = (struct wire_prop){ ids[which & 7], raw[i],
-					   which & 0x80 ? which >> 4 & 3 : 4 };
-	}
-	for (unsigned int i = 0; i < 3; i++) {
-		words[i] = k & 3 ? 1 : fuzz_u8(in);
-		if ((k & 3) == 2)
-			words[i] = fuzz_u8(in) & 3;
-		s[i] = (struct wire_subset_desc){ &words[i], 1 };
-	}
-	switch (k & 3) {
-	case 0:
-		len = wire_encode_initxch(b, RAW_RECV_SIZE, xid, c, p, n, s);
-		break;
-	case 1:
-		len = wire_encode_reqxch(b, RAW_RECV_SIZE, xid, c, p, n);
-		break;
-	case 2:
-		len = wire_encode_respxch(b, RAW_RECV_SIZE, xid, c, &s[0],
-					  &s[1], &s[2]);
-		break;
-	default:
-		len = wire_encode_updxch(b, RAW_RECV_SIZE, xid, c, p, k & 4);
-		break;
-	}
-	rt_raw_send(&f->r, b, len);
-}
-
-/* The transport's end wants something changed. */
-static void wish(struct fuzz *f, struct fuzz_in *in)
-{
-	struct rt_conn *conn = f->r.p.client ? f->r.p.client : f->r.p.server;
 	uint8_t k = fuzz_u8(in);
-	uint32_t size = 512u << (k >> 2 & 7);
+	uint32_t xid = k & 0x80 ? f->asked : pick_xid(f, in);
+	uint32_t c = credit(f, in);
 
-	if (!conn)
-		return;
-	switch (k & 3) {
-	case 0:
-		rt_conn_raise_recv_size(conn, size);
-		break;
-	case 1:
-		rt_conn_ask_recv_size(conn, size);
-		break;
-	case 2:
-		rt_conn_set_reverse(conn, k >> 2 & 7);
-		break;
-	default:
-		rt_conn_set_invalidation(conn, k & 4);
-		break;
-	}
+	rt_raw_send(&f->r, f->r.send_buf,
+		    upper_xchar(in, k, xid, c, f->r.send_buf, RAW_RECV_SIZE));
 }
 
 static void send_error(struct fuzz *f, struct fuzz_in *in)
@@ -588,7 +524,7 @@ static void step(struct fuzz *f, struct fuzz_in *in)
 			f->vers = f->vers == WIRE_VERS1 ? WIRE_VERS2 :
 							  WIRE_VERS1;
 		else
-			wish(f, in);
+			upper_wish(&f->r.p, in);
 		break;
 	default:
 		if (f->r.p.client || f->r.p.server)
@@ -631,16 +567,23 @@ static struct rt_config settings(uint8_t a)
 	return cfg;
 }
 
-/* rt_raw_greet(), with what the peer takes of xcharext. */
-static void greet(struct fuzz *f)
+/* rt_raw_greet(), with what the peer takes of the extensions. */
+static void greet(struct fuzz *f, bool rtr)
 {
-	uint8_t all[4];
-	struct wire_prop p = { RDMA2_PROPID_X_XCHSUPP, all, 4 };
+	struct wire_rbgroup g[2] = { { 1, 4096, 1, 0 },
+				     { 1, 4096, 4096, XMRSFLAG_PLT } };
+	uint8_t all[4], seven[4], b[64];
+	struct wire_prop p[4] = { { RDMA2_PROPID_X_XCHSUPP, all, 4 },
+				  { RDMA2_PROPID_X_RTRSUPP, seven, 4 },
+				  { RDMA2_PROPID_X_RESPSXLIM, seven, 4 },
+				  { RDMA2_PROPID_X_RBSTRUCT, b, 0 } };
 
 	fuzz_put32(all, XCHSUPP_ALL);
+	fuzz_put32(seven, RTRS_XREQ | RTRS_XRESP | RTRS_XCONT);
+	p[3].len = (uint32_t)wire_encode_rbstruct(b, sizeof(b), 8192, g, 2);
 	if (f->r.listener)
 		rt_raw_next(&f->r);
-	rt_raw_connprop(&f->r, true, &p, 1);
+	rt_raw_connprop(&f->r, true, p, rtr ? 4 : 1);
 	if (!f->r.listener) {
 		rt_raw_next(&f->r);
 		rt_raw_grant(&f->r);
@@ -659,6 +602,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(f);
 	if (set & SET_XCHAR && cfg.versions != 1u << WIRE_VERS1) {
 		cfg.extensions = RT_EXT_XCHAR;
+		if (set & SET_RTR)
+			cfg.extensions |= RT_EXT_RTR;
 		cfg.idle_recv_ms = 2000;
 		cfg.idle_recv_size = 1024;
 	}
@@ -671,7 +616,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	f->r.credits = RAW_RECVS - 4;
 	open_memory(f);
 	if (set & SET_GREET && cfg.extensions)
-		greet(f);
+		greet(f, set & SET_RTR);
 	else if (set & SET_GREET)
 		rt_raw_greet(&f->r);
 	for (int i = 0; i < 100 && in.left; i++)

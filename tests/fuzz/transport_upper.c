@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "transport_upper.h"
+#include "wire/xchar.h"
 
 struct answer {
 	struct rt_piece piece[4];
@@ -127,4 +128,71 @@ void upper_check(struct upper *u)
 		rt_rpc_free(&u->rpc[i]);
 	}
 	u->n = 0;
+}
+
+size_t upper_xchar(struct fuzz_in *in, uint8_t kind, uint32_t xid,
+		   uint32_t credit, uint8_t *buf, size_t size)
+{
+	static const uint32_t ids[] = {
+		RDMA2_PROPID_RBSIZ,    RDMA2_PROPID_RBSIZ,
+		RDMA2_PROPID_BRS,      RDMA2_PROPID_X_REQREMINV,
+		RDMA2_PROPID_RSSIZ,    RDMA2_PROPID_X_XCHSUPP,
+		RDMA2_PROPID_HOSTAUTH, 4711
+	};
+	static const uint32_t values[] = { 0,	 1,    2,     3,
+					   1024, 4096, 8192,  16384,
+					   1023, 5002, 65536, 0xffffffff };
+	uint8_t which, raw[8][4];
+	uint32_t words[3];
+	struct wire_subset_desc s[3];
+	struct wire_prop p[8];
+	unsigned int n = kind >> 2 & 7;
+
+	for (unsigned int i = 0; i < 8; i++) {
+		which = i < n || !i ? fuzz_u8(in) : 0;
+		fuzz_put32(raw[i], values[(which >> 3) % 12]);
+		p[i] = (struct wire_prop){ ids[which & 7], raw[i],
+					   which & 0x80 ? which >> 4 & 3 : 4 };
+	}
+	for (unsigned int i = 0; i < 3; i++) {
+		words[i] = kind & 3 ? 1 : fuzz_u8(in);
+		if ((kind & 3) == 2)
+			words[i] = fuzz_u8(in) & 3;
+		s[i] = (struct wire_subset_desc){ &words[i], 1 };
+	}
+	switch (kind & 3) {
+	case 0:
+		return wire_encode_initxch(buf, size, xid, credit, p, n, s);
+	case 1:
+		return wire_encode_reqxch(buf, size, xid, credit, p, n);
+	case 2:
+		return wire_encode_respxch(buf, size, xid, credit, &s[0], &s[1],
+					   &s[2]);
+	default:
+		return wire_encode_updxch(buf, size, xid, credit, p, kind & 4);
+	}
+}
+
+void upper_wish(struct rt_pair *p, struct fuzz_in *in)
+{
+	struct rt_conn *conn = p->client ? p->client : p->server;
+	uint8_t k = fuzz_u8(in);
+	uint32_t size = 512u << (k >> 2 & 7);
+
+	if (!conn)
+		return;
+	switch (k & 3) {
+	case 0:
+		rt_conn_raise_recv_size(conn, size);
+		break;
+	case 1:
+		rt_conn_ask_recv_size(conn, size);
+		break;
+	case 2:
+		rt_conn_set_reverse(conn, k >> 2 & 7);
+		break;
+	default:
+		rt_conn_set_invalidation(conn, k & 4);
+		break;
+	}
 }

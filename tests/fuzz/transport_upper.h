@@ -23,6 +23,14 @@ struct upper {
 void upper_answer(struct rt_pair *p, struct fuzz_in *in);
 /* Make a Call to the peer, if there is a connection. */
 void upper_call(struct upper *u, struct rt_pair *p, struct fuzz_in *in);
+/* The transport's end wants some characteristic changed. */
+void upper_wish(struct rt_pair *p, struct fuzz_in *in);
+/*
+ * A message of xcharext for it, of the type that @kind's low bits say: mostly
+ * right, with some values that cannot be. Its length.
+ */
+size_t upper_xchar(struct fuzz_in *in, uint8_t kind, uint32_t xid,
+		   uint32_t credit, uint8_t *buf, size_t size);
 /* The connection has ended: all of its Calls have been completed, once. */
 void upper_check(struct upper *u);
 
