@@ -134,6 +134,11 @@ void fab_poller_wake(struct fab_poller *p)
 	p->ops->poller_wake(p);
 }
 
+struct fab_timers *fab_poller_timers(struct fab_poller *p)
+{
+	return &p->timers;
+}
+
 /* ---- Memory ---------------------------------------------------------- */
 
 /* Whether [addr, addr + len) lies inside what is registered. */

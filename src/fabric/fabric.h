@@ -77,6 +77,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "fabric/timers.h"
+
 struct fab_domain;
 struct fab_poller;
 struct fab_listener;
@@ -198,10 +200,12 @@ int fab_poller_create(struct fab_domain *dom, struct fab_poller **p);
 void fab_poller_destroy(struct fab_poller *p);
 /*
  * Wait up to @timeout_ms (-1: for ever, 0: not at all) and call the callbacks
- * of what is ready; also expires connection start-up timers.
+ * of what is ready, and of timers that are due.
  * Returns the number of callbacks made, 0 on time-out or wake-up.
  */
 int fab_poller_run(struct fab_poller *p, int timeout_ms);
+/* For timers that fire in its fab_poller_run(). Any thread. */
+struct fab_timers *fab_poller_timers(struct fab_poller *p);
 /* Make a running or the next fab_poller_run() return soon. Any thread. */
 void fab_poller_wake(struct fab_poller *p);
 
@@ -429,7 +433,8 @@ void fab_conn_counters(const struct fab_conn *c, struct fab_counters *out);
 
 /*
  * Each provider embeds struct fab_domain, fab_poller, ... at the start of its
- * own; they hold only the table, so that the inline wrappers can dispatch.
+ * own; they hold the table, so that the wrappers can dispatch, and what all
+ * providers have alike.
  */
 struct fab_domain {
 	const struct fab_ops *ops;
@@ -440,6 +445,7 @@ struct fab_domain {
 struct fab_poller {
 	const struct fab_ops *ops;
 	struct fab_domain *dom;
+	struct fab_timers timers; /* the provider runs them, see timers.h */
 };
 struct fab_listener {
 	const struct fab_ops *ops;

@@ -281,7 +281,7 @@ static bool share(struct rt_pair *p)
 	return !fab_share(p->dom, &s);
 }
 
-static void unshare(struct rt_pair *p)
+static void unshare_receives(struct rt_pair *p)
 {
 	struct fab_pool_stats s;
 
@@ -411,7 +411,7 @@ void rt_pair_close(struct rt_pair *p)
 		rt_listener_close(p->listener);
 	rt_instance_destroy(p->client_inst);
 	rt_instance_destroy(p->server_inst);
-	unshare(p);
+	unshare_receives(p);
 	fab_domain_close(p->dom);
 	test_clock_release();
 }

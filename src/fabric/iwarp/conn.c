@@ -38,6 +38,7 @@ int conn_alloc(struct iw_poller *p, struct iw_conn **out)
 	}
 	stag_init(&c->stags);
 	c->grave.conn = c;
+	fab_timer_init(&c->timer, conn_expired);
 	c->rx.ask = RX_ASK_MIN;
 	for (unsigned int i = 0; i < DDP_QN_COUNT; i++)
 		c->rx.msn[i] = 1;

@@ -10,8 +10,8 @@
  *   active one from its creation, it belongs to the runner. Only these
  *   members are shared: events and kicked (atomic, set by others, taken by
  *   the runner or the poller), dead (set by the runner, read by the poller),
- *   the timer links (poller lock), and ready/user, which are written before
- *   anyone else can see them.
+ *   the timer (timers.h), and ready/user, which are written before anyone
+ *   else can see them.
  *
  *   Memory of connections and listeners is given back by the poller thread
  *   alone, at the end of fab_poller_run(), when nothing that epoll or the
@@ -80,12 +80,10 @@ struct iw_domain {
 
 struct iw_conn;
 struct iw_listener;
-TAILQ_HEAD(iw_timer_queue, iw_conn);
 TAILQ_HEAD(iw_half_queue, iw_conn);
-TAILQ_HEAD(iw_listener_queue, iw_listener);
 
-/* Every wait of one kind lasts equally long: the queues are sorted. */
-enum iw_timer_kind { TIMER_STARTUP, TIMER_LINGER, TIMER_KINDS };
+/* What a connection waits for. */
+enum iw_timer_kind { TIMER_STARTUP, TIMER_LINGER };
 
 /* What waits for the end of fab_poller_run() to be freed. */
 struct iw_grave {
@@ -102,14 +100,12 @@ struct iw_poller {
 	struct iw_source wake_src;
 	_Atomic(struct iw_conn *) kicks; /* stack, linked by kick_next */
 	atomic_bool woken, sleeping;
-	/* Timers running, listeners paused, graves: so that a turn without
-	 * any takes no lock. Changed under the lock. */
-	atomic_uint waiting, buried;
+	/* Graves: so that a turn without any takes no lock. Changed under the
+	 * lock. */
+	atomic_uint buried;
 
 	pthread_mutex_t lock; /* what follows */
-	struct iw_timer_queue timers[TIMER_KINDS];
 	struct iw_grave *graves;
-	struct iw_listener_queue listeners;
 };
 
 struct iw_listener {
@@ -120,8 +116,7 @@ struct iw_listener {
 	fab_request_fn fn;
 	void *user;
 	struct iw_grave grave;
-	TAILQ_ENTRY(iw_listener) link; /* poller lock */
-	uint64_t resume_at; /* poller lock; 0, or out of descriptors */
+	struct fab_timer pause; /* out of descriptors, until it fires */
 
 	pthread_mutex_t lock; /* what follows, and the request callback */
 	bool closed;
@@ -235,10 +230,7 @@ struct iw_conn {
 	fab_ready_fn ready;
 	void *user;
 	struct iw_grave grave;
-	TAILQ_ENTRY(iw_conn) timer_link; /* poller lock */
-	uint64_t deadline;
-	bool timer_on;
-	enum iw_timer_kind timer_kind;
+	struct fab_timer timer; /* of the poller; of an iw_timer_kind */
 
 	/* Poller thread, under the listener's lock. */
 	bool half_open;
@@ -319,12 +311,12 @@ void iw_log(struct fab_domain *d, int level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* poller.c; any thread unless said otherwise */
-uint64_t iw_now_ms(void);
 int poller_watch(struct iw_poller *p, int fd, struct iw_source *src,
 		 uint32_t events);
 void poller_kick(struct iw_conn *c);
 void timer_start(struct iw_conn *c, enum iw_timer_kind kind);
 void timer_stop(struct iw_conn *c);
+void conn_expired(struct fab_timer *t, unsigned int kind);
 void poller_bury(struct iw_poller *p, struct iw_grave *g);
 extern const uint32_t iw_conn_events;
 
@@ -345,7 +337,7 @@ int iw_listener_spread(struct fab_listener *l, struct fab_poller *const *p,
 void iw_listener_close(struct fab_listener *l);
 /* Poller thread. */
 int listener_event(struct iw_listener *l);
-void listener_resume(struct iw_listener *l);
+void listener_resume(struct fab_timer *t, unsigned int unused);
 void listener_free(struct iw_listener *l);
 int half_open_event(struct iw_conn *c);
 void half_open_expired(struct iw_conn *c);

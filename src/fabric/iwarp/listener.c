@@ -53,6 +53,7 @@ int iw_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	l->fn = fn;
 	l->user = user;
 	l->grave.listener = l;
+	fab_timer_init(&l->pause, listener_resume);
 	TAILQ_INIT(&l->half);
 	l->fd = socket(addr->sa_family,
 		       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -69,16 +70,10 @@ int iw_listen(struct fab_poller *fp, const struct sockaddr *addr,
 		goto fail;
 	}
 	pthread_mutex_init(&l->lock, NULL);
-	pthread_mutex_lock(&p->lock);
-	TAILQ_INSERT_TAIL(&p->listeners, l, link);
-	pthread_mutex_unlock(&p->lock);
 	*out = &l->fab;
 	rc = poller_watch(p, l->fd, &l->src, EPOLLIN);
 	if (!rc)
 		return 0;
-	pthread_mutex_lock(&p->lock);
-	TAILQ_REMOVE(&p->listeners, l, link);
-	pthread_mutex_unlock(&p->lock);
 	pthread_mutex_destroy(&l->lock);
 fail:
 	if (l->fd >= 0)
@@ -133,13 +128,8 @@ void iw_listener_close(struct fab_listener *fl)
 	l->fd = -1;
 	while ((c = TAILQ_FIRST(&l->half)))
 		half_open_drop(l, c);
+	fab_timer_stop(&p->fab.timers, &l->pause);
 	pthread_mutex_unlock(&l->lock);
-	pthread_mutex_lock(&p->lock);
-	TAILQ_REMOVE(&p->listeners, l, link);
-	if (l->resume_at)
-		atomic_fetch_sub(&p->waiting, 1);
-	l->resume_at = 0;
-	pthread_mutex_unlock(&p->lock);
 	poller_bury(p, &l->grave);
 }
 
@@ -159,24 +149,16 @@ static void listener_pause(struct iw_listener *l, int err)
 	iw_log(p->fab.dom, LOG_WARNING, "iwarp: accept: %s; pausing",
 	       strerror(err));
 	epoll_ctl(p->epfd, EPOLL_CTL_MOD, l->fd, &ev);
-	pthread_mutex_lock(&p->lock);
-	if (!l->resume_at)
-		atomic_fetch_add(&p->waiting, 1);
-	l->resume_at = iw_now_ms() + PAUSE_MS;
-	pthread_mutex_unlock(&p->lock);
+	fab_timer_set(&p->fab.timers, &l->pause, fab_now_ms() + PAUSE_MS, 0);
 }
 
-void listener_resume(struct iw_listener *l)
+void listener_resume(struct fab_timer *t, unsigned int unused)
 {
+	struct iw_listener *l = container_of(t, struct iw_listener, pause);
 	struct iw_poller *p = iw_poller(l->fab.poller);
 	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = &l->src };
 
 	pthread_mutex_lock(&l->lock);
-	pthread_mutex_lock(&p->lock);
-	if (l->resume_at)
-		atomic_fetch_sub(&p->waiting, 1);
-	l->resume_at = 0;
-	pthread_mutex_unlock(&p->lock);
 	if (!l->closed)
 		epoll_ctl(p->epfd, EPOLL_CTL_MOD, l->fd, &ev);
 	pthread_mutex_unlock(&l->lock);
@@ -185,7 +167,7 @@ void listener_resume(struct iw_listener *l)
 /* Listener lock held. Whoever floods us must not flood the log too. */
 static void warn_half_open(struct iw_listener *l)
 {
-	uint64_t now = iw_now_ms();
+	uint64_t now = fab_now_ms();
 
 	if (l->warned_at && now - l->warned_at < WARN_MS)
 		return;

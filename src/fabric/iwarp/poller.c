@@ -11,13 +11,12 @@
  * consistent, so that one of the two sees the other.
  *
  * Threads: iw_poller_run() is the poller thread; the rest may be called by
- * any. The poller's lock guards timers, graves and the list of listeners.
+ * any. The poller's lock guards the graves.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "iw.h"
@@ -26,14 +25,6 @@
 #define EVENTS 64
 
 const uint32_t iw_conn_events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-
-uint64_t iw_now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
 
 int poller_watch(struct iw_poller *p, int fd, struct iw_source *src,
 		 uint32_t events)
@@ -54,9 +45,6 @@ int iw_poller_create(struct fab_domain *dom, struct fab_poller **out)
 	p->fab.dom = dom;
 	p->evfd = -1;
 	p->wake_src.kind = SRC_WAKE;
-	for (unsigned int i = 0; i < TIMER_KINDS; i++)
-		TAILQ_INIT(&p->timers[i]);
-	TAILQ_INIT(&p->listeners);
 	p->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (p->epfd < 0) {
 		rc = -errno;
@@ -71,6 +59,7 @@ int iw_poller_create(struct fab_domain *dom, struct fab_poller **out)
 	if (rc)
 		goto fail;
 	pthread_mutex_init(&p->lock, NULL);
+	fab_timers_init(&p->fab.timers, iw_poller_wake, &p->fab);
 	*out = &p->fab;
 	return 0;
 fail:
@@ -131,71 +120,16 @@ void iw_kick(struct fab_conn *c)
 
 void timer_start(struct iw_conn *c, enum iw_timer_kind kind)
 {
-	struct iw_poller *p = conn_poller(c);
 	unsigned int ms = kind == TIMER_LINGER ? IW_LINGER_MS :
 						 conn_domain(c)->startup_ms;
-	bool first;
 
-	pthread_mutex_lock(&p->lock);
-	if (c->timer_on)
-		TAILQ_REMOVE(&p->timers[c->timer_kind], c, timer_link);
-	else
-		atomic_fetch_add(&p->waiting, 1);
-	c->deadline = iw_now_ms() + ms;
-	c->timer_kind = kind;
-	c->timer_on = true;
-	first = TAILQ_EMPTY(&p->timers[kind]);
-	TAILQ_INSERT_TAIL(&p->timers[kind], c, timer_link);
-	pthread_mutex_unlock(&p->lock);
-	/* Behind others of its kind, it is not the next to expire. */
-	if (first)
-		wake_up(p);
+	fab_timer_set(&c->fab.poller->timers, &c->timer, fab_now_ms() + ms,
+		      kind);
 }
 
 void timer_stop(struct iw_conn *c)
 {
-	struct iw_poller *p = conn_poller(c);
-
-	pthread_mutex_lock(&p->lock);
-	if (c->timer_on) {
-		TAILQ_REMOVE(&p->timers[c->timer_kind], c, timer_link);
-		atomic_fetch_sub(&p->waiting, 1);
-	}
-	c->timer_on = false;
-	pthread_mutex_unlock(&p->lock);
-}
-
-/* How long until a timer or a listener's pause ends, at most @timeout_ms. */
-static int next_timeout(struct iw_poller *p, int timeout_ms)
-{
-	uint64_t now = 0, left;
-	struct iw_listener *l;
-
-	/* Whoever starts the first one wakes this thread. */
-	if (!atomic_load(&p->waiting))
-		return timeout_ms;
-	pthread_mutex_lock(&p->lock);
-	for (unsigned int i = 0; i < TIMER_KINDS; i++) {
-		struct iw_conn *c = TAILQ_FIRST(&p->timers[i]);
-
-		if (!c)
-			continue;
-		now = now ? now : iw_now_ms();
-		left = c->deadline > now ? c->deadline - now : 0;
-		if (timeout_ms < 0 || left < (uint64_t)timeout_ms)
-			timeout_ms = (int)left;
-	}
-	TAILQ_FOREACH(l, &p->listeners, link)
-	{
-		if (!l->resume_at)
-			continue;
-		now = now ? now : iw_now_ms();
-		left = l->resume_at > now ? l->resume_at - now : 0;
-		if (timeout_ms < 0 || left < (uint64_t)timeout_ms)
-			timeout_ms = (int)left;
-	}
-	pthread_mutex_unlock(&p->lock);
-	return timeout_ms;
+	fab_timer_stop(&c->fab.poller->timers, &c->timer);
 }
 
 static int call_ready(struct iw_conn *c)
@@ -206,55 +140,17 @@ static int call_ready(struct iw_conn *c)
 	return 1;
 }
 
-static struct iw_conn *take_expired(struct iw_poller *p, unsigned int kind,
-				    uint64_t now)
+void conn_expired(struct fab_timer *t, unsigned int kind)
 {
-	struct iw_conn *c;
+	struct iw_conn *c = container_of(t, struct iw_conn, timer);
 
-	pthread_mutex_lock(&p->lock);
-	c = TAILQ_FIRST(&p->timers[kind]);
-	if (c && c->deadline <= now) {
-		TAILQ_REMOVE(&p->timers[kind], c, timer_link);
-		atomic_fetch_sub(&p->waiting, 1);
-		c->timer_on = false;
-	} else {
-		c = NULL;
+	if (c->half_open) {
+		half_open_expired(c);
+		return;
 	}
-	pthread_mutex_unlock(&p->lock);
-	return c;
-}
-
-static int run_timers(struct iw_poller *p)
-{
-	struct iw_listener *l, *paused = NULL;
-	struct iw_conn *c;
-	uint64_t now;
-	int calls = 0;
-
-	if (!atomic_load(&p->waiting))
-		return 0;
-	now = iw_now_ms();
-	for (unsigned int i = 0; i < TIMER_KINDS; i++) {
-		while ((c = take_expired(p, i, now))) {
-			if (c->half_open) {
-				half_open_expired(c);
-				continue;
-			}
-			atomic_fetch_or(&c->events, i == TIMER_LINGER ?
-							    EV_LINGER :
-							    EV_STARTUP);
-			calls += call_ready(c);
-		}
-	}
-	pthread_mutex_lock(&p->lock);
-	TAILQ_FOREACH(l, &p->listeners, link)
-	if (l->resume_at && l->resume_at <= now)
-		paused = l;
-	pthread_mutex_unlock(&p->lock);
-	/* One a turn; the next run's time-out will be 0 if there are more. */
-	if (paused)
-		listener_resume(paused);
-	return calls;
+	atomic_fetch_or(&c->events,
+			kind == TIMER_LINGER ? EV_LINGER : EV_STARTUP);
+	call_ready(c);
 }
 
 /* ---- Graves ---------------------------------------------------------- */
@@ -343,8 +239,7 @@ int iw_poller_run(struct fab_poller *fp, int timeout_ms)
 	struct epoll_event ev[EVENTS];
 	int n, calls = 0;
 
-	if (timeout_ms)
-		timeout_ms = next_timeout(p, timeout_ms);
+	timeout_ms = fab_timers_wait(&fp->timers, timeout_ms);
 	atomic_store(&p->sleeping, true);
 	if (atomic_exchange(&p->woken, false) || atomic_load(&p->kicks))
 		timeout_ms = 0;
@@ -368,7 +263,7 @@ int iw_poller_run(struct fab_poller *fp, int timeout_ms)
 		}
 	}
 	calls += run_kicks(p);
-	calls += run_timers(p);
+	calls += fab_timers_run(&fp->timers);
 	calls += reap(p);
 	return calls;
 }
@@ -381,6 +276,7 @@ void iw_poller_destroy(struct fab_poller *fp)
 	for (; c; c = c->kick_next)
 		atomic_store(&c->kicked, false);
 	reap(p);
+	fab_timers_fini(&fp->timers);
 	pthread_mutex_destroy(&p->lock);
 	close(p->evfd);
 	close(p->epfd);

@@ -162,6 +162,7 @@ static struct loop_conn *conn_new(struct fab_poller *fp, int side)
 	c->base.poller = fp;
 	c->side = side;
 	c->armed = true;
+	fab_timer_init(&c->timer, loop_startup_expired);
 	queue_init(&c->sq);
 	queue_init(&c->reads);
 	queue_init(&c->rq);
@@ -324,8 +325,12 @@ out:
 	return rc;
 }
 
-void loop_startup_expired(struct loop_conn *c)
+void loop_startup_expired(struct fab_timer *t, unsigned int unused)
 {
+	struct loop_conn *c =
+		(struct loop_conn *)((char *)t -
+				     offsetof(struct loop_conn, timer));
+
 	pthread_mutex_lock(&c->pair->lock);
 	if (c->state == LOOP_CONNECTING)
 		loop_end(c->pair, c, -ETIMEDOUT, -ECONNRESET,

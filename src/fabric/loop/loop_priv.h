@@ -91,7 +91,6 @@ struct loop_poller {
 	bool wake;
 	struct loop_conn *ready, **ready_tail;
 	struct loop_conn *dead;
-	struct loop_conn *starting; /* with a deadline */
 	struct loop_listener *listeners;
 	atomic_uint users;
 };
@@ -148,6 +147,7 @@ struct loop_conn {
 	bool in_call; /* the runner is inside: it polls for itself */
 	bool armed; /* the last poll returned 0 and ready was not called since */
 	uint64_t polls;
+	struct fab_timer timer; /* of the poller: its start-up */
 
 	struct loop_faults faults;
 	unsigned long posts, requests, messages;
@@ -157,10 +157,8 @@ struct loop_conn {
 	/* Under the poller's lock. */
 	fab_ready_fn ready;
 	void *user;
-	bool queued, dying, timed;
-	uint64_t deadline; /* ms of CLOCK_MONOTONIC */
+	bool queued, dying;
 	struct loop_conn *queue_next; /* ready, dead or pending */
-	struct loop_conn *timer_next;
 	void (*done)(void *user);
 	void *done_user;
 };
@@ -213,7 +211,7 @@ void loop_disconnect(struct fab_conn *c, bool abort);
 void loop_conn_info(const struct fab_conn *c, struct fab_conn_info *info);
 void loop_conn_counters(const struct fab_conn *c, struct fab_counters *out);
 /* The start-up took too long. Poller thread. */
-void loop_startup_expired(struct loop_conn *c);
+void loop_startup_expired(struct fab_timer *t, unsigned int unused);
 /* Free an end that no poller knows any more. */
 void loop_conn_free(struct loop_conn *c);
 /*

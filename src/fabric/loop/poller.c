@@ -11,14 +11,6 @@
 
 #include "fabric/loop/loop_priv.h"
 
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 int loop_poller_create(struct fab_domain *dom, struct fab_poller **out)
 {
 	struct loop_poller *p = calloc(1, sizeof(*p));
@@ -30,6 +22,7 @@ int loop_poller_create(struct fab_domain *dom, struct fab_poller **out)
 	p->base.ops = dom->ops;
 	p->base.dom = dom;
 	p->ready_tail = &p->ready;
+	fab_timers_init(&p->base.timers, loop_poller_wake, &p->base);
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -69,19 +62,6 @@ static void unqueue_locked(struct loop_poller *p, struct loop_conn *c)
 	c->queued = false;
 }
 
-/* Poller lock held. */
-static void untime_locked(struct loop_poller *p, struct loop_conn *c)
-{
-	struct loop_conn **link = &p->starting;
-
-	if (!c->timed)
-		return;
-	while (*link != c)
-		link = &(*link)->timer_next;
-	*link = c->timer_next;
-	c->timed = false;
-}
-
 void loop_queue_ready(struct loop_conn *c)
 {
 	struct loop_poller *p = loop_poller_of(c);
@@ -109,24 +89,12 @@ void loop_conn_set_ready(struct fab_conn *fc, fab_ready_fn ready, void *user)
 
 void loop_timer_start(struct loop_conn *c, unsigned int ms)
 {
-	struct loop_poller *p = loop_poller_of(c);
-
-	pthread_mutex_lock(&p->lock);
-	c->deadline = now_ms() + ms;
-	c->timed = true;
-	c->timer_next = p->starting;
-	p->starting = c;
-	pthread_cond_broadcast(&p->cond); /* a waiter has one more deadline */
-	pthread_mutex_unlock(&p->lock);
+	fab_timer_set(&c->base.poller->timers, &c->timer, fab_now_ms() + ms, 0);
 }
 
 void loop_timer_stop(struct loop_conn *c)
 {
-	struct loop_poller *p = loop_poller_of(c);
-
-	pthread_mutex_lock(&p->lock);
-	untime_locked(p, c);
-	pthread_mutex_unlock(&p->lock);
+	fab_timer_stop(&c->base.poller->timers, &c->timer);
 }
 
 void loop_conn_destroy_deferred(struct fab_conn *fc, void (*done)(void *user),
@@ -140,7 +108,7 @@ void loop_conn_destroy_deferred(struct fab_conn *fc, void (*done)(void *user),
 	pthread_mutex_lock(&p->lock);
 	LOOP_CHECK(!c->dying, "the connection was destroyed before");
 	unqueue_locked(p, c);
-	untime_locked(p, c);
+	loop_timer_stop(c);
 	c->dying = true;
 	c->done = done;
 	c->done_user = user;
@@ -232,21 +200,11 @@ static int run_requests(struct loop_poller *p)
 
 static int run_timers(struct loop_poller *p)
 {
-	uint64_t now = now_ms();
-	struct loop_conn *c;
-	int n = 0;
+	int n;
 
-	do {
-		for (c = p->starting; c && c->deadline > now; c = c->timer_next)
-			;
-		if (c) {
-			untime_locked(p, c);
-			pthread_mutex_unlock(&p->lock);
-			loop_startup_expired(c);
-			pthread_mutex_lock(&p->lock);
-			n++;
-		}
-	} while (c);
+	pthread_mutex_unlock(&p->lock);
+	n = fab_timers_run(&p->base.timers);
+	pthread_mutex_lock(&p->lock);
 	return n;
 }
 
@@ -255,33 +213,24 @@ static bool something(struct loop_poller *p)
 	return p->wake || p->ready || p->dead || asked_listener(p);
 }
 
-/* The earlier of @end and the start-up deadlines. */
-static uint64_t next_deadline(const struct loop_poller *p, uint64_t end)
-{
-	for (const struct loop_conn *c = p->starting; c; c = c->timer_next)
-		if (c->deadline < end)
-			end = c->deadline;
-	return end;
-}
-
 static void wait_locked(struct loop_poller *p, int timeout_ms)
 {
-	uint64_t end = timeout_ms < 0 ? UINT64_MAX :
-					now_ms() + (uint64_t)timeout_ms;
+	struct timespec end;
 
-	while (!something(p)) {
-		uint64_t until = next_deadline(p, end);
-		struct timespec ts = {
-			.tv_sec = (time_t)(until / 1000),
-			.tv_nsec = (long)(until % 1000) * 1000000,
-		};
-
-		if (until == UINT64_MAX)
+	/* Who arms an earlier timer wakes. */
+	timeout_ms = fab_timers_wait(&p->base.timers, timeout_ms);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += timeout_ms / 1000;
+	end.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+	if (end.tv_nsec >= 1000000000) {
+		end.tv_sec++;
+		end.tv_nsec -= 1000000000;
+	}
+	while (timeout_ms && !something(p)) {
+		if (timeout_ms < 0)
 			pthread_cond_wait(&p->cond, &p->lock);
-		else if (now_ms() >= until)
+		else if (pthread_cond_timedwait(&p->cond, &p->lock, &end))
 			break;
-		else
-			pthread_cond_timedwait(&p->cond, &p->lock, &ts);
 	}
 }
 
@@ -326,6 +275,7 @@ void loop_poller_destroy(struct fab_poller *fp)
 	LOOP_CHECK(!atomic_load(&p->users), "the poller is still in use");
 	pthread_cond_destroy(&p->cond);
 	pthread_mutex_destroy(&p->lock);
+	fab_timers_fini(&p->base.timers);
 	free(p);
 	atomic_fetch_sub(&dom->users, 1);
 }

@@ -43,6 +43,7 @@ int vb_conn_alloc(struct vb_poller *p, fab_ready_fn ready, void *user,
 	c->ready = ready;
 	c->user = user;
 	c->grave.conn = c;
+	fab_timer_init(&c->timer, vb_conn_expired);
 	pthread_mutex_init(&c->cq_lock, NULL);
 	pthread_mutex_lock(&p->lock);
 	TAILQ_INSERT_TAIL(&p->conns, c, link);

@@ -72,14 +72,12 @@ int vb_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	l->fn = fn;
 	l->user = user;
 	l->grave.listener = l;
+	fab_timer_init(&l->reopen, vb_listener_reopen);
 	if (addr->sa_family == AF_INET6)
 		memcpy(&l->addr, addr, sizeof(struct sockaddr_in6));
 	else
 		memcpy(&l->addr, addr, sizeof(struct sockaddr_in));
 	pthread_mutex_init(&l->lock, NULL);
-	pthread_mutex_lock(&p->lock);
-	TAILQ_INSERT_TAIL(&p->listeners, l, link);
-	pthread_mutex_unlock(&p->lock);
 	*out = &l->fab;
 	/* A request may come before this returns. */
 	pthread_mutex_lock(&l->lock);
@@ -87,9 +85,6 @@ int vb_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	pthread_mutex_unlock(&l->lock);
 	if (!rc)
 		return 0;
-	pthread_mutex_lock(&p->lock);
-	TAILQ_REMOVE(&p->listeners, l, link);
-	pthread_mutex_unlock(&p->lock);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
 	*out = NULL;
@@ -123,9 +118,8 @@ void vb_listener_close(struct fab_listener *fl)
 
 	if (id)
 		rdma_destroy_id(id);
-	pthread_mutex_lock(&p->lock);
-	TAILQ_REMOVE(&p->listeners, l, link);
-	pthread_mutex_unlock(&p->lock);
+	/* It is closed: nobody arms it any more. */
+	fab_timer_stop(&p->fab.timers, &l->reopen);
 	vb_poller_bury(p, &l->grave);
 }
 
@@ -133,6 +127,14 @@ void vb_listener_free(struct vb_listener *l)
 {
 	pthread_mutex_destroy(&l->lock);
 	free(l);
+}
+
+/* Lock held. Try after a while, unless it is closed meanwhile. */
+static void reopen_later(struct vb_listener *l)
+{
+	if (!l->closed)
+		fab_timer_set(&l->fab.poller->timers, &l->reopen,
+			      fab_now_ms() + VB_REOPEN_MS, 0);
 }
 
 void vb_listener_lost(struct vb_listener *l, const char *why)
@@ -145,22 +147,22 @@ void vb_listener_lost(struct vb_listener *l, const char *why)
 	rdma_destroy_id(id);
 	vb_log(vb_domain(p->fab.dom), 4,
 	       "verbs: a listener stops: %s; waiting for it to come back", why);
-	pthread_mutex_lock(&p->lock);
-	l->reopen_at = vb_now_ms() + VB_REOPEN_MS;
-	pthread_mutex_unlock(&p->lock);
+	pthread_mutex_lock(&l->lock);
+	reopen_later(l);
+	pthread_mutex_unlock(&l->lock);
 }
 
-void vb_listener_reopen(struct vb_listener *l)
+void vb_listener_reopen(struct fab_timer *t, unsigned int unused)
 {
+	struct vb_listener *l = container_of(t, struct vb_listener, reopen);
 	struct vb_poller *p = vb_poller(l->fab.poller);
 	int rc = 0;
 
 	pthread_mutex_lock(&l->lock);
 	if (!l->closed && !l->id)
 		rc = open_id(l, &l->id);
-	pthread_mutex_lock(&p->lock);
-	l->reopen_at = rc ? vb_now_ms() + VB_REOPEN_MS : 0;
-	pthread_mutex_unlock(&p->lock);
+	if (rc)
+		reopen_later(l);
 	pthread_mutex_unlock(&l->lock);
 	if (!rc)
 		vb_log(vb_domain(p->fab.dom), 5, "verbs: a listener is back");

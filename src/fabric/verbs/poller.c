@@ -83,9 +83,6 @@ int vb_poller_create(struct fab_domain *dom, struct fab_poller **out)
 	p->evfd = -1;
 	p->wake_src.kind = SRC_WAKE;
 	p->cm_src.kind = SRC_CM;
-	for (unsigned int i = 0; i < TIMER_KINDS; i++)
-		TAILQ_INIT(&p->timers[i]);
-	TAILQ_INIT(&p->listeners);
 	TAILQ_INIT(&p->conns);
 	TAILQ_INIT(&p->watched);
 	p->epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -107,6 +104,7 @@ int vb_poller_create(struct fab_domain *dom, struct fab_poller **out)
 		goto fail;
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_mutex_init(&p->cm_lock, NULL);
+	fab_timers_init(&p->fab.timers, vb_poller_wake, &p->fab);
 	join_domain(p);
 	*out = &p->fab;
 	return 0;
@@ -207,7 +205,6 @@ static unsigned int duration(const struct vb_conn *c, enum vb_timer_kind kind)
 	case TIMER_FIRST:
 		return VB_FIRST_MS;
 	case TIMER_LINGER:
-	case TIMER_KINDS:
 		break;
 	}
 	return VB_LINGER_MS;
@@ -215,60 +212,13 @@ static unsigned int duration(const struct vb_conn *c, enum vb_timer_kind kind)
 
 void vb_timer_start(struct vb_conn *c, enum vb_timer_kind kind)
 {
-	struct vb_poller *p = conn_poller(c);
-	bool first;
-
-	pthread_mutex_lock(&p->lock);
-	if (c->timer_on)
-		TAILQ_REMOVE(&p->timers[c->timer_kind], c, timer_link);
-	c->deadline = vb_now_ms() + duration(c, kind);
-	c->timer_kind = kind;
-	c->timer_on = true;
-	first = TAILQ_EMPTY(&p->timers[kind]);
-	TAILQ_INSERT_TAIL(&p->timers[kind], c, timer_link);
-	pthread_mutex_unlock(&p->lock);
-	/* Behind others of its kind, it is not the next to expire. */
-	if (first)
-		vb_poller_wake_up(p);
+	fab_timer_set(&c->fab.poller->timers, &c->timer,
+		      fab_now_ms() + duration(c, kind), kind);
 }
 
 void vb_timer_stop(struct vb_conn *c)
 {
-	struct vb_poller *p = conn_poller(c);
-
-	pthread_mutex_lock(&p->lock);
-	if (c->timer_on)
-		TAILQ_REMOVE(&p->timers[c->timer_kind], c, timer_link);
-	c->timer_on = false;
-	pthread_mutex_unlock(&p->lock);
-}
-
-static int sooner(uint64_t at, uint64_t now, int timeout_ms)
-{
-	uint64_t left = at > now ? at - now : 0;
-
-	return timeout_ms < 0 || left < (uint64_t)timeout_ms ? (int)left :
-							       timeout_ms;
-}
-
-/* How long until a timer or a listener's pause ends, at most @timeout_ms. */
-static int next_timeout(struct vb_poller *p, int timeout_ms)
-{
-	uint64_t now = vb_now_ms();
-	struct vb_listener *l;
-
-	pthread_mutex_lock(&p->lock);
-	for (unsigned int i = 0; i < TIMER_KINDS; i++) {
-		struct vb_conn *c = TAILQ_FIRST(&p->timers[i]);
-
-		if (c)
-			timeout_ms = sooner(c->deadline, now, timeout_ms);
-	}
-	TAILQ_FOREACH(l, &p->listeners, link)
-	if (l->reopen_at)
-		timeout_ms = sooner(l->reopen_at, now, timeout_ms);
-	pthread_mutex_unlock(&p->lock);
-	return timeout_ms;
+	fab_timer_stop(&c->fab.poller->timers, &c->timer);
 }
 
 int vb_call_ready(struct vb_conn *c)
@@ -279,51 +229,18 @@ int vb_call_ready(struct vb_conn *c)
 	return 1;
 }
 
-static struct vb_conn *take_expired(struct vb_poller *p, unsigned int kind,
-				    uint64_t now)
+void vb_conn_expired(struct fab_timer *t, unsigned int kind)
 {
-	struct vb_conn *c;
-
-	pthread_mutex_lock(&p->lock);
-	c = TAILQ_FIRST(&p->timers[kind]);
-	if (c && c->deadline <= now) {
-		TAILQ_REMOVE(&p->timers[kind], c, timer_link);
-		c->timer_on = false;
-	} else {
-		c = NULL;
-	}
-	pthread_mutex_unlock(&p->lock);
-	return c;
-}
-
-static int run_timers(struct vb_poller *p)
-{
-	static const unsigned int bit[TIMER_KINDS] = {
+	static const unsigned int bit[] = {
 		[TIMER_STARTUP] = EV_STARTUP,
 		[TIMER_LINGER] = EV_LINGER,
 		[TIMER_KEEPALIVE] = EV_TICK,
 		[TIMER_FIRST] = EV_FIRST,
 	};
-	struct vb_listener *l, *again = NULL;
-	uint64_t now = vb_now_ms();
-	struct vb_conn *c;
-	int calls = 0;
+	struct vb_conn *c = container_of(t, struct vb_conn, timer);
 
-	for (unsigned int i = 0; i < TIMER_KINDS; i++) {
-		while ((c = take_expired(p, i, now))) {
-			atomic_fetch_or(&c->events, bit[i]);
-			calls += vb_call_ready(c);
-		}
-	}
-	pthread_mutex_lock(&p->lock);
-	TAILQ_FOREACH(l, &p->listeners, link)
-	if (l->reopen_at && l->reopen_at <= now)
-		again = l;
-	pthread_mutex_unlock(&p->lock);
-	/* One a turn; the next run's time-out will be 0 if there are more. */
-	if (again)
-		vb_listener_reopen(again);
-	return calls;
+	atomic_fetch_or(&c->events, bit[kind]);
+	vb_call_ready(c);
 }
 
 /* ---- Graves ---------------------------------------------------------- */
@@ -450,7 +367,7 @@ int vb_poller_run(struct fab_poller *fp, int timeout_ms)
 	int n, calls;
 
 	if (timeout_ms) {
-		timeout_ms = next_timeout(p, timeout_ms);
+		timeout_ms = fab_timers_wait(&fp->timers, timeout_ms);
 		calls = vb_watch_stop(p);
 	} else {
 		calls = vb_watch_look(p);
@@ -491,7 +408,7 @@ int vb_poller_run(struct fab_poller *fp, int timeout_ms)
 		}
 	}
 	calls += run_kicks(p);
-	calls += run_timers(p);
+	calls += fab_timers_run(&fp->timers);
 	calls += reap(p);
 	vb_device_reclaim(p);
 	return calls;
@@ -513,6 +430,7 @@ void vb_poller_destroy(struct fab_poller *fp)
 		if (p->channels[i].channel)
 			ibv_destroy_comp_channel(p->channels[i].channel);
 	rdma_destroy_event_channel(p->cm);
+	fab_timers_fini(&fp->timers);
 	pthread_mutex_destroy(&p->cm_lock);
 	pthread_mutex_destroy(&p->lock);
 	close(p->evfd);

@@ -10,7 +10,7 @@
  *   done by its runner. Shared are only: events, kicked and dead (atomic); the
  *   completion queue and what was found in it (cq_lock, see watch.c); cm, which
  *   the poller thread writes before it sets a bit and the runner reads after it
- *   has taken it; the timer links and the poller's list of connections (poller
+ *   has taken it; the timer (timers.h); the poller's list of connections (poller
  *   lock); ready and user, which are written before anyone else can see them.
  *
  *   librdmacm changes the state of the queue pair from within
@@ -147,9 +147,7 @@ struct vb_srq;
 struct vb_conn;
 struct vb_listener;
 struct vb_poller;
-TAILQ_HEAD(vb_timer_queue, vb_conn);
 TAILQ_HEAD(vb_conn_queue, vb_conn);
-TAILQ_HEAD(vb_listener_queue, vb_listener);
 TAILQ_HEAD(vb_poller_queue, vb_poller);
 TAILQ_HEAD(vb_mr_queue, vb_mr);
 TAILQ_HEAD(vb_srq_queue, vb_srq);
@@ -207,13 +205,12 @@ struct vb_mr {
 	_Atomic(struct ibv_mr *) mr[VB_MAX_DEVICES];
 };
 
-/* Every wait of one kind lasts equally long: the queues are sorted. */
+/* What a connection waits for. */
 enum vb_timer_kind {
 	TIMER_STARTUP,
 	TIMER_LINGER,
 	TIMER_KEEPALIVE,
 	TIMER_FIRST,
-	TIMER_KINDS,
 };
 
 /* What waits for the end of fab_poller_run() to be freed. */
@@ -250,9 +247,7 @@ struct vb_poller {
 	pthread_mutex_t lock; /* what follows */
 	uint32_t left; /* bits of devices that this one has let go of */
 	struct vb_channel channels[VB_MAX_DEVICES];
-	struct vb_timer_queue timers[TIMER_KINDS];
 	struct vb_grave *graves;
-	struct vb_listener_queue listeners;
 	struct vb_conn_queue conns;
 };
 
@@ -263,8 +258,7 @@ struct vb_listener {
 	fab_request_fn fn;
 	void *user;
 	struct vb_grave grave;
-	TAILQ_ENTRY(vb_listener) link; /* poller lock */
-	uint64_t reopen_at; /* poller lock: 0, or its device has gone */
+	struct fab_timer reopen; /* its device has gone */
 
 	pthread_mutex_t lock; /* what follows, and the request callback */
 	struct rdma_cm_id *id; /* NULL: waits for its address to come back */
@@ -351,10 +345,9 @@ struct vb_conn {
 	fab_ready_fn ready;
 	void *user;
 	struct vb_grave grave;
-	TAILQ_ENTRY(vb_conn) link, timer_link; /* poller lock */
-	uint64_t deadline;
-	bool listed, timer_on; /* poller lock */
-	enum vb_timer_kind timer_kind;
+	TAILQ_ENTRY(vb_conn) link; /* poller lock */
+	bool listed; /* poller lock */
+	struct fab_timer timer; /* of the poller; of a vb_timer_kind */
 	pthread_mutex_t cq_lock; /* cq and the next three */
 	struct ibv_wc found[VB_FOUND];
 	unsigned int nfound;
@@ -514,6 +507,7 @@ int vb_poller_channel(struct vb_poller *p, struct vb_device *dev,
 		      struct ibv_comp_channel **channel);
 void vb_timer_start(struct vb_conn *c, enum vb_timer_kind kind);
 void vb_timer_stop(struct vb_conn *c);
+void vb_conn_expired(struct fab_timer *t, unsigned int kind);
 /* Poller thread. */
 int vb_call_ready(struct vb_conn *c);
 
@@ -549,7 +543,7 @@ void vb_listener_close(struct fab_listener *l);
 /* Poller thread. */
 int vb_listener_request(struct vb_listener *l, struct rdma_cm_event *ev);
 void vb_listener_lost(struct vb_listener *l, const char *why);
-void vb_listener_reopen(struct vb_listener *l);
+void vb_listener_reopen(struct fab_timer *t, unsigned int unused);
 void vb_listener_free(struct vb_listener *l);
 
 /* startup.c; the runner */

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * timers - a pairing heap of what a poller has to do at its time
+ *
+ * Owner, threads and locks: see timers.h.
+ */
+#include <limits.h>
+#include <time.h>
+
+#include "fabric/timers.h"
+
+uint64_t fab_now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+void fab_timers_init(struct fab_timers *ts, void (*wake)(struct fab_poller *),
+		     struct fab_poller *p)
+{
+	ts->poller = p;
+	ts->wake = wake;
+	ts->root = NULL;
+	ts->fired = 0;
+	atomic_init(&ts->first, UINT64_MAX);
+	atomic_init(&ts->asleep, 0);
+	pthread_mutex_init(&ts->lock, NULL);
+}
+
+void fab_timers_fini(struct fab_timers *ts)
+{
+	pthread_mutex_destroy(&ts->lock);
+}
+
+/* ---- The heap; the lock is held --------------------------------------- */
+
+static uint64_t due(const struct fab_timer *t)
+{
+	return atomic_load_explicit(&t->at, memory_order_relaxed);
+}
+
+/* Two heaps to one; of two that are due together @a goes first. */
+static struct fab_timer *meld(struct fab_timer *a, struct fab_timer *b)
+{
+	if (!a || !b)
+		return a ? a : b;
+	if (due(b) < due(a)) {
+		struct fab_timer *c = a;
+
+		a = b;
+		b = c;
+	}
+	b->prev = a;
+	b->next = a->child;
+	if (a->child)
+		a->child->prev = b;
+	a->child = b;
+	return a;
+}
+
+/* A list of siblings to one heap: in pairs, then from the last to the first. */
+static struct fab_timer *gather(struct fab_timer *list)
+{
+	struct fab_timer *pairs = NULL, *heap = NULL;
+
+	while (list) {
+		struct fab_timer *a = list, *b = a->next;
+
+		list = b ? b->next : NULL;
+		a = meld(a, b);
+		a->next = pairs;
+		pairs = a;
+	}
+	while (pairs) {
+		struct fab_timer *next = pairs->next;
+
+		heap = meld(pairs, heap);
+		pairs = next;
+	}
+	if (heap)
+		heap->prev = heap->next = NULL;
+	return heap;
+}
+
+static void tell_first(struct fab_timers *ts)
+{
+	atomic_store(&ts->first, ts->root ? due(ts->root) : UINT64_MAX);
+}
+
+static void take_out(struct fab_timers *ts, struct fab_timer *t)
+{
+	struct fab_timer *rest = gather(t->child);
+
+	if (t == ts->root) {
+		ts->root = rest;
+	} else {
+		if (t->prev->child == t)
+			t->prev->child = t->next;
+		else
+			t->prev->next = t->next;
+		if (t->next)
+			t->next->prev = t->prev;
+		ts->root = meld(ts->root, rest);
+	}
+	t->prev = t->next = t->child = NULL;
+	atomic_store_explicit(&t->at, 0, memory_order_release);
+}
+
+/* ---- Arming, any thread ------------------------------------------------ */
+
+bool fab_timer_set(struct fab_timers *ts, struct fab_timer *t, uint64_t at,
+		   unsigned int what)
+{
+	bool before, early;
+
+	pthread_mutex_lock(&ts->lock);
+	before = due(t);
+	if (before)
+		take_out(ts, t);
+	/* Behind all that have been due since then. */
+	if (at <= ts->fired)
+		at = ts->fired + 1;
+	t->what = what;
+	atomic_store_explicit(&t->at, at, memory_order_release);
+	ts->root = meld(ts->root, t);
+	tell_first(ts);
+	early = at < atomic_load(&ts->asleep);
+	if (early)
+		/* One wakes it for all. */
+		atomic_store(&ts->asleep, at);
+	pthread_mutex_unlock(&ts->lock);
+	if (early)
+		ts->wake(ts->poller);
+	return !before;
+}
+
+bool fab_timer_stop(struct fab_timers *ts, struct fab_timer *t)
+{
+	bool was;
+
+	if (!fab_timer_at(t))
+		return false;
+	pthread_mutex_lock(&ts->lock);
+	was = due(t);
+	if (was) {
+		take_out(ts, t);
+		tell_first(ts);
+	}
+	pthread_mutex_unlock(&ts->lock);
+	return was;
+}
+
+/* ---- The poller's thread ------------------------------------------------ */
+
+int fab_timers_wait(struct fab_timers *ts, int timeout_ms)
+{
+	uint64_t first, now = fab_now_ms();
+
+	if (!timeout_ms)
+		return 0;
+	pthread_mutex_lock(&ts->lock);
+	first = atomic_load(&ts->first);
+	if (first <= now)
+		timeout_ms = 0;
+	else if (first != UINT64_MAX &&
+		 (timeout_ms < 0 || first - now < (uint64_t)timeout_ms))
+		timeout_ms = first - now < INT_MAX ? (int)(first - now) :
+						     INT_MAX;
+	atomic_store(&ts->asleep, timeout_ms < 0 ? UINT64_MAX :
+				  timeout_ms	 ? now + (uint64_t)timeout_ms :
+						   0);
+	pthread_mutex_unlock(&ts->lock);
+	return timeout_ms;
+}
+
+int fab_timers_run(struct fab_timers *ts)
+{
+	uint64_t now = fab_now_ms();
+	struct fab_timer *t;
+	int n = 0;
+
+	atomic_store_explicit(&ts->asleep, 0, memory_order_relaxed);
+	/* Who arms one meanwhile wakes this thread, or it has yet to ask for
+	 * how long it may sleep. */
+	if (atomic_load(&ts->first) > now)
+		return 0;
+	pthread_mutex_lock(&ts->lock);
+	if (now > ts->fired)
+		ts->fired = now;
+	while (n < FAB_TIMERS_TURN && (t = ts->root) && due(t) <= ts->fired &&
+	       fab_now_ms() - now <= FAB_TIMERS_TURN_MS) {
+		fab_timer_fn fire = t->fire;
+		unsigned int what = t->what;
+
+		take_out(ts, t);
+		tell_first(ts);
+		pthread_mutex_unlock(&ts->lock);
+		fire(t, what);
+		n++;
+		pthread_mutex_lock(&ts->lock);
+	}
+	pthread_mutex_unlock(&ts->lock);
+	return n;
+}
