@@ -16,17 +16,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "fabric/addr.h"
 #include "transport/internal.h"
 
 uint64_t rt_now_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+	return fab_now_ms();
 }
 
 void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
@@ -94,6 +90,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	atomic_init(&c->refs, 1);
 	atomic_init(&c->pending, 1);
 	pthread_mutex_init(&c->info_lock, NULL);
+	rt_alarm_init(c);
 	CDS_INIT_LIST_HEAD(&c->calls);
 	CDS_INIT_LIST_HEAD(&c->starved);
 	CDS_INIT_LIST_HEAD(&c->waiting);
@@ -484,7 +481,7 @@ static void set_deadline(struct rt_conn *c)
 		if (may_idle(c))
 			d = earlier(c->last_active + c->inst->cfg.idle_ms, d);
 	}
-	atomic_store_explicit(&c->deadline, d, memory_order_relaxed);
+	rt_alarm_set(c, d);
 }
 
 /* Is nothing left that an orderly end has to wait for? */

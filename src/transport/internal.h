@@ -55,7 +55,8 @@ struct wire_xchar;
 #define RT_POOL_RESERVE 16
 /* How often it is logged that a connection was refused. */
 #define RT_REFUSED_MS 10000
-/* How often deadlines are looked at. */
+/* Deadlines are looked at in steps of this, so that those of many connections
+ * wake the poller together. */
 #define RT_TICK_MS 100
 /* A server leaves the extra Receive to the client's GRANTs for this long. */
 #define RT_RESERVE_MS 200
@@ -178,7 +179,7 @@ struct rt_conn {
 	struct rt_conn *handed_next; /* in its poller's queue */
 	_Atomic int close_wanted; /* 1 in order, 2 abort */
 	atomic_bool shut; /* rt_instance_shutdown() has aborted it */
-	_Atomic uint64_t deadline; /* monotonic ms; 0: none */
+	struct fab_timer alarm; /* of its poller; see run.c */
 	struct cds_list_head inst_link; /* inst->conns, under its lock */
 
 	/* Calls here by XID, written by the runner; rt_conn_xid_busy(). */
@@ -287,7 +288,6 @@ struct rt_listener {
 
 /* Of the thread that runs the poller, but for what is said to be others'. */
 struct rt_turn {
-	uint64_t next_tick; /* when to look at the connections' timers */
 	unsigned int hot; /* busy polling has been of use lately */
 	atomic_bool woken; /* by rt_wake(), which must not go unnoticed */
 
@@ -421,6 +421,14 @@ void rt_conn_tell_established(struct rt_conn *c);
 void rt_conn_publish(struct rt_conn *c);
 
 /* run.c */
+/*
+ * The strand runs at @d (ms), or earlier; 0: it need not. Once the connection
+ * has no fabric any more that does nothing; before, rt_alarm_stop() must be
+ * called, while the poller is still there.
+ */
+void rt_alarm_init(struct rt_conn *c);
+void rt_alarm_set(struct rt_conn *c, uint64_t d);
+void rt_alarm_stop(struct rt_conn *c);
 int rt_turns_create(struct rt_instance *inst);
 void rt_turns_free(struct rt_instance *inst);
 /*

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * run - a turn of a poller: the connections' timers, then events
+ * run - a turn of a poller: what is ready, and what is due
+ *
+ * Deadlines: a connection has one alarm among its poller's timers (timers.h),
+ * which runs the strand, and that looks what is due and sets the alarm anew. A
+ * deadline that moves on, or away, leaves the alarm where it is: it rings once
+ * in vain. So Calls that put off the same end again and again take no lock. An
+ * alarm that is set holds a reference to the connection, until that has ended.
  *
  * Busy polling: to be woken takes a thread as long as many a Call takes to be
  * answered, more so on a virtual machine, whose processor stops when it has
@@ -27,19 +33,56 @@
 /* So often may busy polling be in vain. */
 #define TRIES 4
 
-static bool overdue(struct rt_conn *c, uint64_t poller)
-{
-	uint64_t d = atomic_load_explicit(&c->deadline, memory_order_relaxed);
-
-	return c->poller == poller && d && d <= rt_now_ms();
-}
-
 static uint64_t now_us(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+/* ---- Deadlines --------------------------------------------------------- */
+
+static void ring(struct fab_timer *t, unsigned int unused)
+{
+	struct rt_conn *c = caa_container_of(t, struct rt_conn, alarm);
+
+	rt_strand_run(c);
+	rt_conn_put(c);
+}
+
+void rt_alarm_init(struct rt_conn *c)
+{
+	fab_timer_init(&c->alarm, ring);
+}
+
+void rt_alarm_set(struct rt_conn *c, uint64_t d)
+{
+	uint64_t armed = fab_timer_at(&c->alarm), now;
+
+	if (!d || !c->fab || (armed && armed <= d))
+		return;
+	now = rt_now_ms();
+	/* What nobody has dealt with, although it was time, is looked at with
+	 * the next step. */
+	if (d <= now)
+		d = now + 1;
+	d += RT_TICK_MS - 1;
+	d -= d % RT_TICK_MS;
+	if (armed && armed <= d)
+		return;
+	/* It may ring, and drop its reference, before this returns. */
+	rt_conn_get(c);
+	if (!fab_timer_set(fab_poller_timers(c->inst->pollers[c->poller]),
+			   &c->alarm, d, 0))
+		rt_conn_put(c);
+}
+
+void rt_alarm_stop(struct rt_conn *c)
+{
+	if (fab_timer_stop(fab_poller_timers(c->inst->pollers[c->poller]),
+			   &c->alarm))
+		rt_conn_put(c);
 }
 
 /* ---- Handing over ----------------------------------------------------- */
@@ -155,7 +198,6 @@ static int events(struct rt_instance *inst, unsigned int n, int wait)
 int rt_run(struct rt_instance *inst, unsigned int n, int timeout_ms)
 {
 	struct rt_turn *t = &inst->turns[n];
-	uint64_t now = rt_now_ms();
 	int found, done = 0, wait = timeout_ms;
 
 	atomic_store_explicit(&t->runner, pthread_self(), memory_order_relaxed);
@@ -163,12 +205,6 @@ int rt_run(struct rt_instance *inst, unsigned int n, int timeout_ms)
 		done = rt_auth_pool_deliver(inst, n);
 		wait = 0;
 	}
-	if (t->next_tick <= now) {
-		rt_with_conns(inst, overdue, rt_strand_run, n);
-		t->next_tick = now + RT_TICK_MS;
-	}
-	if (wait < 0 || (uint64_t)wait > t->next_tick - now)
-		wait = (int)(t->next_tick - now);
 	found = events(inst, n, wait);
 	atomic_store_explicit(&t->runner, 0, memory_order_relaxed);
 	return found + done;

@@ -318,6 +318,7 @@ static void act_down(struct rt_conn *c)
 	if (c->ops->closed)
 		c->ops->closed(c, c->end_error,
 			       c->end_reason ? c->end_reason : "in order");
+	rt_alarm_stop(c);
 	c->fab = NULL;
 	/* The fabric's own reference goes when no ready callback can come. */
 	fab_conn_destroy_deferred(fab, fabric_gone, c);
