@@ -359,17 +359,23 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 	}
 	w = wc->wr->user;
 	c->works_inflight--;
-	if (wc->status == FAB_ERROR)
-		rt_conn_fail(c, -EIO, "a work request failed");
 	switch (w->kind) {
 	case RT_WORK_RECV:
 		c->recvs_posted--;
 		cds_list_del(&w->lent);
 		rt_receive_memory(c, w, wc);
 		rt_xchar_received(c, w);
-		if (wc->status == FAB_OK)
+		/* It promises not to; the peer's hand is in it. */
+		if (wc->status == FAB_OK && wc->len > w->sge[0].len) {
+			rt_conn_fail(c, -EPROTO,
+				     "a message of %zu octets in a Receive of "
+				     "%zu",
+				     wc->len, w->sge[0].len);
+			rt_event(c, EV_ABORT);
+		} else if (wc->status == FAB_OK) {
 			rt_receive(c, w, wc->len, wc->invalidated,
 				   wc->inv_handle);
+		}
 		rt_work_put(c, w);
 		break;
 	case RT_WORK_SEND: {

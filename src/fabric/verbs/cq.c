@@ -8,6 +8,10 @@
  * not outstanding is a fault of the device and ends the connection; nothing is
  * ever handed back twice.
  *
+ * A completed Receive is a message only if a Send has completed it. An RDMA
+ * Write with Immediate does so as well, and brings the length of what it wrote
+ * elsewhere; RPC-over-RDMA uses neither that nor Send with Immediate.
+ *
  * Threads: the runner of the connection.
  */
 #include <errno.h>
@@ -177,9 +181,29 @@ static void not_received(struct vb_conn *c, struct fab_wr *wr,
 	vb_wr_complete(c, wr, status);
 }
 
+/* Has a message come into it, and is it as long as it can be at most? */
+static bool is_message(struct vb_conn *c, const struct fab_wr *wr,
+		       const struct ibv_wc *wc)
+{
+	if (wc->opcode != IBV_WC_RECV)
+		broke(c, -EPROTO,
+		      "RDMA Write with Immediate instead of a message");
+	else if (wc->wc_flags & IBV_WC_WITH_IMM)
+		broke(c, -EPROTO, "Send with Immediate instead of a message");
+	else if (wc->byte_len > wr->sge[0].len)
+		broke(c, -EPROTO, "message longer than its Receive");
+	else
+		return true;
+	return false;
+}
+
 static void received(struct vb_conn *c, struct fab_wr *wr,
 		     const struct ibv_wc *wc)
 {
+	if (!is_message(c, wr, wc)) {
+		not_received(c, wr, FAB_ERROR);
+		return;
+	}
 	wr->priv[WR_LEN] = wc->byte_len;
 	c->count.recvs++;
 	c->count.recv_bytes += wc->byte_len;
@@ -206,9 +230,6 @@ static void shared_done(struct vb_conn *c, const struct ibv_wc *wc)
 		status = failure(c, wc);
 	} else if (!wr) {
 		broke(c, -EPROTO, "message without a Receive");
-	} else if (wc->byte_len > wr->sge[0].len) {
-		status = FAB_ERROR;
-		broke(c, -EPROTO, "message longer than its Receive");
 	}
 	/* What is flushed has taken nobody's. */
 	if (!wr || status == FAB_FLUSHED) {
