@@ -72,6 +72,7 @@
 #ifndef RPCRDMA_FABRIC_H
 #define RPCRDMA_FABRIC_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -234,10 +235,24 @@ enum fab_access {
 int fab_expose(struct fab_conn *c, struct fab_mr *mr, void *addr, size_t len,
 	       unsigned int access, uint32_t *handle, uint64_t *offset);
 /*
- * Close it again; after the return the peer cannot touch the memory. A handle
- * that the peer has invalidated is already closed: then does nothing.
+ * Close it again; once for each handle. True: the peer cannot touch the memory
+ * any more. False: not yet, since the device has not said that it has opened
+ * it, and waiting for that is not for the runner to do. Then FAB_WC_CLOSED
+ * follows, with @user, or FAB_WC_DISCONNECTED; until then the memory must be
+ * used for nothing else. A handle that the peer has invalidated is already
+ * closed: then does nothing. If it cannot be closed the connection ends, and
+ * the memory is kept, see fab_mr_keep().
  */
-void fab_unexpose(struct fab_conn *c, uint32_t handle);
+bool fab_unexpose(struct fab_conn *c, uint32_t handle, void *user);
+
+/*
+ * For providers: a device could not be made to let go of these octets, though
+ * their connection has ended. Whoever has memory to give out must not give out
+ * what is kept, until the whole of @mr is deregistered: the pool does not. Any
+ * thread.
+ */
+void fab_mr_keep(struct fab_mr *mr, const void *addr, size_t len);
+bool fab_mr_kept(const struct fab_mr *mr, const void *addr, size_t len);
 
 /* ---- Work requests --------------------------------------------------- */
 
@@ -298,6 +313,7 @@ int fab_post_recv(struct fab_conn *c, struct fab_wr *chain);
 
 enum fab_wc_kind {
 	FAB_WC_WORK, /* @wr is complete, with @status */
+	FAB_WC_CLOSED, /* a handle, late: fab_unexpose() was given @user */
 	FAB_WC_ESTABLISHED, /* both sides may send; @priv is the peer's data */
 	FAB_WC_DISCONNECTED, /* the end; always the last event */
 };
@@ -306,6 +322,7 @@ struct fab_wc {
 	enum fab_wc_kind kind;
 	enum fab_status status;
 	struct fab_wr *wr;
+	void *user; /* CLOSED */
 	size_t len; /* Receive: octets received */
 	/* Receive without memory of its own, FAB_OK: what the message is in,
 	 * as fab_share.take() named it. The caller's from now on. */
@@ -455,10 +472,13 @@ struct fab_conn {
 	const struct fab_ops *ops;
 	struct fab_poller *poller;
 };
+struct fab_kept;
 struct fab_mr {
 	struct fab_domain *dom;
 	void *addr;
 	size_t len;
+	_Atomic(struct fab_kept *) kept; /* ranges, fab_mr_keep() */
+	atomic_bool all_kept;
 };
 
 /* Same contracts as the fab_* functions of the same names. */
@@ -478,7 +498,7 @@ struct fab_ops {
 	void (*dereg)(struct fab_mr *);
 	int (*expose)(struct fab_conn *, struct fab_mr *, void *, size_t,
 		      unsigned int, uint32_t *, uint64_t *);
-	void (*unexpose)(struct fab_conn *, uint32_t);
+	bool (*unexpose)(struct fab_conn *, uint32_t, void *);
 	int (*post)(struct fab_conn *, struct fab_wr *);
 	int (*post_recv)(struct fab_conn *, struct fab_wr *);
 	int (*poll)(struct fab_conn *, struct fab_wc *, int);

@@ -521,6 +521,9 @@ void fab_pool_put(struct fab_buf *buf)
 	atomic_fetch_sub_explicit(&pool->in_use, buf->size,
 				  memory_order_relaxed);
 	ASAN_POISON_MEMORY_REGION(buf->addr, buf->size);
+	/* A device may still write there. */
+	if (fab_mr_kept(buf->mr, buf->addr, buf->size))
+		return;
 	s = &pool->shards[buf->klass][own_shard()];
 	pthread_mutex_lock(&s->lock);
 	shard_push(s, buf);

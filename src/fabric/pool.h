@@ -57,7 +57,8 @@ struct fab_buf *fab_pool_get(struct fab_pool *pool, size_t size);
 /* The same for one who can do without: NULL as well if it would need what is
  * reserved. */
 struct fab_buf *fab_pool_get_spare(struct fab_pool *pool, size_t size);
-/* Give back; NULL is allowed. */
+/* Give back; NULL is allowed. What is kept, fab_mr_keep(), is never given out
+ * again, nor is its slab. */
 void fab_pool_put(struct fab_buf *buf);
 /*
  * Have shared Receives, of the domain that the pool is of, take their memory

@@ -343,6 +343,9 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 								 EV_UP);
 		return;
 	}
+	case FAB_WC_CLOSED:
+		rt_request_sent(c, wc->user);
+		return;
 	case FAB_WC_DISCONNECTED:
 		if (wc->error && c->state == RT_CONNECTING)
 			/* What to do depends on which error it was. */

@@ -89,9 +89,10 @@ static void rollback(struct rt_conn *c, struct rt_request_priv *rq,
 		     unsigned int nsegs, unsigned int nrsegs)
 {
 	while (rq->nsegs > nsegs)
-		fab_unexpose(c->fab, rq->seg[--rq->nsegs].handle);
+		rt_request_unexpose(c, rq, rq->seg[--rq->nsegs].handle);
 	while (rq->nrsegs > nrsegs)
-		fab_unexpose(c->fab, rq->rseg[--rq->nrsegs].target.handle);
+		rt_request_unexpose(c, rq,
+				    rq->rseg[--rq->nrsegs].target.handle);
 }
 
 /* The peer, or the fabric, takes no more segments: do without this chunk. */

@@ -726,6 +726,8 @@ uint64_t rt_requests_deadline(const struct rt_conn *c);
 struct rt_request_priv *rt_request_find(struct rt_conn *c, uint32_t xid);
 /* Close what has been opened to the peer for it. */
 void rt_request_rollback(struct rt_conn *c, struct rt_request_priv *rq);
+void rt_request_unexpose(struct rt_conn *c, struct rt_request_priv *rq,
+			 uint32_t handle);
 /* It has been posted, but not executed: send it once more. */
 void rt_request_again(struct rt_conn *c, struct rt_request_priv *rq);
 

@@ -167,11 +167,11 @@ struct rt_request_priv {
 	struct cds_list_head queue; /* conn->calls_out until posted */
 	struct rt_request_priv *hash_next;
 	bool posted; /* its first Send has been */
-	bool finished; /* done as soon as the Sends are back */
+	bool finished; /* done as soon as nothing is pending */
 	bool external;
 	bool prepared;
 	uint64_t submitted, sent; /* CLOCK_MONOTONIC, ns */
-	unsigned int sends_pending;
+	unsigned int sends_pending; /* and ranges not closed yet */
 	struct fab_buf *bufs; /* of the Reply, or of a copied Call */
 	struct fab_buf *reply_buf; /* the Reply chunk */
 	struct rt_out out;

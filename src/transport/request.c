@@ -97,12 +97,21 @@ static void unhash(struct rt_conn *c, struct rt_request_priv *rq)
 	*p = rq->hash_next;
 }
 
+/* If the fabric cannot close it at once, the request has to wait for it with
+ * all its memory. */
+void rt_request_unexpose(struct rt_conn *c, struct rt_request_priv *rq,
+			 uint32_t handle)
+{
+	if (!fab_unexpose(c->fab, handle, rq))
+		rq->sends_pending++;
+}
+
 void rt_request_rollback(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	for (unsigned int i = 0; i < rq->nsegs; i++)
-		fab_unexpose(c->fab, rq->seg[i].handle);
+		rt_request_unexpose(c, rq, rq->seg[i].handle);
 	for (unsigned int i = 0; i < rq->nrsegs; i++)
-		fab_unexpose(c->fab, rq->rseg[i].target.handle);
+		rt_request_unexpose(c, rq, rq->rseg[i].target.handle);
 	rq->nsegs = 0;
 	rq->nrsegs = 0;
 }
@@ -124,8 +133,9 @@ static void unpost(struct rt_conn *c)
 }
 
 /*
- * The outcome is known. Memory is closed to the peer at once; done is called
- * when the fabric has let go of the Call's own octets too.
+ * The outcome is known. Memory is closed to the peer at once, or as soon as can
+ * be; done is called when that is so and the fabric has let go of the Call's
+ * own octets too.
  */
 void rt_request_finish(struct rt_conn *c, struct rt_request_priv *rq,
 		       int status)

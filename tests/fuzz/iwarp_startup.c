@@ -53,6 +53,9 @@ static void ready(struct fab_conn *c, void *user)
 							   wc.priv_len),
 						wc.priv_len);
 			break;
+		case FAB_WC_CLOSED:
+			FUZZ_CHECK(false);
+			break;
 		case FAB_WC_DISCONNECTED:
 			s->disconnected = true;
 			FUZZ_CHECK(wc.reason);

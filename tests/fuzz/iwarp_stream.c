@@ -173,7 +173,7 @@ static void region_close(struct peer *t, unsigned int i)
 	if (!r->mr)
 		return;
 	if (r->handle)
-		fab_unexpose(t->c, r->handle);
+		fab_unexpose(t->c, r->handle, NULL);
 	fab_dereg(r->mr);
 	free(r->mem);
 	memset(r, 0, sizeof(*r));

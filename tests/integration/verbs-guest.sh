@@ -99,6 +99,8 @@ all() {
 		;;
 	esac
 	if [ "$kind" = rxe ]; then
+		run verbs-rxe-faults "$unit/unit-verbs-faults"
+		run verbs-rxe-faults-shared "$unit/unit-verbs-faults" --shared
 		server
 		host_auth
 		watched_server

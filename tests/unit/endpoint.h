@@ -22,6 +22,8 @@ struct ep {
 	struct fab_mr *mr; /* provider_util.h: the arena's, in its domain */
 	bool ready, established, disconnected;
 	int gone;
+	int closed; /* handles, late, and whose it was last */
+	void *closed_user;
 	int error;
 	char reason[128];
 	uint8_t priv[512];
@@ -72,6 +74,10 @@ static inline void ep_poll(struct ep *e)
 				if (wc[i].priv_len)
 					memcpy(e->priv, wc[i].priv,
 					       wc[i].priv_len);
+				break;
+			case FAB_WC_CLOSED:
+				e->closed++;
+				e->closed_user = wc[i].user;
 				break;
 			case FAB_WC_DISCONNECTED:
 				e->disconnected = true;

@@ -95,7 +95,7 @@ static void test_memory(void)
 	CU_ASSERT_EQUAL(loop_exposed(w->a.c), 0);
 	CU_ASSERT_EQUAL(fab_expose(w->a.c, mr, mem + 100, 800, rw, &h, &off),
 			0);
-	fab_unexpose(w->a.c, h);
+	fab_unexpose(w->a.c, h, NULL);
 	fab_dereg(mr);
 	fab_dereg(foreign);
 	world_close(w);

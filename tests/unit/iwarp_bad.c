@@ -141,7 +141,7 @@ static void test_write_bad_stag(void)
 	tagged(0, b.stag | 0x3fff, b.off, 100, DDP_STAG);
 	/* Closed before. */
 	bad_open(true);
-	fab_unexpose(b.w.srv.c, b.stag);
+	fab_unexpose(b.w.srv.c, b.stag, NULL);
 	tagged(0, b.stag, b.off, 100, DDP_STAG);
 	/* With a payload that would be received in place. */
 	bad_open(true);
@@ -726,7 +726,7 @@ static void test_closed_under_write(void)
 	PUMP_UNTIL(&b.w, b.mem[REGION] == 0x77);
 	for (int i = 0; i < 5; i++)
 		world_turn(&b.w, 1);
-	fab_unexpose(b.w.srv.c, b.stag);
+	fab_unexpose(b.w.srv.c, b.stag, NULL);
 	memset(b.mem, 0x5a, sizeof(b.mem));
 	expect_terminate(buf + 3000, n - 3000, DDP_STAG, buf, 16, RECVS);
 	bad_close();

@@ -544,7 +544,7 @@ static void closed_under_read(bool terminate)
 			world_turn(&w, 1);
 		CU_ASSERT_FALSE(w.srv.disconnected);
 	}
-	fab_unexpose(w.srv.c, stag);
+	fab_unexpose(w.srv.c, stag, NULL);
 	memset(mem, 0x22, BIG);
 	for (;;) {
 		/* Longer than what headers and CRC may hold by chance. */

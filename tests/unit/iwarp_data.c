@@ -161,7 +161,7 @@ static void one_write(struct world *w, struct mem *m, struct ep *from,
 	CU_ASSERT_EQUAL(m->dst[2], 0xee);
 	CU_ASSERT_EQUAL(m->dst[len + 3], 0xee);
 	/* It is closed already; this does nothing. */
-	fab_unexpose(to->c, send.handle);
+	fab_unexpose(to->c, send.handle, NULL);
 }
 
 static void one_read(struct world *w, struct mem *m, struct ep *from,
@@ -184,7 +184,7 @@ static void one_read(struct world *w, struct mem *m, struct ep *from,
 	CU_ASSERT_EQUAL(from->wc[0].status, FAB_OK);
 	CU_ASSERT_EQUAL(memcmp(m->src, m->dst, len), 0);
 	CU_ASSERT_EQUAL(m->dst[len], 0xee);
-	fab_unexpose(to->c, read.handle);
+	fab_unexpose(to->c, read.handle, NULL);
 	fab_dereg(mr);
 }
 

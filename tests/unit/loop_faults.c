@@ -114,7 +114,7 @@ static void test_break_octets_write(void)
 	CU_ASSERT_TRUE(w->a.ended && w->p.ended);
 	CU_ASSERT_EQUAL(mem[99], 5);
 	CU_ASSERT_EQUAL(mem[100], 0);
-	fab_unexpose(w->p.c, h);
+	fab_unexpose(w->p.c, h, NULL);
 	fab_dereg(mr);
 	world_close(w);
 }
@@ -142,7 +142,7 @@ static void test_break_octets_read(void)
 	CU_ASSERT_EQUAL(dst[149], 5);
 	CU_ASSERT_EQUAL(dst[150], 0);
 	CU_ASSERT_TRUE(w->a.ended && w->p.ended);
-	fab_unexpose(w->p.c, h);
+	fab_unexpose(w->p.c, h, NULL);
 	fab_dereg(mr);
 	world_close(w);
 }
@@ -449,7 +449,7 @@ static uint32_t run_order(uint32_t seed)
 	pump(w);
 	CU_ASSERT_TRUE(w->a.ended && w->p.ended);
 	for (int i = 0; i < 2; i++) {
-		fab_unexpose(e[i]->c, h[i]);
+		fab_unexpose(e[i]->c, h[i], NULL);
 		fab_dereg(mr[i]);
 	}
 	world_close(w);

@@ -158,7 +158,7 @@ static void side_run(struct side *s)
 			} else {
 				s->ended = true;
 				s->bad += s->pending != 0;
-				fab_unexpose(s->c, s->handle);
+				fab_unexpose(s->c, s->handle, NULL);
 				fab_conn_destroy_deferred(s->c, side_done, s);
 				return;
 			}

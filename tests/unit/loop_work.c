@@ -162,8 +162,8 @@ static void test_write_read(void)
 	CU_ASSERT_EQUAL(end_rdma(&w->a, &r[2], FAB_WRITE, src, 0, 0, 0), 0);
 	pump(w);
 	CU_ASSERT_TRUE(end_done(&w->a, &r[2].wr, FAB_OK));
-	fab_unexpose(w->p.c, h);
-	fab_unexpose(w->p.c, h);
+	fab_unexpose(w->p.c, h, NULL);
+	fab_unexpose(w->p.c, h, NULL);
 	CU_ASSERT_EQUAL(loop_exposed(w->p.c), 0);
 	fab_dereg(mr);
 	world_close(w);
@@ -219,7 +219,7 @@ static void test_protection(void)
 		else if (how == HANDLE)
 			use++;
 		else if (how == CLOSED)
-			fab_unexpose(w->p.c, h);
+			fab_unexpose(w->p.c, h, NULL);
 		CU_ASSERT_EQUAL(end_rdma(&w->a, &r, op, buf, len, use, at), 0);
 		check_violation(w, &r.wr);
 		for (size_t k = 0; k < sizeof(mem); k++)
@@ -229,9 +229,9 @@ static void test_protection(void)
 			if (buf[k] != 0x22)
 				CU_FAIL_FATAL("read");
 		if (how == OTHER_CONN)
-			fab_unexpose(w->a.c, h);
+			fab_unexpose(w->a.c, h, NULL);
 		else
-			fab_unexpose(w->p.c, h);
+			fab_unexpose(w->p.c, h, NULL);
 		fab_dereg(mr);
 		world_close(w);
 	}
@@ -267,7 +267,7 @@ static void test_invalidate(void)
 	fab_conn_counters(w->a.c, &ca);
 	CU_ASSERT_EQUAL(ca.sends, 2);
 	CU_ASSERT_EQUAL(ca.sends_inv, 1);
-	fab_unexpose(w->p.c, h[0]); /* closed already */
+	fab_unexpose(w->p.c, h[0], NULL); /* closed already */
 	/* A second time it is a bad handle, and the other one still works. */
 	CU_ASSERT_EQUAL(end_rdma(&w->a, &r[2], FAB_WRITE, "x", 1, h[1], off[1]),
 			0);
@@ -280,7 +280,7 @@ static void test_invalidate(void)
 	CU_ASSERT_EQUAL(fab_post(w->a.c, &r[0].wr), 0);
 	w->a.touched = true;
 	check_violation(w, &r[0].wr);
-	fab_unexpose(w->p.c, h[1]);
+	fab_unexpose(w->p.c, h[1], NULL);
 	fab_dereg(mr);
 	world_close(w);
 }
@@ -344,7 +344,7 @@ static void test_read_queue(void)
 	}
 	CU_ASSERT_EQUAL(seen, N);
 	CU_ASSERT_EQUAL(most, DEPTH);
-	fab_unexpose(w->p.c, h);
+	fab_unexpose(w->p.c, h, NULL);
 	fab_dereg(mr);
 	world_close(w);
 }
@@ -378,7 +378,7 @@ static void test_disconnect_reads(void)
 						abort ? FAB_FLUSHED : FAB_OK));
 			CU_ASSERT_EQUAL(dst[i][63], abort ? 0 : 9);
 		}
-		fab_unexpose(w->p.c, h);
+		fab_unexpose(w->p.c, h, NULL);
 		fab_dereg(mr);
 		world_close(w);
 	}
@@ -467,7 +467,7 @@ static void test_no_expose(void)
 				0);
 	CU_ASSERT_EQUAL(h[0], h[1]);
 	CU_ASSERT_EQUAL(off[1] - off[0], 100);
-	fab_unexpose(w->p.c, h[0]);
+	fab_unexpose(w->p.c, h[0], NULL);
 	/* The whole registration, and a right that was not asked for. */
 	CU_ASSERT_EQUAL(end_rdma(&w->a, &r[0], FAB_WRITE, "y", 1, h[0],
 				 off[0] + MEM - 1),
@@ -527,7 +527,7 @@ static void test_expose_limits(void)
 		CU_ASSERT_EQUAL(fab_expose(w->a.c, mr, mem, 10, FAB_REMOTE_READ,
 					   &h[i], &off),
 				i < 2 ? 0 : -ENOSPC);
-	fab_unexpose(w->a.c, h[0]);
+	fab_unexpose(w->a.c, h[0], NULL);
 	CU_ASSERT_EQUAL(fab_expose(w->a.c, mr, mem, 10, FAB_REMOTE_READ, &h[2],
 				   &off),
 			0);

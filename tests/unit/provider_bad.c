@@ -125,7 +125,7 @@ static void access_range(enum fab_opcode op, enum wrong wrong)
 	else if (wrong == NO_HANDLE)
 		wr->handle = handle ^ 0x5a5a5a00u;
 	else if (wrong == CLOSED)
-		fab_unexpose(w.srv.c, handle);
+		fab_unexpose(w.srv.c, handle, NULL);
 	ep_post(&w.cli, wr);
 	if (wrong == AS_IT_SHOULD) {
 		PUMP_UNTIL(&w, w.cli.nwc == 1);

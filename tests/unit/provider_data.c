@@ -193,7 +193,7 @@ static void one_write(struct ep *from, struct ep *to, size_t len, uint32_t seed)
 	CU_ASSERT_EQUAL(w.arena[DST + 2], 0xee);
 	CU_ASSERT_EQUAL(w.arena[DST + len + 3], 0xee);
 	/* Where it is closed already, this does nothing. */
-	fab_unexpose(to->c, write.handle);
+	fab_unexpose(to->c, write.handle, NULL);
 }
 
 static void one_read(struct ep *from, struct ep *to, size_t len, uint32_t seed)
@@ -216,7 +216,7 @@ static void one_read(struct ep *from, struct ep *to, size_t len, uint32_t seed)
 	CU_ASSERT_EQUAL(from->wc[0].status, FAB_OK);
 	CU_ASSERT_EQUAL(memcmp(w.arena + SRC + 1, w.arena + DST, len), 0);
 	CU_ASSERT_EQUAL(w.arena[DST + len], 0xee);
-	fab_unexpose(to->c, read.handle);
+	fab_unexpose(to->c, read.handle, NULL);
 	CU_ASSERT_FALSE(to->disconnected);
 }
 
@@ -426,7 +426,7 @@ static void test_expose_close(void)
 			for (int k = 0; k < i; k++)
 				same += h[i] == h[k];
 			if (round % 3 == 0 && i % 2)
-				fab_unexpose(w.cli.c, h[i]);
+				fab_unexpose(w.cli.c, h[i], NULL);
 		}
 		if (round % 3) {
 			CU_ASSERT_EQUAL(ep_recv(&w.srv,
@@ -439,7 +439,7 @@ static void test_expose_close(void)
 				PUMP_UNTIL(&w, w.cli.nwc == 1);
 		}
 		for (int i = 0; i < 40; i++)
-			fab_unexpose(w.cli.c, h[i]);
+			fab_unexpose(w.cli.c, h[i], NULL);
 		if (round % 3)
 			PUMP_UNTIL(&w, w.cli.nwc == 1 && w.srv.nwc == 1);
 		w.cli.nwc = w.srv.nwc = 0;

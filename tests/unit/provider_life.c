@@ -278,7 +278,7 @@ static void test_flush(void)
 	CU_ASSERT_EQUAL(ep_expose(&w.cli, w.arena, 1, FAB_REMOTE_READ, &handle,
 				  &off),
 			-ENOTCONN);
-	fab_unexpose(w.cli.c, handle);
+	fab_unexpose(w.cli.c, handle, NULL);
 	/* Nothing comes behind the end. */
 	w.cli.ready = w.srv.ready = true;
 	fab_kick(w.cli.c);

@@ -69,6 +69,8 @@ static void ready(struct fab_conn *c, void *user)
 				r->peer_priv_len = wc.priv_len;
 			}
 			break;
+		case FAB_WC_CLOSED:
+			break;
 		case FAB_WC_DISCONNECTED:
 			r->down = true;
 			r->error = wc.error;

@@ -18,6 +18,7 @@ rpcrdma_unit(transport-chunks transport_chunks.c LIBS unit-rt)
 rpcrdma_unit(transport-formats transport_formats.c LIBS unit-rt)
 rpcrdma_unit(transport-returned transport_returned.c LIBS unit-rt)
 rpcrdma_unit(transport-limits transport_limits.c LIBS unit-rt)
+rpcrdma_unit(transport-provider transport_provider.c LIBS unit-rt)
 rpcrdma_unit(transport-v1 transport_v1.c LIBS unit-rt)
 rpcrdma_unit(transport-v1-raw transport_v1_raw.c LIBS unit-rt)
 rpcrdma_unit(transport-v1-client transport_v1_client.c LIBS unit-rt)
@@ -49,7 +50,7 @@ target_link_options(unit-transport-steady PRIVATE -Wl,--wrap=malloc,--wrap=callo
 
 # The same, with Receives that bring no memory.
 foreach(name IN ITEMS transport transport-bound transport-faults
-		transport-faults-v1 transport-rtr transport-steady transport-threads
+		transport-faults-v1 transport-provider transport-rtr transport-steady transport-threads
 		transport-xchar-pair)
 	add_test(NAME unit-${name}-shared COMMAND unit-${name})
 	set_tests_properties(unit-${name}-shared PROPERTIES TIMEOUT 1200 LABELS unit

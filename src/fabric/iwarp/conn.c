@@ -458,9 +458,10 @@ int iw_expose(struct fab_conn *fc, struct fab_mr *mr, void *addr, size_t len,
 	return stag_add(&c->stags, addr, len, access, handle, offset);
 }
 
-void iw_unexpose(struct fab_conn *fc, uint32_t handle)
+bool iw_unexpose(struct fab_conn *fc, uint32_t handle, void *user)
 {
 	/* What is under way to or from it is found out before the next octet
 	 * moves: batch_valid() in tx.c, ddp_still_open(). */
 	stag_del(&iw_conn(fc)->stags, handle);
+	return true;
 }

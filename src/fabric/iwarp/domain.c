@@ -84,7 +84,7 @@ static int reg(struct fab_domain *d, void *addr, size_t len,
 
 	if (len > SIZE_MAX - (uintptr_t)addr)
 		return -EINVAL;
-	mr = malloc(sizeof(*mr));
+	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -ENOMEM;
 	mr->dom = d;

@@ -368,7 +368,7 @@ int iw_post(struct fab_conn *c, struct fab_wr *chain);
 int iw_post_recv(struct fab_conn *c, struct fab_wr *chain);
 int iw_expose(struct fab_conn *c, struct fab_mr *mr, void *addr, size_t len,
 	      unsigned int access, uint32_t *handle, uint64_t *offset);
-void iw_unexpose(struct fab_conn *c, uint32_t handle);
+bool iw_unexpose(struct fab_conn *c, uint32_t handle, void *user);
 /* The end, at once: closes the socket and flushes all work. */
 void conn_dead(struct iw_conn *c, int error, const char *reason);
 /* The peer or this side broke a rule: send a Terminate, then the end. @bad

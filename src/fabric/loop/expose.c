@@ -71,7 +71,7 @@ int loop_expose(struct fab_conn *fc, struct fab_mr *fm, void *addr, size_t len,
 	return rc;
 }
 
-void loop_unexpose(struct fab_conn *fc, uint32_t handle)
+bool loop_unexpose(struct fab_conn *fc, uint32_t handle, void *user)
 {
 	struct loop_conn *c = loop_conn_of(fc);
 	struct loop_exposure **link;
@@ -82,6 +82,7 @@ void loop_unexpose(struct fab_conn *fc, uint32_t handle)
 	if (*link)
 		unexpose_at(c, link);
 	pthread_mutex_unlock(&c->pair->lock);
+	return true;
 }
 
 void loop_unexpose_all(struct loop_conn *c)

@@ -223,7 +223,7 @@ bool loop_conn_retire(struct loop_conn *c);
 /* expose.c */
 int loop_expose(struct fab_conn *c, struct fab_mr *mr, void *addr, size_t len,
 		unsigned int access, uint32_t *handle, uint64_t *offset);
-void loop_unexpose(struct fab_conn *c, uint32_t handle);
+bool loop_unexpose(struct fab_conn *c, uint32_t handle, void *user);
 void loop_unexpose_all(struct loop_conn *c);
 /* The peer invalidates; false: no such handle. */
 bool loop_invalidate(struct loop_conn *c, uint32_t handle);

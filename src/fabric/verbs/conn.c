@@ -7,8 +7,12 @@
  * is destroyed: after that the device touches no memory of this connection, and
  * what has no completion is flushed here. So it does not matter how a device
  * flushes: some give no completion to what is posted after the error. Of shared
- * Receives what it has taken is collected once more then, and others get new
- * ones for it: no event would tell them that they lack.
+ * Receives others get new ones for what it has taken: no event would tell them
+ * that they lack.
+ *
+ * A pair that cannot be destroyed is the device's for good, and so is all that
+ * was posted to it: that memory is never used for anything else, nor are the
+ * queue and the connection freed, which events of the pair name.
  *
  * An end in order comes before that: what is posted goes out and is confirmed,
  * then the peer is told, and its answer awaited for a second.
@@ -53,20 +57,30 @@ int vb_conn_alloc(struct vb_poller *p, fab_ready_fn ready, void *user,
 	return 0;
 }
 
-static void destroy_qp(struct vb_conn *c)
+/* 0 or an errno. rdma_destroy_qp() would keep that to itself. */
+static int destroy_qp(struct vb_conn *c)
 {
 	struct vb_poller *p = conn_poller(c);
+	int rc = 0;
 
 	pthread_mutex_lock(&p->cm_lock);
 	if (c->id && c->id->qp)
-		rdma_destroy_qp(c->id);
+		rc = ibv_destroy_qp(c->id->qp);
+	if (rc && !vb_device_keeps(c->dev, rc))
+		rc = 0;
+	if (c->id && !rc)
+		c->id->qp = NULL;
 	pthread_mutex_unlock(&p->cm_lock);
+	return rc;
 }
 
-void vb_conn_release(struct vb_conn *c)
+bool vb_conn_release(struct vb_conn *c)
 {
-	vb_windows_close(c);
-	destroy_qp(c);
+	vb_watch_end(c);
+	if (c->dev)
+		vb_windows_close(c);
+	if (destroy_qp(c))
+		return false;
 	vb_srq_leave(c);
 	vb_poller_disarm(c);
 	if (c->cq)
@@ -78,6 +92,7 @@ void vb_conn_release(struct vb_conn *c)
 	if (c->dev)
 		vb_device_put(c->dev);
 	c->dev = NULL;
+	return true;
 }
 
 void vb_conn_free(struct vb_conn *c)
@@ -152,6 +167,7 @@ static int take_completions(struct vb_conn *c, struct fab_wc *wc, int n)
 {
 	struct fab_wr *wr;
 	int got = 0;
+	void *user;
 
 	if (got < n && c->established) {
 		c->established = false;
@@ -177,6 +193,11 @@ static int take_completions(struct vb_conn *c, struct fab_wc *wc, int n)
 		w->invalidated = wr->priv[WR_DONE] & WRD_INVALIDATED;
 		w->inv_handle = (uint32_t)wr->priv[WR_INV];
 		w->memory = (void *)(uintptr_t)wr->priv[WR_MEMORY];
+	}
+	while (got < n && vb_window_closed(c, &user)) {
+		memset(&wc[got], 0, sizeof(*wc));
+		wc[got].kind = FAB_WC_CLOSED;
+		wc[got++].user = user;
 	}
 	if (got < n && c->state == ST_DEAD && !c->closed_told) {
 		c->closed_told = true;
@@ -209,20 +230,18 @@ const char *vb_reason(struct vb_conn *c, const char *fmt, ...)
 	return c->reason_text;
 }
 
-/* The queue pair is no more: what it has completed since the last look, and
- * what it may have taken along. That is one Receive, of a message that was not
- * there as a whole; if completions were lost, more. */
-static void collect_shared(struct vb_conn *c)
+/* What has completed. */
+static void collect(struct vb_conn *c)
 {
-	while (vb_cq_progress(c, VB_TURN))
+	while (c->cq && vb_cq_progress(c, VB_TURN))
 		;
-	vb_srq_lost(c, c->incomplete ? VB_BATCH : 1);
 }
 
 void vb_conn_dead(struct vb_conn *c, int error, const char *reason)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	struct vb_poller *p = conn_poller(c);
+	int stuck;
 
 	if (c->state == ST_DEAD)
 		return;
@@ -234,9 +253,7 @@ void vb_conn_dead(struct vb_conn *c, int error, const char *reason)
 	if (c->id && c->id->qp)
 		ibv_modify_qp(c->id->qp, &attr, IBV_QP_STATE);
 	pthread_mutex_unlock(&p->cm_lock);
-	if (c->cq)
-		while (vb_cq_progress(c, VB_TURN))
-			;
+	collect(c);
 	/* If work has failed, that is why, and not what followed from it. */
 	if (c->broke) {
 		c->error = c->broke;
@@ -246,10 +263,23 @@ void vb_conn_dead(struct vb_conn *c, int error, const char *reason)
 		rdma_disconnect(c->id);
 	/* Before the pair, to which they are bound. */
 	vb_windows_close(c);
-	destroy_qp(c);
+	/* All of it before the pair is destroyed, nothing after. */
+	collect(c);
+	vb_watch_end(c);
+	collect(c);
+	stuck = destroy_qp(c);
+	vb_windows_close(c);
+	vb_windows_keep(c);
+	if (stuck)
+		vb_log(conn_domain(c), 3,
+		       "verbs: %s: a queue pair cannot be destroyed (%s); the "
+		       "memory of its connection is lost",
+		       c->dev->name, strerror(stuck));
+	/* It may have taken along one Receive, of a message that was not there
+	 * as a whole; if completions were lost, more. */
 	if (c->srq && c->connected)
-		collect_shared(c);
-	vb_cq_flush(c);
+		vb_srq_lost(c, c->incomplete ? VB_BATCH : 1);
+	vb_cq_flush(c, stuck);
 	/* Which cannot be helped if there is no memory for it. */
 	if (c->srq && !atomic_load(&c->dev->gone))
 		(void)vb_srq_fill(c);
@@ -404,6 +434,7 @@ static bool progress(struct vb_conn *c)
 	}
 	if (c->state != ST_ACCEPTED)
 		vb_post_sends(c);
+	vb_windows_progress(c);
 	vb_post_receives(c);
 	closing_progress(c);
 	return n > 0;
@@ -415,7 +446,7 @@ int vb_poll(struct fab_conn *fc, struct fab_wc *wc, int n)
 	int got = take_completions(c, wc, n);
 
 	/* What the device has completed may be nothing to tell of. */
-	while (got < n && progress(c) && !c->done.head)
+	while (got < n && progress(c) && !c->done.head && !c->closed_windows)
 		;
 	return got + take_completions(c, wc + got, n - got);
 }

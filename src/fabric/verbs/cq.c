@@ -56,7 +56,7 @@ static const struct meaning *meaning_of(enum ibv_wc_status status)
 	return &other;
 }
 
-static void broke(struct vb_conn *c, int error, const char *reason)
+void vb_broke(struct vb_conn *c, int error, const char *reason)
 {
 	if (c->broke)
 		return;
@@ -77,22 +77,28 @@ static enum fab_status failure(struct vb_conn *c, const struct ibv_wc *wc)
 		status = IBV_WC_LOC_LEN_ERR;
 	m = meaning_of(status);
 	if (!c->broke)
-		broke(c, m->error,
-		      vb_reason(c,
-				"%s (%s, queue pair %u: %s, vendor error %#x)",
-				m->reason, c->dev->name, wc->qp_num,
-				ibv_wc_status_str(wc->status), wc->vendor_err));
+		vb_broke(c, m->error,
+			 vb_reason(
+				 c,
+				 "%s (%s, queue pair %u: %s, vendor error %#x)",
+				 m->reason, c->dev->name, wc->qp_num,
+				 ibv_wc_status_str(wc->status),
+				 wc->vendor_err));
 	return FAB_ERROR;
 }
 
 /* ---- Send queue ------------------------------------------------------ */
 
-static void release(struct vb_slot *slot)
+static void release(struct vb_conn *c, struct vb_slot *slot)
 {
+	struct ibv_mr *sink = slot->sink;
+
 	slot->done = true;
-	if (slot->sink)
-		ibv_dereg_mr(slot->sink);
 	slot->sink = NULL;
+	if (!sink || !vb_device_keeps(c->dev, ibv_dereg_mr(sink)))
+		return;
+	fab_mr_keep(slot->sink_of, sink->addr, sink->length);
+	vb_broke(c, -EIO, "the key of an RDMA Read cannot be closed");
 }
 
 static void succeeded(struct vb_conn *c, uint64_t seq)
@@ -100,14 +106,14 @@ static void succeeded(struct vb_conn *c, uint64_t seq)
 	struct vb_slot *slot = &c->slot[seq % c->sq_depth];
 	struct fab_wr *wr = slot->wr;
 
-	release(slot);
+	release(c, slot);
 	if (slot->read && slot->last)
 		c->reads_out--;
 	if (!wr)
 		return;
 	switch ((enum vb_wr_kind)wr->priv[WR_KIND]) {
 	case KIND_BIND:
-		vb_window_bound(container_of(wr, struct vb_window, wr), seq);
+		vb_window_bound(c, container_of(wr, struct vb_window, wr), seq);
 		break;
 	case KIND_PROBE:
 		c->probe_out = false;
@@ -124,7 +130,7 @@ static void failed(struct vb_conn *c, uint64_t seq, enum fab_status status)
 	struct vb_slot *slot = &c->slot[seq % c->sq_depth];
 	struct fab_wr *wr = slot->wr;
 
-	release(slot);
+	release(c, slot);
 	if (!wr)
 		return;
 	if (wr->priv[WR_KIND] == KIND_USER)
@@ -144,7 +150,7 @@ static void send_done(struct vb_conn *c, const struct ibv_wc *wc)
 		/* siw flushes a Read whose answer has just come once more. */
 		if (wc->status == IBV_WC_WR_FLUSH_ERR)
 			return;
-		broke(c, -EIO, "the device completed a request twice");
+		vb_broke(c, -EIO, "the device completed a request twice");
 		return;
 	}
 	for (uint64_t s = c->sq_tail; s < seq; s++) {
@@ -186,12 +192,13 @@ static bool is_message(struct vb_conn *c, const struct fab_wr *wr,
 		       const struct ibv_wc *wc)
 {
 	if (wc->opcode != IBV_WC_RECV)
-		broke(c, -EPROTO,
-		      "RDMA Write with Immediate instead of a message");
+		vb_broke(c, -EPROTO,
+			 "RDMA Write with Immediate instead of a message");
 	else if (wc->wc_flags & IBV_WC_WITH_IMM)
-		broke(c, -EPROTO, "Send with Immediate instead of a message");
+		vb_broke(c, -EPROTO,
+			 "Send with Immediate instead of a message");
 	else if (wc->byte_len > wr->sge[0].len)
-		broke(c, -EPROTO, "message longer than its Receive");
+		vb_broke(c, -EPROTO, "message longer than its Receive");
 	else
 		return true;
 	return false;
@@ -223,13 +230,13 @@ static void shared_done(struct vb_conn *c, const struct ibv_wc *wc)
 	enum fab_status status = FAB_OK;
 
 	if (!memory) {
-		broke(c, -EIO, "the device completed a Receive twice");
+		vb_broke(c, -EIO, "the device completed a Receive twice");
 		return;
 	}
 	if (wc->status != IBV_WC_SUCCESS) {
 		status = failure(c, wc);
 	} else if (!wr) {
-		broke(c, -EPROTO, "message without a Receive");
+		vb_broke(c, -EPROTO, "message without a Receive");
 	}
 	/* What is flushed has taken nobody's. */
 	if (!wr || status == FAB_FLUSHED) {
@@ -255,7 +262,7 @@ static void receive_done(struct vb_conn *c, const struct ibv_wc *wc)
 		return;
 	}
 	if (seq != c->rq_tail || seq >= c->rq_head) {
-		broke(c, -EIO, "the device completed a Receive twice");
+		vb_broke(c, -EIO, "the device completed a Receive twice");
 		return;
 	}
 	wr = c->rslot[seq % c->rq_depth];
@@ -290,11 +297,27 @@ unsigned int vb_cq_progress(struct vb_conn *c, unsigned int budget)
 			continue;
 		if (broken) {
 			c->incomplete = true;
-			broke(c, -EIO, "the completion queue is broken");
+			vb_broke(c, -EIO, "the completion queue is broken");
 		}
 		break;
 	}
 	return total;
+}
+
+/* The device may still use it. */
+static void keep(struct vb_conn *c, struct fab_wr *wr)
+{
+	const struct fab_share *share = &conn_domain(c)->fab.share;
+
+	/* Shared memory of its own is simply not given back. */
+	if (wr->op == FAB_RECV && share->take) {
+		wr->priv[WR_MEMORY] = 0;
+		return;
+	}
+	for (unsigned int i = 0; i < wr->nsge; i++)
+		if (wr->sge[i].mr)
+			fab_mr_keep(wr->sge[i].mr, wr->sge[i].addr,
+				    wr->sge[i].len);
 }
 
 static void flush_list(struct vb_conn *c, struct wr_list *l)
@@ -308,23 +331,29 @@ static void flush_list(struct vb_conn *c, struct wr_list *l)
 			vb_wr_complete(c, wr, FAB_FLUSHED);
 }
 
-void vb_cq_flush(struct vb_conn *c)
+void vb_cq_flush(struct vb_conn *c, bool keeps)
 {
 	for (; c->sq_tail < c->sq_head; c->sq_tail++) {
 		struct vb_slot *slot = &c->slot[c->sq_tail % c->sq_depth];
+		bool user = slot->wr && slot->wr->priv[WR_KIND] == KIND_USER;
 
 		if (slot->done)
 			continue;
-		release(slot);
-		if (slot->wr && slot->last &&
-		    slot->wr->priv[WR_KIND] == KIND_USER)
+		release(c, slot);
+		if (user && keeps)
+			keep(c, slot->wr);
+		if (user && slot->last)
 			vb_wr_complete(c, slot->wr, FAB_FLUSHED);
 	}
 	flush_list(c, &c->reads);
 	flush_list(c, &c->sq);
-	for (; c->rq_tail < c->rq_head; c->rq_tail++)
-		not_received(c, c->rslot[c->rq_tail % c->rq_depth],
-			     FAB_FLUSHED);
+	for (; c->rq_tail < c->rq_head; c->rq_tail++) {
+		struct fab_wr *wr = c->rslot[c->rq_tail % c->rq_depth];
+
+		if (keeps)
+			keep(c, wr);
+		not_received(c, wr, FAB_FLUSHED);
+	}
 	if (c->srq)
 		vb_srq_redeem(c, c->promised);
 	flush_list(c, &c->rq);

@@ -389,6 +389,17 @@ void vb_device_lost(struct vb_domain *d, struct ibv_context *ctx)
 	changed(d);
 }
 
+bool vb_device_keeps(struct vb_device *dev, int rc)
+{
+	struct ibv_device_attr a;
+
+	if (!rc || atomic_load(&dev->gone))
+		return false;
+	/* What every command says of one that is removed, which the event may
+	 * still be on its way to tell. */
+	return rc != EIO || ibv_query_device(dev->ctx, &a) != EIO;
+}
+
 /* Domain lock held. */
 static bool all_left(struct vb_domain *d, uint32_t bit)
 {

@@ -87,6 +87,7 @@ struct ibv_mr *vb_register(struct vb_device *dev, void *addr, size_t len,
 	return NULL;
 }
 
+/* Domain lock held. */
 static void mr_free(struct vb_mr *mr)
 {
 	struct vb_domain *d = vb_domain(mr->fab.dom);
@@ -124,13 +125,14 @@ static int reg(struct fab_domain *fd, void *addr, size_t len,
 						 vb_device_local_access(dev),
 						 &err));
 	}
-	if (!err)
+	/* No device must be retired before what it has of it is given back. */
+	if (err)
+		mr_free(mr);
+	else
 		TAILQ_INSERT_TAIL(&d->mrs, mr, link);
 	pthread_mutex_unlock(&d->lock);
-	if (err) {
-		mr_free(mr);
+	if (err)
 		return -err;
-	}
 	*out = &mr->fab;
 	return 0;
 }

@@ -275,16 +275,22 @@ static int reap(struct vb_poller *p)
 		void *user = g->user;
 
 		next = g->next;
+		bool freed = true;
+
 		if (g->conn) {
 			vb_watch_remove(p, g->conn);
-			vb_conn_release(g->conn);
+			freed = vb_conn_release(g->conn);
 		}
 		if (g->conn && atomic_load(&g->conn->kicked)) {
 			/* Still on the stack of kicks. */
 			vb_poller_bury(p, g);
 			continue;
 		}
-		if (g->conn) {
+		if (!freed) {
+			g->next = p->stuck;
+			g->done = NULL;
+			p->stuck = g;
+		} else if (g->conn) {
 			vb_conn_free(g->conn);
 		} else {
 			vb_listener_free(g->listener);
@@ -295,6 +301,21 @@ static int reap(struct vb_poller *p)
 		}
 	}
 	return calls;
+}
+
+/* The removal of their device may have freed them. */
+static void retry_stuck(struct vb_poller *p)
+{
+	struct vb_grave **link = &p->stuck, *g;
+
+	while ((g = *link)) {
+		if (vb_conn_release(g->conn)) {
+			*link = g->next;
+			vb_poller_bury(p, g);
+		} else {
+			link = &g->next;
+		}
+	}
 }
 
 /* ---- Running --------------------------------------------------------- */
@@ -410,6 +431,8 @@ int vb_poller_run(struct fab_poller *fp, int timeout_ms)
 	calls += run_kicks(p);
 	calls += fab_timers_run(&fp->timers);
 	calls += reap(p);
+	if (atomic_load(&vb_domain(p->fab.dom)->changes) != p->changes_seen)
+		retry_stuck(p);
 	vb_device_reclaim(p);
 	return calls;
 }
@@ -425,6 +448,8 @@ void vb_poller_destroy(struct fab_poller *fp)
 	pthread_mutex_unlock(&d->lock);
 	for (c = atomic_exchange(&p->kicks, NULL); c; c = c->kick_next)
 		atomic_store(&c->kicked, false);
+	reap(p);
+	retry_stuck(p);
 	reap(p);
 	for (unsigned int i = 0; i < VB_MAX_DEVICES; i++)
 		if (p->channels[i].channel)

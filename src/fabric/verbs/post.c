@@ -125,6 +125,7 @@ static int build_read(struct vb_conn *c, struct batch *b, struct fab_wr *wr)
 			if (!sge->len)
 				continue;
 			if (c->dev->sink_rights) {
+				slot->sink_of = sge->mr;
 				slot->sink = vb_register(
 					c->dev, sge->addr, sge->len,
 					IBV_ACCESS_LOCAL_WRITE |

@@ -75,7 +75,9 @@
  * back counts again. */
 #define VB_MAX_DEVICES 32u
 #define VB_MAX_SGE 16u
-#define VB_MAX_DEPTH 255u
+/* 255 is not a number to librdmacm, but "as many as the device has", which it
+ * counts in an octet. */
+#define VB_MAX_DEPTH 254u
 #define VB_MAX_MESSAGE ((size_t)1 << 30)
 #define VB_SQ_DEPTH 256u
 #define VB_RQ_DEPTH 256u
@@ -242,6 +244,7 @@ struct vb_poller {
 	/* The poller thread's. */
 	unsigned int changes_seen;
 	struct vb_conn_queue watched; /* see watch.c */
+	struct vb_grave *stuck; /* whose queue pairs could not be destroyed */
 	unsigned int skipped; /* runs that did not look at files */
 
 	pthread_mutex_t lock; /* what follows */
@@ -323,12 +326,17 @@ struct vb_window {
 	uint64_t addr, len;
 	enum { WIN_FREE, WIN_QUEUED, WIN_POSTED, WIN_BOUND } state;
 	uint64_t seq; /* of the bind, when posted */
+	struct fab_mr *of; /* what the range is of */
+	/* To be closed as soon as the bind is done, and @user to be told. */
+	bool closing;
+	void *user;
 };
 
 /* A place of the send queue. */
 struct vb_slot {
 	struct fab_wr *wr;
 	struct ibv_mr *sink; /* a Read's own key, if it needs one */
+	struct fab_mr *sink_of; /* what its range is of */
 	bool signaled, read, last, done;
 };
 
@@ -348,10 +356,11 @@ struct vb_conn {
 	TAILQ_ENTRY(vb_conn) link; /* poller lock */
 	bool listed; /* poller lock */
 	struct fab_timer timer; /* of the poller; of a vb_timer_kind */
-	pthread_mutex_t cq_lock; /* cq and the next three */
+	pthread_mutex_t cq_lock; /* cq and the next four */
 	struct ibv_wc found[VB_FOUND];
 	unsigned int nfound;
 	bool cq_broken;
+	bool cq_over; /* not to be looked into: its pair is no more */
 	atomic_bool armed; /* its queue is among those of its channel */
 	TAILQ_ENTRY(vb_conn) watch_link; /* poller thread, with the next two */
 	bool watched;
@@ -397,7 +406,8 @@ struct vb_conn {
 
 	struct vb_window *windows[VB_WINDOW_BUCKETS];
 	struct vb_window *free_windows;
-	unsigned int nwindows;
+	struct vb_window *closed_windows; /* whose end is to be told */
+	unsigned int nwindows, nclosing;
 
 	struct wr_list done; /* completions to be polled */
 	uint64_t heard, heard_last; /* signs of life of the peer */
@@ -481,6 +491,10 @@ void vb_device_lost(struct vb_domain *d, struct ibv_context *ctx);
 /* Poller thread: let go of devices that have gone and are in no use. */
 void vb_device_reclaim(struct vb_poller *p);
 void vb_device_free(struct vb_device *dev);
+/* A call to let go of something of @dev has failed with @rc: does the device
+ * still have it? Not after its removal, when the kernel has freed all. The
+ * family. */
+bool vb_device_keeps(struct vb_device *dev, int rc);
 /* Fold what @ctx can do into the limits of all. */
 int vb_device_limits(const struct vb_domain *d, struct ibv_context *ctx,
 		     struct fab_limits *l);
@@ -528,6 +542,8 @@ int vb_watch_stop(struct vb_poller *p);
  * none are left. */
 unsigned int vb_watch_take(struct vb_conn *c, struct ibv_wc *wc, unsigned int n,
 			   bool *broken);
+/* No more than has been found: the queue is not looked into again. */
+void vb_watch_end(struct vb_conn *c);
 
 /* cm.c: the connection manager's events; poller thread */
 int vb_cm_events(struct vb_poller *p);
@@ -557,8 +573,9 @@ void vb_startup_progress(struct vb_conn *c, unsigned int ev);
 int vb_conn_alloc(struct vb_poller *p, fab_ready_fn ready, void *user,
 		  struct vb_conn **c);
 /* Poller thread: give back what devices have of it, after which no event of
- * theirs comes to it; may be called again. Then the rest. */
-void vb_conn_release(struct vb_conn *c);
+ * theirs comes to it; may be called again. False: the device does not let go
+ * of the queue pair. Else, then the rest. */
+bool vb_conn_release(struct vb_conn *c);
 void vb_conn_free(struct vb_conn *c);
 int vb_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 		   struct fab_conn **c);
@@ -592,8 +609,11 @@ bool vb_post_last_signaled(const struct vb_conn *c);
 /* cq.c; the runner */
 /* Handle up to @budget completions; how many there were. */
 unsigned int vb_cq_progress(struct vb_conn *c, unsigned int budget);
-/* What the device gave no completion for. It must have let go of them. */
-void vb_cq_flush(struct vb_conn *c);
+/* What the device gave no completion for. It must have let go of them; or, with
+ * @keeps, has not, and their memory is kept. */
+void vb_cq_flush(struct vb_conn *c, bool keeps);
+/* The connection has to end, for the first reason given. */
+void vb_broke(struct vb_conn *c, int error, const char *reason);
 
 /* srq.c; the runner unless said otherwise */
 /* Have @c use the shared queue of its device, if there is to be one: sets
@@ -619,13 +639,20 @@ void vb_share_stats(struct fab_domain *d, struct fab_share_stats *out);
 /* window.c; the runner */
 int vb_expose(struct fab_conn *c, struct fab_mr *mr, void *addr, size_t len,
 	      unsigned int access, uint32_t *handle, uint64_t *offset);
-void vb_unexpose(struct fab_conn *c, uint32_t handle);
+bool vb_unexpose(struct fab_conn *c, uint32_t handle, void *user);
 /* The peer has invalidated it. */
 void vb_window_invalidated(struct vb_conn *c, uint32_t handle);
 /* Its bind, at @seq, is done. */
-void vb_window_bound(struct vb_window *w, uint64_t seq);
-/* Close all; without a queue pair nothing can be opened again. */
+void vb_window_bound(struct vb_conn *c, struct vb_window *w, uint64_t seq);
+/* See to it that the end of each bind that is waited for is told. */
+void vb_windows_progress(struct vb_conn *c);
+/* Has one been closed late? Then *@user is whom to tell. */
+bool vb_window_closed(struct vb_conn *c, void **user);
+/* Close all; after the end, since nothing must be opened again. Those that
+ * cannot be are left. */
 void vb_windows_close(struct vb_conn *c);
+/* The memory of what is still open is never used for anything else. */
+void vb_windows_keep(struct vb_conn *c);
 void vb_windows_free(struct vb_conn *c);
 
 #endif /* RPCRDMA_VERBS_VB_H */

@@ -11,10 +11,13 @@
  * once more, for what came in between makes none.
  *
  * Looking takes completions out of the queue. They lie in the connection until
- * its runner takes them.
+ * its runner takes them. The queue is not looked into once its queue pair may
+ * be no more: what is left there may name it, and libraries (qedr's) follow
+ * that.
  *
- * Threads: the poller thread, except vb_watch_take(), the runner's. Lock: the
- * connection's cq_lock, alone, for the queue and what lies in the connection.
+ * Threads: the poller thread, except vb_watch_take() and vb_watch_end(), the
+ * runner's. Lock: the connection's cq_lock, alone, for the queue and what lies
+ * in the connection.
  */
 #include <string.h>
 
@@ -47,7 +50,7 @@ static bool found(struct vb_conn *c)
 	/* If it is in there now it may have looked already. */
 	if (pthread_mutex_trylock(&c->cq_lock))
 		return true;
-	if (!c->nfound && !c->cq_broken) {
+	if (!c->nfound && !c->cq_broken && !c->cq_over) {
 		n = ibv_poll_cq(c->cq, (int)VB_FOUND, c->found);
 		if (n < 0)
 			c->cq_broken = true;
@@ -111,7 +114,7 @@ unsigned int vb_watch_take(struct vb_conn *c, struct ibv_wc *wc, unsigned int n,
 	memcpy(wc, c->found, got * sizeof(*wc));
 	c->nfound -= got;
 	memmove(c->found, c->found + got, c->nfound * sizeof(*wc));
-	if (got < n)
+	if (got < n && !c->cq_over)
 		more = ibv_poll_cq(c->cq, (int)(n - got), wc + got);
 	if (more < 0)
 		c->cq_broken = true;
@@ -120,4 +123,11 @@ unsigned int vb_watch_take(struct vb_conn *c, struct ibv_wc *wc, unsigned int n,
 	*broken = c->cq_broken;
 	pthread_mutex_unlock(&c->cq_lock);
 	return got;
+}
+
+void vb_watch_end(struct vb_conn *c)
+{
+	pthread_mutex_lock(&c->cq_lock);
+	c->cq_over = true;
+	pthread_mutex_unlock(&c->cq_lock);
 }

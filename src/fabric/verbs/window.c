@@ -8,8 +8,16 @@
  * it is deallocated, which revokes it at once (ibv_dealloc_mw(3)), while a
  * local invalidation would wait its turn in the send queue.
  *
+ * A bind that the device has not told to be done is left alone: revoking its
+ * window now might make it fail, and with it the connection. It is closed when
+ * the bind's completion has come, which the peer can delay, and its owner told
+ * then (FAB_WC_CLOSED).
+ *
  * Without windows each opening is a registration of exactly that range, and
  * closing ends it.
+ *
+ * What the device cannot be made to close ends the connection (7.4), and if not
+ * even the end of its queue pair helps, its memory is kept.
  *
  * Threads: the runner of the connection.
  */
@@ -18,8 +26,6 @@
 #include <string.h>
 
 #include "vb.h"
-
-#define BIND_WAIT_MS 1000u
 
 static struct vb_window **find(struct vb_conn *c, uint32_t handle)
 {
@@ -105,6 +111,7 @@ int vb_expose(struct fab_conn *fc, struct fab_mr *mr, void *addr, size_t len,
 	w = get_free(c, &rc);
 	if (!w)
 		return rc;
+	w->of = mr;
 	w->addr = (uintptr_t)addr;
 	w->len = len;
 	w->access = (access & FAB_REMOTE_READ ? IBV_ACCESS_REMOTE_READ : 0) |
@@ -122,11 +129,55 @@ int vb_expose(struct fab_conn *fc, struct fab_mr *mr, void *addr, size_t len,
 	return 0;
 }
 
-void vb_window_bound(struct vb_window *w, uint64_t seq)
+/* ---- Closing --------------------------------------------------------- */
+
+/* Whatever its state, the peer cannot use it when this returns true. */
+static bool revoke(struct vb_conn *c, struct vb_window *w)
+{
+	if (w->mw && vb_device_keeps(c->dev, ibv_dealloc_mw(w->mw)))
+		return false;
+	w->mw = NULL;
+	if (w->mr && vb_device_keeps(c->dev, ibv_dereg_mr(w->mr)))
+		return false;
+	w->mr = NULL;
+	return true;
+}
+
+/* It is closed, and out of its bucket. */
+static void closed(struct vb_conn *c, struct vb_window *w)
+{
+	if (!w->closing) {
+		set_free(c, w);
+		return;
+	}
+	w->closing = false;
+	c->nclosing--;
+	w->next = c->closed_windows;
+	c->closed_windows = w;
+}
+
+/* False: the connection has to end. */
+static bool revoke_one(struct vb_conn *c, struct vb_window *w)
+{
+	struct vb_window **link = find(c, w->handle);
+
+	if (!revoke(c, w)) {
+		vb_broke(c, -EIO, "memory cannot be closed to the peer");
+		return false;
+	}
+	*link = w->next;
+	closed(c, w);
+	return true;
+}
+
+void vb_window_bound(struct vb_conn *c, struct vb_window *w, uint64_t seq)
 {
 	/* It may be in use again already. */
-	if (w->state == WIN_POSTED && w->seq == seq)
-		w->state = WIN_BOUND;
+	if (w->state != WIN_POSTED || w->seq != seq)
+		return;
+	w->state = WIN_BOUND;
+	if (w->closing)
+		revoke_one(c, w);
 }
 
 void vb_window_invalidated(struct vb_conn *c, uint32_t handle)
@@ -137,29 +188,7 @@ void vb_window_invalidated(struct vb_conn *c, uint32_t handle)
 	if (!w || !w->mw)
 		return;
 	*link = w->next;
-	set_free(c, w);
-}
-
-/* The bind is the device's, and not known to be done: revoking the window now
- * might make it fail, and with it the connection. */
-static void await_bind(struct vb_conn *c, const struct vb_window *w)
-{
-	uint64_t end = vb_now_ms() + BIND_WAIT_MS;
-
-	while (w->state == WIN_POSTED && c->state != ST_DEAD) {
-		if (!vb_post_last_signaled(c))
-			vb_post_probe(c);
-		vb_cq_progress(c, VB_TURN);
-		/* The probe may lie behind others. */
-		vb_post_sends(c);
-		if (c->broke)
-			vb_conn_dead(c, c->broke, c->broke_reason);
-		else if (vb_now_ms() > end)
-			vb_conn_dead(c, -ETIMEDOUT,
-				     "a window could not be closed in time");
-	}
-	/* Completions of others may have come with it. */
-	vb_poller_kick(c);
+	closed(c, w);
 }
 
 static void unqueue(struct vb_conn *c, struct fab_wr *gone)
@@ -173,61 +202,109 @@ static void unqueue(struct vb_conn *c, struct fab_wr *gone)
 	c->sq = keep;
 }
 
-/* Whatever its state, the peer cannot use it when this returns. */
-static void revoke(struct vb_window *w)
-{
-	if (w->mw)
-		ibv_dealloc_mw(w->mw);
-	w->mw = NULL;
-	if (w->mr)
-		ibv_dereg_mr(w->mr);
-	w->mr = NULL;
-}
-
-void vb_unexpose(struct fab_conn *fc, uint32_t handle)
+bool vb_unexpose(struct fab_conn *fc, uint32_t handle, void *user)
 {
 	struct vb_conn *c = vb_conn(fc);
 	struct vb_window **link = find(c, handle), *w = *link;
 
-	if (!w)
-		return;
-	if (w->state == WIN_POSTED) {
-		await_bind(c, w);
-		/* The end closes all; an invalidation may have come. */
-		link = find(c, handle);
-		w = *link;
-		if (!w)
-			return;
-	}
-	*link = w->next;
-	if (w->state == WIN_QUEUED)
+	/* The end has closed all, or kept its memory. */
+	if (!w || c->state == ST_DEAD)
+		return true;
+	switch (w->state) {
+	case WIN_QUEUED:
+		*link = w->next;
 		unqueue(c, &w->wr);
-	else
-		revoke(w);
+		set_free(c, w);
+		return true;
+	case WIN_POSTED:
+		w->closing = true;
+		w->user = user;
+		c->nclosing++;
+		vb_windows_progress(c);
+		break;
+	case WIN_BOUND:
+	case WIN_FREE:
+		if (revoke_one(c, w))
+			return true;
+		vb_conn_dead(c, c->broke, c->broke_reason);
+		break;
+	}
+	if (c->state != ST_DEAD)
+		return false;
+	vb_poller_kick(c);
+	return true;
+}
+
+void vb_windows_progress(struct vb_conn *c)
+{
+	/* The probe may lie behind others. */
+	if (c->nclosing && !vb_post_last_signaled(c))
+		vb_post_probe(c);
+}
+
+bool vb_window_closed(struct vb_conn *c, void **user)
+{
+	struct vb_window *w = c->closed_windows;
+
+	if (!w)
+		return false;
+	c->closed_windows = w->next;
+	*user = w->user;
 	set_free(c, w);
+	return true;
 }
 
 void vb_windows_close(struct vb_conn *c)
 {
-	struct vb_window *w;
+	struct vb_window *w, **link;
 
 	for (unsigned int i = 0; i < VB_WINDOW_BUCKETS; i++) {
-		while ((w = c->windows[i])) {
-			c->windows[i] = w->next;
-			revoke(w);
+		link = &c->windows[i];
+		while ((w = *link)) {
+			/* The end of the connection tells it. */
+			w->closing = false;
+			if (!revoke(c, w)) {
+				link = &w->next;
+				continue;
+			}
+			*link = w->next;
 			set_free(c, w);
 		}
 	}
+	c->nclosing = 0;
 	for (w = c->free_windows; w; w = w->next)
-		revoke(w);
+		(void)revoke(c, w); /* which leads to no memory */
+}
+
+void vb_windows_keep(struct vb_conn *c)
+{
+	struct vb_window *w;
+
+	for (unsigned int i = 0; i < VB_WINDOW_BUCKETS; i++) {
+		for (w = c->windows[i]; w; w = w->next) {
+			fab_mr_keep(w->of, (void *)(uintptr_t)w->addr, w->len);
+			vb_log(conn_domain(c), 3,
+			       "verbs: %s: memory cannot be closed to a peer; "
+			       "%zu octets are lost",
+			       c->dev->name, (size_t)w->len);
+		}
+	}
+}
+
+static void free_list(struct vb_window *w)
+{
+	struct vb_window *next;
+
+	for (; w; w = next) {
+		next = w->next;
+		free(w);
+	}
 }
 
 void vb_windows_free(struct vb_conn *c)
 {
-	struct vb_window *w;
-
-	while ((w = c->free_windows)) {
-		c->free_windows = w->next;
-		free(w);
-	}
+	for (unsigned int i = 0; i < VB_WINDOW_BUCKETS; i++)
+		free_list(c->windows[i]);
+	free_list(c->closed_windows);
+	free_list(c->free_windows);
 }
