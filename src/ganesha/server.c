@@ -108,20 +108,34 @@ static void op_call(struct rt_conn *c, struct rt_call *call)
 	req = s->alloc_cb(&x->xprt, xdrs);
 	req->rq_resume_cb = gr_xprt_decode;
 	nc = rt_call_user(call);
+	memset(&((struct gr_call *)(void *)nc)->pass, 0,
+	       sizeof(struct gr_pass));
 	nc->owner = req;
 	nc->clnts = s->clnts;
 	gr_workers_submit(&s->workers, req);
 }
 
-static void op_resume(struct rt_conn *c, struct rt_call *call)
+/* What has waited goes on. */
+static void resume(struct gr_server *s, struct svc_req *req)
 {
-	struct svc_req *req = ((struct nrt_call *)rt_call_user(call))->owner;
-	struct gr_server *s = ((struct gr_xprt *)rt_conn_user(c))->srv;
-
 	if (atomic_load(&s->workers_gone))
 		gr_workers_run(&s->workers, req);
 	else
 		gr_workers_submit(&s->workers, req);
+}
+
+static void op_resume(struct rt_conn *c, struct rt_call *call)
+{
+	struct svc_req *req = ((struct nrt_call *)rt_call_user(call))->owner;
+
+	resume(((struct gr_xprt *)rt_conn_user(c))->srv, req);
+}
+
+static void resume_at_gate(struct gr_gates *g, struct svc_req *req)
+{
+	resume((struct gr_server *)((char *)g -
+				    offsetof(struct gr_server, gates)),
+	       req);
 }
 
 /* The transport has logged why. */
@@ -269,7 +283,7 @@ static int create_with(struct gr_server *s, const char *name)
 	if (!p.provider)
 		return -ENOPROTOOPT;
 	gr_config_transport(&s->cfg, &p.config);
-	p.config.call_user_size = sizeof(struct nrt_call);
+	p.config.call_user_size = sizeof(struct gr_call);
 	p.config.request_user_size = nrt_clnt_request_size();
 	s->provider = name;
 	return rt_instance_create(&p, &s->inst);
@@ -489,7 +503,7 @@ bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
 	s->parent = parent;
 	memset(&s->source, 0, sizeof(s->source));
 	memset(&s->rpcbind, 0, sizeof(s->rpcbind));
-	gr_gates_init(&s->gates);
+	gr_gates_init(&s->gates, resume_at_gate);
 	s->rpcbind.gsh = s->cfg.rpcbind ? s->gsh : NULL;
 	st.err = gr_keeper_start(&s->keeper);
 	if (!st.err)
@@ -585,5 +599,5 @@ void gr_server_free(struct gr_server *s)
 	if (s->parent)
 		SVC_RELEASE(s->parent, SVC_RELEASE_FLAG_NONE);
 	s->parent = NULL;
-	gr_gates_destroy(&s->gates);
+	/* The gates stay: SVCXPRTs that Ganesha still keeps belong to them. */
 }

@@ -30,7 +30,7 @@ struct gr_server {
 	struct auth_gss *auth; /* while there is an instance that may use it */
 	const char *provider;
 	struct gr_workers workers;
-	struct gr_gates gates; /* if COMPAT_GATES */
+	struct gr_gates gates;
 	struct nrt_clnts *clnts;
 	struct stats_socket *stats;
 	struct stats_source source;

@@ -3,10 +3,9 @@
  * xprt - operations and life of our SVCXPRT
  *
  * Threads: created and closed by the transport's strand; operations are called
- * by Ganesha's workers, freed by whoever drops the last reference. greet_lock is
- * held while Ganesha is told of a new client, by a worker; nothing of the
- * transport's is called under it. Where SVC_DESTROY() takes locks of Ganesha's,
- * a worker calls it: the strand may be run by a thread that holds them.
+ * by Ganesha's workers, freed by whoever drops the last reference. Where
+ * SVC_DESTROY() takes locks of Ganesha's, a worker calls it: the strand may be
+ * run by a thread that holds them.
  *
  * xp_type is XPRT_TCP, by which Ganesha means "connection-oriented": it gives
  * an XPRT_RDMA no back channel and does not check an export's Transports. A
@@ -28,8 +27,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ganesha/greet.h"
 #include "ganesha/server.h"
-#include "ntirpc/call.h"
 
 bool gr_xprt_dead(SVCXPRT *xprt)
 {
@@ -49,43 +48,66 @@ static enum xprt_stat op_recv(SVCXPRT *xprt)
 	return op_stat(xprt);
 }
 
-enum greeting {
-	GREET_NOT_YET,
-	GREET_WELCOME,
-	GREET_DECLINED,
-};
-
-/* May this client be served? Before its first Call, Ganesha is asked. */
-static bool greeted(struct gr_xprt *x)
+static struct gr_call *call_of(struct svc_req *req)
 {
-	int is = atomic_load_explicit(&x->greeting, memory_order_acquire);
-
-	if (is == GREET_NOT_YET) {
-		pthread_mutex_lock(&x->greet_lock);
-		is = atomic_load(&x->greeting);
-		if (is == GREET_NOT_YET) {
-			is = compat_xprt_greet(&x->xprt) == XPRT_IDLE ?
-				     GREET_WELCOME :
-				     GREET_DECLINED;
-			atomic_store(&x->greeting, is);
-		}
-		pthread_mutex_unlock(&x->greet_lock);
-	}
-	return is == GREET_WELCOME;
+	return (struct gr_call *)(void *)nrt_call_of(req->rq_xdrs);
 }
 
-/* Let Ganesha execute the Call, which may be gone afterwards. */
-static enum xprt_stat execute(struct gr_xprt *x, struct svc_req *req)
+/* The Call has been answered or dropped. */
+static void left(struct nrt_call *nc)
 {
-	pthread_rwlock_t *entered = NULL;
-	enum xprt_stat stat;
+	gr_gate_leave(&((struct gr_call *)(void *)nc)->pass);
+}
 
-	if (COMPAT_GATES)
-		entered = gr_gate_enter(x->gate,
-					&nrt_call_of(req->rq_xdrs)->head);
-	stat = x->xprt.xp_dispatch.process_cb(req);
-	gr_gate_leave(entered);
-	return stat;
+static bool is_over(struct gr_xprt *x)
+{
+	return gr_xprt_dead(&x->xprt) || rt_conn_over(x->conn);
+}
+
+/* Through the client's gate, if Ganesha needs it for such a Call. */
+static enum gr_entry pass_gate(struct gr_xprt *x, struct svc_req *req)
+{
+	struct gr_call *c = call_of(req);
+	const struct ulb_call *head = &c->nc.head;
+
+	if (!COMPAT_GATES || (!head->names_state && !head->ends_state))
+		return GR_INSIDE;
+	c->nc.ended = left;
+	return gr_gate_enter(&x->host->state, &c->pass, req, head->names_state,
+			     x, &x->ended);
+}
+
+/*
+ * rq_resume_cb of a Call whose head has been read: let Ganesha execute it, which
+ * may be gone afterwards. Again, once it has waited at a gate.
+ */
+static enum xprt_stat proceed(struct svc_req *req)
+{
+	struct gr_xprt *x = gr_xprt_of(req->rq_xprt);
+
+	switch (gr_greet(&x->xprt, &x->greeting, &x->host->greeting,
+			 &call_of(req)->pass, req, &x->ended,
+			 compat_xprt_greet)) {
+	case GREET_WAITS:
+		return XPRT_SUSPEND; /* to be left alone: perhaps it is gone */
+	case GREET_WELCOME:
+		break;
+	default:
+		rt_conn_close(x->conn, true);
+		return op_stat(&x->xprt);
+	}
+	switch (pass_gate(x, req)) {
+	case GR_WAITS:
+		return XPRT_SUSPEND; /* as above */
+	case GR_TOO_LATE:
+		return op_stat(&x->xprt);
+	case GR_INSIDE:
+		break;
+	}
+	/* Meanwhile the client may have sent it again, as below. */
+	if (is_over(x))
+		return op_stat(&x->xprt);
+	return x->xprt.xp_dispatch.process_cb(req);
 }
 
 enum xprt_stat gr_xprt_decode(struct svc_req *req)
@@ -95,7 +117,7 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 
 	/* The client has sent it again on another connection, or will; what
 	 * comes behind it there must not be undone by it. */
-	if (gr_xprt_dead(xprt) || rt_conn_over(x->conn))
+	if (is_over(x))
 		return op_stat(xprt);
 	if (rt_conn_crowded(x->conn)) {
 		rt_call_wait(nrt_call_of(req->rq_xdrs)->call);
@@ -122,11 +144,8 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 			again ? "" : "; more of these are only counted");
 		return op_stat(xprt);
 	}
-	if (!greeted(x)) {
-		rt_conn_close(x->conn, true);
-		return op_stat(xprt);
-	}
-	return execute(x, req);
+	req->rq_resume_cb = proceed;
+	return proceed(req);
 }
 
 static void op_unlink(SVCXPRT *xprt, u_int flags, const char *tag,
@@ -155,7 +174,7 @@ static void op_destroy(SVCXPRT *xprt, u_int flags, const char *tag,
 	SVC_RELEASE(xprt->xp_parent, SVC_RELEASE_FLAG_NONE);
 	if (x->conn)
 		rt_conn_put(x->conn);
-	pthread_mutex_destroy(&x->greet_lock);
+	gr_host_put(&x->srv->gates, x->host);
 	pthread_mutex_destroy(&xprt->xp_lock);
 	free(x);
 }
@@ -245,7 +264,11 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 	rt_conn_info(c, &info);
 	x->srv = srv;
 	x->conn = c;
-	x->gate = gr_gate_of(&srv->gates, &info.peer);
+	x->host = gr_host_get(&srv->gates, &info.peer);
+	if (!x->host) {
+		free(x);
+		return NULL;
+	}
 	x->ops = template;
 	/* What Ganesha has set for the listener goes for its connections. */
 	x->ops.xp_free_user_data = parent->xp_ops->xp_free_user_data;
@@ -258,7 +281,6 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 	hide_port(&xprt->xp_remote.ss);
 	compat_xprt_open(xprt, parent->xp_ops);
 	pthread_mutex_init(&xprt->xp_lock, NULL);
-	pthread_mutex_init(&x->greet_lock, NULL);
 	xprt->xp_fd = -1;
 	xprt->xp_fd_send = -1;
 	xprt->xp_refcnt = 2;
@@ -282,6 +304,10 @@ static enum xprt_stat end_by_worker(struct svc_req *req)
 
 void gr_xprt_closed(struct gr_xprt *x)
 {
+	/* What waits would only keep its memory. */
+	atomic_store(&x->ended, true);
+	gr_gate_expel(&x->host->state, x);
+	gr_gate_expel(&x->host->greeting, x);
 	if (!compat_xprt_unrefs(&x->xprt) ||
 	    atomic_load(&x->srv->workers_gone)) {
 		end(x);

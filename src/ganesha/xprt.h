@@ -18,19 +18,27 @@
 #include <stdatomic.h>
 
 #include "ganesha/compat/ganesha.h"
+#include "ganesha/gate.h"
+#include "ntirpc/call.h"
 #include "transport/transport.h"
 
 struct gr_server;
+
+/* What is kept of a Call, in the transport's user area. */
+struct gr_call {
+	struct nrt_call nc; /* first */
+	struct gr_pass pass;
+};
 
 struct gr_xprt {
 	SVCXPRT xprt; /* first */
 	struct xp_ops ops; /* its own: Ganesha sets xp_free_user_data */
 	struct gr_server *srv;
 	struct rt_conn *conn; /* NULL: Ganesha did not want it */
-	pthread_rwlock_t *gate; /* the client's; of the server */
+	struct gr_host *host; /* the client's gates; a reference */
+	atomic_bool ended; /* no Call of it has to wait at a gate any more */
 	atomic_bool complained; /* of a Call that could not be read */
 	atomic_int greeting; /* has Ganesha been told of the client? */
-	pthread_mutex_t greet_lock;
 	struct svc_req ending; /* stands for the end, in a worker's queue */
 };
 

@@ -110,8 +110,15 @@ static const XDR over_stream = {
 
 /* ---- Opening and giving back ------------------------------------------ */
 
+static void ended(struct nrt_call *nc)
+{
+	if (nc->ended)
+		nc->ended(nc);
+}
+
 static void drop(struct nrt_decode *d)
 {
+	ended(call_of(d));
 	rt_call_drop(call_of(d)->call);
 }
 
@@ -127,6 +134,7 @@ XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max)
 	nc->max = max;
 	nc->owner = NULL;
 	nc->clnts = NULL;
+	nc->ended = NULL;
 	nc->reply = (struct rt_reply){ 0 };
 	n = nrt_to_iov(call->pieces, call->npieces, iov);
 	nc->readable = !ulb_classify(iov, n, &nc->head);
@@ -305,6 +313,7 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 	nc->news.event = ULB_SESSION_NONE;
 	if (!encode(nc, req, &len)) {
 		foresee(nc, &after);
+		ended(nc);
 		nrt_encode_release(&nc->out);
 		rt_call_drop(nc->call);
 		stat = XPRT_DIED;
@@ -315,6 +324,7 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 	nc->reply.done = reply_done;
 	nc->reply.arg = nc;
 	foresee(nc, &after);
+	ended(nc);
 	/* Whatever it returns, the Call and the Reply are given back by it.
 	 * Ganesha then executes, or answers, what the client has sent again on
 	 * another connection; it would drop that if all seemed well here. */

@@ -39,6 +39,9 @@ struct nrt_call {
 	struct ulb_call head;
 	bool readable; /* the head is */
 	struct nrt_clnts *clnts; /* the server's; NULL: sessions do not matter */
+	/* The owner's, or NULL: it has been executed, and is about to be
+	 * answered or dropped. Once. */
+	void (*ended)(struct nrt_call *nc);
 	struct nrt_news news; /* what the Reply says of sessions */
 };
 

@@ -18,6 +18,7 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		LIBS rpcrdma_ntirpc ${CMAKE_DL_LIBS})
 	rpcrdma_unit(ganesha-gate ganesha_gate.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/gate.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/greet.c
 		LIBS rpcrdma_ntirpc)
 	# Release 4.3 has no codec of its own for these data.
 	if(GANESHA_RELEASE VERSION_GREATER 6)

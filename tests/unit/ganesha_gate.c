@@ -1,20 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which Calls a gate keeps apart, which not, and that it is no trap.
+ * Which Calls a gate keeps apart, which not, that nobody is forgotten there and
+ * that no worker waits: for another Call, or for what Ganesha says of a client.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <semaphore.h>
 #include <stdatomic.h>
-#include <time.h>
 
 #include "ganesha/gate.h"
+#include "ganesha/greet.h"
 #include "unit.h"
 
-static struct gr_gates gates;
+#define CALLS 64
 
-static const struct ulb_call other,
-	ends = { .ends_state = true }, names = { .names_state = true },
-	both = { .ends_state = true, .names_state = true };
+static struct gr_gates gates;
+static struct gr_host *host;
+static atomic_bool here, ended;
+
+/* Stands for a Call. */
+static struct call {
+	struct svc_req req;
+	struct gr_pass pass;
+	atomic_uint resumed;
+} calls[CALLS];
+
+/* Those that were handed on, in order. */
+static atomic_uint nresumed;
+static struct call *resumed[CALLS];
+
+static void submit(struct gr_gates *g, struct svc_req *req)
+{
+	struct call *c = (struct call *)(void *)req;
+
+	CU_ASSERT_PTR_EQUAL(g, &gates);
+	resumed[atomic_fetch_add(&nresumed, 1) % CALLS] = c;
+	atomic_fetch_add(&c->resumed, 1);
+}
 
 static struct sockaddr_storage address(const char *text, uint16_t port)
 {
@@ -34,170 +56,373 @@ static struct sockaddr_storage address(const char *text, uint16_t port)
 	return ss;
 }
 
-static pthread_rwlock_t *gate_of(const char *text, uint16_t port)
+static struct gr_host *host_of(const char *text, uint16_t port)
 {
 	struct sockaddr_storage ss = address(text, port);
+	struct gr_host *h = gr_host_get(&gates, &ss);
 
-	return gr_gate_of(&gates, &ss);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(h);
+	return h;
 }
 
+static unsigned int hosts(void)
+{
+	struct cds_list_head *at;
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < GR_HOST_BUCKETS; i++)
+		cds_list_for_each(at, &gates.bucket[i]) n++;
+	return n;
+}
+
+/* A client has its own gates however many there are, as long as it is there. */
 static void whose(void)
 {
-	unsigned int same = 0;
+	static struct gr_host *h[1000];
+	struct gr_host *a, *b;
 	char text[32];
 
-	CU_ASSERT_PTR_EQUAL(gate_of("10.0.0.1", 7), gate_of("10.0.0.1", 900));
-	CU_ASSERT_PTR_EQUAL(gate_of("fe80::1", 7), gate_of("fe80::1", 900));
-	CU_ASSERT_PTR_NOT_EQUAL(gate_of("10.0.0.1", 7), gate_of("10.0.0.2", 7));
-	CU_ASSERT_PTR_NOT_EQUAL(gate_of("fe80::1", 7), gate_of("fe80::2", 7));
-	/* Many clients are spread over them. */
-	for (unsigned int i = 0; i < 10 * GR_GATES; i++) {
+	a = host_of("10.0.0.1", 7);
+	b = host_of("10.0.0.1", 900);
+	CU_ASSERT_PTR_EQUAL(a, b);
+	CU_ASSERT_EQUAL(hosts(), 1);
+	gr_host_put(&gates, b);
+	CU_ASSERT_EQUAL(hosts(), 1);
+	b = host_of("fe80::1", 7);
+	CU_ASSERT_PTR_NOT_EQUAL(a, b);
+	gr_host_put(&gates, b);
+	b = host_of("::ffff:10.0.0.1", 7);
+	CU_ASSERT_PTR_NOT_EQUAL(a, b);
+	gr_host_put(&gates, b);
+	gr_host_put(&gates, a);
+	CU_ASSERT_EQUAL(hosts(), 0);
+	for (unsigned int i = 0; i < 1000; i++) {
 		snprintf(text, sizeof(text), "10.1.%u.%u", i / 250, i % 250);
-		same += gate_of(text, 1) == &gates.gate[0];
+		h[i] = host_of(text, 1);
+		for (unsigned int j = 0; j < i; j++)
+			if (h[j] == h[i])
+				CU_FAIL("two clients share a gate");
 	}
-	CU_ASSERT(same >= 5 && same <= 20);
+	CU_ASSERT_EQUAL(hosts(), 1000);
+	for (unsigned int i = 0; i < 1000; i++)
+		gr_host_put(&gates, h[i]);
+	CU_ASSERT_EQUAL(hosts(), 0);
 }
 
-/* Another worker, which tries to enter. */
-struct worker {
-	pthread_t thread;
-	pthread_rwlock_t *gate, *entered;
-	const struct ulb_call *head;
-	atomic_bool done;
-};
-
-static void *enter(void *arg)
+static void begin(void)
 {
-	struct worker *w = arg;
-
-	w->entered = gr_gate_enter(w->gate, w->head);
-	atomic_store(&w->done, true);
-	gr_gate_leave(w->entered);
-	return NULL;
+	memset(calls, 0, sizeof(calls));
+	atomic_store(&nresumed, 0);
+	atomic_store(&ended, false);
+	host = host_of("10.0.0.1", 1);
 }
 
-static void start(struct worker *w, pthread_rwlock_t *gate,
-		  const struct ulb_call *head)
+static void finish(void)
 {
-	w->gate = gate;
-	w->head = head;
-	atomic_init(&w->done, false);
-	CU_ASSERT_EQUAL_FATAL(pthread_create(&w->thread, NULL, enter, w), 0);
+	CU_ASSERT_EQUAL(host->state.inside, 0);
+	CU_ASSERT_TRUE(cds_list_empty(&host->state.queue));
+	CU_ASSERT_TRUE(cds_list_empty(&host->greeting.queue));
+	gr_host_put(&gates, host);
+	CU_ASSERT_EQUAL(hosts(), 0);
 }
 
-static void nap(void)
+/* 'C': a CLOSE, which shares; 'F': a FREE_STATEID, which is alone. */
+static enum gr_entry enter(unsigned int i, char kind)
 {
-	nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
+	return gr_gate_enter(&host->state, &calls[i].pass, &calls[i].req,
+			     kind == 'F', &here, &ended);
 }
 
-/* While a Call of @a is executed, does one of @b of the same client wait, and
- * enter then? */
-static bool holds_up(const struct ulb_call *a, const struct ulb_call *b)
+static void leave(unsigned int i)
 {
-	pthread_rwlock_t *gate = gate_of("10.0.0.1", 1), *held;
-	struct worker w;
-	bool waited;
-
-	/* Where we are held off the processor it is tired of waiting. */
-	for (unsigned int i = 0; i < 100; i++) {
-		held = gr_gate_enter(gate, a);
-		start(&w, gate, b);
-		nap();
-		waited = !atomic_load(&w.done);
-		gr_gate_leave(held);
-		pthread_join(w.thread, NULL);
-		if (!waited || w.entered)
-			return waited;
-	}
-	return false;
-}
-
-/* ..., does one of @b enter? Were it to wait, it would come back without. */
-static bool lets_by(const struct ulb_call *a, const struct ulb_call *b)
-{
-	pthread_rwlock_t *gate = gate_of("10.0.0.1", 1), *held;
-	struct worker w;
-
-	held = gr_gate_enter(gate, a);
-	start(&w, gate, b);
-	pthread_join(w.thread, NULL);
-	gr_gate_leave(held);
-	return w.entered == gate;
-}
-
-/* What has no gate to pass does so whatever is held. */
-static bool is_free(const struct ulb_call *a)
-{
-	pthread_rwlock_t *gate = gate_of("10.0.0.1", 1), *held;
-	bool entered;
-
-	held = gr_gate_enter(gate, a);
-	entered = gr_gate_enter(gate, &other);
-	gr_gate_leave(held);
-	return !entered;
+	gr_gate_leave(&calls[i].pass);
 }
 
 static void kinds(void)
 {
-	CU_ASSERT(holds_up(&names, &ends));
-	CU_ASSERT(holds_up(&ends, &names));
-	CU_ASSERT(holds_up(&names, &names));
-	CU_ASSERT(holds_up(&both, &ends));
-	CU_ASSERT(holds_up(&ends, &both));
-	CU_ASSERT(lets_by(&ends, &ends));
-	CU_ASSERT(lets_by(&other, &names));
-	CU_ASSERT(is_free(&names));
-	CU_ASSERT(is_free(&ends));
-	CU_ASSERT(is_free(&other));
+	begin();
+	CU_ASSERT_EQUAL(enter(0, 'C'), GR_INSIDE);
+	CU_ASSERT_EQUAL(enter(1, 'C'), GR_INSIDE);
+	CU_ASSERT_EQUAL(enter(2, 'F'), GR_WAITS);
+	/* It has its turn however many more come. */
+	CU_ASSERT_EQUAL(enter(3, 'C'), GR_WAITS);
+	CU_ASSERT_EQUAL(enter(4, 'C'), GR_WAITS);
+	CU_ASSERT_EQUAL(enter(5, 'F'), GR_WAITS);
+	leave(0);
+	CU_ASSERT_EQUAL(nresumed, 0);
+	leave(1);
+	CU_ASSERT_EQUAL(nresumed, 1);
+	CU_ASSERT_EQUAL(calls[2].resumed, 1);
+	/* It asks again, and is inside. */
+	CU_ASSERT_EQUAL(enter(2, 'F'), GR_INSIDE);
+	leave(2);
+	/* Twice is once. */
+	leave(2);
+	CU_ASSERT_EQUAL(nresumed, 3);
+	CU_ASSERT_EQUAL(calls[3].resumed, 1);
+	CU_ASSERT_EQUAL(calls[4].resumed, 1);
+	CU_ASSERT_EQUAL(enter(4, 'C'), GR_INSIDE);
+	CU_ASSERT_EQUAL(enter(3, 'C'), GR_INSIDE);
+	leave(3);
+	CU_ASSERT_EQUAL(calls[5].resumed, 0);
+	leave(4);
+	CU_ASSERT_EQUAL(calls[5].resumed, 1);
+	CU_ASSERT_EQUAL(enter(5, 'F'), GR_INSIDE);
+	CU_ASSERT_EQUAL(enter(6, 'F'), GR_WAITS);
+	leave(5);
+	leave(6);
+	finish();
 }
 
-static void clients(void)
+/* A CLOSE that hangs: nobody gets past it, and no thread waits. The same one is
+ * given free by whatever thread has it in the end. */
+static void *leave_0(void *arg)
 {
-	pthread_rwlock_t *one = gate_of("10.0.0.1", 1), *held;
-	struct worker w;
-
-	held = gr_gate_enter(one, &names);
-	start(&w, gate_of("10.0.0.2", 1), &names);
-	pthread_join(w.thread, NULL);
-	CU_ASSERT_PTR_NOT_NULL(w.entered);
-	gr_gate_leave(held);
+	leave(0);
+	return NULL;
 }
 
-/* A CLOSE that hangs: the other passes in the end, and gives nothing back. */
 static void hangs(void)
 {
-	pthread_rwlock_t *gate = gate_of("10.0.0.1", 1), *held;
-	struct worker w[4];
+	struct gr_host *other;
+	struct call *c = &calls[CALLS - 1];
+	pthread_t thread;
 
-	held = gr_gate_enter(gate, &ends);
-	CU_ASSERT_PTR_EQUAL(held, gate);
-	for (unsigned int i = 0; i < 4; i++)
-		start(&w[i], gate, &names);
-	for (unsigned int i = 0; i < 4; i++) {
-		pthread_join(w[i].thread, NULL);
-		CU_ASSERT_PTR_NULL(w[i].entered);
+	begin();
+	CU_ASSERT_EQUAL(enter(0, 'C'), GR_INSIDE);
+	for (unsigned int i = 1; i < CALLS - 1; i++)
+		CU_ASSERT_EQUAL(enter(i, 'F'), GR_WAITS);
+	CU_ASSERT_EQUAL(nresumed, 0);
+	/* Others do not notice. */
+	other = host_of("10.0.0.2", 1);
+	CU_ASSERT_EQUAL(gr_gate_enter(&other->state, &c->pass, &c->req, true,
+				      &here, &ended),
+			GR_INSIDE);
+	gr_gate_leave(&c->pass);
+	gr_host_put(&gates, other);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, leave_0, NULL), 0);
+	pthread_join(thread, NULL);
+	for (unsigned int i = 1; i < CALLS - 1; i++) {
+		CU_ASSERT_EQUAL(nresumed, i);
+		CU_ASSERT_PTR_EQUAL(resumed[i - 1], &calls[i]);
+		CU_ASSERT_EQUAL(enter(i, 'F'), GR_INSIDE);
+		leave(i);
 	}
-	gr_gate_leave(held);
-	CU_ASSERT(holds_up(&ends, &names));
+	finish();
+}
+
+/* A connection that ends keeps nothing at the gate. */
+static void ends(void)
+{
+	static const atomic_bool lives;
+	int there;
+
+	begin();
+	CU_ASSERT_EQUAL(enter(0, 'C'), GR_INSIDE);
+	CU_ASSERT_EQUAL(enter(1, 'F'), GR_WAITS);
+	CU_ASSERT_EQUAL(gr_gate_enter(&host->state, &calls[2].pass,
+				      &calls[2].req, false, &there, &lives),
+			GR_WAITS);
+	CU_ASSERT_EQUAL(enter(3, 'F'), GR_WAITS);
+	atomic_store(&ended, true);
+	gr_gate_expel(&host->state, &here);
+	CU_ASSERT_EQUAL(nresumed, 3);
+	/* The other connection's has nobody before it any more. */
+	CU_ASSERT_EQUAL(calls[2].resumed, 1);
+	CU_ASSERT_TRUE(calls[2].pass.inside);
+	CU_ASSERT_EQUAL(enter(1, 'F'), GR_TOO_LATE);
+	CU_ASSERT_EQUAL(enter(3, 'F'), GR_TOO_LATE);
+	leave(1);
+	leave(3);
+	/* One that was about to wait. */
+	CU_ASSERT_EQUAL(enter(4, 'F'), GR_TOO_LATE);
+	leave(4);
+	CU_ASSERT_EQUAL(host->state.inside, 2);
+	leave(0);
+	leave(2);
+	finish();
+}
+
+/* ---- Greeting --------------------------------------------------------- */
+
+static SVCXPRT xprt[2];
+static atomic_int known[2];
+static atomic_uint asked;
+static sem_t asking, answer;
+static enum xprt_stat says;
+
+/* Ganesha takes its time. */
+static enum xprt_stat ask(SVCXPRT *of)
+{
+	atomic_fetch_add(&asked, 1);
+	sem_post(&asking);
+	sem_wait(&answer);
+	return says;
+}
+
+static enum gr_greeting greet(unsigned int i, unsigned int conn)
+{
+	return gr_greet(&xprt[conn], &known[conn], &host->greeting,
+			&calls[i].pass, &calls[i].req, &ended, ask);
+}
+
+static void *first(void *arg)
+{
+	*(enum gr_greeting *)arg = greet(0, 0);
+	return NULL;
+}
+
+/* While one worker asks, the Calls behind come back at once; the client's other
+ * connection asks by itself, later. */
+static void greets(enum xprt_stat stat, enum gr_greeting what)
+{
+	enum gr_greeting got = GREET_WAITS;
+	pthread_t thread;
+
+	begin();
+	says = stat;
+	atomic_store(&known[0], GREET_NOT_YET);
+	atomic_store(&known[1], GREET_NOT_YET);
+	atomic_store(&asked, 0);
+	sem_init(&asking, 0, 0);
+	sem_init(&answer, 0, 0);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, first, &got), 0);
+	sem_wait(&asking);
+	for (unsigned int i = 1; i < CALLS; i++)
+		CU_ASSERT_EQUAL(greet(i, i & 1), GREET_WAITS);
+	CU_ASSERT_EQUAL(nresumed, 0);
+	sem_post(&answer);
+	pthread_join(thread, NULL);
+	CU_ASSERT_EQUAL(got, what);
+	/* The first that goes on is of the other connection. */
+	sem_post(&answer);
+	for (unsigned int i = 1; i < CALLS; i++) {
+		CU_ASSERT_EQUAL(nresumed, i);
+		CU_ASSERT_PTR_EQUAL(resumed[i - 1], &calls[i]);
+		CU_ASSERT_EQUAL(greet(i, i & 1), what);
+	}
+	CU_ASSERT_EQUAL(asked, 2);
+	/* From now on at once. */
+	CU_ASSERT_EQUAL(greet(0, 0), what);
+	CU_ASSERT_EQUAL(asked, 2);
+	sem_destroy(&asking);
+	sem_destroy(&answer);
+	finish();
+}
+
+static void welcome(void)
+{
+	greets(XPRT_IDLE, GREET_WELCOME);
+}
+
+static void declined(void)
+{
+	greets(XPRT_DIED, GREET_DECLINED);
+}
+
+/* Neither those that wait nor the next are kept if the connection has ended. */
+static void gone(void)
+{
+	enum gr_greeting got = GREET_WAITS;
+	pthread_t thread;
+
+	begin();
+	says = XPRT_IDLE;
+	atomic_store(&known[0], GREET_NOT_YET);
+	sem_init(&asking, 0, 0);
+	sem_init(&answer, 0, 0);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, first, &got), 0);
+	sem_wait(&asking);
+	CU_ASSERT_EQUAL(greet(1, 0), GREET_WAITS);
+	atomic_store(&ended, true);
+	gr_gate_expel(&host->greeting, &xprt[0]);
+	CU_ASSERT_EQUAL(nresumed, 1);
+	CU_ASSERT_EQUAL(greet(1, 0), GREET_DECLINED);
+	CU_ASSERT_EQUAL(greet(2, 0), GREET_DECLINED);
+	sem_post(&answer);
+	pthread_join(thread, NULL);
+	CU_ASSERT_EQUAL(got, GREET_WELCOME);
+	sem_destroy(&asking);
+	sem_destroy(&answer);
+	finish();
+}
+
+/* ---- Many threads ------------------------------------------------------ */
+
+#define ROUNDS 2000
+
+static struct worker {
+	struct call call; /* first */
+	pthread_t thread;
+	sem_t resumed;
+	bool alone;
+} workers[8];
+static atomic_int closes, frees;
+
+static void submit_to_worker(struct gr_gates *g, struct svc_req *req)
+{
+	sem_post(&((struct worker *)(void *)req)->resumed);
+}
+
+/* For the test alone: a worker that has nothing else to do. */
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	struct call *c = &w->call;
+	bool ok = true;
+
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		while (gr_gate_enter(&host->state, &c->pass, &c->req, w->alone,
+				     w, &ended) == GR_WAITS)
+			sem_wait(&w->resumed);
+		atomic_fetch_add(w->alone ? &frees : &closes, 1);
+		ok = ok && (w->alone ? atomic_load(&frees) == 1 &&
+					       !atomic_load(&closes) :
+				       !atomic_load(&frees));
+		atomic_fetch_sub(w->alone ? &frees : &closes, 1);
+		gr_gate_leave(&c->pass);
+	}
+	return ok ? w : NULL;
+}
+
+static void threads(void)
+{
+	void *ok;
+
+	begin();
+	gates.submit = submit_to_worker;
+	memset(workers, 0, sizeof(workers));
+	for (unsigned int i = 0; i < 8; i++) {
+		workers[i].alone = i % 4 == 3;
+		sem_init(&workers[i].resumed, 0, 0);
+		CU_ASSERT_EQUAL_FATAL(pthread_create(&workers[i].thread, NULL,
+						     work, &workers[i]),
+				      0);
+	}
+	for (unsigned int i = 0; i < 8; i++) {
+		pthread_join(workers[i].thread, &ok);
+		CU_ASSERT_PTR_NOT_NULL(ok);
+		sem_destroy(&workers[i].resumed);
+	}
+	gates.submit = submit;
+	finish();
 }
 
 static void opened(void)
 {
-	gr_gates_init(&gates);
-}
-
-static void closed(void)
-{
-	gr_gates_destroy(&gates);
+	gr_gates_init(&gates, submit);
 }
 
 static const struct unit_test tests[] = {
 	{ "init", opened },
 	{ "one for each client", whose },
 	{ "kinds", kinds },
-	{ "clients apart", clients },
 	{ "a hanging CLOSE", hangs },
-	{ "destroy", closed },
+	{ "connections that end", ends },
+	{ "greeting: welcome", welcome },
+	{ "greeting: declined", declined },
+	{ "greeting: gone", gone },
+	{ "threads", threads },
 	{ NULL, NULL },
 };
 
