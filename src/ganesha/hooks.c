@@ -291,7 +291,7 @@ EXPORT int svc_shutdown(u_long flags)
 		gr_server_drain(&hook.server);
 	}
 	res = hook.svc_shutdown(flags);
-	if (serving && hook.server.inst)
+	if (serving && !hook.server.abandoned)
 		gr_server_free(&hook.server);
 	return res;
 }

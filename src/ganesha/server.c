@@ -536,10 +536,11 @@ static void drain_all(void *arg)
 	left = rt_instance_shutdown(
 		s->inst, s->cfg.drain_timeout * 1000 + DRAIN_SLACK_MS, false);
 	if (!gr_workers_stop(&s->workers, 10000)) {
-		/* They may still look at anything: leave it to the exit. */
+		/* They may still look at anything, pollers at the instance:
+		 * leave all of it to the exit. */
 		gsh_log(s->gsh, GSH_WARN,
 			"a worker does not come back from a request");
-		s->inst = NULL;
+		s->abandoned = true;
 		return;
 	}
 	if (left)
@@ -554,7 +555,7 @@ static void drain_all(void *arg)
 void gr_server_drain(struct gr_server *s)
 {
 	gr_keeper_do(&s->keeper, drain_all, s);
-	if (!s->inst)
+	if (s->abandoned)
 		gr_keeper_stop(&s->keeper);
 }
 

@@ -37,6 +37,7 @@ struct gr_server {
 	struct gr_rpcbind rpcbind;
 	atomic_uint clients; /* CLIENTs ever made */
 	atomic_bool workers_gone; /* ntirpc has been shut down */
+	bool abandoned; /* by drain: a worker may still use any of it */
 };
 
 /*
@@ -47,7 +48,8 @@ struct gr_server {
 bool gr_server_start(struct gr_server *s, SVCXPRT *parent);
 /*
  * In two steps around ntirpc's own shutdown: end the connections while there
- * are workers to answer what is in progress; free when they are gone.
+ * are workers to answer what is in progress; free when they are gone, unless it
+ * has been abandoned.
  */
 void gr_server_drain(struct gr_server *s);
 void gr_server_free(struct gr_server *s);
