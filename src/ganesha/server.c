@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/random.h>
 #include <syslog.h>
 #include <time.h>
 
@@ -86,6 +87,20 @@ static uint32_t op_vet(struct rt_conn *c, const void *head, size_t len,
 	return RDMA2_ERR_READ_CHUNKS;
 }
 
+/* By the first Call the peer is known. */
+static uint64_t peer_sum(struct gr_xprt *x, struct rt_conn *c)
+{
+	struct rt_conn_info info;
+
+	if (!x->peer_known) {
+		rt_conn_info(c, &info);
+		x->peer = x->srv->secret ^
+			  nrt_checksum(info.auth_peer, strlen(info.auth_peer));
+		x->peer_known = true;
+	}
+	return x->peer;
+}
+
 static void op_call(struct rt_conn *c, struct rt_call *call)
 {
 	struct gr_xprt *x = rt_conn_user(c);
@@ -112,6 +127,8 @@ static void op_call(struct rt_conn *c, struct rt_call *call)
 	       sizeof(struct gr_pass));
 	nc->owner = req;
 	nc->clnts = s->clnts;
+	nc->bound = COMPAT_BOUND ? &x->bound : NULL;
+	nc->peer = peer_sum(x, c);
 	gr_workers_submit(&s->workers, req);
 }
 
@@ -504,6 +521,9 @@ bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
 	memset(&s->source, 0, sizeof(s->source));
 	memset(&s->rpcbind, 0, sizeof(s->rpcbind));
 	gr_gates_init(&s->gates, resume_at_gate);
+	/* Without, the checksum of a Call could be foreseen; no more. */
+	if (getrandom(&s->secret, sizeof(s->secret), 0) < 0)
+		s->secret = 0;
 	s->rpcbind.gsh = s->cfg.rpcbind ? s->gsh : NULL;
 	st.err = gr_keeper_start(&s->keeper);
 	if (!st.err)

@@ -31,6 +31,7 @@ struct gr_server {
 	const char *provider;
 	struct gr_workers workers;
 	struct gr_gates gates;
+	uint64_t secret; /* of what tells hosts from each other: gr_xprt.peer */
 	struct nrt_clnts *clnts;
 	struct stats_socket *stats;
 	struct stats_source source;

@@ -175,6 +175,7 @@ static void op_destroy(SVCXPRT *xprt, u_int flags, const char *tag,
 	if (x->conn)
 		rt_conn_put(x->conn);
 	gr_host_put(&x->srv->gates, x->host);
+	nrt_bound_destroy(&x->bound);
 	pthread_mutex_destroy(&xprt->xp_lock);
 	free(x);
 }
@@ -236,9 +237,11 @@ static void set_address(struct rpc_address *to,
 
 /*
  * Ganesha knows a client that comes back by its address and port: so it finds
- * the duplicate request cache, and the connections of a session, of which it
- * forgets none. A client by TCP uses its port again; by RDMA nobody does. All
- * that may be known of a port by RDMA is whether it is a privileged one.
+ * the duplicate request cache, and release 4.3 the connections of a session, of
+ * which it forgets none. A client by TCP uses its port again; by RDMA nobody
+ * does. All that may be known of a port by RDMA is whether it is a privileged
+ * one. What clients of one address must not share because of that is kept apart
+ * by nrt_xp_checksum() and by ntirpc/bound.h.
  */
 static void hide_port(struct sockaddr_storage *of)
 {
@@ -269,6 +272,7 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 		free(x);
 		return NULL;
 	}
+	nrt_bound_init(&x->bound);
 	x->ops = template;
 	/* What Ganesha has set for the listener goes for its connections. */
 	x->ops.xp_free_user_data = parent->xp_ops->xp_free_user_data;

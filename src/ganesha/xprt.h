@@ -36,6 +36,9 @@ struct gr_xprt {
 	struct gr_server *srv;
 	struct rt_conn *conn; /* NULL: Ganesha did not want it */
 	struct gr_host *host; /* the client's gates; a reference */
+	struct nrt_bound bound; /* if COMPAT_BOUND: its sessions */
+	uint64_t peer; /* nrt_call.peer of its Calls (strand) */
+	bool peer_known;
 	atomic_bool ended; /* no Call of it has to wait at a gate any more */
 	atomic_bool complained; /* of a Call that could not be read */
 	atomic_int greeting; /* has Ganesha been told of the client? */

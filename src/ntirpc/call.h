@@ -19,6 +19,7 @@
 #ifndef RPCRDMA_NTIRPC_CALL_H
 #define RPCRDMA_NTIRPC_CALL_H
 
+#include "ntirpc/bound.h"
 #include "ntirpc/clnt.h"
 #include "ntirpc/stream.h"
 #include "ulb/ulb.h"
@@ -42,6 +43,12 @@ struct nrt_call {
 	/* The owner's, or NULL: it has been executed, and is about to be
 	 * answered or dropped. Once. */
 	void (*ended)(struct nrt_call *nc);
+	/* The connection's; NULL: the server itself knows what it is bound to. */
+	struct nrt_bound *bound;
+	bool is_stray; /* it would end a session that is not among these: */
+	struct ulb_stray stray;
+	/* The owner's: what tells its host from others, and is no one's to know */
+	uint64_t peer;
 	struct nrt_news news; /* what the Reply says of sessions */
 };
 
@@ -71,7 +78,11 @@ const char *nrt_deny(struct svc_req *req);
 /*
  * The xp_checksum operation: rq_cksum for the duplicate request cache, over at
  * most 256 octets, taken from the stream itself where @what is in it, so that
- * it does not depend on how the Call came.
+ * it does not depend on how the Call came. Of a Call of ours also over its
+ * length, its procedure, nc->peer and its credential, but for what changes when
+ * it is sent again (the stamp of AUTH_SYS, the sequence number of RPCSEC_GSS).
+ *
+ * ntirpc calls it right before it decodes the arguments: nrt_bound_check().
  */
 void nrt_xp_checksum(struct svc_req *req, void *what, size_t length);
 uint64_t nrt_checksum(const void *what, size_t length);

@@ -263,3 +263,18 @@ size_t nrt_decode_peek(const struct nrt_decode *d, void *to, size_t len)
 	}
 	return done;
 }
+
+unsigned int nrt_decode_rest(const struct nrt_decode *d, struct iovec *iov)
+{
+	unsigned int count = 0;
+
+	for (unsigned int n = d->cur; n < d->npieces; n++) {
+		iov[count].iov_base = d->pieces[n].addr;
+		iov[count++].iov_len = d->pieces[n].len;
+	}
+	if (count) {
+		iov->iov_base = d->xdrs.x_data;
+		iov->iov_len = (size_t)(d->xdrs.x_v.vio_tail - d->xdrs.x_data);
+	}
+	return count;
+}

@@ -18,11 +18,13 @@ bool nrt_session_looks(const struct nrt_call *nc)
 
 	return nc->clnts && nc->readable && head->nfs && head->vers == 4 &&
 	       (head->op_class == ULB_CLASS_session ||
-		head->op_class == ULB_CLASS_protected ||
-		nrt_clnts_troubled(nc->clnts));
+		head->op_class == ULB_CLASS_protected || nc->is_stray ||
+		nrt_clnts_troubled(nc->clnts) ||
+		(nc->bound && head->sequence &&
+		 !nrt_bound_has(nc->bound, head->session)));
 }
 
-static bool put_at(XDR *xdrs, u_int at, uint32_t word)
+bool nrt_put_at(XDR *xdrs, u_int at, uint32_t word)
 {
 	u_int end = XDR_GETPOS(xdrs);
 
@@ -57,18 +59,25 @@ bool nrt_session_encode(XDR *xdrs, void *results)
 		return false;
 	if (!e)
 		return true;
+	if (nc->is_stray && !nrt_bound_correct(nc, xdrs, at))
+		return false;
 	n = nrt_to_iov(nc->call->pieces, nc->call->npieces, in);
 	/* A COMPOUND's head and two operations are in the first octets. */
 	if (ulb_read_session(&nc->head, in, n, out,
 			     nrt_encode_look(e, at, out, 2), s))
 		return true;
+	if (nc->bound && s->sequence)
+		nrt_bound_add(nc->bound, s->of);
+	if (nc->bound && s->bound)
+		nrt_bound_add(nc->bound, s->id);
 	if (s->sequence) {
 		flags = s->flags | nrt_clnts_flags(nc->clnts, s->of);
-		if (flags != s->flags && !put_at(xdrs, at + s->flags_at, flags))
+		if (flags != s->flags &&
+		    !nrt_put_at(xdrs, at + s->flags_at, flags))
 			return false;
 	}
 	if (says_too_much(nc, s))
-		return put_at(xdrs, at + s->given_at, ULB_DIR_FORE);
+		return nrt_put_at(xdrs, at + s->given_at, ULB_DIR_FORE);
 	nc->news.event = s->event;
 	memcpy(nc->news.id, s->id, ULB_SESSION_ID);
 	return true;

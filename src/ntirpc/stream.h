@@ -55,6 +55,8 @@ void nrt_decode_init(struct nrt_decode *d, const struct rt_piece *pieces,
 struct nrt_decode *nrt_decode_of(XDR *xdrs);
 /* Copy up to @len octets from the present position without moving it. */
 size_t nrt_decode_peek(const struct nrt_decode *d, void *to, size_t len);
+/* What is left from the present position on, in at most RT_MAX_PIECES. */
+unsigned int nrt_decode_rest(const struct nrt_decode *d, struct iovec *iov);
 
 /* ---- Encoding --------------------------------------------------------- */
 

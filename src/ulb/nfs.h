@@ -165,6 +165,9 @@ enum ulb_class ulb_nfs4_class(uint32_t op);
 /* Set c->op_class by the operations of a COMPOUND, as for ulb_classify(). */
 void ulb_nfs4_classify(struct ulb_call *c, struct ulb_walk *w);
 
+/* sessionid4 */
+int ulb_get_session(struct ulb_cur *cur, uint8_t id[ULB_SESSION_ID]);
+
 /* Note an expected result of the operation at @origin; false if there is no
  * place left for it. */
 bool ulb_expect(struct ulb_scan *scan, uint32_t max, uint64_t origin);

@@ -32,7 +32,14 @@ static int next_op(struct ulb_call *c, struct ulb_cur *cur, uint32_t *op)
 	else if (*op == OP_FREE_STATEID || *op == OP_TEST_STATEID ||
 		 *op == OP_RELEASE_LOCKOWNER)
 		c->names_state = true;
+	else if (*op == OP_DESTROY_SESSION)
+		c->ends_session = true;
 	return 1;
+}
+
+static void note_sequence(struct ulb_call *c, struct ulb_cur args)
+{
+	c->sequence = !ulb_get_session(&args, c->session);
 }
 
 void ulb_nfs4_classify(struct ulb_call *c, struct ulb_walk *w)
@@ -41,14 +48,47 @@ void ulb_nfs4_classify(struct ulb_call *c, struct ulb_walk *w)
 
 	if (compound_head(c, &w->cur, &tag, &count))
 		return;
-	while (count-- && next_op(c, &w->cur, &op) > 0) {
+	for (uint32_t i = 0; i < count && next_op(c, &w->cur, &op) > 0; i++) {
+		if (!i && op == OP_SEQUENCE)
+			note_sequence(c, w->cur);
 		/* Nothing more can be found, or nothing follows. */
-		if (!count || (c->op_class == ULB_NCLASSES - 1 &&
-			       c->ends_state && c->names_state))
+		if (i + 1 == count ||
+		    (c->op_class == ULB_NCLASSES - 1 && c->ends_state &&
+		     c->names_state && c->ends_session))
 			break;
 		if (ulb_walk(w, ulb_nfs4_args[op]))
 			break;
 	}
+}
+
+bool ulb_stray_end(const struct iovec *args, unsigned int n, size_t at,
+		   bool (*bound)(void *ctx, const uint8_t id[ULB_SESSION_ID]),
+		   void *ctx, struct ulb_stray *stray)
+{
+	uint8_t id[ULB_SESSION_ID];
+	struct ulb_call c = { 0 };
+	struct ulb_walk w = { 0 };
+	uint32_t tag, count, op;
+	struct ulb_cur here;
+
+	ulb_cur_init(&w.cur, args, n);
+	if (ulb_skip(&w.cur, at) || compound_head(&c, &w.cur, &tag, &count))
+		return false;
+	for (uint32_t i = 0; i < count && next_op(&c, &w.cur, &op) > 0; i++) {
+		here = w.cur;
+		if (!i && op == OP_SEQUENCE)
+			note_sequence(&c, here);
+		if (op == OP_DESTROY_SESSION && !ulb_get_session(&here, id) &&
+		    !bound(ctx, id) &&
+		    !(c.sequence && !memcmp(id, c.session, sizeof(id)))) {
+			stray->index = i;
+			stray->at = (size_t)w.cur.pos;
+			return true;
+		}
+		if (ulb_walk(&w, ulb_nfs4_args[op]))
+			break;
+	}
+	return false;
 }
 
 int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,

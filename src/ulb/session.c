@@ -7,7 +7,7 @@
 /* csr_flags (18.36.1) */
 #define CONN_BACK_CHAN 2u
 
-static int get_id(struct ulb_cur *cur, uint8_t id[ULB_SESSION_ID])
+int ulb_get_session(struct ulb_cur *cur, uint8_t id[ULB_SESSION_ID])
 {
 	uint32_t word;
 
@@ -23,7 +23,7 @@ static int get_id(struct ulb_cur *cur, uint8_t id[ULB_SESSION_ID])
 /* SEQUENCE4resok */
 static int get_sequence(struct ulb_cur *cur, struct ulb_session *s)
 {
-	if (get_id(cur, s->of) || ulb_skip(cur, 16))
+	if (ulb_get_session(cur, s->of) || ulb_skip(cur, 16))
 		return -EBADMSG;
 	s->flags_at = (uint32_t)cur->pos;
 	if (ulb_get32(cur, &s->flags))
@@ -37,8 +37,10 @@ static int get_created(struct ulb_cur *cur, struct ulb_session *s)
 {
 	uint32_t flags;
 
-	if (get_id(cur, s->id) || ulb_skip(cur, 4) || ulb_get32(cur, &flags))
+	if (ulb_get_session(cur, s->id) || ulb_skip(cur, 4) ||
+	    ulb_get32(cur, &flags))
 		return -EBADMSG;
+	s->bound = true;
 	if (flags & CONN_BACK_CHAN)
 		s->event = ULB_SESSION_BACK;
 	return 0;
@@ -48,8 +50,9 @@ static int get_created(struct ulb_cur *cur, struct ulb_session *s)
 static int get_bound(struct ulb_cur *cur, struct ulb_cur *args,
 		     struct ulb_session *s)
 {
-	if (get_id(cur, s->id))
+	if (ulb_get_session(cur, s->id))
 		return -EBADMSG;
+	s->bound = true;
 	s->given_at = (uint32_t)cur->pos;
 	if (ulb_get32(cur, &s->given))
 		return -EBADMSG;
@@ -63,7 +66,7 @@ static int get_bound(struct ulb_cur *cur, struct ulb_cur *args,
 
 static int get_ended(struct ulb_cur *args, struct ulb_session *s)
 {
-	if (!args || get_id(args, s->id))
+	if (!args || ulb_get_session(args, s->id))
 		return 0;
 	s->event = ULB_SESSION_ENDED;
 	return 0;
@@ -120,6 +123,25 @@ int ulb_read_session(const struct ulb_call *c, const struct iovec *call,
 			return 0;
 		}
 	}
+	return 0;
+}
+
+int ulb_last_result(const struct iovec *results, unsigned int n, size_t len,
+		    uint32_t index, uint32_t *op, uint32_t *status)
+{
+	uint32_t failed, count;
+	struct ulb_cur cur;
+
+	ulb_cur_init(&cur, results, n);
+	if (len < 8 || ulb_get32(&cur, &failed) || !failed ||
+	    ulb_skip_opaque(&cur) || ulb_get32(&cur, &count) ||
+	    count != (uint64_t)index + 1)
+		return -EBADMSG;
+	/* Of an operation that fails so there is nothing behind its status. */
+	ulb_cur_init(&cur, results, n);
+	if (ulb_skip(&cur, len - 8) || ulb_get32(&cur, op) ||
+	    ulb_get32(&cur, status) || *status != failed)
+		return -EBADMSG;
 	return 0;
 }
 

@@ -87,6 +87,9 @@ struct ulb_call {
 	bool ends_state; /* that ends state of a file: CLOSE, DELEGRETURN */
 	bool names_state; /* that names state, but no file: FREE_STATEID,
 			     TEST_STATEID, RELEASE_LOCKOWNER */
+	bool ends_session; /* DESTROY_SESSION */
+	bool sequence; /* it begins with a SEQUENCE ... */
+	uint8_t session[16]; /* ... of this session */
 };
 
 /* What a scan of the whole Call found. */
@@ -194,6 +197,7 @@ struct ulb_session {
 	uint32_t flags_at;
 	enum ulb_session_event event;
 	uint8_t id[ULB_SESSION_ID]; /* to which that happened */
+	bool bound; /* the connection is bound to that one now */
 	/* By BIND_CONN_TO_SESSION: the direction wanted (0: cannot be told)
 	 * and given, and where the latter stands. */
 	uint32_t wanted, given, given_at;
@@ -212,6 +216,31 @@ struct ulb_session {
 int ulb_read_session(const struct ulb_call *c, const struct iovec *call,
 		     unsigned int ncall, const struct iovec *results,
 		     unsigned int nresults, struct ulb_session *s);
+
+/* A DESTROY_SESSION among the operations of a COMPOUND: which one, and where its
+ * session's identifier stands. */
+struct ulb_stray {
+	uint32_t index;
+	size_t at;
+};
+/*
+ * ulb_stray_end - the first DESTROY_SESSION of a session that is neither @bound
+ * nor that of the SEQUENCE before it
+ *
+ * @args: the stream that holds the arguments of a COMPOUND, which begin at octet
+ * @at. Operations are read as far as they can be. False: there is none.
+ */
+bool ulb_stray_end(const struct iovec *args, unsigned int n, size_t at,
+		   bool (*bound)(void *ctx, const uint8_t id[ULB_SESSION_ID]),
+		   void *ctx, struct ulb_stray *stray);
+/*
+ * ulb_last_result - number and status of the operation that a COMPOUND has ended
+ * with, if it has failed and was the one at @index
+ *
+ * @results: encoded, from the COMPOUND's status on, @len octets. 0 or -EBADMSG.
+ */
+int ulb_last_result(const struct iovec *results, unsigned int n, size_t len,
+		    uint32_t index, uint32_t *op, uint32_t *status);
 
 /* nfsstat4 of a CB_SEQUENCE that leaves its slot as it was (20.9.3) */
 #define ULB_NFS4ERR_DELAY 10008u

@@ -50,14 +50,25 @@ static void check(const struct ulb_scan *s, size_t len)
 
 /* Results that make it look into the arguments: of a DESTROY_SESSION and of a
  * BIND_CONN_TO_SESSION. */
+static bool none_bound(void *ctx, const uint8_t id[ULB_SESSION_ID])
+{
+	return false;
+}
+
 static void check_session(const struct ulb_call *c, const struct iovec *iov,
 			  unsigned int n)
 {
 	static const uint8_t op[] = { 44, 41 };
 	uint8_t results[20 + 24];
 	struct iovec v = { results, sizeof(results) };
+	struct ulb_stray stray;
 	struct ulb_session s;
+	size_t len = 0;
 
+	for (unsigned int i = 0; i < n; i++)
+		len += iov[i].iov_len;
+	if (ulb_stray_end(iov, n, c->body, none_bound, NULL, &stray))
+		FUZZ_CHECK(stray.at + ULB_SESSION_ID <= len);
 	for (unsigned int i = 0; i < 2; i++) {
 		memset(results, 0, sizeof(results));
 		results[11] = 1; /* operation */

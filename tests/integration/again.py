@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the server knows a client that comes back.
 
-    again.py answered|session|privileged MOUNT-PORT RDMA-PORT DIR
+    again.py answered|apart|session|bound|privileged MOUNT-PORT RDMA-PORT DIR
                                             the server exports DIR as /export
 
 By RDMA a client has another port on each connection, so Ganesha is told of a
@@ -13,8 +13,12 @@ port that does not change. Version 1 and 2 of the transport.
                 had. What may not be done twice must not be: the server knows it
                 by its duplicate request cache. NFSv3; of what it is asked by
                 NFSv4.0 Ganesha 4.3 remembers nothing.
+    apart       Two clients of one address that use the same XIDs for the same do
+                not get each other's Replies.
     session     An NFSv4.1 session that has been used over many connections, more
                 than Ganesha remembers, can still be used, and ended.
+    bound       A session is ended over a connection that is bound to it, by
+                whatever binds one; over no other, though it be of the same address.
     privileged  An export with PrivilegedPort serves whoever has a port below
                 1024, and nobody else.
 """
@@ -32,8 +36,10 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 from rpcrdma_conformance import kit, rpc, v1  # noqa: E402
 from rpcrdma_conformance.rpc import u32, u64, opaque  # noqa: E402
 
-MOUNT, GETATTR, REMOVE, NOENT = 100005, 1, 12, 2
+MOUNT, GETATTR, REMOVE, RMDIR = 100005, 1, 12, 13
+NOENT, ACCES, NOTDIR = 2, 13, 20
 (EXCHANGE_ID, CREATE_SESSION, DESTROY_SESSION) = (42, 43, 44)
+BIND_CONN_TO_SESSION, BADSESSION, NOT_BOUND = 41, 10052, 10055
 (SEQUENCE, DESTROY_CLIENTID, RECLAIM_COMPLETE) = (53, 57, 58)
 AUTH_TOOWEAK = 5
 CONNECTIONS = 40  # Ganesha counts 16 of a session
@@ -95,42 +101,149 @@ def answered(v, fh, folder):
         status
 
 
-def session(v, fh, folder):
+def sys_cred(machine, uid, stamp):
+    body = u32(stamp) + opaque(machine) + u32(uid, uid, 0)
+    return u32(1) + opaque(body) + u32(0, 0)
+
+
+def apart(v, fh, folder):
+    name = "again-%x" % random.getrandbits(40)
+    path = os.path.join(folder, name)
     xid = random.getrandbits(30)
 
-    def compound(c, *ops):
-        nonlocal xid
-        xid += 1
-        return rpc.Compound(v.call(c, rpc.compound(xid, list(ops), minor=1)))
+    def ask(proc, machine, uid=0):
+        """Anew each time: of another stamp, on another connection."""
+        m = rpc.call(xid, vers=3, proc=proc, args=opaque(fh) + opaque(name),
+                     cred=sys_cred(machine, uid, random.getrandbits(32)))
+        got = rpc.Reply(v.call(v.connect(), m)).r.u32()
+        v.bench.end()
+        return got
 
+    def check(what, want, got):
+        assert got == want, "%s: status %d, not %d" % (what, got, want)
+
+    open(path, "w").close()
+    check("REMOVE", 0, ask(REMOVE, "one"))
+    open(path, "w").close()
+    check("REMOVE again", 0, ask(REMOVE, "one"))
+    assert os.path.exists(path), "a repetition was executed"
+    check("REMOVE of another machine", 0, ask(REMOVE, "two"))
+    assert not os.path.exists(path), "another machine got this one's Reply"
+    check("REMOVE of a third, where nothing is", NOENT, ask(REMOVE, "three"))
+    # The same arguments for another procedure.
+    open(path, "w").close()
+    check("RMDIR", NOTDIR, ask(RMDIR, "one"))
+    check("REMOVE of another user", ACCES, ask(REMOVE, "one", uid=1))
+    os.unlink(path)
+    check("REMOVE again", 0, ask(REMOVE, "one"))
+
+
+class Session:
+    """An NFSv4.1 client with a session, made over @c."""
+
+    def __init__(self, v, c):
+        self.v, self.xid, self.seq = v, random.getrandbits(30), 0
+        r = self.compound(c, u32(EXCHANGE_ID) + random.randbytes(8) +
+                          opaque("again-%x" % random.getrandbits(64)) +
+                          u32(0, 0, 0)).good(EXCHANGE_ID)
+        self.client, seq = r.u64(), r.u32()
+        channel = u32(0, 4096, 4096, 4096, 16, 4, 0)
+        self.sid = self.compound(
+            c, u32(CREATE_SESSION) + u64(self.client) + u32(seq, 0) +
+            channel + channel + u32(0x40000000, 1, 0)) \
+            .good(CREATE_SESSION).fixed(16)
+
+    def compound(self, c, *ops):
+        self.xid += 1
+        return rpc.Compound(self.v.call(c, rpc.compound(self.xid, list(ops),
+                                                        minor=1)))
+
+    def sequence(self):
+        self.seq += 1
+        return u32(SEQUENCE) + self.sid + u32(self.seq, 0, 0, 0)
+
+    def end(self, c):
+        done = self.compound(c, u32(DESTROY_SESSION) + self.sid)
+        assert not done.status, "DESTROY_SESSION: status %d" % done.status
+        done = self.compound(c, u32(DESTROY_CLIENTID) + u64(self.client))
+        assert not done.status, "DESTROY_CLIENTID: status %d" % done.status
+
+
+def session(v, fh, folder):
     c = v.connect()
-    r = compound(c, u32(EXCHANGE_ID) + random.randbytes(8) +
-                 opaque("again-%x" % random.getrandbits(64)) +
-                 u32(0, 0, 0)).good(EXCHANGE_ID)
-    client, seq = r.u64(), r.u32()
-    channel = u32(0, 4096, 4096, 4096, 16, 4, 0)
-    sid = compound(c, u32(CREATE_SESSION) + u64(client) + u32(seq, 0) +
-                   channel + channel + u32(0x40000000, 1, 0)) \
-        .good(CREATE_SESSION).fixed(16)
-    seq = 0
-
-    def sequence():
-        nonlocal seq
-        seq += 1
-        return u32(SEQUENCE) + sid + u32(seq, 0, 0, 0)
-
-    compound(c, sequence(), u32(RECLAIM_COMPLETE, 0)).good(SEQUENCE)
+    s = Session(v, c)
+    s.compound(c, s.sequence(), u32(RECLAIM_COMPLETE, 0)).good(SEQUENCE)
     for i in range(CONNECTIONS):
         v.bench.end()
         c = v.connect()
-        done = compound(c, sequence(), u32(rpc.PUTROOTFH))
+        done = s.compound(c, s.sequence(), u32(rpc.PUTROOTFH))
         assert not done.status, "connection %d: status %d" % (i + 2,
                                                               done.status)
-    done = compound(c, u32(DESTROY_SESSION) + sid)
-    assert not done.status, "DESTROY_SESSION: status %d" % done.status
-    done = compound(c, u32(DESTROY_CLIENTID) + u64(client))
-    assert not done.status, "DESTROY_CLIENTID: status %d" % done.status
+    s.end(c)
     v.bench.end()
+
+
+def bound(v, fh, folder):
+    def refused(what, done, count=1):
+        assert done.status == NOT_BOUND, "%s: status %d" % (what, done.status)
+        r = done.r
+        for i in range(count):
+            op, status = r.u32(), r.u32()
+            if op == SEQUENCE and not status:
+                r.fixed(36)
+        assert (op, status) == (DESTROY_SESSION, NOT_BOUND), (op, status)
+
+    def lives(s, c):
+        done = s.compound(c, s.sequence(), u32(rpc.PUTROOTFH))
+        assert not done.status, "the session is gone: %d" % done.status
+
+    def destroy(s):
+        return u32(DESTROY_SESSION) + s.sid
+
+    # Another client of this address has no say, nor has a connection without a
+    # session.
+    c = v.connect()
+    mine = Session(v, c)
+    other = v.connect()
+    refused("a new connection", mine.compound(other, destroy(mine)))
+    lives(mine, c)
+    theirs = Session(v, other)
+    refused("another client", theirs.compound(other, destroy(mine)))
+    refused("another client's session",
+            theirs.compound(other, theirs.sequence(), destroy(mine)), 2)
+    refused("behind its own",
+            theirs.compound(other, theirs.sequence(), u32(rpc.PUTROOTFH),
+                            destroy(mine), destroy(theirs)), 3)
+    lives(mine, c)
+    lives(theirs, other)
+    # Each over its own.
+    theirs.end(other)
+    done = mine.compound(c, mine.sequence(), destroy(mine))
+    assert not done.status, "behind its SEQUENCE: status %d" % done.status
+    done = mine.compound(c, destroy(mine))
+    assert done.status == BADSESSION, "ended twice: status %d" % done.status
+    v.bench.end()
+    # Over the next connection, once it is bound: by itself, ...
+    for bind in ("no", "sequence", "same", "bind"):
+        s = Session(v, v.connect())
+        v.bench.end()
+        c = v.connect()
+        if bind == "no":
+            refused("after it has come back", s.compound(c, destroy(s)))
+            lives(s, c)
+        elif bind == "sequence":
+            lives(s, c)
+        elif bind == "bind":
+            done = s.compound(c, u32(BIND_CONN_TO_SESSION) + s.sid +
+                              u32(1, 0))
+            assert not done.status, "BIND_CONN_TO_SESSION: %d" % done.status
+        else:
+            done = s.compound(c, s.sequence(), destroy(s))
+            assert not done.status, "with SEQUENCE: status %d" % done.status
+            v.bench.end()
+            continue
+        s.end(c)
+        v.bench.end()
 
 
 def privileged(v, fh, folder):
@@ -158,8 +271,8 @@ def main(what, mount_port, port, folder):
     bench = kit.Server("127.0.0.1", port, "/export", 60)
     for v in Version1(bench), Version2(bench):
         try:
-            {"answered": answered, "session": session,
-             "privileged": privileged}[what](v, fh, folder)
+            {"answered": answered, "apart": apart, "session": session,
+             "bound": bound, "privileged": privileged}[what](v, fh, folder)
         except AssertionError as e:
             raise SystemExit("%s: %s" % (v.name, e))
 

@@ -378,6 +378,8 @@ static void test_denied(void)
 
 /* ---- Checksum --------------------------------------------------------- */
 
+static uint64_t peer;
+
 static uint64_t sum_of(const uint8_t *mem, size_t len, size_t body,
 		       const size_t *cuts, unsigned int ncuts)
 {
@@ -385,6 +387,7 @@ static uint64_t sum_of(const uint8_t *mem, size_t len, size_t body,
 	struct svc_req req = { .rq_xprt = &xprt };
 
 	req.rq_xdrs = nrt_call_open(&f->pub, pool.pool, reply_max);
+	f->user.peer = peer;
 	CU_ASSERT_TRUE(XDR_SETPOS(req.rq_xdrs, (u_int)body));
 	SVC_CHECKSUM(&req, req.rq_xdrs->x_data, xdr_size_inline(req.rq_xdrs));
 	XDR_DESTROY(req.rq_xdrs);
@@ -419,9 +422,67 @@ static void test_checksum(void)
 			CU_ASSERT_EQUAL(other, sum);
 		mem[i] ^= 0x10;
 	}
-	/* Of memory that is not the stream's: just what is given. */
-	CU_ASSERT_EQUAL(nrt_checksum(mem + body, len - body), sum);
+	CU_ASSERT_NOT_EQUAL(sum_of(mem, len - 4, body, NULL, 0), sum);
 	CU_ASSERT_NOT_EQUAL(nrt_checksum(mem, 8), nrt_checksum(mem, 9));
+}
+
+/* The head of a Call with this credential of 40 octets, and 100 of arguments. */
+static void put_cred(uint32_t *words, uint32_t flavor)
+{
+	const uint32_t head[] = {
+		XID, CALL, 2, ULB_PROG_NFS, 3, 12, flavor, 40
+	};
+
+	for (unsigned int i = 0; i < 45; i++)
+		words[i] = htonl(i < 8 ? head[i] : i == 19 ? 0 : 1000 + i);
+	words[18] = 0;
+	if (flavor == RPCSEC_GSS) {
+		words[8] = htonl(1);
+		words[9] = 0; /* data */
+		words[11] = htonl(1); /* no protection of them */
+	}
+}
+
+/* Whoever asks for the same with the same XID is another client all the same:
+ * by its credential, its procedure, or its host. What is sent again is not. */
+static void test_askers(void)
+{
+	static const struct {
+		uint32_t flavor;
+		unsigned int word; /* that differs ... */
+		bool again; /* ... from one time to the next */
+	} rows[] = {
+		{ AUTH_SYS, 0, true }, /* compared by Ganesha */
+		{ AUTH_SYS, 4, false },
+		{ AUTH_SYS, 5, false },
+		{ AUTH_SYS, 8, true }, /* stamp */
+		{ AUTH_SYS, 9, false },
+		{ AUTH_SYS, 12, false },
+		{ AUTH_SYS, 17, false },
+		{ RPCSEC_GSS, 10, true }, /* sequence */
+		{ RPCSEC_GSS, 12, false },
+		{ RPCSEC_GSS, 17, false },
+	};
+	uint32_t words[45];
+	const size_t cut = 37;
+	uint64_t sum, other;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		put_cred(words, rows[i].flavor);
+		sum = sum_of((uint8_t *)words, sizeof(words), 80, NULL, 0);
+		CU_ASSERT_EQUAL(sum_of((uint8_t *)words, sizeof(words), 80,
+				       &cut, 1),
+				sum);
+		words[rows[i].word] ^= htonl(2);
+		other = sum_of((uint8_t *)words, sizeof(words), 80, NULL, 0);
+		CU_ASSERT_EQUAL(other == sum, rows[i].again);
+	}
+	put_cred(words, AUTH_SYS);
+	sum = sum_of((uint8_t *)words, sizeof(words), 80, NULL, 0);
+	peer = 1;
+	CU_ASSERT_NOT_EQUAL(
+		sum_of((uint8_t *)words, sizeof(words), 80, NULL, 0), sum);
+	peer = 0;
 }
 
 static void test_open(void)
@@ -444,6 +505,7 @@ static const struct unit_test tests[] = { { "open", test_open },
 					  { "error Replies", test_errors },
 					  { "denied", test_denied },
 					  { "checksum", test_checksum },
+					  { "askers", test_askers },
 					  { "close", test_close },
 					  { NULL, NULL } };
 UNIT_MAIN("ntirpc call", tests)

@@ -359,6 +359,18 @@ static uint8_t *put_head(uint8_t *mem, uint32_t proc, uint32_t gss_proc,
 	return p;
 }
 
+/* What the arguments begin with, if not with counted words, and what they are
+ * when they are decoded. */
+static struct {
+	unsigned int n;
+	const uint32_t *given, *decoded;
+} special;
+
+static uint32_t arg(const uint32_t *words, uint32_t seq, uint32_t i)
+{
+	return i < special.n ? words[i] : seq * 1000 + i;
+}
+
 static void put_body(uint8_t **p, uint32_t seq, uint32_t service)
 {
 	uint8_t data[4 + 4 * ARGS], *d = data, mic[MIC_LEN];
@@ -367,7 +379,7 @@ static void put_body(uint8_t **p, uint32_t seq, uint32_t service)
 	if (service != SVC_NONE)
 		put32(&d, seq);
 	for (uint32_t i = 0; i < ARGS; i++)
-		put32(&d, seq * 1000 + i);
+		put32(&d, arg(special.given, seq, i));
 	switch (service) {
 	case SVC_INTEGRITY:
 		put_opaque(p, data, (uint32_t)(d - data));
@@ -407,6 +419,7 @@ struct results {
 	/* The small ones as they are given and as they must come, if they are
 	 * not counted up. */
 	const uint32_t *given, *wanted;
+	bool bare; /* nothing else */
 };
 
 static int released;
@@ -441,7 +454,7 @@ static bool encode_results(XDR *xdrs, void *where)
 		if (!XDR_PUTBUFS(xdrs, uio, UIO_FLAG_NONE))
 			return false;
 	}
-	return XDR_PUTUINT32(xdrs, 0xfeedbeef);
+	return r->bare || XDR_PUTUINT32(xdrs, 0xfeedbeef);
 }
 
 static struct fake_call *start(struct svc_req *req, const uint8_t *mem,
@@ -509,7 +522,8 @@ static size_t plain(uint8_t *to, const struct results *r)
 		put32(&p, r->wanted ? r->wanted[i] : i);
 	memset(p, 'D', r->data);
 	p += r->data;
-	put32(&p, 0xfeedbeef);
+	if (!r->bare)
+		put32(&p, 0xfeedbeef);
 	return (size_t)(p - to);
 }
 
@@ -561,6 +575,8 @@ static void check_reply(const struct fake_call *f, uint32_t seq,
 	CU_ASSERT_EQUAL(memcmp(p, want, len), 0);
 }
 
+static struct nrt_bound *bound;
+
 static void one_call(uint32_t service, const struct results *want,
 		     uint64_t *rnd)
 {
@@ -577,6 +593,7 @@ static void one_call(uint32_t service, const struct results *want,
 	f = start(&req, mem, (size_t)(end - mem), rnd);
 	if (vers == 4)
 		f->user.clnts = (void *)&fake_sessions;
+	f->user.bound = bound;
 	CU_ASSERT_EQUAL_FATAL(svc_auth_authenticate(&req, &no_dispatch),
 			      AUTH_OK);
 	CU_ASSERT_FALSE_FATAL(no_dispatch);
@@ -586,7 +603,7 @@ static void one_call(uint32_t service, const struct results *want,
 	CU_ASSERT_TRUE(SVCAUTH_CHECKSUM(&req));
 	CU_ASSERT_NOT_EQUAL(req.rq_cksum, 0);
 	for (uint32_t i = 0; i < ARGS; i++)
-		CU_ASSERT_EQUAL(args[i], seq * 1000 + i);
+		CU_ASSERT_EQUAL(args[i], arg(special.decoded, seq, i));
 	req.rq_msg.RPCM_ack.ar_results.proc = (xdrproc_t)encode_results;
 	req.rq_msg.RPCM_ack.ar_results.where = &r;
 	released = 0;
@@ -681,6 +698,52 @@ static void test_session(void)
 	vers = 3;
 }
 
+/* A session is ended by a connection that is bound to it alone, however that is
+ * covered. */
+static void test_bound(void)
+{
+	static const uint32_t services[] = { SVC_NONE, SVC_INTEGRITY,
+					     SVC_PRIVACY };
+	/* SEQUENCE; tag, minor version and number before. */
+	static const uint32_t sequence[] = { 0, 1, 1, 53, 7, 7, 7, 7 };
+	static const uint32_t destroy[] = { 0, 1, 1, 44, 7, 7, 7, 7 };
+	static const uint32_t spoilt[] = { 0, 1, 1, 44, ~0u, ~0u, ~0u, ~0u };
+	static const uint32_t used[] = { 0, 0, 1, 53, 0, 7, 7,
+					 7, 7, 1, 2,  3, 4, 0 };
+	static const uint32_t unknown[] = { 10052, 0, 1, 44, 10052 };
+	static const uint32_t unbound[] = { 10055, 0, 1, 44, 10055 };
+	static const uint32_t ended[] = { 0, 0, 1, 44, 0 };
+	struct results not_there = { sizeof(unknown), 0, unknown, unknown,
+				     true };
+	struct results refused = { sizeof(unknown), 0, unknown, unbound, true };
+	struct results bind = { sizeof(used), 0, used, used, true };
+	struct results done = { sizeof(ended), 0, ended, ended, true };
+	struct nrt_bound b;
+	uint64_t rnd = 78;
+
+	vers = 4;
+	fake_sessions.flags = 0;
+	special.n = 8;
+	for (int i = 0; i < 300; i++) {
+		nrt_bound_init(&b);
+		bound = &b;
+		special.given = destroy;
+		special.decoded = spoilt;
+		one_call(services[i % 3], &refused, &rnd);
+		special.given = special.decoded = sequence;
+		one_call(services[i % 3], &bind, &rnd);
+		special.given = special.decoded = destroy;
+		one_call(services[i % 3], &done, &rnd);
+		/* The server's own word. */
+		one_call(services[i % 3], &not_there, &rnd);
+		nrt_bound_destroy(&b);
+	}
+	bound = NULL;
+	one_call(SVC_NONE, &not_there, &rnd);
+	special.n = 0;
+	vers = 3;
+}
+
 /* A body that was changed on the way is not decoded. */
 static void test_tampered(void)
 {
@@ -722,6 +785,7 @@ static const struct unit_test tests[] = { { "open", test_open },
 					  { "integrity", test_integrity },
 					  { "privacy", test_privacy },
 					  { "sessions", test_session },
+					  { "bound", test_bound },
 					  { "tampered", test_tampered },
 					  { "close", test_close },
 					  { NULL, NULL } };

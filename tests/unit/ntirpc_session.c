@@ -202,6 +202,27 @@ static void test_destroyed(void)
 	fake_free(f);
 }
 
+/* Of many sessions a connection knows those that it was bound to last. */
+static void test_table(void)
+{
+	uint8_t one[ULB_SESSION_ID] = { 0 };
+	struct nrt_bound b;
+
+	nrt_bound_init(&b);
+	CU_ASSERT_FALSE(nrt_bound_has(&b, one));
+	for (unsigned int i = 0; i < 10 * NRT_BOUND_MAX; i++) {
+		one[3] = (uint8_t)i;
+		nrt_bound_add(&b, one);
+		nrt_bound_add(&b, one);
+		for (unsigned int j = 0; j <= i; j++) {
+			one[3] = (uint8_t)j;
+			CU_ASSERT_EQUAL(nrt_bound_has(&b, one),
+					j + NRT_BOUND_MAX > i);
+		}
+	}
+	nrt_bound_destroy(&b);
+}
+
 static void test_open(void)
 {
 	CU_ASSERT_TRUE_FATAL(util_pool_open(&pool, 0));
@@ -220,6 +241,7 @@ static const struct unit_test tests[] = {
 	{ "session created", test_created },
 	{ "no session", test_nothing },
 	{ "session destroyed", test_destroyed },
+	{ "sessions of a connection", test_table },
 	{ "close", test_close },
 	{ NULL, NULL },
 };

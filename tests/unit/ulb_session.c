@@ -199,6 +199,181 @@ static void test_destroy(void)
 	CU_ASSERT_EQUAL(read_it(false).event, ULB_SESSION_NONE);
 }
 
+/* ---- Sessions that are ended ------------------------------------------- */
+
+static unsigned int asked;
+
+/* Only that of the second name. */
+static bool is_bound(void *ctx, const uint8_t id[ULB_SESSION_ID])
+{
+	asked++;
+	return !memcmp(id, ctx, ULB_SESSION_ID);
+}
+
+/* The number of the operation, or -1, in pieces of every size. */
+static int stray(size_t before)
+{
+	struct ulb_stray s, t;
+	struct pieces p;
+	bool yes;
+
+	p = x_shred(call.b, call.len, 1000);
+	yes = ulb_stray_end(p.iov, p.n, before, is_bound,
+			    (void *)(uintptr_t)created, &s);
+	x_free(&p);
+	for (size_t size = 1; size < 9; size++) {
+		p = x_shred(call.b, call.len, size);
+		CU_ASSERT_EQUAL(ulb_stray_end(p.iov, p.n, before, is_bound,
+					      (void *)(uintptr_t)created, &t),
+				yes);
+		x_free(&p);
+		CU_ASSERT(!yes || (s.index == t.index && s.at == t.at));
+	}
+	/* Cut off: nothing else is found, nor read beyond. */
+	for (size_t len = 0; len < call.len; len++) {
+		p = x_split(call.b, len, len / 2);
+		if (ulb_stray_end(p.iov, p.n, before, is_bound,
+				  (void *)(uintptr_t)created, &t))
+			CU_ASSERT(yes && s.at == t.at);
+		x_free(&p);
+	}
+	if (yes)
+		CU_ASSERT_NOT_EQUAL(
+			memcmp(call.b + s.at, created, ULB_SESSION_ID), 0);
+	return yes ? (int)s.index : -1;
+}
+
+static size_t args(uint32_t count)
+{
+	x_init(&call);
+	x_values(&call, "9 9 s 1");
+	x_u32(&call, count);
+	return 8;
+}
+
+static void put_end(const char *id)
+{
+	x_values(&call, "44");
+	put_id(&call, id);
+}
+
+static void test_stray(void)
+{
+	static const char third[] = "the third's name";
+	size_t at;
+
+	at = args(1);
+	put_end(third);
+	CU_ASSERT_EQUAL(stray(at), 0);
+	at = args(1);
+	put_end(created);
+	CU_ASSERT_EQUAL(stray(at), -1);
+	/* That of its own SEQUENCE, which must come first. */
+	at = args(3);
+	put_sequence(0);
+	put_end(sequence);
+	put_end(created);
+	CU_ASSERT_EQUAL(stray(at), -1);
+	at = args(2);
+	put_end(sequence);
+	put_sequence(0);
+	CU_ASSERT_EQUAL(stray(at), 0);
+	/* Behind others; the first that it is not bound to. */
+	at = args(6);
+	put_sequence(0);
+	x_values(&call, "24 3 1");
+	put_end(created);
+	put_end(third);
+	put_end(third);
+	CU_ASSERT_EQUAL(stray(at), 4);
+	/* What cannot be read ends it, as it does for the server. */
+	at = args(2);
+	x_values(&call, "9999");
+	put_end(third);
+	CU_ASSERT_EQUAL(stray(at), -1);
+	/* No operation of this minor version. */
+	x_init(&call);
+	x_values(&call, "9 9 s 0 1");
+	put_end(third);
+	asked = 0;
+	CU_ASSERT_EQUAL(stray(8), -1);
+	CU_ASSERT_EQUAL(asked, 0);
+}
+
+/* What a COMPOUND says of it before. */
+static void test_heads(void)
+{
+	struct ulb_call head;
+	struct iovec v;
+
+	begin(0, 3);
+	put_sequence(0);
+	x_values(&call, "24");
+	put_end(created);
+	v = (struct iovec){ call.b, call.len };
+	CU_ASSERT_EQUAL_FATAL(ulb_classify(&v, 1, &head), 0);
+	CU_ASSERT_TRUE(head.ends_session);
+	CU_ASSERT_TRUE(head.sequence);
+	CU_ASSERT_EQUAL(memcmp(head.session, sequence, ULB_SESSION_ID), 0);
+	begin(0, 2);
+	x_values(&call, "24");
+	put_end(created);
+	v = (struct iovec){ call.b, call.len };
+	CU_ASSERT_EQUAL_FATAL(ulb_classify(&v, 1, &head), 0);
+	CU_ASSERT_TRUE(head.ends_session);
+	CU_ASSERT_FALSE(head.sequence);
+	begin(0, 1);
+	put_sequence(0);
+	v = (struct iovec){ call.b, call.len };
+	CU_ASSERT_EQUAL_FATAL(ulb_classify(&v, 1, &head), 0);
+	CU_ASSERT_FALSE(head.ends_session);
+	CU_ASSERT_TRUE(head.sequence);
+}
+
+static int last(uint32_t index, uint32_t *op, uint32_t *status)
+{
+	struct iovec v = { res.b, res.len };
+	int rc = ulb_last_result(&v, 1, res.len, index, op, status);
+	uint32_t o, s;
+	struct pieces p;
+
+	for (size_t size = 1; size < 9; size++) {
+		p = x_shred(res.b, res.len, size);
+		CU_ASSERT_EQUAL(ulb_last_result(p.iov, p.n, res.len, index, &o,
+						&s),
+				rc);
+		CU_ASSERT(rc || (o == *op && s == *status));
+		CU_ASSERT_EQUAL(ulb_last_result(p.iov, p.n, res.len + 1000,
+						index, &o, &s),
+				-EBADMSG);
+		x_free(&p);
+	}
+	return rc;
+}
+
+static void test_last(void)
+{
+	uint32_t op, status;
+
+	begin(10052, 2);
+	put_sequence(0);
+	x_values(&res, "44 10052");
+	CU_ASSERT_EQUAL(last(1, &op, &status), 0);
+	CU_ASSERT_EQUAL(op, 44);
+	CU_ASSERT_EQUAL(status, 10052);
+	CU_ASSERT_EQUAL(last(0, &op, &status), -EBADMSG);
+	CU_ASSERT_EQUAL(last(2, &op, &status), -EBADMSG);
+	CU_ASSERT_EQUAL(last(UINT32_MAX, &op, &status), -EBADMSG);
+	begin(0, 1);
+	x_values(&res, "44 0");
+	CU_ASSERT_EQUAL(last(0, &op, &status), -EBADMSG);
+	begin(10052, 1);
+	x_values(&res, "44 10001");
+	CU_ASSERT_EQUAL(last(0, &op, &status), -EBADMSG);
+	x_init(&res);
+	CU_ASSERT_EQUAL(last(0, &op, &status), -EBADMSG);
+}
+
 /* Whatever a server says in place of them. */
 static void test_nonsense(void)
 {
@@ -260,6 +435,9 @@ static const struct unit_test tests[] = {
 	{ "CREATE_SESSION", test_create },
 	{ "BIND_CONN_TO_SESSION", test_bind },
 	{ "DESTROY_SESSION", test_destroy },
+	{ "ended by strangers", test_stray },
+	{ "heads", test_heads },
+	{ "last result", test_last },
 	{ "callback", test_callback },
 	{ "nonsense", test_nonsense },
 	{ NULL, NULL },

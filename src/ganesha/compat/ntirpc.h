@@ -14,6 +14,8 @@
  *   COMPAT_NTIRPC         that of its ntirpc
  *   COMPAT_LOG_COMPONENT  of Ganesha's log, for our lines
  *   COMPAT_GATES          whether Ganesha needs gate.h
+ *   COMPAT_BOUND          whether it knows the connections of a session by their
+ *                         addresses: see ntirpc/bound.h
  *   COMPAT_XDR_OPS(start_of_data, end_of_data)
  *                         members of struct xdr_ops that only some have: where
  *                         a WRITE's data begin and end, so that they are taken
