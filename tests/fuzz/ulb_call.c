@@ -48,13 +48,13 @@ static void check(const struct ulb_scan *s, size_t len)
 	}
 }
 
-/* Results that make it look into the arguments: of a DESTROY_SESSION and of a
- * BIND_CONN_TO_SESSION. */
 static bool none_bound(void *ctx, const uint8_t id[ULB_SESSION_ID])
 {
 	return false;
 }
 
+/* Results that make it look into the arguments: of a DESTROY_SESSION and of a
+ * BIND_CONN_TO_SESSION. */
 static void check_session(const struct ulb_call *c, const struct iovec *iov,
 			  unsigned int n)
 {
