@@ -315,8 +315,9 @@ int nrt_clnts_create(struct rt_instance *inst,
 		return -ENOMEM;
 	n->inst = inst;
 	n->resume = resume ? resume : svc_resume;
-	/* Not the same after a restart, for the peer's sake. */
-	n->xid = (uint32_t)now_ms() * 2654435761u;
+	/* Not the same after a restart, for the peer's sake; and it tells
+	 * nothing of this host to whoever has made a session. */
+	n->xid = arc4random();
 	nrt_back_init(n);
 	pthread_mutex_init(&n->lock, NULL);
 	pthread_condattr_init(&attr);

@@ -456,7 +456,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	lat_init(&p->lat);
 	p->started = stats_now();
-	p->xid = (uint32_t)(lat_now() >> 8);
+	p->xid = arc4random();
 	rc = ping_setup(p);
 	if (rc) {
 		if (p->inst)

@@ -85,7 +85,8 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	c->server = server;
 	c->poller = poller;
 	c->state = server ? RT_ACCEPTING : RT_CONNECTING;
-	c->next_xid = (uint32_t)((uintptr_t)c >> 4) ^ (uint32_t)rt_now_ms();
+	/* It goes out before anybody has said who he is: it tells nothing. */
+	c->next_xid = arc4random();
 	c->last_active = rt_now_ms();
 	atomic_init(&c->refs, 1);
 	atomic_init(&c->pending, 1);

@@ -258,6 +258,26 @@ static void outlive(void)
 	fab_domain_close(p.dom);
 }
 
+#define FIRSTS 8
+
+/* The XIDs of our own messages, which go out before anybody has said who he is,
+ * tell nothing of addresses or times here: they have little in common. */
+static void xids(void)
+{
+	uint32_t xid[FIRSTS], same = ~0u;
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
+	for (unsigned int i = 0; i < FIRSTS; i++) {
+		CU_ASSERT_TRUE(rt_raw_greet(&r));
+		xid[i] = r.m.p.xid;
+		same &= ~(xid[i] ^ xid[0]);
+		CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
+	}
+	CU_ASSERT_TRUE(__builtin_popcount(same) < 16);
+	rt_raw_close(&r);
+}
+
 /* More than @max, or of one host more than @host, are turned away, and there
  * is room again. */
 static void too_many_of(unsigned int max, unsigned int host)
@@ -438,6 +458,7 @@ static const struct unit_test tests[] = {
 	{ "shutdown", shutdown_all },
 	{ "shutdown begun", shutdown_begun },
 	{ "outlive", outlive },
+	{ "XIDs", xids },
 	{ "too many", too_many },
 	{ "no way", no_way },
 	{ "spread", spread },
