@@ -125,16 +125,9 @@ static void conn_free(struct rt_conn *c)
 
 	/* One that never had the fabric's. */
 	rt_instance_forget(c);
-	rt_works_free(c);
+	rt_conn_ended(c);
 	rt_host_leave(c);
-	while (c->free_calls) {
-		struct rt_call_priv *call = c->free_calls;
-
-		c->free_calls = call->next_free;
-		free(call);
-	}
 	pthread_mutex_destroy(&c->info_lock);
-	free(c->errors);
 	free(c);
 	rt_instance_put(inst);
 }
@@ -548,6 +541,8 @@ static void conn_work(struct rt_conn *c)
 		if (c->state == RT_DRAINING && drained(c))
 			rt_event(c, EV_DRAINED);
 	} while (c->posted && budget > 0);
+	if (c->state == RT_CLOSED)
+		rt_conn_ended(c);
 	set_deadline(c);
 	rt_conn_publish(c);
 	if (c->fab && budget <= 0)

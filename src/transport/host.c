@@ -21,7 +21,7 @@ struct rt_host {
 	struct cds_list_head link; /* inst->hosts */
 	struct in6_addr addr;
 	unsigned int refs; /* connections, ended ones that are held too */
-	unsigned int conns; /* those that have not ended */
+	unsigned int conns; /* not ended, or with Calls that are not back */
 	atomic_size_t memory; /* chunks and reassembly */
 	atomic_size_t replies; /* given to the transport, not yet gone */
 };
@@ -55,6 +55,7 @@ int rt_host_join(struct rt_conn *c, const struct sockaddr_storage *peer)
 	}
 	found->refs++;
 	found->conns++;
+	c->host_holds = 2;
 	c->host = found;
 out:
 	pthread_mutex_unlock(&inst->lock);
@@ -63,7 +64,7 @@ out:
 
 void rt_host_ended(struct rt_conn *c)
 {
-	if (c->host)
+	if (c->host && !--c->host_holds)
 		c->host->conns--;
 }
 
@@ -82,6 +83,11 @@ void rt_host_leave(struct rt_conn *c)
 		cds_list_del(&h->link);
 	pthread_mutex_unlock(&inst->lock);
 	free(h);
+}
+
+void rt_conn_host(const struct rt_conn *c, struct in6_addr *host)
+{
+	*host = c->host ? c->host->addr : in6addr_any;
 }
 
 struct fab_buf *rt_memory_get(struct rt_conn *c, size_t mine, size_t size)

@@ -11,8 +11,8 @@
  * request.c (Requester: sending a Call), response.c (Requester: taking the
  * Reply), send.c (queues, credits and posting), work.c (work requests and
  * buffers), rtr_state.h, rtr.c, rtr_place.c, rtr_call.c and rtr_request.c (the
- * extension rtrext), host.c (accounts of hosts), config.c, listen.c, instance.c
- * and run.c.
+ * extension rtrext), ended.c (what is given back at the end), host.c (accounts
+ * of hosts), config.c, listen.c, instance.c and run.c.
  * stage.h and probe.h tell others what happens.
  *
  * Unless a comment says otherwise every function takes a connection whose
@@ -197,6 +197,8 @@ struct rt_conn {
 	struct fab_conn *fab;
 	enum rt_state state;
 	atomic_bool over; /* it is RT_CLOSING or RT_CLOSED; any thread */
+	atomic_bool fabric_gone; /* ... of one that was never started */
+	bool calls_back; /* it has ended, and the last of its Calls too */
 	unsigned int version; /* 0: not yet settled */
 	/* Settled, or the one that is tried first. */
 	const struct rt_version *v;
@@ -232,6 +234,9 @@ struct rt_conn {
 	uint64_t last_active;
 	size_t memory; /* chunk and reassembly octets held */
 	struct rt_host *host; /* server */
+	/* Why it counts as one of its host's, under inst->lock: it has not
+	 * ended, not all its Calls are back. */
+	unsigned int host_holds;
 	atomic_size_t reply_octets; /* of Replies that have not gone */
 	int end_error;
 	const char *end_reason;
@@ -412,6 +417,10 @@ void rt_strand_run(struct rt_conn *c);
 /* A new connection's strand is held by its maker until this. */
 void rt_strand_release(struct rt_conn *c);
 void rt_conn_ready(struct fab_conn *f, void *user);
+
+/* ended.c */
+/* It is RT_CLOSED: give back what it has and nobody else has. */
+void rt_conn_ended(struct rt_conn *c);
 void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,
 		  enum rt_mail_kind kind);
 /* Remember why the connection ends; the first reason stays. */
@@ -682,7 +691,7 @@ void rt_calls_let(struct rt_conn *c);
 /* host.c */
 /* Count @c among those of its host: 0, -EUSERS: too many, -ENOMEM. */
 int rt_host_join(struct rt_conn *c, const struct sockaddr_storage *peer);
-/* It has ended; inst->lock is held. */
+/* It has ended, or its last Call is back after that; inst->lock is held. */
 void rt_host_ended(struct rt_conn *c);
 void rt_host_leave(struct rt_conn *c);
 /* Octets of the buffers of chunks and reassembly, whatever is in them, where

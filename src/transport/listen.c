@@ -14,9 +14,13 @@
 
 static void unused_gone(void *user)
 {
-	rt_reclaim_receives(user);
-	rt_instance_forget(user);
-	rt_conn_put(user);
+	struct rt_conn *c = user;
+
+	/* Another thread may have its strand. */
+	atomic_store(&c->fabric_gone, true);
+	rt_strand_run(c);
+	rt_instance_forget(c);
+	rt_conn_put(c);
 }
 
 /* Who is turned away comes again: say it now and then. */

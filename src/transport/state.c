@@ -320,6 +320,8 @@ static void act_down(struct rt_conn *c)
 			       c->end_reason ? c->end_reason : "in order");
 	rt_alarm_stop(c);
 	c->fab = NULL;
+	/* Before it no longer counts. */
+	rt_conn_ended(c);
 	/* The fabric's own reference goes when no ready callback can come. */
 	fab_conn_destroy_deferred(fab, fabric_gone, c);
 }

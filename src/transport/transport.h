@@ -29,13 +29,17 @@
  *   its done callback, and to the upper layer before and after.
  *   rt_conn is reference counted; rt_connect() and the open operation give one
  *   reference each, dropped by rt_conn_put() after the closed operation. It
- *   may be held as long as one likes, also beyond rt_instance_destroy().
+ *   may be held as long as one likes, also beyond rt_instance_destroy(). After
+ *   its end it has no buffers and no Calls but those that are still the upper
+ *   layer's, and can do nothing any more; to hold it serves no purpose.
  *
  * Nothing here allocates or registers memory per RPC once warmed up: buffers
  * come from a registered pool, calls and requests from free lists.
  */
 #ifndef RPCRDMA_TRANSPORT_H
 #define RPCRDMA_TRANSPORT_H
+
+#include <netinet/in.h>
 
 #include "fabric/fabric.h"
 #include "fabric/pool.h"
@@ -472,6 +476,8 @@ bool rt_conn_crowded(struct rt_conn *c);
 /* Has it ended, or is it about to? Then a Reply would be dropped, and the peer
  * sends its Calls again elsewhere. Any thread. */
 bool rt_conn_over(struct rt_conn *c);
+/* Server: the peer's host, as Max_Host_Connections counts. Any thread. */
+void rt_conn_host(const struct rt_conn *c, struct in6_addr *host);
 /*
  * May this end send a Call now? Server: the client has announced
  * reverse-direction support and taken part in the property exchange. In

@@ -258,6 +258,87 @@ static void outlive(void)
 	fab_domain_close(p.dom);
 }
 
+static size_t in_use(struct rt_instance *inst)
+{
+	struct fab_pool_stats s;
+
+	fab_pool_get_stats(rt_instance_pool(inst), &s);
+	return s.bytes_in_use;
+}
+
+/* Whoever still refers to it: an ended connection has no Receives and no other
+ * buffers, but for those of Calls that are still out. */
+static void gives_back(void)
+{
+	struct rt_rpc r[3];
+	struct rt_conn *held;
+	struct rt_pair p;
+	size_t all;
+
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &with_user, &with_user, NULL));
+	p.hold = true;
+	for (uint32_t i = 0; i < 3; i++) {
+		rt_rpc_init(&p, p.client, &r[i], 1 + i, 50000, true, 64, 0, 0,
+			    0, 0);
+		rt_rpc_submit(p.client, &r[i]);
+	}
+	rt_pair_run(&p);
+	CU_ASSERT_EQUAL_FATAL(p.nheld, 3);
+	rt_pair_answer(&p, p.held[--p.nheld]);
+	rt_pair_run(&p);
+	held = p.server;
+	rt_conn_get(held);
+	all = in_use(p.server_inst);
+	rt_conn_close(p.client, true);
+	rt_pair_run(&p);
+	CU_ASSERT_TRUE(p.client_closed && p.server_closed);
+	/* 50000 octets are in one of 64 KiB. */
+	CU_ASSERT_TRUE(in_use(p.server_inst) < all / 2);
+	while (p.nheld) {
+		CU_ASSERT_TRUE(in_use(p.server_inst) > p.nheld * 50000);
+		rt_pair_answer(&p, p.held[--p.nheld]);
+	}
+	CU_ASSERT_EQUAL(in_use(p.server_inst), 0);
+	/* Of its own Calls each has its Reply. */
+	for (uint32_t i = 0; i < 3; i++)
+		rt_rpc_free(&r[i]);
+	CU_ASSERT_EQUAL(in_use(p.client_inst), 0);
+	/* And can still be asked for what it was. */
+	rt_conn_close(held, true);
+	CU_ASSERT_TRUE(rt_conn_over(held));
+	rt_conn_put(held);
+	rt_pair_close(&p);
+}
+
+/* A host whose connection has ended has not got rid of its Calls with it. */
+static void calls_count(void)
+{
+	struct rt_config s = with_user;
+	struct rt_pair p;
+	struct rt_rpc r;
+
+	s.max_host_connections = 1;
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &with_user, &s, NULL));
+	p.hold = true;
+	rt_rpc_init(&p, p.client, &r, 1, 0, false, 64, 0, 0, 0, 0);
+	rt_rpc_submit(p.client, &r);
+	rt_pair_run(&p);
+	CU_ASSERT_EQUAL_FATAL(p.nheld, 1);
+	rt_conn_close(p.client, true);
+	rt_pair_run(&p);
+	CU_ASSERT_TRUE(p.client_closed && p.server_closed);
+	p.client_closed = p.server_closed = false;
+	CU_ASSERT_TRUE(rt_pair_connect_to(&p, 20049));
+	rt_pair_run(&p);
+	CU_ASSERT_TRUE(p.client_closed);
+	CU_ASSERT_EQUAL(p.client_error, -ECONNREFUSED);
+	p.client_closed = false;
+	rt_pair_answer(&p, p.held[--p.nheld]);
+	CU_ASSERT_TRUE(rt_pair_connect(&p));
+	rt_rpc_free(&r);
+	rt_pair_close(&p);
+}
+
 #define FIRSTS 8
 
 /* The XIDs of our own messages, which go out before anybody has said who he is,
@@ -458,6 +539,8 @@ static const struct unit_test tests[] = {
 	{ "shutdown", shutdown_all },
 	{ "shutdown begun", shutdown_begun },
 	{ "outlive", outlive },
+	{ "gives back", gives_back },
+	{ "Calls count", calls_count },
 	{ "XIDs", xids },
 	{ "too many", too_many },
 	{ "no way", no_way },
