@@ -27,6 +27,7 @@
  * a thread or opens a device before svc_rqst_evchan_reg().
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -298,23 +299,46 @@ EXPORT int svc_shutdown(u_long flags)
 
 /* ---- Back channel ----------------------------------------------------- */
 
+/* Once in a while, however often it happens. */
+static void log_full(struct gr_server *s, const char *name)
+{
+	uint64_t now = rt_now_ns(), at = atomic_load(&s->full_logged);
+	unsigned int n = atomic_fetch_add(&s->full, 1) + 1;
+
+	if ((at && now - at < 10000000000u) ||
+	    !atomic_compare_exchange_strong(&s->full_logged, &at, now))
+		return;
+	atomic_fetch_sub(&s->full, n);
+	gsh_log(s->gsh, GSH_WARN,
+		"%s: a session without a back channel, as its host has too "
+		"many in use; %u such since the last of these messages",
+		name, n);
+}
+
 EXPORT CLIENT *clnt_vc_ncreate_svc(const SVCXPRT *xprt, const rpcprog_t prog,
 				   const rpcvers_t vers, const uint32_t flags)
 {
 	struct gr_xprt *x = gr_xprt_of(xprt);
 	struct gr_server *s;
+	struct rt_conn *c;
 	CLIENT *clnt;
 
 	if (!x)
 		return hook.ncreate_svc(xprt, prog, vers, flags);
 	s = x->srv;
+	c = gr_xprt_conn(x);
 	atomic_fetch_add(&s->clients, 1);
-	clnt = nrt_clnt_create(s->clnts, x->conn, &x->xprt, prog, vers);
+	clnt = nrt_clnt_create(s->clnts, c, &x->xprt, prog, vers);
 	if (clnt && !s->cfg.reverse_direction)
 		clnt->cl_error.re_status = RPC_UNKNOWNPROTO;
-	gsh_log(s->gsh, GSH_DEBUG, "%s: back channel %s", rt_conn_name(x->conn),
+	if (c && clnt && clnt->cl_error.re_errno == EUSERS)
+		log_full(s, rt_conn_name(c));
+	gsh_log(s->gsh, GSH_DEBUG, "%s: back channel %s",
+		c ? rt_conn_name(c) : "ended",
 		clnt && clnt->cl_error.re_status == RPC_SUCCESS ? "made" :
 								  "refused");
+	if (c)
+		rt_conn_put(c);
 	return clnt;
 }
 

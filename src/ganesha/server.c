@@ -594,12 +594,13 @@ static void free_all(void *arg)
 	 * apart. The last one would close the device then: so that is left to
 	 * the kernel.
 	 */
-	if (s->inst && rt_instance_held(s->inst))
+	if (s->inst && (rt_instance_held(s->inst) ||
+			(s->clnts && nrt_clnts_busy(s->clnts))))
 		return;
 	/*
 	 * Ganesha keeps sessions, and with them CLIENTs and SVCXPRTs, beyond
-	 * its shutdown. SVCXPRTs hold what they need; the CLIENTs' part stays
-	 * until the program's exit.
+	 * its shutdown. They use nothing of the transport any more; the CLIENTs'
+	 * own part stays until the program's exit.
 	 */
 	if (!atomic_load(&s->clients))
 		nrt_clnts_destroy(s->clnts);

@@ -37,6 +37,10 @@ struct gr_server {
 	struct stats_source source;
 	struct gr_rpcbind rpcbind;
 	atomic_uint clients; /* CLIENTs ever made */
+	/* Sessions without a back channel, as their hosts have too many, that
+	 * have not been logged; when one last was, CLOCK_MONOTONIC ns. */
+	atomic_uint full;
+	_Atomic uint64_t full_logged;
 	atomic_bool workers_gone; /* ntirpc has been shut down */
 	bool abandoned; /* by drain: a worker may still use any of it */
 };

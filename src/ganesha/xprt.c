@@ -36,6 +36,31 @@ bool gr_xprt_dead(SVCXPRT *xprt)
 	       SVC_XPRT_FLAG_DESTROYED;
 }
 
+struct rt_conn *gr_xprt_conn(struct gr_xprt *x)
+{
+	struct rt_conn *c;
+
+	pthread_mutex_lock(&x->conn_lock);
+	c = x->conn;
+	if (c)
+		rt_conn_get(c);
+	pthread_mutex_unlock(&x->conn_lock);
+	return c;
+}
+
+/* The connection has ended, or Ganesha did not want it. The reference is the
+ * caller's. */
+static struct rt_conn *let_go(struct gr_xprt *x)
+{
+	struct rt_conn *c;
+
+	pthread_mutex_lock(&x->conn_lock);
+	c = x->conn;
+	x->conn = NULL;
+	pthread_mutex_unlock(&x->conn_lock);
+	return c;
+}
+
 static enum xprt_stat op_stat(SVCXPRT *xprt)
 {
 	return gr_xprt_dead(xprt) ? XPRT_DESTROYED : XPRT_IDLE;
@@ -59,9 +84,9 @@ static void left(struct nrt_call *nc)
 	gr_gate_leave(&((struct gr_call *)(void *)nc)->pass);
 }
 
-static bool is_over(struct gr_xprt *x)
+static bool is_over(struct gr_xprt *x, struct rt_conn *c)
 {
-	return gr_xprt_dead(&x->xprt) || rt_conn_over(x->conn);
+	return gr_xprt_dead(&x->xprt) || rt_conn_over(c);
 }
 
 /* Through the client's gate, if Ganesha needs it for such a Call. */
@@ -84,6 +109,8 @@ static enum gr_entry pass_gate(struct gr_xprt *x, struct svc_req *req)
 static enum xprt_stat proceed(struct svc_req *req)
 {
 	struct gr_xprt *x = gr_xprt_of(req->rq_xprt);
+	/* The Call keeps it. */
+	struct rt_conn *c = nrt_call_of(req->rq_xdrs)->call->conn;
 
 	switch (gr_greet(&x->xprt, &x->greeting, &x->host->greeting,
 			 &call_of(req)->pass, req, &x->ended,
@@ -93,7 +120,7 @@ static enum xprt_stat proceed(struct svc_req *req)
 	case GREET_WELCOME:
 		break;
 	default:
-		rt_conn_close(x->conn, true);
+		rt_conn_close(c, true);
 		return op_stat(&x->xprt);
 	}
 	switch (pass_gate(x, req)) {
@@ -105,7 +132,7 @@ static enum xprt_stat proceed(struct svc_req *req)
 		break;
 	}
 	/* Meanwhile the client may have sent it again, as below. */
-	if (is_over(x))
+	if (is_over(x, c))
 		return op_stat(&x->xprt);
 	return x->xprt.xp_dispatch.process_cb(req);
 }
@@ -114,12 +141,14 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 {
 	SVCXPRT *xprt = req->rq_xprt;
 	struct gr_xprt *x = gr_xprt_of(xprt);
+	/* The Call keeps it. */
+	struct rt_conn *c = nrt_call_of(req->rq_xdrs)->call->conn;
 
 	/* The client has sent it again on another connection, or will; what
 	 * comes behind it there must not be undone by it. */
-	if (is_over(x))
+	if (is_over(x, c))
 		return op_stat(xprt);
-	if (rt_conn_crowded(x->conn)) {
+	if (rt_conn_crowded(c)) {
 		rt_call_wait(nrt_call_of(req->rq_xdrs)->call);
 		return XPRT_SUSPEND; /* to be left alone: perhaps it is gone */
 	}
@@ -137,7 +166,7 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 
 		/* Once it has been answered the connection may end: then only
 		 * @req still keeps it, by a count of Ganesha's. */
-		snprintf(name, sizeof(name), "%s", rt_conn_name(x->conn));
+		snprintf(name, sizeof(name), "%s", rt_conn_name(c));
 		what = nrt_deny(req);
 		gsh_log(gsh, again ? GSH_DEBUG : GSH_EVENT,
 			"%s: Call refused: %s%s", name, what,
@@ -151,18 +180,21 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 static void op_unlink(SVCXPRT *xprt, u_int flags, const char *tag,
 		      const int line)
 {
-	struct gr_xprt *x = gr_xprt_of(xprt);
+	struct rt_conn *c = gr_xprt_conn(gr_xprt_of(xprt));
 
 	/* Once, by the first SVC_DESTROY(). Ganesha calls it when a Reply could
 	 * not be sent; after the end of the connection it does nothing. */
-	if (x->conn)
-		rt_conn_close(x->conn, true);
+	if (!c)
+		return;
+	rt_conn_close(c, true);
+	rt_conn_put(c);
 }
 
 static void op_destroy(SVCXPRT *xprt, u_int flags, const char *tag,
 		       const int line)
 {
 	struct gr_xprt *x = gr_xprt_of(xprt);
+	struct rt_conn *c = let_go(x);
 
 	/* Behind all that others did before they let go. Ganesha's count says
 	 * so itself; a sanitizer does not see it where Ganesha drops the last
@@ -172,10 +204,11 @@ static void op_destroy(SVCXPRT *xprt, u_int flags, const char *tag,
 	if (x->ops.xp_free_user_data)
 		x->ops.xp_free_user_data(xprt);
 	SVC_RELEASE(xprt->xp_parent, SVC_RELEASE_FLAG_NONE);
-	if (x->conn)
-		rt_conn_put(x->conn);
+	if (c)
+		rt_conn_put(c);
 	gr_host_put(&x->srv->gates, x->host);
 	nrt_bound_destroy(&x->bound);
+	pthread_mutex_destroy(&x->conn_lock);
 	pthread_mutex_destroy(&xprt->xp_lock);
 	free(x);
 }
@@ -285,6 +318,7 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 	hide_port(&xprt->xp_remote.ss);
 	compat_xprt_open(xprt, parent->xp_ops);
 	pthread_mutex_init(&xprt->xp_lock, NULL);
+	pthread_mutex_init(&x->conn_lock, NULL);
 	xprt->xp_fd = -1;
 	xprt->xp_fd_send = -1;
 	xprt->xp_refcnt = 2;
@@ -293,7 +327,7 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 	xprt->xp_parent = parent;
 	if (parent->xp_dispatch.rendezvous_cb(xprt) != XPRT_IDLE) {
 		/* What Ganesha has attached to it by then goes with it. */
-		x->conn = NULL;
+		(void)let_go(x);
 		end(x);
 		return NULL;
 	}
@@ -308,10 +342,15 @@ static enum xprt_stat end_by_worker(struct svc_req *req)
 
 void gr_xprt_closed(struct gr_xprt *x)
 {
+	struct rt_conn *c = let_go(x);
+
 	/* What waits would only keep its memory. */
 	atomic_store(&x->ended, true);
 	gr_gate_expel(&x->host->state, x);
 	gr_gate_expel(&x->host->greeting, x);
+	/* Not the last one: the strand has its own. */
+	if (c)
+		rt_conn_put(c);
 	if (!compat_xprt_unrefs(&x->xprt) ||
 	    atomic_load(&x->srv->workers_gone)) {
 		end(x);

@@ -8,8 +8,9 @@
  *   one of the transport, from gr_xprt_create() to gr_xprt_closed(), because
  *     its strand finds the SVCXPRT through rt_conn_user(),
  *   one for each request and each session, taken by Ganesha.
- * The SVCXPRT holds one reference to its rt_conn and one to the NFS listener's
- * SVCXPRT, and drops both when it is freed. A CLIENT holds one to the SVCXPRT.
+ * The SVCXPRT holds one reference to its rt_conn until that has ended, for
+ * Ganesha may keep it much longer, with a session; and one to the NFS listener's
+ * SVCXPRT until it is freed. A CLIENT holds one to the SVCXPRT.
  */
 #ifndef RPCRDMA_GANESHA_XPRT_H
 #define RPCRDMA_GANESHA_XPRT_H
@@ -34,7 +35,8 @@ struct gr_xprt {
 	SVCXPRT xprt; /* first */
 	struct xp_ops ops; /* its own: Ganesha sets xp_free_user_data */
 	struct gr_server *srv;
-	struct rt_conn *conn; /* NULL: Ganesha did not want it */
+	pthread_mutex_t conn_lock; /* a leaf */
+	struct rt_conn *conn; /* NULL: it has ended */
 	struct gr_host *host; /* the client's gates; a reference */
 	struct nrt_bound bound; /* if COMPAT_BOUND: its sessions */
 	uint64_t peer; /* nrt_call.peer of its Calls (strand) */
@@ -56,6 +58,8 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 void gr_xprt_closed(struct gr_xprt *x);
 /* NULL if @xprt is not one of ours. */
 struct gr_xprt *gr_xprt_of(const SVCXPRT *xprt);
+/* A reference to its connection, NULL if that has ended. Any thread. */
+struct rt_conn *gr_xprt_conn(struct gr_xprt *x);
 /* SVC_DESTROY() has been called. */
 bool gr_xprt_dead(SVCXPRT *xprt);
 

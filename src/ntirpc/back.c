@@ -81,19 +81,68 @@ void nrt_back_wake(struct nrt_clnts *n)
 	pthread_cond_signal(&n->timer);
 }
 
+static struct cds_list_head *on_bucket(struct nrt_clnts *n,
+				       const struct rt_conn *c)
+{
+	return &n->on[rt_conn_id(c) % NRT_BUCKETS];
+}
+
+/* To a connection that nrt_clnts_lost() is yet to be called for. */
+static void set_conn(struct nrt_clnts *n, struct nrt_back *b, struct rt_conn *c)
+{
+	rt_conn_get(c);
+	b->conn = c;
+	cds_list_add(&b->on, on_bucket(n, c));
+}
+
+/* The one that it had, to be put. */
+static struct rt_conn *take_conn(struct nrt_back *b)
+{
+	struct rt_conn *c = b->conn;
+
+	b->conn = NULL;
+	if (c)
+		cds_list_del(&b->on);
+	return c;
+}
+
 /* Its end is done by nrt_back_unlock(). */
 static void discard(struct nrt_clnts *n, struct nrt_back *b)
 {
 	nrt_back_set_fresh(n, b, false);
 	nrt_back_set_state(n, b, false, false);
+	nrt_host_leave(b);
+	cds_list_del(&b->rest);
+	if (b->conn)
+		cds_list_del(&b->on);
 	cds_list_del(&b->link);
 	cds_list_add(&b->link, &n->gone);
 }
 
+/* Neither Calls nor Replies have to do with it. */
+static bool is_quiet(struct nrt_back *b)
+{
+	return cds_list_empty(&b->parked) && cds_list_empty(&b->flying) &&
+	       !b->held && !b->announced;
+}
+
 static bool is_idle(struct nrt_back *b)
 {
-	return cds_list_empty(&b->clients) && cds_list_empty(&b->parked) &&
-	       cds_list_empty(&b->flying) && !b->held && !b->announced;
+	return cds_list_empty(&b->clients) && is_quiet(b);
+}
+
+static void rest(struct nrt_clnts *n, struct nrt_back *b)
+{
+	if (b->alone && !cds_list_empty(&b->rest))
+		return;
+	if (!b->alone)
+		b->alone = now_ms();
+	if (cds_list_empty(&n->rest)) {
+		n->sweep = now_ms() + NRT_SWEEP_MS;
+		pthread_cond_signal(&n->timer);
+	}
+	cds_list_del(&b->rest);
+	cds_list_add_tail(&b->rest, &n->rest);
 }
 
 void nrt_back_put(struct nrt_clnts *n, struct nrt_back *b)
@@ -106,27 +155,53 @@ void nrt_back_put(struct nrt_clnts *n, struct nrt_back *b)
 	}
 	/* Of no interest to anybody without a CLIENT. */
 	nrt_back_set_state(n, b, false, b->fault);
-	if (!b->alone)
-		b->alone = now_ms();
+	rest(n, b);
 }
 
-void nrt_back_sweep(struct nrt_clnts *n)
+int64_t nrt_back_sweep(struct nrt_clnts *n)
 {
-	struct nrt_back *b, *tmp;
-	int64_t before = now_ms() - NRT_ALONE_MS;
+	int64_t now = now_ms();
 
-	for (unsigned int i = 0; i < NRT_BUCKETS; i++) {
-		cds_list_for_each_entry_safe(b, tmp, &n->bucket[i], link)
-		{
-			if (is_idle(b) && b->alone < before)
-				discard(n, b);
+	if (cds_list_empty(&n->rest))
+		return INT64_MAX;
+	if (n->sweep > now)
+		return n->sweep;
+	n->sweep = now + NRT_SWEEP_MS;
+	while (!cds_list_empty(&n->rest)) {
+		struct nrt_back *b =
+			cds_list_first_entry(&n->rest, struct nrt_back, rest);
+
+		if (!is_idle(b)) {
+			/* Something has come back to it. */
+			cds_list_del_init(&b->rest);
+			continue;
 		}
+		if (b->alone + NRT_ALONE_MS >= now)
+			return n->sweep;
+		discard(n, b);
 	}
+	return INT64_MAX;
+}
+
+bool nrt_back_give_way(struct nrt_clnts *n, struct nrt_back *b)
+{
+	struct rclient *client, *tmp;
+
+	if (!is_quiet(b) || (b->conn && !is_idle(b)))
+		return false;
+	cds_list_for_each_entry_safe(client, tmp, &b->clients, link)
+	{
+		cds_list_del(&client->link);
+		client->back = NULL;
+	}
+	discard(n, b);
+	return true;
 }
 
 static void free_back(struct nrt_back *b)
 {
-	rt_conn_put(b->conn);
+	if (b->conn)
+		rt_conn_put(b->conn);
 	free(b);
 }
 
@@ -148,23 +223,34 @@ int nrt_back_add(struct rclient *client, struct rt_conn *c, bool fresh)
 {
 	struct nrt_back *b = calloc(1, sizeof(*b));
 	struct nrt_clnts *n = client->n;
+	struct in6_addr host;
+	int rc = -EOPNOTSUPP;
 
 	if (!b)
 		return -ENOMEM;
+	rt_conn_host(c, &host);
+	CDS_INIT_LIST_HEAD(&b->rest);
 	CDS_INIT_LIST_HEAD(&b->clients);
 	CDS_INIT_LIST_HEAD(&b->parked);
 	CDS_INIT_LIST_HEAD(&b->flying);
 	b->maker = pthread_self();
+	b->made_on = rt_conn_id(c);
 	b->nameable = true;
-	rt_conn_get(c);
-	b->conn = c;
 	pthread_mutex_lock(&n->lock);
-	cds_list_add(&b->link, &n->unnamed);
-	cds_list_add(&client->link, &b->clients);
-	nrt_back_set_fresh(n, b, fresh);
-	client->back = b;
-	pthread_mutex_unlock(&n->lock);
-	return 0;
+	/* If so, the end has not been told here yet. */
+	if (rt_conn_can_call(c))
+		rc = nrt_host_join(n, b, &host);
+	if (!rc) {
+		set_conn(n, b, c);
+		cds_list_add(&b->link, &n->unnamed);
+		cds_list_add(&client->link, &b->clients);
+		nrt_back_set_fresh(n, b, fresh);
+		client->back = b;
+		b = NULL;
+	}
+	nrt_back_unlock(n);
+	free(b);
+	return rc;
 }
 
 void nrt_back_remove(struct rclient *client)
@@ -178,7 +264,7 @@ struct rt_conn *nrt_back_conn(struct rclient *client)
 	struct rt_conn *c = NULL;
 
 	pthread_mutex_lock(&client->n->lock);
-	if (client->back) {
+	if (client->back && client->back->conn) {
 		c = client->back->conn;
 		rt_conn_get(c);
 	}
@@ -188,38 +274,35 @@ struct rt_conn *nrt_back_conn(struct rclient *client)
 
 /* ---- Sessions --------------------------------------------------------- */
 
-static void lose(struct nrt_clnts *n, struct cds_list_head *list,
-		 const struct rt_conn *c)
+void nrt_clnts_lost(struct nrt_clnts *n, const struct rt_conn *c)
 {
-	struct nrt_back *b;
+	struct nrt_back *b, *tmp;
 
-	cds_list_for_each_entry(b, list, link)
+	pthread_mutex_lock(&n->lock);
+	cds_list_for_each_entry_safe(b, tmp, on_bucket(n, c), on)
 	{
-		if (b->conn != c || b->ended || cds_list_empty(&b->clients))
+		if (b->conn != c)
+			continue;
+		/* Not the last one: the strand has its own. */
+		rt_conn_put(take_conn(b));
+		if (b->ended || cds_list_empty(&b->clients))
 			continue;
 		nrt_back_set_state(n, b, true, b->fault);
 		/* If there is no Reply any more, nobody should wait for it. */
 		nrt_back_set_fresh(n, b, false);
 	}
-}
-
-void nrt_clnts_lost(struct nrt_clnts *n, const struct rt_conn *c)
-{
-	pthread_mutex_lock(&n->lock);
-	for (unsigned int i = 0; i < NRT_BUCKETS; i++)
-		lose(n, &n->bucket[i], c);
-	lose(n, &n->unnamed, c);
 	pthread_mutex_unlock(&n->lock);
 }
 
-/* Of the CLIENT that this thread has made for @c a moment ago. */
+/* Of the CLIENT that this thread has made a moment ago while it executed a Call
+ * of @c, which may have ended since. */
 static struct nrt_back *made_here(struct nrt_clnts *n, const struct rt_conn *c)
 {
 	struct nrt_back *b;
 
 	cds_list_for_each_entry(b, &n->unnamed, link)
 	{
-		if (b->nameable && b->conn == c &&
+		if (b->nameable && b->made_on == rt_conn_id(c) &&
 		    pthread_equal(b->maker, pthread_self()) &&
 		    nrt_back_has_client(b))
 			return b;
@@ -260,6 +343,8 @@ static void join(struct nrt_clnts *n, struct nrt_back *to,
 		if (!to->nparked)
 			cds_list_add(&to->busy, &n->busy);
 		to->nparked += from->nparked;
+		to->host->nparked += from->nparked;
+		from->host->nparked -= from->nparked;
 		from->nparked = 0;
 	}
 	cds_list_splice(&from->flying, &to->flying);
@@ -283,7 +368,6 @@ static struct nrt_back *name(struct nrt_clnts *n,
 		join(n, b, made);
 	} else if (made) {
 		b = made;
-		nrt_back_sweep(n);
 		nrt_back_set_fresh(n, b, false);
 		cds_list_del(&b->link);
 		cds_list_add(&b->link, bucket);
@@ -294,19 +378,20 @@ static struct nrt_back *name(struct nrt_clnts *n,
 	return b;
 }
 
-/* @c is its connection. Returns the one it had, to be put. */
+/* @c is its connection, unless that has ended. Returns the one it had, to be
+ * put. */
 static struct rt_conn *rebind(struct nrt_clnts *n, struct nrt_back *b,
 			      struct rt_conn *c)
 {
 	struct rt_conn *old = NULL;
 
 	if (rt_conn_can_call(c) && b->conn != c) {
-		old = b->conn;
-		rt_conn_get(c);
-		b->conn = c;
+		old = take_conn(b);
+		set_conn(n, b, c);
 	}
-	if (b->conn == c)
-		nrt_back_set_state(n, b, !rt_conn_can_call(c), b->fault);
+	if (!b->conn || b->conn == c)
+		nrt_back_set_state(n, b, !b->conn || !rt_conn_can_call(c),
+				   b->fault);
 	return old;
 }
 
@@ -462,18 +547,22 @@ void nrt_back_init(struct nrt_clnts *n)
 	CDS_INIT_LIST_HEAD(&n->busy);
 	CDS_INIT_LIST_HEAD(&n->unnamed);
 	CDS_INIT_LIST_HEAD(&n->gone);
-	for (unsigned int i = 0; i < NRT_BUCKETS; i++)
+	CDS_INIT_LIST_HEAD(&n->rest);
+	for (unsigned int i = 0; i < NRT_BUCKETS; i++) {
 		CDS_INIT_LIST_HEAD(&n->bucket[i]);
+		CDS_INIT_LIST_HEAD(&n->on[i]);
+		CDS_INIT_LIST_HEAD(&n->hosts[i]);
+	}
 }
 
 void nrt_back_fini(struct nrt_clnts *n)
 {
 	struct nrt_back *b, *tmp;
 
+	pthread_mutex_lock(&n->lock);
 	for (unsigned int i = 0; i < NRT_BUCKETS; i++) {
 		cds_list_for_each_entry_safe(b, tmp, &n->bucket[i], link)
-			free_back(b);
+			discard(n, b);
 	}
-	pthread_mutex_lock(&n->lock);
 	nrt_back_unlock(n);
 }

@@ -106,6 +106,7 @@ static enum clnt_stat prepare(struct clnt_req *cc, struct rcall **out)
 	rq->op_class = ULB_CLASS_callback;
 	rq->call_only = false;
 	rq->done = nrt_rcall_done;
+	atomic_fetch_add(&client->n->nrcalls, 1);
 	*out = c;
 	return RPC_SUCCESS;
 fail:
@@ -140,14 +141,14 @@ static enum clnt_stat submit(struct rcall *c, int64_t timeout)
 	if (begin == NRT_SEND) {
 		conn = c->on;
 		rt_conn_get(conn);
-	} else if (begin == NRT_FULL) {
+	} else if (begin == NRT_FAIL) {
 		nrt_rcall_claim(n, c);
 	}
 	pthread_mutex_unlock(&n->lock);
 	/* A parked one may be gone. */
 	if (begin == NRT_PARKED)
 		return RPC_SUCCESS;
-	if (begin == NRT_FULL) {
+	if (begin == NRT_FAIL) {
 		nrt_rcall_put(c);
 		return RPC_CANTSEND;
 	}
@@ -322,11 +323,10 @@ static void client_destroy(CLIENT *clnt)
 {
 	struct rclient *client = (struct rclient *)(void *)clnt;
 
-	if (client->back) {
-		pthread_mutex_lock(&client->n->lock);
+	pthread_mutex_lock(&client->n->lock);
+	if (client->back)
 		nrt_back_remove(client);
-		nrt_back_unlock(client->n);
-	}
+	nrt_back_unlock(client->n);
 	if (client->xprt)
 		SVC_RELEASE(client->xprt, SVC_RELEASE_FLAG_NONE);
 	pthread_mutex_destroy(&clnt->cl_lock);
@@ -395,6 +395,7 @@ CLIENT *nrt_clnt_create(struct nrt_clnts *n, struct rt_conn *c, SVCXPRT *xprt,
 	static char netid[] = "rdma";
 	struct rclient *client = calloc(1, sizeof(*client));
 	CLIENT *clnt;
+	int rc = -EOPNOTSUPP;
 
 	if (!client)
 		return NULL;
@@ -410,12 +411,14 @@ CLIENT *nrt_clnt_create(struct nrt_clnts *n, struct rt_conn *c, SVCXPRT *xprt,
 	if (nrt_clnts_start(n)) {
 		clnt->cl_error.re_status = RPC_SYSTEMERROR;
 		clnt->cl_error.re_errno = EAGAIN;
-	} else if (!rt_conn_can_call(c)) {
-		clnt->cl_error.re_status = RPC_CANTSEND;
-		clnt->cl_error.re_errno = EOPNOTSUPP;
-	} else if (nrt_back_add(client, c, xprt)) {
-		clnt->cl_error.re_status = RPC_SYSTEMERROR;
-		clnt->cl_error.re_errno = ENOMEM;
+		return clnt;
+	}
+	if (c)
+		rc = nrt_back_add(client, c, xprt);
+	if (rc) {
+		clnt->cl_error.re_status = rc == -EOPNOTSUPP ? RPC_CANTSEND :
+							       RPC_SYSTEMERROR;
+		clnt->cl_error.re_errno = -rc;
 	} else {
 		if (xprt)
 			SVC_REF(xprt, SVC_REF_FLAG_NONE);

@@ -50,7 +50,10 @@ void nrt_clnts_destroy(struct nrt_clnts *n);
  * A CLIENT with one reference, NULL only without memory. As with ntirpc's own,
  * a failure stands in cl_error: RPC_CANTSEND (EOPNOTSUPP) when the peer takes
  * no reverse-direction Calls (rt_conn_can_call()), RPC_SYSTEMERROR (EAGAIN)
- * when there is no thread for the time-outs. The CLIENT holds a reference to
+ * when there is no thread for the time-outs, (EUSERS) when the client's host has
+ * as many back channels in use as one may have. Those whose connections have
+ * ended give way to it, the oldest first; their CLIENTs can then send nothing
+ * any more. @c NULL: it has ended. The CLIENT holds a reference to
  * @xprt, the SVCXPRT of the connection. With one it is made while a Call of that
  * connection is executed by this thread, and its own Calls wait until that has
  * been answered, see nrt_clnts_settle().
@@ -120,9 +123,12 @@ bool nrt_clnts_can_back(struct nrt_clnts *n, const uint8_t id[ULB_SESSION_ID],
 uint32_t nrt_clnts_flags(struct nrt_clnts *n, const uint8_t id[ULB_SESSION_ID]);
 /* Could nrt_clnts_flags() be other than 0 for some session? */
 bool nrt_clnts_troubled(const struct nrt_clnts *n);
-/* The connection has ended (strand). */
+/* The connection has ended (strand): nothing here refers to it any longer. */
 void nrt_clnts_lost(struct nrt_clnts *n, const struct rt_conn *c);
 /* The server ends: nothing waits for a connection from now on. Any thread. */
 void nrt_clnts_close(struct nrt_clnts *n);
+/* Does anything here still use the transport's instance? Once that is so no more
+ * after nrt_clnts_close() and the end of all connections, it stays so. */
+bool nrt_clnts_busy(struct nrt_clnts *n);
 
 #endif /* RPCRDMA_NTIRPC_CLNT_H */

@@ -12,6 +12,17 @@
 
 #include <errno.h>
 
+static bool can_call(const struct nrt_back *b)
+{
+	return b->conn && rt_conn_can_call(b->conn);
+}
+
+static bool full(const struct nrt_back *b)
+{
+	return b->nparked >= NRT_PARKED_MAX ||
+	       b->host->nparked >= NRT_HOST_PARKED;
+}
+
 /* Must an earlier one come back first: by another connection, or perhaps to be
  * sent again? */
 static bool held_up(const struct nrt_back *b)
@@ -29,8 +40,9 @@ static bool held_up(const struct nrt_back *b)
 /* Can anything be sent now, but for what waits? */
 static bool is_up(const struct nrt_back *b)
 {
-	return !b->fresh && !b->announced && !b->lost && b->pause <= now_ms() &&
-	       (!b->named || (rt_conn_can_call(b->conn) && !held_up(b)));
+	return b->conn && !b->fresh && !b->announced && !b->lost &&
+	       b->pause <= now_ms() &&
+	       (!b->named || (can_call(b) && !held_up(b)));
 }
 
 static bool may_wait(const struct nrt_clnts *n, const struct nrt_back *b)
@@ -63,6 +75,7 @@ static void park(struct nrt_clnts *n, struct nrt_back *b, struct rcall *c)
 	nrt_rcall_delist(n, c);
 	nrt_back_park(b, c);
 	c->parked = true;
+	b->host->nparked++;
 	if (!b->nparked++)
 		cds_list_add(&b->busy, &n->busy);
 	if (!c->patience)
@@ -81,6 +94,7 @@ static void unpark(struct nrt_clnts *n, struct nrt_back *b, struct rcall *c)
 	nrt_rcall_delist(n, c);
 	cds_list_del(&c->at);
 	c->parked = false;
+	b->host->nparked--;
 	if (!--b->nparked)
 		cds_list_del(&b->busy);
 }
@@ -98,20 +112,24 @@ enum nrt_begin nrt_follow_begin(struct rcall *c)
 	struct nrt_back *b = c->client->back;
 	struct nrt_clnts *n = c->client->n;
 
+	if (!b)
+		return NRT_FAIL;
 	c->order = ++n->order;
 	if (must_wait(n, b) && !c->waited) {
-		if (b->nparked >= NRT_PARKED_MAX) {
+		if (full(b)) {
 			nrt_back_set_state(n, b, b->lost, true);
-			return NRT_FULL;
+			return NRT_FAIL;
 		}
 		/* It is going: the client should know. */
-		if (b->named && !rt_conn_can_call(b->conn))
+		if (b->named && !can_call(b))
 			nrt_back_set_state(n, b, true, b->fault);
 		park(n, b, c);
 		if (b->pause)
 			nrt_back_wake(n); /* for its end */
 		return NRT_PARKED;
 	}
+	if (!b->conn)
+		return NRT_FAIL;
 	fly(b, c);
 	return NRT_SEND;
 }
@@ -127,8 +145,7 @@ static bool repeats(struct nrt_clnts *n, struct nrt_back *b, struct rcall *c,
 	int64_t now = now_ms();
 
 	if (sequence != ULB_NFS4ERR_DELAY ||
-	    (c->patience && c->patience < now) ||
-	    b->nparked >= NRT_PARKED_MAX) {
+	    (c->patience && c->patience < now) || full(b)) {
 		if (sequence != ULB_NFS4ERR_RETRY_UNCACHED_REP)
 			nrt_back_set_state(n, b, b->lost, true);
 		return false;
@@ -163,7 +180,7 @@ bool nrt_follow_done(struct rcall *c, int status, uint32_t sequence)
 		if (c->on == b->conn)
 			nrt_back_set_state(n, b, true, b->fault);
 		parked = b->named && !b->ended && !c->waited && !n->closed &&
-			 b->nparked < NRT_PARKED_MAX && c->tries < NRT_TRIES;
+			 !full(b) && c->tries < NRT_TRIES;
 		if (parked)
 			park(n, b, c);
 		/* fallthrough */

@@ -78,6 +78,7 @@ void nrt_rcall_put(struct rcall *c)
 	if (c->auth)
 		AUTH_DESTROY(c->auth);
 	rt_request_free(c->rq);
+	atomic_fetch_sub(&client->n->nrcalls, 1);
 	CLNT_RELEASE(&client->clnt, CLNT_RELEASE_FLAG_NONE);
 }
 
@@ -216,9 +217,6 @@ void nrt_rcall_done(struct rt_request *rq)
 
 /* ---- Timer ------------------------------------------------------------ */
 
-/* How often it is seen whether there is trouble that is over. */
-#define SWEEP_MS 60000
-
 /* The next that is due. */
 static struct rcall *next_timed(const struct nrt_clnts *n)
 {
@@ -233,7 +231,7 @@ static void *timer_main(void *arg)
 
 	pthread_mutex_lock(&n->lock);
 	while (!n->stop || n->parkings.head) {
-		int64_t until = nrt_follow_wake(n);
+		int64_t until = nrt_follow_wake(n), sweep = nrt_back_sweep(n);
 		struct rcall *c = next_timed(n);
 		struct clnt_req *cc;
 		struct timespec ts;
@@ -245,18 +243,16 @@ static void *timer_main(void *arg)
 		}
 		if (c && c->deadline < until)
 			until = c->deadline;
-		if (until == INT64_MAX && !nrt_clnts_troubled(n)) {
-			pthread_cond_wait(&n->timer, &n->lock);
-			continue;
-		}
-		if (until > now_ms() + SWEEP_MS) {
-			until = now_ms() + SWEEP_MS;
-			nrt_back_sweep(n);
-		}
+		if (sweep < until)
+			until = sweep;
 		if (!cds_list_empty(&n->gone)) {
 			/* What is due may be another by then. */
 			nrt_back_unlock(n);
 			pthread_mutex_lock(&n->lock);
+			continue;
+		}
+		if (until == INT64_MAX) {
+			pthread_cond_wait(&n->timer, &n->lock);
 			continue;
 		}
 		if (!c || c->deadline > now_ms()) {
@@ -299,6 +295,11 @@ int nrt_clnts_start(struct nrt_clnts *n)
 	return err;
 }
 
+bool nrt_clnts_busy(struct nrt_clnts *n)
+{
+	return atomic_load(&n->nrcalls);
+}
+
 size_t nrt_clnt_request_size(void)
 {
 	return sizeof(struct rcall);
@@ -318,6 +319,10 @@ int nrt_clnts_create(struct rt_instance *inst,
 	/* Not the same after a restart, for the peer's sake; and it tells
 	 * nothing of this host to whoever has made a session. */
 	n->xid = arc4random();
+	n->host_most =
+		NRT_HOST_EACH * rt_instance_config(inst)->max_host_connections;
+	if (n->host_most < NRT_HOST_LEAST)
+		n->host_most = NRT_HOST_LEAST;
 	nrt_back_init(n);
 	pthread_mutex_init(&n->lock, NULL);
 	pthread_condattr_init(&attr);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * reverse - what clnt.c (CLIENT and clnt_req), reverse.c (Calls in flight,
- * their end and their time-out), back.c (back channels and sessions) and follow.c
- * (Calls that wait for a connection) share
+ * their end and their time-out), back.c (back channels and sessions), backhost.c
+ * (how many one host may have) and follow.c (Calls that wait for a connection)
+ * share
  *
  * A Call is a struct rcall in the user area of its rt_request. Two may claim
  * its clnt_req (rcall.cc), under the lock of its struct nrt_clnts, and only the
@@ -23,6 +24,9 @@
  * so that all of a CLIENT go in the order in which they were made; a new one
  * is parked behind them.
  *
+ * A back channel refers to its connection until that has ended, and no longer:
+ * who has sessions may be gone long before them.
+ *
  * Lock order: nothing is locked inside the lock of struct nrt_clnts, and
  * nothing of the transport's or of ntirpc's is called under it but what only
  * counts or looks.
@@ -34,12 +38,20 @@
 #include "ntirpc/stream.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <time.h>
 
 #include <urcu/list.h>
 
-/* A session has at most so many Calls parked; some four have a slot. */
+/* A session has at most so many Calls parked; some four have a slot. And so many
+ * has a host, whose sessions may be many: each takes some 20 KB of heap and its
+ * buffers. */
 #define NRT_PARKED_MAX 32
+#define NRT_HOST_PARKED 256
+/* A host may have so many back channels for each connection that it may have,
+ * and these at least: a client needs one for each session. */
+#define NRT_HOST_EACH 4
+#define NRT_HOST_LEAST 64
 /* A Call is sent so often. */
 #define NRT_TRIES 3
 /* How often it is seen whether a parked Call still has a CLIENT, for nobody
@@ -48,8 +60,20 @@
 #define NRT_ALONE_MS 300000
 /* Between two attempts when the client has no time for a callback. */
 #define NRT_PAUSE_MS 200
-/* Buckets of sessions. */
+/* How often it is seen which have been alone for too long. */
+#define NRT_SWEEP_MS 60000
+/* Buckets of sessions, of connections and of hosts. */
 #define NRT_BUCKETS 64
+
+/* What the back channels of one host have together; back.c made them for its
+ * connections, wherever they have gone since. */
+struct nrt_host {
+	struct cds_list_head link;
+	struct in6_addr addr;
+	struct cds_list_head backs; /* the oldest first */
+	unsigned int nbacks;
+	unsigned int nparked;
+};
 
 /*
  * A back channel: of a session, or of a CLIENT whose session is not yet known,
@@ -59,21 +83,26 @@
 struct nrt_back {
 	struct cds_list_head link; /* of its bucket, or unnamed */
 	struct cds_list_head busy; /* if there are parked ones */
+	struct cds_list_head on; /* of its connection's bucket, if it has one */
+	struct cds_list_head rest; /* if nothing refers to it */
+	struct cds_list_head sibling; /* of the same host */
+	struct nrt_host *host;
 	struct cds_list_head clients;
 	struct cds_list_head parked; /* in order */
 	struct cds_list_head flying; /* those the transport has */
 	unsigned int nparked;
 	unsigned int held; /* by the timer thread, about to send */
 	unsigned int announced; /* by Replies that are being sent */
-	struct rt_conn *conn; /* a reference, also when it has ended */
+	struct rt_conn *conn; /* a reference; NULL: it has ended */
 	pthread_t maker; /* of the CLIENT, while it is nameable */
+	uint64_t made_on; /* which connection's Call it then executes */
 	int64_t pause; /* ms: nothing is sent before */
 	int64_t alone; /* ms: since when it has no CLIENT; 0: it has */
 	uint8_t id[ULB_SESSION_ID];
 	bool named; /* that is known */
 	bool nameable; /* it may yet be, by the maker */
 	bool fresh; /* the Call it was made for has not been answered */
-	bool lost; /* conn has ended, or will not do */
+	bool lost; /* there is none, or it will not do */
 	bool fault; /* a Call was lost for good */
 	bool ended; /* the session is */
 };
@@ -85,7 +114,7 @@ struct rclient {
 	rpcprog_t prog;
 	rpcvers_t vers;
 	uint32_t last_xid;
-	struct nrt_back *back; /* under the lock; NULL after a failure */
+	struct nrt_back *back; /* under the lock; NULL: it failed, gave way */
 	struct cds_list_head link; /* of its clients */
 };
 
@@ -122,6 +151,8 @@ struct nrt_clnts {
 	struct rt_instance *inst;
 	void (*resume)(struct svc_req *req);
 	uint32_t xid; /* atomic */
+	unsigned int host_most; /* back channels of a host */
+	atomic_uint nrcalls; /* requests that are not freed */
 	pthread_mutex_t lock; /* what follows, and the claims */
 	pthread_cond_t finished; /* of a waited Call */
 	pthread_cond_t timer; /* earlier deadline, Calls to send, or stop */
@@ -130,6 +161,10 @@ struct nrt_clnts {
 	struct cds_list_head busy; /* back channels with parked Calls */
 	struct cds_list_head unnamed; /* back channels */
 	struct cds_list_head bucket[NRT_BUCKETS];
+	struct cds_list_head on[NRT_BUCKETS]; /* by connection */
+	struct cds_list_head hosts[NRT_BUCKETS];
+	struct cds_list_head rest; /* those at rest for longest first */
+	int64_t sweep; /* ms: when they are looked at next */
 	struct cds_list_head gone; /* to be freed outside of the lock */
 	/* Back channels of a bucket lost or at fault; fresh ones. Atomic. */
 	unsigned int troubled[NRT_BUCKETS];
@@ -180,13 +215,18 @@ void nrt_back_init(struct nrt_clnts *n);
 void nrt_back_fini(struct nrt_clnts *n);
 /* Unlock, and free what is no longer wanted. */
 void nrt_back_unlock(struct nrt_clnts *n);
-/* Forget sessions that have been alone for too long. */
-void nrt_back_sweep(struct nrt_clnts *n);
+/* Forget sessions that have been alone for too long, if it is time to look;
+ * when that is next, in ms, or INT64_MAX. */
+int64_t nrt_back_sweep(struct nrt_clnts *n);
+/* If nothing happens with it and its connection has ended, or it is at rest: no
+ * CLIENT has it any longer. False: it is in use. */
+bool nrt_back_give_way(struct nrt_clnts *n, struct nrt_back *b);
 
 /*
  * A back channel for a new CLIENT of @c. @fresh: made while a Call is executed
  * whose Reply will say for which session; until then nothing is sent. Takes the
- * lock. 0 or -ENOMEM.
+ * lock. 0; -ENOMEM; -EOPNOTSUPP: the connection has just ended; -EUSERS: its host
+ * has too many that are in use.
  */
 int nrt_back_add(struct rclient *client, struct rt_conn *c, bool fresh);
 /* The CLIENT is freed. */
@@ -207,13 +247,21 @@ void nrt_back_park(struct nrt_back *b, struct rcall *c);
 /* Something has let go of it. */
 void nrt_back_put(struct nrt_clnts *n, struct nrt_back *b);
 
+/* ---- backhost.c (likewise) ---------------------------------------------- */
+
+/* A new one of that host: 0, -EUSERS, -ENOMEM. */
+int nrt_host_join(struct nrt_clnts *n, struct nrt_back *b,
+		  const struct in6_addr *addr);
+void nrt_host_leave(struct nrt_back *b);
+
 /* ---- follow.c (likewise) ------------------------------------------------ */
 
 /* May a new Call of it wait, if it must? Takes the lock. */
 bool nrt_follow_may_wait(struct rclient *client);
 
-enum nrt_begin { NRT_PARKED, NRT_SEND, NRT_FULL };
-/* A new Call. NRT_SEND: by c->on; it counts as flying. */
+enum nrt_begin { NRT_PARKED, NRT_SEND, NRT_FAIL };
+/* A new Call. NRT_SEND: by c->on; it counts as flying. NRT_FAIL: it has no
+ * connection, and cannot wait for one. */
 enum nrt_begin nrt_follow_begin(struct rcall *c);
 /*
  * The transport is done with it, with a Reply in which CB_SEQUENCE has @sequence
