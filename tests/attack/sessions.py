@@ -15,8 +15,8 @@ import struct
 import sys
 
 import attack
-from attack import (ENDED, MB, PORT, Attack, Peer, auth_sys, check, name,
-                    stats, status, tcp, until, v2)
+from attack import (ENDED, HOST_CONNS, MB, PORT, Attack, Peer, auth_sys, check,
+                    name, stats, status, tcp, until, v2)
 
 NFS_PORT = int(os.environ["ATTACK_NFS_PORT"])
 ENOUGH = int(os.environ.get("ATTACK_SESSIONS", "4000"))
@@ -64,6 +64,7 @@ class Rdma(Peer):
 
     def call(self, op):
         """The result of a COMPOUND of one operation."""
+        self.credit += 1
         self.msg(v2.CALL_INLINE, payload=compound(self.xid + 1, op))
         while True:
             h = v2.Header(self.recv())
@@ -101,6 +102,14 @@ class Tcp:
         self.sock.close()
 
 
+def new_session(peer):
+    """Has it a back channel?"""
+    got = peer.call(exchange_id())
+    # The client's number and sequence; session, sequence, what was bound.
+    got = peer.call(create_session(got[0] << 32 | got[1], got[2]))
+    return bool(got[5] & BACK_CHANNEL)
+
+
 class Sessions(Attack):
     """A session with a back channel, a RST, and again."""
 
@@ -120,11 +129,8 @@ class Sessions(Attack):
         p = None
         try:
             p = self.kind("127.0.0.2")
-            got = p.call(exchange_id())
-            got = p.call(create_session(got[0] << 32 | got[1], got[2]))
+            self.bound += new_session(p)
             self.made += 1
-            # Session, sequence, and what the server says it has bound.
-            self.bound += bool(got[5] & BACK_CHANNEL)
         except ENDED:
             self.ended += 1
         finally:
@@ -147,13 +153,32 @@ class Sessions(Attack):
         check(self.ended == 0, "%d were refused" % self.ended)
 
 
+class SessionsInUse(Attack):
+    """More and more sessions with a back channel, and all of them stay."""
+
+    MOST = 4 * HOST_CONNS  # whose connections have not ended
+
+    def begin(self):
+        self.hold = [Rdma("127.0.0.2")]
+        self.bound = 0
+
+    def turn(self):
+        self.bound += new_session(self.hold[0])
+
+    def limit(self):
+        check(until(lambda: self.turns > 2 * self.MOST, 60),
+              "%d sessions" % self.turns)
+        self.note = " %d with a back channel," % self.bound
+        check(self.bound == self.MOST, "%d with a back channel" % self.bound)
+
+
 class SessionsTcp(Sessions):
     """No attack on what is ours: the same over TCP."""
 
     kind = Tcp
 
 
-ATTACKS = (Sessions, SessionsTcp)
+ATTACKS = (Sessions, SessionsInUse, SessionsTcp)
 
 if __name__ == "__main__":
     check(PORT != NFS_PORT, "one port for both")
