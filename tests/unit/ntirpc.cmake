@@ -10,8 +10,11 @@ if(TARGET rpcrdma_iwarp)
 	rpcrdma_unit(ntirpc-clnt ntirpc_clnt.c ntirpc_ends.c LIBS rpcrdma_ntirpc)
 	rpcrdma_unit(ntirpc-follow ntirpc_follow.c ntirpc_ends.c
 		LIBS rpcrdma_ntirpc)
+	rpcrdma_unit(ntirpc-back ntirpc_back.c ntirpc_ends.c
+		LIBS rpcrdma_ntirpc)
 	# ntirpc's clnt_req_fill() locks a mutex in every request, which another
 	# thread may unlock; races are still found.
-	set_tests_properties(unit-ntirpc-clnt unit-ntirpc-follow PROPERTIES ENVIRONMENT
+	set_tests_properties(unit-ntirpc-clnt unit-ntirpc-follow unit-ntirpc-back
+		PROPERTIES ENVIRONMENT
 		"TSAN_OPTIONS=report_mutex_bugs=0 report_destroy_locked=0 detect_deadlocks=0")
 endif()
