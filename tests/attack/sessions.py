@@ -18,7 +18,7 @@ import attack
 from attack import (ENDED, HOST_CONNS, MB, PORT, Attack, Peer, auth_sys, check,
                     name, stats, status, tcp, until, v2)
 
-NFS_PORT = int(os.environ["ATTACK_NFS_PORT"])
+NFS_PORT = int(os.environ["ATTACK_NFS"].rsplit(":", 1)[1])
 ENOUGH = int(os.environ.get("ATTACK_SESSIONS", "4000"))
 EXCHANGE_ID, CREATE_SESSION = 42, 43
 BACK_CHANNEL = 2
