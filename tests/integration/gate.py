@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Calls that Ganesha 4.3 must not execute at the same time.
+
+    gate.py MOUNT-PORT RDMA-PORT
+
+The server exports a FSAL_MEM that answers READs later, from threads of its own.
+A COMPOUND removes a file, READs, removes another and ends with a CLOSE; as soon as
+the first file is gone the client sends a TEST_STATEID that looks for the second,
+over another connection. It must not find it, though the COMPOUND was suspended and
+resumed by other threads meanwhile; and what is no such Call must not wait.
+"""
+
+import os
+import random
+import socket
+import struct
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "conformance"))
+
+from rpcrdma_conformance import kit, rpc  # noqa: E402
+from rpcrdma_conformance.rpc import u32, u64, opaque  # noqa: E402
+
+MOUNT, LOOKUP3, CREATE3 = 100005, 3, 8
+EXCHANGE_ID, CREATE_SESSION, DESTROY_SESSION, SEQUENCE = 42, 43, 44, 53
+RECLAIM_COMPLETE, TEST_STATEID, CLOSE, REMOVE, LOOKUP = 58, 55, 4, 28, 15
+NOENT, ISDIR, READS = 2, 21, 60
+
+
+def root(port):
+    """The filehandle of /export."""
+    with socket.create_connection(("127.0.0.1", port), 60) as s:
+        m = rpc.call(1, MOUNT, 3, 1, opaque("/export"))
+        s.sendall(struct.pack(">I", 0x80000000 | len(m)) + m)
+        f = s.makefile("rb")
+        n, = struct.unpack(">I", f.read(4))
+        r = rpc.Reader(f.read(n & 0x7fffffff)[24:])
+    assert r.u32() == 0, "no mount"
+    return r.opaque()
+
+
+class Client:
+    def __init__(self, bench, fh):
+        self.bench, self.fh = bench, fh
+        self.conn, self.other = bench.connect(), bench.connect()
+        self.xid, self.seq = random.getrandbits(30), [0, 0]
+        r = self.ask(self.conn, u32(EXCHANGE_ID) + random.randbytes(8) +
+                     opaque("gate-%x" % random.getrandbits(64)) +
+                     u32(0, 0, 0)).good(EXCHANGE_ID)
+        client, seq = r.u64(), r.u32()
+        channel = u32(0, 65536, 65536, 65536, 100, 4, 0)
+        self.sid = self.ask(
+            self.conn, u32(CREATE_SESSION) + u64(client) + u32(seq, 0) +
+            channel + channel + u32(0x40000000, 1, 0)) \
+            .good(CREATE_SESSION).fixed(16)
+        self.ask(self.conn, self.sequence(0), u32(RECLAIM_COMPLETE, 0))
+
+    def compound(self, ops):
+        self.xid += 1
+        return rpc.compound(self.xid, list(ops), minor=1)
+
+    def ask(self, c, *ops):
+        return rpc.Compound(c.call(self.compound(ops)).payload)
+
+    def sequence(self, slot):
+        self.seq[slot] += 1
+        return u32(SEQUENCE) + self.sid + u32(self.seq[slot], slot, 1, 0)
+
+    def v3(self, proc, args):
+        self.xid += 1
+        m = rpc.call(self.xid, vers=3, proc=proc, args=args)
+        return rpc.Reply(self.other.call(m).payload).r.u32()
+
+    def make(self, name):
+        status = self.v3(CREATE3, opaque(self.fh) + opaque(name) +
+                         u32(0, 0, 0, 0, 0, 0, 0))
+        assert not status, "CREATE: %d" % status
+
+    def there(self, name):
+        return self.v3(LOOKUP3, opaque(self.fh) + opaque(name)) == 0
+
+
+def once(c):
+    at = [u32(rpc.PUTROOTFH), u32(LOOKUP) + opaque("export")]
+    for name in ("first", "second", "data"):
+        c.make(name)
+    ops = at + [u32(REMOVE) + opaque("first"), u32(LOOKUP) + opaque("data")]
+    ops += [rpc.read(0, 1)] * READS
+    ops += at + [u32(REMOVE) + opaque("second"), u32(CLOSE, 0) + bytes(16)]
+    sent = c.conn.send_call(c.compound([c.sequence(0)] + ops))
+    while c.there("first"):
+        pass
+    # What passes no gate does not wait for it.
+    seen = c.there("second")
+    got = c.ask(c.other, c.sequence(1), u32(TEST_STATEID, 0), *at,
+                u32(LOOKUP) + opaque("second"))
+    assert got.status == NOENT, "TEST_STATEID before the CLOSE: %d" % \
+        got.status
+    done = rpc.Compound(c.conn.answer(sent).payload)
+    assert done.status == ISDIR, done.status  # what it closes is none
+    return seen
+
+
+def main(mount_port, port):
+    bench = kit.Server("127.0.0.1", port, "/export", 60)
+    c = Client(bench, root(mount_port))
+    seen = sum(once(c) for _ in range(10))
+    # Or nothing has been shown.
+    assert seen, "the COMPOUND was never seen at work"
+    done = c.ask(c.conn, u32(DESTROY_SESSION) + c.sid)
+    assert not done.status, done.status
+    bench.end()
+
+
+main(int(sys.argv[1]), int(sys.argv[2]))
