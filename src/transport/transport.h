@@ -340,8 +340,8 @@ struct rt_ops {
 	 * or not drained, in time; -EPROTONOSUPPORT no version is in common;
 	 * -EACCES host authentication failed, or was required and the peer took
 	 * no part; -EAGAIN another connection to that server will begin with
-	 * another version [B6]; -ENOMEM; -EIO a work request failed; others as in
-	 * struct fab_wc.
+	 * another version [B6]; -ENOMEM; others, also of a failed work request,
+	 * as in struct fab_wc.
 	 */
 	void (*closed)(struct rt_conn *c, int error, const char *reason);
 };

@@ -101,6 +101,7 @@ all() {
 	if [ "$kind" = rxe ]; then
 		run verbs-rxe-faults "$unit/unit-verbs-faults"
 		run verbs-rxe-faults-shared "$unit/unit-verbs-faults" --shared
+		hostile
 		server
 		host_auth
 		watched_server
@@ -201,6 +202,49 @@ shared() {
 	await 60 read_stats 'shared_receives["queues"] == 0' \
 		'pool["bytes_in_use"] == 0' || status=4
 	return $status
+}
+
+# Initiators, and a server that completes their Receives by what is no message.
+hostile_server() { # the process id in hostile
+	"$unit/unit-verbs-faults" --server 10.9.0.1 20077 >"$WORK/hostile" 2>&1 &
+	hostile=$!
+	CLEANUP_PIDS+=("$hostile")
+	await 30 grep -q listening "$WORK/hostile"
+}
+hostile_end() {
+	kill "$hostile"
+	wait "$hostile" 2>/dev/null
+	grep -q 'with Immediate' "$WORK/hostile"
+}
+hostile_ping() { # VERSION TEXT
+	local status=0
+	hostile_server || return 1
+	timeout 60 "${ping[@]}" --server 10.9.0.1:20077 --count 1 \
+		--version-rdma "$1" >"$WORK/hostile-ping" 2>&1 && status=2
+	cat "$WORK/hostile-ping"
+	grep -q "$2" "$WORK/hostile-ping" || status=3
+	hostile_end && return $status
+}
+hostile_gateway() {
+	local gateway
+	hostile_server || return 1
+	"$build/src/tools/rpcrdma-gateway" --provider verbs --version-rdma 1 \
+		--server 10.9.0.1:20077 --listen 127.0.0.1:20078 \
+		>"$WORK/hostile-gateway" 2>&1 &
+	gateway=$!
+	CLEANUP_PIDS+=("$gateway")
+	await 30 python3 "$(dirname "$0")/verbs_read.py" 20078 || return 2
+	await 30 grep -q 'RDMA Write with Immediate' "$WORK/hostile-gateway" ||
+		{ cat "$WORK/hostile-gateway"; return 3; }
+	grep -q 'wrote 65536 octets' "$WORK/hostile" || return 4
+	kill "$gateway" && wait "$gateway"
+	hostile_end
+}
+hostile() {
+	check verbs-hostile-ping hostile_ping 2 'RDMA Write with Immediate'
+	# Its Call fails with the connection.
+	check verbs-hostile-ping-1 hostile_ping 1 '0 answered, 1 failed'
+	check verbs-hostile-gateway hostile_gateway
 }
 
 # Hosts that know each other, with a KDC of the guest's own.

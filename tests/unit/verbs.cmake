@@ -26,7 +26,7 @@ if(TARGET rpcrdma_verbs)
 		verbs_half_open.c verbs_peer.c
 		LIBS rpcrdma_fabric rpcrdma_verbs PkgConfig::RDMACM)
 	set_tests_properties(unit-verbs-events PROPERTIES SKIP_RETURN_CODE 77)
-	rpcrdma_unit(verbs-faults verbs_faults.c
+	rpcrdma_unit(verbs-faults verbs_faults.c verbs_raw.c
 		LIBS rpcrdma_fabric rpcrdma_verbs PkgConfig::RDMACM)
 	set_tests_properties(unit-verbs-faults PROPERTIES SKIP_RETURN_CODE 77)
 endif()

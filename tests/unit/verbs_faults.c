@@ -4,11 +4,13 @@
  * them to do something else
  *
  *	verbs_faults [--shared] [TEST...]
+ *	verbs_faults --server ADDRESS PORT
  *
  * Over the device whose address RPCRDMA_VERBS_ADDR names, which must be an rxe;
  * exit status 77 without it. RPCRDMA_VERBS_OTHER is an address of another one.
  * What no device in software does is made up where this program would call the
- * library, or the library the device.
+ * library, or the library the device. With --server it is a server that answers
+ * the first message with an RDMA Write with Immediate (verbs_raw.h).
  *
  * Threads: one, and a peer's, which knows nothing of the provider.
  */
@@ -20,9 +22,10 @@
 #include "fabric/verbs/vb.h"
 #include "fabric/verbs/verbs.h"
 #include "provider_util.h"
+#include "verbs_raw.h"
 
 #define LEN 4096u
-#define FAR 65536u
+#define FAR RAW_MOST
 #define AT (4u << 20)
 
 struct subject subject;
@@ -206,65 +209,9 @@ int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 	return -1;
 }
 
-/* ---- A peer with verbs of its own -------------------------------------- */
+/* ---- Receives that no message is in ------------------------------------ */
 
-static struct peer {
-	enum ibv_wr_opcode opcode;
-	uint32_t length, handle;
-	uint64_t offset;
-	atomic_bool go, over;
-	bool right;
-} peer;
-
-static void *peer_main(void *arg)
-{
-	struct ibv_qp_init_attr attr = {
-		.cap = { .max_send_wr = 4,
-			 .max_recv_wr = 4,
-			 .max_send_sge = 1,
-			 .max_recv_sge = 1 },
-		.qp_type = IBV_QPT_RC,
-	};
-	struct rdma_conn_param param = { .retry_count = 7,
-					 .rnr_retry_count = 7 };
-	struct rdma_cm_id *id = NULL;
-	struct ibv_sge sge = { .length = peer.length };
-	struct ibv_send_wr wr = { .opcode = peer.opcode,
-				  .send_flags = IBV_SEND_SIGNALED },
-			   *bad;
-	struct ibv_mr *mr = NULL;
-	void *data = calloc(1, FAR);
-
-	/* Without a channel each call waits. */
-	if (!data || rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP) ||
-	    rdma_resolve_addr(id, NULL, (struct sockaddr *)&w.addr, 5000) ||
-	    rdma_resolve_route(id, 5000) || rdma_create_qp(id, NULL, &attr))
-		goto out;
-	mr = ibv_reg_mr(id->pd, data, FAR, IBV_ACCESS_LOCAL_WRITE);
-	if (!mr || NEXT(rdma_connect)(id, &param))
-		goto out;
-	while (!atomic_load(&peer.go))
-		usleep(1000);
-	sge.addr = (uintptr_t)data;
-	sge.lkey = mr->lkey;
-	wr.sg_list = &sge;
-	wr.num_sge = peer.length > 0;
-	wr.wr.rdma.rkey = peer.handle;
-	wr.wr.rdma.remote_addr = peer.offset;
-	peer.right = !ibv_post_send(id->qp, &wr, &bad);
-	while (!atomic_load(&peer.over))
-		usleep(1000);
-	rdma_disconnect(id);
-out:
-	if (mr)
-		ibv_dereg_mr(mr);
-	if (id && id->qp)
-		rdma_destroy_qp(id);
-	if (id)
-		rdma_destroy_id(id);
-	free(data);
-	return NULL;
-}
+static struct raw_peer peer;
 
 /* It makes the device complete a Receive of ours that is no message. */
 static void immediate(enum ibv_wr_opcode opcode, uint32_t length)
@@ -280,8 +227,9 @@ static void immediate(enum ibv_wr_opcode opcode, uint32_t length)
 	memset(&peer, 0, sizeof(peer));
 	peer.opcode = opcode;
 	peer.length = length;
-	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, peer_main, NULL),
-			      0);
+	peer.to = (struct sockaddr *)&w.addr;
+	CU_ASSERT_EQUAL_FATAL(
+		pthread_create(&thread, NULL, raw_peer_main, &peer), 0);
 	PUMP_UNTIL(&w, w.srv.established);
 	CU_ASSERT_EQUAL(ep_expose(&w.srv, w.arena + AT, FAR, FAB_REMOTE_WRITE,
 				  &peer.handle, &peer.offset),
@@ -713,6 +661,8 @@ int main(int argc, char **argv)
 	const char *addr = getenv("RPCRDMA_VERBS_ADDR");
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc == 4 && !strcmp(argv[1], "--server"))
+		return raw_server(argv[2], argv[3]);
 	if (!addr || inet_pton(AF_INET, addr, &in->sin_addr) != 1) {
 		printf("no RPCRDMA_VERBS_ADDR\n");
 		return 77;
