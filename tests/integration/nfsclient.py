@@ -76,8 +76,11 @@ def opaque(data):
 class Rpc:
     """Record-marked RPC; Replies may come in any order."""
 
+    source = None  # address of this end; None for any
+
     def __init__(self, host, port, timeout=120):
-        self.s = socket.create_connection((host, port), timeout)
+        self.s = socket.create_connection(
+            (host, port), timeout, self.source and (self.source, 0))
         self.s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.xid = random.getrandbits(32)
         self.replies = {}
@@ -266,12 +269,13 @@ class V3(Client):
         head, _, tail = name.strip("/").rpartition("/")
         return opaque(self.lookup(head)) + opaque(tail)
 
-    def open(self, name, create=False):
+    def open(self, name, create=False, keep=False):
         if not create:
             return self.lookup(name)
-        # UNCHECKED, mode 0644, size 0
+        # UNCHECKED, mode 0644, size 0 unless to @keep what is in it
+        size = u32(0) if keep else u32(1, 0, 0)
         r = self.nfs(8, self.parent(name) +
-                     u32(0, 1, 0o644, 0, 0, 1, 0, 0, 0, 0), name)
+                     u32(0, 1, 0o644, 0, 0) + size + u32(0, 0), name)
         return r.opaque() if r.u32() else self.lookup(name)
 
     def close(self, f):
@@ -576,13 +580,15 @@ class V4(Client):
     def null(self):
         self.rpc.call(NFS, 4, 0)
 
-    def open(self, name, create=False, access=None, want=0):
+    def open(self, name, create=False, access=None, want=0, keep=False):
         head, tail = self.split(name)
         self.owners += 1
         access = access or (2 if create else 1)
         how = u32(0)
         if create:  # UNCHECKED, size 0, mode 0644
             how = u32(1, 0, 2, 1 << 4, 1 << 1) + opaque(u64(0) + u32(0o644))
+        if create and keep:  # what is in it
+            how = u32(1, 0, 2, 0, 1 << 1) + opaque(u32(0o644))
         # Each open has an owner of its own: no order among them.
         owner = opaque("%s-%d" % (self.name, self.owners))
         r = self.at(head, [u32(OPEN, 0, access | want, 0) +
