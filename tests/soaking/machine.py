@@ -181,6 +181,7 @@ class Server(Program):
     def __init__(self, launcher, config, stats, folder):
         super().__init__("server", None, folder)
         self.launcher, self.config, self.socket = launcher, config, stats
+        self.fresh = 0  # of the pool: what the instance has for itself
 
     def command(self):
         return [self.launcher, "-F", "-L", self.output() + ".log", "-f",
@@ -193,6 +194,12 @@ class Server(Program):
                 return "NFS SERVER INITIALIZED" in f.read()
         except OSError:
             return False
+
+    def start(self):
+        good = super().start()
+        if self.starts == 1 and good:
+            self.fresh = self.stats()["pool"]["bytes_in_use"]
+        return good
 
     def stats(self):
         s = socket.socket(socket.AF_UNIX)
@@ -209,7 +216,7 @@ class Server(Program):
     def at_rest(self):
         s = self.stats()
         return bool(s) and not s["connections_now"] and \
-            not s["pool"]["bytes_in_use"]
+            s["pool"]["bytes_in_use"] <= self.fresh
 
 
 class Gateway(Program):
