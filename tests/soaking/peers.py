@@ -23,6 +23,7 @@ for folder in ("../attack", "../integration"):
     sys.path.insert(0, os.path.join(HERE, folder))
 # pylint: disable=wrong-import-position
 import attack  # noqa: E402
+from rpcrdma_conformance import ext  # noqa: E402
 from attack import (ENDED, MB, REQ_KEY, TERM, Peer, nfs3_write_head,  # noqa
                     nfs4_read, rpc, tcp, v2)
 from nfsclient import opaque, u32, u64  # noqa: E402
@@ -229,6 +230,49 @@ class Talkers(Kind):
         self.leave()
 
 
+class Extenders(Kind):
+    """Clients that have both extensions, and use them in any order."""
+
+    def message(self):
+        rng = self.rng
+        target = ext.Item(0, rng.choice((0, 100, 4096, MB)), ext.TBSN,
+                          (rng.choice((0, 4, 4096)),
+                           [rng.randrange(4) for _ in range(rng.randrange(3))]))
+        direction = ext.Direction(0, ext.BYSIZE, (
+            4096, [v2.Segment(rng.getrandbits(32), MB, 0)]))
+        size = rng.choice((1024, 4096, 8192, 16384, 65536, rng.getrandbits(32)))
+        return rng.choice((
+            (ext.UPDXCH, {"now": (v2.RBSIZ, size)}),
+            (ext.UPDXCH, {"now": (ext.RBSTRUCT, ext.Structure(
+                [(rng.randrange(4), size, 4, ext.PLT)]).value())}),
+            (ext.UPDXCH, {"now": (rng.getrandbits(32), size)}),
+            (ext.REQXCH, {"want": [(v2.RBSIZ, size)]}),
+            (ext.RESPXCH, {"done": [rng.getrandbits(8)]}),
+            (ext.XMTREQ, {"dp": [target], "rsd": [ext.Range(0, 1, [direction])],
+                          "count": rng.randrange(4), "rsbuf": rng.randrange(4),
+                          "pslen": size % 3000, "rest": bytes(size % 3000)}),
+            (ext.XMTRESP, {"dp": [target], "count": rng.randrange(4)}),
+            (ext.XMTCONT, {"xnum": rng.randrange(4), "itype": rng.randrange(4)}),
+            (ext.XMTREQ, {"rsd": [ext.Range(0, 1, [direction])], "pslen": 40,
+                          "rest": rpc(1, 100003, 3, 0)})))
+
+    def turn(self):
+        p = self.connect(greet=False)
+        if p is not None:
+            p.msg(v2.PROP_FINAL, props=ext.init_props(
+                more=((v2.RBSIZ, ext.OURS.size),)))
+            p.recv()
+            for _ in range(self.rng.randrange(1, 20)):
+                kind, fields = self.message()
+                p.credit += 1
+                p.msg(kind, **fields)
+                self.did("messages")
+                p.quiet(0.002)
+                p.inbox.clear()
+        self.leave()
+        time.sleep(0.01)
+
+
 class GatewayCrawlers(Kind):
     """Of a gateway: large READs taken slowly, records without their end."""
 
@@ -263,7 +307,7 @@ class GatewayCrawlers(Kind):
 
 
 KINDS = [Comers, Sessions, Fillers, Hoarders, SlowReaders, Talkers,
-         GatewayCrawlers]
+         Extenders, GatewayCrawlers]
 
 
 def stop(*_):

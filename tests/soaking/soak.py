@@ -29,14 +29,15 @@ from machine import MB, PATIENCE, Gateway, LIBC, Server, begin, until
 
 # Of peers.py, which takes the command line of tests/attack.
 KINDS = ("Comers", "Sessions", "Fillers", "Hoarders", "SlowReaders", "Talkers",
-         "GatewayCrawlers")
+         "Extenders", "GatewayCrawlers")
 HERE = os.path.dirname(os.path.abspath(__file__))
 ENV = os.environ
 ASAN = "asan" in ENV["RPCRDMA_BUILD"].rsplit("/", 1)[-1]
 
 # name: (how much more there may be, of what)
 ALLOWED = {
-    # Replies of those 256 workers, and what the allocator makes of it.
+    # But for what the pool holds, which is Max_Memory at most: Replies of
+    # Ganesha's 256 workers, its caches, and what the allocator makes of it.
     "rss": (128 + (512 if ASAN else 0)) * MB,
     "gateway rss": (64 + (256 if ASAN else 0)) * MB,
     # Ganesha's own, that it opens when first needed.
@@ -287,13 +288,15 @@ class Soak:
         self.judge(before, after)
 
     def judge(self, before, after):
-        def held(key, allowed, name, unit=1):
+        def held(key, allowed, name, unit=1, but=None):
             more = after[key] - before[key]
+            if but:
+                more -= after[but] - before[but]
             if more > allowed:
                 self.fault(name, "%s: %d before, %d after" % (
                     key, before[key] // unit, after[key] // unit))
 
-        held("rss", ALLOWED["rss"], "memory", MB)
+        held("rss", ALLOWED["rss"], "memory", MB, "held")
         held("descriptors", ALLOWED["descriptors"], "descriptors")
         held("connections", ALLOWED["connections"], "connections")
         held("pool", ALLOWED["pool"], "pool")
@@ -345,7 +348,8 @@ class Soak:
             allowed = ALLOWED.get(key, ALLOWED["gateway rss"] if
                                   key.endswith(" rss") else None)
             print("# %-34s %10d %10d   %s" % (
-                key + (" MB" if unit == MB else ""), before[key] // unit,
+                {"held": "pool held", "pool": "pool in use"}.get(key, key) +
+                (" MB" if unit == MB else ""), before[key] // unit,
                 after[key] // unit, "" if allowed is None else
                 "%d more allowed" % (allowed // unit)))
 
