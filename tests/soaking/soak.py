@@ -49,7 +49,7 @@ ALLOWED = {
     # Octets of log a minute, and to begin with.
     "log": 4 * MB,
 }
-REST = 90  # seconds until all is given back
+REST = 60  # seconds until all is given back
 __doc__ += "".join("    %-12s %s\n" % (k, "not judged" if v is None else v)
                    for k, v in ALLOWED.items())
 
