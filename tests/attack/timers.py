@@ -19,10 +19,10 @@ def there(host):
 
 
 class Overdue(Attack):
-    """Calls wait on 96 connections of two hosts, which the server looks at
+    """Calls wait on 120 connections of two hosts, which the server looks at
     again and again; meanwhile others say nothing, and have to end in time."""
 
-    HOSTS, EACH, READS = ("127.0.0.2", "127.0.0.3"), 48, 6
+    HOSTS, EACH, READS = ("127.0.0.2", "127.0.0.3"), 60, 6
     SILENT, SILENTS = "127.0.0.4", 8
 
     def begin(self):
@@ -40,7 +40,7 @@ class Overdue(Attack):
                           payload=nfs4_read(p.xid + 1, i * MB, MB))
             except ENDED:
                 pass
-        # One wait at least on each of them.
+        # As many as there are connections, and nearly all have some.
         until(lambda: stats()["totals"]["reply_waits"] - waits >=
               len(self.hold), 30)
         self.crowd = self.still = self.overdue()
