@@ -57,10 +57,9 @@ static void *op_open(struct rt_conn *c, void *ctx, bool *refuse)
 	struct gr_xprt *x = gr_xprt_create(s, c, s->parent);
 
 	if (x) {
-		gsh_log(s->gsh, GSH_INFO, "%s: accepted", rt_conn_name(c));
+		rt_conn_log(c, LOG_INFO, "accepted");
 	} else {
-		gsh_log(s->gsh, GSH_INFO, "%s: refused, the server is ending",
-			rt_conn_name(c));
+		rt_conn_log(c, LOG_INFO, "refused, the server is ending");
 		*refuse = true;
 	}
 	return x;

@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 
 #include "ganesha/greet.h"
 #include "ganesha/server.h"
@@ -160,17 +161,15 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 	    req->rq_msg.rm_direction != CALL ||
 	    req->rq_msg.rm_call.cb_rpcvers != RPC_MSG_VERSION) {
 		bool again = atomic_exchange(&x->complained, true);
-		const struct gsh *gsh = x->srv->gsh;
-		const char *what;
-		char name[128];
+		struct rt_conn *c = x->conn;
 
 		/* Once it has been answered the connection may end: then only
 		 * @req still keeps it, by a count of Ganesha's. */
-		snprintf(name, sizeof(name), "%s", rt_conn_name(c));
-		what = nrt_deny(req);
-		gsh_log(gsh, again ? GSH_DEBUG : GSH_EVENT,
-			"%s: Call refused: %s%s", name, what,
-			again ? "" : "; more of these are only counted");
+		rt_conn_get(c);
+		rt_conn_log(c, again ? LOG_DEBUG : LOG_NOTICE,
+			    "Call refused: %s%s", nrt_deny(req),
+			    again ? "" : "; more of these are only counted");
+		rt_conn_put(c);
 		return op_stat(xprt);
 	}
 	req->rq_resume_cb = proceed;

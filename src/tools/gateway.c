@@ -27,6 +27,8 @@
 
 #define MAIN_FDS (1 + GW_MAX_LISTEN)
 #define SHUTDOWN_MS 3000
+/* How often it is looked whether lines that were left out can be told. */
+#define LOG_MS 1000
 
 struct poller {
 	struct gateway *gw;
@@ -298,6 +300,21 @@ static bool is_reserved(const struct sockaddr_storage *a)
 	return ntohs(port) < IPPORT_RESERVED;
 }
 
+static void __attribute__((format(printf, 3, 4)))
+turned_away(struct gateway *gw, const struct sockaddr_storage *from,
+	    const char *fmt, ...)
+{
+	const struct sockaddr *sa = (const struct sockaddr *)from;
+	struct in6_addr host = fab_addr_host(sa);
+	char name[64];
+	va_list ap;
+
+	fab_addr_name(sa, name, sizeof(name));
+	va_start(ap, fmt);
+	fab_log_vput(gw->log, NULL, &host, name, LOG_WARNING, fmt, ap);
+	va_end(ap);
+}
+
 static void accept_clients(struct program *p, int lfd)
 {
 	struct gateway *gw = &p->gw;
@@ -313,27 +330,23 @@ static void accept_clients(struct program *p, int lfd)
 				return;
 			if (errno == EINTR || errno == ECONNABORTED)
 				continue;
-			gw_log(gw, LOG_ERR, "accept: %s", strerror(errno));
+			fab_log_put(gw->log, NULL, NULL, NULL, LOG_ERR,
+				    "accept: %s", strerror(errno));
 			/* Out of descriptors: do not spin on it. */
 			usleep(10000);
 			return;
 		}
 		if (atomic_load(&gw->nclients) >= gw->opt.max_clients) {
-			gw_log(gw, LOG_WARNING,
-			       "a client turned away: --max-clients %u",
-			       gw->opt.max_clients);
+			turned_away(gw, &from,
+				    "a client turned away: --max-clients %u",
+				    gw->opt.max_clients);
 			close(fd);
 			continue;
 		}
 		if (gw->opt.reserved_ports && !is_reserved(&from)) {
-			char name[64];
-
-			fab_addr_name((const struct sockaddr *)&from, name,
-				      sizeof(name));
-			gw_log(gw, LOG_WARNING,
-			       "a client turned away: %s is not a port below "
-			       "1024, which --reserved-ports wants",
-			       name);
+			turned_away(gw, &from,
+				    "a client turned away: this is not a port "
+				    "below 1024, which --reserved-ports wants");
 			close(fd);
 			continue;
 		}
@@ -365,8 +378,9 @@ static void serve(struct program *p)
 		fds[n++] =
 			(struct pollfd){ .fd = p->listen[i], .events = POLLIN };
 	for (;;) {
-		if (poll(fds, n, -1) < 0 && errno != EINTR)
+		if (poll(fds, n, LOG_MS) < 0 && errno != EINTR)
 			return;
+		fab_log_tick(p->gw.log);
 		if ((fds[0].revents & POLLIN) && take_signal(p))
 			return;
 		for (unsigned int i = first; i < n; i++)
@@ -417,6 +431,9 @@ int main(int argc, char **argv)
 	if (gw_options_parse(&p->gw.opt, argc, argv, &status))
 		goto out;
 	status = 1;
+	p->gw.log = fab_log_create(log_text, &p->gw);
+	if (!p->gw.log)
+		goto out;
 	raise_nofile();
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&set);
@@ -469,6 +486,7 @@ stop:
 out:
 	if (p->sigfd >= 0)
 		close(p->sigfd);
+	fab_log_destroy(p->gw.log);
 	gw_options_free(&p->gw.opt);
 	free(p->gw.workers);
 	free(p->pollers);

@@ -39,6 +39,7 @@
 #include <stdatomic.h>
 #include <sys/uio.h>
 
+#include "fabric/log.h"
 #include "tools/args.h"
 #include "tools/conf.h"
 #include "tools/hostauth.h"
@@ -208,6 +209,8 @@ struct gw_client {
 	struct gw_worker *w;
 	int fd;
 	char name[64];
+	struct in6_addr host;
+	struct fab_log_budget log;
 	atomic_uint refs;
 	atomic_uint events;
 	struct gw_client *kick_next; /* w->kicked */
@@ -335,6 +338,7 @@ struct gw_options {
 
 struct gateway {
 	struct gw_options opt;
+	struct fab_log *log; /* of what TCP clients can cause */
 	struct auth_gss *auth;
 	struct rt_instance *inst;
 	struct fab_pool *pool;
@@ -354,6 +358,10 @@ struct gateway {
 
 void gw_log(struct gateway *gw, int level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* What a client can cause, as far as its budget goes (fabric/log.h). */
+#define gw_client_log(c, level, ...)                                         \
+	fab_log_put((c)->gw->log, &(c)->log, &(c)->host, (c)->name, (level), \
+		    __VA_ARGS__)
 /* One line on stderr for a bad command line; the exit status. */
 int gw_options_parse(struct gw_options *o, int argc, char **argv, int *status);
 void gw_options_free(struct gw_options *o);

@@ -236,8 +236,8 @@ enum gw_take gw_call_take(struct gw_client *c, uint32_t xid)
 	pthread_mutex_unlock(&c->lock);
 	if (dup) {
 		/* Its answer is on the way; the server would do it twice. */
-		gw_log(c->gw, LOG_DEBUG,
-		       "%s: Call %08x is outstanding: dropped", c->name, xid);
+		gw_client_log(c, LOG_DEBUG, "Call %08x is outstanding: dropped",
+			      xid);
 		gw_record_release(&c->acc);
 		return GW_TAKEN;
 	}
@@ -364,10 +364,11 @@ static void call_fail(struct gw_call *call, const char *why)
 {
 	struct xw w;
 
-	gw_log(call->c->gw, LOG_WARNING, "%s: Call %08x (%s) failed: %s",
-	       call->c->name, call->head.xid,
-	       ulb_proc_name(call->head.prog, call->head.vers, call->head.proc),
-	       why);
+	gw_client_log(call->c, LOG_WARNING, "Call %08x (%s) failed: %s",
+		      call->head.xid,
+		      ulb_proc_name(call->head.prog, call->head.vers,
+				    call->head.proc),
+		      why);
 	xw_init(&w, call->mark + REC_MARK_LEN, RPC_REPLY_HEAD);
 	if (call_is_gss(call))
 		rpc_denial(&w, call->head.xid, RPC_AUTH_FAILED);

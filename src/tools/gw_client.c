@@ -91,6 +91,7 @@ int gw_client_new(struct gateway *gw, int fd)
 	pthread_mutex_init(&c->lock, NULL);
 	getpeername(fd, (struct sockaddr *)&peer, &len);
 	fab_addr_name((struct sockaddr *)&peer, c->name, sizeof(c->name));
+	c->host = fab_addr_host((struct sockaddr *)&peer);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
 
@@ -119,7 +120,10 @@ void gw_client_kill(struct gw_client *c, int level, const char *why)
 	if (c->gone)
 		return;
 	if (why)
-		gw_log(c->gw, level, "%s: %s", c->name, why);
+		/* The last, and so whatever was said before. */
+		fab_log_put(c->gw->log, NULL, &c->host, c->name, level, "%s",
+			    why);
+	fab_log_leave(c->gw->log, &c->log, &c->host, c->name);
 	pthread_mutex_lock(&c->lock);
 	c->dead = true;
 	if (!c->writing) {
@@ -457,8 +461,7 @@ static void link_down(struct gw_client *c, int error, const char *reason)
 		gw_client_kill(c, LOG_ERR, text);
 		return;
 	}
-	gw_log(c->gw, LOG_NOTICE, "%s: %s; again in %u ms", c->name, text,
-	       c->backoff_ms);
+	gw_client_log(c, LOG_NOTICE, "%s; again in %u ms", text, c->backoff_ms);
 	c->connect_at = now + c->backoff_ms * MSEC;
 	c->backoff_ms *= 2;
 	if (c->backoff_ms > BACKOFF_LAST_MS)
@@ -494,9 +497,9 @@ static void client_up(struct gw_client *c)
 	struct rt_conn_info info;
 
 	rt_conn_info(c->rc, &info);
-	gw_log(c->gw, LOG_INFO, "%s: server %s, version %u%s%s", c->name,
-	       info.peer_name, info.version, *info.auth_peer ? ", " : "",
-	       info.auth_peer);
+	gw_client_log(c, LOG_INFO, "server %s, version %u%s%s", info.peer_name,
+		      info.version, *info.auth_peer ? ", " : "",
+		      info.auth_peer);
 	c->no_chunks = !info.theirs.segments || !info.theirs.segment_size;
 	c->backoff_ms = BACKOFF_FIRST_MS;
 	c->connected_once = true;

@@ -123,8 +123,7 @@ void gw_reverse_reply(struct gw_client *c, uint32_t xid)
 		reverse_answer(c, r);
 	if (r)
 		return;
-	gw_log(c->gw, LOG_INFO, "%s: Reply %08x to no Call: dropped", c->name,
-	       xid);
+	gw_client_log(c, LOG_INFO, "Reply %08x to no Call: dropped", xid);
 	gw_record_release(&c->acc);
 }
 

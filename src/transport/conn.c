@@ -25,22 +25,6 @@ uint64_t rt_now_ms(void)
 	return fab_now_ms();
 }
 
-void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
-{
-	char text[512];
-	int n;
-	va_list ap;
-
-	if (!c->inst->log)
-		return;
-	n = snprintf(text, sizeof(text), "%s: ", c->name);
-	va_start(ap, fmt);
-	if (n > 0 && (size_t)n < sizeof(text))
-		vsnprintf(text + n, sizeof(text) - (size_t)n, fmt, ap);
-	va_end(ap);
-	c->inst->log(c->inst->log_ctx, level, text);
-}
-
 void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
 {
 	va_list ap;
@@ -59,6 +43,7 @@ void rt_conn_set_name(struct rt_conn *c, const struct sockaddr *peer)
 	char name[sizeof(c->peer_name)] = "";
 
 	fab_addr_name(peer, name, sizeof(name));
+	c->log_host = fab_addr_host(peer);
 	snprintf(c->name, sizeof(c->name), "%s#%llu", name,
 		 (unsigned long long)c->id);
 	/* It is in the instance's list already. */

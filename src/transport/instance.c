@@ -15,6 +15,7 @@
 int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
 {
 	struct rt_instance *inst = calloc(1, sizeof(*inst));
+	struct fab_domain_params dp = p->domain;
 	struct fab_pool_params pp;
 	int rc = -ENOMEM;
 
@@ -22,8 +23,7 @@ int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
 		return -ENOMEM;
 	inst->cfg = p->config;
 	rt_config_defaults(&inst->cfg);
-	inst->log = p->log;
-	inst->log_ctx = p->log_ctx;
+	inst->log = fab_log_create(p->log, p->log_ctx);
 	inst->provider = p->provider;
 	inst->npollers = p->pollers ? p->pollers : 1;
 	inst->auth.ops = p->auth;
@@ -49,11 +49,16 @@ int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
 		inst->cfg.versions = 1u << WIRE_VERS2;
 	}
 	inst->pollers = calloc(inst->npollers, sizeof(*inst->pollers));
-	if (!inst->pollers || rt_turns_create(inst))
+	if (!inst->log || !inst->pollers || rt_turns_create(inst))
 		goto fail;
 	inst->dom = p->shared_domain;
 	if (!inst->dom) {
-		rc = fab_domain_open(p->provider, &p->domain, &inst->dom);
+		if (dp.log == p->log && dp.log_ctx == p->log_ctx) {
+			/* One budget, since it is one log. */
+			dp.log = fab_log_line;
+			dp.log_ctx = inst->log;
+		}
+		rc = fab_domain_open(p->provider, &dp, &inst->dom);
 		if (rc)
 			goto fail;
 		inst->own_domain = true;
@@ -113,6 +118,7 @@ void rt_instance_put(struct rt_instance *inst)
 		fab_pool_destroy(inst->pool);
 	if (inst->own_domain)
 		fab_domain_close(inst->dom);
+	fab_log_destroy(inst->log);
 	pthread_mutex_destroy(&inst->lock);
 	pthread_mutex_destroy(&inst->request_lock);
 	pthread_mutex_destroy(&inst->auth.lock);
@@ -128,8 +134,10 @@ void rt_instance_destroy(struct rt_instance *inst)
 		return;
 	rt_auth_pool_stop(inst);
 	for (unsigned int i = 0; inst->pollers && i < inst->npollers; i++)
-		if (inst->pollers[i])
+		if (inst->pollers[i]) {
+			rt_turns_stop(inst, i);
 			fab_poller_destroy(inst->pollers[i]);
+		}
 	/* Connections that have ended and are still held need the rest. */
 	rt_instance_put(inst);
 }

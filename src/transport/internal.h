@@ -12,7 +12,7 @@
  * Reply), send.c (queues, credits and posting), work.c (work requests and
  * buffers), rtr_state.h, rtr.c, rtr_place.c, rtr_call.c and rtr_request.c (the
  * extension rtrext), ended.c (what is given back at the end), host.c (accounts
- * of hosts), config.c, listen.c, instance.c and run.c.
+ * of hosts), config.c, listen.c, log.c, instance.c and run.c.
  * stage.h and probe.h tell others what happens.
  *
  * Unless a comment says otherwise every function takes a connection whose
@@ -26,6 +26,7 @@
 #include <syslog.h>
 #include <urcu/list.h>
 
+#include "fabric/log.h"
 #include "transport/auth_state.h"
 #include "transport/credit.h"
 #include "transport/credit1.h"
@@ -53,11 +54,11 @@ struct wire_xchar;
 #define RT_UNKNOWN_REPLY (128u << 10)
 /* Of max_memory this part is not for chunks and reassembly. */
 #define RT_POOL_RESERVE 16
-/* How often it is logged that a connection was refused. */
-#define RT_REFUSED_MS 10000
 /* Deadlines are looked at in steps of this, so that those of many connections
  * wake the poller together. */
 #define RT_TICK_MS 100
+/* How soon it is told how many lines of the log were left out. */
+#define RT_COUNTS_MS 1000
 /* A server leaves the extra Receive to the client's GRANTs for this long. */
 #define RT_RESERVE_MS 200
 /* A client waits this long for CONNPROP_FINAL after the first answer. */
@@ -171,6 +172,8 @@ struct rt_conn {
 	unsigned int poller;
 	char name[96];
 	char peer_name[64];
+	struct in6_addr log_host;
+	struct fab_log_budget log_budget;
 	atomic_long refs;
 
 	/* The strand. */
@@ -293,7 +296,9 @@ struct rt_listener {
 
 /* Of the thread that runs the poller, but for what is said to be others'. */
 struct rt_turn {
+	struct rt_instance *inst;
 	unsigned int hot; /* busy polling has been of use lately */
+	struct fab_timer counts; /* of lines left out, to be told */
 	atomic_bool woken; /* by rt_wake(), which must not go unnoticed */
 
 	/* If the instance is bound; any thread. */
@@ -322,8 +327,7 @@ struct rt_instance {
 	unsigned int npollers;
 	struct fab_poller **pollers;
 	struct rt_turn *turns; /* one for each poller */
-	fab_log_fn log;
-	void *log_ctx;
+	struct fab_log *log;
 
 	/* Lock order: lock, then a connection's info_lock. */
 	pthread_mutex_t lock;
@@ -332,7 +336,6 @@ struct rt_instance {
 	struct cds_list_head hosts; /* host.c */
 	struct cds_list_head crowd; /* auth_crowd.c, oldest first */
 	unsigned int ncrowd;
-	uint64_t refused_at; /* the last time that it was logged */
 	unsigned int nconns;
 	struct cds_list_head listeners;
 	unsigned int next_poller;
@@ -405,6 +408,8 @@ unsigned int rt_with_conns(struct rt_instance *inst,
 			   void (*fn)(struct rt_conn *), uint64_t arg);
 void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* It has said why it ended: how much it has not said. */
+void rt_log_ended(struct rt_conn *c);
 
 /* A reference, unless the last one has just gone. */
 bool rt_conn_try_get(struct rt_conn *c);
@@ -439,6 +444,8 @@ void rt_alarm_init(struct rt_conn *c);
 void rt_alarm_set(struct rt_conn *c, uint64_t d);
 void rt_alarm_stop(struct rt_conn *c);
 int rt_turns_create(struct rt_instance *inst);
+/* Before the poller is destroyed. */
+void rt_turns_stop(struct rt_instance *inst, unsigned int n);
 void rt_turns_free(struct rt_instance *inst);
 /*
  * Unless this is the poller's thread: have that run the connection, whose

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/addr.h"
 #include "transport/internal.h"
 
 static void unused_gone(void *user)
@@ -21,21 +22,6 @@ static void unused_gone(void *user)
 	rt_strand_run(c);
 	rt_instance_forget(c);
 	rt_conn_put(c);
-}
-
-/* Who is turned away comes again: say it now and then. */
-static void log_refused(struct rt_instance *inst, const char *text)
-{
-	uint64_t now = rt_now_ms();
-	bool quiet;
-
-	pthread_mutex_lock(&inst->lock);
-	quiet = inst->refused_at && now - inst->refused_at < RT_REFUSED_MS;
-	if (!quiet)
-		inst->refused_at = now;
-	pthread_mutex_unlock(&inst->lock);
-	if (!quiet && inst->log)
-		inst->log(inst->log_ctx, LOG_WARNING, text);
 }
 
 /* The one that runs @f. */
@@ -58,15 +44,17 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	struct fab_conn_info fi;
 	struct rt_conn *c;
 	uint8_t data[WIRE_CM_LEN];
+	struct in6_addr host;
 	bool refuse = false, full;
-	char text[160];
 	int rc;
 
 	pthread_mutex_lock(&inst->lock);
 	full = inst->nconns >= inst->cfg.max_connections;
 	pthread_mutex_unlock(&inst->lock);
 	if (full) {
-		log_refused(inst,
+		fab_conn_info(f, &fi);
+		host = fab_addr_host((struct sockaddr *)&fi.peer);
+		fab_log_put(inst->log, NULL, &host, NULL, LOG_WARNING,
 			    "connection refused: Max_Connections reached");
 		goto reject;
 	}
@@ -77,11 +65,9 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	rt_conn_set_name(c, (struct sockaddr *)&fi.peer);
 	rc = rt_host_join(c, &fi.peer);
 	if (rc) {
-		snprintf(text, sizeof(text), "%s: connection refused: %s",
-			 c->name,
-			 rc == -EUSERS ? "Max_Host_Connections reached" :
-					 strerror(-rc));
-		log_refused(inst, text);
+		rt_log(c, LOG_WARNING, "connection refused: %s",
+		       rc == -EUSERS ? "Max_Host_Connections reached" :
+				       strerror(-rc));
 		rt_conn_put(c);
 		goto reject;
 	}

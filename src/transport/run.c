@@ -85,6 +85,21 @@ void rt_alarm_stop(struct rt_conn *c)
 		rt_conn_put(c);
 }
 
+/* Lines that were left out: how many, as soon as that may be said. */
+static void tell_counts(struct fab_timer *t, unsigned int unused)
+{
+	fab_log_tick(caa_container_of(t, struct rt_turn, counts)->inst->log);
+}
+
+static void counts_due(struct rt_instance *inst, unsigned int n)
+{
+	struct rt_turn *t = &inst->turns[n];
+
+	if (fab_log_owes(inst->log) && !fab_timer_at(&t->counts))
+		fab_timer_set(fab_poller_timers(inst->pollers[n]), &t->counts,
+			      rt_now_ms() + RT_COUNTS_MS, 0);
+}
+
 /* ---- Handing over ----------------------------------------------------- */
 
 int rt_turns_create(struct rt_instance *inst)
@@ -97,8 +112,16 @@ int rt_turns_create(struct rt_instance *inst)
 
 		pthread_mutex_init(&t->lock, NULL);
 		t->handed_tail = &t->handed;
+		t->inst = inst;
+		fab_timer_init(&t->counts, tell_counts);
 	}
 	return 0;
+}
+
+void rt_turns_stop(struct rt_instance *inst, unsigned int n)
+{
+	fab_timer_stop(fab_poller_timers(inst->pollers[n]),
+		       &inst->turns[n].counts);
 }
 
 void rt_turns_free(struct rt_instance *inst)
@@ -206,6 +229,7 @@ int rt_run(struct rt_instance *inst, unsigned int n, int timeout_ms)
 		wait = 0;
 	}
 	found = events(inst, n, wait);
+	counts_due(inst, n);
 	atomic_store_explicit(&t->runner, 0, memory_order_relaxed);
 	return found + done;
 }

@@ -315,6 +315,7 @@ static void act_down(struct rt_conn *c)
 	       c->end_error && c->end_error != -ECONNRESET ? LOG_WARNING :
 							     LOG_INFO,
 	       "closed: %s", c->end_reason ? c->end_reason : "in order");
+	rt_log_ended(c);
 	if (c->ops->closed)
 		c->ops->closed(c, c->end_error,
 			       c->end_reason ? c->end_reason : "in order");

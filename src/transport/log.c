@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * log - what is said of a connection, as far as its budget goes (fabric/log.h)
+ *
+ * rt_log(), rt_log_ended(): runner; rt_conn_log(): any thread.
+ */
+#include <stdarg.h>
+
+#include "transport/internal.h"
+
+void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
+{
+	/* Why it has ended is said whatever was said before. */
+	bool last = c->state == RT_CLOSED;
+	va_list ap;
+
+	va_start(ap, fmt);
+	fab_log_vput(c->inst->log, last ? NULL : &c->log_budget, &c->log_host,
+		     c->name, level, fmt, ap);
+	va_end(ap);
+}
+
+void rt_conn_log(struct rt_conn *c, int level, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fab_log_vput(c->inst->log, &c->log_budget, &c->log_host, c->name, level,
+		     fmt, ap);
+	va_end(ap);
+}
+
+void rt_log_ended(struct rt_conn *c)
+{
+	fab_log_leave(c->inst->log, &c->log_budget, &c->log_host, c->name);
+}
