@@ -6,7 +6,8 @@
  * many values of property 6 as they need, each in a CONNPROP_MIDDLE of its
  * own. The ends take turns, the client begins. While that goes on an end keeps
  * its CONNPROP_FINAL back; what it says of itself (properties 1 to 5) is in
- * its first CONNPROP, so that the authenticator can cover it.
+ * its first CONNPROP, so that the authenticator can cover it; what it changes
+ * of that after its last token is refused.
  *
  * A step of the authenticator is made by another thread (auth_pool.c), so a
  * connection can end while one is under way: then the job's return is all that
@@ -465,6 +466,45 @@ static void take_part(struct rt_conn *c, const uint8_t *data, size_t n)
 	}
 	if (!step(c, ntohl(head[0]), a->in, a->in + TOKEN_HEAD, want))
 		refuse_simply(c, "no memory");
+}
+
+static bool same_properties(const struct rt_properties *a,
+			    const struct rt_properties *b)
+{
+	return a->send_size == b->send_size && a->recv_size == b->recv_size &&
+	       a->segment_size == b->segment_size &&
+	       a->segments == b->segments && a->reverse == b->reverse &&
+	       a->xchar == b->xchar && a->invalidate == b->invalidate;
+}
+
+static bool same_layout(const struct rt_rtr_peer *a,
+			const struct rt_rtr_peer *b)
+{
+	const struct rt_rtr_layout *l = &a->layout, *m = &b->layout;
+
+	return a->support == b->support && a->reqrxlim == b->reqrxlim &&
+	       a->respsxlim == b->respsxlim && a->has_struct == b->has_struct &&
+	       a->length == b->length && l->targets == m->targets &&
+	       l->ngroups == m->ngroups &&
+	       !memcmp(l->group, m->group, l->ngroups * sizeof(*l->group));
+}
+
+bool rt_auth_covers(struct rt_conn *c, const struct rt_properties *next,
+		    const struct rt_rtr_peer *rtr)
+{
+	const struct rt_auth *a = &c->auth;
+
+	/* What a step is about is what was said before its token, or with it;
+	 * the last token of the peer is the last that covers anything. */
+	if (a->phase != RT_AUTH_PASSED &&
+	    !(a->phase == RT_AUTH_WORKING && a->tokens))
+		return true;
+	if (same_properties(next, &c->theirs) &&
+	    same_layout(rtr, &c->rtr.theirs))
+		return true;
+	refuse_simply(c, "properties that came after the tokens that would "
+			 "cover them");
+	return false;
 }
 
 void rt_auth_receive(struct rt_conn *c, const struct wire_msg *m)

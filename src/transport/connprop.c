@@ -186,6 +186,8 @@ enum wire_status rt_connprop_receive(struct rt_conn *c,
 		if (!rt_connprop_apply(c, &next, &v) ||
 		    !rt_rtr_apply(c, &rtr, &v))
 			return WIRE_BAD_PROPVAL;
+	if (!rt_auth_covers(c, &next, &rtr))
+		return WIRE_OK;
 	rt_rtr_taken(c, &rtr, &next);
 	next.complete = m->p.htype == RDMA2_CONNPROP_FINAL;
 	c->theirs = next;

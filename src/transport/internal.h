@@ -616,6 +616,12 @@ bool rt_auth_begin(struct rt_conn *c);
 void rt_auth_heard(struct rt_conn *c);
 /* The tokens in a CONNPROP message whose other properties have been taken. */
 void rt_auth_receive(struct rt_conn *c, const struct wire_msg *m);
+/*
+ * May the peer's values become these? Not those that its tokens do not cover,
+ * once they cover some. If not, the connection is ending.
+ */
+bool rt_auth_covers(struct rt_conn *c, const struct rt_properties *next,
+		    const struct rt_rtr_peer *rtr);
 /* The peer has answered a CONNPROP of ours with an ERROR. */
 void rt_auth_refused(struct rt_conn *c);
 void rt_auth_result(struct rt_conn *c, struct rt_auth_job *job);

@@ -7,6 +7,8 @@
 
 #include "auth_script.h"
 #include "unit.h"
+#include "wire/rtr.h"
+#include "wire/xchar.h"
 
 #define RAW_WAIT(r, cond) AUTH_WAIT(&(r)->p, cond)
 
@@ -179,6 +181,74 @@ static void pieces(void)
 		send_token(&r, 2);
 		CU_ASSERT_TRUE(
 			rt_raw_is_error(&r, 0x7001, RDMA2_ERR_INVAL_CONT));
+	}
+	end(&r);
+}
+
+/* Ended for that, with no refusal, since the FINAL has gone. */
+static bool uncovered(struct rt_raw *r)
+{
+	RAW_WAIT(r, r->down && r->p.server_closed);
+	return r->p.server_error == -EACCES && !r->p.server_up &&
+	       strstr(r->p.server_reason, "cover") && !r->p.calls;
+}
+
+/*
+ * Properties after the client's last token, while it is looked at (then there
+ * may be a refusal) or when it is known: none that changes what it covers.
+ */
+static void after(void)
+{
+	const struct {
+		uint32_t which, value;
+		bool refused;
+	} v[] = {
+		/* As it was, if only by default. */
+		{ RDMA2_PROPID_RBSIZ, 4096, false },
+		{ RDMA2_PROPID_RCSIZ, 16, false },
+		{ 4711, 1, false },
+		{ RDMA2_PROPID_SBSIZ, 4096, true },
+		{ RDMA2_PROPID_RBSIZ, 65536, true },
+		{ RDMA2_PROPID_RSSIZ, 4096, true },
+		{ RDMA2_PROPID_RCSIZ, 1, true },
+		{ RDMA2_PROPID_BRS, RDMA2_RVRSDIR_GENL, true },
+		{ RDMA2_PROPID_X_XCHSUPP, XCHSUPP_ALL, true },
+		{ RDMA2_PROPID_X_RTRSUPP, RTRS_XREQ, true },
+		{ RDMA2_PROPID_X_RESPSXLIM, 4, true },
+	};
+	struct rt_config cfg = { .extensions = RT_EXT_RTR | RT_EXT_XCHAR };
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(begin(&r, RT_AUTH_REQUIRED, &cfg));
+	for (unsigned int i = 0; i < 4 * sizeof(v) / sizeof(*v); i++) {
+		bool wait = i & 1, final = i & 2;
+
+		if (i)
+			CU_ASSERT_TRUE_FATAL(again(&r));
+		/* Its Receives have a structure. */
+		announced[24] = 0;
+		announced[25] = 1;
+		announced[26] = announced[27] = 0;
+		send_token(&r, 0);
+		CU_ASSERT_TRUE(answered(&r, 0));
+		send_token(&r, 1);
+		if (wait) {
+			CU_ASSERT_TRUE(answered(&r, 1));
+			CU_ASSERT_TRUE(RAW_WAIT(&r, r.first));
+			CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_FINAL);
+		}
+		rt_raw_prop(&r, final, v[i / 4].which, v[i / 4].value);
+		if (v[i / 4].refused) {
+			CU_ASSERT_TRUE(uncovered(&r));
+			rt_raw_flush(&r);
+			continue;
+		}
+		if (!final)
+			rt_raw_connprop(&r, true, NULL, 0);
+		CU_ASSERT_TRUE(RAW_WAIT(&r, r.p.server_up));
+		rt_conn_close(r.p.server, true);
+		rt_raw_flush(&r);
+		RAW_WAIT(&r, r.p.server_closed);
 	}
 	end(&r);
 }
@@ -621,6 +691,24 @@ static void servers(void)
 		CU_ASSERT_TRUE(RAW_WAIT(&r, r.p.client_closed));
 		CU_ASSERT_FALSE(r.p.client_up);
 		CU_ASSERT_EQUAL(r.p.client_error, -EACCES);
+		/* One that says more at the end than its tokens cover, or the
+		 * same again. */
+		for (uint32_t size = 4096; size <= 8192; size += 4096) {
+			CU_ASSERT_TRUE_FATAL(client_again(&r));
+			CU_ASSERT_TRUE(client_began(&r));
+			part(&r, data,
+			     auth_script_token(data, false, 0, 100, announced));
+			CU_ASSERT_TRUE(RAW_WAIT(&r, r.first));
+			CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_MIDDLE);
+			part(&r, data,
+			     auth_script_token(data, false, 1, 100, announced));
+			rt_raw_prop(&r, true, RDMA2_PROPID_RBSIZ, size);
+			CU_ASSERT_TRUE(RAW_WAIT(&r, r.p.client_up ||
+							    r.p.client_closed));
+			CU_ASSERT_EQUAL(r.p.client_up, size == 4096);
+			if (size > 4096)
+				CU_ASSERT_EQUAL(r.p.client_error, -EACCES);
+		}
 		/* ... or does not want to have begun. */
 		CU_ASSERT_TRUE_FATAL(client_again(&r));
 		CU_ASSERT_TRUE(client_began(&r));
@@ -655,15 +743,11 @@ static void servers(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "pieces", pieces },
-	{ "early", early },
-	{ "bad tokens", bad_tokens },
-	{ "broken", broken },
-	{ "come and go", come_and_go },
-	{ "crowd", crowd },
-	{ "bystanders", bystanders },
-	{ "servers", servers },
-	{ NULL, NULL },
+	{ "pieces", pieces },	{ "after", after },
+	{ "early", early },	{ "bad tokens", bad_tokens },
+	{ "broken", broken },	{ "come and go", come_and_go },
+	{ "crowd", crowd },	{ "bystanders", bystanders },
+	{ "servers", servers }, { NULL, NULL },
 };
 
 UNIT_MAIN("transport-auth-raw", tests)
