@@ -161,7 +161,6 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 	    req->rq_msg.rm_direction != CALL ||
 	    req->rq_msg.rm_call.cb_rpcvers != RPC_MSG_VERSION) {
 		bool again = atomic_exchange(&x->complained, true);
-		struct rt_conn *c = x->conn;
 
 		/* Once it has been answered the connection may end: then only
 		 * @req still keeps it, by a count of Ganesha's. */
