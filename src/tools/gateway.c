@@ -29,6 +29,8 @@
 #define SHUTDOWN_MS 3000
 /* How often it is looked whether lines that were left out can be told. */
 #define LOG_MS 1000
+/* How long nothing is accepted when there is no descriptor for it. */
+#define ACCEPT_REST_MS 100
 
 struct poller {
 	struct gateway *gw;
@@ -44,6 +46,7 @@ struct program {
 	unsigned int npollers;
 	int sigfd;
 	int listen[GW_MAX_LISTEN];
+	bool rest; /* accept nothing for a moment */
 	struct stats_socket *stats_socket;
 	struct stats_source stats;
 };
@@ -273,6 +276,7 @@ static int instance_start(struct program *p)
 					  .provider = o->provider,
 					  .started = stats_now() };
 	p->gw.pool = rt_instance_pool(p->gw.inst);
+	gw_shares_init(&p->gw.shares, o->config.max_memory / 2);
 	gw_client_ops(&p->gw.ops, o->config.reverse != RDMA2_RVRSDIR_NONE);
 	return 0;
 }
@@ -315,6 +319,30 @@ turned_away(struct gateway *gw, const struct sockaddr_storage *from,
 	va_end(ap);
 }
 
+/*
+ * No descriptor, or no memory in the kernel, for another client: idle ones give
+ * way, and those that wait to be accepted wait for a moment more.
+ */
+static void accept_short(struct program *p, int err)
+{
+	fab_log_put(p->gw.log, NULL, NULL, NULL, LOG_ERR,
+		    "accept: %s: new clients wait, idle ones give way",
+		    strerror(err));
+	p->rest = true;
+	gw_watch_give_way(&p->gw);
+}
+
+/* One more? If not, somebody idle may leave for it. */
+static bool has_room(struct gateway *gw)
+{
+	unsigned int n = atomic_load(&gw->nclients), most = gw->opt.max_clients;
+
+	if (n - atomic_load(&gw->leaving) < most)
+		return true;
+	/* Those that leave are there for a while longer. */
+	return n < 2 * most && gw_watch_give_way(gw);
+}
+
 static void accept_clients(struct program *p, int lfd)
 {
 	struct gateway *gw = &p->gw;
@@ -330,23 +358,21 @@ static void accept_clients(struct program *p, int lfd)
 				return;
 			if (errno == EINTR || errno == ECONNABORTED)
 				continue;
-			fab_log_put(gw->log, NULL, NULL, NULL, LOG_ERR,
-				    "accept: %s", strerror(errno));
-			/* Out of descriptors: do not spin on it. */
-			usleep(10000);
+			accept_short(p, errno);
 			return;
-		}
-		if (atomic_load(&gw->nclients) >= gw->opt.max_clients) {
-			turned_away(gw, &from,
-				    "a client turned away: --max-clients %u",
-				    gw->opt.max_clients);
-			close(fd);
-			continue;
 		}
 		if (gw->opt.reserved_ports && !is_reserved(&from)) {
 			turned_away(gw, &from,
 				    "a client turned away: this is not a port "
 				    "below 1024, which --reserved-ports wants");
+			close(fd);
+			continue;
+		}
+		if (!has_room(gw)) {
+			turned_away(gw, &from,
+				    "a client turned away: --max-clients %u, "
+				    "and none is idle",
+				    gw->opt.max_clients);
 			close(fd);
 			continue;
 		}
@@ -378,9 +404,16 @@ static void serve(struct program *p)
 		fds[n++] =
 			(struct pollfd){ .fd = p->listen[i], .events = POLLIN };
 	for (;;) {
-		if (poll(fds, n, LOG_MS) < 0 && errno != EINTR)
+		/* While resting, the signals alone. */
+		if (poll(fds, p->rest ? first : n,
+			 p->rest ? ACCEPT_REST_MS : LOG_MS) < 0 &&
+		    errno != EINTR)
 			return;
 		fab_log_tick(p->gw.log);
+		if (p->rest)
+			for (unsigned int i = first; i < n; i++)
+				fds[i].revents = 0;
+		p->rest = false;
 		if ((fds[0].revents & POLLIN) && take_signal(p))
 			return;
 		for (unsigned int i = first; i < n; i++)
@@ -491,6 +524,8 @@ out:
 	free(p->gw.workers);
 	free(p->pollers);
 	pthread_key_delete(p->gw.batch_key);
+	if (p->gw.shares.limit)
+		gw_shares_fini(&p->gw.shares);
 	pthread_mutex_destroy(&p->gw.lock);
 	free(p);
 	return status;

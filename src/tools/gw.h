@@ -20,8 +20,9 @@
  *
  * Locks
  *
- *   gateway.lock > client.lock > worker.kick_lock. No lock is held across a
- *   call into the transport, nor across a system call on a socket.
+ *   gateway.lock > client.lock > worker.kick_lock, and gateway.shares.lock >
+ *   worker.kick_lock. No lock is held across a call into the transport, nor
+ *   across a system call on a socket.
  *
  * Memory
  *
@@ -31,6 +32,7 @@
  *   Call costs no allocation. A client stops being read when it has too many
  *   Calls outstanding or too many octets held; a Call is outstanding until its
  *   Reply has been written to the socket, so that a slow reader stops itself.
+ *   What all clients together have is shared out by gw_share.h.
  */
 #ifndef RPCRDMA_TOOLS_GW_H
 #define RPCRDMA_TOOLS_GW_H
@@ -42,6 +44,7 @@
 #include "fabric/log.h"
 #include "tools/args.h"
 #include "tools/conf.h"
+#include "tools/gw_share.h"
 #include "tools/hostauth.h"
 #include "tools/record.h"
 #include "tools/rpcmsg.h"
@@ -77,7 +80,10 @@ struct gw_client;
 	X(reverse_replies, "their Replies carried back")                  \
 	X(memory_waits, "times a client was not read for want of memory") \
 	X(pauses, "times a client was not read, being at its limit")      \
-	X(records_refused, "records that ended a TCP connection")
+	X(records_refused, "records that ended a TCP connection")         \
+	X(overdue, "clients ended that neither took nor sent octets")     \
+	X(evictions, "clients ended for the memory that they held")       \
+	X(gave_way, "idle clients ended so that new ones have room")
 
 struct gw_stats {
 #define GW_STATS_FIELD(name, help) uint64_t name;
@@ -90,7 +96,7 @@ struct gw_stats {
 struct gw_buf {
 	atomic_uint refs;
 	size_t cap; /* octets of data to be used */
-	struct gateway *gw;
+	struct gw_client *c; /* in whose share it is; a reference */
 	struct fab_buf *fab;
 	_Alignas(64) uint8_t data[];
 };
@@ -106,15 +112,22 @@ struct gw_record {
 
 /*
  * Pool buffers for the gateway's own use, which is half of the memory at most:
- * with the rest the transport can bring what is under way to its end.
+ * with the rest the transport can bring what is under way to its end. They are
+ * in the client's share.
  */
-struct fab_buf *gw_mem_get(struct gateway *gw, size_t size);
-void gw_mem_put(struct gateway *gw, struct fab_buf *buf);
-struct gw_buf *gw_buf_get(struct gateway *gw, size_t room);
+enum gw_mem {
+	GW_MEM_RECORD, /* not yet a Call; worker */
+	GW_MEM_CALL, /* worker */
+	GW_MEM_MUST, /* what has begun is to be ended, whoever waits */
+};
+struct fab_buf *gw_mem_get(struct gw_client *c, size_t size, enum gw_mem what);
+void gw_mem_put(struct gw_client *c, struct fab_buf *buf);
+/* Worker. */
+struct gw_buf *gw_buf_get(struct gw_client *c, size_t room);
 void gw_buf_ref(struct gw_buf *b);
 void gw_buf_put(struct gw_buf *b);
 /* Append octets that are in @b. False: no memory; nothing has changed. */
-bool gw_record_add(struct gw_record *r, struct gateway *gw, struct gw_buf *b,
+bool gw_record_add(struct gw_record *r, struct gw_client *c, struct gw_buf *b,
 		   uint8_t *p, size_t n);
 /* Copy the first @n octets, which the record must have, to @out. */
 void gw_record_peek(const struct gw_record *r, void *out, size_t n);
@@ -161,6 +174,7 @@ struct gw_call {
 	bool plain; /* nothing is reduced: too many chunks otherwise */
 	bool write_retry, reply_retry; /* done once each [E5] */
 	size_t cost; /* octets counted in c->held */
+	size_t charge; /* of the share, beside the buffers */
 	struct gw_record rec;
 	struct ulb_call head;
 	struct ulb_scan scan;
@@ -196,6 +210,9 @@ enum gw_event {
 	GW_EV_IDLE = 1 << 5, /* nothing outstanding any more */
 	GW_EV_BROKEN = 1 << 6, /* the socket refuses output */
 	GW_EV_RENEW = 1 << 7, /* a Call that only the client can send again */
+	GW_EV_WATCH = 1 << 8, /* Replies are not taken */
+	GW_EV_EVICT = 1 << 9, /* others need what it holds */
+	GW_EV_LEAVE = 1 << 10, /* it has been idle, and others want in */
 };
 
 enum gw_link {
@@ -216,6 +233,7 @@ struct gw_client {
 	struct gw_client *kick_next; /* w->kicked */
 	struct gw_client *batch_next; /* of the thread that is the writer */
 	struct gw_client *all_next, **all_prev; /* gw->clients */
+	struct gw_share share;
 
 	/* Worker only. */
 	struct gw_client *w_next, **w_prev; /* w->clients */
@@ -228,6 +246,8 @@ struct gw_client {
 	bool eof; /* read to the end */
 	bool hangup; /* the end of the stream is in the socket */
 	bool gone; /* gw_client_kill() was here */
+	bool watched; /* counted in w->nwatched */
+	uint64_t out_acked; /* octets, when the share's clock was set back */
 	uint64_t stalled_since; /* ns; waiting for memory */
 	uint64_t read_at, connect_at; /* ns; 0: no timer */
 	struct rt_conn *rc;
@@ -248,6 +268,8 @@ struct gw_client {
 	size_t held;
 	bool paused;
 	bool idle_wanted; /* tell when nothing is outstanding */
+	bool leaving; /* counted in gw->leaving */
+	uint64_t active_at; /* ns; octets came, or the last Reply went */
 	struct gw_out *outq, **outq_tail;
 	bool writing; /* somebody is in gw_out's loop */
 	bool writable; /* became so meanwhile */
@@ -303,6 +325,8 @@ struct gw_worker {
 	atomic_bool stop;
 	uint64_t stop_at; /* ns; waits for its clients until then */
 	struct gw_client *clients, *timers;
+	unsigned int nwatched;
+	uint64_t sweep_at; /* ns; while there are any */
 	pthread_mutex_t kick_lock;
 	struct gw_client *kicked, **kicked_tail;
 	struct gw_batch batch;
@@ -346,7 +370,8 @@ struct gateway {
 	unsigned int nworkers;
 	struct gw_worker *workers;
 	atomic_uint nclients;
-	atomic_size_t mem_used; /* octets of gw_mem_get() */
+	atomic_uint leaving; /* of these, on their way out */
+	struct gw_shares shares;
 	/* The longest Reply under integrity or privacy that found no room. */
 	atomic_size_t gss_reply_max;
 	pthread_key_t batch_key; /* the thread's struct gw_batch, or NULL */

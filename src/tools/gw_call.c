@@ -16,8 +16,12 @@
 
 #include "tools/latency.h"
 
-/* Sinks of one Call; results beyond come back in the Reply's stream. */
+/* Sinks of one Call; results beyond come back in the Reply's stream. Where
+ * there is little memory, a quarter of it. */
 #define CALL_SINKS_MAX (8u << 20)
+#define CALL_SINKS_PART 4
+/* What a Call is of the heap: its area and the transport's. */
+#define CALL_HEAP (sizeof(struct gw_call) + 4096)
 /* How many times the limit while the client is asked something itself. */
 #define CALL_SURGE 16
 /* Room for a Reply of which nothing can be told, from the second on. */
@@ -90,7 +94,7 @@ static bool calls_full(const struct gw_client *c)
 static void call_release_sinks(struct gw_call *call)
 {
 	for (unsigned int i = 0; i < ULB_MAX_ITEMS; i++) {
-		gw_mem_put(call->c->gw, call->sink_buf[i]);
+		gw_mem_put(call->c, call->sink_buf[i]);
 		call->sink_buf[i] = NULL;
 	}
 }
@@ -103,6 +107,7 @@ static void call_free(struct gw_client *c, struct gw_call *call, bool written)
 
 	gw_record_release(&call->rec);
 	call_release_sinks(call);
+	gw_share_give(&c->share, call->charge);
 	rt_request_free(call->rq);
 	pthread_mutex_lock(&c->lock);
 	c->outstanding--;
@@ -113,8 +118,13 @@ static void call_free(struct gw_client *c, struct gw_call *call, bool written)
 		c->paused = false;
 		events |= GW_EV_ROOM;
 	}
-	if (!c->outstanding)
+	/* What has come back may be what it waits for. */
+	if (atomic_load_explicit(&c->share.waiting, memory_order_relaxed))
+		events |= GW_EV_ROOM;
+	if (!c->outstanding) {
+		c->active_at = lat_now();
 		events |= c->idle_wanted ? GW_EV_IDLE : 0;
+	}
 	pthread_mutex_unlock(&c->lock);
 	if (events)
 		gw_kick(c, events);
@@ -139,8 +149,12 @@ static bool call_plan(struct gw_client *c, struct gw_call *call)
 	const struct gw_options *o = &c->gw->opt;
 	struct rt_request *rq = call->rq;
 	struct iovec iov[GW_PIECES];
-	size_t sum = 0, inlined = 0;
+	size_t sum = 0, inlined = 0,
+	       most = c->gw->shares.limit / CALL_SINKS_PART;
 	int rc;
+
+	if (most > CALL_SINKS_MAX)
+		most = CALL_SINKS_MAX;
 
 	for (unsigned int i = 0; i < call->rec.npieces; i++) {
 		iov[i].iov_base = call->rec.piece[i].addr;
@@ -169,14 +183,14 @@ static bool call_plan(struct gw_client *c, struct gw_call *call)
 		size_t len = call->scan.results[i];
 		bool chunk = !call->plain && i < o->config.call_write_chunks &&
 			     len >= o->reduce_min && len <= FAB_POOL_MAX_BUF &&
-			     sum + len <= CALL_SINKS_MAX;
+			     sum + len <= most;
 
 		memset(&call->sinks[i], 0, sizeof(call->sinks[i]));
 		if (!chunk) {
 			inlined += gw_round4(len);
 			continue;
 		}
-		call->sink_buf[i] = gw_mem_get(c->gw, gw_round4(len));
+		call->sink_buf[i] = gw_mem_get(c, gw_round4(len), GW_MEM_CALL);
 		if (!call->sink_buf[i]) {
 			call_release_sinks(call);
 			return false;
@@ -198,6 +212,25 @@ static bool call_plan(struct gw_client *c, struct gw_call *call)
 	if (rq->reply_max)
 		rq->reply_max += inlined;
 	return true;
+}
+
+/* Its heap, and the Reply that it announces. Worker. */
+static bool call_charge(struct gw_call *call)
+{
+	call->charge = CALL_HEAP + call->rq->reply_max;
+	return gw_share_take(&call->c->share, call->charge);
+}
+
+/* The same with the Reply that the transport really holds. */
+static void call_recharge(struct gw_call *call)
+{
+	size_t now = CALL_HEAP + call->rq->reply_len;
+
+	if (now > call->charge)
+		gw_share_force(&call->c->share, now - call->charge, false);
+	else
+		gw_share_give(&call->c->share, call->charge - now);
+	call->charge = now;
 }
 
 static void call_prepare(struct gw_call *call)
@@ -253,7 +286,8 @@ enum gw_take gw_call_take(struct gw_client *c, uint32_t xid)
 	call->rq = rq;
 	call->plain = c->no_chunks;
 	gw_record_move(&call->rec, &c->acc);
-	if (!call_plan(c, call)) {
+	if (!call_plan(c, call) || !call_charge(call)) {
+		call_release_sinks(call);
 		gw_record_move(&c->acc, &call->rec);
 		rt_request_free(rq);
 		return GW_NO_MEMORY;
@@ -349,6 +383,7 @@ static void call_answer(struct gw_call *call, unsigned int placed, bool failed)
 	pthread_mutex_unlock(&c->lock);
 	/* The arguments are not needed while the answer waits. */
 	gw_record_release(&call->rec);
+	call_recharge(call);
 	if (dead)
 		call_free(c, call, false);
 	else
@@ -448,10 +483,10 @@ static bool call_retry(struct gw_call *call)
 		    e->length_needed <= call->sinks[i].len ||
 		    e->length_needed > o->max_record)
 			return false;
-		b = gw_mem_get(c->gw, gw_round4(e->length_needed));
+		b = gw_mem_get(c, gw_round4(e->length_needed), GW_MEM_MUST);
 		if (!b)
 			return false;
-		gw_mem_put(c->gw, call->sink_buf[i]);
+		gw_mem_put(c, call->sink_buf[i]);
 		call->sink_buf[i] = b;
 		call->sinks[i] = (struct rt_sink){ .addr = b->addr,
 						   .len = e->length_needed,

@@ -16,7 +16,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +37,8 @@
 /* A receive buffer, and how little room in it is not worth a system call. */
 #define RX_ROOM (65536 - sizeof(struct gw_buf))
 #define RX_LEAST 4096
+/* What shows that a record announced is really sent. */
+#define RX_SHOWN 16384
 #define RX_LARGE ((1u << 20) - sizeof(struct gw_buf))
 /* Receives before other clients get a turn. */
 #define RX_BUDGET 16
@@ -54,6 +55,8 @@ static void client_free(struct gw_client *c)
 	struct gateway *gw = c->gw;
 
 	close(c->fd);
+	if (c->leaving)
+		atomic_fetch_sub(&gw->leaving, 1);
 	pthread_mutex_lock(&gw->lock);
 	*c->all_prev = c->all_next;
 	if (c->all_next)
@@ -77,7 +80,6 @@ int gw_client_new(struct gateway *gw, int fd)
 	struct gw_client *c = calloc(1, sizeof(*c));
 	struct sockaddr_storage peer = { 0 };
 	socklen_t len = sizeof(peer);
-	int one = 1;
 
 	if (!c) {
 		close(fd);
@@ -92,8 +94,9 @@ int gw_client_new(struct gateway *gw, int fd)
 	getpeername(fd, (struct sockaddr *)&peer, &len);
 	fab_addr_name((struct sockaddr *)&peer, c->name, sizeof(c->name));
 	c->host = fab_addr_host((struct sockaddr *)&peer);
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	gw_watch_socket(fd);
+	c->active_at = lat_now();
+	gw_share_join(&gw->shares, &c->share);
 
 	atomic_fetch_add(&gw->nclients, 1);
 	pthread_mutex_lock(&gw->lock);
@@ -133,6 +136,8 @@ void gw_client_kill(struct gw_client *c, int level, const char *why)
 	}
 	pthread_mutex_unlock(&c->lock);
 	gw_worker_forget(c->w, c);
+	gw_share_leave(&c->share);
+	gw_share_done_in(&c->share, 0);
 	/* The number stays ours until nobody can be writing to it. */
 	shutdown(c->fd, SHUT_RDWR);
 	for (; rest; rest = next) {
@@ -180,7 +185,7 @@ static void client_shrink(struct gw_client *c)
 	if (!c->rx || c->acc.flat || c->rx->cap <= RX_ROOM ||
 	    c->acc.len + rest > RX_ROOM)
 		return;
-	b = gw_buf_get(c->gw, c->acc.len + rest);
+	b = gw_buf_get(c, c->acc.len + rest);
 	if (!b)
 		return;
 	memcpy(b->data + c->acc.len, c->rx->data + c->rx_pos, rest);
@@ -189,27 +194,41 @@ static void client_shrink(struct gw_client *c)
 	c->rx_fill = c->acc.len + rest;
 	gw_record_release(&c->acc);
 	if (c->rx_pos)
-		gw_record_add(&c->acc, c->gw, b, b->data, c->rx_pos);
+		gw_record_add(&c->acc, c, b, b->data, c->rx_pos);
 	gw_buf_put(c->rx);
 	c->rx = b;
+	gw_share_done_in(&c->share, b->fab->size);
 }
 
-/* Wait for memory; false, the client perhaps being gone after too long. */
+/*
+ * Wait for memory, which who holds it may have to give up [gw_share.h]; false,
+ * the client perhaps being gone for a Call that no memory is enough for.
+ */
 static bool stall(struct gw_client *c)
 {
 	uint64_t now = lat_now();
+	bool lone;
 
-	if (!c->stalled_since) {
-		c->stalled_since = now;
-		pthread_mutex_lock(&c->lock);
+	pthread_mutex_lock(&c->lock);
+	if (!c->stalled_since)
 		c->stats.memory_waits++;
-		pthread_mutex_unlock(&c->lock);
-	}
+	lone = !c->outstanding;
+	/* Calls outstanding may all wait for a Reply behind this one. */
+	c->share.urgent = lone || c->nreverse;
+	pthread_mutex_unlock(&c->lock);
+	if (!c->stalled_since)
+		c->stalled_since = now;
+	gw_share_in_stop(&c->share); /* it waits for us */
+	gw_share_wait(&c->share, now);
 	client_shrink(c);
-	if (now - c->stalled_since > STALL_SECONDS * SEC) {
-		gw_client_kill(c, LOG_ERR, "out of registered memory: closed");
+	if (lone && now - c->stalled_since > STALL_SECONDS * SEC &&
+	    gw_share_alone(&c->share)) {
+		gw_client_kill(c, LOG_ERR,
+			       "a Call that needs more than half of "
+			       "--max-memory: closed");
 		return false;
 	}
+	gw_share_press(&c->share, now, gw_watch_evict);
 	c->read_at = now + STALL_TICK_MS * MSEC;
 	gw_worker_timer(c->w, c);
 	return false;
@@ -246,6 +265,8 @@ static bool client_record(struct gw_client *c)
 	}
 	c->have_record = false;
 	c->stalled_since = 0;
+	gw_share_served(&c->share);
+	gw_share_done_in(&c->share, 0);
 	return true;
 }
 
@@ -267,13 +288,14 @@ static bool client_parse_all(struct gw_client *c)
 		case REC_MARK:
 			break;
 		case REC_DATA:
-			if (!gw_record_add(&c->acc, c->gw, c->rx, p, used)) {
+			if (!gw_record_add(&c->acc, c, c->rx, p, used)) {
 				c->rec = before;
 				return stall(c);
 			}
 			break;
 		case REC_END:
 			c->have_record = true;
+			gw_share_in_stop(&c->share);
 			if (!client_record(c))
 				return false;
 			break;
@@ -311,7 +333,8 @@ static bool client_parse(struct gw_client *c)
 /*
  * Room to receive into. A buffer that no record holds is used from its
  * beginning; a large fragment under way gets a buffer for the rest of it, so
- * that its octets lie in few stretches.
+ * that its octets lie in few stretches. But where memory is short something of
+ * it must have come.
  */
 static bool client_room(struct gw_client *c)
 {
@@ -325,14 +348,15 @@ static bool client_room(struct gw_client *c)
 	if (c->rx && c->rx->cap - c->rx_fill >= RX_LEAST)
 		return true;
 	/* Room for the next Calls too, but no more than can be moved away. */
-	if (c->rec.left + RX_LEAST > want)
+	if (c->rec.left + RX_LEAST > want &&
+	    (c->acc.len >= RX_SHOWN || gw_shares_plenty(&c->gw->shares)))
 		want = c->rec.left + RX_LEAST;
 	if (want > RX_LARGE)
 		want = RX_LARGE;
 	gw_buf_put(c->rx);
 	c->rx_pos = 0;
 	c->rx_fill = 0;
-	c->rx = gw_buf_get(c->gw, want);
+	c->rx = gw_buf_get(c, want);
 	return c->rx || stall(c);
 }
 
@@ -361,6 +385,7 @@ static void client_eof(struct gw_client *c)
 void gw_client_read(struct gw_client *c)
 {
 	unsigned int budget = RX_BUDGET;
+	uint64_t now = 0;
 
 	if (c->gone || c->eof || !client_parse(c))
 		return;
@@ -386,8 +411,12 @@ void gw_client_read(struct gw_client *c)
 		}
 		c->rx_fill += (size_t)n;
 		c->stalled_since = 0;
+		now = lat_now();
+		gw_share_in(&c->share, now, (size_t)n);
 		pthread_mutex_lock(&c->lock);
 		c->stats.tcp_bytes_in += (uint64_t)n;
+		if (!rec_inside(&c->rec))
+			c->active_at = now;
 		pthread_mutex_unlock(&c->lock);
 		if (!client_parse(c))
 			return;
@@ -400,6 +429,7 @@ void gw_client_read(struct gw_client *c)
 	gw_worker_timer(c->w, c);
 	return;
 empty:
+	gw_watch_in(c, now);
 	/* An idle client holds no buffer of its own. */
 	if (c->rx && c->rx_pos == c->rx_fill &&
 	    atomic_load_explicit(&c->rx->refs, memory_order_acquire) == 1) {
@@ -407,6 +437,8 @@ empty:
 		c->rx = NULL;
 		c->rx_pos = 0;
 		c->rx_fill = 0;
+		if (!rec_inside(&c->rec))
+			gw_share_done_in(&c->share, 0);
 	}
 }
 
@@ -545,6 +577,11 @@ void gw_client_events(struct gw_client *c, unsigned int ev)
 	if (ev & GW_EV_BROKEN) {
 		gw_client_kill(c, LOG_INFO, "closed while Replies were due");
 		return;
+	}
+	if (ev & (GW_EV_WATCH | GW_EV_EVICT | GW_EV_LEAVE)) {
+		gw_watch_events(c, ev);
+		if (c->gone)
+			return;
 	}
 	if (ev & GW_EV_RENEW) {
 		pthread_mutex_lock(&c->lock);

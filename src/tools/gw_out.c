@@ -17,6 +17,8 @@
 #include <errno.h>
 #include <sys/socket.h>
 
+#include "tools/latency.h"
+
 #define OUT_IOV 256
 /* Longer records are written at once. */
 #define OUT_SMALL 16384
@@ -78,7 +80,7 @@ static void out_run(struct gw_client *c)
 {
 	struct iovec v[OUT_IOV];
 	struct gw_out *done = NULL;
-	bool full = false;
+	bool full = false, watch = false;
 
 	for (;;) {
 		struct msghdr m = { .msg_iov = v };
@@ -93,7 +95,15 @@ static void out_run(struct gw_client *c)
 				c->outq_tail = &c->outq;
 			}
 			c->writing = false;
+			if (!c->outq) {
+				gw_share_out_stop(&c->share);
+			} else if (!atomic_load(&c->share.out_since)) {
+				gw_share_out_start(&c->share, lat_now());
+				watch = true;
+			}
 			pthread_mutex_unlock(&c->lock);
+			if (watch)
+				gw_kick(c, GW_EV_WATCH);
 			out_finish(c, rest, false);
 			return;
 		}

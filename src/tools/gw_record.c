@@ -9,44 +9,68 @@
 
 #include <string.h>
 
-struct fab_buf *gw_mem_get(struct gateway *gw, size_t size)
+/* Of the pool's classes [pool.h]. */
+#define GW_POOL_LEAST 4096
+#define GW_POOL_STEP 4
+
+struct fab_buf *gw_mem_get(struct gw_client *c, size_t size, enum gw_mem what)
 {
+	size_t in =
+		atomic_load_explicit(&c->share.in_used, memory_order_relaxed);
+	size_t n = GW_POOL_LEAST;
+	bool good = false;
 	struct fab_buf *b;
 
-	if (atomic_load_explicit(&gw->mem_used, memory_order_relaxed) + size >
-	    gw->opt.config.max_memory / 2)
+	/* As large as the pool's buffer will be. */
+	while (n < size)
+		n *= GW_POOL_STEP;
+	switch (what) {
+	case GW_MEM_RECORD:
+		good = gw_share_take_in(&c->share, n);
+		break;
+	case GW_MEM_CALL:
+		good = gw_share_take(&c->share, n);
+		break;
+	case GW_MEM_MUST:
+		good = gw_share_force(&c->share, n, true);
+		break;
+	}
+	if (!good)
 		return NULL;
-	b = fab_pool_get(gw->pool, size);
-	if (b)
-		atomic_fetch_add_explicit(&gw->mem_used, b->size,
-					  memory_order_relaxed);
+	b = fab_pool_get(c->gw->pool, size);
+	if (!b) {
+		gw_share_give(&c->share, n);
+		if (what == GW_MEM_RECORD)
+			gw_share_done_in(&c->share, in);
+	} else if (b->size > n) /* it had none that was smaller */
+		gw_share_force(&c->share, b->size - n, false);
 	return b;
 }
 
-void gw_mem_put(struct gateway *gw, struct fab_buf *buf)
+void gw_mem_put(struct gw_client *c, struct fab_buf *buf)
 {
 	if (!buf)
 		return;
-	atomic_fetch_sub_explicit(&gw->mem_used, buf->size,
-				  memory_order_relaxed);
+	gw_share_give(&c->share, buf->size);
 	fab_pool_put(buf);
 }
 
 /* The head of the buffer is its own first octets: nothing else to allocate. */
-struct gw_buf *gw_buf_get(struct gateway *gw, size_t room)
+struct gw_buf *gw_buf_get(struct gw_client *c, size_t room)
 {
 	struct fab_buf *fab;
 	struct gw_buf *b;
 
 	if (room > FAB_POOL_MAX_BUF - sizeof(*b))
 		return NULL;
-	fab = gw_mem_get(gw, room + sizeof(*b));
+	fab = gw_mem_get(c, room + sizeof(*b), GW_MEM_RECORD);
 	if (!fab)
 		return NULL;
 	b = fab->addr;
 	atomic_init(&b->refs, 1);
 	b->cap = room;
-	b->gw = gw;
+	b->c = c;
+	gw_client_get(c);
 	b->fab = fab;
 	return b;
 }
@@ -58,9 +82,14 @@ void gw_buf_ref(struct gw_buf *b)
 
 void gw_buf_put(struct gw_buf *b)
 {
-	if (b &&
-	    atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) == 1)
-		gw_mem_put(b->gw, b->fab);
+	struct gw_client *c;
+
+	if (!b ||
+	    atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	c = b->c;
+	gw_mem_put(c, b->fab);
+	gw_client_put(c);
 }
 
 void gw_record_peek(const struct gw_record *r, void *out, size_t n)
@@ -80,17 +109,20 @@ void gw_record_peek(const struct gw_record *r, void *out, size_t n)
  * Copy everything into one buffer with room for @more and as much again, so
  * that a record sent in crumbs costs a constant number of copies per octet.
  */
-static bool record_flatten(struct gw_record *r, struct gateway *gw, size_t more)
+static bool record_flatten(struct gw_record *r, struct gw_client *c,
+			   size_t more)
 {
 	size_t need = r->len + more, want = 2 * need;
-	size_t max = gw->opt.max_record;
+	size_t max = c->gw->opt.max_record;
 	struct gw_buf *b;
 
 	if (want < 65536)
 		want = 65536;
 	if (want > max)
 		want = max;
-	b = gw_buf_get(gw, want > need ? want : need);
+	b = gw_buf_get(c, want > need ? want : need);
+	if (!b)
+		b = gw_buf_get(c, need);
 	if (!b)
 		return false;
 	gw_record_peek(r, b->data, r->len);
@@ -104,7 +136,7 @@ static bool record_flatten(struct gw_record *r, struct gateway *gw, size_t more)
 	return true;
 }
 
-bool gw_record_add(struct gw_record *r, struct gateway *gw, struct gw_buf *b,
+bool gw_record_add(struct gw_record *r, struct gw_client *c, struct gw_buf *b,
 		   uint8_t *p, size_t n)
 {
 	struct rt_piece *last = r->npieces ? &r->piece[r->npieces - 1] : NULL;
@@ -117,7 +149,7 @@ bool gw_record_add(struct gw_record *r, struct gateway *gw, struct gw_buf *b,
 	}
 	if (r->flat || r->npieces == GW_PIECES) {
 		if ((!r->flat || r->hold[0]->cap - r->len < n) &&
-		    !record_flatten(r, gw, n))
+		    !record_flatten(r, c, n))
 			return false;
 		memcpy(r->hold[0]->data + r->len, p, n);
 		r->piece[0].len += n;

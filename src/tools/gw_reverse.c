@@ -35,6 +35,7 @@ static void reverse_replied(void *arg)
 {
 	struct gw_reverse *r = arg;
 
+	/* Its buffers keep the client, whose they are. */
 	gw_record_release(&r->rec);
 	free(r);
 }

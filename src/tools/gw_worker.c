@@ -18,6 +18,8 @@
 
 #define WORKER_EVENTS 64
 #define WORKER_STOP_MS 5000
+/* How often clients that are waited for are looked at. */
+#define WORKER_SWEEP_MS 1000
 
 static void worker_wake(struct gw_worker *w)
 {
@@ -106,10 +108,40 @@ void gw_worker_timer(struct gw_worker *w, struct gw_client *c)
 void gw_worker_forget(struct gw_worker *w, struct gw_client *c)
 {
 	timer_remove(c);
+	if (c->watched)
+		w->nwatched--;
+	c->watched = false;
 	epoll_ctl(w->epfd, EPOLL_CTL_DEL, c->fd, NULL);
 	*c->w_prev = c->w_next;
 	if (c->w_next)
 		c->w_next->w_prev = c->w_prev;
+}
+
+void gw_worker_watch(struct gw_worker *w, struct gw_client *c)
+{
+	if (c->watched || c->gone)
+		return;
+	c->watched = true;
+	if (!w->nwatched++)
+		w->sweep_at = lat_now() + WORKER_SWEEP_MS * 1000000ull;
+}
+
+static void worker_sweep(struct gw_worker *w)
+{
+	struct gw_client *c, *next;
+	uint64_t now;
+
+	if (!w->nwatched)
+		return;
+	now = lat_now();
+	if (now < w->sweep_at)
+		return;
+	w->sweep_at = now + WORKER_SWEEP_MS * 1000000ull;
+	for (c = w->clients; c; c = next) {
+		next = c->w_next;
+		if (c->watched)
+			gw_watch_sweep(c, now);
+	}
 }
 
 /* ---- The loop ----------------------------------------------------------- */
@@ -117,7 +149,7 @@ void gw_worker_forget(struct gw_worker *w, struct gw_client *c)
 /* Milliseconds to the next timer, -1: none. */
 static int worker_timeout(struct gw_worker *w)
 {
-	uint64_t next = UINT64_MAX, now;
+	uint64_t next = w->nwatched ? w->sweep_at : UINT64_MAX, now;
 
 	for (struct gw_client *c = w->timers; c; c = c->t_next) {
 		if (c->read_at && c->read_at < next)
@@ -176,6 +208,7 @@ static void *worker_main(void *arg)
 		}
 		worker_kicked(w);
 		worker_timers(w);
+		worker_sweep(w);
 		gw_batch_flush(&w->batch);
 		if (atomic_load(&w->stop)) {
 			while (w->clients)

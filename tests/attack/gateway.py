@@ -1,0 +1,385 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""TCP clients that want all of a gateway for themselves, and one that is good.
+
+    gateway.py PID STATS TCP-PORT - [ATTACK...]
+
+PID, STATS and TCP-PORT are the gateway's. For each attack: what the good client
+reads in a second when it is alone, when the attack begins, and some time
+later; and the gateway's memory and descriptors. The good client must never be
+ended, or be refused, and everything must be given back. Rates are printed, not
+judged. The output is that of attack.py.
+"""
+
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import traceback
+
+import attack
+from attack import (ENDED, MB, PID, PORT, Attack, Wrong, check, descriptors,
+                    nfs4_read, rpc, stats, status, tcp, until)
+
+# How long the good client works beside an attack, and what is looked at: the
+# first and the last seconds. Between is GW_PRESSURE_SECONDS (gw_share.h).
+BESIDE = int(os.environ.get("ATTACK_SECONDS", "18"))
+WINDOW = 5
+DEPTH = 8
+RECORD = 2 * MB
+
+
+def mark(n, last=True):
+    return struct.pack(">I", n | (last << 31))
+
+
+def call(msg):
+    return mark(len(msg)) + msg
+
+
+# ---- The good client, a process of its own ---------------------------------
+
+def good_connect():
+    """One that is ended or refused shows so at the latest by its Reply."""
+    s = socket.socket()
+    s.settimeout(120)
+    s.connect(("127.0.0.1", PORT))
+    s.sendall(call(rpc(1, 100003, 4, 0)))
+    if not s.recv(4096):
+        raise ConnectionResetError("the end instead of a Reply")
+    return s
+
+
+def exactly(s, buf, n):
+    got = 0
+    while got < n:
+        k = s.recv_into(memoryview(buf)[got:n])
+        if not k:
+            raise ConnectionResetError("the end")
+        got += k
+
+
+def good(seconds):
+    """READs of 1 MiB: octets in each second, and how often it was ended."""
+    buf = bytearray(4 * MB)
+    begin = time.monotonic()
+    done = [0] * (seconds + 1)
+    ended = 0
+    s, due, xid = None, 0, 7
+    while time.monotonic() - begin < seconds:
+        try:
+            if s is None:
+                s, due = good_connect(), 0
+            while due < DEPTH:
+                xid += 1
+                s.sendall(call(nfs4_read(xid, xid % 60 * MB, MB)))
+                due += 1
+            exactly(s, buf, 4)
+            n = struct.unpack(">I", buf[:4])[0] & 0x7fffffff
+            exactly(s, buf, n)
+            due -= 1
+            if n < MB:
+                raise OSError("a Reply of %d octets" % n)
+            at = int(time.monotonic() - begin)
+            done[min(at, seconds)] += n
+        except OSError as e:
+            sys.stderr.write("%.1f s: %s\n" % (time.monotonic() - begin, e))
+            ended += 1
+            if s:
+                s.close()
+            s = None
+            time.sleep(0.2)
+    if s:
+        s.close()
+    print(ended, *done[:seconds])
+
+
+class Good:
+    def __init__(self, seconds):
+        self.p = subprocess.Popen(
+            [sys.executable, __file__, *sys.argv[1:5], "--good", str(seconds)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def result(self):
+        """(times ended, octets of each second)"""
+        out, self.err = self.p.communicate(timeout=600)
+        ended, *done = map(int, out.split())
+        return ended, done
+
+
+def rate(done):
+    return sum(done) / len(done) / MB
+
+
+# ---- The others ------------------------------------------------------------
+
+class Many(Attack):
+    """Clients that are made again when they have been ended."""
+
+    count = 9
+    rcvbuf = 4096
+    again = False
+
+    def begin(self):
+        self.hold, self.pending, self.ended = [], {}, 0
+        for _ in range(self.count):
+            self.one()
+
+    def one(self):
+        try:
+            s = tcp("127.0.0.2", self.rcvbuf)
+            s.setblocking(False)
+            self.hold.append(s)
+            self.pending[s] = memoryview(self.what())
+            self.push(s)
+        except ENDED:
+            self.ended += 1
+
+    def what(self):
+        return b""
+
+    def push(self, s, most=1 << 30):
+        """As much of what it has to send as goes now. False: it is gone."""
+        try:
+            while self.pending[s]:
+                n = s.send(self.pending[s][:min(most, 1 << 20)])
+                self.pending[s] = self.pending[s][n:]
+                if n >= most:
+                    break
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.gone(s)
+            return False
+        return True
+
+    def gone(self, s):
+        self.ended += 1
+        self.hold.remove(s)
+        del self.pending[s]
+        s.close()
+
+    def step(self, s):
+        self.push(s)
+
+    def turn(self):
+        for s in list(self.hold):
+            self.step(s)
+        while self.again and len(self.hold) < self.count and (
+                not self.stop.is_set()):
+            self.one()
+        self.stop.wait(0.1)
+
+    def limit(self):
+        self.note += " %d ended," % self.ended
+
+
+READS = b"".join(call(nfs4_read(i, i % 60 * MB, MB)) for i in range(128))
+
+
+class SlowReaders(Many):
+    """Nine clients ask for 128 MiB each, and read 20 KB/s."""
+
+    def what(self):
+        return READS
+
+    def step(self, s):
+        try:
+            if not s.recv(2000):
+                return self.gone(s)
+        except BlockingIOError:
+            pass
+        except OSError:
+            return self.gone(s)
+        return self.push(s)
+
+
+class NeverRead(Many):
+    """Nine clients ask for 128 MiB each, and read nothing."""
+
+    def what(self):
+        return READS
+
+    def limit(self):
+        check(until(lambda: stats()["clients"] == 0, 120), "they are not ended")
+        super().limit()
+
+
+class HalfClosed(NeverRead):
+    """The same, and they send no more: what is due may still be taken."""
+
+    closed = ()
+
+    def step(self, s):
+        if self.push(s) and not self.pending[s] and s not in self.closed:
+            s.shutdown(socket.SHUT_WR)
+            self.closed = (*self.closed, s)
+
+
+class Unfinished(Many):
+    """250 records of 2 MiB without their last octet."""
+
+    count = 250
+    rcvbuf = None
+
+    def what(self):
+        return mark(RECORD) + bytes(RECORD - 1)
+
+
+class UnfinishedAgain(Unfinished):
+    """The same, and each is sent again when its client has been ended."""
+
+    again = True
+
+
+class Crumbs(Many):
+    """250 records of 2 MiB, an octet at a time."""
+
+    count = 250
+    rcvbuf = None
+
+    def what(self):
+        return mark(RECORD) + bytes(RECORD)
+
+    def step(self, s):
+        self.push(s, 1)
+
+
+class Largest(Many):
+    """40 clients send Calls of 2 MiB, one after the other."""
+
+    count = 40
+    rcvbuf = None
+    again = True
+
+    def what(self):
+        return call(rpc(5, 100003, 4, 0, bytes(RECORD)))
+
+    def step(self, s):
+        try:
+            if not s.recv(1 << 20):
+                return self.gone(s)
+        except BlockingIOError:
+            pass
+        except OSError:
+            return self.gone(s)
+        if self.push(s) and not self.pending[s]:
+            self.pending[s] = memoryview(self.what())
+        return True
+
+
+class Idle(Many):
+    """Twice as many clients as there may be, which say nothing."""
+
+    count = 512
+    rcvbuf = None
+
+    def limit(self):
+        super().limit()
+        s = stats()
+        self.note += " %d at once," % s["clients"]
+        check(s["clients"] <= 256 + 20, "%d at once" % s["clients"])
+
+
+class Storm(Many):
+    """Clients that connect and go, some with a Call, as fast as they can."""
+
+    count = 0
+
+    def turn(self):
+        s = None
+        try:
+            s = tcp("127.0.0.2")
+            if self.turns % 3:
+                s.sendall(call(nfs4_read(1, 0, MB)))
+        except ENDED:
+            self.ended += 1
+        finally:
+            if s:
+                s.close()
+
+
+ATTACKS = (SlowReaders, NeverRead, HalfClosed, Unfinished, UnfinishedAgain,
+           Crumbs, Largest, Idle, Storm)
+
+
+def given_back():
+    s = stats()
+    return (s["clients"] == 0 and s["transport"]["connections_now"] == 0 and
+            s["transport"]["pool"]["bytes_in_use"] == 0)
+
+
+def go_on(one):
+    while not one.stop.is_set():
+        one.turn()
+        one.turns += 1
+
+
+def run(kind, alone):
+    one = kind()
+    thread = threading.Thread(target=go_on, args=(one,), daemon=True)
+    before, fds = status("VmRSS"), descriptors()
+    with open("/proc/%d/clear_refs" % PID, "w", encoding="ascii") as f:
+        f.write("5")
+    try:
+        one.begin()
+        thread.start()
+        beside = Good(BESIDE)
+        ended, done = beside.result()
+        print("# %-16s good %d MB/s alone, %d at first, %d later; ended %d "
+              "times" % (kind.__name__, alone, rate(done[:WINDOW]),
+                         rate(done[-WINDOW:]), ended))
+        sys.stdout.flush()
+        check(not ended, "the good client was ended: %.300s" % beside.err)
+        check(sum(done[-WINDOW:]), "the good client does not go on")
+        one.limit()
+    finally:
+        one.stop.set()
+        if thread.ident:
+            thread.join(60)
+        one.end()
+    peak = status("VmHWM")
+    check(until(given_back, 60), "not all is given back: %r" %
+          [stats()["clients"], stats()["transport"]["pool"]])
+    check(until(lambda: descriptors() <= fds, 30), "%d descriptors, not %d" %
+          (descriptors(), fds))
+    s = stats()["gateway"]
+    print("# %-16s%s %d overdue, %d evicted, %d gave way so far; RSS %d, at "
+          "most %d, then %d MB" %
+          ("", one.note, s.get("overdue", 0), s.get("evictions", 0),
+           s.get("gave_way", 0), before // MB, peak // MB,
+           status("VmRSS") // MB))
+
+
+def main():
+    wanted = sys.argv[5:]
+    if wanted[:1] == ["--good"]:
+        good(int(wanted[1]))
+        return
+    attack.resource.setrlimit(attack.resource.RLIMIT_NOFILE, (8192, 8192))
+    failed = False
+    Good(1).result()
+    ended, done = Good(WINDOW).result()
+    alone = rate(done)
+    print("# %-16s good %d MB/s, ended %d times" % ("none", alone, ended))
+    for kind in ATTACKS:
+        if wanted and kind.__name__ not in wanted:
+            continue
+        try:
+            run(kind, alone)
+            print("ok gateway-attack-%s" % kind.__name__)
+        except Exception as e:  # pylint: disable=broad-except
+            failed = True
+            if not isinstance(e, Wrong):
+                traceback.print_exc(file=sys.stdout)
+            print("not ok gateway-attack-%s %s" % (
+                kind.__name__, str(e).replace("\n", " ")))
+        sys.stdout.flush()
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()
