@@ -353,7 +353,7 @@ class Soak:
                 after[key] // unit, "" if allowed is None else
                 "%d more allowed" % (allowed // unit)))
 
-    def close(self):
+    def close(self, done):
         for p in [p for _, p in self.peers] + self.writers:
             p.kill()
         for load in self.loads:
@@ -361,8 +361,11 @@ class Soak:
             if load.process:
                 load.process.kill()
         for p in self.programs[::-1]:
-            if p.process:
+            if p.process and done:
                 p.stop()
+            elif p.process:
+                p.process.kill()
+                p.process.wait()
 
 
 NAMES = ("warm-up", "stable-writes", "data", "writers-live", "writers-go-on",
@@ -371,28 +374,33 @@ NAMES = ("warm-up", "stable-writes", "data", "writers-live", "writers-go-on",
          "pool", "logs", "ends")
 
 
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
 def stop(*_):
+    for s in SIGNALS:
+        signal.signal(s, signal.SIG_IGN)
     raise SystemExit(143)
 
 
 def main():
     # The shell that has begun this may be killed.
     LIBC.prctl(1, signal.SIGTERM, 0, 0, 0)
-    for s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for s in SIGNALS:
         signal.signal(s, stop)
     soak = Soak(float(sys.argv[1]), sys.argv[2])
     done = False
     try:
         soak.run()
-        done = bool(soak.table)
+        done = True
     except SystemExit:
         soak.fault("ends", "stopped by a signal")
     finally:
-        soak.close()
+        soak.close(done)
     soak.summary()
     for p in soak.programs:
         soak.faults += [("no-crash", x) for x in p.faults]
-    if not done and not soak.faults:
+    if not soak.table and not soak.faults:
         soak.fault("ends", "it was not begun")
     for name in NAMES:
         why = [text for n, text in soak.faults if n == name]
