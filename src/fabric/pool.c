@@ -8,8 +8,13 @@
  * classes that are free as a whole given back to make room, so that a server
  * whose mix of sizes changes does not refuse for ever.
  *
+ * Who takes spare memory leaves what is reserved to the others. What has been
+ * promised is kept aside as buffers, which come back there: whatever happens to
+ * the rest, as many as were promised are kept or lent.
+ *
  * Threads: any. A thread's shard is that of the processor it runs on.
  * Lock order: pool->grow, then the shards of one class by ascending index.
+ * pool->keep, of what is kept, is a leaf.
  * pool->grow protects the lists of slabs and the octets held, and is only taken
  * when no shard of the class has a buffer. A shard's lock protects its list.
  */
@@ -37,6 +42,8 @@
 #define POOL_MIN_SHIFT 12
 #define POOL_CLASS_SHIFT 2
 #define POOL_DEFAULT_LIMIT ((size_t)1 << 30)
+/* With less to spare than this the pool is short of memory. */
+#define POOL_LITTLE ((size_t)64 << 10)
 #define POOL_HUGE ((size_t)2 << 20)
 #define POOL_HUGE_FLAG (21 << MAP_HUGE_SHIFT)
 
@@ -51,6 +58,7 @@ struct pool_buf {
 	struct fab_buf b; /* first: the holder's view; b.next links free ones */
 	struct pool_slab *slab;
 	bool in_use;
+	bool promised; /* it comes from what is kept */
 };
 
 struct pool_slab {
@@ -82,6 +90,10 @@ struct fab_pool {
 	size_t bytes_held, bytes_huge;
 	uint64_t nslabs;
 	bool no_huge_told;
+
+	pthread_mutex_t keep;
+	struct fab_buf *kept;
+	size_t owed; /* promises given up that are lent */
 
 	atomic_size_t in_use, peak;
 	atomic_uint_least64_t refused;
@@ -428,6 +440,7 @@ int fab_pool_create(struct fab_domain *dom, const struct fab_pool_params *p,
 	pool->spare = pool->limit;
 	if (p && p->reserve < pool->limit)
 		pool->spare -= p->reserve;
+	pthread_mutex_init(&pool->keep, NULL);
 	pthread_mutex_init(&pool->grow, NULL);
 	for (unsigned int k = 0; k < POOL_CLASSES; k++)
 		for (unsigned int i = 0; i < POOL_SHARDS; i++)
@@ -451,11 +464,13 @@ void fab_pool_destroy(struct fab_pool *pool)
 		for (unsigned int i = 0; i < POOL_SHARDS; i++)
 			pthread_mutex_destroy(&pool->shards[k][i].lock);
 	}
+	pthread_mutex_destroy(&pool->keep);
 	pthread_mutex_destroy(&pool->grow);
 	free(pool);
 }
 
-static void count_use(struct fab_pool *pool, size_t size)
+/* What is in use then. */
+static size_t count_use(struct fab_pool *pool, size_t size)
 {
 	size_t now = size + atomic_fetch_add_explicit(&pool->in_use, size,
 						      memory_order_relaxed);
@@ -466,6 +481,7 @@ static void count_use(struct fab_pool *pool, size_t size)
 						      memory_order_relaxed,
 						      memory_order_relaxed))
 		;
+	return now;
 }
 
 static struct fab_buf *get(struct fab_pool *pool, size_t size, size_t limit)
@@ -492,7 +508,13 @@ static struct fab_buf *get(struct fab_pool *pool, size_t size, size_t limit)
 	assert(!pb->in_use);
 	pb->in_use = true;
 	ASAN_UNPOISON_MEMORY_REGION(b->addr, b->size);
-	count_use(pool, b->size);
+	/* Others may have taken some since it was looked at. */
+	if (count_use(pool, b->size) > limit && limit < pool->limit) {
+		fab_pool_put(b);
+		b = NULL;
+		atomic_fetch_add_explicit(&pool->refused, 1,
+					  memory_order_relaxed);
+	}
 	return b;
 }
 
@@ -506,6 +528,93 @@ struct fab_buf *fab_pool_get_spare(struct fab_pool *pool, size_t size)
 	return get(pool, size, pool->spare);
 }
 
+/* Keep lock held. */
+static struct fab_buf *kept_pop(struct fab_pool *pool)
+{
+	struct fab_buf *b = pool->kept;
+
+	if (b) {
+		pool->kept = b->next;
+		b->next = NULL;
+	}
+	return b;
+}
+
+/* Keep lock held. */
+static void kept_push(struct fab_pool *pool, struct fab_buf *b)
+{
+	ASAN_POISON_MEMORY_REGION(b->addr, b->size);
+	b->next = pool->kept;
+	pool->kept = b;
+}
+
+/* Back to what is kept, unless that need not be any more. */
+static bool keep(struct fab_pool *pool, struct pool_buf *pb)
+{
+	bool kept;
+
+	pb->promised = false;
+	pthread_mutex_lock(&pool->keep);
+	kept = !pool->owed;
+	if (kept)
+		kept_push(pool, &pb->b);
+	else
+		pool->owed--;
+	pthread_mutex_unlock(&pool->keep);
+	return kept;
+}
+
+bool fab_pool_promise(struct fab_pool *pool, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		struct fab_buf *b = fab_pool_get_spare(pool, FAB_POOL_PROMISED);
+
+		if (!b) {
+			fab_pool_release(pool, i);
+			return false;
+		}
+		pthread_mutex_lock(&pool->keep);
+		kept_push(pool, b);
+		pthread_mutex_unlock(&pool->keep);
+	}
+	return true;
+}
+
+void fab_pool_release(struct fab_pool *pool, unsigned int n)
+{
+	while (n--) {
+		struct fab_buf *b;
+
+		pthread_mutex_lock(&pool->keep);
+		b = kept_pop(pool);
+		if (!b)
+			pool->owed++;
+		pthread_mutex_unlock(&pool->keep);
+		fab_pool_put(b);
+	}
+}
+
+struct fab_buf *fab_pool_get_promised(struct fab_pool *pool)
+{
+	struct fab_buf *b;
+
+	pthread_mutex_lock(&pool->keep);
+	b = kept_pop(pool);
+	pthread_mutex_unlock(&pool->keep);
+	if (b) {
+		((struct pool_buf *)b)->promised = true;
+		ASAN_UNPOISON_MEMORY_REGION(b->addr, b->size);
+	}
+	return b;
+}
+
+bool fab_pool_short(struct fab_pool *pool)
+{
+	return atomic_load_explicit(&pool->in_use, memory_order_relaxed) +
+		       POOL_LITTLE >
+	       pool->spare;
+}
+
 void fab_pool_put(struct fab_buf *buf)
 {
 	struct pool_buf *pb = (struct pool_buf *)buf;
@@ -515,8 +624,10 @@ void fab_pool_put(struct fab_buf *buf)
 	if (!buf)
 		return;
 	assert(pb->in_use);
-	pb->in_use = false;
 	pool = buf->pool;
+	if (pb->promised && keep(pool, pb))
+		return;
+	pb->in_use = false;
 	/* Before it can be taken again, or the peak would count it twice. */
 	atomic_fetch_sub_explicit(&pool->in_use, buf->size,
 				  memory_order_relaxed);

@@ -28,6 +28,7 @@ struct fab_buf {
 };
 
 #define FAB_POOL_MAX_BUF (4u << 20)
+#define FAB_POOL_PROMISED 4096
 
 struct fab_pool_params {
 	size_t max_bytes; /* hard limit on memory held; 0: 1 GiB */
@@ -54,9 +55,19 @@ void fab_pool_destroy(struct fab_pool *pool);
  * limit is reached.
  */
 struct fab_buf *fab_pool_get(struct fab_pool *pool, size_t size);
-/* The same for one who can do without: NULL as well if it would need what is
- * reserved. */
+/* The same for one who can do without, or wait: NULL as well if it would need
+ * what is reserved. */
 struct fab_buf *fab_pool_get_spare(struct fab_pool *pool, size_t size);
+/*
+ * @n buffers of FAB_POOL_PROMISED octets, of what is to spare, that from now on
+ * only fab_pool_get_promised() gives, which fails only if they are all lent; they
+ * count as in use. False: there are not as many. And give up so many.
+ */
+bool fab_pool_promise(struct fab_pool *pool, unsigned int n);
+void fab_pool_release(struct fab_pool *pool, unsigned int n);
+struct fab_buf *fab_pool_get_promised(struct fab_pool *pool);
+/* Is next to nothing to spare? */
+bool fab_pool_short(struct fab_pool *pool);
 /* Give back; NULL is allowed. What is kept, fab_mr_keep(), is never given out
  * again, nor is its slab. */
 void fab_pool_put(struct fab_buf *buf);

@@ -94,6 +94,24 @@ static void freeze(struct nrt_encode *e)
 	e->open = false;
 }
 
+/* A buffer of @want octets, or of @need where memory is short: then a part of
+ * what has been promised to the connection, for it to answer at all. */
+static struct fab_buf *more(struct nrt_encode *e, size_t want, size_t need)
+{
+	struct fab_buf *b = fab_pool_get_spare(e->pool, want);
+
+	if (!b)
+		b = fab_pool_get(e->pool, want);
+	if (!b && need < want)
+		b = fab_pool_get(e->pool, need > GROW_MIN ? need : GROW_MIN);
+	if (!b && need <= FAB_POOL_PROMISED && e->promised < RT_CALL_PROMISED) {
+		b = fab_pool_get_promised(e->pool);
+		if (b)
+			e->promised++;
+	}
+	return b;
+}
+
 /*
  * A new last extent with room for at least @need octets in a row (0: any) and
  * @headroom octets before them. The position is not moved.
@@ -130,7 +148,7 @@ static struct nrt_extent *append(struct nrt_encode *e, size_t need,
 			want = GROW_MAX;
 		if (want < need + headroom)
 			want = need + headroom;
-		buf = fab_pool_get(e->pool, want);
+		buf = more(e, want, need + headroom);
 		if (!buf)
 			return fail(e, -ENOMEM), NULL;
 		e->spare = buf->addr;
@@ -521,6 +539,7 @@ static int begin(struct nrt_encode *e)
 	e->error = 0;
 	e->open = false;
 	e->copied = 0;
+	e->promised = 0;
 	e->spare = NULL;
 	e->spare_len = 0;
 	if (!append(e, 0, 0)) {

@@ -91,6 +91,7 @@ struct nrt_encode {
 	uint8_t *spare;
 	size_t spare_len;
 	struct fab_mr *spare_mr;
+	unsigned int promised; /* buffers that were */
 	size_t copied; /* uio octets copied for want of extents */
 	struct nrt_extent ext[RT_MAX_PIECES];
 	struct rt_piece pieces[RT_MAX_PIECES];

@@ -119,7 +119,7 @@ void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)
 	if (call->xid_counted)
 		count_xid(c, call->pub.xid, -1);
 	rt_memory_give(c, call->memory);
-	rt_bufs_put(&call->bufs);
+	rt_receive_back(c, &call->bufs);
 	cds_list_del(&call->link);
 	c->calls_all--;
 	call->next_free = c->free_calls;

@@ -270,9 +270,11 @@ void rt_calls_feed(struct rt_conn *c, bool late)
 	}
 	if (!late || fed || cds_list_empty(&c->starved))
 		return;
-	if (c->calls_executing || !cds_list_empty(&c->waiting))
-		/* They give theirs back, be it after a while: how long that
-		 * takes is not this Call's fault. */
+	if (c->calls_executing || !cds_list_empty(&c->waiting) ||
+	    atomic_load_explicit(&c->inst->memory, memory_order_relaxed) >
+		    c->memory)
+		/* They give theirs back, or other connections do, be it after
+		 * a while: how long that takes is not this Call's fault. */
 		c->starved_deadline = rt_now_ms() + c->inst->cfg.memory_wait_ms;
 	else
 		no_memory(c,

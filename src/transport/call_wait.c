@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * call_wait - Calls that wait while their host does not take its Replies
+ * call_wait - Calls that wait while their host does not take its Replies, or
+ * memory is short
  *
  * More may be asked for at once than the network carries: then what has been
  * read from storage piles up. So no more is executed for a host that has too
@@ -59,8 +60,10 @@ static void wait_for(struct rt_conn *c, struct rt_call_priv *call)
 
 	if (!c->replies_told)
 		rt_log(c, LOG_NOTICE,
-		       "Calls wait: this host has more Replies to take than "
-		       "Max_Host_Memory");
+		       fab_pool_short(c->inst->pool) ?
+			       "Calls wait: Max_Memory reached" :
+			       "Calls wait: this host has more Replies to take "
+			       "than Max_Host_Memory");
 	c->replies_told = true;
 	RT_COUNT(c, reply_waits, 1);
 	call->waiting = true;

@@ -423,6 +423,7 @@ static void expire(struct rt_conn *c)
 	 * ever. */
 	give_up(c, reads, now, "an RDMA Read is not answered");
 	give_up(c, c->credit_deadline, now, "no credits for Replies");
+	give_up(c, c->memory_deadline, now, "no memory to copy a Reply into");
 	give_up(c, calls, now, "a reverse Call is not answered");
 	if (may_idle(c) && c->last_active + c->inst->cfg.idle_ms <= now) {
 		rt_conn_fail(c, 0, "idle for %u ms", c->inst->cfg.idle_ms);
@@ -464,6 +465,10 @@ static void set_deadline(struct rt_conn *c)
 		/* Others may give back memory, or take Replies: look. */
 		if (!cds_list_empty(&c->starved) ||
 		    !cds_list_empty(&c->waiting))
+			d = earlier(rt_now_ms() + RT_TICK_MS, d);
+		/* Others may give back memory. */
+		if (c->memory_deadline ||
+		    (c->recvs_lacking && (!cds_list_empty(&c->requests))))
 			d = earlier(rt_now_ms() + RT_TICK_MS, d);
 		d = earlier(c->credit_deadline, d);
 		if (may_idle(c))

@@ -27,6 +27,7 @@ struct rt_credit {
 	uint32_t reverse; /* own Calls outstanding, reverse direction */
 	uint32_t forward; /* own Calls outstanding, forward direction */
 	uint32_t announced; /* the highest limit told to the peer */
+	uint32_t lacking; /* Receives that there was no memory for */
 	uint32_t grants; /* GRANTs received since then */
 	bool told; /* announced has been sent */
 	bool drawing; /* a Reply is on its way in fragments */
@@ -75,8 +76,8 @@ static inline bool rt_credit_may_grant(const struct rt_credit *c)
 	return (int32_t)(c->limit - c->sent) >= (c->received ? 0 : 1);
 }
 
-/* Advertised credits now. */
-static inline uint32_t rt_credit_advertised(const struct rt_credit *c)
+/* What may be advertised. */
+static inline uint32_t rt_credit_allowed(const struct rt_credit *c)
 {
 	if (c->reverse || c->forward)
 		return c->max + c->reverse;
@@ -85,6 +86,15 @@ static inline uint32_t rt_credit_advertised(const struct rt_credit *c)
 	/* One for the GRANTs that draw the fragments, however many Calls
 	 * there are (they may be more than max after the case above). */
 	return c->drawing ? 1 : 0;
+}
+
+/* Advertised credits now: none without its Receive. */
+static inline uint32_t rt_credit_advertised(const struct rt_credit *c)
+{
+	uint32_t n = rt_credit_allowed(c), most = c->max + c->reverse;
+
+	most = most > c->lacking ? most - c->lacking : 0;
+	return n < most ? n : most;
 }
 
 /*
@@ -110,8 +120,9 @@ static inline void rt_credit_announce(struct rt_credit *c)
 }
 
 /*
- * Receives that must be posted, so that everything announced can arrive and
- * one GRANT beyond ([A5] rule 3).
+ * Receives that should be posted, so that everything announced can arrive and
+ * one GRANT beyond ([A5] rule 3). If some are lacking, so much less is
+ * announced; for what was announced before there are enough.
  */
 static inline uint32_t rt_credit_receives(const struct rt_credit *c)
 {

@@ -22,6 +22,7 @@ struct rt_credit1 {
 	uint32_t limit; /* granted; 1 at first */
 	/* As Responder. */
 	uint32_t grant; /* 0: Calls are not taken */
+	uint32_t lacking; /* Receives that there was no memory for */
 };
 
 static inline void rt_credit1_init(struct rt_credit1 *c, uint32_t request,
@@ -58,7 +59,35 @@ static inline bool rt_credit1_may_take(const struct rt_credit1 *c,
 }
 
 /*
- * Receives that must be posted (RFC 8167 4.3): for the Calls granted, for the
+ * What is granted now that @taken Calls are in progress. Of the Receives for
+ * `grant` Calls some may be lacking; a Call in progress needs none any more, so
+ * that as many may be lacking. Whatever the peer has been granted before, it
+ * has sent as many Calls as are in progress, and the Receives that are left are
+ * enough for the others.
+ */
+static inline uint32_t rt_credit1_grant(const struct rt_credit1 *c,
+					uint32_t taken)
+{
+	uint32_t n = c->grant + taken;
+
+	n = n > c->lacking ? n - c->lacking : 0;
+	if (n > c->grant)
+		n = c->grant;
+	return n ? n : 1; /* RFC 8166 3.3.1: never 0 */
+}
+
+/*
+ * May a Reply (or an ERROR) go that leaves @taken Calls in progress? It grants
+ * one more at least, which the Receive to spare is for.
+ */
+static inline bool rt_credit1_may_reply(const struct rt_credit1 *c,
+					uint32_t taken)
+{
+	return c->lacking <= c->grant + taken;
+}
+
+/*
+ * Receives that should be posted (RFC 8167 4.3): for the Calls granted, for the
  * Replies to come, and one so that a message too many, which will be answered,
  * does not end the connection. A @client posts for all the Calls it asked for
  * at once, a server when it sends one.

@@ -3,7 +3,9 @@
  * host - what all connections from one address may have together
  *
  * One host must not be able to take every connection and all memory of a
- * server, so a share of each is the most it gets. An IPv6 host is its /64,
+ * server, so a share of each is the most it gets: Max_Host_Memory for chunks and
+ * reassembly, as much for Replies, and as much, but no less than a quarter of
+ * Max_Memory, for Receives. An IPv6 host is its /64,
  * since addresses inside of that cost it nothing.
  *
  * inst->lock guards the list and the counts of connections. The octets are
@@ -24,6 +26,7 @@ struct rt_host {
 	unsigned int conns; /* not ended, or with Calls that are not back */
 	atomic_size_t memory; /* chunks and reassembly */
 	atomic_size_t replies; /* given to the transport, not yet gone */
+	atomic_size_t receives; /* that connections have of their own */
 };
 
 int rt_host_join(struct rt_conn *c, const struct sockaddr_storage *peer)
@@ -137,6 +140,27 @@ void rt_memory_give(struct rt_conn *c, size_t n)
 					  memory_order_relaxed);
 }
 
+bool rt_host_receives(struct rt_conn *c, size_t n)
+{
+	const struct rt_config *cfg = &c->inst->cfg;
+	size_t was = c->recv_octets, all, most = cfg->max_memory / 4;
+
+	if (!c->host)
+		return true;
+	if (most < cfg->max_host_memory)
+		most = cfg->max_host_memory;
+	all = atomic_fetch_add_explicit(&c->host->receives, n - was,
+					memory_order_relaxed) -
+	      was;
+	if (n > was && all && all + n > most) {
+		atomic_fetch_sub_explicit(&c->host->receives, n - was,
+					  memory_order_relaxed);
+		return false;
+	}
+	c->recv_octets = n;
+	return true;
+}
+
 void rt_replies_add(struct rt_conn *c, size_t n)
 {
 	if (!c->host)
@@ -156,10 +180,12 @@ void rt_replies_sub(struct rt_conn *c, size_t n)
 bool rt_replies_wait(struct rt_conn *c, unsigned int others)
 {
 	/* A connection of the same host that takes its Replies goes on, with
-	 * one Call at a time. */
+	 * one Call at a time; and so does each while the pool is short of
+	 * memory (reserve.c). */
 	return c->host &&
-	       atomic_load_explicit(&c->host->replies, memory_order_relaxed) >
-		       c->inst->cfg.max_host_memory &&
+	       (fab_pool_short(c->inst->pool) ||
+		atomic_load_explicit(&c->host->replies, memory_order_relaxed) >
+			c->inst->cfg.max_host_memory) &&
 	       (others ||
 		atomic_load_explicit(&c->reply_octets, memory_order_relaxed));
 }

@@ -12,7 +12,8 @@
  * Reply), send.c (queues, credits and posting), work.c (work requests and
  * buffers), rtr_state.h, rtr.c, rtr_place.c, rtr_call.c and rtr_request.c (the
  * extension rtrext), ended.c (what is given back at the end), host.c (accounts
- * of hosts), config.c, listen.c, log.c, instance.c and run.c.
+ * of hosts), reserve.c (what a connection has of its own), config.c, listen.c,
+ * log.c, instance.c and run.c.
  * stage.h and probe.h tell others what happens.
  *
  * Unless a comment says otherwise every function takes a connection whose
@@ -63,6 +64,10 @@ struct wire_xchar;
 #define RT_RESERVE_MS 200
 /* A client waits this long for CONNPROP_FINAL after the first answer. */
 #define RT_SETTLE_MS 1000
+/* Of its own a connection has headers for so many Sends (reserve.c). */
+#define RT_OWN_SENDS 2
+/* What must be copied to be sent goes in pieces of this if memory is short. */
+#define RT_BOUNCE_MIN ((size_t)64 << 10)
 /* What a shutdown has aborted may take this long to be gone. */
 #define RT_ABORT_MS 1000
 
@@ -233,6 +238,7 @@ struct rt_conn {
 	uint32_t next_xid;
 	uint64_t state_deadline;
 	uint64_t credit_deadline; /* of a Reply that waits for a credit */
+	uint64_t memory_deadline; /* of a Reply that waits for memory */
 	uint64_t reserve_deadline; /* a GRANT may then use the extra Receive */
 	uint64_t last_active;
 	size_t memory; /* chunk and reassembly octets held */
@@ -247,6 +253,10 @@ struct rt_conn {
 
 	struct cds_list_head lent; /* Receives posted */
 	unsigned int recvs_posted;
+	bool memory_told; /* that there was none */
+	unsigned int recvs_lacking; /* that have not come back since */
+	size_t recv_octets; /* of its own Receives, as its host's account has */
+	unsigned int promised; /* buffers of the pool */
 	unsigned int sends_inflight;
 	unsigned int works_inflight;
 	struct rt_work *free_sends, *free_works;
@@ -488,6 +498,14 @@ void rt_work_put(struct rt_conn *c, struct rt_work *w);
 void rt_works_free(struct rt_conn *c);
 void rt_bufs_put(struct fab_buf **list);
 void rt_bufs_add(struct fab_buf **list, struct fab_buf *b);
+/* The end of the chain, and the counts of what is in it. */
+struct rt_mark {
+	struct fab_wr **tail;
+	uint64_t writes, copied, chunks;
+};
+struct rt_mark rt_chain_mark(const struct rt_conn *c);
+/* Take RDMA Writes that were added since out of it; they hang on their Send. */
+void rt_chain_cut(struct rt_conn *c, const struct rt_mark *m);
 /* Append to the chain that rt_chain_post() posts in one go. */
 void rt_chain_add(struct rt_conn *c, struct rt_work *w);
 void rt_chain_post(struct rt_conn *c);
@@ -597,8 +615,6 @@ bool rt_xchar_fixed(const struct rt_conn *c);
 bool rt_xchar_raise(struct rt_conn *c, uint32_t size);
 bool rt_xchar_raised(const struct rt_conn *c);
 bool rt_xchar_raise_done(struct rt_conn *c);
-/* There is no memory for it. False: it is not that. */
-bool rt_xchar_give_up(struct rt_conn *c);
 /* REQXCH; 0, or how it is refused. */
 uint32_t rt_xchar_request(struct rt_conn *c, const struct wire_xchar *m);
 
@@ -716,9 +732,26 @@ bool rt_replies_wait(struct rt_conn *c, unsigned int others);
 /* A buffer for them, counted so; NULL: not now. */
 struct fab_buf *rt_memory_get(struct rt_conn *c, size_t mine, size_t size);
 void rt_memory_give(struct rt_conn *c, size_t n);
+/* So many octets are its own Receives; false: too many for its host. */
+bool rt_host_receives(struct rt_conn *c, size_t n);
 /* Octets of Replies; any thread. */
 void rt_replies_add(struct rt_conn *c, size_t n);
 void rt_replies_sub(struct rt_conn *c, size_t n);
+
+/* reserve.c */
+/* Before the first Receive is posted: 0, -ENOMEM, -EDQUOT: its host has had
+ * its share. What was taken goes with the works. */
+int rt_reserve(struct rt_conn *c);
+void rt_reserve_end(struct rt_conn *c);
+/* The Receive for the Reply to a reverse Call that is about to be posted, and is
+ * counted: 0, -EAGAIN: it waits, or why the connection fails. */
+int rt_reserve_reverse(struct rt_conn *c);
+/* Receives of another size; false: nothing has changed. */
+bool rt_reserve_resize(struct rt_conn *c, size_t size);
+/* A Receive's buffer that nobody kept. */
+void rt_receive_put(struct rt_conn *c, struct fab_buf *b);
+/* What was kept of Receives, and other buffers. */
+void rt_receive_back(struct rt_conn *c, struct fab_buf **list);
 
 /* reply.c */
 void rt_reply_queue(struct rt_conn *c, struct rt_call_priv *call);

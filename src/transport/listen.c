@@ -71,6 +71,14 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		rt_conn_put(c);
 		goto reject;
 	}
+	rc = rt_reserve(c);
+	if (rc) {
+		rt_log(c, LOG_WARNING, "connection refused: %s",
+		       rc == -EDQUOT ? "its host has a quarter of Max_Memory" :
+				       "no memory (Max_Memory)");
+		rt_conn_put(c);
+		goto reject;
+	}
 	pthread_mutex_lock(&inst->lock);
 	inst->accepted++;
 	pthread_mutex_unlock(&inst->lock);
@@ -192,7 +200,9 @@ int rt_connect(struct rt_instance *inst, unsigned int poller,
 		rt_conn_put(c);
 		return rc;
 	}
-	rc = rt_post_receives(c);
+	rc = rt_reserve(c);
+	if (!rc)
+		rc = rt_post_receives(c);
 	if (!rc) {
 		rt_private_data(inst, false, data);
 		params.priv = data;

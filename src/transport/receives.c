@@ -3,7 +3,8 @@
  * receives - the Receives of a connection, and memory for them
  *
  * A connection posts as many Receives as flow control has promised its peer
- * messages. Each brings its buffer; or, where the domain shares them
+ * messages, or fewer if there is no memory: then it promises less (reserve.c).
+ * Each brings its buffer; or, where the domain shares them
  * (fab_share()), none, and the message comes with one, which goes back to the
  * pool and not to the next Receive.
  *
@@ -56,29 +57,36 @@ int rt_share_receives(struct rt_instance *inst)
 
 /* ---- Posting --------------------------------------------------------- */
 
-/* A buffer of *@size octets for @w, if it needs one; perhaps of fewer, if there
- * is no memory for what was to be raised. */
-static bool memory_for(struct rt_conn *c, struct rt_work *w, size_t *size)
+/* A buffer of @size octets for @w, if it needs one. */
+static bool memory_for(struct rt_conn *c, struct rt_work *w, size_t size)
 {
 	struct fab_buf *b = c->free_recv;
 
 	if (c->inst->shares) {
-		w->sge[0] = (struct fab_sge){ NULL, *size, NULL };
+		w->sge[0] = (struct fab_sge){ NULL, size, NULL };
 		return true;
 	}
 	if (b)
 		c->free_recv = b->next;
 	else
-		b = fab_pool_get(c->inst->pool, *size);
-	if (!b && rt_xchar_give_up(c)) {
-		*size = rt_recv_size(c);
-		b = fab_pool_get(c->inst->pool, *size);
-	}
+		b = fab_pool_get_spare(c->inst->pool, size);
 	if (!b)
 		return false;
 	w->buf = b;
-	w->sge[0] = (struct fab_sge){ b->addr, *size, b->mr };
+	w->sge[0] = (struct fab_sge){ b->addr, size, b->mr };
 	return true;
+}
+
+/* As flow control has to know. */
+static void lacking(struct rt_conn *c, uint32_t n)
+{
+	if (n && !c->memory_told)
+		rt_log(c, LOG_NOTICE,
+		       "Calls wait: no memory (Max_Memory) for Receives");
+	c->memory_told |= n;
+	c->recvs_lacking = n;
+	c->credit.lacking = n;
+	c->credit1.lacking = n;
 }
 
 int rt_post_receives(struct rt_conn *c)
@@ -90,17 +98,17 @@ int rt_post_receives(struct rt_conn *c)
 	size_t size = rt_recv_size(c);
 	int rc;
 
+	lacking(c, 0);
 	if (c->recvs_posted >= want)
 		return 0;
 	while (c->recvs_posted + n < want) {
 		struct rt_work *w = rt_work_get(c, RT_WORK_RECV);
 
-		if (!w || !memory_for(c, w, &size)) {
+		if (!w || !memory_for(c, w, size)) {
 			if (w)
 				rt_work_put(c, w);
-			rt_conn_fail(c, -ENOMEM, "no memory for Receives");
-			rc = -ENOMEM;
-			goto out;
+			lacking(c, want - c->recvs_posted - n);
+			break;
 		}
 		w->wr.op = FAB_RECV;
 		w->wr.nsge = 1;
@@ -110,6 +118,8 @@ int rt_post_receives(struct rt_conn *c)
 		posted = w;
 		n++;
 	}
+	if (!chain)
+		return 0;
 	rc = fab_post_recv(c->fab, chain);
 	if (!rc) {
 		for (; posted; posted = posted->next)
@@ -123,7 +133,6 @@ int rt_post_receives(struct rt_conn *c)
 		rc = 0;
 	else
 		rt_conn_fail(c, rc, "posting Receives: %s", strerror(-rc));
-out:
 	while (chain) {
 		struct fab_wr *next = chain->next;
 

@@ -251,6 +251,15 @@ static void begin(struct rt_conn *c, struct rt_call_priv *call)
 	call->held_credit = false;
 }
 
+/* It has to wait. */
+static void unbegin(struct rt_conn *c, struct rt_call_priv *call)
+{
+	call->posted_first = false;
+	cds_list_add(&call->queue, &c->replies);
+	c->credit.holding++;
+	call->held_credit = true;
+}
+
 /* The last or only one. */
 static void end(struct rt_conn *c, struct rt_call_priv *call, struct rt_work *w)
 {
@@ -273,15 +282,34 @@ static bool broken(struct rt_conn *c, struct rt_work *w, int rc)
 	return false;
 }
 
+/*
+ * There is no memory to copy a Reply into. What of the next message is in the
+ * chain already has not been posted: it goes later.
+ */
+static bool unsent(struct rt_conn *c, struct rt_work *w,
+		   const struct rt_mark *mark)
+{
+	rt_chain_cut(c, mark);
+	rt_work_put(c, w);
+	if (!c->memory_deadline)
+		c->memory_deadline = rt_now_ms() + c->inst->cfg.continuation_ms;
+	return false;
+}
+
 /* The next transmission of an XMTRESP. */
 static bool send_xmt(struct rt_conn *c, struct rt_call_priv *call,
 		     struct rt_work *w)
 {
-	int rc = w ? 0 : -ENOMEM;
+	struct rt_rtr_plan *p = &call->xmt.plan;
+	struct rt_mark mark = rt_chain_mark(c);
+	unsigned int xnum = p->xnum, item = p->item, at = p->at;
+	size_t done = p->done, off = call->out.off;
 	bool last = true;
 	size_t hlen = 0;
+	bool begun = call->posted_first;
+	int rc = 0;
 
-	if (!rc && !call->posted_first) {
+	if (!begun) {
 		begin(c, call);
 		rc = rt_rtr_reply_writes(c, call, w);
 	}
@@ -292,8 +320,20 @@ static bool send_xmt(struct rt_conn *c, struct rt_call_priv *call,
 			c->credit.drawing = true;
 		rc = rt_rtr_reply_fill(c, call, w, &hlen, &last);
 	}
+	if (rc == -ENOMEM) {
+		p->xnum = xnum;
+		p->item = item;
+		p->at = at;
+		p->done = done;
+		call->out.off = off;
+		c->credit.drawing = begun;
+		if (!begun)
+			unbegin(c, call);
+		return unsent(c, w, &mark);
+	}
 	if (rc)
 		return broken(c, w, rc);
+	c->memory_deadline = 0;
 	if (last)
 		end(c, call, w);
 	else
@@ -317,6 +357,7 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 	struct rt_work *w;
 	size_t hlen, left, n;
 	bool last, continued;
+	struct rt_mark mark;
 	int rc;
 
 	/* The peer's properties may have come since it was queued. */
@@ -328,7 +369,13 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 		return true;
 	}
 	w = rt_work_get(c, RT_WORK_SEND);
-	rc = w ? 0 : -ENOMEM;
+	/* One will come back. */
+	if (!w && c->sends_inflight)
+		return false;
+	if (!w)
+		return broken(c, w, -ENOMEM);
+	mark = rt_chain_mark(c);
+	rc = 0;
 	if (call->xmt.on)
 		return send_xmt(c, call, w);
 	hlen = reply_header_len(c, call, call->external);
@@ -337,18 +384,27 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 	last = call->external || hlen + left <= c->to_peer;
 	if (!last && hlen + 4 > c->to_peer)
 		rc = -EMSGSIZE;
-	if (!rc && !call->posted_first) {
-		begin(c, call);
-		rc = post_writes(c, call, w);
-	}
-	if (rc)
-		goto fail;
-	continued = !last || c->cont_reply;
 	if (!last) {
 		/* Something must be left for the INLINE that ends it. */
 		n = (c->to_peer - 20) & ~(size_t)3;
 		if (n > left - 4)
 			n = left - 4;
+	}
+	w->wr.op = FAB_SEND;
+	w->wr.nsge = 1;
+	if (!rc && !call->posted_first)
+		rc = post_writes(c, call, w);
+	if (!rc && n)
+		rc = rt_gather(c, w, out, n);
+	if (rc == -ENOMEM)
+		return unsent(c, w, &mark);
+	if (rc)
+		goto fail;
+	c->memory_deadline = 0;
+	if (!call->posted_first)
+		begin(c, call);
+	continued = !last || c->cont_reply;
+	if (!last) {
 		c->cont_reply = call;
 		c->credit.drawing = true;
 	} else {
@@ -360,12 +416,7 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 			RT_COUNT(c, inline_sent, 1);
 		end(c, call, w);
 	}
-	w->wr.op = FAB_SEND;
-	w->wr.nsge = 1;
 	if (n) {
-		rc = rt_gather(c, w, out, n);
-		if (rc)
-			goto fail;
 		RT_COUNT(c, inline_bytes_sent, n);
 		if (continued)
 			RT_COUNT(c, continued_bytes_sent, n);

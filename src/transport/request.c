@@ -266,6 +266,9 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 		rq->prepared = true;
 	}
 	w = rt_work_get(c, RT_WORK_SEND);
+	/* One will come back. */
+	if (!w && c->sends_inflight)
+		return false;
 	rc = -ENOMEM;
 	if (!w)
 		goto fail;
@@ -276,10 +279,17 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 		if (c->server) {
 			/* [G3] rule 1: already in this header. */
 			c->credit.reverse++;
-			RT_COUNT(c, reverse_calls_sent, 1);
-			rc = rt_post_receives(c);
+			rc = rt_reserve_reverse(c);
+			if (rc == -EAGAIN) {
+				unpost(c);
+				rq->posted = false;
+				cds_list_add(&rq->queue, &c->calls_out);
+				rt_work_put(c, w);
+				return false;
+			}
 			if (rc)
 				goto end;
+			RT_COUNT(c, reverse_calls_sent, 1);
 		} else {
 			c->credit.forward++;
 			RT_COUNT(c, calls_sent, 1);

@@ -215,8 +215,15 @@ void rt_rtr_group_reset(struct rt_conn *c)
 {
 	struct rt_rtr_group *g = &c->rtr.group;
 
-	for (uint32_t i = 0; g->active && i < g->next; i++)
-		fab_pool_put(g->part[i].buf);
+	for (uint32_t i = 0; g->active && i < g->next; i++) {
+		struct fab_buf *b = g->part[i].buf;
+
+		/* Perhaps it has gone to a Call. */
+		if (!b)
+			continue;
+		b->next = NULL;
+		rt_receive_back(c, &b);
+	}
 	rt_memory_give(c, g->memory);
 	g->memory = 0;
 	g->active = false;

@@ -53,6 +53,9 @@ struct rt_listener;
 struct rt_conn;
 struct rt_call;
 
+/* While memory is short the upper layer may take so many buffers of the pool, by
+ * fab_pool_get_promised(), for its Reply to a Call. */
+#define RT_CALL_PROMISED 2
 /* Pieces in one payload stream; longer lists are refused with -E2BIG. */
 #define RT_MAX_PIECES 64
 /* Chunks of one kind in one header that this implementation can be set to. */

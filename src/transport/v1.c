@@ -105,16 +105,20 @@ static uint32_t receives(const struct rt_conn *c)
 
 static uint32_t credit_word(const struct rt_conn *c, enum rt_out_kind kind)
 {
-	/* RFC 8166 3.3.1: never 0. */
 	if (kind == RT_OUT_CALL)
 		return c->credit1.request;
-	return c->credit1.grant ? c->credit1.grant : 1;
+	return rt_credit1_grant(&c->credit1, c->credit.holding);
 }
 
 static bool may_send(const struct rt_conn *c, enum rt_out_kind kind)
 {
-	return kind != RT_OUT_CALL ||
-	       rt_credit1_may_call(&c->credit1, c->requests_out);
+	const struct rt_credit1 *k = &c->credit1;
+
+	if (kind != RT_OUT_CALL)
+		return rt_credit1_may_reply(k, c->credit.holding -
+						       (kind == RT_OUT_REPLY));
+	return rt_credit1_may_call(k, c->requests_out) &&
+	       (c->server || c->requests_out + k->lacking < k->request);
 }
 
 static void posted(struct rt_conn *c)

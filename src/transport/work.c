@@ -45,7 +45,7 @@ struct rt_work *rt_work_get(struct rt_conn *c, enum rt_work_kind kind)
 	}
 	/* A Send keeps its header buffer for the next one. */
 	if (kind == RT_WORK_SEND && !w->buf) {
-		w->buf = fab_pool_get(c->inst->pool, RT_HEADER_ROOM);
+		w->buf = fab_pool_get_spare(c->inst->pool, RT_HEADER_ROOM);
 		if (!w->buf) {
 			w->next = *list;
 			*list = w;
@@ -77,14 +77,9 @@ void rt_work_put(struct rt_conn *c, struct rt_work *w)
 	w->bounce = NULL;
 	if (w->kind == RT_WORK_SEND) {
 		list = &c->free_sends;
-	} else if (w->buf &&
-		   (c->inst->shares || w->sge[0].len != rt_recv_size(c))) {
-		/* The next one has none, or another size. */
-		fab_pool_put(w->buf);
-		w->buf = NULL;
 	} else if (w->buf) {
 		/* A Receive's buffer that nobody kept serves the next one. */
-		rt_bufs_add(&c->free_recv, w->buf);
+		rt_receive_put(c, w->buf);
 		w->buf = NULL;
 	}
 	w->next = *list;
@@ -107,6 +102,7 @@ void rt_works_free(struct rt_conn *c)
 	free_list(&c->free_sends);
 	free_list(&c->free_works);
 	rt_bufs_put(&c->free_recv);
+	rt_reserve_end(c);
 }
 
 void rt_chain_add(struct rt_conn *c, struct rt_work *w)
@@ -117,6 +113,25 @@ void rt_chain_add(struct rt_conn *c, struct rt_work *w)
 	c->works_inflight++;
 	if (w->kind == RT_WORK_SEND)
 		c->sends_inflight++;
+}
+
+struct rt_mark rt_chain_mark(const struct rt_conn *c)
+{
+	return (struct rt_mark){ .tail = c->chain_tail,
+				 .writes = c->stats.write_bytes,
+				 .copied = c->stats.copied_bytes,
+				 .chunks = c->stats.write_chunks };
+}
+
+void rt_chain_cut(struct rt_conn *c, const struct rt_mark *m)
+{
+	for (struct fab_wr *wr = *m->tail; wr; wr = wr->next)
+		c->works_inflight--;
+	*m->tail = NULL;
+	c->chain_tail = m->tail;
+	RT_COUNT(c, write_bytes, m->writes - c->stats.write_bytes);
+	RT_COUNT(c, copied_bytes, m->copied - c->stats.copied_bytes);
+	RT_COUNT(c, write_chunks, m->chunks - c->stats.write_chunks);
 }
 
 /*
@@ -298,6 +313,21 @@ static unsigned int max_sge(const struct rt_conn *c)
 	return n < RT_SGE ? n : RT_SGE;
 }
 
+/* Memory to copy @n octets into, or fewer, if not @all must be in one buffer:
+ * what is to spare, or a part of what is reserved. */
+static struct fab_buf *bounce(struct rt_conn *c, size_t n, bool all)
+{
+	struct fab_buf *b = fab_pool_get_spare(c->inst->pool, n);
+
+	while (!b) {
+		b = fab_pool_get(c->inst->pool, n);
+		if (all || n <= RT_BOUNCE_MIN)
+			break;
+		n /= 2;
+	}
+	return b;
+}
+
 int rt_gather(struct rt_conn *c, struct rt_work *w, struct rt_out *out,
 	      size_t n)
 {
@@ -319,7 +349,7 @@ int rt_gather(struct rt_conn *c, struct rt_work *w, struct rt_out *out,
 	}
 	if (left) {
 		/* Too scattered, or not registered: copy this message. */
-		w->bounce = fab_pool_get(c->inst->pool, n);
+		w->bounce = bounce(c, n, true);
 		if (!w->bounce)
 			return -ENOMEM;
 		k.at = out->at;
@@ -391,10 +421,13 @@ int rt_write_chunk(struct rt_conn *c, struct rt_work *send,
 							 FAB_POOL_MAX_BUF;
 						got.len = FAB_POOL_MAX_BUF;
 					}
-					b = fab_pool_get(c->inst->pool,
-							 got.len);
+					b = bounce(c, got.len, false);
 					if (!b)
 						return -ENOMEM;
+					if (got.len > b->size) {
+						k.off -= got.len - b->size;
+						got.len = b->size;
+					}
 					memcpy(b->addr, got.addr, got.len);
 					got.addr = b->addr;
 					got.mr = b->mr;

@@ -10,8 +10,8 @@
  * that are posted do no harm (3.1). None has less than 4096 octets, whatever is
  * announced.
  *
- * A raise needs memory before there is any use of it, so it is given up if that
- * runs short, and not begun if half of it is in use.
+ * A raise needs memory before there is any use of it, so it is not begun if half
+ * of it is in use; and its memory is there before it is (reserve.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -102,35 +102,35 @@ bool rt_xchar_raise(struct rt_conn *c, uint32_t size)
 		rt_log(c, LOG_INFO, "no memory to spare for longer Receives");
 		return false;
 	}
+	if (!rt_reserve_resize(c, (size + 3) & ~3u)) {
+		rt_log(c, LOG_INFO, "no memory for Receives of %u octets",
+		       size);
+		return false;
+	}
 	x->target = size;
 	x->shorter = 0;
 	cds_list_for_each_entry(w, &c->lent, lent) if (w->sge[0].len < size)
 		x->shorter++;
-	rt_bufs_put(&c->free_recv);
-	return true;
-}
-
-/* No raise any more; the peer, if it waits for one, hears that it is over. */
-bool rt_xchar_give_up(struct rt_conn *c)
-{
-	struct rt_xchar *x = &c->xchar;
-
-	if (!x->target)
-		return false;
-	rt_log(c, LOG_NOTICE, "no memory for Receives of %u octets", x->target);
-	/* What is announced is posted already: UPDXCH says the old value, with
-	 * pendclr if that was asked for. */
-	x->target = c->ours.recv_size;
-	x->shorter = 0;
-	if (!x->asked)
-		x->target = 0;
-	rt_bufs_put(&c->free_recv);
 	return true;
 }
 
 /* ---- Requests of the peer, 4.2 ---------------------------------------- */
 
 enum verdict { REJECTED, DONE, PENDING };
+
+/* Change the free ones for shorter ones, and those that come back later. */
+static void shorter(struct rt_conn *c)
+{
+	struct fab_buf *b, *list = c->free_recv;
+	size_t n = c->inst->shares ? 0 : c->v->receives(c);
+
+	(void)rt_host_receives(c, n * rt_recv_size(c));
+	c->free_recv = NULL;
+	while ((b = list)) {
+		list = b->next;
+		rt_receive_put(c, b);
+	}
+}
 
 static enum verdict resize(struct rt_conn *c, uint32_t size)
 {
@@ -146,7 +146,7 @@ static enum verdict resize(struct rt_conn *c, uint32_t size)
 		/* The peer keeps to it from the moment it asked. */
 		x->target = 0;
 		c->ours.recv_size = size;
-		rt_bufs_put(&c->free_recv);
+		shorter(c);
 		rt_connprop_threshold(c);
 		return DONE;
 	}

@@ -616,12 +616,56 @@ static void test_handover(void)
 	pool_end(r.pool);
 }
 
+/* What is promised is there, and comes back there, whoever takes all else. */
+static void test_promise(void)
+{
+	struct fab_pool_params p = { .max_bytes = 4 * MiB, .reserve = MiB };
+	struct fab_pool *pool = pool_new(MiB, false);
+	static struct fab_buf *all[1024];
+	struct fab_buf *b[3];
+	unsigned int n = 0;
+
+	pool_end(pool);
+	CU_ASSERT_EQUAL_FATAL(fab_pool_create(&test_dom, &p, &pool), 0);
+	CU_ASSERT_PTR_NULL(fab_pool_get_promised(pool));
+	CU_ASSERT_TRUE(fab_pool_promise(pool, 3));
+	CU_ASSERT_FALSE(fab_pool_short(pool));
+	for (size_t size = MiB; size >= 4 * KiB; size /= 4)
+		while (n < 1024 && (all[n] = fab_pool_get(pool, size)))
+			n++;
+	CU_ASSERT_TRUE_FATAL(n < 1024);
+	CU_ASSERT_TRUE(fab_pool_short(pool));
+	CU_ASSERT_FALSE(fab_pool_promise(pool, 1));
+	for (unsigned int turn = 0; turn < 3; turn++) {
+		for (unsigned int i = 0; i < 3; i++) {
+			b[i] = fab_pool_get_promised(pool);
+			CU_ASSERT_PTR_NOT_NULL_FATAL(b[i]);
+			memset(b[i]->addr, 1, FAB_POOL_PROMISED);
+		}
+		CU_ASSERT_PTR_NULL(fab_pool_get_promised(pool));
+		for (unsigned int i = 0; i < 3; i++)
+			fab_pool_put(b[i]);
+		/* Nobody else has had them. */
+		CU_ASSERT_PTR_NULL(fab_pool_get(pool, 1));
+	}
+	/* Given up while it is lent. */
+	b[0] = fab_pool_get_promised(pool);
+	fab_pool_release(pool, 3);
+	fab_pool_put(b[0]);
+	CU_ASSERT_PTR_NULL(fab_pool_get_promised(pool));
+	while (n)
+		fab_pool_put(all[--n]);
+	CU_ASSERT_EQUAL(stats(pool).bytes_in_use, 0);
+	pool_end(pool);
+}
+
 static const struct unit_test tests[] = {
 	{ "classes", test_classes },
 	{ "disjoint", test_disjoint },
 	{ "reuse", test_reuse },
 	{ "limit", test_limit },
 	{ "reserve", test_reserve },
+	{ "promise", test_promise },
 	{ "larger", test_larger },
 	{ "reclaim", test_reclaim },
 	{ "no-registration", test_no_registration },

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * reserve - what a connection has of its own from its start to its end
+ *
+ * Once admitted a connection must get on within its credits, however full the
+ * memory is. So it is admitted only with
+ *
+ *   - a buffer for each Receive that flow control wants at first (N),
+ *   - the headers of RT_OWN_SENDS Sends,
+ *   - the promise of RT_CALL_PROMISED buffers of the pool for a Reply, and of
+ *     a Receive for the Reply to one reverse Call,
+ *
+ * and what is beyond that comes from what is to spare (fab_pool_get_spare()),
+ * which neither admission nor traffic takes below what has been promised.
+ * What holds until the end of the connection:
+ *
+ *   1. Receives posted or free, and those that Calls keep, are N or more: one
+ *      comes back to its connection as long as Receives are lacking
+ *      (rt_receive_back()), and another size is taken only when all N of that
+ *      size are there (rt_reserve_resize()).
+ *   2. No credit is told without its Receive (credit.h, credit1.h). A Call that
+ *      keeps its Receive uses its credit up until there is a Receive again: so
+ *      further Calls wait at the peer, and nothing ends.
+ *   3. Headers free or posted are RT_OWN_SENDS or more, so that whoever finds
+ *      none waits for a completion that comes.
+ *      The same is true of a Call of ours, and the Receive for its Reply.
+ *   4. While the pool is short of memory one Call at a time is executed for a
+ *      connection (call_wait.c), and its Reply has what was promised.
+ *
+ * The N Receives of a host's connections have a share of the memory (host.c).
+ *
+ * Shared Receives have their memory from the domain's queue: of them only 3 and
+ * 4 hold. A client has no promise, and no host.
+ *
+ * Runner only, or before it runs.
+ */
+#include <errno.h>
+
+#include "transport/internal.h"
+
+/* Buffers of @size octets in front of @list, and what they come to. */
+static bool take(struct rt_conn *c, uint32_t n, size_t size,
+		 struct fab_buf **list)
+{
+	while (n--) {
+		struct fab_buf *b = fab_pool_get_spare(c->inst->pool, size);
+
+		if (!b)
+			return false;
+		rt_bufs_add(list, b);
+	}
+	return true;
+}
+
+int rt_reserve(struct rt_conn *c)
+{
+	uint32_t n = c->inst->shares ? 0 : c->v->receives(c);
+	size_t size = rt_recv_size(c);
+	struct rt_work *w;
+
+	if (!rt_host_receives(c, n * size))
+		return -EDQUOT;
+	if (c->server) {
+		if (!fab_pool_promise(c->inst->pool, RT_CALL_PROMISED + 1))
+			return -ENOMEM;
+		c->promised = RT_CALL_PROMISED + 1;
+	}
+	if (!take(c, n, size, &c->free_recv))
+		return -ENOMEM;
+	for (unsigned int i = 0; i < RT_OWN_SENDS; i++) {
+		/* Not one that has been put back. */
+		struct rt_work *others = c->free_sends;
+
+		c->free_sends = NULL;
+		w = rt_work_get(c, RT_WORK_SEND);
+		c->free_sends = others;
+		if (!w)
+			return -ENOMEM;
+		rt_work_put(c, w);
+	}
+	return 0;
+}
+
+void rt_reserve_end(struct rt_conn *c)
+{
+	fab_pool_release(c->inst->pool, c->promised);
+	c->promised = 0;
+	(void)rt_host_receives(c, 0);
+}
+
+int rt_reserve_reverse(struct rt_conn *c)
+{
+	uint32_t was = c->credit.lacking;
+	struct fab_buf *b;
+	int rc = rt_post_receives(c);
+
+	if (rc || c->credit.lacking <= was)
+		return rc;
+	/* What Calls here wait for may be just this one. */
+	if (c->requests_out > 1 || rt_recv_size(c) > FAB_POOL_PROMISED)
+		return -EAGAIN;
+	b = fab_pool_get_promised(c->inst->pool);
+	if (!b)
+		return -EAGAIN;
+	rt_bufs_add(&c->free_recv, b);
+	return rt_post_receives(c);
+}
+
+bool rt_reserve_resize(struct rt_conn *c, size_t size)
+{
+	uint32_t n = c->inst->shares ? 0 : c->v->receives(c);
+	struct fab_buf *list = NULL;
+	size_t was = c->recv_octets;
+
+	if (!rt_host_receives(c, n * size))
+		return false;
+	if (!take(c, n, size, &list)) {
+		rt_bufs_put(&list);
+		(void)rt_host_receives(c, was);
+		return false;
+	}
+	rt_bufs_put(&c->free_recv);
+	c->free_recv = list;
+	return true;
+}
+
+/* Is it of the class that a buffer for @size octets is of, or of up to the
+ * @more-th after that? Classes are four times as large as the one before. */
+static bool fits(const struct fab_buf *b, size_t size, unsigned int more)
+{
+	return b->size >= size && (b->size >> (2 * more + 2) < size ||
+				   b->size <= (size_t)4096 << (2 * more));
+}
+
+void rt_receive_put(struct rt_conn *c, struct fab_buf *b)
+{
+	size_t size = rt_recv_size(c);
+
+	if (c->inst->shares || b->size < size) {
+		/* Longer ones are here already. */
+		fab_pool_put(b);
+		return;
+	}
+	if (!fits(b, size, 0)) {
+		struct fab_buf *shorter =
+			fab_pool_get_spare(c->inst->pool, size);
+
+		/* Without, it is long enough all the same. */
+		if (shorter) {
+			fab_pool_put(b);
+			b = shorter;
+		}
+	}
+	rt_bufs_add(&c->free_recv, b);
+}
+
+void rt_receive_back(struct rt_conn *c, struct fab_buf **list)
+{
+	size_t size = rt_recv_size(c);
+
+	while (*list) {
+		struct fab_buf *b = *list;
+
+		*list = b->next;
+		/* They may have been longer when it was posted. */
+		if (c->recvs_lacking && c->state < RT_CLOSING &&
+		    fits(b, size, 1)) {
+			c->recvs_lacking--;
+			rt_bufs_add(&c->free_recv, b);
+		} else {
+			fab_pool_put(b);
+		}
+	}
+}

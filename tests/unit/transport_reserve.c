@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a connection has of its own (reserve.c): when all memory of the server
+ * is taken, one that is there goes on within its credits, and a new one is
+ * refused without the others' noticing. By both versions.
+ */
+#include <errno.h>
+
+#include "rt_raw1.h"
+#include "unit.h"
+
+#define CREDITS 8
+#define MANY 40
+
+static const struct rt_config little = { .max_memory = RT_MEMORY_MIN,
+					 .credits = CREDITS };
+static struct fab_buf *taken;
+static struct rt_rpc v[MANY];
+
+/* All of the server's memory but what is promised. */
+static void fill(struct rt_pair *p)
+{
+	struct fab_pool *pool = rt_instance_pool(p->server_inst);
+	struct fab_buf *b;
+
+	for (size_t size = 4u << 20; size >= 4096; size /= 4)
+		while ((b = fab_pool_get(pool, size))) {
+			b->next = taken;
+			taken = b;
+		}
+}
+
+static void give_back(void)
+{
+	while (taken) {
+		struct fab_buf *b = taken;
+
+		taken = b->next;
+		fab_pool_put(b);
+	}
+}
+
+static bool lives(const struct rt_pair *p)
+{
+	return !p->client_closed && !p->server_closed;
+}
+
+static bool start(struct rt_pair *p, const struct rt_config *vers)
+{
+	struct rt_config client = *vers, server = little;
+
+	client.credits = 2 * CREDITS;
+	server.versions = vers->versions;
+	/* Shared Receives are the domain's. */
+	return rt_pair_open(p, &client, &server, NULL);
+}
+
+static void submit(struct rt_pair *p, unsigned int from, unsigned int to,
+		   uint32_t len)
+{
+	for (unsigned int i = from; i < to; i++) {
+		rt_rpc_init(p, p->client, &v[i], 100 + i, 0, false, len, 0, 0,
+			    0, 0);
+		rt_rpc_submit(p->client, &v[i]);
+	}
+	rt_pair_run(p);
+}
+
+static void all_done(struct rt_pair *p, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		CU_ASSERT_TRUE(rt_rpc_check(&v[i]));
+		rt_rpc_free(&v[i]);
+	}
+	CU_ASSERT_TRUE(lives(p));
+}
+
+/* One after the other, and many at once, long ones too where there are. */
+static void goes_on(const struct rt_config *vers)
+{
+	bool v1 = vers->versions == 1u << WIRE_VERS1;
+	struct rt_pair p;
+
+	CU_ASSERT_TRUE_FATAL(start(&p, vers));
+	CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 1, 0, false, 16, 0, 0, 0, 0));
+	fill(&p);
+	for (uint32_t xid = 2; xid < 50; xid++)
+		CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, xid, 0, false, 16, 0,
+					   0, 0, 0));
+	submit(&p, 0, MANY, 16);
+	all_done(&p, MANY);
+	if (!v1) {
+		submit(&p, 0, MANY, 20000);
+		all_done(&p, MANY);
+	}
+	give_back();
+	CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 60, 0, false, 16, 0, 0, 0, 0));
+	rt_pair_close(&p);
+}
+
+/* It becomes full while as many Calls are executed as there are credits. */
+static void amid(const struct rt_config *vers)
+{
+	struct rt_conn_info info;
+	struct rt_pair p;
+
+	CU_ASSERT_TRUE_FATAL(start(&p, vers));
+	CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 1, 0, false, 16, 0, 0, 0, 0));
+	p.hold = true;
+	submit(&p, 0, CREDITS, 16);
+	CU_ASSERT_EQUAL(p.nheld, CREDITS);
+	fill(&p);
+	submit(&p, CREDITS, MANY, 16);
+	CU_ASSERT_EQUAL(p.nheld, CREDITS);
+	for (unsigned int turns = 0; p.nheld && turns < 2 * MANY; turns++) {
+		rt_pair_answer(&p, p.held[--p.nheld]);
+		rt_pair_run(&p);
+		CU_ASSERT_TRUE(lives(&p));
+		CU_ASSERT_TRUE(p.nheld < CREDITS);
+	}
+	p.hold = false;
+	all_done(&p, MANY);
+	give_back();
+	/* All credits are there again. */
+	for (uint32_t xid = 2; xid < 10; xid++)
+		CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, xid, 0, false, 16, 0,
+					   0, 0, 0));
+	rt_conn_info(p.server, &info);
+	CU_ASSERT_EQUAL(info.advertised, CREDITS);
+	rt_pair_close(&p);
+}
+
+/* New ones are refused, and leave nothing. */
+static void refused(const struct rt_config *vers)
+{
+	struct fab_pool_stats was, is;
+	struct rt_conn *first, *last;
+	struct rt_pair p;
+
+	CU_ASSERT_TRUE_FATAL(start(&p, vers));
+	first = p.client;
+	fill(&p);
+	fab_pool_get_stats(rt_instance_pool(p.server_inst), &was);
+	for (unsigned int i = 0; i < 20; i++) {
+		CU_ASSERT_TRUE(rt_pair_connect_to(&p, 20049));
+		rt_pair_run(&p);
+		CU_ASSERT_TRUE(p.client_closed);
+		CU_ASSERT_FALSE(p.server_up || p.server_closed);
+		p.client = first;
+		p.client_closed = false;
+		CU_ASSERT_TRUE(rt_rpc_trip(&p, first, 10 + i, 0, false, 16, 0,
+					   0, 0, 0));
+	}
+	fab_pool_get_stats(rt_instance_pool(p.server_inst), &is);
+	CU_ASSERT_EQUAL(was.bytes_in_use, is.bytes_in_use);
+	give_back();
+	CU_ASSERT_TRUE(rt_pair_connect(&p));
+	CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 99, 0, false, 16, 0, 0, 0, 0));
+	last = p.client;
+	rt_conn_close(first, false);
+	rt_pair_run(&p);
+	p.client = last;
+	rt_pair_close(&p);
+}
+
+static void goes_on2(void)
+{
+	goes_on(&rt_only2);
+}
+
+static void goes_on1(void)
+{
+	goes_on(&rt_only1);
+}
+
+static void amid2(void)
+{
+	amid(&rt_only2);
+}
+
+static void amid1(void)
+{
+	amid(&rt_only1);
+}
+
+static void refused2(void)
+{
+	refused(&rt_only2);
+}
+
+static void refused1(void)
+{
+	refused(&rt_only1);
+}
+
+/* One host cannot have more than its share by Receives alone. */
+static void share(void)
+{
+	/* A Receive of 256 KiB, and 65 of them, would be all there is. */
+	struct rt_config server = { .max_memory = RT_MEMORY_MIN,
+				    .credits = 3,
+				    .recv_size = 262144 };
+	struct rt_conn *conn[4];
+	unsigned int n = 0;
+	struct rt_pair p;
+
+	CU_ASSERT_TRUE_FATAL(rt_pair_listen(&p, NULL, &server, NULL));
+	for (unsigned int i = 0; i < 8; i++) {
+		CU_ASSERT_TRUE(rt_pair_connect_to(&p, 20049));
+		rt_pair_run(&p);
+		if (!p.client_closed && n < 4)
+			conn[n++] = p.client;
+	}
+	/* Each has 1 MiB. */
+	CU_ASSERT_EQUAL(n, 4);
+	while (n) {
+		rt_conn_close(conn[--n], true);
+		rt_pair_run(&p);
+	}
+	rt_pair_close(&p);
+}
+
+static const struct unit_test tests[] = {
+	{ "goes on, version 2", goes_on2 },
+	{ "goes on, version 1", goes_on1 },
+	{ "amid Calls, version 2", amid2 },
+	{ "amid Calls, version 1", amid1 },
+	{ "refused, version 2", refused2 },
+	{ "refused, version 1", refused1 },
+	{ "share", share },
+	{ NULL, NULL },
+};
+
+UNIT_MAIN("transport-reserve", tests)
