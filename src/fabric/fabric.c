@@ -314,6 +314,12 @@ void fab_kick(struct fab_conn *c)
 	c->ops->kick(c);
 }
 
+void fab_rest(struct fab_conn *c)
+{
+	if (c->ops->rest)
+		c->ops->rest(c);
+}
+
 /* ---- Connections ----------------------------------------------------- */
 
 static bool params_valid(const struct fab_conn_params *params)

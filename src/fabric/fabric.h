@@ -348,6 +348,11 @@ struct fab_wc {
 int fab_poll(struct fab_conn *c, struct fab_wc *wc, int n);
 /* Have the poller call ready for this connection soon. Any thread. */
 void fab_kick(struct fab_conn *c);
+/*
+ * Nothing has come or gone for a while: give back what memory is only of use
+ * when something does. The runner calls it; it never fails.
+ */
+void fab_rest(struct fab_conn *c);
 
 /* ---- Connections ----------------------------------------------------- */
 
@@ -503,6 +508,7 @@ struct fab_ops {
 	int (*post_recv)(struct fab_conn *, struct fab_wr *);
 	int (*poll)(struct fab_conn *, struct fab_wc *, int);
 	void (*kick)(struct fab_conn *);
+	void (*rest)(struct fab_conn *); /* NULL: it holds nothing */
 	int (*listen)(struct fab_poller *, const struct sockaddr *, socklen_t,
 		      fab_request_fn, void *, struct fab_listener **);
 	void (*listener_addr)(const struct fab_listener *,

@@ -29,6 +29,7 @@
 
 #include "ganesha/check.h"
 #include "ganesha/compat/launch.h"
+#include "ganesha/rest.h"
 
 #define PID_FILE_DEFAULT "/var/run/ganesha/ganesha.pid"
 #define CONFIG_DEFAULT "/etc/ganesha/ganesha.conf"
@@ -79,9 +80,10 @@ struct options {
  * The server allocates the payload of each READ and frees it when it is sent.
  * As it comes, the C library gives such memory back to the kernel and gets
  * it again, page fault by page fault, which costs as much as a copy of it.
- * So let it keep some. Who has set it up otherwise knows better.
+ * So let it keep some, for as long as the server has something to do (rest.c).
+ * Who has set it up otherwise knows better. False: somebody has.
  */
-static void keep_freed_memory(void)
+static bool keep_freed_memory(void)
 {
 	static const char *const set_up[] = { "MALLOC_MMAP_THRESHOLD_",
 					      "MALLOC_TRIM_THRESHOLD_",
@@ -89,9 +91,10 @@ static void keep_freed_memory(void)
 
 	for (size_t i = 0; i < sizeof(set_up) / sizeof(set_up[0]); i++)
 		if (getenv(set_up[i]))
-			return;
+			return false;
 	mallopt(M_MMAP_THRESHOLD, 8 << 20);
 	mallopt(M_TRIM_THRESHOLD, 16 << 20);
+	return true;
 }
 
 static void usage(FILE *f, const char *name)
@@ -343,11 +346,12 @@ int main(int argc, char **argv)
 	struct options o;
 	sigset_t blocked;
 	int pid_file;
+	bool keeps;
 
 	clock_gettime(CLOCK_REALTIME, &nfs_ServerBootTime);
 	nfs_ServerEpoch = nfs_ServerBootTime.tv_sec;
 	srand((unsigned int)nfs_ServerEpoch);
-	keep_freed_memory();
+	keeps = keep_freed_memory();
 	parse_options(argc, argv, &o);
 	if (gethostname(host, sizeof(host) - 1)) {
 		fprintf(stderr, "%s: gethostname: %s\n", o.name,
@@ -395,6 +399,8 @@ int main(int argc, char **argv)
 		LOG(GSH_INIT, GSH_FATAL, "Fatal errors.  Server exiting...");
 	}
 	config_Free(tree);
+	if (keeps)
+		rest_start();
 
 	/* Returns after SIGTERM or the administrator's shutdown. */
 	nfs_start(&o.start);

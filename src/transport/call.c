@@ -83,6 +83,16 @@ static bool take_surplus(struct rt_conn *c, size_t *n)
 	return false;
 }
 
+void rt_calls_rest(struct rt_conn *c)
+{
+	while (c->free_calls && c->free_calls->next_free) {
+		struct rt_call_priv *call = c->free_calls;
+
+		c->free_calls = call->next_free;
+		free(call);
+	}
+}
+
 static void count_xid(struct rt_conn *c, uint32_t xid, int n)
 {
 	_Atomic uint16_t *at = &c->xids[xid % RT_XIDS];

@@ -399,6 +399,22 @@ static bool may_idle(struct rt_conn *c)
 	       cds_list_empty(&c->calls) && cds_list_empty(&c->requests);
 }
 
+/* Is nothing going on, and has it not given back what it had for that? */
+static bool may_rest(struct rt_conn *c)
+{
+	return c->restless && c->state < RT_CLOSING && c->fab &&
+	       cds_list_empty(&c->calls) && cds_list_empty(&c->requests) &&
+	       !c->sends_inflight;
+}
+
+static void rest(struct rt_conn *c)
+{
+	c->restless = false;
+	rt_calls_rest(c);
+	rt_works_rest(c);
+	fab_rest(c->fab);
+}
+
 /* What the peer had to do by @at, unless that is 0. */
 static void give_up(struct rt_conn *c, uint64_t at, uint64_t now,
 		    const char *why)
@@ -429,6 +445,8 @@ static void expire(struct rt_conn *c)
 		rt_conn_fail(c, 0, "idle for %u ms", c->inst->cfg.idle_ms);
 		rt_event(c, EV_TIMEOUT);
 	}
+	if (may_rest(c) && c->last_active + RT_REST_MS <= now)
+		rest(c);
 	if (c->state < RT_CLOSING && rt_auth_deadline(c) &&
 	    rt_auth_deadline(c) <= now)
 		rt_auth_expire(c);
@@ -473,6 +491,8 @@ static void set_deadline(struct rt_conn *c)
 		d = earlier(c->credit_deadline, d);
 		if (may_idle(c))
 			d = earlier(c->last_active + c->inst->cfg.idle_ms, d);
+		if (may_rest(c))
+			d = earlier(c->last_active + RT_REST_MS, d);
 	}
 	rt_alarm_set(c, d);
 }

@@ -55,6 +55,9 @@ struct wire_xchar;
 #define RT_UNKNOWN_REPLY (128u << 10)
 /* Of max_memory this part is not for chunks and reassembly. */
 #define RT_POOL_RESERVE 16
+/* When nothing has been done for so long, ms, free lists are shortened: that of
+ * Calls alone is 20 KiB for each that there were at once. */
+#define RT_REST_MS 1000
 /* Deadlines are looked at in steps of this, so that those of many connections
  * wake the poller together. */
 #define RT_TICK_MS 100
@@ -241,6 +244,7 @@ struct rt_conn {
 	uint64_t memory_deadline; /* of a Reply that waits for memory */
 	uint64_t reserve_deadline; /* a GRANT may then use the extra Receive */
 	uint64_t last_active;
+	bool restless; /* something has come since it was last at rest */
 	size_t memory; /* chunk and reassembly octets held */
 	struct rt_host *host; /* server */
 	/* Why it counts as one of its host's, under inst->lock: it has not
@@ -496,6 +500,8 @@ void rt_receive_memory(struct rt_conn *c, struct rt_work *w,
 struct rt_work *rt_work_get(struct rt_conn *c, enum rt_work_kind kind);
 void rt_work_put(struct rt_conn *c, struct rt_work *w);
 void rt_works_free(struct rt_conn *c);
+/* Keep what the connection has of its own. */
+void rt_works_rest(struct rt_conn *c);
 void rt_bufs_put(struct fab_buf **list);
 void rt_bufs_add(struct fab_buf **list, struct fab_buf *b);
 /* The end of the chain, and the counts of what is in it. */
@@ -696,6 +702,8 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid);
 void rt_call_error(struct rt_conn *c, struct rt_call_priv *call,
 		   const struct wire_error *err);
 void rt_call_free(struct rt_conn *c, struct rt_call_priv *call);
+/* Keep but one of those that are free. */
+void rt_calls_rest(struct rt_conn *c);
 
 /* call_read.c; each may answer the Call, or free it */
 /* Its lists are there, and its stream is in the Call chunk. */

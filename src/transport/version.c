@@ -285,6 +285,7 @@ void rt_receive(struct rt_conn *c, struct rt_work *w, size_t len,
 	c->credit.received++;
 	c->credit1.received++;
 	c->last_active = rt_now_ms();
+	c->restless = true;
 	if (invalidated && (!whole || in.p.vers != c->version) &&
 	    !rt_invalidation_ok(c, &in, false))
 		return;

@@ -4,7 +4,7 @@
  *
  * Runner only, except rt_out_*, rt_reduce() and rt_bufs_*, which touch no
  * connection. Work requests live on free lists of their connection; they are
- * allocated while it warms up and kept.
+ * allocated while it warms up and kept until it is at rest.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -95,6 +95,20 @@ static void free_list(struct rt_work **list)
 		fab_pool_put(w->buf);
 		free(w);
 	}
+}
+
+/* All but the first @n. */
+static void shorten(struct rt_work **list, unsigned int n)
+{
+	while (*list && n--)
+		list = &(*list)->next;
+	free_list(list);
+}
+
+void rt_works_rest(struct rt_conn *c)
+{
+	shorten(&c->free_sends, RT_OWN_SENDS);
+	shorten(&c->free_works, RT_OWN_SENDS);
 }
 
 void rt_works_free(struct rt_conn *c)

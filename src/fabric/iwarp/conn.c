@@ -31,7 +31,8 @@ int conn_alloc(struct iw_poller *p, struct iw_conn **out)
 	c->depth = conn_domain(c)->depth;
 	c->orq = calloc(c->depth, sizeof(*c->orq));
 	c->irq = calloc(c->depth, sizeof(*c->irq));
-	c->rx.buf = malloc(RX_STAGING);
+	/* Whole pages, for rx_rest(). */
+	c->rx.buf = aligned_alloc(RX_PAGE, RX_STAGING);
 	if (!c->orq || !c->irq || !c->rx.buf) {
 		conn_free(c);
 		return -ENOMEM;
@@ -116,6 +117,11 @@ void iw_conn_info(const struct fab_conn *fc, struct fab_conn_info *info)
 void iw_conn_counters(const struct fab_conn *fc, struct fab_counters *out)
 {
 	*out = iw_conn_const(fc)->count;
+}
+
+void iw_rest(struct fab_conn *fc)
+{
+	rx_rest(iw_conn(fc));
 }
 
 /* ---- Completions ----------------------------------------------------- */

@@ -115,6 +115,7 @@ const struct fab_ops fab_iwarp_ops = {
 	.post_recv = iw_post_recv,
 	.poll = iw_poll,
 	.kick = iw_kick,
+	.rest = iw_rest,
 	.listen = iw_listen,
 	.listener_addr = iw_listener_addr,
 	.listener_spread = iw_listener_spread,

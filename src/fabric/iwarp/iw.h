@@ -54,6 +54,7 @@
 #define IW_TURN_BYTES ((size_t)2 << 20)
 
 #define RX_STAGING ((size_t)64 << 10)
+#define RX_PAGE ((size_t)4 << 10)
 /* From this payload on, it is received straight into its place. */
 #define RX_DIRECT_MIN 2048u
 /* Behind a payload received in place, ask for this much more: its trailer and
@@ -363,6 +364,7 @@ void iw_conn_destroy_deferred(struct fab_conn *c, void (*done)(void *),
 			      void *user);
 void iw_conn_info(const struct fab_conn *c, struct fab_conn_info *info);
 void iw_conn_counters(const struct fab_conn *c, struct fab_counters *out);
+void iw_rest(struct fab_conn *fc);
 int iw_poll(struct fab_conn *c, struct fab_wc *wc, int n);
 int iw_post(struct fab_conn *c, struct fab_wr *chain);
 int iw_post_recv(struct fab_conn *c, struct fab_wr *chain);
@@ -390,6 +392,7 @@ size_t tx_seal(const struct iw_conn *c, uint8_t *fpdu, size_t len);
 /* rx.c; the runner */
 void rx_progress(struct iw_conn *c, size_t *budget);
 void rx_discard(struct iw_conn *c);
+void rx_rest(struct iw_conn *c);
 
 /* deliver.c; the runner: what an FPDU may do, and doing it */
 /* Check the headers in rx.hdr and find the payload's place. 0 or the cause

@@ -16,6 +16,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "crc.h"
@@ -292,6 +293,20 @@ void rx_progress(struct iw_conn *c, size_t *budget)
 		else
 			fill_staging(c, budget);
 	}
+}
+
+/* The staging buffer keeps its place, so that nothing can fail, and loses its
+ * memory, unless something is in it. */
+void rx_rest(struct iw_conn *c)
+{
+	struct iw_rx *rx = &c->rx;
+
+	if (rx->rd != rx->wr)
+		return;
+	rx->rd = 0;
+	rx->wr = 0;
+	rx->ask = RX_ASK_MIN;
+	madvise(rx->buf, RX_STAGING, MADV_DONTNEED);
 }
 
 void rx_discard(struct iw_conn *c)
