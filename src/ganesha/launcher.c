@@ -81,19 +81,25 @@ struct options {
  * As it comes, the C library gives such memory back to the kernel and gets
  * it again, page fault by page fault, which costs as much as a copy of it.
  * So let it keep some, for as long as the server has something to do (rest.c).
+ * And not in eight arenas for each processor, which is what 256 workers make of
+ * it: each would keep its own, and has to get it first. With one for each the
+ * server is no slower, and half as large (docs/performance.md).
  * Who has set it up otherwise knows better. False: somebody has.
  */
 static bool keep_freed_memory(void)
 {
 	static const char *const set_up[] = { "MALLOC_MMAP_THRESHOLD_",
 					      "MALLOC_TRIM_THRESHOLD_",
+					      "MALLOC_ARENA_MAX",
 					      "GLIBC_TUNABLES" };
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 
 	for (size_t i = 0; i < sizeof(set_up) / sizeof(set_up[0]); i++)
 		if (getenv(set_up[i]))
 			return false;
 	mallopt(M_MMAP_THRESHOLD, 8 << 20);
 	mallopt(M_TRIM_THRESHOLD, 16 << 20);
+	mallopt(M_ARENA_MAX, processors > 2 ? (int)processors : 2);
 	return true;
 }
 
