@@ -124,8 +124,8 @@ static void access_range(enum fab_opcode op, enum wrong wrong)
 		wr->offset = off + LEN - len + 1;
 	else if (wrong == NO_HANDLE)
 		wr->handle = handle ^ 0x5a5a5a00u;
-	else if (wrong == CLOSED)
-		fab_unexpose(w.srv.c, handle, NULL);
+	else if (wrong == CLOSED && !fab_unexpose(w.srv.c, handle, &w))
+		PUMP_UNTIL(&w, w.srv.closed_user == &w);
 	ep_post(&w.cli, wr);
 	if (wrong == AS_IT_SHOULD) {
 		PUMP_UNTIL(&w, w.cli.nwc == 1);

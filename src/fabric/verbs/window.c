@@ -217,9 +217,9 @@ bool vb_unexpose(struct fab_conn *fc, uint32_t handle, void *user)
 		set_free(c, w);
 		return true;
 	case WIN_POSTED:
+		c->nclosing += !w->closing;
 		w->closing = true;
 		w->user = user;
-		c->nclosing++;
 		vb_windows_progress(c);
 		break;
 	case WIN_BOUND:
