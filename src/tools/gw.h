@@ -119,11 +119,12 @@ enum gw_mem {
 	GW_MEM_RECORD, /* not yet a Call; worker */
 	GW_MEM_CALL, /* worker */
 	GW_MEM_MUST, /* what has begun is to be ended, whoever waits */
+	GW_MEM_LESS, /* in the place of something larger */
 };
 struct fab_buf *gw_mem_get(struct gw_client *c, size_t size, enum gw_mem what);
 void gw_mem_put(struct gw_client *c, struct fab_buf *buf);
 /* Worker. */
-struct gw_buf *gw_buf_get(struct gw_client *c, size_t room);
+struct gw_buf *gw_buf_get(struct gw_client *c, size_t room, enum gw_mem what);
 void gw_buf_ref(struct gw_buf *b);
 void gw_buf_put(struct gw_buf *b);
 /* Append octets that are in @b. False: no memory; nothing has changed. */
@@ -327,6 +328,7 @@ struct gw_worker {
 	struct gw_client *clients, *timers;
 	unsigned int nwatched;
 	uint64_t sweep_at; /* ns; while there are any */
+	uint64_t look_at; /* ns; at all, while there are clients */
 	pthread_mutex_t kick_lock;
 	struct gw_client *kicked, **kicked_tail;
 	struct gw_batch batch;

@@ -185,7 +185,7 @@ static void client_shrink(struct gw_client *c)
 	if (!c->rx || c->acc.flat || c->rx->cap <= RX_ROOM ||
 	    c->acc.len + rest > RX_ROOM)
 		return;
-	b = gw_buf_get(c, c->acc.len + rest);
+	b = gw_buf_get(c, c->acc.len + rest, GW_MEM_LESS);
 	if (!b)
 		return;
 	memcpy(b->data + c->acc.len, c->rx->data + c->rx_pos, rest);
@@ -266,7 +266,8 @@ static bool client_record(struct gw_client *c)
 	c->have_record = false;
 	c->stalled_since = 0;
 	gw_share_served(&c->share);
-	gw_share_done_in(&c->share, 0);
+	/* The next record may have begun. */
+	gw_share_done_in(&c->share, c->rx ? c->rx->fab->size : 0);
 	return true;
 }
 
@@ -356,7 +357,10 @@ static bool client_room(struct gw_client *c)
 	gw_buf_put(c->rx);
 	c->rx_pos = 0;
 	c->rx_fill = 0;
-	c->rx = gw_buf_get(c, want);
+	/* What is not in a record any more counts as none. */
+	if (!c->acc.nhold)
+		gw_share_done_in(&c->share, 0);
+	c->rx = gw_buf_get(c, want, GW_MEM_RECORD);
 	return c->rx || stall(c);
 }
 
@@ -430,9 +434,11 @@ void gw_client_read(struct gw_client *c)
 	return;
 empty:
 	gw_watch_in(c, now);
-	/* An idle client holds no buffer of its own. */
+	/* An idle client holds no buffer of its own, nor a large one that its
+	 * Calls will give back later. */
 	if (c->rx && c->rx_pos == c->rx_fill &&
-	    atomic_load_explicit(&c->rx->refs, memory_order_acquire) == 1) {
+	    ((c->rx->cap > RX_ROOM && !rec_inside(&c->rec)) ||
+	     atomic_load_explicit(&c->rx->refs, memory_order_acquire) == 1)) {
 		gw_buf_put(c->rx);
 		c->rx = NULL;
 		c->rx_pos = 0;
@@ -467,7 +473,7 @@ static void link_down(struct gw_client *c, int error, const char *reason)
 {
 	uint64_t now = lat_now();
 	uint64_t oldest, limit = c->gw->opt.retry_seconds * SEC;
-	bool late;
+	bool late, calls;
 	char text[192];
 
 	pthread_mutex_lock(&c->lock);
@@ -475,6 +481,7 @@ static void link_down(struct gw_client *c, int error, const char *reason)
 	if (!c->lost_since)
 		c->lost_since = now;
 	oldest = c->lost_since;
+	calls = c->calls;
 	for (struct gw_call *call = c->calls; call; call = call->next)
 		if (call->lost_since && call->lost_since < oldest)
 			oldest = call->lost_since;
@@ -493,6 +500,9 @@ static void link_down(struct gw_client *c, int error, const char *reason)
 		gw_client_kill(c, LOG_ERR, text);
 		return;
 	}
+	/* Calls wait for a descriptor that somebody idle has. */
+	if (calls && (error == -EMFILE || error == -ENFILE))
+		gw_watch_give_way(c->gw);
 	gw_client_log(c, LOG_NOTICE, "%s; again in %u ms", text, c->backoff_ms);
 	c->connect_at = now + c->backoff_ms * MSEC;
 	c->backoff_ms *= 2;

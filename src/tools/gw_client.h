@@ -20,12 +20,14 @@ void gw_watch_socket(int fd);
 void gw_watch_in(struct gw_client *c, uint64_t now);
 /* GW_EV_WATCH, GW_EV_EVICT and GW_EV_LEAVE; it may be gone then. Worker. */
 void gw_watch_events(struct gw_client *c, unsigned int events);
+/* Now and then: is there what its TCP has not taken? Worker. */
+void gw_watch_look(struct gw_client *c, uint64_t now);
 /* Once in a second while it is watched. Worker. */
 void gw_watch_sweep(struct gw_client *c, uint64_t now);
 /* For gw_share_press(). */
 void gw_watch_evict(struct gw_share *victim);
 /* Have one that can best do without its connection end it, for a new one's
- * sake; false if there is none such. Main thread. */
+ * sake; false if there is none such. No lock held. */
 bool gw_watch_give_way(struct gateway *gw);
 
 /* The operations that its RDMA connections have. */

@@ -34,6 +34,9 @@ struct fab_buf *gw_mem_get(struct gw_client *c, size_t size, enum gw_mem what)
 	case GW_MEM_MUST:
 		good = gw_share_force(&c->share, n, true);
 		break;
+	case GW_MEM_LESS:
+		good = gw_share_force(&c->share, n, false);
+		break;
 	}
 	if (!good)
 		return NULL;
@@ -56,14 +59,14 @@ void gw_mem_put(struct gw_client *c, struct fab_buf *buf)
 }
 
 /* The head of the buffer is its own first octets: nothing else to allocate. */
-struct gw_buf *gw_buf_get(struct gw_client *c, size_t room)
+struct gw_buf *gw_buf_get(struct gw_client *c, size_t room, enum gw_mem what)
 {
 	struct fab_buf *fab;
 	struct gw_buf *b;
 
 	if (room > FAB_POOL_MAX_BUF - sizeof(*b))
 		return NULL;
-	fab = gw_mem_get(c, room + sizeof(*b), GW_MEM_RECORD);
+	fab = gw_mem_get(c, room + sizeof(*b), what);
 	if (!fab)
 		return NULL;
 	b = fab->addr;
@@ -120,9 +123,9 @@ static bool record_flatten(struct gw_record *r, struct gw_client *c,
 		want = 65536;
 	if (want > max)
 		want = max;
-	b = gw_buf_get(c, want > need ? want : need);
+	b = gw_buf_get(c, want > need ? want : need, GW_MEM_RECORD);
 	if (!b)
-		b = gw_buf_get(c, need);
+		b = gw_buf_get(c, need, GW_MEM_RECORD);
 	if (!b)
 		return false;
 	gw_record_peek(r, b->data, r->len);

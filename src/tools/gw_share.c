@@ -14,6 +14,8 @@
  * buffers are 16 MiB, and more would be of no use to it. */
 #define RESERVE_PART 8
 #define IN_PART 2
+/* Calls that have less than this of what is held will not make room. */
+#define CALLS_PART 8
 #define RESERVE_MOST ((size_t)16 << 20)
 
 void gw_shares_init(struct gw_shares *s, size_t limit)
@@ -64,6 +66,20 @@ static void line_leave(struct gw_share *m)
 	if (s->last == m)
 		s->last = i;
 	m->wait_next = NULL;
+}
+
+static void line_enter(struct gw_share *m)
+{
+	struct gw_shares *s = m->of;
+
+	m->queued = true;
+	m->tries = 0;
+	m->wait_next = NULL;
+	if (s->last)
+		s->last->wait_next = m;
+	else
+		atomic_store(&s->first, m);
+	s->last = m;
 }
 
 void gw_share_leave(struct gw_share *m)
@@ -205,14 +221,12 @@ void gw_share_wait(struct gw_share *m, uint64_t now)
 	if (!m->urgent) {
 		line_leave(m);
 	} else if (!m->queued) {
-		m->queued = true;
 		m->queued_at = now;
-		m->wait_next = NULL;
-		if (s->last)
-			s->last->wait_next = m;
-		else
-			atomic_store(&s->first, m);
-		s->last = m;
+		line_enter(m);
+	} else if (atomic_load(&s->first) == m &&
+		   ++m->tries >= GW_FIRST_TRIES) {
+		line_leave(m);
+		line_enter(m);
 	}
 	pthread_mutex_unlock(&s->lock);
 }
@@ -299,26 +313,32 @@ static bool in_the_way(const struct gw_share *m, const struct gw_share *v)
 }
 
 /*
- * The last of those in line that has something of a record, if they have most and
- * the first has waited long. Lock held.
+ * The last of those in line that has something of a record, if they have most
+ * of what records have, and one of them has waited long. Lock held.
  */
 static struct gw_share *line_victim(struct gw_shares *s, uint64_t now)
 {
 	struct gw_share *first = atomic_load(&s->first), *last = NULL;
-	size_t sum = 0, used;
+	size_t sum = 0, mine, all = atomic_load(&s->used);
+	size_t in = atomic_load(&s->in_used);
+	uint64_t since = now;
+	/* No Call will give anything back: what is waited for is no matter. */
+	bool nearly = in >= all - all / CALLS_PART;
 
-	if (!first || now - first->queued_at < GW_PRESSURE_SECONDS * SEC)
-		return NULL;
 	for (struct gw_share *i = first; i; i = i->wait_next) {
-		used = atomic_load_explicit(&i->in_used, memory_order_relaxed);
-		if (!atomic_load_explicit(&i->in_blocked, memory_order_relaxed))
+		if (i->queued_at < since)
+			since = i->queued_at;
+		if (!nearly && !atomic_load(&i->in_blocked))
 			continue;
-		sum += used;
-		if (used && i != first && !i->leaving)
+		mine = atomic_load(&i->in_used);
+		sum += mine;
+		if (mine && i != first && !i->leaving)
 			last = i;
 	}
-	used = atomic_load_explicit(&s->in_used, memory_order_relaxed);
-	return sum > used / 2 ? last : NULL;
+	/* The one that has waited longest need not be first just now. */
+	if (!first || now - since < GW_PRESSURE_SECONDS * SEC)
+		return NULL;
+	return sum > in / 2 ? last : NULL;
 }
 
 bool gw_share_press(struct gw_share *m, uint64_t now,

@@ -16,10 +16,11 @@
  *           keeps nobody from reading.
  * First     Of those that wait and have no Call outstanding the first in line
  *           may take what is free without regard to its share, and a reserve
- *           that nobody else may touch (for records: beside that half), until its record is a Call. So one Call
- *           of each client is possible at any time, one after the other, though
- *           all of it is held. It loses its place when its socket is empty for
- *           a second.
+ *           that nobody else may touch (for records: beside that half), until
+ *           its record is a Call. So one Call of each client is possible at any
+ *           time, one after the other, though all of it is held. It loses its
+ *           place when its socket is empty for a second, and stands behind the
+ *           others when it was refused three times: another may need less.
  * Progress  Clocks run only while a client is waited for: inside a record with
  *           its socket empty (in), or with Replies that its socket does not
  *           take (out). GW_PROGRESS_LEAST octets received, or acknowledged by
@@ -27,16 +28,17 @@
  *           or of all Replies due, stops it. What the server owes, and what
  *           waits for memory here, has no clock.
  * Deadline  A clock that runs for GW_PROGRESS_SECONDS ends the client. A TCP
- *           tells of octets that were taken only when it has half a buffer's
- *           room, or a segment's, which is 64 KiB on loopback: who takes a
- *           kilobyte a second is sure to be seen.
+ *           tells of octets that were taken only when it has a segment's room,
+ *           and a sixteenth of its buffer's (6 MiB at most by default, on
+ *           Linux): who takes 8 KiB a second is sure to be seen.
  * Pressure  While somebody waits for memory and holds less, or not more than
  *           all would have if it was dealt out evenly, the client whose clock
  *           has run longest is ended, from GW_PRESSURE_SECONDS on. It is never
  *           the one that asks, unless its own clock is the one. Should there be
- *           none, and most of what records may have be held by those in line that
+ *           none, and most of what records have be held by those in line that
  *           want more of just that, the last of them is ended when the first
- *           has waited as long: else all would wait for each other.
+ *           has waited as long: else all would wait for each other. So it is
+ *           if records that are not whole have nearly all there is.
  *
  * Threads: any; a client's shares are taken by its worker, and given back by
  * whoever is through with them. The sums are atomic, so that no Call takes a
@@ -56,6 +58,7 @@
 #define GW_PROGRESS_SECONDS 60
 #define GW_PRESSURE_SECONDS 10
 #define GW_FIRST_BUFFER 65536u
+#define GW_FIRST_TRIES 3
 
 struct gw_share;
 
@@ -84,6 +87,7 @@ struct gw_share {
 	struct gw_share *next, **prev; /* of->all */
 	struct gw_share *wait_next;
 	bool queued;
+	unsigned int tries; /* since it is first */
 	uint64_t queued_at; /* ns */
 	bool leaving; /* somebody's victim */
 	bool of_line; /* because it was last in line */

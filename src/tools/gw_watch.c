@@ -15,8 +15,9 @@
  *
  * An NFS client that is ended so connects again when it has a Call to send.
  *
- * Threads: main looks for one to leave, and leaves the rest to its worker by
- * GW_EV_LEAVE, since it may have something to do by then. Otherwise workers.
+ * Threads: main (and a worker that wants a descriptor) looks for one to leave,
+ * and leaves the rest to its worker by GW_EV_LEAVE, since it may have something
+ * to do by then. Otherwise workers.
  * Locks: gateway.lock > client.lock.
  */
 #include <errno.h>
@@ -36,25 +37,26 @@
 #define IDLE_LEAST_MS 1000
 /* In line for memory and with its socket empty so long: others first. */
 #define LINE_MS 1000
-/* A host that is gone, or whose window stays shut, though nothing is queued
- * here: behind the deadlines of gw_share.h, which say more in the log. */
-#define USER_TIMEOUT_MS (2 * GW_PROGRESS_SECONDS * 1000)
+/*
+ * An idle host that is gone is found in two minutes. TCP_USER_TIMEOUT is not
+ * for octets that are not taken: Linux counts a window that is smaller than the
+ * next segment as shut, and ends clients with it that take a little all the
+ * time. The clocks do that, which run for what is in the socket as well.
+ */
 #define KEEP_IDLE 60
 #define KEEP_INTERVAL 10
+#define KEEP_COUNT 6
 
 void gw_watch_socket(int fd)
 {
-	unsigned int timeout = USER_TIMEOUT_MS;
 	int one = 1, idle = KEEP_IDLE, interval = KEEP_INTERVAL;
-	int count = (USER_TIMEOUT_MS / 1000 - KEEP_IDLE) / KEEP_INTERVAL;
+	int count = KEEP_COUNT;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
-	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout,
-		   sizeof(timeout));
 }
 
 /* ---- Progress ----------------------------------------------------------- */
@@ -69,9 +71,10 @@ void gw_watch_in(struct gw_client *c, uint64_t now)
 	gw_worker_watch(c->w, c);
 }
 
-/* Octets of Replies that its TCP has acknowledged. Not more than it has: what
- * is being written meanwhile is in the socket first. */
-static uint64_t acked(struct gw_client *c)
+/* Octets of Replies that its TCP has acknowledged, and whether any are left.
+ * Not more than it has: what is being written meanwhile is in the socket
+ * first. */
+static uint64_t acked(struct gw_client *c, bool *more)
 {
 	uint64_t written;
 	int left = 0;
@@ -81,17 +84,18 @@ static uint64_t acked(struct gw_client *c)
 	pthread_mutex_unlock(&c->lock);
 	if (ioctl(c->fd, SIOCOUTQ, &left) || left < 0)
 		left = 0;
+	*more = left;
 	return written > (uint64_t)left ? written - (uint64_t)left : 0;
 }
 
 /* False: no Reply waits for the socket any more. */
 static bool sweep_out(struct gw_client *c, uint64_t now)
 {
-	uint64_t n = acked(c);
 	bool waits;
+	uint64_t n = acked(c, &waits);
 
 	pthread_mutex_lock(&c->lock);
-	waits = c->outq;
+	waits |= c->outq != NULL;
 	if (!waits) {
 		gw_share_out_stop(&c->share);
 	} else if (n >= c->out_acked + GW_PROGRESS_LEAST) {
@@ -100,6 +104,20 @@ static bool sweep_out(struct gw_client *c, uint64_t now)
 	}
 	pthread_mutex_unlock(&c->lock);
 	return waits;
+}
+
+void gw_watch_look(struct gw_client *c, uint64_t now)
+{
+	bool more;
+	uint64_t n = acked(c, &more);
+
+	if (c->watched || !more)
+		return;
+	c->out_acked = n;
+	pthread_mutex_lock(&c->lock);
+	gw_share_out_start(&c->share, now);
+	pthread_mutex_unlock(&c->lock);
+	gw_worker_watch(c->w, c);
 }
 
 void gw_watch_sweep(struct gw_client *c, uint64_t now)
@@ -249,8 +267,10 @@ static void leave(struct gw_client *c)
 
 void gw_watch_events(struct gw_client *c, unsigned int events)
 {
+	bool more;
+
 	if (events & GW_EV_WATCH) {
-		c->out_acked = acked(c);
+		c->out_acked = acked(c, &more);
 		gw_worker_watch(c->w, c);
 	}
 	if (events & GW_EV_EVICT)

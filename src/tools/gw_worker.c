@@ -20,6 +20,8 @@
 #define WORKER_STOP_MS 5000
 /* How often clients that are waited for are looked at. */
 #define WORKER_SWEEP_MS 1000
+/* ... and all others. */
+#define WORKER_LOOK_MS 10000
 
 static void worker_wake(struct gw_worker *w)
 {
@@ -130,17 +132,23 @@ static void worker_sweep(struct gw_worker *w)
 {
 	struct gw_client *c, *next;
 	uint64_t now;
+	bool look;
 
-	if (!w->nwatched)
+	if (!w->clients)
 		return;
 	now = lat_now();
-	if (now < w->sweep_at)
+	look = now >= w->look_at;
+	if (!look && (!w->nwatched || now < w->sweep_at))
 		return;
+	if (look)
+		w->look_at = now + WORKER_LOOK_MS * 1000000ull;
 	w->sweep_at = now + WORKER_SWEEP_MS * 1000000ull;
 	for (c = w->clients; c; c = next) {
 		next = c->w_next;
 		if (c->watched)
 			gw_watch_sweep(c, now);
+		else if (look)
+			gw_watch_look(c, now);
 	}
 }
 
@@ -151,6 +159,8 @@ static int worker_timeout(struct gw_worker *w)
 {
 	uint64_t next = w->nwatched ? w->sweep_at : UINT64_MAX, now;
 
+	if (w->clients && w->look_at < next)
+		next = w->look_at;
 	for (struct gw_client *c = w->timers; c; c = c->t_next) {
 		if (c->read_at && c->read_at < next)
 			next = c->read_at;

@@ -170,6 +170,22 @@ static void test_line(void)
 		CU_ASSERT_FALSE(gw_share_take(&m[i], MB));
 		gw_share_give(&m[i], MB);
 	}
+	/* Who is first and cannot be helped lets others try. */
+	gw_share_wait(&m[1], 1);
+	gw_share_wait(&m[2], 1);
+	for (unsigned int i = 0; i < GW_FIRST_TRIES; i++) {
+		CU_ASSERT_PTR_EQUAL(atomic_load(&all.first), &m[1]);
+		CU_ASSERT_FALSE(gw_share_take(&m[1], 2 * all.reserve));
+		gw_share_wait(&m[1], 1);
+	}
+	CU_ASSERT_PTR_EQUAL(atomic_load(&all.first), &m[2]);
+	CU_ASSERT_PTR_EQUAL(all.last, &m[1]);
+	gw_share_served(&m[2]);
+	for (unsigned int i = 0; i <= GW_FIRST_TRIES; i++)
+		gw_share_wait(&m[1], 1);
+	CU_ASSERT_PTR_EQUAL(atomic_load(&all.first), &m[1]);
+	CU_ASSERT_PTR_EQUAL(all.last, &m[1]);
+	gw_share_served(&m[1]);
 	/* From the middle, from both ends, and again. */
 	for (unsigned int i = 1; i < 6; i++) {
 		m[i].urgent = true;
@@ -307,6 +323,12 @@ static void test_deadlock(void)
 	/* Nor what waits to be one, its record being whole. */
 	m[2].in_blocked = m[3].in_blocked = false;
 	CU_ASSERT_FALSE(gw_share_press(&m[0], now + 10 * SEC, evict));
+	gw_share_give(&m[6], 90 * MB);
+	CU_ASSERT_TRUE(gw_share_press(&m[0], now + 10 * SEC + SEC / 2, evict));
+	CU_ASSERT_PTR_EQUAL(evicted[0], &m[3]);
+	gw_share_spare(&m[3]);
+	nevicted = 0;
+	CU_ASSERT_TRUE(gw_share_take(&m[6], 90 * MB));
 	m[2].in_blocked = m[3].in_blocked = true;
 	CU_ASSERT_TRUE(gw_share_press(&m[0], now + 11 * SEC, evict));
 	CU_ASSERT_PTR_EQUAL(evicted[0], &m[3]);
