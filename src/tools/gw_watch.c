@@ -11,7 +11,8 @@
  *   connect without end do not end each other before the first Call);
  *
  *   else the one that has been at one record, or made no progress with its
- *   Replies, for longest, from GW_PRESSURE_SECONDS on.
+ *   Replies, for longest, from GW_PRESSURE_SECONDS on; or that has shut down
+ *   its sending side.
  *
  * An NFS client that is ended so connects again when it has a Call to send.
  *
@@ -195,6 +196,10 @@ static uint64_t rested(struct gw_client *c, uint64_t now, bool *idle)
 	*idle = false;
 	if (c->dead || c->leaving)
 		return 0;
+	/* It has sent all that it will, and has perhaps gone: it stands with
+	 * those that are stuck as soon as an idle one would go. */
+	if (c->idle_wanted)
+		return since + GW_PRESSURE_SECONDS * SEC - IDLE_LEAST_MS * MSEC;
 	if (c->outstanding || c->nreverse || c->outq)
 		return gw_share_lack(&c->share, now);
 	/* Waiting for memory is not its fault. */
