@@ -23,6 +23,7 @@
 #include "fabric/addr.h"
 #include "ganesha/stats_socket.h"
 #include "tools/gw_client.h"
+#include "tools/latency.h"
 #include "tools/notify.h"
 
 #define MAIN_FDS (1 + GW_MAX_LISTEN)
@@ -31,6 +32,8 @@
 #define LOG_MS 1000
 /* How long nothing is accepted when there is no descriptor for it. */
 #define ACCEPT_REST_MS 100
+/* It is said again when it has been over for so long, ns. */
+#define SHORT_AGAIN 10000000000ull
 
 struct poller {
 	struct gateway *gw;
@@ -47,6 +50,7 @@ struct program {
 	int sigfd;
 	int listen[GW_MAX_LISTEN];
 	bool rest; /* accept nothing for a moment */
+	uint64_t short_at; /* ns; when descriptors were last short */
 	struct stats_socket *stats_socket;
 	struct stats_source stats;
 };
@@ -276,7 +280,8 @@ static int instance_start(struct program *p)
 					  .provider = o->provider,
 					  .started = stats_now() };
 	p->gw.pool = rt_instance_pool(p->gw.inst);
-	gw_shares_init(&p->gw.shares, o->config.max_memory / 2);
+	gw_shares_init(&p->gw.shares, o->config.max_memory / 2,
+		       gw_mem_size(o->max_record + sizeof(struct gw_buf)));
 	gw_client_ops(&p->gw.ops, o->config.reverse != RDMA2_RVRSDIR_NONE);
 	return 0;
 }
@@ -325,9 +330,13 @@ turned_away(struct gateway *gw, const struct sockaddr_storage *from,
  */
 static void accept_short(struct program *p, int err)
 {
-	fab_log_put(p->gw.log, NULL, NULL, NULL, LOG_ERR,
-		    "accept: %s: new clients wait, idle ones give way",
-		    strerror(err));
+	uint64_t now = lat_now();
+
+	if (!p->short_at || now - p->short_at > SHORT_AGAIN)
+		fab_log_put(p->gw.log, NULL, NULL, NULL, LOG_ERR,
+			    "accept: %s: new clients wait, idle ones give way",
+			    strerror(err));
+	p->short_at = now;
 	p->rest = true;
 	gw_watch_give_way(&p->gw);
 }

@@ -537,6 +537,7 @@ static void call_done(struct rt_request *rq)
 
 	switch (rq->status) {
 	case 0:
+		gw_shares_answered(&call->c->gw->shares);
 		if (!gw_call_layout(call, &placed))
 			call_answer(call, placed, false);
 		else

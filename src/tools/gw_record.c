@@ -13,17 +13,23 @@
 #define GW_POOL_LEAST 4096
 #define GW_POOL_STEP 4
 
+size_t gw_mem_size(size_t size)
+{
+	size_t n = GW_POOL_LEAST;
+
+	while (n < size)
+		n *= GW_POOL_STEP;
+	return n;
+}
+
 struct fab_buf *gw_mem_get(struct gw_client *c, size_t size, enum gw_mem what)
 {
 	size_t in =
 		atomic_load_explicit(&c->share.in_used, memory_order_relaxed);
-	size_t n = GW_POOL_LEAST;
+	size_t n = gw_mem_size(size);
 	bool good = false;
 	struct fab_buf *b;
 
-	/* As large as the pool's buffer will be. */
-	while (n < size)
-		n *= GW_POOL_STEP;
 	switch (what) {
 	case GW_MEM_RECORD:
 		good = gw_share_take_in(&c->share, n);

@@ -16,15 +16,19 @@
 #define IN_PART 2
 /* Calls that have less than this of what is held will not make room. */
 #define CALLS_PART 8
+/* The server that has answered no Call for so long stands still. */
+#define ANSWERS_NS SEC
 #define RESERVE_MOST ((size_t)16 << 20)
 
-void gw_shares_init(struct gw_shares *s, size_t limit)
+void gw_shares_init(struct gw_shares *s, size_t limit, size_t record)
 {
 	memset(s, 0, sizeof(*s));
 	s->limit = limit;
 	s->reserve = limit / RESERVE_PART;
 	if (s->reserve > RESERVE_MOST)
 		s->reserve = RESERVE_MOST;
+	if (s->reserve < record)
+		s->reserve = record < limit / 2 ? record : limit / 2;
 	pthread_mutex_init(&s->lock, NULL);
 }
 
@@ -112,6 +116,11 @@ static size_t share_add(struct gw_share *m, size_t n, size_t *total)
 	*total = n + atomic_fetch_add_explicit(&m->of->used, n,
 					       memory_order_relaxed);
 	return was;
+}
+
+void gw_shares_answered(struct gw_shares *s)
+{
+	atomic_fetch_add_explicit(&s->answered, 1, memory_order_relaxed);
 }
 
 void gw_share_give(struct gw_share *m, size_t n)
@@ -324,6 +333,16 @@ static struct gw_share *line_victim(struct gw_shares *s, uint64_t now)
 	uint64_t since = now;
 	/* No Call will give anything back: what is waited for is no matter. */
 	bool nearly = in >= all - all / CALLS_PART;
+	unsigned long answered = atomic_load(&s->answered);
+
+	if (answered != s->answered_seen) {
+		s->answered_seen = answered;
+		s->answered_at = now;
+	}
+	if (!nearly && now - s->answered_at > ANSWERS_NS) {
+		s->still_at = now;
+		return NULL;
+	}
 
 	for (struct gw_share *i = first; i; i = i->wait_next) {
 		if (i->queued_at < since)
@@ -335,6 +354,9 @@ static struct gw_share *line_victim(struct gw_shares *s, uint64_t now)
 		if (mine && i != first && !i->leaving)
 			last = i;
 	}
+	/* What they have waited for the server does not count. */
+	if (since < s->still_at)
+		since = s->still_at;
 	/* The one that has waited longest need not be first just now. */
 	if (!first || now - since < GW_PRESSURE_SECONDS * SEC)
 		return NULL;

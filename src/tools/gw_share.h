@@ -38,7 +38,9 @@
  *           none, and most of what records have be held by those in line that
  *           want more of just that, the last of them is ended when the first
  *           has waited as long: else all would wait for each other. So it is
- *           if records that are not whole have nearly all there is.
+ *           if records that are not whole have nearly all there is. While Calls
+ *           have some and the server answers none, it is the server that all
+ *           wait for, and nobody is ended.
  *
  * Threads: any; a client's shares are taken by its worker, and given back by
  * whoever is through with them. The sums are atomic, so that no Call takes a
@@ -69,7 +71,11 @@ struct gw_shares {
 	atomic_uint holders; /* shares in which there is something */
 	atomic_uint_least64_t looked_at; /* ns; last search for a victim */
 	_Atomic(struct gw_share *) first; /* in line */
+	atomic_ulong answered; /* Calls, by the server */
 	pthread_mutex_t lock; /* for all below, and the shares' links */
+	unsigned long answered_seen;
+	uint64_t answered_at; /* ns; when that was seen to change */
+	uint64_t still_at; /* ns; when it was last seen to stand still */
 	struct gw_share *all;
 	struct gw_share *last; /* in line */
 };
@@ -93,7 +99,8 @@ struct gw_share {
 	bool of_line; /* because it was last in line */
 };
 
-void gw_shares_init(struct gw_shares *s, size_t limit);
+/* @record: what the longest record takes; as much is reserved, if it can be. */
+void gw_shares_init(struct gw_shares *s, size_t limit, size_t record);
 void gw_shares_fini(struct gw_shares *s);
 void gw_share_join(struct gw_shares *s, struct gw_share *m);
 /* No victim and not in line any more. What it holds is still to come back. */
@@ -110,6 +117,8 @@ bool gw_share_force(struct gw_share *m, size_t n, bool hard);
 void gw_share_give(struct gw_share *m, size_t n);
 /* Is half of it free, so that a client can be given more than it needs? */
 bool gw_shares_plenty(const struct gw_shares *s);
+/* The server has answered a Call. */
+void gw_shares_answered(struct gw_shares *s);
 /* Does nobody else hold anything? */
 bool gw_share_alone(const struct gw_share *m);
 /* It was refused: into the line if it is urgent, else out of it. Worker. */

@@ -23,7 +23,7 @@ static void evict(struct gw_share *victim)
 
 static void begin(size_t limit, unsigned int n)
 {
-	gw_shares_init(&all, limit);
+	gw_shares_init(&all, limit, 0);
 	for (unsigned int i = 0; i < n; i++) {
 		gw_share_join(&all, &m[i]);
 		m[i].urgent = true;
@@ -319,7 +319,9 @@ static void test_deadlock(void)
 	CU_ASSERT_FALSE(gw_share_press(&m[0], now + SEC, evict));
 	/* Calls that are with the server are not what the line holds. */
 	CU_ASSERT_TRUE(gw_share_take(&m[6], 100 * MB));
+	gw_shares_answered(&all);
 	CU_ASSERT_FALSE(gw_share_press(&m[0], now + 9 * SEC, evict));
+	gw_shares_answered(&all);
 	/* Nor what waits to be one, its record being whole. */
 	m[2].in_blocked = m[3].in_blocked = false;
 	CU_ASSERT_FALSE(gw_share_press(&m[0], now + 10 * SEC, evict));
@@ -330,6 +332,12 @@ static void test_deadlock(void)
 	nevicted = 0;
 	CU_ASSERT_TRUE(gw_share_take(&m[6], 90 * MB));
 	m[2].in_blocked = m[3].in_blocked = true;
+	/* It is the server that they wait for. */
+	CU_ASSERT_FALSE(gw_share_press(&m[0], now + 12 * SEC, evict));
+	gw_shares_answered(&all);
+	CU_ASSERT_FALSE(gw_share_press(&m[0], now + 20 * SEC, evict));
+	gw_shares_answered(&all);
+	now += 11 * SEC;
 	CU_ASSERT_TRUE(gw_share_press(&m[0], now + 11 * SEC, evict));
 	CU_ASSERT_PTR_EQUAL(evicted[0], &m[3]);
 	CU_ASSERT_TRUE(m[3].of_line);
