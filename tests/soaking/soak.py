@@ -240,6 +240,8 @@ class Soak:
             self.care()
             threads.join(0.2)
         self.given_back = until(self.server.at_rest, REST * PATIENCE)
+        # What has been freed goes back after two seconds at rest.
+        time.sleep(8 * PATIENCE)
         self.care()
 
     # ---- Looking ----
