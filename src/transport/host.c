@@ -165,6 +165,7 @@ void rt_replies_add(struct rt_conn *c, size_t n)
 {
 	if (!c->host)
 		return;
+	atomic_fetch_add_explicit(&c->inst->replies, n, memory_order_relaxed);
 	atomic_fetch_add_explicit(&c->host->replies, n, memory_order_relaxed);
 	atomic_fetch_add_explicit(&c->reply_octets, n, memory_order_relaxed);
 }
@@ -173,8 +174,25 @@ void rt_replies_sub(struct rt_conn *c, size_t n)
 {
 	if (!c->host)
 		return;
+	atomic_fetch_sub_explicit(&c->inst->replies, n, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&c->host->replies, n, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&c->reply_octets, n, memory_order_relaxed);
+}
+
+/*
+ * Of Replies a host may have so much. Replies are outside of the pool: hosts that
+ * have Max_Memory of them together have less each, and with twice that nothing,
+ * so that no number of hosts has more.
+ */
+static size_t replies_most(const struct rt_instance *inst)
+{
+	size_t all = atomic_load_explicit(&inst->replies, memory_order_relaxed);
+
+	if (all <= inst->cfg.max_memory)
+		return inst->cfg.max_host_memory;
+	return all / 2 <= inst->cfg.max_memory ?
+		       inst->cfg.max_host_memory / RT_MANY_HOSTS :
+		       0;
 }
 
 bool rt_replies_wait(struct rt_conn *c, unsigned int others)
@@ -185,7 +203,7 @@ bool rt_replies_wait(struct rt_conn *c, unsigned int others)
 	return c->host &&
 	       (fab_pool_short(c->inst->pool) ||
 		atomic_load_explicit(&c->host->replies, memory_order_relaxed) >
-			c->inst->cfg.max_host_memory) &&
+			replies_most(c->inst)) &&
 	       (others ||
 		atomic_load_explicit(&c->reply_octets, memory_order_relaxed));
 }

@@ -55,6 +55,8 @@ struct wire_xchar;
 #define RT_UNKNOWN_REPLY (128u << 10)
 /* Of max_memory this part is not for chunks and reassembly. */
 #define RT_POOL_RESERVE 16
+/* A host's share of Replies is so much less where there are many hosts. */
+#define RT_MANY_HOSTS 16
 /* When nothing has been done for so long, ms, free lists are shortened: that of
  * Calls alone is 20 KiB for each that there were at once. */
 #define RT_REST_MS 1000
@@ -333,6 +335,7 @@ struct rt_instance {
 	bool shares; /* Receives bring no memory */
 	struct fab_pool *pool;
 	atomic_size_t memory; /* chunks and reassembly of all connections */
+	atomic_size_t replies; /* octets that have not gone */
 	struct fab_buf *zeros; /* rtrext: never written to */
 	const struct fab_limits *limits;
 	struct rt_config cfg;
