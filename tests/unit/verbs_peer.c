@@ -76,7 +76,7 @@ pid_t peer_start(int count)
 	pid_t pid = 0;
 
 	inet_ntop(AF_INET, &in->sin_addr, addr, sizeof(addr));
-	snprintf(cmd, sizeof(cmd), "exec %s %s --hold %s %s %d %d", prefix,
+	snprintf(cmd, sizeof(cmd), "exec %s '%s' --hold %s %s %d %d", prefix,
 		 self, provider, addr, ntohs(in->sin_port), count);
 	CU_ASSERT_EQUAL_FATAL(posix_spawn(&pid, sh, NULL, NULL, args, environ),
 			      0);
