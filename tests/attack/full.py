@@ -18,6 +18,7 @@ import time
 import traceback
 
 import attack
+from good import run as good_command
 from attack import (ENDED, MB, MAX_MEMORY, PID, Continuation, Peer, Wrong,
                     check, gather, given_back, many_hosts, nfs4_read, rpc,
                     stats, status, tcp, until, v2)
@@ -157,7 +158,7 @@ def full():
     check(not good.failed, "the good client: %s" % good.failed)
     good.peer.close(True)
     check(until(given_back, 60), "not all is given back: %r" % stats()["pool"])
-    attack.good()
+    good_command(attack.GOOD)
     print("# %-16s good %d Calls/s alone, %d when it is full, %d after; %.2f s "
           "at most for 16; %d admitted, %d refused, %d of %d MB in use, RSS %d,"
           " then %d MB" %
