@@ -26,7 +26,7 @@ from attack import (ENDED, MB, PID, PORT, Attack, Wrong, check, descriptors,
 
 # How long the good client works beside an attack, and what is looked at: the
 # first and the last seconds. Between is GW_PRESSURE_SECONDS (gw_share.h).
-BESIDE = int(os.environ.get("ATTACK_SECONDS", "18"))
+BESIDE = int(os.environ.get("ATTACK_SECONDS", "12"))
 WINDOW = 5
 DEPTH = 8
 RECORD = 2 * MB

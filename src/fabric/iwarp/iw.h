@@ -84,7 +84,11 @@ struct iw_listener;
 TAILQ_HEAD(iw_half_queue, iw_conn);
 
 /* What a connection waits for. */
-enum iw_timer_kind { TIMER_STARTUP, TIMER_LINGER };
+/* TIMER_PACE: half-open, and it is not yet heard. */
+enum iw_timer_kind { TIMER_STARTUP, TIMER_LINGER, TIMER_PACE };
+
+/* Hosts whose connections are counted apart. */
+#define IW_PACE_HOSTS 256
 
 /* What waits for the end of fab_poller_run() to be freed. */
 struct iw_grave {
@@ -125,6 +129,8 @@ struct iw_listener {
 	unsigned int nspread, turn;
 	uint64_t warned_at;
 	struct iw_half_queue half;
+	uint32_t pace_key; /* random */
+	uint64_t pace[IW_PACE_HOSTS]; /* ms */
 };
 
 /* Bits of iw_conn.events: what the poller saw. */
@@ -341,7 +347,7 @@ int listener_event(struct iw_listener *l);
 void listener_resume(struct fab_timer *t, unsigned int unused);
 void listener_free(struct iw_listener *l);
 int half_open_event(struct iw_conn *c);
-void half_open_expired(struct iw_conn *c);
+void half_open_expired(struct iw_conn *c, unsigned int kind);
 
 /* startup.c: MPA on one connection; the runner */
 int iw_connect(struct fab_conn *c, const struct sockaddr *addr,

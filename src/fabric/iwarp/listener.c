@@ -7,6 +7,11 @@
  * the oldest of the listener makes room: an honest peer sends its request at
  * once, so whoever is slow gives way.
  *
+ * To make a connection costs the server a hundred times what it costs the peer.
+ * A host may make PACE_BURST at once and then one in PACE_MS: what is more waits
+ * before its request is read, as many as may be half-open, and the rest is
+ * closed. So who makes them without end takes little from the others.
+ *
  * Threads: the poller thread, but iw_listen(), iw_listener_spread() and
  * iw_listener_close() any. A half-open connection is with the listener's
  * poller; before its request callback it may move to another, which begins to
@@ -31,6 +36,10 @@
 #define ACCEPTS_PER_TURN 64
 #define PAUSE_MS 100
 #define WARN_MS 10000
+/* Twice as many as Max_Host_Connections has by default; and so far apart that
+ * they take some hundredths of a processor. */
+#define PACE_BURST 512
+#define PACE_MS 5
 
 int iw_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	      socklen_t addrlen, fab_request_fn fn, void *user,
@@ -53,6 +62,7 @@ int iw_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	l->fn = fn;
 	l->user = user;
 	l->grave.listener = l;
+	l->pace_key = arc4random();
 	fab_timer_init(&l->pause, listener_resume);
 	TAILQ_INIT(&l->half);
 	l->fd = socket(addr->sa_family,
@@ -200,6 +210,28 @@ static struct iw_conn *over_share(struct iw_listener *l,
 }
 
 /* Listener lock held. */
+static void half_open_hear(struct iw_listener *l, struct iw_conn *c)
+{
+	timer_start(c, TIMER_STARTUP);
+	/* The request's arrival, or its presence, is the first edge. */
+	if (poller_watch(conn_poller(c), c->fd, &c->src, iw_conn_events))
+		half_open_drop(l, c);
+}
+
+/* Listener lock held. Until when its host has used up what it may have; two hosts
+ * that share one slot share that as well. */
+static uint64_t *pace_of(struct iw_listener *l,
+			 const struct sockaddr_storage *peer)
+{
+	struct in6_addr host = fab_addr_host((const struct sockaddr *)peer);
+	uint32_t sum = l->pace_key;
+
+	for (unsigned int i = 0; i < sizeof(host.s6_addr); i++)
+		sum = (sum ^ host.s6_addr[i]) * 16777619u;
+	return &l->pace[(sum ^ sum >> 16) % IW_PACE_HOSTS];
+}
+
+/* Listener lock held. */
 static void half_open_begin(struct iw_listener *l, int fd,
 			    const struct sockaddr_storage *peer)
 {
@@ -210,8 +242,15 @@ static void half_open_begin(struct iw_listener *l, int fd,
 	/* A share of few would be too little to tell good from bad. */
 	unsigned int share = d->max_startup < 32 ? d->max_startup :
 						   d->max_startup / 4;
+	uint64_t *used = pace_of(l, peer), now = fab_now_ms();
+	bool wait = *used > now + PACE_BURST * PACE_MS;
 
 	c = over_share(l, peer, share);
+	if (c && wait) {
+		/* The oldest one's turn is next. */
+		close(fd);
+		return;
+	}
 	if (c) {
 		warn_half_open(l);
 		half_open_drop(l, c);
@@ -235,10 +274,12 @@ static void half_open_begin(struct iw_listener *l, int fd,
 	c->listener = l;
 	TAILQ_INSERT_TAIL(&l->half, c, half_link);
 	atomic_fetch_add(&d->startups, 1);
-	timer_start(c, TIMER_STARTUP);
-	/* The request's arrival, or its presence, is the first edge. */
-	if (poller_watch(p, fd, &c->src, iw_conn_events))
-		half_open_drop(l, c);
+	if (wait)
+		fab_timer_set(&p->fab.timers, &c->timer,
+			      *used - PACE_BURST * PACE_MS, TIMER_PACE);
+	else
+		half_open_hear(l, c);
+	*used = (*used > now ? *used : now) + PACE_MS;
 }
 
 int listener_event(struct iw_listener *l)
@@ -315,12 +356,16 @@ out:
 	return calls;
 }
 
-void half_open_expired(struct iw_conn *c)
+void half_open_expired(struct iw_conn *c, unsigned int kind)
 {
 	struct iw_listener *l = c->listener;
 
 	pthread_mutex_lock(&l->lock);
-	if (!l->closed && !atomic_load(&c->dead)) {
+	if (l->closed || atomic_load(&c->dead)) {
+		;
+	} else if (kind == TIMER_PACE) {
+		half_open_hear(l, c);
+	} else {
 		iw_log(c->fab.poller->dom, LOG_DEBUG,
 		       "iwarp: no MPA request in time");
 		half_open_drop(l, c);

@@ -145,7 +145,7 @@ void conn_expired(struct fab_timer *t, unsigned int kind)
 	struct iw_conn *c = container_of(t, struct iw_conn, timer);
 
 	if (c->half_open) {
-		half_open_expired(c);
+		half_open_expired(c, kind);
 		return;
 	}
 	atomic_fetch_or(&c->events,
