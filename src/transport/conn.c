@@ -441,10 +441,6 @@ static void expire(struct rt_conn *c)
 	give_up(c, c->credit_deadline, now, "no credits for Replies");
 	give_up(c, c->memory_deadline, now, "no memory to copy a Reply into");
 	give_up(c, calls, now, "a reverse Call is not answered");
-	if (may_idle(c) && c->last_active + c->inst->cfg.idle_ms <= now) {
-		rt_conn_fail(c, 0, "idle for %u ms", c->inst->cfg.idle_ms);
-		rt_event(c, EV_TIMEOUT);
-	}
 	if (may_rest(c) && c->last_active + RT_REST_MS <= now)
 		rest(c);
 	if (c->state < RT_CLOSING && rt_auth_deadline(c) &&
@@ -463,6 +459,17 @@ static void expire(struct rt_conn *c)
 					     "no first message in time");
 			rt_event(c, EV_TIMEOUT);
 		}
+	}
+}
+
+/* What has come by now is no idleness, however late this thread comes to it: so
+ * after it has been looked at. */
+static void expire_idle(struct rt_conn *c)
+{
+	if (may_idle(c) &&
+	    c->last_active + c->inst->cfg.idle_ms <= rt_now_ms()) {
+		rt_conn_fail(c, 0, "idle for %u ms", c->inst->cfg.idle_ms);
+		rt_event(c, EV_TIMEOUT);
 	}
 }
 
@@ -522,6 +529,8 @@ static void conn_work(struct rt_conn *c)
 			/* Of octets that complete nothing there may be many. */
 			budget = rt_now_ms() < until ? budget - n : 0;
 		}
+		if (budget > 0)
+			expire_idle(c);
 		want = atomic_load_explicit(&c->close_wanted,
 					    memory_order_relaxed);
 		if (want && c->state != RT_CLOSED) {

@@ -116,6 +116,33 @@ static void idle(void)
 	rt_pair_close(&p);
 }
 
+/* A server that stood still for longer than that finds a Call: it is answered. */
+static void stood_still(void)
+{
+	static const struct rt_config server = { .idle_ms = 5000 };
+	static const struct rt_config client = { .request_user_size =
+							 sizeof(void *) };
+	struct rt_rpc rpc;
+
+	test_clock_hold();
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &client, &server, NULL));
+	CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 1, 8, false, 100, 0, 0, 0, 0));
+	rt_rpc_init(&p, p.client, &rpc, 2, 8, false, 100, 0, 0, 0, 0);
+	rt_rpc_submit(p.client, &rpc);
+	rt_run(p.client_inst, 0, 0);
+	test_clock_pass(20000);
+	rt_pair_run(&p);
+	CU_ASSERT_EQUAL(rpc.ndone, 1);
+	CU_ASSERT_EQUAL(rpc.rq->status, 0);
+	CU_ASSERT_EQUAL(server_conns(), 1);
+	/* And with nothing there it ends as before. */
+	test_clock_pass(6000);
+	rt_pair_run(&p);
+	CU_ASSERT_EQUAL(server_conns(), 0);
+	rt_rpc_free(&rpc);
+	rt_pair_close(&p);
+}
+
 /* Printed, not judged. */
 static void cost_with(unsigned int n)
 {
@@ -157,10 +184,8 @@ static void cost(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "crowd", crowd },
-	{ "idle", idle },
-	{ "cost", cost },
-	{ NULL, NULL },
+	{ "crowd", crowd }, { "idle", idle }, { "stood still", stood_still },
+	{ "cost", cost },   { NULL, NULL },
 };
 
 UNIT_MAIN("transport-timers", tests)
