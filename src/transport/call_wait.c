@@ -59,11 +59,7 @@ static void wait_for(struct rt_conn *c, struct rt_call_priv *call)
 	struct rt_call_priv *other;
 
 	if (!c->replies_told)
-		rt_log(c, LOG_NOTICE,
-		       fab_pool_short(c->inst->pool) ?
-			       "Calls wait: Max_Memory reached" :
-			       "Calls wait: this host has more Replies to take "
-			       "than Max_Host_Memory");
+		rt_log(c, LOG_NOTICE, "Calls wait: %s", rt_replies_why(c));
 	c->replies_told = true;
 	RT_COUNT(c, reply_waits, 1);
 	call->waiting = true;

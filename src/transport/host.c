@@ -208,6 +208,18 @@ bool rt_replies_wait(struct rt_conn *c, unsigned int others)
 		atomic_load_explicit(&c->reply_octets, memory_order_relaxed));
 }
 
+const char *rt_replies_why(struct rt_conn *c)
+{
+	if (fab_pool_short(c->inst->pool))
+		return "Max_Memory reached";
+	/* With little of its own it waits for what the others have. */
+	if (c->host &&
+	    atomic_load_explicit(&c->host->replies, memory_order_relaxed) <=
+		    c->inst->cfg.max_host_memory)
+		return "all hosts together have more Replies to take than Max_Memory";
+	return "this host has more Replies to take than Max_Host_Memory";
+}
+
 bool rt_conn_crowded(struct rt_conn *c)
 {
 	unsigned int executing =

@@ -740,6 +740,8 @@ bool rt_memory_take(struct rt_conn *c, size_t mine, size_t n);
 /* Does more than its share wait to be taken by this one's host, and something
  * of that, or one of @others, keep this connection busy? Any thread. */
 bool rt_replies_wait(struct rt_conn *c, unsigned int others);
+/* And for what, for the log. */
+const char *rt_replies_why(struct rt_conn *c);
 /* A buffer for them, counted so; NULL: not now. */
 struct fab_buf *rt_memory_get(struct rt_conn *c, size_t mine, size_t size);
 void rt_memory_give(struct rt_conn *c, size_t n);

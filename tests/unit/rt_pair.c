@@ -259,8 +259,11 @@ static const struct rt_ops client_ops = {
 	.closed = client_closed,
 };
 
+_Thread_local char rt_pair_line[256];
+
 static void log_line(void *ctx, int level, const char *text)
 {
+	snprintf(rt_pair_line, sizeof(rt_pair_line), "%s", text);
 	if (getenv("RPCRDMA_TEST_LOG"))
 		fprintf(stderr, "[%s] %s\n", (const char *)ctx, text);
 }

@@ -68,6 +68,9 @@ struct rt_pair {
 extern const struct rt_auth_ops *rt_pair_auth;
 extern void *rt_pair_auth_ctx[2];
 
+/* The latest line for the log that this thread has made. */
+extern _Thread_local char rt_pair_line[256];
+
 /* Zero configs mean the defaults. False: it did not come up. */
 bool rt_pair_open(struct rt_pair *p, const struct rt_config *client,
 		  const struct rt_config *server,

@@ -4,6 +4,7 @@
  * executed then, and none is lost.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "rt_raw.h"
 #include "rt_raw1.h"
@@ -237,6 +238,38 @@ static void neighbour(void)
 	rt_raw_close(&r);
 }
 
+/* All hosts together have more than Max_Memory of them, this one little of
+ * that: the log does not put it on the host. */
+static void all_hosts(void)
+{
+	static const struct rt_config many = { .max_message = 2 << 20,
+					       .max_memory = 16 << 20,
+					       .max_host_memory = 64 << 20 };
+	struct rt_raw r;
+	uint32_t xid;
+
+	CU_ASSERT_TRUE_FATAL(crowd(&r));
+	rt_raw_call(&r, 4, NULL, NULL, 8);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_PTR_NOT_NULL(strstr(rt_pair_line, "this host has more"));
+	CU_ASSERT_EQUAL(take(&r, 1), 4);
+	rt_raw_close(&r);
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &many));
+	CU_ASSERT_TRUE_FATAL(rt_raw_greet(&r));
+	r.credits = 0;
+	for (xid = 1; xid <= 17; xid++)
+		rt_raw_call(&r, xid, NULL, NULL, 1 << 20);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_EQUAL(waits(&r), 0);
+	rt_raw_call(&r, xid, NULL, NULL, 8);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_EQUAL(waits(&r), 1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(rt_pair_line, "all hosts together"));
+	rt_conn_close(r.p.server, true);
+	rt_raw_close(&r);
+}
+
 static void write_call(struct rt_raw *r, uint32_t xid, uint32_t len)
 {
 	struct wire_read_segment rs = { .position = 68 };
@@ -360,6 +393,7 @@ static const struct unit_test tests[] = {
 	{ "ended", ended },
 	{ "drained", drained },
 	{ "neighbour", neighbour },
+	{ "all hosts", all_hosts },
 	{ "with memory", with_memory },
 	{ "unread", unread },
 	{ "surplus", surplus },
