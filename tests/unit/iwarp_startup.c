@@ -461,11 +461,24 @@ static void test_half_open_share(void)
 	raw_done();
 }
 
+static void count_line(void *ctx, int level, const char *text)
+{
+	unsigned int *n = ctx;
+
+	if (strstr(text, "pausing"))
+		n[0]++;
+	if (strstr(text, "taken again"))
+		n[1]++;
+}
+
 /* Out of descriptors: the listener pauses instead of spinning, and is there
- * again when there are some. */
+ * again when there are some, and says so. */
 static void test_out_of_descriptors(void)
 {
-	struct fab_domain_params p = { .crc = true };
+	unsigned int lines[2] = { 0, 0 };
+	struct fab_domain_params p = { .crc = true,
+				       .log = count_line,
+				       .log_ctx = lines };
 	struct rlimit old, low;
 	int next;
 
@@ -479,10 +492,13 @@ static void test_out_of_descriptors(void)
 	CU_ASSERT_EQUAL(setrlimit(RLIMIT_NOFILE, &low), 0);
 	for (int i = 0; i < 50; i++)
 		world_turn(&w, 1);
+	CU_ASSERT_TRUE(lines[0] > 0);
+	CU_ASSERT_EQUAL(lines[1], 0);
 	CU_ASSERT_EQUAL(setrlimit(RLIMIT_NOFILE, &old), 0);
 	raw_write(&w, &r, f, raw_mpa(f, false, 0x40, 1, NULL, 0));
 	PUMP_UNTIL(&w, w.srv.established);
 	CU_ASSERT_EQUAL(w.requests, 1);
+	CU_ASSERT_EQUAL(lines[1], 1);
 	raw_done();
 }
 

@@ -128,6 +128,8 @@ struct iw_listener {
 	struct fab_poller **spread; /* NULL: all stay here */
 	unsigned int nspread, turn;
 	uint64_t warned_at;
+	int short_of; /* an errno: why new connections wait */
+	uint64_t short_since;
 	struct iw_half_queue half;
 	uint32_t pace_key; /* random */
 	uint64_t pace[IW_PACE_HOSTS]; /* ms */

@@ -21,6 +21,7 @@
  * request callback, so that closing waits for it.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,8 +159,23 @@ static void listener_pause(struct iw_listener *l, int err)
 
 	iw_log(p->fab.dom, LOG_WARNING, "iwarp: accept: %s; pausing",
 	       strerror(err));
+	if (!l->short_of) {
+		l->short_of = err;
+		l->short_since = fab_now_ms();
+	}
 	epoll_ctl(p->epfd, EPOLL_CTL_MOD, l->fd, &ev);
 	fab_timer_set(&p->fab.timers, &l->pause, fab_now_ms() + PAUSE_MS, 0);
+}
+
+/* Listener lock held. All who waited have been taken. A log that is opened for
+ * each line, as Ganesha's is, has not got the lines of the meantime. */
+static void listener_caught_up(struct iw_listener *l)
+{
+	iw_log(l->fab.poller->dom, LOG_WARNING,
+	       "iwarp: accept: %s for %" PRIu64
+	       " ms; new connections are taken again",
+	       strerror(l->short_of), fab_now_ms() - l->short_since);
+	l->short_of = 0;
 }
 
 void listener_resume(struct fab_timer *t, unsigned int unused)
@@ -296,8 +312,11 @@ int listener_event(struct iw_listener *l)
 			half_open_begin(l, fd, &peer);
 			continue;
 		}
-		if (errno == EAGAIN || errno == EWOULDBLOCK)
+		if (errno == EAGAIN || errno == EWOULDBLOCK) {
+			if (l->short_of)
+				listener_caught_up(l);
 			break;
+		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
 		    errno == ENOBUFS) {
 			listener_pause(l, errno);
