@@ -196,41 +196,48 @@ static void drained(void)
 
 /* Another connection of the host, which takes its Replies, goes on, with one
  * Call at a time. */
+static void one_by_one(struct rt_raw *r, struct rt_conn *stuck)
+{
+	uint64_t before = waits(r);
+	struct rt_rpc v[3];
+
+	CU_ASSERT_TRUE_FATAL(rt_pair_connect(&r->p));
+	CU_ASSERT_PTR_NOT_EQUAL_FATAL(r->p.server, stuck);
+	for (uint32_t xid = 1; xid <= 3; xid++)
+		CU_ASSERT_TRUE(rt_rpc_trip(&r->p, r->p.client, xid, 0, false,
+					   LONG, 0, 0, 0, 0));
+	CU_ASSERT_EQUAL(waits(r), before);
+	CU_ASSERT_TRUE(rt_conn_crowded(stuck));
+	r->p.hold = true;
+	for (uint32_t i = 0; i < 3; i++) {
+		rt_rpc_init(&r->p, r->p.client, &v[i], 10 + i, 0, false, LONG,
+			    0, 0, 0, 0);
+		rt_rpc_submit(r->p.client, &v[i]);
+	}
+	for (unsigned int i = 0; i < 3; i++) {
+		rt_pair_run(&r->p);
+		CU_ASSERT_EQUAL(waits(r), before + 2);
+		CU_ASSERT_EQUAL_FATAL(r->p.nheld, 1);
+		/* It may be executed, being the only one. */
+		CU_ASSERT_FALSE(rt_conn_crowded(r->p.server));
+		rt_pair_answer(&r->p, r->p.held[--r->p.nheld]);
+	}
+	rt_pair_run(&r->p);
+	for (unsigned int i = 0; i < 3; i++) {
+		CU_ASSERT_TRUE(rt_rpc_check(&v[i]));
+		rt_rpc_free(&v[i]);
+	}
+	r->p.hold = false;
+}
+
 static void neighbour(void)
 {
-	struct rt_rpc v[3];
 	struct rt_conn *stuck;
 	struct rt_raw r;
 
 	CU_ASSERT_TRUE_FATAL(crowd(&r));
 	stuck = r.p.server;
-	CU_ASSERT_TRUE_FATAL(rt_pair_connect(&r.p));
-	CU_ASSERT_PTR_NOT_EQUAL_FATAL(r.p.server, stuck);
-	for (uint32_t xid = 1; xid <= 3; xid++)
-		CU_ASSERT_TRUE(rt_rpc_trip(&r.p, r.p.client, xid, 0, false,
-					   LONG, 0, 0, 0, 0));
-	CU_ASSERT_EQUAL(waits(&r), 0);
-	CU_ASSERT_TRUE(rt_conn_crowded(stuck));
-	r.p.hold = true;
-	for (uint32_t i = 0; i < 3; i++) {
-		rt_rpc_init(&r.p, r.p.client, &v[i], 10 + i, 0, false, LONG, 0,
-			    0, 0, 0);
-		rt_rpc_submit(r.p.client, &v[i]);
-	}
-	for (unsigned int i = 0; i < 3; i++) {
-		rt_pair_run(&r.p);
-		CU_ASSERT_EQUAL(waits(&r), 2);
-		CU_ASSERT_EQUAL_FATAL(r.p.nheld, 1);
-		/* It may be executed, being the only one. */
-		CU_ASSERT_FALSE(rt_conn_crowded(r.p.server));
-		rt_pair_answer(&r.p, r.p.held[--r.p.nheld]);
-	}
-	rt_pair_run(&r.p);
-	for (unsigned int i = 0; i < 3; i++) {
-		CU_ASSERT_TRUE(rt_rpc_check(&v[i]));
-		rt_rpc_free(&v[i]);
-	}
-	r.p.hold = false;
+	one_by_one(&r, stuck);
 	rt_raw_call(&r, 4, NULL, NULL, 8);
 	CU_ASSERT_TRUE(rt_raw_silent(&r));
 	CU_ASSERT_EQUAL(take(&r, 1), 4);
@@ -268,6 +275,52 @@ static void all_hosts(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(rt_pair_line, "all hosts together"));
 	rt_conn_close(r.p.server, true);
 	rt_raw_close(&r);
+}
+
+/* Hosts that have more than Max_Memory of Replies together, as the only one here
+ * has, have a sixteenth of their shares each; with twice that, nothing. */
+static void in_all(void)
+{
+	static const struct {
+		size_t host; /* its share */
+		uint32_t replies; /* so many more than it may have */
+	} few[] = {
+		{ 64u << 20, 5 }, /* 16 MiB in all; then 4 are too much */
+		{ 416u << 20, 7 }, /* a sixteenth: 26 MiB */
+		{ 1024u << 20, 9 }, /* 32 MiB in all; a sixteenth is more */
+	};
+
+	for (size_t i = 0; i < sizeof(few) / sizeof(few[0]); i++) {
+		struct rt_config little = { .max_message = RT_MESSAGE_MAX,
+					    .max_memory = RT_MEMORY_MIN,
+					    .max_host_memory = few[i].host };
+		uint32_t n = few[i].replies;
+		struct rt_conn *stuck;
+		struct rt_raw r;
+
+		CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &little));
+		CU_ASSERT_TRUE_FATAL(rt_raw_greet(&r));
+		stuck = r.p.server;
+		r.credits = 0;
+		for (uint32_t xid = 1; xid <= n; xid++) {
+			CU_ASSERT_FALSE(rt_conn_crowded(stuck));
+			rt_raw_call(&r, xid, NULL, NULL,
+				    RT_MESSAGE_MAX - 65536);
+			CU_ASSERT_TRUE(rt_raw_silent(&r));
+			CU_ASSERT_EQUAL(r.p.calls, xid);
+		}
+		CU_ASSERT_TRUE(rt_conn_crowded(stuck));
+		CU_ASSERT_EQUAL(waits(&r), 0);
+		rt_raw_call(&r, n + 1, NULL, NULL, 8);
+		CU_ASSERT_TRUE(rt_raw_silent(&r));
+		CU_ASSERT_EQUAL(r.p.calls, n);
+		CU_ASSERT_EQUAL(waits(&r), 1);
+		one_by_one(&r, stuck);
+		CU_ASSERT_EQUAL(take(&r, 1), n + 1);
+		CU_ASSERT_FALSE(rt_conn_crowded(stuck));
+		rt_conn_close(stuck, true);
+		rt_raw_close(&r);
+	}
 }
 
 static void write_call(struct rt_raw *r, uint32_t xid, uint32_t len)
@@ -394,6 +447,7 @@ static const struct unit_test tests[] = {
 	{ "drained", drained },
 	{ "neighbour", neighbour },
 	{ "all hosts", all_hosts },
+	{ "in all", in_all },
 	{ "with memory", with_memory },
 	{ "unread", unread },
 	{ "surplus", surplus },
