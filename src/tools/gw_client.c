@@ -340,6 +340,7 @@ static bool client_parse(struct gw_client *c)
 static bool client_room(struct gw_client *c)
 {
 	size_t want = RX_ROOM;
+	struct gw_buf *b;
 
 	if (c->rx &&
 	    atomic_load_explicit(&c->rx->refs, memory_order_acquire) == 1) {
@@ -354,14 +355,22 @@ static bool client_room(struct gw_client *c)
 		want = c->rec.left + RX_LEAST;
 	if (want > RX_LARGE)
 		want = RX_LARGE;
+	/* What is not in a record any more counts as none. */
+	if (!c->acc.nhold) {
+		gw_buf_put(c->rx);
+		c->rx = NULL;
+		c->rx_pos = 0;
+		c->rx_fill = 0;
+		gw_share_done_in(&c->share, 0);
+	}
+	b = gw_buf_get(c, want, GW_MEM_RECORD);
+	if (!b)
+		return stall(c); /* which makes the old one small */
 	gw_buf_put(c->rx);
+	c->rx = b;
 	c->rx_pos = 0;
 	c->rx_fill = 0;
-	/* What is not in a record any more counts as none. */
-	if (!c->acc.nhold)
-		gw_share_done_in(&c->share, 0);
-	c->rx = gw_buf_get(c, want, GW_MEM_RECORD);
-	return c->rx || stall(c);
+	return true;
 }
 
 /*

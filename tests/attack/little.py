@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Good clients of a gateway that has little memory: none of them may be ended.
+
+    little.py PID STATS TCP-PORT - [TURN...]
+
+PID, STATS and TCP-PORT are the gateway's. Its memory is less than what all
+clients want at once, so they wait for it, one behind the other, and for nothing
+else: each of their Calls must be answered.
+"""
+
+import struct
+import sys
+import threading
+import time
+
+from attack import MB, check, rpc, stats, tcp, until, Wrong
+
+LONG = 120
+
+
+def call(msg):
+    return struct.pack(">I", len(msg) | 1 << 31) + msg
+
+
+def exactly(s, n):
+    got = bytearray()
+    while len(got) < n:
+        data = s.recv(n - len(got))
+        if not data:
+            raise ConnectionResetError("the end")
+        got += data
+    return got
+
+
+def replies(s, xids):
+    """Until there is one for each, in any order."""
+    xids = set(xids)
+    while xids:
+        n, = struct.unpack(">I", exactly(s, 4))
+        xids.remove(struct.unpack(">I", exactly(s, n & 0x7fffffff)[:4])[0])
+
+
+def writer(s, n):
+    """So many Calls of 1 MiB, with no regard to Replies."""
+    def send():
+        try:
+            for xid in range(n):
+                s.sendall(call(rpc(xid, 100003, 4, 0, bytes(MB))))
+        except OSError:
+            pass  # the other thread sees it
+
+    thread = threading.Thread(target=send, daemon=True)
+    thread.start()
+    replies(s, range(n))
+    thread.join()
+
+
+def all_at_once(count, work):
+    """@count clients that do this at the same time."""
+    clients, failed = [], []
+    for _ in range(count):
+        clients.append(tcp("127.0.0.2"))
+        clients[-1].settimeout(LONG)
+
+    def run(s):
+        try:
+            work(s)
+        except OSError as e:
+            failed.append(repr(e))
+
+    threads = [threading.Thread(target=run, args=(s,)) for s in clients]
+    begin = time.monotonic()
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    print("# %d clients: %.1f s, %d times one waited for memory" %
+          (count, time.monotonic() - begin,
+           stats()["gateway"].get("memory_waits", 0)))
+    for s in clients:
+        s.close()
+    check(not failed, "%d of %d: %s" % (len(failed), count, failed[:1]))
+
+
+def writers():
+    """What has begun behind a long Call holds no more than it needs."""
+    all_at_once(12, lambda s: writer(s, 4))
+
+
+TURNS = (writers,)
+
+
+def main():
+    wanted, failed = sys.argv[5:], False
+    for turn in TURNS:
+        if wanted and turn.__name__ not in wanted:
+            continue
+        try:
+            turn()
+            check(until(lambda: stats()["clients"] == 0, 60),
+                  "clients are left")
+            check(stats()["gateway"].get("evictions", 0) == 0,
+                  "clients have been ended")
+            print("ok gateway-little-%s" % turn.__name__)
+        except (OSError, Wrong) as e:
+            failed = True
+            print("not ok gateway-little-%s %s" % (turn.__name__, e))
+        sys.stdout.flush()
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()
