@@ -272,6 +272,7 @@ struct gw_client {
 	bool paused;
 	bool idle_wanted; /* tell when nothing is outstanding */
 	bool leaving; /* counted in gw->leaving */
+	bool early; /* has sent something, and the server never took it */
 	uint64_t active_at; /* ns; octets came, or the last Reply went */
 	struct gw_out *outq, **outq_tail;
 	bool writing; /* somebody is in gw_out's loop */

@@ -394,13 +394,36 @@ static void client_eof(struct gw_client *c)
 		gw_client_kill(c, LOG_INFO, "closed");
 }
 
+/*
+ * A client that the server has never taken is not read: it would hold memory
+ * for Calls that nobody executes, and its clock would stand, since it is the
+ * server that it waits for. Whether it has gone is seen nevertheless.
+ */
+static bool client_early(struct gw_client *c)
+{
+	uint8_t octet;
+	ssize_t n;
+
+	if (c->connected_once)
+		return false;
+	n = recv(c->fd, &octet, 1, MSG_PEEK | MSG_DONTWAIT);
+	if (!n) {
+		client_eof(c);
+	} else if (n > 0) {
+		pthread_mutex_lock(&c->lock);
+		c->early = !c->hangup;
+		pthread_mutex_unlock(&c->lock);
+	}
+	return true;
+}
+
 /* Read and parse until the socket is empty or the client at a limit. */
 void gw_client_read(struct gw_client *c)
 {
 	unsigned int budget = RX_BUDGET;
 	uint64_t now = 0;
 
-	if (c->gone || c->eof || !client_parse(c))
+	if (c->gone || c->eof || client_early(c) || !client_parse(c))
 		return;
 	while (budget--) {
 		size_t room;
@@ -490,7 +513,7 @@ static void link_down(struct gw_client *c, int error, const char *reason)
 	if (!c->lost_since)
 		c->lost_since = now;
 	oldest = c->lost_since;
-	calls = c->calls;
+	calls = c->calls || c->early;
 	for (struct gw_call *call = c->calls; call; call = call->next)
 		if (call->lost_since && call->lost_since < oldest)
 			oldest = call->lost_since;
@@ -509,8 +532,8 @@ static void link_down(struct gw_client *c, int error, const char *reason)
 		gw_client_kill(c, LOG_ERR, text);
 		return;
 	}
-	/* Calls wait for a descriptor that somebody idle has. */
-	if (calls && (error == -EMFILE || error == -ENFILE))
+	/* Calls wait for a descriptor, or Receives, that somebody idle has. */
+	if (calls && (error == -EMFILE || error == -ENFILE || error == -ENOMEM))
 		gw_watch_give_way(c->gw);
 	gw_client_log(c, LOG_NOTICE, "%s; again in %u ms", text, c->backoff_ms);
 	c->connect_at = now + c->backoff_ms * MSEC;
@@ -546,6 +569,7 @@ static void link_connect(struct gw_client *c)
 static void client_up(struct gw_client *c)
 {
 	struct rt_conn_info info;
+	bool first = !c->connected_once;
 
 	rt_conn_info(c->rc, &info);
 	gw_client_log(c, LOG_INFO, "server %s, version %u%s%s", info.peer_name,
@@ -556,11 +580,14 @@ static void client_up(struct gw_client *c)
 	c->connected_once = true;
 	pthread_mutex_lock(&c->lock);
 	c->link = GW_LINK_UP;
+	c->early = false;
 	/* With Calls outstanding, only a Reply shows that the server serves. */
 	if (!c->outstanding)
 		c->lost_since = 0;
 	pthread_mutex_unlock(&c->lock);
 	gw_calls_submit(c);
+	if (first)
+		gw_client_read(c);
 }
 
 static void client_down(struct gw_client *c)

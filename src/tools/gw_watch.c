@@ -202,6 +202,8 @@ static uint64_t rested(struct gw_client *c, uint64_t now, bool *idle)
 		return since + GW_PRESSURE_SECONDS * SEC - IDLE_LEAST_MS * MSEC;
 	if (c->outstanding || c->nreverse || c->outq)
 		return gw_share_lack(&c->share, now);
+	if (c->early)
+		return 0;
 	/* Waiting for memory is not its fault. */
 	if (atomic_load_explicit(&c->share.waiting, memory_order_relaxed))
 		return 0;

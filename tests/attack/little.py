@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 
-from attack import MB, check, rpc, stats, tcp, until, Wrong
+from attack import MB, Wrong, check, nfs4_read, rpc, stats, tcp, until
 
 LONG = 120
 
@@ -88,7 +88,27 @@ def writers():
     all_at_once(12, lambda s: writer(s, 4))
 
 
-TURNS = (writers,)
+def unserved():
+    """Clients for which the server has no connection, which it has for eight."""
+    served = [tcp("127.0.0.2") for _ in range(8)]
+    for s in served:
+        s.settimeout(LONG)
+        s.sendall(call(rpc(1, 100003, 4, 0)))
+        replies(s, [1])
+    others = [tcp("127.0.0.3") for _ in range(30)]
+    for s in others:
+        s.sendall(call(nfs4_read(1, 0, MB)))
+    check(until(lambda: stats()["clients"] == 38, 30), "not all are clients")
+    for xid in range(2, 20):
+        for s in served:
+            s.sendall(call(nfs4_read(xid, xid * MB, MB)))
+        for s in served:
+            replies(s, [xid])
+    for s in served + others:
+        s.close()
+
+
+TURNS = (writers, unserved)
 
 
 def main():
