@@ -254,6 +254,33 @@ static int threads_start(struct program *p)
 	return rc;
 }
 
+/* What a Receive has beside what rtrext places in it. */
+#define RECEIVE_HEAD 4096
+
+/* The half that is not shared out must do for the Receives of all: else who
+ * comes last has no connection, and those who have one no memory for Calls. */
+static void clients_fit(struct gateway *gw)
+{
+	const struct rt_config *c = &gw->opt.config;
+	size_t each = c->recv_size < RECEIVE_HEAD ? RECEIVE_HEAD : c->recv_size;
+	size_t most;
+
+	if ((c->extensions & RT_EXT_RTR) && !c->no_placement &&
+	    each < RECEIVE_HEAD + c->placement_size)
+		each = RECEIVE_HEAD + c->placement_size;
+	each *= c->credits + c->reverse_credits + 1;
+	most = c->max_memory / 2 / each;
+	if (!most)
+		most = 1;
+	if (gw->opt.max_clients <= most)
+		return;
+	gw_log(gw, LOG_WARNING,
+	       "--max-memory is enough for the connections of %zu clients: no "
+	       "more at once",
+	       most);
+	gw->opt.max_clients = (unsigned int)most;
+}
+
 static int instance_start(struct program *p)
 {
 	struct gw_options *o = &p->gw.opt;
@@ -280,6 +307,7 @@ static int instance_start(struct program *p)
 					  .provider = o->provider,
 					  .started = stats_now() };
 	p->gw.pool = rt_instance_pool(p->gw.inst);
+	clients_fit(&p->gw);
 	gw_shares_init(&p->gw.shares, o->config.max_memory / 2,
 		       gw_mem_size(o->max_record + sizeof(struct gw_buf)));
 	gw_client_ops(&p->gw.ops, o->config.reverse != RDMA2_RVRSDIR_NONE);

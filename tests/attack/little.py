@@ -14,7 +14,8 @@ import sys
 import threading
 import time
 
-from attack import MB, Wrong, check, nfs4_read, rpc, stats, tcp, until
+from attack import (ENDED, MB, Wrong, check, nfs4_read, rpc, stats, tcp,
+                    until)
 
 LONG = 120
 
@@ -88,6 +89,28 @@ def writers():
     all_at_once(12, lambda s: writer(s, 4))
 
 
+def crowd():
+    """More than it has memory for: whoever is not turned away is served."""
+    clients, taken = [tcp("127.0.0.2") for _ in range(40)], []
+    for s in clients:
+        s.settimeout(LONG)
+        try:
+            s.sendall(call(rpc(1, 100003, 4, 0)))
+            replies(s, [1])
+            taken.append(s)
+        except ENDED:
+            pass
+    print("# %d of %d clients taken" % (len(taken), len(clients)))
+    check(len(taken) >= 16, "only %d are taken" % len(taken))
+    for xid in range(2, 20):
+        for s in taken:
+            s.sendall(call(nfs4_read(xid, xid * MB, MB)))
+        for s in taken:
+            replies(s, [xid])
+    for s in clients:
+        s.close()
+
+
 def unserved():
     """Clients for which the server has no connection, which it has for eight."""
     served = [tcp("127.0.0.2") for _ in range(8)]
@@ -108,7 +131,7 @@ def unserved():
         s.close()
 
 
-TURNS = (writers, unserved)
+TURNS = (writers, crowd, unserved)
 
 
 def main():
