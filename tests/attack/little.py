@@ -91,18 +91,24 @@ def writers():
 
 def crowd():
     """More than it has memory for: whoever is not turned away is served."""
-    clients, taken = [tcp("127.0.0.2") for _ in range(40)], []
-    for s in clients:
-        s.settimeout(LONG)
-        try:
-            s.sendall(call(rpc(1, 100003, 4, 0)))
-            replies(s, [1])
-            taken.append(s)
-        except ENDED:
-            pass
+    taken = clients = [tcp("127.0.0.2") for _ in range(40)]
+    # One that rests between the turns may give way to others that connect.
+    for xid in (1, 2):
+        went = []
+        for s in taken:
+            s.settimeout(LONG)
+            try:
+                s.sendall(call(rpc(xid, 100003, 4, 0)))
+                replies(s, [xid])
+                went.append(s)
+            except TimeoutError:
+                raise Wrong("neither served nor turned away") from None
+            except ENDED:
+                pass
+        taken = went
     print("# %d of %d clients taken" % (len(taken), len(clients)))
     check(len(taken) >= 16, "only %d are taken" % len(taken))
-    for xid in range(2, 20):
+    for xid in range(3, 20):
         for s in taken:
             s.sendall(call(nfs4_read(xid, xid * MB, MB)))
         for s in taken:
@@ -131,7 +137,20 @@ def unserved():
         s.close()
 
 
-TURNS = (writers, crowd, unserved)
+def impossible():
+    """Results that no memory is enough for: it is not waited for."""
+    before = stats()["gateway"]
+    s = tcp("127.0.0.2")
+    s.settimeout(LONG)
+    s.sendall(call(nfs4_read(1, 0, 600 * MB)))
+    check(s.recv(100) == b"", "a Reply")
+    after = stats()["gateway"]
+    for what, n in (("records_refused", 1), ("memory_waits", 0)):
+        check(after[what] - before[what] == n, "%s: %d" % (what, after[what]))
+    s.close()
+
+
+TURNS = (writers, crowd, impossible, unserved)
 
 
 def main():
