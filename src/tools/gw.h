@@ -294,6 +294,7 @@ enum gw_take {
 	GW_TAKEN,
 	GW_PAUSE, /* at the limit; GW_EV_ROOM will follow */
 	GW_NO_MEMORY, /* try again later */
+	GW_NEVER, /* no memory is enough */
 };
 enum gw_take gw_call_take(struct gw_client *c, uint32_t xid);
 /* Submit what is not submitted, in the order it came. */

@@ -285,12 +285,15 @@ enum gw_take gw_call_take(struct gw_client *c, uint32_t xid)
 	call->c = c;
 	call->rq = rq;
 	call->plain = c->no_chunks;
+	call->charge = 0;
 	gw_record_move(&call->rec, &c->acc);
 	if (!call_plan(c, call) || !call_charge(call)) {
+		bool never = call->charge > c->gw->shares.limit;
+
 		call_release_sinks(call);
 		gw_record_move(&c->acc, &call->rec);
 		rt_request_free(rq);
-		return GW_NO_MEMORY;
+		return never ? GW_NEVER : GW_NO_MEMORY;
 	}
 	call->head.xid = xid;
 	call->cost = call->rec.len;

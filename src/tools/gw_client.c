@@ -261,6 +261,11 @@ static bool client_record(struct gw_client *c)
 			return false;
 		case GW_NO_MEMORY:
 			return stall(c);
+		case GW_NEVER:
+			/* In line it would only keep others waiting. */
+			refuse(c, "a Call that needs more than half of "
+				  "--max-memory: closed");
+			return false;
 		}
 	}
 	c->have_record = false;
