@@ -129,7 +129,7 @@ struct iw_listener {
 	unsigned int nspread, turn;
 	uint64_t warned_at;
 	int short_of; /* an errno: why new connections wait */
-	uint64_t short_since;
+	uint64_t short_since, short_told;
 	struct iw_half_queue half;
 	uint32_t pace_key; /* random */
 	uint64_t pace[IW_PACE_HOSTS]; /* ms */

@@ -156,15 +156,19 @@ static void listener_pause(struct iw_listener *l, int err)
 {
 	struct iw_poller *p = iw_poller(l->fab.poller);
 	struct epoll_event ev = { .events = 0, .data.ptr = &l->src };
+	uint64_t now = fab_now_ms();
 
-	iw_log(p->fab.dom, LOG_WARNING, "iwarp: accept: %s; pausing",
-	       strerror(err));
-	if (!l->short_of) {
-		l->short_of = err;
-		l->short_since = fab_now_ms();
+	/* Not each time, or none would be left for the end of it. */
+	if (!l->short_of || now - l->short_told >= WARN_MS) {
+		iw_log(p->fab.dom, LOG_WARNING, "iwarp: accept: %s; pausing",
+		       strerror(err));
+		l->short_told = now;
 	}
+	if (!l->short_of)
+		l->short_since = now;
+	l->short_of = err;
 	epoll_ctl(p->epfd, EPOLL_CTL_MOD, l->fd, &ev);
-	fab_timer_set(&p->fab.timers, &l->pause, fab_now_ms() + PAUSE_MS, 0);
+	fab_timer_set(&p->fab.timers, &l->pause, now + PAUSE_MS, 0);
 }
 
 /* Listener lock held. All who waited have been taken. A log that is opened for
