@@ -36,6 +36,7 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 	call->stage = RT_CALL_BODY;
 	call->failed = false;
 	call->starved = false;
+	call->starved_since = 0;
 	call->waiting = false;
 	call->held_credit = false;
 	call->xid_counted = false;

@@ -70,15 +70,18 @@ static int read_chunk(struct rt_conn *c, struct rt_call_priv *call,
 }
 
 /*
- * There is no memory for a chunk. In version 1 the Call waits for what others
- * give back: all that could be said to the Requester is that its RPC has
- * failed. Not when it could not be had after all (@rc).
+ * There is no memory for a chunk. The Call waits for what others give back: all
+ * that could be said to the Requester is that its RPC has failed. Not when it
+ * could not be had after all (@rc), and with memory of its own no longer than a
+ * continued message may: else two that have some would wait for each other.
  */
 static void no_memory(struct rt_conn *c, struct rt_call_priv *call, int rc)
 {
 	uint32_t xid = call->pub.xid;
 
-	if (rc == -EAGAIN && c->v->waits) {
+	if (rc == -EAGAIN) {
+		if (call->memory && !call->starved_since)
+			call->starved_since = rt_now_ms();
 		if (cds_list_empty(&c->starved))
 			c->starved_deadline =
 				rt_now_ms() + c->inst->cfg.memory_wait_ms;
@@ -243,7 +246,8 @@ void rt_calls_feed(struct rt_conn *c, bool late)
 {
 	struct cds_list_head again;
 	uint64_t deadline = c->starved_deadline;
-	bool fed = false;
+	struct rt_call_priv *first;
+	bool fed = false, held;
 
 	CDS_INIT_LIST_HEAD(&again);
 	cds_list_splice(&c->starved, &again);
@@ -270,17 +274,17 @@ void rt_calls_feed(struct rt_conn *c, bool late)
 	}
 	if (!late || fed || cds_list_empty(&c->starved))
 		return;
-	if (c->calls_executing || !cds_list_empty(&c->waiting) ||
-	    atomic_load_explicit(&c->inst->memory, memory_order_relaxed) >
-		    c->memory)
+	first = cds_list_first_entry(&c->starved, struct rt_call_priv, queue);
+	held = first->starved_since && rt_now_ms() - first->starved_since >=
+					       c->inst->cfg.continuation_ms;
+	if (!held && (c->calls_executing || !cds_list_empty(&c->waiting) ||
+		      atomic_load_explicit(&c->inst->memory,
+					   memory_order_relaxed) > c->memory))
 		/* They give theirs back, or other connections do, be it after
 		 * a while: how long that takes is not this Call's fault. */
 		c->starved_deadline = rt_now_ms() + c->inst->cfg.memory_wait_ms;
 	else
-		no_memory(c,
-			  cds_list_first_entry(&c->starved, struct rt_call_priv,
-					       queue),
-			  -ENOMEM);
+		no_memory(c, first, -ENOMEM);
 }
 
 /* More than the head of a Call can have: RFC 5531, 9, two opaque_auth of 400

@@ -129,8 +129,6 @@ struct rt_version {
 	bool continuation;
 	/* A malformed Reply is answered with an error. */
 	bool answers_replies;
-	/* A Call waits for memory rather than being turned away. */
-	bool waits;
 
 	/* Flow control: Receives to post, rdma_credit of a message about to be
 	 * posted, whether it may be, that it has been. */

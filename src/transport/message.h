@@ -113,6 +113,7 @@ struct rt_call_priv {
 	enum rt_call_stage stage;
 	bool failed; /* free it when its Reads have come back */
 	bool starved; /* it waits for memory */
+	uint64_t starved_since; /* with memory of its own, ms; 0: not */
 	bool waiting; /* ... for Replies to be taken */
 	bool held_credit;
 	bool xid_counted;

@@ -162,7 +162,7 @@ struct rt_config {
 	unsigned int version1_ms; /* how long a server that did not answer
 				   * version 2 is met with version 1; 600000 */
 	unsigned int continuation_ms; /* 60000 [D6] */
-	unsigned int memory_wait_ms; /* a version 1 Call, for memory; 5000 */
+	unsigned int memory_wait_ms; /* a Call, for memory of chunks; 5000 */
 	unsigned int idle_ms; /* server: end idle connections; 0: never */
 	unsigned int drain_ms; /* 5000 */
 	/* xcharext. Receives of a busy connection are raised to this, and at

@@ -271,7 +271,6 @@ static uint32_t inv_take(struct rt_conn *c, const struct rt_call_priv *call,
 
 const struct rt_version rt_version1 = {
 	.number = WIRE_VERS1,
-	.waits = true,
 	.receives = receives,
 	.credit_word = credit_word,
 	.may_send = may_send,

@@ -369,14 +369,16 @@ static void memory_of(size_t conn, size_t host)
 		 * fragments. */
 		rt_raw_payload(pay, 2, 8, 0, 0, 0);
 		rt_raw_call(&r, 2, &d, pay, 68);
-		CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_SYSTEM));
-		rt_raw_middle(&r, 2, false, 60000, pay, 68);
+		CU_ASSERT_TRUE(rt_raw_silent(&r));
+		CU_ASSERT_EQUAL(r.p.nheld, 1);
+		rt_raw_payload(pay, 3, 8, 0, 0, 0);
+		rt_raw_middle(&r, 3, false, 60000, pay, 68);
 		memset(r.mem, 0, 60000);
 		for (unsigned int i = 0; i < 10; i++)
-			rt_raw_middle(&r, 2, false, 60000 - (i + 1) * 4000,
+			rt_raw_middle(&r, 3, false, 60000 - (i + 1) * 4000,
 				      r.mem, 4000);
-		CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_SYSTEM));
-		rt_raw_call(&r, 2, NULL, r.mem, 2000);
+		CU_ASSERT_TRUE(rt_raw_is_error(&r, 3, RDMA2_ERR_SYSTEM));
+		rt_raw_call(&r, 3, NULL, r.mem, 2000);
 		while (rt_raw_next(&r) == RDMA2_GRANT)
 			;
 		CU_ASSERT_FALSE(r.down);
@@ -384,7 +386,45 @@ static void memory_of(size_t conn, size_t host)
 		r.p.hold = false;
 		rt_pair_answer(&r.p, r.p.held[--r.p.nheld]);
 		CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+		CU_ASSERT_TRUE(rt_raw_is_reply(&r, 2));
 	}
+	rt_raw_close(&r);
+}
+
+/* Who waits has memory of its own: not for ever, or two could wait for each
+ * other. Here it is a Call that is executed for long. */
+static void memory_held(void)
+{
+	struct rt_config cfg = { .max_message = 65536,
+				 .max_conn_memory = 65536 + 8192,
+				 .continuation_ms = 2000,
+				 .memory_wait_ms = 100 };
+	struct rt_raw r;
+	uint8_t pay[128];
+	struct wire_read_segment s[2];
+	struct wire_call_desc d = { .reads = s, .nreads = 1 };
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	r.p.hold = true;
+	s[0] = at(&r, 20, 0, 60000);
+	rt_raw_payload(pay, 1, 8, 0, 0, 0);
+	rt_raw_call(&r, 1, &d, pay, 68);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_EQUAL_FATAL(r.p.nheld, 1);
+	s[0] = at(&r, 68, 0, 4);
+	s[1] = at(&r, 72, 0, 40004);
+	d.nreads = 2;
+	rt_raw_payload(pay, 2, 8, 0, 0, 0);
+	rt_raw_call(&r, 2, &d, pay, 68);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_EQUAL(r.p.nheld, 1);
+	for (int i = 0; i < 1000 && !r.queued; i++)
+		rt_raw_nap(&r);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_SYSTEM));
+	r.p.hold = false;
+	rt_pair_answer(&r.p, r.p.held[--r.p.nheld]);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
 	rt_raw_close(&r);
 }
 
@@ -414,10 +454,14 @@ static void memory_alone(size_t conn, size_t host)
 		memcpy(pay, r.mem, 68);
 		pay[3] = 2;
 		rt_raw_call(&r, 2, &d, pay, 68);
-		CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_SYSTEM));
+		CU_ASSERT_TRUE(rt_raw_silent(&r));
+		CU_ASSERT_EQUAL(r.p.nheld, 1);
 		r.p.hold = false;
 		rt_pair_answer(&r.p, r.p.held[--r.p.nheld]);
 		CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+		CU_ASSERT_EQUAL(answered_sum(&r), sum_of(r.mem + 68, 60000));
+		/* It has waited for that. */
+		CU_ASSERT_TRUE(rt_raw_is_reply(&r, 2));
 		CU_ASSERT_EQUAL(answered_sum(&r), sum_of(r.mem + 68, 60000));
 	}
 	rt_raw_close(&r);
@@ -431,6 +475,7 @@ static void memory(void)
 	memory_of(0, 100000);
 	memory_alone(65536, 0);
 	memory_alone(0, 65536);
+	memory_held();
 }
 
 static const struct unit_test tests[] = {
