@@ -278,6 +278,11 @@ class Idle(Many):
     count = 512
     rcvbuf = None
 
+    def begin(self):
+        super().begin()
+        # For the first second nobody counts as idle.
+        time.sleep(2)
+
     def limit(self):
         super().limit()
         s = stats()

@@ -61,6 +61,20 @@ def listens(port):
     return False
 
 
+def told(path):
+    """What the statistics socket says, or None."""
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(30)
+    try:
+        s.connect(path)
+        with s.makefile("rb") as f:
+            return json.loads(f.read())
+    except (OSError, ValueError):
+        return None
+    finally:
+        s.close()
+
+
 class Program:
     """One that is to run all the time, but for kills."""
 
@@ -202,16 +216,7 @@ class Server(Program):
         return good
 
     def stats(self):
-        s = socket.socket(socket.AF_UNIX)
-        s.settimeout(30)
-        try:
-            s.connect(self.socket)
-            with s.makefile("rb") as f:
-                return json.loads(f.read())
-        except (OSError, ValueError):
-            return None
-        finally:
-            s.close()
+        return told(self.socket)
 
     def at_rest(self):
         s = self.stats()
@@ -221,9 +226,16 @@ class Server(Program):
 
 class Gateway(Program):
     def __init__(self, name, program, port, server, options, folder):
+        self.socket = os.path.join(folder, name + ".sock")
         super().__init__(name, [program, "--listen", "127.0.0.1:%d" % port,
+                                "--stats-socket", self.socket,
                                 "--server", server] + options, folder)
         self.port = port
+
+    def held(self):
+        """Octets of its pool, in use or not."""
+        s = told(self.socket)
+        return s["transport"]["pool"]["bytes_held"] if s else 0
 
     def serves(self):
         return listens(self.port)

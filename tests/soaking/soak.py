@@ -259,6 +259,7 @@ class Soak:
                "start": self.server.starts}
         for g in self.gateways:
             row[g.name + " rss"] = g.memory()
+            row[g.name + " pool held"] = g.held()
             row[g.name + " descriptors"] = g.descriptors()[0]
         self.table.append(row)
         print("# %6.0f s %-9s server %d: RSS %d MB (peak %d), %d descriptors "
@@ -303,7 +304,8 @@ class Soak:
         held("connections", ALLOWED["connections"], "connections")
         held("pool", ALLOWED["pool"], "pool")
         for g in self.gateways:
-            held(g.name + " rss", ALLOWED["gateway rss"], "gateway-memory", MB)
+            held(g.name + " rss", ALLOWED["gateway rss"], "gateway-memory", MB,
+                 g.name + " pool held")
             held(g.name + " descriptors", ALLOWED["descriptors"],
                  "gateway-descriptors")
         minutes = (time.monotonic() - self.begun) / 60
@@ -346,7 +348,7 @@ class Soak:
         for key in before:
             if key in ("when", "start", "refused"):
                 continue
-            unit = MB if "rss" in key or key in ("peak", "held") else 1
+            unit = MB if "rss" in key or "held" in key or key == "peak" else 1
             allowed = ALLOWED.get(key, ALLOWED["gateway rss"] if
                                   key.endswith(" rss") else None)
             print("# %-34s %10d %10d   %s" % (
