@@ -26,8 +26,6 @@ port that does not change. Version 1 and 2 of the transport.
 import errno
 import os
 import random
-import socket
-import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -35,8 +33,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 
 from rpcrdma_conformance import kit, rpc, v1  # noqa: E402
 from rpcrdma_conformance.rpc import u32, u64, opaque  # noqa: E402
+from root import root  # noqa: E402
 
-MOUNT, GETATTR, REMOVE, RMDIR = 100005, 1, 12, 13
+GETATTR, REMOVE, RMDIR = 1, 12, 13
 NOENT, ACCES, NOTDIR = 2, 13, 20
 (EXCHANGE_ID, CREATE_SESSION, DESTROY_SESSION) = (42, 43, 44)
 BIND_CONN_TO_SESSION, BADSESSION, NOT_BOUND = 41, 10052, 10055
@@ -71,18 +70,6 @@ class Version2(Version1):
         answer = c.call(message)
         assert not answer.error, answer.last
         return answer.payload
-
-
-def root(port):
-    """The filehandle of /export."""
-    with socket.create_connection(("127.0.0.1", port), 60) as s:
-        m = rpc.call(1, MOUNT, 3, 1, opaque("/export"))
-        s.sendall(struct.pack(">I", 0x80000000 | len(m)) + m)
-        f = s.makefile("rb")
-        n, = struct.unpack(">I", f.read(4))
-        r = rpc.Reader(f.read(n & 0x7fffffff)[24:])
-    assert r.u32() == 0, "no mount"
-    return r.opaque()
 
 
 def answered(v, fh, folder):

@@ -16,8 +16,6 @@ over another connection. It must not find it; and what is no such Call must not 
 
 import os
 import random
-import socket
-import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -25,23 +23,12 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 
 from rpcrdma_conformance import kit, rpc  # noqa: E402
 from rpcrdma_conformance.rpc import u32, u64, opaque  # noqa: E402
+from root import root  # noqa: E402
 
-MOUNT, LOOKUP3, CREATE3 = 100005, 3, 8
+LOOKUP3, CREATE3 = 3, 8
 EXCHANGE_ID, CREATE_SESSION, DESTROY_SESSION, SEQUENCE = 42, 43, 44, 53
 RECLAIM_COMPLETE, TEST_STATEID, CLOSE, REMOVE, LOOKUP = 58, 55, 4, 28, 15
 NOENT, ISDIR, READS, CROWD = 2, 21, 60, 40
-
-
-def root(port):
-    """The filehandle of /export."""
-    with socket.create_connection(("127.0.0.1", port), 60) as s:
-        m = rpc.call(1, MOUNT, 3, 1, opaque("/export"))
-        s.sendall(struct.pack(">I", 0x80000000 | len(m)) + m)
-        f = s.makefile("rb")
-        n, = struct.unpack(">I", f.read(4))
-        r = rpc.Reader(f.read(n & 0x7fffffff)[24:])
-    assert r.u32() == 0, "no mount"
-    return r.opaque()
 
 
 class Client:
