@@ -17,7 +17,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "auth/gss.h"
+#include "gss/gss.h"
 #include "transport/transport.h"
 
 #define OFF(member) .off = offsetof(struct gr_config, member)

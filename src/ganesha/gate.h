@@ -35,7 +35,7 @@
 #include <sys/socket.h>
 #include <urcu/list.h>
 
-#include "ganesha/compat/ganesha.h"
+#include "compat/ganesha.h"
 
 #define GR_HOST_BUCKETS 256u
 

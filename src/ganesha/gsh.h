@@ -9,7 +9,7 @@
 #ifndef RPCRDMA_GANESHA_GSH_H
 #define RPCRDMA_GANESHA_GSH_H
 
-#include "ganesha/compat/ganesha.h"
+#include "compat/ganesha.h"
 
 struct gsh {
 	gsh_log_fn *log;

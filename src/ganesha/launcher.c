@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 #include "ganesha/check.h"
-#include "ganesha/compat/launch.h"
+#include "compat/launch.h"
 #include "ganesha/rest.h"
 
 #define PID_FILE_DEFAULT "/var/run/ganesha/ganesha.pid"

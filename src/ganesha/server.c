@@ -17,7 +17,7 @@
 #include <syslog.h>
 #include <time.h>
 
-#include "auth/gss.h"
+#include "gss/gss.h"
 #include "fabric/addr.h"
 #include "ganesha/stats_dbus.h"
 #include "ganesha/xprt.h"

@@ -12,7 +12,7 @@
 #include "ganesha/gsh.h"
 #include "ganesha/keeper.h"
 #include "ganesha/rpcbind.h"
-#include "ganesha/stats_socket.h"
+#include "stats/socket.h"
 #include "ganesha/workers.h"
 #include "ntirpc/clnt.h"
 #include "transport/transport.h"

@@ -5,7 +5,7 @@
  * Ganesha is on the system bus as org.ganesha.nfsd. Beside its own objects it
  * gets /org/ganesha/nfsd/rdma with the interface org.ganesha.nfsd.rdma:
  *
- *   GetStatistics   s             the JSON document of stats_json.h
+ *   GetStatistics   s             the JSON document of stats/json.h
  *   GetTotals       a{st}         the counters of all connections
  *   GetOperations   a(sa{st})     of each class of operations its counters
  *   GetConnections  a(tssssua{st})
@@ -17,7 +17,7 @@
 #define RPCRDMA_GANESHA_STATS_DBUS_H
 
 #include "ganesha/gsh.h"
-#include "ganesha/stats_json.h"
+#include "stats/json.h"
 
 #define STATS_DBUS_OBJECT "rdma" /* below /org/ganesha/nfsd/ */
 #define STATS_DBUS_INTERFACE "org.ganesha.nfsd.rdma"

@@ -21,7 +21,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "ganesha/compat/ganesha.h"
+#include "compat/ganesha.h"
 #include "transport/transport.h"
 
 struct gr_workers;

@@ -18,7 +18,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "ganesha/compat/ganesha.h"
+#include "compat/ganesha.h"
 #include "ganesha/gate.h"
 #include "ntirpc/call.h"
 #include "transport/transport.h"

@@ -13,7 +13,7 @@
 #include <isa-l/crc64.h>
 #include <string.h>
 
-#include "ganesha/compat/ntirpc.h"
+#include "compat/ntirpc.h"
 #include "ntirpc/session.h"
 
 /* As much as stock ntirpc hashes for its duplicate request cache. */

@@ -16,7 +16,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "ganesha/compat/ntirpc.h"
+#include "compat/ntirpc.h"
 
 static const struct xdr_ops decode_ops;
 

@@ -19,7 +19,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ganesha/compat/ntirpc.h"
+#include "compat/ntirpc.h"
 
 /* Extents that xdr_putbufs() leaves for what must be copied or comes after. */
 #define SPARE_EXTENTS 6

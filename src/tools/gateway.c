@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "fabric/addr.h"
-#include "ganesha/stats_socket.h"
+#include "stats/socket.h"
 #include "tools/gw_client.h"
 #include "tools/latency.h"
 #include "tools/notify.h"

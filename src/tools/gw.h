@@ -11,7 +11,7 @@
  *   workers   each owns the TCP sockets given to it: reads them, assembles
  *             Calls, submits all requests (also again), connects (gw_worker.c)
  *   pollers   one for each poller of the transport, in rt_run()
- *   readers   of statistics have a thread (ganesha/stats_socket.h)
+ *   readers   of statistics have a thread (stats/socket.h)
  *
  *   A client belongs to one worker. Operations of the transport ("strand")
  *   come in poller threads or inside rt_request_submit(); they never block:

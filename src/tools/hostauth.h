@@ -7,7 +7,7 @@
 #ifndef RPCRDMA_TOOLS_HOSTAUTH_H
 #define RPCRDMA_TOOLS_HOSTAUTH_H
 
-#include "auth/gss.h"
+#include "gss/gss.h"
 #include "tools/args.h"
 #include "transport/transport.h"
 

@@ -15,7 +15,7 @@
 #include <syslog.h>
 
 #include "fabric/addr.h"
-#include "ganesha/stats_json.h"
+#include "stats/json.h"
 #include "tools/latency.h"
 #include "tools/ping.h"
 #include "tools/rpcmsg.h"

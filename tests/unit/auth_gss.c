@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "auth/gss.h"
+#include "gss/gss.h"
 #include "unit.h"
 
 static void allowed(void)

@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <sys/uio.h>
 
-#include "ganesha/compat/ganesha.h"
+#include "compat/ganesha.h"
 #include "ntirpc_util.h"
 #include "unit.h"
 

@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
+if(NOT TARGET rpcrdma_ntirpc)
+	return()
+endif()
 rpcrdma_unit(ntirpc-decode ntirpc_decode.c LIBS rpcrdma_ntirpc_streams)
 rpcrdma_unit(ntirpc-encode ntirpc_encode.c LIBS rpcrdma_ntirpc_streams)
 rpcrdma_unit(ntirpc-call ntirpc_call.c LIBS rpcrdma_ntirpc)

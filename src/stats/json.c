@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stats_json - printing
+ * json - printing
  *
  * Threads: no state; the transport's own functions take what locks they need.
  * The connection lock is held while one connection is printed into @f, so @f
  * must be memory (open_memstream()), not a descriptor that can block.
  */
-#include "ganesha/stats_json.h"
+#include "stats/json.h"
 
 #include <inttypes.h>
 #include <time.h>

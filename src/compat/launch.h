@@ -15,15 +15,15 @@
  *                           the server shall not start with that
  *   compat_end()            last
  */
-#ifndef RPCRDMA_GANESHA_COMPAT_LAUNCH_H
-#define RPCRDMA_GANESHA_COMPAT_LAUNCH_H
+#ifndef RPCRDMA_COMPAT_LAUNCH_H
+#define RPCRDMA_COMPAT_LAUNCH_H
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "ganesha/compat/ganesha.h"
+#include "compat/ganesha.h"
 
 struct compat_options {
 	unsigned long stack; /* of threads */
@@ -171,4 +171,4 @@ static inline void compat_end(void)
 
 #endif
 
-#endif /* RPCRDMA_GANESHA_COMPAT_LAUNCH_H */
+#endif /* RPCRDMA_COMPAT_LAUNCH_H */

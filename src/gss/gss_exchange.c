@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "auth/gss_internal.h"
+#include "gss/gss_internal.h"
 
 enum kind {
 	KIND_REFUSAL = RT_AUTH_REFUSAL,

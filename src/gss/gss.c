@@ -8,7 +8,7 @@
  * library gets tickets into a cache in memory when there are none or they have
  * run out.
  */
-#include "auth/gss.h"
+#include "gss/gss.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "auth/gss_internal.h"
+#include "gss/gss_internal.h"
 
 /* Kerberos and nothing else: no negotiation of mechanisms. */
 static gss_OID_set_desc mechs(void)

@@ -9,8 +9,8 @@
  * Threads: create and destroy by one thread, while no instance uses it;
  * auth_gss_ops as auth.h says.
  */
-#ifndef RPCRDMA_AUTH_GSS_H
-#define RPCRDMA_AUTH_GSS_H
+#ifndef RPCRDMA_GSS_H
+#define RPCRDMA_GSS_H
 
 #include "transport/auth.h"
 
@@ -45,4 +45,4 @@ extern const struct rt_auth_ops auth_gss_ops;
 /* Is @name one of the list? */
 bool auth_gss_allowed(const char *list, const char *name);
 
-#endif /* RPCRDMA_AUTH_GSS_H */
+#endif /* RPCRDMA_GSS_H */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stats_socket - the thread behind the socket
+ * socket - the thread behind the socket
  *
  * Threads: everything of struct stats_socket but `quit` belongs to its thread
  * from start to stop. A document is made when its reader connects, into
  * memory, so that no lock of the transport is held while a reader is slow.
  */
-#include "ganesha/stats_socket.h"
+#include "stats/socket.h"
 
 #include <errno.h>
 #include <poll.h>

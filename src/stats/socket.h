@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stats_socket - statistics on a UNIX stream socket
+ * socket - statistics on a UNIX stream socket
  *
  * Whoever connects gets one JSON document and the end of the stream. The
  * socket has mode 0600. A thread of its own serves it, several readers at a
  * time; a reader that does not read is let go after a few seconds.
  */
-#ifndef RPCRDMA_GANESHA_STATS_SOCKET_H
-#define RPCRDMA_GANESHA_STATS_SOCKET_H
+#ifndef RPCRDMA_STATS_SOCKET_H
+#define RPCRDMA_STATS_SOCKET_H
 
-#include "ganesha/stats_json.h"
+#include "stats/json.h"
 
 struct stats_socket;
 
@@ -26,4 +26,4 @@ int stats_socket_start(const char *path, const struct stats_source *src,
 /* NULL is allowed. Removes the socket. */
 void stats_socket_stop(struct stats_socket *s);
 
-#endif /* RPCRDMA_GANESHA_STATS_SOCKET_H */
+#endif /* RPCRDMA_STATS_SOCKET_H */

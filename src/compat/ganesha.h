@@ -9,8 +9,8 @@
  * at run time that it is the release it was built for that they are used with.
  * Nothing outside of this folder knows anything of Ganesha's inside.
  */
-#ifndef RPCRDMA_GANESHA_COMPAT_GANESHA_H
-#define RPCRDMA_GANESHA_COMPAT_GANESHA_H
+#ifndef RPCRDMA_COMPAT_GANESHA_H
+#define RPCRDMA_COMPAT_GANESHA_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "ganesha/compat/ntirpc.h"
+#include "compat/ntirpc.h"
 
 #define GSH_VERSION COMPAT_GANESHA
 #define GSH_SONAME "libganesha_nfsd.so." GSH_VERSION
@@ -219,4 +219,4 @@ struct gsh_start_info {
 	bool drop_caps;
 };
 
-#endif /* RPCRDMA_GANESHA_COMPAT_GANESHA_H */
+#endif /* RPCRDMA_COMPAT_GANESHA_H */

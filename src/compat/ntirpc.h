@@ -33,8 +33,8 @@
  * The ntirpc macros that turn RDMA on in its headers shift every field behind
  * them and must never be defined: the packages are built without.
  */
-#ifndef RPCRDMA_GANESHA_COMPAT_NTIRPC_H
-#define RPCRDMA_GANESHA_COMPAT_NTIRPC_H
+#ifndef RPCRDMA_COMPAT_NTIRPC_H
+#define RPCRDMA_COMPAT_NTIRPC_H
 
 #if defined(USE_RPC_RDMA) || defined(_USE_NFS_RDMA)
 #error "the packaged ntirpc is built without RDMA: its layout would not match"
@@ -51,15 +51,15 @@
 _Static_assert(sizeof(void *) == 8, "measured on LP64 only");
 
 #if NTIRPC_VERSION_MAJOR == 4
-#include "ganesha/compat/release43.h"
+#include "compat/release43.h"
 #elif NTIRPC_VERSION_MAJOR == 6
-#include "ganesha/compat/release65.h"
+#include "compat/release65.h"
 #else
-#error "unknown ntirpc: src/ganesha/compat knows 4.3 and 6.3"
+#error "unknown ntirpc: src/compat knows 4.3 and 6.3"
 #endif
 
 _Static_assert(!__builtin_strcmp(NTIRPC_VERSION, COMPAT_NTIRPC),
-	       "unknown ntirpc: src/ganesha/compat knows 4.3 and 6.3");
+	       "unknown ntirpc: src/compat knows 4.3 and 6.3");
 
 /* Alike in all that are known. */
 _Static_assert(sizeof(struct svc_req) == 1848, "ntirpc");
@@ -70,4 +70,4 @@ _Static_assert(sizeof(struct svc_init_params) == 80, "ntirpc");
 _Static_assert(sizeof(CLIENT) == 104, "ntirpc");
 _Static_assert(sizeof(struct clnt_req) == 736, "ntirpc");
 
-#endif /* RPCRDMA_GANESHA_COMPAT_NTIRPC_H */
+#endif /* RPCRDMA_COMPAT_NTIRPC_H */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stats_json - an instance's statistics as one JSON document
+ * json - an instance's statistics as one JSON document
  */
-#ifndef RPCRDMA_GANESHA_STATS_JSON_H
-#define RPCRDMA_GANESHA_STATS_JSON_H
+#ifndef RPCRDMA_STATS_JSON_H
+#define RPCRDMA_STATS_JSON_H
 
 #include <stdio.h>
 
@@ -24,4 +24,4 @@ double stats_now(void);
 /* One document and a newline. Any thread. */
 void stats_json(FILE *f, const struct stats_source *src);
 
-#endif /* RPCRDMA_GANESHA_STATS_JSON_H */
+#endif /* RPCRDMA_STATS_JSON_H */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* gss_internal - what the files of host authentication by Kerberos share */
-#ifndef RPCRDMA_AUTH_GSS_INTERNAL_H
-#define RPCRDMA_AUTH_GSS_INTERNAL_H
+#ifndef RPCRDMA_GSS_INTERNAL_H
+#define RPCRDMA_GSS_INTERNAL_H
 
 #include <gssapi/gssapi.h>
 #include <gssapi/gssapi_ext.h>
 #include <gssapi/gssapi_krb5.h>
 #include <pthread.h>
 
-#include "auth/gss.h"
+#include "gss/gss.h"
 
 struct auth_gss {
 	bool client;
@@ -26,4 +26,4 @@ OM_uint32 auth_gss_credentials(struct auth_gss *g, gss_cred_id_t *cred,
 /* What GSS has to say, in one line. */
 void auth_gss_text(OM_uint32 maj, OM_uint32 min, char *to, size_t size);
 
-#endif /* RPCRDMA_AUTH_GSS_INTERNAL_H */
+#endif /* RPCRDMA_GSS_INTERNAL_H */
