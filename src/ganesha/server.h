@@ -14,7 +14,7 @@
 #include "ganesha/rpcbind.h"
 #include "stats/socket.h"
 #include "ganesha/workers.h"
-#include "ntirpc/clnt.h"
+#include "ntirpc/back/clnt.h"
 #include "transport/transport.h"
 
 struct gr_server {

@@ -20,8 +20,8 @@
 #define RPCRDMA_NTIRPC_CALL_H
 
 #include "ntirpc/bound.h"
-#include "ntirpc/clnt.h"
-#include "ntirpc/stream.h"
+#include "ntirpc/back/clnt.h"
+#include "ntirpc/stream/stream.h"
 #include "ulb/ulb.h"
 
 #include <rpc/rpc.h>

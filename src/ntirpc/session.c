@@ -10,7 +10,7 @@
 #include "ntirpc/session.h"
 
 #include "ntirpc/call.h"
-#include "ntirpc/clnt.h"
+#include "ntirpc/back/clnt.h"
 
 bool nrt_session_looks(const struct nrt_call *nc)
 {
@@ -22,14 +22,6 @@ bool nrt_session_looks(const struct nrt_call *nc)
 		nrt_clnts_troubled(nc->clnts) ||
 		(nc->bound && head->sequence &&
 		 !nrt_bound_has(nc->bound, head->session)));
-}
-
-bool nrt_put_at(XDR *xdrs, u_int at, uint32_t word)
-{
-	u_int end = XDR_GETPOS(xdrs);
-
-	return XDR_SETPOS(xdrs, at) && XDR_PUTUINT32(xdrs, word) &&
-	       XDR_SETPOS(xdrs, end);
 }
 
 /*

@@ -32,7 +32,5 @@ bool nrt_session_looks(const struct nrt_call *nc);
  * of the session's back channel.
  */
 bool nrt_session_encode(XDR *xdrs, void *results);
-/* Change a word that has been encoded. */
-bool nrt_put_at(XDR *xdrs, u_int at, uint32_t word);
 
 #endif /* RPCRDMA_NTIRPC_SESSION_H */

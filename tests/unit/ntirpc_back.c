@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "ntirpc/reverse.h"
+#include "ntirpc/back/back.h"
 #include "ntirpc_named.h"
 
 static bool let_go(void)

@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "ntirpc/clnt.h"
+#include "ntirpc/back/clnt.h"
 
 #define PROG 0x40000000
 #define VERS 1

@@ -9,8 +9,8 @@
  * Both begin with their XDR, and neither allocates anything but pool buffers.
  * A stream is used by one thread at a time.
  */
-#ifndef RPCRDMA_NTIRPC_STREAM_H
-#define RPCRDMA_NTIRPC_STREAM_H
+#ifndef RPCRDMA_NTIRPC_STREAM_STREAM_H
+#define RPCRDMA_NTIRPC_STREAM_STREAM_H
 
 #include <sys/uio.h>
 
@@ -119,7 +119,9 @@ int nrt_encode_pieces(struct nrt_encode *e, size_t *len);
  */
 unsigned int nrt_encode_look(struct nrt_encode *e, size_t at, struct iovec *iov,
 			     unsigned int n);
+/* Change a word that has been put. */
+bool nrt_put_at(XDR *xdrs, u_int at, uint32_t word);
 /* Give the buffers back and release the uios. Any thread; idempotent. */
 void nrt_encode_release(struct nrt_encode *e);
 
-#endif /* RPCRDMA_NTIRPC_STREAM_H */
+#endif /* RPCRDMA_NTIRPC_STREAM_STREAM_H */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Back channels, and which session each belongs to. clnt.h says what for,
- * reverse.h tells of threads and locks.
+ * channel - back channels, and which session each belongs to. clnt.h says what for,
+ * back.h tells of threads and locks.
  */
-#include "ntirpc/reverse.h"
+#include "ntirpc/back/back.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -183,7 +183,9 @@ int64_t nrt_back_sweep(struct nrt_clnts *n)
 	return INT64_MAX;
 }
 
-bool nrt_back_give_way(struct nrt_clnts *n, struct nrt_back *b)
+/* If nothing happens with it and its connection has ended, or it is at rest: no
+ * CLIENT has it any longer. False: it is in use. */
+static bool give_way(struct nrt_clnts *n, struct nrt_back *b)
 {
 	struct rclient *client, *tmp;
 
@@ -239,7 +241,7 @@ int nrt_back_add(struct rclient *client, struct rt_conn *c, bool fresh)
 	pthread_mutex_lock(&n->lock);
 	/* If so, the end has not been told here yet. */
 	if (rt_conn_can_call(c))
-		rc = nrt_host_join(n, b, &host);
+		rc = nrt_host_join(n, b, &host, give_way);
 	if (!rc) {
 		set_conn(n, b, c);
 		cds_list_add(&b->link, &n->unnamed);

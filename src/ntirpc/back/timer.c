@@ -1,154 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reverse-direction Calls in flight: how they end, and when.
+ * timer - the end of each Call: by its Reply or in time; and the thread for it
+ *
+ * back.h tells of threads and locks.
  */
-#include "ntirpc/reverse.h"
+#include "ntirpc/back/back.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* ---- Calls in flight (under the lock) --------------------------------- */
-
-static struct nrt_timed *list_of(struct nrt_clnts *n, const struct rcall *c)
-{
-	return c->parked ? &n->parkings : &n->calls;
-}
-
-void nrt_rcall_enlist(struct nrt_clnts *n, struct rcall *c, int64_t deadline)
-{
-	struct nrt_timed *l = list_of(n, c);
-	struct rcall *before = l->tail;
-
-	c->deadline = deadline;
-	c->timed = true;
-	/* Time-outs are alike, so this is nearly always the end. */
-	while (before && before->deadline > c->deadline)
-		before = before->prev;
-	c->prev = before;
-	c->next = before ? before->next : l->head;
-	if (c->next)
-		c->next->prev = c;
-	else
-		l->tail = c;
-	if (before) {
-		before->next = c;
-	} else {
-		l->head = c;
-		pthread_cond_signal(&n->timer);
-	}
-}
-
-void nrt_rcall_delist(struct nrt_clnts *n, struct rcall *c)
-{
-	struct nrt_timed *l = list_of(n, c);
-
-	if (!c->timed)
-		return;
-	c->timed = false;
-	if (c->prev)
-		c->prev->next = c->next;
-	else
-		l->head = c->next;
-	if (c->next)
-		c->next->prev = c->prev;
-	else
-		l->tail = c->prev;
-}
-
-struct clnt_req *nrt_rcall_claim(struct nrt_clnts *n, struct rcall *c)
-{
-	struct clnt_req *cc = c->cc;
-
-	c->cc = NULL;
-	if (cc && !c->parked)
-		nrt_rcall_delist(n, c);
-	return cc;
-}
-
-void nrt_rcall_put(struct rcall *c)
-{
-	struct rclient *client = c->client;
-
-	if (__atomic_sub_fetch(&c->refs, 1, __ATOMIC_ACQ_REL))
-		return;
-	nrt_encode_release(&c->out);
-	if (c->auth)
-		AUTH_DESTROY(c->auth);
-	rt_request_free(c->rq);
-	atomic_fetch_sub(&client->n->nrcalls, 1);
-	CLNT_RELEASE(&client->clnt, CLNT_RELEASE_FLAG_NONE);
-}
 
 /* ---- Finishing -------------------------------------------------------- */
-
-/* What ntirpc's own would call the end of @rq. */
-static void set_error(struct rpc_err *err, const struct rt_request *rq)
-{
-	switch (rq->status) {
-	case 0:
-		err->re_status = RPC_SUCCESS;
-		return;
-	case -ENOTCONN:
-	case -EOPNOTSUPP:
-		err->re_status = RPC_CANTSEND;
-		break;
-	case -E2BIG:
-	case -EINVAL:
-		err->re_status = RPC_CANTENCODEARGS;
-		break;
-	case -EPROTO:
-		err->re_status = RPC_CANTDECODERES;
-		break;
-	case -ECONNRESET:
-		err->re_status = RPC_CANTRECV;
-		break;
-	default:
-		err->re_status = RPC_FAILED;
-		break;
-	}
-	err->re_errno = -rq->status;
-}
-
-static void decode_reply(struct clnt_req *cc, const struct rt_request *rq)
-{
-	struct nrt_decode in;
-	struct rpc_msg msg;
-
-	nrt_decode_init(&in, rq->reply, rq->nreply, NULL);
-	memset(&msg, 0, sizeof(msg));
-	rpc_msg_init(&msg);
-	if (!xdr_dplx_decode(&in.xdrs, &msg) || msg.rm_direction != REPLY ||
-	    msg.rm_xid != rq->xid) {
-		cc->cc_error.re_status = RPC_CANTDECODERES;
-		return;
-	}
-	_seterr_reply(&msg, &cc->cc_error);
-	if (cc->cc_error.re_status != RPC_SUCCESS)
-		return;
-	if (!AUTH_VALIDATE(cc->cc_auth, &cc->cc_verf)) {
-		cc->cc_error.re_status = RPC_AUTHERROR;
-		cc->cc_error.re_why = AUTH_INVALIDRESP;
-	} else if (cc->cc_reply.proc &&
-		   !AUTH_UNWRAP(cc->cc_auth, &in.xdrs, cc->cc_reply.proc,
-				cc->cc_reply.where)) {
-		cc->cc_error.re_status = RPC_CANTDECODERES;
-	}
-	cc->cc_refreshes = 0;
-}
-
-void nrt_rcall_finish(struct clnt_req *cc, const struct rcall *c)
-{
-	if (c->late) {
-		cc->cc_error.re_status = RPC_TIMEDOUT;
-		return;
-	}
-	set_error(&cc->cc_error, c->rq);
-	if (cc->cc_error.re_status == RPC_SUCCESS)
-		decode_reply(cc, c->rq);
-}
 
 static enum xprt_stat worker(struct svc_req *req)
 {

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reverse - what clnt.c (CLIENT and clnt_req), reverse.c (Calls in flight,
- * their end and their time-out), back.c (back channels and sessions), backhost.c
- * (how many one host may have) and follow.c (Calls that wait for a connection)
- * share
+ * back - what the files of this folder share
+ *
+ *   clnt.c      CLIENT and clnt_req, as ntirpc knows them
+ *   timer.c     the end of each Call, and the thread that times them out
+ *   follow.c    Calls that wait for a connection
+ *   channel.c   back channels and sessions
+ *   host.c      how many of them one host may have
+ *   timed.c     Calls by their deadlines; result.c: what becomes of one
+ *
+ * Each calls only those below it.
  *
  * A Call is a struct rcall in the user area of its rt_request. Two may claim
  * its clnt_req (rcall.cc), under the lock of its struct nrt_clnts, and only the
@@ -31,11 +37,11 @@
  * nothing of the transport's or of ntirpc's is called under it but what only
  * counts or looks.
  */
-#ifndef RPCRDMA_NTIRPC_REVERSE_H
-#define RPCRDMA_NTIRPC_REVERSE_H
+#ifndef RPCRDMA_NTIRPC_BACK_BACK_H
+#define RPCRDMA_NTIRPC_BACK_BACK_H
 
-#include "ntirpc/clnt.h"
-#include "ntirpc/stream.h"
+#include "ntirpc/back/clnt.h"
+#include "ntirpc/stream/stream.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -65,7 +71,7 @@
 /* Buckets of sessions, of connections and of hosts. */
 #define NRT_BUCKETS 64
 
-/* What the back channels of one host have together; back.c made them for its
+/* What the back channels of one host have together; channel.c made them for its
  * connections, wherever they have gone since. */
 struct nrt_host {
 	struct cds_list_head link;
@@ -193,22 +199,28 @@ static inline struct timespec to_timespec(int64_t ms)
 	};
 }
 
-/* Among the Calls with a deadline, or the parked ones; from there. Under the
- * lock. */
+/* ---- timed.c (under the lock, but for the last) -------------------------- */
+
+/* Among the Calls with a deadline, or the parked ones; from there. */
 void nrt_rcall_enlist(struct nrt_clnts *n, struct rcall *c, int64_t deadline);
 void nrt_rcall_delist(struct nrt_clnts *n, struct rcall *c);
-/* Take the clnt_req away from all others; NULL: somebody else has it. Under
- * the lock. */
+/* Take the clnt_req away from all others; NULL: somebody else has it. */
 struct clnt_req *nrt_rcall_claim(struct nrt_clnts *n, struct rcall *c);
 void nrt_rcall_put(struct rcall *c);
+
+/* ---- result.c ----------------------------------------------------------- */
+
 /* Set cc_error, and the results if there are any, from the end of @c. */
 void nrt_rcall_finish(struct clnt_req *cc, const struct rcall *c);
+
+/* ---- timer.c ------------------------------------------------------------ */
+
 /* The done callback of its request (strand). */
 void nrt_rcall_done(struct rt_request *rq);
 /* Start the timer thread unless it runs; 0 or an errno. */
 int nrt_clnts_start(struct nrt_clnts *n);
 
-/* ---- back.c (under the lock, unless said otherwise) --------------------- */
+/* ---- channel.c (under the lock, unless said otherwise) --------------------- */
 
 void nrt_back_init(struct nrt_clnts *n);
 /* When there are no Calls and no CLIENTs any more. Without the lock. */
@@ -218,9 +230,6 @@ void nrt_back_unlock(struct nrt_clnts *n);
 /* Forget sessions that have been alone for too long, if it is time to look;
  * when that is next, in ms, or INT64_MAX. */
 int64_t nrt_back_sweep(struct nrt_clnts *n);
-/* If nothing happens with it and its connection has ended, or it is at rest: no
- * CLIENT has it any longer. False: it is in use. */
-bool nrt_back_give_way(struct nrt_clnts *n, struct nrt_back *b);
 
 /*
  * A back channel for a new CLIENT of @c. @fresh: made while a Call is executed
@@ -247,11 +256,15 @@ void nrt_back_park(struct nrt_back *b, struct rcall *c);
 /* Something has let go of it. */
 void nrt_back_put(struct nrt_clnts *n, struct nrt_back *b);
 
-/* ---- backhost.c (likewise) ---------------------------------------------- */
+/* ---- host.c (likewise) -------------------------------------------------- */
 
-/* A new one of that host: 0, -EUSERS, -ENOMEM. */
+/* Have @b end if nothing needs it: false, it is in use. Then it is no longer
+ * there, and perhaps its host neither. */
+typedef bool (*nrt_give_way_fn)(struct nrt_clnts *n, struct nrt_back *b);
+/* A new one of that host, for which others may have to @give_way: 0, -EUSERS,
+ * -ENOMEM. */
 int nrt_host_join(struct nrt_clnts *n, struct nrt_back *b,
-		  const struct in6_addr *addr);
+		  const struct in6_addr *addr, nrt_give_way_fn give_way);
 void nrt_host_leave(struct nrt_back *b);
 
 /* ---- follow.c (likewise) ------------------------------------------------ */
@@ -280,4 +293,4 @@ int64_t nrt_follow_wake(struct nrt_clnts *n);
 /* Send what can be. Lets go of the lock in between. */
 void nrt_follow_resend(struct nrt_clnts *n);
 
-#endif /* RPCRDMA_NTIRPC_REVERSE_H */
+#endif /* RPCRDMA_NTIRPC_BACK_BACK_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How many back channels one host may have. reverse.h tells of threads and locks.
+ * host - how many back channels one host may have. back.h tells of threads and locks.
  *
  * A session outlives its connection, so a bound on connections is none on
  * sessions: whoever makes one, ends its connection and begins anew would have
@@ -8,7 +8,7 @@
  * least use to it: the oldest whose connection has ended, or that has no CLIENT
  * any more. Where all are in use, a new session is made without a back channel.
  */
-#include "ntirpc/reverse.h"
+#include "ntirpc/back/back.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -36,26 +36,27 @@ static struct nrt_host *find(struct nrt_clnts *n, const struct in6_addr *addr)
 	return NULL;
 }
 
-static bool make_room(struct nrt_clnts *n, struct nrt_host *h)
+static bool make_room(struct nrt_clnts *n, struct nrt_host *h,
+		      nrt_give_way_fn give_way)
 {
 	struct nrt_back *b;
 
 	cds_list_for_each_entry(b, &h->backs, sibling)
 	{
 		/* Then @b is no longer there, and perhaps @h neither. */
-		if (nrt_back_give_way(n, b))
+		if (give_way(n, b))
 			return true;
 	}
 	return false;
 }
 
 int nrt_host_join(struct nrt_clnts *n, struct nrt_back *b,
-		  const struct in6_addr *addr)
+		  const struct in6_addr *addr, nrt_give_way_fn give_way)
 {
 	struct nrt_host *h = find(n, addr);
 
 	while (h && h->nbacks >= n->host_most) {
-		if (!make_room(n, h))
+		if (!make_room(n, h, give_way))
 			return -EUSERS;
 		h = find(n, addr);
 	}

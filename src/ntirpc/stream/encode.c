@@ -13,8 +13,8 @@
  * does. Nothing may be put into an extent of a uio: its x_v.vio_wrap is its
  * base, so that inline putters do not write either.
  */
-#include "ntirpc/stream.h"
-#include "ntirpc/span.h"
+#include "ntirpc/stream/stream.h"
+#include "ntirpc/stream/span.h"
 
 #include <errno.h>
 #include <string.h>
@@ -566,6 +566,14 @@ int nrt_encode_init(struct nrt_encode *e, struct fab_pool *pool, size_t max)
 struct nrt_encode *nrt_encode_of(XDR *xdrs)
 {
 	return xdrs && xdrs->x_ops == &encode_ops ? enc(xdrs) : NULL;
+}
+
+bool nrt_put_at(XDR *xdrs, u_int at, uint32_t word)
+{
+	u_int end = XDR_GETPOS(xdrs);
+
+	return XDR_SETPOS(xdrs, at) && XDR_PUTUINT32(xdrs, word) &&
+	       XDR_SETPOS(xdrs, end);
 }
 
 void nrt_encode_release(struct nrt_encode *e)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * CLIENT for reverse-direction Calls over a connection, and clnt_req for it.
- * reverse.h tells of threads and locks.
+ * back.h tells of threads and locks.
  */
-#include "ntirpc/reverse.h"
+#include "ntirpc/back/back.h"
 
 #include <errno.h>
 #include <limits.h>

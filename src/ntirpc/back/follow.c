@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls follow their sessions from one connection to the next.
- * clnt.h says what for, reverse.h tells of threads and locks.
+ * follow - Calls follow their sessions from one connection to the next.
+ * clnt.h says what for, back.h tells of threads and locks.
  *
  * In a slot of a session the client takes Calls in one order only, and which
  * slot a Call has is not known here. So all of a session go in the order in
  * which they were made: nothing is sent while an earlier one is parked, is about
  * to be sent again, or is still out on another connection.
  */
-#include "ntirpc/reverse.h"
+#include "ntirpc/back/back.h"
 
 #include <errno.h>
 

@@ -20,8 +20,8 @@
  * has been told RPC_TIMEDOUT. Until then the client learns by the flags of its
  * SEQUENCEs that the session has no back channel, see nrt_clnts_flags().
  */
-#ifndef RPCRDMA_NTIRPC_CLNT_H
-#define RPCRDMA_NTIRPC_CLNT_H
+#ifndef RPCRDMA_NTIRPC_BACK_CLNT_H
+#define RPCRDMA_NTIRPC_BACK_CLNT_H
 
 #include <rpc/rpc.h>
 #include <rpc/clnt.h>
@@ -131,4 +131,4 @@ void nrt_clnts_close(struct nrt_clnts *n);
  * after nrt_clnts_close() and the end of all connections, it stays so. */
 bool nrt_clnts_busy(struct nrt_clnts *n);
 
-#endif /* RPCRDMA_NTIRPC_CLNT_H */
+#endif /* RPCRDMA_NTIRPC_BACK_CLNT_H */

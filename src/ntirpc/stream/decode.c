@@ -10,8 +10,8 @@
  * The stream writes nothing. RPCSEC_GSS privacy decrypts in place, through
  * x_fillbufs; the pieces are not used for anything else by then.
  */
-#include "ntirpc/stream.h"
-#include "ntirpc/span.h"
+#include "ntirpc/stream/stream.h"
+#include "ntirpc/stream/span.h"
 
 #include <limits.h>
 #include <string.h>

@@ -5,8 +5,8 @@
  * RPCSEC_GSS wraps and unwraps in place: it asks a stream for the stretches of
  * memory that hold a range of positions.
  */
-#ifndef RPCRDMA_NTIRPC_SPAN_H
-#define RPCRDMA_NTIRPC_SPAN_H
+#ifndef RPCRDMA_NTIRPC_STREAM_SPAN_H
+#define RPCRDMA_NTIRPC_STREAM_SPAN_H
 
 #include <rpc/types.h>
 #include <rpc/xdr.h>
@@ -51,4 +51,4 @@ static inline int span_walk(const XDR *xdrs, span_next next, size_t pos,
 	return want ? -1 : count;
 }
 
-#endif /* RPCRDMA_NTIRPC_SPAN_H */
+#endif /* RPCRDMA_NTIRPC_STREAM_SPAN_H */
