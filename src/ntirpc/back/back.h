@@ -6,6 +6,7 @@
  *   timer.c     the end of each Call, and the thread that times them out
  *   follow.c    Calls that wait for a connection
  *   channel.c   back channels and sessions
+ *   state.c     the life of a back channel
  *   host.c      how many of them one host may have
  *   timed.c     Calls by their deadlines; result.c: what becomes of one
  *
@@ -82,6 +83,39 @@ struct nrt_host {
 };
 
 /*
+ * FRESH      made while a Call is executed whose Reply will say for which
+ *            session; until then nothing is sent, and Calls wait
+ * LONE       of no session, or of none yet; Calls are sent, and wait for nothing
+ * LONE_DOWN  likewise, and its connection has ended
+ * UP         a session's; its Calls wait if they must
+ * DOWN       a session's, that the client must bind to another connection
+ * ENDED      of a session that is no more
+ * GONE       to be freed
+ */
+enum nrt_back_state {
+	NRT_SAME, /* in the table: no change */
+	NRT_FRESH,
+	NRT_LONE,
+	NRT_LONE_DOWN,
+	NRT_UP,
+	NRT_DOWN,
+	NRT_ENDED,
+	NRT_GONE,
+	NRT_BACK_STATES,
+};
+
+enum nrt_back_event {
+	NRT_ANSWERED, /* the Call that it was made for */
+	NRT_NAMED, /* its session is known */
+	NRT_BOUND, /* to a connection that carries it */
+	NRT_LOST, /* its connection has ended, or will not do */
+	NRT_IDLE, /* nothing refers to it */
+	NRT_DONE, /* the session is ended */
+	NRT_GIVEN_UP, /* it is of no use any more */
+	NRT_BACK_EVENTS,
+};
+
+/*
  * A back channel: of a session, or of a CLIENT whose session is not yet known,
  * or will never be. All under the lock. Freed when nothing refers to it; but
  * one of a session stays for NRT_ALONE_MS, or until the session is ended.
@@ -104,13 +138,11 @@ struct nrt_back {
 	uint64_t made_on; /* which connection's Call it then executes */
 	int64_t pause; /* ms: nothing is sent before */
 	int64_t alone; /* ms: since when it has no CLIENT; 0: it has */
-	uint8_t id[ULB_SESSION_ID];
-	bool named; /* that is known */
+	enum nrt_back_state state;
+	uint8_t id[ULB_SESSION_ID]; /* if it is named */
+	unsigned int bucket; /* of the id */
 	bool nameable; /* it may yet be, by the maker */
-	bool fresh; /* the Call it was made for has not been answered */
-	bool lost; /* there is none, or it will not do */
 	bool fault; /* a Call was lost for good */
-	bool ended; /* the session is */
 };
 
 struct rclient {
@@ -172,7 +204,7 @@ struct nrt_clnts {
 	struct cds_list_head rest; /* those at rest for longest first */
 	int64_t sweep; /* ms: when they are looked at next */
 	struct cds_list_head gone; /* to be freed outside of the lock */
-	/* Back channels of a bucket lost or at fault; fresh ones. Atomic. */
+	/* Sessions of a bucket down or at fault; fresh back channels. Atomic. */
 	unsigned int troubled[NRT_BUCKETS];
 	unsigned int ntroubled;
 	unsigned int nfresh;
@@ -246,15 +278,36 @@ struct rt_conn *nrt_back_conn(struct rclient *client);
 /* Has it a CLIENT that its maker has not let go of? He does so when there is
  * another, or the session is no more, and tells nobody. */
 bool nrt_back_has_client(const struct nrt_back *b);
-void nrt_back_set_state(struct nrt_clnts *n, struct nrt_back *b, bool lost,
-			bool fault);
-void nrt_back_set_fresh(struct nrt_clnts *n, struct nrt_back *b, bool fresh);
 /* Have the timer thread send what can be. */
 void nrt_back_wake(struct nrt_clnts *n);
 /* Among the parked ones, in order. */
 void nrt_back_park(struct nrt_back *b, struct rcall *c);
 /* Something has let go of it. */
 void nrt_back_put(struct nrt_clnts *n, struct nrt_back *b);
+
+/* ---- state.c (likewise) ------------------------------------------------- */
+
+static inline bool nrt_back_named(const struct nrt_back *b)
+{
+	return b->state >= NRT_UP && b->state <= NRT_ENDED;
+}
+
+static inline bool nrt_back_ended(const struct nrt_back *b)
+{
+	return b->state == NRT_ENDED;
+}
+
+/* Of a session that goes on? */
+static inline bool nrt_back_lives(const struct nrt_back *b)
+{
+	return b->state == NRT_UP || b->state == NRT_DOWN;
+}
+
+void nrt_back_begin(struct nrt_clnts *n, struct nrt_back *b, bool fresh);
+void nrt_back_event(struct nrt_clnts *n, struct nrt_back *b,
+		    enum nrt_back_event event);
+/* A Call of it is lost for good, and the client is to hear so. */
+void nrt_back_fault(struct nrt_clnts *n, struct nrt_back *b);
 
 /* ---- host.c (likewise) -------------------------------------------------- */
 

@@ -48,33 +48,6 @@ bool nrt_back_has_client(const struct nrt_back *b)
 	return false;
 }
 
-static void count_trouble(struct nrt_clnts *n, const struct nrt_back *b,
-			  int one)
-{
-	if (!b->named || (!b->lost && !b->fault))
-		return;
-	__atomic_add_fetch(&n->troubled[bucket_of(b->id)], one,
-			   __ATOMIC_RELAXED);
-	__atomic_add_fetch(&n->ntroubled, one, __ATOMIC_RELAXED);
-}
-
-void nrt_back_set_state(struct nrt_clnts *n, struct nrt_back *b, bool lost,
-			bool fault)
-{
-	count_trouble(n, b, -1);
-	b->lost = lost;
-	b->fault = fault;
-	count_trouble(n, b, 1);
-}
-
-void nrt_back_set_fresh(struct nrt_clnts *n, struct nrt_back *b, bool fresh)
-{
-	if (b->fresh != fresh)
-		__atomic_add_fetch(&n->nfresh, fresh ? 1 : -1,
-				   __ATOMIC_RELAXED);
-	b->fresh = fresh;
-}
-
 void nrt_back_wake(struct nrt_clnts *n)
 {
 	n->resend = true;
@@ -109,8 +82,7 @@ static struct rt_conn *take_conn(struct nrt_back *b)
 /* Its end is done by nrt_back_unlock(). */
 static void discard(struct nrt_clnts *n, struct nrt_back *b)
 {
-	nrt_back_set_fresh(n, b, false);
-	nrt_back_set_state(n, b, false, false);
+	nrt_back_event(n, b, NRT_GIVEN_UP);
 	nrt_host_leave(b);
 	cds_list_del(&b->rest);
 	if (b->conn)
@@ -149,12 +121,11 @@ void nrt_back_put(struct nrt_clnts *n, struct nrt_back *b)
 {
 	if (!is_idle(b))
 		return;
-	if (!b->named || b->ended || n->closed) {
+	if (!nrt_back_lives(b) || n->closed) {
 		discard(n, b);
 		return;
 	}
-	/* Of no interest to anybody without a CLIENT. */
-	nrt_back_set_state(n, b, false, b->fault);
+	nrt_back_event(n, b, NRT_IDLE);
 	rest(n, b);
 }
 
@@ -246,7 +217,7 @@ int nrt_back_add(struct rclient *client, struct rt_conn *c, bool fresh)
 		set_conn(n, b, c);
 		cds_list_add(&b->link, &n->unnamed);
 		cds_list_add(&client->link, &b->clients);
-		nrt_back_set_fresh(n, b, fresh);
+		nrt_back_begin(n, b, fresh);
 		client->back = b;
 		b = NULL;
 	}
@@ -287,11 +258,8 @@ void nrt_clnts_lost(struct nrt_clnts *n, const struct rt_conn *c)
 			continue;
 		/* Not the last one: the strand has its own. */
 		rt_conn_put(take_conn(b));
-		if (b->ended || cds_list_empty(&b->clients))
-			continue;
-		nrt_back_set_state(n, b, true, b->fault);
-		/* If there is no Reply any more, nobody should wait for it. */
-		nrt_back_set_fresh(n, b, false);
+		if (!cds_list_empty(&b->clients))
+			nrt_back_event(n, b, NRT_LOST);
 	}
 	pthread_mutex_unlock(&n->lock);
 }
@@ -353,7 +321,7 @@ static void join(struct nrt_clnts *n, struct nrt_back *to,
 	CDS_INIT_LIST_HEAD(&from->flying);
 	to->alone = 0;
 	/* The timer thread may be sending a Call that was parked there. */
-	nrt_back_set_fresh(n, from, false);
+	nrt_back_event(n, from, NRT_ANSWERED);
 	from->nameable = false;
 	nrt_back_put(n, from);
 }
@@ -364,18 +332,16 @@ static struct nrt_back *name(struct nrt_clnts *n,
 			     const struct rt_conn *c)
 {
 	struct nrt_back *b = find(n, id), *made = made_here(n, c);
-	struct cds_list_head *bucket = &n->bucket[bucket_of(id)];
 
 	if (made && b) {
 		join(n, b, made);
 	} else if (made) {
 		b = made;
-		nrt_back_set_fresh(n, b, false);
 		cds_list_del(&b->link);
-		cds_list_add(&b->link, bucket);
+		b->bucket = bucket_of(id);
+		cds_list_add(&b->link, &n->bucket[b->bucket]);
 		memcpy(b->id, id, ULB_SESSION_ID);
-		b->named = true;
-		count_trouble(n, b, 1);
+		nrt_back_event(n, b, NRT_NAMED);
 	}
 	return b;
 }
@@ -392,8 +358,9 @@ static struct rt_conn *rebind(struct nrt_clnts *n, struct nrt_back *b,
 		set_conn(n, b, c);
 	}
 	if (!b->conn || b->conn == c)
-		nrt_back_set_state(n, b, !b->conn || !rt_conn_can_call(c),
-				   b->fault);
+		nrt_back_event(n, b,
+			       b->conn && rt_conn_can_call(c) ? NRT_BOUND :
+								NRT_LOST);
 	return old;
 }
 
@@ -424,8 +391,7 @@ static void end(struct nrt_clnts *n, const uint8_t id[ULB_SESSION_ID])
 
 	if (!b)
 		return;
-	b->ended = true;
-	nrt_back_set_state(n, b, false, false);
+	nrt_back_event(n, b, NRT_DONE);
 	hurry(n, b);
 	nrt_back_put(n, b);
 }
@@ -438,7 +404,7 @@ static void leave_unnamed(struct nrt_clnts *n, const struct rt_conn *c)
 	if (!b)
 		return;
 	b->nameable = false;
-	nrt_back_set_fresh(n, b, false);
+	nrt_back_event(n, b, NRT_ANSWERED);
 	nrt_back_wake(n);
 }
 
@@ -458,7 +424,7 @@ void nrt_clnts_foresee(struct nrt_clnts *n, struct nrt_news *news,
 		return;
 	pthread_mutex_lock(&n->lock);
 	b = name(n, news->id, c);
-	if (b && !b->ended) {
+	if (b && !nrt_back_ended(b)) {
 		b->announced++;
 		news->bound = b;
 		old = rebind(n, b, c);
@@ -500,7 +466,7 @@ bool nrt_clnts_can_back(struct nrt_clnts *n, const uint8_t id[ULB_SESSION_ID],
 	can = made_here(n, c) || (b && nrt_back_has_client(b));
 	/* Another thread may be making one. */
 	if (!can && b && nrt_clnts_settled(n))
-		nrt_back_set_state(n, b, b->lost, true);
+		nrt_back_fault(n, b);
 	pthread_mutex_unlock(&n->lock);
 	return can;
 }
@@ -520,7 +486,7 @@ uint32_t nrt_clnts_flags(struct nrt_clnts *n, const uint8_t id[ULB_SESSION_ID])
 	pthread_mutex_lock(&n->lock);
 	b = find(n, id);
 	/* Without a CLIENT the server knows by itself that it has none. */
-	if (b && b->lost && nrt_back_has_client(b))
+	if (b && b->state == NRT_DOWN && nrt_back_has_client(b))
 		flags |= ULB_SEQ_CB_PATH_DOWN_SESSION;
 	if (b && b->fault)
 		flags |= ULB_SEQ_BACKCHANNEL_FAULT;

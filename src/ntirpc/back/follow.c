@@ -40,20 +40,21 @@ static bool held_up(const struct nrt_back *b)
 /* Can anything be sent now, but for what waits? */
 static bool is_up(const struct nrt_back *b)
 {
-	return b->conn && !b->fresh && !b->announced && !b->lost &&
-	       b->pause <= now_ms() &&
-	       (!b->named || (can_call(b) && !held_up(b)));
+	if (!b->conn || b->announced || b->pause > now_ms())
+		return false;
+	return b->state == NRT_LONE ||
+	       (b->state == NRT_UP && can_call(b) && !held_up(b));
 }
 
 static bool may_wait(const struct nrt_clnts *n, const struct nrt_back *b)
 {
-	return !n->closed && (b->named ? !b->ended : b->fresh);
+	return !n->closed && (nrt_back_lives(b) || b->state == NRT_FRESH);
 }
 
 static bool must_wait(const struct nrt_clnts *n, const struct nrt_back *b)
 {
 	if (b->nparked || b->held)
-		return !n->closed && !b->ended;
+		return !n->closed && !nrt_back_ended(b);
 	return may_wait(n, b) && !is_up(b);
 }
 
@@ -82,7 +83,7 @@ static void park(struct nrt_clnts *n, struct nrt_back *b, struct rcall *c)
 		c->patience = now + rt_instance_config(n->inst)->reverse_ms;
 	if (!c->cc)
 		now += NRT_CHECK_MS;
-	else if (b->named || !c->timeout)
+	else if (nrt_back_named(b) || !c->timeout)
 		now = c->patience;
 	else
 		now += c->timeout;
@@ -117,12 +118,12 @@ enum nrt_begin nrt_follow_begin(struct rcall *c)
 	c->order = ++n->order;
 	if (must_wait(n, b) && !c->waited) {
 		if (full(b)) {
-			nrt_back_set_state(n, b, b->lost, true);
+			nrt_back_fault(n, b);
 			return NRT_FAIL;
 		}
 		/* It is going: the client should know. */
-		if (b->named && !can_call(b))
-			nrt_back_set_state(n, b, true, b->fault);
+		if (nrt_back_named(b) && !can_call(b))
+			nrt_back_event(n, b, NRT_LOST);
 		park(n, b, c);
 		if (b->pause)
 			nrt_back_wake(n); /* for its end */
@@ -147,7 +148,7 @@ static bool repeats(struct nrt_clnts *n, struct nrt_back *b, struct rcall *c,
 	if (sequence != ULB_NFS4ERR_DELAY ||
 	    (c->patience && c->patience < now) || full(b)) {
 		if (sequence != ULB_NFS4ERR_RETRY_UNCACHED_REP)
-			nrt_back_set_state(n, b, b->lost, true);
+			nrt_back_fault(n, b);
 		return false;
 	}
 	c->tries--; /* not taken */
@@ -166,8 +167,7 @@ bool nrt_follow_done(struct rcall *c, int status, uint32_t sequence)
 	cds_list_del(&c->at);
 	switch (status) {
 	case 0:
-		if (sequence && b->named && !b->ended && !c->waited &&
-		    !n->closed)
+		if (sequence && nrt_back_lives(b) && !c->waited && !n->closed)
 			parked = repeats(n, b, c, sequence);
 		break;
 	case -EPROTO: /* it has been executed, whatever came back */
@@ -178,15 +178,15 @@ bool nrt_follow_done(struct rcall *c, int status, uint32_t sequence)
 		/* fallthrough */
 	case -ECONNRESET:
 		if (c->on == b->conn)
-			nrt_back_set_state(n, b, true, b->fault);
-		parked = b->named && !b->ended && !c->waited && !n->closed &&
+			nrt_back_event(n, b, NRT_LOST);
+		parked = nrt_back_lives(b) && !c->waited && !n->closed &&
 			 !full(b) && c->tries < NRT_TRIES;
 		if (parked)
 			park(n, b, c);
 		/* fallthrough */
 	default:
-		if (!parked && b->named && !b->ended && !c->waited)
-			nrt_back_set_state(n, b, b->lost, true);
+		if (!parked && nrt_back_lives(b) && !c->waited)
+			nrt_back_fault(n, b);
 		break;
 	}
 	if (b->nparked)
@@ -218,7 +218,7 @@ struct rcall *nrt_follow_find(struct rclient *client, const struct clnt_req *cc)
 /* Nobody will ever send it. */
 static bool hopeless(struct nrt_clnts *n, struct nrt_back *b)
 {
-	if (n->closed || b->ended || !b->named)
+	if (n->closed || !nrt_back_lives(b))
 		return true;
 	if (nrt_back_has_client(b)) {
 		b->alone = 0;
@@ -235,16 +235,16 @@ bool nrt_follow_expire(struct rcall *c, bool claimed)
 	struct nrt_clnts *n = c->client->n;
 	int64_t next = now_ms();
 
-	if (!b->named && b->fresh) {
+	if (b->state == NRT_FRESH) {
 		/* The Call that it was made for is not answered, it seems. */
-		nrt_back_set_fresh(n, b, false);
+		nrt_back_event(n, b, NRT_ANSWERED);
 		nrt_back_wake(n);
 	}
 	if (!claimed && hopeless(n, b)) {
 		unpark(n, b, c);
 		return true;
 	}
-	if (!n->closed && !b->ended && b->named)
+	if (!n->closed && nrt_back_lives(b))
 		next += NRT_CHECK_MS;
 	nrt_rcall_delist(n, c);
 	nrt_rcall_enlist(n, c, next);
@@ -274,7 +274,7 @@ static struct nrt_back *sendable(struct nrt_clnts *n)
 
 	cds_list_for_each_entry(b, &n->busy, busy)
 	{
-		if (is_up(b) && !b->ended)
+		if (is_up(b))
 			return b;
 	}
 	return NULL;
