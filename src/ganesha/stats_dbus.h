@@ -5,13 +5,9 @@
  * Ganesha is on the system bus as org.ganesha.nfsd. Beside its own objects it
  * gets /org/ganesha/nfsd/rdma with the interface org.ganesha.nfsd.rdma:
  *
- *   GetStatistics   s             the JSON document of stats/json.h
- *   GetTotals       a{st}         the counters of all connections
- *   GetOperations   a(sa{st})     of each class of operations its counters
- *   GetConnections  a(tssssua{st})
- *                   id, role, peer, state, principal, version, counters
+ *   GetStatistics   s   the JSON document of stats/json.h
  *
- * Ganesha's own policy for the bus lets root call them.
+ * Ganesha's own policy for the bus lets root call it.
  */
 #ifndef RPCRDMA_GANESHA_STATS_DBUS_H
 #define RPCRDMA_GANESHA_STATS_DBUS_H
