@@ -378,8 +378,9 @@ static void take_result(struct rt_conn *c, const struct rt_auth_job *job)
 				 "middle of it");
 }
 
-void rt_auth_result(struct rt_conn *c, struct rt_auth_job *job)
+void rt_auth_result(struct rt_conn *c, struct rt_mail *m)
 {
+	struct rt_auth_job *job = caa_container_of(m, struct rt_auth_job, mail);
 	struct rt_auth *a = &c->auth;
 
 	a->job = NULL;
@@ -392,6 +393,7 @@ void rt_auth_result(struct rt_conn *c, struct rt_auth_job *job)
 	else
 		end_exchange(c);
 	free_job(c, job);
+	rt_conn_put(c);
 }
 
 /* ---- What comes ------------------------------------------------------- */

@@ -50,7 +50,7 @@ int rt_auth_pool_deliver(struct rt_instance *inst, unsigned int poller)
 		struct rt_auth_job *next = job->next;
 
 		/* Drops the job's reference when it is taken. */
-		rt_inbox_put(job->conn, &job->mail, RT_MAIL_AUTH);
+		rt_inbox_put(job->conn, &job->mail, rt_auth_result);
 		job = next;
 		n++;
 	}

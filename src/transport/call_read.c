@@ -19,6 +19,9 @@ static void refuse_code(struct rt_conn *c, struct rt_call_priv *call,
 	rt_call_error(c, call, &err);
 }
 
+static void read_done(struct rt_conn *c, struct rt_work *w,
+		      const struct fab_wc *wc);
+
 /*
  * Start RDMA Reads of one chunk into a buffer of its own. 0; -EAGAIN: there is
  * no memory now, nothing was begun; -ENOMEM: the Call cannot go on.
@@ -45,7 +48,7 @@ static int read_chunk(struct rt_conn *c, struct rt_call_priv *call,
 
 		if (!s->length)
 			continue;
-		w = rt_work_get(c, RT_WORK_READ);
+		w = rt_work_get(c, read_done);
 		if (!w)
 			return -ENOMEM;
 		w->call = call;
@@ -359,11 +362,15 @@ static void have_body(struct rt_conn *c, struct rt_call_priv *call)
 	rt_call_proceed(c, call);
 }
 
-void rt_call_read_done(struct rt_conn *c, struct rt_call_priv *call, bool ok)
+static void read_done(struct rt_conn *c, struct rt_work *w,
+		      const struct fab_wc *wc)
 {
+	struct rt_call_priv *call = w->call;
+
+	rt_work_put(c, w);
 	call->reads_pending--;
 	/* What is under way when the connection ends goes no further. */
-	if (!ok || c->state >= RT_CLOSING)
+	if (!rt_work_ok(wc) || c->state >= RT_CLOSING)
 		call->failed = true;
 	if (call->reads_pending)
 		return;

@@ -110,10 +110,16 @@ void rt_calls_let(struct rt_conn *c)
 	}
 }
 
+/* The upper layer still has it. */
+static void mail_wait(struct rt_conn *c, struct rt_mail *m)
+{
+	rt_call_hand_up(c, caa_container_of(m, struct rt_call_priv, mail));
+}
+
 void rt_call_wait(struct rt_call *pub)
 {
 	struct rt_call_priv *call =
 		caa_container_of(pub, struct rt_call_priv, pub);
 
-	rt_inbox_put(pub->conn, &call->mail, RT_MAIL_WAIT);
+	rt_inbox_put(pub->conn, &call->mail, mail_wait);
 }

@@ -240,58 +240,16 @@ static void take_mail(struct rt_conn *c)
 	while (first) {
 		m = first;
 		first = m->next;
-		switch (m->kind) {
-		case RT_MAIL_REPLY: {
-			struct rt_call_priv *call =
-				caa_container_of(m, struct rt_call_priv, mail);
-
-			rt_reply_queue(c, call);
-			rt_conn_put(c);
-			break;
-		}
-		case RT_MAIL_REFUSE: {
-			struct rt_call_priv *call =
-				caa_container_of(m, struct rt_call_priv, mail);
-
-			rt_reply_refuse(c, call);
-			rt_conn_put(c);
-			break;
-		}
-		case RT_MAIL_DROP: {
-			struct rt_call_priv *call =
-				caa_container_of(m, struct rt_call_priv, mail);
-
-			rt_call_free(c, call);
-			rt_conn_put(c);
-			break;
-		}
-		case RT_MAIL_WAIT:
-			/* The upper layer still has it. */
-			rt_call_hand_up(c,
-					caa_container_of(m, struct rt_call_priv,
-							 mail));
-			break;
-		case RT_MAIL_REQUEST:
-			rt_request_queue(
-				c, caa_container_of(m, struct rt_request_priv,
-						    mail));
-			rt_conn_put(c);
-			break;
-		case RT_MAIL_AUTH:
-			rt_auth_result(c, caa_container_of(
-						  m, struct rt_auth_job, mail));
-			rt_conn_put(c);
-			break;
-		}
+		m->run(c, m);
 	}
 }
 
 void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,
-		  enum rt_mail_kind kind)
+		  void (*run)(struct rt_conn *c, struct rt_mail *m))
 {
 	/* The runner may drop the mail's own reference at once. */
 	rt_conn_get(c);
-	mail->kind = kind;
+	mail->run = run;
 	mail->next = atomic_load_explicit(&c->inbox, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(
 		&c->inbox, &mail->next, mail, memory_order_release,
@@ -303,8 +261,6 @@ void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,
 
 static void completion(struct rt_conn *c, const struct fab_wc *wc)
 {
-	struct rt_work *w;
-
 	switch (wc->kind) {
 	case FAB_WC_ESTABLISHED: {
 		struct fab_conn_info fi;
@@ -323,7 +279,7 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 		return;
 	}
 	case FAB_WC_CLOSED:
-		rt_request_sent(c, wc->user);
+		((struct rt_closing *)wc->user)->closed(c, wc->user);
 		return;
 	case FAB_WC_DISCONNECTED:
 		if (wc->error && c->state == RT_CONNECTING)
@@ -337,51 +293,8 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 		rt_event(c, EV_DOWN);
 		return;
 	case FAB_WC_WORK:
-		break;
-	}
-	w = wc->wr->user;
-	c->works_inflight--;
-	switch (w->kind) {
-	case RT_WORK_RECV:
-		c->recvs_posted--;
-		cds_list_del(&w->lent);
-		rt_receive_memory(c, w, wc);
-		rt_xchar_received(c, w);
-		/* It promises not to; the peer's hand is in it. */
-		if (wc->status == FAB_OK && wc->len > w->sge[0].len) {
-			rt_conn_fail(c, -EPROTO,
-				     "a message of %zu octets in a Receive of "
-				     "%zu",
-				     wc->len, w->sge[0].len);
-			rt_event(c, EV_ABORT);
-		} else if (wc->status == FAB_OK) {
-			rt_receive(c, w, wc->len, wc->invalidated,
-				   wc->inv_handle);
-		}
-		rt_work_put(c, w);
-		break;
-	case RT_WORK_SEND: {
-		struct rt_call_priv *call = w->call;
-		struct rt_request_priv *req = w->req;
-
-		c->sends_inflight--;
-		rt_work_put(c, w);
-		if (call)
-			rt_reply_sent(c, call, wc->status == FAB_OK);
-		if (req)
-			rt_request_sent(c, req);
-		break;
-	}
-	case RT_WORK_READ: {
-		struct rt_call_priv *call = w->call;
-
-		rt_work_put(c, w);
-		rt_call_read_done(c, call, wc->status == FAB_OK);
-		break;
-	}
-	case RT_WORK_WRITE:
-		/* Only when flushed; freed with its Send. */
-		break;
+		rt_work_complete(c, wc->wr->user, wc);
+		return;
 	}
 }
 

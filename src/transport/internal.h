@@ -438,16 +438,19 @@ void rt_strand_run(struct rt_conn *c);
 void rt_strand_release(struct rt_conn *c);
 void rt_conn_ready(struct fab_conn *f, void *user);
 
-/* ended.c */
-/* It is RT_CLOSED: give back what it has and nobody else has. */
-void rt_conn_ended(struct rt_conn *c);
+/* Any thread: have @run called in the strand. A reference to @c that goes with
+ * the mail is dropped there. */
 void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,
-		  enum rt_mail_kind kind);
+		  void (*run)(struct rt_conn *c, struct rt_mail *m));
 /* Remember why the connection ends; the first reason stays. */
 void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void rt_conn_tell_established(struct rt_conn *c);
 void rt_conn_publish(struct rt_conn *c);
+
+/* ended.c */
+/* It is RT_CLOSED: give back what it has and nobody else has. */
+void rt_conn_ended(struct rt_conn *c);
 
 /* run.c */
 /*
@@ -493,12 +496,19 @@ int rt_share_receives(struct rt_instance *inst);
 int rt_post_receives(struct rt_conn *c);
 /* Of a connection that was never started; the fabric has let go of them. */
 void rt_reclaim_receives(struct rt_conn *c);
-/* A Receive is complete: its message is in w->buf from now on. */
-void rt_receive_memory(struct rt_conn *c, struct rt_work *w,
-		       const struct fab_wc *wc);
 
 /* work.c */
-struct rt_work *rt_work_get(struct rt_conn *c, enum rt_work_kind kind);
+/* One that is no Send, and one that is, with room for its header. When it comes
+ * back, @done is called; of a Send, rt_work_done() unless its poster sets
+ * another. */
+struct rt_work *rt_work_get(struct rt_conn *c, rt_work_fn done);
+struct rt_work *rt_send_get(struct rt_conn *c);
+/* Put it back, and no more. */
+void rt_work_done(struct rt_conn *c, struct rt_work *w,
+		  const struct fab_wc *wc);
+/* Something has come of it: have it done. */
+void rt_work_complete(struct rt_conn *c, struct rt_work *w,
+		      const struct fab_wc *wc);
 void rt_work_put(struct rt_conn *c, struct rt_work *w);
 void rt_works_free(struct rt_conn *c);
 /* Keep what the connection has of its own. */
@@ -647,7 +657,8 @@ bool rt_auth_covers(struct rt_conn *c, const struct rt_properties *next,
 		    const struct rt_rtr_peer *rtr);
 /* The peer has answered a CONNPROP of ours with an ERROR. */
 void rt_auth_refused(struct rt_conn *c);
-void rt_auth_result(struct rt_conn *c, struct rt_auth_job *job);
+/* Steps that have been made come by here. */
+void rt_auth_result(struct rt_conn *c, struct rt_mail *m);
 /* Is the peer known, or not asked who it is? */
 bool rt_auth_settled(const struct rt_conn *c);
 /* May a Call or Reply that has come be taken? If not, it is to be dropped. */
@@ -712,14 +723,13 @@ void rt_call_read_body(struct rt_conn *c, struct rt_call_priv *call);
 /* Its stream without the data items (@base) and its lists are there. */
 void rt_call_proceed(struct rt_conn *c, struct rt_call_priv *call);
 void rt_call_read_items(struct rt_conn *c, struct rt_call_priv *call);
-void rt_call_read_done(struct rt_conn *c, struct rt_call_priv *call, bool ok);
 /* When the oldest Call that is being read must be here; 0: there is none. */
 uint64_t rt_calls_deadline(const struct rt_conn *c);
 /* There may be memory for the Calls that wait; @late: for the last time. */
 void rt_calls_feed(struct rt_conn *c, bool late);
 
 /* call_wait.c */
-/* To the upper layer, for the first time or again; or it waits. */
+/* To the upper layer, for the first time; or it waits. */
 void rt_call_hand_up(struct rt_conn *c, struct rt_call_priv *call);
 /* Before its items are read. True: they will be later. */
 bool rt_call_held_up(struct rt_conn *c, struct rt_call_priv *call);
@@ -765,22 +775,16 @@ void rt_receive_put(struct rt_conn *c, struct fab_buf *b);
 void rt_receive_back(struct rt_conn *c, struct fab_buf **list);
 
 /* reply.c */
-void rt_reply_queue(struct rt_conn *c, struct rt_call_priv *call);
-/* The upper layer wants an ERROR instead of a Reply. */
-void rt_reply_refuse(struct rt_conn *c, struct rt_call_priv *call);
 /* Post the next Send of a Reply; false when it has to wait. */
 bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call);
-void rt_reply_sent(struct rt_conn *c, struct rt_call_priv *call, bool ok);
 /* The chain is with the fabric: count the stages of those it answers. */
 void rt_replies_posted(struct rt_conn *c);
 void rt_reply_abandon(struct rt_conn *c, struct rt_call_priv *call);
 
 /* request.c */
-void rt_request_queue(struct rt_conn *c, struct rt_request_priv *rq);
 bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq);
 void rt_request_finish(struct rt_conn *c, struct rt_request_priv *rq,
 		       int status);
-void rt_request_sent(struct rt_conn *c, struct rt_request_priv *rq);
 void rt_requests_fail_all(struct rt_conn *c, int status);
 /*
  * Server: when the client has to have answered the oldest reverse Call, be it

@@ -21,16 +21,21 @@
 /* Room for any header this implementation sends. */
 #define RT_HEADER_ROOM 4096
 
-enum rt_work_kind {
-	RT_WORK_RECV,
-	RT_WORK_SEND,
-	RT_WORK_READ,
-	RT_WORK_WRITE,
-};
+struct rt_work;
+/* A work request has come back; @wc NULL: the fabric has not taken it. Whoever
+ * posts it says what is to be done then, which begins or ends with
+ * rt_work_put(). */
+typedef void (*rt_work_fn)(struct rt_conn *c, struct rt_work *w,
+			   const struct fab_wc *wc);
+
+static inline bool rt_work_ok(const struct fab_wc *wc)
+{
+	return wc && wc->status == FAB_OK;
+}
 
 /*
  * One work request with its gather list. Unsignaled Writes hang on the Send
- * that follows them and are freed with it.
+ * that follows them and are freed with it; they have no @done.
  */
 struct rt_work {
 	struct fab_wr wr;
@@ -38,7 +43,8 @@ struct rt_work {
 	struct cds_list_head lent; /* Receive: conn->lent while posted */
 	struct rt_work *next;
 	struct rt_work *writes;
-	enum rt_work_kind kind;
+	rt_work_fn done;
+	bool is_send;
 	struct fab_buf *buf; /* Receive: its buffer; Send: the header's */
 	struct fab_buf *bounce; /* payload that had to be copied */
 	struct rt_call_priv *call; /* whose Reply or Read this is */
@@ -46,18 +52,14 @@ struct rt_work {
 };
 
 /* Something on its way into the strand, see rt_inbox_put(). */
-enum rt_mail_kind {
-	RT_MAIL_REPLY,
-	RT_MAIL_REFUSE,
-	RT_MAIL_DROP,
-	RT_MAIL_WAIT,
-	RT_MAIL_REQUEST,
-	RT_MAIL_AUTH,
-};
-
 struct rt_mail {
 	struct rt_mail *next;
-	enum rt_mail_kind kind;
+	void (*run)(struct rt_conn *c, struct rt_mail *m);
+};
+
+/* A range that is open to the peer, and was to be closed, is so now. */
+struct rt_closing {
+	void (*closed)(struct rt_conn *c, struct rt_closing *range);
 };
 
 /*
@@ -162,6 +164,7 @@ struct rt_call_priv {
 struct rt_request_priv {
 	struct rt_request pub;
 	struct rt_mail mail;
+	struct rt_closing closing;
 	struct rt_instance *inst;
 	struct rt_request_priv *next_free;
 	struct cds_list_head link; /* conn->requests while outstanding */

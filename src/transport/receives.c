@@ -89,6 +89,29 @@ static void lacking(struct rt_conn *c, uint32_t n)
 	c->credit1.lacking = n;
 }
 
+/* The message is in w->buf from now on. */
+static void received(struct rt_conn *c, struct rt_work *w,
+		     const struct fab_wc *wc)
+{
+	bool ok = rt_work_ok(wc);
+
+	c->recvs_posted--;
+	cds_list_del(&w->lent);
+	if (c->inst->shares && ok)
+		w->buf = wc->memory;
+	rt_xchar_received(c, w);
+	/* It promises not to; the peer's hand is in it. */
+	if (ok && wc->len > w->sge[0].len) {
+		rt_conn_fail(c, -EPROTO,
+			     "a message of %zu octets in a Receive of %zu",
+			     wc->len, w->sge[0].len);
+		rt_event(c, EV_ABORT);
+	} else if (ok) {
+		rt_receive(c, w, wc->len, wc->invalidated, wc->inv_handle);
+	}
+	rt_work_put(c, w);
+}
+
 int rt_post_receives(struct rt_conn *c)
 {
 	uint32_t want = c->v->receives(c);
@@ -102,7 +125,7 @@ int rt_post_receives(struct rt_conn *c)
 	if (c->recvs_posted >= want)
 		return 0;
 	while (c->recvs_posted + n < want) {
-		struct rt_work *w = rt_work_get(c, RT_WORK_RECV);
+		struct rt_work *w = rt_work_get(c, received);
 
 		if (!w || !memory_for(c, w, size)) {
 			if (w)
@@ -153,11 +176,4 @@ void rt_reclaim_receives(struct rt_conn *c)
 		c->works_inflight--;
 		rt_work_put(c, w);
 	}
-}
-
-void rt_receive_memory(struct rt_conn *c, struct rt_work *w,
-		       const struct fab_wc *wc)
-{
-	if (c->inst->shares && wc->status == FAB_OK)
-		w->buf = wc->memory;
 }

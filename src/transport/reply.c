@@ -124,7 +124,7 @@ static bool choose_format(struct rt_conn *c, struct rt_call_priv *call,
 	return false;
 }
 
-void rt_reply_refuse(struct rt_conn *c, struct rt_call_priv *call)
+static void refuse(struct rt_conn *c, struct rt_call_priv *call)
 {
 	struct wire_error err = { .code = call->refuse_code };
 
@@ -135,7 +135,7 @@ void rt_reply_refuse(struct rt_conn *c, struct rt_call_priv *call)
 		reply_error(c, call, &err);
 }
 
-void rt_reply_queue(struct rt_conn *c, struct rt_call_priv *call)
+static void queue(struct rt_conn *c, struct rt_call_priv *call)
 {
 	struct wire_error err = { 0 };
 
@@ -260,12 +260,28 @@ static void unbegin(struct rt_conn *c, struct rt_call_priv *call)
 	call->held_credit = true;
 }
 
+/* The last Send of a Reply is complete: its memory may be reused. */
+static void sent(struct rt_conn *c, struct rt_work *w, const struct fab_wc *wc)
+{
+	struct rt_call_priv *call = w->call;
+
+	rt_work_put(c, w);
+	if (rt_work_ok(wc)) {
+		uint64_t now = rt_now_ns();
+
+		RT_STAGE(c, send, call->posted, now);
+		RT_PROBE(call__sent, c, call->pub.xid, now - call->posted);
+	}
+	rt_reply_abandon(c, call);
+}
+
 /* The last or only one. */
 static void end(struct rt_conn *c, struct rt_call_priv *call, struct rt_work *w)
 {
 	c->cont_reply = NULL;
 	RT_COUNT(c, replies_sent, 1);
 	w->call = call;
+	w->done = sent;
 	call->posting_next = c->posting;
 	c->posting = call;
 }
@@ -368,7 +384,7 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 		reply_error(c, call, &err);
 		return true;
 	}
-	w = rt_work_get(c, RT_WORK_SEND);
+	w = rt_send_get(c);
 	/* One will come back. */
 	if (!w && c->sends_inflight)
 		return false;
@@ -484,19 +500,32 @@ void rt_replies_posted(struct rt_conn *c)
 	}
 }
 
-/* The last Send of a Reply is complete: its memory may be reused. */
-void rt_reply_sent(struct rt_conn *c, struct rt_call_priv *call, bool ok)
-{
-	if (ok) {
-		uint64_t now = rt_now_ns();
+/* Flatten so that an impossible Reply is found by its caller. */
+/* ---- From the upper layer, any thread ----------------------------------- */
 
-		RT_STAGE(c, send, call->posted, now);
-		RT_PROBE(call__sent, c, call->pub.xid, now - call->posted);
-	}
-	rt_reply_abandon(c, call);
+static struct rt_call_priv *call_of(struct rt_mail *m)
+{
+	return caa_container_of(m, struct rt_call_priv, mail);
 }
 
-/* Flatten so that an impossible Reply is found by its caller. */
+static void mail_reply(struct rt_conn *c, struct rt_mail *m)
+{
+	queue(c, call_of(m));
+	rt_conn_put(c);
+}
+
+static void mail_refusal(struct rt_conn *c, struct rt_mail *m)
+{
+	refuse(c, call_of(m));
+	rt_conn_put(c);
+}
+
+static void mail_drop(struct rt_conn *c, struct rt_mail *m)
+{
+	rt_call_free(c, call_of(m));
+	rt_conn_put(c);
+}
+
 static int check_reply(const struct rt_reply *r, size_t *octets)
 {
 	size_t len = 0;
@@ -527,7 +556,7 @@ int rt_reply(struct rt_call *pub, const struct rt_reply *reply)
 		call->reply.npieces = 0;
 		call->reply.nitems = 0;
 	}
-	rt_inbox_put(pub->conn, &call->mail, RT_MAIL_REPLY);
+	rt_inbox_put(pub->conn, &call->mail, mail_reply);
 	return over ? -ENOTCONN : rc;
 }
 
@@ -537,7 +566,7 @@ void rt_call_refuse(struct rt_call *pub, uint32_t code)
 		caa_container_of(pub, struct rt_call_priv, pub);
 
 	call->refuse_code = code;
-	rt_inbox_put(pub->conn, &call->mail, RT_MAIL_REFUSE);
+	rt_inbox_put(pub->conn, &call->mail, mail_refusal);
 }
 
 void rt_call_drop(struct rt_call *pub)
@@ -545,5 +574,5 @@ void rt_call_drop(struct rt_call *pub)
 	struct rt_call_priv *call =
 		caa_container_of(pub, struct rt_call_priv, pub);
 
-	rt_inbox_put(pub->conn, &call->mail, RT_MAIL_DROP);
+	rt_inbox_put(pub->conn, &call->mail, mail_drop);
 }

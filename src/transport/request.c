@@ -97,12 +97,15 @@ static void unhash(struct rt_conn *c, struct rt_request_priv *rq)
 	*p = rq->hash_next;
 }
 
+static void closed(struct rt_conn *c, struct rt_closing *range);
+
 /* If the fabric cannot close it at once, the request has to wait for it with
  * all its memory. */
 void rt_request_unexpose(struct rt_conn *c, struct rt_request_priv *rq,
 			 uint32_t handle)
 {
-	if (!fab_unexpose(c->fab, handle, rq))
+	rq->closing.closed = closed;
+	if (!fab_unexpose(c->fab, handle, &rq->closing))
 		rq->sends_pending++;
 }
 
@@ -156,6 +159,31 @@ void rt_request_finish(struct rt_conn *c, struct rt_request_priv *rq,
 		complete(c, rq);
 }
 
+static void pending_less(struct rt_conn *c, struct rt_request_priv *rq)
+{
+	rq->sends_pending--;
+	if (rq->sends_pending)
+		return;
+	if (rq->finished)
+		complete(c, rq);
+	else if (rq->pub.call_only && rq->out.off == rq->out.len)
+		rt_request_finish(c, rq, 0);
+}
+
+static void sent(struct rt_conn *c, struct rt_work *w, const struct fab_wc *wc)
+{
+	struct rt_request_priv *rq = w->req;
+
+	rt_work_put(c, w);
+	pending_less(c, rq);
+}
+
+static void closed(struct rt_conn *c, struct rt_closing *range)
+{
+	pending_less(c,
+		     caa_container_of(range, struct rt_request_priv, closing));
+}
+
 void rt_request_again(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	rt_request_rollback(c, rq);
@@ -166,17 +194,6 @@ void rt_request_again(struct rt_conn *c, struct rt_request_priv *rq)
 	rq->prepared = false;
 	/* It has waited before. */
 	cds_list_add(&rq->queue, &c->calls_out);
-}
-
-void rt_request_sent(struct rt_conn *c, struct rt_request_priv *rq)
-{
-	rq->sends_pending--;
-	if (rq->sends_pending)
-		return;
-	if (rq->finished)
-		complete(c, rq);
-	else if (rq->pub.call_only && rq->out.off == rq->out.len)
-		rt_request_finish(c, rq, 0);
 }
 
 uint64_t rt_requests_deadline(const struct rt_conn *c)
@@ -212,7 +229,7 @@ void rt_requests_fail_all(struct rt_conn *c, int status)
 
 /* ---- Sending ---------------------------------------------------------- */
 
-void rt_request_queue(struct rt_conn *c, struct rt_request_priv *rq)
+static void queue(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	int status = 0;
 
@@ -265,7 +282,7 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 		}
 		rq->prepared = true;
 	}
-	w = rt_work_get(c, RT_WORK_SEND);
+	w = rt_send_get(c);
 	/* One will come back. */
 	if (!w && c->sends_inflight)
 		return false;
@@ -360,6 +377,7 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 	}
 post:
 	w->req = rq;
+	w->done = sent;
 	rq->sends_pending++;
 	rt_send_work(c, w, hlen);
 	return true;
@@ -380,6 +398,12 @@ end:
 	return false;
 }
 
+static void mail_request(struct rt_conn *c, struct rt_mail *m)
+{
+	queue(c, caa_container_of(m, struct rt_request_priv, mail));
+	rt_conn_put(c);
+}
+
 void rt_request_submit(struct rt_conn *c, struct rt_request *pub)
 {
 	struct rt_request_priv *rq =
@@ -389,5 +413,5 @@ void rt_request_submit(struct rt_conn *c, struct rt_request *pub)
 	rq->submitted = rt_now_ns();
 	rt_request_reset(pub);
 	rt_conn_get(c);
-	rt_inbox_put(c, &rq->mail, RT_MAIL_REQUEST);
+	rt_inbox_put(c, &rq->mail, mail_request);
 }

@@ -72,7 +72,7 @@ int rt_reserve(struct rt_conn *c)
 		struct rt_work *others = c->free_sends;
 
 		c->free_sends = NULL;
-		w = rt_work_get(c, RT_WORK_SEND);
+		w = rt_send_get(c);
 		c->free_sends = others;
 		if (!w)
 			return -ENOMEM;

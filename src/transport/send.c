@@ -103,7 +103,7 @@ static size_t encode_error(struct rt_conn *c, const struct rt_error_out *e,
 static bool post_error(struct rt_conn *c)
 {
 	struct rt_error_out *e = &c->errors[c->errors_at];
-	struct rt_work *w = rt_work_get(c, RT_WORK_SEND);
+	struct rt_work *w = rt_send_get(c);
 	size_t n;
 
 	if (!w)
@@ -128,7 +128,7 @@ static bool post_error(struct rt_conn *c)
 /* FINAL, unless something has to be said before. */
 static bool post_props(struct rt_conn *c)
 {
-	struct rt_work *w = rt_work_get(c, RT_WORK_SEND);
+	struct rt_work *w = rt_send_get(c);
 	bool final = !rt_auth_due(c);
 	size_t n;
 
@@ -149,7 +149,7 @@ static bool post_props(struct rt_conn *c)
 
 static bool post_grant(struct rt_conn *c)
 {
-	struct rt_work *w = rt_work_get(c, RT_WORK_SEND);
+	struct rt_work *w = rt_send_get(c);
 	size_t n;
 
 	if (!w)

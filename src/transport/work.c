@@ -28,10 +28,8 @@ void rt_bufs_put(struct fab_buf **list)
 	}
 }
 
-struct rt_work *rt_work_get(struct rt_conn *c, enum rt_work_kind kind)
+static struct rt_work *take(struct rt_work **list)
 {
-	struct rt_work **list = kind == RT_WORK_SEND ? &c->free_sends :
-						       &c->free_works;
 	struct rt_work *w = *list;
 
 	if (w) {
@@ -43,16 +41,6 @@ struct rt_work *rt_work_get(struct rt_conn *c, enum rt_work_kind kind)
 		w->wr.user = w;
 		w->wr.sge = w->sge;
 	}
-	/* A Send keeps its header buffer for the next one. */
-	if (kind == RT_WORK_SEND && !w->buf) {
-		w->buf = fab_pool_get_spare(c->inst->pool, RT_HEADER_ROOM);
-		if (!w->buf) {
-			w->next = *list;
-			*list = w;
-			return NULL;
-		}
-	}
-	w->kind = kind;
 	w->next = NULL;
 	w->writes = NULL;
 	w->call = NULL;
@@ -60,6 +48,35 @@ struct rt_work *rt_work_get(struct rt_conn *c, enum rt_work_kind kind)
 	w->wr.next = NULL;
 	w->wr.flags = 0;
 	w->wr.nsge = 0;
+	return w;
+}
+
+struct rt_work *rt_work_get(struct rt_conn *c, rt_work_fn done)
+{
+	struct rt_work *w = take(&c->free_works);
+
+	if (!w)
+		return NULL;
+	w->is_send = false;
+	w->done = done;
+	return w;
+}
+
+struct rt_work *rt_send_get(struct rt_conn *c)
+{
+	struct rt_work *w = take(&c->free_sends);
+
+	if (!w)
+		return NULL;
+	w->is_send = true;
+	w->done = rt_work_done;
+	/* It keeps its header buffer for the next one. */
+	if (!w->buf)
+		w->buf = fab_pool_get_spare(c->inst->pool, RT_HEADER_ROOM);
+	if (!w->buf) {
+		rt_work_put(c, w);
+		return NULL;
+	}
 	return w;
 }
 
@@ -75,7 +92,7 @@ void rt_work_put(struct rt_conn *c, struct rt_work *w)
 	}
 	fab_pool_put(w->bounce);
 	w->bounce = NULL;
-	if (w->kind == RT_WORK_SEND) {
+	if (w->is_send) {
 		list = &c->free_sends;
 	} else if (w->buf) {
 		/* A Receive's buffer that nobody kept serves the next one. */
@@ -84,6 +101,22 @@ void rt_work_put(struct rt_conn *c, struct rt_work *w)
 	}
 	w->next = *list;
 	*list = w;
+}
+
+void rt_work_done(struct rt_conn *c, struct rt_work *w, const struct fab_wc *wc)
+{
+	rt_work_put(c, w);
+}
+
+void rt_work_complete(struct rt_conn *c, struct rt_work *w,
+		      const struct fab_wc *wc)
+{
+	c->works_inflight--;
+	if (w->is_send)
+		c->sends_inflight--;
+	/* A Write completes only when flushed, and is freed with its Send. */
+	if (w->done)
+		w->done(c, w, wc);
 }
 
 static void free_list(struct rt_work **list)
@@ -125,7 +158,7 @@ void rt_chain_add(struct rt_conn *c, struct rt_work *w)
 	*c->chain_tail = &w->wr;
 	c->chain_tail = &w->wr.next;
 	c->works_inflight++;
-	if (w->kind == RT_WORK_SEND)
+	if (w->is_send)
 		c->sends_inflight++;
 }
 
@@ -156,23 +189,9 @@ static void chain_refused(struct rt_conn *c, struct fab_wr *chain)
 {
 	while (chain) {
 		struct rt_work *w = chain->user;
-		struct rt_call_priv *call = w->call;
-		struct rt_request_priv *req = w->req;
-		enum rt_work_kind kind = w->kind;
 
 		chain = chain->next;
-		c->works_inflight--;
-		if (kind == RT_WORK_WRITE)
-			continue;
-		if (kind == RT_WORK_SEND)
-			c->sends_inflight--;
-		rt_work_put(c, w);
-		if (kind == RT_WORK_READ)
-			rt_call_read_done(c, call, false);
-		else if (call)
-			rt_reply_sent(c, call, false);
-		else if (req)
-			rt_request_sent(c, req);
+		rt_work_complete(c, w, NULL);
 	}
 }
 
@@ -410,7 +429,7 @@ int rt_write_chunk(struct rt_conn *c, struct rt_work *send,
 		result[s].length = (uint32_t)n;
 		total -= n;
 		while (done < n) {
-			struct rt_work *w = rt_work_get(c, RT_WORK_WRITE);
+			struct rt_work *w = rt_work_get(c, NULL);
 			struct rt_piece got;
 
 			if (!w)

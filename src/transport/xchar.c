@@ -480,7 +480,7 @@ void rt_xchar_update(struct rt_conn *c, uint32_t which)
 
 bool rt_xchar_send(struct rt_conn *c)
 {
-	struct rt_work *w = rt_work_get(c, RT_WORK_SEND);
+	struct rt_work *w = rt_send_get(c);
 	uint32_t credit;
 	size_t n;
 
