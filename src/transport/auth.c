@@ -33,8 +33,9 @@ static enum rt_auth_policy policy(const struct rt_conn *c)
 	return c->inst->cfg.auth;
 }
 
-void rt_auth_init(struct rt_conn *c)
+static void init(struct rt_conn *c)
 {
+	CDS_INIT_LIST_HEAD(&c->auth.crowd_link);
 	if (c->server && policy(c) != RT_AUTH_NONE)
 		c->auth.phase = RT_AUTH_LISTENING;
 }
@@ -288,7 +289,7 @@ static bool start(struct rt_conn *c)
 	return a->exchange;
 }
 
-void rt_auth_give_way(struct rt_conn *c)
+static void give_way(struct rt_conn *c)
 {
 	if (!atomic_load(&c->auth.gives_way) || c->state >= RT_CLOSING)
 		return;
@@ -567,7 +568,7 @@ void rt_auth_heard(struct rt_conn *c)
 					     BEGIN_MS);
 }
 
-uint64_t rt_auth_deadline(const struct rt_conn *c)
+static uint64_t due(struct rt_conn *c)
 {
 	return rt_auth_settled(c) ? 0 : c->auth.deadline;
 }
@@ -581,10 +582,12 @@ static void refuse_late(struct rt_conn *c)
 	refuse(c, -ETIMEDOUT, NULL, 0, why);
 }
 
-void rt_auth_expire(struct rt_conn *c)
+static void expire(struct rt_conn *c, uint64_t now)
 {
 	struct rt_auth *a = &c->auth;
 
+	if (c->state >= RT_CLOSING || !due(c) || due(c) > now)
+		return;
 	a->deadline = 0;
 	if (a->phase == RT_AUTH_REFUSING)
 		rt_event(c, EV_ABORT);
@@ -595,3 +598,15 @@ void rt_auth_expire(struct rt_conn *c)
 	else
 		refuse_late(c);
 }
+
+const struct rt_part rt_part_auth = {
+	.start = rt_auth_pool_start,
+	.stop = rt_auth_pool_stop,
+	.init = init,
+	.joined = rt_crowd_join,
+	.left = rt_crowd_leave_locked,
+	.due = due,
+	.expire = expire,
+	.given_up = give_way,
+	.down = rt_auth_reset,
+};

@@ -87,10 +87,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	CDS_INIT_LIST_HEAD(&c->inst_link);
 	c->chain_tail = &c->chain;
 	c->info.state = rt_state_names[c->state];
-	rt_connprop_init(c);
-	rt_version_init(c);
-	CDS_INIT_LIST_HEAD(&c->auth.crowd_link);
-	rt_auth_init(c);
+	RT_EACH_PART(init, c);
 
 	pthread_mutex_lock(&inst->lock);
 	c->id = ++inst->next_id;
@@ -298,9 +295,13 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 	}
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
+/* Does anything go on that an orderly end has to wait for? */
+static bool busy(struct rt_conn *c)
 {
-	return a && (!b || a < b) ? a : b;
+	for (const struct rt_part *const *p = rt_parts; *p; p++)
+		if ((*p)->busy && (*p)->busy(c))
+			return true;
+	return false;
 }
 
 /* Is this a connection that ends when nothing comes, and does nothing? Whatever
@@ -308,29 +309,25 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 static bool may_idle(struct rt_conn *c)
 {
 	return c->server && c->inst->cfg.idle_ms &&
-	       (c->state == RT_OPEN || c->state == RT_ANSWERED) &&
-	       cds_list_empty(&c->calls) && cds_list_empty(&c->requests);
+	       (c->state == RT_OPEN || c->state == RT_ANSWERED) && !busy(c);
 }
 
 /* Is nothing going on, and has it not given back what it had for that? */
 static bool may_rest(struct rt_conn *c)
 {
 	return c->restless && c->state < RT_CLOSING && c->fab &&
-	       cds_list_empty(&c->calls) && cds_list_empty(&c->requests) &&
-	       !c->sends_inflight;
+	       !c->sends_inflight && !busy(c);
 }
 
 static void rest(struct rt_conn *c)
 {
 	c->restless = false;
-	rt_calls_rest(c);
+	RT_EACH_PART(rest, c);
 	rt_works_rest(c);
 	fab_rest(c->fab);
 }
 
-/* What the peer had to do by @at, unless that is 0. */
-static void give_up(struct rt_conn *c, uint64_t at, uint64_t now,
-		    const char *why)
+void rt_give_up(struct rt_conn *c, uint64_t at, uint64_t now, const char *why)
 {
 	if (!at || at > now || c->state >= RT_CLOSING)
 		return;
@@ -341,25 +338,11 @@ static void give_up(struct rt_conn *c, uint64_t at, uint64_t now,
 /* What the time has come for; before anything is posted. */
 static void expire(struct rt_conn *c)
 {
-	uint64_t now = rt_now_ms(), reads = rt_calls_deadline(c);
-	uint64_t calls = rt_requests_deadline(c);
+	uint64_t now = rt_now_ms();
 
-	if (c->seq.active && c->seq.deadline <= now)
-		rt_sequence_timeout(c);
-	if (rt_rtr_deadline(c) && rt_rtr_deadline(c) <= now)
-		rt_rtr_expire(c);
-	/* As with a message that is not continued: it would hold memory for
-	 * ever. */
-	give_up(c, reads, now, "an RDMA Read is not answered");
-	give_up(c, c->credit_deadline, now, "no credits for Replies");
-	give_up(c, c->memory_deadline, now, "no memory to copy a Reply into");
-	give_up(c, calls, now, "a reverse Call is not answered");
+	RT_EACH_PART(expire, c, now);
 	if (may_rest(c) && c->last_active + RT_REST_MS <= now)
 		rest(c);
-	if (c->state < RT_CLOSING && rt_auth_deadline(c) &&
-	    rt_auth_deadline(c) <= now)
-		rt_auth_expire(c);
-	rt_xchar_expire(c);
 	if (c->state_deadline && c->state_deadline <= now) {
 		c->state_deadline = 0;
 		if (c->state == RT_OPEN) {
@@ -392,27 +375,15 @@ static void set_deadline(struct rt_conn *c)
 	uint64_t d = 0;
 
 	if (c->state != RT_CLOSED) {
-		d = earlier(c->reserve_deadline, c->state_deadline);
-		d = earlier(rt_calls_deadline(c), d);
-		d = earlier(rt_requests_deadline(c), d);
-		d = earlier(rt_auth_deadline(c), d);
-		d = earlier(rt_xchar_deadline(c), d);
-		if (c->seq.active)
-			d = earlier(c->seq.deadline, d);
-		d = earlier(rt_rtr_deadline(c), d);
-		/* Others may give back memory, or take Replies: look. */
-		if (!cds_list_empty(&c->starved) ||
-		    !cds_list_empty(&c->waiting))
-			d = earlier(rt_now_ms() + RT_TICK_MS, d);
-		/* Others may give back memory. */
-		if (c->memory_deadline ||
-		    (c->recvs_lacking && (!cds_list_empty(&c->requests))))
-			d = earlier(rt_now_ms() + RT_TICK_MS, d);
-		d = earlier(c->credit_deadline, d);
+		d = c->state_deadline;
+		for (const struct rt_part *const *p = rt_parts; *p; p++)
+			if ((*p)->due)
+				d = rt_earlier((*p)->due(c), d);
 		if (may_idle(c))
-			d = earlier(c->last_active + c->inst->cfg.idle_ms, d);
+			d = rt_earlier(c->last_active + c->inst->cfg.idle_ms,
+				       d);
 		if (may_rest(c))
-			d = earlier(c->last_active + RT_REST_MS, d);
+			d = rt_earlier(c->last_active + RT_REST_MS, d);
 	}
 	rt_alarm_set(c, d);
 }
@@ -420,8 +391,7 @@ static void set_deadline(struct rt_conn *c)
 /* Is nothing left that an orderly end has to wait for? */
 static bool drained(struct rt_conn *c)
 {
-	return cds_list_empty(&c->calls) && cds_list_empty(&c->requests) &&
-	       !c->sends_inflight && !c->nerrors;
+	return !busy(c) && !c->sends_inflight && !c->nerrors;
 }
 
 static void conn_work(struct rt_conn *c)
@@ -449,7 +419,7 @@ static void conn_work(struct rt_conn *c)
 		if (want && c->state != RT_CLOSED) {
 			c->ended_here = true;
 			if (want == 2) {
-				rt_auth_give_way(c);
+				RT_EACH_PART(given_up, c);
 				if (c->state != RT_CLOSING)
 					rt_conn_fail(c, -ECONNABORTED,
 						     "ended by this side");
@@ -460,16 +430,7 @@ static void conn_work(struct rt_conn *c)
 				rt_event(c, EV_CLOSE);
 			}
 		}
-		if (c->state < RT_CLOSING && !cds_list_empty(&c->starved))
-			rt_calls_feed(c, c->starved_deadline <= rt_now_ms());
-		if (c->state < RT_CLOSING)
-			rt_calls_let(c);
-		rt_xchar_work(c);
-		if (c->state < RT_CLOSING) {
-			if (rt_post_receives(c))
-				rt_event(c, EV_ABORT);
-			rt_pump(c);
-		}
+		RT_EACH_PART(turn, c);
 		if (c->state == RT_DRAINING && drained(c))
 			rt_event(c, EV_DRAINED);
 	} while (c->posted && budget > 0);

@@ -18,12 +18,7 @@ void rt_conn_ended(struct rt_conn *c)
 	if (atomic_load(&c->fabric_gone))
 		rt_reclaim_receives(c);
 	rt_works_free(c);
-	while (c->free_calls) {
-		struct rt_call_priv *call = c->free_calls;
-
-		c->free_calls = call->next_free;
-		free(call);
-	}
+	RT_EACH_PART(ended, c);
 	free(c->errors);
 	c->errors = NULL;
 	c->max_errors = 0;

@@ -12,6 +12,16 @@
 
 #include "transport/internal.h"
 
+static int start_parts(struct rt_instance *inst)
+{
+	int rc = 0;
+
+	for (const struct rt_part *const *p = rt_parts; *p && !rc; p++)
+		if ((*p)->start)
+			rc = (*p)->start(inst);
+	return rc;
+}
+
 int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
 {
 	struct rt_instance *inst = calloc(1, sizeof(*inst));
@@ -82,7 +92,7 @@ int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
 	for (unsigned int i = 0; !rc && i < inst->npollers; i++)
 		rc = fab_poller_create(inst->dom, &inst->pollers[i]);
 	if (!rc)
-		rc = rt_auth_pool_start(inst);
+		rc = start_parts(inst);
 	if (rc)
 		goto fail;
 	*out = inst;
@@ -132,7 +142,7 @@ void rt_instance_destroy(struct rt_instance *inst)
 {
 	if (!inst)
 		return;
-	rt_auth_pool_stop(inst);
+	RT_EACH_PART(stop, inst);
 	for (unsigned int i = 0; inst->pollers && i < inst->npollers; i++)
 		if (inst->pollers[i]) {
 			rt_turns_stop(inst, i);
@@ -187,7 +197,7 @@ void rt_instance_forget(struct rt_conn *c)
 		cds_list_del_init(&c->inst_link);
 		inst->nconns--;
 		rt_host_ended(c);
-		rt_crowd_leave_locked(c);
+		RT_EACH_PART(left, c);
 		add_stats(&inst->ended, c);
 		add_stages(&inst->ended_stages, c);
 		rt_classes_sum(&inst->ended_classes, &c->classes);

@@ -32,6 +32,7 @@
 #include "transport/credit.h"
 #include "transport/credit1.h"
 #include "transport/message.h"
+#include "transport/part.h"
 #include "transport/probe.h"
 #include "transport/rtr_state.h"
 #include "transport/transport.h"
@@ -442,6 +443,15 @@ void rt_conn_ready(struct fab_conn *f, void *user);
  * the mail is dropped there. */
 void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,
 		  void (*run)(struct rt_conn *c, struct rt_mail *m));
+/* Of two times, of which 0 is none. */
+static inline uint64_t rt_earlier(uint64_t a, uint64_t b)
+{
+	return a && (!b || a < b) ? a : b;
+}
+
+/* What the peer had to do by @at, unless that is 0; if not, the connection
+ * ends. */
+void rt_give_up(struct rt_conn *c, uint64_t at, uint64_t now, const char *why);
 /* Remember why the connection ends; the first reason stays. */
 void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -451,6 +461,11 @@ void rt_conn_publish(struct rt_conn *c);
 /* ended.c */
 /* It is RT_CLOSED: give back what it has and nobody else has. */
 void rt_conn_ended(struct rt_conn *c);
+
+/* assembly.c */
+extern const struct rt_part rt_part_message, rt_part_responder,
+	rt_part_requester, rt_part_auth, rt_part_xchar, rt_part_rtr,
+	rt_part_flow;
 
 /* run.c */
 /*
@@ -576,7 +591,6 @@ void rt_refuse_reply(struct rt_conn *c, uint32_t xid);
 /* recv.c */
 void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in);
 void rt_sequence_reset(struct rt_conn *c);
-void rt_sequence_timeout(struct rt_conn *c);
 /* Swallow what is still to come of a continued message. */
 void rt_sequence_discard(struct rt_conn *c, uint32_t xid, bool reply);
 
@@ -637,12 +651,8 @@ uint32_t rt_xchar_request(struct rt_conn *c, const struct wire_xchar *m);
 
 /* xchar_policy.c */
 /* What is wished for, and what the counts say. */
-void rt_xchar_work(struct rt_conn *c);
-uint64_t rt_xchar_deadline(struct rt_conn *c);
-void rt_xchar_expire(struct rt_conn *c);
 
 /* auth.c */
-void rt_auth_init(struct rt_conn *c);
 /* Client: begin the exchange. False: the policy is to take no part in it. */
 bool rt_auth_begin(struct rt_conn *c);
 /* Server: the client's first message is here; it should begin soon. */
@@ -675,10 +685,6 @@ size_t rt_auth_part(struct rt_conn *c, size_t room, const uint8_t **part);
 void rt_auth_sent(struct rt_conn *c);
 /* No part is taken any more: version 1, or the end of the connection. */
 void rt_auth_reset(struct rt_conn *c);
-/* If it ends for others' sake, say so. */
-void rt_auth_give_way(struct rt_conn *c);
-uint64_t rt_auth_deadline(const struct rt_conn *c);
-void rt_auth_expire(struct rt_conn *c);
 
 /* auth_crowd.c */
 /* Server: a connection whose peer may have to show who it is. */
@@ -785,14 +791,6 @@ void rt_reply_abandon(struct rt_conn *c, struct rt_call_priv *call);
 bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq);
 void rt_request_finish(struct rt_conn *c, struct rt_request_priv *rq,
 		       int status);
-void rt_requests_fail_all(struct rt_conn *c, int status);
-/*
- * Server: when the client has to have answered the oldest reverse Call, be it
- * sent or not; 0: there is none. One that is not answered would keep its credit
- * for ever, of which there may be only one, and those behind it would wait as
- * long; only the end of the connection gives it back (RFC 8166 3.3.2).
- */
-uint64_t rt_requests_deadline(const struct rt_conn *c);
 struct rt_request_priv *rt_request_find(struct rt_conn *c, uint32_t xid);
 /* Close what has been opened to the peer for it. */
 void rt_request_rollback(struct rt_conn *c, struct rt_request_priv *rq);
@@ -880,8 +878,6 @@ void rt_rtr_receive(struct rt_conn *c, struct rt_work *w,
 void rt_rtr_report(struct rt_conn *c, struct wire_repterr *err, uint32_t xid,
 		   bool reply, uint32_t seq);
 void rt_rtr_group_reset(struct rt_conn *c);
-uint64_t rt_rtr_deadline(const struct rt_conn *c);
-void rt_rtr_expire(struct rt_conn *c);
 
 /* rtr_place.c */
 void rt_rtr_layout_set(struct rt_rtr_layout *l, const struct wire_rbstruct *b);

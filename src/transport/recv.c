@@ -39,13 +39,6 @@ static void give_up(struct rt_conn *c, uint32_t xid, bool reply, bool more)
 		rt_refuse_reply(c, xid);
 }
 
-void rt_sequence_timeout(struct rt_conn *c)
-{
-	rt_log(c, LOG_WARNING, "a continued message was not completed in time");
-	rt_error_code(c, c->seq.xid, RDMA2_ERR_INVAL_CONT);
-	give_up(c, c->seq.xid, c->seq.reply, true);
-}
-
 /* The buffers of a reassembled message are this long: few pieces, little
  * memory before the octets have really come [D6]. */
 static size_t fragment_room(const struct rt_conn *c)
@@ -399,3 +392,38 @@ void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
 		break;
 	}
 }
+
+/* ---- As a part of the connection ---------------------------------------- */
+
+static void init(struct rt_conn *c)
+{
+	rt_connprop_init(c);
+	rt_version_init(c);
+}
+
+static uint64_t due(struct rt_conn *c)
+{
+	return c->seq.active ? c->seq.deadline : 0;
+}
+
+static void expire(struct rt_conn *c, uint64_t now)
+{
+	if (!c->seq.active || c->seq.deadline > now)
+		return;
+	rt_log(c, LOG_WARNING, "a continued message was not completed in time");
+	rt_error_code(c, c->seq.xid, RDMA2_ERR_INVAL_CONT);
+	give_up(c, c->seq.xid, c->seq.reply, true);
+}
+
+static void down(struct rt_conn *c)
+{
+	rt_sequence_reset(c);
+	rt_version_ended(c);
+}
+
+const struct rt_part rt_part_message = {
+	.init = init,
+	.due = due,
+	.expire = expire,
+	.down = down,
+};

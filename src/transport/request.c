@@ -196,37 +196,6 @@ void rt_request_again(struct rt_conn *c, struct rt_request_priv *rq)
 	cds_list_add(&rq->queue, &c->calls_out);
 }
 
-uint64_t rt_requests_deadline(const struct rt_conn *c)
-{
-	struct rt_request_priv *rq;
-
-	if (!c->server)
-		return 0;
-	/* The first that is not over is the oldest. */
-	cds_list_for_each_entry(rq, &c->requests, link)
-	{
-		if (!rq->finished)
-			return rq->submitted / 1000000 +
-			       c->inst->cfg.reverse_ms;
-	}
-	return 0;
-}
-
-/* The fabric has ended: nothing is lent any more. */
-void rt_requests_fail_all(struct rt_conn *c, int status)
-{
-	struct rt_request_priv *rq, *tmp;
-
-	cds_list_for_each_entry_safe(rq, tmp, &c->requests, link)
-	{
-		rq->sends_pending = 0;
-		if (rq->finished)
-			complete(c, rq);
-		else
-			rt_request_finish(c, rq, status);
-	}
-}
-
 /* ---- Sending ---------------------------------------------------------- */
 
 static void queue(struct rt_conn *c, struct rt_request_priv *rq)
@@ -415,3 +384,69 @@ void rt_request_submit(struct rt_conn *c, struct rt_request *pub)
 	rt_conn_get(c);
 	rt_inbox_put(c, &rq->mail, mail_request);
 }
+
+/* ---- As a part of the connection ---------------------------------------- */
+
+/*
+ * Server: when the client has to have answered the oldest reverse Call, be it
+ * sent or not; 0: there is none. One that is not answered would keep its credit
+ * for ever, of which there may be only one, and those behind it would wait as
+ * long; only the end of the connection gives it back (RFC 8166 3.3.2).
+ */
+static uint64_t answer_due(const struct rt_conn *c)
+{
+	struct rt_request_priv *rq;
+
+	if (!c->server)
+		return 0;
+	/* The first that is not over is the oldest. */
+	cds_list_for_each_entry(rq, &c->requests, link)
+	{
+		if (!rq->finished)
+			return rq->submitted / 1000000 +
+			       c->inst->cfg.reverse_ms;
+	}
+	return 0;
+}
+
+static bool busy(struct rt_conn *c)
+{
+	return !cds_list_empty(&c->requests);
+}
+
+static uint64_t due(struct rt_conn *c)
+{
+	uint64_t d = answer_due(c);
+
+	/* Others may give back memory. */
+	if (c->recvs_lacking && busy(c))
+		d = rt_earlier(rt_now_ms() + RT_TICK_MS, d);
+	return d;
+}
+
+static void expire(struct rt_conn *c, uint64_t now)
+{
+	rt_give_up(c, answer_due(c), now, "a reverse Call is not answered");
+}
+
+static void down(struct rt_conn *c)
+{
+	struct rt_request_priv *rq, *tmp;
+
+	c->cont_call = NULL;
+	cds_list_for_each_entry_safe(rq, tmp, &c->requests, link)
+	{
+		rq->sends_pending = 0;
+		if (rq->finished)
+			complete(c, rq);
+		else
+			rt_request_finish(c, rq, -ECONNRESET);
+	}
+}
+
+const struct rt_part rt_part_requester = {
+	.due = due,
+	.expire = expire,
+	.busy = busy,
+	.down = down,
+};

@@ -243,18 +243,6 @@ static void give_up(struct rt_conn *c, bool more)
 		rt_refuse_reply(c, xid);
 }
 
-uint64_t rt_rtr_deadline(const struct rt_conn *c)
-{
-	return c->rtr.group.active ? c->rtr.group.deadline : 0;
-}
-
-void rt_rtr_expire(struct rt_conn *c)
-{
-	rt_log(c, LOG_WARNING, "a group was not completed in time");
-	rt_error_code(c, c->rtr.group.head.p.xid, RDMA2_ERR_INVAL_CONT);
-	give_up(c, true);
-}
-
 static bool is_extension(uint32_t htype)
 {
 	return htype >= 0xffffff00u;
@@ -526,3 +514,23 @@ void rt_rtr_receive(struct rt_conn *c, struct rt_work *w,
 	else
 		initial(c, w, in, &m);
 }
+
+static uint64_t due(struct rt_conn *c)
+{
+	return c->rtr.group.active ? c->rtr.group.deadline : 0;
+}
+
+static void expire(struct rt_conn *c, uint64_t now)
+{
+	if (!due(c) || due(c) > now)
+		return;
+	rt_log(c, LOG_WARNING, "a group was not completed in time");
+	rt_error_code(c, c->rtr.group.head.p.xid, RDMA2_ERR_INVAL_CONT);
+	give_up(c, true);
+}
+
+const struct rt_part rt_part_rtr = {
+	.due = due,
+	.expire = expire,
+	.down = rt_rtr_group_reset,
+};

@@ -262,3 +262,36 @@ void rt_pump(struct rt_conn *c)
 		post_grant(c);
 	rt_chain_post(c);
 }
+
+/* ---- As a part of the connection ---------------------------------------- */
+
+static uint64_t due(struct rt_conn *c)
+{
+	return rt_earlier(c->reserve_deadline, c->credit_deadline);
+}
+
+static void expire(struct rt_conn *c, uint64_t now)
+{
+	rt_give_up(c, c->credit_deadline, now, "no credits for Replies");
+}
+
+static void turn(struct rt_conn *c)
+{
+	if (c->state >= RT_CLOSING)
+		return;
+	if (rt_post_receives(c))
+		rt_event(c, EV_ABORT);
+	rt_pump(c);
+}
+
+static void down(struct rt_conn *c)
+{
+	c->nerrors = 0;
+}
+
+const struct rt_part rt_part_flow = {
+	.due = due,
+	.expire = expire,
+	.turn = turn,
+	.down = down,
+};

@@ -286,30 +286,11 @@ static void fabric_gone(void *user)
 
 static void act_down(struct rt_conn *c)
 {
-	struct rt_call_priv *call, *tmp;
 	struct fab_conn *fab = c->fab;
 
 	atomic_store(&c->can_call, false);
 	rt_chain_drop(c);
-	rt_sequence_reset(c);
-	rt_rtr_group_reset(c);
-	rt_auth_reset(c);
-	rt_xchar_reset(c);
-	c->cont_reply = NULL;
-	c->cont_call = NULL;
-	c->nerrors = 0;
-	/* Replies that wait are dropped; Calls being read end here. */
-	cds_list_for_each_entry_safe(call, tmp, &c->calls, link)
-	{
-		if (call->stage == RT_CALL_REPLY)
-			rt_reply_abandon(c, call);
-		else if (call->stage != RT_CALL_UPPER)
-			rt_call_free(c, call);
-	}
-	/* What the upper layer had begun with it is to end. */
-	rt_calls_let(c);
-	rt_requests_fail_all(c, -ECONNRESET);
-	rt_version_ended(c);
+	RT_EACH_PART(down, c);
 	rt_conn_publish(c);
 	rt_log(c,
 	       c->end_error && c->end_error != -ECONNRESET ? LOG_WARNING :

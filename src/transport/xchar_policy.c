@@ -133,7 +133,7 @@ static void look(struct rt_conn *c)
 		ask(c, size);
 }
 
-void rt_xchar_work(struct rt_conn *c)
+static void turn(struct rt_conn *c)
 {
 	struct rt_xchar *x = &c->xchar;
 	uint64_t rpcs = c->stats.calls_received + c->stats.calls_sent;
@@ -148,7 +148,7 @@ void rt_xchar_work(struct rt_conn *c)
 	look(c);
 }
 
-uint64_t rt_xchar_deadline(struct rt_conn *c)
+static uint64_t due(struct rt_conn *c)
 {
 	const struct rt_config *cfg = &c->inst->cfg;
 	const struct rt_xchar *x = &c->xchar;
@@ -161,12 +161,19 @@ uint64_t rt_xchar_deadline(struct rt_conn *c)
 	return c->last_active + cfg->idle_recv_ms;
 }
 
-void rt_xchar_expire(struct rt_conn *c)
+static void expire(struct rt_conn *c, uint64_t now)
 {
-	uint64_t d = rt_xchar_deadline(c);
+	uint64_t d = due(c);
 
-	if (!d || d > rt_now_ms())
+	if (!d || d > now)
 		return;
 	c->xchar.idle_asked = true;
 	ask(c, c->inst->cfg.idle_recv_size);
 }
+
+const struct rt_part rt_part_xchar = {
+	.due = due,
+	.expire = expire,
+	.turn = turn,
+	.down = rt_xchar_reset,
+};

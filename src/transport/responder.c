@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * responder - Calls that have come, as a part of their connection
+ *
+ * Runner only.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "transport/internal.h"
+
+static uint64_t due(struct rt_conn *c)
+{
+	uint64_t d = rt_calls_deadline(c);
+
+	d = rt_earlier(c->memory_deadline, d);
+	/* Others may give back memory, or take Replies: look. */
+	if (!cds_list_empty(&c->starved) || !cds_list_empty(&c->waiting) ||
+	    c->memory_deadline)
+		d = rt_earlier(rt_now_ms() + RT_TICK_MS, d);
+	return d;
+}
+
+static void expire(struct rt_conn *c, uint64_t now)
+{
+	/* As with a message that is not continued: it would hold memory for
+	 * ever. */
+	rt_give_up(c, rt_calls_deadline(c), now,
+		   "an RDMA Read is not answered");
+	rt_give_up(c, c->memory_deadline, now,
+		   "no memory to copy a Reply into");
+}
+
+static bool busy(struct rt_conn *c)
+{
+	return !cds_list_empty(&c->calls);
+}
+
+static void turn(struct rt_conn *c)
+{
+	if (c->state >= RT_CLOSING)
+		return;
+	if (!cds_list_empty(&c->starved))
+		rt_calls_feed(c, c->starved_deadline <= rt_now_ms());
+	if (c->state < RT_CLOSING)
+		rt_calls_let(c);
+}
+
+/* Replies that wait are dropped; Calls being read end here. */
+static void down(struct rt_conn *c)
+{
+	struct rt_call_priv *call, *tmp;
+
+	c->cont_reply = NULL;
+	cds_list_for_each_entry_safe(call, tmp, &c->calls, link)
+	{
+		if (call->stage == RT_CALL_REPLY)
+			rt_reply_abandon(c, call);
+		else if (call->stage != RT_CALL_UPPER)
+			rt_call_free(c, call);
+	}
+	/* What the upper layer had begun with it is to end. */
+	rt_calls_let(c);
+}
+
+static void ended(struct rt_conn *c)
+{
+	while (c->free_calls) {
+		struct rt_call_priv *call = c->free_calls;
+
+		c->free_calls = call->next_free;
+		free(call);
+	}
+}
+
+const struct rt_part rt_part_responder = {
+	.due = due,
+	.expire = expire,
+	.busy = busy,
+	.turn = turn,
+	.rest = rt_calls_rest,
+	.down = down,
+	.ended = ended,
+};
