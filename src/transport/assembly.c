@@ -7,7 +7,12 @@
  */
 #include "transport/internal.h"
 
-const struct rt_part *const rt_parts[] = {
+static const struct rt_part *const parts[] = {
 	&rt_part_message, &rt_part_responder, &rt_part_requester, &rt_part_auth,
 	&rt_part_xchar,	  &rt_part_rtr,	      &rt_part_flow,	  NULL,
 };
+
+int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
+{
+	return rt_instance_new(p, parts, out);
+}

@@ -600,8 +600,11 @@ static void expire(struct rt_conn *c, uint64_t now)
 }
 
 const struct rt_part rt_part_auth = {
+	.prepare = rt_auth_pool_prepare,
 	.start = rt_auth_pool_start,
 	.stop = rt_auth_pool_stop,
+	.destroy = rt_auth_pool_destroy,
+	.poll = rt_auth_pool_deliver,
 	.init = init,
 	.joined = rt_crowd_join,
 	.left = rt_crowd_leave_locked,

@@ -42,10 +42,13 @@ static void run(struct rt_auth_job *job, bool stop)
 
 int rt_auth_pool_deliver(struct rt_instance *inst, unsigned int poller)
 {
-	struct rt_auth_job *job = atomic_exchange_explicit(
-		&inst->turns[poller].auth_done, NULL, memory_order_acquire);
+	_Atomic(struct rt_auth_job *) *done = &inst->turns[poller].auth_done;
+	struct rt_auth_job *job;
 	int n = 0;
 
+	if (!atomic_load_explicit(done, memory_order_relaxed))
+		return 0;
+	job = atomic_exchange_explicit(done, NULL, memory_order_acquire);
 	while (job) {
 		struct rt_auth_job *next = job->next;
 
@@ -81,6 +84,32 @@ static void *thread_main(void *arg)
 	}
 	pthread_mutex_unlock(&p->lock);
 	return NULL;
+}
+
+int rt_auth_pool_prepare(struct rt_instance *inst, const struct rt_params *p)
+{
+	struct rt_auth_pool *pool = &inst->auth;
+
+	pool->ops = p->auth;
+	pool->ctx = p->auth_ctx;
+	CDS_INIT_LIST_HEAD(&pool->queue);
+	CDS_INIT_LIST_HEAD(&inst->crowd);
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_cond_init(&pool->wake, NULL);
+	if (inst->cfg.auth != RT_AUTH_NONE && !p->auth)
+		return -EINVAL;
+	if (inst->cfg.auth == RT_AUTH_REQUIRED) {
+		/* Version 1 has none: as if it were not spoken here. */
+		pool->version1 = inst->cfg.versions >> WIRE_VERS1 & 1;
+		inst->cfg.versions = 1u << WIRE_VERS2;
+	}
+	return 0;
+}
+
+void rt_auth_pool_destroy(struct rt_instance *inst)
+{
+	pthread_mutex_destroy(&inst->auth.lock);
+	pthread_cond_destroy(&inst->auth.wake);
 }
 
 int rt_auth_pool_start(struct rt_instance *inst)

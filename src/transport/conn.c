@@ -87,7 +87,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	CDS_INIT_LIST_HEAD(&c->inst_link);
 	c->chain_tail = &c->chain;
 	c->info.state = rt_state_names[c->state];
-	RT_EACH_PART(init, c);
+	RT_EACH_PART(c->inst, init, c);
 
 	pthread_mutex_lock(&inst->lock);
 	c->id = ++inst->next_id;
@@ -268,11 +268,7 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 		c->info.peer = fi.peer;
 		c->info.crc = fi.crc;
 		pthread_mutex_unlock(&c->info_lock);
-		if (!c->server)
-			rt_private_take(c, wc->priv, wc->priv_len);
-		/* Version 1 has no first message of its own. */
-		rt_event(c, !c->server && c->v == &rt_version1 ? EV_VERSION1 :
-								 EV_UP);
+		RT_EACH_PART(c->inst, up, c, wc->priv, wc->priv_len);
 		return;
 	}
 	case FAB_WC_CLOSED:
@@ -298,7 +294,7 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 /* Does anything go on that an orderly end has to wait for? */
 static bool busy(struct rt_conn *c)
 {
-	for (const struct rt_part *const *p = rt_parts; *p; p++)
+	for (const struct rt_part *const *p = c->inst->parts; *p; p++)
 		if ((*p)->busy && (*p)->busy(c))
 			return true;
 	return false;
@@ -322,7 +318,7 @@ static bool may_rest(struct rt_conn *c)
 static void rest(struct rt_conn *c)
 {
 	c->restless = false;
-	RT_EACH_PART(rest, c);
+	RT_EACH_PART(c->inst, rest, c);
 	rt_works_rest(c);
 	fab_rest(c->fab);
 }
@@ -340,7 +336,7 @@ static void expire(struct rt_conn *c)
 {
 	uint64_t now = rt_now_ms();
 
-	RT_EACH_PART(expire, c, now);
+	RT_EACH_PART(c->inst, expire, c, now);
 	if (may_rest(c) && c->last_active + RT_REST_MS <= now)
 		rest(c);
 	if (c->state_deadline && c->state_deadline <= now) {
@@ -376,7 +372,7 @@ static void set_deadline(struct rt_conn *c)
 
 	if (c->state != RT_CLOSED) {
 		d = c->state_deadline;
-		for (const struct rt_part *const *p = rt_parts; *p; p++)
+		for (const struct rt_part *const *p = c->inst->parts; *p; p++)
 			if ((*p)->due)
 				d = rt_earlier((*p)->due(c), d);
 		if (may_idle(c))
@@ -419,7 +415,7 @@ static void conn_work(struct rt_conn *c)
 		if (want && c->state != RT_CLOSED) {
 			c->ended_here = true;
 			if (want == 2) {
-				RT_EACH_PART(given_up, c);
+				RT_EACH_PART(c->inst, given_up, c);
 				if (c->state != RT_CLOSING)
 					rt_conn_fail(c, -ECONNABORTED,
 						     "ended by this side");
@@ -430,7 +426,7 @@ static void conn_work(struct rt_conn *c)
 				rt_event(c, EV_CLOSE);
 			}
 		}
-		RT_EACH_PART(turn, c);
+		RT_EACH_PART(c->inst, turn, c);
 		if (c->state == RT_DRAINING && drained(c))
 			rt_event(c, EV_DRAINED);
 	} while (c->posted && budget > 0);

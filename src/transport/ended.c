@@ -18,7 +18,7 @@ void rt_conn_ended(struct rt_conn *c)
 	if (atomic_load(&c->fabric_gone))
 		rt_reclaim_receives(c);
 	rt_works_free(c);
-	RT_EACH_PART(ended, c);
+	RT_EACH_PART(c->inst, ended, c);
 	free(c->errors);
 	c->errors = NULL;
 	c->max_errors = 0;

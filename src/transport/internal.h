@@ -327,6 +327,7 @@ struct rt_turn {
 };
 
 struct rt_instance {
+	const struct rt_part *const *parts;
 	const struct fab_ops *provider;
 	struct fab_domain *dom;
 	bool own_domain;
@@ -414,14 +415,6 @@ static inline size_t rt_round4(size_t n)
 }
 
 uint64_t rt_now_ms(void);
-/*
- * Call @fn for the connections that @want accepts, without the lock. Returns
- * how many there were; they are taken in batches, so @want must stop
- * accepting what @fn has dealt with.
- */
-unsigned int rt_with_conns(struct rt_instance *inst,
-			   bool (*want)(struct rt_conn *, uint64_t),
-			   void (*fn)(struct rt_conn *), uint64_t arg);
 void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* It has said why it ended: how much it has not said. */
@@ -497,10 +490,18 @@ bool rt_event(struct rt_conn *c, enum rt_event ev);
 bool rt_state_may_send(const struct rt_conn *c);
 
 /* instance.c */
+/* With these parts; as rt_instance_create(). */
+int rt_instance_new(const struct rt_params *p,
+		    const struct rt_part *const *parts,
+		    struct rt_instance **out);
 /* It has ended, the fabric too, and no longer counts. Any thread, harmless
  * when repeated. */
 void rt_instance_forget(struct rt_conn *c);
 void rt_instance_put(struct rt_instance *inst);
+
+/* totals.c */
+/* It no longer counts; inst->lock is held. */
+void rt_totals_keep(struct rt_conn *c);
 
 /* receives.c */
 /* Receives that one connection ever has posted. */
@@ -694,6 +695,8 @@ void rt_crowd_leave(struct rt_conn *c);
 void rt_crowd_leave_locked(struct rt_conn *c); /* inst->lock held */
 
 /* auth_pool.c */
+int rt_auth_pool_prepare(struct rt_instance *inst, const struct rt_params *p);
+void rt_auth_pool_destroy(struct rt_instance *inst);
 int rt_auth_pool_start(struct rt_instance *inst);
 void rt_auth_pool_stop(struct rt_instance *inst);
 /* Any thread; the connection is held until the result is in its inbox. */

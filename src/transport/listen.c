@@ -117,7 +117,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		fab_reject(f, NULL, 0);
 		fab_conn_destroy_deferred(f, unused_gone, c);
 	} else {
-		RT_EACH_PART(joined, c);
+		RT_EACH_PART(c->inst, joined, c);
 	}
 	rt_strand_release(c);
 	rt_conn_put(c);

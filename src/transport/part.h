@@ -3,10 +3,10 @@
  * part - what the life of a connection asks of everything above it
  *
  * A connection is made of parts: flow control, messages, Responder, Requester,
- * extensions. The strand knows none of them by name. It goes through rt_parts[],
+ * extensions. The strand knows none of them by name. It goes through inst->parts,
  * which assembly.c has put together, in this order, each time.
  *
- * Runner only, but for start, stop, joined and left. What is NULL is left out.
+ * Runner only, but for those of an instance, joined and left. What is NULL is left out.
  */
 #ifndef RPCRDMA_TRANSPORT_PART_H
 #define RPCRDMA_TRANSPORT_PART_H
@@ -14,14 +14,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct rt_conn;
-struct rt_instance;
+#include "transport/transport.h"
 
 struct rt_part {
-	/* An instance begins: 0 or -errno; it ends, when nobody runs its pollers
-	 * any more, also if it has not begun. */
+	/* An instance is made: before anything else, when its settings are still
+	 * to be checked; and when all of it is there. 0 or -errno. */
+	int (*prepare)(struct rt_instance *inst, const struct rt_params *p);
 	int (*start)(struct rt_instance *inst);
+	/* Nobody runs its pollers any more; connections that have ended may
+	 * still be held. Also if it has not been started. */
 	void (*stop)(struct rt_instance *inst);
+	/* The last reference is gone. */
+	void (*destroy)(struct rt_instance *inst);
+	/* Something that others have done for connections of that poller, by
+	 * its thread, in each turn of it: how much there was. */
+	int (*poll)(struct rt_instance *inst, unsigned int poller);
 	/* A new connection, before anything else. */
 	void (*init)(struct rt_conn *c);
 	/* Server: it has been accepted; nothing has come. */
@@ -35,6 +42,8 @@ struct rt_part {
 	/* Is there anything that an orderly end has to wait for, and that keeps
 	 * the connection from being idle? */
 	bool (*busy)(struct rt_conn *c);
+	/* The fabric is up, and the peer has sent this with it. */
+	void (*up)(struct rt_conn *c, const void *priv, size_t len);
 	/* Each turn, when what has come has been taken. */
 	void (*turn)(struct rt_conn *c);
 	/* Nothing has been done for a while: give back what that was for. */
@@ -47,15 +56,13 @@ struct rt_part {
 	void (*ended)(struct rt_conn *c);
 };
 
-/* Ends with NULL. */
-extern const struct rt_part *const rt_parts[];
-
-/* Call @what of all parts that have it. */
-#define RT_EACH_PART(what, ...)                                             \
-	do {                                                                \
-		for (const struct rt_part *const *p_ = rt_parts; *p_; p_++) \
-			if ((*p_)->what)                                    \
-				(*p_)->what(__VA_ARGS__);                   \
+/* Call @what of all parts of @inst that have it. */
+#define RT_EACH_PART(inst, what, ...)                                      \
+	do {                                                               \
+		for (const struct rt_part *const *p_ = (inst)->parts; *p_; \
+		     p_++)                                                 \
+			if ((*p_)->what)                                   \
+				(*p_)->what(__VA_ARGS__);                  \
 	} while (0)
 
 #endif /* RPCRDMA_TRANSPORT_PART_H */

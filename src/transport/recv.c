@@ -401,6 +401,14 @@ static void init(struct rt_conn *c)
 	rt_version_init(c);
 }
 
+static void up(struct rt_conn *c, const void *priv, size_t len)
+{
+	if (!c->server)
+		rt_private_take(c, priv, len);
+	/* Version 1 has no first message of its own. */
+	rt_event(c, !c->server && c->v == &rt_version1 ? EV_VERSION1 : EV_UP);
+}
+
 static uint64_t due(struct rt_conn *c)
 {
 	return c->seq.active ? c->seq.deadline : 0;
@@ -423,6 +431,7 @@ static void down(struct rt_conn *c)
 
 const struct rt_part rt_part_message = {
 	.init = init,
+	.up = up,
 	.due = due,
 	.expire = expire,
 	.down = down,

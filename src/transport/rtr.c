@@ -515,6 +515,22 @@ void rt_rtr_receive(struct rt_conn *c, struct rt_work *w,
 		initial(c, w, in, &m);
 }
 
+static int start(struct rt_instance *inst)
+{
+	if (!(inst->cfg.extensions & RT_EXT_RTR))
+		return 0;
+	inst->zeros = fab_pool_get(inst->pool, RT_RTR_ZEROS);
+	if (!inst->zeros)
+		return -ENOMEM;
+	memset(inst->zeros->addr, 0, inst->zeros->size);
+	return 0;
+}
+
+static void destroy(struct rt_instance *inst)
+{
+	fab_pool_put(inst->zeros);
+}
+
 static uint64_t due(struct rt_conn *c)
 {
 	return c->rtr.group.active ? c->rtr.group.deadline : 0;
@@ -530,6 +546,8 @@ static void expire(struct rt_conn *c, uint64_t now)
 }
 
 const struct rt_part rt_part_rtr = {
+	.start = start,
+	.destroy = destroy,
 	.due = due,
 	.expire = expire,
 	.down = rt_rtr_group_reset,

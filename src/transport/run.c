@@ -221,14 +221,13 @@ static int events(struct rt_instance *inst, unsigned int n, int wait)
 int rt_run(struct rt_instance *inst, unsigned int n, int timeout_ms)
 {
 	struct rt_turn *t = &inst->turns[n];
-	int found, done = 0, wait = timeout_ms;
+	int found, done = 0;
 
 	atomic_store_explicit(&t->runner, pthread_self(), memory_order_relaxed);
-	if (atomic_load_explicit(&t->auth_done, memory_order_relaxed)) {
-		done = rt_auth_pool_deliver(inst, n);
-		wait = 0;
-	}
-	found = events(inst, n, wait);
+	for (const struct rt_part *const *p = inst->parts; *p; p++)
+		if ((*p)->poll)
+			done += (*p)->poll(inst, n);
+	found = events(inst, n, done ? 0 : timeout_ms);
 	counts_due(inst, n);
 	atomic_store_explicit(&t->runner, 0, memory_order_relaxed);
 	return found + done;

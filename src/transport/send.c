@@ -290,6 +290,7 @@ static void down(struct rt_conn *c)
 }
 
 const struct rt_part rt_part_flow = {
+	.start = rt_share_receives,
 	.due = due,
 	.expire = expire,
 	.turn = turn,

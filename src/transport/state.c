@@ -290,7 +290,7 @@ static void act_down(struct rt_conn *c)
 
 	atomic_store(&c->can_call, false);
 	rt_chain_drop(c);
-	RT_EACH_PART(down, c);
+	RT_EACH_PART(c->inst, down, c);
 	rt_conn_publish(c);
 	rt_log(c,
 	       c->end_error && c->end_error != -ECONNRESET ? LOG_WARNING :
