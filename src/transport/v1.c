@@ -265,8 +265,11 @@ static bool inv_offered(const struct rt_conn *c,
 static uint32_t inv_take(struct rt_conn *c, const struct rt_call_priv *call,
 			 uint32_t said)
 {
-	/* Any of this XID. */
-	return c->remote_invalidation && call->nsegs ? call->seg[0].handle : 0;
+	/* Any of this XID, but an empty segment's need not be a real one. */
+	for (unsigned int i = 0; c->remote_invalidation && i < call->nsegs; i++)
+		if (call->seg[i].length)
+			return call->seg[i].handle;
+	return 0;
 }
 
 const struct rt_version rt_version1 = {

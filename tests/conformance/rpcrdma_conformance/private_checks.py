@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """RFC 8797: private data, and what it means on a connection of version 1."""
 
-from . import rpc, v1
+from . import rpc, v1, v2
 from .kit import check, expect, same
-from .nfs import read_call, read_results
+from .nfs import Reduced, read_call, read_results, write_results
 
 MAGIC = bytes.fromhex("f6ab0e18")
 
@@ -132,6 +132,31 @@ def of_that_xid(t):
         h = c.answer(x)
         expect(h.invalidated is None or h.invalidated in handles,
                "%s invalidates another's handle" % h)
+
+
+# Fails with: invalidates-empty
+@check("PD-4.1-04")
+def not_the_empty(t):
+    """The STag of an empty segment need not be a real one, so no Reply
+    invalidates it: the first segment with a length is, or none."""
+    c = connect(t, private(flags=1))
+    may = invalidates(t, c)
+    none = v2.Segment(0x12345678, 0, 0)
+    for before, after in ((1, 0), (2, 1), (0, 1)):
+        real = c.write_chunk(100)
+        h, data = c.call(read_call(t, c.new_xid(), (0, 100)),
+                         writes=[[none] * before + real + [none] * after])
+        same(read_results(data, True), [100], "the count of the READ")
+        same(h.invalidated, real[0].handle if may else None,
+             "behind %d empty segments, what is invalidated" % before)
+    h, data = c.call(read_call(t, c.new_xid(), (0, 0)), writes=[[none]])
+    same(read_results(data, True), [0], "the count of a READ of nothing")
+    same(h.invalidated, None, "what a READ of no octets invalidates")
+    m, (at,) = Reduced(c.new_xid()).write(t.files.empty, 0, 0).build()
+    h, data = c.call(m, reads=[v2.ReadSegment(at, 0x12345678, 0, 0)])
+    write_results(data, 0)
+    same(h.invalidated, None, "what a WRITE of no octets invalidates")
+    c.null()
 
 
 # Fails with: private-one-sided
