@@ -109,6 +109,7 @@ bool rt_rtr_apply(const struct rt_conn *c, struct rt_rtr_peer *p,
 			return false;
 		p->length = b.length;
 		rt_rtr_layout_set(&p->layout, &b);
+		p->targets = p->layout.targets;
 		return true;
 	default:
 		return true;
@@ -145,10 +146,13 @@ void rt_rtr_resized(struct rt_conn *c)
 	struct rt_rtr_peer *p = &c->rtr.theirs;
 	const struct rt_rtr_plan *plan = under_way(c);
 
-	/* [R10]: of two sizes, the structure is the one not relied upon. */
-	if (c->theirs.complete &&
-	    (!p->has_struct || p->length != c->theirs.recv_size))
-		p->layout.targets = 0;
+	/* [R10]: of two sizes, the structure is the one not relied upon; it is
+	 * again when they agree again [R15]. */
+	if (c->theirs.complete)
+		p->layout.targets =
+			p->has_struct && p->length == c->theirs.recv_size ?
+				p->targets :
+				0;
 	/* [R15]: it goes on as its first message said, or not at all. */
 	if (!plan || (plan->room <= c->to_peer &&
 		      (!plan->nbs || !rt_rtr_stale(c, plan))))

@@ -45,6 +45,8 @@ struct rt_rtr_peer {
 	bool has_struct;
 	bool size_given; /* RBSIZ, too */
 	uint32_t length; /* of the structure */
+	uint32_t targets; /* and its target segments */
+	/* Without them while its Receives have another size [R10]. */
 	struct rt_rtr_layout layout;
 };
 

@@ -17,6 +17,7 @@ from .nfs import Reduced, read_call, read_inline, read_results, stored, \
     write_results
 from .props_checks import threshold
 from .v2 import RBSIZ
+from .xchar_checks import update
 
 SMALL = ext.plain_and_targets(4096, 2)
 PLAIN = ext.Structure([ext.Group(1, 8192, 0, 0)])
@@ -189,6 +190,30 @@ def bad_structures(t):
     _, types = read_placed(t, c, (0, 5000),
                            directions=[Direction(0, CHOICE, w)])
     same(types, [EXRW], "placement with sizes that differ")
+
+
+# Fails with: rtr-size-for-good
+@check("RT-8.3-02", server_is="rtrext")
+def size_and_back(t):
+    """A structure belongs to the size that came with it: while our Receives
+    have another nothing is placed there, and then it is again [R15]."""
+    c = ext.Conn(t.iwarp(), 64)
+    c.send_props(ext.init_props())
+    c.props_of_peer()
+    c.null()
+    w = c.write_chunk(20000)
+
+    def kind():
+        return read_placed(t, c, (0, 5000),
+                           directions=[Direction(0, CHOICE, w)])[1]
+
+    size = c.own.size
+    same(kind(), [TBSN], "placement")
+    for other in size + 4096, 2 * size:
+        update(c, RBSIZ, other)
+        same(kind(), [EXRW], "placement with another size")
+        update(c, RBSIZ, size)
+        same(kind(), [TBSN], "placement with the size that it was")
 
 
 # Fails with: rtr-size-not-derived
