@@ -23,9 +23,16 @@ static bool may_use_chunks(const struct rt_conn *c,
 	return c->theirs.segments && c->theirs.segment_size;
 }
 
+/* The peer has said that it does not know it: never again (7.1.3). */
+static bool refuses(const struct rt_conn *c, uint32_t htype)
+{
+	return c->refused & 1u << htype;
+}
+
 static bool may_continue(const struct rt_conn *c)
 {
-	if (!c->v->continuation)
+	if (!c->v->continuation || refuses(c, RDMA2_CALL_MIDDLE) ||
+	    refuses(c, RDMA2_CALL_INLINE))
 		return false;
 	return !c->server || c->theirs.reverse >= RDMA2_RVRSDIR_CONT;
 }
@@ -106,6 +113,8 @@ int rt_request_offer_writes(struct rt_conn *c, struct rt_request_priv *rq)
 	rq->nwrites = rq->pub.nsinks;
 	if (rq->nwrites > c->inst->cfg.call_write_chunks)
 		rq->nwrites = c->inst->cfg.call_write_chunks;
+	if (rq->nwrites > rq->max_writes)
+		rq->nwrites = rq->max_writes;
 	for (unsigned int i = 0; i < rq->nwrites; i++) {
 		struct rt_sink *s = &rq->pub.sinks[i];
 		unsigned int first = rq->nsegs;
@@ -126,12 +135,14 @@ int rt_request_offer_writes(struct rt_conn *c, struct rt_request_priv *rq)
 
 /*
  * Is a Reply that does not fit inline left to continuation? The peer need not
- * know how to, and when it says so the Call has been executed [D8].
+ * know how to, and when it says so the Call has been executed [D8]. In place of
+ * Write chunks there is a Reply chunk (7.3.2).
  */
 static bool trusts_continuation(const struct rt_conn *c,
 				const struct rt_request_priv *rq)
 {
-	return may_continue(c) && !rq->pub.once && !c->reply_refused;
+	return may_continue(c) && !rq->pub.once && !c->reply_refused &&
+	       rq->max_writes == UINT32_MAX;
 }
 
 /*
@@ -147,9 +158,10 @@ static size_t reply_max(const struct rt_conn *c,
 
 	if (trusts_continuation(c, rq))
 		return rt_round4(max);
+	if (!max && !may_continue(c))
+		return c->inst->cfg.max_message;
 	if (!max)
-		return may_continue(c) ? RT_UNKNOWN_REPLY :
-					 c->inst->cfg.max_message;
+		max = RT_UNKNOWN_REPLY;
 	for (unsigned int i = 0; i < rq->pub.nsinks; i++)
 		if (rq->pub.sinks[i].addr &&
 		    (i >= rq->nwrites || !rq->write[i].count))
@@ -180,6 +192,9 @@ static int offer_reply(struct rt_conn *c, struct rt_request_priv *rq)
 		max = FAB_POOL_MAX_BUF;
 	if (max > cfg->max_message)
 		max = cfg->max_message & ~(size_t)3;
+	/* What it had when it went before may still be open. */
+	if (rq->reply_buf)
+		rt_bufs_add(&rq->bufs, rq->reply_buf);
 	rq->reply_buf = fab_pool_get(c->inst->pool, max);
 	if (!rq->reply_buf)
 		return 0; /* continuation will do */
@@ -229,7 +244,7 @@ int rt_request_reduce(struct rt_conn *c, struct rt_request_priv *rq)
 
 	for (unsigned int i = 0;
 	     i < rq->pub.nitems && n < c->inst->cfg.call_read_chunks &&
-	     n < RT_MAX_CHUNKS;
+	     n < rq->max_reads && n < RT_MAX_CHUNKS;
 	     i++)
 		if (rq->pub.items[i].present && rq->pub.items[i].length)
 			items[n++] = rq->pub.items[i];
@@ -294,6 +309,53 @@ static int expose_body(struct rt_conn *c, struct rt_request_priv *rq)
 	return 0;
 }
 
+uint32_t rt_request_htype(const struct rt_conn *c,
+			  const struct rt_request_priv *rq)
+{
+	if (rq->external)
+		return RDMA2_CALL_EXTERNAL;
+	return rt_request_header_len(c, rq, false) + rq->out.len <= rq->room ?
+		       RDMA2_CALL_INLINE :
+		       RDMA2_CALL_MIDDLE;
+}
+
+bool rt_request_outdated(const struct rt_conn *c,
+			 const struct rt_request_priv *rq)
+{
+	return rq->room != c->to_peer || rq->without != c->refused ||
+	       (rq->xmt.on && (!c->rtr.send || rt_rtr_stale(c, &rq->xmt.plan)));
+}
+
+/* 7.3.1, 7.3.2: it has not been executed. */
+bool rt_request_reduce_chunks(struct rt_request_priv *rq,
+			      const struct wire_error *err)
+{
+	bool body = rq->external;
+	bool reply = rq->reply_chunk.count;
+	uint32_t n = err->max_chunks;
+
+	switch (err->code) {
+	case RDMA2_ERR_READ_CHUNKS:
+		if (rq->nrsegs > rq->nbody && n < rq->cuts.count)
+			rq->max_reads = n;
+		else if (body && !n)
+			rq->no_call_chunk = true;
+		else
+			return false;
+		return true;
+	case RDMA2_ERR_WRITE_CHUNKS:
+		if (n < rq->nwrites)
+			rq->max_writes = n;
+		else if (reply && !n)
+			rq->no_reply_chunk = true;
+		else
+			return false;
+		return true;
+	default:
+		return false;
+	}
+}
+
 static size_t fragments(const struct rt_conn *c, size_t len)
 {
 	size_t room = (c->to_peer - 20) & ~(size_t)3;
@@ -305,13 +367,18 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	const struct rt_config *cfg = &c->inst->cfg;
 	bool chunks = may_use_chunks(c, rq);
-	bool special = chunks && (cfg->call_format != RT_FORMAT_CONTINUED ||
-				  !c->v->continuation);
+	bool special =
+		chunks && !rq->no_call_chunk &&
+		!refuses(c, RDMA2_CALL_EXTERNAL) &&
+		(cfg->call_format != RT_FORMAT_CONTINUED || !may_continue(c));
+	bool simple = !refuses(c, RDMA2_CALL_INLINE);
 	int rc;
 
 	rq->nsegs = rq->nrsegs = rq->nbody = rq->nwrites = 0;
 	rq->reply_chunk = (struct wire_chunk_desc){ 0 };
 	rq->external = false;
+	rq->room = c->to_peer;
+	rq->without = c->refused;
 	/* Only a Reply gives a credit of version 1 back (RFC 8166 3.3.1). */
 	if (rq->pub.call_only && c->version == WIRE_VERS1)
 		return -EOPNOTSUPP;
@@ -320,7 +387,7 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 	rq->nwrites = 0;
 	if (chunks) {
 		rc = rt_request_offer_writes(c, rq);
-		if (!rc)
+		if (!rc && !rq->no_reply_chunk)
 			rc = offer_reply(c, rq);
 		if (rc)
 			return rc;
@@ -334,7 +401,8 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 		return rc;
 	if (rq->out.len < 4)
 		return -EINVAL;
-	if (rt_request_header_len(c, rq, false) + rq->out.len <= c->to_peer)
+	if (simple &&
+	    rt_request_header_len(c, rq, false) + rq->out.len <= c->to_peer)
 		goto fits;
 	if (chunks && rq->pub.nitems) {
 		rc = rt_request_reduce(c, rq);
@@ -347,8 +415,9 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 		}
 		if (rc)
 			return rc;
-		if (rt_request_header_len(c, rq, false) + rq->out.len <=
-		    c->to_peer)
+		if (simple &&
+		    rt_request_header_len(c, rq, false) + rq->out.len <=
+			    c->to_peer)
 			goto fits;
 	}
 	if (rq->out.len > cfg->max_message)
@@ -369,7 +438,7 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 		rollback(c, rq, rq->nsegs, nrsegs);
 	}
 	if (!may_continue(c))
-		return -E2BIG;
+		return simple ? -E2BIG : -EPROTONOSUPPORT;
 fits:
 	rq->inv_handle = c->v->inv_offer(c, rq);
 	if (rt_request_header_len(c, rq, rq->external) > c->to_peer - 4)

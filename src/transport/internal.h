@@ -228,6 +228,7 @@ struct rt_conn {
 	bool ended_here; /* the upper layer has asked for the end */
 	struct sockaddr_storage server_addr; /* client */
 	bool reply_refused; /* Requester: REPLY_RESOURCE has come */
+	uint32_t refused; /* Requester: header types, 1 << rdma_htype, 7.1.3 */
 	bool established; /* the upper layer has been told */
 	bool props_due; /* our CONNPROP_FINAL has to go */
 	bool props_sent;
@@ -801,10 +802,22 @@ void rt_request_unexpose(struct rt_conn *c, struct rt_request_priv *rq,
 			 uint32_t handle);
 /* It has been posted, but not executed: send it once more. */
 void rt_request_again(struct rt_conn *c, struct rt_request_priv *rq);
+/* An ERROR: it has failed. */
+void rt_request_refused(struct rt_conn *c, struct rt_request_priv *rq,
+			const struct wire_error *err);
 
 /* format.c */
 /* Choose the format and open the memory: 0 or -errno. */
 int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq);
+/* Has something changed since that it was chosen for? */
+bool rt_request_outdated(const struct rt_conn *c,
+			 const struct rt_request_priv *rq);
+/* The header type that its first message has; a base message. */
+uint32_t rt_request_htype(const struct rt_conn *c,
+			  const struct rt_request_priv *rq);
+/* Can it do with fewer chunks than it had, as this ERROR wants? */
+bool rt_request_reduce_chunks(struct rt_request_priv *rq,
+			      const struct wire_error *err);
 /* The last or only header of the Call, and its length. */
 void rt_request_describe(const struct rt_request_priv *rq,
 			 struct wire_call_desc *d);

@@ -174,6 +174,15 @@ struct rt_request_priv {
 	bool finished; /* done as soon as nothing is pending */
 	bool external;
 	bool prepared;
+	/* What that was done for: the inline threshold, and the header types
+	 * that the peer had refused. */
+	uint32_t room, without;
+	/* The peer has said how many Read and Write chunks it takes for this
+	 * Call, or that it takes no body chunk [D8]; then why it had to be sent
+	 * again is in pub.error. */
+	uint32_t max_reads, max_writes;
+	bool no_call_chunk, no_reply_chunk;
+	bool refused;
 	uint64_t submitted, sent; /* CLOCK_MONOTONIC, ns */
 	unsigned int sends_pending; /* and ranges not closed yet */
 	struct fab_buf *bufs; /* of the Reply, or of a copied Call */

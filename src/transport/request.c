@@ -184,6 +184,13 @@ static void closed(struct rt_conn *c, struct rt_closing *range)
 		     caa_container_of(range, struct rt_request_priv, closing));
 }
 
+void rt_request_refused(struct rt_conn *c, struct rt_request_priv *rq,
+			const struct wire_error *err)
+{
+	rq->pub.error = *err;
+	rt_request_finish(c, rq, -EREMOTEIO);
+}
+
 void rt_request_again(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	rt_request_rollback(c, rq);
@@ -208,6 +215,8 @@ static void queue(struct rt_conn *c, struct rt_request_priv *rq)
 	rq->sends_pending = 0;
 	rq->nsegs = rq->nrsegs = 0;
 	rq->inv_handle = 0;
+	rq->max_reads = rq->max_writes = UINT32_MAX;
+	rq->no_call_chunk = rq->no_reply_chunk = rq->refused = false;
 	rq->xmt.on = rq->xmt.never = false;
 	CDS_INIT_LIST_HEAD(&rq->queue);
 	rt_out_init(&rq->out);
@@ -243,10 +252,15 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 	bool last, continued;
 	int rc;
 
+	if (rq->prepared && !begun && rt_request_outdated(c, rq)) {
+		rt_request_rollback(c, rq);
+		rq->prepared = false;
+	}
 	if (!rq->prepared) {
 		rc = rt_request_prepare(c, rq);
 		if (rc) {
-			rt_request_finish(c, rq, rc);
+			/* There was only the way that was refused. */
+			rt_request_finish(c, rq, rq->refused ? -EREMOTEIO : rc);
 			return true;
 		}
 		rq->prepared = true;

@@ -47,6 +47,10 @@ static bool take_writes(struct rt_conn *c, struct rt_request_priv *rq,
 	struct wire_list chunk;
 	unsigned int i = 0;
 
+	/* What was given no chunk is in the Reply. */
+	for (unsigned int k = 0; k < rq->pub.nsinks; k++)
+		rq->pub.sinks[k].in_stream = k >= rq->nwrites ||
+					     !rq->write[k].count;
 	for (; wire_chunk_next(&m->writes, &it, &chunk); i++) {
 		if (i >= rq->nwrites ||
 		    !rt_response_chunk(&chunk, &rq->write[i],
@@ -226,6 +230,37 @@ void rt_response_done(struct rt_conn *c, struct rt_request_priv *rq)
 	rt_request_finish(c, rq, 0);
 }
 
+/*
+ * 7.1.3: a header type that the peer does not know is not sent to it again. Of a
+ * Call in several messages it is the first one's; so another that is under way
+ * in that manner has no rest that may be sent.
+ */
+static void avoid(struct rt_conn *c, const struct rt_request_priv *rq,
+		  const struct wire_error *err)
+{
+	struct rt_request_priv *begun = c->cont_call;
+	uint32_t htype = rt_request_htype(c, rq);
+
+	c->refused |= 1u << htype;
+	rt_log(c, LOG_WARNING, "the peer takes no %s", wire_htype_name(htype));
+	if (begun && begun != rq && !begun->xmt.on &&
+	    htype != RDMA2_CALL_EXTERNAL)
+		rt_request_refused(c, begun, err);
+}
+
+/* With fewer chunks, if that is what it is refused for [D8]. */
+static bool with_fewer(struct rt_conn *c, struct rt_request_priv *rq,
+		       const struct wire_error *err)
+{
+	if (c->cont_call == rq || !rt_request_reduce_chunks(rq, err))
+		return false;
+	rq->pub.error = *err;
+	rq->refused = true;
+	rq->xmt.never = true;
+	rt_request_again(c, rq);
+	return true;
+}
+
 /* [E1]: an own Call with that XID, else our CONNPROP, else nothing of ours. */
 void rt_response_error(struct rt_conn *c, uint32_t xid,
 		       const struct wire_error *err)
@@ -236,12 +271,15 @@ void rt_response_error(struct rt_conn *c, uint32_t xid,
 	       wire_errcode_name(err->code), xid);
 	if (rq && rq->posted && rt_rtr_error(c, rq, err))
 		return;
+	if (rq && rq->posted && with_fewer(c, rq, err))
+		return;
 	if (rq && rq->posted) {
 		/* It does not continue Replies, or not such. */
 		if (err->code == RDMA2_ERR_REPLY_RESOURCE && !rq->xmt.on)
 			c->reply_refused = true;
-		rq->pub.error = *err;
-		rt_request_finish(c, rq, -EREMOTEIO);
+		if (err->code == RDMA2_ERR_INVAL_HTYPE && !rq->xmt.on)
+			avoid(c, rq, err);
+		rt_request_refused(c, rq, err);
 	} else if (c->values_sent && xid == c->props_xid) {
 		rt_connprop_refused(c);
 	} else if (rt_xchar_error(c, xid, err)) {

@@ -633,7 +633,8 @@ struct rt_request {
 	 * ending. -EOPNOTSUPP: the client takes no reverse Calls. -EEXIST:
 	 * one of this XID is outstanding.
 	 * -E2BIG: too large, or in too many pieces, for any format that the
-	 * peer takes. -EINVAL: a payload under 4 octets, items outside or over
+	 * peer takes. -EPROTONOSUPPORT: it has refused all that could be sent,
+	 * 7.1.3. -EINVAL: a payload under 4 octets, items outside or over
 	 * each other, a sink without registration. -ENOMEM.
 	 */
 	int status;

@@ -463,11 +463,12 @@ static void message(struct rt_watch *w, const struct loop_event *ev)
 			fault(w, "%s before the client's second message",
 			      wire_htype_name(p.htype));
 	}
-	/* The rest of a Call that is refused need not follow [D3]; a Reply is
+	/* The rest of a Call that is refused need not follow [D3], nor may it
+	 * where the header types of another are not known (7.1.3); a Reply is
 	 * sent to its end. */
 	if (p.htype == RDMA2_ERROR && p.vers == WIRE_VERS2 && to->sequence &&
-	    to->call && p.xid == to->xid &&
-	    wire_decode(ev->data, ev->len, true, &m) == WIRE_OK)
+	    to->call && wire_decode(ev->data, ev->len, true, &m) == WIRE_OK &&
+	    (p.xid == to->xid || m.error.code == RDMA2_ERR_INVAL_HTYPE))
 		to->refused = true;
 	if (to->group && refuses(ev, to->group_xid))
 		to->refused = true;

@@ -314,7 +314,7 @@ def segment_size(t):
         t.stop()
 
 
-# Fails with: segment-count
+# Fails with: nowhere-but-in-chunk, segment-count
 @check("V2-5.2.4-01")
 def segment_count(t):
     """No header has more segments than the peer's Maximum Segment Count."""
@@ -336,8 +336,12 @@ def segment_count(t):
         call = c.get_call()
         expect(len(call.segments()) <= count, "%d segments" %
                len(call.segments()))
-        c.error(call.xid, v2.SYSTEM)
-        fails(tcp, 2)
+        # What found no chunk is in the Reply.
+        if any(call.writes):
+            c.answer_inline(call, read3_head(n), [c.fill(call, 0, data)])
+        else:
+            c.send_reply(rpc.reply(2, read3_head(n) + data))
+        same(tcp.reply().r.data[-n:], data, "what the client got")
         t.stop()
 
 
@@ -563,6 +567,84 @@ def refused_for_good(t, make, error):
     expect(False, "tried ten times")
 
 
+def again_without(t, c, tcp, m, error, answer):
+    """@m, refused with @error, comes again with the same xid, for @answer."""
+    call = c.get_call()
+    c.error(call.xid, *error)
+    expect(t.which(c, tcp) is c, "it is not sent again after %r" % (error,))
+    again = c.get_call()
+    same((again.xid, again.fetch()), (call.xid, m), "xid and stream then")
+    answer(again)
+
+
+# Fails with: chunks-not-fewer
+@check("V2-7.3.1-04")
+def without_read_chunks(t):
+    """READ_CHUNKS with fewer than it has, and it comes again without them:
+    continued or in Special format, if that is not refused too."""
+    _, tcp, c = t.connect(advertise=200)
+
+    def none_and(external, then):
+        def look(call):
+            same((call.reads, call.external), ([], external),
+                 "Read chunks, and a Call chunk")
+            then(call)
+        return look
+
+    for n, external in (20000, False), (200000, True):
+        m = write3(n, rpc.pattern(n, n))
+
+        def done(call):
+            c.answer_inline(call, write3_results(n))
+            same(tcp.reply().stat, 0, "accept_stat")
+
+        tcp.send(m)
+        again_without(t, c, tcp, m, (v2.READ_CHUNKS, 0),
+                      none_and(external, done))
+        null_works(tcp, c)
+    # Nor in a Call chunk.
+    tcp.send(m)
+    again_without(t, c, tcp, m, (v2.READ_CHUNKS, 0), none_and(
+        True, lambda call: c.error(call.xid, v2.READ_CHUNKS, 0)))
+    none_and(False, done)(c.get_call())
+
+
+# Fails with: chunks-not-fewer, reply-chunk-not-instead
+@check("V2-7.3.2-04")
+def without_write_chunks(t):
+    """WRITE_CHUNKS with fewer than it has, and it comes again with a Reply
+    chunk in their place; then without that."""
+    for n in 3000, 20000, 200000:
+        _, tcp, c = t.connect("--reduce-min", "1000", advertise=100)
+        m = read3(n, n)
+        r = rpc.reply(n, read3_head(n) + rpc.pattern(n, 8))
+        tcp.send(m)
+
+        def whole(call):
+            same(call.writes, [], "Write chunks")
+            if n < 4000:
+                c.send_reply(r)
+                return
+            expect(call.reply and sum(s.length for s in call.reply) >= len(r),
+                   "Reply chunk %r for %d octets" % (call.reply, len(r)))
+            c.post(v2.REPLY_EXTERNAL, n, reply=c.place(call.reply, r))
+
+        again_without(t, c, tcp, m, (v2.WRITE_CHUNKS, 0), whole)
+        same(tcp.recv(), r, "what the client got")
+        null_works(tcp, c)
+        if n < 4000:
+            t.stop()
+            continue
+        tcp.send(m)
+        again_without(t, c, tcp, m, (v2.WRITE_CHUNKS, 0),
+                      lambda call: c.error(call.xid, v2.WRITE_CHUNKS, 0))
+        call = c.get_call()
+        same((call.writes, call.reply), ([], None), "chunks for its Reply")
+        c.send_reply(r)
+        same(tcp.recv(), r, "what the client got")
+        t.stop()
+
+
 # Fails with: resources-end-nothing
 @check("V2-7.3.1-03")
 def read_chunks(t):
@@ -631,15 +713,72 @@ def retried_with_more(t):
     same(tcp.reply().r.data[-6000:], data, "what the client got")
 
 
-# Fails with: errors-end-nothing
+PLAIN = "--reduce-min", "4294967295"
+
+
+# Fails with: errors-end-nothing, htype-again
 @check("V2-7.1.3-01")
-def base_types_only(t):
-    """It uses the header types of the base protocol alone, so none that
-    was refused need be avoided."""
-    tcp, c = error_ends(t, v2.INVAL_HTYPE)
-    tcp.send(write3(7, bytes(20000)))
-    c.get_call()
-    same([h for h in c.seen if not 4 <= h.htype <= 13], [], "other types")
+def not_that_type_again(t):
+    """A header type that was refused does not come again: another format
+    does, while there is one."""
+    _, tcp, c = t.connect(*PLAIN, advertise=100)
+
+    def comes_as(*types):
+        """A WRITE comes in one of these types, or is failed; how."""
+        x = c.new_xid()
+        m = write3(x, rpc.pattern(12000, x))
+        tcp.send(m)
+        if t.which(c, tcp) is tcp:
+            fails(tcp, x)
+            same((), types, "types in which it could come")
+            return None
+        call = c.get_call()
+        same([h.htype for h in call.headers if h.htype not in types], [],
+             "other types")
+        same(call.fetch(), m, "the stream")
+        return call
+
+    def refused(call):
+        c.error(call.xid, v2.INVAL_HTYPE)
+        fails(tcp, call.xid)
+
+    def answered(call):
+        c.answer_inline(call, write3_results(12000))
+        same(tcp.reply().stat, 0, "accept_stat")
+
+    long = v2.CALL_MIDDLE, v2.CALL_INLINE
+    call = comes_as(*long)
+    expect(len(call.headers) > 1, "in one message")
+    refused(call)
+    for _ in range(3):
+        answered(comes_as(v2.CALL_EXTERNAL))
+    null_works(tcp, c)
+    refused(comes_as(v2.CALL_EXTERNAL))
+    comes_as()
+    null_works(tcp, c)
+    t.stop()
+    # The other way round.
+    _, tcp, c = t.connect(*PLAIN, "--call-format", "special", advertise=100)
+    refused(comes_as(v2.CALL_EXTERNAL))
+    answered(comes_as(*long))
+    t.stop()
+    # What is short, as well.
+    _, tcp, c = t.connect(advertise=100)
+    tcp.send(rpc.null(3))
+    call = c.get_call()
+    same(call.last.htype, v2.CALL_INLINE, "how NULL comes")
+    refused(call)
+    tcp.send(rpc.null(4))
+    call = c.get_call()
+    same((call.last.htype, call.fetch()), (v2.CALL_EXTERNAL, rpc.null(4)),
+         "how NULL comes then")
+    c.answer_inline(call)
+    same(tcp.reply().stat, 0, "accept_stat of NULL")
+    answered(comes_as(v2.CALL_EXTERNAL))
+    t.stop()
+    # On another connection it is another matter.
+    _, tcp, c = t.connect()
+    same(null_works(tcp, c).last.htype, v2.CALL_INLINE, "how NULL comes")
 
 
 # ---- Replies ------------------------------------------------------------
