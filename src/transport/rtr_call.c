@@ -373,18 +373,20 @@ bool rt_rtr_reply_plan(struct rt_conn *c, struct rt_call_priv *call,
 	bool tbsn = c->rtr.theirs.layout.targets;
 
 	call->external = false;
-	if (!pair(call, tbsn, false, err))
-		return false;
-	if (call->out.len < 4 || call->out.len % 4)
-		return false; /* SYSTEM */
-	if (plan(c, call))
-		return true;
-	if (!pair(call, tbsn, true, err))
-		return false;
-	if (plan(c, call))
-		return true;
-	err->code = RDMA2_ERR_REPLY_RESOURCE; /* [R4] */
-	err->length_needed = (uint32_t)call->out.len;
+	/* [R8]: target segments; only where there is no choice; none. */
+	for (unsigned int i = 0; i < (tbsn ? 3 : 1); i++) {
+		if (!pair(call, tbsn && i < 2, i == 1, err))
+			return false;
+		if (call->out.len < 4 || call->out.len % 4)
+			return false; /* SYSTEM */
+		if (plan(c, call))
+			return true;
+	}
+	/* [R4]: by a base Call nothing of it is placed. */
+	err->code = RDMA2_ERR_REPLY_RESOURCE;
+	err->length_needed = call->reply_octets > UINT32_MAX ?
+				     0 :
+				     (uint32_t)call->reply_octets;
 	return false;
 }
 

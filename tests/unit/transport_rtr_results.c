@@ -211,12 +211,21 @@ static void transmissions(void)
 	struct rt_raw r;
 
 	CU_ASSERT_TRUE_FATAL(rt_rtr_client(&r, &rt_rtr_on));
-	for (uint32_t rsbuf = 0; rsbuf < 3; rsbuf++) {
+	for (uint32_t rsbuf = 0; rsbuf < 2; rsbuf++) {
+		/* A Reply chunk has to hold it all [R4]. */
 		ask(&r, 1, 1, 10000, &set, 1, rsbuf);
 		CU_ASSERT_TRUE(
 			rt_raw_is_error(&r, 1, RDMA2_ERR_REPLY_RESOURCE));
-		CU_ASSERT_EQUAL(r.m.error.length_needed, 12);
+		CU_ASSERT_EQUAL(r.m.error.length_needed, 12 + 10000);
 	}
+	/* Two are enough without the gap before what is placed [R8]. */
+	ask(&r, 4, 1, 10000, &set, 1, 2);
+	CU_ASSERT_TRUE_FATAL(got(&r, 4, 2, 1));
+	CU_ASSERT(item[0].type == XMPTYPE_TOOSHORT && item[0].disp == 8);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_X_XMTCONT);
+	CU_ASSERT_EQUAL(wire_xmt_decode(r.msg, r.msg_len, &m), WIRE_OK);
+	CU_ASSERT_EQUAL(resp.pslen + m.pslen, 12 + 10000);
+	CU_ASSERT_TRUE(same(r.msg + m.header_len, 4, resp.pslen, m.pslen));
 	ask(&r, 2, 1, 10000, &set, 1, 3);
 	CU_ASSERT_TRUE_FATAL(got(&r, 2, 3, 1));
 	CU_ASSERT_EQUAL(item[0].nbsnum, 3);
@@ -247,8 +256,9 @@ static void transmissions(void)
 	two.max_transmissions = 2;
 	CU_ASSERT_TRUE_FATAL(rt_rtr_client(&r, &two));
 	want.type = XMPTYPE_TBSN;
-	ask(&r, 1, 1, 10000, &set, 1, 4);
+	ask(&r, 1, 1, 17000, &set, 1, 4);
 	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_REPLY_RESOURCE));
+	CU_ASSERT_EQUAL(r.m.error.length_needed, 12 + 17000);
 	rt_raw_close(&r);
 	/* A peer that takes no XMTCONT. */
 	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &rt_rtr_on));

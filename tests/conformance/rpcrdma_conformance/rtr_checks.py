@@ -279,9 +279,16 @@ def reserved(t):
     n = 2 * 8192 + 100
     for rsbuf in 0, 1, 2, 3, 4:
         a = by_group(t, c, (0, n), rsbuf=rsbuf)
-        if rsbuf < 3:
+        if rsbuf < 2:
             expect(not isinstance(a, Gathered), "XMTRESP")
             same(a.error[0], v2.REPLY_RESOURCE, "error with %d" % rsbuf)
+        elif rsbuf < 3:
+            # They can hold it if they have nothing but payload.
+            if isinstance(a, Gathered):
+                expect(a.count <= rsbuf, "%d transmissions" % a.count)
+                same(content(t, a, (0, n)), [TOOSHORT], "results")
+            else:
+                same(a.error[0], v2.REPLY_RESOURCE, "error with 2")
         else:
             same(group(a).count, 3, "transmissions")
             content(t, a, (0, n))
@@ -664,6 +671,45 @@ def too_short(t):
                            directions=[Direction(512, EXRW, w)])
     same(types, [TOOSHORT], "results")
     same(c.memory(w[0]), b"\xaa" * 4096, "the chunk")
+
+
+# Fails with: rtr-targets-only
+@check("RT-7.4-11", server_is="rtrext")
+def too_long(t):
+    """What the target segments cannot hold is inline, if that has room."""
+    c = connect(t, SMALL)
+    for spans, want in ((((0, 9000),), [TOOSHORT]),
+                        (((0, 8192),), [TBSN]),
+                        (((0, 100), (100, 8100)), [TOOSHORT] * 2)):
+        g, types = read_placed(t, c, *spans, rsbuf=1)
+        same((types, g.count), (want, 1), "results and transmissions")
+    # By RDMA where that may be.
+    w = c.write_chunk(9000)
+    g = group(by_group(t, c, (0, 9000), rsbuf=1,
+                       directions=[Direction(0, CHOICE, w)]))
+    same(content(t, g, (0, 9000)), [EXRW], "results of CHOICE")
+    works(t, c)
+
+
+# Fails with: rtr-length-needed
+@check("RT-9.2-04", server_is="rtrext")
+def length_needed(t):
+    """REPLY_RESOURCE says how long a Reply chunk has to be: of all of it."""
+    c = connect(t, SMALL)
+    for directions in ([placed(), placed()], [placed(), placed(512)],
+                       [Direction(0, EXRW, c.write_chunk(3000)), placed()],
+                       [placed()], []):
+        spans = (0, 3000), (5000, 30000)
+        a = by_group(t, c, *spans, rsbuf=1, directions=directions)
+        expect(not isinstance(a, Gathered), "XMTRESP")
+        same(a.error[0], v2.REPLY_RESOURCE, "the error")
+        need = a.error[1]
+        a = good(c.call(read_call(t, c.new_xid(), *spans),
+                        reply=c.write_chunk(need)))
+        expect(a.external, "%d octets are not enough: %s" % (need, a.last))
+        same(len(a.payload), need, "octets of the Reply")
+        same(read_results(a.payload, False, False),
+             [t.files.content[o:o + n] for o, n in spans], "what was read")
 
 
 # Fails with: rtr-results, rtr-inline
