@@ -191,16 +191,6 @@ static bool take_lists(struct rt_conn *c, struct rt_call_priv *call,
 	struct rt_read_chunk *r = NULL;
 	uint64_t bytes = m->call.bytes + m->reads.bytes;
 
-	/* [G1]: chunks that the level of reverse direction does not allow. */
-	if (!c->server && rt_xchar_reverse(c) != RDMA2_RVRSDIR_GENL) {
-		err->max_chunks = 0;
-		err->code = RDMA2_ERR_READ_CHUNKS;
-		if (m->call.count || m->reads.count)
-			return false;
-		err->code = RDMA2_ERR_WRITE_CHUNKS;
-		if (m->writes.count || m->has_reply)
-			return false;
-	}
 	err->code = RDMA2_ERR_SEGMENTS;
 	err->max_segments = cfg->max_segments;
 	if ((uint64_t)m->call.segments + m->reads.segments +
@@ -254,9 +244,30 @@ static bool take_lists(struct rt_conn *c, struct rt_call_priv *call,
 	return bytes <= cfg->max_message;
 }
 
-struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid)
+/*
+ * [G1]: chunks that the level of reverse direction does not allow, the lowest
+ * included. False, and one of the errors of 7.3: 4.6.4.
+ */
+static bool chunks_allowed(const struct rt_conn *c, bool reads, bool writes,
+			   struct wire_error *err)
 {
-	struct wire_error err = { .code = RDMA2_ERR_SYSTEM };
+	if (c->server || rt_xchar_reverse(c) == RDMA2_RVRSDIR_GENL)
+		return true;
+	err->max_chunks = 0;
+	err->length_needed = 0;
+	err->code = RDMA2_ERR_READ_CHUNKS;
+	if (reads)
+		return false;
+	/* 7.3.2 */
+	err->code = rt_reply_may_continue(c) ? RDMA2_ERR_WRITE_CHUNKS :
+					       RDMA2_ERR_REPLY_RESOURCE;
+	return !writes;
+}
+
+struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid, bool reads,
+				   bool writes)
+{
+	struct wire_error err = { 0 };
 	struct rt_call_priv *call;
 	size_t surplus;
 
@@ -274,7 +285,14 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid)
 		rt_event(c, EV_ABORT);
 		return NULL;
 	}
+	if (!chunks_allowed(c, reads, writes, &err)) {
+		rt_log(c, LOG_NOTICE, "Call %08x refused: %s", xid,
+		       wire_errcode_name(err.code));
+		rt_error_about(c, xid, &err);
+		return NULL;
+	}
 	if (!c->ops->call || (!c->server && !rt_xchar_reverse(c))) {
+		err.code = RDMA2_ERR_SYSTEM;
 		rt_error_about(c, xid, &err);
 		return NULL;
 	}
@@ -305,7 +323,9 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid)
 void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 		     struct rt_work *w, bool continued)
 {
-	struct rt_call_priv *call = rt_call_admit(c, m->p.xid);
+	struct rt_call_priv *call =
+		rt_call_admit(c, m->p.xid, m->call.count || m->reads.count,
+			      m->writes.count || m->has_reply);
 	struct wire_error err = { .code = RDMA2_ERR_SYSTEM };
 
 	if (!call)

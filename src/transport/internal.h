@@ -716,10 +716,12 @@ int rt_auth_pool_deliver(struct rt_instance *inst, unsigned int poller);
 void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 		     struct rt_work *w, bool continued);
 /*
- * A Call may be taken: a new one, without its lists and stream. NULL: it has
- * been answered or dropped.
+ * A Call may be taken: a new one, without its lists and stream. @reads, @writes:
+ * it has chunks for arguments, for results. NULL: it has been answered or
+ * dropped.
  */
-struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid);
+struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid, bool reads,
+				   bool writes);
 /* Answer with an ERROR and forget the Call. */
 void rt_call_error(struct rt_conn *c, struct rt_call_priv *call,
 		   const struct wire_error *err);
@@ -785,6 +787,8 @@ void rt_receive_put(struct rt_conn *c, struct fab_buf *b);
 void rt_receive_back(struct rt_conn *c, struct fab_buf **list);
 
 /* reply.c */
+/* May a Reply be longer than one message? */
+bool rt_reply_may_continue(const struct rt_conn *c);
 /* Post the next Send of a Reply; false when it has to wait. */
 bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call);
 /* The chain is with the fabric: count the stages of those it answers. */

@@ -88,7 +88,7 @@ static bool pair(struct rt_call_priv *call, struct wire_error *err)
 			  &call->cuts);
 }
 
-static bool may_continue(const struct rt_conn *c)
+bool rt_reply_may_continue(const struct rt_conn *c)
 {
 	if (c->inst->cfg.no_continuation || !c->v->continuation)
 		return false;
@@ -117,7 +117,7 @@ static bool choose_format(struct rt_conn *c, struct rt_call_priv *call,
 		err->code = RDMA2_ERR_SYSTEM;
 		return false;
 	}
-	if (may_continue(c) && len <= c->inst->cfg.max_message)
+	if (rt_reply_may_continue(c) && len <= c->inst->cfg.max_message)
 		return true;
 	err->code = RDMA2_ERR_REPLY_RESOURCE;
 	err->length_needed = len > UINT32_MAX ? 0 : (uint32_t)len;

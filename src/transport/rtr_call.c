@@ -106,16 +106,6 @@ static bool within_limits(const struct rt_conn *c, const struct wire_xmt *m,
 {
 	const struct rt_config *cfg = &c->inst->cfg;
 
-	/* [G1] */
-	if (!c->server && c->ours.reverse != RDMA2_RVRSDIR_GENL) {
-		err->max_chunks = 0;
-		err->code = RDMA2_ERR_READ_CHUNKS;
-		if (m->items.count)
-			return false;
-		err->code = RDMA2_ERR_WRITE_CHUNKS;
-		if (m->nrsditems)
-			return false;
-	}
 	err->code = RDMA2_ERR_SEGMENTS;
 	err->max_segments = cfg->max_segments;
 	if ((uint64_t)m->items.segments + m->rsd.segments > cfg->max_segments)
@@ -150,7 +140,8 @@ void rt_rtr_call_receive(struct rt_conn *c)
 	struct rt_rtr_group *g = &c->rtr.group;
 	struct wire_error werr = { 0 };
 	struct wire_repterr err = { 0 };
-	struct rt_call_priv *call = rt_call_admit(c, g->head.p.xid);
+	struct rt_call_priv *call = rt_call_admit(
+		c, g->head.p.xid, g->head.items.count, g->head.nrsditems);
 	uint32_t code;
 
 	if (!call)

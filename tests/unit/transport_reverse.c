@@ -34,15 +34,10 @@ static void chunks_refused(void)
 		CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &cfg));
 		CU_ASSERT_TRUE(rt_raw_greet(&r));
 		rt_raw_call(&r, 1, NULL, NULL, 8);
-		if (!level) {
-			/* No Responder at all. */
-			CU_ASSERT_TRUE(
+		/* At the lowest there is no Responder at all. */
+		CU_ASSERT_TRUE(
+			level ? rt_raw_is_reply(&r, 1) :
 				rt_raw_is_error(&r, 1, RDMA2_ERR_SYSTEM));
-			CU_ASSERT_EQUAL(r.p.reverse_calls, 0);
-			rt_raw_close(&r);
-			continue;
-		}
-		CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
 		rt_raw_payload(r.mem, 2, 8, 0, 0, 0);
 		rt_raw_payload(pay, 2, 8, 0, 0, 0);
 		s.position = 0;
@@ -88,10 +83,16 @@ static void chunks_refused(void)
 				CU_ASSERT_TRUE(rt_raw_is_reply(&r, 3));
 				continue;
 			}
-			CU_ASSERT_TRUE(
-				rt_raw_is_error(&r, 3, RDMA2_ERR_WRITE_CHUNKS));
+			/* 7.3.2: without continuation nothing is left. */
+			CU_ASSERT_TRUE(rt_raw_is_error(
+				&r, 3,
+				level == RDMA2_RVRSDIR_CONT ?
+					RDMA2_ERR_WRITE_CHUNKS :
+					RDMA2_ERR_REPLY_RESOURCE));
 			CU_ASSERT_EQUAL(r.m.error.max_chunks, 0);
+			CU_ASSERT_EQUAL(r.m.error.length_needed, 0);
 		}
+		CU_ASSERT_EQUAL(r.p.reverse_calls, general ? 6 : level > 0);
 		CU_ASSERT_TRUE(rt_raw_silent(&r));
 		rt_raw_close(&r);
 	}

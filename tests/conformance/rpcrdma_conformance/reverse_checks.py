@@ -379,18 +379,21 @@ def same_xid(t):
             same(tcp.recv(), rpc.reply(500), "the forward Reply")
 
 
-# Fails with: reverse-chunks-taken
-@of_client("V2-4.6.4-01", "V2-4.6.4-03")
+# Fails with: reverse-chunks-taken, reverse-none-system, reverse-write-chunks
+@of_client("V2-4.6.4-01", "V2-4.6.4-03", "V2-7.3.2-03")
 def chunks_refused(t):
-    """Without support for chunks: READ_CHUNKS or WRITE_CHUNKS with 0."""
-    for level in "simple", "continued":
+    """Without support for chunks: READ_CHUNKS or WRITE_CHUNKS with 0; where
+    there is no continuation either REPLY_RESOURCE for the latter."""
+    for level in "none", "simple", "continued":
+        results = (v2.WRITE_CHUNKS if level == "continued" else
+                   v2.REPLY_RESOURCE)
         _, tcp, c = t.connect("--reverse", level)
         x = 10
         for kind, lists, code in (
                 (v2.CALL_INLINE, "reads", v2.READ_CHUNKS),
                 (v2.CALL_EXTERNAL, "call", v2.READ_CHUNKS),
-                (v2.CALL_INLINE, "writes", v2.WRITE_CHUNKS),
-                (v2.CALL_INLINE, "reply", v2.WRITE_CHUNKS)):
+                (v2.CALL_INLINE, "writes", results),
+                (v2.CALL_INLINE, "reply", results)):
             x += 1
             value = {"reads": c.read_chunk(8, bytes(8)),
                      "call": c.read_chunk(0, cb_call(x)),
@@ -402,7 +405,8 @@ def chunks_refused(t):
             h = kit.is_error(c.take(), code, 0)
             same(h.xid, x, "xid of the ERROR")
         same(c.iw.held, [], "RDMA Reads")
-        reverse(tcp, c, 99)
+        if level != "none":
+            reverse(tcp, c, 99)
         t.stop()
 
 
