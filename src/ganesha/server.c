@@ -65,22 +65,18 @@ static void *op_open(struct rt_conn *c, void *ctx, bool *refuse)
 	return x;
 }
 
-static uint32_t op_vet(struct rt_conn *c, const void *head, size_t len,
-		       unsigned int nreads, uint32_t *max)
+static uint32_t op_vet(struct rt_conn *c, const struct rt_vet *v, uint32_t *max)
 {
 	struct gr_xprt *x = rt_conn_user(c);
-	struct iovec iov = { .iov_base = (void *)(uintptr_t)head,
-			     .iov_len = len };
-	struct ulb_call call;
-	unsigned int most;
+	struct iovec iov[RT_MAX_PIECES];
+	struct ulb_read reads[RT_MAX_CHUNKS];
+	unsigned int n, most;
 
-	if (!nreads || !head)
-		return 0;
-	/* A head that cannot be read is for the RPC layer to answer, [E8]. */
-	if (ulb_call_head(&iov, 1, &call))
-		return 0;
-	most = ulb_max_read_chunks(&call, x->srv->cfg.max_read_chunks);
-	if (nreads <= most)
+	for (n = 0; n < v->nreads; n++)
+		reads[n] = (struct ulb_read){ v->reads[n].position,
+					      v->reads[n].length };
+	if (ulb_take_reads(iov, nrt_to_iov(v->pieces, v->npieces, iov), reads,
+			   n, v->total, x->srv->cfg.max_read_chunks, &most))
 		return 0;
 	*max = most;
 	return RDMA2_ERR_READ_CHUNKS;

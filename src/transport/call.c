@@ -53,6 +53,7 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 	call->nsegs = 0;
 	call->nbody = 0;
 	call->nreads = 0;
+	call->nreads_all = 0;
 	call->reads_begun = 0;
 	call->nbase = 0;
 	call->reply.done = NULL;
@@ -190,6 +191,7 @@ static bool take_lists(struct rt_conn *c, struct rt_call_priv *call,
 	struct wire_list chunk;
 	struct rt_read_chunk *r = NULL;
 	uint64_t bytes = m->call.bytes + m->reads.bytes;
+	uint32_t position = 0;
 
 	err->code = RDMA2_ERR_SEGMENTS;
 	err->max_segments = cfg->max_segments;
@@ -210,9 +212,11 @@ static bool take_lists(struct rt_conn *c, struct rt_call_priv *call,
 	}
 	it = (struct wire_iter){ 0 };
 	while (wire_read_next(&m->reads, &it, &rs)) {
-		if (!r || r->position != rs.position) {
+		if (!position || position != rs.position) {
+			position = rs.position;
+			call->nreads_all++;
 			if (call->nreads == cfg->max_read_chunks)
-				return false;
+				continue;
 			r = &call->read[call->nreads++];
 			r->position = rs.position;
 			r->length = 0;
@@ -221,10 +225,16 @@ static bool take_lists(struct rt_conn *c, struct rt_call_priv *call,
 			r->buf = NULL;
 			r->placed = false;
 		}
+		if (call->nreads_all > call->nreads)
+			continue;
 		call->seg[call->nsegs++] = rs.target;
 		r->length += rs.target.length;
 		r->nsegs++;
 	}
+	/* How many the procedure may have is for rt_call_proceed() to say, but
+	 * which one it is is not known yet if that has to be read, too. */
+	if (call->nreads_all > call->nreads)
+		return !m->external;
 	it = (struct wire_iter){ 0 };
 	while (wire_chunk_next(&m->writes, &it, &chunk)) {
 		unsigned int i = call->pub.nwrites++;

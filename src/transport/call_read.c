@@ -290,57 +290,67 @@ void rt_calls_feed(struct rt_conn *c, bool late)
 		no_memory(c, first, -ENOMEM);
 }
 
-/* More than the head of a Call can have: RFC 5531, 9, two opaque_auth of 400
- * octets. */
-#define RPC_HEAD 1024
-
-static size_t copy_head(const struct rt_call_priv *call, uint8_t to[RPC_HEAD])
+/* Positions that cannot be reached. */
+static bool beyond(const struct rt_call_priv *call)
 {
-	size_t at = 0;
+	size_t base = 0, before = 0;
 
-	for (unsigned int i = 0; i < call->nbase && at < RPC_HEAD; i++) {
-		size_t n = call->base[i].len;
-
-		if (n > RPC_HEAD - at)
-			n = RPC_HEAD - at;
-		memcpy(to + at, call->base[i].addr, n);
-		at += n;
+	for (unsigned int i = 0; i < call->nbase; i++)
+		base += call->base[i].len;
+	for (unsigned int i = 0; i < call->nreads; i++) {
+		if (call->read[i].position > base + before)
+			return true;
+		before += rt_round4(call->read[i].length);
 	}
-	return at;
+	return false;
+}
+
+/* What the upper layer says of its data items; 0, or the ERROR's code. */
+static uint32_t vet(struct rt_conn *c, const struct rt_call_priv *call,
+		    uint32_t *max)
+{
+	struct rt_vet v = {
+		.pieces = call->base,
+		.npieces = call->nbase,
+		.total = call->nreads_all,
+		.nreads = call->nreads,
+	};
+
+	if (!c->ops->vet)
+		return 0;
+	for (unsigned int i = 0; i < v.nreads; i++)
+		v.reads[i] = (struct rt_vet_read){ call->read[i].position,
+						   call->read[i].length };
+	return c->ops->vet(c, &v, max);
+}
+
+/* May its data items be read? False: @err has been set. */
+static bool may_read(struct rt_conn *c, struct rt_call_priv *call, bool far,
+		     struct wire_error *err)
+{
+	uint32_t most = c->inst->cfg.max_read_chunks, max = most;
+	bool many = call->nreads_all > call->nreads;
+
+	if (!call->nreads_all)
+		return true;
+	err->code = far ? RDMA2_ERR_BAD_XDR : vet(c, call, &max);
+	/* 7.3.1: as many as there may be for this Call. */
+	err->max_chunks = max < most ? max : most;
+	if (many && err->code != RDMA2_ERR_READ_CHUNKS)
+		*err = (struct wire_error){ .code = RDMA2_ERR_READ_CHUNKS,
+					    .max_chunks = most };
+	return !err->code;
 }
 
 /* The stream without data items is here: look at it, read the items. */
 void rt_call_proceed(struct rt_conn *c, struct rt_call_priv *call)
 {
-	struct wire_error err = { .code = RDMA2_ERR_BAD_XDR };
-	size_t base = 0, before = 0;
+	struct wire_error err = { 0 };
+	bool far = beyond(call);
 
-	for (unsigned int i = 0; i < call->nbase; i++)
-		base += call->base[i].len;
-	/* Positions that cannot be reached, before anything is read. */
-	for (unsigned int i = 0; i < call->nreads; i++) {
-		if (call->read[i].position > base + before) {
-			rt_call_error(c, call, &err);
-			return;
-		}
-		before += rt_round4(call->read[i].length);
-	}
-	if (c->ops->vet) {
-		uint8_t copy[RPC_HEAD];
-		const void *head = call->base[0].addr;
-		size_t len = call->base[0].len;
-
-		/* The parts of a group may be short. */
-		if (len < sizeof(copy) && call->nbase > 1) {
-			len = copy_head(call, copy);
-			head = copy;
-		}
-		err.code = c->ops->vet(c, head, len, call->nreads,
-				       &err.max_chunks);
-		if (err.code) {
-			rt_call_error(c, call, &err);
-			return;
-		}
+	if (!may_read(c, call, far, &err)) {
+		rt_call_error(c, call, &err);
+		return;
 	}
 	call->stage = RT_CALL_ITEMS;
 	if (!rt_call_held_up(c, call))

@@ -140,6 +140,7 @@ struct rt_call_priv {
 	struct fab_buf *body;
 	size_t body_len;
 	unsigned int nreads, reads_begun;
+	unsigned int nreads_all; /* with those that are too many */
 	struct rt_read_chunk read[RT_MAX_CHUNKS];
 	struct wire_chunk_desc write[RT_MAX_CHUNKS];
 	struct wire_chunk_desc reply_chunk;

@@ -40,10 +40,9 @@ static uint32_t take_items(struct rt_conn *c, struct rt_call_priv *call,
 		struct rt_read_chunk *r = &call->read[call->nreads];
 		unsigned int n = 0;
 
-		if (call->nreads == c->inst->cfg.max_read_chunks) {
-			werr->code = RDMA2_ERR_READ_CHUNKS;
-			return UINT32_MAX;
-		}
+		/* The rest is only counted. */
+		if (call->nreads == c->inst->cfg.max_read_chunks)
+			break;
 		*r = (struct rt_read_chunk){ .position = item.disp,
 					     .length = item.length };
 		werr->code = RDMA2_ERR_BAD_XDR;
@@ -67,6 +66,7 @@ static uint32_t take_items(struct rt_conn *c, struct rt_call_priv *call,
 		}
 		call->nreads++;
 	}
+	call->nreads_all = g->head.items.count;
 	return 0;
 }
 
@@ -114,7 +114,6 @@ static bool within_limits(const struct rt_conn *c, const struct wire_xmt *m,
 	err->max_chunks = cfg->max_write_chunks;
 	if (m->nrsditems > cfg->max_write_chunks)
 		return false;
-	err->max_chunks = cfg->max_read_chunks;
 	err->code = RDMA2_ERR_SYSTEM;
 	return m->items.bytes <= cfg->max_message;
 }
@@ -157,7 +156,6 @@ void rt_rtr_call_receive(struct rt_conn *c)
 	}
 	code = take_items(c, call, &err, &werr);
 	if (code == UINT32_MAX) {
-		werr.max_chunks = c->inst->cfg.max_read_chunks;
 		rt_call_error(c, call, &werr);
 		return;
 	}

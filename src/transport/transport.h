@@ -304,6 +304,19 @@ struct rt_conn_info {
 
 /* ---- Instance --------------------------------------------------------- */
 
+/* A Call before its data items are read. */
+struct rt_vet {
+	/* Its stream without them. */
+	const struct rt_piece *pieces;
+	unsigned int npieces;
+	/* So many Read chunks, and the first of them, in order. */
+	unsigned int total, nreads;
+	struct rt_vet_read {
+		uint32_t position;
+		uint32_t length;
+	} reads[RT_MAX_CHUNKS];
+};
+
 /*
  * What the upper layer supplies. Every operation is called in the strand (or,
  * open, by the poller thread before there is anything to run).
@@ -323,13 +336,12 @@ struct rt_ops {
 	 */
 	void (*established)(struct rt_conn *c);
 	/*
-	 * A Call's head is here, its chunks are not yet read. @head: the first
-	 * octets of the payload stream, NULL if the whole Call is in a Call
-	 * chunk (then comes again when that is read). Returns 0, or
-	 * RDMA2_ERR_READ_CHUNKS and sets *@max (E3). May be NULL.
+	 * A Call with data item Read chunks is here, these are not yet read.
+	 * Returns 0; RDMA2_ERR_READ_CHUNKS and sets *@max (E3); or another
+	 * error. NULL: all are taken.
 	 */
-	uint32_t (*vet)(struct rt_conn *c, const void *head, size_t len,
-			unsigned int nreads, uint32_t *max);
+	uint32_t (*vet)(struct rt_conn *c, const struct rt_vet *v,
+			uint32_t *max);
 	/* A whole Call: the upper layer owns it now. NULL: no Responder role,
 	 * Calls get RDMA2_ERR_SYSTEM. */
 	void (*call)(struct rt_conn *c, struct rt_call *call);

@@ -112,6 +112,7 @@ int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
 		if (!rc) {
 			/* Where its arguments end is not known. */
 			bound = ULB_UNBOUNDED;
+			w->unknown = true;
 			break;
 		}
 		b = ulb_nfs4_bound(op, &w->cur);
@@ -121,8 +122,10 @@ int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
 			/* READ4args: stateid, offset, count */
 			max = ULB_LINK_MAX;
 			if (op == OP_READ &&
-			    (ulb_skip(&args, 24) || ulb_get32(&args, &max)))
+			    (ulb_skip(&args, 24) || ulb_get32(&args, &max))) {
+				w->cur = args;
 				return -EBADMSG;
+			}
 			/* What has no place here will not be reduced. */
 			if (!ulb_expect(scan, max, origin))
 				b += ulb_roundup(max);

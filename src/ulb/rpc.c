@@ -50,6 +50,7 @@ static enum ulb_class head_class(const struct ulb_call *c)
 static int call_head(struct ulb_cur *cur, struct ulb_call *c)
 {
 	uint32_t type, version, len;
+	int rc = 0;
 
 	memset(c, 0, sizeof(*c));
 	if (ulb_get32(cur, &c->xid) || ulb_get32(cur, &type) ||
@@ -61,9 +62,9 @@ static int call_head(struct ulb_cur *cur, struct ulb_call *c)
 		return -EBADMSG;
 
 	c->ddp = true;
-	if (c->flavor == RPC_FLAVOR_GSS && get_gss(*cur, len, c))
-		return -EBADMSG;
-	if (ulb_skip(cur, ulb_roundup(len)) || skip_auth(cur))
+	if (c->flavor == RPC_FLAVOR_GSS)
+		rc = get_gss(*cur, len, c);
+	if (ulb_skip(cur, ulb_roundup(len)) || rc || skip_auth(cur))
 		return -EBADMSG;
 	c->nfs = c->prog == ULB_PROG_NFS && (c->vers == 3 || c->vers == 4);
 	c->body = (uint32_t)cur->pos;
@@ -100,6 +101,39 @@ unsigned int ulb_max_read_chunks(const struct ulb_call *c,
 	if (c->vers == 3)
 		return c->proc == NFS3_WRITE || c->proc == NFS3_SYMLINK;
 	return c->proc == NFS4_COMPOUND ? compound_max : 0;
+}
+
+bool ulb_take_reads(const struct iovec *iov, unsigned int niov,
+		    const struct ulb_read *reads, unsigned int n,
+		    unsigned int total, unsigned int compound_max,
+		    unsigned int *most)
+{
+	struct ulb_walk w = { .reads = reads, .nreads = n };
+	struct ulb_scan scan = { 0 };
+	const struct ulb_read *left;
+	bool head, out = false;
+	struct ulb_call c;
+	int rc;
+
+	ulb_cur_init(&w.cur, iov, niov);
+	rc = call_head(&w.cur, &c);
+	head = !rc;
+	*most = head ? ulb_max_read_chunks(&c, compound_max) : 0;
+	if (n && *most)
+		rc = c.vers == 3 ? ulb_nfs3_scan_call(&c, &w, &scan) :
+				   ulb_nfs4_scan_call(&c, &w, &scan);
+	/*
+	 * None of those that are left is where an item begins, as far as the
+	 * stream can be read. What it cannot be read for may be the chunk that
+	 * is missing in it.
+	 */
+	left = w.nread < n ? &reads[w.nread] : NULL;
+	if (left && (*most || !head))
+		out = (!rc && !w.unknown) || left->position < w.cur.pos ||
+		      (rc && left->position == w.cur.pos);
+	if (out && w.nread < *most)
+		*most = w.nread;
+	return !out && (!head || total <= *most);
 }
 
 bool ulb_expect(struct ulb_scan *scan, uint32_t max, uint64_t origin)

@@ -40,6 +40,18 @@ static int record(struct ulb_walk *w, uint64_t pos, uint32_t len, bool present)
 	return 0;
 }
 
+/* Part of an item, if not all, is in a Read chunk: the rest follows it. */
+static int skip_read(struct ulb_walk *w, uint32_t len)
+{
+	uint64_t there = ulb_roundup(w->reads[w->nread++].length);
+
+	ulb_cur_absent(&w->cur, there);
+	/* What is behind the item in its chunk cannot be seen. */
+	if (there > ulb_roundup(len))
+		return -EBADMSG;
+	return ulb_skip(&w->cur, ulb_roundup(len) - there);
+}
+
 static int walk_data(struct ulb_walk *w)
 {
 	struct ulb_cur *c = &w->cur;
@@ -58,6 +70,9 @@ static int walk_data(struct ulb_walk *w)
 		if (w->chunk[w->n] != len && w->chunk[w->n] != ulb_roundup(len))
 			return -EBADMSG;
 		ulb_cur_absent(c, ulb_roundup(len));
+	} else if (w->nread < w->nreads && w->reads[w->nread].position == pos) {
+		if (skip_read(w, len))
+			return -EBADMSG;
 	} else if (ulb_skip(c, ulb_roundup(len))) {
 		return -EBADMSG;
 	}

@@ -72,6 +72,12 @@ struct ulb_walk {
 	unsigned int n; /* items so far, recorded or not */
 	const uint32_t *chunk; /* as in ulb_scan_reply() */
 	unsigned int nchunk;
+	/* As in ulb_take_reads(): an item that begins where the next of these
+	 * says is in that chunk. */
+	const struct ulb_read *reads;
+	unsigned int nreads;
+	unsigned int nread; /* of them, items so far */
+	bool unknown; /* it has ended at an operation that is not known */
 };
 
 /* 0 or -EBADMSG */

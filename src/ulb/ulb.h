@@ -133,11 +133,28 @@ int ulb_classify(const struct iovec *iov, unsigned int niov,
 unsigned int ulb_max_read_chunks(const struct ulb_call *c,
 				 unsigned int compound_max);
 
+/* A Read chunk of a Call. */
+struct ulb_read {
+	uint32_t position;
+	uint32_t length;
+};
 /*
- * Where the one eligible argument of an NFSv3 Call must stand is known from
- * its arguments; a Responder can check a Read chunk's Position against it.
- * (For COMPOUND the parse by the upper layer decides, [E3].)
+ * ulb_take_reads - does a Responder take the Read chunks of a Call? [E3]
  *
+ * @iov: the Call without what is in them; @reads: the first @n of @total, in
+ * order. They must not be more than are taken with this Call, and each at the
+ * Position of an eligible argument (A.1). Only as far as the Call can be read:
+ * beyond that, and if the head cannot be, it is the program that refuses it. With
+ * an @n of 0 only their number is looked at.
+ *
+ * False: no; *@most: how many are taken of this Call as it is.
+ */
+bool ulb_take_reads(const struct iovec *iov, unsigned int niov,
+		    const struct ulb_read *reads, unsigned int n,
+		    unsigned int total, unsigned int compound_max,
+		    unsigned int *most);
+
+/*
  * ulb_scan_call - find the eligible arguments and results of a whole,
  * unreduced Call. Unknown programs give an empty scan. A COMPOUND with an
  * operation this binding does not know is scanned up to it; items after it

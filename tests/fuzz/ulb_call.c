@@ -77,6 +77,30 @@ static void check_session(const struct ulb_call *c, const struct iovec *iov,
 	}
 }
 
+/* Chunks of no octets: where the eligible arguments are, at their lengths, and
+ * anywhere. */
+static void check_reads(const struct ulb_scan *s, const struct iovec *iov,
+			unsigned int n, uint32_t any)
+{
+	struct ulb_read r[ULB_MAX_ITEMS];
+	unsigned int most;
+
+	for (unsigned int i = 0; i < s->nargs; i++)
+		r[i] = (struct ulb_read){ s->args[i].position, 0 };
+	FUZZ_CHECK(ulb_take_reads(iov, n, r, s->nargs, s->nargs, ULB_MAX_ITEMS,
+				  &most));
+	FUZZ_CHECK(most >= s->nargs);
+	for (unsigned int i = 0; i < s->nargs; i++) {
+		r[i].position -= 4;
+		FUZZ_CHECK(!ulb_take_reads(iov, n, &r[i], 1, 1, ULB_MAX_ITEMS,
+					   &most));
+		FUZZ_CHECK(!most);
+	}
+	r[0] = (struct ulb_read){ any & ~3u, any };
+	ulb_take_reads(iov, n, r, 1, 1, ULB_MAX_ITEMS, &most);
+	FUZZ_CHECK(most <= ULB_MAX_ITEMS);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_in in = { data, size };
@@ -117,6 +141,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_session(&k, iov, n);
 	}
 	check(&s, fuzz_cut_len(iov, n));
+	if (!rc)
+		check_reads(&s, iov, n, (uint32_t)size * 5);
 	if (rc)
 		FUZZ_CHECK(!s.nargs && !s.nresults && !s.reply_max);
 	fuzz_cut_free(kind < 16 ? iov + 1 : iov, kind < 16 ? n - 1 : n);

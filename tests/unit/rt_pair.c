@@ -183,13 +183,15 @@ static void on_resume(struct rt_conn *c, struct rt_call *call)
 	deal_with(p, call);
 }
 
-static uint32_t on_vet(struct rt_conn *c, const void *head, size_t len,
-		       unsigned int nreads, uint32_t *max)
+static uint32_t on_vet(struct rt_conn *c, const struct rt_vet *v, uint32_t *max)
 {
 	struct rt_pair *p = rt_conn_user(c);
 
-	p->vetted = len;
-	if (!p->vet_code || nreads <= p->vet_max)
+	p->vet = *v;
+	p->vetted = 0;
+	for (unsigned int i = 0; i < v->npieces; i++)
+		p->vetted += v->pieces[i].len;
+	if (!p->vet_code || v->total <= p->vet_max)
 		return 0;
 	*max = p->vet_max;
 	return p->vet_code;

@@ -51,7 +51,9 @@ struct rt_pair {
 	/* Calls that came back from rt_call_wait(), and those after the end. */
 	unsigned int resumes, resumes_late;
 	uint32_t vet_code, vet_max;
-	size_t vetted; /* octets of the last head that was vetted */
+	/* What was vetted last, and the octets of its stream. */
+	struct rt_vet vet;
+	size_t vetted;
 	unsigned int pollings;
 	/* Of the results: where their operations begin in the Call, or 0. */
 	uint32_t origin[RT_MAX_CHUNKS];

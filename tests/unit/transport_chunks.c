@@ -314,6 +314,25 @@ static void limits(void)
 	rt_raw_call(&r, 1, &d, pay, 68);
 	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_READ_CHUNKS));
 	CU_ASSERT_EQUAL(r.m.error.max_chunks, 3);
+	/* 7.3.1: or as many as the procedure may have. Of a Call that has to
+	 * be read itself that is not known. */
+	for (uint32_t max = 0; max < 6; max++) {
+		r.p.vet_code = RDMA2_ERR_READ_CHUNKS;
+		r.p.vet_max = max;
+		rt_raw_call(&r, 1, &d, pay, 68);
+		CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_READ_CHUNKS));
+		CU_ASSERT_EQUAL(r.m.error.max_chunks, max < 3 ? max : 3);
+		CU_ASSERT(r.p.vet.total == 4 && r.p.vet.nreads == 3 &&
+			  r.p.vetted == 68 && r.p.vet.reads[2].position == 28);
+	}
+	r.p.vet_max = 0;
+	s[5] = at(&r, 0, 0, 68);
+	d.call = s + 5;
+	d.ncall = 1;
+	rt_raw_call(&r, 1, &d, NULL, 0);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_READ_CHUNKS));
+	CU_ASSERT_EQUAL(r.m.error.max_chunks, 3);
+	r.p.vet_code = 0;
 	/* [E4]: totals beyond any message; nothing is allocated or read. */
 	s[0].position = s[1].position = 20;
 	s[0].target.length = s[1].target.length = 0x80000000;

@@ -324,6 +324,14 @@ static void arguments(void)
 	rt_rtr_request(&r, 1, &d, r.mem, 68, 0, NULL, 0);
 	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_READ_CHUNKS));
 	CU_ASSERT_EQUAL(r.m.error.max_chunks, 8);
+	/* 7.3.1: as many as the upper layer takes, if it takes fewer. */
+	CU_ASSERT_EQUAL(r.p.vet.total, 9);
+	r.p.vet_code = RDMA2_ERR_READ_CHUNKS;
+	r.p.vet_max = 0;
+	rt_rtr_request(&r, 1, &d, r.mem, 68, 0, NULL, 0);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_READ_CHUNKS));
+	CU_ASSERT_EQUAL(r.m.error.max_chunks, 0);
+	r.p.vet_code = 0;
 	for (int i = 0; i < 9; i++)
 		want[i] = (struct wire_rsditem_desc){ .type = XMPTYPE_TBSN };
 	ask(&r, 1, 0, 0, &set, 1, 1);

@@ -3,7 +3,7 @@
 
 import struct
 
-from . import rpc, v2
+from . import rpc, v1, v2
 from .kit import check, expect, good, is_error, same
 from .nfs import Reduced, external, read_call, read_results, stored, \
     write_by_chunk, write_results
@@ -440,18 +440,102 @@ def many_read_chunks(t):
     c.null()
 
 
-# Fails with: read-chunks-anywhere
+# Fails with: read-chunks-anywhere, read-chunks-most
 @check("V2-7.3.1-02")
 def no_read_chunk(t):
     """A Read chunk where no argument is eligible: READ_CHUNKS with 0."""
     c = t.connect()
     for proc, args in ((1, rpc.opaque(bytes(32))), (0, b""),
                        (3, rpc.opaque(bytes(32)) + rpc.opaque("name"))):
-        x = c.new_xid()
-        m = rpc.call(x, rpc.NFS, 3, proc, args)
-        c.post(v2.CALL_INLINE, x, payload=m,
-               reads=c.read_chunk(len(m), bytes(8)))
-        refused(c, x, v2.READ_CHUNKS, 0)
+        # More than there may be of any procedure, too.
+        for n in 1, 2, 9, 12:
+            x = c.new_xid()
+            m = rpc.call(x, rpc.NFS, 3, proc, args)
+            c.post(v2.CALL_INLINE, x, payload=m,
+                   reads=[s for i in range(n) for s in c.read_chunk(
+                       len(m) + 8 * i, bytes(8))])
+            refused(c, x, v2.READ_CHUNKS, 0)
+    not_read(c)
+    c.null()
+
+
+def ineligible(t, new_xid):
+    """(Call, what of it is reduced, where eligible data are reduced too)"""
+    fh, d = t.files.scratch, rpc.opaque(t.files.dir)
+    head = len(rpc.call(0))
+    name, tag = rpc.opaque("data"), b"0123456789abcdef"
+
+    def one(m, item, at=0, data=None):
+        at = m.index(item, at)
+        return m, at, at + len(item) + -len(item) % 4, data
+
+    def compound(*ops, minor=0):
+        return rpc.compound(new_xid(), list(ops), tag, minor)
+
+    lookup = rpc.u32(rpc.PUTFH) + d, rpc.u32(rpc.LOOKUP) + name
+    write = rpc.write(0, b"dataDATA")
+    for minor in 0, 1, 2:
+        m = compound(*lookup, minor=minor)
+        yield one(m, tag)
+        yield one(m, name[4:])
+        yield one(m, name)  # with its length
+        yield one(m, t.files.dir)
+        # Not the last one either, nor a whole operation.
+        m = compound(*lookup, rpc.u32(rpc.GETATTR, 1, 2), minor=minor)
+        yield one(m, name[4:])
+        yield one(m, rpc.u32(rpc.GETATTR, 1, 2))
+        m = compound(*lookup[:1], rpc.read(0, 10), minor=minor)
+        yield one(m, rpc.ANONYMOUS, len(m) - 28)
+        m = compound(rpc.putfh(fh), write, minor=minor)
+        yield one(m, b"DATA")  # half of what is eligible
+        yield one(m, rpc.u32(8) + b"dataDATA")
+        yield one(m, tag, data=b"dataDATA")
+        yield one(m, fh, data=b"dataDATA")
+    # Kinds of CREATE that are no symbolic link.
+    m = compound(*lookup[:1], rpc.u32(rpc.CREATE, 2) + name +
+                 rpc.u32(2, 0, 2) + rpc.opaque(rpc.u32(0o755)))
+    yield one(m, name[4:])
+    write3 = d + rpc.u64(0) + rpc.u32(8, 2, 8) + b"dataDATA"
+    m = rpc.call(new_xid(), rpc.NFS, 3, rpc.WRITE3, write3)
+    yield one(m, t.files.dir)
+    yield one(m, rpc.u32(8, 2))
+    yield one(m, b"DATA")
+    yield one(m, rpc.opaque("conformance")[4:])  # of the credential
+    m = rpc.call(new_xid(), rpc.NFS, 3, 10, d + name + bytes(24) +
+                 rpc.opaque("somewhere"))  # SYMLINK
+    yield one(m, name[4:], head)
+    # No program but NFS has any.
+    for prog, vers in (rpc.NFS, 2), (100005, 3), (100021, 4):
+        yield one(rpc.call(new_xid(), prog, vers, 1, d), t.files.dir)
+
+
+# Fails with: reads-not-compared
+@check("V2-A.1-02")
+def ineligible_reduced(t):
+    """A reduced argument that is not eligible is reported, not executed."""
+    c = t.connect()
+    for m, at, end, data in ineligible(t, c.new_xid):
+        x = int.from_bytes(m[:4], "big")
+        reads, payload = c.read_chunk(at, m[at:end]), m[:at] + m[end:]
+        if data:
+            reads += c.read_chunk(m.index(data), data)
+            payload = payload.replace(data, b"")
+        c.post(v2.CALL_INLINE, x, payload=payload, reads=reads)
+        h = c.take()
+        expect(h.htype == v2.ERROR, "%s for the octets %d to %d of %s" % (
+            h, at, end, m.hex()))
+        same((h.xid, h.error[0]), (x, v2.READ_CHUNKS), "xid and error")
+        expect(h.error[1] < (2 if data else 1), "%d as the most" % h.error[1])
+    not_read(c)
+    c.null()
+    # In version 1 it is ERR_CHUNK (RFC 8166, 4.5 and 6.1).
+    c = v1.Conn(t.iwarp(), threshold=1 << 20)
+    for m, at, end, data in ineligible(t, c.new_xid):
+        if not data:
+            x = c.post(m[:at] + m[end:], reads=c.read_chunk(at, m[at:end]))
+            h = c.next()
+            same((h.xid, h.error), (x, (v1.ERR_CHUNK,)),
+                 "the answer in version 1")
     not_read(c)
     c.null()
 
