@@ -72,7 +72,8 @@ static uint32_t op_vet(struct rt_conn *c, const struct rt_vet *v, uint32_t *max)
 	struct ulb_read reads[RT_MAX_CHUNKS];
 	unsigned int n, most;
 
-	for (n = 0; n < v->nreads; n++)
+	/* Of a torn Call, which nothing is read of, just their number. */
+	for (n = 0; n < v->nreads && !v->torn; n++)
 		reads[n] = (struct ulb_read){ v->reads[n].position,
 					      v->reads[n].length };
 	if (ulb_take_reads(iov, nrt_to_iov(v->pieces, v->npieces, iov), reads,

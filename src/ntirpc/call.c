@@ -122,13 +122,25 @@ static void drop(struct nrt_decode *d)
 	rt_call_drop(call_of(d)->call);
 }
 
+/* Keep the first @len octets of the stream. */
+static void shorten(struct rt_call *call, size_t len)
+{
+	call->len = 0;
+	for (unsigned int i = 0; i < call->npieces; i++) {
+		struct rt_piece *p = &call->pieces[i];
+
+		if (p->len > len - call->len)
+			p->len = len - call->len;
+		call->len += p->len;
+	}
+}
+
 XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max)
 {
 	struct nrt_call *nc = rt_call_user(call);
 	struct iovec iov[RT_MAX_PIECES];
 	unsigned int n;
 
-	nrt_decode_init(&nc->in, call->pieces, call->npieces, drop);
 	nc->call = call;
 	nc->pool = pool;
 	nc->max = max;
@@ -142,6 +154,11 @@ XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max)
 	n = nrt_to_iov(call->pieces, call->npieces, iov);
 	nc->readable = !ulb_classify(iov, n, &nc->head);
 	call->op_class = nc->readable ? nc->head.op_class : ULB_CLASS_other;
+	/* Arguments that end before they begin: whoever authenticates the Call
+	 * then says that they cannot be read (7.2). */
+	if (call->torn && nc->readable)
+		shorten(call, nc->head.body);
+	nrt_decode_init(&nc->in, call->pieces, call->npieces, drop);
 	return &nc->in.xdrs;
 }
 

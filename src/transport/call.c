@@ -33,6 +33,7 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 	call->pub.has_reply_chunk = false;
 	call->pub.op_class = 0;
 	call->pub.ranged = false;
+	call->pub.torn = false;
 	call->stage = RT_CALL_BODY;
 	call->failed = false;
 	call->starved = false;

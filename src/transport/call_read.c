@@ -307,17 +307,18 @@ static bool beyond(const struct rt_call_priv *call)
 
 /* What the upper layer says of its data items; 0, or the ERROR's code. */
 static uint32_t vet(struct rt_conn *c, const struct rt_call_priv *call,
-		    uint32_t *max)
+		    bool torn, uint32_t *max)
 {
 	struct rt_vet v = {
 		.pieces = call->base,
 		.npieces = call->nbase,
 		.total = call->nreads_all,
 		.nreads = call->nreads,
+		.torn = torn,
 	};
 
 	if (!c->ops->vet)
-		return 0;
+		return torn ? RDMA2_ERR_BAD_XDR : 0;
 	for (unsigned int i = 0; i < v.nreads; i++)
 		v.reads[i] = (struct rt_vet_read){ call->read[i].position,
 						   call->read[i].length };
@@ -325,7 +326,7 @@ static uint32_t vet(struct rt_conn *c, const struct rt_call_priv *call,
 }
 
 /* May its data items be read? False: @err has been set. */
-static bool may_read(struct rt_conn *c, struct rt_call_priv *call, bool far,
+static bool may_read(struct rt_conn *c, struct rt_call_priv *call, bool torn,
 		     struct wire_error *err)
 {
 	uint32_t most = c->inst->cfg.max_read_chunks, max = most;
@@ -333,12 +334,15 @@ static bool may_read(struct rt_conn *c, struct rt_call_priv *call, bool far,
 
 	if (!call->nreads_all)
 		return true;
-	err->code = far ? RDMA2_ERR_BAD_XDR : vet(c, call, &max);
+	err->code = vet(c, call, torn, &max);
 	/* 7.3.1: as many as there may be for this Call. */
 	err->max_chunks = max < most ? max : most;
 	if (many && err->code != RDMA2_ERR_READ_CHUNKS)
 		*err = (struct wire_error){ .code = RDMA2_ERR_READ_CHUNKS,
 					    .max_chunks = most };
+	/* [R9] */
+	else if (!err->code && torn && call->xmt.on)
+		err->code = RDMA2_ERR_BAD_XDR;
 	return !err->code;
 }
 
@@ -346,11 +350,16 @@ static bool may_read(struct rt_conn *c, struct rt_call_priv *call, bool far,
 void rt_call_proceed(struct rt_conn *c, struct rt_call_priv *call)
 {
 	struct wire_error err = { 0 };
-	bool far = beyond(call);
+	bool torn = beyond(call);
 
-	if (!may_read(c, call, far, &err)) {
+	if (!may_read(c, call, torn, &err)) {
 		rt_call_error(c, call, &err);
 		return;
+	}
+	/* 7.2 [C7]: it is for the RPC layer to answer, and nothing is read. */
+	if (torn) {
+		call->pub.torn = true;
+		call->nreads = 0;
 	}
 	call->stage = RT_CALL_ITEMS;
 	if (!rt_call_held_up(c, call))

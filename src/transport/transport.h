@@ -315,6 +315,9 @@ struct rt_vet {
 		uint32_t position;
 		uint32_t length;
 	} reads[RT_MAX_CHUNKS];
+	/* Positions are beyond the end of the stream. If that is all that is
+	 * wrong, the Call is delivered as a torn one. */
+	bool torn;
 };
 
 /*
@@ -338,7 +341,7 @@ struct rt_ops {
 	/*
 	 * A Call with data item Read chunks is here, these are not yet read.
 	 * Returns 0; RDMA2_ERR_READ_CHUNKS and sets *@max (E3); or another
-	 * error. NULL: all are taken.
+	 * error. NULL: all are taken, but no torn Calls.
 	 */
 	uint32_t (*vet)(struct rt_conn *c, const struct rt_vet *v,
 			uint32_t *max);
@@ -534,7 +537,7 @@ void rt_conn_set_invalidation(struct rt_conn *c, bool offer);
 
 /*
  * One RPC Call received. Read-only for the upper layer but for its own area and
- * op_class.
+ * op_class; and it may shorten the stream.
  * The pieces are the whole, unreduced Payload stream, in order; read chunks
  * and their roundup are in place. They stay until the call is given back.
  */
@@ -553,6 +556,9 @@ struct rt_call {
 	/* rtrext: that is for the results of some operations only, so the
 	 * items of the Reply should say their origin. */
 	bool ranged;
+	/* Its data items are not in the stream, because the Positions of some
+	 * are beyond its end: arguments that cannot be read (7.2). */
+	bool torn;
 };
 
 /*

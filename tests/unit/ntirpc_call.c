@@ -14,6 +14,7 @@
 
 static struct util_pool pool;
 static size_t reply_max = 64 << 10;
+static bool torn; /* what begins now */
 
 static struct xp_ops ops = {
 	.xp_reply = nrt_xp_reply,
@@ -53,6 +54,7 @@ static struct fake_call *start(struct svc_req *req, uint32_t prog,
 	struct fake_call *f = fake_new(mem, len, cuts, 5);
 	bool no_dispatch;
 
+	f->pub.torn = torn;
 	f->pub.nwrites = nwrites;
 	for (unsigned int i = 0; i < nwrites; i++)
 		f->pub.writes[i] = 1 << 20;
@@ -298,6 +300,37 @@ static void test_errors(void)
 	}
 }
 
+/* A torn Call has a caller, but no arguments: it is answered as any that cannot
+ * be decoded (7.2). */
+static void test_torn(void)
+{
+	uint8_t want[400], mem[1000];
+	struct fake_call *f;
+	struct svc_req req;
+	uint32_t word;
+
+	torn = true;
+	f = start(&req, ULB_PROG_NFS, 3, 7, 0);
+	torn = false;
+	/* Behind them come the 100 words of make_call(). */
+	CU_ASSERT_EQUAL(f->user.head.body + 400,
+			make_call(mem, sizeof(mem), ULB_PROG_NFS, 3, 7));
+	CU_ASSERT_EQUAL(XDR_GETPOS(req.rq_xdrs), f->user.head.body);
+	CU_ASSERT_EQUAL(f->pub.len, f->user.head.body);
+	CU_ASSERT_FALSE(XDR_GETUINT32(req.rq_xdrs, &word));
+	CU_ASSERT_PTR_NULL(xdr_inline_decode(req.rq_xdrs, 4));
+	CU_ASSERT_EQUAL(err_decode(&req), XPRT_IDLE);
+	CU_ASSERT_TRUE(same(f, want, own_words(&req, want, sizeof(want))));
+	tail(&req);
+	fake_free(f);
+	/* The same, whole. */
+	f = start(&req, ULB_PROG_NFS, 3, 7, 0);
+	CU_ASSERT_TRUE(XDR_GETUINT32(req.rq_xdrs, &word));
+	CU_ASSERT_EQUAL(err_decode(&req), XPRT_IDLE);
+	tail(&req);
+	fake_free(f);
+}
+
 /* ---- Calls that cannot be read ---------------------------------------- */
 
 #define NONE 0xffff
@@ -503,6 +536,7 @@ static const struct unit_test tests[] = { { "open", test_open },
 					  { "no buffers", test_no_pool },
 					  { "dropped Call", test_dropped },
 					  { "error Replies", test_errors },
+					  { "torn", test_torn },
 					  { "denied", test_denied },
 					  { "checksum", test_checksum },
 					  { "askers", test_askers },

@@ -191,6 +191,8 @@ static uint32_t on_vet(struct rt_conn *c, const struct rt_vet *v, uint32_t *max)
 	p->vetted = 0;
 	for (unsigned int i = 0; i < v->npieces; i++)
 		p->vetted += v->pieces[i].len;
+	if (v->torn && !p->vet_torn)
+		return RDMA2_ERR_BAD_XDR;
 	if (!p->vet_code || v->total <= p->vet_max)
 		return 0;
 	*max = p->vet_max;

@@ -51,6 +51,7 @@ struct rt_pair {
 	/* Calls that came back from rt_call_wait(), and those after the end. */
 	unsigned int resumes, resumes_late;
 	uint32_t vet_code, vet_max;
+	bool vet_torn; /* take torn Calls */
 	/* What was vetted last, and the octets of its stream. */
 	struct rt_vet vet;
 	size_t vetted;

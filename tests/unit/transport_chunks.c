@@ -161,6 +161,71 @@ static void call_chunk(void)
 	rt_raw_close(&r);
 }
 
+/* Positions beyond the stream are for the RPC layer to answer, if it wants to
+ * (7.2) [C7]; nothing is read. */
+static void torn(void)
+{
+	struct fab_counters before, after;
+	struct wire_read_segment s[2], body;
+	struct wire_call_desc d = { .reads = s, .nreads = 2 };
+	struct rt_raw r;
+	uint8_t pay[128];
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	rt_raw_payload(pay, 1, 8, 0, 0, 0);
+	s[0] = at(&r, 68, 0, 8);
+	s[1] = at(&r, 80, 8, 8);
+	fab_conn_counters(r.fab, &before);
+	rt_raw_call(&r, 1, &d, pay, 68);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_BAD_XDR));
+	CU_ASSERT_TRUE(r.p.vet.torn);
+	r.p.vet_torn = r.p.hold = true;
+	for (unsigned int i = 0; i < 3; i++) {
+		struct rt_call *call;
+
+		/* Just beyond it; far; the first of two. */
+		s[1].position = i ? 0xfffffffc : 80;
+		s[0].position = i < 2 ? 68 : 72;
+		rt_raw_call(&r, 1, &d, pay, 68);
+		rt_raw_run(&r);
+		CU_ASSERT_EQUAL_FATAL(r.p.nheld, 1);
+		call = r.p.held[--r.p.nheld];
+		CU_ASSERT_TRUE(call->torn);
+		CU_ASSERT(call->len == 68 && call->npieces == 1);
+		rt_pair_answer(&r.p, call);
+		CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	}
+	fab_conn_counters(r.fab, &after);
+	CU_ASSERT_EQUAL(before.peer_reads, after.peer_reads);
+	/* Behind a Call chunk, which is read. */
+	memcpy(r.mem, pay, 68);
+	body = at(&r, 0, 0, 68);
+	d.call = &body;
+	d.ncall = 1;
+	rt_raw_call(&r, 1, &d, NULL, 0);
+	rt_raw_run(&r);
+	CU_ASSERT_EQUAL_FATAL(r.p.nheld, 1);
+	CU_ASSERT_TRUE(r.p.held[0]->torn);
+	rt_pair_answer(&r.p, r.p.held[--r.p.nheld]);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	fab_conn_counters(r.fab, &after);
+	CU_ASSERT_EQUAL(after.peer_reads - before.peer_reads, 1);
+	/* What fits is whole, the last time too. */
+	s[0] = at(&r, 68, 0, 8);
+	s[1] = at(&r, 76, 8, 8);
+	d.ncall = 0;
+	rt_raw_call(&r, 1, &d, pay, 68);
+	rt_raw_run(&r);
+	CU_ASSERT_EQUAL_FATAL(r.p.nheld, 1);
+	CU_ASSERT_FALSE(r.p.held[0]->torn);
+	CU_ASSERT_EQUAL(r.p.held[0]->len, 84);
+	rt_pair_answer(&r.p, r.p.held[--r.p.nheld]);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	rt_raw_close(&r);
+}
+
 /* Lists that are refused as they stand [C7], [C8]; nothing is read. */
 static void bad_positions(void)
 {
@@ -501,6 +566,7 @@ static const struct unit_test tests[] = {
 	{ "read chunks", read_chunks },
 	{ "call chunk", call_chunk },
 	{ "bad positions", bad_positions },
+	{ "Positions beyond the stream", torn },
 	{ "limits", limits },
 	{ "memory", memory },
 	{ NULL, NULL },

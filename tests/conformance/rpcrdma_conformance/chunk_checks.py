@@ -413,6 +413,47 @@ def garbage_args(t):
     c.null()
 
 
+# Fails with: torn-refused, torn-executed
+@check("V2-7.2-04")
+def beyond_the_stream(t):
+    """Positions beyond the stream: an RPC Reply says GARBAGE_ARGS."""
+    c = t.connect()
+    before = stored(t, c, 0, 8)
+    d = rpc.opaque(t.files.dir)
+    for off in 4, 1000, 0x7fffff00:
+        x = c.new_xid()
+        four, (at,) = Reduced(x).write(t.files.scratch, 0, 8).build()
+        two, (one, other) = Reduced(x).write(t.files.scratch, 0, 8).write(
+            t.files.scratch, 8, 8).build()
+        three = rpc.call(x, rpc.NFS, 3, rpc.WRITE3, d + rpc.u64(0) +
+                         rpc.u32(8, 2, 8))
+        link = rpc.call(x, rpc.NFS, 3, 10, d + rpc.opaque("name") +
+                        bytes(24) + rpc.u32(8))
+        # It is there already.
+        whole = rpc.compound(x, [rpc.putfh(t.files.scratch),
+                                 rpc.write(0, b"somedata")])
+        for m, places in ((four, [at + off]), (three, [len(three) + off]),
+                          (link, [len(link) + off]),
+                          (two, [one, other + off]),
+                          (whole, [len(whole) + off])):
+            x = c.new_xid()
+            a = c.call(rpc.u32(x) + m[4:],
+                       reads=[s for p in places
+                              for s in c.read_chunk(p, b"otherone")])
+            expect(a.error is None, "%s instead of a Reply" % a.last)
+            same((a.last.htype, a.rpc.stat), (v2.REPLY_INLINE, 4),
+                 "accept_stat")
+    not_read(c)
+    same(stored(t, c, 0, 8), before, "what is there")
+    # In version 1, too (RFC 8166, 4.5).
+    c = v1.Conn(t.iwarp(), threshold=1 << 20)
+    x = c.post(rpc.u32(c.new_xid()) + four[4:],
+               reads=c.read_chunk(at + 4, bytes(8)))
+    h = c.next()
+    expect(h.error is None and h.xid == x, "%s" % h)
+    same(rpc.Reply(h.payload).stat, 4, "accept_stat in version 1")
+
+
 # Fails with: error-chunks, read-chunks
 @check("V2-7.3.1-01", "V2-8.4-06")
 def many_read_chunks(t):
