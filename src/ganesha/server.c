@@ -465,6 +465,14 @@ static bool workers_poll(const struct gr_server *s)
 	return false;
 }
 
+/* By the class of its operations; the end of an SVCXPRT has none. */
+static unsigned int kind_of(struct svc_req *req)
+{
+	_Static_assert(ULB_NCLASSES < GR_KINDS, "a number for each, and one");
+	return req->rq_xdrs ? nrt_call_of(req->rq_xdrs)->call->op_class :
+			      ULB_NCLASSES;
+}
+
 struct start {
 	struct gr_server *s;
 	int err;
@@ -493,7 +501,7 @@ static void start_all(void *arg)
 	err = listen_all(s, st->fault);
 	if (err)
 		goto out;
-	err = gr_workers_start(&s->workers, s->inst, s->free_cb,
+	err = gr_workers_start(&s->workers, s->inst, s->free_cb, kind_of,
 			       workers_poll(s));
 	if (err)
 		goto out;

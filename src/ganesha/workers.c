@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * workers - leaders, followers and threads
+ * workers - the queue of Calls, and threads
  *
- * Threads: a poller has one leader at a time; leading is passed on by putting
- * the poller's token into ntirpc's queue. Once it is there another worker may
- * already lead, so the former leader touches the poller no more. The token of
- * the queue of Calls is in ntirpc's queue at most once, while `waking`.
- * ntirpc does not touch a token after its callback has been entered, because
- * that returns XPRT_SUSPEND.
+ * Threads: the token of the queue of Calls is in ntirpc's queue at most once,
+ * while `waking`. ntirpc does not touch a token after its callback has been
+ * entered, because that returns XPRT_SUSPEND.
  *
  * Where pollers have threads of their own, one worker that has emptied the
  * queue stands by for a while. To wake it takes one call of the kernel. ntirpc's
@@ -29,26 +26,10 @@
 
 #define STAND_BY_MS 200
 
-/*
- * What a leader has found in one rt_run(): the first Call, which it will run
- * itself if it stays the only one. A Call that another thread's strand finds
- * while that thread runs a request goes to the queue: the thread has work.
- */
-struct lead {
-	struct svc_req *kept;
-	bool more;
-};
-static __thread struct lead *leading;
-
 static struct svc_req *req_of(struct poolq_entry *e)
 {
 	return (struct svc_req *)((char *)e -
 				  offsetof(struct svc_req, rq_wpe.pqe));
-}
-
-static bool stopping(struct gr_workers *w)
-{
-	return atomic_load_explicit(&w->stop, memory_order_acquire);
 }
 
 static void deadline(struct timespec *t, unsigned int ms)
@@ -108,8 +89,8 @@ static bool stand_by(struct gr_workers *w)
 	struct timespec until;
 	int rc;
 
-	if (w->by_workers || w->stander || w->waking || stopping(w) ||
-	    sem_init(&s.sem, 0, 0))
+	if (w->by_workers || w->stander || w->waking ||
+	    gr_workers_stopping(w) || sem_init(&s.sem, 0, 0))
 		return false;
 	w->stander = &s;
 	w->standing++;
@@ -135,7 +116,7 @@ static bool stand_by(struct gr_workers *w)
 
 /* ---- The queue of Calls ----------------------------------------------- */
 
-static void enqueue(struct gr_workers *w, struct svc_req *req)
+void gr_workers_enqueue(struct gr_workers *w, struct svc_req *req)
 {
 	pthread_mutex_lock(&w->lock);
 	TAILQ_INSERT_TAIL(&w->queue, &req->rq_wpe.pqe, q);
@@ -181,6 +162,11 @@ static void empty_queue(struct gr_workers *w, bool woken)
 	}
 }
 
+void gr_workers_empty(struct gr_workers *w)
+{
+	empty_queue(w, false);
+}
+
 static enum xprt_stat woken(struct svc_req *token)
 {
 	empty_queue((struct gr_workers *)token, true);
@@ -189,23 +175,13 @@ static enum xprt_stat woken(struct svc_req *token)
 
 void gr_workers_submit(struct gr_workers *w, struct svc_req *req)
 {
-	struct lead *l = leading;
-
-	if (!l || l->more) {
-		enqueue(w, req);
-	} else if (!l->kept) {
-		l->kept = req;
-	} else {
-		enqueue(w, l->kept);
-		enqueue(w, req);
-		l->kept = NULL;
-		l->more = true;
-	}
+	if (!gr_lead_takes(req))
+		gr_workers_enqueue(w, req);
 }
 
 /* ---- Pollers ---------------------------------------------------------- */
 
-static void poller_ended(struct gr_workers *w)
+void gr_workers_ended(struct gr_workers *w)
 {
 	pthread_mutex_lock(&w->lock);
 	w->running--;
@@ -213,45 +189,21 @@ static void poller_ended(struct gr_workers *w)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* rq_resume_cb of a poller's token. */
-static enum xprt_stat lead(struct svc_req *token)
-{
-	struct gr_poller *p = (struct gr_poller *)token;
-	struct gr_workers *w = p->w;
-	struct lead here = { NULL, false };
-
-	leading = &here;
-	while (!here.kept && !stopping(w)) {
-		here.more = false;
-		rt_run(w->inst, p->n, -1);
-	}
-	leading = NULL;
-
-	if (stopping(w)) {
-		if (here.kept)
-			enqueue(w, here.kept);
-		poller_ended(w);
-		return XPRT_SUSPEND;
-	}
-	svc_resume(token);
-	gr_workers_run(w, here.kept);
-	empty_queue(w, false);
-	return XPRT_SUSPEND;
-}
-
 static void *thread_main(void *arg)
 {
 	struct gr_poller *p = arg;
 	struct gr_workers *w = p->w;
 
-	while (!stopping(w))
+	while (!gr_workers_stopping(w))
 		rt_run(w->inst, p->n, -1);
-	poller_ended(w);
+	gr_workers_ended(w);
 	return NULL;
 }
 
 int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
-		     svc_xprt_free_fun_t free_cb, bool by_workers)
+		     svc_xprt_free_fun_t free_cb,
+		     unsigned int (*kind_of)(struct svc_req *req),
+		     bool by_workers)
 {
 	pthread_condattr_t attr;
 	unsigned int n = rt_instance_pollers(inst);
@@ -259,6 +211,7 @@ int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 
 	w->inst = inst;
 	w->free_cb = free_cb;
+	w->kind_of = kind_of;
 	w->by_workers = by_workers;
 	w->npollers = 0;
 	w->running = 0;
@@ -277,12 +230,13 @@ int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 	pthread_cond_init(&w->ended, &attr);
 	pthread_condattr_destroy(&attr);
 
+	gr_watchdog_init(w);
 	for (unsigned int i = 0; i < n; i++) {
 		struct gr_poller *p = &w->poller[i];
 
 		p->w = w;
 		p->n = i;
-		p->token.rq_resume_cb = lead;
+		p->token.rq_resume_cb = gr_lead;
 		if (!by_workers) {
 			err = pthread_create(&p->thread, NULL, thread_main, p);
 			if (err)
@@ -296,6 +250,8 @@ int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 		if (by_workers)
 			svc_resume(&p->token);
 	}
+	if (!err && by_workers)
+		err = gr_watchdog_start(w);
 	if (err) {
 		gr_workers_stop(w, 10000);
 		gr_workers_free(w);
@@ -337,6 +293,7 @@ bool gr_workers_stop(struct gr_workers *w, unsigned int ms)
 	if (!done)
 		return false;
 
+	gr_watchdog_stop(w);
 	if (!w->by_workers)
 		for (unsigned int i = 0; i < w->npollers; i++)
 			pthread_join(w->poller[i].thread, NULL);
@@ -347,6 +304,7 @@ void gr_workers_free(struct gr_workers *w)
 {
 	if (!w->poller)
 		return;
+	sem_destroy(&w->dog.wake);
 	pthread_cond_destroy(&w->ended);
 	pthread_mutex_destroy(&w->lock);
 	free(w->poller);

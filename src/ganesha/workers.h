@@ -5,20 +5,21 @@
  * Requests always run on the worker threads of Ganesha's ntirpc. The pollers
  * run on them too (the default), one leader each, or on threads of their own.
  *
- * A leader that has found a single Call hands the poller on to another worker
- * and runs the Call itself: the Call costs one thread wake-up, as over TCP,
- * and its data stay in this processor's caches. With more than one Call it
- * leads on. The Calls go into a queue that workers empty: a worker that has
- * finished a Call takes the next one without having slept, and no more than
- * one further worker is being woken at a time. Each worker that wakes up to a
- * queue with more in it wakes the next, so that Calls do not wait behind one
- * that blocks. With pollers on threads of their own, the last of them stays
+ * A leader that has found a single Call runs it and then leads on: nobody is
+ * woken, and its data stay in this processor's caches. If the Call takes long,
+ * a watchdog has another worker lead meanwhile (lead.c). With more than one Call
+ * it leads on at once. The Calls go into a queue that workers empty: a worker
+ * that has finished a Call takes the next one without having slept, and no more
+ * than one further worker is being woken at a time. Each worker that wakes up
+ * to a queue with more in it wakes the next, so that Calls do not wait behind
+ * one that blocks. With pollers on threads of their own, the last of them stays
  * with the queue for a while, because it is woken there with less ado.
  */
 #ifndef RPCRDMA_GANESHA_WORKERS_H
 #define RPCRDMA_GANESHA_WORKERS_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
 #include "compat/ganesha.h"
@@ -32,13 +33,39 @@ struct gr_poller {
 	struct gr_workers *w;
 	unsigned int n;
 	pthread_t thread; /* if not run by workers */
+
+	/* What its leader runs itself: a number, new for each Call; 0: nothing;
+	 * or GR_TAKEN: somebody else leads. */
+	_Atomic uint64_t running;
+	atomic_uint kind; /* of that Call */
+	_Atomic(struct svc_req *) kept; /* the next one, found meanwhile */
+	_Atomic uint64_t calls; /* so many it has run itself */
+	uint64_t seen, calls_seen; /* the watchdog's */
+	unsigned int ticks; /* likewise: how often it was seen */
+};
+
+#define GR_TAKEN UINT64_MAX
+/* Kinds of Calls, by how long they take: the caller's numbers. */
+#define GR_KINDS 16
+
+/* Sees to it that nobody waits behind a Call that a leader runs. */
+struct gr_watchdog {
+	pthread_t thread;
+	bool running;
+	atomic_bool awake, stop;
+	sem_t wake;
+	/* Of each kind: when one last took long, ns; and until when such Calls
+	 * are not run by a leader that goes on leading. */
+	_Atomic uint64_t long_at[GR_KINDS], slow_until[GR_KINDS];
 };
 
 struct gr_workers {
 	struct svc_req token; /* first; a worker to be woken for the queue */
 	struct rt_instance *inst;
 	svc_xprt_free_fun_t free_cb;
+	unsigned int (*kind_of)(struct svc_req *req); /* below GR_KINDS */
 	bool by_workers;
+	struct gr_watchdog dog;
 	unsigned int npollers;
 	struct gr_poller *poller;
 	atomic_bool stop;
@@ -52,9 +79,12 @@ struct gr_workers {
 	unsigned int standing; /* with those that have been woken */
 };
 
-/* Start the pollers of @inst. 0 or a negative errno. */
+/* Start the pollers of @inst. @kind_of: any thread, of a request that has been
+ * submitted. 0 or a negative errno. */
 int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
-		     svc_xprt_free_fun_t free_cb, bool by_workers);
+		     svc_xprt_free_fun_t free_cb,
+		     unsigned int (*kind_of)(struct svc_req *req),
+		     bool by_workers);
 /*
  * End them, waiting up to @ms for workers that are late and for the queue to
  * be empty. The rest of ntirpc's workers must still be alive. False: not all
@@ -68,5 +98,27 @@ void gr_workers_free(struct gr_workers *w);
 void gr_workers_run(struct gr_workers *w, struct svc_req *req);
 /* Have @req's rq_resume_cb and what follows it run by a worker. Any thread. */
 void gr_workers_submit(struct gr_workers *w, struct svc_req *req);
+
+/* ---- What workers.c and lead.c have of each other ----------------------- */
+
+/* rq_resume_cb of a poller's token. */
+enum xprt_stat gr_lead(struct svc_req *token);
+/* This thread leads, or has led until it ran what it is running: then it sees to
+ * @req. */
+bool gr_lead_takes(struct svc_req *req);
+/* Before the first poller; when all are there, 0 or an errno; when none runs any
+ * more. */
+void gr_watchdog_init(struct gr_workers *w);
+int gr_watchdog_start(struct gr_workers *w);
+void gr_watchdog_stop(struct gr_workers *w);
+
+void gr_workers_enqueue(struct gr_workers *w, struct svc_req *req);
+/* Run what is queued, until nothing is. */
+void gr_workers_empty(struct gr_workers *w);
+void gr_workers_ended(struct gr_workers *w); /* a poller */
+static inline bool gr_workers_stopping(struct gr_workers *w)
+{
+	return atomic_load_explicit(&w->stop, memory_order_acquire);
+}
 
 #endif /* RPCRDMA_GANESHA_WORKERS_H */
