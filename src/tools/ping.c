@@ -164,7 +164,8 @@ static void ping_done(struct rt_request *rq)
 			       (double)took / 1000);
 	}
 	rt_request_reset(rq);
-	if (p->o.flood && more(p) && (!rq->status || rq->status == -EREMOTEIO))
+	if (p->o.flood && more(p) && !rt_conn_over(p->conn) &&
+	    (!rq->status || rq->status == -EREMOTEIO))
 		submit(p, rq);
 }
 
@@ -275,31 +276,69 @@ static bool never(const struct ping *p)
 	return interrupted;
 }
 
-static void ping_run(struct ping *p)
+/* Until the connection is up, by @until (ns). One whose version was not
+ * answered, or is refused, is followed by another (-EAGAIN). */
+static void ping_up(struct ping *p, uint64_t until)
 {
-	const uint64_t timeout = p->o.timeout_ms * 1000000;
-
-	if (p->o.flood) {
-		for (unsigned int i = 0; i < p->o.depth && more(p); i++)
-			submit(p, p->rq[i]);
-		while (!is_over(p) && !p->down) {
-			uint64_t before = p->answered + p->failed;
-
-			run_until(p, lat_now() + timeout, is_over);
-			if (p->answered + p->failed == before)
-				break; /* nothing for a whole time-out */
+	for (unsigned int tries = 0; tries < 2; tries++) {
+		if (p->down) {
+			if (!p->conn || p->error != -EAGAIN)
+				return;
+			rt_conn_put(p->conn);
+			p->conn = NULL;
+			p->up = false;
+			p->error = ping_connect(p);
+			p->down = p->error != 0;
+			snprintf(p->reason, sizeof(p->reason), "%s",
+				 p->down ? strerror(-p->error) : "");
 		}
-		return;
+		run_until(p, until, is_up);
 	}
+}
+
+static void flood(struct ping *p, uint64_t timeout)
+{
+	for (unsigned int i = 0; i < p->o.depth && more(p); i++) {
+		struct slot *s = rt_request_user(p->rq[i]);
+
+		if (!s->busy)
+			submit(p, p->rq[i]);
+	}
+	while (!is_over(p) && !p->down) {
+		uint64_t before = p->answered + p->failed;
+
+		run_until(p, lat_now() + timeout, is_over);
+		if (p->answered + p->failed == before)
+			return; /* nothing for a whole time-out */
+	}
+}
+
+static void one_by_one(struct ping *p, uint64_t timeout)
+{
 	while (more(p)) {
 		uint64_t start = lat_now();
 
 		submit(p, p->rq[0]);
 		run_until(p, start + timeout, is_idle);
 		if (p->busy)
-			break;
+			return;
 		if (more(p))
 			run_until(p, start + p->o.interval_ms * 1000000, never);
+	}
+}
+
+static void ping_run(struct ping *p)
+{
+	const uint64_t timeout = p->o.timeout_ms * 1000000;
+
+	while (more(p)) {
+		if (p->o.flood)
+			flood(p, timeout);
+		else
+			one_by_one(p, timeout);
+		if (!p->down || p->busy)
+			return;
+		ping_up(p, lat_now() + timeout);
 	}
 }
 
@@ -470,19 +509,7 @@ int main(int argc, char **argv)
 		p->down = true;
 	}
 	until = lat_now() + p->o.timeout_ms * 1000000;
-	if (!p->down)
-		run_until(p, until, is_up);
-	if (p->down && p->conn && p->error == -EAGAIN) {
-		/* Version 2 was not answered; now it is version 1. */
-		rt_conn_put(p->conn);
-		p->conn = NULL;
-		p->down = false;
-		p->error = ping_connect(p);
-		if (p->error)
-			p->down = true;
-		else
-			run_until(p, until, is_up);
-	}
+	ping_up(p, until);
 	if (!p->up) {
 		if (!p->down)
 			snprintf(p->reason, sizeof(p->reason), "no answer");

@@ -9,7 +9,8 @@
  * A server speaks the version of the first message that it supports. A client
  * with both begins with version 2 and goes on with version 1 on the same
  * connection if that is refused with ERR_VERS. If it is not answered at all,
- * the connection ends, and for a time the next ones begin with version 1.
+ * the connection ends, and for a time the next ones begin with version 1. What
+ * is refused later ends the connection.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -211,17 +212,77 @@ static void refused(struct rt_conn *c, const struct wire_error *err)
 	rt_event(c, EV_ABORT);
 }
 
+/* Does the peer refuse the version that has been settled? An ERR_VERS without
+ * it says so whatever it answers, all others if they answer us. */
+static bool refuses_version(struct rt_conn *c, uint32_t xid,
+			    const struct wire_error *err)
+{
+	struct rt_request_priv *rq = rt_request_find(c, xid);
+
+	if (err->code == RDMA2_ERR_VERS && !in_range(c->version, err))
+		return true;
+	return (err->code == RDMA2_ERR_VERS ||
+		err->code == RDMA2_ERR_VERS_MISMATCH) &&
+	       ((rq && rq->posted) || (c->values_sent && xid == c->props_xid));
+}
+
+/*
+ * No message of this version may go any more (7.1.1, 7.1.2), and none of
+ * another (4.3.3): so the connection ends, and a client comes back with a
+ * version that is in the range [B8].
+ */
+static void withdrawn(struct rt_conn *c, uint32_t xid,
+		      const struct wire_error *err)
+{
+	struct rt_request_priv *rq = rt_request_find(c, xid);
+	uint32_t other = c->version == WIRE_VERS2 ? WIRE_VERS1 : WIRE_VERS2;
+	bool known = err->code == RDMA2_ERR_VERS;
+	int error = -EAGAIN;
+
+	RT_COUNT(c, errors_received, 1);
+	if (known && !in_range(c->version, err)) {
+		if (!supported(c, other) || !in_range(other, err))
+			error = -EPROTONOSUPPORT;
+		else if (!c->server && other == WIRE_VERS1)
+			remember(c);
+		else if (!c->server)
+			forget(c);
+	}
+	if (known)
+		rt_conn_fail(c, c->server ? -EPROTO : error,
+			     "version %u is refused; the peer supports %u to "
+			     "%u",
+			     c->version, err->vers_low, err->vers_high);
+	else
+		rt_conn_fail(c, c->server ? -EPROTO : error,
+			     "version %u is refused on this connection",
+			     c->version);
+	rt_event(c, EV_ABORT);
+	if (known && rq && rq->posted) {
+		/* 7.1.1: that ends the RPC. After a MISMATCH it may be sent
+		 * again. */
+		rq->pub.error = *err;
+		rt_request_finish(c, rq, -EREMOTEIO);
+	}
+}
+
 /* Has the message our version? It may settle which one that is. */
 static bool settle(struct rt_conn *c, const struct rt_in *in)
 {
 	struct wire_error err;
 	uint32_t want = c->version;
 
-	if (!c->server && !c->messages && c->state < RT_CLOSING &&
-	    wire_error_decode(in->buf, in->len, &err) &&
-	    err.code == RDMA2_ERR_VERS) {
-		refused(c, &err);
-		return false;
+	if (in->p.htype == RDMA2_ERROR && c->state < RT_CLOSING &&
+	    wire_error_decode(in->buf, in->len, &err)) {
+		if (!c->server && !c->messages && err.code == RDMA2_ERR_VERS) {
+			refused(c, &err);
+			return false;
+		}
+		if (c->version && c->messages &&
+		    refuses_version(c, in->p.xid, &err)) {
+			withdrawn(c, in->p.xid, &err);
+			return false;
+		}
 	}
 	/* A client has said which one it wants. */
 	if (!want)

@@ -96,7 +96,7 @@ static void refused(void)
 		rt_raw1_reply(&r, 1, 8, NULL, NULL, 0);
 		CU_ASSERT_TRUE(rt_raw1_is_call(&r, 2));
 		/* From here on nothing changes the version [B4]. */
-		rt_raw1_err_vers(&r, 77, 1, 2, 2);
+		rt_raw1_err_vers(&r, 77, 1, 1, 2);
 		rt_raw_grant(&r);
 		CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_ERROR);
 		CU_ASSERT_EQUAL(r.m.error.code, RDMA2_ERR_VERS_MISMATCH);

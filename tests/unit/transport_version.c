@@ -365,10 +365,122 @@ static void strange_answers(void)
 	CU_ASSERT_TRUE(rpc.done);
 	CU_ASSERT_EQUAL(rpc.rq->status, 0);
 	rt_rpc_free(&rpc);
-	/* ERR_VERS later is an ERROR about some XID. */
-	rt_raw_error(&r, 99, RDMA2_ERR_VERS);
-	CU_ASSERT_TRUE(rt_raw_silent(&r));
 	rt_raw_close(&r);
+}
+
+/* The image of ERR_VERS, or of VERS_MISMATCH: then @low is of no account. */
+static void vers_error(struct rt_raw *r, uint32_t xid, uint32_t vers,
+		       uint32_t code, uint32_t low, uint32_t high)
+{
+	struct wire_enc e;
+	uint8_t b[28];
+
+	prefix(b, xid, vers, 0xffffffff, RDMA2_ERROR);
+	wire_enc_init(&e, b + 16, 12);
+	wire_put_u32(&e, code);
+	wire_put_u32(&e, low);
+	wire_put_u32(&e, high);
+	rt_raw_send(r, b, code == RDMA2_ERR_VERS ? 28 : 20);
+}
+
+/*
+ * A version that is refused after it was settled (7.1.1, 7.1.2, [B8]): nothing
+ * of it goes any more. The next connection begins as the range has it.
+ */
+static void withdrawn(void)
+{
+	static const struct {
+		unsigned int versions;
+		uint32_t vers, code, low, high;
+		bool ours; /* about a Call, or about nothing of ours */
+		int error; /* 0: it goes on */
+		uint32_t next; /* first message of the next connection */
+	} rows[] = {
+		{ 6, 2, RDMA2_ERR_VERS, 1, 1, true, -EAGAIN, 1 },
+		{ 6, 1, RDMA2_ERR_VERS, 1, 1, false, -EAGAIN, 1 },
+		{ 4, 2, RDMA2_ERR_VERS, 1, 1, true, -EPROTONOSUPPORT, 2 },
+		{ 6, 2, RDMA2_ERR_VERS, 3, 7, true, -EPROTONOSUPPORT, 2 },
+		{ 6, 2, RDMA2_ERR_VERS, 1, 2, true, -EAGAIN, 2 },
+		{ 6, 2, RDMA2_ERR_VERS, 1, 2, false, 0, 2 },
+		{ 6, 2, RDMA2_ERR_VERS_MISMATCH, 0, 0, true, -EAGAIN, 2 },
+		{ 6, 2, RDMA2_ERR_VERS_MISMATCH, 0, 0, false, 0, 2 },
+	};
+
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct rt_config cfg = { .versions = rows[i].versions,
+					 .request_user_size = 8 };
+		bool known = rows[i].code == RDMA2_ERR_VERS;
+		struct rt_rpc a, b;
+		struct rt_raw r;
+
+		CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &cfg));
+		CU_ASSERT_TRUE(rt_raw_greet(&r));
+		rt_rpc_init(&r.p, r.p.client, &a, 1, 0, false, 8, 0, 0, 0, 0);
+		rt_rpc_submit(r.p.client, &a);
+		CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_INLINE);
+		vers_error(&r, rows[i].ours ? 1 : 99, rows[i].vers,
+			   rows[i].code, rows[i].low, rows[i].high);
+		rt_raw_run(&r);
+		CU_ASSERT_FALSE(rt_raw_more(&r));
+		CU_ASSERT_EQUAL(r.p.client_closed, rows[i].error != 0);
+		if (!rows[i].error) {
+			rt_raw_reply(&r, 1, NULL, NULL, 0);
+			rt_raw_run(&r);
+			CU_ASSERT_EQUAL(a.rq->status, 0);
+		} else {
+			CU_ASSERT_EQUAL(r.p.client_error, rows[i].error);
+			/* ERR_VERS ends the RPC; others may go again. */
+			CU_ASSERT_EQUAL(a.rq->status, known && rows[i].ours ?
+							      -EREMOTEIO :
+							      -ECONNRESET);
+		}
+		CU_ASSERT_TRUE(a.done);
+		rt_rpc_free(&a);
+		CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
+		rt_rpc_init(&r.p, r.p.client, &b, 2, 0, false, 8, 0, 0, 0, 0);
+		rt_rpc_submit(r.p.client, &b);
+		rt_raw_run(&r);
+		CU_ASSERT_TRUE(rt_raw_more(&r));
+		CU_ASSERT_EQUAL(r.m.p.vers, rows[i].next);
+		rt_conn_close(r.p.client, true);
+		rt_raw_run(&r);
+		CU_ASSERT_TRUE(b.done);
+		rt_rpc_free(&b);
+		rt_raw_close(&r);
+	}
+}
+
+/* Likewise a server, which calls its client: it can only end. */
+static void withdrawn_reverse(void)
+{
+	for (unsigned int ours = 0; ours < 2; ours++) {
+		struct rt_config cfg = { .request_user_size = 8 };
+		uint32_t level = htonl(RDMA2_RVRSDIR_GENL);
+		const struct wire_prop brs = { RDMA2_PROPID_BRS,
+					       (const uint8_t *)&level, 4 };
+		struct rt_raw r;
+		struct rt_rpc a;
+
+		CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
+		rt_raw_connprop(&r, true, &brs, 1);
+		CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_FINAL);
+		rt_raw_call(&r, 1, NULL, NULL, 8);
+		CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+		rt_rpc_init(&r.p, r.p.server, &a, 7, 0, false, 8, 0, 0, 0, 0);
+		rt_rpc_submit(r.p.server, &a);
+		CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_INLINE);
+		vers_error(&r, ours ? 7 : 8, 2, RDMA2_ERR_VERS_MISMATCH, 0, 0);
+		rt_raw_run(&r);
+		CU_ASSERT_EQUAL(r.p.server_closed, ours);
+		if (!ours)
+			rt_conn_close(r.p.server, true);
+		else
+			CU_ASSERT_EQUAL(r.p.server_error, -EPROTO)
+		rt_raw_run(&r);
+		CU_ASSERT_TRUE(a.done);
+		rt_rpc_free(&a);
+		rt_raw_close(&r);
+	}
 }
 
 /* The server refused our properties: the defaults hold, life goes on [F2]. */
@@ -427,6 +539,8 @@ static const struct unit_test tests[] = {
 	{ "client first", client_first },
 	{ "server without v2", server_without_v2 },
 	{ "strange answers", strange_answers },
+	{ "withdrawn", withdrawn },
+	{ "withdrawn, reverse", withdrawn_reverse },
 	{ "refused properties", refused_properties },
 	{ "first message timer", first_message_timer },
 	{ NULL, NULL },

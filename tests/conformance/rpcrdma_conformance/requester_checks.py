@@ -63,7 +63,8 @@ def version_1_offered(t, *options):
     return s, tcp, iw
 
 
-# Fails with: no-fall-back, falls-back-always
+# Fails with: no-fall-back, falls-back-always, versions-overlooked,
+#   err-vers-again
 @check("V2-4.3.2-02", "V2-7.1.1-02", "V2-7.1.1-03")
 def offered_version_1(t):
     """After ERR_VERS 1..1 it goes on with version 1 on the connection."""
@@ -83,6 +84,32 @@ def offered_version_1(t):
     iw = version_1_offered(t, "--version-rdma", "2")[2]
     iw.wait_end()
     same(iw.inbox, [], "messages after ERR_VERS")
+    t.stop()
+    refused_later(t)
+
+
+def refused_later(t):
+    """ERR_VERS when version 2 has been spoken: its Call ends, no more of
+    version 2 comes, and the next connection is of version 1."""
+    for about in "Call", "nothing":
+        s, tcp, c = t.connect()
+        null_works(tcp, c)
+        tcp.send(rpc.null(50))
+        tcp.send(rpc.null(51))
+        same({c.get_call().xid, c.get_call().xid}, {50, 51}, "Calls")
+        c.error(50 if about == "Call" else 0x7654321, v2.VERS, 1, 1)
+        no_more(c)
+        if about == "Call":
+            fails(tcp, 50)
+        c = Responder1(t.accept_iwarp(s), threshold=4096)
+        again = {51} if about == "Call" else {50, 51}
+        while again:
+            h = c.get_call()
+            same(h.vers, 1, "the version then")
+            again.remove(h.xid)
+            c.answer_inline(h)
+            same(tcp.reply().stat, 0, "accept_stat")
+        t.stop()
 
 
 # Fails with: not-remembered
@@ -514,12 +541,38 @@ def error_ends(t, *error, again=True):
     return tcp, c
 
 
-# Fails with: errors-end-nothing, mismatch-ends
+def no_more(c):
+    """The Requester ends the connection, and sends nothing before that."""
+    before = len(c.seen)
+    expect(c.closed(), "the connection goes on")
+    same([str(h) for h in c.seen[before:]], [], "messages after the ERROR")
+
+
+# Fails with: mismatch-for-good, versions-overlooked
 @check("V2-7.1.2-02", "V2-7.1.2-03")
 def vers_mismatch(t):
-    """VERS_MISMATCH ends the Call; the version stays what it was."""
-    _, c = error_ends(t, v2.VERS_MISMATCH)
-    same({h.vers for h in c.seen}, {2}, "versions")
+    """VERS_MISMATCH: no more of that version on the connection; the Calls
+    come again on another."""
+    s, tcp, c = t.connect()
+    null_works(tcp, c)
+    tcp.send(rpc.null(50))
+    tcp.send(rpc.null(51))
+    xids = {c.get_call().xid, c.get_call().xid}
+    c.error(50, v2.VERS_MISMATCH)
+    no_more(c)
+    c = t.accept(s)
+    c.greet()
+    for _ in range(2):
+        call = c.get_call()
+        xids.remove(call.xid)
+        c.answer_inline(call)
+        same(tcp.reply().stat, 0, "accept_stat")
+    null_works(tcp, c)
+    t.stop()
+    # About nothing of its own it means nothing.
+    s, tcp, c = t.connect()
+    c.error(0x7654321, v2.VERS_MISMATCH)
+    null_works(tcp, c)
 
 
 # Fails with: errors-end-nothing
