@@ -344,6 +344,8 @@ static void expire(struct rt_conn *c)
 		if (c->state == RT_OPEN) {
 			/* [A9]: no CONNPROP_FINAL, so the defaults hold. */
 			rt_conn_tell_established(c);
+		} else if (c->state == RT_ANSWERED) {
+			rt_event(c, EV_SETTLED);
 		} else {
 			rt_conn_fail(c, -ETIMEDOUT, "%s",
 				     c->state == RT_DRAINING ?

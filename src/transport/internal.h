@@ -68,7 +68,8 @@ struct wire_xchar;
 #define RT_COUNTS_MS 1000
 /* A server leaves the extra Receive to the client's GRANTs for this long. */
 #define RT_RESERVE_MS 200
-/* A client waits this long for CONNPROP_FINAL after the first answer. */
+/* A client waits this long for CONNPROP_FINAL after the first answer; a server
+ * that has answered so for the second message before it sends one [A9]. */
 #define RT_SETTLE_MS 1000
 /* Of its own a connection has headers for so many Sends (reserve.c). */
 #define RT_OWN_SENDS 2
@@ -109,6 +110,7 @@ enum rt_event {
 	EV_VIOLATION, /* an end after what is posted has gone out */
 	EV_DRAINED, /* nothing is in progress any more */
 	EV_TIMEOUT, /* the state's deadline has passed */
+	EV_SETTLED, /* server: its first message must have come by now */
 	EV_COUNT
 };
 

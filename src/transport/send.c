@@ -38,6 +38,9 @@ void rt_send_work(struct rt_conn *c, struct rt_work *w, size_t hlen)
 	 * one message of 4.3 is still to come. */
 	if (c->state != RT_AWAITING)
 		c->first_sent = true;
+	/* Counted from the last of them, where they are several [A7]. */
+	if (c->state == RT_ANSWERED && !c->props_due && !c->props_sent)
+		c->state_deadline = rt_now_ms() + RT_SETTLE_MS;
 	rt_chain_add(c, w);
 	probe_sent(c, w, hlen);
 }

@@ -118,6 +118,9 @@ static const struct transition table[RT_NSTATES][EV_COUNT] = {
 		[EV_MSG_BAD]     = TAKE(RT_OPEN, act_second),
 		[EV_MSG_EXT]     = TAKE(RT_OPEN, act_second),
 		[EV_MSG_VERSION] = TAKE(RT_OPEN, act_second),
+		/* [A9]: a client that began with a Call may wait for our
+		 * properties. */
+		[EV_SETTLED]     = GO(RT_OPEN, act_second),
 		[EV_CLOSE]       = GO(RT_DRAINING, act_drain),
 		[EV_VIOLATION]   = GO(RT_CLOSING, act_disconnect),
 		[EV_ABORT]       = GO(RT_CLOSING, act_abort),

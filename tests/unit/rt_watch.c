@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fabric/timers.h"
 #include "rt_watch.h"
 #include "wire/xchar.h"
 
@@ -394,7 +395,7 @@ static void message(struct rt_watch *w, const struct loop_event *ev)
 	struct rt_watch_end *to = find(w, ev->to, !ev->from_active);
 	struct wire_prefix p;
 	struct wire_msg m;
-	bool whole, vers_error;
+	bool whole, vers_error, more;
 
 	from->sent++;
 	from->with_invalidate += ev->kind == LOOP_EV_SEND_INV;
@@ -456,10 +457,16 @@ static void message(struct rt_watch *w, const struct loop_event *ev)
 			look_at_order(w, from, &m);
 		if (!from->active && !to->sent)
 			fault(w, "a message before the client's first");
+		more = (from->first_htype == RDMA2_REPLY_MIDDLE ||
+			from->first_htype == RDMA2_CONNPROP_MIDDLE) &&
+		       p.xid == from->first_xid;
+		if (from->answers == 1 || more)
+			from->answered = fab_now_ms();
+		/* Its properties, when nothing else has come for a second. */
 		if (!from->active && from->answers > 1 && to->sent2 < 2 &&
-		    !((from->first_htype == RDMA2_REPLY_MIDDLE ||
-		       from->first_htype == RDMA2_CONNPROP_MIDDLE) &&
-		      p.xid == from->first_xid))
+		    !more &&
+		    (p.htype != RDMA2_CONNPROP_FINAL ||
+		     fab_now_ms() - from->answered < 1000))
 			fault(w, "%s before the client's second message",
 			      wire_htype_name(p.htype));
 	}

@@ -60,6 +60,7 @@ struct rt_watch_end {
 	uint32_t sent2; /* from the first of version 2 on, with a header */
 	uint32_t limit; /* last rdma_credit it sent */
 	uint32_t first_htype, first_xid;
+	uint64_t answered; /* ms, when that was sent, or more of it */
 	uint32_t vers; /* the last it sent, without errors about versions */
 	bool refuses; /* has sent ERR_VERS */
 	uint32_t calls; /* version 1: Replies that may come to it */

@@ -483,6 +483,36 @@ static void withdrawn_reverse(void)
 	}
 }
 
+/* [A9]: a client that began with a Call, and waits, gets our properties. */
+static void late_properties(void)
+{
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
+	rt_raw_call(&r, 1, NULL, NULL, 8);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_TRUE(RT_RAW_WAIT(&r, r.queued));
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_FINAL);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	/* Once is enough. */
+	rt_raw_connprop(&r, true, NULL, 0);
+	rt_raw_call(&r, 2, NULL, NULL, 8);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 2));
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	/* Not without a credit. */
+	CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
+	r.credits = 1;
+	rt_raw_call(&r, 1, NULL, NULL, 8);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	for (unsigned int i = 0; i < 300; i++)
+		rt_raw_nap(&r);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	rt_raw_grant(&r);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_FINAL);
+	rt_raw_close(&r);
+}
+
 /* The server refused our properties: the defaults hold, life goes on [F2]. */
 static void refused_properties(void)
 {
@@ -541,6 +571,7 @@ static const struct unit_test tests[] = {
 	{ "strange answers", strange_answers },
 	{ "withdrawn", withdrawn },
 	{ "withdrawn, reverse", withdrawn_reverse },
+	{ "late properties", late_properties },
 	{ "refused properties", refused_properties },
 	{ "first message timer", first_message_timer },
 	{ NULL, NULL },

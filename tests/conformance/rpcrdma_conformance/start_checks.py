@@ -46,6 +46,23 @@ def one_outstanding(t):
     same(c.take().htype, v2.PROP_FINAL, "what follows the second message")
 
 
+# Fails with: props-never-late
+@check("V2-4.3-05")
+def properties_after_a_call(t):
+    """A client that began with a Call, and waits, gets the server's FINAL."""
+    for credits in 32, 1:
+        c = t.raw(advertise=credits, replenish=False)
+        x = c.new_xid()
+        c.send_call(rpc.null(x))
+        good(c.answer(x))
+        if credits == 1:  # it has none for that
+            expect(t.quiet(c, 2), "a message without a credit")
+            c.grant(c.received + 1)
+        same(c.take().htype, v2.PROP_FINAL, "what comes at last")
+        c.send_props(force=True)
+        c.null()
+
+
 # Fails with: connprop-version
 @check("V2-4.3.1-01")
 def answers_in_version_2(t):
