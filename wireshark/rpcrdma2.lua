@@ -447,16 +447,21 @@ local function finish_reply(conn, to, m)
 end
 
 -- Fragments so far and this one, or nil and that it is out of place (6.6.2).
+-- rdma_remaining may count the octets of its own message (seq.with) or not [D1];
+-- which of both, the first message tells that does not fit both.
 local function join(seq, m)
 	if not seq then
-		return m.payload, 1, false
+		return m.payload, 1, false, true, true
 	end
+	local left = m.remaining or 0
+	local without = seq.without and seq.remaining == #m.payload + left
+	local with = seq.with and seq.remaining ==
+		seq.last + (m.is_middle and left or #m.payload)
 	if seq.xid ~= m.xid or seq.reply ~= m.is_reply or
-	   seq.remaining < #m.payload or
-	   (m.remaining or 0) ~= seq.remaining - #m.payload then
+	   not (with or without) then
 		return nil, 0, true
 	end
-	return seq.data .. m.payload, seq.n + 1, false
+	return seq.data .. m.payload, seq.n + 1, false, with, without
 end
 
 -- What a message @m of @from does. Returns what is whole now, if anything.
@@ -464,7 +469,7 @@ local function advance(conn, from, to, m)
 	local r = {}
 
 	if m.is_middle or m.is_inline then
-		local data, n, wrong = join(conn.seq[from], m)
+		local data, n, wrong, with, without = join(conn.seq[from], m)
 
 		if wrong then
 			r.cont = true
@@ -473,7 +478,9 @@ local function advance(conn, from, to, m)
 			end
 		elseif m.is_middle then
 			conn.seq[from] = { xid = m.xid, reply = m.is_reply,
-				data = data, n = n, remaining = m.remaining }
+				data = data, n = n, remaining = m.remaining,
+				last = #m.payload, with = with,
+				without = without }
 			return r
 		end
 		conn.seq[from] = nil

@@ -858,7 +858,8 @@ void rt_error_about(struct rt_conn *c, uint32_t xid,
 void rt_error_code(struct rt_conn *c, uint32_t xid, uint32_t code);
 /* The same with a REPTERR. */
 void rt_repterr_send(struct rt_conn *c, const struct wire_repterr *err);
-/* What goes out now; only ERRORs, when nothing else may any more. */
+/* What goes out now; only ERRORs, when nothing else may any more, unless they
+ * would come amid a message of ours. */
 void rt_pump(struct rt_conn *c);
 void rt_pump_errors(struct rt_conn *c);
 /* Post @w as a Send whose header of @hlen octets is in its buffer. */

@@ -218,6 +218,10 @@ struct rt_sequence {
 	bool reply;
 	uint32_t xid;
 	uint32_t remaining; /* as the last MIDDLE said */
+	size_t last; /* octets in that */
+	/* It can be so that remaining counts these, or that it does not [D1]:
+	 * both until they have been told apart. */
+	bool with, without;
 	size_t len;
 	size_t memory; /* of bufs, as accounted for */
 	unsigned int npieces;

@@ -89,21 +89,31 @@ static bool sequence_append(struct rt_conn *c, const uint8_t *data, size_t len)
 	return true;
 }
 
-/* rdma_remaining against what has come so far [D1]. */
-static bool remaining_ok(const struct rt_conn *c, const struct wire_msg *m,
+/*
+ * rdma_remaining against what has come so far [D1]: the octets after this
+ * message, or those of this message too. Which of them it is the first fragment
+ * tells that does not fit both; in each series every fragment brings the end
+ * nearer by its length, which is not zero.
+ */
+static bool remaining_ok(struct rt_conn *c, const struct wire_msg *m,
 			 bool middle)
 {
-	const struct rt_sequence *s = &c->seq;
+	struct rt_sequence *s = &c->seq;
+	const uint64_t most = c->inst->cfg.max_message;
+	const uint64_t len = m->payload_len, all = s->len + len;
+	const uint64_t left = middle ? m->remaining : 0;
 
-	if (s->active &&
-	    (s->remaining < m->payload_len ||
-	     s->remaining - m->payload_len != (middle ? m->remaining : 0)))
-		return false;
-	if (!middle)
-		return true;
-	return m->remaining &&
-	       (uint64_t)s->len + m->payload_len + m->remaining <=
-		       c->inst->cfg.max_message;
+	if (s->active) {
+		s->without &= s->remaining == len + left;
+		s->with &= s->remaining == s->last + (middle ? left : len);
+	} else {
+		s->without = s->with = true;
+	}
+	if (middle) {
+		s->without &= left && all + left <= most;
+		s->with &= left > len && s->len + left <= most;
+	}
+	return s->without || s->with;
 }
 
 static bool is_reply(uint32_t htype)
@@ -241,6 +251,7 @@ static void fragment(struct rt_conn *c, const struct wire_msg *m,
 			return;
 		}
 		s->remaining = m->remaining;
+		s->last = m->payload_len;
 	}
 	RT_COUNT(c, inline_bytes_received, m->payload_len);
 	if (s->active)
@@ -297,17 +308,22 @@ static void bad_message(struct rt_conn *c, const struct wire_prefix *p,
 		RT_COUNT(c, dropped, 1);
 		return;
 	}
-	rt_error_code(c, p->xid, code[status]);
+	/* 7.1.4 is about any problem with a message of a sequence, so it goes
+	 * before 7.2.1, which is about messages in general [D9]. */
+	rt_error_code(c, p->xid,
+		      is_middle(p->htype) || continues(c, p) ?
+			      RDMA2_ERR_INVAL_CONT :
+			      code[status]);
 	/* in_order() let it pass, so a sequence in progress is its own. */
 	if (is_call(p->htype) || is_reply(p->htype))
 		give_up(c, p->xid, is_reply(p->htype), is_middle(p->htype));
 }
 
-/* The end of a Reply is what may invalidate [C11]. */
-static bool ends_reply(uint32_t htype)
+/* 6.5: all but the control plane's types may invalidate [C11]. */
+static bool may_invalidate(uint32_t htype)
 {
-	return htype == RDMA2_REPLY_INLINE || htype == RDMA2_REPLY_EXTERNAL ||
-	       htype == RDMA2_X_XMTRESP || htype == RDMA2_X_XMTCONT;
+	return is_reply(htype) || htype == RDMA2_X_XMTRESP ||
+	       htype == RDMA2_X_XMTCONT;
 }
 
 void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
@@ -318,7 +334,8 @@ void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
 	struct wire_msg m;
 	enum rt_event ev;
 
-	if (in->invalidated && !rt_invalidation_ok(c, in, ends_reply(p->htype)))
+	if (in->invalidated &&
+	    !rt_invalidation_ok(c, in, may_invalidate(p->htype)))
 		return;
 	if (rt_credit_overrun(&c->credit) && c->state < RT_CLOSING) {
 		/* 4.2.1, [A5]: who does not keep to its credits would not be

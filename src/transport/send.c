@@ -3,10 +3,10 @@
  * send - what goes out, in which order, and with whose credit
  *
  * Runner only. rt_pump() posts as much as credits and the state allow, in one
- * chain: ERRORs, our properties and tokens, the rest of a continued message,
+ * chain: the rest of a continued message, ERRORs, our properties and tokens,
  * extensions' own, Replies, Calls; and a GRANT if one is due and nothing else
  * has carried the news.
- * Between the fragments of a message only ERRORs and GRANTs may go (4.1 [D2]).
+ * Between the fragments of a message only GRANTs may go (6.3.6, 6.3.9 [D2]).
  * Version 1 has only ERRORs, Replies and Calls, and credits for Calls alone.
  */
 #include <endian.h>
@@ -203,8 +203,6 @@ static bool post_next(struct rt_conn *c)
 	bool props = rt_auth_due(c) || (c->props_due && !rt_auth_holds(c));
 	bool wanted;
 
-	if (may_error(c))
-		return post_error(c);
 	if (c->cont_reply || c->cont_call) {
 		/* [A7]: fragments may follow in ANSWERED too. */
 		if (!may_reply(c))
@@ -212,6 +210,8 @@ static bool post_next(struct rt_conn *c)
 		return c->cont_reply ? rt_reply_send(c, c->cont_reply) :
 				       rt_request_send(c, c->cont_call);
 	}
+	if (may_error(c))
+		return post_error(c);
 	/* Likewise the parts of a token. */
 	if (!rt_state_may_send(c) &&
 	    !(c->state == RT_ANSWERED && rt_auth_inside(c)))
@@ -248,7 +248,7 @@ wait:
 
 void rt_pump_errors(struct rt_conn *c)
 {
-	if (!c->fab)
+	if (!c->fab || c->cont_reply || c->cont_call)
 		return;
 	while (c->state < RT_CLOSING && may_error(c) && post_error(c))
 		;

@@ -15,7 +15,8 @@ separated by "; ":
     unit PROGRAM/TEST           a test of tests/unit/PROGRAM.c
     integration FILE/TEST       a test of tests/integration/FILE
     not applicable: REASON
-    otherwise: REASON           deliberately not as the text says
+    otherwise: REASON           deliberately not as the text says; "; check"
+                                behind it: what is done instead has a check
     not yet
 """
 
@@ -167,13 +168,15 @@ def problems(table, broken):
 
 def show(state, broken_by):
     v = verdict(state)
+    by = " (%s)" % ", ".join(broken_by) if broken_by else ""
     if v == "not yet":
         return "**not yet**"
     if v == "met":
         parts = ["`%s`" % p for p in state.split("; ")]
-        if broken_by:
-            parts[0] += " (%s)" % ", ".join(broken_by)
+        parts[0] += by
         return "met: " + ", ".join(parts)
+    if v == "otherwise" and state.endswith("; check"):
+        return state[:-len("check")] + "`check`" + by
     return state
 
 

@@ -244,6 +244,17 @@ def write(pcap, checks):
     put(CLIENT, "call-continued", v2.encode(
         v2.CALL_INLINE, 0x340, 20, payload=whole[32:]), whole__length=40,
         whole__fragments=3, rpc__xid="0x00000340")
+    # One whose rdma_remaining counts the octets of its own message, too.
+    whole = call(0x343, 0) + bytes(0)
+    put(CLIENT, "call-middle-with", v2.encode(
+        v2.CALL_MIDDLE, 0x343, 20, remaining=40, payload=whole[:12]),
+        htype=9, remaining=40)
+    put(CLIENT, "call-middle-with-again", v2.encode(
+        v2.CALL_MIDDLE, 0x343, 20, remaining=28, payload=whole[12:32]),
+        remaining=28)
+    put(CLIENT, "call-continued-with", v2.encode(
+        v2.CALL_INLINE, 0x343, 20, payload=whole[32:]), whole__length=40,
+        whole__fragments=3, rpc__xid="0x00000343")
     whole = reply(0x340)
     put(SERVER, "reply-middle", v2.encode(
         v2.REPLY_MIDDLE, 0x340, 20, remaining=8, payload=whole[:16]),

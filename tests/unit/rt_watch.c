@@ -103,6 +103,14 @@ static void look_at_order(struct rt_watch *w, struct rt_watch_end *e,
 	bool last = m->p.htype == RDMA2_CALL_INLINE ||
 		    m->p.htype == RDMA2_REPLY_INLINE;
 
+	if (m->p.htype == RDMA2_ERROR && e->sequence && e->call &&
+	    m->p.xid == e->xid)
+		/* About the Reply to what is not here as a whole: that ends. */
+		e->sequence = false;
+	if (m->p.htype == RDMA2_ERROR && (e->sequence || e->group) &&
+	    !e->refused)
+		fault(w, "an ERROR about %u inside the fragments of %u",
+		      m->p.xid, e->sequence ? e->xid : e->group_xid);
 	if (m->p.htype == RDMA2_GRANT || m->p.htype == RDMA2_ERROR)
 		return;
 	if (e->group && !e->refused)

@@ -207,6 +207,57 @@ static void remaining(void)
 	rt_raw_close(&r);
 }
 
+/* [D1]: rdma_remaining that counts the octets of its own message, too. */
+static void remaining_with(void)
+{
+	/* Where the fragments end, and whether that is a series at all. */
+	static const struct {
+		uint32_t cut[3], left[3];
+		bool good;
+	} rows[] = {
+		/* Told apart by the second, the third, the INLINE. */
+		{ { 100, 300, 396 }, { 400, 300, 100 }, true },
+		{ { 100, 200, 350 }, { 400, 300, 200 }, true },
+		{ { 100, 200, 300 }, { 400, 300, 200 }, true },
+		{ { 100, 200, 300 }, { 300, 200, 100 }, true },
+		/* One, and then the other. */
+		{ { 100, 300, 396 }, { 400, 100, 4 }, false },
+		{ { 100, 200, 350 }, { 400, 300, 50 }, false },
+		{ { 100, 300, 396 }, { 300, 300, 100 }, false },
+	};
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		uint32_t at = 0;
+
+		fill(1 + i);
+		for (unsigned int k = 0; k < 3; k++) {
+			rt_raw_middle(&r, 1 + i, false, rows[i].left[k],
+				      pay + at, rows[i].cut[k] - at);
+			at = rows[i].cut[k];
+		}
+		last(&r, 1 + i, at);
+		if (rows[i].good)
+			CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1 + i))
+		else
+			CU_ASSERT_TRUE(rt_raw_is_error(&r, 1 + i,
+						       RDMA2_ERR_INVAL_CONT))
+		CU_ASSERT_TRUE(rt_raw_silent(&r));
+		works(&r, 1 + i);
+	}
+	/* The end is not where either has it. */
+	for (int i = -4; i <= 4; i += 8) {
+		fill(20);
+		rt_raw_middle(&r, 20, false, 400, pay, 100);
+		rt_raw_call(&r, 20, NULL, pay + 100, (size_t)(300 + i));
+		CU_ASSERT_TRUE(rt_raw_is_error(&r, 20, RDMA2_ERR_INVAL_CONT));
+		works(&r, 20);
+	}
+	rt_raw_close(&r);
+}
+
 /* [D6]: beyond the limit; and the limit itself. */
 static void too_large(void)
 {
@@ -218,7 +269,7 @@ static void too_large(void)
 	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
 	CU_ASSERT_TRUE(rt_raw_greet(&r));
 	fill(1);
-	rt_raw_middle(&r, 1, false, 65536 - 100 + 1, pay, 100);
+	rt_raw_middle(&r, 1, false, 65536 + 1, pay, 100);
 	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_INVAL_CONT));
 	rt_raw_middle(&r, 1, false, 0xffffffff, pay, 100);
 	last(&r, 1, 200);
@@ -243,7 +294,8 @@ static void too_large(void)
 	rt_raw_close(&r);
 }
 
-/* A fragment that cannot be read, in the middle and at the end. */
+/* A fragment that cannot be read, in the middle and at the end: 7.1.4 goes
+ * before 7.2.1 [D9]. */
 static void malformed(void)
 {
 	struct rt_raw r;
@@ -254,7 +306,7 @@ static void malformed(void)
 		fill(1);
 		middle(&r, 1, 0, 100);
 		rt_raw_middle(&r, 1, false, 300 - (uint32_t)n, pay, n);
-		CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_BAD_XDR));
+		CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_INVAL_CONT));
 		middle(&r, 1, 100, 200);
 		last(&r, 1, 200);
 		CU_ASSERT_TRUE(rt_raw_silent(&r));
@@ -264,7 +316,7 @@ static void malformed(void)
 	middle(&r, 1, 0, 100);
 	wire_put_u32(rt_raw_begin(&r, RDMA2_CALL_INLINE, 1), 0);
 	rt_raw_end(&r);
-	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_BAD_XDR));
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_INVAL_CONT));
 	/* That was the end of it: the XID is free. */
 	rt_raw_call(&r, 1, NULL, NULL, 8);
 	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
@@ -272,7 +324,7 @@ static void malformed(void)
 	/* The first word of the first fragment is the XID (7.2). */
 	fill(2);
 	middle(&r, 1, 0, 100);
-	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_BAD_XDR));
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_INVAL_CONT));
 	middle(&r, 1, 100, 200);
 	last(&r, 1, 200);
 	CU_ASSERT_TRUE(rt_raw_silent(&r));
@@ -385,7 +437,7 @@ static void replies(void)
 	/* Unreadable. */
 	begin(&r, &a, 8);
 	rt_raw_middle(&r, 8, true, 200, pay, 2);
-	CU_ASSERT_TRUE(rt_raw_is_error(&r, 8, RDMA2_ERR_BAD_XDR));
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 8, RDMA2_ERR_INVAL_CONT));
 	end(&r, &a, -EPROTO);
 	/* Of no Call: dropped in the end, and nothing is held. */
 	reply_middle(&r, 9, 200);
@@ -479,6 +531,48 @@ static void too_early(void)
 	rt_raw_close(&r);
 }
 
+/* What answers a bad message waits for the end of a message that has begun to
+ * go (6.3.6, 6.3.9, [D2]); the watch would see it, too. */
+static void errors_wait(void)
+{
+	struct rt_config cfg = with_user;
+	struct rt_rpc a;
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	r.credits = 1;
+	rt_raw_call(&r, 1, NULL, NULL, 9000);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_REPLY_MIDDLE);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	rt_raw_begin(&r, 50, 2);
+	rt_raw_end(&r);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_REPLY_MIDDLE);
+	r.credits = 8;
+	rt_raw_grant(&r);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_REPLY_INLINE);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_INVAL_HTYPE));
+	rt_raw_close(&r);
+
+	cfg.call_format = RT_FORMAT_CONTINUED;
+	CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &cfg));
+	r.credits = 1;
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	rt_rpc_init(&r.p, r.p.client, &a, 1, 9000, false, 8, 0, 0, 0, 0);
+	rt_rpc_submit(r.p.client, &a);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_MIDDLE);
+	rt_raw_begin(&r, 50, 2);
+	rt_raw_end(&r);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_MIDDLE);
+	r.credits = 8;
+	rt_raw_grant(&r);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_INLINE);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_INVAL_HTYPE));
+	rt_raw_reply(&r, 1, NULL, NULL, 0);
+	end(&r, &a, 0);
+	rt_raw_close(&r);
+}
+
 /* Two Calls to a server that grants one credit: the first fragment of @a is
  * out, and @b, of @octets, waits. */
 static bool begin_early(struct rt_raw *r, struct rt_rpc *a, struct rt_rpc *b,
@@ -546,6 +640,7 @@ static const struct unit_test tests[] = {
 	{ "other xid", other_xid },
 	{ "each type", each_type },
 	{ "remaining", remaining },
+	{ "remaining with", remaining_with },
 	{ "too large", too_large },
 	{ "malformed", malformed },
 	{ "time out", time_out },
@@ -553,6 +648,7 @@ static const struct unit_test tests[] = {
 	{ "reply in properties", reply_in_properties },
 	{ "reply time out", reply_time_out },
 	{ "too early", too_early },
+	{ "errors wait", errors_wait },
 	{ "early bad reply", early_bad_reply },
 	{ "early reply", early_reply },
 	{ NULL, NULL },

@@ -235,14 +235,14 @@ static void invalidated(void)
 			r.send_inv_handle = seg[1].handle;
 			rt_raw_reply(&r, 2, NULL, NULL, 0);
 			break;
-		case 2: /* with a GRANT, an ERROR, a fragment */
+		case 2: /* with a GRANT, an ERROR, CONNPROP */
 			rt_raw_grant(&r);
 			break;
 		case 3:
 			rt_raw_error(&r, 3, RDMA2_ERR_SYSTEM);
 			break;
 		case 4:
-			rt_raw_middle(&r, 3, true, 8, "\0\0\0\3", 4);
+			rt_raw_connprop(&r, true, NULL, 0);
 			break;
 		case 5: /* of no Call */
 			rt_raw_reply(&r, 4, NULL, NULL, 0);
@@ -258,6 +258,20 @@ static void invalidated(void)
 		rt_rpc_free(&b);
 		CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
 		CU_ASSERT_TRUE_FATAL(start(&r));
+	}
+	/* With a fragment: no more need be the last (6.5). */
+	for (unsigned int i = 0; i < 2; i++) {
+		static const struct wire_reply_desc none;
+		static const uint8_t pay[40] = { [3] = 9 };
+
+		offer(&r, &a, 9, seg, &count);
+		r.send_invalidate = !i;
+		r.send_inv_handle = seg[0].handle;
+		rt_raw_middle(&r, 9, true, 32, pay, 8);
+		r.send_invalidate = i;
+		rt_raw_middle(&r, 9, true, 24, pay + 8, 8);
+		rt_raw_reply(&r, 9, &none, pay + 16, 24);
+		expect(&r, &a, 0, 0);
 	}
 	/* With a message too short to say what it is. */
 	offer(&r, &a, 5, seg, &count);

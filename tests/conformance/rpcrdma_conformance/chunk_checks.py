@@ -340,8 +340,9 @@ def wrong_xid(t):
     c.post(v2.CALL_INLINE, x, payload=rpc.null(x + 1))
     h = is_error(c.take(), v2.BAD_XDR)
     same((h.xid, h.size), (x, 20), "xid and size of the ERROR")
+    # In a message that begins a sequence that is 7.1.4's [D9].
     c.post(v2.CALL_MIDDLE, x, payload=rpc.null(x + 1)[:8], remaining=4)
-    refused(c, x, v2.BAD_XDR)
+    refused(c, x, v2.INVAL_CONT)
     c.post(v2.CALL_INLINE, x, payload=bytes(4))  # its end, dropped
     c.null()
 
@@ -349,7 +350,8 @@ def wrong_xid(t):
 # Fails with: payload-empty
 @check("V2-7.2-02")
 def truncated(t):
-    """A header that ends early: BAD_XDR, wherever it ends."""
+    """A header that ends early: BAD_XDR, wherever it ends; INVAL_CONT in a
+    fragment."""
     c = t.connect()
     seg = ReadSegment(4, 1, 8, 0)
     w = v2.Segment(1, 8, 0)
@@ -369,7 +371,8 @@ def truncated(t):
             # An XID of its own: the rest of a refused one is dropped.
             x = c.new_xid()
             c.raw(x, 2, None, htype, tail=(whole + bytes(4))[16:n])
-            refused(c, x, v2.BAD_XDR)
+            refused(c, x, v2.INVAL_CONT if "remaining" in fields else
+                    v2.BAD_XDR)
     c.null()
     # 7.2 [E2]: a CONNPROP that ends in its count, number or length.
     for n in 0, 3, 4, 6, 8, 11:

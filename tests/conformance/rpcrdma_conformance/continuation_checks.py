@@ -140,11 +140,31 @@ def interrupted(t):
         c.null()
 
 
-# Fails with: error-longer, remaining-ignored
+def unreadable(c):
+    """What would be BAD_XDR in a message by itself [D9]."""
+    for what in "empty", "short", "last", "first":
+        x = c.new_xid()
+        m = rpc.null(x)
+        if what != "first":
+            middle(c, x, m[:8], len(m) - 8)
+        if what == "last":
+            c.raw(x, 2, None, v2.CALL_INLINE, 0, 2)
+        else:
+            c.raw(x, 2, None, v2.CALL_MIDDLE,
+                  *() if what == "empty" else (len(m) - 10,), tail=m[8:10])
+        same(errors(c, 1), {x: 5}, "ERRORs when: " + what)
+        if what != "last":
+            c.post(v2.CALL_INLINE, x, payload=m[10:])
+        c.null()
+
+
+# Fails with: error-longer, remaining-ignored, fragments-as-xdr
 @check("V2-7.1.4-01", "V2-8.4-05")
 def bad_sequence(t):
-    """Wrong rdma_remaining and a wrong XID: INVAL_CONT."""
+    """Wrong rdma_remaining, a wrong XID, a fragment that cannot be read:
+    INVAL_CONT."""
     c = t.connect()
+    unreadable(c)
     for what in "too many", "too few", "zero", "grows", "xid":
         x = c.new_xid()
         m = rpc.null(x)
@@ -167,6 +187,57 @@ def bad_sequence(t):
         if what in ("grows", "zero"):
             c.post(v2.CALL_INLINE, x, payload=m[16:])
         c.null()
+
+
+# Fails with: remaining-with, remaining-either
+@check("V2-6.3.6-06")
+def remaining_with(t):
+    """rdma_remaining of a Call may count the octets of its own message."""
+    c = t.connect()
+    # Told apart by the second message, the third, and the last.
+    for steps in (8, 12, 4), (8, 8, 4), (8, 8, 8):
+        x = c.new_xid()
+        m, at = rpc.null(x), 0
+        for n in steps:
+            middle(c, x, m[at:at + n], len(m) - at)
+            at += n
+        c.post(v2.CALL_INLINE, x, payload=m[at:])
+        good(c.answer(x))
+    # One series and then the other is neither.
+    x = c.new_xid()
+    m = rpc.null(x)
+    middle(c, x, m[:8], len(m))
+    middle(c, x, m[8:20], len(m) - 8)
+    middle(c, x, m[20:24], len(m) - 12)
+    same(errors(c, 1), {x: 5}, "ERRORs")
+    c.post(v2.CALL_INLINE, x, payload=m[24:])
+    c.null()
+
+
+# Fails with: errors-between
+@check("V2-6.3.9-05")
+def reply_undisturbed(t):
+    """Between the fragments of a Reply nothing is sent but GRANTs."""
+    t.files
+    c = t.connect(replenish=False)
+    x = c.new_xid()
+    c.post(v2.CALL_INLINE, x, payload=read_call(t, x, (0, COUNT)),
+           credit=c.received + 1)
+    headers = [c.next()]
+    same(headers[0].htype, v2.REPLY_MIDDLE, "how the Reply begins")
+    for i in range(3):
+        c.put(rpc.u32(0x9000 + i, 2, c.received + 1, 99), c.received + 1)
+        headers.append(c.take())
+    c.grant()
+    while headers[-1].htype == v2.REPLY_MIDDLE:
+        headers.append(c.take())
+    same({h.htype for h in headers}, {v2.REPLY_MIDDLE, v2.REPLY_INLINE},
+         "types amid the Reply")
+    same(read_results(b"".join(h.payload for h in headers), False)[0],
+         t.files.content[:COUNT], "data")
+    same([is_error(c.take(), v2.INVAL_HTYPE).xid for i in range(3)],
+         [0x9000, 0x9001, 0x9002], "the ERRORs behind it")
+    c.null()
 
 
 # Fails with: rest-not-dropped

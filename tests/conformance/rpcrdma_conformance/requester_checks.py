@@ -445,6 +445,29 @@ def inv_handle(t):
     same(c.get_call().inv, 0, "with invalidation off")
 
 
+# Fails with: fragments-invalidate-not
+@check("V2-6.5-07")
+def invalidated_by_a_fragment(t):
+    """Any message of a Reply may invalidate, not only its last."""
+    for first in True, False:
+        _, tcp, c = t.connect()
+        tcp.send(read3(1, 5000))
+        call = c.get_call()
+        if not call.inv:
+            raise kit.Skip("nothing can be invalidated here")
+        data = rpc.pattern(5000, 1)
+        m = rpc.reply(call.xid, read3_head(5000))
+        writes = [c.fill(call, 0, data)]
+        c.post(v2.REPLY_MIDDLE, 1, payload=m[:8], remaining=len(m) - 8,
+               to_inv=call.inv if first else None)
+        c.post(v2.REPLY_MIDDLE, 1, payload=m[8:16], remaining=len(m) - 16,
+               to_inv=None if first else call.inv)
+        c.post(v2.REPLY_INLINE, 1, payload=m[16:], writes=writes)
+        same(tcp.reply().r.data[-5000:], data, "what the client got")
+        null_works(tcp, c)
+        t.stop()
+
+
 # Fails with: handles-repeat
 @check("V2-11.1.2-01")
 def fresh_handles(t):
@@ -893,6 +916,50 @@ def reply_interrupted(t):
             c.post(v2.REPLY_INLINE, 60, payload=m[8:])
         null_works(tcp, c)
         t.stop()
+
+
+# Fails with: remaining-with
+@check("V2-6.3.9-06")
+def reply_remaining_with(t):
+    """rdma_remaining of a Reply may count the octets of its own message."""
+    _, tcp, c = t.connect()
+    for steps in (8, 8, 4), (8, 4, 12), (12, 4, 4):
+        tcp.send(rpc.null(60))
+        c.get_call()
+        m, at = rpc.reply(60) + bytes(40), 0
+        for n in steps:
+            c.post(v2.REPLY_MIDDLE, 60, payload=m[at:at + n],
+                   remaining=len(m) - at)
+            at += n
+        c.post(v2.REPLY_INLINE, 60, payload=m[at:])
+        same(tcp.recv(), m, "what the client got")
+
+
+# Fails with: errors-between
+@check("V2-6.3.6-05")
+def call_undisturbed(t):
+    """Between the fragments of a Call nothing is sent but GRANTs."""
+    _, tcp, c = t.connect("--call-format", "continued", "--reduce-min",
+                          "4294967295", advertise=2, replenish=False)
+    m = write3(9, bytes(30000))
+    tcp.send(m)
+    headers = [c.take()]
+    same(headers[0].htype, v2.CALL_MIDDLE, "how the Call begins")
+    for x in range(3):
+        c.raw(0x9000 + x, 2, None, 99, force=True)
+        headers.append(c.take())
+    c.advertise = 32
+    c.grant()
+    while headers[-1].htype == v2.CALL_MIDDLE:
+        headers.append(c.take())
+    same({h.htype for h in headers}, {v2.CALL_MIDDLE, v2.CALL_INLINE},
+         "types amid the Call")
+    same(b"".join(h.payload for h in headers), m, "the Call")
+    for x in range(3):
+        same(kit.is_error(c.take(), v2.INVAL_HTYPE).xid, 0x9000 + x,
+             "xid of the ERROR behind it")
+    c.answer_inline(headers[-1], write3_results(30000))
+    same(tcp.reply().stat, 0, "accept_stat")
 
 
 # Fails with: reply-not-looked-at
