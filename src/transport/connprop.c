@@ -145,17 +145,16 @@ bool rt_connprop_apply(const struct rt_conn *c, struct rt_properties *p,
 
 	switch (v->which) {
 	case RDMA2_PROPID_SBSIZ:
-		n = wire_prop_u32(v, 0);
-		/* [A13]; zero length undoes an announcement. */
-		if (v->len && n < WIRE_FIRST_MESSAGE_MAX)
-			return false;
-		p->send_size = n;
+		/* Information (5.2.1), whatever it is [A13]; zero length
+		 * undoes an announcement. */
+		p->send_size = wire_prop_u32(v, 0);
 		break;
 	case RDMA2_PROPID_RBSIZ:
 		n = wire_prop_u32(v, WIRE_DEFAULT_INLINE);
-		if (n < WIRE_FIRST_MESSAGE_MAX)
-			return false;
-		p->recv_size = n;
+		/* A least size: each Receive takes a first message (4.3), so
+		 * they are longer than that [A13]. */
+		p->recv_size =
+			n < WIRE_FIRST_MESSAGE_MAX ? WIRE_FIRST_MESSAGE_MAX : n;
 		break;
 	case RDMA2_PROPID_RSSIZ:
 		p->segment_size = wire_prop_u32(v, WIRE_DEFAULT_SEGMENT_SIZE);

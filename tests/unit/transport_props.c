@@ -66,16 +66,49 @@ static void sequence(void)
 	rt_raw_close(&r);
 }
 
+/* [A13]: sizes that are small, or none, are no fault, and the other values of
+ * their message hold. */
+static void small_sizes(void)
+{
+	static const struct {
+		uint32_t which, value, threshold;
+	} rows[] = {
+		{ RDMA2_PROPID_SBSIZ, 0, 4096 },
+		{ RDMA2_PROPID_SBSIZ, 1, 4096 },
+		{ RDMA2_PROPID_SBSIZ, 1023, 4096 },
+		{ RDMA2_PROPID_RBSIZ, 0, 1024 },
+		{ RDMA2_PROPID_RBSIZ, 1, 1024 },
+		{ RDMA2_PROPID_RBSIZ, 1023, 1024 },
+	};
+	struct rt_conn_info info;
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		uint32_t value = htonl(rows[i].value), level = htonl(2);
+		struct wire_prop p[2] = {
+			{ rows[i].which, (uint8_t *)&value, 4 },
+			{ RDMA2_PROPID_BRS, (uint8_t *)&level, 4 },
+		};
+
+		if (i)
+			CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
+		rt_raw_connprop(&r, true, p, 2);
+		CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_FINAL);
+		CU_ASSERT_EQUAL(longest(&r, 1, 20000), rows[i].threshold);
+		rt_conn_info(r.p.server, &info);
+		CU_ASSERT_TRUE(info.theirs.complete);
+		CU_ASSERT_EQUAL(info.theirs.reverse, 2);
+	}
+	rt_raw_close(&r);
+}
+
 /* [E2], 5.1, 7.2.2: what is refused, and that nothing of it was applied. */
 static void bad_values(void)
 {
 	static const struct {
 		uint32_t which, len, value;
 	} bad[] = {
-		{ RDMA2_PROPID_RBSIZ, 4, 1023 },
-		{ RDMA2_PROPID_RBSIZ, 4, 0 },
-		{ RDMA2_PROPID_SBSIZ, 4, 1023 },
-		{ RDMA2_PROPID_SBSIZ, 4, 0 },
 		{ RDMA2_PROPID_RBSIZ, 1, 0 },
 		{ RDMA2_PROPID_RBSIZ, 3, 0 },
 		{ RDMA2_PROPID_RSSIZ, 8, 0 },
@@ -413,16 +446,19 @@ static void client_obeys(void)
 	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_MIDDLE);
 	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_INLINE);
 	serve(&r, &rpc);
-	/* [A13]: below 1024 is refused, and does not count. */
+	/* [A13]: below 1024 is 1024. */
 	rt_raw_close(&r);
 	CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &with_user));
 	rt_raw_next(&r);
 	rt_raw_prop(&r, true, RDMA2_PROPID_RBSIZ, 512);
-	CU_ASSERT_TRUE(refused(&r, RDMA2_ERR_BAD_PROPVAL));
-	CU_ASSERT_FALSE(r.p.client_up);
-	rt_raw_connprop(&r, true, NULL, 0);
 	rt_raw_run(&r);
 	CU_ASSERT_TRUE(r.p.client_up);
+	rt_rpc_init(&r.p, r.p.client, &rpc, 1, 1024 - 32 - 17 * 4, false, 64, 0,
+		    0, 0, 0);
+	rt_rpc_submit(r.p.client, &rpc);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_INLINE);
+	CU_ASSERT_EQUAL(r.msg_len, 1024);
+	serve(&r, &rpc);
 	rt_raw_close(&r);
 }
 
@@ -471,6 +507,7 @@ static void told(void)
 
 static const struct unit_test tests[] = {
 	{ "sequence", sequence },
+	{ "small sizes", small_sizes },
 	{ "bad values", bad_values },
 	{ "odd values", odd_values },
 	{ "large", large },

@@ -121,6 +121,8 @@ static void short_messages(void)
 /* What the server does on each kind of first message. */
 static void first_kinds(void)
 {
+	const struct wire_prop bad = { RDMA2_PROPID_RBSIZ,
+				       (const uint8_t *)"\0\0\x10", 3 };
 	struct rt_raw r;
 	uint8_t b[64] = { 0 };
 
@@ -183,7 +185,7 @@ static void first_kinds(void)
 
 	/* A refused set of properties was not received [F2]. */
 	CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
-	rt_raw_prop(&r, true, RDMA2_PROPID_RBSIZ, 1023);
+	rt_raw_connprop(&r, true, &bad, 1);
 	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_ERROR);
 	CU_ASSERT_EQUAL(r.m.error.code, RDMA2_ERR_BAD_PROPVAL);
 	CU_ASSERT_TRUE(rt_raw_silent(&r));

@@ -192,6 +192,25 @@ def send_size(t):
     expect(max(h.size for h in a.headers) > size - 8, "none so long")
 
 
+# Fails with: props-small-send
+@check("V2-5.2.1-02")
+def any_send_size(t):
+    """Maximum Send Size is information: any is taken, with its set."""
+    for size in 0, 1, 512, 1023, 0x7fffffff, 0xffffffff:
+        threshold(t, t.connect([(SBSIZ, size), (RBSIZ, 8192)]), 8192,
+                  "with Maximum Send Size %d" % size)
+
+
+# Fails with: props-small-receive
+@check("V2-5.2.2-04")
+def small_receive_size(t):
+    """A Receive Buffer Size below that of a first message: its set is taken,
+    and nothing longer than such a message comes."""
+    for size in 0, 1, 512, 1023:
+        c = t.connect([(RBSIZ, size)])
+        threshold(t, c, 1024, "with Receive Buffer Size %d" % size)
+
+
 # Fails with: props-buffer
 @check("V2-5.2.2-01")
 def receive_size(t):
