@@ -132,8 +132,10 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 		"them %zu MiB.\n"
 		"# Max_Memory bounds all that is registered: %" PRIu64
 		" MiB.\n",
-		(cfg.credits + 1) * recv >> 10, cfg.max_connections,
-		(cfg.credits + 1) * recv * cfg.max_connections >> 20,
+		(cfg.credits + RT_CREDIT_BEYOND) * recv >> 10,
+		cfg.max_connections,
+		(cfg.credits + RT_CREDIT_BEYOND) * recv * cfg.max_connections >>
+			20,
 		cfg.max_memory >> 20);
 	if (cfg.share_receives && cfg.max_shared_receives &&
 	    cfg.provider != GR_IWARP)

@@ -268,7 +268,7 @@ static void clients_fit(struct gateway *gw)
 	if ((c->extensions & RT_EXT_RTR) && !c->no_placement &&
 	    each < RECEIVE_HEAD + c->placement_size)
 		each = RECEIVE_HEAD + c->placement_size;
-	each *= c->credits + c->reverse_credits + 1;
+	each *= c->credits + c->reverse_credits + RT_CREDIT_BEYOND;
 	most = c->max_memory / 2 / each;
 	if (!most)
 		most = 1;

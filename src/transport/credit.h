@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "transport/transport.h"
+
 struct rt_credit {
 	uint32_t sent; /* Sent message count */
 	uint32_t received; /* Received message count */
@@ -121,7 +123,7 @@ static inline void rt_credit_announce(struct rt_credit *c)
 
 /*
  * Receives that should be posted, so that everything announced can arrive and
- * one GRANT beyond ([A5] rule 3). If some are lacking, so much less is
+ * what is borne beyond ([A5] rule 3). If some are lacking, so much less is
  * announced; for what was announced before there are enough.
  */
 static inline uint32_t rt_credit_receives(const struct rt_credit *c)
@@ -131,7 +133,7 @@ static inline uint32_t rt_credit_receives(const struct rt_credit *c)
 
 	if (c->told && (int32_t)open > (int32_t)n)
 		n = open;
-	return n + 1;
+	return n + RT_CREDIT_BEYOND;
 }
 
 /* Has the peer used all that was announced (or the reserve as well)? */
@@ -140,11 +142,12 @@ static inline bool rt_credit_exhausted(const struct rt_credit *c)
 	return (int32_t)(c->received - c->announced) >= 0;
 }
 
-/* Has it sent more than it may? All that was announced is allowed, and one
- * GRANT; who has not been told anything sends one message. */
+/* Has it sent more than is borne? Who has not been told anything sends one
+ * message, or two if it reads 4.2.1 as it stands. */
 static inline bool rt_credit_overrun(const struct rt_credit *c)
 {
-	return c->told && (int32_t)(c->received - c->announced) > 1;
+	return c->told &&
+	       (int32_t)(c->received - c->announced) > RT_CREDIT_BEYOND;
 }
 
 /*

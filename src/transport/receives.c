@@ -34,7 +34,8 @@ static size_t longest(const struct rt_config *cfg)
 
 unsigned int rt_most_receives(const struct rt_config *cfg)
 {
-	return cfg->credits + cfg->reverse_credits + RT_CREDIT_MIN + 1;
+	return cfg->credits + cfg->reverse_credits + RT_CREDIT_MIN +
+	       RT_CREDIT_BEYOND;
 }
 
 int rt_share_receives(struct rt_instance *inst)

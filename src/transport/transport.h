@@ -95,6 +95,10 @@ enum rt_call_format {
 
 /* What rt_config_check() lets through; readers of settings use the same. */
 #define RT_CREDITS_MAX 4096
+/* Messages beyond the limit that are borne, and Receives for them: who reads
+ * "is greater than" in 4.2.1 as it stands sends one more ([A2]), and there is
+ * the GRANT of 4.2.1.1. */
+#define RT_CREDIT_BEYOND 2
 #define RT_SEND_MIN 1024 /* of recv_size and send_size, which are */
 #define RT_SEND_MAX 262144 /* multiples of four */
 #define RT_SEGMENT_MIN 4096

@@ -53,12 +53,12 @@ static void holding(void)
 	c.holding = 4;
 	c.reverse = 1;
 	CU_ASSERT_EQUAL(rt_credit_value(&c), 10);
-	CU_ASSERT_TRUE(rt_credit_receives(&c) >= 6);
+	CU_ASSERT_TRUE(rt_credit_receives(&c) >= 7);
 	rt_credit_announce(&c);
 	/* And what was announced is never taken back [A6]. */
 	c.reverse = 0;
 	CU_ASSERT_EQUAL(rt_credit_value(&c), 10);
-	CU_ASSERT_EQUAL(rt_credit_receives(&c), 6);
+	CU_ASSERT_EQUAL(rt_credit_receives(&c), 7);
 }
 
 static void grants_alone(void)
@@ -95,7 +95,13 @@ static void wrap(void)
 		c.received = start + i;
 		rt_credit_announce(&c);
 		CU_ASSERT_EQUAL(c.announced, start + i + 16);
-		CU_ASSERT_EQUAL(rt_credit_receives(&c), 17);
+		CU_ASSERT_EQUAL(rt_credit_receives(&c), 18);
+		/* Two beyond what was announced are borne [A2, A5]. */
+		c.received += 18;
+		CU_ASSERT_FALSE(rt_credit_overrun(&c));
+		c.received += 1;
+		CU_ASSERT_TRUE(rt_credit_overrun(&c));
+		c.received -= 19;
 		c.received += 7;
 		CU_ASSERT_FALSE(rt_credit_grant_due(&c));
 		c.received += 1;

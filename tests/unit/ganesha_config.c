@@ -263,11 +263,11 @@ static void not_together(void)
 			     &cfg),
 			GR_CONFIG_BAD);
 	CU_ASSERT_PTR_NOT_NULL(strstr(said, "needs version 2"));
-	/* 64 and 16 credits, and three. */
-	CU_ASSERT_EQUAL(load("Max_Shared_Receives = 82;", &cfg), GR_CONFIG_BAD);
+	/* 64 and 16 credits, and four. */
+	CU_ASSERT_EQUAL(load("Max_Shared_Receives = 83;", &cfg), GR_CONFIG_BAD);
 	CU_ASSERT_PTR_NOT_NULL(strstr(said, "shared Receives"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(said, ":2)"));
-	CU_ASSERT_EQUAL(load("Max_Shared_Receives = 83;", &cfg),
+	CU_ASSERT_EQUAL(load("Max_Shared_Receives = 84;", &cfg),
 			GR_CONFIG_GOOD);
 	/* The words of a quoted text stay together, commas and all. */
 	CU_ASSERT_EQUAL(load("Host_Authentication_Allow = \"a/b, c/d\";", &cfg),
@@ -331,7 +331,7 @@ static void other_items(void)
 		"CRC = false;",
 		"Huge_Pages = true;",
 		"Shared_Receives = false;",
-		"Max_Shared_Receives = 12;\nCredits = 8;\nReverse_Credits = 1;",
+		"Max_Shared_Receives = 13;\nCredits = 8;\nReverse_Credits = 1;",
 		"Stats_Socket = \"\";",
 		"Stats_DBus = false;",
 		"Rpcbind = false;",

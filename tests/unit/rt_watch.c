@@ -418,8 +418,9 @@ static void message(struct rt_watch *w, const struct loop_event *ev)
 		return;
 	}
 	if (ours(w, to) &&
-	    (int32_t)(ev->recvs_posted - (to->limit - (from->sent - 1) + 1)) <
-		    0 &&
+	    /* Two more than it has told; one before it has told anything. */
+	    (int32_t)(ev->recvs_posted - (to->limit - (from->sent - 1) + 1 +
+					  (to->answers > 0))) < 0 &&
 	    /* A peer beyond its limit uses up what is there. */
 	    (int32_t)(to->limit - (from->sent - 1)) >= 0)
 		fault(w, "%zu Receives, limit %u, %u received",

@@ -505,7 +505,8 @@ static void answer_held(struct rt_pair *p)
 		rt_pair_answer(p, p->held[--p->nheld]);
 }
 
-/* All that was announced, and one beyond [A5]; more is the end. */
+/* All that was announced, and two beyond, as a peer sends that reads 4.2.1 to
+ * the letter [A2, A5]; more is the end. */
 static void beyond(void)
 {
 	struct rt_config cfg = { .credits = 4 };
@@ -522,9 +523,20 @@ static void beyond(void)
 	CU_ASSERT_FALSE(r.p.server_closed);
 	rt_raw_call(&r, r.sent, NULL, NULL, 8);
 	rt_raw_run(&r);
+	CU_ASSERT_EQUAL(r.p.nheld, 5);
+	CU_ASSERT_FALSE(r.p.server_closed);
+	answer_held(&r.p);
+	/* A GRANT of the server would be news to it. */
+	CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
+	r.p.hold = false;
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	r.p.hold = true;
+	while (r.sent < r.limit + 3)
+		rt_raw_call(&r, r.sent, NULL, NULL, 8);
+	rt_raw_run(&r);
 	CU_ASSERT_TRUE(r.p.server_closed);
 	CU_ASSERT_EQUAL(r.p.server_error, -EPROTO);
-	CU_ASSERT_EQUAL(r.p.nheld, 4);
+	CU_ASSERT_EQUAL(r.p.nheld, 6);
 	answer_held(&r.p);
 	rt_raw_close(&r);
 }

@@ -198,7 +198,7 @@ static void share(void)
 {
 	/* A Receive of 256 KiB, and 65 of them, would be all there is. */
 	struct rt_config server = { .max_memory = RT_MEMORY_MIN,
-				    .credits = 3,
+				    .credits = 2,
 				    .recv_size = 262144 };
 	struct rt_conn *conn[4];
 	unsigned int n = 0;

@@ -540,10 +540,10 @@ static void raised(void)
 	request(&r, 3, RDMA2_PROPID_RBSIZ, 1024);
 	CU_ASSERT_TRUE(answered(&r, 3, 0, 1, 0));
 	CU_ASSERT_EQUAL(receives(&r), 4096);
-	/* 8 were posted beside that of the request (the credits, and one);
+	/* 9 were posted beside that of the request (the credits, and two);
 	 * two of them have gone since. Each Call takes one. */
 	n = calls_to_update(&r, &xid);
-	CU_ASSERT_EQUAL(n, 6);
+	CU_ASSERT_EQUAL(n, 7);
 	CU_ASSERT_TRUE(has(RDMA2_PROPID_RBSIZ, 6000));
 	CU_ASSERT_TRUE(x.pendclr);
 	CU_ASSERT_EQUAL(receives(&r), 6000);
@@ -554,7 +554,7 @@ static void raised(void)
 	request(&r, 4, RDMA2_PROPID_RBSIZ, 100000);
 	CU_ASSERT_TRUE(answered(&r, 4, 0, 0, 1));
 	n = calls_to_update(&r, &xid);
-	CU_ASSERT_EQUAL(n, 8);
+	CU_ASSERT_EQUAL(n, 9);
 	CU_ASSERT_TRUE(has(RDMA2_PROPID_RBSIZ, 8192));
 	CU_ASSERT_TRUE(x.pendclr);
 	for (unsigned int i = 0; i < 20; i++)
@@ -573,7 +573,7 @@ static void raised(void)
 	rt_conn_raise_recv_size(r.p.server, 8192);
 	CU_ASSERT_TRUE(rt_raw_silent(&r));
 	n = calls_to_update(&r, &xid);
-	CU_ASSERT_EQUAL(n, 9);
+	CU_ASSERT_EQUAL(n, 10);
 	CU_ASSERT_TRUE(has(RDMA2_PROPID_RBSIZ, 8192));
 	CU_ASSERT_FALSE(x.pendclr);
 	/* It is not lowered by our own decision (3.1). */

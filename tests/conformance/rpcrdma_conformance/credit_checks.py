@@ -94,6 +94,25 @@ def receives_for_all(t):
     c.null()
 
 
+# Fails with: receive-literal
+@check("V2-4.2.1-13")
+def two_beyond(t):
+    """A peer that reads 4.2.1 to the letter sends one message beyond its
+    limit, and a GRANT: both are taken. [A2], [A5]"""
+    for _ in range(3):
+        c = t.connect()
+
+        def all_of_it():
+            for _ in range(v2.ahead(c.limit, c.sent)):
+                c.put(rpc.u32(1, 2, c.credit(), v2.ERROR, 99))
+            for _ in range(2):
+                c.put(rpc.u32(0, 2, c.credit() + 2, v2.GRANT))
+            c.told = c.credit() + 2
+
+        c.iw.in_one_write(all_of_it)
+        c.null()
+
+
 # Fails with: credit-of-sent
 @check("V2-4.2.1-07")
 def limit_on_the_right_scale(t):
