@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "compat/ntirpc.h"
+#include "ntirpc/optional.h"
 #include "ntirpc/session.h"
 
 /* As much as stock ntirpc hashes for its duplicate request cache. */
@@ -149,6 +150,7 @@ XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max)
 	nc->ended = NULL;
 	nc->bound = NULL;
 	nc->is_stray = false;
+	nc->is_optional = false;
 	nc->peer = 0;
 	nc->reply = (struct rt_reply){ 0 };
 	n = nrt_to_iov(call->pieces, call->npieces, iov);
@@ -516,6 +518,8 @@ void nrt_xp_checksum(struct svc_req *req, void *what, size_t length)
 	req->rq_cksum = nrt_checksum(what, length);
 	if (nc && nc->readable)
 		req->rq_cksum ^= sum_asker(nc);
-	if (nc)
+	if (nc) {
 		nrt_bound_check(nc, req->rq_xdrs, given, ngiven);
+		nrt_optional_check(nc, req->rq_xdrs, given, ngiven);
+	}
 }

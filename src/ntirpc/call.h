@@ -47,6 +47,8 @@ struct nrt_call {
 	struct nrt_bound *bound;
 	bool is_stray; /* it would end a session that is not among these: */
 	struct ulb_stray stray;
+	bool is_optional; /* it has an operation that Ganesha does not see: */
+	struct ulb_optional optional;
 	/* The owner's: what tells its host from others, and is no one's to know */
 	uint64_t peer;
 	struct nrt_news news; /* what the Reply says of sessions */

@@ -11,6 +11,7 @@
 
 #include "ntirpc/call.h"
 #include "ntirpc/back/clnt.h"
+#include "ntirpc/optional.h"
 
 bool nrt_session_looks(const struct nrt_call *nc)
 {
@@ -19,7 +20,7 @@ bool nrt_session_looks(const struct nrt_call *nc)
 	return nc->clnts && nc->readable && head->nfs && head->vers == 4 &&
 	       (head->op_class == ULB_CLASS_session ||
 		head->op_class == ULB_CLASS_protected || nc->is_stray ||
-		nrt_clnts_troubled(nc->clnts) ||
+		nc->is_optional || nrt_clnts_troubled(nc->clnts) ||
 		(nc->bound && head->sequence &&
 		 !nrt_bound_has(nc->bound, head->session)));
 }
@@ -52,6 +53,8 @@ bool nrt_session_encode(XDR *xdrs, void *results)
 	if (!e)
 		return true;
 	if (nc->is_stray && !nrt_bound_correct(nc, xdrs, at))
+		return false;
+	if (nc->is_optional && !nrt_optional_correct(nc, xdrs, at))
 		return false;
 	n = nrt_to_iov(nc->call->pieces, nc->call->npieces, in);
 	/* A COMPOUND's head and two operations are in the first octets. */

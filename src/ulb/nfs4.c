@@ -34,6 +34,8 @@ static int next_op(struct ulb_call *c, struct ulb_cur *cur, uint32_t *op)
 		c->names_state = true;
 	else if (*op == OP_DESTROY_SESSION)
 		c->ends_session = true;
+	else if (*op == OP_GET_DIR_DELEGATION || *op == OP_READ_PLUS)
+		c->optional = true;
 	return 1;
 }
 
@@ -54,7 +56,7 @@ void ulb_nfs4_classify(struct ulb_call *c, struct ulb_walk *w)
 		/* Nothing more can be found, or nothing follows. */
 		if (i + 1 == count ||
 		    (c->op_class == ULB_NCLASSES - 1 && c->ends_state &&
-		     c->names_state && c->ends_session))
+		     c->names_state && c->ends_session && c->optional))
 			break;
 		if (ulb_walk(w, ulb_nfs4_args[op]))
 			break;
@@ -83,6 +85,32 @@ bool ulb_stray_end(const struct iovec *args, unsigned int n, size_t at,
 		    !(c.sequence && !memcmp(id, c.session, sizeof(id)))) {
 			stray->index = i;
 			stray->at = (size_t)w.cur.pos;
+			return true;
+		}
+		if (ulb_walk(&w, ulb_nfs4_args[op]))
+			break;
+	}
+	return false;
+}
+
+bool ulb_find_optional(const struct iovec *args, unsigned int n, size_t at,
+		       struct ulb_optional *optional)
+{
+	struct ulb_call c = { 0 };
+	struct ulb_walk w = { 0 };
+	uint32_t tag, count, op;
+	size_t count_at;
+
+	ulb_cur_init(&w.cur, args, n);
+	if (ulb_skip(&w.cur, at) || compound_head(&c, &w.cur, &tag, &count))
+		return false;
+	count_at = (size_t)w.cur.pos - 4;
+	for (uint32_t i = 0; i < count && next_op(&c, &w.cur, &op) > 0; i++) {
+		if (c.optional) {
+			optional->index = i;
+			optional->op = op;
+			optional->at = (size_t)w.cur.pos - 4;
+			optional->count_at = count_at;
 			return true;
 		}
 		if (ulb_walk(&w, ulb_nfs4_args[op]))

@@ -88,6 +88,7 @@ struct ulb_call {
 	bool names_state; /* that names state, but no file: FREE_STATEID,
 			     TEST_STATEID, RELEASE_LOCKOWNER */
 	bool ends_session; /* DESTROY_SESSION */
+	bool optional; /* GET_DIR_DELEGATION, READ_PLUS */
 	bool sequence; /* it begins with a SEQUENCE ... */
 	uint8_t session[16]; /* ... of this session */
 };
@@ -250,6 +251,18 @@ struct ulb_stray {
 bool ulb_stray_end(const struct iovec *args, unsigned int n, size_t at,
 		   bool (*bound)(void *ctx, const uint8_t id[ULB_SESSION_ID]),
 		   void *ctx, struct ulb_stray *stray);
+/* A GET_DIR_DELEGATION or READ_PLUS among the operations of a COMPOUND: which
+ * one, its number and where that stands, and where it stands how many there
+ * are. */
+struct ulb_optional {
+	uint32_t index, op;
+	size_t at, count_at;
+};
+/*
+ * ulb_find_optional - the first of these; as ulb_stray_end()
+ */
+bool ulb_find_optional(const struct iovec *args, unsigned int n, size_t at,
+		       struct ulb_optional *optional);
 /*
  * ulb_last_result - number and status of the operation that a COMPOUND has ended
  * with, if it has failed and was the one at @index

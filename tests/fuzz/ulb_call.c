@@ -135,6 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(c.op_class == k.op_class);
 		FUZZ_CHECK(c.ends_state || !k.ends_state);
 		FUZZ_CHECK(c.names_state || !k.names_state);
+		FUZZ_CHECK(c.optional || !k.optional);
 	}
 	if (!rc_head) {
 		FUZZ_CHECK(k.op_class < ULB_NCLASSES);

@@ -744,6 +744,56 @@ static void test_bound(void)
 	vers = 3;
 }
 
+/* What the server would get wrong it does not get to see, however that is
+ * covered: it is told of an illegal operation and of none behind it, and its word
+ * for that becomes "not supported". */
+static void test_optional(void)
+{
+	static const uint32_t services[] = { SVC_NONE, SVC_INTEGRITY,
+					     SVC_PRIVACY };
+	/* Tag, minor version, number; the operations. */
+	static const uint32_t dir[] = { 0, 2, 2, 46, 7, 0, 0, 0, 0, 0 };
+	static const uint32_t dir_seen[] = { 0, 2, 1, 10044, 7, 0, 0, 0, 0, 0 };
+	static const uint32_t plus[] = { 0, 2, 2, 24, 68, 7, 7, 7, 7, 0 };
+	static const uint32_t seen[] = { 0, 2, 2, 24, 10044, 7, 7, 7, 7, 0 };
+	/* Not of this minor version, and one that nobody knows. */
+	static const uint32_t early[] = { 0, 1, 2, 24, 68, 7, 7, 7, 7, 0 };
+	static const uint32_t strange[] = { 0, 2, 3, 24, 9999, 68, 7, 7, 7, 7 };
+	static const uint32_t illegal1[] = { 10044, 0, 1, 10044, 10044 };
+	static const uint32_t dir_right[] = { 10004, 0, 1, 46, 10004 };
+	static const uint32_t illegal2[] = { 10044, 0, 2, 24, 0, 10044, 10044 };
+	static const uint32_t right[] = { 10004, 0, 2, 24, 0, 68, 10004 };
+	/* It had ended before. */
+	static const uint32_t stale[] = { 10001, 0, 1, 24, 10001 };
+	struct results no_dir = { sizeof(dir_right), 0, illegal1, dir_right,
+				  true };
+	struct results no_plus = { sizeof(right), 0, illegal2, right, true };
+	struct results failed = { sizeof(stale), 0, stale, stale, true };
+	struct results other = { sizeof(right), 0, illegal2, illegal2, true };
+	uint64_t rnd = 79;
+
+	vers = 4;
+	fake_sessions.flags = 0;
+	special.n = 10;
+	for (int i = 0; i < 300; i++) {
+		uint32_t service = services[i % 3];
+
+		special.given = dir;
+		special.decoded = dir_seen;
+		one_call(service, &no_dir, &rnd);
+		special.given = plus;
+		special.decoded = seen;
+		one_call(service, &no_plus, &rnd);
+		one_call(service, &failed, &rnd);
+		special.given = special.decoded = early;
+		one_call(service, &other, &rnd);
+		special.given = special.decoded = strange;
+		one_call(service, &other, &rnd);
+	}
+	special.n = 0;
+	vers = 3;
+}
+
 /* A body that was changed on the way is not decoded. */
 static void test_tampered(void)
 {
@@ -786,6 +836,8 @@ static const struct unit_test tests[] = { { "open", test_open },
 					  { "privacy", test_privacy },
 					  { "sessions", test_session },
 					  { "bound", test_bound },
+					  { "optional operations",
+					    test_optional },
 					  { "tampered", test_tampered },
 					  { "close", test_close },
 					  { NULL, NULL } };

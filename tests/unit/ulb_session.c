@@ -330,6 +330,90 @@ static void test_heads(void)
 	CU_ASSERT_TRUE(head.sequence);
 }
 
+/* The first optional operation's index, or -1, in pieces of every size. */
+static int find(size_t before, uint32_t op)
+{
+	struct ulb_optional o = { 0 }, t = { 0 };
+	struct pieces p;
+	uint32_t word;
+	bool yes;
+
+	p = x_shred(call.b, call.len, 1000);
+	yes = ulb_find_optional(p.iov, p.n, before, &o);
+	x_free(&p);
+	for (size_t size = 1; size < 9; size++) {
+		p = x_shred(call.b, call.len, size);
+		CU_ASSERT_EQUAL(ulb_find_optional(p.iov, p.n, before, &t), yes);
+		x_free(&p);
+		CU_ASSERT_EQUAL(memcmp(&o, &t, sizeof(o)), 0);
+	}
+	/* Cut off: it is found where its number is. */
+	for (size_t len = 0; len < call.len; len++) {
+		p = x_split(call.b, len, len / 2);
+		if (ulb_find_optional(p.iov, p.n, before, &t))
+			CU_ASSERT(yes && o.at == t.at);
+		x_free(&p);
+	}
+	if (!yes)
+		return -1;
+	CU_ASSERT_EQUAL(o.op, op);
+	memcpy(&word, call.b + o.at, 4);
+	CU_ASSERT_EQUAL(be32toh(word), op);
+	memcpy(&word, call.b + o.count_at, 4);
+	CU_ASSERT_TRUE(be32toh(word) > o.index && be32toh(word) < 10);
+	return (int)o.index;
+}
+
+static void test_optional(void)
+{
+	static const char dir[] = "46 7 0 h u h u 0 0", plus[] = "68 i h 5";
+	struct ulb_call head;
+	struct iovec v;
+	size_t at;
+
+	at = args(1);
+	x_values(&call, dir);
+	CU_ASSERT_EQUAL(find(at, 46), 0);
+	at = args(5);
+	put_sequence(0);
+	x_values(&call, "24");
+	x_values(&call, dir);
+	x_values(&call, dir);
+	x_values(&call, "24");
+	CU_ASSERT_EQUAL(find(at, 46), 2);
+	/* 9 9 s, minor version 2 */
+	x_init(&call);
+	x_values(&call, "9 9 s 2 3");
+	put_sequence(0);
+	x_values(&call, plus);
+	x_values(&call, dir);
+	CU_ASSERT_EQUAL(find(8, 68), 1);
+	/* No operation of this minor version: nothing is known behind it. */
+	at = args(2);
+	x_values(&call, plus);
+	x_values(&call, dir);
+	CU_ASSERT_EQUAL(find(at, 0), -1);
+	/* What cannot be read hides it, and so does the number of operations. */
+	at = args(2);
+	x_values(&call, "9999");
+	x_values(&call, dir);
+	CU_ASSERT_EQUAL(find(at, 0), -1);
+	at = args(1);
+	x_values(&call, "24");
+	x_values(&call, dir);
+	CU_ASSERT_EQUAL(find(at, 0), -1);
+
+	for (int there = 0; there < 2; there++) {
+		begin(0, 3);
+		put_sequence(0);
+		x_values(&call, there ? dir : "24");
+		x_values(&call, "24");
+		v = (struct iovec){ call.b, call.len };
+		CU_ASSERT_EQUAL_FATAL(ulb_classify(&v, 1, &head), 0);
+		CU_ASSERT_EQUAL(head.optional, there);
+	}
+}
+
 static int last(uint32_t index, uint32_t *op, uint32_t *status)
 {
 	struct iovec v = { res.b, res.len };
@@ -436,6 +520,7 @@ static const struct unit_test tests[] = {
 	{ "BIND_CONN_TO_SESSION", test_bind },
 	{ "DESTROY_SESSION", test_destroy },
 	{ "ended by strangers", test_stray },
+	{ "optional operations", test_optional },
 	{ "heads", test_heads },
 	{ "last result", test_last },
 	{ "callback", test_callback },

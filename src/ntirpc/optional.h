@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * optional - operations of NFSv4 that Linux asks for, and Ganesha gets wrong
+ *
+ * An operation that is defined but not offered is answered with NFS4ERR_NOTSUPP
+ * (RFC 8881, 15.1.1.5; RFC 7862, 15.10), and Linux' client then does without.
+ * What Ganesha says of two of them it cannot do with:
+ *
+ *   GET_DIR_DELEGATION   Linux since 6.19, when it reads a directory's
+ *                        attributes. Ganesha before 9.11 has OP_ILLEGAL for
+ *                        an answer (its issue 1385), which Linux takes for
+ *                        one to something else: "Remote I/O error", names
+ *                        that are missing from a directory
+ *   READ_PLUS            Linux where it is built so, Debian's since 6.12, but
+ *                        for what it has mounted by RDMA itself: through the
+ *                        gateway, therefore. The answer of Ganesha 4.3 has
+ *                        no data and says that this is the end of the
+ *                        file; 6.5 has none to give, and says so
+ *
+ * So Ganesha does not get to see them. The first of these in a COMPOUND becomes
+ * OP_ILLEGAL, and the last of its operations, since after one that fails nothing
+ * is executed; and in the Reply, NFS4ERR_OP_ILLEGAL becomes NFS4ERR_NOTSUPP under
+ * the operation's own number.
+ *
+ * As in bound.h, the arguments are changed where ntirpc sums them up, and the
+ * results before RPCSEC_GSS covers them.
+ *
+ * Threads: those of the Call.
+ */
+#ifndef RPCRDMA_NTIRPC_OPTIONAL_H
+#define RPCRDMA_NTIRPC_OPTIONAL_H
+
+#include <rpc/xdr.h>
+
+struct nrt_call;
+
+/* Before the arguments of @nc are decoded, as nrt_bound_check(). */
+void nrt_optional_check(struct nrt_call *nc, XDR *xdrs, void *what,
+			size_t length);
+/* The results of @nc stand behind @at. False: they cannot be changed. */
+bool nrt_optional_correct(const struct nrt_call *nc, XDR *xdrs, u_int at);
+
+#endif /* RPCRDMA_NTIRPC_OPTIONAL_H */
