@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the server knows a client that comes back.
 
-    again.py answered|apart|session|bound|privileged MOUNT-PORT RDMA-PORT DIR
+    again.py answered|apart|session|bound|optional|privileged MOUNT-PORT RDMA-PORT DIR
                                             the server exports DIR as /export
 
 By RDMA a client has another port on each connection, so Ganesha is told of a
@@ -19,6 +19,8 @@ port that does not change. Version 1 and 2 of the transport.
                 than Ganesha remembers, can still be used, and ended.
     bound       A session is ended over a connection that is bound to it, by
                 whatever binds one; over no other, though it be of the same address.
+    optional    What Linux asks for and Ganesha gets wrong (src/ntirpc/optional.h)
+                is not supported, and a client that asks again hears it again.
     privileged  An export with PrivilegedPort serves whoever has a port below
                 1024, and nobody else.
 """
@@ -39,6 +41,7 @@ GETATTR, REMOVE, RMDIR = 1, 12, 13
 NOENT, ACCES, NOTDIR = 2, 13, 20
 (EXCHANGE_ID, CREATE_SESSION, DESTROY_SESSION) = (42, 43, 44)
 BIND_CONN_TO_SESSION, BADSESSION, NOT_BOUND = 41, 10052, 10055
+GET_DIR_DELEGATION, READ_PLUS, NOTSUPP = 46, 68, 10004
 (SEQUENCE, DESTROY_CLIENTID, RECLAIM_COMPLETE) = (53, 57, 58)
 AUTH_TOOWEAK = 5
 CONNECTIONS = 40  # Ganesha counts 16 of a session
@@ -130,6 +133,7 @@ class Session:
 
     def __init__(self, v, c):
         self.v, self.xid, self.seq = v, random.getrandbits(30), 0
+        self.minor = 1
         r = self.compound(c, u32(EXCHANGE_ID) + random.randbytes(8) +
                           opaque("again-%x" % random.getrandbits(64)) +
                           u32(0, 0, 0)).good(EXCHANGE_ID)
@@ -143,11 +147,11 @@ class Session:
     def compound(self, c, *ops):
         self.xid += 1
         return rpc.Compound(self.v.call(c, rpc.compound(self.xid, list(ops),
-                                                        minor=1)))
+                                                        minor=self.minor)))
 
-    def sequence(self):
-        self.seq += 1
-        return u32(SEQUENCE) + self.sid + u32(self.seq, 0, 0, 0)
+    def sequence(self, again=False, keep=0):
+        self.seq += not again
+        return u32(SEQUENCE) + self.sid + u32(self.seq, 0, 0, keep)
 
     def end(self, c):
         done = self.compound(c, u32(DESTROY_SESSION) + self.sid)
@@ -233,6 +237,34 @@ def bound(v, fh, folder):
         v.bench.end()
 
 
+def optional(v, fh, folder):
+    c = v.connect()
+    s = Session(v, c)
+    s.compound(c, s.sequence(), u32(RECLAIM_COMPLETE, 0)).good(SEQUENCE)
+    for minor, op, args in (
+            (1, GET_DIR_DELEGATION, u32(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)),
+            (2, READ_PLUS, bytes(16) + u64(0) + u32(4096))):
+        s.minor = minor
+        # Twice, and the second time once more.
+        for again in (False, False, True):
+            done = s.compound(c, s.sequence(again, keep=1), u32(rpc.PUTROOTFH),
+                              u32(op) + args, u32(rpc.PUTROOTFH))
+            r, got = done.r, []
+            for i in range(done.n):
+                got.append((r.u32(), r.u32()))
+                if got[-1] == (SEQUENCE, 0):
+                    r.fixed(36)
+            assert (done.status, got) == \
+                (NOTSUPP, [(SEQUENCE, 0), (rpc.PUTROOTFH, 0), (op, NOTSUPP)]), \
+                (done.status, got)
+        # What stands behind it has not been undone.
+        done = s.compound(c, s.sequence(), u32(rpc.PUTROOTFH))
+        assert not done.status, "the next Call: status %d" % done.status
+    s.minor = 1
+    s.end(c)
+    v.bench.end()
+
+
 def privileged(v, fh, folder):
     def getattr_from(port):
         c = v.connect(source=port)
@@ -259,7 +291,8 @@ def main(what, mount_port, port, folder):
     for v in Version1(bench), Version2(bench):
         try:
             {"answered": answered, "apart": apart, "session": session,
-             "bound": bound, "privileged": privileged}[what](v, fh, folder)
+             "bound": bound, "optional": optional,
+             "privileged": privileged}[what](v, fh, folder)
         except AssertionError as e:
             raise SystemExit("%s: %s" % (v.name, e))
 

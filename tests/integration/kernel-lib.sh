@@ -110,11 +110,11 @@ names() {
 # Both clients: what one has written and closed the other reads; a lock of one
 # keeps the other out; then not any more. The second is in network namespace
 # two, and has SECOND_MOUNT: options beside vers=, and the source.
-two_clients() { # VERS
+two_clients() { # VERS [VERS of the second]
 	cat >"$WORK/second" <<-END
 	set -e
 	echo client-two >/sys/fs/nfs/net/nfs_client/identifier
-	mount -t nfs -o vers=$1,$SECOND_MOUNT $MNT
+	mount -t nfs -o vers=${2:-$1},$SECOND_MOUNT $MNT
 	cmp $LOCAL/65537 $MNT/65537
 	echo second >$MNT/from-two
 	: >$WORK/two-ready

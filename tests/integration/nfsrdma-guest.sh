@@ -89,7 +89,7 @@ rxe_server() {
 }
 
 network() {
-	for m in rdma_cm iw_cm libcrc32c veth; do modprobe -q "$m"; done
+	for m in rdma_cm iw_cm ib_uverbs libcrc32c veth; do modprobe -q "$m"; done
 	ip netns add two
 	ip -n two link set lo up
 	case $kind in
@@ -130,6 +130,17 @@ if ! start_ganesha "$WORK/ganesha" "$DATA" "Provider = $PROVIDER;"; then
 	finish
 fi
 SECOND_MOUNT="proto=tcp,port=$NFS_PORT 10.9.3.2:/export"
+# by_tcp COMMAND...: one by which the second client comes. What newer kernels ask
+# for, and Ganesha gets wrong, is put right for RDMA alone (src/ntirpc/optional.h):
+# so neither may ask for delegations of directories meanwhile, and the second does
+# not come by NFSv4.2 to read what is there, which is done by READ_PLUS.
+by_tcp() {
+	local asks=/sys/module/nfsv4/parameters/directory_delegations status=0
+	[ ! -e "$asks" ] || echo N >"$asks"
+	"$@" || status=$?
+	[ ! -e "$asks" ] || echo Y >"$asks"
+	return "$status"
+}
 make_patterns
 resident
 if [ "$kind" = rxe ]; then
@@ -169,7 +180,7 @@ for vers in ${RPCRDMA_VERSIONS:-3 4.0 4.1 4.2}; do
 		check "$kind-tree-v$vers" tree
 		check "$kind-large-directory-v$vers" large_directory
 		check "$kind-names-v$vers" names
-		if [ $vers != 3 ]; then check "$kind-two-clients-v$vers" two_clients $vers; fi
+		if [ $vers != 3 ]; then check "$kind-two-clients-v$vers" by_tcp two_clients "$vers" "${vers/4.2/4.1}"; fi
 		still_serving $vers
 		if [ $vers = 4.2 ]; then check "$kind-allocate-v4.2" sparse; fi
 	fi
@@ -402,7 +413,7 @@ versions=(4.1)
 [ "$kind" = rxe ] || versions+=(4.2)
 for vers in "${versions[@]}"; do
 	check "$kind-delegation-mount-v$vers" mounted $vers
-	check "$kind-delegation-v$vers" recalled $vers
+	check "$kind-delegation-v$vers" by_tcp recalled $vers
 	calls=$((calls + 1))
 	check "$kind-called-back-v$vers" stats "$GANESHA_STATS" \
 		'all(c["version"] == 1 for c in connections)' \
@@ -414,7 +425,7 @@ done
 # A client of NFSv4.0 by RDMA names no address that Ganesha could call: it
 # gets no delegation, and nobody waits for one.
 check "$kind-delegation-mount-v4.0" mounted 4.0
-check "$kind-no-delegation-v4.0" recalled 4.0
+check "$kind-no-delegation-v4.0" by_tcp recalled 4.0
 check "$kind-not-called-back-v4.0" stats "$GANESHA_STATS" \
 	"totals['reverse_calls_sent'] == $calls"
 check "$kind-delegation-unmount-v4.0" within 200 umount "$MNT"
@@ -455,7 +466,7 @@ fi
 calls=0
 for vers in "${versions[@]}"; do
 	check "$kind-followed-mount-v$vers" mounted $vers
-	check "$kind-followed-v$vers" followed $vers
+	check "$kind-followed-v$vers" by_tcp followed $vers
 	calls=$((calls + 1))
 	# More than one if the client was still busy with binding. A Call that comes
 	# just when its connection has been idle for too long is dropped, and sent

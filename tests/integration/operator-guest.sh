@@ -63,7 +63,7 @@ prints() {
 
 # ---- Two machines and a link ------------------------------------------------
 
-for m in rdma_cm iw_cm libcrc32c veth; do modprobe -q "$m"; done
+for m in rdma_cm iw_cm ib_uverbs libcrc32c veth; do modprobe -q "$m"; done
 mkdir -p /sys/fs/cgroup
 grep -q ' /sys/fs/cgroup ' /proc/self/mounts ||
 	mount -t cgroup2 cgroup2 /sys/fs/cgroup
