@@ -5,8 +5,9 @@
  * One table of operations (struct fab_ops), several providers:
  *
  *   iwarp   software iWARP over a TCP socket (MPA, DDP, RDMAP); needs no device
- *   loop    two endpoints in one process, with faults on request; for tests
  *   verbs   RDMA devices, through librdmacm and libibverbs
+ *
+ * Tests have one more, loop (tests/lib/loop): two ends in one process.
  *
  * Objects and owners
  *
@@ -131,7 +132,7 @@ struct fab_domain_params {
 
 /*
  * Returns the provider's table by name ("iwarp"), or NULL if it is not built
- * in. The loop provider is for tests and is passed by its symbol (loop.h).
+ * in. That of tests is passed by its symbol.
  */
 const struct fab_ops *fab_provider(const char *name);
 /*

@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 
 
-def objects(build, under="src"):
+def objects(build, under):
     """{source, relative to the top: [objects]} of what is built of the sources below @under."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as f:
         commands = json.load(f)

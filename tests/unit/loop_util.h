@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 
-#include "fabric/loop/loop.h"
+#include "loop/loop.h"
 #include "unit.h"
 
 #define END_LOG 4096

@@ -20,7 +20,7 @@
 
 #include <stdatomic.h>
 
-#include "fabric/loop/loop.h"
+#include "loop/loop.h"
 #include "fabric/pool.h"
 #include "rt_watch.h"
 #include "transport/transport.h"

@@ -38,7 +38,7 @@
 #ifndef RPCRDMA_RT_WATCH_H
 #define RPCRDMA_RT_WATCH_H
 
-#include "fabric/loop/loop.h"
+#include "loop/loop.h"
 #include "wire/rtr.h"
 
 #define WATCH_ENDS 512

@@ -15,8 +15,8 @@
  * Not modelled: fab_domain_params.max_startup, since nothing here is ever half
  * open before it asks.
  */
-#ifndef RPCRDMA_FABRIC_LOOP_H
-#define RPCRDMA_FABRIC_LOOP_H
+#ifndef RPCRDMA_TEST_LOOP_H
+#define RPCRDMA_TEST_LOOP_H
 
 #include "fabric/fabric.h"
 
@@ -144,4 +144,4 @@ void loop_set_observer(struct fab_domain *dom, loop_observer_fn fn, void *ctx);
 size_t loop_recvs_posted(struct fab_conn *c);
 size_t loop_exposed(struct fab_conn *c);
 
-#endif /* RPCRDMA_FABRIC_LOOP_H */
+#endif /* RPCRDMA_TEST_LOOP_H */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/loop/loop_priv.h"
+#include "loop/loop_priv.h"
 
 static struct loop_exposure **find_exposure(struct loop_conn *c,
 					    uint32_t handle)

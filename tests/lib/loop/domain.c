@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/loop/loop_priv.h"
+#include "loop/loop_priv.h"
 
 #define LOOP_MAX_SGE 16
 #define LOOP_READ_DEPTH 16

@@ -7,7 +7,7 @@
  */
 #include <errno.h>
 
-#include "fabric/loop/loop_priv.h"
+#include "loop/loop_priv.h"
 
 /* ---- Queues and notice ----------------------------------------------- */
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/loop/loop_priv.h"
+#include "loop/loop_priv.h"
 
 /* How far a message may be made longer on its way. */
 #define LOOP_TAMPER_ROOM 65536

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/loop/loop_priv.h"
+#include "loop/loop_priv.h"
 
 int loop_poller_create(struct fab_domain *dom, struct fab_poller **out)
 {

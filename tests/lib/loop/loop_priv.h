@@ -21,14 +21,14 @@
  * fab_poller_run(), so one that the poller has picked up stays. The pair goes
  * with its second end.
  */
-#ifndef RPCRDMA_FABRIC_LOOP_PRIV_H
-#define RPCRDMA_FABRIC_LOOP_PRIV_H
+#ifndef RPCRDMA_TEST_LOOP_PRIV_H
+#define RPCRDMA_TEST_LOOP_PRIV_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
 
-#include "fabric/loop/loop.h"
+#include "loop/loop.h"
 
 #define LOOP_MAX_PRIV 512
 #define LOOP_BUCKETS 64
@@ -289,4 +289,4 @@ static inline struct loop_conn *loop_peer_of(const struct loop_conn *c)
 	return c->pair->end[!c->side];
 }
 
-#endif /* RPCRDMA_FABRIC_LOOP_PRIV_H */
+#endif /* RPCRDMA_TEST_LOOP_PRIV_H */

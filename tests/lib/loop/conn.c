@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/loop/loop_priv.h"
+#include "loop/loop_priv.h"
 
 /* ---- Addresses ------------------------------------------------------- */
 
