@@ -136,7 +136,7 @@ void loop_listener_close(struct fab_listener *fl)
 	while ((c = pending)) {
 		pending = c->queue_next;
 		loop_reject(&c->base, NULL, 0);
-		loop_conn_free(c);
+		c->free(c);
 	}
 	free(l);
 	atomic_fetch_sub(&p->users, 1);
@@ -152,28 +152,7 @@ static void queue_init(struct loop_queue *q)
 	q->n = 0;
 }
 
-static struct loop_conn *conn_new(struct fab_poller *fp, int side)
-{
-	struct loop_conn *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return NULL;
-	c->base.ops = fp->ops;
-	c->base.poller = fp;
-	c->side = side;
-	c->armed = true;
-	fab_timer_init(&c->timer, loop_startup_expired);
-	queue_init(&c->sq);
-	queue_init(&c->reads);
-	queue_init(&c->rq);
-	queue_init(&c->cq);
-	queue_init(&c->kept);
-	atomic_fetch_add(&((struct loop_domain *)fp->dom)->users, 1);
-	atomic_fetch_add(&((struct loop_poller *)fp)->users, 1);
-	return c;
-}
-
-void loop_conn_free(struct loop_conn *c)
+static void conn_free(struct loop_conn *c)
 {
 	struct loop_pair *pair = c->pair;
 	struct loop_domain *dom = loop_domain_of(c);
@@ -191,6 +170,28 @@ void loop_conn_free(struct loop_conn *c)
 	free(c);
 	atomic_fetch_sub(&p->users, 1);
 	atomic_fetch_sub(&dom->users, 1);
+}
+
+static struct loop_conn *conn_new(struct fab_poller *fp, int side)
+{
+	struct loop_conn *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->base.ops = fp->ops;
+	c->base.poller = fp;
+	c->side = side;
+	c->armed = true;
+	c->free = conn_free;
+	fab_timer_init(&c->timer, loop_startup_expired);
+	queue_init(&c->sq);
+	queue_init(&c->reads);
+	queue_init(&c->rq);
+	queue_init(&c->cq);
+	queue_init(&c->kept);
+	atomic_fetch_add(&((struct loop_domain *)fp->dom)->users, 1);
+	atomic_fetch_add(&((struct loop_poller *)fp)->users, 1);
+	return c;
 }
 
 int loop_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
@@ -219,7 +220,11 @@ int loop_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 	return 0;
 }
 
-bool loop_conn_retire(struct loop_conn *c)
+/*
+ * The last that its owner does: closes its handles, refuses a peer that waits.
+ * False if the connection has not ended.
+ */
+static bool retire(struct loop_conn *c)
 {
 	struct loop_pair *pair = c->pair;
 	bool may;
@@ -231,6 +236,16 @@ bool loop_conn_retire(struct loop_conn *c)
 		loop_unexpose_all(c);
 	pthread_mutex_unlock(&pair->lock);
 	return may;
+}
+
+void loop_conn_destroy_deferred(struct fab_conn *fc, void (*done)(void *user),
+				void *user)
+{
+	struct loop_conn *c = loop_conn_of(fc);
+
+	LOOP_FAMILY(fc->poller->dom);
+	LOOP_CHECK(retire(c), "the connection has not ended");
+	loop_poller_bury(c, done, user);
 }
 
 /* ---- Start-up -------------------------------------------------------- */
@@ -466,7 +481,7 @@ void loop_conn_info(const struct fab_conn *fc, struct fab_conn_info *info)
 	info->local = c->local;
 	info->peer = c->remote;
 	info->read_depth = c->read_depth;
-	info->provider = fab_loop_ops.name;
+	info->provider = c->base.ops->name;
 	pthread_mutex_unlock(&c->pair->lock);
 }
 

@@ -161,6 +161,8 @@ struct loop_conn {
 	struct loop_conn *queue_next; /* ready, dead or pending */
 	void (*done)(void *user);
 	void *done_user;
+	/* No poller knows it any more. Set when it is made. */
+	void (*free)(struct loop_conn *);
 };
 
 struct loop_pair {
@@ -174,6 +176,9 @@ struct loop_pair {
 };
 
 /* domain.c */
+int loop_reg(struct fab_domain *dom, void *addr, size_t len,
+	     struct fab_mr **mr);
+void loop_dereg(struct fab_mr *mr);
 uint32_t loop_new_handle(struct loop_domain *dom);
 void loop_observe(struct loop_domain *dom, const struct loop_event *ev);
 /* Without FAB_CAP_EXPOSE: the handle of a whole mr, and access by it. */
@@ -191,8 +196,9 @@ void loop_timer_start(struct loop_conn *c, unsigned int ms);
 void loop_timer_stop(struct loop_conn *c);
 void loop_kick(struct fab_conn *c);
 void loop_conn_set_ready(struct fab_conn *c, fab_ready_fn ready, void *user);
-void loop_conn_destroy_deferred(struct fab_conn *c, void (*done)(void *),
-				void *user);
+/* Free it, and call @done. */
+void loop_poller_bury(struct loop_conn *c, void (*done)(void *user),
+		      void *user);
 
 /* conn.c */
 int loop_listen(struct fab_poller *p, const struct sockaddr *addr,
@@ -208,17 +214,12 @@ int loop_connect(struct fab_conn *c, const struct sockaddr *addr,
 int loop_accept(struct fab_conn *c, const struct fab_conn_params *params);
 void loop_reject(struct fab_conn *c, const void *priv, size_t priv_len);
 void loop_disconnect(struct fab_conn *c, bool abort);
+void loop_conn_destroy_deferred(struct fab_conn *c, void (*done)(void *),
+				void *user);
 void loop_conn_info(const struct fab_conn *c, struct fab_conn_info *info);
 void loop_conn_counters(const struct fab_conn *c, struct fab_counters *out);
 /* The start-up took too long. Poller thread. */
 void loop_startup_expired(struct fab_timer *t, unsigned int unused);
-/* Free an end that no poller knows any more. */
-void loop_conn_free(struct loop_conn *c);
-/*
- * The last that its owner does: closes its handles, refuses a peer that waits.
- * False if the connection has not ended.
- */
-bool loop_conn_retire(struct loop_conn *c);
 
 /* expose.c */
 int loop_expose(struct fab_conn *c, struct fab_mr *mr, void *addr, size_t len,

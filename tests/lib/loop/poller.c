@@ -97,14 +97,10 @@ void loop_timer_stop(struct loop_conn *c)
 	fab_timer_stop(&c->base.poller->timers, &c->timer);
 }
 
-void loop_conn_destroy_deferred(struct fab_conn *fc, void (*done)(void *user),
-				void *user)
+void loop_poller_bury(struct loop_conn *c, void (*done)(void *user), void *user)
 {
-	struct loop_conn *c = loop_conn_of(fc);
 	struct loop_poller *p = loop_poller_of(c);
 
-	LOOP_FAMILY(fc->poller->dom);
-	LOOP_CHECK(loop_conn_retire(c), "the connection has not ended");
 	pthread_mutex_lock(&p->lock);
 	LOOP_CHECK(!c->dying, "the connection was destroyed before");
 	unqueue_locked(p, c);
@@ -131,7 +127,7 @@ static int run_dead(struct loop_poller *p)
 		pthread_mutex_unlock(&p->lock);
 		if (c->done)
 			c->done(c->done_user);
-		loop_conn_free(c);
+		c->free(c);
 		n++;
 		pthread_mutex_lock(&p->lock);
 	}
