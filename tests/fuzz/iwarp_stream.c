@@ -400,8 +400,8 @@ static void begin(struct peer *t, uint8_t set)
 	t->fd = sv[1];
 	/* Its sends shall stop half-way, too. */
 	setsockopt(sv[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
-	FUZZ_CHECK(!conn_alloc(iw_poller(t->p), &c));
-	t->c = &c->fab;
+	FUZZ_CHECK(!conn_alloc(fab_events(t->p), &c));
+	t->c = &c->ev.fab;
 	c->fd = sv[0];
 	c->crc = t->crc;
 	fab_conn_set_ready(t->c, ready, t);
@@ -418,8 +418,8 @@ static void begin(struct peer *t, uint8_t set)
 		c->peer_ird = c->peer_ord = 4;
 		FUZZ_CHECK(!fab_accept(t->c, NULL));
 	}
-	FUZZ_CHECK(
-		!poller_watch(iw_poller(t->p), c->fd, &c->src, iw_conn_events));
+	FUZZ_CHECK(!fab_events_watch(fab_events(t->p), c->fd, &c->src,
+				     IW_CONN_EVENTS));
 	for (unsigned int i = 0; i < 4; i++)
 		region_open(t, i, (uint8_t)(i << 2 | i % 3));
 	turn(t);

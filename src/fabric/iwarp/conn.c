@@ -18,15 +18,31 @@
 
 #include "iw.h"
 
-int conn_alloc(struct iw_poller *p, struct iw_conn **out)
+static void conn_free(struct iw_conn *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	stag_fini(&c->stags);
+	free(c->rx.buf);
+	free(c->irq);
+	free(c->orq);
+	free(c);
+}
+
+static void grave_free(struct fab_grave *g)
+{
+	conn_free(container_of(g, struct iw_conn, ev.grave));
+}
+
+int conn_alloc(struct fab_events *ev, struct iw_conn **out)
 {
 	struct iw_conn *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
-	c->fab.poller = &p->fab;
-	c->fab.ops = p->fab.ops;
-	c->src.kind = SRC_CONN;
+	fab_ev_conn_init(&c->ev, ev, conn_expired);
+	c->ev.grave.free = grave_free;
+	c->src.event = conn_event;
 	c->fd = -1;
 	c->depth = conn_domain(c)->depth;
 	c->orq = calloc(c->depth, sizeof(*c->orq));
@@ -38,8 +54,6 @@ int conn_alloc(struct iw_poller *p, struct iw_conn **out)
 		return -ENOMEM;
 	}
 	stag_init(&c->stags);
-	c->grave.conn = c;
-	fab_timer_init(&c->timer, conn_expired);
 	c->rx.ask = RX_ASK_MIN;
 	for (unsigned int i = 0; i < DDP_QN_COUNT; i++)
 		c->rx.msn[i] = 1;
@@ -49,39 +63,20 @@ int conn_alloc(struct iw_poller *p, struct iw_conn **out)
 	return 0;
 }
 
-void conn_free(struct iw_conn *c)
-{
-	if (c->fd >= 0)
-		close(c->fd);
-	stag_fini(&c->stags);
-	free(c->rx.buf);
-	free(c->irq);
-	free(c->orq);
-	free(c);
-}
-
 int iw_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 		   struct fab_conn **out)
 {
 	struct iw_conn *c;
-	int rc = conn_alloc(iw_poller(p), &c);
+	int rc = conn_alloc(fab_events(p), &c);
 
 	if (rc)
 		return rc;
 	c->active = true;
 	c->state = ST_IDLE;
-	c->ready = ready;
-	c->user = user;
-	*out = &c->fab;
+	c->ev.ready = ready;
+	c->ev.user = user;
+	*out = &c->ev.fab;
 	return 0;
-}
-
-void iw_conn_set_ready(struct fab_conn *fc, fab_ready_fn ready, void *user)
-{
-	struct iw_conn *c = iw_conn(fc);
-
-	c->ready = ready;
-	c->user = user;
 }
 
 void iw_conn_destroy_deferred(struct fab_conn *fc, void (*done)(void *),
@@ -89,17 +84,15 @@ void iw_conn_destroy_deferred(struct fab_conn *fc, void (*done)(void *),
 {
 	struct iw_conn *c = iw_conn(fc);
 
-	atomic_store(&c->dead, true);
-	timer_stop(c);
+	/* Before its descriptor, which half_open_event() may be about to use. */
+	atomic_store(&c->ev.dead, true);
 	if (c->fd >= 0) {
 		/* Leaves the epoll set with it; what epoll has already
 		 * handed out is answered by dead. */
 		close(c->fd);
 		c->fd = -1;
 	}
-	c->grave.done = done;
-	c->grave.user = user;
-	poller_bury(conn_poller(c), &c->grave);
+	fab_ev_conn_bury(&c->ev, done, user);
 }
 
 void iw_conn_info(const struct fab_conn *fc, struct fab_conn_info *info)
@@ -110,7 +103,7 @@ void iw_conn_info(const struct fab_conn *fc, struct fab_conn_info *info)
 	info->local = c->local;
 	info->peer = c->peer;
 	info->read_depth = c->ord;
-	info->provider = c->fab.ops->name;
+	info->provider = c->ev.fab.ops->name;
 	info->crc = c->crc;
 }
 
@@ -122,6 +115,29 @@ void iw_conn_counters(const struct fab_conn *fc, struct fab_counters *out)
 void iw_rest(struct fab_conn *fc)
 {
 	rx_rest(iw_conn(fc));
+}
+
+/* ---- Events: poller thread ------------------------------------------- */
+
+int conn_event(struct fab_events *ev, struct fab_source *src, uint32_t events)
+{
+	struct iw_conn *c = container_of(src, struct iw_conn, src);
+	unsigned int bits = 0;
+
+	if (events & EPOLLIN)
+		bits |= EV_IN;
+	if (events & EPOLLOUT)
+		bits |= EV_OUT;
+	if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+		bits |= EV_HUP;
+	return fab_ev_conn_tell(&c->ev, bits);
+}
+
+void conn_expired(struct fab_timer *t, unsigned int kind)
+{
+	struct iw_conn *c = container_of(t, struct iw_conn, ev.timer);
+
+	fab_ev_conn_tell(&c->ev, kind == TIMER_LINGER ? EV_LINGER : EV_STARTUP);
 }
 
 /* ---- Completions ----------------------------------------------------- */
@@ -195,7 +211,7 @@ static int take_completions(struct iw_conn *c, struct fab_wc *wc, int n)
 
 void conn_established(struct iw_conn *c)
 {
-	timer_stop(c);
+	fab_ev_conn_timer_stop(&c->ev);
 	c->state = ST_OPEN;
 	c->established = true;
 }
@@ -207,7 +223,7 @@ void conn_dead(struct iw_conn *c, int error, const char *reason)
 	c->state = ST_DEAD;
 	c->error = error;
 	c->reason = reason;
-	timer_stop(c);
+	fab_ev_conn_timer_stop(&c->ev);
 	if (c->fd >= 0)
 		close(c->fd);
 	c->fd = -1;
@@ -245,8 +261,9 @@ void conn_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad)
 
 	c->error = -EPROTO;
 	c->reason = term_text(cause);
-	iw_log(c->fab.poller->dom, LOG_INFO, "iwarp: Terminate %x/%x/%02x: %s",
-	       cause >> 12, (cause >> 8) & 0xfu, cause & 0xffu, c->reason);
+	iw_log(c->ev.fab.poller->dom, LOG_INFO,
+	       "iwarp: Terminate %x/%x/%02x: %s", cause >> 12,
+	       (cause >> 8) & 0xfu, cause & 0xffu, c->reason);
 	if (c->state != ST_OPEN && c->state != ST_CLOSING) {
 		conn_dead(c, c->error, c->reason);
 		return;
@@ -310,7 +327,7 @@ void iw_disconnect(struct fab_conn *fc, bool abort)
 		conn_dead(c, c->error, c->reason);
 		break;
 	}
-	poller_kick(c);
+	iw_kick(c);
 }
 
 /* ---- Progress -------------------------------------------------------- */
@@ -319,9 +336,9 @@ static void take_events(struct iw_conn *c)
 {
 	unsigned int ev;
 
-	if (!atomic_load_explicit(&c->events, memory_order_relaxed))
+	ev = fab_ev_conn_events(&c->ev);
+	if (!ev)
 		return;
-	ev = atomic_exchange(&c->events, 0);
 	if (ev & (EV_IN | EV_HUP))
 		c->can_read = true;
 	if (ev & EV_HUP)
@@ -372,7 +389,7 @@ int iw_poll(struct fab_conn *fc, struct fab_wc *wc, int n)
 	}
 	/* With completions, the runner comes back by itself. */
 	if (!got && more)
-		poller_kick(c);
+		iw_kick(c);
 	return got;
 }
 
@@ -423,7 +440,7 @@ int iw_post(struct fab_conn *fc, struct fab_wr *chain)
 	if (c->state == ST_OPEN) {
 		tx_push(c, &budget);
 		if (!budget)
-			poller_kick(c);
+			iw_kick(c);
 	}
 	return 0;
 }

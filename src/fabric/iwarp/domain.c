@@ -99,14 +99,41 @@ static void dereg(struct fab_mr *mr)
 	free(mr);
 }
 
+/* ---- Pollers --------------------------------------------------------- */
+
+static int poller_create(struct fab_domain *dom, struct fab_poller **out)
+{
+	struct fab_events *ev = calloc(1, sizeof(*ev));
+	int rc = ev ? fab_events_init(ev, dom) : -ENOMEM;
+
+	if (rc)
+		free(ev);
+	else
+		*out = &ev->fab;
+	return rc;
+}
+
+static void poller_destroy(struct fab_poller *p)
+{
+	struct fab_events *ev = fab_events(p);
+
+	fab_events_fini(ev);
+	free(ev);
+}
+
+static int poller_run(struct fab_poller *p, int timeout_ms)
+{
+	return fab_events_run(fab_events(p), timeout_ms);
+}
+
 const struct fab_ops fab_iwarp_ops = {
 	.name = "iwarp",
 	.domain_open = domain_open,
 	.domain_close = domain_close,
-	.poller_create = iw_poller_create,
-	.poller_destroy = iw_poller_destroy,
-	.poller_run = iw_poller_run,
-	.poller_wake = iw_poller_wake,
+	.poller_create = poller_create,
+	.poller_destroy = poller_destroy,
+	.poller_run = poller_run,
+	.poller_wake = fab_events_wake,
 	.reg = reg,
 	.dereg = dereg,
 	.expose = iw_expose,
@@ -114,14 +141,14 @@ const struct fab_ops fab_iwarp_ops = {
 	.post = iw_post,
 	.post_recv = iw_post_recv,
 	.poll = iw_poll,
-	.kick = iw_kick,
+	.kick = fab_ev_conn_kick,
 	.rest = iw_rest,
 	.listen = iw_listen,
 	.listener_addr = iw_listener_addr,
 	.listener_spread = iw_listener_spread,
 	.listener_close = iw_listener_close,
 	.conn_create = iw_conn_create,
-	.conn_set_ready = iw_conn_set_ready,
+	.conn_set_ready = fab_ev_conn_set_ready,
 	.connect = iw_connect,
 	.accept = iw_accept,
 	.reject = iw_reject,

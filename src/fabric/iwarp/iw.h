@@ -5,39 +5,30 @@
  * Threads and owners
  *
  *   struct iw_conn has one owner at a time. A passive connection that has not
- *   come as far as its private data (half_open) belongs to the poller thread,
+ *   come as far as its private data (half-open) belongs to the poller thread,
  *   under the lock of its listener; from the request callback on, as every
- *   active one from its creation, it belongs to the runner. Only these
- *   members are shared: events and kicked (atomic, set by others, taken by
- *   the runner or the poller), dead (set by the runner, read by the poller),
- *   the timer (timers.h), and ready/user, which are written before anyone
- *   else can see them.
+ *   active one from its creation, it belongs to the runner. Shared is only what
+ *   events.h has of it.
  *
- *   Memory of connections and listeners is given back by the poller thread
- *   alone, at the end of fab_poller_run(), when nothing that epoll or the
- *   kick list handed out can name it any more.
- *
- * Lock order: listener, then poller. Neither is held over a ready callback;
- * the listener's is held over its request callback.
+ * Lock order: listener, then what events.h has. Neither is held over a ready
+ * callback; the listener's is held over its request callback.
  */
 #ifndef RPCRDMA_IWARP_IW_H
 #define RPCRDMA_IWARP_IW_H
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/epoll.h>
 #include <sys/queue.h>
 #include <sys/uio.h>
 #include <syslog.h>
 
-#include "fabric/fabric.h"
+#include "fabric/provider/events.h"
 #include "fabric/wr_list.h"
 #include "ddp.h"
 #include "mpa.h"
 #include "stag.h"
 #include "terminate.h"
-
-#define container_of(ptr, type, member) \
-	((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 #define IW_MAX_SGE 64u
 #define IW_MAX_MESSAGE ((size_t)1 << 30)
@@ -64,13 +55,6 @@
 
 #define IW_LINGER_MS 1000
 
-enum src_kind { SRC_WAKE, SRC_LISTENER, SRC_CONN };
-
-/* What epoll's user pointer names. */
-struct iw_source {
-	enum src_kind kind;
-};
-
 struct iw_domain {
 	struct fab_domain fab;
 	unsigned int startup_ms, max_startup, depth;
@@ -90,37 +74,14 @@ enum iw_timer_kind { TIMER_STARTUP, TIMER_LINGER, TIMER_PACE };
 /* Hosts whose connections are counted apart. */
 #define IW_PACE_HOSTS 256
 
-/* What waits for the end of fab_poller_run() to be freed. */
-struct iw_grave {
-	struct iw_grave *next;
-	struct iw_conn *conn;
-	struct iw_listener *listener;
-	void (*done)(void *user);
-	void *user;
-};
-
-struct iw_poller {
-	struct fab_poller fab;
-	int epfd, evfd;
-	struct iw_source wake_src;
-	_Atomic(struct iw_conn *) kicks; /* stack, linked by kick_next */
-	atomic_bool woken, sleeping;
-	/* Graves: so that a turn without any takes no lock. Changed under the
-	 * lock. */
-	atomic_uint buried;
-
-	pthread_mutex_t lock; /* what follows */
-	struct iw_grave *graves;
-};
-
 struct iw_listener {
 	struct fab_listener fab;
-	struct iw_source src;
+	struct fab_source src;
 	int fd;
 	struct sockaddr_storage addr;
 	fab_request_fn fn;
 	void *user;
-	struct iw_grave grave;
+	struct fab_grave grave;
 	struct fab_timer pause; /* out of descriptors, until it fires */
 
 	pthread_mutex_t lock; /* what follows, and the request callback */
@@ -135,7 +96,7 @@ struct iw_listener {
 	uint64_t pace[IW_PACE_HOSTS]; /* ms */
 };
 
-/* Bits of iw_conn.events: what the poller saw. */
+/* Bits of fab_ev_conn.events: what the poller saw. */
 #define EV_IN 0x1u
 #define EV_OUT 0x2u
 #define EV_HUP 0x4u /* a FIN, a reset or an error is there to be read */
@@ -226,25 +187,15 @@ struct iw_rx {
 };
 
 struct iw_conn {
-	struct fab_conn fab;
-	struct iw_source src;
+	struct fab_ev_conn ev; /* its timer: of an iw_timer_kind */
+	struct fab_source src;
 	int fd;
 	enum iw_state state;
 	bool active;
 
-	/* Shared; see the head of this file. */
-	atomic_uint events;
-	atomic_bool kicked, dead;
-	struct iw_conn *kick_next;
-	fab_ready_fn ready;
-	void *user;
-	struct iw_grave grave;
-	struct fab_timer timer; /* of the poller; of an iw_timer_kind */
-
 	/* Poller thread, under the listener's lock. */
-	bool half_open;
 	bool moved; /* to a poller that does not watch it yet */
-	struct iw_listener *listener;
+	struct iw_listener *listener; /* half-open */
 	TAILQ_ENTRY(iw_conn) half_link;
 
 	/* The runner's from here on. */
@@ -290,14 +241,9 @@ static inline struct iw_domain *iw_domain(struct fab_domain *d)
 	return container_of(d, struct iw_domain, fab);
 }
 
-static inline struct iw_poller *iw_poller(struct fab_poller *p)
-{
-	return container_of(p, struct iw_poller, fab);
-}
-
 static inline struct iw_conn *iw_conn(struct fab_conn *c)
 {
-	return container_of(c, struct iw_conn, fab);
+	return container_of(c, struct iw_conn, ev.fab);
 }
 
 static inline const struct iw_conn *iw_conn_const(const struct fab_conn *c)
@@ -305,35 +251,35 @@ static inline const struct iw_conn *iw_conn_const(const struct fab_conn *c)
 	return (const struct iw_conn *)(const void *)c;
 }
 
-static inline struct iw_poller *conn_poller(const struct iw_conn *c)
+static inline struct fab_events *conn_poller(const struct iw_conn *c)
 {
-	return iw_poller(c->fab.poller);
+	return fab_events(c->ev.fab.poller);
 }
 
 static inline struct iw_domain *conn_domain(const struct iw_conn *c)
 {
-	return iw_domain(c->fab.poller->dom);
+	return iw_domain(c->ev.fab.poller->dom);
+}
+
+/* What epoll shall tell of a connection's socket. */
+#define IW_CONN_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
+
+static inline void iw_kick(struct iw_conn *c)
+{
+	fab_ev_conn_kick(&c->ev.fab);
+}
+
+static inline void timer_start(struct iw_conn *c, enum iw_timer_kind kind)
+{
+	fab_ev_conn_timer(&c->ev,
+			  kind == TIMER_LINGER ? IW_LINGER_MS :
+						 conn_domain(c)->startup_ms,
+			  kind);
 }
 
 /* domain.c */
 void iw_log(struct fab_domain *d, int level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-
-/* poller.c; any thread unless said otherwise */
-int poller_watch(struct iw_poller *p, int fd, struct iw_source *src,
-		 uint32_t events);
-void poller_kick(struct iw_conn *c);
-void timer_start(struct iw_conn *c, enum iw_timer_kind kind);
-void timer_stop(struct iw_conn *c);
-void conn_expired(struct fab_timer *t, unsigned int kind);
-void poller_bury(struct iw_poller *p, struct iw_grave *g);
-extern const uint32_t iw_conn_events;
-
-int iw_poller_create(struct fab_domain *dom, struct fab_poller **p);
-void iw_poller_destroy(struct fab_poller *p);
-int iw_poller_run(struct fab_poller *p, int timeout_ms);
-void iw_poller_wake(struct fab_poller *p);
-void iw_kick(struct fab_conn *c);
 
 /* listener.c */
 int iw_listen(struct fab_poller *p, const struct sockaddr *addr,
@@ -344,12 +290,6 @@ void iw_listener_addr(const struct fab_listener *l,
 int iw_listener_spread(struct fab_listener *l, struct fab_poller *const *p,
 		       unsigned int n);
 void iw_listener_close(struct fab_listener *l);
-/* Poller thread. */
-int listener_event(struct iw_listener *l);
-void listener_resume(struct fab_timer *t, unsigned int unused);
-void listener_free(struct iw_listener *l);
-int half_open_event(struct iw_conn *c);
-void half_open_expired(struct iw_conn *c, unsigned int kind);
 
 /* startup.c: MPA on one connection; the runner */
 int iw_connect(struct fab_conn *c, const struct sockaddr *addr,
@@ -362,11 +302,12 @@ int startup_request(struct iw_conn *c, struct mpa_frame *f);
 int startup_socket_options(int fd);
 
 /* conn.c; the runner */
-int conn_alloc(struct iw_poller *p, struct iw_conn **c);
-void conn_free(struct iw_conn *c);
+int conn_alloc(struct fab_events *ev, struct iw_conn **c);
+/* What its source and its timer call when it is not half-open. */
+int conn_event(struct fab_events *ev, struct fab_source *src, uint32_t events);
+void conn_expired(struct fab_timer *t, unsigned int kind);
 int iw_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 		   struct fab_conn **c);
-void iw_conn_set_ready(struct fab_conn *c, fab_ready_fn ready, void *user);
 void iw_disconnect(struct fab_conn *c, bool abort);
 void iw_conn_destroy_deferred(struct fab_conn *c, void (*done)(void *),
 			      void *user);

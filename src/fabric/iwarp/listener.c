@@ -42,12 +42,27 @@
 #define PACE_BURST 512
 #define PACE_MS 5
 
+static int listener_event(struct fab_events *ev, struct fab_source *src,
+			  uint32_t events);
+static void listener_resume(struct fab_timer *t, unsigned int unused);
+static int half_open_event(struct fab_events *ev, struct fab_source *src,
+			   uint32_t events);
+static void half_open_expired(struct fab_timer *t, unsigned int kind);
+
+static void listener_free(struct fab_grave *g)
+{
+	struct iw_listener *l = container_of(g, struct iw_listener, grave);
+
+	pthread_mutex_destroy(&l->lock);
+	free(l->spread);
+	free(l);
+}
+
 int iw_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	      socklen_t addrlen, fab_request_fn fn, void *user,
 	      struct fab_listener **out)
 {
 	static const int on = 1;
-	struct iw_poller *p = iw_poller(fp);
 	struct iw_listener *l;
 	socklen_t len = sizeof(l->addr);
 	int rc;
@@ -59,10 +74,10 @@ int iw_listen(struct fab_poller *fp, const struct sockaddr *addr,
 		return -ENOMEM;
 	l->fab.ops = &fab_iwarp_ops;
 	l->fab.poller = fp;
-	l->src.kind = SRC_LISTENER;
+	l->src.event = listener_event;
 	l->fn = fn;
 	l->user = user;
-	l->grave.listener = l;
+	l->grave.free = listener_free;
 	l->pace_key = arc4random();
 	fab_timer_init(&l->pause, listener_resume);
 	TAILQ_INIT(&l->half);
@@ -82,7 +97,7 @@ int iw_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	}
 	pthread_mutex_init(&l->lock, NULL);
 	*out = &l->fab;
-	rc = poller_watch(p, l->fd, &l->src, EPOLLIN);
+	rc = fab_events_watch(fab_events(fp), l->fd, &l->src, EPOLLIN);
 	if (!rc)
 		return 0;
 	pthread_mutex_destroy(&l->lock);
@@ -124,13 +139,12 @@ static void half_open_drop(struct iw_listener *l, struct iw_conn *c)
 
 	TAILQ_REMOVE(&l->half, c, half_link);
 	atomic_fetch_sub(&d->startups, 1);
-	iw_conn_destroy_deferred(&c->fab, NULL, NULL);
+	iw_conn_destroy_deferred(&c->ev.fab, NULL, NULL);
 }
 
 void iw_listener_close(struct fab_listener *fl)
 {
 	struct iw_listener *l = container_of(fl, struct iw_listener, fab);
-	struct iw_poller *p = iw_poller(fl->poller);
 	struct iw_conn *c;
 
 	pthread_mutex_lock(&l->lock);
@@ -139,36 +153,28 @@ void iw_listener_close(struct fab_listener *fl)
 	l->fd = -1;
 	while ((c = TAILQ_FIRST(&l->half)))
 		half_open_drop(l, c);
-	fab_timer_stop(&p->fab.timers, &l->pause);
+	fab_timer_stop(&fl->poller->timers, &l->pause);
 	pthread_mutex_unlock(&l->lock);
-	poller_bury(p, &l->grave);
-}
-
-void listener_free(struct iw_listener *l)
-{
-	pthread_mutex_destroy(&l->lock);
-	free(l->spread);
-	free(l);
+	fab_events_bury(fab_events(fl->poller), &l->grave);
 }
 
 /* Out of descriptors or memory: a level-triggered listener would spin. */
 static void listener_pause(struct iw_listener *l, int err)
 {
-	struct iw_poller *p = iw_poller(l->fab.poller);
-	struct epoll_event ev = { .events = 0, .data.ptr = &l->src };
+	struct fab_events *ev = fab_events(l->fab.poller);
 	uint64_t now = fab_now_ms();
 
 	/* Not each time, or none would be left for the end of it. */
 	if (!l->short_of || now - l->short_told >= WARN_MS) {
-		iw_log(p->fab.dom, LOG_WARNING, "iwarp: accept: %s; pausing",
+		iw_log(ev->fab.dom, LOG_WARNING, "iwarp: accept: %s; pausing",
 		       strerror(err));
 		l->short_told = now;
 	}
 	if (!l->short_of)
 		l->short_since = now;
 	l->short_of = err;
-	epoll_ctl(p->epfd, EPOLL_CTL_MOD, l->fd, &ev);
-	fab_timer_set(&p->fab.timers, &l->pause, now + PAUSE_MS, 0);
+	fab_events_change(ev, l->fd, &l->src, 0);
+	fab_timer_set(&ev->fab.timers, &l->pause, now + PAUSE_MS, 0);
 }
 
 /* Listener lock held. All who waited have been taken. A log that is opened for
@@ -182,15 +188,14 @@ static void listener_caught_up(struct iw_listener *l)
 	l->short_of = 0;
 }
 
-void listener_resume(struct fab_timer *t, unsigned int unused)
+static void listener_resume(struct fab_timer *t, unsigned int unused)
 {
 	struct iw_listener *l = container_of(t, struct iw_listener, pause);
-	struct iw_poller *p = iw_poller(l->fab.poller);
-	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = &l->src };
 
 	pthread_mutex_lock(&l->lock);
 	if (!l->closed)
-		epoll_ctl(p->epfd, EPOLL_CTL_MOD, l->fd, &ev);
+		fab_events_change(fab_events(l->fab.poller), l->fd, &l->src,
+				  EPOLLIN);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -234,7 +239,7 @@ static void half_open_hear(struct iw_listener *l, struct iw_conn *c)
 {
 	timer_start(c, TIMER_STARTUP);
 	/* The request's arrival, or its presence, is the first edge. */
-	if (poller_watch(conn_poller(c), c->fd, &c->src, iw_conn_events))
+	if (fab_events_watch(conn_poller(c), c->fd, &c->src, IW_CONN_EVENTS))
 		half_open_drop(l, c);
 }
 
@@ -255,8 +260,8 @@ static uint64_t *pace_of(struct iw_listener *l,
 static void half_open_begin(struct iw_listener *l, int fd,
 			    const struct sockaddr_storage *peer)
 {
-	struct iw_poller *p = iw_poller(l->fab.poller);
-	struct iw_domain *d = iw_domain(p->fab.dom);
+	struct fab_events *ev = fab_events(l->fab.poller);
+	struct iw_domain *d = iw_domain(ev->fab.dom);
 	socklen_t len = sizeof(struct sockaddr_storage);
 	struct iw_conn *c, *oldest = TAILQ_FIRST(&l->half);
 	/* A share of few would be too little to tell good from bad. */
@@ -282,7 +287,7 @@ static void half_open_begin(struct iw_listener *l, int fd,
 		}
 		half_open_drop(l, oldest);
 	}
-	if (startup_socket_options(fd) || conn_alloc(p, &c)) {
+	if (startup_socket_options(fd) || conn_alloc(ev, &c)) {
 		close(fd);
 		return;
 	}
@@ -290,20 +295,23 @@ static void half_open_begin(struct iw_listener *l, int fd,
 	c->peer = *peer;
 	getsockname(fd, (struct sockaddr *)&c->local, &len);
 	c->state = ST_REQUESTED;
-	c->half_open = true;
+	c->src.event = half_open_event;
+	c->ev.timer.fire = half_open_expired;
 	c->listener = l;
 	TAILQ_INSERT_TAIL(&l->half, c, half_link);
 	atomic_fetch_add(&d->startups, 1);
 	if (wait)
-		fab_timer_set(&p->fab.timers, &c->timer,
+		fab_timer_set(&ev->fab.timers, &c->ev.timer,
 			      *used - PACE_BURST * PACE_MS, TIMER_PACE);
 	else
 		half_open_hear(l, c);
 	*used = (*used > now ? *used : now) + PACE_MS;
 }
 
-int listener_event(struct iw_listener *l)
+static int listener_event(struct fab_events *ev, struct fab_source *src,
+			  uint32_t events)
 {
+	struct iw_listener *l = container_of(src, struct iw_listener, src);
 	struct sockaddr_storage peer;
 
 	pthread_mutex_lock(&l->lock);
@@ -339,21 +347,23 @@ static void half_open_move(struct iw_listener *l, struct iw_conn *c)
 	if (!l->nspread)
 		return;
 	to = l->spread[l->turn++ % l->nspread];
-	if (to == c->fab.poller)
+	if (to == c->ev.fab.poller)
 		return;
-	epoll_ctl(conn_poller(c)->epfd, EPOLL_CTL_DEL, c->fd, NULL);
-	c->fab.poller = to;
+	fab_events_unwatch(conn_poller(c), c->fd);
+	c->ev.fab.poller = to;
 	c->moved = true;
 }
 
-int half_open_event(struct iw_conn *c)
+static int half_open_event(struct fab_events *ev, struct fab_source *src,
+			   uint32_t events)
 {
+	struct iw_conn *c = container_of(src, struct iw_conn, src);
 	struct iw_listener *l = c->listener;
 	struct mpa_frame f;
 	int rc, calls = 0;
 
 	pthread_mutex_lock(&l->lock);
-	if (l->closed || atomic_load(&c->dead))
+	if (l->closed || atomic_load(&c->ev.dead))
 		goto out;
 	c->can_read = true;
 	rc = startup_request(c, &f);
@@ -363,33 +373,35 @@ int half_open_event(struct iw_conn *c)
 		half_open_drop(l, c);
 		goto out;
 	}
-	timer_stop(c);
+	fab_ev_conn_timer_stop(&c->ev);
 	TAILQ_REMOVE(&l->half, c, half_link);
 	atomic_fetch_sub(&conn_domain(c)->startups, 1);
-	c->half_open = false;
+	c->src.event = conn_event;
+	c->ev.timer.fire = conn_expired;
 	c->listener = NULL;
 	half_open_move(l, c);
 	/* From the callback on it is the runner's. What came in behind the
 	 * request, an end of the stream perhaps, is still to be read. */
-	atomic_fetch_or(&c->events, EV_IN | EV_OUT);
-	l->fn(&l->fab, &c->fab, f.priv, f.priv_len, l->user);
+	atomic_fetch_or(&c->ev.events, EV_IN | EV_OUT);
+	l->fn(&l->fab, &c->ev.fab, f.priv, f.priv_len, l->user);
 	calls = 1;
 out:
 	pthread_mutex_unlock(&l->lock);
 	return calls;
 }
 
-void half_open_expired(struct iw_conn *c, unsigned int kind)
+static void half_open_expired(struct fab_timer *t, unsigned int kind)
 {
+	struct iw_conn *c = container_of(t, struct iw_conn, ev.timer);
 	struct iw_listener *l = c->listener;
 
 	pthread_mutex_lock(&l->lock);
-	if (l->closed || atomic_load(&c->dead)) {
+	if (l->closed || atomic_load(&c->ev.dead)) {
 		;
 	} else if (kind == TIMER_PACE) {
 		half_open_hear(l, c);
 	} else {
-		iw_log(c->fab.poller->dom, LOG_DEBUG,
+		iw_log(c->ev.fab.poller->dom, LOG_DEBUG,
 		       "iwarp: no MPA request in time");
 		half_open_drop(l, c);
 	}

@@ -321,5 +321,5 @@ void rx_discard(struct iw_conn *c)
 			spend(&budget, (size_t)n);
 	}
 	if (!budget)
-		poller_kick(c);
+		iw_kick(c);
 }

@@ -162,7 +162,7 @@ static int start_tcp(struct iw_conn *c)
 	/* Watched only once it connects: a fresh socket reports EPOLLHUP. */
 	if (connect(c->fd, to, c->peer_len) && errno != EINPROGRESS)
 		return -errno;
-	return poller_watch(conn_poller(c), c->fd, &c->src, iw_conn_events);
+	return fab_events_watch(conn_poller(c), c->fd, &c->src, IW_CONN_EVENTS);
 }
 
 int iw_connect(struct fab_conn *fc, const struct sockaddr *addr,
@@ -192,7 +192,7 @@ int iw_connect(struct fab_conn *fc, const struct sockaddr *addr,
 	if (rc) {
 		/* As if the answer had come a moment later. */
 		conn_dead(c, rc, "connect failed");
-		poller_kick(c);
+		iw_kick(c);
 	}
 	return 0;
 }
@@ -205,7 +205,7 @@ static void fall_back(struct iw_conn *c)
 	close(c->fd);
 	c->fd = -1;
 	/* What the old socket told says nothing of the new one. */
-	atomic_fetch_and(&c->events, EV_STARTUP);
+	atomic_fetch_and(&c->ev.events, EV_STARTUP);
 	c->state = ST_CONNECTING;
 	ask_for(c, 1);
 	rc = start_tcp(c);
@@ -383,8 +383,8 @@ int iw_accept(struct fab_conn *fc, const struct fab_conn_params *params)
 			   params ? params->priv_len : 0);
 	if (!rc && c->moved)
 		/* What has happened by now is the first edge. */
-		rc = poller_watch(conn_poller(c), c->fd, &c->src,
-				  iw_conn_events);
+		rc = fab_events_watch(conn_poller(c), c->fd, &c->src,
+				      IW_CONN_EVENTS);
 	if (rc)
 		return rc;
 	c->state = ST_REPLYING;
@@ -393,7 +393,7 @@ int iw_accept(struct fab_conn *fc, const struct fab_conn_params *params)
 	c->tx.hold = true;
 	timer_start(c, TIMER_STARTUP);
 	startup_progress(c);
-	poller_kick(c);
+	iw_kick(c);
 	return 0;
 }
 

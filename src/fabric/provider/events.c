@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * events - the event loop of a provider's poller
+ *
+ * A kick puts the connection on a lock-free stack, and writes to the eventfd
+ * only if the poller may be asleep. The eventfd is edge-triggered and never
+ * read: each write is an edge.
+ *
+ * Sleeping: the poller announces it, then looks at the stack once more; a
+ * kicker pushes, then looks at the announcement. All four are sequentially
+ * consistent, so that one of the two sees the other.
+ *
+ * Threads and locks: see events.h.
+ */
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "fabric/provider/events.h"
+
+#define EVENTS 64
+
+static int woken(struct fab_events *ev, struct fab_source *src, uint32_t events)
+{
+	return 0;
+}
+
+int fab_events_init(struct fab_events *ev, struct fab_domain *dom)
+{
+	int rc;
+
+	ev->fab.ops = dom->ops;
+	ev->fab.dom = dom;
+	ev->wake.event = woken;
+	atomic_init(&ev->kicks, NULL);
+	atomic_init(&ev->woken, false);
+	atomic_init(&ev->sleeping, false);
+	atomic_init(&ev->buried, 0);
+	ev->graves = NULL;
+	ev->evfd = -1;
+	ev->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (ev->epfd < 0)
+		return -errno;
+	ev->evfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	rc = ev->evfd < 0 ? -errno :
+			    fab_events_watch(ev, ev->evfd, &ev->wake,
+					     EPOLLIN | EPOLLET);
+	if (rc) {
+		if (ev->evfd >= 0)
+			close(ev->evfd);
+		close(ev->epfd);
+		return rc;
+	}
+	pthread_mutex_init(&ev->lock, NULL);
+	fab_timers_init(&ev->fab.timers, fab_events_wake, &ev->fab);
+	return 0;
+}
+
+/* ---- Descriptors ------------------------------------------------------- */
+
+static int control(struct fab_events *ev, int op, int fd,
+		   struct fab_source *src, uint32_t events)
+{
+	struct epoll_event e = { .events = events, .data.ptr = src };
+
+	return epoll_ctl(ev->epfd, op, fd, &e) ? -errno : 0;
+}
+
+int fab_events_watch(struct fab_events *ev, int fd, struct fab_source *src,
+		     uint32_t events)
+{
+	return control(ev, EPOLL_CTL_ADD, fd, src, events);
+}
+
+int fab_events_change(struct fab_events *ev, int fd, struct fab_source *src,
+		      uint32_t events)
+{
+	return control(ev, EPOLL_CTL_MOD, fd, src, events);
+}
+
+void fab_events_unwatch(struct fab_events *ev, int fd)
+{
+	epoll_ctl(ev->epfd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+/* ---- Waking, kicks ----------------------------------------------------- */
+
+static void rouse(struct fab_events *ev)
+{
+	static const uint64_t one = 1;
+	ssize_t n;
+
+	/* Only one of many needs to. */
+	if (!atomic_load(&ev->sleeping) ||
+	    !atomic_exchange(&ev->sleeping, false))
+		return;
+	do {
+		n = write(ev->evfd, &one, sizeof(one));
+	} while (n < 0 && errno == EINTR);
+}
+
+void fab_events_wake(struct fab_poller *p)
+{
+	struct fab_events *ev = fab_events(p);
+
+	atomic_store(&ev->woken, true);
+	rouse(ev);
+}
+
+void fab_ev_conn_kick(struct fab_conn *fc)
+{
+	struct fab_ev_conn *c = fab_ev_conn(fc), *head;
+	struct fab_events *ev = fab_events(fc->poller);
+
+	if (atomic_exchange(&c->kicked, true))
+		return;
+	head = atomic_load_explicit(&ev->kicks, memory_order_relaxed);
+	do {
+		c->kick_next = head;
+	} while (!atomic_compare_exchange_weak(&ev->kicks, &head, c));
+	rouse(ev);
+}
+
+int fab_events_kicks(struct fab_events *ev)
+{
+	struct fab_ev_conn *c = NULL, *next;
+	int calls = 0;
+
+	if (atomic_load_explicit(&ev->kicks, memory_order_relaxed))
+		c = atomic_exchange(&ev->kicks, NULL);
+	for (; c; c = next) {
+		next = c->kick_next;
+		/* From here on it may be kicked again. */
+		atomic_store(&c->kicked, false);
+		calls += fab_ev_conn_ready(c);
+	}
+	return calls;
+}
+
+/* ---- Connections ------------------------------------------------------- */
+
+void fab_ev_conn_init(struct fab_ev_conn *c, struct fab_events *ev,
+		      fab_timer_fn expired)
+{
+	c->fab.poller = &ev->fab;
+	c->fab.ops = ev->fab.ops;
+	c->grave.conn = c;
+	fab_timer_init(&c->timer, expired);
+}
+
+void fab_ev_conn_set_ready(struct fab_conn *fc, fab_ready_fn ready, void *user)
+{
+	struct fab_ev_conn *c = fab_ev_conn(fc);
+
+	c->ready = ready;
+	c->user = user;
+}
+
+int fab_ev_conn_ready(struct fab_ev_conn *c)
+{
+	if (atomic_load(&c->dead) || !c->ready)
+		return 0;
+	c->ready(&c->fab, c->user);
+	return 1;
+}
+
+int fab_ev_conn_tell(struct fab_ev_conn *c, unsigned int bits)
+{
+	atomic_fetch_or(&c->events, bits);
+	return fab_ev_conn_ready(c);
+}
+
+unsigned int fab_ev_conn_events(struct fab_ev_conn *c)
+{
+	if (!atomic_load_explicit(&c->events, memory_order_relaxed))
+		return 0;
+	return atomic_exchange(&c->events, 0);
+}
+
+void fab_ev_conn_timer(struct fab_ev_conn *c, unsigned int ms,
+		       unsigned int what)
+{
+	fab_timer_set(&c->fab.poller->timers, &c->timer, fab_now_ms() + ms,
+		      what);
+}
+
+void fab_ev_conn_timer_stop(struct fab_ev_conn *c)
+{
+	fab_timer_stop(&c->fab.poller->timers, &c->timer);
+}
+
+void fab_ev_conn_bury(struct fab_ev_conn *c, void (*done)(void *), void *user)
+{
+	atomic_store(&c->dead, true);
+	fab_ev_conn_timer_stop(c);
+	c->grave.done = done;
+	c->grave.user = user;
+	fab_events_bury(fab_events(c->fab.poller), &c->grave);
+}
+
+/* ---- Graves ------------------------------------------------------------ */
+
+void fab_events_bury(struct fab_events *ev, struct fab_grave *g)
+{
+	pthread_mutex_lock(&ev->lock);
+	g->next = ev->graves;
+	ev->graves = g;
+	atomic_fetch_add(&ev->buried, 1);
+	pthread_mutex_unlock(&ev->lock);
+	fab_events_wake(&ev->fab);
+}
+
+static int reap(struct fab_events *ev)
+{
+	struct fab_grave *g, *next;
+	int calls = 0;
+
+	if (!atomic_load(&ev->buried))
+		return 0;
+	pthread_mutex_lock(&ev->lock);
+	g = ev->graves;
+	ev->graves = NULL;
+	atomic_store(&ev->buried, 0);
+	pthread_mutex_unlock(&ev->lock);
+	for (; g; g = next) {
+		void (*done)(void *) = g->done;
+		void *user = g->user;
+
+		next = g->next;
+		if (g->leave)
+			g->leave(g);
+		if (g->conn && atomic_load(&g->conn->kicked)) {
+			/* Still on the stack of kicks. */
+			fab_events_bury(ev, g);
+			continue;
+		}
+		/* It may be buried again by whom it could not be freed. */
+		g->done = NULL;
+		g->free(g);
+		if (done) {
+			done(user);
+			calls++;
+		}
+	}
+	return calls;
+}
+
+/* ---- Running ----------------------------------------------------------- */
+
+int fab_events_run(struct fab_events *ev, int timeout_ms)
+{
+	struct epoll_event e[EVENTS];
+	int n, calls = 0;
+
+	timeout_ms = fab_timers_wait(&ev->fab.timers, timeout_ms);
+	atomic_store(&ev->sleeping, true);
+	if (atomic_exchange(&ev->woken, false) || atomic_load(&ev->kicks))
+		timeout_ms = 0;
+	n = epoll_wait(ev->epfd, e, EVENTS, timeout_ms);
+	atomic_store(&ev->sleeping, false);
+	for (int i = 0; i < n; i++) {
+		struct fab_source *src = e[i].data.ptr;
+
+		calls += src->event(ev, src, e[i].events);
+	}
+	calls += fab_events_kicks(ev);
+	calls += fab_timers_run(&ev->fab.timers);
+	calls += reap(ev);
+	return calls;
+}
+
+void fab_events_clear(struct fab_events *ev)
+{
+	struct fab_ev_conn *c = atomic_exchange(&ev->kicks, NULL);
+
+	for (; c; c = c->kick_next)
+		atomic_store(&c->kicked, false);
+	reap(ev);
+}
+
+void fab_events_fini(struct fab_events *ev)
+{
+	fab_events_clear(ev);
+	fab_timers_fini(&ev->fab.timers);
+	pthread_mutex_destroy(&ev->lock);
+	close(ev->evfd);
+	close(ev->epfd);
+}
