@@ -504,7 +504,7 @@ static void test_qp_fatal(void)
 				0);
 	c = vb_conn(w.srv.c);
 	fatal_qp = c->id->qp;
-	vb_device_event(vb_poller(w.poller), c->dev, 0);
+	vb_device_event(fab_events(w.poller), &c->dev->async_src, 0);
 	CU_ASSERT_PTR_NULL(fatal_qp);
 	ALL_UNTIL(w.cli.disconnected && w.srv.disconnected);
 	CU_ASSERT_EQUAL(w.srv.error, -EIO);
@@ -561,7 +561,7 @@ static void test_srq_error(void)
 	c = vb_conn(w.srv.c);
 	dev = c->dev;
 	fatal_srq = c->id->qp->srq;
-	vb_device_event(vb_poller(w.poller), dev, 0);
+	vb_device_event(fab_events(w.poller), &dev->async_src, 0);
 	CU_ASSERT_PTR_NULL(fatal_srq);
 	ALL_UNTIL(w.cli.disconnected && w.srv.disconnected);
 	CU_ASSERT_EQUAL(w.srv.error, -EIO);

@@ -8,24 +8,11 @@
  *
  * Threads: the poller thread.
  */
-#include <errno.h>
-#include <netinet/in.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "vb.h"
 
 #define EVENTS_PER_TURN 64
-
-void vb_cm_copy_addr(struct sockaddr_storage *to, struct sockaddr *from)
-{
-	if (!from)
-		return;
-	if (from->sa_family == AF_INET)
-		memcpy(to, from, sizeof(struct sockaddr_in));
-	else if (from->sa_family == AF_INET6)
-		memcpy(to, from, sizeof(struct sockaddr_in6));
-}
 
 static unsigned int established(struct vb_conn *c,
 				const struct rdma_cm_event *ev)
@@ -76,40 +63,29 @@ static unsigned int translate(struct vb_conn *c, const struct rdma_cm_event *ev)
 	}
 }
 
+int vb_cm_conn_event(struct vb_cm_source *src, struct rdma_cm_event *ev)
+{
+	struct vb_conn *c = container_of(src, struct vb_conn, src);
+	unsigned int bits = translate(c, ev);
+
+	rdma_ack_cm_event(ev);
+	return bits ? fab_ev_conn_tell(&c->ev, bits) : 0;
+}
+
 static int one_event(struct vb_domain *d, struct rdma_cm_event *ev)
 {
 	struct rdma_cm_id *id = ev->listen_id ? ev->listen_id : ev->id;
-	struct vb_source *src = id->context;
-	struct vb_listener *l;
-	enum rdma_cm_event_type type = ev->event;
-	struct vb_conn *c;
-	unsigned int bits;
-	int calls = 0;
+	struct vb_cm_source *src = id->context;
 
-	if (type == RDMA_CM_EVENT_DEVICE_REMOVAL)
+	if (ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 		vb_device_lost(d, id->verbs);
-	if (src->kind == SRC_LISTENER) {
-		l = container_of(src, struct vb_listener, src);
-		if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
-			calls = vb_listener_request(l, ev);
-		rdma_ack_cm_event(ev);
-		if (type == RDMA_CM_EVENT_DEVICE_REMOVAL)
-			vb_listener_lost(l, "its device was removed");
-		else if (type == RDMA_CM_EVENT_ADDR_CHANGE)
-			vb_listener_lost(l, "its address moved");
-		return calls;
-	}
-	c = container_of(src, struct vb_conn, src);
-	bits = translate(c, ev);
-	rdma_ack_cm_event(ev);
-	if (!bits)
-		return 0;
-	atomic_fetch_or(&c->events, bits);
-	return vb_call_ready(c);
+	return src->event(src, ev);
 }
 
-int vb_cm_events(struct vb_poller *p)
+int vb_cm_events(struct fab_events *events_of, struct fab_source *src,
+		 uint32_t events)
 {
+	struct vb_poller *p = vb_poller(&events_of->fab);
 	struct rdma_cm_event *ev;
 	int rc, calls = 0;
 
@@ -119,7 +95,7 @@ int vb_cm_events(struct vb_poller *p)
 		pthread_mutex_unlock(&p->cm_lock);
 		if (rc)
 			break;
-		calls += one_event(vb_domain(p->fab.dom), ev);
+		calls += one_event(vb_domain(p->ev.fab.dom), ev);
 	}
 	return calls;
 }

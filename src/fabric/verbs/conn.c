@@ -22,8 +22,7 @@
  * probe, or none answered within the next 20 s, ends the connection. siw needs
  * one for a first message that it has overlooked (first_tick()).
  *
- * Threads: the runner of the connection; vb_conn_release() and
- * vb_conn_free() the poller thread.
+ * Threads: the runner of the connection; graves the poller thread.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -33,29 +32,42 @@
 
 #include "vb.h"
 
-int vb_conn_alloc(struct vb_poller *p, fab_ready_fn ready, void *user,
-		  struct vb_conn **out)
-{
-	struct vb_conn *c = calloc(1, sizeof(*c));
+/* ---- Timers ---------------------------------------------------------- */
 
-	if (!c)
-		return -ENOMEM;
-	c->fab.poller = &p->fab;
-	c->fab.ops = p->fab.ops;
-	c->src.kind = SRC_CONN;
-	/* Events of devices are for all that are listed. */
-	c->ready = ready;
-	c->user = user;
-	c->grave.conn = c;
-	fab_timer_init(&c->timer, vb_conn_expired);
-	pthread_mutex_init(&c->cq_lock, NULL);
-	pthread_mutex_lock(&p->lock);
-	TAILQ_INSERT_TAIL(&p->conns, c, link);
-	c->listed = true;
-	pthread_mutex_unlock(&p->lock);
-	*out = c;
-	return 0;
+static unsigned int duration(const struct vb_conn *c, enum vb_timer_kind kind)
+{
+	switch (kind) {
+	case TIMER_STARTUP:
+		return conn_domain(c)->startup_ms;
+	case TIMER_KEEPALIVE:
+		return conn_domain(c)->keepalive_ms;
+	case TIMER_FIRST:
+		return VB_FIRST_MS;
+	case TIMER_LINGER:
+		break;
+	}
+	return VB_LINGER_MS;
 }
+
+void vb_timer_start(struct vb_conn *c, enum vb_timer_kind kind)
+{
+	fab_ev_conn_timer(&c->ev, duration(c, kind), kind);
+}
+
+static void conn_expired(struct fab_timer *t, unsigned int kind)
+{
+	static const unsigned int bit[] = {
+		[TIMER_STARTUP] = EV_STARTUP,
+		[TIMER_LINGER] = EV_LINGER,
+		[TIMER_KEEPALIVE] = EV_TICK,
+		[TIMER_FIRST] = EV_FIRST,
+	};
+	struct vb_conn *c = container_of(t, struct vb_conn, ev.timer);
+
+	fab_ev_conn_tell(&c->ev, bit[kind]);
+}
+
+/* ---- Making and freeing ---------------------------------------------- */
 
 /* 0 or an errno. rdma_destroy_qp() would keep that to itself. */
 static int destroy_qp(struct vb_conn *c)
@@ -74,7 +86,11 @@ static int destroy_qp(struct vb_conn *c)
 	return rc;
 }
 
-bool vb_conn_release(struct vb_conn *c)
+/*
+ * Give back what devices have of it, after which no event of theirs comes to it;
+ * may be called again. False: the device does not let go of the queue pair.
+ */
+static bool conn_release(struct vb_conn *c)
 {
 	vb_watch_end(c);
 	if (c->dev)
@@ -82,7 +98,7 @@ bool vb_conn_release(struct vb_conn *c)
 	if (destroy_qp(c))
 		return false;
 	vb_srq_leave(c);
-	vb_poller_disarm(c);
+	vb_watch_disarm(c);
 	if (c->cq)
 		ibv_destroy_cq(c->cq);
 	c->cq = NULL;
@@ -95,13 +111,78 @@ bool vb_conn_release(struct vb_conn *c)
 	return true;
 }
 
-void vb_conn_free(struct vb_conn *c)
+static void conn_free(struct vb_conn *c)
 {
 	vb_windows_free(c);
 	pthread_mutex_destroy(&c->cq_lock);
 	free(c->slot);
 	free(c->rslot);
 	free(c);
+}
+
+static void grave_leave(struct fab_grave *g)
+{
+	struct vb_conn *c = container_of(g, struct vb_conn, ev.grave);
+	struct vb_poller *p = conn_poller(c);
+
+	/* From here on no device can kick it. */
+	pthread_mutex_lock(&p->lock);
+	if (c->listed)
+		TAILQ_REMOVE(&p->conns, c, link);
+	c->listed = false;
+	pthread_mutex_unlock(&p->lock);
+	vb_watch_remove(p, c);
+	c->stuck = !conn_release(c);
+}
+
+static void grave_free(struct fab_grave *g)
+{
+	struct vb_conn *c = container_of(g, struct vb_conn, ev.grave);
+	struct vb_poller *p = conn_poller(c);
+
+	if (!c->stuck) {
+		conn_free(c);
+		return;
+	}
+	g->next = p->stuck;
+	p->stuck = g;
+}
+
+void vb_conn_retry_stuck(struct vb_poller *p)
+{
+	struct fab_grave **link = &p->stuck, *g;
+
+	while ((g = *link)) {
+		if (conn_release(container_of(g, struct vb_conn, ev.grave))) {
+			*link = g->next;
+			fab_events_bury(&p->ev, g);
+		} else {
+			link = &g->next;
+		}
+	}
+}
+
+int vb_conn_alloc(struct vb_poller *p, fab_ready_fn ready, void *user,
+		  struct vb_conn **out)
+{
+	struct vb_conn *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	fab_ev_conn_init(&c->ev, &p->ev, conn_expired);
+	c->ev.grave.leave = grave_leave;
+	c->ev.grave.free = grave_free;
+	c->src.event = vb_cm_conn_event;
+	/* Events of devices are for all that are listed. */
+	c->ev.ready = ready;
+	c->ev.user = user;
+	pthread_mutex_init(&c->cq_lock, NULL);
+	pthread_mutex_lock(&p->lock);
+	TAILQ_INSERT_TAIL(&p->conns, c, link);
+	c->listed = true;
+	pthread_mutex_unlock(&p->lock);
+	*out = c;
+	return 0;
 }
 
 int vb_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
@@ -114,28 +195,14 @@ int vb_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 		return rc;
 	c->active = true;
 	c->state = ST_IDLE;
-	*out = &c->fab;
+	*out = &c->ev.fab;
 	return 0;
-}
-
-void vb_conn_set_ready(struct fab_conn *fc, fab_ready_fn ready, void *user)
-{
-	struct vb_conn *c = vb_conn(fc);
-
-	c->ready = ready;
-	c->user = user;
 }
 
 void vb_conn_destroy_deferred(struct fab_conn *fc, void (*done)(void *),
 			      void *user)
 {
-	struct vb_conn *c = vb_conn(fc);
-
-	atomic_store(&c->dead, true);
-	vb_timer_stop(c);
-	c->grave.done = done;
-	c->grave.user = user;
-	vb_poller_bury(conn_poller(c), &c->grave);
+	fab_ev_conn_bury(&vb_conn(fc)->ev, done, user);
 }
 
 void vb_conn_info(const struct fab_conn *fc, struct fab_conn_info *info)
@@ -145,7 +212,7 @@ void vb_conn_info(const struct fab_conn *fc, struct fab_conn_info *info)
 	info->local = c->local;
 	info->peer = c->peer;
 	info->read_depth = c->ord;
-	info->provider = c->fab.ops->name;
+	info->provider = c->ev.fab.ops->name;
 }
 
 void vb_conn_counters(const struct fab_conn *fc, struct fab_counters *out)
@@ -248,7 +315,7 @@ void vb_conn_dead(struct vb_conn *c, int error, const char *reason)
 	c->state = ST_DEAD;
 	c->error = error;
 	c->reason = reason;
-	vb_timer_stop(c);
+	fab_ev_conn_timer_stop(&c->ev);
 	pthread_mutex_lock(&p->cm_lock);
 	if (c->id && c->id->qp)
 		ibv_modify_qp(c->id->qp, &attr, IBV_QP_STATE);
@@ -333,7 +400,7 @@ void vb_disconnect(struct fab_conn *fc, bool abort)
 		closing_progress(c);
 		break;
 	}
-	vb_poller_kick(c);
+	vb_kick(c);
 }
 
 /* ---- Progress -------------------------------------------------------- */
@@ -395,9 +462,9 @@ static void take_events(struct vb_conn *c)
 {
 	unsigned int ev;
 
-	if (!atomic_load_explicit(&c->events, memory_order_relaxed))
+	ev = fab_ev_conn_events(&c->ev);
+	if (!ev)
 		return;
-	ev = atomic_exchange(&c->events, 0);
 	if (c->state == ST_REQUESTED || c->state == ST_REJECTED ||
 	    c->state == ST_DEAD) {
 		/* Accepting will fail. */

@@ -14,7 +14,6 @@
  * until then its queue pair, and so the connection, cannot go away.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <rdma/siw-abi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -244,13 +243,13 @@ static int device_add(struct vb_domain *d, struct ibv_context *ctx,
 	struct vb_device *dev = calloc(1, sizeof(*dev));
 	struct ibv_device_attr a;
 	struct vb_poller *p;
-	int rc, flags;
+	int rc;
 
 	if (!dev)
 		return -ENOMEM;
 	pthread_mutex_init(&dev->srq_lock, NULL);
 	TAILQ_INIT(&dev->srqs);
-	dev->async_src.kind = SRC_ASYNC;
+	dev->async_src.event = vb_device_event;
 	dev->dom = d;
 	dev->index = d->ndevs;
 	dev->ctx = ctx;
@@ -297,10 +296,9 @@ static int device_add(struct vb_domain *d, struct ibv_context *ctx,
 	if (rc)
 		goto fail;
 	fill_trap(dev);
-	flags = fcntl(ctx->async_fd, F_GETFL);
-	fcntl(ctx->async_fd, F_SETFL, flags | O_NONBLOCK);
+	(void)vb_set_nonblock(ctx->async_fd);
 	TAILQ_FOREACH(p, &d->pollers, link)
-	vb_poller_watch(p, ctx->async_fd, &dev->async_src, EPOLLIN);
+	fab_events_watch(&p->ev, ctx->async_fd, &dev->async_src, EPOLLIN);
 	atomic_store(&d->dev[dev->index], dev);
 	d->ndevs++;
 	vb_log(d, 6, "verbs: using %s (%s%s)", dev->name,
@@ -367,7 +365,7 @@ static void changed(struct vb_domain *d)
 	atomic_fetch_add(&d->changes, 1);
 	pthread_mutex_lock(&d->lock);
 	TAILQ_FOREACH(p, &d->pollers, link)
-	vb_poller_wake_up(p);
+	fab_events_wake(&p->ev.fab);
 	pthread_mutex_unlock(&d->lock);
 }
 
@@ -436,7 +434,7 @@ static void retire(struct vb_device *dev)
 
 void vb_device_reclaim(struct vb_poller *p)
 {
-	struct vb_domain *d = vb_domain(p->fab.dom);
+	struct vb_domain *d = vb_domain(p->ev.fab.dom);
 	unsigned int now = atomic_load(&d->changes);
 
 	if (now == p->changes_seen)
@@ -453,9 +451,9 @@ void vb_device_reclaim(struct vb_poller *p)
 			continue;
 		pthread_mutex_lock(&p->lock);
 		if (!(p->left & bit)) {
-			vb_poller_unwatch(p, ctx->async_fd);
+			fab_events_unwatch(&p->ev, ctx->async_fd);
 			if (ch->channel) {
-				vb_poller_unwatch(p, ch->channel->fd);
+				fab_events_unwatch(&p->ev, ch->channel->fd);
 				ibv_destroy_comp_channel(ch->channel);
 				ch->channel = NULL;
 			}
@@ -486,8 +484,8 @@ static void tell_all(struct vb_device *dev, unsigned int ev)
 		 * sorts out those it does not concern. */
 		TAILQ_FOREACH(c, &p->conns, link)
 		{
-			atomic_fetch_or(&c->events, ev);
-			vb_poller_kick(c);
+			atomic_fetch_or(&c->ev.events, ev);
+			vb_kick(c);
 		}
 		pthread_mutex_unlock(&p->lock);
 	}
@@ -497,8 +495,8 @@ static void tell_all(struct vb_device *dev, unsigned int ev)
 /* The connection may be of another poller: only kick it. */
 static void conn_event(struct vb_conn *c, unsigned int ev)
 {
-	atomic_fetch_or(&c->events, ev);
-	vb_poller_kick(c);
+	atomic_fetch_or(&c->ev.events, ev);
+	vb_kick(c);
 }
 
 static void one_event(struct vb_device *dev, struct ibv_async_event *ev)
@@ -551,9 +549,10 @@ static void one_event(struct vb_device *dev, struct ibv_async_event *ev)
 	}
 }
 
-void vb_device_event(struct vb_poller *p, struct vb_device *dev,
-		     uint32_t events)
+int vb_device_event(struct fab_events *events_of, struct fab_source *src,
+		    uint32_t events)
 {
+	struct vb_device *dev = container_of(src, struct vb_device, async_src);
 	struct ibv_context *ctx = dev->ctx;
 	struct ibv_async_event ev;
 
@@ -568,10 +567,11 @@ void vb_device_event(struct vb_poller *p, struct vb_device *dev,
 			/* The device is no more; its channel would be ready
 			 * for ever. Its connections hear of it by the
 			 * connection manager. */
-			vb_poller_unwatch(p, ctx->async_fd);
+			fab_events_unwatch(events_of, ctx->async_fd);
 			break;
 		}
 		one_event(dev, &ev);
 		ibv_ack_async_event(&ev);
 	}
+	return 0;
 }

@@ -8,15 +8,9 @@
  * Threads: any. The domain's lock guards the list of registrations.
  */
 #include <errno.h>
-#include <linux/capability.h>
 #include <netinet/in.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "vb.h"
 #include "verbs.h"
@@ -24,68 +18,7 @@
 #define DEFAULT_STARTUP_MS 10000u
 #define DEFAULT_DEPTH 16u
 
-void vb_log(struct vb_domain *d, int level, const char *fmt, ...)
-{
-	char text[256];
-	va_list ap;
-
-	if (!d->fab.params.log)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	d->fab.params.log(d->fab.params.log_ctx, level, text);
-}
-
-/* The limit on locked memory, if this process is bound by one. */
-static bool memlock_limit(unsigned long long *kib)
-{
-	struct __user_cap_header_struct head = {
-		.version = _LINUX_CAPABILITY_VERSION_3
-	};
-	struct __user_cap_data_struct cap[_LINUX_CAPABILITY_U32S_3];
-	struct rlimit rl;
-
-	if (getrlimit(RLIMIT_MEMLOCK, &rl) || rl.rlim_cur == RLIM_INFINITY)
-		return false;
-	*kib = (unsigned long long)rl.rlim_cur / 1024;
-	return syscall(SYS_capget, &head, cap) ||
-	       !(cap[CAP_TO_INDEX(CAP_IPC_LOCK)].effective &
-		 CAP_TO_MASK(CAP_IPC_LOCK));
-}
-
-void vb_memlock_hint(struct vb_domain *d, int err)
-{
-	unsigned long long kib;
-
-	if (err != ENOMEM || !memlock_limit(&kib))
-		return;
-	if (atomic_exchange(&d->memlock_told, true))
-		return;
-	vb_log(d, 3,
-	       "verbs: the limit on locked memory, %llu KiB, is too small for "
-	       "RDMA; raise it with LimitMEMLOCK=infinity in the systemd unit "
-	       "or \"ulimit -l unlimited\"",
-	       kib);
-}
-
 /* ---- Memory ---------------------------------------------------------- */
-
-struct ibv_mr *vb_register(struct vb_device *dev, void *addr, size_t len,
-			   unsigned int access, int *err)
-{
-	struct ibv_mr *mr;
-
-	errno = 0;
-	mr = ibv_reg_mr(dev->pd, addr, len, access);
-	if (mr)
-		return mr;
-	*err = errno ? errno : ENOMEM;
-	vb_log(dev->dom, 4, "verbs: %s: registering %zu octets: %s", dev->name,
-	       len, strerror(*err));
-	vb_memlock_hint(dev->dom, *err);
-	return NULL;
-}
 
 /* Domain lock held. */
 static void mr_free(struct vb_mr *mr)
@@ -215,7 +148,7 @@ static int domain_open(const struct fab_domain_params *params,
 		domain_close(&d->fab);
 		return rc;
 	}
-	if (memlock_limit(&kib))
+	if (vb_memlock_limit(&kib))
 		vb_log(d, 5,
 		       "verbs: this process may lock, and so register, at most "
 		       "%llu KiB; for more set LimitMEMLOCK=infinity in the "
@@ -298,7 +231,7 @@ const struct fab_ops fab_verbs_ops = {
 	.poller_create = vb_poller_create,
 	.poller_destroy = vb_poller_destroy,
 	.poller_run = vb_poller_run,
-	.poller_wake = vb_poller_wake,
+	.poller_wake = fab_events_wake,
 	.reg = reg,
 	.dereg = dereg,
 	.expose = vb_expose,
@@ -306,12 +239,12 @@ const struct fab_ops fab_verbs_ops = {
 	.post = vb_post,
 	.post_recv = vb_post_recv,
 	.poll = vb_poll,
-	.kick = vb_kick,
+	.kick = fab_ev_conn_kick,
 	.listen = vb_listen,
 	.listener_addr = vb_listener_addr,
 	.listener_close = vb_listener_close,
 	.conn_create = vb_conn_create,
-	.conn_set_ready = vb_conn_set_ready,
+	.conn_set_ready = fab_ev_conn_set_ready,
 	.connect = vb_connect,
 	.accept = vb_accept,
 	.reject = vb_reject,

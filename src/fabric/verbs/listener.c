@@ -44,9 +44,20 @@ static int open_id(struct vb_listener *l, struct rdma_cm_id **out)
 			rdma_destroy_id(id);
 		return rc;
 	}
-	vb_cm_copy_addr(&l->addr, rdma_get_local_addr(id));
+	vb_copy_addr(&l->addr, rdma_get_local_addr(id));
 	*out = id;
 	return 0;
+}
+
+static int listener_event(struct vb_cm_source *src, struct rdma_cm_event *ev);
+static void listener_reopen(struct fab_timer *t, unsigned int unused);
+
+static void listener_free(struct fab_grave *g)
+{
+	struct vb_listener *l = container_of(g, struct vb_listener, grave);
+
+	pthread_mutex_destroy(&l->lock);
+	free(l);
 }
 
 int vb_listen(struct fab_poller *fp, const struct sockaddr *addr,
@@ -66,13 +77,13 @@ int vb_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return -ENOMEM;
-	l->fab.ops = p->fab.ops;
+	l->fab.ops = p->ev.fab.ops;
 	l->fab.poller = fp;
-	l->src.kind = SRC_LISTENER;
+	l->src.event = listener_event;
 	l->fn = fn;
 	l->user = user;
-	l->grave.listener = l;
-	fab_timer_init(&l->reopen, vb_listener_reopen);
+	l->grave.free = listener_free;
+	fab_timer_init(&l->reopen, listener_reopen);
 	if (addr->sa_family == AF_INET6)
 		memcpy(&l->addr, addr, sizeof(struct sockaddr_in6));
 	else
@@ -119,14 +130,8 @@ void vb_listener_close(struct fab_listener *fl)
 	if (id)
 		rdma_destroy_id(id);
 	/* It is closed: nobody arms it any more. */
-	fab_timer_stop(&p->fab.timers, &l->reopen);
-	vb_poller_bury(p, &l->grave);
-}
-
-void vb_listener_free(struct vb_listener *l)
-{
-	pthread_mutex_destroy(&l->lock);
-	free(l);
+	fab_timer_stop(&p->ev.fab.timers, &l->reopen);
+	fab_events_bury(&p->ev, &l->grave);
 }
 
 /* Lock held. Try after a while, unless it is closed meanwhile. */
@@ -137,7 +142,7 @@ static void reopen_later(struct vb_listener *l)
 			      fab_now_ms() + VB_REOPEN_MS, 0);
 }
 
-void vb_listener_lost(struct vb_listener *l, const char *why)
+static void listener_lost(struct vb_listener *l, const char *why)
 {
 	struct vb_poller *p = vb_poller(l->fab.poller);
 	struct rdma_cm_id *id = take_id(l, false);
@@ -145,14 +150,14 @@ void vb_listener_lost(struct vb_listener *l, const char *why)
 	if (!id)
 		return;
 	rdma_destroy_id(id);
-	vb_log(vb_domain(p->fab.dom), 4,
+	vb_log(vb_domain(p->ev.fab.dom), 4,
 	       "verbs: a listener stops: %s; waiting for it to come back", why);
 	pthread_mutex_lock(&l->lock);
 	reopen_later(l);
 	pthread_mutex_unlock(&l->lock);
 }
 
-void vb_listener_reopen(struct fab_timer *t, unsigned int unused)
+static void listener_reopen(struct fab_timer *t, unsigned int unused)
 {
 	struct vb_listener *l = container_of(t, struct vb_listener, reopen);
 	struct vb_poller *p = vb_poller(l->fab.poller);
@@ -165,7 +170,8 @@ void vb_listener_reopen(struct fab_timer *t, unsigned int unused)
 		reopen_later(l);
 	pthread_mutex_unlock(&l->lock);
 	if (!rc)
-		vb_log(vb_domain(p->fab.dom), 5, "verbs: a listener is back");
+		vb_log(vb_domain(p->ev.fab.dom), 5,
+		       "verbs: a listener is back");
 }
 
 /* Make a connection of the request; 0 or -errno. */
@@ -177,7 +183,7 @@ static int take_request(struct vb_listener *l, struct rdma_cm_event *ev,
 	struct vb_conn *c;
 	int rc;
 
-	dev = vb_device_get(vb_domain(p->fab.dom), ev->id->verbs, &rc);
+	dev = vb_device_get(vb_domain(p->ev.fab.dom), ev->id->verbs, &rc);
 	if (!dev)
 		return rc;
 	rc = vb_conn_alloc(p, NULL, NULL, &c);
@@ -189,15 +195,15 @@ static int take_request(struct vb_listener *l, struct rdma_cm_event *ev,
 	c->id->context = &c->src;
 	c->dev = dev;
 	c->state = ST_REQUESTED;
-	vb_cm_copy_addr(&c->local, rdma_get_local_addr(c->id));
-	vb_cm_copy_addr(&c->peer, rdma_get_peer_addr(c->id));
+	vb_copy_addr(&c->local, rdma_get_local_addr(c->id));
+	vb_copy_addr(&c->peer, rdma_get_peer_addr(c->id));
 	c->cm.out_depth = ev->param.conn.initiator_depth;
 	c->cm.in_depth = ev->param.conn.responder_resources;
 	*out = c;
 	return 0;
 }
 
-int vb_listener_request(struct vb_listener *l, struct rdma_cm_event *ev)
+static int listener_request(struct vb_listener *l, struct rdma_cm_event *ev)
 {
 	struct vb_domain *d = vb_domain(l->fab.poller->dom);
 	const struct rdma_conn_param *param = &ev->param.conn;
@@ -209,7 +215,7 @@ int vb_listener_request(struct vb_listener *l, struct rdma_cm_event *ev)
 	if (!l->closed && l->id == ev->listen_id)
 		rc = take_request(l, ev, &c);
 	if (!rc)
-		l->fn(&l->fab, &c->fab, param->private_data,
+		l->fn(&l->fab, &c->ev.fab, param->private_data,
 		      param->private_data ? param->private_data_len : 0,
 		      l->user);
 	pthread_mutex_unlock(&l->lock);
@@ -225,4 +231,20 @@ int vb_listener_request(struct vb_listener *l, struct rdma_cm_event *ev)
 	rdma_reject(ev->id, NULL, 0);
 	rdma_destroy_id(ev->id);
 	return 0;
+}
+
+static int listener_event(struct vb_cm_source *src, struct rdma_cm_event *ev)
+{
+	struct vb_listener *l = container_of(src, struct vb_listener, src);
+	enum rdma_cm_event_type type = ev->event;
+	int calls = 0;
+
+	if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
+		calls = listener_request(l, ev);
+	rdma_ack_cm_event(ev);
+	if (type == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		listener_lost(l, "its device was removed");
+	else if (type == RDMA_CM_EVENT_ADDR_CHANGE)
+		listener_lost(l, "its address moved");
+	return calls;
 }

@@ -235,7 +235,7 @@ static int fill(struct vb_conn *c, struct batch *b)
  * has no better word for it. */
 static void refused(struct vb_conn *c, int rc, const char *reason)
 {
-	if (atomic_load(&c->events) & EV_DOWN)
+	if (atomic_load(&c->ev.events) & EV_DOWN)
 		vb_conn_dead(c, 0, "closed by the peer");
 	else
 		vb_conn_dead(c, rc == -EINVAL ? -ECONNRESET : rc, reason);
@@ -317,7 +317,7 @@ int vb_post(struct fab_conn *fc, struct fab_wr *chain)
 	}
 	vb_post_sends(c);
 	if (c->state == ST_DEAD)
-		vb_poller_kick(c);
+		vb_kick(c);
 	return 0;
 }
 
@@ -421,6 +421,6 @@ int vb_post_recv(struct fab_conn *fc, struct fab_wr *chain)
 		vb_srq_promise(c, n);
 	vb_post_receives(c);
 	if (c->state == ST_DEAD)
-		vb_poller_kick(c);
+		vb_kick(c);
 	return 0;
 }

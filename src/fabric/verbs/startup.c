@@ -82,7 +82,7 @@ static int make_cq(struct vb_conn *c)
 	unsigned int vector;
 	int rc;
 
-	rc = vb_poller_channel(conn_poller(c), c->dev, &channel);
+	rc = vb_watch_channel(conn_poller(c), c->dev, &channel);
 	if (rc)
 		return rc;
 	vector = atomic_fetch_add(&c->dev->next_vector, 1) %
@@ -98,7 +98,7 @@ static int make_cq(struct vb_conn *c)
 	c->cq = cq;
 	pthread_mutex_unlock(&c->cq_lock);
 	/* From its first event on the poller thread sees to it. */
-	rc = vb_poller_arm(c);
+	rc = vb_watch_arm(c);
 	return rc > 0 ? -rc : rc;
 }
 
@@ -184,7 +184,7 @@ int vb_connect(struct fab_conn *fc, const struct sockaddr *addr,
 		/* As if the answer had come a moment later. */
 		vb_conn_dead(c, rc == -ENODEV ? -ENETUNREACH : rc,
 			     "no RDMA device leads there");
-		vb_poller_kick(c);
+		vb_kick(c);
 	}
 	return 0;
 }
@@ -276,8 +276,8 @@ static void agreed(struct vb_conn *c)
 {
 	if (c->active) {
 		c->ord = min_of(c->ord, c->cm.out_depth);
-		vb_cm_copy_addr(&c->local, rdma_get_local_addr(c->id));
-		vb_cm_copy_addr(&c->peer, rdma_get_peer_addr(c->id));
+		vb_copy_addr(&c->local, rdma_get_local_addr(c->id));
+		vb_copy_addr(&c->peer, rdma_get_peer_addr(c->id));
 	}
 	vb_conn_established(c);
 }
@@ -335,7 +335,7 @@ int vb_accept(struct fab_conn *fc, const struct fab_conn_params *params)
 	if (rdma_accept(c->id, &param)) {
 		/* The peer may have gone meanwhile: as any other end. */
 		vb_conn_dead(c, errno ? -errno : -EIO, "accept failed");
-		vb_poller_kick(c);
+		vb_kick(c);
 	} else if (c->srq) {
 		short_pause(c);
 	}

@@ -5,13 +5,12 @@
  * Threads and owners
  *
  *   The poller thread alone reads the event channels (connection manager,
- *   completions, devices). It tells a connection what it saw by bits in
- *   vb_conn.events and the ready callback; everything else of a connection is
- *   done by its runner. Shared are only: events, kicked and dead (atomic); the
- *   completion queue and what was found in it (cq_lock, see watch.c); cm, which
- *   the poller thread writes before it sets a bit and the runner reads after it
- *   has taken it; the timer (timers.h); the poller's list of connections (poller
- *   lock); ready and user, which are written before anyone else can see them.
+ *   completions, devices). It tells a connection what it saw by bits and the
+ *   ready callback; everything else of a connection is done by its runner.
+ *   Shared are only: what events.h has of it; the completion queue and what was
+ *   found in it (cq_lock, see watch.c); cm, which the poller thread writes before
+ *   it sets a bit and the runner reads after it has taken it; the poller's list
+ *   of connections (poller lock).
  *
  *   librdmacm changes the state of the queue pair from within
  *   rdma_get_cm_event(), in the poller thread. So that call, and whatever the
@@ -23,11 +22,7 @@
  *   (fabric.h) comes to those. Registration, protection domains and closing
  *   files are ioctls or no commands at all, which any thread may make.
  *
- *   Memory of connections and listeners is given back by the poller thread
- *   alone, at the end of fab_poller_run(), when nothing that an event channel
- *   or the kick list handed out can name it any more.
- *
- * Lock order: listener, domain, poller's cm_lock, poller. None is held over a
+ * Lock order: listener, domain, poller's cm_lock, poller, events.h's. None is held over a
  * ready callback; the listener's is held over its request callback. A device's
  * srq_lock (srq.c) is held over nothing but calls of the device and of the log.
  *
@@ -65,11 +60,8 @@
 #include <stdatomic.h>
 #include <sys/queue.h>
 
-#include "fabric/fabric.h"
+#include "fabric/provider/events.h"
 #include "fabric/wr_list.h"
-
-#define container_of(ptr, type, member) \
-	((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 /* Devices that a domain may meet in its life; one that was removed and came
  * back counts again. */
@@ -129,19 +121,11 @@
 #define VB_RNR_SHARED 7
 #define VB_RNR_TIMER 12
 
-enum vb_source_kind {
-	SRC_WAKE,
-	SRC_CM,
-	SRC_CHANNEL,
-	SRC_ASYNC,
-	/* These two as contexts of rdma_cm_ids. */
-	SRC_LISTENER,
-	SRC_CONN,
-};
-
-/* What epoll's user pointer, or an rdma_cm_id's context, names. */
-struct vb_source {
-	enum vb_source_kind kind;
+/* What an rdma_cm_id's context names. */
+struct vb_cm_source {
+	/* Poller thread. Acknowledges @ev; returns how many callbacks it has
+	 * made. */
+	int (*event)(struct vb_cm_source *src, struct rdma_cm_event *ev);
 };
 
 struct vb_domain;
@@ -156,7 +140,7 @@ TAILQ_HEAD(vb_srq_queue, vb_srq);
 
 /* One that has been used; what names it lives as long as the domain. */
 struct vb_device {
-	struct vb_source async_src;
+	struct fab_source async_src;
 	struct vb_domain *dom;
 	unsigned int index;
 	_Atomic(struct ibv_context *) ctx; /* NULL: retired */
@@ -215,52 +199,40 @@ enum vb_timer_kind {
 	TIMER_FIRST,
 };
 
-/* What waits for the end of fab_poller_run() to be freed. */
-struct vb_grave {
-	struct vb_grave *next;
-	struct vb_conn *conn;
-	struct vb_listener *listener;
-	void (*done)(void *user);
-	void *user;
-};
-
 /* Completions of a device for the connections of a poller. */
 struct vb_channel {
-	struct vb_source src;
+	struct fab_source src;
 	struct ibv_comp_channel *channel;
 	/* Queues that will tell; each does so once. */
 	atomic_int armed;
 };
 
 struct vb_poller {
-	struct fab_poller fab;
+	struct fab_events ev;
 	TAILQ_ENTRY(vb_poller) link; /* domain lock */
-	int epfd, evfd;
-	struct vb_source wake_src, cm_src;
+	struct fab_source cm_src;
 	struct rdma_event_channel *cm;
 	pthread_mutex_t cm_lock;
-	_Atomic(struct vb_conn *) kicks; /* stack, linked by kick_next */
-	atomic_bool woken, sleeping;
 	/* The poller thread's. */
 	unsigned int changes_seen;
 	struct vb_conn_queue watched; /* see watch.c */
-	struct vb_grave *stuck; /* whose queue pairs could not be destroyed */
+	struct fab_grave *
+		stuck; /* connections whose queue pairs could not be destroyed */
 	unsigned int skipped; /* runs that did not look at files */
 
 	pthread_mutex_t lock; /* what follows */
 	uint32_t left; /* bits of devices that this one has let go of */
 	struct vb_channel channels[VB_MAX_DEVICES];
-	struct vb_grave *graves;
 	struct vb_conn_queue conns;
 };
 
 struct vb_listener {
 	struct fab_listener fab;
-	struct vb_source src;
+	struct vb_cm_source src;
 	struct sockaddr_storage addr;
 	fab_request_fn fn;
 	void *user;
-	struct vb_grave grave;
+	struct fab_grave grave;
 	struct fab_timer reopen; /* its device has gone */
 
 	pthread_mutex_t lock; /* what follows, and the request callback */
@@ -268,7 +240,7 @@ struct vb_listener {
 	bool closed;
 };
 
-/* Bits of vb_conn.events: what the poller saw. */
+/* Bits of fab_ev_conn.events: what the poller saw. */
 #define EV_ADDR 0x1u
 #define EV_ROUTE 0x2u
 #define EV_UP 0x4u
@@ -341,21 +313,14 @@ struct vb_slot {
 };
 
 struct vb_conn {
-	struct fab_conn fab;
-	struct vb_source src;
+	struct fab_ev_conn ev; /* its timer: of a vb_timer_kind */
+	struct vb_cm_source src;
 	enum vb_state state;
 	bool active;
 
 	/* Shared; see the head of this file. */
-	atomic_uint events;
-	atomic_bool kicked, dead;
-	struct vb_conn *kick_next;
-	fab_ready_fn ready;
-	void *user;
-	struct vb_grave grave;
 	TAILQ_ENTRY(vb_conn) link; /* poller lock */
 	bool listed; /* poller lock */
-	struct fab_timer timer; /* of the poller; of a vb_timer_kind */
 	pthread_mutex_t cq_lock; /* cq and the next four */
 	struct ibv_wc found[VB_FOUND];
 	unsigned int nfound;
@@ -365,6 +330,7 @@ struct vb_conn {
 	TAILQ_ENTRY(vb_conn) watch_link; /* poller thread, with the next two */
 	bool watched;
 	unsigned int looks;
+	bool stuck; /* poller thread: its queue pair is the device's for good */
 	struct {
 		uint8_t priv[256];
 		size_t priv_len;
@@ -427,12 +393,12 @@ static inline struct vb_domain *vb_domain(struct fab_domain *d)
 
 static inline struct vb_poller *vb_poller(struct fab_poller *p)
 {
-	return container_of(p, struct vb_poller, fab);
+	return container_of(p, struct vb_poller, ev.fab);
 }
 
 static inline struct vb_conn *vb_conn(struct fab_conn *c)
 {
-	return container_of(c, struct vb_conn, fab);
+	return container_of(c, struct vb_conn, ev.fab);
 }
 
 static inline const struct vb_conn *vb_conn_const(const struct fab_conn *c)
@@ -447,12 +413,17 @@ static inline struct vb_mr *vb_mr(struct fab_mr *mr)
 
 static inline struct vb_poller *conn_poller(const struct vb_conn *c)
 {
-	return vb_poller(c->fab.poller);
+	return vb_poller(c->ev.fab.poller);
 }
 
 static inline struct vb_domain *conn_domain(const struct vb_conn *c)
 {
-	return vb_domain(c->fab.poller->dom);
+	return vb_domain(c->ev.fab.poller->dom);
+}
+
+static inline void vb_kick(struct vb_conn *c)
+{
+	fab_ev_conn_kick(&c->ev.fab);
 }
 
 /* The device's registration of @mr, or NULL. */
@@ -471,13 +442,18 @@ static inline uint32_t vb_lkey_of(const struct vb_conn *c, struct fab_mr *mr)
 	return m ? m->lkey : 0;
 }
 
-/* domain.c; any thread */
+/* util.c; any thread */
 void vb_log(struct vb_domain *d, int level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Locked memory may have run out: say what helps, once. */
+/* The limit on locked memory, if this process is bound by one. And that it may
+ * have run out: say what helps, once. */
+bool vb_memlock_limit(unsigned long long *kib);
 void vb_memlock_hint(struct vb_domain *d, int err);
 struct ibv_mr *vb_register(struct vb_device *dev, void *addr, size_t len,
 			   unsigned int access, int *err);
+void vb_copy_addr(struct sockaddr_storage *to, const struct sockaddr *from);
+/* 0 or -errno. */
+int vb_set_nonblock(int fd);
 
 /* device.c; any thread */
 /* The device behind @ctx for a connection, made ready for use if it is met for
@@ -499,55 +475,42 @@ bool vb_device_keeps(struct vb_device *dev, int rc);
 int vb_device_limits(const struct vb_domain *d, struct ibv_context *ctx,
 		     struct fab_limits *l);
 unsigned int vb_device_local_access(const struct vb_device *dev);
-/* Poller thread: read the asynchronous events of a device. */
-void vb_device_event(struct vb_poller *p, struct vb_device *dev,
-		     uint32_t events);
-
-/* poller.c; any thread unless said otherwise */
-uint64_t vb_now_ms(void);
-int vb_poller_watch(struct vb_poller *p, int fd, struct vb_source *src,
+/* Of its async_src. */
+int vb_device_event(struct fab_events *ev, struct fab_source *src,
 		    uint32_t events);
-void vb_poller_unwatch(struct vb_poller *p, int fd);
-void vb_poller_wake_up(struct vb_poller *p);
-void vb_poller_kick(struct vb_conn *c);
-void vb_poller_bury(struct vb_poller *p, struct vb_grave *g);
-/* Have it told when something comes into the queue of @c; 0 or an errno. The
- * poller thread, or the runner at the start. */
-int vb_poller_arm(struct vb_conn *c);
-/* It will not be, or has been. */
-void vb_poller_disarm(struct vb_conn *c);
-/* The channel for completions of @dev. */
-int vb_poller_channel(struct vb_poller *p, struct vb_device *dev,
-		      struct ibv_comp_channel **channel);
-void vb_timer_start(struct vb_conn *c, enum vb_timer_kind kind);
-void vb_timer_stop(struct vb_conn *c);
-void vb_conn_expired(struct fab_timer *t, unsigned int kind);
-/* Poller thread. */
-int vb_call_ready(struct vb_conn *c);
 
+/* poller.c */
 int vb_poller_create(struct fab_domain *dom, struct fab_poller **p);
 void vb_poller_destroy(struct fab_poller *p);
 int vb_poller_run(struct fab_poller *p, int timeout_ms);
-void vb_poller_wake(struct fab_poller *p);
-void vb_kick(struct fab_conn *c);
 
-/* watch.c; the poller thread, the last one the runner */
-void vb_watch_add(struct vb_poller *p, struct vb_conn *c);
+/* watch.c; the poller thread unless said otherwise */
+/* The channel for completions of @dev. The runner. */
+int vb_watch_channel(struct vb_poller *p, struct vb_device *dev,
+		     struct ibv_comp_channel **channel);
+/* Have it told when something comes into the queue of @c; 0 or an errno. The
+ * poller thread, or the runner at the start. */
+int vb_watch_arm(struct vb_conn *c);
+/* It will not be, or has been. */
+void vb_watch_disarm(struct vb_conn *c);
 void vb_watch_remove(struct vb_poller *p, struct vb_conn *c);
 /* Look at what is watched, or ask for events of it instead. Both call ready of
  * those where something has come, and return how many. */
 int vb_watch_look(struct vb_poller *p);
 int vb_watch_stop(struct vb_poller *p);
-/* Up to @n completions, in their order. *@broken: the queue is of no use, once
+/* The runner. Up to @n completions, in their order. *@broken: the queue is of no use, once
  * none are left. */
 unsigned int vb_watch_take(struct vb_conn *c, struct ibv_wc *wc, unsigned int n,
 			   bool *broken);
-/* No more than has been found: the queue is not looked into again. */
+/* The runner. No more than has been found: the queue is not looked into again. */
 void vb_watch_end(struct vb_conn *c);
 
 /* cm.c: the connection manager's events; poller thread */
-int vb_cm_events(struct vb_poller *p);
-void vb_cm_copy_addr(struct sockaddr_storage *to, struct sockaddr *from);
+/* Of a poller's cm_src. */
+int vb_cm_events(struct fab_events *ev, struct fab_source *src,
+		 uint32_t events);
+/* Of a connection's source. */
+int vb_cm_conn_event(struct vb_cm_source *src, struct rdma_cm_event *ev);
 
 /* listener.c */
 int vb_listen(struct fab_poller *p, const struct sockaddr *addr,
@@ -556,11 +519,6 @@ int vb_listen(struct fab_poller *p, const struct sockaddr *addr,
 void vb_listener_addr(const struct fab_listener *l,
 		      struct sockaddr_storage *addr);
 void vb_listener_close(struct fab_listener *l);
-/* Poller thread. */
-int vb_listener_request(struct vb_listener *l, struct rdma_cm_event *ev);
-void vb_listener_lost(struct vb_listener *l, const char *why);
-void vb_listener_reopen(struct fab_timer *t, unsigned int unused);
-void vb_listener_free(struct vb_listener *l);
 
 /* startup.c; the runner */
 int vb_connect(struct fab_conn *c, const struct sockaddr *addr,
@@ -572,14 +530,11 @@ void vb_startup_progress(struct vb_conn *c, unsigned int ev);
 /* conn.c; the runner */
 int vb_conn_alloc(struct vb_poller *p, fab_ready_fn ready, void *user,
 		  struct vb_conn **c);
-/* Poller thread: give back what devices have of it, after which no event of
- * theirs comes to it; may be called again. False: the device does not let go
- * of the queue pair. Else, then the rest. */
-bool vb_conn_release(struct vb_conn *c);
-void vb_conn_free(struct vb_conn *c);
+/* Poller thread: the removal of their device may have freed those that are
+ * stuck. */
+void vb_conn_retry_stuck(struct vb_poller *p);
 int vb_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 		   struct fab_conn **c);
-void vb_conn_set_ready(struct fab_conn *c, fab_ready_fn ready, void *user);
 void vb_disconnect(struct fab_conn *c, bool abort);
 void vb_conn_destroy_deferred(struct fab_conn *c, void (*done)(void *),
 			      void *user);
@@ -593,6 +548,7 @@ void vb_conn_dead(struct vb_conn *c, int error, const char *reason);
 const char *vb_reason(struct vb_conn *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void vb_conn_established(struct vb_conn *c);
+void vb_timer_start(struct vb_conn *c, enum vb_timer_kind kind);
 void vb_wr_complete(struct vb_conn *c, struct fab_wr *wr,
 		    enum fab_status status);
 

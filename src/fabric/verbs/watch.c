@@ -15,18 +15,37 @@
  * be no more: what is left there may name it, and libraries (qedr's) follow
  * that.
  *
- * Threads: the poller thread, except vb_watch_take() and vb_watch_end(), the
- * runner's. Lock: the connection's cq_lock, alone, for the queue and what lies
- * in the connection.
+ * Threads: see vb.h. Locks: the connection's cq_lock, alone, for the queue and
+ * what lies in the connection; the poller's for its channels.
  */
+#include <errno.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "vb.h"
 
 /* So often is a queue looked at in vain before its events are asked for. */
 #define LOOKS 256u
+#define EVENTS_PER_TURN 64
 
-void vb_watch_add(struct vb_poller *p, struct vb_conn *c)
+/* ---- Those that tell ---------------------------------------------------- */
+
+int vb_watch_arm(struct vb_conn *c)
+{
+	if (!atomic_exchange(&c->armed, true))
+		atomic_fetch_add(&conn_poller(c)->channels[c->dev->index].armed,
+				 1);
+	return ibv_req_notify_cq(c->cq, 0);
+}
+
+void vb_watch_disarm(struct vb_conn *c)
+{
+	if (atomic_exchange(&c->armed, false))
+		atomic_fetch_sub(&conn_poller(c)->channels[c->dev->index].armed,
+				 1);
+}
+
+static void watch_add(struct vb_poller *p, struct vb_conn *c)
 {
 	c->looks = 0;
 	if (c->watched)
@@ -41,6 +60,67 @@ void vb_watch_remove(struct vb_poller *p, struct vb_conn *c)
 		TAILQ_REMOVE(&p->watched, c, watch_link);
 	c->watched = false;
 }
+
+static int channel_event(struct fab_events *events_of, struct fab_source *src,
+			 uint32_t events)
+{
+	struct vb_poller *p = vb_poller(&events_of->fab);
+	struct vb_channel *ch = container_of(src, struct vb_channel, src);
+	struct ibv_cq *cq;
+	void *ctx;
+	int calls = 0;
+
+	for (int i = 0; i < EVENTS_PER_TURN; i++) {
+		struct vb_conn *c;
+
+		errno = 0;
+		if (ibv_get_cq_event(ch->channel, &cq, &ctx)) {
+			if ((errno != EAGAIN && errno != EWOULDBLOCK &&
+			     errno != EINTR) ||
+			    (events & (EPOLLERR | EPOLLHUP)))
+				fab_events_unwatch(&p->ev, ch->channel->fd);
+			break;
+		}
+		c = ctx;
+		ibv_ack_cq_events(cq, 1);
+		vb_watch_disarm(c);
+		watch_add(p, c);
+		calls += fab_ev_conn_ready(&c->ev);
+		/* Then there is nothing to be read any more. */
+		if (!atomic_load(&ch->armed))
+			break;
+	}
+	return calls;
+}
+
+int vb_watch_channel(struct vb_poller *p, struct vb_device *dev,
+		     struct ibv_comp_channel **channel)
+{
+	struct vb_channel *ch = &p->channels[dev->index];
+	int rc = 0;
+
+	pthread_mutex_lock(&p->lock);
+	if (!ch->channel) {
+		ch->src.event = channel_event;
+		ch->channel = ibv_create_comp_channel(dev->ctx);
+		if (!ch->channel)
+			rc = errno ? -errno : -ENOMEM;
+		else
+			rc = vb_set_nonblock(ch->channel->fd);
+		if (!rc)
+			rc = fab_events_watch(&p->ev, ch->channel->fd, &ch->src,
+					      EPOLLIN);
+		if (rc && ch->channel) {
+			ibv_destroy_comp_channel(ch->channel);
+			ch->channel = NULL;
+		}
+	}
+	*channel = ch->channel;
+	pthread_mutex_unlock(&p->lock);
+	return rc;
+}
+
+/* ---- Those that are looked at ------------------------------------------- */
 
 /* Is there something that the runner has not been called for? */
 static bool found(struct vb_conn *c)
@@ -64,7 +144,7 @@ static bool found(struct vb_conn *c)
 static bool tell(struct vb_poller *p, struct vb_conn *c)
 {
 	vb_watch_remove(p, c);
-	if (!vb_poller_arm(c))
+	if (!vb_watch_arm(c))
 		return found(c);
 	pthread_mutex_lock(&c->cq_lock);
 	c->cq_broken = true;
@@ -87,7 +167,7 @@ int vb_watch_look(struct vb_poller *p)
 		else if (++c->looks >= LOOKS)
 			more = tell(p, c);
 		if (more)
-			calls += vb_call_ready(c);
+			calls += fab_ev_conn_ready(&c->ev);
 	}
 	return calls;
 }
@@ -99,7 +179,7 @@ int vb_watch_stop(struct vb_poller *p)
 
 	while ((c = TAILQ_FIRST(&p->watched)))
 		if (tell(p, c))
-			calls += vb_call_ready(c);
+			calls += fab_ev_conn_ready(&c->ev);
 	return calls;
 }
 

@@ -231,7 +231,7 @@ bool vb_unexpose(struct fab_conn *fc, uint32_t handle, void *user)
 	}
 	if (c->state != ST_DEAD)
 		return false;
-	vb_poller_kick(c);
+	vb_kick(c);
 	return true;
 }
 

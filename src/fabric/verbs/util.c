@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * util - what all files of the provider need, and needs none of them
+ *
+ * Threads: any.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "vb.h"
+
+void vb_log(struct vb_domain *d, int level, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	if (!d->fab.params.log)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	d->fab.params.log(d->fab.params.log_ctx, level, text);
+}
+
+bool vb_memlock_limit(unsigned long long *kib)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3
+	};
+	struct __user_cap_data_struct cap[_LINUX_CAPABILITY_U32S_3];
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &rl) || rl.rlim_cur == RLIM_INFINITY)
+		return false;
+	*kib = (unsigned long long)rl.rlim_cur / 1024;
+	return syscall(SYS_capget, &head, cap) ||
+	       !(cap[CAP_TO_INDEX(CAP_IPC_LOCK)].effective &
+		 CAP_TO_MASK(CAP_IPC_LOCK));
+}
+
+void vb_memlock_hint(struct vb_domain *d, int err)
+{
+	unsigned long long kib;
+
+	if (err != ENOMEM || !vb_memlock_limit(&kib))
+		return;
+	if (atomic_exchange(&d->memlock_told, true))
+		return;
+	vb_log(d, 3,
+	       "verbs: the limit on locked memory, %llu KiB, is too small for "
+	       "RDMA; raise it with LimitMEMLOCK=infinity in the systemd unit "
+	       "or \"ulimit -l unlimited\"",
+	       kib);
+}
+
+struct ibv_mr *vb_register(struct vb_device *dev, void *addr, size_t len,
+			   unsigned int access, int *err)
+{
+	struct ibv_mr *mr;
+
+	errno = 0;
+	mr = ibv_reg_mr(dev->pd, addr, len, access);
+	if (mr)
+		return mr;
+	*err = errno ? errno : ENOMEM;
+	vb_log(dev->dom, 4, "verbs: %s: registering %zu octets: %s", dev->name,
+	       len, strerror(*err));
+	vb_memlock_hint(dev->dom, *err);
+	return NULL;
+}
+
+void vb_copy_addr(struct sockaddr_storage *to, const struct sockaddr *from)
+{
+	if (!from)
+		return;
+	if (from->sa_family == AF_INET)
+		memcpy(to, from, sizeof(struct sockaddr_in));
+	else if (from->sa_family == AF_INET6)
+		memcpy(to, from, sizeof(struct sockaddr_in6));
+}
+
+int vb_set_nonblock(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) ? -errno : 0;
+}
