@@ -142,69 +142,24 @@ void conn_expired(struct fab_timer *t, unsigned int kind)
 
 /* ---- Completions ----------------------------------------------------- */
 
-void wr_complete(struct iw_conn *c, struct fab_wr *wr, enum fab_status status)
-{
-	wr->priv[WR_DONE] = (uint64_t)status;
-	wr_append(&c->done, wr);
-}
-
-static void flush_list(struct iw_conn *c, struct wr_list *l)
-{
-	struct fab_wr *wr;
-
-	while ((wr = wr_take(l)))
-		wr_complete(c, wr, FAB_FLUSHED);
-}
-
 static void flush_all(struct iw_conn *c)
 {
 	while (c->orq_count) {
-		wr_complete(c, c->orq[c->orq_head].wr, FAB_FLUSHED);
+		fab_complete(&c->done, c->orq[c->orq_head].wr, FAB_FLUSHED);
 		c->orq_head = (c->orq_head + 1) % c->depth;
 		c->orq_count--;
 	}
-	flush_list(c, &c->tx.framed);
-	flush_list(c, &c->tx.reads);
-	flush_list(c, &c->tx.sq);
-	flush_list(c, &c->rq);
+	fab_complete_list(&c->done, &c->tx.framed, FAB_FLUSHED);
+	fab_complete_list(&c->done, &c->tx.reads, FAB_FLUSHED);
+	fab_complete_list(&c->done, &c->tx.sq, FAB_FLUSHED);
+	fab_complete_list(&c->done, &c->rq, FAB_FLUSHED);
 }
 
-/* Up to @n of what is there; in the order established, work, the end. */
 static int take_completions(struct iw_conn *c, struct fab_wc *wc, int n)
 {
-	struct fab_wr *wr;
-	int got = 0;
+	int got = fab_completions_take(&c->done, wc, n);
 
-	if (got < n && c->established) {
-		c->established = false;
-		memset(&wc[got], 0, sizeof(*wc));
-		wc[got].kind = FAB_WC_ESTABLISHED;
-		wc[got].priv = c->reply_priv;
-		wc[got].priv_len = c->reply_priv_len;
-		got++;
-	}
-	while (got < n && (wr = wr_take(&c->done))) {
-		struct fab_wc *w = &wc[got++];
-
-		memset(w, 0, sizeof(*w));
-		w->kind = FAB_WC_WORK;
-		w->status = (enum fab_status)(wr->priv[WR_DONE] & WRD_STATUS);
-		w->wr = wr;
-		if (wr->op != FAB_RECV || w->status != FAB_OK)
-			continue;
-		w->len = wr->priv[WR_LEN];
-		w->invalidated = wr->priv[WR_DONE] & WRD_INVALIDATED;
-		w->inv_handle = (uint32_t)wr->priv[WR_INV];
-	}
-	if (got < n && c->state == ST_DEAD && !c->closed_told) {
-		c->closed_told = true;
-		memset(&wc[got], 0, sizeof(*wc));
-		wc[got].kind = FAB_WC_DISCONNECTED;
-		wc[got].error = c->error;
-		wc[got].reason = c->reason;
-		got++;
-	}
-	return got;
+	return got + fab_completions_end(&c->done, wc + got, n - got);
 }
 
 /* ---- The end --------------------------------------------------------- */
@@ -213,7 +168,7 @@ void conn_established(struct iw_conn *c)
 {
 	fab_ev_conn_timer_stop(&c->ev);
 	c->state = ST_OPEN;
-	c->established = true;
+	c->done.established = true;
 }
 
 void conn_dead(struct iw_conn *c, int error, const char *reason)
@@ -221,13 +176,14 @@ void conn_dead(struct iw_conn *c, int error, const char *reason)
 	if (c->state == ST_DEAD)
 		return;
 	c->state = ST_DEAD;
-	c->error = error;
-	c->reason = reason;
+	c->done.error = error;
+	c->done.reason = reason;
 	fab_ev_conn_timer_stop(&c->ev);
 	if (c->fd >= 0)
 		close(c->fd);
 	c->fd = -1;
 	flush_all(c);
+	c->done.ended = true;
 }
 
 static void send_fin(struct iw_conn *c)
@@ -259,18 +215,18 @@ void conn_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad)
 {
 	size_t len;
 
-	c->error = -EPROTO;
-	c->reason = term_text(cause);
-	iw_log(c->ev.fab.poller->dom, LOG_INFO,
-	       "iwarp: Terminate %x/%x/%02x: %s", cause >> 12,
-	       (cause >> 8) & 0xfu, cause & 0xffu, c->reason);
+	c->done.error = -EPROTO;
+	c->done.reason = term_text(cause);
+	fab_domain_log(c->ev.fab.poller->dom, LOG_INFO,
+		       "iwarp: Terminate %x/%x/%02x: %s", cause >> 12,
+		       (cause >> 8) & 0xfu, cause & 0xffu, c->done.reason);
 	if (c->state != ST_OPEN && c->state != ST_CLOSING) {
-		conn_dead(c, c->error, c->reason);
+		conn_dead(c, c->done.error, c->done.reason);
 		return;
 	}
 	len = tx_seal(c, c->term, term_encode(c->term, cause, bad));
 	if (c->fin_sent || !tx_queue_terminate(c, len)) {
-		conn_dead(c, c->error, c->reason);
+		conn_dead(c, c->done.error, c->done.reason);
 		return;
 	}
 	c->count.terminates_sent++;
@@ -324,7 +280,7 @@ void iw_disconnect(struct fab_conn *fc, bool abort)
 	case ST_LINGER:
 		if (!abort)
 			return;
-		conn_dead(c, c->error, c->reason);
+		conn_dead(c, c->done.error, c->done.reason);
 		break;
 	}
 	iw_kick(c);
@@ -352,7 +308,7 @@ static void take_events(struct iw_conn *c)
 	if (!(ev & EV_LINGER))
 		return;
 	if (c->state == ST_TERMINATING || c->state == ST_LINGER)
-		conn_dead(c, c->error, c->reason);
+		conn_dead(c, c->done.error, c->done.reason);
 	else if (c->state == ST_CLOSING)
 		conn_dead(c, -ETIMEDOUT, "the peer did not close in time");
 }
@@ -458,6 +414,7 @@ int iw_post_recv(struct fab_conn *fc, struct fab_wr *chain)
 			return -EINVAL;
 	for (struct fab_wr *wr = chain; wr; wr = next) {
 		next = wr->next;
+		wr->priv[WR_MEMORY] = 0;
 		wr_append(&c->rq, wr);
 	}
 	return 0;

@@ -86,7 +86,7 @@ static unsigned int check_send(struct iw_conn *c)
 	room = wr->nsge ? wr->sge[0].len : 0;
 	if (rx->payload > room - rx->send_got) {
 		/* This Receive, not the others, is what went wrong. */
-		wr_complete(c, wr_take(&c->rq), FAB_ERROR);
+		fab_complete(&c->done, wr_take(&c->rq), FAB_ERROR);
 		return TERM_DDP_TOO_LONG;
 	}
 	if (rx->payload)
@@ -239,11 +239,7 @@ static unsigned int deliver_send(struct iw_conn *c)
 	if (inv && !stag_del(&c->stags, stag))
 		return TERM_RDMAP_NO_INVALIDATE;
 	wr_take(&c->rq);
-	wr->priv[WR_LEN] = rx->send_got;
-	wr->priv[WR_INV] = inv ? stag : 0;
-	wr_complete(c, wr, FAB_OK);
-	if (inv)
-		wr->priv[WR_DONE] |= WRD_INVALIDATED;
+	fab_complete_message(&c->done, wr, rx->send_got, inv ? &stag : NULL);
 	c->count.recvs++;
 	c->count.recv_bytes += rx->send_got;
 	rx->send_got = 0;
@@ -276,7 +272,7 @@ static void deliver_read_response(struct iw_conn *c)
 	c->orq_head = (c->orq_head + 1) % c->depth;
 	c->orq_count--;
 	c->count.read_bytes += wr->priv[WR_LEN];
-	wr_complete(c, wr, FAB_OK);
+	fab_complete(&c->done, wr, FAB_OK);
 }
 
 static void deliver_terminate(struct iw_conn *c, const uint8_t *payload)

@@ -6,8 +6,6 @@
  * count. Registration costs nothing here: memory needs no pinning.
  */
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "iw.h"
@@ -18,19 +16,6 @@
 #define DEFAULT_DEPTH 16u
 /* Room for headers, trailer and some payload. */
 #define MIN_FPDU 128u
-
-void iw_log(struct fab_domain *d, int level, const char *fmt, ...)
-{
-	char text[256];
-	va_list ap;
-
-	if (!d->params.log)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	d->params.log(d->params.log_ctx, level, text);
-}
 
 static int domain_open(const struct fab_domain_params *params,
 		       struct fab_domain **out)

@@ -23,8 +23,8 @@
 #include <sys/uio.h>
 #include <syslog.h>
 
+#include "fabric/provider/completions.h"
 #include "fabric/provider/events.h"
-#include "fabric/wr_list.h"
 #include "ddp.h"
 #include "mpa.h"
 #include "stag.h"
@@ -117,13 +117,8 @@ enum iw_state {
 	ST_REJECTED,
 };
 
-/* Use of fab_wr.priv while a request is lent. */
-#define WR_LEN 0 /* octets in all; of a Receive: received */
-#define WR_END 1 /* position in the stream where it ends */
-#define WR_DONE 2 /* status, WRD_INVALIDATED */
-#define WR_INV 3 /* handle invalidated */
-#define WRD_STATUS 0xffu
-#define WRD_INVALIDATED 0x100u
+/* In fab_wr.priv: position in the stream where it ends. */
+#define WR_END WR_OWN
 
 /* An outbound RDMA Read whose response is awaited. */
 struct iw_orq {
@@ -200,7 +195,7 @@ struct iw_conn {
 
 	/* The runner's from here on. */
 	bool can_read, can_write, hup;
-	bool fin_sent, established, closed_told;
+	bool fin_sent;
 	bool crc;
 	unsigned int ird, ord;
 	struct sockaddr_storage local, peer;
@@ -216,22 +211,18 @@ struct iw_conn {
 	/* Active: kept for a second try with revision 1. */
 	uint8_t priv[MPA_MAX_PD];
 	size_t priv_len;
-	const uint8_t *reply_priv;
-	size_t reply_priv_len;
 
 	struct stag_table stags;
 	struct iw_tx tx;
 	struct iw_rx rx;
 	struct wr_list rq; /* posted Receives */
-	struct wr_list done; /* completions to be polled */
+	struct fab_completions done;
 	struct iw_orq *orq; /* ring of depth entries */
 	unsigned int orq_head, orq_count, depth;
 	struct iw_irq *irq; /* ring of depth entries */
 	unsigned int irq_head, irq_count;
 
 	uint8_t term[TERM_FPDU_MAX];
-	int error;
-	const char *reason;
 	char reason_buf[96];
 	struct fab_counters count;
 };
@@ -276,10 +267,6 @@ static inline void timer_start(struct iw_conn *c, enum iw_timer_kind kind)
 						 conn_domain(c)->startup_ms,
 			  kind);
 }
-
-/* domain.c */
-void iw_log(struct fab_domain *d, int level, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
 
 /* listener.c */
 int iw_listen(struct fab_poller *p, const struct sockaddr *addr,
@@ -326,7 +313,6 @@ void conn_dead(struct iw_conn *c, int error, const char *reason);
  * is the FPDU's headers or NULL. */
 void conn_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad);
 void conn_established(struct iw_conn *c);
-void wr_complete(struct iw_conn *c, struct fab_wr *wr, enum fab_status status);
 
 /* tx.c; the runner */
 /* Send what there is until the socket is full or *budget is used up. */

@@ -166,8 +166,8 @@ static void listener_pause(struct iw_listener *l, int err)
 
 	/* Not each time, or none would be left for the end of it. */
 	if (!l->short_of || now - l->short_told >= WARN_MS) {
-		iw_log(ev->fab.dom, LOG_WARNING, "iwarp: accept: %s; pausing",
-		       strerror(err));
+		fab_domain_log(ev->fab.dom, LOG_WARNING,
+			       "iwarp: accept: %s; pausing", strerror(err));
 		l->short_told = now;
 	}
 	if (!l->short_of)
@@ -181,10 +181,10 @@ static void listener_pause(struct iw_listener *l, int err)
  * each line, as Ganesha's is, has not got the lines of the meantime. */
 static void listener_caught_up(struct iw_listener *l)
 {
-	iw_log(l->fab.poller->dom, LOG_WARNING,
-	       "iwarp: accept: %s for %" PRIu64
-	       " ms; new connections are taken again",
-	       strerror(l->short_of), fab_now_ms() - l->short_since);
+	fab_domain_log(l->fab.poller->dom, LOG_WARNING,
+		       "iwarp: accept: %s for %" PRIu64
+		       " ms; new connections are taken again",
+		       strerror(l->short_of), fab_now_ms() - l->short_since);
 	l->short_of = 0;
 }
 
@@ -207,8 +207,9 @@ static void warn_half_open(struct iw_listener *l)
 	if (l->warned_at && now - l->warned_at < WARN_MS)
 		return;
 	l->warned_at = now;
-	iw_log(l->fab.poller->dom, LOG_NOTICE,
-	       "iwarp: too many half-open connections, dropping the oldest");
+	fab_domain_log(
+		l->fab.poller->dom, LOG_NOTICE,
+		"iwarp: too many half-open connections, dropping the oldest");
 }
 
 /* Listener lock held. The oldest of @peer, if it has its share already. */
@@ -401,8 +402,8 @@ static void half_open_expired(struct fab_timer *t, unsigned int kind)
 	} else if (kind == TIMER_PACE) {
 		half_open_hear(l, c);
 	} else {
-		iw_log(c->ev.fab.poller->dom, LOG_DEBUG,
-		       "iwarp: no MPA request in time");
+		fab_domain_log(c->ev.fab.poller->dom, LOG_DEBUG,
+			       "iwarp: no MPA request in time");
 		half_open_drop(l, c);
 	}
 	pthread_mutex_unlock(&l->lock);

@@ -193,7 +193,7 @@ static bool received(struct iw_conn *c, ssize_t n, size_t asked)
 	}
 	if (n == 0) {
 		if (c->state == ST_TERMINATING || c->state == ST_LINGER)
-			conn_dead(c, c->error, c->reason);
+			conn_dead(c, c->done.error, c->done.reason);
 		else if (c->rx.state != RX_HEADER || c->rx.rd != c->rx.wr)
 			conn_dead(c, -ECONNRESET,
 				  "stream ended within an FPDU");
@@ -205,7 +205,7 @@ static bool received(struct iw_conn *c, ssize_t n, size_t asked)
 		int err = errno;
 
 		if (c->state == ST_TERMINATING || c->state == ST_LINGER)
-			conn_dead(c, c->error, c->reason);
+			conn_dead(c, c->done.error, c->done.reason);
 		else
 			conn_dead(c, -err, "receive failed");
 	}

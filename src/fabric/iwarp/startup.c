@@ -243,8 +243,8 @@ static void reply_arrived(struct iw_conn *c, const struct mpa_frame *f)
 	}
 	c->crc = f->crc;
 	getsockname(c->fd, (struct sockaddr *)&c->local, &len);
-	c->reply_priv = f->priv;
-	c->reply_priv_len = f->priv_len;
+	c->done.priv = f->priv;
+	c->done.priv_len = f->priv_len;
 	c->state = ST_OPEN;
 	if (f->enhanced) {
 		if (f->ird != MPA_DEPTH_NONE && f->ird < c->ord)

@@ -325,7 +325,7 @@ static void complete_sent(struct iw_conn *c)
 		struct fab_wr *wr = wr_take(&tx->framed);
 
 		if (wr->flags & FAB_F_SIGNALED)
-			wr_complete(c, wr, FAB_OK);
+			fab_complete(&c->done, wr, FAB_OK);
 	}
 }
 

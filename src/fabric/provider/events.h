@@ -33,13 +33,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "fabric/fabric.h"
+#include "fabric/provider/util.h"
 
 struct fab_events;
 struct fab_ev_conn;
-
-#define container_of(ptr, type, member) \
-	((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 struct fab_source {
 	/* @events: EPOLLIN and others. Returns how many callbacks of the layer

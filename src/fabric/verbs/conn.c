@@ -222,59 +222,21 @@ void vb_conn_counters(const struct fab_conn *fc, struct fab_counters *out)
 
 /* ---- Completions ----------------------------------------------------- */
 
-void vb_wr_complete(struct vb_conn *c, struct fab_wr *wr,
-		    enum fab_status status)
-{
-	wr->priv[WR_DONE] = (uint64_t)status;
-	wr_append(&c->done, wr);
-}
-
-/* Up to @n of what is there; in the order established, work, the end. */
+/* In the order established, work, handles that are closed, the end. */
 static int take_completions(struct vb_conn *c, struct fab_wc *wc, int n)
 {
-	struct fab_wr *wr;
-	int got = 0;
 	void *user;
+	int got = 0;
 
-	if (got < n && c->established) {
-		c->established = false;
-		memset(&wc[got], 0, sizeof(*wc));
-		wc[got].kind = FAB_WC_ESTABLISHED;
-		if (c->active) {
-			wc[got].priv = c->cm.priv;
-			wc[got].priv_len = c->cm.priv_len;
-		}
-		got++;
-	}
 	/* The peer's first messages may be there before its confirmation. */
-	while (got < n && c->state != ST_ACCEPTED && (wr = wr_take(&c->done))) {
-		struct fab_wc *w = &wc[got++];
-
-		memset(w, 0, sizeof(*w));
-		w->kind = FAB_WC_WORK;
-		w->status = (enum fab_status)(wr->priv[WR_DONE] & WRD_STATUS);
-		w->wr = wr;
-		if (wr->op != FAB_RECV || w->status != FAB_OK)
-			continue;
-		w->len = wr->priv[WR_LEN];
-		w->invalidated = wr->priv[WR_DONE] & WRD_INVALIDATED;
-		w->inv_handle = (uint32_t)wr->priv[WR_INV];
-		w->memory = (void *)(uintptr_t)wr->priv[WR_MEMORY];
-	}
-	while (got < n && vb_window_closed(c, &user)) {
-		memset(&wc[got], 0, sizeof(*wc));
-		wc[got].kind = FAB_WC_CLOSED;
-		wc[got++].user = user;
-	}
-	if (got < n && c->state == ST_DEAD && !c->closed_told) {
-		c->closed_told = true;
-		memset(&wc[got], 0, sizeof(*wc));
-		wc[got].kind = FAB_WC_DISCONNECTED;
-		wc[got].error = c->error;
-		wc[got].reason = c->reason;
-		got++;
-	}
-	return got;
+	if (c->state != ST_ACCEPTED)
+		got = fab_completions_take(&c->done, wc, n);
+	while (got < n && vb_window_closed(c, &user))
+		wc[got++] = (struct fab_wc){
+			.kind = FAB_WC_CLOSED,
+			.user = user,
+		};
+	return got + fab_completions_end(&c->done, wc + got, n - got);
 }
 
 /* ---- The end --------------------------------------------------------- */
@@ -282,7 +244,7 @@ static int take_completions(struct vb_conn *c, struct fab_wc *wc, int n)
 void vb_conn_established(struct vb_conn *c)
 {
 	c->state = ST_OPEN;
-	c->established = true;
+	c->done.established = true;
 	vb_timer_start(c, c->dev->siw && !c->active ? TIMER_FIRST :
 						      TIMER_KEEPALIVE);
 }
@@ -313,8 +275,8 @@ void vb_conn_dead(struct vb_conn *c, int error, const char *reason)
 	if (c->state == ST_DEAD)
 		return;
 	c->state = ST_DEAD;
-	c->error = error;
-	c->reason = reason;
+	c->done.error = error;
+	c->done.reason = reason;
 	fab_ev_conn_timer_stop(&c->ev);
 	pthread_mutex_lock(&p->cm_lock);
 	if (c->id && c->id->qp)
@@ -323,8 +285,8 @@ void vb_conn_dead(struct vb_conn *c, int error, const char *reason)
 	collect(c);
 	/* If work has failed, that is why, and not what followed from it. */
 	if (c->broke) {
-		c->error = c->broke;
-		c->reason = c->broke_reason;
+		c->done.error = c->broke;
+		c->done.reason = c->broke_reason;
 	}
 	if (c->connected)
 		rdma_disconnect(c->id);
@@ -338,15 +300,17 @@ void vb_conn_dead(struct vb_conn *c, int error, const char *reason)
 	vb_windows_close(c);
 	vb_windows_keep(c);
 	if (stuck)
-		vb_log(conn_domain(c), 3,
-		       "verbs: %s: a queue pair cannot be destroyed (%s); the "
-		       "memory of its connection is lost",
-		       c->dev->name, strerror(stuck));
+		fab_domain_log(
+			c->ev.fab.poller->dom, 3,
+			"verbs: %s: a queue pair cannot be destroyed (%s); the "
+			"memory of its connection is lost",
+			c->dev->name, strerror(stuck));
 	/* It may have taken along one Receive, of a message that was not there
 	 * as a whole; if completions were lost, more. */
 	if (c->srq && c->connected)
 		vb_srq_lost(c, c->incomplete ? VB_BATCH : 1);
 	vb_cq_flush(c, stuck);
+	c->done.ended = true;
 	/* Which cannot be helped if there is no memory for it. */
 	if (c->srq && !atomic_load(&c->dev->gone))
 		(void)vb_srq_fill(c);
@@ -513,7 +477,8 @@ int vb_poll(struct fab_conn *fc, struct fab_wc *wc, int n)
 	int got = take_completions(c, wc, n);
 
 	/* What the device has completed may be nothing to tell of. */
-	while (got < n && progress(c) && !c->done.head && !c->closed_windows)
+	while (got < n && progress(c) && !c->done.work.head &&
+	       !c->closed_windows)
 		;
 	return got + take_completions(c, wc + got, n - got);
 }

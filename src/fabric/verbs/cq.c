@@ -120,7 +120,7 @@ static void succeeded(struct vb_conn *c, uint64_t seq)
 		break;
 	case KIND_USER:
 		if (slot->last && (slot->read || (wr->flags & FAB_F_SIGNALED)))
-			vb_wr_complete(c, wr, FAB_OK);
+			fab_complete(&c->done, wr, FAB_OK);
 		break;
 	}
 }
@@ -134,7 +134,7 @@ static void failed(struct vb_conn *c, uint64_t seq, enum fab_status status)
 	if (!wr)
 		return;
 	if (wr->priv[WR_KIND] == KIND_USER)
-		vb_wr_complete(c, wr, status);
+		fab_complete(&c->done, wr, status);
 	/* The rest of a Read in parts has no more to tell. */
 	for (uint64_t s = seq + 1; s < c->sq_head; s++)
 		if (c->slot[s % c->sq_depth].wr == wr)
@@ -184,7 +184,7 @@ static void not_received(struct vb_conn *c, struct fab_wr *wr,
 {
 	give(c, (void *)(uintptr_t)wr->priv[WR_MEMORY]);
 	wr->priv[WR_MEMORY] = 0;
-	vb_wr_complete(c, wr, status);
+	fab_complete(&c->done, wr, status);
 }
 
 /* Has a message come into it, and is it as long as it can be at most? */
@@ -207,19 +207,19 @@ static bool is_message(struct vb_conn *c, const struct fab_wr *wr,
 static void received(struct vb_conn *c, struct fab_wr *wr,
 		     const struct ibv_wc *wc)
 {
+	const uint32_t *inv = NULL;
+
 	if (!is_message(c, wr, wc)) {
 		not_received(c, wr, FAB_ERROR);
 		return;
 	}
-	wr->priv[WR_LEN] = wc->byte_len;
 	c->count.recvs++;
 	c->count.recv_bytes += wc->byte_len;
-	vb_wr_complete(c, wr, FAB_OK);
-	if (wc->wc_flags & c->dev->inv_flag) {
-		wr->priv[WR_DONE] |= WRD_INVALIDATED;
-		wr->priv[WR_INV] = wc->invalidated_rkey;
-		vb_window_invalidated(c, wc->invalidated_rkey);
-	}
+	if (wc->wc_flags & c->dev->inv_flag)
+		inv = &wc->invalidated_rkey;
+	fab_complete_message(&c->done, wr, wc->byte_len, inv);
+	if (inv)
+		vb_window_invalidated(c, *inv);
 }
 
 /* One of the shared queue: whose Receive it was is decided only here. */
@@ -328,7 +328,7 @@ static void flush_list(struct vb_conn *c, struct wr_list *l)
 		if (wr->op == FAB_RECV)
 			not_received(c, wr, FAB_FLUSHED);
 		else if (wr->priv[WR_KIND] == KIND_USER)
-			vb_wr_complete(c, wr, FAB_FLUSHED);
+			fab_complete(&c->done, wr, FAB_FLUSHED);
 }
 
 void vb_cq_flush(struct vb_conn *c, bool keeps)
@@ -343,7 +343,7 @@ void vb_cq_flush(struct vb_conn *c, bool keeps)
 		if (user && keeps)
 			keep(c, slot->wr);
 		if (user && slot->last)
-			vb_wr_complete(c, slot->wr, FAB_FLUSHED);
+			fab_complete(&c->done, slot->wr, FAB_FLUSHED);
 	}
 	flush_list(c, &c->reads);
 	flush_list(c, &c->sq);

@@ -137,10 +137,11 @@ static void fill_trap(struct vb_device *dev)
 		return;
 	dev->filler = ibv_create_cq(dev->ctx, n, NULL, NULL, 0);
 	if (!dev->filler)
-		vb_log(dev->dom, 4,
-		       "verbs: %s: no memory for a queue of %d places: some "
-		       "connections will be refused",
-		       dev->name, n);
+		fab_domain_log(
+			&dev->dom->fab, 4,
+			"verbs: %s: no memory for a queue of %d places: some "
+			"connections will be refused",
+			dev->name, n);
 }
 
 static void empty_trap(struct vb_device *dev)
@@ -257,13 +258,16 @@ static int device_add(struct vb_domain *d, struct ibv_context *ctx,
 		 ibv_get_device_name(ctx->device));
 	rc = -ENODEV;
 	if (dev->index == VB_MAX_DEVICES) {
-		vb_log(d, 3, "verbs: %s: too many devices, or changes of them",
-		       dev->name);
+		fab_domain_log(
+			&d->fab, 3,
+			"verbs: %s: too many devices, or changes of them",
+			dev->name);
 		goto fail;
 	}
 	if (!good_enough(d, ctx) || ibv_query_device(ctx, &a)) {
-		vb_log(d, 3, "verbs: %s: not as able as those there at start",
-		       dev->name);
+		fab_domain_log(&d->fab, 3,
+			       "verbs: %s: not as able as those there at start",
+			       dev->name);
 		goto fail;
 	}
 	dev->max_wr = (unsigned int)a.max_qp_wr;
@@ -301,15 +305,16 @@ static int device_add(struct vb_domain *d, struct ibv_context *ctx,
 	fab_events_watch(&p->ev, ctx->async_fd, &dev->async_src, EPOLLIN);
 	atomic_store(&d->dev[dev->index], dev);
 	d->ndevs++;
-	vb_log(d, 6, "verbs: using %s (%s%s)", dev->name,
-	       dev->iwarp ? "iWARP" : "InfiniBand or RoCE",
-	       dev->windows ? ", memory windows" : "");
+	fab_domain_log(&d->fab, 6, "verbs: using %s (%s%s)", dev->name,
+		       dev->iwarp ? "iWARP" : "InfiniBand or RoCE",
+		       dev->windows ? ", memory windows" : "");
 	if (dev->siw)
-		vb_log(d, 4,
-		       "verbs: %s: its driver does not check the right to remote "
-		       "reading; use it among trusted hosts, or the iwarp "
-		       "provider instead",
-		       dev->name);
+		fab_domain_log(
+			&d->fab, 4,
+			"verbs: %s: its driver does not check the right to remote "
+			"reading; use it among trusted hosts, or the iwarp "
+			"provider instead",
+			dev->name);
 	*out = dev;
 	return 0;
 fail:
@@ -383,7 +388,7 @@ void vb_device_lost(struct vb_domain *d, struct ibv_context *ctx)
 
 	if (!dev || atomic_exchange(&dev->gone, true))
 		return;
-	vb_log(d, 4, "verbs: %s: the device is gone", dev->name);
+	fab_domain_log(&d->fab, 4, "verbs: %s: the device is gone", dev->name);
 	changed(d);
 }
 
@@ -529,20 +534,22 @@ static void one_event(struct vb_device *dev, struct ibv_async_event *ev)
 		rdma_notify(c->id, IBV_EVENT_COMM_EST);
 		break;
 	case IBV_EVENT_DEVICE_FATAL:
-		vb_log(d, 3, "verbs: %s: fatal error of the device", dev->name);
+		fab_domain_log(&d->fab, 3,
+			       "verbs: %s: fatal error of the device",
+			       dev->name);
 		vb_device_lost(d, dev->ctx);
 		tell_all(dev, EV_GONE);
 		break;
 	case IBV_EVENT_PORT_ERR:
 		/* Links come back: only those connections end whose peer
 		 * cannot be reached in time. */
-		vb_log(d, 4, "verbs: %s: port %d is down", dev->name,
-		       ev->element.port_num);
+		fab_domain_log(&d->fab, 4, "verbs: %s: port %d is down",
+			       dev->name, ev->element.port_num);
 		tell_all(dev, EV_PROBE);
 		break;
 	case IBV_EVENT_PORT_ACTIVE:
-		vb_log(d, 5, "verbs: %s: port %d is up", dev->name,
-		       ev->element.port_num);
+		fab_domain_log(&d->fab, 5, "verbs: %s: port %d is up",
+			       dev->name, ev->element.port_num);
 		break;
 	default:
 		break;

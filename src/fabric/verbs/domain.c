@@ -32,8 +32,9 @@ static void mr_free(struct vb_mr *mr)
 
 		/* Of a device that has gone, the kernel has freed it. */
 		if (rc && !atomic_load(&dev->gone))
-			vb_log(d, 4, "verbs: %s: deregistering: %s", dev->name,
-			       strerror(rc));
+			fab_domain_log(&d->fab, 4,
+				       "verbs: %s: deregistering: %s",
+				       dev->name, strerror(rc));
 	}
 	free(mr);
 }
@@ -116,9 +117,10 @@ static int find_limits(struct vb_domain *d)
 	if (l->max_sge < 4)
 		return -EOPNOTSUPP;
 	if (!(l->caps & FAB_CAP_EXPOSE))
-		vb_log(d, 6,
-		       "verbs: no type 2 memory windows: memory opened to a "
-		       "peer is shielded from other peers by its handle only");
+		fab_domain_log(
+			&d->fab, 6,
+			"verbs: no type 2 memory windows: memory opened to a "
+			"peer is shielded from other peers by its handle only");
 	return 0;
 }
 
@@ -149,11 +151,12 @@ static int domain_open(const struct fab_domain_params *params,
 		return rc;
 	}
 	if (vb_memlock_limit(&kib))
-		vb_log(d, 5,
-		       "verbs: this process may lock, and so register, at most "
-		       "%llu KiB; for more set LimitMEMLOCK=infinity in the "
-		       "systemd unit, or \"ulimit -l unlimited\"",
-		       kib);
+		fab_domain_log(
+			&d->fab, 5,
+			"verbs: this process may lock, and so register, at most "
+			"%llu KiB; for more set LimitMEMLOCK=infinity in the "
+			"systemd unit, or \"ulimit -l unlimited\"",
+			kib);
 	*out = &d->fab;
 	return 0;
 }

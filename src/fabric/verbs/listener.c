@@ -150,8 +150,10 @@ static void listener_lost(struct vb_listener *l, const char *why)
 	if (!id)
 		return;
 	rdma_destroy_id(id);
-	vb_log(vb_domain(p->ev.fab.dom), 4,
-	       "verbs: a listener stops: %s; waiting for it to come back", why);
+	fab_domain_log(
+		p->ev.fab.dom, 4,
+		"verbs: a listener stops: %s; waiting for it to come back",
+		why);
 	pthread_mutex_lock(&l->lock);
 	reopen_later(l);
 	pthread_mutex_unlock(&l->lock);
@@ -170,8 +172,7 @@ static void listener_reopen(struct fab_timer *t, unsigned int unused)
 		reopen_later(l);
 	pthread_mutex_unlock(&l->lock);
 	if (!rc)
-		vb_log(vb_domain(p->ev.fab.dom), 5,
-		       "verbs: a listener is back");
+		fab_domain_log(p->ev.fab.dom, 5, "verbs: a listener is back");
 }
 
 /* Make a connection of the request; 0 or -errno. */
@@ -225,8 +226,8 @@ static int listener_request(struct vb_listener *l, struct rdma_cm_event *ev)
 		char peer[64];
 
 		fab_addr_name(rdma_get_peer_addr(ev->id), peer, sizeof(peer));
-		vb_log(d, 4, "verbs: %s: connection refused: %s", peer,
-		       strerror(-rc));
+		fab_domain_log(&d->fab, 4, "verbs: %s: connection refused: %s",
+			       peer, strerror(-rc));
 	}
 	rdma_reject(ev->id, NULL, 0);
 	rdma_destroy_id(ev->id);

@@ -398,9 +398,10 @@ void vb_post_receives(struct vb_conn *c)
 	}
 	if (!c->srq && c->rq.head &&
 	    !atomic_exchange(&conn_domain(c)->waits_told, true))
-		vb_log(conn_domain(c), 4,
-		       "verbs: more Receives posted than a queue of %u holds",
-		       c->rq_depth);
+		fab_domain_log(
+			c->ev.fab.poller->dom, 4,
+			"verbs: more Receives posted than a queue of %u holds",
+			c->rq_depth);
 }
 
 int vb_post_recv(struct fab_conn *fc, struct fab_wr *chain)

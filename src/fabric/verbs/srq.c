@@ -73,10 +73,11 @@ static void queue_free(struct vb_srq *s)
 	 * may go on writing there. */
 	rc = atomic_load(&s->dev->gone) ? 0 : rc;
 	if (rc)
-		vb_log(s->dev->dom, 4,
-		       "verbs: %s: a shared receive queue cannot be destroyed "
-		       "(%s); its memory is lost",
-		       s->dev->name, strerror(rc));
+		fab_domain_log(
+			&s->dev->dom->fab, 4,
+			"verbs: %s: a shared receive queue cannot be destroyed "
+			"(%s); its memory is lost",
+			s->dev->name, strerror(rc));
 	for (unsigned int i = 0; !rc && s->slot && i < s->depth; i++)
 		if (s->slot[i])
 			share->give(share->ctx, s->slot[i]);
@@ -123,10 +124,11 @@ static struct vb_srq *queue_new(struct vb_device *dev)
 	errno = 0;
 	s->srq = ibv_create_srq(dev->pd, &attr);
 	if (!s->srq) {
-		vb_log(dev->dom, 4,
-		       "verbs: %s: no shared receive queue of %u places: %s; "
-		       "each connection gets its own",
-		       dev->name, s->depth, strerror(errno));
+		fab_domain_log(
+			&dev->dom->fab, 4,
+			"verbs: %s: no shared receive queue of %u places: %s; "
+			"each connection gets its own",
+			dev->name, s->depth, strerror(errno));
 		vb_memlock_hint(dev->dom, errno);
 		goto fail;
 	}
@@ -170,11 +172,12 @@ static bool worn_out(struct vb_device *dev)
 	if (n < VB_SRQ_WORN)
 		return false;
 	if (!dev->srq_worn_told)
-		vb_log(dev->dom, 4,
-		       "verbs: %s: too many connections of %u shared receive "
-		       "queues have broken off; new ones get Receives of their "
-		       "own until old ones end",
-		       dev->name, n);
+		fab_domain_log(
+			&dev->dom->fab, 4,
+			"verbs: %s: too many connections of %u shared receive "
+			"queues have broken off; new ones get Receives of their "
+			"own until old ones end",
+			dev->name, n);
 	dev->srq_worn_told = true;
 	return true;
 }
@@ -393,8 +396,9 @@ void vb_srq_event(struct vb_srq *s, enum ibv_event_type type)
 
 	if (type == IBV_EVENT_SRQ_ERR) {
 		atomic_store(&s->broken, true);
-		vb_log(d, 3, "verbs: %s: a shared receive queue broke",
-		       s->dev->name);
+		fab_domain_log(&d->fab, 3,
+			       "verbs: %s: a shared receive queue broke",
+			       s->dev->name);
 		return;
 	}
 	pthread_mutex_lock(&s->dev->srq_lock);
@@ -406,11 +410,12 @@ void vb_srq_event(struct vb_srq *s, enum ibv_event_type type)
 		s->lost += VB_SRQ_SPARE;
 	pthread_mutex_unlock(&s->dev->srq_lock);
 	if (s->most && !atomic_exchange(&d->low_told, true))
-		vb_log(d, 4,
-		       "verbs: %s: fewer than an eighth of the %u shared "
-		       "Receives were left; clients may have to send again. "
-		       "More of them, or as many as are promised, prevent it",
-		       s->dev->name, s->most);
+		fab_domain_log(
+			&d->fab, 4,
+			"verbs: %s: fewer than an eighth of the %u shared "
+			"Receives were left; clients may have to send again. "
+			"More of them, or as many as are promised, prevent it",
+			s->dev->name, s->most);
 }
 
 void vb_share_stats(struct fab_domain *fd, struct fab_share_stats *out)

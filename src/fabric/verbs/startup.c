@@ -149,7 +149,7 @@ static int make_qp(struct vb_conn *c)
 		atomic_store(&c->dev->no_inline, true);
 	c->max_inline = attr.cap.max_inline_data;
 	vb_post_receives(c);
-	return c->state == ST_DEAD ? c->error : 0;
+	return c->state == ST_DEAD ? c->done.error : 0;
 }
 
 /* ---- Initiator ------------------------------------------------------- */
@@ -278,6 +278,8 @@ static void agreed(struct vb_conn *c)
 		c->ord = min_of(c->ord, c->cm.out_depth);
 		vb_copy_addr(&c->local, rdma_get_local_addr(c->id));
 		vb_copy_addr(&c->peer, rdma_get_peer_addr(c->id));
+		c->done.priv = c->cm.priv;
+		c->done.priv_len = c->cm.priv_len;
 	}
 	vb_conn_established(c);
 }

@@ -8,27 +8,12 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <netinet/in.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "vb.h"
-
-void vb_log(struct vb_domain *d, int level, const char *fmt, ...)
-{
-	char text[256];
-	va_list ap;
-
-	if (!d->fab.params.log)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	d->fab.params.log(d->fab.params.log_ctx, level, text);
-}
 
 bool vb_memlock_limit(unsigned long long *kib)
 {
@@ -54,11 +39,12 @@ void vb_memlock_hint(struct vb_domain *d, int err)
 		return;
 	if (atomic_exchange(&d->memlock_told, true))
 		return;
-	vb_log(d, 3,
-	       "verbs: the limit on locked memory, %llu KiB, is too small for "
-	       "RDMA; raise it with LimitMEMLOCK=infinity in the systemd unit "
-	       "or \"ulimit -l unlimited\"",
-	       kib);
+	fab_domain_log(
+		&d->fab, 3,
+		"verbs: the limit on locked memory, %llu KiB, is too small for "
+		"RDMA; raise it with LimitMEMLOCK=infinity in the systemd unit "
+		"or \"ulimit -l unlimited\"",
+		kib);
 }
 
 struct ibv_mr *vb_register(struct vb_device *dev, void *addr, size_t len,
@@ -71,8 +57,9 @@ struct ibv_mr *vb_register(struct vb_device *dev, void *addr, size_t len,
 	if (mr)
 		return mr;
 	*err = errno ? errno : ENOMEM;
-	vb_log(dev->dom, 4, "verbs: %s: registering %zu octets: %s", dev->name,
-	       len, strerror(*err));
+	fab_domain_log(&dev->dom->fab, 4,
+		       "verbs: %s: registering %zu octets: %s", dev->name, len,
+		       strerror(*err));
 	vb_memlock_hint(dev->dom, *err);
 	return NULL;
 }

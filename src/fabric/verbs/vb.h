@@ -60,8 +60,8 @@
 #include <stdatomic.h>
 #include <sys/queue.h>
 
+#include "fabric/provider/completions.h"
 #include "fabric/provider/events.h"
-#include "fabric/wr_list.h"
 
 /* Devices that a domain may meet in its life; one that was removed and came
  * back counts again. */
@@ -271,14 +271,8 @@ enum vb_state {
 	ST_REJECTED,
 };
 
-/* Use of fab_wr.priv while a request is lent. */
-#define WR_KIND 0 /* enum vb_wr_kind */
-#define WR_LEN 1 /* octets in all; of a Receive: received */
-#define WR_DONE 2 /* status, WRD_INVALIDATED */
-#define WR_INV 3 /* handle invalidated */
-#define WR_MEMORY 4 /* of a Receive that brought none */
-#define WRD_STATUS 0xffu
-#define WRD_INVALIDATED 0x100u
+/* In fab_wr.priv: enum vb_wr_kind. */
+#define WR_KIND WR_OWN
 
 enum vb_wr_kind {
 	KIND_USER,
@@ -344,7 +338,6 @@ struct vb_conn {
 	struct vb_device *dev;
 	struct ibv_cq *cq;
 	bool connected;
-	bool established, closed_told;
 	unsigned int ird, ord;
 	struct sockaddr_storage local, peer;
 	uint8_t priv[256];
@@ -375,13 +368,11 @@ struct vb_conn {
 	struct vb_window *closed_windows; /* whose end is to be told */
 	unsigned int nwindows, nclosing;
 
-	struct wr_list done; /* completions to be polled */
+	struct fab_completions done;
 	uint64_t heard, heard_last; /* signs of life of the peer */
 	int broke; /* what the first failed completion says */
 	bool incomplete; /* completions may have been lost */
 	const char *broke_reason;
-	int error;
-	const char *reason;
 	char reason_text[160]; /* if it is not a constant one */
 	struct fab_counters count;
 };
@@ -443,8 +434,6 @@ static inline uint32_t vb_lkey_of(const struct vb_conn *c, struct fab_mr *mr)
 }
 
 /* util.c; any thread */
-void vb_log(struct vb_domain *d, int level, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
 /* The limit on locked memory, if this process is bound by one. And that it may
  * have run out: say what helps, once. */
 bool vb_memlock_limit(unsigned long long *kib);
@@ -549,8 +538,6 @@ const char *vb_reason(struct vb_conn *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void vb_conn_established(struct vb_conn *c);
 void vb_timer_start(struct vb_conn *c, enum vb_timer_kind kind);
-void vb_wr_complete(struct vb_conn *c, struct fab_wr *wr,
-		    enum fab_status status);
 
 /* post.c; the runner */
 int vb_post(struct fab_conn *c, struct fab_wr *chain);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * util - small things that every provider needs
+ *
+ * Threads: any.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "fabric/provider/util.h"
+
+void fab_domain_log(const struct fab_domain *d, int level, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	if (!d->params.log)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	d->params.log(d->params.log_ctx, level, text);
+}

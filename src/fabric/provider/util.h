@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * util - small things that every provider needs
+ *
+ * Threads: any.
+ */
+#ifndef RPCRDMA_FABRIC_PROVIDER_UTIL_H
+#define RPCRDMA_FABRIC_PROVIDER_UTIL_H
+
+#include "fabric/fabric.h"
+
+#define container_of(ptr, type, member) \
+	((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+
+/* To the domain's log, if it has one. */
+void fab_domain_log(const struct fab_domain *d, int level, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif /* RPCRDMA_FABRIC_PROVIDER_UTIL_H */
