@@ -411,7 +411,7 @@ static void begin(struct peer *t, uint8_t set)
 		c->active = true;
 		c->ird = c->ord = c->depth;
 		c->can_write = true;
-		conn_established(c);
+		startup_done(c);
 	} else {
 		c->state = ST_REQUESTED;
 		c->peer_rev = 1;

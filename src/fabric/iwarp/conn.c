@@ -2,8 +2,8 @@
 /*
  * conn - life of a connection: creation, posting, polling, the end
  *
- * The end has two ways. conn_dead() closes the socket at once. A broken rule
- * goes through conn_terminate(): the Terminate is sent, then our FIN, and the
+ * The end has two ways. After iw_end() the socket is closed at once. A broken
+ * rule goes through tx_terminate(): the Terminate is sent, then our FIN, and the
  * socket stays open until the peer's FIN or a second later, because closing it
  * with unread octets would make TCP throw the Terminate away. Either way all
  * posted work is flushed, and DISCONNECTED is the last event.
@@ -164,21 +164,12 @@ static int take_completions(struct iw_conn *c, struct fab_wc *wc, int n)
 
 /* ---- The end --------------------------------------------------------- */
 
-void conn_established(struct iw_conn *c)
+/* It is to end: close the socket, and give back all work. */
+static void settle(struct iw_conn *c)
 {
-	fab_ev_conn_timer_stop(&c->ev);
-	c->state = ST_OPEN;
-	c->done.established = true;
-}
-
-void conn_dead(struct iw_conn *c, int error, const char *reason)
-{
-	if (c->state == ST_DEAD)
+	if (c->state != ST_ENDING)
 		return;
 	c->state = ST_DEAD;
-	c->done.error = error;
-	c->done.reason = reason;
-	fab_ev_conn_timer_stop(&c->ev);
 	if (c->fd >= 0)
 		close(c->fd);
 	c->fd = -1;
@@ -211,32 +202,6 @@ static void terminate_progress(struct iw_conn *c)
 	rx_discard(c);
 }
 
-void conn_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad)
-{
-	size_t len;
-
-	c->done.error = -EPROTO;
-	c->done.reason = term_text(cause);
-	fab_domain_log(c->ev.fab.poller->dom, LOG_INFO,
-		       "iwarp: Terminate %x/%x/%02x: %s", cause >> 12,
-		       (cause >> 8) & 0xfu, cause & 0xffu, c->done.reason);
-	if (c->state != ST_OPEN && c->state != ST_CLOSING) {
-		conn_dead(c, c->done.error, c->done.reason);
-		return;
-	}
-	len = tx_seal(c, c->term, term_encode(c->term, cause, bad));
-	if (c->fin_sent || !tx_queue_terminate(c, len)) {
-		conn_dead(c, c->done.error, c->done.reason);
-		return;
-	}
-	c->count.terminates_sent++;
-	/* It answers an FPDU of the peer's. */
-	c->tx.hold = false;
-	c->state = ST_TERMINATING;
-	timer_start(c, TIMER_LINGER);
-	/* The runner's next turn of progress() sends it. */
-}
-
 /* Orderly end from this side: all sent and all responses in, then our FIN. */
 static void closing_progress(struct iw_conn *c)
 {
@@ -254,19 +219,20 @@ void iw_disconnect(struct fab_conn *fc, bool abort)
 	case ST_IDLE:
 	case ST_REQUESTED:
 	case ST_REJECTED:
+	case ST_ENDING:
 	case ST_DEAD:
 		return;
 	case ST_CONNECTING:
 	case ST_AWAIT_REPLY:
 	case ST_REPLYING:
-		conn_dead(c, -ECONNABORTED, "ended before it was established");
+		iw_end(c, -ECONNABORTED, "ended before it was established");
 		break;
 	case ST_OPEN:
 	case ST_CLOSING:
 		if (abort) {
 			setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset,
 				   sizeof(reset));
-			conn_dead(c, -ECONNABORTED, "ended by this side");
+			iw_end(c, -ECONNABORTED, "ended by this side");
 			break;
 		}
 		if (c->state == ST_CLOSING)
@@ -280,9 +246,10 @@ void iw_disconnect(struct fab_conn *fc, bool abort)
 	case ST_LINGER:
 		if (!abort)
 			return;
-		conn_dead(c, c->done.error, c->done.reason);
+		iw_end(c, c->done.error, c->done.reason);
 		break;
 	}
+	settle(c);
 	iw_kick(c);
 }
 
@@ -304,13 +271,13 @@ static void take_events(struct iw_conn *c)
 	if ((ev & EV_STARTUP) &&
 	    (c->state == ST_CONNECTING || c->state == ST_AWAIT_REPLY ||
 	     c->state == ST_REPLYING))
-		conn_dead(c, -ETIMEDOUT, "start-up took too long");
+		iw_end(c, -ETIMEDOUT, "start-up took too long");
 	if (!(ev & EV_LINGER))
 		return;
 	if (c->state == ST_TERMINATING || c->state == ST_LINGER)
-		conn_dead(c, c->done.error, c->done.reason);
+		iw_end(c, c->done.error, c->done.reason);
 	else if (c->state == ST_CLOSING)
-		conn_dead(c, -ETIMEDOUT, "the peer did not close in time");
+		iw_end(c, -ETIMEDOUT, "the peer did not close in time");
 }
 
 /* Returns whether there is certainly more to do at once. */
@@ -329,6 +296,7 @@ static bool progress(struct iw_conn *c)
 	}
 	if (c->state == ST_TERMINATING || c->state == ST_LINGER)
 		terminate_progress(c);
+	settle(c);
 	return c->state != ST_DEAD && (!rx || !tx);
 }
 
@@ -397,6 +365,7 @@ int iw_post(struct fab_conn *fc, struct fab_wr *chain)
 		tx_push(c, &budget);
 		if (!budget)
 			iw_kick(c);
+		settle(c);
 	}
 	return 0;
 }

@@ -285,7 +285,7 @@ static void deliver_terminate(struct iw_conn *c, const uint8_t *payload)
 	snprintf(c->reason_buf, sizeof(c->reason_buf),
 		 "Terminate from the peer: %s (%x/%x/%02x)", term_text(cause),
 		 cause >> 12, (cause >> 8) & 0xfu, cause & 0xffu);
-	conn_dead(c, -EREMOTEIO, c->reason_buf);
+	iw_end(c, -EREMOTEIO, c->reason_buf);
 }
 
 unsigned int ddp_deliver(struct iw_conn *c, const uint8_t *payload)

@@ -113,6 +113,7 @@ enum iw_state {
 	ST_CLOSING, /* locally ended in order */
 	ST_TERMINATING, /* a Terminate is to go out */
 	ST_LINGER, /* our FIN is out; waiting for the peer's */
+	ST_ENDING, /* see end.c */
 	ST_DEAD, /* all work flushed */
 	ST_REJECTED,
 };
@@ -284,6 +285,7 @@ int iw_connect(struct fab_conn *c, const struct sockaddr *addr,
 int iw_accept(struct fab_conn *c, const struct fab_conn_params *params);
 void iw_reject(struct fab_conn *c, const void *priv, size_t priv_len);
 void startup_progress(struct iw_conn *c);
+void startup_done(struct iw_conn *c);
 /* Poller thread: 1 when the request is there and good, 0, negative errno. */
 int startup_request(struct iw_conn *c, struct mpa_frame *f);
 int startup_socket_options(int fd);
@@ -307,22 +309,18 @@ int iw_post_recv(struct fab_conn *c, struct fab_wr *chain);
 int iw_expose(struct fab_conn *c, struct fab_mr *mr, void *addr, size_t len,
 	      unsigned int access, uint32_t *handle, uint64_t *offset);
 bool iw_unexpose(struct fab_conn *c, uint32_t handle, void *user);
-/* The end, at once: closes the socket and flushes all work. */
-void conn_dead(struct iw_conn *c, int error, const char *reason);
-/* The peer or this side broke a rule: send a Terminate, then the end. @bad
- * is the FPDU's headers or NULL. */
-void conn_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad);
-void conn_established(struct iw_conn *c);
+
+/* end.c; the runner */
+/* It has to end. If it has to already, that stands. */
+void iw_end(struct iw_conn *c, int error, const char *reason);
 
 /* tx.c; the runner */
 /* Send what there is until the socket is full or *budget is used up. */
 void tx_push(struct iw_conn *c, size_t *budget);
 bool tx_idle(const struct iw_conn *c);
-/* Keep of the batch what ends an FPDU already begun, and add the Terminate of
- * @len octets. False: impossible, the rest of the FPDU is no longer ours. */
-bool tx_queue_terminate(struct iw_conn *c, size_t len);
-/* Append padding and CRC to a whole FPDU without scattered payload. */
-size_t tx_seal(const struct iw_conn *c, uint8_t *fpdu, size_t len);
+/* The peer or this side broke a rule: send a Terminate, then the end. @bad is
+ * the FPDU's headers or NULL. */
+void tx_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad);
 
 /* rx.c; the runner */
 void rx_progress(struct iw_conn *c, size_t *budget);

@@ -31,7 +31,6 @@
 
 #include "fabric/addr.h"
 #include "iw.h"
-#include "iwarp.h"
 
 #define BACKLOG 1024
 #define ACCEPTS_PER_TURN 64
@@ -72,7 +71,7 @@ int iw_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return -ENOMEM;
-	l->fab.ops = &fab_iwarp_ops;
+	l->fab.ops = fp->ops;
 	l->fab.poller = fp;
 	l->src.event = listener_event;
 	l->fn = fn;

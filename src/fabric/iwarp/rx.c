@@ -60,7 +60,7 @@ static bool header_begin(struct iw_conn *c, const uint8_t *p, size_t avail)
 	if (!tagged && rx->opcode == RDMAP_READ_REQ)
 		rx->hdr_len = OFF_RREQ_END;
 	if (MPA_LEN_SIZE + rx->ulpdu < rx->hdr_len) {
-		conn_terminate(c, TERM_DDP_CATASTROPHIC, NULL);
+		tx_terminate(c, TERM_DDP_CATASTROPHIC, NULL);
 		return false;
 	}
 	if (avail < rx->hdr_len)
@@ -72,7 +72,7 @@ static bool header_begin(struct iw_conn *c, const uint8_t *p, size_t avail)
 	 * for in the staging buffer. */
 	if (!tagged && rx->opcode == RDMAP_TERMINATE &&
 	    rx->ulpdu > RDMAP_TERM_MAX) {
-		conn_terminate(c, TERM_DDP_TOO_LONG, p);
+		tx_terminate(c, TERM_DDP_TOO_LONG, p);
 		return false;
 	}
 	return true;
@@ -87,7 +87,7 @@ static void whole_fpdu(struct iw_conn *c, const uint8_t *p)
 
 	if (c->crc && crc_final(crc_update(CRC_SEED, p, covered)) !=
 			      crc_get(p + covered)) {
-		conn_terminate(c, TERM_MPA_CRC, NULL);
+		tx_terminate(c, TERM_MPA_CRC, NULL);
 		return;
 	}
 	memcpy(rx->hdr, p, rx->hdr_len);
@@ -99,7 +99,7 @@ static void whole_fpdu(struct iw_conn *c, const uint8_t *p)
 		cause = ddp_deliver(c, p + rx->hdr_len);
 	}
 	if (cause)
-		conn_terminate(c, cause, rx->hdr);
+		tx_terminate(c, cause, rx->hdr);
 }
 
 /* The headers of an FPDU whose payload will be received in place. */
@@ -112,7 +112,7 @@ static void begin_in_place(struct iw_conn *c, const uint8_t *p, size_t avail)
 	memcpy(rx->hdr, p, rx->hdr_len);
 	cause = ddp_check(c);
 	if (cause) {
-		conn_terminate(c, cause, rx->hdr);
+		tx_terminate(c, cause, rx->hdr);
 		return;
 	}
 	part = avail - rx->hdr_len;
@@ -139,12 +139,12 @@ static bool trailer(struct iw_conn *c, const uint8_t *p, size_t avail)
 	rx->state = RX_HEADER;
 	if (c->crc && crc_final(crc_update(rx->crc, p, rx->pad)) !=
 			      crc_get(p + rx->pad)) {
-		conn_terminate(c, TERM_MPA_CRC, NULL);
+		tx_terminate(c, TERM_MPA_CRC, NULL);
 		return false;
 	}
 	cause = ddp_deliver(c, NULL);
 	if (cause)
-		conn_terminate(c, cause, rx->hdr);
+		tx_terminate(c, cause, rx->hdr);
 	return true;
 }
 
@@ -193,21 +193,20 @@ static bool received(struct iw_conn *c, ssize_t n, size_t asked)
 	}
 	if (n == 0) {
 		if (c->state == ST_TERMINATING || c->state == ST_LINGER)
-			conn_dead(c, c->done.error, c->done.reason);
+			iw_end(c, c->done.error, c->done.reason);
 		else if (c->rx.state != RX_HEADER || c->rx.rd != c->rx.wr)
-			conn_dead(c, -ECONNRESET,
-				  "stream ended within an FPDU");
+			iw_end(c, -ECONNRESET, "stream ended within an FPDU");
 		else
-			conn_dead(c, 0, "closed by the peer");
+			iw_end(c, 0, "closed by the peer");
 	} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
 		c->can_read = false;
 	} else if (errno != EINTR) {
 		int err = errno;
 
 		if (c->state == ST_TERMINATING || c->state == ST_LINGER)
-			conn_dead(c, c->done.error, c->done.reason);
+			iw_end(c, c->done.error, c->done.reason);
 		else
-			conn_dead(c, -err, "receive failed");
+			iw_end(c, -err, "receive failed");
 	}
 	return false;
 }
@@ -249,7 +248,7 @@ static void fill_in_place(struct iw_conn *c, size_t *budget)
 	ssize_t n;
 
 	if (!ddp_still_open(c)) {
-		conn_terminate(c, TERM_DDP_STAG, rx->hdr);
+		tx_terminate(c, TERM_DDP_STAG, rx->hdr);
 		return;
 	}
 	rx->rd = 0;

@@ -111,6 +111,24 @@ static bool crc_wanted(const struct iw_conn *c)
 	       !mpa_same_machine(&local, &peer);
 }
 
+void startup_done(struct iw_conn *c)
+{
+	fab_ev_conn_timer_stop(&c->ev);
+	c->state = ST_OPEN;
+	c->done.established = true;
+}
+
+static int put_frame(struct iw_conn *c, const struct mpa_frame *f)
+{
+	int n = mpa_encode(c->mpa_out, f);
+
+	if (n < 0)
+		return n;
+	c->mpa_out_len = (size_t)n;
+	c->mpa_out_sent = 0;
+	return 0;
+}
+
 /* ---- Initiator ------------------------------------------------------- */
 
 static int prepare_request(struct iw_conn *c)
@@ -124,13 +142,8 @@ static int prepare_request(struct iw_conn *c)
 		.priv = c->priv,
 		.priv_len = c->priv_len,
 	};
-	int n = mpa_encode(c->mpa_out, &f);
 
-	if (n < 0)
-		return n;
-	c->mpa_out_len = (size_t)n;
-	c->mpa_out_sent = 0;
-	return 0;
+	return put_frame(c, &f);
 }
 
 /* What to ask for, which is encoded when TCP knows both addresses. */
@@ -191,7 +204,7 @@ int iw_connect(struct fab_conn *fc, const struct sockaddr *addr,
 	rc = start_tcp(c);
 	if (rc) {
 		/* As if the answer had come a moment later. */
-		conn_dead(c, rc, "connect failed");
+		iw_end(c, rc, "connect failed");
 		iw_kick(c);
 	}
 	return 0;
@@ -210,7 +223,7 @@ static void fall_back(struct iw_conn *c)
 	ask_for(c, 1);
 	rc = start_tcp(c);
 	if (rc)
-		conn_dead(c, rc, "connect failed");
+		iw_end(c, rc, "connect failed");
 }
 
 static void reply_arrived(struct iw_conn *c, const struct mpa_frame *f)
@@ -224,21 +237,21 @@ static void reply_arrived(struct iw_conn *c, const struct mpa_frame *f)
 		return;
 	}
 	if (f->reject) {
-		conn_dead(c, -ECONNREFUSED, "rejected by the peer");
+		iw_end(c, -ECONNREFUSED, "rejected by the peer");
 		return;
 	}
 	if (f->rev > 2 || !f->rev) {
-		conn_dead(c, -EPROTO, "MPA reply of an unknown revision");
+		iw_end(c, -EPROTO, "MPA reply of an unknown revision");
 		return;
 	}
 	if (f->markers) {
-		conn_dead(c, -EPROTO, "the peer wants MPA markers");
+		iw_end(c, -EPROTO, "the peer wants MPA markers");
 		return;
 	}
 	/* RFC 5044 section 7.1.1: CRC is used if one side asks for it, and
 	 * the responder says so. */
 	if (!f->crc && crc_wanted(c)) {
-		conn_dead(c, -EPROTO, "the peer refuses CRC");
+		iw_end(c, -EPROTO, "the peer refuses CRC");
 		return;
 	}
 	c->crc = f->crc;
@@ -251,11 +264,11 @@ static void reply_arrived(struct iw_conn *c, const struct mpa_frame *f)
 			c->ord = f->ird;
 		if (f->ord != MPA_DEPTH_NONE && f->ord > c->ird) {
 			/* RFC 6581 section 9: more Reads than we take. */
-			conn_terminate(c, TERM_MPA_IRD, NULL);
+			tx_terminate(c, TERM_MPA_IRD, NULL);
 			return;
 		}
 	}
-	conn_established(c);
+	startup_done(c);
 }
 
 static void await_reply(struct iw_conn *c)
@@ -266,11 +279,11 @@ static void await_reply(struct iw_conn *c)
 	if (rc > 0)
 		reply_arrived(c, &f);
 	else if (rc == -EPROTO)
-		conn_dead(c, rc, "not an MPA reply");
+		iw_end(c, rc, "not an MPA reply");
 	else if (rc && c->fall_back_ok && !c->mpa_in_len)
 		fall_back(c);
 	else if (rc)
-		conn_dead(c, rc, "closed during start-up");
+		iw_end(c, rc, "closed during start-up");
 }
 
 void startup_progress(struct iw_conn *c)
@@ -282,7 +295,7 @@ void startup_progress(struct iw_conn *c)
 		if (!rc)
 			rc = send_frame(c);
 		if (rc < 0)
-			conn_dead(c, rc, "connect failed");
+			iw_end(c, rc, "connect failed");
 		else if (rc > 0)
 			c->state = ST_AWAIT_REPLY;
 	}
@@ -291,9 +304,9 @@ void startup_progress(struct iw_conn *c)
 	if (c->state == ST_REPLYING) {
 		rc = send_frame(c);
 		if (rc < 0)
-			conn_dead(c, rc, "closed during start-up");
+			iw_end(c, rc, "closed during start-up");
 		else if (rc > 0)
-			conn_established(c);
+			startup_done(c);
 	}
 }
 
@@ -316,13 +329,8 @@ static int prepare_reply(struct iw_conn *c, bool reject, const void *priv,
 		.priv = priv,
 		.priv_len = priv_len,
 	};
-	int n = mpa_encode(c->mpa_out, &f);
 
-	if (n < 0)
-		return n;
-	c->mpa_out_len = (size_t)n;
-	c->mpa_out_sent = 0;
-	return 0;
+	return put_frame(c, &f);
 }
 
 /* Say no, as far as it can be said at once. */

@@ -85,17 +85,6 @@ static void frame_end(const struct iw_conn *c, struct iw_tx *tx,
 	tx->nframes++;
 }
 
-size_t tx_seal(const struct iw_conn *c, uint8_t *fpdu, size_t len)
-{
-	unsigned int pad = mpa_pad((unsigned int)len - MPA_LEN_SIZE);
-
-	memset(fpdu + len, 0, pad);
-	len += pad;
-	crc_put(fpdu + len,
-		c->crc ? crc_final(crc_update(CRC_SEED, fpdu, len)) : 0);
-	return len + MPA_CRC_SIZE;
-}
-
 static void frame_read_request(struct iw_conn *c)
 {
 	struct iw_tx *tx = &c->tx;
@@ -244,6 +233,80 @@ static bool frame_read_response(struct iw_conn *c)
 	return true;
 }
 
+/* ---- Terminate ------------------------------------------------------- */
+
+/* Append padding and CRC to a whole FPDU without scattered payload. */
+static size_t seal(const struct iw_conn *c, uint8_t *fpdu, size_t len)
+{
+	unsigned int pad = mpa_pad((unsigned int)len - MPA_LEN_SIZE);
+
+	memset(fpdu + len, 0, pad);
+	len += pad;
+	crc_put(fpdu + len,
+		c->crc ? crc_final(crc_update(CRC_SEED, fpdu, len)) : 0);
+	return len + MPA_CRC_SIZE;
+}
+
+/* Keep of the batch what ends an FPDU already begun, and add the Terminate of
+ * @len octets. False: impossible, the rest of the FPDU is no longer ours. */
+static bool queue_terminate(struct iw_conn *c, size_t len)
+{
+	struct iw_tx *tx = &c->tx;
+	uint64_t start, keep = 0;
+	unsigned int i = 0, v;
+
+	while (i < tx->nframes && tx->frame_end[i] <= tx->sent)
+		i++;
+	if (tx->cur < tx->niov && i < tx->nframes) {
+		/* The cursor is inside FPDU i unless that has not begun:
+		 * then it is where FPDU i - 1 ended, or at the very start. */
+		start = i ? tx->frame_end[i - 1] : tx->batch_start;
+		if (tx->sent > start) {
+			if (tx->frame_stag[i] &&
+			    !stag_find(&c->stags, tx->frame_stag[i]))
+				return false;
+			keep = tx->frame_end[i] - tx->sent;
+		}
+	}
+	tx->nframes = keep ? i + 1 : 0;
+	for (v = tx->cur; v < tx->niov && keep; v++) {
+		if (tx->iov[v].iov_len > keep)
+			tx->iov[v].iov_len = (size_t)keep;
+		keep -= tx->iov[v].iov_len;
+	}
+	tx->niov = v;
+	add_iov(tx, c->term, len);
+	return true;
+}
+
+void tx_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad)
+{
+	size_t len;
+
+	c->done.error = -EPROTO;
+	c->done.reason = term_text(cause);
+	fab_domain_log(c->ev.fab.poller->dom, LOG_INFO,
+		       "iwarp: Terminate %x/%x/%02x: %s", cause >> 12,
+		       (cause >> 8) & 0xfu, cause & 0xffu, c->done.reason);
+	if (c->state != ST_OPEN && c->state != ST_CLOSING) {
+		iw_end(c, c->done.error, c->done.reason);
+		return;
+	}
+	len = seal(c, c->term, term_encode(c->term, cause, bad));
+	if (c->fin_sent || !queue_terminate(c, len)) {
+		iw_end(c, c->done.error, c->done.reason);
+		return;
+	}
+	c->count.terminates_sent++;
+	/* It answers an FPDU of the peer's. */
+	c->tx.hold = false;
+	c->state = ST_TERMINATING;
+	timer_start(c, TIMER_LINGER);
+	/* The runner's next turn sends it. */
+}
+
+/* ---- Batches --------------------------------------------------------- */
+
 /* Can the send queue give an FPDU now? Sets its Reads aside first. */
 static bool sq_ready(struct iw_tx *tx)
 {
@@ -272,7 +335,7 @@ static bool frame_one(struct iw_conn *c)
 		tx->turn = false;
 		if (frame_read_response(c))
 			return true;
-		conn_terminate(c, TERM_RDMAP_STAG, c->irq[c->irq_head].hdr);
+		tx_terminate(c, TERM_RDMAP_STAG, c->irq[c->irq_head].hdr);
 		return false;
 	}
 	tx->turn = true;
@@ -354,8 +417,7 @@ void tx_push(struct iw_conn *c, size_t *budget)
 		} else if (!batch_valid(c)) {
 			/* The peer reads from what is closed now; the FPDU
 			 * begun cannot be ended, so not even a Terminate. */
-			conn_dead(c, -EPROTO,
-				  "region closed under an RDMA Read");
+			iw_end(c, -EPROTO, "region closed under an RDMA Read");
 			return;
 		}
 		memset(&m, 0, sizeof(m));
@@ -367,7 +429,7 @@ void tx_push(struct iw_conn *c, size_t *budget)
 			if (errno == EINTR)
 				continue;
 			if (errno != EAGAIN && errno != EWOULDBLOCK) {
-				conn_dead(c, -errno, "send failed");
+				iw_end(c, -errno, "send failed");
 				return;
 			}
 			c->can_write = false;
@@ -390,34 +452,4 @@ bool tx_idle(const struct iw_conn *c)
 
 	return tx->cur == tx->niov && !tx->sq.head && !tx->reads.head &&
 	       !c->irq_count;
-}
-
-bool tx_queue_terminate(struct iw_conn *c, size_t len)
-{
-	struct iw_tx *tx = &c->tx;
-	uint64_t start, keep = 0;
-	unsigned int i = 0, v;
-
-	while (i < tx->nframes && tx->frame_end[i] <= tx->sent)
-		i++;
-	if (tx->cur < tx->niov && i < tx->nframes) {
-		/* The cursor is inside FPDU i unless that has not begun:
-		 * then it is where FPDU i - 1 ended, or at the very start. */
-		start = i ? tx->frame_end[i - 1] : tx->batch_start;
-		if (tx->sent > start) {
-			if (tx->frame_stag[i] &&
-			    !stag_find(&c->stags, tx->frame_stag[i]))
-				return false;
-			keep = tx->frame_end[i] - tx->sent;
-		}
-	}
-	tx->nframes = keep ? i + 1 : 0;
-	for (v = tx->cur; v < tx->niov && keep; v++) {
-		if (tx->iov[v].iov_len > keep)
-			tx->iov[v].iov_len = (size_t)keep;
-		keep -= tx->iov[v].iov_len;
-	}
-	tx->niov = v;
-	add_iov(tx, c->term, len);
-	return true;
 }
