@@ -2,7 +2,7 @@
 /*
  * conn - life of a connection: creation, polling, the end
  *
- * The end, whatever brings it, goes through vb_conn_dead(). The queue pair is
+ * The end, whatever brings it, goes through vb_end(). The queue pair is
  * put into its error state, what has completed is collected, and then the pair
  * is destroyed: after that the device touches no memory of this connection, and
  * what has no completion is flushed here. So it does not matter how a device
@@ -25,34 +25,12 @@
  * Threads: the runner of the connection; graves the poller thread.
  */
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "vb.h"
 
 /* ---- Timers ---------------------------------------------------------- */
-
-static unsigned int duration(const struct vb_conn *c, enum vb_timer_kind kind)
-{
-	switch (kind) {
-	case TIMER_STARTUP:
-		return conn_domain(c)->startup_ms;
-	case TIMER_KEEPALIVE:
-		return conn_domain(c)->keepalive_ms;
-	case TIMER_FIRST:
-		return VB_FIRST_MS;
-	case TIMER_LINGER:
-		break;
-	}
-	return VB_LINGER_MS;
-}
-
-void vb_timer_start(struct vb_conn *c, enum vb_timer_kind kind)
-{
-	fab_ev_conn_timer(&c->ev, duration(c, kind), kind);
-}
 
 static void conn_expired(struct fab_timer *t, unsigned int kind)
 {
@@ -241,24 +219,6 @@ static int take_completions(struct vb_conn *c, struct fab_wc *wc, int n)
 
 /* ---- The end --------------------------------------------------------- */
 
-void vb_conn_established(struct vb_conn *c)
-{
-	c->state = ST_OPEN;
-	c->done.established = true;
-	vb_timer_start(c, c->dev->siw && !c->active ? TIMER_FIRST :
-						      TIMER_KEEPALIVE);
-}
-
-const char *vb_reason(struct vb_conn *c, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(c->reason_text, sizeof(c->reason_text), fmt, ap);
-	va_end(ap);
-	return c->reason_text;
-}
-
 /* What has completed. */
 static void collect(struct vb_conn *c)
 {
@@ -266,18 +226,16 @@ static void collect(struct vb_conn *c)
 		;
 }
 
-void vb_conn_dead(struct vb_conn *c, int error, const char *reason)
+/* It is to end: nothing is the device's any more, and all work is given back. */
+static void settle(struct vb_conn *c)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	struct vb_poller *p = conn_poller(c);
 	int stuck;
 
-	if (c->state == ST_DEAD)
+	if (c->state != ST_ENDING)
 		return;
 	c->state = ST_DEAD;
-	c->done.error = error;
-	c->done.reason = reason;
-	fab_ev_conn_timer_stop(&c->ev);
 	pthread_mutex_lock(&p->cm_lock);
 	if (c->id && c->id->qp)
 		ibv_modify_qp(c->id->qp, &attr, IBV_QP_STATE);
@@ -329,7 +287,7 @@ static void closing_progress(struct vb_conn *c)
 	c->state = ST_LINGER;
 	vb_timer_start(c, TIMER_LINGER);
 	if (rdma_disconnect(c->id))
-		vb_conn_dead(c, 0, "closed by this side");
+		vb_end(c, 0, "closed by this side");
 }
 
 void vb_disconnect(struct fab_conn *fc, bool abort)
@@ -340,20 +298,20 @@ void vb_disconnect(struct fab_conn *fc, bool abort)
 	case ST_IDLE:
 	case ST_REQUESTED:
 	case ST_REJECTED:
+	case ST_ENDING:
 	case ST_DEAD:
 		return;
 	case ST_ADDR:
 	case ST_ROUTE:
 	case ST_CONNECTING:
 	case ST_ACCEPTED:
-		vb_conn_dead(c, -ECONNABORTED,
-			     "ended before it was established");
+		vb_end(c, -ECONNABORTED, "ended before it was established");
 		break;
 	case ST_OPEN:
 	case ST_CLOSING:
 	case ST_LINGER:
 		if (abort) {
-			vb_conn_dead(c, -ECONNABORTED, "ended by this side");
+			vb_end(c, -ECONNABORTED, "ended by this side");
 			break;
 		}
 		if (c->state != ST_OPEN)
@@ -364,6 +322,7 @@ void vb_disconnect(struct fab_conn *fc, bool abort)
 		closing_progress(c);
 		break;
 	}
+	settle(c);
 	vb_kick(c);
 }
 
@@ -375,7 +334,7 @@ static void tick(struct vb_conn *c)
 	if (c->heard != c->heard_last) {
 		c->heard_last = c->heard;
 	} else if (c->probe_out) {
-		vb_conn_dead(c, -ETIMEDOUT, "the peer no longer answers");
+		vb_end(c, -ETIMEDOUT, "the peer no longer answers");
 		return;
 	} else {
 		vb_post_probe(c);
@@ -400,19 +359,19 @@ static void open_events(struct vb_conn *c, unsigned int ev)
 	if (ev & EV_QP)
 		c->incomplete = true;
 	if (ev & EV_RULE)
-		vb_conn_dead(c, -EPROTO, "the peer broke a rule");
+		vb_end(c, -EPROTO, "the peer broke a rule");
 	else if (c->state < ST_OPEN)
-		vb_conn_dead(c, -ECONNRESET, "closed during start-up");
+		vb_end(c, -ECONNRESET, "closed during start-up");
 	else if (ev & EV_QP)
-		vb_conn_dead(c, -EIO, "the device broke the connection");
+		vb_end(c, -EIO, "the device broke the connection");
 	else if ((ev & EV_SRQ) && vb_srq_broken(c))
-		vb_conn_dead(c, -EIO, "the shared receive queue broke");
+		vb_end(c, -EIO, "the shared receive queue broke");
 	else if ((ev & EV_DOWN) && c->state == ST_LINGER)
-		vb_conn_dead(c, 0, "closed by this side");
+		vb_end(c, 0, "closed by this side");
 	else if (ev & EV_DOWN)
-		vb_conn_dead(c, 0, "closed by the peer");
+		vb_end(c, 0, "closed by the peer");
 	else if ((ev & EV_LINGER) && c->state != ST_OPEN)
-		vb_conn_dead(c, -ETIMEDOUT, "the peer did not close in time");
+		vb_end(c, -ETIMEDOUT, "the peer did not close in time");
 	else if ((ev & EV_TICK) && c->state == ST_OPEN)
 		tick(c);
 	else if ((ev & EV_FIRST) && c->state == ST_OPEN)
@@ -435,23 +394,23 @@ static void take_events(struct vb_conn *c)
 		return;
 	}
 	if ((ev & EV_GONE) && c->dev && atomic_load(&c->dev->gone)) {
-		vb_conn_dead(c, -ENODEV, "the device is gone");
+		vb_end(c, -ENODEV, "the device is gone");
 		return;
 	}
 	if (ev & EV_MOVED) {
-		vb_conn_dead(c, -ENETRESET,
-			     "the address moved to another device");
+		vb_end(c, -ENETRESET, "the address moved to another device");
 		return;
 	}
 	if (c->state < ST_OPEN)
 		vb_startup_progress(c, ev);
+	if (c->state == ST_ENDING)
+		return;
 	if (c->state >= ST_OPEN || (ev & (EV_DOWN | EV_QP | EV_RULE)) ||
 	    ((ev & EV_SRQ) && vb_srq_broken(c)))
 		open_events(c, ev);
 }
 
-/* Returns whether there is certainly more to do at once. */
-static bool progress(struct vb_conn *c)
+static bool advance(struct vb_conn *c)
 {
 	unsigned int n = 0;
 
@@ -460,7 +419,7 @@ static bool progress(struct vb_conn *c)
 		return false;
 	n = vb_cq_progress(c, VB_TURN);
 	if (c->broke) {
-		vb_conn_dead(c, c->broke, c->broke_reason);
+		vb_end(c, c->broke, c->broke_reason);
 		return false;
 	}
 	if (c->state != ST_ACCEPTED)
@@ -469,6 +428,15 @@ static bool progress(struct vb_conn *c)
 	vb_post_receives(c);
 	closing_progress(c);
 	return n > 0;
+}
+
+/* Returns whether there is certainly more to do at once. */
+static bool progress(struct vb_conn *c)
+{
+	bool more = advance(c);
+
+	settle(c);
+	return more;
 }
 
 int vb_poll(struct fab_conn *fc, struct fab_wc *wc, int n)
@@ -481,4 +449,66 @@ int vb_poll(struct fab_conn *fc, struct fab_wc *wc, int n)
 	       !c->closed_windows)
 		;
 	return got + take_completions(c, wc + got, n - got);
+}
+
+/* ---- What may find that it has to end --------------------------------- */
+
+/* The runner polls for the rest. */
+static void settle_and_kick(struct vb_conn *c)
+{
+	if (c->state != ST_ENDING)
+		return;
+	settle(c);
+	vb_kick(c);
+}
+
+int vb_connect(struct fab_conn *fc, const struct sockaddr *addr,
+	       socklen_t addrlen, const struct fab_conn_params *params)
+{
+	struct vb_conn *c = vb_conn(fc);
+	int rc = vb_startup_connect(c, addr, addrlen, params);
+
+	settle_and_kick(c);
+	return rc;
+}
+
+int vb_accept(struct fab_conn *fc, const struct fab_conn_params *params)
+{
+	struct vb_conn *c = vb_conn(fc);
+	int rc = vb_startup_accept(c, params);
+
+	/* After an error nothing follows. */
+	if (rc)
+		settle(c);
+	else
+		settle_and_kick(c);
+	return rc;
+}
+
+int vb_post(struct fab_conn *fc, struct fab_wr *chain)
+{
+	struct vb_conn *c = vb_conn(fc);
+	int rc = vb_post_chain(c, chain);
+
+	settle_and_kick(c);
+	return rc;
+}
+
+int vb_post_recv(struct fab_conn *fc, struct fab_wr *chain)
+{
+	struct vb_conn *c = vb_conn(fc);
+	int rc = vb_post_recv_chain(c, chain);
+
+	settle_and_kick(c);
+	return rc;
+}
+
+bool vb_unexpose(struct fab_conn *fc, uint32_t handle, void *user)
+{
+	struct vb_conn *c = vb_conn(fc);
+	bool closed = vb_window_close(c, handle, user);
+
+	settle_and_kick(c);
+	/* The end has closed all, or kept its memory. */
+	return closed || c->state == ST_DEAD;
 }

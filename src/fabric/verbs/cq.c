@@ -56,14 +56,6 @@ static const struct meaning *meaning_of(enum ibv_wc_status status)
 	return &other;
 }
 
-void vb_broke(struct vb_conn *c, int error, const char *reason)
-{
-	if (c->broke)
-		return;
-	c->broke = error;
-	c->broke_reason = reason;
-}
-
 /* One that failed; flushing follows and tells nothing. */
 static enum fab_status failure(struct vb_conn *c, const struct ibv_wc *wc)
 {

@@ -236,9 +236,9 @@ static int fill(struct vb_conn *c, struct batch *b)
 static void refused(struct vb_conn *c, int rc, const char *reason)
 {
 	if (atomic_load(&c->ev.events) & EV_DOWN)
-		vb_conn_dead(c, 0, "closed by the peer");
+		vb_end(c, 0, "closed by the peer");
 	else
-		vb_conn_dead(c, rc == -EINVAL ? -ECONNRESET : rc, reason);
+		vb_end(c, rc == -EINVAL ? -ECONNRESET : rc, reason);
 }
 
 void vb_post_sends(struct vb_conn *c)
@@ -252,7 +252,7 @@ void vb_post_sends(struct vb_conn *c)
 			return;
 		rc = fill(c, &b);
 		if (rc) {
-			vb_conn_dead(c, rc, "no memory for an RDMA Read");
+			vb_end(c, rc, "no memory for an RDMA Read");
 			return;
 		}
 		if (!b.n)
@@ -295,9 +295,8 @@ void vb_post_probe(struct vb_conn *c)
 	vb_post_sends(c);
 }
 
-int vb_post(struct fab_conn *fc, struct fab_wr *chain)
+int vb_post_chain(struct vb_conn *c, struct fab_wr *chain)
 {
-	struct vb_conn *c = vb_conn(fc);
 	struct fab_wr *next;
 
 	if (c->state != ST_OPEN)
@@ -316,8 +315,6 @@ int vb_post(struct fab_conn *fc, struct fab_wr *chain)
 		wr_append(&c->sq, wr);
 	}
 	vb_post_sends(c);
-	if (c->state == ST_DEAD)
-		vb_kick(c);
 	return 0;
 }
 
@@ -404,9 +401,8 @@ void vb_post_receives(struct vb_conn *c)
 			c->rq_depth);
 }
 
-int vb_post_recv(struct fab_conn *fc, struct fab_wr *chain)
+int vb_post_recv_chain(struct vb_conn *c, struct fab_wr *chain)
 {
-	struct vb_conn *c = vb_conn(fc);
 	struct fab_wr *next;
 	unsigned int n = 0;
 
@@ -421,7 +417,5 @@ int vb_post_recv(struct fab_conn *fc, struct fab_wr *chain)
 	if (c->srq)
 		vb_srq_promise(c, n);
 	vb_post_receives(c);
-	if (c->state == ST_DEAD)
-		vb_kick(c);
 	return 0;
 }

@@ -149,15 +149,14 @@ static int make_qp(struct vb_conn *c)
 		atomic_store(&c->dev->no_inline, true);
 	c->max_inline = attr.cap.max_inline_data;
 	vb_post_receives(c);
-	return c->state == ST_DEAD ? c->done.error : 0;
+	return c->state == ST_ENDING ? c->done.error : 0;
 }
 
 /* ---- Initiator ------------------------------------------------------- */
 
-int vb_connect(struct fab_conn *fc, const struct sockaddr *addr,
-	       socklen_t addrlen, const struct fab_conn_params *params)
+int vb_startup_connect(struct vb_conn *c, const struct sockaddr *addr,
+		       socklen_t addrlen, const struct fab_conn_params *params)
 {
-	struct vb_conn *c = vb_conn(fc);
 	struct vb_poller *p = conn_poller(c);
 	int rc = 0;
 
@@ -180,12 +179,10 @@ int vb_connect(struct fab_conn *fc, const struct sockaddr *addr,
 	    rdma_resolve_addr(c->id, NULL, (struct sockaddr *)&c->peer,
 			      VB_RESOLVE_MS))
 		rc = errno ? -errno : -EIO;
-	if (rc) {
+	if (rc)
 		/* As if the answer had come a moment later. */
-		vb_conn_dead(c, rc == -ENODEV ? -ENETUNREACH : rc,
-			     "no RDMA device leads there");
-		vb_kick(c);
-	}
+		vb_end(c, rc == -ENODEV ? -ENETUNREACH : rc,
+		       "no RDMA device leads there");
 	return 0;
 }
 
@@ -195,13 +192,13 @@ static void address_known(struct vb_conn *c)
 
 	c->dev = vb_device_get(conn_domain(c), c->id->verbs, &rc);
 	if (!c->dev) {
-		vb_conn_dead(c, rc, "the device cannot be used");
+		vb_end(c, rc, "the device cannot be used");
 		return;
 	}
 	c->state = ST_ROUTE;
 	errno = 0;
 	if (rdma_resolve_route(c->id, VB_RESOLVE_MS))
-		vb_conn_dead(c, errno ? -errno : -EIO, "no route");
+		vb_end(c, errno ? -errno : -EIO, "no route");
 }
 
 static void route_known(struct vb_conn *c)
@@ -216,9 +213,9 @@ static void route_known(struct vb_conn *c)
 
 	rc = make_qp(c);
 	if (rc) {
-		vb_conn_dead(c, rc,
-			     vb_reason(c, "%s makes no queue pair: %s",
-				       c->dev->name, strerror(-rc)));
+		vb_end(c, rc,
+		       vb_reason(c, "%s makes no queue pair: %s", c->dev->name,
+				 strerror(-rc)));
 		return;
 	}
 	c->ord = min_of(c->ord, c->dev->out_depth);
@@ -230,7 +227,7 @@ static void route_known(struct vb_conn *c)
 	/* From here on the peer may have to be told of an end. */
 	c->connected = true;
 	if (rdma_connect(c->id, &param))
-		vb_conn_dead(c, errno ? -errno : -EIO, "connect failed");
+		vb_end(c, errno ? -errno : -EIO, "connect failed");
 }
 
 static void start_failed(struct vb_conn *c)
@@ -240,32 +237,30 @@ static void start_failed(struct vb_conn *c)
 	switch (c->cm.failed) {
 	case RDMA_CM_EVENT_REJECTED:
 		/* An iWARP device tells an errno instead. */
-		vb_conn_dead(
-			c, -ECONNREFUSED,
-			status == REJECT_NO_LISTENER ||
-					status == -ECONNREFUSED ?
-				"nobody listens there" :
-			status == REJECT_STALE ?
-				"rejected: not yet over the last connection" :
-			status < 0 ?
-				vb_reason(c, "rejected by the peer (%s)",
-					  strerror(-status)) :
-				vb_reason(c, "rejected by the peer (reason %d)",
-					  status));
+		vb_end(c, -ECONNREFUSED,
+		       status == REJECT_NO_LISTENER || status == -ECONNREFUSED ?
+			       "nobody listens there" :
+		       status == REJECT_STALE ?
+			       "rejected: not yet over the last connection" :
+		       status < 0 ?
+			       vb_reason(c, "rejected by the peer (%s)",
+					 strerror(-status)) :
+			       vb_reason(c, "rejected by the peer (reason %d)",
+					 status));
 		break;
 	case RDMA_CM_EVENT_UNREACHABLE:
-		vb_conn_dead(c, status < 0 ? status : -EHOSTUNREACH,
-			     "the peer does not answer");
+		vb_end(c, status < 0 ? status : -EHOSTUNREACH,
+		       "the peer does not answer");
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
-		vb_conn_dead(c, rc == -ENODEV ? -ENETUNREACH : rc,
-			     "no RDMA device leads there");
+		vb_end(c, rc == -ENODEV ? -ENETUNREACH : rc,
+		       "no RDMA device leads there");
 		break;
 	case RDMA_CM_EVENT_ROUTE_ERROR:
-		vb_conn_dead(c, rc, "no route");
+		vb_end(c, rc, "no route");
 		break;
 	default:
-		vb_conn_dead(c, rc, "connect failed");
+		vb_end(c, rc, "connect failed");
 		break;
 	}
 }
@@ -281,13 +276,16 @@ static void agreed(struct vb_conn *c)
 		c->done.priv = c->cm.priv;
 		c->done.priv_len = c->cm.priv_len;
 	}
-	vb_conn_established(c);
+	c->state = ST_OPEN;
+	c->done.established = true;
+	vb_timer_start(c, c->dev->siw && !c->active ? TIMER_FIRST :
+						      TIMER_KEEPALIVE);
 }
 
 void vb_startup_progress(struct vb_conn *c, unsigned int ev)
 {
 	if (ev & EV_STARTUP) {
-		vb_conn_dead(c, -ETIMEDOUT, "start-up took too long");
+		vb_end(c, -ETIMEDOUT, "start-up took too long");
 		return;
 	}
 	if (ev & EV_FAIL) {
@@ -305,9 +303,8 @@ void vb_startup_progress(struct vb_conn *c, unsigned int ev)
 
 /* ---- Responder ------------------------------------------------------- */
 
-int vb_accept(struct fab_conn *fc, const struct fab_conn_params *params)
+int vb_startup_accept(struct vb_conn *c, const struct fab_conn_params *params)
 {
-	struct vb_conn *c = vb_conn(fc);
 	struct rdma_conn_param param = {
 		.private_data = params->priv_len ? params->priv : NULL,
 		.private_data_len = (uint8_t)params->priv_len,
@@ -334,13 +331,11 @@ int vb_accept(struct fab_conn *fc, const struct fab_conn_params *params)
 	c->connected = true;
 	vb_timer_start(c, TIMER_STARTUP);
 	errno = 0;
-	if (rdma_accept(c->id, &param)) {
+	if (rdma_accept(c->id, &param))
 		/* The peer may have gone meanwhile: as any other end. */
-		vb_conn_dead(c, errno ? -errno : -EIO, "accept failed");
-		vb_kick(c);
-	} else if (c->srq) {
+		vb_end(c, errno ? -errno : -EIO, "accept failed");
+	else if (c->srq)
 		short_pause(c);
-	}
 	return 0;
 }
 

@@ -80,3 +80,23 @@ int vb_set_nonblock(int fd)
 
 	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) ? -errno : 0;
 }
+
+static unsigned int duration(const struct vb_conn *c, enum vb_timer_kind kind)
+{
+	switch (kind) {
+	case TIMER_STARTUP:
+		return conn_domain(c)->startup_ms;
+	case TIMER_KEEPALIVE:
+		return conn_domain(c)->keepalive_ms;
+	case TIMER_FIRST:
+		return VB_FIRST_MS;
+	case TIMER_LINGER:
+		break;
+	}
+	return VB_LINGER_MS;
+}
+
+void vb_timer_start(struct vb_conn *c, enum vb_timer_kind kind)
+{
+	fab_ev_conn_timer(&c->ev, duration(c, kind), kind);
+}

@@ -267,6 +267,7 @@ enum vb_state {
 	ST_OPEN,
 	ST_CLOSING, /* locally ended in order: what was posted goes out */
 	ST_LINGER, /* disconnect is sent, its answer to come */
+	ST_ENDING, /* see end.c */
 	ST_DEAD, /* all work flushed */
 	ST_REJECTED,
 };
@@ -443,6 +444,7 @@ struct ibv_mr *vb_register(struct vb_device *dev, void *addr, size_t len,
 void vb_copy_addr(struct sockaddr_storage *to, const struct sockaddr *from);
 /* 0 or -errno. */
 int vb_set_nonblock(int fd);
+void vb_timer_start(struct vb_conn *c, enum vb_timer_kind kind);
 
 /* device.c; any thread */
 /* The device behind @ctx for a connection, made ready for use if it is met for
@@ -509,10 +511,11 @@ void vb_listener_addr(const struct fab_listener *l,
 		      struct sockaddr_storage *addr);
 void vb_listener_close(struct fab_listener *l);
 
-/* startup.c; the runner */
-int vb_connect(struct fab_conn *c, const struct sockaddr *addr,
-	       socklen_t addrlen, const struct fab_conn_params *params);
-int vb_accept(struct fab_conn *c, const struct fab_conn_params *params);
+/* startup.c; the runner. As vb_connect() and vb_accept(), but that it may have
+ * to end afterwards. */
+int vb_startup_connect(struct vb_conn *c, const struct sockaddr *addr,
+		       socklen_t addrlen, const struct fab_conn_params *params);
+int vb_startup_accept(struct vb_conn *c, const struct fab_conn_params *params);
 void vb_reject(struct fab_conn *c, const void *priv, size_t priv_len);
 void vb_startup_progress(struct vb_conn *c, unsigned int ev);
 
@@ -530,18 +533,27 @@ void vb_conn_destroy_deferred(struct fab_conn *c, void (*done)(void *),
 void vb_conn_info(const struct fab_conn *c, struct fab_conn_info *info);
 void vb_conn_counters(const struct fab_conn *c, struct fab_counters *out);
 int vb_poll(struct fab_conn *c, struct fab_wc *wc, int n);
-/* The end, at once: nothing is the device's any more, all work flushed. */
-void vb_conn_dead(struct vb_conn *c, int error, const char *reason);
-/* A reason with details, for vb_conn_dead(). The layer above logs the end of
- * each connection once, by name and with this; so nothing here does. */
-const char *vb_reason(struct vb_conn *c, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-void vb_conn_established(struct vb_conn *c);
-void vb_timer_start(struct vb_conn *c, enum vb_timer_kind kind);
-
-/* post.c; the runner */
+int vb_connect(struct fab_conn *c, const struct sockaddr *addr,
+	       socklen_t addrlen, const struct fab_conn_params *params);
+int vb_accept(struct fab_conn *c, const struct fab_conn_params *params);
 int vb_post(struct fab_conn *c, struct fab_wr *chain);
 int vb_post_recv(struct fab_conn *c, struct fab_wr *chain);
+bool vb_unexpose(struct fab_conn *c, uint32_t handle, void *user);
+
+/* end.c; the runner */
+/* It has to end. If it has to already, that stands. */
+void vb_end(struct vb_conn *c, int error, const char *reason);
+/* Likewise, for the first reason given, which counts more than others: work has
+ * failed. conn.c looks at it. */
+void vb_broke(struct vb_conn *c, int error, const char *reason);
+/* A reason with details. The layer above logs the end of each connection once,
+ * by name and with this; so nothing here does. */
+const char *vb_reason(struct vb_conn *c, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* post.c; the runner */
+int vb_post_chain(struct vb_conn *c, struct fab_wr *chain);
+int vb_post_recv_chain(struct vb_conn *c, struct fab_wr *chain);
 /* Give the device what it has room for. */
 void vb_post_sends(struct vb_conn *c);
 void vb_post_receives(struct vb_conn *c);
@@ -555,8 +567,6 @@ unsigned int vb_cq_progress(struct vb_conn *c, unsigned int budget);
 /* What the device gave no completion for. It must have let go of them; or, with
  * @keeps, has not, and their memory is kept. */
 void vb_cq_flush(struct vb_conn *c, bool keeps);
-/* The connection has to end, for the first reason given. */
-void vb_broke(struct vb_conn *c, int error, const char *reason);
 
 /* srq.c; the runner unless said otherwise */
 /* Have @c use the shared queue of its device, if there is to be one: sets
@@ -582,7 +592,8 @@ void vb_share_stats(struct fab_domain *d, struct fab_share_stats *out);
 /* window.c; the runner */
 int vb_expose(struct fab_conn *c, struct fab_mr *mr, void *addr, size_t len,
 	      unsigned int access, uint32_t *handle, uint64_t *offset);
-bool vb_unexpose(struct fab_conn *c, uint32_t handle, void *user);
+/* As vb_unexpose(), but that the connection may have to end afterwards. */
+bool vb_window_close(struct vb_conn *c, uint32_t handle, void *user);
 /* The peer has invalidated it. */
 void vb_window_invalidated(struct vb_conn *c, uint32_t handle);
 /* Its bind, at @seq, is done. */

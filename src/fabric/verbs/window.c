@@ -202,9 +202,8 @@ static void unqueue(struct vb_conn *c, struct fab_wr *gone)
 	c->sq = keep;
 }
 
-bool vb_unexpose(struct fab_conn *fc, uint32_t handle, void *user)
+bool vb_window_close(struct vb_conn *c, uint32_t handle, void *user)
 {
-	struct vb_conn *c = vb_conn(fc);
 	struct vb_window **link = find(c, handle), *w = *link;
 
 	/* The end has closed all, or kept its memory. */
@@ -226,13 +225,10 @@ bool vb_unexpose(struct fab_conn *fc, uint32_t handle, void *user)
 	case WIN_FREE:
 		if (revoke_one(c, w))
 			return true;
-		vb_conn_dead(c, c->broke, c->broke_reason);
+		vb_end(c, c->broke, c->broke_reason);
 		break;
 	}
-	if (c->state != ST_DEAD)
-		return false;
-	vb_kick(c);
-	return true;
+	return false;
 }
 
 void vb_windows_progress(struct vb_conn *c)
