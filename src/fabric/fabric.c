@@ -6,14 +6,13 @@
  * request chains, registered ranges, exposed ranges, private data. A provider
  * may rely on it, and all of them then refuse the same things.
  *
- * Nothing here keeps state, takes a lock or allocates, but for what a device
- * could not be made to let go of, which is noted where it is registered.
+ * Nothing here keeps state, takes a lock or allocates.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "fabric/fabric.h"
+#include "fabric/provider/kept.h"
 #ifdef FAB_HAVE_IWARP
 #include "fabric/iwarp/iwarp.h"
 #endif
@@ -47,13 +46,6 @@ bool fab_provider_owns(const struct fab_ops *ops, const struct sockaddr *addr)
 {
 	return !ops->owns || ops->owns(addr);
 }
-
-/* A range of a struct fab_mr. */
-struct fab_kept {
-	struct fab_kept *next;
-	uintptr_t addr;
-	size_t len;
-};
 
 /* ---- Domain ---------------------------------------------------------- */
 
@@ -170,43 +162,10 @@ int fab_reg(struct fab_domain *dom, void *addr, size_t len, struct fab_mr **mr)
 
 void fab_dereg(struct fab_mr *mr)
 {
-	struct fab_kept *k;
-
 	if (!mr)
 		return;
-	while ((k = atomic_load(&mr->kept))) {
-		atomic_store(&mr->kept, k->next);
-		free(k);
-	}
+	fab_mr_forget(mr);
 	mr->dom->ops->dereg(mr);
-}
-
-void fab_mr_keep(struct fab_mr *mr, const void *addr, size_t len)
-{
-	struct fab_kept *k = malloc(sizeof(*k));
-
-	if (!k) {
-		/* Then all of it. */
-		atomic_store(&mr->all_kept, true);
-		return;
-	}
-	k->addr = (uintptr_t)addr;
-	k->len = len;
-	k->next = atomic_load(&mr->kept);
-	while (!atomic_compare_exchange_weak(&mr->kept, &k->next, k))
-		;
-}
-
-bool fab_mr_kept(const struct fab_mr *mr, const void *addr, size_t len)
-{
-	uintptr_t a = (uintptr_t)addr;
-
-	if (atomic_load_explicit(&mr->all_kept, memory_order_relaxed))
-		return true;
-	for (const struct fab_kept *k = atomic_load(&mr->kept); k; k = k->next)
-		if (a < k->addr + k->len && k->addr < a + len)
-			return true;
-	return false;
 }
 
 int fab_expose(struct fab_conn *c, struct fab_mr *mr, void *addr, size_t len,

@@ -79,7 +79,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "fabric/timers.h"
+#include "base/log.h"
+#include "base/timers.h"
 
 struct fab_domain;
 struct fab_poller;
@@ -109,9 +110,6 @@ struct fab_limits {
 	unsigned int max_read_depth; /* outbound and inbound RDMA Reads */
 	size_t max_message; /* longest Send, Read or Write */
 };
-
-/* A log sink: @level as in <syslog.h>. Any thread. */
-typedef void (*fab_log_fn)(void *ctx, int level, const char *text);
 
 /*
  * iwarp: whether to ask for CRC32c (RFC 5044 section 7.1.1: it is used if one

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "fabric/addr.h"
+#include "base/addr.h"
 #include "fabric/fabric.h"
 #include "ganesha/config.h"
 #include "transport/transport.h"

@@ -18,7 +18,7 @@
 #include <time.h>
 
 #include "gss/gss.h"
-#include "fabric/addr.h"
+#include "base/addr.h"
 #include "ganesha/stats_dbus.h"
 #include "ganesha/xprt.h"
 #include "ntirpc/call.h"

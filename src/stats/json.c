@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <time.h>
 
-#include "fabric/addr.h"
+#include "base/addr.h"
 #include "ulb/ulb.h"
 
 double stats_now(void)

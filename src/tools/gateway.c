@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fabric/addr.h"
+#include "base/addr.h"
 #include "stats/socket.h"
 #include "tools/gw_client.h"
 #include "tools/latency.h"

@@ -41,7 +41,7 @@
 #include <stdatomic.h>
 #include <sys/uio.h>
 
-#include "fabric/log.h"
+#include "base/log.h"
 #include "tools/args.h"
 #include "tools/conf.h"
 #include "tools/gw_share.h"
@@ -389,7 +389,7 @@ struct gateway {
 
 void gw_log(struct gateway *gw, int level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* What a client can cause, as far as its budget goes (fabric/log.h). */
+/* What a client can cause, as far as its budget goes (base/log.h). */
 #define gw_client_log(c, level, ...)                                         \
 	fab_log_put((c)->gw->log, &(c)->log, &(c)->host, (c)->name, (level), \
 		    __VA_ARGS__)

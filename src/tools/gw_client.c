@@ -11,7 +11,7 @@
  * before has been seen here. A reference of the client belongs to it until
  * then.
  */
-#include "fabric/addr.h"
+#include "base/addr.h"
 #include "tools/gw_client.h"
 
 #include <errno.h>

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <syslog.h>
 
-#include "fabric/addr.h"
+#include "base/addr.h"
 #include "stats/json.h"
 #include "tools/latency.h"
 #include "tools/ping.h"

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/addr.h"
+#include "base/addr.h"
 #include "transport/internal.h"
 
 uint64_t rt_now_ms(void)

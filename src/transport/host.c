@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/addr.h"
+#include "base/addr.h"
 #include "transport/internal.h"
 
 struct rt_host {

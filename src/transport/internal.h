@@ -27,7 +27,7 @@
 #include <syslog.h>
 #include <urcu/list.h>
 
-#include "fabric/log.h"
+#include "base/log.h"
 #include "transport/auth_state.h"
 #include "transport/credit.h"
 #include "transport/credit1.h"

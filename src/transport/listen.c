@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/addr.h"
+#include "base/addr.h"
 #include "transport/internal.h"
 
 static void unused_gone(void *user)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * log - what is said of a connection, as far as its budget goes (fabric/log.h)
+ * log - what is said of a connection, as far as its budget goes (base/log.h)
  *
  * rt_log(), rt_log_ended(): runner; rt_conn_log(): any thread.
  */

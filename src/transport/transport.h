@@ -481,7 +481,7 @@ uint64_t rt_conn_id(const struct rt_conn *c);
 /* "192.0.2.1:1234#7" for log lines; lives as long as the connection. */
 const char *rt_conn_name(const struct rt_conn *c);
 /* A line about it, under its name, to the instance's log: as many as its budget
- * allows (fabric/log.h). */
+ * allows (base/log.h). */
 void rt_conn_log(struct rt_conn *c, int level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void rt_conn_get(struct rt_conn *c);

@@ -4,7 +4,7 @@
  *
  * Threads: one, which runs the poller and does everything in the operations.
  */
-#include "fabric/addr.h"
+#include "base/addr.h"
 #include "echo.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <syslog.h>
 
-#include "fabric/log.h"
+#include "base/log.h"
 #include "test_clock.h"
 #include "unit.h"
 

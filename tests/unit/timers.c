@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stddef.h>
 
-#include "fabric/timers.h"
+#include "base/timers.h"
 #include "test_clock.h"
 #include "unit.h"
 
@@ -27,9 +27,9 @@ static uint64_t last; /* due of the one that fired last */
 static bool disorder;
 static struct entry e[MANY];
 
-static void wake(struct fab_poller *p)
+static void wake(void *ctx)
 {
-	CU_ASSERT_PTR_EQUAL(p, (struct fab_poller *)e);
+	CU_ASSERT_PTR_EQUAL(ctx, e);
 	wakes++;
 }
 
@@ -288,7 +288,7 @@ static pthread_mutex_t sleep_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t sleep_cond = PTHREAD_COND_INITIALIZER;
 static bool roused;
 
-static void rouse(struct fab_poller *p)
+static void rouse(void *ctx)
 {
 	pthread_mutex_lock(&sleep_lock);
 	roused = true;

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-rpcrdma_unit(timers timers.c LIBS test-clock rpcrdma_timers)
+rpcrdma_unit(timers timers.c LIBS test-clock rpcrdma_base)

@@ -2,7 +2,7 @@
 /*
  * Values of options: what is taken, and that a refusal says what would be.
  */
-#include "fabric/addr.h"
+#include "base/addr.h"
 #include "unit.h"
 
 #include <arpa/inet.h>

@@ -29,7 +29,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "fabric/addr.h"
+#include "base/addr.h"
 #include "iw.h"
 
 #define BACKLOG 1024

@@ -26,6 +26,11 @@ static int woken(struct fab_events *ev, struct fab_source *src, uint32_t events)
 	return 0;
 }
 
+static void earlier_timer(void *poller)
+{
+	fab_events_wake(poller);
+}
+
 int fab_events_init(struct fab_events *ev, struct fab_domain *dom)
 {
 	int rc;
@@ -53,7 +58,7 @@ int fab_events_init(struct fab_events *ev, struct fab_domain *dom)
 		return rc;
 	}
 	pthread_mutex_init(&ev->lock, NULL);
-	fab_timers_init(&ev->fab.timers, fab_events_wake, &ev->fab);
+	fab_timers_init(&ev->fab.timers, earlier_timer, &ev->fab);
 	return 0;
 }
 

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/addr.h"
+#include "base/addr.h"
 #include "vb.h"
 
 #define BACKLOG 1024

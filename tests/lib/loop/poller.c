@@ -11,6 +11,11 @@
 
 #include "loop/loop_priv.h"
 
+static void earlier_timer(void *poller)
+{
+	loop_poller_wake(poller);
+}
+
 int loop_poller_create(struct fab_domain *dom, struct fab_poller **out)
 {
 	struct loop_poller *p = calloc(1, sizeof(*p));
@@ -22,7 +27,7 @@ int loop_poller_create(struct fab_domain *dom, struct fab_poller **out)
 	p->base.ops = dom->ops;
 	p->base.dom = dom;
 	p->ready_tail = &p->ready;
-	fab_timers_init(&p->base.timers, loop_poller_wake, &p->base);
+	fab_timers_init(&p->base.timers, earlier_timer, &p->base);
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "fabric/addr.h"
+#include "base/addr.h"
 
 #include <arpa/inet.h>
 #include <net/if.h>

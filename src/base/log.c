@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
-#include <time.h>
 
-#include "fabric/log.h"
+#include "base/clock.h"
+#include "base/log.h"
 
 /* Hosts whose lines are counted apart; the one not heard of for longest makes
  * room for another. Who has more addresses than these is held by the budget of
@@ -53,13 +53,10 @@ struct counts {
 	uint64_t of[3]; /* enum scope */
 };
 
+/* Never 0: that is a host which has not been used. */
 static uint64_t now_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	/* Never 0: that is a host which has not been used. */
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000 + 1;
+	return fab_now_ms() + 1;
 }
 
 static unsigned int class_of(int level)

@@ -4,8 +4,8 @@
  *
  * Threads: pure functions.
  */
-#ifndef RPCRDMA_FABRIC_ADDR_H
-#define RPCRDMA_FABRIC_ADDR_H
+#ifndef RPCRDMA_BASE_ADDR_H
+#define RPCRDMA_BASE_ADDR_H
 
 #include <net/if.h>
 #include <netinet/in.h>
@@ -34,4 +34,4 @@ void fab_addr_name(const struct sockaddr *addr, char *buf, size_t size);
  */
 struct in6_addr fab_addr_host(const struct sockaddr *addr);
 
-#endif /* RPCRDMA_FABRIC_ADDR_H */
+#endif /* RPCRDMA_BASE_ADDR_H */

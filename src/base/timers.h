@@ -28,18 +28,19 @@
  * of others is called with it held. fab_timer_set() wakes the poller, which may
  * take locks of its provider.
  */
-#ifndef RPCRDMA_FABRIC_TIMERS_H
-#define RPCRDMA_FABRIC_TIMERS_H
+#ifndef RPCRDMA_BASE_TIMERS_H
+#define RPCRDMA_BASE_TIMERS_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
+
 #define FAB_TIMERS_TURN 64
 #define FAB_TIMERS_TURN_MS 20
 
-struct fab_poller;
 struct fab_timer;
 
 /* Poller thread; @what: as it was set. It is no longer armed, and may be armed
@@ -56,8 +57,8 @@ struct fab_timer {
 };
 
 struct fab_timers {
-	struct fab_poller *poller;
-	void (*wake)(struct fab_poller *);
+	void (*wake)(void *ctx);
+	void *ctx;
 	_Atomic uint64_t first; /* when the earliest is due; UINT64_MAX: none */
 	_Atomic uint64_t asleep; /* the poller is, until then; 0: it is not */
 
@@ -66,12 +67,8 @@ struct fab_timers {
 	uint64_t fired; /* what was due at this time had its turn, or has it */
 };
 
-/* Milliseconds of the clock that all deadlines are of. Cheap; a few behind. */
-uint64_t fab_now_ms(void);
-
-/* @wake: fab_poller_wake() of the provider. */
-void fab_timers_init(struct fab_timers *ts, void (*wake)(struct fab_poller *),
-		     struct fab_poller *p);
+/* @wake: has the poller of these timers look at them again. Any thread. */
+void fab_timers_init(struct fab_timers *ts, void (*wake)(void *ctx), void *ctx);
 /* None is armed. */
 void fab_timers_fini(struct fab_timers *ts);
 
@@ -107,4 +104,4 @@ int fab_timers_wait(struct fab_timers *ts, int timeout_ms);
 /* Fire what is due, or a turn of it. How many. */
 int fab_timers_run(struct fab_timers *ts);
 
-#endif /* RPCRDMA_FABRIC_TIMERS_H */
+#endif /* RPCRDMA_BASE_TIMERS_H */

@@ -5,22 +5,12 @@
  * Owner, threads and locks: see timers.h.
  */
 #include <limits.h>
-#include <time.h>
 
-#include "fabric/timers.h"
+#include "base/timers.h"
 
-uint64_t fab_now_ms(void)
+void fab_timers_init(struct fab_timers *ts, void (*wake)(void *), void *ctx)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
-void fab_timers_init(struct fab_timers *ts, void (*wake)(struct fab_poller *),
-		     struct fab_poller *p)
-{
-	ts->poller = p;
+	ts->ctx = ctx;
 	ts->wake = wake;
 	ts->root = NULL;
 	ts->fired = 0;
@@ -132,7 +122,7 @@ bool fab_timer_set(struct fab_timers *ts, struct fab_timer *t, uint64_t at,
 		atomic_store(&ts->asleep, at);
 	pthread_mutex_unlock(&ts->lock);
 	if (early)
-		ts->wake(ts->poller);
+		ts->wake(ts->ctx);
 	return !before;
 }
 

@@ -11,14 +11,13 @@
  *
  * Threads: any. The lock is a leaf, and no sink is called under it.
  */
-#ifndef RPCRDMA_FABRIC_LOG_H
-#define RPCRDMA_FABRIC_LOG_H
+#ifndef RPCRDMA_BASE_LOG_H
+#define RPCRDMA_BASE_LOG_H
 
 #include <netinet/in.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
-
-#include "fabric/fabric.h"
 
 /* Lines at once, and then one in so many ms: of a connection, a host, all.
  * docs/troubleshooting.md tells them. */
@@ -35,6 +34,9 @@
 #define FAB_LOG_CLASSES 3
 
 struct fab_log;
+
+/* A log sink: @level as in <syslog.h>. Any thread. */
+typedef void (*fab_log_fn)(void *ctx, int level, const char *text);
 
 /* Of one connection or the like; zeroed at first. Guarded by the log's lock. */
 struct fab_log_budget {
@@ -71,4 +73,4 @@ bool fab_log_owes(const struct fab_log *l);
 /* Now and then: tell what was left out where there may be a line again. */
 void fab_log_tick(struct fab_log *l);
 
-#endif /* RPCRDMA_FABRIC_LOG_H */
+#endif /* RPCRDMA_BASE_LOG_H */
