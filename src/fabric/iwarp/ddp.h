@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/be.h"
+
 #define MPA_LEN_SIZE 2u
 #define MPA_CRC_SIZE 4u
 #define MPA_MAX_ULPDU 65535u
@@ -83,40 +85,6 @@ enum {
 	OFF_RREQ_SRC_TO = 40,
 	OFF_RREQ_END = 48,
 };
-
-static inline uint16_t be16_get(const uint8_t *p)
-{
-	return (uint16_t)((unsigned int)p[0] << 8 | p[1]);
-}
-
-static inline uint32_t be32_get(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
-	       (uint32_t)p[2] << 8 | (uint32_t)p[3];
-}
-
-static inline uint64_t be64_get(const uint8_t *p)
-{
-	return (uint64_t)be32_get(p) << 32 | be32_get(p + 4);
-}
-
-static inline void be16_put(uint8_t *p, uint16_t v)
-{
-	p[0] = (uint8_t)(v >> 8);
-	p[1] = (uint8_t)v;
-}
-
-static inline void be32_put(uint8_t *p, uint32_t v)
-{
-	be16_put(p, (uint16_t)(v >> 16));
-	be16_put(p + 2, (uint16_t)v);
-}
-
-static inline void be64_put(uint8_t *p, uint64_t v)
-{
-	be32_put(p, (uint32_t)(v >> 32));
-	be32_put(p + 4, (uint32_t)v);
-}
 
 /* Octets of padding after the ULPDU: length field, ULPDU and padding
  * together are a multiple of four. */

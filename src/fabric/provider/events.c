@@ -38,7 +38,7 @@ int fab_events_init(struct fab_events *ev, struct fab_domain *dom)
 	ev->fab.ops = dom->ops;
 	ev->fab.dom = dom;
 	ev->wake.event = woken;
-	atomic_init(&ev->kicks, NULL);
+	stack_init(&ev->kicks);
 	atomic_init(&ev->woken, false);
 	atomic_init(&ev->sleeping, false);
 	atomic_init(&ev->buried, 0);
@@ -115,31 +115,36 @@ void fab_events_wake(struct fab_poller *p)
 
 void fab_ev_conn_kick(struct fab_conn *fc)
 {
-	struct fab_ev_conn *c = fab_ev_conn(fc), *head;
+	struct fab_ev_conn *c = fab_ev_conn(fc);
 	struct fab_events *ev = fab_events(fc->poller);
 
 	if (atomic_exchange(&c->kicked, true))
 		return;
-	head = atomic_load_explicit(&ev->kicks, memory_order_relaxed);
-	do {
-		c->kick_next = head;
-	} while (!atomic_compare_exchange_weak(&ev->kicks, &head, c));
+	stack_push(&ev->kicks, &c->kick);
 	rouse(ev);
+}
+
+/* The next of those that were kicked. From here on it may be kicked again. */
+static struct fab_ev_conn *unkick(struct stack_node **list)
+{
+	struct fab_ev_conn *c;
+
+	if (!*list)
+		return NULL;
+	c = container_of(*list, struct fab_ev_conn, kick);
+	*list = c->kick.next;
+	atomic_store(&c->kicked, false);
+	return c;
 }
 
 int fab_events_kicks(struct fab_events *ev)
 {
-	struct fab_ev_conn *c = NULL, *next;
+	struct stack_node *list = stack_take(&ev->kicks);
+	struct fab_ev_conn *c;
 	int calls = 0;
 
-	if (atomic_load_explicit(&ev->kicks, memory_order_relaxed))
-		c = atomic_exchange(&ev->kicks, NULL);
-	for (; c; c = next) {
-		next = c->kick_next;
-		/* From here on it may be kicked again. */
-		atomic_store(&c->kicked, false);
+	while ((c = unkick(&list)))
 		calls += fab_ev_conn_ready(c);
-	}
 	return calls;
 }
 
@@ -260,7 +265,7 @@ int fab_events_run(struct fab_events *ev, int timeout_ms)
 
 	timeout_ms = fab_timers_wait(&ev->fab.timers, timeout_ms);
 	atomic_store(&ev->sleeping, true);
-	if (atomic_exchange(&ev->woken, false) || atomic_load(&ev->kicks))
+	if (atomic_exchange(&ev->woken, false) || !stack_empty(&ev->kicks))
 		timeout_ms = 0;
 	n = epoll_wait(ev->epfd, e, EVENTS, timeout_ms);
 	atomic_store(&ev->sleeping, false);
@@ -277,10 +282,10 @@ int fab_events_run(struct fab_events *ev, int timeout_ms)
 
 void fab_events_clear(struct fab_events *ev)
 {
-	struct fab_ev_conn *c = atomic_exchange(&ev->kicks, NULL);
+	struct stack_node *list = stack_take(&ev->kicks);
 
-	for (; c; c = c->kick_next)
-		atomic_store(&c->kicked, false);
+	while (unkick(&list))
+		;
 	reap(ev);
 }
 

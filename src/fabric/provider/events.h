@@ -33,6 +33,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/stack.h"
 #include "fabric/provider/util.h"
 
 struct fab_events;
@@ -62,7 +63,7 @@ struct fab_events {
 	struct fab_poller fab;
 	int epfd, evfd;
 	struct fab_source wake;
-	_Atomic(struct fab_ev_conn *) kicks; /* stack, linked by kick_next */
+	struct stack kicks; /* of connections */
 	atomic_bool woken, sleeping;
 	/* So that a turn without any grave takes no lock. Changed under it. */
 	atomic_uint buried;
@@ -84,7 +85,7 @@ struct fab_ev_conn {
 	struct fab_grave grave;
 	/* The loop's. */
 	atomic_bool kicked;
-	struct fab_ev_conn *kick_next;
+	struct stack_node kick;
 };
 
 static inline struct fab_events *fab_events(struct fab_poller *p)
