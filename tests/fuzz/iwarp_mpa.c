@@ -15,10 +15,10 @@ static void again(const struct mpa_frame *f, const uint8_t *frame, size_t len)
 	struct mpa_frame g;
 	uint8_t buf[MPA_FRAME_MAX];
 	size_t need = 0;
-	int n = mpa_encode(buf, f);
+	int n = iw_mpa_encode(buf, f);
 
 	FUZZ_CHECK(n == (int)len);
-	FUZZ_CHECK(mpa_decode(buf, len, f->reply, &g, &need) == n);
+	FUZZ_CHECK(iw_mpa_decode(buf, len, f->reply, &g, &need) == n);
 	FUZZ_CHECK(g.rev == f->rev && g.ird == f->ird && g.ord == f->ord);
 	FUZZ_CHECK(g.enhanced == f->enhanced && g.reject == f->reject);
 	FUZZ_CHECK(g.priv_len == f->priv_len &&
@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t n = 1; n <= len; n++) {
 		uint8_t *part = fuzz_exact(buf, n);
 		struct mpa_frame f;
-		int rc = mpa_decode(part, n, reply, &f, &need);
+		int rc = iw_mpa_decode(part, n, reply, &f, &need);
 
 		FUZZ_CHECK(rc >= 0 || rc == -EPROTO);
 		if (!rc)

@@ -400,7 +400,7 @@ static void begin(struct peer *t, uint8_t set)
 	t->fd = sv[1];
 	/* Its sends shall stop half-way, too. */
 	setsockopt(sv[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
-	FUZZ_CHECK(!conn_alloc(fab_events(t->p), &c));
+	FUZZ_CHECK(!iw_conn_alloc(fab_events(t->p), &c));
 	t->c = &c->ev.fab;
 	c->fd = sv[0];
 	c->crc = t->crc;
@@ -411,7 +411,7 @@ static void begin(struct peer *t, uint8_t set)
 		c->active = true;
 		c->ird = c->ord = c->depth;
 		c->can_write = true;
-		startup_done(c);
+		iw_startup_done(c);
 	} else {
 		c->state = ST_REQUESTED;
 		c->peer_rev = 1;

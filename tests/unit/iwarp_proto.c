@@ -71,7 +71,7 @@ static void mpa_round(const struct mpa_frame *f)
 	size_t ctrl = f->enhanced ? MPA_V2_CTRL : 0, need;
 	uint8_t buf[MPA_FRAME_MAX];
 	struct mpa_frame g;
-	int n = mpa_encode(buf, f);
+	int n = iw_mpa_encode(buf, f);
 
 	CU_ASSERT_EQUAL_FATAL(n, (int)(MPA_FRAME_HDR + ctrl + f->priv_len));
 	CU_ASSERT_EQUAL(
@@ -90,15 +90,16 @@ static void mpa_round(const struct mpa_frame *f)
 							    f->rtr_read << 14);
 	}
 	/* The other kind of frame it is not. */
-	CU_ASSERT_EQUAL(mpa_decode(buf, (size_t)n, !f->reply, &g, &need),
+	CU_ASSERT_EQUAL(iw_mpa_decode(buf, (size_t)n, !f->reply, &g, &need),
 			-EPROTO);
 	/* Truncated anywhere, more is wanted, and never too much of it. */
 	for (size_t len = 0; len < (size_t)n; len++) {
 		need = MPA_FRAME_HDR;
-		CU_ASSERT_EQUAL(mpa_decode(buf, len, f->reply, &g, &need), 0);
+		CU_ASSERT_EQUAL(iw_mpa_decode(buf, len, f->reply, &g, &need),
+				0);
 		CU_ASSERT_TRUE(need > len && need <= (size_t)n);
 	}
-	CU_ASSERT_EQUAL(mpa_decode(buf, (size_t)n, f->reply, &g, &need), n);
+	CU_ASSERT_EQUAL(iw_mpa_decode(buf, (size_t)n, f->reply, &g, &need), n);
 	CU_ASSERT_EQUAL(g.rev, f->rev);
 	CU_ASSERT_EQUAL(g.markers, f->markers);
 	CU_ASSERT_EQUAL(g.crc, f->crc);
@@ -165,48 +166,48 @@ static void test_mpa_bad(void)
 	size_t need;
 	int n;
 
-	CU_ASSERT_EQUAL(mpa_encode(buf, &f), 532);
+	CU_ASSERT_EQUAL(iw_mpa_encode(buf, &f), 532);
 	f.priv_len = 513;
-	CU_ASSERT_EQUAL(mpa_encode(buf, &f), -EINVAL);
+	CU_ASSERT_EQUAL(iw_mpa_encode(buf, &f), -EINVAL);
 	f.rev = 2;
 	f.enhanced = true;
 	f.priv_len = 509;
-	CU_ASSERT_EQUAL(mpa_encode(buf, &f), -EINVAL);
+	CU_ASSERT_EQUAL(iw_mpa_encode(buf, &f), -EINVAL);
 	f.priv_len = 508;
-	CU_ASSERT_EQUAL(mpa_encode(buf, &f), 532);
+	CU_ASSERT_EQUAL(iw_mpa_encode(buf, &f), 532);
 	f.ird = 0x4000;
-	CU_ASSERT_EQUAL(mpa_encode(buf, &f), -EINVAL);
+	CU_ASSERT_EQUAL(iw_mpa_encode(buf, &f), -EINVAL);
 	f.ird = 0;
 	/* Garbage in any octet of the key shows as soon as it is there. */
-	n = mpa_encode(buf, &f);
+	n = iw_mpa_encode(buf, &f);
 	for (size_t i = 0; i < 16; i++) {
 		buf[i] ^= 0x20;
 		for (size_t len = 0; len <= i; len++)
-			CU_ASSERT_EQUAL(mpa_decode(buf, len, false, &g, &need),
-					0);
-		CU_ASSERT_EQUAL(mpa_decode(buf, i + 1, false, &g, &need),
+			CU_ASSERT_EQUAL(
+				iw_mpa_decode(buf, len, false, &g, &need), 0);
+		CU_ASSERT_EQUAL(iw_mpa_decode(buf, i + 1, false, &g, &need),
 				-EPROTO);
 		buf[i] ^= 0x20;
 	}
 	/* Private data longer than there may be, before it comes. */
 	be16_put(buf + 18, 513);
-	CU_ASSERT_EQUAL(mpa_decode(buf, MPA_FRAME_HDR, false, &g, &need),
+	CU_ASSERT_EQUAL(iw_mpa_decode(buf, MPA_FRAME_HDR, false, &g, &need),
 			-EPROTO);
 	be16_put(buf + 18, 65535);
-	CU_ASSERT_EQUAL(mpa_decode(buf, MPA_FRAME_HDR, false, &g, &need),
+	CU_ASSERT_EQUAL(iw_mpa_decode(buf, MPA_FRAME_HDR, false, &g, &need),
 			-EPROTO);
 	/* Revision 2 without room for its control words. */
 	for (uint16_t len = 0; len < MPA_V2_CTRL; len++) {
 		be16_put(buf + 18, len);
-		n = mpa_decode(buf, MPA_FRAME_HDR + len, false, &g, &need);
+		n = iw_mpa_decode(buf, MPA_FRAME_HDR + len, false, &g, &need);
 		CU_ASSERT_EQUAL(n, -EPROTO);
 	}
 	/* But a refusal may do without. */
 	f.priv_len = 0;
 	f.reply = f.reject = true;
-	mpa_encode(buf, &f);
+	iw_mpa_encode(buf, &f);
 	be16_put(buf + 18, 0);
-	CU_ASSERT_EQUAL(mpa_decode(buf, MPA_FRAME_HDR, true, &g, &need),
+	CU_ASSERT_EQUAL(iw_mpa_decode(buf, MPA_FRAME_HDR, true, &g, &need),
 			(int)MPA_FRAME_HDR);
 	CU_ASSERT_TRUE(g.reject);
 	CU_ASSERT_FALSE(g.enhanced);
@@ -222,7 +223,7 @@ static void test_terminate(void)
 	for (size_t i = 0; i < sizeof(bad); i++)
 		bad[i] = (uint8_t)(0x80 + i);
 	/* An error of the LLP: no headers. */
-	n = term_encode(buf, TERM_MPA_CRC, NULL);
+	n = iw_term_encode(buf, TERM_MPA_CRC, NULL);
 	CU_ASSERT_EQUAL(n, 2 + 18 + 4);
 	CU_ASSERT_EQUAL(be16_get(buf), 22);
 	CU_ASSERT_EQUAL(buf[2], 0x41);
@@ -234,27 +235,27 @@ static void test_terminate(void)
 	CU_ASSERT_EQUAL(be32_get(buf + 20), 0x20020000);
 	/* A tagged segment: its length and DDP header. */
 	ddp_put_ctrl(bad, 100, true, true, RDMAP_WRITE);
-	n = term_encode(buf, TERM_DDP_BOUNDS, bad);
+	n = iw_term_encode(buf, TERM_DDP_BOUNDS, bad);
 	CU_ASSERT_EQUAL(n, 2 + 18 + 4 + 2 + 14);
 	CU_ASSERT_EQUAL(be32_get(buf + 20), 0x1101c000);
 	CU_ASSERT_EQUAL(memcmp(buf + 24, bad, 16), 0);
 	/* An untagged one. */
 	ddp_put_ctrl(bad, 100, false, true, RDMAP_SEND);
-	n = term_encode(buf, TERM_DDP_NO_BUFFER, bad);
+	n = iw_term_encode(buf, TERM_DDP_NO_BUFFER, bad);
 	CU_ASSERT_EQUAL(n, 2 + 18 + 4 + 2 + 18);
 	CU_ASSERT_EQUAL(be32_get(buf + 20), 0x1202c000);
 	CU_ASSERT_EQUAL(memcmp(buf + 24, bad, 20), 0);
 	/* A Read Request the RDMAP layer refuses: that header too. */
 	ddp_put_ctrl(bad, 46, false, true, RDMAP_READ_REQ);
-	n = term_encode(buf, TERM_RDMAP_ACCESS, bad);
+	n = iw_term_encode(buf, TERM_RDMAP_ACCESS, bad);
 	CU_ASSERT_EQUAL(n, 2 + RDMAP_TERM_MAX);
 	CU_ASSERT_EQUAL(be32_get(buf + 20), 0x0102e000);
 	CU_ASSERT_EQUAL(memcmp(buf + 24, bad, 48), 0);
 	CU_ASSERT_EQUAL(be16_get(buf), RDMAP_TERM_MAX);
-	CU_ASSERT_EQUAL(term_cause(0x0102e000), TERM_RDMAP_ACCESS);
-	CU_ASSERT_STRING_NOT_EQUAL(term_text(TERM_RDMAP_ACCESS),
-				   term_text(TERM_MPA_CRC));
-	CU_ASSERT_PTR_NOT_NULL(term_text(0xffff));
+	CU_ASSERT_EQUAL(iw_term_cause(0x0102e000), TERM_RDMAP_ACCESS);
+	CU_ASSERT_STRING_NOT_EQUAL(iw_term_text(TERM_RDMAP_ACCESS),
+				   iw_term_text(TERM_MPA_CRC));
+	CU_ASSERT_PTR_NOT_NULL(iw_term_text(0xffff));
 }
 
 static void test_pad(void)
@@ -277,55 +278,56 @@ static void test_stag(void)
 	uint64_t b;
 	uint8_t *at;
 
-	stag_init(&t);
-	CU_ASSERT_PTR_NULL(stag_find(&t, 0));
-	CU_ASSERT_PTR_NULL(stag_find(&t, 1));
-	while (!stag_add(&t, mem, sizeof(mem), FAB_REMOTE_READ, &stag[n],
-			 &base[n])) {
+	iw_stag_init(&t);
+	CU_ASSERT_PTR_NULL(iw_stag_find(&t, 0));
+	CU_ASSERT_PTR_NULL(iw_stag_find(&t, 1));
+	while (!iw_stag_add(&t, mem, sizeof(mem), FAB_REMOTE_READ, &stag[n],
+			    &base[n])) {
 		CU_ASSERT_NOT_EQUAL(stag[n], 0);
 		n++;
 	}
 	CU_ASSERT_EQUAL(n, STAG_MAX - 1);
-	CU_ASSERT_EQUAL(stag_add(&t, mem, 1, 1, &extra, &b), -ENOSPC);
+	CU_ASSERT_EQUAL(iw_stag_add(&t, mem, 1, 1, &extra, &b), -ENOSPC);
 	for (uint32_t i = 0; i < n; i++)
-		CU_ASSERT_PTR_NOT_NULL(stag_find(&t, stag[i]));
+		CU_ASSERT_PTR_NOT_NULL(iw_stag_find(&t, stag[i]));
 	/* The random part counts. */
-	CU_ASSERT_PTR_NULL(stag_find(&t, stag[5] ^ STAG_MAX));
+	CU_ASSERT_PTR_NULL(iw_stag_find(&t, stag[5] ^ STAG_MAX));
 	/* Closed is closed, also when its entry is used again. */
 	for (int k = 0; k < 1000; k++) {
 		uint32_t old = stag[7];
 
-		CU_ASSERT_TRUE(stag_del(&t, old));
-		CU_ASSERT_FALSE(stag_del(&t, old));
-		CU_ASSERT_PTR_NULL(stag_find(&t, old));
-		CU_ASSERT_EQUAL(stag_add(&t, mem, 16, 1, &stag[7], &base[7]),
+		CU_ASSERT_TRUE(iw_stag_del(&t, old));
+		CU_ASSERT_FALSE(iw_stag_del(&t, old));
+		CU_ASSERT_PTR_NULL(iw_stag_find(&t, old));
+		CU_ASSERT_EQUAL(iw_stag_add(&t, mem, 16, 1, &stag[7], &base[7]),
 				0);
 		CU_ASSERT_NOT_EQUAL(stag[7], old);
-		CU_ASSERT_PTR_NULL(stag_find(&t, old));
+		CU_ASSERT_PTR_NULL(iw_stag_find(&t, old));
 	}
 	/* Bounds, up to what arithmetic can do wrong. */
-	const struct stag_entry *e = stag_find(&t, stag[3]);
+	const struct stag_entry *e = iw_stag_find(&t, stag[3]);
 
 	b = base[3];
-	CU_ASSERT_EQUAL(stag_range(e, b, 16, &at), STAG_OK);
+	CU_ASSERT_EQUAL(iw_stag_range(e, b, 16, &at), STAG_OK);
 	CU_ASSERT_PTR_EQUAL(at, mem);
-	CU_ASSERT_EQUAL(stag_range(e, b + 15, 1, &at), STAG_OK);
+	CU_ASSERT_EQUAL(iw_stag_range(e, b + 15, 1, &at), STAG_OK);
 	CU_ASSERT_PTR_EQUAL(at, mem + 15);
-	CU_ASSERT_EQUAL(stag_range(e, b + 16, 0, &at), STAG_OK);
-	CU_ASSERT_EQUAL(stag_range(e, b, 17, &at), STAG_BOUNDS);
-	CU_ASSERT_EQUAL(stag_range(e, b + 16, 1, &at), STAG_BOUNDS);
-	CU_ASSERT_EQUAL(stag_range(e, b - 1, 1, &at), STAG_BOUNDS);
-	CU_ASSERT_EQUAL(stag_range(e, b - 1, 17, &at), STAG_BOUNDS);
-	CU_ASSERT_EQUAL(stag_range(e, UINT64_MAX, 2, &at), STAG_WRAP);
-	CU_ASSERT_EQUAL(stag_range(e, UINT64_MAX, 1, &at), STAG_BOUNDS);
-	CU_ASSERT_EQUAL(stag_range(e, b, UINT64_MAX - b + 2, &at), STAG_WRAP);
-	CU_ASSERT_EQUAL(stag_range(e, b, UINT64_MAX - b, &at), STAG_BOUNDS);
+	CU_ASSERT_EQUAL(iw_stag_range(e, b + 16, 0, &at), STAG_OK);
+	CU_ASSERT_EQUAL(iw_stag_range(e, b, 17, &at), STAG_BOUNDS);
+	CU_ASSERT_EQUAL(iw_stag_range(e, b + 16, 1, &at), STAG_BOUNDS);
+	CU_ASSERT_EQUAL(iw_stag_range(e, b - 1, 1, &at), STAG_BOUNDS);
+	CU_ASSERT_EQUAL(iw_stag_range(e, b - 1, 17, &at), STAG_BOUNDS);
+	CU_ASSERT_EQUAL(iw_stag_range(e, UINT64_MAX, 2, &at), STAG_WRAP);
+	CU_ASSERT_EQUAL(iw_stag_range(e, UINT64_MAX, 1, &at), STAG_BOUNDS);
+	CU_ASSERT_EQUAL(iw_stag_range(e, b, UINT64_MAX - b + 2, &at),
+			STAG_WRAP);
+	CU_ASSERT_EQUAL(iw_stag_range(e, b, UINT64_MAX - b, &at), STAG_BOUNDS);
 	for (int k = 0; k < 100; k++) {
-		extra = stag_sink(&t);
+		extra = iw_stag_sink(&t);
 		CU_ASSERT_NOT_EQUAL(extra, 0);
-		CU_ASSERT_PTR_NULL(stag_find(&t, extra));
+		CU_ASSERT_PTR_NULL(iw_stag_find(&t, extra));
 	}
-	stag_fini(&t);
+	iw_stag_fini(&t);
 }
 
 static bool same(const char *a, const char *b)
@@ -345,7 +347,7 @@ static bool same(const char *a, const char *b)
 		CU_ASSERT_EQUAL(inet_pton(AF_INET6, text[i], &in6->sin6_addr),
 				1);
 	}
-	return mpa_same_machine(&ss[0], &ss[1]);
+	return iw_mpa_same_machine(&ss[0], &ss[1]);
 }
 
 /* Auto leaves the CRC out only where nothing leaves the machine. */

@@ -3,7 +3,7 @@
  * conn - life of a connection: creation, posting, polling, the end
  *
  * The end has two ways. After iw_end() the socket is closed at once. A broken
- * rule goes through tx_terminate(): the Terminate is sent, then our FIN, and the
+ * rule goes through iw_tx_terminate(): the Terminate is sent, then our FIN, and the
  * socket stays open until the peer's FIN or a second later, because closing it
  * with unread octets would make TCP throw the Terminate away. Either way all
  * posted work is flushed, and DISCONNECTED is the last event.
@@ -22,7 +22,7 @@ static void conn_free(struct iw_conn *c)
 {
 	if (c->fd >= 0)
 		close(c->fd);
-	stag_fini(&c->stags);
+	iw_stag_fini(&c->stags);
 	free(c->rx.buf);
 	free(c->irq);
 	free(c->orq);
@@ -34,26 +34,26 @@ static void grave_free(struct fab_grave *g)
 	conn_free(container_of(g, struct iw_conn, ev.grave));
 }
 
-int conn_alloc(struct fab_events *ev, struct iw_conn **out)
+int iw_conn_alloc(struct fab_events *ev, struct iw_conn **out)
 {
 	struct iw_conn *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
-	fab_ev_conn_init(&c->ev, ev, conn_expired);
+	fab_ev_conn_init(&c->ev, ev, iw_conn_expired);
 	c->ev.grave.free = grave_free;
-	c->src.event = conn_event;
+	c->src.event = iw_conn_event;
 	c->fd = -1;
-	c->depth = conn_domain(c)->depth;
+	c->depth = iw_conn_domain(c)->depth;
 	c->orq = calloc(c->depth, sizeof(*c->orq));
 	c->irq = calloc(c->depth, sizeof(*c->irq));
-	/* Whole pages, for rx_rest(). */
+	/* Whole pages, for iw_rx_rest(). */
 	c->rx.buf = aligned_alloc(RX_PAGE, RX_STAGING);
 	if (!c->orq || !c->irq || !c->rx.buf) {
 		conn_free(c);
 		return -ENOMEM;
 	}
-	stag_init(&c->stags);
+	iw_stag_init(&c->stags);
 	c->rx.ask = RX_ASK_MIN;
 	for (unsigned int i = 0; i < DDP_QN_COUNT; i++)
 		c->rx.msn[i] = 1;
@@ -67,7 +67,7 @@ int iw_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 		   struct fab_conn **out)
 {
 	struct iw_conn *c;
-	int rc = conn_alloc(fab_events(p), &c);
+	int rc = iw_conn_alloc(fab_events(p), &c);
 
 	if (rc)
 		return rc;
@@ -114,12 +114,13 @@ void iw_conn_counters(const struct fab_conn *fc, struct fab_counters *out)
 
 void iw_rest(struct fab_conn *fc)
 {
-	rx_rest(iw_conn(fc));
+	iw_rx_rest(iw_conn(fc));
 }
 
 /* ---- Events: poller thread ------------------------------------------- */
 
-int conn_event(struct fab_events *ev, struct fab_source *src, uint32_t events)
+int iw_conn_event(struct fab_events *ev, struct fab_source *src,
+		  uint32_t events)
 {
 	struct iw_conn *c = container_of(src, struct iw_conn, src);
 	unsigned int bits = 0;
@@ -133,7 +134,7 @@ int conn_event(struct fab_events *ev, struct fab_source *src, uint32_t events)
 	return fab_ev_conn_tell(&c->ev, bits);
 }
 
-void conn_expired(struct fab_timer *t, unsigned int kind)
+void iw_conn_expired(struct fab_timer *t, unsigned int kind)
 {
 	struct iw_conn *c = container_of(t, struct iw_conn, ev.timer);
 
@@ -191,7 +192,7 @@ static void terminate_progress(struct iw_conn *c)
 	size_t budget = IW_TURN_BYTES;
 
 	if (c->state == ST_TERMINATING) {
-		tx_push(c, &budget);
+		iw_tx_push(c, &budget);
 		if (c->state == ST_TERMINATING && c->tx.cur == c->tx.niov) {
 			send_fin(c);
 			c->state = ST_LINGER;
@@ -199,13 +200,13 @@ static void terminate_progress(struct iw_conn *c)
 			flush_all(c);
 		}
 	}
-	rx_discard(c);
+	iw_rx_discard(c);
 }
 
 /* Orderly end from this side: all sent and all responses in, then our FIN. */
 static void closing_progress(struct iw_conn *c)
 {
-	if (c->state == ST_CLOSING && tx_idle(c) && !c->orq_count)
+	if (c->state == ST_CLOSING && iw_tx_idle(c) && !c->orq_count)
 		send_fin(c);
 }
 
@@ -238,8 +239,8 @@ void iw_disconnect(struct fab_conn *fc, bool abort)
 		if (c->state == ST_CLOSING)
 			return;
 		c->state = ST_CLOSING;
-		timer_start(c, TIMER_LINGER);
-		tx_push(c, &budget);
+		iw_timer_start(c, TIMER_LINGER);
+		iw_tx_push(c, &budget);
 		closing_progress(c);
 		break;
 	case ST_TERMINATING:
@@ -288,10 +289,10 @@ static bool progress(struct iw_conn *c)
 	take_events(c);
 	if (c->state == ST_CONNECTING || c->state == ST_AWAIT_REPLY ||
 	    c->state == ST_REPLYING)
-		startup_progress(c);
+		iw_startup_progress(c);
 	if (c->state == ST_OPEN || c->state == ST_CLOSING) {
-		rx_progress(c, &rx);
-		tx_push(c, &tx);
+		iw_rx_progress(c, &rx);
+		iw_tx_push(c, &tx);
 		closing_progress(c);
 	}
 	if (c->state == ST_TERMINATING || c->state == ST_LINGER)
@@ -362,7 +363,7 @@ int iw_post(struct fab_conn *fc, struct fab_wr *chain)
 		wr_append(&c->tx.sq, wr);
 	}
 	if (c->state == ST_OPEN) {
-		tx_push(c, &budget);
+		iw_tx_push(c, &budget);
 		if (!budget)
 			iw_kick(c);
 		settle(c);
@@ -404,13 +405,13 @@ int iw_expose(struct fab_conn *fc, struct fab_mr *mr, void *addr, size_t len,
 		return -EINVAL;
 	if (at < base || at - base > mr->len || len > mr->len - (at - base))
 		return -EINVAL;
-	return stag_add(&c->stags, addr, len, access, handle, offset);
+	return iw_stag_add(&c->stags, addr, len, access, handle, offset);
 }
 
 bool iw_unexpose(struct fab_conn *fc, uint32_t handle, void *user)
 {
 	/* What is under way to or from it is found out before the next octet
-	 * moves: batch_valid() in tx.c, ddp_still_open(). */
-	stag_del(&iw_conn(fc)->stags, handle);
+	 * moves: batch_valid() in tx.c, iw_ddp_still_open(). */
+	iw_stag_del(&iw_conn(fc)->stags, handle);
 	return true;
 }

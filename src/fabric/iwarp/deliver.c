@@ -2,7 +2,7 @@
 /*
  * deliver - what an inbound DDP segment may do, and doing it
  *
- * ddp_check() looks at headers only and decides on everything: nothing of a
+ * iw_ddp_check() looks at headers only and decides on everything: nothing of a
  * segment is placed before it has passed. The causes are those of RFC 5041
  * section 7 (DDP) and RFC 5040 section 7 (RDMAP).
  *
@@ -23,13 +23,13 @@ static unsigned int check_write(struct iw_conn *c)
 	 * check. It is what a peer-to-peer start-up sends (RFC 6581). */
 	if (!rx->payload)
 		return 0;
-	e = stag_find(&c->stags, be32_get(rx->hdr + OFF_TAGGED_STAG));
+	e = iw_stag_find(&c->stags, be32_get(rx->hdr + OFF_TAGGED_STAG));
 	if (!e)
 		return TERM_DDP_STAG;
 	if (!(e->access & FAB_REMOTE_WRITE))
 		return TERM_RDMAP_ACCESS;
-	switch (stag_range(e, be64_get(rx->hdr + OFF_TAGGED_TO), rx->payload,
-			   &rx->dest)) {
+	switch (iw_stag_range(e, be64_get(rx->hdr + OFF_TAGGED_TO), rx->payload,
+			      &rx->dest)) {
 	case STAG_WRAP:
 		return TERM_DDP_WRAP;
 	case STAG_BOUNDS:
@@ -114,12 +114,12 @@ static unsigned int check_read_request(struct iw_conn *c)
 		return TERM_DDP_NO_BUFFER;
 	if (!len)
 		return 0;
-	e = stag_find(&c->stags, be32_get(h + OFF_RREQ_SRC_STAG));
+	e = iw_stag_find(&c->stags, be32_get(h + OFF_RREQ_SRC_STAG));
 	if (!e)
 		return TERM_RDMAP_STAG;
 	if (!(e->access & FAB_REMOTE_READ))
 		return TERM_RDMAP_ACCESS;
-	switch (stag_range(e, be64_get(h + OFF_RREQ_SRC_TO), len, &src)) {
+	switch (iw_stag_range(e, be64_get(h + OFF_RREQ_SRC_TO), len, &src)) {
 	case STAG_WRAP:
 		return TERM_RDMAP_WRAP;
 	case STAG_BOUNDS:
@@ -130,7 +130,7 @@ static unsigned int check_read_request(struct iw_conn *c)
 	return 0;
 }
 
-unsigned int ddp_check(struct iw_conn *c)
+unsigned int iw_ddp_check(struct iw_conn *c)
 {
 	struct iw_rx *rx = &c->rx;
 	bool tagged = rx->hdr[OFF_DDP_CTRL] & DDP_TAGGED;
@@ -162,17 +162,17 @@ unsigned int ddp_check(struct iw_conn *c)
 	}
 }
 
-bool ddp_still_open(const struct iw_conn *c)
+bool iw_ddp_still_open(const struct iw_conn *c)
 {
 	const struct iw_rx *rx = &c->rx;
 
 	/* The others go where a posted request lends memory. */
 	return rx->opcode != RDMAP_WRITE ||
-	       stag_find(&c->stags, be32_get(rx->hdr + OFF_TAGGED_STAG));
+	       iw_stag_find(&c->stags, be32_get(rx->hdr + OFF_TAGGED_STAG));
 }
 
-unsigned int ddp_dest(const struct iw_conn *c, struct iovec *iov,
-		      unsigned int max, size_t len)
+unsigned int iw_ddp_dest(const struct iw_conn *c, struct iovec *iov,
+			 unsigned int max, size_t len)
 {
 	const struct iw_rx *rx = &c->rx;
 	const struct iw_orq *o;
@@ -202,7 +202,7 @@ unsigned int ddp_dest(const struct iw_conn *c, struct iovec *iov,
 	return n;
 }
 
-void ddp_advance(struct iw_conn *c, size_t len)
+void iw_ddp_advance(struct iw_conn *c, size_t len)
 {
 	struct iw_orq *o;
 
@@ -236,7 +236,7 @@ static unsigned int deliver_send(struct iw_conn *c)
 	rx->send_op = rx->opcode;
 	if (!rx->last)
 		return 0;
-	if (inv && !stag_del(&c->stags, stag))
+	if (inv && !iw_stag_del(&c->stags, stag))
 		return TERM_RDMAP_NO_INVALIDATE;
 	wr_take(&c->rq);
 	fab_complete_message(&c->done, wr, rx->send_got, inv ? &stag : NULL);
@@ -280,15 +280,16 @@ static void deliver_terminate(struct iw_conn *c, const uint8_t *payload)
 	unsigned int cause = 0;
 
 	if (c->rx.payload >= RDMAP_TERM_CTRL_SIZE)
-		cause = term_cause(be32_get(payload));
+		cause = iw_term_cause(be32_get(payload));
 	c->count.terminates_received++;
 	snprintf(c->reason_buf, sizeof(c->reason_buf),
-		 "Terminate from the peer: %s (%x/%x/%02x)", term_text(cause),
-		 cause >> 12, (cause >> 8) & 0xfu, cause & 0xffu);
+		 "Terminate from the peer: %s (%x/%x/%02x)",
+		 iw_term_text(cause), cause >> 12, (cause >> 8) & 0xfu,
+		 cause & 0xffu);
 	iw_end(c, -EREMOTEIO, c->reason_buf);
 }
 
-unsigned int ddp_deliver(struct iw_conn *c, const uint8_t *payload)
+unsigned int iw_ddp_deliver(struct iw_conn *c, const uint8_t *payload)
 {
 	struct iw_rx *rx = &c->rx;
 	unsigned int cause = 0;

@@ -243,12 +243,12 @@ static inline const struct iw_conn *iw_conn_const(const struct fab_conn *c)
 	return (const struct iw_conn *)(const void *)c;
 }
 
-static inline struct fab_events *conn_poller(const struct iw_conn *c)
+static inline struct fab_events *iw_conn_poller(const struct iw_conn *c)
 {
 	return fab_events(c->ev.fab.poller);
 }
 
-static inline struct iw_domain *conn_domain(const struct iw_conn *c)
+static inline struct iw_domain *iw_conn_domain(const struct iw_conn *c)
 {
 	return iw_domain(c->ev.fab.poller->dom);
 }
@@ -261,11 +261,11 @@ static inline void iw_kick(struct iw_conn *c)
 	fab_ev_conn_kick(&c->ev.fab);
 }
 
-static inline void timer_start(struct iw_conn *c, enum iw_timer_kind kind)
+static inline void iw_timer_start(struct iw_conn *c, enum iw_timer_kind kind)
 {
 	fab_ev_conn_timer(&c->ev,
 			  kind == TIMER_LINGER ? IW_LINGER_MS :
-						 conn_domain(c)->startup_ms,
+						 iw_conn_domain(c)->startup_ms,
 			  kind);
 }
 
@@ -284,17 +284,18 @@ int iw_connect(struct fab_conn *c, const struct sockaddr *addr,
 	       socklen_t addrlen, const struct fab_conn_params *params);
 int iw_accept(struct fab_conn *c, const struct fab_conn_params *params);
 void iw_reject(struct fab_conn *c, const void *priv, size_t priv_len);
-void startup_progress(struct iw_conn *c);
-void startup_done(struct iw_conn *c);
+void iw_startup_progress(struct iw_conn *c);
+void iw_startup_done(struct iw_conn *c);
 /* Poller thread: 1 when the request is there and good, 0, negative errno. */
-int startup_request(struct iw_conn *c, struct mpa_frame *f);
-int startup_socket_options(int fd);
+int iw_startup_request(struct iw_conn *c, struct mpa_frame *f);
+int iw_startup_socket_options(int fd);
 
 /* conn.c; the runner */
-int conn_alloc(struct fab_events *ev, struct iw_conn **c);
+int iw_conn_alloc(struct fab_events *ev, struct iw_conn **c);
 /* What its source and its timer call when it is not half-open. */
-int conn_event(struct fab_events *ev, struct fab_source *src, uint32_t events);
-void conn_expired(struct fab_timer *t, unsigned int kind);
+int iw_conn_event(struct fab_events *ev, struct fab_source *src,
+		  uint32_t events);
+void iw_conn_expired(struct fab_timer *t, unsigned int kind);
 int iw_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 		   struct fab_conn **c);
 void iw_disconnect(struct fab_conn *c, bool abort);
@@ -316,28 +317,28 @@ void iw_end(struct iw_conn *c, int error, const char *reason);
 
 /* tx.c; the runner */
 /* Send what there is until the socket is full or *budget is used up. */
-void tx_push(struct iw_conn *c, size_t *budget);
-bool tx_idle(const struct iw_conn *c);
+void iw_tx_push(struct iw_conn *c, size_t *budget);
+bool iw_tx_idle(const struct iw_conn *c);
 /* The peer or this side broke a rule: send a Terminate, then the end. @bad is
  * the FPDU's headers or NULL. */
-void tx_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad);
+void iw_tx_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad);
 
 /* rx.c; the runner */
-void rx_progress(struct iw_conn *c, size_t *budget);
-void rx_discard(struct iw_conn *c);
-void rx_rest(struct iw_conn *c);
+void iw_rx_progress(struct iw_conn *c, size_t *budget);
+void iw_rx_discard(struct iw_conn *c);
+void iw_rx_rest(struct iw_conn *c);
 
 /* deliver.c; the runner: what an FPDU may do, and doing it */
 /* Check the headers in rx.hdr and find the payload's place. 0 or the cause
  * for a Terminate. */
-unsigned int ddp_check(struct iw_conn *c);
+unsigned int iw_ddp_check(struct iw_conn *c);
 /* Is the place found still open to the peer? */
-bool ddp_still_open(const struct iw_conn *c);
+bool iw_ddp_still_open(const struct iw_conn *c);
 /* Where the next @len octets of payload go; at most @max pieces. */
-unsigned int ddp_dest(const struct iw_conn *c, struct iovec *iov,
-		      unsigned int max, size_t len);
-void ddp_advance(struct iw_conn *c, size_t len);
+unsigned int iw_ddp_dest(const struct iw_conn *c, struct iovec *iov,
+			 unsigned int max, size_t len);
+void iw_ddp_advance(struct iw_conn *c, size_t len);
 /* The FPDU is complete and its CRC good. 0 or a cause. */
-unsigned int ddp_deliver(struct iw_conn *c, const uint8_t *payload);
+unsigned int iw_ddp_deliver(struct iw_conn *c, const uint8_t *payload);
 
 #endif /* RPCRDMA_IWARP_IW_H */

@@ -134,7 +134,7 @@ int iw_listener_spread(struct fab_listener *fl, struct fab_poller *const *p,
 /* Listener lock held. */
 static void half_open_drop(struct iw_listener *l, struct iw_conn *c)
 {
-	struct iw_domain *d = conn_domain(c);
+	struct iw_domain *d = iw_conn_domain(c);
 
 	TAILQ_REMOVE(&l->half, c, half_link);
 	atomic_fetch_sub(&d->startups, 1);
@@ -237,9 +237,9 @@ static struct iw_conn *over_share(struct iw_listener *l,
 /* Listener lock held. */
 static void half_open_hear(struct iw_listener *l, struct iw_conn *c)
 {
-	timer_start(c, TIMER_STARTUP);
+	iw_timer_start(c, TIMER_STARTUP);
 	/* The request's arrival, or its presence, is the first edge. */
-	if (fab_events_watch(conn_poller(c), c->fd, &c->src, IW_CONN_EVENTS))
+	if (fab_events_watch(iw_conn_poller(c), c->fd, &c->src, IW_CONN_EVENTS))
 		half_open_drop(l, c);
 }
 
@@ -287,7 +287,7 @@ static void half_open_begin(struct iw_listener *l, int fd,
 		}
 		half_open_drop(l, oldest);
 	}
-	if (startup_socket_options(fd) || conn_alloc(ev, &c)) {
+	if (iw_startup_socket_options(fd) || iw_conn_alloc(ev, &c)) {
 		close(fd);
 		return;
 	}
@@ -349,7 +349,7 @@ static void half_open_move(struct iw_listener *l, struct iw_conn *c)
 	to = l->spread[l->turn++ % l->nspread];
 	if (to == c->ev.fab.poller)
 		return;
-	fab_events_unwatch(conn_poller(c), c->fd);
+	fab_events_unwatch(iw_conn_poller(c), c->fd);
 	c->ev.fab.poller = to;
 	c->moved = true;
 }
@@ -366,7 +366,7 @@ static int half_open_event(struct fab_events *ev, struct fab_source *src,
 	if (l->closed || atomic_load(&c->ev.dead))
 		goto out;
 	c->can_read = true;
-	rc = startup_request(c, &f);
+	rc = iw_startup_request(c, &f);
 	if (!rc)
 		goto out;
 	if (rc < 0) {
@@ -375,9 +375,9 @@ static int half_open_event(struct fab_events *ev, struct fab_source *src,
 	}
 	fab_ev_conn_timer_stop(&c->ev);
 	TAILQ_REMOVE(&l->half, c, half_link);
-	atomic_fetch_sub(&conn_domain(c)->startups, 1);
-	c->src.event = conn_event;
-	c->ev.timer.fire = conn_expired;
+	atomic_fetch_sub(&iw_conn_domain(c)->startups, 1);
+	c->src.event = iw_conn_event;
+	c->ev.timer.fire = iw_conn_expired;
 	c->listener = NULL;
 	half_open_move(l, c);
 	/* From the callback on it is the runner's. What came in behind the

@@ -27,7 +27,7 @@
 static const char key_request[] = "MPA ID Req Frame";
 static const char key_reply[] = "MPA ID Rep Frame";
 
-int mpa_encode(uint8_t *buf, const struct mpa_frame *f)
+int iw_mpa_encode(uint8_t *buf, const struct mpa_frame *f)
 {
 	size_t ctrl = f->enhanced ? MPA_V2_CTRL : 0;
 	uint8_t *p = buf;
@@ -55,8 +55,8 @@ int mpa_encode(uint8_t *buf, const struct mpa_frame *f)
 	return (int)(MPA_FRAME_HDR + ctrl + f->priv_len);
 }
 
-int mpa_decode(const uint8_t *buf, size_t len, bool reply, struct mpa_frame *f,
-	       size_t *need)
+int iw_mpa_decode(const uint8_t *buf, size_t len, bool reply,
+		  struct mpa_frame *f, size_t *need)
 {
 	const char *key = reply ? key_reply : key_request;
 	uint16_t pd_len, ird, ord;
@@ -105,8 +105,8 @@ int mpa_decode(const uint8_t *buf, size_t len, bool reply, struct mpa_frame *f,
 	return (int)*need;
 }
 
-bool mpa_same_machine(const struct sockaddr_storage *a,
-		      const struct sockaddr_storage *b)
+bool iw_mpa_same_machine(const struct sockaddr_storage *a,
+			 const struct sockaddr_storage *b)
 {
 	const struct sockaddr_in *a4 = (const struct sockaddr_in *)a;
 	const struct sockaddr_in *b4 = (const struct sockaddr_in *)b;

@@ -33,16 +33,16 @@ struct mpa_frame {
 };
 
 /* Octets written to @buf, which has MPA_FRAME_MAX, or -EINVAL. */
-int mpa_encode(uint8_t *buf, const struct mpa_frame *f);
+int iw_mpa_encode(uint8_t *buf, const struct mpa_frame *f);
 /*
  * Decode what has arrived so far. Returns the length of the frame when it is
  * all there, 0 when more is needed, or -EPROTO: not such a frame. *need is
  * the octets that are certainly part of the frame, for exact reads.
  */
-int mpa_decode(const uint8_t *buf, size_t len, bool reply, struct mpa_frame *f,
-	       size_t *need);
+int iw_mpa_decode(const uint8_t *buf, size_t len, bool reply,
+		  struct mpa_frame *f, size_t *need);
 /* Addresses of the two ends of a connection: has it never left a machine? */
-bool mpa_same_machine(const struct sockaddr_storage *a,
-		      const struct sockaddr_storage *b);
+bool iw_mpa_same_machine(const struct sockaddr_storage *a,
+			 const struct sockaddr_storage *b);
 
 #endif /* RPCRDMA_IWARP_MPA_H */

@@ -31,14 +31,14 @@ static bool receiving(const struct iw_conn *c)
 static void place(struct iw_conn *c, const uint8_t *p, size_t len)
 {
 	struct iovec iov[IW_MAX_SGE];
-	unsigned int n = ddp_dest(c, iov, IW_MAX_SGE, len);
+	unsigned int n = iw_ddp_dest(c, iov, IW_MAX_SGE, len);
 	size_t done = 0;
 
 	for (unsigned int i = 0; i < n; i++) {
 		memcpy(iov[i].iov_base, p + done, iov[i].iov_len);
 		done += iov[i].iov_len;
 	}
-	ddp_advance(c, len);
+	iw_ddp_advance(c, len);
 }
 
 /*
@@ -60,7 +60,7 @@ static bool header_begin(struct iw_conn *c, const uint8_t *p, size_t avail)
 	if (!tagged && rx->opcode == RDMAP_READ_REQ)
 		rx->hdr_len = OFF_RREQ_END;
 	if (MPA_LEN_SIZE + rx->ulpdu < rx->hdr_len) {
-		tx_terminate(c, TERM_DDP_CATASTROPHIC, NULL);
+		iw_tx_terminate(c, TERM_DDP_CATASTROPHIC, NULL);
 		return false;
 	}
 	if (avail < rx->hdr_len)
@@ -72,7 +72,7 @@ static bool header_begin(struct iw_conn *c, const uint8_t *p, size_t avail)
 	 * for in the staging buffer. */
 	if (!tagged && rx->opcode == RDMAP_TERMINATE &&
 	    rx->ulpdu > RDMAP_TERM_MAX) {
-		tx_terminate(c, TERM_DDP_TOO_LONG, p);
+		iw_tx_terminate(c, TERM_DDP_TOO_LONG, p);
 		return false;
 	}
 	return true;
@@ -87,19 +87,19 @@ static void whole_fpdu(struct iw_conn *c, const uint8_t *p)
 
 	if (c->crc && crc_final(crc_update(CRC_SEED, p, covered)) !=
 			      crc_get(p + covered)) {
-		tx_terminate(c, TERM_MPA_CRC, NULL);
+		iw_tx_terminate(c, TERM_MPA_CRC, NULL);
 		return;
 	}
 	memcpy(rx->hdr, p, rx->hdr_len);
 	rx->rd += covered + MPA_CRC_SIZE;
-	cause = ddp_check(c);
+	cause = iw_ddp_check(c);
 	if (!cause) {
 		if (rx->payload && rx->opcode != RDMAP_TERMINATE)
 			place(c, p + rx->hdr_len, rx->payload);
-		cause = ddp_deliver(c, p + rx->hdr_len);
+		cause = iw_ddp_deliver(c, p + rx->hdr_len);
 	}
 	if (cause)
-		tx_terminate(c, cause, rx->hdr);
+		iw_tx_terminate(c, cause, rx->hdr);
 }
 
 /* The headers of an FPDU whose payload will be received in place. */
@@ -110,9 +110,9 @@ static void begin_in_place(struct iw_conn *c, const uint8_t *p, size_t avail)
 	size_t part;
 
 	memcpy(rx->hdr, p, rx->hdr_len);
-	cause = ddp_check(c);
+	cause = iw_ddp_check(c);
 	if (cause) {
-		tx_terminate(c, cause, rx->hdr);
+		iw_tx_terminate(c, cause, rx->hdr);
 		return;
 	}
 	part = avail - rx->hdr_len;
@@ -139,12 +139,12 @@ static bool trailer(struct iw_conn *c, const uint8_t *p, size_t avail)
 	rx->state = RX_HEADER;
 	if (c->crc && crc_final(crc_update(rx->crc, p, rx->pad)) !=
 			      crc_get(p + rx->pad)) {
-		tx_terminate(c, TERM_MPA_CRC, NULL);
+		iw_tx_terminate(c, TERM_MPA_CRC, NULL);
 		return false;
 	}
-	cause = ddp_deliver(c, NULL);
+	cause = iw_ddp_deliver(c, NULL);
 	if (cause)
-		tx_terminate(c, cause, rx->hdr);
+		iw_tx_terminate(c, cause, rx->hdr);
 	return true;
 }
 
@@ -247,13 +247,13 @@ static void fill_in_place(struct iw_conn *c, size_t *budget)
 	struct msghdr m;
 	ssize_t n;
 
-	if (!ddp_still_open(c)) {
-		tx_terminate(c, TERM_DDP_STAG, rx->hdr);
+	if (!iw_ddp_still_open(c)) {
+		iw_tx_terminate(c, TERM_DDP_STAG, rx->hdr);
 		return;
 	}
 	rx->rd = 0;
 	rx->wr = 0;
-	cnt = ddp_dest(c, iov, IW_MAX_SGE, left);
+	cnt = iw_ddp_dest(c, iov, IW_MAX_SGE, left);
 	iov[cnt].iov_base = rx->buf;
 	iov[cnt].iov_len = RX_TAIL;
 	memset(&m, 0, sizeof(m));
@@ -276,12 +276,12 @@ static void fill_in_place(struct iw_conn *c, size_t *budget)
 			todo -= part;
 		}
 	}
-	ddp_advance(c, got);
+	iw_ddp_advance(c, got);
 	if (rx->placed == rx->payload)
 		rx->state = RX_TRAILER;
 }
 
-void rx_progress(struct iw_conn *c, size_t *budget)
+void iw_rx_progress(struct iw_conn *c, size_t *budget)
 {
 	for (;;) {
 		parse(c);
@@ -296,7 +296,7 @@ void rx_progress(struct iw_conn *c, size_t *budget)
 
 /* The staging buffer keeps its place, so that nothing can fail, and loses its
  * memory, unless something is in it. */
-void rx_rest(struct iw_conn *c)
+void iw_rx_rest(struct iw_conn *c)
 {
 	struct iw_rx *rx = &c->rx;
 
@@ -308,7 +308,7 @@ void rx_rest(struct iw_conn *c)
 	madvise(rx->buf, RX_STAGING, MADV_DONTNEED);
 }
 
-void rx_discard(struct iw_conn *c)
+void iw_rx_discard(struct iw_conn *c)
 {
 	size_t budget = IW_TURN_BYTES;
 

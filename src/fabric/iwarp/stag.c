@@ -15,7 +15,7 @@
 
 #define FIRST_SIZE 64u
 
-void stag_init(struct stag_table *t)
+void iw_stag_init(struct stag_table *t)
 {
 	t->e = NULL;
 	t->size = 0;
@@ -24,10 +24,10 @@ void stag_init(struct stag_table *t)
 	t->rnd_left = 0;
 }
 
-void stag_fini(struct stag_table *t)
+void iw_stag_fini(struct stag_table *t)
 {
 	free(t->e);
-	stag_init(t);
+	iw_stag_init(t);
 }
 
 static int grow(struct stag_table *t)
@@ -64,8 +64,8 @@ static const struct stag_random *draw(struct stag_table *t)
 	return &t->rnd[--t->rnd_left];
 }
 
-int stag_add(struct stag_table *t, void *addr, size_t len, unsigned int access,
-	     uint32_t *stag, uint64_t *base)
+int iw_stag_add(struct stag_table *t, void *addr, size_t len,
+		unsigned int access, uint32_t *stag, uint64_t *base)
 {
 	const struct stag_random *r;
 	struct stag_entry *e;
@@ -96,11 +96,11 @@ int stag_add(struct stag_table *t, void *addr, size_t len, unsigned int access,
 	return 0;
 }
 
-bool stag_del(struct stag_table *t, uint32_t stag)
+bool iw_stag_del(struct stag_table *t, uint32_t stag)
 {
 	uint32_t i = stag & (STAG_MAX - 1u);
 
-	if (!stag_find(t, stag))
+	if (!iw_stag_find(t, stag))
 		return false;
 	t->e[i].last = stag;
 	t->e[i].stag = 0;
@@ -110,7 +110,7 @@ bool stag_del(struct stag_table *t, uint32_t stag)
 	return true;
 }
 
-uint32_t stag_sink(struct stag_table *t)
+uint32_t iw_stag_sink(struct stag_table *t)
 {
 	uint32_t stag = draw(t)->stag & ~(STAG_MAX - 1u);
 

@@ -40,20 +40,20 @@ struct stag_table {
 	unsigned int rnd_left;
 };
 
-void stag_init(struct stag_table *t);
-void stag_fini(struct stag_table *t);
+void iw_stag_init(struct stag_table *t);
+void iw_stag_fini(struct stag_table *t);
 /* 0, -ENOSPC, -ENOMEM. Grows the table when it has to, never shrinks it. */
-int stag_add(struct stag_table *t, void *addr, size_t len, unsigned int access,
-	     uint32_t *stag, uint64_t *base);
+int iw_stag_add(struct stag_table *t, void *addr, size_t len,
+		unsigned int access, uint32_t *stag, uint64_t *base);
 /* False if there is no such STag. */
-bool stag_del(struct stag_table *t, uint32_t stag);
+bool iw_stag_del(struct stag_table *t, uint32_t stag);
 
 /* A random number for the internal STags of RDMA Read sinks: index 0, which
  * no exposed region has, and never 0. */
-uint32_t stag_sink(struct stag_table *t);
+uint32_t iw_stag_sink(struct stag_table *t);
 
-static inline const struct stag_entry *stag_find(const struct stag_table *t,
-						 uint32_t stag)
+static inline const struct stag_entry *iw_stag_find(const struct stag_table *t,
+						    uint32_t stag)
 {
 	uint32_t i = stag & (STAG_MAX - 1u);
 
@@ -65,9 +65,9 @@ static inline const struct stag_entry *stag_find(const struct stag_table *t,
 enum stag_check { STAG_OK, STAG_WRAP, STAG_BOUNDS };
 
 /* May @len octets be touched at tagged offset @to? On STAG_OK sets *addr. */
-static inline enum stag_check stag_range(const struct stag_entry *e,
-					 uint64_t to, uint64_t len,
-					 uint8_t **addr)
+static inline enum stag_check iw_stag_range(const struct stag_entry *e,
+					    uint64_t to, uint64_t len,
+					    uint8_t **addr)
 {
 	uint64_t off;
 

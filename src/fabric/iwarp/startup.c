@@ -9,7 +9,7 @@
  *
  * Reads are exact: not an octet behind the start-up frame is taken.
  *
- * Threads: the runner, but startup_request() the poller thread, before there
+ * Threads: the runner, but iw_startup_request() the poller thread, before there
  * is a runner.
  */
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 #include "iw.h"
 
-int startup_socket_options(int fd)
+int iw_startup_socket_options(int fd)
 {
 	static const int on = 1, idle = 30, interval = 10, count = 3;
 	static const unsigned int user_timeout_ms = 60000;
@@ -79,7 +79,8 @@ static int receive_frame(struct iw_conn *c, bool reply, struct mpa_frame *f)
 	for (;;) {
 		size_t need = MPA_FRAME_HDR;
 		ssize_t n;
-		int rc = mpa_decode(c->mpa_in, c->mpa_in_len, reply, f, &need);
+		int rc = iw_mpa_decode(c->mpa_in, c->mpa_in_len, reply, f,
+				       &need);
 
 		if (rc || !c->can_read)
 			return rc;
@@ -102,16 +103,16 @@ static bool crc_wanted(const struct iw_conn *c)
 {
 	struct sockaddr_storage local = { 0 }, peer = { 0 };
 	socklen_t len = sizeof(local), peer_len = sizeof(peer);
-	enum fab_crc crc = conn_domain(c)->crc;
+	enum fab_crc crc = iw_conn_domain(c)->crc;
 
 	if (crc != FAB_CRC_AUTO)
 		return crc == FAB_CRC_ON;
 	return getsockname(c->fd, (struct sockaddr *)&local, &len) ||
 	       getpeername(c->fd, (struct sockaddr *)&peer, &peer_len) ||
-	       !mpa_same_machine(&local, &peer);
+	       !iw_mpa_same_machine(&local, &peer);
 }
 
-void startup_done(struct iw_conn *c)
+void iw_startup_done(struct iw_conn *c)
 {
 	fab_ev_conn_timer_stop(&c->ev);
 	c->state = ST_OPEN;
@@ -120,7 +121,7 @@ void startup_done(struct iw_conn *c)
 
 static int put_frame(struct iw_conn *c, const struct mpa_frame *f)
 {
-	int n = mpa_encode(c->mpa_out, f);
+	int n = iw_mpa_encode(c->mpa_out, f);
 
 	if (n < 0)
 		return n;
@@ -166,7 +167,7 @@ static int start_tcp(struct iw_conn *c)
 		       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (c->fd < 0)
 		return -errno;
-	rc = startup_socket_options(c->fd);
+	rc = iw_startup_socket_options(c->fd);
 	if (rc)
 		return rc;
 	c->can_read = false;
@@ -175,7 +176,8 @@ static int start_tcp(struct iw_conn *c)
 	/* Watched only once it connects: a fresh socket reports EPOLLHUP. */
 	if (connect(c->fd, to, c->peer_len) && errno != EINPROGRESS)
 		return -errno;
-	return fab_events_watch(conn_poller(c), c->fd, &c->src, IW_CONN_EVENTS);
+	return fab_events_watch(iw_conn_poller(c), c->fd, &c->src,
+				IW_CONN_EVENTS);
 }
 
 int iw_connect(struct fab_conn *fc, const struct sockaddr *addr,
@@ -200,7 +202,7 @@ int iw_connect(struct fab_conn *fc, const struct sockaddr *addr,
 	c->ird = c->ord = wanted_depth(c, params);
 	ask_for(c, priv_len > MPA_MAX_PD - MPA_V2_CTRL ? 1 : 2);
 	c->state = ST_CONNECTING;
-	timer_start(c, TIMER_STARTUP);
+	iw_timer_start(c, TIMER_STARTUP);
 	rc = start_tcp(c);
 	if (rc) {
 		/* As if the answer had come a moment later. */
@@ -264,11 +266,11 @@ static void reply_arrived(struct iw_conn *c, const struct mpa_frame *f)
 			c->ord = f->ird;
 		if (f->ord != MPA_DEPTH_NONE && f->ord > c->ird) {
 			/* RFC 6581 section 9: more Reads than we take. */
-			tx_terminate(c, TERM_MPA_IRD, NULL);
+			iw_tx_terminate(c, TERM_MPA_IRD, NULL);
 			return;
 		}
 	}
-	startup_done(c);
+	iw_startup_done(c);
 }
 
 static void await_reply(struct iw_conn *c)
@@ -286,7 +288,7 @@ static void await_reply(struct iw_conn *c)
 		iw_end(c, rc, "closed during start-up");
 }
 
-void startup_progress(struct iw_conn *c)
+void iw_startup_progress(struct iw_conn *c)
 {
 	int rc;
 
@@ -306,7 +308,7 @@ void startup_progress(struct iw_conn *c)
 		if (rc < 0)
 			iw_end(c, rc, "closed during start-up");
 		else if (rc > 0)
-			startup_done(c);
+			iw_startup_done(c);
 	}
 }
 
@@ -342,7 +344,7 @@ static void send_reject(struct iw_conn *c, const void *priv, size_t priv_len)
 	shutdown(c->fd, SHUT_WR);
 }
 
-int startup_request(struct iw_conn *c, struct mpa_frame *f)
+int iw_startup_request(struct iw_conn *c, struct mpa_frame *f)
 {
 	int rc = receive_frame(c, false, f);
 
@@ -391,7 +393,7 @@ int iw_accept(struct fab_conn *fc, const struct fab_conn_params *params)
 			   params ? params->priv_len : 0);
 	if (!rc && c->moved)
 		/* What has happened by now is the first edge. */
-		rc = fab_events_watch(conn_poller(c), c->fd, &c->src,
+		rc = fab_events_watch(iw_conn_poller(c), c->fd, &c->src,
 				      IW_CONN_EVENTS);
 	if (rc)
 		return rc;
@@ -399,8 +401,8 @@ int iw_accept(struct fab_conn *fc, const struct fab_conn_params *params)
 	c->can_write = true;
 	/* RFC 5044 section 7.1.2: the initiator's first FPDU comes first. */
 	c->tx.hold = true;
-	timer_start(c, TIMER_STARTUP);
-	startup_progress(c);
+	iw_timer_start(c, TIMER_STARTUP);
+	iw_startup_progress(c);
 	iw_kick(c);
 	return 0;
 }

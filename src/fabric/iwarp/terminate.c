@@ -40,7 +40,7 @@ static const struct {
 	{ TERM_MPA_IRD, "read depth insufficient" },
 };
 
-const char *term_text(unsigned int cause)
+const char *iw_term_text(unsigned int cause)
 {
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (names[i].cause == cause)
@@ -48,7 +48,7 @@ const char *term_text(unsigned int cause)
 	return "other cause";
 }
 
-unsigned int term_cause(uint32_t ctrl)
+unsigned int iw_term_cause(uint32_t ctrl)
 {
 	return ctrl >> 16;
 }
@@ -71,7 +71,7 @@ static unsigned int headers_wanted(unsigned int cause, const uint8_t *bad)
 	return TERM_M | TERM_D;
 }
 
-size_t term_encode(uint8_t *buf, unsigned int cause, const uint8_t *bad)
+size_t iw_term_encode(uint8_t *buf, unsigned int cause, const uint8_t *bad)
 {
 	unsigned int hdrct = headers_wanted(cause, bad);
 	uint8_t *p = buf + OFF_UNTAGGED_PAYLOAD;

@@ -53,9 +53,9 @@ enum term_cause {
  * octets up to, not including, padding and CRC.
  */
 #define TERM_FPDU_MAX (MPA_LEN_SIZE + RDMAP_TERM_MAX + 3u + MPA_CRC_SIZE)
-size_t term_encode(uint8_t *buf, unsigned int cause, const uint8_t *bad);
-const char *term_text(unsigned int cause);
+size_t iw_term_encode(uint8_t *buf, unsigned int cause, const uint8_t *bad);
+const char *iw_term_text(unsigned int cause);
 /* Cause of a received Terminate, from its control word. */
-unsigned int term_cause(uint32_t ctrl);
+unsigned int iw_term_cause(uint32_t ctrl);
 
 #endif /* RPCRDMA_IWARP_TERMINATE_H */

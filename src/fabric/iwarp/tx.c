@@ -95,7 +95,7 @@ static void frame_read_request(struct iw_conn *c)
 
 	memset(o, 0, sizeof(*o));
 	o->wr = wr;
-	o->stag = stag_sink(&c->stags);
+	o->stag = iw_stag_sink(&c->stags);
 	ddp_put_ctrl(h, OFF_RREQ_END - MPA_LEN_SIZE, false, true,
 		     RDMAP_READ_REQ);
 	ddp_put_untagged(h, 0, DDP_QN_READ_REQ, tx->msn_read++, 0);
@@ -138,7 +138,7 @@ static void frame_sq(struct iw_conn *c)
 	bool tagged = wr->op == FAB_WRITE;
 	size_t hlen = tagged ? DDP_TAGGED_SIZE : DDP_UNTAGGED_SIZE;
 	size_t left = wr->priv[WR_LEN] - tx->done;
-	size_t part = conn_domain(c)->max_ulpdu - hlen;
+	size_t part = iw_conn_domain(c)->max_ulpdu - hlen;
 	uint8_t *h = frame_begin(tx);
 	uint32_t crc;
 	bool last;
@@ -196,7 +196,7 @@ static bool frame_read_response(struct iw_conn *c)
 {
 	struct iw_tx *tx = &c->tx;
 	struct iw_irq *q = &c->irq[c->irq_head];
-	size_t part = conn_domain(c)->max_ulpdu - DDP_TAGGED_SIZE;
+	size_t part = iw_conn_domain(c)->max_ulpdu - DDP_TAGGED_SIZE;
 	uint32_t left = q->len - q->sent, crc;
 	uint8_t *src = NULL, *h;
 	bool last;
@@ -207,10 +207,11 @@ static bool frame_read_response(struct iw_conn *c)
 	if (q->len) {
 		/* It was checked when the request came, but may have been
 		 * closed or invalidated since. */
-		const struct stag_entry *e = stag_find(&c->stags, q->src_stag);
+		const struct stag_entry *e =
+			iw_stag_find(&c->stags, q->src_stag);
 
-		if (!e ||
-		    stag_range(e, q->src_to + q->sent, part, &src) != STAG_OK)
+		if (!e || iw_stag_range(e, q->src_to + q->sent, part, &src) !=
+				  STAG_OK)
 			return false;
 	}
 	h = frame_begin(tx);
@@ -263,7 +264,7 @@ static bool queue_terminate(struct iw_conn *c, size_t len)
 		start = i ? tx->frame_end[i - 1] : tx->batch_start;
 		if (tx->sent > start) {
 			if (tx->frame_stag[i] &&
-			    !stag_find(&c->stags, tx->frame_stag[i]))
+			    !iw_stag_find(&c->stags, tx->frame_stag[i]))
 				return false;
 			keep = tx->frame_end[i] - tx->sent;
 		}
@@ -279,12 +280,12 @@ static bool queue_terminate(struct iw_conn *c, size_t len)
 	return true;
 }
 
-void tx_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad)
+void iw_tx_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad)
 {
 	size_t len;
 
 	c->done.error = -EPROTO;
-	c->done.reason = term_text(cause);
+	c->done.reason = iw_term_text(cause);
 	fab_domain_log(c->ev.fab.poller->dom, LOG_INFO,
 		       "iwarp: Terminate %x/%x/%02x: %s", cause >> 12,
 		       (cause >> 8) & 0xfu, cause & 0xffu, c->done.reason);
@@ -292,7 +293,7 @@ void tx_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad)
 		iw_end(c, c->done.error, c->done.reason);
 		return;
 	}
-	len = seal(c, c->term, term_encode(c->term, cause, bad));
+	len = seal(c, c->term, iw_term_encode(c->term, cause, bad));
 	if (c->fin_sent || !queue_terminate(c, len)) {
 		iw_end(c, c->done.error, c->done.reason);
 		return;
@@ -301,7 +302,7 @@ void tx_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad)
 	/* It answers an FPDU of the peer's. */
 	c->tx.hold = false;
 	c->state = ST_TERMINATING;
-	timer_start(c, TIMER_LINGER);
+	iw_timer_start(c, TIMER_LINGER);
 	/* The runner's next turn sends it. */
 }
 
@@ -335,7 +336,7 @@ static bool frame_one(struct iw_conn *c)
 		tx->turn = false;
 		if (frame_read_response(c))
 			return true;
-		tx_terminate(c, TERM_RDMAP_STAG, c->irq[c->irq_head].hdr);
+		iw_tx_terminate(c, TERM_RDMAP_STAG, c->irq[c->irq_head].hdr);
 		return false;
 	}
 	tx->turn = true;
@@ -375,7 +376,7 @@ static bool batch_valid(const struct iw_conn *c)
 
 	for (unsigned int i = 0; i < tx->nframes; i++)
 		if (tx->frame_end[i] > tx->sent && tx->frame_stag[i] &&
-		    !stag_find(&c->stags, tx->frame_stag[i]))
+		    !iw_stag_find(&c->stags, tx->frame_stag[i]))
 			return false;
 	return true;
 }
@@ -397,7 +398,7 @@ static bool framing(const struct iw_conn *c)
 	return c->state == ST_OPEN || c->state == ST_CLOSING;
 }
 
-void tx_push(struct iw_conn *c, size_t *budget)
+void iw_tx_push(struct iw_conn *c, size_t *budget)
 {
 	struct iw_tx *tx = &c->tx;
 	struct msghdr m;
@@ -446,7 +447,7 @@ void tx_push(struct iw_conn *c, size_t *budget)
 	}
 }
 
-bool tx_idle(const struct iw_conn *c)
+bool iw_tx_idle(const struct iw_conn *c)
 {
 	const struct iw_tx *tx = &c->tx;
 

@@ -50,7 +50,7 @@ static void conn_expired(struct fab_timer *t, unsigned int kind)
 /* 0 or an errno. rdma_destroy_qp() would keep that to itself. */
 static int destroy_qp(struct vb_conn *c)
 {
-	struct vb_poller *p = conn_poller(c);
+	struct vb_poller *p = vb_conn_poller(c);
 	int rc = 0;
 
 	pthread_mutex_lock(&p->cm_lock);
@@ -101,7 +101,7 @@ static void conn_free(struct vb_conn *c)
 static void grave_leave(struct fab_grave *g)
 {
 	struct vb_conn *c = container_of(g, struct vb_conn, ev.grave);
-	struct vb_poller *p = conn_poller(c);
+	struct vb_poller *p = vb_conn_poller(c);
 
 	/* From here on no device can kick it. */
 	pthread_mutex_lock(&p->lock);
@@ -116,7 +116,7 @@ static void grave_leave(struct fab_grave *g)
 static void grave_free(struct fab_grave *g)
 {
 	struct vb_conn *c = container_of(g, struct vb_conn, ev.grave);
-	struct vb_poller *p = conn_poller(c);
+	struct vb_poller *p = vb_conn_poller(c);
 
 	if (!c->stuck) {
 		conn_free(c);
@@ -230,7 +230,7 @@ static void collect(struct vb_conn *c)
 static void settle(struct vb_conn *c)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-	struct vb_poller *p = conn_poller(c);
+	struct vb_poller *p = vb_conn_poller(c);
 	int stuck;
 
 	if (c->state != ST_ENDING)

@@ -164,7 +164,7 @@ static void send_done(struct vb_conn *c, const struct ibv_wc *wc)
 
 static void give(struct vb_conn *c, void *memory)
 {
-	const struct fab_share *share = &conn_domain(c)->fab.share;
+	const struct fab_share *share = &vb_conn_domain(c)->fab.share;
 
 	if (memory)
 		share->give(share->ctx, memory);
@@ -299,7 +299,7 @@ unsigned int vb_cq_progress(struct vb_conn *c, unsigned int budget)
 /* The device may still use it. */
 static void keep(struct vb_conn *c, struct fab_wr *wr)
 {
-	const struct fab_share *share = &conn_domain(c)->fab.share;
+	const struct fab_share *share = &vb_conn_domain(c)->fab.share;
 
 	/* Shared memory of its own is simply not given back. */
 	if (wr->op == FAB_RECV && share->take) {

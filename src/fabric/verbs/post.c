@@ -323,7 +323,7 @@ int vb_post_chain(struct vb_conn *c, struct fab_wr *chain)
 /* Where the message for @wr goes; false: there is no memory. */
 static bool memory_of(struct vb_conn *c, struct fab_wr *wr, struct fab_sge *to)
 {
-	const struct fab_share *share = &conn_domain(c)->fab.share;
+	const struct fab_share *share = &vb_conn_domain(c)->fab.share;
 	void *memory;
 
 	*to = *wr->sge;
@@ -394,7 +394,7 @@ void vb_post_receives(struct vb_conn *c)
 		return;
 	}
 	if (!c->srq && c->rq.head &&
-	    !atomic_exchange(&conn_domain(c)->waits_told, true))
+	    !atomic_exchange(&vb_conn_domain(c)->waits_told, true))
 		fab_domain_log(
 			c->ev.fab.poller->dom, 4,
 			"verbs: more Receives posted than a queue of %u holds",

@@ -196,7 +196,7 @@ static unsigned int wanted(const struct vb_srq *s)
 
 void vb_srq_join(struct vb_conn *c)
 {
-	const struct fab_share *share = &conn_domain(c)->fab.share;
+	const struct fab_share *share = &vb_conn_domain(c)->fab.share;
 	struct vb_device *dev = c->dev;
 	struct vb_srq *s;
 
@@ -343,7 +343,7 @@ static int post(struct vb_conn *c, void *const *memory,
 
 int vb_srq_fill(struct vb_conn *c)
 {
-	const struct fab_share *share = &conn_domain(c)->fab.share;
+	const struct fab_share *share = &vb_conn_domain(c)->fab.share;
 	struct vb_srq *s = c->srq;
 	struct fab_sge sge[VB_BATCH];
 	void *memory[VB_BATCH];

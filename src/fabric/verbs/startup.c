@@ -25,7 +25,7 @@ static unsigned int min_of(unsigned int a, unsigned int b)
 static unsigned int wanted_depth(const struct vb_conn *c,
 				 const struct fab_conn_params *params)
 {
-	unsigned int depth = conn_domain(c)->fab.limits.max_read_depth;
+	unsigned int depth = vb_conn_domain(c)->fab.limits.max_read_depth;
 
 	return params->read_depth ? min_of(params->read_depth, depth) : depth;
 }
@@ -50,7 +50,7 @@ static void choose_sizes(struct vb_conn *c)
  * acceptor that tells the other end to send again (RNR). */
 static void share(struct vb_conn *c)
 {
-	unsigned int each = conn_domain(c)->fab.share.each;
+	unsigned int each = vb_conn_domain(c)->fab.share.each;
 
 	if (c->active || each > c->dev->max_cqe - c->sq_depth)
 		return;
@@ -66,7 +66,7 @@ static void share(struct vb_conn *c)
 static void short_pause(struct vb_conn *c)
 {
 	struct ibv_qp_attr attr = { .min_rnr_timer = VB_RNR_TIMER };
-	struct vb_poller *p = conn_poller(c);
+	struct vb_poller *p = vb_conn_poller(c);
 
 	pthread_mutex_lock(&p->cm_lock);
 	/* Without it the pause is longer, no more. */
@@ -82,7 +82,7 @@ static int make_cq(struct vb_conn *c)
 	unsigned int vector;
 	int rc;
 
-	rc = vb_watch_channel(conn_poller(c), c->dev, &channel);
+	rc = vb_watch_channel(vb_conn_poller(c), c->dev, &channel);
 	if (rc)
 		return rc;
 	vector = atomic_fetch_add(&c->dev->next_vector, 1) %
@@ -142,7 +142,7 @@ static int make_qp(struct vb_conn *c)
 			refused = errno == EINVAL;
 	}
 	if (rc) {
-		vb_memlock_hint(conn_domain(c), -rc);
+		vb_memlock_hint(vb_conn_domain(c), -rc);
 		return rc;
 	}
 	if (refused)
@@ -157,7 +157,7 @@ static int make_qp(struct vb_conn *c)
 int vb_startup_connect(struct vb_conn *c, const struct sockaddr *addr,
 		       socklen_t addrlen, const struct fab_conn_params *params)
 {
-	struct vb_poller *p = conn_poller(c);
+	struct vb_poller *p = vb_conn_poller(c);
 	int rc = 0;
 
 	if (c->state != ST_IDLE)
@@ -190,7 +190,7 @@ static void address_known(struct vb_conn *c)
 {
 	int rc;
 
-	c->dev = vb_device_get(conn_domain(c), c->id->verbs, &rc);
+	c->dev = vb_device_get(vb_conn_domain(c), c->id->verbs, &rc);
 	if (!c->dev) {
 		vb_end(c, rc, "the device cannot be used");
 		return;

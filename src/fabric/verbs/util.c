@@ -85,9 +85,9 @@ static unsigned int duration(const struct vb_conn *c, enum vb_timer_kind kind)
 {
 	switch (kind) {
 	case TIMER_STARTUP:
-		return conn_domain(c)->startup_ms;
+		return vb_conn_domain(c)->startup_ms;
 	case TIMER_KEEPALIVE:
-		return conn_domain(c)->keepalive_ms;
+		return vb_conn_domain(c)->keepalive_ms;
 	case TIMER_FIRST:
 		return VB_FIRST_MS;
 	case TIMER_LINGER:

@@ -403,12 +403,12 @@ static inline struct vb_mr *vb_mr(struct fab_mr *mr)
 	return container_of(mr, struct vb_mr, fab);
 }
 
-static inline struct vb_poller *conn_poller(const struct vb_conn *c)
+static inline struct vb_poller *vb_conn_poller(const struct vb_conn *c)
 {
 	return vb_poller(c->ev.fab.poller);
 }
 
-static inline struct vb_domain *conn_domain(const struct vb_conn *c)
+static inline struct vb_domain *vb_conn_domain(const struct vb_conn *c)
 {
 	return vb_domain(c->ev.fab.poller->dom);
 }

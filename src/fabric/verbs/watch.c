@@ -33,16 +33,16 @@
 int vb_watch_arm(struct vb_conn *c)
 {
 	if (!atomic_exchange(&c->armed, true))
-		atomic_fetch_add(&conn_poller(c)->channels[c->dev->index].armed,
-				 1);
+		atomic_fetch_add(
+			&vb_conn_poller(c)->channels[c->dev->index].armed, 1);
 	return ibv_req_notify_cq(c->cq, 0);
 }
 
 void vb_watch_disarm(struct vb_conn *c)
 {
 	if (atomic_exchange(&c->armed, false))
-		atomic_fetch_sub(&conn_poller(c)->channels[c->dev->index].armed,
-				 1);
+		atomic_fetch_sub(
+			&vb_conn_poller(c)->channels[c->dev->index].armed, 1);
 }
 
 static void watch_add(struct vb_poller *p, struct vb_conn *c)
