@@ -258,9 +258,8 @@ void iw_disconnect(struct fab_conn *fc, bool abort)
 
 static void take_events(struct iw_conn *c)
 {
-	unsigned int ev;
+	unsigned int ev = fab_ev_conn_events(&c->ev);
 
-	ev = fab_ev_conn_events(&c->ev);
 	if (!ev)
 		return;
 	if (ev & (EV_IN | EV_HUP))

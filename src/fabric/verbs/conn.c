@@ -383,9 +383,8 @@ static void open_events(struct vb_conn *c, unsigned int ev)
 
 static void take_events(struct vb_conn *c)
 {
-	unsigned int ev;
+	unsigned int ev = fab_ev_conn_events(&c->ev);
 
-	ev = fab_ev_conn_events(&c->ev);
 	if (!ev)
 		return;
 	if (c->state == ST_REQUESTED || c->state == ST_REJECTED ||
