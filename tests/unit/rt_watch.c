@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fabric/timers.h"
+#include "base/timers.h"
 #include "rt_watch.h"
 #include "wire/xchar.h"
 
