@@ -4,8 +4,8 @@
 
     attack.py PID STATS RDMA-PORT GOOD-COMMAND [ATTACK...]
 
-For each attack: how many Calls a second the good command gets answered alone
-and while it goes on (good.py), and the memory of the server (VmRSS: before,
+For each attack: how many Calls a second the good command gets answered alone,
+while it goes on, and beside a control (good.py); and the memory of the server (VmRSS: before,
 peak, after). The good command must succeed, the limit must hold, and everything
 must be given back. Rates are printed, not judged. Prints "ok NAME", "not ok
 NAME reason", and lines "# ...".
@@ -525,7 +525,7 @@ def run(kind):
         attack.begin()
         attack.most_fds = descriptors()
         thread.start()
-        rates = good.amid(GOOD, alone)
+        amid = good.Amid(GOOD, PID, lambda: attack.turns)
         attack.limit()
     finally:
         attack.stop.set()
@@ -537,7 +537,7 @@ def run(kind):
           {k: stats()[k] for k in ("connections_now", "pool")})
     after = status("VmRSS")
     print("# %-16s %s; %s%s RSS %d, at most %d, then %d MB" %
-          (kind.__name__, rates,
+          (kind.__name__, good.told(GOOD, alone, amid),
            "%d turns," % attack.turns if kind.turn is not Attack.turn else "",
            attack.note, before // MB, peak // MB, after // MB))
     check(peak - before <= RSS_BOUND, "%d MB more" % ((peak - before) // MB))

@@ -4,58 +4,100 @@
 Its command floods a server with NULL Calls until SIGINT, prints what
 rpcrdma-ping --json does, and then reads a file. What it gets alone is measured
 anew before each attack, because machines that are shared are faster at one time
-than at another. An attacker of Python takes a processor for itself, which is no
-fault of the server's; so the rate is taken twice, with the attacker at the
-lowest priority and at that of the others. Rates are printed, never judged.
+than at another.
+
+An attacker takes processor time for itself, which is no fault of the server's.
+So the rate is taken with the attacker at the lowest priority and at that of the
+others, and each is held against a control: the rate beside burn.py, which uses
+as much processor time as the attacker did, at the same priority, and says
+nothing to the server. What the server does for the attacker is its processor
+time while nobody else is there; attack.test has busy polling off, which would
+be in it. Rates are printed, never judged.
 """
 
 import json
 import os
 import statistics
 import subprocess
+import sys
 import threading
+import time
 
 # For each rate; an attack of auth.py counts the connections. docs/security.md has 3.
 RUNS = int(os.environ.get("ATTACK_RUNS", "1"))
+SECONDS = float(os.environ.get("ATTACK_SECONDS", "0.3"))
 LOWEST = 19
 # Of rpcrdma-ping: no connection, and interrupted before it could begin.
 NOT_CONNECTED = (3, 130)
+BURN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "burn.py")
 
 
 class Failed(Exception):
     pass
 
 
-def run(command, seconds=float(os.environ.get("ATTACK_SECONDS", "0.3"))):
-    """Once: Calls a second. To be let in may take longer than it is measured."""
-    r = subprocess.run(["bash", "-c", command], capture_output=True,
-                       timeout=600, text=True, check=False,
-                       env=dict(os.environ, ATTACK_SECONDS=str(seconds)))
-    if r.returncode in NOT_CONNECTED and seconds < 10:
-        return run(command, 4 * seconds)
-    if r.returncode:
+def used(pid):
+    """Processor time of a process so far, all threads, in seconds."""
+    return time.clock_gettime(~pid << 3 | 2)
+
+
+class Sample:
+    """Calls a second, and what the others used of a processor meanwhile."""
+
+    def __init__(self, calls, others=0.0):
+        self.calls, self.others = calls, others
+
+
+def run(command, others=lambda: 0.0, seconds=SECONDS):
+    """Once. To be let in may take longer than it is measured."""
+    began, was = time.monotonic(), others()
+    with subprocess.Popen(
+            ["bash", "-c", command], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+            env=dict(os.environ, ATTACK_SECONDS=str(seconds))) as p:
+        try:
+            # The flood, without the file.
+            p.wait(seconds)
+        except subprocess.TimeoutExpired:
+            pass
+        share = (others() - was) / (time.monotonic() - began)
+        try:
+            out, err = p.communicate(timeout=600)
+        except subprocess.TimeoutExpired:
+            p.kill()
+            raise
+    if p.returncode in NOT_CONNECTED and seconds < 10:
+        return run(command, others, 4 * seconds)
+    if p.returncode:
         raise Failed("the good client: status %d: %.300s" %
-                     (r.returncode, r.stdout + r.stderr))
-    said, _ = json.JSONDecoder().raw_decode(r.stdout)
-    return said["answered"] / max(said["seconds"], 1e-6)
+                     (p.returncode, out + err))
+    said, _ = json.JSONDecoder().raw_decode(out)
+    return Sample(said["answered"] / max(said["seconds"], 1e-6), share)
 
 
-def rate(command):
-    return statistics.median(run(command) for _ in range(RUNS))
+def rate(command, others=lambda: 0.0):
+    """The medians of RUNS."""
+    got = [run(command, others) for _ in range(RUNS)]
+    return Sample(statistics.median(s.calls for s in got),
+                  statistics.median(s.others for s in got))
 
 
-def attackers():
-    """Threads and children of this process, but for this thread."""
-    own = threading.get_native_id()
+def children():
     for tid in os.listdir("/proc/self/task"):
-        if int(tid) != own:
-            yield int(tid)
         try:
             with open("/proc/self/task/%s/children" % tid,
                       encoding="ascii") as f:
                 yield from (int(pid) for pid in f.read().split())
         except OSError:
             pass
+
+
+def attackers():
+    """Threads and children of this process, but for this thread."""
+    own = threading.get_native_id()
+    yield from (int(tid) for tid in os.listdir("/proc/self/task")
+                if int(tid) != own)
+    yield from children()
 
 
 def priority(nice):
@@ -67,12 +109,45 @@ def priority(nice):
             pass  # gone; or we may not, and the two rates are alike
 
 
-def amid(command, alone):
-    """While an attack goes on: a text."""
-    rates = []
-    for nice in (LOWEST, 0):
-        priority(nice)
-        rates.append(rate(command))
-    return "good %.0f/s alone, then %.0f/s, %.0f %%; attacker as fast as it " \
-        "can: %.0f/s, %.0f %%" % (alone, rates[0], 100 * rates[0] / alone,
-                                  rates[1], 100 * rates[1] / alone)
+class Amid:
+    """While an attack goes on: what it takes, and the rates."""
+
+    def __init__(self, command, server, turns):
+        pids = list(children())
+
+        def own():
+            return time.process_time() + sum(used(pid) for pid in pids)
+
+        was = time.monotonic(), used(server), own(), turns()
+        time.sleep(SECONDS)
+        now = time.monotonic(), used(server), own(), turns()
+        self.server, self.own, self.turns = (
+            (b - a) / (now[0] - was[0]) for a, b in zip(was[1:], now[1:]))
+        self.rates = []
+        for nice in (LOWEST, 0):
+            priority(nice)
+            self.rates.append(rate(command, own))
+
+
+def control(command, share, nice):
+    """The rate beside somebody who uses that share of a processor."""
+    with subprocess.Popen([sys.executable, BURN, str(share)]) as p:
+        try:
+            os.setpriority(os.PRIO_PROCESS, p.pid, nice)
+            return rate(command)
+        finally:
+            p.kill()
+
+
+def told(command, alone, amid):
+    """Afterwards, with nobody there but the controls: a text."""
+    parts = []
+    for nice, s in zip((LOWEST, 0), amid.rates):
+        beside = control(command, s.others, nice).calls
+        parts.append("%s %.0f/s, %.0f %% (control %.0f %%)" % (
+            "then" if nice else "attacker as fast as it can:", s.calls,
+            100 * s.calls / alone.calls, 100 * beside / alone.calls))
+    return ("good %.0f/s alone, %s; the attack takes %.1f %% of a processor of "
+            "the server's and %.1f %% of its own at %.0f turns/s" %
+            (alone.calls, "; ".join(parts), 100 * amid.server, 100 * amid.own,
+             amid.turns))
