@@ -377,6 +377,7 @@ static void set_deadline(struct rt_conn *c)
 		for (const struct rt_part *const *p = c->inst->parts; *p; p++)
 			if ((*p)->due)
 				d = rt_earlier((*p)->due(c), d);
+		d = rt_earlier(rt_wrong_deadline(c), d);
 		if (may_idle(c))
 			d = rt_earlier(c->last_active + c->inst->cfg.idle_ms,
 				       d);
@@ -398,19 +399,21 @@ static void conn_work(struct rt_conn *c)
 	uint64_t until = rt_now_ms() + RT_TURN_MS;
 	int n, budget = RT_BUDGET;
 	int want;
+	bool waits;
 
 	take_mail(c);
 	expire(c);
 	do {
 		c->posted = false;
-		while (c->fab && budget > 0 &&
+		while (c->fab && budget > 0 && !rt_wrong_waits(c) &&
 		       (n = fab_poll(c->fab, wc, 16)) > 0) {
 			for (int i = 0; i < n; i++)
 				completion(c, &wc[i]);
 			/* Of octets that complete nothing there may be many. */
 			budget = rt_now_ms() < until ? budget - n : 0;
 		}
-		if (budget > 0)
+		waits = rt_wrong_waits(c);
+		if (budget > 0 && !waits)
 			expire_idle(c);
 		want = atomic_load_explicit(&c->close_wanted,
 					    memory_order_relaxed);
@@ -436,7 +439,8 @@ static void conn_work(struct rt_conn *c)
 		rt_conn_ended(c);
 	set_deadline(c);
 	rt_conn_publish(c);
-	if (c->fab && budget <= 0)
+	/* Of what has not been looked at nothing is told again. */
+	if (c->fab && (budget <= 0 || (waits && !rt_wrong_waits(c))))
 		fab_kick(c->fab);
 }
 

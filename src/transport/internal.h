@@ -50,6 +50,9 @@ struct wire_xchar;
  * poller's goes on with it for so long, and so many turns. */
 #define RT_TURN_MS 20
 #define RT_TURNS 16
+/* When a connection has had max_wrong, it may have one that is wrong in so many
+ * ms. They are looked at together, each RT_TICK_MS. */
+#define RT_WRONG_MS 10
 /* Servers remembered for version 1, [B6]. */
 #define RT_OLD_SERVERS 64
 /* A Reply of unknown length: ACLs and extended attributes have 64 KiB. */
@@ -225,6 +228,7 @@ struct rt_conn {
 	uint32_t from_peer; /* and the other way */
 	uint32_t messages; /* valid messages from the peer */
 	unsigned int bad_versions;
+	uint64_t wrong_until; /* by then what was wrong is made up for */
 	/* Client: no answer to version 2 yet, or none after ERR_VERS [B6]. */
 	bool unanswered;
 	bool ended_here; /* the upper layer has asked for the end */
@@ -847,6 +851,14 @@ void rt_response_violation(struct rt_conn *c, struct rt_request_priv *rq,
 			   uint32_t xid, const char *what);
 /* The Reply is in its place. */
 void rt_response_done(struct rt_conn *c, struct rt_request_priv *rq);
+
+/* wrong.c */
+/* The peer has sent what is wrong. */
+void rt_wrong(struct rt_conn *c);
+/* Is it not yet time to look at more of it? */
+bool rt_wrong_waits(const struct rt_conn *c);
+/* When it is, or 0. */
+uint64_t rt_wrong_deadline(const struct rt_conn *c);
 
 /* send.c */
 /* Queue an ERROR; closes the connection if too many wait. */

@@ -305,6 +305,7 @@ static void bad_message(struct rt_conn *c, const struct wire_prefix *p,
 	       wire_htype_name(p->htype), p->xid, wire_status_name(status));
 	if (status == WIRE_BAD_ERROR) {
 		/* Nothing is ever answered to an ERROR [E1, E10]. */
+		rt_wrong(c);
 		RT_COUNT(c, dropped, 1);
 		return;
 	}
@@ -356,6 +357,7 @@ void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
 		rt_credit_take(&c->credit, p->credit);
 	}
 	if (!rt_event(c, ev)) {
+		rt_wrong(c);
 		RT_COUNT(c, dropped, 1);
 		return;
 	}

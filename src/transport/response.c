@@ -285,6 +285,7 @@ void rt_response_error(struct rt_conn *c, uint32_t xid,
 	} else if (rt_xchar_error(c, xid, err)) {
 		return;
 	} else {
+		rt_wrong(c);
 		RT_COUNT(c, dropped, 1);
 	}
 }

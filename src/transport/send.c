@@ -50,6 +50,9 @@ void rt_error_send(struct rt_conn *c, uint32_t xid, uint32_t vers,
 {
 	struct rt_error_out *e;
 
+	/* The others are about what this side has, or cannot. */
+	if (err->code >= RDMA2_ERR_VERS && err->code <= RDMA2_ERR_INVAL_CONT)
+		rt_wrong(c);
 	if (c->nerrors == c->max_errors) {
 		/* 7.4, [E6]: it cannot be transmitted. */
 		rt_conn_fail(c, -EPROTO, "too many errors wait for credits");

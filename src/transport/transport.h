@@ -141,6 +141,8 @@ struct rt_config {
 	unsigned int max_transmissions; /* rtrext: of a message; 4 */
 	enum rt_placement placement; /* rtrext, Requester */
 	uint32_t placement_threshold;
+	/* Server: messages that are wrong, of one connection at once; 16. */
+	unsigned int max_wrong;
 	unsigned int credits; /* most Advertised credits; 64; at least 2 are
 			       * advertised in version 2 */
 	uint32_t recv_size; /* Receive Buffer Size announced; 4096 */

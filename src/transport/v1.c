@@ -155,6 +155,7 @@ static void bad_message(struct rt_conn *c, const struct wire_msg *m,
 		reply = rt_request_find(c, m->p.xid);
 	rt_log(c, LOG_WARNING, "%s with xid %08x: %s",
 	       wire1_proc_name(m->p.htype), m->p.xid, wire_status_name(status));
+	rt_wrong(c);
 	if (!reply) {
 		rt_error_code(c, m->p.xid, RDMA1_ERR_CHUNK);
 		return;

@@ -17,6 +17,7 @@ rpcrdma_unit(transport-auth-raw transport_auth_raw.c auth_script.c
 rpcrdma_unit(transport-chunks transport_chunks.c LIBS unit-rt)
 rpcrdma_unit(transport-formats transport_formats.c LIBS unit-rt)
 rpcrdma_unit(transport-returned transport_returned.c LIBS unit-rt)
+rpcrdma_unit(transport-wrong transport_wrong.c LIBS unit-rt)
 rpcrdma_unit(transport-limits transport_limits.c LIBS unit-rt)
 rpcrdma_unit(transport-provider transport_provider.c LIBS unit-rt)
 rpcrdma_unit(transport-v1 transport_v1.c LIBS unit-rt)

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * wrong - who sends what makes no sense has less of the server's time
+ *
+ * Each message that comes alone wakes the poller, is looked at and told of: and so
+ * costs more than to send it. So a client may have max_wrong messages that are
+ * wrong at once, and then one in RT_WRONG_MS; until it may have another, nothing
+ * that came on its connection is looked at. What it sends meanwhile is taken
+ * together, and soon its credits and its TCP window hold it up. An honest one
+ * errs once or twice, about a version or an extension.
+ *
+ * It counts for the connection and not for its host, which may be a gateway or
+ * a NAT of many clients; a host's connections are counted elsewhere.
+ *
+ * Runner only.
+ */
+#include "transport/internal.h"
+
+static uint64_t burst_ms(const struct rt_conn *c)
+{
+	return (uint64_t)c->inst->cfg.max_wrong * RT_WRONG_MS;
+}
+
+void rt_wrong(struct rt_conn *c)
+{
+	uint64_t now;
+
+	if (!c->server)
+		return;
+	now = rt_now_ms();
+	if (c->wrong_until < now)
+		c->wrong_until = now;
+	c->wrong_until += RT_WRONG_MS;
+}
+
+bool rt_wrong_waits(const struct rt_conn *c)
+{
+	/* An end is not put off. */
+	return c->wrong_until && c->state < RT_DRAINING &&
+	       c->wrong_until > rt_now_ms() + burst_ms(c);
+}
+
+uint64_t rt_wrong_deadline(const struct rt_conn *c)
+{
+	return rt_wrong_waits(c) ? c->wrong_until - burst_ms(c) : 0;
+}
