@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/addr.h"
 #include "fabric/fabric.h"
 #include "fabric/provider/kept.h"
 #ifdef FAB_HAVE_IWARP
@@ -66,8 +67,10 @@ int fab_domain_open(const struct fab_ops *ops,
 	if (!p.max_startup)
 		p.max_startup = FAB_DEFAULT_MAX_STARTUP;
 	rc = ops->domain_open(&p, dom);
-	if (!rc)
+	if (!rc) {
 		(*dom)->ops = ops;
+		(*dom)->known.key = (uint64_t)arc4random() << 32 | arc4random();
+	}
 	return rc;
 }
 
@@ -277,6 +280,16 @@ void fab_rest(struct fab_conn *c)
 {
 	if (c->ops->rest)
 		c->ops->rest(c);
+}
+
+void fab_conn_vouch(struct fab_conn *c)
+{
+	struct fab_conn_info info;
+	struct in6_addr host;
+
+	c->ops->conn_info(c, &info);
+	host = fab_addr_host((struct sockaddr *)&info.peer);
+	fab_known_put(&c->poller->dom->known, &host);
 }
 
 /* ---- Connections ----------------------------------------------------- */

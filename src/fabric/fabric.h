@@ -81,6 +81,7 @@
 
 #include "base/log.h"
 #include "base/timers.h"
+#include "fabric/pace.h"
 
 struct fab_domain;
 struct fab_poller;
@@ -352,6 +353,11 @@ void fab_kick(struct fab_conn *c);
  * when something does. The runner calls it; it never fails.
  */
 void fab_rest(struct fab_conn *c);
+/*
+ * The peer has been of use: further connections of its host do not wait behind
+ * those of hosts that nobody knows (pace.h). The runner calls it.
+ */
+void fab_conn_vouch(struct fab_conn *c);
 
 /* ---- Connections ----------------------------------------------------- */
 
@@ -462,6 +468,7 @@ struct fab_domain {
 	struct fab_limits limits;
 	struct fab_domain_params params;
 	struct fab_share share; /* .take: NULL if nothing is shared */
+	struct fab_known known;
 };
 struct fab_poller {
 	const struct fab_ops *ops;

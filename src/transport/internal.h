@@ -236,6 +236,7 @@ struct rt_conn {
 	bool reply_refused; /* Requester: REPLY_RESOURCE has come */
 	uint32_t refused; /* Requester: header types, 1 << rdma_htype, 7.1.3 */
 	bool established; /* the upper layer has been told */
+	bool vouched; /* server: a Call has had its Reply */
 	bool props_due; /* our CONNPROP_FINAL has to go */
 	bool props_sent;
 	bool values_sent; /* in it, or in a MIDDLE before it */

@@ -176,6 +176,10 @@ static void queue(struct rt_conn *c, struct rt_call_priv *call)
 		return;
 	}
 	cds_list_add_tail(&call->queue, &c->replies);
+	if (c->server && !c->vouched) {
+		c->vouched = true;
+		fab_conn_vouch(c->fab);
+	}
 }
 
 /* The RDMA Writes of a Reply, into the chain before its Send. */

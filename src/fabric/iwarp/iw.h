@@ -71,8 +71,6 @@ TAILQ_HEAD(iw_half_queue, iw_conn);
 /* TIMER_PACE: half-open, and it is not yet heard. */
 enum iw_timer_kind { TIMER_STARTUP, TIMER_LINGER, TIMER_PACE };
 
-/* Hosts whose connections are counted apart. */
-#define IW_PACE_HOSTS 256
 
 struct iw_listener {
 	struct fab_listener fab;
@@ -92,8 +90,7 @@ struct iw_listener {
 	int short_of; /* an errno: why new connections wait */
 	uint64_t short_since, short_told;
 	struct iw_half_queue half;
-	uint32_t pace_key; /* random */
-	uint64_t pace[IW_PACE_HOSTS]; /* ms */
+	struct fab_pace pace;
 };
 
 /* Bits of fab_ev_conn.events: what the poller saw. */

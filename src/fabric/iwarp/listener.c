@@ -7,10 +7,10 @@
  * the oldest of the listener makes room: an honest peer sends its request at
  * once, so whoever is slow gives way.
  *
- * To make a connection costs the server a hundred times what it costs the peer.
- * A host may make PACE_BURST at once and then one in PACE_MS: what is more waits
- * before its request is read, as many as may be half-open, and the rest is
- * closed. So who makes them without end takes little from the others.
+ * Who makes connections without end takes little from the others: there is a
+ * pace for a host, and one for all that are not known together (pace.h). What is
+ * more waits before its request is read, as many as may be half-open, and the
+ * rest is closed.
  *
  * Threads: the poller thread, but iw_listen(), iw_listener_spread() and
  * iw_listener_close() any. A half-open connection is with the listener's
@@ -36,10 +36,6 @@
 #define ACCEPTS_PER_TURN 64
 #define PAUSE_MS 100
 #define WARN_MS 10000
-/* Twice as many as Max_Host_Connections has by default; and so far apart that
- * they take some hundredths of a processor. */
-#define PACE_BURST 512
-#define PACE_MS 5
 
 static int listener_event(struct fab_events *ev, struct fab_source *src,
 			  uint32_t events);
@@ -77,7 +73,7 @@ int iw_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	l->fn = fn;
 	l->user = user;
 	l->grave.free = listener_free;
-	l->pace_key = arc4random();
+	l->pace.key = (uint64_t)arc4random() << 32 | arc4random();
 	fab_timer_init(&l->pause, listener_resume);
 	TAILQ_INIT(&l->half);
 	l->fd = socket(addr->sa_family,
@@ -243,19 +239,6 @@ static void half_open_hear(struct iw_listener *l, struct iw_conn *c)
 		half_open_drop(l, c);
 }
 
-/* Listener lock held. Until when its host has used up what it may have; two hosts
- * that share one slot share that as well. */
-static uint64_t *pace_of(struct iw_listener *l,
-			 const struct sockaddr_storage *peer)
-{
-	struct in6_addr host = fab_addr_host((const struct sockaddr *)peer);
-	uint32_t sum = l->pace_key;
-
-	for (unsigned int i = 0; i < sizeof(host.s6_addr); i++)
-		sum = (sum ^ host.s6_addr[i]) * 16777619u;
-	return &l->pace[(sum ^ sum >> 16) % IW_PACE_HOSTS];
-}
-
 /* Listener lock held. */
 static void half_open_begin(struct iw_listener *l, int fd,
 			    const struct sockaddr_storage *peer)
@@ -267,12 +250,14 @@ static void half_open_begin(struct iw_listener *l, int fd,
 	/* A share of few would be too little to tell good from bad. */
 	unsigned int share = d->max_startup < 32 ? d->max_startup :
 						   d->max_startup / 4;
-	uint64_t *used = pace_of(l, peer), now = fab_now_ms();
-	bool wait = *used > now + PACE_BURST * PACE_MS;
+	struct in6_addr host = fab_addr_host((const struct sockaddr *)peer);
+	bool known = fab_known_has(&d->fab.known, &host);
+	uint64_t now = fab_now_ms();
+	uint64_t turn = fab_pace_turn(&l->pace, &host, known, now);
 
 	c = over_share(l, peer, share);
-	if (c && wait) {
-		/* The oldest one's turn is next. */
+	/* The oldest one's turn is next. */
+	if ((c && turn) || fab_pace_full(&l->pace, known, now)) {
 		close(fd);
 		return;
 	}
@@ -300,12 +285,11 @@ static void half_open_begin(struct iw_listener *l, int fd,
 	c->listener = l;
 	TAILQ_INSERT_TAIL(&l->half, c, half_link);
 	atomic_fetch_add(&d->startups, 1);
-	if (wait)
-		fab_timer_set(&ev->fab.timers, &c->ev.timer,
-			      *used - PACE_BURST * PACE_MS, TIMER_PACE);
+	fab_pace_take(&l->pace, &host, known, now);
+	if (turn)
+		fab_timer_set(&ev->fab.timers, &c->ev.timer, turn, TIMER_PACE);
 	else
 		half_open_hear(l, c);
-	*used = (*used > now ? *used : now) + PACE_MS;
 }
 
 static int listener_event(struct fab_events *ev, struct fab_source *src,

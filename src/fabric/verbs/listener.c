@@ -5,7 +5,10 @@
  * The connection manager hands over a request with its private data. Connections
  * that were accepted and not confirmed are half open until their time to start
  * is over; of those the layers above bound how many there are, by the peer's
- * address and altogether, as of all others. A listener whose device or address has gone
+ * address and altogether, as of all others. What comes faster than its pace
+ * (pace.h) is rejected rather than kept, for the connection manager keeps as much
+ * of a request that waits as of a connection; who is rejected comes again later.
+ * A listener whose device or address has gone
  * tries every second to come back, until it is closed.
  *
  * Threads: the poller thread, but vb_listen() and vb_listener_close() any. The
@@ -88,6 +91,7 @@ int vb_listen(struct fab_poller *fp, const struct sockaddr *addr,
 		memcpy(&l->addr, addr, sizeof(struct sockaddr_in6));
 	else
 		memcpy(&l->addr, addr, sizeof(struct sockaddr_in));
+	l->pace.key = (uint64_t)arc4random() << 32 | arc4random();
 	pthread_mutex_init(&l->lock, NULL);
 	*out = &l->fab;
 	/* A request may come before this returns. */
@@ -175,6 +179,19 @@ static void listener_reopen(struct fab_timer *t, unsigned int unused)
 		fab_domain_log(p->ev.fab.dom, 5, "verbs: a listener is back");
 }
 
+/* Lock held. Is it the turn of a request from there? */
+static bool paced(struct vb_listener *l, const struct sockaddr *peer)
+{
+	struct in6_addr host = fab_addr_host(peer);
+	bool known = fab_known_has(&l->fab.poller->dom->known, &host);
+	uint64_t now = fab_now_ms();
+
+	if (fab_pace_turn(&l->pace, &host, known, now))
+		return false;
+	fab_pace_take(&l->pace, &host, known, now);
+	return true;
+}
+
 /* Make a connection of the request; 0 or -errno. */
 static int take_request(struct vb_listener *l, struct rdma_cm_event *ev,
 			struct vb_conn **out)
@@ -213,7 +230,8 @@ static int listener_request(struct vb_listener *l, struct rdma_cm_event *ev)
 
 	/* An id that is already lost belongs to requests of the past. */
 	pthread_mutex_lock(&l->lock);
-	if (!l->closed && l->id == ev->listen_id)
+	if (!l->closed && l->id == ev->listen_id &&
+	    paced(l, rdma_get_peer_addr(ev->id)))
 		rc = take_request(l, ev, &c);
 	if (!rc)
 		l->fn(&l->fab, &c->ev.fab, param->private_data,

@@ -238,6 +238,7 @@ struct vb_listener {
 	pthread_mutex_t lock; /* what follows, and the request callback */
 	struct rdma_cm_id *id; /* NULL: waits for its address to come back */
 	bool closed;
+	struct fab_pace pace;
 };
 
 /* Bits of fab_ev_conn.events: what the poller saw. */
