@@ -514,27 +514,41 @@ def go_on(attack):
         attack.turns += 1
 
 
-def run(kind):
-    attack = kind()
+def beside(attack, work, back):
+    """work() while the attack goes on; and afterwards back() must become true.
+    The most that the process had, VmHWM."""
     thread = threading.Thread(target=go_on, args=(attack,), daemon=True)
-    alone = good.rate(GOOD)
-    before = status("VmRSS")
     with open("/proc/%d/clear_refs" % PID, "w", encoding="ascii") as f:
         f.write("5")
     try:
         attack.begin()
         attack.most_fds = descriptors()
         thread.start()
-        amid = good.Amid(GOOD, PID, lambda: attack.turns)
-        attack.limit()
+        work()
     finally:
         attack.stop.set()
         if thread.ident:
             thread.join(60)
         attack.end()
     peak = status("VmHWM")
-    check(until(given_back, 60), "not all is given back: %r" %
-          {k: stats()[k] for k in ("connections_now", "pool")})
+    check(until(back, 60), "not all is given back: %r" %
+          {k: v for k, v in stats().items()
+           if k in ("connections_now", "pool", "clients", "transport")})
+    return peak
+
+
+def run(kind):
+    attack = kind()
+    alone = good.rate(GOOD)
+    before = status("VmRSS")
+    amid = None
+
+    def work():
+        nonlocal amid
+        amid = good.Amid(GOOD, PID, lambda: attack.turns)
+        attack.limit()
+
+    peak = beside(attack, work, given_back)
     after = status("VmRSS")
     print("# %-16s %s; %s%s RSS %d, at most %d, then %d MB" %
           (kind.__name__, good.told(GOOD, alone, amid),

@@ -89,28 +89,26 @@ class ExtResize(Ext):
     def one(self, p):
         p.msg(v2.GRANT)  # the second message, which opens
         p.starve()
-        p.read(3000)
-        p.resize(max(p.size, 65536) + 4096, self.turns % 2)
-        p.quiet(0.05)
+        self.change(p)
         p.credit = p.got() + 48
         p.msg(v2.GRANT)
         p.quiet(0.05)
 
+    def change(self, p):
+        p.read(3000)
+        p.resize(max(p.size, 65536) + 4096, self.turns % 2)
+        p.quiet(0.05)
 
-class ExtResizeAmid(Ext):
+
+class ExtResizeAmid(ExtResize):
     """The same while a response of several transmissions is half sent."""
 
-    def one(self, p):
-        p.msg(v2.GRANT)
-        p.starve()
+    def change(self, p):
         p.credit = p.got() + 2  # INITXCH and the first transmission
         p.read(p.size * 2)
         p.quiet(0.05)
         p.resize(OTHER_SIZES[self.turns % len(OTHER_SIZES)],
                  self.turns // 8 % 2)
-        p.credit = p.got() + 48
-        p.msg(v2.GRANT)
-        p.quiet(0.05)
 
 
 class ExtEverything(Ext):

@@ -16,7 +16,6 @@ import socket
 import struct
 import subprocess
 import sys
-import threading
 import time
 import traceback
 
@@ -319,39 +318,23 @@ def given_back():
             s["transport"]["pool"]["bytes_in_use"] == 0)
 
 
-def go_on(one):
-    while not one.stop.is_set():
-        one.turn()
-        one.turns += 1
-
-
 def run(kind, alone):
     one = kind()
-    thread = threading.Thread(target=go_on, args=(one,), daemon=True)
     before, fds = status("VmRSS"), descriptors()
-    with open("/proc/%d/clear_refs" % PID, "w", encoding="ascii") as f:
-        f.write("5")
-    try:
-        one.begin()
-        thread.start()
-        beside = Good(BESIDE)
-        ended, done = beside.result()
+
+    def work():
+        good_one = Good(BESIDE)
+        ended, done = good_one.result()
         print("# %-16s good %d MB/s alone, %d at first, %d later; ended %d "
               "times" % (kind.__name__, alone, rate(done[:WINDOW]),
                          rate(done[-WINDOW:]), ended))
         sys.stdout.flush()
         check(not ended or one.may_refuse,
-              "the good client was ended: %.300s" % beside.err)
+              "the good client was ended: %.300s" % good_one.err)
         check(sum(done[-WINDOW:]), "the good client does not go on")
         one.limit()
-    finally:
-        one.stop.set()
-        if thread.ident:
-            thread.join(60)
-        one.end()
-    peak = status("VmHWM")
-    check(until(given_back, 60), "not all is given back: %r" %
-          [stats()["clients"], stats()["transport"]["pool"]])
+
+    peak = attack.beside(one, work, given_back)
     check(until(lambda: descriptors() <= fds, 30), "%d descriptors, not %d" %
           (descriptors(), fds))
     s = stats()["gateway"]
