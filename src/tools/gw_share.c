@@ -14,6 +14,8 @@
  * buffers are 16 MiB, and more would be of no use to it. */
 #define RESERVE_PART 8
 #define IN_PART 2
+/* Of what is not the reserve: who comes first has it. */
+#define FREE_PART 3
 /* Calls that have less than this of what is held will not make room. */
 #define CALLS_PART 8
 /* The server that has answered no Call for so long stands still. */
@@ -47,6 +49,7 @@ void gw_share_join(struct gw_shares *s, struct gw_share *m)
 	if (m->next)
 		m->next->prev = &m->next;
 	s->all = m;
+	atomic_fetch_add(&s->joined, 1);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -98,6 +101,7 @@ void gw_share_leave(struct gw_share *m)
 		if (m->next)
 			m->next->prev = m->prev;
 		m->prev = NULL;
+		atomic_fetch_sub(&s->joined, 1);
 	}
 	pthread_mutex_unlock(&s->lock);
 }
@@ -140,6 +144,20 @@ static bool is_first(const struct gw_share *m)
 	       atomic_load_explicit(&m->of->first, memory_order_relaxed) == m;
 }
 
+/* Is that not too much for one, when @total is held? */
+static bool fair(const struct gw_shares *s, size_t mine, size_t total)
+{
+	size_t most = s->limit - s->reserve, open = most / FREE_PART;
+	size_t in = atomic_load_explicit(&s->in_used, memory_order_relaxed);
+	unsigned int n = atomic_load_explicit(&s->joined, memory_order_relaxed);
+
+	if (mine <= (most - open) / (n ? n : 1))
+		return true;
+	/* Records have a limit of their own. */
+	total -= in < total ? in : total;
+	return total <= open && mine <= open - total;
+}
+
 bool gw_share_take(struct gw_share *m, size_t n)
 {
 	struct gw_shares *s = m->of;
@@ -152,7 +170,7 @@ bool gw_share_take(struct gw_share *m, size_t n)
 	atomic_store_explicit(&m->in_blocked, false, memory_order_relaxed);
 	if (first && total <= s->limit)
 		return true;
-	if (total <= most && (!was || was + n <= most - total))
+	if (total <= most && (!was || fair(s, was + n, total)))
 		return true;
 	gw_share_give(m, n);
 	return false;

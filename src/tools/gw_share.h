@@ -7,12 +7,14 @@
  * Replies that the transport holds for it.
  *
  * Shares    A client that holds nothing may take what is free. One that holds
- *           something may hold as much as it leaves free for others: half if
- *           it is alone, and an (n+1)th of it all if n clients want what they
- *           can get. So there is always something left for one more.
+ *           something may hold an even part of two thirds, by the number of
+ *           clients that there are; or of the other third as much as it leaves
+ *           free for others: half if it is alone, and an (n+1)th if n clients
+ *           want what they can get. So those that came first, and take nothing
+ *           of what is theirs, have not got it all.
  * Records   Buffers of records that are not yet whole are half of it at most,
- *           dealt out in the same way, but for the first of each client, which
- *           is enough for most Calls. So who sends records without an end
+ *           of which one may hold as much as it leaves free, but for the first of
+ *           each client, which is enough for most Calls. So who sends records without an end
  *           keeps nobody from reading.
  * First     Of those that wait and have no Call outstanding the first in line
  *           may take what is free without regard to its share, and a reserve
@@ -68,6 +70,7 @@ struct gw_shares {
 	size_t limit, reserve;
 	atomic_size_t used;
 	atomic_size_t in_used; /* of that, in records that are not whole */
+	atomic_uint joined; /* clients */
 	atomic_uint holders; /* shares in which there is something */
 	atomic_uint_least64_t looked_at; /* ns; last search for a victim */
 	_Atomic(struct gw_share *) first; /* in line */

@@ -41,8 +41,10 @@
 /*
  * An idle host that is gone is found in two minutes. TCP_USER_TIMEOUT is not
  * for octets that are not taken: Linux counts a window that is smaller than the
- * next segment as shut, and ends clients with it that take a little all the
- * time. The clocks do that, which run for what is in the socket as well.
+ * next segment as shut, sends what fits by its probes, and goes on counting, so
+ * that whoever reads slower than it is sent to is ended, though he acknowledges
+ * all the time. The clocks do that, which run for what is in the socket as well,
+ * and what is not acknowledged because the host is gone.
  */
 #define KEEP_IDLE 60
 #define KEEP_INTERVAL 10

@@ -66,20 +66,29 @@ static void test_shares(void)
 
 	for (unsigned int k = 0; k < 5; k++) {
 		unsigned int n = counts[k];
-		size_t fair = (LIMIT - 16 * MB) / (n + 1);
+		size_t most = LIMIT - 16 * MB, open = most / 3;
+		size_t fair = (most - open) / (n + 1);
 
 		begin(LIMIT, n + 1);
-		greedy(0, n, 65536);
-		for (unsigned int i = 0; i < n; i++) {
-			CU_ASSERT(m[i].used <= fair + 65536);
-			CU_ASSERT(m[i].used + 2 * 65536 >= fair);
-		}
-		/* One more has something, and can have as much in the end. */
-		CU_ASSERT_TRUE(gw_share_take(&m[n], fair / 2));
+		greedy(0, 1, 65536);
+		/* Who was first has an even part, or half of the third. */
+		CU_ASSERT(m[0].used <= (fair > open / 2 ? fair : open / 2));
+		greedy(1, n - 1, 65536);
+		for (unsigned int i = 0; i < n; i++)
+			CU_ASSERT(m[i].used + 65536 >= fair);
+		/* One more has as much, whoever came before, piece by piece. */
+		for (size_t got = 0; got + 65536 <= fair; got += 65536)
+			CU_ASSERT_TRUE(gw_share_take(&m[n], 65536));
 		/* Who gives up something may take it again, and no more. */
 		gw_share_give(&m[0], m[0].used);
 		CU_ASSERT_TRUE(gw_share_take(&m[0], fair / 2));
 		CU_ASSERT_FALSE(gw_share_take(&m[0], fair));
+		/* That of those that have gone is for the others. */
+		for (unsigned int i = 0; i < n; i++) {
+			gw_share_leave(&m[i]);
+			gw_share_give(&m[i], m[i].used);
+		}
+		CU_ASSERT_TRUE(gw_share_take(&m[n], most - open - fair));
 		end(n + 1);
 	}
 }
@@ -265,6 +274,7 @@ static void test_victims(void)
 	uint64_t now = 1000 * SEC;
 
 	begin(LIMIT, 20);
+	CU_ASSERT_TRUE(gw_share_take(&m[3], 60 * MB));
 	greedy(0, 9, MB);
 	/* 9 to 12 have little; 9 asks. */
 	for (unsigned int i = 9; i < 13; i++)
@@ -330,7 +340,7 @@ static void test_deadlock(void)
 	CU_ASSERT_PTR_EQUAL(evicted[0], &m[3]);
 	gw_share_spare(&m[3]);
 	nevicted = 0;
-	CU_ASSERT_TRUE(gw_share_take(&m[6], 90 * MB));
+	CU_ASSERT_TRUE(gw_share_take(&m[6], 60 * MB));
 	m[2].in_blocked = m[3].in_blocked = true;
 	/* It is the server that they wait for. */
 	CU_ASSERT_FALSE(gw_share_press(&m[0], now + 12 * SEC, evict));
