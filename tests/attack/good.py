@@ -66,7 +66,9 @@ def run(command, others=lambda: 0.0, seconds=SECONDS):
         except subprocess.TimeoutExpired:
             p.kill()
             raise
-    if p.returncode in NOT_CONNECTED and seconds < 10:
+    # Interrupted before its first Call, it has failed too.
+    if p.returncode and seconds < 10 and (
+            p.returncode in NOT_CONNECTED or '"calls": 0,' in out):
         return run(command, others, 4 * seconds)
     if p.returncode:
         raise Failed("the good client: status %d: %.300s" %
