@@ -539,7 +539,7 @@ def beside(attack, work, back):
 
 def run(kind):
     attack = kind()
-    alone = good.rate(GOOD)
+    alone = good.rate(GOOD, PID)
     before = status("VmRSS")
     amid = None
 
@@ -551,7 +551,7 @@ def run(kind):
     peak = beside(attack, work, given_back)
     after = status("VmRSS")
     print("# %-16s %s; %s%s RSS %d, at most %d, then %d MB" %
-          (kind.__name__, good.told(GOOD, alone, amid),
+          (kind.__name__, good.told(GOOD, PID, alone, amid),
            "%d turns," % attack.turns if kind.turn is not Attack.turn else "",
            attack.note, before // MB, peak // MB, after // MB))
     check(peak - before <= RSS_BOUND, "%d MB more" % ((peak - before) // MB))

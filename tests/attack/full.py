@@ -158,7 +158,7 @@ def full():
     check(not good.failed, "the good client: %s" % good.failed)
     good.peer.close(True)
     check(until(given_back, 60), "not all is given back: %r" % stats()["pool"])
-    good_command(attack.GOOD)
+    good_command(attack.GOOD, PID)
     print("# %-16s good %d Calls/s alone, %d when it is full, %d after; %.2f s "
           "at most for 16; %d admitted, %d refused, %d of %d MB in use, RSS %d,"
           " then %d MB" %

@@ -11,8 +11,9 @@ So the rate is taken with the attacker at the lowest priority and at that of the
 others, and each is held against a control: the rate beside burn.py, which uses
 as much processor time as the attacker did, at the same priority, and says
 nothing to the server. What the server does for the attacker is its processor
-time while nobody else is there; attack.test has busy polling off, which would
-be in it. Rates are printed, never judged.
+time while nobody else is there, and what it needs more for each Call of the good
+client than it does alone; that tells something on a busy machine, too.
+attack.test has busy polling off, which would be in it. Nothing of it is judged.
 """
 
 import json
@@ -42,15 +43,16 @@ def used(pid):
 
 
 class Sample:
-    """Calls a second, and what the others used of a processor meanwhile."""
+    """Calls a second; what the others used of a processor meanwhile; and what
+    the server did for each of those Calls, in us."""
 
-    def __init__(self, calls, others=0.0):
-        self.calls, self.others = calls, others
+    def __init__(self, calls, others, each):
+        self.calls, self.others, self.each = calls, others, each
 
 
-def run(command, others=lambda: 0.0, seconds=SECONDS):
+def run(command, server, others=lambda: 0.0, seconds=SECONDS):
     """Once. To be let in may take longer than it is measured."""
-    began, was = time.monotonic(), others()
+    began, was, each = time.monotonic(), others(), used(server)
     with subprocess.Popen(
             ["bash", "-c", command], stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True,
@@ -61,6 +63,7 @@ def run(command, others=lambda: 0.0, seconds=SECONDS):
         except subprocess.TimeoutExpired:
             pass
         share = (others() - was) / (time.monotonic() - began)
+        each = used(server) - each
         try:
             out, err = p.communicate(timeout=600)
         except subprocess.TimeoutExpired:
@@ -69,19 +72,20 @@ def run(command, others=lambda: 0.0, seconds=SECONDS):
     # Interrupted before its first Call, it has failed too.
     if p.returncode and seconds < 10 and (
             p.returncode in NOT_CONNECTED or '"calls": 0,' in out):
-        return run(command, others, 4 * seconds)
+        return run(command, server, others, 4 * seconds)
     if p.returncode:
         raise Failed("the good client: status %d: %.300s" %
                      (p.returncode, out + err))
     said, _ = json.JSONDecoder().raw_decode(out)
-    return Sample(said["answered"] / max(said["seconds"], 1e-6), share)
+    return Sample(said["answered"] / max(said["seconds"], 1e-6), share,
+                  each / max(said["answered"], 1) * 1e6)
 
 
-def rate(command, others=lambda: 0.0):
+def rate(command, server, others=lambda: 0.0):
     """The medians of RUNS."""
-    got = [run(command, others) for _ in range(RUNS)]
-    return Sample(statistics.median(s.calls for s in got),
-                  statistics.median(s.others for s in got))
+    got = [run(command, server, others) for _ in range(RUNS)]
+    return Sample(*(statistics.median(getattr(s, which) for s in got)
+                    for which in ("calls", "others", "each")))
 
 
 def children():
@@ -128,28 +132,30 @@ class Amid:
         self.rates = []
         for nice in (LOWEST, 0):
             priority(nice)
-            self.rates.append(rate(command, own))
+            self.rates.append(rate(command, server, own))
 
 
-def control(command, share, nice):
+def control(command, server, share, nice):
     """The rate beside somebody who uses that share of a processor."""
     with subprocess.Popen([sys.executable, BURN, str(share)]) as p:
         try:
             os.setpriority(os.PRIO_PROCESS, p.pid, nice)
-            return rate(command)
+            return rate(command, server)
         finally:
             p.kill()
 
 
-def told(command, alone, amid):
+def told(command, server, alone, amid):
     """Afterwards, with nobody there but the controls: a text."""
     parts = []
     for nice, s in zip((LOWEST, 0), amid.rates):
-        beside = control(command, s.others, nice).calls
-        parts.append("%s %.0f/s, %.0f %% (control %.0f %%)" % (
-            "then" if nice else "attacker as fast as it can:", s.calls,
-            100 * s.calls / alone.calls, 100 * beside / alone.calls))
-    return ("good %.0f/s alone, %s; the attack takes %.1f %% of a processor of "
-            "the server's and %.1f %% of its own at %.0f turns/s" %
-            (alone.calls, "; ".join(parts), 100 * amid.server, 100 * amid.own,
-             amid.turns))
+        beside = control(command, server, s.others, nice)
+        parts.append("%s %.0f/s, %.0f %%, %.1f us (control %.0f %%, %.1f us)" %
+                     ("then" if nice else "attacker as fast as it can:",
+                      s.calls, 100 * s.calls / alone.calls, s.each,
+                      100 * beside.calls / alone.calls, beside.each))
+    return ("good %.0f/s alone, each %.1f us of the server's time, %s; the "
+            "attack takes %.1f %% of a processor of the server's and %.1f %% "
+            "of its own at %.0f turns/s" %
+            (alone.calls, alone.each, "; ".join(parts), 100 * amid.server,
+             100 * amid.own, amid.turns))
