@@ -9,6 +9,7 @@
  * Nothing here keeps state, takes a lock or allocates.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/addr.h"
