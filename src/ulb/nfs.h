@@ -158,6 +158,15 @@ int ulb_nfs3_scan_reply(const struct ulb_call *c, struct ulb_walk *w);
 int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
 		       struct ulb_scan *scan);
 int ulb_nfs4_scan_reply(struct ulb_walk *w);
+/* ulb_scan_bulk(), likewise; the items of @w are not used. */
+struct ulb_bulks {
+	struct ulb_bulk *bulk;
+	unsigned int max, n;
+};
+void ulb_bulk_add(struct ulb_bulks *b, struct ulb_bulk bulk);
+void ulb_nfs3_bulk(const struct ulb_call *c, struct ulb_walk *w,
+		   struct ulb_bulks *b);
+void ulb_nfs4_bulk(struct ulb_call *c, struct ulb_walk *w, struct ulb_bulks *b);
 
 /* classes.c: by procedure and by operation number. */
 enum ulb_class ulb_nfs3_class(uint32_t proc);

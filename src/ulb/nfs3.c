@@ -138,6 +138,37 @@ int ulb_nfs3_scan_call(const struct ulb_call *c, struct ulb_walk *w,
 	return rc;
 }
 
+void ulb_nfs3_bulk(const struct ulb_call *c, struct ulb_walk *w,
+		   struct ulb_bulks *b)
+{
+	/* Octets between the filehandle and the count. */
+	static const uint8_t before[NFS3_PROCS] = {
+		[NFS3_READ] = 8,
+		[NFS3_WRITE] = 8,
+		[NFS3_READDIR] = 16,
+		[NFS3_READDIRPLUS] = 20,
+	};
+	struct ulb_bulk k = { .kind = c->proc == NFS3_READ ? ULB_BULK_READ :
+							     ULB_BULK_LIST };
+
+	if (c->proc >= NFS3_PROCS || !before[c->proc] ||
+	    ulb_skip_opaque(&w->cur) || ulb_skip(&w->cur, before[c->proc]))
+		return;
+	k.at = (uint32_t)w->cur.pos;
+	if (ulb_get32(&w->cur, &k.count))
+		return;
+	if (c->proc == NFS3_WRITE) {
+		k.kind = ULB_BULK_WRITE;
+		k.also = k.at;
+		if (ulb_skip(&w->cur, 4))
+			return;
+		k.at = (uint32_t)w->cur.pos;
+		if (ulb_get32(&w->cur, &k.count))
+			return;
+	}
+	ulb_bulk_add(b, k);
+}
+
 int ulb_nfs3_scan_reply(const struct ulb_call *c, struct ulb_walk *w)
 {
 	int rc;

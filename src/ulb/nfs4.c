@@ -169,6 +169,41 @@ int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
 	return 0;
 }
 
+void ulb_nfs4_bulk(struct ulb_call *c, struct ulb_walk *w, struct ulb_bulks *b)
+{
+	/* Octets of the arguments before the count. */
+	static const uint8_t before[OP_LIMIT] = {
+		[OP_READ] = 24,
+		[OP_READ_PLUS] = 24,
+		[OP_READDIR] = 20,
+		[OP_WRITE] = 28,
+	};
+	uint32_t tag, count, op;
+	unsigned int nth = 0;
+
+	if (compound_head(c, &w->cur, &tag, &count))
+		return;
+	while (count-- && next_op(c, &w->cur, &op) > 0) {
+		struct ulb_cur args = w->cur;
+		struct ulb_bulk k = { .kind = op == OP_READ  ? ULB_BULK_READ :
+					      op == OP_WRITE ? ULB_BULK_WRITE :
+							       ULB_BULK_LIST,
+				      .nth = nth };
+
+		if (before[op]) {
+			if (ulb_skip(&args, before[op]))
+				return;
+			k.at = (uint32_t)args.pos;
+			if (ulb_get32(&args, &k.count) || args.pos > UINT32_MAX)
+				return;
+			ulb_bulk_add(b, k);
+		}
+		nth += op == OP_READ || op == OP_READLINK;
+		if (ulb_walk(w, ulb_nfs4_args[op]))
+			return;
+	}
+}
+
 int ulb_nfs4_scan_reply(struct ulb_walk *w)
 {
 	static const struct ulb_arm status_only[] = { DEFAULT(NULL) };

@@ -175,6 +175,30 @@ int ulb_scan_call(const struct iovec *iov, unsigned int niov,
 	return rc;
 }
 
+void ulb_bulk_add(struct ulb_bulks *b, struct ulb_bulk bulk)
+{
+	if (b->n < b->max)
+		b->bulk[b->n] = bulk;
+	b->n++;
+}
+
+unsigned int ulb_scan_bulk(const struct iovec *iov, unsigned int niov,
+			   struct ulb_bulk *bulk, unsigned int max)
+{
+	struct ulb_bulks b = { .bulk = bulk, .max = max };
+	struct ulb_walk w = { 0 };
+	struct ulb_call c;
+
+	ulb_cur_init(&w.cur, iov, niov);
+	if (call_head(&w.cur, &c) || !c.nfs || !c.ddp)
+		return 0;
+	if (c.vers == 3)
+		ulb_nfs3_bulk(&c, &w, &b);
+	else if (c.proc == NFS4_COMPOUND)
+		ulb_nfs4_bulk(&c, &w, &b);
+	return b.n;
+}
+
 /*
  * As far as the accept_stat. 1 if results of the program follow, 0 if it is
  * another answer.

@@ -166,6 +166,35 @@ int ulb_scan_call(const struct iovec *iov, unsigned int niov,
 		  struct ulb_call *c, struct ulb_scan *scan);
 
 /*
+ * How much an operation brings or asks for: a word that may be made smaller, as
+ * a server may take or return less than that (RFC 1813, 3.3.6, 3.3.7 and 3.3.16;
+ * RFC 7530, 16.23 to 16.25 and 16.36).
+ */
+enum ulb_bulk_kind {
+	ULB_BULK_READ, /* count of an eligible result */
+	ULB_BULK_LIST, /* count of what comes in the stream: READDIR, READ_PLUS */
+	ULB_BULK_WRITE, /* length of an eligible argument, which follows it */
+};
+
+struct ulb_bulk {
+	enum ulb_bulk_kind kind;
+	uint32_t at; /* where the word stands in the stream */
+	uint32_t count; /* what it says */
+	uint32_t also; /* where it is said once more (NFSv3 WRITE); or 0 */
+	unsigned int nth; /* READ: eligible results before it */
+};
+
+/*
+ * ulb_scan_bulk - what of this kind is in a Call, in order, at most @max
+ *
+ * The stream may end anywhere: what is in it is told, and of a WRITE at its end
+ * the data need not be there. Nothing is told where the credential does not
+ * allow a change. Returns how many there are, which may be more than @max.
+ */
+unsigned int ulb_scan_bulk(const struct iovec *iov, unsigned int niov,
+			   struct ulb_bulk *bulk, unsigned int max);
+
+/*
  * ulb_scan_reply - find the eligible results in the Reply to @c
  *
  * @chunk: NULL for an unreduced Reply. Otherwise the Reply has come through

@@ -251,9 +251,65 @@ static void bounds(void)
 	CU_ASSERT_EQUAL(s.reply_max, 0);
 }
 
+static unsigned int bulk(size_t len, struct ulb_bulk *b)
+{
+	struct pieces p = x_split(x.b, len, len / 2);
+	unsigned int n = ulb_scan_bulk(p.iov, p.n, b, 1);
+
+	x_free(&p);
+	return n;
+}
+
+/* What may be made smaller; a WRITE also without its data. */
+static void bulks(void)
+{
+	static const struct {
+		uint32_t proc;
+		const char *args;
+		enum ulb_bulk_kind kind;
+		uint32_t count;
+		unsigned int back; /* from the end to the word */
+	} t[] = {
+		{ 6, FH " h 65536", ULB_BULK_READ, 65536, 4 },
+		{ 16, FH " h v 8192", ULB_BULK_LIST, 8192, 4 },
+		{ 17, FH " h v 8192 32768", ULB_BULK_LIST, 32768, 4 },
+		{ 7, FH " h 5000000 2 5000000", ULB_BULK_WRITE, 5000000, 4 },
+	};
+	struct ulb_bulk b;
+
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		size_t at;
+
+		x_init(&x);
+		x_call(&x, ULB_PROG_NFS, 3, t[i].proc);
+		x_values(&x, t[i].args);
+		at = x.len - t[i].back;
+		for (size_t len = 0; len <= x.len; len++) {
+			unsigned int n = bulk(len, &b);
+
+			CU_ASSERT_EQUAL(n, len >= at + 4);
+			if (!n)
+				continue;
+			CU_ASSERT_EQUAL(b.kind, t[i].kind);
+			CU_ASSERT_EQUAL(b.at, at);
+			CU_ASSERT_EQUAL(b.count, t[i].count);
+			CU_ASSERT_EQUAL(b.also, t[i].proc == 7 ? at - 8 : 0);
+			CU_ASSERT_EQUAL(b.nth, 0);
+		}
+	}
+	for (uint32_t proc = 0; proc < 30; proc++) {
+		if (proc == 6 || proc == 7 || proc == 16 || proc == 17)
+			continue;
+		x_init(&x);
+		x_call(&x, ULB_PROG_NFS, 3, proc);
+		x_values(&x, FH " h v u u u u");
+		CU_ASSERT_EQUAL(bulk(x.len, &b), 0);
+	}
+}
+
 static const struct unit_test tests[] = {
 	{ "arguments", args }, { "results", results }, { "reduced", reduced },
-	{ "bounds", bounds },  { NULL, NULL },
+	{ "bounds", bounds },  { "bulk", bulks },      { NULL, NULL },
 };
 
 UNIT_MAIN("ulb NFSv3", tests)

@@ -351,6 +351,60 @@ static void many_items(void)
 	}
 }
 
+/* What may be made smaller, as far as the stream goes. */
+static void bulks(void)
+{
+	struct ulb_bulk want[6] = {
+		{ .kind = ULB_BULK_READ, .count = 111, .nth = 0 },
+		{ .kind = ULB_BULK_WRITE, .nth = 1 },
+		{ .kind = ULB_BULK_LIST, .count = 222, .nth = 2 },
+		{ .kind = ULB_BULK_READ, .count = 333, .nth = 2 },
+		{ .kind = ULB_BULK_LIST, .count = 444, .nth = 3 },
+		{ .kind = ULB_BULK_WRITE, .count = 70000000, .nth = 3 },
+	};
+	struct ulb_bulk b[6];
+
+	x_init(&x);
+	x_compound_call(&x, 2, 9);
+	x_values(&x, "22 s 25 i h 111");
+	want[0].at = (uint32_t)x.len - 4;
+	x_values(&x, "38 i h 2 D");
+	want[1].at = x.items[0].position - 4;
+	want[1].count = x.items[0].length;
+	x_values(&x, "27 26 h v 5 222");
+	want[2].at = (uint32_t)x.len - 4;
+	x_values(&x, "b 25 i h 333");
+	want[3].at = (uint32_t)x.len - 4;
+	x_values(&x, "68 i h 444");
+	want[4].at = (uint32_t)x.len - 4;
+	/* Of its data a little, or nothing, is there. */
+	x_values(&x, "38 i h 2 70000000");
+	want[5].at = (uint32_t)x.len - 4;
+	x_fill(&x, 99);
+	for (size_t len = 0; len <= x.len; len++) {
+		struct pieces p = x_split(x.b, len, len / 3);
+		unsigned int n = ulb_scan_bulk(p.iov, p.n, b, 6), k = 0;
+
+		x_free(&p);
+		while (k < 6 && want[k].at + 4 <= len)
+			k++;
+		CU_ASSERT_EQUAL(n, k);
+		for (unsigned int i = 0; i < n && i < 6; i++) {
+			CU_ASSERT_EQUAL(b[i].kind, want[i].kind);
+			CU_ASSERT_EQUAL(b[i].at, want[i].at);
+			CU_ASSERT_EQUAL(b[i].count, want[i].count);
+			CU_ASSERT_EQUAL(b[i].nth, want[i].nth);
+			CU_ASSERT_EQUAL(b[i].also, 0);
+		}
+	}
+	/* Not one more than there is room for is told, but counted. */
+	memset(b, 0, sizeof(b));
+	CU_ASSERT_EQUAL(ulb_scan_bulk(&(struct iovec){ x.b, x.len }, 1, b, 2),
+			6);
+	CU_ASSERT_EQUAL(b[1].at, want[1].at);
+	CU_ASSERT_EQUAL(b[2].at, 0);
+}
+
 static const struct unit_test tests[] = {
 	{ "every argument", every_args },
 	{ "every result", every_res },
@@ -362,6 +416,7 @@ static const struct unit_test tests[] = {
 	{ "refused discriminants", refused },
 	{ "huge counts", huge_counts },
 	{ "many items", many_items },
+	{ "bulk", bulks },
 	{ NULL, NULL },
 };
 
