@@ -97,6 +97,23 @@ static uint64_t peer_sum(struct gr_xprt *x, struct rt_conn *c)
 	return x->peer;
 }
 
+/*
+ * Results in Write chunks take no memory of ours but, where a device sends from
+ * registered memory alone, that of their copies: they may be as long as what we
+ * take ourselves in the segments of one message, in all.
+ */
+static size_t placeable(const struct rt_config *cfg, const struct rt_call *call)
+{
+	size_t most = (size_t)cfg->max_segments * cfg->max_segment_size;
+	size_t sum = 0;
+
+	for (unsigned int i = 0; i < call->nwrites; i++)
+		sum += call->writes[i];
+	if (most > cfg->max_conn_memory / 4)
+		most = cfg->max_conn_memory / 4;
+	return sum < most ? sum : most;
+}
+
 static void op_call(struct rt_conn *c, struct rt_call *call)
 {
 	struct gr_xprt *x = rt_conn_user(c);
@@ -123,6 +140,7 @@ static void op_call(struct rt_conn *c, struct rt_call *call)
 	       sizeof(struct gr_pass));
 	nc->owner = req;
 	nc->clnts = s->clnts;
+	nc->beside = placeable(rt_instance_config(s->inst), call);
 	nc->bound = COMPAT_BOUND ? &x->bound : NULL;
 	nc->peer = peer_sum(x, c);
 	gr_workers_submit(&s->workers, req);

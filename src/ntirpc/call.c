@@ -145,6 +145,7 @@ XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max)
 	nc->call = call;
 	nc->pool = pool;
 	nc->max = max;
+	nc->beside = 0;
 	nc->owner = NULL;
 	nc->clnts = NULL;
 	nc->ended = NULL;
@@ -268,6 +269,7 @@ static bool encode(struct nrt_call *nc, struct svc_req *req, size_t *len)
 
 	if (nrt_encode_init(&nc->out, nc->pool, nc->max))
 		return false;
+	nrt_encode_beside(&nc->out, nc->beside);
 	if (encode_reply(nc, req)) {
 		n = nrt_encode_pieces(&nc->out, len);
 		if (n > 0)

@@ -33,6 +33,7 @@ struct nrt_call {
 	struct rt_call *call;
 	struct fab_pool *pool;
 	size_t max;
+	size_t beside; /* the owner's: octets that Write chunks may take */
 	void *owner; /* the server's, e.g. its svc_req */
 	struct nrt_encode out;
 	struct rt_reply reply;

@@ -313,6 +313,38 @@ static void test_max_uio(void)
 	CU_ASSERT_EQUAL(released, 2);
 }
 
+/* Beside the longest stream only what is taken by reference, and so much of it. */
+static void test_beside(void)
+{
+	const size_t large[] = { 500000, 500000 }, more[] = { 1001 };
+	struct nrt_encode e;
+	xdr_uio *uio;
+	size_t len;
+
+	released = 0;
+	CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool, 1000), 0);
+	nrt_encode_beside(&e, 1000000);
+	CU_ASSERT_TRUE(XDR_PUTUINT32(&e.xdrs, 1));
+	CU_ASSERT_TRUE(
+		XDR_PUTBUFS(&e.xdrs, make_uio(2, large, 0), UIO_FLAG_NONE));
+	for (uint32_t i = 1; i < 250; i++)
+		CU_ASSERT_TRUE_FATAL(XDR_PUTUINT32(&e.xdrs, i));
+	CU_ASSERT_EQUAL(nrt_encode_pieces(&e, &len), 4);
+	CU_ASSERT_EQUAL(len, 1001000);
+	CU_ASSERT_EQUAL(e.copied, 0);
+	CU_ASSERT_FALSE(XDR_PUTUINT32(&e.xdrs, 0));
+	nrt_encode_release(&e);
+	CU_ASSERT_EQUAL(released, 1);
+	CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool, 1000), 0);
+	nrt_encode_beside(&e, 1000);
+	uio = make_uio(1, more, 0);
+	CU_ASSERT_FALSE(XDR_PUTBUFS(&e.xdrs, uio, UIO_FLAG_NONE));
+	uio->uio_release(uio, UIO_FLAG_NONE);
+	CU_ASSERT_EQUAL(nrt_encode_pieces(&e, &len), -EMSGSIZE);
+	nrt_encode_release(&e);
+	CU_ASSERT_EQUAL(released, 2);
+}
+
 static void test_no_memory(void)
 {
 	struct util_pool small;
@@ -476,6 +508,7 @@ static const struct unit_test tests[] = {
 	{ "many uios", test_many_uios },
 	{ "longest stream", test_max },
 	{ "longest stream, uio", test_max_uio },
+	{ "beside the longest stream", test_beside },
 	{ "no memory", test_no_memory },
 	{ "privacy token", test_wrap },
 	{ "integrity token", test_mic },

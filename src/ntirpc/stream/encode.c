@@ -317,6 +317,7 @@ static bool encode_putbufs(XDR *xdrs, xdr_uio *uio, u_int flags)
 {
 	struct nrt_encode *e = enc(xdrs);
 	size_t sum = 0, used = 0;
+	bool refer;
 
 	uio->uio_references++;
 	if (e->error || !at_end(e))
@@ -325,14 +326,19 @@ static bool encode_putbufs(XDR *xdrs, xdr_uio *uio, u_int flags)
 		const xdr_vio *v = &uio->uio_vio[n];
 		size_t len = (size_t)(v->vio_tail - v->vio_head);
 
-		if (v->vio_tail < v->vio_head || len > e->max - sum)
+		if (v->vio_tail < v->vio_head || len > e->max + e->beside - sum)
 			return fail(e, -EMSGSIZE);
 		sum += len;
 		used += len != 0;
 	}
-	if (sum > e->max - total(e))
+	refer = e->next + used + SPARE_EXTENTS <= RT_MAX_PIECES;
+	if (refer && sum <= e->beside) {
+		e->beside -= sum;
+		e->max += sum;
+	} else if (sum > e->max - total(e)) {
 		return fail(e, -EMSGSIZE);
-	if (e->next + used + SPARE_EXTENTS <= RT_MAX_PIECES) {
+	}
+	if (refer) {
 		put_by_reference(e, uio);
 		if (!used)
 			uio_drop(uio);
@@ -555,12 +561,19 @@ int nrt_encode_init(struct nrt_encode *e, struct fab_pool *pool, size_t max)
 	memset(&e->xdrs, 0, sizeof(e->xdrs));
 	e->pool = pool;
 	e->max = max < UINT32_MAX ? max : UINT32_MAX;
+	e->beside = 0;
 	e->xdrs.x_ops = &encode_ops;
 	e->xdrs.x_op = XDR_ENCODE;
 	e->xdrs.x_base = &e->xdrs.x_v;
 	e->xdrs.x_flags = XDR_FLAG_VIO;
 	e->spare_mr = NULL;
 	return begin(e);
+}
+
+void nrt_encode_beside(struct nrt_encode *e, size_t octets)
+{
+	/* Positions have 32 bits. */
+	e->beside = octets < UINT32_MAX - e->max ? octets : UINT32_MAX - e->max;
 }
 
 struct nrt_encode *nrt_encode_of(XDR *xdrs)

@@ -83,6 +83,7 @@ struct nrt_encode {
 	XDR xdrs; /* first */
 	struct fab_pool *pool;
 	size_t max; /* longest stream */
+	size_t beside; /* octets of uios that may come on top */
 	unsigned int next; /* extents in use */
 	unsigned int cur; /* extent that x_data is in */
 	int error; /* -EMSGSIZE, -ENOMEM, -EINVAL: nothing more is put */
@@ -102,6 +103,11 @@ struct nrt_encode {
  * the same as nrt_encode_release().
  */
 int nrt_encode_init(struct nrt_encode *e, struct fab_pool *pool, size_t max);
+/*
+ * So many octets by reference, which take no buffer, may come beside @max: what
+ * can be placed in Write chunks. Before anything is put.
+ */
+void nrt_encode_beside(struct nrt_encode *e, size_t octets);
 /* Is this an encode stream of ours? NULL if not. */
 struct nrt_encode *nrt_encode_of(XDR *xdrs);
 /* Drop all that was put, buffers and uios too, and begin again. */
