@@ -188,7 +188,7 @@ struct gw_call {
 	struct iovec iov[GW_REPLY_IOV];
 };
 
-/* A reverse-direction Call that the TCP client is to answer. */
+/* A reverse-direction Call that the TCP client is to answer: its area. */
 struct gw_reverse {
 	struct gw_out out; /* first */
 	struct gw_reverse *next; /* c->reverse */

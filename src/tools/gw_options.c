@@ -384,6 +384,7 @@ static const char *finish(struct gw_options *o, struct arg_err *err)
 		o->nlisten = 1;
 	}
 	c->request_user_size = sizeof(struct gw_call);
+	c->call_user_size = sizeof(struct gw_reverse);
 	if (c->max_connections < o->max_clients)
 		c->max_connections = o->max_clients;
 	if (c->max_message < o->max_record)

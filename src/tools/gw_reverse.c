@@ -6,10 +6,12 @@
  * c->reverse (client.lock) lists the Calls that the TCP client has yet to
  * answer. A Call whose connection has ended stays only until it is out of the
  * output queue. The transport bounds their number on one connection.
+ *
+ * All there is of one is in the area of its struct rt_call, so that none is lost
+ * for want of memory here; where the transport has none, it says so (7.4.1).
  */
 #include "tools/gw.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
 
@@ -27,7 +29,6 @@ static void reverse_unlink(struct gw_client *c, struct gw_reverse *r)
 static void reverse_drop(struct gw_client *c, struct gw_reverse *r)
 {
 	rt_call_drop(r->call);
-	free(r);
 	gw_client_put(c);
 }
 
@@ -37,7 +38,6 @@ static void reverse_replied(void *arg)
 
 	/* Its buffers keep the client, whose they are. */
 	gw_record_release(&r->rec);
-	free(r);
 }
 
 /* The Reply is in r->rec, and nothing else knows of @r any more. */
@@ -72,12 +72,9 @@ static void reverse_fin(struct gw_client *c, struct gw_out *o, bool written)
 void gw_reverse_call(struct rt_conn *rc, struct rt_call *call)
 {
 	struct gw_client *c = rt_conn_user(rc);
-	struct gw_reverse *r = calloc(1, sizeof(*r));
+	struct gw_reverse *r = rt_call_user(call);
 
-	if (!r) {
-		rt_call_drop(call);
-		return;
-	}
+	memset(r, 0, sizeof(*r));
 	call->op_class = ULB_CLASS_callback;
 	r->call = call;
 	r->xid = call->xid;
