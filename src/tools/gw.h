@@ -305,7 +305,7 @@ void gw_calls_abandon(struct gw_client *c);
 /*
  * gw_layout.c: lay out call->iov as mark, Reply, and at their positions the
  * items that have come through Write chunks, @placed of them. -EBADMSG if the
- * Reply does not agree with them.
+ * Reply does not agree with them, -EPROTO if it is none.
  */
 int gw_call_layout(struct gw_call *call, unsigned int *placed);
 

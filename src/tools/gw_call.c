@@ -537,14 +537,22 @@ static void call_done(struct rt_request *rq)
 	struct gw_call *call = rt_request_user(rq);
 	unsigned int placed = 0;
 	char why[96];
+	int rc;
 
 	switch (rq->status) {
 	case 0:
 		gw_shares_answered(&call->c->gw->shares);
-		if (!gw_call_layout(call, &placed))
+		rc = gw_call_layout(call, &placed);
+		if (!rc) {
 			call_answer(call, placed, false);
-		else
-			call_fail(call, "the Reply does not match its chunks");
+			return;
+		}
+		/* The client would take it for a Call to itself. */
+		if (rc == -EPROTO)
+			rt_response_refuse(call->c->rc, rq->xid);
+		call_fail(call, rc == -EPROTO ?
+					"what came is no Reply" :
+					"the Reply does not match its chunks");
 		return;
 	case -ECONNRESET:
 		call_park(call, false, true);

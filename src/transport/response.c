@@ -156,6 +156,12 @@ static void refuse(struct rt_conn *c, uint32_t xid)
 		rt_error_code(c, xid, RDMA2_ERR_BAD_XDR);
 }
 
+void rt_response_refuse(struct rt_conn *c, uint32_t xid)
+{
+	rt_log(c, LOG_WARNING, "Reply %08x: an RPC message that is none", xid);
+	refuse(c, xid);
+}
+
 void rt_response_violation(struct rt_conn *c, struct rt_request_priv *rq,
 			   uint32_t xid, const char *what)
 {

@@ -619,6 +619,22 @@ def bad_xdr(t):
     error_ends(t, v2.BAD_XDR)
 
 
+# Fails with: call-as-reply
+@check("V2-7.2-05")
+def call_as_reply(t):
+    """An RPC Call where a Reply is due: BAD_XDR, and the Call fails."""
+    _, tcp, c = t.connect()
+    for x, payload in ((0x51, rpc.null(0x51)), (0x52, rpc.u32(0x52)),
+                       (0x53, rpc.u32(0x53, 2))):
+        tcp.send(rpc.null(x))
+        call = c.get_call()
+        c.post(v2.REPLY_INLINE, call.xid, payload=payload)
+        h = c.take()
+        same((h.xid, h.error), (call.xid, (v2.BAD_XDR,)), "its answer")
+        fails(tcp, x)
+    null_works(tcp, c)
+
+
 # Fails with: system-tried-again
 @check("V2-7.4.1-03")
 def system(t):
