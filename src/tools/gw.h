@@ -32,7 +32,9 @@
  *   Call costs no allocation. A client stops being read when it has too many
  *   Calls outstanding or too many octets held; a Call is outstanding until its
  *   Reply has been written to the socket, so that a slow reader stops itself.
- *   What all clients together have is shared out by gw_share.h.
+ *   What all clients together have is shared out by gw_share.h. A Call that
+ *   brings or asks for more than can be carried is done in part (gw_fit.c), so
+ *   that the octets of a WRITE beyond that are never held.
  */
 #ifndef RPCRDMA_TOOLS_GW_H
 #define RPCRDMA_TOOLS_GW_H
@@ -54,8 +56,11 @@
 /* Stretches of receive buffers in one record before it is made flat. */
 #define GW_PIECES 40
 #define GW_HASH 128
+/* Sinks of one Call, in octets, and the stretches that they are in. */
+#define GW_SINKS_MAX ((size_t)16 << 20)
+#define GW_SINK_PIECES (GW_SINKS_MAX / FAB_POOL_MAX_BUF + ULB_MAX_ITEMS)
 /* The Reply's pieces, cut once for each item, with the items and pads. */
-#define GW_REPLY_IOV (1 + RT_MAX_PIECES + 3 * ULB_MAX_ITEMS)
+#define GW_REPLY_IOV (1 + RT_MAX_PIECES + 2 * ULB_MAX_ITEMS + GW_SINK_PIECES)
 
 struct gateway;
 struct gw_worker;
@@ -71,6 +76,8 @@ struct gw_client;
 	X(arguments_reduced, "arguments sent as Read chunks")             \
 	X(results_reduced, "results placed through Write chunks")         \
 	X(duplicates, "Calls dropped, their XID being outstanding")       \
+	X(counts_lowered, "READs and READDIRs asked for in part")         \
+	X(writes_shortened, "WRITEs passed on in part")                   \
 	X(retransmits, "Calls sent again on a new RDMA connection")       \
 	X(renewals, "TCP connections ended so that Calls come anew")      \
 	X(reconnects, "RDMA connections made again")                      \
@@ -134,6 +141,10 @@ bool gw_record_add(struct gw_record *r, struct gw_client *c, struct gw_buf *b,
 		   uint8_t *p, size_t n);
 /* Copy the first @n octets, which the record must have, to @out. */
 void gw_record_peek(const struct gw_record *r, void *out, size_t n);
+/* Write a word over the four octets at @at, which the record must have. */
+void gw_record_poke(struct gw_record *r, size_t at, uint32_t value);
+/* Take out the @n octets from @from on, which the record must have. */
+void gw_record_cut(struct gw_record *r, size_t from, size_t n);
 /* Give @from's pieces and references to @to; @from is empty then. */
 void gw_record_move(struct gw_record *to, struct gw_record *from);
 void gw_record_release(struct gw_record *r);
@@ -183,7 +194,9 @@ struct gw_call {
 	struct ulb_scan scan;
 	struct rt_item items[ULB_MAX_ITEMS];
 	struct rt_sink sinks[ULB_MAX_ITEMS];
-	struct fab_buf *sink_buf[ULB_MAX_ITEMS];
+	struct fab_buf *sink_buf[ULB_MAX_ITEMS]; /* each the first of a chain */
+	struct rt_piece sink_piece[GW_SINK_PIECES];
+	unsigned int nsink_pieces;
 	uint8_t mark[REC_MARK_LEN + RPC_REPLY_HEAD];
 	struct iovec iov[GW_REPLY_IOV];
 };
@@ -257,6 +270,11 @@ struct gw_client {
 	unsigned int backoff_ms;
 	bool connected_once;
 	bool no_chunks; /* the server takes no segments */
+	unsigned int segments; /* that it takes in a header */
+	uint32_t segment_size;
+	bool judged; /* acc is too long, and may be fitted */
+	/* gw_fit.c: of the data that come, octets to be kept, and then not. */
+	size_t until, drop;
 
 	pthread_mutex_t lock; /* for all below */
 	bool dead; /* no more output; what comes back is freed */
@@ -308,6 +326,24 @@ void gw_calls_abandon(struct gw_client *c);
  * Reply does not agree with them, -EPROTO if it is none.
  */
 int gw_call_layout(struct gw_call *call, unsigned int *placed);
+
+/* Octets of sinks that one Call may have. */
+size_t gw_sinks_most(const struct gateway *gw);
+
+/*
+ * gw_fit.c. c->acc is as long as a record may be, and more is to come. Let less
+ * of its WRITEs pass: c->until and c->drop say what becomes of the octets next.
+ * False: there is nothing that could be left out.
+ */
+bool gw_fit_record(struct gw_client *c);
+/* Could there be, by its first GW_FIT_HEAD octets? */
+bool gw_fit_ever(const struct gw_client *c);
+/* The longest head of a Call (RFC 5531, 9) */
+#define GW_FIT_HEAD 840
+/* Have it ask for no more than can be brought. */
+void gw_fit_counts(struct gw_call *call);
+/* What the server takes. */
+void gw_fit_segments(struct gw_client *c, const struct rt_properties *theirs);
 
 static inline size_t gw_round4(size_t n)
 {

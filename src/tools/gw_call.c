@@ -16,10 +16,10 @@
 
 #include "tools/latency.h"
 
-/* Sinks of one Call; results beyond come back in the Reply's stream. Where
- * there is little memory, a quarter of it. */
-#define CALL_SINKS_MAX (8u << 20)
+/* Sinks of one Call: a quarter of the memory at most, and more than half of
+ * GW_SINKS_MAX only if that is a sixteenth. */
 #define CALL_SINKS_PART 4
+#define CALL_SINKS_RICH 16
 /* What a Call is of the heap: its area and the transport's. */
 #define CALL_HEAP (sizeof(struct gw_call) + 4096)
 /* How many times the limit while the client is asked something itself. */
@@ -91,12 +91,21 @@ static bool calls_full(const struct gw_client *c)
 
 /* ---- Life --------------------------------------------------------------- */
 
+static void call_release_sink(struct gw_call *call, unsigned int i)
+{
+	struct fab_buf *b;
+
+	while ((b = call->sink_buf[i])) {
+		call->sink_buf[i] = b->next;
+		gw_mem_put(call->c, b);
+	}
+}
+
 static void call_release_sinks(struct gw_call *call)
 {
-	for (unsigned int i = 0; i < ULB_MAX_ITEMS; i++) {
-		gw_mem_put(call->c, call->sink_buf[i]);
-		call->sink_buf[i] = NULL;
-	}
+	for (unsigned int i = 0; i < ULB_MAX_ITEMS; i++)
+		call_release_sink(call, i);
+	call->nsink_pieces = 0;
 }
 
 /* Off the books and gone. Not linked any more; no lock held. */
@@ -143,19 +152,72 @@ static bool call_is_gss(const struct gw_call *call)
 	return call->head.flavor == RPC_FLAVOR_GSS;
 }
 
+size_t gw_sinks_most(const struct gateway *gw)
+{
+	size_t limit = gw->shares.limit;
+
+	/* More only where the reserve would do for it, too [gw_share.h]. */
+	if (limit / CALL_SINKS_RICH >= GW_SINKS_MAX)
+		return GW_SINKS_MAX;
+	limit /= CALL_SINKS_PART;
+	return limit < GW_SINKS_MAX / 2 ? limit : GW_SINKS_MAX / 2;
+}
+
+/*
+ * Memory for a result of @len octets, in stretches as long as the pool has them.
+ * What it had before is given back when there is no failing any more.
+ */
+static bool call_sink(struct gw_call *call, unsigned int i, size_t len,
+		      enum gw_mem what)
+{
+	struct rt_piece *p = &call->sink_piece[call->nsink_pieces];
+	struct fab_buf *first = NULL, **tail = &first, *b;
+	size_t left = gw_round4(len);
+	unsigned int n = 0;
+
+	while (left) {
+		size_t here = left < FAB_POOL_MAX_BUF ? left : FAB_POOL_MAX_BUF;
+
+		b = call->nsink_pieces + n < GW_SINK_PIECES ?
+			    gw_mem_get(call->c, here, what) :
+			    NULL;
+		if (!b)
+			goto fail;
+		b->next = NULL;
+		*tail = b;
+		tail = &b->next;
+		left -= here;
+		p[n++] = (struct rt_piece){ b->addr, here, b->mr };
+	}
+	if (!n)
+		return false;
+	/* Without the roundup. */
+	p[n - 1].len -= gw_round4(len) - len;
+	call_release_sink(call, i);
+	call->sink_buf[i] = first;
+	call->sinks[i] = (struct rt_sink){
+		.addr = p[0].addr, .len = len, .pieces = p, .npieces = n
+	};
+	call->nsink_pieces += n;
+	return true;
+fail:
+	while ((b = first)) {
+		first = b->next;
+		gw_mem_put(call->c, b);
+	}
+	return false;
+}
+
 /* Which arguments and results go by chunks. False: no memory for sinks. */
 static bool call_plan(struct gw_client *c, struct gw_call *call)
 {
 	const struct gw_options *o = &c->gw->opt;
 	struct rt_request *rq = call->rq;
 	struct iovec iov[GW_PIECES];
-	size_t sum = 0, inlined = 0,
-	       most = c->gw->shares.limit / CALL_SINKS_PART;
+	size_t sum = 0, inlined = 0, most = gw_sinks_most(c->gw);
 	int rc;
 
-	if (most > CALL_SINKS_MAX)
-		most = CALL_SINKS_MAX;
-
+	gw_fit_counts(call);
 	for (unsigned int i = 0; i < call->rec.npieces; i++) {
 		iov[i].iov_base = call->rec.piece[i].addr;
 		iov[i].iov_len = call->rec.piece[i].len;
@@ -182,23 +244,18 @@ static bool call_plan(struct gw_client *c, struct gw_call *call)
 	for (unsigned int i = 0; i < call->scan.nresults; i++) {
 		size_t len = call->scan.results[i];
 		bool chunk = !call->plain && i < o->config.call_write_chunks &&
-			     len >= o->reduce_min && len <= FAB_POOL_MAX_BUF &&
-			     sum + len <= most;
+			     len >= o->reduce_min && sum + len <= most;
 
 		memset(&call->sinks[i], 0, sizeof(call->sinks[i]));
 		if (!chunk) {
 			inlined += gw_round4(len);
 			continue;
 		}
-		call->sink_buf[i] = gw_mem_get(c, gw_round4(len), GW_MEM_CALL);
-		if (!call->sink_buf[i]) {
+		if (!call_sink(call, i, len, GW_MEM_CALL)) {
 			call_release_sinks(call);
 			return false;
 		}
 		sum += len;
-		call->sinks[i].addr = call->sink_buf[i]->addr;
-		call->sinks[i].len = len;
-		call->sinks[i].mr = call->sink_buf[i]->mr;
 		/* Empty chunks count up to the last real one only [H2]. */
 		rq->nsinks = i + 1;
 	}
@@ -479,21 +536,14 @@ static bool call_retry(struct gw_call *call)
 
 	if (e->code == RDMA2_ERR_WRITE_RESOURCE && !call->write_retry) {
 		unsigned int i = e->chunk_index - 1;
-		struct fab_buf *b;
 
 		if (!e->chunk_index || i >= rq->nsinks || !e->length_needed ||
 		    !call->sinks[i].addr ||
 		    e->length_needed <= call->sinks[i].len ||
 		    e->length_needed > o->max_record)
 			return false;
-		b = gw_mem_get(c, gw_round4(e->length_needed), GW_MEM_MUST);
-		if (!b)
+		if (!call_sink(call, i, e->length_needed, GW_MEM_MUST))
 			return false;
-		gw_mem_put(c, call->sink_buf[i]);
-		call->sink_buf[i] = b;
-		call->sinks[i] = (struct rt_sink){ .addr = b->addr,
-						   .len = e->length_needed,
-						   .mr = b->mr };
 		call->write_retry = true;
 	} else if (e->code == RDMA2_ERR_REPLY_RESOURCE && !call->reply_retry) {
 		if (!e->length_needed || e->length_needed > o->max_record)

@@ -40,6 +40,8 @@
 /* What shows that a record announced is really sent. */
 #define RX_SHOWN 16384
 #define RX_LARGE ((1u << 20) - sizeof(struct gw_buf))
+/* What no record has, however much of it is left out. */
+#define RECORD_MOST ((size_t)1 << 30)
 /* Receives before other clients get a turn. */
 #define RX_BUDGET 16
 
@@ -89,7 +91,7 @@ int gw_client_new(struct gateway *gw, int fd)
 	c->fd = fd;
 	c->outq_tail = &c->outq;
 	atomic_init(&c->refs, 1); /* the worker's */
-	rec_init(&c->rec, gw->opt.max_record);
+	rec_init(&c->rec, RECORD_MOST);
 	pthread_mutex_init(&c->lock, NULL);
 	getpeername(fd, (struct sockaddr *)&peer, &len);
 	fab_addr_name((struct sockaddr *)&peer, c->name, sizeof(c->name));
@@ -156,13 +158,6 @@ void gw_client_kill(struct gw_client *c, int level, const char *why)
 }
 
 /* ---- TCP: receiving ----------------------------------------------------- */
-
-/* The first two words of a record. */
-static uint32_t word(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
-	       (uint32_t)p[2] << 8 | p[3];
-}
 
 static void refuse(struct gw_client *c, const char *why)
 {
@@ -245,8 +240,8 @@ static bool client_record(struct gw_client *c)
 		return false;
 	}
 	gw_record_peek(&c->acc, head, sizeof(head));
-	xid = word(head);
-	type = word(head + 4);
+	xid = rpc_word(head);
+	type = rpc_word(head + 4);
 	if (type > RPC_REPLY) {
 		refuse(c, "a record neither Call nor Reply: closed");
 		return false;
@@ -276,6 +271,52 @@ static bool client_record(struct gw_client *c)
 	return true;
 }
 
+/* Is the record to be longer than it may be, with nothing to leave out? */
+static bool client_over(struct gw_client *c)
+{
+	size_t max = c->gw->opt.max_record;
+
+	if (!c->rec.left || c->until || c->drop ||
+	    c->acc.len + c->rec.left <= max)
+		return false;
+	if (!c->judged && c->acc.len >= GW_FIT_HEAD) {
+		c->judged = true;
+		if (!gw_fit_ever(c))
+			return true;
+	}
+	return c->acc.len >= max && !gw_fit_record(c);
+}
+
+/* How much of what is received is of one kind: the same happens to all of it. */
+static size_t client_same(const struct gw_client *c)
+{
+	size_t n = c->rx_fill - c->rx_pos, most = n;
+
+	if (!c->rec.left)
+		return n;
+	if (c->until)
+		most = c->until;
+	else if (c->drop)
+		most = c->drop;
+	else
+		most = c->gw->opt.max_record - c->acc.len;
+	return n < most ? n : most;
+}
+
+/* Payload of the record. False: no memory. */
+static bool client_data(struct gw_client *c, uint8_t *p, size_t n)
+{
+	if (!c->until && c->drop) {
+		c->drop -= n;
+		return true;
+	}
+	if (!gw_record_add(&c->acc, c, c->rx, p, n))
+		return false;
+	if (c->until)
+		c->until -= n;
+	return true;
+}
+
 /* True when all that is received is used up. */
 static bool client_parse_all(struct gw_client *c)
 {
@@ -287,20 +328,30 @@ static bool client_parse_all(struct gw_client *c)
 		uint8_t *p = c->rx ? c->rx->data + c->rx_pos : NULL;
 		struct rec before = c->rec;
 
-		switch (rec_next(&c->rec, p, c->rx_fill - c->rx_pos, &used)) {
+		if (client_over(c)) {
+			refuse(c, "a record over the limit: closed");
+			return false;
+		}
+		switch (rec_next(&c->rec, p, client_same(c), &used)) {
 		case REC_MORE:
 			c->rx_pos += used;
 			return true;
 		case REC_MARK:
 			break;
 		case REC_DATA:
-			if (!gw_record_add(&c->acc, c, c->rx, p, used)) {
+			if (!client_data(c, p, used)) {
 				c->rec = before;
 				return stall(c);
 			}
 			break;
 		case REC_END:
+			if (c->until || c->drop) {
+				refuse(c, "a record that ends in its data: "
+					  "closed");
+				return false;
+			}
 			c->have_record = true;
+			c->judged = false;
 			gw_share_in_stop(&c->share);
 			if (!client_record(c))
 				return false;
@@ -581,6 +632,7 @@ static void client_up(struct gw_client *c)
 		      info.version, *info.auth_peer ? ", " : "",
 		      info.auth_peer);
 	c->no_chunks = !info.theirs.segments || !info.theirs.segment_size;
+	gw_fit_segments(c, &info.theirs);
 	c->backoff_ms = BACKOFF_FIRST_MS;
 	c->connected_once = true;
 	pthread_mutex_lock(&c->lock);

@@ -39,13 +39,19 @@ static void cut_to(struct cut *k, size_t to)
 	}
 }
 
-static void cut_put(struct cut *k, void *p, size_t n)
+/* The first @n octets of what is in the sink. */
+static void cut_put(struct cut *k, const struct rt_sink *s, size_t n)
 {
 	static uint8_t zeros[4];
+	size_t left = n;
 
-	if (!n)
-		return;
-	k->iov[k->n++] = (struct iovec){ p, n };
+	for (unsigned int i = 0; i < s->npieces && left; i++) {
+		const struct rt_piece *p = &s->pieces[i];
+		size_t here = left < p->len ? left : p->len;
+
+		k->iov[k->n++] = (struct iovec){ p->addr, here };
+		left -= here;
+	}
 	if (n & 3)
 		k->iov[k->n++] = (struct iovec){ zeros, -n & 3 };
 }
@@ -106,7 +112,7 @@ int gw_call_layout(struct gw_call *call, unsigned int *placed)
 			return -EBADMSG;
 		cut_to(&k, items[i].position - inserted);
 		/* Without the roundup that may have come with it. */
-		cut_put(&k, s->addr, items[i].length);
+		cut_put(&k, s, items[i].length);
 		inserted += gw_round4(items[i].length);
 		++*placed;
 	}

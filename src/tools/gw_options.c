@@ -24,7 +24,7 @@ static const char usage[] =
 	"  --reserved-ports         take only clients with a port below 1024\n"
 	"  --max-clients N          TCP connections at once (256)\n"
 	"  --max-calls N            Calls outstanding for each client (128)\n"
-	"  --max-record OCTETS      longest record taken from a client (2 MiB + 128 KiB)\n"
+	"  --max-record OCTETS      longest record passed on (2 MiB + 128 KiB)\n"
 	"  --max-memory OCTETS      registered memory (1 GiB)\n"
 	"  --retry-seconds N        how long Calls wait for a server that is gone (60)\n"
 	"\n"

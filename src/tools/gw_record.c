@@ -174,6 +174,67 @@ bool gw_record_add(struct gw_record *r, struct gw_client *c, struct gw_buf *b,
 	return true;
 }
 
+void gw_record_poke(struct gw_record *r, size_t at, uint32_t value)
+{
+	for (unsigned int i = 0, shift = 32; i < r->npieces && shift; i++) {
+		const struct rt_piece *p = &r->piece[i];
+
+		for (; at < p->len && shift; at++)
+			((uint8_t *)p->addr)[at] =
+				(uint8_t)(value >> (shift -= 8));
+		at -= p->len;
+	}
+}
+
+/* Give back the buffers that nothing of the record is in any more. */
+static void record_let_go(struct gw_record *r)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < r->nhold; i++) {
+		struct gw_buf *b = r->hold[i];
+		bool used = false;
+
+		for (unsigned int k = 0; k < r->npieces && !used; k++) {
+			uint8_t *p = r->piece[k].addr;
+
+			used = p >= b->data && p < b->data + b->cap;
+		}
+		if (used)
+			r->hold[n++] = b;
+		else
+			gw_buf_put(b);
+	}
+	r->nhold = n;
+}
+
+void gw_record_cut(struct gw_record *r, size_t from, size_t n)
+{
+	size_t to = from + n, pos = 0;
+	unsigned int left = 0;
+
+	for (unsigned int i = 0; i < r->npieces; i++) {
+		struct rt_piece p = r->piece[i];
+		size_t end = pos + p.len;
+		size_t lo = from > pos ? from - pos : 0;
+		size_t hi = to < end ? to - pos : p.len;
+
+		if (from < end && to > pos) {
+			uint8_t *a = p.addr;
+
+			/* Its octets are nobody else's. */
+			memmove(a + lo, a + hi, p.len - hi);
+			p.len -= hi - lo;
+		}
+		pos = end;
+		if (p.len)
+			r->piece[left++] = p;
+	}
+	r->npieces = left;
+	r->len -= n;
+	record_let_go(r);
+}
+
 void gw_record_move(struct gw_record *to, struct gw_record *from)
 {
 	to->len = from->len;

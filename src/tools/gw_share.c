@@ -10,8 +10,8 @@
 
 #define SEC 1000000000ull
 #define MSEC 1000000ull
-/* For the first in line: a record of 2 MiB and results of 8 MiB in whole
- * buffers are 16 MiB, and more would be of no use to it. */
+/* For the first in line: a record of 2 MiB and results of 16 MiB in whole
+ * buffers are 24 MiB, and more would be of no use to it. */
 #define RESERVE_PART 8
 #define IN_PART 2
 /* Of what is not the reserve: who comes first has it. */
@@ -20,7 +20,7 @@
 #define CALLS_PART 8
 /* The server that has answered no Call for so long stands still. */
 #define ANSWERS_NS SEC
-#define RESERVE_MOST ((size_t)16 << 20)
+#define RESERVE_MOST ((size_t)24 << 20)
 
 void gw_shares_init(struct gw_shares *s, size_t limit, size_t record)
 {

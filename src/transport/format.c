@@ -108,6 +108,19 @@ static bool no_room(int rc)
 	return rc == -E2BIG || rc == -ENOSPC;
 }
 
+static int expose_sink(struct rt_conn *c, struct rt_request_priv *rq,
+		       const struct rt_sink *s)
+{
+	int rc = 0;
+
+	if (!s->npieces)
+		return expose(c, rq, s->addr, s->len, s->mr, true, 0);
+	for (unsigned int i = 0; i < s->npieces && !rc; i++)
+		rc = expose(c, rq, s->pieces[i].addr, s->pieces[i].len,
+			    s->pieces[i].mr, true, 0);
+	return rc;
+}
+
 int rt_request_offer_writes(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	rq->nwrites = rq->pub.nsinks;
@@ -120,13 +133,16 @@ int rt_request_offer_writes(struct rt_conn *c, struct rt_request_priv *rq)
 		unsigned int first = rq->nsegs;
 		int rc = 0;
 
+		s->in_stream = false;
 		if (s->addr)
-			rc = expose(c, rq, s->addr, s->len, s->mr, true, 0);
-		if (no_room(rc))
+			rc = expose_sink(c, rq, s);
+		if (no_room(rc)) {
 			/* An empty chunk: the result comes inline. */
 			rollback(c, rq, first, rq->nrsegs);
-		else if (rc)
+			s->in_stream = true;
+		} else if (rc) {
 			return rc;
+		}
 		rq->write[i].seg = &rq->seg[first];
 		rq->write[i].count = rq->nsegs - first;
 	}

@@ -625,6 +625,9 @@ struct rt_sink {
 	void *addr; /* NULL: an empty chunk, the item comes inline */
 	size_t len;
 	struct fab_mr *mr;
+	/* If it does not lie in one stretch: all of them, of @len octets. */
+	const struct rt_piece *pieces;
+	unsigned int npieces;
 	size_t used; /* set: octets returned */
 	bool in_stream; /* set: the result is in the Reply instead */
 };

@@ -95,6 +95,8 @@ static void nfs_read(struct echo *e, struct xr *r, struct xw *w,
 	}
 	if (count > ECHO_FILE_SIZE - offset)
 		count = (uint32_t)(ECHO_FILE_SIZE - offset);
+	if (count > ECHO_PATTERN_LEN - ECHO_PERIOD)
+		count = ECHO_PATTERN_LEN - ECHO_PERIOD;
 	xw_u32(w, NFS3_OK);
 	xw_u32(w, 0);
 	xw_u32(w, count);

@@ -66,10 +66,12 @@ static void test_shares(void)
 
 	for (unsigned int k = 0; k < 5; k++) {
 		unsigned int n = counts[k];
-		size_t most = LIMIT - 16 * MB, open = most / 3;
-		size_t fair = (most - open) / (n + 1);
+		size_t most, open, fair;
 
 		begin(LIMIT, n + 1);
+		most = LIMIT - all.reserve;
+		open = most / 3;
+		fair = (most - open) / (n + 1);
 		greedy(0, 1, 65536);
 		/* Who was first has an even part, or half of the third. */
 		CU_ASSERT(m[0].used <= (fair > open / 2 ? fair : open / 2));
