@@ -153,28 +153,31 @@ static inline bool rt_credit_overrun(const struct rt_credit *c)
 /*
  * Is a GRANT due? When what was given back and not announced reaches half of
  * the Advertised credits ([A5] rule 6), and at once if the peer has used all
- * that was announced, since it may have nothing left to ask with; a GRANT
- * received gives its own credit back only with other news (rule 5).
+ * that was announced, since it may have nothing left to ask with. Of GRANTs
+ * received two make one piece of news (rule 5): who sends nothing else gets
+ * its credits back, and two ends that answer each other come to rest.
  */
 static inline bool rt_credit_grant_due(const struct rt_credit *c)
 {
-	int32_t news;
+	int32_t back, news;
 	uint32_t half;
 
 	/* The peer began with one message (4.3); a Call is answered. */
 	if (!c->told)
 		return c->received != c->grants && !c->holding;
-	news = (int32_t)(rt_credit_value(c) - c->announced - c->grants);
+	back = (int32_t)(rt_credit_value(c) - c->announced);
+	news = back - (int32_t)(c->grants - c->grants / 2);
 	if (news <= 0)
 		return false;
 	half = rt_credit_advertised(c) / 2;
-	return rt_credit_exhausted(c) || (uint32_t)news >= half;
+	return rt_credit_exhausted(c) || (uint32_t)back >= half;
 }
 
 /*
  * Would a GRANT now leave both sides able to go on? It costs a credit like any
- * message, and is not answered by a GRANT ([A5] rule 5), so that its credit
- * comes back only with a message that the peer sends for another reason.
+ * message, and one alone is not answered by a GRANT ([A5] rule 5), so that its
+ * credit may come back only with a message that the peer sends for another
+ * reason.
  *
  * With two credits or more there is no question. The last one may go when the
  * peer has none left. For then it has also sent all it could since our last

@@ -206,6 +206,32 @@ def refreshed_in_time(t):
     expect(grants > 2, "%d GRANTs" % grants)
 
 
+# Fails with: grant-lost
+@check("V2-4.2.1.1-07")
+def grants_refreshed(t):
+    """GRANTs alone are refreshed too, before all credits are used, and by
+    half as many at most."""
+    for advertise in 3, 1000:
+        c = t.connect(advertise=advertise, replenish=False)
+        c.null()
+        window = v2.ahead(c.limit, c.sent)
+        expect(window > 1, "a window of %d" % window)
+        before = len(c.seen)
+        for n in range(6 * window):
+            if not c.can_send():
+                c.backlog.append(c.next())
+            expect(c.can_send(), "no credits after %d GRANTs" % n)
+            c.post(v2.GRANT, 0, force=True)
+        # What is on its way comes before this.
+        c.null()
+        spent, got = 6 * window, c.seen[before:]
+        back = [h for h in got if h.htype == v2.GRANT]
+        same(len(got) - len(back), 1, "messages that are no GRANT")
+        expect(3 <= len(back) <= spent // 2, "%d GRANTs for %d" %
+               (len(back), spent))
+        expect(t.quiet(c, 0.2), "a GRANT after the last")
+
+
 # Fails with: credit-highest, credit-ignored, grant-ignored
 @check("V2-4.2.1.1-02", "V2-4.2.1.1-03")
 def no_credits(t):
