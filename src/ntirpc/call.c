@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <isa-l/crc64.h>
 #include <string.h>
+#include <syslog.h>
 
 #include "compat/ntirpc.h"
 #include "ntirpc/optional.h"
@@ -326,6 +327,7 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 	struct nrt_call *nc = nrt_call_of(req->rq_xdrs);
 	enum xprt_stat stat = XPRT_IDLE;
 	struct aftermath after;
+	struct rt_conn *c;
 	size_t len = 0;
 
 	/* A second answer to the same Call: the first one counts. */
@@ -339,6 +341,14 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 		foresee(nc, &after);
 		ended(nc);
 		nrt_encode_release(&nc->out);
+		/* 7.4: the Reply is lost, and the end of the connection says
+		 * so. Ganesha ends it for a new Call alone, not for one that
+		 * it has executed before. */
+		c = nc->call->conn;
+		rt_conn_log(c, LOG_WARNING,
+			    "Reply %08x cannot be encoded: closing",
+			    nc->call->xid);
+		rt_conn_close(c, true);
 		rt_call_drop(nc->call);
 		stat = XPRT_DIED;
 		goto out;

@@ -197,6 +197,24 @@ static void test_too_long(void)
 	CU_ASSERT_EQUAL(util_pool_used(&pool), 0);
 }
 
+/* 7.4: what cannot be encoded, not even as an error, ends the connection. */
+static void lost(struct fake_call *f, struct svc_req *req)
+{
+	memset(&fake_closed, 0, sizeof(fake_closed));
+	CU_ASSERT_EQUAL(svc_sendreply(req), XPRT_DIED);
+	CU_ASSERT_EQUAL(f->replies, 0);
+	CU_ASSERT_EQUAL(f->drops, 1);
+	CU_ASSERT_EQUAL(fake_closed.closes, 1);
+	CU_ASSERT_EQUAL(fake_closed.aborts, 1);
+	CU_ASSERT_PTR_EQUAL(fake_closed.conn, f);
+	/* The Call kept it until then, and its credit. */
+	CU_ASSERT_EQUAL(fake_closed.drops, 0);
+	tail(req);
+	CU_ASSERT_EQUAL(f->drops, 1);
+	CU_ASSERT_EQUAL(fake_closed.closes, 1);
+	fake_free(f);
+}
+
 static void test_no_pool(void)
 {
 	struct util_pool tiny;
@@ -211,15 +229,23 @@ static void test_no_pool(void)
 	f = start(&req, ULB_PROG_NFS, 3, 0, 0);
 	nrt_call_of(req.rq_xdrs)->pool = tiny.pool;
 	req.rq_msg.RPCM_ack.ar_results.proc = (xdrproc_t)xdr_void;
-	CU_ASSERT_EQUAL(svc_sendreply(&req), XPRT_DIED);
-	CU_ASSERT_EQUAL(f->replies, 0);
-	CU_ASSERT_EQUAL(f->drops, 1);
-	tail(&req);
-	CU_ASSERT_EQUAL(f->drops, 1);
-	fake_free(f);
+	lost(f, &req);
 	while (n)
 		fab_pool_put(all[--n]);
 	util_pool_close(&tiny);
+}
+
+static void test_no_encoding(void)
+{
+	struct fake_call *f;
+	struct svc_req req;
+
+	f = start(&req, ULB_PROG_NFS, 3, 0, 0);
+	req.rq_msg.RPCM_ack.ar_results.proc = (xdrproc_t)xdr_void;
+	/* No verifier is so long, that of an error neither. */
+	req.rq_msg.RPCM_ack.ar_verf.oa_length = MAX_AUTH_BYTES + 1;
+	lost(f, &req);
+	CU_ASSERT_EQUAL(util_pool_used(&pool), 0);
 }
 
 /* A request that Ganesha drops: the credit must come back. */
@@ -534,6 +560,7 @@ static const struct unit_test tests[] = { { "open", test_open },
 					    test_read },
 					  { "too long a Reply", test_too_long },
 					  { "no buffers", test_no_pool },
+					  { "no encoding", test_no_encoding },
 					  { "dropped Call", test_dropped },
 					  { "error Replies", test_errors },
 					  { "torn", test_torn },

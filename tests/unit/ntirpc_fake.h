@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The Responder's side of the transport, reduced to its contract: rt_reply(),
- * rt_call_refuse() and rt_call_drop() note what they are given. A struct rt_call is filled by
- * hand. So is what there is to know of sessions: fake_sessions tells, and notes
+ * rt_call_refuse(), rt_call_drop() and rt_conn_close() note what they are given.
+ * A struct rt_call is filled by hand. So is what there is to know of sessions: fake_sessions tells, and notes
  * what it is told. Included by one file of a program, which thereby does not
  * take these functions from where they are.
  */
@@ -75,6 +75,24 @@ void rt_call_drop(struct rt_call *call)
 	memset(&f->user, 0x5a, sizeof(f->user));
 	util_free_pieces(call->pieces, call->npieces);
 	call->npieces = 0;
+}
+
+static struct {
+	const struct rt_conn *conn;
+	int closes, aborts;
+	int drops; /* of the Call, when that came */
+} fake_closed;
+
+void rt_conn_close(struct rt_conn *c, bool abort)
+{
+	fake_closed.conn = c;
+	fake_closed.closes++;
+	fake_closed.aborts += abort;
+	fake_closed.drops = fake_of((void *)c)->drops;
+}
+
+void rt_conn_log(struct rt_conn *c, int level, const char *fmt, ...)
+{
 }
 
 void rt_conn_get(struct rt_conn *c)
