@@ -852,6 +852,12 @@ void rt_response_violation(struct rt_conn *c, struct rt_request_priv *rq,
 			   uint32_t xid, const char *what);
 /* The Reply is in its place. */
 void rt_response_done(struct rt_conn *c, struct rt_request_priv *rq);
+/*
+ * The request is about to be given back, and its memory closed to the peer:
+ * what stands in the Reply chunk can only now be looked at (11.1.3), since
+ * before the peer could still have changed it.
+ */
+void rt_response_closed(struct rt_conn *c, struct rt_request_priv *rq);
 
 /* wrong.c */
 /* The peer has sent what is wrong. */

@@ -122,6 +122,7 @@ void rt_request_rollback(struct rt_conn *c, struct rt_request_priv *rq)
 static void complete(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	cds_list_del(&rq->link);
+	rt_response_closed(c, rq);
 	rq->pub.done(&rq->pub);
 }
 

@@ -64,20 +64,10 @@ static bool take_writes(struct rt_conn *c, struct rt_request_priv *rq,
 	return true;
 }
 
-/* The Reply in its chunk; @len octets were written, which is known to fit. */
-static bool take_external(struct rt_conn *c, struct rt_request_priv *rq,
-			  uint32_t want, size_t len)
+/* The Reply in its chunk, of which @len octets were written. */
+static void take_external(struct rt_conn *c, struct rt_request_priv *rq,
+			  size_t len)
 {
-	const uint8_t *b;
-	uint32_t xid;
-
-	if (len < 4)
-		return false;
-	b = rq->reply_buf->addr;
-	xid = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
-	      (uint32_t)b[2] << 8 | b[3];
-	if (xid != want)
-		return false;
 	RT_COUNT(c, special_received, 1);
 	RT_COUNT(c, reply_chunks, 1);
 	RT_COUNT(c, write_bytes, len);
@@ -85,7 +75,6 @@ static bool take_external(struct rt_conn *c, struct rt_request_priv *rq,
 	rq->pub.reply[0] = (struct rt_piece){ rq->reply_buf->addr, len,
 					      rq->reply_buf->mr };
 	rq->pub.reply_len = len;
-	return true;
 }
 
 static void take_continued(struct rt_conn *c, struct rt_request_priv *rq)
@@ -131,6 +120,12 @@ static uint64_t count_reads(struct rt_conn *c, const struct rt_request_priv *rq)
 	return n;
 }
 
+static bool in_chunk(const struct rt_request_priv *rq)
+{
+	return rq->pub.nreply && rq->reply_buf &&
+	       rq->pub.reply[0].addr == rq->reply_buf->addr;
+}
+
 /* @read: of the Call's octets those that the peer has fetched. */
 static void count_class(struct rt_conn *c, const struct rt_request_priv *rq,
 			uint64_t read, uint64_t now)
@@ -139,7 +134,7 @@ static void count_class(struct rt_conn *c, const struct rt_request_priv *rq,
 
 	for (unsigned int i = 0; i < rq->pub.npieces; i++)
 		sent += rq->pub.pieces[i].len;
-	if (rq->reply_buf && rq->pub.reply[0].addr == rq->reply_buf->addr)
+	if (in_chunk(rq))
 		written = came;
 	for (unsigned int i = 0; i < rq->pub.nsinks; i++) {
 		written += rq->pub.sinks[i].used;
@@ -211,13 +206,14 @@ void rt_response_receive(struct rt_conn *c, const struct wire_msg *m,
 					      "its Reply chunk is not ours");
 			return;
 		}
-		if (!take_external(c, rq, m->p.xid, len)) {
+		if (len < 4) {
 			/* No memory but ours was named: only this RPC fails
 			 * (7.2). */
 			refuse(c, m->p.xid);
 			rt_request_finish(c, rq, -EPROTO);
 			return;
 		}
+		take_external(c, rq, len);
 	} else if (continued) {
 		take_continued(c, rq);
 	} else {
@@ -234,6 +230,26 @@ void rt_response_done(struct rt_conn *c, struct rt_request_priv *rq)
 	RT_STAGE(c, answer, rq->sent, now);
 	count_class(c, rq, count_reads(c, rq), now);
 	rt_request_finish(c, rq, 0);
+}
+
+void rt_response_closed(struct rt_conn *c, struct rt_request_priv *rq)
+{
+	const uint8_t *b;
+	uint32_t xid;
+
+	if (rq->pub.status || !in_chunk(rq))
+		return;
+	b = rq->reply_buf->addr;
+	xid = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
+	      (uint32_t)b[2] << 8 | b[3];
+	if (xid == rq->pub.xid)
+		return;
+	/* As above: only this RPC. */
+	if (c->state < RT_CLOSING)
+		refuse(c, rq->pub.xid);
+	rq->pub.status = -EPROTO;
+	rq->pub.nreply = 0;
+	rq->pub.reply_len = 0;
 }
 
 /*

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "rt_raw.h"
+#include "transport/internal.h"
 #include "unit.h"
 
 static const struct rt_config with_user = { .request_user_size = 8 };
@@ -205,6 +206,122 @@ static void external_replies(void)
 	expect(&r, &rpc, -EPROTO, 0);
 	CU_ASSERT_TRUE(r.down);
 	rt_raw_close(&r);
+}
+
+/* A fabric which lets the peer write once more when memory is to be closed to
+ * it, or which closes it late. */
+static struct {
+	const struct fab_ops *real;
+	struct fab_ops ops;
+	struct rt_raw *r;
+	uint32_t handle;
+	uint64_t offset;
+	bool late, held, let;
+	void *user;
+} between;
+
+static void write_chunk(struct rt_raw *r, const uint8_t *octets)
+{
+	struct fab_sge sge = { r->mem, 8, NULL };
+	struct fab_wr wr = { .op = FAB_WRITE,
+			     .handle = between.handle,
+			     .offset = between.offset,
+			     .nsge = 1,
+			     .sge = &sge };
+
+	memcpy(r->mem, octets, 8);
+	CU_ASSERT_EQUAL(fab_post(r->fab, &wr), 0);
+}
+
+static bool unexpose(struct fab_conn *c, uint32_t handle, void *user)
+{
+	static const uint8_t other[8] = { 9, 9, 9, 9 };
+
+	if (handle == between.handle && between.late) {
+		between.held = true;
+		between.user = user;
+		return false;
+	}
+	if (handle == between.handle)
+		write_chunk(between.r, other);
+	return between.real->unexpose(c, handle, user);
+}
+
+static int poll_late(struct fab_conn *c, struct fab_wc *wc, int n)
+{
+	if (!between.held || !between.let)
+		return between.real->poll(c, wc, n);
+	between.held = false;
+	CU_ASSERT_TRUE(between.real->unexpose(c, between.handle, NULL));
+	*wc = (struct fab_wc){ .kind = FAB_WC_CLOSED, .user = between.user };
+	return 1;
+}
+
+/* 11.1.3: the Reply in the chunk is looked at when the chunk is closed, which
+ * may be later, and not while its octets can still change. */
+static void closed_first(void)
+{
+	static const uint8_t wrong[8] = { 8, 8, 8, 8 };
+	struct rt_config cfg = with_user;
+
+	cfg.call_format = RT_FORMAT_SPECIAL;
+	for (unsigned int i = 0; i < 3; i++) {
+		struct wire_segment seg;
+		struct wire_chunk_desc reply = { &seg, 1 };
+		struct wire_reply_desc d = { .reply = &reply };
+		uint8_t right[8] = { 0, 0, 0, 7 };
+		struct wire_iter it = { 0 };
+		struct fab_conn *fab;
+		struct rt_rpc rpc;
+		struct rt_raw r;
+
+		CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &cfg));
+		CU_ASSERT_TRUE(rt_raw_greet(&r));
+		rt_rpc_init(&r.p, r.p.client, &rpc, 7, 0, false, 20000, 0, 0, 0,
+			    0);
+		rt_rpc_submit(r.p.client, &rpc);
+		CU_ASSERT_EQUAL_FATAL(rt_raw_next(&r), RDMA2_CALL_INLINE);
+		CU_ASSERT_TRUE_FATAL(r.m.has_reply &&
+				     wire_segment_next(&r.m.reply, &it, &seg));
+		fab = r.p.client->fab;
+		memset(&between, 0, sizeof(between));
+		between.real = fab->ops;
+		between.ops = *fab->ops;
+		between.ops.unexpose = unexpose;
+		between.ops.poll = poll_late;
+		between.r = &r;
+		between.handle = seg.handle;
+		between.offset = seg.offset;
+		between.late = i > 0;
+		fab->ops = &between.ops;
+		write_chunk(&r, right);
+		seg.length = 8;
+		rt_raw_reply(&r, 7, &d, NULL, 0);
+		rt_raw_run(&r);
+		if (between.late) {
+			/* The RPC waits for it, with a Reply that is right. */
+			CU_ASSERT_FALSE(rpc.done);
+			CU_ASSERT_TRUE(rt_raw_silent(&r));
+			if (i == 1)
+				write_chunk(&r, wrong);
+			between.let = true;
+			fab_kick(fab);
+			rt_raw_run(&r);
+		}
+		if (i < 2) {
+			CU_ASSERT_TRUE(
+				rt_raw_is_error(&r, 7, RDMA2_ERR_BAD_XDR));
+			CU_ASSERT_EQUAL(rpc.rq->nreply, 0);
+			expect(&r, &rpc, -EPROTO, 0);
+		} else {
+			CU_ASSERT_EQUAL(rpc.rq->reply_len, 8);
+			expect(&r, &rpc, 0, 0);
+		}
+		/* Only this RPC has failed. */
+		CU_ASSERT_TRUE(rt_raw_silent(&r));
+		fab->ops = between.real;
+		rt_raw_close(&r);
+	}
 }
 
 /* [C11], at the Requester: which invalidations are right. */
@@ -460,6 +577,7 @@ static void error_queue(void)
 static const struct unit_test tests[] = {
 	{ "returned lists", returned_lists },
 	{ "external replies", external_replies },
+	{ "closed first", closed_first },
 	{ "invalidated", invalidated },
 	{ "errors and unknown", errors_and_unknown },
 	{ "refused types", refused_types },
