@@ -526,6 +526,32 @@ static void expect_replies(struct gateway *gw, size_t len)
 		;
 }
 
+/*
+ * May a Call be executed twice? The server has done so when it finds that the
+ * Reply has no room [E5]. A session keeps it from doing so again; under
+ * RPCSEC_GSS it is the client that decides, see call_park().
+ */
+static bool call_repeatable(const struct gw_call *call)
+{
+	struct iovec iov[GW_PIECES];
+	struct ulb_call head;
+
+	if (call_is_gss(call) || call->head.prog != ULB_PROG_NFS)
+		return true;
+	for (unsigned int i = 0; i < call->rec.npieces; i++) {
+		iov[i].iov_base = call->rec.piece[i].addr;
+		iov[i].iov_len = call->rec.piece[i].len;
+	}
+	if (ulb_classify(iov, call->rec.npieces, &head))
+		return false;
+	if (head.vers == 4)
+		/* Of a class behind that may be what changes something too. */
+		return head.sequence || (head.op_class != ULB_CLASS_other &&
+					 head.op_class < ULB_CLASS_change);
+	return head.op_class != ULB_CLASS_other &&
+	       head.op_class != ULB_CLASS_change;
+}
+
 /* RDMA2_ERROR names what is missing: try once with that [E5]. */
 static bool call_retry(struct gw_call *call)
 {
@@ -534,6 +560,8 @@ static bool call_retry(struct gw_call *call)
 	struct gw_client *c = call->c;
 	const struct gw_options *o = &c->gw->opt;
 
+	if (!call_repeatable(call))
+		return false;
 	if (e->code == RDMA2_ERR_WRITE_RESOURCE && !call->write_retry) {
 		unsigned int i = e->chunk_index - 1;
 

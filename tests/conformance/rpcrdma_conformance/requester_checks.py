@@ -780,7 +780,7 @@ def reply_resource(t):
         refused_for_good(t, rpc.null, (v2.REPLY_RESOURCE, need))
 
 
-# Fails with: resources-end-nothing, retry-never
+# Fails with: resources-end-nothing, retry-never, retry-always
 @check("V2-6.6.4-03")
 def retried_with_more(t):
     """With the length that an error names the Call is tried again."""
@@ -803,6 +803,31 @@ def retried_with_more(t):
     data = rpc.pattern(6000, 1)
     c.answer_inline(call, read3_head(6000), [c.fill(call, 0, data)])
     same(tcp.reply().r.data[-6000:], data, "what the client got")
+    # Not what would do harm a second time: REMOVE, alone or before a READ,
+    # and what cannot be read.
+    remove = rpc.u32(rpc.REMOVE) + rpc.opaque(b"name")
+    read = rpc.read(0, 4000)
+    for x, m in enumerate((
+            rpc.call(3, rpc.NFS, 3, 12, rpc.opaque(b"fh") + rpc.opaque(b"n")),
+            rpc.compound(4, [rpc.putfh(b"fh"), remove]),
+            rpc.compound(5, [rpc.putfh(b"fh"), remove, read]),
+            rpc.call(6, rpc.NFS, 3, 77)), 3):
+        tcp.send(m)
+        same(c.get_call().xid, x, "the Call")
+        c.error(x, v2.REPLY_RESOURCE, 70000)
+        expect(t.which(c, tcp) is tcp, "Call %d was sent again" % x)
+        fails(tcp, x)
+    # A session keeps it from being executed twice.
+    m = rpc.compound(7, [rpc.u32(53) + bytes(16 + 4 * 4), rpc.putfh(b"fh"),
+                         remove], minor=1)
+    tcp.send(m)
+    c.get_call()
+    c.error(7, v2.REPLY_RESOURCE, 70000)
+    call = c.get_call()
+    same((call.xid, call.payload), (7, m), "the Call, once more")
+    m = rpc.reply(7, bytes(40))
+    c.send_reply(m)
+    same(tcp.recv(), m, "what the client got")
 
 
 PLAIN = "--reduce-min", "4294967295"
