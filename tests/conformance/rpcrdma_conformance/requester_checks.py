@@ -363,12 +363,16 @@ def segment_count(t):
         call = c.get_call()
         expect(len(call.segments()) <= count, "%d segments" %
                len(call.segments()))
+        # It may ask for less than its client did.
+        part = int.from_bytes(call.fetch()[-4:], "big")
+        expect(0 < part <= n, "%d octets are asked for" % part)
         # What found no chunk is in the Reply.
         if any(call.writes):
-            c.answer_inline(call, read3_head(n), [c.fill(call, 0, data)])
+            c.answer_inline(call, read3_head(part),
+                            [c.fill(call, 0, data[:part])])
         else:
-            c.send_reply(rpc.reply(2, read3_head(n) + data))
-        same(tcp.reply().r.data[-n:], data, "what the client got")
+            c.send_reply(rpc.reply(2, read3_head(part) + data[:part]))
+        same(tcp.reply().r.data[-part:], data[:part], "what the client got")
         t.stop()
 
 
