@@ -145,6 +145,8 @@ void gw_record_peek(const struct gw_record *r, void *out, size_t n);
 void gw_record_poke(struct gw_record *r, size_t at, uint32_t value);
 /* Take out the @n octets from @from on, which the record must have. */
 void gw_record_cut(struct gw_record *r, size_t from, size_t n);
+/* The memory of the record and of the buffer that is received into. */
+size_t gw_record_held(const struct gw_record *r, const struct gw_buf *rx);
 /* Give @from's pieces and references to @to; @from is empty then. */
 void gw_record_move(struct gw_record *to, struct gw_record *from);
 void gw_record_release(struct gw_record *r);
@@ -327,8 +329,16 @@ void gw_calls_abandon(struct gw_client *c);
  */
 int gw_call_layout(struct gw_call *call, unsigned int *placed);
 
-/* Octets of sinks that one Call may have. */
+/* gw_sink.c. Octets of sinks that one Call may have. */
 size_t gw_sinks_most(const struct gateway *gw);
+/*
+ * Memory for the result @i, of @len octets, in stretches as long as the pool has
+ * them. False: there is none, and nothing has changed; else what the result had
+ * before is given back.
+ */
+bool gw_sink_get(struct gw_call *call, unsigned int i, size_t len,
+		 enum gw_mem what);
+void gw_sinks_release(struct gw_call *call);
 
 /*
  * gw_fit.c. c->acc is as long as a record may be, and more is to come. Let less

@@ -16,10 +16,6 @@
 
 #include "tools/latency.h"
 
-/* Sinks of one Call: a quarter of the memory at most, and more than half of
- * GW_SINKS_MAX only if that is a sixteenth. */
-#define CALL_SINKS_PART 4
-#define CALL_SINKS_RICH 16
 /* What a Call is of the heap: its area and the transport's. */
 #define CALL_HEAP (sizeof(struct gw_call) + 4096)
 /* How many times the limit while the client is asked something itself. */
@@ -91,23 +87,6 @@ static bool calls_full(const struct gw_client *c)
 
 /* ---- Life --------------------------------------------------------------- */
 
-static void call_release_sink(struct gw_call *call, unsigned int i)
-{
-	struct fab_buf *b;
-
-	while ((b = call->sink_buf[i])) {
-		call->sink_buf[i] = b->next;
-		gw_mem_put(call->c, b);
-	}
-}
-
-static void call_release_sinks(struct gw_call *call)
-{
-	for (unsigned int i = 0; i < ULB_MAX_ITEMS; i++)
-		call_release_sink(call, i);
-	call->nsink_pieces = 0;
-}
-
 /* Off the books and gone. Not linked any more; no lock held. */
 static void call_free(struct gw_client *c, struct gw_call *call, bool written)
 {
@@ -115,7 +94,7 @@ static void call_free(struct gw_client *c, struct gw_call *call, bool written)
 	size_t cost = call->cost;
 
 	gw_record_release(&call->rec);
-	call_release_sinks(call);
+	gw_sinks_release(call);
 	gw_share_give(&c->share, call->charge);
 	rt_request_free(call->rq);
 	pthread_mutex_lock(&c->lock);
@@ -150,62 +129,6 @@ static void call_fin(struct gw_client *c, struct gw_out *o, bool written)
 static bool call_is_gss(const struct gw_call *call)
 {
 	return call->head.flavor == RPC_FLAVOR_GSS;
-}
-
-size_t gw_sinks_most(const struct gateway *gw)
-{
-	size_t limit = gw->shares.limit;
-
-	/* More only where the reserve would do for it, too [gw_share.h]. */
-	if (limit / CALL_SINKS_RICH >= GW_SINKS_MAX)
-		return GW_SINKS_MAX;
-	limit /= CALL_SINKS_PART;
-	return limit < GW_SINKS_MAX / 2 ? limit : GW_SINKS_MAX / 2;
-}
-
-/*
- * Memory for a result of @len octets, in stretches as long as the pool has them.
- * What it had before is given back when there is no failing any more.
- */
-static bool call_sink(struct gw_call *call, unsigned int i, size_t len,
-		      enum gw_mem what)
-{
-	struct rt_piece *p = &call->sink_piece[call->nsink_pieces];
-	struct fab_buf *first = NULL, **tail = &first, *b;
-	size_t left = gw_round4(len);
-	unsigned int n = 0;
-
-	while (left) {
-		size_t here = left < FAB_POOL_MAX_BUF ? left : FAB_POOL_MAX_BUF;
-
-		b = call->nsink_pieces + n < GW_SINK_PIECES ?
-			    gw_mem_get(call->c, here, what) :
-			    NULL;
-		if (!b)
-			goto fail;
-		b->next = NULL;
-		*tail = b;
-		tail = &b->next;
-		left -= here;
-		p[n++] = (struct rt_piece){ b->addr, here, b->mr };
-	}
-	if (!n)
-		return false;
-	/* Without the roundup. */
-	p[n - 1].len -= gw_round4(len) - len;
-	call_release_sink(call, i);
-	call->sink_buf[i] = first;
-	call->sinks[i] = (struct rt_sink){
-		.addr = p[0].addr, .len = len, .pieces = p, .npieces = n
-	};
-	call->nsink_pieces += n;
-	return true;
-fail:
-	while ((b = first)) {
-		first = b->next;
-		gw_mem_put(call->c, b);
-	}
-	return false;
 }
 
 /* Which arguments and results go by chunks. False: no memory for sinks. */
@@ -251,8 +174,8 @@ static bool call_plan(struct gw_client *c, struct gw_call *call)
 			inlined += gw_round4(len);
 			continue;
 		}
-		if (!call_sink(call, i, len, GW_MEM_CALL)) {
-			call_release_sinks(call);
+		if (!gw_sink_get(call, i, len, GW_MEM_CALL)) {
+			gw_sinks_release(call);
 			return false;
 		}
 		sum += len;
@@ -268,6 +191,9 @@ static bool call_plan(struct gw_client *c, struct gw_call *call)
 		rq->reply_max = atomic_load(&c->gw->gss_reply_max);
 	if (rq->reply_max)
 		rq->reply_max += inlined;
+	/* What it may ask for, but cannot get. */
+	if (rq->reply_max > o->config.max_message)
+		rq->reply_max = o->config.max_message & ~(size_t)3;
 	return true;
 }
 
@@ -347,7 +273,7 @@ enum gw_take gw_call_take(struct gw_client *c, uint32_t xid)
 	if (!call_plan(c, call) || !call_charge(call)) {
 		bool never = call->charge > c->gw->shares.limit;
 
-		call_release_sinks(call);
+		gw_sinks_release(call);
 		gw_record_move(&c->acc, &call->rec);
 		rt_request_free(rq);
 		return never ? GW_NEVER : GW_NO_MEMORY;
@@ -397,7 +323,7 @@ void gw_calls_submit(struct gw_client *c)
 		next = first->snext;
 		if (c->no_chunks && !first->plain) {
 			first->plain = true;
-			call_release_sinks(first);
+			gw_sinks_release(first);
 			call_plan(c, first); /* a plain one cannot fail */
 		}
 		call_prepare(first);
@@ -570,7 +496,7 @@ static bool call_retry(struct gw_call *call)
 		    e->length_needed <= call->sinks[i].len ||
 		    e->length_needed > o->max_record)
 			return false;
-		if (!call_sink(call, i, e->length_needed, GW_MEM_MUST))
+		if (!gw_sink_get(call, i, e->length_needed, GW_MEM_MUST))
 			return false;
 		call->write_retry = true;
 	} else if (e->code == RDMA2_ERR_REPLY_RESOURCE && !call->reply_retry) {
@@ -602,7 +528,7 @@ static bool call_retry_plain(struct gw_call *call)
 	if (call->plain || (!rq->nitems && !rq->nsinks))
 		return false;
 	call->plain = true;
-	call_release_sinks(call);
+	gw_sinks_release(call);
 	/* Cannot fail: a plain Call needs no sinks. */
 	if (!call_plan(call->c, call))
 		return false;

@@ -531,8 +531,8 @@ empty:
 		c->rx = NULL;
 		c->rx_pos = 0;
 		c->rx_fill = 0;
-		if (!rec_inside(&c->rec))
-			gw_share_done_in(&c->share, 0);
+		/* What is left out has buffers that no record keeps. */
+		gw_share_done_in(&c->share, gw_record_held(&c->acc, NULL));
 	}
 }
 

@@ -95,17 +95,6 @@ static void shorten(struct gw_client *c, const struct ulb_bulk *b, size_t w)
 	}
 }
 
-/* What is left of it is all that it holds. */
-static void recount(struct gw_client *c)
-{
-	size_t held = c->rx ? c->rx->fab->size : 0;
-
-	for (unsigned int i = 0; i < c->acc.nhold; i++)
-		if (c->acc.hold[i] != c->rx)
-			held += c->acc.hold[i]->fab->size;
-	gw_share_done_in(&c->share, held);
-}
-
 bool gw_fit_ever(const struct gw_client *c)
 {
 	struct iovec iov[GW_PIECES];
@@ -140,7 +129,7 @@ bool gw_fit_record(struct gw_client *c)
 		cut++;
 	}
 	count(c, &c->stats.writes_shortened, cut);
-	recount(c);
+	gw_share_done_in(&c->share, gw_record_held(&c->acc, c->rx));
 	return true;
 }
 

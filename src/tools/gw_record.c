@@ -186,6 +186,16 @@ void gw_record_poke(struct gw_record *r, size_t at, uint32_t value)
 	}
 }
 
+size_t gw_record_held(const struct gw_record *r, const struct gw_buf *rx)
+{
+	size_t n = rx ? rx->fab->size : 0;
+
+	for (unsigned int i = 0; i < r->nhold; i++)
+		if (r->hold[i] != rx)
+			n += r->hold[i]->fab->size;
+	return n;
+}
+
 /* Give back the buffers that nothing of the record is in any more. */
 static void record_let_go(struct gw_record *r)
 {

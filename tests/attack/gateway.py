@@ -180,6 +180,10 @@ class Many(Attack):
 READS = b"".join(call(nfs4_read(i, i % 60 * MB, MB)) for i in range(128))
 
 
+LONG = call(rpc(5, 100003, 3, 7, struct.pack(">3I", 8, 0, 0) +
+                struct.pack(">QIII", 0, 64 * MB, 2, 64 * MB) + bytes(64 * MB)))
+
+
 class SlowReaders(Many):
     """Nine clients ask for 128 MiB each, and read 20 KB/s."""
 
@@ -271,6 +275,19 @@ class Largest(Many):
         return True
 
 
+class Longest(Largest):
+    """40 clients send WRITEs of 64 MiB, of which 2 MiB pass on."""
+
+    def what(self):
+        return LONG
+
+    def limit(self):
+        super().limit()
+        n = stats()["gateway"]["writes_shortened"]
+        self.note += " %d WRITEs in part," % n
+        check(n, "none passed on")
+
+
 class Idle(Many):
     """Twice as many clients as there may be, which say nothing."""
 
@@ -309,7 +326,7 @@ class Storm(Many):
 
 
 ATTACKS = (SlowReaders, NeverRead, HalfClosed, Unfinished, UnfinishedAgain,
-           Crumbs, Largest, Idle, Storm)
+           Crumbs, Largest, Longest, Idle, Storm)
 
 
 def given_back():

@@ -139,20 +139,27 @@ def unserved():
         s.close()
 
 
-def impossible():
-    """Results that no memory is enough for: it is not waited for."""
+def huge():
+    """Counts that no memory is enough for: Calls are answered all the same."""
     before = stats()["gateway"]
     s = tcp("127.0.0.2")
     s.settimeout(LONG)
     s.sendall(call(nfs4_read(1, 0, 600 * MB)))
-    check(s.recv(100) == b"", "a Reply")
+    n = struct.unpack(">I", exactly(s, 4))[0] & 0x7fffffff
+    exactly(s, n)
+    check(n >= MB, "a Reply of %d octets" % n)
+    # GETDEVICEINFO
+    s.sendall(call(rpc(2, 100003, 4, 1, struct.pack(">4I", 0, 1, 1, 47) +
+                       bytes(16) + struct.pack(">3I", 1, 600 * MB, 0))))
+    replies(s, [2])
     after = stats()["gateway"]
-    for what, n in (("records_refused", 1), ("memory_waits", 0)):
+    for what, n in (("records_refused", 0), ("evictions", 0),
+                    ("counts_lowered", 1)):
         check(after[what] - before[what] == n, "%s: %d" % (what, after[what]))
     s.close()
 
 
-TURNS = (writers, crowd, impossible, unserved)
+TURNS = (writers, crowd, huge, unserved)
 
 
 def main():
