@@ -71,7 +71,6 @@ TAILQ_HEAD(iw_half_queue, iw_conn);
 /* TIMER_PACE: half-open, and it is not yet heard. */
 enum iw_timer_kind { TIMER_STARTUP, TIMER_LINGER, TIMER_PACE };
 
-
 struct iw_listener {
 	struct fab_listener fab;
 	struct fab_source src;
