@@ -4,12 +4,16 @@
  * iWARP, RPCs of all kinds and sizes are carried without an allocation and
  * without a registration. The linker turns such calls to the counters here.
  *
+ * Time stands still: when a machine leaves it no processor for a second, a
+ * connection may rest and give back what it has, and rightly so.
+ *
  * Threads: one, which runs both ends.
  */
 #include <arpa/inet.h>
 #include <sys/mman.h>
 
 #include "rt_pair.h"
+#include "test_clock.h"
 #include "unit.h"
 
 #define WARM 60
@@ -174,6 +178,7 @@ static void run(unsigned int vers)
 	struct rt_listener *l;
 	uint32_t xid = 1;
 
+	test_clock_hold();
 	memset(&t, 0, sizeof(t));
 	t.answers.v1 = vers == WIRE_VERS1;
 	for (unsigned int i = 0; i < 2; i++)
@@ -208,6 +213,7 @@ static void run(unsigned int vers)
 		CU_ASSERT_EQUAL(rt_instance_shutdown(t.inst[i], 5000, true), 0);
 		rt_instance_destroy(t.inst[i]);
 	}
+	test_clock_release();
 }
 
 static void version_2(void)
