@@ -190,9 +190,9 @@ enum wire_status rt_connprop_receive(struct rt_conn *c,
 	rt_rtr_taken(c, &rtr, &next);
 	next.complete = m->p.htype == RDMA2_CONNPROP_FINAL;
 	c->theirs = next;
-	c->props_open = !next.complete;
 	rt_connprop_threshold(c);
 	if (next.complete) {
+		c->props_open = false;
 		rt_xchar_begin(c);
 		rt_rtr_settled(c);
 		rt_log(c, LOG_INFO,

@@ -133,6 +133,11 @@ static bool is_middle(uint32_t htype)
 	return htype == RDMA2_CALL_MIDDLE || htype == RDMA2_REPLY_MIDDLE;
 }
 
+static bool is_external(uint32_t htype)
+{
+	return htype == RDMA2_CALL_EXTERNAL || htype == RDMA2_REPLY_EXTERNAL;
+}
+
 /* Can this message be a fragment, or the end, of that one? */
 static bool belongs(const struct wire_prefix *p, uint32_t xid, bool reply)
 {
@@ -149,16 +154,18 @@ static bool continues(const struct rt_conn *c, const struct wire_prefix *p)
 }
 
 /*
- * Is this of a message that was refused before? Its INLINE is the end of it,
- * and so is a payload message of another XID.
+ * Is this of a message that was refused before (7.1.4)? Its INLINE is the end
+ * of it, and so is a payload message of another XID. EXTERNAL is of no
+ * continued message [D5], but may not be taken for it either.
  */
 static bool discarded(struct rt_conn *c, const struct wire_prefix *p)
 {
 	for (unsigned int i = 0; i < 2; i++) {
 		struct rt_discard *d = &c->discard[i];
 
-		if (d->on && belongs(p, d->xid, d->reply)) {
-			d->on = is_middle(p->htype);
+		if (d->on && p->xid == d->xid &&
+		    (d->reply ? is_reply(p->htype) : is_call(p->htype))) {
+			d->on = is_middle(p->htype) || is_external(p->htype);
 			return true;
 		}
 	}
@@ -203,8 +210,12 @@ static bool in_order(struct rt_conn *c, const struct wire_prefix *p)
 	}
 	if (p->htype == RDMA2_CONNPROP_MIDDLE ||
 	    p->htype == RDMA2_CONNPROP_FINAL) {
-		if (!c->theirs.complete)
+		if (!c->theirs.complete) {
+			/* 6.3.3 is about the header type, so also by one that
+			 * is refused for what is in it [F2]. */
+			c->props_open |= p->htype == RDMA2_CONNPROP_MIDDLE;
 			return true;
+		}
 		/* 6.3.4: nothing after FINAL. */
 		misplaced(c, p);
 		return false;

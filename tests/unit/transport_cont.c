@@ -162,6 +162,51 @@ static void each_type(void)
 	rt_raw_close(&r);
 }
 
+/* An EXTERNAL with an empty Call chunk or none, which would be BAD_XDR. */
+static void external(struct rt_raw *r, uint32_t xid, bool reply)
+{
+	rt_raw_begin(r, reply ? RDMA2_REPLY_EXTERNAL : RDMA2_CALL_EXTERNAL,
+		     xid);
+	rt_raw_end(r);
+}
+
+/* 7.1.4: an EXTERNAL with the XID of what was refused is dropped, and is not
+ * the end of it [D3]. */
+static void external_after(void)
+{
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	fill(1);
+	middle(&r, 1, 0, 100);
+	external(&r, 1, false);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_INVAL_CONT));
+	external(&r, 1, false);
+	external(&r, 1, false);
+	middle(&r, 1, 100, 200);
+	external(&r, 1, false);
+	last(&r, 1, 200);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	/* That was the end. */
+	external(&r, 1, false);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_BAD_XDR));
+	works(&r, 1);
+	/* The other direction's, and that of another message. */
+	for (unsigned int i = 0; i < 2; i++) {
+		fill(2);
+		middle(&r, 2, 0, 100);
+		external(&r, 2, false);
+		CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_INVAL_CONT));
+		external(&r, 3 - i, i);
+		CU_ASSERT_TRUE(rt_raw_is_error(&r, 3 - i, RDMA2_ERR_BAD_XDR));
+		external(&r, 2, false);
+		CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_BAD_XDR));
+	}
+	CU_ASSERT_EQUAL(r.p.calls, 1);
+	rt_raw_close(&r);
+}
+
 /* [D1]: rdma_remaining that does not fit what comes. */
 static void remaining(void)
 {
@@ -405,6 +450,7 @@ static void replies(void)
 	CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_INVAL_CONT));
 	end(&r, &a, -EPROTO);
 	end(&r, &b, -EPROTO);
+	external(&r, 2, true);
 	rt_raw_reply(&r, 2, &none, pay, 200);
 	CU_ASSERT_TRUE(rt_raw_silent(&r));
 	/* A reverse Call inside. */
@@ -639,6 +685,7 @@ static const struct unit_test tests[] = {
 	{ "whole", whole },
 	{ "other xid", other_xid },
 	{ "each type", each_type },
+	{ "external after", external_after },
 	{ "remaining", remaining },
 	{ "remaining with", remaining_with },
 	{ "too large", too_large },

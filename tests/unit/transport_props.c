@@ -30,6 +30,13 @@ static bool refused(struct rt_raw *r, uint32_t code)
 	return rt_raw_is_error(r, 0x7001, code);
 }
 
+/* 6.3.3: whatever was in the MIDDLE. */
+static void interrupted(struct rt_raw *r)
+{
+	rt_raw_call(r, 5, NULL, NULL, 8);
+	CU_ASSERT_TRUE(rt_raw_is_error(r, 5, RDMA2_ERR_INVAL_CONT));
+}
+
 static void sequence(void)
 {
 	struct rt_raw r;
@@ -128,7 +135,8 @@ static void bad_values(void)
 	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
 	rt_raw_grant(&r);
 	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_FINAL);
-	for (unsigned int i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+	for (unsigned int k = 0; k < 2 * sizeof(bad) / sizeof(*bad); k++) {
+		unsigned int i = k / 2;
 		uint32_t v = htonl(bad[i].value);
 		struct wire_prop p[3] = {
 			{ RDMA2_PROPID_RBSIZ, (uint8_t *)&small, 4 },
@@ -138,12 +146,24 @@ static void bad_values(void)
 
 		memset(data, 0, sizeof(data));
 		memcpy(data, &v, 4);
-		for (unsigned int final = 0; final < 2; final++) {
-			rt_raw_connprop(&r, final, p, 3);
-			CU_ASSERT_TRUE(refused(&r, RDMA2_ERR_BAD_PROPVAL));
-		}
-		/* No sequence was opened, none was ended. */
+		rt_raw_connprop(&r, true, p, 3);
+		CU_ASSERT_TRUE(refused(&r, RDMA2_ERR_BAD_PROPVAL));
+		/* No sequence was opened. */
 		CU_ASSERT_EQUAL(longest(&r, i, 20000), 4096);
+		if (k % 2) {
+			/* A MIDDLE opens one, a bad FINAL does not end it. */
+			rt_raw_connprop(&r, false, p, 3);
+			CU_ASSERT_TRUE(refused(&r, RDMA2_ERR_BAD_PROPVAL));
+			interrupted(&r);
+			rt_raw_connprop(&r, true, p, 3);
+			CU_ASSERT_TRUE(refused(&r, RDMA2_ERR_BAD_PROPVAL));
+			interrupted(&r);
+			rt_raw_connprop(&r, true, NULL, 0);
+			CU_ASSERT_EQUAL(longest(&r, i, 20000), 4096);
+			CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
+			rt_raw_grant(&r);
+			CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_FINAL);
+		}
 	}
 	/* rdma_data beyond the end, of a known and an unknown property. */
 	for (uint32_t which = 2; which < 200; which += 100) {
@@ -162,6 +182,11 @@ static void bad_values(void)
 		rt_raw_end(&r);
 		CU_ASSERT_TRUE(refused(&r, RDMA2_ERR_BAD_XDR));
 	}
+	/* A MIDDLE of no words. */
+	rt_raw_begin(&r, RDMA2_CONNPROP_MIDDLE, 0x7001);
+	rt_raw_end(&r);
+	CU_ASSERT_TRUE(refused(&r, RDMA2_ERR_BAD_XDR));
+	interrupted(&r);
 	/* After all of that, one that is right. */
 	rt_raw_prop(&r, true, RDMA2_PROPID_RBSIZ, 1024);
 	CU_ASSERT_TRUE(rt_raw_silent(&r));

@@ -5,8 +5,8 @@ import struct
 
 from . import rpc, v2
 from .kit import check, expect, good, is_error, same
-from .nfs import Reduced, read_call, read_inline, read_results, stored, \
-    write_results
+from .nfs import Reduced, external, read_call, read_inline, read_results, \
+    stored, write_results
 
 COUNT = 50000
 
@@ -256,6 +256,29 @@ def sequence_discarded(t):
     same([h for h in c.seen if h.xid == x and h.htype != v2.ERROR], [],
          "Replies to what was refused")
     good(c.call(m))
+
+
+# Fails with: rest-not-dropped, external-not-dropped, external-ends
+@check("V2-7.1.4-04")
+def external_discarded(t):
+    """An EXTERNAL with the XID of what was refused is dropped, too, and is
+    not the end of it: that is its INLINE, or a message of another XID."""
+    c = t.connect()
+    for last in True, False:
+        x = c.new_xid()
+        m = rpc.null(x)
+        middle(c, x, m[:8], len(m) - 8)
+        external(c, m)
+        same(errors(c, 1), {x: 5}, "ERRORs")
+        external(c, m)
+        external(c, m)
+        if last:
+            c.post(v2.CALL_INLINE, x, payload=m[8:])
+        c.null()
+        same([h.htype for h in c.seen if h.xid == x], [v2.ERROR],
+             "answers to one XID")
+        same([e for e in c.iw.events if e[0] == "read"], [], "RDMA Reads")
+        good(c.call(m))
 
 
 # Fails with: chunks-of-continued

@@ -329,6 +329,30 @@ def middle_interrupted(t):
     threshold(t, c, 8192, "after a FINAL at last")
 
 
+# Fails with: props-refused-open
+@check("V2-6.3.3-04")
+def refused_middle(t):
+    """A MIDDLE that is refused for what is in it is a MIDDLE all the same."""
+    t.files
+
+    def refused(x, code):
+        h = c.take()
+        while h.htype in (v2.PROP_MIDDLE, v2.PROP_FINAL):
+            h = c.take()
+        same(is_error(h, code).xid, x, "xid of the ERROR")
+
+    for tail, code in ((rpc.u32(RBSIZ, 2) + bytes(4), v2.BAD_PROPVAL),
+                       (rpc.u32(RBSIZ), v2.BAD_XDR)):
+        # The first message, and one after a FINAL that was refused.
+        c = t.raw()
+        for _ in range(2):
+            for kind in v2.PROP_MIDDLE, v2.PROP_FINAL:
+                refused(bad_set(c, tail, htype=kind), code)
+                refused(c.send_call(rpc.null(c.new_xid())), v2.INVAL_CONT)
+        c.send_props([(RBSIZ, 8192)])
+        threshold(t, c, 8192, "after a FINAL at last")
+
+
 # Fails with: first-long
 @check("V2-6.3.4-02")
 def connprop_length(t):
