@@ -65,20 +65,24 @@ static void *op_open(struct rt_conn *c, void *ctx, bool *refuse)
 	return x;
 }
 
-static uint32_t op_vet(struct rt_conn *c, const struct rt_vet *v, uint32_t *max)
+static uint32_t op_vet(struct rt_conn *c, struct rt_vet *v, uint32_t *max)
 {
 	struct gr_xprt *x = rt_conn_user(c);
 	struct iovec iov[RT_MAX_PIECES];
 	struct ulb_read reads[RT_MAX_CHUNKS];
 	unsigned int n, most;
+	bool misfit;
 
 	/* Of a torn Call, which nothing is read of, just their number. */
 	for (n = 0; n < v->nreads && !v->torn; n++)
 		reads[n] = (struct ulb_read){ v->reads[n].position,
 					      v->reads[n].length };
 	if (ulb_take_reads(iov, nrt_to_iov(v->pieces, v->npieces, iov), reads,
-			   n, v->total, x->srv->cfg.max_read_chunks, &most))
+			   n, v->total, x->srv->cfg.max_read_chunks, &most,
+			   &misfit)) {
+		v->torn = v->torn || misfit;
 		return 0;
+	}
 	*max = most;
 	return RDMA2_ERR_READ_CHUNKS;
 }

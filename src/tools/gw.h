@@ -362,6 +362,7 @@ static inline size_t gw_round4(size_t n)
 
 /* gw_reverse.c */
 void gw_reverse_call(struct rt_conn *rc, struct rt_call *call); /* strand */
+uint32_t gw_reverse_vet(struct rt_conn *rc, struct rt_vet *v, uint32_t *max);
 void gw_reverse_reply(struct gw_client *c, uint32_t xid); /* takes c->acc */
 void gw_reverse_orphan(struct gw_client *c);
 

@@ -739,6 +739,8 @@ void gw_client_ops(struct rt_ops *ops, bool reverse)
 	memset(ops, 0, sizeof(*ops));
 	ops->established = op_established;
 	ops->closed = op_closed;
-	if (reverse)
+	if (reverse) {
+		ops->vet = gw_reverse_vet;
 		ops->call = gw_reverse_call;
+	}
 }

@@ -2,7 +2,8 @@
 /*
  * gw_reverse - reverse-direction Calls, carried to the TCP client and back
  *
- * Threads: gw_reverse_call() is the strand's, the others the worker's.
+ * Threads: gw_reverse_vet() and gw_reverse_call() are the strand's, the others
+ * the worker's.
  * c->reverse (client.lock) lists the Calls that the TCP client has yet to
  * answer. A Call whose connection has ended stays only until it is out of the
  * output queue. The transport bounds their number on one connection.
@@ -67,6 +68,13 @@ static void reverse_fin(struct gw_client *c, struct gw_out *o, bool written)
 		reverse_answer(c, r);
 	else if (drop)
 		reverse_drop(c, r);
+}
+
+uint32_t gw_reverse_vet(struct rt_conn *rc, struct rt_vet *v, uint32_t *max)
+{
+	/* No callback has an eligible argument [H1]; it has no Read chunk. */
+	*max = 0;
+	return RDMA2_ERR_READ_CHUNKS;
 }
 
 void gw_reverse_call(struct rt_conn *rc, struct rt_call *call)

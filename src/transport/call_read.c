@@ -307,26 +307,29 @@ static bool beyond(const struct rt_call_priv *call)
 
 /* What the upper layer says of its data items; 0, or the ERROR's code. */
 static uint32_t vet(struct rt_conn *c, const struct rt_call_priv *call,
-		    bool torn, uint32_t *max)
+		    bool *torn, uint32_t *max)
 {
 	struct rt_vet v = {
 		.pieces = call->base,
 		.npieces = call->nbase,
 		.total = call->nreads_all,
 		.nreads = call->nreads,
-		.torn = torn,
+		.torn = *torn,
 	};
+	uint32_t code;
 
 	if (!c->ops->vet)
-		return torn ? RDMA2_ERR_BAD_XDR : 0;
+		return *torn ? RDMA2_ERR_BAD_XDR : 0;
 	for (unsigned int i = 0; i < v.nreads; i++)
 		v.reads[i] = (struct rt_vet_read){ call->read[i].position,
 						   call->read[i].length };
-	return c->ops->vet(c, &v, max);
+	code = c->ops->vet(c, &v, max);
+	*torn = v.torn;
+	return code;
 }
 
 /* May its data items be read? False: @err has been set. */
-static bool may_read(struct rt_conn *c, struct rt_call_priv *call, bool torn,
+static bool may_read(struct rt_conn *c, struct rt_call_priv *call, bool *torn,
 		     struct wire_error *err)
 {
 	uint32_t most = c->inst->cfg.max_read_chunks, max = most;
@@ -341,7 +344,7 @@ static bool may_read(struct rt_conn *c, struct rt_call_priv *call, bool torn,
 		*err = (struct wire_error){ .code = RDMA2_ERR_READ_CHUNKS,
 					    .max_chunks = most };
 	/* [R9] */
-	else if (!err->code && torn && call->xmt.on)
+	else if (!err->code && *torn && call->xmt.on)
 		err->code = RDMA2_ERR_BAD_XDR;
 	return !err->code;
 }
@@ -352,7 +355,7 @@ void rt_call_proceed(struct rt_conn *c, struct rt_call_priv *call)
 	struct wire_error err = { 0 };
 	bool torn = beyond(call);
 
-	if (!may_read(c, call, torn, &err)) {
+	if (!may_read(c, call, &torn, &err)) {
 		rt_call_error(c, call, &err);
 		return;
 	}

@@ -321,8 +321,9 @@ struct rt_vet {
 		uint32_t position;
 		uint32_t length;
 	} reads[RT_MAX_CHUNKS];
-	/* Positions are beyond the end of the stream. If that is all that is
-	 * wrong, the Call is delivered as a torn one. */
+	/* Positions are beyond the end of the stream; or the upper layer says
+	 * so of chunks that do not go with it. If that is all that is wrong,
+	 * the Call is delivered as a torn one. */
 	bool torn;
 };
 
@@ -349,8 +350,7 @@ struct rt_ops {
 	 * Returns 0; RDMA2_ERR_READ_CHUNKS and sets *@max (E3); or another
 	 * error. NULL: all are taken, but no torn Calls.
 	 */
-	uint32_t (*vet)(struct rt_conn *c, const struct rt_vet *v,
-			uint32_t *max);
+	uint32_t (*vet)(struct rt_conn *c, struct rt_vet *v, uint32_t *max);
 	/* A whole Call: the upper layer owns it now. NULL: no Responder role,
 	 * Calls get RDMA2_ERR_SYSTEM. */
 	void (*call)(struct rt_conn *c, struct rt_call *call);
@@ -563,7 +563,8 @@ struct rt_call {
 	 * items of the Reply should say their origin. */
 	bool ranged;
 	/* Its data items are not in the stream, because the Positions of some
-	 * are beyond its end: arguments that cannot be read (7.2). */
+	 * are beyond its end, or vet() has said that they do not go with it:
+	 * arguments that cannot be read (7.2). */
 	bool torn;
 };
 

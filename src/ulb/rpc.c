@@ -106,7 +106,7 @@ unsigned int ulb_max_read_chunks(const struct ulb_call *c,
 bool ulb_take_reads(const struct iovec *iov, unsigned int niov,
 		    const struct ulb_read *reads, unsigned int n,
 		    unsigned int total, unsigned int compound_max,
-		    unsigned int *most)
+		    unsigned int *most, bool *misfit)
 {
 	struct ulb_walk w = { .reads = reads, .nreads = n };
 	struct ulb_scan scan = { 0 };
@@ -127,7 +127,8 @@ bool ulb_take_reads(const struct iovec *iov, unsigned int niov,
 	 * stream can be read. What it cannot be read for may be the chunk that
 	 * is missing in it.
 	 */
-	left = w.nread < n ? &reads[w.nread] : NULL;
+	*misfit = w.misfit;
+	left = w.nread < n && !w.misfit ? &reads[w.nread] : NULL;
 	if (left && (*most || !head))
 		out = (!rc && !w.unknown) || left->position < w.cur.pos ||
 		      (rc && left->position == w.cur.pos);

@@ -40,16 +40,16 @@ static int record(struct ulb_walk *w, uint64_t pos, uint32_t len, bool present)
 	return 0;
 }
 
-/* Part of an item, if not all, is in a Read chunk: the rest follows it. */
+/* An item is in a Read chunk, with its roundup if the peer likes that. */
 static int skip_read(struct ulb_walk *w, uint32_t len)
 {
-	uint64_t there = ulb_roundup(w->reads[w->nread++].length);
+	uint32_t there = w->reads[w->nread++].length;
 
-	ulb_cur_absent(&w->cur, there);
-	/* What is behind the item in its chunk cannot be seen. */
-	if (there > ulb_roundup(len))
+	w->misfit = there != len && there != ulb_roundup(len);
+	if (w->misfit)
 		return -EBADMSG;
-	return ulb_skip(&w->cur, ulb_roundup(len) - there);
+	ulb_cur_absent(&w->cur, ulb_roundup(len));
+	return 0;
 }
 
 static int walk_data(struct ulb_walk *w)

@@ -77,6 +77,7 @@ struct ulb_walk {
 	const struct ulb_read *reads;
 	unsigned int nreads;
 	unsigned int nread; /* of them, items so far */
+	bool misfit; /* it has ended at one whose length is not its chunk's */
 	bool unknown; /* it has ended at an operation that is not known */
 };
 

@@ -148,12 +148,14 @@ struct ulb_read {
  * beyond that, and if the head cannot be, it is the program that refuses it. With
  * an @n of 0 only their number is looked at.
  *
- * False: no; *@most: how many are taken of this Call as it is.
+ * False: no; *@most: how many are taken of this Call as it is. True and
+ * *@misfit: there is one whose length is not that of its argument (4.5.3.1),
+ * with roundup or without, and nothing behind it has been looked at.
  */
 bool ulb_take_reads(const struct iovec *iov, unsigned int niov,
 		    const struct ulb_read *reads, unsigned int n,
 		    unsigned int total, unsigned int compound_max,
-		    unsigned int *most);
+		    unsigned int *most, bool *misfit);
 
 /*
  * ulb_scan_call - find the eligible arguments and results of a whole,

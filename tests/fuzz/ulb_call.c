@@ -77,27 +77,31 @@ static void check_session(const struct ulb_call *c, const struct iovec *iov,
 	}
 }
 
-/* Chunks of no octets: where the eligible arguments are, at their lengths, and
- * anywhere. */
+/* Chunks of no octets: where the eligible arguments are, which fit only those
+ * of no octets; at their lengths; and anywhere. */
 static void check_reads(const struct ulb_scan *s, const struct iovec *iov,
 			unsigned int n, uint32_t any)
 {
 	struct ulb_read r[ULB_MAX_ITEMS];
+	bool misfit, octets = false;
 	unsigned int most;
 
-	for (unsigned int i = 0; i < s->nargs; i++)
+	for (unsigned int i = 0; i < s->nargs; i++) {
 		r[i] = (struct ulb_read){ s->args[i].position, 0 };
+		octets = octets || s->args[i].length;
+	}
 	FUZZ_CHECK(ulb_take_reads(iov, n, r, s->nargs, s->nargs, ULB_MAX_ITEMS,
-				  &most));
+				  &most, &misfit));
+	FUZZ_CHECK(misfit == octets);
 	FUZZ_CHECK(most >= s->nargs);
 	for (unsigned int i = 0; i < s->nargs; i++) {
 		r[i].position -= 4;
 		FUZZ_CHECK(!ulb_take_reads(iov, n, &r[i], 1, 1, ULB_MAX_ITEMS,
-					   &most));
+					   &most, &misfit));
 		FUZZ_CHECK(!most);
 	}
 	r[0] = (struct ulb_read){ any & ~3u, any };
-	ulb_take_reads(iov, n, r, 1, 1, ULB_MAX_ITEMS, &most);
+	ulb_take_reads(iov, n, r, 1, 1, ULB_MAX_ITEMS, &most, &misfit);
 	FUZZ_CHECK(most <= ULB_MAX_ITEMS);
 }
 

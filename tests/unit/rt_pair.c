@@ -183,7 +183,7 @@ static void on_resume(struct rt_conn *c, struct rt_call *call)
 	deal_with(p, call);
 }
 
-static uint32_t on_vet(struct rt_conn *c, const struct rt_vet *v, uint32_t *max)
+static uint32_t on_vet(struct rt_conn *c, struct rt_vet *v, uint32_t *max)
 {
 	struct rt_pair *p = rt_conn_user(c);
 
@@ -193,6 +193,7 @@ static uint32_t on_vet(struct rt_conn *c, const struct rt_vet *v, uint32_t *max)
 		p->vetted += v->pieces[i].len;
 	if (v->torn && !p->vet_torn)
 		return RDMA2_ERR_BAD_XDR;
+	v->torn |= p->vet_misfit;
 	if (!p->vet_code || v->total <= p->vet_max)
 		return 0;
 	*max = p->vet_max;

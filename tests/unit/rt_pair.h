@@ -52,6 +52,7 @@ struct rt_pair {
 	unsigned int resumes, resumes_late;
 	uint32_t vet_code, vet_max;
 	bool vet_torn; /* take torn Calls */
+	bool vet_misfit; /* all are torn */
 	/* What was vetted last, and the octets of its stream. */
 	struct rt_vet vet;
 	size_t vetted;

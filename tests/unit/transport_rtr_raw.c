@@ -376,6 +376,10 @@ static void places(void)
 	rt_rtr_request(&r, 1, &d, pay, 68, RTR_PAGE, data, 5000);
 	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_BAD_XDR));
 	item.disp = 68;
+	r.p.vet_misfit = true;
+	rt_rtr_request(&r, 1, &d, pay, 68, RTR_PAGE, data, 5000);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_BAD_XDR));
+	r.p.vet_misfit = false;
 	rt_rtr_request(&r, 2, &d, pay, 68, RTR_PAGE, data, 5000);
 	CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_BAD_XDR));
 	item.type = XMPTYPE_TOOSHORT;

@@ -9,7 +9,10 @@
 
 static struct xdr x;
 
-/* @n chunks have been taken out of x; 0: taken, else 1 + how many may be. */
+#define MISFIT 1000
+
+/* @n chunks have been taken out of x; 0: taken, MISFIT, else 1 + how many may
+ * be. */
 static unsigned int judge(const struct ulb_read *r, unsigned int n,
 			  unsigned int size)
 {
@@ -17,7 +20,7 @@ static unsigned int judge(const struct ulb_read *r, unsigned int n,
 	unsigned int most = 99;
 	size_t len = 0, at = 0;
 	struct pieces p;
-	bool ok;
+	bool ok, misfit = true;
 
 	for (unsigned int i = 0; i < n; i++) {
 		size_t end = r[i].position + ((r[i].length + 3) & ~3u);
@@ -29,26 +32,40 @@ static unsigned int judge(const struct ulb_read *r, unsigned int n,
 	memcpy(b + len, x.b + at, x.len - at);
 	len += x.len - at;
 	p = x_shred(b, len, size);
-	ok = ulb_take_reads(p.iov, p.n, r, n, n, MOST, &most);
+	ok = ulb_take_reads(p.iov, p.n, r, n, n, MOST, &most, &misfit);
 	x_free(&p);
 	CU_ASSERT(most <= MOST);
-	return ok ? 0 : 1 + most;
+	if (ok)
+		return misfit ? MISFIT : 0;
+	return 1 + most;
+}
+
+static bool fits(uint32_t item, uint32_t chunk)
+{
+	return chunk == item || chunk == ((item + 3) & ~3u);
 }
 
 /* One chunk, anywhere in x and of any length. */
 static void anywhere(unsigned int most)
 {
 	for (uint32_t at = 4; at <= x.len; at += 4) {
-		bool item = false;
+		const struct ulb_item *item = NULL;
 
 		for (unsigned int i = 0; i < x.nitems; i++)
-			item = item || x.items[i].position == at;
+			if (x.items[i].position == at)
+				item = &x.items[i];
 		for (uint32_t len = 0; at + len <= x.len;
 		     len += len < 32 || at + len + 28 > x.len ? 4 : 28) {
 			struct ulb_read r = { at, len };
 			unsigned int got = judge(&r, 1, len % 3 ? 5 : 4096);
 
-			CU_ASSERT_EQUAL(got, item && most ? 0 : 1);
+			if (!item || !most)
+				CU_ASSERT_EQUAL(got, 1)
+			else
+				/* 4.5.3.1, [C9] */
+				CU_ASSERT_EQUAL(got, fits(item->length, len) ?
+							     0 :
+							     MISFIT)
 		}
 	}
 }
@@ -158,9 +175,31 @@ static void unreadable(void)
 	}
 }
 
-/* Several: all or none; what an item's chunk is too short for follows it. */
+/* Each length about that of the item, with another item behind it. */
+static void lengths(void)
+{
+	for (uint32_t len = 0; len < 14; len++) {
+		for (uint32_t chunk = 0; chunk < 24; chunk++) {
+			struct ulb_read r;
+
+			x_init(&x);
+			x_compound_call(&x, 1, 3);
+			x_values(&x, "22 s 38 n h 2");
+			x_u32(&x, len);
+			r = (struct ulb_read){ (uint32_t)x.len, chunk };
+			for (uint32_t i = 0; i < (len + 3) / 4; i++)
+				x_u32(&x, 0x66666666);
+			x_values(&x, "10");
+			CU_ASSERT_EQUAL(judge(&r, 1, 7),
+					fits(len, chunk) ? 0 : MISFIT);
+		}
+	}
+}
+
+/* Several: all or none. */
 static void several(void)
 {
+	bool misfit;
 	struct ulb_read r[3];
 	unsigned int most;
 
@@ -188,31 +227,37 @@ static void several(void)
 			some[i] = keep;
 		}
 	}
-	/* The rest of the first is in the stream. */
-	if (r[0].length > 4) {
-		r[0].length = 4;
-		CU_ASSERT_EQUAL(judge(r, 3, 7), 0);
+	/* Each is compared. */
+	for (unsigned int i = 0; i < 3; i++) {
+		uint32_t was = r[i].length;
+
+		r[i].length = was + 4;
+		CU_ASSERT_EQUAL(judge(r, 3, 7), MISFIT);
+		r[i].length = was;
 	}
-	/* Two for one item. */
+	/* Two for one item: the first does not hold it. */
+	CU_ASSERT_FATAL(r[0].length > 4);
 	r[1] = (struct ulb_read){ r[0].position + 4, 4 };
 	r[0].length = 4;
-	CU_ASSERT_EQUAL(judge(r, 2, 7), 2);
+	CU_ASSERT_EQUAL(judge(r, 2, 7), MISFIT);
 	/* More than there may be, whatever they are: the others too. */
 	x_init(&x);
 	x_call(&x, ULB_PROG_NFS, 3, 7);
 	x_values(&x, "s h u 2 D");
 	r[0] = (struct ulb_read){ x.items[0].position, 4 };
 	CU_ASSERT_FALSE(ulb_take_reads(&(struct iovec){ x.b, x.len }, 1, r, 0,
-				       2, MOST, &most));
+				       2, MOST, &most, &misfit));
 	CU_ASSERT_EQUAL(most, 1);
 	CU_ASSERT_TRUE(ulb_take_reads(&(struct iovec){ x.b, x.len }, 1, r, 0, 1,
-				      MOST, &most));
+				      MOST, &most, &misfit));
+	CU_ASSERT_FALSE(misfit);
 }
 
 static const struct unit_test tests[] = {
 	{ "NFSv3", nfs3 },	{ "other programs", others },
 	{ "NFSv4", nfs4 },	{ "unreadable", unreadable },
-	{ "several", several }, { NULL, NULL },
+	{ "lengths", lengths }, { "several", several },
+	{ NULL, NULL },
 };
 
 UNIT_MAIN("ulb reads", tests)

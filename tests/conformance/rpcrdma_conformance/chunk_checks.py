@@ -457,6 +457,62 @@ def beyond_the_stream(t):
     same(rpc.Reply(h.payload).stat, 4, "accept_stat in version 1")
 
 
+def misfits(t, new_xid):
+    """(payload without the data, Position, octets of the item, chunk)"""
+    d = rpc.opaque(t.files.dir)
+    for n, sizes in ((1027, (1100, 1032, 1029, 1026, 1024, 4, 0)),
+                     (8, (12, 9, 7, 4, 0))):
+        four = Reduced(new_xid()).write(t.files.scratch, 0, n).op(
+            rpc.u32(rpc.GETFH))
+        three = rpc.call(new_xid(), rpc.NFS, 3, rpc.WRITE3, d + rpc.u64(0) +
+                         rpc.u32(n, 2, n))
+        link = rpc.call(new_xid(), rpc.NFS, 3, 10, d + rpc.opaque("name") +
+                        bytes(24) + rpc.u32(n))
+        payload, (at,) = four.build()
+        for size in sizes:
+            for m, place in (payload, at), (three, len(three)), (
+                    link, len(link)):
+                yield rpc.u32(new_xid()) + m[4:], place, size
+
+
+# Fails with: torn-executed, lengths-not-compared
+@check("V2-7.2-06")
+def chunk_misfits(t):
+    """A Read chunk longer or shorter than its item: GARBAGE_ARGS."""
+    c = t.connect()
+    before = stored(t, c, 0, 2000)
+    for m, at, size in misfits(t, c.new_xid):
+        a = c.call(m, reads=c.read_chunk(at, rpc.pattern(size, 1)))
+        expect(a.error is None, "%s instead of a Reply" % a.last)
+        same((a.last.htype, a.rpc.stat), (v2.REPLY_INLINE, 4), "accept_stat")
+    # Behind one that fits; and in Special format.
+    m, (one, other) = Reduced(c.new_xid()).write(t.files.scratch, 0, 8).write(
+        t.files.scratch, 8, 8).build()
+    a = c.call(m, reads=c.read_chunk(one, bytes(8)) +
+               c.read_chunk(other, bytes(12)))
+    same(a.rpc.stat, 4, "accept_stat with the second of two")
+    not_read(c)
+    m, (at,) = Reduced(c.new_xid()).write(t.files.scratch, 0, 8).build()
+    x = external(c, m, reads=c.read_chunk(at, bytes(12)))
+    same(c.answer(x).rpc.stat, 4, "accept_stat in Special format")
+    same(stored(t, c, 0, 2000), before, "what is there")
+    # Its roundup may be in the chunk [C9], in a segment of its own, too.
+    for data, cuts in (5 * b"a" + bytes(3), ()), (
+            5 * b"b" + bytes(3), (5,)):
+        m, (at,) = Reduced(c.new_xid()).write(t.files.scratch, 0, 5).build()
+        write_results(good(c.call(m, reads=c.read_chunk(at, data, cuts)))
+                      .payload, 5)
+        same(stored(t, c, 0, 5), data[:5], "what has been written")
+    # In version 1, too (RFC 8166, 4.5).
+    c = v1.Conn(t.iwarp(), threshold=1 << 20)
+    for m, at, size in misfits(t, c.new_xid):
+        x = c.post(m, reads=c.read_chunk(at, bytes(size)))
+        h = c.next()
+        expect(h.error is None and h.xid == x, "%s" % h)
+        same(rpc.Reply(h.payload).stat, 4, "accept_stat in version 1")
+    not_read(c)
+
+
 # Fails with: error-chunks, read-chunks
 @check("V2-7.3.1-01", "V2-8.4-06")
 def many_read_chunks(t):

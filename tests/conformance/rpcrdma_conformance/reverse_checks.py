@@ -431,6 +431,25 @@ def general(t):
     expect(not a.external and len(a.headers) > 2, "%s" % a.last)
 
 
+# Fails with: reverse-reads-taken
+@of_client("V2-A.1-03")
+def ineligible_callback(t):
+    """Level 3: no argument of a callback is eligible, so none is reduced."""
+    _, tcp, c = t.connect("--reverse", "general")
+    m = cb_call(5, 40)
+    for at in 8, len(m) - 40, len(m):
+        x = 0x100 + at
+        c.post(v2.CALL_INLINE, x, payload=rpc.u32(x) + m[4:at] + m[at + 4:],
+               reads=c.read_chunk(at, bytes(4)))
+        same(kit.is_error(c.take(), v2.READ_CHUNKS, 0).xid, x,
+             "xid of the ERROR")
+    x = 0x200
+    c.post(v2.CALL_EXTERNAL, x, call=c.read_chunk(0, rpc.u32(x) + m[4:]),
+           reads=c.read_chunk(len(m), bytes(4)))
+    same(kit.is_error(c.take(), v2.READ_CHUNKS, 0).xid, x, "xid of the ERROR")
+    reverse(tcp, c, 99)
+
+
 # Fails with: idle-not-again
 @of_client("V2-4.6.5-01")
 def stays_connected(t):

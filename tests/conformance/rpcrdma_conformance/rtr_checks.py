@@ -511,7 +511,7 @@ def target_segments(t):
     works(t, c)
 
 
-# Fails with: rtr-displacements
+# Fails with: lengths-not-compared, rtr-displacements
 @check("RT-7.3-03", server_is="rtrext")
 def two_items(t):
     """Displacements are in the stream that has the items."""
@@ -530,6 +530,14 @@ def two_items(t):
         h = c.answer_ext(x)
         expect(not isinstance(h, Gathered), "items at %r are taken" % (disps,))
         is_error(h, v2.BAD_XDR)
+    # Nor of a length that is not the argument's.
+    payload, (a,) = Reduced(x).write(t.files.scratch, 0, 100).build()
+    for n in 96, 104:
+        x = c.new_xid()
+        c.group(XMTREQ, x, rpc.u32(x) + payload[4:], [(a, bytes(n))])
+        h = c.answer_ext(x)
+        expect(not isinstance(h, Gathered), "%d octets are taken" % n)
+        same(is_error(h, v2.BAD_XDR).xid, x, "xid of the ERROR")
     same(stored(t, c, 0, 200), before, "what is there")
     works(t, c)
 
