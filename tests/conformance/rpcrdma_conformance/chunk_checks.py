@@ -511,6 +511,13 @@ def chunk_misfits(t):
         expect(h.error is None and h.xid == x, "%s" % h)
         same(rpc.Reply(h.payload).stat, 4, "accept_stat in version 1")
     not_read(c)
+    for data, cuts in (b"ccccc", ()), (b"ddddd", (2,)), (
+            b"eeeee" + bytes(3), ()), (b"fffff" + bytes(3), (5,)):
+        m, (at,) = Reduced(c.new_xid()).write(t.files.scratch, 0, 5).build()
+        x = c.post(m, reads=c.read_chunk(at, data, cuts))
+        h = c.next()
+        expect(h.error is None and h.xid == x, "%s" % h)
+        write_results(h.payload, 5)
 
 
 # Fails with: error-chunks, read-chunks
