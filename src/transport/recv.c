@@ -133,11 +133,6 @@ static bool is_middle(uint32_t htype)
 	return htype == RDMA2_CALL_MIDDLE || htype == RDMA2_REPLY_MIDDLE;
 }
 
-static bool is_external(uint32_t htype)
-{
-	return htype == RDMA2_CALL_EXTERNAL || htype == RDMA2_REPLY_EXTERNAL;
-}
-
 /* Can this message be a fragment, or the end, of that one? */
 static bool belongs(const struct wire_prefix *p, uint32_t xid, bool reply)
 {
@@ -153,10 +148,25 @@ static bool continues(const struct rt_conn *c, const struct wire_prefix *p)
 	return c->seq.active && belongs(p, c->seq.xid, c->seq.reply);
 }
 
+/* Is it for that direction? Of rtrext's XMTCONT its group says so. */
+static bool directed(const struct rt_conn *c, uint32_t htype, bool reply)
+{
+	if (rt_rtr_takes(c, htype))
+		return htype == (reply ? RDMA2_X_XMTRESP : RDMA2_X_XMTREQ) ||
+		       (htype == RDMA2_X_XMTCONT && !c->rtr.group.active);
+	return reply ? is_reply(htype) : is_call(htype);
+}
+
+static bool is_inline(uint32_t htype)
+{
+	return htype == RDMA2_CALL_INLINE || htype == RDMA2_REPLY_INLINE;
+}
+
 /*
  * Is this of a message that was refused before (7.1.4)? Its INLINE is the end
  * of it, and so is a payload message of another XID. EXTERNAL is of no
- * continued message [D5], but may not be taken for it either.
+ * continued message [D5], nor is what rtrext has, but they may not be taken for
+ * it either.
  */
 static bool discarded(struct rt_conn *c, const struct wire_prefix *p)
 {
@@ -164,8 +174,8 @@ static bool discarded(struct rt_conn *c, const struct wire_prefix *p)
 		struct rt_discard *d = &c->discard[i];
 
 		if (d->on && p->xid == d->xid &&
-		    (d->reply ? is_reply(p->htype) : is_call(p->htype))) {
-			d->on = is_middle(p->htype) || is_external(p->htype);
+		    directed(c, p->htype, d->reply)) {
+			d->on = !is_inline(p->htype);
 			return true;
 		}
 	}

@@ -295,6 +295,14 @@ static void order(void)
 	rt_rtr_request(&r, 9, &one, pay, 68, 0, NULL, 0);
 	CU_ASSERT_TRUE(rt_raw_is_error(&r, 9, RDMA2_ERR_INVAL_CONT));
 	CU_ASSERT_TRUE(rt_raw_is_error(&r, 8, RDMA2_ERR_INVAL_CONT));
+	/* With the XID of what was refused: dropped [D3], the rest of it too. */
+	rt_rtr_request(&r, 8, &one, pay, 68, 0, NULL, 0);
+	rt_rtr_request(&r, 8, &two, pay, 40, 0, NULL, 0);
+	rt_rtr_cont(&r, 8, 1, RDMA2_X_XMTREQ, 28, NULL, 28, pay + 40, 28);
+	rt_raw_call(&r, 8, NULL, pay + 40, 28);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	rt_rtr_request(&r, 8, &one, pay, 68, 0, NULL, 0);
+	CU_ASSERT_TRUE(is_resp(&r, 8));
 	CU_ASSERT_TRUE(alive(&r));
 	/* A response that nobody waits for [R11]. */
 	rt_rtr_response(&r, 11,
