@@ -141,27 +141,60 @@ static void tell(const struct rt_conn *c, struct rt_conn_info *i)
 
 /* ---- Receiving -------------------------------------------------------- */
 
+/* The own Call that waits for a Reply with that XID. */
+static const struct rt_request_priv *awaited(struct rt_conn *c, uint32_t xid)
+{
+	const struct rt_request_priv *rq = rt_request_find(c, xid);
+
+	return rq && rq->posted ? rq : NULL;
+}
+
+/*
+ * Where the header does not say what it is, who waits for this XID takes it for
+ * the Reply: RDMA_ERROR could be taken to be about another Call, as both
+ * directions may use one XID (RFC 8167 2.4.1). But a procedure that is not
+ * supported must be refused to a server that calls back, and to it an
+ * RDMA_ERROR says nothing of a forward Call.
+ */
+static bool for_reply(struct rt_conn *c, const struct wire_msg *m,
+		      enum wire_status status)
+{
+	if (m->role != WIRE_CONTROL)
+		return m->role == WIRE_REPLY;
+	if (status == WIRE_BAD_HTYPE && !c->server && rt_xchar_reverse(c))
+		return false;
+	return awaited(c, m->p.xid);
+}
+
 /*
  * RFC 8166 4.5: a Responder answers a bad Call, a Requester drops a bad Reply
- * in silence. Where the header does not say which it is, a Requester that
- * waits for this XID takes it for its Reply.
+ * in silence.
  */
 static void bad_message(struct rt_conn *c, const struct wire_msg *m,
 			enum wire_status status)
 {
-	bool reply = m->role == WIRE_REPLY;
-
-	if (m->role == WIRE_CONTROL && !c->server)
-		reply = rt_request_find(c, m->p.xid);
 	rt_log(c, LOG_WARNING, "%s with xid %08x: %s",
 	       wire1_proc_name(m->p.htype), m->p.xid, wire_status_name(status));
 	rt_wrong(c);
-	if (!reply) {
+	if (!for_reply(c, m, status)) {
 		rt_error_code(c, m->p.xid, RDMA1_ERR_CHUNK);
 		return;
 	}
 	RT_COUNT(c, dropped, 1);
-	rt_refuse_reply(c, m->p.xid);
+	if (awaited(c, m->p.xid))
+		rt_refuse_reply(c, m->p.xid);
+}
+
+/*
+ * RFC 8167 4.1: the credit value of a message that may be of either direction is
+ * ignored. Without an RPC message in it, it is a Reply for certain only if it
+ * answers a Call that had a Reply chunk.
+ */
+static bool grants(struct rt_conn *c, const struct wire_msg *m)
+{
+	const struct rt_request_priv *rq = awaited(c, m->p.xid);
+
+	return !m->external || (rq && rq->reply_chunk.count);
 }
 
 static void call(struct rt_conn *c, struct rt_work *w, const struct wire_msg *m)
@@ -219,7 +252,8 @@ static void receive(struct rt_conn *c, struct rt_work *w,
 		break;
 	case WIRE_REPLY:
 		RT_COUNT(c, inline_bytes_received, m.payload_len);
-		rt_credit1_granted(&c->credit1, m.p.credit);
+		if (grants(c, &m))
+			rt_credit1_granted(&c->credit1, m.p.credit);
 		rt_response_receive(c, &m, w, false);
 		break;
 	case WIRE_CONTROL:

@@ -83,11 +83,29 @@ static enum wire_status decode_nomsg(struct wire_cursor *c, struct wire_msg *m)
 		m->role = WIRE_CALL;
 		return WIRE_OK;
 	}
-	/* RFC 8166 4.5.2: no list at all says nothing of its direction. */
-	if (!m->reads.count && !m->writes.count && !m->has_reply)
+	/* A Reply never has a Read list: this Call lacks its RPC message. */
+	if (m->reads.count) {
+		m->role = WIRE_CALL;
+		return WIRE_BAD_XDR;
+	}
+	/* Write chunks alone, which either may have, are in neither. */
+	if (!m->has_reply)
 		return WIRE_BAD_XDR;
 	m->role = WIRE_REPLY;
-	return m->has_reply && !m->reads.count ? WIRE_OK : WIRE_BAD_XDR;
+	return WIRE_OK;
+}
+
+/*
+ * RFC 8166 4.6: no longer supported, but whoever refuses it has to know whether
+ * it is a Call. Two words about padding stand before the lists.
+ */
+static enum wire_status decode_msgp(struct wire_cursor *c, struct wire_msg *m)
+{
+	uint32_t align, thresh;
+
+	if (wire_get_u32(c, &align) && wire_get_u32(c, &thresh))
+		(void)decode_msg(c, m);
+	return WIRE_BAD_HTYPE;
 }
 
 enum wire_status wire1_decode(const void *buf, size_t len, struct wire_msg *m)
@@ -114,6 +132,8 @@ enum wire_status wire1_decode(const void *buf, size_t len, struct wire_msg *m)
 		st = decode_msg(&c, m);
 	else if (m->p.htype == RDMA1_NOMSG)
 		st = decode_nomsg(&c, m);
+	else if (m->p.htype == RDMA1_MSGP)
+		st = decode_msgp(&c, m);
 	else
 		st = WIRE_BAD_HTYPE;
 	if (st != WIRE_OK) {

@@ -236,11 +236,11 @@ bool wire_error_decode(const void *buf, size_t len, struct wire_error *e);
  * wire1_decode - decode and validate one version 1 message, RFC 8166 4
  *
  * The same for version 1. m->role comes from the RPC message's msg_type, and
- * without one in the header (RDMA_NOMSG) from the presence of a Position-Zero
- * Read chunk [G4]; RDMA_MSG with less than that of a payload is WIRE_IGNORE,
+ * without one in the header (RDMA_NOMSG) from the presence of a Read list or a
+ * Reply chunk [G4]; RDMA_MSG with less than that of a payload is WIRE_IGNORE,
  * and so is RDMA_DONE. WIRE_BAD_HTYPE and WIRE_BAD_XDR are answered with
  * ERR_CHUNK unless m->role is WIRE_REPLY (RFC 8166 4.5); m->role is
- * WIRE_CONTROL if the header breaks off before it can be told.
+ * WIRE_CONTROL if it cannot be told, as where the header breaks off.
  * A Read list has its segments in the order of their Positions. A Reply must
  * have no Read list, and a Reply chunk as used in RDMA_NOMSG only.
  */

@@ -120,10 +120,15 @@ static void test_nomsg(void)
 	/* No Position-Zero chunk and no Reply chunk. */
 	CU_ASSERT_EQUAL(DECODE1(&m, P1(RDMA1_NOMSG), 0, 1, 1, SEG(1, 5), 0, 0),
 			WIRE_BAD_XDR);
+	CU_ASSERT_EQUAL(m.role, WIRE_CONTROL);
+	/* A Reply has no Read list. */
 	CU_ASSERT_EQUAL(DECODE1(&m, P1(RDMA1_NOMSG), 1, 8, SEG(1, 5), 0, 0, 1,
 				0),
 			WIRE_BAD_XDR);
-	CU_ASSERT_EQUAL(m.role, WIRE_REPLY);
+	CU_ASSERT_EQUAL(m.role, WIRE_CALL);
+	CU_ASSERT_EQUAL(DECODE1(&m, P1(RDMA1_NOMSG), 1, 8, SEG(1, 5), 0, 0, 0),
+			WIRE_BAD_XDR);
+	CU_ASSERT_EQUAL(m.role, WIRE_CALL);
 	/* Positions out of order, or not aligned, or one inside another. */
 	CU_ASSERT_EQUAL(DECODE1(&m, P1(RDMA1_NOMSG), 1, 8, SEG(1, 4), 1, 0,
 				SEG(2, 4), 0, 0, 0),
@@ -149,6 +154,14 @@ static void test_refused(void)
 	/* RFC 8166 4.6: not supported any more. */
 	CU_ASSERT_EQUAL(DECODE1(&m, P1(RDMA1_MSGP), 0, 0, 0, 0, 0, XID, 0),
 			WIRE_BAD_HTYPE);
+	CU_ASSERT_EQUAL(m.role, WIRE_CALL);
+	CU_ASSERT_TRUE(only_prefix(&m));
+	CU_ASSERT_EQUAL(DECODE1(&m, P1(RDMA1_MSGP), 64, 9, 0, 0, 0, XID, 1),
+			WIRE_BAD_HTYPE);
+	CU_ASSERT_EQUAL(m.role, WIRE_REPLY);
+	CU_ASSERT_EQUAL(DECODE1(&m, P1(RDMA1_MSGP), 0, 0, 0, XID, 0),
+			WIRE_BAD_HTYPE);
+	CU_ASSERT_EQUAL(m.role, WIRE_CONTROL);
 	CU_ASSERT_EQUAL(DECODE1(&m, P1(RDMA1_DONE)), WIRE_IGNORE);
 	CU_ASSERT_EQUAL(DECODE1(&m, P1(RDMA1_DONE), 1, 2, 3, 4), WIRE_IGNORE);
 	for (uint32_t proc = 5; proc < 40; proc++) {

@@ -307,6 +307,66 @@ def full_window_v1(t):
             xids.remove(h.xid)
 
 
+def reverse_waits_v1(t):
+    """A connection on which a reverse Call is unanswered, and it; two more
+    wait for a grant."""
+    c = v1.Conn(t.iwarp(private=private()), threshold=4096)
+    call_v1(c, 0, b"")
+    x = c.post(rpc.call(c.new_xid(), PROG, 1, 4, rpc.u32(3, 50), rpc.NONE))
+    h, = waiting_v1(c)
+    expect(h.is_call, "%s" % h)
+    return c, x, h
+
+
+# Fails with: nomsg-grants
+@check("BD-4.1-07", server_is="callback")
+def nomsg_grants_nothing(t):
+    """Version 1: RDMA_NOMSG with a Reply chunk that answers no Call does not
+    say its direction, so its rdma_credit is ignored."""
+    c, x, h = reverse_waits_v1(t)
+    for xid in h.xid ^ 0x5a5a5a5a, c.new_xid():
+        c.iw.send(v1.encode(v1.NOMSG, xid, 16, reply=c.write_chunk(40)))
+    same(waiting_v1(c, 0), [], "what came after a grant from nowhere")
+    echo_v1(c, h)
+    same(finish_v1(c, x)[1], rpc.u32(3, 0), "all of the reverse Calls")
+
+
+# Fails with: unclear-answered
+@check("BD-2.4.1-02", server_is="callback")
+def unclear_reply_v1(t):
+    """Version 1: what may be a reverse Reply and cannot be read is dropped: the
+    client may have a Call of that XID, which RDMA_ERROR would end."""
+    for proc, words in ((v1.MSG, rpc.u32(0, 1, 3, 0, 0, 0, 0)),
+                        (v1.NOMSG, rpc.u32(0, 0, 0)),
+                        (v1.MSGP, rpc.u32(0, 0, 0)),
+                        (77, rpc.u32(0, 0, 0))):
+        c, x, h = reverse_waits_v1(t)
+        # As if it were under way when the reverse Call came.
+        c.iw.send(rpc.u32(h.xid, 1, 4, proc) + words)
+        for m in waiting_v1(c, 0):
+            expect(m.is_call or m.xid == x, "%s %r" % (m, m.error))
+        c.null1 = call_v1(c, 0, b"", [])
+    # With an XID that nobody waits for it may be a Call.
+    y = c.new_xid()
+    c.iw.send(rpc.u32(y, 1, 4, v1.MSGP) + bytes(12))
+    same(c.answer(y).error, (v1.ERR_CHUNK,), "the answer to RDMA_MSGP")
+
+
+# Fails with: nomsg-reads-dropped
+@check("BD-5.3-04")
+def no_position_zero(t):
+    """Version 1: RDMA_NOMSG with a Read list that does not begin at Position
+    Zero is a Call, and ERR_CHUNK is the answer."""
+    c = v1.Conn(t.iwarp(private=private()), threshold=4096)
+    for lists in {}, dict(reply=c.write_chunk(400)), dict(
+            writes=[c.write_chunk(40)]):
+        x = c.new_xid()
+        c.post(b"", x, v1.NOMSG, reads=c.read_chunk(8, bytes(400)), **lists)
+        same(c.answer(x).error, (v1.ERR_CHUNK,), "the answer")
+    same([e for e in c.iw.events if e[0] == "read"], [], "RDMA Reads")
+    c.null()
+
+
 # Fails with: unasked
 @check("BD-6-01")
 def nfs_without_session(t):
@@ -552,11 +612,35 @@ def same_xid_v1(t):
     same(tcp.recv(), rpc.reply(700), "the forward Reply")
 
 
-# Fails with: replies-grant-both, errors-grant
+# Fails with: unclear-ends-call
+@of_client("BD-2.4.1-03")
+def refused_reverse_v1(t):
+    """Version 1: a procedure that is not supported, with the XID of a forward
+    Call, is refused as the reverse Call that it may be; the other goes on."""
+    _, tcp, c = connect1(t)
+    m = cb_call(700)
+    for proc, words in ((v1.MSGP, rpc.u32(64, 1024, 0, 0, 0) + m),
+                        (v1.MSGP, bytes(12) + m), (77, bytes(12) + m)):
+        tcp.send(rpc.null(700))
+        call = c.get_call()
+        c.iw.send(rpc.u32(700, 1, 5, proc) + words)
+        d = c.iw.recv().data
+        same(d[:8] + d[12:], rpc.u32(700, 1, 4, 2), "RDMA_ERROR")
+        c.answer_inline(call)
+        same(tcp.recv(), rpc.reply(700), "the forward Reply")
+    # One that says that it is a Reply ends its Call.
+    tcp.send(rpc.null(700))
+    c.get_call()
+    c.iw.send(rpc.u32(700, 1, 5, v1.MSGP, 64, 1024, 0, 0, 0) + rpc.reply(700))
+    same(tcp.reply().stat, 5, "the Call with an answer by RDMA_MSGP")
+
+
+# Fails with: replies-grant-both, errors-grant, nomsg-grants
 @of_client("BD-4.1-05", "BD-4.1-06")
 def grants_by_direction(t):
     """Only a forward Reply changes the forward grant: a reverse Call's
-    rdma_credit is a request, and that of RDMA_ERROR is nothing."""
+    rdma_credit is a request, and that of RDMA_ERROR is nothing, nor is that
+    of a message which does not say what it is."""
     _, tcp, c = connect1(t, "--credits", "64")
     tcp.send(rpc.null(1))
     c.answer_inline(c.get_call(), credit=4)
@@ -569,6 +653,8 @@ def grants_by_direction(t):
         tcp.send(rpc.null(x))
     calls = [c.get_call() for _ in range(4)]
     expect(c.iw.quiet(0.3), "more than the four that were granted")
+    c.iw.send(v1.encode(v1.NOMSG, 999, 50, reply=c.write_chunk(40)))
+    expect(c.iw.quiet(0.3), "more, granted by RDMA_NOMSG without a Call")
     # An error about one of them, with a word that would be a wider grant.
     c.iw.send(rpc.u32(calls[0].xid, 1, 60, 4, 2))
     same(tcp.reply().stat, 5, "the Call that got ERR_CHUNK")
@@ -583,7 +669,7 @@ def grants_by_direction(t):
         tcp.recv()
 
 
-# Fails with: reverse-chunks-taken
+# Fails with: reverse-chunks-taken, nomsg-reads-dropped
 @of_client("BD-5.3-01", "BD-5.3-03")
 def chunks_refused_v1(t):
     """Version 1: chunks in a reverse Call are ERR_CHUNK of 20 octets."""
@@ -597,9 +683,16 @@ def chunks_refused_v1(t):
         c.iw.send(v1.encode(v1.MSG, x, 5, payload=cb_call(x), **lists))
         d = c.iw.recv().data
         same(d[:8] + d[12:], rpc.u32(x, 1, 4, 2), "RDMA_ERROR")
-    c.iw.send(v1.encode(v1.NOMSG, 23, 5, reads=c.read_chunk(0, cb_call(23))))
-    d = c.iw.recv().data
-    same(d[:8] + d[12:], rpc.u32(23, 1, 4, 2), "RDMA_ERROR")
+    for x, at in (23, 0), (24, 8):
+        # Also with the XID of a forward Call.
+        tcp.send(rpc.null(x))
+        call = c.get_call()
+        c.iw.send(v1.encode(v1.NOMSG, x, 5, reads=c.read_chunk(
+            at, cb_call(x))))
+        d = c.iw.recv().data
+        same(d[:8] + d[12:], rpc.u32(x, 1, 4, 2), "RDMA_ERROR")
+        c.answer_inline(call)
+        same(tcp.recv(), rpc.reply(x), "the forward Reply")
     same([e for e in c.iw.events if e[0] == "read"], [], "RDMA Reads")
     reverse1(tcp, c, 30)
 
