@@ -297,14 +297,40 @@ static bool inv_offered(const struct rt_conn *c,
 	return false;
 }
 
+static bool has_handle(const struct rt_call_priv *call, uint32_t handle)
+{
+	for (unsigned int i = 0; i < call->nsegs; i++)
+		if (call->seg[i].handle == handle)
+			return true;
+	return false;
+}
+
+/*
+ * One that is of this XID only, but an empty segment's need not be a real one.
+ * What another Call in progress has as well neither Reply invalidates, whichever
+ * goes first.
+ */
 static uint32_t inv_take(struct rt_conn *c, const struct rt_call_priv *call,
 			 uint32_t said)
 {
-	/* Any of this XID, but an empty segment's need not be a real one. */
-	for (unsigned int i = 0; c->remote_invalidation && i < call->nsegs; i++)
+	struct rt_call_priv *other;
+	uint32_t handle = 0;
+
+	if (!c->remote_invalidation)
+		return 0;
+	for (unsigned int i = 0; i < call->nsegs && !handle; i++)
 		if (call->seg[i].length)
-			return call->seg[i].handle;
-	return 0;
+			handle = call->seg[i].handle;
+	cds_list_for_each_entry(other, &c->calls, link)
+	{
+		if (other == call || !other->held_credit)
+			continue;
+		if (other->inv_handle && has_handle(call, other->inv_handle))
+			other->inv_handle = 0;
+		if (handle && has_handle(other, handle))
+			handle = 0;
+	}
+	return handle;
 }
 
 const struct rt_version rt_version1 = {

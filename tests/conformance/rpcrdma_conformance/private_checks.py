@@ -159,6 +159,51 @@ def not_the_empty(t):
     c.null()
 
 
+# Fails with: invalidates-shared
+@check("PD-4.1-05")
+def of_two_calls(t):
+    """An STag that two Calls in progress have is of neither alone: as long as
+    both are, no Reply invalidates it."""
+    c = connect(t, private(flags=1))
+    may = invalidates(t, c)
+    c.iw.hold_reads = True
+    shared, own = (c.iw.expose(bytes(200), read=True, write=True)
+                   for _ in range(2))
+
+    def write(m, **lists):
+        """A WRITE of what is in @m, which waits for its RDMA Read."""
+        x, n = c.new_xid(), len(c.iw.held)
+        payload, (at,) = Reduced(x).write(t.files.scratch, 0, 100).build()
+        c.post(payload, reads=[v2.ReadSegment(at, m.stag, 100, m.base)],
+               **lists)
+        c.iw.pump_until(lambda: len(c.iw.held) > n)
+        return x
+
+    def done(x):
+        write_results(c.answer(x).payload, 100)
+        return c.seen[-1].invalidated
+
+    # The second of them is done first.
+    first = write(shared)
+    h, data = c.call(read_call(t, c.new_xid(), (0, 100)),
+                     writes=[[v2.Segment(shared.stag, 100, shared.base)]])
+    same(read_results(data, True), [100], "the count of the READ")
+    same(h.invalidated, None, "what the second Reply invalidates")
+    c.iw.release_reads()
+    expect(done(first) in (None, shared.stag), "another's handle")
+    # The first of them is, and the second has that handle in its last chunk.
+    if not shared.valid:
+        shared = c.iw.expose(bytes(200), read=True, write=True)
+    first = write(shared)
+    second = write(own, reply=[v2.Segment(shared.stag, 100, shared.base)])
+    c.iw.release_reads(1)
+    same(done(first), None, "what the first Reply invalidates")
+    c.iw.release_reads()
+    same(done(second), own.stag if may else None,
+         "what the second Reply invalidates")
+    c.null()
+
+
 # Fails with: private-one-sided
 @check("PD-4.1-03")
 def without_r(t):
