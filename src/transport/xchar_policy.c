@@ -53,10 +53,17 @@ static bool take(_Atomic uint32_t *where, uint32_t *value)
 	return true;
 }
 
+/* The peer has a structure that only fits what it is, or has said that its
+ * Receives do not change (4.1). */
+static bool keeps_size(const struct rt_conn *c)
+{
+	return c->rtr.theirs.has_struct ||
+	       c->xchar.fixed & 1u << RDMA2_PROPID_RBSIZ;
+}
+
 static void ask(struct rt_conn *c, uint32_t octets)
 {
-	/* It has a structure that only fits what it is. */
-	if (c->rtr.theirs.has_struct)
+	if (keeps_size(c))
 		return;
 	if (octets >= WIRE_FIRST_MESSAGE_MAX && octets <= RT_SEND_MAX &&
 	    octets != c->theirs.recv_size)
@@ -154,7 +161,7 @@ static uint64_t due(struct rt_conn *c)
 	const struct rt_xchar *x = &c->xchar;
 
 	if (!(x->peer & XCHSUPP_REQ) || c->state != RT_OPEN || x->idle_asked ||
-	    x->asking || x->pending || x->ask || c->rtr.theirs.has_struct ||
+	    x->asking || x->pending || x->ask || keeps_size(c) ||
 	    c->theirs.recv_size <= cfg->idle_recv_size ||
 	    !cds_list_empty(&c->calls) || !cds_list_empty(&c->requests))
 		return 0;

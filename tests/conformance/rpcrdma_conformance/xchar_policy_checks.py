@@ -98,6 +98,19 @@ def none_asked(t):
             our_size(t, c, 4096, "unasked")
 
 
+# Fails with: xchar-asks-fixed
+@check("XC-4.1-05", server_is=POLICY)
+def not_the_fixed(t):
+    """What a peer has said would not change it is not asked to change."""
+    c = connect(t)
+    init(c, [(RBSIZ, 8192)], nochg=[1])
+    busy(t, c, lambda: told(c))
+    for _ in range(100):
+        c.null()
+    expect(c.iw.quiet(7), "something while it is idle")
+    same(c.have(REQXCH), [], "REQXCHs")
+
+
 # Fails with: xchar-pendclr-void
 @check("XC-4.4-04", server_is=POLICY)
 def pending_ends(t):
