@@ -912,6 +912,8 @@ void rt_rtr_off(struct rt_conn *c);
 /* A message of rtrext that may come on this connection? */
 bool rt_rtr_takes(const struct rt_conn *c, uint32_t htype);
 enum rt_event rt_rtr_event(uint32_t htype);
+/* Swallow what is still to come of a group that was refused. */
+void rt_rtr_discard(struct rt_conn *c, uint32_t xid);
 /* Is the message allowed between others? If not, it has been answered. */
 bool rt_rtr_in_order(struct rt_conn *c, const struct wire_prefix *p);
 void rt_rtr_receive(struct rt_conn *c, struct rt_work *w,

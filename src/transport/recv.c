@@ -190,6 +190,9 @@ static void misplaced(struct rt_conn *c, const struct wire_prefix *p)
 	rt_error_code(c, p->xid, RDMA2_ERR_INVAL_CONT);
 	if (is_middle(p->htype))
 		rt_sequence_discard(c, p->xid, is_reply(p->htype));
+	if ((p->htype == RDMA2_X_XMTREQ || p->htype == RDMA2_X_XMTRESP) &&
+	    rt_rtr_takes(c, p->htype))
+		rt_rtr_discard(c, p->xid);
 	if (is_reply(p->htype) ||
 	    (p->htype == RDMA2_X_XMTRESP && rt_rtr_takes(c, p->htype)))
 		rt_refuse_reply(c, p->xid);

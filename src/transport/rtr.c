@@ -233,16 +233,31 @@ void rt_rtr_group_reset(struct rt_conn *c)
 	g->active = false;
 }
 
-/* Drop it; @more: what is under way of it is to be swallowed. */
-static void give_up(struct rt_conn *c, bool more)
+/* Swallow what is still to come of a group. */
+void rt_rtr_discard(struct rt_conn *c, uint32_t xid)
+{
+	c->rtr.discard[1] = c->rtr.discard[0];
+	c->rtr.discard[0].on = true;
+	c->rtr.discard[0].xid = xid;
+}
+
+static bool discarded(const struct rt_conn *c, uint32_t xid)
+{
+	for (unsigned int i = 0; i < 2; i++)
+		if (c->rtr.discard[i].on && c->rtr.discard[i].xid == xid)
+			return true;
+	return false;
+}
+
+/* Drop the group; what is under way of it is to be swallowed. */
+static void give_up(struct rt_conn *c)
 {
 	struct rt_rtr_group *g = &c->rtr.group;
 	uint32_t xid = g->head.p.xid;
 	bool reply = g->reply;
 
 	rt_rtr_group_reset(c);
-	c->rtr.discard = more;
-	c->rtr.discard_xid = xid;
+	rt_rtr_discard(c, xid);
 	if (reply)
 		rt_refuse_reply(c, xid);
 }
@@ -250,6 +265,12 @@ static void give_up(struct rt_conn *c, bool more)
 static bool is_extension(uint32_t htype)
 {
 	return htype >= 0xffffff00u;
+}
+
+/* A type of rtrext. */
+static bool is_ours(uint32_t htype)
+{
+	return htype >= RDMA2_X_XMTREQ && htype <= RDMA2_X_REPTERR;
 }
 
 static bool is_response(uint32_t htype)
@@ -272,7 +293,9 @@ static void intruder(struct rt_conn *c, const struct wire_prefix *p)
 	expected(c, &bad, &lead,
 		 is_extension(p->htype) ? OPTRERR_BADOMT : OPTRERR_BADHMT,
 		 RDMA2_X_XMTCONT, p->htype);
-	give_up(c, true);
+	give_up(c);
+	if (p->htype == RDMA2_X_XMTREQ || p->htype == RDMA2_X_XMTRESP)
+		rt_rtr_discard(c, p->xid);
 	if (p->htype == RDMA2_CALL_MIDDLE || p->htype == RDMA2_REPLY_MIDDLE)
 		rt_sequence_discard(c, p->xid, p->htype == RDMA2_REPLY_MIDDLE);
 	if (is_response(p->htype))
@@ -281,25 +304,24 @@ static void intruder(struct rt_conn *c, const struct wire_prefix *p)
 
 bool rt_rtr_in_order(struct rt_conn *c, const struct wire_prefix *p)
 {
+	/* Before the properties are known [M2]. */
+	if (is_ours(p->htype) && (!c->props_sent || !c->theirs.complete)) {
+		rt_error_code(c, p->xid, RDMA2_ERR_INVAL_CONT);
+		return false;
+	}
 	if (p->htype == RDMA2_GRANT || p->htype == RDMA2_ERROR ||
 	    p->htype == RDMA2_X_REPTERR || p->htype == RDMA2_X_XMTCONT)
 		return true;
-	if (p->htype == RDMA2_X_XMTREQ || p->htype == RDMA2_X_XMTRESP) {
-		/* Before the properties are known [M2]. */
-		if (!c->props_sent || !c->theirs.complete) {
-			rt_error_code(c, p->xid, RDMA2_ERR_INVAL_CONT);
-			return false;
-		}
-	}
 	/* A new message: the rest of what was dropped has gone by. */
-	c->rtr.discard = false;
+	memset(c->rtr.discard, 0, sizeof(c->rtr.discard));
 	if (!c->rtr.group.active)
 		return true;
 	intruder(c, p);
 	return false;
 }
 
-/* The part's payload, [R12]. */
+/* The part's payload, [R12]. Where no length would be right there is no range
+ * to tell. */
 static bool part_ok(struct rt_conn *c, const struct wire_xmt *m, size_t len,
 		    bool reply, uint32_t seq)
 {
@@ -311,7 +333,10 @@ static bool part_ok(struct rt_conn *c, const struct wire_xmt *m, size_t len,
 
 	if (m->pslen >= min && m->pslen <= max && !(m->pslen & 3))
 		return true;
-	rt_rtr_report(c, &err, m->p.xid, reply, seq);
+	if (max < min)
+		rt_error_code(c, m->p.xid, RDMA2_ERR_BAD_XDR);
+	else
+		rt_rtr_report(c, &err, m->p.xid, reply, seq);
 	return false;
 }
 
@@ -351,8 +376,8 @@ static void initial(struct rt_conn *c, struct rt_work *w,
 	if (reply && !rt_rtr_response_limit(c, m->p.xid, &limit)) {
 		/* [R11] */
 		expected(c, &id, NULL, OPTRERR_BADXID, 0, m->p.xid);
-		c->rtr.discard = m->count > 1;
-		c->rtr.discard_xid = m->p.xid;
+		if (m->count > 1)
+			rt_rtr_discard(c, m->p.xid);
 		return;
 	}
 	if (!m->count || m->count > limit) {
@@ -382,8 +407,8 @@ static void initial(struct rt_conn *c, struct rt_work *w,
 	completed(c);
 	return;
 refuse:
-	c->rtr.discard = m->count > 1;
-	c->rtr.discard_xid = m->p.xid;
+	if (m->count > 1)
+		rt_rtr_discard(c, m->p.xid);
 	if (reply)
 		rt_refuse_reply(c, m->p.xid);
 }
@@ -402,7 +427,7 @@ static void continued(struct rt_conn *c, struct rt_work *w,
 				   g->next - 1 };
 
 	if (!g->active) {
-		if (c->rtr.discard && m->p.xid == c->rtr.discard_xid) {
+		if (discarded(c, m->p.xid)) {
 			RT_COUNT(c, dropped, 1);
 			return;
 		}
@@ -430,7 +455,7 @@ static void continued(struct rt_conn *c, struct rt_work *w,
 		completed(c);
 		return;
 	}
-	give_up(c, true);
+	give_up(c);
 }
 
 /* ---- Messages --------------------------------------------------------- */
@@ -502,13 +527,11 @@ void rt_rtr_receive(struct rt_conn *c, struct rt_work *w,
 		rt_log(c, LOG_WARNING, "%s with xid %08x: malformed header",
 		       wire_htype_name(in->p.htype), in->p.xid);
 		rt_error_code(c, in->p.xid, RDMA2_ERR_BAD_XDR);
-		if (c->rtr.group.active) {
-			/* An XMTCONT: nothing else comes this far. */
-			give_up(c, true);
-		} else {
-			c->rtr.discard = true;
-			c->rtr.discard_xid = in->p.xid;
-		}
+		/* An XMTCONT: nothing else comes this far. */
+		if (c->rtr.group.active)
+			give_up(c);
+		else
+			rt_rtr_discard(c, in->p.xid);
 		if (in->p.htype == RDMA2_X_XMTRESP)
 			rt_refuse_reply(c, in->p.xid);
 		return;
@@ -546,7 +569,7 @@ static void expire(struct rt_conn *c, uint64_t now)
 		return;
 	rt_log(c, LOG_WARNING, "a group was not completed in time");
 	rt_error_code(c, c->rtr.group.head.p.xid, RDMA2_ERR_INVAL_CONT);
-	give_up(c, true);
+	give_up(c);
 }
 
 const struct rt_part rt_part_rtr = {

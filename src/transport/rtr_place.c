@@ -238,15 +238,29 @@ static uint32_t bad_range(struct wire_repterr *err, uint32_t code,
 	return code;
 }
 
-/* The last target segment of transmission @x that has octets of it. */
-static uint32_t last_reached(const struct rt_rtr_layout *l, uint32_t x,
-			     size_t len)
+/* The first target segment of transmission @x that has no octets of it. */
+static uint32_t not_reached(const struct rt_rtr_layout *l, uint32_t x,
+			    size_t len)
 {
-	uint32_t n = 0;
+	size_t n = 0;
 
 	if (len > RT_RTR_HEAD)
-		n = (uint32_t)((len - RT_RTR_HEAD - 1) / RT_RTR_SEGMENT);
-	return x * l->targets + n;
+		n = (len - RT_RTR_HEAD + RT_RTR_SEGMENT - 1) / RT_RTR_SEGMENT;
+	return x * l->targets + (uint32_t)n;
+}
+
+/*
+ * Segment @k is not good, and none from @end on. 9.5: a value inside the range
+ * would be understood as one that is badly aligned. [R12]: where none is good,
+ * there is no range to tell.
+ */
+static uint32_t bad_number(struct wire_repterr *err, uint32_t k, uint32_t end)
+{
+	if (end > k)
+		end = k;
+	if (!end)
+		return UINT32_MAX;
+	return bad_range(err, OPTRERR_BADTBSN, k, 0, end - 1);
 }
 
 uint32_t rt_rtr_locate(const struct rt_conn *c, const struct wire_xitem *item,
@@ -255,7 +269,7 @@ uint32_t rt_rtr_locate(const struct rt_conn *c, const struct wire_xitem *item,
 {
 	const struct rt_rtr_layout *l = &c->rtr.ours;
 	const struct rt_rtr_group *g = &c->rtr.group;
-	uint32_t all = g->count * l->targets, left = item->length, k = 0;
+	uint32_t all = g->count * l->targets, left = item->length;
 	size_t offset = item->offset;
 
 	*npieces = 0;
@@ -266,21 +280,20 @@ uint32_t rt_rtr_locate(const struct rt_conn *c, const struct wire_xitem *item,
 		const struct rt_rtr_part *part;
 		struct rt_piece *last = &piece[*npieces];
 		uint32_t n = (uint32_t)(RT_RTR_SEGMENT - offset);
+		uint32_t k = wire_bsnum(item, i);
 		uint8_t *addr;
 		size_t at;
 
-		k = wire_bsnum(item, i);
 		if (k >= all)
-			return bad_range(err, OPTRERR_BADTBSN, k, 0,
-					 all ? all - 1 : 0);
+			return bad_number(err, k, all);
 		part = &g->part[k / l->targets];
 		at = RT_RTR_HEAD + (size_t)(k % l->targets) * RT_RTR_SEGMENT +
 		     offset;
 		if (n > left)
 			n = left;
 		if (at + n > part->len)
-			return bad_range(err, OPTRERR_BADTBSN, k, 0,
-					 last_reached(l, k / l->targets,
+			return bad_number(err, k,
+					  not_reached(l, k / l->targets,
 						      part->len));
 		addr = (uint8_t *)part->buf->addr + at;
 		if (*npieces &&
@@ -295,8 +308,6 @@ uint32_t rt_rtr_locate(const struct rt_conn *c, const struct wire_xitem *item,
 		left -= n;
 		offset = 0;
 	}
-	/* Too few of them for its length. */
-	if (left)
-		return bad_range(err, OPTRERR_BADTBSN, k, 0, all ? all - 1 : 0);
-	return 0;
+	/* Too few of them for its length: no number is wrong. */
+	return left ? UINT32_MAX : 0;
 }

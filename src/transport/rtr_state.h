@@ -130,9 +130,12 @@ struct rt_rtr {
 	struct rt_rtr_peer theirs;
 	unsigned int refusals;
 	struct rt_rtr_group group;
-	/* A group that was dropped: the rest of it is swallowed. */
-	bool discard;
-	uint32_t discard_xid;
+	/* A group that was dropped, and what it came amid or what came amid
+	 * it: the rest of them is swallowed. */
+	struct {
+		bool on;
+		uint32_t xid;
+	} discard[2];
 };
 
 #endif /* RPCRDMA_TRANSPORT_RTR_STATE_H */

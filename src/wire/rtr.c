@@ -267,8 +267,9 @@ enum wire_status wire_xmt_decode(const void *buf, size_t len,
 
 static bool take_xmsid(struct wire_cursor *c, struct wire_xmsid *id)
 {
+	/* msg_type, of which there are two. */
 	return wire_get_u32(c, &id->xid) && wire_get_u32(c, &id->dir) &&
-	       wire_get_u32(c, &id->seq);
+	       id->dir <= XMSI_REPLY && wire_get_u32(c, &id->seq);
 }
 
 static bool take_repterr(struct wire_cursor *c, struct wire_repterr *r)

@@ -356,10 +356,22 @@ static void places(void)
 	bs[1] = 1;
 	rt_rtr_request(&r, 1, &d, pay, 68, RTR_PAGE, data, 4999);
 	CU_ASSERT_TRUE(rt_rtr_is_repterr(&r, 1, OPTRERR_BADTBSN, &rep));
+	CU_ASSERT(rep.value == 1 && rep.min == 0 && rep.max == 0);
+	/* It ends in the first, or before it: no number would be good [R12]. */
+	for (uint32_t i = 0; i < 3; i++) {
+		static const size_t len[] = { 0, 1, RTR_PAGE - 1 };
+
+		rt_rtr_request(&r, 1, &d, pay, 68, RTR_PAGE, data, len[i]);
+		CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_BAD_XDR));
+	}
 	/* Too few. */
 	item.length = 9000;
 	rt_rtr_request(&r, 1, &d, pay, 68, RTR_PAGE, data, 9000);
-	CU_ASSERT_TRUE(rt_rtr_is_repterr(&r, 1, OPTRERR_BADTBSN, &rep));
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_BAD_XDR));
+	item.nbsnum = 0;
+	rt_rtr_request(&r, 1, &d, pay, 68, RTR_PAGE, data, 9000);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_BAD_XDR));
+	item.nbsnum = 2;
 	item.length = 5000;
 	/* Payload lengths: not there, unaligned, too short, beyond. */
 	for (uint32_t i = 0; i < 5; i++) {
@@ -370,6 +382,10 @@ static void places(void)
 		CU_ASSERT_TRUE(rt_rtr_is_repterr(&r, 1, OPTRERR_BADPL, &rep));
 		CU_ASSERT(rep.value == len[i] && rep.min == 4 && rep.max == 68);
 	}
+	/* No payload at all. */
+	d.pslen = 0;
+	rt_rtr_request(&r, 1, &d, pay, 0, 0, NULL, 0);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_BAD_XDR));
 	/* Of a continuation. */
 	d = (struct wire_xmt_desc){ .count = 2, .pslen = 40 };
 	rt_rtr_request(&r, 1, &d, pay, 40, 0, NULL, 0);

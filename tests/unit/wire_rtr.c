@@ -86,6 +86,13 @@ static void gen_rsd(struct ref_row *row, struct rng *r)
 	}
 }
 
+static void gen_id(struct ref_row *row, struct rng *r)
+{
+	ref_add(row, rng_word(r));
+	ref_add(row, rng_below(r, 2));
+	ref_add(row, rng_word(r));
+}
+
 static void generate(struct rng *r, uint32_t htype, struct ref_row *row)
 {
 	uint32_t code;
@@ -108,12 +115,11 @@ static void generate(struct rng *r, uint32_t htype, struct ref_row *row)
 	case RDMA2_X_XMTCONT:
 		break;
 	default:
-		for (int i = 0; i < 3; i++)
-			ref_add(row, rng_word(r));
+		gen_id(row, r);
 		code = rng_below(r, 2);
 		ref_add(row, code);
-		for (int i = 0; code && i < 3; i++)
-			ref_add(row, rng_word(r));
+		if (code)
+			gen_id(row, r);
 		code = 1 + rng_below(r, 8);
 		ref_add(row, code);
 		for (int i = 0; i < (code == 3 ? 0 : code > 5 ? 3 : 2); i++)
@@ -350,6 +356,16 @@ static enum wire_status our_decode(const uint8_t *b, size_t len,
 	return st;
 }
 
+static bool legal_id(struct ref_row *r)
+{
+	uint64_t dir;
+
+	ref_take(r);
+	dir = ref_take(r);
+	ref_take(r);
+	return dir <= XMSI_REPLY;
+}
+
 /* The rules that XDR cannot express, over the reference's row [R9]. */
 static bool legal(struct ref_row *r)
 {
@@ -364,9 +380,8 @@ static bool legal(struct ref_row *r)
 	if (htype == RDMA2_X_XMTCONT)
 		return true;
 	if (htype == RDMA2_X_REPTERR) {
-		r->at += 3;
-		if (ref_take(r))
-			r->at += 3;
+		if (!legal_id(r) || (ref_take(r) && !legal_id(r)))
+			return false;
 		n = ref_take(r);
 		return n >= 1 && n <= 8;
 	}

@@ -13,6 +13,7 @@ from .ext import (BYSIZE, CHOICE, EXRW, NOITEM, RBSTRUCT, REPTERR, REQRXLIM,
                   XMTRESP, XREQ, XRESP, Direction, Gathered, Item, Range,
                   Target)
 from .kit import check, expect, good, is_error, same
+from .chunk_checks import ineligible
 from .nfs import Reduced, read_call, read_inline, read_results, stored, \
     write_results
 from .props_checks import threshold
@@ -1037,6 +1038,152 @@ def bad_offset(t):
         low, high = h.info[2:]
         expect(low <= size - 1 <= high < offset or high == size - 1,
                "range %d to %d" % (low, high))
+    works(t, c)
+
+
+def told_range(h, least=0):
+    """A value inside the range that REPTERR tells is a badly aligned one."""
+    value, low, high = h.info[1:]
+    expect(least <= low <= high, "range %d to %d" % (low, high))
+    expect(not low <= value <= high, "%d is in %d to %d" % (value, low, high))
+
+
+# Fails with: rtr-range, rtr-range-payload
+@check("RT-9.5-11", server_is="rtrext")
+def ranges(t):
+    """The range of a value excludes it; where none would be right, or a list
+    is too short, it is BAD_XDR."""
+    c = connect(t)
+    (first, size), k = c.structure.targets[0], len(c.structure.targets)
+
+    def write(length, numbers, end, offset=0):
+        """A WRITE in a message of @end octets."""
+        x = c.new_xid()
+        m, (at,) = Reduced(x).write(t.files.scratch, 0, length).build()
+        fields = dict(dp=[Item(at, length, TBSN, Target(offset, numbers))],
+                      pslen=len(m))
+        n = len(v2.encode(XMTREQ, x, 0, rest=m, **fields))
+        c.post(XMTREQ, x, rest=m + bytes(max(end - n, 0)), **fields)
+        return x, c.answer_ext(x)
+
+    # It ends inside a segment, or before it; or there is no such one.
+    for numbers, end in (([0, 1], first + size + 1), ([0, 1], first + size),
+                         ([0, 2], first + 2 * size + 5), ([0, k], first + size),
+                         ([k - 1], first + size), ([1], first + size + 8)):
+        x, h = write(size * len(numbers) - 100, numbers, end)
+        told_range(report(h, x, ext.BADTBSN, numbers[-1]))
+    for length, numbers, end in (
+            (100, [0], first + 99), (100, [0], first), (100, [0], 0),
+            (100, [0, 1], first + 99),  # as far as none is reached
+            (100, [], first + size), (size + 1, [0], first + size)):
+        x, h = write(length, numbers, end)
+        same(is_error(h, v2.BAD_XDR).xid, x, "xid of the ERROR")
+    for offset in size, 0xffffffff:
+        x, h = write(100, [0], first + size, offset)
+        told_range(report(h, x, ext.BADOFF, offset))
+    # Lengths of the payload.
+    for pslen, n in (0, 40), (44, 40), (0xfffffffc, 40), (8, 4):
+        x = c.new_xid()
+        c.post(XMTREQ, x, pslen=pslen, rest=rpc.null(x)[:n])
+        told_range(report(c.answer_ext(x), x, ext.BADPL, pslen))
+    for pslen, n in (0, 0), (4, 0), (4, 3), (8, 0):
+        x = c.new_xid()
+        c.post(XMTREQ, x, pslen=pslen, rest=rpc.null(x)[:n])
+        same(is_error(c.answer_ext(x), v2.BAD_XDR).xid, x, "xid of the ERROR")
+    works(t, c)
+
+
+# Fails with: rtr-intruder-rest, rtr-misplaced-rest
+@check("RT-9.5-12", server_is="rtrext")
+def refused_rest(t):
+    """What follows of groups that were refused is dropped in silence: also of
+    one that came amid another, or amid a continued message."""
+    c = connect(t)
+
+    def rest(x, n=3):
+        for i in range(1, n):
+            c.post(XMTCONT, x, xnum=i, itype=XMTREQ, pslen=4, rest=bytes(4))
+
+    x, y = begun(t, c, 3), begun(t, c, 3)
+    rest(x)
+    rest(y)
+    out = after_error(t, c)
+    same(len(out), 1, "REPTERRs about a group amid another")
+    report(out[0], y, ext.BADOMT)
+    x, y = begun(t, c, 3), begun(t, c, 3)
+    rest(y)
+    rest(x)
+    same(len(after_error(t, c)), 1, "REPTERRs, the other way round")
+    x = c.new_xid()
+    m = rpc.null(x)
+    c.post(v2.CALL_MIDDLE, x, remaining=20, payload=m[:20])
+    y = begun(t, c, 3)
+    rest(y)
+    got = {c.take().xid for _ in range(2)}
+    same(got, {x, y}, "what INVAL_CONT is about")
+    same([h.error for h in c.seen if h.htype == v2.ERROR],
+         [(v2.INVAL_CONT,)] * 2, "the errors")
+    same(after_error(t, c), [], "REPTERRs about a group amid fragments")
+
+
+# Fails with: rtr-direction
+@check("RT-9.5-13", server_is="rtrext")
+def report_direction(t):
+    """REPTERR with a direction that is neither CALL nor REPLY: BAD_XDR."""
+    c = connect(t)
+    for words in ((5, 2, 0, 0, 3), (5, 0xffffffff, 0, 0, 3),
+                  (5, 0, 0, 1, 5, 2, 0, 3)):
+        x = c.new_xid()
+        c.raw(x, 2, None, REPTERR, *words)
+        same(is_error(c.take(), v2.BAD_XDR).xid, x, "xid of the ERROR")
+    works(t, c)
+
+
+# Fails with: rtr-early
+@check("RT-5.1-02", server_is="rtrext")
+def before_properties(t):
+    """What comes before both FINALs is answered with INVAL_CONT [M2]."""
+    for first in True, False:
+        c = ext.Conn(t.iwarp(), 64)
+        if not first:
+            c.send_props(ext.init_props(0), v2.PROP_MIDDLE)
+        for htype, fields in (
+                (XMTREQ, dict(pslen=40)),
+                (XMTCONT, dict(xnum=1, itype=XMTREQ, pslen=0)),
+                (REPTERR, dict(bad=ext.Id(1, 0, 0), info=(ext.BADCONT,)))):
+            x = c.new_xid()
+            if htype == XMTREQ:
+                fields["rest"] = rpc.null(x)
+            c.post(htype, x, **fields)
+            h = c.take()
+            while h.htype in (v2.PROP_MIDDLE, v2.PROP_FINAL):
+                h = c.take()
+            same(is_error(h, v2.INVAL_CONT).xid, x,
+                 "xid of the ERROR to %s" % ext.NAMES[htype])
+            if first:
+                c = ext.Conn(t.iwarp(), 64)
+
+
+# Fails with: reads-not-compared
+@check("RT-3.3-02", server_is="rtrext")
+def eligible_arguments(t):
+    """An item of a request that is not DDP-eligible: READ_CHUNKS."""
+    c = connect(t)
+    for m, at, end, data in ineligible(t, c.new_xid):
+        if data or at % 4 or end % 4:
+            continue
+        x = int.from_bytes(m[:4], "big")
+        rest = m[:at] + m[end:]
+        for where in (m[at:end], Item(at, end - at, EXRW, [
+                v2.Segment(s.handle, s.length, s.offset)
+                for s in c.read_chunk(at, m[at:end])])):
+            c.group(XMTREQ, x, rest, [where if isinstance(where, Item) else
+                                      (at, where)])
+            h = c.answer_ext(x)
+            expect(not isinstance(h, Gathered) and h.htype == v2.ERROR and
+                   h.error[0] == v2.READ_CHUNKS, "%s for %d to %d of %s" % (
+                       h, at, end, m.hex()))
+    same([e for e in c.iw.events if e[0] == "read"], [], "RDMA Reads")
     works(t, c)
 
 
