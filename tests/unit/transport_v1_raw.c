@@ -316,6 +316,10 @@ static void bad_messages(void)
 		{ 7, RDMA1_MSG, true, 5, { 0, 1, 0x10000001, 1, 1 } },
 		{ 8, RDMA1_MSG, true, 5, { 0, 0, 2, 8, 0 } },
 		{ 9, RDMA1_NOMSG, true, 3, { 0, 0, 0 } },
+		/* No Position-Zero Read chunk (RFC 8167 5.3). */
+		{ 27, RDMA1_NOMSG, true, 9, { 1, 8, 1, 400, 0, 0, 0, 0, 0 } },
+		/* A Reply by a procedure that is not supported. */
+		{ 28, RDMA1_MSGP, false, 7, { 64, 1024, 0, 0, 0, 28, 1 } },
 		/* Positions. */
 		{ 10,
 		  RDMA1_MSG,
