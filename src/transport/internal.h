@@ -602,6 +602,8 @@ void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in);
 void rt_sequence_reset(struct rt_conn *c);
 /* Swallow what is still to come of a continued message. */
 void rt_sequence_discard(struct rt_conn *c, uint32_t xid, bool reply);
+/* Is this of such a message? */
+bool rt_sequence_discards(const struct rt_conn *c, const struct wire_prefix *p);
 
 /* connprop.c */
 /* Our next CONNPROP message: FINAL, or a MIDDLE with a part of a token. */

@@ -162,6 +162,15 @@ static bool is_inline(uint32_t htype)
 	return htype == RDMA2_CALL_INLINE || htype == RDMA2_REPLY_INLINE;
 }
 
+bool rt_sequence_discards(const struct rt_conn *c, const struct wire_prefix *p)
+{
+	for (unsigned int i = 0; i < 2; i++)
+		if (c->discard[i].on &&
+		    belongs(p, c->discard[i].xid, c->discard[i].reply))
+			return true;
+	return false;
+}
+
 /*
  * Is this of a message that was refused before (7.1.4)? Its INLINE is the end
  * of it, and so is a payload message of another XID. EXTERNAL is of no

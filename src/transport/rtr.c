@@ -313,7 +313,8 @@ bool rt_rtr_in_order(struct rt_conn *c, const struct wire_prefix *p)
 	    p->htype == RDMA2_X_REPTERR || p->htype == RDMA2_X_XMTCONT)
 		return true;
 	/* A new message: the rest of what was dropped has gone by. */
-	memset(c->rtr.discard, 0, sizeof(c->rtr.discard));
+	if (!rt_sequence_discards(c, p))
+		memset(c->rtr.discard, 0, sizeof(c->rtr.discard));
 	if (!c->rtr.group.active)
 		return true;
 	intruder(c, p);

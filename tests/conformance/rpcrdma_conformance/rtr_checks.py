@@ -8,12 +8,12 @@ placement-targetable segments.
 import struct
 
 from . import ext, rpc, v2
+from .chunk_checks import ineligible
 from .ext import (BYSIZE, CHOICE, EXRW, NOITEM, RBSTRUCT, REPTERR, REQRXLIM,
                   RESPSXLIM, RTRSUPP, TBSN, TOOSHORT, XCONT, XMTCONT, XMTREQ,
                   XMTRESP, XREQ, XRESP, Direction, Gathered, Item, Range,
                   Target)
 from .kit import check, expect, good, is_error, same
-from .chunk_checks import ineligible
 from .nfs import Reduced, read_call, read_inline, read_results, stored, \
     write_results
 from .props_checks import threshold
@@ -1093,7 +1093,7 @@ def ranges(t):
     works(t, c)
 
 
-# Fails with: rtr-intruder-rest, rtr-misplaced-rest
+# Fails with: rtr-intruder-rest, rtr-misplaced-rest, rtr-rest-ends
 @check("RT-9.5-12", server_is="rtrext")
 def refused_rest(t):
     """What follows of groups that were refused is dropped in silence: also of
@@ -1114,16 +1114,18 @@ def refused_rest(t):
     rest(y)
     rest(x)
     same(len(after_error(t, c)), 1, "REPTERRs, the other way round")
-    x = c.new_xid()
-    m = rpc.null(x)
-    c.post(v2.CALL_MIDDLE, x, remaining=20, payload=m[:20])
-    y = begun(t, c, 3)
-    rest(y)
-    got = {c.take().xid for _ in range(2)}
-    same(got, {x, y}, "what INVAL_CONT is about")
-    same([h.error for h in c.seen if h.htype == v2.ERROR],
-         [(v2.INVAL_CONT,)] * 2, "the errors")
-    same(after_error(t, c), [], "REPTERRs about a group amid fragments")
+    for late in False, True:
+        x = c.new_xid()
+        m = rpc.null(x)
+        c.post(v2.CALL_MIDDLE, x, remaining=20, payload=m[:20])
+        y = begun(t, c, 3)
+        # Nor does what follows of the continued message end that.
+        if late:
+            c.post(v2.CALL_MIDDLE, x, remaining=10, payload=m[20:30])
+        rest(y)
+        got = {is_error(c.take(), v2.INVAL_CONT).xid for _ in range(2)}
+        same(got, {x, y}, "what INVAL_CONT is about")
+        same(after_error(t, c), [], "REPTERRs about a group amid fragments")
 
 
 # Fails with: rtr-direction
