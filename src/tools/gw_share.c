@@ -153,9 +153,9 @@ static bool fair(const struct gw_shares *s, size_t mine, size_t total)
 
 	if (mine <= (most - open) / (n ? n : 1))
 		return true;
-	/* Nobody else has any: a single Call may need this much. */
+	/* Nobody else has any: then all of what is free is for one. */
 	if (total == mine)
-		return mine <= most / 2;
+		return mine <= open;
 	/* Records have a limit of their own. */
 	total -= in < total ? in : total;
 	return total <= open && mine <= open - total;

@@ -12,7 +12,7 @@
  *           free for others: half if it is alone, and an (n+1)th if n clients
  *           want what they can get. So those that came first, and take nothing
  *           of what is theirs, have not got it all. One that is alone in holding
- *           anything may have half, however many are there and idle.
+ *           anything may have that third, however many are there and idle.
  * Records   Buffers of records that are not yet whole are half of it at most,
  *           of which one may hold as much as it leaves free, but for the first of
  *           each client, which is enough for most Calls. So who sends records without an end
