@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Make docs/conformance.md of requirements.tsv and the tests.
+"""Make docs/conformance.md of requirements.tsv, reading.tsv and the tests.
 
     report.py           write it, and in the checks which faults break them
-    report.py --check   fail if that is out of date, if a test that is named
-                        does not exist, if an identifier has no row or two, or
-                        if a check has no fault
+    report.py --check   fail if that is out of date, if a test, a function or a
+                        requirement that is named does not exist, if an
+                        identifier has no row or two, or if a check has no fault
     report.py --fits    fail if a fault does not fit the sources
 
 The last column of requirements.tsv says how a requirement stands, in parts
@@ -18,9 +18,23 @@ separated by "; ":
     otherwise: REASON           deliberately not as the text says; "; check"
                                 behind it: what is done instead has a check
     not yet
+
+reading.tsv has the sentences of the texts, in their order. Of its columns
+
+    where           "; " between files or folders below src, each perhaps with
+                    ": " and what is meant there, separated by ", ": functions
+                    with "()", other names without, a comment in parentheses;
+                    or "-"
+    requirements    identifiers of requirements.tsv that look at it, or "-"
+    state           met
+                    n/a
+                    otherwise [X]   deliberately, as a paragraph or a title of
+                                    protocol.md says; several "[X]" may follow
+                    part: REASON    not yet all of it
 """
 
 import collections
+import functools
 import glob
 import os
 import re
@@ -37,6 +51,8 @@ import faults  # noqa: E402
 from rpcrdma_conformance import kit, main  # noqa: E402
 
 Row = collections.namedtuple("Row", "id spec section level role text state")
+Sentence = collections.namedtuple(
+    "Sentence", "spec section level role text where ids state remark")
 
 HEAD = """\
 <!-- Made by tests/conformance/report.py; do not edit. -->
@@ -44,13 +60,15 @@ HEAD = """\
 
 Every requirement of the texts that this project implements, and how it stands:
 **met** with the tests that show it, **not applicable**, **otherwise** where the
-project deliberately departs from the letter, or **not yet**. The texts are
+project deliberately departs from the letter, or **not yet**. Then, the other
+way round, the texts [sentence by sentence](#sentence-by-sentence), each with the
+place in src that carries it out. The texts are
 draft-ietf-nfsv4-rpcrdma-version-two-07 (identifiers `V2-`), RFC 8797 (`PD-`),
 RFC 8167 (`BD-`), and for the two [extensions](extensions.md), which are off
 unless they are switched on, draft-dnoveck-nfsv4-rpcrdma-xcharext-02 (`XC-`) and
-draft-dnoveck-nfsv4-rpcrdma-rtrext-03 (`RT-`). The words are ours; letters in
-brackets point into [protocol.md](protocol.md), which also says what the words
-of the drafts mean here.
+draft-dnoveck-nfsv4-rpcrdma-rtrext-03 (`RT-`). The words of the requirements are
+ours; letters in brackets point into [protocol.md](protocol.md), which also says
+what the words of the drafts mean here.
 
 A test called `check` is the one of that identifier in `rpcrdma-conformance`
 (tests/conformance). It shares no code with the project: Python that makes and
@@ -79,6 +97,31 @@ Each check has been seen to fail: behind it stand the
 [faults](#deliberate-faults) that break it.
 """
 
+READING = """\
+
+## Sentence by sentence
+
+The requirements above were taken out of the texts, so what nobody took out is
+not among them. For this part the five texts were read again, from the first
+line to the last, by readers who had not written the code: each sentence that
+demands something or says what an implementation does, where the code carries it
+out, and whether it does. What they found missing was then mended, or is said
+here. It is tests/conformance/reading.tsv; a test fails if a file, function or
+requirement that it names does not exist any more.
+
+- Sentences are quoted; "..." is where one was cut.
+- *Level* has the word of the text as it is written there, or `plain` if it has
+  none.
+- *Where*: files below src, with the functions to begin with.
+- *Looked at by*: the requirements whose tests look at the sentence, or at a
+  part of it; `-` if none does. Then a reading of the code is all there is,
+  unless a test is named beside the state.
+- *State*: **met**; **n/a**, for sentences about others; **otherwise**, if
+  deliberately so, with the paragraph of [protocol.md](protocol.md) that says
+  why; or **part**, if not all of it is done, and what is not. Remarks say what
+  was seen: "on the wire" and "tried" are with octets sent to a live server,
+  client or gateway, beyond the tests; "read" is without.
+"""
 FAULTS = """\
 
 ## Deliberate faults
@@ -128,6 +171,68 @@ def unit_exists(program, test):
 def integration_exists(name, test):
     text = source("tests", "integration", name)
     return text is not None and re.search(r"\b%s\b" % re.escape(test), text)
+
+
+def sentences():
+    with open(os.path.join(HERE, "reading.tsv"), encoding="utf-8") as f:
+        lines = [x.rstrip("\n") for x in f
+                 if x.strip() and not x.startswith("#")]
+    return [Sentence(*line.split("\t")) for line in lines[1:]]
+
+
+@functools.lru_cache(None)
+def functions(path):
+    """Names of the functions whose bodies are in a file below src."""
+    text = re.sub(r"/\*.*?\*/", "", source("src", path), flags=re.S)
+    return set(re.findall(r"^(?:[A-Za-z_][^\n;=()]*[\s*])?(\w+)\([^;{}]*\)"
+                          r"\s*\{", text, re.M))
+
+
+def lost(where):
+    """What a place names and is not there."""
+    out = []
+    for part in where.split("; ") if where != "-" else ():
+        # Without comments.
+        path, _, items = re.sub(r" \([^()]+\)", "", part).partition(": ")
+        if not os.path.exists(os.path.join(TOP, "src", path)):
+            out.append(part)
+            continue
+        for item in items.split(", ") if items else ():
+            name = re.fullmatch(r"(\w+)(\(\))?", item)
+            if not name or not path.endswith((".c", ".h")):
+                out.append(part)
+            elif name[2] and name[1] not in functions(path) or \
+                    not re.search(r"\b%s\b" % name[1], source("src", path)):
+                out.append("%s: %s" % (path, item))
+    return out
+
+
+def reading_problems(reading, table):
+    out, known = [], {r.id for r in table}
+    notes = source("docs", "protocol.md")
+    told = set(re.findall(r"\*\*\[(\w+)\]", notes)) | \
+        set(re.findall(r"^#+ (.*)$", notes, re.M))
+    for s in reading:
+        at = "reading.tsv, %s %s, %.40s" % (s.spec, s.section, s.text)
+        if s.spec not in dict(TITLES) or not s.text:
+            out.append("%s: of no text" % at)
+        out += ["%s: there is no %s in src" % (at, x) for x in lost(s.where)]
+        out += ["%s: there is no requirement %s" % (at, i)
+                for i in s.ids.split() if i != "-" and i not in known]
+        m = re.fullmatch(r"(?:met|n/a|part: .+|otherwise((?: \[[^\]]+\])+))",
+                         s.state)
+        if not m or not s.ids or not s.where:
+            out.append("%s: state %r" % (at, s.state))
+        elif m[1]:
+            out += ["%s: protocol.md has no [%s]" % (at, x)
+                    for x in re.findall(r"\[([^\]]+)\]", m[1])
+                    if x not in told]
+        for kind, a, b in re.findall(
+                r"\b(unit|integration) ([\w.-]+)/([\w ]+)", s.remark):
+            if not (unit_exists if kind == "unit" else
+                    integration_exists)(a, b):
+                out.append("%s: there is no test %s %s/%s" % (at, kind, a, b))
+    return out
 
 
 def verdict(state):
@@ -225,7 +330,44 @@ def comments(broken, write):
     return old
 
 
-def document(table, broken):
+def stand(state):
+    return re.match(r"n/a|\w+", state)[0]
+
+
+def sentence_part(reading):
+    out = [READING.rstrip("\n")]
+    total = collections.Counter((s.spec, stand(s.state)) for s in reading)
+    alone = collections.Counter(s.spec for s in reading if s.ids == "-")
+    kinds = ("met", "n/a", "otherwise", "part")
+    out.append("\n| | " + " | ".join(kinds) +
+               " | all | without a requirement |")
+    out.append("|---|" + "--:|" * (len(kinds) + 2))
+    for spec, title in TITLES:
+        n = [total[spec, k] for k in kinds]
+        out.append("| %s | %s |" % (
+            title, " | ".join(map(str, n + [sum(n), alone[spec]]))))
+    for spec, title in TITLES:
+        out.append("\n### Sentences of %s\n" % title.split(": ")[1])
+        out.append("| Section | Level | Sentence | Where | Looked at by | "
+                   "State |")
+        out.append("|---|---|---|---|---|---|")
+        for s in reading:
+            if s.spec != spec:
+                continue
+            state = re.sub(r"^(n/a|\w+)", r"**\1**" if stand(s.state) in (
+                "otherwise", "part") else r"\1", s.state)
+            if s.remark:
+                state += (". " if s.state.startswith("part") else ": ") + \
+                    s.remark
+            out.append("| %s | %s, %s | %s | %s | %s | %s |" % tuple(
+                x.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")
+                if x is not state else x.replace("|", "\\|") for x in (
+                    s.section, s.level, s.role, s.text, s.where, s.ids,
+                    state)))
+    return out
+
+
+def document(table, reading, broken):
     out = [HEAD % ", ".join(i for i, c in sorted(kit.CHECKS.items()) if c.raw)]
     total = collections.Counter((r.spec, verdict(r.state)) for r in table)
     kinds = ("met", "not applicable", "otherwise", "not yet")
@@ -249,6 +391,7 @@ def document(table, broken):
                 r.id, r.level, r.role, r.text.replace("|", "\\|"),
                 show(r.state, breaking(broken, [r.id])).replace(
                     "|", "\\|")))
+    out += sentence_part(reading)
     out.append(FAULTS.rstrip("\n") % SEEN)
     for f in broken[0]:
         out.append("| %s | %s | %s |" % (f.name, f.text.replace("|", "\\|"),
@@ -260,14 +403,14 @@ def document(table, broken):
 
 def run(argv):
     main.load()
-    table, broken = rows(), faults.read()
+    table, reading, broken = rows(), sentences(), faults.read()
     if argv[1:] == ["--fits"]:
         bad = faults.misfits(broken[0])
     else:
-        bad = problems(table, broken)
+        bad = problems(table, broken) + reading_problems(reading, table)
     for text in bad:
         print(text, file=sys.stderr)
-    text = document(table, broken)
+    text = document(table, reading, broken)
     if argv[1:] == ["--fits"]:
         return 1 if bad else 0
     if argv[1:] == ["--check"]:
