@@ -223,9 +223,10 @@ def reading_problems(reading, table):
                          s.state)
         if not m or not s.ids or not s.where:
             out.append("%s: state %r" % (at, s.state))
-        elif m[1]:
+        else:
             out += ["%s: protocol.md has no [%s]" % (at, x)
-                    for x in re.findall(r"\[([^\]]+)\]", m[1])
+                    for x in re.findall(r"\[([^\]]+)\]", m[1] or "") +
+                    re.findall(r"\[([A-Z]\d+)\]", s.state + s.remark)
                     if x not in told]
         for kind, a, b in re.findall(
                 r"\b(unit|integration) ([\w.-]+)/([\w ]+)", s.remark):
