@@ -483,13 +483,10 @@ static bool same_properties(const struct rt_properties *a,
 static bool same_layout(const struct rt_rtr_peer *a,
 			const struct rt_rtr_peer *b)
 {
-	const struct rt_rtr_layout *l = &a->layout, *m = &b->layout;
-
 	return a->support == b->support && a->reqrxlim == b->reqrxlim &&
 	       a->respsxlim == b->respsxlim && a->has_struct == b->has_struct &&
-	       a->length == b->length && l->targets == m->targets &&
-	       l->ngroups == m->ngroups &&
-	       !memcmp(l->group, m->group, l->ngroups * sizeof(*l->group));
+	       a->length == b->length &&
+	       rt_rtr_same_layout(&a->layout, &b->layout);
 }
 
 bool rt_auth_covers(struct rt_conn *c, const struct rt_properties *next,

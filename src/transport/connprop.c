@@ -33,6 +33,8 @@ void rt_connprop_threshold(struct rt_conn *c)
 		n = c->xchar.limit;
 	c->to_peer = n & ~(uint32_t)3;
 	c->from_peer = c->ours.recv_size & ~(uint32_t)3;
+	/* Here come all who change a value of either end. */
+	c->values++;
 	rt_rtr_resized(c);
 }
 
@@ -135,6 +137,7 @@ void rt_connprop_refused(struct rt_conn *c)
 	rt_log(c, LOG_WARNING, "the peer refused our properties");
 	/* It knows nothing of our target segments, nor of the rest. */
 	rt_rtr_off(c);
+	rt_xchar_off(c);
 	rt_auth_refused(c);
 }
 

@@ -338,8 +338,10 @@ uint32_t rt_request_htype(const struct rt_conn *c,
 bool rt_request_outdated(const struct rt_conn *c,
 			 const struct rt_request_priv *rq)
 {
-	return rq->room != c->to_peer || rq->without != c->refused ||
-	       (rq->xmt.on && (!c->rtr.send || rt_rtr_stale(c, &rq->xmt.plan)));
+	/* With the values go what rtrext was planned for, the limits of
+	 * segments, and the level of the reverse direction. */
+	return rq->values != c->values || rq->without != c->refused ||
+	       (rq->xmt.on && !c->rtr.send);
 }
 
 /* 7.3.1, 7.3.2: it has not been executed. */
@@ -393,6 +395,7 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 	rq->nsegs = rq->nrsegs = rq->nbody = rq->nwrites = 0;
 	rq->reply_chunk = (struct wire_chunk_desc){ 0 };
 	rq->external = false;
+	rq->values = c->values;
 	rq->room = c->to_peer;
 	rq->without = c->refused;
 	/* Only a Reply gives a credit of version 1 back (RFC 8166 3.3.1). */

@@ -224,6 +224,7 @@ struct rt_conn {
 	struct wire_cm_private private; /* the peer's, or the defaults */
 	bool remote_invalidation; /* version 1: both sides do [P4] */
 	struct rt_properties ours, theirs;
+	uint32_t values; /* how often they have changed */
 	uint32_t to_peer; /* inline threshold towards the peer */
 	uint32_t from_peer; /* and the other way */
 	uint32_t messages; /* valid messages from the peer */
@@ -624,6 +625,8 @@ void rt_xchar_init(struct rt_conn *c);
 void rt_xchar_reset(struct rt_conn *c);
 /* The peer's CONNPROP_FINAL has come. */
 void rt_xchar_begin(struct rt_conn *c);
+/* The peer does not want it, or does not know that we have it. */
+void rt_xchar_off(struct rt_conn *c);
 /* A property; others than its own are left alone. False: it cannot be. */
 bool rt_xchar_prop(const struct rt_conn *c, struct rt_properties *p,
 		   const struct wire_prop *v);
@@ -899,7 +902,7 @@ unsigned int rt_rtr_props(struct rt_conn *c, struct wire_prop *props, void *buf,
 /* One of the peer's into @p; false: BAD_PROPVAL. */
 bool rt_rtr_apply(const struct rt_conn *c, struct rt_rtr_peer *p,
 		  const struct wire_prop *v);
-/* The message that they were in has been taken. */
+/* The message that they were in has been taken; the rest of it is @props. */
 void rt_rtr_taken(struct rt_conn *c, const struct rt_rtr_peer *p,
 		  struct rt_properties *props);
 /* The peer's Receives have the size c->theirs.recv_size. It may end the
@@ -907,10 +910,17 @@ void rt_rtr_taken(struct rt_conn *c, const struct rt_rtr_peer *p,
 void rt_rtr_resized(struct rt_conn *c);
 /* Has the peer changed what the plan was made for? */
 bool rt_rtr_stale(const struct rt_conn *c, const struct rt_rtr_plan *p);
+bool rt_rtr_same_layout(const struct rt_rtr_layout *a,
+			const struct rt_rtr_layout *b);
 /* The peer's FINAL is here. */
 void rt_rtr_settled(struct rt_conn *c);
-/* The peer does not want it. */
+/* What it has announced has changed since. */
+void rt_rtr_use(struct rt_conn *c);
+/* The peer does not want it, or does not know that we have it. */
 void rt_rtr_off(struct rt_conn *c);
+/* Is the ERROR about an XMTRESP or REPTERR of ours? Then it has been heeded. */
+bool rt_rtr_sent_error(struct rt_conn *c, uint32_t xid,
+		       const struct wire_error *err);
 /* A message of rtrext that may come on this connection? */
 bool rt_rtr_takes(const struct rt_conn *c, uint32_t htype);
 enum rt_event rt_rtr_event(uint32_t htype);

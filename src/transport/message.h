@@ -175,9 +175,9 @@ struct rt_request_priv {
 	bool finished; /* done as soon as nothing is pending */
 	bool external;
 	bool prepared;
-	/* What that was done for: the inline threshold, and the header types
-	 * that the peer had refused. */
-	uint32_t room, without;
+	/* What that was done for: the values of both ends, the inline threshold
+	 * and the header types that the peer had refused. */
+	uint32_t values, room, without;
 	/* The peer has said how many Read and Write chunks it takes for this
 	 * Call, or that it takes no body chunk [D8]; then why it had to be sent
 	 * again is in pub.error. */

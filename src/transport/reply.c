@@ -93,7 +93,7 @@ bool rt_reply_may_continue(const struct rt_conn *c)
 	if (c->inst->cfg.no_continuation || !c->v->continuation)
 		return false;
 	/* [F4]: the level bounds Replies of the reverse direction too. */
-	return c->server || c->ours.reverse >= RDMA2_RVRSDIR_CONT;
+	return c->server || rt_xchar_reverse(c) >= RDMA2_RVRSDIR_CONT;
 }
 
 /* The format, in the order of [D7]. False: @err has been set. */

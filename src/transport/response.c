@@ -304,7 +304,8 @@ void rt_response_error(struct rt_conn *c, uint32_t xid,
 		rt_request_refused(c, rq, err);
 	} else if (c->values_sent && xid == c->props_xid) {
 		rt_connprop_refused(c);
-	} else if (rt_xchar_error(c, xid, err)) {
+	} else if (rt_xchar_error(c, xid, err) ||
+		   rt_rtr_sent_error(c, xid, err)) {
 		return;
 	} else {
 		rt_wrong(c);

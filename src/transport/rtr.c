@@ -86,7 +86,7 @@ bool rt_rtr_apply(const struct rt_conn *c, struct rt_rtr_peer *p,
 		return true;
 	switch (v->which) {
 	case RDMA2_PROPID_RBSIZ:
-		p->size_given = v->len;
+		p->size_given = true;
 		return true;
 	case RDMA2_PROPID_X_RTRSUPP:
 		return number(v, 0, &p->support);
@@ -119,16 +119,33 @@ bool rt_rtr_apply(const struct rt_conn *c, struct rt_rtr_peer *p,
 void rt_rtr_taken(struct rt_conn *c, const struct rt_rtr_peer *p,
 		  struct rt_properties *props)
 {
+	if (!c->rtr.on)
+		return;
 	c->rtr.theirs = *p;
-	/* 8.3: the one is derived from the other. */
-	if (p->has_struct && !p->size_given)
-		props->recv_size = p->length;
+	/* 8.3: the one is derived from the other, and gone with it. */
+	if (!p->size_given)
+		props->recv_size = p->has_struct ? p->length :
+						   WIRE_DEFAULT_INLINE;
+}
+
+bool rt_rtr_same_layout(const struct rt_rtr_layout *a,
+			const struct rt_rtr_layout *b)
+{
+	return a->targets == b->targets && a->ngroups == b->ngroups &&
+	       !memcmp(a->group, b->group, a->ngroups * sizeof(*a->group));
+}
+
+/* Has what it was cut for become another? */
+static bool moved(const struct rt_conn *c, const struct rt_rtr_plan *p)
+{
+	return p->room != c->to_peer ||
+	       !rt_rtr_same_layout(&p->layout, &c->rtr.theirs.layout);
 }
 
 bool rt_rtr_stale(const struct rt_conn *c, const struct rt_rtr_plan *p)
 {
-	return p->room != c->to_peer ||
-	       p->layout.targets != c->rtr.theirs.layout.targets;
+	return moved(c, p) || c->rtr.refused ||
+	       (p->count > 1 && !(c->rtr.theirs.support & RTRS_XCONT));
 }
 
 /* The plan of our group that is on its way, if there is one. */
@@ -154,21 +171,32 @@ void rt_rtr_resized(struct rt_conn *c)
 				p->targets :
 				0;
 	/* [R15]: it goes on as its first message said, or not at all. */
-	if (!plan || (plan->room <= c->to_peer &&
-		      (!plan->nbs || !rt_rtr_stale(c, plan))))
+	if (!plan ||
+	    (plan->room <= c->to_peer && (!plan->nbs || !moved(c, plan))))
 		return;
 	rt_conn_fail(c, -EPROTO,
-		     "the peer's Receive Buffer Size has become %u amid a "
-		     "message that was cut for another",
+		     "the peer's Receive Buffer Size has become %u, or their "
+		     "structure another, amid a message that was cut for what "
+		     "it was",
 		     c->theirs.recv_size);
 	rt_event(c, EV_VIOLATION);
+}
+
+/* What is used follows from what holds now. */
+void rt_rtr_use(struct rt_conn *c)
+{
+	struct rt_rtr *x = &c->rtr;
+
+	x->met |= x->on && x->theirs.support;
+	x->send = x->on && x->theirs.support && !x->refused &&
+		  x->refusals < RT_RTR_REFUSALS;
 }
 
 void rt_rtr_settled(struct rt_conn *c)
 {
 	struct rt_rtr *x = &c->rtr;
 
-	x->send = x->on && x->theirs.support;
+	rt_rtr_use(c);
 	if (x->send)
 		rt_log(c, LOG_INFO,
 		       "rtrext: operations %u, %u target segments, requests of "
@@ -179,11 +207,22 @@ void rt_rtr_settled(struct rt_conn *c)
 
 void rt_rtr_off(struct rt_conn *c)
 {
-	if (!c->rtr.send)
+	if (c->rtr.refused)
 		return;
-	rt_log(c, LOG_NOTICE, "rtrext is not used with this peer any more");
-	c->rtr.send = false;
-	c->rtr.theirs.support = 0;
+	if (c->rtr.on)
+		rt_log(c, LOG_NOTICE, "rtrext is not used with this peer");
+	c->rtr.refused = true;
+	rt_rtr_use(c);
+}
+
+bool rt_rtr_sent_error(struct rt_conn *c, uint32_t xid,
+		       const struct wire_error *err)
+{
+	if (err->code != RDMA2_ERR_INVAL_HTYPE ||
+	    !rt_xids_have(&c->rtr.sent, xid))
+		return false;
+	rt_rtr_off(c);
+	return true;
 }
 
 /* ---- Errors, 9.5 ------------------------------------------------------ */
@@ -196,6 +235,12 @@ void rt_rtr_report(struct rt_conn *c, struct wire_repterr *err, uint32_t xid,
 	rt_log(c, LOG_WARNING, "%s %08x, transmission %u: %s",
 	       reply ? "XMTRESP" : "XMTREQ", xid, seq,
 	       wire_optrerr_name(err->code));
+	if (c->rtr.refused) {
+		/* Nor is REPTERR for it [M2]. */
+		rt_error_code(c, xid, RDMA2_ERR_INVAL_HTYPE);
+		return;
+	}
+	rt_xids_add(&c->rtr.sent, xid);
 	rt_repterr_send(c, err);
 }
 
@@ -470,11 +515,13 @@ bool rt_rtr_takes(const struct rt_conn *c, uint32_t htype)
 	switch (htype) {
 	case RDMA2_X_XMTREQ:
 		/* Without that bit there could be no answer [M2]. */
-		return x->theirs.support & RTRS_XRESP;
+		return x->theirs.support & RTRS_XRESP && !x->refused;
 	case RDMA2_X_XMTRESP:
 	case RDMA2_X_XMTCONT:
 	case RDMA2_X_REPTERR:
-		return true;
+		/* Nothing was asked of one that has never announced it, and it
+		 * need not know REPTERR. */
+		return x->met;
 	default:
 		return false;
 	}

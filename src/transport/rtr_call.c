@@ -362,6 +362,10 @@ bool rt_rtr_reply_plan(struct rt_conn *c, struct rt_call_priv *call,
 	bool tbsn = c->rtr.theirs.layout.targets;
 
 	call->external = false;
+	/* It takes no XMTRESP, and the Call has been executed. */
+	err->code = RDMA2_ERR_SYSTEM;
+	if (c->rtr.refused)
+		return false;
 	/* [R8]: target segments; only where there is no choice; none. */
 	for (unsigned int i = 0; i < (tbsn ? 3 : 1); i++) {
 		if (!pair(call, tbsn && i < 2, i == 1, err))
@@ -430,6 +434,8 @@ int rt_rtr_reply_fill(struct rt_conn *c, struct rt_call_priv *call,
 	else
 		wire_encode_xmtresp(w->buf->addr, RT_HEADER_ROOM, call->pub.xid,
 				    credit, &d);
+	if (!xnum)
+		rt_xids_add(&c->rtr.sent, call->pub.xid);
 	RT_COUNT(c, inline_bytes_sent, pslen);
 	*last = x->plan.xnum == x->plan.count;
 	return 0;

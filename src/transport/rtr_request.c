@@ -323,8 +323,12 @@ bool rt_rtr_response_limit(struct rt_conn *c, uint32_t xid, uint32_t *limit)
 
 bool rt_rtr_inv_offered(const struct rt_request_priv *rq, uint32_t handle)
 {
-	for (unsigned int i = 0; i < rq->nsegs; i++)
-		if (rq->xmt.on && rq->seg[i].handle == handle)
+	/* [M4]: any of its segments. */
+	for (unsigned int i = 0; rq->xmt.on && i < rq->nsegs; i++)
+		if (rq->seg[i].handle == handle)
+			return true;
+	for (unsigned int i = 0; rq->xmt.on && i < rq->nrsegs; i++)
+		if (rq->rseg[i].target.handle == handle)
 			return true;
 	return false;
 }
@@ -510,8 +514,9 @@ void rt_rtr_refused(struct rt_conn *c, uint32_t xid)
 
 	if (!rq || !rq->posted || !rq->xmt.on)
 		return;
-	if (++c->rtr.refusals >= RT_RTR_REFUSALS)
-		rt_rtr_off(c);
+	if (++c->rtr.refusals == RT_RTR_REFUSALS)
+		rt_log(c, LOG_NOTICE, "XMTREQ is not used any more");
+	rt_rtr_use(c);
 	rq->xmt.on = false;
 	rq->xmt.never = true;
 	RT_COUNT(c, xmt_fallbacks, 1);

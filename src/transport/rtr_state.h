@@ -12,6 +12,7 @@
 #ifndef RPCRDMA_TRANSPORT_RTR_STATE_H
 #define RPCRDMA_TRANSPORT_RTR_STATE_H
 
+#include "transport/ext_sent.h"
 #include "transport/transport.h"
 #include "wire/rtr.h"
 
@@ -43,7 +44,7 @@ struct rt_rtr_peer {
 	uint32_t support; /* RTRS_* */
 	uint32_t reqrxlim, respsxlim; /* transmissions */
 	bool has_struct;
-	bool size_given; /* RBSIZ, too */
+	bool size_given; /* RBSIZ, too; else its size follows from this */
 	uint32_t length; /* of the structure */
 	uint32_t targets; /* and its target segments */
 	/* Without them while its Receives have another size [R10]. */
@@ -125,10 +126,13 @@ struct rt_rtr_group {
 
 struct rt_rtr {
 	bool on; /* switched on here: announced */
-	bool send; /* may be used towards the peer */
+	bool met; /* so it is there, or has been */
+	bool refused; /* nothing of it goes to this peer any more [M2] */
+	bool send; /* XMTREQ may go to the peer */
 	struct rt_rtr_layout ours;
 	struct rt_rtr_peer theirs;
 	unsigned int refusals;
+	struct rt_xids sent; /* XMTRESP and REPTERR */
 	struct rt_rtr_group group;
 	/* A group that was dropped, and what it came amid or what came amid
 	 * it: the rest of them is swallowed. */

@@ -18,14 +18,19 @@
 #include "transport/internal.h"
 #include "wire/xchar.h"
 
-/* Base properties and X_REQREMINV in one word: identifiers are apart there. */
+/* Base properties, those of rtrext and X_REQREMINV in one word: identifiers are
+ * apart there. */
 #define BIT_REQREMINV 31
+#define BIT_RTR 27
 
 static unsigned int bit_of(uint32_t which)
 {
 	if (which == RDMA2_PROPID_X_REQREMINV)
 		return 1u << BIT_REQREMINV;
-	return which && which < BIT_REQREMINV ? 1u << which : 0;
+	if (which >= RDMA2_PROPID_X_RTRSUPP &&
+	    which <= RDMA2_PROPID_X_RESPSXLIM)
+		return 1u << (BIT_RTR + (which - RDMA2_PROPID_X_RTRSUPP));
+	return which && which < BIT_RTR ? 1u << which : 0;
 }
 
 static bool enabled(const struct rt_conn *c)
@@ -77,7 +82,8 @@ void rt_xchar_begin(struct rt_conn *c)
 	/* xcharext 4: who understands answers understands INITXCH. */
 	if (peer & (XCHSUPP_RESP | XCHSUPP_UPD) && !(peer & XCHSUPP_INIT))
 		peer = 0;
-	c->xchar.peer = enabled(c) ? peer & XCHSUPP_ALL : 0;
+	c->xchar.peer = enabled(c) && !c->xchar.refused ? peer & XCHSUPP_ALL :
+							  0;
 	c->xchar.looked = rt_now_ms();
 	if (c->xchar.peer)
 		rt_log(c, LOG_INFO, "xcharext, the peer takes %s%s%s%s",
@@ -85,6 +91,12 @@ void rt_xchar_begin(struct rt_conn *c)
 		       peer & XCHSUPP_REQ ? "REQXCH " : "",
 		       peer & XCHSUPP_RESP ? "RESPXCH " : "",
 		       peer & XCHSUPP_UPD ? "UPDXCH" : "");
+}
+
+void rt_xchar_off(struct rt_conn *c)
+{
+	c->xchar.refused = true;
+	rt_xchar_reset(c);
 }
 
 bool rt_xchar_prop(const struct rt_conn *c, struct rt_properties *p,
@@ -144,10 +156,13 @@ static void lose_reverse(struct rt_conn *c)
 		rt_request_finish(c, rq, -EOPNOTSUPP);
 }
 
-/* The peer's values are these now. */
-static void apply(struct rt_conn *c, const struct rt_properties *next)
+/* The peer's values, of rtrext too, are these now. */
+static void apply(struct rt_conn *c, struct rt_properties *next,
+		  const struct rt_rtr_peer *rtr)
 {
+	rt_rtr_taken(c, rtr, next);
 	c->theirs = *next;
+	rt_rtr_use(c);
 	rt_connprop_threshold(c);
 	if (c->server && !c->theirs.reverse)
 		lose_reverse(c);
@@ -155,14 +170,16 @@ static void apply(struct rt_conn *c, const struct rt_properties *next)
 
 /* Whatever it says, the extension is what CONNPROP said. False: bad value. */
 static bool take_values(struct rt_conn *c, const struct wire_list *props,
-			struct rt_properties *next)
+			struct rt_properties *next, struct rt_rtr_peer *rtr)
 {
 	struct wire_iter it = { 0 };
 	struct wire_prop v;
 
 	*next = c->theirs;
+	*rtr = c->rtr.theirs;
 	while (wire_prop_next(props, &it, &v))
-		if (!rt_connprop_apply(c, next, &v))
+		if (!rt_connprop_apply(c, next, &v) ||
+		    !rt_rtr_apply(c, rtr, &v))
 			return false;
 	next->xchar = c->theirs.xchar;
 	return true;
@@ -172,19 +189,20 @@ static uint32_t take_init(struct rt_conn *c, const struct wire_xchar *m)
 {
 	struct rt_xchar *x = &c->xchar;
 	struct rt_properties next;
+	struct rt_rtr_peer rtr;
 	struct wire_iter it = { 0 };
 	struct wire_prop v;
 
 	if (x->init_taken)
 		return RDMA2_ERR_INVAL_CONT; /* [X5] */
-	if (!take_values(c, &m->props, &next))
+	if (!take_values(c, &m->props, &next, &rtr))
 		return RDMA2_ERR_BAD_PROPVAL;
 	x->init_taken = true;
 	while (wire_prop_next(&m->props, &it, &v))
 		if (wire_subset_test(m->nochg.words, m->nochg.nwords,
 				     it.index - 1))
 			x->fixed |= bit_of(v.which);
-	apply(c, &next);
+	apply(c, &next, &rtr);
 	rt_log(c, LOG_DEBUG, "INITXCH: peer receives %u, fixed %08x",
 	       c->theirs.recv_size, x->fixed);
 	return 0;
@@ -194,10 +212,11 @@ static uint32_t take_update(struct rt_conn *c, const struct wire_xchar *m)
 {
 	struct rt_xchar *x = &c->xchar;
 	struct rt_properties next;
+	struct rt_rtr_peer rtr;
 	struct wire_iter it = { 0 };
 	struct wire_prop v;
 
-	if (!take_values(c, &m->props, &next) ||
+	if (!take_values(c, &m->props, &next, &rtr) ||
 	    !wire_prop_next(&m->props, &it, &v))
 		return RDMA2_ERR_BAD_PROPVAL;
 	RT_COUNT(c, xchar_updates_received, 1);
@@ -218,7 +237,7 @@ static uint32_t take_update(struct rt_conn *c, const struct wire_xchar *m)
 	} else if (v.which == RDMA2_PROPID_RBSIZ && !x->asking && !x->pending) {
 		x->limit = 0;
 	}
-	apply(c, &next);
+	apply(c, &next, &rtr);
 	rt_log(c, LOG_DEBUG, "UPDXCH: %s, peer receives %u",
 	       wire_propid_name(v.which), c->theirs.recv_size);
 	return 0;
@@ -231,20 +250,27 @@ static void take_response(struct rt_conn *c, const struct wire_xchar *m)
 	bool rej = wire_subset_test(m->rej.words, m->rej.nwords, 0);
 	bool pend = wire_subset_test(m->pend.words, m->pend.nwords, 0);
 
-	if (!x->asking || m->p.xid != x->xid[RT_XCHAR_REQ]) {
+	if (!x->asking || m->p.xid != x->asked_xid) {
 		rt_log(c, LOG_NOTICE, "RESPXCH %08x answers no request",
 		       m->p.xid);
 		RT_COUNT(c, dropped, 1);
 		return;
 	}
 	x->asking = false;
-	if (done + rej + pend != 1)
-		rej = true; /* [X8] */
-	if (pend && !rej) {
+	if (done + rej + pend != 1) {
+		/* [X8]; and the lower size may be what it has now, so it is
+		 * kept to until the peer says another. */
+		rt_log(c, LOG_NOTICE, "RESPXCH %08x contradicts itself",
+		       m->p.xid);
+		return;
+	}
+	if (pend) {
 		x->pending = true;
 	} else {
-		if (done && !rej)
+		if (done) {
 			c->theirs.recv_size = x->asked_for;
+			c->rtr.theirs.size_given = true;
+		}
 		x->limit = 0;
 	}
 	rt_connprop_threshold(c);
@@ -292,20 +318,17 @@ bool rt_xchar_error(struct rt_conn *c, uint32_t xid,
 		    const struct wire_error *err)
 {
 	struct rt_xchar *x = &c->xchar;
-	bool mine = false;
 
-	for (unsigned int i = 0; i < RT_XCHAR_NSENT; i++)
-		mine |= x->sent[i] && x->xid[i] == xid;
-	if (!mine)
+	if (!rt_xids_have(&x->sent, xid))
 		return false;
-	if (x->asking && xid == x->xid[RT_XCHAR_REQ]) {
+	if (x->asking && xid == x->asked_xid) {
 		/* As if it had been rejected [X9]. */
 		x->asking = false;
 		x->limit = 0;
 	}
 	if (err->code == RDMA2_ERR_INVAL_HTYPE && x->peer) {
 		rt_log(c, LOG_WARNING, "the peer refuses xcharext");
-		rt_xchar_reset(c);
+		rt_xchar_off(c);
 	}
 	rt_connprop_threshold(c);
 	return true;
@@ -342,15 +365,14 @@ bool rt_xchar_due(const struct rt_conn *c)
 	return c->xchar.resp || init_due(c) || update_due(c) || ask_due(c);
 }
 
-static uint32_t fresh_xid(struct rt_conn *c, enum rt_xchar_sent kind)
+static uint32_t fresh_xid(struct rt_conn *c)
 {
 	uint32_t xid;
 
 	do
 		xid = c->next_xid++;
 	while (!xid || xid == c->props_xid || rt_request_find(c, xid));
-	c->xchar.sent[kind] = true;
-	c->xchar.xid[kind] = xid;
+	rt_xids_add(&c->xchar.sent, xid);
 	return xid;
 }
 
@@ -379,22 +401,27 @@ static size_t encode_init(struct rt_conn *c, void *buf, uint32_t credit)
 		/* Only a client has something to say about it (5.2.5). */
 		{ RDMA2_PROPID_BRS, c->ours.reverse, false },
 	};
-	unsigned int n = c->server ? 5 : 6;
-	struct wire_prop p[6];
+	unsigned int n = c->server ? 5 : 6, more;
+	struct wire_prop p[10];
 	uint32_t value[6], word = 0;
 	struct wire_subset_desc fixed = { &word, 1 };
+	uint8_t rtr[RT_RTR_PROPS];
+	size_t len;
 
 	for (unsigned int i = 0; i < n; i++) {
 		value[i] = htonl(all[i].value);
 		p[i] = number(all[i].which, &value[i]);
 		word |= (uint32_t)all[i].fixed << i;
 	}
+	/* Those of rtrext stay as they are. */
+	more = rt_rtr_props(c, &p[n], rtr, &len);
+	word |= ((1u << more) - 1) << n;
+	n += more;
 	c->xchar.init_sent = true;
 	/* What it says is newer than an update that has not gone. */
 	c->xchar.updates = 0;
-	return wire_encode_initxch(buf, RT_HEADER_ROOM,
-				   fresh_xid(c, RT_XCHAR_INIT), credit, p, n,
-				   &fixed);
+	return wire_encode_initxch(buf, RT_HEADER_ROOM, fresh_xid(c), credit, p,
+				   n, &fixed);
 }
 
 static size_t encode_response(struct rt_conn *c, void *buf, uint32_t credit)
@@ -416,8 +443,7 @@ static size_t encode_response(struct rt_conn *c, void *buf, uint32_t credit)
 	}
 	n = wire_encode_respxch(buf, RT_HEADER_ROOM, r->xid, credit, &done,
 				&rest, &pend);
-	x->sent[RT_XCHAR_RESP] = true;
-	x->xid[RT_XCHAR_RESP] = r->xid;
+	rt_xids_add(&x->sent, r->xid);
 	x->resp = r->next;
 	if (!x->resp)
 		x->resp_tail = &x->resp;
@@ -447,9 +473,8 @@ static size_t encode_update(struct rt_conn *c, void *buf, uint32_t credit)
 		value = htonl(offers_now(c));
 	}
 	RT_COUNT(c, xchar_updates_sent, 1);
-	return wire_encode_updxch(buf, RT_HEADER_ROOM,
-				  fresh_xid(c, RT_XCHAR_UPD), credit, &now,
-				  clear);
+	return wire_encode_updxch(buf, RT_HEADER_ROOM, fresh_xid(c), credit,
+				  &now, clear);
 }
 
 static size_t encode_request(struct rt_conn *c, void *buf, uint32_t credit)
@@ -457,10 +482,11 @@ static size_t encode_request(struct rt_conn *c, void *buf, uint32_t credit)
 	struct rt_xchar *x = &c->xchar;
 	uint32_t value = htonl(x->ask);
 	struct wire_prop want = number(RDMA2_PROPID_RBSIZ, &value);
-	size_t n = wire_encode_reqxch(buf, RT_HEADER_ROOM,
-				      fresh_xid(c, RT_XCHAR_REQ), credit, &want,
-				      1);
+	size_t n;
 
+	x->asked_xid = fresh_xid(c);
+	n = wire_encode_reqxch(buf, RT_HEADER_ROOM, x->asked_xid, credit, &want,
+			       1);
 	x->asking = true;
 	x->asked_for = x->ask;
 	x->ask = 0;

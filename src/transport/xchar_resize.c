@@ -177,8 +177,9 @@ uint32_t rt_xchar_request(struct rt_conn *c, const struct wire_xchar *m)
 {
 	const uint32_t answers = XCHSUPP_RESP | XCHSUPP_UPD;
 	struct rt_xchar *x = &c->xchar;
+	struct rt_rtr_peer rtr = c->rtr.theirs;
+	struct wire_iter it = { 0 }, jt = { 0 };
 	struct rt_xchar_resp *r;
-	struct wire_iter it = { 0 };
 	struct wire_prop v;
 
 	RT_COUNT(c, xchar_requests_received, 1);
@@ -187,6 +188,10 @@ uint32_t rt_xchar_request(struct rt_conn *c, const struct wire_xchar *m)
 		return RDMA2_ERR_INVAL_HTYPE;
 	if (m->props.count > RT_XCHAR_VALUES)
 		return RDMA2_ERR_SYSTEM;
+	/* [X4]; the decoder knows the values of the others. */
+	while (wire_prop_next(&m->props, &jt, &v))
+		if (!rt_rtr_apply(c, &rtr, &v))
+			return RDMA2_ERR_BAD_PROPVAL;
 	if (x->nresp == c->max_errors) {
 		rt_conn_fail(c, -EPROTO, "too many requests wait for credits");
 		rt_event(c, EV_ABORT);

@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 
+#include "transport/ext_sent.h"
 #include "transport/transport.h"
 
 /* Values in one REQXCH that are answered; as many as 4096 octets hold. */
@@ -30,18 +31,10 @@ struct rt_xchar_resp {
 	uint32_t done[RT_XCHAR_WORDS], pend[RT_XCHAR_WORDS];
 };
 
-/* The last message of a kind, so that an ERROR can be told. */
-enum rt_xchar_sent {
-	RT_XCHAR_INIT,
-	RT_XCHAR_REQ,
-	RT_XCHAR_RESP,
-	RT_XCHAR_UPD,
-	RT_XCHAR_NSENT
-};
-
 struct rt_xchar {
 	/* XCHSUPP_* of the peer; 0: there is no such extension here. */
 	uint32_t peer;
+	bool refused; /* nothing of it goes to this peer any more [M2] */
 	bool init_sent, init_taken;
 	uint32_t fixed; /* what the peer said would not change: 1 << id */
 	bool invalidate; /* we offer handles for remote invalidation */
@@ -59,15 +52,14 @@ struct rt_xchar {
 	/* Our request about the peer's: wanted, sent, answered "pending". */
 	uint32_t ask;
 	bool asking, pending;
-	uint32_t asked_for;
+	uint32_t asked_xid, asked_for;
 	/* We have asked for less: our Sends are no longer. 0: not so. */
 	uint32_t limit;
 
 	unsigned int updates; /* UPDXCH due, other than of the above: 1 << id */
 	struct rt_xchar_resp *resp, **resp_tail;
 	unsigned int nresp;
-	bool sent[RT_XCHAR_NSENT];
-	uint32_t xid[RT_XCHAR_NSENT];
+	struct rt_xids sent;
 
 	/* Wishes of any thread: 0 none, or the value plus one. */
 	_Atomic uint32_t wish_raise, wish_ask, wish_reverse, wish_invalidate;

@@ -196,10 +196,15 @@ static void look_at_structure(struct rt_watch_end *e,
 	struct wire_iter it = { 0 }, jt = { 0 };
 	struct wire_rbstruct b;
 	struct wire_rbgroup g;
+	struct wire_xchar x;
 	struct wire_prop v;
 	struct wire_msg m;
 	uint32_t at = 0;
 
+	/* A message may be under way that was made for what it was. */
+	if (wire_xchar_decode(ev->data, ev->len, &x) == WIRE_OK)
+		while (wire_prop_next(&x.props, &it, &v))
+			e->moved |= v.which == RDMA2_PROPID_X_RBSTRUCT;
 	if (wire_decode(ev->data, ev->len, false, &m) != WIRE_OK)
 		return;
 	while (wire_prop_next(&m.props, &it, &v)) {
@@ -299,7 +304,8 @@ static void look_at_xmt(struct rt_watch *w, struct rt_watch_end *e,
 		fault(w, "a payload of %u octets", m.pslen);
 		return;
 	}
-	if (wire_xmt_decode(e->group_head, e->group_len, &head) != WIRE_OK)
+	if (wire_xmt_decode(e->group_head, e->group_len, &head) != WIRE_OK ||
+	    to->moved)
 		return;
 	memset(w->mark, 0, ev->len);
 	mark_items(&head, to, x, w->mark, ev->len);

@@ -78,6 +78,7 @@ struct rt_watch_end {
 	/* Target segments of each Receive, announced. */
 	uint32_t targets;
 	uint32_t target_at[WATCH_TARGETS], target_len[WATCH_TARGETS];
+	bool moved; /* by xcharext: they are not looked for any more */
 	bool group; /* of transmissions, not yet at its end */
 	uint32_t group_xid, group_count, group_next;
 	uint8_t group_head[4096]; /* the first transmission's header */

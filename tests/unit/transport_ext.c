@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rtrext and xcharext at the same time, against a raw peer: values that it
- * changes while messages are planned, wait for credits or are half sent. [R15]
+ * changes while messages are planned, wait for credits or are half sent [R15];
+ * and what goes when it has refused one of them [M2].
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
+#include "loop/loop.h"
 #include "rt_rtr.h"
 #include "unit.h"
 #include "wire/xchar.h"
@@ -273,12 +275,460 @@ static void request(void)
 	}
 }
 
+/* ---- Values of rtrext in messages of xcharext --------------------------- */
+
+/* INITXCH, REQXCH or UPDXCH with one value. */
+static void tell(struct rt_raw *r, uint32_t htype, uint32_t which,
+		 const void *value, uint32_t len)
+{
+	struct wire_enc *e = rt_raw_begin(r, htype, 98);
+
+	if (htype != RDMA2_X_UPDXCH)
+		wire_put_u32(e, 1);
+	wire_put_u32(e, which);
+	wire_put_u32(e, len);
+	wire_put_octets(e, value, len);
+	if (htype != RDMA2_X_REQXCH)
+		wire_put_u32(e, 0); /* pendclr; nothing that will not change */
+	rt_raw_end(r);
+	rt_raw_run(r);
+}
+
+static void tell_number(struct rt_raw *r, uint32_t which, uint32_t value)
+{
+	value = htonl(value);
+	tell(r, RDMA2_X_UPDXCH, which, &value, 4);
+}
+
+/* The Receives have a plain segment of @head octets, then a target segment. */
+static void restructure(struct rt_raw *r, uint32_t htype, uint32_t head)
+{
+	struct wire_rbgroup g[2] = { { 1, head, 1, 0 },
+				     { 1, SIZE - head, 1, XMRSFLAG_PLT } };
+	uint8_t b[64];
+
+	tell(r, htype, RDMA2_PROPID_X_RBSTRUCT, b,
+	     (uint32_t)wire_encode_rbstruct(b, sizeof(b), SIZE, g, 2));
+}
+
+/* Is the item of 2000 octets of the response that came at this octet? */
+static bool item_at(const struct rt_raw *r, uint32_t xid, size_t at)
+{
+	if (r->msg_len != at + 2000)
+		return false;
+	for (size_t i = 0; i < 2000; i++)
+		if (r->msg[at + i] != rt_raw_pattern(xid, 8 + i))
+			return false;
+	return true;
+}
+
+/* Another structure of the same size: things go where it says. */
+static void structure(void)
+{
+	for (int init = 0; init < 2; init++) {
+		uint32_t how = init ? RDMA2_X_INITXCH : RDMA2_X_UPDXCH;
+		struct rt_raw r;
+
+		CU_ASSERT_TRUE_FATAL(client(&r, &both, true));
+		ask(&r, 1, 2000);
+		CU_ASSERT_TRUE(answered(&r, 1, 1, XMPTYPE_TBSN));
+		CU_ASSERT_TRUE(item_at(&r, 1, RTR_PAGE));
+		/* One that waits goes by the new one, too. */
+		r.credits = 0;
+		ask(&r, 2, 2000);
+		restructure(&r, how, 6144);
+		CU_ASSERT_TRUE(rt_raw_silent(&r));
+		r.credits = 32;
+		rt_raw_grant(&r);
+		CU_ASSERT_TRUE(answered(&r, 2, 1, XMPTYPE_TBSN));
+		CU_ASSERT_TRUE(item_at(&r, 2, 6144));
+		ask(&r, 3, 2000);
+		CU_ASSERT_TRUE(answered(&r, 3, 1, XMPTYPE_TBSN));
+		CU_ASSERT_TRUE(item_at(&r, 3, 6144));
+		/* None any more. */
+		tell(&r, RDMA2_X_UPDXCH, RDMA2_PROPID_X_RBSTRUCT, NULL, 0);
+		ask(&r, 4, 2000);
+		CU_ASSERT_TRUE(answered(&r, 4, 1, XMPTYPE_TOOSHORT));
+		/* Amid a response that was cut for another. */
+		restructure(&r, RDMA2_X_UPDXCH, RTR_PAGE);
+		r.credits = 1;
+		rt_raw_grant(&r);
+		ask(&r, 5, 8000);
+		CU_ASSERT_TRUE(answered(&r, 5, 2, XMPTYPE_TBSN));
+		r.credits = 0;
+		restructure(&r, RDMA2_X_UPDXCH, 6144);
+		CU_ASSERT_TRUE(ended(&r));
+		rt_raw_close(&r);
+	}
+}
+
+/* Support and limits, as Responder and as Requester. */
+static void limits(void)
+{
+	struct rt_rpc rpc;
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(client(&r, &both, true));
+	ask(&r, 1, 8000);
+	CU_ASSERT_TRUE(answered(&r, 1, 2, XMPTYPE_TBSN));
+	CU_ASSERT_TRUE(is_cont(&r, 1));
+	/* One that waits, and one that comes: no XMTCONT. */
+	r.credits = 0;
+	ask(&r, 2, 9000);
+	tell_number(&r, RDMA2_PROPID_X_RTRSUPP, RTRS_XREQ | RTRS_XRESP);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	r.credits = 32;
+	rt_raw_grant(&r);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_REPLY_RESOURCE));
+	ask(&r, 3, 9000);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 3, RDMA2_ERR_REPLY_RESOURCE));
+	ask(&r, 4, 2000);
+	CU_ASSERT_TRUE(answered(&r, 4, 1, XMPTYPE_TBSN));
+	/* No XMTRESP. */
+	tell_number(&r, RDMA2_PROPID_X_RTRSUPP, RTRS_XREQ);
+	ask(&r, 5, 2000);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 5, RDMA2_ERR_INVAL_HTYPE));
+	tell_number(&r, RDMA2_PROPID_X_RTRSUPP, RTR_ALL);
+	ask(&r, 6, 8000);
+	CU_ASSERT_TRUE(answered(&r, 6, 2, XMPTYPE_TBSN));
+	rt_raw_close(&r);
+
+	CU_ASSERT_TRUE_FATAL(server(&r, &both, true));
+	for (int i = 0; i < 4; i++) {
+		static const uint32_t how[4][2] = {
+			{ RDMA2_PROPID_X_REQRXLIM, 2 },
+			{ RDMA2_PROPID_X_REQRXLIM, 1 },
+			{ RDMA2_PROPID_X_RTRSUPP, RTR_ALL },
+			{ RDMA2_PROPID_X_RTRSUPP, 0 },
+		};
+
+		tell_number(&r, how[i][0], how[i][1]);
+		if (i == 2)
+			tell_number(&r, RDMA2_PROPID_X_REQRXLIM, 4);
+		submit(&r, &rpc, 10 + (uint32_t)i, 8000);
+		CU_ASSERT_EQUAL(rt_rtr_is(&r, RDMA2_X_XMTREQ, 10 + (uint32_t)i,
+					  2, &resp),
+				!(i & 1));
+		rt_raw_flush(&r);
+		rt_raw_error(&r, 10 + (uint32_t)i, RDMA2_ERR_SYSTEM);
+		rt_raw_run(&r);
+		CU_ASSERT_TRUE(rpc.done);
+		rt_rpc_free(&rpc);
+	}
+	rt_raw_close(&r);
+}
+
+/* [X4], and nothing of them is taken. */
+static void malformed(void)
+{
+	static const uint32_t htype[] = { RDMA2_X_INITXCH, RDMA2_X_REQXCH,
+					  RDMA2_X_UPDXCH };
+	static const uint8_t zeros[16];
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(client(&r, &both, true));
+	for (int i = 0; i < 3; i++)
+		for (uint32_t which = RDMA2_PROPID_X_RTRSUPP;
+		     which <= RDMA2_PROPID_X_RESPSXLIM; which++)
+			for (uint32_t len = 3; len < 16; len += 5) {
+				tell(&r, htype[i], which, zeros, len);
+				CU_ASSERT_TRUE(rt_raw_is_error(
+					&r, 98, RDMA2_ERR_BAD_PROPVAL));
+			}
+	ask(&r, 1, 8000);
+	CU_ASSERT_TRUE(answered(&r, 1, 2, XMPTYPE_TBSN));
+	CU_ASSERT_TRUE(is_cont(&r, 1));
+	/* What is not malformed is rejected, but not so. */
+	tell(&r, RDMA2_X_REQXCH, RDMA2_PROPID_X_RTRSUPP, NULL, 0);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_X_RESPXCH);
+	rt_raw_close(&r);
+}
+
+/* Our INITXCH has what our CONNPROP had, and says that it stays so (4.1). */
+static void initial(void)
+{
+	struct wire_iter it = { 0 };
+	struct wire_xchar m;
+	struct wire_prop v;
+	unsigned int n = 0;
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(client(&r, &both, true));
+	CU_ASSERT_EQUAL_FATAL(wire_xchar_decode(r.msg, r.msg_len, &m), WIRE_OK);
+	while (wire_prop_next(&m.props, &it, &v)) {
+		struct wire_rbstruct b;
+
+		if (v.which < RDMA2_PROPID_X_RTRSUPP ||
+		    v.which > RDMA2_PROPID_X_RESPSXLIM)
+			continue;
+		n++;
+		CU_ASSERT_TRUE(wire_subset_test(m.nochg.words, m.nochg.nwords,
+						it.index - 1));
+		if (v.which == RDMA2_PROPID_X_RTRSUPP)
+			CU_ASSERT_EQUAL(wire_prop_u32(&v, 0), RTR_ALL);
+		if (v.which == RDMA2_PROPID_X_RBSTRUCT)
+			CU_ASSERT_TRUE(
+				wire_rbstruct_decode(v.data, v.len, &b) &&
+				b.length == 65536);
+	}
+	CU_ASSERT_EQUAL(n, 4);
+	rt_raw_close(&r);
+}
+
+/* ---- What is refused ---------------------------------------------------- */
+
+/* Our CONNPROP, before the peer's has come: neither extension is used. */
+static void unannounced(void)
+{
+	struct rt_conn_info info;
+	struct rt_rpc rpc;
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &both));
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_FINAL);
+	rt_raw_error(&r, r.m.p.xid, RDMA2_ERR_BAD_PROPVAL);
+	announce(&r, true);
+	rt_raw_run(&r);
+	CU_ASSERT_TRUE_FATAL(r.p.client_up);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	submit(&r, &rpc, 1, 4000);
+	CU_ASSERT_TRUE(rt_raw_next(&r) < RDMA2_X_INITXCH);
+	rt_conn_info(r.p.client, &info);
+	CU_ASSERT_EQUAL(info.extensions, 0);
+	rt_raw_error(&r, 1, RDMA2_ERR_SYSTEM);
+	rt_raw_run(&r);
+	rt_rpc_free(&rpc);
+	/* Nor does it come back. */
+	tell_number(&r, RDMA2_PROPID_X_RTRSUPP, RTR_ALL);
+	submit(&r, &rpc, 2, 4000);
+	CU_ASSERT_TRUE(rt_raw_next(&r) < RDMA2_X_INITXCH);
+	rt_raw_error(&r, 2, RDMA2_ERR_SYSTEM);
+	rt_raw_run(&r);
+	rt_rpc_free(&rpc);
+	rt_raw_close(&r);
+}
+
+/* XMTRESP and REPTERR are refused: nothing of rtrext goes any more. */
+static void types(void)
+{
+	struct rt_raw r;
+
+	for (int i = 0; i < 3; i++) {
+		CU_ASSERT_TRUE_FATAL(client(&r, &both, true));
+		if (i) {
+			rt_rtr_cont(&r, 1, 1, RDMA2_X_XMTREQ, 0, NULL, 0, NULL,
+				    0);
+			CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_X_REPTERR);
+		} else {
+			ask(&r, 1, 2000);
+			CU_ASSERT_TRUE(answered(&r, 1, 1, XMPTYPE_TBSN));
+		}
+		/* Others have gone since, */
+		for (uint32_t xid = 20; xid < 40; xid++) {
+			ask(&r, xid, 2000);
+			CU_ASSERT_TRUE(answered(&r, xid, 1, XMPTYPE_TBSN));
+		}
+		r.credits = 0;
+		ask(&r, 2, 2000);
+		CU_ASSERT_TRUE(rt_raw_silent(&r));
+		/* and of other codes nothing is thought. */
+		rt_raw_error(&r, 1,
+			     i == 2 ? RDMA2_ERR_BAD_XDR :
+				      RDMA2_ERR_INVAL_HTYPE);
+		r.credits = 32;
+		rt_raw_grant(&r);
+		if (i == 2) {
+			CU_ASSERT_TRUE(answered(&r, 2, 1, XMPTYPE_TBSN));
+			rt_raw_close(&r);
+			continue;
+		}
+		/* It has been executed. */
+		CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_SYSTEM));
+		ask(&r, 3, 2000);
+		CU_ASSERT_TRUE(rt_raw_is_error(&r, 3, RDMA2_ERR_INVAL_HTYPE));
+		rt_rtr_cont(&r, 4, 1, RDMA2_X_XMTREQ, 0, NULL, 0, NULL, 0);
+		CU_ASSERT_TRUE(rt_raw_is_error(&r, 4, RDMA2_ERR_INVAL_HTYPE));
+		/* xcharext is another one. */
+		tell(&r, RDMA2_X_REQXCH, 4711, NULL, 0);
+		CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_X_RESPXCH);
+		rt_raw_close(&r);
+	}
+}
+
+/* A peer that has announced nothing need not know REPTERR. */
+static void stranger(void)
+{
+	static const uint8_t zeros[4] = { 0, 0, 0, 2 };
+	struct wire_xmt_desc d = { .count = 1, .pslen = 4 };
+	struct wire_repterr e = { .bad = { 3, XMSI_CALL, 0 },
+				  .code = OPTRERR_BADCONT };
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &both));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	rt_rtr_cont(&r, 1, 1, RDMA2_X_XMTREQ, 0, NULL, 0, NULL, 0);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 1, RDMA2_ERR_INVAL_HTYPE));
+	rt_rtr_response(&r, 2, &d, zeros, 4, 0, NULL, 0);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_INVAL_HTYPE));
+	rt_rtr_report_raw(&r, &e);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 3, RDMA2_ERR_INVAL_HTYPE));
+	rt_raw_close(&r);
+}
+
+/* Of several RESPXCHs the first is refused. */
+static void answers(void)
+{
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(client(&r, &both, true));
+	for (uint32_t xid = 1; xid <= 3; xid++) {
+		wire_put_u32(rt_raw_begin(&r, RDMA2_X_REQXCH, xid), 0);
+		rt_raw_end(&r);
+		CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_X_RESPXCH);
+	}
+	rt_raw_error(&r, 1, RDMA2_ERR_INVAL_HTYPE);
+	tell(&r, RDMA2_X_REQXCH, 4711, NULL, 0);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 98, RDMA2_ERR_INVAL_HTYPE));
+	rt_raw_close(&r);
+}
+
+/* ---- Calls -------------------------------------------------------------- */
+
+#define PREPARED 12
+
+/* What was prepared and could not be posted is prepared anew if a value has
+ * changed meanwhile that is not the size. There is no memory but for the few
+ * Sends that a connection has of its own, and those are kept. */
+static void prepared(void)
+{
+	static const struct loop_faults keep = { .keep_sends = true };
+	struct fab_buf *b, *taken = NULL;
+	struct rt_config cfg = both;
+	struct rt_rpc v[PREPARED];
+	struct rt_raw r;
+	uint32_t n = 0;
+
+	cfg.max_memory = RT_MEMORY_MIN;
+	cfg.credits = 8;
+	cfg.call_format = RT_FORMAT_SPECIAL;
+	CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &cfg));
+	rt_conn_close(r.p.client, true);
+	rt_raw_run(&r);
+	loop_set_faults(r.p.dom, LOOP_ACTIVE, &keep);
+	CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_FINAL);
+	r.credits = 64;
+	announce(&r, false);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_X_INITXCH);
+	for (uint32_t i = 0; i < PREPARED; i++)
+		rt_rpc_init(&r.p, r.p.client, &v[i], 1 + i, 9000, true, 64, 0,
+			    0, 0, 0);
+	for (size_t size = 4u << 20; size >= 4096; size /= 4)
+		while ((b = fab_pool_get(rt_instance_pool(r.p.client_inst),
+					 size))) {
+			b->next = taken;
+			taken = b;
+		}
+	for (int i = 0; i < PREPARED; i++)
+		rt_rpc_submit(r.p.client, &v[i]);
+	while (rt_raw_next(&r) == RDMA2_CALL_INLINE && r.m.reads.count)
+		n++;
+	CU_ASSERT_TRUE(n < PREPARED - 1);
+	/* No segments, so no chunks. */
+	tell_number(&r, RDMA2_PROPID_RCSIZ, 0);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	while (taken) {
+		b = taken;
+		taken = b->next;
+		fab_pool_put(b);
+	}
+	rt_raw_grant(&r);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_MIDDLE);
+	CU_ASSERT_EQUAL(r.m.p.xid, 1 + n);
+	rt_conn_close(r.p.client, true);
+	rt_raw_run(&r);
+	for (int i = 0; i < PREPARED; i++) {
+		CU_ASSERT_TRUE(v[i].done);
+		rt_rpc_free(&v[i]);
+	}
+	rt_raw_close(&r);
+}
+
+/* A response may invalidate any segment of its request [M4]. */
+static void invalidated(void)
+{
+	struct wire_iter it = { 0 }, jt = { 0 };
+	struct wire_xmt_desc d = { .count = 1 };
+	struct rt_config cfg = both;
+	struct wire_segment seg;
+	struct wire_xitem item;
+	struct rt_rpc rpc;
+	struct rt_raw r;
+
+	cfg.placement = RT_PLACE_EXRW;
+	CU_ASSERT_TRUE_FATAL(server(&r, &cfg, true));
+	submit(&r, &rpc, 1, 5000);
+	CU_ASSERT_TRUE_FATAL(rt_rtr_is(&r, RDMA2_X_XMTREQ, 1, 1, &resp));
+	CU_ASSERT_TRUE_FATAL(wire_xitem_next(&resp.items, &it, &item));
+	CU_ASSERT_EQUAL_FATAL(item.type, XMPTYPE_EXRW);
+	CU_ASSERT_TRUE_FATAL(wire_segment_next(&item.seg, &jt, &seg));
+	d.pslen = 64;
+	memset(pay, 0, 64);
+	pay[3] = 1;
+	r.send_invalidate = true;
+	r.send_inv_handle = seg.handle;
+	rt_rtr_response(&r, 1, &d, pay, 64, 0, NULL, 0);
+	r.send_invalidate = false;
+	rt_raw_run(&r);
+	CU_ASSERT_TRUE(rpc.done);
+	CU_ASSERT_EQUAL(rpc.rq->status, 0);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	rt_rpc_free(&rpc);
+	rt_raw_close(&r);
+}
+
+/* A reverse Call that was right when it went: by XMTREQ, with a chunk. */
+static void lowered(void)
+{
+	struct wire_segment seg;
+	struct wire_rsditem_desc want = { .type = XMPTYPE_EXRW,
+					  .seg = &seg,
+					  .nsegs = 1 };
+	struct wire_rsdset_desc set = { 0, 100, &want, 1 };
+	struct wire_xmt_desc d = {
+		.sets = &set, .nsets = 1, .count = 1, .rsbuf = 4
+	};
+	struct rt_config cfg = both;
+	struct rt_raw r;
+
+	cfg.reverse = RDMA2_RVRSDIR_GENL;
+	CU_ASSERT_TRUE_FATAL(server(&r, &cfg, true));
+	rt_conn_set_reverse(r.p.client, RDMA2_RVRSDIR_SIMPLE);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_X_UPDXCH);
+	seg = rt_raw_expose(&r, 0, 3000, true);
+	d.pslen = (uint32_t)rt_raw_payload(pay, 1, 12, 1, 3000, 0);
+	rt_rtr_request(&r, 1, &d, pay, d.pslen, 0, NULL, 0);
+	CU_ASSERT_TRUE(answered(&r, 1, 1, XMPTYPE_EXRW));
+	rt_raw_close(&r);
+}
+
 static const struct unit_test tests[] = {
 	{ "a response waits", response_waits },
 	{ "the same size", response_same },
 	{ "a response has begun", response_begun },
 	{ "without target segments", response_plain },
 	{ "a request", request },
+	{ "another structure", structure },
+	{ "support and limits", limits },
+	{ "malformed values", malformed },
+	{ "our INITXCH", initial },
+	{ "our CONNPROP is refused", unannounced },
+	{ "types that are refused", types },
+	{ "a peer without rtrext", stranger },
+	{ "the first answer is refused", answers },
+	{ "prepared", prepared },
+	{ "invalidated", invalidated },
+	{ "lowered", lowered },
 	{ NULL, NULL },
 };
 

@@ -124,6 +124,37 @@ static void values(void)
 	CU_ASSERT_FALSE(accepted(&rt_rtr_on, p, 1, &info));
 }
 
+/* A structure that is taken back leaves no size behind (8.3), and a size that
+ * is has been sent all the same: the default [F1]. */
+static void taken_back(void)
+{
+	struct wire_rbgroup g = { 2, RTR_PAGE, 0, 0 };
+	uint32_t size = htonl(8192);
+	uint8_t b[64];
+	struct wire_prop p[2] = { { RDMA2_PROPID_X_RBSTRUCT, b, 0 },
+				  { RDMA2_PROPID_RBSIZ, (uint8_t *)&size, 4 } };
+	struct rt_conn_info info;
+	struct rt_raw r;
+
+	for (int i = 0; i < 3; i++) {
+		p[0].len = (uint32_t)wire_encode_rbstruct(b, 64, 8192, &g, 1);
+		p[1].len = 4;
+		CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &rt_rtr_on));
+		rt_raw_connprop(&r, false, p, i ? 2 : 1);
+		if (i < 2)
+			p[0].len = 0;
+		else
+			p[1].len = 0;
+		rt_raw_connprop(&r, true, p, i == 2 ? 2 : 1);
+		rt_raw_run(&r);
+		CU_ASSERT_TRUE_FATAL(r.p.server_up);
+		rt_conn_info(r.p.server, &info);
+		CU_ASSERT_EQUAL(info.theirs.recv_size,
+				i == 1 ? 8192 : RTR_PAGE);
+		rt_raw_close(&r);
+	}
+}
+
 /* ---- Requests ---------------------------------------------------------- */
 
 static bool is_resp(struct rt_raw *r, uint32_t xid)
@@ -415,8 +446,13 @@ static void places(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "properties", properties }, { "values", values }, { "items", items },
-	{ "order", order },	      { "places", places }, { NULL, NULL },
+	{ "properties", properties },
+	{ "values", values },
+	{ "items", items },
+	{ "taken back", taken_back },
+	{ "order", order },
+	{ "places", places },
+	{ NULL, NULL },
 };
 
 UNIT_MAIN("transport rtr raw", tests)
