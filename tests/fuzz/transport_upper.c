@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "transport_upper.h"
+#include "wire/rtr.h"
 #include "wire/xchar.h"
 
 struct answer {
@@ -130,6 +131,40 @@ void upper_check(struct upper *u)
 	u->n = 0;
 }
 
+/* One of rtrext's, with a structure of two pages that may have another layout;
+ * or 4711. */
+static void rtr_value(struct wire_prop *p, uint8_t which, uint8_t raw[4],
+		      uint8_t structure[64])
+{
+	static const uint32_t ids[] = { RDMA2_PROPID_X_RTRSUPP,
+					RDMA2_PROPID_X_REQRXLIM,
+					RDMA2_PROPID_X_RESPSXLIM };
+	static const uint32_t heads[] = { 4096, 6144, 2048, 7680 };
+	uint32_t head = heads[which >> 5 & 3];
+	struct wire_rbgroup g[2] = { { 1, head, 1, 0 },
+				     { 1, 8192 - head, 1, XMRSFLAG_PLT } };
+
+	switch (which >> 3 & 3) {
+	case 0:
+		break;
+	case 1:
+		p->which = RDMA2_PROPID_X_RBSTRUCT;
+		p->data = structure;
+		/* Or taken back. */
+		if (!(which & 0x80))
+			p->len = (uint32_t)wire_encode_rbstruct(structure, 64,
+								8192, g, 2);
+		else
+			p->len = 0;
+		break;
+	default:
+		p->which =
+			ids[(which >> 3 & 3) == 2 ? 0 : 1 + (which >> 5 & 1)];
+		fuzz_put32(raw, which >> 5 & 7);
+		break;
+	}
+}
+
 size_t upper_xchar(struct fuzz_in *in, uint8_t kind, uint32_t xid,
 		   uint32_t credit, uint8_t *buf, size_t size)
 {
@@ -142,7 +177,7 @@ size_t upper_xchar(struct fuzz_in *in, uint8_t kind, uint32_t xid,
 	static const uint32_t values[] = { 0,	 1,    2,     3,
 					   1024, 4096, 8192,  16384,
 					   1023, 5002, 65536, 0xffffffff };
-	uint8_t which, raw[8][4];
+	uint8_t which, raw[8][4], structure[8][64];
 	uint32_t words[3];
 	struct wire_subset_desc s[3];
 	struct wire_prop p[8];
@@ -153,6 +188,9 @@ size_t upper_xchar(struct fuzz_in *in, uint8_t kind, uint32_t xid,
 		fuzz_put32(raw[i], values[(which >> 3) % 12]);
 		p[i] = (struct wire_prop){ ids[which & 7], raw[i],
 					   which & 0x80 ? which >> 4 & 3 : 4 };
+		/* In the place of the one that nobody knows, of rtrext. */
+		if ((which & 7) == 7)
+			rtr_value(&p[i], which, raw[i], structure[i]);
 	}
 	for (unsigned int i = 0; i < 3; i++) {
 		words[i] = kind & 3 ? 1 : fuzz_u8(in);

@@ -18,7 +18,7 @@ from .nfs import Reduced, read_call, read_inline, read_results, stored, \
     write_results
 from .props_checks import threshold
 from .v2 import RBSIZ
-from .xchar_checks import update
+from .xchar_checks import init, update
 
 SMALL = ext.plain_and_targets(4096, 2)
 PLAIN = ext.Structure([ext.Group(1, 8192, 0, 0)])
@@ -215,6 +215,151 @@ def size_and_back(t):
         same(kind(), [EXRW], "placement with another size")
         update(c, RBSIZ, size)
         same(kind(), [TBSN], "placement with the size that it was")
+
+
+def both(t, structure=ext.OURS, advertise=64, **more):
+    """Past the properties, with both extensions, and its INITXCH."""
+    c = ext.Conn(t.iwarp(), advertise)
+    c.send_props(ext.init_props(structure=structure, **more))
+    c.props_of_peer()
+    c.null()
+    c.initial = c.take_ext(ext.INITXCH)
+    return c
+
+
+# Fails with: xchar-rtr-kept
+@check("RT-8.3-03", server_is="rtrext")
+def another_structure(t):
+    """Another structure of the same size, in INITXCH or UPDXCH: things are
+    placed where that one says [R15]."""
+    other = ext.plain_and_targets(8192, 14)
+    for how in "init", "update":
+        c = both(t)
+        same(read_placed(t, c, (0, 20000))[1], [TBSN], "placement")
+        if how == "init":
+            init(c, [(RBSTRUCT, other.value())])
+        else:
+            update(c, RBSTRUCT, other.value())
+        c.own = other
+        same(read_placed(t, c, (0, 20000))[1], [TBSN],
+             "placement by another structure")
+        # None any more.
+        update(c, RBSTRUCT, b"")
+        w = c.write_chunk(20000)
+        same(read_placed(t, c, (0, 5000),
+                         directions=[Direction(0, CHOICE, w)])[1], [EXRW],
+             "placement without a structure")
+
+
+# Fails with: rtr-size-left
+@check("RT-8.3-04", server_is="rtrext")
+def taken_back(t):
+    """A structure that a later message takes back leaves no size behind."""
+    c = ext.Conn(t.iwarp(), 64)
+    c.send_props([(RTRSUPP, 7), (RBSTRUCT, ext.OURS.value())], v2.PROP_MIDDLE)
+    c.send_props([(RBSTRUCT, b"")])
+    c.props_of_peer()
+    c.null()
+    threshold(t, c, 4096, "without a structure")
+
+
+# Fails with: xchar-rtr-kept
+@check("RT-8.2-02", server_is="rtrext")
+def support_changes(t):
+    """What UPDXCH says of RTR Support holds from then on."""
+    c = both(t, SMALL)
+    same(group(by_group(t, c, (0, 20000))).count, 3, "transmissions")
+    update(c, RTRSUPP, XREQ | XRESP)
+    a = by_group(t, c, (0, 20000))
+    expect(not isinstance(a, Gathered), "XMTRESP in %d for a client that has "
+           "XCONT no more" % getattr(a, "count", 0))
+    is_error(a, v2.REPLY_RESOURCE, *a.error[1:])
+    read_placed(t, c, (0, 5000))
+    update(c, RTRSUPP, XREQ)
+    is_error(by_group(t, c, (0, 5000)), v2.INVAL_HTYPE)
+    update(c, RTRSUPP, 7)
+    same(group(by_group(t, c, (0, 20000))).count, 3, "transmissions")
+
+
+# Fails with: xchar-rtr-any
+@check("XC-2.1-07", server_is="rtrext")
+def bad_values(t):
+    """Values of rtrext that are not of their type, in each message of
+    xcharext: BAD_PROPVAL, and nothing changes."""
+    c = both(t)
+    for which in RTRSUPP, REQRXLIM, RESPSXLIM, RBSTRUCT:
+        for value in bytes(3), bytes(8), ext.put_structure(
+                [ext.Group(1, 4096, 0, 0)], 999):
+            for htype, fields in ((ext.INITXCH, {"start": [(which, value)]}),
+                                  (ext.REQXCH, {"want": [(which, value)]}),
+                                  (ext.UPDXCH, {"now": (which, value)})):
+                x = c.new_xid()
+                c.post(htype, x, **fields)
+                same(is_error(c.take(), v2.BAD_PROPVAL).xid, x, "xid")
+    same(c.have(ext.RESPXCH), [], "RESPXCHs")
+    same(read_placed(t, c, (0, 20000))[1], [TBSN], "placement")
+
+
+# Fails with: xchar-init-short
+@check("XC-4.1-06", server_is="rtrext")
+def in_initxch(t):
+    """INITXCH has what CONNPROP had of rtrext, and says that it stays so."""
+    c = both(t)
+    final = next(h for h in c.seen if h.htype == v2.PROP_FINAL)
+    start = dict(c.initial.start)
+    fixed = {c.initial.start[i][0] for i in
+             ext.bits(c.initial.nochg, len(c.initial.start))}
+    for which in RTRSUPP, REQRXLIM, RESPSXLIM, RBSTRUCT:
+        same(start.get(which), dict(final.props).get(which),
+             "value %#x in INITXCH" % which)
+        expect(which in fixed, "%#x may change" % which)
+
+
+def refuses(c, xid):
+    """Nothing of rtrext comes any more, after our INVAL_HTYPE."""
+    c.post(v2.ERROR, xid, error=(v2.INVAL_HTYPE,))
+    n = len([h for h in c.seen if h.htype in ext.RTR_TYPES])
+    x = c.new_xid()
+    c.group(XMTREQ, x, rpc.null(x))
+    same(is_error(c.answer_ext(x), v2.INVAL_HTYPE).xid, x, "xid")
+    c.post(XMTCONT, x, xnum=1, itype=XMTREQ)
+    same(is_error(c.answer_ext(x), v2.INVAL_HTYPE).xid, x, "xid")
+    c.null()
+    same(len([h for h in c.seen if h.htype in ext.RTR_TYPES]) - n, 0,
+         "messages of rtrext since")
+
+
+# Fails with: rtr-sent-again
+@check("RT-5.1-04", server_is="rtrext")
+def refused_types(t):
+    """Who gets INVAL_HTYPE for an XMTRESP or a REPTERR, be it not the last
+    one, sends nothing of the extension again [M2]."""
+    for what in XMTRESP, REPTERR:
+        c = connect(t)
+        x = c.new_xid()
+        if what == REPTERR:
+            c.post(XMTCONT, x, xnum=1, itype=XMTREQ)
+        else:
+            c.group(XMTREQ, x, rpc.null(x))
+        h = c.take_ext(what)
+        for i in range(5):
+            read_placed(t, c, (i, 5000))
+        refuses(c, h.xid)
+
+
+# Fails with: rtr-to-anyone
+@check("RT-5.4-03", server_is="rtrext")
+def stranger(t):
+    """REPTERR goes to nobody who has not announced rtrext [M2]."""
+    c = connect(t, None, rtr=0, reqrx=None, respsx=None)
+    for htype, fields in ((XMTCONT, dict(xnum=1, itype=XMTREQ)),
+                          (XMTRESP, dict(pslen=4, rest=rpc.u32(7))),
+                          (REPTERR, {})):
+        x = c.new_xid()
+        c.post(htype, x, **fields)
+        same(is_error(c.take(), v2.INVAL_HTYPE).xid, x, "xid")
+    c.null()
+    same(c.have(REPTERR), [], "REPTERRs")
 
 
 # Fails with: rtr-size-not-derived

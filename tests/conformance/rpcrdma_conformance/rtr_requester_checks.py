@@ -8,6 +8,7 @@ from .kit import REQUESTER, expect, same
 from .requester import (Call, Responder, read3, read3_head, write3,
                         write3_results)
 from .requester_checks import fails
+from .xchar_checks import update
 
 SMALL = ext.plain_and_targets(4096, 1)
 
@@ -188,6 +189,64 @@ def request_limit(t):
     tcp, c = connect(t, structure=SMALL, rtr=XREQ | XRESP)
     written(tcp, c, data)
     same(c.have(XMTCONT), [], "XMTCONTs")
+
+
+# Fails with: xchar-rtr-kept
+@check("RT-8.4-02")
+def limit_changes(t):
+    """A limit that UPDXCH lowers holds from then on, as does the support."""
+    data = rpc.pattern(3 * 4096, 3)
+    s = t.start("--extensions", "rtrext,xcharext")
+    tcp = s.tcp()
+    c = t.accept(s, 64, kind=ExtResponder)
+    c.greet(ext.init_props(structure=SMALL))
+    call = written(tcp, c, data)
+    expect(isinstance(call, Gathered), "%s" % getattr(call, "last", ""))
+    same(call.count, 3, "transmissions")
+    for which, value, want in ((ext.REQRXLIM, 2, False),
+                               (ext.REQRXLIM, 3, True),
+                               (ext.RTRSUPP, XREQ | XRESP, False),
+                               (ext.RTRSUPP, 7, True),
+                               (ext.RTRSUPP, 0, False)):
+        update(c, which, value)
+        # It has been taken when what comes behind it is answered.
+        c.post(ext.REQXCH, c.new_xid())
+        c.take_ext(ext.RESPXCH)
+        call = written(tcp, c, data)
+        same(isinstance(call, Gathered), want, "a group with %d for %#x" % (
+            value, which))
+
+
+def refused_first(t):
+    """One whose CONNPROP was refused before our FINAL."""
+    s = t.start("--extensions", "rtrext,xcharext")
+    tcp = s.tcp()
+    c = t.accept(s, 64, kind=ExtResponder)
+    h = c.next()
+    same(h.htype, v2.PROP_FINAL, "the first message")
+    c.post(v2.ERROR, h.xid, error=(v2.BAD_PROPVAL,))
+    c.send_props(ext.init_props())
+    data = rpc.pattern(8192, 1)
+    for _ in range(5):
+        expect(not isinstance(written(tcp, c, data), Gathered), "an XMTREQ")
+    return c
+
+
+# Fails with: rtr-unannounced
+@check("RT-5.1-03")
+def unannounced(t):
+    """A Requester whose CONNPROP was refused does not use rtrext: the peer
+    does not know that it can be answered [M2]."""
+    c = refused_first(t)
+    same([h for h in c.seen if h.htype in ext.RTR_TYPES], [], "of rtrext")
+
+
+# Fails with: xchar-unannounced
+@check("XC-4-05")
+def unannounced_xchar(t):
+    """Nor does it use xcharext."""
+    c = refused_first(t)
+    same([h for h in c.seen if h.htype in ext.XCHAR_TYPES], [], "of xcharext")
 
 
 # Fails with: rtr-any-target

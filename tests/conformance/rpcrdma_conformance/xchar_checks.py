@@ -315,6 +315,23 @@ def support(t):
 # ---- REQXCH and RESPXCH ----
 
 
+# Fails with: xchar-last-only
+@check("XC-4-04", server_is="xcharext")
+def refused(t):
+    """Who gets INVAL_HTYPE for a RESPXCH, be it not the last one, sends
+    nothing of the extension again [M2]."""
+    c = connect(t)
+    first = request(c, (UNKNOWN, 1))[0]
+    for _ in range(3):
+        request(c, (UNKNOWN, 1))
+    c.post(v2.ERROR, first.xid, error=(v2.INVAL_HTYPE,))
+    x = c.new_xid()
+    c.post(REQXCH, x, want=[(UNKNOWN, 1)])
+    same(is_error(c.take(), v2.INVAL_HTYPE).xid, x, "xid")
+    c.null()
+    same(len(c.have(RESPXCH)), 4, "RESPXCHs")
+
+
 # Fails with: xchar-empty
 @check("XC-4.2-01", "XC-4.2-02", "XC-4.3-01", server_is="xcharext")
 def respxch(t):
