@@ -219,6 +219,7 @@ static void queue(struct rt_conn *c, struct rt_request_priv *rq)
 	rq->max_reads = rq->max_writes = UINT32_MAX;
 	rq->no_call_chunk = rq->no_reply_chunk = rq->refused = false;
 	rq->xmt.on = rq->xmt.never = false;
+	rq->xmt.more = 0;
 	CDS_INIT_LIST_HEAD(&rq->queue);
 	rt_out_init(&rq->out);
 	for (unsigned int i = 0; i < rq->pub.nsinks; i++) {

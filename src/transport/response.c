@@ -291,7 +291,7 @@ void rt_response_error(struct rt_conn *c, uint32_t xid,
 
 	rt_log(c, LOG_NOTICE, "ERROR %s received for xid %08x",
 	       wire_errcode_name(err->code), xid);
-	if (rq && rq->posted && rt_rtr_error(c, rq, err))
+	if (rq && (rq->posted || rq->xmt.more) && rt_rtr_error(c, rq, err))
 		return;
 	if (rq && rq->posted && with_fewer(c, rq, err))
 		return;

@@ -526,12 +526,18 @@ void rt_rtr_refused(struct rt_conn *c, uint32_t xid)
 bool rt_rtr_error(struct rt_conn *c, struct rt_request_priv *rq,
 		  const struct wire_error *err)
 {
-	if (!rq->xmt.on)
-		return false;
+	if (!rq->xmt.on) {
+		/* About an XMTCONT: the base message is behind them. */
+		if (err->code != RDMA2_ERR_INVAL_HTYPE || !rq->xmt.more)
+			return false;
+		rq->xmt.more--;
+		return true;
+	}
 	switch (err->code) {
 	case RDMA2_ERR_INVAL_HTYPE:
-		/* [M2], 7.1.3 */
+		/* [M2], 7.1.3; each is answered so. */
 		rt_rtr_off(c);
+		rq->xmt.more = rq->xmt.plan.xnum - 1;
 		break;
 	case RDMA2_ERR_BAD_XDR:
 	case RDMA2_ERR_INVAL_CONT:

@@ -75,6 +75,7 @@ struct rt_rtr_plan {
 struct rt_rtr_out {
 	bool on;
 	bool never; /* it has been refused: by base messages */
+	unsigned int more; /* transmissions that were refused with it */
 	bool exrw; /* arguments by RDMA Read */
 	uint32_t rsbuf;
 	unsigned int nwants; /* directions for results: the first sinks */

@@ -555,6 +555,39 @@ static void types(void)
 	}
 }
 
+/* So is an XMTREQ, and with it each XMTCONT of its group: that says nothing of
+ * the base message that goes instead. */
+static void request_types(void)
+{
+	struct rt_rpc rpc;
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(server(&r, &both, true));
+	submit(&r, &rpc, 1, 8000);
+	CU_ASSERT_TRUE(rt_rtr_is(&r, RDMA2_X_XMTREQ, 1, 2, &resp));
+	CU_ASSERT_TRUE(is_cont(&r, 1));
+	rt_raw_error(&r, 1, RDMA2_ERR_INVAL_HTYPE);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_INLINE);
+	rt_raw_error(&r, 1, RDMA2_ERR_INVAL_HTYPE);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_FALSE(rpc.done);
+	rt_raw_reply(&r, 1, NULL, NULL, 0);
+	rt_raw_run(&r);
+	CU_ASSERT_TRUE(rpc.done);
+	CU_ASSERT_EQUAL(rpc.rq->status, 0);
+	rt_rpc_free(&rpc);
+	/* The next is of that type, too. */
+	submit(&r, &rpc, 2, 8000);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_INLINE);
+	/* Now it is about that. */
+	rt_raw_error(&r, 2, RDMA2_ERR_INVAL_HTYPE);
+	rt_raw_run(&r);
+	CU_ASSERT_TRUE(rpc.done);
+	CU_ASSERT_EQUAL(rpc.rq->status, -EREMOTEIO);
+	rt_rpc_free(&rpc);
+	rt_raw_close(&r);
+}
+
 /* A peer that has announced nothing need not know REPTERR. */
 static void stranger(void)
 {
@@ -724,6 +757,7 @@ static const struct unit_test tests[] = {
 	{ "our INITXCH", initial },
 	{ "our CONNPROP is refused", unannounced },
 	{ "types that are refused", types },
+	{ "a request that is refused", request_types },
 	{ "a peer without rtrext", stranger },
 	{ "the first answer is refused", answers },
 	{ "prepared", prepared },

@@ -263,6 +263,11 @@ def taken_back(t):
     threshold(t, c, 4096, "without a structure")
 
 
+def not_known(answer):
+    expect(not isinstance(answer, Gathered), "an XMTRESP")
+    is_error(answer, v2.INVAL_HTYPE)
+
+
 # Fails with: xchar-rtr-kept
 @check("RT-8.2-02", server_is="rtrext")
 def support_changes(t):
@@ -276,7 +281,7 @@ def support_changes(t):
     is_error(a, v2.REPLY_RESOURCE, *a.error[1:])
     read_placed(t, c, (0, 5000))
     update(c, RTRSUPP, XREQ)
-    is_error(by_group(t, c, (0, 5000)), v2.INVAL_HTYPE)
+    not_known(by_group(t, c, (0, 5000)))
     update(c, RTRSUPP, 7)
     same(group(by_group(t, c, (0, 20000))).count, 3, "transmissions")
 
@@ -321,9 +326,9 @@ def refuses(c, xid):
     n = len([h for h in c.seen if h.htype in ext.RTR_TYPES])
     x = c.new_xid()
     c.group(XMTREQ, x, rpc.null(x))
-    same(is_error(c.answer_ext(x), v2.INVAL_HTYPE).xid, x, "xid")
+    not_known(c.answer_ext(x))
     c.post(XMTCONT, x, xnum=1, itype=XMTREQ)
-    same(is_error(c.answer_ext(x), v2.INVAL_HTYPE).xid, x, "xid")
+    not_known(c.answer_ext(x))
     c.null()
     same(len([h for h in c.seen if h.htype in ext.RTR_TYPES]) - n, 0,
          "messages of rtrext since")
