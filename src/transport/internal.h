@@ -918,9 +918,6 @@ void rt_rtr_settled(struct rt_conn *c);
 void rt_rtr_use(struct rt_conn *c);
 /* The peer does not want it, or does not know that we have it. */
 void rt_rtr_off(struct rt_conn *c);
-/* Is the ERROR about an XMTRESP or REPTERR of ours? Then it has been heeded. */
-bool rt_rtr_sent_error(struct rt_conn *c, uint32_t xid,
-		       const struct wire_error *err);
 /* A message of rtrext that may come on this connection? */
 bool rt_rtr_takes(const struct rt_conn *c, uint32_t htype);
 enum rt_event rt_rtr_event(uint32_t htype);
@@ -989,5 +986,8 @@ void rt_rtr_refused(struct rt_conn *c, uint32_t xid);
 /* The same for an ERROR, if that may be so. */
 bool rt_rtr_error(struct rt_conn *c, struct rt_request_priv *rq,
 		  const struct wire_error *err);
+/* Is the ERROR about an XMTRESP or REPTERR of ours? Then it has been heeded. */
+bool rt_rtr_sent_error(struct rt_conn *c, uint32_t xid,
+		       const struct wire_error *err);
 
 #endif /* RPCRDMA_TRANSPORT_INTERNAL_H */

@@ -215,16 +215,6 @@ void rt_rtr_off(struct rt_conn *c)
 	rt_rtr_use(c);
 }
 
-bool rt_rtr_sent_error(struct rt_conn *c, uint32_t xid,
-		       const struct wire_error *err)
-{
-	if (err->code != RDMA2_ERR_INVAL_HTYPE ||
-	    !rt_xids_have(&c->rtr.sent, xid))
-		return false;
-	rt_rtr_off(c);
-	return true;
-}
-
 /* ---- Errors, 9.5 ------------------------------------------------------ */
 
 void rt_rtr_report(struct rt_conn *c, struct wire_repterr *err, uint32_t xid,

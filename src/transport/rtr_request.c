@@ -548,3 +548,13 @@ bool rt_rtr_error(struct rt_conn *c, struct rt_request_priv *rq,
 	rt_rtr_refused(c, rq->pub.xid);
 	return true;
 }
+
+bool rt_rtr_sent_error(struct rt_conn *c, uint32_t xid,
+		       const struct wire_error *err)
+{
+	if (err->code != RDMA2_ERR_INVAL_HTYPE ||
+	    !rt_xids_have(&c->rtr.sent, xid))
+		return false;
+	rt_rtr_off(c);
+	return true;
+}

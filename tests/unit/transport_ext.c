@@ -415,6 +415,20 @@ static void limits(void)
 		CU_ASSERT_TRUE(rpc.done);
 		rt_rpc_free(&rpc);
 	}
+	/* A result for which the response would have two transmissions. */
+	tell_number(&r, RDMA2_PROPID_X_RTRSUPP, RTR_ALL);
+	for (uint32_t i = 0; i < 2; i++) {
+		tell_number(&r, RDMA2_PROPID_X_RESPSXLIM, 2 - i);
+		rt_rpc_init(&r.p, r.p.client, &rpc, 20 + i, 0, true, 64, 1,
+			    100000, 1, 100000);
+		rt_rpc_submit(r.p.client, &rpc);
+		CU_ASSERT_EQUAL(rt_raw_next(&r),
+				i ? RDMA2_CALL_INLINE : RDMA2_X_XMTREQ);
+		rt_raw_error(&r, 20 + i, RDMA2_ERR_SYSTEM);
+		rt_raw_run(&r);
+		CU_ASSERT_TRUE(rpc.done);
+		rt_rpc_free(&rpc);
+	}
 	rt_raw_close(&r);
 }
 
