@@ -388,6 +388,28 @@ static bool client_parse(struct gw_client *c)
 }
 
 /*
+ * What is only to be forgotten takes no room: all that has been received has
+ * been looked at, so it begins anew behind what is kept. Else each WRITE of a
+ * long Call, however short it was cut, would hold buffers of its own.
+ */
+static void client_rewind(struct gw_client *c)
+{
+	const struct gw_record *r = &c->acc;
+	const struct rt_piece *last;
+	const uint8_t *end;
+
+	if (!c->drop || c->until || !r->npieces)
+		return;
+	last = &r->piece[r->npieces - 1];
+	end = (const uint8_t *)last->addr + last->len;
+	if ((const uint8_t *)last->addr < c->rx->data ||
+	    end > c->rx->data + c->rx_fill)
+		return;
+	c->rx_fill = (size_t)(end - c->rx->data);
+	c->rx_pos = c->rx_fill;
+}
+
+/*
  * Room to receive into. A buffer that no record holds is used from its
  * beginning; a large fragment under way gets a buffer for the rest of it, so
  * that its octets lie in few stretches. But where memory is short something of
@@ -398,6 +420,8 @@ static bool client_room(struct gw_client *c)
 	size_t want = RX_ROOM;
 	struct gw_buf *b;
 
+	if (c->rx)
+		client_rewind(c);
 	if (c->rx &&
 	    atomic_load_explicit(&c->rx->refs, memory_order_acquire) == 1) {
 		c->rx_pos = 0;
