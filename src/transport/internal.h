@@ -3,17 +3,19 @@
  * internal - what the files of the transport share
  *
  * Reading order: credit.h and credit1.h (flow control), message.h (what is
- * held of messages), state.c (the table), conn.c (life of a connection and its
- * strand), version.c (which version it is), v1.c and v2.c (what differs between
- * them), recv.c (version 2 messages that come in), connprop.c, auth_state.h and
- * auth.c (host authentication), call.c and call_read.c (Responder: taking and
- * assembling a Call), reply.c (Responder: sending the Reply), format.c and
+ * held of messages), part.h and assembly.c (what a connection is made of),
+ * state.c (the table), conn.c (life of a connection and its strand), version.c
+ * (which version it is), v1.c and v2.c (what differs between them), recv.c
+ * (version 2 messages that come in), connprop.c, auth_state.h and auth.c (host
+ * authentication), call.c and call_read.c (Responder: taking and assembling a
+ * Call), reply.c (Responder: sending the Reply), responder.c, format.c and
  * request.c (Requester: sending a Call), response.c (Requester: taking the
  * Reply), send.c (queues, credits and posting), work.c (work requests and
  * buffers), rtr_state.h, rtr.c, rtr_place.c, rtr_call.c and rtr_request.c (the
  * extension rtrext), ended.c (what is given back at the end), host.c (accounts
- * of hosts), reserve.c (what a connection has of its own), config.c, listen.c,
- * log.c, instance.c and run.c.
+ * of hosts), wrong.c (how much may be wrong), reserve.c (what a connection has
+ * of its own), config.c, listen.c, log.c, instance.c, totals.c, shutdown.c and
+ * run.c.
  * stage.h and probe.h tell others what happens.
  *
  * Unless a comment says otherwise every function takes a connection whose
