@@ -139,16 +139,21 @@ enum xprt_stat gr_lead(struct svc_req *token)
 	leading = &here;
 	while (leads && !gr_workers_stopping(w)) {
 		unsigned int kind;
+		bool waited;
 
 		here.first = atomic_exchange(&p->kept, NULL);
 		here.more = false;
 		here.looking = true;
-		rt_run(w->inst, p->n, here.first ? 0 : -1);
+		rt_run(w->inst, p->n, 0);
+		waited = !here.first && !here.more;
+		if (waited)
+			rt_run(w->inst, p->n, -1);
 		here.looking = false;
 		if (!here.first)
 			continue;
 		kind = w->kind_of(here.first);
-		if (is_slow(&w->dog, kind)) {
+		/* Where Calls come one upon the other, others run them. */
+		if (!waited || is_slow(&w->dog, kind)) {
 			leading = NULL;
 			svc_resume(token);
 			gr_workers_run(w, here.first);
