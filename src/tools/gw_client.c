@@ -167,6 +167,13 @@ static void refuse(struct gw_client *c, const char *why)
 	gw_client_kill(c, LOG_WARNING, why);
 }
 
+/* By what it takes of the memory: where the pool has none that is small it gives
+ * a large one for little room. */
+static bool is_large(const struct gw_buf *b)
+{
+	return b->fab->size > gw_mem_size(RX_ROOM + sizeof(*b));
+}
+
 /*
  * What a waiting client has received, into as small a buffer as will do: a
  * short Call at the end of a large buffer must not hold that while it waits
@@ -177,10 +184,14 @@ static void client_shrink(struct gw_client *c)
 	size_t rest = c->rx ? c->rx_fill - c->rx_pos : 0;
 	struct gw_buf *b;
 
-	if (!c->rx || c->acc.flat || c->rx->cap <= RX_ROOM ||
+	if (!c->rx || c->acc.flat || !is_large(c->rx) ||
 	    c->acc.len + rest > RX_ROOM)
 		return;
 	b = gw_buf_get(c, c->acc.len + rest, GW_MEM_LESS);
+	if (b && b->fab->size >= c->rx->fab->size) {
+		gw_buf_put(b);
+		b = NULL;
+	}
 	if (!b)
 		return;
 	memcpy(b->data + c->acc.len, c->rx->data + c->rx_pos, rest);
@@ -549,7 +560,7 @@ empty:
 	/* An idle client holds no buffer of its own, nor a large one that its
 	 * Calls will give back later. */
 	if (c->rx && c->rx_pos == c->rx_fill &&
-	    ((c->rx->cap > RX_ROOM && !rec_inside(&c->rec)) ||
+	    ((is_large(c->rx) && !rec_inside(&c->rec)) ||
 	     atomic_load_explicit(&c->rx->refs, memory_order_acquire) == 1)) {
 		gw_buf_put(c->rx);
 		c->rx = NULL;
