@@ -556,6 +556,12 @@ void gw_client_read(struct gw_client *c)
 	gw_worker_timer(c->w, c);
 	return;
 empty:
+	/* It had to wait for room to receive into, and has nothing to receive:
+	 * whoever comes behind it in line has. */
+	if (!rec_inside(&c->rec)) {
+		c->stalled_since = 0;
+		gw_share_served(&c->share);
+	}
 	gw_watch_in(c, now);
 	/* An idle client holds no buffer of its own, nor a large one that its
 	 * Calls will give back later. */
