@@ -77,8 +77,8 @@ static uint32_t op_vet(struct rt_conn *c, struct rt_vet *v, uint32_t *max)
 	for (n = 0; n < v->nreads && !v->torn; n++)
 		reads[n] = (struct ulb_read){ v->reads[n].position,
 					      v->reads[n].length };
-	if (ulb_take_reads(iov, nrt_to_iov(v->pieces, v->npieces, iov), reads,
-			   n, v->total, x->srv->cfg.max_read_chunks, &most,
+	if (ulb_take_reads(iov, rt_to_iov(v->pieces, v->npieces, iov), reads, n,
+			   v->total, x->srv->cfg.max_read_chunks, &most,
 			   &misfit)) {
 		v->torn = v->torn || misfit;
 		return 0;

@@ -155,7 +155,7 @@ XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max)
 	nc->is_optional = false;
 	nc->peer = 0;
 	nc->reply = (struct rt_reply){ 0 };
-	n = nrt_to_iov(call->pieces, call->npieces, iov);
+	n = rt_to_iov(call->pieces, call->npieces, iov);
 	nc->readable = !ulb_classify(iov, n, &nc->head);
 	call->op_class = nc->readable ? nc->head.op_class : ULB_CLASS_other;
 	/* Arguments that end before they begin: whoever authenticates the Call
@@ -237,11 +237,11 @@ static void find_items(struct nrt_call *nc)
 		return;
 	/* Results come in the order of their operations. */
 	if (nc->call->ranged) {
-		n = nrt_to_iov(nc->call->pieces, nc->call->npieces, iov);
+		n = rt_to_iov(nc->call->pieces, nc->call->npieces, iov);
 		if (ulb_scan_call(iov, n, &head, &scan))
 			scan.nresults = 0;
 	}
-	n = nrt_to_iov(r->pieces, r->npieces, iov);
+	n = rt_to_iov(r->pieces, r->npieces, iov);
 	if (ulb_scan_reply(&nc->head, iov, n, NULL, 0, found, ULB_MAX_ITEMS,
 			   &count))
 		return;

@@ -56,7 +56,7 @@ bool nrt_session_encode(XDR *xdrs, void *results)
 		return false;
 	if (nc->is_optional && !nrt_optional_correct(nc, xdrs, at))
 		return false;
-	n = nrt_to_iov(nc->call->pieces, nc->call->npieces, in);
+	n = rt_to_iov(nc->call->pieces, nc->call->npieces, in);
 	/* A COMPOUND's head and two operations are in the first octets. */
 	if (ulb_read_session(&nc->head, in, n, out,
 			     nrt_encode_look(e, at, out, 2), s))

@@ -141,11 +141,9 @@ static bool call_plan(struct gw_client *c, struct gw_call *call)
 	int rc;
 
 	gw_fit_counts(call);
-	for (unsigned int i = 0; i < call->rec.npieces; i++) {
-		iov[i].iov_base = call->rec.piece[i].addr;
-		iov[i].iov_len = call->rec.piece[i].len;
-	}
-	rc = ulb_scan_call(iov, call->rec.npieces, &call->head, &call->scan);
+	rc = ulb_scan_call(iov,
+			   rt_to_iov(call->rec.piece, call->rec.npieces, iov),
+			   &call->head, &call->scan);
 	if (rc) {
 		/* As it is, for the server to judge [ulb.h]. */
 		call->scan.nargs = 0;
@@ -464,11 +462,9 @@ static bool call_repeatable(const struct gw_call *call)
 
 	if (call_is_gss(call) || call->head.prog != ULB_PROG_NFS)
 		return true;
-	for (unsigned int i = 0; i < call->rec.npieces; i++) {
-		iov[i].iov_base = call->rec.piece[i].addr;
-		iov[i].iov_len = call->rec.piece[i].len;
-	}
-	if (ulb_classify(iov, call->rec.npieces, &head))
+	if (ulb_classify(iov,
+			 rt_to_iov(call->rec.piece, call->rec.npieces, iov),
+			 &head))
 		return false;
 	if (head.vers == 4)
 		/* Of a class behind that may be what changes something too. */

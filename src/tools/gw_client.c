@@ -42,6 +42,7 @@
 #define RX_LARGE ((1u << 20) - sizeof(struct gw_buf))
 /* What no record has, however much of it is left out. */
 #define RECORD_MOST ((size_t)1 << 30)
+#define TOO_MUCH "a Call that needs more than half of --max-memory: closed"
 /* Receives before other clients get a turn. */
 #define RX_BUDGET 16
 
@@ -113,6 +114,15 @@ int gw_client_new(struct gateway *gw, int fd)
 	return 0;
 }
 
+/* From now on it receives into @b, which is empty, or nothing. */
+static void rx_set(struct gw_client *c, struct gw_buf *b)
+{
+	gw_buf_put(c->rx);
+	c->rx = b;
+	c->rx_pos = 0;
+	c->rx_fill = 0;
+}
+
 /*
  * The end of the TCP side. What is with the transport comes back to
  * call_done(), which frees it; the RDMA connection closes, and with the last
@@ -147,8 +157,7 @@ void gw_client_kill(struct gw_client *c, int level, const char *why)
 		rest->fin(c, rest, false);
 	}
 	gw_record_release(&c->acc);
-	gw_buf_put(c->rx);
-	c->rx = NULL;
+	rx_set(c, NULL);
 	gw_reverse_orphan(c);
 	gw_calls_abandon(c);
 	if (c->rc)
@@ -229,9 +238,7 @@ static bool stall(struct gw_client *c)
 	client_shrink(c);
 	if (lone && now - c->stalled_since > STALL_SECONDS * SEC &&
 	    gw_share_alone(&c->share)) {
-		gw_client_kill(c, LOG_ERR,
-			       "a Call that needs more than half of "
-			       "--max-memory: closed");
+		gw_client_kill(c, LOG_ERR, TOO_MUCH);
 		return false;
 	}
 	gw_share_press(&c->share, now, gw_watch_evict);
@@ -269,8 +276,7 @@ static bool client_record(struct gw_client *c)
 			return stall(c);
 		case GW_NEVER:
 			/* In line it would only keep others waiting. */
-			refuse(c, "a Call that needs more than half of "
-				  "--max-memory: closed");
+			refuse(c, TOO_MUCH);
 			return false;
 		}
 	}
@@ -448,19 +454,13 @@ static bool client_room(struct gw_client *c)
 		want = RX_LARGE;
 	/* What is not in a record any more counts as none. */
 	if (!c->acc.nhold) {
-		gw_buf_put(c->rx);
-		c->rx = NULL;
-		c->rx_pos = 0;
-		c->rx_fill = 0;
+		rx_set(c, NULL);
 		gw_share_done_in(&c->share, 0);
 	}
 	b = gw_buf_get(c, want, GW_MEM_RECORD);
 	if (!b)
 		return stall(c); /* which makes the old one small */
-	gw_buf_put(c->rx);
-	c->rx = b;
-	c->rx_pos = 0;
-	c->rx_fill = 0;
+	rx_set(c, b);
 	return true;
 }
 
@@ -568,10 +568,7 @@ empty:
 	if (c->rx && c->rx_pos == c->rx_fill &&
 	    ((is_large(c->rx) && !rec_inside(&c->rec)) ||
 	     atomic_load_explicit(&c->rx->refs, memory_order_acquire) == 1)) {
-		gw_buf_put(c->rx);
-		c->rx = NULL;
-		c->rx_pos = 0;
-		c->rx_fill = 0;
+		rx_set(c, NULL);
 		/* What is left out has buffers that no record keeps. */
 		gw_share_done_in(&c->share, gw_record_held(&c->acc, NULL));
 	}

@@ -31,9 +31,8 @@ static unsigned int scan(const struct gw_record *r, struct ulb_bulk *b)
 {
 	struct iovec iov[GW_PIECES];
 
-	for (unsigned int i = 0; i < r->npieces; i++)
-		iov[i] = (struct iovec){ r->piece[i].addr, r->piece[i].len };
-	return ulb_scan_bulk(iov, r->npieces, b, FIT_BULKS);
+	return ulb_scan_bulk(iov, rt_to_iov(r->piece, r->npieces, iov), b,
+			     FIT_BULKS);
 }
 
 static size_t most(const struct gw_client *c)
@@ -101,9 +100,9 @@ bool gw_fit_ever(const struct gw_client *c)
 	const struct gw_record *r = &c->acc;
 	struct ulb_call call;
 
-	for (unsigned int i = 0; i < r->npieces; i++)
-		iov[i] = (struct iovec){ r->piece[i].addr, r->piece[i].len };
-	return !ulb_call_head(iov, r->npieces, &call) && call.nfs && call.ddp &&
+	if (ulb_call_head(iov, rt_to_iov(r->piece, r->npieces, iov), &call))
+		return false;
+	return call.nfs && call.ddp &&
 	       (call.op_class == ULB_CLASS_write || call.vers == 4);
 }
 

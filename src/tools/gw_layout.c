@@ -88,14 +88,11 @@ int gw_call_layout(struct gw_call *call, unsigned int *placed)
 		return -EPROTO;
 	if (!rq->nsinks)
 		goto rest;
-	for (unsigned int i = 0; i < rq->nreply; i++) {
-		in[i].iov_base = rq->reply[i].addr;
-		in[i].iov_len = rq->reply[i].len;
-	}
 	for (unsigned int i = 0; i < rq->nsinks; i++)
 		chunk[i] = call->sinks[i].addr && !call->sinks[i].in_stream ?
 				   (uint32_t)call->sinks[i].used :
 				   UINT32_MAX;
+	rt_to_iov(rq->reply, rq->nreply, in);
 	rc = ulb_scan_reply(&call->head, in, rq->nreply, chunk, rq->nsinks,
 			    items, ULB_MAX_ITEMS, &nitems);
 	if (rc)

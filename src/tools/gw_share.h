@@ -14,9 +14,9 @@
  *           of what is theirs, have not got it all. One that is alone in holding
  *           anything may have that third, however many are there and idle.
  * Records   Buffers of records that are not yet whole are half of it at most,
- *           of which one may hold as much as it leaves free, but for the first of
- *           each client, which is enough for most Calls. So who sends records without an end
- *           keeps nobody from reading.
+ *           of which one may hold as much as it leaves free, but for the first
+ *           of each client, which is enough for most Calls. So who sends
+ *           records without an end keeps nobody from reading.
  * First     Of those that wait and have no Call outstanding the first in line
  *           may take what is free without regard to its share, and a reserve
  *           that nobody else may touch (for records: beside that half), until

@@ -40,6 +40,7 @@
 #define RPCRDMA_TRANSPORT_H
 
 #include <netinet/in.h>
+#include <sys/uio.h>
 
 #include "fabric/fabric.h"
 #include "fabric/pool.h"
@@ -72,6 +73,17 @@ struct rt_piece {
 	size_t len;
 	struct fab_mr *mr;
 };
+
+/* The same as ulb takes them; @iov has room for all. Their number. */
+static inline unsigned int rt_to_iov(const struct rt_piece *pieces,
+				     unsigned int n, struct iovec *iov)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		iov[i].iov_base = pieces[i].addr;
+		iov[i].iov_len = pieces[i].len;
+	}
+	return n;
+}
 
 /*
  * A DDP-eligible data item of a payload stream that the upper layer gives to

@@ -45,7 +45,7 @@ static uint32_t sequence_status(const struct rt_request *rq)
 
 	if (rq->status)
 		return 0;
-	n = nrt_to_iov(rq->reply, rq->nreply, iov);
+	n = rt_to_iov(rq->reply, rq->nreply, iov);
 	return ulb_read_callback(iov, n, &status) ? 0 : status;
 }
 

@@ -20,17 +20,6 @@
 #include "fabric/pool.h"
 #include "transport/transport.h"
 
-/* The pieces as ulb takes them; @iov has room for all. Their number. */
-static inline unsigned int nrt_to_iov(const struct rt_piece *pieces,
-				      unsigned int n, struct iovec *iov)
-{
-	for (unsigned int i = 0; i < n; i++) {
-		iov[i].iov_base = pieces[i].addr;
-		iov[i].iov_len = pieces[i].len;
-	}
-	return n;
-}
-
 /* ---- Decoding --------------------------------------------------------- */
 
 struct nrt_decode {
