@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/addr.h"
-#include "fabric/fabric.h"
+#include "rpcrdma/fabric.h"
 #include "fabric/provider/kept.h"
 #ifdef FAB_HAVE_IWARP
 #include "fabric/iwarp/iwarp.h"

@@ -35,7 +35,7 @@
 #define ASAN_UNPOISON_MEMORY_REGION(addr, len) ((void)(addr), (void)(len))
 #endif
 
-#include "fabric/pool.h"
+#include "rpcrdma/pool.h"
 
 #define POOL_CLASSES 6
 #define POOL_SHARDS 8

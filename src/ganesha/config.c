@@ -18,7 +18,7 @@
 #include <strings.h>
 
 #include "gss/gss.h"
-#include "transport/transport.h"
+#include "rpcrdma/transport.h"
 
 #define OFF(member) .off = offsetof(struct gr_config, member)
 #define BOOL(nm, member, dflt)                                        \

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/addr.h"
-#include "fabric/fabric.h"
+#include "rpcrdma/fabric.h"
 #include "ganesha/config.h"
-#include "transport/transport.h"
+#include "rpcrdma/transport.h"
 
 static void print_tokens(FILE *f, const struct gsh_config_token *t,
 			 uint32_t value, bool list)

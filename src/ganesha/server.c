@@ -22,7 +22,7 @@
 #include "ganesha/stats_dbus.h"
 #include "ganesha/xprt.h"
 #include "ntirpc/call.h"
-#include "ulb/ulb.h"
+#include "rpcrdma/nfs.h"
 
 #define FAULT_ROOM 512
 

@@ -15,7 +15,7 @@
 #include "stats/socket.h"
 #include "ganesha/workers.h"
 #include "ntirpc/back/clnt.h"
-#include "transport/transport.h"
+#include "rpcrdma/transport.h"
 
 struct gr_server {
 	const struct gsh *gsh;

@@ -23,7 +23,7 @@
 #include <stdatomic.h>
 
 #include "compat/ganesha.h"
-#include "transport/transport.h"
+#include "rpcrdma/transport.h"
 
 struct gr_workers;
 struct gr_stander;

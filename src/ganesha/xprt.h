@@ -21,7 +21,7 @@
 #include "compat/ganesha.h"
 #include "ganesha/gate.h"
 #include "ntirpc/call.h"
-#include "transport/transport.h"
+#include "rpcrdma/transport.h"
 
 struct gr_server;
 

@@ -2,7 +2,7 @@
 /*
  * gss - host authentication by Kerberos
  *
- * The authenticator of transport/auth.h for the identities that NFS sites
+ * The authenticator of rpcrdma/auth.h for the identities that NFS sites
  * have: the client shows a ticket of its host's for the server's service, and
  * the server that it could read it. docs/protocol.md [F5] has the tokens.
  *
@@ -12,7 +12,7 @@
 #ifndef RPCRDMA_GSS_H
 #define RPCRDMA_GSS_H
 
-#include "transport/auth.h"
+#include "rpcrdma/auth.h"
 
 /* Who may be a client, unless said otherwise. */
 #define AUTH_GSS_ALLOW "host/*, nfs/*"

@@ -25,7 +25,7 @@
 
 #include <rpc/xdr.h>
 
-#include "ulb/ulb.h"
+#include "rpcrdma/nfs.h"
 
 /* A client has one or two. Of more, those that were bound last are known; the
  * others must be used once more before they are ended. */

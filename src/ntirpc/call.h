@@ -22,7 +22,7 @@
 #include "ntirpc/bound.h"
 #include "ntirpc/back/clnt.h"
 #include "ntirpc/stream/stream.h"
-#include "ulb/ulb.h"
+#include "rpcrdma/nfs.h"
 
 #include <rpc/rpc.h>
 #include <rpc/svc.h>

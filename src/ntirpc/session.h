@@ -13,7 +13,7 @@
 
 #include <rpc/xdr.h>
 
-#include "ulb/ulb.h"
+#include "rpcrdma/nfs.h"
 
 struct nrt_call;
 

@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "base/addr.h"
-#include "ulb/ulb.h"
+#include "rpcrdma/nfs.h"
 
 double stats_now(void)
 {

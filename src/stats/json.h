@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "transport/transport.h"
+#include "rpcrdma/transport.h"
 
 #define STATS_MAX_LISTENERS 16
 

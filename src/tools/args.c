@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/transport.h"
+#include "rpcrdma/transport.h"
 
 static const char *fail(struct arg_err *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

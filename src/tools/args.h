@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "fabric/fabric.h"
+#include "rpcrdma/fabric.h"
 
 #define ARG_ERR_LEN 256
 

@@ -9,7 +9,7 @@
 
 #include "gss/gss.h"
 #include "tools/args.h"
-#include "transport/transport.h"
+#include "rpcrdma/transport.h"
 
 /* What the options said, all of it optional; strings of the command line. */
 struct hostauth {

@@ -19,7 +19,7 @@
 #include "tools/latency.h"
 #include "tools/ping.h"
 #include "tools/rpcmsg.h"
-#include "ulb/ulb.h"
+#include "rpcrdma/nfs.h"
 
 #define CALL_ROOM 64
 #define SHUTDOWN_MS 2000

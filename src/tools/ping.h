@@ -7,7 +7,7 @@
 
 #include "tools/args.h"
 #include "tools/hostauth.h"
-#include "transport/transport.h"
+#include "rpcrdma/transport.h"
 
 enum {
 	EXIT_ALL = 0, /* every Call was answered with success */

@@ -30,15 +30,15 @@
 #include <urcu/list.h>
 
 #include "base/log.h"
-#include "transport/auth_state.h"
-#include "transport/credit.h"
-#include "transport/credit1.h"
-#include "transport/message.h"
-#include "transport/part.h"
-#include "transport/probe.h"
-#include "transport/rtr_state.h"
-#include "transport/transport.h"
-#include "transport/xchar_state.h"
+#include "transport/ext/auth/auth_state.h"
+#include "transport/flow/credit.h"
+#include "transport/flow/credit1.h"
+#include "transport/message/message.h"
+#include "transport/core/part.h"
+#include "transport/core/probe.h"
+#include "transport/ext/rtr/rtr_state.h"
+#include "rpcrdma/transport.h"
+#include "transport/ext/xchar/xchar_state.h"
 
 struct wire_xchar;
 

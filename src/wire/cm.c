@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "wire/wire.h"
+#include "rpcrdma/wire.h"
 
 static const uint8_t format_id[4] = { 0xf6, 0xab, 0x0e, 0x18 };
 

@@ -8,7 +8,7 @@
 #ifndef RPCRDMA_WIRE_CURSOR_H
 #define RPCRDMA_WIRE_CURSOR_H
 
-#include "wire/wire.h"
+#include "rpcrdma/wire.h"
 
 #define WIRE_SEGMENT_LEN 16 /* handle, length, offset */
 #define WIRE_READ_LEN 24 /* discriminator, position, segment */

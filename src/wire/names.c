@@ -4,8 +4,8 @@
  *
  * No state; any thread.
  */
-#include "wire/rtr.h"
-#include "wire/xchar.h"
+#include "rpcrdma/rtr.h"
+#include "rpcrdma/xchar.h"
 
 #define NAME(x) \
 	case x: \

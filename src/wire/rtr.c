@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "wire/cursor.h"
-#include "wire/rtr.h"
+#include "rpcrdma/rtr.h"
 
 /* A counted array of objects of @each octets. */
 static bool scan_array(struct wire_cursor *c, size_t each, struct wire_list *l)

@@ -8,7 +8,7 @@
  * No state but the caller's struct wire_enc; any thread.
  */
 #include "wire/cursor.h"
-#include "wire/rtr.h"
+#include "rpcrdma/rtr.h"
 
 static void begin(struct wire_enc *e, void *buf, size_t size, uint32_t xid,
 		  uint32_t credit, uint32_t htype)

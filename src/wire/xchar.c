@@ -4,7 +4,7 @@
  *
  * No state; any thread.
  */
-#include "wire/xchar.h"
+#include "rpcrdma/xchar.h"
 
 #include <string.h>
 

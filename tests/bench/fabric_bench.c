@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fabric/fabric.h"
+#include "rpcrdma/fabric.h"
 
 #define REGION ((size_t)8 << 20)
 #define MSG_MAX 65536

@@ -15,7 +15,7 @@
 #include "tools/args.h"
 #include "tools/latency.h"
 #include "tools/rpcmsg.h"
-#include "transport/transport.h"
+#include "rpcrdma/transport.h"
 
 #define BENCH_HEAD 512
 #define BENCH_PERIOD 65536u

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "transport/opclass.h"
-#include "ulb/ulb.h"
+#include "rpcrdma/opclass.h"
+#include "rpcrdma/nfs.h"
 
 #define TIMES 2000000
 #define ROUNDS 7

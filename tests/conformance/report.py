@@ -180,10 +180,15 @@ def sentences():
     return [Sentence(*line.split("\t")) for line in lines[1:]]
 
 
+def top_of(path):
+    """The headers that layers promise one another stand apart."""
+    return "include" if path.startswith("rpcrdma/") else "src"
+
+
 @functools.lru_cache(None)
 def functions(path):
-    """Names of the functions whose bodies are in a file below src."""
-    text = re.sub(r"/\*.*?\*/", "", source("src", path), flags=re.S)
+    """Names of the functions whose bodies are in a file of src or include."""
+    text = re.sub(r"/\*.*?\*/", "", source(top_of(path), path), flags=re.S)
     return set(re.findall(r"^(?:[A-Za-z_][^\n;=()]*[\s*])?(\w+)\([^;{}]*\)"
                           r"\s*\{", text, re.M))
 
@@ -194,7 +199,7 @@ def lost(where):
     for part in where.split("; ") if where != "-" else ():
         # Without comments.
         path, _, items = re.sub(r" \([^()]+\)", "", part).partition(": ")
-        if not os.path.exists(os.path.join(TOP, "src", path)):
+        if not os.path.exists(os.path.join(TOP, top_of(path), path)):
             out.append(part)
             continue
         for item in items.split(", ") if items else ():
@@ -202,7 +207,7 @@ def lost(where):
             if not name or not path.endswith((".c", ".h")):
                 out.append(part)
             elif name[2] and name[1] not in functions(path) or \
-                    not re.search(r"\b%s\b" % name[1], source("src", path)):
+                    not re.search(r"\b%s\b" % name[1], source(top_of(path), path)):
                 out.append("%s: %s" % (path, item))
     return out
 

@@ -13,7 +13,7 @@
 #include <rpc/rpc_msg.h>
 
 #include "cut.h"
-#include "ulb/ulb.h"
+#include "rpcrdma/nfs.h"
 
 static bool decode(const struct rt_piece *p, unsigned int n,
 		   struct rpc_msg *msg, u_int *pos)

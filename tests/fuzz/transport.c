@@ -17,8 +17,8 @@
 
 #include "test_clock.h"
 #include "transport_upper.h"
-#include "wire/rtr.h"
-#include "wire/xchar.h"
+#include "rpcrdma/rtr.h"
+#include "rpcrdma/xchar.h"
 
 #define SET_SERVER 0x01u /* the peer is the server */
 #define SET_GREET 0x02u /* begin with the usual exchange */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "transport_upper.h"
-#include "wire/rtr.h"
-#include "wire/xchar.h"
+#include "rpcrdma/rtr.h"
+#include "rpcrdma/xchar.h"
 
 struct answer {
 	struct rt_piece piece[4];

@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "cut.h"
-#include "ulb/ulb.h"
+#include "rpcrdma/nfs.h"
 
 static size_t head(uint8_t *h, uint8_t kind)
 {

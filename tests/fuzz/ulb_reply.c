@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "cut.h"
-#include "ulb/ulb.h"
+#include "rpcrdma/nfs.h"
 
 #define CHUNKS 4
 

@@ -5,7 +5,7 @@
  * Input: the private data.
  */
 #include "fuzz.h"
-#include "wire/wire.h"
+#include "rpcrdma/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

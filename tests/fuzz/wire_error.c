@@ -6,7 +6,7 @@
  * messages have.
  */
 #include "fuzz.h"
-#include "wire/wire.h"
+#include "rpcrdma/wire.h"
 
 static void version_2(const uint8_t *msg, size_t len, uint8_t vers)
 {

@@ -6,7 +6,7 @@
  * words that all messages have.
  */
 #include "fuzz.h"
-#include "wire/wire.h"
+#include "rpcrdma/wire.h"
 
 static void look_at(const struct wire_prop *p, const uint8_t *msg, size_t len)
 {

@@ -9,7 +9,7 @@
 #define RPCRDMA_FUZZ_WIRE_WALK_H
 
 #include "fuzz.h"
-#include "wire/wire.h"
+#include "rpcrdma/wire.h"
 
 struct walk {
 	struct wire_read_segment *call, *reads;

@@ -137,7 +137,7 @@ requester() {
 	cat >"$WORK/gateway" <<-END
 	#!/bin/sh
 	exec nsenter --net=/proc/$$/ns/net \\
-		'$RPCRDMA_BUILD/src/tools/rpcrdma-gateway' --provider verbs "\$@"
+		'$RPCRDMA_BUILD/bin/rpcrdma-gateway' --provider verbs "\$@"
 	END
 	chmod +x "$WORK/gateway"
 	conform requester --requester "$WORK/gateway" \

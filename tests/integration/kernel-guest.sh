@@ -11,7 +11,7 @@ export RPCRDMA_PATIENCE=5 # emulated, and maybe beside much else
 isolate "$@"
 # shellcheck source=tests/integration/kernel-lib.sh
 . "$(dirname "$0")/kernel-lib.sh"
-GATEWAY=$RPCRDMA_BUILD/src/tools/rpcrdma-gateway
+GATEWAY=$RPCRDMA_BUILD/bin/rpcrdma-gateway
 
 # ---- A second client: a network of its own, linked to ours -----------------
 

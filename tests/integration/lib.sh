@@ -194,7 +194,7 @@ captured_all() {
 # GATEWAY_PORT and NFS3, NFS4: what libnfs wants after the path in a URL
 start_gateway() {
 	free_port; GATEWAY_PORT=$PORT
-	start_bg "$RPCRDMA_BUILD/src/tools/rpcrdma-gateway" \
+	start_bg "$RPCRDMA_BUILD/bin/rpcrdma-gateway" \
 		--listen "127.0.0.1:$GATEWAY_PORT" \
 		--server "127.0.0.1:$RDMA_PORT" "$@" >"$WORK/gateway.out" 2>&1
 	GATEWAY_PID=$BG_PID

@@ -16,7 +16,7 @@ only=("${@:3}")
 build=${RPCRDMA_BUILD:?}
 unit=$build/tests/unit
 # Emulated, a first Call may take long.
-ping=("$build/src/tools/rpcrdma-ping" --provider verbs --timeout 30000)
+ping=("$build/bin/rpcrdma-ping" --provider verbs --timeout 30000)
 export RPCRDMA_PATIENCE=5 # emulated, and maybe beside much else
 # shellcheck source=tests/integration/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -228,7 +228,7 @@ hostile_ping() { # VERSION TEXT
 hostile_gateway() {
 	local gateway
 	hostile_server || return 1
-	"$build/src/tools/rpcrdma-gateway" --provider verbs --version-rdma 1 \
+	"$build/bin/rpcrdma-gateway" --provider verbs --version-rdma 1 \
 		--server 10.9.0.1:20077 --listen 127.0.0.1:20078 \
 		>"$WORK/hostile-gateway" 2>&1 &
 	gateway=$!

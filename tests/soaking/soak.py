@@ -64,7 +64,7 @@ class Soak:
         self.ports = {k: int(ENV["SOAK_" + k]) for k in ("NFS", "MNT", "RDMA")}
         self.server = Server(ENV["GANESHA_BIN"], ENV["SOAK_CONFIG"],
                              ENV["SOAK_STATS"], self.folder)
-        tools = build + "/src/tools/"
+        tools = build + "/bin/"
         self.gateways = [
             Gateway("gateway-" + name, tools + "rpcrdma-gateway", int(port),
                     "10.77.0.%d:%d" % (n + 1, self.ports["RDMA"]),

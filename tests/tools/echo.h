@@ -25,7 +25,7 @@
 #include <stdio.h>
 
 #include "tools/rpcmsg.h"
-#include "transport/transport.h"
+#include "rpcrdma/transport.h"
 
 #define ECHO_PROG 0x20049001u
 #define ECHO_CB_PROG 0x20049002u

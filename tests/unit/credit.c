@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Flow control arithmetic (4.2.1), also across the wrap of the counters. */
 #include "unit.h"
-#include "transport/credit.h"
+#include "transport/flow/credit.h"
 
 static void first_message(void)
 {

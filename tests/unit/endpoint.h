@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "fabric/fabric.h"
+#include "rpcrdma/fabric.h"
 #include "unit.h"
 
 #ifndef EP_MAX_WC

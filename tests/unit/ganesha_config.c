@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "ganesha/config.h"
-#include "transport/transport.h"
+#include "rpcrdma/transport.h"
 #include "unit.h"
 
 /* Ganesha's parser does not free all it allocates. */

@@ -10,7 +10,7 @@
 #include <pthread.h>
 
 #include "rt_pair.h"
-#include "ulb/ulb.h"
+#include "rpcrdma/nfs.h"
 #include "unit.h"
 
 static const struct rt_config with_user = {

@@ -9,7 +9,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 
-#include "fabric/fabric.h"
+#include "rpcrdma/fabric.h"
 #include "fabric/iwarp/crc.h"
 #include "fabric/iwarp/ddp.h"
 #include "fabric/iwarp/mpa.h"

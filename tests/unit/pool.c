@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-#include "fabric/pool.h"
+#include "rpcrdma/pool.h"
 #include "unit.h"
 
 #define MiB ((size_t)1 << 20)

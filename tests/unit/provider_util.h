@@ -19,7 +19,7 @@
 #include <sys/socket.h>
 
 #include "endpoint.h"
-#include "fabric/pool.h"
+#include "rpcrdma/pool.h"
 
 #define ARENA ((size_t)16 << 20)
 

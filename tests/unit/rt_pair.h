@@ -21,9 +21,9 @@
 #include <stdatomic.h>
 
 #include "loop/loop.h"
-#include "fabric/pool.h"
+#include "rpcrdma/pool.h"
 #include "rt_watch.h"
-#include "transport/transport.h"
+#include "rpcrdma/transport.h"
 
 #define PAIR_MAX_CALLS 256
 

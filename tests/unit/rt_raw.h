@@ -11,7 +11,7 @@
 #define RPCRDMA_RT_RAW_H
 
 #include "rt_pair.h"
-#include "wire/wire.h"
+#include "rpcrdma/wire.h"
 
 /* A fuzz target, which makes one anew for each input, takes less. */
 #ifndef RAW_RECVS

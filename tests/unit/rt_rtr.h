@@ -6,7 +6,7 @@
 #define RPCRDMA_RT_RTR_H
 
 #include "rt_raw.h"
-#include "wire/rtr.h"
+#include "rpcrdma/rtr.h"
 
 #define RTR_ALL (RTRS_XREQ | RTRS_XRESP | RTRS_XCONT)
 #define RTR_PAGE 4096

@@ -5,7 +5,7 @@
 
 #include "base/timers.h"
 #include "rt_watch.h"
-#include "wire/xchar.h"
+#include "rpcrdma/xchar.h"
 
 static void fault(struct rt_watch *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

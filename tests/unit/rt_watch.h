@@ -39,7 +39,7 @@
 #define RPCRDMA_RT_WATCH_H
 
 #include "loop/loop.h"
-#include "wire/rtr.h"
+#include "rpcrdma/rtr.h"
 
 #define WATCH_ENDS 512
 #define WATCH_CALLS 64

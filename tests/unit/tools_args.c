@@ -9,7 +9,7 @@
 #include <netinet/in.h>
 
 #include "tools/args.h"
-#include "transport/transport.h"
+#include "rpcrdma/transport.h"
 
 static void test_number(void)
 {

@@ -7,8 +7,8 @@
 
 #include "auth_script.h"
 #include "unit.h"
-#include "wire/rtr.h"
-#include "wire/xchar.h"
+#include "rpcrdma/rtr.h"
+#include "rpcrdma/xchar.h"
 
 #define RAW_WAIT(r, cond) AUTH_WAIT(&(r)->p, cond)
 

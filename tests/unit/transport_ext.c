@@ -11,7 +11,7 @@
 #include "loop/loop.h"
 #include "rt_rtr.h"
 #include "unit.h"
-#include "wire/xchar.h"
+#include "rpcrdma/xchar.h"
 
 /* The peer's Receives: a page and a target segment. */
 #define SIZE (2 * RTR_PAGE)

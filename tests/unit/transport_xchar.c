@@ -9,7 +9,7 @@
 
 #include "rt_raw.h"
 #include "unit.h"
-#include "wire/xchar.h"
+#include "rpcrdma/xchar.h"
 
 static const struct rt_config on = { .extensions = RT_EXT_XCHAR,
 				     .credits = 8,

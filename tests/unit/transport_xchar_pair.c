@@ -7,7 +7,7 @@
 #include "rt_pair.h"
 #include "test_clock.h"
 #include "unit.h"
-#include "wire/xchar.h"
+#include "rpcrdma/xchar.h"
 
 #define BATCH 24
 

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-rpcrdma_unit(ulb-nfs4 ulb_nfs4.c ulb_rows.c LIBS rpcrdma_ulb)
-rpcrdma_unit(ulb-rpc ulb_rpc.c LIBS rpcrdma_ulb)
-rpcrdma_unit(ulb-classes ulb_classes.c ulb_rows.c LIBS rpcrdma_ulb)
-rpcrdma_unit(ulb-nfs3 ulb_nfs3.c LIBS rpcrdma_ulb)
-rpcrdma_unit(ulb-chunks ulb_chunks.c ulb_rows.c LIBS rpcrdma_ulb)
-rpcrdma_unit(ulb-reads ulb_reads.c ulb_rows.c LIBS rpcrdma_ulb)
-rpcrdma_unit(ulb-bound ulb_bound.c ulb_rows.c LIBS rpcrdma_ulb)
-rpcrdma_unit(ulb-session ulb_session.c LIBS rpcrdma_ulb)
-rpcrdma_unit(ulb-mutate ulb_mutate.c ulb_rows.c LIBS rpcrdma_ulb)
+rpcrdma_unit(ulb-nfs4 ulb_nfs4.c ulb_rows.c LIBS rpcrdma_nfs)
+rpcrdma_unit(ulb-rpc ulb_rpc.c LIBS rpcrdma_nfs)
+rpcrdma_unit(ulb-classes ulb_classes.c ulb_rows.c LIBS rpcrdma_nfs)
+rpcrdma_unit(ulb-nfs3 ulb_nfs3.c LIBS rpcrdma_nfs)
+rpcrdma_unit(ulb-chunks ulb_chunks.c ulb_rows.c LIBS rpcrdma_nfs)
+rpcrdma_unit(ulb-reads ulb_reads.c ulb_rows.c LIBS rpcrdma_nfs)
+rpcrdma_unit(ulb-bound ulb_bound.c ulb_rows.c LIBS rpcrdma_nfs)
+rpcrdma_unit(ulb-session ulb_session.c LIBS rpcrdma_nfs)
+rpcrdma_unit(ulb-mutate ulb_mutate.c ulb_rows.c LIBS rpcrdma_nfs)
 rpcrdma_one_thread(unit-ulb-mutate)
 
 # An NFS codec of another origin, where it is installed.
 pkg_check_modules(LIBNFS IMPORTED_TARGET libnfs)
 if(LIBNFS_FOUND)
 	rpcrdma_unit(ulb-libnfs ulb_libnfs.c
-		LIBS rpcrdma_ulb PkgConfig::LIBNFS)
+		LIBS rpcrdma_nfs PkgConfig::LIBNFS)
 endif()

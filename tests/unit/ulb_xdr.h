@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <stdint.h>
 
-#include "ulb/ulb.h"
+#include "rpcrdma/nfs.h"
 #include "unit.h"
 
 #define X_MAX 65536

@@ -37,7 +37,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#include "fabric/pool.h"
+#include "rpcrdma/pool.h"
 #include "verbs_peer.h"
 
 /* ---- Locked memory --------------------------------------------------- */

@@ -5,7 +5,7 @@
  */
 #include "wire_util.h"
 #include "ref_rtr.h"
-#include "wire/rtr.h"
+#include "rpcrdma/rtr.h"
 
 #define MSG_MAX 4096
 #define HEADERS 20000

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 #include "unit.h"
-#include "wire/wire.h"
+#include "rpcrdma/wire.h"
 
 #define XID 0x11223344u
 #define CREDIT 7u

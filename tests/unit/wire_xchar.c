@@ -4,7 +4,7 @@
  * is right, what is refused and as what, [M1], [M6], [X4]
  */
 #include "wire_util.h"
-#include "wire/xchar.h"
+#include "rpcrdma/xchar.h"
 
 static enum wire_status decode_w(struct wire_xchar *x, const uint32_t *w,
 				 size_t n)

@@ -6,7 +6,7 @@
  */
 #include "wire_util.h"
 #include "ref_xchar.h"
-#include "wire/xchar.h"
+#include "rpcrdma/xchar.h"
 
 #define MSG_MAX 2048
 #define HEADERS 20000

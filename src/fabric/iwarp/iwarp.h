@@ -9,7 +9,7 @@
 #ifndef RPCRDMA_FABRIC_IWARP_H
 #define RPCRDMA_FABRIC_IWARP_H
 
-#include "fabric/fabric.h"
+#include "rpcrdma/fabric.h"
 
 extern const struct fab_ops fab_iwarp_ops;
 

@@ -9,7 +9,7 @@
 #ifndef RPCRDMA_FABRIC_PROVIDER_KEPT_H
 #define RPCRDMA_FABRIC_PROVIDER_KEPT_H
 
-#include "fabric/fabric.h"
+#include "rpcrdma/fabric.h"
 
 /* It is deregistered: nothing of it is kept any more. */
 void fab_mr_forget(struct fab_mr *mr);

@@ -7,7 +7,7 @@
 #ifndef RPCRDMA_FABRIC_PROVIDER_UTIL_H
 #define RPCRDMA_FABRIC_PROVIDER_UTIL_H
 
-#include "fabric/fabric.h"
+#include "rpcrdma/fabric.h"
 
 #define container_of(ptr, type, member) \
 	((type *)(void *)((char *)(ptr)-offsetof(type, member)))

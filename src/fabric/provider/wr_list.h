@@ -7,7 +7,7 @@
 #ifndef RPCRDMA_FABRIC_WR_LIST_H
 #define RPCRDMA_FABRIC_WR_LIST_H
 
-#include "fabric/fabric.h"
+#include "rpcrdma/fabric.h"
 
 struct wr_list {
 	struct fab_wr *head, *tail;

@@ -22,7 +22,7 @@
 #ifndef RPCRDMA_FABRIC_VERBS_H
 #define RPCRDMA_FABRIC_VERBS_H
 
-#include "fabric/fabric.h"
+#include "rpcrdma/fabric.h"
 
 extern const struct fab_ops fab_verbs_ops;
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ulb/ulb.h"
+#include "rpcrdma/nfs.h"
 
 /*
  * The longest Reply to a callback without its data, which has none: it fits in

@@ -27,8 +27,8 @@
 #include <rpc/clnt.h>
 #include <rpc/svc.h>
 
-#include "transport/transport.h"
-#include "ulb/ulb.h"
+#include "rpcrdma/transport.h"
+#include "rpcrdma/nfs.h"
 
 struct nrt_clnts;
 

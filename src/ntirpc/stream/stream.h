@@ -17,8 +17,8 @@
 #include <rpc/types.h>
 #include <rpc/xdr.h>
 
-#include "fabric/pool.h"
-#include "transport/transport.h"
+#include "rpcrdma/pool.h"
+#include "rpcrdma/transport.h"
 
 /* ---- Decoding --------------------------------------------------------- */
 

@@ -18,7 +18,7 @@
 #ifndef RPCRDMA_TEST_LOOP_H
 #define RPCRDMA_TEST_LOOP_H
 
-#include "fabric/fabric.h"
+#include "rpcrdma/fabric.h"
 
 extern const struct fab_ops fab_loop_ops;
 

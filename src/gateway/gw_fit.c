@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gw_fit - Calls that bring, or ask for, more than can be carried
+ *
+ * By TCP a server takes WRITEs and gives READs as long as its own limits allow,
+ * Ganesha 64 MiB. Here a message has to fit --max-record, and the server's own
+ * limit; results in Write chunks have to fit what it takes in segments. So a
+ * longer one is done in part, as any server may do it: a WRITE passes on the
+ * first octets of its data, a READ or READDIR asks for less. The client sees how
+ * much that was and goes on from there (RFC 1813, 3.3.6 and 3.3.7; RFC 7530,
+ * 16.23 and 16.36; RFC 8881, 18.22 and 18.32).
+ *
+ * What is cut depends on the Call and the settings alone, never on what memory
+ * there is: so a Call sent again is the same. What RPCSEC_GSS protects by
+ * integrity or privacy cannot be changed.
+ *
+ * Threads: the client's worker.
+ */
+#include "gateway/gw.h"
+
+#include <string.h>
+
+/* As many as a COMPOUND of Ganesha's may have operations, and some. */
+#define FIT_BULKS 128
+/* A COMPOUND whose WRITEs must be shorter than this is not carried. */
+#define FIT_LEAST 4096u
+/* Kept free for what is not data, of the longest record. */
+#define FIT_PART 32
+
+static unsigned int scan(const struct gw_record *r, struct ulb_bulk *b)
+{
+	struct iovec iov[GW_PIECES];
+
+	return ulb_scan_bulk(iov, rt_to_iov(r->piece, r->npieces, iov), b,
+			     FIT_BULKS);
+}
+
+static size_t most(const struct gw_client *c)
+{
+	size_t max = c->gw->opt.max_record;
+
+	return max - max / FIT_PART;
+}
+
+static void count(struct gw_client *c, uint64_t *counter, unsigned int n)
+{
+	pthread_mutex_lock(&c->lock);
+	*counter += n;
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- WRITE -------------------------------------------------------------- */
+
+static size_t data_at(const struct ulb_bulk *b)
+{
+	return (size_t)b->at + 4;
+}
+
+/* How long the record is when no WRITE has more than @w octets. */
+static size_t length_with(const struct gw_record *r, const struct ulb_bulk *b,
+			  unsigned int n, size_t w)
+{
+	size_t len = r->len;
+
+	for (unsigned int i = 0; i < n; i++) {
+		size_t whole = gw_round4(b[i].count), here = whole;
+
+		if (b[i].kind != ULB_BULK_WRITE)
+			continue;
+		/* Of the last one the rest is still to come. */
+		if (here > r->len - data_at(&b[i]))
+			here = r->len - data_at(&b[i]);
+		len = len - here + (whole < w ? whole : w);
+	}
+	return len;
+}
+
+static void shorten(struct gw_client *c, const struct ulb_bulk *b, size_t w)
+{
+	struct gw_record *r = &c->acc;
+	size_t whole = gw_round4(b->count), here = r->len - data_at(b);
+
+	if (here > whole)
+		here = whole;
+	gw_record_poke(r, b->at, (uint32_t)w);
+	if (b->also)
+		gw_record_poke(r, b->also, (uint32_t)w);
+	if (here > w)
+		gw_record_cut(r, data_at(b) + w, here - w);
+	/* The rest of the last one is still to come. */
+	if (here < whole) {
+		c->until = here < w ? w - here : 0;
+		c->drop = whole - here - c->until;
+	}
+}
+
+bool gw_fit_ever(const struct gw_client *c)
+{
+	struct iovec iov[GW_PIECES];
+	const struct gw_record *r = &c->acc;
+	struct ulb_call call;
+
+	if (ulb_call_head(iov, rt_to_iov(r->piece, r->npieces, iov), &call))
+		return false;
+	return call.nfs && call.ddp &&
+	       (call.op_class == ULB_CLASS_write || call.vers == 4);
+}
+
+bool gw_fit_record(struct gw_client *c)
+{
+	struct ulb_bulk b[FIT_BULKS];
+	unsigned int n = scan(&c->acc, b), cut = 0;
+	size_t w = FIT_LEAST;
+
+	if (!n || n > FIT_BULKS)
+		return false;
+	while (2 * w <= c->gw->opt.max_record)
+		w *= 2;
+	while (w >= FIT_LEAST && length_with(&c->acc, b, n, w) > most(c))
+		w /= 2;
+	if (w < FIT_LEAST)
+		return false;
+	/* From the last, so that the others stay where they are. */
+	while (n--) {
+		if (b[n].kind != ULB_BULK_WRITE || b[n].count <= w)
+			continue;
+		shorten(c, &b[n], w);
+		cut++;
+	}
+	count(c, &c->stats.writes_shortened, cut);
+	gw_share_done_in(&c->share, gw_record_held(&c->acc, c->rx));
+	return true;
+}
+
+/* ---- READ, READDIR ------------------------------------------------------ */
+
+void gw_fit_segments(struct gw_client *c, const struct rt_properties *theirs)
+{
+	c->segments = theirs->segments < RT_MAX_SEGMENTS ? theirs->segments :
+							   RT_MAX_SEGMENTS;
+	c->segment_size = theirs->segment_size;
+}
+
+/*
+ * Octets that the results in Write chunks may have: a stretch of memory takes as
+ * many segments as it must, the Reply chunk one, and the Call's own pieces some.
+ */
+static size_t chunk_room(const struct gw_client *c, const struct gw_call *call)
+{
+	size_t size = c->segment_size, stretch = FAB_POOL_MAX_BUF, room;
+	unsigned int used = 1 + call->rec.npieces, left, each;
+
+	if (call->plain || !size || c->segments <= used)
+		return 0;
+	left = c->segments - used;
+	each = (unsigned int)((stretch + size - 1) / size);
+	room = left % each * size;
+	room = left / each * stretch + (room < stretch ? room : stretch);
+	return room < gw_sinks_most(c->gw) ? room : gw_sinks_most(c->gw);
+}
+
+/* No more than @room octets in all of those that are @chunk. */
+static unsigned int lower(struct gw_call *call, const struct ulb_bulk *b,
+			  unsigned int n, bool chunk, unsigned int nchunks,
+			  size_t room)
+{
+	unsigned int some = 0, lowered = 0;
+	uint64_t sum = 0;
+	size_t each;
+
+	for (unsigned int pass = 0; pass < 2; pass++)
+		for (unsigned int i = 0; i < n; i++) {
+			if (b[i].kind == ULB_BULK_WRITE ||
+			    (b[i].kind == ULB_BULK_READ &&
+			     b[i].nth < nchunks) != chunk)
+				continue;
+			if (!pass) {
+				sum += b[i].count;
+				some++;
+				continue;
+			}
+			each = room / some & ~(size_t)(FIT_LEAST - 1);
+			if (each < FIT_LEAST)
+				each = FIT_LEAST;
+			if (sum <= room || b[i].count <= each)
+				continue;
+			gw_record_poke(&call->rec, b[i].at, (uint32_t)each);
+			lowered++;
+		}
+	return lowered;
+}
+
+void gw_fit_counts(struct gw_call *call)
+{
+	struct ulb_bulk b[FIT_BULKS];
+	struct gw_client *c = call->c;
+	unsigned int n = scan(&call->rec, b), nchunks, lowered;
+	size_t room = chunk_room(c, call);
+
+	if (n > FIT_BULKS)
+		n = FIT_BULKS;
+	nchunks = room >= FIT_LEAST ? c->gw->opt.config.call_write_chunks : 0;
+	lowered = lower(call, b, n, true, nchunks, room);
+	lowered += lower(call, b, n, false, nchunks, most(c));
+	if (lowered)
+		count(c, &c->stats.counts_lowered, lowered);
+}

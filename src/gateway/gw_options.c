@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gw_options - the command line of rpcrdma-gateway
+ *
+ * Threads: none; called by main before there are any.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "gateway/gw.h"
+
+static const char usage[] =
+	"usage: rpcrdma-gateway --server ADDR[:PORT] [OPTION...]\n"
+	"Take record-marked RPC over TCP and carry it over RPC-over-RDMA,\n"
+	"one RDMA connection for each TCP connection.\n"
+	"\n"
+	"  --config FILE            options from FILE, one a line; then those that follow\n"
+	"  --listen ADDR:PORT       TCP address, may be repeated (127.0.0.1:20050)\n"
+	"  --server ADDR[:PORT]     RPC-over-RDMA server (port 20049)\n"
+	"  --provider NAME          RDMA provider: iwarp or verbs (iwarp)\n"
+	"  --threads N              worker threads, and as many pollers (1)\n"
+	"  --reserved-ports         take only clients with a port below 1024\n"
+	"  --max-clients N          TCP connections at once (256)\n"
+	"  --max-calls N            Calls outstanding for each client (128)\n"
+	"  --max-record OCTETS      longest record passed on (2 MiB + 128 KiB)\n"
+	"  --max-memory OCTETS      registered memory (1 GiB)\n"
+	"  --retry-seconds N        how long Calls wait for a server that is gone (60)\n"
+	"\n"
+	"  --version-rdma N         1, 2 or any, which begins with 2 and falls back (any)\n"
+	"  --extensions LIST        of version 2, with a server that has them too:\n"
+	"                           none, xcharext, rtrext or xcharext,rtrext (none)\n"
+	"  --credits N              credits given to the server (64)\n"
+	"  --recv-size OCTETS       Receive Buffer Size (4096)\n"
+	"  --send-size OCTETS       largest Send (65536)\n"
+	"  --placement-size OCTETS  of each receive buffer, with rtrext (61440)\n"
+	"  --max-segment-size OCTETS  largest segment taken (1 MiB)\n"
+	"  --call-format FORMAT     long Calls: auto, continued or special (auto)\n"
+	"  --chunks N               data item chunks of a kind in one Call (1)\n"
+	"  --reduce-min OCTETS      shorter data items stay in the stream (1024)\n"
+	"  --reverse LEVEL          reverse direction: none, simple, continued or\n"
+	"                           general (continued)\n"
+	"  --no-invalidate          do not offer handles for remote invalidation\n"
+	"  --crc WHEN               iwarp: ask for CRC32c: on, off, or auto (auto: on\n"
+	"                           unless both ends are on this machine)\n"
+	"\n"
+	"  --host-auth POLICY       know the server before the first Call, and be known,\n"
+	"                           by Kerberos: none, optional or required (none)\n"
+	"  --keytab FILE            ... with this host's key from FILE (Kerberos' default)\n"
+	"  --principal NAME         ... which of the keys (the first)\n"
+	"  --server-principal NAME  ... the server's (nfs@ its name)\n"
+	"  --host-auth-timeout SECONDS  ... how long it may take (30)\n"
+	"\n"
+	"  --stats                  statistics as JSON on stdout at exit and on SIGUSR1\n"
+	"  --stats-file PATH        the same into a file\n"
+	"  --stats-socket PATH      a socket that gives them to whoever connects\n"
+	"  --quiet, --verbose       errors only; everything\n"
+	"  --help, --version\n";
+
+enum opt {
+	OPT_CONFIG = 256,
+	OPT_LISTEN,
+	OPT_SERVER,
+	OPT_PROVIDER,
+	OPT_THREADS,
+	OPT_RESERVED,
+	OPT_MAX_CLIENTS,
+	OPT_MAX_CALLS,
+	OPT_MAX_RECORD,
+	OPT_MAX_MEMORY,
+	OPT_RETRY,
+	OPT_RDMA,
+	OPT_EXTENSIONS,
+	OPT_CREDITS,
+	OPT_RECV,
+	OPT_SEND,
+	OPT_PLACEMENT,
+	OPT_SEGMENT,
+	OPT_FORMAT,
+	OPT_CHUNKS,
+	OPT_REDUCE,
+	OPT_REVERSE,
+	OPT_NO_INV,
+	OPT_CRC,
+	OPT_HOST_AUTH,
+	OPT_KEYTAB,
+	OPT_PRINCIPAL,
+	OPT_SERVER_PRINCIPAL,
+	OPT_HOST_AUTH_TIMEOUT,
+	OPT_STATS,
+	OPT_STATS_FILE,
+	OPT_STATS_SOCKET,
+	OPT_QUIET,
+	OPT_VERBOSE,
+	OPT_HELP,
+	OPT_VERSION,
+};
+
+static const struct option options[] = {
+	{ "config", required_argument, NULL, OPT_CONFIG },
+	{ "listen", required_argument, NULL, OPT_LISTEN },
+	{ "server", required_argument, NULL, OPT_SERVER },
+	{ "provider", required_argument, NULL, OPT_PROVIDER },
+	{ "threads", required_argument, NULL, OPT_THREADS },
+	{ "reserved-ports", no_argument, NULL, OPT_RESERVED },
+	{ "max-clients", required_argument, NULL, OPT_MAX_CLIENTS },
+	{ "max-calls", required_argument, NULL, OPT_MAX_CALLS },
+	{ "max-record", required_argument, NULL, OPT_MAX_RECORD },
+	{ "max-memory", required_argument, NULL, OPT_MAX_MEMORY },
+	{ "retry-seconds", required_argument, NULL, OPT_RETRY },
+	{ "version-rdma", required_argument, NULL, OPT_RDMA },
+	{ "extensions", required_argument, NULL, OPT_EXTENSIONS },
+	{ "credits", required_argument, NULL, OPT_CREDITS },
+	{ "recv-size", required_argument, NULL, OPT_RECV },
+	{ "send-size", required_argument, NULL, OPT_SEND },
+	{ "placement-size", required_argument, NULL, OPT_PLACEMENT },
+	{ "max-segment-size", required_argument, NULL, OPT_SEGMENT },
+	{ "call-format", required_argument, NULL, OPT_FORMAT },
+	{ "chunks", required_argument, NULL, OPT_CHUNKS },
+	{ "reduce-min", required_argument, NULL, OPT_REDUCE },
+	{ "reverse", required_argument, NULL, OPT_REVERSE },
+	{ "no-invalidate", no_argument, NULL, OPT_NO_INV },
+	{ "crc", required_argument, NULL, OPT_CRC },
+	{ "host-auth", required_argument, NULL, OPT_HOST_AUTH },
+	{ "keytab", required_argument, NULL, OPT_KEYTAB },
+	{ "principal", required_argument, NULL, OPT_PRINCIPAL },
+	{ "server-principal", required_argument, NULL, OPT_SERVER_PRINCIPAL },
+	{ "host-auth-timeout", required_argument, NULL, OPT_HOST_AUTH_TIMEOUT },
+	{ "stats", no_argument, NULL, OPT_STATS },
+	{ "stats-file", required_argument, NULL, OPT_STATS_FILE },
+	{ "stats-socket", required_argument, NULL, OPT_STATS_SOCKET },
+	{ "quiet", no_argument, NULL, OPT_QUIET },
+	{ "verbose", no_argument, NULL, OPT_VERBOSE },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ 0 },
+};
+
+/* Options that are one number: where it goes and what is allowed. */
+struct number {
+	enum opt opt;
+	uint64_t min, max;
+};
+
+static const struct number numbers[] = {
+	{ OPT_THREADS, 1, 64 },
+	{ OPT_MAX_CLIENTS, 1, 65536 },
+	{ OPT_MAX_CALLS, 1, 16384 },
+	{ OPT_MAX_RECORD, 4096, FAB_POOL_MAX_BUF - 65536 },
+	{ OPT_MAX_MEMORY, 16u << 20, 1ull << 40 },
+	{ OPT_RETRY, 0, 86400 },
+	{ OPT_CREDITS, 1, RT_CREDITS_MAX },
+	{ OPT_RECV, RT_SEND_MIN, RT_SEND_MAX },
+	{ OPT_SEND, RT_SEND_MIN, RT_SEND_MAX },
+	{ OPT_PLACEMENT, 0, RT_PLACEMENT_MAX },
+	{ OPT_SEGMENT, RT_SEGMENT_MIN, RT_SEGMENT_MAX },
+	{ OPT_CHUNKS, 1, RT_MAX_CHUNKS },
+	{ OPT_REDUCE, 1, UINT32_MAX },
+};
+
+static void set_number(struct gw_options *o, int opt, uint64_t v)
+{
+	switch (opt) {
+	case OPT_THREADS:
+		o->threads = (unsigned int)v;
+		break;
+	case OPT_MAX_CLIENTS:
+		o->max_clients = (unsigned int)v;
+		break;
+	case OPT_MAX_CALLS:
+		o->max_calls = (unsigned int)v;
+		break;
+	case OPT_MAX_RECORD:
+		o->max_record = v;
+		break;
+	case OPT_MAX_MEMORY:
+		o->config.max_memory = v;
+		break;
+	case OPT_RETRY:
+		o->retry_seconds = (unsigned int)v;
+		break;
+	case OPT_CREDITS:
+		o->config.credits = (unsigned int)v;
+		break;
+	case OPT_RECV:
+		o->config.recv_size = (uint32_t)v;
+		break;
+	case OPT_SEND:
+		o->config.send_size = (uint32_t)v;
+		break;
+	case OPT_PLACEMENT:
+		o->config.placement_size = (uint32_t)v;
+		o->config.no_placement = !v;
+		break;
+	case OPT_SEGMENT:
+		o->config.max_segment_size = (uint32_t)v;
+		break;
+	case OPT_CHUNKS:
+		o->config.call_read_chunks = (unsigned int)v;
+		o->config.call_write_chunks = (unsigned int)v;
+		break;
+	case OPT_REDUCE:
+		o->reduce_min = (uint32_t)v;
+		break;
+	}
+}
+
+/* Options with a value that is not a number. NULL or what is wrong. */
+static const char *set_text(struct gw_options *o, int opt, struct arg_err *err)
+{
+	static const char *const formats[] = { "auto", "continued", "special",
+					       NULL };
+	static const char *const levels[] = { "none", "simple", "continued",
+					      "general", NULL };
+	unsigned int choice;
+	const char *bad = NULL;
+
+	switch (opt) {
+	case OPT_LISTEN:
+		if (o->nlisten == GW_MAX_LISTEN)
+			return "given too often, 8 times at most";
+		bad = arg_addr(optarg, 0, &o->listen[o->nlisten], err);
+		if (!bad)
+			o->nlisten++;
+		break;
+	case OPT_SERVER:
+		bad = arg_addr(optarg, 20049, &o->server, err);
+		o->hostauth.server = optarg;
+		break;
+	case OPT_PROVIDER:
+		if (!fab_provider(optarg)) {
+			snprintf(
+				err->text, sizeof(err->text),
+				"'%.60s' is not a provider built in, such as iwarp",
+				optarg);
+			return err->text;
+		}
+		o->provider = optarg;
+		break;
+	case OPT_RDMA:
+		bad = arg_rdma_versions(optarg, &o->config.versions, err);
+		break;
+	case OPT_EXTENSIONS:
+		bad = arg_extensions(optarg, &o->config.extensions, err);
+		break;
+	case OPT_FORMAT:
+		bad = arg_choice(optarg, formats, &choice, err);
+		if (!bad)
+			o->config.call_format = (enum rt_call_format)choice;
+		break;
+	case OPT_REVERSE:
+		bad = arg_choice(optarg, levels, &choice, err);
+		if (!bad)
+			o->config.reverse = choice;
+		break;
+	case OPT_RESERVED:
+		o->reserved_ports = true;
+		break;
+	case OPT_NO_INV:
+		o->config.no_remote_invalidation = true;
+		break;
+	case OPT_CRC:
+		bad = arg_crc(optarg, &o->crc, err);
+		break;
+	case OPT_HOST_AUTH:
+		bad = hostauth_policy(optarg, &o->config.auth, err);
+		break;
+	case OPT_KEYTAB:
+		o->hostauth.keytab = optarg;
+		break;
+	case OPT_PRINCIPAL:
+		o->hostauth.principal = optarg;
+		break;
+	case OPT_SERVER_PRINCIPAL:
+		o->hostauth.server_principal = optarg;
+		break;
+	case OPT_HOST_AUTH_TIMEOUT:
+		bad = hostauth_timeout(optarg, &o->hostauth, &o->config, err);
+		break;
+	case OPT_STATS:
+		o->stats = true;
+		break;
+	case OPT_STATS_FILE:
+		o->stats_file = optarg;
+		break;
+	case OPT_STATS_SOCKET:
+		if (strlen(optarg) >= 108)
+			return "the path of a socket has 107 octets at most";
+		o->stats_socket = optarg;
+		break;
+	case OPT_QUIET:
+		o->log_level = LOG_ERR;
+		break;
+	case OPT_VERBOSE:
+		o->log_level = LOG_DEBUG;
+		break;
+	}
+	return bad;
+}
+
+static const char *set_option(struct gw_options *o, int opt,
+			      struct arg_err *err)
+{
+	uint64_t v;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		const char *bad;
+
+		if (numbers[i].opt != (enum opt)opt)
+			continue;
+		bad = arg_number(optarg, numbers[i].min, numbers[i].max, &v,
+				 err);
+		if (!bad)
+			set_number(o, opt, v);
+		return bad;
+	}
+	return set_text(o, opt, err);
+}
+
+/* The line of --config that stands in @c. NULL or what is wrong with it. */
+static const char *set_line(struct gw_options *o, struct conf *c,
+			    struct arg_err *err)
+{
+	const struct option *l = options;
+
+	while (l->name && strcmp(l->name, c->name))
+		l++;
+	if (!l->name || l->val == OPT_CONFIG || l->val == OPT_HELP ||
+	    l->val == OPT_VERSION)
+		return "there is no such option in a file";
+	if (l->has_arg == required_argument && (!c->value || !*c->value))
+		return "needs a value: name = value";
+	if (l->has_arg == no_argument && c->value)
+		return "takes no value";
+	optarg = c->value;
+	return set_option(o, l->val, err);
+}
+
+/* --config. False, and a line on stderr: it is not usable. */
+static bool read_config(struct gw_options *o, const char *path)
+{
+	struct arg_err err;
+	const char *bad;
+	int rc;
+
+	if (o->conf.text) {
+		fprintf(stderr, "rpcrdma-gateway: --config: given twice\n");
+		return false;
+	}
+	rc = conf_read(&o->conf, path);
+	if (rc) {
+		fprintf(stderr, "rpcrdma-gateway: --config %s: %s\n", path,
+			strerror(rc));
+		return false;
+	}
+	while (conf_next(&o->conf)) {
+		bad = set_line(o, &o->conf, &err);
+		if (bad) {
+			fprintf(stderr, "rpcrdma-gateway: %s:%u: %s: %s\n",
+				path, o->conf.line, o->conf.name, bad);
+			return false;
+		}
+	}
+	return true;
+}
+
+static const char *finish(struct gw_options *o, struct arg_err *err)
+{
+	struct rt_config *c = &o->config;
+	const char *wrong;
+
+	if (!o->server.len)
+		return o->conf.text ?
+			       "--server ADDR[:PORT] is needed, or a line "
+			       "\"server = ADDR[:PORT]\" in the file of --config" :
+			       "--server ADDR[:PORT] is needed";
+	if (!o->nlisten) {
+		const char *bad =
+			arg_addr("127.0.0.1:20050", 0, &o->listen[0], err);
+
+		if (bad)
+			return bad;
+		o->nlisten = 1;
+	}
+	c->request_user_size = sizeof(struct gw_call);
+	c->call_user_size = sizeof(struct gw_reverse);
+	if (c->max_connections < o->max_clients)
+		c->max_connections = o->max_clients;
+	if (c->max_message < o->max_record)
+		c->max_message = o->max_record;
+	wrong = hostauth_check(&o->hostauth, c->auth);
+	return wrong ? wrong : rt_config_check(c);
+}
+
+int gw_options_parse(struct gw_options *o, int argc, char **argv, int *status)
+{
+	struct arg_err err;
+	const char *bad;
+	int opt, index = 0;
+
+	memset(o, 0, sizeof(*o));
+	rt_config_defaults(&o->config);
+	o->config.reverse = RDMA2_RVRSDIR_CONT;
+	/* What a server may ask for, xcharext. */
+	o->config.busy_recv_size = 65536;
+	o->provider = "iwarp";
+	o->crc = FAB_CRC_AUTO;
+	o->threads = 1;
+	o->max_clients = 256;
+	o->max_calls = 128;
+	o->max_record = (2u << 20) + (128u << 10);
+	o->reduce_min = 1024;
+	o->retry_seconds = 60;
+	o->log_level = LOG_NOTICE;
+	*status = 2;
+	optind = 0;
+	while ((opt = getopt_long(argc, argv, "", options, &index)) != -1) {
+		if (opt == OPT_HELP || opt == OPT_VERSION) {
+			fputs(opt == OPT_HELP ?
+				      usage :
+				      "rpcrdma-gateway " RPCRDMA_VERSION "\n",
+			      stdout);
+			*status = 0;
+			return -1;
+		}
+		if (opt == '?') /* getopt has said what */
+			return -1;
+		if (opt == OPT_CONFIG) {
+			if (!read_config(o, optarg))
+				return -1;
+			continue;
+		}
+		bad = set_option(o, opt, &err);
+		if (bad) {
+			fprintf(stderr, "rpcrdma-gateway: --%s: %s\n",
+				options[index].name, bad);
+			return -1;
+		}
+	}
+	bad = optind < argc ? "takes options only, see --help" :
+			      finish(o, &err);
+	if (bad) {
+		fprintf(stderr, "rpcrdma-gateway: %s\n", bad);
+		return -1;
+	}
+	return 0;
+}
+
+void gw_options_free(struct gw_options *o)
+{
+	conf_free(&o->conf);
+}

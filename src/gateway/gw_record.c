@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gw_record - records in receive buffers
+ *
+ * Threads: a record belongs to one thread at a time; the buffers' reference
+ * counts are atomic, because the records of one buffer end in any thread.
+ */
+#include "gateway/gw.h"
+
+#include <string.h>
+
+/* Of the pool's classes [pool.h]. */
+#define GW_POOL_LEAST 4096
+#define GW_POOL_STEP 4
+
+size_t gw_mem_size(size_t size)
+{
+	size_t n = GW_POOL_LEAST;
+
+	while (n < size)
+		n *= GW_POOL_STEP;
+	return n;
+}
+
+struct fab_buf *gw_mem_get(struct gw_client *c, size_t size, enum gw_mem what)
+{
+	size_t in =
+		atomic_load_explicit(&c->share.in_used, memory_order_relaxed);
+	size_t n = gw_mem_size(size);
+	bool good = false;
+	struct fab_buf *b;
+
+	switch (what) {
+	case GW_MEM_RECORD:
+		good = gw_share_take_in(&c->share, n);
+		break;
+	case GW_MEM_CALL:
+		good = gw_share_take(&c->share, n);
+		break;
+	case GW_MEM_MUST:
+		good = gw_share_force(&c->share, n, true);
+		break;
+	case GW_MEM_LESS:
+		good = gw_share_force(&c->share, n, false);
+		break;
+	}
+	if (!good)
+		return NULL;
+	b = fab_pool_get(c->gw->pool, size);
+	if (!b) {
+		gw_share_give(&c->share, n);
+		if (what == GW_MEM_RECORD)
+			gw_share_done_in(&c->share, in);
+	} else if (b->size > n) /* it had none that was smaller */
+		gw_share_force(&c->share, b->size - n, false);
+	return b;
+}
+
+void gw_mem_put(struct gw_client *c, struct fab_buf *buf)
+{
+	if (!buf)
+		return;
+	gw_share_give(&c->share, buf->size);
+	fab_pool_put(buf);
+}
+
+/* The head of the buffer is its own first octets: nothing else to allocate. */
+struct gw_buf *gw_buf_get(struct gw_client *c, size_t room, enum gw_mem what)
+{
+	struct fab_buf *fab;
+	struct gw_buf *b;
+
+	if (room > FAB_POOL_MAX_BUF - sizeof(*b))
+		return NULL;
+	fab = gw_mem_get(c, room + sizeof(*b), what);
+	if (!fab)
+		return NULL;
+	b = fab->addr;
+	atomic_init(&b->refs, 1);
+	b->cap = room;
+	b->c = c;
+	gw_client_get(c);
+	b->fab = fab;
+	return b;
+}
+
+void gw_buf_ref(struct gw_buf *b)
+{
+	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+}
+
+void gw_buf_put(struct gw_buf *b)
+{
+	struct gw_client *c;
+
+	if (!b ||
+	    atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	c = b->c;
+	gw_mem_put(c, b->fab);
+	gw_client_put(c);
+}
+
+void gw_record_peek(const struct gw_record *r, void *out, size_t n)
+{
+	uint8_t *to = out;
+
+	for (unsigned int i = 0; n && i < r->npieces; i++) {
+		size_t k = r->piece[i].len < n ? r->piece[i].len : n;
+
+		memcpy(to, r->piece[i].addr, k);
+		to += k;
+		n -= k;
+	}
+}
+
+/*
+ * Copy everything into one buffer with room for @more and as much again, so
+ * that a record sent in crumbs costs a constant number of copies per octet.
+ */
+static bool record_flatten(struct gw_record *r, struct gw_client *c,
+			   size_t more)
+{
+	size_t need = r->len + more, want = 2 * need;
+	size_t max = c->gw->opt.max_record;
+	struct gw_buf *b;
+
+	if (want < 65536)
+		want = 65536;
+	if (want > max)
+		want = max;
+	b = gw_buf_get(c, want > need ? want : need, GW_MEM_RECORD);
+	if (!b)
+		b = gw_buf_get(c, need, GW_MEM_RECORD);
+	if (!b)
+		return false;
+	gw_record_peek(r, b->data, r->len);
+	for (unsigned int i = 0; i < r->nhold; i++)
+		gw_buf_put(r->hold[i]);
+	r->hold[0] = b;
+	r->nhold = 1;
+	r->piece[0] = (struct rt_piece){ b->data, r->len, b->fab->mr };
+	r->npieces = 1;
+	r->flat = true;
+	return true;
+}
+
+bool gw_record_add(struct gw_record *r, struct gw_client *c, struct gw_buf *b,
+		   uint8_t *p, size_t n)
+{
+	struct rt_piece *last = r->npieces ? &r->piece[r->npieces - 1] : NULL;
+
+	if (!r->flat && last && r->hold[r->nhold - 1] == b &&
+	    (uint8_t *)last->addr + last->len == p) {
+		last->len += n;
+		r->len += n;
+		return true;
+	}
+	if (r->flat || r->npieces == GW_PIECES) {
+		if ((!r->flat || r->hold[0]->cap - r->len < n) &&
+		    !record_flatten(r, c, n))
+			return false;
+		memcpy(r->hold[0]->data + r->len, p, n);
+		r->piece[0].len += n;
+		r->len += n;
+		return true;
+	}
+	if (!r->nhold || r->hold[r->nhold - 1] != b) {
+		gw_buf_ref(b);
+		r->hold[r->nhold++] = b;
+	}
+	r->piece[r->npieces++] = (struct rt_piece){ p, n, b->fab->mr };
+	r->len += n;
+	return true;
+}
+
+void gw_record_poke(struct gw_record *r, size_t at, uint32_t value)
+{
+	for (unsigned int i = 0, shift = 32; i < r->npieces && shift; i++) {
+		const struct rt_piece *p = &r->piece[i];
+
+		for (; at < p->len && shift; at++)
+			((uint8_t *)p->addr)[at] =
+				(uint8_t)(value >> (shift -= 8));
+		at -= p->len;
+	}
+}
+
+size_t gw_record_held(const struct gw_record *r, const struct gw_buf *rx)
+{
+	size_t n = rx ? rx->fab->size : 0;
+
+	for (unsigned int i = 0; i < r->nhold; i++)
+		if (r->hold[i] != rx)
+			n += r->hold[i]->fab->size;
+	return n;
+}
+
+/* Give back the buffers that nothing of the record is in any more. */
+static void record_let_go(struct gw_record *r)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < r->nhold; i++) {
+		struct gw_buf *b = r->hold[i];
+		bool used = false;
+
+		for (unsigned int k = 0; k < r->npieces && !used; k++) {
+			uint8_t *p = r->piece[k].addr;
+
+			used = p >= b->data && p < b->data + b->cap;
+		}
+		if (used)
+			r->hold[n++] = b;
+		else
+			gw_buf_put(b);
+	}
+	r->nhold = n;
+}
+
+void gw_record_cut(struct gw_record *r, size_t from, size_t n)
+{
+	size_t to = from + n, pos = 0;
+	unsigned int left = 0;
+
+	for (unsigned int i = 0; i < r->npieces; i++) {
+		struct rt_piece p = r->piece[i];
+		size_t end = pos + p.len;
+		size_t lo = from > pos ? from - pos : 0;
+		size_t hi = to < end ? to - pos : p.len;
+
+		if (from < end && to > pos) {
+			uint8_t *a = p.addr;
+
+			/* Its octets are nobody else's. */
+			memmove(a + lo, a + hi, p.len - hi);
+			p.len -= hi - lo;
+		}
+		pos = end;
+		if (p.len)
+			r->piece[left++] = p;
+	}
+	r->npieces = left;
+	r->len -= n;
+	record_let_go(r);
+}
+
+void gw_record_move(struct gw_record *to, struct gw_record *from)
+{
+	to->len = from->len;
+	to->flat = from->flat;
+	to->npieces = from->npieces;
+	to->nhold = from->nhold;
+	memcpy(to->piece, from->piece, from->npieces * sizeof(to->piece[0]));
+	memcpy(to->hold, from->hold, from->nhold * sizeof(to->hold[0]));
+	from->len = 0;
+	from->npieces = 0;
+	from->nhold = 0;
+	from->flat = false;
+}
+
+void gw_record_release(struct gw_record *r)
+{
+	for (unsigned int i = 0; i < r->nhold; i++)
+		gw_buf_put(r->hold[i]);
+	r->len = 0;
+	r->npieces = 0;
+	r->nhold = 0;
+	r->flat = false;
+}

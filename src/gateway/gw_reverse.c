@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gw_reverse - reverse-direction Calls, carried to the TCP client and back
+ *
+ * Threads: gw_reverse_vet() and gw_reverse_call() are the strand's, the others
+ * the worker's.
+ * c->reverse (client.lock) lists the Calls that the TCP client has yet to
+ * answer. A Call whose connection has ended stays only until it is out of the
+ * output queue. The transport bounds their number on one connection.
+ *
+ * All there is of one is in the area of its struct rt_call, so that none is lost
+ * for want of memory here; where the transport has none, it says so (7.4.1).
+ */
+#include "gateway/gw.h"
+
+#include <string.h>
+#include <syslog.h>
+
+/* Lock held. */
+static void reverse_unlink(struct gw_client *c, struct gw_reverse *r)
+{
+	struct gw_reverse **p = &c->reverse;
+
+	while (*p != r)
+		p = &(*p)->next;
+	*p = r->next;
+	c->nreverse--;
+}
+
+static void reverse_drop(struct gw_client *c, struct gw_reverse *r)
+{
+	rt_call_drop(r->call);
+	gw_client_put(c);
+}
+
+static void reverse_replied(void *arg)
+{
+	struct gw_reverse *r = arg;
+
+	/* Its buffers keep the client, whose they are. */
+	gw_record_release(&r->rec);
+}
+
+/* The Reply is in r->rec, and nothing else knows of @r any more. */
+static void reverse_answer(struct gw_client *c, struct gw_reverse *r)
+{
+	r->reply = (struct rt_reply){ .pieces = r->rec.piece,
+				      .npieces = r->rec.npieces,
+				      .done = reverse_replied,
+				      .arg = r };
+	rt_reply(r->call, &r->reply);
+	gw_client_put(c);
+}
+
+static void reverse_fin(struct gw_client *c, struct gw_out *o, bool written)
+{
+	struct gw_reverse *r = (struct gw_reverse *)o;
+	bool drop, answered;
+
+	pthread_mutex_lock(&c->lock);
+	r->written = true;
+	answered = r->answered;
+	drop = !answered && (r->orphan || !written);
+	if (drop)
+		reverse_unlink(c, r);
+	pthread_mutex_unlock(&c->lock);
+	if (answered)
+		reverse_answer(c, r);
+	else if (drop)
+		reverse_drop(c, r);
+}
+
+uint32_t gw_reverse_vet(struct rt_conn *rc, struct rt_vet *v, uint32_t *max)
+{
+	/* No callback has an eligible argument [H1]; it has no Read chunk. */
+	*max = 0;
+	return RDMA2_ERR_READ_CHUNKS;
+}
+
+void gw_reverse_call(struct rt_conn *rc, struct rt_call *call)
+{
+	struct gw_client *c = rt_conn_user(rc);
+	struct gw_reverse *r = rt_call_user(call);
+
+	memset(r, 0, sizeof(*r));
+	call->op_class = ULB_CLASS_callback;
+	r->call = call;
+	r->xid = call->xid;
+	r->out.fin = reverse_fin;
+	r->out.iov = r->iov;
+	rec_mark(r->mark, call->len);
+	r->iov[r->out.niov++] = (struct iovec){ r->mark, REC_MARK_LEN };
+	for (unsigned int i = 0; i < call->npieces; i++)
+		if (call->pieces[i].len)
+			r->iov[r->out.niov++] =
+				(struct iovec){ call->pieces[i].addr,
+						call->pieces[i].len };
+	gw_client_get(c);
+	pthread_mutex_lock(&c->lock);
+	r->next = c->reverse;
+	c->reverse = r;
+	c->nreverse++;
+	c->stats.reverse_calls++;
+	pthread_mutex_unlock(&c->lock);
+	/* Calls may be let through now that were held back. */
+	gw_kick(c, GW_EV_ROOM);
+	gw_out_push(c, &r->out);
+}
+
+void gw_reverse_reply(struct gw_client *c, uint32_t xid)
+{
+	struct gw_reverse *r;
+	bool now = false;
+
+	pthread_mutex_lock(&c->lock);
+	for (r = c->reverse; r && r->xid != xid;)
+		r = r->next;
+	if (r) {
+		reverse_unlink(c, r);
+		c->stats.reverse_replies++;
+		gw_record_move(&r->rec, &c->acc);
+		/* The answer can be here before the writer knows that the Call
+		 * is out: then reverse_fin() goes on with it. */
+		r->answered = true;
+		now = r->written;
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (now)
+		reverse_answer(c, r);
+	if (r)
+		return;
+	gw_client_log(c, LOG_INFO, "Reply %08x to no Call: dropped", xid);
+	gw_record_release(&c->acc);
+}
+
+void gw_reverse_orphan(struct gw_client *c)
+{
+	struct gw_reverse *drop = NULL, **p, *r;
+
+	pthread_mutex_lock(&c->lock);
+	for (p = &c->reverse; (r = *p);) {
+		if (!r->written) {
+			r->orphan = true;
+			p = &r->next;
+			continue;
+		}
+		*p = r->next;
+		c->nreverse--;
+		r->next = drop;
+		drop = r;
+	}
+	pthread_mutex_unlock(&c->lock);
+	while ((r = drop)) {
+		drop = r->next;
+		reverse_drop(c, r);
+	}
+}

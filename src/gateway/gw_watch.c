@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gw_watch - TCP clients that do not go on, and those that give way
+ *
+ * How the policy of gw_share.h is applied, and what happens when --max-clients
+ * is reached or descriptors are short: then one client may end for a new one's
+ * sake. That is
+ *
+ *   of those that have no Call outstanding and are not inside a record, the
+ *   one idle longest, if it has been for IDLE_LEAST_MS (so that those that
+ *   connect without end do not end each other before the first Call);
+ *
+ *   else the one that has been at one record, or made no progress with its
+ *   Replies, for longest, from GW_PRESSURE_SECONDS on; or that has shut down
+ *   its sending side.
+ *
+ * An NFS client that is ended so connects again when it has a Call to send.
+ *
+ * Threads: main (and a worker that wants a descriptor) looks for one to leave,
+ * and leaves the rest to its worker by GW_EV_LEAVE, since it may have something
+ * to do by then. Otherwise workers.
+ * Locks: gateway.lock > client.lock.
+ */
+#include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <syslog.h>
+
+#include "gateway/gw_client.h"
+#include "tools/latency.h"
+
+#define SEC 1000000000ull
+#define MSEC 1000000ull
+#define IDLE_LEAST_MS 1000
+/* In line for memory and with its socket empty so long: others first. */
+#define LINE_MS 1000
+/*
+ * An idle host that is gone is found in two minutes. TCP_USER_TIMEOUT is not
+ * for octets that are not taken: Linux counts a window that is smaller than the
+ * next segment as shut, sends what fits by its probes, and goes on counting, so
+ * that whoever reads slower than it is sent to is ended, though he acknowledges
+ * all the time. The clocks do that, which run for what is in the socket as well,
+ * and what is not acknowledged because the host is gone.
+ */
+#define KEEP_IDLE 60
+#define KEEP_INTERVAL 10
+#define KEEP_COUNT 6
+
+void gw_watch_socket(int fd)
+{
+	int one = 1, idle = KEEP_IDLE, interval = KEEP_INTERVAL;
+	int count = KEEP_COUNT;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+}
+
+/* ---- Progress ----------------------------------------------------------- */
+
+void gw_watch_in(struct gw_client *c, uint64_t now)
+{
+	if (!rec_inside(&c->rec)) {
+		gw_share_in_stop(&c->share);
+		return;
+	}
+	gw_share_in_start(&c->share, now ? now : lat_now());
+	gw_worker_watch(c->w, c);
+}
+
+/* Octets of Replies that its TCP has acknowledged, and whether any are left.
+ * Not more than it has: what is being written meanwhile is in the socket
+ * first. */
+static uint64_t acked(struct gw_client *c, bool *more)
+{
+	uint64_t written;
+	int left = 0;
+
+	pthread_mutex_lock(&c->lock);
+	written = c->stats.tcp_bytes_out;
+	pthread_mutex_unlock(&c->lock);
+	if (ioctl(c->fd, SIOCOUTQ, &left) || left < 0)
+		left = 0;
+	*more = left;
+	return written > (uint64_t)left ? written - (uint64_t)left : 0;
+}
+
+/* False: no Reply waits for the socket any more. */
+static bool sweep_out(struct gw_client *c, uint64_t now)
+{
+	bool waits;
+	uint64_t n = acked(c, &waits);
+
+	pthread_mutex_lock(&c->lock);
+	waits |= c->outq != NULL;
+	if (!waits) {
+		gw_share_out_stop(&c->share);
+	} else if (n >= c->out_acked + GW_PROGRESS_LEAST) {
+		c->out_acked = n;
+		gw_share_out_start(&c->share, now);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return waits;
+}
+
+void gw_watch_look(struct gw_client *c, uint64_t now)
+{
+	bool more;
+	uint64_t n = acked(c, &more);
+
+	if (c->watched || !more)
+		return;
+	c->out_acked = n;
+	pthread_mutex_lock(&c->lock);
+	gw_share_out_start(&c->share, now);
+	pthread_mutex_unlock(&c->lock);
+	gw_worker_watch(c->w, c);
+}
+
+void gw_watch_sweep(struct gw_client *c, uint64_t now)
+{
+	bool in = atomic_load(&c->share.in_since);
+	bool out = atomic_load(&c->share.out_since) && sweep_out(c, now);
+	char text[96];
+
+	if (in && gw_share_lack(&c->share, now) >= LINE_MS * MSEC)
+		gw_share_served(&c->share);
+	if (!in && !out) {
+		c->watched = false;
+		c->w->nwatched--;
+		/* A Reply may have come to wait at this moment. */
+		if (atomic_load(&c->share.out_since))
+			gw_worker_watch(c->w, c);
+		return;
+	}
+	if (gw_share_lack(&c->share, now) < GW_PROGRESS_SECONDS * SEC)
+		return;
+	pthread_mutex_lock(&c->lock);
+	c->stats.overdue++;
+	pthread_mutex_unlock(&c->lock);
+	snprintf(text, sizeof(text), "%s for %u s: closed",
+		 out ? "Replies not taken" : "a record not ended",
+		 GW_PROGRESS_SECONDS);
+	gw_client_kill(c, LOG_NOTICE, text);
+}
+
+/* ---- Others want what it has -------------------------------------------- */
+
+void gw_watch_evict(struct gw_share *victim)
+{
+	gw_kick((struct gw_client *)((char *)victim -
+				     offsetof(struct gw_client, share)),
+		GW_EV_EVICT);
+}
+
+static void evict(struct gw_client *c)
+{
+	uint64_t now = lat_now(), lack;
+	char text[96];
+
+	if (atomic_load(&c->share.out_since))
+		sweep_out(c, now);
+	lack = gw_share_lack(&c->share, now);
+	/* Set before the event, and by nobody since. */
+	if (c->share.of_line ? !c->stalled_since :
+			       lack < GW_PRESSURE_SECONDS * SEC) {
+		gw_share_spare(&c->share);
+		return;
+	}
+	pthread_mutex_lock(&c->lock);
+	c->stats.evictions++;
+	pthread_mutex_unlock(&c->lock);
+	if (c->share.of_line)
+		snprintf(text, sizeof(text),
+			 "one of many that wait for memory: closed");
+	else
+		snprintf(text, sizeof(text),
+			 "no progress for %u s, and others wait for memory: "
+			 "closed",
+			 (unsigned int)(lack / SEC));
+	gw_client_kill(c, LOG_NOTICE, text);
+}
+
+/*
+ * How long nothing has been done for it, ns; 0: it is busy. @idle: it has
+ * nothing to wait for, either. Lock held.
+ */
+static uint64_t rested(struct gw_client *c, uint64_t now, bool *idle)
+{
+	uint64_t since = now > c->active_at ? now - c->active_at : 0;
+
+	*idle = false;
+	if (c->dead || c->leaving)
+		return 0;
+	/* It has sent all that it will, and has perhaps gone: it stands with
+	 * those that are stuck as soon as an idle one would go. */
+	if (c->idle_wanted)
+		return since + GW_PRESSURE_SECONDS * SEC - IDLE_LEAST_MS * MSEC;
+	if (c->outstanding || c->nreverse || c->outq)
+		return gw_share_lack(&c->share, now);
+	if (c->early)
+		return 0;
+	/* Waiting for memory is not its fault. */
+	if (atomic_load_explicit(&c->share.waiting, memory_order_relaxed))
+		return 0;
+	*idle = !atomic_load_explicit(&c->share.in_since, memory_order_relaxed);
+	return since;
+}
+
+bool gw_watch_give_way(struct gateway *gw)
+{
+	uint64_t now = lat_now(), longest = IDLE_LEAST_MS * MSEC - 1;
+	uint64_t stuck = GW_PRESSURE_SECONDS * SEC - 1;
+	struct gw_client *first = NULL, *second = NULL;
+
+	pthread_mutex_lock(&gw->lock);
+	for (struct gw_client *c = gw->clients; c; c = c->all_next) {
+		uint64_t ns;
+		bool idle;
+
+		pthread_mutex_lock(&c->lock);
+		ns = rested(c, now, &idle);
+		pthread_mutex_unlock(&c->lock);
+		if (idle && ns > longest) {
+			longest = ns;
+			first = c;
+		} else if (!idle && ns > stuck) {
+			stuck = ns;
+			second = c;
+		}
+	}
+	if (!first)
+		first = second;
+	if (first) {
+		pthread_mutex_lock(&first->lock);
+		first->leaving = true;
+		pthread_mutex_unlock(&first->lock);
+		atomic_fetch_add(&gw->leaving, 1);
+		gw_kick(first, GW_EV_LEAVE);
+	}
+	pthread_mutex_unlock(&gw->lock);
+	return first;
+}
+
+/* It was asked to; but it may have gone on since. */
+static void leave(struct gw_client *c)
+{
+	uint64_t now = lat_now(), ns, least;
+	char text[96];
+	bool idle, stay;
+
+	pthread_mutex_lock(&c->lock);
+	c->leaving = false;
+	ns = rested(c, now, &idle);
+	least = idle ? IDLE_LEAST_MS * MSEC : GW_PRESSURE_SECONDS * SEC;
+	stay = ns < least || c->have_record;
+	if (!stay) {
+		c->leaving = true;
+		c->stats.gave_way++;
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (stay) {
+		atomic_fetch_sub(&c->gw->leaving, 1);
+		return;
+	}
+	snprintf(text, sizeof(text), "%s for %u s, and others want in: closed",
+		 idle ? "idle" : "no progress", (unsigned int)(ns / SEC));
+	gw_client_kill(c, LOG_INFO, text);
+}
+
+void gw_watch_events(struct gw_client *c, unsigned int events)
+{
+	bool more;
+
+	if (events & GW_EV_WATCH) {
+		c->out_acked = acked(c, &more);
+		gw_worker_watch(c->w, c);
+	}
+	if (events & GW_EV_EVICT)
+		evict(c);
+	if (!c->gone && (events & GW_EV_LEAVE))
+		leave(c);
+}

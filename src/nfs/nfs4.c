@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * nfs4 - the eligible items of NFSv4 COMPOUNDs [H1]
+ */
+#include "nfs/rows.h"
+
+/* The last operation of each minor version. */
+static const uint32_t last_op[] = { OP_RELEASE_LOCKOWNER, OP_RECLAIM_COMPLETE,
+				    OP_LIMIT - 1 };
+
+static int compound_head(struct ulb_call *c, struct ulb_cur *cur, uint32_t *tag,
+			 uint32_t *count)
+{
+	if (ulb_get32(cur, tag) || ulb_skip(cur, ulb_roundup(*tag)) ||
+	    ulb_get32(cur, &c->minor) || ulb_get32(cur, count))
+		return -EBADMSG;
+	return 0;
+}
+
+/* -EBADMSG, or is it one whose arguments are known? */
+static int next_op(struct ulb_call *c, struct ulb_cur *cur, uint32_t *op)
+{
+	if (ulb_get32(cur, op))
+		return -EBADMSG;
+	if (c->minor >= sizeof(last_op) / sizeof(last_op[0]) ||
+	    *op > last_op[c->minor] || !ulb_nfs4_args[*op])
+		return 0;
+	if (ulb_nfs4_class(*op) > c->op_class)
+		c->op_class = ulb_nfs4_class(*op);
+	if (*op == OP_CLOSE || *op == OP_DELEGRETURN)
+		c->ends_state = true;
+	else if (*op == OP_FREE_STATEID || *op == OP_TEST_STATEID ||
+		 *op == OP_RELEASE_LOCKOWNER)
+		c->names_state = true;
+	else if (*op == OP_DESTROY_SESSION)
+		c->ends_session = true;
+	else if (*op == OP_GET_DIR_DELEGATION || *op == OP_READ_PLUS)
+		c->optional = true;
+	return 1;
+}
+
+static void note_sequence(struct ulb_call *c, struct ulb_cur args)
+{
+	c->sequence = !ulb_get_session(&args, c->session);
+}
+
+void ulb_nfs4_classify(struct ulb_call *c, struct ulb_walk *w)
+{
+	uint32_t tag, count, op;
+
+	if (compound_head(c, &w->cur, &tag, &count))
+		return;
+	for (uint32_t i = 0; i < count && next_op(c, &w->cur, &op) > 0; i++) {
+		if (!i && op == OP_SEQUENCE)
+			note_sequence(c, w->cur);
+		/* Nothing more can be found, or nothing follows. */
+		if (i + 1 == count ||
+		    (c->op_class == ULB_NCLASSES - 1 && c->ends_state &&
+		     c->names_state && c->ends_session && c->optional))
+			break;
+		if (ulb_walk(w, ulb_nfs4_args[op]))
+			break;
+	}
+}
+
+bool ulb_stray_end(const struct iovec *args, unsigned int n, size_t at,
+		   bool (*bound)(void *ctx, const uint8_t id[ULB_SESSION_ID]),
+		   void *ctx, struct ulb_stray *stray)
+{
+	uint8_t id[ULB_SESSION_ID];
+	struct ulb_call c = { 0 };
+	struct ulb_walk w = { 0 };
+	uint32_t tag, count, op;
+	struct ulb_cur here;
+
+	ulb_cur_init(&w.cur, args, n);
+	if (ulb_skip(&w.cur, at) || compound_head(&c, &w.cur, &tag, &count))
+		return false;
+	for (uint32_t i = 0; i < count && next_op(&c, &w.cur, &op) > 0; i++) {
+		here = w.cur;
+		if (!i && op == OP_SEQUENCE)
+			note_sequence(&c, here);
+		if (op == OP_DESTROY_SESSION && !ulb_get_session(&here, id) &&
+		    !bound(ctx, id) &&
+		    !(c.sequence && !memcmp(id, c.session, sizeof(id)))) {
+			stray->index = i;
+			stray->at = (size_t)w.cur.pos;
+			return true;
+		}
+		if (ulb_walk(&w, ulb_nfs4_args[op]))
+			break;
+	}
+	return false;
+}
+
+bool ulb_find_optional(const struct iovec *args, unsigned int n, size_t at,
+		       struct ulb_optional *optional)
+{
+	struct ulb_call c = { 0 };
+	struct ulb_walk w = { 0 };
+	uint32_t tag, count, op;
+	size_t count_at;
+
+	ulb_cur_init(&w.cur, args, n);
+	if (ulb_skip(&w.cur, at) || compound_head(&c, &w.cur, &tag, &count))
+		return false;
+	count_at = (size_t)w.cur.pos - 4;
+	for (uint32_t i = 0; i < count && next_op(&c, &w.cur, &op) > 0; i++) {
+		if (c.optional) {
+			optional->index = i;
+			optional->op = op;
+			optional->at = (size_t)w.cur.pos - 4;
+			optional->count_at = count_at;
+			return true;
+		}
+		if (ulb_walk(&w, ulb_nfs4_args[op]))
+			break;
+	}
+	return false;
+}
+
+int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
+		       struct ulb_scan *scan)
+{
+	uint64_t bound = ULB_REPLY_HEAD + 4 /* status */ + 4 /* count */;
+	uint32_t tag, count, op, max;
+	uint64_t b, origin;
+	int rc;
+
+	if (compound_head(c, &w->cur, &tag, &count))
+		return -EBADMSG;
+	/* The tag of a Call returns with its Reply. */
+	bound += 4 + ulb_roundup(tag);
+
+	while (count--) {
+		origin = w->cur.pos;
+		rc = next_op(c, &w->cur, &op);
+		if (rc < 0)
+			return rc;
+		if (!rc) {
+			/* Where its arguments end is not known. */
+			bound = ULB_UNBOUNDED;
+			w->unknown = true;
+			break;
+		}
+		b = ulb_nfs4_bound(op, &w->cur);
+		if (op == OP_READ || op == OP_READLINK) {
+			struct ulb_cur args = w->cur;
+
+			/* READ4args: stateid, offset, count */
+			max = ULB_LINK_MAX;
+			if (op == OP_READ &&
+			    (ulb_skip(&args, 24) || ulb_get32(&args, &max))) {
+				w->cur = args;
+				return -EBADMSG;
+			}
+			/* What has no place here will not be reduced. */
+			if (!ulb_expect(scan, max, origin))
+				b += ulb_roundup(max);
+		}
+		if (b > UINT32_MAX || bound > UINT32_MAX)
+			bound = ULB_UNBOUNDED;
+		else
+			bound += b;
+		if (ulb_walk(w, ulb_nfs4_args[op]))
+			return -EBADMSG;
+	}
+	scan->reply_max = ulb_reply_max(bound);
+	return 0;
+}
+
+void ulb_nfs4_bulk(struct ulb_call *c, struct ulb_walk *w, struct ulb_bulks *b)
+{
+	/* Octets of the arguments before the count. */
+	static const uint8_t before[OP_LIMIT] = {
+		[OP_READ] = 24,
+		[OP_READ_PLUS] = 24,
+		[OP_READDIR] = 20,
+		[OP_WRITE] = 28,
+	};
+	uint32_t tag, count, op;
+	unsigned int nth = 0;
+
+	if (compound_head(c, &w->cur, &tag, &count))
+		return;
+	while (count-- && next_op(c, &w->cur, &op) > 0) {
+		struct ulb_cur args = w->cur;
+		struct ulb_bulk k = { .kind = op == OP_READ  ? ULB_BULK_READ :
+					      op == OP_WRITE ? ULB_BULK_WRITE :
+							       ULB_BULK_LIST,
+				      .nth = nth };
+
+		if (before[op]) {
+			if (ulb_skip(&args, before[op]))
+				return;
+			k.at = (uint32_t)args.pos;
+			if (ulb_get32(&args, &k.count) || args.pos > UINT32_MAX)
+				return;
+			ulb_bulk_add(b, k);
+		}
+		nth += op == OP_READ || op == OP_READLINK;
+		if (ulb_walk(w, ulb_nfs4_args[op]))
+			return;
+	}
+}
+
+int ulb_nfs4_scan_reply(struct ulb_walk *w)
+{
+	static const struct ulb_arm status_only[] = { DEFAULT(NULL) };
+	const struct ulb_arm *arms;
+	uint32_t count, op;
+	unsigned int n;
+
+	/* status, tag, resarray */
+	if (ulb_skip(&w->cur, 4) || ulb_skip_opaque(&w->cur) ||
+	    ulb_get32(&w->cur, &count))
+		return -EBADMSG;
+
+	while (count--) {
+		if (ulb_get32(&w->cur, &op))
+			return -EBADMSG;
+		if (op == OP_ILLEGAL)
+			arms = status_only;
+		else if (op >= OP_LIMIT || !ulb_nfs4_res[op])
+			/* Nothing after it can be found, nor reduced. */
+			return 0;
+		else
+			arms = ulb_nfs4_res[op];
+		n = w->n;
+		if (ulb_walk_union(w, arms))
+			return -EBADMSG;
+		if ((op == OP_READ || op == OP_READLINK) && w->n == n &&
+		    ulb_walk_void(w))
+			return -EBADMSG;
+	}
+	return 0;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * nfs - what the files of this layer share about NFS and RPC
+ */
+#ifndef RPCRDMA_ULB_NFS_H
+#define RPCRDMA_ULB_NFS_H
+
+#include "nfs/skip.h"
+
+/* RFC 5531, 9 */
+#define RPC_CALL 0
+#define RPC_REPLY 1
+#define RPC_VERSION 2
+#define RPC_MSG_ACCEPTED 0
+#define RPC_MSG_DENIED 1
+#define RPC_AUTH_MAX 400 /* opaque_auth body, 8.2 */
+
+/* RFC 2203, 5 */
+#define RPC_FLAVOR_GSS 6
+#define GSS_PROC_DATA 0
+#define GSS_SERVICE_NONE 1
+
+/* The longest link text to expect; XDR sets no bound, PATH_MAX does. */
+#define ULB_LINK_MAX 4096
+
+/*
+ * The longest head of an accepted Reply: six words and the body of the
+ * verifier, whatever the flavor.
+ */
+#define ULB_REPLY_HEAD (24 + RPC_AUTH_MAX)
+
+enum nfs3_proc {
+	NFS3_NULL,
+	NFS3_GETATTR,
+	NFS3_SETATTR,
+	NFS3_LOOKUP,
+	NFS3_ACCESS,
+	NFS3_READLINK,
+	NFS3_READ,
+	NFS3_WRITE,
+	NFS3_CREATE,
+	NFS3_MKDIR,
+	NFS3_SYMLINK,
+	NFS3_MKNOD,
+	NFS3_REMOVE,
+	NFS3_RMDIR,
+	NFS3_RENAME,
+	NFS3_LINK,
+	NFS3_READDIR,
+	NFS3_READDIRPLUS,
+	NFS3_FSSTAT,
+	NFS3_FSINFO,
+	NFS3_PATHCONF,
+	NFS3_COMMIT,
+	NFS3_PROCS
+};
+
+#define NFS4_NULL 0
+#define NFS4_COMPOUND 1
+
+enum nfs4_op {
+	OP_ACCESS = 3,
+	OP_CLOSE,
+	OP_COMMIT,
+	OP_CREATE,
+	OP_DELEGPURGE,
+	OP_DELEGRETURN,
+	OP_GETATTR,
+	OP_GETFH,
+	OP_LINK,
+	OP_LOCK,
+	OP_LOCKT,
+	OP_LOCKU,
+	OP_LOOKUP,
+	OP_LOOKUPP,
+	OP_NVERIFY,
+	OP_OPEN,
+	OP_OPENATTR,
+	OP_OPEN_CONFIRM,
+	OP_OPEN_DOWNGRADE,
+	OP_PUTFH,
+	OP_PUTPUBFH,
+	OP_PUTROOTFH,
+	OP_READ,
+	OP_READDIR,
+	OP_READLINK,
+	OP_REMOVE,
+	OP_RENAME,
+	OP_RENEW,
+	OP_RESTOREFH,
+	OP_SAVEFH,
+	OP_SECINFO,
+	OP_SETATTR,
+	OP_SETCLIENTID,
+	OP_SETCLIENTID_CONFIRM,
+	OP_VERIFY,
+	OP_WRITE,
+	OP_RELEASE_LOCKOWNER, /* the last of 4.0 */
+	OP_BACKCHANNEL_CTL,
+	OP_BIND_CONN_TO_SESSION,
+	OP_EXCHANGE_ID,
+	OP_CREATE_SESSION,
+	OP_DESTROY_SESSION,
+	OP_FREE_STATEID,
+	OP_GET_DIR_DELEGATION,
+	OP_GETDEVICEINFO,
+	OP_GETDEVICELIST,
+	OP_LAYOUTCOMMIT,
+	OP_LAYOUTGET,
+	OP_LAYOUTRETURN,
+	OP_SECINFO_NO_NAME,
+	OP_SEQUENCE,
+	OP_SET_SSV,
+	OP_TEST_STATEID,
+	OP_WANT_DELEGATION,
+	OP_DESTROY_CLIENTID,
+	OP_RECLAIM_COMPLETE, /* the last of 4.1 */
+	OP_ALLOCATE,
+	OP_COPY,
+	OP_COPY_NOTIFY,
+	OP_DEALLOCATE,
+	OP_IO_ADVISE,
+	OP_LAYOUTERROR,
+	OP_LAYOUTSTATS,
+	OP_OFFLOAD_CANCEL,
+	OP_OFFLOAD_STATUS,
+	OP_READ_PLUS,
+	OP_SEEK,
+	OP_WRITE_SAME,
+	OP_CLONE,
+	OP_GETXATTR,
+	OP_SETXATTR,
+	OP_LISTXATTRS,
+	OP_REMOVEXATTR,
+	OP_LIMIT,
+	OP_ILLEGAL = 10044
+};
+
+/*
+ * By operation number. Arguments: NULL where there is no such operation.
+ * Results: what follows the operation number, from the status on.
+ */
+extern const struct ulb_step *const ulb_nfs4_args[OP_LIMIT];
+extern const struct ulb_arm *const ulb_nfs4_res[OP_LIMIT];
+
+/*
+ * The length of a Reply's part for one operation, with its number and status
+ * but without an eligible item. The cursor stands before the arguments and is
+ * not moved. ULB_UNBOUNDED if none can be told.
+ */
+#define ULB_UNBOUNDED UINT64_MAX
+uint64_t ulb_nfs4_bound(uint32_t op, const struct ulb_cur *args);
+
+/* The body of a Call or Reply, the cursor in @w standing at its beginning. */
+int ulb_nfs3_scan_call(const struct ulb_call *c, struct ulb_walk *w,
+		       struct ulb_scan *scan);
+int ulb_nfs3_scan_reply(const struct ulb_call *c, struct ulb_walk *w);
+int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
+		       struct ulb_scan *scan);
+int ulb_nfs4_scan_reply(struct ulb_walk *w);
+/* ulb_scan_bulk(), likewise; the items of @w are not used. */
+struct ulb_bulks {
+	struct ulb_bulk *bulk;
+	unsigned int max, n;
+};
+void ulb_bulk_add(struct ulb_bulks *b, struct ulb_bulk bulk);
+void ulb_nfs3_bulk(const struct ulb_call *c, struct ulb_walk *w,
+		   struct ulb_bulks *b);
+void ulb_nfs4_bulk(struct ulb_call *c, struct ulb_walk *w, struct ulb_bulks *b);
+
+/* classes.c: by procedure and by operation number. */
+enum ulb_class ulb_nfs3_class(uint32_t proc);
+enum ulb_class ulb_nfs4_class(uint32_t op);
+/* Set c->op_class by the operations of a COMPOUND, as for ulb_classify(). */
+void ulb_nfs4_classify(struct ulb_call *c, struct ulb_walk *w);
+
+/* sessionid4 */
+int ulb_get_session(struct ulb_cur *cur, uint8_t id[ULB_SESSION_ID]);
+
+/* Note an expected result of the operation at @origin; false if there is no
+ * place left for it. */
+bool ulb_expect(struct ulb_scan *scan, uint32_t max, uint64_t origin);
+
+/* As reply_max has it. */
+size_t ulb_reply_max(uint64_t bound);
+
+#endif /* RPCRDMA_ULB_NFS_H */

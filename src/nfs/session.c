@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session - what a COMPOUND and its results say of sessions (RFC 8881)
+ */
+#include "nfs/rows.h"
+
+/* csr_flags (18.36.1) */
+#define CONN_BACK_CHAN 2u
+
+int ulb_get_session(struct ulb_cur *cur, uint8_t id[ULB_SESSION_ID])
+{
+	uint32_t word;
+
+	for (unsigned int i = 0; i < ULB_SESSION_ID; i += sizeof(word)) {
+		if (ulb_get32(cur, &word))
+			return -EBADMSG;
+		word = htobe32(word);
+		memcpy(id + i, &word, sizeof(word));
+	}
+	return 0;
+}
+
+/* SEQUENCE4resok */
+static int get_sequence(struct ulb_cur *cur, struct ulb_session *s)
+{
+	if (ulb_get_session(cur, s->of) || ulb_skip(cur, 16))
+		return -EBADMSG;
+	s->flags_at = (uint32_t)cur->pos;
+	if (ulb_get32(cur, &s->flags))
+		return -EBADMSG;
+	s->sequence = true;
+	return 0;
+}
+
+/* CREATE_SESSION4resok: the identifier, csr_sequence, csr_flags, ... */
+static int get_created(struct ulb_cur *cur, struct ulb_session *s)
+{
+	uint32_t flags;
+
+	if (ulb_get_session(cur, s->id) || ulb_skip(cur, 4) ||
+	    ulb_get32(cur, &flags))
+		return -EBADMSG;
+	s->bound = true;
+	if (flags & CONN_BACK_CHAN)
+		s->event = ULB_SESSION_BACK;
+	return 0;
+}
+
+/* BIND_CONN_TO_SESSION4resok and ...args: both begin alike. */
+static int get_bound(struct ulb_cur *cur, struct ulb_cur *args,
+		     struct ulb_session *s)
+{
+	if (ulb_get_session(cur, s->id))
+		return -EBADMSG;
+	s->bound = true;
+	s->given_at = (uint32_t)cur->pos;
+	if (ulb_get32(cur, &s->given))
+		return -EBADMSG;
+	if (args && !ulb_skip(args, ULB_SESSION_ID) &&
+	    ulb_get32(args, &s->wanted))
+		s->wanted = 0;
+	if (s->given & ULB_DIR_BACK)
+		s->event = ULB_SESSION_BACK;
+	return 0;
+}
+
+static int get_ended(struct ulb_cur *args, struct ulb_session *s)
+{
+	if (!args || ulb_get_session(args, s->id))
+		return 0;
+	s->event = ULB_SESSION_ENDED;
+	return 0;
+}
+
+/* At the arguments of the operation at @index, before which nothing but a
+ * SEQUENCE comes: of 36 octets, with its number. NULL: they cannot be read. */
+static struct ulb_cur *args_of(const struct ulb_call *c,
+			       const struct iovec *call, unsigned int ncall,
+			       unsigned int index, struct ulb_cur *args)
+{
+	if (!c->ddp)
+		return NULL;
+	ulb_cur_init(args, call, ncall);
+	if (ulb_skip(args, c->body) || ulb_skip_opaque(args) ||
+	    ulb_skip(args, 8) || /* minor version, number of operations */
+	    ulb_skip(args, (uint64_t)index * 36 + 4))
+		return NULL;
+	return args;
+}
+
+int ulb_read_session(const struct ulb_call *c, const struct iovec *call,
+		     unsigned int ncall, const struct iovec *results,
+		     unsigned int nresults, struct ulb_session *s)
+{
+	struct ulb_cur cur, args;
+	uint32_t count, op, status;
+
+	memset(s, 0, sizeof(*s));
+	if (!c->nfs || c->vers != 4 || c->proc != NFS4_COMPOUND)
+		return 0;
+	ulb_cur_init(&cur, results, nresults);
+	if (ulb_skip(&cur, 4) || ulb_skip_opaque(&cur) ||
+	    ulb_get32(&cur, &count))
+		return -EBADMSG;
+	for (unsigned int i = 0; i < 2 && i < count; i++) {
+		if (ulb_get32(&cur, &op) || ulb_get32(&cur, &status))
+			return -EBADMSG;
+		if (status)
+			return 0;
+		switch (op) {
+		case OP_SEQUENCE:
+			if (i || get_sequence(&cur, s))
+				return -EBADMSG;
+			break;
+		case OP_CREATE_SESSION:
+			return get_created(&cur, s);
+		case OP_BIND_CONN_TO_SESSION:
+			return get_bound(&cur,
+					 args_of(c, call, ncall, i, &args), s);
+		case OP_DESTROY_SESSION:
+			return get_ended(args_of(c, call, ncall, i, &args), s);
+		default:
+			return 0;
+		}
+	}
+	return 0;
+}
+
+int ulb_last_result(const struct iovec *results, unsigned int n, size_t len,
+		    uint32_t index, uint32_t *op, uint32_t *status)
+{
+	uint32_t failed, count;
+	struct ulb_cur cur;
+
+	ulb_cur_init(&cur, results, n);
+	if (len < 8 || ulb_get32(&cur, &failed) || !failed ||
+	    ulb_skip_opaque(&cur) || ulb_get32(&cur, &count) ||
+	    count != (uint64_t)index + 1)
+		return -EBADMSG;
+	/* Of an operation that fails so there is nothing behind its status. */
+	ulb_cur_init(&cur, results, n);
+	if (ulb_skip(&cur, len - 8) || ulb_get32(&cur, op) ||
+	    ulb_get32(&cur, status) || *status != failed)
+		return -EBADMSG;
+	return 0;
+}
+
+#define OP_CB_SEQUENCE 11
+
+int ulb_read_callback(const struct iovec *reply, unsigned int n,
+		      uint32_t *status)
+{
+	uint32_t type, stat, accept, count, op;
+	struct ulb_cur cur;
+
+	ulb_cur_init(&cur, reply, n);
+	if (ulb_skip(&cur, 4) || ulb_get32(&cur, &type) || type != RPC_REPLY ||
+	    ulb_get32(&cur, &stat) || stat != RPC_MSG_ACCEPTED ||
+	    ulb_skip(&cur, 4) || ulb_skip_opaque(&cur) ||
+	    ulb_get32(&cur, &accept) || accept || ulb_skip(&cur, 4) ||
+	    ulb_skip_opaque(&cur) || ulb_get32(&cur, &count) || !count ||
+	    ulb_get32(&cur, &op) || op != OP_CB_SEQUENCE ||
+	    ulb_get32(&cur, status))
+		return -EBADMSG;
+	return 0;
+}

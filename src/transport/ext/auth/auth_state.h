@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * auth_state - what a connection and an instance hold of host authentication
+ *
+ * struct rt_auth is the strand's; a job is the pool's until it is delivered.
+ */
+#ifndef RPCRDMA_TRANSPORT_AUTH_STATE_H
+#define RPCRDMA_TRANSPORT_AUTH_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <urcu/list.h>
+
+#include "transport/message/message.h"
+
+/* Threads for steps of host authentication. */
+#define RT_AUTH_THREADS 2
+
+/* Where the exchange of host authentication stands. */
+enum rt_auth_phase {
+	RT_AUTH_OFF, /* no part in it is taken, or no more */
+	RT_AUTH_PASSED, /* the peer is known */
+	RT_AUTH_LISTENING, /* a token has to come */
+	RT_AUTH_WORKING, /* a step is being made */
+	RT_AUTH_SENDING, /* its token goes out */
+	RT_AUTH_REFUSING, /* our refusal goes out, then the end */
+};
+
+/* A step that a thread of the pool makes. */
+struct rt_auth_job {
+	struct rt_mail mail;
+	struct rt_conn *conn;
+	struct cds_list_head link; /* of the pool's queue, its lock */
+	bool queued; /* likewise */
+	struct rt_auth_job *next; /* done, for the poller */
+	void *exchange;
+	uint8_t *memory; /* of the token */
+	size_t room; /* counted for the connection */
+	uint32_t announced[10];
+	struct rt_auth_step step;
+	enum rt_auth_status status;
+};
+
+struct rt_auth {
+	enum rt_auth_phase phase;
+	struct cds_list_head crowd_link; /* auth_crowd.c; inst->lock */
+	atomic_bool gives_way; /* to others, and so ends */
+	bool begun; /* there is or was an exchange */
+	bool answer; /* server: its first message is due, with no token */
+	void *exchange;
+	struct rt_auth_job *job;
+	uint64_t deadline;
+	unsigned int tokens; /* from the peer */
+	/* The token that comes, as far as it is here; what is held for it. */
+	uint8_t *in;
+	size_t in_len, in_room;
+	/* The one that goes, and how much of it has gone. */
+	uint8_t *out;
+	size_t out_len, out_at;
+};
+
+/* The instance's part, see auth_pool.c. */
+struct rt_auth_pool {
+	const struct rt_auth_ops *ops;
+	void *ctx;
+	atomic_bool said; /* that version 1 is refused */
+	bool version1; /* it would be spoken, but for the policy */
+	pthread_t thread[RT_AUTH_THREADS];
+	unsigned int nthreads;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool stop;
+	struct cds_list_head queue;
+};
+
+#endif /* RPCRDMA_TRANSPORT_AUTH_STATE_H */

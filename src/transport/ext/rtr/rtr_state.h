@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rtr_state - what a connection and its messages hold for rtrext
+ *
+ * draft-dnoveck-nfsv4-rpcrdma-rtrext-03 as docs/protocol.md reads it. All of
+ * it belongs to the strand.
+ *
+ * Our Receives are one stretch of memory each: a plain segment for the header
+ * and the payload, then target segments of one page. So no provider needs to
+ * scatter, and what is placed is handed on where it lies.
+ */
+#ifndef RPCRDMA_TRANSPORT_RTR_STATE_H
+#define RPCRDMA_TRANSPORT_RTR_STATE_H
+
+#include "transport/ext/sent.h"
+#include "rpcrdma/transport.h"
+#include "rpcrdma/rtr.h"
+
+/* Our Receives: the plain segment, and each target segment. */
+#define RT_RTR_HEAD 4096u
+#define RT_RTR_SEGMENT 4096u
+/* Groups of segments of a peer's structure that are kept; with more, or with
+ * target segments shorter than this, nothing is placed there. */
+#define RT_RTR_GROUPS 8
+#define RT_RTR_LEAST 512u
+/* Target segments named in one message. */
+#define RT_RTR_NUMBERS 256
+/* Results shorter than this are left in the stream. */
+#define RT_RTR_MINLEN 1024u
+/* Zeros to pad with; they are sent as often as needed. */
+#define RT_RTR_ZEROS 16384u
+/* So often a peer may refuse what we send before it is not used any more. */
+#define RT_RTR_REFUSALS 4
+
+/* How Receives are laid out, 7.2. */
+struct rt_rtr_layout {
+	uint32_t targets; /* target segments in each; 0: none */
+	unsigned int ngroups;
+	struct wire_rbgroup group[RT_RTR_GROUPS];
+};
+
+/* What the peer has announced, section 8. */
+struct rt_rtr_peer {
+	uint32_t support; /* RTRS_* */
+	uint32_t reqrxlim, respsxlim; /* transmissions */
+	bool has_struct;
+	bool size_given; /* RBSIZ, too; else its size follows from this */
+	uint32_t length; /* of the structure */
+	uint32_t targets; /* and its target segments */
+	/* Without them while its Receives have another size [R10]. */
+	struct rt_rtr_layout layout;
+};
+
+/*
+ * Where the placed items of an outgoing message go, and how far it has been
+ * sent. Item @i has the target segments bs[first[i]] and on. The layout that
+ * these are numbers of belongs to the plan: the peer can change its own.
+ */
+struct rt_rtr_plan {
+	struct rt_rtr_layout layout;
+	unsigned int count; /* transmissions */
+	size_t room; /* octets of each, at most */
+	size_t pay0; /* payload octets of the first */
+	unsigned int nitems;
+	unsigned int cut[RT_MAX_CHUNKS]; /* which of the message's cuts */
+	unsigned int first[RT_MAX_CHUNKS], n[RT_MAX_CHUNKS];
+	unsigned int nbs;
+	uint32_t bs[RT_RTR_NUMBERS];
+	/* Progress: transmission, item, target segment and octet of it. */
+	unsigned int xnum, item, at;
+	size_t done;
+};
+
+/* A Requester's own part of a Call that goes by XMTREQ. */
+struct rt_rtr_out {
+	bool on;
+	bool never; /* it has been refused: by base messages */
+	unsigned int more; /* transmissions that were refused with it */
+	bool exrw; /* arguments by RDMA Read */
+	uint32_t rsbuf;
+	unsigned int nwants; /* directions for results: the first sinks */
+	uint32_t type[RT_MAX_CHUNKS];
+	uint32_t minlen[RT_MAX_CHUNKS];
+	struct rt_rtr_plan plan;
+};
+
+/* Where a result is to go, 7.4; its segments are in rt_call_priv.seg. */
+struct rt_rtr_want {
+	uint32_t begin, end;
+	uint32_t minlen, type, threshold;
+	struct wire_chunk_desc chunk;
+	/* What became of it. */
+	uint32_t result;
+	uint32_t disp, length;
+	unsigned int cut; /* EXRW, TBSN: of rt_call_priv.cuts */
+	unsigned int placed; /* TBSN: of the plan's items */
+};
+
+/* A Responder's part of a Call that came by XMTREQ. */
+struct rt_rtr_in {
+	bool on;
+	uint32_t rsbuf;
+	unsigned int nplaced; /* pieces in rt_call_priv.placed */
+	unsigned int nwants;
+	struct rt_rtr_want want[RT_MAX_CHUNKS];
+	struct rt_rtr_plan plan;
+};
+
+/* One transmission of a group that has come. */
+struct rt_rtr_part {
+	struct fab_buf *buf;
+	size_t len; /* octets received */
+	size_t payload, pslen; /* where its payload begins; its length */
+};
+
+/* A group that is coming in; the lists of @head are in its first buffer. */
+struct rt_rtr_group {
+	bool active;
+	bool reply;
+	struct wire_xmt head;
+	uint32_t count, next;
+	size_t memory; /* of the buffers beyond the first */
+	uint64_t deadline;
+	uint64_t began; /* CLOCK_MONOTONIC, ns */
+	struct rt_rtr_part part[RT_TRANSMISSIONS_MAX];
+};
+
+struct rt_rtr {
+	bool on; /* switched on here: announced */
+	bool met; /* so it is there, or has been */
+	bool refused; /* nothing of it goes to this peer any more [M2] */
+	bool send; /* XMTREQ may go to the peer */
+	struct rt_rtr_layout ours;
+	struct rt_rtr_peer theirs;
+	unsigned int refusals;
+	struct rt_xids sent; /* XMTRESP and REPTERR */
+	struct rt_rtr_group group;
+	/* A group that was dropped, and what it came amid or what came amid
+	 * it: the rest of them is swallowed. */
+	struct {
+		bool on;
+		uint32_t xid;
+	} discard[2];
+};
+
+#endif /* RPCRDMA_TRANSPORT_RTR_STATE_H */

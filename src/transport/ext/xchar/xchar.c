@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * xchar - transport characteristics while a connection is in use, xcharext
+ *
+ * Runner only. What the peer announces takes effect here, and what goes out is
+ * put together here: INITXCH once, after both CONNPROP_FINALs [X5]; the answers
+ * to its requests; what has changed of ours; our request. xchar_resize.c has
+ * our Receives and its requests about them, xchar_policy.c what is wished for.
+ *
+ * The extension is there if both ends have announced it [M2]. It is gone for
+ * the connection when the peer answers INVAL_HTYPE to a message of it.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "transport/internal.h"
+#include "rpcrdma/xchar.h"
+
+/* Base properties, those of rtrext and X_REQREMINV in one word: identifiers are
+ * apart there. */
+#define BIT_REQREMINV 31
+#define BIT_RTR 27
+
+static unsigned int bit_of(uint32_t which)
+{
+	if (which == RDMA2_PROPID_X_REQREMINV)
+		return 1u << BIT_REQREMINV;
+	if (which >= RDMA2_PROPID_X_RTRSUPP &&
+	    which <= RDMA2_PROPID_X_RESPSXLIM)
+		return 1u << (BIT_RTR + (which - RDMA2_PROPID_X_RTRSUPP));
+	return which && which < BIT_RTR ? 1u << which : 0;
+}
+
+static bool enabled(const struct rt_conn *c)
+{
+	return c->inst->cfg.extensions & RT_EXT_XCHAR;
+}
+
+/* Both FINALs have gone, and nothing of this extension went before [M2]. */
+static bool settled(const struct rt_conn *c)
+{
+	return c->props_sent && c->theirs.complete;
+}
+
+void rt_xchar_init(struct rt_conn *c)
+{
+	struct rt_xchar *x = &c->xchar;
+
+	x->resp_tail = &x->resp;
+	x->invalidate = !c->inst->cfg.no_remote_invalidation;
+	c->ours.xchar = enabled(c) ? XCHSUPP_ALL : 0;
+}
+
+void rt_xchar_reset(struct rt_conn *c)
+{
+	struct rt_xchar *x = &c->xchar;
+
+	while (x->resp) {
+		struct rt_xchar_resp *r = x->resp;
+
+		x->resp = r->next;
+		free(r);
+	}
+	x->resp_tail = &x->resp;
+	x->nresp = 0;
+	x->peer = 0;
+	x->target = 0;
+	x->asked = false;
+	x->updates = 0;
+	x->ask = 0;
+	x->asking = false;
+	x->pending = false;
+	x->limit = 0;
+}
+
+void rt_xchar_begin(struct rt_conn *c)
+{
+	uint32_t peer = c->theirs.xchar;
+
+	/* xcharext 4: who understands answers understands INITXCH. */
+	if (peer & (XCHSUPP_RESP | XCHSUPP_UPD) && !(peer & XCHSUPP_INIT))
+		peer = 0;
+	c->xchar.peer = enabled(c) && !c->xchar.refused ? peer & XCHSUPP_ALL :
+							  0;
+	c->xchar.looked = rt_now_ms();
+	if (c->xchar.peer)
+		rt_log(c, LOG_INFO, "xcharext, the peer takes %s%s%s%s",
+		       peer & XCHSUPP_INIT ? "INITXCH " : "",
+		       peer & XCHSUPP_REQ ? "REQXCH " : "",
+		       peer & XCHSUPP_RESP ? "RESPXCH " : "",
+		       peer & XCHSUPP_UPD ? "UPDXCH" : "");
+}
+
+void rt_xchar_off(struct rt_conn *c)
+{
+	c->xchar.refused = true;
+	rt_xchar_reset(c);
+}
+
+bool rt_xchar_prop(const struct rt_conn *c, struct rt_properties *p,
+		   const struct wire_prop *v)
+{
+	if (!enabled(c))
+		return true;
+	if (!wire_xchar_prop_ok(v))
+		return false;
+	if (v->which == RDMA2_PROPID_X_XCHSUPP)
+		p->xchar = wire_prop_u32(v, 0);
+	else if (v->which == RDMA2_PROPID_X_REQREMINV)
+		/* Absence says nothing; zero length is the default, false
+		 * [M4], [F1]. */
+		p->invalidate = wire_prop_u32(v, 0) ? RT_INVALIDATE_YES :
+						      RT_INVALIDATE_NO;
+	return true;
+}
+
+bool rt_xchar_offers(const struct rt_conn *c)
+{
+	return c->xchar.invalidate;
+}
+
+bool rt_xchar_forbids(const struct rt_conn *c)
+{
+	return c->theirs.invalidate == RT_INVALIDATE_NO;
+}
+
+uint32_t rt_xchar_reverse(const struct rt_conn *c)
+{
+	return c->ours.reverse > c->xchar.reverse_most ? c->ours.reverse :
+							 c->xchar.reverse_most;
+}
+
+/* ---- What comes ------------------------------------------------------- */
+
+bool rt_xchar_mine(const struct rt_conn *c, uint32_t htype)
+{
+	return enabled(c) && htype >= RDMA2_X_INITXCH &&
+	       htype <= RDMA2_X_UPDXCH;
+}
+
+enum wire_status rt_xchar_check(const struct rt_in *in)
+{
+	struct wire_xchar x;
+
+	return wire_xchar_decode(in->buf, in->len, &x);
+}
+
+/* A peer that takes no reverse Calls any more: those that wait come back. */
+static void lose_reverse(struct rt_conn *c)
+{
+	struct rt_request_priv *rq, *tmp;
+
+	cds_list_for_each_entry_safe(rq, tmp, &c->calls_out, queue)
+		rt_request_finish(c, rq, -EOPNOTSUPP);
+}
+
+/* The peer's values, of rtrext too, are these now. */
+static void apply(struct rt_conn *c, struct rt_properties *next,
+		  const struct rt_rtr_peer *rtr)
+{
+	rt_rtr_taken(c, rtr, next);
+	c->theirs = *next;
+	rt_rtr_use(c);
+	rt_connprop_threshold(c);
+	if (c->server && !c->theirs.reverse)
+		lose_reverse(c);
+}
+
+/* Whatever it says, the extension is what CONNPROP said. False: bad value. */
+static bool take_values(struct rt_conn *c, const struct wire_list *props,
+			struct rt_properties *next, struct rt_rtr_peer *rtr)
+{
+	struct wire_iter it = { 0 };
+	struct wire_prop v;
+
+	*next = c->theirs;
+	*rtr = c->rtr.theirs;
+	while (wire_prop_next(props, &it, &v))
+		if (!rt_connprop_apply(c, next, &v) ||
+		    !rt_rtr_apply(c, rtr, &v))
+			return false;
+	next->xchar = c->theirs.xchar;
+	return true;
+}
+
+static uint32_t take_init(struct rt_conn *c, const struct wire_xchar *m)
+{
+	struct rt_xchar *x = &c->xchar;
+	struct rt_properties next;
+	struct rt_rtr_peer rtr;
+	struct wire_iter it = { 0 };
+	struct wire_prop v;
+
+	if (x->init_taken)
+		return RDMA2_ERR_INVAL_CONT; /* [X5] */
+	if (!take_values(c, &m->props, &next, &rtr))
+		return RDMA2_ERR_BAD_PROPVAL;
+	x->init_taken = true;
+	while (wire_prop_next(&m->props, &it, &v))
+		if (wire_subset_test(m->nochg.words, m->nochg.nwords,
+				     it.index - 1))
+			x->fixed |= bit_of(v.which);
+	apply(c, &next, &rtr);
+	rt_log(c, LOG_DEBUG, "INITXCH: peer receives %u, fixed %08x",
+	       c->theirs.recv_size, x->fixed);
+	return 0;
+}
+
+static uint32_t take_update(struct rt_conn *c, const struct wire_xchar *m)
+{
+	struct rt_xchar *x = &c->xchar;
+	struct rt_properties next;
+	struct rt_rtr_peer rtr;
+	struct wire_iter it = { 0 };
+	struct wire_prop v;
+
+	if (!take_values(c, &m->props, &next, &rtr) ||
+	    !wire_prop_next(&m->props, &it, &v))
+		return RDMA2_ERR_BAD_PROPVAL;
+	RT_COUNT(c, xchar_updates_received, 1);
+	if (x->fixed & bit_of(v.which))
+		rt_log(c, LOG_NOTICE, "UPDXCH for %s, which would not change",
+		       wire_propid_name(v.which)); /* [X8] */
+	if (m->pendclr) {
+		/* Nothing else is asked for; what it is now says how it went
+		 * (4.4). */
+		if (v.which == RDMA2_PROPID_RBSIZ && x->pending) {
+			x->pending = false;
+			x->limit = 0;
+		} else {
+			rt_log(c, LOG_NOTICE,
+			       "UPDXCH ends a request for %s that is not open",
+			       wire_propid_name(v.which));
+		}
+	} else if (v.which == RDMA2_PROPID_RBSIZ && !x->asking && !x->pending) {
+		x->limit = 0;
+	}
+	apply(c, &next, &rtr);
+	rt_log(c, LOG_DEBUG, "UPDXCH: %s, peer receives %u",
+	       wire_propid_name(v.which), c->theirs.recv_size);
+	return 0;
+}
+
+static void take_response(struct rt_conn *c, const struct wire_xchar *m)
+{
+	struct rt_xchar *x = &c->xchar;
+	bool done = wire_subset_test(m->done.words, m->done.nwords, 0);
+	bool rej = wire_subset_test(m->rej.words, m->rej.nwords, 0);
+	bool pend = wire_subset_test(m->pend.words, m->pend.nwords, 0);
+
+	if (!x->asking || m->p.xid != x->asked_xid) {
+		rt_log(c, LOG_NOTICE, "RESPXCH %08x answers no request",
+		       m->p.xid);
+		RT_COUNT(c, dropped, 1);
+		return;
+	}
+	x->asking = false;
+	if (done + rej + pend != 1) {
+		/* [X8]; and the lower size may be what it has now, so it is
+		 * kept to until the peer says another. */
+		rt_log(c, LOG_NOTICE, "RESPXCH %08x contradicts itself",
+		       m->p.xid);
+		return;
+	}
+	if (pend) {
+		x->pending = true;
+	} else {
+		if (done) {
+			c->theirs.recv_size = x->asked_for;
+			c->rtr.theirs.size_given = true;
+		}
+		x->limit = 0;
+	}
+	rt_connprop_threshold(c);
+	rt_log(c, LOG_DEBUG, "the peer's Receives to be %u: %s", x->asked_for,
+	       rej  ? "rejected" :
+	       done ? "done" :
+		      "pending");
+}
+
+void rt_xchar_receive(struct rt_conn *c, const struct rt_in *in)
+{
+	struct wire_xchar m;
+	uint32_t err = 0;
+
+	wire_xchar_decode(in->buf, in->len, &m);
+	if (m.surplus)
+		RT_COUNT(c, surplus, 1);
+	if (!settled(c)) {
+		/* [M2], as what comes between MIDDLE and FINAL. */
+		rt_error_code(c, m.p.xid, RDMA2_ERR_INVAL_CONT);
+		return;
+	}
+	switch (m.p.htype) {
+	case RDMA2_X_INITXCH:
+		err = take_init(c, &m);
+		break;
+	case RDMA2_X_REQXCH:
+		err = rt_xchar_request(c, &m);
+		break;
+	case RDMA2_X_RESPXCH:
+		take_response(c, &m);
+		break;
+	case RDMA2_X_UPDXCH:
+		err = take_update(c, &m);
+		break;
+	}
+	if (!err)
+		return;
+	rt_log(c, LOG_WARNING, "%s with xid %08x: %s",
+	       wire_htype_name(m.p.htype), m.p.xid, wire_errcode_name(err));
+	rt_error_code(c, m.p.xid, err);
+}
+
+bool rt_xchar_error(struct rt_conn *c, uint32_t xid,
+		    const struct wire_error *err)
+{
+	struct rt_xchar *x = &c->xchar;
+
+	if (!rt_xids_have(&x->sent, xid))
+		return false;
+	if (x->asking && xid == x->asked_xid) {
+		/* As if it had been rejected [X9]. */
+		x->asking = false;
+		x->limit = 0;
+	}
+	if (err->code == RDMA2_ERR_INVAL_HTYPE && x->peer) {
+		rt_log(c, LOG_WARNING, "the peer refuses xcharext");
+		rt_xchar_off(c);
+	}
+	rt_connprop_threshold(c);
+	return true;
+}
+
+/* ---- What goes -------------------------------------------------------- */
+
+static bool init_due(const struct rt_conn *c)
+{
+	return c->xchar.peer & XCHSUPP_INIT && !c->xchar.init_sent;
+}
+
+static bool update_due(const struct rt_conn *c)
+{
+	const struct rt_xchar *x = &c->xchar;
+
+	return x->peer & XCHSUPP_UPD && (x->updates || rt_xchar_raised(c));
+}
+
+static bool ask_due(const struct rt_conn *c)
+{
+	const struct rt_xchar *x = &c->xchar;
+
+	return x->peer & XCHSUPP_REQ && x->ask && !x->asking && !x->pending;
+}
+
+bool rt_xchar_due(const struct rt_conn *c)
+{
+	if (!c->xchar.peer || !settled(c))
+		return false;
+	/* An answer that is owed, and nothing else, at the end. */
+	if (c->state != RT_OPEN)
+		return c->state == RT_DRAINING && c->xchar.resp;
+	return c->xchar.resp || init_due(c) || update_due(c) || ask_due(c);
+}
+
+static uint32_t fresh_xid(struct rt_conn *c)
+{
+	uint32_t xid;
+
+	do
+		xid = c->next_xid++;
+	while (!xid || xid == c->props_xid || rt_request_find(c, xid));
+	rt_xids_add(&c->xchar.sent, xid);
+	return xid;
+}
+
+static struct wire_prop number(uint32_t which, const uint32_t *value)
+{
+	return (struct wire_prop){ which, (const uint8_t *)value, 4 };
+}
+
+static bool offers_now(const struct rt_conn *c)
+{
+	return c->xchar.invalidate && (c->inst->limits->caps & FAB_CAP_EXPOSE);
+}
+
+/* All that we have to say, and what of it stays so (4.1). */
+static size_t encode_init(struct rt_conn *c, void *buf, uint32_t credit)
+{
+	const struct {
+		uint32_t which, value;
+		bool fixed;
+	} all[] = {
+		{ RDMA2_PROPID_SBSIZ, c->ours.send_size, true },
+		{ RDMA2_PROPID_RBSIZ, c->ours.recv_size, rt_xchar_fixed(c) },
+		{ RDMA2_PROPID_RSSIZ, c->ours.segment_size, true },
+		{ RDMA2_PROPID_RCSIZ, c->ours.segments, true },
+		{ RDMA2_PROPID_X_REQREMINV, offers_now(c), false },
+		/* Only a client has something to say about it (5.2.5). */
+		{ RDMA2_PROPID_BRS, c->ours.reverse, false },
+	};
+	unsigned int n = c->server ? 5 : 6, more;
+	struct wire_prop p[10];
+	uint32_t value[6], word = 0;
+	struct wire_subset_desc fixed = { &word, 1 };
+	uint8_t rtr[RT_RTR_PROPS];
+	size_t len;
+
+	for (unsigned int i = 0; i < n; i++) {
+		value[i] = htonl(all[i].value);
+		p[i] = number(all[i].which, &value[i]);
+		word |= (uint32_t)all[i].fixed << i;
+	}
+	/* Those of rtrext stay as they are. */
+	more = rt_rtr_props(c, &p[n], rtr, &len);
+	word |= ((1u << more) - 1) << n;
+	n += more;
+	c->xchar.init_sent = true;
+	/* What it says is newer than an update that has not gone. */
+	c->xchar.updates = 0;
+	return wire_encode_initxch(buf, RT_HEADER_ROOM, fresh_xid(c), credit, p,
+				   n, &fixed);
+}
+
+static size_t encode_response(struct rt_conn *c, void *buf, uint32_t credit)
+{
+	struct rt_xchar *x = &c->xchar;
+	struct rt_xchar_resp *r = x->resp;
+	uint32_t words = (r->count + 31) / 32, rej[RT_XCHAR_WORDS];
+	struct wire_subset_desc done = { r->done, words };
+	struct wire_subset_desc pend = { r->pend, words };
+	struct wire_subset_desc rest = { rej, words };
+	size_t n;
+
+	for (uint32_t i = 0; i < words; i++) {
+		uint32_t all = UINT32_MAX;
+
+		if (i == r->count / 32)
+			all = (1u << (r->count % 32)) - 1;
+		rej[i] = all & ~(r->done[i] | r->pend[i]);
+	}
+	n = wire_encode_respxch(buf, RT_HEADER_ROOM, r->xid, credit, &done,
+				&rest, &pend);
+	rt_xids_add(&x->sent, r->xid);
+	x->resp = r->next;
+	if (!x->resp)
+		x->resp_tail = &x->resp;
+	x->nresp--;
+	free(r);
+	return n;
+}
+
+static size_t encode_update(struct rt_conn *c, void *buf, uint32_t credit)
+{
+	struct rt_xchar *x = &c->xchar;
+	bool clear = false;
+	uint32_t value;
+	struct wire_prop now;
+
+	if (rt_xchar_raised(c)) {
+		clear = rt_xchar_raise_done(c);
+		now = number(RDMA2_PROPID_RBSIZ, &value);
+		value = htonl(c->ours.recv_size);
+	} else if (x->updates & bit_of(RDMA2_PROPID_BRS)) {
+		x->updates &= ~bit_of(RDMA2_PROPID_BRS);
+		now = number(RDMA2_PROPID_BRS, &value);
+		value = htonl(c->ours.reverse);
+	} else {
+		x->updates &= ~bit_of(RDMA2_PROPID_X_REQREMINV);
+		now = number(RDMA2_PROPID_X_REQREMINV, &value);
+		value = htonl(offers_now(c));
+	}
+	RT_COUNT(c, xchar_updates_sent, 1);
+	return wire_encode_updxch(buf, RT_HEADER_ROOM, fresh_xid(c), credit,
+				  &now, clear);
+}
+
+static size_t encode_request(struct rt_conn *c, void *buf, uint32_t credit)
+{
+	struct rt_xchar *x = &c->xchar;
+	uint32_t value = htonl(x->ask);
+	struct wire_prop want = number(RDMA2_PROPID_RBSIZ, &value);
+	size_t n;
+
+	x->asked_xid = fresh_xid(c);
+	n = wire_encode_reqxch(buf, RT_HEADER_ROOM, x->asked_xid, credit, &want,
+			       1);
+	x->asking = true;
+	x->asked_for = x->ask;
+	x->ask = 0;
+	/* 3.1: a lower one is obeyed from now on. */
+	x->limit = x->asked_for < c->theirs.recv_size ? x->asked_for : 0;
+	rt_connprop_threshold(c);
+	RT_COUNT(c, xchar_requests_sent, 1);
+	return n;
+}
+
+void rt_xchar_update(struct rt_conn *c, uint32_t which)
+{
+	/* INITXCH will say it. */
+	if (c->xchar.init_sent)
+		c->xchar.updates |= bit_of(which);
+}
+
+bool rt_xchar_send(struct rt_conn *c)
+{
+	struct rt_work *w = rt_send_get(c);
+	uint32_t credit;
+	size_t n;
+
+	if (!w)
+		return false;
+	credit = c->v->credit_word(c, RT_OUT_CONTROL);
+	if (init_due(c))
+		n = encode_init(c, w->buf->addr, credit);
+	else if (c->xchar.resp)
+		n = encode_response(c, w->buf->addr, credit);
+	else if (update_due(c))
+		n = encode_update(c, w->buf->addr, credit);
+	else
+		n = encode_request(c, w->buf->addr, credit);
+	w->wr.op = FAB_SEND;
+	w->wr.nsge = 1;
+	rt_send_work(c, w, n);
+	return true;
+}

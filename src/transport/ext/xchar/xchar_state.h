@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * xchar_state - what a connection keeps for xcharext, docs/extensions.md
+ *
+ * All of it is the runner's, but for the wishes, which any thread may leave.
+ */
+#ifndef RPCRDMA_TRANSPORT_XCHAR_STATE_H
+#define RPCRDMA_TRANSPORT_XCHAR_STATE_H
+
+#include <stdatomic.h>
+
+#include "transport/ext/sent.h"
+#include "rpcrdma/transport.h"
+
+/* Values in one REQXCH that are answered; as many as 4096 octets hold. */
+#define RT_XCHAR_VALUES 512
+#define RT_XCHAR_WORDS (RT_XCHAR_VALUES / 32)
+/* A busy client: so many Calls within that time, and a quarter of them, or of
+ * their Replies, longer than the buffers. */
+#define RT_XCHAR_LOOK 256
+#define RT_XCHAR_LOOK_MS 10000
+/* Of max_memory: how much may be in use that Receives are still raised. */
+#define RT_XCHAR_SHARE 2
+
+/* A RESPXCH that waits for a credit: which values are done, pending, and (all
+ * others) rejected. */
+struct rt_xchar_resp {
+	struct rt_xchar_resp *next;
+	uint32_t xid;
+	uint32_t count;
+	uint32_t done[RT_XCHAR_WORDS], pend[RT_XCHAR_WORDS];
+};
+
+struct rt_xchar {
+	/* XCHSUPP_* of the peer; 0: there is no such extension here. */
+	uint32_t peer;
+	bool refused; /* nothing of it goes to this peer any more [M2] */
+	bool init_sent, init_taken;
+	uint32_t fixed; /* what the peer said would not change: 1 << id */
+	bool invalidate; /* we offer handles for remote invalidation */
+	uint32_t reverse_most; /* what ours.reverse has been: still accepted */
+
+	/*
+	 * Raising our Receives: to what (0: it is not so), whether the peer
+	 * has asked, and how many of those posted are shorter. When there are
+	 * none UPDXCH goes, and ours.recv_size is the new one.
+	 */
+	uint32_t target;
+	bool asked;
+	unsigned int shorter;
+
+	/* Our request about the peer's: wanted, sent, answered "pending". */
+	uint32_t ask;
+	bool asking, pending;
+	uint32_t asked_xid, asked_for;
+	/* We have asked for less: our Sends are no longer. 0: not so. */
+	uint32_t limit;
+
+	unsigned int updates; /* UPDXCH due, other than of the above: 1 << id */
+	struct rt_xchar_resp *resp, **resp_tail;
+	unsigned int nresp;
+	struct rt_xids sent;
+
+	/* Wishes of any thread: 0 none, or the value plus one. */
+	_Atomic uint32_t wish_raise, wish_ask, wish_reverse, wish_invalidate;
+
+	/* Policy: when and at which counts it last looked. */
+	uint64_t looked;
+	struct {
+		uint64_t calls, long_calls, reads, read_bytes, long_replies;
+	} then;
+	uint64_t rpcs; /* all Calls, either way, when it last looked for idling */
+	bool idle_asked;
+};
+
+#endif /* RPCRDMA_TRANSPORT_XCHAR_STATE_H */
