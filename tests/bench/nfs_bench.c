@@ -37,33 +37,32 @@ static int bench_alloc(struct bench *b)
 	return 0;
 }
 
+/* In their order. */
+static const struct bench_load loads[] = {
+	{ TEST_NULL, "null", BENCH_NULL, READ4K, false, false },
+	{ TEST_READ4K, "read4k", BENCH_READ, READ4K, true, false },
+	{ TEST_READSEQ, "readseq", BENCH_READ, 0, false, false },
+	{ TEST_WRITESEQ, "writeseq", BENCH_WRITE, 0, false, false },
+	{ TEST_WRITE4K, "write4k", BENCH_WRITE, READ4K, true, false },
+	{ TEST_MIXED4K, "mixed4k", BENCH_READ, READ4K, true, true },
+};
+
 static int measure_all(struct bench *b)
 {
+	const unsigned int reads = TEST_READ4K | TEST_READSEQ | TEST_MIXED4K;
 	const struct bench_options *o = &b->o;
 	int rc = 0;
 
-	if (o->tests & (TEST_READ4K | TEST_READSEQ)) {
+	if (o->tests & reads) {
 		if (o->fill)
 			rc = bench_pass(b, BENCH_WRITE, true);
 		if (!rc && o->verify)
 			rc = bench_pass(b, BENCH_READ, true);
 	}
-	for (unsigned int i = 0; i < o->ndepths && !rc; i++)
-		if (o->tests & TEST_NULL)
-			rc = bench_measure(b, "null", BENCH_NULL, 0, false,
-					   o->depth[i]);
-	for (unsigned int i = 0; i < o->ndepths && !rc; i++)
-		if (o->tests & TEST_READ4K)
-			rc = bench_measure(b, "read4k", BENCH_READ, READ4K,
-					   true, o->depth[i]);
-	for (unsigned int i = 0; i < o->ndepths && !rc; i++)
-		if (o->tests & TEST_READSEQ)
-			rc = bench_measure(b, "readseq", BENCH_READ, o->block,
-					   false, o->depth[i]);
-	for (unsigned int i = 0; i < o->ndepths && !rc; i++)
-		if (o->tests & TEST_WRITESEQ)
-			rc = bench_measure(b, "writeseq", BENCH_WRITE, o->block,
-					   false, o->depth[i]);
+	for (size_t n = 0; n < sizeof(loads) / sizeof(loads[0]); n++)
+		for (unsigned int i = 0; i < o->ndepths && !rc; i++)
+			if (o->tests & loads[n].test)
+				rc = bench_measure(b, &loads[n], o->depth[i]);
 	return rc;
 }
 

@@ -34,6 +34,8 @@ enum bench_test {
 	TEST_READ4K = 1 << 1,
 	TEST_READSEQ = 1 << 2,
 	TEST_WRITESEQ = 1 << 3,
+	TEST_WRITE4K = 1 << 4,
+	TEST_MIXED4K = 1 << 5, /* two READs for each WRITE */
 };
 
 struct bench_options {
@@ -50,6 +52,7 @@ struct bench_options {
 	unsigned int npids;
 	pid_t pid[BENCH_PIDS];
 	double seconds;
+	uint64_t calls; /* so many of each test; 0: for so long */
 	uint32_t block; /* of sequential I/O */
 	uint64_t file_size;
 };
@@ -101,8 +104,9 @@ struct bench {
 	/* The measurement under way. */
 	enum bench_kind kind;
 	uint32_t count;
-	bool random, checking;
+	bool random, checking, mixed;
 	uint64_t next; /* block */
+	uint64_t left; /* Calls, with o.calls */
 	uint64_t until; /* ns, no more Calls after; or blocks when checking */
 	unsigned int busy;
 	uint64_t ops, bytes, rnd;
@@ -121,9 +125,16 @@ void bench_done(struct bench *b, struct bench_slot *s, const uint8_t *p,
 struct bench_slot *bench_slot_of(struct bench *b, uint32_t xid);
 /* Every block of the file once, written or read and checked. */
 int bench_pass(struct bench *b, enum bench_kind kind, bool check);
-/* For b->o.seconds at @depth; prints one line. */
-int bench_measure(struct bench *b, const char *name, enum bench_kind kind,
-		  uint32_t count, bool random, unsigned int depth);
+struct bench_load {
+	unsigned int test; /* enum bench_test */
+	const char *name;
+	enum bench_kind kind;
+	uint32_t count; /* 0: of a block */
+	bool random, mixed;
+};
+/* For b->o.seconds, or b->o.calls Calls, at @depth; prints one line. */
+int bench_measure(struct bench *b, const struct bench_load *l,
+		  unsigned int depth);
 
 /* nfs_setup.c: find or make the file over TCP; fills fh. */
 int bench_setup(struct bench *b);

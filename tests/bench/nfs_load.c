@@ -51,7 +51,9 @@ static bool more(const struct bench *b)
 {
 	if (b->error)
 		return false;
-	return b->checking ? b->next < blocks(b) : lat_now() < b->until;
+	if (b->checking)
+		return b->next < blocks(b);
+	return b->o.calls ? b->left : lat_now() < b->until;
 }
 
 /* xorshift64: the same offsets in every run. */
@@ -71,7 +73,11 @@ static void submit(struct bench *b, struct bench_slot *s)
 
 	s->kind = b->kind;
 	s->count = b->count;
-	if (b->kind != BENCH_NULL) {
+	b->left -= b->left != 0;
+	if (b->mixed)
+		s->kind = b->xid / b->nslots % 3 == 2 ? BENCH_WRITE :
+							BENCH_READ;
+	if (s->kind != BENCH_NULL) {
 		uint64_t n = b->random ? rnd(b) : b->next++;
 
 		s->offset = n % blocks(b) * b->count;
@@ -80,14 +86,14 @@ static void submit(struct bench *b, struct bench_slot *s)
 	b->xid += b->nslots;
 	s->xid = b->xid - b->xid % b->nslots + s->index;
 	xw_init(&w, s->head, BENCH_HEAD);
-	rpc_call_head(&w, s->xid, NFS3_PROG, 3, procs[b->kind],
-		      b->kind != BENCH_NULL);
-	if (b->kind != BENCH_NULL) {
+	rpc_call_head(&w, s->xid, NFS3_PROG, 3, procs[s->kind],
+		      s->kind != BENCH_NULL);
+	if (s->kind != BENCH_NULL) {
 		xw_opaque(&w, b->fh, b->fh_len);
 		xw_u64(&w, s->offset);
 		xw_u32(&w, s->count);
 	}
-	if (b->kind == BENCH_WRITE) {
+	if (s->kind == BENCH_WRITE) {
 		xw_u32(&w, b->o.unstable ? UNSTABLE : FILE_SYNC);
 		xw_u32(&w, s->count);
 	}
@@ -211,6 +217,7 @@ int bench_pass(struct bench *b, enum bench_kind kind, bool check)
 	b->count = b->o.block;
 	b->random = false;
 	b->checking = true;
+	b->mixed = false;
 	return run(b, b->nslots < 8 ? b->nslots : 8);
 }
 
@@ -262,18 +269,20 @@ static double us(uint64_t ns)
 	return (double)ns / 1000;
 }
 
-int bench_measure(struct bench *b, const char *name, enum bench_kind kind,
-		  uint32_t count, bool random, unsigned int depth)
+int bench_measure(struct bench *b, const struct bench_load *load,
+		  unsigned int depth)
 {
 	const struct latency *l = &b->lat;
 	double client, server, took, gb;
 	uint64_t start;
 	int rc;
 
-	b->kind = kind;
-	b->count = count;
-	b->random = random;
+	b->kind = load->kind;
+	b->count = load->count ? load->count : b->o.block;
+	b->random = load->random;
+	b->mixed = load->mixed;
 	b->checking = false;
+	b->left = b->o.calls;
 	client = cpu_of_self();
 	server = cpu_of_servers(b);
 	start = lat_now();
@@ -287,8 +296,9 @@ int bench_measure(struct bench *b, const char *name, enum bench_kind kind,
 	gb = (double)b->bytes / 1e9;
 	printf("bench transport=%s test=%s depth=%u block=%u seconds=%.3f ops=%" PRIu64
 	       " ops_per_s=%.0f mb_per_s=%.1f",
-	       b->carrier->name, name, depth, kind == BENCH_NULL ? 0 : count,
-	       took, b->ops, (double)b->ops / took, gb * 1000 / took);
+	       b->carrier->name, load->name, depth,
+	       load->kind == BENCH_NULL ? 0 : b->count, took, b->ops,
+	       (double)b->ops / took, gb * 1000 / took);
 	printf(" min_us=%.1f avg_us=%.1f p50_us=%.1f p90_us=%.1f p99_us=%.1f p999_us=%.1f max_us=%.1f",
 	       us(l->min), us(lat_avg(l)), us(lat_at(l, 500)),
 	       us(lat_at(l, 900)), us(lat_at(l, 990)), us(lat_at(l, 999)),

@@ -22,9 +22,11 @@ static const char usage[] =
 	"  --path PATH           the export (/export)\n"
 	"  --file NAME           the file in it (bench.data)\n"
 	"  --handle HEX          the file's handle, instead of the four above\n"
-	"  --tests LIST          of null, read4k, readseq, writeseq (all)\n"
+	"  --tests LIST          of null, read4k, readseq, writeseq, write4k,\n"
+	"                        mixed4k: two READs for each WRITE (the first four)\n"
 	"  --depth LIST          Calls in flight (1,16,64)\n"
 	"  --seconds S           for each measurement (5)\n"
+	"  --calls N             so many for each, and not for so long\n"
 	"  --file-size OCTETS    (64M)\n"
 	"  --block OCTETS        of sequential I/O, 4K to 2M (1M)\n"
 	"  --server-pid PID      count its CPU time; may be repeated\n"
@@ -46,6 +48,7 @@ enum opt {
 	OPT_TESTS,
 	OPT_DEPTH,
 	OPT_SECONDS,
+	OPT_CALLS,
 	OPT_FILE_SIZE,
 	OPT_BLOCK,
 	OPT_PID,
@@ -72,6 +75,7 @@ static const struct option options[] = {
 	{ "tests", required_argument, NULL, OPT_TESTS },
 	{ "depth", required_argument, NULL, OPT_DEPTH },
 	{ "seconds", required_argument, NULL, OPT_SECONDS },
+	{ "calls", required_argument, NULL, OPT_CALLS },
 	{ "file-size", required_argument, NULL, OPT_FILE_SIZE },
 	{ "block", required_argument, NULL, OPT_BLOCK },
 	{ "server-pid", required_argument, NULL, OPT_PID },
@@ -107,8 +111,9 @@ static const char *take_handle(struct bench *b, const char *s)
 static const char *take_tests(struct bench_options *o, char *s,
 			      struct arg_err *err)
 {
-	static const char *const names[] = { "null", "read4k", "readseq",
-					     "writeseq", NULL };
+	static const char *const names[] = { "null",	 "read4k",  "readseq",
+					     "writeseq", "write4k", "mixed4k",
+					     NULL };
 	unsigned int which;
 	char *save = NULL;
 
@@ -155,6 +160,9 @@ static const char *set_number(struct bench_options *o, int opt,
 		bad = arg_number(optarg, 1, 3600, &v, err);
 		if (!bad)
 			o->seconds = (double)v;
+		break;
+	case OPT_CALLS:
+		bad = arg_number(optarg, 1, 1u << 30, &o->calls, err);
 		break;
 	case OPT_FILE_SIZE:
 		bad = arg_number(optarg, 65536, 1ull << 40, &o->file_size, err);

@@ -216,7 +216,7 @@ static ssize_t tcp_receive(struct bench *b)
 	struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2 };
 	ssize_t n;
 
-	if (b->kind == BENCH_READ && b->count >= PLACE_MIN &&
+	if (b->kind == BENCH_READ && !b->mixed && b->count >= PLACE_MIN &&
 	    room > REC_MARK_LEN + READ_HEAD)
 		room = REC_MARK_LEN + READ_HEAD;
 	if (t->into) {
