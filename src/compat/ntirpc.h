@@ -16,6 +16,7 @@
  *   COMPAT_GATES          whether Ganesha needs gate.h
  *   COMPAT_BOUND          whether it knows the connections of a session by their
  *                         addresses: see ntirpc/bound.h
+ *   COMPAT_LENDS          whether it would copy a WRITE's data: see ntirpc/lend.h
  *   COMPAT_XDR_OPS(start_of_data, end_of_data)
  *                         members of struct xdr_ops that only some have: where
  *                         a WRITE's data begin and end, so that they are taken

@@ -10,6 +10,7 @@
 #define COMPAT_LOG_COMPONENT 26 /* RPC */
 #define COMPAT_GATES true
 #define COMPAT_BOUND true
+#define COMPAT_LENDS true
 
 _Static_assert(sizeof(struct svc_xprt) == 448, "ntirpc 4.3");
 _Static_assert(offsetof(struct svc_xprt, xp_dispatch) == 8, "ntirpc 4.3");

@@ -10,6 +10,7 @@
 #define COMPAT_LOG_COMPONENT 36 /* XPRT: there is none of RPC any more */
 #define COMPAT_GATES false
 #define COMPAT_BOUND false
+#define COMPAT_LENDS false
 
 _Static_assert(sizeof(struct svc_xprt) == 600, "ntirpc 6.3");
 _Static_assert(offsetof(struct svc_xprt, xp_dispatch) == 8, "ntirpc 6.3");

@@ -22,6 +22,7 @@
 #include "ganesha/stats_dbus.h"
 #include "ganesha/xprt.h"
 #include "ntirpc/call.h"
+#include "ntirpc/lend.h"
 #include "rpcrdma/nfs.h"
 
 #define FAULT_ROOM 512
@@ -523,6 +524,7 @@ static void start_all(void *arg)
 	err = listen_all(s, st->fault);
 	if (err)
 		goto out;
+	nrt_lend_start();
 	err = gr_workers_start(&s->workers, s->inst, s->free_cb, kind_of,
 			       workers_poll(s));
 	if (err)

@@ -15,6 +15,7 @@
 #include <syslog.h>
 
 #include "compat/ntirpc.h"
+#include "ntirpc/lend.h"
 #include "ntirpc/optional.h"
 #include "ntirpc/session.h"
 
@@ -533,5 +534,6 @@ void nrt_xp_checksum(struct svc_req *req, void *what, size_t length)
 	if (nc) {
 		nrt_bound_check(nc, req->rq_xdrs, given, ngiven);
 		nrt_optional_check(nc, req->rq_xdrs, given, ngiven);
+		nrt_lend_args(nc, req);
 	}
 }

@@ -85,7 +85,8 @@ const char *nrt_deny(struct svc_req *req);
  * length, its procedure, nc->peer and its credential, but for what changes when
  * it is sent again (the stamp of AUTH_SYS, the sequence number of RPCSEC_GSS).
  *
- * ntirpc calls it right before it decodes the arguments: nrt_bound_check().
+ * ntirpc calls it right before it decodes the arguments: nrt_bound_check(),
+ * nrt_optional_check(), nrt_lend_args().
  */
 void nrt_xp_checksum(struct svc_req *req, void *what, size_t length);
 uint64_t nrt_checksum(const void *what, size_t length);

@@ -5,6 +5,7 @@ endif()
 rpcrdma_unit(ntirpc-decode ntirpc_decode.c LIBS rpcrdma_ntirpc_streams)
 rpcrdma_unit(ntirpc-encode ntirpc_encode.c LIBS rpcrdma_ntirpc_streams)
 rpcrdma_unit(ntirpc-call ntirpc_call.c LIBS rpcrdma_ntirpc)
+rpcrdma_unit(ntirpc-lend ntirpc_lend.c LIBS rpcrdma_ntirpc)
 rpcrdma_unit(ntirpc-session ntirpc_session.c LIBS rpcrdma_ntirpc)
 # This one defines the GSS-API functions that libntirpc then calls.
 rpcrdma_unit(ntirpc-gss ntirpc_gss.c LIBS rpcrdma_ntirpc)

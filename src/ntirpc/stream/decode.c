@@ -68,7 +68,9 @@ static bool get(struct nrt_decode *d, uint8_t *to, size_t len)
 		}
 		if (here > len)
 			here = len;
-		memcpy(to, x->x_data, here);
+		/* What has been lent is there already (lend.h). */
+		if (to != x->x_data)
+			memcpy(to, x->x_data, here);
 		x->x_data += here;
 		to += here;
 		len -= here;

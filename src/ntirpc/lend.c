@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * lend - the data of a WRITE stay where they have come
+ *
+ * What is lent is noted by its address in a table without a lock: a bucket is
+ * what fits a line of the cache, and if it is full nothing is lent. An address is
+ * in it as often as it is lent. Memory of a pool that has been given back to the
+ * kernel may be allocated again before it leaves the table: then that allocation's
+ * end is taken for the other's, and the other's for its own. Either is freed once.
+ *
+ * There is one ntirpc, with one pair of functions, in a program: hence the state
+ * that is not an instance's. It is set up before there are threads that use it.
+ *
+ * Threads: any. `reading` and `asked` are of a thread that decodes.
+ */
+#include "ntirpc/lend.h"
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "compat/ntirpc.h"
+
+/* Less is copied as fast. */
+#define LEND_MIN 2048
+#define BUCKETS 512u
+#define SLOTS 8u
+
+struct bucket {
+	alignas(64) _Atomic(void *) at[SLOTS];
+};
+
+static struct {
+	mem_1_size_t malloc_;
+	mem_free_size_t free_size_;
+	atomic_uint lent;
+	struct bucket table[BUCKETS];
+} lend;
+
+/* The arguments that this thread decodes; and that it is about to. */
+static __thread const struct nrt_decode *reading;
+static __thread struct {
+	struct svc_req *req;
+	xdrproc_t proc;
+} asked;
+
+/* ---- What is lent -------------------------------------------------------- */
+
+/* Buffers begin at pages. */
+static struct bucket *bucket_of(const void *p)
+{
+	uint64_t page = (uintptr_t)p >> 12;
+
+	return &lend.table[(page * 0x9e3779b97f4a7c15u >> 32) % BUCKETS];
+}
+
+static bool note(void *p)
+{
+	struct bucket *b = bucket_of(p);
+
+	/* First: who frees it looks at this first. */
+	atomic_fetch_add_explicit(&lend.lent, 1, memory_order_relaxed);
+	for (unsigned int i = 0; i < SLOTS; i++) {
+		void *none = NULL;
+
+		if (!atomic_load_explicit(&b->at[i], memory_order_relaxed) &&
+		    atomic_compare_exchange_strong(&b->at[i], &none, p))
+			return true;
+	}
+	atomic_fetch_sub_explicit(&lend.lent, 1, memory_order_relaxed);
+	return false;
+}
+
+/* Was it lent? Then it is no more. */
+static bool forget(void *p)
+{
+	struct bucket *b;
+
+	if (!p || !atomic_load_explicit(&lend.lent, memory_order_relaxed))
+		return false;
+	b = bucket_of(p);
+	for (unsigned int i = 0; i < SLOTS; i++) {
+		void *mine = p;
+
+		if (atomic_load_explicit(&b->at[i], memory_order_relaxed) !=
+			    p ||
+		    !atomic_compare_exchange_strong(&b->at[i], &mine, NULL))
+			continue;
+		atomic_fetch_sub_explicit(&lend.lent, 1, memory_order_relaxed);
+		return true;
+	}
+	return false;
+}
+
+unsigned int nrt_lend_count(void)
+{
+	return atomic_load(&lend.lent);
+}
+
+/* ---- Lending ------------------------------------------------------------- */
+
+/*
+ * Where the next @len octets are, if they are an opaque that begins a piece and is
+ * all in it, and its length is what has been read last. NULL: copy it.
+ */
+static void *place_of(const struct nrt_decode *d, size_t len)
+{
+	const XDR *x = &d->xdrs;
+	uint8_t *at = x->x_data;
+	unsigned int n = d->cur;
+	uint32_t be;
+
+	if (len < LEND_MIN || at - x->x_v.vio_base < (ptrdiff_t)sizeof(be))
+		return NULL;
+	memcpy(&be, at - sizeof(be), sizeof(be));
+	if (ntohl(be) != len)
+		return NULL;
+	if (at == x->x_v.vio_tail) {
+		if (++n >= d->npieces)
+			return NULL;
+		at = d->pieces[n].addr;
+	}
+	if (at != d->pieces[n].addr || len > d->pieces[n].len ||
+	    (uintptr_t)at % alignof(max_align_t))
+		return NULL;
+	return at;
+}
+
+static void *lend_malloc(size_t len, const char *file, int line,
+			 const char *function)
+{
+	void *p = reading ? place_of(reading, len) : NULL;
+
+	if (p && note(p))
+		return p;
+	return lend.malloc_(len, file, line, function);
+}
+
+static void lend_free(void *p, size_t len)
+{
+	if (!forget(p))
+		lend.free_size_(p, len);
+}
+
+static bool decode_args(XDR *xdrs, void *where)
+{
+	xdrproc_t proc = asked.proc;
+	bool ok;
+
+	/* Nobody else shall see that it was another. */
+	asked.req->rq_msg.rm_xdr.proc = proc;
+	asked.req = NULL;
+	reading = nrt_decode_of(xdrs);
+	ok = proc(xdrs, where);
+	reading = NULL;
+	return ok;
+}
+
+void nrt_lend_args(struct nrt_call *nc, struct svc_req *req)
+{
+	if (!lend.malloc_ || !nc->readable || !nc->head.nfs ||
+	    nc->head.op_class != ULB_CLASS_write ||
+	    (nc->head.flavor != AUTH_NONE && nc->head.flavor != AUTH_SYS))
+		return;
+	asked.req = req;
+	asked.proc = req->rq_msg.rm_xdr.proc;
+	req->rq_msg.rm_xdr.proc = decode_args;
+}
+
+void nrt_lend_start(void)
+{
+	tirpc_pkg_params *p = &__ntirpc_pkg_params;
+
+	if (!COMPAT_LENDS || lend.malloc_)
+		return;
+	lend.free_size_ = p->free_size_;
+	lend.malloc_ = p->malloc_;
+	/* There are threads of ntirpc's already, which allocate and free. What
+	 * is lent has to be known when it is freed. */
+	__atomic_store_n(&p->free_size_, lend_free, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&p->malloc_, lend_malloc, __ATOMIC_SEQ_CST);
+}
