@@ -36,7 +36,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fabric/fabric.h"
+#include "rpcrdma/fabric.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define COPY_MIN 1024
