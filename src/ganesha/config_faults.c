@@ -165,8 +165,8 @@ void gr_config_faults(const struct gsh *g, struct gsh_config *tree,
 	struct gsh_config_errors whole = *e;
 
 	g->report_config_errors(e, &all, listen_to);
-	for (const struct gsh_config_item *item = gr_config_items; item->name;
-	     item++) {
+	for (const struct gsh_config_item *item = block->desc.u.blk.params;
+	     item->name; item++) {
 		struct said said = { 0 };
 		struct gsh_config_errors alone;
 

@@ -163,7 +163,6 @@ struct ulb_bulks {
 	struct ulb_bulk *bulk;
 	unsigned int max, n;
 };
-void ulb_bulk_add(struct ulb_bulks *b, struct ulb_bulk bulk);
 void ulb_nfs3_bulk(const struct ulb_call *c, struct ulb_walk *w,
 		   struct ulb_bulks *b);
 void ulb_nfs4_bulk(struct ulb_call *c, struct ulb_walk *w, struct ulb_bulks *b);
@@ -177,11 +176,13 @@ void ulb_nfs4_classify(struct ulb_call *c, struct ulb_walk *w);
 /* sessionid4 */
 int ulb_get_session(struct ulb_cur *cur, uint8_t id[ULB_SESSION_ID]);
 
-/* Note an expected result of the operation at @origin; false if there is no
- * place left for it. */
+/* found.c: note an expected result of the operation at @origin; false if there is
+ * no place left for it. */
 bool ulb_expect(struct ulb_scan *scan, uint32_t max, uint64_t origin);
 
 /* As reply_max has it. */
 size_t ulb_reply_max(uint64_t bound);
+/* Note what may be cut, or count it only where there is no place left. */
+void ulb_bulk_add(struct ulb_bulks *b, struct ulb_bulk bulk);
 
 #endif /* RPCRDMA_ULB_NFS_H */

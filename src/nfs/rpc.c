@@ -137,22 +137,6 @@ bool ulb_take_reads(const struct iovec *iov, unsigned int niov,
 	return !out && (!head || total <= *most);
 }
 
-bool ulb_expect(struct ulb_scan *scan, uint32_t max, uint64_t origin)
-{
-	if (scan->nresults == ULB_MAX_ITEMS)
-		return false;
-	scan->origins[scan->nresults] = origin > UINT32_MAX ? 0 :
-							      (uint32_t)origin;
-	scan->results[scan->nresults++] = max;
-	return true;
-}
-
-size_t ulb_reply_max(uint64_t bound)
-{
-	/* No Payload stream is longer than its positions can say. */
-	return bound > UINT32_MAX ? 0 : (size_t)bound;
-}
-
 int ulb_scan_call(const struct iovec *iov, unsigned int niov,
 		  struct ulb_call *c, struct ulb_scan *scan)
 {
@@ -174,13 +158,6 @@ int ulb_scan_call(const struct iovec *iov, unsigned int niov,
 	if (rc)
 		memset(scan, 0, sizeof(*scan));
 	return rc;
-}
-
-void ulb_bulk_add(struct ulb_bulks *b, struct ulb_bulk bulk)
-{
-	if (b->n < b->max)
-		b->bulk[b->n] = bulk;
-	b->n++;
 }
 
 unsigned int ulb_scan_bulk(const struct iovec *iov, unsigned int niov,
