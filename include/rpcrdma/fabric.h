@@ -80,8 +80,8 @@
 #include <sys/socket.h>
 
 #include "base/log.h"
+#include "base/pace.h"
 #include "base/timers.h"
-#include "fabric/pace.h"
 
 struct fab_domain;
 struct fab_poller;

@@ -4,7 +4,7 @@
  * its turn, and whom it closes. The clock stands still but for what a test lets
  * pass.
  */
-#include "fabric/pace.h"
+#include "base/pace.h"
 #include "iwarp_raw.h"
 #include "test_clock.h"
 #include "unit.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/pace.h"
+#include "base/pace.h"
 #include "unit.h"
 
 /* Times are arguments: this is when a test begins. */

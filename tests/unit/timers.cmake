@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: BSD-3-Clause
 rpcrdma_unit(timers timers.c LIBS test-clock rpcrdma_base)
-rpcrdma_unit(pace pace.c LIBS rpcrdma_pace)
+rpcrdma_unit(pace pace.c LIBS rpcrdma_base)

@@ -14,8 +14,8 @@
  * Threads: fab_known_*() any; a fab_pace is its listener's, under that one's
  * lock. Times are those of fab_now_ms(), and come as an argument.
  */
-#ifndef RPCRDMA_FABRIC_PACE_H
-#define RPCRDMA_FABRIC_PACE_H
+#ifndef RPCRDMA_BASE_PACE_H
+#define RPCRDMA_BASE_PACE_H
 
 #include <netinet/in.h>
 #include <stdatomic.h>
@@ -60,4 +60,4 @@ bool fab_pace_full(const struct fab_pace *p, bool known, uint64_t now);
 void fab_pace_take(struct fab_pace *p, const struct in6_addr *host, bool known,
 		   uint64_t now);
 
-#endif /* RPCRDMA_FABRIC_PACE_H */
+#endif /* RPCRDMA_BASE_PACE_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "fabric/pace.h"
+#include "base/pace.h"
 
 /* FNV-1a from a start that only we know, and its high bits into the low ones. */
 static uint64_t sum_of(uint64_t key, const struct in6_addr *host)
