@@ -97,6 +97,17 @@ struct gsh_config_node {
 };
 _Static_assert(offsetof(struct gsh_config_node, line) == 40, "Ganesha");
 
+/* A node that is a word of the file. Whose @word is what an item's handler was
+ * given is such a node. */
+struct gsh_config_word {
+	struct gsh_config_node node;
+	bool found;
+	int kind, type;
+	const char *sign; /* "-" before a number; NULL: none */
+	const char *word;
+};
+_Static_assert(offsetof(struct gsh_config_word, sign) == 64, "Ganesha");
+
 enum gsh_config_type {
 	GSH_CONFIG_NULL = 0,
 	GSH_CONFIG_UINT16 = 2,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * config - the RDMA { } block of ganesha.conf
+ * config - the blocks RDMA { } and RDMA_Debug { } of ganesha.conf
  *
  * Read by Ganesha's own parser, so that a wrong value is reported like any
  * other of the file, with its name and line.
@@ -23,8 +23,13 @@ struct gr_addrs {
 	struct sockaddr_storage addr[GR_MAX_ADDRS]; /* without port */
 };
 
+struct gr_shared {
+	bool on;
+	uint32_t max; /* 0: as many as are promised */
+};
+
 struct gr_config {
-	bool enable;
+	/* Block RDMA. */
 	bool required;
 	bool required_said; /* as read from the file, see gr_config_load() */
 	uint16_t port;
@@ -33,37 +38,80 @@ struct gr_config {
 	uint32_t versions; /* bit n: version n */
 	uint32_t extensions; /* RT_EXT_* */
 	uint32_t pollers;
-	bool worker_polling;
 	uint32_t credits;
-	uint32_t recv_size, send_size;
-	uint32_t placement_size, max_transmissions;
-	uint32_t max_segment_size, max_segments;
-	uint32_t max_read_chunks, max_write_chunks;
-	uint32_t max_message;
-	uint64_t max_conn_memory, max_memory, max_host_memory;
-	uint32_t max_connections, max_host_connections;
-	bool remote_invalidation;
-	bool continued_replies;
+	uint64_t recv_size;
 	bool reverse_direction;
-	uint32_t reverse_credits;
-	uint32_t busy_poll; /* microseconds */
-	uint32_t busy_recv_size, idle_recv_size; /* xcharext */
-	uint32_t idle_after; /* seconds */
-	uint32_t idle_timeout, startup_timeout, drain_timeout; /* seconds */
-	uint32_t crc; /* enum fab_crc */
-	bool huge_pages;
-	bool share_receives;
-	uint32_t max_shared_receives;
-	char *stats_socket; /* empty: none */
-	bool stats_dbus;
-	bool rpcbind;
+	uint32_t max_connections;
+	uint64_t max_memory;
+	uint32_t host_share; /* percent */
+	bool host_share_said;
+	struct gr_shared shared;
+	uint32_t idle_timeout; /* seconds */
 	uint32_t auth; /* enum rt_auth_policy */
 	char *auth_keytab, *auth_principal, *auth_allow; /* or empty */
+	uint32_t crc; /* enum fab_crc */
+	char *stats_socket; /* empty: none */
+	bool rpcbind;
+
+	/* Block RDMA_Debug. */
+	bool worker_polling;
+	uint64_t send_size;
+	uint64_t busy_recv_size, idle_recv_size; /* xcharext */
+	uint32_t idle_after; /* seconds */
+	uint64_t placement_size; /* rtrext */
+	uint32_t max_transmissions;
+	uint64_t max_segment_size;
+	uint32_t max_segments;
+	uint32_t max_read_chunks, max_write_chunks;
+	uint64_t max_message;
+	uint64_t max_conn_memory, max_host_memory;
+	uint32_t max_host_connections;
+	bool remote_invalidation;
+	bool continued_replies;
+	uint32_t reverse_credits;
+	uint32_t busy_poll; /* microseconds */
+	uint32_t startup_timeout, drain_timeout; /* seconds */
+	bool huge_pages;
 	uint32_t auth_timeout; /* seconds */
+	bool stats_dbus;
+
+	/* Of version 0.1, in block RDMA. */
+	bool enable;
+	uint32_t max_shared_old;
+
+	/* While it is read: bit n: item n of gr_debug_items is there; and the
+	 * block. */
+	uint64_t there;
+	const void *node;
 };
 
-/* Ended by one without a name. */
+/* The items of block RDMA, of block RDMA_Debug, and those of version 0.1 that
+ * are in neither; each ended by one without a name. Version 0.1 had those of
+ * RDMA_Debug in block RDMA. */
 extern const struct gsh_config_item gr_config_items[];
+extern const struct gsh_config_item gr_debug_items[];
+extern const struct gsh_config_item gr_old_items[];
+
+/* An item that is a number of bytes; @name has no unit. */
+struct gr_size {
+	const char *name;
+	uint64_t min, max, def;
+	unsigned int step; /* it is a multiple of that */
+};
+/* NULL: that item is no size. */
+const struct gr_size *gr_size_of(const char *name);
+/* As it may be given: "4K", "1000"; @room: 24. */
+void gr_size_text(uint64_t size, char *text, size_t room);
+/* Set those among @items to their defaults, which the parser does not know. */
+void gr_config_sizes(const struct gsh_config_item *items,
+		     struct gr_config *cfg);
+
+/* A line in the form that Ganesha gives its messages: file and line first. */
+__attribute__((format(printf, 3, 4))) void
+gr_complain(const void *node, struct gsh_config_errors *e, const char *format,
+	    ...);
+/* The init of an item with a handler whose value needs no default. */
+void *gr_keep(void *link_mem, void *self);
 
 enum gr_config_result {
 	GR_CONFIG_ABSENT, /* no RDMA block: nothing to do */
@@ -74,10 +122,16 @@ enum gr_config_result {
 enum gr_config_result gr_config_load(const struct gsh *g,
 				     struct gsh_config *tree,
 				     struct gr_config *cfg);
-/* Report a block that was refused, and end @e: a line for each fault. */
+/*
+ * Report a block that was refused, and end @e: a line for each fault. @good,
+ * with room for all items of @block, is set to those that have none.
+ */
 void gr_config_faults(const struct gsh *g, struct gsh_config *tree,
 		      const struct gsh_config_block *block,
-		      struct gsh_config_errors *e);
+		      struct gsh_config_errors *e,
+		      struct gsh_config_item *good);
+/* A logger that takes nothing down. */
+void gr_config_silent(char *msg, void *dest, struct gsh_config_errors *e);
 /* What the transport is given. Sizes of user areas are the caller's. */
 struct rt_config;
 void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * config_faults - what is wrong with a block RDMA, a line for each fault
+ * config_faults - what is wrong with a block, a line for each fault
  *
  * Threads: Ganesha's main thread only, during its start.
  *
@@ -21,6 +21,10 @@ struct said {
 	unsigned int n;
 	char *line[LINES];
 };
+
+void gr_config_silent(char *msg, void *dest, struct gsh_config_errors *e)
+{
+}
 
 static void listen_to(char *msg, void *dest, struct gsh_config_errors *e)
 {
@@ -72,10 +76,6 @@ static void put_allowed(FILE *f, const struct gsh_config_item *item)
 	case GSH_CONFIG_UINT32:
 		min = item->u.u32.min;
 		max = item->u.u32.max;
-		break;
-	case GSH_CONFIG_UINT64:
-		min = item->u.u64.min;
-		max = item->u.u64.max;
 		break;
 	default:
 		return;
@@ -159,7 +159,7 @@ static bool is_sum(const char *line)
 
 void gr_config_faults(const struct gsh *g, struct gsh_config *tree,
 		      const struct gsh_config_block *block,
-		      struct gsh_config_errors *e)
+		      struct gsh_config_errors *e, struct gsh_config_item *good)
 {
 	struct said all = { 0 }, told = { 0 };
 	struct gsh_config_errors whole = *e;
@@ -170,7 +170,9 @@ void gr_config_faults(const struct gsh *g, struct gsh_config *tree,
 		struct said said = { 0 };
 		struct gsh_config_errors alone;
 
-		if (read_alone(g, tree, block, item, &said, &alone)) {
+		if (!read_alone(g, tree, block, item, &said, &alone)) {
+			*good++ = *item;
+		} else {
 			for (unsigned int i = 0; i < said.n; i++) {
 				/* Of others it says that it knows them not. */
 				if (is_sum(said.line[i]) ||
@@ -187,6 +189,7 @@ void gr_config_faults(const struct gsh *g, struct gsh_config *tree,
 		if (!is_sum(all.line[i]) && !among(&told, all.line[i]))
 			tell(g, all.line[i], NULL, &whole);
 	}
+	good->name = NULL;
 	forget(&all);
 	forget(&told);
 }

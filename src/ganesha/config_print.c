@@ -42,13 +42,24 @@ static void print_addrs(FILE *f, const struct gr_addrs *a)
 }
 
 /* An item with a handler of its own is known by where its value goes. */
-static void print_proc(FILE *f, size_t off, const struct gr_config *cfg)
+static void print_proc(FILE *f, const struct gsh_config_item *item,
+		       const struct gr_config *cfg)
 {
+	size_t off = item->off;
 	static const char *const crc[] = {
 		[FAB_CRC_AUTO] = "auto", [FAB_CRC_ON] = "true", [FAB_CRC_OFF] = "false"
 	};
 
-	if (off == offsetof(struct gr_config, bind))
+	if (gr_size_of(item->name))
+		fprintf(f, "%" PRIu64,
+			*(const uint64_t *)(const void *)((const char *)cfg +
+							  off));
+	else if (off == offsetof(struct gr_config, shared) && cfg->shared.on &&
+		 cfg->shared.max)
+		fprintf(f, "%" PRIu32, cfg->shared.max);
+	else if (off == offsetof(struct gr_config, shared))
+		fputs(cfg->shared.on ? "true" : "false", f);
+	else if (off == offsetof(struct gr_config, bind))
 		print_addrs(f, &cfg->bind);
 	else if (off == offsetof(struct gr_config, crc))
 		fputs(crc[cfg->crc], f);
@@ -71,9 +82,6 @@ static void print_item(FILE *f, const struct gsh_config_item *item,
 	case GSH_CONFIG_UINT32:
 		fprintf(f, "%" PRIu32, *(const uint32_t *)value);
 		break;
-	case GSH_CONFIG_UINT64:
-		fprintf(f, "%" PRIu64, *(const uint64_t *)value);
-		break;
 	case GSH_CONFIG_TOKEN:
 	case GSH_CONFIG_LIST:
 		print_tokens(f, item->u.lst.tokens, *(const uint32_t *)value,
@@ -87,10 +95,61 @@ static void print_item(FILE *f, const struct gsh_config_item *item,
 		break;
 	}
 	default:
-		print_proc(f, item->off, cfg);
+		print_proc(f, item, cfg);
 		break;
 	}
 	fputs(";\n", f);
+}
+
+/* Has it another value than where the file does not have it? */
+static bool is_set(const struct gsh_config_item *item,
+		   const struct gr_config *cfg)
+{
+	const void *at = (const char *)cfg + item->off;
+
+	switch (item->type) {
+	case GSH_CONFIG_BOOL:
+		return *(const bool *)at != item->u.b;
+	case GSH_CONFIG_UINT32:
+		return *(const uint32_t *)at != item->u.u32.def;
+	default:
+		return *(const uint64_t *)at != gr_size_of(item->name)->def;
+	}
+}
+
+static void print_debug(FILE *f, const struct gr_config *cfg)
+{
+	bool any = false;
+
+	for (const struct gsh_config_item *item = gr_debug_items; item->name;
+	     item++) {
+		if (!is_set(item, cfg))
+			continue;
+		if (!any)
+			fputs("RDMA_Debug {\n", f);
+		any = true;
+		print_item(f, item, cfg);
+	}
+	if (any)
+		fputs("}\n", f);
+}
+
+/* Not printed: what stands for another item, or would not be read again. */
+static bool is_silent(const struct gsh_config_item *item,
+		      const struct gr_config *cfg)
+{
+	switch (item->off) {
+	case offsetof(struct gr_config, required_said):
+	case offsetof(struct gr_config, host_share_said):
+		return true;
+	case offsetof(struct gr_config, host_share):
+		return !cfg->host_share_said;
+	case offsetof(struct gr_config, bind):
+		/* An empty one is no address at all to the parser. */
+		return !cfg->bind.n;
+	default:
+		return false;
+	}
 }
 
 void gr_config_print(FILE *f, const struct gr_config *given)
@@ -99,25 +158,17 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 	size_t recv = cfg.recv_size > 4096 ? cfg.recv_size : 4096;
 	struct rt_config rt;
 
-	/* What 0 stands for. */
 	gr_config_transport(&cfg, &rt);
+	cfg.shared.max = rt.max_shared_receives;
 	if ((cfg.extensions & RT_EXT_RTR) && cfg.placement_size)
 		recv = 4096 + cfg.placement_size;
-	cfg.max_host_connections = rt.max_host_connections;
-	cfg.max_host_memory = rt.max_host_memory;
 	fputs("RDMA {\n", f);
 	for (const struct gsh_config_item *item = gr_config_items; item->name;
-	     item++) {
-		/* Known by the item that it stands in for. */
-		if (item->off == offsetof(struct gr_config, required_said))
-			continue;
-		/* An empty one is no address at all to the parser. */
-		if (item->off == offsetof(struct gr_config, bind) &&
-		    !cfg.bind.n)
-			continue;
-		print_item(f, item, &cfg);
-	}
+	     item++)
+		if (!is_silent(item, &cfg))
+			print_item(f, item, &cfg);
 	fputs("}\n", f);
+	print_debug(f, &cfg);
 	if (!cfg.bind.n)
 		fprintf(f,
 			"# No Bind_Addr: port %u at the addresses where NFS is "
@@ -127,6 +178,8 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 		fputs("# Provider: verbs where an RDMA device has the address, "
 		      "else iwarp.\n",
 		      f);
+	fprintf(f, "# One client host may have %u connections and %zu MiB.\n",
+		rt.max_host_connections, rt.max_host_memory >> 20);
 	fprintf(f,
 		"# A connection has %zu KiB registered to receive in, and %u of "
 		"them %zu MiB.\n"
@@ -137,12 +190,11 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 		(cfg.credits + RT_CREDIT_BEYOND) * recv * cfg.max_connections >>
 			20,
 		cfg.max_memory >> 20);
-	if (cfg.share_receives && cfg.max_shared_receives &&
-	    cfg.provider != GR_IWARP)
+	if (cfg.shared.on && cfg.shared.max && cfg.provider != GR_IWARP)
 		fprintf(f,
 			"# A device with shared receive queues has %zu KiB for "
 			"all of its connections together instead.\n",
-			(size_t)cfg.max_shared_receives * recv >> 10);
+			(size_t)cfg.shared.max * recv >> 10);
 	if (!cfg.enable)
 		fputs("# Enable = false: RDMA is not served.\n", f);
 }

@@ -120,11 +120,11 @@ servers() {
 	local failed=0
 
 	server plain || failed=1
-	server no-continuation 'Continued_Replies = false;' || failed=1
-	server no-invalidation 'Remote_Invalidation = false;' || failed=1
+	server no-continuation 'Debug.Continued_Replies = false;' || failed=1
+	server no-invalidation 'Debug.Remote_Invalidation = false;' || failed=1
 	server version-1 'Versions = 1;' || failed=1
 	server xcharext 'Extensions = xcharext;' || failed=1
-	server xcharext-policy 'Extensions = xcharext;' 'Idle_After = 5;' || failed=1
+	server xcharext-policy 'Extensions = xcharext;' 'Debug.Idle_After = 5;' || failed=1
 	server rtrext 'Extensions = xcharext, rtrext;' || failed=1
 	server default-port || failed=1
 	callback || failed=1

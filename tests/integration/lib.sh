@@ -5,7 +5,8 @@
 #
 #	. "$(dirname "$0")/lib.sh"
 #	isolate "$@"			network and /run of the test's own
-#	start_ganesha DIR EXPORT ['RDMA block line' ...]
+#	start_ganesha DIR EXPORT ['RDMA block line' ...]	"Debug.ITEM = VALUE;"
+#						in a line is of RDMA_Debug
 #	...
 #	stop_ganesha && finish
 #
@@ -277,7 +278,10 @@ write_config() {
 	RDMA {
 		Port = $RDMA_PORT;
 		Stats_Socket = $GANESHA_STATS;
-	$(printf '\t%s\n' "$@")
+	$(printf '\t%s\n' "$@" | sed -E 's/Debug\.[^;]*;//g')
+	}
+	RDMA_Debug {
+	$(printf '\t%s\n' "$@" | grep -oE 'Debug\.[^;]*;' | sed 's/Debug\./\t/')
 	}
 	END
 }

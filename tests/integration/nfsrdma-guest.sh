@@ -251,12 +251,12 @@ many() {
 # finds none is sent again.
 few_receives() {
 	stop_ganesha || return 1
-	sed -i 's/Provider = verbs;/& Max_Shared_Receives = 100;/' \
+	sed -i 's/Provider = verbs;/& Shared_Receives = 100;/' \
 		"$WORK/ganesha/ganesha.conf"
 	run_ganesha "$WORK/ganesha" || return 2
 	many 'shared_receives["promised"] > 13 * 64' \
 		'100 <= shared_receives["posted"] < 150' || return 3
-	sed -i 's/Max_Shared_Receives = 100;//' "$WORK/ganesha/ganesha.conf"
+	sed -i 's/Shared_Receives = 100;//' "$WORK/ganesha/ganesha.conf"
 }
 if wanted many; then
 	case $kind in

@@ -144,7 +144,7 @@ serves() { # PROVIDER ADDRESS LINE...
 server() {
 	mkdir -p "$WORK/data" /run/ganesha
 	start_bg rpcbind -f
-	serves verbs 10.9.0.1: 'Bind_Addr = 10.9.0.1;' 'Huge_Pages = true;'
+	serves verbs 10.9.0.1: 'Bind_Addr = 10.9.0.1;' 'Debug.Huge_Pages = true;'
 	check verbs-server-ping timeout 60 "${ping[@]}" --quiet \
 		--server "10.9.0.1:$RDMA_PORT" --count 10 --flood
 	check verbs-server-ping-1 timeout 60 "${ping[@]}" --quiet \
@@ -152,7 +152,7 @@ server() {
 	check verbs-server-no-huge-pages grep vm.nr_hugepages "$GANESHA_LOG"
 	check verbs-server-stop stop_ganesha
 	echo 32 >/proc/sys/vm/nr_hugepages
-	serves verbs 0.0.0.0: 'Bind_Addr = 0.0.0.0, ::;' 'Huge_Pages = true;'
+	serves verbs 0.0.0.0: 'Bind_Addr = 0.0.0.0, ::;' 'Debug.Huge_Pages = true;'
 	check verbs-server-ping-any timeout 60 "${ping[@]}" --quiet \
 		--server "10.9.2.1:$RDMA_PORT" --count 10 --flood
 	check verbs-server-ping-ipv6 timeout 60 "${ping[@]}" --quiet \
@@ -160,7 +160,7 @@ server() {
 	check verbs-server-huge-pages read_stats 'pool["bytes_huge"] > 0'
 	stop_ganesha
 	echo 0 >/proc/sys/vm/nr_hugepages
-	serves verbs 10.9.0.1: 'Bind_Addr = 10.9.0.1;' 'Max_Shared_Receives = 100;'
+	serves verbs 10.9.0.1: 'Bind_Addr = 10.9.0.1;' 'Shared_Receives = 100;'
 	check verbs-server-shared shared
 	stop_ganesha
 	serves verbs 10.9.0.1: 'Bind_Addr = 10.9.0.1;' 'Shared_Receives = false;'

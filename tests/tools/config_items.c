@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * config_items - the gr_config_items of the RDMA { } block, for the test of the manual
+ * config_items - the items of the blocks RDMA and RDMA_Debug, for the test of
+ * the manual
  *
- * A line for each: NAME TYPE, and where there are such LEAST LARGEST DEFAULT,
- * or the words and the defaults with commas.
+ * A line for each: BLOCK NAME TYPE, and where there are such LEAST LARGEST
+ * DEFAULT, or the words and the defaults with commas.
  */
-#include "ganesha/config.c" /* its table is its own */
-
 #include <inttypes.h>
+#include <stdio.h>
+
+#include "ganesha/config.h"
+
+static void put_size(uint64_t size)
+{
+	char text[32];
+
+	gr_size_text(size, text, sizeof(text));
+	printf(" %s", text);
+}
 
 static void put_words(const struct gsh_config_item *i, bool all)
 {
@@ -26,10 +36,12 @@ static void put_words(const struct gsh_config_item *i, bool all)
 	}
 }
 
-int main(void)
+static void put_items(const char *block, const struct gsh_config_item *i)
 {
-	for (const struct gsh_config_item *i = gr_config_items; i->name; i++) {
-		printf("%s ", i->name);
+	for (; i->name; i++) {
+		const struct gr_size *size = gr_size_of(i->name);
+
+		printf("%s %s ", block, i->name);
 		switch (i->type) {
 		case GSH_CONFIG_BOOL:
 			printf("switch %s", i->u.b ? "true" : "false");
@@ -41,10 +53,6 @@ int main(void)
 		case GSH_CONFIG_UINT32:
 			printf("number %" PRIu32 " %" PRIu32 " %" PRIu32,
 			       i->u.u32.min, i->u.u32.max, i->u.u32.def);
-			break;
-		case GSH_CONFIG_UINT64:
-			printf("number %" PRIu64 " %" PRIu64 " %" PRIu64,
-			       i->u.u64.min, i->u.u64.max, i->u.u64.def);
 			break;
 		case GSH_CONFIG_TOKEN:
 		case GSH_CONFIG_LIST:
@@ -60,9 +68,20 @@ int main(void)
 			printf("path %d %s", i->u.str.maxsize, i->u.str.def);
 			break;
 		default:
-			fputs("other", stdout);
+			fputs(size ? "size" : "other", stdout);
+			if (!size)
+				break;
+			put_size(size->min);
+			put_size(size->max);
+			put_size(size->def);
 		}
 		putchar('\n');
 	}
+}
+
+int main(void)
+{
+	put_items("RDMA", gr_config_items);
+	put_items("RDMA_Debug", gr_debug_items);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The RDMA { } block, read by the parser of the installed Ganesha: the least
+ * The blocks RDMA { } and RDMA_Debug { }, read by the parser of the installed Ganesha: the least
  * and the largest value of every item are taken, by the parser and by the
  * transport; one beyond each is refused, with file and line.
  */
@@ -57,8 +57,9 @@ static bool bind_ganesha(void)
 	       gsh.report_config_errors && gsh.load_config_from_parse;
 }
 
-/* A block of these lines, the first of which is line 3 of the file. */
-static enum gr_config_result load(const char *text, struct gr_config *cfg)
+/* These blocks; the first line of RDMA is line 3 of the file. */
+static enum gr_config_result load_both(const char *text, const char *debug,
+				       struct gr_config *cfg)
 {
 	char path[] = "/tmp/rpcrdma-config-XXXXXX";
 	enum gr_config_result res = GR_CONFIG_BAD;
@@ -71,6 +72,8 @@ static enum gr_config_result load(const char *text, struct gr_config *cfg)
 	memset(cfg, 0, sizeof(*cfg));
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	fprintf(f, "# a comment\nRDMA {\n%s\n}\n", text);
+	if (debug)
+		fprintf(f, "RDMA_Debug {\n%s\n}\n", debug);
 	fclose(f);
 	CU_ASSERT_TRUE_FATAL(gsh.init_error_type(&e));
 	tree = parse(path, &e);
@@ -84,8 +87,14 @@ static enum gr_config_result load(const char *text, struct gr_config *cfg)
 	return res;
 }
 
+static enum gr_config_result load(const char *text, struct gr_config *cfg)
+{
+	return load_both(text, NULL, cfg);
+}
+
 struct range {
 	const char *name;
+	bool debug; /* of block RDMA_Debug */
 	uint64_t min, max;
 	unsigned int step;
 	size_t off, size; /* in struct gr_config */
@@ -94,7 +103,15 @@ struct range {
 
 #define R(name, member, min, max, step, with_min, with_max)                \
 	{                                                                  \
-		name, min, max, step, offsetof(struct gr_config, member),  \
+		name, false, min, max, step,                               \
+			offsetof(struct gr_config, member),                \
+			sizeof(((struct gr_config *)0)->member), with_min, \
+			with_max                                           \
+	}
+#define D(name, member, min, max, step, with_min, with_max)                \
+	{                                                                  \
+		name, true, min, max, step,                                \
+			offsetof(struct gr_config, member),                \
 			sizeof(((struct gr_config *)0)->member), with_min, \
 			with_max                                           \
 	}
@@ -105,33 +122,32 @@ struct range {
 static const struct range ranges[] = {
 	R("Port", port, 1, 65535, 1, "", ""),
 	R("Pollers", pollers, 1, 64, 1, "", ""),
+	R("Max_Host_Share", host_share, 1, 100, 1, "", ""),
 	R("Credits", credits, 1, 4096, 1, "", ""),
 	R("Recv_Size", recv_size, 1024, 256 * KB, 4, "", ""),
-	R("Busy_Receive_Size", busy_recv_size, 1024, 256 * KB, 4, "", ""),
-	R("Idle_Receive_Size", idle_recv_size, 1024, 256 * KB, 4, "", ""),
-	R("Idle_After", idle_after, 1, 86400, 1, "", ""),
-	R("Send_Size", send_size, 1024, 256 * KB, 4, "", ""),
-	R("Placement_Size", placement_size, 0, 252 * KB, 4096, "", ""),
-	R("Max_Transmissions", max_transmissions, 1, 16, 1, "", ""),
-	R("Max_Segment_Size", max_segment_size, 4096, GB, 1, "", ""),
-	R("Max_Segments", max_segments, 1, 64, 1, "", ""),
-	R("Max_Read_Chunks", max_read_chunks, 1, 16, 1, "", ""),
-	R("Max_Write_Chunks", max_write_chunks, 1, 16, 1, "", ""),
-	R("Max_Message", max_message, 64 * KB, 4 * MB, 1, "", ""),
-	R("Max_Connection_Memory", max_conn_memory, MB, 64 * GB, 1,
+	D("Busy_Receive_Size", busy_recv_size, 1024, 256 * KB, 4, "", ""),
+	D("Idle_Receive_Size", idle_recv_size, 1024, 256 * KB, 4, "", ""),
+	D("Idle_After", idle_after, 1, 86400, 1, "", ""),
+	D("Send_Size", send_size, 1024, 256 * KB, 4, "", ""),
+	D("Placement_Size", placement_size, 0, 252 * KB, 4096, "", ""),
+	D("Max_Transmissions", max_transmissions, 1, 16, 1, "", ""),
+	D("Max_Segment_Size", max_segment_size, 4096, GB, 1, "", ""),
+	D("Max_Segments", max_segments, 1, 64, 1, "", ""),
+	D("Max_Read_Chunks", max_read_chunks, 1, 16, 1, "", ""),
+	D("Max_Write_Chunks", max_write_chunks, 1, 16, 1, "", ""),
+	D("Max_Message", max_message, 64 * KB, 4 * MB, 1, "", ""),
+	D("Max_Connection_Memory", max_conn_memory, MB, 64 * GB, 1,
 	  "Max_Message = 65536;", ""),
 	R("Max_Memory", max_memory, 16 * MB, 1024 * GB, 1, "", ""),
 	R("Max_Connections", max_connections, 1, 65536, 1, "", ""),
-	R("Max_Host_Connections", max_host_connections, 0, 65536, 1, "", ""),
-	R("Max_Host_Memory", max_host_memory, 0, 1024 * GB, 4 * MB, "", ""),
-	R("Reverse_Credits", reverse_credits, 1, 1024, 1, "", ""),
-	R("Max_Shared_Receives", max_shared_receives, 0, 1048576, 1, "", ""),
-	R("Busy_Poll", busy_poll, 0, 1000, 1, "", ""),
+	D("Max_Host_Connections", max_host_connections, 0, 65536, 1, "", ""),
+	D("Max_Host_Memory", max_host_memory, 0, 1024 * GB, 1, "", ""),
+	D("Reverse_Credits", reverse_credits, 1, 1024, 1, "", ""),
+	D("Busy_Poll", busy_poll, 0, 1000, 1, "", ""),
 	R("Idle_Timeout", idle_timeout, 0, 86400, 1, "", ""),
-	R("Startup_Timeout", startup_timeout, 1, 3600, 1, "", ""),
-	R("Drain_Timeout", drain_timeout, 0, 600, 1, "", ""),
-	R("Host_Authentication_Timeout", auth_timeout, 1, 3600, 1, "",
-	  "Host_Authentication = required;"),
+	D("Startup_Timeout", startup_timeout, 1, 3600, 1, "", ""),
+	D("Drain_Timeout", drain_timeout, 0, 600, 1, "", ""),
+	D("Host_Authentication_Timeout", auth_timeout, 1, 3600, 1, "", ""),
 };
 
 static uint64_t value_of(const struct gr_config *cfg, const struct range *r)
@@ -166,14 +182,35 @@ static bool transport_takes(const struct gr_config *cfg)
 	return !wrong;
 }
 
+static enum gr_config_result load_range(const struct range *r, uint64_t value,
+					const char *with, bool old,
+					struct gr_config *cfg)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "%s = %llu;%s%s", r->name,
+		 (unsigned long long)value, old ? "\n" : "", with);
+	return !r->debug || old ? load(text, cfg) : load_both("", text, cfg);
+}
+
 static void taken(const struct range *r, uint64_t value, const char *with)
 {
 	struct gr_config cfg;
-	char text[256];
+	char text[64];
 
-	snprintf(text, sizeof(text), "%s = %llu;\n%s", r->name,
-		 (unsigned long long)value, with);
-	if (load(text, &cfg) != GR_CONFIG_GOOD || value_of(&cfg, r) != value) {
+	snprintf(text, sizeof(text), "%s = %llu;", r->name,
+		 (unsigned long long)value);
+	/* Version 0.1 had it in block RDMA: so it still works, with a warning. */
+	if (r->debug &&
+	    (load_range(r, value, with, true, &cfg) != GR_CONFIG_GOOD ||
+	     value_of(&cfg, r) != value || !strstr(said, r->name) ||
+	     !strstr(said, ":3): ") ||
+	     !strstr(said, "is an item of version 0.1"))) {
+		printf("\n%s\n%s", text, said);
+		CU_FAIL("not taken as in version 0.1");
+	}
+	if (load_range(r, value, with, false, &cfg) != GR_CONFIG_GOOD ||
+	    value_of(&cfg, r) != value || *said) {
 		printf("\n%s%s", text, said);
 		CU_FAIL("not taken");
 		return;
@@ -185,13 +222,12 @@ static void refused(const struct range *r, uint64_t value, const char *with,
 		    const char *line)
 {
 	struct gr_config cfg;
-	char text[256];
 
-	snprintf(text, sizeof(text), "%s = %llu;\n%s", r->name,
-		 (unsigned long long)value, with);
-	if (load(text, &cfg) != GR_CONFIG_BAD || !strstr(said, line) ||
+	if (load_range(r, value, with, true, &cfg) != GR_CONFIG_BAD ||
+	    !strstr(said, line) || !strstr(said, r->name) ||
 	    !strstr(said, "/tmp/rpcrdma-config-")) {
-		printf("\n%s%s", text, said);
+		printf("\n%s = %llu\n%s", r->name, (unsigned long long)value,
+		       said);
 		CU_FAIL("not refused as it should be");
 	}
 }
@@ -206,9 +242,8 @@ static void every_range(void)
 		if (r->min)
 			refused(r, r->min - 1, r->with_min, ":3)");
 		refused(r, r->max + 1, r->with_max, ":3)");
-		/* What only the transport knows: the block's line. */
 		if (r->step > 1)
-			refused(r, r->min + 1, r->with_min, ":2)");
+			refused(r, r->min + 1, r->with_min, ":3)");
 	}
 }
 
@@ -262,13 +297,18 @@ static void not_together(void)
 			     "Versions = 1;",
 			     &cfg),
 			GR_CONFIG_BAD);
-	CU_ASSERT_PTR_NOT_NULL(strstr(said, "needs version 2"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(said, "Host_Authentication needs version 2"));
 	/* 64 and 16 credits, and four. */
-	CU_ASSERT_EQUAL(load("Max_Shared_Receives = 83;", &cfg), GR_CONFIG_BAD);
-	CU_ASSERT_PTR_NOT_NULL(strstr(said, "shared Receives"));
+	CU_ASSERT_EQUAL(load("Shared_Receives = 83;", &cfg), GR_CONFIG_BAD);
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "Shared_Receives = 83"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "84 at least"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(said, ":2)"));
-	CU_ASSERT_EQUAL(load("Max_Shared_Receives = 84;", &cfg),
-			GR_CONFIG_GOOD);
+	CU_ASSERT_EQUAL(load("Shared_Receives = 84;", &cfg), GR_CONFIG_GOOD);
+	CU_ASSERT_EQUAL(load("Max_Shared_Receives = 83;", &cfg), GR_CONFIG_BAD);
+	CU_ASSERT_EQUAL(load_both("", "Max_Host_Memory = 4096;", &cfg),
+			GR_CONFIG_BAD);
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "Max_Host_Memory must hold"));
 	/* The words of a quoted text stay together, commas and all. */
 	CU_ASSERT_EQUAL(load("Host_Authentication_Allow = \"a/b, c/d\";", &cfg),
 			GR_CONFIG_GOOD);
@@ -306,7 +346,7 @@ static void extensions(void)
 	}
 	CU_ASSERT_EQUAL(load("Extensions = xcharext;\nVersions = 1;", &cfg),
 			GR_CONFIG_BAD);
-	CU_ASSERT_PTR_NOT_NULL(strstr(said, "extensions need version 2"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "Extensions needs version 2"));
 }
 
 static void other_items(void)
@@ -331,7 +371,10 @@ static void other_items(void)
 		"CRC = false;",
 		"Huge_Pages = true;",
 		"Shared_Receives = false;",
+		"Shared_Receives = true;",
+		"Shared_Receives = 13;\nCredits = 8;\nReverse_Credits = 1;",
 		"Max_Shared_Receives = 13;\nCredits = 8;\nReverse_Credits = 1;",
+		"Recv_Size = \"4K\";\nMax_Memory = '1g';",
 		"Stats_Socket = \"\";",
 		"Stats_DBus = false;",
 		"Rpcbind = false;",
@@ -361,6 +404,19 @@ static void other_items(void)
 		"CRC = 2;",
 		"Stats_DBus = 2;",
 		"Rpcbind = rdma;",
+		"Recv_Size = \"4T\";",
+		"Recv_Size = \"4KB\";",
+		"Recv_Size = \"K\";",
+		"Recv_Size = \"-4K\";",
+		"Recv_Size = -4096;",
+		"Shared_Receives = -100;",
+		"Recv_Size = \"\";",
+		"Max_Memory = \"1048577G\";",
+		"Max_Memory = \"18446744073709551615K\";",
+		"Max_Memory = \"17179869185G\";",
+		"Shared_Receives = 0;",
+		"Shared_Receives = some;",
+		"Max_Host_Share = 0;",
 		"Credits = many;",
 		"Credits = -1;",
 		"Port = 4294967297;",
@@ -380,6 +436,157 @@ static void other_items(void)
 	}
 }
 
+static void units(void)
+{
+	static const struct {
+		const char *text;
+		uint64_t memory;
+	} rows[] = {
+		{ "Max_Memory = 16777216;", 16 * MB },
+		{ "Max_Memory = \"16777216\";", 16 * MB },
+		{ "Max_Memory = \"16384K\";", 16 * MB },
+		{ "Max_Memory = \"64m\";", 64 * MB },
+		{ "Max_Memory = '3G';", 3 * GB },
+		{ "Max_Memory = \"1024G\";", 1024 * GB },
+	};
+	struct gr_config cfg;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		CU_ASSERT_EQUAL(load(rows[i].text, &cfg), GR_CONFIG_GOOD);
+		CU_ASSERT_EQUAL(cfg.max_memory, rows[i].memory);
+		CU_ASSERT_STRING_EQUAL(said, "");
+	}
+}
+
+static void shares(void)
+{
+	struct gr_config cfg;
+	struct rt_config rt;
+
+	CU_ASSERT_EQUAL(load("", &cfg), GR_CONFIG_GOOD);
+	gr_config_transport(&cfg, &rt);
+	CU_ASSERT_EQUAL(rt.max_host_connections, 256);
+	CU_ASSERT_EQUAL(rt.max_host_memory, 256 * MB);
+	/* A quarter leaves 64 connections, what is said is done. */
+	CU_ASSERT_EQUAL(load("Max_Connections = 100;", &cfg), GR_CONFIG_GOOD);
+	gr_config_transport(&cfg, &rt);
+	CU_ASSERT_EQUAL(rt.max_host_connections, 64);
+	CU_ASSERT_EQUAL(load("Max_Connections = 100;\nMax_Host_Share = 25;",
+			     &cfg),
+			GR_CONFIG_GOOD);
+	gr_config_transport(&cfg, &rt);
+	CU_ASSERT_EQUAL(rt.max_host_connections, 25);
+	CU_ASSERT_EQUAL(load("Max_Connections = 10;\nMax_Host_Share = 1;\n"
+			     "Max_Memory = '16M';",
+			     &cfg),
+			GR_CONFIG_GOOD);
+	gr_config_transport(&cfg, &rt);
+	CU_ASSERT_EQUAL(rt.max_host_connections, 1);
+	CU_ASSERT_EQUAL(rt.max_host_memory, rt.max_message);
+	/* What version 0.1 had comes before it. */
+	CU_ASSERT_EQUAL(load("Max_Host_Share = 10;\nMax_Host_Connections = 7;",
+			     &cfg),
+			GR_CONFIG_GOOD);
+	gr_config_transport(&cfg, &rt);
+	CU_ASSERT_EQUAL(rt.max_host_connections, 7);
+	CU_ASSERT_EQUAL(rt.max_host_memory, GB / 100 * 10 + 2);
+	CU_ASSERT_EQUAL(load("Shared_Receives = 100;", &cfg), GR_CONFIG_GOOD);
+	gr_config_transport(&cfg, &rt);
+	CU_ASSERT_TRUE(rt.share_receives && rt.max_shared_receives == 100);
+	CU_ASSERT_EQUAL(load("Max_Shared_Receives = 101;", &cfg),
+			GR_CONFIG_GOOD);
+	gr_config_transport(&cfg, &rt);
+	CU_ASSERT_TRUE(rt.share_receives && rt.max_shared_receives == 101);
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(said, "give this number to Shared_Receives"));
+}
+
+/* Which of two blocks counts, and what is printed can be read again. */
+static void debug_block(void)
+{
+	char *out = NULL;
+	size_t len = 0;
+	struct gr_config cfg;
+	FILE *f = open_memstream(&out, &len);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_EQUAL(load_both("Busy_Poll = 7;\nDrain_Timeout = 8;\n"
+				  "Stats_DBus = false;",
+				  "Busy_Poll = 9;\nSend_Size = \"8K\";\n"
+				  "Huge_Pages = true;",
+				  &cfg),
+			GR_CONFIG_GOOD);
+	CU_ASSERT_EQUAL(cfg.busy_poll, 9);
+	CU_ASSERT_EQUAL(cfg.drain_timeout, 8);
+	CU_ASSERT_EQUAL(cfg.send_size, 8 * KB);
+	CU_ASSERT_TRUE(cfg.huge_pages && !cfg.stats_dbus);
+	CU_ASSERT_TRUE(cfg.worker_polling && cfg.enable);
+	gr_config_print(f, &cfg);
+	fclose(f);
+	CU_ASSERT_PTR_NOT_NULL(strstr(
+		out, "RDMA_Debug {\n\tSend_Size = 8192;\n"
+		     "\tBusy_Poll = 9;\n\tDrain_Timeout = 8;\n"
+		     "\tHuge_Pages = true;\n\tStats_DBus = false;\n}\n"));
+	free(out);
+	/* An item of one block is unknown in the other. */
+	CU_ASSERT_EQUAL(load_both("", "Port = 7;", &cfg), GR_CONFIG_GOOD);
+	CU_ASSERT_EQUAL(cfg.port, 20049);
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "Unknown parameter (Port)"));
+	CU_ASSERT_EQUAL(load_both("", "Busy_Poll = no;", &cfg), GR_CONFIG_BAD);
+}
+
+static unsigned int lines(void)
+{
+	unsigned int n = 0;
+
+	for (const char *s = said; *s; s++)
+		n += *s == '\n';
+	return n;
+}
+
+/* All that is wrong is told, whatever else is. */
+static void all_faults(void)
+{
+	static const char *const told[] = {
+		":3): Recv_Size: (4098) is not a multiple of 4",
+		":4): (0) is out of range; Credits is a number from 1 to 4096",
+		":5): Max_Memory: (12) is not a size from",
+		":6): Bind_Addr: (nowhere) is not an IP address",
+		":6): Bind_Addr: (else) is not an IP address",
+		":2): Extensions needs version 2 among Versions",
+		":2): Host_Authentication needs version 2 among Versions",
+		":12): Expected boolean (true/false) got (5); Huge_Pages is",
+		":13): Send_Size: (9) is not a size",
+	};
+	struct gr_config cfg;
+
+	CU_ASSERT_EQUAL(
+		load_both("Recv_Size = 4098;\nCredits = 0;\n"
+			  "Max_Memory = 12;\nBind_Addr = nowhere, else;\n"
+			  "Versions = 1;\nExtensions = rtrext;\n"
+			  "Host_Authentication = optional;",
+			  "Huge_Pages = 5;\nSend_Size = 9;", &cfg),
+		GR_CONFIG_BAD);
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+		if (!strstr(said, told[i])) {
+			printf("\n%s: not in\n%s", told[i], said);
+			CU_FAIL("not told");
+		}
+	CU_ASSERT_EQUAL(lines(), sizeof(told) / sizeof(told[0]));
+	/* It decides also where something else is wrong. */
+	CU_ASSERT_EQUAL(load("Credits = 0;\nRequired = true;", &cfg),
+			GR_CONFIG_BAD);
+	CU_ASSERT_TRUE(cfg.required);
+	CU_ASSERT_EQUAL(load("Versions = 1;\nExtensions = rtrext;\n"
+			     "Required = true;",
+			     &cfg),
+			GR_CONFIG_BAD);
+	CU_ASSERT_TRUE(cfg.required);
+	/* What is of version 0.1 says so, and no more. */
+	CU_ASSERT_EQUAL(load("Enable = false;", &cfg), GR_CONFIG_GOOD);
+	CU_ASSERT_TRUE(!cfg.enable && lines() == 1);
+}
+
 static void found(void)
 {
 	CU_ASSERT_TRUE_FATAL(bind_ganesha());
@@ -392,6 +599,10 @@ static const struct unit_test tests[] = {
 	{ "not together", not_together },
 	{ "extensions", extensions },
 	{ "other items", other_items },
+	{ "units", units },
+	{ "shares", shares },
+	{ "block RDMA_Debug", debug_block },
+	{ "all faults", all_faults },
 	{ NULL, NULL },
 };
 
