@@ -26,8 +26,8 @@ took() {
 LAST=$SECONDS
 within() { timeout --kill-after=10 "$@"; }
 
-# README.md's own words. client and server run the line that matches.
-readme() { "$HERE/readme.py" "$TOP/README.md" "$@"; }
+# The words of README.md and docs/operations.md. client and server run the line that matches.
+readme() { "$HERE/readme.py" "$@"; }
 client() {
 	local line
 	line=$(readme command "$1") || return 1
@@ -93,7 +93,7 @@ log=$tree/var/log/ganesha/ganesha.log
 
 # ---- The server -----------------------------------------------------------------
 
-readme block '^A first `/etc/ganesha/ganesha.conf`:' \
+readme block '^A minimal `/etc/ganesha/ganesha.conf`:' \
 	>"$tree/etc/ganesha/ganesha.conf" || not_ok operator-conf "README has none"
 cp "$tree/etc/ganesha/ganesha.conf" "$WORK/given"
 in_machine install -d -m 755 /srv
@@ -107,6 +107,7 @@ started() { [ "$(starts)" -gt "$1" ]; }
 check operator-boots await 120 started 0
 before=$(starts)
 check operator-restart server '^systemctl restart nfs-ganesha'
+check operator-waits prints server '^timeout 60 ' 'provider iwarp, .*:20049'
 check operator-serves await 120 started "$before"
 begun=$SECONDS
 check operator-log prints server '^grep rpcrdma: ' 'serving RPC-over-RDMA .*20049'

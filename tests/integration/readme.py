@@ -1,24 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What README.md tells an operator to do, as it stands there.
+"""What the documents tell an operator to do, as it stands there.
 
-    readme.py FILE command REGEX    the one command that matches
-    readme.py FILE block REGEX      the block behind the line that matches
+    readme.py command REGEX    the one command that matches
+    readme.py block REGEX      the block behind the line that matches
 
-A command is a line of an indented block, where a comment behind it is left
-out, or in `backquotes` in the text. Exit status 1, with the reason: there is
-none, or more than one.
+README.md is searched first, then docs/operations.md. A command is a line of
+an indented block, without the comment behind it, or in `backquotes` in the
+text. Exit status 1, with the reason: neither document has one, or a document
+has more than one.
 """
 
+import os
 import re
 import sys
 
-
-def section(text, title):
-    m = re.search(r"^## %s\n(.*?)(?=^## |\Z)" % title, text, re.M | re.S)
-    if not m:
-        sys.exit("there is no section '%s'" % title)
-    return m.group(1)
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+DOCUMENTS = ("README.md", "docs/operations.md")
 
 
 def commands(text):
@@ -48,19 +47,22 @@ def block(text, regex):
     return "\n".join(out).rstrip("\n")
 
 
-def main(path, what, regex):
-    with open(path) as f:
-        text = section(f.read(), "For operators")
-    if what == "block":
-        found = block(text, regex)
-        if not found:
-            sys.exit("no block behind '%s'" % regex)
-        print(found)
-        return
-    found = sorted({c for c in commands(text) if re.search(regex, c)})
-    if len(found) != 1:
-        sys.exit("%d commands match '%s': %s" % (len(found), regex, found))
-    print(found[0])
+def main(what, regex):
+    for name in DOCUMENTS:
+        with open(os.path.join(TOP, name)) as f:
+            text = f.read()
+        if what == "block":
+            found = block(text, regex)
+            found = [found] if found else []
+        else:
+            found = sorted({c for c in commands(text) if re.search(regex, c)})
+        if len(found) > 1:
+            sys.exit("%s: %d commands match '%s': %s" % (
+                name, len(found), regex, found))
+        if found:
+            print(found[0])
+            return
+    sys.exit("no %s in %s for '%s'" % (what, " or ".join(DOCUMENTS), regex))
 
 
 main(*sys.argv[1:])

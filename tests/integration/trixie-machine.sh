@@ -7,7 +7,7 @@
 #	trixie-machine.sh TREE DEBS verbs	in a guest (tests/vm/run), over rxe
 #
 # A Debian 13 is booted over TREE, with systemd as its first process, and gets
-# the packages in DEBS. Here README.md's first configuration is served, through
+# the packages in DEBS. Here README.md's minimal configuration is served, through
 # the gateway's service. In a guest, where there is a device, the service with
 # its hardening has it, and Linux' client mounts what is served.
 
@@ -77,9 +77,9 @@ if ! machine_boot "$TREE" 2>"$WORK/boot.err"; then
 fi
 
 into deb "$debs"/nfs-ganesha-rdma_*.deb "$debs"/rpcrdma-tools_*.deb
-# configure LINE...: README.md's first configuration, with more in block RDMA
+# configure LINE...: README.md's minimal configuration, with more in block RDMA
 configure() {
-	awk '/^A first `\/etc\/ganesha\/ganesha.conf`:/ { on = 1; next }
+	awk '/^A minimal `\/etc\/ganesha\/ganesha.conf`:/ { on = 1; next }
 		on && /^[^ ]/ { exit }
 		on { print substr($0, 5) }' "$TOP/README.md" |
 		sed -e "s/^    Provider = .*/    $*/" \
