@@ -136,7 +136,7 @@ enum rt_placement {
 /* rt_config.placement_size: a Receive is a page longer. */
 #define RT_PLACEMENT_MAX (RT_SEND_MAX - 4096)
 
-/* rt_config.extensions; what they are is in docs/extensions.md. */
+/* rt_config.extensions; what they are is in docs/protocol.md. */
 #define RT_EXT_XCHAR 1u /* transport characteristics, [M1] */
 #define RT_EXT_RTR 2u /* round-trip reduction */
 

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 /* Lines at once, and then one in so many ms: of a connection, a host, all.
- * docs/troubleshooting.md tells them. */
+ * docs/operations.md tells them. */
 #define FAB_LOG_CONN 10
 #define FAB_LOG_CONN_MS 10000
 #define FAB_LOG_HOST 30

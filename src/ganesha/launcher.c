@@ -83,7 +83,7 @@ struct options {
  * So let it keep some, for as long as the server has something to do (rest.c).
  * And not in eight arenas for each processor, which is what 256 workers make of
  * it: each would keep its own, and has to get it first. With one for each the
- * server is no slower, and half as large (docs/performance.md).
+ * server is no slower, and half as large (docs/notes/measurements.md).
  * Who has set it up otherwise knows better. False: somebody has.
  */
 static bool keep_freed_memory(void)

@@ -11,7 +11,7 @@
  * pool wakes a thread with the pool's lock held, which the thread then wants:
  * two or three calls, and where there are few processors two changes of thread
  * for nothing. (Measured, as is that it does not help leaders, nor more than one
- * of them: docs/performance.md.)
+ * of them: docs/notes/measurements.md.)
  *
  * Nothing is called with `lock` held but sem_post().
  */

@@ -4,7 +4,7 @@
  *
  * A probe is one no-op instruction until a tracer attaches to it, and a note
  * in the file that says where its arguments are. So arguments are what is at
- * hand anyway. docs/tracing.md tells them; they are an interface to users'
+ * hand anyway. docs/operations.md tells them; they are an interface to users'
  * scripts. The first is the connection's number in the instance, always.
  */
 #ifndef RPCRDMA_TRANSPORT_PROBE_H

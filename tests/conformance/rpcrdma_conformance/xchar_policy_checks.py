@@ -3,7 +3,7 @@
 
 One that is "xcharext-policy" makes its Receives of 4096 octets larger for a
 client that is busy with long messages, and asks it to do so, too; and it asks
-one that is idle for two seconds to have less. docs/extensions.md has how.
+one that is idle for two seconds to have less. docs/protocol.md has how.
 """
 
 from . import rpc, v2

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * xchar_state - what a connection keeps for xcharext, docs/extensions.md
+ * xchar_state - what a connection keeps for xcharext, docs/protocol.md
  *
  * All of it is the runner's, but for the wishes, which any thread may leave.
  */
