@@ -24,7 +24,7 @@ import sys
 import threading
 import time
 
-# For each rate; an attack of auth.py counts the connections. docs/security.md has 3.
+# For each rate; an attack of auth.py counts the connections. docs/notes/security-measurements.md has 3.
 RUNS = int(os.environ.get("ATTACK_RUNS", "1"))
 SECONDS = float(os.environ.get("ATTACK_SECONDS", "0.3"))
 LOWEST = 19
