@@ -106,6 +106,7 @@ starts() { grep -s 'NFS SERVER INITIALIZED' "$log" | wc -l; }
 started() { [ "$(starts)" -gt "$1" ]; }
 check operator-boots await 120 started 0
 before=$(starts)
+check operator-enable server '^systemctl enable nfs-ganesha'
 check operator-restart server '^systemctl restart nfs-ganesha'
 check operator-waits prints server '^timeout 60 ' 'provider iwarp, .*:20049'
 check operator-serves await 120 started "$before"
