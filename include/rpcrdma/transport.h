@@ -380,6 +380,8 @@ struct rt_ops {
 	 * as in struct fab_wc.
 	 */
 	void (*closed)(struct rt_conn *c, int error, const char *reason);
+	/* closed() writes a line of its own to the log, by rt_conn_log(). */
+	bool tells_end;
 };
 
 struct rt_params {
@@ -458,6 +460,10 @@ void rt_wake(struct rt_instance *inst, unsigned int n);
  */
 void rt_stats_total(struct rt_instance *inst, struct rt_stats *out,
 		    unsigned int *connections, uint64_t *accepted);
+/* Connections that were refused at their start, and those that ended before they
+ * were any: who came was no RDMA client, or was too slow. Any thread. */
+void rt_refused_total(struct rt_instance *inst, uint64_t *refused,
+		      uint64_t *failed_starts);
 void rt_stages_total(struct rt_instance *inst, struct rt_stages *out);
 void rt_classes_total(struct rt_instance *inst, struct rt_classes *out);
 /* Call @fn for each connection, under the instance's connection lock. */

@@ -368,7 +368,7 @@ struct rt_instance {
 	struct cds_list_head listeners;
 	unsigned int next_poller;
 	uint64_t next_id;
-	uint64_t accepted;
+	uint64_t accepted, refused;
 	/* Totals of connections that are gone. */
 	struct rt_stats ended;
 	struct rt_stages ended_stages;

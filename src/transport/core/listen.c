@@ -35,6 +35,13 @@ static unsigned int poller_of(const struct rt_instance *inst,
 	return n;
 }
 
+static void count_refused(struct rt_instance *inst)
+{
+	pthread_mutex_lock(&inst->lock);
+	inst->refused++;
+	pthread_mutex_unlock(&inst->lock);
+}
+
 static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		       const void *priv, size_t priv_len, void *user)
 {
@@ -45,6 +52,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	struct rt_conn *c;
 	uint8_t data[WIRE_CM_LEN];
 	struct in6_addr host;
+	char name[64];
 	bool refuse = false, full;
 	int rc;
 
@@ -54,7 +62,8 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	if (full) {
 		fab_conn_info(f, &fi);
 		host = fab_addr_host((struct sockaddr *)&fi.peer);
-		fab_log_put(inst->log, NULL, &host, NULL, LOG_WARNING,
+		fab_addr_name((struct sockaddr *)&fi.peer, name, sizeof(name));
+		fab_log_put(inst->log, NULL, &host, name, LOG_WARNING,
 			    "connection refused: Max_Connections reached");
 		goto reject;
 	}
@@ -66,15 +75,16 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	rc = rt_host_join(c, &fi.peer);
 	if (rc) {
 		rt_log(c, LOG_WARNING, "connection refused: %s",
-		       rc == -EUSERS ? "Max_Host_Connections reached" :
-				       strerror(-rc));
+		       rc == -EUSERS ?
+			       "its host has as many as Max_Host_Share allows" :
+			       strerror(-rc));
 		rt_conn_put(c);
 		goto reject;
 	}
 	rc = rt_reserve(c);
 	if (rc) {
 		rt_log(c, LOG_WARNING, "connection refused: %s",
-		       rc == -EDQUOT ? "its host has a quarter of Max_Memory" :
+		       rc == -EDQUOT ? "its host has its share of Max_Memory" :
 				       "no memory (Max_Memory)");
 		rt_conn_put(c);
 		goto reject;
@@ -105,6 +115,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	if (!rc)
 		rc = fab_accept(f, &params);
 	if (rc) {
+		count_refused(inst);
 		if (!refuse)
 			rt_log(c, LOG_WARNING, "not accepted: %s",
 			       strerror(-rc));
@@ -123,6 +134,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	rt_conn_put(c);
 	return;
 reject:
+	count_refused(inst);
 	fab_reject(f, NULL, 0);
 	fab_conn_destroy_deferred(f, NULL, NULL);
 }

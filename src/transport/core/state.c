@@ -296,6 +296,7 @@ static void act_down(struct rt_conn *c)
 	RT_EACH_PART(c->inst, down, c);
 	rt_conn_publish(c);
 	rt_log(c,
+	       c->ops->tells_end			   ? LOG_DEBUG :
 	       c->end_error && c->end_error != -ECONNRESET ? LOG_WARNING :
 							     LOG_INFO,
 	       "closed: %s", c->end_reason ? c->end_reason : "in order");

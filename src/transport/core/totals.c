@@ -45,6 +45,15 @@ void rt_stats_total(struct rt_instance *inst, struct rt_stats *out,
 	pthread_mutex_unlock(&inst->lock);
 }
 
+void rt_refused_total(struct rt_instance *inst, uint64_t *refused,
+		      uint64_t *failed_starts)
+{
+	pthread_mutex_lock(&inst->lock);
+	*refused = inst->refused;
+	pthread_mutex_unlock(&inst->lock);
+	*failed_starts = atomic_load(&inst->dom->failed_starts);
+}
+
 void rt_stages_total(struct rt_instance *inst, struct rt_stages *out)
 {
 	struct rt_conn *c;
