@@ -12,6 +12,7 @@
 #include "ganesha/server.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/random.h>
 #include <syslog.h>
@@ -52,13 +53,65 @@ void gr_server_fault(struct gr_server *s, const char *what)
 
 /* ---- Operations ------------------------------------------------------- */
 
+/* "1.5 MiB" */
+static const char *bytes_text(uint64_t n, char text[24])
+{
+	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB",
+					     "TiB" };
+	unsigned int i = 0;
+	double v = (double)n;
+
+	while (i < 4 && v >= 1024) {
+		v /= 1024;
+		i++;
+	}
+	snprintf(text, 24, i ? "%.1f %s" : "%.0f %s", v, units[i]);
+	return text;
+}
+
+/* Once for each connection, and once for its end: within what base/log.h lets
+ * a host and all hosts cause. */
+static void op_established(struct rt_conn *c)
+{
+	struct gr_xprt *x = rt_conn_user(c);
+	struct rt_conn_info info;
+
+	rt_conn_info(c, &info);
+	rt_conn_log(c, LOG_NOTICE,
+		    "connected: RPC-over-RDMA version %u, provider %s%s%s",
+		    info.version, x->srv->provider,
+		    *info.auth_peer ? ", host " : "", info.auth_peer);
+}
+
+static void log_end(struct rt_conn *c, const struct gr_xprt *x, int error,
+		    const char *reason)
+{
+	struct rt_conn_info info;
+	const struct rt_stats *st = &info.stats;
+	char in[24], out[24];
+
+	rt_conn_info(c, &info);
+	rt_conn_log(c, error && error != -ECONNRESET ? LOG_WARNING : LOG_NOTICE,
+		    "closed: %s; after %.1f s, %" PRIu64
+		    " Calls, %s received, %s sent",
+		    reason, (double)(rt_now_ns() - x->since) / 1e9,
+		    st->calls_received,
+		    bytes_text(st->inline_bytes_received + st->read_bytes +
+				       st->placed_bytes_received,
+			       in),
+		    bytes_text(st->inline_bytes_sent + st->write_bytes +
+				       st->placed_bytes_sent,
+			       out));
+}
+
 static void *op_open(struct rt_conn *c, void *ctx, bool *refuse)
 {
 	struct gr_server *s = ctx;
 	struct gr_xprt *x = gr_xprt_create(s, c, s->parent);
 
 	if (x) {
-		rt_conn_log(c, LOG_INFO, "accepted");
+		x->since = rt_now_ns();
+		rt_conn_log(c, LOG_DEBUG, "accepted");
 	} else {
 		rt_conn_log(c, LOG_INFO, "refused, the server is ending");
 		*refuse = true;
@@ -174,23 +227,25 @@ static void resume_at_gate(struct gr_gates *g, struct svc_req *req)
 	       req);
 }
 
-/* The transport has logged why. */
 static void op_closed(struct rt_conn *c, int error, const char *reason)
 {
 	struct gr_xprt *x = rt_conn_user(c);
 
 	if (!x)
 		return;
+	log_end(c, x, error, reason);
 	nrt_clnts_lost(x->srv->clnts, c);
 	gr_xprt_closed(x);
 }
 
 static const struct rt_ops ops = {
 	.open = op_open,
+	.established = op_established,
 	.vet = op_vet,
 	.call = op_call,
 	.resume = op_resume,
 	.closed = op_closed,
+	.tells_end = true,
 };
 
 /* ---- Starting --------------------------------------------------------- */

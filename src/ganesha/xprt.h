@@ -39,6 +39,7 @@ struct gr_xprt {
 	struct rt_conn *conn; /* NULL: it has ended */
 	struct gr_host *host; /* the client's gates; a reference */
 	struct nrt_bound bound; /* if COMPAT_BOUND: its sessions */
+	uint64_t since; /* CLOCK_MONOTONIC ns */
 	uint64_t peer; /* nrt_call.peer of its Calls (strand) */
 	bool peer_known;
 	atomic_bool ended; /* no Call of it has to wait at a gate any more */

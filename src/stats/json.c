@@ -230,8 +230,9 @@ void stats_json(FILE *f, const struct stats_source *src)
 	struct rt_stages stages;
 	struct rt_stats total;
 	unsigned int connections;
-	uint64_t accepted;
+	uint64_t accepted, refused, failed_starts;
 
+	rt_refused_total(src->inst, &refused, &failed_starts);
 	rt_stats_total(src->inst, &total, &connections, &accepted);
 	fab_pool_get_stats(rt_instance_pool(src->inst), &pool);
 
@@ -248,8 +249,9 @@ void stats_json(FILE *f, const struct stats_source *src)
 	}
 	fprintf(f,
 		"],\n \"connections_now\": %u, \"connections_accepted\": %" PRIu64
-		",\n \"totals\": ",
-		connections, accepted);
+		", \"connections_refused\": %" PRIu64
+		", \"failed_starts\": %" PRIu64 ",\n \"totals\": ",
+		connections, accepted, refused, failed_starts);
 	put_stats(f, &total);
 	rt_stages_total(src->inst, &stages);
 	fputs(",\n \"stages\": ", f);

@@ -109,7 +109,7 @@ def families(text):
         if comment:
             assert comment[2] == name and kind is None, line
             kind = comment[3]
-            assert kind in ("counter", "gauge", "histogram"), line
+            assert kind in ("counter", "gauge", "histogram", "summary"), line
             out[name] = (kind, told, {})
             check_name(name, kind)
             continue
@@ -118,9 +118,10 @@ def families(text):
             line, re.ASCII)
         assert sample and kind, line
         part = ""
-        if kind == "histogram":
+        if kind in ("histogram", "summary"):
             part = sample[1].removeprefix(name)
-            assert part in ("_bucket", "_sum", "_count"), line
+            assert part in ("_sum", "_count") or (
+                part == "_bucket" and kind == "histogram"), line
         assert sample[1] == name + part, line
         labels = re.findall(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"(?:,|$)',
                             sample[2], re.ASCII)
@@ -143,7 +144,10 @@ def families(text):
         out[name][2][series] = float(sample[3])
     assert out[name][2], name
     for (name, series), told in parts.items():
-        check_histogram(told)
+        if out[name][0] == "histogram":
+            check_histogram(told)
+        else:
+            assert [p for p, _ in told] == ["_sum", "_count"], told
         out[name][2][series] = dict(told)
     return out
 
@@ -246,6 +250,17 @@ def forms(stat, path, program):
     assert row["crc"] == ("yes" if c["crc"] else "no"), row
     assert row["octets-writ"] == str(c["stats"]["write_bytes"]), row
 
+    # How long this client's Calls took.
+    ns = sum(o["sum_ns"] for o in c["operations"].values())
+    calls = sum(o["count"] for o in c["operations"].values())
+    assert row["mean-us"] == "%.1f" % (ns / calls / 1000), row
+    bounds = sorted((math.inf if b is None else b, n)
+                    for o in c["operations"].values()
+                    for b, n in o["up_to_ns"])
+    bounds = [b for b, n in bounds for _ in range(n)]
+    assert row["99%-us"] == "%.1f" % (
+        bounds[math.ceil(0.99 * len(bounds)) - 1] / 1000), row
+
     one = json.loads(run("--json"))
     assert one["totals"] == totals and one["time"] > 0
     assert one.get("gateway", {}) == gateway
@@ -291,6 +306,8 @@ def forms(stat, path, program):
         for k, v in gateway.items():
             assert single(prometheus_name("gateway_" + k)) == v, k
         assert single("rpcrdma_connections") == 1
+        for k in "connections_refused", "failed_starts":
+            assert single("rpcrdma_%s_total" % k) == doc[k], k
         assert single("rpcrdma_pool_limit_bytes") == doc["pool"]["limit"]
         assert single("rpcrdma_pool_in_use_peak_bytes") > 0
         for k, v in doc["shared_receives"].items():
@@ -301,6 +318,9 @@ def forms(stat, path, program):
         assert (by_conn in seen) == bool(options)
         if options:
             assert single(by_conn) == c["stats"]["write_bytes"]
+            took = single("rpcrdma_connection_call_duration_seconds")
+            assert took["_count"] == calls, took
+            assert abs(took["_sum"] * 1e9 - ns) < 2, took
             info, = seen["rpcrdma_connection_info"][2]
             assert ("crc", "true" if c["crc"] else "false") in info
 

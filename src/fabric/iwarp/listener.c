@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "base/addr.h"
 #include "iw.h"
 
 #define BACKLOG 1024
@@ -125,6 +126,30 @@ int iw_listener_spread(struct fab_listener *fl, struct fab_poller *const *p,
 	l->turn = 0;
 	pthread_mutex_unlock(&l->lock);
 	return 0;
+}
+
+/* Listener lock held. Who connects and sends nothing, as a monitor does to see
+ * whether the port is open, is told at a lower level. */
+static void half_open_failed(struct iw_listener *l, const struct iw_conn *c,
+			     int err)
+{
+	char peer[64];
+
+	atomic_fetch_add(&l->fab.poller->dom->failed_starts, 1);
+	fab_addr_name((const struct sockaddr *)&c->peer, peer, sizeof(peer));
+	if (err == -ETIMEDOUT)
+		fab_domain_log(l->fab.poller->dom, LOG_NOTICE,
+			       "iwarp: %s: refused: no MPA request in time",
+			       peer);
+	else if (err == -EPROTO)
+		fab_domain_log(l->fab.poller->dom, LOG_NOTICE,
+			       "iwarp: %s: refused: what it sent is no MPA "
+			       "request: not an RDMA client",
+			       peer);
+	else
+		fab_domain_log(l->fab.poller->dom, LOG_INFO,
+			       "iwarp: %s: gone before its MPA request: %s",
+			       peer, strerror(-err));
 }
 
 /* Listener lock held. */
@@ -354,6 +379,7 @@ static int half_open_event(struct fab_events *ev, struct fab_source *src,
 	if (!rc)
 		goto out;
 	if (rc < 0) {
+		half_open_failed(l, c, rc);
 		half_open_drop(l, c);
 		goto out;
 	}
@@ -385,8 +411,7 @@ static void half_open_expired(struct fab_timer *t, unsigned int kind)
 	} else if (kind == TIMER_PACE) {
 		half_open_hear(l, c);
 	} else {
-		fab_domain_log(c->ev.fab.poller->dom, LOG_DEBUG,
-			       "iwarp: no MPA request in time");
+		half_open_failed(l, c, -ETIMEDOUT);
 		half_open_drop(l, c);
 	}
 	pthread_mutex_unlock(&l->lock);
