@@ -1,3 +1,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
 rpcrdma_unit(timers timers.c LIBS test-clock rpcrdma_base)
 rpcrdma_unit(pace pace.c LIBS rpcrdma_base)
+rpcrdma_one_thread(unit-pace)

@@ -5,6 +5,7 @@ target_link_libraries(unit-rt PUBLIC test-clock rpcrdma_transport rpcrdma_loop
 target_include_directories(unit-rt PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 
 rpcrdma_unit(credit credit.c)
+rpcrdma_one_thread(unit-credit)
 rpcrdma_unit(transport transport.c LIBS unit-rt)
 rpcrdma_unit(transport-version transport_version.c LIBS unit-rt)
 rpcrdma_unit(transport-cont transport_cont.c LIBS unit-rt)

@@ -8,7 +8,9 @@ rpcrdma_unit(ulb-reads ulb_reads.c ulb_rows.c LIBS rpcrdma_nfs)
 rpcrdma_unit(ulb-bound ulb_bound.c ulb_rows.c LIBS rpcrdma_nfs)
 rpcrdma_unit(ulb-session ulb_session.c LIBS rpcrdma_nfs)
 rpcrdma_unit(ulb-mutate ulb_mutate.c ulb_rows.c LIBS rpcrdma_nfs)
-rpcrdma_one_thread(unit-ulb-mutate)
+rpcrdma_one_thread(unit-ulb-bound unit-ulb-chunks unit-ulb-classes
+	unit-ulb-mutate unit-ulb-nfs3 unit-ulb-nfs4 unit-ulb-reads unit-ulb-rpc
+	unit-ulb-session)
 
 # An NFS codec of another origin, where it is installed.
 pkg_check_modules(LIBNFS IMPORTED_TARGET libnfs)

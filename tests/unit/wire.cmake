@@ -6,7 +6,8 @@ rpcrdma_unit(wire-cm wire_cm.c LIBS rpcrdma_wire)
 rpcrdma_unit(wire-robust wire_robust.c LIBS rpcrdma_wire)
 rpcrdma_unit(wire-v1 wire_v1.c LIBS rpcrdma_wire)
 rpcrdma_unit(wire-xchar wire_xchar.c LIBS rpcrdma_wire)
-rpcrdma_one_thread(unit-wire-robust)
+rpcrdma_one_thread(unit-wire-cm unit-wire-encode unit-wire-headers
+	unit-wire-lists unit-wire-robust unit-wire-v1 unit-wire-xchar)
 
 find_program(RPCGEN rpcgen)
 pkg_check_modules(TIRPC IMPORTED_TARGET libtirpc)
