@@ -445,9 +445,11 @@ unsigned int rt_instance_pollers(const struct rt_instance *inst);
 /* Are there things that strangers must not do? */
 bool rt_instance_bound(const struct rt_instance *inst);
 
+/* Without busy polling, until an event or the next timer. */
+#define RT_SLEEP (-2)
 /*
  * Run poller @n once: wait up to @timeout_ms (-1: until an event or the next
- * timer), handle what is ready. One thread at a time per poller. Returns the
+ * timer; or RT_SLEEP), handle what is ready. One thread at a time per poller. Returns the
  * number of events.
  */
 int rt_run(struct rt_instance *inst, unsigned int n, int timeout_ms);

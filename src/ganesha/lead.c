@@ -13,7 +13,9 @@
  * to another worker, and the former leader finds, when its Call is done, that it
  * leads no more. So Calls that block, on a slow file system or for a lock, hold
  * up others by three ticks at most; and not even that if it happens again: for
- * SLOW_MS the lead is passed on before a Call of such a kind is run.
+ * SLOW_MS the lead is passed on before a Call of such a kind is run. Not if its
+ * thread had no processor meanwhile: then no Call is to blame, and to wake others
+ * for all that follow makes it worse.
  *
  * Who has the lead is decided by one exchange of `running`: the leader's, from the
  * number of its Call to 0, or the watchdog's, to GR_TAKEN. What the connection's
@@ -26,7 +28,11 @@
 #include "ganesha/workers.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define TICK_US 500
 /* So many ticks without a Call, and it sleeps. */
@@ -121,12 +127,44 @@ static bool run_here(struct lead *l, struct svc_req *req, unsigned int kind)
 	return atomic_compare_exchange_strong(&p->running, &n, 0);
 }
 
+/* By the watchdog. */
+static void be_seen(struct gr_poller *p)
+{
+	clockid_t clock = CLOCK_MONOTONIC;
+
+	pthread_getcpuclockid(pthread_self(), &clock);
+	atomic_store_explicit(&p->clock, clock, memory_order_relaxed);
+	atomic_store_explicit(&p->tid, gettid(), memory_order_relaxed);
+}
+
 static bool is_slow(struct gr_watchdog *dog, unsigned int kind)
 {
 	uint64_t until = atomic_load_explicit(&dog->slow_until[kind],
 					      memory_order_relaxed);
 
 	return until && until > now_ns();
+}
+
+static unsigned int away(struct gr_workers *w)
+{
+	return atomic_load_explicit(&w->away, memory_order_relaxed);
+}
+
+/* More Calls come while some are being run: they are more than one can do. A Call
+ * that is the only one there is, is run here, though it may have come before the
+ * one before it was quite done. */
+static bool others_run(struct gr_workers *w)
+{
+	return away(w) != 0;
+}
+
+/* A leader that looks again and again takes a processor. Not where a Call may
+ * want it: one that waits to be run, or is run by another worker. */
+static int patience(struct gr_workers *w)
+{
+	unsigned int n = away(w);
+
+	return n && n + w->npollers >= w->processors ? RT_SLEEP : -1;
 }
 
 enum xprt_stat gr_lead(struct svc_req *token)
@@ -137,6 +175,7 @@ enum xprt_stat gr_lead(struct svc_req *token)
 	bool leads = true;
 
 	leading = &here;
+	be_seen(p);
 	while (leads && !gr_workers_stopping(w)) {
 		unsigned int kind;
 		bool waited;
@@ -147,16 +186,17 @@ enum xprt_stat gr_lead(struct svc_req *token)
 		rt_run(w->inst, p->n, 0);
 		waited = !here.first && !here.more;
 		if (waited)
-			rt_run(w->inst, p->n, -1);
+			rt_run(w->inst, p->n, patience(w));
 		here.looking = false;
 		if (!here.first)
 			continue;
 		kind = w->kind_of(here.first);
-		/* Where Calls come one upon the other, others run them. */
-		if (!waited || is_slow(&w->dog, kind)) {
+		if ((!waited && others_run(w)) || is_slow(&w->dog, kind)) {
 			leading = NULL;
+			atomic_fetch_add_explicit(&w->away, 1,
+						  memory_order_relaxed);
 			svc_resume(token);
-			gr_workers_run(w, here.first);
+			gr_workers_run_away(w, here.first);
 			leads = false;
 		} else {
 			leads = run_here(&here, here.first, kind);
@@ -177,8 +217,45 @@ enum xprt_stat gr_lead(struct svc_req *token)
 
 /* ---- The watchdog ------------------------------------------------------- */
 
-/* A Call of that kind takes long. Once may be chance: another program had the
- * processor. */
+static uint64_t used_cpu(struct gr_poller *p)
+{
+	struct timespec ts = { 0 };
+
+	clock_gettime(atomic_load_explicit(&p->clock, memory_order_relaxed),
+		      &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* Has the leader's thread work to do, but no processor? (proc(5)) */
+static bool is_runnable(struct gr_poller *p)
+{
+	char path[64], text[256], *at;
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat",
+		 (int)atomic_load_explicit(&p->tid, memory_order_relaxed));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	if (n <= 0)
+		return false;
+	text[n] = 0;
+	/* The name, in parentheses, may be anything. */
+	at = strrchr(text, ')');
+	return at && !strncmp(at, ") R", 3);
+}
+
+/* It takes long, but might not: others had the processor meanwhile. */
+static bool is_chance(struct gr_poller *p)
+{
+	return used_cpu(p) - p->cpu < (uint64_t)TICK_US * 1000 &&
+	       is_runnable(p);
+}
+
+/* A Call of that kind takes long. Once may be chance all the same. */
 static void note_slow(struct gr_watchdog *dog, unsigned int kind)
 {
 	const uint64_t ns = (uint64_t)SLOW_MS * 1000000;
@@ -192,6 +269,7 @@ static void note_slow(struct gr_watchdog *dog, unsigned int kind)
 static void relieve(struct gr_workers *w, struct gr_poller *p, uint64_t n)
 {
 	unsigned int kind = atomic_load(&p->kind);
+	bool chance = is_chance(p);
 	struct svc_req *req;
 
 	if (!atomic_compare_exchange_strong(&p->running, &n, GR_TAKEN))
@@ -203,7 +281,8 @@ static void relieve(struct gr_workers *w, struct gr_poller *p, uint64_t n)
 		gr_workers_ended(w);
 		return;
 	}
-	note_slow(&w->dog, kind);
+	if (!chance)
+		note_slow(&w->dog, kind);
 	svc_resume(&p->token);
 }
 
@@ -237,6 +316,7 @@ static bool look(struct gr_workers *w)
 		if (n != p->seen) {
 			p->seen = n;
 			p->ticks = 0;
+			p->cpu = used_cpu(p);
 		}
 		if (++p->ticks >= 3 || gr_workers_stopping(w))
 			relieve(w, p, n);

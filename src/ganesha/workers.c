@@ -18,6 +18,7 @@
 #include "ganesha/workers.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdlib.h>
 #include <time.h>
@@ -118,6 +119,7 @@ static bool stand_by(struct gr_workers *w)
 
 void gr_workers_enqueue(struct gr_workers *w, struct svc_req *req)
 {
+	atomic_fetch_add_explicit(&w->away, 1, memory_order_relaxed);
 	pthread_mutex_lock(&w->lock);
 	TAILQ_INSERT_TAIL(&w->queue, &req->rq_wpe.pqe, q);
 	wake_one(w);
@@ -135,6 +137,12 @@ void gr_workers_run(struct gr_workers *w, struct svc_req *req)
 		SVCAUTH_RELEASE(req);
 	XDR_DESTROY(req->rq_xdrs);
 	w->free_cb(req, stat);
+}
+
+void gr_workers_run_away(struct gr_workers *w, struct svc_req *req)
+{
+	gr_workers_run(w, req);
+	atomic_fetch_sub_explicit(&w->away, 1, memory_order_relaxed);
 }
 
 /* Run what is queued, until nothing is. @woken: for it. */
@@ -158,7 +166,7 @@ static void empty_queue(struct gr_workers *w, bool woken)
 		wake_one(w);
 		if (!e)
 			return;
-		gr_workers_run(w, req_of(e));
+		gr_workers_run_away(w, req_of(e));
 	}
 }
 
@@ -200,6 +208,16 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
+/* That this process may use. */
+static unsigned int processors(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return 1;
+	return (unsigned int)CPU_COUNT(&set);
+}
+
 int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 		     svc_xprt_free_fun_t free_cb,
 		     unsigned int (*kind_of)(struct svc_req *req),
@@ -213,6 +231,8 @@ int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 	w->free_cb = free_cb;
 	w->kind_of = kind_of;
 	w->by_workers = by_workers;
+	w->processors = processors();
+	atomic_init(&w->away, 0);
 	w->npollers = 0;
 	w->running = 0;
 	w->waking = false;

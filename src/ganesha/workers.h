@@ -42,6 +42,10 @@ struct gr_poller {
 	_Atomic uint64_t calls; /* so many it has run itself */
 	uint64_t seen, calls_seen; /* the watchdog's */
 	unsigned int ticks; /* likewise: how often it was seen */
+	uint64_t cpu; /* likewise: what its thread had used at first, ns */
+	/* The leader's thread, for the watchdog. */
+	_Atomic clockid_t clock;
+	_Atomic pid_t tid;
 };
 
 #define GR_TAKEN UINT64_MAX
@@ -66,6 +70,10 @@ struct gr_workers {
 	unsigned int (*kind_of)(struct svc_req *req); /* below GR_KINDS */
 	bool by_workers;
 	struct gr_watchdog dog;
+	unsigned int processors;
+	/* Calls that have been queued, or are run by a worker that does not lead:
+	 * not those that a leader runs. */
+	atomic_uint away;
 	unsigned int npollers;
 	struct gr_poller *poller;
 	atomic_bool stop;
@@ -113,6 +121,8 @@ int gr_watchdog_start(struct gr_workers *w);
 void gr_watchdog_stop(struct gr_workers *w);
 
 void gr_workers_enqueue(struct gr_workers *w, struct svc_req *req);
+/* Run one that has been counted as away. */
+void gr_workers_run_away(struct gr_workers *w, struct svc_req *req);
 /* Run what is queued, until nothing is. */
 void gr_workers_empty(struct gr_workers *w);
 void gr_workers_ended(struct gr_workers *w); /* a poller */

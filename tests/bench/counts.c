@@ -22,7 +22,8 @@
 #include <fcntl.h>
 #include <link.h>
 #include <malloc.h>
-#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -53,6 +54,7 @@
 	X(looks) /* epoll_wait without time */             \
 	X(events) /* of either: how many gave something */ \
 	X(wakes) /* writes of eight octets: eventfds */    \
+	X(signals) /* of conditions and semaphores */      \
 	X(file_calls)                                      \
 	X(file_octets)                                     \
 	X(naps)                                            \
@@ -292,6 +294,27 @@ EXPORT int madvise(void *at, size_t len, int advice)
 	NEXT(madvise);
 	add(maps, 1);
 	return real(at, len, advice);
+}
+
+EXPORT int pthread_cond_signal(pthread_cond_t *c)
+{
+	NEXT(pthread_cond_signal);
+	add(signals, 1);
+	return real(c);
+}
+
+EXPORT int pthread_cond_broadcast(pthread_cond_t *c)
+{
+	NEXT(pthread_cond_broadcast);
+	add(signals, 1);
+	return real(c);
+}
+
+EXPORT int sem_post(sem_t *s)
+{
+	NEXT(sem_post);
+	add(signals, 1);
+	return real(s);
 }
 
 /* ---- Memory -------------------------------------------------------------- */

@@ -227,7 +227,8 @@ int rt_run(struct rt_instance *inst, unsigned int n, int timeout_ms)
 	for (const struct rt_part *const *p = inst->parts; *p; p++)
 		if ((*p)->poll)
 			done += (*p)->poll(inst, n);
-	found = events(inst, n, done ? 0 : timeout_ms);
+	found = timeout_ms == RT_SLEEP ? look(inst, n, done ? 0 : -1) :
+					 events(inst, n, done ? 0 : timeout_ms);
 	counts_due(inst, n);
 	atomic_store_explicit(&t->runner, 0, memory_order_relaxed);
 	return found + done;
