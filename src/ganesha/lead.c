@@ -248,10 +248,11 @@ static bool is_runnable(struct gr_poller *p)
 	return at && !strncmp(at, ") R", 3);
 }
 
-/* It takes long, but might not: others had the processor meanwhile. */
+/* It takes long, but might not: in the three ticks or more its thread had a
+ * processor for less than two, and waits for one. */
 static bool is_chance(struct gr_poller *p)
 {
-	return used_cpu(p) - p->cpu < (uint64_t)TICK_US * 1000 &&
+	return used_cpu(p) - p->cpu < (uint64_t)TICK_US * 2000 &&
 	       is_runnable(p);
 }
 
