@@ -12,15 +12,19 @@
 #define COMPAT_BOUND true
 #define COMPAT_LENDS true
 
-_Static_assert(sizeof(struct svc_xprt) == 448, "ntirpc 4.3");
+_Static_assert(sizeof(struct svc_xprt) == 448 + COMPAT_MUTEX, "ntirpc 4.3");
 _Static_assert(offsetof(struct svc_xprt, xp_dispatch) == 8, "ntirpc 4.3");
 _Static_assert(offsetof(struct svc_xprt, xp_parent) == 16, "ntirpc 4.3");
 _Static_assert(offsetof(struct svc_xprt, xp_u2) == 72, "ntirpc 4.3");
 _Static_assert(offsetof(struct svc_xprt, xp_remote) == 224, "ntirpc 4.3");
-_Static_assert(offsetof(struct svc_xprt, xp_fd) == 408, "ntirpc 4.3");
-_Static_assert(offsetof(struct svc_xprt, xp_type) == 424, "ntirpc 4.3");
-_Static_assert(offsetof(struct svc_xprt, xp_refcnt) == 428, "ntirpc 4.3");
-_Static_assert(offsetof(struct svc_xprt, xp_flags) == 432, "ntirpc 4.3");
+_Static_assert(offsetof(struct svc_xprt, xp_fd) == 408 + COMPAT_MUTEX,
+	       "ntirpc 4.3");
+_Static_assert(offsetof(struct svc_xprt, xp_type) == 424 + COMPAT_MUTEX,
+	       "ntirpc 4.3");
+_Static_assert(offsetof(struct svc_xprt, xp_refcnt) == 428 + COMPAT_MUTEX,
+	       "ntirpc 4.3");
+_Static_assert(offsetof(struct svc_xprt, xp_flags) == 432 + COMPAT_MUTEX,
+	       "ntirpc 4.3");
 _Static_assert(offsetof(struct xp_ops, xp_free_user_data) == 64, "ntirpc 4.3");
 _Static_assert(offsetof(struct xdr_ops, x_setpostn) == 40, "ntirpc 4.3");
 _Static_assert(sizeof(struct xdr_ops) == 112, "ntirpc 4.3");

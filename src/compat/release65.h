@@ -12,17 +12,21 @@
 #define COMPAT_BOUND false
 #define COMPAT_LENDS false
 
-_Static_assert(sizeof(struct svc_xprt) == 600, "ntirpc 6.3");
+_Static_assert(sizeof(struct svc_xprt) == 600 + COMPAT_MUTEX, "ntirpc 6.3");
 _Static_assert(offsetof(struct svc_xprt, xp_dispatch) == 8, "ntirpc 6.3");
 _Static_assert(offsetof(struct svc_xprt, xp_parent) == 24, "ntirpc 6.3");
 _Static_assert(offsetof(struct svc_xprt, xp_u1) == 72, "ntirpc 6.3");
 _Static_assert(offsetof(struct svc_xprt, xp_u2) == 80, "ntirpc 6.3");
 _Static_assert(offsetof(struct svc_xprt, xp_remote) == 232, "ntirpc 6.3");
 _Static_assert(offsetof(struct svc_xprt, xp_proxy) == 376, "ntirpc 6.3");
-_Static_assert(offsetof(struct svc_xprt, xp_fd) == 560, "ntirpc 6.3");
-_Static_assert(offsetof(struct svc_xprt, xp_type) == 576, "ntirpc 6.3");
-_Static_assert(offsetof(struct svc_xprt, xp_refcnt) == 580, "ntirpc 6.3");
-_Static_assert(offsetof(struct svc_xprt, xp_flags) == 584, "ntirpc 6.3");
+_Static_assert(offsetof(struct svc_xprt, xp_fd) == 560 + COMPAT_MUTEX,
+	       "ntirpc 6.3");
+_Static_assert(offsetof(struct svc_xprt, xp_type) == 576 + COMPAT_MUTEX,
+	       "ntirpc 6.3");
+_Static_assert(offsetof(struct svc_xprt, xp_refcnt) == 580 + COMPAT_MUTEX,
+	       "ntirpc 6.3");
+_Static_assert(offsetof(struct svc_xprt, xp_flags) == 584 + COMPAT_MUTEX,
+	       "ntirpc 6.3");
 _Static_assert(offsetof(struct xp_ops, xp_unref_user_data) == 64, "ntirpc 6.3");
 _Static_assert(offsetof(struct xp_ops, xp_free_user_data) == 72, "ntirpc 6.3");
 _Static_assert(offsetof(struct xdr_ops, x_getstartdatapos) == 40, "ntirpc 6.3");
