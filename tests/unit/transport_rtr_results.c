@@ -154,6 +154,13 @@ static void lengths(void)
 	ask(&r, 4, 3, 1000, NULL, 0, 2);
 	CU_ASSERT_TRUE_FATAL(got(&r, 4, 1, 0));
 	CU_ASSERT_EQUAL(resp.pslen, 3020);
+	/* The least that is asked for is enough; one octet less is not. */
+	want[0].minlen = 1000;
+	want[1].minlen = 1001;
+	ask(&r, 6, 2, 1000, &set, 1, 2);
+	CU_ASSERT_TRUE_FATAL(got(&r, 6, 1, 3));
+	CU_ASSERT(item[0].type == XMPTYPE_TBSN &&
+		  item[1].type == XMPTYPE_TOOSHORT);
 	/* One that failed keeps its place. */
 	ask(&r, 5, 1, UINT32_MAX, &set, 1, 2);
 	CU_ASSERT_TRUE_FATAL(got(&r, 5, 1, 3));

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The keeper: its jobs run by one thread of its own, one at a time, without the
+ * signals of the process; who asks waits for the end of the job. Stopped, it has
+ * no thread, and can be started again.
+ */
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ganesha/keeper.h"
+#include "unit.h"
+
+struct seen {
+	unsigned int jobs;
+	pthread_t thread;
+	bool blocked;
+	char name[16];
+};
+
+static void look(void *arg)
+{
+	struct seen *s = arg;
+	sigset_t set;
+
+	/* The caller would be back by then if it did not wait. */
+	usleep(20000);
+	pthread_sigmask(SIG_SETMASK, NULL, &set);
+	s->blocked = sigismember(&set, SIGTERM) == 1 &&
+		     sigismember(&set, SIGHUP) == 1 &&
+		     sigismember(&set, SIGUSR1) == 1;
+	pthread_getname_np(pthread_self(), s->name, sizeof(s->name));
+	s->thread = pthread_self();
+	s->jobs++;
+}
+
+static unsigned int threads(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	unsigned int n = 0;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(d);
+	for (struct dirent *e; (e = readdir(d));)
+		n += e->d_name[0] != '.';
+	closedir(d);
+	return n;
+}
+
+static void jobs(void)
+{
+	struct gr_keeper k = { 0 };
+	struct seen s = { 0 };
+	unsigned int before = threads();
+	pthread_t first;
+	sigset_t mask;
+
+	for (unsigned int again = 0; again < 2; again++) {
+		CU_ASSERT_EQUAL_FATAL(gr_keeper_start(&k), 0);
+		CU_ASSERT_TRUE(k.running);
+		CU_ASSERT_EQUAL(threads(), before + 1);
+		/* Our own signals are as they were. */
+		pthread_sigmask(SIG_SETMASK, NULL, &mask);
+		CU_ASSERT_EQUAL(sigismember(&mask, SIGTERM), 0);
+		gr_keeper_do(&k, look, &s);
+		CU_ASSERT_EQUAL_FATAL(s.jobs, 1);
+		CU_ASSERT_TRUE(s.blocked);
+		CU_ASSERT_STRING_EQUAL(s.name, "rdma-keeper");
+		CU_ASSERT_FALSE(pthread_equal(s.thread, pthread_self()));
+		first = s.thread;
+		gr_keeper_do(&k, look, &s);
+		CU_ASSERT_EQUAL(s.jobs, 2);
+		CU_ASSERT_TRUE(pthread_equal(s.thread, first));
+		gr_keeper_stop(&k);
+		CU_ASSERT_FALSE(k.running);
+		CU_ASSERT_EQUAL(threads(), before);
+		/* Nothing is left to stop. */
+		gr_keeper_stop(&k);
+		s.jobs = 0;
+	}
+}
+
+/* A job that is asked for at once, before the thread has begun to wait, is done. */
+static void at_once(void)
+{
+	struct gr_keeper k = { 0 };
+	struct seen s = { 0 };
+
+	for (unsigned int i = 1; i <= 20; i++) {
+		CU_ASSERT_EQUAL_FATAL(gr_keeper_start(&k), 0);
+		gr_keeper_do(&k, look, &s);
+		gr_keeper_stop(&k);
+		CU_ASSERT_EQUAL(s.jobs, i);
+	}
+}
+
+static const struct unit_test tests[] = {
+	{ "jobs", jobs },
+	{ "at once", at_once },
+	{ NULL, NULL },
+};
+
+UNIT_MAIN("ganesha-keeper", tests)
