@@ -3,27 +3,21 @@
  * gateway - rpcrdma-gateway: the main thread
  *
  * Threads: main waits for TCP connections and signals, and owns start and end
- * of all others. gw.h tells about the rest.
+ * of all others. gateway.h tells about the rest.
  */
 #include <errno.h>
-#include <inttypes.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <syslog.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/addr.h"
-#include "stats/socket.h"
-#include "gateway/gw_client.h"
-#include "tools/latency.h"
+#include "gateway/accept.h"
+#include "gateway/client.h"
+#include "gateway/report.h"
 #include "tools/notify.h"
 
 #define MAIN_FDS (1 + GW_MAX_LISTEN)
@@ -32,8 +26,6 @@
 #define LOG_MS 1000
 /* How long nothing is accepted when there is no descriptor for it. */
 #define ACCEPT_REST_MS 100
-/* It is said again when it has been over for so long, ns. */
-#define SHORT_AGAIN 10000000000ull
 
 struct poller {
 	struct gateway *gw;
@@ -48,173 +40,11 @@ struct program {
 	struct poller *pollers;
 	unsigned int npollers;
 	int sigfd;
-	int listen[GW_MAX_LISTEN];
-	bool rest; /* accept nothing for a moment */
-	uint64_t short_at; /* ns; when descriptors were last short */
-	struct stats_socket *stats_socket;
-	struct stats_source stats;
+	struct gw_accept accept;
+	struct gw_report report;
 };
 
-/* ---- Log ---------------------------------------------------------------- */
-
-static void log_text(void *ctx, int level, const char *text)
-{
-	struct gateway *gw = ctx;
-	struct timespec ts;
-	struct tm tm;
-	char when[32];
-
-	if (level > gw->opt.log_level)
-		return;
-	clock_gettime(CLOCK_REALTIME, &ts);
-	localtime_r(&ts.tv_sec, &tm);
-	strftime(when, sizeof(when), "%H:%M:%S", &tm);
-	fprintf(stderr, "%s.%03ld rpcrdma-gateway: %s\n", when,
-		ts.tv_nsec / 1000000, text);
-}
-
-void gw_log(struct gateway *gw, int level, const char *fmt, ...)
-{
-	char text[512];
-	va_list ap;
-
-	if (level > gw->opt.log_level)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	log_text(gw, level, text);
-}
-
-/* ---- Statistics --------------------------------------------------------- */
-
-void gw_stats_add(struct gw_stats *to, const struct gw_stats *from)
-{
-#define ADD(name, help) to->name += from->name;
-	GW_STATS(ADD)
-#undef ADD
-}
-
-void gw_stats_total(struct gateway *gw, struct gw_stats *out)
-{
-	pthread_mutex_lock(&gw->lock);
-	*out = gw->ended;
-	for (struct gw_client *c = gw->clients; c; c = c->all_next) {
-		pthread_mutex_lock(&c->lock);
-		gw_stats_add(out, &c->stats);
-		pthread_mutex_unlock(&c->lock);
-	}
-	pthread_mutex_unlock(&gw->lock);
-}
-
-/* One JSON document. Any thread. */
-static void stats_print(FILE *f, void *ctx)
-{
-	struct program *p = ctx;
-	struct gateway *gw = &p->gw;
-	const char *sep = "";
-	struct gw_stats s;
-	uint64_t accepted;
-
-	gw_stats_total(gw, &s);
-	pthread_mutex_lock(&gw->lock);
-	accepted = gw->accepted;
-	pthread_mutex_unlock(&gw->lock);
-	fprintf(f,
-		"{\"clients\": %u, \"clients_accepted\": %" PRIu64
-		",\n \"gateway\": {",
-		atomic_load(&gw->nclients), accepted);
-#define PRINT(name, help)                                     \
-	fprintf(f, "%s\"" #name "\": %" PRIu64, sep, s.name); \
-	sep = ", ";
-	GW_STATS(PRINT)
-#undef PRINT
-	fputs("},\n \"transport\":\n", f);
-	stats_json(f, &p->stats);
-	fputs("}\n", f);
-}
-
-static void stats_report(struct program *p)
-{
-	const char *path = p->gw.opt.stats_file;
-	FILE *f;
-	bool bad;
-
-	if (p->gw.opt.stats) {
-		stats_print(stdout, p);
-		fflush(stdout);
-	}
-	if (path) {
-		f = fopen(path, "we");
-		if (f)
-			stats_print(f, p);
-		bad = !f || ferror(f);
-		if (f && fclose(f))
-			bad = true;
-		if (bad)
-			gw_log(&p->gw, LOG_ERR, "--stats-file %s: %s", path,
-			       strerror(errno));
-	}
-}
-
 /* ---- Start -------------------------------------------------------------- */
-
-static int stats_start(struct program *p)
-{
-	const char *path = p->gw.opt.stats_socket;
-	int rc;
-
-	if (!path)
-		return 0;
-	rc = stats_socket_start_with(path, stats_print, p, &p->stats_socket);
-	if (rc)
-		gw_log(&p->gw, LOG_ERR, "--stats-socket %s: %s", path,
-		       strerror(-rc));
-	return rc;
-}
-
-static int tcp_listen(const struct arg_addr *a)
-{
-	int one = 1, rc;
-	int fd = socket(a->addr.ss_family,
-			SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	if (fd < 0)
-		return -errno;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(fd, (const struct sockaddr *)&a->addr, a->len) ||
-	    listen(fd, 128)) {
-		rc = -errno;
-		close(fd);
-		return rc;
-	}
-	return fd;
-}
-
-static int listen_all(struct program *p)
-{
-	struct gateway *gw = &p->gw;
-	char name[64];
-
-	for (unsigned int i = 0; i < gw->opt.nlisten; i++) {
-		struct sockaddr_storage addr = { 0 };
-		socklen_t len = sizeof(addr);
-
-		fab_addr_name((struct sockaddr *)&gw->opt.listen[i].addr, name,
-			      sizeof(name));
-		p->listen[i] = tcp_listen(&gw->opt.listen[i]);
-		if (p->listen[i] < 0) {
-			gw_log(gw, LOG_ERR, "--listen %s: %s", name,
-			       strerror(-p->listen[i]));
-			return p->listen[i];
-		}
-		getsockname(p->listen[i], (struct sockaddr *)&addr, &len);
-		fab_addr_name((struct sockaddr *)&addr,
-			      p->stats.listener[p->stats.nlisteners++],
-			      sizeof(p->stats.listener[0]));
-	}
-	return 0;
-}
 
 static void *poller_main(void *arg)
 {
@@ -248,7 +78,8 @@ static int threads_start(struct program *p)
 		q->started = !rc;
 		if (!rc) {
 			gw->nworkers = i + 1;
-			rc = gw_worker_start(&gw->workers[i], gw, i);
+			rc = gw_worker_start(&gw->workers[i], gw, i,
+					     gw_client_event);
 		}
 	}
 	return rc;
@@ -286,10 +117,12 @@ static int instance_start(struct program *p)
 	struct gw_options *o = &p->gw.opt;
 	struct rt_params params = {
 		.provider = fab_provider(o->provider),
-		.domain = { .log = log_text, .log_ctx = &p->gw, .crc = o->crc },
+		.domain = { .log = gw_log_text,
+			    .log_ctx = &p->gw,
+			    .crc = o->crc },
 		.pollers = o->threads,
 		.config = o->config,
-		.log = log_text,
+		.log = gw_log_text,
 		.log_ctx = &p->gw,
 	};
 	char fault[RT_AUTH_TEXT];
@@ -302,15 +135,15 @@ static int instance_start(struct program *p)
 		rc = rt_instance_create(&params, &p->gw.inst);
 	if (rc)
 		return rc;
-	p->stats = (struct stats_source){ .inst = p->gw.inst,
-					  .program = "rpcrdma-gateway",
-					  .provider = o->provider,
-					  .started = stats_now() };
+	p->report.source = (struct stats_source){ .inst = p->gw.inst,
+						  .program = "rpcrdma-gateway",
+						  .provider = o->provider,
+						  .started = stats_now() };
 	p->gw.pool = rt_instance_pool(p->gw.inst);
 	clients_fit(&p->gw);
 	gw_shares_init(&p->gw.shares, o->config.max_memory / 2,
 		       gw_mem_size(o->max_record + sizeof(struct gw_buf)));
-	gw_client_ops(&p->gw.ops, o->config.reverse != RDMA2_RVRSDIR_NONE);
+	gw_link_ops(&p->gw.ops, o->config.reverse != RDMA2_RVRSDIR_NONE);
 	return 0;
 }
 
@@ -327,96 +160,6 @@ static void raise_nofile(void)
 
 /* ---- Main loop ---------------------------------------------------------- */
 
-/* Does @a have a port that only root could bind? */
-static bool is_reserved(const struct sockaddr_storage *a)
-{
-	in_port_t port = a->ss_family == AF_INET6 ?
-				 ((const struct sockaddr_in6 *)a)->sin6_port :
-				 ((const struct sockaddr_in *)a)->sin_port;
-
-	return ntohs(port) < IPPORT_RESERVED;
-}
-
-static void __attribute__((format(printf, 3, 4)))
-turned_away(struct gateway *gw, const struct sockaddr_storage *from,
-	    const char *fmt, ...)
-{
-	const struct sockaddr *sa = (const struct sockaddr *)from;
-	struct in6_addr host = fab_addr_host(sa);
-	char name[64];
-	va_list ap;
-
-	fab_addr_name(sa, name, sizeof(name));
-	va_start(ap, fmt);
-	fab_log_vput(gw->log, NULL, &host, name, LOG_WARNING, fmt, ap);
-	va_end(ap);
-}
-
-/*
- * No descriptor, or no memory in the kernel, for another client: idle ones give
- * way, and those that wait to be accepted wait for a moment more.
- */
-static void accept_short(struct program *p, int err)
-{
-	uint64_t now = lat_now();
-
-	if (!p->short_at || now - p->short_at > SHORT_AGAIN)
-		fab_log_put(p->gw.log, NULL, NULL, NULL, LOG_ERR,
-			    "accept: %s: new clients wait, idle ones give way",
-			    strerror(err));
-	p->short_at = now;
-	p->rest = true;
-	gw_watch_give_way(&p->gw);
-}
-
-/* One more? If not, somebody idle may leave for it. */
-static bool has_room(struct gateway *gw)
-{
-	unsigned int n = atomic_load(&gw->nclients), most = gw->opt.max_clients;
-
-	if (n - atomic_load(&gw->leaving) < most)
-		return true;
-	/* Those that leave are there for a while longer. */
-	return n < 2 * most && gw_watch_give_way(gw);
-}
-
-static void accept_clients(struct program *p, int lfd)
-{
-	struct gateway *gw = &p->gw;
-
-	for (;;) {
-		struct sockaddr_storage from = { 0 };
-		socklen_t len = sizeof(from);
-		int fd = accept4(lfd, (struct sockaddr *)&from, &len,
-				 SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-		if (fd < 0) {
-			if (errno == EAGAIN || errno == EWOULDBLOCK)
-				return;
-			if (errno == EINTR || errno == ECONNABORTED)
-				continue;
-			accept_short(p, errno);
-			return;
-		}
-		if (gw->opt.reserved_ports && !is_reserved(&from)) {
-			turned_away(gw, &from,
-				    "a client turned away: this is not a port "
-				    "below 1024, which --reserved-ports wants");
-			close(fd);
-			continue;
-		}
-		if (!has_room(gw)) {
-			turned_away(gw, &from,
-				    "a client turned away: --max-clients %u, "
-				    "and none is idle",
-				    gw->opt.max_clients);
-			close(fd);
-			continue;
-		}
-		gw_client_new(gw, fd);
-	}
-}
-
 /* True: it is time to end. */
 static bool take_signal(struct program *p)
 {
@@ -426,7 +169,7 @@ static bool take_signal(struct program *p)
 		return false;
 	if (si.ssi_signo != SIGUSR1)
 		return true;
-	stats_report(p);
+	gw_report(&p->report);
 	return false;
 }
 
@@ -438,24 +181,24 @@ static void serve(struct program *p)
 	fds[n++] = (struct pollfd){ .fd = p->sigfd, .events = POLLIN };
 	first = n;
 	for (unsigned int i = 0; i < p->gw.opt.nlisten; i++)
-		fds[n++] =
-			(struct pollfd){ .fd = p->listen[i], .events = POLLIN };
+		fds[n++] = (struct pollfd){ .fd = p->accept.fd[i],
+					    .events = POLLIN };
 	for (;;) {
 		/* While resting, the signals alone. */
-		if (poll(fds, p->rest ? first : n,
-			 p->rest ? ACCEPT_REST_MS : LOG_MS) < 0 &&
+		if (poll(fds, p->accept.rest ? first : n,
+			 p->accept.rest ? ACCEPT_REST_MS : LOG_MS) < 0 &&
 		    errno != EINTR)
 			return;
 		fab_log_tick(p->gw.log);
-		if (p->rest)
+		if (p->accept.rest)
 			for (unsigned int i = first; i < n; i++)
 				fds[i].revents = 0;
-		p->rest = false;
+		p->accept.rest = false;
 		if ((fds[0].revents & POLLIN) && take_signal(p))
 			return;
 		for (unsigned int i = first; i < n; i++)
 			if (fds[i].revents & POLLIN)
-				accept_clients(p, fds[i].fd);
+				gw_accept_clients(&p->accept, fds[i].fd);
 	}
 }
 
@@ -491,8 +234,8 @@ int main(int argc, char **argv)
 	if (!p)
 		return 1;
 	p->sigfd = -1;
-	for (unsigned int i = 0; i < GW_MAX_LISTEN; i++)
-		p->listen[i] = -1;
+	gw_accept_init(&p->accept, &p->gw);
+	p->report.gw = &p->gw;
 	pthread_mutex_init(&p->gw.lock, NULL);
 	if (pthread_key_create(&p->gw.batch_key, NULL)) {
 		free(p);
@@ -501,7 +244,7 @@ int main(int argc, char **argv)
 	if (gw_options_parse(&p->gw.opt, argc, argv, &status))
 		goto out;
 	status = 1;
-	p->gw.log = fab_log_create(log_text, &p->gw);
+	p->gw.log = fab_log_create(gw_log_text, &p->gw);
 	if (!p->gw.log)
 		goto out;
 	raise_nofile();
@@ -525,11 +268,12 @@ int main(int argc, char **argv)
 		gw_log(&p->gw, LOG_ERR, "start: %s", strerror(-rc));
 		goto stop;
 	}
-	if (listen_all(p) || stats_start(p))
+	if (gw_accept_start(&p->accept, &p->report.source) ||
+	    gw_report_start(&p->report))
 		goto stop;
-	for (unsigned int i = 0; i < p->stats.nlisteners; i++)
+	for (unsigned int i = 0; i < p->report.source.nlisteners; i++)
 		gw_log(&p->gw, LOG_NOTICE, "listening on %s",
-		       p->stats.listener[i]);
+		       p->report.source.listener[i]);
 	rc = notify_manager("READY=1");
 	if (rc)
 		gw_log(&p->gw, LOG_WARNING, "NOTIFY_SOCKET: %s", strerror(-rc));
@@ -538,13 +282,11 @@ int main(int argc, char **argv)
 	notify_manager("STOPPING=1");
 	status = 0;
 stop:
-	for (unsigned int i = 0; i < GW_MAX_LISTEN; i++)
-		if (p->listen[i] >= 0)
-			close(p->listen[i]);
+	gw_accept_stop(&p->accept);
 	clean = threads_stop(p);
 	if (!status)
-		stats_report(p);
-	stats_socket_stop(p->stats_socket);
+		gw_report(&p->report);
+	gw_report_stop(&p->report);
 	if (!clean) {
 		/* Still referenced: leave it to the end of the process. */
 		gw_log(&p->gw, LOG_ERR, "connections left over at the end");

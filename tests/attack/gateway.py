@@ -24,7 +24,7 @@ from attack import (ENDED, MB, PID, PORT, Attack, Wrong, check, descriptors,
                     nfs4_read, rpc, stats, status, tcp, until)
 
 # How long the good client works beside an attack, and what is looked at: the
-# first and the last seconds. Between is GW_PRESSURE_SECONDS (gw_share.h).
+# first and the last seconds. Between is GW_PRESSURE_SECONDS (src/gateway/share.h).
 BESIDE = int(os.environ.get("ATTACK_SECONDS", "12"))
 WINDOW = 5
 DEPTH = 8

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "gateway/gw_share.h"
+#include "gateway/share.h"
 #include "unit.h"
 
 #define MB ((size_t)1 << 20)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gw_options - the command line of rpcrdma-gateway
+ * options - the command line of rpcrdma-gateway
  *
  * Threads: none; called by main before there are any.
  */
@@ -9,7 +9,9 @@
 #include <string.h>
 #include <syslog.h>
 
-#include "gateway/gw.h"
+#include "gateway/call.h"
+#include "gateway/options.h"
+#include "gateway/reverse.h"
 
 static const char usage[] =
 	"usage: rpcrdma-gateway --server ADDR[:PORT] [OPTION...]\n"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gw_sink - memory for the results of a Call that come through Write chunks
+ * sink - memory for the results of a Call that come through Write chunks
  *
  * Threads: that which has the Call; its memory is in the client's share.
  */
-#include "gateway/gw.h"
+#include "gateway/client.h"
 
 /* Sinks of one Call: a quarter of the memory at most, and more than half of
  * GW_SINKS_MAX only if that is a sixteenth. */
@@ -32,7 +32,7 @@ size_t gw_sinks_most(const struct gateway *gw)
 {
 	size_t limit = gw->shares.limit;
 
-	/* More only where the reserve would do for it, too [gw_share.h]. */
+	/* More only where the reserve would do for it, too [share.h]. */
 	if (limit / SINKS_RICH >= GW_SINKS_MAX)
 		return GW_SINKS_MAX;
 	limit /= SINKS_PART;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gw_out - records on their way to the TCP client
+ * out - records on their way to the TCP client
  *
  * Threads: any thread pushes. Whoever finds nobody writing becomes the writer
  * until the queue is empty or the socket is full; then the worker goes on when
@@ -12,7 +12,7 @@
  * writer, and writes at the end of its batch, so that Replies that come in
  * together leave together.
  */
-#include "gateway/gw.h"
+#include "gateway/client.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -28,7 +28,7 @@ static unsigned int out_gather(struct gw_client *c, struct iovec *v)
 {
 	unsigned int n = 0;
 
-	for (struct gw_out *o = c->outq; o && n < OUT_IOV; o = o->next)
+	for (struct gw_out *o = c->out.first; o && n < OUT_IOV; o = o->next)
 		for (unsigned int i = o->at; i < o->niov && n < OUT_IOV; i++)
 			v[n++] = o->iov[i];
 	return n;
@@ -40,9 +40,9 @@ static unsigned int out_gather(struct gw_client *c, struct iovec *v)
  */
 static struct gw_out *out_advance(struct gw_client *c, size_t n)
 {
-	struct gw_out *done = c->outq, *last = NULL;
+	struct gw_out *done = c->out.first, *last = NULL;
 
-	for (struct gw_out *o = c->outq; o; o = c->outq) {
+	for (struct gw_out *o = c->out.first; o; o = c->out.first) {
 		while (o->at < o->niov && n >= o->iov[o->at].iov_len) {
 			n -= o->iov[o->at].iov_len;
 			o->at++;
@@ -55,10 +55,10 @@ static struct gw_out *out_advance(struct gw_client *c, size_t n)
 			break;
 		}
 		last = o;
-		c->outq = o->next;
+		c->out.first = o->next;
 	}
-	if (!c->outq)
-		c->outq_tail = &c->outq;
+	if (!c->out.first)
+		c->out.tail = &c->out.first;
 	if (!last)
 		return NULL;
 	last->next = NULL;
@@ -75,7 +75,7 @@ static void out_finish(struct gw_client *c, struct gw_out *o, bool written)
 	}
 }
 
-/* The caller has set c->writing, and holds a reference. */
+/* The caller has set c->out.writing, and holds a reference. */
 static void out_run(struct gw_client *c)
 {
 	struct iovec v[OUT_IOV];
@@ -87,15 +87,15 @@ static void out_run(struct gw_client *c)
 		ssize_t n;
 
 		pthread_mutex_lock(&c->lock);
-		if (c->dead || !c->outq || (full && !c->writable)) {
-			struct gw_out *rest = c->dead ? c->outq : NULL;
+		if (c->dead || !c->out.first || (full && !c->out.writable)) {
+			struct gw_out *rest = c->dead ? c->out.first : NULL;
 
 			if (c->dead) {
-				c->outq = NULL;
-				c->outq_tail = &c->outq;
+				c->out.first = NULL;
+				c->out.tail = &c->out.first;
 			}
-			c->writing = false;
-			if (!c->outq) {
+			c->out.writing = false;
+			if (!c->out.first) {
 				gw_share_out_stop(&c->share);
 			} else if (!atomic_load(&c->share.out_since)) {
 				gw_share_out_start(&c->share, lat_now());
@@ -107,7 +107,7 @@ static void out_run(struct gw_client *c)
 			out_finish(c, rest, false);
 			return;
 		}
-		c->writable = false;
+		c->out.writable = false;
 		m.msg_iovlen = out_gather(c, v);
 		pthread_mutex_unlock(&c->lock);
 
@@ -128,6 +128,12 @@ static void out_run(struct gw_client *c)
 	}
 }
 
+void gw_out_init(struct gw_outq *q)
+{
+	q->first = NULL;
+	q->tail = &q->first;
+}
+
 void gw_batch_open(struct gateway *gw, struct gw_batch *b)
 {
 	b->first = NULL;
@@ -139,7 +145,7 @@ void gw_batch_flush(struct gw_batch *b)
 	struct gw_client *c;
 
 	while ((c = b->first)) {
-		b->first = c->batch_next;
+		b->first = c->out.batch_next;
 		out_run(c);
 		gw_client_put(c);
 	}
@@ -170,14 +176,14 @@ void gw_out_push(struct gw_client *c, struct gw_out *o)
 		return;
 	}
 	/* With a record waiting for the socket, trying again is in vain. */
-	run = !c->writing && !c->outq;
-	*c->outq_tail = o;
-	c->outq_tail = &o->next;
+	run = !c->out.writing && !c->out.first;
+	*c->out.tail = o;
+	c->out.tail = &o->next;
 	if (run)
-		c->writing = true;
+		c->out.writing = true;
 	pthread_mutex_unlock(&c->lock);
 	if (run && b && small) {
-		c->batch_next = b->first;
+		c->out.batch_next = b->first;
 		b->first = c; /* with the reference */
 		return;
 	}
@@ -193,11 +199,24 @@ void gw_out_ready(struct gw_client *c)
 	bool run;
 
 	pthread_mutex_lock(&c->lock);
-	c->writable = true;
-	run = !c->writing && c->outq;
+	c->out.writable = true;
+	run = !c->out.writing && c->out.first;
 	if (run)
-		c->writing = true;
+		c->out.writing = true;
 	pthread_mutex_unlock(&c->lock);
 	if (run)
 		out_run(c);
+}
+
+void gw_out_end(struct gw_client *c)
+{
+	struct gw_out *rest = NULL;
+
+	pthread_mutex_lock(&c->lock);
+	if (!c->out.writing) {
+		rest = c->out.first;
+		gw_out_init(&c->out);
+	}
+	pthread_mutex_unlock(&c->lock);
+	out_finish(c, rest, false);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gw_fit - Calls that bring, or ask for, more than can be carried
+ * fit - Calls that bring, or ask for, more than can be carried
  *
  * By TCP a server takes WRITEs and gives READs as long as its own limits allow,
  * Ganesha 64 MiB. Here a message has to fit --max-record, and the server's own
@@ -16,7 +16,7 @@
  *
  * Threads: the client's worker.
  */
-#include "gateway/gw.h"
+#include "gateway/client.h"
 
 #include <string.h>
 
@@ -75,9 +75,9 @@ static size_t length_with(const struct gw_record *r, const struct ulb_bulk *b,
 	return len;
 }
 
-static void shorten(struct gw_client *c, const struct ulb_bulk *b, size_t w)
+static void shorten(struct gw_fit *f, struct gw_record *r,
+		    const struct ulb_bulk *b, size_t w)
 {
-	struct gw_record *r = &c->acc;
 	size_t whole = gw_round4(b->count), here = r->len - data_at(b);
 
 	if (here > whole)
@@ -89,15 +89,15 @@ static void shorten(struct gw_client *c, const struct ulb_bulk *b, size_t w)
 		gw_record_cut(r, data_at(b) + w, here - w);
 	/* The rest of the last one is still to come. */
 	if (here < whole) {
-		c->until = here < w ? w - here : 0;
-		c->drop = whole - here - c->until;
+		f->until = here < w ? w - here : 0;
+		f->drop = whole - here - f->until;
 	}
 }
 
-bool gw_fit_ever(const struct gw_client *c)
+/* Could there be what could be left out, by its first GW_FIT_HEAD octets? */
+static bool ever(const struct gw_record *r)
 {
 	struct iovec iov[GW_PIECES];
-	const struct gw_record *r = &c->acc;
 	struct ulb_call call;
 
 	if (ulb_call_head(iov, rt_to_iov(r->piece, r->npieces, iov), &call))
@@ -106,17 +106,23 @@ bool gw_fit_ever(const struct gw_client *c)
 	       (call.op_class == ULB_CLASS_write || call.vers == 4);
 }
 
-bool gw_fit_record(struct gw_client *c)
+/*
+ * @r is as long as a record may be, and more is to come. Let less of its WRITEs
+ * pass: until and drop say what becomes of the octets next. False: there is
+ * nothing that could be left out.
+ */
+static bool fit(struct gw_client *c, struct gw_record *r,
+		const struct gw_buf *rx)
 {
 	struct ulb_bulk b[FIT_BULKS];
-	unsigned int n = scan(&c->acc, b), cut = 0;
+	unsigned int n = scan(r, b), cut = 0;
 	size_t w = FIT_LEAST;
 
 	if (!n || n > FIT_BULKS)
 		return false;
 	while (2 * w <= c->gw->opt.max_record)
 		w *= 2;
-	while (w >= FIT_LEAST && length_with(&c->acc, b, n, w) > most(c))
+	while (w >= FIT_LEAST && length_with(r, b, n, w) > most(c))
 		w /= 2;
 	if (w < FIT_LEAST)
 		return false;
@@ -124,21 +130,58 @@ bool gw_fit_record(struct gw_client *c)
 	while (n--) {
 		if (b[n].kind != ULB_BULK_WRITE || b[n].count <= w)
 			continue;
-		shorten(c, &b[n], w);
+		shorten(&c->fit, r, &b[n], w);
 		cut++;
 	}
 	count(c, &c->stats.writes_shortened, cut);
-	gw_share_done_in(&c->share, gw_record_held(&c->acc, c->rx));
+	gw_share_done_in(&c->share, gw_record_held(r, rx));
 	return true;
+}
+
+bool gw_fit_over(struct gw_client *c, struct gw_record *r,
+		 const struct gw_buf *rx, size_t left)
+{
+	size_t max = c->gw->opt.max_record;
+	struct gw_fit *f = &c->fit;
+
+	if (!left || gw_fit_cutting(f) || r->len + left <= max)
+		return false;
+	if (!f->judged && r->len >= GW_FIT_HEAD) {
+		f->judged = true;
+		if (!ever(r))
+			return true;
+	}
+	return r->len >= max && !fit(c, r, rx);
+}
+
+size_t gw_fit_same(const struct gw_client *c, const struct gw_record *r,
+		   size_t n)
+{
+	const struct gw_fit *f = &c->fit;
+	size_t most = c->gw->opt.max_record - r->len;
+
+	if (f->until)
+		most = f->until;
+	else if (f->drop)
+		most = f->drop;
+	return n < most ? n : most;
+}
+
+void gw_fit_took(struct gw_fit *f, size_t n)
+{
+	if (gw_fit_drops(f))
+		f->drop -= n;
+	else if (f->until)
+		f->until -= n;
 }
 
 /* ---- READ, READDIR ------------------------------------------------------ */
 
-void gw_fit_segments(struct gw_client *c, const struct rt_properties *theirs)
+void gw_fit_segments(struct gw_fit *f, const struct rt_properties *theirs)
 {
-	c->segments = theirs->segments < RT_MAX_SEGMENTS ? theirs->segments :
+	f->segments = theirs->segments < RT_MAX_SEGMENTS ? theirs->segments :
 							   RT_MAX_SEGMENTS;
-	c->segment_size = theirs->segment_size;
+	f->segment_size = theirs->segment_size;
 }
 
 /*
@@ -147,12 +190,12 @@ void gw_fit_segments(struct gw_client *c, const struct rt_properties *theirs)
  */
 static size_t chunk_room(const struct gw_client *c, const struct gw_call *call)
 {
-	size_t size = c->segment_size, stretch = FAB_POOL_MAX_BUF, room;
+	size_t size = c->fit.segment_size, stretch = FAB_POOL_MAX_BUF, room;
 	unsigned int used = 1 + call->rec.npieces, left, each;
 
-	if (call->plain || !size || c->segments <= used)
+	if (call->plain || !size || c->fit.segments <= used)
 		return 0;
-	left = c->segments - used;
+	left = c->fit.segments - used;
 	each = (unsigned int)((stretch + size - 1) / size);
 	room = left % each * size;
 	room = left / each * stretch + (room < stretch ? room : stretch);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gw_share - which client may hold how much, and which one is ended when
+ * share - which client may hold how much, and which one is ended when
  *
- * Policy, threads and locks: gw_share.h.
+ * Policy, threads and locks: share.h.
  */
-#include "gateway/gw_share.h"
+#include "gateway/share.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gw_share - which client may hold how much, and which one is ended when
+ * share - which client may hold how much, and which one is ended when
  *
  * One sum is shared out: half of --max-memory. What a client has of it are the
  * receive buffers and sinks that are its own, the heap of its Calls, and the
@@ -50,8 +50,8 @@
  * lock; the lock guards the lists, and is for those that wait, come or go.
  * in_octets and urgent are the worker's.
  */
-#ifndef RPCRDMA_TOOLS_GW_SHARE_H
-#define RPCRDMA_TOOLS_GW_SHARE_H
+#ifndef RPCRDMA_GATEWAY_SHARE_H
+#define RPCRDMA_GATEWAY_SHARE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -148,4 +148,4 @@ bool gw_share_press(struct gw_share *m, uint64_t now,
 		    void (*evict)(struct gw_share *victim));
 #define GW_LOOK_MS 10
 
-#endif /* RPCRDMA_TOOLS_GW_SHARE_H */
+#endif /* RPCRDMA_GATEWAY_SHARE_H */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gw_layout - a Reply as the record that goes to TCP
+ * layout - a Reply as the record that goes to TCP
  *
  * Nothing is copied: the record is a list of the Reply's pieces, cut where an
  * item that has come through a Write chunk belongs. Strand only.
  */
-#include "gateway/gw.h"
+#include "gateway/client.h"
 
 #include <errno.h>
 

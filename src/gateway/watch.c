@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gw_watch - TCP clients that do not go on, and those that give way
+ * watch - TCP clients that do not go on, and those that give way
  *
- * How the policy of gw_share.h is applied, and what happens when --max-clients
+ * How the policy of share.h is applied, and what happens when --max-clients
  * is reached or descriptors are short: then one client may end for a new one's
  * sake. That is
  *
@@ -23,14 +23,11 @@
  */
 #include <errno.h>
 #include <linux/sockios.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <syslog.h>
 
-#include "gateway/gw_client.h"
+#include "gateway/client.h"
 #include "tools/latency.h"
 
 #define SEC 1000000000ull
@@ -38,40 +35,16 @@
 #define IDLE_LEAST_MS 1000
 /* In line for memory and with its socket empty so long: others first. */
 #define LINE_MS 1000
-/*
- * An idle host that is gone is found in two minutes. TCP_USER_TIMEOUT is not
- * for octets that are not taken: Linux counts a window that is smaller than the
- * next segment as shut, sends what fits by its probes, and goes on counting, so
- * that whoever reads slower than it is sent to is ended, though he acknowledges
- * all the time. The clocks do that, which run for what is in the socket as well,
- * and what is not acknowledged because the host is gone.
- */
-#define KEEP_IDLE 60
-#define KEEP_INTERVAL 10
-#define KEEP_COUNT 6
-
-void gw_watch_socket(int fd)
-{
-	int one = 1, idle = KEEP_IDLE, interval = KEEP_INTERVAL;
-	int count = KEEP_COUNT;
-
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
-}
-
 /* ---- Progress ----------------------------------------------------------- */
 
 void gw_watch_in(struct gw_client *c, uint64_t now)
 {
-	if (!rec_inside(&c->rec)) {
+	if (!gw_rx_inside(&c->rx)) {
 		gw_share_in_stop(&c->share);
 		return;
 	}
 	gw_share_in_start(&c->share, now ? now : lat_now());
-	gw_worker_watch(c->w, c);
+	gw_worker_watch(c);
 }
 
 /* Octets of Replies that its TCP has acknowledged, and whether any are left.
@@ -98,33 +71,35 @@ static bool sweep_out(struct gw_client *c, uint64_t now)
 	uint64_t n = acked(c, &waits);
 
 	pthread_mutex_lock(&c->lock);
-	waits |= c->outq != NULL;
+	waits |= gw_out_waits(&c->out);
 	if (!waits) {
 		gw_share_out_stop(&c->share);
-	} else if (n >= c->out_acked + GW_PROGRESS_LEAST) {
-		c->out_acked = n;
+	} else if (n >= c->watch.out_acked + GW_PROGRESS_LEAST) {
+		c->watch.out_acked = n;
 		gw_share_out_start(&c->share, now);
 	}
 	pthread_mutex_unlock(&c->lock);
 	return waits;
 }
 
-void gw_watch_look(struct gw_client *c, uint64_t now)
+/* Is there what its TCP has not taken? */
+static void look(struct gw_client *c)
 {
 	bool more;
 	uint64_t n = acked(c, &more);
 
-	if (c->watched || !more)
+	if (!more)
 		return;
-	c->out_acked = n;
+	c->watch.out_acked = n;
 	pthread_mutex_lock(&c->lock);
-	gw_share_out_start(&c->share, now);
+	gw_share_out_start(&c->share, lat_now());
 	pthread_mutex_unlock(&c->lock);
-	gw_worker_watch(c->w, c);
+	gw_worker_watch(c);
 }
 
-void gw_watch_sweep(struct gw_client *c, uint64_t now)
+static void sweep(struct gw_client *c)
 {
+	uint64_t now = lat_now();
 	bool in = atomic_load(&c->share.in_since);
 	bool out = atomic_load(&c->share.out_since) && sweep_out(c, now);
 	char text[96];
@@ -132,11 +107,10 @@ void gw_watch_sweep(struct gw_client *c, uint64_t now)
 	if (in && gw_share_lack(&c->share, now) >= LINE_MS * MSEC)
 		gw_share_served(&c->share);
 	if (!in && !out) {
-		c->watched = false;
-		c->w->nwatched--;
+		gw_worker_unwatch(c);
 		/* A Reply may have come to wait at this moment. */
 		if (atomic_load(&c->share.out_since))
-			gw_worker_watch(c->w, c);
+			gw_worker_watch(c);
 		return;
 	}
 	if (gw_share_lack(&c->share, now) < GW_PROGRESS_SECONDS * SEC)
@@ -168,7 +142,7 @@ static void evict(struct gw_client *c)
 		sweep_out(c, now);
 	lack = gw_share_lack(&c->share, now);
 	/* Set before the event, and by nobody since. */
-	if (c->share.of_line ? !c->stalled_since :
+	if (c->share.of_line ? !gw_rx_stalled(&c->rx) :
 			       lack < GW_PRESSURE_SECONDS * SEC) {
 		gw_share_spare(&c->share);
 		return;
@@ -193,18 +167,20 @@ static void evict(struct gw_client *c)
  */
 static uint64_t rested(struct gw_client *c, uint64_t now, bool *idle)
 {
-	uint64_t since = now > c->active_at ? now - c->active_at : 0;
+	uint64_t since = now > c->watch.active_at ? now - c->watch.active_at :
+						    0;
 
 	*idle = false;
-	if (c->dead || c->leaving)
+	if (c->dead || c->watch.leaving)
 		return 0;
 	/* It has sent all that it will, and has perhaps gone: it stands with
 	 * those that are stuck as soon as an idle one would go. */
-	if (c->idle_wanted)
+	if (gw_calls_ending(&c->calls))
 		return since + GW_PRESSURE_SECONDS * SEC - IDLE_LEAST_MS * MSEC;
-	if (c->outstanding || c->nreverse || c->outq)
+	if (gw_calls_outstanding(&c->calls) || gw_reverse_count(&c->reverse) ||
+	    gw_out_waits(&c->out))
 		return gw_share_lack(&c->share, now);
-	if (c->early)
+	if (gw_link_is_early(&c->link))
 		return 0;
 	/* Waiting for memory is not its fault. */
 	if (atomic_load_explicit(&c->share.waiting, memory_order_relaxed))
@@ -239,7 +215,7 @@ bool gw_watch_give_way(struct gateway *gw)
 		first = second;
 	if (first) {
 		pthread_mutex_lock(&first->lock);
-		first->leaving = true;
+		first->watch.leaving = true;
 		pthread_mutex_unlock(&first->lock);
 		atomic_fetch_add(&gw->leaving, 1);
 		gw_kick(first, GW_EV_LEAVE);
@@ -256,12 +232,12 @@ static void leave(struct gw_client *c)
 	bool idle, stay;
 
 	pthread_mutex_lock(&c->lock);
-	c->leaving = false;
+	c->watch.leaving = false;
 	ns = rested(c, now, &idle);
 	least = idle ? IDLE_LEAST_MS * MSEC : GW_PRESSURE_SECONDS * SEC;
-	stay = ns < least || c->have_record;
+	stay = ns < least || gw_rx_has_record(&c->rx);
 	if (!stay) {
-		c->leaving = true;
+		c->watch.leaving = true;
 		c->stats.gave_way++;
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -278,9 +254,13 @@ void gw_watch_events(struct gw_client *c, unsigned int events)
 {
 	bool more;
 
+	if (events & GW_EV_SWEEP)
+		sweep(c);
+	else if (events & GW_EV_LOOK)
+		look(c);
 	if (events & GW_EV_WATCH) {
-		c->out_acked = acked(c, &more);
-		gw_worker_watch(c->w, c);
+		c->watch.out_acked = acked(c, &more);
+		gw_worker_watch(c);
 	}
 	if (events & GW_EV_EVICT)
 		evict(c);

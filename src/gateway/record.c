@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gw_record - records in receive buffers
+ * record - records in receive buffers
  *
  * Threads: a record belongs to one thread at a time; the buffers' reference
  * counts are atomic, because the records of one buffer end in any thread.
  */
-#include "gateway/gw.h"
+#include "gateway/client.h"
 
 #include <string.h>
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gw_reverse - reverse-direction Calls, carried to the TCP client and back
+ * reverse - reverse-direction Calls, carried to the TCP client and back
  *
  * Threads: gw_reverse_vet() and gw_reverse_call() are the strand's, the others
  * the worker's.
- * c->reverse (client.lock) lists the Calls that the TCP client has yet to
+ * struct gw_reverses (client.lock) lists the Calls that the TCP client has yet to
  * answer. A Call whose connection has ended stays only until it is out of the
  * output queue. The transport bounds their number on one connection.
  *
  * All there is of one is in the area of its struct rt_call, so that none is lost
  * for want of memory here; where the transport has none, it says so (7.4.1).
  */
-#include "gateway/gw.h"
+#include "gateway/client.h"
 
 #include <string.h>
 #include <syslog.h>
@@ -19,12 +19,12 @@
 /* Lock held. */
 static void reverse_unlink(struct gw_client *c, struct gw_reverse *r)
 {
-	struct gw_reverse **p = &c->reverse;
+	struct gw_reverse **p = &c->reverse.first;
 
 	while (*p != r)
 		p = &(*p)->next;
 	*p = r->next;
-	c->nreverse--;
+	c->reverse.n--;
 }
 
 static void reverse_drop(struct gw_client *c, struct gw_reverse *r)
@@ -97,9 +97,9 @@ void gw_reverse_call(struct rt_conn *rc, struct rt_call *call)
 						call->pieces[i].len };
 	gw_client_get(c);
 	pthread_mutex_lock(&c->lock);
-	r->next = c->reverse;
-	c->reverse = r;
-	c->nreverse++;
+	r->next = c->reverse.first;
+	c->reverse.first = r;
+	c->reverse.n++;
 	c->stats.reverse_calls++;
 	pthread_mutex_unlock(&c->lock);
 	/* Calls may be let through now that were held back. */
@@ -107,18 +107,18 @@ void gw_reverse_call(struct rt_conn *rc, struct rt_call *call)
 	gw_out_push(c, &r->out);
 }
 
-void gw_reverse_reply(struct gw_client *c, uint32_t xid)
+void gw_reverse_reply(struct gw_client *c, struct gw_record *rec, uint32_t xid)
 {
 	struct gw_reverse *r;
 	bool now = false;
 
 	pthread_mutex_lock(&c->lock);
-	for (r = c->reverse; r && r->xid != xid;)
+	for (r = c->reverse.first; r && r->xid != xid;)
 		r = r->next;
 	if (r) {
 		reverse_unlink(c, r);
 		c->stats.reverse_replies++;
-		gw_record_move(&r->rec, &c->acc);
+		gw_record_move(&r->rec, rec);
 		/* The answer can be here before the writer knows that the Call
 		 * is out: then reverse_fin() goes on with it. */
 		r->answered = true;
@@ -130,7 +130,7 @@ void gw_reverse_reply(struct gw_client *c, uint32_t xid)
 	if (r)
 		return;
 	gw_client_log(c, LOG_INFO, "Reply %08x to no Call: dropped", xid);
-	gw_record_release(&c->acc);
+	gw_record_release(rec);
 }
 
 void gw_reverse_orphan(struct gw_client *c)
@@ -138,14 +138,14 @@ void gw_reverse_orphan(struct gw_client *c)
 	struct gw_reverse *drop = NULL, **p, *r;
 
 	pthread_mutex_lock(&c->lock);
-	for (p = &c->reverse; (r = *p);) {
+	for (p = &c->reverse.first; (r = *p);) {
 		if (!r->written) {
 			r->orphan = true;
 			p = &r->next;
 			continue;
 		}
 		*p = r->next;
-		c->nreverse--;
+		c->reverse.n--;
 		r->next = drop;
 		drop = r;
 	}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * accept - TCP clients that come
+ *
+ * Threads: main.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "gateway/accept.h"
+#include "gateway/client.h"
+#include "tools/latency.h"
+
+/* It is said again when it has been over for so long, ns. */
+#define SHORT_AGAIN 10000000000ull
+
+void gw_accept_init(struct gw_accept *a, struct gateway *gw)
+{
+	memset(a, 0, sizeof(*a));
+	a->gw = gw;
+	for (unsigned int i = 0; i < GW_MAX_LISTEN; i++)
+		a->fd[i] = -1;
+}
+
+static int tcp_listen(const struct arg_addr *a)
+{
+	int one = 1, rc;
+	int fd = socket(a->addr.ss_family,
+			SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, (const struct sockaddr *)&a->addr, a->len) ||
+	    listen(fd, 128)) {
+		rc = -errno;
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+int gw_accept_start(struct gw_accept *a, struct stats_source *stats)
+{
+	struct gateway *gw = a->gw;
+	char name[64];
+
+	for (unsigned int i = 0; i < gw->opt.nlisten; i++) {
+		struct sockaddr_storage addr = { 0 };
+		socklen_t len = sizeof(addr);
+
+		fab_addr_name((struct sockaddr *)&gw->opt.listen[i].addr, name,
+			      sizeof(name));
+		a->fd[i] = tcp_listen(&gw->opt.listen[i]);
+		if (a->fd[i] < 0) {
+			gw_log(gw, LOG_ERR, "--listen %s: %s", name,
+			       strerror(-a->fd[i]));
+			return a->fd[i];
+		}
+		getsockname(a->fd[i], (struct sockaddr *)&addr, &len);
+		fab_addr_name((struct sockaddr *)&addr,
+			      stats->listener[stats->nlisteners++],
+			      sizeof(stats->listener[0]));
+	}
+	return 0;
+}
+
+void gw_accept_stop(struct gw_accept *a)
+{
+	for (unsigned int i = 0; i < GW_MAX_LISTEN; i++)
+		if (a->fd[i] >= 0)
+			close(a->fd[i]);
+}
+
+/* Does @a have a port that only root could bind? */
+static bool is_reserved(const struct sockaddr_storage *a)
+{
+	in_port_t port = a->ss_family == AF_INET6 ?
+				 ((const struct sockaddr_in6 *)a)->sin6_port :
+				 ((const struct sockaddr_in *)a)->sin_port;
+
+	return ntohs(port) < IPPORT_RESERVED;
+}
+
+static void __attribute__((format(printf, 3, 4)))
+turned_away(struct gateway *gw, const struct sockaddr_storage *from,
+	    const char *fmt, ...)
+{
+	const struct sockaddr *sa = (const struct sockaddr *)from;
+	struct in6_addr host = fab_addr_host(sa);
+	char name[64];
+	va_list ap;
+
+	fab_addr_name(sa, name, sizeof(name));
+	va_start(ap, fmt);
+	fab_log_vput(gw->log, NULL, &host, name, LOG_WARNING, fmt, ap);
+	va_end(ap);
+}
+
+/*
+ * No descriptor, or no memory in the kernel, for another client: idle ones give
+ * way, and those that wait to be accepted wait for a moment more.
+ */
+static void accept_short(struct gw_accept *a, int err)
+{
+	uint64_t now = lat_now();
+
+	if (!a->short_at || now - a->short_at > SHORT_AGAIN)
+		fab_log_put(a->gw->log, NULL, NULL, NULL, LOG_ERR,
+			    "accept: %s: new clients wait, idle ones give way",
+			    strerror(err));
+	a->short_at = now;
+	a->rest = true;
+	gw_watch_give_way(a->gw);
+}
+
+/* One more? If not, somebody idle may leave for it. */
+static bool has_room(struct gateway *gw)
+{
+	unsigned int n = atomic_load(&gw->nclients), most = gw->opt.max_clients;
+
+	if (n - atomic_load(&gw->leaving) < most)
+		return true;
+	/* Those that leave are there for a while longer. */
+	return n < 2 * most && gw_watch_give_way(gw);
+}
+
+void gw_accept_clients(struct gw_accept *a, int lfd)
+{
+	struct gateway *gw = a->gw;
+
+	for (;;) {
+		struct sockaddr_storage from = { 0 };
+		socklen_t len = sizeof(from);
+		int fd = accept4(lfd, (struct sockaddr *)&from, &len,
+				 SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd < 0) {
+			if (errno == EAGAIN || errno == EWOULDBLOCK)
+				return;
+			if (errno == EINTR || errno == ECONNABORTED)
+				continue;
+			accept_short(a, errno);
+			return;
+		}
+		if (gw->opt.reserved_ports && !is_reserved(&from)) {
+			turned_away(gw, &from,
+				    "a client turned away: this is not a port "
+				    "below 1024, which --reserved-ports wants");
+			close(fd);
+			continue;
+		}
+		if (!has_room(gw)) {
+			turned_away(gw, &from,
+				    "a client turned away: --max-clients %u, "
+				    "and none is idle",
+				    gw->opt.max_clients);
+			close(fd);
+			continue;
+		}
+		gw_client_new(gw, fd);
+	}
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * answer - what becomes of a Call that the transport is through with
+ *
+ * Threads: the strand.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "gateway/client.h"
+#include "tools/latency.h"
+
+/* The answer stands in call->out: off the books, to the socket. */
+static void call_answer(struct gw_call *call, unsigned int placed, bool failed)
+{
+	struct gw_client *c = call->c;
+	bool dead;
+
+	pthread_mutex_lock(&c->lock);
+	gw_books_remove(&c->calls, call);
+	c->calls.lost_since = 0;
+	c->stats.results_reduced += placed;
+	if (failed)
+		c->stats.errors_answered++;
+	dead = c->dead;
+	pthread_mutex_unlock(&c->lock);
+	/* The arguments are not needed while the answer waits. */
+	gw_record_release(&call->rec);
+	gw_call_recharge(call);
+	if (dead)
+		gw_call_free(c, call, false);
+	else
+		gw_out_push(c, &call->out);
+}
+
+/*
+ * So that the client does not wait for what will never come. With RPCSEC_GSS
+ * it would not believe an accepted Reply, whose verifier only the server can
+ * make.
+ */
+static void call_fail(struct gw_call *call, const char *why)
+{
+	struct xw w;
+
+	gw_client_log(call->c, LOG_WARNING, "Call %08x (%s) failed: %s",
+		      call->head.xid,
+		      ulb_proc_name(call->head.prog, call->head.vers,
+				    call->head.proc),
+		      why);
+	xw_init(&w, call->mark + REC_MARK_LEN, RPC_REPLY_HEAD);
+	if (gw_call_is_gss(call))
+		rpc_denial(&w, call->head.xid, RPC_AUTH_FAILED);
+	else
+		rpc_reply_head(&w, call->head.xid, RPC_ACCEPT_SYSTEM_ERR);
+	rec_mark(call->mark, w.len);
+	call->iov[0] = (struct iovec){ call->mark, REC_MARK_LEN + w.len };
+	call->out.iov = call->iov;
+	call->out.niov = 1;
+	call_answer(call, 0, true);
+}
+
+/*
+ * Back to the worker: to be submitted again in its place. But what the server
+ * has seen under RPCSEC_GSS it would drop the second time, as a replay: the
+ * client must send it again, with the sequence number that is the next (RFC
+ * 2203, 5.3.3.1), and does so when its connection ends.
+ */
+static void call_park(struct gw_call *call, bool again, bool seen)
+{
+	struct gw_client *c = call->c;
+	bool renew = seen && gw_call_is_gss(call);
+	bool kick, dead;
+
+	/* From the unlock on the Call is the worker's. */
+	rt_request_reset(call->rq);
+	pthread_mutex_lock(&c->lock);
+	call->submitted = false;
+	if (!again && !call->lost_since)
+		call->lost_since = lat_now();
+	dead = c->dead;
+	if (dead)
+		gw_books_remove(&c->calls, call);
+	/* Lost on a connection that has a successor already? */
+	kick = !dead && (again || (c->calls.to && call->gen != c->calls.gen));
+	pthread_mutex_unlock(&c->lock);
+	if (dead)
+		gw_call_free(c, call, false);
+	else if (renew)
+		gw_kick(c, GW_EV_RENEW);
+	else if (kick)
+		gw_kick(c, GW_EV_RESEND);
+}
+
+/*
+ * May a Call be executed twice? The server has done so when it finds that the
+ * Reply has no room [E5]. A session keeps it from doing so again; under
+ * RPCSEC_GSS it is the client that decides, see call_park().
+ */
+static bool call_repeatable(const struct gw_call *call)
+{
+	struct iovec iov[GW_PIECES];
+	struct ulb_call head;
+
+	if (gw_call_is_gss(call) || call->head.prog != ULB_PROG_NFS)
+		return true;
+	if (ulb_classify(iov,
+			 rt_to_iov(call->rec.piece, call->rec.npieces, iov),
+			 &head))
+		return false;
+	if (head.vers == 4)
+		/* Of a class behind that may be what changes something too. */
+		return head.sequence || (head.op_class != ULB_CLASS_other &&
+					 head.op_class < ULB_CLASS_change);
+	return head.op_class != ULB_CLASS_other &&
+	       head.op_class != ULB_CLASS_change;
+}
+
+/* RDMA2_ERROR names what is missing: try once with that [E5]. */
+static bool call_retry(struct gw_call *call)
+{
+	struct rt_request *rq = call->rq;
+	const struct wire_error *e = &rq->error;
+	struct gw_client *c = call->c;
+	const struct gw_options *o = &c->gw->opt;
+
+	if (!call_repeatable(call))
+		return false;
+	if (e->code == RDMA2_ERR_WRITE_RESOURCE && !call->write_retry) {
+		unsigned int i = e->chunk_index - 1;
+
+		if (!e->chunk_index || i >= rq->nsinks || !e->length_needed ||
+		    !call->sinks[i].addr ||
+		    e->length_needed <= call->sinks[i].len ||
+		    e->length_needed > o->max_record)
+			return false;
+		if (!gw_sink_get(call, i, e->length_needed, GW_MEM_MUST))
+			return false;
+		call->write_retry = true;
+	} else if (e->code == RDMA2_ERR_REPLY_RESOURCE && !call->reply_retry) {
+		if (!e->length_needed || e->length_needed > o->max_record)
+			return false;
+		/* Its bound was wrong, or there was no memory for a chunk. */
+		rq->reply_max = e->length_needed;
+		call->reply_retry = true;
+		if (gw_call_is_gss(call) && !call->head.ddp)
+			gw_plan_expect(c->gw, e->length_needed);
+	} else {
+		return false;
+	}
+	pthread_mutex_lock(&c->lock);
+	c->stats.resource_retries++;
+	pthread_mutex_unlock(&c->lock);
+	call_park(call, true, true);
+	return true;
+}
+
+/*
+ * More chunks or segments than one header can have: send it again whole,
+ * which needs none for the arguments and leaves the results to the Reply.
+ */
+static bool call_retry_plain(struct gw_call *call)
+{
+	struct rt_request *rq = call->rq;
+
+	if (call->plain || (!rq->nitems && !rq->nsinks))
+		return false;
+	call->plain = true;
+	gw_sinks_release(call);
+	/* Cannot fail: a plain Call needs no sinks. */
+	if (!gw_call_plan(call))
+		return false;
+	call_park(call, true, false);
+	return true;
+}
+
+void gw_call_done(struct rt_request *rq)
+{
+	struct gw_call *call = rt_request_user(rq);
+	unsigned int placed = 0;
+	char why[96];
+	int rc;
+
+	switch (rq->status) {
+	case 0:
+		gw_shares_answered(&call->c->gw->shares);
+		rc = gw_call_layout(call, &placed);
+		if (!rc) {
+			call_answer(call, placed, false);
+			return;
+		}
+		/* The client would take it for a Call to itself. */
+		if (rc == -EPROTO)
+			rt_response_refuse(call->c->link.rc, rq->xid);
+		call_fail(call, rc == -EPROTO ?
+					"what came is no Reply" :
+					"the Reply does not match its chunks");
+		return;
+	case -ECONNRESET:
+		call_park(call, false, true);
+		return;
+	case -ENOTCONN:
+		call_park(call, false, false);
+		return;
+	case -EREMOTEIO:
+		if (call_retry(call))
+			return;
+		snprintf(why, sizeof(why), "the server answered %s",
+			 wire_errcode_name(rq->error.code));
+		call_fail(call, why);
+		return;
+	case -E2BIG:
+		if (call_retry_plain(call))
+			return;
+		call_fail(call, "too large for any format");
+		return;
+	default:
+		call_fail(call, strerror(-rq->status));
+		return;
+	}
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * books - which Calls a client has outstanding
+ *
+ * Threads: client.lock is held, but for gw_call_free().
+ */
+#include "gateway/client.h"
+#include "tools/latency.h"
+
+/* How many times the limit while the client is asked something itself. */
+#define CALL_SURGE 16
+
+struct gw_call *gw_books_find(struct gw_calls *b, uint32_t xid)
+{
+	struct gw_call *call = b->hash[xid % GW_HASH];
+
+	while (call && call->head.xid != xid)
+		call = call->hnext;
+	return call;
+}
+
+void gw_books_insert(struct gw_calls *b, struct gw_call *call)
+{
+	struct gw_call **slot = &b->hash[call->head.xid % GW_HASH];
+
+	call->hnext = *slot;
+	*slot = call;
+	call->next = NULL;
+	call->prev = b->last;
+	if (call->prev)
+		call->prev->next = call;
+	else
+		b->first = call;
+	b->last = call;
+	b->outstanding++;
+	b->held += call->cost;
+}
+
+void gw_books_remove(struct gw_calls *b, struct gw_call *call)
+{
+	struct gw_call **p = &b->hash[call->head.xid % GW_HASH];
+
+	while (*p != call)
+		p = &(*p)->hnext;
+	*p = call->hnext;
+	if (call->prev)
+		call->prev->next = call->next;
+	else
+		b->first = call->next;
+	if (call->next)
+		call->next->prev = call->prev;
+	else
+		b->last = call->prev;
+}
+
+bool gw_books_full(const struct gw_client *c)
+{
+	const struct gw_options *o = &c->gw->opt;
+	unsigned int most = o->max_calls;
+
+	/*
+	 * Calls outstanding may all wait for a callback; the Reply to it stands
+	 * behind further Calls in the socket, so these must be let through.
+	 */
+	if (gw_reverse_count(&c->reverse))
+		most *= CALL_SURGE;
+	return c->calls.outstanding >= most ||
+	       (c->calls.outstanding &&
+		c->calls.held >= o->config.max_conn_memory);
+}
+
+void gw_call_free(struct gw_client *c, struct gw_call *call, bool written)
+{
+	unsigned int events = 0;
+	size_t cost = call->cost;
+
+	gw_record_release(&call->rec);
+	gw_sinks_release(call);
+	gw_share_give(&c->share, call->charge);
+	rt_request_free(call->rq);
+	pthread_mutex_lock(&c->lock);
+	c->calls.outstanding--;
+	c->calls.held -= cost;
+	if (written)
+		c->stats.tcp_replies++;
+	if (c->calls.paused && (!gw_books_full(c) || c->dead)) {
+		c->calls.paused = false;
+		events |= GW_EV_ROOM;
+	}
+	/* What has come back may be what it waits for. */
+	if (atomic_load_explicit(&c->share.waiting, memory_order_relaxed))
+		events |= GW_EV_ROOM;
+	if (!c->calls.outstanding) {
+		gw_watch_active(&c->watch, lat_now());
+		events |= c->calls.idle_wanted ? GW_EV_IDLE : 0;
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (events)
+		gw_kick(c, events);
+	gw_client_put(c);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * call - Calls made of records, and sent to where they go
+ *
+ * Threads: the client's worker.
+ */
+#include <syslog.h>
+
+#include "gateway/client.h"
+
+static void call_fin(struct gw_client *c, struct gw_out *o, bool written)
+{
+	gw_call_free(c, (struct gw_call *)o, written);
+}
+
+static void call_prepare(struct gw_call *call)
+{
+	struct rt_request *rq = call->rq;
+
+	rq->xid = call->head.xid;
+	rq->pieces = call->rec.piece;
+	rq->npieces = call->rec.npieces;
+	rq->items = call->items;
+	rq->sinks = call->sinks;
+	for (unsigned int i = 0; i < rq->nsinks; i++)
+		call->sinks[i].used = 0;
+	rq->op_class = call->head.op_class;
+	rq->call_only = false;
+	rq->done = gw_call_done;
+}
+
+enum gw_take gw_call_take(struct gw_client *c, struct gw_record *rec,
+			  uint32_t xid)
+{
+	struct gw_call *call = NULL;
+	struct rt_request *rq = NULL;
+	bool full, dup, up = false;
+
+	pthread_mutex_lock(&c->lock);
+	full = gw_books_full(c);
+	dup = gw_books_find(&c->calls, xid) != NULL;
+	if (dup) {
+		c->stats.tcp_calls++;
+		c->stats.duplicates++;
+	} else if (full) {
+		if (!c->calls.paused)
+			c->stats.pauses++;
+		c->calls.paused = true;
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (dup) {
+		/* Its answer is on the way; the server would do it twice. */
+		gw_client_log(c, LOG_DEBUG, "Call %08x is outstanding: dropped",
+			      xid);
+		gw_record_release(rec);
+		return GW_TAKEN;
+	}
+	if (full)
+		return GW_PAUSE;
+
+	rq = rt_request_alloc(c->gw->inst);
+	if (!rq)
+		return GW_NO_MEMORY;
+	call = rt_request_user(rq);
+	call->out.fin = call_fin;
+	call->c = c;
+	call->rq = rq;
+	call->plain = c->calls.no_chunks;
+	call->charge = 0;
+	gw_record_move(&call->rec, rec);
+	if (!gw_call_plan(call) || !gw_call_charge(call)) {
+		bool never = call->charge > c->gw->shares.limit;
+
+		gw_sinks_release(call);
+		gw_record_move(rec, &call->rec);
+		rt_request_free(rq);
+		return never ? GW_NEVER : GW_NO_MEMORY;
+	}
+	call->head.xid = xid;
+	call->cost = call->rec.len;
+	for (unsigned int i = 0; i < rq->nsinks; i++)
+		call->cost += call->sinks[i].len;
+	call_prepare(call);
+	gw_client_get(c);
+	pthread_mutex_lock(&c->lock);
+	gw_books_insert(&c->calls, call);
+	c->stats.tcp_calls++;
+	c->stats.arguments_reduced += rq->nitems;
+	up = c->calls.to;
+	call->submitted = up;
+	call->gen = c->calls.gen;
+	pthread_mutex_unlock(&c->lock);
+	if (up)
+		rt_request_submit(c->calls.to, rq);
+	return GW_TAKEN;
+}
+
+void gw_calls_open(struct gw_client *c, struct rt_conn *rc, bool no_chunks)
+{
+	struct gw_calls *b = &c->calls;
+
+	b->no_chunks = no_chunks;
+	pthread_mutex_lock(&c->lock);
+	b->to = rc;
+	b->gen++;
+	/* With Calls outstanding, only a Reply shows that the server serves. */
+	if (!b->outstanding)
+		b->lost_since = 0;
+	pthread_mutex_unlock(&c->lock);
+}
+
+uint64_t gw_calls_close(struct gw_client *c, uint64_t now, bool *any)
+{
+	struct gw_calls *b = &c->calls;
+	uint64_t oldest;
+
+	pthread_mutex_lock(&c->lock);
+	b->to = NULL;
+	if (!b->lost_since)
+		b->lost_since = now;
+	oldest = b->lost_since;
+	*any = b->first;
+	for (struct gw_call *call = b->first; call; call = call->next)
+		if (call->lost_since && call->lost_since < oldest)
+			oldest = call->lost_since;
+	pthread_mutex_unlock(&c->lock);
+	return oldest;
+}
+
+void gw_calls_submit(struct gw_client *c)
+{
+	struct gw_call *first = NULL, **tail = &first, *next;
+
+	pthread_mutex_lock(&c->lock);
+	if (!c->calls.to) {
+		pthread_mutex_unlock(&c->lock);
+		return;
+	}
+	for (struct gw_call *call = c->calls.first; call; call = call->next) {
+		if (call->submitted)
+			continue;
+		if (call->lost_since && call->gen != c->calls.gen)
+			c->stats.retransmits++;
+		call->submitted = true;
+		call->gen = c->calls.gen;
+		*tail = call;
+		tail = &call->snext;
+	}
+	*tail = NULL;
+	pthread_mutex_unlock(&c->lock);
+	/* A Call may be gone when its submission returns. */
+	for (; first; first = next) {
+		next = first->snext;
+		if (c->calls.no_chunks && !first->plain) {
+			first->plain = true;
+			gw_sinks_release(first);
+			gw_call_plan(first); /* a plain one cannot fail */
+		}
+		call_prepare(first);
+		rt_request_submit(c->calls.to, first->rq);
+	}
+}
+
+struct rt_conn *gw_calls_hold(struct gw_client *c)
+{
+	struct rt_conn *rc = c->calls.to;
+
+	/* The client may be gone before the end, and its reference with it. */
+	if (rc)
+		rt_conn_get(rc);
+	if (rc && !rt_conn_hold(rc)) {
+		rt_conn_put(rc);
+		rc = NULL;
+	}
+	return rc;
+}
+
+void gw_calls_unhold(struct rt_conn *rc)
+{
+	if (!rc)
+		return;
+	rt_conn_unhold(rc);
+	rt_conn_put(rc);
+}
+
+void gw_calls_abandon(struct gw_client *c)
+{
+	struct gw_call *first = NULL, *next;
+
+	pthread_mutex_lock(&c->lock);
+	for (struct gw_call *call = c->calls.first; call; call = next) {
+		next = call->next;
+		if (call->submitted)
+			continue;
+		gw_books_remove(&c->calls, call);
+		call->snext = first;
+		first = call;
+	}
+	pthread_mutex_unlock(&c->lock);
+	for (; first; first = next) {
+		next = first->snext;
+		gw_call_free(c, first, false);
+	}
+}

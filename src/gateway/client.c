@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * client - how a TCP client begins and ends
+ */
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "gateway/client.h"
+#include "tools/latency.h"
+
+/*
+ * An idle host that is gone is found in two minutes. TCP_USER_TIMEOUT is not
+ * for octets that are not taken: Linux counts a window that is smaller than the
+ * next segment as shut, sends what fits by its probes, and goes on counting, so
+ * that whoever reads slower than it is sent to is ended, though he acknowledges
+ * all the time. The clocks do that, which run for what is in the socket as well,
+ * and what is not acknowledged because the host is gone.
+ */
+#define KEEP_IDLE 60
+#define KEEP_INTERVAL 10
+#define KEEP_COUNT 6
+
+static void set_options(int fd)
+{
+	int one = 1, idle = KEEP_IDLE, interval = KEEP_INTERVAL;
+	int count = KEEP_COUNT;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+}
+
+int gw_client_new(struct gateway *gw, int fd)
+{
+	struct gw_client *c = calloc(1, sizeof(*c));
+	struct sockaddr_storage peer = { 0 };
+	socklen_t len = sizeof(peer);
+
+	if (!c) {
+		close(fd);
+		return -ENOMEM;
+	}
+	c->gw = gw;
+	c->fd = fd;
+	gw_out_init(&c->out);
+	atomic_init(&c->refs, 1); /* the worker's */
+	gw_rx_init(&c->rx);
+	pthread_mutex_init(&c->lock, NULL);
+	getpeername(fd, (struct sockaddr *)&peer, &len);
+	fab_addr_name((struct sockaddr *)&peer, c->name, sizeof(c->name));
+	c->host = fab_addr_host((struct sockaddr *)&peer);
+	set_options(fd);
+	gw_watch_active(&c->watch, lat_now());
+	gw_share_join(&gw->shares, &c->share);
+
+	atomic_fetch_add(&gw->nclients, 1);
+	pthread_mutex_lock(&gw->lock);
+	c->w = &gw->workers[gw->accepted++ % gw->nworkers];
+	c->all_next = gw->clients;
+	c->all_prev = &gw->clients;
+	if (c->all_next)
+		c->all_next->all_prev = &c->all_next;
+	gw->clients = c;
+	pthread_mutex_unlock(&gw->lock);
+	gw_kick(c, GW_EV_NEW);
+	return 0;
+}
+
+void gw_client_kill(struct gw_client *c, int level, const char *why)
+{
+	if (c->gone)
+		return;
+	if (why)
+		/* The last, and so whatever was said before. */
+		fab_log_put(c->gw->log, NULL, &c->host, c->name, level, "%s",
+			    why);
+	fab_log_leave(c->gw->log, &c->log, &c->host, c->name);
+	pthread_mutex_lock(&c->lock);
+	c->dead = true;
+	pthread_mutex_unlock(&c->lock);
+	gw_worker_forget(c);
+	gw_share_leave(&c->share);
+	gw_share_done_in(&c->share, 0);
+	/* The number stays ours until nobody can be writing to it. */
+	shutdown(c->fd, SHUT_RDWR);
+	gw_out_end(c);
+	gw_rx_end(&c->rx);
+	gw_reverse_orphan(c);
+	gw_calls_abandon(c);
+	gw_link_end(&c->link);
+	c->gone = true;
+	gw_client_put(c);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * events - what happens to a client, and which of its parts that is for
+ *
+ * Threads: the client's worker.
+ */
+#include <errno.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "gateway/client.h"
+
+#define WATCH_EVENTS \
+	(GW_EV_WATCH | GW_EV_EVICT | GW_EV_LEAVE | GW_EV_SWEEP | GW_EV_LOOK)
+
+static void begin(struct gw_client *c)
+{
+	int rc = gw_worker_adopt(c);
+
+	if (rc == -ECANCELED)
+		gw_client_kill(c, LOG_DEBUG, NULL);
+	else if (rc)
+		gw_client_kill(c, LOG_ERR, strerror(-rc));
+	else
+		gw_link_start(c);
+}
+
+/* That it must be ended, and why. False: it goes on. */
+static bool end(struct gw_client *c, unsigned int ev)
+{
+	if (ev & GW_EV_STOP) {
+		gw_client_kill(c, LOG_DEBUG, NULL);
+	} else if (ev & GW_EV_ERROR) {
+		gw_client_kill(c, LOG_INFO, "closed");
+	} else if (ev & GW_EV_BROKEN) {
+		gw_client_kill(c, LOG_INFO, "closed while Replies were due");
+	} else if (ev & GW_EV_RENEW) {
+		pthread_mutex_lock(&c->lock);
+		c->stats.renewals++;
+		pthread_mutex_unlock(&c->lock);
+		gw_client_kill(c, LOG_NOTICE,
+			       "closed: RPCSEC_GSS Calls must be made anew");
+	} else {
+		return false;
+	}
+	return true;
+}
+
+void gw_client_event(struct gw_client *c, unsigned int ev)
+{
+	if (ev & GW_EV_NEW)
+		begin(c);
+	/* Of one that is gone, its connection's end is still to be seen. */
+	if (gw_link_events(c, ev))
+		gw_rx_read(c);
+	if (c->gone)
+		return;
+	if (end(c, ev))
+		return;
+	if (ev & WATCH_EVENTS)
+		gw_watch_events(c, ev);
+	if (c->gone)
+		return;
+	if (ev & GW_EV_HANGUP)
+		gw_rx_hangup(&c->rx);
+	if (ev & GW_EV_OUT)
+		gw_out_ready(c);
+	if (ev & GW_EV_CONNECT)
+		gw_link_connect(c);
+	if (ev & GW_EV_RESEND)
+		gw_calls_submit(c);
+	if (ev & (GW_EV_IN | GW_EV_READ | GW_EV_ROOM))
+		gw_rx_read(c);
+	if (!c->gone && gw_rx_ended(&c->rx))
+		gw_rx_eof(c);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * link - a client's RDMA connection
+ *
+ * It goes down -> connecting -> up -> down ...; see link.h. Threads: the client's
+ * worker, but for the operations of the transport at the end (strand).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "gateway/client.h"
+#include "tools/latency.h"
+
+#define SEC 1000000000ull
+#define MSEC 1000000ull
+/* Waits between attempts to connect: doubled from the first to the last. */
+#define BACKOFF_FIRST_MS 100
+#define BACKOFF_LAST_MS 3000
+
+static bool early(struct gw_client *c)
+{
+	bool is;
+
+	pthread_mutex_lock(&c->lock);
+	is = c->link.early;
+	pthread_mutex_unlock(&c->lock);
+	return is;
+}
+
+/*
+ * The connection is gone or could not be made. Outstanding Calls wait for the
+ * next one; a client whose server has not answered for too long is let go, so
+ * that it sees what a TCP server's end looks like.
+ */
+static void down(struct gw_client *c, int error, const char *reason)
+{
+	uint64_t now = lat_now(), limit = c->gw->opt.retry_seconds * SEC;
+	struct gw_link *l = &c->link;
+	bool late, calls;
+	char text[192];
+
+	late = now - gw_calls_close(c, now, &calls) >= limit;
+	gw_reverse_orphan(c);
+	if (c->gone)
+		return;
+	snprintf(text, sizeof(text), "server: %s%s", reason,
+		 error == -EPROTONOSUPPORT ? ": no common version, closed" :
+		 error == -EACCES	   ? ", closed" :
+		 late			   ? ": given up, closed" :
+					     "");
+	/* What keys and policies say is not likely to change meanwhile. */
+	if (late || error == -EPROTONOSUPPORT || error == -EACCES) {
+		gw_client_kill(c, LOG_ERR, text);
+		return;
+	}
+	/* Calls wait for a descriptor, or Receives, that somebody idle has. */
+	if ((calls || early(c)) &&
+	    (error == -EMFILE || error == -ENFILE || error == -ENOMEM))
+		gw_watch_give_way(c->gw);
+	gw_client_log(c, LOG_NOTICE, "%s; again in %u ms", text, l->backoff_ms);
+	gw_worker_timer(c, GW_TIMER_CONNECT, now + l->backoff_ms * MSEC);
+	l->backoff_ms *= 2;
+	if (l->backoff_ms > BACKOFF_LAST_MS)
+		l->backoff_ms = BACKOFF_LAST_MS;
+}
+
+void gw_link_connect(struct gw_client *c)
+{
+	const struct gw_options *o = &c->gw->opt;
+	int rc;
+
+	if (c->link.connected_once) {
+		pthread_mutex_lock(&c->lock);
+		c->stats.reconnects++;
+		pthread_mutex_unlock(&c->lock);
+	}
+	gw_client_get(c);
+	rc = rt_connect(c->gw->inst,
+			c->w->index % rt_instance_pollers(c->gw->inst),
+			(const struct sockaddr *)&o->server.addr, o->server.len,
+			&c->gw->ops, c, &c->link.rc);
+	if (rc) {
+		c->link.rc = NULL;
+		gw_client_put(c);
+		down(c, rc, strerror(-rc));
+	}
+}
+
+void gw_link_start(struct gw_client *c)
+{
+	c->link.backoff_ms = BACKOFF_FIRST_MS;
+	gw_link_connect(c);
+}
+
+static void up(struct gw_client *c)
+{
+	struct rt_conn_info info;
+
+	rt_conn_info(c->link.rc, &info);
+	gw_client_log(c, LOG_INFO, "server %s, version %u%s%s", info.peer_name,
+		      info.version, *info.auth_peer ? ", " : "",
+		      info.auth_peer);
+	gw_fit_segments(&c->fit, &info.theirs);
+	c->link.backoff_ms = BACKOFF_FIRST_MS;
+	c->link.connected_once = true;
+	pthread_mutex_lock(&c->lock);
+	c->link.early = false;
+	pthread_mutex_unlock(&c->lock);
+	gw_calls_open(c, c->link.rc,
+		      !info.theirs.segments || !info.theirs.segment_size);
+	gw_calls_submit(c);
+}
+
+static void went(struct gw_client *c)
+{
+	char reason[sizeof(c->link.down_reason)];
+	struct rt_conn *rc;
+	int error;
+
+	pthread_mutex_lock(&c->lock);
+	error = c->link.down_error;
+	memcpy(reason, c->link.down_reason, sizeof(reason));
+	pthread_mutex_unlock(&c->lock);
+	rc = c->link.rc;
+	c->link.rc = NULL;
+	down(c, error, reason);
+	rt_conn_put(rc);
+	gw_client_put(c);
+}
+
+bool gw_link_events(struct gw_client *c, unsigned int events)
+{
+	bool first = !c->link.connected_once;
+
+	if (c->link.rc && (events & GW_EV_DOWN)) {
+		went(c);
+		return false;
+	}
+	if (!c->link.rc || !(events & GW_EV_UP) || c->gone)
+		return false;
+	up(c);
+	return first;
+}
+
+/* ---- Operations of the transport: strand -------------------------------- */
+
+static void op_established(struct rt_conn *rc)
+{
+	gw_kick(rt_conn_user(rc), GW_EV_UP);
+}
+
+static void op_closed(struct rt_conn *rc, int error, const char *reason)
+{
+	struct gw_client *c = rt_conn_user(rc);
+
+	pthread_mutex_lock(&c->lock);
+	c->link.down_error = error;
+	snprintf(c->link.down_reason, sizeof(c->link.down_reason), "%s",
+		 reason ? reason : strerror(-error));
+	pthread_mutex_unlock(&c->lock);
+	gw_kick(c, GW_EV_DOWN);
+}
+
+void gw_link_ops(struct rt_ops *ops, bool reverse)
+{
+	memset(ops, 0, sizeof(*ops));
+	ops->established = op_established;
+	ops->closed = op_closed;
+	if (reverse) {
+		ops->vet = gw_reverse_vet;
+		ops->call = gw_reverse_call;
+	}
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * options - the command line of rpcrdma-gateway
+ */
+#ifndef RPCRDMA_GATEWAY_OPTIONS_H
+#define RPCRDMA_GATEWAY_OPTIONS_H
+
+#include "rpcrdma/transport.h"
+#include "tools/args.h"
+#include "tools/conf.h"
+#include "tools/hostauth.h"
+
+#define GW_MAX_LISTEN 8
+
+struct gw_options {
+	struct arg_addr listen[GW_MAX_LISTEN];
+	unsigned int nlisten;
+	struct arg_addr server;
+	struct hostauth hostauth;
+	const char *provider;
+	struct rt_config config;
+	enum fab_crc crc;
+	unsigned int threads;
+	unsigned int max_clients;
+	unsigned int max_calls; /* outstanding for each client */
+	size_t max_record;
+	uint32_t reduce_min; /* shorter data items stay inline */
+	unsigned int retry_seconds;
+	const char *stats_socket, *stats_file;
+	bool stats;
+	bool reserved_ports; /* clients must have one */
+	int log_level;
+	struct conf conf; /* --config's text, which others point into */
+};
+
+/* One line on stderr for a bad command line; the exit status. */
+int gw_options_parse(struct gw_options *o, int argc, char **argv, int *status);
+void gw_options_free(struct gw_options *o);
+
+#endif /* RPCRDMA_GATEWAY_OPTIONS_H */

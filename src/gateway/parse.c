@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * parse - records in what has been received
+ *
+ * Threads: the client's worker.
+ */
+#include <string.h>
+#include <syslog.h>
+
+#include "gateway/client.h"
+
+static void refuse(struct gw_client *c, const char *why)
+{
+	pthread_mutex_lock(&c->lock);
+	c->stats.records_refused++;
+	pthread_mutex_unlock(&c->lock);
+	gw_client_kill(c, LOG_WARNING, why);
+}
+
+/* c->rx.acc is a whole record. True when it is taken and reading may go on. */
+static bool take_record(struct gw_client *c)
+{
+	uint8_t head[8];
+	uint32_t xid, type;
+
+	if (c->rx.acc.len < sizeof(head) || c->rx.acc.len % 4) {
+		refuse(c, "a record that cannot be an RPC message: closed");
+		return false;
+	}
+	gw_record_peek(&c->rx.acc, head, sizeof(head));
+	xid = rpc_word(head);
+	type = rpc_word(head + 4);
+	if (type > RPC_REPLY) {
+		refuse(c, "a record neither Call nor Reply: closed");
+		return false;
+	}
+	if (type == RPC_REPLY) {
+		gw_reverse_reply(c, &c->rx.acc, xid);
+	} else {
+		switch (gw_call_take(c, &c->rx.acc, xid)) {
+		case GW_TAKEN:
+			break;
+		case GW_PAUSE:
+			return false;
+		case GW_NO_MEMORY:
+			gw_rx_wait(c);
+			return false;
+		case GW_NEVER:
+			/* In line it would only keep others waiting. */
+			refuse(c, GW_TOO_MUCH);
+			return false;
+		}
+	}
+	c->rx.have_record = false;
+	c->rx.stalled_since = 0;
+	gw_share_served(&c->share);
+	/* The next record may have begun. */
+	gw_share_done_in(&c->share, c->rx.buf ? c->rx.buf->fab->size : 0);
+	return true;
+}
+
+/* How much of what is received is of one kind: the same happens to all of it. */
+static size_t same(const struct gw_client *c)
+{
+	size_t n = c->rx.fill - c->rx.pos;
+
+	return c->rx.rec.left ? gw_fit_same(c, &c->rx.acc, n) : n;
+}
+
+/* Payload of the record. False: no memory. */
+static bool data(struct gw_client *c, uint8_t *p, size_t n)
+{
+	if (!gw_fit_drops(&c->fit) &&
+	    !gw_record_add(&c->rx.acc, c, c->rx.buf, p, n))
+		return false;
+	gw_fit_took(&c->fit, n);
+	return true;
+}
+
+/* True when all that is received is used up. */
+static bool parse_all(struct gw_client *c)
+{
+	size_t used;
+
+	if (c->rx.have_record && !take_record(c))
+		return false;
+	for (;;) {
+		uint8_t *p = c->rx.buf ? c->rx.buf->data + c->rx.pos : NULL;
+		struct rec before = c->rx.rec;
+
+		if (gw_fit_over(c, &c->rx.acc, c->rx.buf, c->rx.rec.left)) {
+			refuse(c, "a record over the limit: closed");
+			return false;
+		}
+		switch (rec_next(&c->rx.rec, p, same(c), &used)) {
+		case REC_MORE:
+			c->rx.pos += used;
+			return true;
+		case REC_MARK:
+			break;
+		case REC_DATA:
+			if (!data(c, p, used)) {
+				c->rx.rec = before;
+				gw_rx_wait(c);
+				return false;
+			}
+			break;
+		case REC_END:
+			if (gw_fit_cutting(&c->fit)) {
+				refuse(c, "a record that ends in its data: "
+					  "closed");
+				return false;
+			}
+			c->rx.have_record = true;
+			gw_fit_next(&c->fit);
+			gw_share_in_stop(&c->share);
+			if (!take_record(c))
+				return false;
+			break;
+		case REC_LONG:
+			refuse(c, "a record over the limit: closed");
+			return false;
+		}
+		c->rx.pos += used;
+	}
+}
+
+/* The Calls in it are sent together. */
+bool gw_rx_parse(struct gw_client *c)
+{
+	struct rt_conn *rc = gw_calls_hold(c);
+	bool all = parse_all(c);
+
+	gw_calls_unhold(rc);
+	gw_worker_flush(c);
+	return all;
+}

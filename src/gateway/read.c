@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * read - the socket of a TCP client
+ *
+ * Threads: the client's worker.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <syslog.h>
+
+#include "gateway/client.h"
+#include "tools/latency.h"
+
+/* Receives before other clients get a turn. */
+#define RX_BUDGET 16
+
+void gw_rx_eof(struct gw_client *c)
+{
+	bool over;
+
+	c->rx.eof = true;
+	if (rec_inside(&c->rx.rec)) {
+		gw_client_kill(c, LOG_INFO, "ended inside a record");
+		return;
+	}
+	pthread_mutex_lock(&c->lock);
+	over = !gw_calls_outstanding(&c->calls) ||
+	       gw_reverse_count(&c->reverse);
+	gw_calls_end(&c->calls);
+	pthread_mutex_unlock(&c->lock);
+	if (over)
+		gw_client_kill(c, LOG_INFO, "closed");
+}
+
+/*
+ * A client that the server has never taken is not read: it would hold memory
+ * for Calls that nobody executes, and its clock would stand, since it is the
+ * server that it waits for. Whether it has gone is seen nevertheless.
+ */
+static bool unread(struct gw_client *c)
+{
+	uint8_t octet;
+	ssize_t n;
+
+	if (gw_link_was_up(&c->link))
+		return false;
+	n = recv(c->fd, &octet, 1, MSG_PEEK | MSG_DONTWAIT);
+	if (!n) {
+		gw_rx_eof(c);
+	} else if (n > 0) {
+		pthread_mutex_lock(&c->lock);
+		gw_link_set_early(&c->link, !c->rx.hangup);
+		pthread_mutex_unlock(&c->lock);
+	}
+	return true;
+}
+
+void gw_rx_read(struct gw_client *c)
+{
+	unsigned int budget = RX_BUDGET;
+	uint64_t now = 0;
+
+	if (c->gone || c->rx.eof || unread(c) || !gw_rx_parse(c))
+		return;
+	while (budget--) {
+		size_t room;
+		ssize_t n;
+
+		if (!gw_rx_room(c)) {
+			gw_rx_wait(c);
+			return;
+		}
+		room = c->rx.buf->cap - c->rx.fill;
+		n = recv(c->fd, c->rx.buf->data + c->rx.fill, room,
+			 MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			goto empty;
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			gw_client_kill(c, LOG_INFO, strerror(errno));
+			return;
+		}
+		if (!n) {
+			gw_rx_eof(c);
+			return;
+		}
+		c->rx.fill += (size_t)n;
+		c->rx.stalled_since = 0;
+		now = lat_now();
+		gw_share_in(&c->share, now, (size_t)n);
+		pthread_mutex_lock(&c->lock);
+		c->stats.tcp_bytes_in += (uint64_t)n;
+		if (!rec_inside(&c->rx.rec))
+			gw_watch_active(&c->watch, now);
+		pthread_mutex_unlock(&c->lock);
+		if (!gw_rx_parse(c))
+			return;
+		/* Less than asked for: the next edge tells of more, epoll(7);
+		 * the end of the stream has an edge of its own. */
+		if ((size_t)n < room && !c->rx.hangup)
+			goto empty;
+	}
+	gw_worker_timer(c, GW_TIMER_READ, 1);
+	return;
+empty:
+	/* It had to wait for room to receive into, and has nothing to receive:
+	 * whoever comes behind it in line has. */
+	if (!rec_inside(&c->rx.rec)) {
+		c->rx.stalled_since = 0;
+		gw_share_served(&c->share);
+	}
+	gw_watch_in(c, now);
+	/* An idle client holds no buffer of its own, nor a large one that its
+	 * Calls will give back later. */
+	if (c->rx.buf && c->rx.pos == c->rx.fill &&
+	    ((gw_rx_is_large(&c->rx) && !rec_inside(&c->rx.rec)) ||
+	     atomic_load_explicit(&c->rx.buf->refs, memory_order_acquire) ==
+		     1)) {
+		gw_rx_set(&c->rx, NULL);
+		/* What is left out has buffers that no record keeps. */
+		gw_share_done_in(&c->share, gw_record_held(&c->rx.acc, NULL));
+	}
+}

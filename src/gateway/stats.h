@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stats - what a gateway counts
+ *
+ * Each client has counters of its own, under its lock; what those had that are
+ * gone is in gateway.ended.
+ */
+#ifndef RPCRDMA_GATEWAY_STATS_H
+#define RPCRDMA_GATEWAY_STATS_H
+
+#include <stdint.h>
+
+#define GW_STATS(X)                                                       \
+	X(tcp_calls, "Calls received by TCP")                             \
+	X(tcp_replies, "Replies written to TCP")                          \
+	X(tcp_bytes_in, "octets received by TCP")                         \
+	X(tcp_bytes_out, "octets written to TCP")                         \
+	X(arguments_reduced, "arguments sent as Read chunks")             \
+	X(results_reduced, "results placed through Write chunks")         \
+	X(duplicates, "Calls dropped, their XID being outstanding")       \
+	X(counts_lowered, "READs and READDIRs asked for in part")         \
+	X(writes_shortened, "WRITEs passed on in part")                   \
+	X(retransmits, "Calls sent again on a new RDMA connection")       \
+	X(renewals, "TCP connections ended so that Calls come anew")      \
+	X(reconnects, "RDMA connections made again")                      \
+	X(resource_retries, "Calls sent again with larger chunks")        \
+	X(errors_answered, "Calls answered with RPC SYSTEM_ERR")          \
+	X(reverse_calls, "reverse-direction Calls carried to TCP")        \
+	X(reverse_replies, "their Replies carried back")                  \
+	X(memory_waits, "times a client was not read for want of memory") \
+	X(pauses, "times a client was not read, being at its limit")      \
+	X(records_refused, "records that ended a TCP connection")         \
+	X(overdue, "clients ended that neither took nor sent octets")     \
+	X(evictions, "clients ended for the memory that they held")       \
+	X(gave_way, "idle clients ended so that new ones have room")
+
+struct gw_stats {
+#define GW_STATS_FIELD(name, help) uint64_t name;
+	GW_STATS(GW_STATS_FIELD)
+#undef GW_STATS_FIELD
+};
+
+struct gateway;
+
+void gw_stats_add(struct gw_stats *to, const struct gw_stats *from);
+/* Of all clients, also those that are gone. Any thread, no lock held. */
+void gw_stats_total(struct gateway *gw, struct gw_stats *out);
+
+#endif /* RPCRDMA_GATEWAY_STATS_H */

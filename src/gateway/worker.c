@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * worker - the loop that owns TCP clients
+ *
+ * Threads: each worker's loop is one thread.
+ */
+#include <errno.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "gateway/client.h"
+#include "tools/latency.h"
+
+#define WORKER_EVENTS 64
+#define WORKER_STOP_MS 5000
+/* How often clients that are waited for are looked at. */
+#define WORKER_SWEEP_MS 1000
+/* ... and all others. */
+#define WORKER_LOOK_MS 10000
+
+/* ---- Clients ------------------------------------------------------------ */
+
+int gw_worker_adopt(struct gw_client *c)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP |
+					    EPOLLET,
+				  .data.ptr = c };
+	struct gw_worker *w = c->w;
+
+	c->seat.next = w->clients;
+	c->seat.prev = &w->clients;
+	if (c->seat.next)
+		c->seat.next->seat.prev = &c->seat.next;
+	w->clients = c;
+	if (atomic_load(&w->stop))
+		return -ECANCELED;
+	return epoll_ctl(w->epfd, EPOLL_CTL_ADD, c->fd, &ev) ? -errno : 0;
+}
+
+static void timer_add(struct gw_client *c)
+{
+	struct gw_worker *w = c->w;
+
+	if (c->seat.t_prev)
+		return;
+	c->seat.t_next = w->timers;
+	c->seat.t_prev = &w->timers;
+	if (c->seat.t_next)
+		c->seat.t_next->seat.t_prev = &c->seat.t_next;
+	w->timers = c;
+}
+
+static void timer_remove(struct gw_client *c)
+{
+	if (!c->seat.t_prev)
+		return;
+	*c->seat.t_prev = c->seat.t_next;
+	if (c->seat.t_next)
+		c->seat.t_next->seat.t_prev = c->seat.t_prev;
+	c->seat.t_prev = NULL;
+}
+
+void gw_worker_timer(struct gw_client *c, enum gw_timer timer, uint64_t at)
+{
+	c->seat.at[timer] = at;
+	timer_add(c);
+}
+
+void gw_worker_forget(struct gw_client *c)
+{
+	timer_remove(c);
+	gw_worker_unwatch(c);
+	epoll_ctl(c->w->epfd, EPOLL_CTL_DEL, c->fd, NULL);
+	*c->seat.prev = c->seat.next;
+	if (c->seat.next)
+		c->seat.next->seat.prev = c->seat.prev;
+}
+
+void gw_worker_watch(struct gw_client *c)
+{
+	struct gw_worker *w = c->w;
+
+	if (c->seat.watched || c->gone)
+		return;
+	c->seat.watched = true;
+	if (!w->nwatched++)
+		w->sweep_at = lat_now() + WORKER_SWEEP_MS * 1000000ull;
+}
+
+void gw_worker_unwatch(struct gw_client *c)
+{
+	if (c->seat.watched)
+		c->w->nwatched--;
+	c->seat.watched = false;
+}
+
+void gw_worker_flush(struct gw_client *c)
+{
+	gw_batch_flush(&c->w->batch);
+}
+
+/* The client may be gone on return, but for its memory until then. */
+static void tell(struct gw_worker *w, struct gw_client *c, unsigned int events)
+{
+	gw_client_get(c);
+	w->event(c, events);
+	gw_client_put(c);
+}
+
+static void worker_sweep(struct gw_worker *w)
+{
+	struct gw_client *c, *next;
+	uint64_t now;
+	bool look;
+
+	if (!w->clients)
+		return;
+	now = lat_now();
+	look = now >= w->look_at;
+	if (!look && (!w->nwatched || now < w->sweep_at))
+		return;
+	if (look)
+		w->look_at = now + WORKER_LOOK_MS * 1000000ull;
+	w->sweep_at = now + WORKER_SWEEP_MS * 1000000ull;
+	for (c = w->clients; c; c = next) {
+		next = c->seat.next;
+		if (c->seat.watched)
+			tell(w, c, GW_EV_SWEEP);
+		else if (look)
+			tell(w, c, GW_EV_LOOK);
+	}
+}
+
+/* ---- The loop ----------------------------------------------------------- */
+
+/* Milliseconds to the next timer, -1: none. */
+static int worker_timeout(struct gw_worker *w)
+{
+	uint64_t next = w->nwatched ? w->sweep_at : UINT64_MAX, now;
+
+	if (w->clients && w->look_at < next)
+		next = w->look_at;
+	for (struct gw_client *c = w->timers; c; c = c->seat.t_next)
+		for (unsigned int i = 0; i < GW_TIMERS; i++)
+			if (c->seat.at[i] && c->seat.at[i] < next)
+				next = c->seat.at[i];
+	if (next == UINT64_MAX)
+		return -1;
+	now = lat_now();
+	return next <= now ? 0 : (int)((next - now) / 1000000 + 1);
+}
+
+/* The events of the timers that have run out. */
+static unsigned int timers_due(struct gw_client *c, uint64_t now)
+{
+	static const unsigned int events[GW_TIMERS] = {
+		[GW_TIMER_READ] = GW_EV_READ,
+		[GW_TIMER_CONNECT] = GW_EV_CONNECT,
+	};
+	unsigned int due = 0;
+
+	for (unsigned int i = 0; i < GW_TIMERS; i++) {
+		if (!c->seat.at[i] || c->seat.at[i] > now)
+			continue;
+		c->seat.at[i] = 0;
+		due |= events[i];
+	}
+	return due;
+}
+
+static void worker_timers(struct gw_worker *w)
+{
+	struct gw_client *c = w->timers, *next;
+	unsigned int due;
+	uint64_t now;
+
+	if (!c)
+		return;
+	now = lat_now();
+	/* The list is taken apart; who needs it again comes back. */
+	w->timers = NULL;
+	for (struct gw_client *i = c; i; i = i->seat.t_next) {
+		i->seat.t_prev = NULL;
+		gw_client_get(i);
+	}
+	for (; c; c = next) {
+		next = c->seat.t_next;
+		due = timers_due(c, now);
+		if (due)
+			w->event(c, due);
+		if (!c->gone &&
+		    (c->seat.at[GW_TIMER_READ] || c->seat.at[GW_TIMER_CONNECT]))
+			timer_add(c);
+		gw_client_put(c);
+	}
+}
+
+static unsigned int socket_events(uint32_t events)
+{
+	unsigned int ev = 0;
+
+	if (events & (EPOLLERR | EPOLLHUP))
+		ev |= GW_EV_ERROR;
+	if (events & EPOLLRDHUP)
+		ev |= GW_EV_HANGUP | GW_EV_IN;
+	if (events & EPOLLOUT)
+		ev |= GW_EV_OUT;
+	if (events & EPOLLIN)
+		ev |= GW_EV_IN;
+	return ev;
+}
+
+static void *worker_main(void *arg)
+{
+	struct gw_worker *w = arg;
+	struct epoll_event ev[WORKER_EVENTS];
+	bool killed = false;
+
+	gw_batch_open(w->gw, &w->batch);
+	while (!killed || w->clients || atomic_load(&w->gw->nclients)) {
+		int ms = killed ? 10 : worker_timeout(w);
+		int n = epoll_wait(w->epfd, ev, WORKER_EVENTS, ms);
+
+		for (int i = 0; i < n; i++) {
+			struct gw_client *c = ev[i].data.ptr;
+			uint64_t count;
+
+			if (c)
+				tell(w, c, socket_events(ev[i].events));
+			else if (read(w->kicks.fd, &count, sizeof(count)) < 0)
+				continue;
+		}
+		gw_kicks_take(&w->kicks, w->event);
+		worker_timers(w);
+		worker_sweep(w);
+		gw_batch_flush(&w->batch);
+		if (atomic_load(&w->stop)) {
+			while (w->clients)
+				tell(w, w->clients, GW_EV_STOP);
+			if (!killed)
+				w->stop_at =
+					lat_now() + WORKER_STOP_MS * 1000000ull;
+			killed = true;
+			if (lat_now() > w->stop_at)
+				break;
+		}
+	}
+	gw_batch_flush(&w->batch);
+	return NULL;
+}
+
+int gw_worker_start(struct gw_worker *w, struct gateway *gw, unsigned int i,
+		    gw_event_fn *event)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	int rc;
+
+	w->gw = gw;
+	w->index = i;
+	w->event = event;
+	w->epfd = epoll_create1(EPOLL_CLOEXEC);
+	rc = gw_kicks_init(&w->kicks);
+	if (rc)
+		return rc;
+	if (w->epfd < 0 || epoll_ctl(w->epfd, EPOLL_CTL_ADD, w->kicks.fd, &ev))
+		return -errno;
+	rc = pthread_create(&w->thread, NULL, worker_main, w);
+	w->started = !rc;
+	return -rc;
+}
+
+void gw_worker_signal_stop(struct gw_worker *w)
+{
+	if (!w->started)
+		return;
+	atomic_store(&w->stop, true);
+	gw_kicks_wake(&w->kicks);
+}
+
+void gw_worker_join(struct gw_worker *w)
+{
+	if (w->started)
+		pthread_join(w->thread, NULL);
+	if (w->epfd >= 0)
+		close(w->epfd);
+	gw_kicks_fini(&w->kicks);
+}
