@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * start - between the files of the server
+ */
+#ifndef RPCRDMA_GANESHA_START_H
+#define RPCRDMA_GANESHA_START_H
+
+#include "ganesha/server.h"
+
+#define GR_FAULT_ROOM 512
+
+/* ops.c: what connections ask for. */
+extern const struct rt_ops gr_server_ops;
+/* A Call that waited at its gate goes on. */
+void gr_server_resume(struct gr_gates *g, struct svc_req *req);
+
+/*
+ * start.c: from Kerberos' keys to the statistics; what is there after an error
+ * gr_server_free() gives back. 0, or a negative errno; @fault, of GR_FAULT_ROOM,
+ * says what to do about it, or is untouched. Keeper.
+ */
+int gr_server_begin(struct gr_server *s, char *fault);
+
+#endif /* RPCRDMA_GANESHA_START_H */
