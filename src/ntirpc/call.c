@@ -18,6 +18,7 @@
 #include "ntirpc/lend.h"
 #include "ntirpc/optional.h"
 #include "ntirpc/session.h"
+#include "ntirpc/stream/over.h"
 
 /* As much as stock ntirpc hashes for its duplicate request cache. */
 #define CHECKSUM_MAX 256
@@ -26,90 +27,6 @@ static inline struct nrt_call *call_of(struct nrt_decode *d)
 {
 	return (struct nrt_call *)(void *)d;
 }
-
-/* ---- A stream that is over -------------------------------------------- */
-
-static bool over_getunit(XDR *xdrs, uint32_t *v)
-{
-	return false;
-}
-
-static bool over_putunit(XDR *xdrs, const uint32_t v)
-{
-	return false;
-}
-
-static bool over_getbytes(XDR *xdrs, char *to, u_int len)
-{
-	return false;
-}
-
-static bool over_putbytes(XDR *xdrs, const char *from, u_int len)
-{
-	return false;
-}
-
-static u_int over_getpos(XDR *xdrs)
-{
-	return 0;
-}
-
-__attribute__((unused)) static u_int over_data(XDR *xdrs, u_int pos, u_int len)
-{
-	return 0;
-}
-
-static bool over_setpos(XDR *xdrs, u_int pos)
-{
-	return false;
-}
-
-static bool over_bufs(XDR *xdrs, xdr_uio *uio, u_int flags)
-{
-	return false;
-}
-
-static bool over_newbuf(XDR *xdrs)
-{
-	return false;
-}
-
-static int over_iovcount(XDR *xdrs, u_int pos, u_int len)
-{
-	return -1;
-}
-
-static bool over_fillbufs(XDR *xdrs, u_int pos, xdr_vio *vec, u_int len)
-{
-	return false;
-}
-
-static bool over_allochdrs(XDR *xdrs, u_int pos, xdr_vio *vec, int n)
-{
-	return false;
-}
-
-/* XDR_DESTROY and XDR_CONTROL allow for operations that are not there. */
-static const struct xdr_ops over_ops = {
-	.x_getunit = over_getunit,
-	.x_putunit = over_putunit,
-	.x_getbytes = over_getbytes,
-	.x_putbytes = over_putbytes,
-	.x_getpostn = over_getpos,
-	COMPAT_XDR_OPS(over_data, over_data).x_setpostn = over_setpos,
-	.x_getbufs = over_bufs,
-	.x_putbufs = over_bufs,
-	.x_newbuf = over_newbuf,
-	.x_iovcount = over_iovcount,
-	.x_fillbufs = over_fillbufs,
-	.x_allochdrs = over_allochdrs,
-};
-
-/* Nobody writes to it: a stream without room or data is never changed. */
-static const XDR over_stream = {
-	.x_ops = &over_ops,
-	.x_op = XDR_FREE,
-};
 
 /* ---- Opening and giving back ------------------------------------------ */
 
@@ -336,7 +253,7 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 		return XPRT_IDLE;
 	if (!__atomic_exchange_n(&nc->in.destroyed, NULL, __ATOMIC_ACQ_REL))
 		return XPRT_IDLE;
-	req->rq_xdrs = (XDR *)(uintptr_t)&over_stream;
+	req->rq_xdrs = (XDR *)(uintptr_t)&nrt_over_stream;
 	nc->news.event = ULB_SESSION_NONE;
 	if (!encode(nc, req, &len)) {
 		foresee(nc, &after);
@@ -458,7 +375,7 @@ const char *nrt_deny(struct svc_req *req)
 		return what;
 	}
 	if (__atomic_exchange_n(&nc->in.destroyed, NULL, __ATOMIC_ACQ_REL)) {
-		req->rq_xdrs = (XDR *)(uintptr_t)&over_stream;
+		req->rq_xdrs = (XDR *)(uintptr_t)&nrt_over_stream;
 		rt_call_refuse(nc->call, RDMA2_ERR_BAD_XDR);
 	}
 	return "no RPC Call";

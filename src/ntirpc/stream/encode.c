@@ -2,18 +2,14 @@
 /*
  * Encode stream: an XDR that fills registered buffers.
  *
- * The stream is a row of extents. ntirpc's inline putters write at x_data as
- * long as x_v.vio_wrap allows, which is the end of the current extent's room;
- * they do not tell anybody, so whoever needs an extent's length first calls
- * settle(). Only the last extent may grow: when another is put behind it, its
- * room becomes its length, and what is left of its buffer the "spare", from
- * which a later extent may be cut (after a uio, mostly).
+ * The stream is a row of extents (extents.h).
  *
  * A uio is kept by reference, one for the whole uio, as ntirpc's own stream
  * does. Nothing may be put into an extent of a uio: its x_v.vio_wrap is its
  * base, so that inline putters do not write either.
  */
-#include "ntirpc/stream/stream.h"
+#include "ntirpc/stream/extents.h"
+#include "ntirpc/stream/over.h"
 #include "ntirpc/stream/span.h"
 
 #include <errno.h>
@@ -23,164 +19,14 @@
 
 /* Extents that xdr_putbufs() leaves for what must be copied or comes after. */
 #define SPARE_EXTENTS 6
-/* A rest of a buffer worth an extent. */
-#define SPARE_MIN 256
 /* Room before a GSS privacy body: Kerberos needs 32 octets. */
 #define HEADROOM 64
-/* Later buffers are as large as the stream so far, between these. */
-#define GROW_MIN 4096
-#define GROW_MAX (256u << 10)
 
 static const struct xdr_ops encode_ops;
 
 static inline struct nrt_encode *enc(XDR *xdrs)
 {
 	return (struct nrt_encode *)(void *)xdrs;
-}
-
-static inline bool last(const struct nrt_encode *e, unsigned int n)
-{
-	return n + 1 == e->next;
-}
-
-static void settle(struct nrt_encode *e)
-{
-	struct nrt_extent *x = &e->ext[e->cur];
-	size_t used = (size_t)(e->xdrs.x_data - x->base);
-
-	if (used > x->len)
-		x->len = (uint32_t)used;
-}
-
-static size_t total(const struct nrt_encode *e)
-{
-	const struct nrt_extent *x = &e->ext[e->next - 1];
-
-	return (size_t)x->start + x->len;
-}
-
-static void enter(struct nrt_encode *e, unsigned int n, size_t off)
-{
-	const struct nrt_extent *x = &e->ext[n];
-	XDR *xdrs = &e->xdrs;
-
-	e->cur = n;
-	xdrs->x_data = x->base + off;
-	xdrs->x_v.vio_base = x->base;
-	xdrs->x_v.vio_head = x->base;
-	xdrs->x_v.vio_tail = x->base + x->len;
-	xdrs->x_v.vio_wrap = x->fixed ? x->base : x->base + x->room;
-}
-
-static bool fail(struct nrt_encode *e, int error)
-{
-	if (!e->error)
-		e->error = error;
-	return false;
-}
-
-/* Nothing can be added to the last extent any more. */
-static void freeze(struct nrt_encode *e)
-{
-	struct nrt_extent *x;
-
-	if (!e->open)
-		return;
-	settle(e);
-	x = &e->ext[e->next - 1];
-	e->spare += x->len;
-	e->spare_len -= x->len;
-	x->room = x->len;
-	e->open = false;
-}
-
-/* A buffer of @want octets, or of @need where memory is short: then a part of
- * what has been promised to the connection, for it to answer at all. */
-static struct fab_buf *more(struct nrt_encode *e, size_t want, size_t need)
-{
-	struct fab_buf *b = fab_pool_get_spare(e->pool, want);
-
-	if (!b)
-		b = fab_pool_get(e->pool, want);
-	if (!b && need < want)
-		b = fab_pool_get(e->pool, need > GROW_MIN ? need : GROW_MIN);
-	if (!b && need <= FAB_POOL_PROMISED && e->promised < RT_CALL_PROMISED) {
-		b = fab_pool_get_promised(e->pool);
-		if (b)
-			e->promised++;
-	}
-	return b;
-}
-
-/*
- * A new last extent with room for at least @need octets in a row (0: any) and
- * @headroom octets before them. The position is not moved.
- */
-static struct nrt_extent *append(struct nrt_encode *e, size_t need,
-				 size_t headroom)
-{
-	struct nrt_extent *x;
-	size_t start = 0, room, want;
-	struct fab_buf *buf = NULL;
-
-	if (e->next) {
-		freeze(e);
-		start = total(e);
-	}
-	if (e->next == RT_MAX_PIECES || start + need > e->max ||
-	    start == e->max)
-		return fail(e, -EMSGSIZE), NULL;
-	want = need > SPARE_MIN ? need : SPARE_MIN;
-	if (e->next && e->spare) {
-		/* Keep extents aligned, for ntirpc writes whole words. */
-		size_t skew = -(uintptr_t)e->spare & 7;
-
-		if (skew < e->spare_len) {
-			e->spare += skew;
-			e->spare_len -= skew;
-		} else {
-			e->spare_len = 0;
-		}
-	}
-	if (!e->next || e->spare_len < want + headroom) {
-		want = start < GROW_MIN ? GROW_MIN : start;
-		if (want > GROW_MAX)
-			want = GROW_MAX;
-		if (want < need + headroom)
-			want = need + headroom;
-		buf = more(e, want, need + headroom);
-		if (!buf)
-			return fail(e, -ENOMEM), NULL;
-		e->spare = buf->addr;
-		e->spare_len = buf->size;
-		e->spare_mr = buf->mr;
-	}
-	e->spare += headroom;
-	e->spare_len -= headroom;
-	room = e->spare_len;
-	if (room > e->max - start)
-		room = e->max - start;
-	x = &e->ext[e->next++];
-	*x = (struct nrt_extent){
-		.base = e->spare,
-		.start = (uint32_t)start,
-		.room = (uint32_t)room,
-		.headroom = (uint32_t)headroom,
-		.buf = buf,
-		.mr = e->spare_mr,
-	};
-	e->open = true;
-	return x;
-}
-
-/* The current extent is full: go on with the next one or with a new one. */
-static bool advance(struct nrt_encode *e)
-{
-	settle(e);
-	if (last(e, e->cur) && !append(e, 0, 0))
-		return false;
-	enter(e, e->cur + 1, 0);
-	return true;
 }
 
 static bool put(struct nrt_encode *e, const uint8_t *from, size_t len)
@@ -196,14 +42,14 @@ static bool put(struct nrt_encode *e, const uint8_t *from, size_t len)
 		if (at->fixed) {
 			/* Behind it, but not over it. */
 			if (x->x_data != at->base + at->len)
-				return fail(e, -EINVAL);
-			if (!advance(e))
+				return nrt_ext_fail(e, -EINVAL);
+			if (!nrt_ext_advance(e))
 				return false;
 			continue;
 		}
 		here = (size_t)(x->x_v.vio_wrap - x->x_data);
 		if (!here) {
-			if (!advance(e))
+			if (!nrt_ext_advance(e))
 				return false;
 			continue;
 		}
@@ -242,21 +88,21 @@ static bool encode_setpos(XDR *xdrs, u_int pos)
 	struct nrt_encode *e = enc(xdrs);
 	unsigned int n;
 
-	settle(e);
-	if (pos > total(e))
+	nrt_ext_settle(e);
+	if (pos > nrt_ext_total(e))
 		return false;
 	/* Where one extent ends and another begins, the position is in the
 	 * later one. */
 	for (n = e->next - 1; n && e->ext[n].start > pos;)
 		n--;
-	enter(e, n, pos - e->ext[n].start);
+	nrt_ext_enter(e, n, pos - e->ext[n].start);
 	return true;
 }
 
 static bool at_end(struct nrt_encode *e)
 {
-	settle(e);
-	return last(e, e->cur) &&
+	nrt_ext_settle(e);
+	return nrt_ext_last(e, e->cur) &&
 	       e->xdrs.x_data == e->ext[e->cur].base + e->ext[e->cur].len;
 }
 
@@ -270,8 +116,8 @@ static bool put_by_copy(struct nrt_encode *e, const xdr_uio *uio, size_t len)
 {
 	/* Extents are scarce here: one for all that is longer than a buffer
 	 * would be otherwise. */
-	if (len > GROW_MAX && append(e, len, 0))
-		enter(e, e->next - 1, 0);
+	if (len > GROW_MAX && nrt_ext_append(e, len, 0))
+		nrt_ext_enter(e, e->next - 1, 0);
 	for (size_t n = 0; n < uio->uio_count; n++) {
 		const xdr_vio *v = &uio->uio_vio[n];
 
@@ -293,8 +139,8 @@ static void put_by_reference(struct nrt_encode *e, xdr_uio *uio)
 
 		if (!len)
 			continue;
-		freeze(e);
-		start = total(e);
+		nrt_ext_freeze(e);
+		start = nrt_ext_total(e);
 		e->ext[e->next++] = (struct nrt_extent){
 			.base = v->vio_head,
 			.start = (uint32_t)start,
@@ -304,7 +150,7 @@ static void put_by_reference(struct nrt_encode *e, xdr_uio *uio)
 			.fixed = true,
 		};
 		first = false;
-		enter(e, e->next - 1, len);
+		nrt_ext_enter(e, e->next - 1, len);
 	}
 }
 
@@ -321,13 +167,13 @@ static bool encode_putbufs(XDR *xdrs, xdr_uio *uio, u_int flags)
 
 	uio->uio_references++;
 	if (e->error || !at_end(e))
-		return fail(e, -EINVAL);
+		return nrt_ext_fail(e, -EINVAL);
 	for (size_t n = 0; n < uio->uio_count; n++) {
 		const xdr_vio *v = &uio->uio_vio[n];
 		size_t len = (size_t)(v->vio_tail - v->vio_head);
 
 		if (v->vio_tail < v->vio_head || len > e->max + e->beside - sum)
-			return fail(e, -EMSGSIZE);
+			return nrt_ext_fail(e, -EMSGSIZE);
 		sum += len;
 		used += len != 0;
 	}
@@ -335,8 +181,8 @@ static bool encode_putbufs(XDR *xdrs, xdr_uio *uio, u_int flags)
 	if (refer && sum <= e->beside) {
 		e->beside -= sum;
 		e->max += sum;
-	} else if (sum > e->max - total(e)) {
-		return fail(e, -EMSGSIZE);
+	} else if (sum > e->max - nrt_ext_total(e)) {
+		return nrt_ext_fail(e, -EMSGSIZE);
 	}
 	if (refer) {
 		put_by_reference(e, uio);
@@ -358,9 +204,9 @@ static bool encode_newbuf(XDR *xdrs)
 {
 	struct nrt_encode *e = enc(xdrs);
 
-	if (e->error || !at_end(e) || !append(e, 0, HEADROOM))
+	if (e->error || !at_end(e) || !nrt_ext_append(e, 0, HEADROOM))
 		return false;
-	enter(e, e->next - 1, 0);
+	nrt_ext_enter(e, e->next - 1, 0);
 	return true;
 }
 
@@ -378,13 +224,13 @@ static bool encode_span(const XDR *xdrs, unsigned int n, uint8_t **base,
 
 static int encode_iovcount(XDR *xdrs, u_int pos, u_int len)
 {
-	settle(enc(xdrs));
+	nrt_ext_settle(enc(xdrs));
 	return span_walk(xdrs, encode_span, pos, len, NULL);
 }
 
 static bool encode_fillbufs(XDR *xdrs, u_int pos, xdr_vio *vec, u_int len)
 {
-	settle(enc(xdrs));
+	nrt_ext_settle(enc(xdrs));
 	return span_walk(xdrs, encode_span, pos, len, vec) >= 0;
 }
 
@@ -409,16 +255,16 @@ static bool insert_header(struct nrt_encode *e, size_t pos, xdr_vio *v)
 			break;
 	}
 	if (n == e->next || x->headroom < len)
-		return fail(e, -EINVAL);
-	if (len > e->max - total(e))
-		return fail(e, -EMSGSIZE);
+		return nrt_ext_fail(e, -EINVAL);
+	if (len > e->max - nrt_ext_total(e))
+		return nrt_ext_fail(e, -EMSGSIZE);
 	x->base -= len;
 	x->headroom -= len;
 	x->len += len;
 	x->room += len;
 	if (x->room > e->max - x->start)
 		x->room = (uint32_t)(e->max - x->start);
-	if (last(e, n) && e->open) {
+	if (nrt_ext_last(e, n) && e->open) {
 		e->spare -= len;
 		e->spare_len += len;
 	}
@@ -434,15 +280,15 @@ static bool add_trailer(struct nrt_encode *e, xdr_vio *v)
 	struct nrt_extent *x = &e->ext[e->next - 1];
 
 	if ((x->fixed || x->room - x->len < v->vio_length)) {
-		/* A uio at the end was left only by enter(), never by put. */
-		enter(e, e->next - 1, x->len);
-		x = append(e, v->vio_length, 0);
+		/* A uio at the end was left only by nrt_ext_enter(), never by put. */
+		nrt_ext_enter(e, e->next - 1, x->len);
+		x = nrt_ext_append(e, v->vio_length, 0);
 		if (!x)
 			return false;
 	}
 	fill_vio(v, x, x->base + x->len);
 	x->len += v->vio_length;
-	enter(e, e->next - 1, x->len);
+	nrt_ext_enter(e, e->next - 1, x->len);
 	return true;
 }
 
@@ -456,7 +302,7 @@ static bool encode_allochdrs(XDR *xdrs, u_int pos, xdr_vio *vec, int n)
 	struct nrt_encode *e = enc(xdrs);
 	int i = 0;
 
-	settle(e);
+	nrt_ext_settle(e);
 	if (e->error)
 		return false;
 	if (n && vec[0].vio_type == VIO_HEADER) {
@@ -466,7 +312,7 @@ static bool encode_allochdrs(XDR *xdrs, u_int pos, xdr_vio *vec, int n)
 	}
 	while (i < n && vec[i].vio_type == VIO_DATA)
 		i++;
-	enter(e, e->next - 1, e->ext[e->next - 1].len);
+	nrt_ext_enter(e, e->next - 1, e->ext[e->next - 1].len);
 	for (; i < n; i++) {
 		uint32_t be;
 
@@ -475,7 +321,7 @@ static bool encode_allochdrs(XDR *xdrs, u_int pos, xdr_vio *vec, int n)
 		if (vec[i].vio_type != VIO_TRAILER_LEN)
 			continue;
 		if (i + 1 == n || vec[i].vio_length != sizeof(be))
-			return fail(e, -EINVAL);
+			return nrt_ext_fail(e, -EINVAL);
 		be = htonl(vec[i + 1].vio_length);
 		memcpy(vec[i].vio_head, &be, sizeof(be));
 	}
@@ -498,31 +344,16 @@ __attribute__((unused)) static u_int no_data(XDR *xdrs, u_int pos, u_int len)
 	return pos;
 }
 
-static bool no_getunit(XDR *xdrs, uint32_t *v)
-{
-	return false;
-}
-
-static bool no_getbytes(XDR *xdrs, char *to, u_int len)
-{
-	return false;
-}
-
-static bool no_getbufs(XDR *xdrs, xdr_uio *uio, u_int flags)
-{
-	return false;
-}
-
 static const struct xdr_ops encode_ops = {
-	.x_getunit = no_getunit,
+	.x_getunit = nrt_over_getunit,
 	.x_putunit = encode_putunit,
-	.x_getbytes = no_getbytes,
+	.x_getbytes = nrt_over_getbytes,
 	.x_putbytes = encode_putbytes,
 	.x_getpostn = encode_getpos,
 	COMPAT_XDR_OPS(no_data, no_data).x_setpostn = encode_setpos,
 	.x_destroy = encode_destroy,
 	.x_control = encode_control,
-	.x_getbufs = no_getbufs,
+	.x_getbufs = nrt_over_bufs,
 	.x_putbufs = encode_putbufs,
 	.x_newbuf = encode_newbuf,
 	.x_iovcount = encode_iovcount,
@@ -536,7 +367,7 @@ static void close_off(struct nrt_encode *e)
 	e->ext[0] = (struct nrt_extent){ .base = (uint8_t *)e, .fixed = true };
 	e->next = 1;
 	e->open = false;
-	enter(e, 0, 0);
+	nrt_ext_enter(e, 0, 0);
 }
 
 static int begin(struct nrt_encode *e)
@@ -548,11 +379,11 @@ static int begin(struct nrt_encode *e)
 	e->promised = 0;
 	e->spare = NULL;
 	e->spare_len = 0;
-	if (!append(e, 0, 0)) {
+	if (!nrt_ext_append(e, 0, 0)) {
 		close_off(e);
 		return e->error;
 	}
-	enter(e, 0, 0);
+	nrt_ext_enter(e, 0, 0);
 	return 0;
 }
 
@@ -598,7 +429,7 @@ void nrt_encode_release(struct nrt_encode *e)
 			uio_drop(x->uio);
 		fab_pool_put(x->buf);
 	}
-	fail(e, -EINVAL);
+	nrt_ext_fail(e, -EINVAL);
 	close_off(e);
 }
 
@@ -613,7 +444,7 @@ unsigned int nrt_encode_look(struct nrt_encode *e, size_t at, struct iovec *iov,
 {
 	unsigned int got = 0;
 
-	settle(e);
+	nrt_ext_settle(e);
 	for (unsigned int i = 0; i < e->next && got < n; i++) {
 		const struct nrt_extent *x = &e->ext[i];
 		size_t skip = at > x->start ? at - x->start : 0;
@@ -630,7 +461,7 @@ int nrt_encode_pieces(struct nrt_encode *e, size_t *len)
 {
 	int count = 0;
 
-	settle(e);
+	nrt_ext_settle(e);
 	if (e->error)
 		return e->error;
 	for (unsigned int n = 0; n < e->next; n++) {
@@ -644,6 +475,6 @@ int nrt_encode_pieces(struct nrt_encode *e, size_t *len)
 			.mr = x->mr,
 		};
 	}
-	*len = total(e);
+	*len = nrt_ext_total(e);
 	return count;
 }

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * extents - room in an encode stream
+ */
+#include "ntirpc/stream/extents.h"
+
+#include <errno.h>
+
+/* A rest of a buffer worth an extent. */
+#define SPARE_MIN 256
+
+void nrt_ext_freeze(struct nrt_encode *e)
+{
+	struct nrt_extent *x;
+
+	if (!e->open)
+		return;
+	nrt_ext_settle(e);
+	x = &e->ext[e->next - 1];
+	e->spare += x->len;
+	e->spare_len -= x->len;
+	x->room = x->len;
+	e->open = false;
+}
+
+/* A buffer of @want octets, or of @need where memory is short: then a part of
+ * what has been promised to the connection, for it to answer at all. */
+static struct fab_buf *more(struct nrt_encode *e, size_t want, size_t need)
+{
+	struct fab_buf *b = fab_pool_get_spare(e->pool, want);
+
+	if (!b)
+		b = fab_pool_get(e->pool, want);
+	if (!b && need < want)
+		b = fab_pool_get(e->pool, need > GROW_MIN ? need : GROW_MIN);
+	if (!b && need <= FAB_POOL_PROMISED && e->promised < RT_CALL_PROMISED) {
+		b = fab_pool_get_promised(e->pool);
+		if (b)
+			e->promised++;
+	}
+	return b;
+}
+
+struct nrt_extent *nrt_ext_append(struct nrt_encode *e, size_t need,
+				  size_t headroom)
+{
+	struct nrt_extent *x;
+	size_t start = 0, room, want;
+	struct fab_buf *buf = NULL;
+
+	if (e->next) {
+		nrt_ext_freeze(e);
+		start = nrt_ext_total(e);
+	}
+	if (e->next == RT_MAX_PIECES || start + need > e->max ||
+	    start == e->max)
+		return nrt_ext_fail(e, -EMSGSIZE), NULL;
+	want = need > SPARE_MIN ? need : SPARE_MIN;
+	if (e->next && e->spare) {
+		/* Keep extents aligned, for ntirpc writes whole words. */
+		size_t skew = -(uintptr_t)e->spare & 7;
+
+		if (skew < e->spare_len) {
+			e->spare += skew;
+			e->spare_len -= skew;
+		} else {
+			e->spare_len = 0;
+		}
+	}
+	if (!e->next || e->spare_len < want + headroom) {
+		want = start < GROW_MIN ? GROW_MIN : start;
+		if (want > GROW_MAX)
+			want = GROW_MAX;
+		if (want < need + headroom)
+			want = need + headroom;
+		buf = more(e, want, need + headroom);
+		if (!buf)
+			return nrt_ext_fail(e, -ENOMEM), NULL;
+		e->spare = buf->addr;
+		e->spare_len = buf->size;
+		e->spare_mr = buf->mr;
+	}
+	e->spare += headroom;
+	e->spare_len -= headroom;
+	room = e->spare_len;
+	if (room > e->max - start)
+		room = e->max - start;
+	x = &e->ext[e->next++];
+	*x = (struct nrt_extent){
+		.base = e->spare,
+		.start = (uint32_t)start,
+		.room = (uint32_t)room,
+		.headroom = (uint32_t)headroom,
+		.buf = buf,
+		.mr = e->spare_mr,
+	};
+	e->open = true;
+	return x;
+}
+
+bool nrt_ext_advance(struct nrt_encode *e)
+{
+	nrt_ext_settle(e);
+	if (nrt_ext_last(e, e->cur) && !nrt_ext_append(e, 0, 0))
+		return false;
+	nrt_ext_enter(e, e->cur + 1, 0);
+	return true;
+}
