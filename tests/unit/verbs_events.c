@@ -37,6 +37,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include "fabric/verbs/device.h"
 #include "rpcrdma/pool.h"
 #include "verbs_peer.h"
 

@@ -10,6 +10,7 @@
  */
 #include <string.h>
 
+#include "device.h"
 #include "vb.h"
 
 #define EVENTS_PER_TURN 64

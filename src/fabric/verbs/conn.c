@@ -28,7 +28,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device.h"
+#include "srq.h"
 #include "vb.h"
+#include "window.h"
 
 /* ---- Timers ---------------------------------------------------------- */
 

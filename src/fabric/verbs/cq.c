@@ -17,7 +17,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "device.h"
+#include "srq.h"
 #include "vb.h"
+#include "window.h"
 
 #define POLL_BATCH 16u
 

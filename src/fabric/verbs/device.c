@@ -20,6 +20,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "device.h"
+#include "srq.h"
 #include "vb.h"
 
 /*

@@ -12,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device.h"
+#include "srq.h"
 #include "vb.h"
+#include "window.h"
 #include "verbs.h"
 
 #define DEFAULT_STARTUP_MS 10000u

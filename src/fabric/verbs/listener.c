@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "device.h"
 #include "vb.h"
 
 #define BACKLOG 1024

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 
+#include "device.h"
 #include "vb.h"
 
 /* So many runs may look at completion queues alone, and not at files. */

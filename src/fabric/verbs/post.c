@@ -18,7 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "srq.h"
 #include "vb.h"
+#include "window.h"
 
 struct batch {
 	unsigned int n, nsge;

@@ -32,6 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "srq.h"
 #include "vb.h"
 
 struct vb_srq {

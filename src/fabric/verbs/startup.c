@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device.h"
+#include "srq.h"
 #include "vb.h"
 
 #define REJECT_NO_LISTENER 8 /* InfiniBand 1.4, table 117 */

@@ -130,6 +130,7 @@ struct vb_cm_source {
 
 struct vb_domain;
 struct vb_srq;
+struct vb_window;
 struct vb_conn;
 struct vb_listener;
 struct vb_poller;
@@ -282,24 +283,6 @@ enum vb_wr_kind {
 	KIND_PROBE, /* nothing, but with a completion */
 };
 
-/* A range that the peer may use. */
-struct vb_window {
-	struct fab_wr wr; /* for binding */
-	struct vb_window *next; /* in its bucket, or of the free ones */
-	struct ibv_mw *mw; /* or */
-	struct ibv_mr *mr; /* of exactly the range */
-	struct ibv_mr *bind_mr;
-	uint32_t handle;
-	unsigned int access;
-	uint64_t addr, len;
-	enum { WIN_FREE, WIN_QUEUED, WIN_POSTED, WIN_BOUND } state;
-	uint64_t seq; /* of the bind, when posted */
-	struct fab_mr *of; /* what the range is of */
-	/* To be closed as soon as the bind is done, and @user to be told. */
-	bool closing;
-	void *user;
-};
-
 /* A place of the send queue. */
 struct vb_slot {
 	struct fab_wr *wr;
@@ -447,30 +430,6 @@ void vb_copy_addr(struct sockaddr_storage *to, const struct sockaddr *from);
 int vb_set_nonblock(int fd);
 void vb_timer_start(struct vb_conn *c, enum vb_timer_kind kind);
 
-/* device.c; any thread */
-/* The device behind @ctx for a connection, made ready for use if it is met for
- * the first time. NULL and *rc if that is impossible. */
-struct vb_device *vb_device_get(struct vb_domain *d, struct ibv_context *ctx,
-				int *rc);
-/* The connection is no more. */
-void vb_device_put(struct vb_device *dev);
-/* The device is no more. */
-void vb_device_lost(struct vb_domain *d, struct ibv_context *ctx);
-/* Poller thread: let go of devices that have gone and are in no use. */
-void vb_device_reclaim(struct vb_poller *p);
-void vb_device_free(struct vb_device *dev);
-/* A call to let go of something of @dev has failed with @rc: does the device
- * still have it? Not after its removal, when the kernel has freed all. The
- * family. */
-bool vb_device_keeps(struct vb_device *dev, int rc);
-/* Fold what @ctx can do into the limits of all. */
-int vb_device_limits(const struct vb_domain *d, struct ibv_context *ctx,
-		     struct fab_limits *l);
-unsigned int vb_device_local_access(const struct vb_device *dev);
-/* Of its async_src. */
-int vb_device_event(struct fab_events *ev, struct fab_source *src,
-		    uint32_t events);
-
 /* poller.c */
 int vb_poller_create(struct fab_domain *dom, struct fab_poller **p);
 void vb_poller_destroy(struct fab_poller *p);
@@ -568,46 +527,5 @@ unsigned int vb_cq_progress(struct vb_conn *c, unsigned int budget);
 /* What the device gave no completion for. It must have let go of them; or, with
  * @keeps, has not, and their memory is kept. */
 void vb_cq_flush(struct vb_conn *c, bool keeps);
-
-/* srq.c; the runner unless said otherwise */
-/* Have @c use the shared queue of its device, if there is to be one: sets
- * c->srq. And not any more, when its queue pair is no more; poller thread. */
-void vb_srq_join(struct vb_conn *c);
-void vb_srq_leave(struct vb_conn *c);
-/* For the queue pair; NULL: it has its own. */
-struct ibv_srq *vb_srq_of(const struct vb_conn *c);
-bool vb_srq_broken(const struct vb_conn *c);
-/* Its queue pair may have taken so many Receives along. */
-void vb_srq_lost(struct vb_conn *c, unsigned int n);
-/* @n Receives of @c more are posted, or have become something else. */
-void vb_srq_promise(struct vb_conn *c, unsigned int n);
-void vb_srq_redeem(struct vb_conn *c, unsigned int n);
-/* Post what is missing. 0, -ENOMEM, or what the driver says. */
-int vb_srq_fill(struct vb_conn *c);
-/* The memory of the completed Receive @id, or NULL: there is none such. */
-void *vb_srq_take(struct vb_conn *c, uint64_t id);
-/* Any thread. */
-void vb_srq_event(struct vb_srq *s, enum ibv_event_type type);
-void vb_share_stats(struct fab_domain *d, struct fab_share_stats *out);
-
-/* window.c; the runner */
-int vb_expose(struct fab_conn *c, struct fab_mr *mr, void *addr, size_t len,
-	      unsigned int access, uint32_t *handle, uint64_t *offset);
-/* As vb_unexpose(), but that the connection may have to end afterwards. */
-bool vb_window_close(struct vb_conn *c, uint32_t handle, void *user);
-/* The peer has invalidated it. */
-void vb_window_invalidated(struct vb_conn *c, uint32_t handle);
-/* Its bind, at @seq, is done. */
-void vb_window_bound(struct vb_conn *c, struct vb_window *w, uint64_t seq);
-/* See to it that the end of each bind that is waited for is told. */
-void vb_windows_progress(struct vb_conn *c);
-/* Has one been closed late? Then *@user is whom to tell. */
-bool vb_window_closed(struct vb_conn *c, void **user);
-/* Close all; after the end, since nothing must be opened again. Those that
- * cannot be are left. */
-void vb_windows_close(struct vb_conn *c);
-/* The memory of what is still open is never used for anything else. */
-void vb_windows_keep(struct vb_conn *c);
-void vb_windows_free(struct vb_conn *c);
 
 #endif /* RPCRDMA_VERBS_VB_H */

@@ -25,7 +25,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device.h"
 #include "vb.h"
+#include "window.h"
 
 static struct vb_window **find(struct vb_conn *c, uint32_t handle)
 {

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * device - devices that come and go
+ *
+ * Threads: any unless said otherwise.
+ */
+#ifndef RPCRDMA_VERBS_DEVICE_H
+#define RPCRDMA_VERBS_DEVICE_H
+
+#include "vb.h"
+
+/* The device behind @ctx for a connection, made ready for use if it is met for
+ * the first time. NULL and *rc if that is impossible. */
+struct vb_device *vb_device_get(struct vb_domain *d, struct ibv_context *ctx,
+				int *rc);
+/* The connection is no more. */
+void vb_device_put(struct vb_device *dev);
+/* The device is no more. */
+void vb_device_lost(struct vb_domain *d, struct ibv_context *ctx);
+/* Poller thread: let go of devices that have gone and are in no use. */
+void vb_device_reclaim(struct vb_poller *p);
+void vb_device_free(struct vb_device *dev);
+/* A call to let go of something of @dev has failed with @rc: does the device
+ * still have it? Not after its removal, when the kernel has freed all. The
+ * family. */
+bool vb_device_keeps(struct vb_device *dev, int rc);
+/* Fold what @ctx can do into the limits of all. */
+int vb_device_limits(const struct vb_domain *d, struct ibv_context *ctx,
+		     struct fab_limits *l);
+unsigned int vb_device_local_access(const struct vb_device *dev);
+/* Of its async_src. */
+int vb_device_event(struct fab_events *ev, struct fab_source *src,
+		    uint32_t events);
+
+#endif /* RPCRDMA_VERBS_DEVICE_H */
