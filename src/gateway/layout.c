@@ -9,6 +9,8 @@
 
 #include <errno.h>
 
+#include "base/be.h"
+
 /* Cut pieces up to octet @to of the reduced Reply into call->iov. */
 struct cut {
 	const struct rt_request *rq;
@@ -68,8 +70,8 @@ static bool is_reply(const struct rt_request *rq)
 		for (size_t k = 0; k < rq->reply[i].len && n < sizeof(head);)
 			head[n++] = p[k++];
 	}
-	return n == sizeof(head) && rpc_word(head) == rq->xid &&
-	       rpc_word(head + 4) == RPC_REPLY;
+	return n == sizeof(head) && be32_get(head) == rq->xid &&
+	       be32_get(head + 4) == RPC_REPLY;
 }
 
 int gw_call_layout(struct gw_call *call, unsigned int *placed)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <syslog.h>
 
+#include "base/be.h"
 #include "gateway/client.h"
 
 static void refuse(struct gw_client *c, const char *why)
@@ -28,8 +29,8 @@ static bool take_record(struct gw_client *c)
 		return false;
 	}
 	gw_record_peek(&c->rx.acc, head, sizeof(head));
-	xid = rpc_word(head);
-	type = rpc_word(head + 4);
+	xid = be32_get(head);
+	type = be32_get(head + 4);
 	if (type > RPC_REPLY) {
 		refuse(c, "a record neither Call nor Reply: closed");
 		return false;

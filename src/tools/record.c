@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "base/be.h"
+
 void rec_init(struct rec *r, size_t max)
 {
 	memset(r, 0, sizeof(*r));
@@ -38,8 +40,7 @@ enum rec_event rec_next(struct rec *r, const uint8_t *p, size_t n, size_t *used)
 	*used = at;
 	if (r->nmark < REC_MARK_LEN)
 		return REC_MORE;
-	word = (uint32_t)r->mark[0] << 24 | (uint32_t)r->mark[1] << 16 |
-	       (uint32_t)r->mark[2] << 8 | r->mark[3];
+	word = be32_get(r->mark);
 	r->nmark = 0;
 	r->last = word & REC_LAST_FRAGMENT;
 	r->left = word & ~REC_LAST_FRAGMENT;
@@ -53,10 +54,5 @@ bool rec_inside(const struct rec *r)
 
 void rec_mark(uint8_t mark[REC_MARK_LEN], size_t len)
 {
-	uint32_t word = REC_LAST_FRAGMENT | (uint32_t)len;
-
-	mark[0] = (uint8_t)(word >> 24);
-	mark[1] = (uint8_t)(word >> 16);
-	mark[2] = (uint8_t)(word >> 8);
-	mark[3] = (uint8_t)word;
+	be32_put(mark, REC_LAST_FRAGMENT | (uint32_t)len);
 }

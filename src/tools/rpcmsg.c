@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/be.h"
+
 #define RPC_VERSION 2
 #define AUTH_NONE 0
 #define AUTH_SYS 1
@@ -35,12 +37,8 @@ void xw_u32(struct xw *w, uint32_t v)
 {
 	uint8_t *p = xw_room(w, 4);
 
-	if (!p)
-		return;
-	p[0] = (uint8_t)(v >> 24);
-	p[1] = (uint8_t)(v >> 16);
-	p[2] = (uint8_t)(v >> 8);
-	p[3] = (uint8_t)v;
+	if (p)
+		be32_put(p, v);
 }
 
 void xw_u64(struct xw *w, uint64_t v)
@@ -87,10 +85,7 @@ uint32_t xr_u32(struct xr *r)
 {
 	const uint8_t *p = xr_take(r, 4);
 
-	if (!p)
-		return 0;
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
-	       (uint32_t)p[2] << 8 | p[3];
+	return p ? be32_get(p) : 0;
 }
 
 uint64_t xr_u64(struct xr *r)

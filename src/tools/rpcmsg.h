@@ -37,13 +37,6 @@ struct xr {
 	bool bad;
 };
 
-/* A word of a message. */
-static inline uint32_t rpc_word(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
-	       (uint32_t)p[2] << 8 | p[3];
-}
-
 void xw_init(struct xw *w, void *buf, size_t size);
 void xw_u32(struct xw *w, uint32_t v);
 void xw_u64(struct xw *w, uint64_t v);

@@ -8,6 +8,7 @@
 #ifndef RPCRDMA_WIRE_CURSOR_H
 #define RPCRDMA_WIRE_CURSOR_H
 
+#include "base/be.h"
 #include "rpcrdma/wire.h"
 
 #define WIRE_SEGMENT_LEN 16 /* handle, length, offset */
@@ -18,17 +19,6 @@ struct wire_cursor {
 	size_t len;
 	size_t pos; /* never above len */
 };
-
-static inline uint32_t wire_be32(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
-	       (uint32_t)p[2] << 8 | p[3];
-}
-
-static inline uint64_t wire_be64(const uint8_t *p)
-{
-	return (uint64_t)wire_be32(p) << 32 | wire_be32(p + 4);
-}
 
 /* Three or fewer octets of XDR roundup, without a sum that could wrap. */
 static inline size_t wire_pad(size_t len)
@@ -50,7 +40,7 @@ static inline bool wire_get_u32(struct wire_cursor *c, uint32_t *v)
 {
 	if (wire_left(c) < 4)
 		return false;
-	*v = wire_be32(wire_here(c));
+	*v = be32_get(wire_here(c));
 	c->pos += 4;
 	return true;
 }
@@ -58,9 +48,9 @@ static inline bool wire_get_u32(struct wire_cursor *c, uint32_t *v)
 static inline void wire_read_segment_at(const uint8_t *p,
 					struct wire_segment *s)
 {
-	s->handle = wire_be32(p);
-	s->length = wire_be32(p + 4);
-	s->offset = wire_be64(p + 8);
+	s->handle = be32_get(p);
+	s->length = be32_get(p + 4);
+	s->offset = be64_get(p + 8);
 }
 
 /*

@@ -18,10 +18,10 @@ bool wire_prefix_decode(const void *buf, size_t len, struct wire_prefix *p)
 
 	if (len < WIRE_PREFIX_LEN)
 		return false;
-	p->xid = wire_be32(b);
-	p->vers = wire_be32(b + 4);
-	p->credit = wire_be32(b + 8);
-	p->htype = wire_be32(b + 12);
+	p->xid = be32_get(b);
+	p->vers = be32_get(b + 4);
+	p->credit = be32_get(b + 8);
+	p->htype = be32_get(b + 12);
 	return true;
 }
 
@@ -81,7 +81,7 @@ static bool take_payload(struct wire_cursor *c, bool check_xid,
 	m->payload_len = wire_left(c);
 	if (m->payload_len < 4)
 		return false;
-	return !check_xid || wire_be32(m->payload) == m->p.xid;
+	return !check_xid || be32_get(m->payload) == m->p.xid;
 }
 
 static enum wire_role role_of(uint32_t htype)

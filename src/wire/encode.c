@@ -33,25 +33,11 @@ static uint8_t *take(struct wire_enc *e, size_t n)
 	return p;
 }
 
-static void set_be32(uint8_t *p, uint32_t v)
-{
-	p[0] = (uint8_t)(v >> 24);
-	p[1] = (uint8_t)(v >> 16);
-	p[2] = (uint8_t)(v >> 8);
-	p[3] = (uint8_t)v;
-}
-
-static void set_be64(uint8_t *p, uint64_t v)
-{
-	set_be32(p, (uint32_t)(v >> 32));
-	set_be32(p + 4, (uint32_t)v);
-}
-
 static void set_segment(uint8_t *p, const struct wire_segment *s)
 {
-	set_be32(p, s->handle);
-	set_be32(p + 4, s->length);
-	set_be64(p + 8, s->offset);
+	be32_put(p, s->handle);
+	be32_put(p + 4, s->length);
+	be64_put(p + 8, s->offset);
 }
 
 void wire_put_u32(struct wire_enc *e, uint32_t v)
@@ -59,7 +45,7 @@ void wire_put_u32(struct wire_enc *e, uint32_t v)
 	uint8_t *p = take(e, 4);
 
 	if (p)
-		set_be32(p, v);
+		be32_put(p, v);
 }
 
 void wire_put_u64(struct wire_enc *e, uint64_t v)
@@ -67,7 +53,7 @@ void wire_put_u64(struct wire_enc *e, uint64_t v)
 	uint8_t *p = take(e, 8);
 
 	if (p)
-		set_be64(p, v);
+		be64_put(p, v);
 }
 
 void wire_put_octets(struct wire_enc *e, const void *data, size_t len)
@@ -92,10 +78,10 @@ void wire_put_prefix(struct wire_enc *e, const struct wire_prefix *p)
 
 	if (!b)
 		return;
-	set_be32(b, p->xid);
-	set_be32(b + 4, p->vers);
-	set_be32(b + 8, p->credit);
-	set_be32(b + 12, p->htype);
+	be32_put(b, p->xid);
+	be32_put(b + 4, p->vers);
+	be32_put(b + 8, p->credit);
+	be32_put(b + 12, p->htype);
 }
 
 void wire_put_segment(struct wire_enc *e, const struct wire_segment *s)
@@ -117,8 +103,8 @@ void wire_put_read(struct wire_enc *e, const struct wire_read_segment *s)
 
 	if (!p)
 		return;
-	set_be32(p, 1);
-	set_be32(p + 4, s->position);
+	be32_put(p, 1);
+	be32_put(p + 4, s->position);
 	set_segment(p + 8, &s->target);
 }
 

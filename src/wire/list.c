@@ -85,7 +85,7 @@ static bool scan_read_list(struct wire_cursor *c, struct wire_list *call,
 			return true;
 		if (wire_left(c) < WIRE_READ_LEN - 4)
 			return false;
-		p = wire_be32(wire_here(c));
+		p = be32_get(wire_here(c));
 		wire_read_segment_at(wire_here(c) + 4, &s);
 		if (!call || p || k.begun) {
 			if (!reads || !place_read(&k, p, s.length))
@@ -128,7 +128,7 @@ static void chunk_view(const uint8_t *p, uint32_t count, struct wire_list *l)
 	l->segments = count;
 	l->bytes = 0;
 	for (uint32_t i = 0; i < count; i++)
-		l->bytes += wire_be32(p + (size_t)i * WIRE_SEGMENT_LEN + 4);
+		l->bytes += be32_get(p + (size_t)i * WIRE_SEGMENT_LEN + 4);
 }
 
 /* Section 4.5.2: a counted array, which may be empty. */
@@ -189,7 +189,7 @@ static bool prop_conforms(const struct wire_prop *p)
 	case RDMA2_PROPID_HOSTAUTH:
 		if (p->len < 4)
 			return false;
-		inner = wire_be32(p->data);
+		inner = be32_get(p->data);
 		return inner <= p->len - 4 &&
 		       p->len - 4 - inner == wire_pad(inner);
 	default:
@@ -243,7 +243,7 @@ bool wire_read_next(const struct wire_list *l, struct wire_iter *it,
 	if (it->index >= l->count)
 		return false;
 	p = l->data + it->pos;
-	seg->position = wire_be32(p + 4);
+	seg->position = be32_get(p + 4);
 	wire_read_segment_at(p + 8, &seg->target);
 	it->pos += WIRE_READ_LEN;
 	it->index++;
@@ -258,7 +258,7 @@ bool wire_chunk_next(const struct wire_list *writes, struct wire_iter *it,
 	if (it->index >= writes->count)
 		return false;
 	p = writes->data + it->pos;
-	chunk_view(p + 8, wire_be32(p + 4), chunk);
+	chunk_view(p + 8, be32_get(p + 4), chunk);
 	it->pos += 8 + chunk->len;
 	it->index++;
 	return true;
@@ -283,8 +283,8 @@ bool wire_prop_next(const struct wire_list *props, struct wire_iter *it,
 	if (it->index >= props->count)
 		return false;
 	p = props->data + it->pos;
-	prop->which = wire_be32(p);
-	prop->len = wire_be32(p + 4);
+	prop->which = be32_get(p);
+	prop->len = be32_get(p + 4);
 	prop->data = p + 8;
 	it->pos += 8 + (size_t)prop->len + wire_pad(prop->len);
 	it->index++;
@@ -293,7 +293,7 @@ bool wire_prop_next(const struct wire_list *props, struct wire_iter *it,
 
 uint32_t wire_prop_u32(const struct wire_prop *p, uint32_t dflt)
 {
-	return p->len < 4 ? dflt : wire_be32(p->data);
+	return p->len < 4 ? dflt : be32_get(p->data);
 }
 
 bool wire_prop_opaque(const struct wire_prop *p, const uint8_t **data,
@@ -303,7 +303,7 @@ bool wire_prop_opaque(const struct wire_prop *p, const uint8_t **data,
 
 	if (p->len < 4)
 		return false;
-	inner = wire_be32(p->data);
+	inner = be32_get(p->data);
 	if (inner > p->len - 4)
 		return false;
 	*data = p->data + 4;
@@ -317,5 +317,5 @@ bool wire_subset_test(const uint8_t *words, uint32_t nwords, uint32_t bit)
 
 	/* 5.1: words beyond the last are taken as zero. */
 	return word < nwords &&
-	       (wire_be32(words + (size_t)word * 4) >> (bit % 32) & 1);
+	       (be32_get(words + (size_t)word * 4) >> (bit % 32) & 1);
 }

@@ -34,7 +34,7 @@ static bool scan_segments(struct wire_cursor *c, struct wire_list *l)
 		return false;
 	l->segments = l->count;
 	for (uint32_t i = 0; i < l->count; i++)
-		l->bytes += wire_be32(l->data + i * WIRE_SEGMENT_LEN + 4);
+		l->bytes += be32_get(l->data + i * WIRE_SEGMENT_LEN + 4);
 	return true;
 }
 
@@ -115,7 +115,7 @@ bool wire_xitem_next(const struct wire_list *items, struct wire_iter *it,
 
 uint32_t wire_bsnum(const struct wire_xitem *item, uint32_t i)
 {
-	return wire_be32(item->bsnum + (size_t)i * 4);
+	return be32_get(item->bsnum + (size_t)i * 4);
 }
 
 /* ---- Directions for the response, 7.4 --------------------------------- */
@@ -352,10 +352,10 @@ bool wire_rbgroup_next(const struct wire_list *groups, struct wire_iter *it,
 	if (it->index >= groups->count)
 		return false;
 	p = groups->data + it->pos;
-	g->count = wire_be32(p);
-	g->length = wire_be32(p + 4);
-	g->align = wire_be32(p + 8);
-	g->flags = wire_be32(p + 12);
+	g->count = be32_get(p);
+	g->length = be32_get(p + 4);
+	g->align = be32_get(p + 8);
+	g->flags = be32_get(p + 12);
 	it->pos += RBGROUP_LEN;
 	it->index++;
 	return true;

@@ -55,7 +55,7 @@ static enum wire_status decode_msg(struct wire_cursor *c, struct wire_msg *m)
 	m->payload_len = wire_left(c);
 	if (m->payload_len < 8)
 		return WIRE_IGNORE;
-	switch (wire_be32(m->payload + 4)) {
+	switch (be32_get(m->payload + 4)) {
 	case RPC_CALL:
 		m->role = WIRE_CALL;
 		break;
@@ -66,7 +66,7 @@ static enum wire_status decode_msg(struct wire_cursor *c, struct wire_msg *m)
 		return WIRE_IGNORE;
 	}
 	/* RFC 8166 4.5.2; and the payload cannot be in two places. */
-	if (wire_be32(m->payload) != m->p.xid || m->call.count)
+	if (be32_get(m->payload) != m->p.xid || m->call.count)
 		return WIRE_BAD_XDR;
 	if (m->role == WIRE_REPLY &&
 	    (m->reads.count || (m->has_reply && m->reply.bytes)))

@@ -18,7 +18,7 @@ bool wire_xchar_prop_ok(const struct wire_prop *p)
 	case RDMA2_PROPID_X_XCHSUPP:
 		return p->len == 4;
 	case RDMA2_PROPID_X_REQREMINV:
-		return p->len == 4 && wire_be32(p->data) <= 1;
+		return p->len == 4 && be32_get(p->data) <= 1;
 	default:
 		return true;
 	}
