@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * slabs - where a pool's buffers come from, and are given back to
+ *
+ * Threads, locks: pool.c.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <syslog.h>
+
+#include "fabric/slabs.h"
+
+#define POOL_HUGE ((size_t)2 << 20)
+#define POOL_HUGE_FLAG (21 << MAP_HUGE_SHIFT)
+
+/* Small classes have small slabs: a small server should stay small. */
+static const size_t slab_bytes[POOL_CLASSES] = {
+	256u << 10, 512u << 10, 1u << 20, 2u << 20, 4u << 20, 4u << 20,
+};
+
+static void class_lock(struct fab_pool *pool, unsigned int k)
+{
+	for (unsigned int i = 0; i < POOL_SHARDS; i++)
+		pthread_mutex_lock(&pool->shards[k][i].lock);
+}
+
+static void class_unlock(struct fab_pool *pool, unsigned int k)
+{
+	for (unsigned int i = POOL_SHARDS; i-- > 0;)
+		pthread_mutex_unlock(&pool->shards[k][i].lock);
+}
+
+/*
+ * class_pop() can miss a buffer that moves between shards as it looks. This
+ * cannot: if it finds none, every buffer of the class is in use.
+ */
+static struct fab_buf *class_pop_exact(struct fab_pool *pool, unsigned int k)
+{
+	struct fab_buf *b = NULL;
+
+	class_lock(pool, k);
+	for (unsigned int i = 0; i < POOL_SHARDS && !b; i++)
+		b = shard_pop(&pool->shards[k][i]);
+	class_unlock(pool, k);
+	return b;
+}
+
+/* ---- Slabs ----------------------------------------------------------- */
+
+static void tell_no_huge(struct fab_pool *pool, int err)
+{
+	const struct fab_domain_params *p = &pool->dom->params;
+	char text[200];
+
+	if (pool->no_huge_told || !p->log)
+		return;
+	pool->no_huge_told = true;
+	snprintf(text, sizeof(text),
+		 "huge pages are wanted, but none are free (%s), so ordinary "
+		 "ones are taken: reserve %zu of 2 MiB with sysctl "
+		 "vm.nr_hugepages",
+		 strerror(err), pool->limit / POOL_HUGE);
+	p->log(p->log_ctx, LOG_WARNING, text);
+}
+
+/* Grow lock held. */
+static void *slab_map(struct fab_pool *pool, size_t len, bool *huge)
+{
+	int prot = PROT_READ | PROT_WRITE;
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+	void *p;
+
+	if (pool->huge && !(len % POOL_HUGE)) {
+		p = mmap(NULL, len, prot, flags | MAP_HUGETLB | POOL_HUGE_FLAG,
+			 -1, 0);
+		*huge = p != MAP_FAILED;
+		if (*huge)
+			return p;
+		tell_no_huge(pool, errno);
+	}
+	p = mmap(NULL, len, prot, flags, -1, 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	if (pool->huge)
+		madvise(p, len, MADV_HUGEPAGE);
+	return p;
+}
+
+static void slab_free(struct pool_slab *slab)
+{
+	if (slab->mr)
+		fab_dereg(slab->mr);
+	if (slab->base) {
+		ASAN_UNPOISON_MEMORY_REGION(slab->base, slab->len);
+		munmap(slab->base, slab->len);
+	}
+	free(slab);
+}
+
+static struct pool_slab *slab_new(struct fab_pool *pool, unsigned int k,
+				  size_t len)
+{
+	size_t size = class_size(k), n = len / size;
+	struct pool_slab *slab;
+
+	slab = calloc(1, sizeof(*slab) + n * sizeof(slab->bufs[0]));
+	if (!slab)
+		return NULL;
+	slab->len = len;
+	slab->nbufs = n;
+	slab->base = slab_map(pool, len, &slab->huge);
+	if (!slab->base || fab_reg(pool->dom, slab->base, len, &slab->mr)) {
+		slab->mr = NULL;
+		slab_free(slab);
+		return NULL;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct pool_buf *pb = &slab->bufs[i];
+
+		pb->slab = slab;
+		pb->b.addr = (char *)slab->base + i * size;
+		pb->b.size = size;
+		pb->b.mr = slab->mr;
+		pb->b.pool = pool;
+		pb->b.klass = k;
+	}
+	ASAN_POISON_MEMORY_REGION(slab->base, len);
+	return slab;
+}
+
+/* How much the pool may still grow. Grow lock held. */
+static size_t room_below(const struct fab_pool *pool, size_t limit)
+{
+	return limit > pool->bytes_held ? limit - pool->bytes_held : 0;
+}
+
+/* How large the next slab of the class may be; 0: the limit is reached. */
+static size_t slab_room(const struct fab_pool *pool, unsigned int k,
+			size_t limit)
+{
+	size_t room = room_below(pool, limit);
+	size_t want = slab_bytes[k];
+
+	if (pool->huge && want < POOL_HUGE)
+		want = POOL_HUGE;
+	if (want > room)
+		want = room;
+	return want - want % class_size(k);
+}
+
+/* A new slab, of which one buffer is returned. Grow lock held. */
+static struct fab_buf *class_grow(struct fab_pool *pool, unsigned int k,
+				  size_t limit)
+{
+	size_t len = slab_room(pool, k, limit);
+	struct pool_shard *s = &pool->shards[k][own_shard()];
+	struct pool_slab *slab;
+	struct fab_buf *b;
+
+	if (!len)
+		return NULL;
+	slab = slab_new(pool, k, len);
+	if (!slab)
+		return NULL;
+	slab->next = pool->slabs[k];
+	pool->slabs[k] = slab;
+	pool->bytes_held += len;
+	if (slab->huge)
+		pool->bytes_huge += len;
+	pool->nslabs++;
+
+	pthread_mutex_lock(&s->lock);
+	for (size_t i = slab->nbufs; i-- > 0;)
+		shard_push(s, &slab->bufs[i].b);
+	b = shard_pop(s);
+	pthread_mutex_unlock(&s->lock);
+	return b;
+}
+
+/* ---- Giving slabs back ----------------------------------------------- */
+
+static struct pool_slab *slab_of(struct fab_buf *b)
+{
+	return ((struct pool_buf *)b)->slab;
+}
+
+/* Drop the buffers of dead slabs from a list. Shard lock held. */
+static void shard_sweep(struct pool_shard *s)
+{
+	struct fab_buf **link = &s->free;
+	size_t n = 0;
+
+	while (*link) {
+		if (slab_of(*link)->dead) {
+			*link = (*link)->next;
+			n++;
+		} else {
+			link = &(*link)->next;
+		}
+	}
+	atomic_fetch_sub_explicit(&s->nfree, n, memory_order_relaxed);
+}
+
+/*
+ * Give back slabs of the class in which nothing is in use, until @want octets
+ * fit under @limit. Grow lock held.
+ */
+static void class_reclaim(struct fab_pool *pool, unsigned int k, size_t want,
+			  size_t limit)
+{
+	struct pool_slab **link, *slab, *dead = NULL;
+	size_t nfree = 0;
+
+	for (unsigned int i = 0; i < POOL_SHARDS; i++)
+		nfree += atomic_load_explicit(&pool->shards[k][i].nfree,
+					      memory_order_relaxed);
+	if (!nfree)
+		return;
+
+	class_lock(pool, k);
+	for (slab = pool->slabs[k]; slab; slab = slab->next)
+		slab->nfree = 0;
+	for (unsigned int i = 0; i < POOL_SHARDS; i++)
+		for (struct fab_buf *b = pool->shards[k][i].free; b;
+		     b = b->next)
+			slab_of(b)->nfree++;
+	link = &pool->slabs[k];
+	while ((slab = *link) && room_below(pool, limit) < want) {
+		if (slab->nfree < slab->nbufs) {
+			link = &slab->next;
+			continue;
+		}
+		*link = slab->next;
+		slab->dead = true;
+		slab->next = dead;
+		dead = slab;
+		pool->bytes_held -= slab->len;
+		if (slab->huge)
+			pool->bytes_huge -= slab->len;
+	}
+	for (unsigned int i = 0; dead && i < POOL_SHARDS; i++)
+		shard_sweep(&pool->shards[k][i]);
+	class_unlock(pool, k);
+
+	while ((slab = dead)) {
+		dead = slab->next;
+		slab_free(slab);
+	}
+}
+
+struct fab_buf *pool_get_slow(struct fab_pool *pool, unsigned int k,
+			      size_t limit)
+{
+	struct fab_buf *b;
+
+	pthread_mutex_lock(&pool->grow);
+	b = class_pop_exact(pool, k); /* others may have grown it meanwhile */
+	if (!b)
+		b = class_grow(pool, k, limit);
+	for (unsigned int i = k + 1; !b && i < POOL_CLASSES; i++)
+		if (may_use(pool, i, limit))
+			b = class_pop_exact(pool, i);
+	if (!b && class_size(k) <= limit) {
+		for (unsigned int i = 0; i < POOL_CLASSES; i++)
+			if (i != k)
+				class_reclaim(pool, i, class_size(k), limit);
+		b = class_grow(pool, k, limit);
+	}
+	pthread_mutex_unlock(&pool->grow);
+	return b;
+}
+
+void pool_free_slabs(struct fab_pool *pool)
+{
+	struct pool_slab *slab;
+
+	for (unsigned int k = 0; k < POOL_CLASSES; k++)
+		while ((slab = pool->slabs[k])) {
+			pool->slabs[k] = slab->next;
+			slab_free(slab);
+		}
+}
