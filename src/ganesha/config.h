@@ -141,5 +141,8 @@ void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt);
  * ganesha.conf, and what follows from them as comments.
  */
 void gr_config_print(FILE *f, const struct gr_config *cfg);
+/* The items that are not the same, with commas between them; how many. */
+unsigned int gr_config_differences(FILE *f, const struct gr_config *a,
+				   const struct gr_config *b);
 
 #endif /* RPCRDMA_GANESHA_CONFIG_H */

@@ -5,6 +5,7 @@
  * Threads: Ganesha's main thread only.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/addr.h"
@@ -197,4 +198,50 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 			(size_t)cfg.shared.max * recv >> 10);
 	if (!cfg.enable)
 		fputs("# Enable = false: RDMA is not served.\n", f);
+}
+
+static bool differs(const struct gsh_config_item *item,
+		    const struct gr_config *a, const struct gr_config *b)
+{
+	const struct gr_config *of[] = { a, b };
+	char *text[2] = { NULL, NULL };
+	bool same = true;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		size_t len;
+		FILE *f = open_memstream(&text[i], &len);
+
+		if (!f)
+			continue;
+		print_item(f, item, of[i]);
+		fclose(f);
+	}
+	if (text[0] && text[1])
+		same = !strcmp(text[0], text[1]);
+	free(text[0]);
+	free(text[1]);
+	return !same;
+}
+
+unsigned int gr_config_differences(FILE *f, const struct gr_config *a,
+				   const struct gr_config *b)
+{
+	const struct gsh_config_item *const tables[] = { gr_config_items,
+							 gr_debug_items,
+							 gr_old_items };
+	unsigned int n = 0;
+
+	for (unsigned int t = 0; t < 3; t++)
+		for (const struct gsh_config_item *i = tables[t]; i->name;
+		     i++) {
+			/* A second entry of the one before it. */
+			if (i->off ==
+				    offsetof(struct gr_config, required_said) ||
+			    i->off ==
+				    offsetof(struct gr_config, host_share_said))
+				continue;
+			if (differs(i, a, b))
+				fprintf(f, "%s%s", n++ ? ", " : "", i->name);
+		}
+	return n;
 }

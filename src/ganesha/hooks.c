@@ -10,6 +10,8 @@
  *   nfs_set_param_from_conf  hands over the parsed ganesha.conf: the moment
  *                            to read the RDMA block and to decide whether
  *                            anything is to be done at all
+ *   config_ParseFile         once the server runs, on SIGHUP: the moment to say
+ *                            what of the RDMA block is not taken over
  *   svc_init                 hands over Ganesha's request allocator
  *   svc_rqst_evchan_reg      shows the NFS/TCP listener: the moment to listen
  *   svc_reg                  registers NFS with rpcbind: so do we
@@ -35,6 +37,7 @@
 #include <rpc/svc_rqst.h>
 
 #include "ganesha/check.h"
+#include "ganesha/near.h"
 #include "ganesha/server.h"
 #include "ganesha/xprt.h"
 
@@ -44,6 +47,8 @@ EXPORT int nfs_set_param_from_conf(struct gsh_config *tree,
 				   struct gsh_start_info *info,
 				   struct gsh_config_errors *e);
 EXPORT SVCXPRT *clnt_vc_get_client_xprt(const CLIENT *clnt);
+EXPORT struct gsh_config *config_ParseFile(char *path,
+					   struct gsh_config_errors *e);
 
 enum hook_state {
 	HOOK_IDLE, /* not Ganesha, or RDMA is not wanted */
@@ -60,9 +65,14 @@ static struct {
 	SVCXPRT *nfs_udp; /* the NFS/UDP listener; only compared */
 	struct gsh_cleanup cleanup;
 
+	bool was_read; /* the configuration, at the start */
+	enum gr_config_result config; /* and how that was */
+	unsigned int complaints; /* of the configuration that is checked */
+
 	void *another; /* Ganesha's library, if of another release */
 
 	/* Those that come after ours. */
+	struct gsh_config *(*parse)(char *, struct gsh_config_errors *);
 	int (*set_param)(struct gsh_config *, struct gsh_start_info *,
 			 struct gsh_config_errors *);
 	bool (*svc_init)(struct svc_init_params *);
@@ -110,6 +120,7 @@ static void next(void *slot, const char *name)
 __attribute__((constructor)) static void find_next(void)
 {
 	hook.another = another_ganesha();
+	next(&hook.parse, "config_ParseFile");
 	next(&hook.set_param, "nfs_set_param_from_conf");
 	next(&hook.svc_init, "svc_init");
 	next(&hook.evchan_reg, "svc_rqst_evchan_reg");
@@ -143,6 +154,19 @@ static void clean_up(void)
 	gr_rpcbind_withdraw(&hook.server.rpcbind);
 }
 
+static void warn(void *ctx, const char *text)
+{
+	gsh_log(&hook.gsh, GSH_WARN, "%s", text);
+}
+
+/* Ganesha's. NULL: not known. */
+static const char *config_path(void)
+{
+	char **path = dlsym(RTLD_DEFAULT, "nfs_config_path");
+
+	return path ? *path : NULL;
+}
+
 static void read_config(struct gsh_config *tree)
 {
 	struct gr_server *s = &hook.server;
@@ -159,8 +183,11 @@ static void read_config(struct gsh_config *tree)
 			fprintf(stderr, "rpcrdma: %s\n", wrong);
 		return;
 	}
-	switch (gr_config_load(&hook.gsh, tree, &s->cfg)) {
+	hook.was_read = true;
+	hook.config = gr_config_load(&hook.gsh, tree, &s->cfg);
+	switch (hook.config) {
 	case GR_CONFIG_ABSENT:
+		near_look(config_path(), warn, NULL);
 		gsh_log(&hook.gsh, GSH_EVENT,
 			"no RDMA block in ganesha.conf: not serving RDMA");
 		return;
@@ -184,7 +211,59 @@ static void read_config(struct gsh_config *tree)
 	set_state(HOOK_ARMED);
 }
 
-EXPORT bool rpcrdma_ganesha_check(struct gsh_config *tree, FILE *out)
+static void complain_to_log(char *msg, void *dest, struct gsh_config_errors *e)
+{
+	void (*log)(char *, void *, struct gsh_config_errors *);
+
+	hook.complaints++;
+	*(void **)&log = dlsym(RTLD_DEFAULT, "config_errs_to_log");
+	log(msg, dest, e);
+}
+
+static void complain(void *ctx, const char *text)
+{
+	hook.complaints++;
+	fprintf(stderr, "%s\n", text);
+}
+
+/* What Ganesha would say of its own blocks; it starts nothing by that. */
+static bool check_others(struct gsh_config *tree)
+{
+	struct gsh_start_info info = { 0 };
+	struct gsh_config_errors e;
+	int *level = hook.gsh.log_level ? *hook.gsh.log_level : NULL;
+	int was = level ? level[GSH_INIT] : 0;
+	bool good;
+
+	if (!hook.gsh.init_error_type(&e))
+		return false;
+	/* That they are right is not worth a line. */
+	if (level && was > GSH_WARN)
+		level[GSH_INIT] = GSH_WARN;
+	good = !hook.set_param(tree, &info, &e);
+	if (level)
+		level[GSH_INIT] = was;
+	hook.gsh.report_config_errors(&e, NULL, hook.gsh.config_errs_to_log);
+	return good;
+}
+
+static bool check(struct gsh_config *tree, FILE *out);
+
+EXPORT bool rpcrdma_ganesha_check(struct gsh_config *tree, const char *path,
+				  FILE *out, bool *served,
+				  unsigned int *complaints)
+{
+	bool good;
+
+	hook.complaints = 0;
+	near_look(path, complain, NULL);
+	good = check(tree, out);
+	*served = good && hook.config == GR_CONFIG_GOOD;
+	*complaints = hook.complaints;
+	return good;
+}
+
+static bool check(struct gsh_config *tree, FILE *out)
 {
 	const char *wrong = gsh_bind(&hook.gsh);
 	struct gr_config cfg;
@@ -193,7 +272,14 @@ EXPORT bool rpcrdma_ganesha_check(struct gsh_config *tree, FILE *out)
 		fprintf(stderr, "rpcrdma: %s\n", wrong);
 		return false;
 	}
-	switch (gr_config_load(&hook.gsh, tree, &cfg)) {
+	hook.gsh.config_errs_to_log = complain_to_log;
+	if (!check_others(tree)) {
+		fputs("rpcrdma: Ganesha itself would not start with it\n",
+		      stderr);
+		return false;
+	}
+	hook.config = gr_config_load(&hook.gsh, tree, &cfg);
+	switch (hook.config) {
 	case GR_CONFIG_ABSENT:
 		fputs("# No block RDMA: NFS is served over TCP alone.\n", out);
 		return true;
@@ -204,6 +290,90 @@ EXPORT bool rpcrdma_ganesha_check(struct gsh_config *tree, FILE *out)
 	}
 	gr_config_print(out, &cfg);
 	return true;
+}
+
+/* Of the same file, while the server runs. */
+static void tell_changes(struct gsh_config *tree)
+{
+	struct gr_server *s = &hook.server;
+	struct gsh quiet = hook.gsh;
+	enum gr_config_result now;
+	struct gr_config cfg;
+	char *names = NULL;
+	unsigned int n = 0;
+	size_t len;
+	FILE *f;
+
+	quiet.config_errs_to_log = gr_config_silent;
+	now = gr_config_load(&quiet, tree, &cfg);
+	if (now == GR_CONFIG_BAD) {
+		gsh_log(&hook.gsh, GSH_WARN,
+			"reload: block RDMA of ganesha.conf is wrong now, and "
+			"RDMA would not start with it: --check-config tells "
+			"why. Until then nothing changes");
+		return;
+	}
+	if ((now == GR_CONFIG_ABSENT) != (hook.config == GR_CONFIG_ABSENT)) {
+		gsh_log(&hook.gsh, GSH_WARN,
+			"reload: a block RDMA has been %s; that is taken over "
+			"by a restart only",
+			now == GR_CONFIG_ABSENT ? "taken out" : "added");
+		return;
+	}
+	f = hook.config == GR_CONFIG_GOOD ? open_memstream(&names, &len) : NULL;
+	if (f) {
+		n = gr_config_differences(f, &s->cfg, &cfg);
+		fclose(f);
+	}
+	if (n && names)
+		gsh_log(&hook.gsh, GSH_WARN,
+			"reload: not taken over, as block RDMA is read at the "
+			"start only: %s; restart the server for %s",
+			names, n == 1 ? "it" : "them");
+	free(names);
+}
+
+EXPORT struct gsh_config *config_ParseFile(char *path,
+					   struct gsh_config_errors *e)
+{
+	struct gsh_config *tree;
+
+	if (!hook.parse)
+		abort(); /* as below */
+	tree = hook.parse(path, e);
+	if (tree && hook.was_read)
+		tell_changes(tree);
+	return tree;
+}
+
+EXPORT void rpcrdma_ganesha_state(char text[RPCRDMA_STATE])
+{
+	struct gr_server *s = &hook.server;
+	size_t n;
+
+	if (state() == HOOK_SERVING) {
+		n = (size_t)snprintf(text, RPCRDMA_STATE, "RDMA is served on");
+		for (unsigned int i = 0; i < s->source.nlisteners; i++)
+			if (n < RPCRDMA_STATE)
+				n += (size_t)snprintf(text + n,
+						      RPCRDMA_STATE - n,
+						      "%s %s", i ? "," : "",
+						      s->source.listener[i]);
+		if (n < RPCRDMA_STATE)
+			snprintf(text + n, RPCRDMA_STATE - n, ", provider %s",
+				 s->provider);
+	} else if (*s->fault) {
+		snprintf(text, RPCRDMA_STATE, "RDMA is not served: %s",
+			 s->fault);
+	} else {
+		snprintf(text, RPCRDMA_STATE, "RDMA is not served: %s",
+			 !hook.was_read ? "see Ganesha's log" :
+			 hook.config == GR_CONFIG_ABSENT ?
+					  "no block RDMA in ganesha.conf" :
+			 !s->cfg.enable ? "Enable = false in block RDMA" :
+					  "NFS is not served over TCP, whose "
+					  "addresses it takes");
+	}
 }
 
 EXPORT int nfs_set_param_from_conf(struct gsh_config *tree,

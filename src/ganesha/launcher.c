@@ -29,6 +29,7 @@
 
 #include "ganesha/check.h"
 #include "compat/launch.h"
+#include "ganesha/ready.h"
 #include "ganesha/rest.h"
 
 #define PID_FILE_DEFAULT "/var/run/ganesha/ganesha.pid"
@@ -72,6 +73,7 @@ struct options {
 	bool detach;
 	bool dump_trace;
 	bool check; /* the configuration, and end */
+	bool strict; /* ... with any complaint as an error */
 	struct gsh_start_info start;
 	struct compat_options more;
 };
@@ -108,7 +110,7 @@ static void usage(FILE *f, const char *name)
 	fprintf(f,
 		"Usage: %s [-vFTCh] [-L LOGFILE] [-N LEVEL] [-f CONFIG] [-p PIDFILE]\n"
 		"       [-E EPOCH] [-I NODEID]\n"
-		"       %s --check-config CONFIG\n"
+		"       %s [--strict] --check-config CONFIG\n"
 		"NFS-Ganesha " GSH_VERSION
 		" with RPC-over-RDMA " RPCRDMA_VERSION
 		". Options are those of ganesha.nfsd:\n"
@@ -128,6 +130,8 @@ static void usage(FILE *f, const char *name)
 		"  -h          this text\n"
 		"  --check-config CONFIG  say what its block RDMA means, and end: status 0,\n"
 		"              or 1 if RDMA would not be served with it\n"
+		"  --strict    with --check-config: status 1 also for whatever there is to\n"
+		"              complain of: unknown items, a second block, syntax errors\n"
 		"SIGHUP reads LOG and EXPORT blocks again, SIGTERM ends the server.\n"
 		"The RDMA block of the configuration turns RDMA on.\n",
 		name, name);
@@ -154,6 +158,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 {
 	static const struct option more[] = {
 		{ "check-config", required_argument, NULL, 'c' },
+		{ "strict", no_argument, NULL, 's' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
@@ -212,6 +217,9 @@ static void parse_options(int argc, char **argv, struct options *o)
 		case 'c':
 			o->check = true;
 			nfs_config_path = optarg;
+			break;
+		case 's':
+			o->strict = true;
 			break;
 		case 'C':
 			o->dump_trace = true;
@@ -322,22 +330,33 @@ static const char *configure(struct options *o, struct gsh_config **tree,
 static int check_config(const struct options *o, char *host)
 {
 	struct gsh_config_errors errors;
+	unsigned int complaints = 0;
 	struct gsh_config *tree;
-	bool good;
+	bool good, syntax, served = false;
 
 	compat_prereq_init(&o->more, o->name, host, o->level, "STDERR", false);
 	if (!init_error_type(&errors))
 		return 1;
 	tree = config_ParseFile(nfs_config_path, &errors);
-	/* Of a syntax error Ganesha sets no flag: it says so and goes on with
-	 * what it has read until then. */
-	good = tree && harmless(&errors) &&
-	       (!errors.fp || ftell(errors.fp) == 0);
+	good = tree && harmless(&errors);
+	/* Of a syntax error Ganesha sets no flag: it says so, and goes on
+	 * without the statement or the block that it is in. So does this. */
+	syntax = errors.fp && ftell(errors.fp) > 0;
 	(void)compat_report(&o->more, &errors);
-	good = good && rpcrdma_ganesha_check(tree, stdout);
+	good = good && rpcrdma_ganesha_check(tree, nfs_config_path, stdout,
+					     &served, &complaints);
+	/* A block that is lost by a syntax error was meant. */
+	good = good && (served || !syntax);
 	if (!good)
 		fprintf(stderr, "%s: %s: RDMA would not be served with it\n",
 			o->name, nfs_config_path);
+	else if (syntax || complaints)
+		fprintf(stderr,
+			"%s: %s: the server would start with it, and pass over "
+			"what is told above\n",
+			o->name, nfs_config_path);
+	if (o->strict && (syntax || complaints))
+		good = false;
 	if (tree)
 		config_Free(tree);
 	return good && !fflush(stdout) ? 0 : 1;
@@ -407,6 +426,7 @@ int main(int argc, char **argv)
 	config_Free(tree);
 	if (keeps)
 		rest_start();
+	ready_start();
 
 	/* Returns after SIGTERM or the administrator's shutdown. */
 	nfs_start(&o.start);

@@ -19,7 +19,9 @@
 
 void gr_server_fault(struct gr_server *s, const char *what)
 {
-	/* For whoever starts the server by hand; a daemon's goes nowhere. */
+	snprintf(s->fault, sizeof(s->fault), "%s", what);
+	/* For whoever starts the server by hand, and for the journal; a daemon's
+	 * goes nowhere. */
 	fprintf(stderr, "rpcrdma: %s\n", what);
 	if (s->cfg.required)
 		gsh_log(s->gsh, GSH_FATAL,

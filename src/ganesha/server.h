@@ -42,6 +42,7 @@ struct gr_server {
 	atomic_uint full;
 	_Atomic uint64_t full_logged;
 	atomic_bool workers_gone; /* ntirpc has been shut down */
+	char fault[512]; /* why RDMA is not served; or "" */
 	bool abandoned; /* by drain: a worker may still use any of it */
 };
 

@@ -18,7 +18,7 @@
 #include "gateway/accept.h"
 #include "gateway/client.h"
 #include "gateway/report.h"
-#include "tools/notify.h"
+#include "base/notify.h"
 
 #define MAIN_FDS (1 + GW_MAX_LISTEN)
 #define SHUTDOWN_MS 3000

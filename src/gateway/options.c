@@ -339,10 +339,16 @@ static const char *set_line(struct gw_options *o, struct conf *c,
 	return set_option(o, l->val, err);
 }
 
-/* --config. False, and a line on stderr: it is not usable. */
-static bool read_config(struct gw_options *o, const char *path)
+/* Another attempt helps, or it does not: a service manager wants to know. */
+static int status_of(const struct arg_err *err)
 {
-	struct arg_err err;
+	return err->unknown_name ? 1 : 2;
+}
+
+/* --config. False, and a line on stderr: it is not usable. */
+static bool read_config(struct gw_options *o, const char *path, int *status)
+{
+	struct arg_err err = { 0 };
 	const char *bad;
 	int rc;
 
@@ -361,6 +367,7 @@ static bool read_config(struct gw_options *o, const char *path)
 		if (bad) {
 			fprintf(stderr, "rpcrdma-gateway: %s:%u: %s: %s\n",
 				path, o->conf.line, o->conf.name, bad);
+			*status = status_of(&err);
 			return false;
 		}
 	}
@@ -397,7 +404,7 @@ static const char *finish(struct gw_options *o, struct arg_err *err)
 
 int gw_options_parse(struct gw_options *o, int argc, char **argv, int *status)
 {
-	struct arg_err err;
+	struct arg_err err = { 0 };
 	const char *bad;
 	int opt, index = 0;
 
@@ -429,7 +436,7 @@ int gw_options_parse(struct gw_options *o, int argc, char **argv, int *status)
 		if (opt == '?') /* getopt has said what */
 			return -1;
 		if (opt == OPT_CONFIG) {
-			if (!read_config(o, optarg))
+			if (!read_config(o, optarg, status))
 				return -1;
 			continue;
 		}
@@ -437,6 +444,7 @@ int gw_options_parse(struct gw_options *o, int argc, char **argv, int *status)
 		if (bad) {
 			fprintf(stderr, "rpcrdma-gateway: --%s: %s\n",
 				options[index].name, bad);
+			*status = status_of(&err);
 			return -1;
 		}
 	}

@@ -28,6 +28,7 @@ static const char *fail(struct arg_err *err, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(err->text, sizeof(err->text), fmt, ap);
 	va_end(ap);
+	err->unknown_name = false;
 	return err->text;
 }
 
@@ -178,8 +179,11 @@ const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,
 	}
 	snprintf(number, sizeof(number), "%u", (unsigned int)p);
 	rc = getaddrinfo(name, number, &hints, &res);
-	if (rc)
-		return fail(err, "'%.100s': %s", s, gai_strerror(rc));
+	if (rc) {
+		fail(err, "'%.100s': %s", s, gai_strerror(rc));
+		err->unknown_name = true;
+		return err->text;
+	}
 	if (res->ai_addrlen > sizeof(out->addr)) {
 		bad = fail(err, "'%.100s' %s", s, form);
 	} else {

@@ -8,6 +8,7 @@
 #ifndef RPCRDMA_TOOLS_ARGS_H
 #define RPCRDMA_TOOLS_ARGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -18,6 +19,7 @@
 
 struct arg_err {
 	char text[ARG_ERR_LEN];
+	bool unknown_name; /* of a host, for now: it may be known later */
 };
 
 struct arg_addr {

@@ -18,6 +18,7 @@
 #include "stats/json.h"
 #include "tools/latency.h"
 #include "tools/ping.h"
+#include "tools/rpc_tcp.h"
 #include "tools/rpcmsg.h"
 #include "rpcrdma/nfs.h"
 
@@ -519,6 +520,15 @@ int main(int argc, char **argv)
 			      server, sizeof(server));
 		fprintf(stderr, "rpcrdma-ping: no connection to %s: %s\n",
 			server, p->reason);
+		/* A device has a port of its own: no TCP is refused there. */
+		if (p->error != -ECONNREFUSED &&
+		    rpc_tcp_answers((struct sockaddr *)&p->o.server.addr,
+				    p->o.server.len, p->o.program, p->o.version,
+				    2000))
+			fprintf(stderr,
+				"rpcrdma-ping: RPC over TCP is answered there: "
+				"it is the port of NFS over TCP. That of "
+				"RPC-over-RDMA is another, 20049 by default\n");
 		status = EXIT_NO_CONN;
 		goto out;
 	}

@@ -10,10 +10,10 @@
 #include <stdio.h>
 
 static const char usage[] =
-	"usage: rpcrdma-ping --server ADDR[:PORT] [OPTION...]\n"
+	"usage: rpcrdma-ping [OPTION...] ADDR[:PORT]\n"
 	"Send NULL Calls over RPC-over-RDMA and tell how long they take.\n"
 	"\n"
-	"  --server ADDR[:PORT]  the server (port 20049)\n"
+	"  --server ADDR[:PORT]  the server, too (port 20049)\n"
 	"  --provider NAME       RDMA provider: iwarp or verbs (iwarp)\n"
 	"  --program N           RPC program (100003)\n"
 	"  --version N           its version (3)\n"
@@ -207,10 +207,17 @@ int ping_options(struct ping_options *o, int argc, char **argv)
 			return EXIT_USAGE;
 		}
 	}
-	if (optind < argc)
-		bad = "takes options only, see --help";
+	bad = NULL;
+	if (optind < argc && !o->server.len) {
+		optarg = argv[optind++];
+		bad = set_option(o, OPT_SERVER, &err);
+	}
+	if (bad)
+		;
+	else if (optind < argc)
+		bad = "takes one server, see --help";
 	else if (!o->server.len)
-		bad = "--server ADDR[:PORT] is needed";
+		bad = "ADDR[:PORT] of the server is needed";
 	else if (o->depth && !o->flood)
 		bad = "--depth is for --flood";
 	else

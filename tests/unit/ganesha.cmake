@@ -9,6 +9,8 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
 	target_compile_definitions(unit-ganesha-config PRIVATE
 		GANESHA_NFSD="${GANESHA_NFSD}")
+	rpcrdma_unit(ganesha-near ganesha_near.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/near.c)
 	rpcrdma_unit(ganesha-bind ganesha_bind.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/gsh.c
 		LIBS rpcrdma_ntirpc ${CMAKE_DL_LIBS})

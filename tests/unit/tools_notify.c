@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "tools/notify.h"
+#include "base/notify.h"
 
 /* A manager that listens at @name, "@..." for one without a file. */
 static int manager(const char *name)

@@ -2,8 +2,8 @@
 /*
  * notify - telling a service manager how far a program is
  */
-#ifndef RPCRDMA_TOOLS_NOTIFY_H
-#define RPCRDMA_TOOLS_NOTIFY_H
+#ifndef RPCRDMA_BASE_NOTIFY_H
+#define RPCRDMA_BASE_NOTIFY_H
 
 /*
  * Send @state, "READY=1" or "STOPPING=1", to the datagram socket that
@@ -12,4 +12,4 @@
  */
 int notify_manager(const char *state);
 
-#endif /* RPCRDMA_TOOLS_NOTIFY_H */
+#endif /* RPCRDMA_BASE_NOTIFY_H */

@@ -2,7 +2,7 @@
 /*
  * notify - see notify.h; the other end is described in sd_notify(3)
  */
-#include "tools/notify.h"
+#include "base/notify.h"
 
 #include <errno.h>
 #include <stddef.h>

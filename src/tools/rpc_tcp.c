@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rpc_tcp - one Call over TCP (RFC 5531, section 11)
+ *
+ * Threads: no state.
+ */
+#include "tools/rpc_tcp.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/be.h"
+#include "tools/rpcmsg.h"
+
+#define XID 0x70696e67u
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static bool await(int fd, short events, int64_t until)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+	int64_t left = until - now_ms();
+
+	return left > 0 && poll(&p, 1, (int)left) > 0;
+}
+
+bool rpc_tcp_answers(const struct sockaddr *addr, socklen_t len,
+		     uint32_t program, uint32_t version, int ms)
+{
+	int64_t until = now_ms() + ms;
+	uint8_t call[128], reply[12];
+	bool answers = false;
+	size_t got = 0;
+	struct xw w;
+	int fd = socket(addr->sa_family,
+			SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return false;
+	xw_init(&w, call + 4, sizeof(call) - 4);
+	rpc_call_head(&w, XID, program, version, 0, false);
+	call[0] = 0x80; /* the last fragment */
+	call[1] = call[2] = 0;
+	call[3] = (uint8_t)w.len;
+	if (connect(fd, addr, len) && errno != EINPROGRESS)
+		goto out;
+	if (!await(fd, POLLOUT, until) ||
+	    send(fd, call, w.len + 4, MSG_NOSIGNAL) != (ssize_t)w.len + 4)
+		goto out;
+	while (got < sizeof(reply) && await(fd, POLLIN, until)) {
+		ssize_t n = recv(fd, reply + got, sizeof(reply) - got, 0);
+
+		if (n <= 0)
+			goto out;
+		got += (size_t)n;
+	}
+	answers = got == sizeof(reply) && be32_get(reply + 4) == XID &&
+		  be32_get(reply + 8) == RPC_REPLY;
+out:
+	close(fd);
+	return answers;
+}
