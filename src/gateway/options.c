@@ -35,15 +35,8 @@ static const char usage[] =
 	"                           none, xcharext, rtrext or xcharext,rtrext (none)\n"
 	"  --credits N              credits given to the server (64)\n"
 	"  --recv-size OCTETS       Receive Buffer Size (4096)\n"
-	"  --send-size OCTETS       largest Send (65536)\n"
-	"  --placement-size OCTETS  of each receive buffer, with rtrext (61440)\n"
-	"  --max-segment-size OCTETS  largest segment taken (1 MiB)\n"
-	"  --call-format FORMAT     long Calls: auto, continued or special (auto)\n"
-	"  --chunks N               data item chunks of a kind in one Call (1)\n"
-	"  --reduce-min OCTETS      shorter data items stay in the stream (1024)\n"
 	"  --reverse LEVEL          reverse direction: none, simple, continued or\n"
 	"                           general (continued)\n"
-	"  --no-invalidate          do not offer handles for remote invalidation\n"
 	"  --crc WHEN               iwarp: ask for CRC32c: on, off, or auto (auto: on\n"
 	"                           unless both ends are on this machine)\n"
 	"\n"
@@ -58,6 +51,7 @@ static const char usage[] =
 	"  --stats-file PATH        the same into a file\n"
 	"  --stats-socket PATH      a socket that gives them to whoever connects\n"
 	"  --quiet, --verbose       errors only; everything\n"
+	"  --debug NAME[=VALUE]     for tests: rpcrdma-gateway(8) has the names\n"
 	"  --help, --version\n";
 
 enum opt {
@@ -97,6 +91,7 @@ enum opt {
 	OPT_VERBOSE,
 	OPT_HELP,
 	OPT_VERSION,
+	OPT_DEBUG,
 };
 
 static const struct option options[] = {
@@ -115,14 +110,7 @@ static const struct option options[] = {
 	{ "extensions", required_argument, NULL, OPT_EXTENSIONS },
 	{ "credits", required_argument, NULL, OPT_CREDITS },
 	{ "recv-size", required_argument, NULL, OPT_RECV },
-	{ "send-size", required_argument, NULL, OPT_SEND },
-	{ "placement-size", required_argument, NULL, OPT_PLACEMENT },
-	{ "max-segment-size", required_argument, NULL, OPT_SEGMENT },
-	{ "call-format", required_argument, NULL, OPT_FORMAT },
-	{ "chunks", required_argument, NULL, OPT_CHUNKS },
-	{ "reduce-min", required_argument, NULL, OPT_REDUCE },
 	{ "reverse", required_argument, NULL, OPT_REVERSE },
-	{ "no-invalidate", no_argument, NULL, OPT_NO_INV },
 	{ "crc", required_argument, NULL, OPT_CRC },
 	{ "host-auth", required_argument, NULL, OPT_HOST_AUTH },
 	{ "keytab", required_argument, NULL, OPT_KEYTAB },
@@ -136,8 +124,30 @@ static const struct option options[] = {
 	{ "verbose", no_argument, NULL, OPT_VERBOSE },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ "version", no_argument, NULL, OPT_VERSION },
+	{ "debug", required_argument, NULL, OPT_DEBUG },
+	/* Names of --debug, which version 0.1 had as options; the first is
+	 * FIRST_DEBUG. */
+	{ "send-size", required_argument, NULL, OPT_SEND },
+	{ "placement-size", required_argument, NULL, OPT_PLACEMENT },
+	{ "max-segment-size", required_argument, NULL, OPT_SEGMENT },
+	{ "call-format", required_argument, NULL, OPT_FORMAT },
+	{ "chunks", required_argument, NULL, OPT_CHUNKS },
+	{ "reduce-min", required_argument, NULL, OPT_REDUCE },
+	{ "no-invalidate", no_argument, NULL, OPT_NO_INV },
 	{ 0 },
 };
+
+#define FIRST_DEBUG "send-size"
+
+/* Is @l one of the names of --debug? */
+static bool is_debug(const struct option *l)
+{
+	const struct option *first = options;
+
+	while (strcmp(first->name, FIRST_DEBUG))
+		first++;
+	return l >= first;
+}
 
 /* Options that are one number: where it goes and what is allowed. */
 struct number {
@@ -320,6 +330,48 @@ static const char *set_option(struct gw_options *o, int opt,
 	return set_text(o, opt, err);
 }
 
+/* --debug NAME or NAME=VALUE. */
+static const char *set_debug(struct gw_options *o, const char *arg,
+			     struct arg_err *err)
+{
+	size_t len = strcspn(arg, "=");
+	const struct option *l = options;
+	char text[ARG_ERR_LEN];
+	const char *bad;
+
+	while (l->name && (!is_debug(l) || strlen(l->name) != len ||
+			   strncmp(l->name, arg, len)))
+		l++;
+	if (!l->name) {
+		snprintf(err->text, sizeof(err->text),
+			 "'%.60s' is no name for tests, see rpcrdma-gateway(8)",
+			 arg);
+		return err->text;
+	}
+	if (l->has_arg == required_argument && (!arg[len] || !arg[len + 1]))
+		return "needs a value: name=value";
+	if (l->has_arg == no_argument && arg[len])
+		return "takes no value";
+	optarg = (char *)(uintptr_t)(arg[len] ? arg + len + 1 : arg + len);
+	bad = set_option(o, l->val, err);
+	if (!bad)
+		return NULL;
+	snprintf(text, sizeof(text), "%s: %.200s", l->name, bad);
+	memcpy(err->text, text, sizeof(text));
+	return err->text;
+}
+
+/* It does what it did, but there is another way for it. */
+static void tell_old(const struct option *l)
+{
+	fprintf(stderr,
+		"rpcrdma-gateway: --%s is an option of version 0.1, and still "
+		"does what it did: take it out, or for a test give it as "
+		"--debug %s%s\n",
+		l->name, l->name,
+		l->has_arg == required_argument ? "=VALUE" : "");
+}
+
 /* The line of --config that stands in @c. NULL or what is wrong with it. */
 static const char *set_line(struct gw_options *o, struct conf *c,
 			    struct arg_err *err)
@@ -335,6 +387,10 @@ static const char *set_line(struct gw_options *o, struct conf *c,
 		return "needs a value: name = value";
 	if (l->has_arg == no_argument && c->value)
 		return "takes no value";
+	if (l->val == OPT_DEBUG)
+		return set_debug(o, c->value, err);
+	if (is_debug(l))
+		tell_old(l);
 	optarg = c->value;
 	return set_option(o, l->val, err);
 }
@@ -440,7 +496,10 @@ int gw_options_parse(struct gw_options *o, int argc, char **argv, int *status)
 				return -1;
 			continue;
 		}
-		bad = set_option(o, opt, &err);
+		if (is_debug(&options[index]))
+			tell_old(&options[index]);
+		bad = opt == OPT_DEBUG ? set_debug(o, optarg, &err) :
+					 set_option(o, opt, &err);
 		if (bad) {
 			fprintf(stderr, "rpcrdma-gateway: --%s: %s\n",
 				options[index].name, bad);

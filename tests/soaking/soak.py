@@ -72,7 +72,7 @@ class Soak:
             for n, (name, port, options) in enumerate(zip(
                 ("ext", "v2", "v1"), ENV["SOAK_GATEWAYS"].split(),
                 ("--version-rdma 2 --extensions xcharext,rtrext "
-                 "--placement-size 12288 --credits 32",
+                 "--debug placement-size=12288 --credits 32",
                  "--version-rdma 2 --credits 32", "--version-rdma 1")))]
         self.programs = [self.server] + self.gateways
         self.writers, self.peers = [], []

@@ -139,17 +139,16 @@ static void half_open_failed(struct iw_listener *l, const struct iw_conn *c,
 	fab_addr_name((const struct sockaddr *)&c->peer, peer, sizeof(peer));
 	if (err == -ETIMEDOUT)
 		fab_domain_log(l->fab.poller->dom, LOG_NOTICE,
-			       "iwarp: %s: refused: no MPA request in time",
-			       peer);
+			       "iwarp: no MPA request in time from %s", peer);
 	else if (err == -EPROTO)
 		fab_domain_log(l->fab.poller->dom, LOG_NOTICE,
-			       "iwarp: %s: refused: what it sent is no MPA "
-			       "request: not an RDMA client",
+			       "iwarp: not an MPA request from %s: it is no "
+			       "RDMA client",
 			       peer);
 	else
 		fab_domain_log(l->fab.poller->dom, LOG_INFO,
-			       "iwarp: %s: gone before its MPA request: %s",
-			       peer, strerror(-err));
+			       "iwarp: no MPA request from %s: %s", peer,
+			       strerror(-err));
 }
 
 /* Listener lock held. */
