@@ -6,6 +6,7 @@
  */
 #include "ganesha/ready.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,14 +15,16 @@
 #include "ganesha/check.h"
 #include "base/notify.h"
 
-/* Exported by libganesha_nfsd. */
-void nfs_init_wait(void);
-
 static void *ready_main(void *arg)
 {
 	char state[RPCRDMA_STATE], text[RPCRDMA_STATE + 32];
 
-	nfs_init_wait();
+	void (*init_wait)(void);
+
+	/* Of libganesha_nfsd. Without it nobody would be told of the end. */
+	*(void **)&init_wait = dlsym(RTLD_DEFAULT, "nfs_init_wait");
+	if (init_wait)
+		init_wait();
 	rpcrdma_ganesha_state(state);
 	/* In the journal, also where Ganesha's log is a file. */
 	fprintf(stderr, "rpcrdma: %s\n", state);

@@ -139,6 +139,20 @@ const char *arg_crc(const char *s, enum fab_crc *out, struct arg_err *err)
 	return bad;
 }
 
+/* Letters, digits, dots and dashes, and not an address gone wrong. */
+static bool is_host_name(const char *name)
+{
+	bool letter = false;
+
+	for (const char *c = name; *c; c++) {
+		if (!isalnum((unsigned char)*c) && *c != '.' &&
+		    (*c != '-' || c == name))
+			return false;
+		letter = letter || isalpha((unsigned char)*c);
+	}
+	return letter;
+}
+
 const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,
 		     struct arg_err *err)
 {
@@ -181,7 +195,7 @@ const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,
 	rc = getaddrinfo(name, number, &hints, &res);
 	if (rc) {
 		fail(err, "'%.100s': %s", s, gai_strerror(rc));
-		err->unknown_name = true;
+		err->unknown_name = is_host_name(name);
 		return err->text;
 	}
 	if (res->ai_addrlen > sizeof(out->addr)) {
