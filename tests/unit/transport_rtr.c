@@ -63,6 +63,10 @@ static void single(void)
 		  c.placed_bytes_sent == s.placed_bytes_received);
 	CU_ASSERT(s.placed_bytes_sent > 100000 &&
 		  s.placed_bytes_sent == c.placed_bytes_received);
+	CU_ASSERT(c.inline_bytes_sent > 0 &&
+		  c.inline_bytes_sent == s.inline_bytes_received);
+	CU_ASSERT(s.inline_bytes_sent > 0 &&
+		  s.inline_bytes_sent == c.inline_bytes_received);
 	CU_ASSERT_EQUAL(c.repterrs_received + s.repterrs_received, 0);
 	CU_ASSERT_EQUAL(c.fragments_sent + s.fragments_sent, 0);
 	/* There was padding to look at, of both. */
