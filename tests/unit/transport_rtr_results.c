@@ -117,6 +117,59 @@ static void types(void)
 	}
 }
 
+/* Is a result of 400 octets sent into the target segments of such a Structure? */
+static bool targeted(const struct wire_rbgroup *g, uint32_t n)
+{
+	struct wire_rsditem_desc want = { .type = XMPTYPE_TBSN };
+	struct wire_rsdset_desc set = { 0, 100, &want, 1 };
+	uint32_t all = htonl(RTR_ALL), limit = htonl(4), total = 0, size;
+	uint8_t b[256];
+	struct wire_prop p[] = {
+		{ RDMA2_PROPID_RBSIZ, (uint8_t *)&size, 4 },
+		{ RDMA2_PROPID_X_RTRSUPP, (uint8_t *)&all, 4 },
+		{ RDMA2_PROPID_X_RESPSXLIM, (uint8_t *)&limit, 4 },
+		{ RDMA2_PROPID_X_RBSTRUCT, b, 0 },
+	};
+	struct rt_raw r;
+	bool yes;
+
+	for (uint32_t i = 0; i < n; i++)
+		total += g[i].count * g[i].length;
+	size = htonl(total);
+	p[3].len = (uint32_t)wire_encode_rbstruct(b, sizeof(b), total, g, n);
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &rt_rtr_on));
+	rt_raw_connprop(&r, true, p, 4);
+	CU_ASSERT_EQUAL_FATAL(rt_raw_next(&r), RDMA2_CONNPROP_FINAL);
+	ask(&r, 1, 1, 400, &set, 1, 1);
+	CU_ASSERT_TRUE_FATAL(got(&r, 1, 1, 1));
+	yes = item[0].type == XMPTYPE_TBSN;
+	CU_ASSERT(yes || item[0].type == XMPTYPE_TOOSHORT);
+	rt_raw_close(&r);
+	return yes;
+}
+
+/* Target segments that are too small or no multiple of four, and a Structure of
+ * more groups than are kept, are none. */
+static void layouts(void)
+{
+	struct wire_rbgroup g[9] = { { 1, RTR_PAGE, 1, 0 },
+				     { 1, 512, 1, XMRSFLAG_PLT },
+				     { 1, RTR_PAGE, 1, XMRSFLAG_PLT } };
+
+	CU_ASSERT_TRUE(targeted(g, 3));
+	g[1].length = 508;
+	CU_ASSERT_FALSE(targeted(g, 3));
+	g[1].length = 514;
+	CU_ASSERT_FALSE(targeted(g, 3));
+	g[1].flags = 0;
+	CU_ASSERT_TRUE(targeted(g, 3));
+	for (unsigned int i = 1; i < 9; i++)
+		g[i] = (struct wire_rbgroup){ 1, 4, 1, 0 };
+	g[7] = (struct wire_rbgroup){ 1, RTR_PAGE, 1, XMRSFLAG_PLT };
+	CU_ASSERT_TRUE(targeted(g, 8));
+	CU_ASSERT_FALSE(targeted(g, 9));
+}
+
 /* minlen, and more or fewer results than directions: RT-7.4-06, RT-7.4-07. */
 static void lengths(void)
 {
@@ -389,6 +442,7 @@ static void off(void)
 
 static const struct unit_test tests[] = {
 	{ "types", types },
+	{ "layouts", layouts },
 	{ "lengths", lengths },
 	{ "ranges", ranges },
 	{ "transmissions", transmissions },
