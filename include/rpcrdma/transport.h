@@ -111,6 +111,12 @@ enum rt_call_format {
  * "is greater than" in 4.2.1 as it stands sends one more ([A2]), and there is
  * the GRANT of 4.2.1.1. */
 #define RT_CREDIT_BEYOND 2
+/* With fewer a peer would have to choose between a GRANT and a message of its own,
+ * and lose either way: at least two credits are advertised. */
+#define RT_CREDIT_MIN 2
+/* rtrext, our Receives: the plain segment, and each target segment. */
+#define RT_RTR_HEAD 4096u
+#define RT_RTR_SEGMENT 4096u
 #define RT_SEND_MIN 1024 /* of recv_size and send_size, which are */
 #define RT_SEND_MAX 262144 /* multiples of four */
 #define RT_SEGMENT_MIN 4096

@@ -2,17 +2,56 @@
 /*
  * assembly - what a connection is made of
  *
- * The order counts in a turn: what the others want sent is sent by flow control,
- * last.
+ * The order counts. In a turn, what the others want sent is sent by flow control,
+ * last; host authentication says what of it is held before messages go by that;
+ * at the end it goes backwards (part.h).
  */
-#include "transport/internal.h"
+#include "transport/core/core.h"
+#include "transport/flow/flow.h"
+#include "transport/message/message.h"
+#include "transport/requester/requester.h"
+#include "transport/responder/responder.h"
+#ifdef RT_WITH_AUTH
+#include "transport/ext/auth/auth.h"
+#endif
+#ifdef RT_WITH_XCHAR
+#include "transport/ext/xchar/xchar.h"
+#endif
+#ifdef RT_WITH_RTR
+#include "transport/ext/rtr/rtr.h"
+#endif
 
 static const struct rt_part *const parts[] = {
-	&rt_part_message, &rt_part_responder, &rt_part_requester, &rt_part_auth,
-	&rt_part_xchar,	  &rt_part_rtr,	      &rt_part_flow,	  NULL,
+	&rt_part_work,
+#ifdef RT_WITH_AUTH
+	&rt_part_auth,
+#endif
+	&rt_part_message,   &rt_part_error,  &rt_part_responder,
+	&rt_part_requester,
+#ifdef RT_WITH_XCHAR
+	&rt_part_xchar,
+#endif
+#ifdef RT_WITH_RTR
+	&rt_part_rtr,
+#endif
+	&rt_part_flow,	    &rt_part_poller, NULL,
+};
+
+/* Their properties go in this order. */
+static const struct rt_ext *const exts[] = {
+#ifdef RT_WITH_XCHAR
+	&rt_ext_xchar,
+#endif
+#ifdef RT_WITH_RTR
+	&rt_ext_rtr,
+#endif
+#ifdef RT_WITH_AUTH
+	&rt_ext_auth,
+#endif
+	NULL,
 };
 
 int rt_instance_create(const struct rt_params *p, struct rt_instance **out)
 {
-	return rt_instance_new(p, parts, out);
+	return rt_instance_new(p, parts, exts, out);
 }

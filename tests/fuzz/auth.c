@@ -23,7 +23,7 @@
 
 #include "auth_mech.h"
 #include "test_clock.h"
-#include "transport/internal.h"
+#include "transport/ext/auth/auth.h"
 #include "transport_upper.h"
 
 #define SET_SERVER 0x01u /* the peer is the server */
@@ -102,9 +102,9 @@ static void settle(struct fuzz *f)
 
 		rt_raw_run(&f->r);
 		c = conn(f);
-		mine = c && c->auth.exchange;
-		if (c && c->auth.job ? mech_held(c->auth.exchange) :
-				       mech_others_held(mine))
+		mine = c && auth(c)->exchange;
+		if (c && auth(c)->job ? mech_held(auth(c)->exchange) :
+					mech_others_held(mine))
 			break;
 		sched_yield();
 	}

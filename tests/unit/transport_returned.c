@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "rt_raw.h"
-#include "transport/internal.h"
+#include "transport/core/conn.h"
 #include "unit.h"
 
 static const struct rt_config with_user = { .request_user_size = 8 };

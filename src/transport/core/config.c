@@ -4,7 +4,7 @@
  *
  * Any thread.
  */
-#include "transport/internal.h"
+#include "transport/core/core.h"
 
 #define DFLT(field, value)                    \
 	do {                                  \
@@ -53,6 +53,12 @@ void rt_config_defaults(struct rt_config *cfg)
 	DFLT(max_host_memory, cfg->max_memory / 4 < cfg->max_message ?
 				      cfg->max_message :
 				      cfg->max_memory / 4);
+}
+
+unsigned int rt_most_receives(const struct rt_config *cfg)
+{
+	return cfg->credits + cfg->reverse_credits + RT_CREDIT_MIN +
+	       RT_CREDIT_BEYOND;
 }
 
 const char *rt_config_check(const struct rt_config *cfg)

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "transport/internal.h"
+#include "transport/core/core.h"
 
 static int prepare_parts(struct rt_instance *inst,
 			 const struct rt_params *params)
@@ -35,7 +35,7 @@ static int start_parts(struct rt_instance *inst)
 
 int rt_instance_new(const struct rt_params *p,
 		    const struct rt_part *const *parts,
-		    struct rt_instance **out)
+		    const struct rt_ext *const *exts, struct rt_instance **out)
 {
 	struct rt_instance *inst = calloc(1, sizeof(*inst));
 	struct fab_domain_params dp = p->domain;
@@ -45,6 +45,7 @@ int rt_instance_new(const struct rt_params *p,
 	if (!inst)
 		return -ENOMEM;
 	inst->parts = parts;
+	inst->exts = exts;
 	inst->cfg = p->config;
 	rt_config_defaults(&inst->cfg);
 	inst->log = fab_log_create(p->log, p->log_ctx);
@@ -52,7 +53,6 @@ int rt_instance_new(const struct rt_params *p,
 	inst->npollers = p->pollers ? p->pollers : 1;
 	atomic_init(&inst->refs, 1);
 	pthread_mutex_init(&inst->lock, NULL);
-	pthread_mutex_init(&inst->request_lock, NULL);
 	CDS_INIT_LIST_HEAD(&inst->conns);
 	CDS_INIT_LIST_HEAD(&inst->hosts);
 	CDS_INIT_LIST_HEAD(&inst->listeners);
@@ -63,7 +63,7 @@ int rt_instance_new(const struct rt_params *p,
 		goto fail;
 	rc = -ENOMEM;
 	inst->pollers = calloc(inst->npollers, sizeof(*inst->pollers));
-	if (!inst->log || !inst->pollers || rt_turns_create(inst))
+	if (!inst->log || !inst->pollers)
 		goto fail;
 	inst->dom = p->shared_domain;
 	if (!inst->dom) {
@@ -112,12 +112,6 @@ void rt_instance_put(struct rt_instance *inst)
 	if (atomic_fetch_sub_explicit(&inst->refs, 1, memory_order_acq_rel) !=
 	    1)
 		return;
-	while (inst->free_requests) {
-		struct rt_request_priv *rq = inst->free_requests;
-
-		inst->free_requests = rq->next_free;
-		free(rq);
-	}
 	RT_EACH_PART(inst, destroy, inst);
 	if (inst->pool)
 		fab_pool_destroy(inst->pool);
@@ -125,9 +119,7 @@ void rt_instance_put(struct rt_instance *inst)
 		fab_domain_close(inst->dom);
 	fab_log_destroy(inst->log);
 	pthread_mutex_destroy(&inst->lock);
-	pthread_mutex_destroy(&inst->request_lock);
 	free(inst->pollers);
-	rt_turns_free(inst);
 	free(inst);
 }
 
@@ -137,10 +129,8 @@ void rt_instance_destroy(struct rt_instance *inst)
 		return;
 	RT_EACH_PART(inst, stop, inst);
 	for (unsigned int i = 0; inst->pollers && i < inst->npollers; i++)
-		if (inst->pollers[i]) {
-			rt_turns_stop(inst, i);
+		if (inst->pollers[i])
 			fab_poller_destroy(inst->pollers[i]);
-		}
 	/* Connections that have ended and are still held need the rest. */
 	rt_instance_put(inst);
 }
@@ -175,19 +165,8 @@ void rt_instance_forget(struct rt_conn *c)
 	if (!cds_list_empty(&c->inst_link)) {
 		cds_list_del_init(&c->inst_link);
 		inst->nconns--;
-		rt_host_ended(c);
 		RT_EACH_PART(c->inst, left, c);
 		rt_totals_keep(c);
 	}
 	pthread_mutex_unlock(&inst->lock);
-}
-
-bool rt_conn_try_get(struct rt_conn *c)
-{
-	long n = atomic_load(&c->refs);
-
-	while (n > 0)
-		if (atomic_compare_exchange_weak(&c->refs, &n, n + 1))
-			return true;
-	return false;
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/addr.h"
-#include "transport/internal.h"
+#include "transport/core/core.h"
 
 static void unused_gone(void *user)
 {
@@ -42,6 +42,37 @@ static void count_refused(struct rt_instance *inst)
 	pthread_mutex_unlock(&inst->lock);
 }
 
+static int admit(struct rt_conn *c, const struct sockaddr_storage *peer)
+{
+	int rc = 0;
+
+	for (const struct rt_part *const *p = c->inst->parts; *p && !rc; p++)
+		if ((*p)->admit)
+			rc = (*p)->admit(c, peer);
+	return rc;
+}
+
+/* So that what the peer sends at once is received. */
+static int open_parts(struct rt_conn *c)
+{
+	int rc = 0;
+
+	for (const struct rt_part *const *p = c->inst->parts; *p && !rc; p++)
+		if ((*p)->open)
+			rc = (*p)->open(c);
+	return rc;
+}
+
+static void hello(struct rt_conn *c, uint8_t data[RT_HELLO_ROOM],
+		  struct fab_conn_params *params)
+{
+	params->priv = data;
+	for (const struct rt_part *const *p = c->inst->parts; *p; p++)
+		if ((*p)->hello)
+			params->priv_len +=
+				(*p)->hello(c, data + params->priv_len);
+}
+
 static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		       const void *priv, size_t priv_len, void *user)
 {
@@ -50,9 +81,9 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	struct fab_conn_params params = { 0 };
 	struct fab_conn_info fi;
 	struct rt_conn *c;
-	uint8_t data[WIRE_CM_LEN];
 	struct in6_addr host;
 	char name[64];
+	uint8_t data[RT_HELLO_ROOM];
 	bool refuse = false, full;
 	int rc;
 
@@ -64,28 +95,16 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		host = fab_addr_host((struct sockaddr *)&fi.peer);
 		fab_addr_name((struct sockaddr *)&fi.peer, name, sizeof(name));
 		fab_log_put(inst->log, NULL, &host, name, LOG_WARNING,
-			    "connection refused: Max_Connections reached");
+			    "connection refused: the limit of connections is reached");
 		goto reject;
 	}
-	rc = rt_conn_new(inst, poller_of(inst, f), true, l->ops, &c);
+	rc = rt_conn_new(inst, poller_of(inst, f), true, l->ops, NULL, 0, &c);
 	if (rc)
 		goto reject;
 	fab_conn_info(f, &fi);
 	rt_conn_set_name(c, (struct sockaddr *)&fi.peer);
-	rc = rt_host_join(c, &fi.peer);
+	rc = admit(c, &fi.peer);
 	if (rc) {
-		rt_log(c, LOG_WARNING, "connection refused: %s",
-		       rc == -EUSERS ?
-			       "its host has as many as Max_Host_Share allows" :
-			       strerror(-rc));
-		rt_conn_put(c);
-		goto reject;
-	}
-	rc = rt_reserve(c);
-	if (rc) {
-		rt_log(c, LOG_WARNING, "connection refused: %s",
-		       rc == -EDQUOT ? "its host has its share of Max_Memory" :
-				       "no memory (Max_Memory)");
 		rt_conn_put(c);
 		goto reject;
 	}
@@ -107,11 +126,9 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		c->user = l->ops->open(c, l->ctx, &refuse);
 	else
 		c->user = l->ctx;
-	rt_private_data(inst, true, data);
-	rt_private_take(c, priv, priv_len);
-	params.priv = data;
-	params.priv_len = sizeof(data);
-	rc = refuse ? -EPERM : rt_post_receives(c);
+	hello(c, data, &params);
+	RT_EACH_PART(inst, greeted, c, priv, priv_len);
+	rc = refuse ? -EPERM : open_parts(c);
 	if (!rc)
 		rc = fab_accept(f, &params);
 	if (rc) {
@@ -195,30 +212,25 @@ int rt_connect(struct rt_instance *inst, unsigned int poller,
 	       const struct rt_ops *ops, void *user, struct rt_conn **out)
 {
 	struct fab_conn_params params = { 0 };
-	uint8_t data[WIRE_CM_LEN];
+	uint8_t data[RT_HELLO_ROOM];
 	struct rt_conn *c;
 	int rc;
 
-	rc = rt_conn_new(inst, poller, false, ops, &c);
+	rc = rt_conn_new(inst, poller, false, ops, addr, addrlen, &c);
 	if (rc)
 		return rc;
 	c->user = user;
-	if (addrlen <= sizeof(c->server_addr))
-		memcpy(&c->server_addr, addr, addrlen);
-	rt_version_init(c);
 	rt_conn_set_name(c, addr);
 	rc = fab_conn_create(inst->pollers[poller], rt_conn_ready, c, &c->fab);
 	if (rc) {
 		rt_conn_put(c);
 		return rc;
 	}
-	rc = rt_reserve(c);
+	rc = admit(c, NULL);
 	if (!rc)
-		rc = rt_post_receives(c);
+		rc = open_parts(c);
 	if (!rc) {
-		rt_private_data(inst, false, data);
-		params.priv = data;
-		params.priv_len = sizeof(data);
+		hello(c, data, &params);
 		rc = fab_connect(c->fab, addr, addrlen, &params);
 	}
 	if (rc) {

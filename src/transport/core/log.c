@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * log - what is said of a connection, as far as its budget goes (base/log.h)
+ * log - what is said of a connection, as far as its budget goes (base/log.h), and
+ * why it ends
  *
- * rt_log(), rt_log_ended(): runner; rt_conn_log(): any thread.
+ * rt_log(), rt_log_ended(), rt_conn_fail(): runner; rt_conn_log(): any thread.
  */
 #include <stdarg.h>
+#include <stdio.h>
 
-#include "transport/internal.h"
+#include "transport/core/core.h"
 
 void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
 {
@@ -33,4 +35,17 @@ void rt_conn_log(struct rt_conn *c, int level, const char *fmt, ...)
 void rt_log_ended(struct rt_conn *c)
 {
 	fab_log_leave(c->inst->log, &c->log_budget, &c->log_host, c->name);
+}
+
+void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (c->end_reason)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(c->end_text, sizeof(c->end_text), fmt, ap);
+	va_end(ap);
+	c->end_reason = c->end_text;
+	c->end_error = error;
 }

@@ -12,11 +12,22 @@
 #define RPCRDMA_TRANSPORT_PART_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "rpcrdma/transport.h"
+#include "transport/core/state.h"
+
+/* Room for what goes with the fabric's handshake. */
+#define RT_HELLO_ROOM 64
+
+/* Extensions at most: places for what each has of its own. */
+#define RT_SLOTS 3
 
 struct rt_part {
+	/* Octets of its own in each connection: rt_conn.ext[slot]. */
+	size_t room;
+	unsigned int slot;
 	/* An instance is made: before anything else, when its settings are still
 	 * to be checked; and when all of it is there. 0 or -errno. */
 	int (*prepare)(struct rt_instance *inst, const struct rt_params *p);
@@ -29,8 +40,18 @@ struct rt_part {
 	/* Something that others have done for connections of that poller, by
 	 * its thread, in each turn of it: how much there was. */
 	int (*poll)(struct rt_instance *inst, unsigned int poller);
-	/* A new connection, before anything else. */
-	void (*init)(struct rt_conn *c);
+	/* A new connection, before anything else. 0 or -errno. */
+	int (*init)(struct rt_conn *c);
+	/* May there be one more? Before anything of it is posted; @peer: from
+	 * there, NULL: this end connects. 0 or -errno, and then it has been
+	 * logged why. */
+	int (*admit)(struct rt_conn *c, const struct sockaddr_storage *peer);
+	/* What goes to the peer with the fabric's own handshake: octets in @buf,
+	 * of RT_HELLO_ROOM; and what has come so, NULL: nothing. */
+	size_t (*hello)(struct rt_conn *c, void *buf);
+	void (*greeted)(struct rt_conn *c, const void *priv, size_t len);
+	/* Post what the first messages of the peer need. 0 or -errno. */
+	int (*open)(struct rt_conn *c);
 	/* Server: it has been accepted; nothing has come. */
 	void (*joined)(struct rt_conn *c);
 	/* It no longer counts; inst->lock is held. */
@@ -44,16 +65,25 @@ struct rt_part {
 	bool (*busy)(struct rt_conn *c);
 	/* The fabric is up, and the peer has sent this with it. */
 	void (*up)(struct rt_conn *c, const void *priv, size_t len);
+	/* What the table of states (state.c) leaves to the parts. */
+	void (*effect)(struct rt_conn *c, enum rt_effect e);
+	/* Its share of what rt_conn_info() tells. */
+	void (*tell)(struct rt_conn *c, struct rt_conn_info *info);
 	/* Each turn, when what has come has been taken. */
 	void (*turn)(struct rt_conn *c);
 	/* Nothing has been done for a while: give back what that was for. */
 	void (*rest)(struct rt_conn *c);
+	/* Has all gone that must go before an orderly end? */
+	bool (*drained)(struct rt_conn *c);
 	/* The upper layer wants its end at once. */
 	void (*given_up)(struct rt_conn *c);
 	/* The fabric has ended: nothing of it is lent any more. */
 	void (*down)(struct rt_conn *c);
-	/* Give back all that is left; perhaps more than once. */
+	/* Give back all that is left; perhaps more than once. From the last part
+	 * to the first: what a part has was made with what those before it have. */
 	void (*ended)(struct rt_conn *c);
+	/* The last reference is gone. */
+	void (*freed)(struct rt_conn *c);
 };
 
 /* Call @what of all parts of @inst that have it. */

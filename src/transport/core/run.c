@@ -28,7 +28,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "transport/internal.h"
+#include "transport/core/core.h"
 
 /* So often may busy polling be in vain. */
 #define TRIES 4
@@ -51,9 +51,10 @@ static void ring(struct fab_timer *t, unsigned int unused)
 	rt_conn_put(c);
 }
 
-void rt_alarm_init(struct rt_conn *c)
+static int init(struct rt_conn *c)
 {
 	fab_timer_init(&c->alarm, ring);
+	return 0;
 }
 
 void rt_alarm_set(struct rt_conn *c, uint64_t d)
@@ -102,7 +103,7 @@ static void counts_due(struct rt_instance *inst, unsigned int n)
 
 /* ---- Handing over ----------------------------------------------------- */
 
-int rt_turns_create(struct rt_instance *inst)
+static int prepare(struct rt_instance *inst, const struct rt_params *p)
 {
 	inst->turns = calloc(inst->npollers, sizeof(*inst->turns));
 	if (!inst->turns)
@@ -118,13 +119,16 @@ int rt_turns_create(struct rt_instance *inst)
 	return 0;
 }
 
-void rt_turns_stop(struct rt_instance *inst, unsigned int n)
+/* Before the pollers are destroyed. */
+static void stop(struct rt_instance *inst)
 {
-	fab_timer_stop(fab_poller_timers(inst->pollers[n]),
-		       &inst->turns[n].counts);
+	for (unsigned int i = 0; inst->pollers && i < inst->npollers; i++)
+		if (inst->pollers[i])
+			fab_timer_stop(fab_poller_timers(inst->pollers[i]),
+				       &inst->turns[i].counts);
 }
 
-void rt_turns_free(struct rt_instance *inst)
+static void destroy(struct rt_instance *inst)
 {
 	for (unsigned int i = 0; inst->turns && i < inst->npollers; i++)
 		pthread_mutex_destroy(&inst->turns[i].lock);
@@ -240,3 +244,10 @@ void rt_wake(struct rt_instance *inst, unsigned int n)
 	atomic_store(&inst->turns[n].woken, true);
 	fab_poller_wake(inst->pollers[n]);
 }
+
+const struct rt_part rt_part_poller = {
+	.prepare = prepare,
+	.stop = stop,
+	.destroy = destroy,
+	.init = init,
+};

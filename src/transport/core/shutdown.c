@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "transport/internal.h"
+#include "transport/core/core.h"
 
 #define BATCH 64
 

@@ -5,7 +5,7 @@
  * Any thread. inst->lock guards the list and the totals of those that are gone;
  * a connection's info_lock may be taken inside it.
  */
-#include "transport/internal.h"
+#include "transport/core/core.h"
 
 static void add_stats(struct rt_stats *sum, struct rt_conn *c)
 {

@@ -36,13 +36,6 @@ struct rt_credit {
 	bool roomy; /* the peer advertises two credits or more */
 };
 
-/*
- * At least two are advertised: with one, a peer would have to choose between
- * a GRANT and a message of its own, and lose either way (see
- * rt_credit_grant_safe()).
- */
-#define RT_CREDIT_MIN 2
-
 static inline void rt_credit_init(struct rt_credit *c, uint32_t max)
 {
 	if (max < RT_CREDIT_MIN)

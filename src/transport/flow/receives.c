@@ -8,12 +8,12 @@
  * (fab_share()), none, and the message comes with one, which goes back to the
  * pool and not to the next Receive.
  *
- * Runner only, except rt_share_receives() and rt_most_receives().
+ * Runner only, except rt_share_receives().
  */
 #include <errno.h>
 #include <string.h>
 
-#include "transport/internal.h"
+#include "transport/flow/flow.h"
 
 /* ---- Shared ---------------------------------------------------------- */
 
@@ -30,12 +30,6 @@ static size_t longest(const struct rt_config *cfg)
 	    n < RT_RTR_HEAD + cfg->placement_size)
 		n = RT_RTR_HEAD + cfg->placement_size;
 	return (n + 3) & ~(size_t)3;
-}
-
-unsigned int rt_most_receives(const struct rt_config *cfg)
-{
-	return cfg->credits + cfg->reverse_credits + RT_CREDIT_MIN +
-	       RT_CREDIT_BEYOND;
 }
 
 int rt_share_receives(struct rt_instance *inst)
@@ -82,12 +76,20 @@ static bool memory_for(struct rt_conn *c, struct rt_work *w, size_t size)
 static void lacking(struct rt_conn *c, uint32_t n)
 {
 	if (n && !c->memory_told)
-		rt_log(c, LOG_NOTICE,
-		       "Calls wait: no memory (Max_Memory) for Receives");
+		rt_log(c, LOG_NOTICE, "Calls wait: no memory for Receives");
 	c->memory_told |= n;
 	c->recvs_lacking = n;
 	c->credit.lacking = n;
 	c->credit1.lacking = n;
+}
+
+/* A buffer that nobody kept serves the next one. */
+static void put(struct rt_conn *c, struct rt_work *w)
+{
+	if (w->buf)
+		rt_receive_put(c, w->buf);
+	w->buf = NULL;
+	rt_work_put(c, w);
 }
 
 /* The message is in w->buf from now on. */
@@ -100,7 +102,9 @@ static void received(struct rt_conn *c, struct rt_work *w,
 	cds_list_del(&w->lent);
 	if (c->inst->shares && ok)
 		w->buf = wc->memory;
-	rt_xchar_received(c, w);
+	if (c->recv_target && c->recvs_shorter &&
+	    w->sge[0].len < c->recv_target)
+		c->recvs_shorter--;
 	/* It promises not to; the peer's hand is in it. */
 	if (ok && wc->len > w->sge[0].len) {
 		rt_conn_fail(c, -EPROTO,
@@ -108,9 +112,9 @@ static void received(struct rt_conn *c, struct rt_work *w,
 			     wc->len, w->sge[0].len);
 		rt_event(c, EV_ABORT);
 	} else if (ok) {
-		rt_receive(c, w, wc->len, wc->invalidated, wc->inv_handle);
+		c->traffic->received(c, w, wc);
 	}
-	rt_work_put(c, w);
+	put(c, w);
 }
 
 int rt_post_receives(struct rt_conn *c)
@@ -119,7 +123,7 @@ int rt_post_receives(struct rt_conn *c)
 	struct fab_wr *chain = NULL, **tail = &chain;
 	struct rt_work *posted = NULL;
 	unsigned int n = 0;
-	size_t size = rt_recv_size(c);
+	size_t size = c->recv_size;
 	int rc;
 
 	lacking(c, 0);
@@ -130,7 +134,7 @@ int rt_post_receives(struct rt_conn *c)
 
 		if (!w || !memory_for(c, w, size)) {
 			if (w)
-				rt_work_put(c, w);
+				put(c, w);
 			lacking(c, want - c->recvs_posted - n);
 			break;
 		}
@@ -160,7 +164,7 @@ int rt_post_receives(struct rt_conn *c)
 	while (chain) {
 		struct fab_wr *next = chain->next;
 
-		rt_work_put(c, chain->user);
+		put(c, chain->user);
 		chain = next;
 	}
 	return rc;
@@ -175,6 +179,28 @@ void rt_reclaim_receives(struct rt_conn *c)
 		cds_list_del(&w->lent);
 		c->recvs_posted--;
 		c->works_inflight--;
-		rt_work_put(c, w);
+		put(c, w);
 	}
+}
+
+void rt_receives_size(struct rt_conn *c, uint32_t announced)
+{
+	uint32_t n = c->recv_target;
+
+	if (n < announced)
+		n = announced;
+	if (n < WIRE_DEFAULT_INLINE)
+		n = WIRE_DEFAULT_INLINE;
+	c->recv_size = (n + 3) & ~3u;
+}
+
+void rt_receives_raise(struct rt_conn *c, uint32_t size, uint32_t announced)
+{
+	struct rt_work *w;
+
+	c->recv_target = size;
+	c->recvs_shorter = 0;
+	cds_list_for_each_entry(w, &c->lent, lent) if (w->sge[0].len < size)
+		c->recvs_shorter++;
+	rt_receives_size(c, announced);
 }

@@ -36,7 +36,7 @@
  */
 #include <errno.h>
 
-#include "transport/internal.h"
+#include "transport/flow/flow.h"
 
 /* Buffers of @size octets in front of @list, and what they come to. */
 static bool take(struct rt_conn *c, uint32_t n, size_t size,
@@ -52,10 +52,10 @@ static bool take(struct rt_conn *c, uint32_t n, size_t size,
 	return true;
 }
 
-int rt_reserve(struct rt_conn *c)
+static int reserve(struct rt_conn *c)
 {
 	uint32_t n = c->inst->shares ? 0 : c->v->receives(c);
-	size_t size = rt_recv_size(c);
+	size_t size = c->recv_size;
 	struct rt_work *w;
 
 	if (!rt_host_receives(c, n * size))
@@ -81,8 +81,21 @@ int rt_reserve(struct rt_conn *c)
 	return 0;
 }
 
+int rt_reserve(struct rt_conn *c)
+{
+	int rc = reserve(c);
+
+	if (rc && c->server)
+		rt_log(c, LOG_WARNING, "connection refused: %s",
+		       rc == -EDQUOT ?
+			       "its host has its share of memory for Receives" :
+			       "no memory for Receives");
+	return rc;
+}
+
 void rt_reserve_end(struct rt_conn *c)
 {
+	rt_bufs_put(&c->free_recv);
 	fab_pool_release(c->inst->pool, c->promised);
 	c->promised = 0;
 	(void)rt_host_receives(c, 0);
@@ -97,13 +110,26 @@ int rt_reserve_reverse(struct rt_conn *c)
 	if (rc || c->credit.lacking <= was)
 		return rc;
 	/* What Calls here wait for may be just this one. */
-	if (c->requests_out > 1 || rt_recv_size(c) > FAB_POOL_PROMISED)
+	if (c->requests_out > 1 || c->recv_size > FAB_POOL_PROMISED)
 		return -EAGAIN;
 	b = fab_pool_get_promised(c->inst->pool);
 	if (!b)
 		return -EAGAIN;
 	rt_bufs_add(&c->free_recv, b);
 	return rt_post_receives(c);
+}
+
+void rt_reserve_shorten(struct rt_conn *c)
+{
+	struct fab_buf *b, *list = c->free_recv;
+	size_t n = c->inst->shares ? 0 : c->v->receives(c);
+
+	(void)rt_host_receives(c, n * c->recv_size);
+	c->free_recv = NULL;
+	while ((b = list)) {
+		list = b->next;
+		rt_receive_put(c, b);
+	}
 }
 
 bool rt_reserve_resize(struct rt_conn *c, size_t size)
@@ -134,7 +160,7 @@ static bool fits(const struct fab_buf *b, size_t size, unsigned int more)
 
 void rt_receive_put(struct rt_conn *c, struct fab_buf *b)
 {
-	size_t size = rt_recv_size(c);
+	size_t size = c->recv_size;
 
 	if (c->inst->shares || b->size < size) {
 		/* Longer ones are here already. */
@@ -156,7 +182,7 @@ void rt_receive_put(struct rt_conn *c, struct fab_buf *b)
 
 void rt_receive_back(struct rt_conn *c, struct fab_buf **list)
 {
-	size_t size = rt_recv_size(c);
+	size_t size = c->recv_size;
 
 	while (*list) {
 		struct fab_buf *b = *list;

@@ -14,7 +14,7 @@
  *
  * Runner only.
  */
-#include "transport/internal.h"
+#include "transport/flow/flow.h"
 
 static uint64_t burst_ms(const struct rt_conn *c)
 {
@@ -31,16 +31,7 @@ void rt_wrong(struct rt_conn *c)
 	if (c->wrong_until < now)
 		c->wrong_until = now;
 	c->wrong_until += RT_WRONG_MS;
-}
-
-bool rt_wrong_waits(const struct rt_conn *c)
-{
-	/* An end is not put off. */
-	return c->wrong_until && c->state < RT_DRAINING &&
-	       c->wrong_until > rt_now_ms() + burst_ms(c);
-}
-
-uint64_t rt_wrong_deadline(const struct rt_conn *c)
-{
-	return rt_wrong_waits(c) ? c->wrong_until - burst_ms(c) : 0;
+	/* By then the strand looks again (rt_looks_later()). */
+	if (c->wrong_until > burst_ms(c))
+		c->look_from = c->wrong_until - burst_ms(c);
 }

@@ -11,7 +11,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "transport/internal.h"
+#include "transport/message/message.h"
 #include "rpcrdma/xchar.h"
 
 static const struct rt_properties defaults = {
@@ -29,13 +29,14 @@ void rt_connprop_threshold(struct rt_conn *c)
 
 	if (n > c->theirs.recv_size)
 		n = c->theirs.recv_size;
-	if (c->xchar.limit && n > c->xchar.limit)
-		n = c->xchar.limit;
+	if (c->send_limit && n > c->send_limit)
+		n = c->send_limit;
 	c->to_peer = n & ~(uint32_t)3;
 	c->from_peer = c->ours.recv_size & ~(uint32_t)3;
 	/* Here come all who change a value of either end. */
 	c->values++;
-	rt_rtr_resized(c);
+	rt_receives_size(c, c->ours.recv_size);
+	RT_EACH_EXT(c, resized, c);
 }
 
 void rt_connprop_init(struct rt_conn *c)
@@ -50,17 +51,8 @@ void rt_connprop_init(struct rt_conn *c)
 		.segments = cfg->max_segments,
 		.reverse = c->server ? RDMA2_RVRSDIR_NONE : cfg->reverse,
 	};
-	rt_rtr_init(c);
-	rt_xchar_init(c);
+	c->offers = !cfg->no_remote_invalidation;
 	rt_connprop_threshold(c);
-}
-
-/* The XID of all of ours, so that an ERROR can be told [A11]. */
-static uint32_t own_xid(struct rt_conn *c)
-{
-	while (!c->props_xid || rt_request_find(c, c->props_xid))
-		c->props_xid = c->next_xid++;
-	return c->props_xid;
 }
 
 /* 4.3 for a client's first message, else 6.3.3 and what the peer takes. */
@@ -75,25 +67,43 @@ static size_t longest(const struct rt_conn *c)
 	return n & ~(size_t)3;
 }
 
-/* Prefix and count; identifier, length and value of a number; the same and
- * inner length of HOSTAUTH. */
+/* Prefix and count; identifier and length of a property; the same and inner
+ * length of HOSTAUTH. */
 #define HEAD_OCTETS 20
-#define NUMBER_OCTETS 12
+#define PROP_OCTETS 8
 #define AUTH_OCTETS 12
 
-size_t rt_connprop_encode(struct rt_conn *c, void *buf, bool final)
+unsigned int rt_ext_props(struct rt_conn *c, const struct rt_ext *but,
+			  struct wire_prop *props, uint8_t values[RT_EXT_ROOM])
+{
+	unsigned int n = 0;
+	size_t at = 0;
+
+	for (const struct rt_ext *const *x = c->inst->exts; *x; x++) {
+		unsigned int had = n;
+
+		if (*x == but || !(*x)->props)
+			continue;
+		n += (*x)->props(c, &props[n], values + at, RT_EXT_ROOM - at);
+		/* One after the other in the order of the message. */
+		for (unsigned int i = had; i < n; i++)
+			at += rt_round4(props[i].len);
+	}
+	return n;
+}
+
+static size_t encode(struct rt_conn *c, void *buf, bool final)
 {
 	const uint32_t value[] = {
 		htonl(c->ours.send_size),    htonl(c->ours.recv_size),
 		htonl(c->ours.segment_size), htonl(c->ours.segments),
 		htonl(c->ours.reverse),
 	};
-	const uint32_t xchar = htonl(c->ours.xchar);
-	struct wire_prop props[11];
-	uint8_t auth[WIRE_DEFAULT_INLINE], rtr[RT_RTR_PROPS];
+	struct wire_prop props[6 + RT_EXT_PROPS];
+	uint8_t auth[WIRE_DEFAULT_INLINE], values[RT_EXT_ROOM];
 	const uint8_t *part = NULL;
 	uint32_t n = 0, inner;
-	size_t len, extra = 0;
+	size_t len = 0, room;
 
 	for (uint32_t i = 0; i < 5 && !c->values_sent; i++) {
 		/* Only a client has something to say about it (5.2.5). */
@@ -104,19 +114,15 @@ size_t rt_connprop_encode(struct rt_conn *c, void *buf, bool final)
 		props[n].len = 4;
 		n++;
 	}
-	if (c->ours.xchar && !c->values_sent)
-		props[n++] = (struct wire_prop){ RDMA2_PROPID_X_XCHSUPP,
-						 (const uint8_t *)&xchar, 4 };
-	extra = n * NUMBER_OCTETS;
-	if (!c->values_sent) {
-		n += rt_rtr_props(c, &props[n], rtr, &len);
-		extra += len;
-	}
+	if (!c->values_sent)
+		n += rt_ext_props(c, NULL, &props[n], values);
+	room = longest(c) - HEAD_OCTETS - AUTH_OCTETS;
+	for (uint32_t i = 0; i < n; i++)
+		room -= PROP_OCTETS + rt_round4(props[i].len);
 	c->values_sent = true;
-	len = final ? 0 :
-		      rt_auth_part(
-			      c, longest(c) - HEAD_OCTETS - extra - AUTH_OCTETS,
-			      &part);
+	for (const struct rt_ext *const *x = c->inst->exts; *x && !final; x++)
+		if ((*x)->part)
+			len = (*x)->part(c, room, &part);
 	if (len) {
 		inner = htonl((uint32_t)len);
 		memcpy(auth, &inner, 4);
@@ -126,9 +132,31 @@ size_t rt_connprop_encode(struct rt_conn *c, void *buf, bool final)
 		props[n].len = (uint32_t)len + 4;
 		n++;
 	}
-	return wire_encode_connprop(buf, longest(c), own_xid(c),
+	return wire_encode_connprop(buf, longest(c), rt_xid_props(c),
 				    c->v->credit_word(c, RT_OUT_CONTROL), final,
 				    props, n);
+}
+
+/* FINAL, unless something has to be said before. */
+bool rt_connprop_post(struct rt_conn *c)
+{
+	struct rt_work *w = rt_send_get(c);
+	bool final = !c->part_due;
+	size_t n;
+
+	if (!w)
+		return false;
+	n = encode(c, w->buf->addr, final);
+	w->wr.op = FAB_SEND;
+	w->wr.nsge = 1;
+	rt_send_work(c, w, n);
+	if (final) {
+		c->props_due = false;
+		c->props_sent = true;
+	} else {
+		RT_EACH_EXT(c, part_sent, c);
+	}
+	return true;
 }
 
 /* Our values did not reach the peer: it takes the defaults ([F2]). */
@@ -136,13 +164,10 @@ void rt_connprop_refused(struct rt_conn *c)
 {
 	rt_log(c, LOG_WARNING, "the peer refused our properties");
 	/* It knows nothing of our target segments, nor of the rest. */
-	rt_rtr_off(c);
-	rt_xchar_off(c);
-	rt_auth_refused(c);
+	RT_EACH_EXT(c, refused, c);
 }
 
-bool rt_connprop_apply(const struct rt_conn *c, struct rt_properties *p,
-		       const struct wire_prop *v)
+static void apply(struct rt_properties *p, const struct wire_prop *v)
 {
 	uint32_t n;
 
@@ -171,41 +196,91 @@ bool rt_connprop_apply(const struct rt_conn *c, struct rt_properties *p,
 		p->reverse = n <= RDMA2_RVRSDIR_GENL ? n : RDMA2_RVRSDIR_NONE;
 		break;
 	default:
-		return rt_xchar_prop(c, p, v);
+		break;
 	}
+}
+
+static bool read_value(struct rt_conn *c, struct rt_properties *next,
+		       const struct wire_prop *v)
+{
+	apply(next, v);
+	for (const struct rt_ext *const *x = c->inst->exts; *x; x++)
+		if ((*x)->prop && !(*x)->prop(c, next, v))
+			return false;
 	return true;
+}
+
+bool rt_values_read(struct rt_conn *c, const struct wire_list *props,
+		    struct rt_properties *next)
+{
+	struct wire_iter it = { 0 };
+	struct wire_prop v;
+
+	*next = c->theirs;
+	RT_EACH_EXT(c, begin, c);
+	while (wire_prop_next(props, &it, &v))
+		if (!read_value(c, next, &v))
+			return false;
+	return true;
+}
+
+void rt_values_sized(struct rt_conn *c, uint32_t size)
+{
+	uint32_t value = htonl(size);
+	struct rt_properties next = c->theirs;
+	struct wire_prop v = { RDMA2_PROPID_RBSIZ, (const uint8_t *)&value, 4 };
+
+	RT_EACH_EXT(c, begin, c);
+	if (read_value(c, &next, &v))
+		rt_values_take(c, &next);
+}
+
+static bool same(const struct rt_properties *a, const struct rt_properties *b)
+{
+	return a->send_size == b->send_size && a->recv_size == b->recv_size &&
+	       a->segment_size == b->segment_size &&
+	       a->segments == b->segments && a->reverse == b->reverse &&
+	       a->xchar == b->xchar && a->invalidate == b->invalidate;
+}
+
+bool rt_values_change(const struct rt_conn *c, const struct rt_properties *next)
+{
+	for (const struct rt_ext *const *x = c->inst->exts; *x; x++)
+		if ((*x)->changed && (*x)->changed(c))
+			return true;
+	return !same(next, &c->theirs);
+}
+
+void rt_values_take(struct rt_conn *c, struct rt_properties *next)
+{
+	RT_EACH_EXT(c, taken, c, next);
+	c->theirs = *next;
 }
 
 enum wire_status rt_connprop_receive(struct rt_conn *c,
 				     const struct wire_msg *m)
 {
-	struct rt_properties next = c->theirs;
-	struct rt_rtr_peer rtr = c->rtr.theirs;
-	struct wire_iter it = { 0 };
-	struct wire_prop v;
+	struct rt_properties next;
 
-	while (wire_prop_next(&m->props, &it, &v))
-		if (!rt_connprop_apply(c, &next, &v) ||
-		    !rt_rtr_apply(c, &rtr, &v))
-			return WIRE_BAD_PROPVAL;
-	if (!rt_auth_covers(c, &next, &rtr))
-		return WIRE_OK;
-	rt_rtr_taken(c, &rtr, &next);
+	if (!rt_values_read(c, &m->props, &next))
+		return WIRE_BAD_PROPVAL;
+	for (const struct rt_ext *const *x = c->inst->exts; *x; x++)
+		if ((*x)->covers && !(*x)->covers(c, &next))
+			return WIRE_OK;
 	next.complete = m->p.htype == RDMA2_CONNPROP_FINAL;
-	c->theirs = next;
+	rt_values_take(c, &next);
 	rt_connprop_threshold(c);
 	if (next.complete) {
 		c->props_open = false;
-		rt_xchar_begin(c);
-		rt_rtr_settled(c);
+		RT_EACH_EXT(c, settled, c);
 		rt_log(c, LOG_INFO,
 		       "version 2, peer receives %u, sends %u, "
 		       "segments %u of %u, reverse direction %u",
 		       next.recv_size, next.send_size, next.segments,
 		       next.segment_size, next.reverse);
 	}
-	rt_auth_receive(c, m);
-	if (next.complete && rt_auth_settled(c) && c->state < RT_CLOSING)
+	RT_EACH_EXT(c, heard, c, m);
+	if (next.complete && !c->gate && c->state < RT_CLOSING)
 		rt_conn_tell_established(c);
 	return WIRE_OK;
 }

@@ -1,66 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * message - what a connection holds of messages: work requests, payload
- * streams, Calls that have come in, Calls that go out, and what is half there
+ * message - versions, messages that come, properties, payload streams, and whose
+ * an XID is
  *
- * All of it belongs to the strand, but for what transport.h gives to the upper
- * layer (@pub, @user) and for @mail until the runner has taken it.
+ * Reading order: version.c (which version it is), v1.c and v2.c (what differs
+ * between them), recv.c and sequence.c (version 2 messages that come in),
+ * connprop.c, ext.h (extensions), xid.c, refuse.c, error.c (ERRORs of ours),
+ * stream.c, private.c, part.c.
+ *
+ * Unless a comment says otherwise every function takes a connection whose
+ * strand the calling thread holds.
  */
 #ifndef RPCRDMA_TRANSPORT_MESSAGE_H
 #define RPCRDMA_TRANSPORT_MESSAGE_H
 
-#include <urcu/list.h>
+#include "transport/flow/flow.h"
+#include "transport/message/ext.h"
+#include "transport/message/inbound.h"
 
-#include "transport/ext/rtr/rtr_state.h"
-#include "rpcrdma/transport.h"
-
-/* Elements of a gather list, at most; a provider may allow fewer. */
-#define RT_SGE 16
+/* ERRORs waiting for credits beyond the Advertised credits, [E6]. */
+#define RT_ERROR_SLACK 8
+/* Messages of unsupported versions in a row, [B2]. */
+#define RT_BAD_VERSIONS 8
+/* What must be copied to be sent goes in pieces of this if memory is short. */
+#define RT_BOUNCE_MIN ((size_t)64 << 10)
 /* Cutting items out of a stream of RT_MAX_PIECES makes this many. */
 #define RT_OUT_PIECES (RT_MAX_PIECES + 2 * RT_MAX_CHUNKS)
-/* Room for any header this implementation sends. */
-#define RT_HEADER_ROOM 4096
 
-struct rt_work;
-/* A work request has come back; @wc NULL: the fabric has not taken it. Whoever
- * posts it says what is to be done then, which begins or ends with
- * rt_work_put(). */
-typedef void (*rt_work_fn)(struct rt_conn *c, struct rt_work *w,
-			   const struct fab_wc *wc);
-
-static inline bool rt_work_ok(const struct fab_wc *wc)
-{
-	return wc && wc->status == FAB_OK;
-}
-
-/*
- * One work request with its gather list. Unsignaled Writes hang on the Send
- * that follows them and are freed with it; they have no @done.
- */
-struct rt_work {
-	struct fab_wr wr;
-	struct fab_sge sge[RT_SGE];
-	struct cds_list_head lent; /* Receive: conn->lent while posted */
-	struct rt_work *next;
-	struct rt_work *writes;
-	rt_work_fn done;
-	bool is_send;
-	struct fab_buf *buf; /* Receive: its buffer; Send: the header's */
-	struct fab_buf *bounce; /* payload that had to be copied */
-	struct rt_call_priv *call; /* whose Reply or Read this is */
-	struct rt_request_priv *req; /* whose Call this is */
-};
-
-/* Something on its way into the strand, see rt_inbox_put(). */
-struct rt_mail {
-	struct rt_mail *next;
-	void (*run)(struct rt_conn *c, struct rt_mail *m);
-};
-
-/* A range that is open to the peer, and was to be closed, is so now. */
-struct rt_closing {
-	void (*closed)(struct rt_conn *c, struct rt_closing *range);
-};
+extern const struct rt_part rt_part_message, rt_part_error;
+extern const struct rt_version rt_version1, rt_version2;
 
 /*
  * An outgoing payload stream: @piece is what is left after reduction, @off how
@@ -90,162 +58,162 @@ struct rt_cuts {
 	struct rt_piece piece[RT_OUT_PIECES];
 };
 
-enum rt_call_stage {
-	RT_CALL_BODY, /* its Call chunk is being read */
-	RT_CALL_ITEMS, /* its data item chunks are being read */
-	RT_CALL_UPPER, /* the upper layer has it */
-	RT_CALL_REPLY, /* the Reply waits or is on its way */
+/* What the Responder does. */
+struct rt_responder_ops {
+	/*
+	 * Take a Call whose header is @m. @w's buffer (and a finished
+	 * sequence's) goes to the Call if it is kept.
+	 */
+	void (*call)(struct rt_conn *c, const struct wire_msg *m,
+		     struct rt_work *w, bool continued);
 };
 
-/* One Read chunk of a Call. */
-struct rt_read_chunk {
-	uint32_t position;
-	uint32_t length;
-	unsigned int first, nsegs; /* in rt_call_priv.seg */
-	struct fab_buf *buf;
-	bool placed; /* here by Send: in rt_call_priv.placed instead */
+/* What the Requester does, with Calls of its own. */
+struct rt_requester_ops {
+	void (*reply)(struct rt_conn *c, const struct wire_msg *m,
+		      struct rt_work *w, bool continued);
+	/* It may be about that Call; true: it has been heeded. */
+	bool (*error)(struct rt_conn *c, struct rt_own *own,
+		      const struct wire_error *err);
+	/* That ends it. */
+	void (*refused)(struct rt_conn *c, struct rt_own *own,
+			const struct wire_error *err);
+	/* Its Reply cannot be used. */
+	void (*unusable)(struct rt_conn *c, struct rt_own *own);
+	/* May a Reply to it have invalidated that handle? */
+	bool (*offered)(struct rt_conn *c, struct rt_own *own, uint32_t handle);
 };
 
-struct rt_call_priv {
-	struct rt_call pub;
-	struct rt_mail mail;
-	struct cds_list_head link; /* conn->calls: all there are */
-	struct cds_list_head queue; /* conn->starved, waiting, replies */
-	struct rt_call_priv *next_free;
-	enum rt_call_stage stage;
-	bool failed; /* free it when its Reads have come back */
-	bool starved; /* it waits for memory */
-	uint64_t starved_since; /* with memory of its own, ms; 0: not */
-	bool waiting; /* ... for Replies to be taken */
-	bool held_credit;
-	bool xid_counted;
-	uint32_t refuse_code;
-	size_t reply_octets; /* counted for the host */
-	/* CLOCK_MONOTONIC, ns: it came (its last fragment); was delivered; its
-	 * execution began, if that has been told; its Reply came. */
-	uint64_t arrived, delivered, begun, replied;
-	uint64_t reading_since; /* ms: its Reads that are pending */
-	uint64_t posted; /* the last Send of the Reply */
-	struct rt_call_priv *posting_next; /* conn->posting */
-	unsigned int reads_pending;
-	struct fab_buf *bufs; /* receive, reassembly and chunk buffers */
-	size_t memory; /* octets counted in conn->memory */
-	uint32_t inv_handle;
+/* The reverse direction as far as the peer may still believe in it. */
+static inline uint32_t rt_reverse_level(const struct rt_conn *c)
+{
+	return c->ours.reverse > c->reverse_most ? c->ours.reverse :
+						   c->reverse_most;
+}
 
-	/* Segments of all chunks of the Call, in header order. */
-	unsigned int nsegs;
-	struct wire_segment seg[RT_MAX_SEGMENTS];
-	struct wire_segment result[RT_MAX_SEGMENTS]; /* as filled */
-	unsigned int nbody; /* the Call chunk's are the first */
-	struct fab_buf *body;
-	size_t body_len;
-	unsigned int nreads, reads_begun;
-	unsigned int nreads_all; /* with those that are too many */
-	struct rt_read_chunk read[RT_MAX_CHUNKS];
-	struct wire_chunk_desc write[RT_MAX_CHUNKS];
-	struct wire_chunk_desc reply_chunk;
-	struct rt_rtr_in xmt; /* rtrext: it came by XMTREQ */
-	unsigned int nplaced; /* read chunks that are placed */
-	struct rt_piece placed[RT_MAX_PIECES];
+/* v1.c: version 1 has been settled. */
+void rt_version1_settled(struct rt_conn *c);
 
-	/* The stream without its data item chunks. */
-	unsigned int nbase;
-	struct rt_piece base[RT_MAX_PIECES];
+/* version.c */
+/* A new connection: which version is tried, flow control, thresholds. */
+void rt_version_init(struct rt_conn *c);
+/* A message has come, of whatever version. */
+void rt_receive(struct rt_conn *c, struct rt_work *w, const struct fab_wc *wc);
+/* Client, at the end: is the server to be met with version 1 from now on? */
+void rt_version_ended(struct rt_conn *c);
+/* Client: version 2 has been answered. */
+void rt_version_answered(struct rt_conn *c);
+/* private.c */
+void rt_private_ours(const struct rt_instance *inst, bool server,
+		     struct wire_cm_private *p);
+/* Our private data, RFC 8797. */
+void rt_private_data(const struct rt_instance *inst, bool server,
+		     uint8_t out[WIRE_CM_LEN]);
+/* The peer's; NULL: none. */
+void rt_private_take(struct rt_conn *c, const void *priv, size_t len);
+/* refuse.c */
+/*
+ * A Send with Invalidate must be the end of a Reply and take a handle that its
+ * Call offered; otherwise memory of another RPC may be closed. If not, the
+ * connection ends. @reply: it is the whole or the last part of a Reply.
+ */
+bool rt_invalidation_ok(struct rt_conn *c, const struct rt_in *in, bool reply);
+/* A Requester that refuses a Reply ends its RPC, [E1] 4, [D3] step 4. */
+void rt_refuse_reply(struct rt_conn *c, uint32_t xid);
+/* An ERROR: for one of our Calls, our properties, or an extension. */
+void rt_error_received(struct rt_conn *c, uint32_t xid,
+		       const struct wire_error *err);
 
-	struct rt_reply reply;
-	struct rt_out out;
-	struct rt_cuts cuts;
-	unsigned int cut_chunk[RT_MAX_CHUNKS]; /* which Write chunk */
-	bool external;
-	bool posted_first;
-	uint32_t threshold; /* that the format was chosen for */
-	uint64_t user[]; /* call_user_size octets */
-};
+/* recv.c */
+void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in);
 
-struct rt_request_priv {
-	struct rt_request pub;
-	struct rt_mail mail;
-	struct rt_closing closing;
-	struct rt_instance *inst;
-	struct rt_request_priv *next_free;
-	struct cds_list_head link; /* conn->requests while outstanding */
-	struct cds_list_head queue; /* conn->calls_out until posted */
-	struct rt_request_priv *hash_next;
-	bool posted; /* its first Send has been */
-	bool finished; /* done as soon as nothing is pending */
-	bool external;
-	bool prepared;
-	/* What that was done for: the values of both ends, the inline threshold
-	 * and the header types that the peer had refused. */
-	uint32_t values, room, without;
-	/* The peer has said how many Read and Write chunks it takes for this
-	 * Call, or that it takes no body chunk [D8]; then why it had to be sent
-	 * again is in pub.error. */
-	uint32_t max_reads, max_writes;
-	bool no_call_chunk, no_reply_chunk;
-	bool refused;
-	uint64_t submitted, sent; /* CLOCK_MONOTONIC, ns */
-	unsigned int sends_pending; /* and ranges not closed yet */
-	struct fab_buf *bufs; /* of the Reply, or of a copied Call */
-	struct fab_buf *reply_buf; /* the Reply chunk */
-	struct rt_out out;
-	struct rt_cuts cuts;
-	uint32_t inv_handle;
-	/* What is exposed, in the order of the header's lists: seg holds
-	 * Write and Reply chunks, rseg the Call chunk and the Read list. */
-	unsigned int nsegs, nrsegs;
-	struct wire_segment seg[RT_MAX_SEGMENTS];
-	struct wire_read_segment rseg[RT_MAX_SEGMENTS];
-	unsigned int nbody;
-	unsigned int nwrites;
-	struct wire_chunk_desc write[RT_MAX_CHUNKS];
-	struct wire_chunk_desc reply_chunk;
-	struct rt_rtr_out xmt; /* rtrext: it goes by XMTREQ */
-	uint64_t user[]; /* request_user_size octets */
-};
+/* sequence.c */
+void rt_sequence_reset(struct rt_conn *c);
+/* Give up a continued message; @more of it may be under way. */
+void rt_sequence_give_up(struct rt_conn *c, uint32_t xid, bool reply,
+			 bool more);
+/* False: no memory. */
+bool rt_sequence_append(struct rt_conn *c, const uint8_t *data, size_t len);
+/* Does rdma_remaining go on from what has come so far [D1]? */
+bool rt_sequence_goes_on(struct rt_conn *c, const struct wire_msg *m,
+			 bool middle);
+/* Does this message go on with the sequence in progress? */
+bool rt_sequence_continues(const struct rt_conn *c,
+			   const struct wire_prefix *p);
+/* Swallow what is still to come of a continued message. */
+void rt_sequence_discard(struct rt_conn *c, uint32_t xid, bool reply);
+/* Is this of such a message? */
+bool rt_sequence_discards(const struct rt_conn *c, const struct wire_prefix *p);
 
-/* An ERROR or other small message that waits for a credit. */
-struct rt_error_out {
-	uint32_t xid;
-	uint32_t vers;
-	struct wire_error err;
-	struct wire_repterr rep; /* with a code: this instead */
-};
+/* connprop.c */
+/* Our next CONNPROP message: FINAL, or a MIDDLE with a part of a token. False
+ * when it has to wait. */
+bool rt_connprop_post(struct rt_conn *c);
+enum wire_status rt_connprop_receive(struct rt_conn *c,
+				     const struct wire_msg *m);
+void rt_connprop_init(struct rt_conn *c);
+void rt_connprop_refused(struct rt_conn *c);
+/* Sizes have changed: how long our messages may be, and the peer's. */
+void rt_connprop_threshold(struct rt_conn *c);
+/* Properties of all extensions but one, into @props, at most RT_EXT_PROPS. How
+ * many. */
+unsigned int rt_ext_props(struct rt_conn *c, const struct rt_ext *but,
+			  struct wire_prop *props, uint8_t values[RT_EXT_ROOM]);
+/*
+ * The peer's values, extensions' too: read what @props makes of those that hold,
+ * false: one cannot be; would anything change; have them hold. What has been
+ * read is forgotten when something else is read.
+ */
+bool rt_values_read(struct rt_conn *c, const struct wire_list *props,
+		    struct rt_properties *next);
+bool rt_values_change(const struct rt_conn *c,
+		      const struct rt_properties *next);
+void rt_values_take(struct rt_conn *c, struct rt_properties *next);
+/* It has a Receive Buffer Size as if it had said so. */
+void rt_values_sized(struct rt_conn *c, uint32_t size);
 
-/* A continued message being received, 6.6.2. */
-struct rt_sequence {
-	bool active;
-	bool reply;
-	uint32_t xid;
-	uint32_t remaining; /* as the last MIDDLE said */
-	size_t last; /* octets in that */
-	/* It can be so that remaining counts these, or that it does not [D1]:
-	 * both until they have been told apart. */
-	bool with, without;
-	size_t len;
-	size_t memory; /* of bufs, as accounted for */
-	unsigned int npieces;
-	struct rt_piece piece[RT_MAX_PIECES];
-	struct fab_buf *bufs, *tail;
-	size_t tail_used;
-	uint64_t deadline;
-	uint64_t began; /* CLOCK_MONOTONIC, ns */
-};
+/* xid.c */
+/* One more Call of the peer's, or one less. */
+void rt_xid_count(struct rt_conn *c, uint32_t xid, int n);
+/* Calls of ours. */
+struct rt_own *rt_xid_find(struct rt_conn *c, uint32_t xid);
+void rt_xid_add(struct rt_conn *c, struct rt_own *own);
+void rt_xid_del(struct rt_conn *c, const struct rt_own *own);
+/* The XID of all our CONNPROP messages, so that an ERROR can be told [A11]. */
+uint32_t rt_xid_props(struct rt_conn *c);
+/* One for another message of ours. */
+uint32_t rt_xid_fresh(struct rt_conn *c);
 
-/* A message that was refused: the rest of its fragments is swallowed. */
-struct rt_discard {
-	bool on;
-	bool reply;
-	uint32_t xid;
-};
+/* error.c */
+/* Queue an ERROR; closes the connection if too many wait. */
+void rt_error_send(struct rt_conn *c, uint32_t xid, uint32_t vers,
+		   const struct wire_error *err);
+/* The same about a message of the connection's version. */
+void rt_error_about(struct rt_conn *c, uint32_t xid,
+		    const struct wire_error *err);
+void rt_error_code(struct rt_conn *c, uint32_t xid, uint32_t code);
+/* The same with a REPTERR. */
+void rt_repterr_send(struct rt_conn *c, const struct wire_repterr *err);
+/* Post the next of them. */
+bool rt_error_post(struct rt_conn *c);
 
-/* A message that came in. */
-struct rt_in {
-	const uint8_t *buf;
-	size_t len;
-	struct wire_prefix p;
-	bool invalidated;
-	uint32_t inv_handle;
-};
+/* stream.c */
+/* Fill @w's gather list from @n octets of @out at its present place. */
+int rt_gather(struct rt_conn *c, struct rt_work *w, struct rt_out *out,
+	      size_t n);
+void rt_out_init(struct rt_out *out);
+int rt_out_add(struct rt_out *out, void *addr, size_t len, struct fab_mr *mr);
+/*
+ * Cut @items out of a stream: what stays goes to @out, the items to @cuts.
+ * 0, -EINVAL (items outside, unordered or overlapping), -E2BIG.
+ */
+int rt_reduce(const struct rt_piece *pieces, unsigned int npieces,
+	      const struct rt_item *items, unsigned int nitems,
+	      struct rt_out *out, struct rt_cuts *cuts);
+/* RDMA Writes of the pieces into the segments of a chunk, before @send. */
+int rt_write_chunk(struct rt_conn *c, struct rt_work *send,
+		   const struct rt_piece *pieces, unsigned int npieces,
+		   const struct wire_segment *seg, unsigned int nsegs,
+		   struct wire_segment *result);
 
 #endif /* RPCRDMA_TRANSPORT_MESSAGE_H */

@@ -9,112 +9,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "transport/internal.h"
+#include "transport/message/message.h"
 
-/* ---- Continuation, 6.6.2 ---------------------------------------------- */
-
-void rt_sequence_reset(struct rt_conn *c)
-{
-	struct rt_sequence *s = &c->seq;
-
-	rt_memory_give(c, s->memory);
-	rt_bufs_put(&s->bufs);
-	memset(s, 0, sizeof(*s));
-}
-
-/* Swallow what is still to come of a message, [D3] step 3 and 7.1.4. */
-void rt_sequence_discard(struct rt_conn *c, uint32_t xid, bool reply)
-{
-	c->discard[1] = c->discard[0];
-	c->discard[0] = (struct rt_discard){ true, reply, xid };
-}
-
-/* Give up a continued message; @more of it may be under way. */
-static void give_up(struct rt_conn *c, uint32_t xid, bool reply, bool more)
-{
-	rt_sequence_reset(c);
-	if (more)
-		rt_sequence_discard(c, xid, reply);
-	if (reply)
-		rt_refuse_reply(c, xid);
-}
-
-/* The buffers of a reassembled message are this long: few pieces, little
- * memory before the octets have really come [D6]. */
-static size_t fragment_room(const struct rt_conn *c)
-{
-	size_t n = 65536;
-
-	while (c->inst->cfg.max_message / n > RT_MAX_PIECES / 2)
-		n *= 4;
-	return n;
-}
-
-static bool sequence_append(struct rt_conn *c, const uint8_t *data, size_t len)
-{
-	struct rt_sequence *s = &c->seq;
-	size_t room = fragment_room(c);
-
-	s->len += len;
-	while (len) {
-		struct rt_piece *p;
-		size_t n;
-
-		if (!s->tail || s->tail_used == s->tail->size ||
-		    s->tail_used == room) {
-			struct fab_buf *b;
-
-			if (s->npieces == RT_MAX_PIECES / 2 + 1)
-				return false;
-			b = rt_memory_get(c, s->memory, room);
-			if (!b)
-				return false;
-			s->memory += b->size;
-			rt_bufs_add(&s->bufs, b);
-			s->tail = b;
-			s->tail_used = 0;
-			s->piece[s->npieces++] =
-				(struct rt_piece){ b->addr, 0, b->mr };
-		}
-		p = &s->piece[s->npieces - 1];
-		n = room - s->tail_used;
-		if (n > len)
-			n = len;
-		memcpy((uint8_t *)p->addr + p->len, data, n);
-		p->len += n;
-		s->tail_used += n;
-		data += n;
-		len -= n;
-	}
-	return true;
-}
-
-/*
- * rdma_remaining against what has come so far [D1]: the octets after this
- * message, or those of this message too. Which of them it is the first fragment
- * tells that does not fit both; in each series every fragment brings the end
- * nearer by its length, which is not zero.
- */
-static bool remaining_ok(struct rt_conn *c, const struct wire_msg *m,
-			 bool middle)
-{
-	struct rt_sequence *s = &c->seq;
-	const uint64_t most = c->inst->cfg.max_message;
-	const uint64_t len = m->payload_len, all = s->len + len;
-	const uint64_t left = middle ? m->remaining : 0;
-
-	if (s->active) {
-		s->without &= s->remaining == len + left;
-		s->with &= s->remaining == s->last + (middle ? left : len);
-	} else {
-		s->without = s->with = true;
-	}
-	if (middle) {
-		s->without &= left && all + left <= most;
-		s->with &= left > len && s->len + left <= most;
-	}
-	return s->without || s->with;
-}
+/* ---- Order of messages ----------------------------------------------------- */
 
 static bool is_reply(uint32_t htype)
 {
@@ -133,42 +30,31 @@ static bool is_middle(uint32_t htype)
 	return htype == RDMA2_CALL_MIDDLE || htype == RDMA2_REPLY_MIDDLE;
 }
 
-/* Can this message be a fragment, or the end, of that one? */
-static bool belongs(const struct wire_prefix *p, uint32_t xid, bool reply)
+/* The extension that the message is of, if it may come; NULL: of none. */
+static const struct rt_ext *ext_of(const struct rt_conn *c, uint32_t htype)
 {
-	uint32_t middle = reply ? RDMA2_REPLY_MIDDLE : RDMA2_CALL_MIDDLE;
-	uint32_t last = reply ? RDMA2_REPLY_INLINE : RDMA2_CALL_INLINE;
-
-	return p->xid == xid && (p->htype == middle || p->htype == last);
+	if (htype < RT_EXT_HTYPES)
+		return NULL;
+	for (const struct rt_ext *const *x = c->inst->exts; *x; x++)
+		if (htype >= (*x)->first && htype <= (*x)->last &&
+		    (*x)->takes(c, htype))
+			return *x;
+	return NULL;
 }
 
-/* Does this message go on with the sequence in progress? */
-static bool continues(const struct rt_conn *c, const struct wire_prefix *p)
-{
-	return c->seq.active && belongs(p, c->seq.xid, c->seq.reply);
-}
-
-/* Is it for that direction? Of rtrext's XMTCONT its group says so. */
+/* Is it for that direction? */
 static bool directed(const struct rt_conn *c, uint32_t htype, bool reply)
 {
-	if (rt_rtr_takes(c, htype))
-		return htype == (reply ? RDMA2_X_XMTRESP : RDMA2_X_XMTREQ) ||
-		       (htype == RDMA2_X_XMTCONT && !c->rtr.group.active);
+	const struct rt_ext *x = ext_of(c, htype);
+
+	if (x && x->directed)
+		return x->directed(c, htype, reply);
 	return reply ? is_reply(htype) : is_call(htype);
 }
 
 static bool is_inline(uint32_t htype)
 {
 	return htype == RDMA2_CALL_INLINE || htype == RDMA2_REPLY_INLINE;
-}
-
-bool rt_sequence_discards(const struct rt_conn *c, const struct wire_prefix *p)
-{
-	for (unsigned int i = 0; i < 2; i++)
-		if (c->discard[i].on &&
-		    belongs(p, c->discard[i].xid, c->discard[i].reply))
-			return true;
-	return false;
 }
 
 /*
@@ -196,14 +82,14 @@ static bool discarded(struct rt_conn *c, const struct wire_prefix *p)
 /* Refuse a message for where it stands between others. */
 static void misplaced(struct rt_conn *c, const struct wire_prefix *p)
 {
+	const struct rt_ext *x = ext_of(c, p->htype);
+
 	rt_error_code(c, p->xid, RDMA2_ERR_INVAL_CONT);
 	if (is_middle(p->htype))
 		rt_sequence_discard(c, p->xid, is_reply(p->htype));
-	if ((p->htype == RDMA2_X_XMTREQ || p->htype == RDMA2_X_XMTRESP) &&
-	    rt_rtr_takes(c, p->htype))
-		rt_rtr_discard(c, p->xid);
-	if (is_reply(p->htype) ||
-	    (p->htype == RDMA2_X_XMTRESP && rt_rtr_takes(c, p->htype)))
+	if (x && x->misplaced)
+		x->misplaced(c, p);
+	if (is_reply(p->htype))
 		rt_refuse_reply(c, p->xid);
 }
 
@@ -219,12 +105,12 @@ static bool in_order(struct rt_conn *c, const struct wire_prefix *p)
 		RT_COUNT(c, dropped, 1);
 		return false;
 	}
-	if (c->seq.active && !continues(c, p)) {
+	if (c->seq.active && !rt_sequence_continues(c, p)) {
 		uint32_t broken = c->seq.xid;
 
 		rt_log(c, LOG_WARNING, "%s inside a continued message",
 		       wire_htype_name(p->htype));
-		give_up(c, broken, c->seq.reply, true);
+		rt_sequence_give_up(c, broken, c->seq.reply, true);
 		misplaced(c, p);
 		if (broken != p->xid)
 			rt_error_code(c, broken, RDMA2_ERR_INVAL_CONT);
@@ -259,11 +145,11 @@ static void fragment(struct rt_conn *c, const struct wire_msg *m,
 	bool middle = is_middle(m->p.htype);
 	bool reply = is_reply(m->p.htype);
 
-	if ((middle || s->active) && !remaining_ok(c, m, middle)) {
+	if ((middle || s->active) && !rt_sequence_goes_on(c, m, middle)) {
 		rt_log(c, LOG_WARNING, "rdma_remaining %u does not fit",
 		       m->remaining);
 		rt_error_code(c, m->p.xid, RDMA2_ERR_INVAL_CONT);
-		give_up(c, m->p.xid, reply, middle);
+		rt_sequence_give_up(c, m->p.xid, reply, middle);
 		return;
 	}
 	if (middle && !s->active) {
@@ -274,13 +160,13 @@ static void fragment(struct rt_conn *c, const struct wire_msg *m,
 		s->began = rt_now_ns();
 	}
 	if (s->active) {
-		if (!sequence_append(c, m->payload, m->payload_len)) {
+		if (!rt_sequence_append(c, m->payload, m->payload_len)) {
 			rt_log(c, LOG_WARNING,
 			       "no memory for a continued message");
 			rt_error_code(c, m->p.xid,
 				      reply ? RDMA2_ERR_INVAL_CONT :
 					      RDMA2_ERR_SYSTEM);
-			give_up(c, m->p.xid, reply, middle);
+			rt_sequence_give_up(c, m->p.xid, reply, middle);
 			return;
 		}
 		s->remaining = m->remaining;
@@ -294,9 +180,9 @@ static void fragment(struct rt_conn *c, const struct wire_msg *m,
 		return;
 	}
 	if (reply)
-		rt_response_receive(c, m, w, s->active);
+		c->requester->reply(c, m, w, s->active);
 	else
-		rt_call_receive(c, m, w, s->active);
+		c->responder->call(c, m, w, s->active);
 	if (s->active)
 		rt_sequence_reset(c);
 }
@@ -345,12 +231,13 @@ static void bad_message(struct rt_conn *c, const struct wire_prefix *p,
 	/* 7.1.4 is about any problem with a message of a sequence, so it goes
 	 * before 7.2.1, which is about messages in general [D9]. */
 	rt_error_code(c, p->xid,
-		      is_middle(p->htype) || continues(c, p) ?
+		      is_middle(p->htype) || rt_sequence_continues(c, p) ?
 			      RDMA2_ERR_INVAL_CONT :
 			      code[status]);
 	/* in_order() let it pass, so a sequence in progress is its own. */
 	if (is_call(p->htype) || is_reply(p->htype))
-		give_up(c, p->xid, is_reply(p->htype), is_middle(p->htype));
+		rt_sequence_give_up(c, p->xid, is_reply(p->htype),
+				    is_middle(p->htype));
 }
 
 /* 6.5: all but the control plane's types may invalidate [C11]. */
@@ -364,7 +251,8 @@ void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
 {
 	const struct wire_prefix *p = &in->p;
 	enum wire_status status;
-	bool xmt = rt_rtr_takes(c, p->htype);
+	const struct rt_ext *x = ext_of(c, p->htype);
+	bool rpc = is_call(p->htype) || is_reply(p->htype) || (x && x->rpc);
 	struct wire_msg m;
 	enum rt_event ev;
 
@@ -379,12 +267,15 @@ void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
 		rt_event(c, EV_ABORT);
 		return;
 	}
-	status = rt_xchar_mine(c, p->htype) ?
-			 rt_xchar_check(in) :
-			 wire_decode(in->buf, in->len, !continues(c, p), &m);
-	ev = xmt	       ? rt_rtr_event(p->htype) :
-	     status == WIRE_OK ? classify(p->htype) :
-				 EV_MSG_BAD;
+	if (!x)
+		status = wire_decode(in->buf, in->len,
+				     !rt_sequence_continues(c, p), &m);
+	else
+		status = x->check ? x->check(in) : WIRE_OK;
+	if (status != WIRE_OK)
+		ev = EV_MSG_BAD;
+	else
+		ev = x && x->event ? x->event(p->htype) : classify(p->htype);
 	if (c->state < RT_CLOSING) {
 		c->messages++;
 		rt_credit_take(&c->credit, p->credit);
@@ -394,26 +285,20 @@ void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
 		RT_COUNT(c, dropped, 1);
 		return;
 	}
-	if (c->rtr.on && !rt_rtr_in_order(c, p))
+	if (c->in_order && !c->in_order(c, p))
 		return;
-	if (!(xmt && p->htype == RDMA2_X_REPTERR) && !in_order(c, p))
+	if (!(x && p->htype == x->beside) && !in_order(c, p))
 		return;
-	if (c->auth.phase == RT_AUTH_REFUSING ||
-	    ((is_call(p->htype) || is_reply(p->htype) || xmt) &&
-	     !rt_auth_admits(c))) {
+	if (c->gate && !c->gate->admits(c, rpc)) {
 		RT_COUNT(c, dropped, 1);
-		return;
-	}
-	if (xmt) {
-		rt_rtr_receive(c, w, in);
 		return;
 	}
 	if (status != WIRE_OK) {
 		bad_message(c, p, status);
 		return;
 	}
-	if (rt_xchar_mine(c, p->htype)) {
-		rt_xchar_receive(c, in);
+	if (x) {
+		x->receive(c, w, in);
 		return;
 	}
 	if (m.surplus)
@@ -425,7 +310,7 @@ void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
 		break;
 	case RDMA2_ERROR:
 		RT_COUNT(c, errors_received, 1);
-		rt_response_error(c, m.p.xid, &m.error);
+		rt_error_received(c, m.p.xid, &m.error);
 		break;
 	case RDMA2_CONNPROP_MIDDLE:
 	case RDMA2_CONNPROP_FINAL:
@@ -434,57 +319,13 @@ void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
 			bad_message(c, p, status);
 		break;
 	case RDMA2_CALL_EXTERNAL:
-		rt_call_receive(c, &m, w, false);
+		c->responder->call(c, &m, w, false);
 		break;
 	case RDMA2_REPLY_EXTERNAL:
-		rt_response_receive(c, &m, w, false);
+		c->requester->reply(c, &m, w, false);
 		break;
 	default:
 		fragment(c, &m, w);
 		break;
 	}
 }
-
-/* ---- As a part of the connection ---------------------------------------- */
-
-static void init(struct rt_conn *c)
-{
-	rt_connprop_init(c);
-	rt_version_init(c);
-}
-
-static void up(struct rt_conn *c, const void *priv, size_t len)
-{
-	if (!c->server)
-		rt_private_take(c, priv, len);
-	/* Version 1 has no first message of its own. */
-	rt_event(c, !c->server && c->v == &rt_version1 ? EV_VERSION1 : EV_UP);
-}
-
-static uint64_t due(struct rt_conn *c)
-{
-	return c->seq.active ? c->seq.deadline : 0;
-}
-
-static void expire(struct rt_conn *c, uint64_t now)
-{
-	if (!c->seq.active || c->seq.deadline > now)
-		return;
-	rt_log(c, LOG_WARNING, "a continued message was not completed in time");
-	rt_error_code(c, c->seq.xid, RDMA2_ERR_INVAL_CONT);
-	give_up(c, c->seq.xid, c->seq.reply, true);
-}
-
-static void down(struct rt_conn *c)
-{
-	rt_sequence_reset(c);
-	rt_version_ended(c);
-}
-
-const struct rt_part rt_part_message = {
-	.init = init,
-	.up = up,
-	.due = due,
-	.expire = expire,
-	.down = down,
-};

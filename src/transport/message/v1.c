@@ -2,72 +2,25 @@
 /*
  * v1 - what is of version 1 alone: RFC 8166, RFC 8797, RFC 8167
  *
- * Runner only, except the private data, which is taken before the connection
- * runs. Version 1 has no properties: thresholds and remote invalidation come
+ * Runner only. Version 1 has no properties: thresholds and remote invalidation come
  * from the private data, everything else is given values that any peer takes,
  * in the form of properties, so that the roles need not know the difference.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "transport/internal.h"
-
-/* ---- Private data, RFC 8797 ------------------------------------------- */
-
-static void our_private(const struct rt_instance *inst, bool server,
-			struct wire_cm_private *p)
-{
-	unsigned int caps = inst->limits->caps;
-	uint8_t octets[WIRE_CM_LEN];
-
-	*p = (struct wire_cm_private){
-		.send_size = inst->cfg.send_size,
-		/* [B7], [P5]: Receives are never under 4096. */
-		.recv_size = inst->cfg.recv_size > WIRE_DEFAULT_INLINE ?
-				     inst->cfg.recv_size :
-				     WIRE_DEFAULT_INLINE,
-		/* [P4]: every handle of ours is made by fab_expose() for one
-		 * RPC, or none may be invalidated. */
-		.remote_invalidation =
-			!inst->cfg.no_remote_invalidation &&
-			(caps & (server ? FAB_CAP_SEND_INV : FAB_CAP_EXPOSE)),
-	};
-	/* What is announced is rounded, and holds as announced [P3]. */
-	wire_cm_encode(octets, p);
-	wire_cm_decode(octets, sizeof(octets), p);
-}
-
-void rt_private_data(const struct rt_instance *inst, bool server,
-		     uint8_t out[WIRE_CM_LEN])
-{
-	struct wire_cm_private p;
-
-	our_private(inst, server, &p);
-	wire_cm_encode(out, &p);
-}
-
-void rt_private_take(struct rt_conn *c, const void *priv, size_t len)
-{
-	/* RFC 8797 5.1: what its absence means. */
-	c->private = (struct wire_cm_private){
-		.send_size = WIRE1_DEFAULT_INLINE,
-		.recv_size = WIRE1_DEFAULT_INLINE,
-	};
-	if (priv)
-		(void)wire_cm_decode(priv, len, &c->private);
-}
+#include "transport/message/message.h"
 
 static uint32_t smaller(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
 }
 
-void rt_act_version1(struct rt_conn *c)
+void rt_version1_settled(struct rt_conn *c)
 {
 	struct wire_cm_private ours;
 
-	rt_auth_reset(c);
-	our_private(c->inst, c->server, &ours);
+	rt_private_ours(c->inst, c->server, &ours);
 	c->version = WIRE_VERS1;
 	c->v = &rt_version1;
 	/* RFC 8797 4.1: both, or nobody. */
@@ -79,6 +32,7 @@ void rt_act_version1(struct rt_conn *c)
 	c->from_peer = smaller(ours.recv_size, c->private.send_size);
 	c->ours.send_size = ours.send_size;
 	c->ours.recv_size = ours.recv_size;
+	rt_receives_size(c, c->ours.recv_size);
 	c->theirs.send_size = c->private.send_size;
 	c->theirs.recv_size = c->private.recv_size;
 	/*
@@ -142,11 +96,11 @@ static void tell(const struct rt_conn *c, struct rt_conn_info *i)
 /* ---- Receiving -------------------------------------------------------- */
 
 /* The own Call that waits for a Reply with that XID. */
-static const struct rt_request_priv *awaited(struct rt_conn *c, uint32_t xid)
+static const struct rt_own *awaited(struct rt_conn *c, uint32_t xid)
 {
-	const struct rt_request_priv *rq = rt_request_find(c, xid);
+	const struct rt_own *own = rt_xid_find(c, xid);
 
-	return rq && rq->posted ? rq : NULL;
+	return own && own->posted ? own : NULL;
 }
 
 /*
@@ -161,7 +115,7 @@ static bool for_reply(struct rt_conn *c, const struct wire_msg *m,
 {
 	if (m->role != WIRE_CONTROL)
 		return m->role == WIRE_REPLY;
-	if (status == WIRE_BAD_HTYPE && !c->server && rt_xchar_reverse(c))
+	if (status == WIRE_BAD_HTYPE && !c->server && rt_reverse_level(c))
 		return false;
 	return awaited(c, m->p.xid);
 }
@@ -192,9 +146,9 @@ static void bad_message(struct rt_conn *c, const struct wire_msg *m,
  */
 static bool grants(struct rt_conn *c, const struct wire_msg *m)
 {
-	const struct rt_request_priv *rq = awaited(c, m->p.xid);
+	const struct rt_own *own = awaited(c, m->p.xid);
 
-	return !m->external || (rq && rq->reply_chunk.count);
+	return !m->external || (own && own->reply_chunk);
 }
 
 static void call(struct rt_conn *c, struct rt_work *w, const struct wire_msg *m)
@@ -206,7 +160,7 @@ static void call(struct rt_conn *c, struct rt_work *w, const struct wire_msg *m)
 		rt_event(c, EV_ABORT);
 		return;
 	}
-	rt_call_receive(c, m, w, false);
+	c->responder->call(c, m, w, false);
 }
 
 static void receive(struct rt_conn *c, struct rt_work *w,
@@ -254,11 +208,11 @@ static void receive(struct rt_conn *c, struct rt_work *w,
 		RT_COUNT(c, inline_bytes_received, m.payload_len);
 		if (grants(c, &m))
 			rt_credit1_granted(&c->credit1, m.p.credit);
-		rt_response_receive(c, &m, w, false);
+		c->requester->reply(c, &m, w, false);
 		break;
 	case WIRE_CONTROL:
 		RT_COUNT(c, errors_received, 1);
-		rt_response_error(c, m.p.xid, &m.error);
+		rt_error_received(c, m.p.xid, &m.error);
 		break;
 	}
 }
@@ -272,65 +226,6 @@ static void turn_away(struct rt_conn *c, uint32_t xid)
 	RT_COUNT(c, dropped, 1);
 	rt_conn_fail(c, -ENOMEM, "no memory for Call %08x", xid);
 	rt_event(c, EV_VIOLATION);
-}
-
-/* ---- Remote invalidation, RFC 8797 4.1 -------------------------------- */
-
-static uint32_t inv_offer(const struct rt_conn *c,
-			  const struct rt_request_priv *rq)
-{
-	/* There is no field for it. */
-	return 0;
-}
-
-static bool inv_offered(const struct rt_conn *c,
-			const struct rt_request_priv *rq, uint32_t handle)
-{
-	if (!c->remote_invalidation)
-		return false;
-	for (unsigned int i = 0; i < rq->nsegs; i++)
-		if (rq->seg[i].handle == handle)
-			return true;
-	for (unsigned int i = 0; i < rq->nrsegs; i++)
-		if (rq->rseg[i].target.handle == handle)
-			return true;
-	return false;
-}
-
-static bool has_handle(const struct rt_call_priv *call, uint32_t handle)
-{
-	for (unsigned int i = 0; i < call->nsegs; i++)
-		if (call->seg[i].handle == handle)
-			return true;
-	return false;
-}
-
-/*
- * One that is of this XID only, but an empty segment's need not be a real one.
- * What another Call in progress has as well neither Reply invalidates, whichever
- * goes first.
- */
-static uint32_t inv_take(struct rt_conn *c, const struct rt_call_priv *call,
-			 uint32_t said)
-{
-	struct rt_call_priv *other;
-	uint32_t handle = 0;
-
-	if (!c->remote_invalidation)
-		return 0;
-	for (unsigned int i = 0; i < call->nsegs && !handle; i++)
-		if (call->seg[i].length)
-			handle = call->seg[i].handle;
-	cds_list_for_each_entry(other, &c->calls, link)
-	{
-		if (other == call || !other->held_credit)
-			continue;
-		if (other->inv_handle && has_handle(call, other->inv_handle))
-			other->inv_handle = 0;
-		if (handle && has_handle(other, handle))
-			handle = 0;
-	}
-	return handle;
 }
 
 const struct rt_version rt_version1 = {
@@ -348,7 +243,4 @@ const struct rt_version rt_version1 = {
 	.encode_error = wire1_encode_error,
 	.receive = receive,
 	.turn_away = turn_away,
-	.inv_offer = inv_offer,
-	.inv_offered = inv_offered,
-	.inv_take = inv_take,
 };

@@ -4,7 +4,7 @@
  *
  * Runner only. Most of it stands elsewhere: credit.h, connprop.c, recv.c.
  */
-#include "transport/internal.h"
+#include "transport/message/message.h"
 
 static uint32_t receives(const struct rt_conn *c)
 {
@@ -37,8 +37,8 @@ static void posted(struct rt_conn *c)
  */
 static bool peer_active(struct rt_conn *c)
 {
-	return c->seq.active || c->rtr.group.active || c->props_open ||
-	       c->requests_out || (c->server && cds_list_empty(&c->calls));
+	return c->seq.active || c->partial || c->props_open ||
+	       c->requests_out || (c->server && !c->calls_all);
 }
 
 /* A GRANT, if one is due and nothing else has carried the news. */
@@ -47,8 +47,8 @@ static bool grant_due(struct rt_conn *c)
 	const struct rt_credit *k = &c->credit;
 	uint64_t now;
 
-	/* A first message is answered by the token that is being made [A7]. */
-	if (!c->first_sent && c->auth.phase == RT_AUTH_WORKING)
+	/* A first message is answered by what is being made [A7]. */
+	if (!c->first_sent && c->part_made)
 		return false;
 	if (!rt_state_may_send(c) || !rt_credit_grant_due(k) ||
 	    !rt_credit_may_grant(k)) {
@@ -84,42 +84,11 @@ static void turn_away(struct rt_conn *c, uint32_t xid)
 	rt_error_code(c, xid, RDMA2_ERR_SYSTEM);
 }
 
-/* The handle that the Responder may invalidate, [C11]. */
-static uint32_t inv_offer(const struct rt_conn *c,
-			  const struct rt_request_priv *rq)
-{
-	if (!rt_xchar_offers(c) || !(c->inst->limits->caps & FAB_CAP_EXPOSE))
-		return 0;
-	if (rq->nsegs)
-		return rq->seg[0].handle;
-	return rq->nrsegs ? rq->rseg[0].target.handle : 0;
-}
-
-static bool inv_offered(const struct rt_conn *c,
-			const struct rt_request_priv *rq, uint32_t handle)
-{
-	return (rq->inv_handle && rq->inv_handle == handle) ||
-	       rt_rtr_inv_offered(rq, handle);
-}
-
-/* rdma_inv_handle counts only if the header has such a handle [C11]. */
-static uint32_t inv_take(struct rt_conn *c, const struct rt_call_priv *call,
-			 uint32_t said)
-{
-	if (!said)
-		return 0;
-	for (unsigned int i = 0; i < call->nsegs; i++)
-		if (call->seg[i].handle == said)
-			return said;
-	rt_log(c, LOG_NOTICE, "Call %08x: rdma_inv_handle %08x is in no chunk",
-	       call->pub.xid, said);
-	return 0;
-}
-
 const struct rt_version rt_version2 = {
 	.number = WIRE_VERS2,
 	.continuation = true,
 	.answers_replies = true,
+	.inv_field = true,
 	.receives = receives,
 	.credit_word = credit_word,
 	.may_send = may_send,
@@ -133,7 +102,4 @@ const struct rt_version rt_version2 = {
 	.encode_error = wire_encode_error,
 	.receive = rt_receive2,
 	.turn_away = turn_away,
-	.inv_offer = inv_offer,
-	.inv_offered = inv_offered,
-	.inv_take = inv_take,
 };

@@ -2,9 +2,8 @@
 /*
  * version - which version a connection speaks, 4.3 and [B1] to [B7]
  *
- * Runner only, except rt_version_init(), rt_private_data() and
- * rt_private_take(), for a connection that has not been started yet. The list
- * of servers that are met with version 1 is under the instance's lock.
+ * Runner only, except rt_version_init(), for a connection that has not been
+ * started yet. The list of servers that are met with version 1 is under the instance's lock.
  *
  * A server speaks the version of the first message that it supports. A client
  * with both begins with version 2 and goes on with version 1 on the same
@@ -17,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "transport/internal.h"
+#include "transport/message/message.h"
 
 static bool supported(const struct rt_conn *c, uint32_t vers)
 {
@@ -158,14 +157,15 @@ static void other_version(struct rt_conn *c, const struct wire_prefix *p)
 							  WIRE_VERS2;
 		err.vers_high = supported(c, WIRE_VERS2) ? WIRE_VERS2 :
 							   WIRE_VERS1;
-		if (p->vers == WIRE_VERS1 && c->inst->auth.version1)
+		if (p->vers == WIRE_VERS1 && c->inst->no_version1)
 			rt_log(c,
-			       atomic_exchange(&c->inst->auth.said, true) ?
+			       atomic_exchange(&c->inst->no_version1_said,
+					       true) ?
 				       LOG_DEBUG :
 				       LOG_WARNING,
-			       "version 1 is refused, since host "
-			       "authentication is required and it has none; "
-			       "more of these are not logged");
+			       "version 1 is refused, since %s; more of these "
+			       "are not logged",
+			       c->inst->no_version1);
 	}
 	if (++c->bad_versions >= RT_BAD_VERSIONS) {
 		rt_conn_fail(c, -EPROTO,
@@ -217,13 +217,14 @@ static void refused(struct rt_conn *c, const struct wire_error *err)
 static bool refuses_version(struct rt_conn *c, uint32_t xid,
 			    const struct wire_error *err)
 {
-	struct rt_request_priv *rq = rt_request_find(c, xid);
+	struct rt_own *own = rt_xid_find(c, xid);
 
 	if (err->code == RDMA2_ERR_VERS && !in_range(c->version, err))
 		return true;
 	return (err->code == RDMA2_ERR_VERS ||
 		err->code == RDMA2_ERR_VERS_MISMATCH) &&
-	       ((rq && rq->posted) || (c->values_sent && xid == c->props_xid));
+	       ((own && own->posted) ||
+		(c->values_sent && xid == c->props_xid));
 }
 
 /*
@@ -234,7 +235,7 @@ static bool refuses_version(struct rt_conn *c, uint32_t xid,
 static void withdrawn(struct rt_conn *c, uint32_t xid,
 		      const struct wire_error *err)
 {
-	struct rt_request_priv *rq = rt_request_find(c, xid);
+	struct rt_own *own = rt_xid_find(c, xid);
 	uint32_t other = c->version == WIRE_VERS2 ? WIRE_VERS1 : WIRE_VERS2;
 	bool known = err->code == RDMA2_ERR_VERS;
 	int error = -EAGAIN;
@@ -258,11 +259,10 @@ static void withdrawn(struct rt_conn *c, uint32_t xid,
 			     "version %u is refused on this connection",
 			     c->version);
 	rt_event(c, EV_ABORT);
-	if (known && rq && rq->posted) {
+	if (known && own && own->posted) {
 		/* 7.1.1: that ends the RPC. After a MISMATCH it may be sent
 		 * again. */
-		rq->pub.error = *err;
-		rt_request_finish(c, rq, -EREMOTEIO);
+		c->requester->refused(c, own, err);
 	}
 }
 
@@ -301,53 +301,19 @@ static bool settle(struct rt_conn *c, const struct rt_in *in)
 	return true;
 }
 
-bool rt_invalidation_ok(struct rt_conn *c, const struct rt_in *in, bool reply)
-{
-	struct rt_request_priv *rq = rt_request_find(c, in->p.xid);
-
-	RT_COUNT(c, invalidations_received, 1);
-	if (reply && rq && rq->posted &&
-	    c->v->inv_offered(c, rq, in->inv_handle))
-		return true;
-	rt_conn_fail(c, -EPROTO,
-		     "message type %u of %08x invalidated a handle not offered",
-		     in->p.htype, in->p.xid);
-	if (reply)
-		rt_refuse_reply(c, in->p.xid);
-	rt_event(c, EV_ABORT);
-	return false;
-}
-
-void rt_refuse_reply(struct rt_conn *c, uint32_t xid)
-{
-	struct rt_request_priv *rq = rt_request_find(c, xid);
-	bool begun = rq && c->cont_call == rq;
-
-	if (rq)
-		rt_request_finish(c, rq, -EPROTO);
-	if (begun) {
-		/* As with a good Reply that comes too early: what is left of
-		 * the Call is not sent, so nothing else can be. */
-		rt_conn_fail(c, -EPROTO,
-			     "Reply %08x: it comes before the whole Call", xid);
-		rt_event(c, EV_VIOLATION);
-	}
-}
-
-void rt_receive(struct rt_conn *c, struct rt_work *w, size_t len,
-		bool invalidated, uint32_t inv_handle)
+void rt_receive(struct rt_conn *c, struct rt_work *w, const struct fab_wc *wc)
 {
 	struct rt_in in = { .buf = w->buf->addr,
-			    .len = len,
-			    .invalidated = invalidated,
-			    .inv_handle = inv_handle };
-	bool whole = wire_prefix_decode(in.buf, len, &in.p);
+			    .len = wc->len,
+			    .invalidated = wc->invalidated,
+			    .inv_handle = wc->inv_handle };
+	bool whole = wire_prefix_decode(in.buf, in.len, &in.p);
 
 	c->credit.received++;
 	c->credit1.received++;
 	c->last_active = rt_now_ms();
 	c->restless = true;
-	if (invalidated && (!whole || in.p.vers != c->version) &&
+	if (in.invalidated && (!whole || in.p.vers != c->version) &&
 	    !rt_invalidation_ok(c, &in, false))
 		return;
 	if (!whole) {
@@ -356,7 +322,7 @@ void rt_receive(struct rt_conn *c, struct rt_work *w, size_t len,
 		return;
 	}
 	RT_PROBE(message__received, c, in.p.xid, in.p.vers, in.p.htype,
-		 in.p.credit, len);
+		 in.p.credit, in.len);
 	if (settle(c, &in))
 		c->v->receive(c, w, &in);
 }

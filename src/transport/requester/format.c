@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "transport/internal.h"
+#include "transport/requester/requester.h"
 
 /* What the peer takes from us in this direction. */
 static bool may_use_chunks(const struct rt_conn *c,
@@ -341,7 +341,7 @@ bool rt_request_outdated(const struct rt_conn *c,
 	/* With the values go what rtrext was planned for, the limits of
 	 * segments, and the level of the reverse direction. */
 	return rq->values != c->values || rq->without != c->refused ||
-	       (rq->xmt.on && !c->rtr.send);
+	       (rq->format && !rq->format->usable(c));
 }
 
 /* 7.3.1, 7.3.2: it has not been executed. */
@@ -381,6 +381,19 @@ static size_t fragments(const struct rt_conn *c, size_t len)
 	return (len + room - 1) / room;
 }
 
+/* The handle that the Responder may invalidate, [C11]; version 1 has no field
+ * for it. */
+static uint32_t offered_handle(const struct rt_conn *c,
+			       const struct rt_request_priv *rq)
+{
+	if (!c->v->inv_field || !c->offers ||
+	    !(c->inst->limits->caps & FAB_CAP_EXPOSE))
+		return 0;
+	if (rq->nsegs)
+		return rq->seg[0].handle;
+	return rq->nrsegs ? rq->rseg[0].target.handle : 0;
+}
+
 int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	const struct rt_config *cfg = &c->inst->cfg;
@@ -401,8 +414,12 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 	/* Only a Reply gives a credit of version 1 back (RFC 8166 3.3.1). */
 	if (rq->pub.call_only && c->version == WIRE_VERS1)
 		return -EOPNOTSUPP;
-	if (rt_rtr_prepare(c, rq))
+	rq->format = NULL;
+	if (c->other_format && c->other_format->prepare(c, rq)) {
+		rq->format = c->other_format;
+		rq->own.reply_chunk = false;
 		return 0;
+	}
 	rq->nwrites = 0;
 	if (chunks) {
 		rc = rt_request_offer_writes(c, rq);
@@ -459,7 +476,8 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 	if (!may_continue(c))
 		return simple ? -E2BIG : -EPROTONOSUPPORT;
 fits:
-	rq->inv_handle = c->v->inv_offer(c, rq);
+	rq->inv_handle = offered_handle(c, rq);
+	rq->own.reply_chunk = rq->reply_chunk.count;
 	if (rt_request_header_len(c, rq, rq->external) > c->to_peer - 4)
 		return -E2BIG;
 	return 0;

@@ -4,8 +4,8 @@
  *
  * rt_request_alloc/reset/free/submit may be called by any thread; the rest is
  * the runner's. A request is on conn->requests from submit to done, on
- * conn->calls_out until its first message is posted, and found by XID in
- * conn->hash. format.c chooses its format.
+ * conn->calls_out until its first message is posted, and found by XID (xid.c).
+ * format.c chooses its format.
  *
  * Locks: the instance's request_lock is a leaf around the free list.
  */
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/internal.h"
+#include "transport/requester/requester.h"
 
 /* ---- Free list -------------------------------------------------------- */
 
@@ -28,7 +28,7 @@ struct rt_request *rt_request_alloc(struct rt_instance *inst)
 		inst->free_requests = rq->next_free;
 	pthread_mutex_unlock(&inst->request_lock);
 	if (!rq) {
-		rq = calloc(1, sizeof(*rq) + user);
+		rq = calloc(1, rt_request_size(inst));
 		if (!rq)
 			return NULL;
 		rq->inst = inst;
@@ -71,31 +71,6 @@ void rt_request_free(struct rt_request *pub)
 }
 
 /* ---- Finding and finishing -------------------------------------------- */
-
-static struct rt_request_priv **bucket(struct rt_conn *c, uint32_t xid)
-{
-	/* XIDs are often counted up: the low octet spreads well enough. */
-	return &c->hash[(xid ^ xid >> 8) % RT_HASH];
-}
-
-struct rt_request_priv *rt_request_find(struct rt_conn *c, uint32_t xid)
-{
-	struct rt_request_priv *rq;
-
-	for (rq = *bucket(c, xid); rq; rq = rq->hash_next)
-		if (rq->pub.xid == xid)
-			return rq;
-	return NULL;
-}
-
-static void unhash(struct rt_conn *c, struct rt_request_priv *rq)
-{
-	struct rt_request_priv **p = bucket(c, rq->pub.xid);
-
-	while (*p != rq)
-		p = &(*p)->hash_next;
-	*p = rq->hash_next;
-}
 
 static void closed(struct rt_conn *c, struct rt_closing *range);
 
@@ -148,13 +123,13 @@ void rt_request_finish(struct rt_conn *c, struct rt_request_priv *rq,
 		return;
 	rq->finished = true;
 	rq->pub.status = status;
-	unhash(c, rq);
+	rt_xid_del(c, &rq->own);
 	rt_request_rollback(c, rq);
-	if (!cds_list_empty(&rq->queue))
-		cds_list_del_init(&rq->queue);
-	if (c->cont_call == rq)
-		c->cont_call = NULL;
-	if (rq->posted)
+	if (!cds_list_empty(&rq->going.queue))
+		cds_list_del_init(&rq->going.queue);
+	if (c->cont == &rq->going)
+		c->cont = NULL;
+	if (rq->own.posted)
 		unpost(c);
 	if (!rq->sends_pending)
 		complete(c, rq);
@@ -173,7 +148,7 @@ static void pending_less(struct rt_conn *c, struct rt_request_priv *rq)
 
 static void sent(struct rt_conn *c, struct rt_work *w, const struct fab_wc *wc)
 {
-	struct rt_request_priv *rq = w->req;
+	struct rt_request_priv *rq = w->owner;
 
 	rt_work_put(c, w);
 	pending_less(c, rq);
@@ -183,6 +158,16 @@ static void closed(struct rt_conn *c, struct rt_closing *range)
 {
 	pending_less(c,
 		     caa_container_of(range, struct rt_request_priv, closing));
+}
+
+void rt_request_fail_queued(struct rt_conn *c, int status)
+{
+	struct rt_outgoing *o, *tmp;
+
+	cds_list_for_each_entry_safe(o, tmp, &c->calls_out, queue)
+		rt_request_finish(
+			c, caa_container_of(o, struct rt_request_priv, going),
+			status);
 }
 
 void rt_request_refused(struct rt_conn *c, struct rt_request_priv *rq,
@@ -195,32 +180,38 @@ void rt_request_refused(struct rt_conn *c, struct rt_request_priv *rq,
 void rt_request_again(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	rt_request_rollback(c, rq);
-	if (c->cont_call == rq)
-		c->cont_call = NULL;
+	if (c->cont == &rq->going)
+		c->cont = NULL;
 	unpost(c);
-	rq->posted = false;
+	rq->own.posted = false;
 	rq->prepared = false;
 	/* It has waited before. */
-	cds_list_add(&rq->queue, &c->calls_out);
+	cds_list_add(&rq->going.queue, &c->calls_out);
 }
 
 /* ---- Sending ---------------------------------------------------------- */
+
+static bool send_call(struct rt_conn *c, struct rt_outgoing *o);
 
 static void queue(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	int status = 0;
 
 	rq->finished = false;
-	rq->posted = false;
+	rq->own.posted = false;
 	rq->prepared = false;
 	rq->sends_pending = 0;
 	rq->nsegs = rq->nrsegs = 0;
 	rq->inv_handle = 0;
 	rq->max_reads = rq->max_writes = UINT32_MAX;
 	rq->no_call_chunk = rq->no_reply_chunk = rq->refused = false;
-	rq->xmt.on = rq->xmt.never = false;
-	rq->xmt.more = 0;
-	CDS_INIT_LIST_HEAD(&rq->queue);
+	rq->format = NULL;
+	rq->base_only = false;
+	if (c->other_format)
+		c->other_format->reset(rq);
+	rq->going.kind = RT_OUT_CALL;
+	rq->going.send = send_call;
+	CDS_INIT_LIST_HEAD(&rq->going.queue);
 	rt_out_init(&rq->out);
 	for (unsigned int i = 0; i < rq->pub.nsinks; i++) {
 		rq->pub.sinks[i].used = 0;
@@ -230,7 +221,7 @@ static void queue(struct rt_conn *c, struct rt_request_priv *rq)
 		status = -ENOTCONN;
 	else if (c->server && (!c->theirs.complete || !c->theirs.reverse))
 		status = -EOPNOTSUPP;
-	else if (rt_request_find(c, rq->pub.xid))
+	else if (rt_xid_find(c, rq->pub.xid))
 		status = -EEXIST;
 	if (status) {
 		rq->pub.status = status;
@@ -238,17 +229,19 @@ static void queue(struct rt_conn *c, struct rt_request_priv *rq)
 		rq->pub.done(&rq->pub);
 		return;
 	}
-	rq->hash_next = *bucket(c, rq->pub.xid);
-	*bucket(c, rq->pub.xid) = rq;
+	rq->own.xid = rq->pub.xid;
+	rt_xid_add(c, &rq->own);
 	cds_list_add_tail(&rq->link, &c->requests);
-	cds_list_add_tail(&rq->queue, &c->calls_out);
+	cds_list_add_tail(&rq->going.queue, &c->calls_out);
 }
 
-bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
+static bool send_call(struct rt_conn *c, struct rt_outgoing *o)
 {
+	struct rt_request_priv *rq =
+		caa_container_of(o, struct rt_request_priv, going);
 	struct rt_out *out = &rq->out;
 	struct wire_call_desc d;
-	bool begun = rq->posted;
+	bool begun = rq->own.posted;
 	struct rt_work *w;
 	size_t hlen, left, n;
 	bool last, continued;
@@ -274,9 +267,9 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 	rc = -ENOMEM;
 	if (!w)
 		goto fail;
-	if (!rq->posted) {
-		rq->posted = true;
-		cds_list_del_init(&rq->queue);
+	if (!rq->own.posted) {
+		rq->own.posted = true;
+		cds_list_del_init(&rq->going.queue);
 		c->requests_out++;
 		if (c->server) {
 			/* [G3] rule 1: already in this header. */
@@ -284,8 +277,8 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 			rc = rt_reserve_reverse(c);
 			if (rc == -EAGAIN) {
 				unpost(c);
-				rq->posted = false;
-				cds_list_add(&rq->queue, &c->calls_out);
+				rq->own.posted = false;
+				cds_list_add(&rq->going.queue, &c->calls_out);
 				rt_work_put(c, w);
 				return false;
 			}
@@ -297,13 +290,13 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 			RT_COUNT(c, calls_sent, 1);
 		}
 	}
-	if (rq->xmt.on) {
+	if (rq->format) {
 		w->wr.op = FAB_SEND;
 		w->wr.nsge = 1;
-		rc = rt_rtr_call_fill(c, rq, w, &hlen, &last);
+		rc = rq->format->fill(c, rq, w, &hlen, &last);
 		if (rc)
 			goto fail;
-		c->cont_call = last ? NULL : rq;
+		c->cont = last ? NULL : &rq->going;
 		if (last) {
 			rq->sent = rt_now_ns();
 			RT_STAGE(c, submit, rq->submitted, rq->sent);
@@ -318,20 +311,20 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 	rc = -EMSGSIZE;
 	if (!last && hlen + 4 > c->to_peer)
 		goto fail;
-	continued = !last || c->cont_call;
+	continued = !last || c->cont;
 	if (!last) {
 		n = (c->to_peer - 20) & ~(size_t)3;
 		if (n > left - 4)
 			n = left - 4;
-		c->cont_call = rq;
+		c->cont = &rq->going;
 	} else {
-		if (c->cont_call)
+		if (c->cont)
 			RT_COUNT(c, continued_sent, 1);
 		else if (rq->external)
 			RT_COUNT(c, special_sent, 1);
 		else
 			RT_COUNT(c, inline_sent, 1);
-		c->cont_call = NULL;
+		c->cont = NULL;
 		rq->sent = rt_now_ns();
 		RT_STAGE(c, submit, rq->submitted, rq->sent);
 	}
@@ -361,7 +354,7 @@ bool rt_request_send(struct rt_conn *c, struct rt_request_priv *rq)
 		RT_COUNT(c, fragments_sent, 1);
 	}
 post:
-	w->req = rq;
+	w->owner = rq;
 	w->done = sent;
 	rq->sends_pending++;
 	rt_send_work(c, w, hlen);
@@ -449,7 +442,8 @@ static void down(struct rt_conn *c)
 {
 	struct rt_request_priv *rq, *tmp;
 
-	c->cont_call = NULL;
+	if (c->cont && c->cont->kind == RT_OUT_CALL)
+		c->cont = NULL;
 	cds_list_for_each_entry_safe(rq, tmp, &c->requests, link)
 	{
 		rq->sends_pending = 0;
@@ -460,7 +454,40 @@ static void down(struct rt_conn *c)
 	}
 }
 
+static void tell(struct rt_conn *c, struct rt_conn_info *info)
+{
+	info->requests_outstanding = c->requests_out;
+}
+
+static int init(struct rt_conn *c)
+{
+	CDS_INIT_LIST_HEAD(&c->requests);
+	c->requester = &rt_requester;
+	return 0;
+}
+
+static int prepare(struct rt_instance *inst, const struct rt_params *p)
+{
+	pthread_mutex_init(&inst->request_lock, NULL);
+	return 0;
+}
+
+static void destroy(struct rt_instance *inst)
+{
+	while (inst->free_requests) {
+		struct rt_request_priv *rq = inst->free_requests;
+
+		inst->free_requests = rq->next_free;
+		free(rq);
+	}
+	pthread_mutex_destroy(&inst->request_lock);
+}
+
 const struct rt_part rt_part_requester = {
+	.prepare = prepare,
+	.destroy = destroy,
+	.init = init,
+	.tell = tell,
 	.due = due,
 	.expire = expire,
 	.busy = busy,

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "transport/internal.h"
+#include "transport/requester/requester.h"
 
 /*
  * Compare a returned chunk with the offered one and add up its octets. Chunks
@@ -171,24 +171,24 @@ void rt_response_violation(struct rt_conn *c, struct rt_request_priv *rq,
 	rt_event(c, EV_VIOLATION);
 }
 
-void rt_response_receive(struct rt_conn *c, const struct wire_msg *m,
-			 struct rt_work *w, bool continued)
+static void receive(struct rt_conn *c, const struct wire_msg *m,
+		    struct rt_work *w, bool continued)
 {
 	struct rt_request_priv *rq = rt_request_find(c, m->p.xid);
 	size_t len = 0;
 
-	if (!rq || !rq->posted) {
+	if (!rq || !rq->own.posted) {
 		rt_log(c, LOG_NOTICE, "Reply %08x answers no Call", m->p.xid);
 		RT_COUNT(c, dropped, 1);
 		return;
 	}
-	if (c->cont_call == rq) {
+	if (c->cont == &rq->going) {
 		/* The rest of our fragments would be out of place now. */
 		rt_response_violation(c, rq, m->p.xid,
 				      "it comes before the whole Call");
 		return;
 	}
-	if (!rt_rtr_base_reply_ok(rq)) {
+	if (rq->format && !rq->format->base_reply_ok(rq)) {
 		rt_log(c, LOG_WARNING, "Reply %08x answers an XMTREQ",
 		       m->p.xid);
 		refuse(c, m->p.xid);
@@ -260,12 +260,12 @@ void rt_response_closed(struct rt_conn *c, struct rt_request_priv *rq)
 static void avoid(struct rt_conn *c, const struct rt_request_priv *rq,
 		  const struct wire_error *err)
 {
-	struct rt_request_priv *begun = c->cont_call;
+	struct rt_request_priv *begun = rt_request_begun(c);
 	uint32_t htype = rt_request_htype(c, rq);
 
 	c->refused |= 1u << htype;
 	rt_log(c, LOG_WARNING, "the peer takes no %s", wire_htype_name(htype));
-	if (begun && begun != rq && !begun->xmt.on &&
+	if (begun && begun != rq && !begun->format &&
 	    htype != RDMA2_CALL_EXTERNAL)
 		rt_request_refused(c, begun, err);
 }
@@ -274,41 +274,90 @@ static void avoid(struct rt_conn *c, const struct rt_request_priv *rq,
 static bool with_fewer(struct rt_conn *c, struct rt_request_priv *rq,
 		       const struct wire_error *err)
 {
-	if (c->cont_call == rq || !rt_request_reduce_chunks(rq, err))
+	if (c->cont == &rq->going || !rt_request_reduce_chunks(rq, err))
 		return false;
 	rq->pub.error = *err;
 	rq->refused = true;
-	rq->xmt.never = true;
+	rq->base_only = true;
 	rt_request_again(c, rq);
 	return true;
 }
 
-/* [E1]: an own Call with that XID, else our CONNPROP, else nothing of ours. */
-void rt_response_error(struct rt_conn *c, uint32_t xid,
-		       const struct wire_error *err)
+static struct rt_request_priv *request_of(struct rt_own *own)
 {
-	struct rt_request_priv *rq = rt_request_find(c, xid);
+	return caa_container_of(own, struct rt_request_priv, own);
+}
 
-	rt_log(c, LOG_NOTICE, "ERROR %s received for xid %08x",
-	       wire_errcode_name(err->code), xid);
-	if (rq && (rq->posted || rq->xmt.more) && rt_rtr_error(c, rq, err))
-		return;
-	if (rq && rq->posted && with_fewer(c, rq, err))
-		return;
-	if (rq && rq->posted) {
-		/* It does not continue Replies, or not such. */
-		if (err->code == RDMA2_ERR_REPLY_RESOURCE && !rq->xmt.on)
-			c->reply_refused = true;
-		if (err->code == RDMA2_ERR_INVAL_HTYPE && !rq->xmt.on)
-			avoid(c, rq, err);
-		rt_request_refused(c, rq, err);
-	} else if (c->values_sent && xid == c->props_xid) {
-		rt_connprop_refused(c);
-	} else if (rt_xchar_error(c, xid, err) ||
-		   rt_rtr_sent_error(c, xid, err)) {
-		return;
-	} else {
-		rt_wrong(c);
-		RT_COUNT(c, dropped, 1);
+/* [E1]: an own Call with that XID. */
+static bool error(struct rt_conn *c, struct rt_own *own,
+		  const struct wire_error *err)
+{
+	struct rt_request_priv *rq = request_of(own);
+
+	if (c->other_format && c->other_format->error(c, rq, err))
+		return true;
+	if (!own->posted)
+		return false;
+	if (with_fewer(c, rq, err))
+		return true;
+	/* It does not continue Replies, or not such. */
+	if (err->code == RDMA2_ERR_REPLY_RESOURCE && !rq->format)
+		c->reply_refused = true;
+	if (err->code == RDMA2_ERR_INVAL_HTYPE && !rq->format)
+		avoid(c, rq, err);
+	rt_request_refused(c, rq, err);
+	return true;
+}
+
+static void refused(struct rt_conn *c, struct rt_own *own,
+		    const struct wire_error *err)
+{
+	rt_request_refused(c, request_of(own), err);
+}
+
+/* A Requester that refuses a Reply ends its RPC, [E1] 4, [D3] step 4. */
+static void unusable(struct rt_conn *c, struct rt_own *own)
+{
+	struct rt_request_priv *rq = request_of(own);
+	bool begun = c->cont == &rq->going;
+
+	rt_request_finish(c, rq, -EPROTO);
+	if (begun) {
+		/* As with a good Reply that comes too early: what is left of
+		 * the Call is not sent, so nothing else can be. */
+		rt_conn_fail(c, -EPROTO,
+			     "Reply %08x: it comes before the whole Call",
+			     own->xid);
+		rt_event(c, EV_VIOLATION);
 	}
 }
+
+static bool any_handle(const struct rt_request_priv *rq, uint32_t handle)
+{
+	for (unsigned int i = 0; i < rq->nsegs; i++)
+		if (rq->seg[i].handle == handle)
+			return true;
+	for (unsigned int i = 0; i < rq->nrsegs; i++)
+		if (rq->rseg[i].target.handle == handle)
+			return true;
+	return false;
+}
+
+static bool offered(struct rt_conn *c, struct rt_own *own, uint32_t handle)
+{
+	const struct rt_request_priv *rq = request_of(own);
+
+	if (!c->v->inv_field)
+		return c->remote_invalidation && any_handle(rq, handle);
+	/* [M4]: any of its segments. */
+	return (rq->inv_handle && rq->inv_handle == handle) ||
+	       (rq->format && any_handle(rq, handle));
+}
+
+const struct rt_requester_ops rt_requester = {
+	.reply = receive,
+	.error = error,
+	.refused = refused,
+	.unusable = unusable,
+	.offered = offered,
+};

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/internal.h"
+#include "transport/responder/responder.h"
 
 static struct rt_call_priv *call_get(struct rt_conn *c)
 {
@@ -21,7 +21,7 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 	if (call) {
 		c->free_calls = call->next_free;
 	} else {
-		call = calloc(1, sizeof(*call) + c->inst->cfg.call_user_size);
+		call = calloc(1, rt_call_size(c->inst));
 		if (!call)
 			return NULL;
 	}
@@ -41,7 +41,7 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 	call->waiting = false;
 	call->held_credit = false;
 	call->xid_counted = false;
-	call->xmt.on = false;
+	call->format = NULL;
 	call->nplaced = 0;
 	call->reads_pending = 0;
 	call->bufs = NULL;
@@ -74,10 +74,9 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 static bool take_surplus(struct rt_conn *c, size_t *n)
 {
 	*n = 0;
-	if (c->v == &rt_version1 || c->credit.holding < 2 * c->credit.max)
+	if (c->v->number == WIRE_VERS1 || c->credit.holding < 2 * c->credit.max)
 		return true;
-	*n = sizeof(struct rt_call_priv) + c->inst->cfg.call_user_size +
-	     rt_recv_size(c);
+	*n = rt_call_size(c->inst) + c->recv_size;
 	if (rt_memory_take(c, 0, *n))
 		return true;
 	rt_conn_fail(c, -EPROTO, "%u Calls in progress, %u were granted",
@@ -94,17 +93,6 @@ void rt_calls_rest(struct rt_conn *c)
 		c->free_calls = call->next_free;
 		free(call);
 	}
-}
-
-static void count_xid(struct rt_conn *c, uint32_t xid, int n)
-{
-	_Atomic uint16_t *at = &c->xids[xid % RT_XIDS];
-
-	/* The runner alone writes. */
-	atomic_store_explicit(
-		at,
-		(uint16_t)(atomic_load_explicit(at, memory_order_relaxed) + n),
-		memory_order_relaxed);
 }
 
 void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)
@@ -130,7 +118,7 @@ void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)
 	if (call->held_credit)
 		c->credit.holding--;
 	if (call->xid_counted)
-		count_xid(c, call->pub.xid, -1);
+		rt_xid_count(c, call->pub.xid, -1);
 	rt_memory_give(c, call->memory);
 	rt_receive_back(c, &call->bufs);
 	cds_list_del(&call->link);
@@ -262,7 +250,7 @@ static bool take_lists(struct rt_conn *c, struct rt_call_priv *call,
 static bool chunks_allowed(const struct rt_conn *c, bool reads, bool writes,
 			   struct wire_error *err)
 {
-	if (c->server || rt_xchar_reverse(c) == RDMA2_RVRSDIR_GENL)
+	if (c->server || rt_reverse_level(c) == RDMA2_RVRSDIR_GENL)
 		return true;
 	err->max_chunks = 0;
 	err->length_needed = 0;
@@ -302,7 +290,7 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid, bool reads,
 		rt_error_about(c, xid, &err);
 		return NULL;
 	}
-	if (!c->ops->call || (!c->server && !rt_xchar_reverse(c))) {
+	if (!c->ops->call || (!c->server && !rt_reverse_level(c))) {
 		err.code = RDMA2_ERR_SYSTEM;
 		rt_error_about(c, xid, &err);
 		return NULL;
@@ -320,7 +308,7 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid, bool reads,
 	call->memory = surplus;
 	call->pub.xid = xid;
 	call->xid_counted = true;
-	count_xid(c, xid, 1);
+	rt_xid_count(c, xid, 1);
 	call->pub.reverse = !c->server;
 	/* Its Reply needs a credit [G3]. */
 	c->calls_reverse += call->pub.reverse;
@@ -345,7 +333,7 @@ void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 		rt_call_error(c, call, &err);
 		return;
 	}
-	call->inv_handle = c->v->inv_take(c, call, m->inv_handle);
+	call->inv_handle = rt_call_invalidates(c, call, m->inv_handle);
 	if (m->external) {
 		RT_COUNT(c, special_received, 1);
 		call->body_len = (size_t)m->call.bytes;

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "transport/internal.h"
+#include "transport/responder/responder.h"
 
 static void refuse_code(struct rt_conn *c, struct rt_call_priv *call,
 			uint32_t code)
@@ -51,7 +51,7 @@ static int read_chunk(struct rt_conn *c, struct rt_call_priv *call,
 		w = rt_work_get(c, read_done);
 		if (!w)
 			return -ENOMEM;
-		w->call = call;
+		w->owner = call;
 		w->wr.op = FAB_READ;
 		w->wr.flags = FAB_F_SIGNALED;
 		w->wr.handle = s->handle;
@@ -344,7 +344,7 @@ static bool may_read(struct rt_conn *c, struct rt_call_priv *call, bool *torn,
 		*err = (struct wire_error){ .code = RDMA2_ERR_READ_CHUNKS,
 					    .max_chunks = most };
 	/* [R9] */
-	else if (!err->code && *torn && call->xmt.on)
+	else if (!err->code && *torn && call->format)
 		err->code = RDMA2_ERR_BAD_XDR;
 	return !err->code;
 }
@@ -387,7 +387,7 @@ static void have_body(struct rt_conn *c, struct rt_call_priv *call)
 static void read_done(struct rt_conn *c, struct rt_work *w,
 		      const struct fab_wc *wc)
 {
-	struct rt_call_priv *call = w->call;
+	struct rt_call_priv *call = w->owner;
 
 	rt_work_put(c, w);
 	call->reads_pending--;

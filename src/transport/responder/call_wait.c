@@ -13,9 +13,9 @@
  * behind another Call that does. So there is always something to come that has
  * the connection run, and these looked at again.
  *
- * Runner only, but for rt_call_wait().
+ * Runner only, but for rt_call_wait() and rt_conn_crowded().
  */
-#include "transport/internal.h"
+#include "transport/responder/responder.h"
 
 /* One at a time goes on even so. */
 static bool taken_up(struct rt_conn *c)
@@ -122,4 +122,13 @@ void rt_call_wait(struct rt_call *pub)
 		caa_container_of(pub, struct rt_call_priv, pub);
 
 	rt_inbox_put(pub->conn, &call->mail, mail_wait);
+}
+
+bool rt_conn_crowded(struct rt_conn *c)
+{
+	unsigned int executing =
+		atomic_load_explicit(&c->calls_executing, memory_order_relaxed);
+
+	/* One of them is the one that asks. */
+	return rt_replies_wait(c, executing > 1);
 }

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "transport/internal.h"
+#include "transport/responder/responder.h"
 
 static void reply_done(struct rt_call_priv *call)
 {
@@ -93,7 +93,7 @@ bool rt_reply_may_continue(const struct rt_conn *c)
 	if (c->inst->cfg.no_continuation || !c->v->continuation)
 		return false;
 	/* [F4]: the level bounds Replies of the reverse direction too. */
-	return c->server || rt_xchar_reverse(c) >= RDMA2_RVRSDIR_CONT;
+	return c->server || rt_reverse_level(c) >= RDMA2_RVRSDIR_CONT;
 }
 
 /* The format, in the order of [D7]. False: @err has been set. */
@@ -135,11 +135,15 @@ static void refuse(struct rt_conn *c, struct rt_call_priv *call)
 		reply_error(c, call, &err);
 }
 
+static bool send_reply(struct rt_conn *c, struct rt_outgoing *o);
+
 static void queue(struct rt_conn *c, struct rt_call_priv *call)
 {
 	struct wire_error err = { 0 };
 
 	call->stage = RT_CALL_REPLY;
+	call->going.kind = RT_OUT_REPLY;
+	call->going.send = send_reply;
 	rt_executing_add(c, -1);
 	if (call->reply.denial)
 		RT_COUNT(c, calls_denied, 1);
@@ -147,8 +151,8 @@ static void queue(struct rt_conn *c, struct rt_call_priv *call)
 		rt_reply_abandon(c, call);
 		return;
 	}
-	if (call->xmt.on) {
-		if (!rt_rtr_reply_plan(c, call, &err)) {
+	if (call->format) {
+		if (!call->format->plan(c, call, &err)) {
 			rt_log(c, LOG_NOTICE,
 			       "XMTRESP %08x: %s, %u octets needed",
 			       call->pub.xid, wire_errcode_name(err.code),
@@ -156,7 +160,7 @@ static void queue(struct rt_conn *c, struct rt_call_priv *call)
 			reply_error(c, call, &err);
 			return;
 		}
-		cds_list_add_tail(&call->queue, &c->replies);
+		cds_list_add_tail(&call->going.queue, &c->replies);
 		return;
 	}
 	if (!pair(call, &err)) {
@@ -175,7 +179,7 @@ static void queue(struct rt_conn *c, struct rt_call_priv *call)
 		reply_error(c, call, &err);
 		return;
 	}
-	cds_list_add_tail(&call->queue, &c->replies);
+	cds_list_add_tail(&call->going.queue, &c->replies);
 	if (c->server && !c->vouched) {
 		c->vouched = true;
 		fab_conn_vouch(c->fab);
@@ -247,7 +251,7 @@ static size_t encode_last(struct rt_conn *c, struct rt_call_priv *call,
 static void begin(struct rt_conn *c, struct rt_call_priv *call)
 {
 	call->posted_first = true;
-	cds_list_del(&call->queue);
+	cds_list_del(&call->going.queue);
 	/* The Call's credit is told back in this very message. Not later: the
 	 * requester needs it for the GRANTs that draw the fragments that
 	 * follow. */
@@ -259,7 +263,7 @@ static void begin(struct rt_conn *c, struct rt_call_priv *call)
 static void unbegin(struct rt_conn *c, struct rt_call_priv *call)
 {
 	call->posted_first = false;
-	cds_list_add(&call->queue, &c->replies);
+	cds_list_add(&call->going.queue, &c->replies);
 	c->credit.holding++;
 	call->held_credit = true;
 }
@@ -267,7 +271,7 @@ static void unbegin(struct rt_conn *c, struct rt_call_priv *call)
 /* The last Send of a Reply is complete: its memory may be reused. */
 static void sent(struct rt_conn *c, struct rt_work *w, const struct fab_wc *wc)
 {
-	struct rt_call_priv *call = w->call;
+	struct rt_call_priv *call = w->owner;
 
 	rt_work_put(c, w);
 	if (rt_work_ok(wc)) {
@@ -282,12 +286,13 @@ static void sent(struct rt_conn *c, struct rt_work *w, const struct fab_wc *wc)
 /* The last or only one. */
 static void end(struct rt_conn *c, struct rt_call_priv *call, struct rt_work *w)
 {
-	c->cont_reply = NULL;
+	c->cont = NULL;
 	RT_COUNT(c, replies_sent, 1);
-	w->call = call;
+	w->owner = call;
 	w->done = sent;
 	call->posting_next = c->posting;
 	c->posting = call;
+	c->chain_told = rt_replies_posted;
 }
 
 /* What is in the chain already cannot be taken back: end. */
@@ -298,7 +303,7 @@ static bool broken(struct rt_conn *c, struct rt_work *w, int rc)
 	rt_chain_post(c);
 	if (w)
 		rt_work_put(c, w);
-	c->cont_reply = NULL;
+	c->cont = NULL;
 	return false;
 }
 
@@ -320,10 +325,7 @@ static bool unsent(struct rt_conn *c, struct rt_work *w,
 static bool send_xmt(struct rt_conn *c, struct rt_call_priv *call,
 		     struct rt_work *w)
 {
-	struct rt_rtr_plan *p = &call->xmt.plan;
 	struct rt_mark mark = rt_chain_mark(c);
-	unsigned int xnum = p->xnum, item = p->item, at = p->at;
-	size_t done = p->done, off = call->out.off;
 	bool last = true;
 	size_t hlen = 0;
 	bool begun = call->posted_first;
@@ -331,21 +333,16 @@ static bool send_xmt(struct rt_conn *c, struct rt_call_priv *call,
 
 	if (!begun) {
 		begin(c, call);
-		rc = rt_rtr_reply_writes(c, call, w);
+		rc = call->format->writes(c, call, w);
 	}
 	if (!rc) {
 		w->wr.op = FAB_SEND;
 		w->wr.nsge = 1;
-		if (call->xmt.plan.count > 1)
+		if (call->format->several(call))
 			c->credit.drawing = true;
-		rc = rt_rtr_reply_fill(c, call, w, &hlen, &last);
+		rc = call->format->fill(c, call, w, &hlen, &last);
 	}
 	if (rc == -ENOMEM) {
-		p->xnum = xnum;
-		p->item = item;
-		p->at = at;
-		p->done = done;
-		call->out.off = off;
 		c->credit.drawing = begun;
 		if (!begun)
 			unbegin(c, call);
@@ -357,7 +354,7 @@ static bool send_xmt(struct rt_conn *c, struct rt_call_priv *call,
 	if (last)
 		end(c, call, w);
 	else
-		c->cont_reply = call;
+		c->cont = &call->going;
 	rt_send_work(c, w, hlen);
 	c->credit.drawing = !last;
 	return true;
@@ -366,12 +363,14 @@ static bool send_xmt(struct rt_conn *c, struct rt_call_priv *call,
 /* Is what its format was chosen for no longer so? */
 static bool stale(const struct rt_conn *c, const struct rt_call_priv *call)
 {
-	return call->xmt.on ? rt_rtr_stale(c, &call->xmt.plan) :
+	return call->format ? call->format->stale(c, call) :
 			      call->threshold != c->to_peer;
 }
 
-bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
+static bool send_reply(struct rt_conn *c, struct rt_outgoing *o)
 {
+	struct rt_call_priv *call =
+		caa_container_of(o, struct rt_call_priv, going);
 	struct rt_out *out = &call->out;
 	struct wire_error err = { 0 };
 	struct rt_work *w;
@@ -382,9 +381,9 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 
 	/* The peer's properties may have come since it was queued. */
 	if (!call->posted_first && stale(c, call) &&
-	    !(call->xmt.on ? rt_rtr_reply_plan(c, call, &err) :
+	    !(call->format ? call->format->plan(c, call, &err) :
 			     choose_format(c, call, &err))) {
-		cds_list_del(&call->queue);
+		cds_list_del(&call->going.queue);
 		reply_error(c, call, &err);
 		return true;
 	}
@@ -396,7 +395,7 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 		return broken(c, w, -ENOMEM);
 	mark = rt_chain_mark(c);
 	rc = 0;
-	if (call->xmt.on)
+	if (call->format)
 		return send_xmt(c, call, w);
 	hlen = reply_header_len(c, call, call->external);
 	left = out->len - out->off;
@@ -423,12 +422,12 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 	c->memory_deadline = 0;
 	if (!call->posted_first)
 		begin(c, call);
-	continued = !last || c->cont_reply;
+	continued = !last || c->cont;
 	if (!last) {
-		c->cont_reply = call;
+		c->cont = &call->going;
 		c->credit.drawing = true;
 	} else {
-		if (c->cont_reply)
+		if (c->cont)
 			RT_COUNT(c, continued_sent, 1);
 		else if (call->external)
 			RT_COUNT(c, special_sent, 1);
@@ -444,7 +443,7 @@ bool rt_reply_send(struct rt_conn *c, struct rt_call_priv *call)
 	if (last) {
 		hlen = encode_last(c, call, w);
 		if (call->inv_handle && !c->inst->cfg.no_remote_invalidation &&
-		    !rt_xchar_forbids(c) &&
+		    c->theirs.invalidate != RT_INVALIDATE_NO &&
 		    (c->inst->limits->caps & FAB_CAP_SEND_INV)) {
 			w->wr.op = FAB_SEND_INV;
 			w->wr.handle = call->inv_handle;
@@ -472,9 +471,9 @@ static void count_class(struct rt_conn *c, const struct rt_call_priv *call,
 	for (unsigned int i = 0; i < call->nreads; i++)
 		if (!call->read[i].placed)
 			read += call->read[i].length;
-	if (call->xmt.on)
-		written = rt_rtr_written(call);
-	for (unsigned int i = 0; i < call->cuts.count && !call->xmt.on; i++)
+	if (call->format)
+		written = call->format->written(call);
+	for (unsigned int i = 0; i < call->cuts.count && !call->format; i++)
 		written += call->cuts.cut[i].length;
 	if (call->external)
 		written += call->out.len;
@@ -504,7 +503,6 @@ void rt_replies_posted(struct rt_conn *c)
 	}
 }
 
-/* Flatten so that an impossible Reply is found by its caller. */
 /* ---- From the upper layer, any thread ----------------------------------- */
 
 static struct rt_call_priv *call_of(struct rt_mail *m)

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "transport/internal.h"
+#include "transport/responder/responder.h"
 
 static uint64_t due(struct rt_conn *c)
 {
@@ -51,7 +51,9 @@ static void down(struct rt_conn *c)
 {
 	struct rt_call_priv *call, *tmp;
 
-	c->cont_reply = NULL;
+	if (c->cont && c->cont->kind == RT_OUT_REPLY)
+		c->cont = NULL;
+	c->posting = NULL;
 	cds_list_for_each_entry_safe(call, tmp, &c->calls, link)
 	{
 		if (call->stage == RT_CALL_REPLY)
@@ -71,9 +73,36 @@ static void ended(struct rt_conn *c)
 		c->free_calls = call->next_free;
 		free(call);
 	}
+	/* A host whose connections end while their Calls are being executed has
+	 * not got rid of those: until they are back, its connection counts as
+	 * one of the host's. */
+	if (c->calls_back || !cds_list_empty(&c->calls))
+		return;
+	c->calls_back = true;
+	rt_host_calls_back(c);
+}
+
+static void tell(struct rt_conn *c, struct rt_conn_info *info)
+{
+	info->calls_in_progress = c->calls_upper;
+}
+
+static const struct rt_responder_ops ops = {
+	.call = rt_call_receive,
+};
+
+static int init(struct rt_conn *c)
+{
+	c->responder = &ops;
+	CDS_INIT_LIST_HEAD(&c->calls);
+	CDS_INIT_LIST_HEAD(&c->starved);
+	CDS_INIT_LIST_HEAD(&c->waiting);
+	return 0;
 }
 
 const struct rt_part rt_part_responder = {
+	.init = init,
+	.tell = tell,
 	.due = due,
 	.expire = expire,
 	.busy = busy,

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/internal.h"
+#include "transport/ext/auth/auth.h"
 
 /* kind and length */
 #define TOKEN_HEAD 8
@@ -33,46 +33,56 @@ static enum rt_auth_policy policy(const struct rt_conn *c)
 	return c->inst->cfg.auth;
 }
 
-static void init(struct rt_conn *c)
+static bool settled(const struct rt_conn *c)
 {
-	CDS_INIT_LIST_HEAD(&c->auth.crowd_link);
+	return auth(c)->phase <= RT_AUTH_PASSED;
+}
+
+/* What others go by, whenever it may have changed. */
+static void announce(struct rt_conn *c)
+{
+	const struct rt_auth *a = auth(c);
+
+	c->part_due = a->out || a->answer;
+	c->part_inside = a->out && a->out_at;
+	c->part_made = a->phase == RT_AUTH_WORKING;
+	c->props_held = a->out || !settled(c);
+	c->gate = settled(c) ? NULL : &rt_ext_auth;
+}
+
+static void go_to(struct rt_conn *c, enum rt_auth_phase phase)
+{
+	auth(c)->phase = phase;
+	announce(c);
+}
+
+static void answer(struct rt_conn *c, bool due)
+{
+	auth(c)->answer = due;
+	announce(c);
+}
+
+static int init(struct rt_conn *c)
+{
 	if (c->server && policy(c) != RT_AUTH_NONE)
-		c->auth.phase = RT_AUTH_LISTENING;
-}
-
-bool rt_auth_settled(const struct rt_conn *c)
-{
-	return c->auth.phase <= RT_AUTH_PASSED;
-}
-
-bool rt_auth_holds(const struct rt_conn *c)
-{
-	return c->auth.out || !rt_auth_settled(c);
+		go_to(c, RT_AUTH_LISTENING);
+	return 0;
 }
 
 /* ---- What goes out ---------------------------------------------------- */
 
-bool rt_auth_due(const struct rt_conn *c)
-{
-	return c->auth.out || c->auth.answer;
-}
-
-bool rt_auth_inside(const struct rt_conn *c)
-{
-	return c->auth.out && c->auth.out_at;
-}
-
 static void drop_out(struct rt_conn *c)
 {
-	free(c->auth.out);
-	c->auth.out = NULL;
+	free(auth(c)->out);
+	auth(c)->out = NULL;
+	announce(c);
 }
 
 /* False: no memory. */
 static bool token_out(struct rt_conn *c, uint32_t kind, const void *token,
 		      size_t len)
 {
-	struct rt_auth *a = &c->auth;
+	struct rt_auth *a = auth(c);
 	uint32_t head[2] = { htonl(kind), htonl((uint32_t)len) };
 
 	drop_out(c);
@@ -84,15 +94,16 @@ static bool token_out(struct rt_conn *c, uint32_t kind, const void *token,
 	memcpy(a->out, head, TOKEN_HEAD);
 	if (len)
 		memcpy(a->out + TOKEN_HEAD, token, len);
+	announce(c);
 	return true;
 }
 
-size_t rt_auth_part(struct rt_conn *c, size_t room, const uint8_t **part)
+static size_t part(struct rt_conn *c, size_t room, const uint8_t **part)
 {
-	struct rt_auth *a = &c->auth;
+	struct rt_auth *a = auth(c);
 	size_t n;
 
-	a->answer = false;
+	answer(c, false);
 	if (!a->out)
 		return 0;
 	n = a->out_len - a->out_at;
@@ -100,12 +111,13 @@ size_t rt_auth_part(struct rt_conn *c, size_t room, const uint8_t **part)
 		n = room;
 	*part = a->out + a->out_at;
 	a->out_at += n;
+	announce(c);
 	return n;
 }
 
-void rt_auth_sent(struct rt_conn *c)
+static void part_sent(struct rt_conn *c)
 {
-	struct rt_auth *a = &c->auth;
+	struct rt_auth *a = auth(c);
 
 	if (!c->server && c->state == RT_GREETING) {
 		/* From here on the server has to answer, [B6]. */
@@ -116,7 +128,7 @@ void rt_auth_sent(struct rt_conn *c)
 		return;
 	drop_out(c);
 	if (a->phase == RT_AUTH_SENDING)
-		a->phase = RT_AUTH_LISTENING;
+		go_to(c, RT_AUTH_LISTENING);
 	if (a->phase == RT_AUTH_REFUSING) {
 		rt_chain_post(c);
 		rt_event(c, EV_VIOLATION);
@@ -135,7 +147,7 @@ static void free_job(struct rt_conn *c, struct rt_auth_job *job)
 
 static void end_exchange(struct rt_conn *c)
 {
-	struct rt_auth *a = &c->auth;
+	struct rt_auth *a = auth(c);
 
 	/* A server's refusal still says why, for the log. */
 	if (a->job &&
@@ -147,7 +159,7 @@ static void end_exchange(struct rt_conn *c)
 	}
 	/* A job's return does it, if there is one. */
 	if (a->exchange && !a->job)
-		c->inst->auth.ops->end(a->exchange);
+		pool(c->inst)->ops->end(a->exchange);
 	if (!a->job)
 		a->exchange = NULL;
 	free(a->in);
@@ -157,12 +169,12 @@ static void end_exchange(struct rt_conn *c)
 	a->in_len = 0;
 }
 
-void rt_auth_reset(struct rt_conn *c)
+static void reset(struct rt_conn *c)
 {
 	rt_crowd_leave(c);
-	c->auth.phase = RT_AUTH_OFF;
-	c->auth.answer = false;
-	c->auth.deadline = 0;
+	go_to(c, RT_AUTH_OFF);
+	answer(c, false);
+	auth(c)->deadline = 0;
 	drop_out(c);
 	end_exchange(c);
 }
@@ -170,7 +182,7 @@ void rt_auth_reset(struct rt_conn *c)
 /* Go on: our FINAL may go, and the peer's is waited for as without all this. */
 static void go_on(struct rt_conn *c)
 {
-	c->auth.deadline = 0;
+	auth(c)->deadline = 0;
 	/* A server's is due, or not yet, as its state has it. */
 	if (!c->server && !c->props_sent)
 		c->props_due = true;
@@ -183,7 +195,7 @@ static void go_on(struct rt_conn *c)
 /* Without knowing the peer, as the policy allows. */
 static void give_up(struct rt_conn *c)
 {
-	rt_auth_reset(c);
+	reset(c);
 	if (c->state == RT_GREETING)
 		c->unanswered = true;
 	go_on(c);
@@ -193,21 +205,21 @@ static void give_up(struct rt_conn *c)
 static void refuse(struct rt_conn *c, int error, const void *token, size_t len,
 		   const char *why)
 {
-	struct rt_auth *a = &c->auth;
+	struct rt_auth *a = auth(c);
 
 	if (a->phase == RT_AUTH_REFUSING)
 		return;
 	rt_conn_fail(c, error, "host authentication: %s", why);
 	RT_COUNT(c, auth_failed, 1);
 	end_exchange(c);
-	a->answer = false;
+	answer(c, false);
 	if (c->props_sent || !token_out(c, RT_AUTH_REFUSAL, token,
 					len > RT_AUTH_TOKEN_MAX ? 0 : len)) {
-		rt_auth_reset(c);
+		reset(c);
 		rt_event(c, EV_VIOLATION);
 		return;
 	}
-	a->phase = RT_AUTH_REFUSING;
+	go_to(c, RT_AUTH_REFUSING);
 	a->deadline = rt_now_ms() + REFUSE_MS;
 }
 
@@ -220,7 +232,7 @@ static void refuse_simply(struct rt_conn *c, const char *why)
 static void absent(struct rt_conn *c)
 {
 	/* Who takes part has to succeed, whatever the policy. */
-	if (c->auth.tokens || c->auth.in_len) {
+	if (auth(c)->tokens || auth(c)->in_len) {
 		refuse_simply(c, "broken off by the peer");
 		return;
 	}
@@ -251,7 +263,7 @@ static void put_announced(uint32_t to[5], const struct rt_properties *p)
 static bool step(struct rt_conn *c, uint32_t kind, uint8_t *memory,
 		 const uint8_t *token, size_t len)
 {
-	struct rt_auth *a = &c->auth;
+	struct rt_auth *a = auth(c);
 	struct rt_auth_job *job = calloc(1, sizeof(*job));
 
 	if (!job)
@@ -274,52 +286,50 @@ static bool step(struct rt_conn *c, uint32_t kind, uint8_t *memory,
 	a->in = NULL;
 	a->in_len = a->in_room = 0;
 	a->job = job;
-	a->phase = RT_AUTH_WORKING;
+	go_to(c, RT_AUTH_WORKING);
 	rt_auth_pool_submit(job);
 	return true;
 }
 
 static bool start(struct rt_conn *c)
 {
-	struct rt_auth *a = &c->auth;
+	struct rt_auth *a = auth(c);
 
 	a->begun = true;
 	a->deadline = rt_now_ms() + c->inst->cfg.auth_ms;
-	a->exchange = c->inst->auth.ops->start(c->inst->auth.ctx, !c->server);
+	a->exchange = pool(c->inst)->ops->start(pool(c->inst)->ctx, !c->server);
 	return a->exchange;
 }
 
 static void give_way(struct rt_conn *c)
 {
-	if (!atomic_load(&c->auth.gives_way) || c->state >= RT_CLOSING)
+	if (!atomic_load(&c->gives_way) || c->state >= RT_CLOSING)
 		return;
 	rt_conn_fail(c, -EBUSY,
 		     "host authentication: not completed, and too many others "
-		     "begin (a quarter of Max_Connections may)");
+		     "begin (a quarter of all connections may)");
 	RT_COUNT(c, auth_failed, 1);
 }
 
-bool rt_auth_begin(struct rt_conn *c)
+/* Client: begin the exchange, unless the policy is to take no part in it. */
+static void begin(struct rt_conn *c)
 {
-	struct rt_auth *a = &c->auth;
+	struct rt_auth *a = auth(c);
 
 	if (c->server || policy(c) == RT_AUTH_NONE)
-		return false;
+		return;
 	if (!start(c) || !step(c, 0, NULL, NULL, 0)) {
 		rt_conn_fail(c, -ENOMEM, "host authentication: no memory");
 		rt_event(c, EV_ABORT);
-		return true;
+		return;
 	}
 	/* Time must be left for what follows, [B6]. */
 	a->deadline = rt_now_ms() + c->inst->cfg.first_message_ms / 2;
-	return true;
 }
 
 static void passed(struct rt_conn *c, const char *name)
 {
-	struct rt_auth *a = &c->auth;
-
-	a->phase = RT_AUTH_PASSED;
+	go_to(c, RT_AUTH_PASSED);
 	rt_crowd_leave(c);
 	end_exchange(c);
 	RT_COUNT(c, auth_passed, 1);
@@ -340,13 +350,13 @@ static void cannot_begin(struct rt_conn *c, const char *why)
 	}
 	rt_conn_fail(c, -EACCES, "host authentication: %s", why);
 	RT_COUNT(c, auth_failed, 1);
-	rt_auth_reset(c);
+	reset(c);
 	rt_event(c, EV_ABORT);
 }
 
 static void take_result(struct rt_conn *c, const struct rt_auth_job *job)
 {
-	struct rt_auth *a = &c->auth;
+	struct rt_auth *a = auth(c);
 	const struct rt_auth_step *s = &job->step;
 	bool first = !s->token;
 
@@ -355,7 +365,7 @@ static void take_result(struct rt_conn *c, const struct rt_auth_job *job)
 			cannot_begin(c, s->text);
 		} else if (s->kind == RT_AUTH_REFUSAL) {
 			/* There is no answer to that. */
-			rt_auth_reset(c);
+			reset(c);
 			rt_event(c, EV_VIOLATION);
 		} else {
 			refuse(c, -EACCES, s->out, s->out_len, s->text);
@@ -373,7 +383,7 @@ static void take_result(struct rt_conn *c, const struct rt_auth_job *job)
 		passed(c, s->text);
 		return;
 	}
-	a->phase = a->out ? RT_AUTH_SENDING : RT_AUTH_LISTENING;
+	go_to(c, a->out ? RT_AUTH_SENDING : RT_AUTH_LISTENING);
 	if (c->theirs.complete)
 		refuse_simply(c, "the peer's CONNPROP_FINAL came in the "
 				 "middle of it");
@@ -382,7 +392,7 @@ static void take_result(struct rt_conn *c, const struct rt_auth_job *job)
 void rt_auth_result(struct rt_conn *c, struct rt_mail *m)
 {
 	struct rt_auth_job *job = caa_container_of(m, struct rt_auth_job, mail);
-	struct rt_auth *a = &c->auth;
+	struct rt_auth *a = auth(c);
 
 	a->job = NULL;
 	if (job->step.token && job->step.kind == RT_AUTH_REFUSAL)
@@ -402,7 +412,7 @@ void rt_auth_result(struct rt_conn *c, struct rt_mail *m)
 /* Room for @n octets more; as they come, not as they are announced. */
 static bool grow(struct rt_conn *c, size_t n)
 {
-	struct rt_auth *a = &c->auth;
+	struct rt_auth *a = auth(c);
 	uint8_t *p;
 
 	if (a->in_len + n <= a->in_room)
@@ -419,7 +429,7 @@ static bool grow(struct rt_conn *c, size_t n)
 /* A part of a token. */
 static void take_part(struct rt_conn *c, const uint8_t *data, size_t n)
 {
-	struct rt_auth *a = &c->auth;
+	struct rt_auth *a = auth(c);
 	uint32_t head[2];
 	size_t want;
 
@@ -436,7 +446,7 @@ static void take_part(struct rt_conn *c, const uint8_t *data, size_t n)
 		return;
 	}
 	if (!grow(c, n)) {
-		refuse_simply(c, "no memory for a token (Max_Host_Memory)");
+		refuse_simply(c, "no memory for a token");
 		return;
 	}
 	memcpy(a->in + a->in_len, data, n);
@@ -471,45 +481,26 @@ static void take_part(struct rt_conn *c, const uint8_t *data, size_t n)
 		refuse_simply(c, "no memory");
 }
 
-static bool same_properties(const struct rt_properties *a,
-			    const struct rt_properties *b)
+/* Not what its tokens do not cover, once they cover some. */
+static bool covers(struct rt_conn *c, const struct rt_properties *next)
 {
-	return a->send_size == b->send_size && a->recv_size == b->recv_size &&
-	       a->segment_size == b->segment_size &&
-	       a->segments == b->segments && a->reverse == b->reverse &&
-	       a->xchar == b->xchar && a->invalidate == b->invalidate;
-}
-
-static bool same_layout(const struct rt_rtr_peer *a,
-			const struct rt_rtr_peer *b)
-{
-	return a->support == b->support && a->reqrxlim == b->reqrxlim &&
-	       a->respsxlim == b->respsxlim && a->has_struct == b->has_struct &&
-	       a->length == b->length &&
-	       rt_rtr_same_layout(&a->layout, &b->layout);
-}
-
-bool rt_auth_covers(struct rt_conn *c, const struct rt_properties *next,
-		    const struct rt_rtr_peer *rtr)
-{
-	const struct rt_auth *a = &c->auth;
+	const struct rt_auth *a = auth(c);
 
 	/* What a step is about is what was said before its token, or with it;
 	 * the last token of the peer is the last that covers anything. */
 	if (a->phase != RT_AUTH_PASSED &&
 	    !(a->phase == RT_AUTH_WORKING && a->tokens))
 		return true;
-	if (same_properties(next, &c->theirs) &&
-	    same_layout(rtr, &c->rtr.theirs))
+	if (!rt_values_change(c, next))
 		return true;
 	refuse_simply(c, "properties that came after the tokens that would "
 			 "cover them");
 	return false;
 }
 
-void rt_auth_receive(struct rt_conn *c, const struct wire_msg *m)
+static void heard(struct rt_conn *c, const struct wire_msg *m)
 {
-	struct rt_auth *a = &c->auth;
+	struct rt_auth *a = auth(c);
 	struct wire_iter it = { 0 };
 	struct wire_prop v;
 	const uint8_t *data;
@@ -529,7 +520,7 @@ void rt_auth_receive(struct rt_conn *c, const struct wire_msg *m)
 	/* The answer goes with the token that is being made, if there is one:
 	 * before the client's second message there is but one, [A7]. */
 	if (c->server && !c->values_sent)
-		a->answer = a->phase == RT_AUTH_LISTENING;
+		answer(c, a->phase == RT_AUTH_LISTENING);
 	if (m->p.htype != RDMA2_CONNPROP_FINAL)
 		return;
 	/* A server that knows nothing of it answers so. */
@@ -537,26 +528,31 @@ void rt_auth_receive(struct rt_conn *c, const struct wire_msg *m)
 		absent(c);
 }
 
-bool rt_auth_admits(struct rt_conn *c)
+static bool admits(struct rt_conn *c, bool rpc)
 {
-	struct rt_auth *a = &c->auth;
+	struct rt_auth *a = auth(c);
 
+	if (a->phase == RT_AUTH_REFUSING)
+		return false;
+	if (!rpc)
+		return true;
 	if (a->phase == RT_AUTH_LISTENING || a->phase == RT_AUTH_SENDING)
 		absent(c);
 	else if (a->phase == RT_AUTH_WORKING)
 		refuse_simply(c, "a Call or Reply in the middle of it");
-	return rt_auth_settled(c) && c->state < RT_CLOSING;
+	return settled(c) && c->state < RT_CLOSING;
 }
 
-void rt_auth_refused(struct rt_conn *c)
+static void refused(struct rt_conn *c)
 {
-	if (!rt_auth_settled(c) && c->auth.phase != RT_AUTH_REFUSING)
+	if (!settled(c) && auth(c)->phase != RT_AUTH_REFUSING)
 		absent(c);
 }
 
-void rt_auth_heard(struct rt_conn *c)
+/* Server: the client's first message is here; it should begin soon. */
+static void await(struct rt_conn *c)
 {
-	struct rt_auth *a = &c->auth;
+	struct rt_auth *a = auth(c);
 
 	if (a->phase != RT_AUTH_LISTENING || a->begun || a->deadline)
 		return;
@@ -567,7 +563,7 @@ void rt_auth_heard(struct rt_conn *c)
 
 static uint64_t due(struct rt_conn *c)
 {
-	return rt_auth_settled(c) ? 0 : c->auth.deadline;
+	return settled(c) ? 0 : auth(c)->deadline;
 }
 
 static void refuse_late(struct rt_conn *c)
@@ -581,7 +577,7 @@ static void refuse_late(struct rt_conn *c)
 
 static void expire(struct rt_conn *c, uint64_t now)
 {
-	struct rt_auth *a = &c->auth;
+	struct rt_auth *a = auth(c);
 
 	if (c->state >= RT_CLOSING || !due(c) || due(c) > now)
 		return;
@@ -596,17 +592,57 @@ static void expire(struct rt_conn *c, uint64_t now)
 		refuse_late(c);
 }
 
+static void effect(struct rt_conn *c, enum rt_effect e)
+{
+	switch (e) {
+	case RT_DO_GREET:
+		begin(c);
+		return;
+	case RT_DO_ANSWER:
+		/* Before the FINAL that answers it a MIDDLE comes, [F5]. */
+		answer(c, c->props_held);
+		await(c);
+		return;
+	case RT_DO_FIRST:
+		if (c->server)
+			await(c);
+		return;
+	case RT_DO_VERSION1:
+		reset(c);
+		return;
+	default:
+		return;
+	}
+}
+
+static void joined(struct rt_conn *c)
+{
+	if (!settled(c))
+		rt_crowd_join(c);
+}
+
+const struct rt_ext rt_ext_auth = {
+	.covers = covers,
+	.heard = heard,
+	.refused = refused,
+	.part = part,
+	.part_sent = part_sent,
+	.admits = admits,
+};
+
 const struct rt_part rt_part_auth = {
+	.room = sizeof(struct rt_auth),
+	.slot = RT_SLOT_AUTH,
 	.prepare = rt_auth_pool_prepare,
 	.start = rt_auth_pool_start,
 	.stop = rt_auth_pool_stop,
 	.destroy = rt_auth_pool_destroy,
 	.poll = rt_auth_pool_deliver,
 	.init = init,
-	.joined = rt_crowd_join,
-	.left = rt_crowd_leave_locked,
+	.joined = joined,
+	.effect = effect,
 	.due = due,
 	.expire = expire,
 	.given_up = give_way,
-	.down = rt_auth_reset,
+	.down = reset,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * auth_pool - the threads that make the steps of host authentication
+ * pool - the threads that make the steps of host authentication
  *
  * A step may wait for a KDC or for a file, so it is not for a strand. A
  * connection has one job at most, and takes it back if it ends before a thread
@@ -8,7 +8,7 @@
  * ended, and threads. Its result is handed to the thread that runs
  * the connection's poller, so that operations are not called by these threads.
  *
- * Lock: inst->auth.lock, a leaf; it is not held during a step. What is done
+ * Lock: the pool's, a leaf; it is not held during a step. What is done
  * lies in a lock-free stack of the poller's. A job holds a reference to its
  * connection. Threads end when the instance is destroyed:
  * a step that is being made is waited for, jobs that have not begun fail.
@@ -17,20 +17,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "transport/internal.h"
+#include "transport/ext/auth/auth.h"
 
 static void run(struct rt_auth_job *job, bool stop)
 {
 	struct rt_instance *inst = job->conn->inst;
 	unsigned int poller = job->conn->poller;
-	_Atomic(struct rt_auth_job *) *done = &inst->turns[poller].auth_done;
+	_Atomic(struct rt_auth_job *) *done = &pool(inst)->done[poller];
 
 	if (stop) {
 		job->status = RT_AUTH_FAILED;
 		snprintf(job->step.text, sizeof(job->step.text),
 			 "this side is ending");
 	} else {
-		job->status = inst->auth.ops->step(job->exchange, &job->step);
+		job->status = pool(inst)->ops->step(job->exchange, &job->step);
 	}
 	job->next = atomic_load_explicit(done, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(done, &job->next, job,
@@ -42,7 +42,7 @@ static void run(struct rt_auth_job *job, bool stop)
 
 int rt_auth_pool_deliver(struct rt_instance *inst, unsigned int poller)
 {
-	_Atomic(struct rt_auth_job *) *done = &inst->turns[poller].auth_done;
+	_Atomic(struct rt_auth_job *) *done = &pool(inst)->done[poller];
 	struct rt_auth_job *job;
 	int n = 0;
 
@@ -88,19 +88,26 @@ static void *thread_main(void *arg)
 
 int rt_auth_pool_prepare(struct rt_instance *inst, const struct rt_params *p)
 {
-	struct rt_auth_pool *pool = &inst->auth;
+	struct rt_auth_pool *pool = calloc(1, sizeof(*pool));
 
+	if (!pool)
+		return -ENOMEM;
+	inst->ext[RT_SLOT_AUTH] = pool;
 	pool->ops = p->auth;
 	pool->ctx = p->auth_ctx;
 	CDS_INIT_LIST_HEAD(&pool->queue);
-	CDS_INIT_LIST_HEAD(&inst->crowd);
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->wake, NULL);
+	pool->done = calloc(inst->npollers, sizeof(*pool->done));
+	if (!pool->done)
+		return -ENOMEM;
 	if (inst->cfg.auth != RT_AUTH_NONE && !p->auth)
 		return -EINVAL;
 	if (inst->cfg.auth == RT_AUTH_REQUIRED) {
 		/* Version 1 has none: as if it were not spoken here. */
-		pool->version1 = inst->cfg.versions >> WIRE_VERS1 & 1;
+		if (inst->cfg.versions >> WIRE_VERS1 & 1)
+			inst->no_version1 = "host authentication is "
+					    "required and it has none";
 		inst->cfg.versions = 1u << WIRE_VERS2;
 	}
 	return 0;
@@ -108,13 +115,19 @@ int rt_auth_pool_prepare(struct rt_instance *inst, const struct rt_params *p)
 
 void rt_auth_pool_destroy(struct rt_instance *inst)
 {
-	pthread_mutex_destroy(&inst->auth.lock);
-	pthread_cond_destroy(&inst->auth.wake);
+	struct rt_auth_pool *p = pool(inst);
+
+	if (!p)
+		return;
+	pthread_mutex_destroy(&p->lock);
+	pthread_cond_destroy(&p->wake);
+	free(p->done);
+	free(p);
 }
 
 int rt_auth_pool_start(struct rt_instance *inst)
 {
-	struct rt_auth_pool *p = &inst->auth;
+	struct rt_auth_pool *p = pool(inst);
 	int rc;
 
 	if (inst->cfg.auth == RT_AUTH_NONE)
@@ -131,8 +144,10 @@ int rt_auth_pool_start(struct rt_instance *inst)
 
 void rt_auth_pool_stop(struct rt_instance *inst)
 {
-	struct rt_auth_pool *p = &inst->auth;
+	struct rt_auth_pool *p = pool(inst);
 
+	if (!p)
+		return;
 	pthread_mutex_lock(&p->lock);
 	p->stop = true;
 	pthread_cond_broadcast(&p->wake);
@@ -147,7 +162,7 @@ void rt_auth_pool_stop(struct rt_instance *inst)
 
 void rt_auth_pool_submit(struct rt_auth_job *job)
 {
-	struct rt_auth_pool *p = &job->conn->inst->auth;
+	struct rt_auth_pool *p = pool(job->conn->inst);
 
 	rt_conn_get(job->conn);
 	pthread_mutex_lock(&p->lock);
@@ -160,7 +175,7 @@ void rt_auth_pool_submit(struct rt_auth_job *job)
 bool rt_auth_pool_cancel(struct rt_auth_job *job)
 {
 	struct rt_conn *c = job->conn;
-	struct rt_auth_pool *p = &c->inst->auth;
+	struct rt_auth_pool *p = pool(c->inst);
 	bool was;
 
 	pthread_mutex_lock(&p->lock);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rtr_call - the Responder: a Call by XMTREQ and its XMTRESP
+ * call - the Responder: a Call by XMTREQ and its XMTRESP
  *
  * Runner only. Items in target segments become pieces of the Call where they
- * lie; those of type EXRW are read as the Read chunks of call_read.c. The
+ * lie; those of type EXRW are read as Read chunks. The
  * results are paired with the directions of the Call in order, within their
  * ranges of operations (7.4), and go where tables 1 and 2 and [R8] let them.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "transport/internal.h"
+#include "transport/ext/rtr/rtr.h"
 
 /* ---- The Call --------------------------------------------------------- */
 
@@ -31,7 +31,7 @@ static void take_segments(struct rt_call_priv *call, const struct wire_list *l)
 static uint32_t take_items(struct rt_conn *c, struct rt_call_priv *call,
 			   struct wire_repterr *err, struct wire_error *werr)
 {
-	const struct rt_rtr_group *g = &c->rtr.group;
+	const struct rt_rtr_group *g = &rtr(c)->group;
 	struct wire_iter it = { 0 };
 	struct wire_xitem item;
 	uint32_t code;
@@ -54,13 +54,13 @@ static uint32_t take_items(struct rt_conn *c, struct rt_call_priv *call,
 			take_segments(call, &item.seg);
 		} else {
 			r->placed = true;
-			r->first = call->xmt.nplaced;
+			r->first = rtr_in(call)->nplaced;
 			code = rt_rtr_locate(c, &item, &call->placed[r->first],
 					     &n, RT_MAX_PIECES - r->first, err);
 			if (code)
 				return code;
 			r->nsegs = n;
-			call->xmt.nplaced += n;
+			rtr_in(call)->nplaced += n;
 			call->nplaced++;
 			RT_COUNT(c, placed_bytes_received, item.length);
 		}
@@ -80,8 +80,8 @@ static void take_wants(struct rt_call_priv *call, const struct wire_xmt *m)
 	while (wire_rsdset_next(&m->rsd, &it, &set)) {
 		jt = (struct wire_iter){ 0 };
 		while (wire_rsditem_next(&set.items, &jt, &t)) {
-			unsigned int i = call->xmt.nwants++;
-			struct rt_rtr_want *w = &call->xmt.want[i];
+			unsigned int i = rtr_in(call)->nwants++;
+			struct rt_rtr_want *w = &rtr_in(call)->want[i];
 
 			*w = (struct rt_rtr_want){
 				.begin = set.begin,
@@ -97,7 +97,7 @@ static void take_wants(struct rt_call_priv *call, const struct wire_xmt *m)
 			call->pub.writes[i] = UINT32_MAX;
 		}
 	}
-	call->pub.nwrites = call->xmt.nwants;
+	call->pub.nwrites = rtr_in(call)->nwants;
 }
 
 /* Limits of ours, before anything is taken (7.3 of version 2). */
@@ -121,22 +121,23 @@ static bool within_limits(const struct rt_conn *c, const struct wire_xmt *m,
 /* Are there directions for less than the whole Call? */
 static bool ranged(const struct rt_conn *c, const struct rt_call_priv *call)
 {
-	const struct rt_rtr_group *g = &c->rtr.group;
+	const struct rt_rtr_group *g = &rtr(c)->group;
 	uint64_t len = 0;
 
 	for (uint32_t i = 0; i < g->count; i++)
 		len += g->part[i].pslen;
 	for (unsigned int i = 0; i < call->nreads; i++)
 		len += rt_round4(call->read[i].length);
-	for (unsigned int i = 0; i < call->xmt.nwants; i++)
-		if (call->xmt.want[i].begin || call->xmt.want[i].end < len)
+	for (unsigned int i = 0; i < rtr_in(call)->nwants; i++)
+		if (rtr_in(call)->want[i].begin ||
+		    rtr_in(call)->want[i].end < len)
 			return true;
 	return false;
 }
 
 void rt_rtr_call_receive(struct rt_conn *c)
 {
-	struct rt_rtr_group *g = &c->rtr.group;
+	struct rt_rtr_group *g = &rtr(c)->group;
 	struct wire_error werr = { 0 };
 	struct wire_repterr err = { 0 };
 	struct rt_call_priv *call = rt_call_admit(
@@ -145,10 +146,10 @@ void rt_rtr_call_receive(struct rt_conn *c)
 
 	if (!call)
 		return;
-	call->xmt.on = true;
-	call->xmt.rsbuf = g->head.rsbuf ? g->head.rsbuf : 1; /* [R6] */
-	call->xmt.nplaced = 0;
-	call->xmt.nwants = 0;
+	call->format = &rt_format_xmtresp;
+	rtr_in(call)->rsbuf = g->head.rsbuf ? g->head.rsbuf : 1; /* [R6] */
+	rtr_in(call)->nplaced = 0;
+	rtr_in(call)->nwants = 0;
 	RT_COUNT(c, xmt_calls_received, 1);
 	if (!within_limits(c, &g->head, &werr)) {
 		rt_call_error(c, call, &werr);
@@ -255,7 +256,7 @@ static bool pair(struct rt_call_priv *call, bool tbsn, bool avoid,
 		 struct wire_error *err)
 {
 	const struct rt_reply *r = &call->reply;
-	struct rt_rtr_in *x = &call->xmt;
+	struct rt_rtr_in *x = rtr_in(call);
 	struct rt_item items[RT_MAX_CHUNKS];
 	unsigned int n = 0, j = 0;
 
@@ -297,7 +298,7 @@ static bool pair(struct rt_call_priv *call, bool tbsn, bool avoid,
 static void describe(struct rt_call_priv *call, struct wire_xitem_desc *d,
 		     bool numbers)
 {
-	const struct rt_rtr_in *x = &call->xmt;
+	const struct rt_rtr_in *x = rtr_in(call);
 
 	for (unsigned int i = 0; i < x->nwants; i++) {
 		const struct rt_rtr_want *w = &x->want[i];
@@ -315,20 +316,20 @@ static void describe(struct rt_call_priv *call, struct wire_xitem_desc *d,
 	}
 }
 
-uint64_t rt_rtr_written(const struct rt_call_priv *call)
+static uint64_t written(const struct rt_call_priv *call)
 {
 	uint64_t n = 0;
 
-	for (unsigned int i = 0; i < call->xmt.nwants; i++)
-		if (call->xmt.want[i].result == XMPTYPE_EXRW)
-			n += call->xmt.want[i].length;
+	for (unsigned int i = 0; i < rtr_in(call)->nwants; i++)
+		if (rtr_in(call)->want[i].result == XMPTYPE_EXRW)
+			n += rtr_in(call)->want[i].length;
 	return n;
 }
 
 static bool plan(struct rt_conn *c, struct rt_call_priv *call)
 {
 	const struct rt_config *cfg = &c->inst->cfg;
-	struct rt_rtr_in *x = &call->xmt;
+	struct rt_rtr_in *x = rtr_in(call);
 	struct wire_xitem_desc items[RT_MAX_CHUNKS];
 	struct wire_xmt_desc d = { .items = items, .nitems = x->nwants };
 	uint32_t length[RT_MAX_CHUNKS];
@@ -337,7 +338,7 @@ static bool plan(struct rt_conn *c, struct rt_call_priv *call)
 
 	if (max > x->rsbuf)
 		max = x->rsbuf;
-	if (!(c->rtr.theirs.support & RTRS_XCONT))
+	if (!(rtr(c)->theirs.support & RTRS_XCONT))
 		max = 1;
 	for (unsigned int i = 0; i < x->nwants; i++) {
 		if (x->want[i].result != XMPTYPE_TBSN)
@@ -347,7 +348,7 @@ static bool plan(struct rt_conn *c, struct rt_call_priv *call)
 		length[n++] = x->want[i].length;
 	}
 	describe(call, items, false);
-	if (!rt_rtr_plan(&c->rtr.theirs.layout, c->to_peer,
+	if (!rt_rtr_plan(&rtr(c)->theirs.layout, c->to_peer,
 			 wire_xmtresp_len(&d), call->out.len,
 			 call->out.npieces + call->cuts.npieces, length, n, max,
 			 &x->plan))
@@ -356,15 +357,15 @@ static bool plan(struct rt_conn *c, struct rt_call_priv *call)
 	return true;
 }
 
-bool rt_rtr_reply_plan(struct rt_conn *c, struct rt_call_priv *call,
+static bool plan_reply(struct rt_conn *c, struct rt_call_priv *call,
 		       struct wire_error *err)
 {
-	bool tbsn = c->rtr.theirs.layout.targets;
+	bool tbsn = rtr(c)->theirs.layout.targets;
 
 	call->external = false;
 	/* It takes no XMTRESP, and the Call has been executed. */
 	err->code = RDMA2_ERR_SYSTEM;
-	if (c->rtr.refused)
+	if (rtr(c)->refused)
 		return false;
 	/* [R8]: target segments; only where there is no choice; none. */
 	for (unsigned int i = 0; i < (tbsn ? 3 : 1); i++) {
@@ -384,10 +385,10 @@ bool rt_rtr_reply_plan(struct rt_conn *c, struct rt_call_priv *call,
 }
 
 /* The RDMA Writes, into the chain before the first Send. */
-int rt_rtr_reply_writes(struct rt_conn *c, struct rt_call_priv *call,
-			struct rt_work *send)
+static int writes(struct rt_conn *c, struct rt_call_priv *call,
+		  struct rt_work *send)
 {
-	const struct rt_rtr_in *x = &call->xmt;
+	const struct rt_rtr_in *x = rtr_in(call);
 	const struct rt_cuts *cuts = &call->cuts;
 	int rc = 0;
 
@@ -405,16 +406,19 @@ int rt_rtr_reply_writes(struct rt_conn *c, struct rt_call_priv *call,
 	return rc;
 }
 
-int rt_rtr_reply_fill(struct rt_conn *c, struct rt_call_priv *call,
-		      struct rt_work *w, size_t *hlen, bool *last)
+/* The next transmission into @w; nothing has changed if that cannot be. */
+static int fill(struct rt_conn *c, struct rt_call_priv *call, struct rt_work *w,
+		size_t *hlen, bool *last)
 {
-	struct rt_rtr_in *x = &call->xmt;
+	struct rt_rtr_in *x = rtr_in(call);
 	struct wire_xitem_desc items[RT_MAX_CHUNKS];
 	struct wire_xmt_desc d = { .items = items,
 				   .nitems = x->nwants,
 				   .count = x->plan.count };
 	uint32_t credit = c->v->credit_word(c, RT_OUT_REPLY);
-	uint32_t xnum = x->plan.xnum;
+	struct rt_rtr_progress was = x->plan.progress;
+	size_t off = call->out.off;
+	uint32_t xnum = was.xnum;
 	struct rt_out to;
 	size_t pslen;
 	int rc;
@@ -425,8 +429,11 @@ int rt_rtr_reply_fill(struct rt_conn *c, struct rt_call_priv *call,
 			 &pslen);
 	if (!rc && to.len)
 		rc = rt_gather(c, w, &to, to.len);
-	if (rc)
+	if (rc) {
+		x->plan.progress = was;
+		call->out.off = off;
 		return rc;
+	}
 	d.pslen = (uint32_t)pslen;
 	if (xnum)
 		wire_encode_xmtcont(w->buf->addr, RT_HEADER_ROOM, call->pub.xid,
@@ -435,8 +442,30 @@ int rt_rtr_reply_fill(struct rt_conn *c, struct rt_call_priv *call,
 		wire_encode_xmtresp(w->buf->addr, RT_HEADER_ROOM, call->pub.xid,
 				    credit, &d);
 	if (!xnum)
-		rt_xids_add(&c->rtr.sent, call->pub.xid);
+		rt_xids_add(&rtr(c)->sent, call->pub.xid);
 	RT_COUNT(c, inline_bytes_sent, pslen);
-	*last = x->plan.xnum == x->plan.count;
+	*last = x->plan.progress.xnum == x->plan.count;
 	return 0;
 }
+
+static bool stale(const struct rt_conn *c, const struct rt_call_priv *call)
+{
+	const struct rt_rtr_plan *p = &rtr_in(call)->plan;
+
+	return rt_rtr_moved(c, p) || rtr(c)->refused ||
+	       (p->count > 1 && !(rtr(c)->theirs.support & RTRS_XCONT));
+}
+
+static bool several(const struct rt_call_priv *call)
+{
+	return rtr_in(call)->plan.count > 1;
+}
+
+const struct rt_reply_format rt_format_xmtresp = {
+	.plan = plan_reply,
+	.stale = stale,
+	.several = several,
+	.writes = writes,
+	.fill = fill,
+	.written = written,
+};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rtr_place - where items go in a peer's Receives, and where they are in ours
+ * place - where items go in a peer's Receives, and where they are in ours
  *
  * Runner only, or without a connection. Sending: rt_rtr_plan() decides which
  * target segments the items of a message take in as many transmissions as it
@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "transport/internal.h"
+#include "transport/ext/rtr/rtr.h"
 
 /* ---- Layouts ---------------------------------------------------------- */
 
@@ -62,8 +62,7 @@ static bool try_plan(const struct rt_rtr_layout *l, size_t room, size_t head,
 	unsigned int x = 0;
 
 	memset(p, 0, offsetof(struct rt_rtr_plan, bs));
-	p->xnum = p->item = p->at = 0;
-	p->done = 0;
+	p->progress = (struct rt_rtr_progress){ 0 };
 	if (head + 4 > room)
 		return false;
 	p->room = room;
@@ -187,7 +186,8 @@ int rt_rtr_fill(struct rt_conn *c, struct rt_rtr_plan *p, struct rt_out *pay,
 		size_t *pslen)
 {
 	const struct rt_rtr_layout *l = &p->layout;
-	size_t room = p->xnum ? (p->room - head) & ~(size_t)3 : p->pay0;
+	struct rt_rtr_progress *g = &p->progress;
+	size_t room = g->xnum ? (p->room - head) & ~(size_t)3 : p->pay0;
 	size_t n = pay->len - pay->off, at, off, len;
 	int rc;
 
@@ -198,31 +198,31 @@ int rt_rtr_fill(struct rt_conn *c, struct rt_rtr_plan *p, struct rt_out *pay,
 	pay->off += n;
 	*pslen = n;
 	at = head + n;
-	while (!rc && p->item < p->nitems) {
-		const struct rt_cut *cut = &cuts->cut[p->cut[p->item]];
+	while (!rc && g->item < p->nitems) {
+		const struct rt_cut *cut = &cuts->cut[p->cut[g->item]];
 
-		if (p->at == p->n[p->item]) {
-			p->item++;
-			p->at = 0;
-			p->done = 0;
+		if (g->at == p->n[g->item]) {
+			g->item++;
+			g->at = 0;
+			g->done = 0;
 			continue;
 		}
-		off = p->bs[p->first[p->item] + p->at];
-		if (off / l->targets != p->xnum)
+		off = p->bs[p->first[g->item] + g->at];
+		if (off / l->targets != g->xnum)
 			break;
 		target_at(l, (uint32_t)(off % l->targets), &off, &len);
-		if (len > cut->length - p->done)
-			len = cut->length - p->done;
+		if (len > cut->length - g->done)
+			len = cut->length - g->done;
 		rc = off < at ? -EMSGSIZE : pad(c, to, off - at);
 		if (!rc)
 			rc = slice(to, &cuts->piece[cut->first], cut->npieces,
-				   p->done, len);
+				   g->done, len);
 		RT_COUNT(c, placed_bytes_sent, len);
-		p->done += len;
-		p->at++;
+		g->done += len;
+		g->at++;
 		at = off + len;
 	}
-	p->xnum++;
+	g->xnum++;
 	return rc;
 }
 
@@ -267,8 +267,8 @@ uint32_t rt_rtr_locate(const struct rt_conn *c, const struct wire_xitem *item,
 		       struct rt_piece *piece, unsigned int *npieces,
 		       unsigned int max, struct wire_repterr *err)
 {
-	const struct rt_rtr_layout *l = &c->rtr.ours;
-	const struct rt_rtr_group *g = &c->rtr.group;
+	const struct rt_rtr_layout *l = &rtr(c)->ours;
+	const struct rt_rtr_group *g = &rtr(c)->group;
 	uint32_t all = g->count * l->targets, left = item->length;
 	size_t offset = item->offset;
 

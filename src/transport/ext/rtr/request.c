@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rtr_request - the Requester: a Call by XMTREQ, its XMTRESP, and what is done
+ * request - the Requester: a Call by XMTREQ, its XMTRESP, and what is done
  * when the peer refuses it
  *
  * Runner only. XMTREQ is used where it saves RDMA: arguments that do not fit
@@ -12,14 +12,14 @@
 #include <errno.h>
 #include <string.h>
 
-#include "transport/internal.h"
+#include "transport/ext/rtr/rtr.h"
 
 /* ---- The Call --------------------------------------------------------- */
 
 static bool may_use(const struct rt_conn *c, const struct rt_request_priv *rq)
 {
-	if (!c->rtr.send || !(c->rtr.theirs.support & RTRS_XREQ) ||
-	    !c->props_sent || rq->xmt.never || rq->pub.call_only)
+	if (!rtr(c)->send || !(rtr(c)->theirs.support & RTRS_XREQ) ||
+	    !c->props_sent || rq->base_only || rq->pub.call_only)
 		return false;
 	return !c->server || c->theirs.reverse == RDMA2_RVRSDIR_GENL;
 }
@@ -33,7 +33,7 @@ static unsigned int wanted(const struct rt_conn *c, struct rt_request_priv *rq)
 		[RT_PLACE_CHOICE] = XMPTYPE_CHOICE,
 		[RT_PLACE_BYSIZE] = XMPTYPE_BYSIZE,
 	};
-	struct rt_rtr_out *x = &rq->xmt;
+	struct rt_rtr_out *x = rtr_out(rq);
 	unsigned int n = rq->pub.nsinks;
 
 	if (n > c->inst->cfg.call_write_chunks)
@@ -74,7 +74,7 @@ struct description {
 static void describe(const struct rt_conn *c, const struct rt_request_priv *rq,
 		     struct description *k, bool numbers)
 {
-	const struct rt_rtr_out *x = &rq->xmt;
+	const struct rt_rtr_out *x = rtr_out(rq);
 	uint32_t nsegs = 0, end = 0;
 
 	k->d = (struct wire_xmt_desc){ .items = k->item,
@@ -126,7 +126,7 @@ static void describe(const struct rt_conn *c, const struct rt_request_priv *rq,
 static unsigned int response(const struct rt_conn *c,
 			     const struct rt_request_priv *rq, bool all)
 {
-	const struct rt_rtr_out *x = &rq->xmt;
+	const struct rt_rtr_out *x = rtr_out(rq);
 	struct wire_xitem_desc items[RT_MAX_CHUNKS];
 	struct wire_xmt_desc d = { .items = items, .nitems = x->nwants };
 	uint32_t length[RT_MAX_CHUNKS];
@@ -138,8 +138,8 @@ static unsigned int response(const struct rt_conn *c,
 	/* The peer may send less in one than we take. */
 	if (c->theirs.send_size && room > c->theirs.send_size)
 		room = c->theirs.send_size;
-	if (limit > c->rtr.theirs.respsxlim)
-		limit = c->rtr.theirs.respsxlim;
+	if (limit > rtr(c)->theirs.respsxlim)
+		limit = rtr(c)->theirs.respsxlim;
 	for (unsigned int i = 0; i < x->nwants; i++) {
 		items[i] = (struct wire_xitem_desc){ .type = XMPTYPE_TBSN };
 		if (x->type[i] != XMPTYPE_TBSN &&
@@ -155,7 +155,7 @@ static unsigned int response(const struct rt_conn *c,
 	for (unsigned int i = x->nwants; i < rq->pub.nsinks; i++)
 		if (rq->pub.sinks[i].addr)
 			max += rt_round4(rq->pub.sinks[i].len);
-	return rt_rtr_plan(&c->rtr.ours, room, wire_xmtresp_len(&d),
+	return rt_rtr_plan(&rtr(c)->ours, room, wire_xmtresp_len(&d),
 			   rt_round4(max), 0, length, n, limit, &plan) ?
 		       plan.count :
 		       0;
@@ -164,15 +164,15 @@ static unsigned int response(const struct rt_conn *c,
 /* Where the arguments go; false: they do not fit. */
 static bool place(struct rt_conn *c, struct rt_request_priv *rq)
 {
-	struct rt_rtr_out *x = &rq->xmt;
+	struct rt_rtr_out *x = rtr_out(rq);
 	uint32_t length[RT_MAX_CHUNKS];
 	unsigned int n = x->exrw ? 0 : rq->cuts.count;
 	unsigned int limit = c->inst->cfg.max_transmissions;
 	struct description k;
 
-	if (limit > c->rtr.theirs.reqrxlim)
-		limit = c->rtr.theirs.reqrxlim;
-	if (!(c->rtr.theirs.support & RTRS_XCONT))
+	if (limit > rtr(c)->theirs.reqrxlim)
+		limit = rtr(c)->theirs.reqrxlim;
+	if (!(rtr(c)->theirs.support & RTRS_XCONT))
 		limit = 1;
 	/* 4.3: without the credits there are other ways. */
 	while (limit > 1 && rt_credit_available(&c->credit) <
@@ -181,7 +181,7 @@ static bool place(struct rt_conn *c, struct rt_request_priv *rq)
 	for (unsigned int i = 0; i < n; i++)
 		length[i] = rq->cuts.cut[i].length;
 	describe(c, rq, &k, false);
-	if (!rt_rtr_plan(&c->rtr.theirs.layout, c->to_peer,
+	if (!rt_rtr_plan(&rtr(c)->theirs.layout, c->to_peer,
 			 wire_xmtreq_len(&k.d), rq->out.len,
 			 rq->out.npieces + rq->cuts.npieces, length, n, limit,
 			 &x->plan))
@@ -194,7 +194,7 @@ static bool place(struct rt_conn *c, struct rt_request_priv *rq)
 /* The octets before the peer's first target segment. */
 static size_t plain(const struct rt_conn *c)
 {
-	const struct rt_rtr_layout *l = &c->rtr.theirs.layout;
+	const struct rt_rtr_layout *l = &rtr(c)->theirs.layout;
 	size_t n = 0;
 
 	for (unsigned int i = 0; i < l->ngroups; i++) {
@@ -207,7 +207,7 @@ static size_t plain(const struct rt_conn *c)
 
 static int prepare(struct rt_conn *c, struct rt_request_priv *rq)
 {
-	struct rt_rtr_out *x = &rq->xmt;
+	struct rt_rtr_out *x = rtr_out(rq);
 	bool sinks, exrw = c->inst->cfg.placement == RT_PLACE_EXRW;
 	struct description k;
 	int rc;
@@ -216,7 +216,7 @@ static int prepare(struct rt_conn *c, struct rt_request_priv *rq)
 	x->nwants = wanted(c, rq);
 	sinks = x->nwants && c->inst->cfg.placement != RT_PLACE_AUTO;
 	/* Nothing can be placed with us. */
-	if (x->nwants && !sinks && !c->rtr.ours.targets)
+	if (x->nwants && !sinks && !rtr(c)->ours.targets)
 		return -E2BIG;
 	if (rq->pub.npieces > RT_MAX_PIECES)
 		return -E2BIG;
@@ -256,23 +256,22 @@ static int prepare(struct rt_conn *c, struct rt_request_priv *rq)
 	return x->rsbuf && place(c, rq) ? 0 : -E2BIG;
 }
 
-bool rt_rtr_prepare(struct rt_conn *c, struct rt_request_priv *rq)
+static bool try(struct rt_conn *c, struct rt_request_priv *rq)
 {
-	rq->xmt.on = false;
 	if (!may_use(c, rq) || !(rq->pub.nsinks || rq->pub.nitems))
 		return false;
-	rq->xmt.on = !prepare(c, rq);
-	if (!rq->xmt.on)
-		rt_request_rollback(c, rq);
-	return rq->xmt.on;
+	if (!prepare(c, rq))
+		return true;
+	rt_request_rollback(c, rq);
+	return false;
 }
 
-int rt_rtr_call_fill(struct rt_conn *c, struct rt_request_priv *rq,
-		     struct rt_work *w, size_t *hlen, bool *last)
+static int fill(struct rt_conn *c, struct rt_request_priv *rq,
+		struct rt_work *w, size_t *hlen, bool *last)
 {
-	struct rt_rtr_out *x = &rq->xmt;
+	struct rt_rtr_out *x = rtr_out(rq);
 	uint32_t credit = c->v->credit_word(c, RT_OUT_CALL);
-	uint32_t xnum = x->plan.xnum;
+	uint32_t xnum = x->plan.progress.xnum;
 	struct description k;
 	struct rt_out to;
 	size_t pslen;
@@ -295,7 +294,7 @@ int rt_rtr_call_fill(struct rt_conn *c, struct rt_request_priv *rq,
 	if (!xnum)
 		RT_COUNT(c, xmt_calls_sent, 1);
 	RT_COUNT(c, inline_bytes_sent, pslen);
-	*last = x->plan.xnum == x->plan.count;
+	*last = x->plan.progress.xnum == x->plan.count;
 	return 0;
 }
 
@@ -315,27 +314,16 @@ bool rt_rtr_response_limit(struct rt_conn *c, uint32_t xid, uint32_t *limit)
 {
 	struct rt_request_priv *rq = rt_request_find(c, xid);
 
-	if (!rq || !rq->posted || !rq->xmt.on)
+	if (!rq || !rq->own.posted || !rq->format)
 		return false;
-	*limit = rq->xmt.rsbuf;
+	*limit = rtr_out(rq)->rsbuf;
 	return true;
 }
 
-bool rt_rtr_inv_offered(const struct rt_request_priv *rq, uint32_t handle)
+/* [R11] */
+static bool base_reply_ok(const struct rt_request_priv *rq)
 {
-	/* [M4]: any of its segments. */
-	for (unsigned int i = 0; rq->xmt.on && i < rq->nsegs; i++)
-		if (rq->seg[i].handle == handle)
-			return true;
-	for (unsigned int i = 0; rq->xmt.on && i < rq->nrsegs; i++)
-		if (rq->rseg[i].target.handle == handle)
-			return true;
-	return false;
-}
-
-bool rt_rtr_base_reply_ok(const struct rt_request_priv *rq)
-{
-	return !rq->xmt.on || !rq->xmt.nwants;
+	return !rtr_out(rq)->nwants;
 }
 
 /* The Reply's pieces: the payload with the placed items in their places. */
@@ -362,7 +350,7 @@ static bool add(struct rt_request_priv *rq, void *addr, size_t len,
 /* The payload up to @to of the whole stream; false: there is not so much. */
 static bool payload_to(struct assembly *a, uint64_t to)
 {
-	const struct rt_rtr_group *g = &a->c->rtr.group;
+	const struct rt_rtr_group *g = &rtr(a->c)->group;
 
 	while (a->pos < to) {
 		const struct rt_rtr_part *p = &g->part[a->part];
@@ -416,8 +404,8 @@ static uint32_t take_items(struct assembly *a, struct wire_repterr *err,
 			   bool *breach)
 {
 	struct rt_conn *c = a->c;
-	const struct rt_rtr_group *g = &c->rtr.group;
-	struct rt_rtr_out *x = &a->rq->xmt;
+	const struct rt_rtr_group *g = &rtr(c)->group;
+	struct rt_rtr_out *x = rtr_out(a->rq);
 	struct wire_iter it = { 0 };
 	struct wire_xitem item;
 	uint32_t code;
@@ -463,7 +451,7 @@ static uint32_t take_items(struct assembly *a, struct wire_repterr *err,
 
 void rt_rtr_response_receive(struct rt_conn *c)
 {
-	struct rt_rtr_group *g = &c->rtr.group;
+	struct rt_rtr_group *g = &rtr(c)->group;
 	uint32_t xid = g->head.p.xid, code;
 	struct rt_request_priv *rq = rt_request_find(c, xid);
 	struct assembly a = { .c = c, .rq = rq };
@@ -471,11 +459,11 @@ void rt_rtr_response_receive(struct rt_conn *c)
 	bool breach = false;
 
 	/* The RPC may have ended while the rest of the group came. */
-	if (!rq || !rq->posted || !rq->xmt.on) {
+	if (!rq || !rq->own.posted || !rq->format) {
 		RT_COUNT(c, dropped, 1);
 		return;
 	}
-	if (c->cont_call == rq) {
+	if (c->cont == &rq->going) {
 		rt_response_violation(c, rq, xid,
 				      "it comes before the whole Call");
 		return;
@@ -512,32 +500,36 @@ void rt_rtr_refused(struct rt_conn *c, uint32_t xid)
 {
 	struct rt_request_priv *rq = rt_request_find(c, xid);
 
-	if (!rq || !rq->posted || !rq->xmt.on)
+	if (!rq || !rq->own.posted || !rq->format)
 		return;
-	if (++c->rtr.refusals == RT_RTR_REFUSALS)
+	if (++rtr(c)->refusals == RT_RTR_REFUSALS)
 		rt_log(c, LOG_NOTICE, "XMTREQ is not used any more");
 	rt_rtr_use(c);
-	rq->xmt.on = false;
-	rq->xmt.never = true;
+	rq->format = NULL;
+	rq->base_only = true;
 	RT_COUNT(c, xmt_fallbacks, 1);
 	rt_request_again(c, rq);
 }
 
-bool rt_rtr_error(struct rt_conn *c, struct rt_request_priv *rq,
+static bool error(struct rt_conn *c, struct rt_request_priv *rq,
 		  const struct wire_error *err)
 {
-	if (!rq->xmt.on) {
+	struct rt_rtr_out *x = rtr_out(rq);
+
+	if (!rq->own.posted && !x->more)
+		return false;
+	if (!rq->format) {
 		/* About an XMTCONT: the base message is behind them. */
-		if (err->code != RDMA2_ERR_INVAL_HTYPE || !rq->xmt.more)
+		if (err->code != RDMA2_ERR_INVAL_HTYPE || !x->more)
 			return false;
-		rq->xmt.more--;
+		x->more--;
 		return true;
 	}
 	switch (err->code) {
 	case RDMA2_ERR_INVAL_HTYPE:
 		/* [M2], 7.1.3; each is answered so. */
 		rt_rtr_off(c);
-		rq->xmt.more = rq->xmt.plan.xnum - 1;
+		x->more = x->plan.progress.xnum - 1;
 		break;
 	case RDMA2_ERR_BAD_XDR:
 	case RDMA2_ERR_INVAL_CONT:
@@ -549,12 +541,21 @@ bool rt_rtr_error(struct rt_conn *c, struct rt_request_priv *rq,
 	return true;
 }
 
-bool rt_rtr_sent_error(struct rt_conn *c, uint32_t xid,
-		       const struct wire_error *err)
+static bool usable(const struct rt_conn *c)
 {
-	if (err->code != RDMA2_ERR_INVAL_HTYPE ||
-	    !rt_xids_have(&c->rtr.sent, xid))
-		return false;
-	rt_rtr_off(c);
-	return true;
+	return rtr(c)->send;
 }
+
+static void reset(struct rt_request_priv *rq)
+{
+	rtr_out(rq)->more = 0;
+}
+
+const struct rt_request_format rt_format_xmtreq = {
+	.prepare = try,
+	.usable = usable,
+	.reset = reset,
+	.fill = fill,
+	.base_reply_ok = base_reply_ok,
+	.error = error,
+};

@@ -3,70 +3,44 @@
  * rtr - the round-trip extension: properties, order of messages, groups
  *
  * Runner only. A message of the extension is taken if it is switched on here
- * and both ends have sent their CONNPROP_FINAL [M2]; else recv.c answers it as
+ * and both ends have sent their CONNPROP_FINAL [M2]; else it is answered as
  * an unknown header type. A group is one XMTREQ or XMTRESP and its XMTCONTs;
- * when all of it is here, rtr_call.c or rtr_request.c takes it. What is wrong
+ * when all of it is here, call.c or request.c takes it. What is wrong
  * is answered by REPTERR, or by BAD_XDR where that has no code [R9].
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
-#include "transport/internal.h"
+#include "transport/ext/rtr/rtr.h"
 
 /* ---- Properties, section 8 -------------------------------------------- */
 
-void rt_rtr_init(struct rt_conn *c)
+static unsigned int props(struct rt_conn *c, struct wire_prop *to, void *buf,
+			  size_t room)
 {
-	const struct rt_config *cfg = &c->inst->cfg;
-	struct rt_rtr *x = &c->rtr;
-
-	x->theirs.reqrxlim = x->theirs.respsxlim = 1;
-	x->on = cfg->extensions & RT_EXT_RTR;
-	if (!x->on || cfg->no_placement)
-		return;
-	x->ours.targets = cfg->placement_size / RT_RTR_SEGMENT;
-	x->ours.ngroups = 2;
-	x->ours.group[0] = (struct wire_rbgroup){ 1, RT_RTR_HEAD, 1, 0 };
-	x->ours.group[1] =
-		(struct wire_rbgroup){ x->ours.targets, RT_RTR_SEGMENT,
-				       RT_RTR_SEGMENT, XMRSFLAG_PLT };
-	/* 8.3: in agreement with the structure. */
-	c->ours.recv_size = RT_RTR_HEAD + cfg->placement_size;
-}
-
-bool rt_rtr_structured(const struct rt_conn *c)
-{
-	return c->rtr.on && c->rtr.ours.ngroups;
-}
-
-unsigned int rt_rtr_props(struct rt_conn *c, struct wire_prop *props, void *buf,
-			  size_t *len)
-{
-	const struct rt_rtr *x = &c->rtr;
+	const struct rt_rtr *x = rtr(c);
 	uint32_t lim = htonl(c->inst->cfg.max_transmissions);
 	uint32_t all = htonl(RTRS_XREQ | RTRS_XRESP | RTRS_XCONT);
-	uint8_t *to = buf;
+	uint8_t *at = buf;
 	unsigned int n = 0;
 
-	*len = 0;
 	if (!x->on)
 		return 0;
-	memcpy(to, &all, 4);
-	props[n++] = (struct wire_prop){ RDMA2_PROPID_X_RTRSUPP, to, 4 };
-	memcpy(to + 4, &lim, 4);
-	props[n++] = (struct wire_prop){ RDMA2_PROPID_X_REQRXLIM, to + 4, 4 };
-	props[n++] = (struct wire_prop){ RDMA2_PROPID_X_RESPSXLIM, to + 4, 4 };
+	memcpy(at, &all, 4);
+	to[n++] = (struct wire_prop){ RDMA2_PROPID_X_RTRSUPP, at, 4 };
+	memcpy(at + 4, &lim, 4);
+	to[n++] = (struct wire_prop){ RDMA2_PROPID_X_REQRXLIM, at + 4, 4 };
+	to[n++] = (struct wire_prop){ RDMA2_PROPID_X_RESPSXLIM, at + 4, 4 };
 	if (x->ours.ngroups) {
-		props[n].which = RDMA2_PROPID_X_RBSTRUCT;
-		props[n].data = to + 8;
-		props[n].len = (uint32_t)wire_encode_rbstruct(
-			to + 8, RT_RTR_PROPS - 8, c->ours.recv_size,
-			x->ours.group, x->ours.ngroups);
+		to[n].which = RDMA2_PROPID_X_RBSTRUCT;
+		to[n].data = at + 8;
+		to[n].len = (uint32_t)wire_encode_rbstruct(at + 8, room - 8,
+							   c->ours.recv_size,
+							   x->ours.group,
+							   x->ours.ngroups);
 		n++;
 	}
-	for (unsigned int i = 0; i < n; i++)
-		*len += 8 + rt_round4(props[i].len);
 	return n;
 }
 
@@ -77,12 +51,13 @@ static bool number(const struct wire_prop *v, uint32_t dflt, uint32_t *n)
 	return !v->len || v->len == 4;
 }
 
-bool rt_rtr_apply(const struct rt_conn *c, struct rt_rtr_peer *p,
-		  const struct wire_prop *v)
+static bool prop(struct rt_conn *c, struct rt_properties *unused,
+		 const struct wire_prop *v)
 {
+	struct rt_rtr_peer *p = &rtr(c)->next;
 	struct wire_rbstruct b;
 
-	if (!c->rtr.on)
+	if (!rtr(c)->on)
 		return true;
 	switch (v->which) {
 	case RDMA2_PROPID_RBSIZ:
@@ -116,51 +91,52 @@ bool rt_rtr_apply(const struct rt_conn *c, struct rt_rtr_peer *p,
 	}
 }
 
-void rt_rtr_taken(struct rt_conn *c, const struct rt_rtr_peer *p,
-		  struct rt_properties *props)
+static void begin(struct rt_conn *c)
 {
-	if (!c->rtr.on)
+	rtr(c)->next = rtr(c)->theirs;
+}
+
+static bool changed(const struct rt_conn *c)
+{
+	const struct rt_rtr_peer *a = &rtr(c)->next, *b = &rtr(c)->theirs;
+
+	return a->support != b->support || a->reqrxlim != b->reqrxlim ||
+	       a->respsxlim != b->respsxlim || a->has_struct != b->has_struct ||
+	       a->length != b->length ||
+	       !rt_rtr_same_layout(&a->layout, &b->layout);
+}
+
+static void taken(struct rt_conn *c, struct rt_properties *next)
+{
+	const struct rt_rtr_peer *p = &rtr(c)->next;
+
+	if (!rtr(c)->on)
 		return;
-	c->rtr.theirs = *p;
+	rtr(c)->theirs = *p;
+	c->theirs_fixed = p->has_struct;
 	/* 8.3: the one is derived from the other, and gone with it. */
 	if (!p->size_given)
-		props->recv_size = p->has_struct ? p->length :
-						   WIRE_DEFAULT_INLINE;
-}
-
-bool rt_rtr_same_layout(const struct rt_rtr_layout *a,
-			const struct rt_rtr_layout *b)
-{
-	return a->targets == b->targets && a->ngroups == b->ngroups &&
-	       !memcmp(a->group, b->group, a->ngroups * sizeof(*a->group));
-}
-
-/* Has what it was cut for become another? */
-static bool moved(const struct rt_conn *c, const struct rt_rtr_plan *p)
-{
-	return p->room != c->to_peer ||
-	       !rt_rtr_same_layout(&p->layout, &c->rtr.theirs.layout);
-}
-
-bool rt_rtr_stale(const struct rt_conn *c, const struct rt_rtr_plan *p)
-{
-	return moved(c, p) || c->rtr.refused ||
-	       (p->count > 1 && !(c->rtr.theirs.support & RTRS_XCONT));
+		next->recv_size = p->has_struct ? p->length :
+						  WIRE_DEFAULT_INLINE;
+	/* The peer's FINAL has been here before. */
+	if (c->theirs.complete)
+		rt_rtr_use(c);
 }
 
 /* The plan of our group that is on its way, if there is one. */
 static const struct rt_rtr_plan *under_way(const struct rt_conn *c)
 {
-	if (c->cont_reply && c->cont_reply->xmt.on)
-		return &c->cont_reply->xmt.plan;
-	if (c->cont_call && c->cont_call->xmt.on)
-		return &c->cont_call->xmt.plan;
-	return NULL;
+	const struct rt_call_priv *call = rt_reply_begun(c);
+	const struct rt_request_priv *rq = rt_request_begun(c);
+
+	if (call && call->format)
+		return &rtr_in(call)->plan;
+	return rq && rq->format ? &rtr_out(rq)->plan : NULL;
 }
 
-void rt_rtr_resized(struct rt_conn *c)
+static void resized(struct rt_conn *c)
 {
-	struct rt_rtr_peer *p = &c->rtr.theirs;
+	struct rt_rtr_peer *p = &rtr(c)->theirs;
 	const struct rt_rtr_plan *plan = under_way(c);
 
 	/* [R10]: of two sizes, the structure is the one not relied upon; it is
@@ -171,8 +147,8 @@ void rt_rtr_resized(struct rt_conn *c)
 				p->targets :
 				0;
 	/* [R15]: it goes on as its first message said, or not at all. */
-	if (!plan ||
-	    (plan->room <= c->to_peer && (!plan->nbs || !moved(c, plan))))
+	if (!plan || (plan->room <= c->to_peer &&
+		      (!plan->nbs || !rt_rtr_moved(c, plan))))
 		return;
 	rt_conn_fail(c, -EPROTO,
 		     "the peer's Receive Buffer Size has become %u, or their "
@@ -182,19 +158,9 @@ void rt_rtr_resized(struct rt_conn *c)
 	rt_event(c, EV_VIOLATION);
 }
 
-/* What is used follows from what holds now. */
-void rt_rtr_use(struct rt_conn *c)
+static void settled(struct rt_conn *c)
 {
-	struct rt_rtr *x = &c->rtr;
-
-	x->met |= x->on && x->theirs.support;
-	x->send = x->on && x->theirs.support && !x->refused &&
-		  x->refusals < RT_RTR_REFUSALS;
-}
-
-void rt_rtr_settled(struct rt_conn *c)
-{
-	struct rt_rtr *x = &c->rtr;
+	struct rt_rtr *x = rtr(c);
 
 	rt_rtr_use(c);
 	if (x->send)
@@ -205,34 +171,7 @@ void rt_rtr_settled(struct rt_conn *c)
 		       x->theirs.reqrxlim, x->theirs.respsxlim);
 }
 
-void rt_rtr_off(struct rt_conn *c)
-{
-	if (c->rtr.refused)
-		return;
-	if (c->rtr.on)
-		rt_log(c, LOG_NOTICE, "rtrext is not used with this peer");
-	c->rtr.refused = true;
-	rt_rtr_use(c);
-}
-
 /* ---- Errors, 9.5 ------------------------------------------------------ */
-
-void rt_rtr_report(struct rt_conn *c, struct wire_repterr *err, uint32_t xid,
-		   bool reply, uint32_t seq)
-{
-	err->bad =
-		(struct wire_xmsid){ xid, reply ? XMSI_REPLY : XMSI_CALL, seq };
-	rt_log(c, LOG_WARNING, "%s %08x, transmission %u: %s",
-	       reply ? "XMTRESP" : "XMTREQ", xid, seq,
-	       wire_optrerr_name(err->code));
-	if (c->rtr.refused) {
-		/* Nor is REPTERR for it [M2]. */
-		rt_error_code(c, xid, RDMA2_ERR_INVAL_HTYPE);
-		return;
-	}
-	rt_xids_add(&c->rtr.sent, xid);
-	rt_repterr_send(c, err);
-}
 
 static void expected(struct rt_conn *c, const struct wire_xmsid *bad,
 		     const struct wire_xmsid *lead, uint32_t code,
@@ -250,9 +189,9 @@ static void expected(struct rt_conn *c, const struct wire_xmsid *bad,
 
 /* ---- Groups ----------------------------------------------------------- */
 
-void rt_rtr_group_reset(struct rt_conn *c)
+static void group_reset(struct rt_conn *c)
 {
-	struct rt_rtr_group *g = &c->rtr.group;
+	struct rt_rtr_group *g = &rtr(c)->group;
 
 	for (uint32_t i = 0; g->active && i < g->next; i++) {
 		struct fab_buf *b = g->part[i].buf;
@@ -266,20 +205,21 @@ void rt_rtr_group_reset(struct rt_conn *c)
 	rt_memory_give(c, g->memory);
 	g->memory = 0;
 	g->active = false;
+	c->partial = false;
 }
 
 /* Swallow what is still to come of a group. */
-void rt_rtr_discard(struct rt_conn *c, uint32_t xid)
+static void discard(struct rt_conn *c, uint32_t xid)
 {
-	c->rtr.discard[1] = c->rtr.discard[0];
-	c->rtr.discard[0].on = true;
-	c->rtr.discard[0].xid = xid;
+	rtr(c)->discard[1] = rtr(c)->discard[0];
+	rtr(c)->discard[0].on = true;
+	rtr(c)->discard[0].xid = xid;
 }
 
 static bool discarded(const struct rt_conn *c, uint32_t xid)
 {
 	for (unsigned int i = 0; i < 2; i++)
-		if (c->rtr.discard[i].on && c->rtr.discard[i].xid == xid)
+		if (rtr(c)->discard[i].on && rtr(c)->discard[i].xid == xid)
 			return true;
 	return false;
 }
@@ -287,12 +227,12 @@ static bool discarded(const struct rt_conn *c, uint32_t xid)
 /* Drop the group; what is under way of it is to be swallowed. */
 static void give_up(struct rt_conn *c)
 {
-	struct rt_rtr_group *g = &c->rtr.group;
+	struct rt_rtr_group *g = &rtr(c)->group;
 	uint32_t xid = g->head.p.xid;
 	bool reply = g->reply;
 
-	rt_rtr_group_reset(c);
-	rt_rtr_discard(c, xid);
+	group_reset(c);
+	discard(c, xid);
 	if (reply)
 		rt_refuse_reply(c, xid);
 }
@@ -317,7 +257,7 @@ static bool is_response(uint32_t htype)
 /* Something else amid a group [R7]: both are dropped. */
 static void intruder(struct rt_conn *c, const struct wire_prefix *p)
 {
-	const struct rt_rtr_group *g = &c->rtr.group;
+	const struct rt_rtr_group *g = &rtr(c)->group;
 	struct wire_xmsid bad = {
 		p->xid, is_response(p->htype) ? XMSI_REPLY : XMSI_CALL, 0
 	};
@@ -330,14 +270,14 @@ static void intruder(struct rt_conn *c, const struct wire_prefix *p)
 		 RDMA2_X_XMTCONT, p->htype);
 	give_up(c);
 	if (p->htype == RDMA2_X_XMTREQ || p->htype == RDMA2_X_XMTRESP)
-		rt_rtr_discard(c, p->xid);
+		discard(c, p->xid);
 	if (p->htype == RDMA2_CALL_MIDDLE || p->htype == RDMA2_REPLY_MIDDLE)
 		rt_sequence_discard(c, p->xid, p->htype == RDMA2_REPLY_MIDDLE);
 	if (is_response(p->htype))
 		rt_refuse_reply(c, p->xid);
 }
 
-bool rt_rtr_in_order(struct rt_conn *c, const struct wire_prefix *p)
+static bool in_order(struct rt_conn *c, const struct wire_prefix *p)
 {
 	/* Before the properties are known [M2]. */
 	if (is_ours(p->htype) && (!c->props_sent || !c->theirs.complete)) {
@@ -349,8 +289,8 @@ bool rt_rtr_in_order(struct rt_conn *c, const struct wire_prefix *p)
 		return true;
 	/* A new message: the rest of what was dropped has gone by. */
 	if (!rt_sequence_discards(c, p))
-		memset(c->rtr.discard, 0, sizeof(c->rtr.discard));
-	if (!c->rtr.group.active)
+		memset(rtr(c)->discard, 0, sizeof(rtr(c)->discard));
+	if (!rtr(c)->group.active)
 		return true;
 	intruder(c, p);
 	return false;
@@ -388,7 +328,7 @@ static void take_part(struct rt_rtr_group *g, const struct wire_xmt *m,
 
 static void completed(struct rt_conn *c)
 {
-	struct rt_rtr_group *g = &c->rtr.group;
+	struct rt_rtr_group *g = &rtr(c)->group;
 
 	if (g->next < g->count)
 		return;
@@ -397,13 +337,13 @@ static void completed(struct rt_conn *c)
 	else
 		rt_rtr_call_receive(c);
 	/* What was not taken along. */
-	rt_rtr_group_reset(c);
+	group_reset(c);
 }
 
 static void initial(struct rt_conn *c, struct rt_work *w,
 		    const struct rt_in *in, const struct wire_xmt *m)
 {
-	struct rt_rtr_group *g = &c->rtr.group;
+	struct rt_rtr_group *g = &rtr(c)->group;
 	bool reply = m->p.htype == RDMA2_X_XMTRESP;
 	struct wire_xmsid id = { m->p.xid, reply ? XMSI_REPLY : XMSI_CALL, 0 };
 	uint32_t limit = c->inst->cfg.max_transmissions;
@@ -413,7 +353,7 @@ static void initial(struct rt_conn *c, struct rt_work *w,
 		/* [R11] */
 		expected(c, &id, NULL, OPTRERR_BADXID, 0, m->p.xid);
 		if (m->count > 1)
-			rt_rtr_discard(c, m->p.xid);
+			discard(c, m->p.xid);
 		return;
 	}
 	if (!m->count || m->count > limit) {
@@ -432,6 +372,7 @@ static void initial(struct rt_conn *c, struct rt_work *w,
 		goto refuse;
 	}
 	g->active = true;
+	c->partial = true;
 	g->reply = reply;
 	g->head = *m;
 	g->count = m->count;
@@ -444,7 +385,7 @@ static void initial(struct rt_conn *c, struct rt_work *w,
 	return;
 refuse:
 	if (m->count > 1)
-		rt_rtr_discard(c, m->p.xid);
+		discard(c, m->p.xid);
 	if (reply)
 		rt_refuse_reply(c, m->p.xid);
 }
@@ -452,7 +393,7 @@ refuse:
 static void continued(struct rt_conn *c, struct rt_work *w,
 		      const struct rt_in *in, const struct wire_xmt *m)
 {
-	struct rt_rtr_group *g = &c->rtr.group;
+	struct rt_rtr_group *g = &rtr(c)->group;
 	uint32_t itype = g->reply ? RDMA2_X_XMTRESP : RDMA2_X_XMTREQ;
 	struct wire_xmsid id = { m->p.xid,
 				 m->itype == RDMA2_X_XMTRESP ? XMSI_REPLY :
@@ -496,9 +437,9 @@ static void continued(struct rt_conn *c, struct rt_work *w,
 
 /* ---- Messages --------------------------------------------------------- */
 
-bool rt_rtr_takes(const struct rt_conn *c, uint32_t htype)
+static bool takes(const struct rt_conn *c, uint32_t htype)
 {
-	const struct rt_rtr *x = &c->rtr;
+	const struct rt_rtr *x = rtr(c);
 
 	if (!x->on || !c->props_sent || !c->theirs.complete)
 		return false;
@@ -517,7 +458,7 @@ bool rt_rtr_takes(const struct rt_conn *c, uint32_t htype)
 	}
 }
 
-enum rt_event rt_rtr_event(uint32_t htype)
+static enum rt_event event(uint32_t htype)
 {
 	switch (htype) {
 	case RDMA2_X_XMTREQ:
@@ -552,7 +493,7 @@ static void reported(struct rt_conn *c, const struct rt_in *in)
 		rt_rtr_refused(c, r.lead.xid);
 }
 
-void rt_rtr_receive(struct rt_conn *c, struct rt_work *w,
+static void receive(struct rt_conn *c, struct rt_work *w,
 		    const struct rt_in *in)
 {
 	struct wire_xmt m;
@@ -566,10 +507,10 @@ void rt_rtr_receive(struct rt_conn *c, struct rt_work *w,
 		       wire_htype_name(in->p.htype), in->p.xid);
 		rt_error_code(c, in->p.xid, RDMA2_ERR_BAD_XDR);
 		/* An XMTCONT: nothing else comes this far. */
-		if (c->rtr.group.active)
+		if (rtr(c)->group.active)
 			give_up(c);
 		else
-			rt_rtr_discard(c, in->p.xid);
+			discard(c, in->p.xid);
 		if (in->p.htype == RDMA2_X_XMTRESP)
 			rt_refuse_reply(c, in->p.xid);
 		return;
@@ -578,6 +519,39 @@ void rt_rtr_receive(struct rt_conn *c, struct rt_work *w,
 		continued(c, w, in, &m);
 	else
 		initial(c, w, in, &m);
+}
+
+static int init(struct rt_conn *c)
+{
+	const struct rt_config *cfg = &c->inst->cfg;
+	struct rt_rtr *x = rtr(c);
+
+	x->theirs.reqrxlim = x->theirs.respsxlim = 1;
+	x->on = cfg->extensions & RT_EXT_RTR;
+	if (!x->on)
+		return 0;
+	c->in_order = in_order;
+	c->other_format = &rt_format_xmtreq;
+	if (cfg->no_placement)
+		return 0;
+	x->ours.targets = cfg->placement_size / RT_RTR_SEGMENT;
+	x->ours.ngroups = 2;
+	x->ours.group[0] = (struct wire_rbgroup){ 1, RT_RTR_HEAD, 1, 0 };
+	x->ours.group[1] =
+		(struct wire_rbgroup){ x->ours.targets, RT_RTR_SEGMENT,
+				       RT_RTR_SEGMENT, XMRSFLAG_PLT };
+	/* 8.3: in agreement with the structure. */
+	c->ours.recv_size = RT_RTR_HEAD + cfg->placement_size;
+	c->recv_fixed = true;
+	rt_connprop_threshold(c);
+	return 0;
+}
+
+static int prepare(struct rt_instance *inst, const struct rt_params *p)
+{
+	rt_call_room_want(inst, sizeof(struct rt_rtr_in));
+	rt_request_room_want(inst, sizeof(struct rt_rtr_out));
+	return 0;
 }
 
 static int start(struct rt_instance *inst)
@@ -598,7 +572,7 @@ static void destroy(struct rt_instance *inst)
 
 static uint64_t due(struct rt_conn *c)
 {
-	return c->rtr.group.active ? c->rtr.group.deadline : 0;
+	return rtr(c)->group.active ? rtr(c)->group.deadline : 0;
 }
 
 static void expire(struct rt_conn *c, uint64_t now)
@@ -606,14 +580,64 @@ static void expire(struct rt_conn *c, uint64_t now)
 	if (!due(c) || due(c) > now)
 		return;
 	rt_log(c, LOG_WARNING, "a group was not completed in time");
-	rt_error_code(c, c->rtr.group.head.p.xid, RDMA2_ERR_INVAL_CONT);
+	rt_error_code(c, rtr(c)->group.head.p.xid, RDMA2_ERR_INVAL_CONT);
 	give_up(c);
 }
 
+/* Of an XMTCONT its group says so. */
+static bool directed(const struct rt_conn *c, uint32_t htype, bool reply)
+{
+	return htype == (reply ? RDMA2_X_XMTRESP : RDMA2_X_XMTREQ) ||
+	       (htype == RDMA2_X_XMTCONT && !rtr(c)->group.active);
+}
+
+static void misplaced(struct rt_conn *c, const struct wire_prefix *p)
+{
+	if (p->htype == RDMA2_X_XMTREQ || p->htype == RDMA2_X_XMTRESP)
+		discard(c, p->xid);
+	if (p->htype == RDMA2_X_XMTRESP)
+		rt_refuse_reply(c, p->xid);
+}
+
+/* Is the ERROR about an XMTRESP or REPTERR of ours? */
+static bool error(struct rt_conn *c, uint32_t xid, const struct wire_error *err)
+{
+	if (err->code != RDMA2_ERR_INVAL_HTYPE ||
+	    !rt_xids_have(&rtr(c)->sent, xid))
+		return false;
+	rt_rtr_off(c);
+	return true;
+}
+
+const struct rt_ext rt_ext_rtr = {
+	.first = RDMA2_X_XMTREQ,
+	.last = RDMA2_X_REPTERR,
+	.beside = RDMA2_X_REPTERR,
+	.rpc = true,
+	.takes = takes,
+	.event = event,
+	.receive = receive,
+	.directed = directed,
+	.misplaced = misplaced,
+	.error = error,
+	.props = props,
+	.begin = begin,
+	.prop = prop,
+	.changed = changed,
+	.taken = taken,
+	.resized = resized,
+	.settled = settled,
+	.refused = rt_rtr_off,
+};
+
 const struct rt_part rt_part_rtr = {
+	.room = sizeof(struct rt_rtr),
+	.slot = RT_SLOT_RTR,
+	.prepare = prepare,
+	.init = init,
 	.start = start,
 	.destroy = destroy,
 	.due = due,
 	.expire = expire,
-	.down = rt_rtr_group_reset,
+	.down = group_reset,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * xchar_policy - when characteristics change, xcharext
+ * policy - when characteristics change, xcharext
  *
  * What the upper layer wishes (any thread: a wish is one atomic word, and the
  * runner takes it), and what the transport does by itself:
@@ -14,8 +14,7 @@
  * of this is needed for correctness: whoever says no is left alone until it has
  * been busy, or idle, again.
  */
-#include "transport/internal.h"
-#include "rpcrdma/xchar.h"
+#include "transport/ext/xchar/xchar.h"
 
 /* ---- Wishes ----------------------------------------------------------- */
 
@@ -27,22 +26,22 @@ static void wish(struct rt_conn *c, _Atomic uint32_t *where, uint32_t value)
 
 void rt_conn_raise_recv_size(struct rt_conn *c, uint32_t octets)
 {
-	wish(c, &c->xchar.wish_raise, octets);
+	wish(c, &xchar(c)->wish_raise, octets);
 }
 
 void rt_conn_ask_recv_size(struct rt_conn *c, uint32_t octets)
 {
-	wish(c, &c->xchar.wish_ask, octets);
+	wish(c, &xchar(c)->wish_ask, octets);
 }
 
 void rt_conn_set_reverse(struct rt_conn *c, uint32_t level)
 {
-	wish(c, &c->xchar.wish_reverse, level);
+	wish(c, &xchar(c)->wish_reverse, level);
 }
 
 void rt_conn_set_invalidation(struct rt_conn *c, bool offer)
 {
-	wish(c, &c->xchar.wish_invalidate, offer);
+	wish(c, &xchar(c)->wish_invalidate, offer);
 }
 
 static bool take(_Atomic uint32_t *where, uint32_t *value)
@@ -57,8 +56,7 @@ static bool take(_Atomic uint32_t *where, uint32_t *value)
  * Receives do not change (4.1). */
 static bool keeps_size(const struct rt_conn *c)
 {
-	return c->rtr.theirs.has_struct ||
-	       c->xchar.fixed & 1u << RDMA2_PROPID_RBSIZ;
+	return c->theirs_fixed || xchar(c)->fixed & 1u << RDMA2_PROPID_RBSIZ;
 }
 
 static void ask(struct rt_conn *c, uint32_t octets)
@@ -67,12 +65,12 @@ static void ask(struct rt_conn *c, uint32_t octets)
 		return;
 	if (octets >= WIRE_FIRST_MESSAGE_MAX && octets <= RT_SEND_MAX &&
 	    octets != c->theirs.recv_size)
-		c->xchar.ask = octets & ~3u;
+		xchar(c)->ask = octets & ~3u;
 }
 
 static void take_wishes(struct rt_conn *c)
 {
-	struct rt_xchar *x = &c->xchar;
+	struct rt_xchar *x = xchar(c);
 	uint32_t v;
 
 	if (take(&x->wish_raise, &v))
@@ -85,12 +83,12 @@ static void take_wishes(struct rt_conn *c)
 	if (take(&x->wish_reverse, &v) && !c->server &&
 	    v <= RDMA2_RVRSDIR_GENL && v != c->ours.reverse) {
 		/* Calls may be under way that were right when they went. */
-		x->reverse_most = rt_xchar_reverse(c);
+		c->reverse_most = rt_reverse_level(c);
 		c->ours.reverse = v;
 		rt_xchar_update(c, RDMA2_PROPID_BRS);
 	}
-	if (take(&x->wish_invalidate, &v) && x->invalidate != (bool)v) {
-		x->invalidate = v;
+	if (take(&x->wish_invalidate, &v) && c->offers != (bool)v) {
+		c->offers = v;
 		rt_xchar_update(c, RDMA2_PROPID_X_REQREMINV);
 	}
 }
@@ -110,7 +108,7 @@ static void look(struct rt_conn *c)
 {
 	const struct rt_config *cfg = &c->inst->cfg;
 	const struct rt_stats *s = &c->stats;
-	struct rt_xchar *x = &c->xchar;
+	struct rt_xchar *x = xchar(c);
 	uint64_t now, took, calls, in, out, reads, octets;
 	uint32_t size = cfg->busy_recv_size;
 
@@ -142,7 +140,7 @@ static void look(struct rt_conn *c)
 
 static void turn(struct rt_conn *c)
 {
-	struct rt_xchar *x = &c->xchar;
+	struct rt_xchar *x = xchar(c);
 	uint64_t rpcs = c->stats.calls_received + c->stats.calls_sent;
 
 	if (!x->peer || c->state != RT_OPEN)
@@ -158,12 +156,12 @@ static void turn(struct rt_conn *c)
 static uint64_t due(struct rt_conn *c)
 {
 	const struct rt_config *cfg = &c->inst->cfg;
-	const struct rt_xchar *x = &c->xchar;
+	const struct rt_xchar *x = xchar(c);
 
 	if (!(x->peer & XCHSUPP_REQ) || c->state != RT_OPEN || x->idle_asked ||
 	    x->asking || x->pending || x->ask || keeps_size(c) ||
-	    c->theirs.recv_size <= cfg->idle_recv_size ||
-	    !cds_list_empty(&c->calls) || !cds_list_empty(&c->requests))
+	    c->theirs.recv_size <= cfg->idle_recv_size || c->calls_all ||
+	    rt_requests_any(c))
 		return 0;
 	return c->last_active + cfg->idle_recv_ms;
 }
@@ -174,11 +172,14 @@ static void expire(struct rt_conn *c, uint64_t now)
 
 	if (!d || d > now)
 		return;
-	c->xchar.idle_asked = true;
+	xchar(c)->idle_asked = true;
 	ask(c, c->inst->cfg.idle_recv_size);
 }
 
 const struct rt_part rt_part_xchar = {
+	.room = sizeof(struct rt_xchar),
+	.slot = RT_SLOT_XCHAR,
+	.init = rt_xchar_init,
 	.due = due,
 	.expire = expire,
 	.turn = turn,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * xchar_resize - the size of our Receives changes while they are posted
+ * resize - the size of our Receives changes while they are posted
  *
  * Runner only. Receives complete in the order in which they were posted, and
  * what is posted cannot be had back. So when the size is raised new ones get
@@ -16,53 +16,26 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "transport/internal.h"
-#include "rpcrdma/xchar.h"
-
-/* The Receives have a structure that the peer knows by another property, and
- * it fits no other size. */
-bool rt_xchar_fixed(const struct rt_conn *c)
-{
-	return rt_rtr_structured(c);
-}
-
-uint32_t rt_recv_size(const struct rt_conn *c)
-{
-	uint32_t n = c->xchar.target;
-
-	if (n < c->ours.recv_size)
-		n = c->ours.recv_size;
-	if (n < WIRE_DEFAULT_INLINE)
-		n = WIRE_DEFAULT_INLINE;
-	return (n + 3) & ~3u;
-}
+#include "transport/ext/xchar/xchar.h"
 
 /* Is all that is posted as long as what is to be announced? */
 bool rt_xchar_raised(const struct rt_conn *c)
 {
-	return c->xchar.target && !c->xchar.shorter;
+	return c->recv_target && !c->recvs_shorter;
 }
 
 /* UPDXCH with the new size goes now. Was it asked for? */
 bool rt_xchar_raise_done(struct rt_conn *c)
 {
-	struct rt_xchar *x = &c->xchar;
+	struct rt_xchar *x = xchar(c);
 	bool asked = x->asked;
 
-	c->ours.recv_size = x->target;
-	x->target = 0;
+	c->ours.recv_size = c->recv_target;
+	c->recv_target = 0;
 	x->asked = false;
 	rt_connprop_threshold(c);
 	rt_log(c, LOG_DEBUG, "our Receives have %u octets", c->ours.recv_size);
 	return asked;
-}
-
-void rt_xchar_received(struct rt_conn *c, const struct rt_work *w)
-{
-	struct rt_xchar *x = &c->xchar;
-
-	if (x->target && x->shorter && w->sge[0].len < x->target)
-		x->shorter--;
 }
 
 /* Is there so much memory that this connection may have more than its due? */
@@ -87,16 +60,13 @@ static uint32_t most(const struct rt_conn *c)
 
 bool rt_xchar_raise(struct rt_conn *c, uint32_t size)
 {
-	struct rt_xchar *x = &c->xchar;
-	struct rt_work *w;
-
-	if (rt_xchar_fixed(c))
+	if (c->recv_fixed)
 		return false;
 	if (size > most(c))
 		size = most(c);
 	if (size <= c->ours.recv_size)
 		return false;
-	if (size <= x->target)
+	if (size <= c->recv_target)
 		return true;
 	if (size > WIRE_DEFAULT_INLINE && !memory_for(c, size)) {
 		rt_log(c, LOG_INFO, "no memory to spare for longer Receives");
@@ -107,10 +77,7 @@ bool rt_xchar_raise(struct rt_conn *c, uint32_t size)
 		       size);
 		return false;
 	}
-	x->target = size;
-	x->shorter = 0;
-	cds_list_for_each_entry(w, &c->lent, lent) if (w->sge[0].len < size)
-		x->shorter++;
+	rt_receives_raise(c, size, c->ours.recv_size);
 	return true;
 }
 
@@ -118,41 +85,28 @@ bool rt_xchar_raise(struct rt_conn *c, uint32_t size)
 
 enum verdict { REJECTED, DONE, PENDING };
 
-/* Change the free ones for shorter ones, and those that come back later. */
-static void shorter(struct rt_conn *c)
-{
-	struct fab_buf *b, *list = c->free_recv;
-	size_t n = c->inst->shares ? 0 : c->v->receives(c);
-
-	(void)rt_host_receives(c, n * rt_recv_size(c));
-	c->free_recv = NULL;
-	while ((b = list)) {
-		list = b->next;
-		rt_receive_put(c, b);
-	}
-}
-
 static enum verdict resize(struct rt_conn *c, uint32_t size)
 {
-	struct rt_xchar *x = &c->xchar;
+	struct rt_xchar *x = xchar(c);
 
-	if (rt_xchar_fixed(c) || size < WIRE_FIRST_MESSAGE_MAX)
+	if (c->recv_fixed || size < WIRE_FIRST_MESSAGE_MAX)
 		return REJECTED;
 	if (x->asked)
 		return REJECTED; /* [X7] */
-	if (size == c->ours.recv_size && !x->target)
+	if (size == c->ours.recv_size && !c->recv_target)
 		return DONE;
 	if (size <= c->ours.recv_size) {
 		/* The peer keeps to it from the moment it asked. */
-		x->target = 0;
+		c->recv_target = 0;
 		c->ours.recv_size = size;
-		shorter(c);
+		rt_receives_size(c, size);
+		rt_reserve_shorten(c);
 		rt_connprop_threshold(c);
 		return DONE;
 	}
 	if (!rt_xchar_raise(c, size))
 		return REJECTED;
-	if (rt_xchar_raised(c) && x->target == size) {
+	if (rt_xchar_raised(c) && c->recv_target == size) {
 		/* Longer ones were posted already. */
 		rt_xchar_raise_done(c);
 		return DONE;
@@ -176,9 +130,9 @@ static enum verdict judge(struct rt_conn *c, const struct wire_prop *v)
 uint32_t rt_xchar_request(struct rt_conn *c, const struct wire_xchar *m)
 {
 	const uint32_t answers = XCHSUPP_RESP | XCHSUPP_UPD;
-	struct rt_xchar *x = &c->xchar;
-	struct rt_rtr_peer rtr = c->rtr.theirs;
-	struct wire_iter it = { 0 }, jt = { 0 };
+	struct rt_xchar *x = xchar(c);
+	struct rt_properties unused;
+	struct wire_iter it = { 0 };
 	struct rt_xchar_resp *r;
 	struct wire_prop v;
 
@@ -189,9 +143,8 @@ uint32_t rt_xchar_request(struct rt_conn *c, const struct wire_xchar *m)
 	if (m->props.count > RT_XCHAR_VALUES)
 		return RDMA2_ERR_SYSTEM;
 	/* [X4]; the decoder knows the values of the others. */
-	while (wire_prop_next(&m->props, &jt, &v))
-		if (!rt_rtr_apply(c, &rtr, &v))
-			return RDMA2_ERR_BAD_PROPVAL;
+	if (!rt_values_read(c, &m->props, &unused))
+		return RDMA2_ERR_BAD_PROPVAL;
 	if (x->nresp == c->max_errors) {
 		rt_conn_fail(c, -EPROTO, "too many requests wait for credits");
 		rt_event(c, EV_ABORT);

@@ -4,8 +4,8 @@
  *
  * Runner only. What the peer announces takes effect here, and what goes out is
  * put together here: INITXCH once, after both CONNPROP_FINALs [X5]; the answers
- * to its requests; what has changed of ours; our request. xchar_resize.c has
- * our Receives and its requests about them, xchar_policy.c what is wished for.
+ * to its requests; what has changed of ours; our request. resize.c has our
+ * Receives and its requests about them, policy.c what is wished for.
  *
  * The extension is there if both ends have announced it [M2]. It is gone for
  * the connection when the peer answers INVAL_HTYPE to a message of it.
@@ -15,8 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/internal.h"
-#include "rpcrdma/xchar.h"
+#include "transport/ext/xchar/xchar.h"
 
 /* Base properties, those of rtrext and X_REQREMINV in one word: identifiers are
  * apart there. */
@@ -44,18 +43,34 @@ static bool settled(const struct rt_conn *c)
 	return c->props_sent && c->theirs.complete;
 }
 
-void rt_xchar_init(struct rt_conn *c)
+int rt_xchar_init(struct rt_conn *c)
 {
-	struct rt_xchar *x = &c->xchar;
+	struct rt_xchar *x = xchar(c);
 
 	x->resp_tail = &x->resp;
-	x->invalidate = !c->inst->cfg.no_remote_invalidation;
 	c->ours.xchar = enabled(c) ? XCHSUPP_ALL : 0;
+	return 0;
+}
+
+static bool due(const struct rt_conn *c);
+static bool send_next(struct rt_conn *c);
+
+/* What of it goes with this peer; 0: nothing. */
+static void use(struct rt_conn *c, uint32_t peer)
+{
+	static const struct rt_sender sender = { .due = due,
+						 .send = send_next };
+
+	xchar(c)->peer = peer;
+	c->sender = peer ? &sender : NULL;
+	c->extensions &= ~RT_EXT_XCHAR;
+	if (peer)
+		c->extensions |= RT_EXT_XCHAR;
 }
 
 void rt_xchar_reset(struct rt_conn *c)
 {
-	struct rt_xchar *x = &c->xchar;
+	struct rt_xchar *x = xchar(c);
 
 	while (x->resp) {
 		struct rt_xchar_resp *r = x->resp;
@@ -65,27 +80,28 @@ void rt_xchar_reset(struct rt_conn *c)
 	}
 	x->resp_tail = &x->resp;
 	x->nresp = 0;
-	x->peer = 0;
-	x->target = 0;
+	use(c, 0);
+	c->recv_target = 0;
+	rt_receives_size(c, c->ours.recv_size);
 	x->asked = false;
 	x->updates = 0;
 	x->ask = 0;
 	x->asking = false;
 	x->pending = false;
-	x->limit = 0;
+	c->send_limit = 0;
 }
 
-void rt_xchar_begin(struct rt_conn *c)
+/* The peer's CONNPROP_FINAL has come. */
+static void begin(struct rt_conn *c)
 {
 	uint32_t peer = c->theirs.xchar;
 
 	/* xcharext 4: who understands answers understands INITXCH. */
 	if (peer & (XCHSUPP_RESP | XCHSUPP_UPD) && !(peer & XCHSUPP_INIT))
 		peer = 0;
-	c->xchar.peer = enabled(c) && !c->xchar.refused ? peer & XCHSUPP_ALL :
-							  0;
-	c->xchar.looked = rt_now_ms();
-	if (c->xchar.peer)
+	use(c, enabled(c) && !xchar(c)->refused ? peer & XCHSUPP_ALL : 0);
+	xchar(c)->looked = rt_now_ms();
+	if (xchar(c)->peer)
 		rt_log(c, LOG_INFO, "xcharext, the peer takes %s%s%s%s",
 		       peer & XCHSUPP_INIT ? "INITXCH " : "",
 		       peer & XCHSUPP_REQ ? "REQXCH " : "",
@@ -93,14 +109,15 @@ void rt_xchar_begin(struct rt_conn *c)
 		       peer & XCHSUPP_UPD ? "UPDXCH" : "");
 }
 
-void rt_xchar_off(struct rt_conn *c)
+/* The peer does not want it, or does not know that we have it. */
+static void off(struct rt_conn *c)
 {
-	c->xchar.refused = true;
+	xchar(c)->refused = true;
 	rt_xchar_reset(c);
 }
 
-bool rt_xchar_prop(const struct rt_conn *c, struct rt_properties *p,
-		   const struct wire_prop *v)
+static bool prop(struct rt_conn *c, struct rt_properties *p,
+		 const struct wire_prop *v)
 {
 	if (!enabled(c))
 		return true;
@@ -116,93 +133,57 @@ bool rt_xchar_prop(const struct rt_conn *c, struct rt_properties *p,
 	return true;
 }
 
-bool rt_xchar_offers(const struct rt_conn *c)
-{
-	return c->xchar.invalidate;
-}
-
-bool rt_xchar_forbids(const struct rt_conn *c)
-{
-	return c->theirs.invalidate == RT_INVALIDATE_NO;
-}
-
-uint32_t rt_xchar_reverse(const struct rt_conn *c)
-{
-	return c->ours.reverse > c->xchar.reverse_most ? c->ours.reverse :
-							 c->xchar.reverse_most;
-}
-
 /* ---- What comes ------------------------------------------------------- */
 
-bool rt_xchar_mine(const struct rt_conn *c, uint32_t htype)
+static bool takes(const struct rt_conn *c, uint32_t htype)
 {
-	return enabled(c) && htype >= RDMA2_X_INITXCH &&
-	       htype <= RDMA2_X_UPDXCH;
+	return enabled(c);
 }
 
-enum wire_status rt_xchar_check(const struct rt_in *in)
+static enum wire_status check(const struct rt_in *in)
 {
 	struct wire_xchar x;
 
 	return wire_xchar_decode(in->buf, in->len, &x);
 }
 
-/* A peer that takes no reverse Calls any more: those that wait come back. */
-static void lose_reverse(struct rt_conn *c)
+/* The peer's values are these now. */
+static void apply(struct rt_conn *c, struct rt_properties *next)
 {
-	struct rt_request_priv *rq, *tmp;
-
-	cds_list_for_each_entry_safe(rq, tmp, &c->calls_out, queue)
-		rt_request_finish(c, rq, -EOPNOTSUPP);
-}
-
-/* The peer's values, of rtrext too, are these now. */
-static void apply(struct rt_conn *c, struct rt_properties *next,
-		  const struct rt_rtr_peer *rtr)
-{
-	rt_rtr_taken(c, rtr, next);
-	c->theirs = *next;
-	rt_rtr_use(c);
+	rt_values_take(c, next);
 	rt_connprop_threshold(c);
+	/* If it takes no reverse Calls any more, those that wait come back. */
 	if (c->server && !c->theirs.reverse)
-		lose_reverse(c);
+		rt_request_fail_queued(c, -EOPNOTSUPP);
 }
 
 /* Whatever it says, the extension is what CONNPROP said. False: bad value. */
 static bool take_values(struct rt_conn *c, const struct wire_list *props,
-			struct rt_properties *next, struct rt_rtr_peer *rtr)
+			struct rt_properties *next)
 {
-	struct wire_iter it = { 0 };
-	struct wire_prop v;
-
-	*next = c->theirs;
-	*rtr = c->rtr.theirs;
-	while (wire_prop_next(props, &it, &v))
-		if (!rt_connprop_apply(c, next, &v) ||
-		    !rt_rtr_apply(c, rtr, &v))
-			return false;
+	if (!rt_values_read(c, props, next))
+		return false;
 	next->xchar = c->theirs.xchar;
 	return true;
 }
 
 static uint32_t take_init(struct rt_conn *c, const struct wire_xchar *m)
 {
-	struct rt_xchar *x = &c->xchar;
+	struct rt_xchar *x = xchar(c);
 	struct rt_properties next;
-	struct rt_rtr_peer rtr;
 	struct wire_iter it = { 0 };
 	struct wire_prop v;
 
 	if (x->init_taken)
 		return RDMA2_ERR_INVAL_CONT; /* [X5] */
-	if (!take_values(c, &m->props, &next, &rtr))
+	if (!take_values(c, &m->props, &next))
 		return RDMA2_ERR_BAD_PROPVAL;
 	x->init_taken = true;
 	while (wire_prop_next(&m->props, &it, &v))
 		if (wire_subset_test(m->nochg.words, m->nochg.nwords,
 				     it.index - 1))
 			x->fixed |= bit_of(v.which);
-	apply(c, &next, &rtr);
+	apply(c, &next);
 	rt_log(c, LOG_DEBUG, "INITXCH: peer receives %u, fixed %08x",
 	       c->theirs.recv_size, x->fixed);
 	return 0;
@@ -210,13 +191,12 @@ static uint32_t take_init(struct rt_conn *c, const struct wire_xchar *m)
 
 static uint32_t take_update(struct rt_conn *c, const struct wire_xchar *m)
 {
-	struct rt_xchar *x = &c->xchar;
+	struct rt_xchar *x = xchar(c);
 	struct rt_properties next;
-	struct rt_rtr_peer rtr;
 	struct wire_iter it = { 0 };
 	struct wire_prop v;
 
-	if (!take_values(c, &m->props, &next, &rtr) ||
+	if (!take_values(c, &m->props, &next) ||
 	    !wire_prop_next(&m->props, &it, &v))
 		return RDMA2_ERR_BAD_PROPVAL;
 	RT_COUNT(c, xchar_updates_received, 1);
@@ -228,16 +208,16 @@ static uint32_t take_update(struct rt_conn *c, const struct wire_xchar *m)
 		 * (4.4). */
 		if (v.which == RDMA2_PROPID_RBSIZ && x->pending) {
 			x->pending = false;
-			x->limit = 0;
+			c->send_limit = 0;
 		} else {
 			rt_log(c, LOG_NOTICE,
 			       "UPDXCH ends a request for %s that is not open",
 			       wire_propid_name(v.which));
 		}
 	} else if (v.which == RDMA2_PROPID_RBSIZ && !x->asking && !x->pending) {
-		x->limit = 0;
+		c->send_limit = 0;
 	}
-	apply(c, &next, &rtr);
+	apply(c, &next);
 	rt_log(c, LOG_DEBUG, "UPDXCH: %s, peer receives %u",
 	       wire_propid_name(v.which), c->theirs.recv_size);
 	return 0;
@@ -245,7 +225,7 @@ static uint32_t take_update(struct rt_conn *c, const struct wire_xchar *m)
 
 static void take_response(struct rt_conn *c, const struct wire_xchar *m)
 {
-	struct rt_xchar *x = &c->xchar;
+	struct rt_xchar *x = xchar(c);
 	bool done = wire_subset_test(m->done.words, m->done.nwords, 0);
 	bool rej = wire_subset_test(m->rej.words, m->rej.nwords, 0);
 	bool pend = wire_subset_test(m->pend.words, m->pend.nwords, 0);
@@ -268,10 +248,9 @@ static void take_response(struct rt_conn *c, const struct wire_xchar *m)
 		x->pending = true;
 	} else {
 		if (done) {
-			c->theirs.recv_size = x->asked_for;
-			c->rtr.theirs.size_given = true;
+			rt_values_sized(c, x->asked_for);
 		}
-		x->limit = 0;
+		c->send_limit = 0;
 	}
 	rt_connprop_threshold(c);
 	rt_log(c, LOG_DEBUG, "the peer's Receives to be %u: %s", x->asked_for,
@@ -280,7 +259,8 @@ static void take_response(struct rt_conn *c, const struct wire_xchar *m)
 		      "pending");
 }
 
-void rt_xchar_receive(struct rt_conn *c, const struct rt_in *in)
+static void receive(struct rt_conn *c, struct rt_work *w,
+		    const struct rt_in *in)
 {
 	struct wire_xchar m;
 	uint32_t err = 0;
@@ -314,21 +294,20 @@ void rt_xchar_receive(struct rt_conn *c, const struct rt_in *in)
 	rt_error_code(c, m.p.xid, err);
 }
 
-bool rt_xchar_error(struct rt_conn *c, uint32_t xid,
-		    const struct wire_error *err)
+static bool error(struct rt_conn *c, uint32_t xid, const struct wire_error *err)
 {
-	struct rt_xchar *x = &c->xchar;
+	struct rt_xchar *x = xchar(c);
 
 	if (!rt_xids_have(&x->sent, xid))
 		return false;
 	if (x->asking && xid == x->asked_xid) {
 		/* As if it had been rejected [X9]. */
 		x->asking = false;
-		x->limit = 0;
+		c->send_limit = 0;
 	}
 	if (err->code == RDMA2_ERR_INVAL_HTYPE && x->peer) {
 		rt_log(c, LOG_WARNING, "the peer refuses xcharext");
-		rt_xchar_off(c);
+		off(c);
 	}
 	rt_connprop_threshold(c);
 	return true;
@@ -338,41 +317,38 @@ bool rt_xchar_error(struct rt_conn *c, uint32_t xid,
 
 static bool init_due(const struct rt_conn *c)
 {
-	return c->xchar.peer & XCHSUPP_INIT && !c->xchar.init_sent;
+	return xchar(c)->peer & XCHSUPP_INIT && !xchar(c)->init_sent;
 }
 
 static bool update_due(const struct rt_conn *c)
 {
-	const struct rt_xchar *x = &c->xchar;
+	const struct rt_xchar *x = xchar(c);
 
 	return x->peer & XCHSUPP_UPD && (x->updates || rt_xchar_raised(c));
 }
 
 static bool ask_due(const struct rt_conn *c)
 {
-	const struct rt_xchar *x = &c->xchar;
+	const struct rt_xchar *x = xchar(c);
 
 	return x->peer & XCHSUPP_REQ && x->ask && !x->asking && !x->pending;
 }
 
-bool rt_xchar_due(const struct rt_conn *c)
+static bool due(const struct rt_conn *c)
 {
-	if (!c->xchar.peer || !settled(c))
+	if (!xchar(c)->peer || !settled(c))
 		return false;
 	/* An answer that is owed, and nothing else, at the end. */
 	if (c->state != RT_OPEN)
-		return c->state == RT_DRAINING && c->xchar.resp;
-	return c->xchar.resp || init_due(c) || update_due(c) || ask_due(c);
+		return c->state == RT_DRAINING && xchar(c)->resp;
+	return xchar(c)->resp || init_due(c) || update_due(c) || ask_due(c);
 }
 
 static uint32_t fresh_xid(struct rt_conn *c)
 {
-	uint32_t xid;
+	uint32_t xid = rt_xid_fresh(c);
 
-	do
-		xid = c->next_xid++;
-	while (!xid || xid == c->props_xid || rt_request_find(c, xid));
-	rt_xids_add(&c->xchar.sent, xid);
+	rt_xids_add(&xchar(c)->sent, xid);
 	return xid;
 }
 
@@ -383,7 +359,7 @@ static struct wire_prop number(uint32_t which, const uint32_t *value)
 
 static bool offers_now(const struct rt_conn *c)
 {
-	return c->xchar.invalidate && (c->inst->limits->caps & FAB_CAP_EXPOSE);
+	return c->offers && (c->inst->limits->caps & FAB_CAP_EXPOSE);
 }
 
 /* All that we have to say, and what of it stays so (4.1). */
@@ -394,7 +370,7 @@ static size_t encode_init(struct rt_conn *c, void *buf, uint32_t credit)
 		bool fixed;
 	} all[] = {
 		{ RDMA2_PROPID_SBSIZ, c->ours.send_size, true },
-		{ RDMA2_PROPID_RBSIZ, c->ours.recv_size, rt_xchar_fixed(c) },
+		{ RDMA2_PROPID_RBSIZ, c->ours.recv_size, c->recv_fixed },
 		{ RDMA2_PROPID_RSSIZ, c->ours.segment_size, true },
 		{ RDMA2_PROPID_RCSIZ, c->ours.segments, true },
 		{ RDMA2_PROPID_X_REQREMINV, offers_now(c), false },
@@ -402,31 +378,30 @@ static size_t encode_init(struct rt_conn *c, void *buf, uint32_t credit)
 		{ RDMA2_PROPID_BRS, c->ours.reverse, false },
 	};
 	unsigned int n = c->server ? 5 : 6, more;
-	struct wire_prop p[10];
+	struct wire_prop p[6 + RT_EXT_PROPS];
 	uint32_t value[6], word = 0;
 	struct wire_subset_desc fixed = { &word, 1 };
-	uint8_t rtr[RT_RTR_PROPS];
-	size_t len;
+	uint8_t values[RT_EXT_ROOM];
 
 	for (unsigned int i = 0; i < n; i++) {
 		value[i] = htonl(all[i].value);
 		p[i] = number(all[i].which, &value[i]);
 		word |= (uint32_t)all[i].fixed << i;
 	}
-	/* Those of rtrext stay as they are. */
-	more = rt_rtr_props(c, &p[n], rtr, &len);
+	/* Those of other extensions stay as they are. */
+	more = rt_ext_props(c, &rt_ext_xchar, &p[n], values);
 	word |= ((1u << more) - 1) << n;
 	n += more;
-	c->xchar.init_sent = true;
+	xchar(c)->init_sent = true;
 	/* What it says is newer than an update that has not gone. */
-	c->xchar.updates = 0;
+	xchar(c)->updates = 0;
 	return wire_encode_initxch(buf, RT_HEADER_ROOM, fresh_xid(c), credit, p,
 				   n, &fixed);
 }
 
 static size_t encode_response(struct rt_conn *c, void *buf, uint32_t credit)
 {
-	struct rt_xchar *x = &c->xchar;
+	struct rt_xchar *x = xchar(c);
 	struct rt_xchar_resp *r = x->resp;
 	uint32_t words = (r->count + 31) / 32, rej[RT_XCHAR_WORDS];
 	struct wire_subset_desc done = { r->done, words };
@@ -454,7 +429,7 @@ static size_t encode_response(struct rt_conn *c, void *buf, uint32_t credit)
 
 static size_t encode_update(struct rt_conn *c, void *buf, uint32_t credit)
 {
-	struct rt_xchar *x = &c->xchar;
+	struct rt_xchar *x = xchar(c);
 	bool clear = false;
 	uint32_t value;
 	struct wire_prop now;
@@ -479,7 +454,7 @@ static size_t encode_update(struct rt_conn *c, void *buf, uint32_t credit)
 
 static size_t encode_request(struct rt_conn *c, void *buf, uint32_t credit)
 {
-	struct rt_xchar *x = &c->xchar;
+	struct rt_xchar *x = xchar(c);
 	uint32_t value = htonl(x->ask);
 	struct wire_prop want = number(RDMA2_PROPID_RBSIZ, &value);
 	size_t n;
@@ -491,7 +466,7 @@ static size_t encode_request(struct rt_conn *c, void *buf, uint32_t credit)
 	x->asked_for = x->ask;
 	x->ask = 0;
 	/* 3.1: a lower one is obeyed from now on. */
-	x->limit = x->asked_for < c->theirs.recv_size ? x->asked_for : 0;
+	c->send_limit = x->asked_for < c->theirs.recv_size ? x->asked_for : 0;
 	rt_connprop_threshold(c);
 	RT_COUNT(c, xchar_requests_sent, 1);
 	return n;
@@ -500,11 +475,11 @@ static size_t encode_request(struct rt_conn *c, void *buf, uint32_t credit)
 void rt_xchar_update(struct rt_conn *c, uint32_t which)
 {
 	/* INITXCH will say it. */
-	if (c->xchar.init_sent)
-		c->xchar.updates |= bit_of(which);
+	if (xchar(c)->init_sent)
+		xchar(c)->updates |= bit_of(which);
 }
 
-bool rt_xchar_send(struct rt_conn *c)
+static bool send_next(struct rt_conn *c)
 {
 	struct rt_work *w = rt_send_get(c);
 	uint32_t credit;
@@ -515,7 +490,7 @@ bool rt_xchar_send(struct rt_conn *c)
 	credit = c->v->credit_word(c, RT_OUT_CONTROL);
 	if (init_due(c))
 		n = encode_init(c, w->buf->addr, credit);
-	else if (c->xchar.resp)
+	else if (xchar(c)->resp)
 		n = encode_response(c, w->buf->addr, credit);
 	else if (update_due(c))
 		n = encode_update(c, w->buf->addr, credit);
@@ -526,3 +501,28 @@ bool rt_xchar_send(struct rt_conn *c)
 	rt_send_work(c, w, n);
 	return true;
 }
+
+static unsigned int props(struct rt_conn *c, struct wire_prop *to, void *buf,
+			  size_t room)
+{
+	uint32_t value = htonl(c->ours.xchar);
+
+	if (!c->ours.xchar)
+		return 0;
+	memcpy(buf, &value, 4);
+	to[0] = (struct wire_prop){ RDMA2_PROPID_X_XCHSUPP, buf, 4 };
+	return 1;
+}
+
+const struct rt_ext rt_ext_xchar = {
+	.first = RDMA2_X_INITXCH,
+	.last = RDMA2_X_UPDXCH,
+	.takes = takes,
+	.check = check,
+	.receive = receive,
+	.error = error,
+	.props = props,
+	.prop = prop,
+	.settled = begin,
+	.refused = off,
+};

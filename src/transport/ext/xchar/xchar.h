@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * xchar_state - what a connection keeps for xcharext, docs/protocol.md
+ * xchar - what a connection keeps for xcharext, docs/protocol.md
  *
  * All of it is the runner's, but for the wishes, which any thread may leave.
  */
-#ifndef RPCRDMA_TRANSPORT_XCHAR_STATE_H
-#define RPCRDMA_TRANSPORT_XCHAR_STATE_H
+#ifndef RPCRDMA_TRANSPORT_EXT_XCHAR_H
+#define RPCRDMA_TRANSPORT_EXT_XCHAR_H
 
 #include <stdatomic.h>
 
+#include "rpcrdma/xchar.h"
 #include "transport/ext/sent.h"
-#include "rpcrdma/transport.h"
+#include "transport/requester/requester.h"
 
 /* Values in one REQXCH that are answered; as many as 4096 octets hold. */
 #define RT_XCHAR_VALUES 512
@@ -37,24 +38,16 @@ struct rt_xchar {
 	bool refused; /* nothing of it goes to this peer any more [M2] */
 	bool init_sent, init_taken;
 	uint32_t fixed; /* what the peer said would not change: 1 << id */
-	bool invalidate; /* we offer handles for remote invalidation */
-	uint32_t reverse_most; /* what ours.reverse has been: still accepted */
 
-	/*
-	 * Raising our Receives: to what (0: it is not so), whether the peer
-	 * has asked, and how many of those posted are shorter. When there are
-	 * none UPDXCH goes, and ours.recv_size is the new one.
-	 */
-	uint32_t target;
+	/* Our Receives are being raised (c->recv_target), and the peer has
+	 * asked. When none that is posted is shorter UPDXCH goes, and
+	 * ours.recv_size is the new one. */
 	bool asked;
-	unsigned int shorter;
 
 	/* Our request about the peer's: wanted, sent, answered "pending". */
 	uint32_t ask;
 	bool asking, pending;
 	uint32_t asked_xid, asked_for;
-	/* We have asked for less: our Sends are no longer. 0: not so. */
-	uint32_t limit;
 
 	unsigned int updates; /* UPDXCH due, other than of the above: 1 << id */
 	struct rt_xchar_resp *resp, **resp_tail;
@@ -73,4 +66,29 @@ struct rt_xchar {
 	bool idle_asked;
 };
 
-#endif /* RPCRDMA_TRANSPORT_XCHAR_STATE_H */
+extern const struct rt_part rt_part_xchar;
+extern const struct rt_ext rt_ext_xchar;
+
+static inline struct rt_xchar *xchar(const struct rt_conn *c)
+{
+	return c->ext[RT_SLOT_XCHAR];
+}
+
+/* xchar.c */
+/* The end of it: of the connection, or because the peer refuses it. */
+void rt_xchar_reset(struct rt_conn *c);
+int rt_xchar_init(struct rt_conn *c);
+/* Tell the peer what a property of ours is now. */
+void rt_xchar_update(struct rt_conn *c, uint32_t which);
+
+/* resize.c */
+/* Make our Receives longer. False: that cannot be. */
+bool rt_xchar_raise(struct rt_conn *c, uint32_t size);
+/* Is all that is posted as long as what is to be announced? */
+bool rt_xchar_raised(const struct rt_conn *c);
+/* UPDXCH with the new size goes now. Was it asked for? */
+bool rt_xchar_raise_done(struct rt_conn *c);
+/* REQXCH; 0, or how it is refused. */
+uint32_t rt_xchar_request(struct rt_conn *c, const struct wire_xchar *m);
+
+#endif /* RPCRDMA_TRANSPORT_EXT_XCHAR_H */

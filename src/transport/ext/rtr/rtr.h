@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rtr_state - what a connection and its messages hold for rtrext
+ * rtr - what a connection and its messages hold for rtrext
  *
  * draft-dnoveck-nfsv4-rpcrdma-rtrext-03 as docs/protocol.md reads it. All of
  * it belongs to the strand.
@@ -9,16 +9,14 @@
  * and the payload, then target segments of one page. So no provider needs to
  * scatter, and what is placed is handed on where it lies.
  */
-#ifndef RPCRDMA_TRANSPORT_RTR_STATE_H
-#define RPCRDMA_TRANSPORT_RTR_STATE_H
+#ifndef RPCRDMA_TRANSPORT_EXT_RTR_H
+#define RPCRDMA_TRANSPORT_EXT_RTR_H
 
-#include "transport/ext/sent.h"
-#include "rpcrdma/transport.h"
 #include "rpcrdma/rtr.h"
+#include "transport/ext/sent.h"
+#include "transport/requester/requester.h"
+#include "transport/responder/responder.h"
 
-/* Our Receives: the plain segment, and each target segment. */
-#define RT_RTR_HEAD 4096u
-#define RT_RTR_SEGMENT 4096u
 /* Groups of segments of a peer's structure that are kept; with more, or with
  * target segments shorter than this, nothing is placed there. */
 #define RT_RTR_GROUPS 8
@@ -66,15 +64,15 @@ struct rt_rtr_plan {
 	unsigned int first[RT_MAX_CHUNKS], n[RT_MAX_CHUNKS];
 	unsigned int nbs;
 	uint32_t bs[RT_RTR_NUMBERS];
-	/* Progress: transmission, item, target segment and octet of it. */
-	unsigned int xnum, item, at;
-	size_t done;
+	struct rt_rtr_progress {
+		/* Transmission, item, target segment and octet of it. */
+		unsigned int xnum, item, at;
+		size_t done;
+	} progress;
 };
 
 /* A Requester's own part of a Call that goes by XMTREQ. */
 struct rt_rtr_out {
-	bool on;
-	bool never; /* it has been refused: by base messages */
 	unsigned int more; /* transmissions that were refused with it */
 	bool exrw; /* arguments by RDMA Read */
 	uint32_t rsbuf;
@@ -98,7 +96,6 @@ struct rt_rtr_want {
 
 /* A Responder's part of a Call that came by XMTREQ. */
 struct rt_rtr_in {
-	bool on;
 	uint32_t rsbuf;
 	unsigned int nplaced; /* pieces in rt_call_priv.placed */
 	unsigned int nwants;
@@ -132,6 +129,7 @@ struct rt_rtr {
 	bool send; /* XMTREQ may go to the peer */
 	struct rt_rtr_layout ours;
 	struct rt_rtr_peer theirs;
+	struct rt_rtr_peer next; /* as a message that is being read has it */
 	unsigned int refusals;
 	struct rt_xids sent; /* XMTRESP and REPTERR */
 	struct rt_rtr_group group;
@@ -143,4 +141,73 @@ struct rt_rtr {
 	} discard[2];
 };
 
-#endif /* RPCRDMA_TRANSPORT_RTR_STATE_H */
+extern const struct rt_part rt_part_rtr;
+extern const struct rt_ext rt_ext_rtr;
+
+static inline struct rt_rtr *rtr(const struct rt_conn *c)
+{
+	return c->ext[RT_SLOT_RTR];
+}
+
+/* Its own in a Call that has come, and in one that goes. */
+static inline struct rt_rtr_in *rtr_in(const struct rt_call_priv *call)
+{
+	return rt_call_room(call);
+}
+
+static inline struct rt_rtr_out *rtr_out(const struct rt_request_priv *rq)
+{
+	return rt_request_room(rq);
+}
+
+/* use.c */
+/* What is used follows from what holds now. */
+void rt_rtr_use(struct rt_conn *c);
+/* The peer does not want it, or does not know that we have it. */
+void rt_rtr_off(struct rt_conn *c);
+/* Send a REPTERR about a transmission of a request or response. */
+void rt_rtr_report(struct rt_conn *c, struct wire_repterr *err, uint32_t xid,
+		   bool reply, uint32_t seq);
+bool rt_rtr_same_layout(const struct rt_rtr_layout *a,
+			const struct rt_rtr_layout *b);
+/* Has what it was cut for become another? */
+bool rt_rtr_moved(const struct rt_conn *c, const struct rt_rtr_plan *p);
+
+/* place.c */
+void rt_rtr_layout_set(struct rt_rtr_layout *l, const struct wire_rbstruct *b);
+/*
+ * Place @n items of these lengths behind a payload. @room: octets of a
+ * transmission; @head: of the first header without the numbers of target
+ * segments; @pieces: elements that payload and items have; @max:
+ * transmissions. False: they do not fit.
+ */
+bool rt_rtr_plan(const struct rt_rtr_layout *l, size_t room, size_t head,
+		 size_t payload, unsigned int pieces, const uint32_t *length,
+		 unsigned int n, unsigned int max, struct rt_rtr_plan *p);
+/* What follows the next transmission's header of @head octets, to @to. */
+int rt_rtr_fill(struct rt_conn *c, struct rt_rtr_plan *p, struct rt_out *pay,
+		const struct rt_cuts *cuts, size_t head, struct rt_out *to,
+		size_t *pslen);
+/*
+ * An item in the group that has come: its pieces, @max at most. 0; a code of
+ * REPTERR, with @err; UINT32_MAX: too scattered.
+ */
+uint32_t rt_rtr_locate(const struct rt_conn *c, const struct wire_xitem *item,
+		       struct rt_piece *piece, unsigned int *npieces,
+		       unsigned int max, struct wire_repterr *err);
+
+/* call.c */
+extern const struct rt_reply_format rt_format_xmtresp;
+/* The group is a whole Call. */
+void rt_rtr_call_receive(struct rt_conn *c);
+
+/* request.c */
+extern const struct rt_request_format rt_format_xmtreq;
+/* Is there a Call by XMTREQ that awaits a response of up to @limit? */
+bool rt_rtr_response_limit(struct rt_conn *c, uint32_t xid, uint32_t *limit);
+/* The group is a whole response. */
+void rt_rtr_response_receive(struct rt_conn *c);
+/* A request was refused by REPTERR: send it by base messages. */
+void rt_rtr_refused(struct rt_conn *c, uint32_t xid);
+
+#endif /* RPCRDMA_TRANSPORT_EXT_RTR_H */

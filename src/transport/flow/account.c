@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host - what all connections from one address may have together
+ * account - what all connections from one address may have together
  *
  * One host must not be able to take every connection and all memory of a
- * server, so a share of each is the most it gets: Max_Host_Memory for chunks and
+ * server, so a share of each is the most it gets: max_host_memory for chunks and
  * reassembly, as much for Replies, and as much, but no less than a quarter of
- * Max_Memory, for Receives. An IPv6 host is its /64,
- * since addresses inside of that cost it nothing.
+ * max_memory, for Receives. An IPv6 host is its /64, since addresses inside of
+ * that cost it nothing.
  *
  * inst->lock guards the list and the counts of connections. The octets are
  * atomic: connections change them in their strands, Replies in any thread.
@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/addr.h"
-#include "transport/internal.h"
+#include "transport/flow/flow.h"
 
 struct rt_host {
 	struct cds_list_head link; /* inst->hosts */
@@ -62,6 +62,10 @@ int rt_host_join(struct rt_conn *c, const struct sockaddr_storage *peer)
 	c->host = found;
 out:
 	pthread_mutex_unlock(&inst->lock);
+	if (rc)
+		rt_log(c, LOG_WARNING, "connection refused: %s",
+		       rc == -EUSERS ? "the limit of connections of its host is reached" :
+				       strerror(-rc));
 	return rc;
 }
 
@@ -69,6 +73,13 @@ void rt_host_ended(struct rt_conn *c)
 {
 	if (c->host && !--c->host_holds)
 		c->host->conns--;
+}
+
+void rt_host_calls_back(struct rt_conn *c)
+{
+	pthread_mutex_lock(&c->inst->lock);
+	rt_host_ended(c);
+	pthread_mutex_unlock(&c->inst->lock);
 }
 
 void rt_host_leave(struct rt_conn *c)
@@ -181,7 +192,7 @@ void rt_replies_sub(struct rt_conn *c, size_t n)
 
 /*
  * Of Replies a host may have so much. Replies are outside of the pool: hosts that
- * have Max_Memory of them together have less each, and with twice that nothing,
+ * have max_memory of them together have less each, and with twice that nothing,
  * so that no number of hosts has more.
  */
 static size_t replies_most(const struct rt_instance *inst)
@@ -211,20 +222,11 @@ bool rt_replies_wait(struct rt_conn *c, unsigned int others)
 const char *rt_replies_why(struct rt_conn *c)
 {
 	if (fab_pool_short(c->inst->pool))
-		return "Max_Memory reached";
+		return "memory is short";
 	/* With little of its own it waits for what the others have. */
 	if (c->host &&
 	    atomic_load_explicit(&c->host->replies, memory_order_relaxed) <=
 		    c->inst->cfg.max_host_memory)
-		return "all hosts together have more Replies to take than Max_Memory";
-	return "this host has more Replies to take than Max_Host_Memory";
-}
-
-bool rt_conn_crowded(struct rt_conn *c)
-{
-	unsigned int executing =
-		atomic_load_explicit(&c->calls_executing, memory_order_relaxed);
-
-	/* One of them is the one that asks. */
-	return rt_replies_wait(c, executing > 1);
+		return "all hosts together have more Replies to take than the limit of memory";
+	return "this host has more Replies to take than its limit";
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * auth_state - what a connection and an instance hold of host authentication
+ * auth - what a connection and an instance hold of host authentication
  *
  * struct rt_auth is the strand's; a job is the pool's until it is delivered.
  */
-#ifndef RPCRDMA_TRANSPORT_AUTH_STATE_H
-#define RPCRDMA_TRANSPORT_AUTH_STATE_H
+#ifndef RPCRDMA_TRANSPORT_EXT_AUTH_H
+#define RPCRDMA_TRANSPORT_EXT_AUTH_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -43,8 +43,6 @@ struct rt_auth_job {
 
 struct rt_auth {
 	enum rt_auth_phase phase;
-	struct cds_list_head crowd_link; /* auth_crowd.c; inst->lock */
-	atomic_bool gives_way; /* to others, and so ends */
 	bool begun; /* there is or was an exchange */
 	bool answer; /* server: its first message is due, with no token */
 	void *exchange;
@@ -59,12 +57,12 @@ struct rt_auth {
 	size_t out_len, out_at;
 };
 
-/* The instance's part, see auth_pool.c. */
+/* The instance's part, see pool.c. */
 struct rt_auth_pool {
 	const struct rt_auth_ops *ops;
 	void *ctx;
-	atomic_bool said; /* that version 1 is refused */
-	bool version1; /* it would be spoken, but for the policy */
+	/* Steps that have been made, for each poller; by any thread. */
+	_Atomic(struct rt_auth_job *) *done;
 	pthread_t thread[RT_AUTH_THREADS];
 	unsigned int nthreads;
 	pthread_mutex_t lock;
@@ -73,4 +71,34 @@ struct rt_auth_pool {
 	struct cds_list_head queue;
 };
 
-#endif /* RPCRDMA_TRANSPORT_AUTH_STATE_H */
+extern const struct rt_part rt_part_auth;
+extern const struct rt_ext rt_ext_auth;
+
+static inline struct rt_auth *auth(const struct rt_conn *c)
+{
+	return c->ext[RT_SLOT_AUTH];
+}
+
+static inline struct rt_auth_pool *pool(const struct rt_instance *inst)
+{
+	return inst->ext[RT_SLOT_AUTH];
+}
+
+/* auth.c */
+/* Steps that have been made come by here. */
+void rt_auth_result(struct rt_conn *c, struct rt_mail *m);
+
+/* pool.c */
+int rt_auth_pool_prepare(struct rt_instance *inst, const struct rt_params *p);
+void rt_auth_pool_destroy(struct rt_instance *inst);
+int rt_auth_pool_start(struct rt_instance *inst);
+void rt_auth_pool_stop(struct rt_instance *inst);
+/* Any thread; the connection is held until the result is in its inbox. */
+void rt_auth_pool_submit(struct rt_auth_job *job);
+/* True: it will not be run, and is the caller's again. Not in the last
+ * reference to its connection. */
+bool rt_auth_pool_cancel(struct rt_auth_job *job);
+/* Results to the connections of a poller, by its thread. How many. */
+int rt_auth_pool_deliver(struct rt_instance *inst, unsigned int poller);
+
+#endif /* RPCRDMA_TRANSPORT_EXT_AUTH_H */

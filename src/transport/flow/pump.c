@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * send - what goes out, in which order, and with whose credit
+ * pump - what goes out, in which order, and with whose credit
  *
  * Runner only. rt_pump() posts as much as credits and the state allow, in one
  * chain: the rest of a continued message, ERRORs, our properties and tokens,
  * extensions' own, Replies, Calls; and a GRANT if one is due and nothing else
- * has carried the news.
+ * has carried the news. Who has something to send has put it here; what it is
+ * only its owner knows (flow.h).
  * Between the fragments of a message only GRANTs may go (6.3.6, 6.3.9 [D2]).
  * Version 1 has only ERRORs, Replies and Calls, and credits for Calls alone.
  */
 #include <endian.h>
 #include <errno.h>
 
-#include "transport/internal.h"
+#include "transport/flow/flow.h"
 
 /* The header is in network order; its first words are every version's. */
 static inline void probe_sent(struct rt_conn *c, struct rt_work *w, size_t hlen)
@@ -43,114 +44,6 @@ void rt_send_work(struct rt_conn *c, struct rt_work *w, size_t hlen)
 		c->state_deadline = rt_now_ms() + RT_SETTLE_MS;
 	rt_chain_add(c, w);
 	probe_sent(c, w, hlen);
-}
-
-void rt_error_send(struct rt_conn *c, uint32_t xid, uint32_t vers,
-		   const struct wire_error *err)
-{
-	struct rt_error_out *e;
-
-	/* The others are about what this side has, or cannot. */
-	if (err->code >= RDMA2_ERR_VERS && err->code <= RDMA2_ERR_INVAL_CONT)
-		rt_wrong(c);
-	if (c->nerrors == c->max_errors) {
-		/* 7.4, [E6]: it cannot be transmitted. */
-		rt_conn_fail(c, -EPROTO, "too many errors wait for credits");
-		rt_event(c, EV_ABORT);
-		return;
-	}
-	e = &c->errors[(c->errors_at + c->nerrors++) % c->max_errors];
-	e->xid = xid;
-	e->vers = vers;
-	e->err = *err;
-	e->rep.code = 0;
-}
-
-void rt_repterr_send(struct rt_conn *c, const struct wire_repterr *rep)
-{
-	struct wire_error err = { 0 };
-	unsigned int n = c->nerrors;
-
-	rt_error_send(c, rep->bad.xid, WIRE_VERS2, &err);
-	if (c->nerrors > n)
-		c->errors[(c->errors_at + n) % c->max_errors].rep = *rep;
-}
-
-void rt_error_code(struct rt_conn *c, uint32_t xid, uint32_t code)
-{
-	struct wire_error err = { .code = code };
-
-	rt_error_about(c, xid, &err);
-}
-
-void rt_error_about(struct rt_conn *c, uint32_t xid,
-		    const struct wire_error *err)
-{
-	rt_error_send(c, xid, c->v->number, err);
-}
-
-/* What is said about versions looks the same in all of them [B1, B3]. */
-static size_t encode_error(struct rt_conn *c, const struct rt_error_out *e,
-			   void *buf)
-{
-	uint32_t credit = c->v->credit_word(c, RT_OUT_CONTROL);
-
-	if (e->rep.code)
-		return wire_encode_repterr(buf, RT_HEADER_ROOM, credit,
-					   &e->rep);
-	if (e->err.code == RDMA2_ERR_VERS ||
-	    e->err.code == RDMA2_ERR_VERS_MISMATCH)
-		return wire_encode_error(buf, RT_HEADER_ROOM, e->xid, e->vers,
-					 credit, &e->err);
-	return c->v->encode_error(buf, RT_HEADER_ROOM, e->xid, e->vers, credit,
-				  &e->err);
-}
-
-static bool post_error(struct rt_conn *c)
-{
-	struct rt_error_out *e = &c->errors[c->errors_at];
-	struct rt_work *w = rt_send_get(c);
-	size_t n;
-
-	if (!w)
-		return false;
-	n = encode_error(c, e, w->buf->addr);
-	if (e->rep.code)
-		RT_COUNT(c, repterrs_sent, 1);
-	else
-		RT_COUNT(c, errors_sent, 1);
-	rt_log(c, LOG_INFO, "ERROR %s for xid %08x",
-	       e->rep.code ? wire_optrerr_name(e->rep.code) :
-			     wire_errcode_name(e->err.code),
-	       e->xid);
-	c->errors_at = (c->errors_at + 1) % c->max_errors;
-	c->nerrors--;
-	w->wr.op = FAB_SEND;
-	w->wr.nsge = 1;
-	rt_send_work(c, w, n);
-	return true;
-}
-
-/* FINAL, unless something has to be said before. */
-static bool post_props(struct rt_conn *c)
-{
-	struct rt_work *w = rt_send_get(c);
-	bool final = !rt_auth_due(c);
-	size_t n;
-
-	if (!w)
-		return false;
-	n = rt_connprop_encode(c, w->buf->addr, final);
-	w->wr.op = FAB_SEND;
-	w->wr.nsge = 1;
-	rt_send_work(c, w, n);
-	if (final) {
-		c->props_due = false;
-		c->props_sent = true;
-	} else {
-		rt_auth_sent(c);
-	}
-	return true;
 }
 
 static bool post_grant(struct rt_conn *c)
@@ -201,26 +94,34 @@ static bool may_reply(struct rt_conn *c)
 	return true;
 }
 
+static bool first(struct rt_conn *c, struct cds_list_head *queue)
+{
+	struct rt_outgoing *o =
+		cds_list_first_entry(queue, struct rt_outgoing, queue);
+
+	return o->send(c, o);
+}
+
 static bool post_next(struct rt_conn *c)
 {
-	bool props = rt_auth_due(c) || (c->props_due && !rt_auth_holds(c));
+	bool props = c->part_due || (c->props_due && !c->props_held);
 	bool wanted;
 
-	if (c->cont_reply || c->cont_call) {
+	if (c->cont) {
 		/* [A7]: fragments may follow in ANSWERED too. */
 		if (!may_reply(c))
 			goto wait;
-		return c->cont_reply ? rt_reply_send(c, c->cont_reply) :
-				       rt_request_send(c, c->cont_call);
+		return c->cont->send(c, c->cont);
 	}
 	if (may_error(c))
-		return post_error(c);
+		return c->traffic->error(c);
 	/* Likewise the parts of a token. */
 	if (!rt_state_may_send(c) &&
-	    !(c->state == RT_ANSWERED && rt_auth_inside(c)))
+	    !(c->state == RT_ANSWERED && c->part_inside))
 		return false;
-	if (!props && rt_xchar_due(c) && c->v->may_send(c, RT_OUT_CALL))
-		return rt_xchar_send(c);
+	if (!props && c->sender && c->sender->due(c) &&
+	    c->v->may_send(c, RT_OUT_CALL))
+		return c->sender->send(c);
 	wanted = props || !cds_list_empty(&c->replies) ||
 		 !cds_list_empty(&c->calls_out);
 	if (!wanted)
@@ -228,21 +129,18 @@ static bool post_next(struct rt_conn *c)
 	if (!may_reply(c))
 		goto wait;
 	if (props)
-		return post_props(c);
+		return c->traffic->props(c);
 	if (!cds_list_empty(&c->replies))
-		return rt_reply_send(
-			c, cds_list_first_entry(&c->replies,
-						struct rt_call_priv, queue));
+		return first(c, &c->replies);
 	if (may_call(c))
-		return rt_request_send(
-			c, cds_list_first_entry(&c->calls_out,
-						struct rt_request_priv, queue));
+		return first(c, &c->calls_out);
 	return false;
 wait:
 	/* Calls may have to wait for as long as others take. A Reply waits for
 	 * nothing but the peer's readiness, and holds memory. */
 	if (!c->credit_deadline &&
-	    (c->cont_reply || !cds_list_empty(&c->replies)))
+	    ((c->cont && c->cont->kind == RT_OUT_REPLY) ||
+	     !cds_list_empty(&c->replies)))
 		c->credit_deadline = rt_now_ms() + c->inst->cfg.continuation_ms;
 	RT_COUNT(c, credit_waits, 1);
 	RT_PROBE(credit__wait, c, c->requests_out, c->calls_upper);
@@ -251,9 +149,9 @@ wait:
 
 void rt_pump_errors(struct rt_conn *c)
 {
-	if (!c->fab || c->cont_reply || c->cont_call)
+	if (!c->fab || c->cont)
 		return;
-	while (c->state < RT_CLOSING && may_error(c) && post_error(c))
+	while (c->state < RT_CLOSING && may_error(c) && c->traffic->error(c))
 		;
 	rt_chain_post(c);
 }
@@ -290,15 +188,60 @@ static void turn(struct rt_conn *c)
 	rt_pump(c);
 }
 
-static void down(struct rt_conn *c)
+static int init(struct rt_conn *c)
 {
-	c->nerrors = 0;
+	CDS_INIT_LIST_HEAD(&c->replies);
+	CDS_INIT_LIST_HEAD(&c->calls_out);
+	CDS_INIT_LIST_HEAD(&c->lent);
+	rt_crowd_init(c);
+	return 0;
+}
+
+static int admit(struct rt_conn *c, const struct sockaddr_storage *peer)
+{
+	int rc = peer ? rt_host_join(c, peer) : 0;
+
+	return rc ? rc : rt_reserve(c);
+}
+
+/* inst->lock is held. */
+static void left(struct rt_conn *c)
+{
+	rt_host_ended(c);
+	rt_crowd_leave_locked(c);
+}
+
+static void tell(struct rt_conn *c, struct rt_conn_info *info)
+{
+	c->v->tell(c, info);
+}
+
+static void ended(struct rt_conn *c)
+{
+	/* Nothing of one that never began has been flushed. */
+	if (atomic_load(&c->fabric_gone))
+		rt_reclaim_receives(c);
+	rt_reserve_end(c);
+}
+
+static int prepare(struct rt_instance *inst, const struct rt_params *p)
+{
+	CDS_INIT_LIST_HEAD(&inst->hosts);
+	CDS_INIT_LIST_HEAD(&inst->crowd);
+	return 0;
 }
 
 const struct rt_part rt_part_flow = {
+	.prepare = prepare,
 	.start = rt_share_receives,
+	.init = init,
+	.admit = admit,
+	.open = rt_post_receives,
+	.left = left,
+	.tell = tell,
 	.due = due,
 	.expire = expire,
 	.turn = turn,
-	.down = down,
+	.ended = ended,
+	.freed = rt_host_leave,
 };

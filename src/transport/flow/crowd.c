@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * auth_crowd - how many may be connected whose host is not known yet
+ * crowd - how many may be connected whose host is not known yet
  *
  * Where a server takes part in host authentication, anybody can begin an
  * exchange, and nobody has to end it before its time is over. So that those who
@@ -10,7 +10,7 @@
  * inst->lock guards the list and the links in it. A connection is in it from
  * its beginning until its exchange is settled or it ends.
  */
-#include "transport/internal.h"
+#include "transport/flow/flow.h"
 
 #define LEAST 16
 
@@ -21,18 +21,21 @@ static unsigned int most(const struct rt_instance *inst)
 	return n < LEAST ? LEAST : n;
 }
 
+void rt_crowd_init(struct rt_conn *c)
+{
+	CDS_INIT_LIST_HEAD(&c->crowd_link);
+}
+
 void rt_crowd_join(struct rt_conn *c)
 {
 	struct rt_instance *inst = c->inst;
 	struct rt_conn *oldest = NULL;
 
-	if (rt_auth_settled(c))
-		return;
 	pthread_mutex_lock(&inst->lock);
-	cds_list_add_tail(&c->auth.crowd_link, &inst->crowd);
+	cds_list_add_tail(&c->crowd_link, &inst->crowd);
 	if (++inst->ncrowd > most(inst)) {
 		oldest = cds_list_first_entry(&inst->crowd, struct rt_conn,
-					      auth.crowd_link);
+					      crowd_link);
 		rt_crowd_leave_locked(oldest);
 		if (!rt_conn_try_get(oldest))
 			oldest = NULL;
@@ -40,16 +43,16 @@ void rt_crowd_join(struct rt_conn *c)
 	pthread_mutex_unlock(&inst->lock);
 	if (!oldest)
 		return;
-	atomic_store(&oldest->auth.gives_way, true);
+	atomic_store(&oldest->gives_way, true);
 	rt_conn_close(oldest, true);
 	rt_conn_put(oldest);
 }
 
 void rt_crowd_leave_locked(struct rt_conn *c)
 {
-	if (cds_list_empty(&c->auth.crowd_link))
+	if (cds_list_empty(&c->crowd_link))
 		return;
-	cds_list_del_init(&c->auth.crowd_link);
+	cds_list_del_init(&c->crowd_link);
 	c->inst->ncrowd--;
 }
 

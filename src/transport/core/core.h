@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * core - the life of a connection: its strand, its deadlines, its work requests
+ *
+ * Reading order: state.h and state.c (the table), part.h (what a connection is
+ * made of), conn.h, strand.c (a turn of it), work.c (work requests), run.c (a turn
+ * of the poller, deadlines), conn.c, listen.c, instance.c, info.c, totals.c,
+ * shutdown.c, log.c, config.c. probe.h tells others what happens.
+ *
+ * Unless a comment says otherwise every function takes a connection whose
+ * strand the calling thread holds.
+ */
+#ifndef RPCRDMA_TRANSPORT_CORE_H
+#define RPCRDMA_TRANSPORT_CORE_H
+
+#include <syslog.h>
+
+#include "transport/core/conn.h"
+#include "transport/core/probe.h"
+
+/* Completions handled before other connections get a turn. */
+#define RT_BUDGET 128
+/* So long a turn of one connection may last, ms; and a thread other than the
+ * poller's goes on with it for so long, and so many turns. */
+#define RT_TURN_MS 20
+#define RT_TURNS 16
+/* Of max_memory this part is not for chunks and reassembly. */
+#define RT_POOL_RESERVE 16
+/* When nothing has been done for so long, ms, free lists are shortened: that of
+ * Calls alone is 20 KiB for each that there were at once. */
+#define RT_REST_MS 1000
+/* Deadlines are looked at in steps of this, so that those of many connections
+ * wake the poller together. */
+#define RT_TICK_MS 100
+/* How soon it is told how many lines of the log were left out. */
+#define RT_COUNTS_MS 1000
+/* A client waits this long for CONNPROP_FINAL after the first answer; a server
+ * that has answered so for the second message before it sends one [A9]. */
+#define RT_SETTLE_MS 1000
+/* Of its own a connection has headers for so many Sends (reserve.c). */
+#define RT_OWN_SENDS 2
+/* What a shutdown has aborted may take this long to be gone. */
+#define RT_ABORT_MS 1000
+
+/* Counters are written by the runner alone and read by anybody. */
+#define RT_COUNT(c, field, n)                                       \
+	__atomic_store_n(&(c)->stats.field, (c)->stats.field + (n), \
+			 __ATOMIC_RELAXED)
+
+#define RT_STAGE(c, name, from, to) \
+	rt_histogram_add(&(c)->stages.stage[RT_STAGE_##name], (to) - (from))
+
+/* Whatever number the upper layer has given. */
+static inline struct rt_class *rt_class_of(struct rt_conn *c,
+					   unsigned int op_class)
+{
+	return &c->classes.of[op_class < RT_CLASSES ? op_class : 0];
+}
+
+static inline size_t rt_round8(size_t n)
+{
+	return (n + 7) & ~(size_t)7;
+}
+
+static inline size_t rt_round4(size_t n)
+{
+	return (n + 3) & ~(size_t)3;
+}
+
+static inline uint64_t rt_now_ms(void)
+{
+	return fab_now_ms();
+}
+
+void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* It has said why it ended: how much it has not said. */
+void rt_log_ended(struct rt_conn *c);
+
+/* A reference, unless the last one has just gone. */
+bool rt_conn_try_get(struct rt_conn *c);
+
+/* conn.c */
+/* A client's: @to. */
+int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
+		const struct rt_ops *ops, const struct sockaddr *to,
+		socklen_t to_len, struct rt_conn **out);
+void rt_conn_set_name(struct rt_conn *c, const struct sockaddr *peer);
+void rt_strand_run(struct rt_conn *c);
+/* A new connection's strand is held by its maker until this. */
+void rt_strand_release(struct rt_conn *c);
+void rt_conn_ready(struct fab_conn *f, void *user);
+
+/* Any thread: have @run called in the strand. A reference to @c that goes with
+ * the mail is dropped there. */
+void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,
+		  void (*run)(struct rt_conn *c, struct rt_mail *m));
+/* Of two times, of which 0 is none. */
+static inline uint64_t rt_earlier(uint64_t a, uint64_t b)
+{
+	return a && (!b || a < b) ? a : b;
+}
+
+/* What the peer had to do by @at, unless that is 0; if not, the connection
+ * ends. */
+void rt_give_up(struct rt_conn *c, uint64_t at, uint64_t now, const char *why);
+/* Remember why the connection ends; the first reason stays. */
+void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+void rt_conn_tell_established(struct rt_conn *c);
+void rt_conn_publish(struct rt_conn *c);
+
+/* Its parts of which rooms above know nothing, first to last. */
+extern const struct rt_part rt_part_work, rt_part_poller;
+/* It is RT_CLOSED: give back what it has and nobody else has. */
+void rt_conn_ended(struct rt_conn *c);
+/* Is it not yet time to look at what has come? An end is not put off. */
+static inline bool rt_looks_later(const struct rt_conn *c)
+{
+	return c->look_from && c->state < RT_DRAINING &&
+	       c->look_from > rt_now_ms();
+}
+
+/* run.c */
+/*
+ * The strand runs at @d (ms), or earlier; 0: it need not. Once the connection
+ * has no fabric any more that does nothing; before, rt_alarm_stop() must be
+ * called, while the poller is still there.
+ */
+void rt_alarm_set(struct rt_conn *c, uint64_t d);
+void rt_alarm_stop(struct rt_conn *c);
+/*
+ * Unless this is the poller's thread: have that run the connection, whose
+ * strand this one holds, soon. False: it has to go on itself.
+ */
+bool rt_hand_over(struct rt_conn *c);
+
+/* strand.c */
+/*
+ * Feed one event to the table. Returns whether what came with it (a message)
+ * is to be processed.
+ */
+bool rt_event(struct rt_conn *c, enum rt_event ev);
+/* Does the state let an ordinary message out (4.3)? */
+bool rt_state_may_send(const struct rt_conn *c);
+
+/* instance.c */
+/* With these parts and extensions; as rt_instance_create(). */
+int rt_instance_new(const struct rt_params *p,
+		    const struct rt_part *const *parts,
+		    const struct rt_ext *const *exts, struct rt_instance **out);
+/* It has ended, the fabric too, and no longer counts. Any thread, harmless
+ * when repeated. */
+void rt_instance_forget(struct rt_conn *c);
+void rt_instance_put(struct rt_instance *inst);
+
+/* totals.c */
+/* It no longer counts; inst->lock is held. */
+void rt_totals_keep(struct rt_conn *c);
+
+/* config.c */
+/* Receives that one connection ever has posted. */
+unsigned int rt_most_receives(const struct rt_config *cfg);
+
+/* work.c */
+/* One that is no Send, and one that is, with room for its header. When it comes
+ * back, @done is called; of a Send, rt_work_done() unless its poster sets
+ * another. */
+struct rt_work *rt_work_get(struct rt_conn *c, rt_work_fn done);
+struct rt_work *rt_send_get(struct rt_conn *c);
+/* Put it back, and no more. */
+void rt_work_done(struct rt_conn *c, struct rt_work *w,
+		  const struct fab_wc *wc);
+/* Something has come of it: have it done. */
+static inline void rt_work_complete(struct rt_conn *c, struct rt_work *w,
+				    const struct fab_wc *wc)
+{
+	c->works_inflight--;
+	if (w->is_send)
+		c->sends_inflight--;
+	/* A Write completes only when flushed, and is freed with its Send. */
+	if (w->done)
+		w->done(c, w, wc);
+}
+void rt_work_put(struct rt_conn *c, struct rt_work *w);
+void rt_bufs_put(struct fab_buf **list);
+void rt_bufs_add(struct fab_buf **list, struct fab_buf *b);
+struct rt_mark rt_chain_mark(const struct rt_conn *c);
+/* Take RDMA Writes that were added since out of it; they hang on their Send. */
+void rt_chain_cut(struct rt_conn *c, const struct rt_mark *m);
+/* Append to the chain that rt_chain_post() posts in one go. */
+void rt_chain_add(struct rt_conn *c, struct rt_work *w);
+void rt_chain_post(struct rt_conn *c);
+
+#endif /* RPCRDMA_TRANSPORT_CORE_H */

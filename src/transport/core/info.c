@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * info - what is told of a connection
+ *
+ * rt_conn_publish(), rt_conn_tell_established(): runner; the others any thread.
+ * info_lock is a leaf: the instance's lock is never taken while it is held.
+ */
+#include <string.h>
+
+#include "transport/core/core.h"
+
+void *rt_conn_user(struct rt_conn *c)
+{
+	return c->user;
+}
+
+struct rt_instance *rt_conn_instance(struct rt_conn *c)
+{
+	return c->inst;
+}
+
+uint64_t rt_conn_id(const struct rt_conn *c)
+{
+	return c->id;
+}
+
+const char *rt_conn_name(const struct rt_conn *c)
+{
+	return c->name;
+}
+
+bool rt_conn_can_call(struct rt_conn *c)
+{
+	return atomic_load_explicit(&c->can_call, memory_order_acquire);
+}
+
+/* Make what rt_conn_info() tells current. */
+void rt_conn_publish(struct rt_conn *c)
+{
+	struct rt_conn_info *i = &c->info;
+	const struct rt_properties *peer = &i->theirs;
+	bool may_call;
+
+	pthread_mutex_lock(&c->info_lock);
+	i->state = rt_state_names[c->state];
+	RT_EACH_PART(c->inst, tell, c, i);
+	may_call = c->server ? peer->complete &&
+				       peer->reverse > RDMA2_RVRSDIR_NONE &&
+				       peer->reverse <= RDMA2_RVRSDIR_GENL :
+			       c->established;
+	pthread_mutex_unlock(&c->info_lock);
+	atomic_store_explicit(&c->can_call, c->state == RT_OPEN && may_call,
+			      memory_order_release);
+}
+
+void rt_conn_info(struct rt_conn *c, struct rt_conn_info *info)
+{
+	pthread_mutex_lock(&c->info_lock);
+	*info = c->info;
+	memcpy(info->peer_name, c->peer_name, sizeof(info->peer_name));
+	pthread_mutex_unlock(&c->info_lock);
+	info->id = c->id;
+	info->server = c->server;
+	info->poller = c->poller;
+#define LOAD(name, help) \
+	info->stats.name = __atomic_load_n(&c->stats.name, __ATOMIC_RELAXED);
+	RT_STATS(LOAD)
+#undef LOAD
+	memset(&info->stages, 0, sizeof(info->stages));
+	for (unsigned int i = 0; i < RT_NSTAGES; i++)
+		rt_histogram_sum(&info->stages.stage[i], &c->stages.stage[i]);
+	memset(&info->classes, 0, sizeof(info->classes));
+	rt_classes_sum(&info->classes, &c->classes);
+}
+
+void rt_conn_tell_established(struct rt_conn *c)
+{
+	if (c->established)
+		return;
+	c->established = true;
+	if (!c->server)
+		c->state_deadline = 0;
+	rt_conn_publish(c);
+	if (c->ops->established)
+		c->ops->established(c);
+}

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * strand - one thread at a time runs a connection
+ *
+ * The strand: @pending counts reasons to run. Who raises it from zero is the
+ * runner and works until it can bring it back to zero; everybody else only
+ * raises it. (With a provider that is bound, who raises it from zero may have
+ * to hand the connection over to its poller, see run.c.) Mail from other
+ * threads lies in @inbox, a lock-free stack that the runner takes as a whole.
+ *
+ * A turn of it takes the mail, does what is due, takes completions, and has the
+ * parts of the connection do theirs. What happens to it as a whole is told by
+ * rt_event(), which goes by the table of state.c.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "transport/core/core.h"
+
+/* ---- Events ------------------------------------------------------------- */
+
+static void fabric_gone(void *user)
+{
+	rt_instance_forget(user);
+	rt_conn_put(user);
+}
+
+static void down(struct rt_conn *c)
+{
+	struct fab_conn *fab = c->fab;
+
+	atomic_store(&c->can_call, false);
+	RT_EACH_PART(c->inst, down, c);
+	rt_conn_publish(c);
+	rt_log(c,
+	       c->ops->tells_end			   ? LOG_DEBUG :
+	       c->end_error && c->end_error != -ECONNRESET ? LOG_WARNING :
+							     LOG_INFO,
+	       "closed: %s", c->end_reason ? c->end_reason : "in order");
+	rt_log_ended(c);
+	if (c->ops->closed)
+		c->ops->closed(c, c->end_error,
+			       c->end_reason ? c->end_reason : "in order");
+	rt_alarm_stop(c);
+	c->fab = NULL;
+	/* Before it no longer counts. */
+	rt_conn_ended(c);
+	/* The fabric's own reference goes when no ready callback can come. */
+	fab_conn_destroy_deferred(fab, fabric_gone, c);
+}
+
+static void disconnect(struct rt_conn *c, bool abort)
+{
+	if (c->fab)
+		fab_disconnect(c->fab, abort);
+}
+
+static void carry_out(struct rt_conn *c, enum rt_effect e)
+{
+	const struct rt_config *cfg = &c->inst->cfg;
+
+	switch (e) {
+	case RT_DO_NOTHING:
+		return;
+	case RT_DO_DISCONNECT:
+	case RT_DO_ABORT:
+		disconnect(c, e == RT_DO_ABORT);
+		return;
+	case RT_DO_DOWN:
+		down(c);
+		return;
+	case RT_DO_DRAIN:
+		c->state_deadline = rt_now_ms() + cfg->drain_ms;
+		return;
+	case RT_DO_AWAIT:
+		c->state_deadline = rt_now_ms() + cfg->first_message_ms;
+		return;
+	case RT_DO_HEARD:
+		c->one_only = false;
+		return;
+	case RT_DO_GREET:
+		c->state_deadline = rt_now_ms() + cfg->first_message_ms;
+		break;
+	case RT_DO_FIRST:
+	case RT_DO_ANSWER:
+		c->one_only = c->server;
+		break;
+	case RT_DO_SECOND:
+		c->one_only = false;
+		break;
+	case RT_DO_VERSION1:
+		break;
+	}
+	RT_EACH_PART(c->inst, effect, c, e);
+	/* Who is given the first Call may want to call back at once. */
+	if (e == RT_DO_SECOND)
+		rt_conn_publish(c);
+}
+
+bool rt_event(struct rt_conn *c, enum rt_event ev)
+{
+	const struct rt_transition *t = &rt_transitions[c->state][ev];
+
+	if (!t->allowed)
+		return false;
+	if (c->state != t->next) {
+		RT_PROBE(state, c, rt_state_names[c->state],
+			 rt_state_names[t->next]);
+		rt_log(c, LOG_DEBUG, "%s -> %s", rt_state_names[c->state],
+		       rt_state_names[t->next]);
+		c->state = t->next;
+		if (c->state >= RT_CLOSING)
+			atomic_store(&c->over, true);
+		c->state_deadline = 0;
+	}
+	carry_out(c, t->effect);
+	return t->process;
+}
+
+bool rt_state_may_send(const struct rt_conn *c)
+{
+	switch (c->state) {
+	case RT_GREETING:
+	case RT_ANSWERED:
+		return !c->first_sent;
+	case RT_OPEN:
+		return true;
+	case RT_DRAINING:
+		return !c->one_only || !c->first_sent;
+	default:
+		return false;
+	}
+}
+
+/* ---- What comes --------------------------------------------------------- */
+
+static void take_mail(struct rt_conn *c)
+{
+	struct rt_mail *m =
+		atomic_exchange_explicit(&c->inbox, NULL, memory_order_acquire);
+	struct rt_mail *first = NULL;
+
+	/* Oldest first. */
+	while (m) {
+		struct rt_mail *next = m->next;
+
+		m->next = first;
+		first = m;
+		m = next;
+	}
+	while (first) {
+		m = first;
+		first = m->next;
+		m->run(c, m);
+	}
+}
+
+void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,
+		  void (*run)(struct rt_conn *c, struct rt_mail *m))
+{
+	/* The runner may drop the mail's own reference at once. */
+	rt_conn_get(c);
+	mail->run = run;
+	mail->next = atomic_load_explicit(&c->inbox, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(
+		&c->inbox, &mail->next, mail, memory_order_release,
+		memory_order_relaxed))
+		;
+	rt_strand_run(c);
+	rt_conn_put(c);
+}
+
+static void completion(struct rt_conn *c, const struct fab_wc *wc)
+{
+	switch (wc->kind) {
+	case FAB_WC_ESTABLISHED: {
+		struct fab_conn_info fi;
+
+		fab_conn_info(c->fab, &fi);
+		pthread_mutex_lock(&c->info_lock);
+		c->info.local = fi.local;
+		c->info.peer = fi.peer;
+		c->info.crc = fi.crc;
+		pthread_mutex_unlock(&c->info_lock);
+		RT_EACH_PART(c->inst, up, c, wc->priv, wc->priv_len);
+		return;
+	}
+	case FAB_WC_CLOSED:
+		((struct rt_closing *)wc->user)->closed(c, wc->user);
+		return;
+	case FAB_WC_DISCONNECTED:
+		if (wc->error && c->state == RT_CONNECTING)
+			/* What to do depends on which error it was. */
+			rt_conn_fail(c, wc->error, "%s: %s",
+				     wc->reason ? wc->reason : "not connected",
+				     strerror(-wc->error));
+		else if (wc->error || !c->end_reason)
+			rt_conn_fail(c, wc->error, "%s",
+				     wc->reason ? wc->reason : "disconnected");
+		rt_event(c, EV_DOWN);
+		return;
+	case FAB_WC_WORK:
+		rt_work_complete(c, wc->wr->user, wc);
+		return;
+	}
+}
+
+/* Does anything go on that an orderly end has to wait for? */
+static bool busy(struct rt_conn *c)
+{
+	for (const struct rt_part *const *p = c->inst->parts; *p; p++)
+		if ((*p)->busy && (*p)->busy(c))
+			return true;
+	return false;
+}
+
+/* Is this a connection that ends when nothing comes, and does nothing? Whatever
+ * ends the last Call comes by here. */
+static bool may_idle(struct rt_conn *c)
+{
+	return c->server && c->inst->cfg.idle_ms &&
+	       (c->state == RT_OPEN || c->state == RT_ANSWERED) && !busy(c);
+}
+
+/* Is nothing going on, and has it not given back what it had for that? */
+static bool may_rest(struct rt_conn *c)
+{
+	return c->restless && c->state < RT_CLOSING && c->fab &&
+	       !c->sends_inflight && !busy(c);
+}
+
+static void rest(struct rt_conn *c)
+{
+	c->restless = false;
+	RT_EACH_PART(c->inst, rest, c);
+	fab_rest(c->fab);
+}
+
+/* ---- Deadlines ---------------------------------------------------------- */
+
+void rt_give_up(struct rt_conn *c, uint64_t at, uint64_t now, const char *why)
+{
+	if (!at || at > now || c->state >= RT_CLOSING)
+		return;
+	rt_conn_fail(c, -ETIMEDOUT, "%s", why);
+	rt_event(c, EV_ABORT);
+}
+
+/* What the time has come for; before anything is posted. */
+static void expire(struct rt_conn *c)
+{
+	uint64_t now = rt_now_ms();
+
+	RT_EACH_PART(c->inst, expire, c, now);
+	if (may_rest(c) && c->last_active + RT_REST_MS <= now)
+		rest(c);
+	if (c->state_deadline && c->state_deadline <= now) {
+		c->state_deadline = 0;
+		if (c->state == RT_OPEN) {
+			/* [A9]: no CONNPROP_FINAL, so the defaults hold. */
+			rt_conn_tell_established(c);
+		} else if (c->state == RT_ANSWERED) {
+			rt_event(c, EV_SETTLED);
+		} else {
+			rt_conn_fail(c, -ETIMEDOUT, "%s",
+				     c->state == RT_DRAINING ?
+					     "not drained in time" :
+					     "no first message in time");
+			rt_event(c, EV_TIMEOUT);
+		}
+	}
+}
+
+/* What has come by now is no idleness, however late this thread comes to it: so
+ * after it has been looked at. */
+static void expire_idle(struct rt_conn *c)
+{
+	if (may_idle(c) &&
+	    c->last_active + c->inst->cfg.idle_ms <= rt_now_ms()) {
+		rt_conn_fail(c, 0, "idle for %u ms", c->inst->cfg.idle_ms);
+		rt_event(c, EV_TIMEOUT);
+	}
+}
+
+/* When expire() has to be called next. */
+static void set_deadline(struct rt_conn *c)
+{
+	uint64_t d = 0;
+
+	if (c->state != RT_CLOSED) {
+		d = c->state_deadline;
+		for (const struct rt_part *const *p = c->inst->parts; *p; p++)
+			if ((*p)->due)
+				d = rt_earlier((*p)->due(c), d);
+		if (rt_looks_later(c))
+			d = rt_earlier(c->look_from, d);
+		if (may_idle(c))
+			d = rt_earlier(c->last_active + c->inst->cfg.idle_ms,
+				       d);
+		if (may_rest(c))
+			d = rt_earlier(c->last_active + RT_REST_MS, d);
+	}
+	rt_alarm_set(c, d);
+}
+
+/* Is nothing left that an orderly end has to wait for? */
+static bool drained(struct rt_conn *c)
+{
+	if (busy(c) || c->sends_inflight)
+		return false;
+	for (const struct rt_part *const *p = c->inst->parts; *p; p++)
+		if ((*p)->drained && !(*p)->drained(c))
+			return false;
+	return true;
+}
+
+static void conn_work(struct rt_conn *c)
+{
+	struct fab_wc wc[16];
+	uint64_t until = rt_now_ms() + RT_TURN_MS;
+	int n, budget = RT_BUDGET;
+	int want;
+	bool waits;
+
+	take_mail(c);
+	expire(c);
+	do {
+		c->posted = false;
+		while (c->fab && budget > 0 && !rt_looks_later(c) &&
+		       (n = fab_poll(c->fab, wc, 16)) > 0) {
+			for (int i = 0; i < n; i++)
+				completion(c, &wc[i]);
+			/* Of octets that complete nothing there may be many. */
+			budget = rt_now_ms() < until ? budget - n : 0;
+		}
+		waits = rt_looks_later(c);
+		if (budget > 0 && !waits)
+			expire_idle(c);
+		want = atomic_load_explicit(&c->close_wanted,
+					    memory_order_relaxed);
+		if (want && c->state != RT_CLOSED) {
+			c->ended_here = true;
+			if (want == 2) {
+				RT_EACH_PART(c->inst, given_up, c);
+				if (c->state != RT_CLOSING)
+					rt_conn_fail(c, -ECONNABORTED,
+						     "ended by this side");
+				atomic_store(&c->close_wanted, 0);
+				rt_event(c, EV_ABORT);
+			} else if (c->state < RT_DRAINING) {
+				rt_conn_fail(c, 0, "ended by this side");
+				rt_event(c, EV_CLOSE);
+			}
+		}
+		RT_EACH_PART(c->inst, turn, c);
+		if (c->state == RT_DRAINING && drained(c))
+			rt_event(c, EV_DRAINED);
+	} while (c->posted && budget > 0);
+	if (c->state == RT_CLOSED)
+		rt_conn_ended(c);
+	set_deadline(c);
+	rt_conn_publish(c);
+	/* Of what has not been looked at nothing is told again. */
+	if (c->fab && (budget <= 0 || (waits && !rt_looks_later(c))))
+		fab_kick(c->fab);
+}
+
+void rt_strand_release(struct rt_conn *c)
+{
+	uint64_t until = rt_now_ms() + RT_TURN_MS;
+	unsigned int turns = 0;
+	uint32_t n = 1;
+
+	rt_conn_get(c);
+	do {
+		conn_work(c);
+		/* What was raised meanwhile brings another round. */
+		n = atomic_fetch_sub_explicit(&c->pending, n,
+					      memory_order_acq_rel) -
+		    n;
+	} while (n && ((++turns < RT_TURNS && rt_now_ms() < until) ||
+		       !rt_hand_over(c)));
+	rt_conn_put(c);
+}
+
+/* The strand is this thread's: run it, or have it run. */
+static void strand_pass(struct rt_conn *c)
+{
+	if (!c->inst->bound || !rt_hand_over(c))
+		rt_strand_release(c);
+}
+
+void rt_strand_run(struct rt_conn *c)
+{
+	if (!atomic_fetch_add_explicit(&c->pending, 1, memory_order_acq_rel))
+		strand_pass(c);
+}
+
+bool rt_conn_hold(struct rt_conn *c)
+{
+	uint32_t idle = 0;
+
+	return atomic_compare_exchange_strong_explicit(&c->pending, &idle, 1,
+						       memory_order_acq_rel,
+						       memory_order_relaxed);
+}
+
+void rt_conn_unhold(struct rt_conn *c)
+{
+	strand_pass(c);
+}
+
+void rt_conn_ready(struct fab_conn *f, void *user)
+{
+	rt_strand_run(user);
+}
+
+bool rt_conn_over(struct rt_conn *c)
+{
+	return atomic_load(&c->over);
+}
+
+void rt_conn_close(struct rt_conn *c, bool abort)
+{
+	int want = abort ? 2 : 1;
+	int old = atomic_load(&c->close_wanted);
+
+	while (old < want &&
+	       !atomic_compare_exchange_weak(&c->close_wanted, &old, want))
+		;
+	rt_strand_run(c);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * error - ERRORs that wait for a credit
+ *
+ * Runner only.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "transport/message/message.h"
+
+void rt_error_send(struct rt_conn *c, uint32_t xid, uint32_t vers,
+		   const struct wire_error *err)
+{
+	struct rt_error_out *e;
+
+	/* The others are about what this side has, or cannot. */
+	if (err->code >= RDMA2_ERR_VERS && err->code <= RDMA2_ERR_INVAL_CONT)
+		rt_wrong(c);
+	if (c->nerrors == c->max_errors) {
+		/* 7.4, [E6]: it cannot be transmitted. */
+		rt_conn_fail(c, -EPROTO, "too many errors wait for credits");
+		rt_event(c, EV_ABORT);
+		return;
+	}
+	e = &c->errors[(c->errors_at + c->nerrors++) % c->max_errors];
+	e->xid = xid;
+	e->vers = vers;
+	e->err = *err;
+	e->rep.code = 0;
+}
+
+void rt_repterr_send(struct rt_conn *c, const struct wire_repterr *rep)
+{
+	struct wire_error err = { 0 };
+	unsigned int n = c->nerrors;
+
+	rt_error_send(c, rep->bad.xid, WIRE_VERS2, &err);
+	if (c->nerrors > n)
+		c->errors[(c->errors_at + n) % c->max_errors].rep = *rep;
+}
+
+void rt_error_code(struct rt_conn *c, uint32_t xid, uint32_t code)
+{
+	struct wire_error err = { .code = code };
+
+	rt_error_about(c, xid, &err);
+}
+
+void rt_error_about(struct rt_conn *c, uint32_t xid,
+		    const struct wire_error *err)
+{
+	rt_error_send(c, xid, c->v->number, err);
+}
+
+/* What is said about versions looks the same in all of them [B1, B3]. */
+static size_t encode_error(struct rt_conn *c, const struct rt_error_out *e,
+			   void *buf)
+{
+	uint32_t credit = c->v->credit_word(c, RT_OUT_CONTROL);
+
+	if (e->rep.code)
+		return wire_encode_repterr(buf, RT_HEADER_ROOM, credit,
+					   &e->rep);
+	if (e->err.code == RDMA2_ERR_VERS ||
+	    e->err.code == RDMA2_ERR_VERS_MISMATCH)
+		return wire_encode_error(buf, RT_HEADER_ROOM, e->xid, e->vers,
+					 credit, &e->err);
+	return c->v->encode_error(buf, RT_HEADER_ROOM, e->xid, e->vers, credit,
+				  &e->err);
+}
+
+bool rt_error_post(struct rt_conn *c)
+{
+	struct rt_error_out *e = &c->errors[c->errors_at];
+	struct rt_work *w = rt_send_get(c);
+	size_t n;
+
+	if (!w)
+		return false;
+	n = encode_error(c, e, w->buf->addr);
+	if (e->rep.code)
+		RT_COUNT(c, repterrs_sent, 1);
+	else
+		RT_COUNT(c, errors_sent, 1);
+	rt_log(c, LOG_INFO, "ERROR %s for xid %08x",
+	       e->rep.code ? wire_optrerr_name(e->rep.code) :
+			     wire_errcode_name(e->err.code),
+	       e->xid);
+	c->errors_at = (c->errors_at + 1) % c->max_errors;
+	c->nerrors--;
+	w->wr.op = FAB_SEND;
+	w->wr.nsge = 1;
+	rt_send_work(c, w, n);
+	return true;
+}
+
+/* ---- As a part of the connection ---------------------------------------- */
+
+static int init(struct rt_conn *c)
+{
+	c->max_errors = c->inst->cfg.credits + RT_ERROR_SLACK;
+	c->errors = calloc(c->max_errors, sizeof(*c->errors));
+	return c->errors ? 0 : -ENOMEM;
+}
+
+static bool drained(struct rt_conn *c)
+{
+	return !c->nerrors;
+}
+
+static void down(struct rt_conn *c)
+{
+	c->nerrors = 0;
+}
+
+static void ended(struct rt_conn *c)
+{
+	free(c->errors);
+	c->errors = NULL;
+	c->max_errors = 0;
+}
+
+const struct rt_part rt_part_error = {
+	.init = init,
+	.drained = drained,
+	.down = down,
+	.ended = ended,
+};

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * inbound - what a connection holds of messages that come in
+ */
+#ifndef RPCRDMA_TRANSPORT_INBOUND_H
+#define RPCRDMA_TRANSPORT_INBOUND_H
+
+#include "rpcrdma/rtr.h"
+#include "rpcrdma/transport.h"
+
+/* A Call of ours, for what comes with its XID. */
+struct rt_own {
+	struct rt_own *next;
+	uint32_t xid;
+	bool posted; /* its first message has been */
+	bool reply_chunk; /* it has one */
+};
+
+/* An ERROR or other small message that waits for a credit. */
+struct rt_error_out {
+	uint32_t xid;
+	uint32_t vers;
+	struct wire_error err;
+	struct wire_repterr rep; /* with a code: this instead */
+};
+
+/* A continued message being received, 6.6.2. */
+struct rt_sequence {
+	bool active;
+	bool reply;
+	uint32_t xid;
+	uint32_t remaining; /* as the last MIDDLE said */
+	size_t last; /* octets in that */
+	/* It can be so that remaining counts these, or that it does not [D1]:
+	 * both until they have been told apart. */
+	bool with, without;
+	size_t len;
+	size_t memory; /* of bufs, as accounted for */
+	unsigned int npieces;
+	struct rt_piece piece[RT_MAX_PIECES];
+	struct fab_buf *bufs, *tail;
+	size_t tail_used;
+	uint64_t deadline;
+	uint64_t began; /* CLOCK_MONOTONIC, ns */
+};
+
+/* A message that was refused: the rest of its fragments is swallowed. */
+struct rt_discard {
+	bool on;
+	bool reply;
+	uint32_t xid;
+};
+
+/* A message that came in. */
+struct rt_in {
+	const uint8_t *buf;
+	size_t len;
+	struct wire_prefix p;
+	bool invalidated;
+	uint32_t inv_handle;
+};
+
+#endif /* RPCRDMA_TRANSPORT_INBOUND_H */

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * refuse - what comes for a Call of ours, and cannot be taken
+ *
+ * Runner only.
+ */
+#include <errno.h>
+
+#include "transport/message/message.h"
+
+void rt_refuse_reply(struct rt_conn *c, uint32_t xid)
+{
+	struct rt_own *own = rt_xid_find(c, xid);
+
+	if (own)
+		c->requester->unusable(c, own);
+}
+
+bool rt_invalidation_ok(struct rt_conn *c, const struct rt_in *in, bool reply)
+{
+	struct rt_own *own = rt_xid_find(c, in->p.xid);
+
+	RT_COUNT(c, invalidations_received, 1);
+	if (reply && own && own->posted &&
+	    c->requester->offered(c, own, in->inv_handle))
+		return true;
+	rt_conn_fail(c, -EPROTO,
+		     "message type %u of %08x invalidated a handle not offered",
+		     in->p.htype, in->p.xid);
+	if (reply)
+		rt_refuse_reply(c, in->p.xid);
+	rt_event(c, EV_ABORT);
+	return false;
+}
+
+void rt_error_received(struct rt_conn *c, uint32_t xid,
+		       const struct wire_error *err)
+{
+	struct rt_own *own = rt_xid_find(c, xid);
+
+	rt_log(c, LOG_NOTICE, "ERROR %s received for xid %08x",
+	       wire_errcode_name(err->code), xid);
+	if (own && c->requester->error(c, own, err))
+		return;
+	if (c->values_sent && xid == c->props_xid) {
+		rt_connprop_refused(c);
+		return;
+	}
+	for (const struct rt_ext *const *x = c->inst->exts; *x; x++)
+		if ((*x)->error && (*x)->error(c, xid, err))
+			return;
+	rt_wrong(c);
+	RT_COUNT(c, dropped, 1);
+}

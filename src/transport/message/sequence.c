@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sequence - a message that comes in several (continuation, 6.6.2)
+ *
+ * Runner only.
+ */
+#include <string.h>
+
+#include "transport/message/message.h"
+
+void rt_sequence_reset(struct rt_conn *c)
+{
+	struct rt_sequence *s = &c->seq;
+
+	rt_memory_give(c, s->memory);
+	rt_bufs_put(&s->bufs);
+	memset(s, 0, sizeof(*s));
+}
+
+/* Swallow what is still to come of a message, [D3] step 3 and 7.1.4. */
+void rt_sequence_discard(struct rt_conn *c, uint32_t xid, bool reply)
+{
+	c->discard[1] = c->discard[0];
+	c->discard[0] = (struct rt_discard){ true, reply, xid };
+}
+
+/* Give up a continued message; @more of it may be under way. */
+void rt_sequence_give_up(struct rt_conn *c, uint32_t xid, bool reply, bool more)
+{
+	rt_sequence_reset(c);
+	if (more)
+		rt_sequence_discard(c, xid, reply);
+	if (reply)
+		rt_refuse_reply(c, xid);
+}
+
+/* The buffers of a reassembled message are this long: few pieces, little
+ * memory before the octets have really come [D6]. */
+static size_t fragment_room(const struct rt_conn *c)
+{
+	size_t n = 65536;
+
+	while (c->inst->cfg.max_message / n > RT_MAX_PIECES / 2)
+		n *= 4;
+	return n;
+}
+
+bool rt_sequence_append(struct rt_conn *c, const uint8_t *data, size_t len)
+{
+	struct rt_sequence *s = &c->seq;
+	size_t room = fragment_room(c);
+
+	s->len += len;
+	while (len) {
+		struct rt_piece *p;
+		size_t n;
+
+		if (!s->tail || s->tail_used == s->tail->size ||
+		    s->tail_used == room) {
+			struct fab_buf *b;
+
+			if (s->npieces == RT_MAX_PIECES / 2 + 1)
+				return false;
+			b = rt_memory_get(c, s->memory, room);
+			if (!b)
+				return false;
+			s->memory += b->size;
+			rt_bufs_add(&s->bufs, b);
+			s->tail = b;
+			s->tail_used = 0;
+			s->piece[s->npieces++] =
+				(struct rt_piece){ b->addr, 0, b->mr };
+		}
+		p = &s->piece[s->npieces - 1];
+		n = room - s->tail_used;
+		if (n > len)
+			n = len;
+		memcpy((uint8_t *)p->addr + p->len, data, n);
+		p->len += n;
+		s->tail_used += n;
+		data += n;
+		len -= n;
+	}
+	return true;
+}
+
+/*
+ * rdma_remaining against what has come so far [D1]: the octets after this
+ * message, or those of this message too. Which of them it is the first fragment
+ * tells that does not fit both; in each series every fragment brings the end
+ * nearer by its length, which is not zero.
+ */
+bool rt_sequence_goes_on(struct rt_conn *c, const struct wire_msg *m,
+			 bool middle)
+{
+	struct rt_sequence *s = &c->seq;
+	const uint64_t most = c->inst->cfg.max_message;
+	const uint64_t len = m->payload_len, all = s->len + len;
+	const uint64_t left = middle ? m->remaining : 0;
+
+	if (s->active) {
+		s->without &= s->remaining == len + left;
+		s->with &= s->remaining == s->last + (middle ? left : len);
+	} else {
+		s->without = s->with = true;
+	}
+	if (middle) {
+		s->without &= left && all + left <= most;
+		s->with &= left > len && s->len + left <= most;
+	}
+	return s->without || s->with;
+}
+
+/* Can this message be a fragment, or the end, of that one? */
+static bool belongs(const struct wire_prefix *p, uint32_t xid, bool reply)
+{
+	uint32_t middle = reply ? RDMA2_REPLY_MIDDLE : RDMA2_CALL_MIDDLE;
+	uint32_t last = reply ? RDMA2_REPLY_INLINE : RDMA2_CALL_INLINE;
+
+	return p->xid == xid && (p->htype == middle || p->htype == last);
+}
+
+/* Does this message go on with the sequence in progress? */
+bool rt_sequence_continues(const struct rt_conn *c, const struct wire_prefix *p)
+{
+	return c->seq.active && belongs(p, c->seq.xid, c->seq.reply);
+}
+
+bool rt_sequence_discards(const struct rt_conn *c, const struct wire_prefix *p)
+{
+	for (unsigned int i = 0; i < 2; i++)
+		if (c->discard[i].on &&
+		    belongs(p, c->discard[i].xid, c->discard[i].reply))
+			return true;
+	return false;
+}

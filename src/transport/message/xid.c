@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * xid - whose an XID is
+ *
+ * Both ends choose XIDs, each for its Calls and for other messages of its own.
+ * The peer's Calls that are here are counted by the low bits of theirs; our Calls
+ * are found by theirs; what else we send has an XID that no Call of ours has.
+ *
+ * Runner only, but for rt_conn_xid_busy().
+ */
+#include "transport/message/message.h"
+
+/* ---- The peer's --------------------------------------------------------- */
+
+void rt_xid_count(struct rt_conn *c, uint32_t xid, int n)
+{
+	_Atomic uint16_t *at = &c->xids[xid % RT_XIDS];
+
+	/* The runner alone writes. */
+	atomic_store_explicit(
+		at,
+		(uint16_t)(atomic_load_explicit(at, memory_order_relaxed) + n),
+		memory_order_relaxed);
+}
+
+bool rt_conn_xid_busy(struct rt_conn *c, uint32_t xid)
+{
+	return atomic_load_explicit(&c->xids[xid % RT_XIDS],
+				    memory_order_relaxed);
+}
+
+/* ---- Ours --------------------------------------------------------------- */
+
+static struct rt_own **bucket(struct rt_conn *c, uint32_t xid)
+{
+	/* XIDs are often counted up: the low octet spreads well enough. */
+	return &c->own[(xid ^ xid >> 8) % RT_HASH];
+}
+
+struct rt_own *rt_xid_find(struct rt_conn *c, uint32_t xid)
+{
+	struct rt_own *o;
+
+	for (o = *bucket(c, xid); o; o = o->next)
+		if (o->xid == xid)
+			return o;
+	return NULL;
+}
+
+void rt_xid_add(struct rt_conn *c, struct rt_own *o)
+{
+	o->next = *bucket(c, o->xid);
+	*bucket(c, o->xid) = o;
+}
+
+void rt_xid_del(struct rt_conn *c, const struct rt_own *o)
+{
+	struct rt_own **p = bucket(c, o->xid);
+
+	while (*p != o)
+		p = &(*p)->next;
+	*p = o->next;
+}
+
+uint32_t rt_xid_props(struct rt_conn *c)
+{
+	while (!c->props_xid || rt_xid_find(c, c->props_xid))
+		c->props_xid = c->next_xid++;
+	return c->props_xid;
+}
+
+uint32_t rt_xid_fresh(struct rt_conn *c)
+{
+	uint32_t xid;
+
+	do
+		xid = c->next_xid++;
+	while (!xid || xid == c->props_xid || rt_xid_find(c, xid));
+	return xid;
+}
