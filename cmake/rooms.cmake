@@ -68,7 +68,10 @@ foreach(line IN LISTS rooms_lines)
 endforeach()
 function(rooms_link_all room names follow)
 	foreach(other IN LISTS names)
-		if(other MATCHES "\\.h$")
+		if(other MATCHES "/.*\\.h$")
+			# With what it includes.
+			rooms_link(${rooms_dir}/${room} ${other} TRUE)
+		elseif(other MATCHES "\\.h$")
 			rooms_link(${rooms_dir}/${room} rpcrdma/${other} ${follow})
 		else()
 			rooms_link_room(${rooms_dir}/${room} ${other}

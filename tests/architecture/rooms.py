@@ -79,4 +79,4 @@ def allowed(room, wanted, rooms, also=()):
     if place == PUBLIC:
         owner = owners(rooms).get(name)
         return name in room.promises or name in may or owner in may
-    return place == room.name or place in may
+    return place == room.name or place in may or wanted in may

@@ -86,9 +86,9 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	c->state = server ? RT_ACCEPTING : RT_CONNECTING;
 	c->last_active = rt_now_ms();
 	atomic_init(&c->refs, 1);
-	atomic_init(&c->pending, 1);
+	atomic_init(&c->strand.pending, 1);
 	pthread_mutex_init(&c->info_lock, NULL);
-	CDS_INIT_LIST_HEAD(&c->inst_link);
+	CDS_INIT_LIST_HEAD(&c->strand.inst_link);
 	c->info.state = rt_state_names[c->state];
 	if (to && to_len <= sizeof(c->server_addr))
 		memcpy(&c->server_addr, to, to_len);
@@ -103,7 +103,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	pthread_mutex_lock(&inst->lock);
 	c->id = ++inst->next_id;
 	atomic_fetch_add_explicit(&inst->refs, 1, memory_order_relaxed);
-	cds_list_add_tail(&c->inst_link, &inst->conns);
+	cds_list_add_tail(&c->strand.inst_link, &inst->conns);
 	inst->nconns++;
 	pthread_mutex_unlock(&inst->lock);
 	snprintf(c->name, sizeof(c->name), "#%llu", (unsigned long long)c->id);

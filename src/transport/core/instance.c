@@ -162,8 +162,8 @@ void rt_instance_forget(struct rt_conn *c)
 	struct rt_instance *inst = c->inst;
 
 	pthread_mutex_lock(&inst->lock);
-	if (!cds_list_empty(&c->inst_link)) {
-		cds_list_del_init(&c->inst_link);
+	if (!cds_list_empty(&c->strand.inst_link)) {
+		cds_list_del_init(&c->strand.inst_link);
 		inst->nconns--;
 		RT_EACH_PART(c->inst, left, c);
 		rt_totals_keep(c);

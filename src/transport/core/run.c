@@ -45,7 +45,7 @@ static uint64_t now_us(void)
 
 static void ring(struct fab_timer *t, unsigned int unused)
 {
-	struct rt_conn *c = caa_container_of(t, struct rt_conn, alarm);
+	struct rt_conn *c = caa_container_of(t, struct rt_conn, strand.alarm);
 
 	rt_strand_run(c);
 	rt_conn_put(c);
@@ -53,13 +53,13 @@ static void ring(struct fab_timer *t, unsigned int unused)
 
 static int init(struct rt_conn *c)
 {
-	fab_timer_init(&c->alarm, ring);
+	fab_timer_init(&c->strand.alarm, ring);
 	return 0;
 }
 
 void rt_alarm_set(struct rt_conn *c, uint64_t d)
 {
-	uint64_t armed = fab_timer_at(&c->alarm), now;
+	uint64_t armed = fab_timer_at(&c->strand.alarm), now;
 
 	if (!d || !c->fab || (armed && armed <= d))
 		return;
@@ -75,14 +75,14 @@ void rt_alarm_set(struct rt_conn *c, uint64_t d)
 	/* It may ring, and drop its reference, before this returns. */
 	rt_conn_get(c);
 	if (!fab_timer_set(fab_poller_timers(c->inst->pollers[c->poller]),
-			   &c->alarm, d, 0))
+			   &c->strand.alarm, d, 0))
 		rt_conn_put(c);
 }
 
 void rt_alarm_stop(struct rt_conn *c)
 {
 	if (fab_timer_stop(fab_poller_timers(c->inst->pollers[c->poller]),
-			   &c->alarm))
+			   &c->strand.alarm))
 		rt_conn_put(c);
 }
 
@@ -150,11 +150,11 @@ bool rt_hand_over(struct rt_conn *c)
 	if (!inst->bound && !runner)
 		return false;
 	rt_conn_get(c);
-	c->handed_next = NULL;
+	c->strand.handed_next = NULL;
 	pthread_mutex_lock(&t->lock);
 	first = !t->handed;
 	*t->handed_tail = c;
-	t->handed_tail = &c->handed_next;
+	t->handed_tail = &c->strand.handed_next;
 	atomic_store_explicit(&t->any_handed, true, memory_order_relaxed);
 	if (first)
 		fab_poller_wake(inst->pollers[c->poller]);
@@ -178,7 +178,7 @@ static int run_handed(struct rt_turn *t)
 	t->handed_tail = &t->handed;
 	pthread_mutex_unlock(&t->lock);
 	for (; c; c = next, n++) {
-		next = c->handed_next;
+		next = c->strand.handed_next;
 		rt_strand_release(c);
 		rt_conn_put(c);
 	}

@@ -19,7 +19,7 @@ static unsigned int with_conns(struct rt_instance *inst,
 	unsigned int n = 0;
 
 	pthread_mutex_lock(&inst->lock);
-	cds_list_for_each_entry(c, &inst->conns, inst_link)
+	cds_list_for_each_entry(c, &inst->conns, strand.inst_link)
 	{
 		if (n == BATCH)
 			break;
@@ -42,7 +42,7 @@ static bool not_closing(struct rt_conn *c, uint64_t unused)
 	state = c->info.state;
 	pthread_mutex_unlock(&c->info_lock);
 	/* close_wanted goes back to 0 once an abort has been seen. */
-	return !atomic_load(&c->close_wanted) &&
+	return !atomic_load(&c->strand.close_wanted) &&
 	       strcmp(state, rt_state_names[RT_CLOSED]) &&
 	       strcmp(state, rt_state_names[RT_CLOSING]);
 }
@@ -55,12 +55,12 @@ static void close_one(struct rt_conn *c)
 /* One that waits for the peer's end of an orderly close, too. */
 static bool not_aborted(struct rt_conn *c, uint64_t unused)
 {
-	return !atomic_load(&c->shut);
+	return !atomic_load(&c->strand.shut);
 }
 
 static void abort_one(struct rt_conn *c)
 {
-	atomic_store(&c->shut, true);
+	atomic_store(&c->strand.shut, true);
 	rt_conn_close(c, true);
 }
 

@@ -76,17 +76,17 @@ static void carry_out(struct rt_conn *c, enum rt_effect e)
 		c->state_deadline = rt_now_ms() + cfg->first_message_ms;
 		return;
 	case RT_DO_HEARD:
-		c->one_only = false;
+		c->strand.one_only = false;
 		return;
 	case RT_DO_GREET:
 		c->state_deadline = rt_now_ms() + cfg->first_message_ms;
 		break;
 	case RT_DO_FIRST:
 	case RT_DO_ANSWER:
-		c->one_only = c->server;
+		c->strand.one_only = c->server;
 		break;
 	case RT_DO_SECOND:
-		c->one_only = false;
+		c->strand.one_only = false;
 		break;
 	case RT_DO_VERSION1:
 		break;
@@ -110,7 +110,7 @@ bool rt_event(struct rt_conn *c, enum rt_event ev)
 		       rt_state_names[t->next]);
 		c->state = t->next;
 		if (c->state >= RT_CLOSING)
-			atomic_store(&c->over, true);
+			atomic_store(&c->strand.over, true);
 		c->state_deadline = 0;
 	}
 	carry_out(c, t->effect);
@@ -126,7 +126,7 @@ bool rt_state_may_send(const struct rt_conn *c)
 	case RT_OPEN:
 		return true;
 	case RT_DRAINING:
-		return !c->one_only || !c->first_sent;
+		return !c->strand.one_only || !c->first_sent;
 	default:
 		return false;
 	}
@@ -136,8 +136,8 @@ bool rt_state_may_send(const struct rt_conn *c)
 
 static void take_mail(struct rt_conn *c)
 {
-	struct rt_mail *m =
-		atomic_exchange_explicit(&c->inbox, NULL, memory_order_acquire);
+	struct rt_mail *m = atomic_exchange_explicit(&c->strand.inbox, NULL,
+						     memory_order_acquire);
 	struct rt_mail *first = NULL;
 
 	/* Oldest first. */
@@ -161,9 +161,10 @@ void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,
 	/* The runner may drop the mail's own reference at once. */
 	rt_conn_get(c);
 	mail->run = run;
-	mail->next = atomic_load_explicit(&c->inbox, memory_order_relaxed);
+	mail->next =
+		atomic_load_explicit(&c->strand.inbox, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(
-		&c->inbox, &mail->next, mail, memory_order_release,
+		&c->strand.inbox, &mail->next, mail, memory_order_release,
 		memory_order_relaxed))
 		;
 	rt_strand_run(c);
@@ -325,7 +326,7 @@ static void conn_work(struct rt_conn *c)
 	take_mail(c);
 	expire(c);
 	do {
-		c->posted = false;
+		c->work.posted = false;
 		while (c->fab && budget > 0 && !rt_looks_later(c) &&
 		       (n = fab_poll(c->fab, wc, 16)) > 0) {
 			for (int i = 0; i < n; i++)
@@ -336,7 +337,7 @@ static void conn_work(struct rt_conn *c)
 		waits = rt_looks_later(c);
 		if (budget > 0 && !waits)
 			expire_idle(c);
-		want = atomic_load_explicit(&c->close_wanted,
+		want = atomic_load_explicit(&c->strand.close_wanted,
 					    memory_order_relaxed);
 		if (want && c->state != RT_CLOSED) {
 			c->ended_here = true;
@@ -345,7 +346,7 @@ static void conn_work(struct rt_conn *c)
 				if (c->state != RT_CLOSING)
 					rt_conn_fail(c, -ECONNABORTED,
 						     "ended by this side");
-				atomic_store(&c->close_wanted, 0);
+				atomic_store(&c->strand.close_wanted, 0);
 				rt_event(c, EV_ABORT);
 			} else if (c->state < RT_DRAINING) {
 				rt_conn_fail(c, 0, "ended by this side");
@@ -355,7 +356,7 @@ static void conn_work(struct rt_conn *c)
 		RT_EACH_PART(c->inst, turn, c);
 		if (c->state == RT_DRAINING && drained(c))
 			rt_event(c, EV_DRAINED);
-	} while (c->posted && budget > 0);
+	} while (c->work.posted && budget > 0);
 	if (c->state == RT_CLOSED)
 		rt_conn_ended(c);
 	set_deadline(c);
@@ -375,7 +376,7 @@ void rt_strand_release(struct rt_conn *c)
 	do {
 		conn_work(c);
 		/* What was raised meanwhile brings another round. */
-		n = atomic_fetch_sub_explicit(&c->pending, n,
+		n = atomic_fetch_sub_explicit(&c->strand.pending, n,
 					      memory_order_acq_rel) -
 		    n;
 	} while (n && ((++turns < RT_TURNS && rt_now_ms() < until) ||
@@ -392,7 +393,8 @@ static void strand_pass(struct rt_conn *c)
 
 void rt_strand_run(struct rt_conn *c)
 {
-	if (!atomic_fetch_add_explicit(&c->pending, 1, memory_order_acq_rel))
+	if (!atomic_fetch_add_explicit(&c->strand.pending, 1,
+				       memory_order_acq_rel))
 		strand_pass(c);
 }
 
@@ -400,7 +402,8 @@ bool rt_conn_hold(struct rt_conn *c)
 {
 	uint32_t idle = 0;
 
-	return atomic_compare_exchange_strong_explicit(&c->pending, &idle, 1,
+	return atomic_compare_exchange_strong_explicit(&c->strand.pending,
+						       &idle, 1,
 						       memory_order_acq_rel,
 						       memory_order_relaxed);
 }
@@ -417,16 +420,16 @@ void rt_conn_ready(struct fab_conn *f, void *user)
 
 bool rt_conn_over(struct rt_conn *c)
 {
-	return atomic_load(&c->over);
+	return atomic_load(&c->strand.over);
 }
 
 void rt_conn_close(struct rt_conn *c, bool abort)
 {
 	int want = abort ? 2 : 1;
-	int old = atomic_load(&c->close_wanted);
+	int old = atomic_load(&c->strand.close_wanted);
 
-	while (old < want &&
-	       !atomic_compare_exchange_weak(&c->close_wanted, &old, want))
+	while (old < want && !atomic_compare_exchange_weak(
+				     &c->strand.close_wanted, &old, want))
 		;
 	rt_strand_run(c);
 }

@@ -37,7 +37,8 @@ void rt_stats_total(struct rt_instance *inst, struct rt_stats *out,
 
 	pthread_mutex_lock(&inst->lock);
 	*out = inst->ended;
-	cds_list_for_each_entry(c, &inst->conns, inst_link) add_stats(out, c);
+	cds_list_for_each_entry(c, &inst->conns, strand.inst_link)
+		add_stats(out, c);
 	if (connections)
 		*connections = inst->nconns;
 	if (accepted)
@@ -60,7 +61,8 @@ void rt_stages_total(struct rt_instance *inst, struct rt_stages *out)
 
 	pthread_mutex_lock(&inst->lock);
 	*out = inst->ended_stages;
-	cds_list_for_each_entry(c, &inst->conns, inst_link) add_stages(out, c);
+	cds_list_for_each_entry(c, &inst->conns, strand.inst_link)
+		add_stages(out, c);
 	pthread_mutex_unlock(&inst->lock);
 }
 
@@ -70,7 +72,7 @@ void rt_classes_total(struct rt_instance *inst, struct rt_classes *out)
 
 	pthread_mutex_lock(&inst->lock);
 	*out = inst->ended_classes;
-	cds_list_for_each_entry(c, &inst->conns, inst_link)
+	cds_list_for_each_entry(c, &inst->conns, strand.inst_link)
 		rt_classes_sum(out, &c->classes);
 	pthread_mutex_unlock(&inst->lock);
 }
@@ -83,7 +85,7 @@ void rt_for_each_conn(struct rt_instance *inst,
 	struct rt_conn *c;
 
 	pthread_mutex_lock(&inst->lock);
-	cds_list_for_each_entry(c, &inst->conns, inst_link)
+	cds_list_for_each_entry(c, &inst->conns, strand.inst_link)
 	{
 		rt_conn_info(c, &info);
 		fn(&info, arg);

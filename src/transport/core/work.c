@@ -51,7 +51,7 @@ static struct rt_work *take(struct rt_work **list)
 
 struct rt_work *rt_work_get(struct rt_conn *c, rt_work_fn done)
 {
-	struct rt_work *w = take(&c->free_works);
+	struct rt_work *w = take(&c->work.free_works);
 
 	if (!w)
 		return NULL;
@@ -62,7 +62,7 @@ struct rt_work *rt_work_get(struct rt_conn *c, rt_work_fn done)
 
 struct rt_work *rt_send_get(struct rt_conn *c)
 {
-	struct rt_work *w = take(&c->free_sends);
+	struct rt_work *w = take(&c->work.free_sends);
 
 	if (!w)
 		return NULL;
@@ -78,9 +78,25 @@ struct rt_work *rt_send_get(struct rt_conn *c)
 	return w;
 }
 
+int rt_sends_own(struct rt_conn *c, unsigned int n)
+{
+	while (n--) {
+		/* Not one that has been put back. */
+		struct rt_work *others = c->work.free_sends, *w;
+
+		c->work.free_sends = NULL;
+		w = rt_send_get(c);
+		c->work.free_sends = others;
+		if (!w)
+			return -ENOMEM;
+		rt_work_put(c, w);
+	}
+	return 0;
+}
+
 void rt_work_put(struct rt_conn *c, struct rt_work *w)
 {
-	struct rt_work **list = &c->free_works;
+	struct rt_work **list = &c->work.free_works;
 
 	while (w->writes) {
 		struct rt_work *write = w->writes;
@@ -91,7 +107,7 @@ void rt_work_put(struct rt_conn *c, struct rt_work *w)
 	fab_pool_put(w->bounce);
 	w->bounce = NULL;
 	if (w->is_send)
-		list = &c->free_sends;
+		list = &c->work.free_sends;
 	w->next = *list;
 	*list = w;
 }
@@ -122,21 +138,21 @@ static void shorten(struct rt_work **list, unsigned int n)
 
 static void rest(struct rt_conn *c)
 {
-	shorten(&c->free_sends, RT_OWN_SENDS);
-	shorten(&c->free_works, RT_OWN_SENDS);
+	shorten(&c->work.free_sends, RT_OWN_SENDS);
+	shorten(&c->work.free_works, RT_OWN_SENDS);
 }
 
 static void ended(struct rt_conn *c)
 {
-	free_list(&c->free_sends);
-	free_list(&c->free_works);
+	free_list(&c->work.free_sends);
+	free_list(&c->work.free_works);
 }
 
 void rt_chain_add(struct rt_conn *c, struct rt_work *w)
 {
 	w->wr.next = NULL;
-	*c->chain_tail = &w->wr;
-	c->chain_tail = &w->wr.next;
+	*c->work.chain_tail = &w->wr;
+	c->work.chain_tail = &w->wr.next;
 	c->works_inflight++;
 	if (w->is_send)
 		c->sends_inflight++;
@@ -144,7 +160,7 @@ void rt_chain_add(struct rt_conn *c, struct rt_work *w)
 
 struct rt_mark rt_chain_mark(const struct rt_conn *c)
 {
-	return (struct rt_mark){ .tail = c->chain_tail,
+	return (struct rt_mark){ .tail = c->work.chain_tail,
 				 .writes = c->stats.write_bytes,
 				 .copied = c->stats.copied_bytes,
 				 .chunks = c->stats.write_chunks };
@@ -155,7 +171,7 @@ void rt_chain_cut(struct rt_conn *c, const struct rt_mark *m)
 	for (struct fab_wr *wr = *m->tail; wr; wr = wr->next)
 		c->works_inflight--;
 	*m->tail = NULL;
-	c->chain_tail = m->tail;
+	c->work.chain_tail = m->tail;
 	RT_COUNT(c, write_bytes, m->writes - c->stats.write_bytes);
 	RT_COUNT(c, copied_bytes, m->copied - c->stats.copied_bytes);
 	RT_COUNT(c, write_chunks, m->chunks - c->stats.write_chunks);
@@ -177,10 +193,10 @@ static void chain_refused(struct rt_conn *c, struct fab_wr *chain)
 
 static struct fab_wr *chain_take(struct rt_conn *c)
 {
-	struct fab_wr *chain = c->chain;
+	struct fab_wr *chain = c->work.chain;
 
-	c->chain = NULL;
-	c->chain_tail = &c->chain;
+	c->work.chain = NULL;
+	c->work.chain_tail = &c->work.chain;
 	return chain;
 }
 
@@ -193,7 +209,7 @@ void rt_chain_post(struct rt_conn *c)
 	if (!chain)
 		return;
 	rc = fab_post(c->fab, chain);
-	c->posted = true;
+	c->work.posted = true;
 	c->chain_told = NULL;
 	if (told)
 		told(c);
@@ -215,7 +231,7 @@ static void down(struct rt_conn *c)
 
 static int init(struct rt_conn *c)
 {
-	c->chain_tail = &c->chain;
+	c->work.chain_tail = &c->work.chain;
 	return 0;
 }
 

@@ -58,21 +58,22 @@ int rt_host_join(struct rt_conn *c, const struct sockaddr_storage *peer)
 	}
 	found->refs++;
 	found->conns++;
-	c->host_holds = 2;
-	c->host = found;
+	c->flow.host_holds = 2;
+	c->flow.host = found;
 out:
 	pthread_mutex_unlock(&inst->lock);
 	if (rc)
 		rt_log(c, LOG_WARNING, "connection refused: %s",
-		       rc == -EUSERS ? "the limit of connections of its host is reached" :
-				       strerror(-rc));
+		       rc == -EUSERS ?
+			       "the limit of connections of its host is reached" :
+			       strerror(-rc));
 	return rc;
 }
 
 void rt_host_ended(struct rt_conn *c)
 {
-	if (c->host && !--c->host_holds)
-		c->host->conns--;
+	if (c->flow.host && !--c->flow.host_holds)
+		c->flow.host->conns--;
 }
 
 void rt_host_calls_back(struct rt_conn *c)
@@ -85,11 +86,11 @@ void rt_host_calls_back(struct rt_conn *c)
 void rt_host_leave(struct rt_conn *c)
 {
 	struct rt_instance *inst = c->inst;
-	struct rt_host *h = c->host;
+	struct rt_host *h = c->flow.host;
 
 	if (!h)
 		return;
-	c->host = NULL;
+	c->flow.host = NULL;
 	pthread_mutex_lock(&inst->lock);
 	if (--h->refs)
 		h = NULL;
@@ -101,7 +102,7 @@ void rt_host_leave(struct rt_conn *c)
 
 void rt_conn_host(const struct rt_conn *c, struct in6_addr *host)
 {
-	*host = c->host ? c->host->addr : in6addr_any;
+	*host = c->flow.host ? c->flow.host->addr : in6addr_any;
 }
 
 struct fab_buf *rt_memory_get(struct rt_conn *c, size_t mine, size_t size)
@@ -125,69 +126,80 @@ bool rt_memory_take(struct rt_conn *c, size_t mine, size_t n)
 	/* Buffers may be larger than what is in them. So that a limit that
 	 * admits a message admits its buffers, it counts only where others
 	 * hold some. */
-	if (c->memory > mine && c->memory + n > c->inst->cfg.max_conn_memory)
+	if (c->flow.memory > mine &&
+	    c->flow.memory + n > c->inst->cfg.max_conn_memory)
 		return false;
-	if (c->host) {
-		size_t was = atomic_fetch_add_explicit(&c->host->memory, n,
+	if (c->flow.host) {
+		size_t was = atomic_fetch_add_explicit(&c->flow.host->memory, n,
 						       memory_order_relaxed);
 
 		if (was > mine && was + n > c->inst->cfg.max_host_memory) {
-			atomic_fetch_sub_explicit(&c->host->memory, n,
+			atomic_fetch_sub_explicit(&c->flow.host->memory, n,
 						  memory_order_relaxed);
 			return false;
 		}
 	}
 	atomic_fetch_add_explicit(&c->inst->memory, n, memory_order_relaxed);
-	c->memory += n;
+	c->flow.memory += n;
 	return true;
 }
 
 void rt_memory_give(struct rt_conn *c, size_t n)
 {
-	c->memory -= n;
+	c->flow.memory -= n;
 	atomic_fetch_sub_explicit(&c->inst->memory, n, memory_order_relaxed);
-	if (c->host)
-		atomic_fetch_sub_explicit(&c->host->memory, n,
+	if (c->flow.host)
+		atomic_fetch_sub_explicit(&c->flow.host->memory, n,
 					  memory_order_relaxed);
+}
+
+bool rt_memory_elsewhere(const struct rt_conn *c)
+{
+	return atomic_load_explicit(&c->inst->memory, memory_order_relaxed) >
+	       c->flow.memory;
 }
 
 bool rt_host_receives(struct rt_conn *c, size_t n)
 {
 	const struct rt_config *cfg = &c->inst->cfg;
-	size_t was = c->recv_octets, all, most = cfg->max_memory / 4;
+	size_t was = c->flow.recv_octets, all, most = cfg->max_memory / 4;
 
-	if (!c->host)
+	if (!c->flow.host)
 		return true;
 	if (most < cfg->max_host_memory)
 		most = cfg->max_host_memory;
-	all = atomic_fetch_add_explicit(&c->host->receives, n - was,
+	all = atomic_fetch_add_explicit(&c->flow.host->receives, n - was,
 					memory_order_relaxed) -
 	      was;
 	if (n > was && all && all + n > most) {
-		atomic_fetch_sub_explicit(&c->host->receives, n - was,
+		atomic_fetch_sub_explicit(&c->flow.host->receives, n - was,
 					  memory_order_relaxed);
 		return false;
 	}
-	c->recv_octets = n;
+	c->flow.recv_octets = n;
 	return true;
 }
 
 void rt_replies_add(struct rt_conn *c, size_t n)
 {
-	if (!c->host)
+	if (!c->flow.host)
 		return;
 	atomic_fetch_add_explicit(&c->inst->replies, n, memory_order_relaxed);
-	atomic_fetch_add_explicit(&c->host->replies, n, memory_order_relaxed);
-	atomic_fetch_add_explicit(&c->reply_octets, n, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->flow.host->replies, n,
+				  memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->flow.reply_octets, n,
+				  memory_order_relaxed);
 }
 
 void rt_replies_sub(struct rt_conn *c, size_t n)
 {
-	if (!c->host)
+	if (!c->flow.host)
 		return;
 	atomic_fetch_sub_explicit(&c->inst->replies, n, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&c->host->replies, n, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&c->reply_octets, n, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&c->flow.host->replies, n,
+				  memory_order_relaxed);
+	atomic_fetch_sub_explicit(&c->flow.reply_octets, n,
+				  memory_order_relaxed);
 }
 
 /*
@@ -211,12 +223,13 @@ bool rt_replies_wait(struct rt_conn *c, unsigned int others)
 	/* A connection of the same host that takes its Replies goes on, with
 	 * one Call at a time; and so does each while the pool is short of
 	 * memory (reserve.c). */
-	return c->host &&
+	return c->flow.host &&
 	       (fab_pool_short(c->inst->pool) ||
-		atomic_load_explicit(&c->host->replies, memory_order_relaxed) >
+		atomic_load_explicit(&c->flow.host->replies,
+				     memory_order_relaxed) >
 			replies_most(c->inst)) &&
-	       (others ||
-		atomic_load_explicit(&c->reply_octets, memory_order_relaxed));
+	       (others || atomic_load_explicit(&c->flow.reply_octets,
+					       memory_order_relaxed));
 }
 
 const char *rt_replies_why(struct rt_conn *c)
@@ -224,9 +237,9 @@ const char *rt_replies_why(struct rt_conn *c)
 	if (fab_pool_short(c->inst->pool))
 		return "memory is short";
 	/* With little of its own it waits for what the others have. */
-	if (c->host &&
-	    atomic_load_explicit(&c->host->replies, memory_order_relaxed) <=
-		    c->inst->cfg.max_host_memory)
+	if (c->flow.host && atomic_load_explicit(&c->flow.host->replies,
+						 memory_order_relaxed) <=
+				    c->inst->cfg.max_host_memory)
 		return "all hosts together have more Replies to take than the limit of memory";
 	return "this host has more Replies to take than its limit";
 }

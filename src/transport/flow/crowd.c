@@ -23,7 +23,7 @@ static unsigned int most(const struct rt_instance *inst)
 
 void rt_crowd_init(struct rt_conn *c)
 {
-	CDS_INIT_LIST_HEAD(&c->crowd_link);
+	CDS_INIT_LIST_HEAD(&c->flow.crowd_link);
 }
 
 void rt_crowd_join(struct rt_conn *c)
@@ -32,10 +32,10 @@ void rt_crowd_join(struct rt_conn *c)
 	struct rt_conn *oldest = NULL;
 
 	pthread_mutex_lock(&inst->lock);
-	cds_list_add_tail(&c->crowd_link, &inst->crowd);
+	cds_list_add_tail(&c->flow.crowd_link, &inst->crowd);
 	if (++inst->ncrowd > most(inst)) {
 		oldest = cds_list_first_entry(&inst->crowd, struct rt_conn,
-					      crowd_link);
+					      flow.crowd_link);
 		rt_crowd_leave_locked(oldest);
 		if (!rt_conn_try_get(oldest))
 			oldest = NULL;
@@ -50,9 +50,9 @@ void rt_crowd_join(struct rt_conn *c)
 
 void rt_crowd_leave_locked(struct rt_conn *c)
 {
-	if (cds_list_empty(&c->crowd_link))
+	if (cds_list_empty(&c->flow.crowd_link))
 		return;
-	cds_list_del_init(&c->crowd_link);
+	cds_list_del_init(&c->flow.crowd_link);
 	c->inst->ncrowd--;
 }
 

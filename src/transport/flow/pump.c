@@ -90,7 +90,7 @@ static bool may_reply(struct rt_conn *c)
 {
 	if (!c->v->may_send(c, RT_OUT_REPLY))
 		return false;
-	c->credit_deadline = 0;
+	c->flow.credit_deadline = 0;
 	return true;
 }
 
@@ -138,10 +138,11 @@ static bool post_next(struct rt_conn *c)
 wait:
 	/* Calls may have to wait for as long as others take. A Reply waits for
 	 * nothing but the peer's readiness, and holds memory. */
-	if (!c->credit_deadline &&
+	if (!c->flow.credit_deadline &&
 	    ((c->cont && c->cont->kind == RT_OUT_REPLY) ||
 	     !cds_list_empty(&c->replies)))
-		c->credit_deadline = rt_now_ms() + c->inst->cfg.continuation_ms;
+		c->flow.credit_deadline =
+			rt_now_ms() + c->inst->cfg.continuation_ms;
 	RT_COUNT(c, credit_waits, 1);
 	RT_PROBE(credit__wait, c, c->requests_out, c->calls_upper);
 	return false;
@@ -171,12 +172,12 @@ void rt_pump(struct rt_conn *c)
 
 static uint64_t due(struct rt_conn *c)
 {
-	return rt_earlier(c->reserve_deadline, c->credit_deadline);
+	return rt_earlier(c->reserve_deadline, c->flow.credit_deadline);
 }
 
 static void expire(struct rt_conn *c, uint64_t now)
 {
-	rt_give_up(c, c->credit_deadline, now, "no credits for Replies");
+	rt_give_up(c, c->flow.credit_deadline, now, "no credits for Replies");
 }
 
 static void turn(struct rt_conn *c)
@@ -192,7 +193,7 @@ static int init(struct rt_conn *c)
 {
 	CDS_INIT_LIST_HEAD(&c->replies);
 	CDS_INIT_LIST_HEAD(&c->calls_out);
-	CDS_INIT_LIST_HEAD(&c->lent);
+	CDS_INIT_LIST_HEAD(&c->flow.lent);
 	rt_crowd_init(c);
 	return 0;
 }

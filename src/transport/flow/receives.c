@@ -55,14 +55,14 @@ int rt_share_receives(struct rt_instance *inst)
 /* A buffer of @size octets for @w, if it needs one. */
 static bool memory_for(struct rt_conn *c, struct rt_work *w, size_t size)
 {
-	struct fab_buf *b = c->free_recv;
+	struct fab_buf *b = c->flow.free_recv;
 
 	if (c->inst->shares) {
 		w->sge[0] = (struct fab_sge){ NULL, size, NULL };
 		return true;
 	}
 	if (b)
-		c->free_recv = b->next;
+		c->flow.free_recv = b->next;
 	else
 		b = fab_pool_get_spare(c->inst->pool, size);
 	if (!b)
@@ -75,9 +75,9 @@ static bool memory_for(struct rt_conn *c, struct rt_work *w, size_t size)
 /* As flow control has to know. */
 static void lacking(struct rt_conn *c, uint32_t n)
 {
-	if (n && !c->memory_told)
+	if (n && !c->flow.memory_told)
 		rt_log(c, LOG_NOTICE, "Calls wait: no memory for Receives");
-	c->memory_told |= n;
+	c->flow.memory_told |= n;
 	c->recvs_lacking = n;
 	c->credit.lacking = n;
 	c->credit1.lacking = n;
@@ -98,7 +98,7 @@ static void received(struct rt_conn *c, struct rt_work *w,
 {
 	bool ok = rt_work_ok(wc);
 
-	c->recvs_posted--;
+	c->flow.recvs_posted--;
 	cds_list_del(&w->lent);
 	if (c->inst->shares && ok)
 		w->buf = wc->memory;
@@ -127,15 +127,15 @@ int rt_post_receives(struct rt_conn *c)
 	int rc;
 
 	lacking(c, 0);
-	if (c->recvs_posted >= want)
+	if (c->flow.recvs_posted >= want)
 		return 0;
-	while (c->recvs_posted + n < want) {
+	while (c->flow.recvs_posted + n < want) {
 		struct rt_work *w = rt_work_get(c, received);
 
 		if (!w || !memory_for(c, w, size)) {
 			if (w)
 				put(c, w);
-			lacking(c, want - c->recvs_posted - n);
+			lacking(c, want - c->flow.recvs_posted - n);
 			break;
 		}
 		w->wr.op = FAB_RECV;
@@ -151,8 +151,8 @@ int rt_post_receives(struct rt_conn *c)
 	rc = fab_post_recv(c->fab, chain);
 	if (!rc) {
 		for (; posted; posted = posted->next)
-			cds_list_add(&posted->lent, &c->lent);
-		c->recvs_posted += n;
+			cds_list_add(&posted->lent, &c->flow.lent);
+		c->flow.recvs_posted += n;
 		c->works_inflight += n;
 		return 0;
 	}
@@ -174,10 +174,10 @@ void rt_reclaim_receives(struct rt_conn *c)
 {
 	struct rt_work *w, *tmp;
 
-	cds_list_for_each_entry_safe(w, tmp, &c->lent, lent)
+	cds_list_for_each_entry_safe(w, tmp, &c->flow.lent, lent)
 	{
 		cds_list_del(&w->lent);
-		c->recvs_posted--;
+		c->flow.recvs_posted--;
 		c->works_inflight--;
 		put(c, w);
 	}
@@ -200,7 +200,8 @@ void rt_receives_raise(struct rt_conn *c, uint32_t size, uint32_t announced)
 
 	c->recv_target = size;
 	c->recvs_shorter = 0;
-	cds_list_for_each_entry(w, &c->lent, lent) if (w->sge[0].len < size)
+	cds_list_for_each_entry(w, &c->flow.lent,
+				lent) if (w->sge[0].len < size)
 		c->recvs_shorter++;
 	rt_receives_size(c, announced);
 }

@@ -25,7 +25,7 @@
  *      none waits for a completion that comes.
  *      The same is true of a Call of ours, and the Receive for its Reply.
  *   4. While the pool is short of memory one Call at a time is executed for a
- *      connection (call_wait.c), and its Reply has what was promised.
+ *      connection (advance.c), and its Reply has what was promised.
  *
  * The N Receives of a host's connections have a share of the memory (host.c).
  *
@@ -56,29 +56,17 @@ static int reserve(struct rt_conn *c)
 {
 	uint32_t n = c->inst->shares ? 0 : c->v->receives(c);
 	size_t size = c->recv_size;
-	struct rt_work *w;
 
 	if (!rt_host_receives(c, n * size))
 		return -EDQUOT;
 	if (c->server) {
 		if (!fab_pool_promise(c->inst->pool, RT_CALL_PROMISED + 1))
 			return -ENOMEM;
-		c->promised = RT_CALL_PROMISED + 1;
+		c->flow.promised = RT_CALL_PROMISED + 1;
 	}
-	if (!take(c, n, size, &c->free_recv))
+	if (!take(c, n, size, &c->flow.free_recv))
 		return -ENOMEM;
-	for (unsigned int i = 0; i < RT_OWN_SENDS; i++) {
-		/* Not one that has been put back. */
-		struct rt_work *others = c->free_sends;
-
-		c->free_sends = NULL;
-		w = rt_send_get(c);
-		c->free_sends = others;
-		if (!w)
-			return -ENOMEM;
-		rt_work_put(c, w);
-	}
-	return 0;
+	return rt_sends_own(c, RT_OWN_SENDS);
 }
 
 int rt_reserve(struct rt_conn *c)
@@ -95,9 +83,9 @@ int rt_reserve(struct rt_conn *c)
 
 void rt_reserve_end(struct rt_conn *c)
 {
-	rt_bufs_put(&c->free_recv);
-	fab_pool_release(c->inst->pool, c->promised);
-	c->promised = 0;
+	rt_bufs_put(&c->flow.free_recv);
+	fab_pool_release(c->inst->pool, c->flow.promised);
+	c->flow.promised = 0;
 	(void)rt_host_receives(c, 0);
 }
 
@@ -115,17 +103,17 @@ int rt_reserve_reverse(struct rt_conn *c)
 	b = fab_pool_get_promised(c->inst->pool);
 	if (!b)
 		return -EAGAIN;
-	rt_bufs_add(&c->free_recv, b);
+	rt_bufs_add(&c->flow.free_recv, b);
 	return rt_post_receives(c);
 }
 
 void rt_reserve_shorten(struct rt_conn *c)
 {
-	struct fab_buf *b, *list = c->free_recv;
+	struct fab_buf *b, *list = c->flow.free_recv;
 	size_t n = c->inst->shares ? 0 : c->v->receives(c);
 
 	(void)rt_host_receives(c, n * c->recv_size);
-	c->free_recv = NULL;
+	c->flow.free_recv = NULL;
 	while ((b = list)) {
 		list = b->next;
 		rt_receive_put(c, b);
@@ -136,7 +124,7 @@ bool rt_reserve_resize(struct rt_conn *c, size_t size)
 {
 	uint32_t n = c->inst->shares ? 0 : c->v->receives(c);
 	struct fab_buf *list = NULL;
-	size_t was = c->recv_octets;
+	size_t was = c->flow.recv_octets;
 
 	if (!rt_host_receives(c, n * size))
 		return false;
@@ -145,8 +133,8 @@ bool rt_reserve_resize(struct rt_conn *c, size_t size)
 		(void)rt_host_receives(c, was);
 		return false;
 	}
-	rt_bufs_put(&c->free_recv);
-	c->free_recv = list;
+	rt_bufs_put(&c->flow.free_recv);
+	c->flow.free_recv = list;
 	return true;
 }
 
@@ -177,7 +165,7 @@ void rt_receive_put(struct rt_conn *c, struct fab_buf *b)
 			b = shorter;
 		}
 	}
-	rt_bufs_add(&c->free_recv, b);
+	rt_bufs_add(&c->flow.free_recv, b);
 }
 
 void rt_receive_back(struct rt_conn *c, struct fab_buf **list)
@@ -192,7 +180,7 @@ void rt_receive_back(struct rt_conn *c, struct fab_buf **list)
 		if (c->recvs_lacking && c->state < RT_CLOSING &&
 		    fits(b, size, 1)) {
 			c->recvs_lacking--;
-			rt_bufs_add(&c->free_recv, b);
+			rt_bufs_add(&c->flow.free_recv, b);
 		} else {
 			fab_pool_put(b);
 		}

@@ -28,10 +28,10 @@ void rt_wrong(struct rt_conn *c)
 	if (!c->server)
 		return;
 	now = rt_now_ms();
-	if (c->wrong_until < now)
-		c->wrong_until = now;
-	c->wrong_until += RT_WRONG_MS;
+	if (c->flow.wrong_until < now)
+		c->flow.wrong_until = now;
+	c->flow.wrong_until += RT_WRONG_MS;
 	/* By then the strand looks again (rt_looks_later()). */
-	if (c->wrong_until > burst_ms(c))
-		c->look_from = c->wrong_until - burst_ms(c);
+	if (c->flow.wrong_until > burst_ms(c))
+		c->look_from = c->flow.wrong_until - burst_ms(c);
 }

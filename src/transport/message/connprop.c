@@ -271,7 +271,7 @@ enum wire_status rt_connprop_receive(struct rt_conn *c,
 	rt_values_take(c, &next);
 	rt_connprop_threshold(c);
 	if (next.complete) {
-		c->props_open = false;
+		c->msg.props_open = false;
 		RT_EACH_EXT(c, settled, c);
 		rt_log(c, LOG_INFO,
 		       "version 2, peer receives %u, sends %u, "

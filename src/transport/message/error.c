@@ -23,7 +23,7 @@ void rt_error_send(struct rt_conn *c, uint32_t xid, uint32_t vers,
 		rt_event(c, EV_ABORT);
 		return;
 	}
-	e = &c->errors[(c->errors_at + c->nerrors++) % c->max_errors];
+	e = &c->msg.errors[(c->msg.errors_at + c->nerrors++) % c->max_errors];
 	e->xid = xid;
 	e->vers = vers;
 	e->err = *err;
@@ -37,7 +37,8 @@ void rt_repterr_send(struct rt_conn *c, const struct wire_repterr *rep)
 
 	rt_error_send(c, rep->bad.xid, WIRE_VERS2, &err);
 	if (c->nerrors > n)
-		c->errors[(c->errors_at + n) % c->max_errors].rep = *rep;
+		c->msg.errors[(c->msg.errors_at + n) % c->max_errors].rep =
+			*rep;
 }
 
 void rt_error_code(struct rt_conn *c, uint32_t xid, uint32_t code)
@@ -72,7 +73,7 @@ static size_t encode_error(struct rt_conn *c, const struct rt_error_out *e,
 
 bool rt_error_post(struct rt_conn *c)
 {
-	struct rt_error_out *e = &c->errors[c->errors_at];
+	struct rt_error_out *e = &c->msg.errors[c->msg.errors_at];
 	struct rt_work *w = rt_send_get(c);
 	size_t n;
 
@@ -87,7 +88,7 @@ bool rt_error_post(struct rt_conn *c)
 	       e->rep.code ? wire_optrerr_name(e->rep.code) :
 			     wire_errcode_name(e->err.code),
 	       e->xid);
-	c->errors_at = (c->errors_at + 1) % c->max_errors;
+	c->msg.errors_at = (c->msg.errors_at + 1) % c->max_errors;
 	c->nerrors--;
 	w->wr.op = FAB_SEND;
 	w->wr.nsge = 1;
@@ -100,8 +101,8 @@ bool rt_error_post(struct rt_conn *c)
 static int init(struct rt_conn *c)
 {
 	c->max_errors = c->inst->cfg.credits + RT_ERROR_SLACK;
-	c->errors = calloc(c->max_errors, sizeof(*c->errors));
-	return c->errors ? 0 : -ENOMEM;
+	c->msg.errors = calloc(c->max_errors, sizeof(*c->msg.errors));
+	return c->msg.errors ? 0 : -ENOMEM;
 }
 
 static bool drained(struct rt_conn *c)
@@ -116,8 +117,8 @@ static void down(struct rt_conn *c)
 
 static void ended(struct rt_conn *c)
 {
-	free(c->errors);
-	c->errors = NULL;
+	free(c->msg.errors);
+	c->msg.errors = NULL;
 	c->max_errors = 0;
 }
 

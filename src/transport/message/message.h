@@ -16,7 +16,7 @@
 
 #include "transport/flow/flow.h"
 #include "transport/message/ext.h"
-#include "transport/message/inbound.h"
+#include "transport/message/state.h"
 
 /* ERRORs waiting for credits beyond the Advertised credits, [E6]. */
 #define RT_ERROR_SLACK 8
@@ -61,17 +61,17 @@ struct rt_cuts {
 /* What the Responder does. */
 struct rt_responder_ops {
 	/*
-	 * Take a Call whose header is @m. @w's buffer (and a finished
-	 * sequence's) goes to the Call if it is kept.
+	 * Take a Call whose header is @m. @w's buffer, or those of the finished
+	 * sequence @s, go to the Call if it is kept; NULL: it was one message.
 	 */
 	void (*call)(struct rt_conn *c, const struct wire_msg *m,
-		     struct rt_work *w, bool continued);
+		     struct rt_work *w, struct rt_sequence *s);
 };
 
 /* What the Requester does, with Calls of its own. */
 struct rt_requester_ops {
 	void (*reply)(struct rt_conn *c, const struct wire_msg *m,
-		      struct rt_work *w, bool continued);
+		      struct rt_work *w, struct rt_sequence *s);
 	/* It may be about that Call; true: it has been heeded. */
 	bool (*error)(struct rt_conn *c, struct rt_own *own,
 		      const struct wire_error *err);

@@ -18,7 +18,7 @@ static int init(struct rt_conn *c)
 {
 	c->traffic = &traffic;
 	/* It goes out before anybody has said who he is: it tells nothing. */
-	c->next_xid = arc4random();
+	c->msg.next_xid = arc4random();
 	rt_connprop_init(c);
 	rt_version_init(c);
 	return 0;
@@ -84,16 +84,16 @@ static void up(struct rt_conn *c, const void *priv, size_t len)
 
 static uint64_t due(struct rt_conn *c)
 {
-	return c->seq.active ? c->seq.deadline : 0;
+	return c->msg.seq.active ? c->msg.seq.deadline : 0;
 }
 
 static void expire(struct rt_conn *c, uint64_t now)
 {
-	if (!c->seq.active || c->seq.deadline > now)
+	if (!c->msg.seq.active || c->msg.seq.deadline > now)
 		return;
 	rt_log(c, LOG_WARNING, "a continued message was not completed in time");
-	rt_error_code(c, c->seq.xid, RDMA2_ERR_INVAL_CONT);
-	rt_sequence_give_up(c, c->seq.xid, c->seq.reply, true);
+	rt_error_code(c, c->msg.seq.xid, RDMA2_ERR_INVAL_CONT);
+	rt_sequence_give_up(c, c->msg.seq.xid, c->msg.seq.reply, true);
 }
 
 static void down(struct rt_conn *c)

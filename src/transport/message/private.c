@@ -41,10 +41,10 @@ void rt_private_data(const struct rt_instance *inst, bool server,
 void rt_private_take(struct rt_conn *c, const void *priv, size_t len)
 {
 	/* RFC 8797 5.1: what its absence means. */
-	c->private = (struct wire_cm_private){
+	c->msg.private = (struct wire_cm_private){
 		.send_size = WIRE1_DEFAULT_INLINE,
 		.recv_size = WIRE1_DEFAULT_INLINE,
 	};
 	if (priv)
-		(void)wire_cm_decode(priv, len, &c->private);
+		(void)wire_cm_decode(priv, len, &c->msg.private);
 }

@@ -66,7 +66,7 @@ static bool is_inline(uint32_t htype)
 static bool discarded(struct rt_conn *c, const struct wire_prefix *p)
 {
 	for (unsigned int i = 0; i < 2; i++) {
-		struct rt_discard *d = &c->discard[i];
+		struct rt_discard *d = &c->msg.discard[i];
 
 		if (d->on && p->xid == d->xid &&
 		    directed(c, p->htype, d->reply)) {
@@ -75,7 +75,7 @@ static bool discarded(struct rt_conn *c, const struct wire_prefix *p)
 		}
 	}
 	if (is_call(p->htype) || is_reply(p->htype))
-		memset(c->discard, 0, sizeof(c->discard));
+		memset(c->msg.discard, 0, sizeof(c->msg.discard));
 	return false;
 }
 
@@ -105,12 +105,12 @@ static bool in_order(struct rt_conn *c, const struct wire_prefix *p)
 		RT_COUNT(c, dropped, 1);
 		return false;
 	}
-	if (c->seq.active && !rt_sequence_continues(c, p)) {
-		uint32_t broken = c->seq.xid;
+	if (c->msg.seq.active && !rt_sequence_continues(c, p)) {
+		uint32_t broken = c->msg.seq.xid;
 
 		rt_log(c, LOG_WARNING, "%s inside a continued message",
 		       wire_htype_name(p->htype));
-		rt_sequence_give_up(c, broken, c->seq.reply, true);
+		rt_sequence_give_up(c, broken, c->msg.seq.reply, true);
 		misplaced(c, p);
 		if (broken != p->xid)
 			rt_error_code(c, broken, RDMA2_ERR_INVAL_CONT);
@@ -121,14 +121,14 @@ static bool in_order(struct rt_conn *c, const struct wire_prefix *p)
 		if (!c->theirs.complete) {
 			/* 6.3.3 is about the header type, so also by one that
 			 * is refused for what is in it [F2]. */
-			c->props_open |= p->htype == RDMA2_CONNPROP_MIDDLE;
+			c->msg.props_open |= p->htype == RDMA2_CONNPROP_MIDDLE;
 			return true;
 		}
 		/* 6.3.4: nothing after FINAL. */
 		misplaced(c, p);
 		return false;
 	}
-	if (c->props_open) {
+	if (c->msg.props_open) {
 		/* 6.3.3; the sequence stays open for a FINAL [D3]. */
 		misplaced(c, p);
 		return false;
@@ -141,7 +141,7 @@ static bool in_order(struct rt_conn *c, const struct wire_prefix *p)
 static void fragment(struct rt_conn *c, const struct wire_msg *m,
 		     struct rt_work *w)
 {
-	struct rt_sequence *s = &c->seq;
+	struct rt_sequence *s = &c->msg.seq;
 	bool middle = is_middle(m->p.htype);
 	bool reply = is_reply(m->p.htype);
 
@@ -180,9 +180,9 @@ static void fragment(struct rt_conn *c, const struct wire_msg *m,
 		return;
 	}
 	if (reply)
-		c->requester->reply(c, m, w, s->active);
+		c->requester->reply(c, m, w, s->active ? s : NULL);
 	else
-		c->responder->call(c, m, w, s->active);
+		c->responder->call(c, m, w, s->active ? s : NULL);
 	if (s->active)
 		rt_sequence_reset(c);
 }
@@ -277,7 +277,7 @@ void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
 	else
 		ev = x && x->event ? x->event(p->htype) : classify(p->htype);
 	if (c->state < RT_CLOSING) {
-		c->messages++;
+		c->msg.messages++;
 		rt_credit_take(&c->credit, p->credit);
 	}
 	if (!rt_event(c, ev)) {
@@ -319,10 +319,10 @@ void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
 			bad_message(c, p, status);
 		break;
 	case RDMA2_CALL_EXTERNAL:
-		c->responder->call(c, &m, w, false);
+		c->responder->call(c, &m, w, NULL);
 		break;
 	case RDMA2_REPLY_EXTERNAL:
-		c->requester->reply(c, &m, w, false);
+		c->requester->reply(c, &m, w, NULL);
 		break;
 	default:
 		fragment(c, &m, w);

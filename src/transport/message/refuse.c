@@ -42,7 +42,7 @@ void rt_error_received(struct rt_conn *c, uint32_t xid,
 	       wire_errcode_name(err->code), xid);
 	if (own && c->requester->error(c, own, err))
 		return;
-	if (c->values_sent && xid == c->props_xid) {
+	if (c->values_sent && xid == c->msg.props_xid) {
 		rt_connprop_refused(c);
 		return;
 	}

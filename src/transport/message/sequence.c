@@ -10,7 +10,7 @@
 
 void rt_sequence_reset(struct rt_conn *c)
 {
-	struct rt_sequence *s = &c->seq;
+	struct rt_sequence *s = &c->msg.seq;
 
 	rt_memory_give(c, s->memory);
 	rt_bufs_put(&s->bufs);
@@ -20,8 +20,8 @@ void rt_sequence_reset(struct rt_conn *c)
 /* Swallow what is still to come of a message, [D3] step 3 and 7.1.4. */
 void rt_sequence_discard(struct rt_conn *c, uint32_t xid, bool reply)
 {
-	c->discard[1] = c->discard[0];
-	c->discard[0] = (struct rt_discard){ true, reply, xid };
+	c->msg.discard[1] = c->msg.discard[0];
+	c->msg.discard[0] = (struct rt_discard){ true, reply, xid };
 }
 
 /* Give up a continued message; @more of it may be under way. */
@@ -47,7 +47,7 @@ static size_t fragment_room(const struct rt_conn *c)
 
 bool rt_sequence_append(struct rt_conn *c, const uint8_t *data, size_t len)
 {
-	struct rt_sequence *s = &c->seq;
+	struct rt_sequence *s = &c->msg.seq;
 	size_t room = fragment_room(c);
 
 	s->len += len;
@@ -93,7 +93,7 @@ bool rt_sequence_append(struct rt_conn *c, const uint8_t *data, size_t len)
 bool rt_sequence_goes_on(struct rt_conn *c, const struct wire_msg *m,
 			 bool middle)
 {
-	struct rt_sequence *s = &c->seq;
+	struct rt_sequence *s = &c->msg.seq;
 	const uint64_t most = c->inst->cfg.max_message;
 	const uint64_t len = m->payload_len, all = s->len + len;
 	const uint64_t left = middle ? m->remaining : 0;
@@ -123,14 +123,15 @@ static bool belongs(const struct wire_prefix *p, uint32_t xid, bool reply)
 /* Does this message go on with the sequence in progress? */
 bool rt_sequence_continues(const struct rt_conn *c, const struct wire_prefix *p)
 {
-	return c->seq.active && belongs(p, c->seq.xid, c->seq.reply);
+	return c->msg.seq.active &&
+	       belongs(p, c->msg.seq.xid, c->msg.seq.reply);
 }
 
 bool rt_sequence_discards(const struct rt_conn *c, const struct wire_prefix *p)
 {
 	for (unsigned int i = 0; i < 2; i++)
-		if (c->discard[i].on &&
-		    belongs(p, c->discard[i].xid, c->discard[i].reply))
+		if (c->msg.discard[i].on &&
+		    belongs(p, c->msg.discard[i].xid, c->msg.discard[i].reply))
 			return true;
 	return false;
 }

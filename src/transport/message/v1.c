@@ -25,16 +25,16 @@ void rt_version1_settled(struct rt_conn *c)
 	c->v = &rt_version1;
 	/* RFC 8797 4.1: both, or nobody. */
 	c->remote_invalidation = ours.remote_invalidation &&
-				 c->private.remote_invalidation;
+				 c->msg.private.remote_invalidation;
 	/* RFC 8797 4.2, each way. */
-	c->to_peer = smaller(ours.send_size, c->private.recv_size) &
+	c->to_peer = smaller(ours.send_size, c->msg.private.recv_size) &
 		     ~(uint32_t)3;
-	c->from_peer = smaller(ours.recv_size, c->private.send_size);
+	c->from_peer = smaller(ours.recv_size, c->msg.private.send_size);
 	c->ours.send_size = ours.send_size;
 	c->ours.recv_size = ours.recv_size;
 	rt_receives_size(c, c->ours.recv_size);
-	c->theirs.send_size = c->private.send_size;
-	c->theirs.recv_size = c->private.recv_size;
+	c->theirs.send_size = c->msg.private.send_size;
+	c->theirs.recv_size = c->msg.private.recv_size;
 	/*
 	 * RFC 8167 5.3, 6: reverse Calls go inline; whether the client can take
 	 * one is for the upper layers to know [G5].
@@ -160,7 +160,7 @@ static void call(struct rt_conn *c, struct rt_work *w, const struct wire_msg *m)
 		rt_event(c, EV_ABORT);
 		return;
 	}
-	c->responder->call(c, m, w, false);
+	c->responder->call(c, m, w, NULL);
 }
 
 static void receive(struct rt_conn *c, struct rt_work *w,
@@ -195,7 +195,7 @@ static void receive(struct rt_conn *c, struct rt_work *w,
 		RT_COUNT(c, dropped, 1);
 		return;
 	}
-	c->messages++;
+	c->msg.messages++;
 	c->unanswered = false;
 	if (m.surplus)
 		RT_COUNT(c, surplus, 1);
@@ -208,7 +208,7 @@ static void receive(struct rt_conn *c, struct rt_work *w,
 		RT_COUNT(c, inline_bytes_received, m.payload_len);
 		if (grants(c, &m))
 			rt_credit1_granted(&c->credit1, m.p.credit);
-		c->requester->reply(c, &m, w, false);
+		c->requester->reply(c, &m, w, NULL);
 		break;
 	case WIRE_CONTROL:
 		RT_COUNT(c, errors_received, 1);

@@ -37,7 +37,7 @@ static void posted(struct rt_conn *c)
  */
 static bool peer_active(struct rt_conn *c)
 {
-	return c->seq.active || c->partial || c->props_open ||
+	return c->msg.seq.active || c->partial || c->msg.props_open ||
 	       c->requests_out || (c->server && !c->calls_all);
 }
 

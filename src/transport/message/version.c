@@ -167,10 +167,10 @@ static void other_version(struct rt_conn *c, const struct wire_prefix *p)
 			       "are not logged",
 			       c->inst->no_version1);
 	}
-	if (++c->bad_versions >= RT_BAD_VERSIONS) {
+	if (++c->msg.bad_versions >= RT_BAD_VERSIONS) {
 		rt_conn_fail(c, -EPROTO,
 			     "%u messages in a row of other versions",
-			     c->bad_versions);
+			     c->msg.bad_versions);
 		rt_event(c, EV_ABORT);
 		return;
 	}
@@ -224,7 +224,7 @@ static bool refuses_version(struct rt_conn *c, uint32_t xid,
 	return (err->code == RDMA2_ERR_VERS ||
 		err->code == RDMA2_ERR_VERS_MISMATCH) &&
 	       ((own && own->posted) ||
-		(c->values_sent && xid == c->props_xid));
+		(c->values_sent && xid == c->msg.props_xid));
 }
 
 /*
@@ -274,11 +274,12 @@ static bool settle(struct rt_conn *c, const struct rt_in *in)
 
 	if (in->p.htype == RDMA2_ERROR && c->state < RT_CLOSING &&
 	    wire_error_decode(in->buf, in->len, &err)) {
-		if (!c->server && !c->messages && err.code == RDMA2_ERR_VERS) {
+		if (!c->server && !c->msg.messages &&
+		    err.code == RDMA2_ERR_VERS) {
 			refused(c, &err);
 			return false;
 		}
-		if (c->version && c->messages &&
+		if (c->version && c->msg.messages &&
 		    refuses_version(c, in->p.xid, &err)) {
 			withdrawn(c, in->p.xid, &err);
 			return false;
@@ -291,7 +292,7 @@ static bool settle(struct rt_conn *c, const struct rt_in *in)
 		other_version(c, &in->p);
 		return false;
 	}
-	c->bad_versions = 0;
+	c->msg.bad_versions = 0;
 	if (c->version || c->state >= RT_CLOSING)
 		return true;
 	if (in->p.vers == WIRE_VERS1)

@@ -14,7 +14,7 @@
 
 void rt_xid_count(struct rt_conn *c, uint32_t xid, int n)
 {
-	_Atomic uint16_t *at = &c->xids[xid % RT_XIDS];
+	_Atomic uint16_t *at = &c->msg.xids[xid % RT_XIDS];
 
 	/* The runner alone writes. */
 	atomic_store_explicit(
@@ -25,7 +25,7 @@ void rt_xid_count(struct rt_conn *c, uint32_t xid, int n)
 
 bool rt_conn_xid_busy(struct rt_conn *c, uint32_t xid)
 {
-	return atomic_load_explicit(&c->xids[xid % RT_XIDS],
+	return atomic_load_explicit(&c->msg.xids[xid % RT_XIDS],
 				    memory_order_relaxed);
 }
 
@@ -34,7 +34,7 @@ bool rt_conn_xid_busy(struct rt_conn *c, uint32_t xid)
 static struct rt_own **bucket(struct rt_conn *c, uint32_t xid)
 {
 	/* XIDs are often counted up: the low octet spreads well enough. */
-	return &c->own[(xid ^ xid >> 8) % RT_HASH];
+	return &c->msg.own[(xid ^ xid >> 8) % RT_HASH];
 }
 
 struct rt_own *rt_xid_find(struct rt_conn *c, uint32_t xid)
@@ -64,9 +64,9 @@ void rt_xid_del(struct rt_conn *c, const struct rt_own *o)
 
 uint32_t rt_xid_props(struct rt_conn *c)
 {
-	while (!c->props_xid || rt_xid_find(c, c->props_xid))
-		c->props_xid = c->next_xid++;
-	return c->props_xid;
+	while (!c->msg.props_xid || rt_xid_find(c, c->msg.props_xid))
+		c->msg.props_xid = c->msg.next_xid++;
+	return c->msg.props_xid;
 }
 
 uint32_t rt_xid_fresh(struct rt_conn *c)
@@ -74,7 +74,7 @@ uint32_t rt_xid_fresh(struct rt_conn *c)
 	uint32_t xid;
 
 	do
-		xid = c->next_xid++;
-	while (!xid || xid == c->props_xid || rt_xid_find(c, xid));
+		xid = c->msg.next_xid++;
+	while (!xid || xid == c->msg.props_xid || rt_xid_find(c, xid));
 	return xid;
 }

@@ -26,7 +26,7 @@ static bool may_use_chunks(const struct rt_conn *c,
 /* The peer has said that it does not know it: never again (7.1.3). */
 static bool refuses(const struct rt_conn *c, uint32_t htype)
 {
-	return c->refused & 1u << htype;
+	return c->req.refused & 1u << htype;
 }
 
 static bool may_continue(const struct rt_conn *c)
@@ -157,7 +157,7 @@ int rt_request_offer_writes(struct rt_conn *c, struct rt_request_priv *rq)
 static bool trusts_continuation(const struct rt_conn *c,
 				const struct rt_request_priv *rq)
 {
-	return may_continue(c) && !rq->pub.once && !c->reply_refused &&
+	return may_continue(c) && !rq->pub.once && !c->req.reply_refused &&
 	       rq->max_writes == UINT32_MAX;
 }
 
@@ -340,7 +340,7 @@ bool rt_request_outdated(const struct rt_conn *c,
 {
 	/* With the values go what rtrext was planned for, the limits of
 	 * segments, and the level of the reverse direction. */
-	return rq->values != c->values || rq->without != c->refused ||
+	return rq->values != c->values || rq->without != c->req.refused ||
 	       (rq->format && !rq->format->usable(c));
 }
 
@@ -410,9 +410,9 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 	rq->external = false;
 	rq->values = c->values;
 	rq->room = c->to_peer;
-	rq->without = c->refused;
+	rq->without = c->req.refused;
 	/* Only a Reply gives a credit of version 1 back (RFC 8166 3.3.1). */
-	if (rq->pub.call_only && c->version == WIRE_VERS1)
+	if (rq->pub.call_only && c->v->number == WIRE_VERS1)
 		return -EOPNOTSUPP;
 	rq->format = NULL;
 	if (c->other_format && c->other_format->prepare(c, rq)) {

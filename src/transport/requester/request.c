@@ -231,7 +231,7 @@ static void queue(struct rt_conn *c, struct rt_request_priv *rq)
 	}
 	rq->own.xid = rq->pub.xid;
 	rt_xid_add(c, &rq->own);
-	cds_list_add_tail(&rq->link, &c->requests);
+	cds_list_add_tail(&rq->link, &c->req.requests);
 	cds_list_add_tail(&rq->going.queue, &c->calls_out);
 }
 
@@ -409,7 +409,7 @@ static uint64_t answer_due(const struct rt_conn *c)
 	if (!c->server)
 		return 0;
 	/* The first that is not over is the oldest. */
-	cds_list_for_each_entry(rq, &c->requests, link)
+	cds_list_for_each_entry(rq, &c->req.requests, link)
 	{
 		if (!rq->finished)
 			return rq->submitted / 1000000 +
@@ -420,7 +420,7 @@ static uint64_t answer_due(const struct rt_conn *c)
 
 static bool busy(struct rt_conn *c)
 {
-	return !cds_list_empty(&c->requests);
+	return !cds_list_empty(&c->req.requests);
 }
 
 static uint64_t due(struct rt_conn *c)
@@ -444,7 +444,7 @@ static void down(struct rt_conn *c)
 
 	if (c->cont && c->cont->kind == RT_OUT_CALL)
 		c->cont = NULL;
-	cds_list_for_each_entry_safe(rq, tmp, &c->requests, link)
+	cds_list_for_each_entry_safe(rq, tmp, &c->req.requests, link)
 	{
 		rq->sends_pending = 0;
 		if (rq->finished)
@@ -461,7 +461,7 @@ static void tell(struct rt_conn *c, struct rt_conn_info *info)
 
 static int init(struct rt_conn *c)
 {
-	CDS_INIT_LIST_HEAD(&c->requests);
+	CDS_INIT_LIST_HEAD(&c->req.requests);
 	c->requester = &rt_requester;
 	return 0;
 }

@@ -98,7 +98,7 @@ static inline struct rt_request_priv *rt_request_begun(const struct rt_conn *c)
 
 static inline bool rt_requests_any(const struct rt_conn *c)
 {
-	return c->requests.next != &c->requests;
+	return c->req.requests.next != &c->req.requests;
 }
 
 /* Before there are requests: a format wants so many octets in each. */

@@ -77,10 +77,9 @@ static void take_external(struct rt_conn *c, struct rt_request_priv *rq,
 	rq->pub.reply_len = len;
 }
 
-static void take_continued(struct rt_conn *c, struct rt_request_priv *rq)
+static void take_continued(struct rt_conn *c, struct rt_request_priv *rq,
+			   struct rt_sequence *s)
 {
-	struct rt_sequence *s = &c->seq;
-
 	RT_COUNT(c, continued_received, 1);
 	rq->pub.nreply = s->npieces;
 	memcpy(rq->pub.reply, s->piece, s->npieces * sizeof(*s->piece));
@@ -172,7 +171,7 @@ void rt_response_violation(struct rt_conn *c, struct rt_request_priv *rq,
 }
 
 static void receive(struct rt_conn *c, const struct wire_msg *m,
-		    struct rt_work *w, bool continued)
+		    struct rt_work *w, struct rt_sequence *s)
 {
 	struct rt_request_priv *rq = rt_request_find(c, m->p.xid);
 	size_t len = 0;
@@ -214,8 +213,8 @@ static void receive(struct rt_conn *c, const struct wire_msg *m,
 			return;
 		}
 		take_external(c, rq, len);
-	} else if (continued) {
-		take_continued(c, rq);
+	} else if (s) {
+		take_continued(c, rq, s);
 	} else {
 		take_inline(c, rq, m, w);
 	}
@@ -263,7 +262,7 @@ static void avoid(struct rt_conn *c, const struct rt_request_priv *rq,
 	struct rt_request_priv *begun = rt_request_begun(c);
 	uint32_t htype = rt_request_htype(c, rq);
 
-	c->refused |= 1u << htype;
+	c->req.refused |= 1u << htype;
 	rt_log(c, LOG_WARNING, "the peer takes no %s", wire_htype_name(htype));
 	if (begun && begun != rq && !begun->format &&
 	    htype != RDMA2_CALL_EXTERNAL)
@@ -302,7 +301,7 @@ static bool error(struct rt_conn *c, struct rt_own *own,
 		return true;
 	/* It does not continue Replies, or not such. */
 	if (err->code == RDMA2_ERR_REPLY_RESOURCE && !rq->format)
-		c->reply_refused = true;
+		c->req.reply_refused = true;
 	if (err->code == RDMA2_ERR_INVAL_HTYPE && !rq->format)
 		avoid(c, rq, err);
 	rt_request_refused(c, rq, err);

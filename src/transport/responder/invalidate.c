@@ -29,7 +29,7 @@ static uint32_t choose(struct rt_conn *c, const struct rt_call_priv *call)
 	for (unsigned int i = 0; i < call->nsegs && !handle; i++)
 		if (call->seg[i].length)
 			handle = call->seg[i].handle;
-	cds_list_for_each_entry(other, &c->calls, link)
+	cds_list_for_each_entry(other, &c->resp.calls, link)
 	{
 		if (other == call || !other->held_credit)
 			continue;

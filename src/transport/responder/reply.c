@@ -88,14 +88,6 @@ static bool pair(struct rt_call_priv *call, struct wire_error *err)
 			  &call->cuts);
 }
 
-bool rt_reply_may_continue(const struct rt_conn *c)
-{
-	if (c->inst->cfg.no_continuation || !c->v->continuation)
-		return false;
-	/* [F4]: the level bounds Replies of the reverse direction too. */
-	return c->server || rt_reverse_level(c) >= RDMA2_RVRSDIR_CONT;
-}
-
 /* The format, in the order of [D7]. False: @err has been set. */
 static bool choose_format(struct rt_conn *c, struct rt_call_priv *call,
 			  struct wire_error *err)
@@ -180,8 +172,8 @@ static void queue(struct rt_conn *c, struct rt_call_priv *call)
 		return;
 	}
 	cds_list_add_tail(&call->going.queue, &c->replies);
-	if (c->server && !c->vouched) {
-		c->vouched = true;
+	if (c->server && !c->resp.vouched) {
+		c->resp.vouched = true;
 		fab_conn_vouch(c->fab);
 	}
 }
@@ -290,8 +282,8 @@ static void end(struct rt_conn *c, struct rt_call_priv *call, struct rt_work *w)
 	RT_COUNT(c, replies_sent, 1);
 	w->owner = call;
 	w->done = sent;
-	call->posting_next = c->posting;
-	c->posting = call;
+	call->posting_next = c->resp.posting;
+	c->resp.posting = call;
 	c->chain_told = rt_replies_posted;
 }
 
@@ -316,8 +308,9 @@ static bool unsent(struct rt_conn *c, struct rt_work *w,
 {
 	rt_chain_cut(c, mark);
 	rt_work_put(c, w);
-	if (!c->memory_deadline)
-		c->memory_deadline = rt_now_ms() + c->inst->cfg.continuation_ms;
+	if (!c->resp.memory_deadline)
+		c->resp.memory_deadline =
+			rt_now_ms() + c->inst->cfg.continuation_ms;
 	return false;
 }
 
@@ -350,7 +343,7 @@ static bool send_xmt(struct rt_conn *c, struct rt_call_priv *call,
 	}
 	if (rc)
 		return broken(c, w, rc);
-	c->memory_deadline = 0;
+	c->resp.memory_deadline = 0;
 	if (last)
 		end(c, call, w);
 	else
@@ -419,7 +412,7 @@ static bool send_reply(struct rt_conn *c, struct rt_outgoing *o)
 		return unsent(c, w, &mark);
 	if (rc)
 		goto fail;
-	c->memory_deadline = 0;
+	c->resp.memory_deadline = 0;
 	if (!call->posted_first)
 		begin(c, call);
 	continued = !last || c->cont;
@@ -483,10 +476,10 @@ static void count_class(struct rt_conn *c, const struct rt_call_priv *call,
 
 void rt_replies_posted(struct rt_conn *c)
 {
-	struct rt_call_priv *call = c->posting;
+	struct rt_call_priv *call = c->resp.posting;
 	uint64_t now = call ? rt_now_ns() : 0;
 
-	c->posting = NULL;
+	c->resp.posting = NULL;
 	for (; call; call = call->posting_next) {
 		uint64_t begun = call->begun ? call->begun : call->delivered;
 

@@ -13,10 +13,10 @@ static uint64_t due(struct rt_conn *c)
 {
 	uint64_t d = rt_calls_deadline(c);
 
-	d = rt_earlier(c->memory_deadline, d);
+	d = rt_earlier(c->resp.memory_deadline, d);
 	/* Others may give back memory, or take Replies: look. */
-	if (!cds_list_empty(&c->starved) || !cds_list_empty(&c->waiting) ||
-	    c->memory_deadline)
+	if (!cds_list_empty(&c->resp.starved) ||
+	    !cds_list_empty(&c->resp.waiting) || c->resp.memory_deadline)
 		d = rt_earlier(rt_now_ms() + RT_TICK_MS, d);
 	return d;
 }
@@ -27,21 +27,21 @@ static void expire(struct rt_conn *c, uint64_t now)
 	 * ever. */
 	rt_give_up(c, rt_calls_deadline(c), now,
 		   "an RDMA Read is not answered");
-	rt_give_up(c, c->memory_deadline, now,
+	rt_give_up(c, c->resp.memory_deadline, now,
 		   "no memory to copy a Reply into");
 }
 
 static bool busy(struct rt_conn *c)
 {
-	return !cds_list_empty(&c->calls);
+	return !cds_list_empty(&c->resp.calls);
 }
 
 static void turn(struct rt_conn *c)
 {
 	if (c->state >= RT_CLOSING)
 		return;
-	if (!cds_list_empty(&c->starved))
-		rt_calls_feed(c, c->starved_deadline <= rt_now_ms());
+	if (!cds_list_empty(&c->resp.starved))
+		rt_calls_feed(c, c->resp.starved_deadline <= rt_now_ms());
 	if (c->state < RT_CLOSING)
 		rt_calls_let(c);
 }
@@ -53,8 +53,8 @@ static void down(struct rt_conn *c)
 
 	if (c->cont && c->cont->kind == RT_OUT_REPLY)
 		c->cont = NULL;
-	c->posting = NULL;
-	cds_list_for_each_entry_safe(call, tmp, &c->calls, link)
+	c->resp.posting = NULL;
+	cds_list_for_each_entry_safe(call, tmp, &c->resp.calls, link)
 	{
 		if (call->stage == RT_CALL_REPLY)
 			rt_reply_abandon(c, call);
@@ -67,18 +67,18 @@ static void down(struct rt_conn *c)
 
 static void ended(struct rt_conn *c)
 {
-	while (c->free_calls) {
-		struct rt_call_priv *call = c->free_calls;
+	while (c->resp.free_calls) {
+		struct rt_call_priv *call = c->resp.free_calls;
 
-		c->free_calls = call->next_free;
+		c->resp.free_calls = call->next_free;
 		free(call);
 	}
 	/* A host whose connections end while their Calls are being executed has
 	 * not got rid of those: until they are back, its connection counts as
 	 * one of the host's. */
-	if (c->calls_back || !cds_list_empty(&c->calls))
+	if (c->resp.calls_back || !cds_list_empty(&c->resp.calls))
 		return;
-	c->calls_back = true;
+	c->resp.calls_back = true;
 	rt_host_calls_back(c);
 }
 
@@ -94,9 +94,9 @@ static const struct rt_responder_ops ops = {
 static int init(struct rt_conn *c)
 {
 	c->responder = &ops;
-	CDS_INIT_LIST_HEAD(&c->calls);
-	CDS_INIT_LIST_HEAD(&c->starved);
-	CDS_INIT_LIST_HEAD(&c->waiting);
+	CDS_INIT_LIST_HEAD(&c->resp.calls);
+	CDS_INIT_LIST_HEAD(&c->resp.starved);
+	CDS_INIT_LIST_HEAD(&c->resp.waiting);
 	return 0;
 }
 

@@ -2,8 +2,9 @@
 /*
  * responder - Calls that come, until their Replies have gone
  *
- * Reading order: call.c (the life of a Call, and what limits it), call_read.c
- * (its chunks are read), call_wait.c, reply.c, invalidate.c, responder.c.
+ * Reading order: call.c (the life of a Call, and what limits it), take.c (it
+ * comes), advance.c (its way to the upper layer), vet.c, assemble.c, reply.c,
+ * invalidate.c, responder.c.
  *
  * Unless a comment says otherwise every function takes a connection whose
  * strand the calling thread holds.
@@ -17,7 +18,9 @@ extern const struct rt_part rt_part_responder;
 
 enum rt_call_stage {
 	RT_CALL_BODY, /* its Call chunk is being read */
+	RT_CALL_LOOK, /* its stream without data items is here */
 	RT_CALL_ITEMS, /* its data item chunks are being read */
+	RT_CALL_READY, /* it is to be handed up, or waits for that */
 	RT_CALL_UPPER, /* the upper layer has it */
 	RT_CALL_REPLY, /* the Reply waits or is on its way */
 };
@@ -110,10 +113,10 @@ struct rt_reply_format {
 /* The runner alone writes. */
 static inline void rt_executing_add(struct rt_conn *c, int n)
 {
-	unsigned int was =
-		atomic_load_explicit(&c->calls_executing, memory_order_relaxed);
+	unsigned int was = atomic_load_explicit(&c->resp.calls_executing,
+						memory_order_relaxed);
 
-	atomic_store_explicit(&c->calls_executing, was + (unsigned int)n,
+	atomic_store_explicit(&c->resp.calls_executing, was + (unsigned int)n,
 			      memory_order_relaxed);
 }
 
@@ -145,8 +148,8 @@ static inline struct rt_call_priv *rt_reply_begun(const struct rt_conn *c)
 }
 
 /* call.c */
-void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
-		     struct rt_work *w, bool continued);
+/* May a Reply be longer than one message? */
+bool rt_reply_may_continue(const struct rt_conn *c);
 /*
  * A Call may be taken: a new one, without its lists and stream. @reads, @writes:
  * it has chunks for arguments, for results. NULL: it has been answered or
@@ -161,22 +164,25 @@ void rt_call_free(struct rt_conn *c, struct rt_call_priv *call);
 /* Keep but one of those that are free. */
 void rt_calls_rest(struct rt_conn *c);
 
-/* call_read.c; each may answer the Call, or free it */
-/* Its lists are there, and its stream is in the Call chunk. */
-void rt_call_read_body(struct rt_conn *c, struct rt_call_priv *call);
-/* Its stream without the data items (@base) and its lists are there. */
-void rt_call_proceed(struct rt_conn *c, struct rt_call_priv *call);
-void rt_call_read_items(struct rt_conn *c, struct rt_call_priv *call);
+/* take.c */
+void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
+		     struct rt_work *w, struct rt_sequence *s);
+
+/* assemble.c: false: the Positions make no sense. */
+bool rt_call_assemble(struct rt_call_priv *call);
+
+/* vet.c: false: @err has been set; @torn: not read, but for the upper layer to
+ * answer. */
+bool rt_call_may_read(struct rt_conn *c, struct rt_call_priv *call, bool *torn,
+		      struct wire_error *err);
+
+/* advance.c */
+/* Its lists are there, and perhaps its stream. It may be answered, or freed. */
+void rt_call_advance(struct rt_conn *c, struct rt_call_priv *call);
 /* When the oldest Call that is being read must be here; 0: there is none. */
 uint64_t rt_calls_deadline(const struct rt_conn *c);
 /* There may be memory for the Calls that wait; @late: for the last time. */
 void rt_calls_feed(struct rt_conn *c, bool late);
-
-/* call_wait.c */
-/* To the upper layer, for the first time; or it waits. */
-void rt_call_hand_up(struct rt_conn *c, struct rt_call_priv *call);
-/* Before its items are read. True: they will be later. */
-bool rt_call_held_up(struct rt_conn *c, struct rt_call_priv *call);
 /* All that need wait no longer. */
 void rt_calls_let(struct rt_conn *c);
 
@@ -186,8 +192,6 @@ uint32_t rt_call_invalidates(struct rt_conn *c, const struct rt_call_priv *call,
 			     uint32_t said);
 
 /* reply.c */
-/* May a Reply be longer than one message? */
-bool rt_reply_may_continue(const struct rt_conn *c);
 /* The chain is with the fabric: count the stages of those it answers. */
 void rt_replies_posted(struct rt_conn *c);
 void rt_reply_abandon(struct rt_conn *c, struct rt_call_priv *call);

@@ -186,7 +186,7 @@ void rt_rtr_call_receive(struct rt_conn *c)
 	call->memory += g->memory;
 	g->memory = 0;
 	g->next = 0;
-	rt_call_proceed(c, call);
+	rt_call_advance(c, call);
 }
 
 /* ---- The Reply -------------------------------------------------------- */

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * inbound - what a connection holds of messages that come in
+ * state - what a connection holds of messages; for core/conn.h
  */
-#ifndef RPCRDMA_TRANSPORT_INBOUND_H
-#define RPCRDMA_TRANSPORT_INBOUND_H
+#ifndef RPCRDMA_TRANSPORT_MESSAGE_STATE_H
+#define RPCRDMA_TRANSPORT_MESSAGE_STATE_H
+
+#include <stdatomic.h>
 
 #include "rpcrdma/rtr.h"
 #include "rpcrdma/transport.h"
+
+#define RT_HASH 256
+/* XIDs of the peer's Calls here are counted by their low bits. */
+#define RT_XIDS 1024
 
 /* A Call of ours, for what comes with its XID. */
 struct rt_own {
@@ -60,4 +66,21 @@ struct rt_in {
 	uint32_t inv_handle;
 };
 
-#endif /* RPCRDMA_TRANSPORT_INBOUND_H */
+struct rt_messages {
+	struct wire_cm_private private; /* the peer's, or the defaults */
+	uint32_t messages; /* valid messages from the peer */
+	unsigned int bad_versions;
+	bool props_open; /* between the peer's MIDDLE and FINAL */
+	uint32_t props_xid; /* of all our CONNPROP messages */
+	uint32_t next_xid;
+	/* Calls here by XID, written by the runner; rt_conn_xid_busy(). */
+	_Atomic uint16_t xids[RT_XIDS];
+	struct rt_own *own[RT_HASH];
+	struct rt_sequence seq;
+	/* A broken sequence and the one that broke it, [D3], 7.1.4. */
+	struct rt_discard discard[2];
+	unsigned int errors_at;
+	struct rt_error_out *errors; /* ring of max_errors */
+};
+
+#endif /* RPCRDMA_TRANSPORT_MESSAGE_STATE_H */
