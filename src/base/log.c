@@ -31,7 +31,8 @@ static const struct {
 };
 
 /* At what level a count of each class is told. */
-static const int levels[FAB_LOG_CLASSES] = { LOG_WARNING, LOG_INFO, LOG_DEBUG };
+static const int levels[FAB_LOG_CLASSES] = { LOG_WARNING, LOG_NOTICE, LOG_INFO,
+					     LOG_DEBUG };
 
 struct host {
 	struct in6_addr addr; /* zero: lines of no host */
@@ -61,20 +62,23 @@ static uint64_t now_ms(void)
 
 static unsigned int class_of(int level)
 {
-	return level <= LOG_NOTICE ? 0 : level == LOG_INFO ? 1 : 2;
+	return level <= LOG_WARNING ? 0 :
+	       level == LOG_NOTICE  ? 1 :
+	       level == LOG_INFO    ? 2 :
+				      3;
 }
 
 /* ---- Budgets, under the lock ------------------------------------------ */
 
 static uint64_t interval(enum scope s, unsigned int class)
 {
-	return limits[s].ms / (class ? FAB_LOG_MORE : 1);
+	return limits[s].ms / (class > 1 ? FAB_LOG_MORE : 1);
 }
 
 static bool room(const struct fab_log_bucket *b, enum scope s,
 		 unsigned int class, uint64_t now)
 {
-	uint64_t burst = limits[s].burst * (class ? FAB_LOG_MORE : 1);
+	uint64_t burst = limits[s].burst * (class > 1 ? FAB_LOG_MORE : 1);
 
 	return b->until <= now || b->until + interval(s, class) <=
 					  now + burst * interval(s, class);

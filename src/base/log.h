@@ -6,8 +6,10 @@
  * all together. Each lets some lines through at once and then one now and then;
  * a host's share of the last is small, so that it cannot hide what there is to
  * say of others. What was left out is counted, and the count is a line of its
- * own as soon as there may be one again, or at the end. Lines for information
- * and for debugging have budgets of their own, ten times as large.
+ * own as soon as there may be one again, or at the end. What is worth a notice,
+ * such as that somebody has connected, has budgets of its own, so that it does
+ * not hide a warning; and so have lines for information and for debugging, ten
+ * times as large.
  *
  * Threads: any. The lock is a leaf, and no sink is called under it.
  */
@@ -30,8 +32,8 @@
 /* Factor for LOG_INFO and LOG_DEBUG. */
 #define FAB_LOG_MORE 10
 
-/* Levels up to LOG_NOTICE, LOG_INFO, LOG_DEBUG. */
-#define FAB_LOG_CLASSES 3
+/* Levels up to LOG_WARNING, LOG_NOTICE, LOG_INFO, LOG_DEBUG. */
+#define FAB_LOG_CLASSES 4
 
 struct fab_log;
 

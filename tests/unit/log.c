@@ -76,7 +76,7 @@ static void connection(void)
 	say(l, NULL, 1, LOG_WARNING, 1);
 	CU_ASSERT_EQUAL(s.lines, FAB_LOG_CONN + 1);
 	test_clock_pass(FAB_LOG_CONN_MS);
-	say(l, &b, 1, LOG_NOTICE, 2);
+	say(l, &b, 1, LOG_ERR, 2);
 	CU_ASSERT_EQUAL(s.lines, FAB_LOG_CONN + 2);
 	CU_ASSERT_STRING_EQUAL(s.told, "peer: 990 more lines left out");
 	fab_log_leave(l, &b, &a, "peer");
@@ -105,8 +105,15 @@ static void classes(void)
 	CU_ASSERT_EQUAL(s.lines, FAB_LOG_CONN * FAB_LOG_MORE);
 	say(l, &b, 1, LOG_INFO, 5000);
 	CU_ASSERT_EQUAL(s.lines, 2 * FAB_LOG_CONN * FAB_LOG_MORE);
+	/* Nor do those who come and go hide a warning. */
+	s.lines = 0;
+	say(l, &b, 1, LOG_NOTICE, 5000);
+	CU_ASSERT_EQUAL(s.lines, FAB_LOG_CONN);
+	say(l, NULL, 1, LOG_NOTICE, 5000);
+	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST);
 	say(l, &b, 1, LOG_WARNING, 1);
 	CU_ASSERT_EQUAL(s.level, LOG_WARNING);
+	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST + 1);
 	fab_log_destroy(l);
 	test_clock_release();
 }
