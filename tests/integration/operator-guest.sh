@@ -108,7 +108,8 @@ check operator-boots await 120 started 0
 before=$(starts)
 check operator-enable server '^systemctl enable nfs-ganesha'
 check operator-restart server '^systemctl restart nfs-ganesha'
-check operator-waits prints server '^timeout 60 ' 'provider iwarp, .*:20049'
+check operator-says-where prints server '^rpcrdma-stat --connections' \
+	'provider iwarp, .*:20049'
 check operator-serves await 120 started "$before"
 begun=$SECONDS
 check operator-log prints server '^grep rpcrdma: ' 'serving RPC-over-RDMA .*20049'
