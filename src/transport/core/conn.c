@@ -87,6 +87,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	c->last_active = rt_now_ms();
 	atomic_init(&c->refs, 1);
 	atomic_init(&c->strand.pending, 1);
+	rt_strand_is(c, pthread_self());
 	pthread_mutex_init(&c->info_lock, NULL);
 	CDS_INIT_LIST_HEAD(&c->strand.inst_link);
 	c->info.state = rt_state_names[c->state];
@@ -116,6 +117,7 @@ static void conn_free(struct rt_conn *c)
 {
 	struct rt_instance *inst = c->inst;
 
+	rt_strand_is(c, pthread_self());
 	/* One that never had the fabric's. */
 	rt_instance_forget(c);
 	rt_conn_ended(c);

@@ -5,6 +5,7 @@
 #ifndef RPCRDMA_TRANSPORT_CONN_H
 #define RPCRDMA_TRANSPORT_CONN_H
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <urcu/list.h>
@@ -24,6 +25,7 @@
 /* A connection's strand, see strand.c and run.c. */
 struct rt_strand {
 	_Atomic uint32_t pending;
+	_Atomic(pthread_t) runner; /* for rt_assert_strand(), else unused */
 	_Atomic(struct rt_mail *) inbox; /* newest first */
 	struct rt_conn *handed_next; /* in its poller's queue */
 	_Atomic int close_wanted; /* 1 in order, 2 abort */
@@ -221,5 +223,22 @@ struct rt_instance {
 	pthread_mutex_t request_lock;
 	struct rt_request_priv *free_requests;
 };
+
+/*
+ * This thread has the strand, or is about to let go of it. In release builds
+ * nobody asks.
+ */
+static inline void rt_strand_is(struct rt_conn *c, pthread_t thread)
+{
+#ifndef NDEBUG
+	atomic_store_explicit(&c->strand.runner, thread, memory_order_relaxed);
+#endif
+}
+
+static inline void rt_assert_strand(const struct rt_conn *c)
+{
+	assert(atomic_load_explicit(&c->strand.runner, memory_order_relaxed) ==
+	       pthread_self());
+}
 
 #endif /* RPCRDMA_TRANSPORT_CONN_H */

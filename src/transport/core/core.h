@@ -177,6 +177,7 @@ void rt_work_done(struct rt_conn *c, struct rt_work *w,
 static inline void rt_work_complete(struct rt_conn *c, struct rt_work *w,
 				    const struct fab_wc *wc)
 {
+	assert(c->works_inflight && (!w->is_send || c->sends_inflight));
 	c->works_inflight--;
 	if (w->is_send)
 		c->sends_inflight--;

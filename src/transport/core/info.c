@@ -41,6 +41,7 @@ void rt_conn_publish(struct rt_conn *c)
 	const struct rt_properties *peer = &i->theirs;
 	bool may_call;
 
+	rt_assert_strand(c);
 	pthread_mutex_lock(&c->info_lock);
 	i->state = rt_state_names[c->state];
 	RT_EACH_PART(c->inst, tell, c, i);
@@ -75,6 +76,7 @@ void rt_conn_info(struct rt_conn *c, struct rt_conn_info *info)
 
 void rt_conn_tell_established(struct rt_conn *c)
 {
+	rt_assert_strand(c);
 	if (c->established)
 		return;
 	c->established = true;

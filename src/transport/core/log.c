@@ -39,6 +39,7 @@ void rt_log_ended(struct rt_conn *c)
 
 void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
 {
+	rt_assert_strand(c);
 	va_list ap;
 
 	if (c->end_reason)

@@ -61,6 +61,7 @@ void rt_alarm_set(struct rt_conn *c, uint64_t d)
 {
 	uint64_t armed = fab_timer_at(&c->strand.alarm), now;
 
+	rt_assert_strand(c);
 	if (!d || !c->fab || (armed && armed <= d))
 		return;
 	now = rt_now_ms();
@@ -81,6 +82,7 @@ void rt_alarm_set(struct rt_conn *c, uint64_t d)
 
 void rt_alarm_stop(struct rt_conn *c)
 {
+	rt_assert_strand(c);
 	if (fab_timer_stop(fab_poller_timers(c->inst->pollers[c->poller]),
 			   &c->strand.alarm))
 		rt_conn_put(c);

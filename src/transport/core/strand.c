@@ -101,6 +101,7 @@ bool rt_event(struct rt_conn *c, enum rt_event ev)
 {
 	const struct rt_transition *t = &rt_transitions[c->state][ev];
 
+	rt_assert_strand(c);
 	if (!t->allowed)
 		return false;
 	if (c->state != t->next) {
@@ -241,6 +242,7 @@ static void rest(struct rt_conn *c)
 
 void rt_give_up(struct rt_conn *c, uint64_t at, uint64_t now, const char *why)
 {
+	rt_assert_strand(c);
 	if (!at || at > now || c->state >= RT_CLOSING)
 		return;
 	rt_conn_fail(c, -ETIMEDOUT, "%s", why);
@@ -374,7 +376,9 @@ void rt_strand_release(struct rt_conn *c)
 
 	rt_conn_get(c);
 	do {
+		rt_strand_is(c, pthread_self());
 		conn_work(c);
+		rt_strand_is(c, 0);
 		/* What was raised meanwhile brings another round. */
 		n = atomic_fetch_sub_explicit(&c->strand.pending, n,
 					      memory_order_acq_rel) -
@@ -402,10 +406,12 @@ bool rt_conn_hold(struct rt_conn *c)
 {
 	uint32_t idle = 0;
 
-	return atomic_compare_exchange_strong_explicit(&c->strand.pending,
-						       &idle, 1,
-						       memory_order_acq_rel,
-						       memory_order_relaxed);
+	if (!atomic_compare_exchange_strong_explicit(&c->strand.pending, &idle,
+						     1, memory_order_acq_rel,
+						     memory_order_relaxed))
+		return false;
+	rt_strand_is(c, pthread_self());
+	return true;
 }
 
 void rt_conn_unhold(struct rt_conn *c)

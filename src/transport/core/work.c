@@ -53,6 +53,7 @@ struct rt_work *rt_work_get(struct rt_conn *c, rt_work_fn done)
 {
 	struct rt_work *w = take(&c->work.free_works);
 
+	rt_assert_strand(c);
 	if (!w)
 		return NULL;
 	w->is_send = false;
@@ -64,6 +65,7 @@ struct rt_work *rt_send_get(struct rt_conn *c)
 {
 	struct rt_work *w = take(&c->work.free_sends);
 
+	rt_assert_strand(c);
 	if (!w)
 		return NULL;
 	w->is_send = true;
@@ -80,6 +82,7 @@ struct rt_work *rt_send_get(struct rt_conn *c)
 
 int rt_sends_own(struct rt_conn *c, unsigned int n)
 {
+	rt_assert_strand(c);
 	while (n--) {
 		/* Not one that has been put back. */
 		struct rt_work *others = c->work.free_sends, *w;
@@ -98,6 +101,7 @@ void rt_work_put(struct rt_conn *c, struct rt_work *w)
 {
 	struct rt_work **list = &c->work.free_works;
 
+	rt_assert_strand(c);
 	while (w->writes) {
 		struct rt_work *write = w->writes;
 
@@ -114,6 +118,7 @@ void rt_work_put(struct rt_conn *c, struct rt_work *w)
 
 void rt_work_done(struct rt_conn *c, struct rt_work *w, const struct fab_wc *wc)
 {
+	rt_assert_strand(c);
 	rt_work_put(c, w);
 }
 
@@ -150,6 +155,7 @@ static void ended(struct rt_conn *c)
 
 void rt_chain_add(struct rt_conn *c, struct rt_work *w)
 {
+	rt_assert_strand(c);
 	w->wr.next = NULL;
 	*c->work.chain_tail = &w->wr;
 	c->work.chain_tail = &w->wr.next;
@@ -168,6 +174,7 @@ struct rt_mark rt_chain_mark(const struct rt_conn *c)
 
 void rt_chain_cut(struct rt_conn *c, const struct rt_mark *m)
 {
+	rt_assert_strand(c);
 	for (struct fab_wr *wr = *m->tail; wr; wr = wr->next)
 		c->works_inflight--;
 	*m->tail = NULL;
@@ -206,6 +213,7 @@ void rt_chain_post(struct rt_conn *c)
 	void (*told)(struct rt_conn *) = c->chain_told;
 	int rc;
 
+	rt_assert_strand(c);
 	if (!chain)
 		return;
 	rc = fab_post(c->fab, chain);

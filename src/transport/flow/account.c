@@ -110,6 +110,7 @@ struct fab_buf *rt_memory_get(struct rt_conn *c, size_t mine, size_t size)
 	struct rt_instance *inst = c->inst;
 	struct fab_buf *b = fab_pool_get_spare(inst->pool, size);
 
+	rt_assert_strand(c);
 	/* A lone message has what it needs. */
 	if (!b &&
 	    atomic_load_explicit(&inst->memory, memory_order_relaxed) <= mine)
@@ -123,6 +124,7 @@ struct fab_buf *rt_memory_get(struct rt_conn *c, size_t mine, size_t size)
 
 bool rt_memory_take(struct rt_conn *c, size_t mine, size_t n)
 {
+	rt_assert_strand(c);
 	/* Buffers may be larger than what is in them. So that a limit that
 	 * admits a message admits its buffers, it counts only where others
 	 * hold some. */
@@ -146,6 +148,8 @@ bool rt_memory_take(struct rt_conn *c, size_t mine, size_t n)
 
 void rt_memory_give(struct rt_conn *c, size_t n)
 {
+	rt_assert_strand(c);
+	assert(c->flow.memory >= n);
 	c->flow.memory -= n;
 	atomic_fetch_sub_explicit(&c->inst->memory, n, memory_order_relaxed);
 	if (c->flow.host)

@@ -31,9 +31,11 @@ static inline void probe_sent(struct rt_conn *c, struct rt_work *w, size_t hlen)
 
 void rt_send_work(struct rt_conn *c, struct rt_work *w, size_t hlen)
 {
+	rt_assert_strand(c);
 	w->wr.op = w->wr.op == FAB_SEND_INV ? FAB_SEND_INV : FAB_SEND;
 	w->wr.flags = FAB_F_SIGNALED;
 	w->sge[0] = (struct fab_sge){ w->buf->addr, hlen, w->buf->mr };
+	assert(c->sends_inflight < c->works_inflight + 1);
 	c->v->posted(c);
 	/* An ERR_VERS is not yet a message of the connection's version: the
 	 * one message of 4.3 is still to come. */
@@ -150,6 +152,7 @@ wait:
 
 void rt_pump_errors(struct rt_conn *c)
 {
+	rt_assert_strand(c);
 	if (!c->fab || c->cont)
 		return;
 	while (c->state < RT_CLOSING && may_error(c) && c->traffic->error(c))
@@ -159,6 +162,7 @@ void rt_pump_errors(struct rt_conn *c)
 
 void rt_pump(struct rt_conn *c)
 {
+	rt_assert_strand(c);
 	if (!c->fab)
 		return;
 	while (c->state < RT_CLOSING && post_next(c))

@@ -98,6 +98,7 @@ static void received(struct rt_conn *c, struct rt_work *w,
 {
 	bool ok = rt_work_ok(wc);
 
+	assert(c->flow.recvs_posted);
 	c->flow.recvs_posted--;
 	cds_list_del(&w->lent);
 	if (c->inst->shares && ok)
@@ -126,6 +127,7 @@ int rt_post_receives(struct rt_conn *c)
 	size_t size = c->recv_size;
 	int rc;
 
+	rt_assert_strand(c);
 	lacking(c, 0);
 	if (c->flow.recvs_posted >= want)
 		return 0;
@@ -187,6 +189,7 @@ void rt_receives_size(struct rt_conn *c, uint32_t announced)
 {
 	uint32_t n = c->recv_target;
 
+	rt_assert_strand(c);
 	if (n < announced)
 		n = announced;
 	if (n < WIRE_DEFAULT_INLINE)
@@ -198,6 +201,7 @@ void rt_receives_raise(struct rt_conn *c, uint32_t size, uint32_t announced)
 {
 	struct rt_work *w;
 
+	rt_assert_strand(c);
 	c->recv_target = size;
 	c->recvs_shorter = 0;
 	cds_list_for_each_entry(w, &c->flow.lent,

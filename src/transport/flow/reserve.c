@@ -73,6 +73,7 @@ int rt_reserve(struct rt_conn *c)
 {
 	int rc = reserve(c);
 
+	rt_assert_strand(c);
 	if (rc && c->server)
 		rt_log(c, LOG_WARNING, "connection refused: %s",
 		       rc == -EDQUOT ?
@@ -95,6 +96,7 @@ int rt_reserve_reverse(struct rt_conn *c)
 	struct fab_buf *b;
 	int rc = rt_post_receives(c);
 
+	rt_assert_strand(c);
 	if (rc || c->credit.lacking <= was)
 		return rc;
 	/* What Calls here wait for may be just this one. */
@@ -112,6 +114,7 @@ void rt_reserve_shorten(struct rt_conn *c)
 	struct fab_buf *b, *list = c->flow.free_recv;
 	size_t n = c->inst->shares ? 0 : c->v->receives(c);
 
+	rt_assert_strand(c);
 	(void)rt_host_receives(c, n * c->recv_size);
 	c->flow.free_recv = NULL;
 	while ((b = list)) {
@@ -126,6 +129,7 @@ bool rt_reserve_resize(struct rt_conn *c, size_t size)
 	struct fab_buf *list = NULL;
 	size_t was = c->flow.recv_octets;
 
+	rt_assert_strand(c);
 	if (!rt_host_receives(c, n * size))
 		return false;
 	if (!take(c, n, size, &list)) {
@@ -150,6 +154,7 @@ void rt_receive_put(struct rt_conn *c, struct fab_buf *b)
 {
 	size_t size = c->recv_size;
 
+	rt_assert_strand(c);
 	if (c->inst->shares || b->size < size) {
 		/* Longer ones are here already. */
 		fab_pool_put(b);
@@ -172,6 +177,7 @@ void rt_receive_back(struct rt_conn *c, struct fab_buf **list)
 {
 	size_t size = c->recv_size;
 
+	rt_assert_strand(c);
 	while (*list) {
 		struct fab_buf *b = *list;
 

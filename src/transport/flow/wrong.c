@@ -25,6 +25,7 @@ void rt_wrong(struct rt_conn *c)
 {
 	uint64_t now;
 
+	rt_assert_strand(c);
 	if (!c->server)
 		return;
 	now = rt_now_ms();

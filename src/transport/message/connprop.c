@@ -27,6 +27,7 @@ void rt_connprop_threshold(struct rt_conn *c)
 {
 	uint32_t n = c->inst->cfg.send_size;
 
+	rt_assert_strand(c);
 	if (n > c->theirs.recv_size)
 		n = c->theirs.recv_size;
 	if (c->send_limit && n > c->send_limit)
@@ -43,6 +44,7 @@ void rt_connprop_init(struct rt_conn *c)
 {
 	const struct rt_config *cfg = &c->inst->cfg;
 
+	rt_assert_strand(c);
 	c->theirs = defaults;
 	c->ours = (struct rt_properties){
 		.send_size = cfg->send_size,
@@ -79,6 +81,7 @@ unsigned int rt_ext_props(struct rt_conn *c, const struct rt_ext *but,
 	unsigned int n = 0;
 	size_t at = 0;
 
+	rt_assert_strand(c);
 	for (const struct rt_ext *const *x = c->inst->exts; *x; x++) {
 		unsigned int had = n;
 
@@ -144,6 +147,7 @@ bool rt_connprop_post(struct rt_conn *c)
 	bool final = !c->part_due;
 	size_t n;
 
+	rt_assert_strand(c);
 	if (!w)
 		return false;
 	n = encode(c, w->buf->addr, final);
@@ -162,6 +166,7 @@ bool rt_connprop_post(struct rt_conn *c)
 /* Our values did not reach the peer: it takes the defaults ([F2]). */
 void rt_connprop_refused(struct rt_conn *c)
 {
+	rt_assert_strand(c);
 	rt_log(c, LOG_WARNING, "the peer refused our properties");
 	/* It knows nothing of our target segments, nor of the rest. */
 	RT_EACH_EXT(c, refused, c);
@@ -216,6 +221,7 @@ bool rt_values_read(struct rt_conn *c, const struct wire_list *props,
 	struct wire_iter it = { 0 };
 	struct wire_prop v;
 
+	rt_assert_strand(c);
 	*next = c->theirs;
 	RT_EACH_EXT(c, begin, c);
 	while (wire_prop_next(props, &it, &v))
@@ -230,6 +236,7 @@ void rt_values_sized(struct rt_conn *c, uint32_t size)
 	struct rt_properties next = c->theirs;
 	struct wire_prop v = { RDMA2_PROPID_RBSIZ, (const uint8_t *)&value, 4 };
 
+	rt_assert_strand(c);
 	RT_EACH_EXT(c, begin, c);
 	if (read_value(c, &next, &v))
 		rt_values_take(c, &next);
@@ -253,6 +260,7 @@ bool rt_values_change(const struct rt_conn *c, const struct rt_properties *next)
 
 void rt_values_take(struct rt_conn *c, struct rt_properties *next)
 {
+	rt_assert_strand(c);
 	RT_EACH_EXT(c, taken, c, next);
 	c->theirs = *next;
 }
@@ -262,6 +270,7 @@ enum wire_status rt_connprop_receive(struct rt_conn *c,
 {
 	struct rt_properties next;
 
+	rt_assert_strand(c);
 	if (!rt_values_read(c, &m->props, &next))
 		return WIRE_BAD_PROPVAL;
 	for (const struct rt_ext *const *x = c->inst->exts; *x; x++)

@@ -14,6 +14,7 @@ void rt_error_send(struct rt_conn *c, uint32_t xid, uint32_t vers,
 {
 	struct rt_error_out *e;
 
+	rt_assert_strand(c);
 	/* The others are about what this side has, or cannot. */
 	if (err->code >= RDMA2_ERR_VERS && err->code <= RDMA2_ERR_INVAL_CONT)
 		rt_wrong(c);
@@ -35,6 +36,7 @@ void rt_repterr_send(struct rt_conn *c, const struct wire_repterr *rep)
 	struct wire_error err = { 0 };
 	unsigned int n = c->nerrors;
 
+	rt_assert_strand(c);
 	rt_error_send(c, rep->bad.xid, WIRE_VERS2, &err);
 	if (c->nerrors > n)
 		c->msg.errors[(c->msg.errors_at + n) % c->max_errors].rep =
@@ -45,12 +47,14 @@ void rt_error_code(struct rt_conn *c, uint32_t xid, uint32_t code)
 {
 	struct wire_error err = { .code = code };
 
+	rt_assert_strand(c);
 	rt_error_about(c, xid, &err);
 }
 
 void rt_error_about(struct rt_conn *c, uint32_t xid,
 		    const struct wire_error *err)
 {
+	rt_assert_strand(c);
 	rt_error_send(c, xid, c->v->number, err);
 }
 
@@ -77,6 +81,7 @@ bool rt_error_post(struct rt_conn *c)
 	struct rt_work *w = rt_send_get(c);
 	size_t n;
 
+	rt_assert_strand(c);
 	if (!w)
 		return false;
 	n = encode_error(c, e, w->buf->addr);

@@ -27,6 +27,8 @@
 enum rt_slot { RT_SLOT_AUTH, RT_SLOT_XCHAR, RT_SLOT_RTR };
 
 struct rt_ext {
+	unsigned int bit; /* of rt_config.extensions, if it has one */
+
 	/* ---- Messages ---- */
 	/* Its header types, and one of them that may come between any others. */
 	uint32_t first, last, beside;

@@ -4,6 +4,7 @@
  *
  * Runner only, but for what comes before it runs.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "transport/message/message.h"
@@ -13,6 +14,21 @@ static const struct rt_traffic traffic = {
 	.error = rt_error_post,
 	.props = rt_connprop_post,
 };
+
+/* An extension may have been left out of the build. */
+static int prepare(struct rt_instance *inst, const struct rt_params *p)
+{
+	unsigned int bits = 0;
+	bool gate = false;
+
+	for (const struct rt_ext *const *x = inst->exts; *x; x++) {
+		bits |= (*x)->bit;
+		gate |= (*x)->admits != NULL;
+	}
+	if (inst->cfg.extensions & (RT_EXT_XCHAR | RT_EXT_RTR) & ~bits)
+		return -EINVAL;
+	return inst->cfg.auth != RT_AUTH_NONE && !gate ? -EINVAL : 0;
+}
 
 static int init(struct rt_conn *c)
 {
@@ -103,6 +119,7 @@ static void down(struct rt_conn *c)
 }
 
 const struct rt_part rt_part_message = {
+	.prepare = prepare,
 	.init = init,
 	.hello = hello,
 	.greeted = rt_private_take,

@@ -40,6 +40,7 @@ void rt_private_data(const struct rt_instance *inst, bool server,
 
 void rt_private_take(struct rt_conn *c, const void *priv, size_t len)
 {
+	rt_assert_strand(c);
 	/* RFC 8797 5.1: what its absence means. */
 	c->msg.private = (struct wire_cm_private){
 		.send_size = WIRE1_DEFAULT_INLINE,

@@ -256,6 +256,7 @@ void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
 	struct wire_msg m;
 	enum rt_event ev;
 
+	rt_assert_strand(c);
 	if (in->invalidated &&
 	    !rt_invalidation_ok(c, in, may_invalidate(p->htype)))
 		return;

@@ -12,6 +12,7 @@ void rt_refuse_reply(struct rt_conn *c, uint32_t xid)
 {
 	struct rt_own *own = rt_xid_find(c, xid);
 
+	rt_assert_strand(c);
 	if (own)
 		c->requester->unusable(c, own);
 }
@@ -20,6 +21,7 @@ bool rt_invalidation_ok(struct rt_conn *c, const struct rt_in *in, bool reply)
 {
 	struct rt_own *own = rt_xid_find(c, in->p.xid);
 
+	rt_assert_strand(c);
 	RT_COUNT(c, invalidations_received, 1);
 	if (reply && own && own->posted &&
 	    c->requester->offered(c, own, in->inv_handle))
@@ -38,6 +40,7 @@ void rt_error_received(struct rt_conn *c, uint32_t xid,
 {
 	struct rt_own *own = rt_xid_find(c, xid);
 
+	rt_assert_strand(c);
 	rt_log(c, LOG_NOTICE, "ERROR %s received for xid %08x",
 	       wire_errcode_name(err->code), xid);
 	if (own && c->requester->error(c, own, err))

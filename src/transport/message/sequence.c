@@ -12,6 +12,7 @@ void rt_sequence_reset(struct rt_conn *c)
 {
 	struct rt_sequence *s = &c->msg.seq;
 
+	rt_assert_strand(c);
 	rt_memory_give(c, s->memory);
 	rt_bufs_put(&s->bufs);
 	memset(s, 0, sizeof(*s));
@@ -20,6 +21,7 @@ void rt_sequence_reset(struct rt_conn *c)
 /* Swallow what is still to come of a message, [D3] step 3 and 7.1.4. */
 void rt_sequence_discard(struct rt_conn *c, uint32_t xid, bool reply)
 {
+	rt_assert_strand(c);
 	c->msg.discard[1] = c->msg.discard[0];
 	c->msg.discard[0] = (struct rt_discard){ true, reply, xid };
 }
@@ -27,6 +29,7 @@ void rt_sequence_discard(struct rt_conn *c, uint32_t xid, bool reply)
 /* Give up a continued message; @more of it may be under way. */
 void rt_sequence_give_up(struct rt_conn *c, uint32_t xid, bool reply, bool more)
 {
+	rt_assert_strand(c);
 	rt_sequence_reset(c);
 	if (more)
 		rt_sequence_discard(c, xid, reply);
@@ -50,6 +53,7 @@ bool rt_sequence_append(struct rt_conn *c, const uint8_t *data, size_t len)
 	struct rt_sequence *s = &c->msg.seq;
 	size_t room = fragment_room(c);
 
+	rt_assert_strand(c);
 	s->len += len;
 	while (len) {
 		struct rt_piece *p;
@@ -98,6 +102,7 @@ bool rt_sequence_goes_on(struct rt_conn *c, const struct wire_msg *m,
 	const uint64_t len = m->payload_len, all = s->len + len;
 	const uint64_t left = middle ? m->remaining : 0;
 
+	rt_assert_strand(c);
 	if (s->active) {
 		s->without &= s->remaining == len + left;
 		s->with &= s->remaining == s->last + (middle ? left : len);

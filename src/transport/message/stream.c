@@ -153,6 +153,7 @@ int rt_gather(struct rt_conn *c, struct rt_work *w, struct rt_out *out,
 	size_t left;
 	uint8_t *to;
 
+	rt_assert_strand(c);
 	for (left = n; left; left -= got.len) {
 		if (!cursor_take(&k, left, &got))
 			return -EINVAL;
@@ -199,6 +200,7 @@ int rt_write_chunk(struct rt_conn *c, struct rt_work *send,
 	struct cursor k = { .piece = pieces, .npieces = npieces };
 	size_t total = 0;
 
+	rt_assert_strand(c);
 	for (unsigned int i = 0; i < npieces; i++)
 		total += pieces[i].len;
 	for (unsigned int s = 0; s < nsegs; s++) {

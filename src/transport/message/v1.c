@@ -20,6 +20,7 @@ void rt_version1_settled(struct rt_conn *c)
 {
 	struct wire_cm_private ours;
 
+	rt_assert_strand(c);
 	rt_private_ours(c->inst, c->server, &ours);
 	c->version = WIRE_VERS1;
 	c->v = &rt_version1;

@@ -93,6 +93,7 @@ static void remember(struct rt_conn *c)
 
 void rt_version_answered(struct rt_conn *c)
 {
+	rt_assert_strand(c);
 	c->unanswered = false;
 	forget(c);
 }
@@ -101,6 +102,7 @@ void rt_version_ended(struct rt_conn *c)
 {
 	char reason[sizeof(c->end_text)];
 
+	rt_assert_strand(c);
 	if (!c->unanswered || c->ended_here || !supported(c, WIRE_VERS1))
 		return;
 	switch (c->end_error) {
@@ -126,6 +128,7 @@ void rt_version_init(struct rt_conn *c)
 {
 	const struct rt_config *cfg = &c->inst->cfg;
 
+	rt_assert_strand(c);
 	rt_credit_init(&c->credit, cfg->credits);
 	if (c->server)
 		rt_credit1_init(&c->credit1, cfg->reverse_credits,
@@ -310,6 +313,7 @@ void rt_receive(struct rt_conn *c, struct rt_work *w, const struct fab_wc *wc)
 			    .inv_handle = wc->inv_handle };
 	bool whole = wire_prefix_decode(in.buf, in.len, &in.p);
 
+	rt_assert_strand(c);
 	c->credit.received++;
 	c->credit1.received++;
 	c->last_active = rt_now_ms();

@@ -16,6 +16,7 @@ void rt_xid_count(struct rt_conn *c, uint32_t xid, int n)
 {
 	_Atomic uint16_t *at = &c->msg.xids[xid % RT_XIDS];
 
+	rt_assert_strand(c);
 	/* The runner alone writes. */
 	atomic_store_explicit(
 		at,
@@ -41,6 +42,7 @@ struct rt_own *rt_xid_find(struct rt_conn *c, uint32_t xid)
 {
 	struct rt_own *o;
 
+	rt_assert_strand(c);
 	for (o = *bucket(c, xid); o; o = o->next)
 		if (o->xid == xid)
 			return o;
@@ -49,6 +51,7 @@ struct rt_own *rt_xid_find(struct rt_conn *c, uint32_t xid)
 
 void rt_xid_add(struct rt_conn *c, struct rt_own *o)
 {
+	rt_assert_strand(c);
 	o->next = *bucket(c, o->xid);
 	*bucket(c, o->xid) = o;
 }
@@ -57,6 +60,7 @@ void rt_xid_del(struct rt_conn *c, const struct rt_own *o)
 {
 	struct rt_own **p = bucket(c, o->xid);
 
+	rt_assert_strand(c);
 	while (*p != o)
 		p = &(*p)->next;
 	*p = o->next;
@@ -64,6 +68,7 @@ void rt_xid_del(struct rt_conn *c, const struct rt_own *o)
 
 uint32_t rt_xid_props(struct rt_conn *c)
 {
+	rt_assert_strand(c);
 	while (!c->msg.props_xid || rt_xid_find(c, c->msg.props_xid))
 		c->msg.props_xid = c->msg.next_xid++;
 	return c->msg.props_xid;
@@ -73,6 +78,7 @@ uint32_t rt_xid_fresh(struct rt_conn *c)
 {
 	uint32_t xid;
 
+	rt_assert_strand(c);
 	do
 		xid = c->msg.next_xid++;
 	while (!xid || xid == c->msg.props_xid || rt_xid_find(c, xid));

@@ -123,6 +123,7 @@ static int expose_sink(struct rt_conn *c, struct rt_request_priv *rq,
 
 int rt_request_offer_writes(struct rt_conn *c, struct rt_request_priv *rq)
 {
+	rt_assert_strand(c);
 	rq->nwrites = rq->pub.nsinks;
 	if (rq->nwrites > c->inst->cfg.call_write_chunks)
 		rq->nwrites = c->inst->cfg.call_write_chunks;
@@ -258,6 +259,7 @@ int rt_request_reduce(struct rt_conn *c, struct rt_request_priv *rq)
 	struct rt_item items[RT_MAX_CHUNKS];
 	unsigned int n = 0;
 
+	rt_assert_strand(c);
 	for (unsigned int i = 0;
 	     i < rq->pub.nitems && n < c->inst->cfg.call_read_chunks &&
 	     n < rq->max_reads && n < RT_MAX_CHUNKS;
@@ -272,6 +274,7 @@ int rt_request_expose_cuts(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	const struct rt_cuts *k = &rq->cuts;
 
+	rt_assert_strand(c);
 	for (unsigned int i = 0; i < k->count; i++)
 		for (unsigned int j = 0; j < k->cut[i].npieces; j++) {
 			const struct rt_piece *p =
@@ -405,6 +408,7 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 	bool simple = !refuses(c, RDMA2_CALL_INLINE);
 	int rc;
 
+	rt_assert_strand(c);
 	rq->nsegs = rq->nrsegs = rq->nbody = rq->nwrites = 0;
 	rq->reply_chunk = (struct wire_chunk_desc){ 0 };
 	rq->external = false;

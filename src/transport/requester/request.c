@@ -79,6 +79,7 @@ static void closed(struct rt_conn *c, struct rt_closing *range);
 void rt_request_unexpose(struct rt_conn *c, struct rt_request_priv *rq,
 			 uint32_t handle)
 {
+	rt_assert_strand(c);
 	rq->closing.closed = closed;
 	if (!fab_unexpose(c->fab, handle, &rq->closing))
 		rq->sends_pending++;
@@ -86,6 +87,7 @@ void rt_request_unexpose(struct rt_conn *c, struct rt_request_priv *rq,
 
 void rt_request_rollback(struct rt_conn *c, struct rt_request_priv *rq)
 {
+	rt_assert_strand(c);
 	for (unsigned int i = 0; i < rq->nsegs; i++)
 		rt_request_unexpose(c, rq, rq->seg[i].handle);
 	for (unsigned int i = 0; i < rq->nrsegs; i++)
@@ -104,6 +106,8 @@ static void complete(struct rt_conn *c, struct rt_request_priv *rq)
 /* A Call that had been posted counts no longer. */
 static void unpost(struct rt_conn *c)
 {
+	assert(c->requests_out);
+	assert(c->server ? c->credit.reverse : c->credit.forward);
 	c->requests_out--;
 	if (c->server)
 		c->credit.reverse--;
@@ -119,6 +123,7 @@ static void unpost(struct rt_conn *c)
 void rt_request_finish(struct rt_conn *c, struct rt_request_priv *rq,
 		       int status)
 {
+	rt_assert_strand(c);
 	if (rq->finished)
 		return;
 	rq->finished = true;
@@ -164,6 +169,7 @@ void rt_request_fail_queued(struct rt_conn *c, int status)
 {
 	struct rt_outgoing *o, *tmp;
 
+	rt_assert_strand(c);
 	cds_list_for_each_entry_safe(o, tmp, &c->calls_out, queue)
 		rt_request_finish(
 			c, caa_container_of(o, struct rt_request_priv, going),
@@ -173,12 +179,14 @@ void rt_request_fail_queued(struct rt_conn *c, int status)
 void rt_request_refused(struct rt_conn *c, struct rt_request_priv *rq,
 			const struct wire_error *err)
 {
+	rt_assert_strand(c);
 	rq->pub.error = *err;
 	rt_request_finish(c, rq, -EREMOTEIO);
 }
 
 void rt_request_again(struct rt_conn *c, struct rt_request_priv *rq)
 {
+	rt_assert_strand(c);
 	rt_request_rollback(c, rq);
 	if (c->cont == &rq->going)
 		c->cont = NULL;

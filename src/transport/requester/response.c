@@ -152,6 +152,7 @@ static void refuse(struct rt_conn *c, uint32_t xid)
 
 void rt_response_refuse(struct rt_conn *c, uint32_t xid)
 {
+	rt_assert_strand(c);
 	rt_log(c, LOG_WARNING, "Reply %08x: an RPC message that is none", xid);
 	refuse(c, xid);
 }
@@ -159,6 +160,7 @@ void rt_response_refuse(struct rt_conn *c, uint32_t xid)
 void rt_response_violation(struct rt_conn *c, struct rt_request_priv *rq,
 			   uint32_t xid, const char *what)
 {
+	rt_assert_strand(c);
 	refuse(c, xid);
 	rt_conn_fail(c, -EPROTO, "Reply %08x: %s", xid, what);
 	if (rq)
@@ -225,6 +227,7 @@ void rt_response_done(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	uint64_t now = rt_now_ns();
 
+	rt_assert_strand(c);
 	RT_COUNT(c, replies_received, 1);
 	RT_STAGE(c, answer, rq->sent, now);
 	count_class(c, rq, count_reads(c, rq), now);
@@ -236,6 +239,7 @@ void rt_response_closed(struct rt_conn *c, struct rt_request_priv *rq)
 	const uint8_t *b;
 	uint32_t xid;
 
+	rt_assert_strand(c);
 	if (rq->pub.status || !in_chunk(rq))
 		return;
 	b = rq->reply_buf->addr;

@@ -277,6 +277,7 @@ static bool deliver(struct rt_conn *c, struct rt_call_priv *call)
 
 void rt_call_advance(struct rt_conn *c, struct rt_call_priv *call)
 {
+	rt_assert_strand(c);
 	switch (call->stage) {
 	case RT_CALL_BODY:
 		if (!read_body(c, call))
@@ -344,6 +345,7 @@ void rt_calls_feed(struct rt_conn *c, bool late)
 	struct rt_call_priv *first;
 	bool fed = false, held;
 
+	rt_assert_strand(c);
 	CDS_INIT_LIST_HEAD(&again);
 	cds_list_splice(&c->resp.starved, &again);
 	CDS_INIT_LIST_HEAD(&c->resp.starved);
@@ -383,6 +385,7 @@ void rt_calls_feed(struct rt_conn *c, bool late)
 
 void rt_calls_let(struct rt_conn *c)
 {
+	rt_assert_strand(c);
 	while (!cds_list_empty(&c->resp.waiting) &&
 	       (c->state >= RT_CLOSING || !taken_up(c))) {
 		struct rt_call_priv *call = cds_list_first_entry(

@@ -83,6 +83,7 @@ static bool take_surplus(struct rt_conn *c, size_t *n)
 
 void rt_calls_rest(struct rt_conn *c)
 {
+	rt_assert_strand(c);
 	while (c->resp.free_calls && c->resp.free_calls->next_free) {
 		struct rt_call_priv *call = c->resp.free_calls;
 
@@ -95,6 +96,7 @@ void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)
 {
 	bool waiting = call->waiting;
 
+	rt_assert_strand(c);
 	if (call->starved || waiting) {
 		call->starved = false;
 		call->waiting = false;
@@ -105,12 +107,15 @@ void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)
 		call->failed = true;
 		return;
 	}
+	assert(call->stage < RT_CALL_UPPER || c->calls_upper);
 	if (call->stage >= RT_CALL_UPPER)
 		c->calls_upper--;
 	if (call->stage == RT_CALL_UPPER && !waiting)
 		rt_executing_add(c, -1);
 	if (call->pub.reverse)
 		c->calls_reverse--;
+	assert(c->calls_all >= c->credit.holding);
+	assert(!call->held_credit || c->credit.holding);
 	if (call->held_credit)
 		c->credit.holding--;
 	if (call->xid_counted)
@@ -129,6 +134,7 @@ void rt_call_error(struct rt_conn *c, struct rt_call_priv *call,
 {
 	uint32_t xid = call->pub.xid;
 
+	rt_assert_strand(c);
 	rt_log(c, LOG_NOTICE, "Call %08x refused: %s", xid,
 	       wire_errcode_name(err->code));
 	rt_error_about(c, xid, err);
@@ -180,6 +186,7 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid, bool reads,
 	struct rt_call_priv *call;
 	size_t surplus;
 
+	rt_assert_strand(c);
 	if (c->state == RT_DRAINING) {
 		/* The end of the connection is the answer (7.4): it lets the
 		 * Requester send again elsewhere, as an ERROR would not. */

@@ -57,5 +57,6 @@ static uint32_t as_said(struct rt_conn *c, const struct rt_call_priv *call,
 uint32_t rt_call_invalidates(struct rt_conn *c, const struct rt_call_priv *call,
 			     uint32_t said)
 {
+	rt_assert_strand(c);
 	return c->v->inv_field ? as_said(c, call, said) : choose(c, call);
 }

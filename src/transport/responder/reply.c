@@ -26,6 +26,7 @@ static void reply_done(struct rt_call_priv *call)
 
 void rt_reply_abandon(struct rt_conn *c, struct rt_call_priv *call)
 {
+	rt_assert_strand(c);
 	reply_done(call);
 	rt_call_free(c, call);
 }
@@ -479,6 +480,7 @@ void rt_replies_posted(struct rt_conn *c)
 	struct rt_call_priv *call = c->resp.posting;
 	uint64_t now = call ? rt_now_ns() : 0;
 
+	rt_assert_strand(c);
 	c->resp.posting = NULL;
 	for (; call; call = call->posting_next) {
 		uint64_t begun = call->begun ? call->begun : call->delivered;

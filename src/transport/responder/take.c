@@ -111,6 +111,7 @@ void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
 			      m->writes.count || m->has_reply);
 	struct wire_error err = { .code = RDMA2_ERR_SYSTEM };
 
+	rt_assert_strand(c);
 	if (!call)
 		return;
 	if (!take_lists(c, call, m, &err)) {

@@ -50,6 +50,7 @@ bool rt_call_may_read(struct rt_conn *c, struct rt_call_priv *call, bool *torn,
 	uint32_t most = c->inst->cfg.max_read_chunks, max = most;
 	bool many = call->nreads_all > call->nreads;
 
+	rt_assert_strand(c);
 	*torn = beyond(call);
 	if (!call->nreads_all)
 		return true;

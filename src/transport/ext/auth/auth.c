@@ -394,6 +394,7 @@ void rt_auth_result(struct rt_conn *c, struct rt_mail *m)
 	struct rt_auth_job *job = caa_container_of(m, struct rt_auth_job, mail);
 	struct rt_auth *a = auth(c);
 
+	rt_assert_strand(c);
 	a->job = NULL;
 	if (job->step.token && job->step.kind == RT_AUTH_REFUSAL)
 		rt_log(c, LOG_WARNING,

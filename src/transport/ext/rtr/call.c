@@ -144,6 +144,7 @@ void rt_rtr_call_receive(struct rt_conn *c)
 		c, g->head.p.xid, g->head.items.count, g->head.nrsditems);
 	uint32_t code;
 
+	rt_assert_strand(c);
 	if (!call)
 		return;
 	call->format = &rt_format_xmtresp;

@@ -191,6 +191,7 @@ int rt_rtr_fill(struct rt_conn *c, struct rt_rtr_plan *p, struct rt_out *pay,
 	size_t n = pay->len - pay->off, at, off, len;
 	int rc;
 
+	rt_assert_strand(c);
 	rt_out_init(to);
 	if (n > room)
 		n = room;

@@ -314,6 +314,7 @@ bool rt_rtr_response_limit(struct rt_conn *c, uint32_t xid, uint32_t *limit)
 {
 	struct rt_request_priv *rq = rt_request_find(c, xid);
 
+	rt_assert_strand(c);
 	if (!rq || !rq->own.posted || !rq->format)
 		return false;
 	*limit = rtr_out(rq)->rsbuf;
@@ -458,6 +459,7 @@ void rt_rtr_response_receive(struct rt_conn *c)
 	struct wire_repterr err = { 0 };
 	bool breach = false;
 
+	rt_assert_strand(c);
 	/* The RPC may have ended while the rest of the group came. */
 	if (!rq || !rq->own.posted || !rq->format) {
 		RT_COUNT(c, dropped, 1);
@@ -500,6 +502,7 @@ void rt_rtr_refused(struct rt_conn *c, uint32_t xid)
 {
 	struct rt_request_priv *rq = rt_request_find(c, xid);
 
+	rt_assert_strand(c);
 	if (!rq || !rq->own.posted || !rq->format)
 		return;
 	if (++rtr(c)->refusals == RT_RTR_REFUSALS)

@@ -610,6 +610,7 @@ static bool error(struct rt_conn *c, uint32_t xid, const struct wire_error *err)
 }
 
 const struct rt_ext rt_ext_rtr = {
+	.bit = RT_EXT_RTR,
 	.first = RDMA2_X_XMTREQ,
 	.last = RDMA2_X_REPTERR,
 	.beside = RDMA2_X_REPTERR,

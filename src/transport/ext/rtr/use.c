@@ -25,6 +25,7 @@ void rt_rtr_use(struct rt_conn *c)
 {
 	struct rt_rtr *x = rtr(c);
 
+	rt_assert_strand(c);
 	x->met |= x->on && x->theirs.support;
 	x->send = x->on && x->theirs.support && !x->refused &&
 		  x->refusals < RT_RTR_REFUSALS;
@@ -35,6 +36,7 @@ void rt_rtr_use(struct rt_conn *c)
 
 void rt_rtr_off(struct rt_conn *c)
 {
+	rt_assert_strand(c);
 	if (rtr(c)->refused)
 		return;
 	if (rtr(c)->on)
@@ -46,6 +48,7 @@ void rt_rtr_off(struct rt_conn *c)
 void rt_rtr_report(struct rt_conn *c, struct wire_repterr *err, uint32_t xid,
 		   bool reply, uint32_t seq)
 {
+	rt_assert_strand(c);
 	err->bad =
 		(struct wire_xmsid){ xid, reply ? XMSI_REPLY : XMSI_CALL, seq };
 	rt_log(c, LOG_WARNING, "%s %08x, transmission %u: %s",

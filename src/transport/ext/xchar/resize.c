@@ -30,6 +30,7 @@ bool rt_xchar_raise_done(struct rt_conn *c)
 	struct rt_xchar *x = xchar(c);
 	bool asked = x->asked;
 
+	rt_assert_strand(c);
 	c->ours.recv_size = c->recv_target;
 	c->recv_target = 0;
 	x->asked = false;
@@ -60,6 +61,7 @@ static uint32_t most(const struct rt_conn *c)
 
 bool rt_xchar_raise(struct rt_conn *c, uint32_t size)
 {
+	rt_assert_strand(c);
 	if (c->recv_fixed)
 		return false;
 	if (size > most(c))
@@ -136,6 +138,7 @@ uint32_t rt_xchar_request(struct rt_conn *c, const struct wire_xchar *m)
 	struct rt_xchar_resp *r;
 	struct wire_prop v;
 
+	rt_assert_strand(c);
 	RT_COUNT(c, xchar_requests_received, 1);
 	/* It could not take the answer: xcharext 4 wants it to [M2]. */
 	if ((x->peer & answers) != answers)

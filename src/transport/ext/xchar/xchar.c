@@ -72,6 +72,7 @@ void rt_xchar_reset(struct rt_conn *c)
 {
 	struct rt_xchar *x = xchar(c);
 
+	rt_assert_strand(c);
 	while (x->resp) {
 		struct rt_xchar_resp *r = x->resp;
 
@@ -474,6 +475,7 @@ static size_t encode_request(struct rt_conn *c, void *buf, uint32_t credit)
 
 void rt_xchar_update(struct rt_conn *c, uint32_t which)
 {
+	rt_assert_strand(c);
 	/* INITXCH will say it. */
 	if (xchar(c)->init_sent)
 		xchar(c)->updates |= bit_of(which);
@@ -515,6 +517,7 @@ static unsigned int props(struct rt_conn *c, struct wire_prop *to, void *buf,
 }
 
 const struct rt_ext rt_ext_xchar = {
+	.bit = RT_EXT_XCHAR,
 	.first = RDMA2_X_INITXCH,
 	.last = RDMA2_X_UPDXCH,
 	.takes = takes,
