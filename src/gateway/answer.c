@@ -192,7 +192,7 @@ void gw_call_done(struct rt_request *rq)
 		}
 		/* The client would take it for a Call to itself. */
 		if (rc == -EPROTO)
-			rt_response_refuse(call->c->link.rc, rq->xid);
+			rt_response_refuse(call->c->calls.to, rq->xid);
 		call_fail(call, rc == -EPROTO ?
 					"what came is no Reply" :
 					"the Reply does not match its chunks");

@@ -88,7 +88,7 @@ void gw_call_free(struct gw_client *c, struct gw_call *call, bool written)
 		events |= GW_EV_ROOM;
 	}
 	/* What has come back may be what it waits for. */
-	if (atomic_load_explicit(&c->share.waiting, memory_order_relaxed))
+	if (gw_share_waits(&c->share))
 		events |= GW_EV_ROOM;
 	if (!c->calls.outstanding) {
 		gw_watch_active(&c->watch, lat_now());

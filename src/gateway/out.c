@@ -97,7 +97,7 @@ static void out_run(struct gw_client *c)
 			c->out.writing = false;
 			if (!c->out.first) {
 				gw_share_out_stop(&c->share);
-			} else if (!atomic_load(&c->share.out_since)) {
+			} else if (!gw_share_out_runs(&c->share)) {
 				gw_share_out_start(&c->share, lat_now());
 				watch = true;
 			}

@@ -24,8 +24,7 @@ size_t gw_mem_size(size_t size)
 
 struct fab_buf *gw_mem_get(struct gw_client *c, size_t size, enum gw_mem what)
 {
-	size_t in =
-		atomic_load_explicit(&c->share.in_used, memory_order_relaxed);
+	size_t in = gw_share_in_records(&c->share);
 	size_t n = gw_mem_size(size);
 	bool good = false;
 	struct fab_buf *b;

@@ -103,6 +103,41 @@ struct gw_share {
 	bool of_line; /* because it was last in line */
 };
 
+/* Does it wait for memory? */
+static inline bool gw_share_waits(const struct gw_share *m)
+{
+	return atomic_load_explicit(&m->waiting, memory_order_relaxed);
+}
+
+/* Do its clocks run? */
+static inline bool gw_share_in_runs(const struct gw_share *m)
+{
+	return atomic_load(&m->in_since);
+}
+
+static inline bool gw_share_out_runs(const struct gw_share *m)
+{
+	return atomic_load(&m->out_since);
+}
+
+/* Is it somebody's victim because it was last in line? */
+static inline bool gw_share_is_last(const struct gw_share *m)
+{
+	return m->of_line;
+}
+
+/* What records that are not whole have of it. */
+static inline size_t gw_share_in_records(const struct gw_share *m)
+{
+	return atomic_load_explicit(&m->in_used, memory_order_relaxed);
+}
+
+/* It has no Call outstanding, or is asked something itself. Worker. */
+static inline void gw_share_set_urgent(struct gw_share *m, bool urgent)
+{
+	m->urgent = urgent;
+}
+
 /* @record: what the longest record takes; as much is reserved, if it can be. */
 void gw_shares_init(struct gw_shares *s, size_t limit, size_t record);
 void gw_shares_fini(struct gw_shares *s);

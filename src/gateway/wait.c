@@ -25,7 +25,7 @@ void gw_rx_wait(struct gw_client *c)
 		c->stats.memory_waits++;
 	lone = !gw_calls_outstanding(&c->calls);
 	/* Calls outstanding may all wait for a Reply behind this one. */
-	c->share.urgent = lone || gw_reverse_count(&c->reverse);
+	gw_share_set_urgent(&c->share, lone || gw_reverse_count(&c->reverse));
 	pthread_mutex_unlock(&c->lock);
 	if (!c->rx.stalled_since)
 		c->rx.stalled_since = now;

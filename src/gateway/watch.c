@@ -100,8 +100,8 @@ static void look(struct gw_client *c)
 static void sweep(struct gw_client *c)
 {
 	uint64_t now = lat_now();
-	bool in = atomic_load(&c->share.in_since);
-	bool out = atomic_load(&c->share.out_since) && sweep_out(c, now);
+	bool in = gw_share_in_runs(&c->share);
+	bool out = gw_share_out_runs(&c->share) && sweep_out(c, now);
 	char text[96];
 
 	if (in && gw_share_lack(&c->share, now) >= LINE_MS * MSEC)
@@ -109,7 +109,7 @@ static void sweep(struct gw_client *c)
 	if (!in && !out) {
 		gw_worker_unwatch(c);
 		/* A Reply may have come to wait at this moment. */
-		if (atomic_load(&c->share.out_since))
+		if (gw_share_out_runs(&c->share))
 			gw_worker_watch(c);
 		return;
 	}
@@ -138,19 +138,19 @@ static void evict(struct gw_client *c)
 	uint64_t now = lat_now(), lack;
 	char text[96];
 
-	if (atomic_load(&c->share.out_since))
+	if (gw_share_out_runs(&c->share))
 		sweep_out(c, now);
 	lack = gw_share_lack(&c->share, now);
 	/* Set before the event, and by nobody since. */
-	if (c->share.of_line ? !gw_rx_stalled(&c->rx) :
-			       lack < GW_PRESSURE_SECONDS * SEC) {
+	if (gw_share_is_last(&c->share) ? !gw_rx_stalled(&c->rx) :
+					  lack < GW_PRESSURE_SECONDS * SEC) {
 		gw_share_spare(&c->share);
 		return;
 	}
 	pthread_mutex_lock(&c->lock);
 	c->stats.evictions++;
 	pthread_mutex_unlock(&c->lock);
-	if (c->share.of_line)
+	if (gw_share_is_last(&c->share))
 		snprintf(text, sizeof(text),
 			 "one of many that wait for memory: closed");
 	else
@@ -183,9 +183,9 @@ static uint64_t rested(struct gw_client *c, uint64_t now, bool *idle)
 	if (gw_link_is_early(&c->link))
 		return 0;
 	/* Waiting for memory is not its fault. */
-	if (atomic_load_explicit(&c->share.waiting, memory_order_relaxed))
+	if (gw_share_waits(&c->share))
 		return 0;
-	*idle = !atomic_load_explicit(&c->share.in_since, memory_order_relaxed);
+	*idle = !gw_share_in_runs(&c->share);
 	return since;
 }
 
