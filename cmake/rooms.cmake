@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# rpcrdma_rooms(TARGET): the sources of TARGET, which stand in folders below
-# src, find those headers of the project that their room may include, and no
+# rpcrdma_rooms(TARGET): the sources that TARGET has so far, which stand in folders
+# below src, find those headers of the project that their room may include, and no
 # others. Which these are is in tests/architecture/rooms.
 #
 # For each room there is a folder of links to headers, build/rooms/ROOM. What a
