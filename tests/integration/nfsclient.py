@@ -222,8 +222,10 @@ class Client:
 class V3(Client):
     def __init__(self, host, port, mount_port, export="/export", timeout=120):
         m = Rpc(host, mount_port, timeout)
-        r = m.call(MOUNT, 3, 1, opaque(export))
-        m.close()
+        try:
+            r = m.call(MOUNT, 3, 1, opaque(export))
+        finally:
+            m.close()
         status = r.u32()
         if status:
             raise NfsError("MNT " + export, status)
@@ -382,17 +384,23 @@ class V4(Client):
         self.session, self.owners, self.of_xid = None, 0, {}
         self.name = name or "rpcrdma-%x" % random.getrandbits(64)
         verifier = random.getrandbits(64).to_bytes(8, "big")
-        if minor:
-            self.start_session(verifier, sizes)
-        else:
-            r = self.compound([u32(SETCLIENTID) + verifier +
-                               opaque(self.name) +
-                               u32(0x40000000) + opaque("tcp") +
-                               opaque("0.0.0.0.0.0") + u32(0)], "SETCLIENTID")
-            self.result(r, SETCLIENTID)
-            self.clientid, confirm = r.u64(), r.fixed(8)
-            self.compound([u32(SETCLIENTID_CONFIRM) + u64(self.clientid) +
-                           confirm], "SETCLIENTID_CONFIRM")
+        try:
+            if minor:
+                self.start_session(verifier, sizes)
+            else:
+                self.set_clientid(verifier)
+        except BaseException:
+            self.rpc.close()  # nobody else has it
+            raise
+
+    def set_clientid(self, verifier):
+        r = self.compound([u32(SETCLIENTID) + verifier + opaque(self.name) +
+                           u32(0x40000000) + opaque("tcp") +
+                           opaque("0.0.0.0.0.0") + u32(0)], "SETCLIENTID")
+        self.result(r, SETCLIENTID)
+        self.clientid, confirm = r.u64(), r.fixed(8)
+        self.compound([u32(SETCLIENTID_CONFIRM) + u64(self.clientid) +
+                       confirm], "SETCLIENTID_CONFIRM")
 
     def start_session(self, verifier, sizes):
         r = self.compound([u32(EXCHANGE_ID) + verifier + opaque(self.name) +
@@ -437,12 +445,15 @@ class V4(Client):
         return r.u32()
 
     def end(self):
-        if self.session:
-            session, self.session = self.session, None
-            self.compound([u32(DESTROY_SESSION) + session], "DESTROY_SESSION")
-            self.compound([u32(DESTROY_CLIENTID) + u64(self.clientid)],
-                          "DESTROY_CLIENTID")
-        self.rpc.close()
+        try:
+            if self.session:
+                session, self.session = self.session, None
+                self.compound([u32(DESTROY_SESSION) + session],
+                              "DESTROY_SESSION")
+                self.compound([u32(DESTROY_CLIENTID) + u64(self.clientid)],
+                              "DESTROY_CLIENTID")
+        finally:
+            self.rpc.close()
 
     # ---- COMPOUND ----
 
