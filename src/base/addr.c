@@ -65,3 +65,17 @@ struct in6_addr fab_addr_host(const struct sockaddr *addr)
 	}
 	return a;
 }
+
+void fab_addr_map(struct sockaddr_storage *ss)
+{
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
+	struct sockaddr_in in;
+
+	if (ss->ss_family != AF_INET)
+		return;
+	memcpy(&in, ss, sizeof(in));
+	in6.sin6_port = in.sin_port;
+	in6.sin6_addr = fab_addr_host((struct sockaddr *)ss);
+	memset(ss, 0, sizeof(*ss));
+	memcpy(ss, &in6, sizeof(in6));
+}

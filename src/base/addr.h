@@ -34,4 +34,7 @@ void fab_addr_name(const struct sockaddr *addr, char *buf, size_t size);
  */
 struct in6_addr fab_addr_host(const struct sockaddr *addr);
 
+/* An IPv4 address as IPv6 maps it, with its port; others stay as they are. */
+void fab_addr_map(struct sockaddr_storage *ss);
+
 #endif /* RPCRDMA_BASE_ADDR_H */

@@ -49,9 +49,13 @@ static void start_all(void *arg)
 bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
 {
 	struct start st = { .s = s };
+	socklen_t len = sizeof(s->tcp);
 
 	SVC_REF(parent, SVC_REF_FLAG_NONE);
 	s->parent = parent;
+	memset(&s->tcp, 0, sizeof(s->tcp));
+	if (getsockname(parent->xp_fd, (struct sockaddr *)&s->tcp, &len))
+		s->tcp.ss_family = AF_UNSPEC;
 	memset(&s->source, 0, sizeof(s->source));
 	memset(&s->rpcbind, 0, sizeof(s->rpcbind));
 	gr_gates_init(&s->gates, gr_server_resume);

@@ -26,6 +26,9 @@ struct gr_server {
 
 	struct gr_keeper keeper;
 	SVCXPRT *parent; /* Ganesha's NFS/TCP listener; a reference is held */
+	/* Where that listens; all that Ganesha knows of clients is of this
+	 * family. Family 0: not known. */
+	struct sockaddr_storage tcp;
 	struct rt_instance *inst;
 	struct auth_gss *auth; /* while there is an instance that may use it */
 	const char *provider;

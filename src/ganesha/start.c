@@ -44,36 +44,58 @@ static void set_port(struct sockaddr_storage *ss, uint16_t port)
  * Where NFS over TCP listens. Its one socket may stand for both families; a
  * listener here is of one family.
  */
-static void parent_addresses(SVCXPRT *parent, struct gr_addrs *at)
+static void tcp_addresses(const struct sockaddr_storage *tcp,
+			  struct gr_addrs *at)
 {
 	struct sockaddr_in *in = (struct sockaddr_in *)&at->addr[0];
-	struct sockaddr_storage ss = { 0 };
 	struct sockaddr_in6 in6;
-	socklen_t len = sizeof(ss);
 
 	at->n = 1;
 	memset(&at->addr[0], 0, sizeof(at->addr[0]));
 	in->sin_family = AF_INET;
-	if (getsockname(parent->xp_fd, (struct sockaddr *)&ss, &len))
-		return;
-	if (ss.ss_family == AF_INET) {
-		at->addr[0] = ss;
-	} else if (ss.ss_family == AF_INET6) {
-		memcpy(&in6, &ss, sizeof(in6));
+	if (tcp->ss_family == AF_INET) {
+		at->addr[0] = *tcp;
+	} else if (tcp->ss_family == AF_INET6) {
+		memcpy(&in6, tcp, sizeof(in6));
 		if (IN6_IS_ADDR_UNSPECIFIED(&in6.sin6_addr))
-			at->addr[at->n++] = ss;
+			at->addr[at->n++] = *tcp;
 		else if (IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr))
 			memcpy(&in->sin_addr, in6.sin6_addr.s6_addr + 12, 4);
 		else
-			at->addr[0] = ss;
+			at->addr[0] = *tcp;
 	}
 }
 
+/* Ganesha could not be told of a peer there: see gr_xprt_create(). */
+static bool foreign(const struct gr_server *s,
+		    const struct sockaddr_storage *at)
+{
+	return s->tcp.ss_family == AF_INET && at->ss_family == AF_INET6;
+}
+
+static bool is_any6(const struct sockaddr_storage *at)
+{
+	struct sockaddr_in6 in6;
+
+	if (at->ss_family != AF_INET6)
+		return false;
+	memcpy(&in6, at, sizeof(in6));
+	return IN6_IS_ADDR_UNSPECIFIED(&in6.sin6_addr);
+}
+
+/* As configured, but for a [::] beside others that cannot be served. */
 static void addresses(const struct gr_server *s, struct gr_addrs *at)
 {
-	*at = s->cfg.bind;
-	if (!at->n)
-		parent_addresses(s->parent, at);
+	const struct gr_addrs *bind = &s->cfg.bind;
+
+	at->n = 0;
+	for (unsigned int i = 0; i < bind->n; i++) {
+		if (bind->n == 1 || !foreign(s, &bind->addr[i]) ||
+		    !is_any6(&bind->addr[i]))
+			at->addr[at->n++] = bind->addr[i];
+	}
+	if (!bind->n)
+		tcp_addresses(&s->tcp, at);
 	for (unsigned int i = 0; i < at->n; i++)
 		set_port(&at->addr[i], s->cfg.port);
 }
@@ -219,10 +241,19 @@ static int listen_one(struct gr_server *s, const struct sockaddr_storage *at,
 	struct sockaddr_storage got, *first;
 	struct rt_listener *l;
 	char text[64];
-	int err = rt_listen(s->inst, (const struct sockaddr *)at, len,
-			    &gr_server_ops, s, &l);
+	int err;
 
 	fab_addr_name((const struct sockaddr *)at, text, sizeof(text));
+	if (foreign(s, at)) {
+		snprintf(fault, GR_FAULT_ROOM,
+			 "cannot listen on %s: NFS over TCP is served by IPv4 "
+			 "alone: enable IPv6 on this machine or take the "
+			 "address out of Bind_Addr in block RDMA",
+			 text);
+		return -EAFNOSUPPORT;
+	}
+	err = rt_listen(s->inst, (const struct sockaddr *)at, len,
+			&gr_server_ops, s, &l);
 	switch (err) {
 	case 0:
 		rt_listener_addr(l, &got);
@@ -268,6 +299,10 @@ static int listen_all(struct gr_server *s, char *fault)
 
 	_Static_assert(GR_MAX_ADDRS <= STATS_MAX_LISTENERS, "room for all");
 	addresses(s, &at);
+	if (at.n < s->cfg.bind.n)
+		gsh_log(s->gsh, GSH_EVENT,
+			"Bind_Addr: [::] is left out, NFS over TCP is served "
+			"by IPv4 alone");
 	for (unsigned int i = 0; i < at.n; i++) {
 		int err = listen_one(s, &at.addr[i], fault);
 

@@ -28,6 +28,7 @@
 #include <string.h>
 #include <syslog.h>
 
+#include "base/addr.h"
 #include "ganesha/greet.h"
 #include "ganesha/server.h"
 
@@ -258,11 +259,19 @@ static void end(struct gr_xprt *x)
 	SVC_RELEASE(&x->xprt, SVC_RELEASE_FLAG_NONE);
 }
 
+/*
+ * Ganesha keeps what it knows of clients, by whatever they come, in trees that
+ * are ordered by address: with several families in one of them it would not find
+ * again what is there, and free it (duplicate request caches). So an address is
+ * of the @family that clients by TCP have.
+ */
 static void set_address(struct rpc_address *to,
-			const struct sockaddr_storage *from)
+			const struct sockaddr_storage *from, sa_family_t family)
 {
 	__rpc_address_setup(to);
 	to->ss = *from;
+	if (family == AF_INET6)
+		fab_addr_map(&to->ss);
 	__rpc_address_set_length(to, 0);
 }
 
@@ -311,8 +320,8 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 	xprt->xp_ops = &x->ops;
 	xprt->xp_type = XPRT_TCP;
 	xprt->xp_netid = info.peer.ss_family == AF_INET6 ? netid6 : netid4;
-	set_address(&xprt->xp_local, &info.local);
-	set_address(&xprt->xp_remote, &info.peer);
+	set_address(&xprt->xp_local, &info.local, srv->tcp.ss_family);
+	set_address(&xprt->xp_remote, &info.peer, srv->tcp.ss_family);
 	hide_port(&xprt->xp_remote.ss);
 	compat_xprt_open(xprt, parent->xp_ops);
 	pthread_mutex_init(&xprt->xp_lock, NULL);

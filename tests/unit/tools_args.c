@@ -223,6 +223,32 @@ static void test_text(void)
 	CU_ASSERT_STRING_EQUAL(buf, "?");
 }
 
+/* Nothing else of it may be left, octets behind the address included. */
+static void check_map(const char *host, unsigned int port, const char *want)
+{
+	struct arg_err err;
+	struct arg_addr a, b;
+
+	memset(&a, 0, sizeof(a));
+	memset(&b, 0, sizeof(b));
+	CU_ASSERT_PTR_NULL_FATAL(arg_addr(host, port, &a, &err));
+	CU_ASSERT_PTR_NULL_FATAL(arg_addr(want, port, &b, &err));
+	if (a.addr.ss_family == AF_INET)
+		memset((char *)&a.addr + sizeof(struct sockaddr_in), 0xff,
+		       sizeof(a.addr) - sizeof(struct sockaddr_in));
+	fab_addr_map(&a.addr);
+	CU_ASSERT_EQUAL(memcmp(&a.addr, &b.addr, sizeof(a.addr)), 0);
+}
+
+static void test_map(void)
+{
+	check_map("192.0.2.1", 1024, "::ffff:192.0.2.1");
+	check_map("0.0.0.0", 65535, "::ffff:0.0.0.0");
+	check_map("::ffff:192.0.2.1", 1, "::ffff:192.0.2.1");
+	check_map("2001:db8::1", 1023, "2001:db8::1");
+	check_map("fe80::1%lo", 1, "fe80::1%lo");
+}
+
 static void test_addr_long(void)
 {
 	char s[600];
@@ -233,10 +259,15 @@ static void test_addr_long(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "number", test_number },     { "choice", test_choice },
-	{ "versions", test_versions }, { "extensions", test_extensions },
-	{ "addr", test_addr },	       { "addr_long", test_addr_long },
-	{ "text", test_text },	       { 0 },
+	{ "number", test_number },
+	{ "choice", test_choice },
+	{ "versions", test_versions },
+	{ "extensions", test_extensions },
+	{ "addr", test_addr },
+	{ "addr_long", test_addr_long },
+	{ "text", test_text },
+	{ "map", test_map },
+	{ 0 },
 };
 
 UNIT_MAIN("tools-args", tests)

@@ -134,10 +134,12 @@ class Iwarp:
         return flags, rev
 
     @classmethod
-    def connect(cls, host, port, patience=10.0, source=None, **options):
-        """@source: the port of this end; None for any."""
+    def connect(cls, host, port, patience=10.0, source=None, address="",
+                **options):
+        """@source, @address: port and address of this end; without, any."""
         me = cls(socket.create_connection(
-            (host, port), patience, source and ("", source)))
+            (host, port), patience,
+            (address, source or 0) if source or address else None))
         me.patience = patience
         me.initiator = True
         me.s.sendall(cls.frame(REQ_KEY, **options))
