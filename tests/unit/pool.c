@@ -407,6 +407,26 @@ static void test_reclaim(void)
 	pool_end(pool);
 }
 
+/* No more is given back than is asked for: what fits exactly is enough. */
+static void test_reclaim_exact(void)
+{
+	struct fab_pool *pool = pool_new(4 * MiB, false);
+	struct fab_buf *b[1024], *big;
+
+	for (int i = 0; i < 1024; i++) {
+		b[i] = fab_pool_get(pool, 4096);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(b[i]);
+	}
+	for (int i = 0; i < 1024; i++)
+		fab_pool_put(b[i]);
+	CU_ASSERT_EQUAL(stats(pool).bytes_held, 4 * MiB);
+	big = fab_pool_get(pool, MiB);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(big);
+	CU_ASSERT_EQUAL(stats(pool).bytes_held, 4 * MiB);
+	fab_pool_put(big);
+	pool_end(pool);
+}
+
 static void test_no_registration(void)
 {
 	struct fab_pool *pool = pool_new(0, false);
@@ -668,6 +688,7 @@ static const struct unit_test tests[] = {
 	{ "promise", test_promise },
 	{ "larger", test_larger },
 	{ "reclaim", test_reclaim },
+	{ "reclaim exact", test_reclaim_exact },
 	{ "no-registration", test_no_registration },
 	{ "huge", test_huge },
 	{ "arguments", test_arguments },
