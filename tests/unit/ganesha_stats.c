@@ -181,6 +181,8 @@ static void text(void)
 		snprintf(want, sizeof(want), "{\"program\": \"%s\", ",
 			 cases[i].out);
 		CU_ASSERT_EQUAL(strncmp(got, want, strlen(want)), 0);
+		/* Stages that nothing went through are left out. */
+		CU_ASSERT_PTR_NULL(strstr(got, "\"count\": 0,"));
 		free(got);
 		dbus_message_unref(call("GetStatistics", &error));
 	}
