@@ -197,6 +197,32 @@ void rt_repterr_send(struct rt_conn *c, const struct wire_repterr *err);
 /* Post the next of them. */
 bool rt_error_post(struct rt_conn *c);
 
+/* transmit.c */
+/* One message of a payload stream. */
+struct rt_fragment {
+	size_t left; /* octets of the stream that have not gone */
+	size_t n; /* those of them that this one has */
+	bool last; /* it is the last, or the only one */
+};
+
+/* The header of a MIDDLE; octets of the stream beside it. */
+#define RT_MIDDLE_LEN 20
+static inline size_t rt_middle_room(size_t threshold)
+{
+	return (threshold - RT_MIDDLE_LEN) & ~(size_t)3;
+}
+
+/* Which is the next, if the last one's header has @hlen octets; @external: the
+ * stream is not in it. 0, -EMSGSIZE. */
+int rt_fragment_cut(const struct rt_conn *c, const struct rt_out *out,
+		    size_t hlen, bool external, struct rt_fragment *f);
+/* It goes: it counts, and others wait until the last one has gone. */
+void rt_fragment_goes(struct rt_conn *c, struct rt_outgoing *o,
+		      const struct rt_fragment *f, bool external);
+/* Its header, if it is not the last. */
+size_t rt_fragment_middle(struct rt_conn *c, struct rt_work *w, uint32_t xid,
+			  enum rt_out_kind kind, const struct rt_fragment *f);
+
 /* stream.c */
 /* Fill @w's gather list from @n octets of @out at its present place. */
 int rt_gather(struct rt_conn *c, struct rt_work *w, struct rt_out *out,

@@ -203,7 +203,7 @@ static int offer_reply(struct rt_conn *c, struct rt_request_priv *rq)
 	if (cfg->call_format == RT_FORMAT_CONTINUED && may_continue(c))
 		return 0;
 	if (cfg->call_format == RT_FORMAT_AUTO && trusts_continuation(c, rq) &&
-	    max <= (size_t)cfg->max_fragments * (room - 20))
+	    max <= (size_t)cfg->max_fragments * (room - RT_MIDDLE_LEN))
 		return 0;
 	if (max > FAB_POOL_MAX_BUF)
 		max = FAB_POOL_MAX_BUF;
@@ -379,7 +379,7 @@ bool rt_request_reduce_chunks(struct rt_request_priv *rq,
 
 static size_t fragments(const struct rt_conn *c, size_t len)
 {
-	size_t room = (c->to_peer - 20) & ~(size_t)3;
+	size_t room = rt_middle_room(c->to_peer);
 
 	return (len + room - 1) / room;
 }

@@ -251,8 +251,9 @@ static bool send_call(struct rt_conn *c, struct rt_outgoing *o)
 	struct wire_call_desc d;
 	bool begun = rq->own.posted;
 	struct rt_work *w;
-	size_t hlen, left, n;
-	bool last, continued;
+	struct rt_fragment f;
+	size_t hlen;
+	bool last;
 	int rc;
 
 	if (rq->prepared && !begun && rt_request_outdated(c, rq)) {
@@ -312,54 +313,26 @@ static bool send_call(struct rt_conn *c, struct rt_outgoing *o)
 		goto post;
 	}
 	hlen = rt_request_header_len(c, rq, rq->external);
-	left = out->len - out->off;
-	last = rq->external || hlen + left <= c->to_peer;
-	n = rq->external ? 0 : left;
-	/* Properties that shrink in the middle of a Call. */
-	rc = -EMSGSIZE;
-	if (!last && hlen + 4 > c->to_peer)
-		goto fail;
-	continued = !last || c->cont;
-	if (!last) {
-		n = (c->to_peer - 20) & ~(size_t)3;
-		if (n > left - 4)
-			n = left - 4;
-		c->cont = &rq->going;
-	} else {
-		if (c->cont)
-			RT_COUNT(c, continued_sent, 1);
-		else if (rq->external)
-			RT_COUNT(c, special_sent, 1);
-		else
-			RT_COUNT(c, inline_sent, 1);
-		c->cont = NULL;
-		rq->sent = rt_now_ns();
-		RT_STAGE(c, submit, rq->submitted, rq->sent);
-	}
+	rc = rt_fragment_cut(c, out, hlen, rq->external, &f);
 	w->wr.op = FAB_SEND;
 	w->wr.nsge = 1;
-	if (n) {
-		rc = rt_gather(c, w, out, n);
-		if (rc)
-			goto fail;
-		RT_COUNT(c, inline_bytes_sent, n);
-		if (continued)
-			RT_COUNT(c, continued_bytes_sent, n);
-	} else {
+	if (!rc && f.n)
+		rc = rt_gather(c, w, out, f.n);
+	if (rc)
+		goto fail;
+	if (!f.n)
 		out->off = out->len;
-	}
-	if (last) {
+	rt_fragment_goes(c, &rq->going, &f, rq->external);
+	if (f.last) {
+		rq->sent = rt_now_ns();
+		RT_STAGE(c, submit, rq->submitted, rq->sent);
 		rt_request_describe(rq, &d);
 		hlen = c->v->encode_call(w->buf->addr, RT_HEADER_ROOM,
 					 rq->pub.xid,
 					 c->v->credit_word(c, RT_OUT_CALL),
 					 rq->external, &d);
 	} else {
-		hlen = wire_encode_middle(w->buf->addr, RT_HEADER_ROOM,
-					  rq->pub.xid,
-					  c->v->credit_word(c, RT_OUT_CALL),
-					  false, (uint32_t)(left - n));
-		RT_COUNT(c, fragments_sent, 1);
+		hlen = rt_fragment_middle(c, w, rq->pub.xid, RT_OUT_CALL, &f);
 	}
 post:
 	w->owner = rq;

@@ -368,8 +368,8 @@ static bool send_reply(struct rt_conn *c, struct rt_outgoing *o)
 	struct rt_out *out = &call->out;
 	struct wire_error err = { 0 };
 	struct rt_work *w;
-	size_t hlen, left, n;
-	bool last, continued;
+	struct rt_fragment f;
+	size_t hlen;
 	struct rt_mark mark;
 	int rc;
 
@@ -388,53 +388,26 @@ static bool send_reply(struct rt_conn *c, struct rt_outgoing *o)
 	if (!w)
 		return broken(c, w, -ENOMEM);
 	mark = rt_chain_mark(c);
-	rc = 0;
 	if (call->format)
 		return send_xmt(c, call, w);
 	hlen = reply_header_len(c, call, call->external);
-	left = out->len - out->off;
-	n = call->external ? 0 : left;
-	last = call->external || hlen + left <= c->to_peer;
-	if (!last && hlen + 4 > c->to_peer)
-		rc = -EMSGSIZE;
-	if (!last) {
-		/* Something must be left for the INLINE that ends it. */
-		n = (c->to_peer - 20) & ~(size_t)3;
-		if (n > left - 4)
-			n = left - 4;
-	}
+	rc = rt_fragment_cut(c, out, hlen, call->external, &f);
 	w->wr.op = FAB_SEND;
 	w->wr.nsge = 1;
 	if (!rc && !call->posted_first)
 		rc = post_writes(c, call, w);
-	if (!rc && n)
-		rc = rt_gather(c, w, out, n);
+	if (!rc && f.n)
+		rc = rt_gather(c, w, out, f.n);
 	if (rc == -ENOMEM)
 		return unsent(c, w, &mark);
 	if (rc)
-		goto fail;
+		return broken(c, w, rc);
 	c->resp.memory_deadline = 0;
 	if (!call->posted_first)
 		begin(c, call);
-	continued = !last || c->cont;
-	if (!last) {
-		c->cont = &call->going;
-		c->credit.drawing = true;
-	} else {
-		if (c->cont)
-			RT_COUNT(c, continued_sent, 1);
-		else if (call->external)
-			RT_COUNT(c, special_sent, 1);
-		else
-			RT_COUNT(c, inline_sent, 1);
+	rt_fragment_goes(c, &call->going, &f, call->external);
+	if (f.last) {
 		end(c, call, w);
-	}
-	if (n) {
-		RT_COUNT(c, inline_bytes_sent, n);
-		if (continued)
-			RT_COUNT(c, continued_bytes_sent, n);
-	}
-	if (last) {
 		hlen = encode_last(c, call, w);
 		if (call->inv_handle && !c->inst->cfg.no_remote_invalidation &&
 		    c->theirs.invalidate != RT_INVALIDATE_NO &&
@@ -444,17 +417,13 @@ static bool send_reply(struct rt_conn *c, struct rt_outgoing *o)
 			RT_COUNT(c, invalidations_sent, 1);
 		}
 	} else {
-		hlen = wire_encode_middle(w->buf->addr, RT_HEADER_ROOM,
-					  call->pub.xid,
-					  c->v->credit_word(c, RT_OUT_REPLY),
-					  true, (uint32_t)(left - n));
-		RT_COUNT(c, fragments_sent, 1);
+		c->credit.drawing = true;
+		hlen = rt_fragment_middle(c, w, call->pub.xid, RT_OUT_REPLY,
+					  &f);
 	}
 	rt_send_work(c, w, hlen);
-	c->credit.drawing = !last;
+	c->credit.drawing = !f.last;
 	return true;
-fail:
-	return broken(c, w, rc);
 }
 
 static void count_class(struct rt_conn *c, const struct rt_call_priv *call,
