@@ -6,7 +6,7 @@
  * Reading order: version.c (which version it is), v1.c and v2.c (what differs
  * between them), recv.c and sequence.c (version 2 messages that come in),
  * connprop.c, ext.h (extensions), xid.c, refuse.c, error.c (ERRORs of ours),
- * stream.c, private.c, part.c.
+ * transmit.c, stream.c, private.c, part.c.
  *
  * Unless a comment says otherwise every function takes a connection whose
  * strand the calling thread holds.
