@@ -14,10 +14,10 @@
 #include "rpcrdma/transport.h"
 #include "transport/core/part.h"
 #include "transport/core/work.h"
-#include "transport/flow/state.h"
-#include "transport/message/state.h"
-#include "transport/requester/state.h"
-#include "transport/responder/state.h"
+#include "transport/core/own_flow.h"
+#include "transport/core/own_message.h"
+#include "transport/core/own_requester.h"
+#include "transport/core/own_responder.h"
 
 /* Servers remembered for version 1, [B6]. */
 #define RT_OLD_SERVERS 64

@@ -27,7 +27,8 @@ void rt_conn_log(struct rt_conn *c, int level, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	fab_log_vput(c->inst->log, rt_conn_over(c) ? NULL : &c->log_budget,
+	fab_log_vput(c->inst->log,
+		     atomic_load(&c->strand.over) ? NULL : &c->log_budget,
 		     &c->log_host, c->name, level, fmt, ap);
 	va_end(ap);
 }

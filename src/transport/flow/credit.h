@@ -19,22 +19,7 @@
 #include <stdint.h>
 
 #include "rpcrdma/transport.h"
-
-struct rt_credit {
-	uint32_t sent; /* Sent message count */
-	uint32_t received; /* Received message count */
-	uint32_t limit; /* Received credits; 1 at first */
-	uint32_t max; /* Advertised credits when idle */
-	uint32_t holding; /* complete Calls that keep theirs */
-	uint32_t reverse; /* own Calls outstanding, reverse direction */
-	uint32_t forward; /* own Calls outstanding, forward direction */
-	uint32_t announced; /* the highest limit told to the peer */
-	uint32_t lacking; /* Receives that there was no memory for */
-	uint32_t grants; /* GRANTs received since then */
-	bool told; /* announced has been sent */
-	bool drawing; /* a Reply is on its way in fragments */
-	bool roomy; /* the peer advertises two credits or more */
-};
+#include "transport/core/own_flow.h"
 
 static inline void rt_credit_init(struct rt_credit *c, uint32_t max)
 {

@@ -15,15 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct rt_credit1 {
-	uint32_t sent, received; /* messages, for statistics */
-	/* As Requester. */
-	uint32_t request; /* credits asked for */
-	uint32_t limit; /* granted; 1 at first */
-	/* As Responder. */
-	uint32_t grant; /* 0: Calls are not taken */
-	uint32_t lacking; /* Receives that there was no memory for */
-};
+#include "transport/core/own_flow.h"
 
 static inline void rt_credit1_init(struct rt_credit1 *c, uint32_t request,
 				   uint32_t grant)

@@ -14,6 +14,8 @@
 #define RPCRDMA_TRANSPORT_FLOW_H
 
 #include "transport/core/core.h"
+#include "transport/flow/credit.h"
+#include "transport/flow/credit1.h"
 
 /* When a connection has had max_wrong, it may have one that is wrong in so many
  * ms. They are looked at together, each RT_TICK_MS. */

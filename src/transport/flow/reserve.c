@@ -27,7 +27,7 @@
  *   4. While the pool is short of memory one Call at a time is executed for a
  *      connection (advance.c), and its Reply has what was promised.
  *
- * The N Receives of a host's connections have a share of the memory (host.c).
+ * The N Receives of a host's connections have a share of the memory (account.c).
  *
  * Shared Receives have their memory from the domain's queue: of them only 3 and
  * 4 hold. A client has no promise, and no host.

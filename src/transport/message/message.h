@@ -16,7 +16,7 @@
 
 #include "transport/flow/flow.h"
 #include "transport/message/ext.h"
-#include "transport/message/state.h"
+#include "transport/core/own_message.h"
 
 /* ERRORs waiting for credits beyond the Advertised credits, [E6]. */
 #define RT_ERROR_SLACK 8

@@ -9,7 +9,7 @@
  * its first CONNPROP, so that the authenticator can cover it; what it changes
  * of that after its last token is refused.
  *
- * A step of the authenticator is made by another thread (auth_pool.c), so a
+ * A step of the authenticator is made by another thread (pool.c), so a
  * connection can end while one is under way: then the job's return is all that
  * is still to come.
  */

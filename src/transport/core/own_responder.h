@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * state - what the Responder has of a connection; for core/conn.h
+ * own_responder - what the Responder has of a connection: that room alone looks into it
  */
-#ifndef RPCRDMA_TRANSPORT_RESPONDER_STATE_H
-#define RPCRDMA_TRANSPORT_RESPONDER_STATE_H
+#ifndef RPCRDMA_TRANSPORT_OWN_RESPONDER_H
+#define RPCRDMA_TRANSPORT_OWN_RESPONDER_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -26,4 +26,4 @@ struct rt_responding {
 	uint64_t memory_deadline; /* of a Reply that waits for memory */
 };
 
-#endif /* RPCRDMA_TRANSPORT_RESPONDER_STATE_H */
+#endif /* RPCRDMA_TRANSPORT_OWN_RESPONDER_H */

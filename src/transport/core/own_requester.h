@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * state - what the Requester has of a connection; for core/conn.h
+ * own_requester - what the Requester has of a connection: that room alone looks into it
  */
-#ifndef RPCRDMA_TRANSPORT_REQUESTER_STATE_H
-#define RPCRDMA_TRANSPORT_REQUESTER_STATE_H
+#ifndef RPCRDMA_TRANSPORT_OWN_REQUESTER_H
+#define RPCRDMA_TRANSPORT_OWN_REQUESTER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,4 +15,4 @@ struct rt_requesting {
 	uint32_t refused; /* header types, 1 << rdma_htype, 7.1.3 */
 };
 
-#endif /* RPCRDMA_TRANSPORT_REQUESTER_STATE_H */
+#endif /* RPCRDMA_TRANSPORT_OWN_REQUESTER_H */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * state - what a connection holds of messages; for core/conn.h
+ * own_message - what a connection holds of messages: that room alone looks into it
  */
-#ifndef RPCRDMA_TRANSPORT_MESSAGE_STATE_H
-#define RPCRDMA_TRANSPORT_MESSAGE_STATE_H
+#ifndef RPCRDMA_TRANSPORT_OWN_MESSAGE_H
+#define RPCRDMA_TRANSPORT_OWN_MESSAGE_H
 
 #include <stdatomic.h>
 
@@ -83,4 +83,4 @@ struct rt_messages {
 	struct rt_error_out *errors; /* ring of max_errors */
 };
 
-#endif /* RPCRDMA_TRANSPORT_MESSAGE_STATE_H */
+#endif /* RPCRDMA_TRANSPORT_OWN_MESSAGE_H */
