@@ -104,6 +104,16 @@ static size_t read_wishes(const uint8_t *in, size_t len, struct rt_item *item,
 	return total;
 }
 
+static bool filled(struct rt_call *call)
+{
+	const uint8_t *user = rt_call_user(call);
+	size_t n = 0;
+
+	while (n < PAIR_CALL_USER && user[n] == (uint8_t)call->xid)
+		n++;
+	return n == PAIR_CALL_USER;
+}
+
 /* Flatten the Call, read what it asks for, and answer. */
 void rt_pair_answer(struct rt_pair *p, struct rt_call *call)
 {
@@ -113,6 +123,8 @@ void rt_pair_answer(struct rt_pair *p, struct rt_call *call)
 	uint32_t nitems, sum;
 	size_t at = 0, total;
 
+	if (p->fills)
+		CU_ASSERT_TRUE(filled(call));
 	for (unsigned int i = 0; i < call->npieces; i++) {
 		memcpy(in + at, call->pieces[i].addr, call->pieces[i].len);
 		at += call->pieces[i].len;
@@ -167,6 +179,9 @@ static void on_call(struct rt_conn *c, struct rt_call *call)
 {
 	struct rt_pair *p = rt_conn_user(c);
 
+	/* All of them are ours, until it is answered. */
+	memset(rt_call_user(call), (uint8_t)call->xid, PAIR_CALL_USER);
+	p->fills = true;
 	if (call->reverse)
 		p->reverse_calls++;
 	else
@@ -316,6 +331,7 @@ static struct rt_instance *instance(struct rt_pair *p, const char *name,
 	if (cfg)
 		params.config = *cfg;
 	params.config.share_receives = p->pool;
+	params.config.call_user_size = PAIR_CALL_USER;
 	params.auth = rt_pair_auth;
 	params.auth_ctx = rt_pair_auth_ctx[*name == 's'];
 	rt_instance_create(&params, &inst);

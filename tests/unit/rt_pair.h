@@ -25,6 +25,8 @@
 #include "rt_watch.h"
 #include "rpcrdma/transport.h"
 
+/* Octets that a Call carries for the upper layer: no multiple of eight. */
+#define PAIR_CALL_USER 509
 #define PAIR_MAX_CALLS 256
 
 /* Allocations of this harness itself. */
@@ -45,6 +47,7 @@ struct rt_pair {
 	/* Set by a test: hold the server's Calls instead of answering. */
 	bool hold;
 	unsigned int op_class; /* of the Calls that it answers */
+	bool fills; /* Calls carry octets of ours */
 	struct rt_call *held[PAIR_MAX_CALLS];
 	unsigned int nheld;
 	unsigned int calls, reverse_calls, answers, dones;
