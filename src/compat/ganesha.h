@@ -102,11 +102,17 @@ _Static_assert(offsetof(struct gsh_config_node, line) == 40, "Ganesha");
 struct gsh_config_word {
 	struct gsh_config_node node;
 	bool found;
-	int kind, type;
+	int kind;
+#if COMPAT_RELEASE == 65
+	void *parent;
+#endif
+	int type;
 	const char *sign; /* "-" before a number; NULL: none */
 	const char *word;
 };
-_Static_assert(offsetof(struct gsh_config_word, sign) == 64, "Ganesha");
+_Static_assert(offsetof(struct gsh_config_word, sign) ==
+		       (COMPAT_RELEASE == 65 ? 72 : 64),
+	       "Ganesha");
 
 enum gsh_config_type {
 	GSH_CONFIG_NULL = 0,

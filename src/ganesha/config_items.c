@@ -232,19 +232,24 @@ const struct gr_size *gr_size_of(const char *name)
 static bool read_size(const char *text, uint64_t *size)
 {
 	static const char units[] = "KMG";
-	const char *unit;
+	const char *unit, *last = "";
 	unsigned int shift;
 	char *end;
 
+	/* Release 6.5 leaves single quotes where they are. */
+	if (*text == '\'') {
+		text++;
+		last = "'";
+	}
 	errno = 0;
 	*size = strtoull(text, &end, 10);
 	if (!isdigit((unsigned char)*text) || errno)
 		return false;
-	if (!*end)
+	if (!strcmp(end, last))
 		return true;
-	unit = strchr(units, toupper((unsigned char)*end));
+	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
 	shift = unit ? 10 * (unsigned int)(unit - units + 1) : 0;
-	if (!unit || end[1] || *size > UINT64_MAX >> shift)
+	if (!unit || strcmp(end + 1, last) || *size > UINT64_MAX >> shift)
 		return false;
 	*size <<= shift;
 	return true;
