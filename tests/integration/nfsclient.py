@@ -19,6 +19,7 @@ import random
 import socket
 import struct
 import sys
+import time
 
 NFS, MOUNT = 100003, 100005
 
@@ -363,6 +364,7 @@ class Open:
 (BIND_CONN, EXCHANGE_ID, CREATE_SESSION, DESTROY_SESSION) = (41, 42, 43, 44)
 (LAYOUTGET, LAYOUTRETURN) = (50, 51)
 (SEQUENCE, DESTROY_CLIENTID, RECLAIM_COMPLETE) = (53, 57, 58)
+CLIENTID_BUSY = 10074
 SLOTS = 16
 
 
@@ -450,10 +452,21 @@ class V4(Client):
                 session, self.session = self.session, None
                 self.compound([u32(DESTROY_SESSION) + session],
                               "DESTROY_SESSION")
-                self.compound([u32(DESTROY_CLIENTID) + u64(self.clientid)],
-                              "DESTROY_CLIENTID")
+                self.destroy_clientid()
         finally:
             self.rpc.close()
+
+    def destroy_clientid(self):
+        """Something of the client's may still be ended by another thread."""
+        for left in reversed(range(50)):
+            try:
+                self.compound([u32(DESTROY_CLIENTID) + u64(self.clientid)],
+                              "DESTROY_CLIENTID")
+                return
+            except NfsError as e:
+                if e.status != CLIENTID_BUSY or not left:
+                    raise
+                time.sleep(0.1)
 
     # ---- COMPOUND ----
 
