@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <net/if.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -64,6 +63,24 @@ struct in6_addr fab_addr_host(const struct sockaddr *addr)
 		memcpy(a.s6_addr, &in6.sin6_addr, 8);
 	}
 	return a;
+}
+
+bool fab_addr_same(const struct sockaddr_storage *a,
+		   const struct sockaddr_storage *b)
+{
+	const struct sockaddr_in *a4 = (const struct sockaddr_in *)a;
+	const struct sockaddr_in *b4 = (const struct sockaddr_in *)b;
+	const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)a;
+	const struct sockaddr_in6 *b6 = (const struct sockaddr_in6 *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+	/* A link-local address is one machine's with its link only. */
+	return a->ss_family == AF_INET6 &&
+	       IN6_ARE_ADDR_EQUAL(&a6->sin6_addr, &b6->sin6_addr) &&
+	       a6->sin6_scope_id == b6->sin6_scope_id;
 }
 
 void fab_addr_map(struct sockaddr_storage *ss)

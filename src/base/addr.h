@@ -9,6 +9,7 @@
 
 #include <net/if.h>
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
 
@@ -33,6 +34,10 @@ void fab_addr_name(const struct sockaddr *addr, char *buf, size_t size);
  * owner nothing. Zero for other families.
  */
 struct in6_addr fab_addr_host(const struct sockaddr *addr);
+
+/* The same address, of the same link where that counts, whatever the ports. */
+bool fab_addr_same(const struct sockaddr_storage *a,
+		   const struct sockaddr_storage *b);
 
 /* An IPv4 address as IPv6 maps it, with its port; others stay as they are. */
 void fab_addr_map(struct sockaddr_storage *ss);

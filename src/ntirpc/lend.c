@@ -17,8 +17,8 @@
 
 #include <stdalign.h>
 #include <stdatomic.h>
-#include <string.h>
 
+#include "base/be.h"
 #include "compat/ntirpc.h"
 
 /* Less is copied as fast. */
@@ -108,12 +108,10 @@ static void *place_of(const struct nrt_decode *d, size_t len)
 	const XDR *x = &d->xdrs;
 	uint8_t *at = x->x_data;
 	unsigned int n = d->cur;
-	uint32_t be;
 
-	if (len < LEND_MIN || at - x->x_v.vio_base < (ptrdiff_t)sizeof(be))
+	if (len < LEND_MIN || at - x->x_v.vio_base < 4)
 		return NULL;
-	memcpy(&be, at - sizeof(be), sizeof(be));
-	if (ntohl(be) != len)
+	if (be32_get(at - 4) != len)
 		return NULL;
 	if (at == x->x_v.vio_tail) {
 		if (++n >= d->npieces)

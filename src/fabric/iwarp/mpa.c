@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "base/addr.h"
 #include "ddp.h"
 #include "mpa.h"
 
@@ -105,24 +106,16 @@ int iw_mpa_decode(const uint8_t *buf, size_t len, bool reply,
 	return (int)*need;
 }
 
+static bool loopback(const struct sockaddr_storage *a)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)a;
+
+	return a->ss_family == AF_INET &&
+	       ntohl(in->sin_addr.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
+}
+
 bool iw_mpa_same_machine(const struct sockaddr_storage *a,
 			 const struct sockaddr_storage *b)
 {
-	const struct sockaddr_in *a4 = (const struct sockaddr_in *)a;
-	const struct sockaddr_in *b4 = (const struct sockaddr_in *)b;
-	const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)a;
-	const struct sockaddr_in6 *b6 = (const struct sockaddr_in6 *)b;
-
-	if (a->ss_family != b->ss_family)
-		return false;
-	if (a->ss_family == AF_INET)
-		return a4->sin_addr.s_addr == b4->sin_addr.s_addr ||
-		       (ntohl(a4->sin_addr.s_addr) >> IN_CLASSA_NSHIFT ==
-				IN_LOOPBACKNET &&
-			ntohl(b4->sin_addr.s_addr) >> IN_CLASSA_NSHIFT ==
-				IN_LOOPBACKNET);
-	/* A link-local address is one machine's with its link only. */
-	return a->ss_family == AF_INET6 &&
-	       IN6_ARE_ADDR_EQUAL(&a6->sin6_addr, &b6->sin6_addr) &&
-	       a6->sin6_scope_id == b6->sin6_scope_id;
+	return (loopback(a) && loopback(b)) || fab_addr_same(a, b);
 }

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/addr.h"
 #include "transport/message/message.h"
 
 static bool supported(const struct rt_conn *c, uint32_t vers)
@@ -29,21 +30,10 @@ static bool supported(const struct rt_conn *c, uint32_t vers)
 static bool same_addr(const struct sockaddr_storage *a,
 		      const struct sockaddr_storage *b)
 {
-	const struct sockaddr_in *a4 = (const struct sockaddr_in *)a;
-	const struct sockaddr_in *b4 = (const struct sockaddr_in *)b;
-	const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)a;
-	const struct sockaddr_in6 *b6 = (const struct sockaddr_in6 *)b;
-
-	if (a->ss_family != b->ss_family)
-		return false;
-	if (a->ss_family == AF_INET)
-		return a4->sin_port == b4->sin_port &&
-		       a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-	if (a->ss_family == AF_INET6)
-		return a6->sin6_port == b6->sin6_port &&
-		       a6->sin6_scope_id == b6->sin6_scope_id &&
-		       !memcmp(&a6->sin6_addr, &b6->sin6_addr, 16);
-	return false;
+	/* The port is at the same place in both families. */
+	return fab_addr_same(a, b) &&
+	       ((const struct sockaddr_in *)a)->sin_port ==
+		       ((const struct sockaddr_in *)b)->sin_port;
 }
 
 static bool remembered(struct rt_conn *c)

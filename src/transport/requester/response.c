@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/be.h"
 #include "transport/requester/requester.h"
 
 /*
@@ -236,16 +237,10 @@ void rt_response_done(struct rt_conn *c, struct rt_request_priv *rq)
 
 void rt_response_closed(struct rt_conn *c, struct rt_request_priv *rq)
 {
-	const uint8_t *b;
-	uint32_t xid;
-
 	rt_assert_strand(c);
 	if (rq->pub.status || !in_chunk(rq))
 		return;
-	b = rq->reply_buf->addr;
-	xid = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
-	      (uint32_t)b[2] << 8 | b[3];
-	if (xid == rq->pub.xid)
+	if (be32_get(rq->reply_buf->addr) == rq->pub.xid)
 		return;
 	/* As above: only this RPC. */
 	if (c->state < RT_CLOSING)

@@ -23,6 +23,7 @@
  */
 #include <errno.h>
 
+#include "base/be.h"
 #include "transport/responder/responder.h"
 
 static void refuse_code(struct rt_conn *c, struct rt_call_priv *call,
@@ -197,8 +198,6 @@ static void up(struct rt_conn *c, struct rt_call_priv *call)
 /* True: its body is here. */
 static bool read_body(struct rt_conn *c, struct rt_call_priv *call)
 {
-	const uint8_t *b;
-	uint32_t xid;
 	int rc;
 
 	if (!call->body) {
@@ -213,11 +212,8 @@ static bool read_body(struct rt_conn *c, struct rt_call_priv *call)
 	call->nbase = 1;
 	call->base[0] = (struct rt_piece){ call->body->addr, call->body_len,
 					   call->body->mr };
-	b = call->body->addr;
 	/* 7.2: rdma_xid must be the XID of the RPC message. */
-	xid = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
-	      (uint32_t)b[2] << 8 | b[3];
-	if (call->base[0].len < 4 || xid != call->pub.xid) {
+	if (call->body_len < 4 || be32_get(call->body->addr) != call->pub.xid) {
 		refuse_code(c, call, RDMA2_ERR_BAD_XDR);
 		return false;
 	}

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/be.h"
 #include "transport/ext/rtr/rtr.h"
 
 /* ---- Properties, section 8 -------------------------------------------- */
@@ -365,8 +366,7 @@ static void initial(struct rt_conn *c, struct rt_work *w,
 	if (!part_ok(c, m, in->len, reply, 0))
 		goto refuse;
 	first = in->buf + m->header_len;
-	if (m->p.xid != ((uint32_t)first[0] << 24 | (uint32_t)first[1] << 16 |
-			 (uint32_t)first[2] << 8 | first[3])) {
+	if (m->p.xid != be32_get(first)) {
 		/* 7.2 of version 2. */
 		rt_error_code(c, m->p.xid, RDMA2_ERR_BAD_XDR);
 		goto refuse;
