@@ -50,14 +50,6 @@ struct lead {
 };
 static __thread struct lead *leading;
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 /* ---- What is found ------------------------------------------------------ */
 
 static void found(struct lead *l, struct svc_req *req)
@@ -142,7 +134,7 @@ static bool is_slow(struct gr_watchdog *dog, unsigned int kind)
 	uint64_t until = atomic_load_explicit(&dog->slow_until[kind],
 					      memory_order_relaxed);
 
-	return until && until > now_ns();
+	return until && until > rt_now_ns();
 }
 
 static unsigned int away(struct gr_workers *w)
@@ -260,7 +252,7 @@ static bool is_chance(struct gr_poller *p)
 static void note_slow(struct gr_watchdog *dog, unsigned int kind)
 {
 	const uint64_t ns = (uint64_t)SLOW_MS * 1000000;
-	uint64_t now = now_ns();
+	uint64_t now = rt_now_ns();
 	uint64_t last = atomic_exchange(&dog->long_at[kind], now);
 
 	if (last && now - last < ns)

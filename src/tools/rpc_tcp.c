@@ -9,26 +9,19 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/be.h"
+#include "base/clock.h"
+#include "tools/record.h"
 #include "tools/rpcmsg.h"
 
 #define XID 0x70696e67u
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static bool await(int fd, short events, int64_t until)
 {
 	struct pollfd p = { .fd = fd, .events = events };
-	int64_t left = until - now_ms();
+	int64_t left = until - (int64_t)fab_now_ms();
 
 	return left > 0 && poll(&p, 1, (int)left) > 0;
 }
@@ -36,7 +29,7 @@ static bool await(int fd, short events, int64_t until)
 bool rpc_tcp_answers(const struct sockaddr *addr, socklen_t len,
 		     uint32_t program, uint32_t version, int ms)
 {
-	int64_t until = now_ms() + ms;
+	int64_t until = (int64_t)fab_now_ms() + ms;
 	uint8_t call[128], reply[12];
 	bool answers = false;
 	size_t got = 0;
@@ -48,9 +41,7 @@ bool rpc_tcp_answers(const struct sockaddr *addr, socklen_t len,
 		return false;
 	xw_init(&w, call + 4, sizeof(call) - 4);
 	rpc_call_head(&w, XID, program, version, 0, false);
-	call[0] = 0x80; /* the last fragment */
-	call[1] = call[2] = 0;
-	call[3] = (uint8_t)w.len;
+	be32_put(call, REC_LAST_FRAGMENT | (uint32_t)w.len);
 	if (connect(fd, addr, len) && errno != EINPROGRESS)
 		goto out;
 	if (!await(fd, POLLOUT, until) ||

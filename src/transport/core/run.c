@@ -26,20 +26,11 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "transport/core/core.h"
 
 /* So often may busy polling be in vain. */
 #define TRIES 4
-
-static uint64_t now_us(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
 
 /* ---- Deadlines --------------------------------------------------------- */
 
@@ -199,13 +190,12 @@ static int look(struct rt_instance *inst, unsigned int n, int wait)
 static int events(struct rt_instance *inst, unsigned int n, int wait)
 {
 	struct rt_turn *t = &inst->turns[n];
-	unsigned int busy = inst->cfg.busy_poll_us;
-	uint64_t start;
+	uint64_t busy = (uint64_t)inst->cfg.busy_poll_us * 1000, start; /* ns */
 	int found;
 
 	if (!busy || !wait)
 		return look(inst, n, wait);
-	start = now_us();
+	start = rt_now_ns();
 	if (t->hot) {
 		do {
 			found = look(inst, n, 0);
@@ -214,12 +204,12 @@ static int events(struct rt_instance *inst, unsigned int n, int wait)
 				t->hot = found ? TRIES : t->hot;
 				return found;
 			}
-		} while (now_us() - start < busy);
+		} while (rt_now_ns() - start < busy);
 		t->hot--;
-		start = now_us();
+		start = rt_now_ns();
 	}
 	found = look(inst, n, wait);
-	if (found && now_us() - start < busy)
+	if (found && rt_now_ns() - start < busy)
 		t->hot = TRIES;
 	return found;
 }
