@@ -49,16 +49,6 @@ static struct rt_conn *make(struct rt_instance *inst)
 	return c;
 }
 
-static int init_parts(struct rt_conn *c)
-{
-	int rc = 0;
-
-	for (const struct rt_part *const *p = c->inst->parts; *p && !rc; p++)
-		if ((*p)->init)
-			rc = (*p)->init(c);
-	return rc;
-}
-
 void rt_conn_ended(struct rt_conn *c)
 {
 	const struct rt_part *const *p = c->inst->parts;
@@ -93,7 +83,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	c->info.state = rt_state_names[c->state];
 	if (to && to_len <= sizeof(c->server_addr))
 		memcpy(&c->server_addr, to, to_len);
-	rc = init_parts(c);
+	rc = RT_TRY_PARTS(inst, init, c);
 	if (rc) {
 		rt_conn_ended(c);
 		pthread_mutex_destroy(&c->info_lock);

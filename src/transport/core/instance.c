@@ -12,27 +12,6 @@
 
 #include "transport/core/core.h"
 
-static int prepare_parts(struct rt_instance *inst,
-			 const struct rt_params *params)
-{
-	int rc = 0;
-
-	for (const struct rt_part *const *p = inst->parts; *p && !rc; p++)
-		if ((*p)->prepare)
-			rc = (*p)->prepare(inst, params);
-	return rc;
-}
-
-static int start_parts(struct rt_instance *inst)
-{
-	int rc = 0;
-
-	for (const struct rt_part *const *p = inst->parts; *p && !rc; p++)
-		if ((*p)->start)
-			rc = (*p)->start(inst);
-	return rc;
-}
-
 int rt_instance_new(const struct rt_params *p,
 		    const struct rt_part *const *parts,
 		    const struct rt_ext *const *exts, struct rt_instance **out)
@@ -40,7 +19,7 @@ int rt_instance_new(const struct rt_params *p,
 	struct rt_instance *inst = calloc(1, sizeof(*inst));
 	struct fab_domain_params dp = p->domain;
 	struct fab_pool_params pp;
-	int rc = -ENOMEM;
+	int rc;
 
 	if (!inst)
 		return -ENOMEM;
@@ -56,7 +35,7 @@ int rt_instance_new(const struct rt_params *p,
 	CDS_INIT_LIST_HEAD(&inst->conns);
 	CDS_INIT_LIST_HEAD(&inst->hosts);
 	CDS_INIT_LIST_HEAD(&inst->listeners);
-	rc = prepare_parts(inst, p);
+	rc = RT_TRY_PARTS(inst, prepare, inst, p);
 	if (rt_config_check(&inst->cfg))
 		rc = -EINVAL;
 	if (rc)
@@ -87,7 +66,7 @@ int rt_instance_new(const struct rt_params *p,
 	for (unsigned int i = 0; !rc && i < inst->npollers; i++)
 		rc = fab_poller_create(inst->dom, &inst->pollers[i]);
 	if (!rc)
-		rc = start_parts(inst);
+		rc = RT_TRY_PARTS(inst, start, inst);
 	if (rc)
 		goto fail;
 	*out = inst;

@@ -42,27 +42,6 @@ static void count_refused(struct rt_instance *inst)
 	pthread_mutex_unlock(&inst->lock);
 }
 
-static int admit(struct rt_conn *c, const struct sockaddr_storage *peer)
-{
-	int rc = 0;
-
-	for (const struct rt_part *const *p = c->inst->parts; *p && !rc; p++)
-		if ((*p)->admit)
-			rc = (*p)->admit(c, peer);
-	return rc;
-}
-
-/* So that what the peer sends at once is received. */
-static int open_parts(struct rt_conn *c)
-{
-	int rc = 0;
-
-	for (const struct rt_part *const *p = c->inst->parts; *p && !rc; p++)
-		if ((*p)->open)
-			rc = (*p)->open(c);
-	return rc;
-}
-
 static void hello(struct rt_conn *c, uint8_t data[RT_HELLO_ROOM],
 		  struct fab_conn_params *params)
 {
@@ -104,7 +83,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		goto reject;
 	fab_conn_info(f, &fi);
 	rt_conn_set_name(c, (struct sockaddr *)&fi.peer);
-	rc = admit(c, &fi.peer);
+	rc = RT_TRY_PARTS(inst, admit, c, &fi.peer);
 	if (rc) {
 		rt_conn_put(c);
 		goto reject;
@@ -129,7 +108,8 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		c->user = l->ctx;
 	hello(c, data, &params);
 	RT_EACH_PART(inst, greeted, c, priv, priv_len);
-	rc = refuse ? -EPERM : open_parts(c);
+	/* So that what the peer sends at once is received. */
+	rc = refuse ? -EPERM : RT_TRY_PARTS(inst, open, c);
 	if (!rc)
 		rc = fab_accept(f, &params);
 	if (rc) {
@@ -146,7 +126,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		fab_reject(f, NULL, 0);
 		fab_conn_destroy_deferred(f, unused_gone, c);
 	} else {
-		RT_EACH_PART(c->inst, joined, c);
+		RT_EACH_PART(inst, joined, c);
 	}
 	rt_strand_release(c);
 	rt_conn_put(c);
@@ -227,9 +207,9 @@ int rt_connect(struct rt_instance *inst, unsigned int poller,
 		rt_conn_put(c);
 		return rc;
 	}
-	rc = admit(c, NULL);
+	rc = RT_TRY_PARTS(inst, admit, c, NULL);
 	if (!rc)
-		rc = open_parts(c);
+		rc = RT_TRY_PARTS(inst, open, c);
 	if (!rc) {
 		hello(c, data, &params);
 		rc = fab_connect(c->fab, addr, addrlen, &params);

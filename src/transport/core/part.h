@@ -95,4 +95,15 @@ struct rt_part {
 				(*p_)->what(__VA_ARGS__);                  \
 	} while (0)
 
+/* Likewise of what can fail, until one of them does: 0 or -errno. */
+#define RT_TRY_PARTS(inst, what, ...)                                 \
+	({                                                            \
+		int rc_ = 0;                                          \
+		for (const struct rt_part *const *p_ = (inst)->parts; \
+		     *p_ && !rc_; p_++)                               \
+			if ((*p_)->what)                              \
+				rc_ = (*p_)->what(__VA_ARGS__);       \
+		rc_;                                                  \
+	})
+
 #endif /* RPCRDMA_TRANSPORT_PART_H */
