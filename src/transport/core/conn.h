@@ -180,7 +180,6 @@ struct rt_instance {
 	const char *no_version1; /* why it is not spoken, though it was set */
 	atomic_bool no_version1_said;
 	size_t call_room, request_room;
-	const struct fab_ops *provider;
 	struct fab_domain *dom;
 	bool own_domain;
 	bool bound; /* connections are run within rt_run() alone */

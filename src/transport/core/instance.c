@@ -28,12 +28,10 @@ int rt_instance_new(const struct rt_params *p,
 	inst->cfg = p->config;
 	rt_config_defaults(&inst->cfg);
 	inst->log = fab_log_create(p->log, p->log_ctx);
-	inst->provider = p->provider;
 	inst->npollers = p->pollers ? p->pollers : 1;
 	atomic_init(&inst->refs, 1);
 	pthread_mutex_init(&inst->lock, NULL);
 	CDS_INIT_LIST_HEAD(&inst->conns);
-	CDS_INIT_LIST_HEAD(&inst->hosts);
 	CDS_INIT_LIST_HEAD(&inst->listeners);
 	rc = RT_TRY_PARTS(inst, prepare, inst, p);
 	if (rt_config_check(&inst->cfg))

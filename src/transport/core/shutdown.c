@@ -12,8 +12,8 @@
 #define BATCH 64
 
 static unsigned int with_conns(struct rt_instance *inst,
-			       bool (*want)(struct rt_conn *, uint64_t),
-			       void (*fn)(struct rt_conn *), uint64_t arg)
+			       bool (*want)(struct rt_conn *),
+			       void (*fn)(struct rt_conn *))
 {
 	struct rt_conn *batch[BATCH], *c;
 	unsigned int n = 0;
@@ -23,7 +23,7 @@ static unsigned int with_conns(struct rt_instance *inst,
 	{
 		if (n == BATCH)
 			break;
-		if (want(c, arg) && rt_conn_try_get(c))
+		if (want(c) && rt_conn_try_get(c))
 			batch[n++] = c;
 	}
 	pthread_mutex_unlock(&inst->lock);
@@ -34,7 +34,7 @@ static unsigned int with_conns(struct rt_instance *inst,
 	return n;
 }
 
-static bool not_closing(struct rt_conn *c, uint64_t unused)
+static bool not_closing(struct rt_conn *c)
 {
 	const char *state;
 
@@ -53,7 +53,7 @@ static void close_one(struct rt_conn *c)
 }
 
 /* One that waits for the peer's end of an orderly close, too. */
-static bool not_aborted(struct rt_conn *c, uint64_t unused)
+static bool not_aborted(struct rt_conn *c)
 {
 	return !atomic_load(&c->strand.shut);
 }
@@ -103,7 +103,7 @@ unsigned int rt_instance_shutdown(struct rt_instance *inst, unsigned int ms,
 			break;
 		rt_listener_close(l);
 	}
-	while (with_conns(inst, not_closing, close_one, 0))
+	while (with_conns(inst, not_closing, close_one))
 		;
 	left = wait_ended(inst, rt_now_ms() + ms, run);
 	if (!left || !ms)
@@ -112,7 +112,7 @@ unsigned int rt_instance_shutdown(struct rt_instance *inst, unsigned int ms,
 	 * However late this thread comes to it: nothing is left to a drain
 	 * time that nobody waits for.
 	 */
-	while (with_conns(inst, not_aborted, abort_one, 0))
+	while (with_conns(inst, not_aborted, abort_one))
 		;
 	return wait_ended(inst, rt_now_ms() + RT_ABORT_MS, run);
 }
