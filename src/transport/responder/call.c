@@ -35,8 +35,6 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 	call->starved = false;
 	call->starved_since = 0;
 	call->waiting = false;
-	call->held_credit = false;
-	call->xid_counted = false;
 	call->format = NULL;
 	call->nplaced = 0;
 	call->reads_pending = 0;
@@ -115,11 +113,10 @@ void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)
 	if (call->pub.reverse)
 		c->calls_reverse--;
 	assert(c->calls_all >= c->credit.holding);
-	assert(!call->held_credit || c->credit.holding);
-	if (call->held_credit)
+	assert(call->posted_first || c->credit.holding);
+	if (!call->posted_first)
 		c->credit.holding--;
-	if (call->xid_counted)
-		rt_xid_count(c, call->pub.xid, -1);
+	rt_xid_count(c, call->pub.xid, -1);
 	rt_memory_give(c, call->memory);
 	rt_receive_back(c, &call->bufs);
 	cds_list_del(&call->link);
@@ -224,14 +221,12 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid, bool reads,
 	}
 	call->memory = surplus;
 	call->pub.xid = xid;
-	call->xid_counted = true;
 	rt_xid_count(c, xid, 1);
 	call->pub.reverse = !c->server;
 	/* Its Reply needs a credit [G3]. */
 	c->calls_reverse += call->pub.reverse;
 	/* Its credit is given back with the answer, so that no GRANT is spent
 	 * on it meanwhile. */
-	call->held_credit = true;
 	c->credit.holding++;
 	return call;
 }

@@ -31,7 +31,7 @@ static uint32_t choose(struct rt_conn *c, const struct rt_call_priv *call)
 			handle = call->seg[i].handle;
 	cds_list_for_each_entry(other, &c->resp.calls, link)
 	{
-		if (other == call || !other->held_credit)
+		if (other == call || other->posted_first)
 			continue;
 		if (other->inv_handle && has_handle(call, other->inv_handle))
 			other->inv_handle = 0;

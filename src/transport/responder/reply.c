@@ -249,7 +249,6 @@ static void begin(struct rt_conn *c, struct rt_call_priv *call)
 	 * requester needs it for the GRANTs that draw the fragments that
 	 * follow. */
 	c->credit.holding--;
-	call->held_credit = false;
 }
 
 /* It has to wait. */
@@ -258,7 +257,6 @@ static void unbegin(struct rt_conn *c, struct rt_call_priv *call)
 	call->posted_first = false;
 	cds_list_add(&call->going.queue, &c->replies);
 	c->credit.holding++;
-	call->held_credit = true;
 }
 
 /* The last Send of a Reply is complete: its memory may be reused. */

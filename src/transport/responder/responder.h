@@ -46,8 +46,6 @@ struct rt_call_priv {
 	bool starved; /* it waits for memory */
 	uint64_t starved_since; /* with memory of its own, ms; 0: not */
 	bool waiting; /* ... for Replies to be taken */
-	bool held_credit;
-	bool xid_counted;
 	uint32_t refuse_code;
 	size_t reply_octets; /* counted for the host */
 	/* CLOCK_MONOTONIC, ns: it came (its last fragment); was delivered; its
@@ -86,7 +84,7 @@ struct rt_call_priv {
 	struct rt_cuts cuts;
 	unsigned int cut_chunk[RT_MAX_CHUNKS]; /* which Write chunk */
 	bool external;
-	bool posted_first;
+	bool posted_first; /* until then it keeps its credit */
 	uint32_t threshold; /* that the format was chosen for */
 	uint64_t user[]; /* call_user_size octets, then a format's own */
 };
