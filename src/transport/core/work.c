@@ -70,6 +70,10 @@ struct rt_work *rt_send_get(struct rt_conn *c)
 		return NULL;
 	w->is_send = true;
 	w->done = rt_work_done;
+	w->wr.op = FAB_SEND;
+	w->wr.flags = FAB_F_SIGNALED;
+	/* Its header is the first element. */
+	w->wr.nsge = 1;
 	/* It keeps its header buffer for the next one. */
 	if (!w->buf)
 		w->buf = fab_pool_get_spare(c->inst->pool, RT_HEADER_ROOM);

@@ -32,8 +32,6 @@ static inline void probe_sent(struct rt_conn *c, struct rt_work *w, size_t hlen)
 void rt_send_work(struct rt_conn *c, struct rt_work *w, size_t hlen)
 {
 	rt_assert_strand(c);
-	w->wr.op = w->wr.op == FAB_SEND_INV ? FAB_SEND_INV : FAB_SEND;
-	w->wr.flags = FAB_F_SIGNALED;
 	w->sge[0] = (struct fab_sge){ w->buf->addr, hlen, w->buf->mr };
 	assert(c->sends_inflight < c->works_inflight + 1);
 	c->v->posted(c);
@@ -57,8 +55,6 @@ static bool post_grant(struct rt_conn *c)
 		return false;
 	n = wire_encode_grant(w->buf->addr, RT_HEADER_ROOM,
 			      c->v->credit_word(c, RT_OUT_CONTROL));
-	w->wr.op = FAB_SEND;
-	w->wr.nsge = 1;
 	rt_send_work(c, w, n);
 	RT_COUNT(c, grants_sent, 1);
 	return true;

@@ -151,8 +151,6 @@ bool rt_connprop_post(struct rt_conn *c)
 	if (!w)
 		return false;
 	n = encode(c, w->buf->addr, final);
-	w->wr.op = FAB_SEND;
-	w->wr.nsge = 1;
 	rt_send_work(c, w, n);
 	if (final) {
 		c->props_due = false;

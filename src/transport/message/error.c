@@ -95,8 +95,6 @@ bool rt_error_post(struct rt_conn *c)
 	       e->xid);
 	c->msg.errors_at = (c->msg.errors_at + 1) % c->max_errors;
 	c->nerrors--;
-	w->wr.op = FAB_SEND;
-	w->wr.nsge = 1;
 	rt_send_work(c, w, n);
 	return true;
 }

@@ -300,8 +300,6 @@ static bool send_call(struct rt_conn *c, struct rt_outgoing *o)
 		}
 	}
 	if (rq->format) {
-		w->wr.op = FAB_SEND;
-		w->wr.nsge = 1;
 		rc = rq->format->fill(c, rq, w, &hlen, &last);
 		if (rc)
 			goto fail;
@@ -314,8 +312,6 @@ static bool send_call(struct rt_conn *c, struct rt_outgoing *o)
 	}
 	hlen = rt_request_header_len(c, rq, rq->external);
 	rc = rt_fragment_cut(c, out, hlen, rq->external, &f);
-	w->wr.op = FAB_SEND;
-	w->wr.nsge = 1;
 	if (!rc && f.n)
 		rc = rt_gather(c, w, out, f.n);
 	if (rc)

@@ -328,8 +328,6 @@ static bool send_xmt(struct rt_conn *c, struct rt_call_priv *call,
 		rc = call->format->writes(c, call, w);
 	}
 	if (!rc) {
-		w->wr.op = FAB_SEND;
-		w->wr.nsge = 1;
 		if (call->format->several(call))
 			c->credit.drawing = true;
 		rc = call->format->fill(c, call, w, &hlen, &last);
@@ -390,8 +388,6 @@ static bool send_reply(struct rt_conn *c, struct rt_outgoing *o)
 		return send_xmt(c, call, w);
 	hlen = reply_header_len(c, call, call->external);
 	rc = rt_fragment_cut(c, out, hlen, call->external, &f);
-	w->wr.op = FAB_SEND;
-	w->wr.nsge = 1;
 	if (!rc && !call->posted_first)
 		rc = post_writes(c, call, w);
 	if (!rc && f.n)

@@ -498,8 +498,6 @@ static bool send_next(struct rt_conn *c)
 		n = encode_update(c, w->buf->addr, credit);
 	else
 		n = encode_request(c, w->buf->addr, credit);
-	w->wr.op = FAB_SEND;
-	w->wr.nsge = 1;
 	rt_send_work(c, w, n);
 	return true;
 }
