@@ -53,15 +53,6 @@ static size_t reply_header_len(const struct rt_conn *c,
 	return c->v->reply_len(external, &d);
 }
 
-static uint64_t chunk_len(const struct wire_chunk_desc *d)
-{
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < d->count; i++)
-		n += d->seg[i].length;
-	return n;
-}
-
 /* Pair results with Write chunks [H2]. False: @err has been set. */
 static bool pair(struct rt_call_priv *call, struct wire_error *err)
 {
@@ -74,7 +65,7 @@ static bool pair(struct rt_call_priv *call, struct wire_error *err)
 
 		if (!item->present || !call->write[i].count)
 			continue;
-		if (item->length > chunk_len(&call->write[i])) {
+		if (item->length > rt_chunk_len(&call->write[i])) {
 			/* 7.3.4, [E5] */
 			err->code = RDMA2_ERR_WRITE_RESOURCE;
 			err->chunk_index = i + 1;
@@ -100,7 +91,8 @@ static bool choose_format(struct rt_conn *c, struct rt_call_priv *call,
 	call->threshold = c->to_peer;
 	if (head + len <= c->to_peer)
 		return true;
-	if (call->pub.has_reply_chunk && chunk_len(&call->reply_chunk) >= len &&
+	if (call->pub.has_reply_chunk &&
+	    rt_chunk_len(&call->reply_chunk) >= len &&
 	    reply_header_len(c, call, true) <= c->to_peer) {
 		call->external = true;
 		return true;

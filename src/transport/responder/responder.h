@@ -137,6 +137,16 @@ static inline void *rt_call_room(const struct rt_call_priv *call)
 	       rt_round8(call->pub.conn->inst->cfg.call_user_size);
 }
 
+/* Octets that a chunk has room for. */
+static inline uint64_t rt_chunk_len(const struct wire_chunk_desc *d)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < d->count; i++)
+		n += d->seg[i].length;
+	return n;
+}
+
 /* The Reply whose messages are under way, if there is one. */
 static inline struct rt_call_priv *rt_reply_begun(const struct rt_conn *c)
 {

@@ -192,15 +192,6 @@ void rt_rtr_call_receive(struct rt_conn *c)
 
 /* ---- The Reply -------------------------------------------------------- */
 
-static uint64_t chunk_len(const struct wire_chunk_desc *d)
-{
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < d->count; i++)
-		n += d->seg[i].length;
-	return n;
-}
-
 /* Does the direction apply to the result, as far as can be told (7.4)? */
 static bool in_range(const struct rt_rtr_want *w, const struct rt_item *item)
 {
@@ -222,7 +213,7 @@ static bool passed(const struct rt_rtr_want *w, const struct rt_item *item)
 static bool decide(struct rt_rtr_want *w, uint32_t length, bool tbsn,
 		   bool avoid)
 {
-	bool fits = chunk_len(&w->chunk) >= length;
+	bool fits = rt_chunk_len(&w->chunk) >= length;
 
 	w->result = XMPTYPE_TOOSHORT;
 	if (length < w->minlen)
