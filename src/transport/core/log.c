@@ -40,9 +40,9 @@ void rt_log_ended(struct rt_conn *c)
 
 void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
 {
-	rt_assert_strand(c);
 	va_list ap;
 
+	rt_assert_strand(c);
 	if (c->end_reason)
 		return;
 	va_start(ap, fmt);

@@ -3,8 +3,8 @@
  * request - the Requester sends a Call
  *
  * rt_request_alloc/reset/free/submit may be called by any thread; the rest is
- * the runner's. A request is on conn->requests from submit to done, on
- * conn->calls_out until its first message is posted, and found by XID (xid.c).
+ * the runner's. A request is on rt_conn.req.requests from submit to done, on
+ * rt_conn.calls_out until its first message is posted, and found by XID (xid.c).
  * format.c chooses its format.
  *
  * Locks: the instance's request_lock is a leaf around the free list.
@@ -397,7 +397,7 @@ static uint64_t answer_due(const struct rt_conn *c)
 
 static bool busy(struct rt_conn *c)
 {
-	return !cds_list_empty(&c->req.requests);
+	return rt_requests_any(c);
 }
 
 static uint64_t due(struct rt_conn *c)

@@ -240,7 +240,7 @@ static void give_up(struct rt_conn *c)
 
 static bool is_extension(uint32_t htype)
 {
-	return htype >= 0xffffff00u;
+	return htype >= RT_EXT_HTYPES;
 }
 
 /* A type of rtrext. */
