@@ -72,13 +72,30 @@ static inline uint64_t rt_now_ms(void)
 	return fab_now_ms();
 }
 
+/* Of two times, of which 0 is none. */
+static inline uint64_t rt_earlier(uint64_t a, uint64_t b)
+{
+	return a && (!b || a < b) ? a : b;
+}
+
+/* Is it not yet time to look at what has come? An end is not put off. */
+static inline bool rt_looks_later(const struct rt_conn *c)
+{
+	return c->look_from && c->state < RT_DRAINING &&
+	       c->look_from > rt_now_ms();
+}
+
+/* Parts of which rooms above know nothing, first to last. */
+extern const struct rt_part rt_part_work, rt_part_poller;
+
+/* log.c */
 void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* It has said why it ended: how much it has not said. */
 void rt_log_ended(struct rt_conn *c);
-
-/* A reference, unless the last one has just gone. */
-bool rt_conn_try_get(struct rt_conn *c);
+/* Remember why the connection ends; the first reason stays. */
+void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* conn.c */
 /* A client's: @to. */
@@ -86,40 +103,14 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 		const struct rt_ops *ops, const struct sockaddr *to,
 		socklen_t to_len, struct rt_conn **out);
 void rt_conn_set_name(struct rt_conn *c, const struct sockaddr *peer);
-void rt_strand_run(struct rt_conn *c);
-/* A new connection's strand is held by its maker until this. */
-void rt_strand_release(struct rt_conn *c);
-void rt_conn_ready(struct fab_conn *f, void *user);
-
-/* Any thread: have @run called in the strand. A reference to @c that goes with
- * the mail is dropped there. */
-void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,
-		  void (*run)(struct rt_conn *c, struct rt_mail *m));
-/* Of two times, of which 0 is none. */
-static inline uint64_t rt_earlier(uint64_t a, uint64_t b)
-{
-	return a && (!b || a < b) ? a : b;
-}
-
-/* What the peer had to do by @at, unless that is 0; if not, the connection
- * ends. */
-void rt_give_up(struct rt_conn *c, uint64_t at, uint64_t now, const char *why);
-/* Remember why the connection ends; the first reason stays. */
-void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-void rt_conn_tell_established(struct rt_conn *c);
-void rt_conn_publish(struct rt_conn *c);
-
-/* Its parts of which rooms above know nothing, first to last. */
-extern const struct rt_part rt_part_work, rt_part_poller;
 /* It is RT_CLOSED: give back what it has and nobody else has. */
 void rt_conn_ended(struct rt_conn *c);
-/* Is it not yet time to look at what has come? An end is not put off. */
-static inline bool rt_looks_later(const struct rt_conn *c)
-{
-	return c->look_from && c->state < RT_DRAINING &&
-	       c->look_from > rt_now_ms();
-}
+/* A reference, unless the last one has just gone. */
+bool rt_conn_try_get(struct rt_conn *c);
+
+/* info.c */
+void rt_conn_tell_established(struct rt_conn *c);
+void rt_conn_publish(struct rt_conn *c);
 
 /* run.c */
 /*
@@ -136,6 +127,17 @@ void rt_alarm_stop(struct rt_conn *c);
 bool rt_hand_over(struct rt_conn *c);
 
 /* strand.c */
+void rt_strand_run(struct rt_conn *c);
+/* A new connection's strand is held by its maker until this. */
+void rt_strand_release(struct rt_conn *c);
+void rt_conn_ready(struct fab_conn *f, void *user);
+/* Any thread: have @run called in the strand. A reference to @c that goes with
+ * the mail is dropped there. */
+void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,
+		  void (*run)(struct rt_conn *c, struct rt_mail *m));
+/* What the peer had to do by @at, unless that is 0; if not, the connection
+ * ends. */
+void rt_give_up(struct rt_conn *c, uint64_t at, uint64_t now, const char *why);
 /*
  * Feed one event to the table. Returns whether what came with it (a message)
  * is to be processed.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ext_sent - XIDs of the last messages of an extension that have gone, so that
+ * sent - XIDs of the last messages of an extension that have gone, so that
  * an ERROR can be told that is about one of them
  *
  * Of the runner. Those of Calls are not among them while the Call is there.

@@ -2,7 +2,7 @@
 /*
  * private - private data of the connection manager, RFC 8797
  *
- * Taken before the connection runs.
+ * Runner only, or before it runs.
  */
 #include "transport/message/message.h"
 

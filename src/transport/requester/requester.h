@@ -24,7 +24,7 @@ struct rt_request_priv {
 	struct rt_closing closing;
 	struct rt_instance *inst;
 	struct rt_request_priv *next_free;
-	struct cds_list_head link; /* conn->requests while outstanding */
+	struct cds_list_head link; /* rt_requesting.requests while outstanding */
 	struct rt_own own;
 	struct rt_outgoing going;
 	bool finished; /* done as soon as nothing is pending */

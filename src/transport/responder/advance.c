@@ -6,8 +6,9 @@
  * It goes through the stages BODY (its Call chunk is read), LOOK (the stream
  * without its data items is here), ITEMS (these are read), READY and UPPER (the
  * upper layer has it). It stops where something has to come first: an RDMA Read;
- * memory for the next chunk (rt_conn.starved); and, while its host does not take
- * its Replies or memory is short, those that wait (rt_conn.waiting).
+ * memory for the next chunk (rt_responding.starved); and, while its host does
+ * not take its Replies or memory is short, those that wait
+ * (rt_responding.waiting).
  *
  * More may be asked for at once than the network carries: then what has been
  * read from storage piles up. So no more is executed for a host that has too

@@ -37,8 +37,8 @@ struct rt_read_chunk {
 struct rt_call_priv {
 	struct rt_call pub;
 	struct rt_mail mail;
-	struct cds_list_head link; /* conn->calls: all there are */
-	struct cds_list_head queue; /* conn->starved, waiting */
+	struct cds_list_head link; /* rt_responding.calls: all there are */
+	struct cds_list_head queue; /* likewise: starved, waiting */
 	struct rt_outgoing going; /* its Reply */
 	struct rt_call_priv *next_free;
 	enum rt_call_stage stage;
@@ -53,10 +53,10 @@ struct rt_call_priv {
 	uint64_t arrived, delivered, begun, replied;
 	uint64_t reading_since; /* ms: its Reads that are pending */
 	uint64_t posted; /* the last Send of the Reply */
-	struct rt_call_priv *posting_next; /* conn->posting */
+	struct rt_call_priv *posting_next; /* rt_responding.posting */
 	unsigned int reads_pending;
 	struct fab_buf *bufs; /* receive, reassembly and chunk buffers */
-	size_t memory; /* octets counted in conn->memory */
+	size_t memory; /* octets counted for the connection */
 	uint32_t inv_handle;
 
 	/* Segments of all chunks of the Call, in header order. */
