@@ -32,6 +32,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <rpc/clnt.h>
 #include <rpc/svc_rqst.h>
@@ -292,6 +293,15 @@ static bool check(struct gsh_config *tree, FILE *out)
 	return true;
 }
 
+/* Is that the file that Ganesha was started with? Exports that are added by D-Bus
+ * may come from another, which has no block RDMA. */
+static bool is_same_file(const char *path)
+{
+	const char *started = config_path();
+
+	return !started || (path && !strcmp(path, started));
+}
+
 /* Of the same file, while the server runs. */
 static void tell_changes(struct gsh_config *tree)
 {
@@ -341,7 +351,7 @@ EXPORT struct gsh_config *config_ParseFile(char *path,
 	if (!hook.parse)
 		abort(); /* as below */
 	tree = hook.parse(path, e);
-	if (tree && hook.was_read)
+	if (tree && hook.was_read && is_same_file(path))
 		tell_changes(tree);
 	return tree;
 }
