@@ -30,7 +30,6 @@
 #include <unistd.h>
 
 #include "base/addr.h"
-#include "base/addr.h"
 #include "iw.h"
 
 #define BACKLOG 1024
