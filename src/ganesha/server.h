@@ -17,6 +17,9 @@
 #include "ntirpc/back/clnt.h"
 #include "rpcrdma/transport.h"
 
+/* Why RDMA is not served, as a line. */
+#define GR_FAULT_ROOM 512
+
 struct gr_server {
 	const struct gsh *gsh;
 	struct gr_config cfg;
@@ -45,7 +48,7 @@ struct gr_server {
 	atomic_uint full;
 	_Atomic uint64_t full_logged;
 	atomic_bool workers_gone; /* ntirpc has been shut down */
-	char fault[512]; /* why RDMA is not served; or "" */
+	char fault[GR_FAULT_ROOM]; /* why RDMA is not served; or "" */
 	bool abandoned; /* by drain: a worker may still use any of it */
 };
 

@@ -7,8 +7,6 @@
 
 #include "ganesha/server.h"
 
-#define GR_FAULT_ROOM 512
-
 /* ops.c: what connections ask for. */
 extern const struct rt_ops gr_server_ops;
 /* A Call that waited at its gate goes on. */
