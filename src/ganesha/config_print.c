@@ -200,6 +200,7 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 		fputs("# Enable = false: RDMA is not served.\n", f);
 }
 
+/* As gr_config_print() has them. */
 static bool differs(const struct gsh_config_item *item,
 		    const struct gr_config *a, const struct gr_config *b)
 {
@@ -213,7 +214,8 @@ static bool differs(const struct gsh_config_item *item,
 
 		if (!f)
 			continue;
-		print_item(f, item, of[i]);
+		if (!is_silent(item, of[i]))
+			print_item(f, item, of[i]);
 		fclose(f);
 	}
 	if (text[0] && text[1])
@@ -232,16 +234,8 @@ unsigned int gr_config_differences(FILE *f, const struct gr_config *a,
 	unsigned int n = 0;
 
 	for (unsigned int t = 0; t < 3; t++)
-		for (const struct gsh_config_item *i = tables[t]; i->name;
-		     i++) {
-			/* A second entry of the one before it. */
-			if (i->off ==
-				    offsetof(struct gr_config, required_said) ||
-			    i->off ==
-				    offsetof(struct gr_config, host_share_said))
-				continue;
+		for (const struct gsh_config_item *i = tables[t]; i->name; i++)
 			if (differs(i, a, b))
 				fprintf(f, "%s%s", n++ ? ", " : "", i->name);
-		}
 	return n;
 }

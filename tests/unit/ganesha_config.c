@@ -535,6 +535,57 @@ static void debug_block(void)
 	CU_ASSERT_EQUAL(load_both("", "Busy_Poll = no;", &cfg), GR_CONFIG_BAD);
 }
 
+/* What a reload says: each item once, by its name, whichever block has it. */
+static void differences(void)
+{
+	static const struct {
+		const char *was, *is, *debug, *names;
+		unsigned int n;
+	} rows[] = {
+		{ "", "", NULL, "", 0 },
+		{ "Recv_Size = 8192;", "Recv_Size = \"8K\";", NULL, "", 0 },
+		{ "", "Required = true;", NULL, "Required", 1 },
+		{ "Recv_Size = 8192;", "Max_Connections = 7;", NULL,
+		  "Recv_Size, Max_Connections", 2 },
+		{ "", "Bind_Addr = 127.0.0.1, ::1;", NULL, "Bind_Addr", 1 },
+		{ "Bind_Addr = 127.0.0.1;", "Bind_Addr = ::1;", NULL,
+		  "Bind_Addr", 1 },
+		{ "CRC = true;", "CRC = auto;", NULL, "CRC", 1 },
+		{ "", "Shared_Receives = 100;", NULL, "Shared_Receives", 1 },
+		{ "Host_Authentication_Allow = a;",
+		  "Host_Authentication_Allow = b;", NULL,
+		  "Host_Authentication_Allow", 1 },
+		/* The default is another thing than a quarter for all. */
+		{ "", "Max_Host_Share = 25;", NULL, "Max_Host_Share", 1 },
+		{ "Max_Host_Share = 9;", "Max_Host_Share = 10;", NULL,
+		  "Max_Host_Share", 1 },
+		{ "Busy_Poll = 7;", "", "Busy_Poll = 7;", "", 0 },
+		{ "Busy_Poll = 7;", "", "Busy_Poll = 8;", "Busy_Poll", 1 },
+		{ "", "Enable = false;", NULL, "Enable", 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct gr_config was, is;
+		char *names = NULL;
+		size_t len = 0;
+		FILE *f = open_memstream(&names, &len);
+		unsigned int n;
+
+		CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+		CU_ASSERT_EQUAL(load(rows[i].was, &was), GR_CONFIG_GOOD);
+		CU_ASSERT_EQUAL(load_both(rows[i].is, rows[i].debug, &is),
+				GR_CONFIG_GOOD);
+		n = gr_config_differences(f, &was, &is);
+		fclose(f);
+		if (n != rows[i].n || strcmp(names, rows[i].names)) {
+			printf("\n%s, then %s: %s\n", rows[i].was, rows[i].is,
+			       names);
+			CU_FAIL("other differences");
+		}
+		free(names);
+	}
+}
+
 static unsigned int lines(void)
 {
 	unsigned int n = 0;
@@ -602,6 +653,7 @@ static const struct unit_test tests[] = {
 	{ "units", units },
 	{ "shares", shares },
 	{ "block RDMA_Debug", debug_block },
+	{ "differences", differences },
 	{ "all faults", all_faults },
 	{ NULL, NULL },
 };
