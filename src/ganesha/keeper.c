@@ -7,8 +7,9 @@
  */
 #include "ganesha/keeper.h"
 
-#include <signal.h>
 #include <stddef.h>
+
+#include "base/thread.h"
 
 static void *keeper_main(void *arg)
 {
@@ -32,18 +33,13 @@ static void *keeper_main(void *arg)
 
 int gr_keeper_start(struct gr_keeper *k)
 {
-	sigset_t all, old;
 	int err;
 
 	k->job = NULL;
 	k->stop = false;
 	pthread_mutex_init(&k->lock, NULL);
 	pthread_cond_init(&k->cond, NULL);
-	/* Signals are for Ganesha's own threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&k->thread, NULL, keeper_main, k);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	err = fab_thread_start(&k->thread, keeper_main, k);
 	k->running = !err;
 	if (err) {
 		pthread_cond_destroy(&k->cond);

@@ -8,17 +8,16 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ganesha/check.h"
 #include "base/notify.h"
+#include "base/thread.h"
+#include "ganesha/check.h"
 
 static void *ready_main(void *arg)
 {
 	char state[RPCRDMA_STATE], text[RPCRDMA_STATE + 32];
-
 	void (*init_wait)(void);
 
 	/* Of libganesha_nfsd. Without it nobody would be told of the end. */
@@ -35,17 +34,12 @@ static void *ready_main(void *arg)
 
 void ready_start(void)
 {
-	sigset_t all, old;
 	pthread_t thread;
 
 	if (!getenv("NOTIFY_SOCKET"))
 		return;
-	/* Signals are for Ganesha's own threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	if (pthread_create(&thread, NULL, ready_main, NULL))
+	if (fab_thread_start(&thread, ready_main, NULL))
 		notify_manager("READY=1");
 	else
 		pthread_detach(thread);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }

@@ -15,12 +15,13 @@
 
 #include <malloc.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/thread.h"
 
 /* Processor time in one second, ms: at rest it takes less, at work more. */
 #define REST_MS 20
@@ -73,15 +74,10 @@ static void *rest_main(void *arg)
 
 void rest_start(void)
 {
-	sigset_t all, old;
 	pthread_t thread;
 
-	/* Signals are for Ganesha's own threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	if (!pthread_create(&thread, NULL, rest_main, NULL)) {
+	if (!fab_thread_start(&thread, rest_main, NULL)) {
 		pthread_setname_np(thread, "rest");
 		pthread_detach(thread);
 	}
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }

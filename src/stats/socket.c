@@ -11,13 +11,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "base/thread.h"
 
 #define READERS 8
 #define PATIENCE 5.0 /* seconds for a reader to take its document */
@@ -167,7 +168,6 @@ int stats_socket_start_with(const char *path, stats_print_fn print, void *ctx,
 			    struct stats_socket **out)
 {
 	struct stats_socket *s;
-	sigset_t all, before;
 	bool bound = false;
 	int err;
 
@@ -206,11 +206,7 @@ int stats_socket_start_with(const char *path, stats_print_fn print, void *ctx,
 		err = -errno;
 		goto fail;
 	}
-	/* Signals are the program's business. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = -pthread_create(&s->thread, NULL, thread_main, s);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	err = -fab_thread_start(&s->thread, thread_main, s);
 	if (err)
 		goto fail;
 	pthread_setname_np(s->thread, "rdma-stats");

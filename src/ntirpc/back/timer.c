@@ -8,8 +8,9 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
+
+#include "base/thread.h"
 
 /* ---- Finishing -------------------------------------------------------- */
 
@@ -143,15 +144,11 @@ static void *timer_main(void *arg)
 
 int nrt_clnts_start(struct nrt_clnts *n)
 {
-	sigset_t all, old;
 	int err = 0;
 
-	sigfillset(&all);
 	pthread_mutex_lock(&n->lock);
 	if (!n->running) {
-		pthread_sigmask(SIG_SETMASK, &all, &old);
-		err = pthread_create(&n->thread, NULL, timer_main, n);
-		pthread_sigmask(SIG_SETMASK, &old, NULL);
+		err = fab_thread_start(&n->thread, timer_main, n);
 		n->running = !err;
 	}
 	pthread_mutex_unlock(&n->lock);
