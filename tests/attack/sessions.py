@@ -4,7 +4,7 @@
 
     sessions.py PID STATS RDMA-PORT GOOD-COMMAND [ATTACK...]
 
-ATTACK_NFS_PORT is where the same server takes TCP: what Ganesha keeps of each
+ATTACK_NFS is where the same server takes TCP: what Ganesha keeps of each
 session is told beside what it keeps of one that came so.
 """
 
