@@ -17,17 +17,42 @@ static const struct rt_config little = { .max_memory = RT_MEMORY_MIN,
 static struct fab_buf *taken;
 static struct rt_rpc v[MANY];
 
-/* All of the server's memory but what is promised. */
-static void fill(struct rt_pair *p)
+/* All of the server's memory that this gives. */
+static void fill_by(struct rt_pair *p,
+		    struct fab_buf *(*get)(struct fab_pool *, size_t))
 {
 	struct fab_pool *pool = rt_instance_pool(p->server_inst);
 	struct fab_buf *b;
 
 	for (size_t size = 4u << 20; size >= 4096; size /= 4)
-		while ((b = fab_pool_get(pool, size))) {
+		while ((b = get(pool, size))) {
 			b->next = taken;
 			taken = b;
 		}
+}
+
+/* All but what is promised. */
+static void fill(struct rt_pair *p)
+{
+	fill_by(p, fab_pool_get);
+}
+
+/* What is kept for the server's connections. */
+static unsigned int kept(struct rt_pair *p)
+{
+	struct fab_buf *b, *list = NULL;
+	unsigned int n = 0;
+
+	while ((b = fab_pool_get_promised(rt_instance_pool(p->server_inst)))) {
+		b->next = list;
+		list = b;
+		n++;
+	}
+	while ((b = list)) {
+		list = b->next;
+		fab_pool_put(b);
+	}
+	return n;
 }
 
 static void give_back(void)
@@ -84,6 +109,7 @@ static void goes_on(const struct rt_config *vers)
 	CU_ASSERT_TRUE_FATAL(start(&p, vers));
 	CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 1, 0, false, 16, 0, 0, 0, 0));
 	fill(&p);
+	CU_ASSERT_EQUAL(kept(&p), RT_CALL_PROMISED + 1);
 	for (uint32_t xid = 2; xid < 50; xid++)
 		CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, xid, 0, false, 16, 0,
 					   0, 0, 0));
@@ -163,6 +189,35 @@ static void refused(const struct rt_config *vers)
 	rt_pair_close(&p);
 }
 
+/* What is reserved to those that are there no new one gets, though there is
+ * enough to spare for its promise. */
+static void reserved(void)
+{
+	struct rt_conn *first;
+	struct rt_pair p;
+
+	CU_ASSERT_TRUE_FATAL(start(&p, &rt_only2));
+	first = p.client;
+	fill_by(&p, fab_pool_get_spare);
+	for (unsigned int i = 0; i < RT_CALL_PROMISED + 1; i++) {
+		struct fab_buf *b = taken;
+
+		CU_ASSERT_EQUAL(b->size, FAB_POOL_PROMISED);
+		taken = b->next;
+		fab_pool_put(b);
+	}
+	CU_ASSERT_TRUE(rt_pair_connect_to(&p, 20049));
+	rt_pair_run(&p);
+	CU_ASSERT_TRUE(p.client_closed);
+	CU_ASSERT_FALSE(p.server_up || p.server_closed);
+	CU_ASSERT_EQUAL(kept(&p), RT_CALL_PROMISED + 1);
+	p.client = first;
+	p.client_closed = false;
+	CU_ASSERT_TRUE(rt_rpc_trip(&p, first, 10, 0, false, 16, 0, 0, 0, 0));
+	give_back();
+	rt_pair_close(&p);
+}
+
 static void goes_on2(void)
 {
 	goes_on(&rt_only2);
@@ -227,6 +282,7 @@ static const struct unit_test tests[] = {
 	{ "amid Calls, version 1", amid1 },
 	{ "refused, version 2", refused2 },
 	{ "refused, version 1", refused1 },
+	{ "reserved", reserved },
 	{ "share", share },
 	{ NULL, NULL },
 };
