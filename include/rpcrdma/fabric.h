@@ -34,14 +34,13 @@
  *   has the credentials with which they were opened. A program may have threads
  *   that change theirs for a time (setfsuid(2) is enough): never after can such
  *   a thread, or one that it makes, use the device, and not always is it told
- *   so. Hence the family: the thread that opened the domain, and those that it
- *   or others of the family have made, as long as they keep their credentials.
- *   Only the family may call the functions of pollers, listeners and
- *   connections. For every thread there are, even so, fab_kick(),
+ *   so. So a domain has threads of its own: the thread that opened it, and those
+ *   that it or others of them have made, as long as they keep their credentials.
+ *   Only these may call the functions of pollers, listeners and connections.
+ *   Any other thread is foreign. It has, even so, fab_kick(),
  *   fab_poller_wake(), registration, the pool, fab_domain_limits(), and
  *   fab_domain_close(), which take other ways to the device. An upper layer
- *   with threads outside of the family runs its connections in
- *   fab_poller_run() alone.
+ *   with foreign threads runs its connections in fab_poller_run() alone.
  *
  * Progress
  *
@@ -101,7 +100,7 @@ enum fab_cap {
 	/* fab_expose() makes a fresh handle each time, which the peer can
 	 * invalidate; without it the handle is that of the whole fab_mr. */
 	FAB_CAP_EXPOSE = 1 << 2,
-	/* Not an ability: only threads of the family may use it, see above. */
+	/* Not an ability: only threads of the domain may use it, see above. */
 	FAB_CAP_BOUND = 1 << 3,
 };
 

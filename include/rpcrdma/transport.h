@@ -400,11 +400,11 @@ struct rt_params {
 	 * Threads that may not use a device call the functions that are for
 	 * any thread (fabric.h, FAB_CAP_BOUND). With a provider that minds
 	 * (rt_instance_bound()) connections are then run within rt_run() alone,
-	 * to which all other threads hand over. For the family there remain
+	 * to which all other threads hand over. For its own threads there remain
 	 * the instance, rt_run(), rt_listen(), rt_connect(), the listeners'
 	 * end and rt_instance_shutdown().
 	 */
-	bool strangers;
+	bool foreign_threads;
 	struct rt_config config;
 	/* Unless the policy is RT_AUTH_NONE. */
 	const struct rt_auth_ops *auth;
@@ -448,7 +448,7 @@ struct fab_pool *rt_instance_pool(struct rt_instance *inst);
 void rt_share_stats(struct rt_instance *inst, struct fab_share_stats *out);
 const struct rt_config *rt_instance_config(const struct rt_instance *inst);
 unsigned int rt_instance_pollers(const struct rt_instance *inst);
-/* Are there things that strangers must not do? */
+/* Are there things that foreign threads must not do? */
 bool rt_instance_bound(const struct rt_instance *inst);
 
 /* Without busy polling, until an event or the next timer. */
@@ -526,7 +526,7 @@ void rt_conn_close(struct rt_conn *c, bool abort);
  * one, or another Call of it is being executed. Then this one better waits:
  * rt_call_wait(). Any thread.
  */
-bool rt_conn_crowded(struct rt_conn *c);
+bool rt_conn_replies_full(struct rt_conn *c);
 /* Has it ended, or is it about to? Then a Reply would be dropped, and the peer
  * sends its Calls again elsewhere. Any thread. */
 bool rt_conn_over(struct rt_conn *c);
@@ -640,7 +640,7 @@ void rt_call_refuse(struct rt_call *call, uint32_t code);
 void rt_call_drop(struct rt_call *call);
 /*
  * Not now: the operations' resume, which must be there, comes for it when
- * rt_conn_crowded() no longer holds or the connection has ended; perhaps before
+ * rt_conn_replies_full() no longer holds or the connection has ended; perhaps before
  * this returns. The call stays the upper layer's. Any thread, never blocks.
  */
 void rt_call_wait(struct rt_call *call);

@@ -46,7 +46,7 @@ uint64_t fab_pace_turn(const struct fab_pace *p, const struct in6_addr *host,
 	uint64_t own = turn(p->slot[sum_of(p->key, host) % FAB_PACE_SLOTS],
 			    FAB_PACE_BURST, FAB_PACE_MS, now);
 	uint64_t all = known ? 0 :
-			       turn(p->strangers, FAB_PACE_NEW_BURST,
+			       turn(p->unknown, FAB_PACE_NEW_BURST,
 				    FAB_PACE_NEW_MS, now);
 
 	return own > all ? own : all;
@@ -55,7 +55,7 @@ uint64_t fab_pace_turn(const struct fab_pace *p, const struct in6_addr *host,
 bool fab_pace_full(const struct fab_pace *p, bool known, uint64_t now)
 {
 	return !known &&
-	       turn(p->strangers, FAB_PACE_NEW_BURST + FAB_PACE_NEW_WAIT,
+	       turn(p->unknown, FAB_PACE_NEW_BURST + FAB_PACE_NEW_WAIT,
 		    FAB_PACE_NEW_MS, now);
 }
 
@@ -64,5 +64,5 @@ void fab_pace_take(struct fab_pace *p, const struct in6_addr *host, bool known,
 {
 	take(&p->slot[sum_of(p->key, host) % FAB_PACE_SLOTS], FAB_PACE_MS, now);
 	if (!known)
-		take(&p->strangers, FAB_PACE_NEW_MS, now);
+		take(&p->unknown, FAB_PACE_NEW_MS, now);
 }

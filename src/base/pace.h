@@ -48,7 +48,7 @@ struct fab_pace {
 	uint64_t key; /* random */
 	/* By when what was taken is made up for, ms. */
 	uint64_t slot[FAB_PACE_SLOTS];
-	uint64_t strangers;
+	uint64_t unknown;
 };
 
 /* When this host's next connection may be taken: 0 for at once. */

@@ -3,7 +3,7 @@
  * server - starting, serving and ending RPC-over-RDMA beside NFS over TCP
  *
  * Threads: start, drain and free are called by Ganesha's main and admin
- * threads, one at a time; the keeper (keeper.h) does what they are called for,
+ * threads, one at a time; the control thread (control.h) does what they are called for,
  * because of the device. Ganesha's other threads come to the transport by
  * Replies, reverse Calls and the end of connections (ops.c). What these read of
  * struct gr_server is not changed while the transport runs.
@@ -38,7 +38,7 @@ struct start {
 	char fault[GR_FAULT_ROOM];
 };
 
-/* By the keeper. What is there after an error, free_all() gives back. */
+/* By the control thread. What is there after an error, free_all() gives back. */
 static void start_all(void *arg)
 {
 	struct start *st = arg;
@@ -63,9 +63,9 @@ bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
 	if (getrandom(&s->secret, sizeof(s->secret), 0) < 0)
 		s->secret = 0;
 	s->rpcbind.gsh = s->cfg.rpcbind ? s->gsh : NULL;
-	st.err = gr_keeper_start(&s->keeper);
+	st.err = gr_control_start(&s->control);
 	if (!st.err)
-		gr_keeper_do(&s->keeper, start_all, &st);
+		gr_control_do(&s->control, start_all, &st);
 	if (!st.err)
 		return true;
 	if (!*st.fault)
@@ -81,7 +81,7 @@ bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
 /* Beyond the Drain_Timeout, after which connections end by themselves. */
 #define DRAIN_SLACK_MS 1000
 
-/* By the keeper. */
+/* By the control thread. */
 static void drain_all(void *arg)
 {
 	struct gr_server *s = arg;
@@ -112,12 +112,12 @@ static void drain_all(void *arg)
 
 void gr_server_drain(struct gr_server *s)
 {
-	gr_keeper_do(&s->keeper, drain_all, s);
+	gr_control_do(&s->control, drain_all, s);
 	if (s->abandoned)
-		gr_keeper_stop(&s->keeper);
+		gr_control_stop(&s->control);
 }
 
-/* By the keeper. */
+/* By the control thread. */
 static void free_all(void *arg)
 {
 	struct gr_server *s = arg;
@@ -153,9 +153,9 @@ static void free_all(void *arg)
 void gr_server_free(struct gr_server *s)
 {
 	atomic_store(&s->workers_gone, true);
-	if (s->keeper.running)
-		gr_keeper_do(&s->keeper, free_all, s);
-	gr_keeper_stop(&s->keeper);
+	if (s->control.running)
+		gr_control_do(&s->control, free_all, s);
+	gr_control_stop(&s->control);
 	if (s->parent)
 		SVC_RELEASE(s->parent, SVC_RELEASE_FLAG_NONE);
 	s->parent = NULL;

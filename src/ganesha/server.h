@@ -10,7 +10,7 @@
 #include "ganesha/config.h"
 #include "ganesha/gate.h"
 #include "ganesha/gsh.h"
-#include "ganesha/keeper.h"
+#include "ganesha/control.h"
 #include "ganesha/rpcbind.h"
 #include "stats/socket.h"
 #include "ganesha/workers.h"
@@ -27,7 +27,7 @@ struct gr_server {
 	svc_xprt_alloc_fun_t alloc_cb;
 	svc_xprt_free_fun_t free_cb;
 
-	struct gr_keeper keeper;
+	struct gr_control control;
 	SVCXPRT *parent; /* Ganesha's NFS/TCP listener; a reference is held */
 	/* Where that listens; all that Ganesha knows of clients is of this
 	 * family. Family 0: not known. */

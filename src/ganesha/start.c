@@ -4,7 +4,7 @@
  *
  * What cannot be had is told so that an operator knows what to do.
  *
- * Threads: the keeper's (keeper.h).
+ * Threads: the control thread (control.h).
  */
 #include "ganesha/start.h"
 
@@ -168,7 +168,7 @@ static int create_with(struct gr_server *s, const char *name)
 			    .startup_timeout_ms = s->cfg.startup_timeout * 1000,
 			    .crc = s->cfg.crc },
 		.pollers = s->cfg.pollers,
-		.strangers = true,
+		.foreign_threads = true,
 		.log = transport_log,
 		.log_ctx = s,
 		.auth = &auth_gss_ops,

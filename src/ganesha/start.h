@@ -15,7 +15,7 @@ void gr_server_resume(struct gr_gates *g, struct svc_req *req);
 /*
  * start.c: from Kerberos' keys to the statistics; what is there after an error
  * gr_server_free() gives back. 0, or a negative errno; @fault, of GR_FAULT_ROOM,
- * says what to do about it, or is untouched. Keeper.
+ * says what to do about it, or is untouched. Control thread.
  */
 int gr_server_begin(struct gr_server *s, char *fault);
 

@@ -3,7 +3,7 @@
  * stats_dbus - the method of org.ganesha.nfsd.rdma
  *
  * Threads: start and stop are called by Ganesha's main and admin threads (by
- * way of the keeper); the method by Ganesha's own D-Bus thread, which serves
+ * way of the control thread); the method by Ganesha's own D-Bus thread, which serves
  * one message after another and is nobody else's. So a caller who does not
  * take the answer, or a bus that hangs, holds up that thread at most. `lock`
  * is held while the method looks at the transport, whose functions take their

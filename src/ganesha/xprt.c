@@ -150,7 +150,7 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 	 * comes behind it there must not be undone by it. */
 	if (is_over(x, c))
 		return op_stat(xprt);
-	if (rt_conn_crowded(c)) {
+	if (rt_conn_replies_full(c)) {
 		rt_call_wait(nrt_call_of(req->rq_xdrs)->call);
 		return XPRT_SUSPEND; /* to be left alone: perhaps it is gone */
 	}

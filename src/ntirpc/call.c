@@ -211,14 +211,14 @@ done:
 }
 
 /* What follows from a Reply for sessions, kept when the Call is given back. */
-struct aftermath {
+struct session_news {
 	struct nrt_clnts *clnts;
 	struct rt_conn *conn; /* a reference; NULL: nothing does */
 	struct nrt_news news;
 };
 
 /* So the client does not ask too early for what the Reply tells it. */
-static void foresee(const struct nrt_call *nc, struct aftermath *a)
+static void prepare(const struct nrt_call *nc, struct session_news *a)
 {
 	a->clnts = nc->clnts;
 	a->conn = NULL;
@@ -228,11 +228,11 @@ static void foresee(const struct nrt_call *nc, struct aftermath *a)
 		return;
 	a->conn = nc->call->conn;
 	rt_conn_get(a->conn);
-	nrt_clnts_foresee(a->clnts, &a->news, a->conn);
+	nrt_clnts_prepare(a->clnts, &a->news, a->conn);
 }
 
 /* So a callback comes after the Reply that the client waits for. */
-static void settle(const struct aftermath *a)
+static void settle(const struct session_news *a)
 {
 	if (!a->conn)
 		return;
@@ -244,7 +244,7 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 {
 	struct nrt_call *nc = nrt_call_of(req->rq_xdrs);
 	enum xprt_stat stat = XPRT_IDLE;
-	struct aftermath after;
+	struct session_news after;
 	struct rt_conn *c;
 	size_t len = 0;
 
@@ -256,7 +256,7 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 	req->rq_xdrs = (XDR *)(uintptr_t)&nrt_over_stream;
 	nc->news.event = ULB_SESSION_NONE;
 	if (!encode(nc, req, &len)) {
-		foresee(nc, &after);
+		prepare(nc, &after);
 		ended(nc);
 		nrt_encode_release(&nc->out);
 		/* 7.4: the Reply is lost, and the end of the connection says
@@ -275,7 +275,7 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 		find_items(nc);
 	nc->reply.done = reply_done;
 	nc->reply.arg = nc;
-	foresee(nc, &after);
+	prepare(nc, &after);
 	ended(nc);
 	/* Whatever it returns, the Call and the Reply are given back by it.
 	 * Ganesha then executes, or answers, what the client has sent again on

@@ -22,8 +22,8 @@ struct conn {
 	atomic_int posted;
 	int seen; /* of what was posted, at the last ready */
 	unsigned int expired;
-	/* Of its grave. */
-	int left, freed, done, kick_at_leave, bury_at_free;
+	/* Since it was retired. */
+	int left, freed, done, kick_at_leave, retire_at_free;
 };
 
 static const struct fab_ops ops = { .name = "events" };
@@ -47,14 +47,14 @@ static void expired(struct fab_timer *t, unsigned int what)
 	container_of(t, struct conn, ev.timer)->expired = what;
 }
 
-static struct conn *of_grave(struct fab_grave *g)
+static struct conn *of_retired(struct fab_retired *g)
 {
-	return container_of(g, struct conn, ev.grave);
+	return container_of(g, struct conn, ev.retired);
 }
 
-static void grave_leave(struct fab_grave *g)
+static void retired_leave(struct fab_retired *g)
 {
-	struct conn *me = of_grave(g);
+	struct conn *me = of_retired(g);
 
 	CU_ASSERT_FALSE(me->freed);
 	me->left++;
@@ -62,16 +62,16 @@ static void grave_leave(struct fab_grave *g)
 		fab_ev_conn_kick(&me->ev.fab);
 }
 
-static void grave_free(struct fab_grave *g)
+static void retired_free(struct fab_retired *g)
 {
-	struct conn *me = of_grave(g);
+	struct conn *me = of_retired(g);
 
 	CU_ASSERT_TRUE(me->left);
 	CU_ASSERT_FALSE(atomic_load(&me->ev.kicked));
 	me->freed++;
-	if (me->bury_at_free-- > 0) {
+	if (me->retire_at_free-- > 0) {
 		me->freed = 0;
-		fab_events_bury(&ev, g);
+		fab_events_retire(&ev, g);
 	}
 }
 
@@ -99,8 +99,8 @@ static void begin(void)
 	for (int i = 0; i < CONNS; i++) {
 		fab_ev_conn_init(&conns[i].ev, &ev, expired);
 		fab_ev_conn_set_ready(&conns[i].ev.fab, ready, &conns[i]);
-		conns[i].ev.grave.leave = grave_leave;
-		conns[i].ev.grave.free = grave_free;
+		conns[i].ev.retired.leave = retired_leave;
+		conns[i].ev.retired.free = retired_free;
 		conns[i].src.event = event;
 	}
 }
@@ -184,7 +184,7 @@ static void test_graves(void)
 	CU_ASSERT_EQUAL(conns[1].freed, 1);
 	CU_ASSERT_EQUAL(conns[1].readies, 0);
 	/* One that cannot be freed yet: who waits for it waits no longer. */
-	conns[2].bury_at_free = 1;
+	conns[2].retire_at_free = 1;
 	fab_ev_conn_bury(&conns[2].ev, done, &conns[2]);
 	CU_ASSERT_EQUAL(fab_events_run(&ev, -1), 1);
 	CU_ASSERT_FALSE(conns[2].freed);
@@ -258,7 +258,7 @@ static void test_threads(void)
 
 static const struct unit_test tests[] = {
 	{ "descriptors", test_descriptors }, { "kicks", test_kicks },
-	{ "graves", test_graves },	     { "timer", test_timer },
+	{ "retired", test_graves },	     { "timer", test_timer },
 	{ "threads", test_threads },	     { NULL, NULL },
 };
 

@@ -23,8 +23,8 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/gate.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/greet.c
 		LIBS rpcrdma_ntirpc)
-	rpcrdma_unit(ganesha-keeper ganesha_keeper.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/keeper.c LIBS Threads::Threads)
+	rpcrdma_unit(ganesha-control ganesha_control.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/control.c LIBS Threads::Threads)
 	# Release 4.3 has no codec of its own for these data.
 	if(GANESHA_RELEASE VERSION_GREATER 6)
 		rpcrdma_unit(ganesha-io ganesha_io.c

@@ -122,7 +122,7 @@ static void one_host(void)
 	end();
 }
 
-static void strangers(void)
+static void unknown_hosts(void)
 {
 	enum { MORE = FAB_PACE_NEW_WAIT + 20, FIRST = 0x10000 };
 	unsigned int n, shut = 0;
@@ -160,7 +160,7 @@ static void strangers(void)
 
 static const struct unit_test tests[] = {
 	{ "one host", one_host },
-	{ "strangers", strangers },
+	{ "unknown hosts", unknown_hosts },
 	{ NULL, NULL },
 };
 

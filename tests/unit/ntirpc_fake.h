@@ -109,23 +109,23 @@ static struct {
 	uint8_t in_trouble[ULB_SESSION_ID];
 	bool fresh; /* something is to be settled */
 	int backs, ends, nones;
-	int foreseen; /* of these, so many before */
+	int prepared; /* of these, so many before */
 	struct nrt_back *bound; /* and then it was this */
-	int strange; /* what was not foreseen so */
-	int replies_foreseen; /* of the Call, when that was told */
+	int strange; /* what was not prepared so */
+	int replies_prepared; /* of the Call, when that was told */
 	int replies_before; /* ... and when the other was */
 	uint8_t id[ULB_SESSION_ID];
 	const struct rt_conn *conn;
 	const struct fake_call *call;
 } fake_sessions;
 
-void nrt_clnts_foresee(struct nrt_clnts *n, struct nrt_news *news,
+void nrt_clnts_prepare(struct nrt_clnts *n, struct nrt_news *news,
 		       struct rt_conn *c)
 {
 	news->bound = fake_sessions.bound = (void *)&fake_sessions;
-	fake_sessions.foreseen++;
+	fake_sessions.prepared++;
 	if (fake_sessions.call)
-		fake_sessions.replies_foreseen = fake_sessions.call->replies;
+		fake_sessions.replies_prepared = fake_sessions.call->replies;
 }
 
 void nrt_clnts_settle(struct nrt_clnts *n, const struct nrt_news *news,

@@ -513,7 +513,7 @@ static void test_ended_before(void)
 	memcpy(news.id, session, ULB_SESSION_ID);
 	rt_conn_get(gone);
 	cut();
-	nrt_clnts_foresee(ends.clnts, &news, gone);
+	nrt_clnts_prepare(ends.clnts, &news, gone);
 	nrt_clnts_settle(ends.clnts, &news, gone);
 	rt_conn_put(gone);
 	CU_ASSERT_EQUAL(flags(), ULB_SEQ_CB_PATH_DOWN_SESSION);
@@ -530,7 +530,7 @@ static struct nrt_news bound_here(void)
 	struct nrt_news news = { .event = ULB_SESSION_BACK };
 
 	memcpy(news.id, session, ULB_SESSION_ID);
-	nrt_clnts_foresee(ends.clnts, &news, ends.server_conn);
+	nrt_clnts_prepare(ends.clnts, &news, ends.server_conn);
 	return news;
 }
 

@@ -19,7 +19,7 @@ static inline void settle(enum ulb_session_event event, const uint8_t *id)
 
 	if (id)
 		memcpy(news.id, id, ULB_SESSION_ID);
-	nrt_clnts_foresee(ends.clnts, &news, ends.server_conn);
+	nrt_clnts_prepare(ends.clnts, &news, ends.server_conn);
 	nrt_clnts_settle(ends.clnts, &news, ends.server_conn);
 }
 

@@ -142,8 +142,8 @@ static void test_bound(void)
 	f = answer(41, ULB_DIR_FORE_OR_BOTH, &r);
 	CU_ASSERT_EQUAL(reply_word(f, 36), ULB_DIR_BOTH);
 	CU_ASSERT_EQUAL(fake_sessions.backs, 1);
-	CU_ASSERT_EQUAL(fake_sessions.foreseen, 1);
-	CU_ASSERT_EQUAL(fake_sessions.replies_foreseen, 0);
+	CU_ASSERT_EQUAL(fake_sessions.prepared, 1);
+	CU_ASSERT_EQUAL(fake_sessions.replies_prepared, 0);
 	CU_ASSERT_EQUAL(fake_sessions.replies_before, 1);
 	CU_ASSERT_EQUAL(memcmp(fake_sessions.id, id, ULB_SESSION_ID), 0);
 	CU_ASSERT_PTR_EQUAL(fake_sessions.conn, f->pub.conn);

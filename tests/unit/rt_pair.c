@@ -322,7 +322,7 @@ static struct rt_instance *instance(struct rt_pair *p, const char *name,
 	struct rt_params params = {
 		.provider = &fab_loop_ops,
 		.shared_domain = p->dom,
-		.strangers = true, /* which the domain may not mind */
+		.foreign_threads = true, /* which the domain may not mind */
 		.log = log_line,
 		.log_ctx = (void *)(uintptr_t)name,
 	};

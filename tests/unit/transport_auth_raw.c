@@ -487,17 +487,17 @@ static void come_and_go(void)
 	end(&r);
 }
 
-#define STRANGERS 20
+#define UNKNOWN 20
 
 /* Connections that say nothing; one is down when it is not there any more. */
-struct stranger {
+struct unknown {
 	struct fab_conn *fab;
 	bool up, down;
 };
 
-static void stranger_ready(struct fab_conn *c, void *user)
+static void unknown_ready(struct fab_conn *c, void *user)
 {
-	struct stranger *s = user;
+	struct unknown *s = user;
 	struct fab_wc wc;
 
 	while (fab_poll(c, &wc, 1) == 1) {
@@ -506,20 +506,20 @@ static void stranger_ready(struct fab_conn *c, void *user)
 	}
 }
 
-static bool stranger_comes(struct rt_raw *r, struct stranger *s)
+static bool unknown_comes(struct rt_raw *r, struct unknown *s)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET,
 				    .sin_port = htons(20049) };
 	struct fab_conn_params params = { 0 };
 
-	*s = (struct stranger){ 0 };
-	return !fab_conn_create(r->poller, stranger_ready, s, &s->fab) &&
+	*s = (struct unknown){ 0 };
+	return !fab_conn_create(r->poller, unknown_ready, s, &s->fab) &&
 	       !fab_connect(s->fab, (struct sockaddr *)&addr, sizeof(addr),
 			    &params) &&
 	       RAW_WAIT(r, s->up);
 }
 
-static void strangers_go(struct rt_raw *r, struct stranger *s, unsigned int n)
+static void unknown_go(struct rt_raw *r, struct unknown *s, unsigned int n)
 {
 	while (n--) {
 		if (!s[n].down)
@@ -535,7 +535,7 @@ static void crowd(void)
 {
 	/* A quarter: 16. */
 	struct rt_config few = { .max_connections = 64 };
-	struct stranger s[STRANGERS];
+	struct unknown s[UNKNOWN];
 	struct rt_stats stats;
 	struct rt_raw r;
 
@@ -543,9 +543,9 @@ static void crowd(void)
 	send_token(&r, 0);
 	CU_ASSERT_TRUE(answered(&r, 0));
 	for (unsigned int i = 0; i < 15; i++)
-		CU_ASSERT_TRUE_FATAL(stranger_comes(&r, &s[i]));
+		CU_ASSERT_TRUE_FATAL(unknown_comes(&r, &s[i]));
 	CU_ASSERT_FALSE(r.down);
-	CU_ASSERT_TRUE_FATAL(stranger_comes(&r, &s[15]));
+	CU_ASSERT_TRUE_FATAL(unknown_comes(&r, &s[15]));
 	CU_ASSERT_TRUE(RAW_WAIT(&r, r.down && r.p.server_closed));
 	CU_ASSERT_EQUAL(r.p.server_error, -EBUSY);
 	CU_ASSERT_PTR_NOT_NULL(strstr(r.p.server_reason, "too many others"));
@@ -553,40 +553,40 @@ static void crowd(void)
 		CU_ASSERT_FALSE(s[i].down);
 	stats = rt_pair_stats(r.p.server_inst);
 	CU_ASSERT_EQUAL(stats.auth_failed, 1);
-	strangers_go(&r, s, 16);
+	unknown_go(&r, s, 16);
 	CU_ASSERT_EQUAL(auth_script_exchanges(&auth_script[1]), 0);
 
-	/* Who is known stays, and one that comes to be is no stranger. */
+	/* Who is known stays, and one that comes to be is not unknown. */
 	CU_ASSERT_TRUE_FATAL(again(&r));
 	send_token(&r, 0);
 	CU_ASSERT_TRUE(answered(&r, 0));
 	for (unsigned int i = 0; i < 8; i++)
-		CU_ASSERT_TRUE_FATAL(stranger_comes(&r, &s[i]));
+		CU_ASSERT_TRUE_FATAL(unknown_comes(&r, &s[i]));
 	send_token(&r, 1);
 	CU_ASSERT_TRUE(answered(&r, 1));
 	rt_raw_connprop(&r, true, NULL, 0);
 	rt_raw_run(&r);
-	for (unsigned int i = 8; i < STRANGERS; i++)
-		CU_ASSERT_TRUE_FATAL(stranger_comes(&r, &s[i]));
+	for (unsigned int i = 8; i < UNKNOWN; i++)
+		CU_ASSERT_TRUE_FATAL(unknown_comes(&r, &s[i]));
 	for (unsigned int i = 0; i < 4; i++)
 		CU_ASSERT_TRUE(RAW_WAIT(&r, s[i].down));
-	for (unsigned int i = 4; i < STRANGERS; i++)
+	for (unsigned int i = 4; i < UNKNOWN; i++)
 		CU_ASSERT_FALSE(s[i].down);
 	CU_ASSERT_FALSE(r.down);
-	strangers_go(&r, s, STRANGERS);
+	unknown_go(&r, s, UNKNOWN);
 	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_FINAL);
 	rt_raw_call(&r, 5, NULL, NULL, 8);
 	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 5));
 	end(&r);
 
-	/* Without a policy nobody is a stranger. */
+	/* Without a policy nobody is unknown. */
 	CU_ASSERT_TRUE_FATAL(begin(&r, RT_AUTH_NONE, &few));
-	for (unsigned int i = 0; i < STRANGERS; i++)
-		CU_ASSERT_TRUE_FATAL(stranger_comes(&r, &s[i]));
-	for (unsigned int i = 0; i < STRANGERS; i++)
+	for (unsigned int i = 0; i < UNKNOWN; i++)
+		CU_ASSERT_TRUE_FATAL(unknown_comes(&r, &s[i]));
+	for (unsigned int i = 0; i < UNKNOWN; i++)
 		CU_ASSERT_FALSE(s[i].down);
 	CU_ASSERT_FALSE(r.down);
-	strangers_go(&r, s, STRANGERS);
+	unknown_go(&r, s, UNKNOWN);
 	end(&r);
 }
 

@@ -40,21 +40,21 @@ struct job {
 	void *arg;
 };
 
-static void *stranger_main(void *arg)
+static void *foreign_main(void *arg)
 {
 	struct job *j = arg;
 
-	loop_estrange();
+	loop_make_foreign();
 	j->fn(j->arg);
 	return NULL;
 }
 
-static void by_stranger(void (*fn)(void *arg), void *arg)
+static void by_foreign(void (*fn)(void *arg), void *arg)
 {
 	struct job j = { fn, arg };
 	pthread_t t;
 
-	CU_ASSERT_EQUAL_FATAL(pthread_create(&t, NULL, stranger_main, &j), 0);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&t, NULL, foreign_main, &j), 0);
 	pthread_join(t, NULL);
 }
 
@@ -77,7 +77,7 @@ static void seen(void)
 	pid = fork();
 	if (!pid) {
 		signal(SIGABRT, SIG_DFL);
-		loop_estrange();
+		loop_make_foreign();
 		rt_run(p.server_inst, 0, 0);
 		_exit(0);
 	}
@@ -135,7 +135,7 @@ static void replies(void)
 	rt_pair_run(&p);
 	CU_ASSERT_EQUAL_FATAL(p.nheld, 4);
 	before = sent(p.server);
-	by_stranger(answer_held, &p);
+	by_foreign(answer_held, &p);
 	/* Handed over, and done by the poller alone. */
 	CU_ASSERT_EQUAL(sent(p.server), before);
 	rt_pair_run(&p);
@@ -160,7 +160,7 @@ static void refusals(void)
 	rt_rpc_submit(p.client, &r);
 	rt_pair_run(&p);
 	CU_ASSERT_EQUAL_FATAL(p.nheld, 1);
-	by_stranger(refuse_held, &p);
+	by_foreign(refuse_held, &p);
 	rt_pair_run(&p);
 	CU_ASSERT_TRUE(r.done);
 	CU_ASSERT_EQUAL(r.rq->status, -EREMOTEIO);
@@ -170,7 +170,7 @@ static void refusals(void)
 	rt_rpc_submit(p.client, &r);
 	rt_pair_run(&p);
 	CU_ASSERT_EQUAL_FATAL(p.nheld, 1);
-	by_stranger(drop_held, &p);
+	by_foreign(drop_held, &p);
 	rt_pair_run(&p);
 	CU_ASSERT_FALSE(r.done);
 	rt_conn_close(p.client, true);
@@ -224,7 +224,7 @@ static void reverse(void)
 	CU_ASSERT_TRUE(
 		rt_rpc_trip(&p, p.client, 1, 100, false, 64, 0, 0, 0, 0));
 	v.p = &p;
-	by_stranger(call_back, &v);
+	by_foreign(call_back, &v);
 	CU_ASSERT_FALSE(v.held);
 	CU_ASSERT_FALSE(v.r[0].done);
 	rt_pair_run(&p);
@@ -234,7 +234,7 @@ static void reverse(void)
 		rt_rpc_free(&v.r[i]);
 	}
 	CU_ASSERT_EQUAL(p.reverse_calls, 3);
-	by_stranger(hold_only, &v);
+	by_foreign(hold_only, &v);
 	CU_ASSERT_TRUE(v.held);
 	rt_pair_run(&p);
 	CU_ASSERT_TRUE(
@@ -266,7 +266,7 @@ static void ends(void)
 	struct rt_pair p;
 
 	CU_ASSERT_TRUE_FATAL(open_bound(&p));
-	by_stranger(close_server, &p);
+	by_foreign(close_server, &p);
 	CU_ASSERT_FALSE(p.server_closed);
 	rt_pair_run(&p);
 	CU_ASSERT_TRUE(p.server_closed && p.client_closed);
@@ -280,18 +280,18 @@ static void ends(void)
 	CU_ASSERT_EQUAL_FATAL(p.nheld, 1);
 	c = p.server;
 	rt_conn_get(c);
-	by_stranger(abort_server, &p);
+	by_foreign(abort_server, &p);
 	/* Behind the end that is on its way. */
 	CU_ASSERT_FALSE(p.server_closed);
 	rt_pair_run(&p);
 	CU_ASSERT_TRUE(p.server_closed && p.client_closed && r.done);
 	CU_ASSERT_EQUAL(p.server_error, -ECONNABORTED);
 	rt_rpc_free(&r);
-	/* What has ended, a stranger runs itself: nothing is of the device's
+	/* What has ended, a foreign thread runs itself: nothing is of the device's
 	 * any more. */
-	by_stranger(answer_held, &p);
+	by_foreign(answer_held, &p);
 	CU_ASSERT_EQUAL(p.dones, 1);
-	by_stranger(put_conn, c);
+	by_foreign(put_conn, c);
 	rt_pair_close(&p);
 }
 

@@ -154,7 +154,7 @@ static void *worker(void *arg)
 	uint32_t seed = (uint32_t)(uintptr_t)arg;
 
 	if (t.bound)
-		loop_estrange();
+		loop_make_foreign();
 	for (;;) {
 		struct rt_call *call = NULL;
 
@@ -308,7 +308,7 @@ static void *reader(void *arg)
 	size_t sum = 0;
 
 	if (t.bound)
-		loop_estrange();
+		loop_make_foreign();
 	while (!t.stop_stats) {
 		for (unsigned int i = 0; i < 2; i++) {
 			struct rt_stats s;
@@ -329,7 +329,7 @@ static struct rt_instance *instance(const struct fab_ops *provider,
 	struct rt_params params = { .provider = provider,
 				    .shared_domain = dom,
 				    .pollers = POLLERS,
-				    .strangers = t.bound,
+				    .foreign_threads = t.bound,
 				    .config = cfg };
 	struct rt_instance *inst = NULL;
 

@@ -95,7 +95,7 @@ static void queued(void)
 		rt_raw_call(&r, xid, NULL, NULL, LONG);
 	CU_ASSERT_TRUE(rt_raw_silent(&r));
 	CU_ASSERT_EQUAL_FATAL(r.p.nheld, 6);
-	CU_ASSERT_FALSE(rt_conn_crowded(r.p.server));
+	CU_ASSERT_FALSE(rt_conn_replies_full(r.p.server));
 	/* With no reason to, it comes back at once. */
 	call = r.p.held[--r.p.nheld];
 	rt_call_wait(call);
@@ -106,7 +106,7 @@ static void queued(void)
 
 	for (int i = 0; i < 3; i++)
 		rt_pair_answer(&r.p, r.p.held[i]);
-	CU_ASSERT_TRUE(rt_conn_crowded(r.p.server));
+	CU_ASSERT_TRUE(rt_conn_replies_full(r.p.server));
 	for (int i = 3; i < 6; i++)
 		rt_call_wait(r.p.held[i]);
 	/* One more, which is behind them. */
@@ -207,7 +207,7 @@ static void one_by_one(struct rt_raw *r, struct rt_conn *stuck)
 		CU_ASSERT_TRUE(rt_rpc_trip(&r->p, r->p.client, xid, 0, false,
 					   LONG, 0, 0, 0, 0));
 	CU_ASSERT_EQUAL(waits(r), before);
-	CU_ASSERT_TRUE(rt_conn_crowded(stuck));
+	CU_ASSERT_TRUE(rt_conn_replies_full(stuck));
 	r->p.hold = true;
 	for (uint32_t i = 0; i < 3; i++) {
 		rt_rpc_init(&r->p, r->p.client, &v[i], 10 + i, 0, false, LONG,
@@ -219,7 +219,7 @@ static void one_by_one(struct rt_raw *r, struct rt_conn *stuck)
 		CU_ASSERT_EQUAL(waits(r), before + 2);
 		CU_ASSERT_EQUAL_FATAL(r->p.nheld, 1);
 		/* It may be executed, being the only one. */
-		CU_ASSERT_FALSE(rt_conn_crowded(r->p.server));
+		CU_ASSERT_FALSE(rt_conn_replies_full(r->p.server));
 		rt_pair_answer(&r->p, r->p.held[--r->p.nheld]);
 	}
 	rt_pair_run(&r->p);
@@ -303,13 +303,13 @@ static void in_all(void)
 		stuck = r.p.server;
 		r.credits = 0;
 		for (uint32_t xid = 1; xid <= n; xid++) {
-			CU_ASSERT_FALSE(rt_conn_crowded(stuck));
+			CU_ASSERT_FALSE(rt_conn_replies_full(stuck));
 			rt_raw_call(&r, xid, NULL, NULL,
 				    RT_MESSAGE_MAX - 65536);
 			CU_ASSERT_TRUE(rt_raw_silent(&r));
 			CU_ASSERT_EQUAL(r.p.calls, xid);
 		}
-		CU_ASSERT_TRUE(rt_conn_crowded(stuck));
+		CU_ASSERT_TRUE(rt_conn_replies_full(stuck));
 		CU_ASSERT_EQUAL(waits(&r), 0);
 		rt_raw_call(&r, n + 1, NULL, NULL, 8);
 		CU_ASSERT_TRUE(rt_raw_silent(&r));
@@ -317,7 +317,7 @@ static void in_all(void)
 		CU_ASSERT_EQUAL(waits(&r), 1);
 		one_by_one(&r, stuck);
 		CU_ASSERT_EQUAL(take(&r, 1), n + 1);
-		CU_ASSERT_FALSE(rt_conn_crowded(stuck));
+		CU_ASSERT_FALSE(rt_conn_replies_full(stuck));
 		rt_conn_close(stuck, true);
 		rt_raw_close(&r);
 	}

@@ -659,7 +659,7 @@ static void test_reasons(void)
 
 /* ---- A thread that has changed its credentials ------------------------ */
 
-static void *stranger(void *arg)
+static void *foreign(void *arg)
 {
 	struct fab_mr *mr = NULL;
 	int *rc = arg;
@@ -676,7 +676,7 @@ static void *stranger(void *arg)
 }
 
 /* What is open to every thread in spite of FAB_CAP_BOUND works for it. */
-static void test_stranger(void)
+static void test_foreign(void)
 {
 	uint64_t end = util_ms() + 60000;
 	pthread_t thread;
@@ -685,7 +685,7 @@ static void test_stranger(void)
 	world_pair(&w);
 	CU_ASSERT_TRUE(w.limits.caps & FAB_CAP_BOUND);
 	w.srv.ready = false;
-	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, stranger, &rc), 0);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, foreign, &rc), 0);
 	pthread_join(thread, NULL);
 	CU_ASSERT_EQUAL(rc, 0);
 	while (!w.srv.ready && util_ms() < end)
@@ -700,7 +700,7 @@ static const struct unit_test tests[] = {
 	{ "memlock", test_memlock },
 	{ "huge_pages", test_huge_pages },
 	{ "reasons", test_reasons },
-	{ "stranger", test_stranger },
+	{ "foreign", test_foreign },
 	{ "qp_fatal", test_qp_fatal },
 	{ "srq_error", test_srq_error },
 	{ "srq_lost", test_srq_lost },

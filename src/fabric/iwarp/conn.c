@@ -29,9 +29,9 @@ static void conn_free(struct iw_conn *c)
 	free(c);
 }
 
-static void grave_free(struct fab_grave *g)
+static void retired_free(struct fab_retired *g)
 {
-	conn_free(container_of(g, struct iw_conn, ev.grave));
+	conn_free(container_of(g, struct iw_conn, ev.retired));
 }
 
 int iw_conn_alloc(struct fab_events *ev, struct iw_conn **out)
@@ -41,7 +41,7 @@ int iw_conn_alloc(struct fab_events *ev, struct iw_conn **out)
 	if (!c)
 		return -ENOMEM;
 	fab_ev_conn_init(&c->ev, ev, iw_conn_expired);
-	c->ev.grave.free = grave_free;
+	c->ev.retired.free = retired_free;
 	c->src.event = iw_conn_event;
 	c->fd = -1;
 	c->depth = iw_conn_domain(c)->depth;

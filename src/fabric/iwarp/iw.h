@@ -78,7 +78,7 @@ struct iw_listener {
 	struct sockaddr_storage addr;
 	fab_request_fn fn;
 	void *user;
-	struct fab_grave grave;
+	struct fab_retired retired;
 	struct fab_timer pause; /* out of descriptors, until it fires */
 
 	pthread_mutex_t lock; /* what follows, and the request callback */

@@ -44,9 +44,9 @@ static int half_open_event(struct fab_events *ev, struct fab_source *src,
 			   uint32_t events);
 static void half_open_expired(struct fab_timer *t, unsigned int kind);
 
-static void listener_free(struct fab_grave *g)
+static void listener_free(struct fab_retired *g)
 {
-	struct iw_listener *l = container_of(g, struct iw_listener, grave);
+	struct iw_listener *l = container_of(g, struct iw_listener, retired);
 
 	pthread_mutex_destroy(&l->lock);
 	free(l->spread);
@@ -72,7 +72,7 @@ int iw_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	l->src.event = listener_event;
 	l->fn = fn;
 	l->user = user;
-	l->grave.free = listener_free;
+	l->retired.free = listener_free;
 	l->pace.key = (uint64_t)arc4random() << 32 | arc4random();
 	fab_timer_init(&l->pause, listener_resume);
 	TAILQ_INIT(&l->half);
@@ -173,7 +173,7 @@ void iw_listener_close(struct fab_listener *fl)
 		half_open_drop(l, c);
 	fab_timer_stop(&fl->poller->timers, &l->pause);
 	pthread_mutex_unlock(&l->lock);
-	fab_events_bury(fab_events(fl->poller), &l->grave);
+	fab_events_retire(fab_events(fl->poller), &l->retired);
 }
 
 /* Out of descriptors or memory: a level-triggered listener would spin. */

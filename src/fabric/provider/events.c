@@ -41,8 +41,8 @@ int fab_events_init(struct fab_events *ev, struct fab_domain *dom)
 	stack_init(&ev->kicks);
 	atomic_init(&ev->woken, false);
 	atomic_init(&ev->sleeping, false);
-	atomic_init(&ev->buried, 0);
-	ev->graves = NULL;
+	atomic_init(&ev->nretired, 0);
+	ev->retired = NULL;
 	ev->evfd = -1;
 	ev->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (ev->epfd < 0)
@@ -155,7 +155,7 @@ void fab_ev_conn_init(struct fab_ev_conn *c, struct fab_events *ev,
 {
 	c->fab.poller = &ev->fab;
 	c->fab.ops = ev->fab.ops;
-	c->grave.conn = c;
+	c->retired.conn = c;
 	fab_timer_init(&c->timer, expired);
 }
 
@@ -204,34 +204,34 @@ void fab_ev_conn_bury(struct fab_ev_conn *c, void (*done)(void *), void *user)
 {
 	atomic_store(&c->dead, true);
 	fab_ev_conn_timer_stop(c);
-	c->grave.done = done;
-	c->grave.user = user;
-	fab_events_bury(fab_events(c->fab.poller), &c->grave);
+	c->retired.done = done;
+	c->retired.user = user;
+	fab_events_retire(fab_events(c->fab.poller), &c->retired);
 }
 
-/* ---- Graves ------------------------------------------------------------ */
+/* ---- What is retired --------------------------------------------------- */
 
-void fab_events_bury(struct fab_events *ev, struct fab_grave *g)
+void fab_events_retire(struct fab_events *ev, struct fab_retired *g)
 {
 	pthread_mutex_lock(&ev->lock);
-	g->next = ev->graves;
-	ev->graves = g;
-	atomic_fetch_add(&ev->buried, 1);
+	g->next = ev->retired;
+	ev->retired = g;
+	atomic_fetch_add(&ev->nretired, 1);
 	pthread_mutex_unlock(&ev->lock);
 	fab_events_wake(&ev->fab);
 }
 
 static int reap(struct fab_events *ev)
 {
-	struct fab_grave *g, *next;
+	struct fab_retired *g, *next;
 	int calls = 0;
 
-	if (!atomic_load(&ev->buried))
+	if (!atomic_load(&ev->nretired))
 		return 0;
 	pthread_mutex_lock(&ev->lock);
-	g = ev->graves;
-	ev->graves = NULL;
-	atomic_store(&ev->buried, 0);
+	g = ev->retired;
+	ev->retired = NULL;
+	atomic_store(&ev->nretired, 0);
 	pthread_mutex_unlock(&ev->lock);
 	for (; g; g = next) {
 		void (*done)(void *) = g->done;
@@ -242,10 +242,10 @@ static int reap(struct fab_events *ev)
 			g->leave(g);
 		if (g->conn && atomic_load(&g->conn->kicked)) {
 			/* Still on the stack of kicks. */
-			fab_events_bury(ev, g);
+			fab_events_retire(ev, g);
 			continue;
 		}
-		/* It may be buried again by whom it could not be freed. */
+		/* Whoever could not free it may retire it again. */
 		g->done = NULL;
 		g->free(g);
 		if (done) {

@@ -12,16 +12,16 @@
  *   struct fab_events    a poller. The provider's begins with it.
  *   struct fab_source    what a watched descriptor is of; part of an object of
  *                        the provider's. That closes the descriptor, or takes
- *                        it out of the set, and is then freed by a grave: epoll
+ *                        it out of the set, and is then retired: epoll
  *                        may have handed the source out already.
  *   struct fab_ev_conn   a connection; the provider's begins with it.
- *   struct fab_grave     what waits for the end of fab_events_run() to be freed;
+ *   struct fab_retired     what waits for the end of fab_events_run() to be freed;
  *                        part of the object that it frees.
  *
  * Threads
  *
  *   fab_events_run() is the poller thread; all functions of sources, timers and
- *   graves, and ready callbacks, are called by it. fab_events_init() and _fini():
+ *   retired, and ready callbacks, are called by it. fab_events_init() and _fini():
  *   nobody else uses it. fab_ev_conn_ready() and _tell(): the poller thread.
  *   fab_ev_conn_events(): the runner. The rest any thread.
  *
@@ -46,17 +46,17 @@ struct fab_source {
 		     uint32_t events);
 };
 
-struct fab_grave {
+struct fab_retired {
 	/* From the return on no other thread can kick it. NULL: none can. May be
 	 * called again. */
-	void (*leave)(struct fab_grave *g);
-	void (*free)(struct fab_grave *g);
+	void (*leave)(struct fab_retired *g);
+	void (*free)(struct fab_retired *g);
 	/* The loop's: who may be among its kicks, or NULL; what to call when it
 	 * has been freed. */
 	const struct fab_ev_conn *conn;
 	void (*done)(void *user);
 	void *user;
-	struct fab_grave *next;
+	struct fab_retired *next;
 };
 
 struct fab_events {
@@ -65,11 +65,11 @@ struct fab_events {
 	struct fab_source wake;
 	struct stack kicks; /* of connections */
 	atomic_bool woken, sleeping;
-	/* So that a turn without any grave takes no lock. Changed under it. */
-	atomic_uint buried;
+	/* So that a turn takes no lock if nothing is retired. Changed under it. */
+	atomic_uint nretired;
 
 	pthread_mutex_t lock; /* what follows */
-	struct fab_grave *graves;
+	struct fab_retired *retired;
 };
 
 struct fab_ev_conn {
@@ -82,7 +82,7 @@ struct fab_ev_conn {
 	fab_ready_fn ready;
 	void *user;
 	struct fab_timer timer; /* the provider's, of its poller */
-	struct fab_grave grave;
+	struct fab_retired retired;
 	/* The loop's. */
 	atomic_bool kicked;
 	struct stack_node kick;
@@ -110,7 +110,7 @@ void fab_events_fini(struct fab_events *ev);
 int fab_events_run(struct fab_events *ev, int timeout_ms);
 /* No more than what has been kicked. */
 int fab_events_kicks(struct fab_events *ev);
-/* Kicks that nobody will run any more are dropped, and graves emptied. */
+/* Kicks that nobody will run any more are dropped, and what is retired is freed. */
 void fab_events_clear(struct fab_events *ev);
 /* fab_ops.poller_wake */
 void fab_events_wake(struct fab_poller *p);
@@ -121,7 +121,7 @@ int fab_events_watch(struct fab_events *ev, int fd, struct fab_source *src,
 int fab_events_change(struct fab_events *ev, int fd, struct fab_source *src,
 		      uint32_t events);
 void fab_events_unwatch(struct fab_events *ev, int fd);
-void fab_events_bury(struct fab_events *ev, struct fab_grave *g);
+void fab_events_retire(struct fab_events *ev, struct fab_retired *g);
 
 /* ---- Connections ------------------------------------------------------- */
 

@@ -22,7 +22,7 @@
  * probe, or none answered within the next 20 s, ends the connection. siw needs
  * one for a first message that it has overlooked (first_tick()).
  *
- * Threads: the runner of the connection; graves the poller thread.
+ * Threads: the runner of the connection; what is retired, the poller thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -101,9 +101,9 @@ static void conn_free(struct vb_conn *c)
 	free(c);
 }
 
-static void grave_leave(struct fab_grave *g)
+static void retired_leave(struct fab_retired *g)
 {
-	struct vb_conn *c = container_of(g, struct vb_conn, ev.grave);
+	struct vb_conn *c = container_of(g, struct vb_conn, ev.retired);
 	struct vb_poller *p = vb_conn_poller(c);
 
 	/* From here on no device can kick it. */
@@ -116,9 +116,9 @@ static void grave_leave(struct fab_grave *g)
 	c->stuck = !conn_release(c);
 }
 
-static void grave_free(struct fab_grave *g)
+static void retired_free(struct fab_retired *g)
 {
-	struct vb_conn *c = container_of(g, struct vb_conn, ev.grave);
+	struct vb_conn *c = container_of(g, struct vb_conn, ev.retired);
 	struct vb_poller *p = vb_conn_poller(c);
 
 	if (!c->stuck) {
@@ -131,12 +131,12 @@ static void grave_free(struct fab_grave *g)
 
 void vb_conn_retry_stuck(struct vb_poller *p)
 {
-	struct fab_grave **link = &p->stuck, *g;
+	struct fab_retired **link = &p->stuck, *g;
 
 	while ((g = *link)) {
-		if (conn_release(container_of(g, struct vb_conn, ev.grave))) {
+		if (conn_release(container_of(g, struct vb_conn, ev.retired))) {
 			*link = g->next;
-			fab_events_bury(&p->ev, g);
+			fab_events_retire(&p->ev, g);
 		} else {
 			link = &g->next;
 		}
@@ -151,8 +151,8 @@ int vb_conn_alloc(struct vb_poller *p, fab_ready_fn ready, void *user,
 	if (!c)
 		return -ENOMEM;
 	fab_ev_conn_init(&c->ev, &p->ev, conn_expired);
-	c->ev.grave.leave = grave_leave;
-	c->ev.grave.free = grave_free;
+	c->ev.retired.leave = retired_leave;
+	c->ev.retired.free = retired_free;
 	c->src.event = vb_cm_conn_event;
 	/* Events of devices are for all that are listed. */
 	c->ev.ready = ready;

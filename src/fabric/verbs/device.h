@@ -21,8 +21,8 @@ void vb_device_lost(struct vb_domain *d, struct ibv_context *ctx);
 void vb_device_reclaim(struct vb_poller *p);
 void vb_device_free(struct vb_device *dev);
 /* A call to let go of something of @dev has failed with @rc: does the device
- * still have it? Not after its removal, when the kernel has freed all. The
- * family. */
+ * still have it? Not after its removal, when the kernel has freed all. Threads
+ * of the domain. */
 bool vb_device_keeps(struct vb_device *dev, int rc);
 /* Fold what @ctx can do into the limits of all. */
 int vb_device_limits(const struct vb_domain *d, struct ibv_context *ctx,

@@ -56,9 +56,9 @@ static int open_id(struct vb_listener *l, struct rdma_cm_id **out)
 static int listener_event(struct vb_cm_source *src, struct rdma_cm_event *ev);
 static void listener_reopen(struct fab_timer *t, unsigned int unused);
 
-static void listener_free(struct fab_grave *g)
+static void listener_free(struct fab_retired *g)
 {
-	struct vb_listener *l = container_of(g, struct vb_listener, grave);
+	struct vb_listener *l = container_of(g, struct vb_listener, retired);
 
 	pthread_mutex_destroy(&l->lock);
 	free(l);
@@ -86,7 +86,7 @@ int vb_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	l->src.event = listener_event;
 	l->fn = fn;
 	l->user = user;
-	l->grave.free = listener_free;
+	l->retired.free = listener_free;
 	fab_timer_init(&l->reopen, listener_reopen);
 	if (addr->sa_family == AF_INET6)
 		memcpy(&l->addr, addr, sizeof(struct sockaddr_in6));
@@ -136,7 +136,7 @@ void vb_listener_close(struct fab_listener *fl)
 		rdma_destroy_id(id);
 	/* It is closed: nobody arms it any more. */
 	fab_timer_stop(&p->ev.fab.timers, &l->reopen);
-	fab_events_bury(&p->ev, &l->grave);
+	fab_events_retire(&p->ev, &l->retired);
 }
 
 /* Lock held. Try after a while, unless it is closed meanwhile. */

@@ -18,8 +18,8 @@
  *   poller's cm_lock.
  *
  *   FAB_CAP_BOUND: what librdmacm does, and with rxe and siw also posting and
- *   asking for completions, is a write to a device's file. So only the family
- *   (fabric.h) comes to those. Registration, protection domains and closing
+ *   asking for completions, is a write to a device's file. So only threads of
+ *   the domain (fabric.h) come to those. Registration, protection domains and closing
  *   files are ioctls or no commands at all, which any thread may make.
  *
  * Lock order: listener, domain, poller's cm_lock, poller, events.h's. None is held over a
@@ -217,7 +217,7 @@ struct vb_poller {
 	/* The poller thread's. */
 	unsigned int changes_seen;
 	struct vb_conn_queue watched; /* see watch.c */
-	struct fab_grave *
+	struct fab_retired *
 		stuck; /* connections whose queue pairs could not be destroyed */
 	unsigned int skipped; /* runs that did not look at files */
 
@@ -233,7 +233,7 @@ struct vb_listener {
 	struct sockaddr_storage addr;
 	fab_request_fn fn;
 	void *user;
-	struct fab_grave grave;
+	struct fab_retired retired;
 	struct fab_timer reopen; /* its device has gone */
 
 	pthread_mutex_t lock; /* what follows, and the request callback */

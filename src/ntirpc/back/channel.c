@@ -373,7 +373,7 @@ static void announced(struct nrt_clnts *n, struct nrt_back *b)
 }
 
 /* Whoever waits for these is told soon, and then they go. */
-static void hurry(struct nrt_clnts *n, struct nrt_back *b)
+static void expire_parked(struct nrt_clnts *n, struct nrt_back *b)
 {
 	struct rcall *c;
 
@@ -392,7 +392,7 @@ static void end(struct nrt_clnts *n, const uint8_t id[ULB_SESSION_ID])
 	if (!b)
 		return;
 	nrt_back_event(n, b, NRT_DONE);
-	hurry(n, b);
+	expire_parked(n, b);
 	nrt_back_put(n, b);
 }
 
@@ -413,7 +413,7 @@ bool nrt_clnts_settled(const struct nrt_clnts *n)
 	return !__atomic_load_n(&n->nfresh, __ATOMIC_RELAXED);
 }
 
-void nrt_clnts_foresee(struct nrt_clnts *n, struct nrt_news *news,
+void nrt_clnts_prepare(struct nrt_clnts *n, struct nrt_news *news,
 		       struct rt_conn *c)
 {
 	struct rt_conn *old = NULL;
@@ -502,7 +502,7 @@ void nrt_clnts_close(struct nrt_clnts *n)
 
 	pthread_mutex_lock(&n->lock);
 	n->closed = true;
-	cds_list_for_each_entry(b, &n->busy, busy) hurry(n, b);
+	cds_list_for_each_entry(b, &n->busy, busy) expire_parked(n, b);
 	for (unsigned int i = 0; i < NRT_BUCKETS; i++) {
 		cds_list_for_each_entry_safe(b, tmp, &n->bucket[i], link)
 			nrt_back_put(n, b);

@@ -87,21 +87,21 @@ struct nrt_back;
 struct nrt_news {
 	enum ulb_session_event event;
 	uint8_t id[ULB_SESSION_ID]; /* unless it is ULB_SESSION_NONE */
-	struct nrt_back *bound; /* nrt_clnts_foresee()'s */
+	struct nrt_back *bound; /* nrt_clnts_prepare()'s */
 };
 /*
- * A Call of the connection @c is about to be answered (foresee), and has been
+ * A Call of the connection @c is about to be answered (prepare), and has been
  * (settle): both, by the thread that executed it.
  *
  * ULB_SESSION_BACK: the client has bound @c to the back channel of that session,
- * by CREATE_SESSION or BIND_CONN_TO_SESSION. From foresee on, a CLIENT that was
+ * by CREATE_SESSION or BIND_CONN_TO_SESSION. From prepare on, a CLIENT that was
  * made for the Call is that session's, the session is @c's, and its flags say so:
  * whoever has the Reply may ask before the thread that sent it comes to settle.
  * Calls of the session go there from settle on, after the Reply.
  * ULB_SESSION_ENDED: nothing waits for it any longer. ULB_SESSION_NONE: a CLIENT
  * made for the Call is on its own.
  */
-void nrt_clnts_foresee(struct nrt_clnts *n, struct nrt_news *news,
+void nrt_clnts_prepare(struct nrt_clnts *n, struct nrt_news *news,
 		       struct rt_conn *c);
 void nrt_clnts_settle(struct nrt_clnts *n, const struct nrt_news *news,
 		      const struct rt_conn *c);

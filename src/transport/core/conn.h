@@ -202,8 +202,8 @@ struct rt_instance {
 	/* Until the fabric has let go of them. */
 	struct cds_list_head conns;
 	struct cds_list_head hosts; /* account.c */
-	struct cds_list_head crowd; /* crowd.c, oldest first */
-	unsigned int ncrowd;
+	struct cds_list_head unproved; /* unproved.c, oldest first */
+	unsigned int nunproved;
 	unsigned int nconns;
 	struct cds_list_head listeners;
 	unsigned int next_poller;

@@ -55,7 +55,8 @@ int rt_instance_new(const struct rt_params *p,
 		inst->own_domain = true;
 	}
 	inst->limits = fab_domain_limits(inst->dom);
-	inst->bound = p->strangers && (inst->limits->caps & FAB_CAP_BOUND);
+	inst->bound = p->foreign_threads &&
+		      (inst->limits->caps & FAB_CAP_BOUND);
 	pp = (struct fab_pool_params){ .max_bytes = inst->cfg.max_memory,
 				       .reserve = inst->cfg.max_memory /
 						  RT_POOL_RESERVE,

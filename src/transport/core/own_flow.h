@@ -47,7 +47,7 @@ struct rt_flow {
 	 * ended, not all its Calls are back. */
 	unsigned int host_holds;
 	atomic_size_t reply_octets; /* of Replies that have not gone */
-	struct cds_list_head crowd_link; /* inst->lock */
+	struct cds_list_head unproved_link; /* inst->lock */
 
 	struct cds_list_head lent; /* Receives posted */
 	unsigned int recvs_posted;

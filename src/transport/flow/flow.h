@@ -4,7 +4,7 @@
  *
  * Reading order: credit.h and credit1.h (the arithmetic), pump.c (what goes
  * next), receives.c, reserve.c (what a connection has of its own), account.c
- * (what a host may have), crowd.c (how many may be unknown), wrong.c (how much
+ * (what a host may have), unproved.c (how many may be unknown), wrong.c (how much
  * may be wrong).
  *
  * Unless a comment says otherwise every function takes a connection whose
@@ -173,13 +173,13 @@ void rt_receive_put(struct rt_conn *c, struct fab_buf *b);
 /* What was kept of Receives, and other buffers. */
 void rt_receive_back(struct rt_conn *c, struct fab_buf **list);
 
-/* crowd.c */
-void rt_crowd_init(struct rt_conn *c);
+/* unproved.c */
+void rt_unproved_init(struct rt_conn *c);
 /* Server: a connection whose peer may have to show who it is. */
-void rt_crowd_join(struct rt_conn *c);
+void rt_unproved_join(struct rt_conn *c);
 /* That is settled, or it has ended. */
-void rt_crowd_leave(struct rt_conn *c);
-void rt_crowd_leave_locked(struct rt_conn *c); /* inst->lock held */
+void rt_unproved_leave(struct rt_conn *c);
+void rt_unproved_leave_locked(struct rt_conn *c); /* inst->lock held */
 
 /* wrong.c */
 /* The peer has sent what is wrong. */

@@ -194,7 +194,7 @@ static int init(struct rt_conn *c)
 	CDS_INIT_LIST_HEAD(&c->replies);
 	CDS_INIT_LIST_HEAD(&c->calls_out);
 	CDS_INIT_LIST_HEAD(&c->flow.lent);
-	rt_crowd_init(c);
+	rt_unproved_init(c);
 	return 0;
 }
 
@@ -209,7 +209,7 @@ static int admit(struct rt_conn *c, const struct sockaddr_storage *peer)
 static void left(struct rt_conn *c)
 {
 	rt_host_ended(c);
-	rt_crowd_leave_locked(c);
+	rt_unproved_leave_locked(c);
 }
 
 static void tell(struct rt_conn *c, struct rt_conn_info *info)
@@ -228,7 +228,7 @@ static void ended(struct rt_conn *c)
 static int prepare(struct rt_instance *inst, const struct rt_params *p)
 {
 	CDS_INIT_LIST_HEAD(&inst->hosts);
-	CDS_INIT_LIST_HEAD(&inst->crowd);
+	CDS_INIT_LIST_HEAD(&inst->unproved);
 	return 0;
 }
 

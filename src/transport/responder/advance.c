@@ -20,7 +20,7 @@
  * behind another Call that does. So there is always something to come that has
  * the connection run, and these looked at again.
  *
- * Runner only, but for rt_call_wait() and rt_conn_crowded().
+ * Runner only, but for rt_call_wait() and rt_conn_replies_full().
  */
 #include <errno.h>
 
@@ -415,7 +415,7 @@ void rt_call_wait(struct rt_call *pub)
 	rt_inbox_put(pub->conn, &call->mail, mail_wait);
 }
 
-bool rt_conn_crowded(struct rt_conn *c)
+bool rt_conn_replies_full(struct rt_conn *c)
 {
 	unsigned int executing = atomic_load_explicit(&c->resp.calls_executing,
 						      memory_order_relaxed);

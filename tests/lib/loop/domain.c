@@ -16,12 +16,12 @@
 
 static __thread bool estranged;
 
-void loop_estrange(void)
+void loop_make_foreign(void)
 {
 	estranged = true;
 }
 
-bool loop_estranged(void)
+bool loop_make_foreignd(void)
 {
 	return estranged;
 }

@@ -33,7 +33,7 @@ extern const struct fab_ops fab_loop_ops;
  * FAB_CAP_EXPOSE, fab_expose() returns the one handle of the mr: from then on
  * it stands for the whole mr, both rights, on every connection of the domain,
  * until fab_dereg(); it cannot be invalidated, and trying to ends the
- * connection. With FAB_CAP_BOUND, a stranger's call aborts (loop_estrange()).
+ * connection. With FAB_CAP_BOUND, a foreign thread's call aborts (loop_make_foreign()).
  */
 struct loop_settings {
 	struct fab_limits limits;
@@ -43,10 +43,10 @@ void loop_get_settings(struct fab_domain *dom, struct loop_settings *s);
 void loop_set_settings(struct fab_domain *dom, const struct loop_settings *s);
 
 /*
- * The calling thread is no longer of the family of any domain, as if it had
+ * The calling thread is no longer one of any domain's threads, as if it had
  * changed its credentials.
  */
-void loop_estrange(void);
+void loop_make_foreign(void);
 
 /* ---- Faults ---------------------------------------------------------- */
 

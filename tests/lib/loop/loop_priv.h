@@ -41,11 +41,12 @@
 	} while (0)
 void loop_misuse(const char *where, const char *what) __attribute__((noreturn));
 
-/* What only a thread of the domain's family may call. */
-#define LOOP_FAMILY(fd)                                                       \
-	LOOP_CHECK(!((fd)->limits.caps & FAB_CAP_BOUND) || !loop_estranged(), \
-		   "by a thread that is not of the family")
-bool loop_estranged(void);
+/* What only one of the domain's threads may call. */
+#define LOOP_FAMILY(fd)                                    \
+	LOOP_CHECK(!((fd)->limits.caps & FAB_CAP_BOUND) || \
+			   !loop_make_foreignd(),          \
+		   "by a thread that is none of the domain's")
+bool loop_make_foreignd(void);
 
 struct loop_mr {
 	struct fab_mr base;

@@ -171,7 +171,7 @@ static void end_exchange(struct rt_conn *c)
 
 static void reset(struct rt_conn *c)
 {
-	rt_crowd_leave(c);
+	rt_unproved_leave(c);
 	go_to(c, RT_AUTH_OFF);
 	answer(c, false);
 	auth(c)->deadline = 0;
@@ -330,7 +330,7 @@ static void begin(struct rt_conn *c)
 static void passed(struct rt_conn *c, const char *name)
 {
 	go_to(c, RT_AUTH_PASSED);
-	rt_crowd_leave(c);
+	rt_unproved_leave(c);
 	end_exchange(c);
 	RT_COUNT(c, auth_passed, 1);
 	pthread_mutex_lock(&c->info_lock);
@@ -619,7 +619,7 @@ static void effect(struct rt_conn *c, enum rt_effect e)
 static void joined(struct rt_conn *c)
 {
 	if (!settled(c))
-		rt_crowd_join(c);
+		rt_unproved_join(c);
 }
 
 const struct rt_ext rt_ext_auth = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The keeper: its jobs run by one thread of its own, one at a time, without the
+ * The control thread: its jobs run by one thread of its own, one at a time, without the
  * signals of the process; who asks waits for the end of the job. Stopped, it has
  * no thread, and can be started again.
  */
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ganesha/keeper.h"
+#include "ganesha/control.h"
 #include "unit.h"
 
 struct seen {
@@ -50,37 +50,37 @@ static unsigned int threads(void)
 
 static void jobs(void)
 {
-	struct gr_keeper k = { 0 };
+	struct gr_control k = { 0 };
 	struct seen s = { 0 };
 	unsigned int before;
 	pthread_t first;
 	sigset_t mask;
 
 	/* With the first thread of all, ThreadSanitizer starts one of its own. */
-	CU_ASSERT_EQUAL_FATAL(gr_keeper_start(&k), 0);
-	gr_keeper_stop(&k);
+	CU_ASSERT_EQUAL_FATAL(gr_control_start(&k), 0);
+	gr_control_stop(&k);
 	before = threads();
 	for (unsigned int again = 0; again < 2; again++) {
-		CU_ASSERT_EQUAL_FATAL(gr_keeper_start(&k), 0);
+		CU_ASSERT_EQUAL_FATAL(gr_control_start(&k), 0);
 		CU_ASSERT_TRUE(k.running);
 		CU_ASSERT_EQUAL(threads(), before + 1);
 		/* Our own signals are as they were. */
 		pthread_sigmask(SIG_SETMASK, NULL, &mask);
 		CU_ASSERT_EQUAL(sigismember(&mask, SIGTERM), 0);
-		gr_keeper_do(&k, look, &s);
+		gr_control_do(&k, look, &s);
 		CU_ASSERT_EQUAL_FATAL(s.jobs, 1);
 		CU_ASSERT_TRUE(s.blocked);
-		CU_ASSERT_STRING_EQUAL(s.name, "rdma-keeper");
+		CU_ASSERT_STRING_EQUAL(s.name, "rdma-control");
 		CU_ASSERT_FALSE(pthread_equal(s.thread, pthread_self()));
 		first = s.thread;
-		gr_keeper_do(&k, look, &s);
+		gr_control_do(&k, look, &s);
 		CU_ASSERT_EQUAL(s.jobs, 2);
 		CU_ASSERT_TRUE(pthread_equal(s.thread, first));
-		gr_keeper_stop(&k);
+		gr_control_stop(&k);
 		CU_ASSERT_FALSE(k.running);
 		CU_ASSERT_EQUAL(threads(), before);
 		/* Nothing is left to stop. */
-		gr_keeper_stop(&k);
+		gr_control_stop(&k);
 		s.jobs = 0;
 	}
 }
@@ -88,13 +88,13 @@ static void jobs(void)
 /* A job that is asked for at once, before the thread has begun to wait, is done. */
 static void at_once(void)
 {
-	struct gr_keeper k = { 0 };
+	struct gr_control k = { 0 };
 	struct seen s = { 0 };
 
 	for (unsigned int i = 1; i <= 20; i++) {
-		CU_ASSERT_EQUAL_FATAL(gr_keeper_start(&k), 0);
-		gr_keeper_do(&k, look, &s);
-		gr_keeper_stop(&k);
+		CU_ASSERT_EQUAL_FATAL(gr_control_start(&k), 0);
+		gr_control_do(&k, look, &s);
+		gr_control_stop(&k);
 		CU_ASSERT_EQUAL(s.jobs, i);
 	}
 }
@@ -105,4 +105,4 @@ static const struct unit_test tests[] = {
 	{ NULL, NULL },
 };
 
-UNIT_MAIN("ganesha-keeper", tests)
+UNIT_MAIN("ganesha-control", tests)

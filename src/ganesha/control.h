@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * keeper - a thread that is nobody else's
+ * control - a thread that is nobody else's
  *
  * Ganesha's threads lend themselves to users: a file system changes the
  * credentials of the thread that it is called by (FSAL_VFS does for most
  * calls), and then Linux lets that thread no longer use an RDMA device. So
  * the device is opened, and all that is done to it outside of a poller is
  * done, by this thread, which makes the pollers' threads as well: together
- * they are the family that fabric.h speaks of (FAB_CAP_BOUND).
+ * they are the domain's threads (fabric.h, FAB_CAP_BOUND).
  */
-#ifndef RPCRDMA_GANESHA_KEEPER_H
-#define RPCRDMA_GANESHA_KEEPER_H
+#ifndef RPCRDMA_GANESHA_CONTROL_H
+#define RPCRDMA_GANESHA_CONTROL_H
 
 #include <pthread.h>
 #include <stdbool.h>
 
-struct gr_keeper {
+struct gr_control {
 	bool running;
 	pthread_t thread;
 	pthread_mutex_t lock; /* of what follows */
@@ -26,10 +26,10 @@ struct gr_keeper {
 };
 
 /* 0 or a negative errno. */
-int gr_keeper_start(struct gr_keeper *k);
-/* Have the keeper call @job and wait for it. One caller at a time. */
-void gr_keeper_do(struct gr_keeper *k, void (*job)(void *arg), void *arg);
+int gr_control_start(struct gr_control *k);
+/* Have the control thread call @job and wait for it. One caller at a time. */
+void gr_control_do(struct gr_control *k, void (*job)(void *arg), void *arg);
 /* Harmless if it does not run. */
-void gr_keeper_stop(struct gr_keeper *k);
+void gr_control_stop(struct gr_control *k);
 
-#endif /* RPCRDMA_GANESHA_KEEPER_H */
+#endif /* RPCRDMA_GANESHA_CONTROL_H */

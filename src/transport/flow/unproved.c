@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * crowd - how many may be connected whose host is not known yet
+ * unproved - how many may be connected whose host is not known yet
  *
  * Where a server takes part in host authentication, anybody can begin an
  * exchange, and nobody has to end it before its time is over. So that those who
@@ -21,22 +21,22 @@ static unsigned int most(const struct rt_instance *inst)
 	return n < LEAST ? LEAST : n;
 }
 
-void rt_crowd_init(struct rt_conn *c)
+void rt_unproved_init(struct rt_conn *c)
 {
-	CDS_INIT_LIST_HEAD(&c->flow.crowd_link);
+	CDS_INIT_LIST_HEAD(&c->flow.unproved_link);
 }
 
-void rt_crowd_join(struct rt_conn *c)
+void rt_unproved_join(struct rt_conn *c)
 {
 	struct rt_instance *inst = c->inst;
 	struct rt_conn *oldest = NULL;
 
 	pthread_mutex_lock(&inst->lock);
-	cds_list_add_tail(&c->flow.crowd_link, &inst->crowd);
-	if (++inst->ncrowd > most(inst)) {
-		oldest = cds_list_first_entry(&inst->crowd, struct rt_conn,
-					      flow.crowd_link);
-		rt_crowd_leave_locked(oldest);
+	cds_list_add_tail(&c->flow.unproved_link, &inst->unproved);
+	if (++inst->nunproved > most(inst)) {
+		oldest = cds_list_first_entry(&inst->unproved, struct rt_conn,
+					      flow.unproved_link);
+		rt_unproved_leave_locked(oldest);
 		if (!rt_conn_try_get(oldest))
 			oldest = NULL;
 	}
@@ -48,17 +48,17 @@ void rt_crowd_join(struct rt_conn *c)
 	rt_conn_put(oldest);
 }
 
-void rt_crowd_leave_locked(struct rt_conn *c)
+void rt_unproved_leave_locked(struct rt_conn *c)
 {
-	if (cds_list_empty(&c->flow.crowd_link))
+	if (cds_list_empty(&c->flow.unproved_link))
 		return;
-	cds_list_del_init(&c->flow.crowd_link);
-	c->inst->ncrowd--;
+	cds_list_del_init(&c->flow.unproved_link);
+	c->inst->nunproved--;
 }
 
-void rt_crowd_leave(struct rt_conn *c)
+void rt_unproved_leave(struct rt_conn *c)
 {
 	pthread_mutex_lock(&c->inst->lock);
-	rt_crowd_leave_locked(c);
+	rt_unproved_leave_locked(c);
 	pthread_mutex_unlock(&c->inst->lock);
 }

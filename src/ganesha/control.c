@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * keeper - the thread and its one job at a time
+ * control - the thread and its one job at a time
  *
  * Threads: start, do and stop by one at a time. No job is called with the lock
  * held.
  */
-#include "ganesha/keeper.h"
+#include "ganesha/control.h"
 
 #include <stddef.h>
 
 #include "base/thread.h"
 
-static void *keeper_main(void *arg)
+static void *control_main(void *arg)
 {
-	struct gr_keeper *k = arg;
+	struct gr_control *k = arg;
 
 	pthread_mutex_lock(&k->lock);
 	while (!k->stop) {
@@ -31,7 +31,7 @@ static void *keeper_main(void *arg)
 	return NULL;
 }
 
-int gr_keeper_start(struct gr_keeper *k)
+int gr_control_start(struct gr_control *k)
 {
 	int err;
 
@@ -39,18 +39,18 @@ int gr_keeper_start(struct gr_keeper *k)
 	k->stop = false;
 	pthread_mutex_init(&k->lock, NULL);
 	pthread_cond_init(&k->cond, NULL);
-	err = fab_thread_start(&k->thread, keeper_main, k);
+	err = fab_thread_start(&k->thread, control_main, k);
 	k->running = !err;
 	if (err) {
 		pthread_cond_destroy(&k->cond);
 		pthread_mutex_destroy(&k->lock);
 		return -err;
 	}
-	pthread_setname_np(k->thread, "rdma-keeper");
+	pthread_setname_np(k->thread, "rdma-control");
 	return 0;
 }
 
-void gr_keeper_do(struct gr_keeper *k, void (*job)(void *arg), void *arg)
+void gr_control_do(struct gr_control *k, void (*job)(void *arg), void *arg)
 {
 	pthread_mutex_lock(&k->lock);
 	k->arg = arg;
@@ -61,7 +61,7 @@ void gr_keeper_do(struct gr_keeper *k, void (*job)(void *arg), void *arg)
 	pthread_mutex_unlock(&k->lock);
 }
 
-void gr_keeper_stop(struct gr_keeper *k)
+void gr_control_stop(struct gr_control *k)
 {
 	if (!k->running)
 		return;
