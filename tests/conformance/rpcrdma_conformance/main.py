@@ -88,6 +88,9 @@ def parse(argv):
                    "time")
     p.add_argument("--only", metavar="ID,...",
                    help="these requirements only; a prefix with * for many")
+    p.add_argument("--about", metavar="WORD,...",
+                   help="the checks of these files only: chunk is "
+                   "chunk_checks.py")
     p.add_argument("--patience", metavar="SECONDS", default=10,
                    type=number(float, 1, 3600),
                    help="when an answer counts as missing (10)")
@@ -116,10 +119,25 @@ def chosen(only):
     return out
 
 
+def about(ids, words):
+    """Those of ids that are in the files; None if one of these has none."""
+    if not words:
+        return ids
+    files = {i: kit.CHECKS[i].fn.__module__.rpartition(".")[2] for i in ids}
+    wanted = {w + "_checks" for w in words.split(",")}
+    for unknown in sorted(wanted - set(files.values())):
+        print("rpcrdma-conformance: no check in %s.py" % unknown,
+              file=sys.stderr)
+        return None
+    return [i for i in ids if files[i] in wanted]
+
+
 def main(argv=None):
     o, parser = parse(argv)
     load()
     ids = chosen(o.only)
+    if ids is not None:
+        ids = about(ids, o.about)
     if ids is None:
         return 2
     words = {c.server_is for c in kit.CHECKS.values()}
