@@ -130,15 +130,6 @@ enum rt_call_format {
 #define RT_AUTH_SECONDS 30 /* the default */
 #define RT_AUTH_SECONDS_MAX 3600
 
-/* How a Requester with rtrext asks for results, and gives arguments. All but
- * the first are for tests and measurements. */
-enum rt_placement {
-	RT_PLACE_AUTO = 0, /* in target segments; else by base messages */
-	RT_PLACE_EXRW, /* by RDMA Read and Write */
-	RT_PLACE_CHOICE, /* results as the Responder likes */
-	RT_PLACE_BYSIZE, /* ... by RDMA from placement_threshold on */
-};
-
 /* rt_config.placement_size: a Receive is a page longer. */
 #define RT_PLACEMENT_MAX (RT_SEND_MAX - 4096)
 
@@ -157,8 +148,6 @@ struct rt_config {
 	uint32_t placement_size;
 	bool no_placement;
 	unsigned int max_transmissions; /* rtrext: of a message; 4 */
-	enum rt_placement placement; /* rtrext, Requester */
-	uint32_t placement_threshold;
 	/* Server: messages that are wrong, of one connection at once; 16. */
 	unsigned int max_wrong;
 	unsigned int credits; /* most Advertised credits; 64; at least 2 are
@@ -545,25 +534,6 @@ bool rt_conn_can_call(struct rt_conn *c);
  * thread; true also for some that are not in use.
  */
 bool rt_conn_xid_busy(struct rt_conn *c, uint32_t xid);
-
-/*
- * xcharext: wishes about a connection in use. Any thread; taken as soon as the
- * connection is open and the properties are known, the last of each kind. If
- * the peer has not the extension nothing comes of them. What has become of
- * them is in rt_conn_info().
- *
- * Make our Receives longer, to busy_recv_size (or recv_size) at most. The peer
- * hears of it when all shorter ones have been used. They are never made shorter
- * but at the peer's request.
- */
-void rt_conn_raise_recv_size(struct rt_conn *c, uint32_t octets);
-/* Ask the peer for Receives of @octets, 1024 to 262144; if that is less than it
- * has, our Sends are no longer from the moment of asking. It may say no. */
-void rt_conn_ask_recv_size(struct rt_conn *c, uint32_t octets);
-/* Client: enum wire_reverse. What was right before is still taken. */
-void rt_conn_set_reverse(struct rt_conn *c, uint32_t level);
-/* May Replies to our Calls from now on invalidate a handle? */
-void rt_conn_set_invalidation(struct rt_conn *c, bool offer);
 
 /* ---- Responder -------------------------------------------------------- */
 

@@ -407,7 +407,7 @@ static void step(struct fuzz *f, struct fuzz_in *in)
 		else if (op & 0x40)
 			send_xchar(f, in);
 		else if (op & 0x20)
-			upper_wish(&f->r.p, in);
+			test_clock_pass(100u * fuzz_u8(in));
 		else if (f->r.p.client || f->r.p.server)
 			rt_conn_close(f->r.p.client ? f->r.p.client :
 						      f->r.p.server,
@@ -434,8 +434,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.placement_size = 3 * PAGE,
 		.no_placement = (set & 6) == 6,
 		.max_transmissions = 1 + (set >> 3 & 3),
-		.placement = set >> 5 & 3,
-		.placement_threshold = 3000,
 		.max_message = 65536,
 		.max_conn_memory = set & 0x80 ? 65536 : 0,
 		.call_read_chunks = 3,

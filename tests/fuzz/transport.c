@@ -524,7 +524,7 @@ static void step(struct fuzz *f, struct fuzz_in *in)
 			f->vers = f->vers == WIRE_VERS1 ? WIRE_VERS2 :
 							  WIRE_VERS1;
 		else
-			upper_wish(&f->r.p, in);
+			test_clock_pass(100u * fuzz_u8(in));
 		break;
 	default:
 		if (f->r.p.client || f->r.p.server)

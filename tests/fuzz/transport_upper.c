@@ -210,27 +210,3 @@ size_t upper_xchar(struct fuzz_in *in, uint8_t kind, uint32_t xid,
 		return wire_encode_updxch(buf, size, xid, credit, p, kind & 4);
 	}
 }
-
-void upper_wish(struct rt_pair *p, struct fuzz_in *in)
-{
-	struct rt_conn *conn = p->client ? p->client : p->server;
-	uint8_t k = fuzz_u8(in);
-	uint32_t size = 512u << (k >> 2 & 7);
-
-	if (!conn)
-		return;
-	switch (k & 3) {
-	case 0:
-		rt_conn_raise_recv_size(conn, size);
-		break;
-	case 1:
-		rt_conn_ask_recv_size(conn, size);
-		break;
-	case 2:
-		rt_conn_set_reverse(conn, k >> 2 & 7);
-		break;
-	default:
-		rt_conn_set_invalidation(conn, k & 4);
-		break;
-	}
-}

@@ -23,8 +23,6 @@ struct upper {
 void upper_answer(struct rt_pair *p, struct fuzz_in *in);
 /* Make a Call to the peer, if there is a connection. */
 void upper_call(struct upper *u, struct rt_pair *p, struct fuzz_in *in);
-/* The transport's end wants some characteristic changed. */
-void upper_wish(struct rt_pair *p, struct fuzz_in *in);
 /*
  * A message of xcharext for it, of the type that @kind's low bits say: mostly
  * right, with some values that cannot be. Its length.

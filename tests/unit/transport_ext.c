@@ -701,64 +701,6 @@ static void prepared(void)
 	rt_raw_close(&r);
 }
 
-/* A response may invalidate any segment of its request [M4]. */
-static void invalidated(void)
-{
-	struct wire_iter it = { 0 }, jt = { 0 };
-	struct wire_xmt_desc d = { .count = 1 };
-	struct rt_config cfg = both;
-	struct wire_segment seg;
-	struct wire_xitem item;
-	struct rt_rpc rpc;
-	struct rt_raw r;
-
-	cfg.placement = RT_PLACE_EXRW;
-	CU_ASSERT_TRUE_FATAL(server(&r, &cfg, true));
-	submit(&r, &rpc, 1, 5000);
-	CU_ASSERT_TRUE_FATAL(rt_rtr_is(&r, RDMA2_X_XMTREQ, 1, 1, &resp));
-	CU_ASSERT_TRUE_FATAL(wire_xitem_next(&resp.items, &it, &item));
-	CU_ASSERT_EQUAL_FATAL(item.type, XMPTYPE_EXRW);
-	CU_ASSERT_TRUE_FATAL(wire_segment_next(&item.seg, &jt, &seg));
-	d.pslen = 64;
-	memset(pay, 0, 64);
-	pay[3] = 1;
-	r.send_invalidate = true;
-	r.send_inv_handle = seg.handle;
-	rt_rtr_response(&r, 1, &d, pay, 64, 0, NULL, 0);
-	r.send_invalidate = false;
-	rt_raw_run(&r);
-	CU_ASSERT_TRUE(rpc.done);
-	CU_ASSERT_EQUAL(rpc.rq->status, 0);
-	CU_ASSERT_TRUE(rt_raw_silent(&r));
-	rt_rpc_free(&rpc);
-	rt_raw_close(&r);
-}
-
-/* A reverse Call that was right when it went: by XMTREQ, with a chunk. */
-static void lowered(void)
-{
-	struct wire_segment seg;
-	struct wire_rsditem_desc want = { .type = XMPTYPE_EXRW,
-					  .seg = &seg,
-					  .nsegs = 1 };
-	struct wire_rsdset_desc set = { 0, 100, &want, 1 };
-	struct wire_xmt_desc d = {
-		.sets = &set, .nsets = 1, .count = 1, .rsbuf = 4
-	};
-	struct rt_config cfg = both;
-	struct rt_raw r;
-
-	cfg.reverse = RDMA2_RVRSDIR_GENL;
-	CU_ASSERT_TRUE_FATAL(server(&r, &cfg, true));
-	rt_conn_set_reverse(r.p.client, RDMA2_RVRSDIR_SIMPLE);
-	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_X_UPDXCH);
-	seg = rt_raw_expose(&r, 0, 3000, true);
-	d.pslen = (uint32_t)rt_raw_payload(pay, 1, 12, 1, 3000, 0);
-	rt_rtr_request(&r, 1, &d, pay, d.pslen, 0, NULL, 0);
-	CU_ASSERT_TRUE(answered(&r, 1, 1, XMPTYPE_EXRW));
-	rt_raw_close(&r);
-}
-
 static const struct unit_test tests[] = {
 	{ "a response waits", response_waits },
 	{ "the same size", response_same },
@@ -775,8 +717,6 @@ static const struct unit_test tests[] = {
 	{ "a peer without rtrext", stranger },
 	{ "the first answer is refused", answers },
 	{ "prepared", prepared },
-	{ "invalidated", invalidated },
-	{ "lowered", lowered },
 	{ NULL, NULL },
 };
 

@@ -59,28 +59,6 @@ static uint32_t rng(uint32_t *s)
 	return *s >> 8;
 }
 
-/* With xcharext: change something, from whatever thread. */
-static void wish(struct rt_conn *c, uint32_t *seed)
-{
-	static const uint32_t size[] = { 1024, 4096, 16384, 65536 };
-
-	switch (extensions & RT_EXT_XCHAR ? rng(seed) % 8 : 8) {
-	case 0:
-		rt_conn_raise_recv_size(c, size[rng(seed) % 4]);
-		break;
-	case 1:
-		rt_conn_ask_recv_size(c, size[rng(seed) % 4]);
-		break;
-	case 2:
-		rt_conn_set_invalidation(c, rng(seed) % 2);
-		break;
-	case 3:
-		rt_conn_set_reverse(c, rng(seed) % 2 ? RDMA2_RVRSDIR_CONT :
-						       RDMA2_RVRSDIR_GENL);
-		break;
-	}
-}
-
 /* A wait that ends the test program if it should never end. */
 static void wait_for(sem_t *s)
 {
@@ -172,7 +150,6 @@ static void *worker(void *arg)
 		if (!call->reverse && rng(&seed) % 4 == 0 &&
 		    rt_conn_can_call(call->conn))
 			call_back(call->conn, &seed);
-		wish(call->conn, &seed);
 		if (rng(&seed) % 128 == 0)
 			rt_conn_close(call->conn, rng(&seed) % 2);
 		rt_pair_answer(&t.answers, call);
@@ -234,7 +211,6 @@ static void use_connection(struct caller *k, struct rt_conn *c, uint32_t *seed)
 		r->rq->done = rpc_done;
 		calls[i].caller = k;
 		rt_rpc_submit(c, r);
-		wish(c, seed);
 		if (rng(seed) % 4 == 0)
 			sched_yield();
 	}

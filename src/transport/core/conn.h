@@ -143,9 +143,7 @@ struct rt_conn {
 	bool (*in_order)(struct rt_conn *c, const struct wire_prefix *p);
 	const struct rt_request_format *other_format;
 	bool partial; /* the peer is amid a message of several */
-	bool offers; /* our Requester offers handles for invalidation */
 	bool recv_fixed, theirs_fixed; /* Receives can have no other size */
-	uint32_t reverse_most; /* what ours.reverse has been: still accepted */
 	uint32_t send_limit; /* octets of our Sends; 0: none but the others */
 	uint32_t extensions; /* RT_EXT_* in use with this peer */
 };

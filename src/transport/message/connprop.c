@@ -53,7 +53,6 @@ void rt_connprop_init(struct rt_conn *c)
 		.segments = cfg->max_segments,
 		.reverse = c->server ? RDMA2_RVRSDIR_NONE : cfg->reverse,
 	};
-	c->offers = !cfg->no_remote_invalidation;
 	rt_connprop_threshold(c);
 }
 

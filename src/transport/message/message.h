@@ -84,11 +84,11 @@ struct rt_requester_ops {
 	bool (*offered)(struct rt_conn *c, struct rt_own *own, uint32_t handle);
 };
 
-/* The reverse direction as far as the peer may still believe in it. */
-static inline uint32_t rt_reverse_level(const struct rt_conn *c)
+/* May the peer invalidate handles of our Calls? */
+static inline bool rt_offers_handles(const struct rt_conn *c)
 {
-	return c->ours.reverse > c->reverse_most ? c->ours.reverse :
-						   c->reverse_most;
+	return !c->inst->cfg.no_remote_invalidation &&
+	       (c->inst->limits->caps & FAB_CAP_EXPOSE);
 }
 
 /* v1.c: version 1 has been settled. */

@@ -116,7 +116,7 @@ static bool for_reply(struct rt_conn *c, const struct wire_msg *m,
 {
 	if (m->role != WIRE_CONTROL)
 		return m->role == WIRE_REPLY;
-	if (status == WIRE_BAD_HTYPE && !c->server && rt_reverse_level(c))
+	if (status == WIRE_BAD_HTYPE && !c->server && c->ours.reverse)
 		return false;
 	return awaited(c, m->p.xid);
 }

@@ -121,9 +121,9 @@ static int expose_sink(struct rt_conn *c, struct rt_request_priv *rq,
 	return rc;
 }
 
-int rt_request_offer_writes(struct rt_conn *c, struct rt_request_priv *rq)
+/* Open the sinks. */
+static int offer_writes(struct rt_conn *c, struct rt_request_priv *rq)
 {
-	rt_assert_strand(c);
 	rq->nwrites = rq->pub.nsinks;
 	if (rq->nwrites > c->inst->cfg.call_write_chunks)
 		rq->nwrites = c->inst->cfg.call_write_chunks;
@@ -270,11 +270,11 @@ int rt_request_reduce(struct rt_conn *c, struct rt_request_priv *rq)
 			 &rq->cuts);
 }
 
-int rt_request_expose_cuts(struct rt_conn *c, struct rt_request_priv *rq)
+/* Open the arguments that have been cut out. */
+static int expose_cuts(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	const struct rt_cuts *k = &rq->cuts;
 
-	rt_assert_strand(c);
 	for (unsigned int i = 0; i < k->count; i++)
 		for (unsigned int j = 0; j < k->cut[i].npieces; j++) {
 			const struct rt_piece *p =
@@ -389,8 +389,7 @@ static size_t fragments(const struct rt_conn *c, size_t len)
 static uint32_t offered_handle(const struct rt_conn *c,
 			       const struct rt_request_priv *rq)
 {
-	if (!c->v->inv_field || !c->offers ||
-	    !(c->inst->limits->caps & FAB_CAP_EXPOSE))
+	if (!c->v->inv_field || !rt_offers_handles(c))
 		return 0;
 	if (rq->nsegs)
 		return rq->seg[0].handle;
@@ -426,7 +425,7 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 	}
 	rq->nwrites = 0;
 	if (chunks) {
-		rc = rt_request_offer_writes(c, rq);
+		rc = offer_writes(c, rq);
 		if (!rc && !rq->no_reply_chunk)
 			rc = offer_reply(c, rq);
 		if (rc)
@@ -447,7 +446,7 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 	if (chunks && rq->pub.nitems) {
 		rc = rt_request_reduce(c, rq);
 		if (!rc)
-			rc = rt_request_expose_cuts(c, rq);
+			rc = expose_cuts(c, rq);
 		if (no_room(rc)) {
 			rollback(c, rq, rq->nsegs, 0);
 			rc = rt_reduce(rq->pub.pieces, rq->pub.npieces, NULL, 0,

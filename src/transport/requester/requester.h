@@ -154,15 +154,9 @@ size_t rt_request_header_len(const struct rt_conn *c,
 			     const struct rt_request_priv *rq, bool external);
 /* Cut the eligible arguments out, as far as the settings go. */
 int rt_request_reduce(struct rt_conn *c, struct rt_request_priv *rq);
-/* Open the sinks, and the arguments that have been cut out. */
-int rt_request_offer_writes(struct rt_conn *c, struct rt_request_priv *rq);
-int rt_request_expose_cuts(struct rt_conn *c, struct rt_request_priv *rq);
 
 /* response.c */
 extern const struct rt_requester_ops rt_requester;
-/* Compare a returned chunk with the offered one; the octets in it. */
-bool rt_response_chunk(const struct wire_list *got,
-		       const struct wire_chunk_desc *offered, size_t *used);
 void rt_response_violation(struct rt_conn *c, struct rt_request_priv *rq,
 			   uint32_t xid, const char *what);
 /* The Reply is in its place. */

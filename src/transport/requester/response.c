@@ -16,8 +16,8 @@
  * Compare a returned chunk with the offered one and add up its octets. Chunks
  * are filled without gaps and in order (4.5.2.1).
  */
-bool rt_response_chunk(const struct wire_list *got,
-		       const struct wire_chunk_desc *offered, size_t *used)
+static bool chunk_ok(const struct wire_list *got,
+		     const struct wire_chunk_desc *offered, size_t *used)
 {
 	struct wire_iter it = { 0 };
 	struct wire_segment s;
@@ -54,8 +54,7 @@ static bool take_writes(struct rt_conn *c, struct rt_request_priv *rq,
 					     !rq->write[k].count;
 	for (; wire_chunk_next(&m->writes, &it, &chunk); i++) {
 		if (i >= rq->nwrites ||
-		    !rt_response_chunk(&chunk, &rq->write[i],
-				       &rq->pub.sinks[i].used))
+		    !chunk_ok(&chunk, &rq->write[i], &rq->pub.sinks[i].used))
 			return false;
 		if (rq->pub.sinks[i].used) {
 			RT_COUNT(c, write_chunks, 1);
@@ -203,7 +202,7 @@ static void receive(struct rt_conn *c, const struct wire_msg *m,
 		return;
 	}
 	if (m->external) {
-		if (!rt_response_chunk(&m->reply, &rq->reply_chunk, &len)) {
+		if (!chunk_ok(&m->reply, &rq->reply_chunk, &len)) {
 			rt_response_violation(c, rq, m->p.xid,
 					      "its Reply chunk is not ours");
 			return;

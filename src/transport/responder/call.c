@@ -153,7 +153,7 @@ bool rt_reply_may_continue(const struct rt_conn *c)
 	if (c->inst->cfg.no_continuation || !c->v->continuation)
 		return false;
 	/* [F4]: the level bounds Replies of the reverse direction too. */
-	return c->server || rt_reverse_level(c) >= RDMA2_RVRSDIR_CONT;
+	return c->server || c->ours.reverse >= RDMA2_RVRSDIR_CONT;
 }
 
 /*
@@ -163,7 +163,7 @@ bool rt_reply_may_continue(const struct rt_conn *c)
 static bool chunks_allowed(const struct rt_conn *c, bool reads, bool writes,
 			   struct wire_error *err)
 {
-	if (c->server || rt_reverse_level(c) == RDMA2_RVRSDIR_GENL)
+	if (c->server || c->ours.reverse == RDMA2_RVRSDIR_GENL)
 		return true;
 	err->max_chunks = 0;
 	err->length_needed = 0;
@@ -204,7 +204,7 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid, bool reads,
 		rt_error_about(c, xid, &err);
 		return NULL;
 	}
-	if (!c->ops->call || (!c->server && !rt_reverse_level(c))) {
+	if (!c->ops->call || (!c->server && !c->ours.reverse)) {
 		err.code = RDMA2_ERR_SYSTEM;
 		rt_error_about(c, xid, &err);
 		return NULL;

@@ -27,12 +27,6 @@ static bool may_use(const struct rt_conn *c, const struct rt_request_priv *rq)
 /* The results that may come back outside of the stream, [H2]. */
 static unsigned int wanted(const struct rt_conn *c, struct rt_request_priv *rq)
 {
-	static const uint32_t type[] = {
-		[RT_PLACE_AUTO] = XMPTYPE_TBSN,
-		[RT_PLACE_EXRW] = XMPTYPE_EXRW,
-		[RT_PLACE_CHOICE] = XMPTYPE_CHOICE,
-		[RT_PLACE_BYSIZE] = XMPTYPE_BYSIZE,
-	};
 	struct rt_rtr_out *x = rtr_out(rq);
 	unsigned int n = rq->pub.nsinks;
 
@@ -40,25 +34,10 @@ static unsigned int wanted(const struct rt_conn *c, struct rt_request_priv *rq)
 		n = c->inst->cfg.call_write_chunks;
 	while (n && !rq->pub.sinks[n - 1].addr)
 		n--;
-	for (unsigned int i = 0; i < n; i++) {
-		bool sink = rq->pub.sinks[i].addr;
-
-		/* An empty sink: in the stream, however long. */
-		x->type[i] = sink ? type[c->inst->cfg.placement] : XMPTYPE_TBSN;
-		x->minlen[i] = sink ? RT_RTR_MINLEN : UINT32_MAX;
-	}
-	return n;
-}
-
-/* The segments of one argument that is read by RDMA. */
-static uint32_t cut_segments(const struct rt_request_priv *rq,
-			     const struct rt_cut *k, struct wire_segment *seg)
-{
-	uint32_t n = 0;
-
-	for (unsigned int i = 0; i < rq->nrsegs; i++)
-		if (rq->rseg[i].position == k->position)
-			seg[n++] = rq->rseg[i].target;
+	/* An empty sink: in the stream, however long. */
+	for (unsigned int i = 0; i < n; i++)
+		x->minlen[i] = rq->pub.sinks[i].addr ? RT_RTR_MINLEN :
+						       UINT32_MAX;
 	return n;
 }
 
@@ -66,16 +45,15 @@ static uint32_t cut_segments(const struct rt_request_priv *rq,
 struct description {
 	struct wire_xmt_desc d;
 	struct wire_xitem_desc item[RT_MAX_CHUNKS];
-	struct wire_segment seg[RT_MAX_SEGMENTS];
 	struct wire_rsditem_desc want[RT_MAX_CHUNKS];
 	struct wire_rsdset_desc set;
 };
 
-static void describe(const struct rt_conn *c, const struct rt_request_priv *rq,
-		     struct description *k, bool numbers)
+static void describe(const struct rt_request_priv *rq, struct description *k,
+		     bool numbers)
 {
 	const struct rt_rtr_out *x = rtr_out(rq);
-	uint32_t nsegs = 0, end = 0;
+	uint32_t end = 0;
 
 	k->d = (struct wire_xmt_desc){ .items = k->item,
 				       .nitems = rq->cuts.count,
@@ -90,41 +68,23 @@ static void describe(const struct rt_conn *c, const struct rt_request_priv *rq,
 		*t = (struct wire_xitem_desc){ .disp = cut->position,
 					       .length = cut->length,
 					       .type = XMPTYPE_TBSN };
-		if (x->exrw) {
-			t->type = XMPTYPE_EXRW;
-			t->seg = &k->seg[nsegs];
-			t->nsegs = cut_segments(rq, cut, &k->seg[nsegs]);
-			nsegs += t->nsegs;
-		} else if (numbers) {
+		if (numbers) {
 			t->bsnum = &x->plan.bs[x->plan.first[i]];
 			t->nbsnum = x->plan.n[i];
 		}
 	}
-	for (unsigned int i = 0; i < x->nwants; i++) {
-		struct wire_rsditem_desc *t = &k->want[i];
-
-		*t = (struct wire_rsditem_desc){
-			.minlen = x->minlen[i],
-			.type = x->type[i],
-			.threshold = c->inst->cfg.placement_threshold
-		};
-		if (t->type != XMPTYPE_TBSN) {
-			t->seg = rq->write[i].seg;
-			t->nsegs = rq->write[i].count;
-		}
-	}
+	for (unsigned int i = 0; i < x->nwants; i++)
+		k->want[i] = (struct wire_rsditem_desc){ .minlen = x->minlen[i],
+							 .type = XMPTYPE_TBSN };
 	/* Of all operations. */
 	for (unsigned int i = 0; i < rq->pub.npieces; i++)
 		end += (uint32_t)rq->pub.pieces[i].len;
 	k->set = (struct wire_rsdset_desc){ 0, end, k->want, x->nwants };
 }
 
-/*
- * Transmissions that the longest response can need, with or without what has
- * another place, too, in target segments; 0: too many.
- */
+/* Transmissions that the longest response can need; 0: too many. */
 static unsigned int response(const struct rt_conn *c,
-			     const struct rt_request_priv *rq, bool all)
+			     const struct rt_request_priv *rq)
 {
 	const struct rt_rtr_out *x = rtr_out(rq);
 	struct wire_xitem_desc items[RT_MAX_CHUNKS];
@@ -142,15 +102,11 @@ static unsigned int response(const struct rt_conn *c,
 		limit = rtr(c)->theirs.respsxlim;
 	for (unsigned int i = 0; i < x->nwants; i++) {
 		items[i] = (struct wire_xitem_desc){ .type = XMPTYPE_TBSN };
-		if (x->type[i] != XMPTYPE_TBSN &&
-		    (!all || x->type[i] == XMPTYPE_EXRW)) {
-			items[i].type = XMPTYPE_EXRW;
-			items[i].nsegs = rq->write[i].count;
-		} else if (rq->pub.sinks[i].addr) {
-			if (rq->pub.sinks[i].len > UINT32_MAX)
-				return 0;
-			length[n++] = (uint32_t)rq->pub.sinks[i].len;
-		}
+		if (!rq->pub.sinks[i].addr)
+			continue;
+		if (rq->pub.sinks[i].len > UINT32_MAX)
+			return 0;
+		length[n++] = (uint32_t)rq->pub.sinks[i].len;
 	}
 	for (unsigned int i = x->nwants; i < rq->pub.nsinks; i++)
 		if (rq->pub.sinks[i].addr)
@@ -166,7 +122,7 @@ static bool place(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	struct rt_rtr_out *x = rtr_out(rq);
 	uint32_t length[RT_MAX_CHUNKS];
-	unsigned int n = x->exrw ? 0 : rq->cuts.count;
+	unsigned int n = rq->cuts.count;
 	unsigned int limit = c->inst->cfg.max_transmissions;
 	struct description k;
 
@@ -180,7 +136,7 @@ static bool place(struct rt_conn *c, struct rt_request_priv *rq)
 		limit--;
 	for (unsigned int i = 0; i < n; i++)
 		length[i] = rq->cuts.cut[i].length;
-	describe(c, rq, &k, false);
+	describe(rq, &k, false);
 	if (!rt_rtr_plan(&rtr(c)->theirs.layout, c->to_peer,
 			 wire_xmtreq_len(&k.d), rq->out.len,
 			 rq->out.npieces + rq->cuts.npieces, length, n, limit,
@@ -208,15 +164,12 @@ static size_t plain(const struct rt_conn *c)
 static int prepare(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	struct rt_rtr_out *x = rtr_out(rq);
-	bool sinks, exrw = c->inst->cfg.placement == RT_PLACE_EXRW;
 	struct description k;
 	int rc;
 
-	x->exrw = false;
 	x->nwants = wanted(c, rq);
-	sinks = x->nwants && c->inst->cfg.placement != RT_PLACE_AUTO;
 	/* Nothing can be placed with us. */
-	if (x->nwants && !sinks && !rtr(c)->ours.targets)
+	if (x->nwants && !rtr(c)->ours.targets)
 		return -E2BIG;
 	if (rq->pub.npieces > RT_MAX_PIECES)
 		return -E2BIG;
@@ -226,33 +179,16 @@ static int prepare(struct rt_conn *c, struct rt_request_priv *rq)
 	if (rc || rq->out.len < 4)
 		return rc ? rc : -EINVAL;
 	memset(&x->plan, 0, offsetof(struct rt_rtr_plan, bs));
-	if (sinks) {
-		rc = rt_request_offer_writes(c, rq);
-		if (rc)
-			return rc;
-		for (unsigned int i = 0; i < x->nwants; i++) {
-			/* What could not be opened comes in the stream. */
-			if (rq->write[i].count)
-				continue;
-			x->type[i] = XMPTYPE_TBSN;
-			x->minlen[i] = UINT32_MAX;
-		}
-	}
-	describe(c, rq, &k, false);
+	describe(rq, &k, false);
 	if (rq->pub.nitems && wire_xmtreq_len(&k.d) + rq->out.len > plain(c)) {
-		x->exrw = exrw;
 		rc = rt_request_reduce(c, rq);
-		if (!rc && exrw)
-			rc = rt_request_expose_cuts(c, rq);
 		if (rc)
 			return rc;
 	}
 	/* It would be a base Call in another header. */
 	if (!x->nwants && !rq->cuts.count)
 		return -E2BIG;
-	x->rsbuf = response(c, rq, true);
-	if (!x->rsbuf)
-		x->rsbuf = response(c, rq, false);
+	x->rsbuf = response(c, rq);
 	return x->rsbuf && place(c, rq) ? 0 : -E2BIG;
 }
 
@@ -277,7 +213,7 @@ static int fill(struct rt_conn *c, struct rt_request_priv *rq,
 	size_t pslen;
 	int rc;
 
-	describe(c, rq, &k, true);
+	describe(rq, &k, true);
 	*hlen = xnum ? WIRE_XMTCONT_LEN : wire_xmtreq_len(&k.d);
 	rc = rt_rtr_fill(c, &x->plan, &rq->out, &rq->cuts, *hlen, &to, &pslen);
 	if (!rc && to.len)
@@ -300,14 +236,11 @@ static int fill(struct rt_conn *c, struct rt_request_priv *rq,
 
 /* ---- The response ----------------------------------------------------- */
 
-/* Table 2. */
-static bool allowed(uint32_t want, uint32_t result)
+/* Table 2, of what was asked for as TBSN. */
+static bool allowed(uint32_t result)
 {
-	if (result == XMPTYPE_TOOSHORT || result == XMPTYPE_NOITEM)
-		return true;
-	if (want == XMPTYPE_EXRW || want == XMPTYPE_TBSN)
-		return result == want;
-	return result == XMPTYPE_EXRW || result == XMPTYPE_TBSN;
+	return result == XMPTYPE_TBSN || result == XMPTYPE_TOOSHORT ||
+	       result == XMPTYPE_NOITEM;
 }
 
 bool rt_rtr_response_limit(struct rt_conn *c, uint32_t xid, uint32_t *limit)
@@ -397,54 +330,31 @@ static uint32_t placed(struct assembly *a, const struct wire_xitem *item,
 	return 0;
 }
 
-/*
- * All items of the response. 0; an error of REPTERR; UINT32_MAX: BAD_XDR;
- * @breach: it names memory that was not offered.
- */
-static uint32_t take_items(struct assembly *a, struct wire_repterr *err,
-			   bool *breach)
+/* All items of the response. 0; an error of REPTERR; UINT32_MAX: BAD_XDR. */
+static uint32_t take_items(struct assembly *a, struct wire_repterr *err)
 {
-	struct rt_conn *c = a->c;
-	const struct rt_rtr_group *g = &rtr(c)->group;
-	struct rt_rtr_out *x = rtr_out(a->rq);
+	const struct rt_rtr_group *g = &rtr(a->c)->group;
 	struct wire_iter it = { 0 };
 	struct wire_xitem item;
 	uint32_t code;
 
-	if (g->head.items.count != x->nwants)
+	if (g->head.items.count != rtr_out(a->rq)->nwants)
 		return UINT32_MAX;
 	for (unsigned int i = 0; wire_xitem_next(&g->head.items, &it, &item);
 	     i++) {
 		struct rt_sink *s = &a->rq->pub.sinks[i];
-		size_t used;
 
-		if (!allowed(x->type[i], item.type))
+		if (!allowed(item.type))
 			return UINT32_MAX;
-		s->in_stream = item.type != XMPTYPE_EXRW;
-		if (item.type == XMPTYPE_NOITEM ||
-		    item.type == XMPTYPE_TOOSHORT)
+		s->in_stream = true;
+		if (item.type != XMPTYPE_TBSN)
 			continue;
-		if (!payload_to(a, item.disp))
+		/* Or it is more than the result may have. */
+		if (!payload_to(a, item.disp) || item.length > s->len)
 			return UINT32_MAX;
-		if (item.type == XMPTYPE_TBSN) {
-			/* More than the result may have. */
-			if (item.length > s->len)
-				return UINT32_MAX;
-			code = placed(a, &item, err);
-			if (code)
-				return code;
-		} else {
-			if (!rt_response_chunk(&item.seg, &a->rq->write[i],
-					       &used)) {
-				*breach = true;
-				return UINT32_MAX;
-			}
-			if (used != item.length)
-				return UINT32_MAX;
-			s->used = used;
-			RT_COUNT(c, write_chunks, 1);
-			RT_COUNT(c, write_bytes, used);
-		}
+		code = placed(a, &item, err);
+		if (code)
+			return code;
 		a->pos += rt_round4(item.length);
 	}
 	return payload_to(a, UINT64_MAX) ? 0 : UINT32_MAX;
@@ -457,7 +367,6 @@ void rt_rtr_response_receive(struct rt_conn *c)
 	struct rt_request_priv *rq = rt_request_find(c, xid);
 	struct assembly a = { .c = c, .rq = rq };
 	struct wire_repterr err = { 0 };
-	bool breach = false;
 
 	rt_assert_strand(c);
 	/* The RPC may have ended while the rest of the group came. */
@@ -470,11 +379,7 @@ void rt_rtr_response_receive(struct rt_conn *c)
 				      "it comes before the whole Call");
 		return;
 	}
-	code = take_items(&a, &err, &breach);
-	if (breach) {
-		rt_response_violation(c, rq, xid, "its segments are not ours");
-		return;
-	}
+	code = take_items(&a, &err);
 	if (code) {
 		if (code == UINT32_MAX)
 			rt_error_code(c, xid, RDMA2_ERR_BAD_XDR);

@@ -74,10 +74,8 @@ struct rt_rtr_plan {
 /* A Requester's own part of a Call that goes by XMTREQ. */
 struct rt_rtr_out {
 	unsigned int more; /* transmissions that were refused with it */
-	bool exrw; /* arguments by RDMA Read */
 	uint32_t rsbuf;
 	unsigned int nwants; /* directions for results: the first sinks */
-	uint32_t type[RT_MAX_CHUNKS];
 	uint32_t minlen[RT_MAX_CHUNKS];
 	struct rt_rtr_plan plan;
 };

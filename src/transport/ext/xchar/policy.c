@@ -2,8 +2,7 @@
 /*
  * policy - when characteristics change, xcharext
  *
- * What the upper layer wishes (any thread: a wish is one atomic word, and the
- * runner takes it), and what the transport does by itself:
+ * Runner only. The transport does by itself:
  *
  *   - a server raises its Receives for a busy client whose Calls do not fit,
  *     and asks a client whose Replies do not fit to raise its own;
@@ -16,42 +15,6 @@
  */
 #include "transport/ext/xchar/xchar.h"
 
-/* ---- Wishes ----------------------------------------------------------- */
-
-static void wish(struct rt_conn *c, _Atomic uint32_t *where, uint32_t value)
-{
-	atomic_store_explicit(where, value + 1, memory_order_relaxed);
-	rt_strand_run(c);
-}
-
-void rt_conn_raise_recv_size(struct rt_conn *c, uint32_t octets)
-{
-	wish(c, &xchar(c)->wish_raise, octets);
-}
-
-void rt_conn_ask_recv_size(struct rt_conn *c, uint32_t octets)
-{
-	wish(c, &xchar(c)->wish_ask, octets);
-}
-
-void rt_conn_set_reverse(struct rt_conn *c, uint32_t level)
-{
-	wish(c, &xchar(c)->wish_reverse, level);
-}
-
-void rt_conn_set_invalidation(struct rt_conn *c, bool offer)
-{
-	wish(c, &xchar(c)->wish_invalidate, offer);
-}
-
-static bool take(_Atomic uint32_t *where, uint32_t *value)
-{
-	if (!atomic_load_explicit(where, memory_order_relaxed))
-		return false;
-	*value = atomic_exchange_explicit(where, 0, memory_order_relaxed) - 1;
-	return true;
-}
-
 /* The peer has a structure that only fits what it is, or has said that its
  * Receives do not change (4.1). */
 static bool keeps_size(const struct rt_conn *c)
@@ -63,37 +26,9 @@ static void ask(struct rt_conn *c, uint32_t octets)
 {
 	if (keeps_size(c))
 		return;
-	if (octets >= WIRE_FIRST_MESSAGE_MAX && octets <= RT_SEND_MAX &&
-	    octets != c->theirs.recv_size)
-		xchar(c)->ask = octets & ~3u;
+	if (octets != c->theirs.recv_size)
+		xchar(c)->ask = octets;
 }
-
-static void take_wishes(struct rt_conn *c)
-{
-	struct rt_xchar *x = xchar(c);
-	uint32_t v;
-
-	if (take(&x->wish_raise, &v))
-		rt_xchar_raise(c, v & ~3u);
-	if (take(&x->wish_ask, &v))
-		ask(c, v);
-	/* What the peer cannot be told does not change. */
-	if (!(x->peer & XCHSUPP_UPD))
-		return;
-	if (take(&x->wish_reverse, &v) && !c->server &&
-	    v <= RDMA2_RVRSDIR_GENL && v != c->ours.reverse) {
-		/* Calls may be under way that were right when they went. */
-		c->reverse_most = rt_reverse_level(c);
-		c->ours.reverse = v;
-		rt_xchar_update(c, RDMA2_PROPID_BRS);
-	}
-	if (take(&x->wish_invalidate, &v) && c->offers != (bool)v) {
-		c->offers = v;
-		rt_xchar_update(c, RDMA2_PROPID_X_REQREMINV);
-	}
-}
-
-/* ---- Policy ----------------------------------------------------------- */
 
 /* What the counts have grown by since the last look. */
 #define SINCE(name, now)                         \
@@ -145,7 +80,6 @@ static void turn(struct rt_conn *c)
 
 	if (!x->peer || c->state != RT_OPEN)
 		return;
-	take_wishes(c);
 	if (rpcs != x->rpcs) {
 		x->rpcs = rpcs;
 		x->idle_asked = false;

@@ -5,7 +5,7 @@
  * Runner only. What the peer announces takes effect here, and what goes out is
  * put together here: INITXCH once, after both CONNPROP_FINALs [X5]; the answers
  * to its requests; what has changed of ours; our request. resize.c has our
- * Receives and its requests about them, policy.c what is wished for.
+ * Receives and its requests about them, policy.c when either changes.
  *
  * The extension is there if both ends have announced it [M2]. It is gone for
  * the connection when the peer answers INVAL_HTYPE to a message of it.
@@ -85,7 +85,6 @@ void rt_xchar_reset(struct rt_conn *c)
 	c->recv_target = 0;
 	rt_receives_size(c, c->ours.recv_size);
 	x->asked = false;
-	x->updates = 0;
 	x->ask = 0;
 	x->asking = false;
 	x->pending = false;
@@ -325,7 +324,7 @@ static bool update_due(const struct rt_conn *c)
 {
 	const struct rt_xchar *x = xchar(c);
 
-	return x->peer & XCHSUPP_UPD && (x->updates || rt_xchar_raised(c));
+	return x->peer & XCHSUPP_UPD && rt_xchar_raised(c);
 }
 
 static bool ask_due(const struct rt_conn *c)
@@ -358,11 +357,6 @@ static struct wire_prop number(uint32_t which, const uint32_t *value)
 	return (struct wire_prop){ which, (const uint8_t *)value, 4 };
 }
 
-static bool offers_now(const struct rt_conn *c)
-{
-	return c->offers && (c->inst->limits->caps & FAB_CAP_EXPOSE);
-}
-
 /* All that we have to say, and what of it stays so (4.1). */
 static size_t encode_init(struct rt_conn *c, void *buf, uint32_t credit)
 {
@@ -374,9 +368,9 @@ static size_t encode_init(struct rt_conn *c, void *buf, uint32_t credit)
 		{ RDMA2_PROPID_RBSIZ, c->ours.recv_size, c->recv_fixed },
 		{ RDMA2_PROPID_RSSIZ, c->ours.segment_size, true },
 		{ RDMA2_PROPID_RCSIZ, c->ours.segments, true },
-		{ RDMA2_PROPID_X_REQREMINV, offers_now(c), false },
+		{ RDMA2_PROPID_X_REQREMINV, rt_offers_handles(c), true },
 		/* Only a client has something to say about it (5.2.5). */
-		{ RDMA2_PROPID_BRS, c->ours.reverse, false },
+		{ RDMA2_PROPID_BRS, c->ours.reverse, true },
 	};
 	unsigned int n = c->server ? 5 : 6, more;
 	struct wire_prop p[6 + RT_EXT_PROPS];
@@ -394,8 +388,6 @@ static size_t encode_init(struct rt_conn *c, void *buf, uint32_t credit)
 	word |= ((1u << more) - 1) << n;
 	n += more;
 	xchar(c)->init_sent = true;
-	/* What it says is newer than an update that has not gone. */
-	xchar(c)->updates = 0;
 	return wire_encode_initxch(buf, RT_HEADER_ROOM, fresh_xid(c), credit, p,
 				   n, &fixed);
 }
@@ -428,26 +420,13 @@ static size_t encode_response(struct rt_conn *c, void *buf, uint32_t credit)
 	return n;
 }
 
+/* Of ours only the size of the Receives ever changes. */
 static size_t encode_update(struct rt_conn *c, void *buf, uint32_t credit)
 {
-	struct rt_xchar *x = xchar(c);
-	bool clear = false;
-	uint32_t value;
-	struct wire_prop now;
+	bool clear = rt_xchar_raise_done(c);
+	uint32_t value = htonl(c->ours.recv_size);
+	struct wire_prop now = number(RDMA2_PROPID_RBSIZ, &value);
 
-	if (rt_xchar_raised(c)) {
-		clear = rt_xchar_raise_done(c);
-		now = number(RDMA2_PROPID_RBSIZ, &value);
-		value = htonl(c->ours.recv_size);
-	} else if (x->updates & bit_of(RDMA2_PROPID_BRS)) {
-		x->updates &= ~bit_of(RDMA2_PROPID_BRS);
-		now = number(RDMA2_PROPID_BRS, &value);
-		value = htonl(c->ours.reverse);
-	} else {
-		x->updates &= ~bit_of(RDMA2_PROPID_X_REQREMINV);
-		now = number(RDMA2_PROPID_X_REQREMINV, &value);
-		value = htonl(offers_now(c));
-	}
 	RT_COUNT(c, xchar_updates_sent, 1);
 	return wire_encode_updxch(buf, RT_HEADER_ROOM, fresh_xid(c), credit,
 				  &now, clear);
@@ -471,14 +450,6 @@ static size_t encode_request(struct rt_conn *c, void *buf, uint32_t credit)
 	rt_connprop_threshold(c);
 	RT_COUNT(c, xchar_requests_sent, 1);
 	return n;
-}
-
-void rt_xchar_update(struct rt_conn *c, uint32_t which)
-{
-	rt_assert_strand(c);
-	/* INITXCH will say it. */
-	if (xchar(c)->init_sent)
-		xchar(c)->updates |= bit_of(which);
 }
 
 static bool send_next(struct rt_conn *c)

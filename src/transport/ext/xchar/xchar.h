@@ -2,12 +2,10 @@
 /*
  * xchar - what a connection keeps for xcharext, docs/protocol.md
  *
- * All of it is the runner's, but for the wishes, which any thread may leave.
+ * All of it is the runner's.
  */
 #ifndef RPCRDMA_TRANSPORT_EXT_XCHAR_H
 #define RPCRDMA_TRANSPORT_EXT_XCHAR_H
-
-#include <stdatomic.h>
 
 #include "rpcrdma/xchar.h"
 #include "transport/ext/sent.h"
@@ -49,13 +47,9 @@ struct rt_xchar {
 	bool asking, pending;
 	uint32_t asked_xid, asked_for;
 
-	unsigned int updates; /* UPDXCH due, other than of the above: 1 << id */
 	struct rt_xchar_resp *resp, **resp_tail;
 	unsigned int nresp;
 	struct rt_xids sent;
-
-	/* Wishes of any thread: 0 none, or the value plus one. */
-	_Atomic uint32_t wish_raise, wish_ask, wish_reverse, wish_invalidate;
 
 	/* Policy: when and at which counts it last looked. */
 	uint64_t looked;
@@ -78,8 +72,6 @@ static inline struct rt_xchar *xchar(const struct rt_conn *c)
 /* The end of it: of the connection, or because the peer refuses it. */
 void rt_xchar_reset(struct rt_conn *c);
 int rt_xchar_init(struct rt_conn *c);
-/* Tell the peer what a property of ours is now. */
-void rt_xchar_update(struct rt_conn *c, uint32_t which);
 
 /* resize.c */
 /* Make our Receives longer. False: that cannot be. */
