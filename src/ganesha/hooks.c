@@ -267,6 +267,7 @@ EXPORT bool rpcrdma_ganesha_check(struct gsh_config *tree, const char *path,
 static bool check(struct gsh_config *tree, FILE *out)
 {
 	const char *wrong = gsh_bind(&hook.gsh);
+	struct sockaddr_storage tcp;
 	struct gr_config cfg;
 
 	if (wrong) {
@@ -290,7 +291,8 @@ static bool check(struct gsh_config *tree, FILE *out)
 		break;
 	}
 	gr_config_print(out, &cfg);
-	return true;
+	gr_check_tcp(&hook.gsh, tree, &tcp);
+	return !cfg.enable || gr_check_machine(&hook.gsh, &cfg, &tcp, stderr);
 }
 
 /* Is that the file that Ganesha was started with? Exports that are added by D-Bus

@@ -11,14 +11,12 @@
 #include "ganesha/gate.h"
 #include "ganesha/gsh.h"
 #include "ganesha/control.h"
+#include "ganesha/needs.h"
 #include "ganesha/rpcbind.h"
 #include "stats/socket.h"
 #include "ganesha/workers.h"
 #include "ntirpc/back/clnt.h"
 #include "rpcrdma/transport.h"
-
-/* Why RDMA is not served, as a line. */
-#define GR_FAULT_ROOM 512
 
 struct gr_server {
 	const struct gsh *gsh;

@@ -179,6 +179,37 @@ server() {
 			"$GANESHA_LOG"
 		stop_ganesha
 	fi
+	checks
+}
+
+# What --check-config says beforehand.
+says() { # STATUS TEXT LINE...: status, and the line, or no line for ""
+	local status=0
+	printf '%s\n' 'RDMA {' "${@:3}" '}' >"$WORK/check.conf"
+	"$GANESHA_BIN" --check-config "$WORK/check.conf" >/dev/null \
+		2>"$WORK/checked" || status=$?
+	cat "$WORK/checked"
+	[ "$status" = "$1" ] &&
+		if [ -n "$2" ]; then grep -q "$2" "$WORK/checked"; else ! grep -q 'rpcrdma: [^v]' "$WORK/checked"; fi
+}
+checks() {
+	check verbs-check says 0 '' 'Provider = verbs;' 'Bind_Addr = 10.9.0.1;'
+	check verbs-check-any says 0 '' 'Provider = verbs;'
+	check verbs-check-auto says 0 '' 'Bind_Addr = 10.9.0.1;'
+	check verbs-check-mixed says 0 'iwarp serves both' \
+		'Bind_Addr = 10.9.0.1, 127.0.0.1;'
+	check verbs-check-foreign says 1 \
+		'^rpcrdma: cannot listen on 198.51.100.7:20049: no RDMA device has this address' \
+		'Provider = verbs;' 'Bind_Addr = 198.51.100.7, 10.9.0.1;'
+	# Beside a server that has the port of the device.
+	if start_ganesha "$WORK/server" "$WORK/data" 'Provider = verbs;' \
+		'Bind_Addr = 10.9.0.1;'; then
+		check verbs-check-beside says 0 '' 'Provider = verbs;' \
+			'Bind_Addr = 10.9.0.1;' "Port = $RDMA_PORT;"
+		check verbs-check-beside-ping timeout 60 "${ping[@]}" --quiet \
+			--server "10.9.0.1:$RDMA_PORT" --count 10 --flood
+		stop_ganesha
+	fi
 }
 
 # Six clients, each with all of its credits, and Receives for little more than

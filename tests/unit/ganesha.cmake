@@ -9,6 +9,14 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
 	target_compile_definitions(unit-ganesha-config PRIVATE
 		GANESHA_NFSD="${GANESHA_NFSD}")
+	rpcrdma_unit(ganesha-check ganesha_check.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/check.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/needs.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config_faults.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config_items.c
+		LIBS rpcrdma_ntirpc rpcrdma_gss rpcrdma_fabric ${CMAKE_DL_LIBS})
+	target_compile_definitions(unit-ganesha-check PRIVATE
+		GANESHA_NFSD="${GANESHA_NFSD}")
 	rpcrdma_unit(ganesha-near ganesha_near.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/near.c)
 	rpcrdma_unit(ganesha-bind ganesha_bind.c

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * check - what --check-config finds out about this machine
+ *
+ * By the functions that the server calls when it starts, as far as they leave no
+ * trace. So for an address of a device the listener takes any free port, and
+ * whether Port is free there is not looked at; nor how much memory may be locked,
+ * which is up to the unit that the server runs in.
+ *
+ * Threads: those of check.h.
+ */
+#include "ganesha/check.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include "ganesha/needs.h"
+#include "gss/gss.h"
+#include "rpcrdma/fabric.h"
+#include "rpcrdma/transport.h"
+
+/* ---- NFS over TCP ----------------------------------------------------- */
+
+/* Ganesha's own parser has said what is wrong with it. */
+static int take_address(const char *token, int term,
+			struct gsh_config_item *item, void *param, void *node,
+			struct gsh_config_errors *e)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
+
+	if (inet_pton(AF_INET, token, &in.sin_addr) == 1)
+		memcpy(param, &in, sizeof(in));
+	else if (inet_pton(AF_INET6, token, &in6.sin6_addr) == 1)
+		memcpy(param, &in6, sizeof(in6));
+	return 0;
+}
+
+static void *block_init(void *link_mem, void *self)
+{
+	return self ? self : link_mem;
+}
+
+static int block_commit(void *node, void *link_mem, void *self,
+			struct gsh_config_errors *e)
+{
+	return 0;
+}
+
+void gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
+		  struct sockaddr_storage *tcp)
+{
+	static const struct gsh_config_item items[] = {
+		{ .name = "Bind_addr",
+		  .type = GSH_CONFIG_PROC,
+		  .u.proc = { .init = gr_keep, .handler = take_address } },
+		{ .name = NULL },
+	};
+	struct gsh_config_block block = {
+		.dbus_interface_name = "org.ganesha.nfsd.config.core",
+		.desc = { .name = "NFS_Core_Param",
+			  .type = GSH_CONFIG_BLOCK,
+			  .flags = GSH_CONFIG_UNIQUE,
+			  .u.blk = { .init = block_init,
+				     .params = items,
+				     .commit = block_commit } },
+	};
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
+	struct gsh_config_errors e;
+	int fd;
+
+	memset(tcp, 0, sizeof(*tcp));
+	if (g->init_error_type(&e)) {
+		g->load_config_from_parse(tree, &block, tcp, true, &e);
+		g->report_config_errors(&e, NULL, gr_config_silent);
+	}
+	if (tcp->ss_family == AF_INET6)
+		return;
+	if (tcp->ss_family == AF_INET)
+		memcpy(&in, tcp, sizeof(in));
+	memset(tcp, 0, sizeof(*tcp));
+	/* Ganesha's socket is of IPv6 wherever the kernel has that. */
+	fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0) {
+		memcpy(tcp, &in, sizeof(in));
+		return;
+	}
+	close(fd);
+	if (in.sin_addr.s_addr != htonl(INADDR_ANY)) {
+		memset(in6.sin6_addr.s6_addr + 10, 0xff, 2);
+		memcpy(in6.sin6_addr.s6_addr + 12, &in.sin_addr, 4);
+	}
+	memcpy(tcp, &in6, sizeof(in6));
+}
+
+/* ---- The machine ------------------------------------------------------ */
+
+struct check {
+	const struct gsh *gsh;
+	const struct gr_config *cfg;
+	const struct sockaddr_storage *tcp;
+	FILE *said;
+	bool good;
+};
+
+static void say(struct check *c, const char *fault, int err)
+{
+	c->good = false;
+	fprintf(c->said, "rpcrdma: %s%s\n", *fault ? fault : "cannot start: ",
+		*fault ? "" : strerror(-err));
+}
+
+static void check_auth(struct check *c)
+{
+	char fault[GR_FAULT_ROOM] = "";
+	struct auth_gss *auth = NULL;
+	int err = gr_needs_auth(c->cfg, &auth, fault);
+
+	if (err)
+		say(c, fault, err);
+	auth_gss_destroy(auth);
+}
+
+static void domain_log(void *ctx, int level, const char *text)
+{
+	const struct check *c = ctx;
+
+	/* What may be wrong; what the server would say in any case, it will. */
+	if (level <= LOG_WARNING)
+		gsh_log(c->gsh, GSH_WARN, "%s", text);
+}
+
+static int open_provider(struct check *c, const char *name,
+			 struct fab_domain **dom)
+{
+	struct fab_domain_params p = { .log = domain_log, .log_ctx = c };
+	const struct fab_ops *ops = fab_provider(name);
+
+	return ops ? fab_domain_open(ops, &p, dom) : -ENOPROTOOPT;
+}
+
+/* The provider that the server would take, or NULL. */
+static const char *check_provider(struct check *c, struct fab_domain **dom)
+{
+	const char *name = c->cfg->provider == GR_VERBS ? "verbs" : "iwarp";
+	char fault[GR_FAULT_ROOM] = "";
+	int err;
+
+	if (c->cfg->provider == GR_AUTO &&
+	    gr_needs_devices(c->gsh, c->cfg, c->tcp)) {
+		err = open_provider(c, "verbs", dom);
+		if (!err)
+			return "verbs";
+		gr_needs_auto_fault(c->gsh, err);
+	}
+	err = open_provider(c, name, dom);
+	if (!err)
+		return name;
+	gr_needs_provider_fault(name, err, fault);
+	say(c, fault, err);
+	return NULL;
+}
+
+static socklen_t length_of(const struct sockaddr_storage *at)
+{
+	return at->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+					   sizeof(struct sockaddr_in);
+}
+
+/* A socket that is bound and does not listen is in nobody's way who does so,
+ * too, as this server's listeners do. */
+static int try_bind(const struct sockaddr_storage *at)
+{
+	int fd = socket(at->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int on = 1, err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
+	    (at->ss_family == AF_INET6 &&
+	     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on))) ||
+	    bind(fd, (const struct sockaddr *)at, length_of(at)))
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+/* Nobody runs the poller. */
+static void no_request(struct fab_listener *l, struct fab_conn *c,
+		       const void *priv, size_t priv_len, void *user)
+{
+}
+
+static int try_device(struct fab_domain *dom, const struct sockaddr_storage *at)
+{
+	struct sockaddr_storage any_port = *at;
+	struct fab_listener *l;
+	struct fab_poller *p;
+	int err = fab_poller_create(dom, &p);
+
+	if (err)
+		return err;
+	if (at->ss_family == AF_INET6)
+		((struct sockaddr_in6 *)&any_port)->sin6_port = 0;
+	else
+		((struct sockaddr_in *)&any_port)->sin_port = 0;
+	err = fab_listen(p, (struct sockaddr *)&any_port, length_of(at),
+			 no_request, NULL, &l);
+	if (!err)
+		fab_listener_close(l);
+	fab_poller_destroy(p);
+	return err;
+}
+
+static void check_addresses(struct check *c, const char *provider,
+			    struct fab_domain *dom)
+{
+	bool device = !strcmp(provider, "verbs");
+	struct gr_addrs at;
+
+	gr_needs_addresses(c->cfg, c->tcp, &at);
+	for (unsigned int i = 0; i < at.n; i++) {
+		char fault[GR_FAULT_ROOM] = "";
+		int err = gr_needs_family(c->tcp, &at.addr[i]);
+
+		if (!err)
+			err = device ? try_device(dom, &at.addr[i]) :
+				       try_bind(&at.addr[i]);
+		if (!err || gr_needs_spared(c->cfg, i, err))
+			continue;
+		gr_needs_listen_fault(provider, &at.addr[i], err, fault);
+		if (err == -EADDRINUSE)
+			fprintf(c->said,
+				"rpcrdma: %s. No fault if it is this server, "
+				"which runs already\n",
+				fault);
+		else
+			say(c, fault, err);
+	}
+}
+
+bool gr_check_machine(const struct gsh *g, const struct gr_config *cfg,
+		      const struct sockaddr_storage *tcp, FILE *said)
+{
+	struct check c = {
+		.gsh = g, .cfg = cfg, .tcp = tcp, .said = said, .good = true
+	};
+	struct fab_domain *dom = NULL;
+	const char *provider;
+
+	check_auth(&c);
+	provider = check_provider(&c, &dom);
+	if (provider)
+		check_addresses(&c, provider, dom);
+	fab_domain_close(dom);
+	return c.good;
+}

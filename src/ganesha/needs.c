@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * needs - what the server needs of this machine, and what to do without it
+ *
+ * Nothing here keeps state. Threads: any.
+ */
+#include "ganesha/needs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/addr.h"
+#include "gss/gss.h"
+#include "rpcrdma/fabric.h"
+
+/* ---- Addresses -------------------------------------------------------- */
+
+static void set_port(struct sockaddr_storage *ss, uint16_t port)
+{
+	if (ss->ss_family == AF_INET6)
+		((struct sockaddr_in6 *)ss)->sin6_port = htons(port);
+	else
+		((struct sockaddr_in *)ss)->sin_port = htons(port);
+}
+
+/*
+ * Where NFS over TCP listens. Its one socket may stand for both families; a
+ * listener here is of one family.
+ */
+static void tcp_addresses(const struct sockaddr_storage *tcp,
+			  struct gr_addrs *at)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)&at->addr[0];
+	struct sockaddr_in6 in6;
+
+	at->n = 1;
+	memset(&at->addr[0], 0, sizeof(at->addr[0]));
+	in->sin_family = AF_INET;
+	if (tcp->ss_family == AF_INET) {
+		at->addr[0] = *tcp;
+	} else if (tcp->ss_family == AF_INET6) {
+		memcpy(&in6, tcp, sizeof(in6));
+		if (IN6_IS_ADDR_UNSPECIFIED(&in6.sin6_addr))
+			at->addr[at->n++] = *tcp;
+		else if (IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr))
+			memcpy(&in->sin_addr, in6.sin6_addr.s6_addr + 12, 4);
+		else
+			at->addr[0] = *tcp;
+	}
+}
+
+int gr_needs_family(const struct sockaddr_storage *tcp,
+		    const struct sockaddr_storage *at)
+{
+	return tcp->ss_family == AF_INET && at->ss_family == AF_INET6 ?
+		       -EAFNOSUPPORT :
+		       0;
+}
+
+static bool is_any6(const struct sockaddr_storage *at)
+{
+	struct sockaddr_in6 in6;
+
+	if (at->ss_family != AF_INET6)
+		return false;
+	memcpy(&in6, at, sizeof(in6));
+	return IN6_IS_ADDR_UNSPECIFIED(&in6.sin6_addr);
+}
+
+void gr_needs_addresses(const struct gr_config *cfg,
+			const struct sockaddr_storage *tcp, struct gr_addrs *at)
+{
+	const struct gr_addrs *bind = &cfg->bind;
+
+	at->n = 0;
+	for (unsigned int i = 0; i < bind->n; i++) {
+		if (bind->n == 1 || !gr_needs_family(tcp, &bind->addr[i]) ||
+		    !is_any6(&bind->addr[i]))
+			at->addr[at->n++] = bind->addr[i];
+	}
+	if (!bind->n)
+		tcp_addresses(tcp, at);
+	for (unsigned int i = 0; i < at->n; i++)
+		set_port(&at->addr[i], cfg->port);
+}
+
+bool gr_needs_spared(const struct gr_config *cfg, unsigned int i, int err)
+{
+	/* Of both families by default, one may be missing here. */
+	return err == -EAFNOSUPPORT && !cfg->bind.n && i;
+}
+
+void gr_needs_listen_fault(const char *provider,
+			   const struct sockaddr_storage *at, int err,
+			   char *fault)
+{
+	bool device = !strcmp(provider, "verbs");
+	char text[64];
+
+	fab_addr_name((const struct sockaddr *)at, text, sizeof(text));
+	switch (err) {
+	case -EAFNOSUPPORT:
+		snprintf(fault, GR_FAULT_ROOM,
+			 "cannot listen on %s: NFS over TCP is served by IPv4 "
+			 "alone: enable IPv6 on this machine or take the "
+			 "address out of Bind_Addr in block RDMA",
+			 text);
+		break;
+	case -EADDRINUSE:
+		snprintf(fault, GR_FAULT_ROOM,
+			 "cannot listen on %s: the port is in use: stop the "
+			 "program that has it (%s shows it) or set another "
+			 "Port in block RDMA",
+			 text,
+			 device ? "rdma resource show cm_id" : "ss -tlnp");
+		break;
+	case -EADDRNOTAVAIL:
+		snprintf(fault, GR_FAULT_ROOM,
+			 "cannot listen on %s: no %s has this address: correct "
+			 "Bind_Addr%s in block RDMA",
+			 text, device ? "RDMA device" : "interface",
+			 device ? " or set Provider = iwarp" : "");
+		break;
+	case -EACCES:
+		snprintf(fault, GR_FAULT_ROOM,
+			 "cannot listen on %s: ports below 1024 need "
+			 "CAP_NET_BIND_SERVICE: set another Port in block RDMA",
+			 text);
+		break;
+	default:
+		snprintf(fault, GR_FAULT_ROOM, "cannot listen on %s: %s", text,
+			 strerror(-err));
+	}
+}
+
+/* ---- Provider --------------------------------------------------------- */
+
+bool gr_needs_devices(const struct gsh *g, const struct gr_config *cfg,
+		      const struct sockaddr_storage *tcp)
+{
+	const struct fab_ops *verbs = fab_provider("verbs");
+	const struct sockaddr_storage *of = NULL, *not_of = NULL;
+	struct gr_addrs at;
+	char has[64], lacks[64];
+
+	if (!verbs) {
+		gsh_log(g, GSH_INFO, "Provider = auto: verbs is not built in");
+		return false;
+	}
+	gr_needs_addresses(cfg, tcp, &at);
+	for (unsigned int i = 0; i < at.n; i++) {
+		if (fab_provider_owns(verbs, (struct sockaddr *)&at.addr[i]))
+			of = &at.addr[i];
+		else
+			not_of = &at.addr[i];
+	}
+	if (not_of)
+		fab_addr_name((const struct sockaddr *)not_of, lacks,
+			      sizeof(lacks));
+	if (of)
+		fab_addr_name((const struct sockaddr *)of, has, sizeof(has));
+	if (of && not_of)
+		gsh_log(g, GSH_WARN,
+			"Provider = auto: %s is of an RDMA device, %s is not: "
+			"iwarp serves both; for the device take the other out "
+			"of Bind_Addr",
+			has, lacks);
+	else if (not_of)
+		gsh_log(g, GSH_INFO, "Provider = auto: no RDMA device has %s",
+			lacks);
+	return !not_of;
+}
+
+void gr_needs_auto_fault(const struct gsh *g, int err)
+{
+	gsh_log(g, GSH_WARN, "provider verbs cannot be used (%s), taking iwarp",
+		strerror(-err));
+}
+
+void gr_needs_provider_fault(const char *name, int err, char *fault)
+{
+	switch (err) {
+	case -ENOPROTOOPT:
+		snprintf(fault, GR_FAULT_ROOM,
+			 "provider %s is not built in: set Provider to another "
+			 "one in block RDMA",
+			 name);
+		break;
+	case -ENODEV:
+		snprintf(fault, GR_FAULT_ROOM,
+			 "provider %s finds no RDMA device: load its driver "
+			 "(rdma link shows devices), or set Provider = iwarp, "
+			 "which needs none",
+			 name);
+		break;
+	case -ENOMEM:
+	case -EPERM:
+		snprintf(fault, GR_FAULT_ROOM,
+			 "provider %s cannot register memory (%s): raise the "
+			 "limit of locked memory (LimitMEMLOCK=infinity, "
+			 "ulimit -l) or lower Max_Memory",
+			 name, strerror(-err));
+		break;
+	default:
+		snprintf(fault, GR_FAULT_ROOM,
+			 "provider %s cannot be opened: %s", name,
+			 strerror(-err));
+	}
+}
+
+/* ---- Keys ------------------------------------------------------------- */
+
+int gr_needs_auth(const struct gr_config *cfg, struct auth_gss **auth,
+		  char *fault)
+{
+	struct auth_gss_params p = { .keytab = cfg->auth_keytab,
+				     .principal = cfg->auth_principal,
+				     .allow = cfg->auth_allow };
+	char why[RT_AUTH_TEXT];
+	int err;
+
+	if (cfg->auth == RT_AUTH_NONE)
+		return 0;
+	err = auth_gss_create(&p, auth, why);
+	if (err == -EINVAL)
+		snprintf(fault, GR_FAULT_ROOM,
+			 "Host_Authentication: %s: put a key of nfs/ or host/ "
+			 "of this host there, or correct "
+			 "Host_Authentication_Keytab and _Principal in block "
+			 "RDMA",
+			 why);
+	return err;
+}

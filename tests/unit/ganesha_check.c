@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What --check-config finds out about this machine: addresses, ports, a keytab,
+ * a device; where NFS over TCP would listen, read by the parser of the installed
+ * Ganesha. integration/ganesha.test and hostauth.test compare with the server.
+ */
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ganesha/check.h"
+#include "ganesha/config.h"
+#include "ganesha/needs.h"
+#include "rpcrdma/transport.h"
+#include "unit.h"
+
+/* Ganesha's parser does not free all it allocates. */
+__attribute__((visibility("default"))) const char *
+__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:libganesha_nfsd.so";
+}
+
+static struct gsh gsh; /* without a log */
+static char said[4096];
+
+/* What nobody here has: RFC 5737, RFC 3849. */
+#define FOREIGN "192.0.2.77"
+#define FOREIGN6 "2001:db8::77"
+
+static void address(const char *text, struct sockaddr_storage *ss)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
+
+	memset(ss, 0, sizeof(*ss));
+	if (inet_pton(AF_INET, text, &in.sin_addr) == 1) {
+		memcpy(ss, &in, sizeof(in));
+	} else {
+		CU_ASSERT_EQUAL_FATAL(inet_pton(AF_INET6, text, &in6.sin6_addr),
+				      1);
+		memcpy(ss, &in6, sizeof(in6));
+	}
+}
+
+/* A configuration with these addresses and a port that is free. */
+static struct gr_config config(const char *first, const char *second)
+{
+	struct gr_config cfg = { .provider = GR_IWARP };
+	struct sockaddr_in any = { .sin_family = AF_INET };
+	socklen_t len = sizeof(any);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	CU_ASSERT_EQUAL(bind(fd, (struct sockaddr *)&any, sizeof(any)), 0);
+	CU_ASSERT_EQUAL(getsockname(fd, (struct sockaddr *)&any, &len), 0);
+	close(fd);
+	cfg.port = ntohs(any.sin_port);
+	if (first)
+		address(first, &cfg.bind.addr[cfg.bind.n++]);
+	if (second)
+		address(second, &cfg.bind.addr[cfg.bind.n++]);
+	return cfg;
+}
+
+static bool check(const struct gr_config *cfg, const char *tcp)
+{
+	struct sockaddr_storage at;
+	FILE *f = fmemopen(said, sizeof(said), "w");
+	bool good;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	said[0] = '\0';
+	address(tcp, &at);
+	good = gr_check_machine(&gsh, cfg, &at, f);
+	fclose(f);
+	return good;
+}
+
+static unsigned int lines(void)
+{
+	unsigned int n = 0;
+
+	for (const char *at = said; (at = strchr(at, '\n')); at++)
+		n++;
+	return n;
+}
+
+static bool has(const char *text)
+{
+	if (strstr(said, text))
+		return true;
+	printf("\n%s: not in\n%s", text, said);
+	return false;
+}
+
+static void addresses(void)
+{
+	struct gr_config cfg = config("127.0.0.1", NULL);
+
+	CU_ASSERT_TRUE(check(&cfg, "::"));
+	CU_ASSERT_STRING_EQUAL(said, "");
+	/* By default where NFS over TCP listens. */
+	cfg = config(NULL, NULL);
+	CU_ASSERT_TRUE(check(&cfg, "127.0.0.1"));
+	CU_ASSERT_TRUE(check(&cfg, "0.0.0.0"));
+	CU_ASSERT_TRUE(check(&cfg, "::"));
+	CU_ASSERT_TRUE(check(&cfg, "::ffff:127.0.0.1"));
+	CU_ASSERT_STRING_EQUAL(said, "");
+	CU_ASSERT_FALSE(check(&cfg, FOREIGN));
+	CU_ASSERT_TRUE(has("cannot listen on " FOREIGN ":"));
+	CU_ASSERT_TRUE(has(": no interface has this address: correct "
+			   "Bind_Addr in block RDMA\n"));
+	CU_ASSERT_FALSE(check(&cfg, "::ffff:" FOREIGN));
+	CU_ASSERT_TRUE(has("cannot listen on " FOREIGN ":"));
+	/* One does not hide the next, and those that are there are no fault. */
+	cfg = config(FOREIGN, "127.0.0.1");
+	address(FOREIGN6, &cfg.bind.addr[cfg.bind.n++]);
+	CU_ASSERT_FALSE(check(&cfg, "::"));
+	CU_ASSERT_EQUAL(lines(), 2);
+	CU_ASSERT_TRUE(has("cannot listen on " FOREIGN ":"));
+	CU_ASSERT_TRUE(has("cannot listen on [" FOREIGN6 "]:"));
+}
+
+/* A Ganesha without IPv6. */
+static void families(void)
+{
+	struct gr_config cfg = config("127.0.0.1", "::1");
+
+	CU_ASSERT_FALSE(check(&cfg, "0.0.0.0"));
+	CU_ASSERT_EQUAL(lines(), 1);
+	CU_ASSERT_TRUE(has("cannot listen on [::1]:"));
+	CU_ASSERT_TRUE(has(": NFS over TCP is served by IPv4 alone: "));
+	/* [::] beside others is left out, as by the server. */
+	cfg = config("127.0.0.1", "::");
+	CU_ASSERT_TRUE(check(&cfg, "0.0.0.0"));
+	CU_ASSERT_STRING_EQUAL(said, "");
+	cfg = config("::", NULL);
+	CU_ASSERT_FALSE(check(&cfg, "0.0.0.0"));
+}
+
+/* Another program may listen at once: nothing is kept, and nothing is in its
+ * way. */
+static void port(void)
+{
+	struct gr_config cfg = config("127.0.0.1", NULL);
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_port = htons(cfg.port) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	CU_ASSERT_TRUE(check(&cfg, "::"));
+	CU_ASSERT_EQUAL_FATAL(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	CU_ASSERT_EQUAL_FATAL(listen(fd, 1), 0);
+	/* In use: told, and no fault, as the server itself may have it. */
+	CU_ASSERT_TRUE(check(&cfg, "::"));
+	CU_ASSERT_EQUAL(lines(), 1);
+	CU_ASSERT_TRUE(has(": the port is in use: stop the program that has it "
+			   "(ss -tlnp shows it) or set another Port in block "
+			   "RDMA. No fault if it is this server, "));
+	/* On all addresses, too. */
+	cfg.bind.n = 0;
+	CU_ASSERT_TRUE(check(&cfg, "::"));
+	CU_ASSERT_EQUAL(lines(), 1);
+	close(fd);
+	CU_ASSERT_TRUE(check(&cfg, "::"));
+	CU_ASSERT_STRING_EQUAL(said, "");
+}
+
+static void keytab(void)
+{
+	static char none[] = "/nonexistent/kt", empty[] = "";
+	struct gr_config cfg = config(FOREIGN, NULL);
+
+	cfg.auth_keytab = none;
+	cfg.auth_principal = empty;
+	cfg.auth_allow = empty;
+	CU_ASSERT_FALSE(check(&cfg, "::"));
+	CU_ASSERT_EQUAL(lines(), 1);
+	cfg.auth = RT_AUTH_OPTIONAL;
+	CU_ASSERT_FALSE(check(&cfg, "::"));
+	CU_ASSERT_EQUAL(lines(), 2);
+	CU_ASSERT_TRUE(has("rpcrdma: Host_Authentication: no key for host "
+			   "authentication in keytab /nonexistent/kt: "));
+	CU_ASSERT_TRUE(has("or correct Host_Authentication_Keytab and "
+			   "_Principal in block RDMA\n"));
+	CU_ASSERT_TRUE(has("cannot listen on " FOREIGN ":"));
+}
+
+static void device(void)
+{
+	struct gr_config cfg = config("127.0.0.1", NULL);
+
+	/* iwarp serves where no device does. */
+	cfg.provider = GR_AUTO;
+	CU_ASSERT_TRUE(check(&cfg, "::"));
+	if (!access("/sys/class/infiniband", F_OK))
+		return;
+	cfg.provider = GR_VERBS;
+	CU_ASSERT_FALSE(check(&cfg, "::"));
+	CU_ASSERT_EQUAL(lines(), 1);
+	CU_ASSERT_TRUE(has("rpcrdma: provider verbs "));
+	CU_ASSERT_TRUE(has("Provider"));
+}
+
+/* ---- NFS over TCP ------------------------------------------------------- */
+
+static struct gsh_config *(*parse)(const char *path,
+				   struct gsh_config_errors *e);
+static void (*release)(struct gsh_config *tree);
+
+static void complain(char *msg, void *dest, struct gsh_config_errors *e)
+{
+	CU_FAIL("a line in the log");
+}
+
+static void found(void)
+{
+	void *lib = dlopen(GANESHA_NFSD, RTLD_NOW | RTLD_GLOBAL);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(lib);
+	*(void **)&parse = dlsym(lib, "config_ParseFile");
+	*(void **)&release = dlsym(lib, "config_Free");
+	*(void **)&gsh.init_error_type = dlsym(lib, "init_error_type");
+	*(void **)&gsh.report_config_errors =
+		dlsym(lib, "report_config_errors");
+	*(void **)&gsh.load_config_from_parse =
+		dlsym(lib, "load_config_from_parse");
+	gsh.config_errs_to_log = complain;
+	CU_ASSERT_FATAL(parse && release && gsh.init_error_type &&
+			gsh.report_config_errors && gsh.load_config_from_parse);
+}
+
+/* The addresses of a server with this file. */
+static void served(const char *text, unsigned int n, const char *first,
+		   const char *second)
+{
+	char path[] = "/tmp/rpcrdma-check-XXXXXX";
+	struct gr_config cfg = { .port = 20049 };
+	struct sockaddr_storage tcp, want;
+	struct gsh_config_errors e;
+	struct gsh_config *tree;
+	int fd = mkstemp(path);
+	struct gr_addrs at;
+
+	CU_ASSERT_FATAL(fd >= 0);
+	CU_ASSERT_EQUAL(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+	CU_ASSERT_TRUE_FATAL(gsh.init_error_type(&e));
+	tree = parse(path, &e);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
+	gr_check_tcp(&gsh, tree, &tcp);
+	release(tree);
+	unlink(path);
+	gr_needs_addresses(&cfg, &tcp, &at);
+	CU_ASSERT_EQUAL_FATAL(at.n, n);
+	for (unsigned int i = 0; i < n; i++) {
+		address(i ? second : first, &want);
+		if (want.ss_family == AF_INET6)
+			((struct sockaddr_in6 *)&want)->sin6_port =
+				htons(cfg.port);
+		else
+			((struct sockaddr_in *)&want)->sin_port =
+				htons(cfg.port);
+		CU_ASSERT_EQUAL(memcmp(&at.addr[i], &want,
+				       want.ss_family == AF_INET6 ?
+					       sizeof(struct sockaddr_in6) :
+					       sizeof(struct sockaddr_in)),
+				0);
+	}
+}
+
+static void tcp(void)
+{
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+	bool v6 = fd >= 0;
+
+	if (v6)
+		close(fd);
+	served("LOG { }\n", v6 ? 2 : 1, "0.0.0.0", "::");
+	served("NFS_Core_Param { NFS_Port = 2049; Protocols = 4; }\n",
+	       v6 ? 2 : 1, "0.0.0.0", "::");
+	served("NFS_Core_Param { NFS_Port = 2049; Bind_addr = 192.0.2.1; }\n",
+	       1, "192.0.2.1", NULL);
+	served("NFS_Core_Param { Bind_addr = 0.0.0.0; }\n", v6 ? 2 : 1,
+	       "0.0.0.0", "::");
+	served("NFS_Core_Param { Bind_addr = \"2001:db8::1\"; }\n", 1,
+	       "2001:db8::1", NULL);
+}
+
+static const struct unit_test tests[] = {
+	{ "addresses", addresses }, { "families", families },
+	{ "port", port },	    { "keytab", keytab },
+	{ "device", device },	    { "found", found },
+	{ "NFS over TCP", tcp },    { NULL, NULL },
+};
+
+UNIT_MAIN("ganesha-check", tests)
