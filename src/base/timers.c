@@ -179,8 +179,8 @@ int fab_timers_run(struct fab_timers *ts)
 	pthread_mutex_lock(&ts->lock);
 	if (now > ts->fired)
 		ts->fired = now;
-	while (n < FAB_TIMERS_TURN && (t = ts->root) && due(t) <= ts->fired &&
-	       fab_now_ms() - now <= FAB_TIMERS_TURN_MS) {
+	while (n < FAB_TURN && (t = ts->root) && due(t) <= ts->fired &&
+	       fab_now_ms() - now <= FAB_TURN_MS) {
 		fab_timer_fn fire = t->fire;
 		unsigned int what = t->what;
 

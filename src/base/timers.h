@@ -11,11 +11,10 @@
  * turn in which nothing is due looks at one number however many there are, and
  * arming and stopping touch a few of them.
  *
- * Fairness: the earliest goes first, and at most FAB_TIMERS_TURN of them, or as
- * many as begin within FAB_TIMERS_TURN_MS, before the poller does something
- * else; the rest follow in its next turn, which does not wait. Whatever is armed
- * meanwhile, for however early a time, comes behind all that are due already:
- * so one that arms itself again and again keeps no other from its turn.
+ * Fairness: the earliest goes first, and no more than turn.h says in one turn.
+ * Whatever is armed meanwhile, for however early a time, comes behind all that
+ * are due already: so one that arms itself again and again keeps no other from
+ * its turn.
  *
  * Who owns a timer sees to it that it lives until it has been stopped, and until
  * its function returns if that has begun. Either it is freed by the thread that
@@ -37,9 +36,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
-
-#define FAB_TIMERS_TURN 64
-#define FAB_TIMERS_TURN_MS 20
+#include "base/turn.h"
 
 struct fab_timer;
 

@@ -95,7 +95,7 @@ static unsigned int run(void)
 	int n;
 
 	while ((n = fab_timers_run(&ts))) {
-		CU_ASSERT_TRUE(n <= FAB_TIMERS_TURN);
+		CU_ASSERT_TRUE(n <= FAB_TURN);
 		all += (unsigned int)n;
 	}
 	return all;
@@ -128,9 +128,9 @@ static void order(void)
 		set(&e[i], now + 10000 + some(i));
 	test_clock_pass(100000);
 	last = 0;
-	CU_ASSERT_EQUAL(fab_timers_run(&ts), FAB_TIMERS_TURN);
+	CU_ASSERT_EQUAL(fab_timers_run(&ts), FAB_TURN);
 	CU_ASSERT_EQUAL(fab_timers_wait(&ts, -1), 0);
-	CU_ASSERT_EQUAL(run(), MANY - FAB_TIMERS_TURN);
+	CU_ASSERT_EQUAL(run(), MANY - FAB_TURN);
 	end();
 }
 
@@ -220,7 +220,7 @@ static void fair(void)
 	set(&e[300], now + 3);
 	while (!e[300].fired && turns++ < 100) {
 		test_clock_pass(1);
-		CU_ASSERT_TRUE(fab_timers_run(&ts) <= FAB_TIMERS_TURN);
+		CU_ASSERT_TRUE(fab_timers_run(&ts) <= FAB_TURN);
 	}
 	CU_ASSERT_EQUAL(e[300].fired, 1);
 	/* Nor does one of them go twice before all others have gone once. */

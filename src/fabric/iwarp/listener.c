@@ -30,10 +30,10 @@
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "base/turn.h"
 #include "iw.h"
 
 #define BACKLOG 1024
-#define ACCEPTS_PER_TURN 64
 #define PAUSE_MS 100
 #define WARN_MS 10000
 
@@ -322,7 +322,7 @@ static int listener_event(struct fab_events *ev, struct fab_source *src,
 	struct sockaddr_storage peer;
 
 	pthread_mutex_lock(&l->lock);
-	for (unsigned int i = 0; !l->closed && i < ACCEPTS_PER_TURN; i++) {
+	for (unsigned int i = 0; !l->closed && i < FAB_TURN; i++) {
 		socklen_t len = sizeof(peer);
 		int fd = accept4(l->fd, (struct sockaddr *)&peer, &len,
 				 SOCK_NONBLOCK | SOCK_CLOEXEC);

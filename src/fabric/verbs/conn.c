@@ -225,7 +225,7 @@ static int take_completions(struct vb_conn *c, struct fab_wc *wc, int n)
 /* What has completed. */
 static void collect(struct vb_conn *c)
 {
-	while (c->cq && vb_cq_progress(c, VB_TURN))
+	while (c->cq && vb_cq_progress(c, FAB_TURN))
 		;
 }
 
@@ -419,7 +419,7 @@ static bool advance(struct vb_conn *c)
 	take_events(c);
 	if (c->state < ST_ACCEPTED || c->state > ST_LINGER)
 		return false;
-	n = vb_cq_progress(c, VB_TURN);
+	n = vb_cq_progress(c, FAB_TURN);
 	if (c->broke) {
 		vb_end(c, c->broke, c->broke_reason);
 		return false;

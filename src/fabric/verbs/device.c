@@ -41,8 +41,6 @@
  */
 #define VENDOR_RXE 0xffffffu
 
-#define EVENTS_PER_TURN 32
-
 /* What the device can do, says its driver in the kernel; the library of some
  * (bnxt_re) cannot. */
 static bool allocates_window(struct ibv_context *ctx)
@@ -565,7 +563,7 @@ int vb_device_event(struct fab_events *events_of, struct fab_source *src,
 	struct ibv_context *ctx = dev->ctx;
 	struct ibv_async_event ev;
 
-	for (int i = 0; ctx && i < EVENTS_PER_TURN; i++) {
+	for (int i = 0; ctx && i < FAB_TURN; i++) {
 		errno = 0;
 		if (ibv_get_async_event(ctx, &ev)) {
 			if (errno == EAGAIN || errno == EWOULDBLOCK ||

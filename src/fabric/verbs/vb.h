@@ -60,6 +60,7 @@
 #include <stdatomic.h>
 #include <sys/queue.h>
 
+#include "base/turn.h"
 #include "fabric/provider/completions.h"
 #include "fabric/provider/events.h"
 
@@ -80,8 +81,6 @@
 #define VB_BATCH 32u
 /* Completions that the poller thread takes out of a queue at once. */
 #define VB_FOUND 8u
-/* Completions handled by one fab_poll() before others have their turn. */
-#define VB_TURN 256u
 
 /* Receives of a shared queue: places, and how many there are to spare. */
 #define VB_SRQ_DEPTH 8192u

@@ -26,7 +26,6 @@
 
 /* So often is a queue looked at in vain before its events are asked for. */
 #define LOOKS 256u
-#define EVENTS_PER_TURN 64
 
 /* ---- Those that tell ---------------------------------------------------- */
 
@@ -70,7 +69,7 @@ static int channel_event(struct fab_events *events_of, struct fab_source *src,
 	void *ctx;
 	int calls = 0;
 
-	for (int i = 0; i < EVENTS_PER_TURN; i++) {
+	for (int i = 0; i < FAB_TURN; i++) {
 		struct vb_conn *c;
 
 		errno = 0;

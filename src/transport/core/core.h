@@ -15,14 +15,12 @@
 
 #include <syslog.h>
 
+#include "base/turn.h"
 #include "transport/core/conn.h"
 #include "transport/core/probe.h"
 
-/* Completions handled before other connections get a turn. */
-#define RT_BUDGET 128
-/* So long a turn of one connection may last, ms; and a thread other than the
- * poller's goes on with it for so long, and so many turns. */
-#define RT_TURN_MS 20
+/* A thread other than the poller's has work of its own: it goes on with a
+ * connection for so many turns, or for FAB_TURN_MS. */
 #define RT_TURNS 16
 /* Of max_memory this part is not for chunks and reassembly. */
 #define RT_POOL_RESERVE 16

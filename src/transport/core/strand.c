@@ -320,8 +320,8 @@ static bool drained(struct rt_conn *c)
 static void conn_work(struct rt_conn *c)
 {
 	struct fab_wc wc[16];
-	uint64_t until = rt_now_ms() + RT_TURN_MS;
-	int n, budget = RT_BUDGET;
+	uint64_t until = rt_now_ms() + FAB_TURN_MS;
+	int n, budget = FAB_TURN;
 	int want;
 	bool waits;
 
@@ -370,7 +370,7 @@ static void conn_work(struct rt_conn *c)
 
 void rt_strand_release(struct rt_conn *c)
 {
-	uint64_t until = rt_now_ms() + RT_TURN_MS;
+	uint64_t until = rt_now_ms() + FAB_TURN_MS;
 	unsigned int turns = 0;
 	uint32_t n = 1;
 
