@@ -4,16 +4,33 @@ target_link_libraries(unit-rt PUBLIC test-clock rpcrdma_transport rpcrdma_loop
 	PkgConfig::CUNIT)
 target_include_directories(unit-rt PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 
+# rpcrdma_unit_of(EXTENSIONS NAME SOURCES... LIBS lib...): if all of these are in
+# this build (RPCRDMA_EXTENSIONS)
+function(rpcrdma_unit_of extensions name)
+	foreach(extension IN LISTS extensions)
+		if(NOT extension IN_LIST RPCRDMA_EXTENSIONS)
+			return()
+		endif()
+	endforeach()
+	rpcrdma_unit(${name} ${ARGN})
+endfunction()
+
 rpcrdma_unit(credit credit.c)
 rpcrdma_one_thread(unit-credit)
 rpcrdma_unit(transport transport.c LIBS unit-rt)
 rpcrdma_unit(transport-version transport_version.c LIBS unit-rt)
 rpcrdma_unit(transport-cont transport_cont.c LIBS unit-rt)
-rpcrdma_unit(transport-xchar transport_xchar.c LIBS unit-rt)
-rpcrdma_unit(transport-xchar-pair transport_xchar_pair.c LIBS unit-rt)
+rpcrdma_unit(transport-built transport_built.c LIBS unit-rt)
+foreach(extension IN LISTS RPCRDMA_EXTENSIONS)
+	string(TOUPPER ${extension} extension)
+	target_compile_definitions(unit-transport-built PRIVATE WITH_${extension})
+endforeach()
+rpcrdma_unit_of(xchar transport-xchar transport_xchar.c LIBS unit-rt)
+rpcrdma_unit_of("xchar;rtr" transport-xchar-pair transport_xchar_pair.c
+	LIBS unit-rt)
 rpcrdma_unit(transport-props transport_props.c LIBS unit-rt)
-rpcrdma_unit(transport-auth transport_auth.c auth_script.c LIBS unit-rt)
-rpcrdma_unit(transport-auth-raw transport_auth_raw.c auth_script.c
+rpcrdma_unit_of(auth transport-auth transport_auth.c auth_script.c LIBS unit-rt)
+rpcrdma_unit_of("auth;xchar;rtr" transport-auth-raw transport_auth_raw.c auth_script.c
 	LIBS unit-rt)
 rpcrdma_unit(transport-chunks transport_chunks.c LIBS unit-rt)
 rpcrdma_unit(transport-formats transport_formats.c LIBS unit-rt)
@@ -33,13 +50,13 @@ rpcrdma_unit(transport-faults transport_faults.c LIBS unit-rt)
 target_compile_definitions(unit-transport-faults PRIVATE VERSION=2)
 rpcrdma_unit(transport-faults-v1 transport_faults.c LIBS unit-rt)
 target_compile_definitions(unit-transport-faults-v1 PRIVATE VERSION=1)
-rpcrdma_unit(transport-threads transport_threads.c
+rpcrdma_unit_of("xchar;rtr" transport-threads transport_threads.c
 	LIBS unit-rt rpcrdma_fabric)
-rpcrdma_unit(transport-rtr transport_rtr.c LIBS unit-rt)
-rpcrdma_unit(transport-rtr-raw transport_rtr_raw.c LIBS unit-rt)
-rpcrdma_unit(transport-rtr-client transport_rtr_client.c LIBS unit-rt)
-rpcrdma_unit(transport-rtr-results transport_rtr_results.c LIBS unit-rt)
-rpcrdma_unit(transport-ext transport_ext.c LIBS unit-rt)
+rpcrdma_unit_of(rtr transport-rtr transport_rtr.c LIBS unit-rt)
+rpcrdma_unit_of(rtr transport-rtr-raw transport_rtr_raw.c LIBS unit-rt)
+rpcrdma_unit_of(rtr transport-rtr-client transport_rtr_client.c LIBS unit-rt)
+rpcrdma_unit_of(rtr transport-rtr-results transport_rtr_results.c LIBS unit-rt)
+rpcrdma_unit_of("xchar;rtr" transport-ext transport_ext.c LIBS unit-rt)
 rpcrdma_unit(transport-bound transport_bound.c LIBS unit-rt)
 rpcrdma_unit(transport-wait transport_wait.c LIBS unit-rt)
 rpcrdma_unit(transport-timers transport_timers.c LIBS unit-rt)
@@ -56,14 +73,26 @@ target_link_options(unit-transport-steady PRIVATE -Wl,--wrap=malloc,--wrap=callo
 foreach(name IN ITEMS transport transport-bound transport-faults
 		transport-faults-v1 transport-provider transport-rtr transport-steady transport-threads
 		transport-xchar-pair)
-	add_test(NAME unit-${name}-shared COMMAND unit-${name})
-	set_tests_properties(unit-${name}-shared PROPERTIES TIMEOUT 1200 LABELS unit
-		ENVIRONMENT RPCRDMA_TEST_SHARED=1)
+	if(TARGET unit-${name})
+		add_test(NAME unit-${name}-shared COMMAND unit-${name})
+		set_tests_properties(unit-${name}-shared PROPERTIES TIMEOUT 1200
+			LABELS unit ENVIRONMENT RPCRDMA_TEST_SHARED=1)
+	endif()
 endforeach()
 
-rpcrdma_one_thread(unit-transport-faults-shared unit-transport-faults-v1-shared
-	unit-transport-rtr-shared unit-transport-steady-shared
-	unit-transport-xchar-pair-shared)
-rpcrdma_one_thread(unit-transport-credit unit-transport-faults
-	unit-transport-faults-v1 unit-transport-rtr unit-transport-steady
-	unit-transport-xchar-pair)
+foreach(name IN ITEMS transport-credit transport-faults transport-faults-v1
+		transport-rtr transport-steady transport-xchar-pair)
+	foreach(test IN ITEMS unit-${name} unit-${name}-shared)
+		if(TEST ${test})
+			rpcrdma_one_thread(${test})
+		endif()
+	endforeach()
+endforeach()
+
+# What tests/steps/extensions builds and runs.
+get_property(transport_targets DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
+list(FILTER transport_targets INCLUDE REGEX "^unit-transport")
+list(REMOVE_ITEM transport_targets unit-transport-threads unit-transport-faults
+	unit-transport-faults-v1)
+add_custom_target(transport-units DEPENDS ${transport_targets})
+set_property(TEST ${transport_targets} APPEND PROPERTY LABELS transport)
