@@ -13,6 +13,7 @@
 #ifndef RPCRDMA_TRANSPORT_CORE_H
 #define RPCRDMA_TRANSPORT_CORE_H
 
+#include <stdarg.h>
 #include <syslog.h>
 
 #include "base/turn.h"
@@ -91,9 +92,10 @@ void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* It has said why it ended: how much it has not said. */
 void rt_log_ended(struct rt_conn *c);
-/* Remember why the connection ends; the first reason stays. */
+/* Remember why the connection ends, be it later; the first reason stays. */
 void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+void rt_conn_vfail(struct rt_conn *c, int error, const char *fmt, va_list ap);
 
 /* conn.c */
 /* A client's: @to. */
@@ -141,6 +143,9 @@ void rt_give_up(struct rt_conn *c, uint64_t at, uint64_t now, const char *why);
  * is to be processed.
  */
 bool rt_event(struct rt_conn *c, enum rt_event ev);
+/* The same with an event that ends it, and why: as rt_conn_fail(). */
+void rt_conn_stop(struct rt_conn *c, enum rt_event ev, int error,
+		  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* Does the state let an ordinary message out (4.3)? */
 bool rt_state_may_send(const struct rt_conn *c);
 

@@ -3,9 +3,8 @@
  * log - what is said of a connection, as far as its budget goes (base/log.h), and
  * why it ends
  *
- * rt_log(), rt_log_ended(), rt_conn_fail(): runner; rt_conn_log(): any thread.
+ * rt_log(), rt_log_ended(), rt_conn_fail(), rt_conn_vfail(): runner; rt_conn_log(): any thread.
  */
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "transport/core/core.h"
@@ -38,16 +37,21 @@ void rt_log_ended(struct rt_conn *c)
 	fab_log_leave(c->inst->log, &c->log_budget, &c->log_host, c->name);
 }
 
+void rt_conn_vfail(struct rt_conn *c, int error, const char *fmt, va_list ap)
+{
+	rt_assert_strand(c);
+	if (c->end_reason)
+		return;
+	vsnprintf(c->end_text, sizeof(c->end_text), fmt, ap);
+	c->end_reason = c->end_text;
+	c->end_error = error;
+}
+
 void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
 {
 	va_list ap;
 
-	rt_assert_strand(c);
-	if (c->end_reason)
-		return;
 	va_start(ap, fmt);
-	vsnprintf(c->end_text, sizeof(c->end_text), fmt, ap);
+	rt_conn_vfail(c, error, fmt, ap);
 	va_end(ap);
-	c->end_reason = c->end_text;
-	c->end_error = error;
 }

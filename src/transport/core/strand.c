@@ -118,6 +118,17 @@ bool rt_event(struct rt_conn *c, enum rt_event ev)
 	return t->process;
 }
 
+void rt_conn_stop(struct rt_conn *c, enum rt_event ev, int error,
+		  const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	rt_conn_vfail(c, error, fmt, ap);
+	va_end(ap);
+	rt_event(c, ev);
+}
+
 bool rt_state_may_send(const struct rt_conn *c)
 {
 	switch (c->state) {
@@ -245,8 +256,7 @@ void rt_give_up(struct rt_conn *c, uint64_t at, uint64_t now, const char *why)
 	rt_assert_strand(c);
 	if (!at || at > now || c->state >= RT_CLOSING)
 		return;
-	rt_conn_fail(c, -ETIMEDOUT, "%s", why);
-	rt_event(c, EV_ABORT);
+	rt_conn_stop(c, EV_ABORT, -ETIMEDOUT, "%s", why);
 }
 
 /* What the time has come for; before anything is posted. */
@@ -265,11 +275,10 @@ static void expire(struct rt_conn *c)
 		} else if (c->state == RT_ANSWERED) {
 			rt_event(c, EV_SETTLED);
 		} else {
-			rt_conn_fail(c, -ETIMEDOUT, "%s",
+			rt_conn_stop(c, EV_TIMEOUT, -ETIMEDOUT, "%s",
 				     c->state == RT_DRAINING ?
 					     "not drained in time" :
 					     "no first message in time");
-			rt_event(c, EV_TIMEOUT);
 		}
 	}
 }
@@ -278,11 +287,9 @@ static void expire(struct rt_conn *c)
  * after it has been looked at. */
 static void expire_idle(struct rt_conn *c)
 {
-	if (may_idle(c) &&
-	    c->last_active + c->inst->cfg.idle_ms <= rt_now_ms()) {
-		rt_conn_fail(c, 0, "idle for %u ms", c->inst->cfg.idle_ms);
-		rt_event(c, EV_TIMEOUT);
-	}
+	if (may_idle(c) && c->last_active + c->inst->cfg.idle_ms <= rt_now_ms())
+		rt_conn_stop(c, EV_TIMEOUT, 0, "idle for %u ms",
+			     c->inst->cfg.idle_ms);
 }
 
 /* When expire() has to be called next. */
@@ -351,8 +358,8 @@ static void conn_work(struct rt_conn *c)
 				atomic_store(&c->strand.close_wanted, 0);
 				rt_event(c, EV_ABORT);
 			} else if (c->state < RT_DRAINING) {
-				rt_conn_fail(c, 0, "ended by this side");
-				rt_event(c, EV_CLOSE);
+				rt_conn_stop(c, EV_CLOSE, 0,
+					     "ended by this side");
 			}
 		}
 		RT_EACH_PART(c->inst, turn, c);

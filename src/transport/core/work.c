@@ -227,10 +227,8 @@ void rt_chain_post(struct rt_conn *c)
 		told(c);
 	if (!rc)
 		return;
-	if (rc != -ENOTCONN) {
-		rt_conn_fail(c, rc, "posting: %s", strerror(-rc));
-		rt_event(c, EV_ABORT);
-	}
+	if (rc != -ENOTCONN)
+		rt_conn_stop(c, EV_ABORT, rc, "posting: %s", strerror(-rc));
 	chain_refused(c, chain);
 }
 

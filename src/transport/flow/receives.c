@@ -108,10 +108,9 @@ static void received(struct rt_conn *c, struct rt_work *w,
 		c->recvs_shorter--;
 	/* It promises not to; the peer's hand is in it. */
 	if (ok && wc->len > w->sge[0].len) {
-		rt_conn_fail(c, -EPROTO,
+		rt_conn_stop(c, EV_ABORT, -EPROTO,
 			     "a message of %zu octets in a Receive of %zu",
 			     wc->len, w->sge[0].len);
-		rt_event(c, EV_ABORT);
 	} else if (ok) {
 		c->traffic->received(c, w, wc);
 	}

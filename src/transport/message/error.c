@@ -20,8 +20,8 @@ void rt_error_send(struct rt_conn *c, uint32_t xid, uint32_t vers,
 		rt_wrong(c);
 	if (c->nerrors == c->max_errors) {
 		/* 7.4, [E6]: it cannot be transmitted. */
-		rt_conn_fail(c, -EPROTO, "too many errors wait for credits");
-		rt_event(c, EV_ABORT);
+		rt_conn_stop(c, EV_ABORT, -EPROTO,
+			     "too many errors wait for credits");
 		return;
 	}
 	e = &c->msg.errors[(c->msg.errors_at + c->nerrors++) % c->max_errors];

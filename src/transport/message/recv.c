@@ -263,9 +263,9 @@ void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
 	if (rt_credit_overrun(&c->credit) && c->state < RT_CLOSING) {
 		/* 4.2.1, [A5]: who does not keep to its credits would not be
 		 * held by them either from filling the memory with Calls. */
-		rt_conn_fail(c, -EPROTO, "%u messages came, %u were granted",
+		rt_conn_stop(c, EV_ABORT, -EPROTO,
+			     "%u messages came, %u were granted",
 			     c->credit.received, c->credit.announced);
-		rt_event(c, EV_ABORT);
 		return;
 	}
 	if (!x)

@@ -155,10 +155,9 @@ static bool grants(struct rt_conn *c, const struct wire_msg *m)
 static void call(struct rt_conn *c, struct rt_work *w, const struct wire_msg *m)
 {
 	if (!rt_credit1_may_take(&c->credit1, c->credit.holding)) {
-		rt_conn_fail(c, -EPROTO,
+		rt_conn_stop(c, EV_ABORT, -EPROTO,
 			     "%u Calls in progress, %u were granted",
 			     c->credit.holding, c->credit1.grant);
-		rt_event(c, EV_ABORT);
 		return;
 	}
 	c->responder->call(c, m, w, NULL);
@@ -225,8 +224,7 @@ static void receive(struct rt_conn *c, struct rt_work *w,
 static void turn_away(struct rt_conn *c, uint32_t xid)
 {
 	RT_COUNT(c, dropped, 1);
-	rt_conn_fail(c, -ENOMEM, "no memory for Call %08x", xid);
-	rt_event(c, EV_VIOLATION);
+	rt_conn_stop(c, EV_VIOLATION, -ENOMEM, "no memory for Call %08x", xid);
 }
 
 const struct rt_version rt_version1 = {

@@ -161,10 +161,9 @@ static void other_version(struct rt_conn *c, const struct wire_prefix *p)
 			       c->inst->no_version1);
 	}
 	if (++c->msg.bad_versions >= RT_BAD_VERSIONS) {
-		rt_conn_fail(c, -EPROTO,
+		rt_conn_stop(c, EV_ABORT, -EPROTO,
 			     "%u messages in a row of other versions",
 			     c->msg.bad_versions);
-		rt_event(c, EV_ABORT);
 		return;
 	}
 	if (p->htype == RDMA2_ERROR) {
@@ -199,10 +198,9 @@ static void refused(struct rt_conn *c, const struct wire_error *err)
 		again = !c->unanswered && in_range(WIRE_VERS2, err);
 		forget(c);
 	}
-	rt_conn_fail(c, again ? -EAGAIN : -EPROTONOSUPPORT,
+	rt_conn_stop(c, EV_ABORT, again ? -EAGAIN : -EPROTONOSUPPORT,
 		     "the server supports versions %u to %u only",
 		     err->vers_low, err->vers_high);
-	rt_event(c, EV_ABORT);
 }
 
 /* Does the peer refuse the version that has been settled? An ERR_VERS without
@@ -242,16 +240,16 @@ static void withdrawn(struct rt_conn *c, uint32_t xid,
 		else if (!c->server)
 			forget(c);
 	}
+	error = c->server ? -EPROTO : error;
 	if (known)
-		rt_conn_fail(c, c->server ? -EPROTO : error,
+		rt_conn_stop(c, EV_ABORT, error,
 			     "version %u is refused; the peer supports %u to "
 			     "%u",
 			     c->version, err->vers_low, err->vers_high);
 	else
-		rt_conn_fail(c, c->server ? -EPROTO : error,
+		rt_conn_stop(c, EV_ABORT, error,
 			     "version %u is refused on this connection",
 			     c->version);
-	rt_event(c, EV_ABORT);
 	if (known && own && own->posted) {
 		/* 7.1.1: that ends the RPC. After a MISMATCH it may be sent
 		 * again. */

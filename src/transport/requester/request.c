@@ -345,8 +345,7 @@ fail:
 		return true;
 	}
 end:
-	rt_conn_fail(c, rc, "sending a Call: %s", strerror(-rc));
-	rt_event(c, EV_ABORT);
+	rt_conn_stop(c, EV_ABORT, rc, "sending a Call: %s", strerror(-rc));
 	rt_chain_post(c);
 	if (w)
 		rt_work_put(c, w);

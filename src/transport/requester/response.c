@@ -322,10 +322,9 @@ static void unusable(struct rt_conn *c, struct rt_own *own)
 	if (begun) {
 		/* As with a good Reply that comes too early: what is left of
 		 * the Call is not sent, so nothing else can be. */
-		rt_conn_fail(c, -EPROTO,
+		rt_conn_stop(c, EV_VIOLATION, -EPROTO,
 			     "Reply %08x: it comes before the whole Call",
 			     own->xid);
-		rt_event(c, EV_VIOLATION);
 	}
 }
 

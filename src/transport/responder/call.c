@@ -73,9 +73,9 @@ static bool take_surplus(struct rt_conn *c, size_t *n)
 	*n = rt_call_size(c->inst) + c->recv_size;
 	if (rt_memory_take(c, 0, *n))
 		return true;
-	rt_conn_fail(c, -EPROTO, "%u Calls in progress, %u were granted",
-		     c->credit.holding, c->credit.max);
-	rt_event(c, EV_ABORT);
+	rt_conn_stop(c, EV_ABORT, -EPROTO,
+		     "%u Calls in progress, %u were granted", c->credit.holding,
+		     c->credit.max);
 	return false;
 }
 
@@ -193,9 +193,8 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid, bool reads,
 	/* A Call's credit is back when its Reply is posted, and not when the
 	 * peer has taken that. */
 	if (c->calls_all - c->credit.holding >= rt_conn_most(c)) {
-		rt_conn_fail(c, -ENOBUFS, "%u Replies are not taken",
+		rt_conn_stop(c, EV_ABORT, -ENOBUFS, "%u Replies are not taken",
 			     c->calls_all - c->credit.holding);
-		rt_event(c, EV_ABORT);
 		return NULL;
 	}
 	if (!chunks_allowed(c, reads, writes, &err)) {

@@ -281,8 +281,7 @@ static void end(struct rt_conn *c, struct rt_call_priv *call, struct rt_work *w)
 /* What is in the chain already cannot be taken back: end. */
 static bool broken(struct rt_conn *c, struct rt_work *w, int rc)
 {
-	rt_conn_fail(c, rc, "sending a Reply: %s", strerror(-rc));
-	rt_event(c, EV_ABORT);
+	rt_conn_stop(c, EV_ABORT, rc, "sending a Reply: %s", strerror(-rc));
 	rt_chain_post(c);
 	if (w)
 		rt_work_put(c, w);

@@ -319,8 +319,8 @@ static void begin(struct rt_conn *c)
 	if (c->server || policy(c) == RT_AUTH_NONE)
 		return;
 	if (!start(c) || !step(c, 0, NULL, NULL, 0)) {
-		rt_conn_fail(c, -ENOMEM, "host authentication: no memory");
-		rt_event(c, EV_ABORT);
+		rt_conn_stop(c, EV_ABORT, -ENOMEM,
+			     "host authentication: no memory");
 		return;
 	}
 	/* Time must be left for what follows, [B6]. */

@@ -151,12 +151,11 @@ static void resized(struct rt_conn *c)
 	if (!plan || (plan->room <= c->to_peer &&
 		      (!plan->nbs || !rt_rtr_moved(c, plan))))
 		return;
-	rt_conn_fail(c, -EPROTO,
+	rt_conn_stop(c, EV_VIOLATION, -EPROTO,
 		     "the peer's Receive Buffer Size has become %u, or their "
 		     "structure another, amid a message that was cut for what "
 		     "it was",
 		     c->theirs.recv_size);
-	rt_event(c, EV_VIOLATION);
 }
 
 static void settled(struct rt_conn *c)

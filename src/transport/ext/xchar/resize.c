@@ -149,8 +149,8 @@ uint32_t rt_xchar_request(struct rt_conn *c, const struct wire_xchar *m)
 	if (!rt_values_read(c, &m->props, &unused))
 		return RDMA2_ERR_BAD_PROPVAL;
 	if (x->nresp == c->max_errors) {
-		rt_conn_fail(c, -EPROTO, "too many requests wait for credits");
-		rt_event(c, EV_ABORT);
+		rt_conn_stop(c, EV_ABORT, -EPROTO,
+			     "too many requests wait for credits");
 		return 0;
 	}
 	r = calloc(1, sizeof(*r));
