@@ -13,6 +13,8 @@
 
 #include "transport/message/message.h"
 
+/* Octets of a token before its own: kind and length. */
+#define RT_AUTH_HEAD 8
 /* Threads for steps of host authentication. */
 #define RT_AUTH_THREADS 2
 
@@ -84,7 +86,43 @@ static inline struct rt_auth_pool *pool(const struct rt_instance *inst)
 	return inst->ext[RT_SLOT_AUTH];
 }
 
-/* auth.c */
+static inline enum rt_auth_policy rt_auth_policy(const struct rt_conn *c)
+{
+	return c->inst->cfg.auth;
+}
+
+static inline bool rt_auth_settled(const struct rt_conn *c)
+{
+	return auth(c)->phase <= RT_AUTH_PASSED;
+}
+
+/* exchange.c */
+/* What others go by, whenever it may have changed. */
+void rt_auth_announce(struct rt_conn *c);
+void rt_auth_go_to(struct rt_conn *c, enum rt_auth_phase phase);
+/* Server: is its first message due? */
+void rt_auth_answer(struct rt_conn *c, bool due);
+/* The token that goes is no more. */
+void rt_auth_drop_out(struct rt_conn *c);
+/* No part in it is taken any more. */
+void rt_auth_reset(struct rt_conn *c);
+/* End the connection, but tell the peer why, if that can be told. */
+void rt_auth_refuse(struct rt_conn *c, int error, const void *token, size_t len,
+		    const char *why);
+void rt_auth_refuse_simply(struct rt_conn *c, const char *why);
+/* The peer goes on without having shown who it is. */
+void rt_auth_absent(struct rt_conn *c);
+/* Begin the exchange; false: no memory. */
+bool rt_auth_start(struct rt_conn *c);
+/* Client: the same with its first step, unless the policy is to take no part. */
+void rt_auth_begin(struct rt_conn *c);
+/* A client that has not even a token to begin with. */
+void rt_auth_cannot_begin(struct rt_conn *c, const char *why);
+/* Have a step made; @token: memory that goes along. False: no memory. */
+bool rt_auth_run(struct rt_conn *c, uint32_t kind, uint8_t *memory,
+		 const uint8_t *token, size_t len);
+/* Others take its place. */
+void rt_auth_give_way(struct rt_conn *c);
 /* Steps that have been made come by here. */
 void rt_auth_result(struct rt_conn *c, struct rt_mail *m);
 

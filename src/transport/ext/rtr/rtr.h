@@ -171,6 +171,31 @@ bool rt_rtr_same_layout(const struct rt_rtr_layout *a,
 /* Has what it was cut for become another? */
 bool rt_rtr_moved(const struct rt_conn *c, const struct rt_rtr_plan *p);
 
+/* props.c: as in struct rt_ext */
+unsigned int rt_rtr_props(struct rt_conn *c, struct wire_prop *to, void *buf,
+			  size_t room);
+bool rt_rtr_prop(struct rt_conn *c, struct rt_properties *unused,
+		 const struct wire_prop *v);
+void rt_rtr_begin(struct rt_conn *c);
+bool rt_rtr_changed(const struct rt_conn *c);
+void rt_rtr_taken(struct rt_conn *c, struct rt_properties *next);
+void rt_rtr_resized(struct rt_conn *c);
+
+/* group.c */
+/* An XMTREQ or XMTRESP, and an XMTCONT. */
+void rt_rtr_initial(struct rt_conn *c, struct rt_work *w,
+		    const struct rt_in *in, const struct wire_xmt *m);
+void rt_rtr_continued(struct rt_conn *c, struct rt_work *w,
+		      const struct rt_in *in, const struct wire_xmt *m);
+/* May the message come where it does? If not, it has been answered. */
+bool rt_rtr_in_order(struct rt_conn *c, const struct wire_prefix *p);
+/* Swallow what is still to come of a group. */
+void rt_rtr_discard(struct rt_conn *c, uint32_t xid);
+/* Drop the group that is coming; what is under way of it is to be swallowed. */
+void rt_rtr_give_up(struct rt_conn *c);
+/* There is none any more. */
+void rt_rtr_group_reset(struct rt_conn *c);
+
 /* place.c */
 void rt_rtr_layout_set(struct rt_rtr_layout *l, const struct wire_rbstruct *b);
 /*
