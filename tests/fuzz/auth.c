@@ -21,9 +21,9 @@
  */
 #include <sched.h>
 
+#include "auth_jobs.h"
 #include "auth_mech.h"
 #include "test_clock.h"
-#include "transport/ext/auth/auth.h"
 #include "transport_upper.h"
 
 #define SET_SERVER 0x01u /* the peer is the server */
@@ -96,17 +96,10 @@ static void sent_by_transport(struct fuzz *f)
  */
 static void settle(struct fuzz *f)
 {
-	for (;;) {
-		struct rt_conn *c;
-		unsigned int mine;
-
-		rt_raw_run(&f->r);
-		c = conn(f);
-		mine = c && auth(c)->exchange;
-		if (c && auth(c)->job ? mech_held(auth(c)->exchange) :
-					mech_others_held(mine))
-			break;
+	rt_raw_run(&f->r);
+	while (!mech_holds(auth_jobs())) {
 		sched_yield();
+		rt_raw_run(&f->r);
 	}
 	check(f);
 }

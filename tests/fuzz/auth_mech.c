@@ -208,25 +208,14 @@ void mech_hold(bool hold)
 	pthread_mutex_unlock(&mech.lock);
 }
 
-bool mech_held(const void *exchange)
+bool mech_holds(unsigned int steps)
 {
-	const struct exchange *e = exchange;
-	bool is;
+	bool does;
 
 	pthread_mutex_lock(&mech.lock);
-	is = mech.hold && e->held;
+	does = steps == (mech.hold ? mech.held : 0);
 	pthread_mutex_unlock(&mech.lock);
-	return is;
-}
-
-bool mech_others_held(unsigned int mine)
-{
-	bool are;
-
-	pthread_mutex_lock(&mech.lock);
-	are = mech.exchanges == mine + (mech.hold ? mech.held : 0);
-	pthread_mutex_unlock(&mech.lock);
-	return are;
+	return does;
 }
 
 void mech_expect(const uint8_t *p, size_t n)

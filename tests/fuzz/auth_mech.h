@@ -34,10 +34,8 @@ struct mech_state mech_state(void);
 void mech_plan(uint8_t plan);
 /* From now on steps wait; or all go on. */
 void mech_hold(bool hold);
-/* Is a step of this exchange waiting? */
-bool mech_held(const void *exchange);
-/* But for @mine exchanges, are all waiting in a step? */
-bool mech_others_held(unsigned int mine);
+/* Are so many steps waiting? */
+bool mech_holds(unsigned int steps);
 
 /* These octets go to the instance, as the next of a token; from here on it
  * cannot be told what will come of them. */

@@ -6,7 +6,6 @@
 #include <errno.h>
 
 #include "rt_raw.h"
-#include "transport/core/conn.h"
 #include "unit.h"
 
 static const struct rt_config with_user = { .request_user_size = 8 };
@@ -283,7 +282,7 @@ static void closed_first(void)
 		CU_ASSERT_EQUAL_FATAL(rt_raw_next(&r), RDMA2_CALL_INLINE);
 		CU_ASSERT_TRUE_FATAL(r.m.has_reply &&
 				     wire_segment_next(&r.m.reply, &it, &seg));
-		fab = r.p.client->fab;
+		fab = loop_peer(r.fab);
 		memset(&between, 0, sizeof(between));
 		between.real = fab->ops;
 		between.ops = *fab->ops;

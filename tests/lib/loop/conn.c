@@ -505,6 +505,11 @@ size_t loop_recvs_posted(struct fab_conn *fc)
 	return n;
 }
 
+struct fab_conn *loop_peer(struct fab_conn *fc)
+{
+	return &loop_peer_of(loop_conn_of(fc))->base;
+}
+
 size_t loop_exposed(struct fab_conn *fc)
 {
 	struct loop_conn *c = loop_conn_of(fc);
