@@ -298,7 +298,7 @@ static const char *set_text(struct gw_options *o, int opt, struct arg_err *err)
 		break;
 	case OPT_STATS_SOCKET:
 		if (strlen(optarg) >= 108)
-			return "the path of a socket has 107 octets at most";
+			return "the path of a socket has 107 bytes at most";
 		o->stats_socket = optarg;
 		break;
 	case OPT_QUIET:

@@ -65,8 +65,8 @@ def nonsense(stat):
         ("not a name on a bus, such as " + BUS_NAME, "--dbus-name", "a.b;c"),
         ("unrecognized arguments", "--all"),
         ("unrecognized arguments", "all"),
-        ("1 to 107 octets", "--socket", "0" * 108),
-        ("1 to 107 octets", "--socket", ""),
+        ("1 to 107 bytes", "--socket", "0" * 108),
+        ("1 to 107 bytes", "--socket", ""),
     )
     results = outputs_of([(stat, *c[1:]) for c in cases])
     for (want, *_), (status, out, err) in zip(cases, results):
@@ -202,7 +202,7 @@ def forms(stat, path, program):
             for line in text.splitlines() if len(line) > 40}
     for label, *keys in (
             ("Calls", "calls_sent", "calls_received", None),
-            ("Octets inline", "inline_bytes_sent", "inline_bytes_received",
+            ("Bytes inline", "inline_bytes_sent", "inline_bytes_received",
              None),
             ("  in Continued format", "continued_bytes_sent",
              "continued_bytes_received", None),
@@ -248,7 +248,7 @@ def forms(stat, path, program):
     assert row["id"] == str(c["id"]) and row["peer"] == c["peer"], row
     assert row["v"] == "2" and row["state"] == c["state"], row
     assert row["crc"] == ("yes" if c["crc"] else "no"), row
-    assert row["octets-writ"] == str(c["stats"]["write_bytes"]), row
+    assert row["bytes-writ"] == str(c["stats"]["write_bytes"]), row
 
     # How long this client's Calls took.
     ns = sum(o["sum_ns"] for o in c["operations"].values())
