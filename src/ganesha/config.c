@@ -44,8 +44,7 @@ static int old_take(const char *token, int term, struct gsh_config_item *item,
 	static const struct {
 		const char *name, *instead;
 	} rows[] = {
-		{ "Enable",
-		  "take it out; to switch RDMA off, take out the block" },
+		{ "Enable", "remove it; to turn RDMA off, remove the block" },
 		{ "Max_Shared_Receives",
 		  "give this number to Shared_Receives instead" },
 		{ "Max_Host_Connections",
@@ -53,15 +52,13 @@ static int old_take(const char *token, int term, struct gsh_config_item *item,
 		{ "Max_Host_Memory",
 		  "set Max_Host_Share, in percent, instead" },
 	};
-	const char *instead = "take it out, as the server chooses well without "
-			      "it, or move it to a block RDMA_Debug";
+	const char *instead = "remove it, as the default is good, or move it "
+			      "to a block RDMA_Debug";
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (!strcmp(rows[i].name, item->name))
 			instead = rows[i].instead;
-	gr_complain(node, e,
-		    "%s is an item of version 0.1, and still does what it did: "
-		    "%s",
+	gr_complain(node, e, "%s is an item of version 0.1 and still works: %s",
 		    item->name, instead);
 	return 0;
 }

@@ -42,6 +42,17 @@ static void print_addrs(FILE *f, const struct gr_addrs *a)
 	}
 }
 
+/* As it may be given: with a unit it must be in quotes. */
+static void print_size(FILE *f, const void *at)
+{
+	const char *quote;
+	char text[24];
+
+	gr_size_text(*(const uint64_t *)at, text, sizeof(text));
+	quote = strpbrk(text, "KMG") ? "\"" : "";
+	fprintf(f, "%s%s%s", quote, text, quote);
+}
+
 /* An item with a handler of its own is known by where its value goes. */
 static void print_proc(FILE *f, const struct gsh_config_item *item,
 		       const struct gr_config *cfg)
@@ -52,9 +63,7 @@ static void print_proc(FILE *f, const struct gsh_config_item *item,
 	};
 
 	if (gr_size_of(item->name))
-		fprintf(f, "%" PRIu64,
-			*(const uint64_t *)(const void *)((const char *)cfg +
-							  off));
+		print_size(f, (const char *)cfg + off);
 	else if (off == offsetof(struct gr_config, shared) && cfg->shared.on &&
 		 cfg->shared.max)
 		fprintf(f, "%" PRIu32, cfg->shared.max);

@@ -185,10 +185,10 @@ static void read_config(struct gsh_config *tree)
 		return;
 	}
 	hook.was_read = true;
+	near_look(config_path(), warn, NULL);
 	hook.config = gr_config_load(&hook.gsh, tree, &s->cfg);
 	switch (hook.config) {
 	case GR_CONFIG_ABSENT:
-		near_look(config_path(), warn, NULL);
 		gsh_log(&hook.gsh, GSH_EVENT,
 			"no RDMA block in ganesha.conf: not serving RDMA");
 		return;
@@ -320,16 +320,16 @@ static void tell_changes(struct gsh_config *tree)
 	now = gr_config_load(&quiet, tree, &cfg);
 	if (now == GR_CONFIG_BAD) {
 		gsh_log(&hook.gsh, GSH_WARN,
-			"reload: block RDMA of ganesha.conf is wrong now, and "
-			"RDMA would not start with it: --check-config tells "
-			"why. Until then nothing changes");
+			"reload: block RDMA of ganesha.conf has errors now, and "
+			"RDMA would not start with it: --check-config says "
+			"why. Nothing changes before a restart");
 		return;
 	}
 	if ((now == GR_CONFIG_ABSENT) != (hook.config == GR_CONFIG_ABSENT)) {
 		gsh_log(&hook.gsh, GSH_WARN,
-			"reload: a block RDMA has been %s; that is taken over "
-			"by a restart only",
-			now == GR_CONFIG_ABSENT ? "taken out" : "added");
+			"reload: block RDMA has been %s; restart the server to "
+			"apply that",
+			now == GR_CONFIG_ABSENT ? "removed" : "added");
 		return;
 	}
 	f = hook.config == GR_CONFIG_GOOD ? open_memstream(&names, &len) : NULL;
@@ -339,9 +339,9 @@ static void tell_changes(struct gsh_config *tree)
 	}
 	if (n && names)
 		gsh_log(&hook.gsh, GSH_WARN,
-			"reload: not taken over, as block RDMA is read at the "
-			"start only: %s; restart the server for %s",
-			names, n == 1 ? "it" : "them");
+			"reload: block RDMA is read only at the start: restart "
+			"the server to apply %s",
+			names);
 	free(names);
 }
 

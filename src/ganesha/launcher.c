@@ -352,8 +352,8 @@ static int check_config(const struct options *o, char *host)
 			o->name, nfs_config_path);
 	else if (syntax || complaints)
 		fprintf(stderr,
-			"%s: %s: the server would start with it, and pass over "
-			"what is told above\n",
+			"%s: %s: the server would start with it, in spite of "
+			"the above\n",
 			o->name, nfs_config_path);
 	if (o->strict && (syntax || complaints))
 		good = false;

@@ -13,6 +13,7 @@
 #include "ganesha/near.h"
 
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -67,82 +68,110 @@ static bool is_name(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* "= 64M": a number with a unit, and nothing else of a word behind it. */
-static bool has_bare_unit(const char *at)
+/* "= 64M": the length of a number with a unit, and nothing else of a word
+ * behind it; *@at is moved to it. 0: it is none. */
+static int bare_unit(const char **at)
 {
-	at += strspn(at, " \t");
-	if (!isdigit((unsigned char)*at))
-		return false;
-	at += strspn(at, "0123456789");
-	return strchr("kKmMgG", *at) && *at && !is_name(at[1]) &&
-	       at[1] != ':' && at[1] != '.';
+	const char *unit;
+
+	*at += strspn(*at, " \t");
+	unit = *at + strspn(*at, "0123456789");
+	if (unit == *at || !*unit || !strchr("kKmMgG", *unit) ||
+	    is_name(unit[1]) || unit[1] == ':' || unit[1] == '.')
+		return 0;
+	return (int)(unit + 1 - *at);
 }
 
-/* One line of the file; @depth: in so many blocks. */
-static unsigned int look(const char *path, unsigned int number, char *line,
-			 unsigned int *depth, near_fn *tell, void *ctx)
+struct reader {
+	const char *path;
+	near_fn *tell;
+	void *ctx;
+	unsigned int line, told;
+	unsigned int depth; /* in so many blocks */
+	bool ours; /* the outermost is read here */
+	char name[64]; /* the last one */
+};
+
+__attribute__((format(printf, 2, 3))) static void say(struct reader *r,
+						      const char *format, ...)
 {
-	unsigned int told = 0;
 	char text[512];
+	va_list args;
+	int n = snprintf(text, sizeof(text),
+			 "Config File (%.200s:%u): ", r->path, r->line);
 
-	for (char *at = line; *at && *at != '#';) {
-		char *name = at;
-		char quote = *at;
+	va_start(args, format);
+	vsnprintf(text + n, sizeof(text) - (size_t)n, format, args);
+	va_end(args);
+	r->tell(r->ctx, text);
+	r->told++;
+}
 
-		if (quote == '"' || quote == '\'') {
-			at = strchr(at + 1, quote);
+/* At a name. Returns what is behind it. */
+static const char *look_name(struct reader *r, const char *at)
+{
+	const char *next;
+	size_t len = 0;
+
+	while (is_name(at[len]))
+		len++;
+	snprintf(r->name, sizeof(r->name), "%.*s", (int)len, at);
+	next = at + len + strspn(at + len, " \t\r\n");
+	if (!r->depth && (!*next || *next == '{') && len < sizeof(r->name) &&
+	    near_name(r->name))
+		say(r,
+		    "block %s is not read: the blocks are RDMA and RDMA_Debug",
+		    r->name);
+	return at + len;
+}
+
+static void look(struct reader *r, const char *at)
+{
+	while (*at && *at != '#') {
+		char c = *at;
+		int len;
+
+		if (is_name(c)) {
+			at = look_name(r, at);
+			continue;
+		}
+		at++;
+		if (c == '"' || c == '\'') {
+			at = strchr(at, c);
 			if (!at)
 				break;
 			at++;
-		} else if (is_name(*at)) {
-			size_t len = 0;
-			char *next;
-
-			while (is_name(at[len]))
-				len++;
-			next = at + len + strspn(at + len, " \t\r\n");
-			at += len;
-			if (*depth || (*next && *next != '{'))
-				continue;
-			name = strndup(name, len);
-			if (name && near_name(name)) {
-				snprintf(text, sizeof(text),
-					 "Config File (%s:%u): block %.64s is "
-					 "not read: the blocks are RDMA and "
-					 "RDMA_Debug",
-					 path, number, name);
-				tell(ctx, text);
-				told++;
-			}
-			free(name);
-		} else {
-			*depth += *at == '{';
-			*depth -= *at == '}' && *depth;
-			if (*at == '=' && has_bare_unit(at + 1)) {
-				snprintf(text, sizeof(text),
-					 "Config File (%s:%u): a number with a "
-					 "unit must be in quotes, as \"64M\"",
-					 path, number);
-				tell(ctx, text);
-				told++;
-			}
-			at++;
+		} else if (c == '{') {
+			if (!r->depth++)
+				r->ours = !strcasecmp(r->name, "RDMA") ||
+					  !strcasecmp(r->name, "RDMA_Debug");
+		} else if (c == '}') {
+			r->depth -= r->depth > 0;
+		} else if (c == '=' && r->depth && r->ours) {
+			len = bare_unit(&at);
+			if (len)
+				say(r,
+				    "a number with a unit must be in quotes: "
+				    "%s = \"%.*s\"; as it stands, this line "
+				    "has no effect",
+				    r->name, len, at);
 		}
 	}
-	return told;
 }
 
 unsigned int near_look(const char *path, near_fn *tell, void *ctx)
 {
-	unsigned int told = 0, number = 0, depth = 0;
+	struct reader r = { .path = path, .tell = tell, .ctx = ctx };
 	FILE *f = path ? fopen(path, "re") : NULL;
 	char *line = NULL;
 	size_t room = 0;
 
-	while (f && getline(&line, &room, f) >= 0)
-		told += look(path, ++number, line, &depth, tell, ctx);
+	while (f && getline(&line, &room, f) >= 0) {
+		r.line++;
+		look(&r, line);
+	}
 	free(line);
 	if (f)
 		fclose(f);
-	return told;
+	return r.told;
 }

@@ -66,9 +66,19 @@ static void files(void)
 	CU_ASSERT_EQUAL(look("EXPORT {\n}\nRDMA2\n{\n}\n"), 1);
 	CU_ASSERT_PTR_NOT_NULL(strstr(said, ":3): block RDMA2 is not read"));
 	CU_ASSERT_EQUAL(look("RDMA {\n\tMax_Memory = 64M;\n}\n"), 1);
-	CU_ASSERT_PTR_NOT_NULL(strstr(said, ":2): a number with a unit"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(said,
+				      ":2): a number with a unit must be "
+				      "in quotes: Max_Memory = \"64M\";"));
+	CU_ASSERT_EQUAL(look("rdma_debug { A = 1k ; Send_Size= 64K; }\n"), 2);
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, ": Send_Size = \"64K\";"));
+	/* Of other blocks nothing is known. */
+	CU_ASSERT_EQUAL(look("EXPORT {\n MaxRead = 64M; RDMA { a = 4K; }\n}\n"
+			     "X = 4K;\n"),
+			0);
+	CU_ASSERT_EQUAL(look("LOG { } RDMA\n{\n} EXPORT { A = 4K; }\n"), 0);
+	CU_ASSERT_EQUAL(look("LOG { A { } } RDMA\n{\n A = 4K; }\n"), 1);
 	/* Quotes, names, addresses, hexadecimal and others are none. */
-	CU_ASSERT_EQUAL(look("A { a = \"64M\"; b = M64; c = 64; d = 1:2;\n"
+	CU_ASSERT_EQUAL(look("RDMA { a = \"64M\"; b = M64; c = 64; d = 1:2;\n"
 			     " e = 192.0.2.1; f = 0x4G; g = 4Kb; h = 9P; }\n"),
 			0);
 	CU_ASSERT_EQUAL(look("A = \"open\n}}} RDMAS { }\n"), 1);
