@@ -4,8 +4,10 @@
  *
  * Threads: one.
  */
+#include <netinet/tcp.h>
 #include <sys/resource.h>
 
+#include "fabric/iwarp/iw.h"
 #include "iwarp_raw.h"
 #include "test_clock.h"
 
@@ -48,6 +50,26 @@ static void test_private_data(void)
 		CU_ASSERT_TRUE(ci.crc && si.crc);
 		world_close(&w);
 	}
+}
+
+static bool has_reno(struct fab_conn *c)
+{
+	char name[16] = "";
+	socklen_t len = sizeof(name);
+
+	return !getsockopt(iw_conn(c)->fd, IPPROTO_TCP, TCP_CONGESTION, name,
+			   &len) &&
+	       !strncmp(name, "reno", sizeof(name));
+}
+
+/* Within one machine nothing is paced, whatever the system's choice: where that
+ * is "reno" anyway, this shows nothing. */
+static void test_unpaced(void)
+{
+	world_pair(&w, NULL);
+	CU_ASSERT_TRUE(has_reno(w.cli.c));
+	CU_ASSERT_TRUE(has_reno(w.srv.c));
+	world_close(&w);
 }
 
 static void test_private_data_refused(void)
@@ -707,6 +729,7 @@ static void test_half_reply(void)
 static const struct unit_test tests[] = {
 	{ "private_data", test_private_data },
 	{ "private_data_refused", test_private_data_refused },
+	{ "unpaced", test_unpaced },
 	{ "reject", test_reject },
 	{ "refused", test_refused },
 	{ "ipv6", test_ipv6 },

@@ -99,21 +99,39 @@ static int receive_frame(struct iw_conn *c, bool reply, struct mpa_frame *f)
 }
 
 /* The socket is connected. */
-static bool crc_wanted(const struct iw_conn *c)
+static bool same_machine(const struct iw_conn *c)
 {
 	struct sockaddr_storage local = { 0 }, peer = { 0 };
 	socklen_t len = sizeof(local), peer_len = sizeof(peer);
+
+	return !getsockname(c->fd, (struct sockaddr *)&local, &len) &&
+	       !getpeername(c->fd, (struct sockaddr *)&peer, &peer_len) &&
+	       iw_mpa_same_machine(&local, &peer);
+}
+
+static bool crc_wanted(const struct iw_conn *c)
+{
 	enum fab_crc crc = iw_conn_domain(c)->crc;
 
 	if (crc != FAB_CRC_AUTO)
 		return crc == FAB_CRC_ON;
-	return getsockname(c->fd, (struct sockaddr *)&local, &len) ||
-	       getpeername(c->fd, (struct sockaddr *)&peer, &peer_len) ||
-	       !iw_mpa_same_machine(&local, &peer);
+	return !same_machine(c);
+}
+
+/* Some congestion controls, BBR among them, pace what is sent, with a timer for
+ * each part of it. Within one machine there is no link to be congested. A
+ * kernel always has "reno"; if it is refused, that is no reason to fail. */
+static void send_unpaced(struct iw_conn *c)
+{
+	static const char reno[] = "reno";
+
+	setsockopt(c->fd, IPPROTO_TCP, TCP_CONGESTION, reno, sizeof(reno) - 1);
 }
 
 void iw_startup_done(struct iw_conn *c)
 {
+	if (same_machine(c))
+		send_unpaced(c);
 	fab_ev_conn_timer_stop(&c->ev);
 	c->state = ST_OPEN;
 	c->done.established = true;
