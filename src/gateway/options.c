@@ -202,7 +202,9 @@ static void set_number(struct gw_options *o, int opt, uint64_t v)
 		o->config.send_size = (uint32_t)v;
 		break;
 	case OPT_PLACEMENT:
-		o->config.placement_size = (uint32_t)v;
+		/* Without any, the size is not looked at, but has to be one. */
+		if (v)
+			o->config.placement_size = (uint32_t)v;
 		o->config.no_placement = !v;
 		break;
 	case OPT_SEGMENT:
