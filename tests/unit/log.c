@@ -138,8 +138,10 @@ static void host(void)
 	/* Nothing has been lost, and it is told without another line. */
 	fab_log_tick(l);
 	CU_ASSERT_EQUAL(s.left_out + s.lines, 4 + FAB_LOG_HOST - s.tells + 1);
+	CU_ASSERT_TRUE(fab_log_owes(l));
 	test_clock_pass(FAB_LOG_HOST_MS);
 	fab_log_tick(l);
+	CU_ASSERT_FALSE(fab_log_owes(l));
 	CU_ASSERT_EQUAL(s.left_out + s.lines, 12001);
 	CU_ASSERT_PTR_NOT_NULL(strstr(s.told, "host 10.0.0.1: "));
 	fab_log_destroy(l);
