@@ -638,6 +638,31 @@ static void all_faults(void)
 	CU_ASSERT_TRUE(!cfg.enable && lines() == 1);
 }
 
+/* Sizes as they are printed: the largest unit that leaves nothing over. */
+static void size_text(void)
+{
+	static const struct {
+		uint64_t size;
+		const char *text;
+	} rows[] = {
+		{ 0, "0" },
+		{ 1023, "1023" },
+		{ 1024, "1K" },
+		{ 1025, "1025" },
+		{ 1536, "1536" },
+		{ 1u << 20, "1M" },
+		{ 3u << 19, "1536K" },
+		{ 1u << 30, "1G" },
+		{ 1ull << 40, "1024G" },
+	};
+	char text[24];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		gr_size_text(rows[i].size, text, sizeof(text));
+		CU_ASSERT_STRING_EQUAL(text, rows[i].text);
+	}
+}
+
 static void found(void)
 {
 	CU_ASSERT_TRUE_FATAL(bind_ganesha());
@@ -655,6 +680,7 @@ static const struct unit_test tests[] = {
 	{ "block RDMA_Debug", debug_block },
 	{ "differences", differences },
 	{ "all faults", all_faults },
+	{ "text of a size", size_text },
 	{ NULL, NULL },
 };
 

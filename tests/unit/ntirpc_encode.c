@@ -91,6 +91,21 @@ static void test_random(void)
 }
 
 /* Words and odd lengths over the borders of the buffers. */
+/* Whatever was in the memory before. */
+static void test_fresh(void)
+{
+	struct nrt_encode e;
+
+	memset(&e, 0xa5, sizeof(e));
+	CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool, MiB), 0);
+	CU_ASSERT_PTR_NULL(e.xdrs.x_public);
+	CU_ASSERT_PTR_NULL(e.xdrs.x_private);
+	CU_ASSERT_PTR_NULL(e.xdrs.x_lib[0]);
+	CU_ASSERT_PTR_NULL(e.xdrs.x_lib[1]);
+	CU_ASSERT_EQUAL(XDR_GETPOS(&e.xdrs), 0);
+	XDR_DESTROY(&e.xdrs);
+}
+
 static void test_growth(void)
 {
 	static uint8_t want[MiB];
@@ -504,6 +519,7 @@ static const struct unit_test tests[] = {
 	{ "random items", test_random },
 	{ "growth", test_growth },
 	{ "putbufs", test_putbufs },
+	{ "fresh", test_fresh },
 	{ "uio untouched", test_uio_untouched },
 	{ "many uios", test_many_uios },
 	{ "longest stream", test_max },

@@ -190,6 +190,31 @@ static void test_addr(void)
 		check_addr(rows[i].s, rows[i].port, rows[i].want);
 }
 
+/* Of 64 letters, which is one too many: no server is asked for it. */
+#define LONG "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijkl"
+
+/* A name that somebody may know later, and what never will be one. */
+static void test_names(void)
+{
+	static const struct {
+		const char *s;
+		bool name;
+	} rows[] = {
+		{ LONG ":1", true },	     { LONG "-1.test:1", true },
+		{ "-" LONG ":1", false },    { LONG "_.test:1", false },
+		{ LONG " b.test:1", false }, { "1.2.3.4.5:1", false },
+		{ LONG ":x", false },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct arg_addr a = { 0 };
+		struct arg_err err = { .unknown_name = !rows[i].name };
+
+		CU_ASSERT_PTR_NOT_NULL(arg_addr(rows[i].s, 0, &a, &err));
+		CU_ASSERT_EQUAL(err.unknown_name, rows[i].name);
+	}
+}
+
 static void check_text(const char *host, unsigned int scope, const char *text,
 		       const char *name)
 {
@@ -264,6 +289,7 @@ static const struct unit_test tests[] = {
 	{ "versions", test_versions },
 	{ "extensions", test_extensions },
 	{ "addr", test_addr },
+	{ "names", test_names },
 	{ "addr_long", test_addr_long },
 	{ "text", test_text },
 	{ "map", test_map },

@@ -375,6 +375,8 @@ static void invalidated(void)
 		CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
 		CU_ASSERT_TRUE_FATAL(start(&r));
 	}
+	/* It ended there: nobody looked at the rest of such a message. */
+	CU_ASSERT_EQUAL(rt_pair_stats(r.p.client_inst).dropped, 0);
 	/* With a fragment: no more need be the last (6.5). */
 	for (unsigned int i = 0; i < 2; i++) {
 		static const struct wire_reply_desc none;

@@ -345,6 +345,32 @@ static void order(void)
 	rt_raw_close(&r);
 }
 
+/* The first of a group amid fragments: the rest of it is swallowed. */
+static void group_amid_fragments(void)
+{
+	struct wire_xmt_desc two = { .count = 2, .pslen = 40 };
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_rtr_client(&r, &rt_rtr_on));
+	for (uint32_t i = 0; i < 2; i++) {
+		rt_raw_payload(pay, 1 + i, 8, 0, 0, 0);
+		rt_raw_middle(&r, 1 + i, false, 28, pay, 40);
+		if (i)
+			rt_rtr_response(&r, 4, &two, pay, 40, 0, NULL, 0);
+		else
+			rt_rtr_request(&r, 3, &two, pay, 40, 0, NULL, 0);
+		CU_ASSERT_TRUE(
+			rt_raw_is_error(&r, 3 + i, RDMA2_ERR_INVAL_CONT));
+		CU_ASSERT_TRUE(
+			rt_raw_is_error(&r, 1 + i, RDMA2_ERR_INVAL_CONT));
+		rt_rtr_cont(&r, 3 + i, 1, i ? RDMA2_X_XMTRESP : RDMA2_X_XMTREQ,
+			    28, pay, 0, NULL, 0);
+		CU_ASSERT_TRUE(rt_raw_silent(&r));
+		CU_ASSERT_TRUE(alive(&r));
+	}
+	rt_raw_close(&r);
+}
+
 /* Where things are: RT-9.5-08 to RT-9.5-10, R12. */
 static void places(void)
 {
@@ -451,6 +477,7 @@ static const struct unit_test tests[] = {
 	{ "items", items },
 	{ "taken back", taken_back },
 	{ "order", order },
+	{ "group_amid_fragments", group_amid_fragments },
 	{ "places", places },
 	{ NULL, NULL },
 };
