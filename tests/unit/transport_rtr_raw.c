@@ -371,6 +371,35 @@ static void group_amid_fragments(void)
 	rt_raw_close(&r);
 }
 
+/* A Call that is executed has all the memory: none for a group's second part. */
+static void group_memory(void)
+{
+	struct wire_xmt_desc two = { .count = 2, .pslen = 40 };
+	struct wire_read_segment s = { .position = 20 };
+	struct wire_call_desc d = { .reads = &s, .nreads = 1 };
+	struct rt_config cfg = rt_rtr_on;
+	struct rt_raw r;
+
+	cfg.max_message = 65536;
+	cfg.max_conn_memory = 65536 + 8192;
+	CU_ASSERT_TRUE_FATAL(rt_rtr_client(&r, &cfg));
+	r.p.hold = true;
+	s.target = rt_raw_expose(&r, 0, 60000, false);
+	rt_raw_payload(pay, 1, 8, 0, 0, 0);
+	rt_raw_call(&r, 1, &d, pay, 68);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_EQUAL_FATAL(r.p.nheld, 1);
+	rt_raw_payload(pay, 2, 8, 0, 0, 0);
+	rt_rtr_request(&r, 2, &two, pay, 40, 0, NULL, 0);
+	rt_rtr_cont(&r, 2, 1, RDMA2_X_XMTREQ, 28, pay + 40, 0, NULL, 0);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_SYSTEM));
+	r.p.hold = false;
+	rt_pair_answer(&r.p, r.p.held[--r.p.nheld]);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	CU_ASSERT_TRUE(alive(&r));
+	rt_raw_close(&r);
+}
+
 /* Where things are: RT-9.5-08 to RT-9.5-10, R12. */
 static void places(void)
 {
@@ -478,6 +507,7 @@ static const struct unit_test tests[] = {
 	{ "taken back", taken_back },
 	{ "order", order },
 	{ "group_amid_fragments", group_amid_fragments },
+	{ "group_memory", group_memory },
 	{ "places", places },
 	{ NULL, NULL },
 };

@@ -3,6 +3,8 @@
  * wire_headers - the ten header types word by word, errors, and every length
  * to which a message can be cut
  */
+#include "rpcrdma/rtr.h"
+#include "rpcrdma/xchar.h"
 #include "wire_util.h"
 
 static void test_prefix(void)
@@ -401,11 +403,36 @@ static void test_names(void)
 	CU_ASSERT_STRING_EQUAL(wire_status_name((enum wire_status)99), "?");
 	for (uint32_t i = 4; i <= 13; i++)
 		CU_ASSERT_STRING_NOT_EQUAL(wire_htype_name(i), "?");
+	for (uint32_t i = RDMA2_X_XMTREQ; i <= RDMA2_X_REPTERR; i++)
+		CU_ASSERT_STRING_NOT_EQUAL(wire_htype_name(i), "?");
+	CU_ASSERT_STRING_EQUAL(wire_htype_name(RDMA2_X_INITXCH),
+			       "RDMA2_X_INITXCH");
+	CU_ASSERT_STRING_EQUAL(wire_htype_name(RDMA2_X_REQXCH),
+			       "RDMA2_X_REQXCH");
+	CU_ASSERT_STRING_EQUAL(wire_htype_name(RDMA2_X_RESPXCH),
+			       "RDMA2_X_RESPXCH");
+	CU_ASSERT_STRING_EQUAL(wire_htype_name(RDMA2_X_UPDXCH),
+			       "RDMA2_X_UPDXCH");
 	for (uint32_t i = 1; i <= 11; i++)
 		CU_ASSERT_STRING_NOT_EQUAL(wire_errcode_name(i), "?");
 	for (uint32_t i = 1; i <= 6; i++)
 		CU_ASSERT_STRING_NOT_EQUAL(wire_propid_name(i), "?");
-	for (int i = WIRE_OK; i <= WIRE_BAD_ERROR; i++)
+	CU_ASSERT_STRING_EQUAL(wire_propid_name(RDMA2_PROPID_X_XCHSUPP),
+			       "RDMA2_PROPID_X_XCHSUPP");
+	CU_ASSERT_STRING_EQUAL(wire_propid_name(RDMA2_PROPID_X_REQREMINV),
+			       "RDMA2_PROPID_X_REQREMINV");
+	CU_ASSERT_STRING_EQUAL(wire_propid_name(RDMA2_PROPID_X_RTRSUPP),
+			       "RDMA2_PROPID_X_RTRSUPP");
+	CU_ASSERT_STRING_EQUAL(wire_propid_name(RDMA2_PROPID_X_RBSTRUCT),
+			       "RDMA2_PROPID_X_RBSTRUCT");
+	CU_ASSERT_STRING_EQUAL(wire_propid_name(RDMA2_PROPID_X_REQRXLIM),
+			       "RDMA2_PROPID_X_REQRXLIM");
+	CU_ASSERT_STRING_EQUAL(wire_propid_name(RDMA2_PROPID_X_RESPSXLIM),
+			       "RDMA2_PROPID_X_RESPSXLIM");
+	for (uint32_t i = RDMA1_MSG; i <= RDMA1_ERROR; i++)
+		CU_ASSERT_STRING_NOT_EQUAL(wire1_proc_name(i), "?");
+	CU_ASSERT_STRING_EQUAL(wire1_proc_name(RDMA1_ERROR + 1), "?");
+	for (int i = WIRE_OK; i <= WIRE_IGNORE; i++)
 		CU_ASSERT_STRING_NOT_EQUAL(
 			wire_status_name((enum wire_status)i), "?");
 }
