@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+rpcrdma_unit(stats-socket stats_socket.c LIBS rpcrdma_stats)
