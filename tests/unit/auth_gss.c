@@ -2,6 +2,7 @@
 /* Host authentication by Kerberos without a KDC: names, keytabs that are not
  * there, tokens that make no sense. integration/hostauth.test has the rest. */
 #include <errno.h>
+#include <krb5.h>
 #include <unistd.h>
 
 #include "gss/gss.h"
@@ -109,10 +110,68 @@ static void no_ticket(void)
 	auth_gss_destroy(NULL);
 }
 
+/* A file with one key of nobody's. */
+static void make_keytab(krb5_context ctx, const char *name)
+{
+	static krb5_octet key[16];
+	krb5_keytab_entry e = {
+		.vno = 1,
+		.key = { .enctype = ENCTYPE_AES128_CTS_HMAC_SHA1_96,
+			 .length = sizeof(key),
+			 .contents = key }
+	};
+	krb5_keytab kt;
+
+	CU_ASSERT_EQUAL_FATAL(krb5_parse_name(ctx, "a@B", &e.principal), 0);
+	CU_ASSERT_EQUAL_FATAL(krb5_kt_resolve(ctx, name, &kt), 0);
+	CU_ASSERT_EQUAL_FATAL(krb5_kt_add_entry(ctx, kt, &e), 0);
+	krb5_kt_close(ctx, kt);
+	krb5_free_principal(ctx, e.principal);
+}
+
+/* Tickets that were got by a keytab go with what they were got for. */
+static void tickets_forgotten(void)
+{
+	char path[] = "/tmp/auth-gss.XXXXXX", keytab[64], cache[80];
+	struct auth_gss_params p = { .client = true,
+				     .peer = "nfs@a.example",
+				     .keytab = keytab };
+	char fault[RT_AUTH_TEXT];
+	krb5_principal who;
+	struct auth_gss *g;
+	krb5_context ctx;
+	krb5_ccache cc;
+	int fd = mkstemp(path);
+
+	CU_ASSERT_FATAL(fd >= 0);
+	close(fd);
+	unlink(path);
+	snprintf(keytab, sizeof(keytab), "FILE:%s", path);
+	CU_ASSERT_EQUAL_FATAL(krb5_init_context(&ctx), 0);
+	make_keytab(ctx, keytab);
+	CU_ASSERT_EQUAL_FATAL(auth_gss_create(&p, &g, fault), 0);
+	unlink(path);
+	snprintf(cache, sizeof(cache), "MEMORY:rpcrdma-%ld-%p", (long)getpid(),
+		 (void *)g);
+	CU_ASSERT_EQUAL_FATAL(krb5_parse_name(ctx, "a@B", &who), 0);
+	CU_ASSERT_EQUAL_FATAL(krb5_cc_resolve(ctx, cache, &cc), 0);
+	CU_ASSERT_EQUAL(krb5_cc_initialize(ctx, cc, who), 0);
+	krb5_free_principal(ctx, who);
+	CU_ASSERT_EQUAL(krb5_cc_get_principal(ctx, cc, &who), 0);
+	krb5_free_principal(ctx, who);
+	krb5_cc_close(ctx, cc);
+	auth_gss_destroy(g);
+	CU_ASSERT_EQUAL_FATAL(krb5_cc_resolve(ctx, cache, &cc), 0);
+	CU_ASSERT_NOT_EQUAL(krb5_cc_get_principal(ctx, cc, &who), 0);
+	krb5_cc_destroy(ctx, cc);
+	krb5_free_context(ctx);
+}
+
 static const struct unit_test tests[] = {
 	{ "allowed", allowed },
 	{ "faults", faults },
 	{ "no ticket", no_ticket },
+	{ "tickets forgotten", tickets_forgotten },
 	{ NULL, NULL },
 };
 

@@ -65,6 +65,29 @@ static void set_patience(unsigned int ms)
 
 /* ---- Tests ------------------------------------------------------------ */
 
+/* Sent again, it has its time-out again. */
+static void test_timed_again(void)
+{
+	static const struct timespec some_time = { 0, 400000000 };
+	static struct call call;
+	CLIENT *clnt = named_clnt();
+
+	forget_seen();
+	ends_expect(1);
+	CU_ASSERT_EQUAL(ends_send(&call, clnt, DO_HOLD, 1, some_time),
+			RPC_SUCCESS);
+	await_seen(1);
+	cut();
+	forget_seen();
+	come_back();
+	await_seen(1);
+	ends_wait_for(ends_all_processed);
+	CU_ASSERT_EQUAL(call.stat, RPC_TIMEDOUT);
+	CU_ASSERT_EQUAL(call.processed, 1);
+	ends_answer_held();
+	CLNT_DESTROY(clnt);
+}
+
 /* Outstanding ones, one that was given up, and one that comes meanwhile. */
 static void test_sent_again(void)
 {
@@ -727,6 +750,7 @@ static void test_close(void)
 static const struct unit_test tests[] = {
 	{ "open", ends_open },
 	{ "sent again", test_sent_again },
+	{ "timed again", test_timed_again },
 	{ "moved", test_moved },
 	{ "both", test_both },
 	{ "given up", test_given_up },

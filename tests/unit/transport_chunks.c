@@ -526,7 +526,7 @@ static void memory_held(void)
 
 /* A limit that admits a message admits the buffers it needs, which are larger
  * than what is in them; beside it there is room for no other. */
-static void memory_alone(size_t conn, size_t host)
+static void memory_alone(size_t conn, size_t host, uint32_t first)
 {
 	struct rt_config cfg = { .max_message = 65536,
 				 .max_conn_memory = conn,
@@ -538,8 +538,8 @@ static void memory_alone(size_t conn, size_t host)
 	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
 	CU_ASSERT_TRUE(rt_raw_greet(&r));
 	rt_raw_payload(r.mem, 1, 8, 0, 0, 60000);
-	s[0] = at(&r, 68, 68, 30000);
-	s[1] = at(&r, 68 + 30000, 68 + 30000, 30000);
+	s[0] = at(&r, 68, 68, first);
+	s[1] = at(&r, 68 + first, 68 + first, 60000 - first);
 	for (unsigned int round = 0; round < 3; round++) {
 		uint8_t pay[68];
 
@@ -563,14 +563,54 @@ static void memory_alone(size_t conn, size_t host)
 	rt_raw_close(&r);
 }
 
+/* Two buffers of 64 KiB are as much as there may be, and no more. */
+static void memory_exact(size_t conn, size_t host)
+{
+	struct rt_config cfg = { .max_message = 65536,
+				 .max_conn_memory = conn,
+				 .max_host_memory = host };
+	struct wire_read_segment s;
+	struct wire_call_desc d = { .reads = &s, .nreads = 1 };
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	s = at(&r, 68, 68, 60000);
+	r.p.hold = true;
+	for (uint32_t xid = 1; xid <= 3; xid++) {
+		rt_raw_payload(r.mem, xid, 8, 0, 0, 60000);
+		rt_raw_call(&r, xid, &d, r.mem, 68);
+		CU_ASSERT_TRUE(rt_raw_silent(&r));
+		CU_ASSERT_EQUAL(r.p.nheld, xid < 3 ? xid : 2);
+	}
+	r.p.hold = false;
+	while (r.p.nheld)
+		rt_pair_answer(&r.p, r.p.held[--r.p.nheld]);
+	for (unsigned int n = 0; n < 3;)
+		switch (rt_raw_next(&r)) {
+		case RDMA2_REPLY_INLINE:
+			n++;
+			break;
+		case 0:
+			CU_FAIL("not all are answered");
+			n = 3;
+		}
+	rt_raw_close(&r);
+}
+
 /* The octets that one connection's Calls may hold ([D6], 7.4.1), and those
  * of all connections of its host. */
 static void memory(void)
 {
 	memory_of(100000, 0);
 	memory_of(0, 100000);
-	memory_alone(65536, 0);
-	memory_alone(0, 65536);
+	memory_alone(65536, 0, 30000);
+	memory_alone(0, 65536, 30000);
+	/* Buffers of 64 and 32 KiB. */
+	memory_alone(65536, 0, 40000);
+	memory_alone(0, 65536, 40000);
+	memory_exact(2 * 65536, 0);
+	memory_exact(0, 2 * 65536);
 	memory_held();
 }
 

@@ -198,6 +198,7 @@ static void bad_replies(void)
 	rt_raw_run(&r);
 	CU_ASSERT_EQUAL(rpc.rq->error.code, RDMA1_ERR_CHUNK);
 	CU_ASSERT_EQUAL(finished(&r, &rpc), -EREMOTEIO);
+	CU_ASSERT_EQUAL(rt_pair_stats(r.p.client_inst).errors_received, 1);
 	/* Lists that break off; another payload; a Read list; no list. */
 	CU_ASSERT_TRUE(submit(&r, &rpc, 2, 0, false, 12, 0, 0));
 	rt_raw1_words(&r, 2, RDMA1_MSG, (uint32_t[]){ 0, 1, 7, 1 }, 4);
