@@ -449,12 +449,26 @@ static void units(void)
 		{ "Max_Memory = '3G';", 3 * GB },
 		{ "Max_Memory = \"1024G\";", 1024 * GB },
 	};
+	static const char *const bad[] = {
+		"Max_Memory = \"16777216X\";",
+		"Max_Memory = \"16777216KB\";",
+		"Max_Memory = \"16777216 K\";",
+		"Max_Memory = \" 16777216\";",
+		"Max_Memory = \"+16777216\";",
+		"Max_Memory = \"99999999999999999999\";",
+		"Max_Memory = \"18014398526259200K\";",
+	};
 	struct gr_config cfg;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		CU_ASSERT_EQUAL(load(rows[i].text, &cfg), GR_CONFIG_GOOD);
 		CU_ASSERT_EQUAL(cfg.max_memory, rows[i].memory);
 		CU_ASSERT_STRING_EQUAL(said, "");
+	}
+	/* The number alone would be one that is taken. */
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		CU_ASSERT_EQUAL(load(bad[i], &cfg), GR_CONFIG_BAD);
+		CU_ASSERT_PTR_NOT_NULL(strstr(said, "is not a size"));
 	}
 }
 
