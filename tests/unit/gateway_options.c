@@ -300,7 +300,7 @@ static void test_socket_path(void)
 	path[107] = 'x';
 	path[108] = 0;
 	CU_ASSERT_NOT_EQUAL(parse(&o, args), 0);
-	CU_ASSERT_PTR_NOT_NULL(strstr(said, "107 octets"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "107 bytes"));
 }
 
 /* --config with @text in it. */
