@@ -97,4 +97,19 @@ size_t wire_add_writes(size_t len, const struct wire_chunk_desc *w,
 		       uint32_t count);
 size_t wire_add_reply(size_t len, const struct wire_chunk_desc *r);
 
+/* A header of version 2 begins; its length at the end, 0 if there was no room. */
+static inline void wire_enc_begin(struct wire_enc *e, void *buf, size_t size,
+				  uint32_t xid, uint32_t credit, uint32_t htype)
+{
+	struct wire_prefix p = { xid, WIRE_VERS2, credit, htype };
+
+	wire_enc_init(e, buf, size);
+	wire_put_prefix(e, &p);
+}
+
+static inline size_t wire_enc_finish(const struct wire_enc *e)
+{
+	return e->overflow ? 0 : e->len;
+}
+
 #endif /* RPCRDMA_WIRE_CURSOR_H */

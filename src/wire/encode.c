@@ -156,27 +156,13 @@ void wire_put_props(struct wire_enc *e, const struct wire_prop *props,
 		wire_put_prop(e, &props[i]);
 }
 
-static void begin(struct wire_enc *e, void *buf, size_t size, uint32_t xid,
-		  uint32_t credit, enum wire_htype htype)
-{
-	struct wire_prefix p = { xid, WIRE_VERS2, credit, htype };
-
-	wire_enc_init(e, buf, size);
-	wire_put_prefix(e, &p);
-}
-
-static size_t finish(const struct wire_enc *e)
-{
-	return e->overflow ? 0 : e->len;
-}
-
 size_t wire_encode_grant(void *buf, size_t size, uint32_t credit)
 {
 	struct wire_enc e;
 
 	/* 6.3.2: rdma_xid MUST be zero. */
-	begin(&e, buf, size, 0, credit, RDMA2_GRANT);
-	return finish(&e);
+	wire_enc_begin(&e, buf, size, 0, credit, RDMA2_GRANT);
+	return wire_enc_finish(&e);
 }
 
 size_t wire_encode_error(void *buf, size_t size, uint32_t xid, uint32_t vers,
@@ -210,7 +196,7 @@ size_t wire_encode_error(void *buf, size_t size, uint32_t xid, uint32_t vers,
 	default:
 		break;
 	}
-	return finish(&e);
+	return wire_enc_finish(&e);
 }
 
 size_t wire_encode_connprop(void *buf, size_t size, uint32_t xid,
@@ -219,10 +205,10 @@ size_t wire_encode_connprop(void *buf, size_t size, uint32_t xid,
 {
 	struct wire_enc e;
 
-	begin(&e, buf, size, xid, credit,
-	      final ? RDMA2_CONNPROP_FINAL : RDMA2_CONNPROP_MIDDLE);
+	wire_enc_begin(&e, buf, size, xid, credit,
+		       final ? RDMA2_CONNPROP_FINAL : RDMA2_CONNPROP_MIDDLE);
 	wire_put_props(&e, props, count);
-	return finish(&e);
+	return wire_enc_finish(&e);
 }
 
 size_t wire_encode_call(void *buf, size_t size, uint32_t xid, uint32_t credit,
@@ -230,15 +216,15 @@ size_t wire_encode_call(void *buf, size_t size, uint32_t xid, uint32_t credit,
 {
 	struct wire_enc e;
 
-	begin(&e, buf, size, xid, credit,
-	      external ? RDMA2_CALL_EXTERNAL : RDMA2_CALL_INLINE);
+	wire_enc_begin(&e, buf, size, xid, credit,
+		       external ? RDMA2_CALL_EXTERNAL : RDMA2_CALL_INLINE);
 	wire_put_u32(&e, d->inv_handle);
 	if (external)
 		wire_put_reads(&e, d->call, d->ncall);
 	wire_put_reads(&e, d->reads, d->nreads);
 	wire_put_writes(&e, d->writes, d->nwrites);
 	wire_put_reply(&e, d->reply);
-	return finish(&e);
+	return wire_enc_finish(&e);
 }
 
 size_t wire_encode_reply(void *buf, size_t size, uint32_t xid, uint32_t credit,
@@ -246,12 +232,12 @@ size_t wire_encode_reply(void *buf, size_t size, uint32_t xid, uint32_t credit,
 {
 	struct wire_enc e;
 
-	begin(&e, buf, size, xid, credit,
-	      external ? RDMA2_REPLY_EXTERNAL : RDMA2_REPLY_INLINE);
+	wire_enc_begin(&e, buf, size, xid, credit,
+		       external ? RDMA2_REPLY_EXTERNAL : RDMA2_REPLY_INLINE);
 	wire_put_writes(&e, d->writes, d->nwrites);
 	if (external)
 		wire_put_reply(&e, d->reply);
-	return finish(&e);
+	return wire_enc_finish(&e);
 }
 
 size_t wire_encode_middle(void *buf, size_t size, uint32_t xid, uint32_t credit,
@@ -259,10 +245,10 @@ size_t wire_encode_middle(void *buf, size_t size, uint32_t xid, uint32_t credit,
 {
 	struct wire_enc e;
 
-	begin(&e, buf, size, xid, credit,
-	      reply ? RDMA2_REPLY_MIDDLE : RDMA2_CALL_MIDDLE);
+	wire_enc_begin(&e, buf, size, xid, credit,
+		       reply ? RDMA2_REPLY_MIDDLE : RDMA2_CALL_MIDDLE);
 	wire_put_u32(&e, remaining);
-	return finish(&e);
+	return wire_enc_finish(&e);
 }
 
 size_t wire_add(size_t len, uint32_t count, size_t each)

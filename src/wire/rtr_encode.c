@@ -10,20 +10,6 @@
 #include "wire/cursor.h"
 #include "rpcrdma/rtr.h"
 
-static void begin(struct wire_enc *e, void *buf, size_t size, uint32_t xid,
-		  uint32_t credit, uint32_t htype)
-{
-	struct wire_prefix p = { xid, WIRE_VERS2, credit, htype };
-
-	wire_enc_init(e, buf, size);
-	wire_put_prefix(e, &p);
-}
-
-static size_t finish(const struct wire_enc *e)
-{
-	return e->overflow ? 0 : e->len;
-}
-
 static void put_items(struct wire_enc *e, const struct wire_xmt_desc *d)
 {
 	wire_put_u32(e, d->nitems);
@@ -71,13 +57,13 @@ size_t wire_encode_xmtreq(void *buf, size_t size, uint32_t xid, uint32_t credit,
 {
 	struct wire_enc e;
 
-	begin(&e, buf, size, xid, credit, RDMA2_X_XMTREQ);
+	wire_enc_begin(&e, buf, size, xid, credit, RDMA2_X_XMTREQ);
 	put_items(&e, d);
 	put_rsd(&e, d);
 	wire_put_u32(&e, d->count);
 	wire_put_u32(&e, d->rsbuf);
 	wire_put_u32(&e, d->pslen);
-	return finish(&e);
+	return wire_enc_finish(&e);
 }
 
 size_t wire_encode_xmtresp(void *buf, size_t size, uint32_t xid,
@@ -85,11 +71,11 @@ size_t wire_encode_xmtresp(void *buf, size_t size, uint32_t xid,
 {
 	struct wire_enc e;
 
-	begin(&e, buf, size, xid, credit, RDMA2_X_XMTRESP);
+	wire_enc_begin(&e, buf, size, xid, credit, RDMA2_X_XMTRESP);
 	put_items(&e, d);
 	wire_put_u32(&e, d->count);
 	wire_put_u32(&e, d->pslen);
-	return finish(&e);
+	return wire_enc_finish(&e);
 }
 
 size_t wire_encode_xmtcont(void *buf, size_t size, uint32_t xid,
@@ -98,11 +84,11 @@ size_t wire_encode_xmtcont(void *buf, size_t size, uint32_t xid,
 {
 	struct wire_enc e;
 
-	begin(&e, buf, size, xid, credit, RDMA2_X_XMTCONT);
+	wire_enc_begin(&e, buf, size, xid, credit, RDMA2_X_XMTCONT);
 	wire_put_u32(&e, xnum);
 	wire_put_u32(&e, itype);
 	wire_put_u32(&e, pslen);
-	return finish(&e);
+	return wire_enc_finish(&e);
 }
 
 static void put_xmsid(struct wire_enc *e, const struct wire_xmsid *id)
@@ -117,7 +103,7 @@ size_t wire_encode_repterr(void *buf, size_t size, uint32_t credit,
 {
 	struct wire_enc e;
 
-	begin(&e, buf, size, r->bad.xid, credit, RDMA2_X_REPTERR);
+	wire_enc_begin(&e, buf, size, r->bad.xid, credit, RDMA2_X_REPTERR);
 	put_xmsid(&e, &r->bad);
 	wire_put_bool(&e, r->has_lead);
 	if (r->has_lead)
@@ -141,7 +127,7 @@ size_t wire_encode_repterr(void *buf, size_t size, uint32_t credit,
 	default:
 		break;
 	}
-	return finish(&e);
+	return wire_enc_finish(&e);
 }
 
 size_t wire_encode_rbstruct(void *buf, size_t size, uint32_t length,
@@ -158,7 +144,7 @@ size_t wire_encode_rbstruct(void *buf, size_t size, uint32_t length,
 		wire_put_u32(&e, g[i].align);
 		wire_put_u32(&e, g[i].flags);
 	}
-	return finish(&e);
+	return wire_enc_finish(&e);
 }
 
 static size_t items_len(const struct wire_xmt_desc *d)

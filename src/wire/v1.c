@@ -156,11 +156,6 @@ static void begin(struct wire_enc *e, void *buf, size_t size, uint32_t xid,
 	wire_put_prefix(e, &p);
 }
 
-static size_t finish(const struct wire_enc *e)
-{
-	return e->overflow ? 0 : e->len;
-}
-
 size_t wire1_encode_call(void *buf, size_t size, uint32_t xid, uint32_t credit,
 			 bool external, const struct wire_call_desc *d)
 {
@@ -173,7 +168,7 @@ size_t wire1_encode_call(void *buf, size_t size, uint32_t xid, uint32_t credit,
 	wire_put_reads(&e, d->reads, d->nreads);
 	wire_put_writes(&e, d->writes, d->nwrites);
 	wire_put_reply(&e, d->reply);
-	return finish(&e);
+	return wire_enc_finish(&e);
 }
 
 size_t wire1_encode_reply(void *buf, size_t size, uint32_t xid, uint32_t credit,
@@ -185,7 +180,7 @@ size_t wire1_encode_reply(void *buf, size_t size, uint32_t xid, uint32_t credit,
 	wire_put_reads(&e, NULL, 0);
 	wire_put_writes(&e, d->writes, d->nwrites);
 	wire_put_reply(&e, external ? d->reply : NULL);
-	return finish(&e);
+	return wire_enc_finish(&e);
 }
 
 size_t wire1_encode_error(void *buf, size_t size, uint32_t xid, uint32_t vers,
@@ -203,7 +198,7 @@ size_t wire1_encode_error(void *buf, size_t size, uint32_t xid, uint32_t vers,
 	} else {
 		wire_put_u32(&e, ERR_CHUNK);
 	}
-	return finish(&e);
+	return wire_enc_finish(&e);
 }
 
 size_t wire1_call_len(bool external, const struct wire_call_desc *d)

@@ -122,20 +122,6 @@ enum wire_status wire_xchar_decode(const void *buf, size_t len,
 	return WIRE_OK;
 }
 
-static void begin(struct wire_enc *e, void *buf, size_t size, uint32_t xid,
-		  uint32_t credit, uint32_t htype)
-{
-	struct wire_prefix p = { xid, WIRE_VERS2, credit, htype };
-
-	wire_enc_init(e, buf, size);
-	wire_put_prefix(e, &p);
-}
-
-static size_t finish(const struct wire_enc *e)
-{
-	return e->overflow ? 0 : e->len;
-}
-
 static void put_subset(struct wire_enc *e, const struct wire_subset_desc *s)
 {
 	wire_put_u32(e, s->nwords);
@@ -149,10 +135,10 @@ size_t wire_encode_initxch(void *buf, size_t size, uint32_t xid,
 {
 	struct wire_enc e;
 
-	begin(&e, buf, size, xid, credit, RDMA2_X_INITXCH);
+	wire_enc_begin(&e, buf, size, xid, credit, RDMA2_X_INITXCH);
 	wire_put_props(&e, start, count);
 	put_subset(&e, nochg);
-	return finish(&e);
+	return wire_enc_finish(&e);
 }
 
 size_t wire_encode_reqxch(void *buf, size_t size, uint32_t xid, uint32_t credit,
@@ -160,9 +146,9 @@ size_t wire_encode_reqxch(void *buf, size_t size, uint32_t xid, uint32_t credit,
 {
 	struct wire_enc e;
 
-	begin(&e, buf, size, xid, credit, RDMA2_X_REQXCH);
+	wire_enc_begin(&e, buf, size, xid, credit, RDMA2_X_REQXCH);
 	wire_put_props(&e, want, count);
-	return finish(&e);
+	return wire_enc_finish(&e);
 }
 
 size_t wire_encode_respxch(void *buf, size_t size, uint32_t xid,
@@ -172,11 +158,11 @@ size_t wire_encode_respxch(void *buf, size_t size, uint32_t xid,
 {
 	struct wire_enc e;
 
-	begin(&e, buf, size, xid, credit, RDMA2_X_RESPXCH);
+	wire_enc_begin(&e, buf, size, xid, credit, RDMA2_X_RESPXCH);
 	put_subset(&e, done);
 	put_subset(&e, rej);
 	put_subset(&e, pend);
-	return finish(&e);
+	return wire_enc_finish(&e);
 }
 
 size_t wire_encode_updxch(void *buf, size_t size, uint32_t xid, uint32_t credit,
@@ -184,8 +170,8 @@ size_t wire_encode_updxch(void *buf, size_t size, uint32_t xid, uint32_t credit,
 {
 	struct wire_enc e;
 
-	begin(&e, buf, size, xid, credit, RDMA2_X_UPDXCH);
+	wire_enc_begin(&e, buf, size, xid, credit, RDMA2_X_UPDXCH);
 	wire_put_prop(&e, now);
 	wire_put_bool(&e, pendclr);
-	return finish(&e);
+	return wire_enc_finish(&e);
 }
