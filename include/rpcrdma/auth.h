@@ -2,14 +2,14 @@
 /*
  * auth - host authentication: what the user of the transport supplies
  *
- * The two ends of a version 2 connection can show each other who they are
- * before the first Call (5.2.6 [F5]). The transport carries tokens in both
- * directions, in turn, beginning with the client's; what is in them is made
- * and judged by an authenticator, which is given in struct rt_params.
+ * The two ends of a version 2 connection can authenticate each other before the
+ * first Call (5.2.6 [F5]). The transport carries tokens in both directions in
+ * turn, beginning with the client's. An authenticator, which is set in struct
+ * rt_params, makes and checks their contents.
  *
  * Threads: an exchange belongs to one connection. Its steps are called one at
- * a time by threads that the instance has for nothing else; so they may block,
- * as when a KDC is asked. start and end are called by any thread and must not.
+ * a time by dedicated threads of the instance, so they may block, for example
+ * to ask a KDC. start and end are called by any thread and must not block.
  */
 #ifndef RPCRDMA_TRANSPORT_AUTH_H
 #define RPCRDMA_TRANSPORT_AUTH_H

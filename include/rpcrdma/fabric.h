@@ -22,35 +22,34 @@
  *
  * Threads
  *
- *   Everything of one fab_conn must be called by one thread at a time ("the
- *   runner"); the caller sees to it (the transport has a strand per
+ *   The functions of one fab_conn must be called by one thread at a time ("the
+ *   runner"), which the caller must ensure (the transport has a strand per
  *   connection). The exceptions, callable from any thread, are fab_kick() and
  *   the ready callback itself, which the poller thread makes at any time and
  *   which must only arrange for the runner to call fab_poll().
- *   Registration, domain and pool functions may be called by any thread.
+ *   Any thread may call registration, domain and pool functions.
  *
- *   Of a domain with FAB_CAP_BOUND not every thread may be the runner. Linux
- *   takes a write to the files of an RDMA device only from a thread that still
- *   has the credentials with which they were opened. A program may have threads
- *   that change theirs for a time (setfsuid(2) is enough): never after can such
- *   a thread, or one that it makes, use the device, and not always is it told
- *   so. So a domain has threads of its own: the thread that opened it, and those
- *   that it or others of them have made, as long as they keep their credentials.
- *   Only these may call the functions of pollers, listeners and connections.
- *   Any other thread is foreign. It has, even so, fab_kick(),
- *   fab_poller_wake(), registration, the pool, fab_domain_limits(), and
- *   fab_domain_close(), which take other ways to the device. An upper layer
- *   with foreign threads runs its connections in fab_poller_run() alone.
+ *   In a domain with FAB_CAP_BOUND not every thread may be the runner. Linux
+ *   accepts writes to the files of an RDMA device only from a thread that still
+ *   has the credentials with which they were opened. If a thread changes its
+ *   credentials, even for a moment (setfsuid(2) is enough), neither it nor any
+ *   thread it creates can ever use the device again, and it does not always get
+ *   an error. So a domain has its own threads: the thread that opened it, and
+ *   those that it or others of them have created, as long as they keep their
+ *   credentials. Only these may call the functions of pollers, listeners and
+ *   connections. Any other thread is foreign. It may still call fab_kick(),
+ *   fab_poller_wake(), fab_domain_limits(), fab_domain_close(), registration
+ *   and the pool, which do not write to these files. An upper layer with
+ *   foreign threads must run its connections only in fab_poller_run().
  *
  * Progress
  *
- *   fab_poll() moves the connection forward without blocking (receives,
- *   places, sends what is queued) and returns completions. The runner calls it
- *   until it returns 0; then the provider owes a ready callback as soon as
- *   there is more. Posting pushes as much out at once as the provider can
- *   take: a post may complete at once, but its completion is only ever seen
- *   through fab_poll(). If a post makes completions available, the provider
- *   does not call ready for them: the runner polls after it has posted.
+ *   fab_poll() makes progress without blocking (receives, places, sends what is
+ *   queued) and returns completions. The runner calls it until it returns 0;
+ *   from then on the provider makes a ready callback as soon as there is more.
+ *   Posting sends as much at once as the provider can take. A post may complete
+ *   immediately, but only fab_poll() returns its completion, and ready is not
+ *   called for it: the runner must poll after it has posted.
  *
  * Failure semantics, equal on all providers
  *
@@ -61,13 +60,13 @@
  *
  * Shared Receives
  *
- *   A Receive is a promise that a message may come, and memory for it. After
- *   fab_share() the two are apart: the caller posts Receives without memory,
+ *   A Receive is a promise to take a message, and the memory for it.
+ *   fab_share() separates the two: the caller posts Receives without memory,
  *   one for each message that this connection may get, and the provider has
- *   memory for the messages of all connections in common, where the device has
- *   a queue for it. A completed Receive names the memory that its message is
- *   in. The promises are still those of each connection: it may get so many
- *   messages as it has Receives, and of their length.
+ *   common memory for the messages of all connections, if the device has a
+ *   queue for it. A completed Receive names the memory that its message is in.
+ *   The promises still belong to each connection: it may get as many messages
+ *   as it has Receives, and no longer ones.
  */
 #ifndef RPCRDMA_FABRIC_H
 #define RPCRDMA_FABRIC_H

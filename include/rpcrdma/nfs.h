@@ -9,13 +9,13 @@
  *   NFSv4.0-4.2  WRITE data and CREATE(NF4LNK) linkdata (arguments),
  *                READ data and READLINK link (results)
  *
- * and nothing else, of no other program; nothing at all under RPCSEC_GSS
- * integrity or privacy, nor in its context establishment.
+ * and nothing else, in this or any other program; nothing at all under
+ * RPCSEC_GSS integrity or privacy, or in its context establishment.
  *
- * Streams are given as iovecs and are never changed. Everything here is a pure
- * function over bounded bytes: no allocation, no state, any thread; no loop is
- * longer than its input. A stream that ends early or contradicts itself gives
- * -EBADMSG, never a read outside.
+ * Streams are passed as iovecs and are never changed. Everything here is a pure
+ * function over bounded bytes: no allocation, no state, any thread; loops are
+ * bounded by the input. A stream that ends early or contradicts itself gives
+ * -EBADMSG, never a read out of bounds.
  */
 #ifndef RPCRDMA_NFS_H
 #define RPCRDMA_NFS_H

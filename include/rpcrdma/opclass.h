@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * opclass - what Calls cost, by classes of operations
+ * opclass - what Calls cost, by class of operations
  *
- * What the classes are is the upper layer's to know: it puts a number under
- * RT_CLASSES into rt_call.op_class before it answers, or into
- * rt_request.op_class before it submits; 0 is for what it cannot tell. Counted
- * are Calls that have a Reply, on both ends alike.
+ * The upper layer defines the classes: it puts a number below RT_CLASSES into
+ * rt_call.op_class before it answers, or into rt_request.op_class before it
+ * submits; 0 means unknown. Both ends count the Calls that get a Reply.
  *
- * Threads: the functions are pure; who may call them on what is said there.
+ * Threads: the functions are pure; each says who may call it on which object.
  */
 #ifndef RPCRDMA_TRANSPORT_OPCLASS_H
 #define RPCRDMA_TRANSPORT_OPCLASS_H

@@ -3,12 +3,12 @@
  * pool - registered buffers in size classes
  *
  * Buffers of 4 KiB, 16 KiB, 64 KiB, 256 KiB, 1 MiB and 4 MiB, cut from slabs
- * that are registered once with the domain and kept. Taking and returning
- * allocates and registers nothing once the pool has warmed up. Any thread.
+ * that are registered once with the domain and kept. Once the pool has warmed
+ * up, taking and returning buffers allocates and registers nothing. Any thread.
  *
- * Each class has several shards, each with its own lock; a thread uses its own
- * shard first and looks into the others only when that one is empty, so that
- * there is no lock that every request takes.
+ * Each class has several shards, each with its own lock. A thread tries its own
+ * shard first and the others only if that is empty, so no lock is taken by
+ * every request.
  */
 #ifndef RPCRDMA_FABRIC_POOL_H
 #define RPCRDMA_FABRIC_POOL_H

@@ -2,10 +2,10 @@
 /*
  * rtr - the octets of draft-dnoveck-nfsv4-rpcrdma-rtrext-03 on version 2
  *
- * Four header types and four properties, with the code points and the mended
- * XDR of [M1] and [M6]. As wire.h: pure functions, views into the message,
- * iterators over what has been validated, encoders that write what they are
- * told. wire_decode() knows nothing of these types.
+ * Four header types and four properties, with the code points of [M1] and the
+ * corrected XDR of [M6]. As in wire.h: pure functions, views into the message,
+ * iterators over validated lists, encoders that write what they are given.
+ * wire_decode() does not know these types.
  *
  * Section numbers are those of that draft; positions ("displacements") are
  * octets of the RPC message with everything in its place.

@@ -3,10 +3,10 @@
  * stage - where the time of a Call goes: a histogram for each stage
  *
  * A Responder's Call goes through receive, read, dispatch, execute, write and
- * send, in this order; a stage that it has no need of is not counted. A
+ * send, in this order; stages that it does not need are not counted. A
  * Requester's goes through submit and answer.
  *
- * Threads: the functions are pure; who may call them on what is said there.
+ * Threads: the functions are pure; each says who may call it on which object.
  */
 #ifndef RPCRDMA_TRANSPORT_STAGE_H
 #define RPCRDMA_TRANSPORT_STAGE_H

@@ -3,19 +3,19 @@
  * transport - RPC-over-RDMA connections
  *
  * One state machine per connection (state.c has its table). A connection has
- * two ends, the client that made it and the server that accepted it, and two
- * roles, which both ends have: the Requester sends Calls (struct rt_request),
- * the Responder answers them (struct rt_call). From client to server is the
- * forward direction, from server to client the reverse direction.
+ * two ends, the client that made it and the server that accepted it. Each end
+ * has two roles: as Requester it sends Calls (struct rt_request), as Responder
+ * it answers them (struct rt_call). From client to server is the forward
+ * direction, from server to client the reverse direction.
  *
  * Threads
  *
- *   A connection is run by one thread at a time, its strand: whoever has work
- *   for it (the poller thread with an event, a worker with a Reply) puts the
- *   work into the connection's lock-free inbox and, if nobody runs the
- *   connection, runs it; otherwise the present runner sees the work before it
- *   leaves. So nobody waits, and connection state needs no lock. "Strand" in a
- *   comment below means: called by the runner, must not block.
+ *   A connection is run by one thread at a time, its strand. A thread that has
+ *   work for it (the poller thread with an event, a worker with a Reply) puts
+ *   the work into the connection's lock-free inbox. If no thread is running the
+ *   connection, it runs it; otherwise the current runner sees the work before
+ *   it leaves. So no thread waits, and connection state needs no lock. "Strand"
+ *   in a comment below means: called by the runner, must not block.
  *
  *   rt_run() drives a poller: its events, timers and connections. The program
  *   gives a thread (or the threads of a pool, one at a time) to each poller.
@@ -24,16 +24,16 @@
  *
  *   A struct rt_call belongs to the upper layer from the call operation until
  *   it is given back by exactly one of rt_reply() and rt_call_drop(). It keeps
- *   its connection alive, also after the connection has ended.
+ *   its struct rt_conn alive, even after the connection has ended.
  *   A struct rt_request belongs to the transport from rt_request_submit() to
  *   its done callback, and to the upper layer before and after.
  *   rt_conn is reference counted; rt_connect() and the open operation give one
- *   reference each, dropped by rt_conn_put() after the closed operation. It
- *   may be held as long as one likes, also beyond rt_instance_destroy(). After
- *   its end it has no buffers and no Calls but those that are still the upper
- *   layer's, and can do nothing any more; to hold it serves no purpose.
+ *   reference each, dropped by rt_conn_put() after the closed operation. A
+ *   reference may be held indefinitely, even beyond rt_instance_destroy(). Once
+ *   the connection has ended, it has no buffers and only those Calls that still
+ *   belong to the upper layer, and can do nothing more.
  *
- * Nothing here allocates or registers memory per RPC once warmed up: buffers
+ * Once warmed up, nothing here allocates or registers memory per RPC: buffers
  * come from a registered pool, calls and requests from free lists.
  */
 #ifndef RPCRDMA_TRANSPORT_H

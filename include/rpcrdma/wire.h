@@ -5,18 +5,17 @@
  * Pure functions over bounded byte ranges: no I/O, no allocation, no state.
  * Any thread may call anything here at any time.
  *
- * A decoder takes any bytes of any length, reads nothing outside of them and
- * loops no longer than they are long. What it returns points into the message
- * ("views"), so the message must outlive the result. Lists are validated once
- * by the decoder and then walked with the iterators, which cannot fail.
+ * A decoder accepts any bytes of any length, never reads beyond them, and takes
+ * time at most proportional to their length. Its results point into the message
+ * ("views"), so the message must outlive them. The decoder validates lists
+ * once; the iterators that walk them cannot fail.
  *
- * An encoder appends to a struct wire_enc and remembers lack of room; the
- * caller looks once, at the end.
+ * An encoder appends to a struct wire_enc and remembers if it ran out of room;
+ * the caller checks once, at the end.
  *
  * Section numbers are those of draft-ietf-nfsv4-rpcrdma-version-two-07 unless
- * an RFC is named;
- * bracketed references such as [C5] name the readings recorded in
- * docs/protocol.md.
+ * an RFC is named. References in brackets, such as [C5], are items of
+ * docs/protocol.md, which says how the draft is read here.
  */
 #ifndef RPCRDMA_WIRE_H
 #define RPCRDMA_WIRE_H

@@ -2,9 +2,9 @@
 /*
  * xchar - the octets of draft-dnoveck-nfsv4-rpcrdma-xcharext-02 on version 2
  *
- * Four header types and two properties, with the code points and the mended
- * XDR of [M1] and [M6]. As wire.h: pure functions, views into the message,
- * encoders that write what they are told. wire_decode() knows nothing of these
+ * Four header types and two properties, with the code points of [M1] and the
+ * corrected XDR of [M6]. As in wire.h: pure functions, views into the message,
+ * encoders that write what they are given. wire_decode() does not know these
  * types. What the draft calls an xcharval is a property, with the identifiers
  * of version 2 [M3].
  *
