@@ -128,11 +128,11 @@ static void usage(FILE *f, const char *name)
 		"  -I NODEID   node in a cluster\n"
 		"  -C          dump a trace on a crash\n" COMPAT_USAGE
 		"  -h          this text\n"
-		"  --check-config CONFIG  say what its block RDMA means, and end: status 0,\n"
-		"              or 1 if RDMA would not be served with it\n"
-		"  --strict    with --check-config: status 1 also for whatever there is to\n"
-		"              complain of: unknown items, a second block, syntax errors\n"
-		"SIGHUP reads LOG and EXPORT blocks again, SIGTERM ends the server.\n"
+		"  --check-config CONFIG  check it, print its block RDMA, and exit: with\n"
+		"              status 0, or 1 if RDMA would not be served\n"
+		"  --strict    with --check-config: status 1 also for warnings, such as\n"
+		"              unknown items, a second block, syntax errors\n"
+		"SIGHUP rereads LOG and EXPORT blocks, SIGTERM ends the server.\n"
 		"The RDMA block of the configuration turns RDMA on.\n",
 		name, name);
 }
@@ -237,7 +237,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 	/* ganesha.nfsd says nothing; a service that runs so must go on. */
 	if (optind < argc)
 		fprintf(stderr,
-			"%s: '%.60s' is not an option, and is passed over; see -h\n",
+			"%s: '%.60s' is not an option and is ignored; see -h\n",
 			o->name, argv[optind]);
 }
 
