@@ -226,7 +226,8 @@ enum fab_access {
 /*
  * Open @len octets at @addr (inside @mr) to this connection's peer. On success
  * sets the handle and the offset that go into a segment. Takes effect before
- * any work request posted later. The runner calls it.
+ * any work request posted later. As long as it is open for FAB_REMOTE_WRITE, that
+ * part of it which the peer has not written may change, too. The runner calls it.
  * Errors: -EINVAL (outside @mr, bad rights), -ENOSPC (too many), -ENOTCONN,
  * -ENOMEM, or what the device's driver says.
  */

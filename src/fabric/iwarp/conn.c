@@ -48,7 +48,7 @@ int iw_conn_alloc(struct fab_events *ev, struct iw_conn **out)
 	c->orq = calloc(c->depth, sizeof(*c->orq));
 	c->irq = calloc(c->depth, sizeof(*c->irq));
 	/* Whole pages, for iw_rx_rest(). */
-	c->rx.buf = aligned_alloc(RX_PAGE, RX_STAGING);
+	c->rx.buf = aligned_alloc(RX_PAGE, RX_BUF);
 	if (!c->orq || !c->irq || !c->rx.buf) {
 		conn_free(c);
 		return -ENOMEM;

@@ -18,6 +18,7 @@ static unsigned int check_write(struct iw_conn *c)
 {
 	struct iw_rx *rx = &c->rx;
 	const struct stag_entry *e;
+	size_t end;
 
 	/* A Write of nothing touches nothing: RFC 5041 section 5.2 wants no
 	 * check. It is what a peer-to-peer start-up sends (RFC 6581). */
@@ -37,6 +38,9 @@ static unsigned int check_write(struct iw_conn *c)
 	case STAG_OK:
 		break;
 	}
+	end = (size_t)(rx->dest - e->addr) + rx->payload;
+	if (end > e->top)
+		c->stags.e[e - c->stags.e].top = end;
 	return 0;
 }
 
@@ -172,34 +176,57 @@ bool iw_ddp_still_open(const struct iw_conn *c)
 }
 
 unsigned int iw_ddp_dest(const struct iw_conn *c, struct iovec *iov,
-			 unsigned int max, size_t len)
+			 unsigned int max, size_t skip, size_t len)
 {
 	const struct iw_rx *rx = &c->rx;
 	const struct iw_orq *o;
 	unsigned int n = 0, i;
-	size_t off;
 
 	if (rx->opcode != RDMAP_READ_RESP) {
-		iov[0].iov_base = rx->dest + rx->placed;
+		iov[0].iov_base = rx->dest + rx->placed + skip;
 		iov[0].iov_len = len;
 		return 1;
 	}
 	o = &c->orq[c->orq_head];
-	off = o->off;
+	skip += o->off;
 	for (i = o->sge; len && n < max && i < o->wr->nsge; i++) {
 		const struct fab_sge *s = &o->wr->sge[i];
-		size_t part = s->len - off;
+		size_t part = s->len - skip;
 
+		if (s->len <= skip) {
+			skip -= s->len;
+			continue;
+		}
 		if (part > len)
 			part = len;
-		if (part) {
-			iov[n].iov_base = (uint8_t *)s->addr + off;
-			iov[n++].iov_len = part;
-		}
+		iov[n].iov_base = (uint8_t *)s->addr + skip;
+		iov[n++].iov_len = part;
 		len -= part;
-		off = 0;
+		skip = 0;
 	}
 	return n;
+}
+
+size_t iw_ddp_room(const struct iw_conn *c)
+{
+	const struct iw_rx *rx = &c->rx;
+	size_t left = rx->payload - rx->placed, end;
+	const struct stag_entry *e;
+	const struct iw_orq *o;
+
+	if (rx->last)
+		return 0;
+	if (rx->opcode == RDMAP_READ_RESP) {
+		o = &c->orq[c->orq_head];
+		return o->wr->priv[WR_LEN] - o->got - left;
+	}
+	if (rx->opcode != RDMAP_WRITE)
+		return 0;
+	e = iw_stag_find(&c->stags, be32_get(rx->hdr + OFF_TAGGED_STAG));
+	if (!e)
+		return 0;
+	end = (size_t)(rx->dest - e->addr) + rx->payload;
+	return end == e->top ? e->len - end : 0;
 }
 
 void iw_ddp_advance(struct iw_conn *c, size_t len)

@@ -52,6 +52,13 @@
  * a following small message, but not for payload that would be copied. */
 #define RX_TAIL 1024u
 #define RX_ASK_MIN ((size_t)8 << 10)
+/* One receive foresees so many FPDUs behind the one in hand. */
+#define RX_AHEAD 4u
+#define RX_IOV 192u
+/* Between two payloads: padding, CRC and a header. */
+#define RX_GAP (3u + MPA_CRC_SIZE + OFF_TAGGED_PAYLOAD)
+/* What is foreseen wrongly has room behind what staging takes, and the tail. */
+#define RX_BUF (RX_STAGING + ((size_t)RX_AHEAD << 16) + RX_PAGE)
 
 #define IW_LINGER_MS 1000
 
@@ -161,9 +168,10 @@ struct iw_tx {
 enum rx_state { RX_HEADER, RX_PAYLOAD, RX_TRAILER };
 
 struct iw_rx {
-	uint8_t *buf; /* RX_STAGING octets: received, not yet parsed */
+	uint8_t *buf; /* RX_BUF octets: received, not yet parsed */
 	size_t rd, wr, ask;
 	enum rx_state state;
+	bool even; /* the FPDU in hand goes on as the one before it */
 	/* The FPDU in hand. */
 	uint8_t hdr[OFF_RREQ_END];
 	unsigned int ulpdu, hdr_len, payload, placed, pad;
@@ -330,9 +338,13 @@ void iw_rx_rest(struct iw_conn *c);
 unsigned int iw_ddp_check(struct iw_conn *c);
 /* Is the place found still open to the peer? */
 bool iw_ddp_still_open(const struct iw_conn *c);
-/* Where the next @len octets of payload go; at most @max pieces. */
+/* Where @len octets of payload go that come @skip octets after what has been
+ * placed, maybe in later FPDUs of the message; at most @max pieces. */
 unsigned int iw_ddp_dest(const struct iw_conn *c, struct iovec *iov,
-			 unsigned int max, size_t len);
+			 unsigned int max, size_t skip, size_t len);
+/* So many octets of the same message, at most, may follow this FPDU, and have a
+ * place where nothing is that the peer has written. */
+size_t iw_ddp_room(const struct iw_conn *c);
 void iw_ddp_advance(struct iw_conn *c, size_t len);
 /* The FPDU is complete and its CRC good. 0 or a cause. */
 unsigned int iw_ddp_deliver(struct iw_conn *c, const uint8_t *payload);

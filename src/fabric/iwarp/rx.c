@@ -10,6 +10,13 @@
  * before they are known to be wrong, but only inside it, and the message is
  * never completed.
  *
+ * Most FPDUs of a long message are as long as the one before and follow it in
+ * memory. Where two have done so, a receive foresees more of them: their payload
+ * comes into its place, what is between two payloads into a gap. Nothing of that
+ * counts before the header in the gap has been compared and checked. If it is not
+ * as foreseen, what has come behind it is collected and taken for what it is. Wrong
+ * octets then lie where the peer may write and has not written yet.
+ *
  * States: RX_HEADER (the FPDU at buf[rd] is not begun), RX_PAYLOAD, RX_TRAILER.
  *
  * Threads: the runner of the connection.
@@ -31,7 +38,7 @@ static bool receiving(const struct iw_conn *c)
 static void place(struct iw_conn *c, const uint8_t *p, size_t len)
 {
 	struct iovec iov[IW_MAX_SGE];
-	unsigned int n = iw_ddp_dest(c, iov, IW_MAX_SGE, len);
+	unsigned int n = iw_ddp_dest(c, iov, IW_MAX_SGE, 0, len);
 	size_t done = 0;
 
 	for (unsigned int i = 0; i < n; i++) {
@@ -102,6 +109,22 @@ static void whole_fpdu(struct iw_conn *c, const uint8_t *p)
 		iw_tx_terminate(c, cause, rx->hdr);
 }
 
+/* Is the header at @p of a tagged FPDU that follows the one in rx->hdr in the same
+ * message and in memory? */
+static bool follows(const struct iw_rx *rx, const uint8_t *p)
+{
+	uint64_t len = be16_get(rx->hdr + OFF_ULPDU_LEN) - DDP_TAGGED_SIZE;
+
+	return (rx->hdr[OFF_DDP_CTRL] & (DDP_TAGGED | DDP_LAST)) ==
+		       DDP_TAGGED &&
+	       p[OFF_DDP_CTRL] & DDP_TAGGED &&
+	       p[OFF_RDMAP_CTRL] == rx->hdr[OFF_RDMAP_CTRL] &&
+	       be32_get(p + OFF_TAGGED_STAG) ==
+		       be32_get(rx->hdr + OFF_TAGGED_STAG) &&
+	       be64_get(p + OFF_TAGGED_TO) ==
+		       be64_get(rx->hdr + OFF_TAGGED_TO) + len;
+}
+
 /* The headers of an FPDU whose payload will be received in place. */
 static void begin_in_place(struct iw_conn *c, const uint8_t *p, size_t avail)
 {
@@ -109,6 +132,8 @@ static void begin_in_place(struct iw_conn *c, const uint8_t *p, size_t avail)
 	unsigned int cause;
 	size_t part;
 
+	rx->even = follows(rx, p) && be16_get(p + OFF_ULPDU_LEN) ==
+					     be16_get(rx->hdr + OFF_ULPDU_LEN);
 	memcpy(rx->hdr, p, rx->hdr_len);
 	cause = iw_ddp_check(c);
 	if (cause) {
@@ -238,47 +263,170 @@ static void fill_staging(struct iw_conn *c, size_t *budget)
 		rx->ask *= 2;
 }
 
+/* Of a receive: the pieces of payload, FPDU by FPDU, and what is between. */
+struct ahead {
+	unsigned int n; /* FPDUs foreseen behind the one in hand */
+	/* Of the payload of each; of the first: of the rest of it. */
+	size_t len[RX_AHEAD + 1];
+	unsigned int gap_len[RX_AHEAD + 1]; /* before it */
+	uint8_t gap[RX_AHEAD + 1][RX_GAP];
+	unsigned int first[RX_AHEAD + 2]; /* piece of each, then the tail's */
+	struct iovec iov[RX_IOV];
+};
+
+static void add_payload(const struct iw_conn *c, struct ahead *a, size_t skip,
+			size_t len)
+{
+	unsigned int at = a->first[a->n];
+
+	a->len[a->n] = len;
+	a->first[a->n + 1] =
+		at + iw_ddp_dest(c, a->iov + at, IW_MAX_SGE, skip, len);
+}
+
+/* What is in hand, and what is likely to follow. */
+static void foresee(const struct iw_conn *c, struct ahead *a)
+{
+	const struct iw_rx *rx = &c->rx;
+	size_t skip = rx->payload - rx->placed;
+	size_t room = rx->even ? iw_ddp_room(c) : 0;
+	unsigned int pad = rx->pad;
+
+	a->n = 0;
+	a->first[0] = 0;
+	add_payload(c, a, 0, skip);
+	while (room && a->n < RX_AHEAD &&
+	       a->first[a->n + 1] + 1 + IW_MAX_SGE < RX_IOV) {
+		size_t len = room < rx->payload ? room : rx->payload;
+		unsigned int at = a->first[++a->n]++;
+
+		a->gap_len[a->n] = pad + MPA_CRC_SIZE + OFF_TAGGED_PAYLOAD;
+		a->iov[at].iov_base = a->gap[a->n];
+		a->iov[at].iov_len = a->gap_len[a->n];
+		add_payload(c, a, skip, len);
+		pad = mpa_pad((unsigned int)len + DDP_TAGGED_SIZE);
+		skip += len;
+		room -= len;
+	}
+}
+
+/* @n octets of FPDU @k's payload have come. */
+static void placed(struct iw_conn *c, const struct ahead *a, unsigned int k,
+		   size_t n)
+{
+	struct iw_rx *rx = &c->rx;
+	size_t todo = c->crc ? n : 0;
+
+	for (unsigned int i = a->first[k]; todo; i++) {
+		size_t part = a->iov[i].iov_len < todo ? a->iov[i].iov_len :
+							 todo;
+
+		rx->crc = crc_update(rx->crc, a->iov[i].iov_base, part);
+		todo -= part;
+	}
+	iw_ddp_advance(c, n);
+	rx->state = rx->placed < rx->payload ? RX_PAYLOAD : RX_TRAILER;
+}
+
+static void stage(struct iw_rx *rx, const void *p, size_t len)
+{
+	memmove(rx->buf + rx->wr, p, len);
+	rx->wr += len;
+}
+
+/* The last @n octets received, from the payload of FPDU @k on, are not what was
+ * foreseen: they are the stream's next. */
+static void collect(struct iw_rx *rx, const struct ahead *a, unsigned int k,
+		    size_t n)
+{
+	for (unsigned int i = a->first[k]; n; i++) {
+		size_t part = a->iov[i].iov_len < n ? a->iov[i].iov_len : n;
+
+		stage(rx, a->iov[i].iov_base, part);
+		n -= part;
+	}
+}
+
+/* FPDU @k has begun as foreseen, if that is what the gap says. */
+static bool go_on(struct iw_conn *c, const struct ahead *a, unsigned int k)
+{
+	struct iw_rx *rx = &c->rx;
+	const uint8_t *p = rx->buf + rx->rd;
+	unsigned int cause;
+
+	if (be16_get(p + OFF_ULPDU_LEN) != a->len[k] + DDP_TAGGED_SIZE ||
+	    !follows(rx, p) || !header_begin(c, p, rx->wr - rx->rd))
+		return false;
+	rx->even = true;
+	memcpy(rx->hdr, p, rx->hdr_len);
+	cause = iw_ddp_check(c);
+	if (cause) {
+		iw_tx_terminate(c, cause, rx->hdr);
+		return false;
+	}
+	if (c->crc)
+		rx->crc = crc_update(CRC_SEED, p, rx->hdr_len);
+	rx->rd += rx->hdr_len;
+	return true;
+}
+
+/* Go through what one receive has brought, @n octets. */
+static void arrived(struct iw_conn *c, const struct ahead *a, size_t n)
+{
+	struct iw_rx *rx = &c->rx;
+
+	for (unsigned int k = 0;; k++) {
+		size_t got = n < a->len[k] ? n : a->len[k];
+
+		placed(c, a, k, got);
+		n -= got;
+		rx->rd = 0;
+		rx->wr = 0;
+		if (k == a->n || !n)
+			break;
+		got = n < a->gap_len[k + 1] ? n : a->gap_len[k + 1];
+		stage(rx, a->gap[k + 1], got);
+		n -= got;
+		if (got < a->gap_len[k + 1])
+			return;
+		if (!trailer(c, rx->buf, got) || !receiving(c))
+			return;
+		if (!go_on(c, a, k + 1)) {
+			if (receiving(c))
+				collect(rx, a, k + 1, n);
+			return;
+		}
+	}
+	collect(rx, a, a->n + 1, n);
+}
+
 static void fill_in_place(struct iw_conn *c, size_t *budget)
 {
 	struct iw_rx *rx = &c->rx;
-	struct iovec iov[IW_MAX_SGE + 1];
-	size_t left = rx->payload - rx->placed, got;
-	unsigned int cnt, i;
+	size_t asked = 0;
+	struct ahead a;
 	struct msghdr m;
+	unsigned int tail;
 	ssize_t n;
 
 	if (!iw_ddp_still_open(c)) {
 		iw_tx_terminate(c, TERM_DDP_STAG, rx->hdr);
 		return;
 	}
-	rx->rd = 0;
-	rx->wr = 0;
-	cnt = iw_ddp_dest(c, iov, IW_MAX_SGE, left);
-	iov[cnt].iov_base = rx->buf;
-	iov[cnt].iov_len = RX_TAIL;
+	foresee(c, &a);
+	tail = a.first[a.n + 1];
+	a.iov[tail].iov_base = rx->buf + RX_BUF - RX_TAIL;
+	a.iov[tail].iov_len = RX_TAIL;
+	for (unsigned int i = 0; i <= tail; i++)
+		asked += a.iov[i].iov_len;
 	memset(&m, 0, sizeof(m));
-	m.msg_iov = iov;
-	m.msg_iovlen = cnt + 1;
+	m.msg_iov = a.iov;
+	m.msg_iovlen = tail + 1;
 	n = recvmsg(c->fd, &m, MSG_DONTWAIT);
-	if (!received(c, n, left + RX_TAIL))
+	if (!received(c, n, asked))
 		return;
 	spend(budget, (size_t)n);
-	got = (size_t)n < left ? (size_t)n : left;
-	rx->wr = (size_t)n - got;
-	if (c->crc) {
-		size_t todo = got;
-
-		for (i = 0; todo; i++) {
-			size_t part = iov[i].iov_len < todo ? iov[i].iov_len :
-							      todo;
-
-			rx->crc = crc_update(rx->crc, iov[i].iov_base, part);
-			todo -= part;
-		}
-	}
-	iw_ddp_advance(c, got);
-	if (rx->placed == rx->payload)
-		rx->state = RX_TRAILER;
+	arrived(c, &a, (size_t)n);
 }
 
 void iw_rx_progress(struct iw_conn *c, size_t *budget)
@@ -305,7 +453,7 @@ void iw_rx_rest(struct iw_conn *c)
 	rx->rd = 0;
 	rx->wr = 0;
 	rx->ask = RX_ASK_MIN;
-	madvise(rx->buf, RX_STAGING, MADV_DONTNEED);
+	madvise(rx->buf, RX_BUF, MADV_DONTNEED);
 }
 
 void iw_rx_discard(struct iw_conn *c)

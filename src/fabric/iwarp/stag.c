@@ -88,6 +88,7 @@ int iw_stag_add(struct stag_table *t, void *addr, size_t len,
 	e->access = access;
 	e->addr = addr;
 	e->len = len;
+	e->top = 0;
 	/* Half the space is left above it: base + len cannot wrap. */
 	e->base = r->base >> 1;
 	t->live++;

@@ -26,6 +26,7 @@ struct stag_entry {
 	uint8_t *addr;
 	size_t len;
 	uint64_t base; /* tagged offset of the first octet */
+	size_t top; /* behind this the peer has written nothing */
 };
 
 struct stag_random {
