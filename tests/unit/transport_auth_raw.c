@@ -339,6 +339,12 @@ static void bad_tokens(void)
 	memcpy(data + 4, &v, 4);
 	part(&r, data, 400);
 	CU_ASSERT_TRUE(refused(&r, -EACCES, "too long"));
+	/* One as long as it may be, and the last part of it is longer. */
+	CU_ASSERT_TRUE_FATAL(again(&r));
+	v = htonl(RT_AUTH_TOKEN_MAX);
+	memcpy(data + 4, &v, 4);
+	parts(&r, data, 8 + RT_AUTH_TOKEN_MAX + 4, 4000);
+	CU_ASSERT_TRUE(refused(&r, -EACCES, "too long"));
 	CU_ASSERT_TRUE_FATAL(again(&r));
 	len = auth_script_token(data, true, 0, 100, NULL);
 	part(&r, data, len + 4);

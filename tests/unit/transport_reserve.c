@@ -189,6 +189,33 @@ static void refused(const struct rt_config *vers)
 	rt_pair_close(&p);
 }
 
+/* A Call the other way has the Receive for its Reply from what is promised, and
+ * gives it back. */
+static void calls_back(void)
+{
+	struct fab_pool_stats was, is;
+	struct rt_config client = rt_only2, server = little;
+	struct rt_pair p;
+
+	client.reverse = RDMA2_RVRSDIR_CONT;
+	client.credits = 2 * CREDITS;
+	server.versions = client.versions;
+	server.request_user_size = sizeof(void *);
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &client, &server, NULL));
+	CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 1, 0, false, 16, 0, 0, 0, 0));
+	rt_rpc_init(&p, p.server, &v[0], 2, 0, false, 16, 0, 0, 0, 0);
+	fill(&p);
+	fab_pool_get_stats(rt_instance_pool(p.server_inst), &was);
+	rt_rpc_submit(p.server, &v[0]);
+	rt_pair_run(&p);
+	CU_ASSERT_TRUE(rt_rpc_check(&v[0]));
+	fab_pool_get_stats(rt_instance_pool(p.server_inst), &is);
+	CU_ASSERT_EQUAL(was.bytes_in_use, is.bytes_in_use);
+	rt_rpc_free(&v[0]);
+	give_back();
+	rt_pair_close(&p);
+}
+
 /* What is reserved to those that are there no new one gets, though there is
  * enough to spare for its promise. */
 static void reserved(void)
@@ -282,6 +309,7 @@ static const struct unit_test tests[] = {
 	{ "amid Calls, version 1", amid1 },
 	{ "refused, version 2", refused2 },
 	{ "refused, version 1", refused1 },
+	{ "calls back", calls_back },
 	{ "reserved", reserved },
 	{ "share", share },
 	{ NULL, NULL },
