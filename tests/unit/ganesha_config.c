@@ -647,6 +647,12 @@ static void all_faults(void)
 			     &cfg),
 			GR_CONFIG_BAD);
 	CU_ASSERT_TRUE(cfg.required);
+	/* What is of no item is told as well. */
+	CU_ASSERT_EQUAL(load("Credits = 0;\nNonsense = 1;", &cfg),
+			GR_CONFIG_BAD);
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "Credits is a number from 1"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "Unknown parameter (Nonsense)"));
+	CU_ASSERT_EQUAL(lines(), 2);
 	/* What is of version 0.1 says so, and no more. */
 	CU_ASSERT_EQUAL(load("Enable = false;", &cfg), GR_CONFIG_GOOD);
 	CU_ASSERT_TRUE(!cfg.enable && lines() == 1);
