@@ -106,6 +106,28 @@ static void test_fresh(void)
 	XDR_DESTROY(&e.xdrs);
 }
 
+/* Begun again, it shows nothing of what was in it before. */
+static void test_restart(void)
+{
+	static char octets[100000];
+	struct nrt_encode e;
+	struct iovec iov[16];
+	unsigned int n;
+
+	CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool, 4 * MiB), 0);
+	for (unsigned int i = 0; i < 4; i++)
+		CU_ASSERT_TRUE_FATAL(
+			XDR_PUTBYTES(&e.xdrs, octets, sizeof(octets)));
+	n = nrt_encode_look(&e, 0, iov, 16);
+	CU_ASSERT_TRUE(n > 2 && n < 16);
+	CU_ASSERT_EQUAL(nrt_encode_look(&e, 0, iov, 2), 2);
+	CU_ASSERT_EQUAL_FATAL(nrt_encode_restart(&e), 0);
+	CU_ASSERT_TRUE(XDR_PUTUINT32(&e.xdrs, 7));
+	CU_ASSERT_EQUAL(nrt_encode_look(&e, 0, iov, 16), 1);
+	CU_ASSERT_EQUAL(iov[0].iov_len, 4);
+	XDR_DESTROY(&e.xdrs);
+}
+
 static void test_growth(void)
 {
 	static uint8_t want[MiB];
@@ -520,6 +542,7 @@ static const struct unit_test tests[] = {
 	{ "growth", test_growth },
 	{ "putbufs", test_putbufs },
 	{ "fresh", test_fresh },
+	{ "restart", test_restart },
 	{ "uio untouched", test_uio_untouched },
 	{ "many uios", test_many_uios },
 	{ "longest stream", test_max },
