@@ -12,10 +12,7 @@
  * answered, more so on a virtual machine, whose processor stops when it has
  * nothing to do. So before the poller sleeps it looks again and again for a
  * while, but only as long as that is of use: a few times in vain, and it
- * sleeps at once until an event has come soon after one such sleep began. After the
- * first look in vain it yields, once: the scheduler may have put whom the last
- * answer woke on this processor, where that one would otherwise wait until the
- * polling is over.
+ * sleeps at once until an event has come soon after one such sleep began.
  *
  * Handing over: in a bound instance (FAB_CAP_BOUND in fabric.h) only the thread
  * in rt_run() may run a connection. Another that has its strand puts it, strand
@@ -28,7 +25,6 @@
  * any. A turn's lock is a leaf but for what fab_poller_wake() takes.
  */
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 
 #include "transport/core/core.h"
@@ -195,7 +191,6 @@ static int events(struct rt_instance *inst, unsigned int n, int wait)
 {
 	struct rt_turn *t = &inst->turns[n];
 	uint64_t busy = (uint64_t)inst->cfg.busy_poll_us * 1000, start; /* ns */
-	bool yielded = false;
 	int found;
 
 	if (!busy || !wait)
@@ -209,9 +204,6 @@ static int events(struct rt_instance *inst, unsigned int n, int wait)
 				t->hot = found ? TRIES : t->hot;
 				return found;
 			}
-			if (!yielded)
-				sched_yield();
-			yielded = true;
 		} while (rt_now_ns() - start < busy);
 		t->hot--;
 		start = rt_now_ns();
