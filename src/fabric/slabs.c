@@ -84,9 +84,7 @@ static void *slab_map(struct fab_pool *pool, size_t len, bool *huge)
 	p = mmap(NULL, len, prot, flags, -1, 0);
 	if (p == MAP_FAILED)
 		return NULL;
-	/* Where it is long, a copy to or from it needs far fewer translations of
-	 * addresses. A slab of small buffers shall not fill up at once. */
-	if (pool->huge || len >= POOL_HUGE)
+	if (pool->huge)
 		madvise(p, len, MADV_HUGEPAGE);
 	return p;
 }

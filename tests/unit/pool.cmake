@@ -2,4 +2,4 @@
 rpcrdma_unit(pool pool.c LIBS rpcrdma_fabric)
 # Every way the pool may get memory is counted.
 target_link_options(unit-pool PRIVATE -Wl,--wrap=malloc,--wrap=calloc
-	-Wl,--wrap=aligned_alloc,--wrap=mmap,--wrap=munmap,--wrap=madvise,--wrap=free)
+	-Wl,--wrap=aligned_alloc,--wrap=mmap,--wrap=munmap,--wrap=free)
