@@ -3,4 +3,7 @@
 rpcrdma_unit(gateway-options gateway_options.c
 	${PROJECT_SOURCE_DIR}/src/gateway/options.c
 	LIBS rpcrdma_hostauth rpcrdma_tools rpcrdma_transport rpcrdma_nfs)
-rpcrdma_one_thread(unit-gateway-options)
+rpcrdma_unit(gateway-plan gateway_plan.c
+	${PROJECT_SOURCE_DIR}/src/gateway/plan.c
+	LIBS rpcrdma_hostauth rpcrdma_tools rpcrdma_transport rpcrdma_nfs)
+rpcrdma_one_thread(unit-gateway-options unit-gateway-plan)
