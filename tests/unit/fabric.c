@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the fabric's dispatch refuses for every provider. */
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include "loop_util.h"
 
 static void test_provider(void)
@@ -56,6 +59,29 @@ static void test_domain(void)
 	fab_poller_destroy(NULL);
 	fab_listener_close(NULL);
 	fab_dereg(NULL);
+}
+
+/* Without a descriptor there is no poller, and (under AddressSanitizer) nothing
+ * left of it. */
+static void test_no_descriptor(void)
+{
+	struct rlimit was, none;
+	struct fab_domain *dom;
+	struct fab_poller *poller;
+	int fd = dup(0);
+
+	CU_ASSERT_EQUAL_FATAL(
+		fab_domain_open(fab_provider("iwarp"), NULL, &dom), 0);
+	close(fd);
+	CU_ASSERT_EQUAL_FATAL(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = was;
+	none.rlim_cur = (rlim_t)fd;
+	CU_ASSERT_EQUAL(setrlimit(RLIMIT_NOFILE, &none), 0);
+	CU_ASSERT_EQUAL(fab_poller_create(dom, &poller), -EMFILE);
+	CU_ASSERT_EQUAL(setrlimit(RLIMIT_NOFILE, &was), 0);
+	CU_ASSERT_EQUAL_FATAL(fab_poller_create(dom, &poller), 0);
+	fab_poller_destroy(poller);
+	fab_domain_close(dom);
 }
 
 static void test_memory(void)
@@ -318,6 +344,7 @@ static const struct unit_test tests[] = {
 	{ "provider", test_provider },
 	{ "complete", test_complete },
 	{ "domain", test_domain },
+	{ "no-descriptor", test_no_descriptor },
 	{ "memory", test_memory },
 	{ "chains", test_chains },
 	{ "private-data", test_private_data },
