@@ -33,6 +33,11 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		LIBS rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-control ganesha_control.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/control.c LIBS Threads::Threads)
+	rpcrdma_unit(ganesha-ready ganesha_ready.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/ready.c
+		LIBS rpcrdma_base Threads::Threads ${CMAKE_DL_LIBS})
+	target_link_options(unit-ganesha-ready PRIVATE
+		-Wl,--wrap=pthread_create)
 	# Release 4.3 has no codec of its own for these data.
 	if(GANESHA_RELEASE VERSION_GREATER 6)
 		rpcrdma_unit(ganesha-io ganesha_io.c

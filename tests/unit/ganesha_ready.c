@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a service manager is told of the start: that it is over, and how it is
+ * with RDMA; where no thread can be had to wait for its end, that alone, at once.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "ganesha/check.h"
+#include "ganesha/ready.h"
+#include "unit.h"
+
+#define MANAGER "@unit-ganesha-ready"
+
+static bool no_thread;
+
+int __real_pthread_create(pthread_t *t, const pthread_attr_t *attr,
+			  void *(*fn)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr,
+			  void *(*fn)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr,
+			  void *(*fn)(void *), void *arg)
+{
+	return no_thread ? EAGAIN : __real_pthread_create(t, attr, fn, arg);
+}
+
+void rpcrdma_ganesha_state(char text[RPCRDMA_STATE])
+{
+	snprintf(text, RPCRDMA_STATE, "as it is");
+}
+
+/* What comes to the manager, or "" if nothing does. */
+static const char *told(int fd, int wait)
+{
+	static char got[256];
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	ssize_t n = poll(&p, 1, wait) > 0 ? recv(fd, got, sizeof(got) - 1, 0) :
+					    0;
+
+	got[n > 0 ? n : 0] = 0;
+	return got;
+}
+
+static int manager(void)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	memcpy(at.sun_path + 1, MANAGER + 1, sizeof(MANAGER) - 2);
+	CU_ASSERT_EQUAL_FATAL(
+		bind(fd, (struct sockaddr *)&at,
+		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
+				 sizeof(MANAGER) - 1)),
+		0);
+	setenv("NOTIFY_SOCKET", MANAGER, 1);
+	return fd;
+}
+
+static void test_told(void)
+{
+	int fd = manager();
+
+	ready_start();
+	CU_ASSERT_STRING_EQUAL(told(fd, 10000), "READY=1\nSTATUS=as it is");
+	CU_ASSERT_STRING_EQUAL(told(fd, 0), "");
+	no_thread = true;
+	ready_start();
+	CU_ASSERT_STRING_EQUAL(told(fd, 0), "READY=1");
+	no_thread = false;
+	unsetenv("NOTIFY_SOCKET");
+	ready_start();
+	CU_ASSERT_STRING_EQUAL(told(fd, 0), "");
+	close(fd);
+}
+
+static const struct unit_test tests[] = {
+	{ "told", test_told },
+	{ NULL, NULL },
+};
+
+UNIT_MAIN("ganesha-ready", tests)
