@@ -23,6 +23,8 @@
 /* Shared Receives beyond the credits of one connection: version 2 advertises
  * two at least, and two messages more are borne. */
 #define SHARED_BEYOND (2 + RT_CREDIT_BEYOND)
+/* The least buffer that a Receive has. */
+#define RECEIVE_LEAST ((size_t)4096)
 
 /* The library hands back what it was given as @param. */
 static void *block_init(void *link_mem, void *self)
@@ -177,6 +179,25 @@ static void check_texts(const struct gr_config *cfg,
 		gr_complain((cfg)->node, e, __VA_ARGS__); \
 	} while (0)
 
+/* A connection has memory for its Receives from its start to its end; the
+ * transport keeps a part of Max_Memory for other things. Shared Receives have
+ * theirs from the device. */
+static void check_fits(const struct gr_config *cfg, struct gsh_config_errors *e)
+{
+	size_t each = gr_config_receives(cfg);
+	char max[24];
+
+	if ((cfg->provider == GR_VERBS && cfg->shared.on) ||
+	    each <= cfg->max_memory / 16 * 15)
+		return;
+	gr_size_text(cfg->max_memory, max, sizeof(max));
+	WRONG(e, cfg,
+	      "no connection fits into Max_Memory = %s: each needs %zu MiB for "
+	      "its Credits: raise Max_Memory or lower Credits%s",
+	      max, (each + (1u << 20) - 1) >> 20,
+	      cfg->extensions & RT_EXT_RTR ? "" : " or Recv_Size");
+}
+
 /* What single items cannot tell: do they go together? False: no. */
 static bool check(const struct gsh *g, const struct gr_config *cfg)
 {
@@ -214,6 +235,8 @@ static bool check(const struct gsh *g, const struct gr_config *cfg)
 	wrong = e.errors ? NULL : rt_config_check(&rt);
 	if (wrong)
 		WRONG(&e, cfg, "block RDMA: %s", wrong);
+	if (!e.errors)
+		check_fits(cfg, &e);
 	good = !e.errors;
 	e.invalid = !good;
 	g->report_config_errors(&e, NULL, g->config_errs_to_log);
@@ -252,6 +275,16 @@ static uint64_t share(uint64_t of, uint64_t percent, uint64_t least)
 	uint64_t part = of / 100 * percent + of % 100 * percent / 100;
 
 	return part < least ? least : part;
+}
+
+size_t gr_config_receives(const struct gr_config *cfg)
+{
+	size_t each = cfg->recv_size > RECEIVE_LEAST ? cfg->recv_size :
+						       RECEIVE_LEAST;
+
+	if ((cfg->extensions & RT_EXT_RTR) && cfg->placement_size)
+		each = RECEIVE_LEAST + cfg->placement_size;
+	return (cfg->credits + RT_CREDIT_BEYOND) * each;
 }
 
 void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt)

@@ -135,6 +135,8 @@ void gr_config_silent(char *msg, void *dest, struct gsh_config_errors *e);
 /* What the transport is given. Sizes of user areas are the caller's. */
 struct rt_config;
 void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt);
+/* Bytes that a connection has registered to receive in. */
+size_t gr_config_receives(const struct gr_config *cfg);
 
 /*
  * The block as it is taken: all items with their values, in the syntax of

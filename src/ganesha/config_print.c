@@ -165,13 +165,11 @@ static bool is_silent(const struct gsh_config_item *item,
 void gr_config_print(FILE *f, const struct gr_config *given)
 {
 	struct gr_config cfg = *given;
-	size_t recv = cfg.recv_size > 4096 ? cfg.recv_size : 4096;
+	size_t each = gr_config_receives(given);
 	struct rt_config rt;
 
 	gr_config_transport(&cfg, &rt);
 	cfg.shared.max = rt.max_shared_receives;
-	if ((cfg.extensions & RT_EXT_RTR) && cfg.placement_size)
-		recv = 4096 + cfg.placement_size;
 	fputs("RDMA {\n", f);
 	for (const struct gsh_config_item *item = gr_config_items; item->name;
 	     item++)
@@ -195,16 +193,15 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 		"them %zu MiB.\n"
 		"# Max_Memory bounds all that is registered: %" PRIu64
 		" MiB.\n",
-		(cfg.credits + RT_CREDIT_BEYOND) * recv >> 10,
-		cfg.max_connections,
-		(cfg.credits + RT_CREDIT_BEYOND) * recv * cfg.max_connections >>
-			20,
-		cfg.max_memory >> 20);
+		each >> 10, cfg.max_connections,
+		each * cfg.max_connections >> 20, cfg.max_memory >> 20);
 	if (cfg.shared.on && cfg.shared.max && cfg.provider != GR_IWARP)
 		fprintf(f,
 			"# A device with shared receive queues has %zu KiB for "
 			"all of its connections together instead.\n",
-			(size_t)cfg.shared.max * recv >> 10);
+			cfg.shared.max * (each /
+					  (cfg.credits + RT_CREDIT_BEYOND)) >>
+				10);
 	if (!cfg.enable)
 		fputs("# Enable = false: RDMA is not served.\n", f);
 }

@@ -309,6 +309,28 @@ static void not_together(void)
 	CU_ASSERT_EQUAL(load_both("", "Max_Host_Memory = 4096;", &cfg),
 			GR_CONFIG_BAD);
 	CU_ASSERT_PTR_NOT_NULL(strstr(said, "Max_Host_Memory must hold"));
+	/* 4098 Receives of 64 KiB, and what is not for connections. */
+	CU_ASSERT_EQUAL(load("Max_Memory = \"16M\";\nCredits = 4096;\n"
+			     "Recv_Size = \"64K\";",
+			     &cfg),
+			GR_CONFIG_BAD);
+	CU_ASSERT_PTR_NOT_NULL(strstr(
+		said, ":2): no connection fits into Max_Memory = 16M: each "
+		      "needs 257 MiB for its Credits: raise Max_Memory or "
+		      "lower Credits or Recv_Size"));
+	CU_ASSERT_EQUAL(load("Max_Memory = \"16M\";\nCredits = 3839;", &cfg),
+			GR_CONFIG_BAD);
+	CU_ASSERT_EQUAL(load("Max_Memory = \"16M\";\nCredits = 3838;", &cfg),
+			GR_CONFIG_GOOD);
+	CU_ASSERT_EQUAL(load("Max_Memory = \"16M\";\nCredits = 256;\n"
+			     "Extensions = rtrext;",
+			     &cfg),
+			GR_CONFIG_BAD);
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "or lower Credits\n"));
+	CU_ASSERT_EQUAL(load("Max_Memory = \"16M\";\nCredits = 4096;\n"
+			     "Provider = verbs;",
+			     &cfg),
+			GR_CONFIG_GOOD);
 	/* The words of a quoted text stay together, commas and all. */
 	CU_ASSERT_EQUAL(load("Host_Authentication_Allow = \"a/b, c/d\";", &cfg),
 			GR_CONFIG_GOOD);
