@@ -11,17 +11,25 @@
 struct gr_config;
 struct gsh;
 struct gsh_config;
+struct gsh_config_errors;
 struct sockaddr_storage;
 
 /*
+ * After the parse, of which @e has the messages: tell, as a line, what seems to be
+ * missing where the file could not be read. The rest takes it into account.
+ * Main thread.
+ */
+void rpcrdma_ganesha_syntax(const struct gsh_config_errors *e,
+			    void (*tell)(void *ctx, const char *text),
+			    void *ctx);
+/*
  * For --check-config: print to @out what the block RDMA of @tree means, which
- * was read from @path. False: RDMA is not served with it, and Ganesha's log or
- * standard error says why. *@served: true, unless there is no block, which is no
- * fault. *@complaints: how many lines there were to say of
- * it. Main thread.
+ * was read from @path. Would RDMA be served with it? If not, Ganesha's log,
+ * standard error or @out says why. *@complaints: how many lines there were to
+ * say of it. Main thread.
  */
 bool rpcrdma_ganesha_check(struct gsh_config *tree, const char *path, FILE *out,
-			   bool *served, unsigned int *complaints);
+			   unsigned int *complaints);
 
 /*
  * Has this machine what the server needs for @cfg: a key for host

@@ -40,6 +40,7 @@
 #include "ganesha/check.h"
 #include "ganesha/near.h"
 #include "ganesha/server.h"
+#include "ganesha/syntax.h"
 #include "ganesha/xprt.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -66,6 +67,7 @@ static struct {
 	SVCXPRT *nfs_udp; /* the NFS/UDP listener; only compared */
 	struct gsh_cleanup cleanup;
 
+	char syntax[256]; /* where the file could not be read; or "" */
 	bool was_read; /* the configuration, at the start */
 	enum gr_config_result config; /* and how that was */
 	unsigned int complaints; /* of the configuration that is checked */
@@ -168,10 +170,33 @@ static const char *config_path(void)
 	return path ? *path : NULL;
 }
 
+EXPORT void rpcrdma_ganesha_syntax(const struct gsh_config_errors *e,
+				   void (*tell)(void *ctx, const char *text),
+				   void *ctx)
+{
+	*hook.syntax = '\0';
+	if (e->fp && !fflush(e->fp) && e->diag_buf)
+		syntax_look(e->diag_buf, hook.syntax, sizeof(hook.syntax), tell,
+			    ctx);
+}
+
+/* A syntax error hides what follows it from the parser. */
+static bool block_lost(const struct near_text *text, char *fault)
+{
+	if (!*hook.syntax || !text->block)
+		return false;
+	snprintf(fault, GR_FAULT_ROOM,
+		 "no block RDMA could be read: syntax error at %s",
+		 hook.syntax);
+	return true;
+}
+
 static void read_config(struct gsh_config *tree)
 {
 	struct gr_server *s = &hook.server;
 	const char *wrong = gsh_bind(&hook.gsh);
+	char fault[GR_FAULT_ROOM];
+	struct near_text text;
 
 	s->gsh = &hook.gsh;
 	if (wrong) {
@@ -185,10 +210,17 @@ static void read_config(struct gsh_config *tree)
 		return;
 	}
 	hook.was_read = true;
-	near_look(config_path(), warn, NULL);
+	near_look(config_path(), warn, NULL, &text);
 	hook.config = gr_config_load(&hook.gsh, tree, &s->cfg);
+	/* The item itself may be lost as well. */
+	if (*hook.syntax && text.required)
+		s->cfg.required = true;
 	switch (hook.config) {
 	case GR_CONFIG_ABSENT:
+		if (block_lost(&text, fault)) {
+			gr_server_fault(s, fault);
+			return;
+		}
 		gsh_log(&hook.gsh, GSH_EVENT,
 			"no RDMA block in ganesha.conf: not serving RDMA");
 		return;
@@ -248,26 +280,13 @@ static bool check_others(struct gsh_config *tree)
 	return good;
 }
 
-static bool check(struct gsh_config *tree, FILE *out);
-
-EXPORT bool rpcrdma_ganesha_check(struct gsh_config *tree, const char *path,
-				  FILE *out, bool *served,
-				  unsigned int *complaints)
-{
-	bool good;
-
-	hook.complaints = 0;
-	near_look(path, complain, NULL);
-	good = check(tree, out);
-	*served = good && hook.config == GR_CONFIG_GOOD;
-	*complaints = hook.complaints;
-	return good;
-}
-
-static bool check(struct gsh_config *tree, FILE *out)
+/* Would RDMA be served? */
+static bool check(struct gsh_config *tree, const struct near_text *text,
+		  FILE *out)
 {
 	const char *wrong = gsh_bind(&hook.gsh);
 	struct sockaddr_storage tcp;
+	char fault[GR_FAULT_ROOM];
 	struct gr_config cfg;
 
 	if (wrong) {
@@ -283,8 +302,10 @@ static bool check(struct gsh_config *tree, FILE *out)
 	hook.config = gr_config_load(&hook.gsh, tree, &cfg);
 	switch (hook.config) {
 	case GR_CONFIG_ABSENT:
+		if (block_lost(text, fault))
+			fprintf(stderr, "rpcrdma: %s\n", fault);
 		fputs("# No block RDMA: NFS is served over TCP alone.\n", out);
-		return true;
+		return false;
 	case GR_CONFIG_BAD:
 		return false;
 	case GR_CONFIG_GOOD:
@@ -292,7 +313,20 @@ static bool check(struct gsh_config *tree, FILE *out)
 	}
 	gr_config_print(out, &cfg);
 	gr_check_tcp(&hook.gsh, tree, &tcp);
-	return !cfg.enable || gr_check_machine(&hook.gsh, &cfg, &tcp, stderr);
+	return cfg.enable && gr_check_machine(&hook.gsh, &cfg, &tcp, stderr);
+}
+
+EXPORT bool rpcrdma_ganesha_check(struct gsh_config *tree, const char *path,
+				  FILE *out, unsigned int *complaints)
+{
+	struct near_text text;
+	bool served;
+
+	hook.complaints = 0;
+	near_look(path, complain, NULL, &text);
+	served = check(tree, &text, out);
+	*complaints = hook.complaints;
+	return served;
 }
 
 /* Is that the file that Ganesha was started with? Exports that are added by D-Bus
@@ -372,8 +406,11 @@ EXPORT void rpcrdma_ganesha_state(char text[RPCRDMA_STATE])
 						      "%s %s", i ? "," : "",
 						      s->source.listener[i]);
 		if (n < RPCRDMA_STATE)
-			snprintf(text + n, RPCRDMA_STATE - n, ", provider %s",
-				 s->provider);
+			n += (size_t)snprintf(text + n, RPCRDMA_STATE - n,
+					      ", provider %s", s->provider);
+		if (n < RPCRDMA_STATE && *hook.syntax)
+			snprintf(text + n, RPCRDMA_STATE - n,
+				 "; syntax error at %s", hook.syntax);
 	} else if (*s->fault) {
 		snprintf(text, RPCRDMA_STATE, "RDMA is not served: %s",
 			 s->fault);

@@ -129,9 +129,10 @@ static void usage(FILE *f, const char *name)
 		"  -C          dump a trace on a crash\n" COMPAT_USAGE
 		"  -h          this text\n"
 		"  --check-config CONFIG  check it, print its block RDMA, and exit: with\n"
-		"              status 0, or 1 if RDMA would not be served\n"
+		"              status 0, or 1 if RDMA would not be served or on a syntax\n"
+		"              error\n"
 		"  --strict    with --check-config: status 1 also for warnings, such as\n"
-		"              unknown items, a second block, syntax errors\n"
+		"              unknown settings and a second block\n"
 		"SIGHUP rereads LOG and EXPORT blocks, SIGTERM ends the server.\n"
 		"The RDMA block of the configuration turns RDMA on.\n",
 		name, name);
@@ -234,11 +235,15 @@ static void parse_options(int argc, char **argv, struct options *o)
 			exit(1);
 		}
 	}
-	/* ganesha.nfsd says nothing; a service that runs so must go on. */
-	if (optind < argc)
-		fprintf(stderr,
-			"%s: '%.60s' is not an option and is ignored; see -h\n",
+	if (o->strict && !o->check)
+		fprintf(stderr, "%s: --strict needs --check-config; see -h\n",
+			o->name);
+	else if (optind < argc)
+		fprintf(stderr, "%s: '%.60s' is not an option; see -h\n",
 			o->name, argv[optind]);
+	else
+		return;
+	exit(1);
 }
 
 /* The file's lock keeps a second server with the same file from starting; it
@@ -278,9 +283,19 @@ static bool any_error(const struct gsh_config_errors *e)
 	       e->bogus || e->deprecated;
 }
 
-/* NULL: go on. Otherwise what has failed. */
+static void hint_to_log(void *ctx, const char *text)
+{
+	LOG(GSH_INIT, GSH_WARN, "%s", text);
+}
+
+static void hint_to_user(void *ctx, const char *text)
+{
+	fprintf(stderr, "%s\n", text);
+}
+
+/* NULL: go on, without an export if @empty is set. Otherwise what has failed. */
 static const char *configure(struct options *o, struct gsh_config **tree,
-			     struct gsh_config_errors *e)
+			     struct gsh_config_errors *e, bool *empty)
 {
 	int ds, exports;
 
@@ -289,6 +304,7 @@ static const char *configure(struct options *o, struct gsh_config **tree,
 		LOG(GSH_INIT, GSH_WARN, "No configuration file named.");
 	else
 		*tree = config_ParseFile(nfs_config_path, e);
+	rpcrdma_ganesha_syntax(e, hint_to_log, NULL);
 	if (any_error(e)) {
 		char *what = err_type_str(e);
 
@@ -319,7 +335,8 @@ static const char *configure(struct options *o, struct gsh_config **tree,
 	exports = ReadExports(*tree, e);
 	if (exports < 0)
 		return "reading export entries";
-	if (!exports && !ds)
+	*empty = !exports && !ds;
+	if (*empty)
 		LOG(GSH_INIT, GSH_WARN,
 		    "No export entries found in configuration file !!!");
 	compat_configured(*tree, e);
@@ -332,31 +349,35 @@ static int check_config(const struct options *o, char *host)
 	struct gsh_config_errors errors;
 	unsigned int complaints = 0;
 	struct gsh_config *tree;
-	bool good, syntax, served = false;
+	bool served, syntax, good;
 
 	compat_prereq_init(&o->more, o->name, host, o->level, "STDERR", false);
 	if (!init_error_type(&errors))
 		return 1;
 	tree = config_ParseFile(nfs_config_path, &errors);
-	good = tree && harmless(&errors);
-	/* Of a syntax error Ganesha sets no flag: it says so, and goes on
-	 * without the statement or the block that it is in. So does this. */
+	served = tree && harmless(&errors);
+	rpcrdma_ganesha_syntax(&errors, hint_to_user, NULL);
+	/* Of most syntax errors Ganesha sets no flag: it says so, and goes on
+	 * without the statement or the block that it is in. */
 	syntax = errors.fp && ftell(errors.fp) > 0;
 	(void)compat_report(&o->more, &errors);
-	good = good && rpcrdma_ganesha_check(tree, nfs_config_path, stdout,
-					     &served, &complaints);
-	/* A block that is lost by a syntax error was meant. */
-	good = good && (served || !syntax);
-	if (!good)
+	served = served && rpcrdma_ganesha_check(tree, nfs_config_path, stdout,
+						 &complaints);
+	good = served && !syntax && !(o->strict && complaints);
+	if (!served)
 		fprintf(stderr, "%s: %s: RDMA would not be served with it\n",
 			o->name, nfs_config_path);
-	else if (syntax || complaints)
+	else if (syntax)
 		fprintf(stderr,
-			"%s: %s: the server would start with it, in spite of "
-			"the above\n",
+			"%s: %s: correct the syntax error: the server would "
+			"ignore the statement or block that has it\n",
 			o->name, nfs_config_path);
-	if (o->strict && (syntax || complaints))
-		good = false;
+	else if (complaints)
+		fprintf(stderr, "%s: %s: %s\n", o->name, nfs_config_path,
+			good ? "the server would start with it, in spite of "
+			       "the warnings above" :
+			       "refused because of --strict: correct what the "
+			       "warnings above say");
 	if (tree)
 		config_Free(tree);
 	return good && !fflush(stdout) ? 0 : 1;
@@ -371,7 +392,7 @@ int main(int argc, char **argv)
 	struct options o;
 	sigset_t blocked;
 	int pid_file;
-	bool keeps;
+	bool keeps, empty = false;
 
 	clock_gettime(CLOCK_REALTIME, &nfs_ServerBootTime);
 	nfs_ServerEpoch = nfs_ServerBootTime.tv_sec;
@@ -414,7 +435,7 @@ int main(int argc, char **argv)
 
 	if (!init_error_type(&errors))
 		LOG(GSH_INIT, GSH_FATAL, "no memory for messages");
-	failed = configure(&o, &tree, &errors);
+	failed = configure(&o, &tree, &errors, &empty);
 	if (compat_report(&o.more, &errors) && !failed)
 		failed = "checking the configuration (-x)";
 	if (failed) {
@@ -426,7 +447,7 @@ int main(int argc, char **argv)
 	config_Free(tree);
 	if (keeps)
 		rest_start();
-	ready_start();
+	ready_start(empty);
 
 	/* Returns after SIGTERM or the administrator's shutdown. */
 	nfs_start(&o.start);

@@ -89,7 +89,10 @@ struct reader {
 	unsigned int line, told;
 	unsigned int depth; /* in so many blocks */
 	bool ours; /* the outermost is read here */
+	unsigned int rdma; /* the depth inside of a block RDMA; or 0 */
+	bool begins; /* the last name begins its line */
 	char name[64]; /* the last one */
+	struct near_text *text;
 };
 
 __attribute__((format(printf, 2, 3))) static void say(struct reader *r,
@@ -100,11 +103,28 @@ __attribute__((format(printf, 2, 3))) static void say(struct reader *r,
 	int n = snprintf(text, sizeof(text),
 			 "Config File (%.200s:%u): ", r->path, r->line);
 
+	r->told++;
+	if (!r->tell)
+		return;
 	va_start(args, format);
 	vsnprintf(text + n, sizeof(text) - (size_t)n, format, args);
 	va_end(args);
 	r->tell(r->ctx, text);
-	r->told++;
+}
+
+/* What is true to Ganesha's parser. */
+static bool is_true(const char *at)
+{
+	static const char *const words[] = { "true", "yes", "on" };
+
+	at += strspn(at, " \t");
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		size_t len = strlen(words[i]);
+
+		if (!strncasecmp(at, words[i], len) && !is_name(at[len]))
+			return true;
+	}
+	return false;
 }
 
 /* At a name. Returns what is behind it. */
@@ -119,22 +139,67 @@ static const char *look_name(struct reader *r, const char *at)
 	next = at + len + strspn(at + len, " \t\r\n");
 	if (!r->depth && (!*next || *next == '{') && len < sizeof(r->name) &&
 	    near_name(r->name))
-		say(r,
-		    "block %s is not read: the blocks are RDMA and RDMA_Debug",
-		    r->name);
+		say(r, "unknown block %s is ignored: did you mean RDMA%s?",
+		    r->name, strncasecmp(r->name, "RDMA_", 5) ? "" : "_Debug");
 	return at + len;
+}
+
+/* At a brace that opens a block. */
+static void enter(struct reader *r)
+{
+	struct near_text *t = r->text;
+	bool rdma = !strcasecmp(r->name, "RDMA");
+
+	if (!r->depth) {
+		r->ours = rdma || !strcasecmp(r->name, "RDMA_Debug");
+		t->open_line = r->line;
+		memcpy(t->open, r->name, sizeof(t->open));
+	}
+	/* Where the end of the block before is missing, it is inside of that. */
+	if (rdma && (!r->depth || r->begins)) {
+		t->block = true;
+		r->rdma = r->depth + 1;
+	}
+	r->depth++;
+}
+
+static void leave(struct reader *r)
+{
+	r->depth -= r->depth > 0;
+	if (r->depth < r->rdma)
+		r->rdma = 0;
+}
+
+static void look_value(struct reader *r, const char **at)
+{
+	int len;
+
+	if (r->rdma && !strcasecmp(r->name, "Required") && is_true(*at))
+		r->text->required = true;
+	if (!r->depth || !r->ours)
+		return;
+	len = bare_unit(at);
+	if (len)
+		say(r,
+		    "a number with a unit must be in quotes: %s = \"%.*s\"; "
+		    "as it stands, this line has no effect",
+		    r->name, len, *at);
 }
 
 static void look(struct reader *r, const char *at)
 {
+	bool begins = true;
+
 	while (*at && *at != '#') {
 		char c = *at;
-		int len;
 
 		if (is_name(c)) {
+			r->begins = begins;
+			begins = false;
 			at = look_name(r, at);
 			continue;
 		}
+		begins = begins && isspace((unsigned char)c);
 		at++;
 		if (c == '"' || c == '\'') {
 			at = strchr(at, c);
@@ -142,34 +207,32 @@ static void look(struct reader *r, const char *at)
 				break;
 			at++;
 		} else if (c == '{') {
-			if (!r->depth++)
-				r->ours = !strcasecmp(r->name, "RDMA") ||
-					  !strcasecmp(r->name, "RDMA_Debug");
+			enter(r);
 		} else if (c == '}') {
-			r->depth -= r->depth > 0;
-		} else if (c == '=' && r->depth && r->ours) {
-			len = bare_unit(&at);
-			if (len)
-				say(r,
-				    "a number with a unit must be in quotes: "
-				    "%s = \"%.*s\"; as it stands, this line "
-				    "has no effect",
-				    r->name, len, at);
+			leave(r);
+		} else if (c == '=') {
+			look_value(r, &at);
 		}
 	}
 }
 
-unsigned int near_look(const char *path, near_fn *tell, void *ctx)
+unsigned int near_look(const char *path, near_fn *tell, void *ctx,
+		       struct near_text *text)
 {
-	struct reader r = { .path = path, .tell = tell, .ctx = ctx };
+	struct reader r = {
+		.path = path, .tell = tell, .ctx = ctx, .text = text
+	};
 	FILE *f = path ? fopen(path, "re") : NULL;
 	char *line = NULL;
 	size_t room = 0;
 
+	memset(text, 0, sizeof(*text));
 	while (f && getline(&line, &room, f) >= 0) {
 		r.line++;
 		look(&r, line);
 	}
+	if (!r.depth)
+		text->open_line = 0;
 	free(line);
 	if (f)
 		fclose(f);

@@ -12,10 +12,19 @@ typedef void near_fn(void *ctx, const char *text);
 
 /* Is it nearly the name of a block that is read here, but not one? */
 bool near_name(const char *name);
+/* What the text of a file has, whatever a parser makes of it. */
+struct near_text {
+	bool block; /* a block RDMA */
+	bool required; /* with Required = true */
+	unsigned int open_line; /* where a block begins that does not end, or 0 */
+	char open[64]; /* its name */
+};
 /*
  * Tell, a line for each, what in the file @path looks as if it was meant
- * otherwise. How many that was; 0 also where it cannot be read.
+ * otherwise; with @tell NULL only look at its @text. How many lines that was; 0
+ * also where it cannot be read.
  */
-unsigned int near_look(const char *path, near_fn *tell, void *ctx);
+unsigned int near_look(const char *path, near_fn *tell, void *ctx,
+		       struct near_text *text);
 
 #endif /* RPCRDMA_GANESHA_NEAR_H */

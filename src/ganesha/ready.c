@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,7 +18,8 @@
 
 static void *ready_main(void *arg)
 {
-	char state[RPCRDMA_STATE], text[RPCRDMA_STATE + 32];
+	char state[RPCRDMA_STATE], text[RPCRDMA_STATE + 64];
+	const char *exports = arg ? "; no exports" : "";
 	void (*init_wait)(void);
 
 	/* Of libganesha_nfsd. Without it nobody would be told of the end. */
@@ -26,19 +28,19 @@ static void *ready_main(void *arg)
 		init_wait();
 	rpcrdma_ganesha_state(state);
 	/* In the journal, also where Ganesha's log is a file. */
-	fprintf(stderr, "rpcrdma: %s\n", state);
-	snprintf(text, sizeof(text), "READY=1\nSTATUS=%s", state);
+	fprintf(stderr, "rpcrdma: %s%s\n", state, exports);
+	snprintf(text, sizeof(text), "READY=1\nSTATUS=%s%s", state, exports);
 	notify_manager(text);
 	return NULL;
 }
 
-void ready_start(void)
+void ready_start(bool empty)
 {
 	pthread_t thread;
 
 	if (!getenv("NOTIFY_SOCKET"))
 		return;
-	if (fab_thread_start(&thread, ready_main, NULL))
+	if (fab_thread_start(&thread, ready_main, (void *)(uintptr_t)empty))
 		notify_manager("READY=1");
 	else
 		pthread_detach(thread);

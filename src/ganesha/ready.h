@@ -5,7 +5,10 @@
 #ifndef RPCRDMA_GANESHA_READY_H
 #define RPCRDMA_GANESHA_READY_H
 
-/* When systemd waits for it (Type=notify). Before nfs_start(). */
-void ready_start(void);
+#include <stdbool.h>
+
+/* When systemd waits for it (Type=notify). @empty: there is no export. Before
+ * nfs_start(). */
+void ready_start(bool empty);
 
 #endif /* RPCRDMA_GANESHA_READY_H */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "ganesha/near.h"
+#include "ganesha/syntax.h"
 #include "unit.h"
 
 static char said[4096];
@@ -19,18 +20,30 @@ static void listen_to(void *ctx, const char *text)
 	snprintf(said + n, sizeof(said) - n, "%s\n", text);
 }
 
-static unsigned int look(const char *text)
+static char path[64];
+static struct near_text seen;
+
+/* Set @path to a new file that has @text. */
+static void make_file(const char *text)
 {
-	char path[] = "/tmp/rpcrdma-near-XXXXXX";
-	int fd = mkstemp(path);
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
-	unsigned int n;
+	int fd;
+	FILE *f;
 
 	said[0] = '\0';
+	snprintf(path, sizeof(path), "/tmp/rpcrdma-near-XXXXXX");
+	fd = mkstemp(path);
+	f = fd < 0 ? NULL : fdopen(fd, "w");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	fputs(text, f);
 	fclose(f);
-	n = near_look(path, listen_to, NULL);
+}
+
+static unsigned int look(const char *text)
+{
+	unsigned int n;
+
+	make_file(text);
+	n = near_look(path, listen_to, NULL, &seen);
 	unlink(path);
 	return n;
 }
@@ -64,7 +77,13 @@ static void files(void)
 	CU_ASSERT_EQUAL(look("# NFS_RDMA { }\nRDMA { X = \"RDMA2 {\"; }\n"), 0);
 	CU_ASSERT_EQUAL(look("EXPORT { RDMA2 { } RDMAX = 7; }\n"), 0);
 	CU_ASSERT_EQUAL(look("EXPORT {\n}\nRDMA2\n{\n}\n"), 1);
-	CU_ASSERT_PTR_NOT_NULL(strstr(said, ":3): block RDMA2 is not read"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(
+		said,
+		":3): unknown block RDMA2 is ignored: did you mean RDMA?"));
+	CU_ASSERT_EQUAL(look("NFS_RDMA { }\nRDMA_Debugg { }\n"), 2);
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "NFS_RDMA is ignored: did you "
+					    "mean RDMA?"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "did you mean RDMA_Debug?"));
 	CU_ASSERT_EQUAL(look("RDMA {\n\tMax_Memory = 64M;\n}\n"), 1);
 	CU_ASSERT_PTR_NOT_NULL(strstr(said,
 				      ":2): a number with a unit must be "
@@ -82,13 +101,98 @@ static void files(void)
 			     " e = 192.0.2.1; f = 0x4G; g = 4Kb; h = 9P; }\n"),
 			0);
 	CU_ASSERT_EQUAL(look("A = \"open\n}}} RDMAS { }\n"), 1);
-	CU_ASSERT_EQUAL(near_look("/nowhere/at-all", listen_to, NULL), 0);
-	CU_ASSERT_EQUAL(near_look(NULL, listen_to, NULL), 0);
+	CU_ASSERT_EQUAL(near_look("/nowhere/at-all", listen_to, NULL, &seen),
+			0);
+	CU_ASSERT_EQUAL(near_look(NULL, listen_to, NULL, &seen), 0);
+}
+
+/* A block RDMA that a fault before it hides from the parser. */
+static void hidden(void)
+{
+	static const struct {
+		const char *text;
+		bool block, required;
+	} rows[] = {
+		{ "", false, false },
+		{ "RDMA { }", true, false },
+		{ "# RDMA { Required = true; }\n", false, false },
+		{ "A { B = 3, 4 }\n\trdma\n{\n Required = Yes;\n}\n", true,
+		  true },
+		/* Inside of a block that has no end. */
+		{ "A {\n B = 1;\nRDMA {\n Required=on;\n}\n", true, true },
+		{ "A { RDMA { Required = true; } }\n", false, false },
+		{ "RDMA { Required = false; }\n", true, false },
+		{ "RDMA { Required = truely; }\n", true, false },
+		{ "RDMA { # Required = true;\n}\n", true, false },
+		{ "RDMA { A { } } X { Required = true; }\n", true, false },
+		{ "RDMA_Debug { Required = true; }\n", false, false },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		look(rows[i].text);
+		if (seen.block != rows[i].block ||
+		    seen.required != rows[i].required) {
+			printf("\n%s\n", rows[i].text);
+			CU_FAIL("seen otherwise");
+		}
+	}
+}
+
+/* What is missing where the parser does not go on. */
+static void syntax(void)
+{
+	static const struct {
+		const char *text;
+		unsigned int line; /* as the parser names it; 0: none */
+		const char *hint;
+	} rows[] = {
+		{ "A {\n B = 3, 4\n}\n", 2,
+		  ":2): is a \";\" missing at the end of line 2?" },
+		{ "A {\n B = 3,\n # C\n 4 # D;\n}\n", 2,
+		  ":4): is a \";\" missing at the end of line 4?" },
+		{ "A { B = \"#\" }\n", 1, ":1): is a \";\" missing" },
+		{ "A {\n B = 64M;\n}\n", 2, NULL },
+		{ "A {\n B = 64M; }\n", 2, NULL },
+		{ "A {\n B = 1;\n", 9, NULL },
+		{ "X { }\nA {\n B = 1;\nC { }\n", 0,
+		  ":2): is a \"}\" missing? Block A has no end" },
+		{ "A\n{\n B = 1; }\n} # too many\n", 0, NULL },
+		{ "%include x\nA\n\n{\n B = 1,\n 2;\n C = 3\n}\n", 0,
+		  ":7): is a \";\" missing at the end of line 7?" },
+	};
+	char messages[256], first[96], want[96];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		make_file(rows[i].text);
+		snprintf(messages, sizeof(messages),
+			 "no place\fConfig File (%s:%u): %s\fConfig File "
+			 "(/nowhere:7): Unexpected character (6)\f",
+			 path, rows[i].line,
+			 rows[i].line ? "Syntax error in statement" :
+					"Configuration syntax errors found");
+		syntax_look(messages, first, sizeof(first), listen_to, NULL);
+		unlink(path);
+		snprintf(want, sizeof(want), "%s:%u", path, rows[i].line);
+		CU_ASSERT_TRUE(rows[i].line ?
+				       !strcmp(first, want) :
+				       !strncmp(first, path, strlen(path)));
+		/* The parser's line, or the hint's. */
+		CU_ASSERT_EQUAL(strchr(first, ':') != NULL,
+				rows[i].line || rows[i].hint);
+		if (rows[i].hint ? !strstr(said, rows[i].hint) : *said) {
+			printf("\n%s\n%s\n", rows[i].text, said);
+			CU_FAIL("another hint");
+		}
+	}
+	syntax_look("", first, sizeof(first), listen_to, NULL);
+	CU_ASSERT_STRING_EQUAL(first, "");
 }
 
 static const struct unit_test tests[] = {
 	{ "names", names },
 	{ "files", files },
+	{ "a hidden block", hidden },
+	{ "syntax errors", syntax },
 	{ NULL, NULL },
 };
 
