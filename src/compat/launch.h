@@ -32,6 +32,14 @@ struct compat_options {
 
 gsh_log_fn DisplayLogComponentLevel;
 void config_errs_to_log(char *msg, void *dest, struct gsh_config_errors *e);
+/* A place that log messages of @max_level and graver go to as well. @log is
+ * given the message without its header; it must not log. 0: done. */
+int create_log_facility(const char *name,
+			int (*log)(int headers, void *private, int level,
+				   void *buffer, char *component,
+				   char *message),
+			int max_level, int headers, void *private);
+int enable_log_facility(const char *name);
 
 #if COMPAT_RELEASE == 43
 

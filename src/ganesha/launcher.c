@@ -29,6 +29,7 @@
 
 #include "ganesha/check.h"
 #include "compat/launch.h"
+#include "ganesha/fatal.h"
 #include "ganesha/ready.h"
 #include "ganesha/rest.h"
 
@@ -409,6 +410,7 @@ int main(int argc, char **argv)
 		return check_config(&o, host);
 	compat_prereq_init(&o.more, o.name, host, o.level, o.log_path,
 			   o.dump_trace);
+	fatal_start(o.log_path);
 	LOG(GSH_MAIN, GSH_EVENT,
 	    "%s Starting: Ganesha Version " GSH_VERSION
 	    ", RPC-over-RDMA " RPCRDMA_VERSION,
@@ -442,7 +444,8 @@ int main(int argc, char **argv)
 		LOG(GSH_INIT, GSH_CRIT, "Error while %s.", failed);
 		/* A journal may miss the last lines of a short life. */
 		sleep(1);
-		LOG(GSH_INIT, GSH_FATAL, "Fatal errors.  Server exiting...");
+		LOG(GSH_INIT, GSH_FATAL,
+		    "Fatal errors while %s.  Server exiting...", failed);
 	}
 	config_Free(tree);
 	if (keeps)
