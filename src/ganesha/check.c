@@ -24,6 +24,11 @@
 
 /* ---- NFS over TCP ----------------------------------------------------- */
 
+struct tcp {
+	struct sockaddr_storage at;
+	uint16_t port;
+};
+
 /* Ganesha's own parser has said what is wrong with it. */
 static int take_address(const char *token, int term,
 			struct gsh_config_item *item, void *param, void *node,
@@ -50,13 +55,45 @@ static int block_commit(void *node, void *link_mem, void *self,
 	return 0;
 }
 
+/* Ganesha's socket is of IPv6 wherever the kernel has that. */
+static bool has_ipv6(void)
+{
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+/* An address of IPv4 as such a socket has it. */
+static struct sockaddr_in6 mapped(const struct sockaddr_in *in)
+{
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
+				    .sin6_port = in->sin_port };
+
+	if (in->sin_addr.s_addr != htonl(INADDR_ANY)) {
+		memset(in6.sin6_addr.s6_addr + 10, 0xff, 2);
+		memcpy(in6.sin6_addr.s6_addr + 12, &in->sin_addr, 4);
+	}
+	return in6;
+}
+
 void gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
 		  struct sockaddr_storage *tcp)
 {
 	static const struct gsh_config_item items[] = {
 		{ .name = "Bind_addr",
 		  .type = GSH_CONFIG_PROC,
-		  .u.proc = { .init = gr_keep, .handler = take_address } },
+		  .u.proc = { .init = gr_keep, .handler = take_address },
+		  .off = offsetof(struct tcp, at) },
+		{ .name = "NFS_Port",
+		  .type = GSH_CONFIG_UINT16,
+		  .u.u16 = { .min = 0,
+			     .max = UINT16_MAX,
+			     .def = 2049,
+			     .zero_ok = true },
+		  .off = offsetof(struct tcp, port) },
 		{ .name = NULL },
 	};
 	struct gsh_config_block block = {
@@ -69,32 +106,29 @@ void gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
 				     .commit = block_commit } },
 	};
 	struct sockaddr_in in = { .sin_family = AF_INET };
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
+	struct tcp t = { .port = 2049 };
 	struct gsh_config_errors e;
-	int fd;
+	struct sockaddr_in6 in6;
 
-	memset(tcp, 0, sizeof(*tcp));
 	if (g->init_error_type(&e)) {
-		g->load_config_from_parse(tree, &block, tcp, true, &e);
+		g->load_config_from_parse(tree, &block, &t, true, &e);
 		g->report_config_errors(&e, NULL, gr_config_silent);
 	}
-	if (tcp->ss_family == AF_INET6)
-		return;
-	if (tcp->ss_family == AF_INET)
-		memcpy(&in, tcp, sizeof(in));
 	memset(tcp, 0, sizeof(*tcp));
-	/* Ganesha's socket is of IPv6 wherever the kernel has that. */
-	fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0) {
-		memcpy(tcp, &in, sizeof(in));
+	if (t.at.ss_family == AF_INET6) {
+		memcpy(&in6, &t.at, sizeof(in6));
+		in6.sin6_port = htons(t.port);
+		memcpy(tcp, &in6, sizeof(in6));
 		return;
 	}
-	close(fd);
-	if (in.sin_addr.s_addr != htonl(INADDR_ANY)) {
-		memset(in6.sin6_addr.s6_addr + 10, 0xff, 2);
-		memcpy(in6.sin6_addr.s6_addr + 12, &in.sin_addr, 4);
-	}
-	memcpy(tcp, &in6, sizeof(in6));
+	if (t.at.ss_family == AF_INET)
+		memcpy(&in, &t.at, sizeof(in));
+	in.sin_port = htons(t.port);
+	in6 = mapped(&in);
+	if (has_ipv6())
+		memcpy(tcp, &in6, sizeof(in6));
+	else
+		memcpy(tcp, &in, sizeof(in));
 }
 
 /* ---- The machine ------------------------------------------------------ */
@@ -225,15 +259,19 @@ static void check_addresses(struct check *c, const char *provider,
 	gr_needs_addresses(c->cfg, c->tcp, &at);
 	for (unsigned int i = 0; i < at.n; i++) {
 		char fault[GR_FAULT_ROOM] = "";
+		bool nfs = !device && gr_needs_nfs_port(c->tcp, &at.addr[i]);
 		int err = gr_needs_family(c->tcp, &at.addr[i]);
 
+		if (!err && nfs)
+			err = -EADDRINUSE;
 		if (!err)
 			err = device ? try_device(dom, &at.addr[i]) :
 				       try_bind(&at.addr[i]);
 		if (!err || gr_needs_spared(c->cfg, i, err))
 			continue;
-		gr_needs_listen_fault(provider, &at.addr[i], err, fault);
-		if (err == -EADDRINUSE)
+		gr_needs_listen_fault(provider, c->tcp, &at.addr[i], err,
+				      fault);
+		if (err == -EADDRINUSE && !nfs)
 			fprintf(c->said,
 				"rpcrdma: %s. No fault if it is this server, "
 				"which runs already\n",

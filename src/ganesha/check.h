@@ -41,7 +41,7 @@ bool rpcrdma_ganesha_check(struct gsh_config *tree, const char *path, FILE *out,
  */
 bool gr_check_machine(const struct gsh *g, const struct gr_config *cfg,
 		      const struct sockaddr_storage *tcp, FILE *said);
-/* Where NFS over TCP would listen with @tree, without its port. Main thread. */
+/* Where NFS over TCP would listen with @tree. Main thread. */
 void gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
 		  struct sockaddr_storage *tcp);
 

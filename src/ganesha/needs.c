@@ -24,6 +24,15 @@ static void set_port(struct sockaddr_storage *ss, uint16_t port)
 		((struct sockaddr_in *)ss)->sin_port = htons(port);
 }
 
+static uint16_t get_port(const struct sockaddr_storage *ss)
+{
+	return ss->ss_family == AF_INET6 ?
+		       ntohs(((const struct sockaddr_in6 *)ss)->sin6_port) :
+	       ss->ss_family == AF_INET ?
+		       ntohs(((const struct sockaddr_in *)ss)->sin_port) :
+		       0;
+}
+
 /*
  * Where NFS over TCP listens. Its one socket may stand for both families; a
  * listener here is of one family.
@@ -91,7 +100,14 @@ bool gr_needs_spared(const struct gr_config *cfg, unsigned int i, int err)
 	return err == -EAFNOSUPPORT && !cfg->bind.n && i;
 }
 
+bool gr_needs_nfs_port(const struct sockaddr_storage *tcp,
+		       const struct sockaddr_storage *at)
+{
+	return get_port(tcp) && get_port(tcp) == get_port(at);
+}
+
 void gr_needs_listen_fault(const char *provider,
+			   const struct sockaddr_storage *tcp,
 			   const struct sockaddr_storage *at, int err,
 			   char *fault)
 {
@@ -108,12 +124,21 @@ void gr_needs_listen_fault(const char *provider,
 			 text);
 		break;
 	case -EADDRINUSE:
-		snprintf(fault, GR_FAULT_ROOM,
-			 "cannot listen on %s: the port is in use: stop the "
-			 "program that has it (%s shows it) or set another "
-			 "Port in block RDMA",
-			 text,
-			 device ? "rdma resource show cm_id" : "ss -tlnp");
+		if (gr_needs_nfs_port(tcp, at))
+			snprintf(fault, GR_FAULT_ROOM,
+				 "cannot listen on %s: this is the port of NFS "
+				 "over TCP (NFS_Port): set another Port in "
+				 "block RDMA",
+				 text);
+		else
+			snprintf(
+				fault, GR_FAULT_ROOM,
+				"cannot listen on %s: the port is in use: stop the "
+				"program that has it (%s shows it) or set another "
+				"Port in block RDMA",
+				text,
+				device ? "rdma resource show cm_id" :
+					 "ss -tlnp");
 		break;
 	case -EADDRNOTAVAIL:
 		snprintf(fault, GR_FAULT_ROOM,

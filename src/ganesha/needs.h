@@ -31,8 +31,12 @@ bool gr_needs_spared(const struct gr_config *cfg, unsigned int i, int err);
  * gr_xprt_create(). */
 int gr_needs_family(const struct sockaddr_storage *tcp,
 		    const struct sockaddr_storage *at);
+/* Is it the port of NFS over TCP? */
+bool gr_needs_nfs_port(const struct sockaddr_storage *tcp,
+		       const struct sockaddr_storage *at);
 /* What to do about @err, which listening there ended with. */
 void gr_needs_listen_fault(const char *provider,
+			   const struct sockaddr_storage *tcp,
 			   const struct sockaddr_storage *at, int err,
 			   char *fault);
 

@@ -89,7 +89,7 @@ static int listen_one(struct gr_server *s, const struct sockaddr_storage *at,
 		err = rt_listen(s->inst, (const struct sockaddr *)at, len,
 				&gr_server_ops, s, &l);
 	if (err) {
-		gr_needs_listen_fault(s->provider, at, err, fault);
+		gr_needs_listen_fault(s->provider, &s->tcp, at, err, fault);
 		return err;
 	}
 	rt_listener_addr(l, &got);

@@ -171,6 +171,24 @@ static void port(void)
 	CU_ASSERT_STRING_EQUAL(said, "");
 }
 
+/* That of NFS over TCP is in use whenever Ganesha runs, and not before. */
+static void nfs_port(void)
+{
+	struct gr_config cfg = config("127.0.0.1", NULL);
+	struct sockaddr_storage at;
+	FILE *f = fmemopen(said, sizeof(said), "w");
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	said[0] = '\0';
+	address("::", &at);
+	((struct sockaddr_in6 *)&at)->sin6_port = htons(cfg.port);
+	CU_ASSERT_FALSE(gr_check_machine(&gsh, &cfg, &at, f));
+	fclose(f);
+	CU_ASSERT_EQUAL(lines(), 1);
+	CU_ASSERT_TRUE(has(": this is the port of NFS over TCP (NFS_Port): set "
+			   "another Port in block RDMA\n"));
+}
+
 static void keytab(void)
 {
 	static char none[] = "/nonexistent/kt", empty[] = "";
@@ -256,8 +274,10 @@ static void served(const char *text, unsigned int n, const char *first,
 	gr_check_tcp(&gsh, tree, &tcp);
 	release(tree);
 	unlink(path);
+	cfg.port = strstr(text, "NFS_Port = 7") ? 7 : 2049;
 	gr_needs_addresses(&cfg, &tcp, &at);
 	CU_ASSERT_EQUAL_FATAL(at.n, n);
+	CU_ASSERT_TRUE(gr_needs_nfs_port(&tcp, &at.addr[0]));
 	for (unsigned int i = 0; i < n; i++) {
 		address(i ? second : first, &want);
 		if (want.ss_family == AF_INET6)
@@ -284,8 +304,8 @@ static void tcp(void)
 	served("LOG { }\n", v6 ? 2 : 1, "0.0.0.0", "::");
 	served("NFS_Core_Param { NFS_Port = 2049; Protocols = 4; }\n",
 	       v6 ? 2 : 1, "0.0.0.0", "::");
-	served("NFS_Core_Param { NFS_Port = 2049; Bind_addr = 192.0.2.1; }\n",
-	       1, "192.0.2.1", NULL);
+	served("NFS_Core_Param { NFS_Port = 7; Bind_addr = 192.0.2.1; }\n", 1,
+	       "192.0.2.1", NULL);
 	served("NFS_Core_Param { Bind_addr = 0.0.0.0; }\n", v6 ? 2 : 1,
 	       "0.0.0.0", "::");
 	served("NFS_Core_Param { Bind_addr = \"2001:db8::1\"; }\n", 1,
@@ -293,10 +313,15 @@ static void tcp(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "addresses", addresses }, { "families", families },
-	{ "port", port },	    { "keytab", keytab },
-	{ "device", device },	    { "found", found },
-	{ "NFS over TCP", tcp },    { NULL, NULL },
+	{ "addresses", addresses },
+	{ "families", families },
+	{ "port", port },
+	{ "the port of NFS", nfs_port },
+	{ "keytab", keytab },
+	{ "device", device },
+	{ "found", found },
+	{ "NFS over TCP", tcp },
+	{ NULL, NULL },
 };
 
 UNIT_MAIN("ganesha-check", tests)
