@@ -74,6 +74,8 @@ int gw_client_new(struct gateway *gw, int fd)
 
 void gw_client_kill(struct gw_client *c, int level, const char *why)
 {
+	bool busy;
+
 	if (c->gone)
 		return;
 	if (why)
@@ -93,7 +95,11 @@ void gw_client_kill(struct gw_client *c, int level, const char *why)
 	gw_rx_end(&c->rx);
 	gw_reverse_orphan(c);
 	gw_calls_abandon(c);
-	gw_link_end(&c->link);
+	/* What is left is with the transport. */
+	pthread_mutex_lock(&c->lock);
+	busy = gw_calls_outstanding(&c->calls);
+	pthread_mutex_unlock(&c->lock);
+	gw_link_end(&c->link, busy);
 	c->gone = true;
 	gw_client_put(c);
 }

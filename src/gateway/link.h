@@ -44,11 +44,12 @@ static inline bool gw_link_is_early(const struct gw_link *l)
 	return l->early;
 }
 
-/* The client is dead. */
-static inline void gw_link_end(struct gw_link *l)
+/* The client is dead. In order, so that the server sees an end and no reset,
+ * unless @busy: it would answer Calls first that nobody waits for. */
+static inline void gw_link_end(struct gw_link *l, bool busy)
 {
 	if (l->rc)
-		rt_conn_close(l->rc, true);
+		rt_conn_close(l->rc, busy);
 }
 
 /* The first attempt. */

@@ -378,6 +378,12 @@ static void *op_open(struct rt_conn *c, void *ctx, bool *refuse)
 
 static void op_closed(struct rt_conn *c, int error, const char *reason)
 {
+	struct echo *e = rt_conn_user(c);
+
+	if (e->log) {
+		fprintf(e->log, "closed %d\n", error);
+		fflush(e->log);
+	}
 	rt_conn_put(c);
 }
 

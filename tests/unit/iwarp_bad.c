@@ -673,6 +673,7 @@ static void test_reset(void)
 	close(b.r.fd);
 	PUMP_UNTIL(&b.w, b.w.srv.disconnected);
 	CU_ASSERT_EQUAL(b.w.srv.error, -ECONNRESET);
+	CU_ASSERT_STRING_EQUAL(b.w.srv.reason, "reset by the peer");
 	CU_ASSERT_EQUAL(b.w.srv.nwc, RECVS + 3);
 	for (int i = 0; i < b.w.srv.nwc; i++)
 		CU_ASSERT_EQUAL(b.w.srv.wc[i].status, FAB_FLUSHED);

@@ -231,7 +231,9 @@ static bool received(struct iw_conn *c, ssize_t n, size_t asked)
 		if (c->state == ST_TERMINATING || c->state == ST_LINGER)
 			iw_end(c, c->done.error, c->done.reason);
 		else
-			iw_end(c, -err, "receive failed");
+			iw_end(c, -err,
+			       err == ECONNRESET ? "reset by the peer" :
+						   "receive failed");
 	}
 	return false;
 }
