@@ -457,7 +457,7 @@ void rt_wake(struct rt_instance *inst, unsigned int n);
  */
 void rt_stats_total(struct rt_instance *inst, struct rt_stats *out,
 		    unsigned int *connections, uint64_t *accepted);
-/* Connections that were refused at their start, and those that ended before they
+/* Connections that were refused at their start, or for their version, and those that ended before they
  * were any: who came was no RDMA client, or was too slow. Any thread. */
 void rt_refused_total(struct rt_instance *inst, uint64_t *refused,
 		      uint64_t *failed_starts);

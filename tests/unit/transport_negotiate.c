@@ -351,6 +351,56 @@ static void server_answers(void)
 	rt_raw_close(&r);
 }
 
+/* The peer goes: how does the server say that it ended, and is it counted? */
+static void ends(struct rt_raw *r, int error, const char *reason,
+		 uint64_t counted)
+{
+	uint64_t refused, failed;
+
+	fab_disconnect(r->fab, false);
+	rt_raw_run(r);
+	CU_ASSERT_TRUE(r->p.server_closed);
+	CU_ASSERT_EQUAL(r->p.server_error, error);
+	if (reason)
+		CU_ASSERT_STRING_EQUAL(r->p.server_reason, reason);
+	rt_refused_total(r->p.server_inst, &refused, &failed);
+	CU_ASSERT_EQUAL(refused, counted);
+}
+
+/* A client whose version is not spoken: that is why it went. */
+static void server_tells(void)
+{
+	uint8_t b[40] = { 0, 0, 0, 9, 0, 0, 0, 3, 0, 0, 0, 1 };
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &rt_only2));
+	rt_raw1_call(&r, 1, 8, NULL, NULL, 12);
+	CU_ASSERT_TRUE(rt_raw1_is_err_vers(&r, 1, 1, 2, 2));
+	ends(&r, -EPROTONOSUPPORT, "version 1 refused: Versions = 2", 1);
+	/* One that goes on with the other. */
+	CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
+	rt_raw1_call(&r, 1, 8, NULL, NULL, 12);
+	CU_ASSERT_TRUE(rt_raw1_is_err_vers(&r, 1, 1, 2, 2));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	ends(&r, 0, NULL, 1);
+	/* One that says nothing at all. */
+	CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
+	ends(&r, 0, NULL, 1);
+	rt_raw_close(&r);
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &rt_only1));
+	rt_raw_connprop(&r, true, NULL, 0);
+	CU_ASSERT_TRUE(rt_raw1_is_err_vers(&r, 0x7001, 2, 1, 1));
+	ends(&r, -EPROTONOSUPPORT, "version 2 refused: Versions = 1", 1);
+	rt_raw_close(&r);
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
+	rt_raw_send(&r, b, 28);
+	CU_ASSERT_TRUE(rt_raw1_is_err_vers(&r, 9, 3, 1, 2));
+	ends(&r, -EPROTONOSUPPORT, "version 3 refused: Versions = 1, 2", 1);
+	rt_raw_close(&r);
+}
+
 /* What the server makes of private data: the longest inline Reply. */
 static void private_data(void)
 {
@@ -475,6 +525,8 @@ static const struct unit_test tests[] = {
 	{ "not remembered", not_remembered },
 	{ "upgraded", upgraded },
 	{ "server answers", server_answers },
+	{ "server tells", server_tells },
+	{ "server_tells", server_tells },
 	{ "private data", private_data },
 	{ "thresholds", thresholds },
 	{ "private data and version 2", private_data_v2 },

@@ -175,8 +175,8 @@ struct rt_instance {
 	const struct rt_part *const *parts;
 	const struct rt_ext *const *exts;
 	void *ext[RT_SLOTS];
-	const char *no_version1; /* why it is not spoken, though it was set */
-	atomic_bool no_version1_said;
+	/* The setting for which it is not spoken, though Versions has it. */
+	const char *no_version1;
 	size_t call_room, request_room;
 	struct fab_domain *dom;
 	bool own_domain;

@@ -162,6 +162,8 @@ void rt_instance_put(struct rt_instance *inst);
 /* totals.c */
 /* It no longer counts; inst->lock is held. */
 void rt_totals_keep(struct rt_conn *c);
+/* A connection was refused. */
+void rt_count_refused(struct rt_instance *inst);
 
 /* config.c */
 /* Receives that one connection ever has posted. */

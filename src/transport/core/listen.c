@@ -35,13 +35,6 @@ static unsigned int poller_of(const struct rt_instance *inst,
 	return n;
 }
 
-static void count_refused(struct rt_instance *inst)
-{
-	pthread_mutex_lock(&inst->lock);
-	inst->refused++;
-	pthread_mutex_unlock(&inst->lock);
-}
-
 static void hello(struct rt_conn *c, uint8_t data[RT_HELLO_ROOM],
 		  struct fab_conn_params *params)
 {
@@ -113,7 +106,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	if (!rc)
 		rc = fab_accept(f, &params);
 	if (rc) {
-		count_refused(inst);
+		rt_count_refused(inst);
 		if (!refuse)
 			rt_log(c, LOG_WARNING, "not accepted: %s",
 			       strerror(-rc));
@@ -132,7 +125,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	rt_conn_put(c);
 	return;
 reject:
-	count_refused(inst);
+	rt_count_refused(inst);
 	fab_reject(f, NULL, 0);
 	fab_conn_destroy_deferred(f, NULL, NULL);
 }

@@ -70,6 +70,8 @@ struct rt_messages {
 	struct wire_cm_private private; /* the peer's, or the defaults */
 	uint32_t messages; /* valid messages from the peer */
 	unsigned int bad_versions;
+	bool refused; /* with ERR_VERS; the first that was: */
+	uint32_t refused_version;
 	bool props_open; /* between the peer's MIDDLE and FINAL */
 	uint32_t props_xid; /* of all our CONNPROP messages */
 	uint32_t next_xid;

@@ -46,6 +46,13 @@ void rt_stats_total(struct rt_instance *inst, struct rt_stats *out,
 	pthread_mutex_unlock(&inst->lock);
 }
 
+void rt_count_refused(struct rt_instance *inst)
+{
+	pthread_mutex_lock(&inst->lock);
+	inst->refused++;
+	pthread_mutex_unlock(&inst->lock);
+}
+
 void rt_refused_total(struct rt_instance *inst, uint64_t *refused,
 		      uint64_t *failed_starts)
 {

@@ -99,7 +99,8 @@ void rt_version1_settled(struct rt_conn *c);
 void rt_version_init(struct rt_conn *c);
 /* A message has come, of whatever version. */
 void rt_receive(struct rt_conn *c, struct rt_work *w, const struct fab_wc *wc);
-/* Client, at the end: is the server to be met with version 1 from now on? */
+/* At the end. Client: is the server to be met with version 1 from now on? Server:
+ * was it that the client's version is not spoken here? */
 void rt_version_ended(struct rt_conn *c);
 /* Client: version 2 has been answered. */
 void rt_version_answered(struct rt_conn *c);

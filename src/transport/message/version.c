@@ -88,11 +88,33 @@ void rt_version_answered(struct rt_conn *c)
 	forget(c);
 }
 
+/* A server's: the client had no version that is spoken here. Whatever has ended
+ * it then says less, unless it is this side. */
+static void ended_unserved(struct rt_conn *c)
+{
+	const char *why = c->inst->no_version1;
+
+	if (!c->msg.refused || c->version || c->ended_here ||
+	    c->end_error == -EPROTO)
+		return;
+	if (c->msg.refused_version != WIRE_VERS1 || !why)
+		why = !supported(c, WIRE_VERS1) ? "Versions = 2" :
+		      !supported(c, WIRE_VERS2) ? "Versions = 1" :
+						  "Versions = 1, 2";
+	snprintf(c->end_text, sizeof(c->end_text), "version %u refused: %s",
+		 c->msg.refused_version, why);
+	c->end_reason = c->end_text;
+	c->end_error = -EPROTONOSUPPORT;
+	rt_count_refused(c->inst);
+}
+
 void rt_version_ended(struct rt_conn *c)
 {
 	char reason[sizeof(c->end_text)];
 
 	rt_assert_strand(c);
+	if (c->server)
+		ended_unserved(c);
 	if (!c->unanswered || c->ended_here || !supported(c, WIRE_VERS1))
 		return;
 	switch (c->end_error) {
@@ -150,15 +172,9 @@ static void other_version(struct rt_conn *c, const struct wire_prefix *p)
 							  WIRE_VERS2;
 		err.vers_high = supported(c, WIRE_VERS2) ? WIRE_VERS2 :
 							   WIRE_VERS1;
-		if (p->vers == WIRE_VERS1 && c->inst->no_version1)
-			rt_log(c,
-			       atomic_exchange(&c->inst->no_version1_said,
-					       true) ?
-				       LOG_DEBUG :
-				       LOG_WARNING,
-			       "version 1 is refused, since %s; more of these "
-			       "are not logged",
-			       c->inst->no_version1);
+		if (!c->msg.refused)
+			c->msg.refused_version = p->vers;
+		c->msg.refused = true;
 	}
 	if (++c->msg.bad_versions >= RT_BAD_VERSIONS) {
 		rt_conn_stop(c, EV_ABORT, -EPROTO,
@@ -186,6 +202,7 @@ static bool in_range(uint32_t vers, const struct wire_error *err)
 static void refused(struct rt_conn *c, const struct wire_error *err)
 {
 	bool again = false;
+	char range[40];
 
 	RT_COUNT(c, errors_received, 1);
 	if (c->state == RT_GREETING && supported(c, WIRE_VERS1) &&
@@ -198,9 +215,13 @@ static void refused(struct rt_conn *c, const struct wire_error *err)
 		again = !c->unanswered && in_range(WIRE_VERS2, err);
 		forget(c);
 	}
+	if (err->vers_low == err->vers_high)
+		snprintf(range, sizeof(range), "version %u", err->vers_low);
+	else
+		snprintf(range, sizeof(range), "versions %u to %u",
+			 err->vers_low, err->vers_high);
 	rt_conn_stop(c, EV_ABORT, again ? -EAGAIN : -EPROTONOSUPPORT,
-		     "the server supports versions %u to %u only",
-		     err->vers_low, err->vers_high);
+		     "the server speaks %s only", range);
 }
 
 /* Does the peer refuse the version that has been settled? An ERR_VERS without
