@@ -244,7 +244,7 @@ static void test_uneven(void)
 static void test_random_writes(void)
 {
 	srand(11);
-	for (int round = 0; round < 150; round++) {
+	for (int round = 0; round < 40; round++) {
 		ahead_open(round % 2);
 		while (a.len < 3 * REGION && a.msn < RECVS) {
 			size_t part = 1 + (size_t)rand() % 20000;
@@ -341,7 +341,7 @@ static uint32_t post_read(size_t len)
 static void test_responses(void)
 {
 	srand(12);
-	for (int round = 0; round < 100; round++) {
+	for (int round = 0; round < 30; round++) {
 		size_t len = PIECES + (size_t)rand() % (REGION - PIECES);
 		size_t part = 1 + (size_t)rand() % 30000, at;
 		uint32_t sink;
