@@ -14,6 +14,7 @@
  */
 #include "ganesha/config.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #include "rpcrdma/transport.h"
@@ -60,7 +61,8 @@ static int old_take(const char *token, int term, struct gsh_config_item *item,
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (!strcmp(rows[i].name, item->name))
 			instead = rows[i].instead;
-	gr_complain(node, e, "%s is an item of version 0.1 and still works: %s",
+	gr_complain(node, e,
+		    "%s is a setting of version 0.1; it still works: %s",
 		    item->name, instead);
 	return 0;
 }
@@ -130,7 +132,7 @@ load_block(const struct gsh *g, struct gsh_config *tree, const char *name,
 		g->report_config_errors(&e, NULL, g->config_errs_to_log);
 		return found ? GR_CONFIG_GOOD : GR_CONFIG_ABSENT;
 	}
-	gr_config_faults(g, tree, &block, &e, good);
+	gr_config_faults(g, tree, &block, &e, good, cfg);
 	block.desc.u.blk.params = good;
 	gr_config_sizes(items, cfg);
 	if (g->init_error_type(&e)) {
@@ -155,9 +157,29 @@ static void merge(struct gr_config *cfg, const struct gr_config *debug)
 	}
 }
 
+/* A fault of the whole block. */
+__attribute__((format(printf, 3, 4))) static void
+wrong(struct gr_config *cfg, struct gsh_config_errors *e, const char *format,
+      ...)
+{
+	const struct gsh_config_node *n = cfg->node;
+	char text[256], line[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	e->errors++;
+	gr_complain(n, e, "%s", text);
+	snprintf(line, sizeof(line), "Config File (%.200s:%d): %s",
+		 n && n->filename ? n->filename : "", n ? n->line : 0, text);
+	/* The line of a block says less than that of a setting. */
+	if (!*cfg->fault)
+		gr_config_first(cfg, line);
+}
+
 /* The library takes texts of any length. */
-static void check_texts(const struct gr_config *cfg,
-			struct gsh_config_errors *e)
+static void check_texts(struct gr_config *cfg, struct gsh_config_errors *e)
 {
 	for (const struct gsh_config_item *i = gr_config_items; i->name; i++) {
 		const char *const *text =
@@ -167,22 +189,15 @@ static void check_texts(const struct gr_config *cfg,
 		     i->type != GSH_CONFIG_PATH) ||
 		    !*text || strlen(*text) <= (size_t)i->u.str.maxsize)
 			continue;
-		e->errors++;
-		gr_complain(cfg->node, e, "%s is text of %d bytes at most",
-			    i->name, i->u.str.maxsize);
+		wrong(cfg, e, "%s is text of %d bytes at most", i->name,
+		      i->u.str.maxsize);
 	}
 }
-
-#define WRONG(e, cfg, ...)                                \
-	do {                                              \
-		(e)->errors++;                            \
-		gr_complain((cfg)->node, e, __VA_ARGS__); \
-	} while (0)
 
 /* A connection has memory for its Receives from its start to its end; the
  * transport keeps a part of Max_Memory for other things. Shared Receives have
  * theirs from the device. */
-static void check_fits(const struct gr_config *cfg, struct gsh_config_errors *e)
+static void check_fits(struct gr_config *cfg, struct gsh_config_errors *e)
 {
 	size_t each = gr_config_receives(cfg);
 	char max[24];
@@ -191,7 +206,7 @@ static void check_fits(const struct gr_config *cfg, struct gsh_config_errors *e)
 	    each <= cfg->max_memory / 16 * 15)
 		return;
 	gr_size_text(cfg->max_memory, max, sizeof(max));
-	WRONG(e, cfg,
+	wrong(cfg, e,
 	      "no connection fits into Max_Memory = %s: each needs %zu MiB for "
 	      "its Credits: raise Max_Memory or lower Credits%s",
 	      max, (each + (1u << 20) - 1) >> 20,
@@ -199,12 +214,12 @@ static void check_fits(const struct gr_config *cfg, struct gsh_config_errors *e)
 }
 
 /* What single items cannot tell: do they go together? False: no. */
-static bool check(const struct gsh *g, const struct gr_config *cfg)
+static bool check(const struct gsh *g, struct gr_config *cfg)
 {
 	bool v2 = cfg->versions >> 2 & 1;
 	struct gsh_config_errors e;
 	struct rt_config rt;
-	const char *wrong;
+	const char *fault;
 	unsigned int least;
 	bool good;
 
@@ -214,27 +229,27 @@ static bool check(const struct gsh *g, const struct gr_config *cfg)
 	least = rt.credits + rt.reverse_credits + SHARED_BEYOND;
 	check_texts(cfg, &e);
 	if (cfg->extensions && !v2)
-		WRONG(&e, cfg, "Extensions needs version 2 among Versions");
+		wrong(cfg, &e, "Extensions needs version 2 among Versions");
 	if (cfg->auth != RT_AUTH_NONE && !v2)
-		WRONG(&e, cfg,
+		wrong(cfg, &e,
 		      "Host_Authentication needs version 2 among Versions");
 	if (rt.max_shared_receives && rt.max_shared_receives < least)
-		WRONG(&e, cfg,
+		wrong(cfg, &e,
 		      "Shared_Receives = %u: with these Credits it must be %u "
 		      "at least",
 		      rt.max_shared_receives, least);
 	if (cfg->max_conn_memory < cfg->max_message)
-		WRONG(&e, cfg,
+		wrong(cfg, &e,
 		      "Max_Connection_Memory must hold one message of "
 		      "Max_Message bytes");
 	if (rt.max_host_memory < rt.max_message)
-		WRONG(&e, cfg,
+		wrong(cfg, &e,
 		      "Max_Host_Memory must hold one message of Max_Message "
 		      "bytes");
 	/* None of these: there is no item for it. */
-	wrong = e.errors ? NULL : rt_config_check(&rt);
-	if (wrong)
-		WRONG(&e, cfg, "block RDMA: %s", wrong);
+	fault = e.errors ? NULL : rt_config_check(&rt);
+	if (fault)
+		wrong(cfg, &e, "block RDMA: %s", fault);
 	if (!e.errors)
 		check_fits(cfg, &e);
 	good = !e.errors;
@@ -263,6 +278,8 @@ enum gr_config_result gr_config_load(const struct gsh *g,
 	append(items, gr_debug_items, debug_take);
 	more = load_block(g, tree, "RDMA_Debug", items, &debug);
 	merge(cfg, &debug);
+	if (!*cfg->fault)
+		memcpy(cfg->fault, debug.fault, sizeof(cfg->fault));
 	cfg->required = cfg->required_said;
 	/* A block that could not be read at all has no values to look at. */
 	if ((cfg->node && !check(g, cfg)) || more == GR_CONFIG_BAD)

@@ -83,6 +83,10 @@ struct gr_config {
 	 * block. */
 	uint64_t there;
 	const void *node;
+
+	/* The first fault, "FILE:LINE: what", or "". */
+	char fault[256];
+	unsigned long fault_line;
 };
 
 /* The items of block RDMA, of block RDMA_Debug, and those of version 0.1 that
@@ -110,6 +114,8 @@ void gr_config_sizes(const struct gsh_config_item *items,
 __attribute__((format(printf, 3, 4))) void
 gr_complain(const void *node, struct gsh_config_errors *e, const char *format,
 	    ...);
+/* Keep such a line, if it is of the first line of the file that has a fault. */
+void gr_config_first(struct gr_config *cfg, const char *line);
 /* The init of an item with a handler whose value needs no default. */
 void *gr_keep(void *link_mem, void *self);
 
@@ -123,13 +129,14 @@ enum gr_config_result gr_config_load(const struct gsh *g,
 				     struct gsh_config *tree,
 				     struct gr_config *cfg);
 /*
- * Report a block that was refused, and end @e: a line for each fault. @good,
- * with room for all items of @block, is set to those that have none.
+ * Report a block that was refused, and end @e: a line for each fault, and the
+ * first to @cfg. @good, with room for all items of @block, is set to those that
+ * have none.
  */
 void gr_config_faults(const struct gsh *g, struct gsh_config *tree,
 		      const struct gsh_config_block *block,
-		      struct gsh_config_errors *e,
-		      struct gsh_config_item *good);
+		      struct gsh_config_errors *e, struct gsh_config_item *good,
+		      struct gr_config *cfg);
 /* A logger that takes nothing down. */
 void gr_config_silent(char *msg, void *dest, struct gsh_config_errors *e);
 /* What the transport is given. Sizes of user areas are the caller's. */

@@ -84,9 +84,32 @@ static void put_allowed(FILE *f, const struct gsh_config_item *item)
 		min, max);
 }
 
+void gr_config_first(struct gr_config *cfg, const char *line)
+{
+	static const char begin[] = "Config File (";
+	const char *place = strstr(line, begin);
+	const char *end = place ? strstr(place, "): ") : NULL;
+
+	const char *colon = end;
+	unsigned long number;
+
+	if (!end)
+		return;
+	while (colon > place && *colon != ':')
+		colon--;
+	number = strtoul(colon + 1, NULL, 10);
+	if (*cfg->fault && cfg->fault_line <= number)
+		return;
+	cfg->fault_line = number;
+	place += sizeof(begin) - 1;
+	snprintf(cfg->fault, sizeof(cfg->fault), "%.*s%s", (int)(end - place),
+		 place, end + 1);
+}
+
+/* @item: that of the fault; NULL: of none. */
 static void tell(const struct gsh *g, const char *line,
 		 const struct gsh_config_item *item,
-		 struct gsh_config_errors *e)
+		 struct gsh_config_errors *e, struct gr_config *cfg)
 {
 	char *text = NULL;
 	size_t len;
@@ -97,8 +120,11 @@ static void tell(const struct gsh *g, const char *line,
 	fputs(line, f);
 	if (item)
 		put_allowed(f, item);
-	if (!fclose(f))
+	if (!fclose(f)) {
+		if (item)
+			gr_config_first(cfg, text);
 		g->config_errs_to_log(text, NULL, e);
+	}
 	free(text);
 }
 
@@ -159,7 +185,8 @@ static bool is_sum(const char *line)
 
 void gr_config_faults(const struct gsh *g, struct gsh_config *tree,
 		      const struct gsh_config_block *block,
-		      struct gsh_config_errors *e, struct gsh_config_item *good)
+		      struct gsh_config_errors *e, struct gsh_config_item *good,
+		      struct gr_config *cfg)
 {
 	struct said all = { 0 }, told = { 0 };
 	struct gsh_config_errors whole = *e;
@@ -179,7 +206,7 @@ void gr_config_faults(const struct gsh *g, struct gsh_config *tree,
 				    strstr(said.line[i], "Unknown parameter") ||
 				    among(&told, said.line[i]))
 					continue;
-				tell(g, said.line[i], item, &alone);
+				tell(g, said.line[i], item, &alone, cfg);
 				listen_to(said.line[i], &told, NULL);
 			}
 		}
@@ -187,7 +214,7 @@ void gr_config_faults(const struct gsh *g, struct gsh_config *tree,
 	}
 	for (unsigned int i = 0; i < all.n; i++) {
 		if (!is_sum(all.line[i]) && !among(&told, all.line[i]))
-			tell(g, all.line[i], NULL, &whole);
+			tell(g, all.line[i], NULL, &whole, cfg);
 	}
 	good->name = NULL;
 	forget(&all);

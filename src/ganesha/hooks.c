@@ -225,9 +225,12 @@ static void read_config(struct gsh_config *tree)
 			"no RDMA block in ganesha.conf: not serving RDMA");
 		return;
 	case GR_CONFIG_BAD:
-		gr_server_fault(s, "block RDMA of ganesha.conf cannot be used, "
-				   "see the messages before this: correct it "
-				   "and start again");
+		snprintf(fault, sizeof(fault),
+			 "block RDMA of ganesha.conf cannot be used: %s: "
+			 "correct it (--check-config lists all faults) and "
+			 "start again",
+			 *s->cfg.fault ? s->cfg.fault : "see Ganesha's log");
+		gr_server_fault(s, fault);
 		return;
 	case GR_CONFIG_GOOD:
 		break;

@@ -18,6 +18,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "ganesha/config.h"
+
 /* The least number of letters to change, leave out or add. */
 static unsigned int distance(const char *a, const char *b)
 {
@@ -170,6 +172,22 @@ static void leave(struct reader *r)
 		r->rdma = 0;
 }
 
+/* A setting whose numbers have no unit. */
+static bool is_count(const char *name)
+{
+	const struct gsh_config_item *const tables[] = { gr_config_items,
+							 gr_debug_items,
+							 gr_old_items };
+
+	for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
+		for (const struct gsh_config_item *i = tables[t]; i->name; i++)
+			if ((i->type == GSH_CONFIG_UINT16 ||
+			     i->type == GSH_CONFIG_UINT32) &&
+			    !strcasecmp(i->name, name))
+				return true;
+	return false;
+}
+
 static void look_value(struct reader *r, const char **at)
 {
 	int len;
@@ -179,7 +197,12 @@ static void look_value(struct reader *r, const char **at)
 	if (!r->depth || !r->ours)
 		return;
 	len = bare_unit(at);
-	if (len)
+	if (len && is_count(r->name))
+		say(r,
+		    "%s is a number without a unit; as it stands, this line "
+		    "has no effect",
+		    r->name);
+	else if (len)
 		say(r,
 		    "a number with a unit must be in quotes: %s = \"%.*s\"; "
 		    "as it stands, this line has no effect",

@@ -144,8 +144,8 @@ static void start_stats(struct gr_server *s)
 static const char *versions_text(uint32_t set)
 {
 	if (set == 1u << WIRE_VERS1)
-		return "1";
-	return set == 1u << WIRE_VERS2 ? "2" : "2 and 1";
+		return "version 1";
+	return set == 1u << WIRE_VERS2 ? "version 2" : "versions 1 and 2";
 }
 
 static const char *const auth_text[] = {
@@ -205,7 +205,7 @@ int gr_server_begin(struct gr_server *s, char *fault)
 	start_stats(s);
 	for (unsigned int i = 0; i < s->source.nlisteners; i++)
 		gsh_log(s->gsh, GSH_EVENT,
-			"serving RPC-over-RDMA version %s on %s, provider %s%s",
+			"serving RPC-over-RDMA %s on %s, provider %s%s",
 			versions_text(rt_instance_config(s->inst)->versions),
 			s->source.listener[i], s->provider,
 			auth_text[s->cfg.auth]);

@@ -18,8 +18,10 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	target_compile_definitions(unit-ganesha-check PRIVATE
 		GANESHA_NFSD="${GANESHA_NFSD}")
 	rpcrdma_unit(ganesha-near ganesha_near.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config_items.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/near.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/syntax.c)
+		${PROJECT_SOURCE_DIR}/src/ganesha/syntax.c
+		LIBS rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-bind ganesha_bind.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/gsh.c
 		LIBS rpcrdma_ntirpc ${CMAKE_DL_LIBS})

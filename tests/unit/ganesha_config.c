@@ -205,7 +205,7 @@ static void taken(const struct range *r, uint64_t value, const char *with)
 	    (load_range(r, value, with, true, &cfg) != GR_CONFIG_GOOD ||
 	     value_of(&cfg, r) != value || !strstr(said, r->name) ||
 	     !strstr(said, ":3): ") ||
-	     !strstr(said, "is an item of version 0.1"))) {
+	     !strstr(said, "is a setting of version 0.1"))) {
 		printf("\n%s\n%s", text, said);
 		CU_FAIL("not taken as in version 0.1");
 	}
@@ -660,6 +660,22 @@ static void all_faults(void)
 			CU_FAIL("not told");
 		}
 	CU_ASSERT_EQUAL(lines(), sizeof(told) / sizeof(told[0]));
+	/* Without the words around its place. */
+	CU_ASSERT_PTR_NOT_NULL(strstr(
+		cfg.fault, ":3: Recv_Size: (4098) is not a multiple of 4"));
+	CU_ASSERT_EQUAL(strncmp(cfg.fault, "/tmp/rpcrdma-config-", 20), 0);
+	CU_ASSERT_EQUAL(load("Credits = 0;\nCredit = 5;", &cfg), GR_CONFIG_BAD);
+	CU_ASSERT_PTR_NOT_NULL(strstr(cfg.fault, ":3: (0) is out of range; "
+						 "Credits is a number"));
+	CU_ASSERT_EQUAL(load("Busy_Poll = 7;\nVersions = 1;\n"
+			     "Extensions = rtrext;",
+			     &cfg),
+			GR_CONFIG_BAD);
+	CU_ASSERT_PTR_NOT_NULL(strstr(cfg.fault, ":2: Extensions needs"));
+	CU_ASSERT_EQUAL(load_both("", "Send_Size = 9;", &cfg), GR_CONFIG_BAD);
+	CU_ASSERT_PTR_NOT_NULL(strstr(cfg.fault, ":6: Send_Size: (9)"));
+	CU_ASSERT_EQUAL(load("Busy_Poll = 7;", &cfg), GR_CONFIG_GOOD);
+	CU_ASSERT_STRING_EQUAL(cfg.fault, "");
 	/* It decides also where something else is wrong. */
 	CU_ASSERT_EQUAL(load("Credits = 0;\nRequired = true;", &cfg),
 			GR_CONFIG_BAD);

@@ -90,6 +90,14 @@ static void files(void)
 				      "in quotes: Max_Memory = \"64M\";"));
 	CU_ASSERT_EQUAL(look("rdma_debug { A = 1k ; Send_Size= 64K; }\n"), 2);
 	CU_ASSERT_PTR_NOT_NULL(strstr(said, ": Send_Size = \"64K\";"));
+	CU_ASSERT_EQUAL(look("RDMA {\n Shared_Receives = 64K;\n"
+			     " credits = 4K;\n Idle_Timeout = 5m; }\n"),
+			3);
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, ": Shared_Receives = \"64K\";"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(said, ":3): credits is a number without a unit"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(said, ":4): Idle_Timeout is a number without a unit"));
 	/* Of other blocks nothing is known. */
 	CU_ASSERT_EQUAL(look("EXPORT {\n MaxRead = 64M; RDMA { a = 4K; }\n}\n"
 			     "X = 4K;\n"),
