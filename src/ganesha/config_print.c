@@ -202,6 +202,10 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 			cfg.shared.max * (each /
 					  (cfg.credits + RT_CREDIT_BEYOND)) >>
 				10);
+	if (cfg.auth == RT_AUTH_REQUIRED && (cfg.versions & 1u << 1))
+		fputs("# Host_Authentication = required: version 1 is "
+		      "refused.\n",
+		      f);
 	if (!cfg.enable)
 		fputs("# Enable = false: RDMA is not served.\n", f);
 }

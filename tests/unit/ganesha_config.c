@@ -564,6 +564,23 @@ static void debug_block(void)
 		     "\tBusy_Poll = 9;\n\tDrain_Timeout = 8;\n"
 		     "\tHuge_Pages = true;\n\tStats_DBus = false;\n}\n"));
 	free(out);
+	/* What else follows from it. */
+	f = open_memstream(&out, &len);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_EQUAL(load("Host_Authentication = required;", &cfg),
+			GR_CONFIG_GOOD);
+	gr_config_print(f, &cfg);
+	CU_ASSERT_EQUAL(load("Host_Authentication = required;\nVersions = 2;",
+			     &cfg),
+			GR_CONFIG_GOOD);
+	fflush(f);
+	CU_ASSERT_PTR_NOT_NULL(strstr(out, "version 1 is refused."));
+	rewind(f);
+	gr_config_print(f, &cfg);
+	fputc('\0', f);
+	fclose(f);
+	CU_ASSERT_PTR_NULL(strstr(out, "version 1 is refused."));
+	free(out);
 	/* An item of one block is unknown in the other. */
 	CU_ASSERT_EQUAL(load_both("", "Port = 7;", &cfg), GR_CONFIG_GOOD);
 	CU_ASSERT_EQUAL(cfg.port, 20049);

@@ -65,15 +65,18 @@ static void test_told(void)
 {
 	int fd = manager();
 
-	ready_start();
+	ready_start(false);
 	CU_ASSERT_STRING_EQUAL(told(fd, 10000), "READY=1\nSTATUS=as it is");
 	CU_ASSERT_STRING_EQUAL(told(fd, 0), "");
+	ready_start(true);
+	CU_ASSERT_STRING_EQUAL(told(fd, 10000),
+			       "READY=1\nSTATUS=as it is; no exports");
 	no_thread = true;
-	ready_start();
+	ready_start(false);
 	CU_ASSERT_STRING_EQUAL(told(fd, 0), "READY=1");
 	no_thread = false;
 	unsetenv("NOTIFY_SOCKET");
-	ready_start();
+	ready_start(false);
 	CU_ASSERT_STRING_EQUAL(told(fd, 0), "");
 	close(fd);
 }
