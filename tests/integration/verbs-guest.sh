@@ -101,12 +101,23 @@ all() {
 	if [ "$kind" = rxe ]; then
 		run verbs-rxe-faults "$unit/unit-verbs-faults"
 		run verbs-rxe-faults-shared "$unit/unit-verbs-faults" --shared
+		sanitized
 		hostile
 		server
 		host_auth
 		watched_server
 	fi
 	events
+}
+# What is left over of a device and a connection.
+sanitized() {
+	local program=${RPCRDMA_ASAN:-}/tests/unit/provider_test
+	if [ ! -x "$program" ]; then
+		skip verbs-rxe-sanitized "no build with the sanitizers"
+		return
+	fi
+	run verbs-rxe-sanitized "$program" --provider verbs --addr 10.9.0.1 \
+		connect
 }
 # Links and devices come and go.
 events() {

@@ -6,6 +6,8 @@
  */
 #include <dirent.h>
 
+#include <dirent.h>
+
 #include "provider_util.h"
 
 static struct world w;
@@ -44,6 +46,35 @@ static void test_connect(void)
 	CU_ASSERT_TRUE(b.read_depth > 0);
 	CU_ASSERT_TRUE(a.read_depth <= w.limits.max_read_depth);
 	world_close(&w);
+}
+
+/* How many descriptors this process has. */
+static unsigned int descriptors(void)
+{
+	unsigned int n = 0;
+	DIR *d = opendir("/proc/self/fd");
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+/* All of them are closed again, but what a library keeps from the first use. */
+static void test_descriptors(void)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		world_open(&w);
+		world_connect(&w, NULL);
+		PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+		world_close(&w);
+		if (!i)
+			n = descriptors();
+	}
+	CU_ASSERT_EQUAL(descriptors(), n);
 }
 
 static void test_depth(void)
@@ -469,6 +500,7 @@ static void test_crowd(void)
 
 const struct unit_test provider_life_tests[] = {
 	{ "connect", test_connect },
+	{ "descriptors", test_descriptors },
 	{ "depth", test_depth },
 	{ "reject", test_reject },
 	{ "nobody", test_nobody },
