@@ -494,6 +494,7 @@ void ibv_ack_async_event(struct ibv_async_event *ev)
 
 static void test_qp_fatal(void)
 {
+	struct epoll_event again = { 0 };
 	static struct msg r[5];
 	struct vb_conn *c;
 
@@ -507,6 +508,11 @@ static void test_qp_fatal(void)
 	fatal_qp = c->id->qp;
 	vb_device_event(fab_events(w.poller), &c->dev->async_src, 0);
 	CU_ASSERT_PTR_NULL(fatal_qp);
+	/* There may be more of such: the channel is still looked at. */
+	CU_ASSERT_EQUAL(epoll_ctl(fab_events(w.poller)->epfd, EPOLL_CTL_ADD,
+				  c->dev->ctx->async_fd, &again),
+			-1);
+	CU_ASSERT_EQUAL(errno, EEXIST);
 	ALL_UNTIL(w.cli.disconnected && w.srv.disconnected);
 	CU_ASSERT_EQUAL(w.srv.error, -EIO);
 	CU_ASSERT_EQUAL(ep_count(&w.srv, FAB_FLUSHED), 5);
