@@ -46,7 +46,8 @@ void gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
 		  struct sockaddr_storage *tcp);
 
 #define RPCRDMA_STATE 640
-/* How it is with RDMA, as one line. When Ganesha has started. */
-void rpcrdma_ganesha_state(char text[RPCRDMA_STATE]);
+/* How it is with RDMA, as one line. When Ganesha has started. True: standard
+ * error has been told why it is not served. */
+bool rpcrdma_ganesha_state(char text[RPCRDMA_STATE]);
 
 #endif /* RPCRDMA_GANESHA_CHECK_H */

@@ -395,7 +395,7 @@ EXPORT struct gsh_config *config_ParseFile(char *path,
 	return tree;
 }
 
-EXPORT void rpcrdma_ganesha_state(char text[RPCRDMA_STATE])
+EXPORT bool rpcrdma_ganesha_state(char text[RPCRDMA_STATE])
 {
 	struct gr_server *s = &hook.server;
 	size_t n;
@@ -426,6 +426,7 @@ EXPORT void rpcrdma_ganesha_state(char text[RPCRDMA_STATE])
 					  "NFS is not served over TCP, whose "
 					  "addresses it takes");
 	}
+	return *s->fault;
 }
 
 EXPORT int nfs_set_param_from_conf(struct gsh_config *tree,

@@ -26,9 +26,9 @@ static void *ready_main(void *arg)
 	*(void **)&init_wait = dlsym(RTLD_DEFAULT, "nfs_init_wait");
 	if (init_wait)
 		init_wait();
-	rpcrdma_ganesha_state(state);
 	/* In the journal, also where Ganesha's log is a file. */
-	fprintf(stderr, "rpcrdma: %s%s\n", state, exports);
+	if (!rpcrdma_ganesha_state(state) || *exports)
+		fprintf(stderr, "rpcrdma: %s%s\n", state, exports);
 	snprintf(text, sizeof(text), "READY=1\nSTATUS=%s%s", state, exports);
 	notify_manager(text);
 	return NULL;
