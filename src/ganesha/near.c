@@ -91,6 +91,7 @@ struct reader {
 	unsigned int line, told;
 	unsigned int depth; /* in so many blocks */
 	bool ours; /* the outermost is read here */
+	unsigned int first; /* the line of the first block RDMA */
 	unsigned int rdma; /* the depth inside of a block RDMA; or 0 */
 	bool begins; /* the last name begins its line */
 	char name[64]; /* the last one */
@@ -159,6 +160,13 @@ static void enter(struct reader *r)
 	}
 	/* Where the end of the block before is missing, it is inside of that. */
 	if (rdma && (!r->depth || r->begins)) {
+		if (t->block && !r->depth)
+			say(r,
+			    "this second block RDMA is ignored, the first is "
+			    "at line %u",
+			    r->first);
+		else if (!t->block)
+			r->first = r->line;
 		t->block = true;
 		r->rdma = r->depth + 1;
 	}
