@@ -29,7 +29,7 @@ enum rt_auth_policy {
  * own. It may hold what the mechanism has to say about the reason. */
 #define RT_AUTH_REFUSAL 0
 
-#define RT_AUTH_TEXT 256 /* room for a name or a reason */
+#define RT_AUTH_TEXT 384 /* room for a name or a reason */
 #define RT_AUTH_TOKEN_MAX 65536 /* octets of a token, either way */
 #define RT_AUTH_TOKENS_MAX 16 /* from the peer */
 

@@ -13,7 +13,7 @@
 #include "ganesha/config.h"
 
 /* Why RDMA is not served, as a line. */
-#define GR_FAULT_ROOM 512
+#define GR_FAULT_ROOM 600
 
 struct auth_gss;
 

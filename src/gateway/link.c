@@ -39,7 +39,7 @@ static void down(struct gw_client *c, int error, const char *reason)
 	uint64_t now = lat_now(), limit = c->gw->opt.retry_seconds * SEC;
 	struct gw_link *l = &c->link;
 	bool late, calls;
-	char text[192];
+	char text[sizeof(l->down_reason) + 64];
 
 	late = now - gw_calls_close(c, now, &calls) >= limit;
 	gw_reverse_orphan(c);

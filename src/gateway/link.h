@@ -25,7 +25,7 @@ struct gw_link {
 	/* client.lock held. */
 	bool early; /* has sent something, and the server never took it */
 	int down_error;
-	char down_reason[96];
+	char down_reason[RT_AUTH_TEXT + 64];
 };
 
 /* Has the server taken it once? */

@@ -33,6 +33,8 @@ static size_t add_status(OM_uint32 code, int type, char *to, size_t size)
 	OM_uint32 min, context = 0;
 	size_t n = 0;
 
+	*to = 0;
+
 	if (!GSS_ERROR(gss_display_status(&min, code, type, set.elements,
 					  &context, &b)))
 		n = (size_t)snprintf(to, size, "%.*s", (int)b.length,
@@ -43,17 +45,10 @@ static size_t add_status(OM_uint32 code, int type, char *to, size_t size)
 
 void auth_gss_text(OM_uint32 maj, OM_uint32 min, char *to, size_t size)
 {
-	size_t n = 0;
-
-	*to = 0;
-	/* The first is of little use where there is the second. */
-	if (!min || maj != GSS_S_FAILURE)
-		n = add_status(maj, GSS_C_GSS_CODE, to, size);
-	if (min && n + 3 < size) {
-		size_t sep = n ? (size_t)snprintf(to + n, size - n, ": ") : 0;
-
-		add_status(min, GSS_C_MECH_CODE, to + n + sep, size - n - sep);
-	}
+	/* The mechanism's says what is wrong; the other only what kind of thing
+	 * it is, in many words. */
+	if (!min || !add_status(min, GSS_C_MECH_CODE, to, size))
+		add_status(maj, GSS_C_GSS_CODE, to, size);
 	for (; *to; to++)
 		if ((unsigned char)*to < ' ')
 			*to = ' ';
@@ -125,7 +120,7 @@ static int check_keytab(const char *keytab, char fault[RT_AUTH_TEXT])
 		const char *why = krb5_get_error_message(ctx, rc);
 
 		snprintf(fault, RT_AUTH_TEXT,
-			 "keytab %.80s cannot be used: %.120s", keytab, why);
+			 "keytab %.100s cannot be used: %.240s", keytab, why);
 		krb5_free_error_message(ctx, why);
 	}
 	krb5_free_context(ctx);
@@ -135,12 +130,12 @@ static int check_keytab(const char *keytab, char fault[RT_AUTH_TEXT])
 static int name_fault(const char *what, const char *name, OM_uint32 maj,
 		      OM_uint32 min, char fault[RT_AUTH_TEXT])
 {
-	char text[120];
+	char text[200];
 
 	auth_gss_text(maj, min, text, sizeof(text));
 	snprintf(fault, RT_AUTH_TEXT,
 		 "%s %.60s is not a name like nfs@host or nfs/host@REALM: "
-		 "%.80s",
+		 "%s",
 		 what, name, text);
 	return -EINVAL;
 }
@@ -194,12 +189,12 @@ int auth_gss_create(const struct auth_gss_params *p, struct auth_gss **out,
 	if (!p->client) {
 		maj = acceptor(g, &min);
 		if (GSS_ERROR(maj)) {
-			char text[120];
+			char text[230];
 
 			auth_gss_text(maj, min, text, sizeof(text));
 			snprintf(fault, RT_AUTH_TEXT,
 				 "no key for host authentication in keytab "
-				 "%.80s: %.110s",
+				 "%.100s: %s",
 				 g->keytab ? g->keytab : "(the default)", text);
 			rc = -EINVAL;
 			goto fail;

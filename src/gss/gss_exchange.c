@@ -77,7 +77,7 @@ static enum rt_auth_status failed_gss(struct rt_auth_step *s, const char *what,
 	char text[RT_AUTH_TEXT];
 
 	auth_gss_text(maj, min, text, sizeof(text));
-	snprintf(s->text, sizeof(s->text), "%.80s: %.170s", what, text);
+	snprintf(s->text, sizeof(s->text), "%.100s: %.280s", what, text);
 	return RT_AUTH_FAILED;
 }
 

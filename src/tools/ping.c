@@ -43,7 +43,7 @@ struct ping {
 	uint32_t xid;
 	bool up, down;
 	int error;
-	char reason[256];
+	char reason[RT_AUTH_TEXT + 64];
 	struct rt_conn_info info; /* as it was when established, then at end */
 	uint64_t sent, answered, failed;
 	char first_failure[128];

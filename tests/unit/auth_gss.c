@@ -66,6 +66,23 @@ static void faults(void)
 	CU_ASSERT_EQUAL(make(&client, fault), 0);
 }
 
+/* What the mechanism says, first and to its end, and not what GSSAPI calls such
+ * things. */
+static void fault_texts(void)
+{
+	static const char place[] =
+		"FILE:/nonexistent/of-some-length/as-these-names-are/rpcrdma/keytab";
+	struct auth_gss_params server = { .keytab = place };
+	char fault[RT_AUTH_TEXT], want[RT_AUTH_TEXT];
+
+	snprintf(want, sizeof(want),
+		 "no key for host authentication in keytab %s: Keytab %s is "
+		 "nonexistent or empty",
+		 place, place);
+	CU_ASSERT_EQUAL(make(&server, fault), -EINVAL);
+	CU_ASSERT_STRING_EQUAL(fault, want);
+}
+
 static enum rt_auth_status step(void *exchange, uint32_t kind,
 				const void *token, size_t len,
 				struct rt_auth_step *s)
@@ -170,6 +187,7 @@ static void tickets_forgotten(void)
 static const struct unit_test tests[] = {
 	{ "allowed", allowed },
 	{ "faults", faults },
+	{ "fault texts", fault_texts },
 	{ "no ticket", no_ticket },
 	{ "tickets forgotten", tickets_forgotten },
 	{ NULL, NULL },

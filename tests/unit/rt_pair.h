@@ -43,7 +43,7 @@ struct rt_pair {
 	struct rt_conn_info info_at_up;
 	bool v1; /* the client has settled on version 1 */
 	int client_error, server_error;
-	char client_reason[200], server_reason[200];
+	char client_reason[500], server_reason[500];
 	/* Set by a test: hold the server's Calls instead of answering. */
 	bool hold;
 	unsigned int op_class; /* of the Calls that it answers */

@@ -88,7 +88,7 @@ struct rt_conn {
 	void (*chain_told)(struct rt_conn *c);
 	int end_error;
 	const char *end_reason;
-	char end_text[160];
+	char end_text[RT_AUTH_TEXT + 64];
 
 	/* Flow control, for which each role counts its messages. */
 	struct rt_flow flow;

@@ -129,7 +129,7 @@ void rt_version_ended(struct rt_conn *c)
 	snprintf(reason, sizeof(reason), "%s",
 		 c->end_reason ? c->end_reason : "disconnected");
 	snprintf(c->end_text, sizeof(c->end_text),
-		 "%.100s; version 1 will be tried", reason);
+		 "%.400s; version 1 will be tried", reason);
 	c->end_reason = c->end_text;
 	c->end_error = -EAGAIN;
 }
