@@ -246,8 +246,9 @@ static const char *set_text(struct gw_options *o, int opt, struct arg_err *err)
 		if (!fab_provider(optarg)) {
 			snprintf(
 				err->text, sizeof(err->text),
-				"'%.60s' is not a provider built in, such as iwarp",
-				optarg);
+				"'%.60s' is not a provider built in, such as iwarp%s",
+				optarg,
+				fab_provider("verbs") ? " or verbs" : "");
 			return err->text;
 		}
 		o->provider = optarg;
@@ -382,6 +383,10 @@ static const char *set_line(struct gw_options *o, struct conf *c,
 
 	while (l->name && strcmp(l->name, c->name))
 		l++;
+	if (!l->name && !c->value && strpbrk(c->name, " \t"))
+		return "\"=\" is missing: name = value";
+	if (c->value && (strstr(c->value, " #") || strstr(c->value, "\t#")))
+		return "a comment must be on a line of its own";
 	if (!l->name || l->val == OPT_CONFIG || l->val == OPT_HELP ||
 	    l->val == OPT_VERSION)
 		return "there is no such option in a file";

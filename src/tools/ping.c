@@ -297,6 +297,17 @@ static void ping_up(struct ping *p, uint64_t until)
 	}
 }
 
+/* Did it come as far as RDMA, whatever was refused then? */
+static bool was_rdma(const struct ping *p)
+{
+	struct rt_conn_info info;
+
+	if (!p->conn)
+		return false;
+	rt_conn_info(p->conn, &info);
+	return info.local.ss_family != 0;
+}
+
 static void flood(struct ping *p, uint64_t timeout)
 {
 	for (unsigned int i = 0; i < p->o.depth && more(p); i++) {
@@ -521,7 +532,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "rpcrdma-ping: no connection to %s: %s\n",
 			server, p->reason);
 		/* A device has a port of its own: no TCP is refused there. */
-		if (p->error != -ECONNREFUSED &&
+		if (p->error != -ECONNREFUSED && !was_rdma(p) &&
 		    rpc_tcp_answers((struct sockaddr *)&p->o.server.addr,
 				    p->o.server.len, p->o.program, p->o.version,
 				    2000))

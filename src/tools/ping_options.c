@@ -121,8 +121,8 @@ static const char *set_option(struct ping_options *o, int opt,
 		if (fab_provider(optarg))
 			return NULL;
 		snprintf(err->text, sizeof(err->text),
-			 "'%.60s' is not a provider built in, such as iwarp",
-			 optarg);
+			 "'%.60s' is not a provider built in, such as iwarp%s",
+			 optarg, fab_provider("verbs") ? " or verbs" : "");
 		return err->text;
 	case OPT_PROGRAM:
 		return number32(&o->program, 0, UINT32_MAX, err);

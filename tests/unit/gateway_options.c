@@ -325,6 +325,9 @@ static void test_file(void)
 	} bad[] = {
 		{ "threads = 2\n", "in the file of --config" },
 		{ "server = 127.0.0.1\nnothing = 1\n", ":2: nothing: " },
+		{ "server 192.0.2.1\n", "\"=\" is missing" },
+		{ "server = 192.0.2.1 # ours\n",
+		  "a comment must be on a line of its own" },
 		{ "help\n", "no such option in a file" },
 		{ "version\n", "no such option in a file" },
 		{ "config = x\n", "no such option in a file" },
