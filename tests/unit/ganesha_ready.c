@@ -29,9 +29,10 @@ int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr,
 	return no_thread ? EAGAIN : __real_pthread_create(t, attr, fn, arg);
 }
 
-void rpcrdma_ganesha_state(char text[RPCRDMA_STATE])
+bool rpcrdma_ganesha_state(char text[RPCRDMA_STATE])
 {
 	snprintf(text, RPCRDMA_STATE, "as it is");
+	return true;
 }
 
 /* What comes to the manager, or "" if nothing does. */
