@@ -348,7 +348,7 @@ static void bad_tokens(void)
 	CU_ASSERT_TRUE_FATAL(again(&r));
 	len = auth_script_token(data, true, 0, 100, NULL);
 	part(&r, data, len + 4);
-	CU_ASSERT_TRUE(refused(&r, -EACCES, "octets after a token"));
+	CU_ASSERT_TRUE(refused(&r, -EACCES, "bytes after a token"));
 	/* Two in one message, two in a row, one while ours is being made. */
 	CU_ASSERT_TRUE_FATAL(again(&r));
 	{

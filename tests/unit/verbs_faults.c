@@ -452,7 +452,7 @@ static void not_closed(bool windows)
 	PUMP_UNTIL(&w, w.srv.disconnected && w.cli.disconnected);
 	CU_ASSERT_EQUAL(w.srv.error, -EIO);
 	CU_ASSERT_PTR_NOT_NULL(said_why(&w.srv, "cannot be closed"));
-	CU_ASSERT_PTR_NOT_NULL(strstr(subject.said, "4096 octets are lost"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(subject.said, "4096 bytes are lost"));
 	CU_ASSERT_FALSE(comes_back(b));
 	world_unpair(&w);
 	fail_mw = false;

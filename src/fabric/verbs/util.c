@@ -58,7 +58,7 @@ struct ibv_mr *vb_register(struct vb_device *dev, void *addr, size_t len,
 		return mr;
 	*err = errno ? errno : ENOMEM;
 	fab_domain_log(&dev->dom->fab, 4,
-		       "verbs: %s: registering %zu octets: %s", dev->name, len,
+		       "verbs: %s: registering %zu bytes: %s", dev->name, len,
 		       strerror(*err));
 	vb_memlock_hint(dev->dom, *err);
 	return NULL;

@@ -284,7 +284,7 @@ void vb_windows_keep(struct vb_conn *c)
 			fab_domain_log(
 				c->ev.fab.poller->dom, 3,
 				"verbs: %s: memory cannot be closed to a peer; "
-				"%zu octets are lost",
+				"%zu bytes are lost",
 				c->dev->name, (size_t)w->len);
 		}
 	}

@@ -109,7 +109,7 @@ static void received(struct rt_conn *c, struct rt_work *w,
 	/* It promises not to; the peer's hand is in it. */
 	if (ok && wc->len > w->sge[0].len) {
 		rt_conn_stop(c, EV_ABORT, -EPROTO,
-			     "a message of %zu octets in a Receive of %zu",
+			     "a message of %zu bytes in a Receive of %zu",
 			     wc->len, w->sge[0].len);
 	} else if (ok) {
 		c->traffic->received(c, w, wc);

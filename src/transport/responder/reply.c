@@ -139,7 +139,7 @@ static void queue(struct rt_conn *c, struct rt_call_priv *call)
 	if (call->format) {
 		if (!call->format->plan(c, call, &err)) {
 			rt_log(c, LOG_NOTICE,
-			       "XMTRESP %08x: %s, %u octets needed",
+			       "XMTRESP %08x: %s, %u bytes needed",
 			       call->pub.xid, wire_errcode_name(err.code),
 			       err.length_needed);
 			reply_error(c, call, &err);
@@ -149,7 +149,7 @@ static void queue(struct rt_conn *c, struct rt_call_priv *call)
 		return;
 	}
 	if (!pair(call, &err)) {
-		rt_log(c, LOG_NOTICE, "Reply %08x: %s, %u octets needed",
+		rt_log(c, LOG_NOTICE, "Reply %08x: %s, %u bytes needed",
 		       call->pub.xid, wire_errcode_name(err.code),
 		       err.length_needed);
 		reply_error(c, call, &err);

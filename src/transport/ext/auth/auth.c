@@ -114,7 +114,7 @@ static void take_part(struct rt_conn *c, const uint8_t *data, size_t n)
 	if (a->in_len < RT_AUTH_HEAD + rt_round4(want))
 		return;
 	if (a->in_len > RT_AUTH_HEAD + rt_round4(want)) {
-		rt_auth_refuse_simply(c, "octets after a token");
+		rt_auth_refuse_simply(c, "bytes after a token");
 		return;
 	}
 	if (++a->tokens > RT_AUTH_TOKENS_MAX) {

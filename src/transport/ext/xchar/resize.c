@@ -35,7 +35,7 @@ bool rt_xchar_raise_done(struct rt_conn *c)
 	c->recv_target = 0;
 	x->asked = false;
 	rt_connprop_threshold(c);
-	rt_log(c, LOG_DEBUG, "our Receives have %u octets", c->ours.recv_size);
+	rt_log(c, LOG_DEBUG, "our Receives have %u bytes", c->ours.recv_size);
 	return asked;
 }
 
@@ -75,8 +75,7 @@ bool rt_xchar_raise(struct rt_conn *c, uint32_t size)
 		return false;
 	}
 	if (!rt_reserve_resize(c, (size + 3) & ~3u)) {
-		rt_log(c, LOG_INFO, "no memory for Receives of %u octets",
-		       size);
+		rt_log(c, LOG_INFO, "no memory for Receives of %u bytes", size);
 		return false;
 	}
 	rt_receives_raise(c, size, c->ours.recv_size);
