@@ -141,7 +141,7 @@ static void test_forged(void)
 	CU_ASSERT_FALSE(forge);
 	CU_ASSERT_TRUE(p.server_closed);
 	CU_ASSERT_EQUAL(p.server_error, -EPROTO);
-	CU_ASSERT_PTR_NOT_NULL(strstr(p.server_reason, "1048576 octets in a"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(p.server_reason, "1048576 bytes in a"));
 	CU_ASSERT_EQUAL(p.calls, 0);
 	CU_ASSERT_TRUE(r.done);
 	rt_rpc_free(&r);
@@ -167,7 +167,7 @@ static void test_forged_reply(void)
 	CU_ASSERT_FALSE(forge);
 	CU_ASSERT_TRUE(p.client_closed);
 	CU_ASSERT_EQUAL(p.client_error, -EPROTO);
-	CU_ASSERT_PTR_NOT_NULL(strstr(p.client_reason, "1048576 octets in a"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(p.client_reason, "1048576 bytes in a"));
 	CU_ASSERT_TRUE(r.done);
 	CU_ASSERT_EQUAL(r.rq->status, -ECONNRESET);
 	rt_rpc_free(&r);
