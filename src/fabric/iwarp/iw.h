@@ -172,6 +172,7 @@ struct iw_rx {
 	size_t rd, wr, ask;
 	enum rx_state state;
 	bool even; /* the FPDU in hand goes on as the one before it */
+	bool spilled; /* something has been behind RX_STAGING */
 	/* The FPDU in hand. */
 	uint8_t hdr[OFF_RREQ_END];
 	unsigned int ulpdu, hdr_len, payload, placed, pad;

@@ -347,6 +347,18 @@ static void collect(struct iw_rx *rx, const struct ahead *a, unsigned int k,
 		stage(rx, a->iov[i].iov_base, part);
 		n -= part;
 	}
+	rx->spilled |= rx->wr > RX_STAGING;
+}
+
+/* A peer that has us foresee wrongly, again and again, shall not have that much
+ * memory for good. */
+static void let_go(struct iw_rx *rx)
+{
+	memmove(rx->buf, rx->buf + rx->rd, rx->wr - rx->rd);
+	rx->wr -= rx->rd;
+	rx->rd = 0;
+	rx->spilled = false;
+	madvise(rx->buf + RX_STAGING, RX_BUF - RX_STAGING, MADV_DONTNEED);
 }
 
 /* FPDU @k has begun as foreseen, if that is what the gap says. */
@@ -435,6 +447,8 @@ void iw_rx_progress(struct iw_conn *c, size_t *budget)
 {
 	for (;;) {
 		parse(c);
+		if (c->rx.spilled)
+			let_go(&c->rx);
 		if (!receiving(c) || !c->can_read || !*budget)
 			return;
 		if (c->rx.state == RX_PAYLOAD)
