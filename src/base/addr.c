@@ -96,3 +96,26 @@ void fab_addr_map(struct sockaddr_storage *ss)
 	memset(ss, 0, sizeof(*ss));
 	memcpy(ss, &in6, sizeof(in6));
 }
+
+socklen_t fab_addr_len(const struct sockaddr_storage *ss)
+{
+	return ss->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+					   sizeof(struct sockaddr_in);
+}
+
+uint16_t fab_addr_port(const struct sockaddr_storage *ss)
+{
+	if (ss->ss_family == AF_INET6)
+		return ntohs(((const struct sockaddr_in6 *)ss)->sin6_port);
+	return ss->ss_family == AF_INET ?
+		       ntohs(((const struct sockaddr_in *)ss)->sin_port) :
+		       0;
+}
+
+void fab_addr_set_port(struct sockaddr_storage *ss, uint16_t port)
+{
+	if (ss->ss_family == AF_INET6)
+		((struct sockaddr_in6 *)ss)->sin6_port = htons(port);
+	else if (ss->ss_family == AF_INET)
+		((struct sockaddr_in *)ss)->sin_port = htons(port);
+}

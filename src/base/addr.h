@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 /* As many hold any address with its interface, and its end. */
@@ -41,5 +42,12 @@ bool fab_addr_same(const struct sockaddr_storage *a,
 
 /* An IPv4 address as IPv6 maps it, with its port; others stay as they are. */
 void fab_addr_map(struct sockaddr_storage *ss);
+
+/* Octets of an address of IPv6, else of IPv4. */
+socklen_t fab_addr_len(const struct sockaddr_storage *ss);
+
+/* In host order; 0 for other families, of which none is set. */
+uint16_t fab_addr_port(const struct sockaddr_storage *ss);
+void fab_addr_set_port(struct sockaddr_storage *ss, uint16_t port);
 
 #endif /* RPCRDMA_BASE_ADDR_H */

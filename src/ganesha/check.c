@@ -17,6 +17,7 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include "base/addr.h"
 #include "ganesha/needs.h"
 #include "gss/gss.h"
 #include "rpcrdma/fabric.h"
@@ -66,17 +67,13 @@ static bool has_ipv6(void)
 	return true;
 }
 
-/* An address of IPv4 as such a socket has it. */
-static struct sockaddr_in6 mapped(const struct sockaddr_in *in)
+static bool is_any4(const struct sockaddr_storage *at)
 {
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
-				    .sin6_port = in->sin_port };
+	struct sockaddr_in in;
 
-	if (in->sin_addr.s_addr != htonl(INADDR_ANY)) {
-		memset(in6.sin6_addr.s6_addr + 10, 0xff, 2);
-		memcpy(in6.sin6_addr.s6_addr + 12, &in->sin_addr, 4);
-	}
-	return in6;
+	memcpy(&in, at, sizeof(in));
+	return in.sin_family == AF_INET &&
+	       in.sin_addr.s_addr == htonl(INADDR_ANY);
 }
 
 void gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
@@ -105,30 +102,22 @@ void gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
 				     .params = items,
 				     .commit = block_commit } },
 	};
-	struct sockaddr_in in = { .sin_family = AF_INET };
-	struct tcp t = { .port = 2049 };
+	struct tcp t = { .at.ss_family = AF_INET, .port = 2049 };
 	struct gsh_config_errors e;
-	struct sockaddr_in6 in6;
 
 	if (g->init_error_type(&e)) {
 		g->load_config_from_parse(tree, &block, &t, true, &e);
 		g->report_config_errors(&e, NULL, gr_config_silent);
 	}
-	memset(tcp, 0, sizeof(*tcp));
-	if (t.at.ss_family == AF_INET6) {
-		memcpy(&in6, &t.at, sizeof(in6));
-		in6.sin6_port = htons(t.port);
-		memcpy(tcp, &in6, sizeof(in6));
+	*tcp = t.at;
+	fab_addr_set_port(tcp, t.port);
+	if (!has_ipv6())
 		return;
-	}
-	if (t.at.ss_family == AF_INET)
-		memcpy(&in, &t.at, sizeof(in));
-	in.sin_port = htons(t.port);
-	in6 = mapped(&in);
-	if (has_ipv6())
-		memcpy(tcp, &in6, sizeof(in6));
+	/* The socket of all addresses; but for the port it is zero here. */
+	if (is_any4(tcp))
+		tcp->ss_family = AF_INET6;
 	else
-		memcpy(tcp, &in, sizeof(in));
+		fab_addr_map(tcp);
 }
 
 /* ---- The machine ------------------------------------------------------ */
@@ -199,12 +188,6 @@ static const char *check_provider(struct check *c, struct fab_domain **dom)
 	return NULL;
 }
 
-static socklen_t length_of(const struct sockaddr_storage *at)
-{
-	return at->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
-					   sizeof(struct sockaddr_in);
-}
-
 /* A socket that is bound and does not listen is in nobody's way who does so,
  * too, as this server's listeners do. */
 static int try_bind(const struct sockaddr_storage *at)
@@ -217,7 +200,7 @@ static int try_bind(const struct sockaddr_storage *at)
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
 	    (at->ss_family == AF_INET6 &&
 	     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on))) ||
-	    bind(fd, (const struct sockaddr *)at, length_of(at)))
+	    bind(fd, (const struct sockaddr *)at, fab_addr_len(at)))
 		err = -errno;
 	close(fd);
 	return err;
@@ -238,11 +221,8 @@ static int try_device(struct fab_domain *dom, const struct sockaddr_storage *at)
 
 	if (err)
 		return err;
-	if (at->ss_family == AF_INET6)
-		((struct sockaddr_in6 *)&any_port)->sin6_port = 0;
-	else
-		((struct sockaddr_in *)&any_port)->sin_port = 0;
-	err = fab_listen(p, (struct sockaddr *)&any_port, length_of(at),
+	fab_addr_set_port(&any_port, 0);
+	err = fab_listen(p, (struct sockaddr *)&any_port, fab_addr_len(at),
 			 no_request, NULL, &l);
 	if (!err)
 		fab_listener_close(l);

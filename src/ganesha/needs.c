@@ -16,23 +16,6 @@
 
 /* ---- Addresses -------------------------------------------------------- */
 
-static void set_port(struct sockaddr_storage *ss, uint16_t port)
-{
-	if (ss->ss_family == AF_INET6)
-		((struct sockaddr_in6 *)ss)->sin6_port = htons(port);
-	else
-		((struct sockaddr_in *)ss)->sin_port = htons(port);
-}
-
-static uint16_t get_port(const struct sockaddr_storage *ss)
-{
-	return ss->ss_family == AF_INET6 ?
-		       ntohs(((const struct sockaddr_in6 *)ss)->sin6_port) :
-	       ss->ss_family == AF_INET ?
-		       ntohs(((const struct sockaddr_in *)ss)->sin_port) :
-		       0;
-}
-
 /*
  * Where NFS over TCP listens. Its one socket may stand for both families; a
  * listener here is of one family.
@@ -91,7 +74,7 @@ void gr_needs_addresses(const struct gr_config *cfg,
 	if (!bind->n)
 		tcp_addresses(tcp, at);
 	for (unsigned int i = 0; i < at->n; i++)
-		set_port(&at->addr[i], cfg->port);
+		fab_addr_set_port(&at->addr[i], cfg->port);
 }
 
 bool gr_needs_spared(const struct gr_config *cfg, unsigned int i, int err)
@@ -103,7 +86,7 @@ bool gr_needs_spared(const struct gr_config *cfg, unsigned int i, int err)
 bool gr_needs_nfs_port(const struct sockaddr_storage *tcp,
 		       const struct sockaddr_storage *at)
 {
-	return get_port(tcp) && get_port(tcp) == get_port(at);
+	return fab_addr_port(tcp) && fab_addr_port(tcp) == fab_addr_port(at);
 }
 
 void gr_needs_listen_fault(const char *provider,

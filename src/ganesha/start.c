@@ -78,16 +78,13 @@ static int create(struct gr_server *s, char *fault)
 static int listen_one(struct gr_server *s, const struct sockaddr_storage *at,
 		      char *fault)
 {
-	socklen_t len = at->ss_family == AF_INET6 ?
-				sizeof(struct sockaddr_in6) :
-				sizeof(struct sockaddr_in);
 	struct sockaddr_storage got, *first;
 	struct rt_listener *l;
 	int err = gr_needs_family(&s->tcp, at);
 
 	if (!err)
-		err = rt_listen(s->inst, (const struct sockaddr *)at, len,
-				&gr_server_ops, s, &l);
+		err = rt_listen(s->inst, (const struct sockaddr *)at,
+				fab_addr_len(at), &gr_server_ops, s, &l);
 	if (err) {
 		gr_needs_listen_fault(s->provider, &s->tcp, at, err, fault);
 		return err;
@@ -101,6 +98,7 @@ static int listen_one(struct gr_server *s, const struct sockaddr_storage *at,
 		*first = got;
 	return 0;
 }
+
 static int listen_all(struct gr_server *s, char *fault)
 {
 	struct gr_addrs at;

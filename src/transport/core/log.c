@@ -3,7 +3,8 @@
  * log - what is said of a connection, as far as its budget goes (base/log.h), and
  * why it ends
  *
- * rt_log(), rt_log_ended(), rt_conn_fail(), rt_conn_vfail(): runner; rt_conn_log(): any thread.
+ * rt_log(), rt_log_ended(), rt_conn_fail(), rt_conn_vfail(): runner;
+ * rt_conn_log(): any thread.
  */
 #include <stdio.h>
 

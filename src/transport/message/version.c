@@ -30,10 +30,7 @@ static bool supported(const struct rt_conn *c, uint32_t vers)
 static bool same_addr(const struct sockaddr_storage *a,
 		      const struct sockaddr_storage *b)
 {
-	/* The port is at the same place in both families. */
-	return fab_addr_same(a, b) &&
-	       ((const struct sockaddr_in *)a)->sin_port ==
-		       ((const struct sockaddr_in *)b)->sin_port;
+	return fab_addr_same(a, b) && fab_addr_port(a) == fab_addr_port(b);
 }
 
 static bool remembered(struct rt_conn *c)
