@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * iwarp_ahead - several FPDUs by one receive, foreseen rightly and wrongly
+ * iwarp_ahead - several FPDUs by one receive, predicted rightly and wrongly
  *
  * A peer sends streams of FPDUs, of which a model knows what has to be in memory
  * afterwards: all that has been written, in the order in which it came, whatever
- * was foreseen meanwhile.
+ * was predicted meanwhile.
  *
  * Threads: one.
  */
@@ -199,7 +199,7 @@ static void test_short_end(void)
 	}
 }
 
-/* Octets that were foreseen lie where a later part of memory has been written
+/* Octets that were predicted lie where a later part of memory has been written
  * before: it must stay. */
 static void test_downwards(void)
 {
@@ -248,7 +248,7 @@ static void test_uneven(void)
 	all_right();
 }
 
-/* Room for what was foreseen wrongly is not kept. */
+/* Room for what was predicted wrongly is not kept. */
 static void test_spill(void)
 {
 	const size_t page = RX_PAGE, pages = RX_BUF / RX_PAGE;

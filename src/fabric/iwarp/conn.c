@@ -92,7 +92,7 @@ void iw_conn_destroy_deferred(struct fab_conn *fc, void (*done)(void *),
 		close(c->fd);
 		c->fd = -1;
 	}
-	fab_ev_conn_bury(&c->ev, done, user);
+	fab_ev_conn_retire(&c->ev, done, user);
 }
 
 void iw_conn_info(const struct fab_conn *fc, struct fab_conn_info *info)

@@ -52,12 +52,12 @@
  * a following small message, but not for payload that would be copied. */
 #define RX_TAIL 1024u
 #define RX_ASK_MIN ((size_t)8 << 10)
-/* One receive foresees so many FPDUs behind the one in hand. */
+/* One receive predicts so many FPDUs behind the one in hand. */
 #define RX_AHEAD 4u
 #define RX_IOV 192u
 /* Between two payloads: padding, CRC and a header. */
 #define RX_GAP (3u + MPA_CRC_SIZE + OFF_TAGGED_PAYLOAD)
-/* What is foreseen wrongly has room behind what staging takes, and the tail. */
+/* What is predicted wrongly has room behind what staging takes, and the tail. */
 #define RX_BUF (RX_STAGING + ((size_t)RX_AHEAD << 16) + RX_PAGE)
 
 #define IW_LINGER_MS 1000

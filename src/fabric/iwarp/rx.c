@@ -11,10 +11,10 @@
  * never completed.
  *
  * Most FPDUs of a long message are as long as the one before and follow it in
- * memory. Where two have done so, a receive foresees more of them: their payload
+ * memory. Where two have done so, a receive predicts more of them: their payload
  * comes into its place, what is between two payloads into a gap. Nothing of that
  * counts before the header in the gap has been compared and checked. If it is not
- * as foreseen, what has come behind it is collected and taken for what it is. Wrong
+ * as predicted, what has come behind it is collected and taken for what it is. Wrong
  * octets then lie where the peer may write and has not written yet.
  *
  * States: RX_HEADER (the FPDU at buf[rd] is not begun), RX_PAYLOAD, RX_TRAILER.
@@ -267,7 +267,7 @@ static void fill_staging(struct iw_conn *c, size_t *budget)
 
 /* Of a receive: the pieces of payload, FPDU by FPDU, and what is between. */
 struct ahead {
-	unsigned int n; /* FPDUs foreseen behind the one in hand */
+	unsigned int n; /* FPDUs predicted behind the one in hand */
 	/* Of the payload of each; of the first: of the rest of it. */
 	size_t len[RX_AHEAD + 1];
 	unsigned int gap_len[RX_AHEAD + 1]; /* before it */
@@ -287,7 +287,7 @@ static void add_payload(const struct iw_conn *c, struct ahead *a, size_t skip,
 }
 
 /* What is in hand, and what is likely to follow. */
-static void foresee(const struct iw_conn *c, struct ahead *a)
+static void predict(const struct iw_conn *c, struct ahead *a)
 {
 	const struct iw_rx *rx = &c->rx;
 	size_t skip = rx->payload - rx->placed;
@@ -337,7 +337,7 @@ static void stage(struct iw_rx *rx, const void *p, size_t len)
 }
 
 /* The last @n octets received, from the payload of FPDU @k on, are not what was
- * foreseen: they are the stream's next. */
+ * predicted: they are the stream's next. */
 static void collect(struct iw_rx *rx, const struct ahead *a, unsigned int k,
 		    size_t n)
 {
@@ -350,7 +350,7 @@ static void collect(struct iw_rx *rx, const struct ahead *a, unsigned int k,
 	rx->spilled |= rx->wr > RX_STAGING;
 }
 
-/* A peer that has us foresee wrongly, again and again, shall not have that much
+/* A peer that has us predict wrongly, again and again, shall not have that much
  * memory for good. */
 static void let_go(struct iw_rx *rx)
 {
@@ -361,7 +361,7 @@ static void let_go(struct iw_rx *rx)
 	madvise(rx->buf + RX_STAGING, RX_BUF - RX_STAGING, MADV_DONTNEED);
 }
 
-/* FPDU @k has begun as foreseen, if that is what the gap says. */
+/* FPDU @k has begun as predicted, if that is what the gap says. */
 static bool go_on(struct iw_conn *c, const struct ahead *a, unsigned int k)
 {
 	struct iw_rx *rx = &c->rx;
@@ -427,7 +427,7 @@ static void fill_in_place(struct iw_conn *c, size_t *budget)
 		iw_tx_terminate(c, TERM_DDP_STAG, rx->hdr);
 		return;
 	}
-	foresee(c, &a);
+	predict(c, &a);
 	tail = a.first[a.n + 1];
 	a.iov[tail].iov_base = rx->buf + RX_BUF - RX_TAIL;
 	a.iov[tail].iov_len = RX_TAIL;

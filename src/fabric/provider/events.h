@@ -15,13 +15,13 @@
  *                        it out of the set, and is then retired: epoll
  *                        may have handed the source out already.
  *   struct fab_ev_conn   a connection; the provider's begins with it.
- *   struct fab_retired     what waits for the end of fab_events_run() to be freed;
+ *   struct fab_retired   what waits for the end of fab_events_run() to be freed;
  *                        part of the object that it frees.
  *
  * Threads
  *
  *   fab_events_run() is the poller thread; all functions of sources, timers and
- *   retired, and ready callbacks, are called by it. fab_events_init() and _fini():
+ *   what is retired, and ready callbacks, are called by it. fab_events_init() and _fini():
  *   nobody else uses it. fab_ev_conn_ready() and _tell(): the poller thread.
  *   fab_ev_conn_events(): the runner. The rest any thread.
  *
@@ -142,7 +142,7 @@ void fab_ev_conn_timer(struct fab_ev_conn *c, unsigned int ms,
 void fab_ev_conn_timer_stop(struct fab_ev_conn *c);
 /* It is dead: have it freed, and @done called, as fab_conn_destroy_deferred()
  * says. */
-void fab_ev_conn_bury(struct fab_ev_conn *c, void (*done)(void *user),
-		      void *user);
+void fab_ev_conn_retire(struct fab_ev_conn *c, void (*done)(void *user),
+			void *user);
 
 #endif /* RPCRDMA_FABRIC_EVENTS_H */

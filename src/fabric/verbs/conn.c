@@ -183,7 +183,7 @@ int vb_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 void vb_conn_destroy_deferred(struct fab_conn *fc, void (*done)(void *),
 			      void *user)
 {
-	fab_ev_conn_bury(&vb_conn(fc)->ev, done, user);
+	fab_ev_conn_retire(&vb_conn(fc)->ev, done, user);
 }
 
 void vb_conn_info(const struct fab_conn *fc, struct fab_conn_info *info)

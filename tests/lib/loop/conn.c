@@ -245,7 +245,7 @@ void loop_conn_destroy_deferred(struct fab_conn *fc, void (*done)(void *user),
 
 	LOOP_FAMILY(fc->poller->dom);
 	LOOP_CHECK(retire(c), "the connection has not ended");
-	loop_poller_bury(c, done, user);
+	loop_poller_retire(c, done, user);
 }
 
 /* ---- Start-up -------------------------------------------------------- */

@@ -198,8 +198,8 @@ void loop_timer_stop(struct loop_conn *c);
 void loop_kick(struct fab_conn *c);
 void loop_conn_set_ready(struct fab_conn *c, fab_ready_fn ready, void *user);
 /* Free it, and call @done. */
-void loop_poller_bury(struct loop_conn *c, void (*done)(void *user),
-		      void *user);
+void loop_poller_retire(struct loop_conn *c, void (*done)(void *user),
+			void *user);
 
 /* conn.c */
 int loop_listen(struct fab_poller *p, const struct sockaddr *addr,

@@ -102,7 +102,8 @@ void loop_timer_stop(struct loop_conn *c)
 	fab_timer_stop(&c->base.poller->timers, &c->timer);
 }
 
-void loop_poller_bury(struct loop_conn *c, void (*done)(void *user), void *user)
+void loop_poller_retire(struct loop_conn *c, void (*done)(void *user),
+			void *user)
 {
 	struct loop_poller *p = loop_poller_of(c);
 
