@@ -111,6 +111,8 @@ enum rt_call_format {
  * "is greater than" in 4.2.1 as it stands sends one more ([A2]), and there is
  * the GRANT of 4.2.1.1. */
 #define RT_CREDIT_BEYOND 2
+/* Of max_memory this part is not for Receives, chunks and reassembly. */
+#define RT_POOL_RESERVE 16
 /* With fewer a peer would have to choose between a GRANT and a message of its own,
  * and lose either way: at least two credits are advertised. */
 #define RT_CREDIT_MIN 2

@@ -203,7 +203,7 @@ static void check_fits(struct gr_config *cfg, struct gsh_config_errors *e)
 	char max[24];
 
 	if ((cfg->provider == GR_VERBS && cfg->shared.on) ||
-	    each <= cfg->max_memory / 16 * 15)
+	    each <= cfg->max_memory - cfg->max_memory / RT_POOL_RESERVE)
 		return;
 	gr_size_text(cfg->max_memory, max, sizeof(max));
 	wrong(cfg, e,

@@ -243,15 +243,7 @@ static const char *set_text(struct gw_options *o, int opt, struct arg_err *err)
 		o->hostauth.server = optarg;
 		break;
 	case OPT_PROVIDER:
-		if (!fab_provider(optarg)) {
-			snprintf(
-				err->text, sizeof(err->text),
-				"'%.60s' is not a provider built in, such as iwarp%s",
-				optarg,
-				fab_provider("verbs") ? " or verbs" : "");
-			return err->text;
-		}
-		o->provider = optarg;
+		bad = arg_provider(optarg, &o->provider, err);
 		break;
 	case OPT_RDMA:
 		bad = arg_rdma_versions(optarg, &o->config.versions, err);

@@ -209,6 +209,17 @@ const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,
 	return bad;
 }
 
+const char *arg_provider(const char *s, const char **out, struct arg_err *err)
+{
+	if (!fab_provider(s))
+		return fail(
+			err,
+			"'%.60s' is not a provider built in, such as iwarp%s",
+			s, fab_provider("verbs") ? " or verbs" : "");
+	*out = s;
+	return NULL;
+}
+
 const char *arg_provider_fault(int err)
 {
 	switch (err) {

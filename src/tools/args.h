@@ -47,6 +47,8 @@ const char *arg_crc(const char *s, enum fab_crc *out, struct arg_err *err);
  */
 const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,
 		     struct arg_err *err);
+/* The name of a provider that is built in. */
+const char *arg_provider(const char *s, const char **out, struct arg_err *err);
 /* What has gone wrong in opening a provider, and what to do. */
 const char *arg_provider_fault(int err);
 

@@ -117,13 +117,7 @@ static const char *set_option(struct ping_options *o, int opt,
 		o->hostauth.server = optarg;
 		return arg_addr(optarg, 20049, &o->server, err);
 	case OPT_PROVIDER:
-		o->provider = optarg;
-		if (fab_provider(optarg))
-			return NULL;
-		snprintf(err->text, sizeof(err->text),
-			 "'%.60s' is not a provider built in, such as iwarp%s",
-			 optarg, fab_provider("verbs") ? " or verbs" : "");
-		return err->text;
+		return arg_provider(optarg, &o->provider, err);
 	case OPT_PROGRAM:
 		return number32(&o->program, 0, UINT32_MAX, err);
 	case OPT_VERS:

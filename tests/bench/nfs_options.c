@@ -245,9 +245,7 @@ static const char *set_option(struct bench_options *o, struct bench *b, int opt,
 		bad = arg_rdma_versions(optarg, &o->config.versions, err);
 		break;
 	case OPT_PROVIDER:
-		o->provider = optarg;
-		if (!fab_provider(optarg))
-			bad = "is not a provider built in, such as iwarp";
+		bad = arg_provider(optarg, &o->provider, err);
 		break;
 	case OPT_CRC:
 		bad = arg_crc(optarg, &o->crc, err);

@@ -283,7 +283,23 @@ static void test_addr_long(void)
 	check_addr(s, 20049, NULL);
 }
 
+static void test_provider(void)
+{
+	const char *name = "iwarp", *said;
+	struct arg_err err;
+
+	CU_ASSERT_PTR_NULL(arg_provider("iwarp", &name, &err));
+	CU_ASSERT_STRING_EQUAL(name, "iwarp");
+	name = NULL;
+	said = arg_provider("iwarps", &name, &err);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(said);
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "'iwarps' is not a provider"));
+	CU_ASSERT_EQUAL(!!strstr(said, " or verbs"), !!fab_provider("verbs"));
+	CU_ASSERT_PTR_NULL(name);
+}
+
 static const struct unit_test tests[] = {
+	{ "provider", test_provider },
 	{ "number", test_number },
 	{ "choice", test_choice },
 	{ "versions", test_versions },

@@ -23,8 +23,6 @@
 /* A thread other than the poller's has work of its own: it goes on with a
  * connection for so many turns, or for FAB_TURN_MS. */
 #define RT_TURNS 16
-/* Of max_memory this part is not for chunks and reassembly. */
-#define RT_POOL_RESERVE 16
 /* When nothing has been done for so long, ms, free lists are shortened: that of
  * Calls alone is 20 KiB for each that there were at once. */
 #define RT_REST_MS 1000
