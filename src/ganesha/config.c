@@ -163,7 +163,7 @@ wrong(struct gr_config *cfg, struct gsh_config_errors *e, const char *format,
       ...)
 {
 	const struct gsh_config_node *n = cfg->node;
-	char text[256], line[512];
+	char text[256];
 	va_list args;
 
 	va_start(args, format);
@@ -171,11 +171,10 @@ wrong(struct gr_config *cfg, struct gsh_config_errors *e, const char *format,
 	va_end(args);
 	e->errors++;
 	gr_complain(n, e, "%s", text);
-	snprintf(line, sizeof(line), "Config File (%.200s:%d): %s",
-		 n && n->filename ? n->filename : "", n ? n->line : 0, text);
 	/* The line of a block says less than that of a setting. */
 	if (!*cfg->fault)
-		gr_config_first(cfg, line);
+		gr_config_first(cfg, n && n->filename ? n->filename : "",
+				n ? (unsigned int)n->line : 0, text);
 }
 
 /* The library takes texts of any length. */

@@ -86,7 +86,7 @@ struct gr_config {
 
 	/* The first fault, "FILE:LINE: what", or "". */
 	char fault[256];
-	unsigned long fault_line;
+	unsigned int fault_line;
 };
 
 /* The items of block RDMA, of block RDMA_Debug, and those of version 0.1 that
@@ -114,8 +114,9 @@ void gr_config_sizes(const struct gsh_config_item *items,
 __attribute__((format(printf, 3, 4))) void
 gr_complain(const void *node, struct gsh_config_errors *e, const char *format,
 	    ...);
-/* Keep such a line, if it is of the first line of the file that has a fault. */
-void gr_config_first(struct gr_config *cfg, const char *line);
+/* Keep a fault, if it is in the first line of the file that has one. */
+void gr_config_first(struct gr_config *cfg, const char *path, unsigned int line,
+		     const char *text);
 /* The init of an item with a handler whose value needs no default. */
 void *gr_keep(void *link_mem, void *self);
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "ganesha/config.h"
+#include "ganesha/place.h"
 
 #define LINES 64
 
@@ -84,26 +85,14 @@ static void put_allowed(FILE *f, const struct gsh_config_item *item)
 		min, max);
 }
 
-void gr_config_first(struct gr_config *cfg, const char *line)
+void gr_config_first(struct gr_config *cfg, const char *path, unsigned int line,
+		     const char *text)
 {
-	static const char begin[] = "Config File (";
-	const char *place = strstr(line, begin);
-	const char *end = place ? strstr(place, "): ") : NULL;
-
-	const char *colon = end;
-	unsigned long number;
-
-	if (!end)
+	if (*cfg->fault && cfg->fault_line <= line)
 		return;
-	while (colon > place && *colon != ':')
-		colon--;
-	number = strtoul(colon + 1, NULL, 10);
-	if (*cfg->fault && cfg->fault_line <= number)
-		return;
-	cfg->fault_line = number;
-	place += sizeof(begin) - 1;
-	snprintf(cfg->fault, sizeof(cfg->fault), "%.*s%s", (int)(end - place),
-		 place, end + 1);
+	cfg->fault_line = line;
+	snprintf(cfg->fault, sizeof(cfg->fault), "%.200s:%u: %s", path, line,
+		 text);
 }
 
 /* @item: that of the fault; NULL: of none. */
@@ -111,6 +100,7 @@ static void tell(const struct gsh *g, const char *line,
 		 const struct gsh_config_item *item,
 		 struct gsh_config_errors *e, struct gr_config *cfg)
 {
+	struct gr_place at;
 	char *text = NULL;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
@@ -121,8 +111,8 @@ static void tell(const struct gsh *g, const char *line,
 	if (item)
 		put_allowed(f, item);
 	if (!fclose(f)) {
-		if (item)
-			gr_config_first(cfg, text);
+		if (item && gr_place_read(text, &at))
+			gr_config_first(cfg, at.path, at.line, at.text);
 		g->config_errs_to_log(text, NULL, e);
 	}
 	free(text);

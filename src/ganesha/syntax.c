@@ -15,34 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ganesha/place.h"
+
 #define STATEMENT "Syntax error in statement"
 #define FILE_WHOLE "Configuration syntax errors found"
-
-struct place {
-	char path[PATH_MAX];
-	unsigned int line;
-};
-
-/* "Config File (PATH:LINE): ..."; false: it has another form. */
-static bool read_place(const char *message, struct place *at)
-{
-	static const char begin[] = "Config File (";
-	const char *path = strstr(message, begin);
-	const char *end = path ? strstr(path, "): ") : NULL;
-	const char *colon = end;
-
-	if (!end)
-		return false;
-	path += sizeof(begin) - 1;
-	while (colon > path && *colon != ':')
-		colon--;
-	if (colon == path || (size_t)(colon - path) >= sizeof(at->path))
-		return false;
-	memcpy(at->path, path, (size_t)(colon - path));
-	at->path[colon - path] = '\0';
-	at->line = (unsigned int)strtoul(colon + 1, NULL, 10);
-	return true;
-}
 
 /* Cut off a comment, and blanks at the end; the length. */
 static size_t trim(char *line)
@@ -75,7 +51,7 @@ static bool is_unended(const char *line, size_t n)
  * The line that ends without a semicolon, or 0: of the statement that begins at
  * @at; without a line there, the first one.
  */
-static unsigned int unended(const struct place *at)
+static unsigned int unended(const struct gr_place *at)
 {
 	FILE *f = fopen(at->path, "re");
 	unsigned int number = 0, found = 0;
@@ -105,7 +81,7 @@ static unsigned int unended(const struct place *at)
 }
 
 /* Where it is, @at gets the line of, if the parser has none. */
-static void hint(const char *message, struct place *at, near_fn *tell,
+static void hint(const char *message, struct gr_place *at, near_fn *tell,
 		 void *ctx)
 {
 	bool whole = strstr(message, FILE_WHOLE);
@@ -147,9 +123,9 @@ void syntax_look(const char *messages, char *first, size_t room, near_fn *tell,
 	*first = '\0';
 	for (char *m = all ? strtok_r(all, "\f", &rest) : NULL; m;
 	     m = strtok_r(NULL, "\f", &rest)) {
-		struct place at;
+		struct gr_place at;
 
-		if (!read_place(m, &at))
+		if (!gr_place_read(m, &at))
 			continue;
 		hint(m, &at, tell, ctx);
 		if (!*first && at.line)

@@ -6,6 +6,7 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/config_faults.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config_items.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config_print.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/place.c
 		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
 	target_compile_definitions(unit-ganesha-config PRIVATE
 		GANESHA_NFSD="${GANESHA_NFSD}")
@@ -14,12 +15,14 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/needs.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config_faults.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config_items.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/place.c
 		LIBS rpcrdma_ntirpc rpcrdma_gss rpcrdma_fabric ${CMAKE_DL_LIBS})
 	target_compile_definitions(unit-ganesha-check PRIVATE
 		GANESHA_NFSD="${GANESHA_NFSD}")
 	rpcrdma_unit(ganesha-near ganesha_near.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config_items.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/near.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/place.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/syntax.c
 		LIBS rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-bind ganesha_bind.c
