@@ -459,8 +459,9 @@ void rt_wake(struct rt_instance *inst, unsigned int n);
  */
 void rt_stats_total(struct rt_instance *inst, struct rt_stats *out,
 		    unsigned int *connections, uint64_t *accepted);
-/* Connections that were refused at their start, or for their version, and those that ended before they
- * were any: who came was no RDMA client, or was too slow. Any thread. */
+/* Connections that were refused at their start or for their version, and those
+ * that ended before they were any: who came was no RDMA client, or was too slow.
+ * Any thread. */
 void rt_refused_total(struct rt_instance *inst, uint64_t *refused,
 		      uint64_t *failed_starts);
 void rt_stages_total(struct rt_instance *inst, struct rt_stages *out);
@@ -612,8 +613,8 @@ void rt_call_refuse(struct rt_call *call, uint32_t code);
 void rt_call_drop(struct rt_call *call);
 /*
  * Not now: the operations' resume, which must be there, comes for it when
- * rt_conn_replies_full() no longer holds or the connection has ended; perhaps before
- * this returns. The call stays the upper layer's. Any thread, never blocks.
+ * rt_conn_replies_full() no longer holds or the connection has ended; perhaps
+ * before this returns. The call stays the upper layer's. Any thread, never blocks.
  */
 void rt_call_wait(struct rt_call *call);
 
