@@ -72,6 +72,13 @@ static inline unsigned int gw_calls_outstanding(const struct gw_calls *b)
 	return b->outstanding;
 }
 
+/* Is there one whose answer has not come? One that has may be outstanding still:
+ * until the thread that wrote it has said so. */
+static inline bool gw_calls_asked(const struct gw_calls *b)
+{
+	return b->first;
+}
+
 /* The client sends no more: GW_EV_IDLE when nothing is outstanding. */
 static inline void gw_calls_end(struct gw_calls *b)
 {

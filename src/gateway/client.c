@@ -97,7 +97,7 @@ void gw_client_kill(struct gw_client *c, int level, const char *why)
 	gw_calls_abandon(c);
 	/* What is left is with the transport. */
 	pthread_mutex_lock(&c->lock);
-	busy = gw_calls_outstanding(&c->calls);
+	busy = gw_calls_asked(&c->calls);
 	pthread_mutex_unlock(&c->lock);
 	gw_link_end(&c->link, busy);
 	c->gone = true;
