@@ -177,7 +177,8 @@ enum xprt_stat gr_lead(struct svc_req *token)
 		here.looking = true;
 		rt_run(w->inst, p->n, 0);
 		waited = !here.first && !here.more;
-		if (waited)
+		/* The first look may have taken the wake-up of the end. */
+		if (waited && !gr_workers_stopping(w))
 			rt_run(w->inst, p->n, patience(w));
 		here.looking = false;
 		if (!here.first)
