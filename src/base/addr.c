@@ -65,6 +65,18 @@ struct in6_addr fab_addr_host(const struct sockaddr *addr)
 	return a;
 }
 
+/* FNV-1a from a start that only its user knows, and its high bits into the low
+ * ones. */
+uint64_t fab_addr_sum(uint64_t key, const struct in6_addr *host)
+{
+	uint64_t sum = key;
+
+	for (unsigned int i = 0; i < sizeof(host->s6_addr); i++)
+		sum = (sum ^ host->s6_addr[i]) * 1099511628211u;
+	sum ^= sum >> 32;
+	return sum ? sum : 1;
+}
+
 bool fab_addr_same(const struct sockaddr_storage *a,
 		   const struct sockaddr_storage *b)
 {

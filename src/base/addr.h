@@ -36,6 +36,10 @@ void fab_addr_name(const struct sockaddr *addr, char *buf, size_t size);
  */
 struct in6_addr fab_addr_host(const struct sockaddr *addr);
 
+/* The same for the same host, never 0; which others have it, only who knows @key
+ * can tell. */
+uint64_t fab_addr_sum(uint64_t key, const struct in6_addr *host);
+
 /* The same address, of the same link where that counts, whatever the ports. */
 bool fab_addr_same(const struct sockaddr_storage *a,
 		   const struct sockaddr_storage *b);

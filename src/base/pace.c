@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/addr.h"
 #include "base/pace.h"
-
-/* FNV-1a from a start that only we know, and its high bits into the low ones. */
-static uint64_t sum_of(uint64_t key, const struct in6_addr *host)
-{
-	uint64_t sum = key;
-
-	for (unsigned int i = 0; i < sizeof(host->s6_addr); i++)
-		sum = (sum ^ host->s6_addr[i]) * 1099511628211u;
-	sum ^= sum >> 32;
-	/* 0 is a slot that nobody has. */
-	return sum ? sum : 1;
-}
 
 void fab_known_put(struct fab_known *k, const struct in6_addr *host)
 {
-	uint64_t sum = sum_of(k->key, host);
+	uint64_t sum = fab_addr_sum(k->key, host);
 
 	atomic_store_explicit(&k->slot[sum % FAB_KNOWN_SLOTS], sum,
 			      memory_order_relaxed);
@@ -23,7 +12,7 @@ void fab_known_put(struct fab_known *k, const struct in6_addr *host)
 
 bool fab_known_has(struct fab_known *k, const struct in6_addr *host)
 {
-	uint64_t sum = sum_of(k->key, host);
+	uint64_t sum = fab_addr_sum(k->key, host);
 
 	return atomic_load_explicit(&k->slot[sum % FAB_KNOWN_SLOTS],
 				    memory_order_relaxed) == sum;
@@ -43,8 +32,9 @@ static void take(uint64_t *used, uint64_t ms, uint64_t now)
 uint64_t fab_pace_turn(const struct fab_pace *p, const struct in6_addr *host,
 		       bool known, uint64_t now)
 {
-	uint64_t own = turn(p->slot[sum_of(p->key, host) % FAB_PACE_SLOTS],
-			    FAB_PACE_BURST, FAB_PACE_MS, now);
+	uint64_t own =
+		turn(p->slot[fab_addr_sum(p->key, host) % FAB_PACE_SLOTS],
+		     FAB_PACE_BURST, FAB_PACE_MS, now);
 	uint64_t all = known ? 0 :
 			       turn(p->unknown, FAB_PACE_NEW_BURST,
 				    FAB_PACE_NEW_MS, now);
@@ -62,7 +52,8 @@ bool fab_pace_full(const struct fab_pace *p, bool known, uint64_t now)
 void fab_pace_take(struct fab_pace *p, const struct in6_addr *host, bool known,
 		   uint64_t now)
 {
-	take(&p->slot[sum_of(p->key, host) % FAB_PACE_SLOTS], FAB_PACE_MS, now);
+	take(&p->slot[fab_addr_sum(p->key, host) % FAB_PACE_SLOTS], FAB_PACE_MS,
+	     now);
 	if (!known)
 		take(&p->unknown, FAB_PACE_NEW_MS, now);
 }

@@ -22,14 +22,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of a host: twice as many as Max_Host_Connections has by default; and so far
- * apart that they take some hundredths of a processor. */
-#define FAB_PACE_BURST 512
-#define FAB_PACE_MS 5
-/* Of all that are not known: more than there are clients of most servers, and
- * thereafter as many as take a tenth of a processor. */
-#define FAB_PACE_NEW_BURST 4096
-#define FAB_PACE_NEW_MS 1
+/* Of a host: as many as Max_Host_Connections has by default; and so far apart
+ * that they take less than a tenth of a processor, where each is used to send
+ * what is wrong (about 1 ms). */
+#define FAB_PACE_BURST 256
+#define FAB_PACE_MS 10
+/* Of all that are not known: as many as there are clients of most servers, and
+ * thereafter as many as take a tenth of a processor, where each begins host
+ * authentication (about 0.3 ms). */
+#define FAB_PACE_NEW_BURST 1024
+#define FAB_PACE_NEW_MS 3
 /* So many of those wait; what is more is refused. */
 #define FAB_PACE_NEW_WAIT 128
 

@@ -101,6 +101,53 @@ static void paced(void)
 	}
 }
 
+static uint64_t grants(struct rt_raw *r)
+{
+	struct rt_stats s;
+	unsigned int connections;
+	uint64_t accepted;
+
+	rt_stats_total(r->p.server_inst, &s, &connections, &accepted);
+	return s.grants_received;
+}
+
+static void take(struct rt_raw *r)
+{
+	rt_raw_run(r);
+	while (r->queued)
+		rt_raw_next(r);
+}
+
+/* Alone they have a pace, too; a Call and its Reply are good for two. */
+static void grants_alone(void)
+{
+	struct rt_raw r;
+	unsigned int n;
+
+	CU_ASSERT_TRUE_FATAL(greeted(&r));
+	for (uint32_t i = 0; i < 300; i++) {
+		rt_raw_call(&r, 1000 + i, NULL, NULL, 64);
+		rt_raw_run(&r);
+		rt_raw_grant(&r);
+		rt_raw_grant(&r);
+		take(&r);
+		CU_ASSERT_EQUAL(grants(&r), 2 * i + 2);
+	}
+	CU_ASSERT_EQUAL(r.p.calls, 300);
+	for (n = 0; n < 1000 && grants(&r) == 600 + n; n++) {
+		rt_raw_grant(&r);
+		take(&r);
+	}
+	/* What there is without, the answers to them, what may be wrong. */
+	CU_ASSERT_TRUE(n > 64 && n < 2 * 64 + 2 * BURST + BATCH);
+	rt_raw_call(&r, 7, NULL, NULL, 64);
+	rt_raw_run(&r);
+	CU_ASSERT_EQUAL(r.p.calls, 300);
+	CU_ASSERT_TRUE(RT_RAW_WAIT(&r, r.p.calls == 301));
+	CU_ASSERT_FALSE(r.down);
+	rt_raw_close(&r);
+}
+
 /* As many as may be wrong hold up nothing. */
 static void few(void)
 {
@@ -134,9 +181,8 @@ static void ends(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "paced", paced },
-	{ "few", few },
-	{ "ends", ends },
+	{ "paced", paced }, { "grants alone", grants_alone },
+	{ "few", few },	    { "ends", ends },
 	{ NULL, NULL },
 };
 

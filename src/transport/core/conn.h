@@ -21,6 +21,7 @@
 
 /* Servers remembered for version 1, [B6]. */
 #define RT_OLD_SERVERS 64
+#define RT_HOST_BUCKETS 256
 
 /* A connection's strand, see strand.c and run.c. */
 struct rt_strand {
@@ -199,7 +200,8 @@ struct rt_instance {
 	pthread_mutex_t lock;
 	/* Until the fabric has let go of them. */
 	struct cds_list_head conns;
-	struct cds_list_head hosts; /* account.c */
+	struct cds_list_head hosts[RT_HOST_BUCKETS]; /* account.c */
+	uint64_t hosts_key; /* random */
 	struct cds_list_head unproved; /* unproved.c, oldest first */
 	unsigned int nunproved;
 	unsigned int nconns;

@@ -41,6 +41,8 @@ struct rt_credit1 {
 struct rt_flow {
 	uint64_t credit_deadline; /* of a Reply that waits for a credit */
 	uint64_t wrong_until; /* by then what was wrong is made up for */
+	uint32_t grants; /* beyond other messages */
+	uint32_t grants_at; /* messages, both ways, at the last of them */
 	size_t memory; /* chunk and reassembly octets held */
 	struct rt_host *host; /* server */
 	/* Why it counts as one of its host's, under inst->lock: it has not

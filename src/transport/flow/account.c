@@ -20,7 +20,7 @@
 #include "transport/flow/flow.h"
 
 struct rt_host {
-	struct cds_list_head link; /* inst->hosts */
+	struct cds_list_head link; /* of its bucket in inst->hosts */
 	struct in6_addr addr;
 	unsigned int refs; /* connections, ended ones that are held too */
 	unsigned int conns; /* not ended, or with Calls that are not back */
@@ -29,15 +29,25 @@ struct rt_host {
 	atomic_size_t receives; /* that connections have of their own */
 };
 
+void rt_hosts_init(struct rt_instance *inst)
+{
+	inst->hosts_key = (uint64_t)arc4random() << 32 | arc4random();
+	for (unsigned int i = 0; i < RT_HOST_BUCKETS; i++)
+		CDS_INIT_LIST_HEAD(&inst->hosts[i]);
+}
+
 int rt_host_join(struct rt_conn *c, const struct sockaddr_storage *peer)
 {
 	struct rt_instance *inst = c->inst;
 	struct in6_addr addr = fab_addr_host((const struct sockaddr *)peer);
+	struct cds_list_head *bucket =
+		&inst->hosts[fab_addr_sum(inst->hosts_key, &addr) %
+			     RT_HOST_BUCKETS];
 	struct rt_host *h, *found = NULL;
 	int rc = 0;
 
 	pthread_mutex_lock(&inst->lock);
-	cds_list_for_each_entry(h, &inst->hosts, link)
+	cds_list_for_each_entry(h, bucket, link)
 	{
 		if (memcmp(&h->addr, &addr, sizeof(addr)))
 			continue;
@@ -51,7 +61,7 @@ int rt_host_join(struct rt_conn *c, const struct sockaddr_storage *peer)
 			goto out;
 		}
 		found->addr = addr;
-		cds_list_add(&found->link, &inst->hosts);
+		cds_list_add(&found->link, bucket);
 	} else if (found->conns >= inst->cfg.max_host_connections) {
 		rc = -EUSERS;
 		goto out;

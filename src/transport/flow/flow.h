@@ -129,6 +129,7 @@ void rt_receives_size(struct rt_conn *c, uint32_t announced);
 void rt_receives_raise(struct rt_conn *c, uint32_t size, uint32_t announced);
 
 /* account.c */
+void rt_hosts_init(struct rt_instance *inst);
 /* Count @c among those of its host: 0, -EUSERS: too many, -ENOMEM; it has been
  * logged. */
 int rt_host_join(struct rt_conn *c, const struct sockaddr_storage *peer);
@@ -184,5 +185,7 @@ void rt_unproved_leave_locked(struct rt_conn *c); /* inst->lock held */
 /* wrong.c */
 /* The peer has sent what is wrong. */
 void rt_wrong(struct rt_conn *c);
+/* The peer has sent a GRANT, which has been counted. */
+void rt_granted(struct rt_conn *c);
 
 #endif /* RPCRDMA_TRANSPORT_FLOW_H */

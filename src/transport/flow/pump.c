@@ -227,7 +227,7 @@ static void ended(struct rt_conn *c)
 
 static int prepare(struct rt_instance *inst, const struct rt_params *p)
 {
-	CDS_INIT_LIST_HEAD(&inst->hosts);
+	rt_hosts_init(inst);
 	CDS_INIT_LIST_HEAD(&inst->unproved);
 	return 0;
 }

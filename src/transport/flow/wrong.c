@@ -9,12 +9,18 @@
  * together, and soon its credits and its TCP window hold it up. An honest one
  * errs once or twice, about a version or an extension.
  *
+ * A GRANT costs as much as any message, and is nothing wrong. But no more are of
+ * use than other messages go, one way or the other; so what goes beyond that by
+ * GRANTS is counted as if it were wrong.
+ *
  * It counts for the connection and not for its host, which may be a gateway or
  * a NAT of many clients; a host's connections are counted elsewhere.
  *
  * Runner only.
  */
 #include "transport/flow/flow.h"
+
+#define GRANTS 64
 
 static uint64_t burst_ms(const struct rt_conn *c)
 {
@@ -35,4 +41,18 @@ void rt_wrong(struct rt_conn *c)
 	/* By then the strand looks again (rt_looks_later()). */
 	if (c->flow.wrong_until > burst_ms(c))
 		c->look_from = c->flow.wrong_until - burst_ms(c);
+}
+
+void rt_granted(struct rt_conn *c)
+{
+	uint32_t all = c->credit.received + c->credit.sent;
+	uint32_t others = all - c->flow.grants_at - 1;
+
+	rt_assert_strand(c);
+	c->flow.grants_at = all;
+	c->flow.grants -= others < c->flow.grants ? others : c->flow.grants;
+	if (c->flow.grants < GRANTS)
+		c->flow.grants++;
+	else
+		rt_wrong(c);
 }

@@ -308,6 +308,7 @@ void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
 	case RDMA2_GRANT:
 		c->credit.grants++;
 		RT_COUNT(c, grants_received, 1);
+		rt_granted(c);
 		break;
 	case RDMA2_ERROR:
 		RT_COUNT(c, errors_received, 1);
