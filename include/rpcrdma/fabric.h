@@ -348,6 +348,12 @@ int fab_poll(struct fab_conn *c, struct fab_wc *wc, int n);
 /* Have the poller call ready for this connection soon. Any thread. */
 void fab_kick(struct fab_conn *c);
 /*
+ * With @quiet, ready need not be called for what comes, until this is called
+ * without: then it is called for what has come meanwhile. For the end it is called
+ * all the same. The runner calls it, when it will not look for a while.
+ */
+void fab_quiet(struct fab_conn *c, bool quiet);
+/*
  * Nothing has come or gone for a while: give back what memory is only of use
  * when something does. The runner calls it; it never fails.
  */
@@ -514,6 +520,7 @@ struct fab_ops {
 	int (*post_recv)(struct fab_conn *, struct fab_wr *);
 	int (*poll)(struct fab_conn *, struct fab_wc *, int);
 	void (*kick)(struct fab_conn *);
+	void (*quiet)(struct fab_conn *, bool); /* NULL: it always tells */
 	void (*rest)(struct fab_conn *); /* NULL: it holds nothing */
 	int (*listen)(struct fab_poller *, const struct sockaddr *, socklen_t,
 		      fab_request_fn, void *, struct fab_listener **);

@@ -277,6 +277,12 @@ void fab_kick(struct fab_conn *c)
 	c->ops->kick(c);
 }
 
+void fab_quiet(struct fab_conn *c, bool quiet)
+{
+	if (c->ops->quiet)
+		c->ops->quiet(c, quiet);
+}
+
 void fab_rest(struct fab_conn *c)
 {
 	if (c->ops->rest)

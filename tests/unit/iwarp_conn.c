@@ -739,6 +739,33 @@ static void test_many(void)
 	world_close(&w);
 }
 
+/* Quiet: what comes is not told of, but later; and the end at once. */
+static void test_quiet(void)
+{
+	static struct fab_wr wr, recv[2];
+
+	world_pair(&w, &crc_on);
+	post_recvs(&w.srv, recv, 2);
+	fab_quiet(w.srv.c, true);
+	for (int i = 0; i < 5; i++)
+		world_turn(&w, 1);
+	for (int i = 1; i <= 2; i++) {
+		wr = (struct fab_wr){ .op = FAB_SEND, .flags = FAB_F_SIGNALED };
+		ep_post(&w.cli, &wr);
+		PUMP_UNTIL(&w, w.cli.nwc == i);
+		for (int k = 0; k < 20; k++)
+			world_turn(&w, 1);
+		CU_ASSERT_EQUAL(w.srv.nwc, 0);
+	}
+	fab_quiet(w.srv.c, false);
+	PUMP_UNTIL(&w, w.srv.nwc == 2);
+	fab_quiet(w.srv.c, true);
+	fab_disconnect(w.cli.c, false);
+	PUMP_UNTIL(&w, w.srv.disconnected && w.cli.disconnected);
+	CU_ASSERT_EQUAL(w.srv.error, 0);
+	world_close(&w);
+}
+
 static const struct unit_test tests[] = {
 	{ "read_depth", test_read_depth },
 	{ "chain", test_chain },
@@ -755,6 +782,7 @@ static const struct unit_test tests[] = {
 	{ "destroy_in_ready", test_destroy_in_ready },
 	{ "listener_close", test_listener_close },
 	{ "many", test_many },
+	{ "quiet", test_quiet },
 	{ NULL, NULL },
 };
 

@@ -134,6 +134,18 @@ int iw_conn_event(struct fab_events *ev, struct fab_source *src,
 	return fab_ev_conn_tell(&c->ev, bits);
 }
 
+/* Each segment that comes would wake the poller, for nothing. To be told again
+ * comes with an edge of its own, if there is something. */
+void iw_quiet(struct fab_conn *fc, bool quiet)
+{
+	struct iw_conn *c = iw_conn(fc);
+
+	if (c->fd >= 0)
+		fab_events_change(fab_events(fc->poller), c->fd, &c->src,
+				  quiet ? IW_CONN_EVENTS & ~EPOLLIN :
+					  IW_CONN_EVENTS);
+}
+
 void iw_conn_expired(struct fab_timer *t, unsigned int kind)
 {
 	struct iw_conn *c = container_of(t, struct iw_conn, ev.timer);

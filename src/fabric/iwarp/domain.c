@@ -127,6 +127,7 @@ const struct fab_ops fab_iwarp_ops = {
 	.post_recv = iw_post_recv,
 	.poll = iw_poll,
 	.kick = fab_ev_conn_kick,
+	.quiet = iw_quiet,
 	.rest = iw_rest,
 	.listen = iw_listen,
 	.listener_addr = iw_listener_addr,

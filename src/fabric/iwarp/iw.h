@@ -303,6 +303,7 @@ int iw_conn_event(struct fab_events *ev, struct fab_source *src,
 void iw_conn_expired(struct fab_timer *t, unsigned int kind);
 int iw_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 		   struct fab_conn **c);
+void iw_quiet(struct fab_conn *c, bool quiet);
 void iw_disconnect(struct fab_conn *c, bool abort);
 void iw_conn_destroy_deferred(struct fab_conn *c, void (*done)(void *),
 			      void *user);

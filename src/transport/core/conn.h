@@ -79,6 +79,7 @@ struct rt_conn {
 	bool established; /* the upper layer has been told */
 	bool ended_here; /* the upper layer has asked for the end */
 	bool first_sent; /* server: its first message is out */
+	bool quiet; /* the fabric need not tell what comes */
 	bool restless; /* something has come since it was last at rest */
 	uint64_t last_active;
 	uint64_t state_deadline;

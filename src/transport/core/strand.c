@@ -370,6 +370,10 @@ static void conn_work(struct rt_conn *c)
 		rt_conn_ended(c);
 	set_deadline(c);
 	rt_conn_publish(c);
+	if (c->fab && waits != c->quiet) {
+		c->quiet = waits;
+		fab_quiet(c->fab, waits);
+	}
 	/* Of what has not been looked at nothing is told again. */
 	if (c->fab && (budget <= 0 || (waits && !rt_looks_later(c))))
 		fab_kick(c->fab);
