@@ -264,7 +264,7 @@ def unknown_error(t):
     same([h.htype for h in c.seen if h.htype == v2.ERROR], [], "answers")
 
 
-# Fails with: middle-unknown
+# Fails with: type-unknown
 @check("V2-6.1-11")
 def all_types_known(t):
     """None of the ten header types is answered with INVAL_HTYPE."""
