@@ -30,22 +30,24 @@ static bool early(struct gw_client *c)
 }
 
 /*
- * The connection is gone or could not be made. Outstanding Calls wait for the
- * next one; a client whose server has not answered for too long is let go, so
- * that it sees what a TCP server's end looks like.
+ * The connection is gone or could not be made, for @reason, of which @more
+ * tells more. Outstanding Calls wait for the next one; a client whose server
+ * has not answered for too long is let go, so that it sees what a TCP server's
+ * end looks like.
  */
-static void down(struct gw_client *c, int error, const char *reason)
+static void down(struct gw_client *c, int error, const char *reason,
+		 const char *more)
 {
 	uint64_t now = lat_now(), limit = c->gw->opt.retry_seconds * SEC;
 	struct gw_link *l = &c->link;
 	bool late, calls;
-	char text[sizeof(l->down_reason) + 64];
+	char text[sizeof(l->down_reason) + 128];
 
 	late = now - gw_calls_close(c, now, &calls) >= limit;
 	gw_reverse_orphan(c);
 	if (c->gone)
 		return;
-	snprintf(text, sizeof(text), "server: %s%s", reason,
+	snprintf(text, sizeof(text), "server: %s%s%s", reason, more,
 		 error == -EPROTONOSUPPORT ? ": no common version, closed" :
 		 error == -EACCES	   ? ", closed" :
 		 late			   ? ": given up, closed" :
@@ -84,7 +86,7 @@ void gw_link_connect(struct gw_client *c)
 	if (rc) {
 		c->link.rc = NULL;
 		gw_client_put(c);
-		down(c, rc, strerror(-rc));
+		down(c, rc, strerror(-rc), "");
 	}
 }
 
@@ -103,7 +105,6 @@ static void up(struct gw_client *c)
 		      info.version, *info.auth_peer ? ", " : "",
 		      info.auth_peer);
 	gw_fit_segments(&c->fit, &info.theirs);
-	c->link.backoff_ms = BACKOFF_FIRST_MS;
 	c->link.connected_once = true;
 	pthread_mutex_lock(&c->lock);
 	c->link.early = false;
@@ -113,9 +114,20 @@ static void up(struct gw_client *c)
 	gw_calls_submit(c);
 }
 
+/* Who takes a connection and ends it before it was of any use has refused it.
+ * Why is not told to this end, but to the server's administrator. */
+static const char *refused(int error, const struct rt_conn_info *info)
+{
+	if ((error && error != -ECONNRESET) || !info->local.ss_family ||
+	    info->stats.replies_received)
+		return "";
+	return " before any Reply: the server's log says why";
+}
+
 static void went(struct gw_client *c)
 {
 	char reason[sizeof(c->link.down_reason)];
+	struct rt_conn_info info;
 	struct rt_conn *rc;
 	int error;
 
@@ -125,7 +137,11 @@ static void went(struct gw_client *c)
 	pthread_mutex_unlock(&c->lock);
 	rc = c->link.rc;
 	c->link.rc = NULL;
-	down(c, error, reason);
+	rt_conn_info(rc, &info);
+	/* It was a server that serves. */
+	if (info.stats.replies_received)
+		c->link.backoff_ms = BACKOFF_FIRST_MS;
+	down(c, error, reason, refused(error, &info));
 	rt_conn_put(rc);
 	gw_client_put(c);
 }

@@ -308,6 +308,19 @@ static bool was_rdma(const struct ping *p)
 	return info.local.ss_family != 0;
 }
 
+/* Who takes a connection and ends it without any Reply has refused it. */
+static const char *refused(const struct ping *p)
+{
+	struct rt_conn_info info;
+
+	if (!p->down || !was_rdma(p) || (p->error && p->error != -ECONNRESET))
+		return "";
+	rt_conn_info(p->conn, &info);
+	return info.stats.replies_received ?
+		       "" :
+		       " before any Reply: the server's log says why";
+}
+
 static void flood(struct ping *p, uint64_t timeout)
 {
 	for (unsigned int i = 0; i < p->o.depth && more(p); i++) {
@@ -529,8 +542,8 @@ int main(int argc, char **argv)
 			print_json(p, 0);
 		fab_addr_name((const struct sockaddr *)&p->o.server.addr,
 			      server, sizeof(server));
-		fprintf(stderr, "rpcrdma-ping: no connection to %s: %s\n",
-			server, p->reason);
+		fprintf(stderr, "rpcrdma-ping: no connection to %s: %s%s\n",
+			server, p->reason, refused(p));
 		/* A device has a port of its own: no TCP is refused there. */
 		if (p->error != -ECONNREFUSED && !was_rdma(p) &&
 		    rpc_tcp_answers((struct sockaddr *)&p->o.server.addr,
@@ -555,8 +568,8 @@ int main(int argc, char **argv)
 	else
 		print_summary(p, start);
 	if (p->down)
-		fprintf(stderr, "rpcrdma-ping: the connection ended: %s\n",
-			p->reason);
+		fprintf(stderr, "rpcrdma-ping: the connection ended: %s%s\n",
+			p->reason, refused(p));
 	status = p->answered == p->sent && p->sent && !p->down ? EXIT_ALL :
 								 EXIT_SOME;
 out:

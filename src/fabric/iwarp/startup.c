@@ -257,7 +257,8 @@ static void reply_arrived(struct iw_conn *c, const struct mpa_frame *f)
 		return;
 	}
 	if (f->reject) {
-		iw_end(c, -ECONNREFUSED, "rejected by the peer");
+		iw_end(c, -ECONNREFUSED,
+		       "rejected by the peer (its log says why)");
 		return;
 	}
 	if (f->rev > 2 || !f->rev) {

@@ -245,10 +245,14 @@ static void start_failed(struct vb_conn *c)
 		       status == REJECT_STALE ?
 			       "rejected: not yet over the last connection" :
 		       status < 0 ?
-			       vb_reason(c, "rejected by the peer (%s)",
-					 strerror(-status)) :
-			       vb_reason(c, "rejected by the peer (reason %d)",
-					 status));
+			       vb_reason(
+				       c,
+				       "rejected by the peer (%s; its log says why)",
+				       strerror(-status)) :
+			       vb_reason(
+				       c,
+				       "rejected by the peer (reason %d; its log says why)",
+				       status));
 		break;
 	case RDMA_CM_EVENT_UNREACHABLE:
 		vb_end(c, status < 0 ? status : -EHOSTUNREACH,
