@@ -32,6 +32,15 @@ static const char *fail(struct arg_err *err, const char *fmt, ...)
 	return err->text;
 }
 
+/* Which units can end a number up to @max. */
+static const char *units_upto(uint64_t max)
+{
+	return max >> 30 ? "; it may end in K, M or G" :
+	       max >> 20 ? "; it may end in K or M" :
+	       max >> 10 ? "; it may end in K" :
+			   "";
+}
+
 const char *arg_number(const char *s, uint64_t min, uint64_t max, uint64_t *out,
 		       struct arg_err *err)
 {
@@ -54,8 +63,9 @@ const char *arg_number(const char *s, uint64_t min, uint64_t max, uint64_t *out,
 	}
 	if (!end || *end || errno || v > UINT64_MAX >> shift ||
 	    v << shift < min || v << shift > max)
-		return fail(err, "'%.60s' is not a number from %llu to %llu", s,
-			    (unsigned long long)min, (unsigned long long)max);
+		return fail(err, "'%.60s' is not a number from %llu to %llu%s",
+			    s, (unsigned long long)min, (unsigned long long)max,
+			    units_upto(max));
 	*out = v << shift;
 	return NULL;
 }

@@ -27,6 +27,17 @@ static void test_number(void)
 		"4KK", "1.5", "abc",	      "99999999999999999999",
 		"2G",  "0x",  "17179869184G", "1T",
 	};
+	static const struct {
+		unsigned int max;
+		const char *end;
+	} ends[] = {
+		{ 1023, "" },
+		{ 1024, "; it may end in K" },
+		{ (1 << 20) - 1, "; it may end in K" },
+		{ 1 << 20, "; it may end in K or M" },
+		{ (1 << 30) - 1, "; it may end in K or M" },
+		{ 1 << 30, "; it may end in K, M or G" },
+	};
 	struct arg_err err;
 	uint64_t v;
 
@@ -45,6 +56,17 @@ static void test_number(void)
 		CU_ASSERT_PTR_NOT_NULL(
 			strstr(why, "a number from 1 to 1073741824"));
 		CU_ASSERT_PTR_NULL(strchr(why, '\n'));
+	}
+	/* Units are named where a number that is allowed can have them. */
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		const char *why = arg_number("2X", 1, ends[i].max, &v, &err);
+		char want[80];
+
+		CU_ASSERT_PTR_NOT_NULL_FATAL(why);
+		snprintf(want, sizeof(want),
+			 "'2X' is not a number from 1 to %u%s", ends[i].max,
+			 ends[i].end);
+		CU_ASSERT_STRING_EQUAL(why, want);
 	}
 	CU_ASSERT_PTR_NULL(
 		arg_number("18446744073709551615", 0, UINT64_MAX, &v, &err));
