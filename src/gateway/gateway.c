@@ -22,7 +22,8 @@
 
 #define MAIN_FDS (1 + GW_MAX_LISTEN)
 #define SHUTDOWN_MS 3000
-/* How often it is looked whether lines that were left out can be told. */
+/* How often it is looked whether lines that were left out can be told, and
+ * whether the server is one of NFS over TCP. */
 #define LOG_MS 1000
 /* How long nothing is accepted when there is no descriptor for it. */
 #define ACCEPT_REST_MS 100
@@ -190,6 +191,7 @@ static void serve(struct program *p)
 		    errno != EINTR)
 			return;
 		fab_log_tick(p->gw.log);
+		gw_port_look(&p->gw.port, &p->gw);
 		if (p->accept.rest)
 			for (unsigned int i = first; i < n; i++)
 				fds[i].revents = 0;

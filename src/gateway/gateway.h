@@ -44,6 +44,7 @@
 
 #include "base/log.h"
 #include "gateway/options.h"
+#include "gateway/port.h"
 #include "gateway/share.h"
 #include "gateway/stats.h"
 #include "rpcrdma/transport.h"
@@ -58,6 +59,7 @@ struct gateway {
 	struct rt_instance *inst;
 	struct fab_pool *pool;
 	struct rt_ops ops;
+	struct gw_port port; /* the server's */
 	unsigned int nworkers;
 	struct gw_worker *workers;
 	atomic_uint nclients;

@@ -106,6 +106,7 @@ static void up(struct gw_client *c)
 		      info.auth_peer);
 	gw_fit_segments(&c->fit, &info.theirs);
 	c->link.connected_once = true;
+	gw_port_good(&c->gw->port);
 	pthread_mutex_lock(&c->lock);
 	c->link.early = false;
 	pthread_mutex_unlock(&c->lock);
@@ -141,6 +142,8 @@ static void went(struct gw_client *c)
 	/* It was a server that serves. */
 	if (info.stats.replies_received)
 		c->link.backoff_ms = BACKOFF_FIRST_MS;
+	else if (!info.local.ss_family)
+		gw_port_failed(&c->gw->port, error);
 	down(c, error, reason, refused(error, &info));
 	rt_conn_put(rc);
 	gw_client_put(c);
@@ -170,12 +173,19 @@ static void op_established(struct rt_conn *rc)
 static void op_closed(struct rt_conn *rc, int error, const char *reason)
 {
 	struct gw_client *c = rt_conn_user(rc);
+	bool dead;
 
+	if (!reason)
+		reason = strerror(-error);
 	pthread_mutex_lock(&c->lock);
 	c->link.down_error = error;
 	snprintf(c->link.down_reason, sizeof(c->link.down_reason), "%s",
-		 reason ? reason : strerror(-error));
+		 reason);
+	dead = c->dead;
 	pthread_mutex_unlock(&c->lock);
+	/* down() tells it, unless the client has gone before. */
+	if (dead && error && error != -ECONNRESET && error != -ECONNABORTED)
+		rt_conn_log(rc, LOG_WARNING, "closed: %s", reason);
 	gw_kick(c, GW_EV_DOWN);
 }
 
@@ -184,6 +194,7 @@ void gw_link_ops(struct rt_ops *ops, bool reverse)
 	memset(ops, 0, sizeof(*ops));
 	ops->established = op_established;
 	ops->closed = op_closed;
+	ops->tells_end = true;
 	if (reverse) {
 		ops->vet = gw_reverse_vet;
 		ops->call = gw_reverse_call;

@@ -367,6 +367,11 @@ static void tell_old(const struct option *l)
 		l->has_arg == required_argument ? "=VALUE" : "");
 }
 
+static bool ends_in_comment(const char *text)
+{
+	return strstr(text, " #") || strstr(text, "\t#");
+}
+
 /* The line of --config that stands in @c. NULL or what is wrong with it. */
 static const char *set_line(struct gw_options *o, struct conf *c,
 			    struct arg_err *err)
@@ -375,10 +380,10 @@ static const char *set_line(struct gw_options *o, struct conf *c,
 
 	while (l->name && strcmp(l->name, c->name))
 		l++;
+	if (ends_in_comment(c->value ? c->value : c->name))
+		return "a comment must be on a line of its own";
 	if (!l->name && !c->value && strpbrk(c->name, " \t"))
 		return "\"=\" is missing: name = value";
-	if (c->value && (strstr(c->value, " #") || strstr(c->value, "\t#")))
-		return "a comment must be on a line of its own";
 	if (!l->name || l->val == OPT_CONFIG || l->val == OPT_HELP ||
 	    l->val == OPT_VERSION)
 		return "there is no such option in a file";
@@ -411,6 +416,7 @@ static bool read_config(struct gw_options *o, const char *path, int *status)
 		fprintf(stderr, "rpcrdma-gateway: --config: given twice\n");
 		return false;
 	}
+	o->conf_path = path;
 	rc = conf_read(&o->conf, path);
 	if (rc) {
 		fprintf(stderr, "rpcrdma-gateway: --config %s: %s\n", path,
@@ -434,11 +440,15 @@ static const char *finish(struct gw_options *o, struct arg_err *err)
 	struct rt_config *c = &o->config;
 	const char *wrong;
 
-	if (!o->server.len)
-		return o->conf.text ?
-			       "--server ADDR[:PORT] is needed, or a line "
-			       "\"server = ADDR[:PORT]\" in the file of --config" :
-			       "--server ADDR[:PORT] is needed";
+	if (!o->server.len && !o->conf_path)
+		return "--server ADDR[:PORT] is needed";
+	if (!o->server.len) {
+		snprintf(err->text, sizeof(err->text),
+			 "--server ADDR[:PORT] is needed, or a line "
+			 "\"server = ADDR[:PORT]\" in %.150s",
+			 o->conf_path);
+		return err->text;
+	}
 	if (!o->nlisten) {
 		const char *bad =
 			arg_addr("127.0.0.1:20050", 0, &o->listen[0], err);

@@ -30,6 +30,7 @@ struct gw_options {
 	bool stats;
 	bool reserved_ports; /* clients must have one */
 	int log_level;
+	const char *conf_path;
 	struct conf conf; /* --config's text, which others point into */
 };
 

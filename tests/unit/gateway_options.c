@@ -323,10 +323,15 @@ static void test_file(void)
 	static const struct {
 		const char *text, *says;
 	} bad[] = {
-		{ "threads = 2\n", "in the file of --config" },
+		{ "threads = 2\n", "or a line \"server = ADDR[:PORT]\" in "
+				   "/tmp/gateway-options." },
 		{ "server = 127.0.0.1\nnothing = 1\n", ":2: nothing: " },
 		{ "server 192.0.2.1\n", "\"=\" is missing" },
 		{ "server = 192.0.2.1 # ours\n",
+		  "a comment must be on a line of its own" },
+		{ "server 192.0.2.1\t# ours\n",
+		  "a comment must be on a line of its own" },
+		{ "stats # for us\n",
 		  "a comment must be on a line of its own" },
 		{ "help\n", "no such option in a file" },
 		{ "version\n", "no such option in a file" },
