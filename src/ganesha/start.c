@@ -187,6 +187,7 @@ int gr_server_begin(struct gr_server *s, char *fault)
 		return err;
 	s->source.inst = s->inst;
 	s->source.program = "ganesha";
+	s->source.program_version = GSH_VERSION;
 	s->source.provider = s->provider;
 	s->source.started = stats_now();
 	err = nrt_clnts_create(s->inst, NULL, &s->clnts);

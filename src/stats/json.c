@@ -238,6 +238,10 @@ void stats_json(FILE *f, const struct stats_source *src)
 
 	fputs("{\"program\": ", f);
 	put_string(f, src->program);
+	if (src->program_version) {
+		fputs(", \"program_version\": ", f);
+		put_string(f, src->program_version);
+	}
 	fprintf(f, ", \"version\": \"%s\", \"uptime\": %.3f, \"provider\": ",
 		RPCRDMA_VERSION, stats_now() - src->started);
 	put_string(f, src->provider);

@@ -14,6 +14,8 @@
 struct stats_source {
 	struct rt_instance *inst;
 	const char *program; /* "ganesha", "rpcrdma-gateway", ... */
+	/* Of a program that is not of this project. NULL: it is. */
+	const char *program_version;
 	const char *provider;
 	double started; /* CLOCK_MONOTONIC, see stats_now() */
 	unsigned int nlisteners;

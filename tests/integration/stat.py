@@ -197,7 +197,17 @@ def forms(stat, path, program):
     assert len(conns) == 1, conns
 
     text = run()
-    assert text.startswith(program + " "), text
+    versions = {"version": doc["version"]}
+    if program == "ganesha":
+        # Debian's, and this project's.
+        versions["program_version"] = doc["program_version"]
+        name = "rpcrdma %s, Ganesha %s, provider " % tuple(versions.values())
+        assert re.fullmatch(r"\d+\.\d+", doc["program_version"]), doc
+    else:
+        assert "program_version" not in doc, doc
+        versions["program_version"] = doc["version"]
+        name = "%s %s, provider " % (program, doc["version"])
+    assert text.startswith(name), text
     rows = {line[:30].rstrip(): line[30:].split()
             for line in text.splitlines() if len(line) > 40}
     for label, *keys in (
@@ -278,6 +288,8 @@ def forms(stat, path, program):
             return value
 
         assert single("rpcrdma_up") == 1
+        info, = seen["rpcrdma_info"][2]
+        assert set(versions.items()) <= set(info), info
         told = {dict(k)["stage"]: v for k, v in
                 seen["rpcrdma_stage_duration_seconds"][2].items()}
         assert set(told) == set(doc["stages"])

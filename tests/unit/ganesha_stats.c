@@ -98,9 +98,22 @@ static void answers(void)
 	m = call("GetStatistics", &error);
 	CU_ASSERT_TRUE_FATAL(dbus_message_get_args(m, &error, DBUS_TYPE_STRING,
 						   &text, DBUS_TYPE_INVALID));
-	CU_ASSERT_PTR_EQUAL(strstr(text, "{\"program\": \"unit\""), text);
+	CU_ASSERT_PTR_EQUAL(strstr(text, "{\"program\": \"unit\", "
+					 "\"version\": "),
+			    text);
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"calls_received\": 20, "));
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"role\": \"server\""));
+	dbus_message_unref(m);
+
+	/* One of others has a version of its own. */
+	src.program_version = "4.3";
+	m = call("GetStatistics", &error);
+	CU_ASSERT_TRUE_FATAL(dbus_message_get_args(m, &error, DBUS_TYPE_STRING,
+						   &text, DBUS_TYPE_INVALID));
+	CU_ASSERT_PTR_EQUAL(strstr(text, "{\"program\": \"unit\", "
+					 "\"program_version\": \"4.3\", "
+					 "\"version\": "),
+			    text);
 	dbus_message_unref(m);
 
 	stats_dbus_stop();
