@@ -253,8 +253,7 @@ static void check_addresses(struct check *c, const char *provider,
 				      fault);
 		if (err == -EADDRINUSE && !nfs)
 			fprintf(c->said,
-				"rpcrdma: %s. No fault if it is this server, "
-				"which runs already\n",
+				"rpcrdma: %s. Ignore this if it is this server, already running\n",
 				fault);
 		else
 			say(c, fault, err);

@@ -234,8 +234,7 @@ static bool check(const struct gsh *g, struct gr_config *cfg)
 		      "Host_Authentication needs version 2 among Versions");
 	if (rt.max_shared_receives && rt.max_shared_receives < least)
 		wrong(cfg, &e,
-		      "Shared_Receives = %u: with these Credits it must be %u "
-		      "at least",
+		      "Shared_Receives = %u: with these Credits it must be at least %u",
 		      rt.max_shared_receives, least);
 	if (cfg->max_conn_memory < cfg->max_message)
 		wrong(cfg, &e,

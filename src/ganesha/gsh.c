@@ -96,6 +96,5 @@ const char *gsh_check_listener(const SVCXPRT *xprt)
 	    gsh_defined_by(takes, GSH_SONAME))
 		return NULL;
 	return "the ntirpc in use calls itself " COMPAT_NTIRPC ", but its "
-	       "structures are others than those of the packaged one: it was "
-	       "built otherwise";
+	       "structures differ from those of the packaged one: it was built differently";
 }

@@ -261,7 +261,7 @@ static int take_pid_file(void)
 		    nfs_pidfile_path, strerror(errno));
 	if (fcntl(fd, F_SETLK, &whole))
 		LOG(GSH_MAIN, GSH_FATAL,
-		    "pid file %s is locked: the server runs already",
+		    "pid file %s is locked: the server is already running",
 		    nfs_pidfile_path);
 	if (ftruncate(fd, 0) ||
 	    dprintf(fd, "%u\n", (unsigned int)getpid()) < 0 || fsync(fd) < 0)
@@ -375,8 +375,7 @@ static int check_config(const struct options *o, char *host)
 			o->name, nfs_config_path);
 	else if (complaints)
 		fprintf(stderr, "%s: %s: %s\n", o->name, nfs_config_path,
-			good ? "the server would start with it, in spite of "
-			       "the warnings above" :
+			good ? "the server would start with it, despite the warnings above" :
 			       "refused because of --strict: correct what the "
 			       "warnings above say");
 	if (tree)

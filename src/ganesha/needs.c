@@ -100,11 +100,11 @@ void gr_needs_listen_fault(const char *provider,
 	fab_addr_name((const struct sockaddr *)at, text, sizeof(text));
 	switch (err) {
 	case -EAFNOSUPPORT:
-		snprintf(fault, GR_FAULT_ROOM,
-			 "cannot listen on %s: NFS over TCP is served by IPv4 "
-			 "alone: enable IPv6 on this machine or take the "
-			 "address out of Bind_Addr in block RDMA",
-			 text);
+		snprintf(
+			fault, GR_FAULT_ROOM,
+			"cannot listen on %s: NFS over TCP is served by IPv4 "
+			"alone: enable IPv6 on this machine or remove the address from Bind_Addr in block RDMA",
+			text);
 		break;
 	case -EADDRINUSE:
 		if (gr_needs_nfs_port(tcp, at))
@@ -170,9 +170,7 @@ bool gr_needs_devices(const struct gsh *g, const struct gr_config *cfg,
 		fab_addr_name((const struct sockaddr *)of, has, sizeof(has));
 	if (of && not_of)
 		gsh_log(g, GSH_WARN,
-			"Provider = auto: %s is of an RDMA device, %s is not: "
-			"iwarp serves both; for the device take the other out "
-			"of Bind_Addr",
+			"Provider = auto: %s belongs to an RDMA device, %s does not: iwarp serves both; to use the device, remove the other address from Bind_Addr",
 			has, lacks);
 	else if (not_of)
 		gsh_log(g, GSH_INFO, "Provider = auto: no RDMA device has %s",

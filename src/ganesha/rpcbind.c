@@ -236,8 +236,7 @@ void gr_rpcbind_withdraw(struct gr_rpcbind *rb)
 		if (versions & 1u << v)
 			rc = unset_both(fd, rb->prog, v);
 	if (rc < 0)
-		gsh_log(rb->gsh, GSH_WARN,
-			"what is registered with rpcbind stays (%s: %s)",
+		gsh_log(rb->gsh, GSH_WARN, "not removed from rpcbind (%s: %s)",
 			path_of(rb), strerror(-rc));
 	if (fd >= 0)
 		close(fd);

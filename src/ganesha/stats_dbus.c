@@ -58,9 +58,9 @@ static void close_source(void)
 
 static bool too_long(DBusError *error)
 {
-	dbus_set_error_const(error, DBUS_ERROR_LIMITS_EXCEEDED,
-			     "too many connections for a message: the socket "
-			     "(Stats_Socket) has them");
+	dbus_set_error_const(
+		error, DBUS_ERROR_LIMITS_EXCEEDED,
+		"too many connections for one message: read the socket (Stats_Socket) instead");
 	return false;
 }
 

@@ -150,9 +150,9 @@ void gw_accept_clients(struct gw_accept *a, int lfd)
 			return;
 		}
 		if (gw->opt.reserved_ports && !is_reserved(&from)) {
-			turned_away(gw, &from,
-				    "a client turned away: this is not a port "
-				    "below 1024, which --reserved-ports wants");
+			turned_away(
+				gw, &from,
+				"a client turned away: its port is not below 1024, as --reserved-ports requires");
 			close(fd);
 			continue;
 		}

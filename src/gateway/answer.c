@@ -194,7 +194,7 @@ void gw_call_done(struct rt_request *rq)
 		if (rc == -EPROTO)
 			rt_response_refuse(call->c->calls.to, rq->xid);
 		call_fail(call, rc == -EPROTO ?
-					"what came is no Reply" :
+					"what came is not a Reply" :
 					"the Reply does not match its chunks");
 		return;
 	case -ECONNRESET:

@@ -338,9 +338,10 @@ static const char *set_debug(struct gw_options *o, const char *arg,
 			   strncmp(l->name, arg, len)))
 		l++;
 	if (!l->name) {
-		snprintf(err->text, sizeof(err->text),
-			 "'%.60s' is no name for tests, see rpcrdma-gateway(8)",
-			 arg);
+		snprintf(
+			err->text, sizeof(err->text),
+			"'%.60s' is not a name that --debug takes, see rpcrdma-gateway(8)",
+			arg);
 		return err->text;
 	}
 	if (l->has_arg == required_argument && (!arg[len] || !arg[len + 1]))
@@ -360,8 +361,7 @@ static const char *set_debug(struct gw_options *o, const char *arg,
 static void tell_old(const struct option *l)
 {
 	fprintf(stderr,
-		"rpcrdma-gateway: --%s is an option of version 0.1, and still "
-		"does what it did: take it out, or for a test give it as "
+		"rpcrdma-gateway: --%s is an option of version 0.1; it still works: remove it, or for a test write "
 		"--debug %s%s\n",
 		l->name, l->name,
 		l->has_arg == required_argument ? "=VALUE" : "");

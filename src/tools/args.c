@@ -122,10 +122,10 @@ const char *arg_extensions(const char *s, unsigned int *out,
 				 memcmp(known[i].name, at, len)))
 			i++;
 		if (i == 2)
-			return fail(err,
-				    "'%.60s' is not none, nor of xcharext and "
-				    "rtrext with a comma between them",
-				    s);
+			return fail(
+				err,
+				"'%.60s' is not none, xcharext, rtrext or xcharext,rtrext",
+				s);
 		v |= known[i].bit;
 		if (!at[len])
 			break;
@@ -224,7 +224,7 @@ const char *arg_provider(const char *s, const char **out, struct arg_err *err)
 	if (!fab_provider(s))
 		return fail(
 			err,
-			"'%.60s' is not a provider built in, such as iwarp%s",
+			"'%.60s' is not a provider that is built in: iwarp%s",
 			s, fab_provider("verbs") ? " or verbs" : "");
 	*out = s;
 	return NULL;

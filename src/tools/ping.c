@@ -150,7 +150,7 @@ static void ping_done(struct rt_request *rq)
 	} else if (rq->status) {
 		failed(p, rq->xid, "%s", strerror(-rq->status));
 	} else if (reply_head(rq, &rep)) {
-		failed(p, rq->xid, "the Reply is not one");
+		failed(p, rq->xid, "the Reply is malformed");
 	} else if (rep.denied || rep.stat != RPC_ACCEPT_SUCCESS) {
 		if (rep.low || rep.high)
 			failed(p, rq->xid, "%s (%u to %u)",

@@ -161,7 +161,7 @@ static void port(void)
 	CU_ASSERT_EQUAL(lines(), 1);
 	CU_ASSERT_TRUE(has(": the port is in use: stop the program that has it "
 			   "(ss -tlnp shows it) or set another Port in block "
-			   "RDMA. No fault if it is this server, "));
+			   "RDMA. Ignore this if it is this server, "));
 	/* On all addresses, too. */
 	cfg.bind.n = 0;
 	CU_ASSERT_TRUE(check(&cfg, "::"));

@@ -262,9 +262,9 @@ static void test_refused(void)
 		{ { SERVER, "--keytab", "k" }, "--host-auth" },
 		{ { SERVER, "--host-auth", "required" }, "nfs@HOST" },
 		{ { SERVER, "--debug", "nothing=1" },
-		  "'nothing=1' is no name" },
-		{ { SERVER, "--debug", "stats" }, "'stats' is no name" },
-		{ { SERVER, "--debug", "send-siz=1" }, "is no name" },
+		  "'nothing=1' is not a name" },
+		{ { SERVER, "--debug", "stats" }, "'stats' is not a name" },
+		{ { SERVER, "--debug", "send-siz=1" }, "is not a name" },
 		{ { SERVER, "--debug", "send-size" }, "needs a value" },
 		{ { SERVER, "--debug", "send-size=" }, "needs a value" },
 		{ { SERVER, "--debug", "no-invalidate=1" }, "takes no value" },
@@ -340,7 +340,7 @@ static void test_file(void)
 		{ "threads =\n", "needs a value" },
 		{ "stats = 1\n", "takes no value" },
 		{ "threads = 0\n", ":1: threads: " },
-		{ "debug = nothing\n", "is no name" },
+		{ "debug = nothing\n", "is not a name" },
 	};
 	struct gw_options o;
 

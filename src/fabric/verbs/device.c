@@ -265,9 +265,10 @@ static int device_add(struct vb_domain *d, struct ibv_context *ctx,
 		goto fail;
 	}
 	if (!good_enough(d, ctx) || ibv_query_device(ctx, &a)) {
-		fab_domain_log(&d->fab, 3,
-			       "verbs: %s: not as able as those there at start",
-			       dev->name);
+		fab_domain_log(
+			&d->fab, 3,
+			"verbs: %s: lacks what the devices present at start can do",
+			dev->name);
 		goto fail;
 	}
 	dev->max_wr = (unsigned int)a.max_qp_wr;

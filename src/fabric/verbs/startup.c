@@ -243,7 +243,7 @@ static void start_failed(struct vb_conn *c)
 		       status == REJECT_NO_LISTENER || status == -ECONNREFUSED ?
 			       "nobody listens there" :
 		       status == REJECT_STALE ?
-			       "rejected: not yet over the last connection" :
+			       "rejected: the peer has not finished the last connection" :
 		       status < 0 ?
 			       vb_reason(
 				       c,

@@ -124,9 +124,9 @@ static void take_part(struct rt_conn *c, const uint8_t *data, size_t n)
 	if (ntohl(head[0]) == RT_AUTH_REFUSAL) {
 		/* Its end may be here before it is known what the token says,
 		 * which is for the log alone. */
-		rt_conn_fail(c, -EACCES,
-			     "host authentication: refused by the peer, whose "
-			     "log tells why");
+		rt_conn_fail(
+			c, -EACCES,
+			"host authentication: refused by the peer; its log says why");
 		RT_COUNT(c, auth_failed, 1);
 	}
 	if (!rt_auth_run(c, ntohl(head[0]), a->in, a->in + RT_AUTH_HEAD, want))

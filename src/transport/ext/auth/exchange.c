@@ -181,10 +181,10 @@ void rt_auth_absent(struct rt_conn *c)
 	}
 	if (rt_auth_policy(c) == RT_AUTH_REQUIRED) {
 		rt_auth_refuse_simply(
-			c, c->server ? "required, and the client takes no "
-				       "part in it (configure it there)" :
-				       "required, and the server takes no "
-				       "part in it (configure it there)");
+			c,
+			c->server ?
+				"required, and the client takes no part: enable it there" :
+				"required, and the server takes no part: enable it there");
 		return;
 	}
 	rt_log(c, LOG_INFO, "the peer takes no part in host authentication");
