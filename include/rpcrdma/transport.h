@@ -212,6 +212,10 @@ struct rt_config {
 void rt_config_defaults(struct rt_config *cfg);
 /* NULL if sound; otherwise what is wrong, as one static line. */
 const char *rt_config_check(const struct rt_config *cfg);
+/* With the defaults for what is 0: octets of a connection's Receives at first, and
+ * of all of them together. A client takes reverse Calls with Receives of their own. */
+size_t rt_config_receive(const struct rt_config *cfg);
+size_t rt_config_receives(const struct rt_config *cfg, bool client);
 
 /* ---- Statistics ------------------------------------------------------- */
 

@@ -24,8 +24,6 @@
 /* Shared Receives beyond the credits of one connection: version 2 advertises
  * two at least, and two messages more are borne. */
 #define SHARED_BEYOND (2 + RT_CREDIT_BEYOND)
-/* The least buffer that a Receive has. */
-#define RECEIVE_LEAST ((size_t)4096)
 
 /* The library hands back what it was given as @param. */
 static void *block_init(void *link_mem, void *self)
@@ -294,12 +292,10 @@ static uint64_t share(uint64_t of, uint64_t percent, uint64_t least)
 
 size_t gr_config_receives(const struct gr_config *cfg)
 {
-	size_t each = cfg->recv_size > RECEIVE_LEAST ? cfg->recv_size :
-						       RECEIVE_LEAST;
+	struct rt_config rt;
 
-	if ((cfg->extensions & RT_EXT_RTR) && cfg->placement_size)
-		each = RECEIVE_LEAST + cfg->placement_size;
-	return (cfg->credits + RT_CREDIT_BEYOND) * each;
+	gr_config_transport(cfg, &rt);
+	return rt_config_receives(&rt, false);
 }
 
 void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt)

@@ -86,31 +86,31 @@ static int threads_start(struct program *p)
 	return rc;
 }
 
-/* What a Receive has beside what rtrext places in it. */
-#define RECEIVE_HEAD 4096
-
 /* The half that is not shared out must do for the Receives of all: else who
  * comes last has no connection, and those who have one no memory for Calls. */
-static void clients_fit(struct gateway *gw)
+static bool clients_fit(struct gateway *gw)
 {
 	const struct rt_config *c = &gw->opt.config;
-	size_t each = c->recv_size < RECEIVE_HEAD ? RECEIVE_HEAD : c->recv_size;
-	size_t most;
+	size_t each = rt_config_receives(c, true);
+	size_t most = c->max_memory / 2 / each;
 
-	if ((c->extensions & RT_EXT_RTR) && !c->no_placement &&
-	    each < RECEIVE_HEAD + c->placement_size)
-		each = RECEIVE_HEAD + c->placement_size;
-	each *= c->credits + c->reverse_credits + RT_CREDIT_BEYOND;
-	most = c->max_memory / 2 / each;
+	if (each > c->max_memory - c->max_memory / RT_POOL_RESERVE) {
+		gw_log(gw, LOG_ERR,
+		       "--max-memory holds no connection: each needs %zu MiB for "
+		       "its --credits",
+		       (each + (1u << 20) - 1) >> 20);
+		return false;
+	}
 	if (!most)
 		most = 1;
 	if (gw->opt.max_clients <= most)
-		return;
+		return true;
 	gw_log(gw, LOG_WARNING,
 	       "--max-memory is enough for the connections of %zu clients: no "
 	       "more at once",
 	       most);
 	gw->opt.max_clients = (unsigned int)most;
+	return true;
 }
 
 static int instance_start(struct program *p)
@@ -141,7 +141,6 @@ static int instance_start(struct program *p)
 						  .provider = o->provider,
 						  .started = stats_now() };
 	p->gw.pool = rt_instance_pool(p->gw.inst);
-	clients_fit(&p->gw);
 	gw_shares_init(&p->gw.shares, o->config.max_memory / 2,
 		       gw_mem_size(o->max_record + sizeof(struct gw_buf)));
 	gw_link_ops(&p->gw.ops, o->config.reverse != RDMA2_RVRSDIR_NONE);
@@ -259,6 +258,8 @@ int main(int argc, char **argv)
 	p->sigfd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (p->sigfd < 0)
 		goto out;
+	if (!clients_fit(&p->gw))
+		goto stop;
 	rc = instance_start(p);
 	if (rc) {
 		gw_log(&p->gw, LOG_ERR, "provider %s: %s", p->gw.opt.provider,

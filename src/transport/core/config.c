@@ -61,6 +61,28 @@ unsigned int rt_most_receives(const struct rt_config *cfg)
 	       RT_CREDIT_BEYOND;
 }
 
+size_t rt_config_receive(const struct rt_config *given)
+{
+	struct rt_config cfg = *given;
+
+	rt_config_defaults(&cfg);
+	if ((cfg.extensions & RT_EXT_RTR) && !cfg.no_placement &&
+	    cfg.recv_size < RT_RTR_HEAD + cfg.placement_size)
+		return RT_RTR_HEAD + cfg.placement_size;
+	return cfg.recv_size < WIRE_DEFAULT_INLINE ? WIRE_DEFAULT_INLINE :
+						     cfg.recv_size;
+}
+
+size_t rt_config_receives(const struct rt_config *given, bool client)
+{
+	struct rt_config cfg = *given;
+
+	rt_config_defaults(&cfg);
+	return rt_config_receive(&cfg) *
+	       (cfg.credits + (client ? cfg.reverse_credits : 0) +
+		RT_CREDIT_BEYOND);
+}
+
 const char *rt_config_check(const struct rt_config *cfg)
 {
 	if (cfg->versions & ~(1u << WIRE_VERS1 | 1u << WIRE_VERS2))

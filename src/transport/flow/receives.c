@@ -20,15 +20,10 @@
 /* The longest Receive of any connection. */
 static size_t longest(const struct rt_config *cfg)
 {
-	size_t n = WIRE_DEFAULT_INLINE;
+	size_t n = rt_config_receive(cfg);
 
-	if (n < cfg->recv_size)
-		n = cfg->recv_size;
 	if ((cfg->extensions & RT_EXT_XCHAR) && n < cfg->busy_recv_size)
 		n = cfg->busy_recv_size;
-	if ((cfg->extensions & RT_EXT_RTR) && !cfg->no_placement &&
-	    n < RT_RTR_HEAD + cfg->placement_size)
-		n = RT_RTR_HEAD + cfg->placement_size;
 	return (n + 3) & ~(size_t)3;
 }
 
