@@ -5,17 +5,20 @@
  * Ganesha tells its log alone. Whoever starts the server by systemctl sees just
  * its exit status, and looks for the reason among the lines about RDMA, where it
  * is not. So Ganesha is given one log facility more, for the gravest messages:
- * GSH_FATAL, and GSH_MAJ, after which it often ends without another.
+ * GSH_FATAL, with the GSH_CRIT just before it, which say more; and GSH_MAJ, after
+ * which it often ends without another.
  * What begins with "rpcrdma:" has been told (gr_server_fault()).
  *
  * Threads: any that logs.
  */
 #include "ganesha/fatal.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "compat/launch.h"
@@ -23,15 +26,65 @@
 #define FACILITY "RPCRDMA_FATAL"
 #define HEADERS_NONE 0
 
+#define REASONS 3
+/* What came this long before the end has led to it. */
+#define RECENT_S 2
+
+/* The latest messages that are not the end yet. */
+static struct {
+	pthread_mutex_t lock;
+	unsigned int n; /* that there have been */
+	struct {
+		time_t at;
+		char text[512];
+	} of[REASONS];
+} reasons = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void keep(const char *message)
+{
+	pthread_mutex_lock(&reasons.lock);
+	reasons.of[reasons.n % REASONS].at = time(NULL);
+	snprintf(reasons.of[reasons.n++ % REASONS].text,
+		 sizeof(reasons.of[0].text), "%s", message);
+	pthread_mutex_unlock(&reasons.lock);
+}
+
+static void tell(const char *message)
+{
+	fprintf(stderr, "rpcrdma: Ganesha: %s\n", message);
+}
+
+static void tell_reasons(void)
+{
+	time_t from = time(NULL) - RECENT_S;
+
+	pthread_mutex_lock(&reasons.lock);
+	for (unsigned int i = 0; i < REASONS; i++) {
+		unsigned int k = (reasons.n + i) % REASONS;
+
+		if (*reasons.of[k].text && reasons.of[k].at >= from)
+			tell(reasons.of[k].text);
+		*reasons.of[k].text = '\0';
+	}
+	pthread_mutex_unlock(&reasons.lock);
+}
+
 static int to_stderr(int headers, void *private, int level, void *buffer,
 		     char *component, char *message)
 {
 	if (level < GSH_FATAL || !message || strstr(message, "rpcrdma: "))
 		return 0;
-	fprintf(stderr, "rpcrdma: Ganesha: %s\n", message);
+	if (level == GSH_CRIT) {
+		keep(message);
+		return 0;
+	}
+	if (level == GSH_FATAL)
+		tell_reasons();
+	tell(message);
 	if (strstr(message, "Cannot register "))
-		fputs("rpcrdma: is rpcbind running? Start it, or set Protocols = "
-		      "4 and Enable_RQUOTA = false in block NFS_Core_Param\n",
+		fputs("rpcrdma: rpcbind does not answer: start it, unless block "
+		      "NFS_Core_Param has Protocols = 4 and Enable_RQUOTA = "
+		      "false\n",
 		      stderr);
 	return 0;
 }
@@ -50,7 +103,7 @@ void fatal_start(const char *log_path)
 	if (log_path && is_stderr(log_path))
 		return;
 	/* Without it the log has it all the same. */
-	if (!create_log_facility(FACILITY, to_stderr, GSH_MAJ, HEADERS_NONE,
+	if (!create_log_facility(FACILITY, to_stderr, GSH_CRIT, HEADERS_NONE,
 				 NULL))
 		(void)enable_log_facility(FACILITY);
 }

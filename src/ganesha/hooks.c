@@ -180,14 +180,16 @@ EXPORT void rpcrdma_ganesha_syntax(const struct gsh_config_errors *e,
 			    ctx);
 }
 
-/* A syntax error hides what follows it from the parser. */
-static bool block_lost(const struct near_text *text, char *fault)
+/* What the parser cannot read it passes over, with what follows; and that may be
+ * what keeps others out. So nothing of such a file is served by RDMA. */
+static bool is_lost(const struct near_text *text, char *fault)
 {
-	if (!*hook.syntax || !text->block)
+	bool absent = hook.config == GR_CONFIG_ABSENT;
+
+	if (!*hook.syntax || (absent && !text->block))
 		return false;
-	snprintf(fault, GR_FAULT_ROOM,
-		 "no block RDMA could be read: syntax error at %s",
-		 hook.syntax);
+	snprintf(fault, GR_FAULT_ROOM, "%ssyntax error at %s: correct it",
+		 absent ? "no block RDMA could be read: " : "", hook.syntax);
 	return true;
 }
 
@@ -215,12 +217,12 @@ static void read_config(struct gsh_config *tree)
 	/* The item itself may be lost as well. */
 	if (*hook.syntax && text.required)
 		s->cfg.required = true;
+	if (is_lost(&text, fault)) {
+		gr_server_fault(s, fault);
+		return;
+	}
 	switch (hook.config) {
 	case GR_CONFIG_ABSENT:
-		if (block_lost(&text, fault)) {
-			gr_server_fault(s, fault);
-			return;
-		}
 		gsh_log(&hook.gsh, GSH_EVENT,
 			"no RDMA block in ganesha.conf: not serving RDMA");
 		return;
@@ -303,10 +305,12 @@ static bool check(struct gsh_config *tree, const struct near_text *text,
 		return false;
 	}
 	hook.config = gr_config_load(&hook.gsh, tree, &cfg);
+	if (is_lost(text, fault)) {
+		fprintf(stderr, "rpcrdma: %s\n", fault);
+		return false;
+	}
 	switch (hook.config) {
 	case GR_CONFIG_ABSENT:
-		if (block_lost(text, fault))
-			fprintf(stderr, "rpcrdma: %s\n", fault);
 		fputs("# No block RDMA: NFS is served over TCP alone.\n", out);
 		return false;
 	case GR_CONFIG_BAD:
@@ -409,11 +413,8 @@ EXPORT bool rpcrdma_ganesha_state(char text[RPCRDMA_STATE])
 						      "%s %s", i ? "," : "",
 						      s->source.listener[i]);
 		if (n < RPCRDMA_STATE)
-			n += (size_t)snprintf(text + n, RPCRDMA_STATE - n,
-					      ", provider %s", s->provider);
-		if (n < RPCRDMA_STATE && *hook.syntax)
-			snprintf(text + n, RPCRDMA_STATE - n,
-				 "; syntax error at %s", hook.syntax);
+			snprintf(text + n, RPCRDMA_STATE - n, ", provider %s",
+				 s->provider);
 	} else if (*s->fault) {
 		snprintf(text, RPCRDMA_STATE, "RDMA is not served: %s",
 			 s->fault);

@@ -130,12 +130,17 @@ static int instance_start(struct program *p)
 	int rc;
 
 	rc = hostauth_start(&o->hostauth, &params, &p->gw.auth, fault);
-	if (rc && *fault)
+	if (rc && *fault) {
 		gw_log(&p->gw, LOG_ERR, "host authentication: %s", fault);
+		return rc;
+	}
 	if (!rc)
 		rc = rt_instance_create(&params, &p->gw.inst);
-	if (rc)
+	if (rc) {
+		gw_log(&p->gw, LOG_ERR, "provider %s: %s", o->provider,
+		       arg_provider_fault(rc));
 		return rc;
+	}
 	p->report.source = (struct stats_source){ .inst = p->gw.inst,
 						  .program = "rpcrdma-gateway",
 						  .provider = o->provider,
@@ -261,11 +266,8 @@ int main(int argc, char **argv)
 	if (!clients_fit(&p->gw))
 		goto stop;
 	rc = instance_start(p);
-	if (rc) {
-		gw_log(&p->gw, LOG_ERR, "provider %s: %s", p->gw.opt.provider,
-		       arg_provider_fault(rc));
+	if (rc)
 		goto stop;
-	}
 	rc = threads_start(p);
 	if (rc) {
 		gw_log(&p->gw, LOG_ERR, "start: %s", strerror(-rc));

@@ -99,6 +99,20 @@ static OM_uint32 acceptor(struct auth_gss *g, OM_uint32 *min)
 				     &g->cred, NULL, NULL);
 }
 
+/* The library says of a file that it may not read that it is not there. */
+static bool is_unreadable(const char *keytab, char fault[RT_AUTH_TEXT])
+{
+	const char *path = keytab ? keytab : "/etc/krb5.keytab";
+
+	if (!strncmp(path, "FILE:", 5))
+		path += 5;
+	if (*path != '/' || !access(path, R_OK) || errno != EACCES)
+		return false;
+	snprintf(fault, RT_AUTH_TEXT,
+		 "keytab %.200s: this user may not read it", path);
+	return true;
+}
+
 /* Are there keys in the client's keytab? The library would only look later. */
 static int check_keytab(const char *keytab, char fault[RT_AUTH_TEXT])
 {
@@ -106,6 +120,8 @@ static int check_keytab(const char *keytab, char fault[RT_AUTH_TEXT])
 	krb5_keytab kt;
 	krb5_error_code rc;
 
+	if (is_unreadable(keytab, fault))
+		return -EINVAL;
 	if (krb5_init_context(&ctx)) {
 		snprintf(fault, RT_AUTH_TEXT,
 			 "Kerberos cannot be used: look at krb5.conf");
@@ -192,10 +208,13 @@ int auth_gss_create(const struct auth_gss_params *p, struct auth_gss **out,
 			char text[230];
 
 			auth_gss_text(maj, min, text, sizeof(text));
-			snprintf(fault, RT_AUTH_TEXT,
-				 "no key for host authentication in keytab "
-				 "%.100s: %s",
-				 g->keytab ? g->keytab : "(the default)", text);
+			if (!is_unreadable(g->keytab, fault))
+				snprintf(fault, RT_AUTH_TEXT,
+					 "no key for host authentication in "
+					 "keytab %.100s: %s",
+					 g->keytab ? g->keytab :
+						     "(the default)",
+					 text);
 			rc = -EINVAL;
 			goto fail;
 		}
