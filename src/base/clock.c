@@ -4,9 +4,9 @@
  *
  * Threads: any.
  */
-#include <time.h>
-
 #include "base/clock.h"
+
+#define SEC 1000000000l
 
 uint64_t fab_now_ms(void)
 {
@@ -14,4 +14,15 @@ uint64_t fab_now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+void fab_deadline(struct timespec *at, unsigned int ms)
+{
+	clock_gettime(CLOCK_MONOTONIC, at);
+	at->tv_sec += ms / 1000;
+	at->tv_nsec += (long)(ms % 1000) * 1000000;
+	if (at->tv_nsec >= SEC) {
+		at->tv_sec++;
+		at->tv_nsec -= SEC;
+	}
 }

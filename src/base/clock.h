@@ -8,8 +8,11 @@
 #define RPCRDMA_BASE_CLOCK_H
 
 #include <stdint.h>
+#include <time.h>
 
 /* Milliseconds, which never go back. Cheap; a few behind. */
 uint64_t fab_now_ms(void);
+/* @ms from now, of CLOCK_MONOTONIC: until when to wait. */
+void fab_deadline(struct timespec *at, unsigned int ms);
 
 #endif /* RPCRDMA_BASE_CLOCK_H */

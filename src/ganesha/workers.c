@@ -21,9 +21,10 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <rpc/svc_auth.h>
+
+#include "base/clock.h"
 
 #define STAND_BY_MS 200
 
@@ -31,17 +32,6 @@ static struct svc_req *req_of(struct poolq_entry *e)
 {
 	return (struct svc_req *)((char *)e -
 				  offsetof(struct svc_req, rq_wpe.pqe));
-}
-
-static void deadline(struct timespec *t, unsigned int ms)
-{
-	clock_gettime(CLOCK_MONOTONIC, t);
-	t->tv_sec += ms / 1000;
-	t->tv_nsec += (long)(ms % 1000) * 1000000;
-	if (t->tv_nsec >= 1000000000) {
-		t->tv_sec++;
-		t->tv_nsec -= 1000000000;
-	}
 }
 
 /* ---- Waking a worker --------------------------------------------------- */
@@ -96,7 +86,7 @@ static bool stand_by(struct gr_workers *w)
 	w->stander = &s;
 	w->standing++;
 	pthread_mutex_unlock(&w->lock);
-	deadline(&until, STAND_BY_MS);
+	fab_deadline(&until, STAND_BY_MS);
 	do
 		rc = sem_clockwait(&s.sem, CLOCK_MONOTONIC, &until);
 	while (rc && errno == EINTR);
@@ -298,7 +288,7 @@ bool gr_workers_stop(struct gr_workers *w, unsigned int ms)
 	for (unsigned int i = 0; i < w->npollers; i++)
 		rt_wake(w->inst, i);
 
-	deadline(&until, ms);
+	fab_deadline(&until, ms);
 	pthread_mutex_lock(&w->lock);
 	s = take_stander(w);
 	if (s) {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the server knows a client that comes back.
 
-    again.py answered|apart|session|bound|optional|privileged MOUNT-PORT RDMA-PORT DIR
+    again.py answered|apart|secret|session|bound|optional|privileged MOUNT-PORT RDMA-PORT DIR
                                             the server exports DIR as /export
 
 By RDMA a client has another port on each connection, so Ganesha is told of a
@@ -15,6 +15,9 @@ port that does not change. Version 1 and 2 of the transport.
                 NFSv4.0 Ganesha 4.3 remembers nothing.
     apart       Two clients of one address that use the same XIDs for the same do
                 not get each other's Replies.
+    secret      The same Call at another start of the server has another checksum:
+                nobody can compute one that is taken for another's. This part makes
+                the Call, twice; again.test reads the server's log.
     session     An NFSv4.1 session that has been used over many connections, more
                 than Ganesha remembers, can still be used, and ended.
     bound       A session is ended over a connection that is bound to it, by
@@ -126,6 +129,16 @@ def apart(v, fh, folder):
     check("REMOVE of another user", ACCES, ask(REMOVE, "one", uid=1))
     os.unlink(path)
     check("REMOVE again", 0, ask(REMOVE, "one"))
+
+
+def secret(v, fh, folder):
+    """The file handle is not in it, as it may be another."""
+    for _ in range(2):
+        m = rpc.call(0x5ec2e700, vers=3, proc=REMOVE,
+                     args=opaque(b"none") + opaque("none"),
+                     cred=sys_cred("one", 0, 0))
+        v.call(v.connect(), m)
+        v.bench.end()
 
 
 class Session:
@@ -290,7 +303,7 @@ def main(what, mount_port, port, folder):
     bench = kit.Server("127.0.0.1", port, "/export", 60)
     for v in Version1(bench), Version2(bench):
         try:
-            {"answered": answered, "apart": apart, "session": session,
+            {"answered": answered, "apart": apart, "secret": secret, "session": session,
              "bound": bound, "optional": optional,
              "privileged": privileged}[what](v, fh, folder)
         except AssertionError as e:

@@ -43,6 +43,12 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		LIBS rpcrdma_base rpcrdma_ntirpc Threads::Threads)
 	rpcrdma_unit(ganesha-control ganesha_control.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/control.c LIBS Threads::Threads)
+	rpcrdma_unit(ganesha-lead ganesha_lead.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/workers.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/lead.c
+		LIBS rpcrdma_ntirpc_streams rpcrdma_base Threads::Threads)
+	target_link_options(unit-ganesha-lead PRIVATE
+		-Wl,--wrap=pthread_join)
 	rpcrdma_unit(ganesha-ready ganesha_ready.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/ready.c
 		LIBS rpcrdma_base Threads::Threads ${CMAKE_DL_LIBS})

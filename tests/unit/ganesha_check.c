@@ -312,16 +312,46 @@ static void tcp(void)
 	       "2001:db8::1", NULL);
 }
 
+/* What to do, or else what the error is called. */
+static void faults(void)
+{
+	static const struct {
+		int err;
+		const char *says;
+	} provider[] = {
+		{ -ENOPROTOOPT, "provider x is not built in: " },
+		{ -ENODEV, "provider x finds no RDMA device: " },
+		{ -ENOMEM, "register memory (Cannot allocate memory): raise" },
+		{ -EPERM, "register memory (Operation not permitted): raise" },
+		{ -EIO, "provider x cannot be opened: Input/output error" },
+	}, listening[] = {
+		{ -EAFNOSUPPORT, "IPv4 alone: enable IPv6" },
+		{ -EADDRINUSE, "the port is in use: stop" },
+		{ -EADDRNOTAVAIL, "no interface has this address: correct" },
+		{ -EACCES, "ports below 1024 need CAP_NET_BIND_SERVICE" },
+		{ -EIO, "cannot listen on " FOREIGN ":0: Input/output error" },
+	};
+	struct sockaddr_storage none = { 0 }, at;
+	char fault[GR_FAULT_ROOM];
+
+	for (size_t i = 0; i < sizeof(provider) / sizeof(provider[0]); i++) {
+		gr_needs_provider_fault("x", provider[i].err, fault);
+		CU_ASSERT_PTR_NOT_NULL(strstr(fault, provider[i].says));
+	}
+	address(FOREIGN, &at);
+	for (size_t i = 0; i < sizeof(listening) / sizeof(listening[0]); i++) {
+		gr_needs_listen_fault("iwarp", &none, &at, listening[i].err,
+				      fault);
+		CU_ASSERT_PTR_NOT_NULL(strstr(fault, listening[i].says));
+	}
+}
+
 static const struct unit_test tests[] = {
-	{ "addresses", addresses },
-	{ "families", families },
-	{ "port", port },
-	{ "the port of NFS", nfs_port },
-	{ "keytab", keytab },
-	{ "device", device },
-	{ "found", found },
-	{ "NFS over TCP", tcp },
-	{ NULL, NULL },
+	{ "addresses", addresses }, { "families", families },
+	{ "port", port },	    { "the port of NFS", nfs_port },
+	{ "keytab", keytab },	    { "device", device },
+	{ "found", found },	    { "NFS over TCP", tcp },
+	{ "faults", faults },	    { NULL, NULL },
 };
 
 UNIT_MAIN("ganesha-check", tests)

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Deadlines: never with a second in the nanoseconds, which no wait takes.
+ */
+#include "base/clock.h"
+#include "test_clock.h"
+#include "unit.h"
+
+static void deadlines(void)
+{
+	/* The clock stands at a whole second. */
+	static const struct {
+		unsigned int past, ms;
+		time_t sec;
+		long nsec;
+	} t[] = {
+		{ 0, 0, 0, 0 },
+		{ 0, 999, 0, 999000000 },
+		{ 0, 1000, 1, 0 },
+		{ 0, 2001, 2, 1000000 },
+		{ 800, 199, 0, 999000000 },
+		{ 0, 200, 1, 0 },
+		{ 0, 201, 1, 1000000 },
+		{ 0, 4200, 5, 0 },
+	};
+	struct timespec start, at;
+
+	test_clock_hold();
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	CU_ASSERT_EQUAL(start.tv_nsec, 0);
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		test_clock_pass(t[i].past);
+		fab_deadline(&at, t[i].ms);
+		CU_ASSERT_EQUAL(at.tv_sec - start.tv_sec, t[i].sec);
+		CU_ASSERT_EQUAL(at.tv_nsec, t[i].nsec);
+	}
+	test_clock_release();
+}
+
+static const struct unit_test tests[] = {
+	{ "deadlines", deadlines },
+	{ NULL, NULL },
+};
+
+UNIT_MAIN("clock", tests)

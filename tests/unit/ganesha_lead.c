@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Leaders and workers, without a transport and without Ganesha: what they ask of
+ * both is here. Calls one by one are run by the leader, several are queued; a
+ * leader sleeps at once only where a Call wants its processor; at the end each
+ * poller is woken once and each thread joined.
+ */
+#include <semaphore.h>
+
+#include "ganesha/workers.h"
+#include "unit.h"
+
+#define POLLERS 2
+
+static struct gr_workers w;
+static struct rt_instance *const inst = (struct rt_instance *)&w;
+
+/* ---- The transport ------------------------------------------------------ */
+
+static unsigned int runs, wakes[POLLERS];
+static sem_t awake[POLLERS]; /* of pollers on threads of their own */
+static bool on_threads;
+static int slept; /* what the last rt_run() was told that may wait */
+static void (*turn)(unsigned int run); /* in rt_run() */
+
+unsigned int rt_instance_pollers(const struct rt_instance *of)
+{
+	CU_ASSERT_PTR_EQUAL(of, inst);
+	return POLLERS;
+}
+
+int rt_run(struct rt_instance *of, unsigned int n, int timeout_ms)
+{
+	if (on_threads) {
+		/* CUnit is for one thread. */
+		if (of != inst || n >= POLLERS || timeout_ms != -1)
+			abort();
+		while (sem_wait(&awake[n]))
+			;
+		return 0;
+	}
+	CU_ASSERT_PTR_EQUAL(of, inst);
+	CU_ASSERT_TRUE_FATAL(n < POLLERS);
+	if (timeout_ms)
+		slept = timeout_ms;
+	turn(runs++);
+	return 0;
+}
+
+void rt_wake(struct rt_instance *of, unsigned int n)
+{
+	CU_ASSERT_PTR_EQUAL(of, inst);
+	CU_ASSERT_TRUE_FATAL(n < POLLERS);
+	wakes[n]++;
+	sem_post(&awake[n]);
+}
+
+/* ---- ntirpc ------------------------------------------------------------- */
+
+static unsigned int resumed, queue_resumed;
+
+void svc_resume(struct svc_req *token)
+{
+	if (token == &w.token)
+		queue_resumed++;
+	else
+		resumed++;
+}
+
+static void free_req(struct svc_req *req, enum xprt_stat stat)
+{
+	CU_FAIL("a request that was resumed is freed");
+}
+
+static unsigned int kind_of(struct svc_req *req)
+{
+	return 0;
+}
+
+/* ---- The C library ------------------------------------------------------ */
+
+static unsigned int joins;
+int __wrap_pthread_join(pthread_t thread, void **value);
+int __real_pthread_join(pthread_t thread, void **value);
+
+int __wrap_pthread_join(pthread_t thread, void **value)
+{
+	joins++;
+	/* More of them than there were. */
+	return joins > POLLERS ? 0 : __real_pthread_join(thread, value);
+}
+
+/* ---- Calls -------------------------------------------------------------- */
+
+static struct svc_req calls[2];
+static unsigned int ran;
+
+static enum xprt_stat run_call(struct svc_req *req)
+{
+	CU_ASSERT_PTR_EQUAL(req, &calls[ran]);
+	ran++;
+	return XPRT_SUSPEND;
+}
+
+static void begin(bool by_workers)
+{
+	on_threads = !by_workers;
+	runs = resumed = queue_resumed = joins = ran = 0;
+	slept = 0;
+	for (unsigned int i = 0; i < POLLERS; i++) {
+		wakes[i] = 0;
+		sem_init(&awake[i], 0, 0);
+	}
+	for (unsigned int i = 0; i < 2; i++)
+		calls[i] = (struct svc_req){ .rq_resume_cb = run_call };
+	CU_ASSERT_EQUAL_FATAL(
+		gr_workers_start(&w, inst, free_req, kind_of, by_workers), 0);
+	CU_ASSERT_EQUAL(resumed, by_workers ? POLLERS : 0);
+}
+
+static void stop(unsigned int run)
+{
+	atomic_store(&w.stop, true);
+}
+
+/* All pollers have led, the last of them to the end. */
+static void end(void)
+{
+	turn = stop;
+	if (w.by_workers)
+		for (unsigned int i = 1; i < POLLERS; i++)
+			CU_ASSERT_EQUAL(gr_lead(&w.poller[i].token),
+					XPRT_SUSPEND);
+	CU_ASSERT_TRUE(gr_workers_stop(&w, 10000));
+	for (unsigned int i = 0; i < POLLERS; i++) {
+		CU_ASSERT_EQUAL(wakes[i], 1);
+		sem_destroy(&awake[i]);
+	}
+	/* The watchdog's, or the pollers'. */
+	CU_ASSERT_EQUAL(joins, w.by_workers ? 1 : POLLERS);
+	gr_workers_free(&w);
+}
+
+/* ---- Tests -------------------------------------------------------------- */
+
+static void threads(void)
+{
+	begin(false);
+	end();
+}
+
+static void stop_at_second(unsigned int run)
+{
+	if (run)
+		stop(run);
+}
+
+static void patience(void)
+{
+	static const struct {
+		unsigned int processors, away;
+		int want;
+	} t[] = {
+		/* Nobody wants a processor. */
+		{ 1, 0, -1 },
+		{ 2, 0, -1 },
+		{ 8, 0, -1 },
+		/* There is one for each poller and each Call, or not. */
+		{ 4, 1, -1 },
+		{ 3, 1, RT_SLEEP },
+		{ 2, 1, RT_SLEEP },
+		{ 1, 1, RT_SLEEP },
+		{ 5, 2, -1 },
+		{ 4, 2, RT_SLEEP },
+	};
+
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		begin(true);
+		w.processors = t[i].processors;
+		atomic_store(&w.away, t[i].away);
+		turn = stop_at_second;
+		CU_ASSERT_EQUAL(gr_lead(&w.poller[0].token), XPRT_SUSPEND);
+		CU_ASSERT_EQUAL(runs, 2);
+		CU_ASSERT_EQUAL(slept, t[i].want);
+		end();
+	}
+}
+
+static void submit_one(unsigned int run)
+{
+	if (run)
+		stop(run);
+	else
+		gr_workers_submit(&w, &calls[0]);
+}
+
+static void one(void)
+{
+	begin(true);
+	turn = submit_one;
+	CU_ASSERT_EQUAL(gr_lead(&w.poller[0].token), XPRT_SUSPEND);
+	CU_ASSERT_EQUAL(ran, 1);
+	CU_ASSERT_EQUAL(queue_resumed, 0);
+	CU_ASSERT_EQUAL(resumed, POLLERS);
+	CU_ASSERT_EQUAL(atomic_load(&w.away), 0);
+	end();
+}
+
+static void submit_two(unsigned int run)
+{
+	if (run) {
+		stop(run);
+		return;
+	}
+	gr_workers_submit(&w, &calls[0]);
+	gr_workers_submit(&w, &calls[1]);
+}
+
+static void two(void)
+{
+	begin(true);
+	turn = submit_two;
+	CU_ASSERT_EQUAL(gr_lead(&w.poller[0].token), XPRT_SUSPEND);
+	CU_ASSERT_EQUAL(ran, 0);
+	CU_ASSERT_EQUAL(atomic_load(&w.away), 2);
+	/* One worker is woken; it runs both, and so wakes another for the last. */
+	CU_ASSERT_EQUAL(queue_resumed, 1);
+	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
+	CU_ASSERT_EQUAL(ran, 2);
+	CU_ASSERT_EQUAL(queue_resumed, 2);
+	CU_ASSERT_EQUAL(atomic_load(&w.away), 0);
+	/* Who was woken for the last finds nothing. */
+	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
+	end();
+}
+
+static const struct unit_test tests[] = {
+	{ "threads", threads }, { "patience", patience }, { "one", one },
+	{ "two", two },		{ NULL, NULL },
+};
+
+UNIT_MAIN("ganesha-lead", tests)
