@@ -133,6 +133,43 @@ events() {
 		check verbs-rxe-anew anew
 	fi
 	run "verbs-$kind-events" "$unit/unit-verbs-events" --abrupt "$abrupt"
+	devices_go
+}
+
+# The only device is removed while a server has it, unused and with a client that
+# stays: whoever removes it does not wait for the server's end, and the server
+# hears of it when it comes back.
+devices_go() {
+	local echo=$build/tests/tools/rpcrdma-echo-server pid name
+	for name in $(devices); do
+		[ "$name" = "${kind}0" ] || rdma link delete "$name"
+	done
+	start_bg "$echo" --provider verbs --listen 10.9.0.1:20079 \
+		>"$WORK/echo" 2>&1
+	pid=$BG_PID
+	check "verbs-$kind-go-server" await 30 grep -q listening "$WORK/echo"
+	check "verbs-$kind-go-unused" device_goes "${kind}0"
+	comes_back unused
+	start_bg "${ping[@]}" --quiet --count 0 --interval 100 \
+		--server 10.9.0.1:20079 >"$WORK/stays" 2>&1
+	sleep 3
+	check "verbs-$kind-go-used" device_goes "${kind}0"
+	await 60 ended "$BG_PID"
+	comes_back used
+	kill "$pid"
+	check "verbs-$kind-go-end" wait "$pid"
+}
+devices() { rdma link | sed -n 's/^link \([a-z0-9]*\)\/.*/\1/p'; }
+device_goes() { # NAME; what hangs in the kernel cannot be ended
+	rdma link delete "$1" &
+	await 60 ended $! || { cat "/proc/$!/stack"; return 1; }
+	! devices | grep -x "$1"
+}
+ended() { ! kill -0 "$1" 2>/dev/null; }
+comes_back() { # NAME: of the check
+	check "verbs-$kind-$1-added" rdma link add "${kind}0" type "$kind" netdev d0
+	check "verbs-$kind-$1-back" await 60 timeout 60 "${ping[@]}" --quiet \
+		--server 10.9.0.1:20079 --count 2 --interval 1
 }
 
 # After the events: the device whose port was down is of no use any more, and

@@ -4,9 +4,9 @@
  *
  * A device is made ready when the first connection is bound to it. One that
  * is removed is retired when its last connection is freed and all pollers have
- * let go of it: the drivers of some wait with its removal until nobody has it
- * open. (As long as it is the only one, librdmacm 44 keeps it open all the
- * same.) One that comes back is another device.
+ * let go of it: the drivers of some, such as rxe, wait with its removal until
+ * nobody has it open, librdmacm included (let_go.c). One that comes back is
+ * another device.
  *
  * Threads: any; adding and retiring one is done under the domain's lock,
  * finding one needs none. Every poller listens to every device's asynchronous
@@ -385,8 +385,16 @@ void vb_device_put(struct vb_device *dev)
 
 void vb_device_lost(struct vb_domain *d, struct ibv_context *ctx)
 {
-	struct vb_device *dev = ctx ? find(d, ctx) : NULL;
+	struct vb_device *dev;
 
+	if (!ctx)
+		return;
+	pthread_mutex_lock(&d->lock);
+	dev = find(d, ctx);
+	/* No connection ever came by it, or all that is done. */
+	if (!dev)
+		vb_device_sever(ctx);
+	pthread_mutex_unlock(&d->lock);
 	if (!dev || atomic_exchange(&dev->gone, true))
 		return;
 	fab_domain_log(&d->fab, 4, "verbs: %s: the device is gone", dev->name);
@@ -422,20 +430,19 @@ static bool all_left(struct vb_domain *d, uint32_t bit)
 /* Domain lock held. */
 static void retire(struct vb_device *dev)
 {
-	struct ibv_context **list;
+	struct ibv_context *ctx = dev->ctx;
 
 	dev->ctx = NULL;
 	deregister_all(dev);
 	empty_trap(dev);
 	ibv_dealloc_pd(dev->pd);
 	dev->pd = NULL;
-	if (dev->hold)
+	if (dev->hold) {
+		vb_device_sever(ctx);
 		rdma_free_devices(dev->hold);
+	}
 	dev->hold = NULL;
-	/* It makes librdmacm look which devices are still there. */
-	list = rdma_get_devices(NULL);
-	if (list)
-		rdma_free_devices(list);
+	vb_device_look();
 }
 
 void vb_device_reclaim(struct vb_poller *p)

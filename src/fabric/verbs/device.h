@@ -15,8 +15,17 @@ struct vb_device *vb_device_get(struct vb_domain *d, struct ibv_context *ctx,
 				int *rc);
 /* The connection is no more. */
 void vb_device_put(struct vb_device *dev);
-/* The device is no more. */
+/* The device is no more, of which an id of the caller's is still there. */
 void vb_device_lost(struct vb_domain *d, struct ibv_context *ctx);
+/*
+ * Close the files of a device that is no more, and that nobody uses but librdmacm,
+ * which has it open for the caller: only if it is the last one. librdmacm closes
+ * their numbers when another device comes; until then nothing answers there.
+ */
+void vb_device_sever(struct ibv_context *ctx);
+/* Make librdmacm look which devices are still there. An id of one that is not
+ * has been destroyed. */
+void vb_device_look(void);
 /* Poller thread: let go of devices that have gone and are in no use. */
 void vb_device_reclaim(struct vb_poller *p);
 void vb_device_free(struct vb_device *dev);

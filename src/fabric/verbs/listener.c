@@ -155,6 +155,7 @@ static void listener_lost(struct vb_listener *l, const char *why)
 	if (!id)
 		return;
 	rdma_destroy_id(id);
+	vb_device_look();
 	fab_domain_log(
 		p->ev.fab.dom, 4,
 		"verbs: a listener stops: %s; waiting for it to come back",
