@@ -136,28 +136,41 @@ events() {
 	devices_go
 }
 
-# The only device is removed while a server has it, unused and with a client that
-# stays: whoever removes it does not wait for the server's end, and the server
-# hears of it when it comes back.
+# Devices are removed while a server has them: those that it does not use, and then
+# the last one; after clients have gone, with a client that stays, and before any has
+# come to a server that has its address. Whoever removes one does not wait for the
+# server's end, and clients are served again when it comes back.
 devices_go() {
-	local echo=$build/tests/tools/rpcrdma-echo-server pid name
+	local name
+	go_server 0.0.0.0
+	comes_back first
 	for name in $(devices); do
-		[ "$name" = "${kind}0" ] || rdma link delete "$name"
+		[ "$name" = "${kind}0" ] ||
+			check "verbs-$kind-go-$name" device_goes "$name"
 	done
-	start_bg "$echo" --provider verbs --listen 10.9.0.1:20079 \
-		>"$WORK/echo" 2>&1
-	pid=$BG_PID
-	check "verbs-$kind-go-server" await 30 grep -q listening "$WORK/echo"
-	check "verbs-$kind-go-unused" device_goes "${kind}0"
-	comes_back unused
+	check "verbs-$kind-go-idle" device_goes "${kind}0"
+	comes_back idle
 	start_bg "${ping[@]}" --quiet --count 0 --interval 100 \
 		--server 10.9.0.1:20079 >"$WORK/stays" 2>&1
 	sleep 3
 	check "verbs-$kind-go-used" device_goes "${kind}0"
 	await 60 ended "$BG_PID"
 	comes_back used
-	kill "$pid"
-	check "verbs-$kind-go-end" wait "$pid"
+	go_server_ends
+	go_server 10.9.0.1
+	check "verbs-$kind-go-unused" device_goes "${kind}0"
+	comes_back unused
+	go_server_ends
+}
+go_server() { # ADDRESS
+	start_bg "$build/tests/tools/rpcrdma-echo-server" --provider verbs \
+		--listen "$1:20079" >"$WORK/echo" 2>&1
+	go_pid=$BG_PID
+	check "verbs-$kind-go-server-$1" await 30 grep -q listening "$WORK/echo"
+}
+go_server_ends() {
+	kill "$go_pid"
+	check "verbs-$kind-go-end" wait "$go_pid"
 }
 devices() { rdma link | sed -n 's/^link \([a-z0-9]*\)\/.*/\1/p'; }
 device_goes() { # NAME; what hangs in the kernel cannot be ended
@@ -167,7 +180,8 @@ device_goes() { # NAME; what hangs in the kernel cannot be ended
 }
 ended() { ! kill -0 "$1" 2>/dev/null; }
 comes_back() { # NAME: of the check
-	check "verbs-$kind-$1-added" rdma link add "${kind}0" type "$kind" netdev d0
+	devices | grep -qx "${kind}0" ||
+		rdma link add "${kind}0" type "$kind" netdev d0
 	check "verbs-$kind-$1-back" await 60 timeout 60 "${ping[@]}" --quiet \
 		--server 10.9.0.1:20079 --count 2 --interval 1
 }

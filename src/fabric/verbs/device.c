@@ -158,8 +158,7 @@ void vb_device_free(struct vb_device *dev)
 	empty_trap(dev);
 	if (dev->pd)
 		ibv_dealloc_pd(dev->pd);
-	if (dev->hold)
-		rdma_free_devices(dev->hold);
+	vb_hold_close(dev);
 	pthread_mutex_destroy(&dev->srq_lock);
 	free(dev);
 }
@@ -200,32 +199,6 @@ static int register_all(struct vb_device *dev)
 	return -err;
 }
 
-/* A list for rdma_free_devices() with @ctx alone. */
-static struct ibv_context **hold_only(struct ibv_context *ctx)
-{
-	struct ibv_context **all, **rest;
-	unsigned int n = 0, k = 0;
-
-	all = rdma_get_devices(NULL);
-	while (all && all[n])
-		n++;
-	rest = calloc(n + 1, sizeof(struct ibv_context *));
-	if (!all || !rest) {
-		/* Then nothing is held, which harms only at its removal. */
-		free(rest);
-		if (all)
-			rdma_free_devices(all);
-		return NULL;
-	}
-	for (unsigned int i = 0; i < n; i++)
-		if (all[i] != ctx)
-			rest[k++] = all[i];
-	all[0] = k < n ? ctx : NULL;
-	all[k < n ? 1 : 0] = NULL;
-	rdma_free_devices(rest); /* which frees the list, too */
-	return all;
-}
-
 /* One below the limits that were told when the domain was opened cannot be
  * used: it was plugged in later. */
 static bool good_enough(struct vb_domain *d, struct ibv_context *ctx)
@@ -237,10 +210,19 @@ static bool good_enough(struct vb_domain *d, struct ibv_context *ctx)
 	       l.max_sge == now->max_sge && l.max_message == now->max_message;
 }
 
+void vb_device_watch(struct vb_device *dev, struct vb_poller *p)
+{
+	fab_events_watch(&p->ev, dev->ctx->async_fd, &dev->async_src, EPOLLIN);
+	if (dev->hold_channel)
+		fab_events_watch(&p->ev, dev->hold_channel->fd, &dev->hold_src,
+				 EPOLLIN);
+}
+
 /* Domain lock held. */
-static int device_add(struct vb_domain *d, struct ibv_context *ctx,
+static int device_add(struct vb_domain *d, struct rdma_cm_id *id,
 		      struct vb_device **out)
 {
+	struct ibv_context *ctx = id->verbs;
 	struct vb_device *dev = calloc(1, sizeof(*dev));
 	struct ibv_device_attr a;
 	struct vb_poller *p;
@@ -291,7 +273,7 @@ static int device_add(struct vb_domain *d, struct ibv_context *ctx,
 	dev->inv_flag = IBV_WC_WITH_INV;
 	if (a.vendor_id == VENDOR_RXE)
 		dev->inv_flag |= IBV_WC_IP_CSUM_OK;
-	dev->hold = hold_only(ctx);
+	vb_hold_open(dev, id);
 	dev->pd = ibv_alloc_pd(ctx);
 	if (!dev->pd) {
 		rc = errno ? -errno : -ENOMEM;
@@ -303,7 +285,7 @@ static int device_add(struct vb_domain *d, struct ibv_context *ctx,
 	fill_trap(dev);
 	(void)vb_set_nonblock(ctx->async_fd);
 	TAILQ_FOREACH(p, &d->pollers, link)
-	fab_events_watch(&p->ev, ctx->async_fd, &dev->async_src, EPOLLIN);
+	vb_device_watch(dev, p);
 	atomic_store(&d->dev[dev->index], dev);
 	d->ndevs++;
 	fab_domain_log(&d->fab, 6, "verbs: using %s (%s%s)", dev->name,
@@ -336,9 +318,10 @@ static struct vb_device *find(struct vb_domain *d, struct ibv_context *ctx)
 	return NULL;
 }
 
-struct vb_device *vb_device_get(struct vb_domain *d, struct ibv_context *ctx,
+struct vb_device *vb_device_get(struct vb_domain *d, struct rdma_cm_id *id,
 				int *rc)
 {
+	struct ibv_context *ctx = id->verbs;
 	struct vb_device *dev;
 
 	*rc = -ENODEV;
@@ -349,7 +332,7 @@ struct vb_device *vb_device_get(struct vb_domain *d, struct ibv_context *ctx,
 		pthread_mutex_lock(&d->lock);
 		dev = find(d, ctx);
 		if (!dev)
-			*rc = device_add(d, ctx, &dev);
+			*rc = device_add(d, id, &dev);
 		pthread_mutex_unlock(&d->lock);
 	}
 	if (!dev)
@@ -437,12 +420,9 @@ static void retire(struct vb_device *dev)
 	empty_trap(dev);
 	ibv_dealloc_pd(dev->pd);
 	dev->pd = NULL;
-	if (dev->hold) {
+	if (dev->hold)
 		vb_device_sever(ctx);
-		rdma_free_devices(dev->hold);
-	}
-	dev->hold = NULL;
-	vb_device_look();
+	vb_hold_close(dev);
 }
 
 void vb_device_reclaim(struct vb_poller *p)
@@ -465,6 +445,9 @@ void vb_device_reclaim(struct vb_poller *p)
 		pthread_mutex_lock(&p->lock);
 		if (!(p->left & bit)) {
 			fab_events_unwatch(&p->ev, ctx->async_fd);
+			if (dev->hold_channel)
+				fab_events_unwatch(&p->ev,
+						   dev->hold_channel->fd);
 			if (ch->channel) {
 				fab_events_unwatch(&p->ev, ch->channel->fd);
 				ibv_destroy_comp_channel(ch->channel);

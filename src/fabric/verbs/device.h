@@ -9,23 +9,29 @@
 
 #include "vb.h"
 
-/* The device behind @ctx for a connection, made ready for use if it is met for
- * the first time. NULL and *rc if that is impossible. */
-struct vb_device *vb_device_get(struct vb_domain *d, struct ibv_context *ctx,
+/* The device of @id for a connection, made ready for use if it is met for the
+ * first time. NULL and *rc if that is impossible. */
+struct vb_device *vb_device_get(struct vb_domain *d, struct rdma_cm_id *id,
 				int *rc);
+/* Domain lock held: @p listens to what happens to it. */
+void vb_device_watch(struct vb_device *dev, struct vb_poller *p);
 /* The connection is no more. */
 void vb_device_put(struct vb_device *dev);
 /* The device is no more, of which an id of the caller's is still there. */
 void vb_device_lost(struct vb_domain *d, struct ibv_context *ctx);
 /*
  * Close the files of a device that is no more, and that nobody uses but librdmacm,
- * which has it open for the caller: only if it is the last one. librdmacm closes
- * their numbers when another device comes; until then nothing answers there.
+ * which has it open for the caller. librdmacm closes their numbers some day; until
+ * then nothing answers there.
  */
 void vb_device_sever(struct ibv_context *ctx);
-/* Make librdmacm look which devices are still there. An id of one that is not
- * has been destroyed. */
-void vb_device_look(void);
+/* Domain lock held: keep the device open, of which @id has an address, until it
+ * is removed; not any more. */
+void vb_hold_open(struct vb_device *dev, struct rdma_cm_id *id);
+void vb_hold_close(struct vb_device *dev);
+/* Of its hold_src. */
+int vb_hold_event(struct fab_events *ev, struct fab_source *src,
+		  uint32_t events);
 /* Poller thread: let go of devices that have gone and are in no use. */
 void vb_device_reclaim(struct vb_poller *p);
 void vb_device_free(struct vb_device *dev);

@@ -101,7 +101,7 @@ static void domain_close(struct fab_domain *fd)
 static int find_limits(struct vb_domain *d)
 {
 	struct fab_limits *l = &d->fab.limits;
-	struct ibv_context **list;
+	struct ibv_device **list;
 	int found = 0;
 
 	*l = (struct fab_limits){
@@ -110,11 +110,18 @@ static int find_limits(struct vb_domain *d)
 		.max_read_depth = d->depth,
 		.max_message = VB_MAX_MESSAGE,
 	};
-	list = rdma_get_devices(NULL);
-	for (struct ibv_context **ctx = list; list && *ctx; ctx++)
-		found += !vb_device_limits(d, *ctx, l);
+	/* By rdma_get_devices() each would stay open (let_go.c). */
+	list = ibv_get_device_list(NULL);
+	for (int i = 0; list && list[i]; i++) {
+		struct ibv_context *ctx = ibv_open_device(list[i]);
+
+		if (!ctx)
+			continue;
+		found += !vb_device_limits(d, ctx, l);
+		ibv_close_device(ctx);
+	}
 	if (list)
-		rdma_free_devices(list);
+		ibv_free_device_list(list);
 	if (!found)
 		return -ENODEV;
 	if (l->max_sge < 4)

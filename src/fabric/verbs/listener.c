@@ -155,7 +155,6 @@ static void listener_lost(struct vb_listener *l, const char *why)
 	if (!id)
 		return;
 	rdma_destroy_id(id);
-	vb_device_look();
 	fab_domain_log(
 		p->ev.fab.dom, 4,
 		"verbs: a listener stops: %s; waiting for it to come back",
@@ -203,7 +202,7 @@ static int take_request(struct vb_listener *l, struct rdma_cm_event *ev,
 	struct vb_conn *c;
 	int rc;
 
-	dev = vb_device_get(vb_domain(p->ev.fab.dom), ev->id->verbs, &rc);
+	dev = vb_device_get(vb_domain(p->ev.fab.dom), ev->id, &rc);
 	if (!dev)
 		return rc;
 	rc = vb_conn_alloc(p, NULL, NULL, &c);

@@ -43,8 +43,7 @@ static void join_domain(struct vb_poller *p)
 		if (atomic_load(&dev->gone) || !ctx)
 			p->left |= (uint32_t)1 << i;
 		else
-			fab_events_watch(&p->ev, ctx->async_fd, &dev->async_src,
-					 EPOLLIN);
+			vb_device_watch(dev, p);
 	}
 	TAILQ_INSERT_TAIL(&d->pollers, p, link);
 	pthread_mutex_unlock(&d->lock);

@@ -192,7 +192,7 @@ static void address_known(struct vb_conn *c)
 {
 	int rc;
 
-	c->dev = vb_device_get(vb_conn_domain(c), c->id->verbs, &rc);
+	c->dev = vb_device_get(vb_conn_domain(c), c->id, &rc);
 	if (!c->dev) {
 		vb_end(c, rc, "the device cannot be used");
 		return;

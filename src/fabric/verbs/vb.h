@@ -144,7 +144,10 @@ struct vb_device {
 	struct vb_domain *dom;
 	unsigned int index;
 	_Atomic(struct ibv_context *) ctx; /* NULL: retired */
-	struct ibv_context **hold; /* keeps ctx open */
+	/* Keeps ctx open, and hears of its removal. NULL: not to be had. */
+	struct rdma_event_channel *hold_channel;
+	struct rdma_cm_id *hold;
+	struct fab_source hold_src;
 	struct ibv_pd *pd;
 	char name[64];
 	unsigned int max_wr, max_sge, max_sge_rd, max_cqe;
