@@ -166,12 +166,14 @@ go_server() { # ADDRESS
 	start_bg "$build/tests/tools/rpcrdma-echo-server" --provider verbs \
 		--listen "$1:20079" >"$WORK/echo" 2>&1
 	go_pid=$BG_PID
+	go_address=$1
 	check "verbs-$kind-go-server-$1" await 30 grep -q listening "$WORK/echo"
 }
 go_server_ends() {
 	kill "$go_pid"
-	check "verbs-$kind-go-end" wait "$go_pid"
+	check "verbs-$kind-go-end-$go_address" go_ended
 }
+go_ended() { wait "$go_pid" || { cat "$WORK/echo"; return 1; }; }
 devices() { rdma link | sed -n 's/^link \([a-z0-9]*\)\/.*/\1/p'; }
 device_goes() { # NAME; what hangs in the kernel cannot be ended
 	rdma link delete "$1" &

@@ -6,7 +6,8 @@
  * the device open, and so does who asked for it. librdmacm opens each device that
  * an id has an address of, and keeps it; it closes one that is no more when it
  * looks which are still there, but does not look for that (as of 44). So the files
- * of one that is removed are closed here.
+ * of one that is removed are closed here; the protection domain that librdmacm has
+ * of it, some octets in the driver's library, is lost with that.
  *
  * Who has no id there does not hear of a removal: of all that serve any address,
  * no one has. So a device that is used has an id of its own, which also keeps
