@@ -249,7 +249,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 
 /* The file's lock keeps a second server with the same file from starting; it
  * is held until the exit. */
-static int take_pid_file(void)
+static int lock_pid_file(void)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	int fd = open(nfs_pidfile_path, O_CREAT | O_RDWR, 0644);
@@ -263,6 +263,13 @@ static int take_pid_file(void)
 		LOG(GSH_MAIN, GSH_FATAL,
 		    "pid file %s is locked: the server is already running",
 		    nfs_pidfile_path);
+	return fd;
+}
+
+static int take_pid_file(void)
+{
+	int fd = lock_pid_file();
+
 	if (ftruncate(fd, 0) ||
 	    dprintf(fd, "%u\n", (unsigned int)getpid()) < 0 || fsync(fd) < 0)
 		LOG(GSH_MAIN, GSH_FATAL, "pid file %s cannot be written: %s",
@@ -416,6 +423,8 @@ int main(int argc, char **argv)
 	    o.name);
 	nfs_init_init();
 	if (o.detach) {
+		/* While there is somebody to tell that it cannot be. */
+		close(lock_pid_file());
 		if (daemon(0, 0))
 			LOG(GSH_MAIN, GSH_FATAL, "cannot become a daemon: %s",
 			    strerror(errno));
