@@ -8,6 +8,7 @@
 
 #include <getopt.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char usage[] =
 	"usage: rpcrdma-ping [OPTION...] ADDR[:PORT]\n"
@@ -187,6 +188,11 @@ int ping_options(struct ping_options *o, int argc, char **argv)
 	o->timeout_ms = 5000;
 	o->depth = 0;
 	o->crc = FAB_CRC_AUTO;
+	/* With a number it is the RPC program's. */
+	if (argc == 2 && !strcmp(argv[1], "--version")) {
+		puts("rpcrdma-ping " RPCRDMA_VERSION);
+		return EXIT_ALL;
+	}
 	while ((opt = getopt_long(argc, argv, "", options, &index)) != -1) {
 		if (opt == OPT_HELP) {
 			fputs(usage, stdout);
