@@ -544,8 +544,9 @@ int main(int argc, char **argv)
 			      server, sizeof(server));
 		fprintf(stderr, "rpcrdma-ping: no connection to %s: %s%s\n",
 			server, p->reason, refused(p));
-		/* A device has a port of its own: no TCP is refused there. */
-		if (p->error != -ECONNREFUSED && !was_rdma(p) &&
+		/* Not if nothing was tried. A device has a port of its own: no TCP
+		 * is refused there. */
+		if (p->inst && p->error != -ECONNREFUSED && !was_rdma(p) &&
 		    rpc_tcp_answers((struct sockaddr *)&p->o.server.addr,
 				    p->o.server.len, p->o.program, p->o.version,
 				    2000))
