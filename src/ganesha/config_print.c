@@ -162,10 +162,59 @@ static bool is_silent(const struct gsh_config_item *item,
 	}
 }
 
+/* Rounded down: a small one that is not whole MiB in KiB. */
+static const char *about(uint64_t size, char *text, size_t room)
+{
+	if (size >= 10u << 20 || (size && !(size & ((1u << 20) - 1))))
+		snprintf(text, room, "%" PRIu64 " MiB", size >> 20);
+	else
+		snprintf(text, room, "%" PRIu64 " KiB", size >> 10);
+	return text;
+}
+
+/* What connections take, and where Max_Memory is not enough for them. Without
+ * shared Receives: a device may have none. */
+static void print_memory(FILE *f, const struct gr_config *cfg,
+			 const struct rt_config *rt)
+{
+	uint64_t usable = cfg->max_memory - cfg->max_memory / RT_POOL_RESERVE;
+	uint64_t of_host = cfg->max_memory / 4;
+	size_t each = gr_config_receives(cfg);
+	unsigned int host = rt->max_host_connections;
+	char one[32], all[32];
+
+	if (host > cfg->max_connections)
+		host = cfg->max_connections;
+	/* As account.c has it: the first is always admitted. */
+	if (of_host < rt->max_host_memory)
+		of_host = rt->max_host_memory;
+	if (host > of_host / each)
+		host = of_host / each ? (unsigned int)(of_host / each) : 1;
+	fprintf(f, "# One client host may have %u connections and %s.\n", host,
+		about(rt->max_host_memory, one, sizeof(one)));
+	fprintf(f,
+		"# A connection takes %s to receive in, and %u of them %s.\n",
+		about(each, one, sizeof(one)), cfg->max_connections,
+		about((uint64_t)each * cfg->max_connections, all, sizeof(all)));
+	fprintf(f, "# Max_Memory limits all registered memory: %s.\n",
+		about(cfg->max_memory, all, sizeof(all)));
+	if (usable / each < cfg->max_connections)
+		fprintf(f,
+			"# That is enough for at most %" PRIu64
+			" connections at once.\n",
+			usable / each);
+	if (cfg->shared.on && cfg->shared.max && cfg->provider != GR_IWARP)
+		fprintf(f,
+			"# A device with shared receive queues takes %s for all "
+			"of its connections together instead.\n",
+			about(cfg->shared.max * (each / (cfg->credits +
+							 RT_CREDIT_BEYOND)),
+			      one, sizeof(one)));
+}
+
 void gr_config_print(FILE *f, const struct gr_config *given)
 {
 	struct gr_config cfg = *given;
-	size_t each = gr_config_receives(given);
 	struct rt_config rt;
 
 	gr_config_transport(&cfg, &rt);
@@ -186,22 +235,7 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 		fputs("# Provider: verbs where an RDMA device has the address, "
 		      "else iwarp.\n",
 		      f);
-	fprintf(f, "# One client host may have %u connections and %zu MiB.\n",
-		rt.max_host_connections, rt.max_host_memory >> 20);
-	fprintf(f,
-		"# A connection has %zu KiB registered to receive in, and %u of "
-		"them %zu MiB.\n"
-		"# Max_Memory bounds all that is registered: %" PRIu64
-		" MiB.\n",
-		each >> 10, cfg.max_connections,
-		each * cfg.max_connections >> 20, cfg.max_memory >> 20);
-	if (cfg.shared.on && cfg.shared.max && cfg.provider != GR_IWARP)
-		fprintf(f,
-			"# A device with shared receive queues has %zu KiB for "
-			"all of its connections together instead.\n",
-			cfg.shared.max * (each /
-					  (cfg.credits + RT_CREDIT_BEYOND)) >>
-				10);
+	print_memory(f, &cfg, &rt);
 	if (cfg.auth == RT_AUTH_REQUIRED && (cfg.versions & 1u << 1))
 		fputs("# Host_Authentication = required: version 1 is "
 		      "refused.\n",

@@ -159,8 +159,7 @@ static bool workers_poll(const struct gr_server *s)
 	if (!rt_instance_bound(s->inst))
 		return true;
 	gsh_log(s->gsh, GSH_EVENT,
-		"provider %s: each poller has a thread of its own, as with "
-		"Worker_Polling = false",
+		"provider %s: each poller has a thread of its own",
 		s->provider);
 	return false;
 }

@@ -106,8 +106,7 @@ static bool clients_fit(struct gateway *gw)
 	if (gw->opt.max_clients <= most)
 		return true;
 	gw_log(gw, LOG_WARNING,
-	       "--max-memory is enough for the connections of %zu clients: no "
-	       "more at once",
+	       "--max-clients is %zu: --max-memory is not enough for more",
 	       most);
 	gw->opt.max_clients = (unsigned int)most;
 	return true;

@@ -49,7 +49,7 @@ static const char usage[] =
 	"\n"
 	"  --stats                  statistics as JSON on stdout at exit and on SIGUSR1\n"
 	"  --stats-file PATH        the same into a file\n"
-	"  --stats-socket PATH      a socket that gives them to everyone who connects\n"
+	"  --stats-socket PATH      a socket from which root can read them\n"
 	"  --quiet, --verbose       log errors only; log everything\n"
 	"  --debug NAME[=VALUE]     for tests: rpcrdma-gateway(8) has the names\n"
 	"  --help, --version\n";

@@ -282,7 +282,7 @@ static enum rt_auth_status refused(struct exchange *e, struct rt_auth_step *s)
 	if (e->client && !e->complete && s->len &&
 	    client_context(e, s) == RT_AUTH_FAILED)
 		return RT_AUTH_FAILED;
-	return failed(s, "it gives no reason");
+	return failed(s, "the reason is in its log");
 }
 
 static enum rt_auth_status step(void *exchange, struct rt_auth_step *s)

@@ -166,8 +166,9 @@ static bool is_host_name(const char *name)
 const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,
 		     struct arg_err *err)
 {
-	static const char form[] =
-		"is not an address such as 192.0.2.1:20049, [2001:db8::1]:20049 or name:20049";
+	const char *form =
+		port ? "is not an address such as 192.0.2.1, 192.0.2.1:20049, [2001:db8::1]:20049 or name:20049" :
+		       "is not an address with a port, such as 127.0.0.1:20050, [::1]:20050 or name:20050";
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
 				  .ai_flags = AI_NUMERICSERV };
 	struct addrinfo *res = NULL;

@@ -581,6 +581,28 @@ static void debug_block(void)
 	fclose(f);
 	CU_ASSERT_PTR_NULL(strstr(out, "version 1 is refused."));
 	free(out);
+	/* What connections take, and that Max_Memory is not enough for all. */
+	f = open_memstream(&out, &len);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_EQUAL(load("Max_Connections = 60;", &cfg), GR_CONFIG_GOOD);
+	gr_config_print(f, &cfg);
+	fflush(f);
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(out, "host may have 60 connections and "));
+	CU_ASSERT_PTR_NOT_NULL(strstr(
+		out,
+		"connection takes 264 KiB to receive in, and 60 of them 15 MiB."));
+	CU_ASSERT_PTR_NULL(strstr(out, "is enough for"));
+	CU_ASSERT_EQUAL(load("Max_Connections = 60;\nMax_Memory = \"16M\";",
+			     &cfg),
+			GR_CONFIG_GOOD);
+	gr_config_print(f, &cfg);
+	fclose(f);
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(out, "is enough for at most 58 connections at once."));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(out, "host may have 15 connections and 4 MiB."));
+	free(out);
 	/* An item of one block is unknown in the other. */
 	CU_ASSERT_EQUAL(load_both("", "Port = 7;", &cfg), GR_CONFIG_GOOD);
 	CU_ASSERT_EQUAL(cfg.port, 20049);

@@ -68,7 +68,8 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		fab_addr_name((struct sockaddr *)&fi.peer, name, sizeof(name));
 		fab_log_put(
 			inst->log, NULL, &host, name, LOG_WARNING,
-			"connection refused: the limit of connections is reached");
+			"connection refused: the limit of connections is reached (Max_Connections = %u)",
+			inst->cfg.max_connections);
 		goto reject;
 	}
 	rc = rt_conn_new(inst, poller_of(inst, f), true, l->ops, NULL, 0, &c);
