@@ -459,13 +459,15 @@ static void print_json(const struct ping *p, uint64_t took)
 
 static void print_properties(const char *whose, const struct rt_properties *q)
 {
+	static const char *const reverse[] = { "none", "simple", "continued",
+					       "general" };
 	char send[16] = "default";
 
 	if (q->send_size)
 		snprintf(send, sizeof(send), "%u", q->send_size);
-	printf("%s: send size %s, receive buffer %u, segment size %u, segments %u, reverse direction %u\n",
+	printf("%s: send size %s, receive buffer %u, segment size %u, segments %u, reverse direction %s\n",
 	       whose, send, q->recv_size, q->segment_size, q->segments,
-	       q->reverse);
+	       q->reverse < 4 ? reverse[q->reverse] : "unknown");
 }
 
 static void print_connection(const struct ping *p)
