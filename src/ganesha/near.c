@@ -196,6 +196,31 @@ static bool is_count(const char *name)
 	return false;
 }
 
+/* The length of a value that the parser takes in quotes only, or 0: with an @
+ * inside of a word, or with both a slash and a wildcard. @at is moved to it. */
+static int bare_text(const char **at)
+{
+	const char *value = *at + strspn(*at, " \t");
+	size_t n = strcspn(value, ";#{}\"'\r\n");
+	bool slash = false, wild = false, bad = false;
+
+	while (n && isspace((unsigned char)value[n - 1]))
+		n--;
+	for (size_t i = 0, word = 0; i < n; i++) {
+		if (strchr(", \t", value[i])) {
+			slash = wild = false;
+			word = i + 1;
+		}
+		slash = slash || value[i] == '/';
+		wild = wild || value[i] == '*' || value[i] == '?';
+		bad = bad || (slash && wild) || (value[i] == '@' && i > word);
+	}
+	if (!bad)
+		return 0;
+	*at = value;
+	return n > 128 ? 128 : (int)n;
+}
+
 static void look_value(struct reader *r, const char **at)
 {
 	int len;
@@ -214,6 +239,12 @@ static void look_value(struct reader *r, const char **at)
 		say(r,
 		    "a number with a unit must be in quotes: %s = \"%.*s\"; "
 		    "as it stands, this line has no effect",
+		    r->name, len, *at);
+	if (len)
+		return;
+	len = bare_text(at);
+	if (len)
+		say(r, "a value like this must be in quotes: %s = \"%.*s\"",
 		    r->name, len, *at);
 }
 

@@ -111,6 +111,18 @@ static void files(void)
 	CU_ASSERT_EQUAL(look("RDMA { a = \"64M\"; b = M64; c = 64; d = 1:2;\n"
 			     " e = 192.0.2.1; f = 0x4G; g = 4Kb; h = 9P; }\n"),
 			0);
+	/* What a principal or a pattern of them looks like. */
+	CU_ASSERT_EQUAL(look("RDMA {\n P = nfs@a.example ;\n}\n"), 1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(
+		said,
+		":2): a value like this must be in quotes: P = \"nfs@a.example\""));
+	CU_ASSERT_EQUAL(look("RDMA {\n A = b, host/*;\n}\n"), 1);
+	CU_ASSERT_EQUAL(look("RDMA {\n A = /a?b; }\n"), 1);
+	CU_ASSERT_EQUAL(
+		look("RDMA { a = \"nfs@b\"; b = *, /c; d = h*; e = a?b;\n"
+		     " f = @g, @h; i = /j; # k = l@m\n n = o;}\n"
+		     "X { a = b@c; }\n"),
+		0);
 	CU_ASSERT_EQUAL(look("A = \"open\n}}} RDMAS { }\n"), 1);
 	CU_ASSERT_EQUAL(near_look("/nowhere/at-all", listen_to, NULL, &seen),
 			0);
