@@ -288,9 +288,8 @@ static int size_take(const char *token, int term, struct gsh_config_item *item,
 		gr_size_text(s->min, min, sizeof(min));
 		gr_size_text(s->max, max, sizeof(max));
 		refuse(node, e,
-		       "%s: (%s) is not a size from %s to %s, such as 65536 or "
-		       "\"64K\"",
-		       s->name, token, min, max);
+		       "%s: (%s) is not a size from %s to %s, such as \"%s\"",
+		       s->name, token, min, max, max);
 		return 1;
 	}
 	if (size % s->step) {

@@ -49,7 +49,6 @@ void gw_port_look(struct gw_port *p, struct gateway *gw)
 		return;
 	fab_addr_name(addr, name, sizeof(name));
 	gw_log(gw, LOG_ERR,
-	       "server %s: this is the port of NFS over TCP; that of "
-	       "RPC-over-RDMA is 20049 by default",
+	       "server %s: this is a port of RPC over TCP, such as NFS; that of RPC-over-RDMA is 20049 by default",
 	       name);
 }

@@ -553,9 +553,7 @@ int main(int argc, char **argv)
 				    p->o.server.len, p->o.program, p->o.version,
 				    2000))
 			fprintf(stderr,
-				"rpcrdma-ping: this is the port of NFS over "
-				"TCP; that of RPC-over-RDMA is 20049 by "
-				"default\n");
+				"rpcrdma-ping: this is a port of RPC over TCP, such as NFS; that of RPC-over-RDMA is 20049 by default\n");
 		status = EXIT_NO_CONN;
 		goto out;
 	}
