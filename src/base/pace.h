@@ -22,11 +22,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of a host: as many as Max_Host_Connections has by default; and so far apart
- * that they take less than a tenth of a processor, where each is used to send
- * what is wrong (about 1 ms). */
-#define FAB_PACE_BURST 256
-#define FAB_PACE_MS 10
+/* Of a host: twice as many as Max_Host_Connections has by default; and so far
+ * apart that they take some hundredths of a processor. It may be a gateway, whose
+ * clients are not to hold up each other. */
+#define FAB_PACE_BURST 512
+#define FAB_PACE_MS 5
 /* Of all that are not known: as many as there are clients of most servers, and
  * thereafter as many as take a tenth of a processor, where each begins host
  * authentication (about 0.3 ms). */

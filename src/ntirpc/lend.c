@@ -31,8 +31,9 @@ struct bucket {
 };
 
 static struct {
-	mem_1_size_t malloc_;
-	mem_free_size_t free_size_;
+	/* Set before ours can be called; but nothing else orders that. */
+	_Atomic(mem_1_size_t) malloc_;
+	_Atomic(mem_free_size_t) free_size_;
 	atomic_uint lent;
 	struct bucket table[BUCKETS];
 } lend;
@@ -131,13 +132,15 @@ static void *lend_malloc(size_t len, const char *file, int line,
 
 	if (p && note(p))
 		return p;
-	return lend.malloc_(len, file, line, function);
+	return atomic_load_explicit(&lend.malloc_, memory_order_relaxed)(
+		len, file, line, function);
 }
 
 static void lend_free(void *p, size_t len)
 {
 	if (!forget(p))
-		lend.free_size_(p, len);
+		atomic_load_explicit(&lend.free_size_,
+				     memory_order_relaxed)(p, len);
 }
 
 static bool decode_args(XDR *xdrs, void *where)
@@ -156,7 +159,8 @@ static bool decode_args(XDR *xdrs, void *where)
 
 void nrt_lend_args(struct nrt_call *nc, struct svc_req *req)
 {
-	if (!lend.malloc_ || !nc->readable || !nc->head.nfs ||
+	if (!atomic_load_explicit(&lend.malloc_, memory_order_relaxed) ||
+	    !nc->readable || !nc->head.nfs ||
 	    nc->head.op_class != ULB_CLASS_write ||
 	    (nc->head.flavor != AUTH_NONE && nc->head.flavor != AUTH_SYS))
 		return;
@@ -169,10 +173,10 @@ void nrt_lend_start(void)
 {
 	tirpc_pkg_params *p = &__ntirpc_pkg_params;
 
-	if (!COMPAT_LENDS || lend.malloc_)
+	if (!COMPAT_LENDS || atomic_load(&lend.malloc_))
 		return;
-	lend.free_size_ = p->free_size_;
-	lend.malloc_ = p->malloc_;
+	atomic_store(&lend.free_size_, p->free_size_);
+	atomic_store(&lend.malloc_, p->malloc_);
 	/* There are threads of ntirpc's already, which allocate and free. What
 	 * is lent has to be known when it is freed. */
 	__atomic_store_n(&p->free_size_, lend_free, __ATOMIC_SEQ_CST);
