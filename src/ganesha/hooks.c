@@ -68,6 +68,7 @@ static struct {
 	struct gsh_cleanup cleanup;
 
 	char syntax[256]; /* where the file could not be read; or "" */
+	bool syntax_ours; /* that is in a block that is read here */
 	bool was_read; /* the configuration, at the start */
 	enum gr_config_result config; /* and how that was */
 	unsigned int complaints; /* of the configuration that is checked */
@@ -175,18 +176,18 @@ EXPORT void rpcrdma_ganesha_syntax(const struct gsh_config_errors *e,
 				   void *ctx)
 {
 	*hook.syntax = '\0';
-	if (e->fp && !fflush(e->fp) && e->diag_buf)
-		syntax_look(e->diag_buf, hook.syntax, sizeof(hook.syntax), tell,
-			    ctx);
+	hook.syntax_ours = e->fp && !fflush(e->fp) && e->diag_buf &&
+			   syntax_look(e->diag_buf, hook.syntax,
+				       sizeof(hook.syntax), tell, ctx);
 }
 
-/* What the parser cannot read it passes over, with what follows; and that may be
- * what keeps others out. So nothing of such a file is served by RDMA. */
+/* What the parser cannot read it passes over, and sometimes the block that it is in;
+ * and that may be what keeps others out. So such a block is not served by. */
 static bool is_lost(const struct near_text *text, char *fault)
 {
 	bool absent = hook.config == GR_CONFIG_ABSENT;
 
-	if (!*hook.syntax || (absent && !text->block))
+	if (!*hook.syntax || (absent ? !text->block : !hook.syntax_ours))
 		return false;
 	snprintf(fault, GR_FAULT_ROOM, "%ssyntax error at %s: correct it",
 		 absent ? "no block RDMA could be read: " : "", hook.syntax);
@@ -413,8 +414,11 @@ EXPORT bool rpcrdma_ganesha_state(char text[RPCRDMA_STATE])
 						      "%s %s", i ? "," : "",
 						      s->source.listener[i]);
 		if (n < RPCRDMA_STATE)
-			snprintf(text + n, RPCRDMA_STATE - n, ", provider %s",
-				 s->provider);
+			n += (size_t)snprintf(text + n, RPCRDMA_STATE - n,
+					      ", provider %s", s->provider);
+		if (n < RPCRDMA_STATE && *hook.syntax)
+			snprintf(text + n, RPCRDMA_STATE - n,
+				 "; syntax error at %s", hook.syntax);
 	} else if (*s->fault) {
 		snprintf(text, RPCRDMA_STATE, "RDMA is not served: %s",
 			 s->fault);

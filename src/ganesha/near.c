@@ -92,6 +92,7 @@ struct reader {
 	unsigned int depth; /* in so many blocks */
 	bool ours; /* the outermost is read here */
 	unsigned int first; /* the line of the first block RDMA */
+	unsigned int entered; /* the line where a block of ours last began */
 	unsigned int rdma; /* the depth inside of a block RDMA; or 0 */
 	bool begins; /* the last name begins its line */
 	char name[64]; /* the last one */
@@ -155,6 +156,8 @@ static void enter(struct reader *r)
 
 	if (!r->depth) {
 		r->ours = rdma || !strcasecmp(r->name, "RDMA_Debug");
+		if (r->ours)
+			r->entered = r->line;
 		t->open_line = r->line;
 		memcpy(t->open, r->name, sizeof(t->open));
 	}
@@ -299,4 +302,30 @@ unsigned int near_look(const char *path, near_fn *tell, void *ctx,
 	if (f)
 		fclose(f);
 	return r.told;
+}
+
+static bool is_inside(const struct reader *r)
+{
+	return r->depth && r->ours;
+}
+
+bool near_inside(const char *path, unsigned int line)
+{
+	struct near_text text = { 0 };
+	struct reader r = { .path = path, .text = &text };
+	FILE *f = fopen(path, "re");
+	bool inside = false;
+	char *buf = NULL;
+	size_t room = 0;
+
+	while (f && r.line < line && getline(&buf, &room, f) >= 0) {
+		r.line++;
+		inside = is_inside(&r);
+		look(&r, buf);
+		inside = inside || is_inside(&r) || r.entered == r.line;
+	}
+	free(buf);
+	if (f)
+		fclose(f);
+	return inside && r.line == line;
 }

@@ -26,5 +26,7 @@ struct near_text {
  */
 unsigned int near_look(const char *path, near_fn *tell, void *ctx,
 		       struct near_text *text);
+/* Is a part of that line in a block that is read here? */
+bool near_inside(const char *path, unsigned int line);
 
 #endif /* RPCRDMA_GANESHA_NEAR_H */

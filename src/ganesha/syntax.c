@@ -115,23 +115,28 @@ static void hint(const char *message, struct gr_place *at, near_fn *tell,
 		at->line = line;
 }
 
-void syntax_look(const char *messages, char *first, size_t room, near_fn *tell,
+bool syntax_look(const char *messages, char *first, size_t room, near_fn *tell,
 		 void *ctx)
 {
 	char *all = strdup(messages), *rest = NULL;
+	bool ours = false;
 
 	*first = '\0';
 	for (char *m = all ? strtok_r(all, "\f", &rest) : NULL; m;
 	     m = strtok_r(NULL, "\f", &rest)) {
 		struct gr_place at;
+		bool is_ours;
 
 		if (!gr_place_read(m, &at))
 			continue;
 		hint(m, &at, tell, ctx);
-		if (!*first && at.line)
+		is_ours = at.line && near_inside(at.path, at.line);
+		if ((!*first || (is_ours && !ours)) && at.line)
 			snprintf(first, room, "%s:%u", at.path, at.line);
 		else if (!*first)
 			snprintf(first, room, "%s", at.path);
+		ours = ours || is_ours;
 	}
 	free(all);
+	return ours;
 }

@@ -11,10 +11,11 @@
 
 /*
  * @messages are Ganesha's of parsing a file, each ended by a form feed. Set
- * @first to the place of the first one, "FILE:LINE", and tell for each, as a
- * line, what may be missing there, if that can be seen.
+ * @first to the place of the first one, "FILE:LINE", but rather of one in a block
+ * that is read here, and tell for each, as a line, what may be missing there, if
+ * that can be seen. Is one in such a block?
  */
-void syntax_look(const char *messages, char *first, size_t room, near_fn *tell,
+bool syntax_look(const char *messages, char *first, size_t room, near_fn *tell,
 		 void *ctx);
 
 #endif /* RPCRDMA_GANESHA_SYNTAX_H */

@@ -211,12 +211,42 @@ static void syntax(void)
 	CU_ASSERT_STRING_EQUAL(first, "");
 }
 
+/* Which lines are of a block that is read here, and whether an error in one of
+ * them is told before others. */
+static void inside(void)
+{
+	static const char text[] =
+		"A { B = 1 }\nRDMA {\n C = 1;\n D\n}\n"
+		"E {\n RDMA = 1;\n}\n"
+		"rdma_debug { F = 1 } G { }\n# RDMA {\nH {\n}\n";
+	static const bool want[] = { false, true,  true, true,	true,  false,
+				     false, false, true, false, false, false };
+	char messages[256], first[96], at[96];
+
+	make_file(text);
+	for (unsigned int i = 0; i < sizeof(want); i++)
+		CU_ASSERT_EQUAL(near_inside(path, i + 1), want[i]);
+	CU_ASSERT_FALSE(near_inside(path, 0));
+	CU_ASSERT_FALSE(near_inside(path, 77));
+	CU_ASSERT_FALSE(near_inside("/nowhere", 1));
+	for (unsigned int i = 3; i <= 7; i += 4) {
+		snprintf(messages, sizeof(messages),
+			 "Config File (%s:1): Syntax error in statement\f"
+			 "Config File (%s:%u): Syntax error in statement\f",
+			 path, path, i);
+		CU_ASSERT_EQUAL(syntax_look(messages, first, sizeof(first),
+					    listen_to, NULL),
+				i == 3);
+		snprintf(at, sizeof(at), "%s:%u", path, i == 3 ? 3 : 1);
+		CU_ASSERT_STRING_EQUAL(first, at);
+	}
+	unlink(path);
+}
+
 static const struct unit_test tests[] = {
-	{ "names", names },
-	{ "files", files },
-	{ "a hidden block", hidden },
-	{ "syntax errors", syntax },
-	{ NULL, NULL },
+	{ "names", names },	     { "inside", inside },
+	{ "files", files },	     { "a hidden block", hidden },
+	{ "syntax errors", syntax }, { NULL, NULL },
 };
 
 UNIT_MAIN("ganesha-near", tests)
