@@ -150,7 +150,7 @@ struct rt_config {
 	uint32_t placement_size;
 	bool no_placement;
 	unsigned int max_transmissions; /* rtrext: of a message; 4 */
-	/* Server: messages that are wrong, of one connection at once; 8. */
+	/* Server: messages that are wrong, of one connection at once; 4. */
 	unsigned int max_wrong;
 	unsigned int credits; /* most Advertised credits; 64; at least 2 are
 			       * advertised in version 2 */

@@ -15,7 +15,7 @@
 void rt_config_defaults(struct rt_config *cfg)
 {
 	DFLT(versions, 1u << WIRE_VERS1 | 1u << WIRE_VERS2);
-	DFLT(max_wrong, 8);
+	DFLT(max_wrong, 4);
 	DFLT(credits, 64);
 	DFLT(recv_size, WIRE_DEFAULT_INLINE);
 	DFLT(placement_size, 15 * RT_RTR_SEGMENT);
