@@ -148,9 +148,24 @@ end_pid() {
 		kill -0 "$1" 2>/dev/null || break
 		sleep 0.1
 	done
+	if kill -0 "$1" 2>/dev/null; then where_it_hangs "$1" | sed 's/^/# /'; fi
 	kill -KILL "$1" 2>/dev/null
 	wait "$1" 2>/dev/null
 }
+
+# What its threads wait for, of a process that does not end.
+where_it_hangs() { # PID
+	local task
+	echo "process $1 does not end:"
+	for task in "/proc/$1/task"/*; do
+		echo "$(cat "$task/comm") waits in $(cat "$task/wchan"), system call" \
+			"$(cut -d' ' -f1 "$task/syscall")"
+	done
+	if command -v gdb >/dev/null; then
+		timeout 20 gdb -p "$1" -batch -ex 'thread apply all bt 12' 2>/dev/null |
+			grep -E '^(Thread|#)'
+	fi
+} 2>/dev/null
 
 cleanup() {
 	local pid
