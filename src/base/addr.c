@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void fab_addr_text(const struct sockaddr *addr, char *buf, size_t size)
@@ -63,6 +64,14 @@ struct in6_addr fab_addr_host(const struct sockaddr *addr)
 		memcpy(a.s6_addr, &in6.sin6_addr, 8);
 	}
 	return a;
+}
+
+uint64_t fab_addr_key(void)
+{
+	uint64_t key;
+
+	arc4random_buf(&key, sizeof(key));
+	return key;
 }
 
 /* FNV-1a from a start that only its user knows, and its high bits into the low

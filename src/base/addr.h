@@ -36,6 +36,8 @@ void fab_addr_name(const struct sockaddr *addr, char *buf, size_t size);
  */
 struct in6_addr fab_addr_host(const struct sockaddr *addr);
 
+/* A random one, for the next. */
+uint64_t fab_addr_key(void);
 /* The same for the same host, never 0; which others have it, only who knows @key
  * can tell. */
 uint64_t fab_addr_sum(uint64_t key, const struct in6_addr *host);

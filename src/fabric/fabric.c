@@ -70,7 +70,7 @@ int fab_domain_open(const struct fab_ops *ops,
 	rc = ops->domain_open(&p, dom);
 	if (!rc) {
 		(*dom)->ops = ops;
-		(*dom)->known.key = (uint64_t)arc4random() << 32 | arc4random();
+		(*dom)->known.key = fab_addr_key();
 	}
 	return rc;
 }

@@ -182,7 +182,7 @@ EXPORT void rpcrdma_ganesha_syntax(const struct gsh_config_errors *e,
 }
 
 /* What the parser cannot read it passes over, and sometimes the block that it is in;
- * and that may be what keeps others out. So such a block is not served by. */
+ * and that may be what keeps others out. So RDMA is not served with such a block. */
 static bool is_lost(const struct near_text *text, char *fault)
 {
 	bool absent = hook.config == GR_CONFIG_ABSENT;

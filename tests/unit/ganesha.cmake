@@ -37,10 +37,6 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/gate.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/greet.c
 		LIBS rpcrdma_ntirpc)
-	rpcrdma_unit(ganesha-workers ganesha_workers.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/lead.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/workers.c
-		LIBS rpcrdma_base rpcrdma_ntirpc Threads::Threads)
 	rpcrdma_unit(ganesha-control ganesha_control.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/control.c LIBS Threads::Threads)
 	rpcrdma_unit(ganesha-lead ganesha_lead.c

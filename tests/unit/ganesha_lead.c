@@ -123,6 +123,13 @@ static void stop(unsigned int run)
 	atomic_store(&w.stop, true);
 }
 
+/* The first poller's, until @what ends it. */
+static void lead(void (*what)(unsigned int run))
+{
+	turn = what;
+	CU_ASSERT_EQUAL(gr_lead(&w.poller[0].token), XPRT_SUSPEND);
+}
+
 /* All pollers have led, the last of them to the end. */
 static void end(void)
 {
@@ -146,6 +153,16 @@ static void end(void)
 static void threads(void)
 {
 	begin(false);
+	end();
+}
+
+/* The first look may have taken the wake-up of the end: no second one. */
+static void ends_while_looking(void)
+{
+	begin(true);
+	lead(stop);
+	CU_ASSERT_EQUAL(runs, 1);
+	CU_ASSERT_EQUAL(slept, 0);
 	end();
 }
 
@@ -178,8 +195,7 @@ static void patience(void)
 		begin(true);
 		w.processors = t[i].processors;
 		atomic_store(&w.away, t[i].away);
-		turn = stop_at_second;
-		CU_ASSERT_EQUAL(gr_lead(&w.poller[0].token), XPRT_SUSPEND);
+		lead(stop_at_second);
 		CU_ASSERT_EQUAL(runs, 2);
 		CU_ASSERT_EQUAL(slept, t[i].want);
 		end();
@@ -197,8 +213,7 @@ static void submit_one(unsigned int run)
 static void one(void)
 {
 	begin(true);
-	turn = submit_one;
-	CU_ASSERT_EQUAL(gr_lead(&w.poller[0].token), XPRT_SUSPEND);
+	lead(submit_one);
 	CU_ASSERT_EQUAL(ran, 1);
 	CU_ASSERT_EQUAL(queue_resumed, 0);
 	CU_ASSERT_EQUAL(resumed, POLLERS);
@@ -219,8 +234,7 @@ static void submit_two(unsigned int run)
 static void two(void)
 {
 	begin(true);
-	turn = submit_two;
-	CU_ASSERT_EQUAL(gr_lead(&w.poller[0].token), XPRT_SUSPEND);
+	lead(submit_two);
 	CU_ASSERT_EQUAL(ran, 0);
 	CU_ASSERT_EQUAL(atomic_load(&w.away), 2);
 	/* One worker is woken; it runs both, and so wakes another for the last. */
@@ -235,8 +249,9 @@ static void two(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "threads", threads }, { "patience", patience }, { "one", one },
-	{ "two", two },		{ NULL, NULL },
+	{ "threads", threads },	  { "ends while it looks", ends_while_looking },
+	{ "patience", patience }, { "one", one },
+	{ "two", two },		  { NULL, NULL },
 };
 
 UNIT_MAIN("ganesha-lead", tests)

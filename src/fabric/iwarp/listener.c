@@ -73,7 +73,7 @@ int iw_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	l->fn = fn;
 	l->user = user;
 	l->retired.free = listener_free;
-	l->pace.key = (uint64_t)arc4random() << 32 | arc4random();
+	l->pace.key = fab_addr_key();
 	fab_timer_init(&l->pause, listener_resume);
 	TAILQ_INIT(&l->half);
 	l->fd = socket(addr->sa_family,

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/addr.h"
 #include "device.h"
 
 void vb_device_sever(struct ibv_context *ctx)
@@ -37,10 +38,7 @@ static bool bind_there(struct vb_device *dev, struct rdma_cm_id *id)
 	struct sockaddr_storage at = { 0 };
 
 	vb_copy_addr(&at, rdma_get_local_addr(id));
-	if (at.ss_family == AF_INET6)
-		((struct sockaddr_in6 *)&at)->sin6_port = 0;
-	else
-		((struct sockaddr_in *)&at)->sin_port = 0;
+	fab_addr_set_port(&at, 0);
 	return !vb_set_nonblock(dev->hold_channel->fd) &&
 	       !rdma_create_id(dev->hold_channel, &dev->hold, NULL,
 			       RDMA_PS_TCP) &&

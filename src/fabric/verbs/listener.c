@@ -92,7 +92,7 @@ int vb_listen(struct fab_poller *fp, const struct sockaddr *addr,
 		memcpy(&l->addr, addr, sizeof(struct sockaddr_in6));
 	else
 		memcpy(&l->addr, addr, sizeof(struct sockaddr_in));
-	l->pace.key = (uint64_t)arc4random() << 32 | arc4random();
+	l->pace.key = fab_addr_key();
 	pthread_mutex_init(&l->lock, NULL);
 	*out = &l->fab;
 	/* A request may come before this returns. */

@@ -31,7 +31,7 @@ struct rt_host {
 
 void rt_hosts_init(struct rt_instance *inst)
 {
-	inst->hosts_key = (uint64_t)arc4random() << 32 | arc4random();
+	inst->hosts_key = fab_addr_key();
 	for (unsigned int i = 0; i < RT_HOST_BUCKETS; i++)
 		CDS_INIT_LIST_HEAD(&inst->hosts[i]);
 }
