@@ -22,8 +22,8 @@
  * strand finds while it is run by the Call's own thread waits in `kept`, and goes
  * to the queue when the lead is taken away.
  *
- * Awake or not: the leader writes `running` before it reads `awake`, the watchdog
- * the other way round before it sleeps.
+ * Awake or not: the leader writes `running`, and who ends the watchdog `stop`, before
+ * it reads `awake`; the watchdog the other way round before it sleeps.
  */
 #include "ganesha/workers.h"
 
@@ -35,8 +35,6 @@
 #include <unistd.h>
 
 #define TICK_US 500
-/* So many ticks without a Call, and it sleeps. */
-#define QUIET_TICKS 200
 #define SLOW_MS 1000
 
 /* What a leader has found in one rt_run(): the first Call, which it will run
@@ -324,8 +322,10 @@ static void sleep_on(struct gr_workers *w)
 	struct gr_watchdog *dog = &w->dog;
 
 	atomic_store(&dog->awake, false);
-	/* One that has begun before it could see that. */
-	if (is_running(w) && !atomic_exchange(&dog->awake, true))
+	/* One that has begun, or the end that has come, before it could be seen
+	 * that this sleeps. */
+	if ((atomic_load(&dog->stop) || is_running(w)) &&
+	    !atomic_exchange(&dog->awake, true))
 		return;
 	while (sem_wait(&dog->wake) && errno == EINTR)
 		;
@@ -340,7 +340,7 @@ static void *watch(void *arg)
 	while (!atomic_load(&w->dog.stop)) {
 		nanosleep(&tick, NULL);
 		quiet = look(w) ? 0 : quiet + 1;
-		if (quiet >= QUIET_TICKS) {
+		if (quiet >= GR_QUIET_TICKS) {
 			sleep_on(w);
 			quiet = 0;
 		}

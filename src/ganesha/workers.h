@@ -51,6 +51,8 @@ struct gr_poller {
 #define GR_TAKEN UINT64_MAX
 /* Kinds of Calls, by how long they take: the caller's numbers. */
 #define GR_KINDS 16
+/* So many of its ticks without a Call, and the watchdog sleeps. */
+#define GR_QUIET_TICKS 200
 
 /* Sees to it that nobody waits behind a Call that a leader runs. */
 struct gr_watchdog {

@@ -48,7 +48,8 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0}
 ok() { echo "ok $1"; }
 not_ok() { echo "not ok $1 ${*:2}"; FAILED=1; }
 skip() { echo "skip $1 ${*:2}"; }
-# check NAME COMMAND...: ok if COMMAND succeeds; its output is the reason if not
+# check NAME COMMAND...: ok if COMMAND succeeds; its output is the reason if not:
+# its last lines, and below all of it
 check() {
 	local name=$1
 	shift
@@ -57,6 +58,8 @@ check() {
 	else
 		not_ok "$name" "status $?:" \
 			"$(tail -n 3 "$WORK/check.out" | tr '\n' ' ')"
+		[ "$(wc -l <"$WORK/check.out")" -le 3 ] ||
+			head -n 500 "$WORK/check.out" | sed 's/^/# /'
 	fi
 }
 finish() { exit "$FAILED"; }
@@ -148,7 +151,7 @@ end_pid() {
 		kill -0 "$1" 2>/dev/null || break
 		sleep 0.1
 	done
-	if kill -0 "$1" 2>/dev/null; then where_it_hangs "$1" | sed 's/^/# /'; fi
+	if kill -0 "$1" 2>/dev/null; then where_it_hangs "$1"; fi
 	kill -KILL "$1" 2>/dev/null
 	wait "$1" 2>/dev/null
 }

@@ -90,6 +90,28 @@ int __wrap_pthread_join(pthread_t thread, void **value)
 	return joins > POLLERS ? 0 : __real_pthread_join(thread, value);
 }
 
+/* The watchdog's ticks. With @holds, each takes no time but for the last before it
+ * sleeps: that one lasts until the watchdog has been told of the end. */
+static bool holds;
+static unsigned int ticks;
+static sem_t held;
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
+int __real_nanosleep(const struct timespec *time, struct timespec *left);
+
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+{
+	const struct timespec while_told = { .tv_nsec = 20000000 };
+
+	if (!holds || ++ticks < GR_QUIET_TICKS)
+		return holds ? 0 : __real_nanosleep(time, left);
+	if (ticks > GR_QUIET_TICKS)
+		abort();
+	sem_post(&held);
+	while (!atomic_load(&w.dog.stop))
+		__real_nanosleep(time, left);
+	return __real_nanosleep(&while_told, left);
+}
+
 /* ---- Calls -------------------------------------------------------------- */
 
 static struct svc_req calls[2];
@@ -164,6 +186,22 @@ static void ends_while_looking(void)
 	CU_ASSERT_EQUAL(runs, 1);
 	CU_ASSERT_EQUAL(slept, 0);
 	end();
+}
+
+/* The end comes when the watchdog has looked for it for the last time before it
+ * sleeps. */
+static void ends_while_falling_asleep(void)
+{
+	sem_init(&held, 0, 0);
+	ticks = 0;
+	holds = true;
+	begin(true);
+	while (sem_wait(&held))
+		;
+	lead(stop);
+	end();
+	holds = false;
+	sem_destroy(&held);
 }
 
 static void stop_at_second(unsigned int run)
@@ -249,9 +287,13 @@ static void two(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "threads", threads },	  { "ends while it looks", ends_while_looking },
-	{ "patience", patience }, { "one", one },
-	{ "two", two },		  { NULL, NULL },
+	{ "threads", threads },
+	{ "ends while it looks", ends_while_looking },
+	{ "ends while it falls asleep", ends_while_falling_asleep },
+	{ "patience", patience },
+	{ "one", one },
+	{ "two", two },
+	{ NULL, NULL },
 };
 
 UNIT_MAIN("ganesha-lead", tests)
