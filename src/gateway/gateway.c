@@ -129,10 +129,11 @@ static int instance_start(struct program *p)
 	int rc;
 
 	rc = hostauth_start(&o->hostauth, &params, &p->gw.auth, fault);
-	if (rc && *fault) {
-		gw_log(&p->gw, LOG_ERR, "host authentication: %s", fault);
+	if (*fault)
+		gw_log(&p->gw, rc ? LOG_ERR : LOG_WARNING,
+		       "host authentication: %s", fault);
+	if (rc && *fault)
 		return rc;
-	}
 	if (!rc)
 		rc = rt_instance_create(&params, &p->gw.inst);
 	if (rc) {

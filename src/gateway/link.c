@@ -43,6 +43,8 @@ static void down(struct gw_client *c, int error, const char *reason,
 	bool late, calls;
 	char text[sizeof(l->down_reason) + 128];
 
+	if (!l->down_since)
+		l->down_since = now;
 	late = now - gw_calls_close(c, now, &calls) >= limit;
 	gw_reverse_orphan(c);
 	if (c->gone)
@@ -104,6 +106,11 @@ static void up(struct gw_client *c)
 	gw_client_log(c, LOG_INFO, "server %s, version %u%s%s", info.peer_name,
 		      info.version, *info.auth_peer ? ", " : "",
 		      info.auth_peer);
+	if (c->link.down_since)
+		gw_client_log(c, LOG_NOTICE, "server: connected%s after %.1f s",
+			      c->link.connected_once ? " again" : "",
+			      (double)(lat_now() - c->link.down_since) / SEC);
+	c->link.down_since = 0;
 	gw_fit_segments(&c->fit, &info.theirs);
 	c->link.connected_once = true;
 	gw_port_good(&c->gw->port);

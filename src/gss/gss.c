@@ -143,6 +143,24 @@ static int check_keytab(const char *keytab, char fault[RT_AUTH_TEXT])
 	return rc ? -EINVAL : 0;
 }
 
+/* Whether there is any ticket, or key for one, by default. */
+static void look_for_tickets(struct auth_gss *g, char fault[RT_AUTH_TEXT])
+{
+	gss_cred_id_t cred = GSS_C_NO_CREDENTIAL;
+	OM_uint32 maj, min;
+	char text[200];
+
+	pthread_mutex_lock(&g->client_lock);
+	maj = auth_gss_credentials(g, &cred, &min);
+	pthread_mutex_unlock(&g->client_lock);
+	if (GSS_ERROR(maj)) {
+		auth_gss_text(maj, min, text, sizeof(text));
+		snprintf(fault, RT_AUTH_TEXT,
+			 "no ticket yet, and no keytab is set: %s", text);
+	}
+	gss_release_cred(&min, &cred);
+}
+
 static int name_fault(const char *what, const char *name, OM_uint32 maj,
 		      OM_uint32 min, char fault[RT_AUTH_TEXT])
 {
@@ -202,6 +220,8 @@ int auth_gss_create(const struct auth_gss_params *p, struct auth_gss **out,
 		rc = check_keytab(g->keytab, fault);
 	if (rc)
 		goto fail;
+	if (p->client && !g->keytab)
+		look_for_tickets(g, fault);
 	if (!p->client) {
 		maj = acceptor(g, &min);
 		if (GSS_ERROR(maj)) {

@@ -34,7 +34,8 @@ struct auth_gss_params {
 			    * and ?, separated by blanks or commas */
 };
 
-/* 0; otherwise -ENOMEM, or -EINVAL and in @fault what to do about it. */
+/* 0; otherwise -ENOMEM, or -EINVAL and in @fault what to do about it. With 0 @fault
+ * is empty, or says what a client still needs. */
 int auth_gss_create(const struct auth_gss_params *p, struct auth_gss **g,
 		    char fault[RT_AUTH_TEXT]);
 void auth_gss_destroy(struct auth_gss *g);

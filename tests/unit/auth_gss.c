@@ -110,6 +110,7 @@ static void no_ticket(void)
 	void *e;
 
 	CU_ASSERT_EQUAL_FATAL(auth_gss_create(&p, &g, fault), 0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(fault, "no ticket yet, and no keytab"));
 	e = auth_gss_ops.start(g, true);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(e);
 	CU_ASSERT_EQUAL(step(e, 0, NULL, 0, &s), RT_AUTH_FAILED);
