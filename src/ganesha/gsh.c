@@ -47,6 +47,7 @@ const char *gsh_bind(struct gsh *g)
 	TAKE(g->config_errs_to_log, "config_errs_to_log");
 	TAKE(g->load_config_from_parse, "load_config_from_parse");
 	TAKE(g->register_cleanup, "RegisterCleanup");
+	TAKE(g->init_wait, "nfs_init_wait");
 	TAKE(g->dbus_register_path, "gsh_dbus_register_path");
 	if (!g->log || !g->log_level || !g->init_error_type ||
 	    !g->report_config_errors || !g->config_errs_to_log ||

@@ -26,6 +26,8 @@ struct gsh {
 				      struct gsh_config_errors *e);
 	/* NULL where there is none. */
 	void (*register_cleanup)(struct gsh_cleanup *c);
+	/* Returns when Ganesha has started. NULL where there is none. */
+	void (*init_wait)(void);
 	/* NULL where Ganesha is built without D-Bus. 1, or it did not work. */
 	int32_t (*dbus_register_path)(
 		const char *name,

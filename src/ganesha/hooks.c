@@ -515,6 +515,10 @@ EXPORT int svc_shutdown(u_long flags)
 	int res;
 
 	if (serving) {
+		/* Of a signal that came early: Ganesha's main thread still makes
+		 * what its end takes apart. It waits for nothing here. */
+		if (hook.gsh.init_wait)
+			hook.gsh.init_wait();
 		set_state(HOOK_ENDED);
 		gr_rpcbind_withdraw(&hook.server.rpcbind);
 		gr_server_drain(&hook.server);

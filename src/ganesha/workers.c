@@ -208,6 +208,43 @@ static unsigned int processors(void)
 	return (unsigned int)CPU_COUNT(&set);
 }
 
+/* Whatever one finds, a watchdog is there for it. */
+static int start_leaders(struct gr_workers *w, unsigned int n)
+{
+	int err;
+
+	w->npollers = w->running = n;
+	err = gr_watchdog_start(w);
+	if (err) {
+		w->npollers = w->running = 0;
+		return err;
+	}
+	for (unsigned int i = 0; i < n; i++)
+		svc_resume(&w->poller[i].token);
+	return 0;
+}
+
+static int start_threads(struct gr_workers *w, unsigned int n)
+{
+	int err;
+
+	for (unsigned int i = 0; i < n; i++) {
+		struct gr_poller *p = &w->poller[i];
+
+		pthread_mutex_lock(&w->lock);
+		w->running++;
+		pthread_mutex_unlock(&w->lock);
+		err = pthread_create(&p->thread, NULL, thread_main, p);
+		if (err) {
+			gr_workers_ended(w);
+			return err;
+		}
+		w->npollers++;
+		pthread_setname_np(p->thread, "rdma-poller");
+	}
+	return 0;
+}
+
 int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 		     svc_xprt_free_fun_t free_cb,
 		     unsigned int (*kind_of)(struct svc_req *req),
@@ -247,24 +284,14 @@ int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 		p->w = w;
 		p->n = i;
 		p->token.rq_resume_cb = gr_lead;
-		if (!by_workers) {
-			err = pthread_create(&p->thread, NULL, thread_main, p);
-			if (err)
-				break;
-			pthread_setname_np(p->thread, "rdma-poller");
-		}
-		pthread_mutex_lock(&w->lock);
-		w->running++;
-		pthread_mutex_unlock(&w->lock);
-		w->npollers++;
-		if (by_workers)
-			svc_resume(&p->token);
 	}
-	if (!err && by_workers)
-		err = gr_watchdog_start(w);
+	err = by_workers ? start_leaders(w, n) : start_threads(w, n);
 	if (err) {
-		gr_workers_stop(w, 10000);
-		gr_workers_free(w);
+		/* Not the lock: a worker may still have a Call that one of
+		 * those that did start has found. */
+		if (gr_workers_stop(w, 10000))
+			free(w->poller);
+		w->poller = NULL;
 	}
 	return -err;
 }

@@ -44,7 +44,7 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/lead.c
 		LIBS rpcrdma_ntirpc_streams rpcrdma_base Threads::Threads)
 	target_link_options(unit-ganesha-lead PRIVATE
-		-Wl,--wrap=pthread_join,--wrap=nanosleep)
+		-Wl,--wrap=pthread_join,--wrap=nanosleep,--wrap=pthread_create)
 	rpcrdma_unit(ganesha-ready ganesha_ready.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/ready.c
 		LIBS rpcrdma_base Threads::Threads ${CMAKE_DL_LIBS})

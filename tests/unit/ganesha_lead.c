@@ -5,6 +5,7 @@
  * leader sleeps at once only where a Call wants its processor; at the end each
  * poller is woken once and each thread joined.
  */
+#include <errno.h>
 #include <semaphore.h>
 
 #include "ganesha/workers.h"
@@ -90,6 +91,23 @@ int __wrap_pthread_join(pthread_t thread, void **value)
 	return joins > POLLERS ? 0 : __real_pthread_join(thread, value);
 }
 
+/* So many threads can be made yet; no limit below 0. */
+static int threads_left = -1;
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr,
+			  void *(*fn)(void *), void *arg);
+int __real_pthread_create(pthread_t *t, const pthread_attr_t *attr,
+			  void *(*fn)(void *), void *arg);
+
+int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr,
+			  void *(*fn)(void *), void *arg)
+{
+	if (!threads_left)
+		return EAGAIN;
+	if (threads_left > 0)
+		threads_left--;
+	return __real_pthread_create(t, attr, fn, arg);
+}
+
 /* The watchdog's ticks. With @holds, each takes no time but for the last before it
  * sleeps: that one lasts until the watchdog has been told of the end. */
 static bool holds;
@@ -124,7 +142,7 @@ static enum xprt_stat run_call(struct svc_req *req)
 	return XPRT_SUSPEND;
 }
 
-static void begin(bool by_workers)
+static void prepare(bool by_workers)
 {
 	on_threads = !by_workers;
 	runs = resumed = queue_resumed = joins = ran = 0;
@@ -135,6 +153,11 @@ static void begin(bool by_workers)
 	}
 	for (unsigned int i = 0; i < 2; i++)
 		calls[i] = (struct svc_req){ .rq_resume_cb = run_call };
+}
+
+static void begin(bool by_workers)
+{
+	prepare(by_workers);
 	CU_ASSERT_EQUAL_FATAL(
 		gr_workers_start(&w, inst, free_req, kind_of, by_workers), 0);
 	CU_ASSERT_EQUAL(resumed, by_workers ? POLLERS : 0);
@@ -176,6 +199,28 @@ static void threads(void)
 {
 	begin(false);
 	end();
+}
+
+/* The second poller has no thread: the first one's ends. */
+static void no_thread(void)
+{
+	prepare(false);
+	threads_left = 1;
+	CU_ASSERT_EQUAL(gr_workers_start(&w, inst, free_req, kind_of, false),
+			-EAGAIN);
+	CU_ASSERT_EQUAL(joins, 1);
+	threads_left = -1;
+}
+
+/* Nobody leads without one: a Call that blocks would hold up all others. */
+static void no_watchdog(void)
+{
+	prepare(true);
+	threads_left = 0;
+	CU_ASSERT_EQUAL(gr_workers_start(&w, inst, free_req, kind_of, true),
+			-EAGAIN);
+	CU_ASSERT_EQUAL(resumed, 0);
+	threads_left = -1;
 }
 
 /* The first look may have taken the wake-up of the end: no second one. */
@@ -288,6 +333,8 @@ static void two(void)
 
 static const struct unit_test tests[] = {
 	{ "threads", threads },
+	{ "no thread", no_thread },
+	{ "no watchdog", no_watchdog },
 	{ "ends while it looks", ends_while_looking },
 	{ "ends while it falls asleep", ends_while_falling_asleep },
 	{ "patience", patience },
