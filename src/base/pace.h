@@ -31,7 +31,7 @@
  * thereafter as many as take a tenth of a processor, where each begins host
  * authentication (about 0.3 ms). */
 #define FAB_PACE_NEW_BURST 1024
-#define FAB_PACE_NEW_MS 3
+#define FAB_PACE_NEW_MS 4
 /* So many of those wait; what is more is refused. */
 #define FAB_PACE_NEW_WAIT 128
 

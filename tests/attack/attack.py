@@ -185,6 +185,8 @@ class Attack:
 
     def __init__(self):
         self.stop = threading.Event()
+        self.going = threading.Event()
+        self.going.set()
         self.turns = 0
         self.note = ""
         self.base_fds = self.most_fds = descriptors()
@@ -194,6 +196,18 @@ class Attack:
 
     def turn(self):
         time.sleep(0.05)
+
+    def pause(self):
+        """No turn more; one may still be going on."""
+        self.going.clear()
+
+    def go_on(self):
+        self.going.set()
+
+    @property
+    def pauses(self):
+        """Is all of it turns, and not what it holds?"""
+        return type(self).turn is not Attack.turn
 
     def limit(self):
         pass
@@ -510,6 +524,7 @@ def given_back():
 
 def go_on(attack):
     while not attack.stop.is_set():
+        attack.going.wait()
         attack.turn()
         attack.turns += 1
 
@@ -527,6 +542,7 @@ def beside(attack, work, back):
         work()
     finally:
         attack.stop.set()
+        attack.go_on()
         if thread.ident:
             thread.join(60)
         attack.end()
@@ -539,20 +555,21 @@ def beside(attack, work, back):
 
 def run(kind):
     attack = kind()
-    alone = good.rate(GOOD, PID)
+    alone = [] if attack.pauses else [good.run(GOOD, PID)
+                                      for _ in range(good.RUNS)]
     before = status("VmRSS")
     amid = None
 
     def work():
         nonlocal amid
-        amid = good.Amid(GOOD, PID, lambda: attack.turns)
+        amid = good.Amid(GOOD, PID, attack, alone)
         attack.limit()
 
     peak = beside(attack, work, given_back)
     after = status("VmRSS")
     print("# %-16s %s; %s%s RSS %d, at most %d, then %d MB" %
-          (kind.__name__, good.told(GOOD, PID, alone, amid),
-           "%d turns," % attack.turns if kind.turn is not Attack.turn else "",
+          (kind.__name__, good.told(GOOD, PID, amid),
+           "%d turns," % attack.turns if attack.pauses else "",
            attack.note, before // MB, peak // MB, after // MB))
     check(peak - before <= RSS_BOUND, "%d MB more" % ((peak - before) // MB))
 

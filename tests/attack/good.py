@@ -8,26 +8,27 @@ than at another.
 
 An attacker takes processor time for itself, which is no fault of the server's.
 So the rate is taken with the attacker at the lowest priority and at that of the
-others, and each is held against a control: the rate beside burn.py, which uses
-as much processor time as the attacker did, at the same priority, and says
-nothing to the server. What the server does for the attacker is its processor
-time while nobody else is there, and what it needs more for each Call of the good
-client than it does alone; that tells something on a busy machine, too.
+others, each time in pairs: while the attacker pauses (or, if it cannot, before it
+began), and while it goes on. Each is held against a control: the rate beside
+burn.py, which uses as much processor time as the attacker did, at the same
+priority, and says nothing to the server. What the server does for the attacker is
+its processor time while nobody else is there, and what it needs more for each Call
+of the good client than it does alone; that tells something on a busy machine, too.
 attack.test has busy polling off, which would be in it. Nothing of it is judged.
 """
 
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
 import threading
 import time
 
-# For each rate; an attack of auth.py counts the connections. docs/notes/security-measurements.md has 3.
+# Pairs for each rate; an attack of auth.py counts the connections.
 RUNS = int(os.environ.get("ATTACK_RUNS", "1"))
-SECONDS = float(os.environ.get("ATTACK_SECONDS", "0.3"))
-LOWEST = 19
+SECONDS = float(os.environ.get("ATTACK_SECONDS", "0.15"))
 # Of rpcrdma-ping: no connection, and interrupted before it could begin.
 NOT_CONNECTED = (3, 130)
 BURN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "burn.py")
@@ -81,11 +82,19 @@ def run(command, server, others=lambda: 0.0, seconds=SECONDS):
                   each / max(said["answered"], 1) * 1e6)
 
 
-def rate(command, server, others=lambda: 0.0):
-    """The medians of RUNS."""
-    got = [run(command, server, others) for _ in range(RUNS)]
-    return Sample(*(statistics.median(getattr(s, which) for s in got)
+def median(samples):
+    return Sample(*(statistics.median(getattr(s, which) for s in samples)
                     for which in ("calls", "others", "each")))
+
+
+class Pairs:
+    """The medians beside somebody, and without; and of their ratios."""
+
+    def __init__(self, pairs):
+        self.alone = median([alone for alone, _ in pairs])
+        self.beside = median([beside for _, beside in pairs])
+        self.ratio = statistics.median(beside.calls / alone.calls
+                                       for alone, beside in pairs)
 
 
 def children():
@@ -106,56 +115,75 @@ def attackers():
     yield from children()
 
 
-def priority(nice):
-    """Of the attackers; what they start later is like them."""
-    for which in attackers():
-        try:
-            os.setpriority(os.PRIO_PROCESS, which, nice)
-        except OSError:
-            pass  # gone; or we may not, and the two rates are alike
+def priority(which, lowest):
+    """The lowest: it runs when nobody else wants the processor."""
+    try:
+        os.sched_setscheduler(
+            which, os.SCHED_IDLE if lowest else os.SCHED_OTHER,
+            os.sched_param(0))
+    except OSError:
+        pass  # gone; or we may not, and the two rates are alike
 
 
 class Amid:
-    """While an attack goes on: what it takes, and the rates."""
+    """While an attack goes on: what it takes, and the rates. It has pause() and
+    go_on(), and turns. One that cannot pause is held against before: the good
+    client alone, RUNS times."""
 
-    def __init__(self, command, server, turns):
+    def __init__(self, command, server, attack, before):
         pids = list(children())
 
         def own():
             return time.process_time() + sum(used(pid) for pid in pids)
 
-        was = time.monotonic(), used(server), own(), turns()
+        was = time.monotonic(), used(server), own(), attack.turns
         time.sleep(SECONDS)
-        now = time.monotonic(), used(server), own(), turns()
+        now = time.monotonic(), used(server), own(), attack.turns
         self.server, self.own, self.turns = (
             (b - a) / (now[0] - was[0]) for a, b in zip(was[1:], now[1:]))
         self.rates = []
-        for nice in (LOWEST, 0):
-            priority(nice)
-            self.rates.append(rate(command, server, own))
+        for lowest in (True, False):
+            # What they start later is like them.
+            for which in attackers():
+                priority(which, lowest)
+            pairs = []
+            for i in range(RUNS):
+                if before:
+                    alone = before[i]
+                else:
+                    attack.pause()
+                    alone = run(command, server)
+                    attack.go_on()
+                pairs.append((alone, run(command, server, own)))
+            self.rates.append(Pairs(pairs))
 
 
-def control(command, server, share, nice):
-    """The rate beside somebody who uses that share of a processor."""
+def control(command, server, share, lowest):
+    """The rates beside somebody who uses that share of a processor."""
     with subprocess.Popen([sys.executable, BURN, str(share)]) as p:
         try:
-            os.setpriority(os.PRIO_PROCESS, p.pid, nice)
-            return rate(command, server)
+            priority(p.pid, lowest)
+            pairs = []
+            for _ in range(RUNS):
+                p.send_signal(signal.SIGSTOP)
+                alone = run(command, server)
+                p.send_signal(signal.SIGCONT)
+                pairs.append((alone, run(command, server)))
+            return Pairs(pairs)
         finally:
             p.kill()
 
 
-def told(command, server, alone, amid):
+def told(command, server, amid):
     """Afterwards, with nobody there but the controls: a text."""
     parts = []
-    for nice, s in zip((LOWEST, 0), amid.rates):
-        beside = control(command, server, s.others, nice)
-        parts.append("%s %.0f/s, %.0f %%, %.1f us (control %.0f %%, %.1f us)" %
-                     ("then" if nice else "attacker as fast as it can:",
-                      s.calls, 100 * s.calls / alone.calls, s.each,
-                      100 * beside.calls / alone.calls, beside.each))
-    return ("good %.0f/s alone, each %.1f us of the server's time, %s; the "
-            "attack takes %.1f %% of a processor of the server's and %.1f %% "
-            "of its own at %.0f turns/s" %
-            (alone.calls, alone.each, "; ".join(parts), 100 * amid.server,
-             100 * amid.own, amid.turns))
+    for lowest, r in zip((True, False), amid.rates):
+        beside = control(command, server, r.beside.others, lowest)
+        parts.append(
+            "%s %.0f of %.0f/s, %.0f %%, %.1f for %.1f us (control %.0f %%, %.1f us)" %
+            ("lowest:" if lowest else "as others:", r.beside.calls,
+             r.alone.calls, 100 * r.ratio, r.beside.each, r.alone.each,
+             100 * beside.ratio, beside.beside.each))
+    return ("good %s; the attack takes %.1f %% of a processor of the server's "
+            "and %.1f %% of its own at %.0f turns/s" %
+            ("; ".join(parts), 100 * amid.server, 100 * amid.own, amid.turns))

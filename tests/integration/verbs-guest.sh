@@ -31,7 +31,7 @@ trap cleanup EXIT
 
 # Each test of a CUnit program, under the name PREFIX-test.
 run() { # PREFIX PROGRAM ARGUMENT...
-	local prefix=$1 log=$out/$1 status
+	local prefix=$1 log=$out/$1 status begun=$SECONDS
 	shift
 	ASAN_OPTIONS=${ASAN_OPTIONS:-} timeout 1500 "$@" >"$log" 2>&1
 	status=$?
@@ -45,6 +45,7 @@ run() { # PREFIX PROGRAM ARGUMENT...
 		not_ok "$prefix" "status $status: $(grep -v '^$' "$log" |
 			tail -n 12 | tr '\n' ' ' | cut -c1-600)"
 	fi
+	echo "# $prefix: $((SECONDS - begun)) s"
 }
 
 if ! setup >"$out/setup" 2>&1; then
@@ -73,33 +74,41 @@ export RPCRDMA_VERBS_CUT="tc qdisc replace dev d0 $cut &&
 	$RPCRDMA_VERBS_PEER tc qdisc replace dev d1 $cut"
 export RPCRDMA_VERBS_MEND="tc qdisc delete dev d0 root &&
 	$RPCRDMA_VERBS_PEER tc qdisc delete dev d1 root"
-# What takes Receives, more than there are.
+# What is asked again of the same device: what the other windows, addresses or Receives
+# have a part in. With RPCRDMA_ALL all is.
+brief="connect reject listen orderly send write read"
+windows="connect write read read_depth chain mix expose_close expose_bad post_bad
+	bad_write bad_read invalidated other_connection flush"
+shared="connect many_sends busy mix flush cycles crowd shared_promised shared_greedy
+	shared_too_long shared_few shared_lost shared_worn"
 few="connect send many_sends busy mix flush"
-[ -z "${RPCRDMA_ALL:-}" ] || few=
+[ -z "${RPCRDMA_ALL:-}" ] || brief='' windows='' shared='' few=''
+# shellcheck disable=SC2086 # words, or none
 all() {
-	run "verbs-$kind" "$unit/provider_test" --provider verbs --addr 10.9.0.1
 	case $kind in
 	rxe)
+		run verbs-rxe "$unit/provider_test" --provider verbs --addr 10.9.0.1
 		# Windows as devices have them, but for the flaws of rxe's.
 		run verbs-rxe-windows "$unit/provider_test" --provider verbs \
-			--addr 10.9.0.1 --windows any
+			--addr 10.9.0.1 --windows any $windows
 		# Receives in common: as many as promised, and far fewer.
 		run verbs-rxe-shared "$unit/provider_test" --provider verbs \
-			--addr 10.9.0.1 --shared 0
-		# shellcheck disable=SC2086 # words, or none
+			--addr 10.9.0.1 --shared 0 $shared
 		run verbs-rxe-few "$unit/provider_test" --provider verbs \
 			--addr 10.9.0.1 --shared 24 $few
 		run verbs-rxe-ipv6 "$unit/provider_test" --provider verbs \
-			--addr fd09::1 connect reject listen orderly send write read
+			--addr fd09::1 $brief
 		;;
 	siw)
+		run verbs-siw "$unit/provider_test" --provider verbs \
+			--addr 10.9.0.1 $brief
 		# Two implementations of iWARP that know nothing of each other.
 		run verbs-siw-to-iwarp "$unit/provider_test" --provider iwarp \
 			--client verbs --addr 10.9.0.1
 		run verbs-iwarp-to-siw "$unit/provider_test" --provider verbs \
 			--client iwarp --addr 10.9.0.1
 		run verbs-siw-ipv6 "$unit/provider_test" --provider verbs \
-			--addr fd09::1 connect reject listen orderly send write read
+			--addr fd09::1 $brief
 		;;
 	esac
 	if [ "$kind" = rxe ]; then
