@@ -107,8 +107,10 @@ static void up(struct gw_client *c)
 		      info.version, *info.auth_peer ? ", " : "",
 		      info.auth_peer);
 	if (c->link.down_since)
-		gw_client_log(c, LOG_NOTICE, "server: connected%s after %.1f s",
-			      c->link.connected_once ? " again" : "",
+		gw_client_log(c, LOG_NOTICE,
+			      c->link.connected_once ?
+				      "server: connected again after %.1f s" :
+				      "server: connected after %.1f s",
 			      (double)(lat_now() - c->link.down_since) / SEC);
 	c->link.down_since = 0;
 	gw_fit_segments(&c->fit, &info.theirs);

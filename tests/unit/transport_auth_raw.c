@@ -344,6 +344,10 @@ static void bad_tokens(void)
 	v = htonl(RT_AUTH_TOKEN_MAX);
 	memcpy(data + 4, &v, 4);
 	parts(&r, data, 8 + RT_AUTH_TOKEN_MAX + 4, 4000);
+	/* The parts of a long one are looked at together, after a while. */
+	CU_ASSERT_FALSE(r.down || r.p.server_closed);
+	for (int i = 0; i < 20; i++)
+		rt_raw_nap(&r);
 	CU_ASSERT_TRUE(refused(&r, -EACCES, "too long"));
 	CU_ASSERT_TRUE_FATAL(again(&r));
 	len = auth_script_token(data, true, 0, 100, NULL);

@@ -78,6 +78,23 @@ static bool grow(struct rt_conn *c, size_t n)
 	return p;
 }
 
+/*
+ * More of a long token is to come. Each part that comes alone wakes the poller: so
+ * what comes until the next tick is looked at together, and then what comes until
+ * the one after that. None of the usual length is meant.
+ */
+#define LONG 16384
+#define GATHER_MS 10
+static void gather(struct rt_conn *c, size_t want)
+{
+	struct rt_auth *a = auth(c);
+	uint64_t now = rt_now_ms();
+
+	if (!c->server || want < LONG || now < a->gathered_at + GATHER_MS)
+		return;
+	a->gathered_at = c->look_from = now + GATHER_MS;
+}
+
 /* A part of a token. */
 static void take_part(struct rt_conn *c, const uint8_t *data, size_t n)
 {
@@ -111,8 +128,10 @@ static void take_part(struct rt_conn *c, const uint8_t *data, size_t n)
 		rt_auth_refuse_simply(c, "a token that is too long");
 		return;
 	}
-	if (a->in_len < RT_AUTH_HEAD + rt_round4(want))
+	if (a->in_len < RT_AUTH_HEAD + rt_round4(want)) {
+		gather(c, want);
 		return;
+	}
 	if (a->in_len > RT_AUTH_HEAD + rt_round4(want)) {
 		rt_auth_refuse_simply(c, "bytes after a token");
 		return;
