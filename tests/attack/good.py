@@ -88,9 +88,11 @@ def median(samples):
 
 
 class Pairs:
-    """The medians beside somebody, and without; and of their ratios."""
+    """RUNS times alone(i) and then beside(), which measure: the medians, and that
+    of the ratios."""
 
-    def __init__(self, pairs):
+    def __init__(self, alone, beside):
+        pairs = [(alone(i), beside()) for i in range(RUNS)]
         self.alone = median([alone for alone, _ in pairs])
         self.beside = median([beside for _, beside in pairs])
         self.ratio = statistics.median(beside.calls / alone.calls
@@ -142,34 +144,37 @@ class Amid:
         self.server, self.own, self.turns = (
             (b - a) / (now[0] - was[0]) for a, b in zip(was[1:], now[1:]))
         self.rates = []
+
+        def alone(i):
+            if before:
+                return before[i]
+            attack.pause()
+            try:
+                return run(command, server)
+            finally:
+                attack.go_on()
+
         for lowest in (True, False):
             # What they start later is like them.
             for which in attackers():
                 priority(which, lowest)
-            pairs = []
-            for i in range(RUNS):
-                if before:
-                    alone = before[i]
-                else:
-                    attack.pause()
-                    alone = run(command, server)
-                    attack.go_on()
-                pairs.append((alone, run(command, server, own)))
-            self.rates.append(Pairs(pairs))
+            self.rates.append(
+                Pairs(alone, lambda: run(command, server, own)))
 
 
 def control(command, server, share, lowest):
     """The rates beside somebody who uses that share of a processor."""
     with subprocess.Popen([sys.executable, BURN, str(share)]) as p:
+        def alone(_):
+            p.send_signal(signal.SIGSTOP)
+            try:
+                return run(command, server)
+            finally:
+                p.send_signal(signal.SIGCONT)
+
         try:
             priority(p.pid, lowest)
-            pairs = []
-            for _ in range(RUNS):
-                p.send_signal(signal.SIGSTOP)
-                alone = run(command, server)
-                p.send_signal(signal.SIGCONT)
-                pairs.append((alone, run(command, server)))
-            return Pairs(pairs)
+            return Pairs(alone, lambda: run(command, server))
         finally:
             p.kill()
 

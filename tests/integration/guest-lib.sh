@@ -29,7 +29,8 @@ guest_main() { # NAME ARGUMENT...
 
 	trap '[ -z "$qemu" ] || kill -TERM "$qemu"; exit 1' INT TERM HUP
 	"$GUEST_TOP/tests/vm/run" --cpus "${RPCRDMA_CPUS:-1}" --timeout 2400 \
-		--env "RPCRDMA_BUILD=$GUEST_BUILD" --env "RPCRDMA_TIMES=${RPCRDMA_TIMES:-}" "${@:2}" 2>"$said" &
+		--env "RPCRDMA_BUILD=$GUEST_BUILD" \
+		--env "RPCRDMA_TIMES=${RPCRDMA_TIMES:-}" "${@:2}" 2>"$said" &
 	qemu=$!
 	wait "$qemu" || status=$?
 	case $status in

@@ -45,7 +45,7 @@ WORK=
 # Ganesha's own library keeps what it has until the exit.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0}
 
-# With RPCRDMA_TIMES each line has the seconds since the start.
+# With RPCRDMA_TIMES it has the seconds since the start.
 ok() { echo "ok $1${RPCRDMA_TIMES:+ at $SECONDS s}"; }
 not_ok() { echo "not ok $1 ${*:2}"; FAILED=1; }
 skip() { echo "skip $1 ${*:2}"; }

@@ -80,7 +80,8 @@ brief="connect reject listen orderly send write read"
 windows="connect write read read_depth chain mix expose_close expose_bad post_bad
 	bad_write bad_read invalidated other_connection flush"
 shared="connect many_sends busy mix flush cycles crowd shared_promised shared_greedy
-	shared_too_long shared_few shared_lost shared_worn"
+	shared_too_long shared_few shared_lost shared_worn shared_no_memory
+	shared_little_memory"
 few="connect send many_sends busy mix flush"
 [ -z "${RPCRDMA_ALL:-}" ] || brief='' windows='' shared='' few=''
 # shellcheck disable=SC2086 # words, or none

@@ -201,26 +201,28 @@ static void threads(void)
 	end();
 }
 
+static void cannot_begin(bool by_workers, int threads_there)
+{
+	prepare(by_workers);
+	threads_left = threads_there;
+	CU_ASSERT_EQUAL(gr_workers_start(&w, inst, free_req, kind_of,
+					 by_workers),
+			-EAGAIN);
+	threads_left = -1;
+	CU_ASSERT_EQUAL(joins, threads_there);
+	CU_ASSERT_EQUAL(resumed, 0);
+}
+
 /* The second poller has no thread: the first one's ends. */
 static void no_thread(void)
 {
-	prepare(false);
-	threads_left = 1;
-	CU_ASSERT_EQUAL(gr_workers_start(&w, inst, free_req, kind_of, false),
-			-EAGAIN);
-	CU_ASSERT_EQUAL(joins, 1);
-	threads_left = -1;
+	cannot_begin(false, 1);
 }
 
 /* Nobody leads without one: a Call that blocks would hold up all others. */
 static void no_watchdog(void)
 {
-	prepare(true);
-	threads_left = 0;
-	CU_ASSERT_EQUAL(gr_workers_start(&w, inst, free_req, kind_of, true),
-			-EAGAIN);
-	CU_ASSERT_EQUAL(resumed, 0);
-	threads_left = -1;
+	cannot_begin(true, 0);
 }
 
 /* The first look may have taken the wake-up of the end: no second one. */

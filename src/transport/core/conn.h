@@ -83,7 +83,7 @@ struct rt_conn {
 	bool restless; /* something has come since it was last at rest */
 	uint64_t last_active;
 	uint64_t state_deadline;
-	uint64_t look_from; /* what has come is not looked at before; flow */
+	uint64_t look_from; /* what has come is not looked at before */
 	unsigned int sends_inflight;
 	unsigned int works_inflight;
 	/* Once, when the chain has been posted; whose Sends are in it sets it. */

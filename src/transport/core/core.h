@@ -82,6 +82,14 @@ static inline bool rt_looks_later(const struct rt_conn *c)
 	       c->look_from > rt_now_ms();
 }
 
+/* What comes is not looked at before @ms, nor before a later time that was said
+ * already. Deadlines ring by ticks, so it may be RT_TICK_MS later. */
+static inline void rt_look_from(struct rt_conn *c, uint64_t ms)
+{
+	if (c->look_from < ms)
+		c->look_from = ms;
+}
+
 /* Parts of which rooms above know nothing, first to last. */
 extern const struct rt_part rt_part_work, rt_part_poller;
 

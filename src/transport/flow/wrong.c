@@ -40,7 +40,7 @@ void rt_wrong(struct rt_conn *c)
 	c->flow.wrong_until += RT_WRONG_MS;
 	/* By then the strand looks again (rt_looks_later()). */
 	if (c->flow.wrong_until > burst_ms(c))
-		c->look_from = c->flow.wrong_until - burst_ms(c);
+		rt_look_from(c, c->flow.wrong_until - burst_ms(c));
 }
 
 void rt_granted(struct rt_conn *c)

@@ -92,7 +92,8 @@ static void gather(struct rt_conn *c, size_t want)
 
 	if (!c->server || want < LONG || now < a->gathered_at + GATHER_MS)
 		return;
-	a->gathered_at = c->look_from = now + GATHER_MS;
+	a->gathered_at = now + GATHER_MS;
+	rt_look_from(c, a->gathered_at);
 }
 
 /* A part of a token. */

@@ -54,7 +54,7 @@ struct rt_auth {
 	/* The token that comes, as far as it is here; what is held for it. */
 	uint8_t *in;
 	size_t in_len, in_room;
-	uint64_t gathered_at; /* when its parts were last waited for */
+	uint64_t gathered_at; /* ms; until then its parts were waited for */
 	/* The one that goes, and how much of it has gone. */
 	uint8_t *out;
 	size_t out_len, out_at;
