@@ -29,6 +29,9 @@ import time
 # Pairs for each rate; an attack of auth.py counts the connections.
 RUNS = int(os.environ.get("ATTACK_RUNS", "1"))
 SECONDS = float(os.environ.get("ATTACK_SECONDS", "0.15"))
+# How long an attack goes on before it is measured, at full speed: what a host may
+# do at once is over then, and what it may do a second is left (base/pace.h).
+SETTLE = float(os.environ.get("ATTACK_SETTLE", "0"))
 # Of rpcrdma-ping: no connection, and interrupted before it could begin.
 NOT_CONNECTED = (3, 130)
 BURN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "burn.py")
@@ -138,8 +141,9 @@ class Amid:
         def own():
             return time.process_time() + sum(used(pid) for pid in pids)
 
+        time.sleep(SETTLE)
         was = time.monotonic(), used(server), own(), attack.turns
-        time.sleep(SECONDS)
+        time.sleep(max(SECONDS, SETTLE / 2))
         now = time.monotonic(), used(server), own(), attack.turns
         self.server, self.own, self.turns = (
             (b - a) / (now[0] - was[0]) for a, b in zip(was[1:], now[1:]))
