@@ -2,8 +2,8 @@
 /*
  * pool - registered buffers in size classes
  *
- * Buffers of 4 KiB, 16 KiB, 64 KiB, 256 KiB, 1 MiB and 4 MiB, cut from slabs
- * that are registered once with the domain and kept. Once the pool has warmed
+ * Buffers of 4 KiB, 16 KiB, 64 KiB, 256 KiB, 1 MiB and 4 MiB, and of one size more
+ * that may be chosen, cut from slabs that are registered once with the domain and kept. Once the pool has warmed
  * up, taking and returning buffers allocates and registers nothing. Any thread.
  *
  * Each class has several shards, each with its own lock. A thread tries its own
@@ -28,11 +28,15 @@ struct fab_buf {
 };
 
 #define FAB_POOL_MAX_BUF (4u << 20)
-#define FAB_POOL_PROMISED 4096
+#define FAB_POOL_PROMISED 4096 /* at least */
 
 struct fab_pool_params {
 	size_t max_bytes; /* hard limit on memory held; 0: 1 GiB */
 	size_t reserve; /* of these, not for fab_pool_get_spare() */
+	/* A size of buffers more, if it is over 4 KiB and no other class, that
+	 * would waste up to three quarters, fits it; 0: none. They begin at
+	 * multiples of 64 octets, those of the other classes at pages. */
+	size_t also;
 	/* Take reserved huge pages; where there are none, ordinary ones, with
 	 * a word to the domain's log. */
 	bool huge_pages;
@@ -59,13 +63,17 @@ struct fab_buf *fab_pool_get(struct fab_pool *pool, size_t size);
  * what is reserved. */
 struct fab_buf *fab_pool_get_spare(struct fab_pool *pool, size_t size);
 /*
- * @n buffers of FAB_POOL_PROMISED octets, of what is to spare, that from now on
+ * @n buffers of fab_pool_promised() octets, of what is to spare, that from now on
  * only fab_pool_get_promised() gives, which fails only if they are all lent; they
  * count as in use. False: there are not as many. And give up so many.
  */
 bool fab_pool_promise(struct fab_pool *pool, unsigned int n);
 void fab_pool_release(struct fab_pool *pool, unsigned int n);
 struct fab_buf *fab_pool_get_promised(struct fab_pool *pool);
+/* FAB_POOL_PROMISED, or the size more of this pool if that is at most twice as much. */
+size_t fab_pool_promised(const struct fab_pool *pool);
+/* What a buffer for @size octets has; 0: none is as long. */
+size_t fab_pool_size(const struct fab_pool *pool, size_t size);
 /* Is next to nothing to spare? */
 bool fab_pool_short(struct fab_pool *pool);
 /* Give back; NULL is allowed. What is kept, fab_mr_keep(), is never given out

@@ -119,6 +119,8 @@ enum rt_call_format {
 /* rtrext, our Receives: the plain segment, and each target segment. */
 #define RT_RTR_HEAD 4096u
 #define RT_RTR_SEGMENT 4096u
+/* A page of data, such as a WRITE's, and what is before and behind it. */
+#define RT_RECV_DEFAULT 4608u
 #define RT_SEND_MIN 1024 /* of recv_size and send_size, which are */
 #define RT_SEND_MAX 262144 /* multiples of four */
 #define RT_SEGMENT_MIN 4096
@@ -154,7 +156,7 @@ struct rt_config {
 	unsigned int max_wrong;
 	unsigned int credits; /* most Advertised credits; 64; at least 2 are
 			       * advertised in version 2 */
-	uint32_t recv_size; /* Receive Buffer Size announced; 4096 */
+	uint32_t recv_size; /* Receive Buffer Size announced; 4608 */
 	uint32_t send_size; /* largest Send; 65536 */
 	uint32_t max_segment_size; /* announced RSSIZ; 1 MiB */
 	unsigned int max_segments; /* announced RCSIZ; 16 */
@@ -182,7 +184,7 @@ struct rt_config {
 	unsigned int drain_ms; /* 5000 */
 	/* xcharext. Receives of a busy connection are raised to this, and at
 	 * most to this if the peer asks; 16384. A peer that is idle so long
-	 * is asked to lower its own to that; 4096, 60000. */
+	 * is asked to lower its own to that; 4608, 60000. */
 	uint32_t busy_recv_size;
 	uint32_t idle_recv_size;
 	unsigned int idle_recv_ms;

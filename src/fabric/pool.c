@@ -27,6 +27,29 @@
 #define POOL_DEFAULT_LIMIT ((size_t)1 << 30)
 /* With less to spare than this the pool is short of memory. */
 #define POOL_LITTLE ((size_t)64 << 10)
+/* What also is a class is a multiple of it: no two buffers share a cache line. */
+#define POOL_ALIGN ((size_t)64)
+
+/* The classes: those of every pool, and @also in its place. */
+static void set_sizes(struct fab_pool *pool, size_t also)
+{
+	unsigned int n = 0;
+
+	pool->promised = FAB_POOL_PROMISED;
+	also = (also + POOL_ALIGN - 1) & ~(POOL_ALIGN - 1);
+	for (unsigned int k = 0; k < POOL_SIZES; k++) {
+		if (also && also <= pool_size(k)) {
+			if (k && also < pool_size(k))
+				pool->size[n++] = also;
+			if (also > pool->promised &&
+			    also <= 2 * FAB_POOL_PROMISED)
+				pool->promised = also;
+			also = 0;
+		}
+		pool->size[n++] = pool_size(k);
+	}
+	pool->nclasses = n;
+}
 
 int fab_pool_create(struct fab_domain *dom, const struct fab_pool_params *p,
 		    struct fab_pool **out)
@@ -47,6 +70,7 @@ int fab_pool_create(struct fab_domain *dom, const struct fab_pool_params *p,
 	pool->spare = pool->limit;
 	if (p && p->reserve < pool->limit)
 		pool->spare -= p->reserve;
+	set_sizes(pool, p ? p->also : 0);
 	pthread_mutex_init(&pool->keep, NULL);
 	pthread_mutex_init(&pool->grow, NULL);
 	for (unsigned int k = 0; k < POOL_CLASSES; k++)
@@ -85,15 +109,33 @@ static size_t count_use(struct fab_pool *pool, size_t size)
 	return now;
 }
 
+static unsigned int class_of(const struct fab_pool *pool, size_t size)
+{
+	unsigned int k = 0;
+
+	while (pool->size[k] < size)
+		k++;
+	return k;
+}
+
+size_t fab_pool_size(const struct fab_pool *pool, size_t size)
+{
+	return size <= FAB_POOL_MAX_BUF ? pool->size[class_of(pool, size)] : 0;
+}
+
+size_t fab_pool_promised(const struct fab_pool *pool)
+{
+	return pool->promised;
+}
+
 static struct fab_buf *get(struct fab_pool *pool, size_t size, size_t limit)
 {
 	struct fab_buf *b = NULL;
 	struct pool_buf *pb;
-	unsigned int k = 0;
+	unsigned int k;
 
 	if (size <= FAB_POOL_MAX_BUF) {
-		while (class_size(k) < size)
-			k++;
+		k = class_of(pool, size);
 		if (may_use(pool, k, limit)) {
 			b = class_pop(pool, k);
 			if (!b)
@@ -168,7 +210,7 @@ static bool keep(struct fab_pool *pool, struct pool_buf *pb)
 bool fab_pool_promise(struct fab_pool *pool, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++) {
-		struct fab_buf *b = fab_pool_get_spare(pool, FAB_POOL_PROMISED);
+		struct fab_buf *b = fab_pool_get_spare(pool, pool->promised);
 
 		if (!b) {
 			fab_pool_release(pool, i);
@@ -277,7 +319,7 @@ void fab_pool_get_stats(struct fab_pool *pool, struct fab_pool_stats *out)
 	out->bytes_huge = pool->bytes_huge;
 	out->slabs = pool->nslabs;
 	pthread_mutex_unlock(&pool->grow);
-	for (unsigned int k = 0; k < POOL_CLASSES; k++) {
+	for (unsigned int k = 0; k < pool->nclasses; k++) {
 		for (unsigned int i = 0; i < POOL_SHARDS; i++) {
 			struct pool_shard *s = &pool->shards[k][i];
 

@@ -17,9 +17,17 @@
 #define POOL_HUGE_FLAG (21 << MAP_HUGE_SHIFT)
 
 /* Small classes have small slabs: a small server should stay small. */
-static const size_t slab_bytes[POOL_CLASSES] = {
-	256u << 10, 512u << 10, 1u << 20, 2u << 20, 4u << 20, 4u << 20,
-};
+static size_t slab_bytes(size_t size)
+{
+	static const size_t bytes[POOL_SIZES] = {
+		256u << 10, 512u << 10, 1u << 20, 2u << 20, 4u << 20, 4u << 20,
+	};
+	unsigned int k = 0;
+
+	while (pool_size(k) < size)
+		k++;
+	return bytes[k];
+}
 
 static void class_lock(struct fab_pool *pool, unsigned int k)
 {
@@ -103,7 +111,7 @@ static void slab_free(struct pool_slab *slab)
 static struct pool_slab *slab_new(struct fab_pool *pool, unsigned int k,
 				  size_t len)
 {
-	size_t size = class_size(k), n = len / size;
+	size_t size = pool->size[k], n = len / size;
 	struct pool_slab *slab;
 
 	slab = calloc(1, sizeof(*slab) + n * sizeof(slab->bufs[0]));
@@ -142,13 +150,13 @@ static size_t slab_room(const struct fab_pool *pool, unsigned int k,
 			size_t limit)
 {
 	size_t room = room_below(pool, limit);
-	size_t want = slab_bytes[k];
+	size_t want = slab_bytes(pool->size[k]);
 
 	if (pool->huge && want < POOL_HUGE)
 		want = POOL_HUGE;
 	if (want > room)
 		want = room;
-	return want - want % class_size(k);
+	return want - want % pool->size[k];
 }
 
 /* A new slab, of which one buffer is returned. Grow lock held. */
@@ -260,13 +268,13 @@ struct fab_buf *pool_get_slow(struct fab_pool *pool, unsigned int k,
 	b = class_pop_exact(pool, k); /* others may have grown it meanwhile */
 	if (!b)
 		b = class_grow(pool, k, limit);
-	for (unsigned int i = k + 1; !b && i < POOL_CLASSES; i++)
+	for (unsigned int i = k + 1; !b && i < pool->nclasses; i++)
 		if (may_use(pool, i, limit))
 			b = class_pop_exact(pool, i);
-	if (!b && class_size(k) <= limit) {
-		for (unsigned int i = 0; i < POOL_CLASSES; i++)
+	if (!b && pool->size[k] <= limit) {
+		for (unsigned int i = 0; i < pool->nclasses; i++)
 			if (i != k)
-				class_reclaim(pool, i, class_size(k), limit);
+				class_reclaim(pool, i, pool->size[k], limit);
 		b = class_grow(pool, k, limit);
 	}
 	pthread_mutex_unlock(&pool->grow);

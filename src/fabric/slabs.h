@@ -19,7 +19,8 @@
 
 #include "rpcrdma/pool.h"
 
-#define POOL_CLASSES 6
+#define POOL_SIZES 6
+#define POOL_CLASSES (POOL_SIZES + 1) /* at most */
 #define POOL_SHARDS 8
 #define POOL_MIN_SHIFT 12
 #define POOL_CLASS_SHIFT 2
@@ -56,6 +57,9 @@ struct fab_pool {
 	struct fab_domain *dom;
 	size_t limit, spare; /* for all; for those who can do without */
 	bool huge;
+	unsigned int nclasses;
+	size_t promised; /* the size of what is */
+	size_t size[POOL_CLASSES]; /* ascending */
 
 	pthread_mutex_t grow;
 	struct pool_slab *slabs[POOL_CLASSES];
@@ -73,7 +77,8 @@ struct fab_pool {
 	struct pool_shard shards[POOL_CLASSES][POOL_SHARDS];
 };
 
-static inline size_t class_size(unsigned int k)
+/* Those that every pool has. */
+static inline size_t pool_size(unsigned int k)
 {
 	return (size_t)1 << (POOL_MIN_SHIFT + k * POOL_CLASS_SHIFT);
 }
@@ -134,7 +139,7 @@ static inline bool may_use(const struct fab_pool *pool, unsigned int k,
 		atomic_load_explicit(&pool->in_use, memory_order_relaxed);
 
 	return limit == pool->limit ||
-	       (class_size(k) <= limit && in_use <= limit - class_size(k));
+	       (pool->size[k] <= limit && in_use <= limit - pool->size[k]);
 }
 
 /* No shard of the class had anything: of a new slab, of a larger class, or where

@@ -205,10 +205,10 @@ static const struct gsh_config_token policies[] = {
 #define GB (1024 * MB)
 
 static const struct gr_size sizes[] = {
-	{ "Recv_Size", RT_SEND_MIN, RT_SEND_MAX, 4 * KB, 4 },
+	{ "Recv_Size", RT_SEND_MIN, RT_SEND_MAX, RT_RECV_DEFAULT, 4 },
 	{ "Max_Memory", RT_MEMORY_MIN, 1024 * GB, GB, 1 },
 	{ "Busy_Receive_Size", RT_SEND_MIN, RT_SEND_MAX, 16 * KB, 4 },
-	{ "Idle_Receive_Size", RT_SEND_MIN, RT_SEND_MAX, 4 * KB, 4 },
+	{ "Idle_Receive_Size", RT_SEND_MIN, RT_SEND_MAX, RT_RECV_DEFAULT, 4 },
 	{ "Send_Size", RT_SEND_MIN, RT_SEND_MAX, 64 * KB, 4 },
 	/* rtrext; 0: none. A Receive has a page more, which fills a buffer. */
 	{ "Placement_Size", 0, RT_PLACEMENT_MAX, 60 * KB, 4096 },

@@ -34,7 +34,7 @@ static const char usage[] =
 	"  --extensions LIST        of version 2, with a server that has them too:\n"
 	"                           none, xcharext, rtrext or xcharext,rtrext (none)\n"
 	"  --credits N              credits given to the server (64)\n"
-	"  --recv-size BYTES        Receive Buffer Size (4096)\n"
+	"  --recv-size BYTES        Receive Buffer Size (4608)\n"
 	"  --reverse LEVEL          reverse direction: none, simple, continued or\n"
 	"                           general (continued)\n"
 	"  --crc WHEN               iwarp: ask for CRC32c: on, off, or auto (auto: on\n"

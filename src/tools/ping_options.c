@@ -29,7 +29,7 @@ static const char usage[] =
 	"  --extensions LIST     of version 2, with a server that has them too:\n"
 	"                        none, xcharext, rtrext or xcharext,rtrext (none)\n"
 	"  --credits N           credits given to the server (64)\n"
-	"  --recv-size BYTES     Receive Buffer Size (4096)\n"
+	"  --recv-size BYTES     Receive Buffer Size (4608)\n"
 	"  --crc WHEN            iwarp: ask for CRC32c: on, off, or auto (auto: on\n"
 	"                        unless both ends are on this machine)\n"
 	"  --host-auth POLICY    authenticate both hosts with Kerberos: none,\n"

@@ -261,7 +261,8 @@ static void defaults(void)
 	CU_ASSERT_EQUAL(rt.idle_ms, 0);
 	CU_ASSERT_EQUAL(rt.auth_ms, 30000);
 	CU_ASSERT_EQUAL(rt.busy_recv_size, 16384);
-	CU_ASSERT_EQUAL(rt.idle_recv_size, 4096);
+	CU_ASSERT_EQUAL(rt.recv_size, 4608);
+	CU_ASSERT_EQUAL(rt.idle_recv_size, 4608);
 	CU_ASSERT_EQUAL(rt.idle_recv_ms, 60000);
 	CU_ASSERT_EQUAL(rt.versions, 6);
 	CU_ASSERT_EQUAL(rt.extensions, 0);
@@ -318,9 +319,9 @@ static void not_together(void)
 		said, ":2): no connection fits into Max_Memory = 16M: each "
 		      "needs 257 MiB for its Credits: raise Max_Memory or "
 		      "lower Credits or Recv_Size"));
-	CU_ASSERT_EQUAL(load("Max_Memory = \"16M\";\nCredits = 3839;", &cfg),
+	CU_ASSERT_EQUAL(load("Max_Memory = \"16M\";\nCredits = 3412;", &cfg),
 			GR_CONFIG_BAD);
-	CU_ASSERT_EQUAL(load("Max_Memory = \"16M\";\nCredits = 3838;", &cfg),
+	CU_ASSERT_EQUAL(load("Max_Memory = \"16M\";\nCredits = 3411;", &cfg),
 			GR_CONFIG_GOOD);
 	CU_ASSERT_EQUAL(load("Max_Memory = \"16M\";\nCredits = 256;\n"
 			     "Extensions = rtrext;",
@@ -591,7 +592,7 @@ static void debug_block(void)
 		strstr(out, "host may have 60 connections and "));
 	CU_ASSERT_PTR_NOT_NULL(strstr(
 		out,
-		"connection takes 264 KiB to receive in, and 60 of them 15 MiB."));
+		"connection takes 297 KiB to receive in, and 60 of them 17 MiB."));
 	CU_ASSERT_PTR_NULL(strstr(out, "is enough for"));
 	CU_ASSERT_EQUAL(load("Max_Connections = 60;\nMax_Memory = \"16M\";",
 			     &cfg),
@@ -599,9 +600,9 @@ static void debug_block(void)
 	gr_config_print(f, &cfg);
 	fclose(f);
 	CU_ASSERT_PTR_NOT_NULL(
-		strstr(out, "is enough for at most 58 connections at once."));
+		strstr(out, "is enough for at most 51 connections at once."));
 	CU_ASSERT_PTR_NOT_NULL(
-		strstr(out, "host may have 15 connections and 4 MiB."));
+		strstr(out, "host may have 13 connections and 4 MiB."));
 	free(out);
 	/* An item of one block is unknown in the other. */
 	CU_ASSERT_EQUAL(load_both("", "Port = 7;", &cfg), GR_CONFIG_GOOD);

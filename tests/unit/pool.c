@@ -480,6 +480,61 @@ static void test_huge(void)
 	pool_end(pool);
 }
 
+/* A size more has buffers of its own, as long as it says, and of no other. */
+static void test_also(void)
+{
+	static const struct {
+		size_t also, ask, get, promised;
+	} t[] = {
+		{ 4608, 4096, 4096, 4608 },
+		{ 4608, 4097, 4608, 4608 },
+		{ 4608, 4608, 4608, 4608 },
+		{ 4608, 4609, 16 * KiB, 4608 },
+		{ 4612, 4612, 4672, 4672 },
+		{ 8 * KiB, 8 * KiB, 8 * KiB, 8 * KiB },
+		{ 8256, 8256, 8256, 4 * KiB },
+		{ 20000, 16 * KiB, 16 * KiB, 4 * KiB },
+		{ 20000, 20000, 20032, 4 * KiB },
+		{ 20000, 20033, 64 * KiB, 4 * KiB },
+		{ 3 * MiB, MiB + 1, 3 * MiB, 4 * KiB },
+		{ 3 * MiB, 4 * MiB, 4 * MiB, 4 * KiB },
+		/* That is one already, or none can be. */
+		{ 1024, 1, 4 * KiB, 4 * KiB },
+		{ 4 * KiB, 1, 4 * KiB, 4 * KiB },
+		{ 16 * KiB, 4097, 16 * KiB, 4 * KiB },
+		{ 4 * MiB, 4 * MiB, 4 * MiB, 4 * KiB },
+		{ 5 * MiB, 4 * MiB, 4 * MiB, 4 * KiB },
+	};
+
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		struct fab_pool_params p = { .also = t[i].also };
+		struct fab_buf *a, *b;
+		struct fab_pool *pool;
+
+		CU_ASSERT_EQUAL_FATAL(fab_pool_create(&test_dom, &p, &pool), 0);
+		a = fab_pool_get(pool, t[i].ask);
+		b = fab_pool_get(pool, t[i].ask);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(a);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(b);
+		CU_ASSERT_EQUAL(a->size, t[i].get);
+		CU_ASSERT_EQUAL(fab_pool_size(pool, t[i].ask), t[i].get);
+		CU_ASSERT_EQUAL(fab_pool_promised(pool), t[i].promised);
+		CU_ASSERT_EQUAL((uintptr_t)a->addr % 64, 0);
+		CU_ASSERT_EQUAL(stats(pool).bytes_in_use, 2 * t[i].get);
+		memset(a->addr, 1, a->size);
+		memset(b->addr, 2, b->size);
+		CU_ASSERT_EQUAL(((char *)a->addr)[a->size - 1], 1);
+		fab_pool_put(a);
+		fab_pool_put(b);
+		CU_ASSERT_EQUAL(stats(pool).bytes_in_use, 0);
+		CU_ASSERT_TRUE(fab_pool_promise(pool, 1));
+		CU_ASSERT_EQUAL(stats(pool).bytes_in_use, t[i].promised);
+		fab_pool_release(pool, 1);
+		CU_ASSERT_EQUAL(stats(pool).gets, 3);
+		fab_pool_destroy(pool);
+	}
+}
+
 static void test_arguments(void)
 {
 	struct fab_pool *pool;
@@ -681,6 +736,7 @@ static void test_promise(void)
 
 static const struct unit_test tests[] = {
 	{ "classes", test_classes },
+	{ "also", test_also },
 	{ "disjoint", test_disjoint },
 	{ "reuse", test_reuse },
 	{ "limit", test_limit },

@@ -330,6 +330,11 @@ static struct rt_instance *instance(struct rt_pair *p, const char *name,
 
 	if (cfg)
 		params.config = *cfg;
+	/* What tests count with unless they say: that of the draft. */
+	if (!params.config.recv_size)
+		params.config.recv_size = 4096;
+	if (!params.config.idle_recv_size)
+		params.config.idle_recv_size = 4096;
 	params.config.share_receives = p->pool;
 	params.config.call_user_size = PAIR_CALL_USER;
 	params.auth = rt_pair_auth;

@@ -191,7 +191,7 @@ static void refused(const struct rt_config *vers)
 
 /* A Call the other way has the Receive for its Reply from what is promised, and
  * gives it back. */
-static void calls_back(void)
+static void calls_back_by(uint32_t recv_size)
 {
 	struct fab_pool_stats was, is;
 	struct rt_config client = rt_only2, server = little;
@@ -200,6 +200,7 @@ static void calls_back(void)
 	client.reverse = RDMA2_RVRSDIR_CONT;
 	client.credits = 2 * CREDITS;
 	server.versions = client.versions;
+	server.recv_size = recv_size;
 	server.request_user_size = sizeof(void *);
 	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &client, &server, NULL));
 	CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 1, 0, false, 16, 0, 0, 0, 0));
@@ -214,6 +215,12 @@ static void calls_back(void)
 	rt_rpc_free(&v[0]);
 	give_back();
 	rt_pair_close(&p);
+}
+
+static void calls_back(void)
+{
+	calls_back_by(4096);
+	calls_back_by(RT_RECV_DEFAULT);
 }
 
 /* What is reserved to those that are there no new one gets, though there is

@@ -17,7 +17,7 @@ void rt_config_defaults(struct rt_config *cfg)
 	DFLT(versions, 1u << WIRE_VERS1 | 1u << WIRE_VERS2);
 	DFLT(max_wrong, 4);
 	DFLT(credits, 64);
-	DFLT(recv_size, WIRE_DEFAULT_INLINE);
+	DFLT(recv_size, RT_RECV_DEFAULT);
 	DFLT(placement_size, 15 * RT_RTR_SEGMENT);
 	DFLT(max_transmissions, 4);
 	DFLT(send_size,
@@ -43,7 +43,7 @@ void rt_config_defaults(struct rt_config *cfg)
 	DFLT(memory_wait_ms, 5000);
 	DFLT(drain_ms, 5000);
 	DFLT(busy_recv_size, 16384);
-	DFLT(idle_recv_size, WIRE_DEFAULT_INLINE);
+	DFLT(idle_recv_size, RT_RECV_DEFAULT);
 	DFLT(idle_recv_ms, 60000);
 	DFLT(auth_ms, RT_AUTH_SECONDS * 1000);
 	DFLT(max_connections, 1024);

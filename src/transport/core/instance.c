@@ -60,6 +60,7 @@ int rt_instance_new(const struct rt_params *p,
 	pp = (struct fab_pool_params){ .max_bytes = inst->cfg.max_memory,
 				       .reserve = inst->cfg.max_memory /
 						  RT_POOL_RESERVE,
+				       .also = rt_config_receive(&inst->cfg),
 				       .huge_pages = inst->cfg.huge_pages };
 	rc = fab_pool_create(inst->dom, &pp, &inst->pool);
 	for (unsigned int i = 0; !rc && i < inst->npollers; i++)

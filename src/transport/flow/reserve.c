@@ -100,7 +100,8 @@ int rt_reserve_reverse(struct rt_conn *c)
 	if (rc || c->credit.lacking <= was)
 		return rc;
 	/* What Calls here wait for may be just this one. */
-	if (c->requests_out > 1 || c->recv_size > FAB_POOL_PROMISED)
+	if (c->requests_out > 1 ||
+	    c->recv_size > fab_pool_promised(c->inst->pool))
 		return -EAGAIN;
 	b = fab_pool_get_promised(c->inst->pool);
 	if (!b)
@@ -142,12 +143,11 @@ bool rt_reserve_resize(struct rt_conn *c, size_t size)
 	return true;
 }
 
-/* Is it of the class that a buffer for @size octets is of, or of up to the
- * @more-th after that? Classes are four times as large as the one before. */
-static bool fits(const struct fab_buf *b, size_t size, unsigned int more)
+/* Is it as long as a buffer for @size octets is, or up to @times as long? */
+static bool fits(const struct fab_buf *b, size_t size, unsigned int times)
 {
-	return b->size >= size && (b->size >> (2 * more + 2) < size ||
-				   b->size <= (size_t)4096 << (2 * more));
+	return b->size >= size &&
+	       b->size <= times * fab_pool_size(b->pool, size);
 }
 
 void rt_receive_put(struct rt_conn *c, struct fab_buf *b)
@@ -160,7 +160,7 @@ void rt_receive_put(struct rt_conn *c, struct fab_buf *b)
 		fab_pool_put(b);
 		return;
 	}
-	if (!fits(b, size, 0)) {
+	if (!fits(b, size, 1)) {
 		struct fab_buf *shorter =
 			fab_pool_get_spare(c->inst->pool, size);
 
@@ -184,7 +184,7 @@ void rt_receive_back(struct rt_conn *c, struct fab_buf **list)
 		*list = b->next;
 		/* They may have been longer when it was posted. */
 		if (c->recvs_lacking && c->state < RT_CLOSING &&
-		    fits(b, size, 1)) {
+		    fits(b, size, 4)) {
 			c->recvs_lacking--;
 			rt_bufs_add(&c->flow.free_recv, b);
 		} else {

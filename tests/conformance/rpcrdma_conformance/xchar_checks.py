@@ -430,7 +430,7 @@ def raised(t):
     then UPDXCH with pendclr, and what it says is posted."""
     t.files
     c = connect(t)
-    want = c.room() * 4
+    want = c.room() * 2
     used, posted = raise_size(c, want)
     expect(used >= posted, "told after %d messages, %d Receives were old" %
            (used, posted))
