@@ -191,7 +191,7 @@ def large_directory(w, vers):
         with open(os.path.join(w.dir, top, name), "w"):
             pass
     c = w.connect(vers)
-    for maximum in (1 << 20, 65536, 4096):
+    for maximum in (1 << 20, 65536, 6144, 4096):
         names = c.ls(top, maximum)
         assert sorted(names) == [n.encode() for n in want], \
             "%d names of %d with %d octets" % (len(names), len(want), maximum)
