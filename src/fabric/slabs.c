@@ -14,6 +14,7 @@
 #include "fabric/slabs.h"
 
 #define POOL_HUGE ((size_t)2 << 20)
+#define POOL_PAGE ((size_t)1 << POOL_MIN_SHIFT)
 #define POOL_HUGE_FLAG (21 << MAP_HUGE_SHIFT)
 
 /* Small classes have small slabs: a small server should stay small. */
@@ -145,18 +146,29 @@ static size_t room_below(const struct fab_pool *pool, size_t limit)
 	return limit > pool->bytes_held ? limit - pool->bytes_held : 0;
 }
 
+static size_t round_page(size_t n)
+{
+	return (n + POOL_PAGE - 1) / POOL_PAGE * POOL_PAGE;
+}
+
 /* How large the next slab of the class may be; 0: the limit is reached. */
 static size_t slab_room(const struct fab_pool *pool, unsigned int k,
 			size_t limit)
 {
 	size_t room = room_below(pool, limit);
-	size_t want = slab_bytes(pool->size[k]);
+	size_t size = pool->size[k], want = slab_bytes(size);
 
 	if (pool->huge && want < POOL_HUGE)
 		want = POOL_HUGE;
 	if (want > room)
 		want = room;
-	return want - want % pool->size[k];
+	if (want < size)
+		return 0;
+	if (pool->huge && !(want % POOL_HUGE))
+		return want;
+	/* In whole pages, the last of which no buffer may fill. */
+	want -= want % POOL_PAGE;
+	return round_page(want / size * size);
 }
 
 /* A new slab, of which one buffer is returned. Grow lock held. */

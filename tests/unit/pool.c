@@ -73,8 +73,11 @@ void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
 
 int __wrap_munmap(void *addr, size_t len)
 {
-	unmaps++;
-	return __real_munmap(addr, len);
+	int rc = __real_munmap(addr, len);
+
+	if (!rc)
+		unmaps++;
+	return rc;
 }
 
 void __wrap_free(void *p)
@@ -472,8 +475,21 @@ static void test_huge(void)
 		fab_pool_put(b);
 		pool_end(pool);
 	}
+	/* A size that does not fill them. */
+	struct fab_pool_params p = { .also = 20032, .huge_pages = true };
+	struct fab_pool *pool;
+	struct fab_buf *a;
+
+	maps = unmaps = 0;
+	CU_ASSERT_EQUAL_FATAL(fab_pool_create(&test_dom, &p, &pool), 0);
+	a = fab_pool_get(pool, 20000);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(a);
+	CU_ASSERT_EQUAL(a->mr->len, 2 * MiB);
+	fab_pool_put(a);
+	fab_pool_destroy(pool);
+	CU_ASSERT_EQUAL(maps, unmaps);
 	/* Not asked for: not tried. */
-	struct fab_pool *pool = pool_new(0, false);
+	pool = pool_new(0, false);
 
 	fab_pool_put(fab_pool_get(pool, 4 * MiB));
 	CU_ASSERT_EQUAL(huge_tries, 0);
@@ -508,7 +524,7 @@ static void test_also(void)
 
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		struct fab_pool_params p = { .also = t[i].also };
-		struct fab_buf *a, *b;
+		struct fab_buf *a, *b, *held[3];
 		struct fab_pool *pool;
 
 		CU_ASSERT_EQUAL_FATAL(fab_pool_create(&test_dom, &p, &pool), 0);
@@ -520,6 +536,9 @@ static void test_also(void)
 		CU_ASSERT_EQUAL(fab_pool_size(pool, t[i].ask), t[i].get);
 		CU_ASSERT_EQUAL(fab_pool_promised(pool), t[i].promised);
 		CU_ASSERT_EQUAL((uintptr_t)a->addr % 64, 0);
+		CU_ASSERT_EQUAL(a->mr->len % 4096, 0);
+		CU_ASSERT_TRUE((char *)a->addr + a->size <=
+			       (char *)a->mr->addr + a->mr->len);
 		CU_ASSERT_EQUAL(stats(pool).bytes_in_use, 2 * t[i].get);
 		memset(a->addr, 1, a->size);
 		memset(b->addr, 2, b->size);
@@ -530,7 +549,18 @@ static void test_also(void)
 		CU_ASSERT_TRUE(fab_pool_promise(pool, 1));
 		CU_ASSERT_EQUAL(stats(pool).bytes_in_use, t[i].promised);
 		fab_pool_release(pool, 1);
+		CU_ASSERT_EQUAL(stats(pool).bytes_held % 4096, 0);
 		CU_ASSERT_EQUAL(stats(pool).gets, 3);
+		fab_pool_destroy(pool);
+		/* With less than a slab, all but what is no buffer. */
+		p.max_bytes = (t[i].get * 3 + 4095) / 4096 * 4096;
+		CU_ASSERT_EQUAL_FATAL(fab_pool_create(&test_dom, &p, &pool), 0);
+		for (unsigned int n = 0; n < 3; n++)
+			held[n] = fab_pool_get(pool, t[i].ask);
+		CU_ASSERT_PTR_NOT_NULL(held[2]);
+		CU_ASSERT_PTR_NULL(fab_pool_get(pool, 4 * MiB));
+		for (unsigned int n = 0; n < 3; n++)
+			fab_pool_put(held[n]);
 		fab_pool_destroy(pool);
 	}
 }
