@@ -16,6 +16,10 @@
  * function over bounded bytes: no allocation, no state, any thread; loops are
  * bounded by the input. A stream that ends early or contradicts itself gives
  * -EBADMSG, never a read out of bounds.
+ *
+ * The head of a Call is decoded once, by ulb_call_head(), and what it says stays
+ * with whoever has the Call. All else that is asked of a Call takes that, goes on
+ * where the arguments begin, and may be asked of less or more of the same stream.
  */
 #ifndef RPCRDMA_NFS_H
 #define RPCRDMA_NFS_H
@@ -76,12 +80,18 @@ struct ulb_call {
 	uint32_t xid;
 	uint32_t prog, vers, proc;
 	uint32_t flavor; /* of the credential */
+	uint32_t cred_len; /* likewise: octets of its body, without roundup */
 	uint32_t gss_proc, gss_service; /* RPCSEC_GSS only */
 	bool ddp; /* reduction is allowed by the credential [H3] */
 	bool nfs; /* a program and version this binding knows */
-	uint32_t body; /* where the arguments begin in the stream */
-	uint32_t minor; /* NFSv4 COMPOUND, set by ulb_scan_call() */
-	/* Of a COMPOUND set by ulb_scan_call() and ulb_classify(). */
+	bool readable; /* it has been decoded to its end; else nfs is false */
+	/* Where that is, and the arguments begin; or how far it could be read. */
+	uint32_t body;
+	/* The operations of a COMPOUND have been read as far as they can be, by
+	 * whichever came first of ulb_take_reads(), ulb_classify() and
+	 * ulb_scan_call(), so that what follows is set. */
+	bool classified;
+	uint32_t minor;
 	enum ulb_class op_class;
 	/* Likewise: among its operations, as far as they were read, is one */
 	bool ends_state; /* that ends state of a file: CLOSE, DELEGRETURN */
@@ -112,19 +122,19 @@ struct ulb_scan {
 /*
  * ulb_call_head - decode the head of a Call (RFC 5531, 9), as far as the
  * verifier. Enough of the stream for that must be in @iov.
- * 0 or -EBADMSG.
+ * 0 or -EBADMSG, as c->readable says.
  */
 int ulb_call_head(const struct iovec *iov, unsigned int niov,
 		  struct ulb_call *c);
 
 /*
- * ulb_classify - the head, and the class of the operation
+ * ulb_classify - the class of the operation, unless it is known
  *
  * Of a COMPOUND no more is read than that takes. A body that cannot be read is
- * of the class of what can. 0, or -EBADMSG if the head cannot be.
+ * of the class of what can.
  */
-int ulb_classify(const struct iovec *iov, unsigned int niov,
-		 struct ulb_call *c);
+void ulb_classify(const struct iovec *iov, unsigned int niov,
+		  struct ulb_call *c);
 
 /*
  * How many data item Read chunks a Responder takes with this Call [E3]:
@@ -142,27 +152,30 @@ struct ulb_read {
 /*
  * ulb_take_reads - does a Responder take the Read chunks of a Call? [E3]
  *
- * @iov: the Call without what is in them; @reads: the first @n of @total, in
- * order. They must not be more than are taken with this Call, and each at the
- * Position of an eligible argument (A.1). Only as far as the Call can be read:
- * beyond that, and if the head cannot be, it is the program that refuses it. With
- * an @n of 0 only their number is looked at.
+ * @iov: the Call without what is in them; @c: its head, readable or not; @reads:
+ * the first @n of @total, in order. They must not be more than are taken with this
+ * Call, and each at the Position of an eligible argument (A.1). Only as far as the
+ * Call can be read: beyond that, and if the head cannot be, it is the program that
+ * refuses it. With an @n of 0 only their number is looked at. What is taken leaves
+ * the head as it is.
  *
  * False: no; *@most: how many are taken of this Call as it is. True and
  * *@misfit: there is one whose length is not that of its argument (4.5.3.1),
  * with roundup or without, and nothing behind it has been looked at.
  */
 bool ulb_take_reads(const struct iovec *iov, unsigned int niov,
-		    const struct ulb_read *reads, unsigned int n,
-		    unsigned int total, unsigned int compound_max,
-		    unsigned int *most, bool *misfit);
+		    struct ulb_call *c, const struct ulb_read *reads,
+		    unsigned int n, unsigned int total,
+		    unsigned int compound_max, unsigned int *most,
+		    bool *misfit);
 
 /*
  * ulb_scan_call - find the eligible arguments and results of a whole,
  * unreduced Call. Unknown programs give an empty scan. A COMPOUND with an
  * operation this binding does not know is scanned up to it; items after it
  * are not reduced, and scan->reply_max is 0.
- * 0 or -EBADMSG (then nothing may be reduced and the Call goes as it is).
+ * 0; or -EBADMSG, and the scan is empty: nothing may be reduced and the Call goes
+ * as it is.
  */
 int ulb_scan_call(const struct iovec *iov, unsigned int niov,
 		  struct ulb_call *c, struct ulb_scan *scan);
@@ -194,7 +207,8 @@ struct ulb_bulk {
  * allow a change. Returns how many there are, which may be more than @max.
  */
 unsigned int ulb_scan_bulk(const struct iovec *iov, unsigned int niov,
-			   struct ulb_bulk *bulk, unsigned int max);
+			   const struct ulb_call *c, struct ulb_bulk *bulk,
+			   unsigned int max);
 
 /*
  * ulb_scan_reply - find the eligible results in the Reply to @c
@@ -256,9 +270,8 @@ struct ulb_session {
  * ulb_read_session - the successful SEQUENCE, and CREATE_SESSION (18.36),
  * BIND_CONN_TO_SESSION (18.34) or DESTROY_SESSION (18.37) after it or alone
  *
- * @c: from ulb_classify() or ulb_scan_call() of the Call in @call; @results:
- * the encoded results, from the COMPOUND's status on, to which positions
- * relate. No more is read than the first two operations. What session was
+ * @c: of the Call in @call; @results: the encoded results, from the COMPOUND's
+ * status on, to which positions relate. No more is read than the first two operations. What session was
  * destroyed stands in the Call alone: that cannot be told under RPCSEC_GSS
  * integrity or privacy. 0 or -EBADMSG.
  */

@@ -327,7 +327,8 @@ struct rt_conn_info {
 
 /* A Call before its data items are read. */
 struct rt_vet {
-	/* Its stream without them. */
+	/* Its stream without them: what is before the first is also how the whole
+	 * begins. */
 	const struct rt_piece *pieces;
 	unsigned int npieces;
 	/* So many Read chunks, and the first of them, in order. */
@@ -340,6 +341,9 @@ struct rt_vet {
 	 * so of chunks that do not go with it. If that is all that is wrong,
 	 * the Call is delivered as a torn one. */
 	bool torn;
+	/* rt_call_user() of the Call: what is left here is there when it is
+	 * delivered (rt_call.vetted). */
+	void *user;
 };
 
 /*
@@ -571,6 +575,7 @@ struct rt_call {
 	 * are beyond its end, or vet() has said that they do not go with it:
 	 * arguments that cannot be read (7.2). */
 	bool torn;
+	bool vetted; /* vet() has seen it, and its area is as that has left it */
 };
 
 /*
@@ -579,8 +584,8 @@ struct rt_call {
  * of that counts as execution.
  */
 void rt_call_begin(struct rt_call *call);
-/* The call_user_size octets. What is in them when the Call is delivered is
- * left over from others. */
+/* The call_user_size octets. What is in them when a Call is delivered that has not
+ * been vetted is left over from others. */
 void *rt_call_user(struct rt_call *call);
 
 /*

@@ -85,18 +85,20 @@ static void *op_open(struct rt_conn *c, void *ctx, bool *refuse)
 static uint32_t op_vet(struct rt_conn *c, struct rt_vet *v, uint32_t *max)
 {
 	struct gr_xprt *x = rt_conn_user(c);
+	struct nrt_call *nc = v->user;
 	struct iovec iov[RT_MAX_PIECES];
 	struct ulb_read reads[RT_MAX_CHUNKS];
-	unsigned int n, most;
+	unsigned int niov, n, most;
 	bool misfit;
 
 	/* Of a torn Call, which nothing is read of, just their number. */
 	for (n = 0; n < v->nreads && !v->torn; n++)
 		reads[n] = (struct ulb_read){ v->reads[n].position,
 					      v->reads[n].length };
-	if (ulb_take_reads(iov, rt_to_iov(v->pieces, v->npieces, iov), reads, n,
-			   v->total, x->srv->cfg.max_read_chunks, &most,
-			   &misfit)) {
+	niov = rt_to_iov(v->pieces, v->npieces, iov);
+	ulb_call_head(iov, niov, &nc->head);
+	if (ulb_take_reads(iov, niov, &nc->head, reads, n, v->total,
+			   x->srv->cfg.max_read_chunks, &most, &misfit)) {
 		v->torn = v->torn || misfit;
 		return 0;
 	}

@@ -100,21 +100,16 @@ static void call_park(struct gw_call *call, bool again, bool seen)
  */
 static bool call_repeatable(const struct gw_call *call)
 {
-	struct iovec iov[GW_PIECES];
-	struct ulb_call head;
+	const struct ulb_call *head = &call->head;
 
-	if (gw_call_is_gss(call) || call->head.prog != ULB_PROG_NFS)
+	if (gw_call_is_gss(call) || head->prog != ULB_PROG_NFS)
 		return true;
-	if (ulb_classify(iov,
-			 rt_to_iov(call->rec.piece, call->rec.npieces, iov),
-			 &head))
-		return false;
-	if (head.vers == 4)
+	if (head->vers == 4)
 		/* Of a class behind that may be what changes something too. */
-		return head.sequence || (head.op_class != ULB_CLASS_other &&
-					 head.op_class < ULB_CLASS_change);
-	return head.op_class != ULB_CLASS_other &&
-	       head.op_class != ULB_CLASS_change;
+		return head->sequence || (head->op_class != ULB_CLASS_other &&
+					  head->op_class < ULB_CLASS_change);
+	return head->op_class != ULB_CLASS_other &&
+	       head->op_class != ULB_CLASS_change;
 }
 
 /* RDMA2_ERROR names what is missing: try once with that [E5]. */

@@ -67,6 +67,7 @@ enum gw_take gw_call_take(struct gw_client *c, struct gw_record *rec,
 	call->rq = rq;
 	call->plain = c->calls.no_chunks;
 	call->charge = 0;
+	call->head = *gw_fit_head(&c->fit, rec);
 	gw_record_move(&call->rec, rec);
 	if (!gw_call_plan(call) || !gw_call_charge(call)) {
 		bool never = call->charge > c->gw->shares.limit;

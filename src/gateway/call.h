@@ -41,7 +41,7 @@ struct gw_call {
 	size_t cost; /* octets counted in gw_calls.held */
 	size_t charge; /* of the share, beside the buffers */
 	struct gw_record rec;
-	struct ulb_call head;
+	struct ulb_call head; /* decoded by gw_fit_head() */
 	struct ulb_scan scan;
 	struct rt_item items[ULB_MAX_ITEMS];
 	struct rt_sink sinks[ULB_MAX_ITEMS];

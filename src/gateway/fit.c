@@ -27,11 +27,22 @@
 /* Kept free for what is not data, of the longest record. */
 #define FIT_PART 32
 
-static unsigned int scan(const struct gw_record *r, struct ulb_bulk *b)
+const struct ulb_call *gw_fit_head(struct gw_fit *f, const struct gw_record *r)
 {
 	struct iovec iov[GW_PIECES];
 
-	return ulb_scan_bulk(iov, rt_to_iov(r->piece, r->npieces, iov), b,
+	if (!f->head.readable)
+		ulb_call_head(iov, rt_to_iov(r->piece, r->npieces, iov),
+			      &f->head);
+	return &f->head;
+}
+
+static unsigned int scan(const struct gw_record *r, const struct ulb_call *head,
+			 struct ulb_bulk *b)
+{
+	struct iovec iov[GW_PIECES];
+
+	return ulb_scan_bulk(iov, rt_to_iov(r->piece, r->npieces, iov), head, b,
 			     FIT_BULKS);
 }
 
@@ -94,16 +105,11 @@ static void shorten(struct gw_fit *f, struct gw_record *r,
 	}
 }
 
-/* Could there be what could be left out, by its first GW_FIT_HEAD octets? */
-static bool ever(const struct gw_record *r)
+/* Could there be what could be left out, by its head? */
+static bool ever(const struct ulb_call *head)
 {
-	struct iovec iov[GW_PIECES];
-	struct ulb_call call;
-
-	if (ulb_call_head(iov, rt_to_iov(r->piece, r->npieces, iov), &call))
-		return false;
-	return call.nfs && call.ddp &&
-	       (call.op_class == ULB_CLASS_write || call.vers == 4);
+	return head->nfs && head->ddp &&
+	       (head->op_class == ULB_CLASS_write || head->vers == 4);
 }
 
 /*
@@ -115,7 +121,7 @@ static bool fit(struct gw_client *c, struct gw_record *r,
 		const struct gw_buf *rx)
 {
 	struct ulb_bulk b[FIT_BULKS];
-	unsigned int n = scan(r, b), cut = 0;
+	unsigned int n = scan(r, gw_fit_head(&c->fit, r), b), cut = 0;
 	size_t w = FIT_LEAST;
 
 	if (!n || n > FIT_BULKS)
@@ -148,7 +154,7 @@ bool gw_fit_over(struct gw_client *c, struct gw_record *r,
 		return false;
 	if (!f->judged && r->len >= GW_FIT_HEAD) {
 		f->judged = true;
-		if (!ever(r))
+		if (!ever(gw_fit_head(f, r)))
 			return true;
 	}
 	return r->len >= max && !fit(c, r, rx);
@@ -237,7 +243,7 @@ void gw_fit_counts(struct gw_call *call)
 {
 	struct ulb_bulk b[FIT_BULKS];
 	struct gw_client *c = call->c;
-	unsigned int n = scan(&call->rec, b), nchunks, lowered;
+	unsigned int n = scan(&call->rec, &call->head, b), nchunks, lowered;
 	size_t room = chunk_room(c, call);
 
 	if (n > FIT_BULKS)

@@ -8,6 +8,7 @@
 #define RPCRDMA_GATEWAY_FIT_H
 
 #include "gateway/record.h"
+#include "rpcrdma/nfs.h"
 
 struct gw_call;
 struct gw_client;
@@ -16,6 +17,7 @@ struct gw_client;
 #define GW_FIT_HEAD 840
 
 struct gw_fit {
+	struct ulb_call head; /* gw_fit_head(), once it is readable */
 	bool judged; /* the record is too long, and may be fitted */
 	/* Of the data that come, octets to be kept, and then not. */
 	size_t until, drop;
@@ -47,9 +49,13 @@ size_t gw_fit_same(const struct gw_client *c, const struct gw_record *r,
 		   size_t n);
 /* So many of that kind have come. */
 void gw_fit_took(struct gw_fit *f, size_t n);
-/* The next record may be too long, too. */
+/* What the head of the record @r says, the one that is being received: all of that
+ * must be here. */
+const struct ulb_call *gw_fit_head(struct gw_fit *f, const struct gw_record *r);
+/* The next record has another head, and may be too long, too. */
 static inline void gw_fit_next(struct gw_fit *f)
 {
+	f->head.readable = false;
 	f->judged = false;
 }
 

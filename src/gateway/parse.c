@@ -53,6 +53,7 @@ static bool take_record(struct gw_client *c)
 		}
 	}
 	c->rx.have_record = false;
+	gw_fit_next(&c->fit);
 	c->rx.stalled_since = 0;
 	gw_share_served(&c->share);
 	/* The next record may have begun. */
@@ -113,7 +114,6 @@ static bool parse_all(struct gw_client *c)
 				return false;
 			}
 			c->rx.have_record = true;
-			gw_fit_next(&c->fit);
 			gw_share_in_stop(&c->share);
 			if (!take_record(c))
 				return false;

@@ -25,18 +25,12 @@ bool gw_call_plan(struct gw_call *call)
 	struct rt_request *rq = call->rq;
 	struct iovec iov[GW_PIECES];
 	size_t sum = 0, inlined = 0, most = gw_sinks_most(c->gw);
-	int rc;
 
 	gw_fit_counts(call);
-	rc = ulb_scan_call(iov,
-			   rt_to_iov(call->rec.piece, call->rec.npieces, iov),
-			   &call->head, &call->scan);
-	if (rc) {
-		/* As it is, for the server to judge [nfs.h]. */
-		call->scan.nargs = 0;
-		call->scan.nresults = 0;
-		call->scan.reply_max = 0;
-	}
+	/* What cannot be scanned goes as it is, for the server to judge. */
+	(void)ulb_scan_call(iov,
+			    rt_to_iov(call->rec.piece, call->rec.npieces, iov),
+			    &call->head, &call->scan);
 	rq->nitems = 0;
 	rq->nsinks = 0;
 	for (unsigned int i = 0; i < call->scan.nargs && !call->plain; i++) {

@@ -17,8 +17,15 @@ static int compound_head(struct ulb_call *c, struct ulb_cur *cur, uint32_t *tag,
 	return 0;
 }
 
-/* -EBADMSG, or is it one whose arguments are known? */
-static int next_op(struct ulb_call *c, struct ulb_cur *cur, uint32_t *op)
+static void note_sequence(struct ulb_call *c, struct ulb_cur args)
+{
+	c->sequence = !ulb_get_session(&args, c->session);
+}
+
+/* The operation at @index: -EBADMSG, or is it one whose arguments are known? What
+ * it says of the COMPOUND is noted. */
+static int next_op(struct ulb_call *c, struct ulb_cur *cur, uint32_t index,
+		   uint32_t *op)
 {
 	if (ulb_get32(cur, op))
 		return -EBADMSG;
@@ -36,12 +43,9 @@ static int next_op(struct ulb_call *c, struct ulb_cur *cur, uint32_t *op)
 		c->ends_session = true;
 	else if (*op == OP_GET_DIR_DELEGATION || *op == OP_READ_PLUS)
 		c->optional = true;
+	else if (*op == OP_SEQUENCE && !index)
+		note_sequence(c, *cur);
 	return 1;
-}
-
-static void note_sequence(struct ulb_call *c, struct ulb_cur args)
-{
-	c->sequence = !ulb_get_session(&args, c->session);
 }
 
 void ulb_nfs4_classify(struct ulb_call *c, struct ulb_walk *w)
@@ -50,9 +54,8 @@ void ulb_nfs4_classify(struct ulb_call *c, struct ulb_walk *w)
 
 	if (compound_head(c, &w->cur, &tag, &count))
 		return;
-	for (uint32_t i = 0; i < count && next_op(c, &w->cur, &op) > 0; i++) {
-		if (!i && op == OP_SEQUENCE)
-			note_sequence(c, w->cur);
+	for (uint32_t i = 0; i < count && next_op(c, &w->cur, i, &op) > 0;
+	     i++) {
 		/* Nothing more can be found, or nothing follows. */
 		if (i + 1 == count ||
 		    (c->op_class == ULB_NCLASSES - 1 && c->ends_state &&
@@ -76,10 +79,9 @@ bool ulb_stray_end(const struct iovec *args, unsigned int n, size_t at,
 	ulb_cur_init(&w.cur, args, n);
 	if (ulb_skip(&w.cur, at) || compound_head(&c, &w.cur, &tag, &count))
 		return false;
-	for (uint32_t i = 0; i < count && next_op(&c, &w.cur, &op) > 0; i++) {
+	for (uint32_t i = 0; i < count && next_op(&c, &w.cur, i, &op) > 0;
+	     i++) {
 		here = w.cur;
-		if (!i && op == OP_SEQUENCE)
-			note_sequence(&c, here);
 		if (op == OP_DESTROY_SESSION && !ulb_get_session(&here, id) &&
 		    !bound(ctx, id) &&
 		    !(c.sequence && !memcmp(id, c.session, sizeof(id)))) {
@@ -105,7 +107,8 @@ bool ulb_find_optional(const struct iovec *args, unsigned int n, size_t at,
 	if (ulb_skip(&w.cur, at) || compound_head(&c, &w.cur, &tag, &count))
 		return false;
 	count_at = (size_t)w.cur.pos - 4;
-	for (uint32_t i = 0; i < count && next_op(&c, &w.cur, &op) > 0; i++) {
+	for (uint32_t i = 0; i < count && next_op(&c, &w.cur, i, &op) > 0;
+	     i++) {
 		if (c.optional) {
 			optional->index = i;
 			optional->op = op;
@@ -132,9 +135,9 @@ int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
 	/* The tag of a Call returns with its Reply. */
 	bound += 4 + ulb_roundup(tag);
 
-	while (count--) {
+	for (uint32_t i = 0; i < count; i++) {
 		origin = w->cur.pos;
-		rc = next_op(c, &w->cur, &op);
+		rc = next_op(c, &w->cur, i, &op);
 		if (rc < 0)
 			return rc;
 		if (!rc) {
@@ -169,7 +172,8 @@ int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
 	return 0;
 }
 
-void ulb_nfs4_bulk(struct ulb_call *c, struct ulb_walk *w, struct ulb_bulks *b)
+void ulb_nfs4_bulk(const struct ulb_call *call, struct ulb_walk *w,
+		   struct ulb_bulks *b)
 {
 	/* Octets of the arguments before the count. */
 	static const uint8_t before[OP_LIMIT] = {
@@ -178,12 +182,14 @@ void ulb_nfs4_bulk(struct ulb_call *c, struct ulb_walk *w, struct ulb_bulks *b)
 		[OP_READDIR] = 20,
 		[OP_WRITE] = 28,
 	};
+	struct ulb_call c = *call;
 	uint32_t tag, count, op;
 	unsigned int nth = 0;
 
-	if (compound_head(c, &w->cur, &tag, &count))
+	if (compound_head(&c, &w->cur, &tag, &count))
 		return;
-	while (count-- && next_op(c, &w->cur, &op) > 0) {
+	for (uint32_t i = 0; i < count && next_op(&c, &w->cur, i, &op) > 0;
+	     i++) {
 		struct ulb_cur args = w->cur;
 		struct ulb_bulk k = { .kind = op == OP_READ  ? ULB_BULK_READ :
 					      op == OP_WRITE ? ULB_BULK_WRITE :

@@ -151,6 +151,12 @@ extern const struct ulb_arm *const ulb_nfs4_res[OP_LIMIT];
 #define ULB_UNBOUNDED UINT64_MAX
 uint64_t ulb_nfs4_bound(uint32_t op, const struct ulb_cur *args);
 
+/*
+ * head.c: the head of a Reply as far as the accept_stat. 1 if results of the
+ * program follow, 0 if it is another answer, or -EBADMSG.
+ */
+int ulb_reply_head(struct ulb_cur *cur);
+
 /* The body of a Call or Reply, the cursor in @w standing at its beginning. */
 int ulb_nfs3_scan_call(const struct ulb_call *c, struct ulb_walk *w,
 		       struct ulb_scan *scan);
@@ -165,7 +171,8 @@ struct ulb_bulks {
 };
 void ulb_nfs3_bulk(const struct ulb_call *c, struct ulb_walk *w,
 		   struct ulb_bulks *b);
-void ulb_nfs4_bulk(struct ulb_call *c, struct ulb_walk *w, struct ulb_bulks *b);
+void ulb_nfs4_bulk(const struct ulb_call *call, struct ulb_walk *w,
+		   struct ulb_bulks *b);
 
 /* classes.c: by procedure and by operation number. */
 enum ulb_class ulb_nfs3_class(uint32_t proc);

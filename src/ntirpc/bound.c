@@ -68,9 +68,8 @@ void nrt_bound_check(struct nrt_call *nc, XDR *xdrs, void *what, size_t length)
 	unsigned int n;
 	size_t at;
 
-	if (!nc->bound || !nc->readable ||
-	    (!nc->head.ends_session &&
-	     nc->head.op_class != ULB_CLASS_protected))
+	if (!nc->bound || (!nc->head.ends_session &&
+			   nc->head.op_class != ULB_CLASS_protected))
 		return;
 	n = nrt_args_look(nc, xdrs, what, length, iov, &at);
 	if (!ulb_stray_end(iov, n, at, is_bound, nc->bound, &nc->stray))

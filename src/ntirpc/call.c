@@ -74,11 +74,13 @@ XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max)
 	nc->peer = 0;
 	nc->reply = (struct rt_reply){ 0 };
 	n = rt_to_iov(call->pieces, call->npieces, iov);
-	nc->readable = !ulb_classify(iov, n, &nc->head);
-	call->op_class = nc->readable ? nc->head.op_class : ULB_CLASS_other;
+	if (!call->vetted)
+		ulb_call_head(iov, n, &nc->head);
+	ulb_classify(iov, n, &nc->head);
+	call->op_class = nc->head.op_class;
 	/* Arguments that end before they begin: whoever authenticates the Call
 	 * then says that they cannot be read (7.2). */
-	if (call->torn && nc->readable)
+	if (call->torn && nc->head.readable)
 		shorten(call, nc->head.body);
 	nrt_decode_init(&nc->in, call->pieces, call->npieces, drop);
 	return &nc->in.xdrs;
@@ -148,16 +150,15 @@ static void find_items(struct nrt_call *nc)
 	struct iovec iov[RT_MAX_PIECES];
 	struct ulb_item found[ULB_MAX_ITEMS];
 	struct ulb_scan scan = { 0 };
-	struct ulb_call head;
 	unsigned int n, count = 0;
 
-	if (!nc->readable || !nc->head.ddp || !nc->head.nfs)
+	if (!nc->head.ddp || !nc->head.nfs)
 		return;
-	/* Results come in the order of their operations. */
+	/* Results come in the order of their operations; none of a Call that
+	 * cannot be scanned. */
 	if (nc->call->ranged) {
 		n = rt_to_iov(nc->call->pieces, nc->call->npieces, iov);
-		if (ulb_scan_call(iov, n, &head, &scan))
-			scan.nresults = 0;
+		(void)ulb_scan_call(iov, n, &nc->head, &scan);
 	}
 	n = rt_to_iov(r->pieces, r->npieces, iov);
 	if (ulb_scan_reply(&nc->head, iov, n, NULL, 0, found, ULB_MAX_ITEMS,
@@ -413,9 +414,9 @@ static uint64_t sum_asker(const struct nrt_call *nc)
 {
 	const struct rt_call *call = nc->call;
 	struct asker a = { .length = call->len };
-	uint32_t len, skip = 0;
+	uint32_t len = nc->head.cred_len, skip = 0;
 
-	if (!word_at(call, 28, &len) || len > sizeof(a.cred))
+	if (len > sizeof(a.cred))
 		return 0;
 	/* The stamp; version, procedure and sequence number. */
 	if (nc->head.flavor == AUTH_SYS)
@@ -446,7 +447,7 @@ void nrt_xp_checksum(struct svc_req *req, void *what, size_t length)
 		what = head;
 	}
 	req->rq_cksum = nrt_checksum(what, length);
-	if (nc && nc->readable)
+	if (nc && nc->head.readable)
 		req->rq_cksum ^= sum_asker(nc);
 	if (nc) {
 		nrt_bound_check(nc, req->rq_xdrs, given, ngiven);

@@ -38,8 +38,8 @@ struct nrt_call {
 	struct nrt_encode out;
 	struct rt_reply reply;
 	struct rt_item items[ULB_MAX_ITEMS];
+	/* Of a Call that has been vetted, by vet(); else by nrt_call_open(). */
 	struct ulb_call head;
-	bool readable; /* the head is */
 	struct nrt_clnts *clnts; /* the server's; NULL: sessions do not matter */
 	/* The owner's, or NULL: it has been executed, and is about to be
 	 * answered or dropped. Once. */

@@ -160,8 +160,7 @@ static bool decode_args(XDR *xdrs, void *where)
 void nrt_lend_args(struct nrt_call *nc, struct svc_req *req)
 {
 	if (!atomic_load_explicit(&lend.malloc_, memory_order_relaxed) ||
-	    !nc->readable || !nc->head.nfs ||
-	    nc->head.op_class != ULB_CLASS_write ||
+	    !nc->head.nfs || nc->head.op_class != ULB_CLASS_write ||
 	    (nc->head.flavor != AUTH_NONE && nc->head.flavor != AUTH_SYS))
 		return;
 	asked.req = req;

@@ -26,8 +26,7 @@ void nrt_optional_check(struct nrt_call *nc, XDR *xdrs, void *what,
 	unsigned int n;
 	size_t at;
 
-	if (!nc->readable ||
-	    (!nc->head.optional && nc->head.op_class != ULB_CLASS_protected))
+	if (!nc->head.optional && nc->head.op_class != ULB_CLASS_protected)
 		return;
 	n = nrt_args_look(nc, xdrs, what, length, iov, &at);
 	if (!ulb_find_optional(iov, n, at, &nc->optional))

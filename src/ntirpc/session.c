@@ -17,7 +17,7 @@ bool nrt_session_looks(const struct nrt_call *nc)
 {
 	const struct ulb_call *head = &nc->head;
 
-	return nc->clnts && nc->readable && head->nfs && head->vers == 4 &&
+	return nc->clnts && head->nfs && head->vers == 4 &&
 	       (head->op_class == ULB_CLASS_session ||
 		head->op_class == ULB_CLASS_protected || nc->is_stray ||
 		nc->is_optional || nrt_clnts_troubled(nc->clnts) ||

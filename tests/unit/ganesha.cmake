@@ -37,6 +37,11 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/gate.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/greet.c
 		LIBS rpcrdma_ntirpc)
+	rpcrdma_unit(ganesha-heads ganesha_heads.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/ops.c
+		LIBS rpcrdma_ntirpc rpcrdma_loop)
+	target_link_options(unit-ganesha-heads PRIVATE
+		-Wl,--wrap=ulb_call_head)
 	rpcrdma_unit(ganesha-control ganesha_control.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/control.c LIBS Threads::Threads)
 	rpcrdma_unit(ganesha-lead ganesha_lead.c

@@ -6,4 +6,14 @@ rpcrdma_unit(gateway-options gateway_options.c
 rpcrdma_unit(gateway-plan gateway_plan.c
 	${PROJECT_SOURCE_DIR}/src/gateway/plan.c
 	LIBS rpcrdma_hostauth rpcrdma_tools rpcrdma_transport rpcrdma_nfs)
-rpcrdma_one_thread(unit-gateway-options unit-gateway-plan)
+rpcrdma_unit(gateway-heads gateway_heads.c
+	${PROJECT_SOURCE_DIR}/src/gateway/answer.c
+	${PROJECT_SOURCE_DIR}/src/gateway/books.c
+	${PROJECT_SOURCE_DIR}/src/gateway/call.c
+	${PROJECT_SOURCE_DIR}/src/gateway/fit.c
+	${PROJECT_SOURCE_DIR}/src/gateway/plan.c
+	${PROJECT_SOURCE_DIR}/src/gateway/record.c
+	LIBS rpcrdma_gw_share rpcrdma_hostauth rpcrdma_tools rpcrdma_transport
+	rpcrdma_nfs)
+target_link_options(unit-gateway-heads PRIVATE -Wl,--wrap=ulb_call_head)
+rpcrdma_one_thread(unit-gateway-heads unit-gateway-options unit-gateway-plan)

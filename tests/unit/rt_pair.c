@@ -11,6 +11,7 @@
 #include "unit.h"
 
 #define HEAD_WORDS 14
+#define VETTED 0xa7
 /* The head, and no items and no data. */
 #define PAIR_CALL_MIN ((HEAD_WORDS + 3) * 4)
 
@@ -104,12 +105,12 @@ static size_t read_wishes(const uint8_t *in, size_t len, struct rt_item *item,
 	return total;
 }
 
-static bool filled(struct rt_call *call)
+static bool filled(struct rt_call *call, uint8_t with)
 {
 	const uint8_t *user = rt_call_user(call);
 	size_t n = 0;
 
-	while (n < PAIR_CALL_USER && user[n] == (uint8_t)call->xid)
+	while (n < PAIR_CALL_USER && user[n] == with)
 		n++;
 	return n == PAIR_CALL_USER;
 }
@@ -124,7 +125,7 @@ void rt_pair_answer(struct rt_pair *p, struct rt_call *call)
 	size_t at = 0, total;
 
 	if (p->fills)
-		CU_ASSERT_TRUE(filled(call));
+		CU_ASSERT_TRUE(filled(call, (uint8_t)call->xid));
 	for (unsigned int i = 0; i < call->npieces; i++) {
 		memcpy(in + at, call->pieces[i].addr, call->pieces[i].len);
 		at += call->pieces[i].len;
@@ -179,6 +180,10 @@ static void on_call(struct rt_conn *c, struct rt_call *call)
 {
 	struct rt_pair *p = rt_conn_user(c);
 
+	/* What vet() has left is there, but not what others have. */
+	if (call->vetted)
+		CU_ASSERT_TRUE(filled(call, VETTED));
+	p->vets += call->vetted;
 	/* All of them are ours, until it is answered. */
 	memset(rt_call_user(call), (uint8_t)call->xid, PAIR_CALL_USER);
 	p->fills = true;
@@ -203,6 +208,7 @@ static uint32_t on_vet(struct rt_conn *c, struct rt_vet *v, uint32_t *max)
 	struct rt_pair *p = rt_conn_user(c);
 
 	p->vet = *v;
+	memset(v->user, VETTED, PAIR_CALL_USER);
 	p->vetted = 0;
 	for (unsigned int i = 0; i < v->npieces; i++)
 		p->vetted += v->pieces[i].len;

@@ -59,6 +59,7 @@ struct rt_pair {
 	/* What was vetted last, and the octets of its stream. */
 	struct rt_vet vet;
 	size_t vetted;
+	unsigned int vets; /* Calls of which it has left something */
 	unsigned int pollings;
 	/* Of the results: where their operations begin in the Call, or 0. */
 	uint32_t origin[RT_MAX_CHUNKS];

@@ -234,6 +234,15 @@ static void torn(void)
 	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
 	fab_conn_counters(r.fab, &after);
 	CU_ASSERT_EQUAL(before.peer_reads, after.peer_reads);
+	/* All of them had been vetted; what has no Read chunk is not. */
+	CU_ASSERT_EQUAL(r.p.vets, 6);
+	rt_raw_call(&r, 1, &(struct wire_call_desc){ 0 }, pay, 68);
+	rt_raw_run(&r);
+	CU_ASSERT_EQUAL_FATAL(r.p.nheld, 1);
+	CU_ASSERT_FALSE(r.p.held[0]->vetted);
+	rt_pair_answer(&r.p, r.p.held[--r.p.nheld]);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	CU_ASSERT_EQUAL(r.p.vets, 6);
 	CU_ASSERT_TRUE(rt_raw_silent(&r));
 	rt_raw_close(&r);
 }

@@ -18,7 +18,7 @@ static size_t bound(uint32_t op, const char *args)
 	x_u32(&x, op);
 	x_values(&x, args);
 	v = (struct iovec){ x.b, x.len };
-	CU_ASSERT_EQUAL(ulb_scan_call(&v, 1, &c, &s), 0);
+	CU_ASSERT_EQUAL(x_scan_call(&v, 1, &c, &s), 0);
 	return s.reply_max;
 }
 
@@ -97,14 +97,14 @@ static void sum(void)
 	x_compound_call(&x, 2, 2);
 	x_values(&x, "26 h v 512 4096 b 26 h v 512 8192 b");
 	v = (struct iovec){ x.b, x.len };
-	CU_ASSERT_EQUAL(ulb_scan_call(&v, 1, &c, &s), 0);
+	CU_ASSERT_EQUAL(x_scan_call(&v, 1, &c, &s), 0);
 	CU_ASSERT(s.reply_max >= one + 8192);
 	for (int first = 0; first < 2; first++) {
 		x_init(&x);
 		x_compound_call(&x, 2, 3);
 		x_values(&x, first ? "72 s 10 10" : "10 10 72 s");
 		v = (struct iovec){ x.b, x.len };
-		CU_ASSERT_EQUAL(ulb_scan_call(&v, 1, &c, &s), 0);
+		CU_ASSERT_EQUAL(x_scan_call(&v, 1, &c, &s), 0);
 		CU_ASSERT_EQUAL(s.reply_max, 0);
 	}
 }
@@ -123,7 +123,7 @@ static void tag(void)
 		x_opaque(&x, k ? 1001 : 0);
 		x_values(&x, "0 1 10");
 		v = (struct iovec){ x.b, x.len };
-		CU_ASSERT_EQUAL(ulb_scan_call(&v, 1, &c, &s), 0);
+		CU_ASSERT_EQUAL(x_scan_call(&v, 1, &c, &s), 0);
 		with[k] = s.reply_max;
 	}
 	CU_ASSERT_EQUAL(with[1] - with[0], 1004);
@@ -145,7 +145,7 @@ static void linux_client(void)
 	x_compound_call(&x, 1, 3);
 	x_values(&x, "53 n u u u 0 22 s 25 i h 1048576");
 	v = (struct iovec){ x.b, x.len };
-	CU_ASSERT_EQUAL(ulb_scan_call(&v, 1, &c, &s), 0);
+	CU_ASSERT_EQUAL(x_scan_call(&v, 1, &c, &s), 0);
 	CU_ASSERT_EQUAL(s.nargs, 0);
 	CU_ASSERT_EQUAL(s.nresults, 1);
 	CU_ASSERT_EQUAL(s.results[0], 1048576);
@@ -162,7 +162,7 @@ static void linux_client(void)
 	x_compound_call(&x, 2, 4);
 	x_values(&x, "53 n u u u 1 22 s 38 i h 0 D 9 2 24 3145728");
 	v = (struct iovec){ x.b, x.len };
-	CU_ASSERT_EQUAL(ulb_scan_call(&v, 1, &c, &s), 0);
+	CU_ASSERT_EQUAL(x_scan_call(&v, 1, &c, &s), 0);
 	CU_ASSERT(x_same(s.args, s.nargs, x.items, x.nitems));
 	CU_ASSERT_EQUAL(s.nresults, 0);
 	CU_ASSERT(s.reply_max > 0);
@@ -171,7 +171,7 @@ static void linux_client(void)
 	x_compound_call(&x, 2, 7);
 	x_values(&x, "53 n u u u 1 22 s 32 6 5 D s f 10 9 b 31");
 	v = (struct iovec){ x.b, x.len };
-	CU_ASSERT_EQUAL(ulb_scan_call(&v, 1, &c, &s), 0);
+	CU_ASSERT_EQUAL(x_scan_call(&v, 1, &c, &s), 0);
 	CU_ASSERT(x_same(s.args, s.nargs, x.items, x.nitems));
 
 	x_init(&x);

@@ -150,7 +150,7 @@ static void arguments4(void)
 		x_raw(&x, body, len);
 		x_values(&x, "38 i h 0 D");
 		v.iov_len = x.len;
-		rc = ulb_scan_call(&v, 1, &c, &s);
+		rc = x_scan_call(&v, 1, &c, &s);
 		if (rc && !strict(op))
 			continue;
 		ok = !rc && s.nargs &&
@@ -211,7 +211,7 @@ static void nfs3(void)
 		x_raw(&x, body, len);
 		v.iov_len = x.len;
 		if (call) {
-			rc = ulb_scan_call(&v, 1, &c, &s);
+			rc = x_scan_call(&v, 1, &c, &s);
 			n = s.nargs;
 			item[0] = s.args[0];
 		} else {
@@ -302,7 +302,7 @@ static void compound_call(void)
 	x_call(&x, ULB_PROG_NFS, 4, 1);
 	encode((zdrproc_t)zdr_COMPOUND4args, &args);
 	v.iov_len = x.len;
-	CU_ASSERT_EQUAL(ulb_scan_call(&v, 1, &c, &s), 0);
+	CU_ASSERT_EQUAL(x_scan_call(&v, 1, &c, &s), 0);
 	CU_ASSERT_EQUAL_FATAL(s.nargs, 2);
 	CU_ASSERT(marked(&s.args[0], data));
 	CU_ASSERT(marked(&s.args[1], text));

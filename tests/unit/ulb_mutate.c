@@ -122,7 +122,7 @@ static void calls(void)
 		build(true, &vers, &proc);
 		damage();
 		p = cut();
-		rc = ulb_scan_call(p.iov, p.n, &c, &s);
+		rc = x_scan_call(p.iov, p.n, &c, &s);
 		x_free(&p);
 		CU_ASSERT(rc == 0 || rc == -EBADMSG);
 		CU_ASSERT(s.nargs <= ULB_MAX_ITEMS);
@@ -196,7 +196,7 @@ static void noise(void)
 		p = cut();
 		c = x_compound();
 		if (i & 1) {
-			ulb_scan_call(p.iov, p.n, &c, &s);
+			x_scan_call(p.iov, p.n, &c, &s);
 			CU_ASSERT(inside(s.args, s.nargs, x.len));
 		} else {
 			ulb_scan_reply(&c, p.iov, p.n, NULL, 0, items,

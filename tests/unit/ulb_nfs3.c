@@ -49,7 +49,7 @@ static const struct {
 static int scan(struct pieces p, struct ulb_scan *s)
 {
 	struct ulb_call c;
-	int rc = ulb_scan_call(p.iov, p.n, &c, s);
+	int rc = x_scan_call(p.iov, p.n, &c, s);
 
 	x_free(&p);
 	return rc;
@@ -254,7 +254,7 @@ static void bounds(void)
 static unsigned int bulk(size_t len, struct ulb_bulk *b)
 {
 	struct pieces p = x_split(x.b, len, len / 2);
-	unsigned int n = ulb_scan_bulk(p.iov, p.n, b, 1);
+	unsigned int n = x_scan_bulk(p.iov, p.n, b, 1);
 
 	x_free(&p);
 	return n;

@@ -35,7 +35,7 @@ static void build_res(const struct row *r)
 static int scan_args(struct pieces p, struct ulb_scan *s)
 {
 	struct ulb_call c;
-	int rc = ulb_scan_call(p.iov, p.n, &c, s);
+	int rc = x_scan_call(p.iov, p.n, &c, s);
 
 	x_free(&p);
 	return rc;
@@ -166,7 +166,7 @@ static void minor_versions(void)
 		for (uint32_t m = 0; m < 4; m++) {
 			build_args(r, m);
 			v = (struct iovec){ x.b, x.len };
-			CU_ASSERT_EQUAL(ulb_scan_call(&v, 1, &c, &s), 0);
+			CU_ASSERT_EQUAL(x_scan_call(&v, 1, &c, &s), 0);
 			CU_ASSERT_EQUAL(c.minor, m);
 			if (m >= first && m < 3) {
 				expect(x_same(s.args, s.nargs, x.items,
@@ -204,7 +204,7 @@ static void unknown_op(void)
 		x_u32(&x, 38);
 		x_values(&x, "i h 0 4 u");
 		v = (struct iovec){ x.b, x.len };
-		CU_ASSERT_EQUAL(ulb_scan_call(&v, 1, &c, &s), 0);
+		CU_ASSERT_EQUAL(x_scan_call(&v, 1, &c, &s), 0);
 		CU_ASSERT(x_same(s.args, s.nargs, x.items, 1));
 		CU_ASSERT_EQUAL(s.nresults, 1);
 		CU_ASSERT_EQUAL(s.results[0], 4096);
@@ -332,7 +332,7 @@ static void many_items(void)
 	for (int i = 0; i < 20; i++)
 		x_values(&x, "38 i h 0 D 25 i h 1000");
 	v = (struct iovec){ x.b, x.len };
-	CU_ASSERT_EQUAL(ulb_scan_call(&v, 1, &c, &s), 0);
+	CU_ASSERT_EQUAL(x_scan_call(&v, 1, &c, &s), 0);
 	CU_ASSERT_EQUAL(s.nresults, ULB_MAX_ITEMS);
 	CU_ASSERT(x_same(s.args, s.nargs, x.items, ULB_MAX_ITEMS));
 	/* Four of the data items stay in the Reply. */
@@ -383,7 +383,7 @@ static void bulks(void)
 	x_fill(&x, 99);
 	for (size_t len = 0; len <= x.len; len++) {
 		struct pieces p = x_split(x.b, len, len / 3);
-		unsigned int n = ulb_scan_bulk(p.iov, p.n, b, 6), k = 0;
+		unsigned int n = x_scan_bulk(p.iov, p.n, b, 6), k = 0;
 
 		x_free(&p);
 		while (k < 6 && want[k].at + 4 <= len)
@@ -399,8 +399,7 @@ static void bulks(void)
 	}
 	/* Not one more than there is room for is told, but counted. */
 	memset(b, 0, sizeof(b));
-	CU_ASSERT_EQUAL(ulb_scan_bulk(&(struct iovec){ x.b, x.len }, 1, b, 2),
-			6);
+	CU_ASSERT_EQUAL(x_scan_bulk(&(struct iovec){ x.b, x.len }, 1, b, 2), 6);
 	CU_ASSERT_EQUAL(b[1].at, want[1].at);
 	CU_ASSERT_EQUAL(b[2].at, 0);
 }

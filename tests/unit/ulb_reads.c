@@ -17,8 +17,10 @@ static unsigned int judge(const struct ulb_read *r, unsigned int n,
 			  unsigned int size)
 {
 	static uint8_t b[X_MAX];
+	struct iovec whole = { x.b, x.len };
 	unsigned int most = 99;
 	size_t len = 0, at = 0;
+	struct ulb_call c, d;
 	struct pieces p;
 	bool ok, misfit = true;
 
@@ -32,9 +34,16 @@ static unsigned int judge(const struct ulb_read *r, unsigned int n,
 	memcpy(b + len, x.b + at, x.len - at);
 	len += x.len - at;
 	p = x_shred(b, len, size);
-	ok = ulb_take_reads(p.iov, p.n, r, n, n, MOST, &most, &misfit);
+	(void)ulb_call_head(p.iov, p.n, &c);
+	ok = ulb_take_reads(p.iov, p.n, &c, r, n, n, MOST, &most, &misfit);
 	x_free(&p);
 	CU_ASSERT(most <= MOST);
+	/* What has been found so far is what would be found in the end. */
+	if (misfit)
+		whole = (struct iovec){ b, len };
+	ulb_classify(&whole, 1, &c);
+	(void)x_classify(&whole, 1, &d);
+	CU_ASSERT(!ok || !memcmp(&c, &d, sizeof(c)));
 	if (ok)
 		return misfit ? MISFIT : 0;
 	return 1 + most;
@@ -201,7 +210,9 @@ static void several(void)
 {
 	bool misfit;
 	struct ulb_read r[3];
+	struct ulb_call c;
 	unsigned int most;
+	struct iovec v;
 
 	x_init(&x);
 	x_compound_call(&x, 1, 4);
@@ -245,11 +256,13 @@ static void several(void)
 	x_call(&x, ULB_PROG_NFS, 3, 7);
 	x_values(&x, "s h u 2 D");
 	r[0] = (struct ulb_read){ x.items[0].position, 4 };
-	CU_ASSERT_FALSE(ulb_take_reads(&(struct iovec){ x.b, x.len }, 1, r, 0,
-				       2, MOST, &most, &misfit));
+	v = (struct iovec){ x.b, x.len };
+	CU_ASSERT_EQUAL(ulb_call_head(&v, 1, &c), 0);
+	CU_ASSERT_FALSE(
+		ulb_take_reads(&v, 1, &c, r, 0, 2, MOST, &most, &misfit));
 	CU_ASSERT_EQUAL(most, 1);
-	CU_ASSERT_TRUE(ulb_take_reads(&(struct iovec){ x.b, x.len }, 1, r, 0, 1,
-				      MOST, &most, &misfit));
+	CU_ASSERT_TRUE(
+		ulb_take_reads(&v, 1, &c, r, 0, 1, MOST, &most, &misfit));
 	CU_ASSERT_FALSE(misfit);
 }
 

@@ -158,7 +158,7 @@ static void programs(void)
 		/* Whatever its arguments are, nothing is eligible. */
 		x_fill(&x, 100);
 		v.iov_len = x.len;
-		CU_ASSERT_EQUAL(ulb_scan_call(&v, 1, &c, &s), 0);
+		CU_ASSERT_EQUAL(x_scan_call(&v, 1, &c, &s), 0);
 		CU_ASSERT(!s.nargs && !s.nresults && !s.reply_max);
 	}
 }
@@ -181,7 +181,7 @@ static void protected_calls(void)
 		     20, 28);
 		x_values(&x, "0 1 2 38 i h 0 D 25 i h 100");
 		v = (struct iovec){ x.b, x.len };
-		CU_ASSERT_EQUAL(ulb_scan_call(&v, 1, &c, &s), 0);
+		CU_ASSERT_EQUAL(x_scan_call(&v, 1, &c, &s), 0);
 		if (service == 1) {
 			CU_ASSERT(x_same(s.args, s.nargs, x.items, 1));
 			CU_ASSERT_EQUAL(s.nresults, 1);

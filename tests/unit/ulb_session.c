@@ -45,7 +45,7 @@ static struct ulb_session read_it(bool protected)
 	struct pieces pc, pr;
 	struct ulb_call head;
 
-	CU_ASSERT_EQUAL_FATAL(ulb_classify(&c, 1, &head), 0);
+	CU_ASSERT_EQUAL_FATAL(x_classify(&c, 1, &head), 0);
 	head.ddp = !protected;
 	CU_ASSERT_EQUAL(ulb_read_session(&head, &c, 1, &r, 1, &s), 0);
 	for (size_t size = 1; size < 9; size++) {
@@ -311,7 +311,7 @@ static void test_heads(void)
 	x_values(&call, "24");
 	put_end(created);
 	v = (struct iovec){ call.b, call.len };
-	CU_ASSERT_EQUAL_FATAL(ulb_classify(&v, 1, &head), 0);
+	CU_ASSERT_EQUAL_FATAL(x_classify(&v, 1, &head), 0);
 	CU_ASSERT_TRUE(head.ends_session);
 	CU_ASSERT_TRUE(head.sequence);
 	CU_ASSERT_EQUAL(memcmp(head.session, sequence, ULB_SESSION_ID), 0);
@@ -319,13 +319,13 @@ static void test_heads(void)
 	x_values(&call, "24");
 	put_end(created);
 	v = (struct iovec){ call.b, call.len };
-	CU_ASSERT_EQUAL_FATAL(ulb_classify(&v, 1, &head), 0);
+	CU_ASSERT_EQUAL_FATAL(x_classify(&v, 1, &head), 0);
 	CU_ASSERT_TRUE(head.ends_session);
 	CU_ASSERT_FALSE(head.sequence);
 	begin(0, 1);
 	put_sequence(0);
 	v = (struct iovec){ call.b, call.len };
-	CU_ASSERT_EQUAL_FATAL(ulb_classify(&v, 1, &head), 0);
+	CU_ASSERT_EQUAL_FATAL(x_classify(&v, 1, &head), 0);
 	CU_ASSERT_FALSE(head.ends_session);
 	CU_ASSERT_TRUE(head.sequence);
 }
@@ -409,7 +409,7 @@ static void test_optional(void)
 		x_values(&call, there ? dir : "24");
 		x_values(&call, "24");
 		v = (struct iovec){ call.b, call.len };
-		CU_ASSERT_EQUAL_FATAL(ulb_classify(&v, 1, &head), 0);
+		CU_ASSERT_EQUAL_FATAL(x_classify(&v, 1, &head), 0);
 		CU_ASSERT_EQUAL(head.optional, there);
 	}
 }

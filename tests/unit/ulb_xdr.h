@@ -276,6 +276,32 @@ static inline struct pieces x_shred(const uint8_t *b, size_t len, size_t size)
 	return p;
 }
 
+/* What is asked of a Call of which nothing is known yet. */
+static inline int x_classify(const struct iovec *iov, unsigned int n,
+			     struct ulb_call *c)
+{
+	int rc = ulb_call_head(iov, n, c);
+
+	ulb_classify(iov, n, c);
+	return rc;
+}
+
+static inline int x_scan_call(const struct iovec *iov, unsigned int n,
+			      struct ulb_call *c, struct ulb_scan *scan)
+{
+	(void)ulb_call_head(iov, n, c);
+	return ulb_scan_call(iov, n, c, scan);
+}
+
+static inline unsigned int x_scan_bulk(const struct iovec *iov, unsigned int n,
+				       struct ulb_bulk *bulk, unsigned int max)
+{
+	struct ulb_call c;
+
+	(void)ulb_call_head(iov, n, &c);
+	return ulb_scan_bulk(iov, n, &c, bulk, max);
+}
+
 static inline bool x_same(const struct ulb_item *a, unsigned int na,
 			  const struct ulb_item *b, unsigned int nb)
 {

@@ -30,6 +30,7 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 	call->pub.op_class = 0;
 	call->pub.ranged = false;
 	call->pub.torn = false;
+	call->pub.vetted = false;
 	call->stage = RT_CALL_LOOK;
 	call->failed = false;
 	call->starved = false;

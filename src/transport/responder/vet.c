@@ -22,8 +22,8 @@ static bool beyond(const struct rt_call_priv *call)
 }
 
 /* What the upper layer says of its data items; 0, or the ERROR's code. */
-static uint32_t vet(struct rt_conn *c, const struct rt_call_priv *call,
-		    bool *torn, uint32_t *max)
+static uint32_t vet(struct rt_conn *c, struct rt_call_priv *call, bool *torn,
+		    uint32_t *max)
 {
 	struct rt_vet v = {
 		.pieces = call->base,
@@ -31,6 +31,7 @@ static uint32_t vet(struct rt_conn *c, const struct rt_call_priv *call,
 		.total = call->nreads_all,
 		.nreads = call->nreads,
 		.torn = *torn,
+		.user = call->user,
 	};
 	uint32_t code;
 
@@ -40,6 +41,7 @@ static uint32_t vet(struct rt_conn *c, const struct rt_call_priv *call,
 		v.reads[i] = (struct rt_vet_read){ call->read[i].position,
 						   call->read[i].length };
 	code = c->ops->vet(c, &v, max);
+	call->pub.vetted = true;
 	*torn = v.torn;
 	return code;
 }
