@@ -223,8 +223,7 @@ size_t wire_xmtreq_len(const struct wire_xmt_desc *d);
 size_t wire_xmtresp_len(const struct wire_xmt_desc *d);
 #define WIRE_XMTCONT_LEN (WIRE_PREFIX_LEN + 12)
 
-/* Names for logs: never NULL; "?" for the unknown. */
+/* A name for logs: never NULL; "?" for the unknown. */
 const char *wire_optrerr_name(uint32_t code);
-const char *wire_xmptype_name(uint32_t type);
 
 #endif /* RPCRDMA_WIRE_RTR_H */

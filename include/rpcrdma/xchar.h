@@ -59,9 +59,6 @@ enum wire_status wire_xchar_decode(const void *buf, size_t len,
 /* Is the value of X_XCHSUPP or X_REQREMINV one of its type? True for others. */
 bool wire_xchar_prop_ok(const struct wire_prop *p);
 
-/* Octets that a property takes in a message. */
-size_t wire_xchar_prop_len(const struct wire_prop *p);
-
 /* Header and all, as the encoders of wire.h: its length, or 0. */
 struct wire_subset_desc {
 	const uint32_t *words;

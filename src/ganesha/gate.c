@@ -12,17 +12,12 @@
 
 /* ---- One gate --------------------------------------------------------- */
 
-void gr_gate_init(struct gr_gate *gate, struct gr_gates *g)
+static void gate_init(struct gr_gate *gate, struct gr_gates *g)
 {
 	memset(gate, 0, sizeof(*gate));
 	gate->gates = g;
 	pthread_mutex_init(&gate->lock, NULL);
 	CDS_INIT_LIST_HEAD(&gate->queue);
-}
-
-void gr_gate_destroy(struct gr_gate *gate)
-{
-	pthread_mutex_destroy(&gate->lock);
 }
 
 /* Lock held, as in the next ones. */
@@ -181,8 +176,8 @@ struct gr_host *gr_host_get(struct gr_gates *g,
 	if (!h)
 		goto out;
 	h->addr = addr;
-	gr_gate_init(&h->state, g);
-	gr_gate_init(&h->greeting, g);
+	gate_init(&h->state, g);
+	gate_init(&h->greeting, g);
 	cds_list_add(&h->link, bucket);
 found:
 	h->refs++;
@@ -201,7 +196,7 @@ void gr_host_put(struct gr_gates *g, struct gr_host *h)
 	pthread_mutex_unlock(&g->lock);
 	if (!h)
 		return;
-	gr_gate_destroy(&h->state);
-	gr_gate_destroy(&h->greeting);
+	pthread_mutex_destroy(&h->state.lock);
+	pthread_mutex_destroy(&h->greeting.lock);
 	free(h);
 }

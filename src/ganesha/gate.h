@@ -87,8 +87,6 @@ struct gr_host *gr_host_get(struct gr_gates *g,
 			    const struct sockaddr_storage *peer);
 void gr_host_put(struct gr_gates *g, struct gr_host *h);
 
-void gr_gate_init(struct gr_gate *gate, struct gr_gates *g);
-void gr_gate_destroy(struct gr_gate *gate);
 /*
  * Once more by a Call that has waited: it is inside, unless its connection has
  * ended. @of: the connection; @ended: set before gr_gate_expel() of it.

@@ -83,11 +83,6 @@ struct gw_buf *gw_buf_get(struct gw_client *c, size_t room, enum gw_mem what)
 	return b;
 }
 
-void gw_buf_ref(struct gw_buf *b)
-{
-	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
-}
-
 void gw_buf_put(struct gw_buf *b)
 {
 	struct gw_client *c;
@@ -165,7 +160,7 @@ bool gw_record_add(struct gw_record *r, struct gw_client *c, struct gw_buf *b,
 		return true;
 	}
 	if (!r->nhold || r->hold[r->nhold - 1] != b) {
-		gw_buf_ref(b);
+		atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
 		r->hold[r->nhold++] = b;
 	}
 	r->piece[r->npieces++] = (struct rt_piece){ p, n, b->fab->mr };

@@ -60,7 +60,6 @@ struct fab_buf *gw_mem_get(struct gw_client *c, size_t size, enum gw_mem what);
 void gw_mem_put(struct gw_client *c, struct fab_buf *buf);
 /* Worker. */
 struct gw_buf *gw_buf_get(struct gw_client *c, size_t room, enum gw_mem what);
-void gw_buf_ref(struct gw_buf *b);
 void gw_buf_put(struct gw_buf *b);
 /* Append octets that are in @b. False: no memory; nothing has changed. */
 bool gw_record_add(struct gw_record *r, struct gw_client *c, struct gw_buf *b,

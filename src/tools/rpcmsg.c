@@ -41,29 +41,6 @@ void xw_u32(struct xw *w, uint32_t v)
 		be32_put(p, v);
 }
 
-void xw_u64(struct xw *w, uint64_t v)
-{
-	xw_u32(w, (uint32_t)(v >> 32));
-	xw_u32(w, (uint32_t)v);
-}
-
-void xw_opaque(struct xw *w, const void *p, size_t n)
-{
-	size_t pad = -n & 3;
-	uint8_t *to;
-
-	if (n > UINT32_MAX - 3) {
-		w->overflow = true;
-		return;
-	}
-	xw_u32(w, (uint32_t)n);
-	to = xw_room(w, n + pad);
-	if (!to || !n)
-		return;
-	memcpy(to, p, n);
-	memset(to + n, 0, pad);
-}
-
 void xr_init(struct xr *r, const void *buf, size_t size)
 {
 	*r = (struct xr){ .buf = buf, .size = size };
@@ -88,13 +65,6 @@ uint32_t xr_u32(struct xr *r)
 	return p ? be32_get(p) : 0;
 }
 
-uint64_t xr_u64(struct xr *r)
-{
-	uint64_t high = xr_u32(r);
-
-	return high << 32 | xr_u32(r);
-}
-
 const uint8_t *xr_opaque(struct xr *r, size_t max, size_t *n)
 {
 	uint32_t len = xr_u32(r);
@@ -109,11 +79,6 @@ const uint8_t *xr_opaque(struct xr *r, size_t max, size_t *n)
 	if (p)
 		*n = len;
 	return p;
-}
-
-void xr_skip(struct xr *r, size_t n)
-{
-	xr_take(r, n);
 }
 
 void rpc_call_head(struct xw *w, uint32_t xid, uint32_t prog, uint32_t vers,

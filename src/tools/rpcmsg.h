@@ -39,15 +39,10 @@ struct xr {
 
 void xw_init(struct xw *w, void *buf, size_t size);
 void xw_u32(struct xw *w, uint32_t v);
-void xw_u64(struct xw *w, uint64_t v);
-/* Length word, octets, roundup. */
-void xw_opaque(struct xw *w, const void *p, size_t n);
 void xr_init(struct xr *r, const void *buf, size_t size);
 uint32_t xr_u32(struct xr *r);
-uint64_t xr_u64(struct xr *r);
 /* The octets of an opaque of at most @max; *@n is its length. */
 const uint8_t *xr_opaque(struct xr *r, size_t max, size_t *n);
-void xr_skip(struct xr *r, size_t n);
 
 /* Call head with AUTH_NONE, or AUTH_SYS of uid and gid 0 if @sys. */
 void rpc_call_head(struct xw *w, uint32_t xid, uint32_t prog, uint32_t vers,

@@ -209,17 +209,3 @@ const char *wire_optrerr_name(uint32_t code)
 		return "?";
 	}
 }
-
-const char *wire_xmptype_name(uint32_t type)
-{
-	switch (type) {
-		NAME(XMPTYPE_EXRW);
-		NAME(XMPTYPE_TBSN);
-		NAME(XMPTYPE_CHOICE);
-		NAME(XMPTYPE_BYSIZE);
-		NAME(XMPTYPE_TOOSHORT);
-		NAME(XMPTYPE_NOITEM);
-	default:
-		return "?";
-	}
-}

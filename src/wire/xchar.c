@@ -24,11 +24,6 @@ bool wire_xchar_prop_ok(const struct wire_prop *p)
 	}
 }
 
-size_t wire_xchar_prop_len(const struct wire_prop *p)
-{
-	return wire_add(8 + wire_pad(p->len), 1, p->len);
-}
-
 /* One value, added to the list whose view it ends. */
 static enum wire_status scan_value(struct wire_cursor *c, struct wire_list *l)
 {

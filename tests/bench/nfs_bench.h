@@ -14,7 +14,7 @@
 
 #include "tools/args.h"
 #include "tools/latency.h"
-#include "tools/rpcmsg.h"
+#include "rpcargs.h"
 #include "rpcrdma/transport.h"
 
 #define BENCH_HEAD 512

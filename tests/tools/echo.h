@@ -24,7 +24,7 @@
 
 #include <stdio.h>
 
-#include "tools/rpcmsg.h"
+#include "rpcargs.h"
 #include "rpcrdma/transport.h"
 
 #define ECHO_PROG 0x20049001u

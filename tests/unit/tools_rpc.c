@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "tools/latency.h"
-#include "tools/rpcmsg.h"
+#include "rpcargs.h"
 
 static void test_call_head(void)
 {

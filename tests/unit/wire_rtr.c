@@ -572,7 +572,6 @@ static void test_constants(void)
 			       "RDMA2_PROPID_X_RBSTRUCT");
 	CU_ASSERT_STRING_EQUAL(wire_optrerr_name(4), "OPTRERR_BADSEQ");
 	CU_ASSERT_STRING_EQUAL(wire_optrerr_name(9), "?");
-	CU_ASSERT_STRING_EQUAL(wire_xmptype_name(2), "XMPTYPE_TBSN");
 }
 
 static enum wire_status words(struct wire_xmt *m, const uint32_t *w, size_t n)

@@ -49,9 +49,6 @@ unsigned int nrt_decode_rest(const struct nrt_decode *d, struct iovec *iov);
 
 /* ---- Encoding --------------------------------------------------------- */
 
-/* First buffer of an encode stream; later ones are as large as needed. */
-#define NRT_ENCODE_FIRST 4096
-
 /*
  * A stretch of an encode stream: of a pool buffer or of a uio. Only the last
  * one has room for more than is in it.

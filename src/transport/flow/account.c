@@ -207,13 +207,8 @@ void rt_replies_add(struct rt_conn *c, size_t n)
 
 void rt_replies_sub(struct rt_conn *c, size_t n)
 {
-	if (!c->flow.host)
-		return;
-	atomic_fetch_sub_explicit(&c->inst->replies, n, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&c->flow.host->replies, n,
-				  memory_order_relaxed);
-	atomic_fetch_sub_explicit(&c->flow.reply_octets, n,
-				  memory_order_relaxed);
+	/* The counters are unsigned: that is modulo their size. */
+	rt_replies_add(c, 0 - n);
 }
 
 /*
