@@ -161,14 +161,7 @@ sparse() {
 }
 
 stats() { # SOCKET EXPRESSION...
-	python3 - "$@" <<-'END'
-	import json, socket, sys
-	s = socket.socket(socket.AF_UNIX)
-	s.settimeout(60)
-	s.connect(sys.argv[1])
-	with s.makefile() as f:
-	    doc = json.load(f)
-	for test in sys.argv[2:]:
-	    assert eval(test, {"all": all}, doc), (test, doc)
-	END
+	local GANESHA_STATS=$1
+
+	read_stats "${@:2}"
 }

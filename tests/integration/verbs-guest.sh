@@ -83,18 +83,20 @@ shared="connect many_sends busy mix flush cycles crowd shared_promised shared_gr
 	shared_too_long shared_few shared_lost shared_worn shared_no_memory
 	shared_little_memory"
 few="connect send many_sends busy mix flush"
-[ -z "${RPCRDMA_ALL:-}" ] || brief='' windows='' shared='' few=''
+# To connect takes an emulated processor a hundred times as long.
+crowd="--crowd 200"
+[ -z "${RPCRDMA_ALL:-}" ] || brief='' windows='' shared='' few='' crowd=''
 # shellcheck disable=SC2086 # words, or none
 all() {
 	case $kind in
 	rxe)
-		run verbs-rxe "$unit/provider_test" --provider verbs --addr 10.9.0.1
+		run verbs-rxe "$unit/provider_test" $crowd --provider verbs --addr 10.9.0.1
 		# Windows as devices have them, but for the flaws of rxe's.
 		run verbs-rxe-windows "$unit/provider_test" --provider verbs \
 			--addr 10.9.0.1 --windows any $windows
 		# Receives in common: as many as promised, and far fewer.
 		run verbs-rxe-shared "$unit/provider_test" --provider verbs \
-			--addr 10.9.0.1 --shared 0 $shared
+			--addr 10.9.0.1 $crowd --shared 0 $shared
 		run verbs-rxe-few "$unit/provider_test" --provider verbs \
 			--addr 10.9.0.1 --shared 24 $few
 		run verbs-rxe-ipv6 "$unit/provider_test" --provider verbs \
@@ -105,9 +107,9 @@ all() {
 			--addr 10.9.0.1 $brief
 		# Two implementations of iWARP that know nothing of each other.
 		run verbs-siw-to-iwarp "$unit/provider_test" --provider iwarp \
-			--client verbs --addr 10.9.0.1
+			--client verbs $crowd --addr 10.9.0.1
 		run verbs-iwarp-to-siw "$unit/provider_test" --provider verbs \
-			--client iwarp --addr 10.9.0.1
+			--client iwarp $crowd --addr 10.9.0.1
 		run verbs-siw-ipv6 "$unit/provider_test" --provider verbs \
 			--addr fd09::1 $brief
 		;;
@@ -303,7 +305,7 @@ shared() {
 	CLEANUP_PIDS+=("${pids[@]}")
 	await 300 read_stats 'shared_receives["connections"] == 6' \
 		'shared_receives["promised"] > 300' 'shared_receives["posted"] <= 100' \
-		'totals["calls_received"] > 10000' || status=1
+		'totals["calls_received"] > 3000' || status=1
 	kill -INT "${pids[@]}"
 	for i in "${pids[@]}"; do wait "$i" || status=2; done
 	read_stats 'totals["calls_received"] == totals["replies_sent"]' \

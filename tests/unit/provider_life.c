@@ -429,7 +429,6 @@ static void test_others_go_on(void)
 /* ---- Many at a time -------------------------------------------------- */
 
 #define CROWD 16
-#define CROWD_STEPS 600
 
 struct pair {
 	struct fab_conn *srv, *cli;
@@ -482,7 +481,7 @@ static void test_crowd(void)
 
 	memset(crowd, 0, sizeof(crowd));
 	world_open(&w);
-	for (int i = 0; i < CROWD_STEPS; i++) {
+	for (int i = 0; i < subject.crowd_steps; i++) {
 		struct pair *p = &crowd[(unsigned int)rand_r(&seed) % CROWD];
 
 		if (!p->cli)
