@@ -24,9 +24,11 @@ from attack import (ENDED, MB, PID, PORT, Attack, Wrong, check, descriptors,
                     nfs4_read, rpc, stats, status, tcp, until)
 
 # How long the good client works beside an attack, and what is looked at: the
-# first and the last seconds. Between is GW_PRESSURE_SECONDS (src/gateway/share.h).
+# first and the last seconds. Between is GW_PRESSURE_SECONDS (src/gateway/share.h),
+# in which it works at its leisure: PAUSE seconds after each Reply.
 BESIDE = int(os.environ.get("ATTACK_SECONDS", "12"))
-WINDOW = 5
+WINDOW = 3
+PAUSE = 0.05
 DEPTH = 8
 RECORD = 2 * MB
 
@@ -84,6 +86,8 @@ def good(seconds):
                 raise OSError("a Reply of %d octets" % n)
             at = int(time.monotonic() - begin)
             done[min(at, seconds)] += n
+            if WINDOW <= at < seconds - WINDOW:
+                time.sleep(PAUSE)
         except OSError as e:
             sys.stderr.write("%.1f s: %s\n" % (time.monotonic() - begin, e))
             ended += 1

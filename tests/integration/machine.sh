@@ -43,12 +43,29 @@ machine_cache() {
 	mkdir -p "$cache" && echo "$cache"
 }
 
+# What one test has made today serves the next one, too.
 machine_tree() { # DIR
+	local kept=$TOP/build/packages/tree made
+
+	mkdir -p "$TOP/build/packages"
+	machine_sources >"$WORK/sources.list"
+	made=$(date +%F | cat - "$WORK/sources.list")
+	(
+		flock 8
+		if [ "$made" != "$(cat "$kept.made" 2>/dev/null)" ]; then
+			rm -rf "$kept.made" "$kept"
+			machine_new_tree "$kept" && echo "$made" >"$kept.made" || exit
+		fi
+		# The new one may be there, and empty.
+		mkdir -p "$1" && cp -a "$kept/." "$1/"
+	) 8>"$kept.lock"
+}
+
+machine_new_tree() { # DIR
 	local tree=$1 cache codename
 
 	cache=$(machine_cache) || return 1
 	codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
-	machine_sources >"$WORK/sources.list"
 	[ -s "$WORK/sources.list" ] || {
 		echo "apt knows no Debian: apt-get update" >&2
 		return 1
