@@ -121,11 +121,11 @@ struct ulb_scan {
 
 /*
  * ulb_call_head - decode the head of a Call (RFC 5531, 9), as far as the
- * verifier. Enough of the stream for that must be in @iov.
- * 0 or -EBADMSG, as c->readable says.
+ * verifier. Enough of the stream for that must be in @iov. Could it be: as
+ * c->readable says.
  */
-int ulb_call_head(const struct iovec *iov, unsigned int niov,
-		  struct ulb_call *c);
+void ulb_call_head(const struct iovec *iov, unsigned int niov,
+		   struct ulb_call *c);
 
 /*
  * ulb_classify - the class of the operation, unless it is known

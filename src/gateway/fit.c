@@ -152,11 +152,9 @@ bool gw_fit_over(struct gw_client *c, struct gw_record *r,
 
 	if (!left || gw_fit_cutting(f) || r->len + left <= max)
 		return false;
-	if (!f->judged && r->len >= GW_FIT_HEAD) {
-		f->judged = true;
-		if (!ever(gw_fit_head(f, r)))
-			return true;
-	}
+	/* As soon as that can be told. */
+	if (r->len >= GW_FIT_HEAD && !ever(gw_fit_head(f, r)))
+		return true;
 	return r->len >= max && !fit(c, r, rx);
 }
 

@@ -18,7 +18,6 @@ struct gw_client;
 
 struct gw_fit {
 	struct ulb_call head; /* gw_fit_head(), once it is readable */
-	bool judged; /* the record is too long, and may be fitted */
 	/* Of the data that come, octets to be kept, and then not. */
 	size_t until, drop;
 	unsigned int segments; /* that the server takes in a header */
@@ -52,11 +51,10 @@ void gw_fit_took(struct gw_fit *f, size_t n);
 /* What the head of the record @r says, the one that is being received: all of that
  * must be here. */
 const struct ulb_call *gw_fit_head(struct gw_fit *f, const struct gw_record *r);
-/* The next record has another head, and may be too long, too. */
+/* The next record has another head. */
 static inline void gw_fit_next(struct gw_fit *f)
 {
 	f->head.readable = false;
-	f->judged = false;
 }
 
 /* Have it ask for no more than can be brought. */

@@ -70,19 +70,16 @@ static int call_head(struct ulb_cur *cur, struct ulb_call *c)
 	return 0;
 }
 
-int ulb_call_head(const struct iovec *iov, unsigned int niov,
-		  struct ulb_call *c)
+void ulb_call_head(const struct iovec *iov, unsigned int niov,
+		   struct ulb_call *c)
 {
 	struct ulb_cur cur;
-	int rc;
 
 	memset(c, 0, sizeof(*c));
 	ulb_cur_init(&cur, iov, niov);
-	rc = call_head(&cur, c);
-	c->readable = !rc;
+	c->readable = !call_head(&cur, c);
 	/* It ends within what positions can say: no part of it is long. */
 	c->body = (uint32_t)cur.pos;
-	return rc;
 }
 
 int ulb_reply_head(struct ulb_cur *cur)

@@ -234,7 +234,7 @@ static void too_long(void)
 	word(100000);
 	here(GW_FIT_HEAD);
 	CU_ASSERT_FALSE(gw_fit_over(&client, &rec, NULL, 100000));
-	CU_ASSERT_TRUE(client.fit.judged);
+	CU_ASSERT_TRUE(client.fit.head.readable);
 	here(RECORD_MOST);
 	CU_ASSERT_FALSE(gw_fit_over(&client, &rec, NULL, 50000));
 	CU_ASSERT_EQUAL(rec.len, len + 32768);

@@ -91,7 +91,8 @@ static bool plan_read(uint32_t count)
 	call.rec.piece[0] =
 		(struct rt_piece){ .addr = msg, .len = call.rec.len };
 	iov = (struct iovec){ msg, call.rec.len };
-	CU_ASSERT_EQUAL_FATAL(ulb_call_head(&iov, 1, &call.head), 0);
+	ulb_call_head(&iov, 1, &call.head);
+	CU_ASSERT_TRUE_FATAL(call.head.readable);
 	return gw_call_plan(&call);
 }
 

@@ -280,16 +280,15 @@ static inline struct pieces x_shred(const uint8_t *b, size_t len, size_t size)
 static inline int x_classify(const struct iovec *iov, unsigned int n,
 			     struct ulb_call *c)
 {
-	int rc = ulb_call_head(iov, n, c);
-
+	ulb_call_head(iov, n, c);
 	ulb_classify(iov, n, c);
-	return rc;
+	return c->readable ? 0 : -EBADMSG;
 }
 
 static inline int x_scan_call(const struct iovec *iov, unsigned int n,
 			      struct ulb_call *c, struct ulb_scan *scan)
 {
-	(void)ulb_call_head(iov, n, c);
+	ulb_call_head(iov, n, c);
 	return ulb_scan_call(iov, n, c, scan);
 }
 
@@ -298,7 +297,7 @@ static inline unsigned int x_scan_bulk(const struct iovec *iov, unsigned int n,
 {
 	struct ulb_call c;
 
-	(void)ulb_call_head(iov, n, &c);
+	ulb_call_head(iov, n, &c);
 	return ulb_scan_bulk(iov, n, &c, bulk, max);
 }
 
