@@ -11,7 +11,7 @@ So the rate is taken with the attacker at the lowest priority and at that of the
 others, each time in pairs: while the attacker pauses (or, if it cannot, before it
 began), and while it goes on. Each is held against a control: the rate beside
 burn.py, which uses as much processor time as the attacker did, at the same
-priority, and says nothing to the server. What the server does for the attacker is
+priority, and says nothing to the server (not without ATTACK_RUNS). What the server does for the attacker is
 its processor time while nobody else is there, and what it needs more for each Call
 of the good client than it does alone; that tells something on a busy machine, too.
 attack.test has busy polling off, which would be in it. Nothing of it is judged.
@@ -28,6 +28,7 @@ import time
 
 # Pairs for each rate; an attack of auth.py counts the connections.
 RUNS = int(os.environ.get("ATTACK_RUNS", "1"))
+CONTROLS = "ATTACK_RUNS" in os.environ
 SECONDS = float(os.environ.get("ATTACK_SECONDS", "0.15"))
 # How long an attack goes on before it is measured, at full speed: what a host may
 # do at once is over then, and what it may do a second is left (base/pace.h).
@@ -187,12 +188,13 @@ def told(command, server, amid):
     """Afterwards, with nobody there but the controls: a text."""
     parts = []
     for lowest, r in zip((True, False), amid.rates):
-        beside = control(command, server, r.beside.others, lowest)
-        parts.append(
-            "%s %.0f of %.0f/s, %.0f %%, %.1f for %.1f us (control %.0f %%, %.1f us)" %
-            ("lowest:" if lowest else "as others:", r.beside.calls,
-             r.alone.calls, 100 * r.ratio, r.beside.each, r.alone.each,
-             100 * beside.ratio, beside.beside.each))
+        parts.append("%s %.0f of %.0f/s, %.0f %%, %.1f for %.1f us" % (
+            "lowest:" if lowest else "as others:", r.beside.calls,
+            r.alone.calls, 100 * r.ratio, r.beside.each, r.alone.each))
+        if CONTROLS:
+            beside = control(command, server, r.beside.others, lowest)
+            parts[-1] += " (control %.0f %%, %.1f us)" % (
+                100 * beside.ratio, beside.beside.each)
     return ("good %s; the attack takes %.1f %% of a processor of the server's "
             "and %.1f %% of its own at %.0f turns/s" %
             ("; ".join(parts), 100 * amid.server, 100 * amid.own, amid.turns))
