@@ -280,16 +280,17 @@ static int size_take(const char *token, int term, struct gsh_config_item *item,
 		     void *param, void *node, struct gsh_config_errors *e)
 {
 	const struct gr_size *s = gr_size_of(item->name);
-	char min[24], max[24];
+	char min[24], max[24], such[24];
 	uint64_t size;
 
 	if (is_negative(token, node) || !read_size(token, &size) ||
 	    size < s->min || size > s->max) {
 		gr_size_text(s->min, min, sizeof(min));
 		gr_size_text(s->max, max, sizeof(max));
+		gr_size_text(s->def ? s->def : s->max, such, sizeof(such));
 		refuse(node, e,
 		       "%s: (%s) is not a size from %s to %s, such as \"%s\"",
-		       s->name, token, min, max, max);
+		       s->name, token, min, max, such);
 		return 1;
 	}
 	if (size % s->step) {

@@ -346,8 +346,25 @@ static bool is_same_file(const char *path)
 	return !started || (path && !strcmp(path, started));
 }
 
+/* What cannot be read has neither been removed nor changed. */
+static bool tell_syntax(struct gsh_config_errors *e)
+{
+	char at[sizeof(hook.syntax)] = "";
+
+	if (!e || !e->fp || fflush(e->fp) || !e->diag_buf)
+		return false;
+	syntax_look(e->diag_buf, at, sizeof(at), warn, NULL);
+	if (!*at)
+		return false;
+	gsh_log(&hook.gsh, GSH_WARN,
+		"reload: syntax error at %s: correct it before the next start. "
+		"Nothing changes before that",
+		at);
+	return true;
+}
+
 /* Of the same file, while the server runs. */
-static void tell_changes(struct gsh_config *tree)
+static void tell_changes(struct gsh_config *tree, struct gsh_config_errors *e)
 {
 	struct gr_server *s = &hook.server;
 	struct gsh quiet = hook.gsh;
@@ -358,6 +375,8 @@ static void tell_changes(struct gsh_config *tree)
 	size_t len;
 	FILE *f;
 
+	if (tell_syntax(e))
+		return;
 	quiet.config_errs_to_log = gr_config_silent;
 	now = gr_config_load(&quiet, tree, &cfg);
 	if (now == GR_CONFIG_BAD) {
@@ -396,7 +415,7 @@ EXPORT struct gsh_config *config_ParseFile(char *path,
 		abort(); /* as below */
 	tree = hook.parse(path, e);
 	if (tree && hook.was_read && is_same_file(path))
-		tell_changes(tree);
+		tell_changes(tree, e);
 	return tree;
 }
 
@@ -405,6 +424,14 @@ EXPORT bool rpcrdma_ganesha_state(char text[RPCRDMA_STATE])
 	struct gr_server *s = &hook.server;
 	size_t n;
 
+	/* All listeners are there, but none for NFS over TCP. */
+	if (state() == HOOK_ARMED) {
+		set_state(HOOK_ENDED);
+		gr_server_fault(
+			s, "NFS is not served over TCP, whose addresses "
+			   "RDMA takes: look for warnings about "
+			   "NFS_Core_Param, and let its Protocols be 3, 4");
+	}
 	if (state() == HOOK_SERVING) {
 		n = (size_t)snprintf(text, RPCRDMA_STATE, "RDMA is served on");
 		for (unsigned int i = 0; i < s->source.nlisteners; i++)
@@ -427,9 +454,7 @@ EXPORT bool rpcrdma_ganesha_state(char text[RPCRDMA_STATE])
 			 !hook.was_read ? "see Ganesha's log" :
 			 hook.config == GR_CONFIG_ABSENT ?
 					  "no block RDMA in ganesha.conf" :
-			 !s->cfg.enable ? "Enable = false in block RDMA" :
-					  "NFS is not served over TCP, whose "
-					  "addresses it takes");
+					  "Enable = false in block RDMA");
 	}
 	return *s->fault;
 }

@@ -21,13 +21,17 @@ static void *ready_main(void *arg)
 	char state[RPCRDMA_STATE], text[RPCRDMA_STATE + 64];
 	const char *exports = arg ? "; no exports" : "";
 	void (*init_wait)(void);
+	bool told;
 
 	/* Of libganesha_nfsd. Without it nobody would be told of the end. */
 	*(void **)&init_wait = dlsym(RTLD_DEFAULT, "nfs_init_wait");
 	if (init_wait)
 		init_wait();
+	told = rpcrdma_ganesha_state(state);
+	if (!getenv("NOTIFY_SOCKET"))
+		return NULL;
 	/* In the journal, also where Ganesha's log is a file. */
-	if (!rpcrdma_ganesha_state(state) || *exports)
+	if (!told || *exports)
 		fprintf(stderr, "rpcrdma: %s%s\n", state, exports);
 	snprintf(text, sizeof(text), "READY=1\nSTATUS=%s%s", state, exports);
 	notify_manager(text);
@@ -38,8 +42,6 @@ void ready_start(bool empty)
 {
 	pthread_t thread;
 
-	if (!getenv("NOTIFY_SOCKET"))
-		return;
 	if (fab_thread_start(&thread, ready_main, (void *)(uintptr_t)empty))
 		notify_manager("READY=1");
 	else

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <syslog.h>
 
+#include "base/addr.h"
 #include "gateway/client.h"
 #include "tools/latency.h"
 
@@ -41,7 +42,7 @@ static void down(struct gw_client *c, int error, const char *reason,
 	uint64_t now = lat_now(), limit = c->gw->opt.retry_seconds * SEC;
 	struct gw_link *l = &c->link;
 	bool late, calls;
-	char text[sizeof(l->down_reason) + 128];
+	char text[sizeof(l->down_reason) + 200], server[64];
 
 	if (!l->down_since)
 		l->down_since = now;
@@ -49,7 +50,9 @@ static void down(struct gw_client *c, int error, const char *reason,
 	gw_reverse_orphan(c);
 	if (c->gone)
 		return;
-	snprintf(text, sizeof(text), "server: %s%s%s", reason, more,
+	fab_addr_name((const struct sockaddr *)&c->gw->opt.server.addr, server,
+		      sizeof(server));
+	snprintf(text, sizeof(text), "server %s: %s%s%s", server, reason, more,
 		 error == -EPROTONOSUPPORT ? ": no common version, closed" :
 		 error == -EACCES	   ? ", closed" :
 		 late			   ? ": given up, closed" :
