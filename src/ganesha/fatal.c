@@ -82,9 +82,9 @@ static int to_stderr(int headers, void *private, int level, void *buffer,
 		tell_reasons();
 	tell(message);
 	if (strstr(message, "Cannot register "))
-		fputs("rpcrdma: rpcbind does not answer: start it, unless block "
+		fputs("rpcrdma: rpcbind does not answer: start it; if block "
 		      "NFS_Core_Param has Protocols = 4 and Enable_RQUOTA = "
-		      "false\n",
+		      "false, NFS is served without it\n",
 		      stderr);
 	return 0;
 }

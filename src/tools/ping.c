@@ -152,7 +152,13 @@ static void ping_done(struct rt_request *rq)
 	} else if (reply_head(rq, &rep)) {
 		failed(p, rq->xid, "the Reply is malformed");
 	} else if (rep.denied || rep.stat != RPC_ACCEPT_SUCCESS) {
-		if (rep.low || rep.high)
+		if (!rep.denied && rep.stat == RPC_ACCEPT_PROG_MISMATCH &&
+		    rep.high)
+			failed(p, rq->xid,
+			       "program %u: version %u is not served, %u to %u are: try --version %u",
+			       p->o.program, p->o.version, rep.low, rep.high,
+			       rep.high);
+		else if (rep.low || rep.high)
 			failed(p, rq->xid, "%s (%u to %u)",
 			       rpc_reply_text(&rep), rep.low, rep.high);
 		else
