@@ -205,7 +205,10 @@ const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,
 	snprintf(number, sizeof(number), "%u", (unsigned int)p);
 	rc = getaddrinfo(name, number, &hints, &res);
 	if (rc) {
-		fail(err, "'%.100s': %s", s, gai_strerror(rc));
+		fail(err, "'%.100s': %s%s", s, gai_strerror(rc),
+		     *s != '[' && strchr(s, ':') != strrchr(s, ':') ?
+			     ": an IPv6 address with a port is [ADDR]:PORT" :
+			     "");
 		err->unknown_name = is_host_name(name);
 		return err->text;
 	}

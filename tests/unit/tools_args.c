@@ -211,6 +211,12 @@ static void test_addr(void)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		check_addr(rows[i].s, rows[i].port, rows[i].want);
+
+	struct arg_addr a = { 0 };
+	struct arg_err err = { 0 };
+
+	CU_ASSERT_NOT_EQUAL(arg_addr("fd00::1:20049", 20049, &a, &err), 0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "is [ADDR]:PORT"));
 }
 
 /* Of 64 letters, which is one too many: no server is asked for it. */
