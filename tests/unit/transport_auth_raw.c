@@ -256,7 +256,7 @@ static void after(void)
 /* Before its time, or without any token. */
 static void early(void)
 {
-	static const char absent[] = "takes no part";
+	static const char absent[] = "does not use it";
 	struct rt_raw r;
 
 	CU_ASSERT_TRUE_FATAL(begin(&r, RT_AUTH_REQUIRED, NULL));

@@ -183,8 +183,8 @@ void rt_auth_absent(struct rt_conn *c)
 		rt_auth_refuse_simply(
 			c,
 			c->server ?
-				"required, and the client takes no part: enable it there" :
-				"required, and the server takes no part: enable it there");
+				"required, and the client does not use it: enable it there" :
+				"required, and the server does not use it: enable it there");
 		return;
 	}
 	rt_log(c, LOG_INFO, "the peer takes no part in host authentication");
