@@ -151,10 +151,15 @@ if wanted iv; then
 		without iv "$(tail -n 3 "$GANESHA_LOG" | tr '\n' ' ')"
 	IV_PORT=$RDMA_PORT IV_MOUNT="mountproto=tcp,mountport=$MNT_PORT"
 fi
-if wanted os || wanted ot; then
+if wanted os || wanted ot || wanted gw; then
 	ours iwarp iwarp 10.9.2.2 || fail "$(tail -n 3 "$GANESHA_LOG" | tr '\n' ' ')"
 	OS_STATS=$GANESHA_STATS OS_PORT=$RDMA_PORT OT_PORT=$NFS_PORT
 	OS_MOUNT="mountproto=tcp,mountport=$MNT_PORT"
+fi
+if wanted gw; then
+	start_gateway --server "10.9.2.2:$OS_PORT" --version-rdma 2 --crc off ||
+		without gw "$(tail -n 3 "$WORK/gateway.out" | tr '\n' ' ')"
+	[ -z "$CLIENT" ] || taskset -a -p 2 "$GATEWAY_PID" >"$WORK/apart"
 fi
 
 # mounted WHO
@@ -169,6 +174,7 @@ mounted() {
 	iv) from=10.9.2.2:/export options=proto=rdma,port=$IV_PORT,$IV_MOUNT ;;
 	os) from=10.9.2.2:/export options=proto=rdma,port=$OS_PORT,$OS_MOUNT ;;
 	ot) from=10.9.2.2:/export options=proto=tcp,port=$OT_PORT,$OS_MOUNT ;;
+	gw) from=127.0.0.1:/export options=proto=tcp,port=$GATEWAY_PORT,$OS_MOUNT ;;
 	esac
 	if [ "$vers" = 3 ]; then options+=,nolock; else options=${options%,mountproto*}; fi
 	timeout 30 mount -t nfs -o "vers=$vers,$options" "$from" "$MNT"
@@ -176,6 +182,7 @@ mounted() {
 
 # ---- Measurements -------------------------------------------------------------
 
+[ -z "$RPCRDMA_FIO" ] || : "${RPCRDMA_ROWS:=read4k:8 write4k:8 readseq:4 writeseq:4}"
 rows=${RPCRDMA_ROWS:-getattr:1 getattr:8 create:4 read4k:1 read4k:8 write4k:1
 	write4k:8 readseq:1 readseq:4 writeseq:1 writeseq:4}
 # What tells of losses, of both ends together: NAME=COUNT for each.
@@ -216,6 +223,7 @@ nulls() { # WHO
 	ov) to="rdma --provider verbs --server 10.9.1.2:$OV_PORT" ;;
 	iv) to="rdma --provider iwarp --server 10.9.2.2:$IV_PORT" ;;
 	os) to="rdma --provider iwarp --server 10.9.2.2:$OS_PORT" ;;
+	gw) to="tcp --server 127.0.0.1:$GATEWAY_PORT" ;;
 	ot) to="tcp --server 10.9.2.2:$OT_PORT" ;;
 	esac
 	# shellcheck disable=SC2086 # words
@@ -224,6 +232,47 @@ nulls() { # WHO
 }
 # shellcheck disable=SC2086 # words
 bench() { timeout -k 5 90 $CLIENT "$RPCRDMA_BUILD/tests/bench/mount-bench" "$MNT" "$@"; }
+by_mount_bench() { # WHO
+	# shellcheck disable=SC2086 # words
+	bench "$seconds" $rows 2>"$WORK/why" | noted "$1" >>/host/figures
+	[ "${PIPESTATUS[0]}" = 0 ] ||
+		without "$1" "$(tail -n 1 "$WORK/why") $(dmesg | tail -n 1)"
+	nulls "$1" 2>"$WORK/why" | sed -u -n 's/^bench //p' | noted "$1" >>/host/figures
+	[ "${PIPESTATUS[0]}" = 0 ] || without "$1" "NULL: $(tail -n 1 "$WORK/why")"
+}
+# The same load by fio, in mount-bench's file and lines. Rows are jobs of one process,
+# one after the other, for to start it takes long here.
+by_fio() { # WHO
+	local row n job=()
+	for row in $rows; do
+		n=${row#*:}
+		case $row in
+		read4k:*) job+=(--name="$row" --rw=randread --bs=4k --size=64m) ;;
+		write4k:*) job+=(--name="$row" --rw=randwrite --bs=4k --size=64m) ;;
+		readseq:*) job+=(--name="$row" --rw=read --bs=1m) ;;
+		writeseq:*) job+=(--name="$row" --rw=write --bs=1m) ;;
+		*) continue ;;
+		esac
+		# In parts of the file, else all would be at the same place.
+		[[ $row != *seq:* ]] ||
+			job+=(--size=$((64 / n))m --offset_increment=$((64 / n))m)
+		job+=(--stonewall --numjobs="$n")
+	done
+	# shellcheck disable=SC2086 # words
+	timeout -k 5 300 $CLIENT fio --output-format=terse --terse-version=3 --name=global \
+		--filename="$MNT/bench" --direct=1 --ioengine=psync --thread --invalidate=0 \
+		--group_reporting --time_based \
+		--runtime="$(awk "BEGIN { printf \"%d\", $seconds * 1000 }")ms" "${job[@]}" |
+		awk -F ';' -v who="$1" '
+			$1 == 3 && $5 == 0 {
+				split($3, row, ":")
+				at = row[1] ~ /^read/ ? 7 : 48 # KiB/s, then operations/s
+				printf "who=%s test=%s depth=%s ops_per_s=%s mb_per_s=%.2f\n", \
+					who, row[1], row[2], $(at + 1), $at * 1024 / 1e6
+				n++
+			}
+			END { exit !n }'
+}
 : >/host/figures
 for ((round = 1; round <= rounds; round++)); do
 	echo "round $round of $rounds" >&2
@@ -235,12 +284,12 @@ for ((round = 1; round <= rounds; round++)); do
 		}
 		[ "$round" != 1 ] || echo "# $w: $(grep " $MNT " /proc/self/mounts)" >&2
 		bench 0.1 getattr:1 >"$WORK/why" 2>&1 # makes the file
-		# shellcheck disable=SC2086 # words
-		bench "$seconds" $rows 2>"$WORK/why" | noted "$w" >>/host/figures
-		[ "${PIPESTATUS[0]}" = 0 ] ||
-			without "$w" "$(tail -n 1 "$WORK/why") $(dmesg | tail -n 1)"
-		nulls "$w" 2>"$WORK/why" | sed -u -n 's/^bench //p' | noted "$w" >>/host/figures
-		[ "${PIPESTATUS[0]}" = 0 ] || without "$w" "NULL: $(tail -n 1 "$WORK/why")"
+		if [ -n "$RPCRDMA_FIO" ]; then
+			by_fio "$w" 2>"$WORK/why" >>/host/figures ||
+				without "$w" "$(tail -n 1 "$WORK/why") $(dmesg | tail -n 1)"
+		else
+			by_mount_bench "$w"
+		fi
 		timeout 20 umount "$MNT" || umount -lf "$MNT"
 	done
 done
@@ -267,7 +316,7 @@ with s.makefile() as f:
 for w in or os; do
 	stats=${OR_STATS:-}
 	[ $w = or ] || stats=${OS_STATS:-}
-	if wanted $w && mounted $w; then
+	if [ -z "$RPCRDMA_FIO" ] && wanted $w && mounted $w; then
 		executed $w "$stats" 2>"$WORK/why" || without $w "$(tail -n 1 "$WORK/why")"
 		timeout 60 umount "$MNT" || umount -lf "$MNT"
 	fi
@@ -293,7 +342,7 @@ if [ -n "${RPCRDMA_PROFILE:-}" ] && command -v perf >/dev/null; then
 		timeout 60 umount "$MNT" || umount -lf "$MNT"
 	done
 fi
-if wanted or || wanted ov || wanted iv || wanted os || wanted ot; then
+if wanted or || wanted ov || wanted iv || wanted os || wanted ot || wanted gw; then
 	stop_ganesha || echo "the server did not end well" >&2
 fi
 rpc.nfsd 0

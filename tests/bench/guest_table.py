@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table of tests/bench/guest, from the lines of mount-bench.
+"""The table of tests/bench/guest, from the lines of mount-bench or fio.
 
-    guest_table.py FIGURES COMMAND VERS ROUNDS SECONDS
+    guest_table.py FIGURES COMMAND VERS ROUNDS SECONDS [CLIENT]
 """
 
 import collections
@@ -27,7 +27,8 @@ WHO = (("kr", "knfsd, rxe", None), ("or", "this server, rxe", "kr"),
        ("ov", "variant, rxe", "or"),
        ("ks", "knfsd, siw", None), ("os", "this server, iwarp", "ks"),
        ("iv", "variant, iwarp", "os"),
-       ("kt", "knfsd, TCP", None), ("ot", "Ganesha, TCP", "kt"))
+       ("kt", "knfsd, TCP", None), ("ot", "Ganesha, TCP", "kt"),
+       ("gw", "gateway, iwarp", "ot"))
 
 # What rxe counts that tells of losses, and the veth pair below it.
 LOSSES = (("completer_retry_err", "sent again"),
@@ -53,6 +54,28 @@ def losses(got, present):
                     f"{said} {n:.0f}" for said, n in found if n))
     print("\nWhat rxe counted of losses, in all rounds" +
           (":\n\n" + "\n".join(out) if out else ": nothing."))
+
+
+def switches(mid, present):
+    print("\nContext switches of the whole guest for each operation:\n")
+    print("| |" + "".join(f" {head} |" for _, head, _ in present))
+    print("|---|" + "--:|" * len(present))
+    for title, test, depth, _ in ROWS:
+        cells = [text(mid(who, test, depth, "switches_per_op"))
+                 for who, _, _ in present]
+        print(f"| {re.sub(', M?B?/s', '', title)} | " + " | ".join(cells) + " |")
+
+
+def gateway(mid):
+    """What the way by the gateway costs or gains, beside TCP without it."""
+    print("\nThe gateway beside TCP to a server:\n\n"
+          "| gateway / | Ganesha, TCP | knfsd, TCP |\n|---|--:|--:|")
+    for title, test, depth, name in ROWS:
+        value = mid("gw", test, depth, name)
+        others = [mid(who, test, depth, name) for who in ("ot", "kt")]
+        if value:
+            print(f"| {re.sub(', M?B?/s', '', title)} | " +
+                  " | ".join(f"{value / x:.2f}" if x else "" for x in others) + " |")
 
 
 def times(mid):
@@ -83,7 +106,7 @@ def text(x):
     return "" if x is None else "%.3g" % x if x < 100 else "{:,.0f}".format(x)
 
 
-def main(path, command, vers, rounds, seconds):
+def main(path, command, vers, rounds, seconds, client=""):
     got = collections.defaultdict(list)
     for line in open(path):
         v = dict(w.split("=", 1) for w in line.split())
@@ -97,10 +120,12 @@ def main(path, command, vers, rounds, seconds):
 
     present = [w for w in WHO if any(k[0] == w[0] for k in got)]
     print(f"Made by `{command}`: NFSv{vers}, medians of {rounds} rounds of "
-          f"{seconds} s each, emulated.\n")
+          f"{seconds} s each, {f'by {client}, ' if client else ''}emulated.\n")
     print("| |" + "".join(f" {head} |" for _, head, _ in present))
     print("|---|" + "--:|" * len(present))
     for title, test, depth, name in ROWS:
+        if client and not any(k[1:3] == (test, depth) for k in got):
+            continue
         cells = []
         for who, _, base in present:
             value = mid(who, test, depth, name)
@@ -110,14 +135,14 @@ def main(path, command, vers, rounds, seconds):
                 cell = f"**{value / reference:.2f}** ({cell})"
             cells.append(cell)
         print(f"| {title} | " + " | ".join(cells) + " |")
-    print("\nBold: the figure beside knfsd's on the same devices, or by TCP.\n\n"
-          "Context switches of the whole guest for each operation:\n")
-    print("| |" + "".join(f" {head} |" for _, head, _ in present))
-    print("|---|" + "--:|" * len(present))
-    for title, test, depth, _ in ROWS:
-        cells = [text(mid(who, test, depth, "switches_per_op"))
-                 for who, _, _ in present]
-        print(f"| {re.sub(', M?B?/s', '', title)} | " + " | ".join(cells) + " |")
+    print("\nBold: the figure beside knfsd's on the same devices, or by TCP" +
+          (", and the gateway's beside Ganesha's by TCP."
+           if any(w[0] == "gw" for w in present) else "."))
+    if any(w[0] == "gw" for w in present):
+        gateway(mid)
+    if client:  # which tells neither of switches nor of losses
+        return
+    switches(mid, present)
     times(mid)
     if any(w[0] in ("kr", "or", "ov") for w in present):
         losses(got, present)
