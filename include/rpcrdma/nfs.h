@@ -271,9 +271,9 @@ struct ulb_session {
  * BIND_CONN_TO_SESSION (18.34) or DESTROY_SESSION (18.37) after it or alone
  *
  * @c: of the Call in @call; @results: the encoded results, from the COMPOUND's
- * status on, to which positions relate. No more is read than the first two operations. What session was
- * destroyed stands in the Call alone: that cannot be told under RPCSEC_GSS
- * integrity or privacy. 0 or -EBADMSG.
+ * status on, to which positions relate. No more is read than the first two
+ * operations. What session was destroyed stands in the Call alone: that cannot be
+ * told under RPCSEC_GSS integrity or privacy. 0 or -EBADMSG.
  */
 int ulb_read_session(const struct ulb_call *c, const struct iovec *call,
 		     unsigned int ncall, const struct iovec *results,
