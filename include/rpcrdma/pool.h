@@ -2,9 +2,10 @@
 /*
  * pool - registered buffers in size classes
  *
- * Buffers of 4 KiB, 16 KiB, 64 KiB, 256 KiB, 1 MiB and 4 MiB, and of one size more
- * that may be chosen, cut from slabs that are registered once with the domain and kept. Once the pool has warmed
- * up, taking and returning buffers allocates and registers nothing. Any thread.
+ * Buffers of 4 KiB, 16 KiB, 64 KiB, 256 KiB, 1 MiB and 4 MiB, and of one size
+ * more that may be chosen, cut from slabs that are registered once with the domain
+ * and kept. Once the pool has warmed up, taking and returning buffers allocates and
+ * registers nothing. Any thread.
  *
  * Each class has several shards, each with its own lock. A thread tries its own
  * shard first and the others only if that is empty, so no lock is taken by

@@ -35,20 +35,17 @@ static void set_sizes(struct fab_pool *pool, size_t also)
 {
 	unsigned int n = 0;
 
-	pool->promised = FAB_POOL_PROMISED;
 	also = (also + POOL_ALIGN - 1) & ~(POOL_ALIGN - 1);
 	for (unsigned int k = 0; k < POOL_SIZES; k++) {
-		if (also && also <= pool_size(k)) {
-			if (k && also < pool_size(k))
-				pool->size[n++] = also;
-			if (also > pool->promised &&
-			    also <= 2 * FAB_POOL_PROMISED)
-				pool->promised = also;
-			also = 0;
-		}
+		if (k && also > pool_size(k - 1) && also < pool_size(k))
+			pool->size[n++] = also;
 		pool->size[n++] = pool_size(k);
 	}
 	pool->nclasses = n;
+	pool->promised = also > FAB_POOL_PROMISED &&
+					 also <= 2 * FAB_POOL_PROMISED ?
+				 also :
+				 FAB_POOL_PROMISED;
 }
 
 int fab_pool_create(struct fab_domain *dom, const struct fab_pool_params *p,

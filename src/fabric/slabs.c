@@ -162,9 +162,7 @@ static size_t slab_room(const struct fab_pool *pool, unsigned int k,
 		want = POOL_HUGE;
 	if (want > room)
 		want = room;
-	if (want < size)
-		return 0;
-	if (pool->huge && !(want % POOL_HUGE))
+	if (pool->huge && want >= size && !(want % POOL_HUGE))
 		return want;
 	/* In whole pages, the last of which no buffer may fill. */
 	want -= want % POOL_PAGE;
@@ -286,7 +284,8 @@ struct fab_buf *pool_get_slow(struct fab_pool *pool, unsigned int k,
 	if (!b && pool->size[k] <= limit) {
 		for (unsigned int i = 0; i < pool->nclasses; i++)
 			if (i != k)
-				class_reclaim(pool, i, pool->size[k], limit);
+				class_reclaim(pool, i,
+					      round_page(pool->size[k]), limit);
 		b = class_grow(pool, k, limit);
 	}
 	pthread_mutex_unlock(&pool->grow);

@@ -46,8 +46,9 @@ void gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
 		  struct sockaddr_storage *tcp);
 
 #define RPCRDMA_STATE 640
-/* How it is with RDMA, as one line. When Ganesha has started. True: standard
- * error has been told why it is not served. */
+/* How it is with RDMA, as one line. When Ganesha has started: that there is no NFS
+ * over TCP is a fault now, and ends the server where RDMA is required. True:
+ * standard error has been told why it is not served. */
 bool rpcrdma_ganesha_state(char text[RPCRDMA_STATE]);
 
 #endif /* RPCRDMA_GANESHA_CHECK_H */

@@ -171,14 +171,20 @@ static const char *config_path(void)
 	return path ? *path : NULL;
 }
 
+/* Of the messages of a parse: syntax_look(). */
+static bool look_at(const struct gsh_config_errors *e,
+		    char first[sizeof(hook.syntax)], near_fn *tell, void *ctx)
+{
+	*first = '\0';
+	return e->fp && !fflush(e->fp) && e->diag_buf &&
+	       syntax_look(e->diag_buf, first, sizeof(hook.syntax), tell, ctx);
+}
+
 EXPORT void rpcrdma_ganesha_syntax(const struct gsh_config_errors *e,
 				   void (*tell)(void *ctx, const char *text),
 				   void *ctx)
 {
-	*hook.syntax = '\0';
-	hook.syntax_ours = e->fp && !fflush(e->fp) && e->diag_buf &&
-			   syntax_look(e->diag_buf, hook.syntax,
-				       sizeof(hook.syntax), tell, ctx);
+	hook.syntax_ours = look_at(e, hook.syntax, tell, ctx);
 }
 
 /* What the parser cannot read it passes over, and sometimes the block that it is in;
@@ -351,9 +357,8 @@ static bool tell_syntax(struct gsh_config_errors *e)
 {
 	char at[sizeof(hook.syntax)] = "";
 
-	if (!e || !e->fp || fflush(e->fp) || !e->diag_buf)
-		return false;
-	syntax_look(e->diag_buf, at, sizeof(at), warn, NULL);
+	if (e)
+		(void)look_at(e, at, warn, NULL);
 	if (!*at)
 		return false;
 	gsh_log(&hook.gsh, GSH_WARN,
@@ -419,19 +424,23 @@ EXPORT struct gsh_config *config_ParseFile(char *path,
 	return tree;
 }
 
+/* All listeners are there: is none of them for NFS over TCP? */
+static void check_parent(struct gr_server *s)
+{
+	if (state() != HOOK_ARMED)
+		return;
+	set_state(HOOK_ENDED);
+	gr_server_fault(s, "NFS is not served over TCP, whose addresses RDMA "
+			   "takes: look for warnings about NFS_Core_Param, and "
+			   "let its Protocols be 3, 4");
+}
+
 EXPORT bool rpcrdma_ganesha_state(char text[RPCRDMA_STATE])
 {
 	struct gr_server *s = &hook.server;
 	size_t n;
 
-	/* All listeners are there, but none for NFS over TCP. */
-	if (state() == HOOK_ARMED) {
-		set_state(HOOK_ENDED);
-		gr_server_fault(
-			s, "NFS is not served over TCP, whose addresses "
-			   "RDMA takes: look for warnings about "
-			   "NFS_Core_Param, and let its Protocols be 3, 4");
-	}
+	check_parent(s);
 	if (state() == HOOK_SERVING) {
 		n = (size_t)snprintf(text, RPCRDMA_STATE, "RDMA is served on");
 		for (unsigned int i = 0; i < s->source.nlisteners; i++)

@@ -152,8 +152,7 @@ static void ping_done(struct rt_request *rq)
 	} else if (reply_head(rq, &rep)) {
 		failed(p, rq->xid, "the Reply is malformed");
 	} else if (rep.denied || rep.stat != RPC_ACCEPT_SUCCESS) {
-		if (!rep.denied && rep.stat == RPC_ACCEPT_PROG_MISMATCH &&
-		    rep.high)
+		if (!rep.denied && rep.high)
 			failed(p, rq->xid,
 			       "program %u: version %u is not served, %u to %u are: try --version %u",
 			       p->o.program, p->o.version, rep.low, rep.high,
