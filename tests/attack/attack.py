@@ -555,14 +555,13 @@ def beside(attack, work, back):
 
 def run(kind):
     attack = kind()
-    alone = [] if attack.pauses else [good.run(GOOD, PID)
-                                      for _ in range(good.RUNS)]
+    level = good.level(GOOD, PID, attack)
     before = status("VmRSS")
     amid = None
 
     def work():
         nonlocal amid
-        amid = good.Amid(GOOD, PID, attack, alone)
+        amid = good.Amid(GOOD, PID, attack, level)
         attack.limit()
 
     peak = beside(attack, work, given_back)

@@ -25,9 +25,9 @@ CROWD = 256
 
 
 def good_ones(pauses):
-    """The good client's connections: for each of two rates, beside the attack and
-    while it pauses, itself and by the gateway."""
-    return 2 * good.RUNS * (2 if pauses else 1) * 2
+    """The good client's connections, itself and by the gateway: once, or for each of
+    two rates beside the attack and while it pauses."""
+    return 2 * (2 * good.RUNS * (2 if pauses else 1) if good.RUNS else 1)
 
 
 def opaque(b):

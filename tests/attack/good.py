@@ -2,19 +2,22 @@
 """The client that is good: how many Calls a second it gets answered.
 
 Its command floods a server with NULL Calls until SIGINT, prints what
-rpcrdma-ping --json does, and then reads a file. What it gets alone is measured
-anew before each attack, because machines that are shared are faster at one time
-than at another.
+rpcrdma-ping --json does, and then reads a file: it has to succeed while an attack
+goes on. Its rate is only told. With ATTACK_RUNS it is compared with its rate alone.
+
+Machines that are shared are faster at one time than at another, so the two are
+taken in pairs: while the attacker pauses, and while it goes on. What consists in
+holding something cannot pause; then the other is the rate at a second server, the
+twin, which nobody attacks, in parts of what the two had before the attack.
 
 An attacker takes processor time for itself, which is no fault of the server's.
-So the rate is taken with the attacker at the lowest priority and at that of the
-others, each time in pairs: while the attacker pauses (or, if it cannot, before it
-began), and while it goes on. Each is held against a control: the rate beside
-burn.py, which uses as much processor time as the attacker did, at the same
-priority, and says nothing to the server (not without ATTACK_RUNS). What the server does for the attacker is
-its processor time while nobody else is there, and what it needs more for each Call
-of the good client than it does alone; that tells something on a busy machine, too.
-attack.test has busy polling off, which would be in it. Nothing of it is judged.
+So the rates are taken with the attacker at the lowest priority and at that of the
+others. Each is held against a control: the rate beside burn.py, which uses as much
+processor time as the attacker did, at the same priority, and says nothing to the
+server. What the server does for the attacker is its processor time while nobody
+else is there, and what it needs more for each Call of the good client than it does
+alone; that tells something on a busy machine, too. attack.test has busy polling
+off, which would be in it.
 """
 
 import json
@@ -26,9 +29,11 @@ import sys
 import threading
 import time
 
-# Pairs for each rate; an attack of auth.py counts the connections.
-RUNS = int(os.environ.get("ATTACK_RUNS", "1"))
-CONTROLS = "ATTACK_RUNS" in os.environ
+# Pairs for each rate, 0: none.
+RUNS = int(os.environ.get("ATTACK_RUNS", "0"))
+# The good client's command for the twin, and its process.
+TWIN = os.environ.get("ATTACK_TWIN")
+TWIN_PID = int(os.environ.get("ATTACK_TWIN_PID", "0"))
 SECONDS = float(os.environ.get("ATTACK_SECONDS", "0.15"))
 # How long an attack goes on before it is measured, at full speed: what a host may
 # do at once is over then, and what it may do a second is left (base/pace.h).
@@ -92,15 +97,23 @@ def median(samples):
 
 
 class Pairs:
-    """RUNS times alone(i) and then beside(), which measure: the medians, and that
-    of the ratios."""
+    """RUNS times alone() and then beside(), which measure: the medians, and that
+    of the ratios, in parts of @level."""
 
-    def __init__(self, alone, beside):
-        pairs = [(alone(i), beside()) for i in range(RUNS)]
+    def __init__(self, alone, beside, level=1.0):
+        pairs = [(alone(), beside()) for _ in range(RUNS)]
         self.alone = median([alone for alone, _ in pairs])
         self.beside = median([beside for _, beside in pairs])
         self.ratio = statistics.median(beside.calls / alone.calls
-                                       for alone, beside in pairs)
+                                       for alone, beside in pairs) / level
+
+
+def level(command, server, attack):
+    """Before the attack: the rate at the server in parts of that at the twin."""
+    if attack.pauses or not RUNS:
+        return 1.0
+    return Pairs(lambda: run(TWIN, TWIN_PID),
+                 lambda: run(command, server)).ratio
 
 
 def children():
@@ -132,9 +145,8 @@ def priority(which, lowest):
 
 
 class Amid:
-    """While an attack goes on: what it takes, and the rates. It has pause() and
-    go_on(), and turns. One that cannot pause is held against before: the good
-    client alone, RUNS times."""
+    """While an attack goes on: what it takes, and the rates. It has pauses, pause()
+    and go_on(), and turns; @before is the level()."""
 
     def __init__(self, command, server, attack, before):
         pids = list(children())
@@ -149,10 +161,14 @@ class Amid:
         self.server, self.own, self.turns = (
             (b - a) / (now[0] - was[0]) for a, b in zip(was[1:], now[1:]))
         self.rates = []
+        self.sample = None
+        if not RUNS:
+            self.sample = run(command, server)
+            return
 
-        def alone(i):
-            if before:
-                return before[i]
+        def alone():
+            if not attack.pauses:
+                return run(TWIN, TWIN_PID)
             attack.pause()
             try:
                 return run(command, server)
@@ -164,13 +180,13 @@ class Amid:
             for which in attackers():
                 priority(which, lowest)
             self.rates.append(
-                Pairs(alone, lambda: run(command, server, own)))
+                Pairs(alone, lambda: run(command, server, own), before))
 
 
 def control(command, server, share, lowest):
     """The rates beside somebody who uses that share of a processor."""
     with subprocess.Popen([sys.executable, BURN, str(share)]) as p:
-        def alone(_):
+        def alone():
             p.send_signal(signal.SIGSTOP)
             try:
                 return run(command, server)
@@ -187,14 +203,15 @@ def control(command, server, share, lowest):
 def told(command, server, amid):
     """Afterwards, with nobody there but the controls: a text."""
     parts = []
+    if amid.sample:
+        parts.append("%.0f/s" % amid.sample.calls)
     for lowest, r in zip((True, False), amid.rates):
         parts.append("%s %.0f of %.0f/s, %.0f %%, %.1f for %.1f us" % (
             "lowest:" if lowest else "as others:", r.beside.calls,
             r.alone.calls, 100 * r.ratio, r.beside.each, r.alone.each))
-        if CONTROLS:
-            beside = control(command, server, r.beside.others, lowest)
-            parts[-1] += " (control %.0f %%, %.1f us)" % (
-                100 * beside.ratio, beside.beside.each)
+        beside = control(command, server, r.beside.others, lowest)
+        parts[-1] += " (control %.0f %%, %.1f us)" % (
+            100 * beside.ratio, beside.beside.each)
     return ("good %s; the attack takes %.1f %% of a processor of the server's "
             "and %.1f %% of its own at %.0f turns/s" %
             ("; ".join(parts), 100 * amid.server, 100 * amid.own, amid.turns))
