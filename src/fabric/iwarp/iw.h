@@ -324,7 +324,14 @@ void iw_end(struct iw_conn *c, int error, const char *reason);
 /* tx.c; the runner */
 /* Send what there is until the socket is full or *budget is used up. */
 void iw_tx_push(struct iw_conn *c, size_t *budget);
-bool iw_tx_idle(const struct iw_conn *c);
+/* Is nothing framed or waiting? */
+static inline bool iw_tx_idle(const struct iw_conn *c)
+{
+	const struct iw_tx *tx = &c->tx;
+
+	return tx->cur == tx->niov && !tx->sq.head && !tx->reads.head &&
+	       !c->irq_count;
+}
 /* The peer or this side broke a rule: send a Terminate, then the end. @bad is
  * the FPDU's headers or NULL. */
 void iw_tx_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad);

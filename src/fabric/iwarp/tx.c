@@ -344,6 +344,7 @@ static bool frame_one(struct iw_conn *c)
 	return true;
 }
 
+/* All of it is in the socket: the next begins. */
 static void batch_reset(struct iw_tx *tx)
 {
 	tx->niov = 0;
@@ -404,13 +405,10 @@ void iw_tx_push(struct iw_conn *c, size_t *budget)
 	struct msghdr m;
 	ssize_t n;
 
-	while (!tx->hold && c->can_write && *budget) {
-		bool resumed = tx->cur < tx->niov;
-
-		if (!resumed) {
+	while (!tx->hold && c->can_write && *budget && !iw_tx_idle(c)) {
+		if (tx->cur == tx->niov) {
 			if (!framing(c))
 				return;
-			batch_reset(tx);
 			while (have_room(tx) && frame_one(c))
 				;
 			if (!framing(c) || !tx->niov)
@@ -444,13 +442,7 @@ void iw_tx_push(struct iw_conn *c, size_t *budget)
 		/* A Terminate took the place of what was framed. */
 		if (framing(c))
 			complete_sent(c);
+		if (tx->cur == tx->niov)
+			batch_reset(tx);
 	}
-}
-
-bool iw_tx_idle(const struct iw_conn *c)
-{
-	const struct iw_tx *tx = &c->tx;
-
-	return tx->cur == tx->niov && !tx->sq.head && !tx->reads.head &&
-	       !c->irq_count;
 }

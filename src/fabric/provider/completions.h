@@ -42,6 +42,13 @@ void fab_complete_list(struct fab_completions *done, struct wr_list *list,
  * NULL. */
 void fab_complete_message(struct fab_completions *done, struct fab_wr *wr,
 			  size_t len, const uint32_t *inv);
+/* Is there anything to take? A connection is polled until there is not. */
+static inline bool fab_completions_any(const struct fab_completions *done)
+{
+	return done->work.head || done->established ||
+	       (done->ended && !done->end_told);
+}
+
 /* Take up to @n of what is before the end; and that. How many. */
 int fab_completions_take(struct fab_completions *done, struct fab_wc *wc,
 			 int n);
