@@ -37,6 +37,9 @@ static const struct rt_part *const parts[] = {
 	&rt_part_flow,	    &rt_part_poller, NULL,
 };
 
+_Static_assert(sizeof(parts) / sizeof(*parts) <= RT_PARTS + 1,
+	       "all of them have a place");
+
 /* Their properties go in this order. */
 static const struct rt_ext *const exts[] = {
 #ifdef RT_WITH_XCHAR

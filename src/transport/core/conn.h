@@ -33,6 +33,7 @@ struct rt_strand {
 	atomic_bool shut; /* rt_instance_shutdown() has aborted it */
 	atomic_bool over; /* it is RT_CLOSING or RT_CLOSED; any thread */
 	struct fab_timer alarm; /* of its poller; see run.c */
+	uint64_t deadline; /* runner: expire() is wanted then, 0: it is not */
 	struct cds_list_head inst_link; /* inst->conns, under its lock */
 	bool one_only; /* server: the client has not sent its second [A7] */
 };
@@ -175,6 +176,7 @@ struct rt_turn {
 
 struct rt_instance {
 	const struct rt_part *const *parts;
+	struct rt_hooks hooks;
 	const struct rt_ext *const *exts;
 	void *ext[RT_SLOTS];
 	/* The setting for which it is not spoken, though Versions has it. */

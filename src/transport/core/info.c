@@ -37,6 +37,7 @@ bool rt_conn_can_call(struct rt_conn *c)
 /* Make what rt_conn_info() tells current. */
 void rt_conn_publish(struct rt_conn *c)
 {
+	const struct rt_hooks *h = &c->inst->hooks;
 	struct rt_conn_info *i = &c->info;
 	const struct rt_properties *peer = &i->theirs;
 	bool may_call;
@@ -44,7 +45,8 @@ void rt_conn_publish(struct rt_conn *c)
 	rt_assert_strand(c);
 	pthread_mutex_lock(&c->info_lock);
 	i->state = rt_state_names[c->state];
-	RT_EACH_PART(c->inst, tell, c, i);
+	for (unsigned int n = 0; h->tell[n]; n++)
+		h->tell[n](c, i);
 	may_call = c->server ? peer->complete &&
 				       peer->reverse > RDMA2_RVRSDIR_NONE &&
 				       peer->reverse <= RDMA2_RVRSDIR_GENL :

@@ -12,6 +12,28 @@
 
 #include "transport/core/core.h"
 
+static void gather_hooks(struct rt_instance *inst)
+{
+	struct rt_hooks *h = &inst->hooks;
+	unsigned int poll = 0, due = 0, expire = 0, busy = 0, tell = 0,
+		     turn = 0;
+
+	for (const struct rt_part *const *p = inst->parts; *p; p++) {
+		if ((*p)->poll)
+			h->poll[poll++] = (*p)->poll;
+		if ((*p)->due)
+			h->due[due++] = (*p)->due;
+		if ((*p)->expire)
+			h->expire[expire++] = (*p)->expire;
+		if ((*p)->busy)
+			h->busy[busy++] = (*p)->busy;
+		if ((*p)->tell)
+			h->tell[tell++] = (*p)->tell;
+		if ((*p)->turn)
+			h->turn[turn++] = (*p)->turn;
+	}
+}
+
 int rt_instance_new(const struct rt_params *p,
 		    const struct rt_part *const *parts,
 		    const struct rt_ext *const *exts, struct rt_instance **out)
@@ -25,6 +47,7 @@ int rt_instance_new(const struct rt_params *p,
 		return -ENOMEM;
 	inst->parts = parts;
 	inst->exts = exts;
+	gather_hooks(inst);
 	inst->cfg = p->config;
 	rt_config_defaults(&inst->cfg);
 	inst->log = fab_log_create(p->log, p->log_ctx);

@@ -6,7 +6,8 @@
  * extensions. The strand knows none of them by name. It goes through inst->parts,
  * which assembly.c has put together, in this order, each time.
  *
- * Runner only, but for those of an instance, joined and left. What is NULL is left out.
+ * Runner only, but for those of an instance, joined and left. What is NULL is left out;
+ * of what is asked for in each turn it is left out once for all (struct rt_hooks).
  */
 #ifndef RPCRDMA_TRANSPORT_PART_H
 #define RPCRDMA_TRANSPORT_PART_H
@@ -20,6 +21,9 @@
 
 /* Room for what goes with the fabric's handshake. */
 #define RT_HELLO_ROOM 64
+
+/* Parts at most. */
+#define RT_PARTS 12
 
 /* Extensions at most: places for what each has of its own. */
 #define RT_SLOTS 3
@@ -84,6 +88,18 @@ struct rt_part {
 	void (*ended)(struct rt_conn *c);
 	/* The last reference is gone. */
 	void (*freed)(struct rt_conn *c);
+};
+
+/* What each turn asks for: of each, those that there are, in the order of the parts,
+ * and NULL. Few parts have something for a turn, and to find that costs as much as
+ * what they do. */
+struct rt_hooks {
+	__typeof__(((struct rt_part *)NULL)->poll) poll[RT_PARTS + 1];
+	__typeof__(((struct rt_part *)NULL)->due) due[RT_PARTS + 1];
+	__typeof__(((struct rt_part *)NULL)->expire) expire[RT_PARTS + 1];
+	__typeof__(((struct rt_part *)NULL)->busy) busy[RT_PARTS + 1];
+	__typeof__(((struct rt_part *)NULL)->tell) tell[RT_PARTS + 1];
+	__typeof__(((struct rt_part *)NULL)->turn) turn[RT_PARTS + 1];
 };
 
 /* Call @what of all parts of @inst that have it. */

@@ -220,9 +220,8 @@ int rt_run(struct rt_instance *inst, unsigned int n, int timeout_ms)
 	int found, done = 0;
 
 	atomic_store_explicit(&t->runner, pthread_self(), memory_order_relaxed);
-	for (const struct rt_part *const *p = inst->parts; *p; p++)
-		if ((*p)->poll)
-			done += (*p)->poll(inst, n);
+	for (unsigned int i = 0; inst->hooks.poll[i]; i++)
+		done += inst->hooks.poll[i](inst, n);
 	found = timeout_ms == RT_SLEEP ? look(inst, n, done ? 0 : -1) :
 					 events(inst, n, done ? 0 : timeout_ms);
 	counts_due(inst, n);

@@ -221,25 +221,37 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 /* Does anything go on that an orderly end has to wait for? */
 static bool busy(struct rt_conn *c)
 {
-	for (const struct rt_part *const *p = c->inst->parts; *p; p++)
-		if ((*p)->busy && (*p)->busy(c))
+	const struct rt_hooks *h = &c->inst->hooks;
+
+	for (unsigned int i = 0; h->busy[i]; i++)
+		if (h->busy[i](c))
 			return true;
 	return false;
 }
 
-/* Is this a connection that ends when nothing comes, and does nothing? Whatever
- * ends the last Call comes by here. */
-static bool may_idle(struct rt_conn *c)
+/* When does it end, if nothing comes and it is not busy? 0: never. Whatever ends
+ * the last Call comes by here. */
+static uint64_t idle_at(const struct rt_conn *c)
 {
-	return c->server && c->inst->cfg.idle_ms &&
-	       (c->state == RT_OPEN || c->state == RT_ANSWERED) && !busy(c);
+	bool open = c->state == RT_OPEN || c->state == RT_ANSWERED;
+
+	if (!c->server || !c->inst->cfg.idle_ms || !open)
+		return 0;
+	return c->last_active + c->inst->cfg.idle_ms;
 }
 
-/* Is nothing going on, and has it not given back what it had for that? */
-static bool may_rest(struct rt_conn *c)
+/* Likewise, when does it give back what it had for its work? */
+static uint64_t rest_at(const struct rt_conn *c)
 {
-	return c->restless && c->state < RT_CLOSING && c->fab &&
-	       !c->sends_inflight && !busy(c);
+	if (!c->restless || c->state >= RT_CLOSING || !c->fab ||
+	    c->sends_inflight)
+		return 0;
+	return c->last_active + RT_REST_MS;
+}
+
+static bool is_time(uint64_t at, uint64_t now)
+{
+	return at && at <= now;
 }
 
 static void rest(struct rt_conn *c)
@@ -260,14 +272,17 @@ void rt_give_up(struct rt_conn *c, uint64_t at, uint64_t now, const char *why)
 }
 
 /* What the time has come for; before anything is posted. */
-static void expire(struct rt_conn *c)
+static void expire(struct rt_conn *c, uint64_t now)
 {
-	uint64_t now = rt_now_ms();
+	const struct rt_hooks *h = &c->inst->hooks;
 
-	RT_EACH_PART(c->inst, expire, c, now);
-	if (may_rest(c) && c->last_active + RT_REST_MS <= now)
+	if (!is_time(c->strand.deadline, now))
+		return;
+	for (unsigned int i = 0; h->expire[i]; i++)
+		h->expire[i](c, now);
+	if (is_time(rest_at(c), now) && !busy(c))
 		rest(c);
-	if (c->state_deadline && c->state_deadline <= now) {
+	if (is_time(c->state_deadline, now)) {
 		c->state_deadline = 0;
 		if (c->state == RT_OPEN) {
 			/* [A9]: no CONNPROP_FINAL, so the defaults hold. */
@@ -285,9 +300,9 @@ static void expire(struct rt_conn *c)
 
 /* What has come by now is no idleness, however late this thread comes to it: so
  * after it has been looked at. */
-static void expire_idle(struct rt_conn *c)
+static void expire_idle(struct rt_conn *c, uint64_t now)
 {
-	if (may_idle(c) && c->last_active + c->inst->cfg.idle_ms <= rt_now_ms())
+	if (is_time(idle_at(c), now) && !busy(c))
 		rt_conn_stop(c, EV_TIMEOUT, 0, "idle for %u ms",
 			     c->inst->cfg.idle_ms);
 }
@@ -295,21 +310,20 @@ static void expire_idle(struct rt_conn *c)
 /* When expire() has to be called next. */
 static void set_deadline(struct rt_conn *c)
 {
-	uint64_t d = 0;
+	const struct rt_hooks *h = &c->inst->hooks;
+	uint64_t d = 0, unless_busy;
 
 	if (c->state != RT_CLOSED) {
 		d = c->state_deadline;
-		for (const struct rt_part *const *p = c->inst->parts; *p; p++)
-			if ((*p)->due)
-				d = rt_earlier((*p)->due(c), d);
+		for (unsigned int i = 0; h->due[i]; i++)
+			d = rt_earlier(h->due[i](c), d);
 		if (rt_looks_later(c))
 			d = rt_earlier(c->look_from, d);
-		if (may_idle(c))
-			d = rt_earlier(c->last_active + c->inst->cfg.idle_ms,
-				       d);
-		if (may_rest(c))
-			d = rt_earlier(c->last_active + RT_REST_MS, d);
+		unless_busy = rt_earlier(idle_at(c), rest_at(c));
+		if (unless_busy && !busy(c))
+			d = rt_earlier(unless_busy, d);
 	}
+	c->strand.deadline = d;
 	rt_alarm_set(c, d);
 }
 
@@ -324,16 +338,17 @@ static bool drained(struct rt_conn *c)
 	return true;
 }
 
-static void conn_work(struct rt_conn *c)
+static void conn_work(struct rt_conn *c, uint64_t now)
 {
+	const struct rt_hooks *h = &c->inst->hooks;
 	struct fab_wc wc[16];
-	uint64_t until = rt_now_ms() + FAB_TURN_MS;
+	uint64_t until = now + FAB_TURN_MS;
 	int n, budget = FAB_TURN;
 	int want;
 	bool waits;
 
 	take_mail(c);
-	expire(c);
+	expire(c, now);
 	do {
 		c->work.posted = false;
 		while (c->fab && budget > 0 && !rt_looks_later(c) &&
@@ -345,7 +360,7 @@ static void conn_work(struct rt_conn *c)
 		}
 		waits = rt_looks_later(c);
 		if (budget > 0 && !waits)
-			expire_idle(c);
+			expire_idle(c, now);
 		want = atomic_load_explicit(&c->strand.close_wanted,
 					    memory_order_relaxed);
 		if (want && c->state != RT_CLOSED) {
@@ -362,7 +377,8 @@ static void conn_work(struct rt_conn *c)
 					     "ended by this side");
 			}
 		}
-		RT_EACH_PART(c->inst, turn, c);
+		for (unsigned int i = 0; h->turn[i]; i++)
+			h->turn[i](c);
 		if (c->state == RT_DRAINING && drained(c))
 			rt_event(c, EV_DRAINED);
 	} while (c->work.posted && budget > 0);
@@ -381,21 +397,22 @@ static void conn_work(struct rt_conn *c)
 
 void rt_strand_release(struct rt_conn *c)
 {
-	uint64_t until = rt_now_ms() + FAB_TURN_MS;
+	uint64_t now = rt_now_ms(), until = now + FAB_TURN_MS;
 	unsigned int turns = 0;
 	uint32_t n = 1;
 
 	rt_conn_get(c);
 	do {
 		rt_strand_is(c, pthread_self());
-		conn_work(c);
+		conn_work(c, now);
 		rt_strand_is(c, 0);
 		/* What was raised meanwhile brings another round. */
 		n = atomic_fetch_sub_explicit(&c->strand.pending, n,
 					      memory_order_acq_rel) -
 		    n;
-	} while (n && ((++turns < RT_TURNS && rt_now_ms() < until) ||
-		       !rt_hand_over(c)));
+		now = n ? rt_now_ms() : 0;
+	} while (n &&
+		 ((++turns < RT_TURNS && now < until) || !rt_hand_over(c)));
 	rt_conn_put(c);
 }
 
