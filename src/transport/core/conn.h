@@ -33,7 +33,8 @@ struct rt_strand {
 	atomic_bool shut; /* rt_instance_shutdown() has aborted it */
 	atomic_bool over; /* it is RT_CLOSING or RT_CLOSED; any thread */
 	struct fab_timer alarm; /* of its poller; see run.c */
-	uint64_t deadline; /* runner: expire() is wanted then, 0: it is not */
+	/* Runner: when expire() is wanted, 0: it is not; when that was set. */
+	uint64_t deadline, settled;
 	struct cds_list_head inst_link; /* inst->conns, under its lock */
 	bool one_only; /* server: the client has not sent its second [A7] */
 };

@@ -338,13 +338,25 @@ static bool drained(struct rt_conn *c)
 	return true;
 }
 
-static void conn_work(struct rt_conn *c, uint64_t now)
+/* What others go by: when it is wanted again, and what is told of it. If another
+ * round follows at once, that sees to it, but so that it is never longer ago than
+ * the clock's last step: rounds may go on and on. */
+static void settle(struct rt_conn *c, uint64_t now, bool again)
+{
+	if (again && c->strand.settled == now)
+		return;
+	c->strand.settled = now;
+	set_deadline(c);
+	rt_conn_publish(c);
+}
+
+/* A round, for @n reasons of c->strand.pending; it was @now when it began. */
+static void conn_work(struct rt_conn *c, uint32_t n, uint64_t now)
 {
 	const struct rt_hooks *h = &c->inst->hooks;
 	struct fab_wc wc[16];
 	uint64_t until = now + FAB_TURN_MS;
-	int n, budget = FAB_TURN;
-	int want;
+	int got, want, budget = FAB_TURN;
 	bool waits;
 
 	take_mail(c);
@@ -352,11 +364,11 @@ static void conn_work(struct rt_conn *c, uint64_t now)
 	do {
 		c->work.posted = false;
 		while (c->fab && budget > 0 && !rt_looks_later(c) &&
-		       (n = fab_poll(c->fab, wc, 16)) > 0) {
-			for (int i = 0; i < n; i++)
+		       (got = fab_poll(c->fab, wc, 16)) > 0) {
+			for (int i = 0; i < got; i++)
 				completion(c, &wc[i]);
 			/* Of octets that complete nothing there may be many. */
-			budget = rt_now_ms() < until ? budget - n : 0;
+			budget = rt_now_ms() < until ? budget - got : 0;
 		}
 		waits = rt_looks_later(c);
 		if (budget > 0 && !waits)
@@ -384,8 +396,9 @@ static void conn_work(struct rt_conn *c, uint64_t now)
 	} while (c->work.posted && budget > 0);
 	if (c->state == RT_CLOSED)
 		rt_conn_ended(c);
-	set_deadline(c);
-	rt_conn_publish(c);
+	settle(c, now,
+	       atomic_load_explicit(&c->strand.pending, memory_order_relaxed) !=
+		       n);
 	if (c->fab && waits != c->quiet) {
 		c->quiet = waits;
 		fab_quiet(c->fab, waits);
@@ -404,7 +417,7 @@ void rt_strand_release(struct rt_conn *c)
 	rt_conn_get(c);
 	do {
 		rt_strand_is(c, pthread_self());
-		conn_work(c, now);
+		conn_work(c, n, now);
 		rt_strand_is(c, 0);
 		/* What was raised meanwhile brings another round. */
 		n = atomic_fetch_sub_explicit(&c->strand.pending, n,
