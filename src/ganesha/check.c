@@ -5,7 +5,8 @@
  * By the functions that the server calls when it starts, as far as they leave no
  * trace. So for an address of a device the listener takes any free port, and
  * whether Port is free there is not looked at; nor how much memory may be locked,
- * which is up to the unit that the server runs in.
+ * which is up to the unit that the server runs in. A port that is in use may be the
+ * running server's: its statistics tell.
  *
  * Threads: those of check.h.
  */
@@ -14,6 +15,10 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <syslog.h>
 #include <unistd.h>
 
@@ -28,6 +33,7 @@
 struct tcp {
 	struct sockaddr_storage at;
 	uint16_t port;
+	bool rdma; /* among Protocols */
 };
 
 /* Ganesha's own parser has said what is wrong with it. */
@@ -42,6 +48,15 @@ static int take_address(const char *token, int term,
 		memcpy(param, &in, sizeof(in));
 	else if (inet_pton(AF_INET6, token, &in6.sin6_addr) == 1)
 		memcpy(param, &in6, sizeof(in6));
+	return 0;
+}
+
+static int take_protocol(const char *token, int term,
+			 struct gsh_config_item *item, void *param, void *node,
+			 struct gsh_config_errors *e)
+{
+	if (!strcasecmp(token, "NFSRDMA") || !strcasecmp(token, "RDMA"))
+		*(bool *)param = true;
 	return 0;
 }
 
@@ -76,8 +91,8 @@ static bool is_any4(const struct sockaddr_storage *at)
 	       in.sin_addr.s_addr == htonl(INADDR_ANY);
 }
 
-void gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
-		  struct sockaddr_storage *tcp)
+bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
+		  struct sockaddr_storage *tcp, FILE *said)
 {
 	static const struct gsh_config_item items[] = {
 		{ .name = "Bind_addr",
@@ -91,6 +106,10 @@ void gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
 			     .def = 2049,
 			     .zero_ok = true },
 		  .off = offsetof(struct tcp, port) },
+		{ .name = "Protocols",
+		  .type = GSH_CONFIG_PROC,
+		  .u.proc = { .init = gr_keep, .handler = take_protocol },
+		  .off = offsetof(struct tcp, rdma) },
 		{ .name = NULL },
 	};
 	struct gsh_config_block block = {
@@ -111,13 +130,17 @@ void gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
 	}
 	*tcp = t.at;
 	fab_addr_set_port(tcp, t.port);
-	if (!has_ipv6())
-		return;
 	/* The socket of all addresses; but for the port it is zero here. */
-	if (is_any4(tcp))
-		tcp->ss_family = AF_INET6;
-	else
-		fab_addr_map(tcp);
+	if (has_ipv6()) {
+		if (is_any4(tcp))
+			tcp->ss_family = AF_INET6;
+		else
+			fab_addr_map(tcp);
+	}
+	if (t.rdma)
+		fputs("rpcrdma: NFS_Core_Param: with RDMA among its Protocols Ganesha serves no NFS at all: let them be 3, 4; the block RDMA is enough\n",
+		      said);
+	return !t.rdma;
 }
 
 /* ---- The machine ------------------------------------------------------ */
@@ -126,7 +149,7 @@ struct check {
 	const struct gsh *gsh;
 	const struct gr_config *cfg;
 	const struct sockaddr_storage *tcp;
-	FILE *said;
+	FILE *out, *said;
 	bool good;
 };
 
@@ -141,7 +164,7 @@ static void check_auth(struct check *c)
 {
 	char fault[GR_FAULT_ROOM] = "";
 	struct auth_gss *auth = NULL;
-	int err = gr_needs_auth(c->cfg, &auth, fault);
+	int err = gr_needs_auth(c->gsh, c->cfg, &auth, fault);
 
 	if (err)
 		say(c, fault, err);
@@ -230,6 +253,77 @@ static int try_device(struct fab_domain *dom, const struct sockaddr_storage *at)
 	return err;
 }
 
+/* Of the statistics' one object: is that port among the listeners? */
+static bool lists_port(const char *text, uint16_t port)
+{
+	const char *from = strstr(text, "\"listeners\": [");
+	const char *end = from ? strstr(from, "\"]") : NULL;
+	char want[16];
+
+	snprintf(want, sizeof(want), ":%u\"", port);
+	return end &&
+	       memmem(from, (size_t)(end + 1 - from), want, strlen(want));
+}
+
+/* Does a server that runs with these settings listen on that port? Its process, or
+ * 0: no; -1: it cannot be asked. */
+static pid_t running_has(const struct gr_config *cfg, uint16_t port)
+{
+	const struct timeval patience = { .tv_sec = 5 };
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	struct ucred who = { .pid = -1 };
+	socklen_t len = sizeof(who);
+	char *text = NULL;
+	size_t room = 0;
+	pid_t pid = 0;
+	FILE *f = NULL;
+	int fd;
+
+	if (!*cfg->stats_socket ||
+	    strlen(cfg->stats_socket) >= sizeof(un.sun_path))
+		return -1;
+	strcpy(un.sun_path, cfg->stats_socket);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (connect(fd, (struct sockaddr *)&un, sizeof(un))) {
+		pid = errno == EACCES ? -1 : 0;
+		goto out;
+	}
+	f = fdopen(fd, "r");
+	if (!f || getdelim(&text, &room, '\0', f) <= 0 ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len))
+		pid = -1;
+	else if (lists_port(text, port))
+		pid = who.pid;
+out:
+	free(text);
+	if (f)
+		fclose(f);
+	else
+		close(fd);
+	return pid;
+}
+
+/* Is a port that is in use nobody's fault? */
+static bool is_ours(struct check *c, const struct sockaddr_storage *at,
+		    const char *fault)
+{
+	uint16_t port = fab_addr_port(at);
+	pid_t pid = running_has(c->cfg, port);
+
+	if (pid > 0)
+		fprintf(c->out,
+			"# The running server, process %d, has port %u.\n",
+			(int)pid, port);
+	else if (pid < 0)
+		fprintf(c->said,
+			"rpcrdma: %s. Ignore this if it is this server, already running\n",
+			fault);
+	return pid != 0;
+}
+
 static void check_addresses(struct check *c, const char *provider,
 			    struct fab_domain *dom)
 {
@@ -249,23 +343,24 @@ static void check_addresses(struct check *c, const char *provider,
 				       try_bind(&at.addr[i]);
 		if (!err || gr_needs_spared(c->cfg, i, err))
 			continue;
-		gr_needs_listen_fault(provider, c->tcp, &at.addr[i], err,
-				      fault);
-		if (err == -EADDRINUSE && !nfs)
-			fprintf(c->said,
-				"rpcrdma: %s. Ignore this if it is this server, already running\n",
-				fault);
-		else
-			say(c, fault, err);
+		gr_needs_listen_fault(provider, c->cfg, c->tcp, &at.addr[i],
+				      err, fault);
+		if (err == -EADDRINUSE && !nfs &&
+		    is_ours(c, &at.addr[i], fault))
+			continue;
+		say(c, fault, err);
 	}
 }
 
 bool gr_check_machine(const struct gsh *g, const struct gr_config *cfg,
-		      const struct sockaddr_storage *tcp, FILE *said)
+		      const struct sockaddr_storage *tcp, FILE *out, FILE *said)
 {
-	struct check c = {
-		.gsh = g, .cfg = cfg, .tcp = tcp, .said = said, .good = true
-	};
+	struct check c = { .gsh = g,
+			   .cfg = cfg,
+			   .tcp = tcp,
+			   .out = out,
+			   .said = said,
+			   .good = true };
 	struct fab_domain *dom = NULL;
 	const char *provider;
 

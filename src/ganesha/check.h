@@ -34,16 +34,18 @@ bool rpcrdma_ganesha_check(struct gsh_config *tree, const char *path, FILE *out,
 /*
  * Has this machine what the server needs for @cfg: a key for host
  * authentication, the provider, the addresses? What is missing is printed to
- * @said, in the server's words, a line each; a port in use, which the running
- * server may have, is printed and is no fault. Nothing listens meanwhile, and
+ * @said, in the server's words, a line each. A port that the running server has, as
+ * its statistics tell, is no fault, and @out is told. Nothing listens meanwhile, and
  * nothing is left behind. @tcp: where NFS over TCP would listen. Logs as the
  * server does. The process must have the server's rights. Any thread.
  */
 bool gr_check_machine(const struct gsh *g, const struct gr_config *cfg,
-		      const struct sockaddr_storage *tcp, FILE *said);
-/* Where NFS over TCP would listen with @tree. Main thread. */
-void gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
-		  struct sockaddr_storage *tcp);
+		      const struct sockaddr_storage *tcp, FILE *out,
+		      FILE *said);
+/* Where NFS over TCP would listen with @tree. Would it? If not, @said is told why.
+ * Main thread. */
+bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
+		  struct sockaddr_storage *tcp, FILE *said);
 
 #define RPCRDMA_STATE 640
 /* How it is with RDMA, as one line. When Ganesha has started: that there is no NFS

@@ -78,13 +78,16 @@ static int to_stderr(int headers, void *private, int level, void *buffer,
 		keep(message);
 		return 0;
 	}
+	/* Ganesha goes on: NFSv4 needs no rpcbind. */
+	if (strstr(message, "Cannot register NFS V4"))
+		return 0;
 	if (level == GSH_FATAL)
 		tell_reasons();
 	tell(message);
 	if (strstr(message, "Cannot register "))
-		fputs("rpcrdma: rpcbind does not answer: start it; if block "
-		      "NFS_Core_Param has Protocols = 4 and Enable_RQUOTA = "
-		      "false, NFS is served without it\n",
+		fputs("rpcrdma: rpcbind does not answer: start it, or set "
+		      "Protocols = 4 and Enable_RQUOTA = false in "
+		      "NFS_Core_Param, which needs none\n",
 		      stderr);
 	return 0;
 }

@@ -300,6 +300,7 @@ static bool check(struct gsh_config *tree, const struct near_text *text,
 	struct sockaddr_storage tcp;
 	char fault[GR_FAULT_ROOM];
 	struct gr_config cfg;
+	bool good;
 
 	if (wrong) {
 		fprintf(stderr, "rpcrdma: %s\n", wrong);
@@ -326,8 +327,11 @@ static bool check(struct gsh_config *tree, const struct near_text *text,
 		break;
 	}
 	gr_config_print(out, &cfg);
-	gr_check_tcp(&hook.gsh, tree, &tcp);
-	return cfg.enable && gr_check_machine(&hook.gsh, &cfg, &tcp, stderr);
+	if (!cfg.enable)
+		return false;
+	good = gr_check_tcp(&hook.gsh, tree, &tcp, stderr);
+	/* One fault does not hide the other. */
+	return gr_check_machine(&hook.gsh, &cfg, &tcp, out, stderr) && good;
 }
 
 EXPORT bool rpcrdma_ganesha_check(struct gsh_config *tree, const char *path,

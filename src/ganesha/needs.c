@@ -89,7 +89,7 @@ bool gr_needs_nfs_port(const struct sockaddr_storage *tcp,
 	return fab_addr_port(tcp) && fab_addr_port(tcp) == fab_addr_port(at);
 }
 
-void gr_needs_listen_fault(const char *provider,
+void gr_needs_listen_fault(const char *provider, const struct gr_config *cfg,
 			   const struct sockaddr_storage *tcp,
 			   const struct sockaddr_storage *at, int err,
 			   char *fault)
@@ -126,9 +126,12 @@ void gr_needs_listen_fault(const char *provider,
 	case -EADDRNOTAVAIL:
 		snprintf(fault, GR_FAULT_ROOM,
 			 "cannot listen on %s: no %s has this address: correct "
-			 "Bind_Addr%s in block RDMA",
+			 "Bind_Addr%s in %s",
 			 text, device ? "RDMA device" : "interface",
-			 device ? " or set Provider = iwarp" : "");
+			 device ? " or set Provider = iwarp" : "",
+			 cfg->bind.n ?
+				 "block RDMA" :
+				 "NFS_Core_Param, or set one in block RDMA");
 		break;
 	case -EACCES:
 		snprintf(fault, GR_FAULT_ROOM,
@@ -217,8 +220,8 @@ void gr_needs_provider_fault(const char *name, int err, char *fault)
 
 /* ---- Keys ------------------------------------------------------------- */
 
-int gr_needs_auth(const struct gr_config *cfg, struct auth_gss **auth,
-		  char *fault)
+int gr_needs_auth(const struct gsh *g, const struct gr_config *cfg,
+		  struct auth_gss **auth, char *fault)
 {
 	struct auth_gss_params p = { .keytab = cfg->auth_keytab,
 				     .principal = cfg->auth_principal,
@@ -228,6 +231,10 @@ int gr_needs_auth(const struct gr_config *cfg, struct auth_gss **auth,
 
 	if (cfg->auth == RT_AUTH_NONE)
 		return 0;
+	if (auth_gss_no_realm(cfg->auth_allow, why))
+		gsh_log(g, GSH_WARN,
+			"Host_Authentication_Allow: %s matches nobody, as it has no realm: write %s@REALM",
+			why, why);
 	err = auth_gss_create(&p, auth, why);
 	if (err == -EINVAL)
 		snprintf(fault, GR_FAULT_ROOM,

@@ -35,7 +35,7 @@ int gr_needs_family(const struct sockaddr_storage *tcp,
 bool gr_needs_nfs_port(const struct sockaddr_storage *tcp,
 		       const struct sockaddr_storage *at);
 /* What to do about @err, which listening there ended with. */
-void gr_needs_listen_fault(const char *provider,
+void gr_needs_listen_fault(const char *provider, const struct gr_config *cfg,
 			   const struct sockaddr_storage *tcp,
 			   const struct sockaddr_storage *at, int err,
 			   char *fault);
@@ -51,9 +51,9 @@ void gr_needs_provider_fault(const char *name, int err, char *fault);
 
 /*
  * The key for host authentication; *@auth stays NULL without that. 0, or a
- * negative errno, with -EINVAL and @fault.
+ * negative errno, with -EINVAL and @fault. Patterns that match nobody are logged.
  */
-int gr_needs_auth(const struct gr_config *cfg, struct auth_gss **auth,
-		  char *fault);
+int gr_needs_auth(const struct gsh *g, const struct gr_config *cfg,
+		  struct auth_gss **auth, char *fault);
 
 #endif /* RPCRDMA_GANESHA_NEEDS_H */

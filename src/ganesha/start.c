@@ -86,7 +86,8 @@ static int listen_one(struct gr_server *s, const struct sockaddr_storage *at,
 		err = rt_listen(s->inst, (const struct sockaddr *)at,
 				fab_addr_len(at), &gr_server_ops, s, &l);
 	if (err) {
-		gr_needs_listen_fault(s->provider, &s->tcp, at, err, fault);
+		gr_needs_listen_fault(s->provider, &s->cfg, &s->tcp, at, err,
+				      fault);
 		return err;
 	}
 	rt_listener_addr(l, &got);
@@ -178,7 +179,7 @@ int gr_server_begin(struct gr_server *s, char *fault)
 
 	/* With FSAL_VFS Ganesha's workers change their user; these threads do
 	 * not. */
-	err = gr_needs_auth(&s->cfg, &s->auth, fault);
+	err = gr_needs_auth(s->gsh, &s->cfg, &s->auth, fault);
 	if (!err)
 		err = create(s, fault);
 	if (err)

@@ -276,22 +276,42 @@ void auth_gss_destroy(struct auth_gss *g)
 	free(g);
 }
 
+/* The next pattern of @list, from where it returns what is behind it; NULL: there is
+ * none. What is too long for any name is passed over. */
+static const char *next_pattern(const char *list, char pattern[RT_AUTH_TEXT])
+{
+	size_t n;
+
+	do {
+		list += strspn(list, " \t,");
+		n = strcspn(list, " \t,");
+		if (!n)
+			return NULL;
+		list += n;
+	} while (n >= RT_AUTH_TEXT);
+	memcpy(pattern, list - n, n);
+	pattern[n] = 0;
+	return list;
+}
+
 bool auth_gss_allowed(const char *list, const char *name)
 {
 	char pattern[RT_AUTH_TEXT];
 
-	while (*list) {
-		size_t n;
+	while ((list = next_pattern(list, pattern)))
+		if (!fnmatch(pattern, name, 0))
+			return true;
+	return false;
+}
 
-		list += strspn(list, " \t,");
-		n = strcspn(list, " \t,");
-		if (n && n < sizeof(pattern)) {
-			memcpy(pattern, list, n);
-			pattern[n] = 0;
-			if (!fnmatch(pattern, name, 0))
-				return true;
-		}
-		list += n;
+bool auth_gss_no_realm(const char *list, char pattern[RT_AUTH_TEXT])
+{
+	while ((list = next_pattern(list, pattern))) {
+		size_t n = strlen(pattern);
+
+		/* What ends so may go as far as the realm. */
+		if (!strpbrk(pattern, "@?[\\") && pattern[n - 1] != '*')
+			return true;
 	}
 	return false;
 }

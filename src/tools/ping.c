@@ -29,6 +29,7 @@ struct slot {
 	struct ping *p;
 	struct rt_piece piece;
 	uint64_t start;
+	uint32_t version; /* of the program, in the Call in flight */
 	bool busy;
 };
 
@@ -102,6 +103,7 @@ static void submit(struct ping *p, struct rt_request *rq)
 	rpc_call_head(&w, ++p->xid, p->o.program, p->o.version, p->o.proc,
 		      false);
 	s->piece.len = w.len;
+	s->version = p->o.version;
 	s->busy = true;
 	p->busy++;
 	p->sent++;
@@ -135,6 +137,21 @@ static int reply_head(const struct rt_request *rq, struct rpc_reply *rep)
 	return rpc_reply_decode(head, len, rep);
 }
 
+/* The server has not that version of the program, but another, and nobody has asked
+ * for one: that is what it is asked for from now on. */
+static bool takes_other(struct ping *p, const struct slot *s,
+			const struct rpc_reply *rep)
+{
+	if (p->o.version_given || p->o.proc || rep->denied || !rep->high ||
+	    rep->high == s->version)
+		return false;
+	if (p->o.version != rep->high && !p->o.quiet && !p->o.json)
+		printf("program %u: the server has no version %u, taking %u\n",
+		       p->o.program, s->version, rep->high);
+	p->o.version = rep->high;
+	return true;
+}
+
 static void ping_done(struct rt_request *rq)
 {
 	struct slot *s = rt_request_user(rq);
@@ -144,6 +161,13 @@ static void ping_done(struct rt_request *rq)
 
 	s->busy = false;
 	p->busy--;
+	if (!rq->status && !reply_head(rq, &rep) && takes_other(p, s, &rep) &&
+	    !p->down && !rt_conn_over(p->conn)) {
+		p->sent--;
+		rt_request_reset(rq);
+		submit(p, rq);
+		return;
+	}
 	if (rq->status == -EREMOTEIO) {
 		failed(p, rq->xid, "the server answered %s",
 		       wire_errcode_name(rq->error.code));

@@ -25,7 +25,7 @@ struct ping_options {
 	uint64_t interval_ms, timeout_ms;
 	unsigned int depth;
 	struct hostauth hostauth;
-	bool flood, json, quiet, verbose;
+	bool version_given, flood, json, quiet, verbose;
 	enum fab_crc crc;
 };
 

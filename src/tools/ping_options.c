@@ -17,7 +17,8 @@ static const char usage[] =
 	"  --server ADDR[:PORT]  the same as the argument (port 20049)\n"
 	"  --provider NAME       RDMA provider: iwarp or verbs (iwarp)\n"
 	"  --program N           RPC program (100003)\n"
-	"  --version N           version of the RPC program (3)\n"
+	"  --version N           version of the RPC program (3, or what the server\n"
+	"                        has instead)\n"
 	"  --proc N              procedure, one without arguments (0)\n"
 	"  --count N             Calls to send (5; 0: until interrupted)\n"
 	"  --interval MS         between Calls (1000)\n"
@@ -122,6 +123,7 @@ static const char *set_option(struct ping_options *o, int opt,
 	case OPT_PROGRAM:
 		return number32(&o->program, 0, UINT32_MAX, err);
 	case OPT_VERS:
+		o->version_given = true;
 		return number32(&o->version, 0, UINT32_MAX, err);
 	case OPT_PROC:
 		return number32(&o->proc, 0, UINT32_MAX, err);

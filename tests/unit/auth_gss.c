@@ -34,6 +34,18 @@ static void allowed(void)
 	}
 }
 
+static void no_realm(void)
+{
+	char pattern[RT_AUTH_TEXT];
+
+	CU_ASSERT_FALSE(auth_gss_no_realm(AUTH_GSS_ALLOW, pattern));
+	CU_ASSERT_FALSE(auth_gss_no_realm("", pattern));
+	CU_ASSERT_FALSE(auth_gss_no_realm("host/a@B, host/c.*", pattern));
+	CU_ASSERT_FALSE(auth_gss_no_realm("host/a?B", pattern));
+	CU_ASSERT_TRUE(auth_gss_no_realm("host/a@B,host/*.c d", pattern));
+	CU_ASSERT_STRING_EQUAL(pattern, "host/*.c");
+}
+
 static int make(const struct auth_gss_params *p, char *fault)
 {
 	struct auth_gss *g = NULL;
@@ -187,6 +199,7 @@ static void tickets_forgotten(void)
 
 static const struct unit_test tests[] = {
 	{ "allowed", allowed },
+	{ "no_realm", no_realm },
 	{ "faults", faults },
 	{ "fault texts", fault_texts },
 	{ "no ticket", no_ticket },
