@@ -14,6 +14,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
@@ -150,6 +151,7 @@ struct check {
 	const struct gr_config *cfg;
 	const struct sockaddr_storage *tcp;
 	FILE *out, *said;
+	unsigned int complaints;
 	bool good;
 };
 
@@ -279,7 +281,7 @@ static pid_t running_has(const struct gr_config *cfg, uint16_t port)
 	FILE *f = NULL;
 	int fd;
 
-	if (!*cfg->stats_socket ||
+	if (!cfg->stats_socket || !*cfg->stats_socket ||
 	    strlen(cfg->stats_socket) >= sizeof(un.sun_path))
 		return -1;
 	strcpy(un.sun_path, cfg->stats_socket);
@@ -352,8 +354,40 @@ static void check_addresses(struct check *c, const char *provider,
 	}
 }
 
+/* What the server would warn of, or find out later. */
+static void check_settings(struct check *c)
+{
+	uint64_t has = (uint64_t)sysconf(_SC_PHYS_PAGES) *
+		       (uint64_t)sysconf(_SC_PAGESIZE);
+	const char *path = c->cfg->stats_socket;
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	char pattern[RT_AUTH_TEXT];
+
+	if (has && c->cfg->max_memory > has)
+		fprintf(c->out,
+			"# Max_Memory is more than this machine has: %" PRIu64
+			" MiB.\n",
+			has >> 20);
+	/* Logged with the keys. */
+	if (c->cfg->auth != RT_AUTH_NONE &&
+	    auth_gss_no_realm(c->cfg->auth_allow, pattern))
+		c->complaints++;
+	if (!slash || (size_t)(slash - path) >= sizeof(dir))
+		return;
+	memcpy(dir, path, (size_t)(slash - path));
+	dir[slash - path] = 0;
+	/* Ganesha's own is made when it starts. */
+	if (*dir && strcmp(dir, "/run/ganesha") && access(dir, F_OK)) {
+		c->complaints++;
+		gsh_log(c->gsh, GSH_WARN, "Stats_Socket: %s: %s", dir,
+			strerror(errno));
+	}
+}
+
 bool gr_check_machine(const struct gsh *g, const struct gr_config *cfg,
-		      const struct sockaddr_storage *tcp, FILE *out, FILE *said)
+		      const struct sockaddr_storage *tcp, FILE *out, FILE *said,
+		      unsigned int *complaints)
 {
 	struct check c = { .gsh = g,
 			   .cfg = cfg,
@@ -364,10 +398,12 @@ bool gr_check_machine(const struct gsh *g, const struct gr_config *cfg,
 	struct fab_domain *dom = NULL;
 	const char *provider;
 
+	check_settings(&c);
 	check_auth(&c);
 	provider = check_provider(&c, &dom);
 	if (provider)
 		check_addresses(&c, provider, dom);
 	fab_domain_close(dom);
+	*complaints += c.complaints;
 	return c.good;
 }

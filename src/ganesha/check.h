@@ -36,12 +36,13 @@ bool rpcrdma_ganesha_check(struct gsh_config *tree, const char *path, FILE *out,
  * authentication, the provider, the addresses? What is missing is printed to
  * @said, in the server's words, a line each. A port that the running server has, as
  * its statistics tell, is no fault, and @out is told. Nothing listens meanwhile, and
- * nothing is left behind. @tcp: where NFS over TCP would listen. Logs as the
- * server does. The process must have the server's rights. Any thread.
+ * nothing is left behind. *@complaints: more by what was logged of the settings.
+ * @tcp: where NFS over TCP would listen. Logs as the server does. The process must
+ * have the server's rights. Any thread.
  */
 bool gr_check_machine(const struct gsh *g, const struct gr_config *cfg,
-		      const struct sockaddr_storage *tcp, FILE *out,
-		      FILE *said);
+		      const struct sockaddr_storage *tcp, FILE *out, FILE *said,
+		      unsigned int *complaints);
 /* Where NFS over TCP would listen with @tree. Would it? If not, @said is told why.
  * Main thread. */
 bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,

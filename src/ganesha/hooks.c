@@ -331,7 +331,9 @@ static bool check(struct gsh_config *tree, const struct near_text *text,
 		return false;
 	good = gr_check_tcp(&hook.gsh, tree, &tcp, stderr);
 	/* One fault does not hide the other. */
-	return gr_check_machine(&hook.gsh, &cfg, &tcp, out, stderr) && good;
+	return gr_check_machine(&hook.gsh, &cfg, &tcp, out, stderr,
+				&hook.complaints) &&
+	       good;
 }
 
 EXPORT bool rpcrdma_ganesha_check(struct gsh_config *tree, const char *path,

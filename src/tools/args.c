@@ -163,6 +163,17 @@ static bool is_host_name(const char *name)
 	return letter;
 }
 
+/* Of which link? */
+static bool lacks_interface(const struct addrinfo *ai)
+{
+	struct sockaddr_in6 in6;
+
+	if (ai->ai_family != AF_INET6)
+		return false;
+	memcpy(&in6, ai->ai_addr, sizeof(in6));
+	return IN6_IS_ADDR_LINKLOCAL(&in6.sin6_addr) && !in6.sin6_scope_id;
+}
+
 const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,
 		     struct arg_err *err)
 {
@@ -214,6 +225,9 @@ const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,
 	}
 	if (res->ai_addrlen > sizeof(out->addr)) {
 		bad = fail(err, "'%.100s' %s", s, form);
+	} else if (lacks_interface(res)) {
+		bad = fail(err, "'%.100s' needs an interface: %s%%eth0", s,
+			   name);
 	} else {
 		memset(out, 0, sizeof(*out));
 		memcpy(&out->addr, res->ai_addr, res->ai_addrlen);
