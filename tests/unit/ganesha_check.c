@@ -8,8 +8,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <ifaddrs.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "ganesha/check.h"
@@ -67,6 +69,11 @@ static struct gr_config config(const char *first, const char *second)
 	return cfg;
 }
 
+/* What is no fault; what the log was told of the settings. */
+static FILE *out;
+static char told[1024];
+static unsigned int complaints;
+
 static bool check(const struct gr_config *cfg, const char *tcp)
 {
 	struct sockaddr_storage at;
@@ -76,8 +83,11 @@ static bool check(const struct gr_config *cfg, const char *tcp)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	said[0] = '\0';
 	address(tcp, &at);
-	good = gr_check_machine(&gsh, cfg, &at, f);
+	rewind(out);
+	good = gr_check_machine(&gsh, cfg, &at, out, f, &complaints);
 	fclose(f);
+	fputc('\0', out);
+	fflush(out);
 	return good;
 }
 
@@ -113,8 +123,9 @@ static void addresses(void)
 	CU_ASSERT_STRING_EQUAL(said, "");
 	CU_ASSERT_FALSE(check(&cfg, FOREIGN));
 	CU_ASSERT_TRUE(has("cannot listen on " FOREIGN ":"));
-	CU_ASSERT_TRUE(has(": no interface has this address: correct "
-			   "Bind_Addr in block RDMA\n"));
+	CU_ASSERT_TRUE(
+		has(": no interface has this address: correct "
+		    "Bind_Addr in NFS_Core_Param, or set one in block RDMA\n"));
 	CU_ASSERT_FALSE(check(&cfg, "::ffff:" FOREIGN));
 	CU_ASSERT_TRUE(has("cannot listen on " FOREIGN ":"));
 	/* One does not hide the next, and those that are there are no fault. */
@@ -124,6 +135,7 @@ static void addresses(void)
 	CU_ASSERT_EQUAL(lines(), 2);
 	CU_ASSERT_TRUE(has("cannot listen on " FOREIGN ":"));
 	CU_ASSERT_TRUE(has("cannot listen on [" FOREIGN6 "]:"));
+	CU_ASSERT_TRUE(has("address: correct Bind_Addr in block RDMA\n"));
 }
 
 /* A Ganesha without IPv6. */
@@ -171,6 +183,106 @@ static void port(void)
 	CU_ASSERT_STRING_EQUAL(said, "");
 }
 
+/* A server's statistics, once. */
+static void *tell_once(void *arg)
+{
+	static char text[256];
+	const int *fds = arg;
+	int fd = accept(fds[0], NULL, NULL);
+	int n = snprintf(text, sizeof(text),
+			 "{\"listeners\": [\"[::1]:1\", \"0.0.0.0:%d\"], "
+			 "\"peer\": \"192.0.2.1:7777\"}\n",
+			 fds[1]);
+
+	CU_ASSERT_EQUAL(write(fd, text, (size_t)n), n);
+	close(fd);
+	return NULL;
+}
+
+/* The port is in use, and a server that has @listens tells so: is it no fault? */
+static bool beside(struct gr_config *cfg, int listens)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	int fds[2] = { socket(AF_UNIX, SOCK_STREAM, 0), listens };
+	pthread_t thread;
+	bool good;
+
+	strcpy(un.sun_path, cfg->stats_socket);
+	CU_ASSERT_EQUAL_FATAL(bind(fds[0], (void *)&un, sizeof(un)), 0);
+	CU_ASSERT_EQUAL_FATAL(listen(fds[0], 1), 0);
+	pthread_create(&thread, NULL, tell_once, fds);
+	good = check(cfg, "::");
+	pthread_join(thread, NULL);
+	close(fds[0]);
+	unlink(un.sun_path);
+	return good;
+}
+
+static void whose_port(void)
+{
+	char path[] = "/tmp/rpcrdma-check-XXXXXX", socket_path[64];
+	struct gr_config cfg = config("127.0.0.1", NULL);
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_port = htons(cfg.port) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	char line[64];
+
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	CU_ASSERT_EQUAL_FATAL(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	CU_ASSERT_EQUAL_FATAL(listen(fd, 1), 0);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(path));
+	snprintf(socket_path, sizeof(socket_path), "%s/s", path);
+	cfg.stats_socket = socket_path;
+	/* No server runs. */
+	CU_ASSERT_FALSE(check(&cfg, "::"));
+	CU_ASSERT_EQUAL(lines(), 1);
+	CU_ASSERT_TRUE(has(": the port is in use: stop the program"));
+	CU_ASSERT_FALSE(has("Ignore this"));
+	CU_ASSERT_EQUAL(complaints, 0);
+	/* One runs, and has it; has it not. */
+	CU_ASSERT_TRUE(beside(&cfg, cfg.port));
+	CU_ASSERT_STRING_EQUAL(said, "");
+	snprintf(line, sizeof(line),
+		 "# The running server, process %d, has port %d.\n",
+		 (int)getpid(), cfg.port);
+	CU_ASSERT_PTR_NOT_NULL(strstr(told, line));
+	CU_ASSERT_FALSE(beside(&cfg, cfg.port ^ 1));
+	CU_ASSERT_EQUAL(lines(), 1);
+	close(fd);
+	rmdir(path);
+}
+
+/* What the server would only warn of. */
+static void settings(void)
+{
+	static char missing[] = "/nonexistent/s", here[] = "/run/ganesha/s";
+	static char pattern[] = "host/a.example", any[] = "host/*";
+	struct gr_config cfg = config("127.0.0.1", NULL);
+
+	complaints = 0;
+	cfg.stats_socket = here;
+	cfg.auth_allow = pattern;
+	CU_ASSERT_TRUE(check(&cfg, "::"));
+	CU_ASSERT_EQUAL(complaints, 0);
+	cfg.stats_socket = missing;
+	CU_ASSERT_TRUE(check(&cfg, "::"));
+	CU_ASSERT_EQUAL(complaints, 1);
+	cfg.stats_socket = here;
+	cfg.auth = RT_AUTH_OPTIONAL;
+	cfg.auth_keytab = missing;
+	CU_ASSERT_FALSE(check(&cfg, "::"));
+	CU_ASSERT_EQUAL(complaints, 2);
+	cfg.auth_allow = any;
+	CU_ASSERT_FALSE(check(&cfg, "::"));
+	CU_ASSERT_EQUAL(complaints, 2);
+	/* More than any machine has. */
+	cfg = config("127.0.0.1", NULL);
+	cfg.max_memory = UINT64_MAX / 2;
+	CU_ASSERT_TRUE(check(&cfg, "::"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(told, "# Max_Memory is more than this machine has: "));
+}
+
 /* That of NFS over TCP is in use whenever Ganesha runs, and not before. */
 static void nfs_port(void)
 {
@@ -182,7 +294,7 @@ static void nfs_port(void)
 	said[0] = '\0';
 	address("::", &at);
 	((struct sockaddr_in6 *)&at)->sin6_port = htons(cfg.port);
-	CU_ASSERT_FALSE(gr_check_machine(&gsh, &cfg, &at, f));
+	CU_ASSERT_FALSE(gr_check_machine(&gsh, &cfg, &at, out, f, &complaints));
 	fclose(f);
 	CU_ASSERT_EQUAL(lines(), 1);
 	CU_ASSERT_TRUE(has(": this is the port of NFS over TCP (NFS_Port): set "
@@ -264,6 +376,7 @@ static void served(const char *text, unsigned int n, const char *first,
 	struct gsh_config *tree;
 	int fd = mkstemp(path);
 	struct gr_addrs at;
+	FILE *f;
 
 	CU_ASSERT_FATAL(fd >= 0);
 	CU_ASSERT_EQUAL(write(fd, text, strlen(text)), (ssize_t)strlen(text));
@@ -271,7 +384,14 @@ static void served(const char *text, unsigned int n, const char *first,
 	CU_ASSERT_TRUE_FATAL(gsh.init_error_type(&e));
 	tree = parse(path, &e);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
-	gr_check_tcp(&gsh, tree, &tcp);
+	f = fmemopen(said, sizeof(said), "w");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	said[0] = '\0';
+	CU_ASSERT_EQUAL(gr_check_tcp(&gsh, tree, &tcp, f),
+			!strstr(text, "RDMA"));
+	fclose(f);
+	CU_ASSERT_EQUAL(!!strstr(said, "let them be 3, 4"),
+			!!strstr(text, "RDMA"));
 	release(tree);
 	unlink(path);
 	cfg.port = strstr(text, "NFS_Port = 7") ? 7 : 2049;
@@ -308,6 +428,8 @@ static void tcp(void)
 	       "192.0.2.1", NULL);
 	served("NFS_Core_Param { Bind_addr = 0.0.0.0; }\n", v6 ? 2 : 1,
 	       "0.0.0.0", "::");
+	served("NFS_Core_Param { Protocols = 3, 4, NFSRDMA; }\n", v6 ? 2 : 1,
+	       "0.0.0.0", "::");
 	served("NFS_Core_Param { Bind_addr = \"2001:db8::1\"; }\n", 1,
 	       "2001:db8::1", NULL);
 }
@@ -331,6 +453,7 @@ static void faults(void)
 		{ -EACCES, "ports below 1024 need CAP_NET_BIND_SERVICE" },
 		{ -EIO, "cannot listen on " FOREIGN ":0: Input/output error" },
 	};
+	struct gr_config cfg = config("127.0.0.1", NULL);
 	struct sockaddr_storage none = { 0 }, at;
 	char fault[GR_FAULT_ROOM];
 
@@ -340,18 +463,33 @@ static void faults(void)
 	}
 	address(FOREIGN, &at);
 	for (size_t i = 0; i < sizeof(listening) / sizeof(listening[0]); i++) {
-		gr_needs_listen_fault("iwarp", &none, &at, listening[i].err,
-				      fault);
+		gr_needs_listen_fault("iwarp", &cfg, &none, &at,
+				      listening[i].err, fault);
 		CU_ASSERT_PTR_NOT_NULL(strstr(fault, listening[i].says));
 	}
 }
 
 static const struct unit_test tests[] = {
-	{ "addresses", addresses }, { "families", families },
-	{ "port", port },	    { "the port of NFS", nfs_port },
-	{ "keytab", keytab },	    { "device", device },
-	{ "found", found },	    { "NFS over TCP", tcp },
-	{ "faults", faults },	    { NULL, NULL },
+	{ "addresses", addresses },
+	{ "families", families },
+	{ "whose port", whose_port },
+	{ "settings", settings },
+	{ "port", port },
+	{ "the port of NFS", nfs_port },
+	{ "keytab", keytab },
+	{ "device", device },
+	{ "found", found },
+	{ "NFS over TCP", tcp },
+	{ "faults", faults },
+	{ NULL, NULL },
 };
 
-UNIT_MAIN("ganesha-check", tests)
+int main(int argc, char **argv)
+{
+	int status;
+
+	out = fmemopen(told, sizeof(told), "w+");
+	status = unit_run("ganesha-check", tests, argc, argv);
+	fclose(out);
+	return status;
+}
