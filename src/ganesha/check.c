@@ -139,7 +139,7 @@ bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
 			fab_addr_map(tcp);
 	}
 	if (t.rdma)
-		fputs("rpcrdma: NFS_Core_Param: with RDMA among its Protocols Ganesha serves no NFS at all: let them be 3, 4; the block RDMA is enough\n",
+		fputs("rpcrdma: NFS_Core_Param: with RDMA among its Protocols Ganesha serves no NFS at all: let them be 3, 4; the RDMA block is enough\n",
 		      said);
 	return !t.rdma;
 }

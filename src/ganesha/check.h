@@ -23,7 +23,7 @@ void rpcrdma_ganesha_syntax(const struct gsh_config_errors *e,
 			    void (*tell)(void *ctx, const char *text),
 			    void *ctx);
 /*
- * For --check-config: print to @out what the block RDMA of @tree means, which
+ * For --check-config: print to @out what the RDMA block of @tree means, which
  * was read from @path. Would RDMA be served with it? If not, Ganesha's log,
  * standard error or @out says why. *@complaints: how many lines there were to
  * say of it. Main thread.

@@ -9,7 +9,7 @@
  * server would not run as its operator meant. What is wrong is all told, not
  * just the first of it.
  *
- * Version 0.1 had the items of RDMA_Debug in block RDMA. There they do what
+ * Version 0.1 had the items of RDMA_Debug in the RDMA block. There they do what
  * they did, and each gets a line that says what to do with it.
  */
 #include "ganesha/config.h"
@@ -38,7 +38,7 @@ static int block_commit(void *node, void *link_mem, void *self,
 	return 0;
 }
 
-/* An item of version 0.1 in block RDMA: what to do with it. */
+/* An item of version 0.1 in the RDMA block: what to do with it. */
 static int old_take(const char *token, int term, struct gsh_config_item *item,
 		    void *param, void *node, struct gsh_config_errors *e)
 {
@@ -54,7 +54,7 @@ static int old_take(const char *token, int term, struct gsh_config_item *item,
 		  "set Max_Host_Share, in percent, instead" },
 	};
 	const char *instead = "remove it, as the default is good, or move it "
-			      "to a block RDMA_Debug";
+			      "to an RDMA_Debug block";
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (!strcmp(rows[i].name, item->name))
@@ -140,7 +140,7 @@ load_block(const struct gsh *g, struct gsh_config *tree, const char *name,
 	return GR_CONFIG_BAD;
 }
 
-/* What block RDMA_Debug has comes before what block RDMA says of the same. */
+/* What the RDMA_Debug block has comes before what the RDMA block says of the same. */
 static void merge(struct gr_config *cfg, const struct gr_config *debug)
 {
 	for (unsigned int i = 0; gr_debug_items[i].name; i++) {
@@ -245,7 +245,7 @@ static bool check(const struct gsh *g, struct gr_config *cfg)
 	/* None of these: there is no item for it. */
 	fault = e.errors ? NULL : rt_config_check(&rt);
 	if (fault)
-		wrong(cfg, &e, "block RDMA: %s", fault);
+		wrong(cfg, &e, "RDMA block: %s", fault);
 	if (!e.errors)
 		check_fits(cfg, &e);
 	good = !e.errors;

@@ -75,7 +75,7 @@ struct gr_config {
 	uint32_t auth_timeout; /* seconds */
 	bool stats_dbus;
 
-	/* Of version 0.1, in block RDMA. */
+	/* Of version 0.1, in the RDMA block. */
 	bool enable;
 	uint32_t max_shared_old;
 
@@ -89,9 +89,9 @@ struct gr_config {
 	unsigned int fault_line;
 };
 
-/* The items of block RDMA, of block RDMA_Debug, and those of version 0.1 that
+/* The items of the RDMA block, of the RDMA_Debug block, and those of version 0.1 that
  * are in neither; each ended by one without a name. Version 0.1 had those of
- * RDMA_Debug in block RDMA. */
+ * RDMA_Debug in the RDMA block. */
 extern const struct gsh_config_item gr_config_items[];
 extern const struct gsh_config_item gr_debug_items[];
 extern const struct gsh_config_item gr_old_items[];

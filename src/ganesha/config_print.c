@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * config_print - what a block RDMA means, item by item
+ * config_print - what an RDMA block means, item by item
  *
  * Threads: Ganesha's main thread only.
  */

@@ -196,7 +196,7 @@ static bool is_lost(const struct near_text *text, char *fault)
 	if (!*hook.syntax || (absent ? !text->block : !hook.syntax_ours))
 		return false;
 	snprintf(fault, GR_FAULT_ROOM, "%ssyntax error at %s: correct it",
-		 absent ? "no block RDMA could be read: " : "", hook.syntax);
+		 absent ? "no RDMA block could be read: " : "", hook.syntax);
 	return true;
 }
 
@@ -235,7 +235,7 @@ static void read_config(struct gsh_config *tree)
 		return;
 	case GR_CONFIG_BAD:
 		snprintf(fault, sizeof(fault),
-			 "block RDMA of ganesha.conf cannot be used: %s: "
+			 "the RDMA block of ganesha.conf cannot be used: %s: "
 			 "correct it (--check-config lists all faults) and "
 			 "start again",
 			 *s->cfg.fault ? s->cfg.fault : "see Ganesha's log");
@@ -246,7 +246,7 @@ static void read_config(struct gsh_config *tree)
 	}
 	if (!s->cfg.enable) {
 		gsh_log(&hook.gsh, GSH_EVENT,
-			"Enable = false in block RDMA: not serving RDMA");
+			"Enable = false in the RDMA block: not serving RDMA");
 		return;
 	}
 	/* It leaves by _exit(): nothing else would be called. */
@@ -319,7 +319,7 @@ static bool check(struct gsh_config *tree, const struct near_text *text,
 	}
 	switch (hook.config) {
 	case GR_CONFIG_ABSENT:
-		fputs("# No block RDMA: NFS is served over TCP alone.\n", out);
+		fputs("# No RDMA block: NFS is served over TCP alone.\n", out);
 		return false;
 	case GR_CONFIG_BAD:
 		return false;
@@ -350,7 +350,7 @@ EXPORT bool rpcrdma_ganesha_check(struct gsh_config *tree, const char *path,
 }
 
 /* Is that the file that Ganesha was started with? Exports that are added by D-Bus
- * may come from another, which has no block RDMA. */
+ * may come from another, which has no RDMA block. */
 static bool is_same_file(const char *path)
 {
 	const char *started = config_path();
@@ -392,14 +392,14 @@ static void tell_changes(struct gsh_config *tree, struct gsh_config_errors *e)
 	now = gr_config_load(&quiet, tree, &cfg);
 	if (now == GR_CONFIG_BAD) {
 		gsh_log(&hook.gsh, GSH_WARN,
-			"reload: block RDMA of ganesha.conf has errors now, and "
+			"reload: the RDMA block of ganesha.conf has errors now, and "
 			"RDMA would not start with it: --check-config says "
 			"why. Nothing changes before a restart");
 		return;
 	}
 	if ((now == GR_CONFIG_ABSENT) != (hook.config == GR_CONFIG_ABSENT)) {
 		gsh_log(&hook.gsh, GSH_WARN,
-			"reload: block RDMA has been %s; restart the server to "
+			"reload: the RDMA block has been %s; restart the server to "
 			"apply that",
 			now == GR_CONFIG_ABSENT ? "removed" : "added");
 		return;
@@ -411,7 +411,7 @@ static void tell_changes(struct gsh_config *tree, struct gsh_config_errors *e)
 	}
 	if (n && names)
 		gsh_log(&hook.gsh, GSH_WARN,
-			"reload: block RDMA is read only at the start: restart "
+			"reload: the RDMA block is read only at the start: restart "
 			"the server to apply %s",
 			names);
 	free(names);
@@ -468,8 +468,8 @@ EXPORT bool rpcrdma_ganesha_state(char text[RPCRDMA_STATE])
 		snprintf(text, RPCRDMA_STATE, "RDMA is not served: %s",
 			 !hook.was_read ? "see Ganesha's log" :
 			 hook.config == GR_CONFIG_ABSENT ?
-					  "no block RDMA in ganesha.conf" :
-					  "Enable = false in block RDMA");
+					  "no RDMA block in ganesha.conf" :
+					  "Enable = false in the RDMA block");
 	}
 	return *s->fault;
 }

@@ -129,7 +129,7 @@ static void usage(FILE *f, const char *name)
 		"  -I NODEID   node in a cluster\n"
 		"  -C          dump a trace on a crash\n" COMPAT_USAGE
 		"  -h          this text\n"
-		"  --check-config CONFIG  check it, print its block RDMA, and exit: with\n"
+		"  --check-config CONFIG  check it, print its RDMA block, and exit: with\n"
 		"              status 0, or 1 if RDMA would not be served or on a syntax\n"
 		"              error\n"
 		"  --strict    with --check-config: status 1 also for warnings, such as\n"

@@ -91,9 +91,9 @@ struct reader {
 	unsigned int line, told;
 	unsigned int depth; /* in so many blocks */
 	bool ours; /* the outermost is read here */
-	unsigned int first; /* the line of the first block RDMA */
+	unsigned int first; /* the line of the first RDMA block */
 	unsigned int entered; /* the line where a block of ours last began */
-	unsigned int rdma; /* the depth inside of a block RDMA; or 0 */
+	unsigned int rdma; /* the depth inside of an RDMA block; or 0 */
 	bool begins; /* the last name begins its line */
 	char name[64]; /* the last one */
 	struct near_text *text;
@@ -165,7 +165,7 @@ static void enter(struct reader *r)
 	if (rdma && (!r->depth || r->begins)) {
 		if (t->block && !r->depth)
 			say(r,
-			    "this second block RDMA is ignored, the first is "
+			    "this second RDMA block is ignored, the first is "
 			    "at line %u",
 			    r->first);
 		else if (!t->block)

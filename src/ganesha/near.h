@@ -14,7 +14,7 @@ typedef void near_fn(void *ctx, const char *text);
 bool near_name(const char *name);
 /* What the text of a file has, whatever a parser makes of it. */
 struct near_text {
-	bool block; /* a block RDMA */
+	bool block; /* an RDMA block */
 	bool required; /* with Required = true */
 	unsigned int open_line; /* where a block begins that does not end, or 0 */
 	char open[64]; /* its name */

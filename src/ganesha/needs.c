@@ -103,7 +103,7 @@ void gr_needs_listen_fault(const char *provider, const struct gr_config *cfg,
 		snprintf(
 			fault, GR_FAULT_ROOM,
 			"cannot listen on %s: NFS over TCP is served by IPv4 "
-			"alone: enable IPv6 on this machine or remove the address from Bind_Addr in block RDMA",
+			"alone: enable IPv6 on this machine or remove the address from Bind_Addr in the RDMA block",
 			text);
 		break;
 	case -EADDRINUSE:
@@ -111,33 +111,35 @@ void gr_needs_listen_fault(const char *provider, const struct gr_config *cfg,
 			snprintf(fault, GR_FAULT_ROOM,
 				 "cannot listen on %s: this is the port of NFS "
 				 "over TCP (NFS_Port): set another Port in "
-				 "block RDMA",
+				 "the RDMA block",
 				 text);
 		else
 			snprintf(
 				fault, GR_FAULT_ROOM,
 				"cannot listen on %s: the port is in use: stop the "
 				"program that has it (%s shows it) or set another "
-				"Port in block RDMA",
+				"Port in the RDMA block",
 				text,
 				device ? "rdma resource show cm_id" :
 					 "ss -tlnp");
 		break;
 	case -EADDRNOTAVAIL:
-		snprintf(fault, GR_FAULT_ROOM,
-			 "cannot listen on %s: no %s has this address: correct "
-			 "Bind_Addr%s in %s",
-			 text, device ? "RDMA device" : "interface",
-			 device ? " or set Provider = iwarp" : "",
-			 cfg->bind.n ?
-				 "block RDMA" :
-				 "NFS_Core_Param, or set one in block RDMA");
+		snprintf(
+			fault, GR_FAULT_ROOM,
+			"cannot listen on %s: no %s has this address: correct "
+			"Bind_Addr%s in %s",
+			text, device ? "RDMA device" : "interface",
+			device ? " or set Provider = iwarp" : "",
+			cfg->bind.n ?
+				"the RDMA block" :
+				"NFS_Core_Param, or set one in the RDMA block");
 		break;
 	case -EACCES:
-		snprintf(fault, GR_FAULT_ROOM,
-			 "cannot listen on %s: ports below 1024 need "
-			 "CAP_NET_BIND_SERVICE: set another Port in block RDMA",
-			 text);
+		snprintf(
+			fault, GR_FAULT_ROOM,
+			"cannot listen on %s: ports below 1024 need "
+			"CAP_NET_BIND_SERVICE: set another Port in the RDMA block",
+			text);
 		break;
 	default:
 		snprintf(fault, GR_FAULT_ROOM, "cannot listen on %s: %s", text,
@@ -193,7 +195,7 @@ void gr_needs_provider_fault(const char *name, int err, char *fault)
 	case -ENOPROTOOPT:
 		snprintf(fault, GR_FAULT_ROOM,
 			 "provider %s is not built in: set Provider to another "
-			 "one in block RDMA",
+			 "one in the RDMA block",
 			 name);
 		break;
 	case -ENODEV:
@@ -237,11 +239,12 @@ int gr_needs_auth(const struct gsh *g, const struct gr_config *cfg,
 			why, why);
 	err = auth_gss_create(&p, auth, why);
 	if (err == -EINVAL)
-		snprintf(fault, GR_FAULT_ROOM,
-			 "Host_Authentication: %s: put a key of nfs/ or host/ "
-			 "of this host there, or correct "
-			 "Host_Authentication_Keytab and _Principal in block "
-			 "RDMA",
-			 why);
+		snprintf(
+			fault, GR_FAULT_ROOM,
+			"Host_Authentication: %s: put a key of nfs/ or host/ "
+			"of this host there, or correct "
+			"Host_Authentication_Keytab and _Principal in the RDMA "
+			"block",
+			why);
 	return err;
 }

@@ -213,7 +213,7 @@ void gr_rpcbind_set(struct gr_rpcbind *rb, uint32_t prog, uint32_t vers)
 		rb->failed = true;
 		gsh_log(rb->gsh, GSH_EVENT,
 			"not registered with rpcbind (%s: %s): clients have "
-			"to be told the port; set Rpcbind = false in block RDMA "
+			"to be told the port; set Rpcbind = false in the RDMA block "
 			"if that is intended",
 			path_of(rb),
 			rc == REFUSED ? "another server is registered" :

@@ -134,8 +134,9 @@ static void start_stats(struct gr_server *s)
 	err = stats_socket_start(path, &s->source, &s->stats);
 	if (err)
 		gsh_log(s->gsh, GSH_WARN,
-			"no statistics at %s: %s: set Stats_Socket in block "
-			"RDMA to a place this server may use alone",
+			"no statistics at %s: %s: set Stats_Socket in the RDMA "
+			"block to a path in an existing directory that "
+			"no other server uses",
 			path, strerror(-err));
 }
 

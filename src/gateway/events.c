@@ -39,7 +39,7 @@ static bool end(struct gw_client *c, unsigned int ev)
 		c->stats.renewals++;
 		pthread_mutex_unlock(&c->lock);
 		gw_client_kill(c, LOG_NOTICE,
-			       "closed: RPCSEC_GSS Calls must be made anew");
+			       "closed: RPCSEC_GSS Calls must be sent again");
 	} else {
 		return false;
 	}

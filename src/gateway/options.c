@@ -18,7 +18,7 @@ static const char usage[] =
 	"Accept RPC over TCP and forward it over RPC-over-RDMA version 2 or 1,\n"
 	"one RDMA connection for each TCP connection.\n"
 	"\n"
-	"  --config FILE            options from FILE, one a line; then those that follow\n"
+	"  --config FILE            options from FILE, one per line; then those that follow\n"
 	"  --listen ADDR:PORT       TCP address, may be repeated (127.0.0.1:20050)\n"
 	"  --server ADDR[:PORT]     RPC-over-RDMA server (port 20049)\n"
 	"  --provider NAME          RDMA provider: iwarp or verbs (iwarp)\n"

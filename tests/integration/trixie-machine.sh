@@ -77,7 +77,7 @@ if ! machine_boot "$TREE" 2>"$WORK/boot.err"; then
 fi
 
 into deb "$debs"/nfs-ganesha-rdma_*.deb "$debs"/rpcrdma-tools_*.deb
-# configure LINE...: README.md's minimal configuration, with more in block RDMA
+# configure LINE...: README.md's minimal configuration, with more in the RDMA block
 configure() {
 	awk '/^A minimal `\/etc\/ganesha\/ganesha.conf`:/ { on = 1; next }
 		on && /^[^ ]/ { exit }

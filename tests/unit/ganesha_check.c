@@ -123,9 +123,9 @@ static void addresses(void)
 	CU_ASSERT_STRING_EQUAL(said, "");
 	CU_ASSERT_FALSE(check(&cfg, FOREIGN));
 	CU_ASSERT_TRUE(has("cannot listen on " FOREIGN ":"));
-	CU_ASSERT_TRUE(
-		has(": no interface has this address: correct "
-		    "Bind_Addr in NFS_Core_Param, or set one in block RDMA\n"));
+	CU_ASSERT_TRUE(has(
+		": no interface has this address: correct "
+		"Bind_Addr in NFS_Core_Param, or set one in the RDMA block\n"));
 	CU_ASSERT_FALSE(check(&cfg, "::ffff:" FOREIGN));
 	CU_ASSERT_TRUE(has("cannot listen on " FOREIGN ":"));
 	/* One does not hide the next, and those that are there are no fault. */
@@ -135,7 +135,7 @@ static void addresses(void)
 	CU_ASSERT_EQUAL(lines(), 2);
 	CU_ASSERT_TRUE(has("cannot listen on " FOREIGN ":"));
 	CU_ASSERT_TRUE(has("cannot listen on [" FOREIGN6 "]:"));
-	CU_ASSERT_TRUE(has("address: correct Bind_Addr in block RDMA\n"));
+	CU_ASSERT_TRUE(has("address: correct Bind_Addr in the RDMA block\n"));
 }
 
 /* A Ganesha without IPv6. */
@@ -171,9 +171,10 @@ static void port(void)
 	/* In use: told, and no fault, as the server itself may have it. */
 	CU_ASSERT_TRUE(check(&cfg, "::"));
 	CU_ASSERT_EQUAL(lines(), 1);
-	CU_ASSERT_TRUE(has(": the port is in use: stop the program that has it "
-			   "(ss -tlnp shows it) or set another Port in block "
-			   "RDMA. Ignore this if it is this server, "));
+	CU_ASSERT_TRUE(
+		has(": the port is in use: stop the program that has it "
+		    "(ss -tlnp shows it) or set another Port in the RDMA "
+		    "block. Ignore this if it is this server, "));
 	/* On all addresses, too. */
 	cfg.bind.n = 0;
 	CU_ASSERT_TRUE(check(&cfg, "::"));
@@ -298,7 +299,7 @@ static void nfs_port(void)
 	fclose(f);
 	CU_ASSERT_EQUAL(lines(), 1);
 	CU_ASSERT_TRUE(has(": this is the port of NFS over TCP (NFS_Port): set "
-			   "another Port in block RDMA\n"));
+			   "another Port in the RDMA block\n"));
 }
 
 static void keytab(void)
@@ -317,7 +318,7 @@ static void keytab(void)
 	CU_ASSERT_TRUE(has("rpcrdma: Host_Authentication: no key for host "
 			   "authentication in keytab /nonexistent/kt: "));
 	CU_ASSERT_TRUE(has("or correct Host_Authentication_Keytab and "
-			   "_Principal in block RDMA\n"));
+			   "_Principal in the RDMA block\n"));
 	CU_ASSERT_TRUE(has("cannot listen on " FOREIGN ":"));
 }
 

@@ -94,7 +94,7 @@ static enum gr_config_result load(const char *text, struct gr_config *cfg)
 
 struct range {
 	const char *name;
-	bool debug; /* of block RDMA_Debug */
+	bool debug; /* of the RDMA_Debug block */
 	uint64_t min, max;
 	unsigned int step;
 	size_t off, size; /* in struct gr_config */
@@ -200,7 +200,7 @@ static void taken(const struct range *r, uint64_t value, const char *with)
 
 	snprintf(text, sizeof(text), "%s = %llu;", r->name,
 		 (unsigned long long)value);
-	/* Version 0.1 had it in block RDMA: so it still works, with a warning. */
+	/* Version 0.1 had it in the RDMA block: so it still works, with a warning. */
 	if (r->debug &&
 	    (load_range(r, value, with, true, &cfg) != GR_CONFIG_GOOD ||
 	     value_of(&cfg, r) != value || !strstr(said, r->name) ||

@@ -76,7 +76,7 @@ static void files(void)
 	CU_ASSERT_EQUAL(look("RDMA { Port = 7; }\nRDMA_Debug{}\n"), 0);
 	CU_ASSERT_EQUAL(look("# NFS_RDMA { }\nRDMA { X = \"RDMA2 {\"; }\n"), 0);
 	CU_ASSERT_EQUAL(look("\nRDMA { }\nRDMA_Debug { }\nrdma\n{ }\n"), 1);
-	CU_ASSERT_PTR_NOT_NULL(strstr(said, ":5): this second block RDMA is "
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, ":5): this second RDMA block is "
 					    "ignored, the first is at line 2"));
 	CU_ASSERT_EQUAL(look("EXPORT { RDMA2 { } RDMAX = 7; }\n"), 0);
 	CU_ASSERT_EQUAL(look("EXPORT {\n}\nRDMA2\n{\n}\n"), 1);
@@ -129,7 +129,7 @@ static void files(void)
 	CU_ASSERT_EQUAL(near_look(NULL, listen_to, NULL, &seen), 0);
 }
 
-/* A block RDMA that a fault before it hides from the parser. */
+/* An RDMA block that a fault before it hides from the parser. */
 static void hidden(void)
 {
 	static const struct {
