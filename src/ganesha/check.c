@@ -354,6 +354,29 @@ static void check_addresses(struct check *c, const char *provider,
 	}
 }
 
+/* If nothing answers there, Ganesha itself may end. */
+static void check_rpcbind(struct check *c)
+{
+	static const struct sockaddr_un un = {
+		.sun_family = AF_UNIX, .sun_path = "/run/rpcbind.sock"
+	};
+	struct sockaddr_in in = { .sin_family = AF_INET,
+				  .sin_port = htons(111) };
+	int local = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (local >= 0 && tcp >= 0 &&
+	    connect(local, (const struct sockaddr *)&un, sizeof(un)) &&
+	    connect(tcp, (const struct sockaddr *)&in, sizeof(in)))
+		fputs("# rpcbind does not answer. Ganesha needs it, unless NFS_Core_Param has Protocols = 4 and Enable_RQUOTA = false.\n",
+		      c->out);
+	if (local >= 0)
+		close(local);
+	if (tcp >= 0)
+		close(tcp);
+}
+
 /* What the server would warn of, or find out later. */
 static void check_settings(struct check *c)
 {
@@ -398,6 +421,7 @@ bool gr_check_machine(const struct gsh *g, const struct gr_config *cfg,
 	struct fab_domain *dom = NULL;
 	const char *provider;
 
+	check_rpcbind(&c);
 	check_settings(&c);
 	check_auth(&c);
 	provider = check_provider(&c, &dom);

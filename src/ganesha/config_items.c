@@ -445,7 +445,7 @@ const struct gsh_config_item gr_debug_items[] = {
 	BOOL("Continued_Replies", continued_replies, true),
 	UINT("Reverse_Credits", reverse_credits, 1, RT_REVERSE_CREDITS_MAX, 16),
 	/* Not so long that it could be seen in the load of the machine. */
-	UINT("Busy_Poll", busy_poll, 0, 1000, 50),
+	UINT("Busy_Poll", busy_poll, 0, 1000, 200),
 	UINT("Startup_Timeout", startup_timeout, 1, 3600, 10),
 	UINT("Drain_Timeout", drain_timeout, 0, 600, 5),
 	BOOL("Huge_Pages", huge_pages, false),

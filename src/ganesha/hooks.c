@@ -436,9 +436,10 @@ static void check_parent(struct gr_server *s)
 	if (state() != HOOK_ARMED)
 		return;
 	set_state(HOOK_ENDED);
-	gr_server_fault(s, "NFS is not served over TCP, whose addresses RDMA "
-			   "takes: look for warnings about NFS_Core_Param, and "
-			   "let its Protocols be 3, 4");
+	gr_server_fault_tcp(
+		s, "NFS is not served over TCP, whose addresses RDMA "
+		   "takes: look for warnings about NFS_Core_Param, and "
+		   "let its Protocols be 3, 4");
 }
 
 EXPORT bool rpcrdma_ganesha_state(char text[RPCRDMA_STATE])

@@ -154,6 +154,8 @@ static int patience(struct gr_workers *w)
 {
 	unsigned int n = away(w);
 
+	if (w->processors == 1)
+		return RT_SLEEP;
 	return n && n + w->npollers >= w->processors ? RT_SLEEP : -1;
 }
 

@@ -17,7 +17,7 @@
 #include "gss/gss.h"
 #include "ntirpc/call.h"
 
-void gr_server_fault(struct gr_server *s, const char *what)
+static void tell_fault(struct gr_server *s, const char *what, const char *then)
 {
 	snprintf(s->fault, sizeof(s->fault), "%s", what);
 	/* For whoever starts the server by hand, and for the journal; a daemon's
@@ -26,8 +26,17 @@ void gr_server_fault(struct gr_server *s, const char *what)
 	if (s->cfg.required)
 		gsh_log(s->gsh, GSH_FATAL,
 			"%s. The server ends because of Required = true", what);
-	gsh_log(s->gsh, GSH_CRIT,
-		"%s. NFS is served without RDMA (Required = false)", what);
+	gsh_log(s->gsh, GSH_CRIT, "%s. %s (Required = false)", what, then);
+}
+
+void gr_server_fault(struct gr_server *s, const char *what)
+{
+	tell_fault(s, what, "NFS is served without RDMA");
+}
+
+void gr_server_fault_tcp(struct gr_server *s, const char *what)
+{
+	tell_fault(s, what, "NFS is not served at all");
 }
 
 /* ---- Starting --------------------------------------------------------- */

@@ -66,5 +66,7 @@ void gr_server_free(struct gr_server *s);
 
 /* Report why RDMA is not served; ends the program with cfg.required. */
 void gr_server_fault(struct gr_server *s, const char *what);
+/* Likewise, if NFS is not served over TCP either. */
+void gr_server_fault_tcp(struct gr_server *s, const char *what);
 
 #endif /* RPCRDMA_GANESHA_SERVER_H */

@@ -191,9 +191,11 @@ static void *thread_main(void *arg)
 {
 	struct gr_poller *p = arg;
 	struct gr_workers *w = p->w;
+	/* What it waits for may want the only processor. */
+	int patience = w->processors == 1 ? RT_SLEEP : -1;
 
 	while (!gr_workers_stopping(w))
-		rt_run(w->inst, p->n, -1);
+		rt_run(w->inst, p->n, patience);
 	gr_workers_ended(w);
 	return NULL;
 }

@@ -263,8 +263,9 @@ static void patience(void)
 		unsigned int processors, away;
 		int want;
 	} t[] = {
-		/* Nobody wants a processor. */
-		{ 1, 0, -1 },
+		/* The client may want the only one. */
+		{ 1, 0, RT_SLEEP },
+		/* Nobody wants another. */
 		{ 2, 0, -1 },
 		{ 8, 0, -1 },
 		/* There is one for each poller and each Call, or not. */
