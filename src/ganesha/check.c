@@ -18,23 +18,27 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <syslog.h>
 #include <unistd.h>
 
 #include "base/addr.h"
 #include "ganesha/needs.h"
+#include "ganesha/running.h"
 #include "gss/gss.h"
 #include "rpcrdma/fabric.h"
 #include "rpcrdma/transport.h"
 
 /* ---- NFS over TCP ----------------------------------------------------- */
 
+#define RPCBIND "/run/rpcbind.sock"
+
 struct tcp {
 	struct sockaddr_storage at;
 	uint16_t port;
-	bool rdma; /* among Protocols */
+	/* Protocols, if there are any; RDMA, which is none, among them. */
+	bool listed, v3, rdma;
+	bool rquota;
 };
 
 /* Ganesha's own parser has said what is wrong with it. */
@@ -56,8 +60,14 @@ static int take_protocol(const char *token, int term,
 			 struct gsh_config_item *item, void *param, void *node,
 			 struct gsh_config_errors *e)
 {
+	struct tcp *t = param;
+
+	t->listed = true;
 	if (!strcasecmp(token, "NFSRDMA") || !strcasecmp(token, "RDMA"))
-		*(bool *)param = true;
+		t->rdma = true;
+	/* 3, V3, NFS3, NFSv3 */
+	if (*token && token[strlen(token) - 1] == '3')
+		t->v3 = true;
 	return 0;
 }
 
@@ -93,7 +103,7 @@ static bool is_any4(const struct sockaddr_storage *at)
 }
 
 bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
-		  struct sockaddr_storage *tcp, FILE *said)
+		  struct sockaddr_storage *tcp, FILE *out, FILE *said)
 {
 	static const struct gsh_config_item items[] = {
 		{ .name = "Bind_addr",
@@ -110,7 +120,11 @@ bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
 		{ .name = "Protocols",
 		  .type = GSH_CONFIG_PROC,
 		  .u.proc = { .init = gr_keep, .handler = take_protocol },
-		  .off = offsetof(struct tcp, rdma) },
+		  .off = 0 },
+		{ .name = "Enable_RQUOTA",
+		  .type = GSH_CONFIG_BOOL,
+		  .u.b = true,
+		  .off = offsetof(struct tcp, rquota) },
 		{ .name = NULL },
 	};
 	struct gsh_config_block block = {
@@ -122,7 +136,9 @@ bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
 				     .params = items,
 				     .commit = block_commit } },
 	};
-	struct tcp t = { .at.ss_family = AF_INET, .port = 2049 };
+	struct tcp t = { .at.ss_family = AF_INET,
+			 .port = 2049,
+			 .rquota = true };
 	struct gsh_config_errors e;
 
 	if (g->init_error_type(&e)) {
@@ -138,8 +154,13 @@ bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
 		else
 			fab_addr_map(tcp);
 	}
+	/* To ask it would start one that systemd has not started yet. */
+	if ((!t.listed || t.v3 || t.rquota) && access(RPCBIND, F_OK))
+		fputs("# rpcbind is not there (" RPCBIND
+		      "). Ganesha needs it, unless NFS_Core_Param has Protocols = 4 and Enable_RQUOTA = false.\n",
+		      out);
 	if (t.rdma)
-		fputs("rpcrdma: NFS_Core_Param: with RDMA among its Protocols Ganesha serves no NFS at all: let them be 3, 4; the RDMA block is enough\n",
+		fputs("rpcrdma: NFS_Core_Param: with RDMA among its Protocols Ganesha serves no NFS at all: set Protocols = 3, 4; the RDMA block alone turns RDMA on\n",
 		      said);
 	return !t.rdma;
 }
@@ -255,84 +276,39 @@ static int try_device(struct fab_domain *dom, const struct sockaddr_storage *at)
 	return err;
 }
 
-/* Of the statistics' one object: is that port among the listeners? */
-static bool lists_port(const char *text, uint16_t port)
-{
-	const char *from = strstr(text, "\"listeners\": [");
-	const char *end = from ? strstr(from, "\"]") : NULL;
-	char want[16];
-
-	snprintf(want, sizeof(want), ":%u\"", port);
-	return end &&
-	       memmem(from, (size_t)(end + 1 - from), want, strlen(want));
-}
-
-/* Does a server that runs with these settings listen on that port? Its process, or
- * 0: no; -1: it cannot be asked. */
-static pid_t running_has(const struct gr_config *cfg, uint16_t port)
-{
-	const struct timeval patience = { .tv_sec = 5 };
-	struct sockaddr_un un = { .sun_family = AF_UNIX };
-	struct ucred who = { .pid = -1 };
-	socklen_t len = sizeof(who);
-	char *text = NULL;
-	size_t room = 0;
-	pid_t pid = 0;
-	FILE *f = NULL;
-	int fd;
-
-	if (!cfg->stats_socket || !*cfg->stats_socket ||
-	    strlen(cfg->stats_socket) >= sizeof(un.sun_path))
-		return -1;
-	strcpy(un.sun_path, cfg->stats_socket);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -1;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	if (connect(fd, (struct sockaddr *)&un, sizeof(un))) {
-		pid = errno == EACCES ? -1 : 0;
-		goto out;
-	}
-	f = fdopen(fd, "r");
-	if (!f || getdelim(&text, &room, '\0', f) <= 0 ||
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len))
-		pid = -1;
-	else if (lists_port(text, port))
-		pid = who.pid;
-out:
-	free(text);
-	if (f)
-		fclose(f);
-	else
-		close(fd);
-	return pid;
-}
-
 /* Is a port that is in use nobody's fault? */
-static bool is_ours(struct check *c, const struct sockaddr_storage *at,
-		    const char *fault)
+static bool is_ours(struct check *c, const struct gr_running *running,
+		    const struct sockaddr_storage *at, const char *fault)
 {
-	uint16_t port = fab_addr_port(at);
-	pid_t pid = running_has(c->cfg, port);
+	char addr[64];
 
-	if (pid > 0)
-		fprintf(c->out,
-			"# The running server, process %d, has port %u.\n",
-			(int)pid, port);
-	else if (pid < 0)
+	fab_addr_name((const struct sockaddr *)at, addr, sizeof(addr));
+	switch (running->how) {
+	case GR_RUNS:
+		if (!gr_running_has(running, addr))
+			return false;
+		fprintf(c->out, "# The running server, process %d, has %s.\n",
+			(int)running->pid, addr);
+		return true;
+	case GR_RUNS_UNKNOWN:
 		fprintf(c->said,
 			"rpcrdma: %s. Ignore this if it is this server, already running\n",
 			fault);
-	return pid != 0;
+		return true;
+	default:
+		return false;
+	}
 }
 
 static void check_addresses(struct check *c, const char *provider,
 			    struct fab_domain *dom)
 {
 	bool device = !strcmp(provider, "verbs");
+	struct gr_running running;
 	struct gr_addrs at;
 
 	gr_needs_addresses(c->cfg, c->tcp, &at);
+	gr_running_ask(&running, c->cfg->stats_socket, GR_STATS_SOCKET);
 	for (unsigned int i = 0; i < at.n; i++) {
 		char fault[GR_FAULT_ROOM] = "";
 		bool nfs = !device && gr_needs_nfs_port(c->tcp, &at.addr[i]);
@@ -348,33 +324,11 @@ static void check_addresses(struct check *c, const char *provider,
 		gr_needs_listen_fault(provider, c->cfg, c->tcp, &at.addr[i],
 				      err, fault);
 		if (err == -EADDRINUSE && !nfs &&
-		    is_ours(c, &at.addr[i], fault))
+		    is_ours(c, &running, &at.addr[i], fault))
 			continue;
 		say(c, fault, err);
 	}
-}
-
-/* If nothing answers there, Ganesha itself may end. */
-static void check_rpcbind(struct check *c)
-{
-	static const struct sockaddr_un un = {
-		.sun_family = AF_UNIX, .sun_path = "/run/rpcbind.sock"
-	};
-	struct sockaddr_in in = { .sin_family = AF_INET,
-				  .sin_port = htons(111) };
-	int local = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (local >= 0 && tcp >= 0 &&
-	    connect(local, (const struct sockaddr *)&un, sizeof(un)) &&
-	    connect(tcp, (const struct sockaddr *)&in, sizeof(in)))
-		fputs("# rpcbind does not answer. Ganesha needs it, unless NFS_Core_Param has Protocols = 4 and Enable_RQUOTA = false.\n",
-		      c->out);
-	if (local >= 0)
-		close(local);
-	if (tcp >= 0)
-		close(tcp);
+	gr_running_free(&running);
 }
 
 /* What the server would warn of, or find out later. */
@@ -421,7 +375,6 @@ bool gr_check_machine(const struct gsh *g, const struct gr_config *cfg,
 	struct fab_domain *dom = NULL;
 	const char *provider;
 
-	check_rpcbind(&c);
 	check_settings(&c);
 	check_auth(&c);
 	provider = check_provider(&c, &dom);

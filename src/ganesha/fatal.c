@@ -87,7 +87,7 @@ static int to_stderr(int headers, void *private, int level, void *buffer,
 	if (strstr(message, "Cannot register "))
 		fputs("rpcrdma: rpcbind does not answer: start it, or set "
 		      "Protocols = 4 and Enable_RQUOTA = false in "
-		      "NFS_Core_Param, which needs none\n",
+		      "NFS_Core_Param to serve NFS without it\n",
 		      stderr);
 	return 0;
 }

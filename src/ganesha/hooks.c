@@ -329,7 +329,7 @@ static bool check(struct gsh_config *tree, const struct near_text *text,
 	gr_config_print(out, &cfg);
 	if (!cfg.enable)
 		return false;
-	good = gr_check_tcp(&hook.gsh, tree, &tcp, stderr);
+	good = gr_check_tcp(&hook.gsh, tree, &tcp, out, stderr);
 	/* One fault does not hide the other. */
 	return gr_check_machine(&hook.gsh, &cfg, &tcp, out, stderr,
 				&hook.complaints) &&
@@ -439,7 +439,7 @@ static void check_parent(struct gr_server *s)
 	gr_server_fault_tcp(
 		s, "NFS is not served over TCP, whose addresses RDMA "
 		   "takes: look for warnings about NFS_Core_Param, and "
-		   "let its Protocols be 3, 4");
+		   "set its Protocols = 3, 4");
 }
 
 EXPORT bool rpcrdma_ganesha_state(char text[RPCRDMA_STATE])

@@ -21,6 +21,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <rpc/svc_auth.h>
 
@@ -205,8 +206,9 @@ static unsigned int processors(void)
 {
 	cpu_set_t set;
 
+	/* More of them than a set has room for. */
 	if (sched_getaffinity(0, sizeof(set), &set))
-		return 1;
+		return (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
 	return (unsigned int)CPU_COUNT(&set);
 }
 

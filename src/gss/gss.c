@@ -307,10 +307,8 @@ bool auth_gss_allowed(const char *list, const char *name)
 bool auth_gss_no_realm(const char *list, char pattern[RT_AUTH_TEXT])
 {
 	while ((list = next_pattern(list, pattern))) {
-		size_t n = strlen(pattern);
-
-		/* What ends so may go as far as the realm. */
-		if (!strpbrk(pattern, "@?[\\") && pattern[n - 1] != '*')
+		/* Of these each may stand for the "@". */
+		if (!strpbrk(pattern, "@?[\\*"))
 			return true;
 	}
 	return false;

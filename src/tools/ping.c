@@ -42,7 +42,7 @@ struct ping {
 	struct rt_request **rq;
 	unsigned int busy;
 	uint32_t xid;
-	bool up, down;
+	bool up, down, other_taken;
 	int error;
 	char reason[RT_AUTH_TEXT + 64];
 	struct rt_conn_info info; /* as it was when established, then at end */
@@ -138,17 +138,23 @@ static int reply_head(const struct rt_request *rq, struct rpc_reply *rep)
 }
 
 /* The server has not that version of the program, but another, and nobody has asked
- * for one: that is what it is asked for from now on. */
+ * for one: that is what it is asked for from now on. Once; what was on its way then
+ * is asked again. */
 static bool takes_other(struct ping *p, const struct slot *s,
 			const struct rpc_reply *rep)
 {
 	if (p->o.version_given || p->o.proc || rep->denied || !rep->high ||
-	    rep->high == s->version)
+	    interrupted || p->down || rt_conn_over(p->conn))
 		return false;
-	if (p->o.version != rep->high && !p->o.quiet && !p->o.json)
+	if (p->other_taken)
+		return s->version != p->o.version;
+	if (rep->high == s->version)
+		return false;
+	if (!p->o.quiet && !p->o.json)
 		printf("program %u: the server has no version %u, taking %u\n",
 		       p->o.program, s->version, rep->high);
 	p->o.version = rep->high;
+	p->other_taken = true;
 	return true;
 }
 
@@ -161,8 +167,7 @@ static void ping_done(struct rt_request *rq)
 
 	s->busy = false;
 	p->busy--;
-	if (!rq->status && !reply_head(rq, &rep) && takes_other(p, s, &rep) &&
-	    !p->down && !rt_conn_over(p->conn)) {
+	if (!rq->status && !reply_head(rq, &rep) && takes_other(p, s, &rep)) {
 		p->sent--;
 		rt_request_reset(rq);
 		submit(p, rq);
@@ -179,7 +184,7 @@ static void ping_done(struct rt_request *rq)
 		if (!rep.denied && rep.high)
 			failed(p, rq->xid,
 			       "program %u: version %u is not served, %u to %u are: try --version %u",
-			       p->o.program, p->o.version, rep.low, rep.high,
+			       p->o.program, s->version, rep.low, rep.high,
 			       rep.high);
 		else if (rep.low || rep.high)
 			failed(p, rq->xid, "%s (%u to %u)",

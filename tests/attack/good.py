@@ -30,7 +30,7 @@ import threading
 import time
 
 # Pairs for each rate, 0: none.
-RUNS = int(os.environ.get("ATTACK_RUNS", "0"))
+RUNS = int(os.environ.get("ATTACK_RUNS") or "0")
 # The good client's command for the twin, and its process.
 TWIN = os.environ.get("ATTACK_TWIN")
 TWIN_PID = int(os.environ.get("ATTACK_TWIN_PID", "0"))

@@ -72,7 +72,10 @@ for vers in $versions; do
 	check "kernel-remove-v$vers" emptied
 	check "kernel-unmount-v$vers" within 200 umount "$MNT"
 done
-check kernel-continued stats "$GANESHA_STATS" 'totals["continued_sent"] > 0'
+# By NFSv4.1 Linux has a Reply chunk for what is so long.
+if [[ " $versions " == *" 3 "* ]]; then
+	check kernel-continued stats "$GANESHA_STATS" 'totals["continued_sent"] > 0'
+fi
 
 # ---- The server goes and comes back ----------------------------------------
 

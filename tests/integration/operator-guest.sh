@@ -99,7 +99,7 @@ cp "$tree/etc/ganesha/ganesha.conf" "$WORK/given"
 in_machine install -d -m 755 /srv
 in_machine bash -c 'echo from the server >/srv/file'
 check operator-public server '^mkdir -p /srv/'
-check operator-check-config prints server 'check-config' 'Port = 20049' \
+check operator-check-config prints server '^ganesha-rdma.nfsd .*check-config' 'Port = 20049' \
 	'Provider = iwarp'
 # It has been started at boot, as packaged.
 starts() { grep -s 'NFS SERVER INITIALIZED' "$log" | wc -l; }

@@ -12,6 +12,7 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		GANESHA_NFSD="${GANESHA_NFSD}")
 	rpcrdma_unit(ganesha-check ganesha_check.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/check.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/running.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/needs.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config_faults.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config_items.c

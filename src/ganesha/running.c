@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* running.h says what this is. */
+#include "ganesha/running.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* Of thousands of connections. */
+#define MOST (16u << 20)
+
+/* All that comes until the end. */
+static char *read_all(int fd)
+{
+	uint64_t until = fab_now_ms() + GR_RUNNING_MS;
+	size_t len = 0, room = 0;
+	char *text = NULL;
+
+	for (;;) {
+		ssize_t n;
+
+		if (len + 1 >= room) {
+			char *more = realloc(text, room ? 2 * room : 65536);
+
+			if (!more || room >= MOST) {
+				free(more ? more : text);
+				return NULL;
+			}
+			text = more;
+			room = room ? 2 * room : 65536;
+		}
+		n = read(fd, text + len, room - 1 - len);
+		if (!n) {
+			text[len] = '\0';
+			return text;
+		}
+		if (n > 0)
+			len += (size_t)n;
+		if ((n < 0 && errno != EINTR) || fab_now_ms() >= until) {
+			free(text);
+			return NULL;
+		}
+	}
+}
+
+static void ask(struct gr_running *r, const char *path)
+{
+	const struct timeval patience = { .tv_sec = GR_RUNNING_MS / 1000 };
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	struct ucred who = { 0 };
+	socklen_t len = sizeof(who);
+	int fd;
+
+	r->how = GR_RUNS_UNKNOWN;
+	if (strlen(path) >= sizeof(un.sun_path))
+		return;
+	strcpy(un.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (connect(fd, (struct sockaddr *)&un, sizeof(un))) {
+		if (errno == ENOENT || errno == ECONNREFUSED)
+			r->how = GR_RUNS_NONE;
+		goto out;
+	}
+	r->text = read_all(fd);
+	if (r->text)
+		r->how = GR_RUNS;
+	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) && who.pid > 0)
+		r->pid = who.pid;
+out:
+	close(fd);
+}
+
+void gr_running_ask(struct gr_running *r, const char *path, const char *other)
+{
+	bool told = path && *path;
+
+	*r = (struct gr_running){ .how = GR_RUNS_NONE };
+	if (told)
+		ask(r, path);
+	if (r->how == GR_RUNS_NONE && other && *other &&
+	    !(told && !strcmp(path, other)))
+		ask(r, other);
+	/* Without a socket it may run all the same. */
+	if (r->how == GR_RUNS_NONE && !told)
+		r->how = GR_RUNS_UNKNOWN;
+}
+
+static bool is_any(const char *host, size_t len)
+{
+	return (len == 7 && !memcmp(host, "0.0.0.0", 7)) ||
+	       (len == 4 && !memcmp(host, "[::]", 4));
+}
+
+/* HOST:PORT each. */
+static bool collide(const char *a, size_t alen, const char *b)
+{
+	const char *aport = memrchr(a, ':', alen), *bport = strrchr(b, ':');
+	size_t n;
+
+	if (!aport || !bport)
+		return false;
+	n = (size_t)(aport - a);
+	return alen - n == strlen(bport) && !memcmp(aport, bport, alen - n) &&
+	       (is_any(a, n) || is_any(b, (size_t)(bport - b)) ||
+		(n == (size_t)(bport - b) && !memcmp(a, b, n)));
+}
+
+bool gr_running_has(const struct gr_running *r, const char *addr)
+{
+	static const char array[] = "\"listeners\": [";
+	const char *p = r->text ? strstr(r->text, array) : NULL;
+	const char *end;
+
+	if (!p)
+		return false;
+	p += sizeof(array) - 1;
+	/* Strings, until what is none. */
+	while (*p == '"') {
+		end = strchr(++p, '"');
+		if (!end)
+			return false;
+		if (collide(p, (size_t)(end - p), addr))
+			return true;
+		p = end + 1;
+		p += strspn(p, ", ");
+	}
+	return false;
+}
+
+void gr_running_free(struct gr_running *r)
+{
+	free(r->text);
+	r->text = NULL;
+}

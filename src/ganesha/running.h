@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * running - the server that runs on this machine, as its statistics tell
+ *
+ * For --check-config: a port that is in use may be its own. Any thread; waits for
+ * GR_RUNNING_MS at most.
+ */
+#ifndef RPCRDMA_GANESHA_RUNNING_H
+#define RPCRDMA_GANESHA_RUNNING_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define GR_RUNNING_MS 5000
+
+struct gr_running {
+	enum {
+		GR_RUNS_NONE, /* nobody answers there */
+		GR_RUNS_UNKNOWN, /* it cannot be asked */
+		GR_RUNS, /* it has told */
+	} how;
+	pid_t pid; /* 0: not seen from here */
+	char *text; /* what it has told */
+};
+
+/* Ask at the socket @path, or, if nobody is there, at @other; either may be NULL or
+ * empty: without @path nobody can tell. Fills @r; gr_running_free() afterwards. */
+void gr_running_ask(struct gr_running *r, const char *path, const char *other);
+/* Does it listen at @addr, as fab_addr_name() has it, or so that nobody else can? */
+bool gr_running_has(const struct gr_running *r, const char *addr);
+void gr_running_free(struct gr_running *r);
+
+#endif /* RPCRDMA_GANESHA_RUNNING_H */
