@@ -358,7 +358,8 @@ static bool is_same_file(const char *path)
 	return !started || (path && !strcmp(path, started));
 }
 
-/* What cannot be read has neither been removed nor changed. */
+/* What cannot be read has neither been removed nor changed. Of most errors Ganesha
+ * sets no flag, and takes what it could read for all there is. */
 static bool tell_syntax(struct gsh_config_errors *e)
 {
 	char at[sizeof(hook.syntax)] = "";
@@ -368,9 +369,10 @@ static bool tell_syntax(struct gsh_config_errors *e)
 	if (!*at)
 		return false;
 	gsh_log(&hook.gsh, GSH_WARN,
-		"reload: syntax error at %s: correct it before the next start. "
-		"Nothing changes before that",
-		at);
+		"reload: syntax error at %s: %s. Correct it and reload", at,
+		e->scan || e->parse ?
+			"nothing was changed" :
+			"exports that could not be read are no longer served");
 	return true;
 }
 

@@ -357,22 +357,25 @@ static int check_config(const struct options *o, char *host)
 	struct gsh_config_errors errors;
 	unsigned int complaints = 0;
 	struct gsh_config *tree;
-	bool served, syntax, good;
+	bool starts, served, syntax, good;
 
 	compat_prereq_init(&o->more, o->name, host, o->level, "STDERR", false);
 	if (!init_error_type(&errors))
 		return 1;
 	tree = config_ParseFile(nfs_config_path, &errors);
-	served = tree && harmless(&errors);
+	starts = tree && harmless(&errors);
 	rpcrdma_ganesha_syntax(&errors, hint_to_user, NULL);
 	/* Of most syntax errors Ganesha sets no flag: it says so, and goes on
 	 * without the statement or the block that it is in. */
 	syntax = errors.fp && ftell(errors.fp) > 0;
 	(void)compat_report(&o->more, &errors);
-	served = served && rpcrdma_ganesha_check(tree, nfs_config_path, stdout,
+	served = starts && rpcrdma_ganesha_check(tree, nfs_config_path, stdout,
 						 &complaints);
 	good = served && !syntax && !(o->strict && complaints);
-	if (!served)
+	if (!starts)
+		fprintf(stderr, "%s: %s: the server would not start with it\n",
+			o->name, nfs_config_path);
+	else if (!served)
 		fprintf(stderr, "%s: %s: RDMA would not be served with it\n",
 			o->name, nfs_config_path);
 	else if (syntax)

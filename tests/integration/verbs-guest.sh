@@ -262,7 +262,7 @@ server() {
 	if start_ganesha "$WORK/server" "$WORK/data" 'Provider = verbs;' \
 		'Bind_Addr = 198.51.100.7;'; then
 		check verbs-foreign-address grep \
-			'no RDMA device has this address: correct Bind_Addr or' \
+			'no RDMA device has this address: correct Bind_Addr in .* Provider = iwarp' \
 			"$GANESHA_LOG"
 		stop_ganesha
 	fi
