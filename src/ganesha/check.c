@@ -173,7 +173,8 @@ struct check {
 	const struct sockaddr_storage *tcp;
 	FILE *out, *said;
 	unsigned int complaints;
-	bool good;
+	bool good, asked;
+	struct gr_running running; /* once asked */
 };
 
 static void say(struct check *c, const char *fault, int err)
@@ -277,11 +278,15 @@ static int try_device(struct fab_domain *dom, const struct sockaddr_storage *at)
 }
 
 /* Is a port that is in use nobody's fault? */
-static bool is_ours(struct check *c, const struct gr_running *running,
-		    const struct sockaddr_storage *at, const char *fault)
+static bool is_ours(struct check *c, const struct sockaddr_storage *at,
+		    const char *fault)
 {
+	struct gr_running *running = &c->running;
 	char addr[64];
 
+	if (!c->asked)
+		gr_running_ask(running, c->cfg->stats_socket, GR_STATS_SOCKET);
+	c->asked = true;
 	fab_addr_name((const struct sockaddr *)at, addr, sizeof(addr));
 	switch (running->how) {
 	case GR_RUNS:
@@ -304,11 +309,9 @@ static void check_addresses(struct check *c, const char *provider,
 			    struct fab_domain *dom)
 {
 	bool device = !strcmp(provider, "verbs");
-	struct gr_running running;
 	struct gr_addrs at;
 
 	gr_needs_addresses(c->cfg, c->tcp, &at);
-	gr_running_ask(&running, c->cfg->stats_socket, GR_STATS_SOCKET);
 	for (unsigned int i = 0; i < at.n; i++) {
 		char fault[GR_FAULT_ROOM] = "";
 		bool nfs = !device && gr_needs_nfs_port(c->tcp, &at.addr[i]);
@@ -324,11 +327,10 @@ static void check_addresses(struct check *c, const char *provider,
 		gr_needs_listen_fault(provider, c->cfg, c->tcp, &at.addr[i],
 				      err, fault);
 		if (err == -EADDRINUSE && !nfs &&
-		    is_ours(c, &running, &at.addr[i], fault))
+		    is_ours(c, &at.addr[i], fault))
 			continue;
 		say(c, fault, err);
 	}
-	gr_running_free(&running);
 }
 
 /* What the server would warn of, or find out later. */
@@ -381,6 +383,7 @@ bool gr_check_machine(const struct gsh *g, const struct gr_config *cfg,
 	if (provider)
 		check_addresses(&c, provider, dom);
 	fab_domain_close(dom);
+	gr_running_free(&c.running);
 	*complaints += c.complaints;
 	return c.good;
 }

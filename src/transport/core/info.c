@@ -37,7 +37,6 @@ bool rt_conn_can_call(struct rt_conn *c)
 /* Make what rt_conn_info() tells current. */
 void rt_conn_publish(struct rt_conn *c)
 {
-	const struct rt_hooks *h = &c->inst->hooks;
 	struct rt_conn_info *i = &c->info;
 	const struct rt_properties *peer = &i->theirs;
 	bool may_call;
@@ -45,8 +44,7 @@ void rt_conn_publish(struct rt_conn *c)
 	rt_assert_strand(c);
 	pthread_mutex_lock(&c->info_lock);
 	i->state = rt_state_names[c->state];
-	for (unsigned int n = 0; h->tell[n]; n++)
-		h->tell[n](c, i);
+	RT_EACH_HOOK(c->inst, tell, c, i);
 	may_call = c->server ? peer->complete &&
 				       peer->reverse > RDMA2_RVRSDIR_NONE &&
 				       peer->reverse <= RDMA2_RVRSDIR_GENL :

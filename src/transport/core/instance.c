@@ -12,26 +12,23 @@
 
 #include "transport/core/core.h"
 
+#define GATHER(inst, what)                                                 \
+	do {                                                               \
+		unsigned int n_ = 0;                                       \
+		for (const struct rt_part *const *p_ = (inst)->parts; *p_; \
+		     p_++)                                                 \
+			if ((*p_)->what)                                   \
+				(inst)->hooks.what[n_++] = (*p_)->what;    \
+	} while (0)
+
 static void gather_hooks(struct rt_instance *inst)
 {
-	struct rt_hooks *h = &inst->hooks;
-	unsigned int poll = 0, due = 0, expire = 0, busy = 0, tell = 0,
-		     turn = 0;
-
-	for (const struct rt_part *const *p = inst->parts; *p; p++) {
-		if ((*p)->poll)
-			h->poll[poll++] = (*p)->poll;
-		if ((*p)->due)
-			h->due[due++] = (*p)->due;
-		if ((*p)->expire)
-			h->expire[expire++] = (*p)->expire;
-		if ((*p)->busy)
-			h->busy[busy++] = (*p)->busy;
-		if ((*p)->tell)
-			h->tell[tell++] = (*p)->tell;
-		if ((*p)->turn)
-			h->turn[turn++] = (*p)->turn;
-	}
+	GATHER(inst, poll);
+	GATHER(inst, due);
+	GATHER(inst, expire);
+	GATHER(inst, busy);
+	GATHER(inst, tell);
+	GATHER(inst, turn);
 }
 
 int rt_instance_new(const struct rt_params *p,

@@ -102,6 +102,14 @@ struct rt_hooks {
 	__typeof__(((struct rt_part *)NULL)->turn) turn[RT_PARTS + 1];
 };
 
+/* Call all of @inst's hooks of that name. */
+#define RT_EACH_HOOK(inst, what, ...)                         \
+	do {                                                  \
+		const struct rt_hooks *h_ = &(inst)->hooks;   \
+		for (unsigned int i_ = 0; h_->what[i_]; i_++) \
+			h_->what[i_](__VA_ARGS__);            \
+	} while (0)
+
 /* Call @what of all parts of @inst that have it. */
 #define RT_EACH_PART(inst, what, ...)                                      \
 	do {                                                               \

@@ -274,12 +274,9 @@ void rt_give_up(struct rt_conn *c, uint64_t at, uint64_t now, const char *why)
 /* What the time has come for; before anything is posted. */
 static void expire(struct rt_conn *c, uint64_t now)
 {
-	const struct rt_hooks *h = &c->inst->hooks;
-
 	if (!is_time(c->strand.deadline, now))
 		return;
-	for (unsigned int i = 0; h->expire[i]; i++)
-		h->expire[i](c, now);
+	RT_EACH_HOOK(c->inst, expire, c, now);
 	if (is_time(rest_at(c), now) && !busy(c))
 		rest(c);
 	if (is_time(c->state_deadline, now)) {
@@ -353,7 +350,6 @@ static void settle(struct rt_conn *c, uint64_t now, bool again)
 /* A round, for @n reasons of c->strand.pending; it was @now when it began. */
 static void conn_work(struct rt_conn *c, uint32_t n, uint64_t now)
 {
-	const struct rt_hooks *h = &c->inst->hooks;
 	struct fab_wc wc[16];
 	uint64_t until = now + FAB_TURN_MS;
 	int got, want, budget = FAB_TURN;
@@ -389,8 +385,7 @@ static void conn_work(struct rt_conn *c, uint32_t n, uint64_t now)
 					     "ended by this side");
 			}
 		}
-		for (unsigned int i = 0; h->turn[i]; i++)
-			h->turn[i](c);
+		RT_EACH_HOOK(c->inst, turn, c);
 		if (c->state == RT_DRAINING && drained(c))
 			rt_event(c, EV_DRAINED);
 	} while (c->work.posted && budget > 0);
