@@ -21,7 +21,7 @@ TOKENS = os.environ["ATTACK_TOKENS"]
 CONTEXT = 1
 LONGEST = 65536
 # A quarter of Max_Connections, which attack.test leaves at its default.
-CROWD = 256
+AT_ONCE = 256
 
 
 def good_ones(pauses):
@@ -205,7 +205,7 @@ class AuthSlow(Attack):
         self.note = " all ended,"
 
 
-class AuthCrowd(Attack):
+class AuthMany(Attack):
     """2000 hosts begin an exchange each, and more and more do."""
 
     MOST = 600  # of those that select() can wait for
@@ -233,8 +233,8 @@ class AuthCrowd(Attack):
         now = stats()["connections_now"]
         self.note = " %d begun, %d at once," % (self.made, now)
         # Some are about to end; the good ones are there, too.
-        check(now <= CROWD + 40, "%d at once" % now)
-        self.few_descriptors(CROWD + 300)
+        check(now <= AT_ONCE + 40, "%d at once" % now)
+        self.few_descriptors(AT_ONCE + 300)
 
 
 class AuthContexts(Attack):
@@ -289,7 +289,7 @@ class AuthComeAndGo(Again):
         p.parts(self.data, 4000)
 
 
-ATTACKS = (AuthEndless, AuthGiant, AuthSlow, AuthCrowd, AuthContexts,
+ATTACKS = (AuthEndless, AuthGiant, AuthSlow, AuthMany, AuthContexts,
            AuthReplays, AuthComeAndGo)
 
 if __name__ == "__main__":

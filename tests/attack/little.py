@@ -89,7 +89,7 @@ def writers():
     all_at_once(12, lambda s: writer(s, 4))
 
 
-def crowd():
+def many_clients():
     """More than it has memory for: whoever is not turned away is served."""
     clients, ends = [tcp("127.0.0.2") for _ in range(40)], []
 
@@ -159,7 +159,7 @@ def huge():
     s.close()
 
 
-TURNS = (writers, crowd, huge, unserved)
+TURNS = (writers, many_clients, huge, unserved)
 
 
 def main():

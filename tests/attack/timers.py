@@ -43,8 +43,8 @@ class Overdue(Attack):
         # As many as there are connections, and nearly all have some.
         until(lambda: stats()["totals"]["reply_waits"] - waits >=
               len(self.hold), 30)
-        self.crowd = self.still = self.overdue()
-        check(self.crowd > 64, "%d of them" % self.crowd)
+        self.many = self.still = self.overdue()
+        check(self.many > 64, "%d of them" % self.many)
         more, _ = gather(self.SILENTS,
                          lambda i: Peer(tcp(self.SILENT), greet=False))
         self.hold += more
@@ -64,12 +64,12 @@ class Overdue(Attack):
     def limit(self):
         # The others end, too, when they have had no credits for 60 s.
         until(lambda: self.took is not None or
-              self.overdue() < self.crowd, 120)
+              self.overdue() < self.many, 120)
         check(self.took is not None, "silent ones are there after %.1f s" %
               (time.monotonic() - self.began))
         self.note = " %d overdue, silent ones ended after %.1f s," % (
             self.still, self.took)
-        check(self.still == self.crowd, "only with the others")
+        check(self.still == self.many, "only with the others")
 
 
 ATTACKS = (Overdue,)

@@ -469,7 +469,7 @@ def copies(w):
         w.test("copies-read-v" + vers, read, vers)
 
 
-def crowd(w):
+def concurrent(w):
     for vers in VERSIONS:
         w.test("at-once-v" + vers, at_once, w, vers)
     w.test("at-once-agree", lambda: quiet(*w.settled()))
@@ -520,7 +520,7 @@ def through(w):
 
 def main():
     w = World(sys.argv)
-    {"plain": plain, "variant": variant, "crowd": crowd,
+    {"plain": plain, "variant": variant, "concurrent": concurrent,
      "sessions": sessions, "copies": copies,
      "through": through}[w.what](w)
     return 1 if w.bad else 0

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Calls that Ganesha 4.3 must not execute at the same time.
 
-    gate.py suspended|crowded MOUNT-PORT RDMA-PORT
+    gate.py suspended|busy MOUNT-PORT RDMA-PORT
 
 A COMPOUND removes a file, READs, removes another and ends with a CLOSE; as soon as
 the first file is gone the client sends a TEST_STATEID that looks for the second,
@@ -10,7 +10,7 @@ over another connection. It must not find it; and what is no such Call must not 
 
     suspended   FSAL_MEM answers READs later, from threads of its own, and
                 Ganesha suspends the COMPOUND meanwhile.
-    crowded     It keeps the worker, and more TEST_STATEIDs wait than there are
+    busy        It keeps the worker, and more TEST_STATEIDs wait than there are
                 workers.
 """
 
@@ -28,14 +28,14 @@ from root import root  # noqa: E402
 LOOKUP3, CREATE3 = 3, 8
 EXCHANGE_ID, CREATE_SESSION, DESTROY_SESSION, SEQUENCE = 42, 43, 44, 53
 RECLAIM_COMPLETE, TEST_STATEID, CLOSE, REMOVE, LOOKUP = 58, 55, 4, 28, 15
-NOENT, ISDIR, READS, CROWD = 2, 21, 60, 40
+NOENT, ISDIR, READS, WAITERS = 2, 21, 60, 40
 
 
 class Client:
     def __init__(self, bench, fh):
         self.bench, self.fh = bench, fh
         self.conn, self.other = bench.connect(), bench.connect()
-        self.crowd = []
+        self.waiters = []
         self.xid, self.seq = random.getrandbits(30), [0, 0]
         r = self.ask(self.conn, u32(EXCHANGE_ID) + random.randbytes(8) +
                      opaque("gate-%x" % random.getrandbits(64)) +
@@ -83,8 +83,8 @@ def once(c):
     sent = c.conn.send_call(c.compound([c.sequence(0)] + ops))
     while c.there("first"):
         pass
-    crowd = [(one, one.send_call(c.compound([u32(TEST_STATEID, 0)])))
-             for one in c.crowd]
+    waiting = [(one, one.send_call(c.compound([u32(TEST_STATEID, 0)])))
+               for one in c.waiters]
     # What passes no gate does not wait for it.
     seen = c.there("second")
     got = c.ask(c.other, c.sequence(1), u32(TEST_STATEID, 0), *at,
@@ -93,7 +93,7 @@ def once(c):
         got.status
     done = rpc.Compound(c.conn.answer(sent).payload)
     assert done.status == ISDIR, done.status  # what it closes is none
-    for one, sent in crowd:
+    for one, sent in waiting:
         one.answer(sent)
     return seen
 
@@ -101,8 +101,8 @@ def once(c):
 def main(what, mount_port, port):
     bench = kit.Server("127.0.0.1", port, "/export", 60)
     c = Client(bench, root(mount_port))
-    if what == "crowded":
-        c.crowd = [bench.connect() for _ in range(CROWD)]
+    if what == "busy":
+        c.waiters = [bench.connect() for _ in range(WAITERS)]
     seen = sum(once(c) for _ in range(10))
     # Or nothing has been shown.
     assert seen, "the COMPOUND was never seen at work"

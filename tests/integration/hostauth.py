@@ -8,14 +8,14 @@
     hostauth.py PORT token FILE N     ... with the token in FILE, N octets a part
     hostauth.py PORT middle           never shows a token
     hostauth.py PORT late             ... with most of a token, and no more
-    hostauth.py PORT crowd N          N connections with most of a long token,
+    hostauth.py PORT unfinished N     N connections with most of a long token,
                                       until it is ended
     hostauth.py PORT record LISTEN FILE   between a client and the server: what
                                       the client sends goes to FILE, too
     hostauth.py PORT replay FILE      sends that again
 
 The server is at 127.0.0.1:PORT and requires host authentication: but for
-`record` and `crowd`, it must refuse, and nothing may have been answered. The refusal is
+`record` and `unfinished`, it must refuse, and nothing may have been answered. The refusal is
 printed. None of the code is that of the transport.
 """
 
@@ -77,7 +77,7 @@ def send_token(c, data, n):
         c.send_props([(v2.HOSTAUTH, rpc.opaque(part))], v2.PROP_MIDDLE)
 
 
-def crowd(port, n):
+def unfinished(port, n):
     """Nobody of them ever comes to the end."""
     data = struct.pack(">2I", CONTEXT, 65000) + bytes(20000)
     conns = [connect(port) for _ in range(n)]
@@ -140,8 +140,8 @@ def main():
     port, what = int(sys.argv[1]), sys.argv[2]
     if what == "record":
         return relay(port, int(sys.argv[3]), sys.argv[4])
-    if what == "crowd":
-        return crowd(port, int(sys.argv[3]))
+    if what == "unfinished":
+        return unfinished(port, int(sys.argv[3]))
     if what == "replay":
         return replay(port, sys.argv[3])
     c = connect(port)

@@ -79,7 +79,7 @@ export RPCRDMA_VERBS_MEND="tc qdisc delete dev d0 root &&
 brief="connect reject listen orderly send write read"
 windows="connect write read read_depth chain mix expose_close expose_bad post_bad
 	bad_write bad_read invalidated other_connection flush"
-shared="connect many_sends busy mix flush cycles crowd shared_promised shared_greedy
+shared="connect many_sends busy mix flush cycles many_pairs shared_promised shared_greedy
 	shared_too_long shared_few shared_lost shared_worn shared_no_memory
 	shared_little_memory"
 few="connect send many_sends busy mix flush"
@@ -88,20 +88,20 @@ few="connect send many_sends busy mix flush"
 faults_shared="immediate forged closed stuck_pair"
 events_alone="qp_fatal cq_error early half_open vanished_idle vanished_sending port"
 # To connect takes an emulated processor a hundred times as long.
-crowd="--crowd 200"
+steps="--pair-steps 200"
 [ -z "${RPCRDMA_ALL:-}" ] ||
-	brief='' windows='' shared='' few='' crowd='' faults_shared='' events_alone=''
+	brief='' windows='' shared='' few='' steps='' faults_shared='' events_alone=''
 # shellcheck disable=SC2086 # words, or none
 all() {
 	case $kind in
 	rxe)
-		run verbs-rxe "$unit/provider_test" $crowd --provider verbs --addr 10.9.0.1
+		run verbs-rxe "$unit/provider_test" $steps --provider verbs --addr 10.9.0.1
 		# Windows as devices have them, but for the flaws of rxe's.
 		run verbs-rxe-windows "$unit/provider_test" --provider verbs \
 			--addr 10.9.0.1 --windows any $windows
 		# Receives in common: as many as promised, and far fewer.
 		run verbs-rxe-shared "$unit/provider_test" --provider verbs \
-			--addr 10.9.0.1 $crowd --shared 0 $shared
+			--addr 10.9.0.1 $steps --shared 0 $shared
 		run verbs-rxe-few "$unit/provider_test" --provider verbs \
 			--addr 10.9.0.1 --shared 24 $few
 		run verbs-rxe-ipv6 "$unit/provider_test" --provider verbs \
@@ -112,9 +112,9 @@ all() {
 			--addr 10.9.0.1 $brief
 		# Two implementations of iWARP that know nothing of each other.
 		run verbs-siw-to-iwarp "$unit/provider_test" --provider iwarp \
-			--client verbs $crowd --addr 10.9.0.1
+			--client verbs $steps --addr 10.9.0.1
 		run verbs-iwarp-to-siw "$unit/provider_test" --provider verbs \
-			--client iwarp $crowd --addr 10.9.0.1
+			--client iwarp $steps --addr 10.9.0.1
 		run verbs-siw-ipv6 "$unit/provider_test" --provider verbs \
 			--addr fd09::1 $brief
 		;;

@@ -162,7 +162,7 @@ static void test_kicks(void)
 	fab_events_fini(&ev);
 }
 
-static void test_graves(void)
+static void test_retired(void)
 {
 	begin();
 	fab_ev_conn_timer(&c->ev, 100000, 7);
@@ -258,7 +258,7 @@ static void test_threads(void)
 
 static const struct unit_test tests[] = {
 	{ "descriptors", test_descriptors }, { "kicks", test_kicks },
-	{ "retired", test_graves },	     { "timer", test_timer },
+	{ "retired", test_retired },	     { "timer", test_timer },
 	{ "threads", test_threads },	     { NULL, NULL },
 };
 

@@ -72,7 +72,7 @@ static void one_host(void)
 }
 
 /* As many new hosts as there are clients are taken as they come. */
-static void crowd(void)
+static void many_hosts(void)
 {
 	unsigned int taken = 0;
 
@@ -183,8 +183,9 @@ static void spread(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "one host", one_host }, { "crowd", crowd },	{ "flood", flood },
-	{ "known", known },	  { "spread", spread }, { NULL, NULL },
+	{ "one host", one_host }, { "many hosts", many_hosts },
+	{ "flood", flood },	  { "known", known },
+	{ "spread", spread },	  { NULL, NULL },
 };
 
 UNIT_MAIN("pace", tests)

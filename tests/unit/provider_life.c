@@ -428,7 +428,7 @@ static void test_others_go_on(void)
 
 /* ---- Many at a time -------------------------------------------------- */
 
-#define CROWD 16
+#define PAIRS 16
 
 struct pair {
 	struct fab_conn *srv, *cli;
@@ -474,15 +474,15 @@ static void pair_free(struct pair *p)
 }
 
 /* Whatever others there are, in whatever state, one more can be had. */
-static void test_crowd(void)
+static void test_many_pairs(void)
 {
-	static struct pair crowd[CROWD];
+	static struct pair pairs[PAIRS];
 	unsigned int seed = 1;
 
-	memset(crowd, 0, sizeof(crowd));
+	memset(pairs, 0, sizeof(pairs));
 	world_open(&w);
-	for (int i = 0; i < subject.crowd_steps; i++) {
-		struct pair *p = &crowd[(unsigned int)rand_r(&seed) % CROWD];
+	for (int i = 0; i < subject.pair_steps; i++) {
+		struct pair *p = &pairs[(unsigned int)rand_r(&seed) % PAIRS];
 
 		if (!p->cli)
 			pair_open(p);
@@ -491,9 +491,9 @@ static void test_crowd(void)
 		else
 			pair_free(p);
 	}
-	for (int i = 0; i < CROWD; i++)
-		if (crowd[i].cli)
-			pair_free(&crowd[i]);
+	for (int i = 0; i < PAIRS; i++)
+		if (pairs[i].cli)
+			pair_free(&pairs[i]);
 	world_close(&w);
 }
 
@@ -513,6 +513,6 @@ const struct unit_test provider_life_tests[] = {
 	{ "flush_unstarted", test_flush_unstarted },
 	{ "cycles", test_cycles },
 	{ "others_go_on", test_others_go_on },
-	{ "crowd", test_crowd },
+	{ "many_pairs", test_many_pairs },
 	{ NULL, NULL },
 };

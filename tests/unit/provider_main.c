@@ -4,7 +4,7 @@
  *
  *	provider_test --provider iwarp|verbs [--client iwarp|verbs]
  *		[--addr ADDRESS] [--windows any] [--shared MOST]
- *		[--crowd STEPS] [TEST...]
+ *		[--pair-steps STEPS] [TEST...]
  *
  * With --client, the side that connects is of another provider than the one
  * that listens (siw, which is verbs, and iwarp understand each other). The
@@ -12,7 +12,7 @@
  * $RPCRDMA_VERBS_ADDR. With "--windows any", memory windows are used even if
  * those of the device are known for flaws; the tests leave these out. With
  * --shared, Receives are shared, in queues of MOST at most (0: of as many as
- * are promised), and there are more tests. --crowd says how many steps the test
+ * are promised), and there are more tests. --pair-steps says how many steps the test
  * of that name takes (600). Exit status 77: there is no such device.
  */
 #include "provider_util.h"
@@ -21,7 +21,7 @@
 #include "fabric/verbs/verbs.h"
 #endif
 
-struct subject subject = { .crowd_steps = 600 };
+struct subject subject = { .pair_steps = 600 };
 
 static void any_windows(struct fab_domain *dom)
 {
@@ -50,7 +50,7 @@ static int usage(void)
 {
 	fprintf(stderr, "usage: provider_test --provider NAME "
 			"[--client NAME] [--addr ADDRESS] [--windows any] "
-			"[--shared MOST] [--crowd STEPS] [TEST...]\n");
+			"[--shared MOST] [--pair-steps STEPS] [TEST...]\n");
 	return 2;
 }
 
@@ -112,8 +112,8 @@ int main(int argc, char **argv)
 			windows = argv[i + 1];
 		else if (!strcmp(argv[i], "--shared"))
 			shared = argv[i + 1];
-		else if (!strcmp(argv[i], "--crowd"))
-			subject.crowd_steps = atoi(argv[i + 1]);
+		else if (!strcmp(argv[i], "--pair-steps"))
+			subject.pair_steps = atoi(argv[i + 1]);
 		else
 			return usage();
 	}

@@ -65,7 +65,7 @@ struct subject {
 	 * And the length of the longest. */
 	bool shared;
 	unsigned int share_most;
-	int crowd_steps;
+	int pair_steps;
 	size_t share_memory;
 	size_t longest;
 };

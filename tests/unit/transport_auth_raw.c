@@ -541,7 +541,7 @@ static void unknown_go(struct rt_raw *r, struct unknown *s, unsigned int n)
 }
 
 /* The oldest of those who are not known gives way, and no one else. */
-static void crowd(void)
+static void unknown_hosts(void)
 {
 	/* A quarter: 16. */
 	struct rt_config few = { .max_connections = 64 };
@@ -753,11 +753,16 @@ static void servers(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "pieces", pieces },	{ "after", after },
-	{ "early", early },	{ "bad tokens", bad_tokens },
-	{ "broken", broken },	{ "come and go", come_and_go },
-	{ "crowd", crowd },	{ "bystanders", bystanders },
-	{ "servers", servers }, { NULL, NULL },
+	{ "pieces", pieces },
+	{ "after", after },
+	{ "early", early },
+	{ "bad tokens", bad_tokens },
+	{ "broken", broken },
+	{ "come and go", come_and_go },
+	{ "unknown hosts", unknown_hosts },
+	{ "bystanders", bystanders },
+	{ "servers", servers },
+	{ NULL, NULL },
 };
 
 UNIT_MAIN("transport-auth-raw", tests)

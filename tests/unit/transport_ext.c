@@ -603,7 +603,7 @@ static void request_types(void)
 }
 
 /* A peer that has announced nothing need not know REPTERR. */
-static void stranger(void)
+static void without_rtrext(void)
 {
 	static const uint8_t zeros[4] = { 0, 0, 0, 2 };
 	struct wire_xmt_desc d = { .count = 1, .pslen = 4 };
@@ -714,7 +714,7 @@ static const struct unit_test tests[] = {
 	{ "our CONNPROP is refused", unannounced },
 	{ "types that are refused", types },
 	{ "a request that is refused", request_types },
-	{ "a peer without rtrext", stranger },
+	{ "a peer without rtrext", without_rtrext },
 	{ "the first answer is refused", answers },
 	{ "prepared", prepared },
 	{ NULL, NULL },

@@ -10,7 +10,7 @@
 #include "test_clock.h"
 #include "unit.h"
 
-#define CROWD 130u
+#define MANY 130u
 #define LONG 40000u
 
 static struct rt_pair p;
@@ -34,25 +34,25 @@ static unsigned int server_conns(void)
  * Connections whose Calls wait, which looks every 100 ms whether they still
  * have to, and one that has not sent its first message: that ends in its time.
  */
-static void crowd(void)
+static void many(void)
 {
 	static const struct rt_config client = {
 		.credits = 2, .request_user_size = sizeof(void *)
 	};
 	static const struct rt_config server = { .max_message = 65536,
 						 .max_host_memory = 100000 };
-	static struct rt_rpc rpc[CROWD][2];
-	static struct rt_conn *conn[CROWD];
+	static struct rt_rpc rpc[MANY][2];
+	static struct rt_conn *conn[MANY];
 
 	test_clock_hold();
 	CU_ASSERT_TRUE_FATAL(rt_pair_listen(&p, &client, &server, NULL));
-	for (unsigned int i = 0; i < CROWD; i++) {
+	for (unsigned int i = 0; i < MANY; i++) {
 		CU_ASSERT_TRUE_FATAL(rt_pair_connect(&p));
 		conn[i] = p.client;
 	}
 	/* From here on the clients take nothing: there are no credits for more
 	 * than the beginning of a Reply. */
-	for (unsigned int i = 0; i < CROWD; i++) {
+	for (unsigned int i = 0; i < MANY; i++) {
 		for (unsigned int j = 0; j < 2; j++) {
 			rt_rpc_init(&p, conn[i], &rpc[i][j], 1 + 2 * i + j, 8,
 				    false, LONG, 0, 0, 0, 0);
@@ -65,7 +65,7 @@ static void crowd(void)
 	CU_ASSERT_TRUE(rt_pair_stats(p.server_inst).reply_waits > 64);
 	CU_ASSERT_TRUE_FATAL(rt_pair_connect_to(&p, 20049));
 	run_server();
-	CU_ASSERT_EQUAL(server_conns(), CROWD + 1);
+	CU_ASSERT_EQUAL(server_conns(), MANY + 1);
 	for (unsigned int i = 0; !p.server_closed && i < 300; i++) {
 		test_clock_pass(100);
 		run_server();
@@ -73,13 +73,13 @@ static void crowd(void)
 	CU_ASSERT_TRUE(p.server_closed);
 	CU_ASSERT_EQUAL(p.server_error, -ETIMEDOUT);
 	CU_ASSERT_STRING_EQUAL(p.server_reason, "no first message in time");
-	CU_ASSERT_EQUAL(server_conns(), CROWD);
+	CU_ASSERT_EQUAL(server_conns(), MANY);
 	rt_pair_run(&p);
 	/* The others go on, as far as they can. */
-	for (unsigned int i = 0; i < CROWD; i++)
+	for (unsigned int i = 0; i < MANY; i++)
 		rt_conn_close(conn[i], true);
 	rt_pair_run(&p);
-	for (unsigned int i = 0; i < CROWD; i++)
+	for (unsigned int i = 0; i < MANY; i++)
 		for (unsigned int j = 0; j < 2; j++) {
 			CU_ASSERT_EQUAL(rpc[i][j].ndone, 1);
 			rt_rpc_free(&rpc[i][j]);
@@ -184,8 +184,11 @@ static void cost(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "crowd", crowd }, { "idle", idle }, { "stood still", stood_still },
-	{ "cost", cost },   { NULL, NULL },
+	{ "many connections", many },
+	{ "idle", idle },
+	{ "stood still", stood_still },
+	{ "cost", cost },
+	{ NULL, NULL },
 };
 
 UNIT_MAIN("transport-timers", tests)

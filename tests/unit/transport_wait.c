@@ -17,7 +17,7 @@ static const struct rt_config cfg = { .max_message = 65536,
 
 /* A raw client that takes no Replies until it gives credits, with three of
  * them there. */
-static bool crowd(struct rt_raw *r)
+static bool client_waits(struct rt_raw *r)
 {
 	if (!rt_raw_client(r, &cfg) || !rt_raw_greet(r))
 		return false;
@@ -60,7 +60,7 @@ static void arriving(void)
 {
 	struct rt_raw r;
 
-	CU_ASSERT_TRUE_FATAL(crowd(&r));
+	CU_ASSERT_TRUE_FATAL(client_waits(&r));
 	CU_ASSERT_EQUAL(waits(&r), 0);
 	rt_raw_call(&r, 4, NULL, NULL, LONG);
 	rt_raw_call(&r, 5, NULL, NULL, 8);
@@ -129,7 +129,7 @@ static void ended(void)
 {
 	struct rt_raw r;
 
-	CU_ASSERT_TRUE_FATAL(crowd(&r));
+	CU_ASSERT_TRUE_FATAL(client_waits(&r));
 	rt_raw_call(&r, 4, NULL, NULL, LONG);
 	rt_raw_call(&r, 5, NULL, NULL, 8);
 	rt_raw_run(&r);
@@ -182,7 +182,7 @@ static void drained(void)
 {
 	struct rt_raw r;
 
-	CU_ASSERT_TRUE_FATAL(crowd(&r));
+	CU_ASSERT_TRUE_FATAL(client_waits(&r));
 	rt_raw_call(&r, 4, NULL, NULL, LONG);
 	rt_raw_call(&r, 5, NULL, NULL, 8);
 	rt_raw_run(&r);
@@ -235,7 +235,7 @@ static void neighbour(void)
 	struct rt_conn *stuck;
 	struct rt_raw r;
 
-	CU_ASSERT_TRUE_FATAL(crowd(&r));
+	CU_ASSERT_TRUE_FATAL(client_waits(&r));
 	stuck = r.p.server;
 	one_by_one(&r, stuck);
 	rt_raw_call(&r, 4, NULL, NULL, 8);
@@ -255,7 +255,7 @@ static void all_hosts(void)
 	struct rt_raw r;
 	uint32_t xid;
 
-	CU_ASSERT_TRUE_FATAL(crowd(&r));
+	CU_ASSERT_TRUE_FATAL(client_waits(&r));
 	rt_raw_call(&r, 4, NULL, NULL, 8);
 	CU_ASSERT_TRUE(rt_raw_silent(&r));
 	CU_ASSERT_PTR_NOT_NULL(strstr(rt_pair_line, "this host has more"));
@@ -391,7 +391,7 @@ static void unread(void)
 	struct rt_raw r;
 	uint8_t pay[68];
 
-	CU_ASSERT_TRUE_FATAL(crowd(&r));
+	CU_ASSERT_TRUE_FATAL(client_waits(&r));
 	rt_raw_payload(pay, 4, 8, 0, 0, 0);
 	pay[68 - 1] = 100;
 	rs.target = rt_raw_expose(&r, 0, 100, false);

@@ -519,7 +519,7 @@ static const struct unit_test tests[] = {
 	{ "CREATE_SESSION", test_create },
 	{ "BIND_CONN_TO_SESSION", test_bind },
 	{ "DESTROY_SESSION", test_destroy },
-	{ "ended by strangers", test_stray },
+	{ "ended by others", test_stray },
 	{ "optional operations", test_optional },
 	{ "heads", test_heads },
 	{ "last result", test_last },

@@ -354,7 +354,7 @@ def refused_types(t):
 
 # Fails with: rtr-to-anyone
 @check("RT-5.4-03", server_is="rtrext")
-def stranger(t):
+def not_announced(t):
     """REPTERR goes to nobody who has not announced rtrext [M2]."""
     c = connect(t, None, rtr=0, reqrx=None, respsx=None)
     for htype, fields in ((XMTCONT, dict(xnum=1, itype=XMTREQ)),
