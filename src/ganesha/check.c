@@ -156,7 +156,7 @@ bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
 	}
 	/* To ask it would start one that systemd has not started yet. */
 	if ((!t.listed || t.v3 || t.rquota) && access(RPCBIND, F_OK))
-		fputs("# rpcbind is not there (" RPCBIND
+		fputs("# rpcbind is not running (" RPCBIND
 		      "). Ganesha needs it, unless NFS_Core_Param has Protocols = 4 and Enable_RQUOTA = false.\n",
 		      out);
 	if (t.rdma)

@@ -193,7 +193,7 @@ static void print_memory(FILE *f, const struct gr_config *cfg,
 	fprintf(f, "# One client host may have %u connections and %s.\n", host,
 		about(rt->max_host_memory, one, sizeof(one)));
 	fprintf(f,
-		"# A connection takes %s to receive in, and %u of them %s.\n",
+		"# A connection needs %s of receive buffers, and %u of them %s.\n",
 		about(each, one, sizeof(one)), cfg->max_connections,
 		about((uint64_t)each * cfg->max_connections, all, sizeof(all)));
 	fprintf(f, "# Max_Memory limits all registered memory: %s.\n",
@@ -232,7 +232,7 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 			"served over TCP.\n",
 			cfg.port);
 	if (cfg.provider == GR_AUTO)
-		fputs("# Provider: verbs where an RDMA device has the address, "
+		fputs("# Provider: verbs if an RDMA device has the address, "
 		      "else iwarp.\n",
 		      f);
 	print_memory(f, &cfg, &rt);

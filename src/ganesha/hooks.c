@@ -439,8 +439,8 @@ static void check_parent(struct gr_server *s)
 		return;
 	set_state(HOOK_ENDED);
 	gr_server_fault_tcp(
-		s, "NFS is not served over TCP, whose addresses RDMA "
-		   "takes: look for warnings about NFS_Core_Param, and "
+		s, "NFS is not served over TCP, and RDMA uses its "
+		   "addresses: look for warnings about NFS_Core_Param, and "
 		   "set its Protocols = 3, 4");
 }
 
@@ -586,7 +586,7 @@ static void log_full(struct gr_server *s, const char *name)
 	atomic_fetch_sub(&s->full, n);
 	gsh_log(s->gsh, GSH_WARN,
 		"%s: a session without a back channel, as its host has too "
-		"many in use; %u such since the last of these messages",
+		"many in use; %u such sessions since the last message",
 		name, n);
 }
 

@@ -102,8 +102,8 @@ void gr_needs_listen_fault(const char *provider, const struct gr_config *cfg,
 	case -EAFNOSUPPORT:
 		snprintf(
 			fault, GR_FAULT_ROOM,
-			"cannot listen on %s: NFS over TCP is served by IPv4 "
-			"alone: enable IPv6 on this machine or remove the address from Bind_Addr in the RDMA block",
+			"cannot listen on %s: NFS over TCP uses IPv4 "
+			"only: enable IPv6 on this machine or remove the address from Bind_Addr in the RDMA block",
 			text);
 		break;
 	case -EADDRINUSE:
@@ -184,7 +184,7 @@ bool gr_needs_devices(const struct gsh *g, const struct gr_config *cfg,
 
 void gr_needs_auto_fault(const struct gsh *g, int err)
 {
-	gsh_log(g, GSH_WARN, "provider verbs cannot be used (%s), taking iwarp",
+	gsh_log(g, GSH_WARN, "provider verbs cannot be used (%s), using iwarp",
 		strerror(-err));
 }
 

@@ -76,7 +76,7 @@ static void *op_open(struct rt_conn *c, void *ctx, bool *refuse)
 		x->since = rt_now_ns();
 		rt_conn_log(c, LOG_DEBUG, "accepted");
 	} else {
-		rt_conn_log(c, LOG_INFO, "refused, the server is ending");
+		rt_conn_log(c, LOG_INFO, "refused, the server is stopping");
 		*refuse = true;
 	}
 	return x;

@@ -25,7 +25,8 @@ static void tell_fault(struct gr_server *s, const char *what, const char *then)
 	fprintf(stderr, "rpcrdma: %s\n", what);
 	if (s->cfg.required)
 		gsh_log(s->gsh, GSH_FATAL,
-			"%s. The server ends because of Required = true", what);
+			"%s. The server exits because of Required = true",
+			what);
 	gsh_log(s->gsh, GSH_CRIT, "%s. %s (Required = false)", what, then);
 }
 
@@ -68,7 +69,7 @@ bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
 	memset(&s->source, 0, sizeof(s->source));
 	memset(&s->rpcbind, 0, sizeof(s->rpcbind));
 	gr_gates_init(&s->gates, gr_server_resume);
-	/* Without, the checksum of a Call could be foreseen; no more. */
+	/* Without it the checksum of a Call could be predicted; no more than that. */
 	if (getrandom(&s->secret, sizeof(s->secret), 0) < 0)
 		s->secret = 0;
 	s->rpcbind.gsh = s->cfg.rpcbind ? s->gsh : NULL;
@@ -106,14 +107,14 @@ static void drain_all(void *arg)
 		/* They may still look at anything, pollers at the instance:
 		 * leave all of it to the exit. */
 		gsh_log(s->gsh, GSH_WARN,
-			"a worker does not come back from a request");
+			"a worker does not return from a request");
 		s->abandoned = true;
 		return;
 	}
 	if (left)
 		left = rt_instance_shutdown(s->inst, 1000, true);
 	gsh_log(s->gsh, GSH_EVENT, "no longer serving RPC-over-RDMA%s",
-		left ? ", some connections did not end" : "");
+		left ? ", some connections did not close" : "");
 	/* While ntirpc still frees what loses its last reference. */
 	SVC_RELEASE(s->parent, SVC_RELEASE_FLAG_NONE);
 	s->parent = NULL;

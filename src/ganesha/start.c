@@ -108,7 +108,7 @@ static int listen_all(struct gr_server *s, char *fault)
 	gr_needs_addresses(&s->cfg, &s->tcp, &at);
 	if (at.n < s->cfg.bind.n)
 		gsh_log(s->gsh, GSH_EVENT,
-			"Bind_Addr: [::] is left out: NFS over TCP is served by IPv4 alone");
+			"Bind_Addr: [::] is left out: NFS over TCP uses IPv4 only");
 	for (unsigned int i = 0; i < at.n; i++) {
 		int err = listen_one(s, &at.addr[i], fault);
 

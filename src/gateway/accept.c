@@ -112,9 +112,10 @@ static void accept_short(struct gw_accept *a, int err)
 	uint64_t now = lat_now();
 
 	if (!a->short_at || now - a->short_at > SHORT_AGAIN)
-		fab_log_put(a->gw->log, NULL, NULL, NULL, LOG_ERR,
-			    "accept: %s: new clients wait, idle ones give way",
-			    strerror(err));
+		fab_log_put(
+			a->gw->log, NULL, NULL, NULL, LOG_ERR,
+			"accept: %s: new clients wait, idle ones are disconnected",
+			strerror(err));
 	a->short_at = now;
 	a->rest = true;
 	gw_watch_give_way(a->gw);

@@ -294,7 +294,7 @@ stop:
 	gw_report_stop(&p->report);
 	if (!clean) {
 		/* Still referenced: leave it to the end of the process. */
-		gw_log(&p->gw, LOG_ERR, "connections left over at the end");
+		gw_log(&p->gw, LOG_ERR, "connections are still open at exit");
 		_exit(1);
 	}
 	if (p->gw.inst)

@@ -66,7 +66,8 @@ static void down(struct gw_client *c, int error, const char *reason,
 	if ((calls || early(c)) &&
 	    (error == -EMFILE || error == -ENFILE || error == -ENOMEM))
 		gw_watch_give_way(c->gw);
-	gw_client_log(c, LOG_NOTICE, "%s; again in %u ms", text, l->backoff_ms);
+	gw_client_log(c, LOG_NOTICE, "%s; retrying in %u ms", text,
+		      l->backoff_ms);
 	gw_worker_timer(c, GW_TIMER_CONNECT, now + l->backoff_ms * MSEC);
 	l->backoff_ms *= 2;
 	if (l->backoff_ms > BACKOFF_LAST_MS)

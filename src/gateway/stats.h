@@ -11,28 +11,28 @@
 #include <stdint.h>
 
 #define GW_STATS(X)                                                       \
-	X(tcp_calls, "Calls received by TCP")                             \
-	X(tcp_replies, "Replies written to TCP")                          \
-	X(tcp_bytes_in, "octets received by TCP")                         \
-	X(tcp_bytes_out, "octets written to TCP")                         \
+	X(tcp_calls, "Calls received over TCP")                           \
+	X(tcp_replies, "Replies sent over TCP")                           \
+	X(tcp_bytes_in, "bytes received over TCP")                        \
+	X(tcp_bytes_out, "bytes sent over TCP")                           \
 	X(arguments_reduced, "arguments sent as Read chunks")             \
 	X(results_reduced, "results placed through Write chunks")         \
-	X(duplicates, "Calls dropped, their XID being outstanding")       \
-	X(counts_lowered, "READs and READDIRs asked for in part")         \
-	X(writes_shortened, "WRITEs passed on in part")                   \
+	X(duplicates, "Calls dropped because their XID was outstanding")  \
+	X(counts_lowered, "READs and READDIRs forwarded for fewer bytes") \
+	X(writes_shortened, "WRITEs forwarded in part")                   \
 	X(retransmits, "Calls sent again on a new RDMA connection")       \
-	X(renewals, "TCP connections ended so that Calls come anew")      \
+	X(renewals, "TCP connections ended so that Calls are resent")     \
 	X(reconnects, "RDMA connections made again")                      \
 	X(resource_retries, "Calls sent again with larger chunks")        \
 	X(errors_answered, "Calls answered with RPC SYSTEM_ERR")          \
 	X(reverse_calls, "reverse-direction Calls carried to TCP")        \
 	X(reverse_replies, "their Replies carried back")                  \
-	X(memory_waits, "times a client was not read for want of memory") \
-	X(pauses, "times a client was not read, being at its limit")      \
+	X(memory_waits, "reads from clients put off for lack of memory")  \
+	X(pauses, "reads put off because the client was at its limit")    \
 	X(records_refused, "records that ended a TCP connection")         \
-	X(overdue, "clients ended that neither took nor sent octets")     \
-	X(evictions, "clients ended for the memory that they held")       \
-	X(gave_way, "idle clients ended so that new ones have room")
+	X(overdue, "clients ended because they made no progress")         \
+	X(evictions, "clients ended because others needed their memory")  \
+	X(gave_way, "idle clients ended to make room for new ones")
 
 struct gw_stats {
 #define GW_STATS_FIELD(name, help) uint64_t name;

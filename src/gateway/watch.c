@@ -245,7 +245,8 @@ static void leave(struct gw_client *c)
 		atomic_fetch_sub(&c->gw->leaving, 1);
 		return;
 	}
-	snprintf(text, sizeof(text), "%s for %u s, and others want in: closed",
+	snprintf(text, sizeof(text),
+		 "%s for %u s, and new clients are waiting: closed",
 		 idle ? "idle" : "no progress", (unsigned int)(ns / SEC));
 	gw_client_kill(c, LOG_INFO, text);
 }

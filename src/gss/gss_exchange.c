@@ -220,7 +220,8 @@ static enum rt_auth_status client_context(struct exchange *e,
 	e->complete = maj == GSS_S_COMPLETE;
 	if (e->complete != !out.length) {
 		gss_release_buffer(&min, &out);
-		return failed(s, "the mechanism does not end as it should");
+		return failed(
+			s, "the exchange of tokens did not complete correctly");
 	}
 	if (!e->complete)
 		return give(s, KIND_CONTEXT, &out) ? RT_AUTH_MORE :
@@ -233,7 +234,7 @@ static enum rt_auth_status client_context(struct exchange *e,
 		return failed_gss(s, "the server's name", maj, min);
 	name_of(e->peer, e->name, sizeof(e->name));
 	if (!*e->name)
-		return failed(s, "the server's name cannot be told");
+		return failed(s, "the server's name cannot be determined");
 	return send_mic(e, s, RT_AUTH_MORE);
 }
 
@@ -259,13 +260,13 @@ static enum rt_auth_status server_context(struct exchange *e,
 		return failed_gss(s, "the client's token is refused", maj, min);
 	if (maj & GSS_S_CONTINUE_NEEDED)
 		return s->send ? RT_AUTH_MORE :
-				 failed(s, "the mechanism has nothing to say");
+				 failed(s, "the mechanism returned no token");
 	if (!s->send || !flags_ok(flags) || !(flags & GSS_C_CHANNEL_BOUND_FLAG))
 		return failed(s, "the client's token is refused: it was not "
 				 "made for host authentication");
 	name_of(e->peer, e->name, sizeof(e->name));
 	if (!*e->name)
-		return failed(s, "the client's name cannot be told");
+		return failed(s, "the client's name cannot be determined");
 	if (!auth_gss_allowed(e->g->allow, e->name)) {
 		snprintf(s->text, sizeof(s->text),
 			 "%.150s is not a host that may be a client (%.60s)",

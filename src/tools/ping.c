@@ -151,7 +151,7 @@ static bool takes_other(struct ping *p, const struct slot *s,
 	if (rep->high == s->version)
 		return false;
 	if (!p->o.quiet && !p->o.json)
-		printf("program %u: the server has no version %u, taking %u\n",
+		printf("program %u: the server has no version %u, using %u\n",
 		       p->o.program, s->version, rep->high);
 	p->o.version = rep->high;
 	p->other_taken = true;
@@ -416,7 +416,8 @@ static void ping_teardown(struct ping *p)
 		rt_conn_put(p->conn);
 	}
 	if (!clean || rt_instance_shutdown(p->inst, SHUTDOWN_MS, true)) {
-		fprintf(stderr, "rpcrdma-ping: the connection does not end\n");
+		fprintf(stderr,
+			"rpcrdma-ping: the connection does not close\n");
 		return;
 	}
 	for (unsigned int i = 0; p->rq && i < p->o.depth; i++)

@@ -116,7 +116,7 @@ check operator-log prints server '^grep -e rpcrdma: ' 'serving RPC-over-RDMA .*2
 took "service started"
 check operator-unit prints server '^systemctl cat nfs-ganesha' ganesha-rdma.nfsd \
 	LimitMEMLOCK=infinity
-check operator-ping prints client '^rpcrdma-ping --server SERVER --count' \
+check operator-ping prints client '^rpcrdma-ping --count 5 SERVER' \
 	'5 Calls, 5 answered'
 
 # ---- Linux' client, by RDMA ---------------------------------------------------

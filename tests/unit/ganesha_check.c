@@ -147,7 +147,7 @@ static void families(void)
 	CU_ASSERT_FALSE(check(&cfg, "0.0.0.0"));
 	CU_ASSERT_EQUAL(lines(), 1);
 	CU_ASSERT_TRUE(has("cannot listen on [::1]:"));
-	CU_ASSERT_TRUE(has(": NFS over TCP is served by IPv4 alone: "));
+	CU_ASSERT_TRUE(has(": NFS over TCP uses IPv4 only: "));
 	/* [::] beside others is left out, as by the server. */
 	cfg = config("127.0.0.1", "::");
 	CU_ASSERT_TRUE(check(&cfg, "0.0.0.0"));
@@ -490,7 +490,7 @@ static void faults(void)
 		{ -EPERM, "register memory (Operation not permitted): raise" },
 		{ -EIO, "provider x cannot be opened: Input/output error" },
 	}, listening[] = {
-		{ -EAFNOSUPPORT, "IPv4 alone: enable IPv6" },
+		{ -EAFNOSUPPORT, "IPv4 only: enable IPv6" },
 		{ -EADDRINUSE, "the port is in use: stop" },
 		{ -EADDRNOTAVAIL, "no interface has this address: correct" },
 		{ -EACCES, "ports below 1024 need CAP_NET_BIND_SERVICE" },

@@ -592,7 +592,7 @@ static void debug_block(void)
 		strstr(out, "host may have 60 connections and "));
 	CU_ASSERT_PTR_NOT_NULL(strstr(
 		out,
-		"connection takes 297 KiB to receive in, and 60 of them 17 MiB."));
+		"connection needs 297 KiB of receive buffers, and 60 of them 17 MiB."));
 	CU_ASSERT_PTR_NULL(strstr(out, "is enough for"));
 	CU_ASSERT_EQUAL(load("Max_Connections = 60;\nMax_Memory = \"16M\";",
 			     &cfg),
