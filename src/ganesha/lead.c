@@ -22,8 +22,8 @@
  * strand finds while it is run by the Call's own thread waits in `kept`, and goes
  * to the queue when the lead is taken away.
  *
- * Awake or not: the leader writes `running`, and who ends the watchdog `stop`, before
- * it reads `awake`; the watchdog the other way round before it sleeps.
+ * Awake or not: the leader writes `running`, who leaves a Call in the queue `holds`,
+ * and who ends the watchdog `stop`, before it reads `awake`; the watchdog the other way round before it sleeps.
  */
 #include "ganesha/workers.h"
 
@@ -94,7 +94,7 @@ bool gr_lead_takes(struct svc_req *req)
 
 /* ---- Leading ------------------------------------------------------------ */
 
-static void wake_watchdog(struct gr_watchdog *dog)
+void gr_watchdog_wake(struct gr_watchdog *dog)
 {
 	if (atomic_load(&dog->awake) || atomic_exchange(&dog->awake, true))
 		return;
@@ -112,7 +112,7 @@ static bool run_here(struct lead *l, struct svc_req *req, unsigned int kind)
 	atomic_store_explicit(&p->calls, n, memory_order_relaxed);
 	atomic_store_explicit(&p->kind, kind, memory_order_relaxed);
 	atomic_store(&p->running, n);
-	wake_watchdog(&w->dog);
+	gr_watchdog_wake(&w->dog);
 	gr_workers_run(w, req);
 	return atomic_compare_exchange_strong(&p->running, &n, 0);
 }
@@ -294,7 +294,7 @@ static bool is_running(struct gr_workers *w)
 /* Look at all of them. Has anything been run since the last time? */
 static bool look(struct gr_workers *w)
 {
-	bool any = false;
+	bool any = gr_workers_look(w);
 
 	for (unsigned int i = 0; i < w->npollers; i++) {
 		struct gr_poller *p = &w->poller[i];
@@ -326,7 +326,8 @@ static void sleep_on(struct gr_workers *w)
 	atomic_store(&dog->awake, false);
 	/* One that has begun, or the end that has come, before it could be seen
 	 * that this sleeps. */
-	if ((atomic_load(&dog->stop) || is_running(w)) &&
+	if ((atomic_load(&dog->stop) || atomic_load(&w->holds) ||
+	     is_running(w)) &&
 	    !atomic_exchange(&dog->awake, true))
 		return;
 	while (sem_wait(&dog->wake) && errno == EINTR)
@@ -384,7 +385,7 @@ void gr_watchdog_stop(struct gr_workers *w)
 	if (!dog->running)
 		return;
 	atomic_store(&dog->stop, true);
-	wake_watchdog(dog);
+	gr_watchdog_wake(dog);
 	pthread_join(dog->thread, NULL);
 	dog->running = false;
 }

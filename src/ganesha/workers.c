@@ -18,9 +18,11 @@
 #include "ganesha/workers.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <rpc/svc_auth.h>
@@ -28,6 +30,7 @@
 #include "base/clock.h"
 
 #define STAND_BY_MS 200
+#define STILL_TICKS 3
 
 static struct svc_req *req_of(struct poolq_entry *e)
 {
@@ -53,13 +56,31 @@ static struct gr_stander *take_stander(struct gr_workers *w)
 	return s;
 }
 
+static unsigned int kind_at(struct gr_workers *w, struct poolq_entry *e)
+{
+	return w->kind_of(req_of(e));
+}
+
+/* Lock held: is there a processor for the Call, as far as it needs one? */
+static bool has_room(struct gr_workers *w, struct poolq_entry *e)
+{
+	return w->computing < w->most ||
+	       gr_limit_blocks(&w->limit, kind_at(w, e)) ||
+	       gr_workers_stopping(w);
+}
+
 /* Lock held, and let go: have a worker look into the queue, unless there is
- * nothing in it, or one is on its way. */
+ * nothing in it, one is on its way, or those that run will take it. */
 static void wake_one(struct gr_workers *w)
 {
+	struct poolq_entry *e = TAILQ_FIRST(&w->queue);
 	struct gr_stander *s = NULL;
-	bool wake = !TAILQ_EMPTY(&w->queue) && !w->waking;
+	bool wake = e && !w->waking && has_room(w, e);
 
+	if (!wake && e && !w->waking) {
+		atomic_store(&w->holds, true);
+		gr_watchdog_wake(&w->dog);
+	}
 	if (wake) {
 		w->waking = true;
 		s = take_stander(w);
@@ -136,29 +157,86 @@ void gr_workers_run_away(struct gr_workers *w, struct svc_req *req)
 	atomic_fetch_sub_explicit(&w->away, 1, memory_order_relaxed);
 }
 
+/* Lock held: out of the queue; counted, if it only computes. */
+static bool take(struct gr_workers *w, struct poolq_entry *e, unsigned int kind)
+{
+	TAILQ_REMOVE(&w->queue, e, q);
+	atomic_fetch_add_explicit(&w->taken, 1, memory_order_relaxed);
+	if (TAILQ_EMPTY(&w->queue))
+		atomic_store_explicit(&w->holds, false, memory_order_relaxed);
+	if (gr_limit_blocks(&w->limit, kind))
+		return false;
+	w->computing++;
+	w->of_kind[kind]++;
+	return true;
+}
+
 /* Run what is queued, until nothing is. @woken: for it. */
 static void empty_queue(struct gr_workers *w, bool woken)
 {
 	struct poolq_entry *e;
+	struct gr_look look;
+	bool counted = false;
+	unsigned int kind = 0, era = 0;
 
 	for (;;) {
 		pthread_mutex_lock(&w->lock);
+		if (counted && era == w->era) {
+			w->computing--;
+			w->of_kind[kind]--;
+		}
 		do {
 			if (woken)
 				w->waking = false;
 			e = TAILQ_FIRST(&w->queue);
 			woken = !e && stand_by(w);
 		} while (woken);
-		if (e)
-			TAILQ_REMOVE(&w->queue, e, q);
-		else
+		if (e) {
+			kind = kind_at(w, e);
+			counted = take(w, e, kind);
+			era = w->era;
+		} else {
 			pthread_cond_broadcast(&w->ended);
+		}
 		/* What this worker is about to do may block. */
 		wake_one(w);
 		if (!e)
 			return;
+		gr_limit_begin(&w->limit, kind, &look);
 		gr_workers_run_away(w, req_of(e));
+		gr_limit_end(&w->limit, kind, &look);
 	}
+}
+
+/* All that run a Call have not come to another one for long: they hang, whatever such
+ * Calls did before, and do not count. */
+static void release(struct gr_workers *w)
+{
+	pthread_mutex_lock(&w->lock);
+	for (unsigned int i = 0; i < GR_KINDS; i++) {
+		if (w->of_kind[i])
+			gr_limit_stuck(&w->limit, i);
+		w->of_kind[i] = 0;
+	}
+	w->computing = 0;
+	w->era++;
+	wake_one(w);
+}
+
+bool gr_workers_look(struct gr_workers *w)
+{
+	unsigned int taken =
+		atomic_load_explicit(&w->taken, memory_order_relaxed);
+	bool holds = atomic_load(&w->holds);
+	bool any = taken != w->taken_seen || holds;
+
+	w->still = holds && taken == w->taken_seen ? w->still + 1 : 0;
+	w->taken_seen = taken;
+	if (w->still >= STILL_TICKS) {
+		w->still = 0;
+		release(w);
+	}
+	return any;
 }
 
 void gr_workers_empty(struct gr_workers *w)
@@ -267,6 +345,15 @@ int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 	w->npollers = 0;
 	w->running = 0;
 	w->waking = false;
+	/* Only where there is a watchdog. */
+	w->most = !by_workers	    ? UINT_MAX / 2 :
+		  w->processors > 2 ? w->processors :
+				      2;
+	w->computing = w->era = w->taken_seen = w->still = 0;
+	memset(w->of_kind, 0, sizeof(w->of_kind));
+	gr_limit_init(&w->limit);
+	atomic_init(&w->holds, false);
+	atomic_init(&w->taken, 0);
 	w->token.rq_resume_cb = woken;
 	w->stander = NULL;
 	w->standing = 0;

@@ -10,9 +10,11 @@
  * a watchdog has another worker lead meanwhile (lead.c). With more than one Call
  * it leads on at once. The Calls go into a queue that workers empty: a worker
  * that has finished a Call takes the next one without having slept, and no more
- * than one further worker is being woken at a time. Each worker that wakes up
- * to a queue with more in it wakes the next, so that Calls do not wait behind
- * one that blocks. With pollers on threads of their own, the last of them stays
+ * than one further worker is being woken at a time. Calls that only compute are
+ * run by as many workers as there are processors and no more (limit.h); if none of
+ * them takes another Call for three ticks of the watchdog, others do.
+ * Of Calls that block each wakes the worker for the next, so that none waits
+ * behind another. With pollers on threads of their own, the last of them stays
  * with the queue for a while, because it is woken there with less ado.
  */
 #ifndef RPCRDMA_GANESHA_WORKERS_H
@@ -23,6 +25,7 @@
 #include <stdatomic.h>
 
 #include "compat/ganesha.h"
+#include "ganesha/limit.h"
 #include "rpcrdma/transport.h"
 
 struct gr_workers;
@@ -49,8 +52,6 @@ struct gr_poller {
 };
 
 #define GR_TAKEN UINT64_MAX
-/* Kinds of Calls, by how long they take: the caller's numbers. */
-#define GR_KINDS 16
 /* So many of its ticks without a Call, and the watchdog sleeps. */
 #define GR_QUIET_TICKS 200
 
@@ -79,12 +80,22 @@ struct gr_workers {
 	unsigned int npollers;
 	struct gr_poller *poller;
 	atomic_bool stop;
+	struct gr_limit limit;
+	/* For the watchdog: a Call waits in the queue though a worker could be
+	 * woken; and how many have been taken out. */
+	atomic_bool holds;
+	atomic_uint taken;
+	unsigned int taken_seen, still; /* the watchdog's: for how many ticks */
 
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t ended;
 	unsigned int running; /* pollers */
 	TAILQ_HEAD(gr_queue, poolq_entry) queue; /* by rq_wpe.pqe */
 	bool waking; /* the token is on its way, or who stood by */
+	/* Calls that only compute: how many workers run one, and of each kind; how
+	 * many may; and a number for all that began before the last time that they
+	 * were found to hang, which do not count any more. */
+	unsigned int computing, of_kind[GR_KINDS], most, era;
 	struct gr_stander *stander; /* a worker that waits for a Call here */
 	unsigned int standing; /* with those that have been woken */
 };
@@ -121,12 +132,17 @@ bool gr_lead_takes(struct svc_req *req);
 void gr_watchdog_init(struct gr_workers *w);
 int gr_watchdog_start(struct gr_workers *w);
 void gr_watchdog_stop(struct gr_workers *w);
+/* It may sleep, and there is something for it to look at. Any thread. */
+void gr_watchdog_wake(struct gr_watchdog *dog);
 
 void gr_workers_enqueue(struct gr_workers *w, struct svc_req *req);
 /* Run one that has been counted as away. */
 void gr_workers_run_away(struct gr_workers *w, struct svc_req *req);
 /* Run what is queued, until nothing is. */
 void gr_workers_empty(struct gr_workers *w);
+/* By the watchdog, at each tick: none is held up by what only seems to compute. Has
+ * anything been done since the last time? */
+bool gr_workers_look(struct gr_workers *w);
 void gr_workers_ended(struct gr_workers *w); /* a poller */
 static inline bool gr_workers_stopping(struct gr_workers *w)
 {

@@ -48,9 +48,14 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-lead ganesha_lead.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/workers.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/lead.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/limit.c
 		LIBS rpcrdma_ntirpc_streams rpcrdma_base Threads::Threads)
 	target_link_options(unit-ganesha-lead PRIVATE
 		-Wl,--wrap=pthread_join,--wrap=nanosleep,--wrap=pthread_create)
+	rpcrdma_unit(ganesha-limit ganesha_limit.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/limit.c LIBS test-clock)
+	target_link_options(unit-ganesha-limit PRIVATE -Wl,--wrap=getrusage)
+	rpcrdma_one_thread(unit-ganesha-limit)
 	rpcrdma_unit(ganesha-ready ganesha_ready.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/ready.c
 		LIBS rpcrdma_base Threads::Threads ${CMAKE_DL_LIBS})

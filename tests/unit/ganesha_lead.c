@@ -3,7 +3,8 @@
  * Leaders and workers, without a transport and without Ganesha: what they ask of
  * both is here. Calls one by one are run by the leader, several are queued; a
  * leader sleeps at once only where a Call wants its processor; at the end each
- * poller is woken once and each thread joined.
+ * poller is woken once and each thread joined. Calls that compute are run by as many
+ * workers as there are processors; those that block, or hang, by any number.
  */
 #include <errno.h>
 #include <semaphore.h>
@@ -132,13 +133,19 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 
 /* ---- Calls -------------------------------------------------------------- */
 
-static struct svc_req calls[2];
+#define CALLS 6
+
+static struct svc_req calls[CALLS];
 static unsigned int ran;
+/* What another worker does while a Call is run. */
+static void (*meanwhile)(void);
 
 static enum xprt_stat run_call(struct svc_req *req)
 {
 	CU_ASSERT_PTR_EQUAL(req, &calls[ran]);
 	ran++;
+	if (meanwhile)
+		meanwhile();
 	return XPRT_SUSPEND;
 }
 
@@ -151,7 +158,8 @@ static void prepare(bool by_workers)
 		wakes[i] = 0;
 		sem_init(&awake[i], 0, 0);
 	}
-	for (unsigned int i = 0; i < 2; i++)
+	meanwhile = NULL;
+	for (unsigned int i = 0; i < CALLS; i++)
 		calls[i] = (struct svc_req){ .rq_resume_cb = run_call };
 }
 
@@ -334,6 +342,125 @@ static void two(void)
 	end();
 }
 
+/* ---- How many run at once ------------------------------------------------ */
+
+/* The watchdog has looked for the last time; it looks again when it is told to. */
+static void begin_unwatched(unsigned int most)
+{
+	sem_init(&held, 0, 0);
+	ticks = 0;
+	holds = true;
+	begin(true);
+	while (sem_wait(&held))
+		;
+	w.most = most;
+}
+
+static void end_unwatched(void)
+{
+	lead(stop);
+	end();
+	holds = false;
+	sem_destroy(&held);
+}
+
+/* Others, each woken while the last one runs a Call. */
+static unsigned int others, most_others;
+
+static void another(void)
+{
+	if (queue_resumed < 2 + others)
+		return;
+	others++;
+	if (others > most_others)
+		most_others = others;
+	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
+}
+
+/* The first worker is woken, and whoever is woken while it runs. */
+static void run_all(void)
+{
+	others = most_others = 0;
+	meanwhile = another;
+	for (unsigned int i = 0; i < CALLS; i++)
+		gr_workers_enqueue(&w, &calls[i]);
+	CU_ASSERT_EQUAL(queue_resumed, 1);
+	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
+	CU_ASSERT_EQUAL(ran, CALLS);
+	CU_ASSERT_EQUAL(w.computing, 0);
+	CU_ASSERT_EQUAL(atomic_load(&w.away), 0);
+}
+
+static void computing(void)
+{
+	begin_unwatched(2);
+	run_all();
+	CU_ASSERT_EQUAL(most_others, 1);
+	CU_ASSERT_FALSE(atomic_load(&w.holds));
+	/* The watchdog was told that one waits. */
+	CU_ASSERT_TRUE(atomic_load(&w.dog.awake));
+	end_unwatched();
+}
+
+static void blocking(void)
+{
+	begin_unwatched(2);
+	gr_limit_stuck(&w.limit, 0);
+	run_all();
+	CU_ASSERT_EQUAL(most_others, CALLS - 1);
+	end_unwatched();
+}
+
+/* While the first one hangs the watchdog looks. */
+static unsigned int looks;
+
+static void hang(void)
+{
+	if (ran > 1)
+		return;
+	CU_ASSERT_EQUAL(w.computing, 1);
+	for (looks = 0; queue_resumed == 1 && looks < 100; looks++)
+		CU_ASSERT_TRUE(gr_workers_look(&w));
+	CU_ASSERT_EQUAL(w.computing, 0);
+	CU_ASSERT_TRUE(gr_limit_blocks(&w.limit, 0));
+	/* Who is woken runs all the others meanwhile. */
+	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
+	CU_ASSERT_EQUAL(ran, CALLS);
+	CU_ASSERT_FALSE(atomic_load(&w.holds));
+}
+
+static void hanging(void)
+{
+	begin_unwatched(1);
+	for (unsigned int i = 0; i < CALLS; i++)
+		gr_workers_enqueue(&w, &calls[i]);
+	meanwhile = hang;
+	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
+	/* At the first look it sees a Call that has just been taken. */
+	CU_ASSERT_EQUAL(looks, 4);
+	CU_ASSERT_EQUAL(ran, CALLS);
+	/* It does not count twice. */
+	CU_ASSERT_EQUAL(w.computing, 0);
+	/* Who was woken for the last finds nothing. */
+	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
+	end_unwatched();
+}
+
+/* Something is taken between two looks: nothing hangs. */
+static void slow_but_going(void)
+{
+	begin_unwatched(1);
+	for (unsigned int i = 0; i < 10; i++) {
+		atomic_store(&w.holds, true);
+		atomic_fetch_add(&w.taken, i % 3 == 0);
+		CU_ASSERT_TRUE(gr_workers_look(&w));
+	}
+	CU_ASSERT_EQUAL(w.era, 0);
+	atomic_store(&w.holds, false);
+	CU_ASSERT_FALSE(gr_workers_look(&w));
+	end_unwatched();
+}
+
 static const struct unit_test tests[] = {
 	{ "threads", threads },
 	{ "no thread", no_thread },
@@ -343,6 +470,10 @@ static const struct unit_test tests[] = {
 	{ "patience", patience },
 	{ "one", one },
 	{ "two", two },
+	{ "computing", computing },
+	{ "blocking", blocking },
+	{ "hanging", hanging },
+	{ "slow but going", slow_but_going },
 	{ NULL, NULL },
 };
 
