@@ -127,6 +127,7 @@ static void end(void *exchange)
 
 	pthread_mutex_lock(&e->script->lock);
 	e->script->exchanges--;
+	e->script->ended_by = pthread_self();
 	pthread_mutex_unlock(&e->script->lock);
 	free(e);
 }

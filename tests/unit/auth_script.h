@@ -29,6 +29,7 @@ struct auth_script {
 	bool hold; /* steps wait */
 	unsigned int inside; /* so many do */
 	unsigned int exchanges, steps; /* begun and not ended; made */
+	pthread_t ended_by; /* the thread that ended the last */
 	char told[RT_AUTH_TEXT]; /* by the peer's refusal */
 };
 

@@ -79,6 +79,10 @@ static void good(unsigned int rounds, size_t len)
 	CU_ASSERT_TRUE(s.auth_passed == 1 && !s.auth_failed);
 	s = rt_pair_stats(p.server_inst);
 	CU_ASSERT_TRUE(s.auth_passed == 1 && !s.auth_failed);
+	/* Threads that make steps run no connections: this one does. */
+	for (unsigned int i = 0; i < 2; i++)
+		CU_ASSERT_TRUE(
+			pthread_equal(auth_script[i].ended_by, pthread_self()));
 	close_pair(&p);
 }
 

@@ -128,9 +128,10 @@ void rt_alarm_set(struct rt_conn *c, uint64_t d);
 void rt_alarm_stop(struct rt_conn *c);
 /*
  * Unless this is the poller's thread: have that run the connection, whose
- * strand this one holds, soon. False: it has to go on itself.
+ * strand this one holds, soon; @patient: as soon as somebody is in rt_run(), now
+ * or later. False: it has to go on itself.
  */
-bool rt_hand_over(struct rt_conn *c);
+bool rt_hand_over(struct rt_conn *c, bool patient);
 
 /* strand.c */
 void rt_strand_run(struct rt_conn *c);
@@ -141,6 +142,10 @@ void rt_conn_ready(struct fab_conn *f, void *user);
  * the mail is dropped there. */
 void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,
 		  void (*run)(struct rt_conn *c, struct rt_mail *m));
+/* The same, but this thread does not run the connection unless that has ended:
+ * its poller does. */
+void rt_inbox_leave(struct rt_conn *c, struct rt_mail *mail,
+		    void (*run)(struct rt_conn *c, struct rt_mail *m));
 /* What the peer had to do by @at, unless that is 0; if not, the connection
  * ends. */
 void rt_give_up(struct rt_conn *c, uint64_t at, uint64_t now, const char *why);

@@ -23,7 +23,6 @@
 
 static void gather_hooks(struct rt_instance *inst)
 {
-	GATHER(inst, poll);
 	GATHER(inst, due);
 	GATHER(inst, expire);
 	GATHER(inst, busy);

@@ -41,9 +41,6 @@ struct rt_part {
 	void (*stop)(struct rt_instance *inst);
 	/* The last reference is gone. */
 	void (*destroy)(struct rt_instance *inst);
-	/* Something that others have done for connections of that poller, by
-	 * its thread, in each turn of it: how much there was. */
-	int (*poll)(struct rt_instance *inst, unsigned int poller);
 	/* A new connection, before anything else. 0 or -errno. */
 	int (*init)(struct rt_conn *c);
 	/* May there be one more? Before anything of it is posted; @peer: from
@@ -94,7 +91,6 @@ struct rt_part {
  * and NULL. Few parts have something for a turn, and to find that costs as much as
  * what they do. */
 struct rt_hooks {
-	__typeof__(((struct rt_part *)NULL)->poll) poll[RT_PARTS + 1];
 	__typeof__(((struct rt_part *)NULL)->due) due[RT_PARTS + 1];
 	__typeof__(((struct rt_part *)NULL)->expire) expire[RT_PARTS + 1];
 	__typeof__(((struct rt_part *)NULL)->busy) busy[RT_PARTS + 1];

@@ -17,9 +17,10 @@
  * Handing over: in a bound instance (FAB_CAP_BOUND in fabric.h) only the thread
  * in rt_run() may run a connection. Another that has its strand puts it, strand
  * and all, into the queue of its poller. In any instance a thread does so that
- * wanted to give one answer, and finds that the peer goes on and on. It wakes
- * the poller before it lets go of the queue's lock: afterwards the connection,
- * and then the poller, may be gone.
+ * wanted to give one answer, and finds that the peer goes on and on; and one
+ * that has only something to leave there. It wakes the poller before it lets go
+ * of the queue's lock: afterwards the connection, and then the poller, may be
+ * gone.
  *
  * Threads: rt_run() one at a time for each poller, rt_wake() and rt_hand_over()
  * any. A turn's lock is a leaf but for what fab_poller_wake() takes.
@@ -128,7 +129,7 @@ static void destroy(struct rt_instance *inst)
 	free(inst->turns);
 }
 
-bool rt_hand_over(struct rt_conn *c)
+bool rt_hand_over(struct rt_conn *c, bool patient)
 {
 	struct rt_instance *inst = c->inst;
 	struct rt_turn *t = &inst->turns[c->poller];
@@ -140,7 +141,7 @@ bool rt_hand_over(struct rt_conn *c)
 	if (!c->fab || runner == pthread_self())
 		return false;
 	/* Nobody may be about to look. */
-	if (!inst->bound && !runner)
+	if (!patient && !runner)
 		return false;
 	rt_conn_get(c);
 	c->strand.handed_next = NULL;
@@ -217,16 +218,14 @@ static int events(struct rt_instance *inst, unsigned int n, int wait)
 int rt_run(struct rt_instance *inst, unsigned int n, int timeout_ms)
 {
 	struct rt_turn *t = &inst->turns[n];
-	int found, done = 0;
+	int found;
 
 	atomic_store_explicit(&t->runner, pthread_self(), memory_order_relaxed);
-	for (unsigned int i = 0; inst->hooks.poll[i]; i++)
-		done += inst->hooks.poll[i](inst, n);
-	found = timeout_ms == RT_SLEEP ? look(inst, n, done ? 0 : -1) :
-					 events(inst, n, done ? 0 : timeout_ms);
+	found = timeout_ms == RT_SLEEP ? look(inst, n, -1) :
+					 events(inst, n, timeout_ms);
 	counts_due(inst, n);
 	atomic_store_explicit(&t->runner, 0, memory_order_relaxed);
-	return found + done;
+	return found;
 }
 
 void rt_wake(struct rt_instance *inst, unsigned int n)

@@ -167,22 +167,6 @@ static void take_mail(struct rt_conn *c)
 	}
 }
 
-void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,
-		  void (*run)(struct rt_conn *c, struct rt_mail *m))
-{
-	/* The runner may drop the mail's own reference at once. */
-	rt_conn_get(c);
-	mail->run = run;
-	mail->next =
-		atomic_load_explicit(&c->strand.inbox, memory_order_relaxed);
-	while (!atomic_compare_exchange_weak_explicit(
-		&c->strand.inbox, &mail->next, mail, memory_order_release,
-		memory_order_relaxed))
-		;
-	rt_strand_run(c);
-	rt_conn_put(c);
-}
-
 static void completion(struct rt_conn *c, const struct fab_wc *wc)
 {
 	switch (wc->kind) {
@@ -419,23 +403,61 @@ void rt_strand_release(struct rt_conn *c)
 					      memory_order_acq_rel) -
 		    n;
 		now = n ? rt_now_ms() : 0;
-	} while (n &&
-		 ((++turns < RT_TURNS && now < until) || !rt_hand_over(c)));
+	} while (n && ((++turns < RT_TURNS && now < until) ||
+		       !rt_hand_over(c, c->inst->bound)));
 	rt_conn_put(c);
 }
 
 /* The strand is this thread's: run it, or have it run. */
 static void strand_pass(struct rt_conn *c)
 {
-	if (!c->inst->bound || !rt_hand_over(c))
+	if (!c->inst->bound || !rt_hand_over(c, true))
 		rt_strand_release(c);
+}
+
+/* A reason to run. True: the strand is this thread's. */
+static bool rouse(struct rt_conn *c)
+{
+	return !atomic_fetch_add_explicit(&c->strand.pending, 1,
+					  memory_order_acq_rel);
 }
 
 void rt_strand_run(struct rt_conn *c)
 {
-	if (!atomic_fetch_add_explicit(&c->strand.pending, 1,
-				       memory_order_acq_rel))
+	if (rouse(c))
 		strand_pass(c);
+}
+
+static void post(struct rt_conn *c, struct rt_mail *mail,
+		 void (*run)(struct rt_conn *c, struct rt_mail *m))
+{
+	mail->run = run;
+	mail->next =
+		atomic_load_explicit(&c->strand.inbox, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(
+		&c->strand.inbox, &mail->next, mail, memory_order_release,
+		memory_order_relaxed))
+		;
+}
+
+void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,
+		  void (*run)(struct rt_conn *c, struct rt_mail *m))
+{
+	/* The runner may drop the mail's own reference at once. */
+	rt_conn_get(c);
+	post(c, mail, run);
+	rt_strand_run(c);
+	rt_conn_put(c);
+}
+
+void rt_inbox_leave(struct rt_conn *c, struct rt_mail *mail,
+		    void (*run)(struct rt_conn *c, struct rt_mail *m))
+{
+	rt_conn_get(c);
+	post(c, mail, run);
+	if (rouse(c) && !rt_hand_over(c, true))
+		rt_strand_release(c);
+	rt_conn_put(c);
 }
 
 bool rt_conn_hold(struct rt_conn *c)

@@ -320,7 +320,6 @@ const struct rt_part rt_part_auth = {
 	.start = rt_auth_pool_start,
 	.stop = rt_auth_pool_stop,
 	.destroy = rt_auth_pool_destroy,
-	.poll = rt_auth_pool_deliver,
 	.init = init,
 	.joined = joined,
 	.effect = effect,

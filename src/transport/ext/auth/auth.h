@@ -34,7 +34,6 @@ struct rt_auth_job {
 	struct rt_conn *conn;
 	struct cds_list_head link; /* of the pool's queue, its lock */
 	bool queued; /* likewise */
-	struct rt_auth_job *next; /* done, for the poller */
 	void *exchange;
 	uint8_t *memory; /* of the token */
 	size_t room; /* counted for the connection */
@@ -64,8 +63,6 @@ struct rt_auth {
 struct rt_auth_pool {
 	const struct rt_auth_ops *ops;
 	void *ctx;
-	/* Steps that have been made, for each poller; by any thread. */
-	_Atomic(struct rt_auth_job *) *done;
 	pthread_t thread[RT_AUTH_THREADS];
 	unsigned int nthreads;
 	pthread_mutex_t lock;
@@ -137,7 +134,5 @@ void rt_auth_pool_submit(struct rt_auth_job *job);
 /* True: it will not be run, and is the caller's again. Not in the last
  * reference to its connection. */
 bool rt_auth_pool_cancel(struct rt_auth_job *job);
-/* Results to the connections of a poller, by its thread. How many. */
-int rt_auth_pool_deliver(struct rt_instance *inst, unsigned int poller);
 
 #endif /* RPCRDMA_TRANSPORT_EXT_AUTH_H */

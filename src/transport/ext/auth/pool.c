@@ -5,13 +5,13 @@
  * A step may wait for a KDC or for a file, so it is not for a strand. A
  * connection has one job at most, and takes it back if it ends before a thread
  * has come to it; so there are no more jobs than connections that have not
- * ended, and threads. Its result is handed to the thread that runs
- * the connection's poller, so that operations are not called by these threads.
+ * ended, and threads. Its result goes into the connection's inbox, and the
+ * connection's poller runs it, so that these threads call no operations.
  *
- * Lock: the pool's, a leaf; it is not held during a step. What is done
- * lies in a lock-free stack of the poller's. A job holds a reference to its
- * connection. Threads end when the instance is destroyed:
- * a step that is being made is waited for, jobs that have not begun fail.
+ * Lock: the pool's, a leaf; it is not held during a step. A job holds a reference
+ * to its connection. Threads end when the instance is destroyed: a step that is
+ * being made is waited for, jobs that have not begun fail. By then nobody runs a
+ * poller, but all connections have ended, and these any thread may run.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,43 +21,16 @@
 
 static void run(struct rt_auth_job *job, bool stop)
 {
-	struct rt_instance *inst = job->conn->inst;
-	unsigned int poller = job->conn->poller;
-	_Atomic(struct rt_auth_job *) *done = &pool(inst)->done[poller];
-
 	if (stop) {
 		job->status = RT_AUTH_FAILED;
 		snprintf(job->step.text, sizeof(job->step.text),
 			 "this side is ending");
 	} else {
-		job->status = pool(inst)->ops->step(job->exchange, &job->step);
+		job->status = pool(job->conn->inst)
+				      ->ops->step(job->exchange, &job->step);
 	}
-	job->next = atomic_load_explicit(done, memory_order_relaxed);
-	while (!atomic_compare_exchange_weak_explicit(done, &job->next, job,
-						      memory_order_release,
-						      memory_order_relaxed))
-		;
-	rt_wake(inst, poller);
-}
-
-int rt_auth_pool_deliver(struct rt_instance *inst, unsigned int poller)
-{
-	_Atomic(struct rt_auth_job *) *done = &pool(inst)->done[poller];
-	struct rt_auth_job *job;
-	int n = 0;
-
-	if (!atomic_load_explicit(done, memory_order_relaxed))
-		return 0;
-	job = atomic_exchange_explicit(done, NULL, memory_order_acquire);
-	while (job) {
-		struct rt_auth_job *next = job->next;
-
-		/* Drops the job's reference when it is taken. */
-		rt_inbox_put(job->conn, &job->mail, rt_auth_result);
-		job = next;
-		n++;
-	}
-	return n;
+	/* Drops the job's reference when it is taken. */
+	rt_inbox_leave(job->conn, &job->mail, rt_auth_result);
 }
 
 static void *thread_main(void *arg)
@@ -98,9 +71,6 @@ int rt_auth_pool_prepare(struct rt_instance *inst, const struct rt_params *p)
 	CDS_INIT_LIST_HEAD(&pool->queue);
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->wake, NULL);
-	pool->done = calloc(inst->npollers, sizeof(*pool->done));
-	if (!pool->done)
-		return -ENOMEM;
 	if (inst->cfg.auth != RT_AUTH_NONE && !p->auth)
 		return -EINVAL;
 	if (inst->cfg.auth == RT_AUTH_REQUIRED) {
@@ -120,7 +90,6 @@ void rt_auth_pool_destroy(struct rt_instance *inst)
 		return;
 	pthread_mutex_destroy(&p->lock);
 	pthread_cond_destroy(&p->wake);
-	free(p->done);
 	free(p);
 }
 
@@ -153,9 +122,6 @@ void rt_auth_pool_stop(struct rt_instance *inst)
 	pthread_mutex_unlock(&p->lock);
 	for (unsigned int i = 0; i < p->nthreads; i++)
 		pthread_join(p->thread[i], NULL);
-	/* Nobody runs the pollers any more. */
-	for (unsigned int i = 0; p->nthreads && i < inst->npollers; i++)
-		rt_auth_pool_deliver(inst, i);
 	p->nthreads = 0;
 }
 
