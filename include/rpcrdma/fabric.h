@@ -79,6 +79,7 @@
 
 #include "base/log.h"
 #include "base/pace.h"
+#include "base/stack.h"
 #include "base/timers.h"
 
 struct fab_domain;
@@ -489,12 +490,11 @@ struct fab_conn {
 	const struct fab_ops *ops;
 	struct fab_poller *poller;
 };
-struct fab_kept;
 struct fab_mr {
 	struct fab_domain *dom;
 	void *addr;
 	size_t len;
-	_Atomic(struct fab_kept *) kept; /* ranges, fab_mr_keep() */
+	struct stack kept; /* of struct fab_kept, fab_mr_keep() */
 	atomic_bool all_kept;
 };
 

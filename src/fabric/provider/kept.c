@@ -2,17 +2,18 @@
 /*
  * kept - memory that a device could not be made to let go of
  *
- * It is noted where it is registered, in a list without a lock.
+ * It is noted where it is registered, in a stack without a lock.
  *
  * Threads: see kept.h.
  */
 #include <stdlib.h>
 
 #include "fabric/provider/kept.h"
+#include "fabric/provider/util.h"
 
 /* A range of a struct fab_mr. */
 struct fab_kept {
-	struct fab_kept *next;
+	struct stack_node node;
 	uintptr_t addr;
 	size_t len;
 };
@@ -28,9 +29,7 @@ void fab_mr_keep(struct fab_mr *mr, const void *addr, size_t len)
 	}
 	k->addr = (uintptr_t)addr;
 	k->len = len;
-	k->next = atomic_load(&mr->kept);
-	while (!atomic_compare_exchange_weak(&mr->kept, &k->next, k))
-		;
+	stack_push(&mr->kept, &k->node);
 }
 
 bool fab_mr_kept(const struct fab_mr *mr, const void *addr, size_t len)
@@ -39,18 +38,22 @@ bool fab_mr_kept(const struct fab_mr *mr, const void *addr, size_t len)
 
 	if (atomic_load_explicit(&mr->all_kept, memory_order_relaxed))
 		return true;
-	for (const struct fab_kept *k = atomic_load(&mr->kept); k; k = k->next)
+	for (struct stack_node *n = stack_look(&mr->kept); n; n = n->next) {
+		const struct fab_kept *k =
+			container_of(n, struct fab_kept, node);
+
 		if (a < k->addr + k->len && k->addr < a + len)
 			return true;
+	}
 	return false;
 }
 
 void fab_mr_forget(struct fab_mr *mr)
 {
-	struct fab_kept *k;
+	struct stack_node *n = stack_take(&mr->kept), *next;
 
-	while ((k = atomic_load(&mr->kept))) {
-		atomic_store(&mr->kept, k->next);
-		free(k);
+	for (; n; n = next) {
+		next = n->next;
+		free(container_of(n, struct fab_kept, node));
 	}
 }

@@ -27,7 +27,7 @@
 struct rt_strand {
 	_Atomic uint32_t pending;
 	_Atomic(pthread_t) runner; /* for rt_assert_strand(), else unused */
-	_Atomic(struct rt_mail *) inbox; /* newest first */
+	struct stack inbox; /* of struct rt_mail */
 	struct rt_conn *handed_next; /* in its poller's queue */
 	_Atomic int close_wanted; /* 1 in order, 2 abort */
 	atomic_bool shut; /* rt_instance_shutdown() has aborted it */

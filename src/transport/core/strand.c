@@ -148,21 +148,13 @@ bool rt_state_may_send(const struct rt_conn *c)
 
 static void take_mail(struct rt_conn *c)
 {
-	struct rt_mail *m = atomic_exchange_explicit(&c->strand.inbox, NULL,
-						     memory_order_acquire);
-	struct rt_mail *first = NULL;
+	struct stack_node *n = stack_take_in_order(&c->strand.inbox), *next;
 
-	/* Oldest first. */
-	while (m) {
-		struct rt_mail *next = m->next;
+	for (; n; n = next) {
+		struct rt_mail *m = caa_container_of(n, struct rt_mail, node);
 
-		m->next = first;
-		first = m;
-		m = next;
-	}
-	while (first) {
-		m = first;
-		first = m->next;
+		/* It may be gone afterwards. */
+		next = n->next;
 		m->run(c, m);
 	}
 }
@@ -428,24 +420,13 @@ void rt_strand_run(struct rt_conn *c)
 		strand_pass(c);
 }
 
-static void post(struct rt_conn *c, struct rt_mail *mail,
-		 void (*run)(struct rt_conn *c, struct rt_mail *m))
-{
-	mail->run = run;
-	mail->next =
-		atomic_load_explicit(&c->strand.inbox, memory_order_relaxed);
-	while (!atomic_compare_exchange_weak_explicit(
-		&c->strand.inbox, &mail->next, mail, memory_order_release,
-		memory_order_relaxed))
-		;
-}
-
 void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,
 		  void (*run)(struct rt_conn *c, struct rt_mail *m))
 {
 	/* The runner may drop the mail's own reference at once. */
 	rt_conn_get(c);
-	post(c, mail, run);
+	mail->run = run;
+	stack_push(&c->strand.inbox, &mail->node);
 	rt_strand_run(c);
 	rt_conn_put(c);
 }
@@ -454,7 +435,8 @@ void rt_inbox_leave(struct rt_conn *c, struct rt_mail *mail,
 		    void (*run)(struct rt_conn *c, struct rt_mail *m))
 {
 	rt_conn_get(c);
-	post(c, mail, run);
+	mail->run = run;
+	stack_push(&c->strand.inbox, &mail->node);
 	if (rouse(c) && !rt_hand_over(c, true))
 		rt_strand_release(c);
 	rt_conn_put(c);

@@ -9,6 +9,7 @@
 
 #include <urcu/list.h>
 
+#include "base/stack.h"
 #include "rpcrdma/transport.h"
 
 /* Elements of a gather list, at most; a provider may allow fewer. */
@@ -47,7 +48,7 @@ struct rt_work {
 
 /* Something on its way into the strand, see rt_inbox_put(). */
 struct rt_mail {
-	struct rt_mail *next;
+	struct stack_node node;
 	void (*run)(struct rt_conn *c, struct rt_mail *m);
 };
 
