@@ -199,11 +199,13 @@ void rt_repterr_send(struct rt_conn *c, const struct wire_repterr *err);
 bool rt_error_post(struct rt_conn *c);
 
 /* transmit.c */
-/* One message of a payload stream. */
-struct rt_fragment {
-	size_t left; /* octets of the stream that have not gone */
-	size_t n; /* those of them that this one has */
-	bool last; /* it is the last, or the only one */
+/* A payload stream that goes by base messages. */
+struct rt_transmission {
+	struct rt_out *out;
+	uint32_t xid;
+	enum rt_out_kind kind;
+	bool external; /* by one, which the stream is not in */
+	size_t hlen; /* octets of the last one's header */
 };
 
 /* The header of a MIDDLE; octets of the stream beside it. */
@@ -213,16 +215,13 @@ static inline size_t rt_middle_room(size_t threshold)
 	return (threshold - RT_MIDDLE_LEN) & ~(size_t)3;
 }
 
-/* Which is the next, if the last one's header has @hlen octets; @external: the
- * stream is not in it. 0, -EMSGSIZE. */
-int rt_fragment_cut(const struct rt_conn *c, const struct rt_out *out,
-		    size_t hlen, bool external, struct rt_fragment *f);
-/* It goes: it counts, and others wait until the last one has gone. */
-void rt_fragment_goes(struct rt_conn *c, struct rt_outgoing *o,
-		      const struct rt_fragment *f, bool external);
-/* Its header, if it is not the last. */
-size_t rt_fragment_middle(struct rt_conn *c, struct rt_work *w, uint32_t xid,
-			  enum rt_out_kind kind, const struct rt_fragment *f);
+/*
+ * Its next message into @w: the payload, and the header of a MIDDLE, which has
+ * @hlen octets. If it is the @last, or the only one, its header is left to the
+ * caller. 0 or -errno, and nothing has changed: -EMSGSIZE, or as rt_gather().
+ */
+int rt_transmit(struct rt_conn *c, struct rt_work *w,
+		const struct rt_transmission *t, size_t *hlen, bool *last);
 
 /* stream.c */
 /* Fill @w's gather list from @n octets of @out at its present place. */

@@ -6,56 +6,60 @@
  * and an INLINE that ends it (6.6.2).
  */
 #include <errno.h>
+#include <sys/param.h>
 
 #include "transport/message/message.h"
 
-int rt_fragment_cut(const struct rt_conn *c, const struct rt_out *out,
-		    size_t hlen, bool external, struct rt_fragment *f)
+/* A message with @n octets of the stream goes. */
+static void count(struct rt_conn *c, const struct rt_transmission *t, size_t n,
+		  bool last)
 {
-	rt_assert_strand(c);
-	f->left = out->len - out->off;
-	f->n = external ? 0 : f->left;
-	f->last = external || hlen + f->left <= c->to_peer;
-	if (f->last)
-		return 0;
-	/* Properties may have shrunk in the middle of it. */
-	if (hlen + 4 > c->to_peer)
-		return -EMSGSIZE;
-	/* Something must be left for the INLINE that ends it. */
-	f->n = rt_middle_room(c->to_peer);
-	if (f->n > f->left - 4)
-		f->n = f->left - 4;
-	return 0;
-}
-
-void rt_fragment_goes(struct rt_conn *c, struct rt_outgoing *o,
-		      const struct rt_fragment *f, bool external)
-{
-	bool continued = !f->last || c->cont;
-
-	rt_assert_strand(c);
-	if (!f->last)
+	if (!last)
 		RT_COUNT(c, fragments_sent, 1);
 	else if (c->cont)
 		RT_COUNT(c, continued_sent, 1);
-	else if (external)
+	else if (t->external)
 		RT_COUNT(c, special_sent, 1);
 	else
 		RT_COUNT(c, inline_sent, 1);
-	c->cont = f->last ? NULL : o;
-	if (!f->n)
+	if (!n)
 		return;
-	RT_COUNT(c, inline_bytes_sent, f->n);
-	if (continued)
-		RT_COUNT(c, continued_bytes_sent, f->n);
+	RT_COUNT(c, inline_bytes_sent, n);
+	if (!last || c->cont)
+		RT_COUNT(c, continued_bytes_sent, n);
 }
 
-size_t rt_fragment_middle(struct rt_conn *c, struct rt_work *w, uint32_t xid,
-			  enum rt_out_kind kind, const struct rt_fragment *f)
+int rt_transmit(struct rt_conn *c, struct rt_work *w,
+		const struct rt_transmission *t, size_t *hlen, bool *last)
 {
+	struct rt_out *out = t->out;
+	size_t left = out->len - out->off;
+	size_t n = t->external ? 0 : left;
+	int rc;
+
 	rt_assert_strand(c);
-	return wire_encode_middle(w->buf->addr, RT_HEADER_ROOM, xid,
-				  c->v->credit_word(c, kind),
-				  kind == RT_OUT_REPLY,
-				  (uint32_t)(f->left - f->n));
+	*last = t->external || t->hlen + left <= c->to_peer;
+	if (!*last) {
+		/* Properties may have shrunk in the middle of it. */
+		if (t->hlen + 4 > c->to_peer)
+			return -EMSGSIZE;
+		/* Something must be left for the INLINE that ends it. */
+		n = MIN(rt_middle_room(c->to_peer), left - 4);
+	}
+	rc = n ? rt_gather(c, w, out, n) : 0;
+	if (rc)
+		return rc;
+	if (t->external)
+		out->off = out->len;
+	count(c, t, n, *last);
+	if (*last)
+		return 0;
+	/* Its credit is to draw the fragments that follow. */
+	if (t->kind == RT_OUT_REPLY)
+		c->credit.drawing = true;
+	*hlen = wire_encode_middle(w->buf->addr, RT_HEADER_ROOM, t->xid,
+				   c->v->credit_word(c, t->kind),
+				   t->kind == RT_OUT_REPLY,
+				   (uint32_t)(left - n));
+	return 0;
 }

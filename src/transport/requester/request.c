@@ -243,17 +243,80 @@ static void queue(struct rt_conn *c, struct rt_request_priv *rq)
 	cds_list_add_tail(&rq->going.queue, &c->calls_out);
 }
 
+/* The first message of it goes. 0; -EAGAIN: it has to wait; why the connection
+ * fails. */
+static int begin(struct rt_conn *c, struct rt_request_priv *rq)
+{
+	int rc;
+
+	rq->own.posted = true;
+	cds_list_del_init(&rq->going.queue);
+	c->requests_out++;
+	if (!c->server) {
+		c->credit.forward++;
+		RT_COUNT(c, calls_sent, 1);
+		return 0;
+	}
+	/* [G3] rule 1: already in this header. */
+	c->credit.reverse++;
+	rc = rt_reserve_reverse(c);
+	if (!rc)
+		RT_COUNT(c, reverse_calls_sent, 1);
+	if (rc != -EAGAIN)
+		return rc;
+	unpost(c);
+	rq->own.posted = false;
+	cds_list_add(&rq->going.queue, &c->calls_out);
+	return rc;
+}
+
+/* The next base message of it; as struct rt_request_format has it. */
+static int fill(struct rt_conn *c, struct rt_request_priv *rq,
+		struct rt_work *w, size_t *hlen, bool *last)
+{
+	struct rt_transmission t = {
+		.out = &rq->out,
+		.xid = rq->pub.xid,
+		.kind = RT_OUT_CALL,
+		.external = rq->external,
+		.hlen = rt_request_header_len(c, rq, rq->external),
+	};
+	struct wire_call_desc d;
+	int rc = rt_transmit(c, w, &t, hlen, last);
+
+	if (rc || !*last)
+		return rc;
+	rt_request_describe(rq, &d);
+	*hlen = c->v->encode_call(w->buf->addr, RT_HEADER_ROOM, rq->pub.xid,
+				  c->v->credit_word(c, RT_OUT_CALL),
+				  rq->external, &d);
+	return 0;
+}
+
+/* It cannot go on. If nothing of it has gone it fails @alone; what has gone cannot
+ * be taken back. */
+static bool fails(struct rt_conn *c, struct rt_request_priv *rq,
+		  struct rt_work *w, bool alone, int rc)
+{
+	if (alone) {
+		rt_request_finish(c, rq, rc);
+	} else {
+		rt_conn_stop(c, EV_ABORT, rc, "sending a Call: %s",
+			     strerror(-rc));
+		rt_chain_post(c);
+	}
+	if (w)
+		rt_work_put(c, w);
+	return alone;
+}
+
 static bool send_call(struct rt_conn *c, struct rt_outgoing *o)
 {
 	struct rt_request_priv *rq =
 		caa_container_of(o, struct rt_request_priv, going);
-	struct rt_out *out = &rq->out;
-	struct wire_call_desc d;
-	bool begun = rq->own.posted;
+	bool begun = rq->own.posted, last;
 	struct rt_work *w;
-	struct rt_fragment f;
 	size_t hlen;
-	bool last;
 	int rc;
 
 	if (rq->prepared && !begun && rt_request_outdated(c, rq)) {
@@ -273,83 +336,30 @@ static bool send_call(struct rt_conn *c, struct rt_outgoing *o)
 	/* One will come back. */
 	if (!w && c->sends_inflight)
 		return false;
-	rc = -ENOMEM;
 	if (!w)
-		goto fail;
-	if (!rq->own.posted) {
-		rq->own.posted = true;
-		cds_list_del_init(&rq->going.queue);
-		c->requests_out++;
-		if (c->server) {
-			/* [G3] rule 1: already in this header. */
-			c->credit.reverse++;
-			rc = rt_reserve_reverse(c);
-			if (rc == -EAGAIN) {
-				unpost(c);
-				rq->own.posted = false;
-				cds_list_add(&rq->going.queue, &c->calls_out);
-				rt_work_put(c, w);
-				return false;
-			}
-			if (rc)
-				goto end;
-			RT_COUNT(c, reverse_calls_sent, 1);
-		} else {
-			c->credit.forward++;
-			RT_COUNT(c, calls_sent, 1);
+		return fails(c, rq, w, !begun, -ENOMEM);
+	if (!begun) {
+		rc = begin(c, rq);
+		if (rc == -EAGAIN) {
+			rt_work_put(c, w);
+			return false;
 		}
-	}
-	if (rq->format) {
-		rc = rq->format->fill(c, rq, w, &hlen, &last);
 		if (rc)
-			goto fail;
-		c->cont = last ? NULL : &rq->going;
-		if (last) {
-			rq->sent = rt_now_ns();
-			RT_STAGE(c, submit, rq->submitted, rq->sent);
-		}
-		goto post;
+			return fails(c, rq, w, false, rc);
 	}
-	hlen = rt_request_header_len(c, rq, rq->external);
-	rc = rt_fragment_cut(c, out, hlen, rq->external, &f);
-	if (!rc && f.n)
-		rc = rt_gather(c, w, out, f.n);
+	rc = (rq->format ? rq->format->fill : fill)(c, rq, w, &hlen, &last);
 	if (rc)
-		goto fail;
-	if (!f.n)
-		out->off = out->len;
-	rt_fragment_goes(c, &rq->going, &f, rq->external);
-	if (f.last) {
+		return fails(c, rq, w, !begun, rc);
+	c->cont = last ? NULL : &rq->going;
+	if (last) {
 		rq->sent = rt_now_ns();
 		RT_STAGE(c, submit, rq->submitted, rq->sent);
-		rt_request_describe(rq, &d);
-		hlen = c->v->encode_call(w->buf->addr, RT_HEADER_ROOM,
-					 rq->pub.xid,
-					 c->v->credit_word(c, RT_OUT_CALL),
-					 rq->external, &d);
-	} else {
-		hlen = rt_fragment_middle(c, w, rq->pub.xid, RT_OUT_CALL, &f);
 	}
-post:
 	w->owner = rq;
 	w->done = sent;
 	rq->sends_pending++;
 	rt_send_work(c, w, hlen);
 	return true;
-fail:
-	if (!begun) {
-		/* Nothing of it has gone out: it fails alone. */
-		if (w)
-			rt_work_put(c, w);
-		rt_request_finish(c, rq, rc);
-		return true;
-	}
-end:
-	rt_conn_stop(c, EV_ABORT, rc, "sending a Call: %s", strerror(-rc));
-	rt_chain_post(c);
-	if (w)
-		rt_work_put(c, w);
-	return false;
 }
 
 static void mail_request(struct rt_conn *c, struct rt_mail *m)

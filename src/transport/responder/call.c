@@ -36,7 +36,7 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 	call->starved = false;
 	call->starved_since = 0;
 	call->waiting = false;
-	call->format = NULL;
+	call->format = &rt_reply_base;
 	call->nplaced = 0;
 	call->reads_pending = 0;
 	call->bufs = NULL;

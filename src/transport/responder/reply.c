@@ -3,10 +3,10 @@
  * reply - the Responder sends a Reply
  *
  * rt_reply() and rt_call_drop() may be called by any thread; the rest is the
- * runner's. The format is chosen when the Reply comes in, in the order of [D7]:
- * Write chunks are paired (too short: WRITE_RESOURCE), then Simple, Special,
- * Continued, or REPLY_RESOURCE. All RDMA Writes and the Send of a Reply go out
- * in one chain.
+ * runner's. How a Reply goes is planned when it comes in, by its Call's struct
+ * rt_reply_format. That of base messages is here, in the order of [D7]: Write
+ * chunks are paired (too short: WRITE_RESOURCE), then Simple, Special, Continued,
+ * or REPLY_RESOURCE. All RDMA Writes and the Send of a Reply go out in one chain.
  */
 #include <errno.h>
 #include <string.h>
@@ -40,6 +40,8 @@ static void reply_error(struct rt_conn *c, struct rt_call_priv *call,
 	rt_reply_abandon(c, call);
 	rt_error_about(c, xid, err);
 }
+
+/* ---- By base messages --------------------------------------------------- */
 
 static size_t reply_header_len(const struct rt_conn *c,
 			       const struct rt_call_priv *call, bool external)
@@ -109,66 +111,25 @@ static bool choose_format(struct rt_conn *c, struct rt_call_priv *call,
 	return false;
 }
 
-static void refuse(struct rt_conn *c, struct rt_call_priv *call)
+static bool plan(struct rt_conn *c, struct rt_call_priv *call,
+		 struct wire_error *err)
 {
-	struct wire_error err = { .code = call->refuse_code };
-
-	RT_COUNT(c, calls_denied, 1);
-	if (c->state >= RT_CLOSING)
-		rt_call_free(c, call);
-	else
-		reply_error(c, call, &err);
-}
-
-static bool send_reply(struct rt_conn *c, struct rt_outgoing *o);
-
-static void queue(struct rt_conn *c, struct rt_call_priv *call)
-{
-	struct wire_error err = { 0 };
-
-	call->stage = RT_CALL_REPLY;
-	call->going.kind = RT_OUT_REPLY;
-	call->going.send = send_reply;
-	rt_executing_add(c, -1);
-	if (call->reply.denial)
-		RT_COUNT(c, calls_denied, 1);
-	if (c->state >= RT_CLOSING) {
-		rt_reply_abandon(c, call);
-		return;
-	}
-	if (call->format) {
-		if (!call->format->plan(c, call, &err)) {
-			rt_log(c, LOG_NOTICE,
-			       "XMTRESP %08x: %s, %u bytes needed",
-			       call->pub.xid, wire_errcode_name(err.code),
-			       err.length_needed);
-			reply_error(c, call, &err);
-			return;
-		}
-		cds_list_add_tail(&call->going.queue, &c->replies);
-		return;
-	}
-	if (!pair(call, &err)) {
+	if (!pair(call, err)) {
 		rt_log(c, LOG_NOTICE, "Reply %08x: %s, %u bytes needed",
-		       call->pub.xid, wire_errcode_name(err.code),
-		       err.length_needed);
-		reply_error(c, call, &err);
-		return;
+		       call->pub.xid, wire_errcode_name(err->code),
+		       err->length_needed);
+		return false;
 	}
 	if (call->out.len < 4 || call->out.len % 4) {
-		err.code = RDMA2_ERR_SYSTEM;
-		reply_error(c, call, &err);
-		return;
+		err->code = RDMA2_ERR_SYSTEM;
+		return false;
 	}
-	if (!choose_format(c, call, &err)) {
-		reply_error(c, call, &err);
-		return;
-	}
-	cds_list_add_tail(&call->going.queue, &c->replies);
-	if (c->server && !c->resp.vouched) {
-		c->resp.vouched = true;
-		fab_conn_vouch(c->fab);
-	}
+	return choose_format(c, call, err);
+}
+
+static bool stale(const struct rt_conn *c, const struct rt_call_priv *call)
+{
+	return call->threshold != c->to_peer;
 }
 
 /* The RDMA Writes of a Reply, into the chain before its Send. */
@@ -230,6 +191,95 @@ static size_t encode_last(struct rt_conn *c, struct rt_call_priv *call,
 	return c->v->encode_reply(w->buf->addr, RT_HEADER_ROOM, call->pub.xid,
 				  c->v->credit_word(c, RT_OUT_REPLY),
 				  call->external, &d);
+}
+
+/* The handle that the Call offered is invalidated by the Send, if that can be. */
+static void invalidate(struct rt_conn *c, const struct rt_call_priv *call,
+		       struct rt_work *w)
+{
+	if (!call->inv_handle || c->inst->cfg.no_remote_invalidation ||
+	    c->theirs.invalidate == RT_INVALIDATE_NO ||
+	    !(c->inst->limits->caps & FAB_CAP_SEND_INV))
+		return;
+	w->wr.op = FAB_SEND_INV;
+	w->wr.handle = call->inv_handle;
+	RT_COUNT(c, invalidations_sent, 1);
+}
+
+static int fill(struct rt_conn *c, struct rt_call_priv *call, struct rt_work *w,
+		size_t *hlen, bool *last)
+{
+	struct rt_transmission t = {
+		.out = &call->out,
+		.xid = call->pub.xid,
+		.kind = RT_OUT_REPLY,
+		.external = call->external,
+		.hlen = reply_header_len(c, call, call->external),
+	};
+	int rc = rt_transmit(c, w, &t, hlen, last);
+
+	if (rc || !*last)
+		return rc;
+	*hlen = encode_last(c, call, w);
+	invalidate(c, call, w);
+	return 0;
+}
+
+static uint64_t written(const struct rt_call_priv *call)
+{
+	uint64_t n = call->external ? call->out.len : 0;
+
+	for (unsigned int i = 0; i < call->cuts.count; i++)
+		n += call->cuts.cut[i].length;
+	return n;
+}
+
+const struct rt_reply_format rt_reply_base = {
+	.plan = plan,
+	.stale = stale,
+	.writes = post_writes,
+	.fill = fill,
+	.written = written,
+};
+
+/* ---- Sending ------------------------------------------------------------ */
+
+static void refuse(struct rt_conn *c, struct rt_call_priv *call)
+{
+	struct wire_error err = { .code = call->refuse_code };
+
+	RT_COUNT(c, calls_denied, 1);
+	if (c->state >= RT_CLOSING)
+		rt_call_free(c, call);
+	else
+		reply_error(c, call, &err);
+}
+
+static bool send_reply(struct rt_conn *c, struct rt_outgoing *o);
+
+static void queue(struct rt_conn *c, struct rt_call_priv *call)
+{
+	struct wire_error err = { 0 };
+
+	call->stage = RT_CALL_REPLY;
+	call->going.kind = RT_OUT_REPLY;
+	call->going.send = send_reply;
+	rt_executing_add(c, -1);
+	if (call->reply.denial)
+		RT_COUNT(c, calls_denied, 1);
+	if (c->state >= RT_CLOSING) {
+		rt_reply_abandon(c, call);
+		return;
+	}
+	if (!call->format->plan(c, call, &err)) {
+		reply_error(c, call, &err);
+		return;
+	}
+	cds_list_add_tail(&call->going.queue, &c->replies);
+	if (c->server && !c->resp.vouched) {
+		c->resp.vouched = true;
+		fab_conn_vouch(c->fab);
+	}
 }
 
 /* The first message of a Reply. */
@@ -304,27 +354,38 @@ static bool unsent(struct rt_conn *c, struct rt_work *w,
 	return false;
 }
 
-/* The next transmission of an XMTRESP. */
-static bool send_xmt(struct rt_conn *c, struct rt_call_priv *call,
-		     struct rt_work *w)
+static bool send_reply(struct rt_conn *c, struct rt_outgoing *o)
 {
-	struct rt_mark mark = rt_chain_mark(c);
-	bool last = true;
-	size_t hlen = 0;
-	bool begun = call->posted_first;
+	struct rt_call_priv *call =
+		caa_container_of(o, struct rt_call_priv, going);
+	const struct rt_reply_format *format = call->format;
+	bool begun = call->posted_first, last;
+	struct wire_error err = { 0 };
+	struct rt_mark mark;
+	struct rt_work *w;
+	size_t hlen;
 	int rc = 0;
 
+	/* The peer's properties may have come since it was queued. */
+	if (!begun && format->stale(c, call) && !format->plan(c, call, &err)) {
+		cds_list_del(&call->going.queue);
+		reply_error(c, call, &err);
+		return true;
+	}
+	w = rt_send_get(c);
+	/* One will come back. */
+	if (!w && c->sends_inflight)
+		return false;
+	if (!w)
+		return broken(c, w, -ENOMEM);
+	mark = rt_chain_mark(c);
 	if (!begun) {
 		begin(c, call);
-		rc = call->format->writes(c, call, w);
+		rc = format->writes(c, call, w);
 	}
-	if (!rc) {
-		if (call->format->several(call))
-			c->credit.drawing = true;
-		rc = call->format->fill(c, call, w, &hlen, &last);
-	}
+	if (!rc)
+		rc = format->fill(c, call, w, &hlen, &last);
 	if (rc == -ENOMEM) {
-		c->credit.drawing = begun;
 		if (!begun)
 			unbegin(c, call);
 		return unsent(c, w, &mark);
@@ -341,92 +402,17 @@ static bool send_xmt(struct rt_conn *c, struct rt_call_priv *call,
 	return true;
 }
 
-/* Is what its format was chosen for no longer so? */
-static bool stale(const struct rt_conn *c, const struct rt_call_priv *call)
-{
-	return call->format ? call->format->stale(c, call) :
-			      call->threshold != c->to_peer;
-}
-
-static bool send_reply(struct rt_conn *c, struct rt_outgoing *o)
-{
-	struct rt_call_priv *call =
-		caa_container_of(o, struct rt_call_priv, going);
-	struct rt_out *out = &call->out;
-	struct wire_error err = { 0 };
-	struct rt_work *w;
-	struct rt_fragment f;
-	size_t hlen;
-	struct rt_mark mark;
-	int rc;
-
-	/* The peer's properties may have come since it was queued. */
-	if (!call->posted_first && stale(c, call) &&
-	    !(call->format ? call->format->plan(c, call, &err) :
-			     choose_format(c, call, &err))) {
-		cds_list_del(&call->going.queue);
-		reply_error(c, call, &err);
-		return true;
-	}
-	w = rt_send_get(c);
-	/* One will come back. */
-	if (!w && c->sends_inflight)
-		return false;
-	if (!w)
-		return broken(c, w, -ENOMEM);
-	mark = rt_chain_mark(c);
-	if (call->format)
-		return send_xmt(c, call, w);
-	hlen = reply_header_len(c, call, call->external);
-	rc = rt_fragment_cut(c, out, hlen, call->external, &f);
-	if (!rc && !call->posted_first)
-		rc = post_writes(c, call, w);
-	if (!rc && f.n)
-		rc = rt_gather(c, w, out, f.n);
-	if (rc == -ENOMEM)
-		return unsent(c, w, &mark);
-	if (rc)
-		return broken(c, w, rc);
-	c->resp.memory_deadline = 0;
-	if (!call->posted_first)
-		begin(c, call);
-	rt_fragment_goes(c, &call->going, &f, call->external);
-	if (f.last) {
-		end(c, call, w);
-		hlen = encode_last(c, call, w);
-		if (call->inv_handle && !c->inst->cfg.no_remote_invalidation &&
-		    c->theirs.invalidate != RT_INVALIDATE_NO &&
-		    (c->inst->limits->caps & FAB_CAP_SEND_INV)) {
-			w->wr.op = FAB_SEND_INV;
-			w->wr.handle = call->inv_handle;
-			RT_COUNT(c, invalidations_sent, 1);
-		}
-	} else {
-		c->credit.drawing = true;
-		hlen = rt_fragment_middle(c, w, call->pub.xid, RT_OUT_REPLY,
-					  &f);
-	}
-	rt_send_work(c, w, hlen);
-	c->credit.drawing = !f.last;
-	return true;
-}
-
 static void count_class(struct rt_conn *c, const struct rt_call_priv *call,
 			uint64_t now)
 {
-	uint64_t read = call->nbody ? call->body_len : 0, written = 0;
+	uint64_t read = call->nbody ? call->body_len : 0;
 
 	for (unsigned int i = 0; i < call->nreads; i++)
 		if (!call->read[i].placed)
 			read += call->read[i].length;
-	if (call->format)
-		written = call->format->written(call);
-	for (unsigned int i = 0; i < call->cuts.count && !call->format; i++)
-		written += call->cuts.cut[i].length;
-	if (call->external)
-		written += call->out.len;
 	rt_class_add(rt_class_of(c, call->pub.op_class), call->pub.len, read,
-		     call->reply_octets, written, now - call->arrived);
+		     call->reply_octets, call->format->written(call),
+		     now - call->arrived);
 }
 
 void rt_replies_posted(struct rt_conn *c)

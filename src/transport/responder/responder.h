@@ -71,7 +71,7 @@ struct rt_call_priv {
 	struct rt_read_chunk read[RT_MAX_CHUNKS];
 	struct wire_chunk_desc write[RT_MAX_CHUNKS];
 	struct wire_chunk_desc reply_chunk;
-	const struct rt_reply_format *format; /* NULL: base messages */
+	const struct rt_reply_format *format;
 	unsigned int nplaced; /* read chunks that are placed */
 	struct rt_piece placed[RT_MAX_PIECES];
 
@@ -89,19 +89,18 @@ struct rt_call_priv {
 	uint64_t user[]; /* call_user_size octets, then a format's own */
 };
 
-/* How a Reply goes, if not by base messages. */
+/* How a Reply goes. */
 struct rt_reply_format {
-	/* When it is there. False: @err has been set. */
+	/* When it is there, and again if it is stale. False: @err has been set. */
 	bool (*plan)(struct rt_conn *c, struct rt_call_priv *call,
 		     struct wire_error *err);
 	/* Has the peer changed what the plan was made for? */
 	bool (*stale)(const struct rt_conn *c, const struct rt_call_priv *call);
-	/* Are there more messages than one? */
-	bool (*several)(const struct rt_call_priv *call);
 	/* The RDMA Writes, into the chain before the first Send. */
 	int (*writes)(struct rt_conn *c, struct rt_call_priv *call,
 		      struct rt_work *send);
-	/* The next message into @w: 0 or -errno, and nothing has changed. */
+	/* The next message into @w: 0 or -errno, and nothing has changed. If there
+	 * are more than one, c->credit.drawing is set before the header is made. */
 	int (*fill)(struct rt_conn *c, struct rt_call_priv *call,
 		    struct rt_work *w, size_t *hlen, bool *last);
 	/* Octets of its results that go by RDMA Write. */
@@ -200,6 +199,8 @@ uint32_t rt_call_invalidates(struct rt_conn *c, const struct rt_call_priv *call,
 			     uint32_t said);
 
 /* reply.c */
+/* By base messages. */
+extern const struct rt_reply_format rt_reply_base;
 /* The chain is with the fabric: count the stages of those it answers. */
 void rt_replies_posted(struct rt_conn *c);
 void rt_reply_abandon(struct rt_conn *c, struct rt_call_priv *call);

@@ -63,7 +63,7 @@ bool rt_call_may_read(struct rt_conn *c, struct rt_call_priv *call, bool *torn,
 		*err = (struct wire_error){ .code = RDMA2_ERR_READ_CHUNKS,
 					    .max_chunks = most };
 	/* [R9] */
-	else if (!err->code && *torn && call->format)
+	else if (!err->code && *torn && call->format != &rt_reply_base)
 		err->code = RDMA2_ERR_BAD_XDR;
 	return !err->code;
 }

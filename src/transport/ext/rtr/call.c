@@ -349,8 +349,8 @@ static bool plan(struct rt_conn *c, struct rt_call_priv *call)
 	return true;
 }
 
-static bool plan_reply(struct rt_conn *c, struct rt_call_priv *call,
-		       struct wire_error *err)
+static bool plan_ways(struct rt_conn *c, struct rt_call_priv *call,
+		      struct wire_error *err)
 {
 	bool tbsn = rtr(c)->theirs.layout.targets;
 
@@ -373,6 +373,16 @@ static bool plan_reply(struct rt_conn *c, struct rt_call_priv *call,
 	err->length_needed = call->reply_octets > UINT32_MAX ?
 				     0 :
 				     (uint32_t)call->reply_octets;
+	return false;
+}
+
+static bool plan_reply(struct rt_conn *c, struct rt_call_priv *call,
+		       struct wire_error *err)
+{
+	if (plan_ways(c, call, err))
+		return true;
+	rt_log(c, LOG_NOTICE, "XMTRESP %08x: %s, %u bytes needed",
+	       call->pub.xid, wire_errcode_name(err->code), err->length_needed);
 	return false;
 }
 
@@ -407,10 +417,9 @@ static int fill(struct rt_conn *c, struct rt_call_priv *call, struct rt_work *w,
 	struct wire_xmt_desc d = { .items = items,
 				   .nitems = x->nwants,
 				   .count = x->plan.count };
-	uint32_t credit = c->v->credit_word(c, RT_OUT_REPLY);
 	struct rt_rtr_progress was = x->plan.progress;
 	size_t off = call->out.off;
-	uint32_t xnum = was.xnum;
+	uint32_t xnum = was.xnum, credit;
 	struct rt_out to;
 	size_t pslen;
 	int rc;
@@ -427,6 +436,9 @@ static int fill(struct rt_conn *c, struct rt_call_priv *call, struct rt_work *w,
 		return rc;
 	}
 	d.pslen = (uint32_t)pslen;
+	if (x->plan.count > 1)
+		c->credit.drawing = true;
+	credit = c->v->credit_word(c, RT_OUT_REPLY);
 	if (xnum)
 		wire_encode_xmtcont(w->buf->addr, RT_HEADER_ROOM, call->pub.xid,
 				    credit, xnum, RDMA2_X_XMTRESP, d.pslen);
@@ -448,15 +460,9 @@ static bool stale(const struct rt_conn *c, const struct rt_call_priv *call)
 	       (p->count > 1 && !(rtr(c)->theirs.support & RTRS_XCONT));
 }
 
-static bool several(const struct rt_call_priv *call)
-{
-	return rtr_in(call)->plan.count > 1;
-}
-
 const struct rt_reply_format rt_format_xmtresp = {
 	.plan = plan_reply,
 	.stale = stale,
-	.several = several,
 	.writes = writes,
 	.fill = fill,
 	.written = written,

@@ -124,7 +124,7 @@ static const struct rt_rtr_plan *under_way(const struct rt_conn *c)
 	const struct rt_call_priv *call = rt_reply_begun(c);
 	const struct rt_request_priv *rq = rt_request_begun(c);
 
-	if (call && call->format)
+	if (call && call->format == &rt_format_xmtresp)
 		return &rtr_in(call)->plan;
 	return rq && rq->format ? &rtr_out(rq)->plan : NULL;
 }
