@@ -15,15 +15,15 @@
 
 void rt_conn_set_name(struct rt_conn *c, const struct sockaddr *peer)
 {
-	char name[sizeof(c->peer_name)] = "";
+	char name[sizeof(c->who.peer_name)] = "";
 
 	fab_addr_name(peer, name, sizeof(name));
-	c->log_host = fab_addr_host(peer);
-	snprintf(c->name, sizeof(c->name), "%s#%llu", name,
-		 (unsigned long long)c->id);
+	c->who.log_host = fab_addr_host(peer);
+	snprintf(c->who.name, sizeof(c->who.name), "%s#%llu", name,
+		 (unsigned long long)c->who.id);
 	/* It is in the instance's list already. */
 	pthread_mutex_lock(&c->info_lock);
-	memcpy(c->peer_name, name, sizeof(c->peer_name));
+	memcpy(c->who.peer_name, name, sizeof(c->who.peer_name));
 	pthread_mutex_unlock(&c->info_lock);
 }
 
@@ -72,10 +72,10 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	c->inst = inst;
 	c->ops = ops;
 	c->server = server;
-	c->poller = poller;
+	c->strand.poller = poller;
 	c->state = server ? RT_ACCEPTING : RT_CONNECTING;
 	c->last_active = rt_now_ms();
-	atomic_init(&c->refs, 1);
+	atomic_init(&c->who.refs, 1);
 	atomic_init(&c->strand.pending, 1);
 	rt_strand_is(c, pthread_self());
 	pthread_mutex_init(&c->info_lock, NULL);
@@ -92,12 +92,13 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	}
 
 	pthread_mutex_lock(&inst->lock);
-	c->id = ++inst->next_id;
+	c->who.id = ++inst->next_id;
 	atomic_fetch_add_explicit(&inst->refs, 1, memory_order_relaxed);
 	cds_list_add_tail(&c->strand.inst_link, &inst->conns);
 	inst->nconns++;
 	pthread_mutex_unlock(&inst->lock);
-	snprintf(c->name, sizeof(c->name), "#%llu", (unsigned long long)c->id);
+	snprintf(c->who.name, sizeof(c->who.name), "#%llu",
+		 (unsigned long long)c->who.id);
 	*out = c;
 	return 0;
 }
@@ -119,21 +120,22 @@ static void conn_free(struct rt_conn *c)
 
 void rt_conn_get(struct rt_conn *c)
 {
-	atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->who.refs, 1, memory_order_relaxed);
 }
 
 void rt_conn_put(struct rt_conn *c)
 {
-	if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1)
+	if (atomic_fetch_sub_explicit(&c->who.refs, 1, memory_order_acq_rel) ==
+	    1)
 		conn_free(c);
 }
 
 bool rt_conn_try_get(struct rt_conn *c)
 {
-	long n = atomic_load(&c->refs);
+	long n = atomic_load(&c->who.refs);
 
 	while (n > 0)
-		if (atomic_compare_exchange_weak(&c->refs, &n, n + 1))
+		if (atomic_compare_exchange_weak(&c->who.refs, &n, n + 1))
 			return true;
 	return false;
 }

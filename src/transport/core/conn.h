@@ -23,8 +23,21 @@
 #define RT_OLD_SERVERS 64
 #define RT_HOST_BUCKETS 256
 
+/* Who it is, for its upper layer and the log, and who refers to it: conn.c, info.c,
+ * log.c. */
+struct rt_identity {
+	void *user;
+	uint64_t id;
+	char name[96];
+	char peer_name[64]; /* under the info_lock */
+	struct in6_addr log_host;
+	struct fab_log_budget log_budget;
+	atomic_long refs;
+};
+
 /* A connection's strand, see strand.c and run.c. */
 struct rt_strand {
+	unsigned int poller;
 	_Atomic uint32_t pending;
 	_Atomic(pthread_t) runner; /* for rt_assert_strand(), else unused */
 	struct stack inbox; /* of struct rt_mail */
@@ -32,9 +45,12 @@ struct rt_strand {
 	_Atomic int close_wanted; /* 1 in order, 2 abort */
 	atomic_bool shut; /* rt_instance_shutdown() has aborted it */
 	atomic_bool over; /* it is RT_CLOSING or RT_CLOSED; any thread */
+	atomic_bool can_call; /* likewise: rt_conn_can_call() */
 	struct fab_timer alarm; /* of its poller; see run.c */
 	/* Runner: when expire() is wanted, 0: it is not; when that was set. */
 	uint64_t deadline, settled;
+	uint64_t look_from; /* what has come is not looked at before */
+	bool quiet; /* the fabric need not tell what comes */
 	struct cds_list_head inst_link; /* inst->conns, under its lock */
 	bool one_only; /* server: the client has not sent its second [A7] */
 };
@@ -48,27 +64,19 @@ struct rt_works {
 
 /*
  * What each room has of its own only that room looks into. The rest is what
- * everybody reads, and who it is of sets.
+ * several rooms read; tests/architecture/members says who sets it.
  */
 struct rt_conn {
 	struct rt_instance *inst;
 	const struct rt_ops *ops;
-	void *user;
-	uint64_t id;
 	bool server;
-	unsigned int poller;
-	char name[96];
-	char peer_name[64];
-	struct in6_addr log_host;
-	struct fab_log_budget log_budget;
-	atomic_long refs;
+	struct rt_identity who;
 	struct rt_strand strand;
 	struct rt_works work;
 
 	/* For rt_conn_info(), written by the runner. */
 	pthread_mutex_t info_lock;
 	struct rt_conn_info info;
-	atomic_bool can_call;
 	struct rt_stats stats;
 	struct rt_stages stages;
 	struct rt_classes classes;
@@ -81,11 +89,9 @@ struct rt_conn {
 	bool established; /* the upper layer has been told */
 	bool ended_here; /* the upper layer has asked for the end */
 	bool first_sent; /* server: its first message is out */
-	bool quiet; /* the fabric need not tell what comes */
 	bool restless; /* something has come since it was last at rest */
 	uint64_t last_active;
 	uint64_t state_deadline;
-	uint64_t look_from; /* what has come is not looked at before */
 	unsigned int sends_inflight;
 	unsigned int works_inflight;
 	/* Once, when the chain has been posted; whose Sends are in it sets it. */
@@ -120,7 +126,6 @@ struct rt_conn {
 	/* Messages. The version, settled or the one that is tried first: */
 	struct rt_messages msg;
 	const struct rt_version *v;
-	unsigned int version; /* 0: not yet settled */
 	/* Client: no answer to version 2 yet, or none after ERR_VERS [B6]. */
 	bool unanswered;
 	bool remote_invalidation; /* version 1: both sides do [P4] */

@@ -78,16 +78,16 @@ static inline uint64_t rt_earlier(uint64_t a, uint64_t b)
 /* Is it not yet time to look at what has come? An end is not put off. */
 static inline bool rt_looks_later(const struct rt_conn *c)
 {
-	return c->look_from && c->state < RT_DRAINING &&
-	       c->look_from > rt_now_ms();
+	return c->strand.look_from && c->state < RT_DRAINING &&
+	       c->strand.look_from > rt_now_ms();
 }
 
 /* What comes is not looked at before @ms, nor before a later time that was said
  * already. Deadlines ring by ticks, so it may be RT_TICK_MS later. */
 static inline void rt_look_from(struct rt_conn *c, uint64_t ms)
 {
-	if (c->look_from < ms)
-		c->look_from = ms;
+	if (c->strand.look_from < ms)
+		c->strand.look_from = ms;
 }
 
 /* Parts of which rooms above know nothing, first to last. */

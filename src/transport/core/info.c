@@ -11,7 +11,7 @@
 
 void *rt_conn_user(struct rt_conn *c)
 {
-	return c->user;
+	return c->who.user;
 }
 
 struct rt_instance *rt_conn_instance(struct rt_conn *c)
@@ -21,17 +21,17 @@ struct rt_instance *rt_conn_instance(struct rt_conn *c)
 
 uint64_t rt_conn_id(const struct rt_conn *c)
 {
-	return c->id;
+	return c->who.id;
 }
 
 const char *rt_conn_name(const struct rt_conn *c)
 {
-	return c->name;
+	return c->who.name;
 }
 
 bool rt_conn_can_call(struct rt_conn *c)
 {
-	return atomic_load_explicit(&c->can_call, memory_order_acquire);
+	return atomic_load_explicit(&c->strand.can_call, memory_order_acquire);
 }
 
 /* Make what rt_conn_info() tells current. */
@@ -50,7 +50,8 @@ void rt_conn_publish(struct rt_conn *c)
 				       peer->reverse <= RDMA2_RVRSDIR_GENL :
 			       c->established;
 	pthread_mutex_unlock(&c->info_lock);
-	atomic_store_explicit(&c->can_call, c->state == RT_OPEN && may_call,
+	atomic_store_explicit(&c->strand.can_call,
+			      c->state == RT_OPEN && may_call,
 			      memory_order_release);
 }
 
@@ -58,11 +59,11 @@ void rt_conn_info(struct rt_conn *c, struct rt_conn_info *info)
 {
 	pthread_mutex_lock(&c->info_lock);
 	*info = c->info;
-	memcpy(info->peer_name, c->peer_name, sizeof(info->peer_name));
+	memcpy(info->peer_name, c->who.peer_name, sizeof(info->peer_name));
 	pthread_mutex_unlock(&c->info_lock);
-	info->id = c->id;
+	info->id = c->who.id;
 	info->server = c->server;
-	info->poller = c->poller;
+	info->poller = c->strand.poller;
 #define LOAD(name, help) \
 	info->stats.name = __atomic_load_n(&c->stats.name, __ATOMIC_RELAXED);
 	RT_STATS(LOAD)

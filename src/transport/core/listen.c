@@ -97,9 +97,9 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	rt_conn_get(c);
 	rt_conn_get(c);
 	if (l->ops->open)
-		c->user = l->ops->open(c, l->ctx, &refuse);
+		c->who.user = l->ops->open(c, l->ctx, &refuse);
 	else
-		c->user = l->ctx;
+		c->who.user = l->ctx;
 	hello(c, data, &params);
 	RT_EACH_PART(inst, greeted, c, priv, priv_len);
 	/* So that what the peer sends at once is received. */
@@ -194,7 +194,7 @@ int rt_connect(struct rt_instance *inst, unsigned int poller,
 	rc = rt_conn_new(inst, poller, false, ops, addr, addrlen, &c);
 	if (rc)
 		return rc;
-	c->user = user;
+	c->who.user = user;
 	rt_conn_set_name(c, addr);
 	rc = fab_conn_create(inst->pollers[poller], rt_conn_ready, c, &c->fab);
 	if (rc) {

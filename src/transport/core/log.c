@@ -17,8 +17,8 @@ void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	fab_log_vput(c->inst->log, last ? NULL : &c->log_budget, &c->log_host,
-		     c->name, level, fmt, ap);
+	fab_log_vput(c->inst->log, last ? NULL : &c->who.log_budget,
+		     &c->who.log_host, c->who.name, level, fmt, ap);
 	va_end(ap);
 }
 
@@ -28,14 +28,15 @@ void rt_conn_log(struct rt_conn *c, int level, const char *fmt, ...)
 
 	va_start(ap, fmt);
 	fab_log_vput(c->inst->log,
-		     atomic_load(&c->strand.over) ? NULL : &c->log_budget,
-		     &c->log_host, c->name, level, fmt, ap);
+		     atomic_load(&c->strand.over) ? NULL : &c->who.log_budget,
+		     &c->who.log_host, c->who.name, level, fmt, ap);
 	va_end(ap);
 }
 
 void rt_log_ended(struct rt_conn *c)
 {
-	fab_log_leave(c->inst->log, &c->log_budget, &c->log_host, c->name);
+	fab_log_leave(c->inst->log, &c->who.log_budget, &c->who.log_host,
+		      c->who.name);
 }
 
 void rt_conn_vfail(struct rt_conn *c, int error, const char *fmt, va_list ap)

@@ -13,7 +13,8 @@
 #ifdef RPCRDMA_PROBES
 #define SDT_USE_VARIADIC
 #include <sys/sdt.h>
-#define RT_PROBE(name, c, ...) STAP_PROBEV(rpcrdma, name, (c)->id, __VA_ARGS__)
+#define RT_PROBE(name, c, ...) \
+	STAP_PROBEV(rpcrdma, name, (c)->who.id, __VA_ARGS__)
 #else
 #define RT_PROBE(name, c, ...) ((void)0)
 #endif

@@ -43,6 +43,11 @@ static void ring(struct fab_timer *t, unsigned int unused)
 	rt_conn_put(c);
 }
 
+static struct fab_timers *timers(const struct rt_conn *c)
+{
+	return fab_poller_timers(c->inst->pollers[c->strand.poller]);
+}
+
 static int init(struct rt_conn *c)
 {
 	fab_timer_init(&c->strand.alarm, ring);
@@ -67,16 +72,14 @@ void rt_alarm_set(struct rt_conn *c, uint64_t d)
 		return;
 	/* It may ring, and drop its reference, before this returns. */
 	rt_conn_get(c);
-	if (!fab_timer_set(fab_poller_timers(c->inst->pollers[c->poller]),
-			   &c->strand.alarm, d, 0))
+	if (!fab_timer_set(timers(c), &c->strand.alarm, d, 0))
 		rt_conn_put(c);
 }
 
 void rt_alarm_stop(struct rt_conn *c)
 {
 	rt_assert_strand(c);
-	if (fab_timer_stop(fab_poller_timers(c->inst->pollers[c->poller]),
-			   &c->strand.alarm))
+	if (fab_timer_stop(timers(c), &c->strand.alarm))
 		rt_conn_put(c);
 }
 
@@ -132,7 +135,7 @@ static void destroy(struct rt_instance *inst)
 bool rt_hand_over(struct rt_conn *c, bool patient)
 {
 	struct rt_instance *inst = c->inst;
-	struct rt_turn *t = &inst->turns[c->poller];
+	struct rt_turn *t = &inst->turns[c->strand.poller];
 	pthread_t runner;
 	bool first;
 
@@ -151,7 +154,7 @@ bool rt_hand_over(struct rt_conn *c, bool patient)
 	t->handed_tail = &c->strand.handed_next;
 	atomic_store_explicit(&t->any_handed, true, memory_order_relaxed);
 	if (first)
-		fab_poller_wake(inst->pollers[c->poller]);
+		fab_poller_wake(inst->pollers[c->strand.poller]);
 	pthread_mutex_unlock(&t->lock);
 	return true;
 }

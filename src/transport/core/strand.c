@@ -29,7 +29,7 @@ static void down(struct rt_conn *c)
 {
 	struct fab_conn *fab = c->fab;
 
-	atomic_store(&c->can_call, false);
+	atomic_store(&c->strand.can_call, false);
 	RT_EACH_PART(c->inst, down, c);
 	rt_conn_publish(c);
 	rt_log(c,
@@ -291,7 +291,7 @@ static void set_deadline(struct rt_conn *c)
 		for (unsigned int i = 0; h->due[i]; i++)
 			d = rt_earlier(h->due[i](c), d);
 		if (rt_looks_later(c))
-			d = rt_earlier(c->look_from, d);
+			d = rt_earlier(c->strand.look_from, d);
 		unless_busy = rt_earlier(idle_at(c), rest_at(c));
 		if (unless_busy && !busy(c))
 			d = rt_earlier(unless_busy, d);
@@ -370,8 +370,8 @@ static void conn_work(struct rt_conn *c, uint32_t n, uint64_t now)
 	settle(c, now,
 	       atomic_load_explicit(&c->strand.pending, memory_order_relaxed) !=
 		       n);
-	if (c->fab && waits != c->quiet) {
-		c->quiet = waits;
+	if (c->fab && waits != c->strand.quiet) {
+		c->strand.quiet = waits;
 		fab_quiet(c->fab, waits);
 	}
 	/* Of what has not been looked at nothing is told again. */

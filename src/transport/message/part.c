@@ -81,7 +81,7 @@ static void effect(struct rt_conn *c, enum rt_effect e)
 
 static void tell(struct rt_conn *c, struct rt_conn_info *i)
 {
-	i->version = c->version;
+	i->version = c->msg.version;
 	i->ours = c->ours;
 	i->ours.complete = c->props_sent;
 	i->theirs = c->theirs;

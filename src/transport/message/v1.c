@@ -22,7 +22,7 @@ void rt_version1_settled(struct rt_conn *c)
 
 	rt_assert_strand(c);
 	rt_private_ours(c->inst, c->server, &ours);
-	c->version = WIRE_VERS1;
+	c->msg.version = WIRE_VERS1;
 	c->v = &rt_version1;
 	/* RFC 8797 4.1: both, or nobody. */
 	c->remote_invalidation = ours.remote_invalidation &&

@@ -91,7 +91,7 @@ static void ended_unserved(struct rt_conn *c)
 {
 	const char *why = c->inst->no_version1;
 
-	if (!c->msg.refused || c->version || c->ended_here ||
+	if (!c->msg.refused || c->msg.version || c->ended_here ||
 	    c->end_error == -EPROTO)
 		return;
 	if (c->msg.refused_version != WIRE_VERS1 || !why)
@@ -228,7 +228,7 @@ static bool refuses_version(struct rt_conn *c, uint32_t xid,
 {
 	struct rt_own *own = rt_xid_find(c, xid);
 
-	if (err->code == RDMA2_ERR_VERS && !in_range(c->version, err))
+	if (err->code == RDMA2_ERR_VERS && !in_range(c->msg.version, err))
 		return true;
 	return (err->code == RDMA2_ERR_VERS ||
 		err->code == RDMA2_ERR_VERS_MISMATCH) &&
@@ -245,12 +245,12 @@ static void withdrawn(struct rt_conn *c, uint32_t xid,
 		      const struct wire_error *err)
 {
 	struct rt_own *own = rt_xid_find(c, xid);
-	uint32_t other = c->version == WIRE_VERS2 ? WIRE_VERS1 : WIRE_VERS2;
+	uint32_t other = c->msg.version == WIRE_VERS2 ? WIRE_VERS1 : WIRE_VERS2;
 	bool known = err->code == RDMA2_ERR_VERS;
 	int error = -EAGAIN;
 
 	RT_COUNT(c, errors_received, 1);
-	if (known && !in_range(c->version, err)) {
+	if (known && !in_range(c->msg.version, err)) {
 		if (!supported(c, other) || !in_range(other, err))
 			error = -EPROTONOSUPPORT;
 		else if (!c->server && other == WIRE_VERS1)
@@ -263,11 +263,11 @@ static void withdrawn(struct rt_conn *c, uint32_t xid,
 		rt_conn_stop(c, EV_ABORT, error,
 			     "version %u is refused; the peer supports %u to "
 			     "%u",
-			     c->version, err->vers_low, err->vers_high);
+			     c->msg.version, err->vers_low, err->vers_high);
 	else
 		rt_conn_stop(c, EV_ABORT, error,
 			     "version %u is refused on this connection",
-			     c->version);
+			     c->msg.version);
 	if (known && own && own->posted) {
 		/* 7.1.1: that ends the RPC. After a MISMATCH it may be sent
 		 * again. */
@@ -279,7 +279,7 @@ static void withdrawn(struct rt_conn *c, uint32_t xid,
 static bool settle(struct rt_conn *c, const struct rt_in *in)
 {
 	struct wire_error err;
-	uint32_t want = c->version;
+	uint32_t want = c->msg.version;
 
 	if (in->p.htype == RDMA2_ERROR && c->state < RT_CLOSING &&
 	    wire_error_decode(in->buf, in->len, &err)) {
@@ -288,7 +288,7 @@ static bool settle(struct rt_conn *c, const struct rt_in *in)
 			refused(c, &err);
 			return false;
 		}
-		if (c->version && c->msg.messages &&
+		if (c->msg.version && c->msg.messages &&
 		    refuses_version(c, in->p.xid, &err)) {
 			withdrawn(c, in->p.xid, &err);
 			return false;
@@ -302,12 +302,12 @@ static bool settle(struct rt_conn *c, const struct rt_in *in)
 		return false;
 	}
 	c->msg.bad_versions = 0;
-	if (c->version || c->state >= RT_CLOSING)
+	if (c->msg.version || c->state >= RT_CLOSING)
 		return true;
 	if (in->p.vers == WIRE_VERS1)
 		rt_event(c, EV_VERSION1);
 	else
-		c->version = WIRE_VERS2;
+		c->msg.version = WIRE_VERS2;
 	return true;
 }
 
@@ -324,7 +324,7 @@ void rt_receive(struct rt_conn *c, struct rt_work *w, const struct fab_wc *wc)
 	c->credit1.received++;
 	c->last_active = rt_now_ms();
 	c->restless = true;
-	if (in.invalidated && (!whole || in.p.vers != c->version) &&
+	if (in.invalidated && (!whole || in.p.vers != c->msg.version) &&
 	    !rt_invalidation_ok(c, &in, false))
 		return;
 	if (!whole) {
