@@ -508,10 +508,10 @@ int rt_connect(struct rt_instance *inst, unsigned int poller,
 void *rt_conn_user(struct rt_conn *c);
 struct rt_instance *rt_conn_instance(struct rt_conn *c);
 uint64_t rt_conn_id(const struct rt_conn *c);
-/* "192.0.2.1:1234#7" for log lines; lives as long as the connection. */
+/* "192.0.2.1:1234#7" for log lines; lives as long as the connection. Any thread. */
 const char *rt_conn_name(const struct rt_conn *c);
 /* A line about it, under its name, to the instance's log: as many as its budget
- * allows (base/log.h). */
+ * allows (base/log.h). Any thread. */
 void rt_conn_log(struct rt_conn *c, int level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void rt_conn_get(struct rt_conn *c);
@@ -538,7 +538,7 @@ void rt_conn_host(const struct rt_conn *c, struct in6_addr *host);
  * May this end send a Call now? Server: the client has announced
  * reverse-direction support and taken part in the property exchange. In
  * version 1 nothing announces it. The upper layer's own signal is the upper
- * layer's to know (4.6.3 [F4], [G5]).
+ * layer's to know (4.6.3 [F4], [G5]). Any thread.
  */
 bool rt_conn_can_call(struct rt_conn *c);
 /*
@@ -697,8 +697,8 @@ void rt_request_submit(struct rt_conn *c, struct rt_request *rq);
 /*
  * Hold the strand, so that what is submitted from here on is sent together
  * by rt_conn_unhold(). False: another thread has it, which sends as it sees
- * fit; then there is nothing to give back. Not from an operation, and not for
- * longer than it takes to submit what is at hand.
+ * fit; then there is nothing to give back. Any thread, but not from an operation,
+ * and not for longer than it takes to submit what is at hand.
  */
 bool rt_conn_hold(struct rt_conn *c);
 void rt_conn_unhold(struct rt_conn *c);

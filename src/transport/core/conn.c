@@ -17,6 +17,7 @@ void rt_conn_set_name(struct rt_conn *c, const struct sockaddr *peer)
 {
 	char name[sizeof(c->who.peer_name)] = "";
 
+	rt_assert_strand(c);
 	fab_addr_name(peer, name, sizeof(name));
 	c->who.log_host = fab_addr_host(peer);
 	snprintf(c->who.name, sizeof(c->who.name), "%s#%llu", name,
@@ -53,6 +54,7 @@ void rt_conn_ended(struct rt_conn *c)
 {
 	const struct rt_part *const *p = c->inst->parts;
 
+	rt_assert_strand(c);
 	while (*p)
 		p++;
 	while (p-- != c->inst->parts)

@@ -111,7 +111,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 void rt_conn_set_name(struct rt_conn *c, const struct sockaddr *peer);
 /* It is RT_CLOSED: give back what it has and nobody else has. */
 void rt_conn_ended(struct rt_conn *c);
-/* A reference, unless the last one has just gone. */
+/* A reference, unless the last one has just gone. Any thread. */
 bool rt_conn_try_get(struct rt_conn *c);
 
 /* info.c */
@@ -129,21 +129,23 @@ void rt_alarm_stop(struct rt_conn *c);
 /*
  * Unless this is the poller's thread: have that run the connection, whose
  * strand this one holds, soon; @patient: as soon as somebody is in rt_run(), now
- * or later. False: it has to go on itself.
+ * or later. False: it has to go on itself. Any thread.
  */
 bool rt_hand_over(struct rt_conn *c, bool patient);
 
 /* strand.c */
+/* There is a reason to run it. Any thread. */
 void rt_strand_run(struct rt_conn *c);
-/* A new connection's strand is held by its maker until this. */
+/* Run it, and let go of its strand. A new connection's maker holds that until
+ * this. Any thread that has it. */
 void rt_strand_release(struct rt_conn *c);
 void rt_conn_ready(struct fab_conn *f, void *user);
 /* Any thread: have @run called in the strand. A reference to @c that goes with
  * the mail is dropped there. */
 void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,
 		  void (*run)(struct rt_conn *c, struct rt_mail *m));
-/* The same, but this thread does not run the connection unless that has ended:
- * its poller does. */
+/* The same, also any thread: but it does not run the connection unless that has
+ * ended, its poller does. */
 void rt_inbox_leave(struct rt_conn *c, struct rt_mail *mail,
 		    void (*run)(struct rt_conn *c, struct rt_mail *m));
 /* What the peer had to do by @at, unless that is 0; if not, the connection

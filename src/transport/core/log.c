@@ -12,6 +12,7 @@
 
 void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
 {
+	rt_assert_strand(c);
 	/* Why it has ended is said whatever was said before. */
 	bool last = c->state == RT_CLOSED;
 	va_list ap;
@@ -35,6 +36,7 @@ void rt_conn_log(struct rt_conn *c, int level, const char *fmt, ...)
 
 void rt_log_ended(struct rt_conn *c)
 {
+	rt_assert_strand(c);
 	fab_log_leave(c->inst->log, &c->who.log_budget, &c->who.log_host,
 		      c->who.name);
 }
@@ -53,6 +55,7 @@ void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
 {
 	va_list ap;
 
+	rt_assert_strand(c);
 	va_start(ap, fmt);
 	rt_conn_vfail(c, error, fmt, ap);
 	va_end(ap);

@@ -123,6 +123,7 @@ void rt_conn_stop(struct rt_conn *c, enum rt_event ev, int error,
 {
 	va_list ap;
 
+	rt_assert_strand(c);
 	va_start(ap, fmt);
 	rt_conn_vfail(c, error, fmt, ap);
 	va_end(ap);
@@ -131,6 +132,7 @@ void rt_conn_stop(struct rt_conn *c, enum rt_event ev, int error,
 
 bool rt_state_may_send(const struct rt_conn *c)
 {
+	rt_assert_strand(c);
 	switch (c->state) {
 	case RT_GREETING:
 	case RT_ANSWERED:

@@ -170,6 +170,7 @@ void rt_chain_add(struct rt_conn *c, struct rt_work *w)
 
 struct rt_mark rt_chain_mark(const struct rt_conn *c)
 {
+	rt_assert_strand(c);
 	return (struct rt_mark){ .tail = c->work.chain_tail,
 				 .writes = c->stats.write_bytes,
 				 .copied = c->stats.copied_bytes,

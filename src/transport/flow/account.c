@@ -46,6 +46,7 @@ int rt_host_join(struct rt_conn *c, const struct sockaddr_storage *peer)
 	struct rt_host *h, *found = NULL;
 	int rc = 0;
 
+	rt_assert_strand(c);
 	pthread_mutex_lock(&inst->lock);
 	cds_list_for_each_entry(h, bucket, link)
 	{
@@ -88,6 +89,7 @@ void rt_host_ended(struct rt_conn *c)
 
 void rt_host_calls_back(struct rt_conn *c)
 {
+	rt_assert_strand(c);
 	pthread_mutex_lock(&c->inst->lock);
 	rt_host_ended(c);
 	pthread_mutex_unlock(&c->inst->lock);
@@ -98,6 +100,7 @@ void rt_host_leave(struct rt_conn *c)
 	struct rt_instance *inst = c->inst;
 	struct rt_host *h = c->flow.host;
 
+	rt_assert_strand(c);
 	if (!h)
 		return;
 	c->flow.host = NULL;
@@ -169,6 +172,7 @@ void rt_memory_give(struct rt_conn *c, size_t n)
 
 bool rt_memory_elsewhere(const struct rt_conn *c)
 {
+	rt_assert_strand(c);
 	return atomic_load_explicit(&c->inst->memory, memory_order_relaxed) >
 	       c->flow.memory;
 }
@@ -178,6 +182,7 @@ bool rt_host_receives(struct rt_conn *c, size_t n)
 	const struct rt_config *cfg = &c->inst->cfg;
 	size_t was = c->flow.recv_octets, all, most = cfg->max_memory / 4;
 
+	rt_assert_strand(c);
 	if (!c->flow.host)
 		return true;
 	if (most < cfg->max_host_memory)

@@ -144,7 +144,7 @@ bool rt_memory_take(struct rt_conn *c, size_t mine, size_t n);
 /* Does more than its share wait to be taken by this one's host, and something
  * of that, or one of @others, keep this connection busy? Any thread. */
 bool rt_replies_wait(struct rt_conn *c, unsigned int others);
-/* And for what, for the log. */
+/* And for what, for the log. Any thread. */
 const char *rt_replies_why(struct rt_conn *c);
 /* A buffer for them, counted so; NULL: not now. */
 struct fab_buf *rt_memory_get(struct rt_conn *c, size_t mine, size_t size);
@@ -180,7 +180,8 @@ void rt_unproved_init(struct rt_conn *c);
 void rt_unproved_join(struct rt_conn *c);
 /* That is settled, or it has ended. */
 void rt_unproved_leave(struct rt_conn *c);
-void rt_unproved_leave_locked(struct rt_conn *c); /* inst->lock held */
+/* The same, with inst->lock held. */
+void rt_unproved_leave_locked(struct rt_conn *c);
 
 /* wrong.c */
 /* The peer has sent what is wrong. */

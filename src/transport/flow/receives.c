@@ -170,6 +170,7 @@ void rt_reclaim_receives(struct rt_conn *c)
 {
 	struct rt_work *w, *tmp;
 
+	rt_assert_strand(c);
 	cds_list_for_each_entry_safe(w, tmp, &c->flow.lent, lent)
 	{
 		cds_list_del(&w->lent);

@@ -84,6 +84,7 @@ int rt_reserve(struct rt_conn *c)
 
 void rt_reserve_end(struct rt_conn *c)
 {
+	rt_assert_strand(c);
 	rt_bufs_put(&c->flow.free_recv);
 	fab_pool_release(c->inst->pool, c->flow.promised);
 	c->flow.promised = 0;

@@ -23,6 +23,7 @@ static unsigned int most(const struct rt_instance *inst)
 
 void rt_unproved_init(struct rt_conn *c)
 {
+	rt_assert_strand(c);
 	CDS_INIT_LIST_HEAD(&c->flow.unproved_link);
 }
 
@@ -31,6 +32,7 @@ void rt_unproved_join(struct rt_conn *c)
 	struct rt_instance *inst = c->inst;
 	struct rt_conn *oldest = NULL;
 
+	rt_assert_strand(c);
 	pthread_mutex_lock(&inst->lock);
 	cds_list_add_tail(&c->flow.unproved_link, &inst->unproved);
 	if (++inst->nunproved > most(inst)) {
@@ -58,6 +60,7 @@ void rt_unproved_leave_locked(struct rt_conn *c)
 
 void rt_unproved_leave(struct rt_conn *c)
 {
+	rt_assert_strand(c);
 	pthread_mutex_lock(&c->inst->lock);
 	rt_unproved_leave_locked(c);
 	pthread_mutex_unlock(&c->inst->lock);

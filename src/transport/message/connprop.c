@@ -249,6 +249,7 @@ static bool same(const struct rt_properties *a, const struct rt_properties *b)
 
 bool rt_values_change(const struct rt_conn *c, const struct rt_properties *next)
 {
+	rt_assert_strand(c);
 	for (const struct rt_ext *const *x = c->inst->exts; *x; x++)
 		if ((*x)->changed && (*x)->changed(c))
 			return true;

@@ -128,12 +128,14 @@ static bool belongs(const struct wire_prefix *p, uint32_t xid, bool reply)
 /* Does this message go on with the sequence in progress? */
 bool rt_sequence_continues(const struct rt_conn *c, const struct wire_prefix *p)
 {
+	rt_assert_strand(c);
 	return c->msg.seq.active &&
 	       belongs(p, c->msg.seq.xid, c->msg.seq.reply);
 }
 
 bool rt_sequence_discards(const struct rt_conn *c, const struct wire_prefix *p)
 {
+	rt_assert_strand(c);
 	for (unsigned int i = 0; i < 2; i++)
 		if (c->msg.discard[i].on &&
 		    belongs(p, c->msg.discard[i].xid, c->msg.discard[i].reply))

@@ -250,6 +250,7 @@ size_t rt_request_header_len(const struct rt_conn *c,
 {
 	struct wire_call_desc d;
 
+	rt_assert_strand(c);
 	rt_request_describe(rq, &d);
 	return c->v->call_len(external, &d);
 }
@@ -331,6 +332,7 @@ static int expose_body(struct rt_conn *c, struct rt_request_priv *rq)
 uint32_t rt_request_htype(const struct rt_conn *c,
 			  const struct rt_request_priv *rq)
 {
+	rt_assert_strand(c);
 	if (rq->external)
 		return RDMA2_CALL_EXTERNAL;
 	return rt_request_header_len(c, rq, false) + rq->out.len <= rq->room ?
@@ -341,6 +343,7 @@ uint32_t rt_request_htype(const struct rt_conn *c,
 bool rt_request_outdated(const struct rt_conn *c,
 			 const struct rt_request_priv *rq)
 {
+	rt_assert_strand(c);
 	/* With the values go what rtrext was planned for, the limits of
 	 * segments, and the level of the reverse direction. */
 	return rq->values != c->values || rq->without != c->req.refused ||

@@ -325,6 +325,7 @@ uint64_t rt_calls_deadline(const struct rt_conn *c)
 {
 	const struct rt_call_priv *call;
 
+	rt_assert_strand(c);
 	/* The oldest first. */
 	cds_list_for_each_entry(call, &c->resp.calls, link)
 	{

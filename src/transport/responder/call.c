@@ -151,6 +151,7 @@ void *rt_call_user(struct rt_call *call)
 
 bool rt_reply_may_continue(const struct rt_conn *c)
 {
+	rt_assert_strand(c);
 	if (c->inst->cfg.no_continuation || !c->v->continuation)
 		return false;
 	/* [F4]: the level bounds Replies of the reverse direction too. */

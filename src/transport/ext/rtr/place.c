@@ -273,6 +273,7 @@ uint32_t rt_rtr_locate(const struct rt_conn *c, const struct wire_xitem *item,
 	uint32_t all = g->count * l->targets, left = item->length;
 	size_t offset = item->offset;
 
+	rt_assert_strand(c);
 	*npieces = 0;
 	if (item->nbsnum && offset >= RT_RTR_SEGMENT)
 		return bad_range(err, OPTRERR_BADOFF, item->offset, 0,

@@ -20,6 +20,7 @@ unsigned int rt_rtr_props(struct rt_conn *c, struct wire_prop *to, void *buf,
 	uint8_t *at = buf;
 	unsigned int n = 0;
 
+	rt_assert_strand(c);
 	if (!x->on)
 		return 0;
 	memcpy(at, &all, 4);
@@ -52,6 +53,7 @@ bool rt_rtr_prop(struct rt_conn *c, struct rt_properties *unused,
 	struct rt_rtr_peer *p = &rtr(c)->next;
 	struct wire_rbstruct b;
 
+	rt_assert_strand(c);
 	if (!rtr(c)->on)
 		return true;
 	switch (v->which) {
@@ -88,6 +90,7 @@ bool rt_rtr_prop(struct rt_conn *c, struct rt_properties *unused,
 
 void rt_rtr_begin(struct rt_conn *c)
 {
+	rt_assert_strand(c);
 	rtr(c)->next = rtr(c)->theirs;
 }
 
@@ -95,6 +98,7 @@ bool rt_rtr_changed(const struct rt_conn *c)
 {
 	const struct rt_rtr_peer *a = &rtr(c)->next, *b = &rtr(c)->theirs;
 
+	rt_assert_strand(c);
 	return a->support != b->support || a->reqrxlim != b->reqrxlim ||
 	       a->respsxlim != b->respsxlim || a->has_struct != b->has_struct ||
 	       a->length != b->length ||
@@ -105,6 +109,7 @@ void rt_rtr_taken(struct rt_conn *c, struct rt_properties *next)
 {
 	const struct rt_rtr_peer *p = &rtr(c)->next;
 
+	rt_assert_strand(c);
 	if (!rtr(c)->on)
 		return;
 	rtr(c)->theirs = *p;
@@ -134,6 +139,7 @@ void rt_rtr_resized(struct rt_conn *c)
 	struct rt_rtr_peer *p = &rtr(c)->theirs;
 	const struct rt_rtr_plan *plan = under_way(c);
 
+	rt_assert_strand(c);
 	/* [R10]: of two sizes, the structure is the one not relied upon; it is
 	 * again when they agree again [R15]. */
 	if (c->theirs.complete)

@@ -21,6 +21,7 @@
 /* Is all that is posted as long as what is to be announced? */
 bool rt_xchar_raised(const struct rt_conn *c)
 {
+	rt_assert_strand(c);
 	return c->recv_target && !c->recvs_shorter;
 }
 

@@ -47,6 +47,7 @@ int rt_xchar_init(struct rt_conn *c)
 {
 	struct rt_xchar *x = xchar(c);
 
+	rt_assert_strand(c);
 	x->resp_tail = &x->resp;
 	c->ours.xchar = enabled(c) ? XCHSUPP_ALL : 0;
 	return 0;
