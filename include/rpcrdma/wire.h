@@ -33,6 +33,8 @@
 #define WIRE_FIRST_MESSAGE_MAX 1024
 /* Both inline thresholds before properties are exchanged, 4.2.2. */
 #define WIRE_DEFAULT_INLINE 4096
+/* A Read segment in a list: discriminator, position, segment. */
+#define WIRE_READ_LEN 24
 #define WIRE_DEFAULT_SEGMENT_SIZE 1048576
 #define WIRE_DEFAULT_SEGMENTS 16
 /* Both inline thresholds of version 1 without private data, RFC 8166 3.3.3. */

@@ -12,7 +12,6 @@
 #include "rpcrdma/wire.h"
 
 #define WIRE_SEGMENT_LEN 16 /* handle, length, offset */
-#define WIRE_READ_LEN 24 /* discriminator, position, segment */
 
 struct wire_cursor {
 	const uint8_t *base;

@@ -4,6 +4,8 @@
  *
  * Any thread.
  */
+#include <sys/param.h>
+
 #include "transport/core/core.h"
 
 #define DFLT(field, value)                    \
@@ -50,9 +52,7 @@ void rt_config_defaults(struct rt_config *cfg)
 	DFLT(max_memory, (size_t)1 << 30);
 	DFLT(max_host_connections,
 	     cfg->max_connections < 256 ? 64 : cfg->max_connections / 4);
-	DFLT(max_host_memory, cfg->max_memory / 4 < cfg->max_message ?
-				      cfg->max_message :
-				      cfg->max_memory / 4);
+	DFLT(max_host_memory, MAX(cfg->max_memory / 4, cfg->max_message));
 }
 
 unsigned int rt_most_receives(const struct rt_config *cfg)
@@ -69,8 +69,7 @@ size_t rt_config_receive(const struct rt_config *given)
 	if ((cfg.extensions & RT_EXT_RTR) && !cfg.no_placement &&
 	    cfg.recv_size < RT_RTR_HEAD + cfg.placement_size)
 		return RT_RTR_HEAD + cfg.placement_size;
-	return cfg.recv_size < WIRE_DEFAULT_INLINE ? WIRE_DEFAULT_INLINE :
-						     cfg.recv_size;
+	return MAX(cfg.recv_size, WIRE_DEFAULT_INLINE);
 }
 
 size_t rt_config_receives(const struct rt_config *given, bool client)
@@ -81,6 +80,11 @@ size_t rt_config_receives(const struct rt_config *given, bool client)
 	return rt_config_receive(&cfg) *
 	       (cfg.credits + (client ? cfg.reverse_credits : 0) +
 		RT_CREDIT_BEYOND);
+}
+
+static bool within(uint64_t n, uint64_t min, uint64_t max, uint64_t multiple)
+{
+	return n >= min && n <= max && n % multiple == 0;
 }
 
 const char *rt_config_check(const struct rt_config *cfg)
@@ -95,41 +99,33 @@ const char *rt_config_check(const struct rt_config *cfg)
 		return "host authentication must be none, optional or required";
 	if (cfg->auth != RT_AUTH_NONE && !(cfg->versions >> WIRE_VERS2 & 1))
 		return "host authentication needs version 2";
-	if (cfg->auth_ms > RT_AUTH_SECONDS_MAX * 1000)
+	if (!within(cfg->auth_ms, 0, RT_AUTH_SECONDS_MAX * 1000, 1))
 		return "the time for host authentication must be 1 to 3600 s";
-	if (cfg->credits < 1 || cfg->credits > RT_CREDITS_MAX)
+	if (!within(cfg->credits, 1, RT_CREDITS_MAX, 1))
 		return "credits must be 1 to 4096";
-	if (cfg->recv_size < RT_SEND_MIN || cfg->recv_size > RT_SEND_MAX ||
-	    cfg->recv_size % 4)
+	if (!within(cfg->recv_size, RT_SEND_MIN, RT_SEND_MAX, 4))
 		return "the receive size must be 1024 to 262144 and a multiple of 4";
-	if (cfg->send_size < RT_SEND_MIN || cfg->send_size > RT_SEND_MAX ||
-	    cfg->send_size % 4)
+	if (!within(cfg->send_size, RT_SEND_MIN, RT_SEND_MAX, 4))
 		return "the send size must be 1024 to 262144 and a multiple of 4";
-	if (cfg->busy_recv_size < RT_SEND_MIN ||
-	    cfg->busy_recv_size > RT_SEND_MAX || cfg->busy_recv_size % 4)
+	if (!within(cfg->busy_recv_size, RT_SEND_MIN, RT_SEND_MAX, 4))
 		return "the receive size of busy connections must be 1024 to 262144 and a multiple of 4";
-	if (cfg->idle_recv_size < RT_SEND_MIN ||
-	    cfg->idle_recv_size > RT_SEND_MAX || cfg->idle_recv_size % 4)
+	if (!within(cfg->idle_recv_size, RT_SEND_MIN, RT_SEND_MAX, 4))
 		return "the receive size of idle connections must be 1024 to 262144 and a multiple of 4";
-	if (cfg->placement_size < RT_RTR_SEGMENT ||
-	    cfg->placement_size > RT_PLACEMENT_MAX ||
-	    cfg->placement_size % RT_RTR_SEGMENT)
+	if (!within(cfg->placement_size, RT_RTR_SEGMENT, RT_PLACEMENT_MAX,
+		    RT_RTR_SEGMENT))
 		return "the placement size must be 4096 to 258048 and a multiple of 4096";
-	if (cfg->max_transmissions < 1 ||
-	    cfg->max_transmissions > RT_TRANSMISSIONS_MAX)
+	if (!within(cfg->max_transmissions, 1, RT_TRANSMISSIONS_MAX, 1))
 		return "the number of transmissions must be 1 to 16";
-	if (cfg->max_segment_size < RT_SEGMENT_MIN ||
-	    cfg->max_segment_size > RT_SEGMENT_MAX)
+	if (!within(cfg->max_segment_size, RT_SEGMENT_MIN, RT_SEGMENT_MAX, 1))
 		return "the segment size must be 4096 to 1073741824";
-	if (cfg->max_segments < 1 || cfg->max_segments > RT_MAX_SEGMENTS)
+	if (!within(cfg->max_segments, 1, RT_MAX_SEGMENTS, 1))
 		return "the number of segments must be 1 to 64";
 	if (cfg->max_read_chunks > RT_MAX_CHUNKS ||
 	    cfg->max_write_chunks > RT_MAX_CHUNKS ||
 	    cfg->call_read_chunks > RT_MAX_CHUNKS ||
 	    cfg->call_write_chunks > RT_MAX_CHUNKS)
 		return "the number of chunks must be at most 16";
-	if (cfg->max_message < RT_MESSAGE_MIN ||
-	    cfg->max_message > RT_MESSAGE_MAX)
+	if (!within(cfg->max_message, RT_MESSAGE_MIN, RT_MESSAGE_MAX, 1))
 		return "the longest message must be 65536 to 4194304";
 	if (cfg->max_conn_memory < cfg->max_message)
 		return "a connection's memory must hold one message";
@@ -137,15 +133,13 @@ const char *rt_config_check(const struct rt_config *cfg)
 		return "the number of fragments must be at least 1";
 	if (cfg->reverse > RDMA2_RVRSDIR_GENL)
 		return "reverse direction must be none, simple, continued or general";
-	if (cfg->reverse_credits < 1 ||
-	    cfg->reverse_credits > RT_REVERSE_CREDITS_MAX)
+	if (!within(cfg->reverse_credits, 1, RT_REVERSE_CREDITS_MAX, 1))
 		return "reverse credits must be 1 to 1024";
-	if (cfg->max_connections < 1 ||
-	    cfg->max_connections > RT_CONNECTIONS_MAX)
+	if (!within(cfg->max_connections, 1, RT_CONNECTIONS_MAX, 1))
 		return "the number of connections must be 1 to 65536";
 	if (cfg->max_shared_receives &&
-	    (cfg->max_shared_receives < rt_most_receives(cfg) ||
-	     cfg->max_shared_receives > RT_SHARED_MAX))
+	    !within(cfg->max_shared_receives, rt_most_receives(cfg),
+		    RT_SHARED_MAX, 1))
 		return "shared Receives must be 0, or at least three more than credits and reverse credits together, and at most 1048576";
 	if (cfg->max_host_memory < cfg->max_message)
 		return "a host's memory must hold one message";

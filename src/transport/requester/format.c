@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "transport/requester/requester.h"
 
@@ -37,23 +38,24 @@ static bool may_continue(const struct rt_conn *c)
 	return !c->server || c->theirs.reverse >= RDMA2_RVRSDIR_CONT;
 }
 
-/*
- * Segments still allowed in this header: by the peer's count [E4], and by what
- * one message holds beside the prefix, the ends of the lists, a count for each
- * chunk and the first word of the payload.
- */
+/* Octets of a header beside its chunks: the prefix, the handle to be invalidated,
+ * the ends of three lists; and the first word of the payload. Of a chunk beside its
+ * segments: that there is one, and their count. */
+#define HEAD_LEN (WIRE_PREFIX_LEN + 4 + 3 * 4 + 4)
+#define CHUNK_LEN 8
+
+/* Segments still allowed in this header: by the peer's count [E4], and by what
+ * one message holds. */
 static unsigned int segments_left(const struct rt_conn *c,
 				  const struct rt_request_priv *rq)
 {
 	unsigned int used = rq->nsegs + rq->nrsegs;
 	unsigned int max = RT_MAX_SEGMENTS;
-	size_t words = 36 + 8 * (RT_MAX_CHUNKS + 1);
+	size_t room = c->to_peer - HEAD_LEN - CHUNK_LEN * (RT_MAX_CHUNKS + 1);
 
-	if (max > c->theirs.segments)
-		max = c->theirs.segments;
+	max = MIN(max, c->theirs.segments);
 	/* Read segments are the longest. */
-	if (max > (c->to_peer - words) / 24)
-		max = (unsigned int)((c->to_peer - words) / 24);
+	max = MIN(max, (unsigned int)(room / WIRE_READ_LEN));
 	return max > used ? max - used : 0;
 }
 
@@ -89,17 +91,6 @@ static int expose(struct rt_conn *c, struct rt_request_priv *rq, void *addr,
 		len -= s.length;
 	} while (len);
 	return 0;
-}
-
-/* Close again what was opened beyond these counts. */
-static void rollback(struct rt_conn *c, struct rt_request_priv *rq,
-		     unsigned int nsegs, unsigned int nrsegs)
-{
-	while (rq->nsegs > nsegs)
-		rt_request_unexpose(c, rq, rq->seg[--rq->nsegs].handle);
-	while (rq->nrsegs > nrsegs)
-		rt_request_unexpose(c, rq,
-				    rq->rseg[--rq->nrsegs].target.handle);
 }
 
 /* The peer, or the fabric, takes no more segments: do without this chunk. */
@@ -139,7 +130,7 @@ static int offer_writes(struct rt_conn *c, struct rt_request_priv *rq)
 			rc = expose_sink(c, rq, s);
 		if (no_room(rc)) {
 			/* An empty chunk: the result comes inline. */
-			rollback(c, rq, first, rq->nrsegs);
+			rt_request_rollback(c, rq, first, rq->nrsegs);
 			s->in_stream = true;
 		} else if (rc) {
 			return rc;
@@ -218,7 +209,7 @@ static int offer_reply(struct rt_conn *c, struct rt_request_priv *rq)
 	rc = expose(c, rq, rq->reply_buf->addr, max, rq->reply_buf->mr, true,
 		    0);
 	if (no_room(rc)) {
-		rollback(c, rq, first, rq->nrsegs);
+		rt_request_rollback(c, rq, first, rq->nrsegs);
 		fab_pool_put(rq->reply_buf);
 		rq->reply_buf = NULL;
 		return 0;
@@ -451,7 +442,7 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 		if (!rc)
 			rc = expose_cuts(c, rq);
 		if (no_room(rc)) {
-			rollback(c, rq, rq->nsegs, 0);
+			rt_request_rollback(c, rq, rq->nsegs, 0);
 			rc = rt_reduce(rq->pub.pieces, rq->pub.npieces, NULL, 0,
 				       &rq->out, &rq->cuts);
 		}
@@ -477,7 +468,7 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 		}
 		if (!no_room(rc))
 			return rc;
-		rollback(c, rq, rq->nsegs, nrsegs);
+		rt_request_rollback(c, rq, rq->nsegs, nrsegs);
 	}
 	if (!may_continue(c))
 		return simple ? -E2BIG : -EPROTONOSUPPORT;

@@ -85,15 +85,15 @@ void rt_request_unexpose(struct rt_conn *c, struct rt_request_priv *rq,
 		rq->sends_pending++;
 }
 
-void rt_request_rollback(struct rt_conn *c, struct rt_request_priv *rq)
+void rt_request_rollback(struct rt_conn *c, struct rt_request_priv *rq,
+			 unsigned int nsegs, unsigned int nrsegs)
 {
 	rt_assert_strand(c);
-	for (unsigned int i = 0; i < rq->nsegs; i++)
-		rt_request_unexpose(c, rq, rq->seg[i].handle);
-	for (unsigned int i = 0; i < rq->nrsegs; i++)
-		rt_request_unexpose(c, rq, rq->rseg[i].target.handle);
-	rq->nsegs = 0;
-	rq->nrsegs = 0;
+	while (rq->nsegs > nsegs)
+		rt_request_unexpose(c, rq, rq->seg[--rq->nsegs].handle);
+	while (rq->nrsegs > nrsegs)
+		rt_request_unexpose(c, rq,
+				    rq->rseg[--rq->nrsegs].target.handle);
 }
 
 static void complete(struct rt_conn *c, struct rt_request_priv *rq)
@@ -129,7 +129,7 @@ void rt_request_finish(struct rt_conn *c, struct rt_request_priv *rq,
 	rq->finished = true;
 	rq->pub.status = status;
 	rt_xid_del(c, &rq->own);
-	rt_request_rollback(c, rq);
+	rt_request_rollback(c, rq, 0, 0);
 	if (!cds_list_empty(&rq->going.queue))
 		cds_list_del_init(&rq->going.queue);
 	if (c->cont == &rq->going)
@@ -187,7 +187,7 @@ void rt_request_refused(struct rt_conn *c, struct rt_request_priv *rq,
 void rt_request_again(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	rt_assert_strand(c);
-	rt_request_rollback(c, rq);
+	rt_request_rollback(c, rq, 0, 0);
 	if (c->cont == &rq->going)
 		c->cont = NULL;
 	unpost(c);
@@ -320,7 +320,7 @@ static bool send_call(struct rt_conn *c, struct rt_outgoing *o)
 	int rc;
 
 	if (rq->prepared && !begun && rt_request_outdated(c, rq)) {
-		rt_request_rollback(c, rq);
+		rt_request_rollback(c, rq, 0, 0);
 		rq->prepared = false;
 	}
 	if (!rq->prepared) {

@@ -125,8 +125,9 @@ static inline void *rt_request_room(const struct rt_request_priv *rq)
 void rt_request_fail_queued(struct rt_conn *c, int status);
 void rt_request_finish(struct rt_conn *c, struct rt_request_priv *rq,
 		       int status);
-/* Close what has been opened to the peer for it. */
-void rt_request_rollback(struct rt_conn *c, struct rt_request_priv *rq);
+/* Close what has been opened to the peer for it, beyond these counts. */
+void rt_request_rollback(struct rt_conn *c, struct rt_request_priv *rq,
+			 unsigned int nsegs, unsigned int nrsegs);
 void rt_request_unexpose(struct rt_conn *c, struct rt_request_priv *rq,
 			 uint32_t handle);
 /* It has been posted, but not executed: send it once more. */

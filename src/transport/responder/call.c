@@ -80,13 +80,17 @@ static bool take_surplus(struct rt_conn *c, size_t *n)
 	return false;
 }
 
-void rt_calls_rest(struct rt_conn *c)
+void rt_calls_shorten(struct rt_conn *c, unsigned int n)
 {
-	rt_assert_strand(c);
-	while (c->resp.free_calls && c->resp.free_calls->next_free) {
-		struct rt_call_priv *call = c->resp.free_calls;
+	struct rt_call_priv **list = &c->resp.free_calls;
 
-		c->resp.free_calls = call->next_free;
+	rt_assert_strand(c);
+	while (*list && n--)
+		list = &(*list)->next_free;
+	while (*list) {
+		struct rt_call_priv *call = *list;
+
+		*list = call->next_free;
 		free(call);
 	}
 }

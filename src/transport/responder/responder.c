@@ -4,9 +4,6 @@
  *
  * Runner only.
  */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "transport/responder/responder.h"
 
 static uint64_t due(struct rt_conn *c)
@@ -65,14 +62,14 @@ static void down(struct rt_conn *c)
 	rt_calls_let(c);
 }
 
+static void rest(struct rt_conn *c)
+{
+	rt_calls_shorten(c, 1);
+}
+
 static void ended(struct rt_conn *c)
 {
-	while (c->resp.free_calls) {
-		struct rt_call_priv *call = c->resp.free_calls;
-
-		c->resp.free_calls = call->next_free;
-		free(call);
-	}
+	rt_calls_shorten(c, 0);
 	/* A host whose connections end while their Calls are being executed has
 	 * not got rid of those: until they are back, its connection counts as
 	 * one of the host's. */
@@ -107,7 +104,7 @@ const struct rt_part rt_part_responder = {
 	.expire = expire,
 	.busy = busy,
 	.turn = turn,
-	.rest = rt_calls_rest,
+	.rest = rest,
 	.down = down,
 	.ended = ended,
 };

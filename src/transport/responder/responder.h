@@ -168,8 +168,8 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid, bool reads,
 void rt_call_error(struct rt_conn *c, struct rt_call_priv *call,
 		   const struct wire_error *err);
 void rt_call_free(struct rt_conn *c, struct rt_call_priv *call);
-/* Keep but one of those that are free. */
-void rt_calls_rest(struct rt_conn *c);
+/* Keep but @n of those that are free. */
+void rt_calls_shorten(struct rt_conn *c, unsigned int n);
 
 /* take.c */
 void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,

@@ -198,7 +198,7 @@ static bool try(struct rt_conn *c, struct rt_request_priv *rq)
 		return false;
 	if (!prepare(c, rq))
 		return true;
-	rt_request_rollback(c, rq);
+	rt_request_rollback(c, rq, 0, 0);
 	return false;
 }
 
