@@ -14,6 +14,7 @@
 #define RPCRDMA_TRANSPORT_CORE_H
 
 #include <stdarg.h>
+#include <sys/param.h>
 #include <syslog.h>
 
 #include "base/turn.h"
@@ -86,8 +87,7 @@ static inline bool rt_looks_later(const struct rt_conn *c)
  * already. Deadlines ring by ticks, so it may be RT_TICK_MS later. */
 static inline void rt_look_from(struct rt_conn *c, uint64_t ms)
 {
-	if (c->strand.look_from < ms)
-		c->strand.look_from = ms;
+	c->strand.look_from = MAX(c->strand.look_from, ms);
 }
 
 /* Parts of which rooms above know nothing, first to last. */

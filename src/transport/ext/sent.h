@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/param.h>
 
 /* More than can be on their way with the usual credits; an ERROR about one that
  * is older is told by the next. */
@@ -27,7 +28,7 @@ static inline void rt_xids_add(struct rt_xids *s, uint32_t xid)
 
 static inline bool rt_xids_have(const struct rt_xids *s, uint32_t xid)
 {
-	unsigned int n = s->n < RT_XIDS_KEPT ? s->n : RT_XIDS_KEPT;
+	unsigned int n = MIN(s->n, RT_XIDS_KEPT);
 
 	for (unsigned int i = 0; i < n; i++)
 		if (s->xid[i] == xid)

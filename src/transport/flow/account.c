@@ -15,6 +15,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "base/addr.h"
 #include "transport/flow/flow.h"
@@ -185,8 +186,7 @@ bool rt_host_receives(struct rt_conn *c, size_t n)
 	rt_assert_strand(c);
 	if (!c->flow.host)
 		return true;
-	if (most < cfg->max_host_memory)
-		most = cfg->max_host_memory;
+	most = MAX(most, cfg->max_host_memory);
 	all = atomic_fetch_add_explicit(&c->flow.host->receives, n - was,
 					memory_order_relaxed) -
 	      was;

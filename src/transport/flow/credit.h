@@ -17,14 +17,14 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/param.h>
 
 #include "rpcrdma/transport.h"
 #include "transport/core/own_flow.h"
 
 static inline void rt_credit_init(struct rt_credit *c, uint32_t max)
 {
-	if (max < RT_CREDIT_MIN)
-		max = RT_CREDIT_MIN;
+	max = MAX(max, RT_CREDIT_MIN);
 	*c = (struct rt_credit){ .limit = 1, .max = max };
 }
 
@@ -74,7 +74,7 @@ static inline uint32_t rt_credit_advertised(const struct rt_credit *c)
 	uint32_t n = rt_credit_allowed(c), most = c->max + c->reverse;
 
 	most = most > c->lacking ? most - c->lacking : 0;
-	return n < most ? n : most;
+	return MIN(n, most);
 }
 
 /*

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/param.h>
 
 #include "transport/core/own_flow.h"
 
@@ -28,8 +29,7 @@ static inline void rt_credit1_init(struct rt_credit1 *c, uint32_t request,
 /* A Reply has granted @n. None at all would be the end of all Calls. */
 static inline void rt_credit1_granted(struct rt_credit1 *c, uint32_t n)
 {
-	if (n > c->request)
-		n = c->request;
+	n = MIN(n, c->request);
 	c->limit = n ? n : 1;
 }
 
@@ -63,8 +63,7 @@ static inline uint32_t rt_credit1_grant(const struct rt_credit1 *c,
 	uint32_t n = c->grant + taken;
 
 	n = n > c->lacking ? n - c->lacking : 0;
-	if (n > c->grant)
-		n = c->grant;
+	n = MIN(n, c->grant);
 	return n ? n : 1; /* RFC 8166 3.3.1: never 0 */
 }
 

@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "transport/flow/flow.h"
 
@@ -185,10 +186,8 @@ void rt_receives_size(struct rt_conn *c, uint32_t announced)
 	uint32_t n = c->recv_target;
 
 	rt_assert_strand(c);
-	if (n < announced)
-		n = announced;
-	if (n < WIRE_DEFAULT_INLINE)
-		n = WIRE_DEFAULT_INLINE;
+	n = MAX(n, announced);
+	n = MAX(n, WIRE_DEFAULT_INLINE);
 	c->recv_size = (n + 3) & ~3u;
 }
 

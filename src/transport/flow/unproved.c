@@ -10,15 +10,15 @@
  * inst->lock guards the list and the links in it. A connection is in it from
  * its beginning until its exchange is settled or it ends.
  */
+#include <sys/param.h>
+
 #include "transport/flow/flow.h"
 
 #define LEAST 16
 
 static unsigned int most(const struct rt_instance *inst)
 {
-	unsigned int n = inst->cfg.max_connections / 4;
-
-	return n < LEAST ? LEAST : n;
+	return MAX(inst->cfg.max_connections / 4, LEAST);
 }
 
 void rt_unproved_init(struct rt_conn *c)

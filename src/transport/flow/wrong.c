@@ -18,6 +18,8 @@
  *
  * Runner only.
  */
+#include <sys/param.h>
+
 #include "transport/flow/flow.h"
 
 #define GRANTS 64
@@ -35,8 +37,7 @@ void rt_wrong(struct rt_conn *c)
 	if (!c->server)
 		return;
 	now = rt_now_ms();
-	if (c->flow.wrong_until < now)
-		c->flow.wrong_until = now;
+	c->flow.wrong_until = MAX(c->flow.wrong_until, now);
 	c->flow.wrong_until += RT_WRONG_MS;
 	/* By then the strand looks again (rt_looks_later()). */
 	if (c->flow.wrong_until > burst_ms(c))
@@ -50,7 +51,7 @@ void rt_granted(struct rt_conn *c)
 
 	rt_assert_strand(c);
 	c->flow.grants_at = all;
-	c->flow.grants -= others < c->flow.grants ? others : c->flow.grants;
+	c->flow.grants -= MIN(others, c->flow.grants);
 	if (c->flow.grants < GRANTS)
 		c->flow.grants++;
 	else

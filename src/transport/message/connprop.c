@@ -10,6 +10,7 @@
  */
 #include <arpa/inet.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "transport/message/message.h"
 #include "rpcrdma/xchar.h"
@@ -28,8 +29,7 @@ void rt_connprop_threshold(struct rt_conn *c)
 	uint32_t n = c->inst->cfg.send_size;
 
 	rt_assert_strand(c);
-	if (n > c->theirs.recv_size)
-		n = c->theirs.recv_size;
+	n = MIN(n, c->theirs.recv_size);
 	if (c->send_limit && n > c->send_limit)
 		n = c->send_limit;
 	c->to_peer = n & ~(uint32_t)3;
@@ -63,8 +63,7 @@ static size_t longest(const struct rt_conn *c)
 
 	if (!c->first_sent)
 		n = WIRE_FIRST_MESSAGE_MAX;
-	if (n > c->theirs.recv_size)
-		n = c->theirs.recv_size;
+	n = MIN(n, c->theirs.recv_size);
 	return n & ~(size_t)3;
 }
 
@@ -183,8 +182,7 @@ static void apply(struct rt_properties *p, const struct wire_prop *v)
 		n = wire_prop_u32(v, WIRE_DEFAULT_INLINE);
 		/* A least size: each Receive takes a first message (4.3), so
 		 * they are longer than that [A13]. */
-		p->recv_size =
-			n < WIRE_FIRST_MESSAGE_MAX ? WIRE_FIRST_MESSAGE_MAX : n;
+		p->recv_size = MAX(n, WIRE_FIRST_MESSAGE_MAX);
 		break;
 	case RDMA2_PROPID_RSSIZ:
 		p->segment_size = wire_prop_u32(v, WIRE_DEFAULT_SEGMENT_SIZE);

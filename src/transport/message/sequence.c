@@ -5,6 +5,7 @@
  * Runner only.
  */
 #include <string.h>
+#include <sys/param.h>
 
 #include "transport/message/message.h"
 
@@ -77,8 +78,7 @@ bool rt_sequence_append(struct rt_conn *c, const uint8_t *data, size_t len)
 		}
 		p = &s->piece[s->npieces - 1];
 		n = room - s->tail_used;
-		if (n > len)
-			n = len;
+		n = MIN(n, len);
 		memcpy((uint8_t *)p->addr + p->len, data, n);
 		p->len += n;
 		s->tail_used += n;

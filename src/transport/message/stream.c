@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "transport/message/message.h"
 
@@ -47,8 +48,7 @@ static bool cursor_take(struct cursor *k, size_t want, struct rt_piece *got)
 	got->addr = (uint8_t *)k->piece[k->at].addr + k->off;
 	got->mr = k->piece[k->at].mr;
 	got->len = k->piece[k->at].len - k->off;
-	if (got->len > want)
-		got->len = want;
+	got->len = MIN(got->len, want);
 	k->off += got->len;
 	return true;
 }
@@ -121,9 +121,7 @@ static bool usable(const struct rt_conn *c, const struct rt_piece *p)
 
 static unsigned int max_sge(const struct rt_conn *c)
 {
-	unsigned int n = c->inst->limits->max_sge;
-
-	return n < RT_SGE ? n : RT_SGE;
+	return MIN(c->inst->limits->max_sge, RT_SGE);
 }
 
 /* Memory to copy @n octets into, or fewer, if not @all must be in one buffer:

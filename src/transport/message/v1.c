@@ -8,13 +8,9 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "transport/message/message.h"
-
-static uint32_t smaller(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
 
 void rt_version1_settled(struct rt_conn *c)
 {
@@ -28,9 +24,9 @@ void rt_version1_settled(struct rt_conn *c)
 	c->remote_invalidation = ours.remote_invalidation &&
 				 c->msg.private.remote_invalidation;
 	/* RFC 8797 4.2, each way. */
-	c->to_peer = smaller(ours.send_size, c->msg.private.recv_size) &
+	c->to_peer = MIN(ours.send_size, c->msg.private.recv_size) &
 		     ~(uint32_t)3;
-	c->from_peer = smaller(ours.recv_size, c->msg.private.send_size);
+	c->from_peer = MIN(ours.recv_size, c->msg.private.send_size);
 	c->ours.send_size = ours.send_size;
 	c->ours.recv_size = ours.recv_size;
 	rt_receives_size(c, c->ours.recv_size);
@@ -40,8 +36,7 @@ void rt_version1_settled(struct rt_conn *c)
 	 * RFC 8167 5.3, 6: reverse Calls go inline; whether the client can take
 	 * one is for the upper layers to know [G5].
 	 */
-	if (c->ours.reverse > RDMA2_RVRSDIR_SIMPLE)
-		c->ours.reverse = RDMA2_RVRSDIR_SIMPLE;
+	c->ours.reverse = MIN(c->ours.reverse, RDMA2_RVRSDIR_SIMPLE);
 	c->theirs.reverse = c->server ? RDMA2_RVRSDIR_SIMPLE :
 					RDMA2_RVRSDIR_NONE;
 	c->theirs.complete = true;

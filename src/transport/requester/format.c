@@ -116,10 +116,8 @@ static int expose_sink(struct rt_conn *c, struct rt_request_priv *rq,
 static int offer_writes(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	rq->nwrites = rq->pub.nsinks;
-	if (rq->nwrites > c->inst->cfg.call_write_chunks)
-		rq->nwrites = c->inst->cfg.call_write_chunks;
-	if (rq->nwrites > rq->max_writes)
-		rq->nwrites = rq->max_writes;
+	rq->nwrites = MIN(rq->nwrites, c->inst->cfg.call_write_chunks);
+	rq->nwrites = MIN(rq->nwrites, rq->max_writes);
 	for (unsigned int i = 0; i < rq->nwrites; i++) {
 		struct rt_sink *s = &rq->pub.sinks[i];
 		unsigned int first = rq->nsegs;
@@ -196,8 +194,7 @@ static int offer_reply(struct rt_conn *c, struct rt_request_priv *rq)
 	if (cfg->call_format == RT_FORMAT_AUTO && trusts_continuation(c, rq) &&
 	    max <= (size_t)cfg->max_fragments * (room - RT_MIDDLE_LEN))
 		return 0;
-	if (max > FAB_POOL_MAX_BUF)
-		max = FAB_POOL_MAX_BUF;
+	max = MIN(max, FAB_POOL_MAX_BUF);
 	if (max > cfg->max_message)
 		max = cfg->max_message & ~(size_t)3;
 	/* What it had when it went before may still be open. */

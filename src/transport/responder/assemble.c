@@ -6,6 +6,7 @@
  * Runner only.
  */
 #include <string.h>
+#include <sys/param.h>
 
 #include "transport/responder/responder.h"
 
@@ -48,8 +49,7 @@ bool rt_call_assemble(struct rt_call_priv *call)
 			struct rt_piece *p;
 			size_t n = call->base[at].len - off;
 
-			if (n > want)
-				n = want;
+			n = MIN(n, want);
 			if (n) {
 				if (pub->npieces == RT_MAX_PIECES)
 					return false;

@@ -4,6 +4,8 @@
  *
  * Runner only.
  */
+#include <sys/param.h>
+
 #include "transport/responder/responder.h"
 
 /* Positions that cannot be reached. */
@@ -58,7 +60,7 @@ bool rt_call_may_read(struct rt_conn *c, struct rt_call_priv *call, bool *torn,
 		return true;
 	err->code = vet(c, call, torn, &max);
 	/* 7.3.1: as many as there may be for this Call. */
-	err->max_chunks = max < most ? max : most;
+	err->max_chunks = MIN(max, most);
 	if (many && err->code != RDMA2_ERR_READ_CHUNKS)
 		*err = (struct wire_error){ .code = RDMA2_ERR_READ_CHUNKS,
 					    .max_chunks = most };

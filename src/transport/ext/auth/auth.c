@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "transport/ext/auth/auth.h"
 
@@ -31,8 +32,7 @@ static size_t part(struct rt_conn *c, size_t room, const uint8_t **part)
 	if (!a->out)
 		return 0;
 	n = a->out_len - a->out_at;
-	if (n > room)
-		n = room;
+	n = MIN(n, room);
 	*part = a->out + a->out_at;
 	a->out_at += n;
 	rt_auth_announce(c);

@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "transport/ext/rtr/rtr.h"
 
@@ -328,8 +329,7 @@ static bool plan(struct rt_conn *c, struct rt_call_priv *call)
 	unsigned int cut[RT_MAX_CHUNKS], n = 0;
 	unsigned int max = cfg->max_transmissions;
 
-	if (max > x->rsbuf)
-		max = x->rsbuf;
+	max = MIN(max, x->rsbuf);
 	if (!(rtr(c)->theirs.support & RTRS_XCONT))
 		max = 1;
 	for (unsigned int i = 0; i < x->nwants; i++) {

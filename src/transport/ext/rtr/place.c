@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "transport/ext/rtr/rtr.h"
 
@@ -67,14 +68,12 @@ static bool try_plan(const struct rt_rtr_layout *l, size_t room, size_t head,
 		return false;
 	p->room = room;
 	p->pay0 = (room - head) & ~(size_t)3;
-	if (p->pay0 > payload)
-		p->pay0 = payload;
+	p->pay0 = MIN(p->pay0, payload);
 	end = head + p->pay0;
 	for (left = payload - p->pay0; left; x++) {
 		size_t part = (room - WIRE_XMTCONT_LEN) & ~(size_t)3;
 
-		if (part > left)
-			part = left;
+		part = MIN(part, left);
 		left -= part;
 		end = WIRE_XMTCONT_LEN + part;
 	}
@@ -94,8 +93,7 @@ static bool try_plan(const struct rt_rtr_layout *l, size_t room, size_t head,
 			target_at(l, k, &off, &len);
 			if (off < end)
 				continue; /* taken by the payload */
-			if (len > left)
-				len = left;
+			len = MIN(len, left);
 			if (off + len > room) {
 				k = l->targets - 1; /* on to the next */
 				continue;
@@ -152,8 +150,7 @@ static int slice(struct rt_out *to, const struct rt_piece *pieces,
 		}
 		n -= skip;
 		skip = 0;
-		if (n > len)
-			n = len;
+		n = MIN(n, len);
 		len -= n;
 		if (last && last->mr == p->mr &&
 		    (uint8_t *)last->addr + last->len == addr) {
@@ -173,7 +170,7 @@ static int pad(const struct rt_conn *c, struct rt_out *to, size_t len)
 	int rc = 0;
 
 	while (len && !rc) {
-		size_t n = len < RT_RTR_ZEROS ? len : RT_RTR_ZEROS;
+		size_t n = MIN(len, RT_RTR_ZEROS);
 
 		rc = rt_out_add(to, z->addr, n, z->mr);
 		len -= n;
@@ -193,8 +190,7 @@ int rt_rtr_fill(struct rt_conn *c, struct rt_rtr_plan *p, struct rt_out *pay,
 
 	rt_assert_strand(c);
 	rt_out_init(to);
-	if (n > room)
-		n = room;
+	n = MIN(n, room);
 	rc = slice(to, pay->piece, pay->npieces, pay->off, n);
 	pay->off += n;
 	*pslen = n;
@@ -212,8 +208,7 @@ int rt_rtr_fill(struct rt_conn *c, struct rt_rtr_plan *p, struct rt_out *pay,
 		if (off / l->targets != g->xnum)
 			break;
 		target_at(l, (uint32_t)(off % l->targets), &off, &len);
-		if (len > cut->length - g->done)
-			len = cut->length - g->done;
+		len = MIN(len, cut->length - g->done);
 		rc = off < at ? -EMSGSIZE : pad(c, to, off - at);
 		if (!rc)
 			rc = slice(to, &cuts->piece[cut->first], cut->npieces,
@@ -257,8 +252,7 @@ static uint32_t not_reached(const struct rt_rtr_layout *l, uint32_t x,
  */
 static uint32_t bad_number(struct wire_repterr *err, uint32_t k, uint32_t end)
 {
-	if (end > k)
-		end = k;
+	end = MIN(end, k);
 	if (!end)
 		return UINT32_MAX;
 	return bad_range(err, OPTRERR_BADTBSN, k, 0, end - 1);
@@ -291,8 +285,7 @@ uint32_t rt_rtr_locate(const struct rt_conn *c, const struct wire_xitem *item,
 		part = &g->part[k / l->targets];
 		at = RT_RTR_HEAD + (size_t)(k % l->targets) * RT_RTR_SEGMENT +
 		     offset;
-		if (n > left)
-			n = left;
+		n = MIN(n, left);
 		if (at + n > part->len)
 			return bad_number(err, k,
 					  not_reached(l, k / l->targets,

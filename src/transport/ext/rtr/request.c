@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "transport/ext/rtr/rtr.h"
 
@@ -30,8 +31,7 @@ static unsigned int wanted(const struct rt_conn *c, struct rt_request_priv *rq)
 	struct rt_rtr_out *x = rtr_out(rq);
 	unsigned int n = rq->pub.nsinks;
 
-	if (n > c->inst->cfg.call_write_chunks)
-		n = c->inst->cfg.call_write_chunks;
+	n = MIN(n, c->inst->cfg.call_write_chunks);
 	while (n && !rq->pub.sinks[n - 1].addr)
 		n--;
 	/* An empty sink: in the stream, however long. */
@@ -98,8 +98,7 @@ static unsigned int response(const struct rt_conn *c,
 	/* The peer may send less in one than we take. */
 	if (c->theirs.send_size && room > c->theirs.send_size)
 		room = c->theirs.send_size;
-	if (limit > rtr(c)->theirs.respsxlim)
-		limit = rtr(c)->theirs.respsxlim;
+	limit = MIN(limit, rtr(c)->theirs.respsxlim);
 	for (unsigned int i = 0; i < x->nwants; i++) {
 		items[i] = (struct wire_xitem_desc){ .type = XMPTYPE_TBSN };
 		if (!rq->pub.sinks[i].addr)
@@ -126,8 +125,7 @@ static bool place(struct rt_conn *c, struct rt_request_priv *rq)
 	unsigned int limit = c->inst->cfg.max_transmissions;
 	struct description k;
 
-	if (limit > rtr(c)->theirs.reqrxlim)
-		limit = rtr(c)->theirs.reqrxlim;
+	limit = MIN(limit, rtr(c)->theirs.reqrxlim);
 	if (!(rtr(c)->theirs.support & RTRS_XCONT))
 		limit = 1;
 	/* 4.3: without the credits there are other ways. */
