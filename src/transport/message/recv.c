@@ -11,23 +11,50 @@
 
 #include "transport/message/message.h"
 
-/* ---- Order of messages ----------------------------------------------------- */
+/* ---- Header types ------------------------------------------------------ */
+
+static enum rt_event classify(uint32_t htype)
+{
+	switch (htype) {
+	case RDMA2_ERROR:
+		return EV_MSG_ERROR;
+	case RDMA2_GRANT:
+		return EV_MSG_GRANT;
+	case RDMA2_CONNPROP_MIDDLE:
+	case RDMA2_CONNPROP_FINAL:
+		return EV_MSG_PROPS;
+	case RDMA2_CALL_EXTERNAL:
+	case RDMA2_CALL_MIDDLE:
+	case RDMA2_CALL_INLINE:
+		return EV_MSG_CALL;
+	case RDMA2_REPLY_EXTERNAL:
+	case RDMA2_REPLY_MIDDLE:
+	case RDMA2_REPLY_INLINE:
+		return EV_MSG_REPLY;
+	default:
+		/* What is not known has not been decoded. */
+		return EV_MSG_EXT;
+	}
+}
 
 static bool is_reply(uint32_t htype)
 {
-	return htype == RDMA2_REPLY_EXTERNAL || htype == RDMA2_REPLY_MIDDLE ||
-	       htype == RDMA2_REPLY_INLINE;
+	return classify(htype) == EV_MSG_REPLY;
 }
 
 static bool is_call(uint32_t htype)
 {
-	return htype == RDMA2_CALL_EXTERNAL || htype == RDMA2_CALL_MIDDLE ||
-	       htype == RDMA2_CALL_INLINE;
+	return classify(htype) == EV_MSG_CALL;
 }
 
 static bool is_middle(uint32_t htype)
 {
 	return htype == RDMA2_CALL_MIDDLE || htype == RDMA2_REPLY_MIDDLE;
+}
+
+static bool is_inline(uint32_t htype)
+{
+	return htype == RDMA2_CALL_INLINE || htype == RDMA2_REPLY_INLINE;
 }
 
 /* The extension that the message is of, if it may come; NULL: of none. */
@@ -42,6 +69,8 @@ static const struct rt_ext *ext_of(const struct rt_conn *c, uint32_t htype)
 	return NULL;
 }
 
+/* ---- Order of messages ------------------------------------------------- */
+
 /* Is it for that direction? */
 static bool directed(const struct rt_conn *c, uint32_t htype, bool reply)
 {
@@ -50,11 +79,6 @@ static bool directed(const struct rt_conn *c, uint32_t htype, bool reply)
 	if (x && x->directed)
 		return x->directed(c, htype, reply);
 	return reply ? is_reply(htype) : is_call(htype);
-}
-
-static bool is_inline(uint32_t htype)
-{
-	return htype == RDMA2_CALL_INLINE || htype == RDMA2_REPLY_INLINE;
 }
 
 /*
@@ -185,30 +209,6 @@ static void fragment(struct rt_conn *c, const struct wire_msg *m,
 		c->responder->call(c, m, w, s->active ? s : NULL);
 	if (s->active)
 		rt_sequence_reset(c);
-}
-
-static enum rt_event classify(uint32_t htype)
-{
-	switch (htype) {
-	case RDMA2_ERROR:
-		return EV_MSG_ERROR;
-	case RDMA2_GRANT:
-		return EV_MSG_GRANT;
-	case RDMA2_CONNPROP_MIDDLE:
-	case RDMA2_CONNPROP_FINAL:
-		return EV_MSG_PROPS;
-	case RDMA2_CALL_EXTERNAL:
-	case RDMA2_CALL_MIDDLE:
-	case RDMA2_CALL_INLINE:
-		return EV_MSG_CALL;
-	case RDMA2_REPLY_EXTERNAL:
-	case RDMA2_REPLY_MIDDLE:
-	case RDMA2_REPLY_INLINE:
-		return EV_MSG_REPLY;
-	default:
-		/* What is not known has not been decoded. */
-		return EV_MSG_EXT;
-	}
 }
 
 static void bad_message(struct rt_conn *c, const struct wire_prefix *p,
