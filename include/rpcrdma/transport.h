@@ -463,19 +463,21 @@ int rt_run(struct rt_instance *inst, unsigned int n, int timeout_ms);
 /* Make rt_run of poller @n return soon. Any thread. */
 void rt_wake(struct rt_instance *inst, unsigned int n);
 
-/*
- * Totals of all connections, ended ones included. @connections: how many there
- * are; as for Max_Connections, those that have ended do not count. Any thread.
- */
-void rt_stats_total(struct rt_instance *inst, struct rt_stats *out,
-		    unsigned int *connections, uint64_t *accepted);
-/* Connections that were refused at their start or for their version, and those
- * that ended before they were any: who came was no RDMA client, or was too slow.
- * Any thread. */
-void rt_refused_total(struct rt_instance *inst, uint64_t *refused,
-		      uint64_t *failed_starts);
-void rt_stages_total(struct rt_instance *inst, struct rt_stages *out);
-void rt_classes_total(struct rt_instance *inst, struct rt_classes *out);
+/* Of all connections, ended ones included. */
+struct rt_totals {
+	struct rt_stats stats;
+	struct rt_stages stages;
+	struct rt_classes classes;
+	/* That there are; as for Max_Connections, those that have ended do not
+	 * count. */
+	unsigned int connections;
+	uint64_t accepted;
+	uint64_t refused; /* at their start, or for their version */
+	/* Ended before they were any: who came was no RDMA client, or too slow. */
+	uint64_t failed_starts;
+};
+/* Any thread. */
+void rt_totals(struct rt_instance *inst, struct rt_totals *out);
 /* Call @fn for each connection, under the instance's connection lock. */
 void rt_for_each_conn(struct rt_instance *inst,
 		      void (*fn)(const struct rt_conn_info *info, void *arg),

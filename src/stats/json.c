@@ -226,14 +226,9 @@ void stats_json(FILE *f, const struct stats_source *src)
 	struct put_conns pc = { .f = f, .comma = "" };
 	struct fab_pool_stats pool;
 	struct fab_share_stats shared;
-	struct rt_classes classes;
-	struct rt_stages stages;
-	struct rt_stats total;
-	unsigned int connections;
-	uint64_t accepted, refused, failed_starts;
+	struct rt_totals total;
 
-	rt_refused_total(src->inst, &refused, &failed_starts);
-	rt_stats_total(src->inst, &total, &connections, &accepted);
+	rt_totals(src->inst, &total);
 	fab_pool_get_stats(rt_instance_pool(src->inst), &pool);
 
 	fputs("{\"program\": ", f);
@@ -255,14 +250,13 @@ void stats_json(FILE *f, const struct stats_source *src)
 		"],\n \"connections_now\": %u, \"connections_accepted\": %" PRIu64
 		", \"connections_refused\": %" PRIu64
 		", \"failed_starts\": %" PRIu64 ",\n \"totals\": ",
-		connections, accepted, refused, failed_starts);
-	put_stats(f, &total);
-	rt_stages_total(src->inst, &stages);
+		total.connections, total.accepted, total.refused,
+		total.failed_starts);
+	put_stats(f, &total.stats);
 	fputs(",\n \"stages\": ", f);
-	put_stages(f, &stages);
-	rt_classes_total(src->inst, &classes);
+	put_stages(f, &total.stages);
 	fputs(",\n \"operations\": ", f);
-	put_classes(f, &classes);
+	put_classes(f, &total.classes);
 	fprintf(f,
 		",\n \"pool\": {\"bytes_held\": %zu, \"bytes_huge\": %zu, "
 		"\"bytes_in_use\": %zu, "

@@ -416,8 +416,7 @@ void rt_pair_run(struct rt_pair *p)
 
 void rt_pair_close(struct rt_pair *p)
 {
-	unsigned int left = 1;
-	struct rt_stats s;
+	struct rt_totals t;
 
 	if (p->client)
 		rt_conn_close(p->client, false);
@@ -431,14 +430,14 @@ void rt_pair_close(struct rt_pair *p)
 		rt_call_drop(p->held[i]);
 	p->nheld = 0;
 	rt_pair_run(p);
-	rt_stats_total(p->server_inst, &s, &left, NULL);
-	if (left) {
-		fprintf(stderr, "%u server connections left\n", left);
+	rt_totals(p->server_inst, &t);
+	if (t.connections) {
+		fprintf(stderr, "%u server connections left\n", t.connections);
 		abort();
 	}
-	rt_stats_total(p->client_inst, &s, &left, NULL);
-	if (left) {
-		fprintf(stderr, "%u client connections left\n", left);
+	rt_totals(p->client_inst, &t);
+	if (t.connections) {
+		fprintf(stderr, "%u client connections left\n", t.connections);
 		abort();
 	}
 	CU_ASSERT_EQUAL(p->watch.faults, 0);
@@ -629,24 +628,24 @@ bool rt_rpc_trip(struct rt_pair *p, struct rt_conn *from, uint32_t xid,
 
 struct rt_stats rt_pair_stats(struct rt_instance *inst)
 {
-	struct rt_stats s;
+	struct rt_totals t;
 
-	rt_stats_total(inst, &s, NULL, NULL);
-	return s;
+	rt_totals(inst, &t);
+	return t.stats;
 }
 
 /* All classes together. */
 static struct rt_class classes(struct rt_instance *inst)
 {
 	struct rt_class sum = { 0 };
-	struct rt_classes k;
+	struct rt_totals t;
 
-	rt_classes_total(inst, &k);
+	rt_totals(inst, &t);
 	for (unsigned int i = 0; i < RT_CLASSES; i++) {
-#define ADD(name, help) sum.name += k.of[i].name;
+#define ADD(name, help) sum.name += t.classes.of[i].name;
 		RT_CLASS_COUNTERS(ADD)
 #undef ADD
-		rt_histogram_sum(&sum.turn, &k.of[i].turn);
+		rt_histogram_sum(&sum.turn, &t.classes.of[i].turn);
 	}
 	return sum;
 }

@@ -221,8 +221,7 @@ static void outlive(void)
 {
 	struct rt_conn_info info;
 	struct rt_conn *held;
-	unsigned int n = 1;
-	struct rt_stats s;
+	struct rt_totals t;
 	struct rt_pair p;
 	struct rt_rpc r;
 
@@ -238,9 +237,9 @@ static void outlive(void)
 	rt_pair_run(&p);
 	CU_ASSERT_TRUE(r.done && p.server_closed);
 	rt_rpc_free(&r);
-	rt_stats_total(p.server_inst, &s, &n, NULL);
-	CU_ASSERT_EQUAL(n, 0);
-	CU_ASSERT_EQUAL(s.calls_received, 1);
+	rt_totals(p.server_inst, &t);
+	CU_ASSERT_EQUAL(t.connections, 0);
+	CU_ASSERT_EQUAL(t.stats.calls_received, 1);
 	CU_ASSERT_EQUAL(rt_instance_shutdown(p.server_inst, 600000, true), 0);
 	CU_ASSERT_EQUAL(rt_instance_shutdown(p.client_inst, 600000, true), 0);
 	CU_ASSERT_FALSE(rt_instance_held(p.client_inst));

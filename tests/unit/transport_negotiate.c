@@ -355,7 +355,7 @@ static void server_answers(void)
 static void ends(struct rt_raw *r, int error, const char *reason,
 		 uint64_t counted)
 {
-	uint64_t refused, failed;
+	struct rt_totals t;
 
 	fab_disconnect(r->fab, false);
 	rt_raw_run(r);
@@ -363,8 +363,8 @@ static void ends(struct rt_raw *r, int error, const char *reason,
 	CU_ASSERT_EQUAL(r->p.server_error, error);
 	if (reason)
 		CU_ASSERT_STRING_EQUAL(r->p.server_reason, reason);
-	rt_refused_total(r->p.server_inst, &refused, &failed);
-	CU_ASSERT_EQUAL(refused, counted);
+	rt_totals(r->p.server_inst, &t);
+	CU_ASSERT_EQUAL(t.refused, counted);
 }
 
 /* A client whose version is not spoken: that is why it went. */

@@ -25,18 +25,18 @@ static uint64_t count(const struct rt_histogram *h)
 /* How many Calls @stage has counted in all of @inst. */
 static uint64_t of(struct rt_instance *inst, enum rt_stage stage)
 {
-	struct rt_stages s;
+	struct rt_totals t;
 
-	rt_stages_total(inst, &s);
-	return count(&s.stage[stage]);
+	rt_totals(inst, &t);
+	return count(&t.stages.stage[stage]);
 }
 
 static uint64_t sum(struct rt_instance *inst, enum rt_stage stage)
 {
-	struct rt_stages s;
+	struct rt_totals t;
 
-	rt_stages_total(inst, &s);
-	return s.stage[stage].sum;
+	rt_totals(inst, &t);
+	return t.stages.stage[stage].sum;
 }
 
 static void pause_ns(void)
@@ -170,7 +170,7 @@ static void begin(void)
 static void totals(void)
 {
 	struct rt_conn_info info;
-	struct rt_stages before, after;
+	struct rt_totals before, after;
 	struct rt_pair p;
 	struct rt_rpc r;
 
@@ -188,23 +188,25 @@ static void totals(void)
 	CU_ASSERT_EQUAL(of(p.client_inst, RT_STAGE_answer), 1);
 
 	rt_conn_info(p.server, &info);
-	rt_stages_total(p.server_inst, &before);
-	CU_ASSERT_FALSE(memcmp(&info.stages, &before, sizeof(before)));
+	rt_totals(p.server_inst, &before);
+	CU_ASSERT_FALSE(
+		memcmp(&info.stages, &before.stages, sizeof(info.stages)));
 	rt_conn_close(p.client, false);
 	rt_pair_run(&p);
 	CU_ASSERT_TRUE(p.server_closed);
-	rt_stages_total(p.server_inst, &after);
-	CU_ASSERT_FALSE(memcmp(&before, &after, sizeof(before)));
+	rt_totals(p.server_inst, &after);
+	CU_ASSERT_FALSE(
+		memcmp(&before.stages, &after.stages, sizeof(info.stages)));
 	rt_pair_close(&p);
 }
 
 static const struct rt_class *class_in(struct rt_instance *inst,
 				       unsigned int op_class)
 {
-	static struct rt_classes k;
+	static struct rt_totals t;
 
-	rt_classes_total(inst, &k);
-	return &k.of[op_class];
+	rt_totals(inst, &t);
+	return &t.classes.of[op_class];
 }
 
 static void counted(struct rt_instance *inst, unsigned int op_class, uint64_t n,
@@ -241,7 +243,7 @@ static void classes(void)
 {
 	struct rt_config small = { .recv_size = 1024 };
 	struct rt_conn_info info;
-	struct rt_classes before, after;
+	struct rt_totals before, after;
 	uint64_t call, head;
 	struct rt_pair p;
 	struct rt_rpc r;
@@ -289,14 +291,16 @@ static void classes(void)
 		counted(p.server_inst, k, 0, 0, 0, 0, 0);
 
 	rt_conn_info(p.server, &info);
-	rt_classes_total(p.server_inst, &before);
-	CU_ASSERT_FALSE(memcmp(&info.classes, &before, sizeof(before)));
+	rt_totals(p.server_inst, &before);
+	CU_ASSERT_FALSE(
+		memcmp(&info.classes, &before.classes, sizeof(info.classes)));
 	rt_conn_close(p.client, true);
 	rt_pair_run(&p);
 	CU_ASSERT_TRUE(p.server_closed && r.done);
 	rt_rpc_free(&r);
-	rt_classes_total(p.server_inst, &after);
-	CU_ASSERT_FALSE(memcmp(&before, &after, sizeof(before)));
+	rt_totals(p.server_inst, &after);
+	CU_ASSERT_FALSE(
+		memcmp(&before.classes, &after.classes, sizeof(info.classes)));
 	rt_pair_close(&p);
 }
 

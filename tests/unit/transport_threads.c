@@ -287,12 +287,10 @@ static void *reader(void *arg)
 		loop_make_foreign();
 	while (!t.stop_stats) {
 		for (unsigned int i = 0; i < 2; i++) {
-			struct rt_stats s;
-			unsigned int n;
-			uint64_t accepted;
+			struct rt_totals totals;
 
 			rt_for_each_conn(t.inst[i], look, &sum);
-			rt_stats_total(t.inst[i], &s, &n, &accepted);
+			rt_totals(t.inst[i], &totals);
 		}
 		usleep(1000);
 	}

@@ -23,11 +23,10 @@ static void run_server(void)
 
 static unsigned int server_conns(void)
 {
-	struct rt_stats s;
-	unsigned int n;
+	struct rt_totals t;
 
-	rt_stats_total(p.server_inst, &s, &n, NULL);
-	return n;
+	rt_totals(p.server_inst, &t);
+	return t.connections;
 }
 
 /*

@@ -16,11 +16,8 @@
 
 static uint64_t seen(struct rt_raw *r)
 {
-	struct rt_stats s;
-	unsigned int connections;
-	uint64_t accepted;
+	struct rt_stats s = rt_pair_stats(r->p.server_inst);
 
-	rt_stats_total(r->p.server_inst, &s, &connections, &accepted);
 	return s.dropped + s.errors_sent;
 }
 
@@ -103,11 +100,8 @@ static void paced(void)
 
 static uint64_t grants(struct rt_raw *r)
 {
-	struct rt_stats s;
-	unsigned int connections;
-	uint64_t accepted;
+	struct rt_stats s = rt_pair_stats(r->p.server_inst);
 
-	rt_stats_total(r->p.server_inst, &s, &connections, &accepted);
 	return s.grants_received;
 }
 

@@ -217,11 +217,7 @@ struct rt_instance {
 	struct cds_list_head listeners;
 	unsigned int next_poller;
 	uint64_t next_id;
-	uint64_t accepted, refused;
-	/* Totals of connections that are gone. */
-	struct rt_stats ended;
-	struct rt_stages ended_stages;
-	struct rt_classes ended_classes;
+	struct rt_totals totals; /* of those that are gone; totals.c */
 	/* Servers met with version 1 for a time [B6]. */
 	struct rt_old_server {
 		struct sockaddr_storage addr;

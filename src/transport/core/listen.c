@@ -83,7 +83,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		goto reject;
 	}
 	pthread_mutex_lock(&inst->lock);
-	inst->accepted++;
+	inst->totals.accepted++;
 	pthread_mutex_unlock(&inst->lock);
 	pthread_mutex_lock(&c->info_lock);
 	c->info.local = fi.local;
