@@ -82,6 +82,7 @@ bool rt_error_post(struct rt_conn *c)
 	size_t n;
 
 	rt_assert_strand(c);
+	assert(c->nerrors);
 	if (!w)
 		return false;
 	n = encode_error(c, e, w->buf->addr);

@@ -142,6 +142,7 @@ void rt_request_finish(struct rt_conn *c, struct rt_request_priv *rq,
 
 static void pending_less(struct rt_conn *c, struct rt_request_priv *rq)
 {
+	assert(rq->sends_pending);
 	rq->sends_pending--;
 	if (rq->sends_pending)
 		return;

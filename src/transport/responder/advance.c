@@ -304,6 +304,7 @@ static void read_done(struct rt_conn *c, struct rt_work *w,
 	struct rt_call_priv *call = w->owner;
 
 	rt_work_put(c, w);
+	assert(call->reads_pending && c->resp.calls_reading);
 	call->reads_pending--;
 	/* What is under way when the connection ends goes no further. */
 	if (!rt_work_ok(wc) || c->state >= RT_CLOSING)

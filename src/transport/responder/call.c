@@ -115,9 +115,10 @@ void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)
 		c->calls_upper--;
 	if (call->stage == RT_CALL_UPPER && !waiting)
 		rt_executing_add(c, -1);
+	assert(!call->pub.reverse || c->calls_reverse);
 	if (call->pub.reverse)
 		c->calls_reverse--;
-	assert(c->calls_all >= c->credit.holding);
+	assert(c->calls_all && c->calls_all >= c->credit.holding);
 	assert(call->posted_first || c->credit.holding);
 	if (!call->posted_first)
 		c->credit.holding--;

@@ -285,6 +285,7 @@ static void queue(struct rt_conn *c, struct rt_call_priv *call)
 /* The first message of a Reply. */
 static void begin(struct rt_conn *c, struct rt_call_priv *call)
 {
+	assert(c->credit.holding);
 	call->posted_first = true;
 	cds_list_del(&call->going.queue);
 	/* The Call's credit is told back in this very message. Not later: the

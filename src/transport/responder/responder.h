@@ -113,6 +113,7 @@ static inline void rt_executing_add(struct rt_conn *c, int n)
 	unsigned int was = atomic_load_explicit(&c->resp.calls_executing,
 						memory_order_relaxed);
 
+	assert(n >= 0 || was);
 	atomic_store_explicit(&c->resp.calls_executing, was + (unsigned int)n,
 			      memory_order_relaxed);
 }
