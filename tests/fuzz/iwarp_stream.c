@@ -413,7 +413,7 @@ static void begin(struct peer *t, uint8_t set)
 		c->can_write = true;
 		iw_startup_done(c);
 	} else {
-		c->state = ST_REQUESTED;
+		c->state = IW_ST_REQUESTED;
 		c->peer_rev = 1;
 		c->peer_ird = c->peer_ord = 4;
 		FUZZ_CHECK(!fab_accept(t->c, NULL));

@@ -72,7 +72,7 @@ int iw_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 	if (rc)
 		return rc;
 	c->active = true;
-	c->state = ST_IDLE;
+	c->state = IW_ST_IDLE;
 	c->ev.ready = ready;
 	c->ev.user = user;
 	*out = &c->ev.fab;
@@ -126,11 +126,11 @@ int iw_conn_event(struct fab_events *ev, struct fab_source *src,
 	unsigned int bits = 0;
 
 	if (events & EPOLLIN)
-		bits |= EV_IN;
+		bits |= IW_EV_IN;
 	if (events & EPOLLOUT)
-		bits |= EV_OUT;
+		bits |= IW_EV_OUT;
 	if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
-		bits |= EV_HUP;
+		bits |= IW_EV_HUP;
 	return fab_ev_conn_tell(&c->ev, bits);
 }
 
@@ -150,7 +150,8 @@ void iw_conn_expired(struct fab_timer *t, unsigned int kind)
 {
 	struct iw_conn *c = container_of(t, struct iw_conn, ev.timer);
 
-	fab_ev_conn_tell(&c->ev, kind == TIMER_LINGER ? EV_LINGER : EV_STARTUP);
+	fab_ev_conn_tell(&c->ev, kind == IW_TIMER_LINGER ? IW_EV_LINGER :
+							   IW_EV_STARTUP);
 }
 
 /* ---- Completions ----------------------------------------------------- */
@@ -183,9 +184,9 @@ static int take_completions(struct iw_conn *c, struct fab_wc *wc, int n)
 /* It is to end: close the socket, and give back all work. */
 static void settle(struct iw_conn *c)
 {
-	if (c->state != ST_ENDING)
+	if (c->state != IW_ST_ENDING)
 		return;
-	c->state = ST_DEAD;
+	c->state = IW_ST_DEAD;
 	if (c->fd >= 0)
 		close(c->fd);
 	c->fd = -1;
@@ -206,11 +207,11 @@ static void terminate_progress(struct iw_conn *c)
 {
 	size_t budget = IW_TURN_BYTES;
 
-	if (c->state == ST_TERMINATING) {
+	if (c->state == IW_ST_TERMINATING) {
 		iw_tx_push(c, &budget);
-		if (c->state == ST_TERMINATING && c->tx.cur == c->tx.niov) {
+		if (c->state == IW_ST_TERMINATING && c->tx.cur == c->tx.niov) {
 			send_fin(c);
-			c->state = ST_LINGER;
+			c->state = IW_ST_LINGER;
 			/* Nothing refers to lent memory any more. */
 			flush_all(c);
 		}
@@ -221,7 +222,7 @@ static void terminate_progress(struct iw_conn *c)
 /* Orderly end from this side: all sent and all responses in, then our FIN. */
 static void closing_progress(struct iw_conn *c)
 {
-	if (c->state == ST_CLOSING && iw_tx_idle(c) && !c->orq_count)
+	if (c->state == IW_ST_CLOSING && iw_tx_idle(c) && !c->orq_count)
 		send_fin(c);
 }
 
@@ -232,34 +233,34 @@ void iw_disconnect(struct fab_conn *fc, bool abort)
 	size_t budget = IW_TURN_BYTES;
 
 	switch (c->state) {
-	case ST_IDLE:
-	case ST_REQUESTED:
-	case ST_REJECTED:
-	case ST_ENDING:
-	case ST_DEAD:
+	case IW_ST_IDLE:
+	case IW_ST_REQUESTED:
+	case IW_ST_REJECTED:
+	case IW_ST_ENDING:
+	case IW_ST_DEAD:
 		return;
-	case ST_CONNECTING:
+	case IW_ST_CONNECTING:
 	case ST_AWAIT_REPLY:
-	case ST_REPLYING:
+	case IW_ST_REPLYING:
 		iw_end(c, -ECONNABORTED, "ended before it was established");
 		break;
-	case ST_OPEN:
-	case ST_CLOSING:
+	case IW_ST_OPEN:
+	case IW_ST_CLOSING:
 		if (abort) {
 			setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset,
 				   sizeof(reset));
 			iw_end(c, -ECONNABORTED, "ended by this side");
 			break;
 		}
-		if (c->state == ST_CLOSING)
+		if (c->state == IW_ST_CLOSING)
 			return;
-		c->state = ST_CLOSING;
-		iw_timer_start(c, TIMER_LINGER);
+		c->state = IW_ST_CLOSING;
+		iw_timer_start(c, IW_TIMER_LINGER);
 		iw_tx_push(c, &budget);
 		closing_progress(c);
 		break;
-	case ST_TERMINATING:
-	case ST_LINGER:
+	case IW_ST_TERMINATING:
+	case IW_ST_LINGER:
 		if (!abort)
 			return;
 		iw_end(c, c->done.error, c->done.reason);
@@ -277,21 +278,21 @@ static void take_events(struct iw_conn *c)
 
 	if (!ev)
 		return;
-	if (ev & (EV_IN | EV_HUP))
+	if (ev & (IW_EV_IN | IW_EV_HUP))
 		c->can_read = true;
-	if (ev & EV_HUP)
+	if (ev & IW_EV_HUP)
 		c->hup = true;
-	if (ev & (EV_OUT | EV_HUP))
+	if (ev & (IW_EV_OUT | IW_EV_HUP))
 		c->can_write = true;
-	if ((ev & EV_STARTUP) &&
-	    (c->state == ST_CONNECTING || c->state == ST_AWAIT_REPLY ||
-	     c->state == ST_REPLYING))
+	if ((ev & IW_EV_STARTUP) &&
+	    (c->state == IW_ST_CONNECTING || c->state == ST_AWAIT_REPLY ||
+	     c->state == IW_ST_REPLYING))
 		iw_end(c, -ETIMEDOUT, "start-up took too long");
-	if (!(ev & EV_LINGER))
+	if (!(ev & IW_EV_LINGER))
 		return;
-	if (c->state == ST_TERMINATING || c->state == ST_LINGER)
+	if (c->state == IW_ST_TERMINATING || c->state == IW_ST_LINGER)
 		iw_end(c, c->done.error, c->done.reason);
-	else if (c->state == ST_CLOSING)
+	else if (c->state == IW_ST_CLOSING)
 		iw_end(c, -ETIMEDOUT, "the peer did not close in time");
 }
 
@@ -301,10 +302,10 @@ static bool progress(struct iw_conn *c)
 	size_t rx = IW_TURN_BYTES, tx = IW_TURN_BYTES;
 
 	take_events(c);
-	if (c->state == ST_CONNECTING || c->state == ST_AWAIT_REPLY ||
-	    c->state == ST_REPLYING)
+	if (c->state == IW_ST_CONNECTING || c->state == ST_AWAIT_REPLY ||
+	    c->state == IW_ST_REPLYING)
 		iw_startup_progress(c);
-	if (c->state == ST_OPEN || c->state == ST_CLOSING) {
+	if (c->state == IW_ST_OPEN || c->state == IW_ST_CLOSING) {
 		/* Each look but one in a turn finds nothing. */
 		if (c->can_read)
 			iw_rx_progress(c, &rx);
@@ -312,10 +313,10 @@ static bool progress(struct iw_conn *c)
 			iw_tx_push(c, &tx);
 		closing_progress(c);
 	}
-	if (c->state == ST_TERMINATING || c->state == ST_LINGER)
+	if (c->state == IW_ST_TERMINATING || c->state == IW_ST_LINGER)
 		terminate_progress(c);
 	settle(c);
-	return c->state != ST_DEAD && (!rx || !tx);
+	return c->state != IW_ST_DEAD && (!rx || !tx);
 }
 
 int iw_poll(struct fab_conn *fc, struct fab_wc *wc, int n)
@@ -369,7 +370,7 @@ int iw_post(struct fab_conn *fc, struct fab_wr *chain)
 	size_t budget = IW_TURN_BYTES;
 	struct fab_wr *next;
 
-	if (c->state != ST_OPEN && c->state != ST_REPLYING)
+	if (c->state != IW_ST_OPEN && c->state != IW_ST_REPLYING)
 		return -ENOTCONN;
 	for (struct fab_wr *wr = chain; wr; wr = wr->next)
 		if (!wr_valid(c, wr))
@@ -379,7 +380,7 @@ int iw_post(struct fab_conn *fc, struct fab_wr *chain)
 		next = wr->next;
 		wr_append(&c->tx.sq, wr);
 	}
-	if (c->state == ST_OPEN) {
+	if (c->state == IW_ST_OPEN) {
 		iw_tx_push(c, &budget);
 		if (!budget)
 			iw_kick(c);
@@ -393,7 +394,7 @@ int iw_post_recv(struct fab_conn *fc, struct fab_wr *chain)
 	struct iw_conn *c = iw_conn(fc);
 	struct fab_wr *next;
 
-	if (c->state > ST_OPEN)
+	if (c->state > IW_ST_OPEN)
 		return -ENOTCONN;
 	for (struct fab_wr *wr = chain; wr; wr = wr->next)
 		if (wr->op != FAB_RECV || wr->nsge > 1 ||
@@ -415,7 +416,7 @@ int iw_expose(struct fab_conn *fc, struct fab_mr *mr, void *addr, size_t len,
 	struct iw_conn *c = iw_conn(fc);
 	uintptr_t base = (uintptr_t)mr->addr, at = (uintptr_t)addr;
 
-	if (c->state > ST_OPEN)
+	if (c->state > IW_ST_OPEN)
 		return -ENOTCONN;
 	if (!access ||
 	    (access & ~(unsigned int)(FAB_REMOTE_READ | FAB_REMOTE_WRITE)))

@@ -12,9 +12,9 @@
 
 void iw_end(struct iw_conn *c, int error, const char *reason)
 {
-	if (c->state == ST_ENDING || c->state == ST_DEAD)
+	if (c->state == IW_ST_ENDING || c->state == IW_ST_DEAD)
 		return;
-	c->state = ST_ENDING;
+	c->state = IW_ST_ENDING;
 	c->done.error = error;
 	c->done.reason = reason;
 	fab_ev_conn_timer_stop(&c->ev);

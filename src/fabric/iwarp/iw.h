@@ -75,8 +75,8 @@ struct iw_listener;
 TAILQ_HEAD(iw_half_queue, iw_conn);
 
 /* What a connection waits for. */
-/* TIMER_PACE: half-open, and it is not yet heard. */
-enum iw_timer_kind { TIMER_STARTUP, TIMER_LINGER, TIMER_PACE };
+/* IW_TIMER_PACE: half-open, and it is not yet heard. */
+enum iw_timer_kind { IW_TIMER_STARTUP, IW_TIMER_LINGER, IW_TIMER_PACE };
 
 struct iw_listener {
 	struct fab_listener fab;
@@ -100,25 +100,25 @@ struct iw_listener {
 };
 
 /* Bits of fab_ev_conn.events: what the poller saw. */
-#define EV_IN 0x1u
-#define EV_OUT 0x2u
-#define EV_HUP 0x4u /* a FIN, a reset or an error is there to be read */
-#define EV_STARTUP 0x8u
-#define EV_LINGER 0x10u
+#define IW_EV_IN 0x1u
+#define IW_EV_OUT 0x2u
+#define IW_EV_HUP 0x4u /* a FIN, a reset or an error is there to be read */
+#define IW_EV_STARTUP 0x8u
+#define IW_EV_LINGER 0x10u
 
 enum iw_state {
-	ST_IDLE, /* active, not started */
-	ST_CONNECTING, /* the request waits for TCP or for room */
+	IW_ST_IDLE, /* active, not started */
+	IW_ST_CONNECTING, /* the request waits for TCP or for room */
 	ST_AWAIT_REPLY,
-	ST_REQUESTED, /* passive: accept or reject to come */
-	ST_REPLYING, /* passive: accepted, reply going out */
-	ST_OPEN,
-	ST_CLOSING, /* locally ended in order */
-	ST_TERMINATING, /* a Terminate is to go out */
-	ST_LINGER, /* our FIN is out; waiting for the peer's */
-	ST_ENDING, /* see end.c */
-	ST_DEAD, /* all work flushed */
-	ST_REJECTED,
+	IW_ST_REQUESTED, /* passive: accept or reject to come */
+	IW_ST_REPLYING, /* passive: accepted, reply going out */
+	IW_ST_OPEN,
+	IW_ST_CLOSING, /* locally ended in order */
+	IW_ST_TERMINATING, /* a Terminate is to go out */
+	IW_ST_LINGER, /* our FIN is out; waiting for the peer's */
+	IW_ST_ENDING, /* see end.c */
+	IW_ST_DEAD, /* all work flushed */
+	IW_ST_REJECTED,
 };
 
 /* In fab_wr.priv: position in the stream where it ends. */
@@ -269,8 +269,9 @@ static inline void iw_kick(struct iw_conn *c)
 static inline void iw_timer_start(struct iw_conn *c, enum iw_timer_kind kind)
 {
 	fab_ev_conn_timer(&c->ev,
-			  kind == TIMER_LINGER ? IW_LINGER_MS :
-						 iw_conn_domain(c)->startup_ms,
+			  kind == IW_TIMER_LINGER ?
+				  IW_LINGER_MS :
+				  iw_conn_domain(c)->startup_ms,
 			  kind);
 }
 

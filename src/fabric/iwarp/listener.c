@@ -256,7 +256,7 @@ static struct iw_conn *over_share(struct iw_listener *l,
 /* Listener lock held. */
 static void half_open_hear(struct iw_listener *l, struct iw_conn *c)
 {
-	iw_timer_start(c, TIMER_STARTUP);
+	iw_timer_start(c, IW_TIMER_STARTUP);
 	/* The request's arrival, or its presence, is the first edge. */
 	if (fab_events_watch(iw_conn_poller(c), c->fd, &c->src, IW_CONN_EVENTS))
 		half_open_drop(l, c);
@@ -302,7 +302,7 @@ static void half_open_begin(struct iw_listener *l, int fd,
 	c->fd = fd;
 	c->peer = *peer;
 	getsockname(fd, (struct sockaddr *)&c->local, &len);
-	c->state = ST_REQUESTED;
+	c->state = IW_ST_REQUESTED;
 	c->src.event = half_open_event;
 	c->ev.timer.fire = half_open_expired;
 	c->listener = l;
@@ -310,7 +310,8 @@ static void half_open_begin(struct iw_listener *l, int fd,
 	atomic_fetch_add(&d->startups, 1);
 	fab_pace_take(&l->pace, &host, known, now);
 	if (turn)
-		fab_timer_set(&ev->fab.timers, &c->ev.timer, turn, TIMER_PACE);
+		fab_timer_set(&ev->fab.timers, &c->ev.timer, turn,
+			      IW_TIMER_PACE);
 	else
 		half_open_hear(l, c);
 }
@@ -390,7 +391,7 @@ static int half_open_event(struct fab_events *ev, struct fab_source *src,
 	half_open_move(l, c);
 	/* From the callback on it is the runner's. What came in behind the
 	 * request, an end of the stream perhaps, is still to be read. */
-	atomic_fetch_or(&c->ev.events, EV_IN | EV_OUT);
+	atomic_fetch_or(&c->ev.events, IW_EV_IN | IW_EV_OUT);
 	l->fn(&l->fab, &c->ev.fab, f.priv, f.priv_len, l->user);
 	calls = 1;
 out:
@@ -406,7 +407,7 @@ static void half_open_expired(struct fab_timer *t, unsigned int kind)
 	pthread_mutex_lock(&l->lock);
 	if (l->closed || atomic_load(&c->ev.dead)) {
 		;
-	} else if (kind == TIMER_PACE) {
+	} else if (kind == IW_TIMER_PACE) {
 		half_open_hear(l, c);
 	} else {
 		half_open_failed(l, c, -ETIMEDOUT);

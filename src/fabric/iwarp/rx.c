@@ -31,7 +31,7 @@
 
 static bool receiving(const struct iw_conn *c)
 {
-	return c->state == ST_OPEN || c->state == ST_CLOSING;
+	return c->state == IW_ST_OPEN || c->state == IW_ST_CLOSING;
 }
 
 /* Copy @len octets of payload from the staging buffer into their place. */
@@ -217,7 +217,7 @@ static bool received(struct iw_conn *c, ssize_t n, size_t asked)
 		return true;
 	}
 	if (n == 0) {
-		if (c->state == ST_TERMINATING || c->state == ST_LINGER)
+		if (c->state == IW_ST_TERMINATING || c->state == IW_ST_LINGER)
 			iw_end(c, c->done.error, c->done.reason);
 		else if (c->rx.state != RX_HEADER || c->rx.rd != c->rx.wr)
 			iw_end(c, -ECONNRESET, "stream ended within an FPDU");
@@ -228,7 +228,7 @@ static bool received(struct iw_conn *c, ssize_t n, size_t asked)
 	} else if (errno != EINTR) {
 		int err = errno;
 
-		if (c->state == ST_TERMINATING || c->state == ST_LINGER)
+		if (c->state == IW_ST_TERMINATING || c->state == IW_ST_LINGER)
 			iw_end(c, c->done.error, c->done.reason);
 		else
 			iw_end(c, -err,
@@ -477,7 +477,7 @@ void iw_rx_discard(struct iw_conn *c)
 	size_t budget = IW_TURN_BYTES;
 
 	while (c->can_read && budget &&
-	       (c->state == ST_TERMINATING || c->state == ST_LINGER)) {
+	       (c->state == IW_ST_TERMINATING || c->state == IW_ST_LINGER)) {
 		ssize_t n = recv(c->fd, c->rx.buf, RX_STAGING, MSG_DONTWAIT);
 
 		if (received(c, n, RX_STAGING))

@@ -133,7 +133,7 @@ void iw_startup_done(struct iw_conn *c)
 	if (same_machine(c))
 		send_unpaced(c);
 	fab_ev_conn_timer_stop(&c->ev);
-	c->state = ST_OPEN;
+	c->state = IW_ST_OPEN;
 	c->done.established = true;
 }
 
@@ -205,7 +205,7 @@ int iw_connect(struct fab_conn *fc, const struct sockaddr *addr,
 	size_t priv_len = params ? params->priv_len : 0;
 	int rc;
 
-	if (c->state != ST_IDLE)
+	if (c->state != IW_ST_IDLE)
 		return -EISCONN;
 	if (priv_len > MPA_MAX_PD || (priv_len && !params->priv) ||
 	    addrlen > sizeof(c->peer) || addrlen < sizeof(struct sockaddr_in))
@@ -219,8 +219,8 @@ int iw_connect(struct fab_conn *fc, const struct sockaddr *addr,
 	c->priv_len = priv_len;
 	c->ird = c->ord = wanted_depth(c, params);
 	ask_for(c, priv_len > MPA_MAX_PD - MPA_V2_CTRL ? 1 : 2);
-	c->state = ST_CONNECTING;
-	iw_timer_start(c, TIMER_STARTUP);
+	c->state = IW_ST_CONNECTING;
+	iw_timer_start(c, IW_TIMER_STARTUP);
 	rc = start_tcp(c);
 	if (rc) {
 		/* As if the answer had come a moment later. */
@@ -238,8 +238,8 @@ static void fall_back(struct iw_conn *c)
 	close(c->fd);
 	c->fd = -1;
 	/* What the old socket told says nothing of the new one. */
-	atomic_fetch_and(&c->ev.events, EV_STARTUP);
-	c->state = ST_CONNECTING;
+	atomic_fetch_and(&c->ev.events, IW_EV_STARTUP);
+	c->state = IW_ST_CONNECTING;
 	ask_for(c, 1);
 	rc = start_tcp(c);
 	if (rc)
@@ -279,7 +279,7 @@ static void reply_arrived(struct iw_conn *c, const struct mpa_frame *f)
 	getsockname(c->fd, (struct sockaddr *)&c->local, &len);
 	c->done.priv = f->priv;
 	c->done.priv_len = f->priv_len;
-	c->state = ST_OPEN;
+	c->state = IW_ST_OPEN;
 	if (f->enhanced) {
 		if (f->ird != MPA_DEPTH_NONE && f->ird < c->ord)
 			c->ord = f->ird;
@@ -311,7 +311,7 @@ void iw_startup_progress(struct iw_conn *c)
 {
 	int rc;
 
-	if (c->state == ST_CONNECTING && c->can_write) {
+	if (c->state == IW_ST_CONNECTING && c->can_write) {
 		rc = c->mpa_out_len ? 0 : prepare_request(c);
 		if (!rc)
 			rc = send_frame(c);
@@ -322,7 +322,7 @@ void iw_startup_progress(struct iw_conn *c)
 	}
 	if (c->state == ST_AWAIT_REPLY)
 		await_reply(c);
-	if (c->state == ST_REPLYING) {
+	if (c->state == IW_ST_REPLYING) {
 		rc = send_frame(c);
 		if (rc < 0)
 			iw_end(c, rc, "closed during start-up");
@@ -404,7 +404,7 @@ int iw_accept(struct fab_conn *fc, const struct fab_conn_params *params)
 	unsigned int depth = wanted_depth(c, params);
 	int rc;
 
-	if (c->state != ST_REQUESTED)
+	if (c->state != IW_ST_REQUESTED)
 		return -ENOTCONN;
 	c->ird = lower(depth, c->peer_ord);
 	c->ord = lower(depth, c->peer_ird);
@@ -416,11 +416,11 @@ int iw_accept(struct fab_conn *fc, const struct fab_conn_params *params)
 				      IW_CONN_EVENTS);
 	if (rc)
 		return rc;
-	c->state = ST_REPLYING;
+	c->state = IW_ST_REPLYING;
 	c->can_write = true;
 	/* RFC 5044 section 7.1.2: the initiator's first FPDU comes first. */
 	c->tx.hold = true;
-	iw_timer_start(c, TIMER_STARTUP);
+	iw_timer_start(c, IW_TIMER_STARTUP);
 	iw_startup_progress(c);
 	iw_kick(c);
 	return 0;
@@ -430,10 +430,10 @@ void iw_reject(struct fab_conn *fc, const void *priv, size_t priv_len)
 {
 	struct iw_conn *c = iw_conn(fc);
 
-	if (c->state != ST_REQUESTED)
+	if (c->state != IW_ST_REQUESTED)
 		return;
 	c->ird = lower(c->depth, c->peer_ord);
 	c->ord = lower(c->depth, c->peer_ird);
 	send_reject(c, priv, priv_len);
-	c->state = ST_REJECTED;
+	c->state = IW_ST_REJECTED;
 }

@@ -289,7 +289,7 @@ void iw_tx_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad)
 	fab_domain_log(c->ev.fab.poller->dom, LOG_INFO,
 		       "iwarp: Terminate %x/%x/%02x: %s", cause >> 12,
 		       (cause >> 8) & 0xfu, cause & 0xffu, c->done.reason);
-	if (c->state != ST_OPEN && c->state != ST_CLOSING) {
+	if (c->state != IW_ST_OPEN && c->state != IW_ST_CLOSING) {
 		iw_end(c, c->done.error, c->done.reason);
 		return;
 	}
@@ -301,8 +301,8 @@ void iw_tx_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad)
 	c->count.terminates_sent++;
 	/* It answers an FPDU of the peer's. */
 	c->tx.hold = false;
-	c->state = ST_TERMINATING;
-	iw_timer_start(c, TIMER_LINGER);
+	c->state = IW_ST_TERMINATING;
+	iw_timer_start(c, IW_TIMER_LINGER);
 	/* The runner's next turn sends it. */
 }
 
@@ -396,7 +396,7 @@ static void complete_sent(struct iw_conn *c)
 
 static bool framing(const struct iw_conn *c)
 {
-	return c->state == ST_OPEN || c->state == ST_CLOSING;
+	return c->state == IW_ST_OPEN || c->state == IW_ST_CLOSING;
 }
 
 void iw_tx_push(struct iw_conn *c, size_t *budget)

@@ -25,23 +25,23 @@ static unsigned int established(struct vb_conn *c,
 		c->cm.out_depth = p->initiator_depth;
 		c->cm.in_depth = p->responder_resources;
 	}
-	return EV_UP;
+	return VB_EV_UP;
 }
 
 static unsigned int failed(struct vb_conn *c, const struct rdma_cm_event *ev)
 {
 	c->cm.failed = ev->event;
 	c->cm.status = ev->status;
-	return EV_FAIL;
+	return VB_EV_FAIL;
 }
 
 static unsigned int translate(struct vb_conn *c, const struct rdma_cm_event *ev)
 {
 	switch (ev->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		return EV_ADDR;
+		return VB_EV_ADDR;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		return EV_ROUTE;
+		return VB_EV_ROUTE;
 	case RDMA_CM_EVENT_ESTABLISHED:
 		return established(c, ev);
 	case RDMA_CM_EVENT_ADDR_ERROR:
@@ -52,11 +52,11 @@ static unsigned int translate(struct vb_conn *c, const struct rdma_cm_event *ev)
 		return failed(c, ev);
 	case RDMA_CM_EVENT_DISCONNECTED:
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
-		return EV_DOWN;
+		return VB_EV_DOWN;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		return EV_GONE;
+		return VB_EV_GONE;
 	case RDMA_CM_EVENT_ADDR_CHANGE:
-		return EV_MOVED;
+		return VB_EV_MOVED;
 	default:
 		return 0;
 	}

@@ -38,10 +38,10 @@
 static void conn_expired(struct fab_timer *t, unsigned int kind)
 {
 	static const unsigned int bit[] = {
-		[TIMER_STARTUP] = EV_STARTUP,
-		[TIMER_LINGER] = EV_LINGER,
-		[TIMER_KEEPALIVE] = EV_TICK,
-		[TIMER_FIRST] = EV_FIRST,
+		[VB_TIMER_STARTUP] = VB_EV_STARTUP,
+		[VB_TIMER_LINGER] = VB_EV_LINGER,
+		[VB_TIMER_KEEPALIVE] = VB_EV_TICK,
+		[VB_TIMER_FIRST] = VB_EV_FIRST,
 	};
 	struct vb_conn *c = container_of(t, struct vb_conn, ev.timer);
 
@@ -175,7 +175,7 @@ int vb_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 	if (rc)
 		return rc;
 	c->active = true;
-	c->state = ST_IDLE;
+	c->state = VB_ST_IDLE;
 	*out = &c->ev.fab;
 	return 0;
 }
@@ -210,7 +210,7 @@ static int take_completions(struct vb_conn *c, struct fab_wc *wc, int n)
 	int got = 0;
 
 	/* The peer's first messages may be there before its confirmation. */
-	if (c->state != ST_ACCEPTED)
+	if (c->state != VB_ST_ACCEPTED)
 		got = fab_completions_take(&c->done, wc, n);
 	while (got < n && vb_window_closed(c, &user))
 		wc[got++] = (struct fab_wc){
@@ -236,9 +236,9 @@ static void settle(struct vb_conn *c)
 	struct vb_poller *p = vb_conn_poller(c);
 	int stuck;
 
-	if (c->state != ST_ENDING)
+	if (c->state != VB_ST_ENDING)
 		return;
-	c->state = ST_DEAD;
+	c->state = VB_ST_DEAD;
 	pthread_mutex_lock(&p->cm_lock);
 	if (c->id && c->id->qp)
 		ibv_modify_qp(c->id->qp, &attr, IBV_QP_STATE);
@@ -280,15 +280,15 @@ static void settle(struct vb_conn *c)
 /* Orderly end from this side: once all is sent and confirmed. */
 static void closing_progress(struct vb_conn *c)
 {
-	if (c->state != ST_CLOSING || c->sq.head || c->reads.head)
+	if (c->state != VB_ST_CLOSING || c->sq.head || c->reads.head)
 		return;
 	if (c->sq_head != c->sq_tail) {
 		if (!vb_post_last_signaled(c))
 			vb_post_probe(c);
 		return;
 	}
-	c->state = ST_LINGER;
-	vb_timer_start(c, TIMER_LINGER);
+	c->state = VB_ST_LINGER;
+	vb_timer_start(c, VB_TIMER_LINGER);
 	if (rdma_disconnect(c->id))
 		vb_end(c, 0, "closed by this side");
 }
@@ -298,29 +298,29 @@ void vb_disconnect(struct fab_conn *fc, bool abort)
 	struct vb_conn *c = vb_conn(fc);
 
 	switch (c->state) {
-	case ST_IDLE:
-	case ST_REQUESTED:
-	case ST_REJECTED:
-	case ST_ENDING:
-	case ST_DEAD:
+	case VB_ST_IDLE:
+	case VB_ST_REQUESTED:
+	case VB_ST_REJECTED:
+	case VB_ST_ENDING:
+	case VB_ST_DEAD:
 		return;
-	case ST_ADDR:
-	case ST_ROUTE:
-	case ST_CONNECTING:
-	case ST_ACCEPTED:
+	case VB_ST_ADDR:
+	case VB_ST_ROUTE:
+	case VB_ST_CONNECTING:
+	case VB_ST_ACCEPTED:
 		vb_end(c, -ECONNABORTED, "ended before it was established");
 		break;
-	case ST_OPEN:
-	case ST_CLOSING:
-	case ST_LINGER:
+	case VB_ST_OPEN:
+	case VB_ST_CLOSING:
+	case VB_ST_LINGER:
 		if (abort) {
 			vb_end(c, -ECONNABORTED, "ended by this side");
 			break;
 		}
-		if (c->state != ST_OPEN)
+		if (c->state != VB_ST_OPEN)
 			return;
-		c->state = ST_CLOSING;
-		vb_timer_start(c, TIMER_LINGER);
+		c->state = VB_ST_CLOSING;
+		vb_timer_start(c, VB_TIMER_LINGER);
 		vb_post_sends(c);
 		closing_progress(c);
 		break;
@@ -342,8 +342,8 @@ static void tick(struct vb_conn *c)
 	} else {
 		vb_post_probe(c);
 	}
-	if (c->state == ST_OPEN)
-		vb_timer_start(c, TIMER_KEEPALIVE);
+	if (c->state == VB_ST_OPEN)
+		vb_timer_start(c, VB_TIMER_KEEPALIVE);
 }
 
 /* siw sends the MPA reply before it takes the socket over for the queue pair.
@@ -353,33 +353,33 @@ static void first_tick(struct vb_conn *c)
 {
 	if (!c->heard)
 		vb_post_probe(c);
-	vb_timer_start(c, TIMER_KEEPALIVE);
+	vb_timer_start(c, VB_TIMER_KEEPALIVE);
 }
 
 static void open_events(struct vb_conn *c, unsigned int ev)
 {
 	/* Perhaps since its completion queue ran over. */
-	if (ev & EV_QP)
+	if (ev & VB_EV_QP)
 		c->incomplete = true;
-	if (ev & EV_RULE)
+	if (ev & VB_EV_RULE)
 		vb_end(c, -EPROTO, "the peer broke a rule");
-	else if (c->state < ST_OPEN)
+	else if (c->state < VB_ST_OPEN)
 		vb_end(c, -ECONNRESET, "closed during start-up");
-	else if (ev & EV_QP)
+	else if (ev & VB_EV_QP)
 		vb_end(c, -EIO, "the device broke the connection");
-	else if ((ev & EV_SRQ) && vb_srq_broken(c))
+	else if ((ev & VB_EV_SRQ) && vb_srq_broken(c))
 		vb_end(c, -EIO, "the shared receive queue broke");
-	else if ((ev & EV_DOWN) && c->state == ST_LINGER)
+	else if ((ev & VB_EV_DOWN) && c->state == VB_ST_LINGER)
 		vb_end(c, 0, "closed by this side");
-	else if (ev & EV_DOWN)
+	else if (ev & VB_EV_DOWN)
 		vb_end(c, 0, "closed by the peer");
-	else if ((ev & EV_LINGER) && c->state != ST_OPEN)
+	else if ((ev & VB_EV_LINGER) && c->state != VB_ST_OPEN)
 		vb_end(c, -ETIMEDOUT, "the peer did not close in time");
-	else if ((ev & EV_TICK) && c->state == ST_OPEN)
+	else if ((ev & VB_EV_TICK) && c->state == VB_ST_OPEN)
 		tick(c);
-	else if ((ev & EV_FIRST) && c->state == ST_OPEN)
+	else if ((ev & VB_EV_FIRST) && c->state == VB_ST_OPEN)
 		first_tick(c);
-	else if ((ev & (EV_PROBE | EV_FAIL)) && c->state == ST_OPEN)
+	else if ((ev & (VB_EV_PROBE | VB_EV_FAIL)) && c->state == VB_ST_OPEN)
 		/* The second: the peer's hardware address has changed. */
 		vb_post_probe(c);
 }
@@ -390,25 +390,26 @@ static void take_events(struct vb_conn *c)
 
 	if (!ev)
 		return;
-	if (c->state == ST_REQUESTED || c->state == ST_REJECTED ||
-	    c->state == ST_DEAD) {
+	if (c->state == VB_ST_REQUESTED || c->state == VB_ST_REJECTED ||
+	    c->state == VB_ST_DEAD) {
 		/* Accepting will fail. */
 		return;
 	}
-	if ((ev & EV_GONE) && c->dev && atomic_load(&c->dev->gone)) {
+	if ((ev & VB_EV_GONE) && c->dev && atomic_load(&c->dev->gone)) {
 		vb_end(c, -ENODEV, "the device is gone");
 		return;
 	}
-	if (ev & EV_MOVED) {
+	if (ev & VB_EV_MOVED) {
 		vb_end(c, -ENETRESET, "the address moved to another device");
 		return;
 	}
-	if (c->state < ST_OPEN)
+	if (c->state < VB_ST_OPEN)
 		vb_startup_progress(c, ev);
-	if (c->state == ST_ENDING)
+	if (c->state == VB_ST_ENDING)
 		return;
-	if (c->state >= ST_OPEN || (ev & (EV_DOWN | EV_QP | EV_RULE)) ||
-	    ((ev & EV_SRQ) && vb_srq_broken(c)))
+	if (c->state >= VB_ST_OPEN ||
+	    (ev & (VB_EV_DOWN | VB_EV_QP | VB_EV_RULE)) ||
+	    ((ev & VB_EV_SRQ) && vb_srq_broken(c)))
 		open_events(c, ev);
 }
 
@@ -417,14 +418,14 @@ static bool advance(struct vb_conn *c)
 	unsigned int n = 0;
 
 	take_events(c);
-	if (c->state < ST_ACCEPTED || c->state > ST_LINGER)
+	if (c->state < VB_ST_ACCEPTED || c->state > VB_ST_LINGER)
 		return false;
 	n = vb_cq_progress(c, FAB_TURN);
 	if (c->broke) {
 		vb_end(c, c->broke, c->broke_reason);
 		return false;
 	}
-	if (c->state != ST_ACCEPTED)
+	if (c->state != VB_ST_ACCEPTED)
 		vb_post_sends(c);
 	vb_windows_progress(c);
 	vb_post_receives(c);
@@ -458,7 +459,7 @@ int vb_poll(struct fab_conn *fc, struct fab_wc *wc, int n)
 /* The runner polls for the rest. */
 static void settle_and_kick(struct vb_conn *c)
 {
-	if (c->state != ST_ENDING)
+	if (c->state != VB_ST_ENDING)
 		return;
 	settle(c);
 	vb_kick(c);
@@ -512,5 +513,5 @@ bool vb_unexpose(struct fab_conn *fc, uint32_t handle, void *user)
 
 	settle_and_kick(c);
 	/* The end has closed all, or kept its memory. */
-	return closed || c->state == ST_DEAD;
+	return closed || c->state == VB_ST_DEAD;
 }

@@ -503,20 +503,20 @@ static void one_event(struct vb_device *dev, struct ibv_async_event *ev)
 	switch (ev->event_type) {
 	case IBV_EVENT_QP_REQ_ERR:
 	case IBV_EVENT_QP_ACCESS_ERR:
-		conn_event(ev->element.qp->qp_context, EV_RULE);
+		conn_event(ev->element.qp->qp_context, VB_EV_RULE);
 		break;
 	case IBV_EVENT_QP_FATAL:
 	case IBV_EVENT_PATH_MIG_ERR:
-		conn_event(ev->element.qp->qp_context, EV_QP);
+		conn_event(ev->element.qp->qp_context, VB_EV_QP);
 		break;
 	case IBV_EVENT_CQ_ERR:
-		conn_event(ev->element.cq->cq_context, EV_QP);
+		conn_event(ev->element.cq->cq_context, VB_EV_QP);
 		break;
 	case IBV_EVENT_SRQ_LIMIT_REACHED:
 	case IBV_EVENT_SRQ_ERR:
 		/* Whoever runs next fills it, or ends with it. */
 		vb_srq_event(ev->element.srq->srq_context, ev->event_type);
-		tell_all(dev, EV_SRQ);
+		tell_all(dev, VB_EV_SRQ);
 		break;
 	case IBV_EVENT_COMM_EST:
 		/* The peer has sent something before its confirmation was
@@ -529,14 +529,14 @@ static void one_event(struct vb_device *dev, struct ibv_async_event *ev)
 			       "verbs: %s: fatal error of the device",
 			       dev->name);
 		vb_device_lost(d, dev->ctx);
-		tell_all(dev, EV_GONE);
+		tell_all(dev, VB_EV_GONE);
 		break;
 	case IBV_EVENT_PORT_ERR:
 		/* Links come back: only those connections end whose peer
 		 * cannot be reached in time. */
 		fab_domain_log(&d->fab, 4, "verbs: %s: port %d is down",
 			       dev->name, ev->element.port_num);
-		tell_all(dev, EV_PROBE);
+		tell_all(dev, VB_EV_PROBE);
 		break;
 	case IBV_EVENT_PORT_ACTIVE:
 		fab_domain_log(&d->fab, 5, "verbs: %s: port %d is up",

@@ -15,9 +15,9 @@
 
 void vb_end(struct vb_conn *c, int error, const char *reason)
 {
-	if (c->state == ST_ENDING || c->state == ST_DEAD)
+	if (c->state == VB_ST_ENDING || c->state == VB_ST_DEAD)
 		return;
-	c->state = ST_ENDING;
+	c->state = VB_ST_ENDING;
 	c->done.error = error;
 	c->done.reason = reason;
 	fab_ev_conn_timer_stop(&c->ev);

@@ -213,7 +213,7 @@ static int take_request(struct vb_listener *l, struct rdma_cm_event *ev,
 	c->id = ev->id;
 	c->id->context = &c->src;
 	c->dev = dev;
-	c->state = ST_REQUESTED;
+	c->state = VB_ST_REQUESTED;
 	vb_copy_addr(&c->local, rdma_get_local_addr(c->id));
 	vb_copy_addr(&c->peer, rdma_get_peer_addr(c->id));
 	c->cm.out_depth = ev->param.conn.initiator_depth;

@@ -237,7 +237,7 @@ static int fill(struct vb_conn *c, struct batch *b)
  * has no better word for it. */
 static void refused(struct vb_conn *c, int rc, const char *reason)
 {
-	if (atomic_load(&c->ev.events) & EV_DOWN)
+	if (atomic_load(&c->ev.events) & VB_EV_DOWN)
 		vb_end(c, 0, "closed by the peer");
 	else
 		vb_end(c, rc == -EINVAL ? -ECONNRESET : rc, reason);
@@ -249,7 +249,7 @@ void vb_post_sends(struct vb_conn *c)
 	struct batch b;
 	int rc;
 
-	while (c->state == ST_OPEN || c->state == ST_CLOSING) {
+	while (c->state == VB_ST_OPEN || c->state == VB_ST_CLOSING) {
 		if (!c->sq.head && !c->reads.head)
 			return;
 		rc = fill(c, &b);
@@ -301,7 +301,7 @@ int vb_post_chain(struct vb_conn *c, struct fab_wr *chain)
 {
 	struct fab_wr *next;
 
-	if (c->state != ST_OPEN)
+	if (c->state != VB_ST_OPEN)
 		return -ENOTCONN;
 	for (struct fab_wr *wr = chain; wr; wr = wr->next)
 		if (wr->op == FAB_READ && !c->ord)
@@ -380,7 +380,7 @@ void vb_post_receives(struct vb_conn *c)
 	int rc = 0;
 
 	if (!c->id || !c->id->qp ||
-	    c->state > (c->srq ? ST_LINGER : ST_CLOSING))
+	    c->state > (c->srq ? VB_ST_LINGER : VB_ST_CLOSING))
 		return;
 	/* What has come by this connection is missing to others, even if
 	 * nothing more may come by it. */
@@ -408,7 +408,7 @@ int vb_post_recv_chain(struct vb_conn *c, struct fab_wr *chain)
 	struct fab_wr *next;
 	unsigned int n = 0;
 
-	if (c->state > ST_OPEN)
+	if (c->state > VB_ST_OPEN)
 		return -ENOTCONN;
 	for (struct fab_wr *wr = chain; wr; wr = next) {
 		next = wr->next;

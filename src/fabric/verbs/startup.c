@@ -151,7 +151,7 @@ static int make_qp(struct vb_conn *c)
 		atomic_store(&c->dev->no_inline, true);
 	c->max_inline = attr.cap.max_inline_data;
 	vb_post_receives(c);
-	return c->state == ST_ENDING ? c->done.error : 0;
+	return c->state == VB_ST_ENDING ? c->done.error : 0;
 }
 
 /* ---- Initiator ------------------------------------------------------- */
@@ -162,7 +162,7 @@ int vb_startup_connect(struct vb_conn *c, const struct sockaddr *addr,
 	struct vb_poller *p = vb_conn_poller(c);
 	int rc = 0;
 
-	if (c->state != ST_IDLE)
+	if (c->state != VB_ST_IDLE)
 		return -EISCONN;
 	if (params->priv_len > UINT8_MAX || addrlen > sizeof(c->peer) ||
 	    addrlen < sizeof(struct sockaddr_in))
@@ -174,8 +174,8 @@ int vb_startup_connect(struct vb_conn *c, const struct sockaddr *addr,
 		memcpy(c->priv, params->priv, params->priv_len);
 	c->priv_len = params->priv_len;
 	c->ird = c->ord = wanted_depth(c, params);
-	c->state = ST_ADDR;
-	vb_timer_start(c, TIMER_STARTUP);
+	c->state = VB_ST_ADDR;
+	vb_timer_start(c, VB_TIMER_STARTUP);
 	errno = 0;
 	if (rdma_create_id(p->cm, &c->id, &c->src, RDMA_PS_TCP) ||
 	    rdma_resolve_addr(c->id, NULL, (struct sockaddr *)&c->peer,
@@ -197,7 +197,7 @@ static void address_known(struct vb_conn *c)
 		vb_end(c, rc, "the device cannot be used");
 		return;
 	}
-	c->state = ST_ROUTE;
+	c->state = VB_ST_ROUTE;
 	errno = 0;
 	if (rdma_resolve_route(c->id, VB_RESOLVE_MS))
 		vb_end(c, errno ? -errno : -EIO, "no route");
@@ -224,7 +224,7 @@ static void route_known(struct vb_conn *c)
 	c->ird = min_of(c->ird, c->dev->in_depth);
 	param.initiator_depth = (uint8_t)c->ord;
 	param.responder_resources = (uint8_t)c->ird;
-	c->state = ST_CONNECTING;
+	c->state = VB_ST_CONNECTING;
 	errno = 0;
 	/* From here on the peer may have to be told of an end. */
 	c->connected = true;
@@ -282,28 +282,28 @@ static void agreed(struct vb_conn *c)
 		c->done.priv = c->cm.priv;
 		c->done.priv_len = c->cm.priv_len;
 	}
-	c->state = ST_OPEN;
+	c->state = VB_ST_OPEN;
 	c->done.established = true;
-	vb_timer_start(c, c->dev->siw && !c->active ? TIMER_FIRST :
-						      TIMER_KEEPALIVE);
+	vb_timer_start(c, c->dev->siw && !c->active ? VB_TIMER_FIRST :
+						      VB_TIMER_KEEPALIVE);
 }
 
 void vb_startup_progress(struct vb_conn *c, unsigned int ev)
 {
-	if (ev & EV_STARTUP) {
+	if (ev & VB_EV_STARTUP) {
 		vb_end(c, -ETIMEDOUT, "start-up took too long");
 		return;
 	}
-	if (ev & EV_FAIL) {
+	if (ev & VB_EV_FAIL) {
 		start_failed(c);
 		return;
 	}
-	if ((ev & EV_ADDR) && c->state == ST_ADDR)
+	if ((ev & VB_EV_ADDR) && c->state == VB_ST_ADDR)
 		address_known(c);
-	if ((ev & EV_ROUTE) && c->state == ST_ROUTE)
+	if ((ev & VB_EV_ROUTE) && c->state == VB_ST_ROUTE)
 		route_known(c);
-	if ((ev & EV_UP) &&
-	    (c->state == ST_CONNECTING || c->state == ST_ACCEPTED))
+	if ((ev & VB_EV_UP) &&
+	    (c->state == VB_ST_CONNECTING || c->state == VB_ST_ACCEPTED))
 		agreed(c);
 }
 
@@ -320,7 +320,7 @@ int vb_startup_accept(struct vb_conn *c, const struct fab_conn_params *params)
 	unsigned int depth = wanted_depth(c, params);
 	int rc;
 
-	if (c->state != ST_REQUESTED)
+	if (c->state != VB_ST_REQUESTED)
 		return -ENOTCONN;
 	if (params->priv_len > UINT8_MAX)
 		return -EINVAL;
@@ -333,9 +333,9 @@ int vb_startup_accept(struct vb_conn *c, const struct fab_conn_params *params)
 		return rc;
 	if (c->srq)
 		param.rnr_retry_count = VB_RNR_SHARED;
-	c->state = ST_ACCEPTED;
+	c->state = VB_ST_ACCEPTED;
 	c->connected = true;
-	vb_timer_start(c, TIMER_STARTUP);
+	vb_timer_start(c, VB_TIMER_STARTUP);
 	errno = 0;
 	if (rdma_accept(c->id, &param))
 		/* The peer may have gone meanwhile: as any other end. */
@@ -351,10 +351,10 @@ void vb_reject(struct fab_conn *fc, const void *priv, size_t priv_len)
 	static const size_t most = 148;
 	struct vb_conn *c = vb_conn(fc);
 
-	if (c->state != ST_REQUESTED)
+	if (c->state != VB_ST_REQUESTED)
 		return;
 	if (priv_len > most)
 		priv_len = most;
 	rdma_reject(c->id, priv, (uint8_t)priv_len);
-	c->state = ST_REJECTED;
+	c->state = VB_ST_REJECTED;
 }

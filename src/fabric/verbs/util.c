@@ -84,13 +84,13 @@ int vb_set_nonblock(int fd)
 static unsigned int duration(const struct vb_conn *c, enum vb_timer_kind kind)
 {
 	switch (kind) {
-	case TIMER_STARTUP:
+	case VB_TIMER_STARTUP:
 		return vb_conn_domain(c)->startup_ms;
-	case TIMER_KEEPALIVE:
+	case VB_TIMER_KEEPALIVE:
 		return vb_conn_domain(c)->keepalive_ms;
-	case TIMER_FIRST:
+	case VB_TIMER_FIRST:
 		return VB_FIRST_MS;
-	case TIMER_LINGER:
+	case VB_TIMER_LINGER:
 		break;
 	}
 	return VB_LINGER_MS;

@@ -196,10 +196,10 @@ struct vb_mr {
 
 /* What a connection waits for. */
 enum vb_timer_kind {
-	TIMER_STARTUP,
-	TIMER_LINGER,
-	TIMER_KEEPALIVE,
-	TIMER_FIRST,
+	VB_TIMER_STARTUP,
+	VB_TIMER_LINGER,
+	VB_TIMER_KEEPALIVE,
+	VB_TIMER_FIRST,
 };
 
 /* Completions of a device for the connections of a poller. */
@@ -245,35 +245,35 @@ struct vb_listener {
 };
 
 /* Bits of fab_ev_conn.events: what the poller saw. */
-#define EV_ADDR 0x1u
-#define EV_ROUTE 0x2u
-#define EV_UP 0x4u
-#define EV_FAIL 0x8u /* of the start; cm.failed and cm.status tell */
-#define EV_DOWN 0x10u
-#define EV_GONE 0x20u /* the device */
-#define EV_MOVED 0x40u /* the address to another device */
-#define EV_QP 0x80u /* queue pair or completion queue broken */
-#define EV_STARTUP 0x100u
-#define EV_LINGER 0x200u
-#define EV_TICK 0x400u
-#define EV_PROBE 0x800u
-#define EV_RULE 0x1000u /* the peer broke a rule, says the device */
-#define EV_FIRST 0x2000u
-#define EV_SRQ 0x4000u /* a shared receive queue broken */
+#define VB_EV_ADDR 0x1u
+#define VB_EV_ROUTE 0x2u
+#define VB_EV_UP 0x4u
+#define VB_EV_FAIL 0x8u /* of the start; cm.failed and cm.status tell */
+#define VB_EV_DOWN 0x10u
+#define VB_EV_GONE 0x20u /* the device */
+#define VB_EV_MOVED 0x40u /* the address to another device */
+#define VB_EV_QP 0x80u /* queue pair or completion queue broken */
+#define VB_EV_STARTUP 0x100u
+#define VB_EV_LINGER 0x200u
+#define VB_EV_TICK 0x400u
+#define VB_EV_PROBE 0x800u
+#define VB_EV_RULE 0x1000u /* the peer broke a rule, says the device */
+#define VB_EV_FIRST 0x2000u
+#define VB_EV_SRQ 0x4000u /* a shared receive queue broken */
 
 enum vb_state {
-	ST_IDLE, /* active, not started */
-	ST_ADDR, /* active: address, then route, then the answer to come */
-	ST_ROUTE,
-	ST_CONNECTING,
-	ST_REQUESTED, /* passive: accept or reject to come */
-	ST_ACCEPTED, /* passive: the peer's confirmation to come */
-	ST_OPEN,
-	ST_CLOSING, /* locally ended in order: what was posted goes out */
-	ST_LINGER, /* disconnect is sent, its answer to come */
-	ST_ENDING, /* see end.c */
-	ST_DEAD, /* all work flushed */
-	ST_REJECTED,
+	VB_ST_IDLE, /* active, not started */
+	VB_ST_ADDR, /* active: address, then route, then the answer to come */
+	VB_ST_ROUTE,
+	VB_ST_CONNECTING,
+	VB_ST_REQUESTED, /* passive: accept or reject to come */
+	VB_ST_ACCEPTED, /* passive: the peer's confirmation to come */
+	VB_ST_OPEN,
+	VB_ST_CLOSING, /* locally ended in order: what was posted goes out */
+	VB_ST_LINGER, /* disconnect is sent, its answer to come */
+	VB_ST_ENDING, /* see end.c */
+	VB_ST_DEAD, /* all work flushed */
+	VB_ST_REJECTED,
 };
 
 /* In fab_wr.priv: enum vb_wr_kind. */

@@ -108,7 +108,7 @@ int vb_expose(struct fab_conn *fc, struct fab_mr *mr, void *addr, size_t len,
 	struct vb_window *w, **link;
 	int rc = 0;
 
-	if (c->state != ST_OPEN && c->state != ST_ACCEPTED)
+	if (c->state != VB_ST_OPEN && c->state != VB_ST_ACCEPTED)
 		return -ENOTCONN;
 	w = get_free(c, &rc);
 	if (!w)
@@ -209,7 +209,7 @@ bool vb_window_close(struct vb_conn *c, uint32_t handle, void *user)
 	struct vb_window **link = find(c, handle), *w = *link;
 
 	/* The end has closed all, or kept its memory. */
-	if (!w || c->state == ST_DEAD)
+	if (!w || c->state == VB_ST_DEAD)
 		return true;
 	switch (w->state) {
 	case WIN_QUEUED:
