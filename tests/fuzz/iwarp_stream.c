@@ -408,8 +408,8 @@ static void begin(struct peer *t, uint8_t set)
 	for (unsigned int i = 0; i < 4; i++)
 		post_recv(t, 64u << (3 * i % 7));
 	if (set & 4) {
-		c->active = true;
-		c->ird = c->ord = c->depth;
+		c->ev.active = true;
+		c->ev.ird = c->ev.ord = c->depth;
 		c->can_write = true;
 		iw_startup_done(c);
 	} else {

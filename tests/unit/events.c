@@ -166,7 +166,7 @@ static void test_retired(void)
 {
 	begin();
 	fab_ev_conn_timer(&c->ev, 100000, 7);
-	fab_ev_conn_retire(&c->ev, done, c);
+	fab_ev_conn_retire(&c->ev.fab, done, c);
 	CU_ASSERT_FALSE(c->freed);
 	CU_ASSERT_EQUAL(fab_timer_at(&c->ev.timer), 0);
 	CU_ASSERT_EQUAL(fab_events_run(&ev, -1), 1);
@@ -174,7 +174,7 @@ static void test_retired(void)
 	CU_ASSERT_EQUAL(c->done, 1);
 	/* Kicked on its way: not before the kick has been taken. */
 	conns[1].kick_at_leave = 1;
-	fab_ev_conn_retire(&conns[1].ev, done, &conns[1]);
+	fab_ev_conn_retire(&conns[1].ev.fab, done, &conns[1]);
 	CU_ASSERT_EQUAL(fab_events_run(&ev, -1), 0);
 	CU_ASSERT_EQUAL(conns[1].left, 1);
 	CU_ASSERT_FALSE(conns[1].freed);
@@ -185,7 +185,7 @@ static void test_retired(void)
 	CU_ASSERT_EQUAL(conns[1].readies, 0);
 	/* One that cannot be freed yet: who waits for it waits no longer. */
 	conns[2].retire_at_free = 1;
-	fab_ev_conn_retire(&conns[2].ev, done, &conns[2]);
+	fab_ev_conn_retire(&conns[2].ev.fab, done, &conns[2]);
 	CU_ASSERT_EQUAL(fab_events_run(&ev, -1), 1);
 	CU_ASSERT_FALSE(conns[2].freed);
 	CU_ASSERT_EQUAL(conns[2].done, 1);
@@ -193,9 +193,9 @@ static void test_retired(void)
 	CU_ASSERT_EQUAL(conns[2].freed, 1);
 	CU_ASSERT_EQUAL(conns[2].done, 1);
 	/* The end of the loop frees what is left, kicked or not. */
-	fab_ev_conn_retire(&conns[3].ev, done, &conns[3]);
+	fab_ev_conn_retire(&conns[3].ev.fab, done, &conns[3]);
 	fab_ev_conn_kick(&conns[3].ev.fab);
-	fab_ev_conn_retire(&conns[4].ev, NULL, NULL);
+	fab_ev_conn_retire(&conns[4].ev.fab, NULL, NULL);
 	fab_events_fini(&ev);
 	CU_ASSERT_EQUAL(conns[3].freed, 1);
 	CU_ASSERT_EQUAL(conns[3].done, 1);

@@ -71,10 +71,9 @@ int iw_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 
 	if (rc)
 		return rc;
-	c->active = true;
+	c->ev.active = true;
 	c->state = IW_ST_IDLE;
-	c->ev.ready = ready;
-	c->ev.user = user;
+	fab_ev_conn_set_ready(&c->ev.fab, ready, user);
 	*out = &c->ev.fab;
 	return 0;
 }
@@ -92,24 +91,13 @@ void iw_conn_destroy_deferred(struct fab_conn *fc, void (*done)(void *),
 		close(c->fd);
 		c->fd = -1;
 	}
-	fab_ev_conn_retire(&c->ev, done, user);
+	fab_ev_conn_retire(fc, done, user);
 }
 
 void iw_conn_info(const struct fab_conn *fc, struct fab_conn_info *info)
 {
-	const struct iw_conn *c = iw_conn_const(fc);
-
-	memset(info, 0, sizeof(*info));
-	info->local = c->local;
-	info->peer = c->peer;
-	info->read_depth = c->ord;
-	info->provider = c->ev.fab.ops->name;
-	info->crc = c->crc;
-}
-
-void iw_conn_counters(const struct fab_conn *fc, struct fab_counters *out)
-{
-	*out = iw_conn_const(fc)->count;
+	fab_ev_conn_info(fc, info);
+	info->crc = ((const struct iw_conn *)(const void *)fc)->crc;
 }
 
 void iw_rest(struct fab_conn *fc)
@@ -159,24 +147,24 @@ void iw_conn_expired(struct fab_timer *t, unsigned int kind)
 static void flush_all(struct iw_conn *c)
 {
 	while (c->orq_count) {
-		fab_complete(&c->done, c->orq[c->orq_head].wr, FAB_FLUSHED);
+		fab_complete(&c->ev.done, c->orq[c->orq_head].wr, FAB_FLUSHED);
 		c->orq_head = (c->orq_head + 1) % c->depth;
 		c->orq_count--;
 	}
-	fab_complete_list(&c->done, &c->tx.framed, FAB_FLUSHED);
-	fab_complete_list(&c->done, &c->tx.reads, FAB_FLUSHED);
-	fab_complete_list(&c->done, &c->tx.sq, FAB_FLUSHED);
-	fab_complete_list(&c->done, &c->rq, FAB_FLUSHED);
+	fab_complete_list(&c->ev.done, &c->tx.framed, FAB_FLUSHED);
+	fab_complete_list(&c->ev.done, &c->tx.reads, FAB_FLUSHED);
+	fab_complete_list(&c->ev.done, &c->tx.sq, FAB_FLUSHED);
+	fab_complete_list(&c->ev.done, &c->rq, FAB_FLUSHED);
 }
 
 static int take_completions(struct iw_conn *c, struct fab_wc *wc, int n)
 {
 	int got;
 
-	if (!fab_completions_any(&c->done))
+	if (!fab_completions_any(&c->ev.done))
 		return 0;
-	got = fab_completions_take(&c->done, wc, n);
-	return got + fab_completions_end(&c->done, wc + got, n - got);
+	got = fab_completions_take(&c->ev.done, wc, n);
+	return got + fab_completions_end(&c->ev.done, wc + got, n - got);
 }
 
 /* ---- The end --------------------------------------------------------- */
@@ -191,7 +179,7 @@ static void settle(struct iw_conn *c)
 		close(c->fd);
 	c->fd = -1;
 	flush_all(c);
-	c->done.ended = true;
+	c->ev.done.ended = true;
 }
 
 static void send_fin(struct iw_conn *c)
@@ -263,7 +251,7 @@ void iw_disconnect(struct fab_conn *fc, bool abort)
 	case IW_ST_LINGER:
 		if (!abort)
 			return;
-		iw_end(c, c->done.error, c->done.reason);
+		iw_end(c, c->ev.done.error, c->ev.done.reason);
 		break;
 	}
 	settle(c);
@@ -291,7 +279,7 @@ static void take_events(struct iw_conn *c)
 	if (!(ev & IW_EV_LINGER))
 		return;
 	if (c->state == IW_ST_TERMINATING || c->state == IW_ST_LINGER)
-		iw_end(c, c->done.error, c->done.reason);
+		iw_end(c, c->ev.done.error, c->ev.done.reason);
 	else if (c->state == IW_ST_CLOSING)
 		iw_end(c, -ETIMEDOUT, "the peer did not close in time");
 }
@@ -357,7 +345,7 @@ static bool wr_valid(const struct iw_conn *c, struct fab_wr *wr)
 	case FAB_WRITE:
 		return true;
 	case FAB_READ:
-		return c->ord > 0;
+		return c->ev.ord > 0;
 	case FAB_RECV:
 		return false;
 	}
@@ -375,7 +363,7 @@ int iw_post(struct fab_conn *fc, struct fab_wr *chain)
 	for (struct fab_wr *wr = chain; wr; wr = wr->next)
 		if (!wr_valid(c, wr))
 			return -EINVAL;
-	c->count.posts++;
+	c->ev.count.posts++;
 	for (struct fab_wr *wr = chain; wr; wr = next) {
 		next = wr->next;
 		wr_append(&c->tx.sq, wr);

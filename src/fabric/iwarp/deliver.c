@@ -90,7 +90,7 @@ static unsigned int check_send(struct iw_conn *c)
 	room = wr->nsge ? wr->sge[0].len : 0;
 	if (rx->payload > room - rx->send_got) {
 		/* This Receive, not the others, is what went wrong. */
-		fab_complete(&c->done, wr_take(&c->rq), FAB_ERROR);
+		fab_complete(&c->ev.done, wr_take(&c->rq), FAB_ERROR);
 		return TERM_DDP_TOO_LONG;
 	}
 	if (rx->payload)
@@ -114,7 +114,7 @@ static unsigned int check_read_request(struct iw_conn *c)
 	if (rx->payload || !rx->last)
 		return TERM_DDP_TOO_LONG;
 	/* The buffers of this queue are the read depth. */
-	if (c->irq_count >= c->ird)
+	if (c->irq_count >= c->ev.ird)
 		return TERM_DDP_NO_BUFFER;
 	if (!len)
 		return 0;
@@ -266,9 +266,9 @@ static unsigned int deliver_send(struct iw_conn *c)
 	if (inv && !iw_stag_del(&c->stags, stag))
 		return TERM_RDMAP_NO_INVALIDATE;
 	wr_take(&c->rq);
-	fab_complete_message(&c->done, wr, rx->send_got, inv ? &stag : NULL);
-	c->count.recvs++;
-	c->count.recv_bytes += rx->send_got;
+	fab_complete_message(&c->ev.done, wr, rx->send_got, inv ? &stag : NULL);
+	c->ev.count.recvs++;
+	c->ev.count.recv_bytes += rx->send_got;
 	rx->send_got = 0;
 	rx->msn[DDP_QN_SEND]++;
 	return 0;
@@ -298,8 +298,8 @@ static void deliver_read_response(struct iw_conn *c)
 		return;
 	c->orq_head = (c->orq_head + 1) % c->depth;
 	c->orq_count--;
-	c->count.read_bytes += wr->priv[WR_LEN];
-	fab_complete(&c->done, wr, FAB_OK);
+	c->ev.count.read_bytes += wr->priv[WR_LEN];
+	fab_complete(&c->ev.done, wr, FAB_OK);
 }
 
 static void deliver_terminate(struct iw_conn *c, const uint8_t *payload)
@@ -308,7 +308,7 @@ static void deliver_terminate(struct iw_conn *c, const uint8_t *payload)
 
 	if (c->rx.payload >= RDMAP_TERM_CTRL_SIZE)
 		cause = iw_term_cause(be32_get(payload));
-	c->count.terminates_received++;
+	c->ev.count.terminates_received++;
 	snprintf(c->reason_buf, sizeof(c->reason_buf),
 		 "Terminate from the peer: %s (%x/%x/%02x)",
 		 iw_term_text(cause), cause >> 12, (cause >> 8) & 0xfu,
@@ -326,8 +326,8 @@ unsigned int iw_ddp_deliver(struct iw_conn *c, const uint8_t *payload)
 	c->tx.hold = false;
 	switch (rx->opcode) {
 	case RDMAP_WRITE:
-		c->count.peer_writes += rx->last;
-		c->count.peer_write_bytes += rx->payload;
+		c->ev.count.peer_writes += rx->last;
+		c->ev.count.peer_write_bytes += rx->payload;
 		break;
 	case RDMAP_READ_RESP:
 		deliver_read_response(c);

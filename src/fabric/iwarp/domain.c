@@ -130,7 +130,7 @@ const struct fab_ops fab_iwarp_ops = {
 	.quiet = iw_quiet,
 	.rest = iw_rest,
 	.listen = iw_listen,
-	.listener_addr = iw_listener_addr,
+	.listener_addr = fab_ev_listener_addr,
 	.listener_spread = iw_listener_spread,
 	.listener_close = iw_listener_close,
 	.conn_create = iw_conn_create,
@@ -141,5 +141,5 @@ const struct fab_ops fab_iwarp_ops = {
 	.disconnect = iw_disconnect,
 	.conn_destroy_deferred = iw_conn_destroy_deferred,
 	.conn_info = iw_conn_info,
-	.conn_counters = iw_conn_counters,
+	.conn_counters = fab_ev_conn_counters,
 };

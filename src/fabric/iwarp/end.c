@@ -15,7 +15,5 @@ void iw_end(struct iw_conn *c, int error, const char *reason)
 	if (c->state == IW_ST_ENDING || c->state == IW_ST_DEAD)
 		return;
 	c->state = IW_ST_ENDING;
-	c->done.error = error;
-	c->done.reason = reason;
-	fab_ev_conn_timer_stop(&c->ev);
+	fab_ev_conn_end(&c->ev, error, reason);
 }

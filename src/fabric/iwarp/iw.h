@@ -23,8 +23,7 @@
 #include <sys/uio.h>
 #include <syslog.h>
 
-#include "fabric/provider/completions.h"
-#include "fabric/provider/events.h"
+#include "fabric/provider/endpoint.h"
 #include "ddp.h"
 #include "mpa.h"
 #include "stag.h"
@@ -79,24 +78,18 @@ TAILQ_HEAD(iw_half_queue, iw_conn);
 enum iw_timer_kind { IW_TIMER_STARTUP, IW_TIMER_LINGER, IW_TIMER_PACE };
 
 struct iw_listener {
-	struct fab_listener fab;
+	/* Its timer: out of descriptors, until it fires. */
+	struct fab_ev_listener ev;
 	struct fab_source src;
-	int fd;
-	struct sockaddr_storage addr;
-	fab_request_fn fn;
-	void *user;
-	struct fab_retired retired;
-	struct fab_timer pause; /* out of descriptors, until it fires */
 
-	pthread_mutex_t lock; /* what follows, and the request callback */
-	bool closed;
+	/* Under ev.lock. */
+	int fd;
 	struct fab_poller **spread; /* NULL: all stay here */
 	unsigned int nspread, turn;
 	uint64_t warned_at;
 	int short_of; /* an errno: why new connections wait */
 	uint64_t short_since, short_told;
 	struct iw_half_queue half;
-	struct fab_pace pace;
 };
 
 /* Bits of fab_ev_conn.events: what the poller saw. */
@@ -192,7 +185,6 @@ struct iw_conn {
 	struct fab_source src;
 	int fd;
 	enum iw_state state;
-	bool active;
 
 	/* Poller thread, under the listener's lock. */
 	bool moved; /* to a poller that does not watch it yet */
@@ -203,9 +195,6 @@ struct iw_conn {
 	bool can_read, can_write, hup;
 	bool fin_sent;
 	bool crc;
-	unsigned int ird, ord;
-	struct sockaddr_storage local, peer;
-	socklen_t peer_len;
 
 	uint8_t mpa_in[MPA_FRAME_MAX], mpa_out[MPA_FRAME_MAX];
 	size_t mpa_in_len, mpa_out_len, mpa_out_sent;
@@ -222,7 +211,6 @@ struct iw_conn {
 	struct iw_tx tx;
 	struct iw_rx rx;
 	struct wr_list rq; /* posted Receives */
-	struct fab_completions done;
 	struct iw_orq *orq; /* ring of depth entries */
 	unsigned int orq_head, orq_count, depth;
 	struct iw_irq *irq; /* ring of depth entries */
@@ -230,7 +218,6 @@ struct iw_conn {
 
 	uint8_t term[TERM_FPDU_MAX];
 	char reason_buf[96];
-	struct fab_counters count;
 };
 
 static inline struct iw_domain *iw_domain(struct fab_domain *d)
@@ -241,11 +228,6 @@ static inline struct iw_domain *iw_domain(struct fab_domain *d)
 static inline struct iw_conn *iw_conn(struct fab_conn *c)
 {
 	return container_of(c, struct iw_conn, ev.fab);
-}
-
-static inline const struct iw_conn *iw_conn_const(const struct fab_conn *c)
-{
-	return (const struct iw_conn *)(const void *)c;
 }
 
 static inline struct fab_events *iw_conn_poller(const struct iw_conn *c)
@@ -279,8 +261,6 @@ static inline void iw_timer_start(struct iw_conn *c, enum iw_timer_kind kind)
 int iw_listen(struct fab_poller *p, const struct sockaddr *addr,
 	      socklen_t addrlen, fab_request_fn fn, void *user,
 	      struct fab_listener **l);
-void iw_listener_addr(const struct fab_listener *l,
-		      struct sockaddr_storage *addr);
 int iw_listener_spread(struct fab_listener *l, struct fab_poller *const *p,
 		       unsigned int n);
 void iw_listener_close(struct fab_listener *l);
@@ -309,7 +289,6 @@ void iw_disconnect(struct fab_conn *c, bool abort);
 void iw_conn_destroy_deferred(struct fab_conn *c, void (*done)(void *),
 			      void *user);
 void iw_conn_info(const struct fab_conn *c, struct fab_conn_info *info);
-void iw_conn_counters(const struct fab_conn *c, struct fab_counters *out);
 void iw_rest(struct fab_conn *fc);
 int iw_poll(struct fab_conn *c, struct fab_wc *wc, int n);
 int iw_post(struct fab_conn *c, struct fab_wr *chain);

@@ -37,6 +37,11 @@
 #define PAUSE_MS 100
 #define WARN_MS 10000
 
+static struct iw_listener *iw_listener(struct fab_listener *l)
+{
+	return container_of(l, struct iw_listener, ev.fab);
+}
+
 static int listener_event(struct fab_events *ev, struct fab_source *src,
 			  uint32_t events);
 static void listener_resume(struct fab_timer *t, unsigned int unused);
@@ -46,9 +51,9 @@ static void half_open_expired(struct fab_timer *t, unsigned int kind);
 
 static void listener_free(struct fab_retired *g)
 {
-	struct iw_listener *l = container_of(g, struct iw_listener, retired);
+	struct iw_listener *l = container_of(g, struct iw_listener, ev.retired);
 
-	pthread_mutex_destroy(&l->lock);
+	pthread_mutex_destroy(&l->ev.lock);
 	free(l->spread);
 	free(l);
 }
@@ -59,7 +64,7 @@ int iw_listen(struct fab_poller *fp, const struct sockaddr *addr,
 {
 	static const int on = 1;
 	struct iw_listener *l;
-	socklen_t len = sizeof(l->addr);
+	socklen_t len = sizeof(l->ev.addr);
 	int rc;
 
 	if (addr->sa_family != AF_INET && addr->sa_family != AF_INET6)
@@ -67,14 +72,9 @@ int iw_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return -ENOMEM;
-	l->fab.ops = fp->ops;
-	l->fab.poller = fp;
+	fab_ev_listener_init(&l->ev, fp, fn, user, listener_resume,
+			     listener_free);
 	l->src.event = listener_event;
-	l->fn = fn;
-	l->user = user;
-	l->retired.free = listener_free;
-	l->pace.key = fab_addr_key();
-	fab_timer_init(&l->pause, listener_resume);
 	TAILQ_INIT(&l->half);
 	l->fd = socket(addr->sa_family,
 		       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -86,44 +86,36 @@ int iw_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	    (addr->sa_family == AF_INET6 &&
 	     setsockopt(l->fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on))) ||
 	    bind(l->fd, addr, addrlen) || listen(l->fd, BACKLOG) ||
-	    getsockname(l->fd, (struct sockaddr *)&l->addr, &len)) {
+	    getsockname(l->fd, (struct sockaddr *)&l->ev.addr, &len)) {
 		rc = -errno;
 		goto fail;
 	}
-	pthread_mutex_init(&l->lock, NULL);
-	*out = &l->fab;
+	*out = &l->ev.fab;
 	rc = fab_events_watch(fab_events(fp), l->fd, &l->src, EPOLLIN);
 	if (!rc)
 		return 0;
-	pthread_mutex_destroy(&l->lock);
 fail:
 	if (l->fd >= 0)
 		close(l->fd);
-	free(l);
+	listener_free(&l->ev.retired);
 	return rc;
-}
-
-void iw_listener_addr(const struct fab_listener *fl,
-		      struct sockaddr_storage *addr)
-{
-	*addr = ((const struct iw_listener *)(const void *)fl)->addr;
 }
 
 int iw_listener_spread(struct fab_listener *fl, struct fab_poller *const *p,
 		       unsigned int n)
 {
-	struct iw_listener *l = container_of(fl, struct iw_listener, fab);
+	struct iw_listener *l = iw_listener(fl);
 	struct fab_poller **copy = calloc(n, sizeof(*copy));
 
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, p, n * sizeof(*copy));
-	pthread_mutex_lock(&l->lock);
+	pthread_mutex_lock(&l->ev.lock);
 	free(l->spread);
 	l->spread = copy;
 	l->nspread = n;
 	l->turn = 0;
-	pthread_mutex_unlock(&l->lock);
+	pthread_mutex_unlock(&l->ev.lock);
 	return 0;
 }
 
@@ -134,18 +126,18 @@ static void half_open_failed(struct iw_listener *l, const struct iw_conn *c,
 {
 	char peer[64];
 
-	atomic_fetch_add(&l->fab.poller->dom->failed_starts, 1);
-	fab_addr_name((const struct sockaddr *)&c->peer, peer, sizeof(peer));
+	atomic_fetch_add(&l->ev.fab.poller->dom->failed_starts, 1);
+	fab_addr_name((const struct sockaddr *)&c->ev.peer, peer, sizeof(peer));
 	if (err == -ETIMEDOUT)
-		fab_domain_log(l->fab.poller->dom, LOG_NOTICE,
+		fab_domain_log(l->ev.fab.poller->dom, LOG_NOTICE,
 			       "iwarp: no MPA request in time from %s", peer);
 	else if (err == -EPROTO)
-		fab_domain_log(l->fab.poller->dom, LOG_NOTICE,
+		fab_domain_log(l->ev.fab.poller->dom, LOG_NOTICE,
 			       "iwarp: not an MPA request from %s: it is no "
 			       "RDMA client",
 			       peer);
 	else
-		fab_domain_log(l->fab.poller->dom, LOG_INFO,
+		fab_domain_log(l->ev.fab.poller->dom, LOG_INFO,
 			       "iwarp: no MPA request from %s: %s", peer,
 			       strerror(-err));
 }
@@ -162,24 +154,24 @@ static void half_open_drop(struct iw_listener *l, struct iw_conn *c)
 
 void iw_listener_close(struct fab_listener *fl)
 {
-	struct iw_listener *l = container_of(fl, struct iw_listener, fab);
+	struct iw_listener *l = iw_listener(fl);
 	struct iw_conn *c;
 
-	pthread_mutex_lock(&l->lock);
-	l->closed = true;
+	pthread_mutex_lock(&l->ev.lock);
+	l->ev.closed = true;
 	close(l->fd);
 	l->fd = -1;
 	while ((c = TAILQ_FIRST(&l->half)))
 		half_open_drop(l, c);
-	fab_timer_stop(&fl->poller->timers, &l->pause);
-	pthread_mutex_unlock(&l->lock);
-	fab_events_retire(fab_events(fl->poller), &l->retired);
+	fab_timer_stop(&fl->poller->timers, &l->ev.timer);
+	pthread_mutex_unlock(&l->ev.lock);
+	fab_events_retire(fab_events(fl->poller), &l->ev.retired);
 }
 
 /* Out of descriptors or memory: a level-triggered listener would spin. */
 static void listener_pause(struct iw_listener *l, int err)
 {
-	struct fab_events *ev = fab_events(l->fab.poller);
+	struct fab_events *ev = fab_events(l->ev.fab.poller);
 	uint64_t now = fab_now_ms();
 
 	/* Not each time, or none would be left for the end of it. */
@@ -192,14 +184,14 @@ static void listener_pause(struct iw_listener *l, int err)
 		l->short_since = now;
 	l->short_of = err;
 	fab_events_change(ev, l->fd, &l->src, 0);
-	fab_timer_set(&ev->fab.timers, &l->pause, now + PAUSE_MS, 0);
+	fab_timer_set(&ev->fab.timers, &l->ev.timer, now + PAUSE_MS, 0);
 }
 
 /* Listener lock held. All who waited have been taken. A log that is opened for
  * each line, as Ganesha's is, has not got the lines of the meantime. */
 static void listener_caught_up(struct iw_listener *l)
 {
-	fab_domain_log(l->fab.poller->dom, LOG_WARNING,
+	fab_domain_log(l->ev.fab.poller->dom, LOG_WARNING,
 		       "iwarp: accept: %s for %" PRIu64
 		       " ms; new connections are taken again",
 		       strerror(l->short_of), fab_now_ms() - l->short_since);
@@ -208,13 +200,13 @@ static void listener_caught_up(struct iw_listener *l)
 
 static void listener_resume(struct fab_timer *t, unsigned int unused)
 {
-	struct iw_listener *l = container_of(t, struct iw_listener, pause);
+	struct iw_listener *l = container_of(t, struct iw_listener, ev.timer);
 
-	pthread_mutex_lock(&l->lock);
-	if (!l->closed)
-		fab_events_change(fab_events(l->fab.poller), l->fd, &l->src,
+	pthread_mutex_lock(&l->ev.lock);
+	if (!l->ev.closed)
+		fab_events_change(fab_events(l->ev.fab.poller), l->fd, &l->src,
 				  EPOLLIN);
-	pthread_mutex_unlock(&l->lock);
+	pthread_mutex_unlock(&l->ev.lock);
 }
 
 /* Listener lock held. Whoever floods us must not flood the log too. */
@@ -226,7 +218,7 @@ static void warn_half_open(struct iw_listener *l)
 		return;
 	l->warned_at = now;
 	fab_domain_log(
-		l->fab.poller->dom, LOG_NOTICE,
+		l->ev.fab.poller->dom, LOG_NOTICE,
 		"iwarp: too many half-open connections, dropping the oldest");
 }
 
@@ -242,7 +234,7 @@ static struct iw_conn *over_share(struct iw_listener *l,
 	TAILQ_FOREACH(c, &l->half, half_link)
 	{
 		struct in6_addr has =
-			fab_addr_host((const struct sockaddr *)&c->peer);
+			fab_addr_host((const struct sockaddr *)&c->ev.peer);
 
 		if (memcmp(&has, &host, sizeof(host)))
 			continue;
@@ -266,7 +258,7 @@ static void half_open_hear(struct iw_listener *l, struct iw_conn *c)
 static void half_open_begin(struct iw_listener *l, int fd,
 			    const struct sockaddr_storage *peer)
 {
-	struct fab_events *ev = fab_events(l->fab.poller);
+	struct fab_events *ev = fab_events(l->ev.fab.poller);
 	struct iw_domain *d = iw_domain(ev->fab.dom);
 	socklen_t len = sizeof(struct sockaddr_storage);
 	struct iw_conn *c, *oldest = TAILQ_FIRST(&l->half);
@@ -276,11 +268,11 @@ static void half_open_begin(struct iw_listener *l, int fd,
 	struct in6_addr host = fab_addr_host((const struct sockaddr *)peer);
 	bool known = fab_known_has(&d->fab.known, &host);
 	uint64_t now = fab_now_ms();
-	uint64_t turn = fab_pace_turn(&l->pace, &host, known, now);
+	uint64_t turn = fab_pace_turn(&l->ev.pace, &host, known, now);
 
 	c = over_share(l, peer, share);
 	/* The oldest one's turn is next. */
-	if ((c && turn) || fab_pace_full(&l->pace, known, now)) {
+	if ((c && turn) || fab_pace_full(&l->ev.pace, known, now)) {
 		close(fd);
 		return;
 	}
@@ -300,15 +292,15 @@ static void half_open_begin(struct iw_listener *l, int fd,
 		return;
 	}
 	c->fd = fd;
-	c->peer = *peer;
-	getsockname(fd, (struct sockaddr *)&c->local, &len);
+	c->ev.peer = *peer;
+	getsockname(fd, (struct sockaddr *)&c->ev.local, &len);
 	c->state = IW_ST_REQUESTED;
 	c->src.event = half_open_event;
 	c->ev.timer.fire = half_open_expired;
 	c->listener = l;
 	TAILQ_INSERT_TAIL(&l->half, c, half_link);
 	atomic_fetch_add(&d->startups, 1);
-	fab_pace_take(&l->pace, &host, known, now);
+	fab_pace_take(&l->ev.pace, &host, known, now);
 	if (turn)
 		fab_timer_set(&ev->fab.timers, &c->ev.timer, turn,
 			      IW_TIMER_PACE);
@@ -322,8 +314,8 @@ static int listener_event(struct fab_events *ev, struct fab_source *src,
 	struct iw_listener *l = container_of(src, struct iw_listener, src);
 	struct sockaddr_storage peer;
 
-	pthread_mutex_lock(&l->lock);
-	for (unsigned int i = 0; !l->closed && i < FAB_TURN; i++) {
+	pthread_mutex_lock(&l->ev.lock);
+	for (unsigned int i = 0; !l->ev.closed && i < FAB_TURN; i++) {
 		socklen_t len = sizeof(peer);
 		int fd = accept4(l->fd, (struct sockaddr *)&peer, &len,
 				 SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -343,7 +335,7 @@ static int listener_event(struct fab_events *ev, struct fab_source *src,
 			break;
 		}
 	}
-	pthread_mutex_unlock(&l->lock);
+	pthread_mutex_unlock(&l->ev.lock);
 	return 0;
 }
 
@@ -370,8 +362,8 @@ static int half_open_event(struct fab_events *ev, struct fab_source *src,
 	struct mpa_frame f;
 	int rc, calls = 0;
 
-	pthread_mutex_lock(&l->lock);
-	if (l->closed || atomic_load(&c->ev.dead))
+	pthread_mutex_lock(&l->ev.lock);
+	if (l->ev.closed || atomic_load(&c->ev.dead))
 		goto out;
 	c->can_read = true;
 	rc = iw_startup_request(c, &f);
@@ -392,10 +384,10 @@ static int half_open_event(struct fab_events *ev, struct fab_source *src,
 	/* From the callback on it is the runner's. What came in behind the
 	 * request, an end of the stream perhaps, is still to be read. */
 	atomic_fetch_or(&c->ev.events, IW_EV_IN | IW_EV_OUT);
-	l->fn(&l->fab, &c->ev.fab, f.priv, f.priv_len, l->user);
+	l->ev.fn(&l->ev.fab, &c->ev.fab, f.priv, f.priv_len, l->ev.user);
 	calls = 1;
 out:
-	pthread_mutex_unlock(&l->lock);
+	pthread_mutex_unlock(&l->ev.lock);
 	return calls;
 }
 
@@ -404,8 +396,8 @@ static void half_open_expired(struct fab_timer *t, unsigned int kind)
 	struct iw_conn *c = container_of(t, struct iw_conn, ev.timer);
 	struct iw_listener *l = c->listener;
 
-	pthread_mutex_lock(&l->lock);
-	if (l->closed || atomic_load(&c->ev.dead)) {
+	pthread_mutex_lock(&l->ev.lock);
+	if (l->ev.closed || atomic_load(&c->ev.dead)) {
 		;
 	} else if (kind == IW_TIMER_PACE) {
 		half_open_hear(l, c);
@@ -413,5 +405,5 @@ static void half_open_expired(struct fab_timer *t, unsigned int kind)
 		half_open_failed(l, c, -ETIMEDOUT);
 		half_open_drop(l, c);
 	}
-	pthread_mutex_unlock(&l->lock);
+	pthread_mutex_unlock(&l->ev.lock);
 }

@@ -208,7 +208,7 @@ static void parse(struct iw_conn *c)
 /* What a receive gave. False: nothing came. */
 static bool received(struct iw_conn *c, ssize_t n, size_t asked)
 {
-	c->count.syscalls++;
+	c->ev.count.syscalls++;
 	if (n > 0) {
 		/* With edges, less than asked means that the socket is
 		 * empty, unless an end or an error is waiting in it. */
@@ -218,7 +218,7 @@ static bool received(struct iw_conn *c, ssize_t n, size_t asked)
 	}
 	if (n == 0) {
 		if (c->state == IW_ST_TERMINATING || c->state == IW_ST_LINGER)
-			iw_end(c, c->done.error, c->done.reason);
+			iw_end(c, c->ev.done.error, c->ev.done.reason);
 		else if (c->rx.state != RX_HEADER || c->rx.rd != c->rx.wr)
 			iw_end(c, -ECONNRESET, "stream ended within an FPDU");
 		else
@@ -229,7 +229,7 @@ static bool received(struct iw_conn *c, ssize_t n, size_t asked)
 		int err = errno;
 
 		if (c->state == IW_ST_TERMINATING || c->state == IW_ST_LINGER)
-			iw_end(c, c->done.error, c->done.reason);
+			iw_end(c, c->ev.done.error, c->ev.done.reason);
 		else
 			iw_end(c, -err,
 			       err == ECONNRESET ? "reset by the peer" :

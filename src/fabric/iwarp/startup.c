@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/addr.h"
 #include "iw.h"
 
 int iw_startup_socket_options(int fd)
@@ -59,7 +60,7 @@ static int send_frame(struct iw_conn *c)
 		n = send(c->fd, c->mpa_out + c->mpa_out_sent,
 			 c->mpa_out_len - c->mpa_out_sent,
 			 MSG_NOSIGNAL | MSG_DONTWAIT);
-		c->count.syscalls++;
+		c->ev.count.syscalls++;
 		if (n >= 0) {
 			c->mpa_out_sent += (size_t)n;
 		} else if (errno == EAGAIN || errno == EWOULDBLOCK ||
@@ -86,7 +87,7 @@ static int receive_frame(struct iw_conn *c, bool reply, struct mpa_frame *f)
 			return rc;
 		n = recv(c->fd, c->mpa_in + c->mpa_in_len, need - c->mpa_in_len,
 			 MSG_DONTWAIT);
-		c->count.syscalls++;
+		c->ev.count.syscalls++;
 		if (n > 0)
 			c->mpa_in_len += (size_t)n;
 		else if (n == 0)
@@ -134,7 +135,7 @@ void iw_startup_done(struct iw_conn *c)
 		send_unpaced(c);
 	fab_ev_conn_timer_stop(&c->ev);
 	c->state = IW_ST_OPEN;
-	c->done.established = true;
+	c->ev.done.established = true;
 }
 
 static int put_frame(struct iw_conn *c, const struct mpa_frame *f)
@@ -156,8 +157,8 @@ static int prepare_request(struct iw_conn *c)
 		.rev = c->mpa_rev,
 		.crc = crc_wanted(c),
 		.enhanced = c->mpa_rev > 1,
-		.ird = (uint16_t)c->ird,
-		.ord = (uint16_t)c->ord,
+		.ird = (uint16_t)c->ev.ird,
+		.ord = (uint16_t)c->ev.ord,
 		.priv = c->priv,
 		.priv_len = c->priv_len,
 	};
@@ -178,10 +179,10 @@ static void ask_for(struct iw_conn *c, uint8_t rev)
 /* Open the socket and start TCP. */
 static int start_tcp(struct iw_conn *c)
 {
-	const struct sockaddr *to = (const struct sockaddr *)&c->peer;
+	const struct sockaddr *to = (const struct sockaddr *)&c->ev.peer;
 	int rc;
 
-	c->fd = socket(c->peer.ss_family,
+	c->fd = socket(c->ev.peer.ss_family,
 		       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (c->fd < 0)
 		return -errno;
@@ -192,7 +193,8 @@ static int start_tcp(struct iw_conn *c)
 	c->can_write = false;
 	c->hup = false;
 	/* Watched only once it connects: a fresh socket reports EPOLLHUP. */
-	if (connect(c->fd, to, c->peer_len) && errno != EINPROGRESS)
+	if (connect(c->fd, to, fab_addr_len(&c->ev.peer)) &&
+	    errno != EINPROGRESS)
 		return -errno;
 	return fab_events_watch(iw_conn_poller(c), c->fd, &c->src,
 				IW_CONN_EVENTS);
@@ -208,16 +210,16 @@ int iw_connect(struct fab_conn *fc, const struct sockaddr *addr,
 	if (c->state != IW_ST_IDLE)
 		return -EISCONN;
 	if (priv_len > MPA_MAX_PD || (priv_len && !params->priv) ||
-	    addrlen > sizeof(c->peer) || addrlen < sizeof(struct sockaddr_in))
+	    addrlen > sizeof(c->ev.peer) ||
+	    addrlen < sizeof(struct sockaddr_in))
 		return -EINVAL;
 	if (addr->sa_family != AF_INET && addr->sa_family != AF_INET6)
 		return -EAFNOSUPPORT;
-	memcpy(&c->peer, addr, addrlen);
-	c->peer_len = addrlen;
+	memcpy(&c->ev.peer, addr, addrlen);
 	if (priv_len)
 		memcpy(c->priv, params->priv, priv_len);
 	c->priv_len = priv_len;
-	c->ird = c->ord = wanted_depth(c, params);
+	c->ev.ird = c->ev.ord = wanted_depth(c, params);
 	ask_for(c, priv_len > MPA_MAX_PD - MPA_V2_CTRL ? 1 : 2);
 	c->state = IW_ST_CONNECTING;
 	iw_timer_start(c, IW_TIMER_STARTUP);
@@ -248,7 +250,7 @@ static void fall_back(struct iw_conn *c)
 
 static void reply_arrived(struct iw_conn *c, const struct mpa_frame *f)
 {
-	socklen_t len = sizeof(c->local);
+	socklen_t len = sizeof(c->ev.local);
 
 	if (f->rev < 2 && c->fall_back_ok) {
 		/* It does not know the control words, which would now be
@@ -276,14 +278,14 @@ static void reply_arrived(struct iw_conn *c, const struct mpa_frame *f)
 		return;
 	}
 	c->crc = f->crc;
-	getsockname(c->fd, (struct sockaddr *)&c->local, &len);
-	c->done.priv = f->priv;
-	c->done.priv_len = f->priv_len;
+	getsockname(c->fd, (struct sockaddr *)&c->ev.local, &len);
+	c->ev.done.priv = f->priv;
+	c->ev.done.priv_len = f->priv_len;
 	c->state = IW_ST_OPEN;
 	if (f->enhanced) {
-		if (f->ird != MPA_DEPTH_NONE && f->ird < c->ord)
-			c->ord = f->ird;
-		if (f->ord != MPA_DEPTH_NONE && f->ord > c->ird) {
+		if (f->ird != MPA_DEPTH_NONE && f->ird < c->ev.ord)
+			c->ev.ord = f->ird;
+		if (f->ord != MPA_DEPTH_NONE && f->ord > c->ev.ird) {
 			/* RFC 6581 section 9: more Reads than we take. */
 			iw_tx_terminate(c, TERM_MPA_IRD, NULL);
 			return;
@@ -345,8 +347,8 @@ static int prepare_reply(struct iw_conn *c, bool reject, const void *priv,
 		.p2p = c->rtr_write || c->rtr_read,
 		.rtr_write = c->rtr_write,
 		.rtr_read = c->rtr_read,
-		.ird = (uint16_t)c->ird,
-		.ord = (uint16_t)c->ord,
+		.ird = (uint16_t)c->ev.ird,
+		.ord = (uint16_t)c->ev.ord,
 		.priv = priv,
 		.priv_len = priv_len,
 	};
@@ -406,8 +408,8 @@ int iw_accept(struct fab_conn *fc, const struct fab_conn_params *params)
 
 	if (c->state != IW_ST_REQUESTED)
 		return -ENOTCONN;
-	c->ird = lower(depth, c->peer_ord);
-	c->ord = lower(depth, c->peer_ird);
+	c->ev.ird = lower(depth, c->peer_ord);
+	c->ev.ord = lower(depth, c->peer_ird);
 	rc = prepare_reply(c, false, params ? params->priv : NULL,
 			   params ? params->priv_len : 0);
 	if (!rc && c->moved)
@@ -432,8 +434,8 @@ void iw_reject(struct fab_conn *fc, const void *priv, size_t priv_len)
 
 	if (c->state != IW_ST_REQUESTED)
 		return;
-	c->ird = lower(c->depth, c->peer_ord);
-	c->ord = lower(c->depth, c->peer_ird);
+	c->ev.ird = lower(c->depth, c->peer_ord);
+	c->ev.ord = lower(c->depth, c->peer_ird);
 	send_reject(c, priv, priv_len);
 	c->state = IW_ST_REJECTED;
 }

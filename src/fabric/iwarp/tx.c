@@ -106,19 +106,19 @@ static void frame_read_request(struct iw_conn *c)
 	be64_put(h + OFF_RREQ_SRC_TO, wr->offset);
 	crc = frame_header(c, tx, h, OFF_RREQ_END);
 	frame_end(c, tx, OFF_RREQ_END - MPA_LEN_SIZE, crc, 0);
-	c->count.reads++;
+	c->ev.count.reads++;
 }
 
 static void count_sent(struct iw_conn *c, const struct fab_wr *wr)
 {
 	if (wr->op == FAB_WRITE) {
-		c->count.writes++;
-		c->count.write_bytes += wr->priv[WR_LEN];
+		c->ev.count.writes++;
+		c->ev.count.write_bytes += wr->priv[WR_LEN];
 		return;
 	}
-	c->count.sends++;
-	c->count.sends_inv += wr->op == FAB_SEND_INV;
-	c->count.send_bytes += wr->priv[WR_LEN];
+	c->ev.count.sends++;
+	c->ev.count.sends_inv += wr->op == FAB_SEND_INV;
+	c->ev.count.send_bytes += wr->priv[WR_LEN];
 }
 
 static enum rdmap_opcode send_opcode(const struct fab_wr *wr)
@@ -226,8 +226,8 @@ static bool frame_read_response(struct iw_conn *c)
 	q->sent += (uint32_t)part;
 	tx->resp_open = !last;
 	if (last) {
-		c->count.peer_reads++;
-		c->count.peer_read_bytes += q->len;
+		c->ev.count.peer_reads++;
+		c->ev.count.peer_read_bytes += q->len;
 		c->irq_head = (c->irq_head + 1) % c->depth;
 		c->irq_count--;
 	}
@@ -284,21 +284,21 @@ void iw_tx_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad)
 {
 	size_t len;
 
-	c->done.error = -EPROTO;
-	c->done.reason = iw_term_text(cause);
+	c->ev.done.error = -EPROTO;
+	c->ev.done.reason = iw_term_text(cause);
 	fab_domain_log(c->ev.fab.poller->dom, LOG_INFO,
 		       "iwarp: Terminate %x/%x/%02x: %s", cause >> 12,
-		       (cause >> 8) & 0xfu, cause & 0xffu, c->done.reason);
+		       (cause >> 8) & 0xfu, cause & 0xffu, c->ev.done.reason);
 	if (c->state != IW_ST_OPEN && c->state != IW_ST_CLOSING) {
-		iw_end(c, c->done.error, c->done.reason);
+		iw_end(c, c->ev.done.error, c->ev.done.reason);
 		return;
 	}
 	len = seal(c, c->term, iw_term_encode(c->term, cause, bad));
 	if (c->fin_sent || !queue_terminate(c, len)) {
-		iw_end(c, c->done.error, c->done.reason);
+		iw_end(c, c->ev.done.error, c->ev.done.reason);
 		return;
 	}
-	c->count.terminates_sent++;
+	c->ev.count.terminates_sent++;
 	/* It answers an FPDU of the peer's. */
 	c->tx.hold = false;
 	c->state = IW_ST_TERMINATING;
@@ -325,7 +325,7 @@ static bool frame_one(struct iw_conn *c)
 	bool sq, resp;
 
 	sq = sq_ready(tx);
-	if (tx->reads.head && c->orq_count < c->ord && !tx->untagged_open) {
+	if (tx->reads.head && c->orq_count < c->ev.ord && !tx->untagged_open) {
 		frame_read_request(c);
 		return true;
 	}
@@ -390,7 +390,7 @@ static void complete_sent(struct iw_conn *c)
 		struct fab_wr *wr = wr_take(&tx->framed);
 
 		if (wr->flags & FAB_F_SIGNALED)
-			fab_complete(&c->done, wr, FAB_OK);
+			fab_complete(&c->ev.done, wr, FAB_OK);
 	}
 }
 
@@ -423,7 +423,7 @@ void iw_tx_push(struct iw_conn *c, size_t *budget)
 		m.msg_iov = tx->iov + tx->cur;
 		m.msg_iovlen = tx->niov - tx->cur;
 		n = sendmsg(c->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
-		c->count.syscalls++;
+		c->ev.count.syscalls++;
 		if (n < 0) {
 			if (errno == EINTR)
 				continue;

@@ -200,8 +200,10 @@ void fab_ev_conn_timer_stop(struct fab_ev_conn *c)
 	fab_timer_stop(&c->fab.poller->timers, &c->timer);
 }
 
-void fab_ev_conn_retire(struct fab_ev_conn *c, void (*done)(void *), void *user)
+void fab_ev_conn_retire(struct fab_conn *fc, void (*done)(void *), void *user)
 {
+	struct fab_ev_conn *c = fab_ev_conn(fc);
+
 	atomic_store(&c->dead, true);
 	fab_ev_conn_timer_stop(c);
 	c->retired.done = done;

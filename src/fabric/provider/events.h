@@ -34,6 +34,7 @@
 #include <stdatomic.h>
 
 #include "base/stack.h"
+#include "fabric/provider/completions.h"
 #include "fabric/provider/util.h"
 
 struct fab_events;
@@ -86,6 +87,13 @@ struct fab_ev_conn {
 	/* The loop's. */
 	atomic_bool kicked;
 	struct stack_node kick;
+
+	/* The runner's; endpoint.h has what is done with it. */
+	bool active; /* begun by this side */
+	unsigned int ird, ord; /* RDMA Reads at once, inbound and outbound */
+	struct sockaddr_storage local, peer;
+	struct fab_completions done;
+	struct fab_counters count;
 };
 
 static inline struct fab_events *fab_events(struct fab_poller *p)
@@ -140,9 +148,8 @@ unsigned int fab_ev_conn_events(struct fab_ev_conn *c);
 void fab_ev_conn_timer(struct fab_ev_conn *c, unsigned int ms,
 		       unsigned int what);
 void fab_ev_conn_timer_stop(struct fab_ev_conn *c);
-/* It is dead: have it freed, and @done called, as fab_conn_destroy_deferred()
- * says. */
-void fab_ev_conn_retire(struct fab_ev_conn *c, void (*done)(void *user),
+/* fab_ops.conn_destroy_deferred: it is dead, and is freed by its retired.free. */
+void fab_ev_conn_retire(struct fab_conn *c, void (*done)(void *user),
 			void *user);
 
 #endif /* RPCRDMA_FABRIC_EVENTS_H */

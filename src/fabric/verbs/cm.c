@@ -21,7 +21,7 @@ static unsigned int established(struct vb_conn *c,
 	c->cm.priv_len = p->private_data ? p->private_data_len : 0;
 	if (c->cm.priv_len)
 		memcpy(c->cm.priv, p->private_data, c->cm.priv_len);
-	if (c->active) {
+	if (c->ev.active) {
 		c->cm.out_depth = p->initiator_depth;
 		c->cm.in_depth = p->responder_resources;
 	}

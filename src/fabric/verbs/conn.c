@@ -155,8 +155,7 @@ int vb_conn_alloc(struct vb_poller *p, fab_ready_fn ready, void *user,
 	c->ev.retired.free = retired_free;
 	c->src.event = vb_cm_conn_event;
 	/* Events of devices are for all that are listed. */
-	c->ev.ready = ready;
-	c->ev.user = user;
+	fab_ev_conn_set_ready(&c->ev.fab, ready, user);
 	pthread_mutex_init(&c->cq_lock, NULL);
 	pthread_mutex_lock(&p->lock);
 	TAILQ_INSERT_TAIL(&p->conns, c, link);
@@ -174,31 +173,10 @@ int vb_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 
 	if (rc)
 		return rc;
-	c->active = true;
+	c->ev.active = true;
 	c->state = VB_ST_IDLE;
 	*out = &c->ev.fab;
 	return 0;
-}
-
-void vb_conn_destroy_deferred(struct fab_conn *fc, void (*done)(void *),
-			      void *user)
-{
-	fab_ev_conn_retire(&vb_conn(fc)->ev, done, user);
-}
-
-void vb_conn_info(const struct fab_conn *fc, struct fab_conn_info *info)
-{
-	const struct vb_conn *c = vb_conn_const(fc);
-
-	info->local = c->local;
-	info->peer = c->peer;
-	info->read_depth = c->ord;
-	info->provider = c->ev.fab.ops->name;
-}
-
-void vb_conn_counters(const struct fab_conn *fc, struct fab_counters *out)
-{
-	*out = vb_conn_const(fc)->count;
 }
 
 /* ---- Completions ----------------------------------------------------- */
@@ -211,13 +189,13 @@ static int take_completions(struct vb_conn *c, struct fab_wc *wc, int n)
 
 	/* The peer's first messages may be there before its confirmation. */
 	if (c->state != VB_ST_ACCEPTED)
-		got = fab_completions_take(&c->done, wc, n);
+		got = fab_completions_take(&c->ev.done, wc, n);
 	while (got < n && vb_window_closed(c, &user))
 		wc[got++] = (struct fab_wc){
 			.kind = FAB_WC_CLOSED,
 			.user = user,
 		};
-	return got + fab_completions_end(&c->done, wc + got, n - got);
+	return got + fab_completions_end(&c->ev.done, wc + got, n - got);
 }
 
 /* ---- The end --------------------------------------------------------- */
@@ -246,8 +224,8 @@ static void settle(struct vb_conn *c)
 	collect(c);
 	/* If work has failed, that is why, and not what followed from it. */
 	if (c->broke) {
-		c->done.error = c->broke;
-		c->done.reason = c->broke_reason;
+		c->ev.done.error = c->broke;
+		c->ev.done.reason = c->broke_reason;
 	}
 	if (c->connected)
 		rdma_disconnect(c->id);
@@ -271,7 +249,7 @@ static void settle(struct vb_conn *c)
 	if (c->srq && c->connected)
 		vb_srq_lost(c, c->incomplete ? VB_BATCH : 1);
 	vb_cq_flush(c, stuck);
-	c->done.ended = true;
+	c->ev.done.ended = true;
 	/* Which cannot be helped if there is no memory for it. */
 	if (c->srq && !atomic_load(&c->dev->gone))
 		(void)vb_srq_fill(c);
@@ -448,7 +426,7 @@ int vb_poll(struct fab_conn *fc, struct fab_wc *wc, int n)
 	int got = take_completions(c, wc, n);
 
 	/* What the device has completed may be nothing to tell of. */
-	while (got < n && progress(c) && !c->done.work.head &&
+	while (got < n && progress(c) && !c->ev.done.work.head &&
 	       !c->closed_windows)
 		;
 	return got + take_completions(c, wc + got, n - got);

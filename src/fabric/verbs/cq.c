@@ -115,7 +115,7 @@ static void succeeded(struct vb_conn *c, uint64_t seq)
 		break;
 	case KIND_USER:
 		if (slot->last && (slot->read || (wr->flags & FAB_F_SIGNALED)))
-			fab_complete(&c->done, wr, FAB_OK);
+			fab_complete(&c->ev.done, wr, FAB_OK);
 		break;
 	}
 }
@@ -129,7 +129,7 @@ static void failed(struct vb_conn *c, uint64_t seq, enum fab_status status)
 	if (!wr)
 		return;
 	if (wr->priv[WR_KIND] == KIND_USER)
-		fab_complete(&c->done, wr, status);
+		fab_complete(&c->ev.done, wr, status);
 	/* The rest of a Read in parts has no more to tell. */
 	for (uint64_t s = seq + 1; s < c->sq_head; s++)
 		if (c->slot[s % c->sq_depth].wr == wr)
@@ -179,7 +179,7 @@ static void not_received(struct vb_conn *c, struct fab_wr *wr,
 {
 	give(c, (void *)(uintptr_t)wr->priv[WR_MEMORY]);
 	wr->priv[WR_MEMORY] = 0;
-	fab_complete(&c->done, wr, status);
+	fab_complete(&c->ev.done, wr, status);
 }
 
 /* Has a message come into it, and is it as long as it can be at most? */
@@ -208,11 +208,11 @@ static void received(struct vb_conn *c, struct fab_wr *wr,
 		not_received(c, wr, FAB_ERROR);
 		return;
 	}
-	c->count.recvs++;
-	c->count.recv_bytes += wc->byte_len;
+	c->ev.count.recvs++;
+	c->ev.count.recv_bytes += wc->byte_len;
 	if (wc->wc_flags & c->dev->inv_flag)
 		inv = &wc->invalidated_rkey;
-	fab_complete_message(&c->done, wr, wc->byte_len, inv);
+	fab_complete_message(&c->ev.done, wr, wc->byte_len, inv);
 	if (inv)
 		vb_window_invalidated(c, *inv);
 }
@@ -323,7 +323,7 @@ static void flush_list(struct vb_conn *c, struct wr_list *l)
 		if (wr->op == FAB_RECV)
 			not_received(c, wr, FAB_FLUSHED);
 		else if (wr->priv[WR_KIND] == KIND_USER)
-			fab_complete(&c->done, wr, FAB_FLUSHED);
+			fab_complete(&c->ev.done, wr, FAB_FLUSHED);
 }
 
 void vb_cq_flush(struct vb_conn *c, bool keeps)
@@ -338,7 +338,7 @@ void vb_cq_flush(struct vb_conn *c, bool keeps)
 		if (user && keeps)
 			keep(c, slot->wr);
 		if (user && slot->last)
-			fab_complete(&c->done, slot->wr, FAB_FLUSHED);
+			fab_complete(&c->ev.done, slot->wr, FAB_FLUSHED);
 	}
 	flush_list(c, &c->reads);
 	flush_list(c, &c->sq);

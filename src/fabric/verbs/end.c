@@ -18,9 +18,7 @@ void vb_end(struct vb_conn *c, int error, const char *reason)
 	if (c->state == VB_ST_ENDING || c->state == VB_ST_DEAD)
 		return;
 	c->state = VB_ST_ENDING;
-	c->done.error = error;
-	c->done.reason = reason;
-	fab_ev_conn_timer_stop(&c->ev);
+	fab_ev_conn_end(&c->ev, error, reason);
 }
 
 void vb_broke(struct vb_conn *c, int error, const char *reason)

@@ -29,16 +29,16 @@
 
 static int open_id(struct vb_listener *l, struct rdma_cm_id **out)
 {
-	struct vb_poller *p = vb_poller(l->fab.poller);
+	struct vb_poller *p = vb_poller(l->ev.fab.poller);
 	struct rdma_cm_id *id = NULL;
 	int on = 1, rc = 0;
 
 	errno = 0;
 	if (rdma_create_id(p->cm, &id, &l->src, RDMA_PS_TCP) ||
-	    (l->addr.ss_family == AF_INET6 &&
+	    (l->ev.addr.ss_family == AF_INET6 &&
 	     rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &on,
 			     sizeof(on))) ||
-	    rdma_bind_addr(id, (struct sockaddr *)&l->addr) ||
+	    rdma_bind_addr(id, (struct sockaddr *)&l->ev.addr) ||
 	    rdma_listen(id, BACKLOG)) {
 		rc = errno ? -errno : -EIO;
 		/* No device has the address. */
@@ -48,7 +48,7 @@ static int open_id(struct vb_listener *l, struct rdma_cm_id **out)
 			rdma_destroy_id(id);
 		return rc;
 	}
-	vb_copy_addr(&l->addr, rdma_get_local_addr(id));
+	vb_copy_addr(&l->ev.addr, rdma_get_local_addr(id));
 	*out = id;
 	return 0;
 }
@@ -58,9 +58,9 @@ static void listener_reopen(struct fab_timer *t, unsigned int unused);
 
 static void listener_free(struct fab_retired *g)
 {
-	struct vb_listener *l = container_of(g, struct vb_listener, retired);
+	struct vb_listener *l = container_of(g, struct vb_listener, ev.retired);
 
-	pthread_mutex_destroy(&l->lock);
+	pthread_mutex_destroy(&l->ev.lock);
 	free(l);
 }
 
@@ -68,7 +68,6 @@ int vb_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	      socklen_t addrlen, fab_request_fn fn, void *user,
 	      struct fab_listener **out)
 {
-	struct vb_poller *p = vb_poller(fp);
 	struct vb_listener *l;
 	int rc;
 
@@ -81,36 +80,23 @@ int vb_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return -ENOMEM;
-	l->fab.ops = p->ev.fab.ops;
-	l->fab.poller = fp;
+	fab_ev_listener_init(&l->ev, fp, fn, user, listener_reopen,
+			     listener_free);
 	l->src.event = listener_event;
-	l->fn = fn;
-	l->user = user;
-	l->retired.free = listener_free;
-	fab_timer_init(&l->reopen, listener_reopen);
 	if (addr->sa_family == AF_INET6)
-		memcpy(&l->addr, addr, sizeof(struct sockaddr_in6));
+		memcpy(&l->ev.addr, addr, sizeof(struct sockaddr_in6));
 	else
-		memcpy(&l->addr, addr, sizeof(struct sockaddr_in));
-	l->pace.key = fab_addr_key();
-	pthread_mutex_init(&l->lock, NULL);
-	*out = &l->fab;
+		memcpy(&l->ev.addr, addr, sizeof(struct sockaddr_in));
+	*out = &l->ev.fab;
 	/* A request may come before this returns. */
-	pthread_mutex_lock(&l->lock);
+	pthread_mutex_lock(&l->ev.lock);
 	rc = open_id(l, &l->id);
-	pthread_mutex_unlock(&l->lock);
+	pthread_mutex_unlock(&l->ev.lock);
 	if (!rc)
 		return 0;
-	pthread_mutex_destroy(&l->lock);
-	free(l);
+	listener_free(&l->ev.retired);
 	*out = NULL;
 	return rc;
-}
-
-void vb_listener_addr(const struct fab_listener *fl,
-		      struct sockaddr_storage *addr)
-{
-	*addr = ((const struct vb_listener *)(const void *)fl)->addr;
 }
 
 /* The rdma_cm_id, for its destruction without the lock. */
@@ -118,38 +104,38 @@ static struct rdma_cm_id *take_id(struct vb_listener *l, bool closed)
 {
 	struct rdma_cm_id *id;
 
-	pthread_mutex_lock(&l->lock);
+	pthread_mutex_lock(&l->ev.lock);
 	id = l->id;
 	l->id = NULL;
-	l->closed |= closed;
-	pthread_mutex_unlock(&l->lock);
+	l->ev.closed |= closed;
+	pthread_mutex_unlock(&l->ev.lock);
 	return id;
 }
 
 void vb_listener_close(struct fab_listener *fl)
 {
-	struct vb_listener *l = container_of(fl, struct vb_listener, fab);
+	struct vb_listener *l = container_of(fl, struct vb_listener, ev.fab);
 	struct vb_poller *p = vb_poller(fl->poller);
 	struct rdma_cm_id *id = take_id(l, true);
 
 	if (id)
 		rdma_destroy_id(id);
 	/* It is closed: nobody arms it any more. */
-	fab_timer_stop(&p->ev.fab.timers, &l->reopen);
-	fab_events_retire(&p->ev, &l->retired);
+	fab_timer_stop(&p->ev.fab.timers, &l->ev.timer);
+	fab_events_retire(&p->ev, &l->ev.retired);
 }
 
 /* Lock held. Try after a while, unless it is closed meanwhile. */
 static void reopen_later(struct vb_listener *l)
 {
-	if (!l->closed)
-		fab_timer_set(&l->fab.poller->timers, &l->reopen,
+	if (!l->ev.closed)
+		fab_timer_set(&l->ev.fab.poller->timers, &l->ev.timer,
 			      fab_now_ms() + VB_REOPEN_MS, 0);
 }
 
 static void listener_lost(struct vb_listener *l, const char *why)
 {
-	struct vb_poller *p = vb_poller(l->fab.poller);
+	struct vb_poller *p = vb_poller(l->ev.fab.poller);
 	struct rdma_cm_id *id = take_id(l, false);
 
 	if (!id)
@@ -159,23 +145,23 @@ static void listener_lost(struct vb_listener *l, const char *why)
 		p->ev.fab.dom, 4,
 		"verbs: a listener stops: %s; waiting for it to come back",
 		why);
-	pthread_mutex_lock(&l->lock);
+	pthread_mutex_lock(&l->ev.lock);
 	reopen_later(l);
-	pthread_mutex_unlock(&l->lock);
+	pthread_mutex_unlock(&l->ev.lock);
 }
 
 static void listener_reopen(struct fab_timer *t, unsigned int unused)
 {
-	struct vb_listener *l = container_of(t, struct vb_listener, reopen);
-	struct vb_poller *p = vb_poller(l->fab.poller);
+	struct vb_listener *l = container_of(t, struct vb_listener, ev.timer);
+	struct vb_poller *p = vb_poller(l->ev.fab.poller);
 	int rc = 0;
 
-	pthread_mutex_lock(&l->lock);
-	if (!l->closed && !l->id)
+	pthread_mutex_lock(&l->ev.lock);
+	if (!l->ev.closed && !l->id)
 		rc = open_id(l, &l->id);
 	if (rc)
 		reopen_later(l);
-	pthread_mutex_unlock(&l->lock);
+	pthread_mutex_unlock(&l->ev.lock);
 	if (!rc)
 		fab_domain_log(p->ev.fab.dom, 5, "verbs: a listener is back");
 }
@@ -184,12 +170,12 @@ static void listener_reopen(struct fab_timer *t, unsigned int unused)
 static bool paced(struct vb_listener *l, const struct sockaddr *peer)
 {
 	struct in6_addr host = fab_addr_host(peer);
-	bool known = fab_known_has(&l->fab.poller->dom->known, &host);
+	bool known = fab_known_has(&l->ev.fab.poller->dom->known, &host);
 	uint64_t now = fab_now_ms();
 
-	if (fab_pace_turn(&l->pace, &host, known, now))
+	if (fab_pace_turn(&l->ev.pace, &host, known, now))
 		return false;
-	fab_pace_take(&l->pace, &host, known, now);
+	fab_pace_take(&l->ev.pace, &host, known, now);
 	return true;
 }
 
@@ -197,7 +183,7 @@ static bool paced(struct vb_listener *l, const struct sockaddr *peer)
 static int take_request(struct vb_listener *l, struct rdma_cm_event *ev,
 			struct vb_conn **out)
 {
-	struct vb_poller *p = vb_poller(l->fab.poller);
+	struct vb_poller *p = vb_poller(l->ev.fab.poller);
 	struct vb_device *dev;
 	struct vb_conn *c;
 	int rc;
@@ -214,8 +200,8 @@ static int take_request(struct vb_listener *l, struct rdma_cm_event *ev,
 	c->id->context = &c->src;
 	c->dev = dev;
 	c->state = VB_ST_REQUESTED;
-	vb_copy_addr(&c->local, rdma_get_local_addr(c->id));
-	vb_copy_addr(&c->peer, rdma_get_peer_addr(c->id));
+	vb_copy_addr(&c->ev.local, rdma_get_local_addr(c->id));
+	vb_copy_addr(&c->ev.peer, rdma_get_peer_addr(c->id));
 	c->cm.out_depth = ev->param.conn.initiator_depth;
 	c->cm.in_depth = ev->param.conn.responder_resources;
 	*out = c;
@@ -224,21 +210,21 @@ static int take_request(struct vb_listener *l, struct rdma_cm_event *ev,
 
 static int listener_request(struct vb_listener *l, struct rdma_cm_event *ev)
 {
-	struct vb_domain *d = vb_domain(l->fab.poller->dom);
+	struct vb_domain *d = vb_domain(l->ev.fab.poller->dom);
 	const struct rdma_conn_param *param = &ev->param.conn;
 	struct vb_conn *c = NULL;
 	int rc = -ECONNABORTED;
 
 	/* An id that is already lost belongs to requests of the past. */
-	pthread_mutex_lock(&l->lock);
-	if (!l->closed && l->id == ev->listen_id &&
+	pthread_mutex_lock(&l->ev.lock);
+	if (!l->ev.closed && l->id == ev->listen_id &&
 	    paced(l, rdma_get_peer_addr(ev->id)))
 		rc = take_request(l, ev, &c);
 	if (!rc)
-		l->fn(&l->fab, &c->ev.fab, param->private_data,
-		      param->private_data ? param->private_data_len : 0,
-		      l->user);
-	pthread_mutex_unlock(&l->lock);
+		l->ev.fn(&l->ev.fab, &c->ev.fab, param->private_data,
+			 param->private_data ? param->private_data_len : 0,
+			 l->ev.user);
+	pthread_mutex_unlock(&l->ev.lock);
 	if (!rc)
 		return 1;
 	if (rc != -ECONNABORTED) {

@@ -50,7 +50,7 @@ static unsigned int parts(const struct vb_conn *c, const struct fab_wr *wr)
 /* The next request that may go; taken from its queue. */
 static struct fab_wr *next_request(struct vb_conn *c, unsigned int room)
 {
-	bool depth = c->reads_out < c->ord;
+	bool depth = c->reads_out < c->ev.ord;
 	struct fab_wr *wr = c->reads.head;
 
 	if (wr && depth)
@@ -147,8 +147,8 @@ static int build_read(struct vb_conn *c, struct batch *b, struct fab_wr *wr)
 			w->num_sge = c->dev->siw;
 		}
 	}
-	c->count.reads += wr->priv[WR_KIND] == KIND_USER;
-	c->count.read_bytes += wr->priv[WR_LEN];
+	c->ev.count.reads += wr->priv[WR_KIND] == KIND_USER;
+	c->ev.count.read_bytes += wr->priv[WR_LEN];
 	return 0;
 }
 
@@ -188,8 +188,8 @@ static void build_send(struct vb_conn *c, struct batch *b, struct fab_wr *wr)
 		w->opcode = IBV_WR_RDMA_WRITE;
 		w->wr.rdma.rkey = wr->handle;
 		w->wr.rdma.remote_addr = wr->offset;
-		c->count.writes += wr->priv[WR_KIND] == KIND_USER;
-		c->count.write_bytes += wr->priv[WR_LEN];
+		c->ev.count.writes += wr->priv[WR_KIND] == KIND_USER;
+		c->ev.count.write_bytes += wr->priv[WR_LEN];
 		return;
 	}
 	w->opcode = IBV_WR_SEND;
@@ -200,10 +200,10 @@ static void build_send(struct vb_conn *c, struct batch *b, struct fab_wr *wr)
 		w->invalidate_rkey = wr->handle;
 		/* Where siw looks for it. */
 		w->wr.rdma.rkey = wr->handle;
-		c->count.sends_inv++;
+		c->ev.count.sends_inv++;
 	}
-	c->count.sends++;
-	c->count.send_bytes += wr->priv[WR_LEN];
+	c->ev.count.sends++;
+	c->ev.count.send_bytes += wr->priv[WR_LEN];
 }
 
 /* As much as fits into a batch; 0 or -errno. */
@@ -265,7 +265,7 @@ void vb_post_sends(struct vb_conn *c)
 				"the device takes no work request");
 			return;
 		}
-		c->count.posts++;
+		c->ev.count.posts++;
 		for (unsigned int i = 0; i < b.n; i++)
 			if (b.wr[i].opcode == IBV_WR_BIND_MW)
 				b.wr[i].bind_mw.mw->rkey = b.wr[i].bind_mw.rkey;
@@ -289,7 +289,7 @@ void vb_post_probe(struct vb_conn *c)
 	/* iWARP has no acknowledgements: only a Read is answered. The key of
 	 * an empty operation is not looked at (RFC 5040 section 5.2.1, RFC
 	 * 5041 section 5.2; IB 1.4, C9-88). */
-	if (c->dev->iwarp && c->ord)
+	if (c->dev->iwarp && c->ev.ord)
 		wr->op = FAB_READ;
 	wr->priv[WR_KIND] = KIND_PROBE;
 	wr->priv[WR_LEN] = 0;
@@ -304,7 +304,7 @@ int vb_post_chain(struct vb_conn *c, struct fab_wr *chain)
 	if (c->state != VB_ST_OPEN)
 		return -ENOTCONN;
 	for (struct fab_wr *wr = chain; wr; wr = wr->next)
-		if (wr->op == FAB_READ && !c->ord)
+		if (wr->op == FAB_READ && !c->ev.ord)
 			return -EINVAL;
 	for (struct fab_wr *wr = chain; wr; wr = next) {
 		size_t len = 0;

@@ -54,7 +54,7 @@ static void share(struct vb_conn *c)
 {
 	unsigned int each = vb_conn_domain(c)->fab.share.each;
 
-	if (c->active || each > c->dev->max_cqe - c->sq_depth)
+	if (c->ev.active || each > c->dev->max_cqe - c->sq_depth)
 		return;
 	vb_srq_join(c);
 	/* In the completion queue there is a place for each promised. */
@@ -151,7 +151,7 @@ static int make_qp(struct vb_conn *c)
 		atomic_store(&c->dev->no_inline, true);
 	c->max_inline = attr.cap.max_inline_data;
 	vb_post_receives(c);
-	return c->state == VB_ST_ENDING ? c->done.error : 0;
+	return c->state == VB_ST_ENDING ? c->ev.done.error : 0;
 }
 
 /* ---- Initiator ------------------------------------------------------- */
@@ -164,21 +164,21 @@ int vb_startup_connect(struct vb_conn *c, const struct sockaddr *addr,
 
 	if (c->state != VB_ST_IDLE)
 		return -EISCONN;
-	if (params->priv_len > UINT8_MAX || addrlen > sizeof(c->peer) ||
+	if (params->priv_len > UINT8_MAX || addrlen > sizeof(c->ev.peer) ||
 	    addrlen < sizeof(struct sockaddr_in))
 		return -EINVAL;
 	if (addr->sa_family != AF_INET && addr->sa_family != AF_INET6)
 		return -EAFNOSUPPORT;
-	memcpy(&c->peer, addr, addrlen);
+	memcpy(&c->ev.peer, addr, addrlen);
 	if (params->priv_len)
 		memcpy(c->priv, params->priv, params->priv_len);
 	c->priv_len = params->priv_len;
-	c->ird = c->ord = wanted_depth(c, params);
+	c->ev.ird = c->ev.ord = wanted_depth(c, params);
 	c->state = VB_ST_ADDR;
 	vb_timer_start(c, VB_TIMER_STARTUP);
 	errno = 0;
 	if (rdma_create_id(p->cm, &c->id, &c->src, RDMA_PS_TCP) ||
-	    rdma_resolve_addr(c->id, NULL, (struct sockaddr *)&c->peer,
+	    rdma_resolve_addr(c->id, NULL, (struct sockaddr *)&c->ev.peer,
 			      VB_RESOLVE_MS))
 		rc = errno ? -errno : -EIO;
 	if (rc)
@@ -220,10 +220,10 @@ static void route_known(struct vb_conn *c)
 				 strerror(-rc)));
 		return;
 	}
-	c->ord = min_of(c->ord, c->dev->out_depth);
-	c->ird = min_of(c->ird, c->dev->in_depth);
-	param.initiator_depth = (uint8_t)c->ord;
-	param.responder_resources = (uint8_t)c->ird;
+	c->ev.ord = min_of(c->ev.ord, c->dev->out_depth);
+	c->ev.ird = min_of(c->ev.ird, c->dev->in_depth);
+	param.initiator_depth = (uint8_t)c->ev.ord;
+	param.responder_resources = (uint8_t)c->ev.ird;
 	c->state = VB_ST_CONNECTING;
 	errno = 0;
 	/* From here on the peer may have to be told of an end. */
@@ -275,17 +275,17 @@ static void start_failed(struct vb_conn *c)
 
 static void agreed(struct vb_conn *c)
 {
-	if (c->active) {
-		c->ord = min_of(c->ord, c->cm.out_depth);
-		vb_copy_addr(&c->local, rdma_get_local_addr(c->id));
-		vb_copy_addr(&c->peer, rdma_get_peer_addr(c->id));
-		c->done.priv = c->cm.priv;
-		c->done.priv_len = c->cm.priv_len;
+	if (c->ev.active) {
+		c->ev.ord = min_of(c->ev.ord, c->cm.out_depth);
+		vb_copy_addr(&c->ev.local, rdma_get_local_addr(c->id));
+		vb_copy_addr(&c->ev.peer, rdma_get_peer_addr(c->id));
+		c->ev.done.priv = c->cm.priv;
+		c->ev.done.priv_len = c->cm.priv_len;
 	}
 	c->state = VB_ST_OPEN;
-	c->done.established = true;
-	vb_timer_start(c, c->dev->siw && !c->active ? VB_TIMER_FIRST :
-						      VB_TIMER_KEEPALIVE);
+	c->ev.done.established = true;
+	vb_timer_start(c, c->dev->siw && !c->ev.active ? VB_TIMER_FIRST :
+							 VB_TIMER_KEEPALIVE);
 }
 
 void vb_startup_progress(struct vb_conn *c, unsigned int ev)
@@ -324,10 +324,10 @@ int vb_startup_accept(struct vb_conn *c, const struct fab_conn_params *params)
 		return -ENOTCONN;
 	if (params->priv_len > UINT8_MAX)
 		return -EINVAL;
-	c->ird = min_of(min_of(depth, c->dev->in_depth), c->cm.in_depth);
-	c->ord = min_of(min_of(depth, c->dev->out_depth), c->cm.out_depth);
-	param.initiator_depth = (uint8_t)c->ord;
-	param.responder_resources = (uint8_t)c->ird;
+	c->ev.ird = min_of(min_of(depth, c->dev->in_depth), c->cm.in_depth);
+	c->ev.ord = min_of(min_of(depth, c->dev->out_depth), c->cm.out_depth);
+	param.initiator_depth = (uint8_t)c->ev.ord;
+	param.responder_resources = (uint8_t)c->ev.ird;
 	rc = make_qp(c);
 	if (rc)
 		return rc;

@@ -61,8 +61,7 @@
 #include <sys/queue.h>
 
 #include "base/turn.h"
-#include "fabric/provider/completions.h"
-#include "fabric/provider/events.h"
+#include "fabric/provider/endpoint.h"
 
 /* Devices that a domain may meet in its life; one that was removed and came
  * back counts again. */
@@ -230,18 +229,10 @@ struct vb_poller {
 };
 
 struct vb_listener {
-	struct fab_listener fab;
+	struct fab_ev_listener ev; /* its timer: its device has gone */
 	struct vb_cm_source src;
-	struct sockaddr_storage addr;
-	fab_request_fn fn;
-	void *user;
-	struct fab_retired retired;
-	struct fab_timer reopen; /* its device has gone */
-
-	pthread_mutex_t lock; /* what follows, and the request callback */
-	struct rdma_cm_id *id; /* NULL: waits for its address to come back */
-	bool closed;
-	struct fab_pace pace;
+	/* Under ev.lock. NULL: waits for its address to come back. */
+	struct rdma_cm_id *id;
 };
 
 /* Bits of fab_ev_conn.events: what the poller saw. */
@@ -297,7 +288,6 @@ struct vb_conn {
 	struct fab_ev_conn ev; /* its timer: of a vb_timer_kind */
 	struct vb_cm_source src;
 	enum vb_state state;
-	bool active;
 
 	/* Shared; see the head of this file. */
 	TAILQ_ENTRY(vb_conn) link; /* poller lock */
@@ -325,8 +315,6 @@ struct vb_conn {
 	struct vb_device *dev;
 	struct ibv_cq *cq;
 	bool connected;
-	unsigned int ird, ord;
-	struct sockaddr_storage local, peer;
 	uint8_t priv[256];
 	size_t priv_len;
 
@@ -355,13 +343,11 @@ struct vb_conn {
 	struct vb_window *closed_windows; /* whose end is to be told */
 	unsigned int nwindows, nclosing;
 
-	struct fab_completions done;
 	uint64_t heard, heard_last; /* signs of life of the peer */
 	int broke; /* what the first failed completion says */
 	bool incomplete; /* completions may have been lost */
 	const char *broke_reason;
 	char reason_text[160]; /* if it is not a constant one */
-	struct fab_counters count;
 };
 
 static inline struct vb_domain *vb_domain(struct fab_domain *d)
@@ -377,11 +363,6 @@ static inline struct vb_poller *vb_poller(struct fab_poller *p)
 static inline struct vb_conn *vb_conn(struct fab_conn *c)
 {
 	return container_of(c, struct vb_conn, ev.fab);
-}
-
-static inline const struct vb_conn *vb_conn_const(const struct fab_conn *c)
-{
-	return (const struct vb_conn *)(const void *)c;
 }
 
 static inline struct vb_mr *vb_mr(struct fab_mr *mr)
@@ -469,8 +450,6 @@ int vb_cm_conn_event(struct vb_cm_source *src, struct rdma_cm_event *ev);
 int vb_listen(struct fab_poller *p, const struct sockaddr *addr,
 	      socklen_t addrlen, fab_request_fn fn, void *user,
 	      struct fab_listener **l);
-void vb_listener_addr(const struct fab_listener *l,
-		      struct sockaddr_storage *addr);
 void vb_listener_close(struct fab_listener *l);
 
 /* startup.c; the runner. As vb_connect() and vb_accept(), but that it may have
@@ -490,10 +469,6 @@ void vb_conn_retry_stuck(struct vb_poller *p);
 int vb_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 		   struct fab_conn **c);
 void vb_disconnect(struct fab_conn *c, bool abort);
-void vb_conn_destroy_deferred(struct fab_conn *c, void (*done)(void *),
-			      void *user);
-void vb_conn_info(const struct fab_conn *c, struct fab_conn_info *info);
-void vb_conn_counters(const struct fab_conn *c, struct fab_counters *out);
 int vb_poll(struct fab_conn *c, struct fab_wc *wc, int n);
 int vb_connect(struct fab_conn *c, const struct sockaddr *addr,
 	       socklen_t addrlen, const struct fab_conn_params *params);
