@@ -369,8 +369,11 @@ void fab_conn_vouch(struct fab_conn *c);
 
 typedef void (*fab_ready_fn)(struct fab_conn *c, void *user);
 
+/* Octets of private data; on verbs at most 196. */
+#define FAB_MAX_PRIV 512
+
 struct fab_conn_params {
-	const void *priv; /* private data, up to 512 octets (196 on verbs) */
+	const void *priv; /* private data */
 	size_t priv_len;
 	/* RDMA Read depths asked for; 0: the domain's. The provider lowers
 	 * them to what the peer allows. */

@@ -3,8 +3,9 @@
  * fabric - dispatch to the providers
  *
  * What every provider would have to check alike is checked here, once: work
- * request chains, registered ranges, exposed ranges, private data. A provider
- * may rely on it, and all of them then refuse the same things.
+ * request chains, registered ranges, exposed ranges, addresses, private data,
+ * defaults of a domain. A provider may rely on it, and all of them then refuse
+ * the same things.
  *
  * Nothing here keeps state, takes a lock or allocates.
  */
@@ -22,7 +23,6 @@
 #include "fabric/verbs/verbs.h"
 #endif
 
-#define FAB_MAX_PRIV 512
 #define FAB_DEFAULT_STARTUP_MS 10000
 #define FAB_DEFAULT_MAX_STARTUP 256
 
@@ -307,13 +307,32 @@ static bool params_valid(const struct fab_conn_params *params)
 			   (params->priv || !params->priv_len));
 }
 
+static int addr_check(const struct sockaddr *addr, socklen_t len)
+{
+	if (!addr || len < sizeof(struct sockaddr_in) ||
+	    len > sizeof(struct sockaddr_storage))
+		return -EINVAL;
+	switch (addr->sa_family) {
+	case AF_INET:
+		return 0;
+	case AF_INET6:
+		return len < sizeof(struct sockaddr_in6) ? -EINVAL : 0;
+	default:
+		return -EAFNOSUPPORT;
+	}
+}
+
 int fab_listen(struct fab_poller *p, const struct sockaddr *addr,
 	       socklen_t addrlen, fab_request_fn fn, void *user,
 	       struct fab_listener **l)
 {
-	if (!p || !addr || !fn || !l)
+	int rc = addr_check(addr, addrlen);
+
+	if (!p || !fn || !l)
 		return -EINVAL;
 	*l = NULL;
+	if (rc)
+		return rc;
 	return p->ops->listen(p, addr, addrlen, fn, user, l);
 }
 
@@ -364,8 +383,11 @@ int fab_connect(struct fab_conn *c, const struct sockaddr *addr,
 		socklen_t addrlen, const struct fab_conn_params *params)
 {
 	static const struct fab_conn_params none;
+	int rc = addr_check(addr, addrlen);
 
-	if (!addr || !params_valid(params))
+	if (rc)
+		return rc;
+	if (!params_valid(params))
 		return -EINVAL;
 	return c->ops->connect(c, addr, addrlen, params ? params : &none);
 }

@@ -128,6 +128,41 @@ static void test_memory(void)
 	world_close(v);
 }
 
+static void test_addresses(void)
+{
+	static const struct {
+		sa_family_t family;
+		socklen_t len;
+		int rc;
+	} bad[] = {
+		{ AF_INET, sizeof(struct sockaddr_in) - 1, -EINVAL },
+		{ AF_INET6, sizeof(struct sockaddr_in6) - 1, -EINVAL },
+		{ AF_INET, sizeof(struct sockaddr_storage) + 1, -EINVAL },
+		{ AF_UNIX, sizeof(struct sockaddr_in), -EAFNOSUPPORT },
+	};
+	struct world *w = world_open(NULL);
+	struct fab_listener *l;
+
+	world_listen(w);
+	CU_ASSERT_EQUAL(fab_conn_create(w->poller, on_ready, &w->a, &w->a.c),
+			0);
+	CU_ASSERT_EQUAL(fab_listen(w->poller, NULL, 0, on_request, w, &l),
+			-EINVAL);
+	CU_ASSERT_EQUAL(fab_connect(w->a.c, NULL, 0, NULL), -EINVAL);
+	for (unsigned int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct sockaddr_storage to = { .ss_family = bad[i].family };
+		const struct sockaddr *at = (struct sockaddr *)&to;
+
+		CU_ASSERT_EQUAL(fab_listen(w->poller, at, bad[i].len,
+					   on_request, w, &l),
+				bad[i].rc);
+		CU_ASSERT_PTR_NULL(l);
+		CU_ASSERT_EQUAL(fab_connect(w->a.c, at, bad[i].len, NULL),
+				bad[i].rc);
+	}
+	world_close(w);
+}
+
 /* A bad request anywhere in a chain: nothing of the chain is taken. */
 static void test_chains(void)
 {
@@ -346,6 +381,7 @@ static const struct unit_test tests[] = {
 	{ "domain", test_domain },
 	{ "no-descriptor", test_no_descriptor },
 	{ "memory", test_memory },
+	{ "addresses", test_addresses },
 	{ "chains", test_chains },
 	{ "private-data", test_private_data },
 	{ "create", test_create },

@@ -12,7 +12,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -326,32 +325,6 @@ int iw_poll(struct fab_conn *fc, struct fab_wc *wc, int n)
 
 /* ---- Posting --------------------------------------------------------- */
 
-/* Sets WR_LEN. */
-static bool wr_valid(const struct iw_conn *c, struct fab_wr *wr)
-{
-	size_t len = 0;
-
-	if (wr->nsge > IW_MAX_SGE || (wr->nsge && !wr->sge))
-		return false;
-	for (unsigned int i = 0; i < wr->nsge; i++) {
-		if (wr->sge[i].len > IW_MAX_MESSAGE - len)
-			return false;
-		len += wr->sge[i].len;
-	}
-	wr->priv[WR_LEN] = len;
-	switch (wr->op) {
-	case FAB_SEND:
-	case FAB_SEND_INV:
-	case FAB_WRITE:
-		return true;
-	case FAB_READ:
-		return c->ev.ord > 0;
-	case FAB_RECV:
-		return false;
-	}
-	return false;
-}
-
 int iw_post(struct fab_conn *fc, struct fab_wr *chain)
 {
 	struct iw_conn *c = iw_conn(fc);
@@ -361,11 +334,12 @@ int iw_post(struct fab_conn *fc, struct fab_wr *chain)
 	if (c->state != IW_ST_OPEN && c->state != IW_ST_REPLYING)
 		return -ENOTCONN;
 	for (struct fab_wr *wr = chain; wr; wr = wr->next)
-		if (!wr_valid(c, wr))
+		if (wr->op == FAB_READ && !c->ev.ord)
 			return -EINVAL;
 	c->ev.count.posts++;
 	for (struct fab_wr *wr = chain; wr; wr = next) {
 		next = wr->next;
+		fab_wr_measure(wr);
 		wr_append(&c->tx.sq, wr);
 	}
 	if (c->state == IW_ST_OPEN) {
@@ -384,10 +358,6 @@ int iw_post_recv(struct fab_conn *fc, struct fab_wr *chain)
 
 	if (c->state > IW_ST_OPEN)
 		return -ENOTCONN;
-	for (struct fab_wr *wr = chain; wr; wr = wr->next)
-		if (wr->op != FAB_RECV || wr->nsge > 1 ||
-		    (wr->nsge && (!wr->sge || wr->sge[0].len > IW_MAX_MESSAGE)))
-			return -EINVAL;
 	for (struct fab_wr *wr = chain; wr; wr = next) {
 		next = wr->next;
 		wr->priv[WR_MEMORY] = 0;
@@ -402,15 +372,9 @@ int iw_expose(struct fab_conn *fc, struct fab_mr *mr, void *addr, size_t len,
 	      unsigned int access, uint32_t *handle, uint64_t *offset)
 {
 	struct iw_conn *c = iw_conn(fc);
-	uintptr_t base = (uintptr_t)mr->addr, at = (uintptr_t)addr;
 
 	if (c->state > IW_ST_OPEN)
 		return -ENOTCONN;
-	if (!access ||
-	    (access & ~(unsigned int)(FAB_REMOTE_READ | FAB_REMOTE_WRITE)))
-		return -EINVAL;
-	if (at < base || at - base > mr->len || len > mr->len - (at - base))
-		return -EINVAL;
 	return iw_stag_add(&c->stags, addr, len, access, handle, offset);
 }
 

@@ -11,8 +11,6 @@
 #include "iw.h"
 #include "iwarp.h"
 
-#define DEFAULT_STARTUP_MS 10000u
-#define DEFAULT_MAX_STARTUP 256u
 #define DEFAULT_DEPTH 16u
 /* Room for headers, trailer and some payload. */
 #define MIN_FPDU 128u
@@ -20,25 +18,16 @@
 static int domain_open(const struct fab_domain_params *params,
 		       struct fab_domain **out)
 {
-	static const struct fab_domain_params defaults = { .crc = FAB_CRC_AUTO };
 	struct iw_domain *d = calloc(1, sizeof(*d));
 	size_t fpdu;
 
 	if (!d)
 		return -ENOMEM;
-	if (!params)
-		params = &defaults;
 	d->fab.ops = &fab_iwarp_ops;
 	d->fab.params = *params;
-	d->startup_ms = params->startup_timeout_ms ?
-				params->startup_timeout_ms :
-				DEFAULT_STARTUP_MS;
-	d->max_startup = params->max_startup ? params->max_startup :
-					       DEFAULT_MAX_STARTUP;
 	d->depth = params->read_depth ? params->read_depth : DEFAULT_DEPTH;
 	if (d->depth > IW_MAX_DEPTH)
 		d->depth = IW_MAX_DEPTH;
-	d->crc = params->crc;
 	d->max_ulpdu = MPA_MAX_ULPDU;
 	fpdu = params->max_fpdu;
 	if (fpdu) {
@@ -65,11 +54,8 @@ static void domain_close(struct fab_domain *d)
 static int reg(struct fab_domain *d, void *addr, size_t len,
 	       struct fab_mr **out)
 {
-	struct fab_mr *mr;
+	struct fab_mr *mr = calloc(1, sizeof(*mr));
 
-	if (len > SIZE_MAX - (uintptr_t)addr)
-		return -EINVAL;
-	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -ENOMEM;
 	mr->dom = d;

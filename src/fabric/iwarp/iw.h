@@ -63,9 +63,8 @@
 
 struct iw_domain {
 	struct fab_domain fab;
-	unsigned int startup_ms, max_startup, depth;
+	unsigned int depth;
 	size_t max_ulpdu;
-	enum fab_crc crc;
 	atomic_uint startups;
 };
 
@@ -204,7 +203,7 @@ struct iw_conn {
 	bool rtr_write, rtr_read;
 	uint16_t peer_ird, peer_ord;
 	/* Active: kept for a second try with revision 1. */
-	uint8_t priv[MPA_MAX_PD];
+	uint8_t priv[FAB_MAX_PRIV];
 	size_t priv_len;
 
 	struct stag_table stags;
@@ -250,10 +249,12 @@ static inline void iw_kick(struct iw_conn *c)
 
 static inline void iw_timer_start(struct iw_conn *c, enum iw_timer_kind kind)
 {
+	const struct fab_domain *d = c->ev.fab.poller->dom;
+
 	fab_ev_conn_timer(&c->ev,
 			  kind == IW_TIMER_LINGER ?
 				  IW_LINGER_MS :
-				  iw_conn_domain(c)->startup_ms,
+				  d->params.startup_timeout_ms,
 			  kind);
 }
 

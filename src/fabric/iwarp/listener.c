@@ -63,13 +63,10 @@ int iw_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	      struct fab_listener **out)
 {
 	static const int on = 1;
-	struct iw_listener *l;
+	struct iw_listener *l = calloc(1, sizeof(*l));
 	socklen_t len = sizeof(l->ev.addr);
 	int rc;
 
-	if (addr->sa_family != AF_INET && addr->sa_family != AF_INET6)
-		return -EAFNOSUPPORT;
-	l = calloc(1, sizeof(*l));
 	if (!l)
 		return -ENOMEM;
 	fab_ev_listener_init(&l->ev, fp, fn, user, listener_resume,
@@ -263,8 +260,8 @@ static void half_open_begin(struct iw_listener *l, int fd,
 	socklen_t len = sizeof(struct sockaddr_storage);
 	struct iw_conn *c, *oldest = TAILQ_FIRST(&l->half);
 	/* A share of few would be too little to tell good from bad. */
-	unsigned int share = d->max_startup < 32 ? d->max_startup :
-						   d->max_startup / 4;
+	unsigned int max = d->fab.params.max_startup;
+	unsigned int share = max < 32 ? max : max / 4;
 	struct in6_addr host = fab_addr_host((const struct sockaddr *)peer);
 	bool known = fab_known_has(&d->fab.known, &host);
 	uint64_t now = fab_now_ms();
@@ -279,7 +276,7 @@ static void half_open_begin(struct iw_listener *l, int fd,
 	if (c) {
 		warn_half_open(l);
 		half_open_drop(l, c);
-	} else if (atomic_load(&d->startups) >= d->max_startup) {
+	} else if (atomic_load(&d->startups) >= max) {
 		warn_half_open(l);
 		if (!oldest) {
 			close(fd);

@@ -42,7 +42,7 @@ int iw_startup_socket_options(int fd)
 static unsigned int wanted_depth(const struct iw_conn *c,
 				 const struct fab_conn_params *params)
 {
-	if (params && params->read_depth && params->read_depth < c->depth)
+	if (params->read_depth && params->read_depth < c->depth)
 		return params->read_depth;
 	return c->depth;
 }
@@ -112,7 +112,7 @@ static bool same_machine(const struct iw_conn *c)
 
 static bool crc_wanted(const struct iw_conn *c)
 {
-	enum fab_crc crc = iw_conn_domain(c)->crc;
+	enum fab_crc crc = iw_conn_domain(c)->fab.params.crc;
 
 	if (crc != FAB_CRC_AUTO)
 		return crc == FAB_CRC_ON;
@@ -204,23 +204,16 @@ int iw_connect(struct fab_conn *fc, const struct sockaddr *addr,
 	       socklen_t addrlen, const struct fab_conn_params *params)
 {
 	struct iw_conn *c = iw_conn(fc);
-	size_t priv_len = params ? params->priv_len : 0;
 	int rc;
 
 	if (c->state != IW_ST_IDLE)
 		return -EISCONN;
-	if (priv_len > MPA_MAX_PD || (priv_len && !params->priv) ||
-	    addrlen > sizeof(c->ev.peer) ||
-	    addrlen < sizeof(struct sockaddr_in))
-		return -EINVAL;
-	if (addr->sa_family != AF_INET && addr->sa_family != AF_INET6)
-		return -EAFNOSUPPORT;
 	memcpy(&c->ev.peer, addr, addrlen);
-	if (priv_len)
-		memcpy(c->priv, params->priv, priv_len);
-	c->priv_len = priv_len;
+	if (params->priv_len)
+		memcpy(c->priv, params->priv, params->priv_len);
+	c->priv_len = params->priv_len;
 	c->ev.ird = c->ev.ord = wanted_depth(c, params);
-	ask_for(c, priv_len > MPA_MAX_PD - MPA_V2_CTRL ? 1 : 2);
+	ask_for(c, c->priv_len > MPA_MAX_PD - MPA_V2_CTRL ? 1 : 2);
 	c->state = IW_ST_CONNECTING;
 	iw_timer_start(c, IW_TIMER_STARTUP);
 	rc = start_tcp(c);
@@ -410,8 +403,7 @@ int iw_accept(struct fab_conn *fc, const struct fab_conn_params *params)
 		return -ENOTCONN;
 	c->ev.ird = lower(depth, c->peer_ord);
 	c->ev.ord = lower(depth, c->peer_ird);
-	rc = prepare_reply(c, false, params ? params->priv : NULL,
-			   params ? params->priv_len : 0);
+	rc = prepare_reply(c, false, params->priv, params->priv_len);
 	if (!rc && c->moved)
 		/* What has happened by now is the first edge. */
 		rc = fab_events_watch(iw_conn_poller(c), c->fd, &c->src,

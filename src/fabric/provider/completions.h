@@ -38,6 +38,14 @@ void fab_complete(struct fab_completions *done, struct fab_wr *wr,
 		  enum fab_status status);
 void fab_complete_list(struct fab_completions *done, struct wr_list *list,
 		       enum fab_status status);
+/* Sets WR_LEN of what is to be sent, written or read. */
+static inline void fab_wr_measure(struct fab_wr *wr)
+{
+	wr->priv[WR_LEN] = 0;
+	for (unsigned int i = 0; i < wr->nsge; i++)
+		wr->priv[WR_LEN] += wr->sge[i].len;
+}
+
 /* A message of @len octets has come; @inv: the handle that it invalidates, or
  * NULL. */
 void fab_complete_message(struct fab_completions *done, struct fab_wr *wr,

@@ -68,25 +68,15 @@ int vb_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	      socklen_t addrlen, fab_request_fn fn, void *user,
 	      struct fab_listener **out)
 {
-	struct vb_listener *l;
+	struct vb_listener *l = calloc(1, sizeof(*l));
 	int rc;
 
-	if (addr->sa_family != AF_INET && addr->sa_family != AF_INET6)
-		return -EAFNOSUPPORT;
-	if (addrlen < sizeof(struct sockaddr_in) ||
-	    (addr->sa_family == AF_INET6 &&
-	     addrlen < sizeof(struct sockaddr_in6)))
-		return -EINVAL;
-	l = calloc(1, sizeof(*l));
 	if (!l)
 		return -ENOMEM;
 	fab_ev_listener_init(&l->ev, fp, fn, user, listener_reopen,
 			     listener_free);
 	l->src.event = listener_event;
-	if (addr->sa_family == AF_INET6)
-		memcpy(&l->ev.addr, addr, sizeof(struct sockaddr_in6));
-	else
-		memcpy(&l->ev.addr, addr, sizeof(struct sockaddr_in));
+	memcpy(&l->ev.addr, addr, addrlen);
 	*out = &l->ev.fab;
 	/* A request may come before this returns. */
 	pthread_mutex_lock(&l->ev.lock);

@@ -307,13 +307,9 @@ int vb_post_chain(struct vb_conn *c, struct fab_wr *chain)
 		if (wr->op == FAB_READ && !c->ev.ord)
 			return -EINVAL;
 	for (struct fab_wr *wr = chain; wr; wr = next) {
-		size_t len = 0;
-
-		for (unsigned int i = 0; i < wr->nsge; i++)
-			len += wr->sge[i].len;
 		next = wr->next;
 		wr->priv[WR_KIND] = KIND_USER;
-		wr->priv[WR_LEN] = len;
+		fab_wr_measure(wr);
 		wr_append(&c->sq, wr);
 	}
 	vb_post_sends(c);

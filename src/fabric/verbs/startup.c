@@ -164,11 +164,8 @@ int vb_startup_connect(struct vb_conn *c, const struct sockaddr *addr,
 
 	if (c->state != VB_ST_IDLE)
 		return -EISCONN;
-	if (params->priv_len > UINT8_MAX || addrlen > sizeof(c->ev.peer) ||
-	    addrlen < sizeof(struct sockaddr_in))
+	if (params->priv_len > UINT8_MAX)
 		return -EINVAL;
-	if (addr->sa_family != AF_INET && addr->sa_family != AF_INET6)
-		return -EAFNOSUPPORT;
 	memcpy(&c->ev.peer, addr, addrlen);
 	if (params->priv_len)
 		memcpy(c->priv, params->priv, params->priv_len);
