@@ -13,7 +13,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 /* X(name, help) for each stage, so that printers need no second list. */
 #define RT_STAGES(X)                                                           \
@@ -88,13 +89,9 @@ static inline uint64_t rt_histogram_count(const struct rt_histogram *h)
 	return n;
 }
 
-/* CLOCK_MONOTONIC in nanoseconds. */
 static inline uint64_t rt_now_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	return fab_now_ns();
 }
 
 #endif /* RPCRDMA_TRANSPORT_STAGE_H */

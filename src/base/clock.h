@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * clock - the time that all deadlines are of
+ * clock - the time that all deadlines are of, and that is measured
+ *
+ * All of it is CLOCK_MONOTONIC, which never goes back.
  *
  * Threads: any.
  */
@@ -10,9 +12,11 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Milliseconds, which never go back. Cheap; a few behind. */
+/* Milliseconds. Cheap; a few behind. */
 uint64_t fab_now_ms(void);
-/* @ms from now, of CLOCK_MONOTONIC: until when to wait. */
+/* Nanoseconds, to the nanosecond. */
+uint64_t fab_now_ns(void);
+/* @ms from now: until when to wait. */
 void fab_deadline(struct timespec *at, unsigned int ms);
 
 #endif /* RPCRDMA_BASE_CLOCK_H */

@@ -144,7 +144,7 @@ static int instance_start(struct program *p)
 	p->report.source = (struct stats_source){ .inst = p->gw.inst,
 						  .program = "rpcrdma-gateway",
 						  .provider = o->provider,
-						  .started = stats_now() };
+						  .started = fab_now_ns() };
 	p->gw.pool = rt_instance_pool(p->gw.inst);
 	gw_shares_init(&p->gw.shares, o->config.max_memory / 2,
 		       gw_mem_size(o->max_record + sizeof(struct gw_buf)));

@@ -9,18 +9,10 @@
 #include "stats/json.h"
 
 #include <inttypes.h>
-#include <time.h>
 
 #include "base/addr.h"
+#include "base/clock.h"
 #include "rpcrdma/nfs.h"
-
-double stats_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
 
 /* Octets of the UTF-8 character at @s (RFC 3629, 4); 0 if it is none. */
 static unsigned int utf8_length(const char *s)
@@ -238,7 +230,7 @@ void stats_json(FILE *f, const struct stats_source *src)
 		put_string(f, src->program_version);
 	}
 	fprintf(f, ", \"version\": \"%s\", \"uptime\": %.3f, \"provider\": ",
-		RPCRDMA_VERSION, stats_now() - src->started);
+		RPCRDMA_VERSION, (double)(fab_now_ns() - src->started) / 1e9);
 	put_string(f, src->provider);
 	fputs(", \"listeners\": [", f);
 	for (unsigned int i = 0; i < src->nlisteners; i++) {

@@ -17,12 +17,11 @@ struct stats_source {
 	/* Of a program that is not of this project. NULL: it is. */
 	const char *program_version;
 	const char *provider;
-	double started; /* CLOCK_MONOTONIC, see stats_now() */
+	uint64_t started; /* fab_now_ns() */
 	unsigned int nlisteners;
 	char listener[STATS_MAX_LISTENERS][64]; /* "192.0.2.1:20049" */
 };
 
-double stats_now(void);
 /* One document and a newline. Any thread. */
 void stats_json(FILE *f, const struct stats_source *src);
 

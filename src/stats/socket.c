@@ -18,16 +18,17 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/thread.h"
 
 #define READERS 8
-#define PATIENCE 5.0 /* seconds for a reader to take its document */
+#define PATIENCE_MS 5000 /* for a reader to take its document */
 
 struct reader {
 	int fd; /* -1: free */
 	char *text;
 	size_t len, done;
-	double until;
+	uint64_t until; /* fab_now_ms() */
 };
 
 struct stats_socket {
@@ -85,7 +86,7 @@ static void take_reader(struct stats_socket *s)
 	}
 	memset(r, 0, sizeof(*r));
 	r->fd = fd;
-	r->until = stats_now() + PATIENCE;
+	r->until = fab_now_ms() + PATIENCE_MS;
 	f = open_memstream(&r->text, &r->len);
 	if (!f) {
 		reader_end(r);
@@ -128,7 +129,7 @@ static void *thread_main(void *arg)
 		for (unsigned int i = 2; i < n; i++) {
 			if (p[i].revents)
 				reader_push(of[i]);
-			else if (stats_now() > of[i]->until)
+			else if (fab_now_ms() > of[i]->until)
 				reader_end(of[i]);
 		}
 		if (p[1].revents)

@@ -7,7 +7,6 @@
 #include "tools/latency.h"
 
 #include <string.h>
-#include <time.h>
 
 void lat_init(struct latency *l)
 {
@@ -72,12 +71,4 @@ uint64_t lat_at(const struct latency *l, unsigned int permille)
 uint64_t lat_avg(const struct latency *l)
 {
 	return l->count ? l->sum / l->count : 0;
-}
-
-uint64_t lat_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }

@@ -49,7 +49,7 @@ struct ping {
 	uint64_t sent, answered, failed;
 	char first_failure[128];
 	struct latency lat;
-	double started;
+	uint64_t started; /* fab_now_ns() */
 };
 
 static volatile sig_atomic_t interrupted;
@@ -556,7 +556,7 @@ int main(int argc, char **argv)
 	sigaction(SIGTERM, &sa, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	lat_init(&p->lat);
-	p->started = stats_now();
+	p->started = fab_now_ns();
 	p->xid = arc4random();
 	rc = ping_setup(p);
 	if (rc) {

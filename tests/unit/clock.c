@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Deadlines: never with a second in the nanoseconds, which no wait takes.
+ * The two clocks say the same. Deadlines: never with a second in the nanoseconds,
+ * which no wait takes.
  */
 #include "base/clock.h"
 #include "test_clock.h"
@@ -37,7 +38,22 @@ static void deadlines(void)
 	test_clock_release();
 }
 
+static void clocks(void)
+{
+	uint64_t ns, ms;
+
+	test_clock_hold();
+	ns = fab_now_ns();
+	ms = fab_now_ms();
+	CU_ASSERT_EQUAL(ns / 1000000, ms);
+	test_clock_pass(1700);
+	CU_ASSERT_EQUAL(fab_now_ns() - ns, 1700 * UINT64_C(1000000));
+	CU_ASSERT_EQUAL(fab_now_ms() - ms, 1700);
+	test_clock_release();
+}
+
 static const struct unit_test tests[] = {
+	{ "clocks", clocks },
 	{ "deadlines", deadlines },
 	{ NULL, NULL },
 };

@@ -50,6 +50,7 @@
 
 #include <urcu/list.h>
 
+#include "base/clock.h"
 /* A session has at most so many Calls parked; some four have a slot. And so many
  * has a host, whose sessions may be many: each takes some 20 KB of heap and its
  * buffers. */
@@ -215,12 +216,10 @@ struct nrt_clnts {
 	bool stop;
 };
 
+/* Not the cheap clock, which is behind: waits end by that of now. */
 static inline int64_t now_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+	return (int64_t)(fab_now_ns() / 1000000);
 }
 
 static inline struct timespec to_timespec(int64_t ms)
