@@ -343,7 +343,7 @@ static void check_settings(struct check *c)
 	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	char pattern[RT_AUTH_TEXT];
 
-	if (has && c->cfg->max_memory > has)
+	if (has && c->cfg->rt.max_memory > has)
 		fprintf(c->out,
 			"# Max_Memory is more than this machine has: %" PRIu64
 			" MiB.\n",

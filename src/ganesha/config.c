@@ -17,8 +17,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "rpcrdma/transport.h"
-
 /* Items of a block, with those that stand for a second purpose. */
 #define MAX_ITEMS 128
 /* Shared Receives beyond the credits of one connection: version 2 advertises
@@ -200,20 +198,20 @@ static void check_fits(struct gr_config *cfg, struct gsh_config_errors *e)
 	char max[24];
 
 	if ((cfg->provider == GR_VERBS && cfg->shared.on) ||
-	    each <= cfg->max_memory - cfg->max_memory / RT_POOL_RESERVE)
+	    each <= cfg->rt.max_memory - cfg->rt.max_memory / RT_POOL_RESERVE)
 		return;
-	gr_size_text(cfg->max_memory, max, sizeof(max));
+	gr_size_text(cfg->rt.max_memory, max, sizeof(max));
 	wrong(cfg, e,
 	      "no connection fits into Max_Memory = %s: each needs %zu MiB for "
 	      "its Credits: raise Max_Memory or lower Credits%s",
 	      max, (each + (1u << 20) - 1) >> 20,
-	      cfg->extensions & RT_EXT_RTR ? "" : " or Recv_Size");
+	      cfg->rt.extensions & RT_EXT_RTR ? "" : " or Recv_Size");
 }
 
 /* What single items cannot tell: do they go together? False: no. */
 static bool check(const struct gsh *g, struct gr_config *cfg)
 {
-	bool v2 = cfg->versions >> 2 & 1;
+	bool v2 = cfg->rt.versions >> 2 & 1;
 	struct gsh_config_errors e;
 	struct rt_config rt;
 	const char *fault;
@@ -225,7 +223,7 @@ static bool check(const struct gsh *g, struct gr_config *cfg)
 	gr_config_transport(cfg, &rt);
 	least = rt.credits + rt.reverse_credits + SHARED_BEYOND;
 	check_texts(cfg, &e);
-	if (cfg->extensions && !v2)
+	if (cfg->rt.extensions && !v2)
 		wrong(cfg, &e, "Extensions needs version 2 among Versions");
 	if (cfg->auth != RT_AUTH_NONE && !v2)
 		wrong(cfg, &e,
@@ -234,7 +232,7 @@ static bool check(const struct gsh *g, struct gr_config *cfg)
 		wrong(cfg, &e,
 		      "Shared_Receives = %u: with these Credits it must be at least %u",
 		      rt.max_shared_receives, least);
-	if (cfg->max_conn_memory < cfg->max_message)
+	if (cfg->rt.max_conn_memory < cfg->rt.max_message)
 		wrong(cfg, &e,
 		      "Max_Connection_Memory must hold one message of "
 		      "Max_Message bytes");
@@ -300,10 +298,7 @@ size_t gr_config_receives(const struct gr_config *cfg)
 
 void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt)
 {
-	memset(rt, 0, sizeof(*rt));
-	rt->versions = cfg->versions;
-	rt->extensions = cfg->extensions;
-	rt->credits = cfg->credits;
+	*rt = cfg->rt;
 	rt->recv_size = (uint32_t)cfg->recv_size;
 	rt->send_size = (uint32_t)cfg->send_size;
 	rt->busy_recv_size = (uint32_t)cfg->busy_recv_size;
@@ -311,26 +306,13 @@ void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt)
 	rt->idle_recv_ms = cfg->idle_after * 1000;
 	rt->placement_size = (uint32_t)cfg->placement_size;
 	rt->no_placement = !cfg->placement_size;
-	rt->max_transmissions = cfg->max_transmissions;
 	rt->max_segment_size = (uint32_t)cfg->max_segment_size;
-	rt->max_segments = cfg->max_segments;
-	rt->max_read_chunks = cfg->max_read_chunks;
-	rt->max_write_chunks = cfg->max_write_chunks;
-	rt->max_message = cfg->max_message;
-	rt->max_conn_memory = cfg->max_conn_memory;
-	rt->max_memory = cfg->max_memory;
-	rt->max_connections = cfg->max_connections;
-	rt->max_host_connections = cfg->max_host_connections;
-	rt->max_host_memory = cfg->max_host_memory;
-	rt->reverse_credits = cfg->reverse_credits;
 	rt->no_remote_invalidation = !cfg->remote_invalidation;
 	rt->no_continuation = !cfg->continued_replies;
 	rt->first_message_ms = cfg->startup_timeout * 1000;
 	rt->idle_ms = cfg->idle_timeout * 1000;
 	/* 0 would be the transport's default. */
 	rt->drain_ms = cfg->drain_timeout ? cfg->drain_timeout * 1000 : 1;
-	rt->busy_poll_us = cfg->busy_poll;
-	rt->huge_pages = cfg->huge_pages;
 	rt->share_receives = cfg->shared.on;
 	rt->max_shared_receives = cfg->max_shared_old ? cfg->max_shared_old :
 							cfg->shared.max;
@@ -339,9 +321,9 @@ void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt)
 	/* Otherwise it is a quarter, and 64 connections at least. */
 	if (cfg->host_share_said && !rt->max_host_connections)
 		rt->max_host_connections = (unsigned int)share(
-			cfg->max_connections, cfg->host_share, 1);
+			rt->max_connections, cfg->host_share, 1);
 	if (cfg->host_share_said && !rt->max_host_memory)
-		rt->max_host_memory = share(cfg->max_memory, cfg->host_share,
-					    cfg->max_message);
+		rt->max_host_memory =
+			share(rt->max_memory, cfg->host_share, rt->max_message);
 	rt_config_defaults(rt);
 }

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "ganesha/gsh.h"
+#include "rpcrdma/transport.h"
 
 #define GR_MAX_ADDRS 16
 #define GR_STATS_SOCKET "/run/ganesha/rdma.sock"
@@ -29,20 +30,19 @@ struct gr_shared {
 };
 
 struct gr_config {
+	/* Of both blocks: what the transport takes as it stands here. The rest,
+	 * and what follows from it, see gr_config_transport(). */
+	struct rt_config rt;
+
 	/* Block RDMA. */
 	bool required;
 	bool required_said; /* as read from the file, see gr_config_load() */
 	uint16_t port;
 	struct gr_addrs bind; /* none: where NFS over TCP listens */
 	uint32_t provider; /* enum gr_provider */
-	uint32_t versions; /* bit n: version n */
-	uint32_t extensions; /* RT_EXT_* */
 	uint32_t pollers;
-	uint32_t credits;
 	uint64_t recv_size;
 	bool reverse_direction;
-	uint32_t max_connections;
-	uint64_t max_memory;
 	uint32_t host_share; /* percent */
 	bool host_share_said;
 	struct gr_shared shared;
@@ -59,19 +59,10 @@ struct gr_config {
 	uint64_t busy_recv_size, idle_recv_size; /* xcharext */
 	uint32_t idle_after; /* seconds */
 	uint64_t placement_size; /* rtrext */
-	uint32_t max_transmissions;
 	uint64_t max_segment_size;
-	uint32_t max_segments;
-	uint32_t max_read_chunks, max_write_chunks;
-	uint64_t max_message;
-	uint64_t max_conn_memory, max_host_memory;
-	uint32_t max_host_connections;
 	bool remote_invalidation;
 	bool continued_replies;
-	uint32_t reverse_credits;
-	uint32_t busy_poll; /* microseconds */
 	uint32_t startup_timeout, drain_timeout; /* seconds */
-	bool huge_pages;
 	uint32_t auth_timeout; /* seconds */
 	bool stats_dbus;
 
@@ -141,7 +132,6 @@ void gr_config_faults(const struct gsh *g, struct gsh_config *tree,
 /* A logger that takes nothing down. */
 void gr_config_silent(char *msg, void *dest, struct gsh_config_errors *e);
 /* What the transport is given. Sizes of user areas are the caller's. */
-struct rt_config;
 void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt);
 /* Bytes that a connection has registered to receive in. */
 size_t gr_config_receives(const struct gr_config *cfg);

@@ -16,7 +16,9 @@
 
 #include "ganesha/config.h"
 #include "gss/gss.h"
-#include "rpcrdma/transport.h"
+
+/* SIZE() writes to those of struct rt_config, too. */
+_Static_assert(sizeof(size_t) == sizeof(uint64_t), "64 bits");
 
 #define OFF(member) .off = offsetof(struct gr_config, member)
 #define BOOL(nm, member, dflt)                                        \
@@ -33,7 +35,7 @@
 			   .zero_ok = (lo) == 0 },       \
 		OFF(member)                              \
 	}
-/* Its range is in gr_sizes. */
+/* Its range is in sizes. Numbers of 64 bits. */
 #define SIZE(nm, member)                                             \
 	{                                                            \
 		.name = (nm), .type = GSH_CONFIG_PROC,               \
@@ -376,22 +378,23 @@ const struct gsh_config_item gr_config_items[] = {
 		     .mask = UINT32_MAX,
 		     .tokens = versions,
 		     .set_off = UINT32_MAX },
-	  OFF(versions) },
+	  OFF(rt.versions) },
 	{ .name = "Extensions",
 	  .type = GSH_CONFIG_LIST,
 	  .u.lst = { .def = 0,
 		     .mask = UINT32_MAX,
 		     .tokens = extensions,
 		     .set_off = UINT32_MAX },
-	  OFF(extensions) },
+	  OFF(rt.extensions) },
 	UINT("Pollers", pollers, 1, 64, 1),
 	/* Each receives into its own buffer: Credits times Recv_Size octets
 	 * are registered for a connection. */
-	UINT("Credits", credits, 1, RT_CREDITS_MAX, 64),
+	UINT("Credits", rt.credits, 1, RT_CREDITS_MAX, 64),
 	SIZE("Recv_Size", recv_size),
 	BOOL("Reverse_Direction", reverse_direction, true),
-	UINT("Max_Connections", max_connections, 1, RT_CONNECTIONS_MAX, 1024),
-	SIZE("Max_Memory", max_memory),
+	UINT("Max_Connections", rt.max_connections, 1, RT_CONNECTIONS_MAX,
+	     1024),
+	SIZE("Max_Memory", rt.max_memory),
 	UINT("Max_Host_Share", host_share, 1, 100, 25),
 	/* The default leaves 64 connections to a host: it has to be known. */
 	{ .name = "Max_Host_Share",
@@ -430,25 +433,26 @@ const struct gsh_config_item gr_debug_items[] = {
 	SIZE("Idle_Receive_Size", idle_recv_size),
 	UINT("Idle_After", idle_after, 1, 86400, 60),
 	SIZE("Placement_Size", placement_size),
-	UINT("Max_Transmissions", max_transmissions, 1, RT_TRANSMISSIONS_MAX,
+	UINT("Max_Transmissions", rt.max_transmissions, 1, RT_TRANSMISSIONS_MAX,
 	     4),
 	SIZE("Max_Segment_Size", max_segment_size),
-	UINT("Max_Segments", max_segments, 1, RT_MAX_SEGMENTS, 16),
-	UINT("Max_Read_Chunks", max_read_chunks, 1, RT_MAX_CHUNKS, 8),
-	UINT("Max_Write_Chunks", max_write_chunks, 1, RT_MAX_CHUNKS, 8),
-	SIZE("Max_Message", max_message),
-	SIZE("Max_Connection_Memory", max_conn_memory),
-	UINT("Max_Host_Connections", max_host_connections, 0,
+	UINT("Max_Segments", rt.max_segments, 1, RT_MAX_SEGMENTS, 16),
+	UINT("Max_Read_Chunks", rt.max_read_chunks, 1, RT_MAX_CHUNKS, 8),
+	UINT("Max_Write_Chunks", rt.max_write_chunks, 1, RT_MAX_CHUNKS, 8),
+	SIZE("Max_Message", rt.max_message),
+	SIZE("Max_Connection_Memory", rt.max_conn_memory),
+	UINT("Max_Host_Connections", rt.max_host_connections, 0,
 	     RT_CONNECTIONS_MAX, 0),
-	SIZE("Max_Host_Memory", max_host_memory),
+	SIZE("Max_Host_Memory", rt.max_host_memory),
 	BOOL("Remote_Invalidation", remote_invalidation, true),
 	BOOL("Continued_Replies", continued_replies, true),
-	UINT("Reverse_Credits", reverse_credits, 1, RT_REVERSE_CREDITS_MAX, 16),
+	UINT("Reverse_Credits", rt.reverse_credits, 1, RT_REVERSE_CREDITS_MAX,
+	     16),
 	/* Not so long that it could be seen in the load of the machine. */
-	UINT("Busy_Poll", busy_poll, 0, 1000, 200),
+	UINT("Busy_Poll", rt.busy_poll_us, 0, 1000, 200),
 	UINT("Startup_Timeout", startup_timeout, 1, 3600, 10),
 	UINT("Drain_Timeout", drain_timeout, 0, 600, 5),
-	BOOL("Huge_Pages", huge_pages, false),
+	BOOL("Huge_Pages", rt.huge_pages, false),
 	UINT("Host_Authentication_Timeout", auth_timeout, 1,
 	     RT_AUTH_SECONDS_MAX, RT_AUTH_SECONDS),
 	BOOL("Stats_DBus", stats_dbus, true),

@@ -11,7 +11,6 @@
 #include "base/addr.h"
 #include "rpcrdma/fabric.h"
 #include "ganesha/config.h"
-#include "rpcrdma/transport.h"
 
 static void print_tokens(FILE *f, const struct gsh_config_token *t,
 			 uint32_t value, bool list)
@@ -177,14 +176,14 @@ static const char *about(uint64_t size, char *text, size_t room)
 static void print_memory(FILE *f, const struct gr_config *cfg,
 			 const struct rt_config *rt)
 {
-	uint64_t usable = cfg->max_memory - cfg->max_memory / RT_POOL_RESERVE;
-	uint64_t of_host = cfg->max_memory / 4;
+	uint64_t usable = rt->max_memory - rt->max_memory / RT_POOL_RESERVE;
+	uint64_t of_host = rt->max_memory / 4;
 	size_t each = gr_config_receives(cfg);
 	unsigned int host = rt->max_host_connections;
 	char one[32], all[32];
 
-	if (host > cfg->max_connections)
-		host = cfg->max_connections;
+	if (host > rt->max_connections)
+		host = rt->max_connections;
 	/* As account.c has it: the first is always admitted. */
 	if (of_host < rt->max_host_memory)
 		of_host = rt->max_host_memory;
@@ -194,11 +193,11 @@ static void print_memory(FILE *f, const struct gr_config *cfg,
 		about(rt->max_host_memory, one, sizeof(one)));
 	fprintf(f,
 		"# A connection needs %s of receive buffers, and %u of them %s.\n",
-		about(each, one, sizeof(one)), cfg->max_connections,
-		about((uint64_t)each * cfg->max_connections, all, sizeof(all)));
+		about(each, one, sizeof(one)), rt->max_connections,
+		about((uint64_t)each * rt->max_connections, all, sizeof(all)));
 	fprintf(f, "# Max_Memory limits all registered memory: %s.\n",
-		about(cfg->max_memory, all, sizeof(all)));
-	if (usable / each < cfg->max_connections)
+		about(rt->max_memory, all, sizeof(all)));
+	if (usable / each < rt->max_connections)
 		fprintf(f,
 			"# That is enough for at most %" PRIu64
 			" connections at once.\n",
@@ -207,8 +206,8 @@ static void print_memory(FILE *f, const struct gr_config *cfg,
 		fprintf(f,
 			"# A device with shared receive queues takes %s for all "
 			"of its connections together instead.\n",
-			about(cfg->shared.max * (each / (cfg->credits +
-							 RT_CREDIT_BEYOND)),
+			about(cfg->shared.max *
+				      (each / (rt->credits + RT_CREDIT_BEYOND)),
 			      one, sizeof(one)));
 }
 
@@ -236,7 +235,7 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 		      "else iwarp.\n",
 		      f);
 	print_memory(f, &cfg, &rt);
-	if (cfg.auth == RT_AUTH_REQUIRED && (cfg.versions & 1u << 1))
+	if (cfg.auth == RT_AUTH_REQUIRED && (cfg.rt.versions & 1u << 1))
 		fputs("# Host_Authentication = required: version 1 is "
 		      "refused.\n",
 		      f);

@@ -98,7 +98,7 @@ static uint32_t op_vet(struct rt_conn *c, struct rt_vet *v, uint32_t *max)
 	niov = rt_to_iov(v->pieces, v->npieces, iov);
 	ulb_call_head(iov, niov, &nc->head);
 	if (ulb_take_reads(iov, niov, &nc->head, reads, n, v->total,
-			   x->srv->cfg.max_read_chunks, &most, &misfit)) {
+			   x->srv->cfg.rt.max_read_chunks, &most, &misfit)) {
 		v->torn = v->torn || misfit;
 		return 0;
 	}

@@ -320,7 +320,7 @@ static void settings(void)
 	CU_ASSERT_EQUAL(complaints, 2);
 	/* More than any machine has. */
 	cfg = config("127.0.0.1", NULL);
-	cfg.max_memory = UINT64_MAX / 2;
+	cfg.rt.max_memory = UINT64_MAX / 2;
 	CU_ASSERT_TRUE(check(&cfg, "::"));
 	CU_ASSERT_PTR_NOT_NULL(
 		strstr(told, "# Max_Memory is more than this machine has: "));

@@ -123,27 +123,27 @@ static const struct range ranges[] = {
 	R("Port", port, 1, 65535, 1, "", ""),
 	R("Pollers", pollers, 1, 64, 1, "", ""),
 	R("Max_Host_Share", host_share, 1, 100, 1, "", ""),
-	R("Credits", credits, 1, 4096, 1, "", ""),
+	R("Credits", rt.credits, 1, 4096, 1, "", ""),
 	R("Recv_Size", recv_size, 1024, 256 * KB, 4, "", ""),
 	D("Busy_Receive_Size", busy_recv_size, 1024, 256 * KB, 4, "", ""),
 	D("Idle_Receive_Size", idle_recv_size, 1024, 256 * KB, 4, "", ""),
 	D("Idle_After", idle_after, 1, 86400, 1, "", ""),
 	D("Send_Size", send_size, 1024, 256 * KB, 4, "", ""),
 	D("Placement_Size", placement_size, 0, 252 * KB, 4096, "", ""),
-	D("Max_Transmissions", max_transmissions, 1, 16, 1, "", ""),
+	D("Max_Transmissions", rt.max_transmissions, 1, 16, 1, "", ""),
 	D("Max_Segment_Size", max_segment_size, 4096, GB, 1, "", ""),
-	D("Max_Segments", max_segments, 1, 64, 1, "", ""),
-	D("Max_Read_Chunks", max_read_chunks, 1, 16, 1, "", ""),
-	D("Max_Write_Chunks", max_write_chunks, 1, 16, 1, "", ""),
-	D("Max_Message", max_message, 64 * KB, 4 * MB, 1, "", ""),
-	D("Max_Connection_Memory", max_conn_memory, MB, 64 * GB, 1,
+	D("Max_Segments", rt.max_segments, 1, 64, 1, "", ""),
+	D("Max_Read_Chunks", rt.max_read_chunks, 1, 16, 1, "", ""),
+	D("Max_Write_Chunks", rt.max_write_chunks, 1, 16, 1, "", ""),
+	D("Max_Message", rt.max_message, 64 * KB, 4 * MB, 1, "", ""),
+	D("Max_Connection_Memory", rt.max_conn_memory, MB, 64 * GB, 1,
 	  "Max_Message = 65536;", ""),
-	R("Max_Memory", max_memory, 16 * MB, 1024 * GB, 1, "", ""),
-	R("Max_Connections", max_connections, 1, 65536, 1, "", ""),
-	D("Max_Host_Connections", max_host_connections, 0, 65536, 1, "", ""),
-	D("Max_Host_Memory", max_host_memory, 0, 1024 * GB, 1, "", ""),
-	D("Reverse_Credits", reverse_credits, 1, 1024, 1, "", ""),
-	D("Busy_Poll", busy_poll, 0, 1000, 1, "", ""),
+	R("Max_Memory", rt.max_memory, 16 * MB, 1024 * GB, 1, "", ""),
+	R("Max_Connections", rt.max_connections, 1, 65536, 1, "", ""),
+	D("Max_Host_Connections", rt.max_host_connections, 0, 65536, 1, "", ""),
+	D("Max_Host_Memory", rt.max_host_memory, 0, 1024 * GB, 1, "", ""),
+	D("Reverse_Credits", rt.reverse_credits, 1, 1024, 1, "", ""),
+	D("Busy_Poll", rt.busy_poll_us, 0, 1000, 1, "", ""),
 	R("Idle_Timeout", idle_timeout, 0, 86400, 1, "", ""),
 	D("Startup_Timeout", startup_timeout, 1, 3600, 1, "", ""),
 	D("Drain_Timeout", drain_timeout, 0, 600, 1, "", ""),
@@ -485,7 +485,7 @@ static void units(void)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		CU_ASSERT_EQUAL(load(rows[i].text, &cfg), GR_CONFIG_GOOD);
-		CU_ASSERT_EQUAL(cfg.max_memory, rows[i].memory);
+		CU_ASSERT_EQUAL(cfg.rt.max_memory, rows[i].memory);
 		CU_ASSERT_STRING_EQUAL(said, "");
 	}
 	/* The number alone would be one that is taken. */
@@ -553,10 +553,10 @@ static void debug_block(void)
 				  "Huge_Pages = true;",
 				  &cfg),
 			GR_CONFIG_GOOD);
-	CU_ASSERT_EQUAL(cfg.busy_poll, 9);
+	CU_ASSERT_EQUAL(cfg.rt.busy_poll_us, 9);
 	CU_ASSERT_EQUAL(cfg.drain_timeout, 8);
 	CU_ASSERT_EQUAL(cfg.send_size, 8 * KB);
-	CU_ASSERT_TRUE(cfg.huge_pages && !cfg.stats_dbus);
+	CU_ASSERT_TRUE(cfg.rt.huge_pages && !cfg.stats_dbus);
 	CU_ASSERT_TRUE(cfg.worker_polling && cfg.enable);
 	gr_config_print(f, &cfg);
 	fclose(f);

@@ -155,7 +155,7 @@ static void up(void)
 	CU_ASSERT_EQUAL_FATAL(fab_domain_open(&fab_loop_ops, &dp, &dom), 0);
 	memset(&server, 0, sizeof(server));
 	server.inst = instance(sizeof(struct gr_call));
-	server.cfg.max_read_chunks = 8;
+	server.cfg.rt.max_read_chunks = 8;
 	server.provider = "loop";
 	server.alloc_cb = alloc_req;
 	client = instance(0);
