@@ -52,6 +52,23 @@ EXPORT SVCXPRT *clnt_vc_get_client_xprt(const CLIENT *clnt);
 EXPORT struct gsh_config *config_ParseFile(char *path,
 					   struct gsh_config_errors *e);
 
+/* Those that we stand before. */
+#define HOOKED(X)                  \
+	X(config_ParseFile)        \
+	X(nfs_set_param_from_conf) \
+	X(svc_init)                \
+	X(svc_rqst_evchan_reg)     \
+	X(svc_reg)                 \
+	X(svc_shutdown)            \
+	X(clnt_vc_ncreate_svc)     \
+	X(clnt_vc_get_client_xprt) \
+	X(clnt_req_setup)          \
+	X(clnt_req_callback)       \
+	X(clnt_req_refresh)        \
+	X(clnt_req_reset)          \
+	X(clnt_req_wait_reply)     \
+	X(clnt_req_release)
+
 enum hook_state {
 	HOOK_IDLE, /* not Ganesha, or RDMA is not wanted */
 	HOOK_ARMED, /* waits for the NFS listener */
@@ -76,23 +93,10 @@ static struct {
 	void *another; /* Ganesha's library, if of another release */
 
 	/* Those that come after ours. */
-	struct gsh_config *(*parse)(char *, struct gsh_config_errors *);
-	int (*set_param)(struct gsh_config *, struct gsh_start_info *,
-			 struct gsh_config_errors *);
-	bool (*svc_init)(struct svc_init_params *);
-	int (*evchan_reg)(uint32_t, SVCXPRT *, uint32_t);
-	bool (*svc_reg)(SVCXPRT *, const rpcprog_t, const rpcvers_t,
-			void (*)(struct svc_req *), const struct netconfig *);
-	int (*svc_shutdown)(u_long);
-	CLIENT *(*ncreate_svc)(const SVCXPRT *, const rpcprog_t,
-			       const rpcvers_t, const uint32_t);
-	SVCXPRT *(*get_client_xprt)(const CLIENT *);
-	enum clnt_stat (*req_setup)(struct clnt_req *, struct timespec);
-	enum clnt_stat (*req_callback)(struct clnt_req *);
-	enum clnt_stat (*req_refresh)(struct clnt_req *);
-	void (*req_reset)(struct clnt_req *);
-	enum clnt_stat (*req_wait_reply)(struct clnt_req *);
-	int (*req_release)(struct clnt_req *);
+	struct {
+#define FIELD(name) __typeof__(name) *name;
+		HOOKED(FIELD)
+	} next;
 } hook;
 
 /*
@@ -113,7 +117,7 @@ static void *another_ganesha(void)
 }
 
 /* By version where there is one, else whatever would be called without us. */
-static void next(void *slot, const char *name)
+static void find(void *slot, const char *name)
 {
 	void *f = hook.another ? dlsym(hook.another, name) :
 				 dlvsym(RTLD_NEXT, name, NTIRPC_NODE);
@@ -124,20 +128,8 @@ static void next(void *slot, const char *name)
 __attribute__((constructor)) static void find_next(void)
 {
 	hook.another = another_ganesha();
-	next(&hook.parse, "config_ParseFile");
-	next(&hook.set_param, "nfs_set_param_from_conf");
-	next(&hook.svc_init, "svc_init");
-	next(&hook.evchan_reg, "svc_rqst_evchan_reg");
-	next(&hook.svc_reg, "svc_reg");
-	next(&hook.svc_shutdown, "svc_shutdown");
-	next(&hook.ncreate_svc, "clnt_vc_ncreate_svc");
-	next(&hook.get_client_xprt, "clnt_vc_get_client_xprt");
-	next(&hook.req_setup, "clnt_req_setup");
-	next(&hook.req_callback, "clnt_req_callback");
-	next(&hook.req_refresh, "clnt_req_refresh");
-	next(&hook.req_reset, "clnt_req_reset");
-	next(&hook.req_wait_reply, "clnt_req_wait_reply");
-	next(&hook.req_release, "clnt_req_release");
+#define FIND(name) find(&hook.next.name, #name);
+	HOOKED(FIND)
 }
 
 static enum hook_state state(void)
@@ -285,7 +277,7 @@ static bool check_others(struct gsh_config *tree)
 	/* That they are right is not worth a line. */
 	if (level && was > GSH_WARN)
 		level[GSH_INIT] = GSH_WARN;
-	good = !hook.set_param(tree, &info, &e);
+	good = !hook.next.nfs_set_param_from_conf(tree, &info, &e);
 	if (level)
 		level[GSH_INIT] = was;
 	hook.gsh.report_config_errors(&e, NULL, hook.gsh.config_errs_to_log);
@@ -424,9 +416,9 @@ EXPORT struct gsh_config *config_ParseFile(char *path,
 {
 	struct gsh_config *tree;
 
-	if (!hook.parse)
+	if (!hook.next.config_ParseFile)
 		abort(); /* as below */
-	tree = hook.parse(path, e);
+	tree = hook.next.config_ParseFile(path, e);
 	if (tree && hook.was_read && is_same_file(path))
 		tell_changes(tree, e);
 	return tree;
@@ -483,9 +475,9 @@ EXPORT int nfs_set_param_from_conf(struct gsh_config *tree,
 {
 	int res;
 
-	if (!hook.set_param)
+	if (!hook.next.nfs_set_param_from_conf)
 		abort(); /* no Ganesha, yet somebody calls its function */
-	res = hook.set_param(tree, info, e);
+	res = hook.next.nfs_set_param_from_conf(tree, info, e);
 	if (!res && state() == HOOK_IDLE)
 		read_config(tree);
 	return res;
@@ -497,7 +489,7 @@ EXPORT bool svc_init(struct svc_init_params *params)
 
 	if (state() != HOOK_ARMED || !params || !params->alloc_cb ||
 	    !params->free_cb)
-		return hook.svc_init(params);
+		return hook.next.svc_init(params);
 	hook.server.alloc_cb = params->alloc_cb;
 	hook.server.free_cb = params->free_cb;
 	ours = *params;
@@ -505,7 +497,7 @@ EXPORT bool svc_init(struct svc_init_params *params)
 	 * Ganesha's work. */
 	ours.ioq_thrd_max +=
 		hook.server.cfg.worker_polling ? hook.server.cfg.pollers : 1;
-	return hook.svc_init(&ours);
+	return hook.next.svc_init(&ours);
 }
 
 EXPORT int svc_rqst_evchan_reg(uint32_t chan_id, SVCXPRT *xprt, uint32_t flags)
@@ -517,7 +509,7 @@ EXPORT int svc_rqst_evchan_reg(uint32_t chan_id, SVCXPRT *xprt, uint32_t flags)
 	/* Ours have no descriptor that an event channel could watch. */
 	if (gr_xprt_of(xprt))
 		return 0;
-	res = hook.evchan_reg(chan_id, xprt, flags);
+	res = hook.next.svc_rqst_evchan_reg(chan_id, xprt, flags);
 	/* Ganesha registers the NFS program's listeners before any other's. */
 	if (res || !xprt || !(flags & SVC_RQST_FLAG_XPRT_UREG) ||
 	    state() != HOOK_ARMED || !s->alloc_cb)
@@ -544,7 +536,7 @@ EXPORT bool svc_reg(SVCXPRT *xprt, const rpcprog_t prog, const rpcvers_t vers,
 		    const struct netconfig *nconf)
 {
 	struct gr_server *s = &hook.server;
-	bool res = hook.svc_reg(xprt, prog, vers, dispatch, nconf);
+	bool res = hook.next.svc_reg(xprt, prog, vers, dispatch, nconf);
 
 	if (state() == HOOK_SERVING && xprt &&
 	    (xprt == s->parent || xprt == hook.nfs_udp))
@@ -566,7 +558,7 @@ EXPORT int svc_shutdown(u_long flags)
 		gr_rpcbind_withdraw(&hook.server.rpcbind);
 		gr_server_drain(&hook.server);
 	}
-	res = hook.svc_shutdown(flags);
+	res = hook.next.svc_shutdown(flags);
 	if (serving && !hook.server.abandoned)
 		gr_server_free(&hook.server);
 	return res;
@@ -599,7 +591,7 @@ EXPORT CLIENT *clnt_vc_ncreate_svc(const SVCXPRT *xprt, const rpcprog_t prog,
 	CLIENT *clnt;
 
 	if (!x)
-		return hook.ncreate_svc(xprt, prog, vers, flags);
+		return hook.next.clnt_vc_ncreate_svc(xprt, prog, vers, flags);
 	s = x->srv;
 	c = gr_xprt_conn(x);
 	atomic_fetch_add(&s->clients, 1);
@@ -621,26 +613,29 @@ EXPORT SVCXPRT *clnt_vc_get_client_xprt(const CLIENT *clnt)
 {
 	if (nrt_clnt_is_ours(clnt))
 		return nrt_clnt_xprt(clnt);
-	return hook.get_client_xprt ? hook.get_client_xprt(clnt) : NULL;
+	return hook.next.clnt_vc_get_client_xprt ?
+		       hook.next.clnt_vc_get_client_xprt(clnt) :
+		       NULL;
 }
 
 EXPORT enum clnt_stat clnt_req_setup(struct clnt_req *cc,
 				     struct timespec timeout)
 {
-	return nrt_clnt_is_ours(cc->cc_clnt) ? nrt_req_setup(cc, timeout) :
-					       hook.req_setup(cc, timeout);
+	return nrt_clnt_is_ours(cc->cc_clnt) ?
+		       nrt_req_setup(cc, timeout) :
+		       hook.next.clnt_req_setup(cc, timeout);
 }
 
 EXPORT enum clnt_stat clnt_req_callback(struct clnt_req *cc)
 {
 	return nrt_clnt_is_ours(cc->cc_clnt) ? nrt_req_callback(cc) :
-					       hook.req_callback(cc);
+					       hook.next.clnt_req_callback(cc);
 }
 
 EXPORT enum clnt_stat clnt_req_refresh(struct clnt_req *cc)
 {
 	return nrt_clnt_is_ours(cc->cc_clnt) ? nrt_req_refresh(cc) :
-					       hook.req_refresh(cc);
+					       hook.next.clnt_req_refresh(cc);
 }
 
 EXPORT void clnt_req_reset(struct clnt_req *cc)
@@ -648,13 +643,14 @@ EXPORT void clnt_req_reset(struct clnt_req *cc)
 	if (nrt_clnt_is_ours(cc->cc_clnt))
 		nrt_req_reset(cc);
 	else
-		hook.req_reset(cc);
+		hook.next.clnt_req_reset(cc);
 }
 
 EXPORT enum clnt_stat clnt_req_wait_reply(struct clnt_req *cc)
 {
-	return nrt_clnt_is_ours(cc->cc_clnt) ? nrt_req_wait_reply(cc) :
-					       hook.req_wait_reply(cc);
+	return nrt_clnt_is_ours(cc->cc_clnt) ?
+		       nrt_req_wait_reply(cc) :
+		       hook.next.clnt_req_wait_reply(cc);
 }
 
 EXPORT int clnt_req_release(struct clnt_req *cc)
@@ -663,5 +659,5 @@ EXPORT int clnt_req_release(struct clnt_req *cc)
 	 * never filled; ntirpc's own would look for its CLIENT. */
 	return !cc->cc_clnt || nrt_clnt_is_ours(cc->cc_clnt) ?
 		       nrt_req_release(cc) :
-		       hook.req_release(cc);
+		       hook.next.clnt_req_release(cc);
 }
