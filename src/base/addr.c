@@ -104,6 +104,17 @@ bool fab_addr_same(const struct sockaddr_storage *a,
 	       a6->sin6_scope_id == b6->sin6_scope_id;
 }
 
+bool fab_addr_is_any(const struct sockaddr_storage *ss)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)ss;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)ss;
+
+	if (ss->ss_family == AF_INET)
+		return in->sin_addr.s_addr == htonl(INADDR_ANY);
+	return ss->ss_family == AF_INET6 &&
+	       IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
+}
+
 void fab_addr_map(struct sockaddr_storage *ss)
 {
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };

@@ -46,6 +46,9 @@ uint64_t fab_addr_sum(uint64_t key, const struct in6_addr *host);
 bool fab_addr_same(const struct sockaddr_storage *a,
 		   const struct sockaddr_storage *b);
 
+/* 0.0.0.0 or ::, whatever the port. */
+bool fab_addr_is_any(const struct sockaddr_storage *ss);
+
 /* An IPv4 address as IPv6 maps it, with its port; others stay as they are. */
 void fab_addr_map(struct sockaddr_storage *ss);
 

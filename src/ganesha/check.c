@@ -93,15 +93,6 @@ static bool has_ipv6(void)
 	return true;
 }
 
-static bool is_any4(const struct sockaddr_storage *at)
-{
-	struct sockaddr_in in;
-
-	memcpy(&in, at, sizeof(in));
-	return in.sin_family == AF_INET &&
-	       in.sin_addr.s_addr == htonl(INADDR_ANY);
-}
-
 bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
 		  struct sockaddr_storage *tcp, FILE *out, FILE *said)
 {
@@ -149,7 +140,7 @@ bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
 	fab_addr_set_port(tcp, t.port);
 	/* The socket of all addresses; but for the port it is zero here. */
 	if (has_ipv6()) {
-		if (is_any4(tcp))
+		if (fab_addr_is_any(tcp))
 			tcp->ss_family = AF_INET6;
 		else
 			fab_addr_map(tcp);

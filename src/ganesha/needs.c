@@ -33,7 +33,7 @@ static void tcp_addresses(const struct sockaddr_storage *tcp,
 		at->addr[0] = *tcp;
 	} else if (tcp->ss_family == AF_INET6) {
 		memcpy(&in6, tcp, sizeof(in6));
-		if (IN6_IS_ADDR_UNSPECIFIED(&in6.sin6_addr))
+		if (fab_addr_is_any(tcp))
 			at->addr[at->n++] = *tcp;
 		else if (IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr))
 			memcpy(&in->sin_addr, in6.sin6_addr.s6_addr + 12, 4);
@@ -50,16 +50,6 @@ int gr_needs_family(const struct sockaddr_storage *tcp,
 		       0;
 }
 
-static bool is_any6(const struct sockaddr_storage *at)
-{
-	struct sockaddr_in6 in6;
-
-	if (at->ss_family != AF_INET6)
-		return false;
-	memcpy(&in6, at, sizeof(in6));
-	return IN6_IS_ADDR_UNSPECIFIED(&in6.sin6_addr);
-}
-
 void gr_needs_addresses(const struct gr_config *cfg,
 			const struct sockaddr_storage *tcp, struct gr_addrs *at)
 {
@@ -68,7 +58,7 @@ void gr_needs_addresses(const struct gr_config *cfg,
 	at->n = 0;
 	for (unsigned int i = 0; i < bind->n; i++) {
 		if (bind->n == 1 || !gr_needs_family(tcp, &bind->addr[i]) ||
-		    !is_any6(&bind->addr[i]))
+		    !fab_addr_is_any(&bind->addr[i]))
 			at->addr[at->n++] = bind->addr[i];
 	}
 	if (!bind->n)

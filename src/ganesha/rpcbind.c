@@ -22,6 +22,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/addr.h"
+
 #define PATIENCE 3 /* seconds */
 #define NFS_V3 3
 #define NFS_V4 4
@@ -153,13 +155,12 @@ static void universal(const struct sockaddr_storage *ss, char *to, size_t size)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)ss;
 	const struct sockaddr_in *in = (const struct sockaddr_in *)ss;
-	bool six = ss->ss_family == AF_INET6;
-	unsigned int port = ntohs(six ? in6->sin6_port : in->sin_port);
+	unsigned int port = fab_addr_port(ss);
 	char host[INET6_ADDRSTRLEN] = "";
 
 	inet_ntop(ss->ss_family,
-		  six ? (const void *)&in6->sin6_addr :
-			(const void *)&in->sin_addr,
+		  ss->ss_family == AF_INET6 ? (const void *)&in6->sin6_addr :
+					      (const void *)&in->sin_addr,
 		  host, sizeof(host));
 	snprintf(to, size, "%s.%u.%u", host, port >> 8, port & 0xff);
 }

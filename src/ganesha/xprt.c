@@ -285,13 +285,9 @@ static void set_address(struct rpc_address *to,
  */
 static void hide_port(struct sockaddr_storage *of)
 {
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)of;
-	struct sockaddr_in *in = (struct sockaddr_in *)of;
-	in_port_t *port = of->ss_family == AF_INET6 ? &in6->sin6_port :
-						      &in->sin_port;
-
-	*port = htons(ntohs(*port) < IPPORT_RESERVED ? IPPORT_RESERVED - 1 :
-						       IPPORT_RESERVED);
+	fab_addr_set_port(of, fab_addr_port(of) < IPPORT_RESERVED ?
+				      IPPORT_RESERVED - 1 :
+				      IPPORT_RESERVED);
 }
 
 struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,

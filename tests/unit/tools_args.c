@@ -305,6 +305,28 @@ static void test_map(void)
 	check_map("fe80::1%lo", 1, "fe80::1%lo");
 }
 
+static void check_any(const char *host, bool any)
+{
+	struct arg_err err;
+	struct arg_addr a;
+
+	memset(&a, 0, sizeof(a));
+	CU_ASSERT_PTR_NULL_FATAL(arg_addr(host, 20049, &a, &err));
+	CU_ASSERT_EQUAL(fab_addr_is_any(&a.addr), any);
+}
+
+static void test_any(void)
+{
+	struct sockaddr_storage none = { .ss_family = AF_UNIX };
+
+	check_any("0.0.0.0", true);
+	check_any("::", true);
+	check_any("0.0.0.1", false);
+	check_any("::1", false);
+	check_any("::ffff:0.0.0.0", false);
+	CU_ASSERT_FALSE(fab_addr_is_any(&none));
+}
+
 static void test_addr_long(void)
 {
 	char s[600];
@@ -340,6 +362,7 @@ static const struct unit_test tests[] = {
 	{ "addr_long", test_addr_long },
 	{ "text", test_text },
 	{ "map", test_map },
+	{ "any", test_any },
 	{ 0 },
 };
 
