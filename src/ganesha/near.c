@@ -13,6 +13,7 @@
 #include "ganesha/near.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,7 @@ struct reader {
 	unsigned int line, told;
 	unsigned int depth; /* in so many blocks */
 	bool ours; /* the outermost is read here */
+	bool inside; /* a part of the line is in such a one */
 	unsigned int first; /* the line of the first RDMA block */
 	unsigned int entered; /* the line where a block of ours last began */
 	unsigned int rdma; /* the depth inside of an RDMA block; or 0 */
@@ -281,51 +283,48 @@ static void look(struct reader *r, const char *at)
 	}
 }
 
+static bool is_inside(const struct reader *r)
+{
+	return r->depth && r->ours;
+}
+
+/* As far as line @last; all lines if there are fewer. */
+static void read_lines(struct reader *r, unsigned int last)
+{
+	FILE *f = r->path ? fopen(r->path, "re") : NULL;
+	char *line = NULL;
+	size_t room = 0;
+
+	while (f && r->line < last && getline(&line, &room, f) >= 0) {
+		r->line++;
+		r->inside = is_inside(r);
+		look(r, line);
+		r->inside = r->inside || is_inside(r) || r->entered == r->line;
+	}
+	free(line);
+	if (f)
+		fclose(f);
+}
+
 unsigned int near_look(const char *path, near_fn *tell, void *ctx,
 		       struct near_text *text)
 {
 	struct reader r = {
 		.path = path, .tell = tell, .ctx = ctx, .text = text
 	};
-	FILE *f = path ? fopen(path, "re") : NULL;
-	char *line = NULL;
-	size_t room = 0;
 
 	memset(text, 0, sizeof(*text));
-	while (f && getline(&line, &room, f) >= 0) {
-		r.line++;
-		look(&r, line);
-	}
+	read_lines(&r, UINT_MAX);
 	if (!r.depth)
 		text->open_line = 0;
-	free(line);
-	if (f)
-		fclose(f);
 	return r.told;
-}
-
-static bool is_inside(const struct reader *r)
-{
-	return r->depth && r->ours;
 }
 
 bool near_inside(const char *path, unsigned int line)
 {
 	struct near_text text = { 0 };
 	struct reader r = { .path = path, .text = &text };
-	FILE *f = fopen(path, "re");
-	bool inside = false;
-	char *buf = NULL;
-	size_t room = 0;
 
-	while (f && r.line < line && getline(&buf, &room, f) >= 0) {
-		r.line++;
-		inside = is_inside(&r);
-		look(&r, buf);
-		inside = inside || is_inside(&r) || r.entered == r.line;
-	}
-	free(buf);
-	if (f)
-		fclose(f);
-	return inside && r.line == line;
+	read_lines(&r, line);
+	return r.inside && r.line == line;
 }
