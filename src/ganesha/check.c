@@ -71,17 +71,6 @@ static int take_protocol(const char *token, int term,
 	return 0;
 }
 
-static void *block_init(void *link_mem, void *self)
-{
-	return self ? self : link_mem;
-}
-
-static int block_commit(void *node, void *link_mem, void *self,
-			struct gsh_config_errors *e)
-{
-	return 0;
-}
-
 /* Ganesha's socket is of IPv6 wherever the kernel has that. */
 static bool has_ipv6(void)
 {
@@ -118,15 +107,9 @@ bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
 		  .off = offsetof(struct tcp, rquota) },
 		{ .name = NULL },
 	};
-	struct gsh_config_block block = {
-		.dbus_interface_name = "org.ganesha.nfsd.config.core",
-		.desc = { .name = "NFS_Core_Param",
-			  .type = GSH_CONFIG_BLOCK,
-			  .flags = GSH_CONFIG_UNIQUE,
-			  .u.blk = { .init = block_init,
-				     .params = items,
-				     .commit = block_commit } },
-	};
+	struct gsh_config_block block =
+		gr_config_block("org.ganesha.nfsd.config.core",
+				"NFS_Core_Param", items, gr_config_accept);
 	struct tcp t = { .at.ss_family = AF_INET,
 			 .port = 2049,
 			 .rquota = true };

@@ -23,12 +23,6 @@
  * two at least, and two messages more are borne. */
 #define SHARED_BEYOND (2 + RT_CREDIT_BEYOND)
 
-/* The library hands back what it was given as @param. */
-static void *block_init(void *link_mem, void *self)
-{
-	return self ? self : link_mem;
-}
-
 static int block_commit(void *node, void *link_mem, void *self,
 			struct gsh_config_errors *e)
 {
@@ -103,15 +97,8 @@ static enum gr_config_result
 load_block(const struct gsh *g, struct gsh_config *tree, const char *name,
 	   const struct gsh_config_item *items, struct gr_config *cfg)
 {
-	struct gsh_config_block block = {
-		.dbus_interface_name = "org.ganesha.nfsd.config.rdma",
-		.desc = { .name = name,
-			  .type = GSH_CONFIG_BLOCK,
-			  .flags = GSH_CONFIG_UNIQUE,
-			  .u.blk = { .init = block_init,
-				     .params = items,
-				     .commit = block_commit } },
-	};
+	struct gsh_config_block block = gr_config_block(
+		"org.ganesha.nfsd.config.rdma", name, items, block_commit);
 	struct gsh_config_item good[MAX_ITEMS];
 	struct gsh_config_errors e;
 	int found;

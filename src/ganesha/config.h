@@ -111,6 +111,16 @@ void gr_config_first(struct gr_config *cfg, const char *path, unsigned int line,
 /* The init of an item with a handler whose value needs no default. */
 void *gr_keep(void *link_mem, void *self);
 
+typedef int gr_commit_fn(void *node, void *link_mem, void *self,
+			 struct gsh_config_errors *e);
+/* The commit of a block for which nothing is to be done. */
+gr_commit_fn gr_config_accept;
+/* A block that is there once at most; what it is read into is the @param of
+ * load_config_from_parse(). */
+struct gsh_config_block gr_config_block(const char *interface, const char *name,
+					const struct gsh_config_item *items,
+					gr_commit_fn *commit);
+
 enum gr_config_result {
 	GR_CONFIG_ABSENT, /* no RDMA block: nothing to do */
 	GR_CONFIG_GOOD,

@@ -118,12 +118,6 @@ static void tell(const struct gsh *g, const char *line,
 	free(text);
 }
 
-static int accept_all(void *node, void *link_mem, void *self,
-		      struct gsh_config_errors *e)
-{
-	return 0;
-}
-
 /* What the library says of @item alone; false: there is no fault in it. */
 static bool read_alone(const struct gsh *g, struct gsh_config *tree,
 		       const struct gsh_config_block *block,
@@ -137,7 +131,7 @@ static bool read_alone(const struct gsh *g, struct gsh_config *tree,
 	int found;
 
 	b.desc.u.blk.params = only;
-	b.desc.u.blk.commit = accept_all;
+	b.desc.u.blk.commit = gr_config_accept;
 	memset(&cfg, 0, sizeof(cfg));
 	if (!g->init_error_type(e))
 		return false;

@@ -66,6 +66,33 @@ void gr_complain(const void *node, struct gsh_config_errors *e,
 	fputc('\f', e->fp);
 }
 
+int gr_config_accept(void *node, void *link_mem, void *self,
+		     struct gsh_config_errors *e)
+{
+	return 0;
+}
+
+/* The library hands back what it was given as @param. */
+static void *block_init(void *link_mem, void *self)
+{
+	return self ? self : link_mem;
+}
+
+struct gsh_config_block gr_config_block(const char *interface, const char *name,
+					const struct gsh_config_item *items,
+					gr_commit_fn *commit)
+{
+	return (struct gsh_config_block){
+		.dbus_interface_name = interface,
+		.desc = { .name = name,
+			  .type = GSH_CONFIG_BLOCK,
+			  .flags = GSH_CONFIG_UNIQUE,
+			  .u.blk = { .init = block_init,
+				     .params = items,
+				     .commit = commit } },
+	};
+}
+
 #define refuse(node, e, ...)                           \
 	do {                                           \
 		(e)->invalid = true;                   \

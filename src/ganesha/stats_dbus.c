@@ -31,68 +31,52 @@ static struct {
 	const struct stats_source *src; /* NULL: not serving */
 } object = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static bool no_memory(DBusError *error)
+/* Print into @f; false: nothing is served. */
+static bool print(FILE *f)
 {
-	dbus_set_error_const(error, DBUS_ERROR_NO_MEMORY, "no memory");
-	return false;
-}
+	bool served;
 
-/* The lock is held then. */
-static const struct stats_source *open_source(DBusError *error)
-{
 	pthread_mutex_lock(&object.lock);
-	if (object.src)
-		return object.src;
+	served = object.src;
+	if (served)
+		stats_json(f, object.src);
 	pthread_mutex_unlock(&object.lock);
-	dbus_set_error_const(error, ERROR_NAME("NotServing"),
-			     "RPC-over-RDMA is no longer served");
-	return NULL;
+	return served;
 }
 
-static void close_source(void)
+static bool append(DBusMessage *reply, const char *text)
 {
-	pthread_mutex_unlock(&object.lock);
+	DBusMessageIter iter;
+
+	dbus_message_iter_init_append(reply, &iter);
+	return dbus_message_iter_append_basic(&iter, DBUS_TYPE_STRING, &text);
 }
 
-/* ---- Methods ---------------------------------------------------------- */
-
-static bool too_long(DBusError *error)
+static bool fail(DBusError *error, const char *name, const char *text)
 {
-	dbus_set_error_const(
-		error, DBUS_ERROR_LIMITS_EXCEEDED,
-		"too many connections for one message: read the socket (Stats_Socket) instead");
+	dbus_set_error_const(error, name, text);
 	return false;
 }
 
 static bool get_statistics(DBusMessageIter *args, DBusMessage *reply,
 			   DBusError *error)
 {
-	const struct stats_source *src;
-	DBusMessageIter iter;
 	char *text = NULL;
 	size_t len = 0;
-	bool done = false;
-	FILE *f;
+	FILE *f = open_memstream(&text, &len);
+	bool served = f && print(f);
+	/* Only then it is all there. */
+	bool printed = f && !fclose(f), done = false;
 
-	f = open_memstream(&text, &len);
-	if (!f)
-		return no_memory(error);
-	src = open_source(error);
-	if (src) {
-		stats_json(f, src);
-		close_source();
-	}
-	if (fclose(f)) {
-		if (src)
-			no_memory(error);
-	} else if (src && len > LONGEST) {
-		too_long(error);
-	} else if (src) {
-		dbus_message_iter_init_append(reply, &iter);
-		done = dbus_message_iter_append_basic(&iter, DBUS_TYPE_STRING,
-						      &text) ||
-		       no_memory(error);
-	}
+	if (printed && !served)
+		fail(error, ERROR_NAME("NotServing"),
+		     "RPC-over-RDMA is no longer served");
+	else if (printed && len > LONGEST)
+		fail(error, DBUS_ERROR_LIMITS_EXCEEDED,
+		     "too many connections for one message: read the socket (Stats_Socket) instead");
+	else
+		done = (printed && append(reply, text)) ||
+		       fail(error, DBUS_ERROR_NO_MEMORY, "no memory");
 	free(text);
 	return done;
 }
