@@ -66,7 +66,7 @@ bool gw_books_full(const struct gw_client *c)
 		most *= CALL_SURGE;
 	return c->calls.outstanding >= most ||
 	       (c->calls.outstanding &&
-		c->calls.held >= o->config.max_conn_memory);
+		c->calls.held >= o->rdma.config.max_conn_memory);
 }
 
 void gw_call_free(struct gw_client *c, struct gw_call *call, bool written)

@@ -246,7 +246,8 @@ void gw_fit_counts(struct gw_call *call)
 
 	if (n > FIT_BULKS)
 		n = FIT_BULKS;
-	nchunks = room >= FIT_LEAST ? c->gw->opt.config.call_write_chunks : 0;
+	nchunks = room >= FIT_LEAST ? c->gw->opt.rdma.config.call_write_chunks :
+				      0;
 	lowered = lower(call, b, n, true, nchunks, room);
 	lowered += lower(call, b, n, false, nchunks, most(c));
 	if (lowered)

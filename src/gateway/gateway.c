@@ -90,7 +90,7 @@ static int threads_start(struct program *p)
  * comes last has no connection, and those who have one no memory for Calls. */
 static bool clients_fit(struct gateway *gw)
 {
-	const struct rt_config *c = &gw->opt.config;
+	const struct rt_config *c = &gw->opt.rdma.config;
 	size_t each = rt_config_receives(c, true);
 	size_t most = c->max_memory / 2 / each;
 
@@ -116,19 +116,19 @@ static int instance_start(struct program *p)
 {
 	struct gw_options *o = &p->gw.opt;
 	struct rt_params params = {
-		.provider = fab_provider(o->provider),
+		.provider = fab_provider(o->rdma.provider),
 		.domain = { .log = gw_log_text,
 			    .log_ctx = &p->gw,
-			    .crc = o->crc },
+			    .crc = o->rdma.crc },
 		.pollers = o->threads,
-		.config = o->config,
+		.config = o->rdma.config,
 		.log = gw_log_text,
 		.log_ctx = &p->gw,
 	};
 	char fault[RT_AUTH_TEXT];
 	int rc;
 
-	rc = hostauth_start(&o->hostauth, &params, &p->gw.auth, fault);
+	rc = hostauth_start(&o->rdma.hostauth, &params, &p->gw.auth, fault);
 	if (*fault)
 		gw_log(&p->gw, rc ? LOG_ERR : LOG_WARNING,
 		       "host authentication: %s", fault);
@@ -137,18 +137,18 @@ static int instance_start(struct program *p)
 	if (!rc)
 		rc = rt_instance_create(&params, &p->gw.inst);
 	if (rc) {
-		gw_log(&p->gw, LOG_ERR, "provider %s: %s", o->provider,
+		gw_log(&p->gw, LOG_ERR, "provider %s: %s", o->rdma.provider,
 		       arg_provider_fault(rc));
 		return rc;
 	}
 	p->report.source = (struct stats_source){ .inst = p->gw.inst,
 						  .program = "rpcrdma-gateway",
-						  .provider = o->provider,
+						  .provider = o->rdma.provider,
 						  .started = fab_now_ns() };
 	p->gw.pool = rt_instance_pool(p->gw.inst);
-	gw_shares_init(&p->gw.shares, o->config.max_memory / 2,
+	gw_shares_init(&p->gw.shares, o->rdma.config.max_memory / 2,
 		       gw_mem_size(o->max_record + sizeof(struct gw_buf)));
-	gw_link_ops(&p->gw.ops, o->config.reverse != RDMA2_RVRSDIR_NONE);
+	gw_link_ops(&p->gw.ops, o->rdma.config.reverse != RDMA2_RVRSDIR_NONE);
 	return 0;
 }
 

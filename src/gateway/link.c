@@ -50,8 +50,8 @@ static void down(struct gw_client *c, int error, const char *reason,
 	gw_reverse_orphan(c);
 	if (c->gone)
 		return;
-	fab_addr_name((const struct sockaddr *)&c->gw->opt.server.addr, server,
-		      sizeof(server));
+	fab_addr_name((const struct sockaddr *)&c->gw->opt.rdma.server.addr,
+		      server, sizeof(server));
 	snprintf(text, sizeof(text), "server %s: %s%s%s", server, reason, more,
 		 error == -EPROTONOSUPPORT ? ": no common version, closed" :
 		 error == -EACCES	   ? ", closed" :
@@ -87,8 +87,8 @@ void gw_link_connect(struct gw_client *c)
 	gw_client_get(c);
 	rc = rt_connect(c->gw->inst,
 			c->w->index % rt_instance_pollers(c->gw->inst),
-			(const struct sockaddr *)&o->server.addr, o->server.len,
-			&c->gw->ops, c, &c->link.rc);
+			(const struct sockaddr *)&o->rdma.server.addr,
+			o->rdma.server.len, &c->gw->ops, c, &c->link.rc);
 	if (rc) {
 		c->link.rc = NULL;
 		gw_client_put(c);

@@ -4,7 +4,7 @@
  *
  * Threads: none; called by main before there are any.
  */
-#include <getopt.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <syslog.h>
@@ -57,8 +57,6 @@ static const char usage[] =
 enum opt {
 	OPT_CONFIG = 256,
 	OPT_LISTEN,
-	OPT_SERVER,
-	OPT_PROVIDER,
 	OPT_THREADS,
 	OPT_RESERVED,
 	OPT_MAX_CLIENTS,
@@ -66,10 +64,6 @@ enum opt {
 	OPT_MAX_RECORD,
 	OPT_MAX_MEMORY,
 	OPT_RETRY,
-	OPT_RDMA,
-	OPT_EXTENSIONS,
-	OPT_CREDITS,
-	OPT_RECV,
 	OPT_SEND,
 	OPT_PLACEMENT,
 	OPT_SEGMENT,
@@ -78,12 +72,6 @@ enum opt {
 	OPT_REDUCE,
 	OPT_REVERSE,
 	OPT_NO_INV,
-	OPT_CRC,
-	OPT_HOST_AUTH,
-	OPT_KEYTAB,
-	OPT_PRINCIPAL,
-	OPT_SERVER_PRINCIPAL,
-	OPT_HOST_AUTH_TIMEOUT,
 	OPT_STATS,
 	OPT_STATS_FILE,
 	OPT_STATS_SOCKET,
@@ -97,8 +85,6 @@ enum opt {
 static const struct option options[] = {
 	{ "config", required_argument, NULL, OPT_CONFIG },
 	{ "listen", required_argument, NULL, OPT_LISTEN },
-	{ "server", required_argument, NULL, OPT_SERVER },
-	{ "provider", required_argument, NULL, OPT_PROVIDER },
 	{ "threads", required_argument, NULL, OPT_THREADS },
 	{ "reserved-ports", no_argument, NULL, OPT_RESERVED },
 	{ "max-clients", required_argument, NULL, OPT_MAX_CLIENTS },
@@ -106,17 +92,7 @@ static const struct option options[] = {
 	{ "max-record", required_argument, NULL, OPT_MAX_RECORD },
 	{ "max-memory", required_argument, NULL, OPT_MAX_MEMORY },
 	{ "retry-seconds", required_argument, NULL, OPT_RETRY },
-	{ "version-rdma", required_argument, NULL, OPT_RDMA },
-	{ "extensions", required_argument, NULL, OPT_EXTENSIONS },
-	{ "credits", required_argument, NULL, OPT_CREDITS },
-	{ "recv-size", required_argument, NULL, OPT_RECV },
 	{ "reverse", required_argument, NULL, OPT_REVERSE },
-	{ "crc", required_argument, NULL, OPT_CRC },
-	{ "host-auth", required_argument, NULL, OPT_HOST_AUTH },
-	{ "keytab", required_argument, NULL, OPT_KEYTAB },
-	{ "principal", required_argument, NULL, OPT_PRINCIPAL },
-	{ "server-principal", required_argument, NULL, OPT_SERVER_PRINCIPAL },
-	{ "host-auth-timeout", required_argument, NULL, OPT_HOST_AUTH_TIMEOUT },
 	{ "stats", no_argument, NULL, OPT_STATS },
 	{ "stats-file", required_argument, NULL, OPT_STATS_FILE },
 	{ "stats-socket", required_argument, NULL, OPT_STATS_SOCKET },
@@ -125,6 +101,7 @@ static const struct option options[] = {
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ "debug", required_argument, NULL, OPT_DEBUG },
+	RDMA_OPTIONS,
 	/* Names of --debug, which version 0.1 had as options; the first is
 	 * FIRST_DEBUG. */
 	{ "send-size", required_argument, NULL, OPT_SEND },
@@ -152,72 +129,53 @@ static bool is_debug(const struct option *l)
 /* Options that are one number: where it goes and what is allowed. */
 struct number {
 	enum opt opt;
+	size_t at, size;
 	uint64_t min, max;
 };
 
+#define NUMBER(opt, member, min, max)                                          \
+	{                                                                      \
+		(opt), offsetof(struct gw_options, member),                    \
+			sizeof(((struct gw_options *)0)->member), (min), (max) \
+	}
+
 static const struct number numbers[] = {
-	{ OPT_THREADS, 1, 64 },
-	{ OPT_MAX_CLIENTS, 1, 65536 },
-	{ OPT_MAX_CALLS, 1, 16384 },
-	{ OPT_MAX_RECORD, 4096, FAB_POOL_MAX_BUF - 65536 },
-	{ OPT_MAX_MEMORY, 16u << 20, 1ull << 40 },
-	{ OPT_RETRY, 0, 86400 },
-	{ OPT_CREDITS, 1, RT_CREDITS_MAX },
-	{ OPT_RECV, RT_SEND_MIN, RT_SEND_MAX },
-	{ OPT_SEND, RT_SEND_MIN, RT_SEND_MAX },
-	{ OPT_PLACEMENT, 0, RT_PLACEMENT_MAX },
-	{ OPT_SEGMENT, RT_SEGMENT_MIN, RT_SEGMENT_MAX },
-	{ OPT_CHUNKS, 1, RT_MAX_CHUNKS },
-	{ OPT_REDUCE, 1, UINT32_MAX },
+	NUMBER(OPT_THREADS, threads, 1, 64),
+	NUMBER(OPT_MAX_CLIENTS, max_clients, 1, 65536),
+	NUMBER(OPT_MAX_CALLS, max_calls, 1, 16384),
+	NUMBER(OPT_MAX_RECORD, max_record, 4096, FAB_POOL_MAX_BUF - 65536),
+	NUMBER(OPT_MAX_MEMORY, rdma.config.max_memory, RT_MEMORY_MIN,
+	       1ull << 40),
+	NUMBER(OPT_RETRY, retry_seconds, 0, 86400),
+	NUMBER(OPT_SEND, rdma.config.send_size, RT_SEND_MIN, RT_SEND_MAX),
+	NUMBER(OPT_PLACEMENT, rdma.config.placement_size, 0, RT_PLACEMENT_MAX),
+	NUMBER(OPT_SEGMENT, rdma.config.max_segment_size, RT_SEGMENT_MIN,
+	       RT_SEGMENT_MAX),
+	NUMBER(OPT_CHUNKS, rdma.config.call_read_chunks, 1, RT_MAX_CHUNKS),
+	NUMBER(OPT_REDUCE, reduce_min, 1, UINT32_MAX),
 };
 
-static void set_number(struct gw_options *o, int opt, uint64_t v)
+static const char *set_number(struct gw_options *o, const struct number *n,
+			      struct arg_err *err)
 {
-	switch (opt) {
-	case OPT_THREADS:
-		o->threads = (unsigned int)v;
-		break;
-	case OPT_MAX_CLIENTS:
-		o->max_clients = (unsigned int)v;
-		break;
-	case OPT_MAX_CALLS:
-		o->max_calls = (unsigned int)v;
-		break;
-	case OPT_MAX_RECORD:
-		o->max_record = v;
-		break;
-	case OPT_MAX_MEMORY:
-		o->config.max_memory = v;
-		break;
-	case OPT_RETRY:
-		o->retry_seconds = (unsigned int)v;
-		break;
-	case OPT_CREDITS:
-		o->config.credits = (unsigned int)v;
-		break;
-	case OPT_RECV:
-		o->config.recv_size = (uint32_t)v;
-		break;
-	case OPT_SEND:
-		o->config.send_size = (uint32_t)v;
-		break;
-	case OPT_PLACEMENT:
-		/* Without any, the size is not looked at, but has to be one. */
-		if (v)
-			o->config.placement_size = (uint32_t)v;
-		o->config.no_placement = !v;
-		break;
-	case OPT_SEGMENT:
-		o->config.max_segment_size = (uint32_t)v;
-		break;
-	case OPT_CHUNKS:
-		o->config.call_read_chunks = (unsigned int)v;
-		o->config.call_write_chunks = (unsigned int)v;
-		break;
-	case OPT_REDUCE:
-		o->reduce_min = (uint32_t)v;
-		break;
-	}
+	struct rt_config *c = &o->rdma.config;
+	uint32_t v32;
+	uint64_t v;
+	const char *bad = arg_number(optarg, n->min, n->max, &v, err);
+
+	if (bad)
+		return bad;
+	if (n->opt == OPT_PLACEMENT)
+		c->no_placement = !v;
+	/* Without any, the size is not looked at, but has to be one. */
+	if (n->opt == OPT_PLACEMENT && !v)
+		return NULL;
+	v32 = (uint32_t)v;
+	memcpy((char *)o + n->at, n->size == sizeof(v32) ? (void *)&v32 : &v,
+	       n->size);
+	if (n->opt == OPT_CHUNKS)
+		c->call_write_chunks = c->call_read_chunks;
+	return NULL;
 }
 
 /* Options with a value that is not a number. NULL or what is wrong. */
@@ -238,52 +196,22 @@ static const char *set_text(struct gw_options *o, int opt, struct arg_err *err)
 		if (!bad)
 			o->nlisten++;
 		break;
-	case OPT_SERVER:
-		bad = arg_addr(optarg, 20049, &o->server, err);
-		o->hostauth.server = optarg;
-		break;
-	case OPT_PROVIDER:
-		bad = arg_provider(optarg, &o->provider, err);
-		break;
-	case OPT_RDMA:
-		bad = arg_rdma_versions(optarg, &o->config.versions, err);
-		break;
-	case OPT_EXTENSIONS:
-		bad = arg_extensions(optarg, &o->config.extensions, err);
-		break;
 	case OPT_FORMAT:
 		bad = arg_choice(optarg, formats, &choice, err);
 		if (!bad)
-			o->config.call_format = (enum rt_call_format)choice;
+			o->rdma.config.call_format =
+				(enum rt_call_format)choice;
 		break;
 	case OPT_REVERSE:
 		bad = arg_choice(optarg, levels, &choice, err);
 		if (!bad)
-			o->config.reverse = choice;
+			o->rdma.config.reverse = choice;
 		break;
 	case OPT_RESERVED:
 		o->reserved_ports = true;
 		break;
 	case OPT_NO_INV:
-		o->config.no_remote_invalidation = true;
-		break;
-	case OPT_CRC:
-		bad = arg_crc(optarg, &o->crc, err);
-		break;
-	case OPT_HOST_AUTH:
-		bad = hostauth_policy(optarg, &o->config.auth, err);
-		break;
-	case OPT_KEYTAB:
-		o->hostauth.keytab = optarg;
-		break;
-	case OPT_PRINCIPAL:
-		o->hostauth.principal = optarg;
-		break;
-	case OPT_SERVER_PRINCIPAL:
-		o->hostauth.server_principal = optarg;
-		break;
-	case OPT_HOST_AUTH_TIMEOUT:
-		bad = hostauth_timeout(optarg, &o->hostauth, &o->config, err);
+		o->rdma.config.no_remote_invalidation = true;
 		break;
 	case OPT_STATS:
 		o->stats = true;
@@ -309,19 +237,13 @@ static const char *set_text(struct gw_options *o, int opt, struct arg_err *err)
 static const char *set_option(struct gw_options *o, int opt,
 			      struct arg_err *err)
 {
-	uint64_t v;
+	const char *bad;
 
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		const char *bad;
-
-		if (numbers[i].opt != (enum opt)opt)
-			continue;
-		bad = arg_number(optarg, numbers[i].min, numbers[i].max, &v,
-				 err);
-		if (!bad)
-			set_number(o, opt, v);
+	if (rdma_options_set(&o->rdma, opt, optarg, &bad, err))
 		return bad;
-	}
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (numbers[i].opt == (enum opt)opt)
+			return set_number(o, &numbers[i], err);
 	return set_text(o, opt, err);
 }
 
@@ -437,12 +359,12 @@ static bool read_config(struct gw_options *o, const char *path, int *status)
 
 static const char *finish(struct gw_options *o, struct arg_err *err)
 {
-	struct rt_config *c = &o->config;
+	struct rt_config *c = &o->rdma.config;
 	const char *wrong;
 
-	if (!o->server.len && !o->conf_path)
+	if (!o->rdma.server.len && !o->conf_path)
 		return "--server ADDR[:PORT] is needed";
-	if (!o->server.len) {
+	if (!o->rdma.server.len) {
 		snprintf(err->text, sizeof(err->text),
 			 "--server ADDR[:PORT] is needed, or a line "
 			 "\"server = ADDR[:PORT]\" in %.150s",
@@ -463,7 +385,7 @@ static const char *finish(struct gw_options *o, struct arg_err *err)
 		c->max_connections = o->max_clients;
 	if (c->max_message < o->max_record)
 		c->max_message = o->max_record;
-	wrong = hostauth_check(&o->hostauth, c->auth);
+	wrong = hostauth_check(&o->rdma.hostauth, c->auth);
 	return wrong ? wrong : rt_config_check(c);
 }
 
@@ -474,12 +396,10 @@ int gw_options_parse(struct gw_options *o, int argc, char **argv, int *status)
 	int opt, index = 0;
 
 	memset(o, 0, sizeof(*o));
-	rt_config_defaults(&o->config);
-	o->config.reverse = RDMA2_RVRSDIR_CONT;
+	rdma_options_init(&o->rdma);
+	o->rdma.config.reverse = RDMA2_RVRSDIR_CONT;
 	/* What a server may ask for, xcharext. */
-	o->config.busy_recv_size = 65536;
-	o->provider = "iwarp";
-	o->crc = FAB_CRC_AUTO;
+	o->rdma.config.busy_recv_size = 65536;
 	o->threads = 1;
 	o->max_clients = 256;
 	o->max_calls = 128;

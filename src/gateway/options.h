@@ -5,21 +5,15 @@
 #ifndef RPCRDMA_GATEWAY_OPTIONS_H
 #define RPCRDMA_GATEWAY_OPTIONS_H
 
-#include "rpcrdma/transport.h"
-#include "tools/args.h"
 #include "tools/conf.h"
-#include "tools/hostauth.h"
+#include "tools/rdma_options.h"
 
 #define GW_MAX_LISTEN 8
 
 struct gw_options {
 	struct arg_addr listen[GW_MAX_LISTEN];
 	unsigned int nlisten;
-	struct arg_addr server;
-	struct hostauth hostauth;
-	const char *provider;
-	struct rt_config config;
-	enum fab_crc crc;
+	struct rdma_options rdma;
 	unsigned int threads;
 	unsigned int max_clients;
 	unsigned int max_calls; /* outstanding for each client */

@@ -37,7 +37,7 @@ bool gw_call_plan(struct gw_call *call)
 		const struct ulb_item *a = &call->scan.args[i];
 
 		if (a->present && a->length >= o->reduce_min &&
-		    rq->nitems < o->config.call_read_chunks)
+		    rq->nitems < o->rdma.config.call_read_chunks)
 			call->items[rq->nitems++] =
 				(struct rt_item){ .position = a->position,
 						  .length = a->length,
@@ -45,7 +45,8 @@ bool gw_call_plan(struct gw_call *call)
 	}
 	for (unsigned int i = 0; i < call->scan.nresults; i++) {
 		size_t len = call->scan.results[i];
-		bool chunk = !call->plain && i < o->config.call_write_chunks &&
+		bool chunk = !call->plain &&
+			     i < o->rdma.config.call_write_chunks &&
 			     len >= o->reduce_min && sum + len <= most;
 
 		memset(&call->sinks[i], 0, sizeof(call->sinks[i]));
@@ -71,8 +72,8 @@ bool gw_call_plan(struct gw_call *call)
 	if (rq->reply_max)
 		rq->reply_max += inlined;
 	/* What it may ask for, but cannot get. */
-	if (rq->reply_max > o->config.max_message)
-		rq->reply_max = o->config.max_message & ~(size_t)3;
+	if (rq->reply_max > o->rdma.config.max_message)
+		rq->reply_max = o->rdma.config.max_message & ~(size_t)3;
 	return true;
 }
 

@@ -38,7 +38,7 @@ void gw_port_good(struct gw_port *p)
 
 void gw_port_look(struct gw_port *p, struct gateway *gw)
 {
-	const struct arg_addr *server = &gw->opt.server;
+	const struct arg_addr *server = &gw->opt.rdma.server;
 	const struct sockaddr *addr = (const struct sockaddr *)&server->addr;
 	int failed = FAILED;
 	char name[64];

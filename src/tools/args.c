@@ -70,6 +70,17 @@ const char *arg_number(const char *s, uint64_t min, uint64_t max, uint64_t *out,
 	return NULL;
 }
 
+const char *arg_number32(const char *s, uint32_t min, uint32_t max,
+			 uint32_t *out, struct arg_err *err)
+{
+	uint64_t v = 0;
+	const char *bad = arg_number(s, min, max, &v, err);
+
+	if (!bad)
+		*out = (uint32_t)v;
+	return bad;
+}
+
 const char *arg_choice(const char *s, const char *const *names,
 		       unsigned int *out, struct arg_err *err)
 {

@@ -230,22 +230,22 @@ static const struct rt_ops ping_ops = {
 
 static int ping_connect(struct ping *p)
 {
-	return rt_connect(p->inst, 0, (struct sockaddr *)&p->o.server.addr,
-			  p->o.server.len, &ping_ops, p, &p->conn);
+	return rt_connect(p->inst, 0, (struct sockaddr *)&p->o.rdma.server.addr,
+			  p->o.rdma.server.len, &ping_ops, p, &p->conn);
 }
 
 static int ping_setup(struct ping *p)
 {
 	struct ping_options *o = &p->o;
 	struct rt_params params = {
-		.provider = fab_provider(o->provider),
-		.domain = { .log = log_text, .log_ctx = o, .crc = o->crc },
-		.config = o->config,
+		.provider = fab_provider(o->rdma.provider),
+		.domain = { .log = log_text, .log_ctx = o, .crc = o->rdma.crc },
+		.config = o->rdma.config,
 		.log = log_text,
 		.log_ctx = o,
 	};
 	char fault[RT_AUTH_TEXT];
-	int rc = hostauth_start(&o->hostauth, &params, &p->auth, fault);
+	int rc = hostauth_start(&o->rdma.hostauth, &params, &p->auth, fault);
 
 	if (rc && *fault)
 		snprintf(p->reason, sizeof(p->reason), "%s", fault);
@@ -450,7 +450,7 @@ static void print_json(const struct ping *p, uint64_t took)
 {
 	const struct stats_source src = { .inst = p->inst,
 					  .program = "rpcrdma-ping",
-					  .provider = p->o.provider,
+					  .provider = p->o.rdma.provider,
 					  .started = p->started };
 	const struct latency *l = &p->lat;
 	char server[64], *text = NULL;
@@ -459,7 +459,7 @@ static void print_json(const struct ping *p, uint64_t took)
 
 	if (!f)
 		return;
-	fab_addr_name((const struct sockaddr *)&p->o.server.addr, server,
+	fab_addr_name((const struct sockaddr *)&p->o.rdma.server.addr, server,
 		      sizeof(server));
 	fprintf(f,
 		"{\"server\": \"%s\", \"provider\": \"%s\", \"program\": %u"
@@ -467,9 +467,9 @@ static void print_json(const struct ping *p, uint64_t took)
 		",\n \"calls\": %" PRIu64 ", \"answered\": %" PRIu64
 		", \"failed\": %" PRIu64 ", \"lost\": %" PRIu64
 		", \"seconds\": %.6f",
-		server, p->o.provider, p->o.program, p->o.version, p->o.proc,
-		p->up ? "true" : "false", p->sent, p->answered, p->failed,
-		p->sent - p->answered - p->failed, us(took) / 1e6);
+		server, p->o.rdma.provider, p->o.program, p->o.version,
+		p->o.proc, p->up ? "true" : "false", p->sent, p->answered,
+		p->failed, p->sent - p->answered - p->failed, us(took) / 1e6);
 	if (p->reason[0])
 		print_text(f, "error", p->reason);
 	if (p->failed)
@@ -510,7 +510,7 @@ static void print_connection(const struct ping *p)
 	const struct rt_conn_info *i = &p->info;
 
 	printf("%s: RPC-over-RDMA version %u over %s%s, credit limit %u, advertised %u\n",
-	       i->peer_name, i->version, p->o.provider,
+	       i->peer_name, i->version, p->o.rdma.provider,
 	       i->crc ? " with CRC" : "", i->credit_limit, i->advertised);
 	if (*i->auth_peer)
 		printf("the server is %s\n", i->auth_peer);
@@ -549,7 +549,7 @@ int main(int argc, char **argv)
 	if (!p)
 		return EXIT_SOME;
 	status = ping_options(&p->o, argc, argv);
-	p->o.config.request_user_size = sizeof(struct slot);
+	p->o.rdma.config.request_user_size = sizeof(struct slot);
 	if (status >= 0)
 		goto out;
 	sigaction(SIGINT, &sa, NULL);
@@ -565,7 +565,7 @@ int main(int argc, char **argv)
 				 strerror(-rc));
 		else if (!*p->reason)
 			snprintf(p->reason, sizeof(p->reason),
-				 "provider %s: %s", p->o.provider,
+				 "provider %s: %s", p->o.rdma.provider,
 				 arg_provider_fault(rc));
 		p->error = rc;
 		p->down = true;
@@ -577,16 +577,16 @@ int main(int argc, char **argv)
 			snprintf(p->reason, sizeof(p->reason), "no answer");
 		if (p->o.json && p->inst)
 			print_json(p, 0);
-		fab_addr_name((const struct sockaddr *)&p->o.server.addr,
+		fab_addr_name((const struct sockaddr *)&p->o.rdma.server.addr,
 			      server, sizeof(server));
 		fprintf(stderr, "rpcrdma-ping: no connection to %s: %s%s\n",
 			server, p->reason, refused(p));
 		/* Not if nothing was tried. A device has a port of its own: no TCP
 		 * is refused there. */
 		if (p->inst && p->error != -ECONNREFUSED && !was_rdma(p) &&
-		    rpc_tcp_answers((struct sockaddr *)&p->o.server.addr,
-				    p->o.server.len, p->o.program, p->o.version,
-				    2000))
+		    rpc_tcp_answers((struct sockaddr *)&p->o.rdma.server.addr,
+				    p->o.rdma.server.len, p->o.program,
+				    p->o.version, 2000))
 			fprintf(stderr,
 				"rpcrdma-ping: this is a port of RPC over TCP, such as NFS; that of RPC-over-RDMA is 20049 by default\n");
 		status = EXIT_NO_CONN;

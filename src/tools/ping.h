@@ -5,9 +5,7 @@
 #ifndef RPCRDMA_TOOLS_PING_H
 #define RPCRDMA_TOOLS_PING_H
 
-#include "tools/args.h"
-#include "tools/hostauth.h"
-#include "rpcrdma/transport.h"
+#include "tools/rdma_options.h"
 
 enum {
 	EXIT_ALL = 0, /* every Call was answered with success */
@@ -17,16 +15,12 @@ enum {
 };
 
 struct ping_options {
-	struct arg_addr server;
-	const char *provider;
-	struct rt_config config;
+	struct rdma_options rdma;
 	uint32_t program, version, proc;
 	uint64_t count; /* 0: until a signal */
 	uint64_t interval_ms, timeout_ms;
 	unsigned int depth;
-	struct hostauth hostauth;
 	bool version_given, flood, json, quiet, verbose;
-	enum fab_crc crc;
 };
 
 /* Fills @o. A negative number, or the status to exit with at once. */

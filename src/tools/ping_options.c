@@ -6,7 +6,6 @@
  */
 #include "tools/ping.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,9 +45,7 @@ static const char usage[] =
 	"Exit status: 0 all answered, 1 some not, 2 usage, 3 no connection.\n";
 
 enum opt {
-	OPT_SERVER = 256,
-	OPT_PROVIDER,
-	OPT_PROGRAM,
+	OPT_PROGRAM = 256,
 	OPT_VERS,
 	OPT_PROC,
 	OPT_COUNT,
@@ -56,16 +53,6 @@ enum opt {
 	OPT_TIMEOUT,
 	OPT_FLOOD,
 	OPT_DEPTH,
-	OPT_RDMA,
-	OPT_EXTENSIONS,
-	OPT_CREDITS,
-	OPT_RECV,
-	OPT_CRC,
-	OPT_HOST_AUTH,
-	OPT_KEYTAB,
-	OPT_PRINCIPAL,
-	OPT_SERVER_PRINCIPAL,
-	OPT_HOST_AUTH_TIMEOUT,
 	OPT_JSON,
 	OPT_QUIET,
 	OPT_VERBOSE,
@@ -73,8 +60,7 @@ enum opt {
 };
 
 static const struct option options[] = {
-	{ "server", required_argument, NULL, OPT_SERVER },
-	{ "provider", required_argument, NULL, OPT_PROVIDER },
+	RDMA_OPTIONS,
 	{ "program", required_argument, NULL, OPT_PROGRAM },
 	{ "version", required_argument, NULL, OPT_VERS },
 	{ "proc", required_argument, NULL, OPT_PROC },
@@ -83,16 +69,6 @@ static const struct option options[] = {
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "flood", no_argument, NULL, OPT_FLOOD },
 	{ "depth", required_argument, NULL, OPT_DEPTH },
-	{ "version-rdma", required_argument, NULL, OPT_RDMA },
-	{ "extensions", required_argument, NULL, OPT_EXTENSIONS },
-	{ "credits", required_argument, NULL, OPT_CREDITS },
-	{ "recv-size", required_argument, NULL, OPT_RECV },
-	{ "crc", required_argument, NULL, OPT_CRC },
-	{ "host-auth", required_argument, NULL, OPT_HOST_AUTH },
-	{ "keytab", required_argument, NULL, OPT_KEYTAB },
-	{ "principal", required_argument, NULL, OPT_PRINCIPAL },
-	{ "server-principal", required_argument, NULL, OPT_SERVER_PRINCIPAL },
-	{ "host-auth-timeout", required_argument, NULL, OPT_HOST_AUTH_TIMEOUT },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "quiet", no_argument, NULL, OPT_QUIET },
 	{ "verbose", no_argument, NULL, OPT_VERBOSE },
@@ -100,33 +76,21 @@ static const struct option options[] = {
 	{ 0 },
 };
 
-static const char *number32(uint32_t *out, uint64_t min, uint64_t max,
-			    struct arg_err *err)
-{
-	uint64_t v;
-	const char *bad = arg_number(optarg, min, max, &v, err);
-
-	if (!bad)
-		*out = (uint32_t)v;
-	return bad;
-}
-
 static const char *set_option(struct ping_options *o, int opt,
 			      struct arg_err *err)
 {
+	const char *bad;
+
+	if (rdma_options_set(&o->rdma, opt, optarg, &bad, err))
+		return bad;
 	switch (opt) {
-	case OPT_SERVER:
-		o->hostauth.server = optarg;
-		return arg_addr(optarg, 20049, &o->server, err);
-	case OPT_PROVIDER:
-		return arg_provider(optarg, &o->provider, err);
 	case OPT_PROGRAM:
-		return number32(&o->program, 0, UINT32_MAX, err);
+		return arg_number32(optarg, 0, UINT32_MAX, &o->program, err);
 	case OPT_VERS:
 		o->version_given = true;
-		return number32(&o->version, 0, UINT32_MAX, err);
+		return arg_number32(optarg, 0, UINT32_MAX, &o->version, err);
 	case OPT_PROC:
-		return number32(&o->proc, 0, UINT32_MAX, err);
+		return arg_number32(optarg, 0, UINT32_MAX, &o->proc, err);
 	case OPT_COUNT:
 		return arg_number(optarg, 0, UINT64_MAX, &o->count, err);
 	case OPT_INTERVAL:
@@ -137,31 +101,7 @@ static const char *set_option(struct ping_options *o, int opt,
 		o->flood = true;
 		return NULL;
 	case OPT_DEPTH:
-		return number32(&o->depth, 1, 4096, err);
-	case OPT_RDMA:
-		return arg_rdma_versions(optarg, &o->config.versions, err);
-	case OPT_EXTENSIONS:
-		return arg_extensions(optarg, &o->config.extensions, err);
-	case OPT_CREDITS:
-		return number32(&o->config.credits, 1, RT_CREDITS_MAX, err);
-	case OPT_RECV:
-		return number32(&o->config.recv_size, RT_SEND_MIN, RT_SEND_MAX,
-				err);
-	case OPT_CRC:
-		return arg_crc(optarg, &o->crc, err);
-	case OPT_HOST_AUTH:
-		return hostauth_policy(optarg, &o->config.auth, err);
-	case OPT_KEYTAB:
-		o->hostauth.keytab = optarg;
-		return NULL;
-	case OPT_PRINCIPAL:
-		o->hostauth.principal = optarg;
-		return NULL;
-	case OPT_SERVER_PRINCIPAL:
-		o->hostauth.server_principal = optarg;
-		return NULL;
-	case OPT_HOST_AUTH_TIMEOUT:
-		return hostauth_timeout(optarg, &o->hostauth, &o->config, err);
+		return arg_number32(optarg, 1, 4096, &o->depth, err);
 	case OPT_JSON:
 		o->json = true;
 		return NULL;
@@ -181,15 +121,13 @@ int ping_options(struct ping_options *o, int argc, char **argv)
 	const char *bad;
 	int opt, index = 0;
 
-	rt_config_defaults(&o->config);
-	o->provider = "iwarp";
+	rdma_options_init(&o->rdma);
 	o->program = 100003;
 	o->version = 3;
 	o->count = 5;
 	o->interval_ms = 1000;
 	o->timeout_ms = 5000;
 	o->depth = 0;
-	o->crc = FAB_CRC_AUTO;
 	/* With a number it is the RPC program's. */
 	if (argc == 2 && !strcmp(argv[1], "--version")) {
 		puts("rpcrdma-ping " RPCRDMA_VERSION);
@@ -210,22 +148,22 @@ int ping_options(struct ping_options *o, int argc, char **argv)
 		}
 	}
 	bad = NULL;
-	if (optind < argc && !o->server.len) {
+	if (optind < argc && !o->rdma.server.len) {
 		optarg = argv[optind++];
-		bad = set_option(o, OPT_SERVER, &err);
+		bad = set_option(o, RDMA_OPT_SERVER, &err);
 	}
 	if (bad)
 		;
 	else if (optind < argc)
 		bad = "takes one server, see --help";
-	else if (!o->server.len)
+	else if (!o->rdma.server.len)
 		bad = "ADDR[:PORT] of the server is needed";
 	else if (o->depth && !o->flood)
 		bad = "--depth is for --flood";
 	else
-		bad = hostauth_check(&o->hostauth, o->config.auth);
+		bad = hostauth_check(&o->rdma.hostauth, o->rdma.config.auth);
 	if (!bad)
-		bad = rt_config_check(&o->config);
+		bad = rt_config_check(&o->rdma.config);
 	if (bad) {
 		fprintf(stderr, "rpcrdma-ping: %s\n", bad);
 		return EXIT_USAGE;

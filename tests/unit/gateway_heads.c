@@ -120,7 +120,7 @@ static void begin(uint32_t vers, uint32_t proc)
 	const uint32_t head[] = { 7, 0, 2, 100003, vers, proc, 0, 0, 0, 0 };
 
 	memset(o, 0, sizeof(*o));
-	rt_config_defaults(&o->config);
+	rt_config_defaults(&o->rdma.config);
 	o->max_record = RECORD_MOST;
 	o->max_calls = 1;
 	o->reduce_min = 1024;

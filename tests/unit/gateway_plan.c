@@ -101,8 +101,8 @@ static void begin(void)
 	struct gw_options *o = &gw.opt;
 
 	memset(o, 0, sizeof(*o));
-	rt_config_defaults(&o->config);
-	o->config.max_message = 2u << 20;
+	rt_config_defaults(&o->rdma.config);
+	o->rdma.config.max_message = 2u << 20;
 	o->reduce_min = 1024;
 	no_memory = false;
 	released = 0;
@@ -138,7 +138,7 @@ static void test_read(void)
 	/* No Reply is longer than a message. */
 	CU_ASSERT_TRUE(plan_read(3u << 20));
 	CU_ASSERT_EQUAL(rq.reply_max, 2u << 20);
-	gw.opt.config.call_write_chunks = 0;
+	gw.opt.rdma.config.call_write_chunks = 0;
 	CU_ASSERT_TRUE(plan_read(100000));
 	CU_ASSERT_EQUAL(rq.nsinks, 0);
 	begin();

@@ -42,7 +42,8 @@ static bool good(const char *const *args)
 
 static uint16_t port(void)
 {
-	return ntohs(((const struct sockaddr_in *)&o.server.addr)->sin_port);
+	return ntohs(
+		((const struct sockaddr_in *)&o.rdma.server.addr)->sin_port);
 }
 
 static void test_defaults(void)
@@ -52,16 +53,16 @@ static void test_defaults(void)
 	rt_config_defaults(&c);
 	CU_ASSERT_TRUE_FATAL(good(ARGS(SERVER)));
 	CU_ASSERT_EQUAL(port(), 20049);
-	CU_ASSERT_STRING_EQUAL(o.provider, "iwarp");
+	CU_ASSERT_STRING_EQUAL(o.rdma.provider, "iwarp");
 	CU_ASSERT(o.program == 100003 && o.version == 3 && o.proc == 0);
 	CU_ASSERT(o.count == 5 && o.interval_ms == 1000 &&
 		  o.timeout_ms == 5000 && o.depth == 1);
 	CU_ASSERT_FALSE(o.flood || o.json || o.quiet || o.verbose);
-	CU_ASSERT_EQUAL(o.crc, FAB_CRC_AUTO);
-	CU_ASSERT(o.config.versions == c.versions &&
-		  o.config.credits == c.credits &&
-		  o.config.recv_size == c.recv_size &&
-		  o.config.auth == RT_AUTH_NONE);
+	CU_ASSERT_EQUAL(o.rdma.crc, FAB_CRC_AUTO);
+	CU_ASSERT(o.rdma.config.versions == c.versions &&
+		  o.rdma.config.credits == c.credits &&
+		  o.rdma.config.recv_size == c.recv_size &&
+		  o.rdma.config.auth == RT_AUTH_NONE);
 }
 
 static void test_each(void)
@@ -80,21 +81,21 @@ static void test_each(void)
 	CU_ASSERT_TRUE(good(ARGS(SERVER, "--verbose")));
 	CU_ASSERT(!o.json && !o.quiet && o.verbose);
 	CU_ASSERT_TRUE(good(ARGS(SERVER, "--version-rdma", "1")));
-	CU_ASSERT_EQUAL(o.config.versions, 2);
+	CU_ASSERT_EQUAL(o.rdma.config.versions, 2);
 	CU_ASSERT_TRUE(good(ARGS(SERVER, "--extensions", "rtrext")));
-	CU_ASSERT_EQUAL(o.config.extensions, RT_EXT_RTR);
+	CU_ASSERT_EQUAL(o.rdma.config.extensions, RT_EXT_RTR);
 	CU_ASSERT_TRUE(good(ARGS(SERVER, "--crc", "on")));
-	CU_ASSERT_EQUAL(o.crc, FAB_CRC_ON);
+	CU_ASSERT_EQUAL(o.rdma.crc, FAB_CRC_ON);
 	CU_ASSERT_TRUE(
 		good(ARGS(SERVER, "--server-principal", "s", "--principal", "p",
 			  "--keytab", "k", "--host-auth-timeout", "2",
 			  "--host-auth", "required")));
-	CU_ASSERT_STRING_EQUAL(o.hostauth.server, SERVER);
-	CU_ASSERT_STRING_EQUAL(o.hostauth.server_principal, "s");
-	CU_ASSERT_STRING_EQUAL(o.hostauth.principal, "p");
-	CU_ASSERT_STRING_EQUAL(o.hostauth.keytab, "k");
-	CU_ASSERT_EQUAL(o.config.auth_ms, 2000);
-	CU_ASSERT_EQUAL(o.config.auth, RT_AUTH_REQUIRED);
+	CU_ASSERT_STRING_EQUAL(o.rdma.hostauth.server, SERVER);
+	CU_ASSERT_STRING_EQUAL(o.rdma.hostauth.server_principal, "s");
+	CU_ASSERT_STRING_EQUAL(o.rdma.hostauth.principal, "p");
+	CU_ASSERT_STRING_EQUAL(o.rdma.hostauth.keytab, "k");
+	CU_ASSERT_EQUAL(o.rdma.config.auth_ms, 2000);
+	CU_ASSERT_EQUAL(o.rdma.config.auth, RT_AUTH_REQUIRED);
 }
 
 /* The least and the most, and one beyond each. */

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rdma_options - options of the programs that connect to a server
+ *
+ * Threads: none; called by main.
+ */
+#include "tools/rdma_options.h"
+
+void rdma_options_init(struct rdma_options *o)
+{
+	rt_config_defaults(&o->config);
+	o->provider = "iwarp";
+	o->crc = FAB_CRC_AUTO;
+}
+
+static const char *text(const char **to, const char *value)
+{
+	*to = value;
+	return NULL;
+}
+
+bool rdma_options_set(struct rdma_options *o, int opt, const char *value,
+		      const char **bad, struct arg_err *err)
+{
+	struct rt_config *c = &o->config;
+	struct hostauth *h = &o->hostauth;
+
+	switch (opt) {
+	case RDMA_OPT_SERVER:
+		h->server = value;
+		*bad = arg_addr(value, 20049, &o->server, err);
+		break;
+	case RDMA_OPT_PROVIDER:
+		*bad = arg_provider(value, &o->provider, err);
+		break;
+	case RDMA_OPT_VERSIONS:
+		*bad = arg_rdma_versions(value, &c->versions, err);
+		break;
+	case RDMA_OPT_EXTENSIONS:
+		*bad = arg_extensions(value, &c->extensions, err);
+		break;
+	case RDMA_OPT_CREDITS:
+		*bad = arg_number32(value, 1, RT_CREDITS_MAX, &c->credits, err);
+		break;
+	case RDMA_OPT_RECV:
+		*bad = arg_number32(value, RT_SEND_MIN, RT_SEND_MAX,
+				    &c->recv_size, err);
+		break;
+	case RDMA_OPT_CRC:
+		*bad = arg_crc(value, &o->crc, err);
+		break;
+	case RDMA_OPT_HOST_AUTH:
+		*bad = hostauth_policy(value, &c->auth, err);
+		break;
+	case RDMA_OPT_KEYTAB:
+		*bad = text(&h->keytab, value);
+		break;
+	case RDMA_OPT_PRINCIPAL:
+		*bad = text(&h->principal, value);
+		break;
+	case RDMA_OPT_SERVER_PRINCIPAL:
+		*bad = text(&h->server_principal, value);
+		break;
+	case RDMA_OPT_HOST_AUTH_TIMEOUT:
+		*bad = hostauth_timeout(value, h, c, err);
+		break;
+	default:
+		return false;
+	}
+	return true;
+}
