@@ -31,6 +31,7 @@ void gw_shares_init(struct gw_shares *s, size_t limit, size_t record)
 		s->reserve = RESERVE_MOST;
 	if (s->reserve < record)
 		s->reserve = record < limit / 2 ? record : limit / 2;
+	CDS_INIT_LIST_HEAD(&s->all);
 	pthread_mutex_init(&s->lock, NULL);
 }
 
@@ -44,11 +45,8 @@ void gw_share_join(struct gw_shares *s, struct gw_share *m)
 	memset(m, 0, sizeof(*m));
 	m->of = s;
 	pthread_mutex_lock(&s->lock);
-	m->next = s->all;
-	m->prev = &s->all;
-	if (m->next)
-		m->next->prev = &m->next;
-	s->all = m;
+	cds_list_add(&m->link, &s->all);
+	m->joined = true;
 	atomic_fetch_add(&s->joined, 1);
 	pthread_mutex_unlock(&s->lock);
 }
@@ -96,13 +94,11 @@ void gw_share_leave(struct gw_share *m)
 	pthread_mutex_lock(&s->lock);
 	line_leave(m);
 	atomic_store(&m->waiting, false);
-	if (m->prev) {
-		*m->prev = m->next;
-		if (m->next)
-			m->next->prev = m->prev;
-		m->prev = NULL;
+	if (m->joined) {
+		cds_list_del(&m->link);
 		atomic_fetch_sub(&s->joined, 1);
 	}
+	m->joined = false;
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -391,14 +387,15 @@ bool gw_share_press(struct gw_share *m, uint64_t now,
 	uint64_t last =
 		atomic_load_explicit(&s->looked_at, memory_order_relaxed);
 	uint64_t most = GW_PRESSURE_SECONDS * SEC - 1, lack;
-	struct gw_share *victim = NULL;
+	struct gw_share *victim = NULL, *v;
 
 	/* The clients of all workers ask again and again. */
 	if ((last && now - last < GW_LOOK_MS * MSEC) ||
 	    !atomic_compare_exchange_strong(&s->looked_at, &last, now))
 		return false;
 	pthread_mutex_lock(&s->lock);
-	for (struct gw_share *v = s->all; v; v = v->next) {
+	cds_list_for_each_entry(v, &s->all, link)
+	{
 		lack = gw_share_lack(v, now);
 		if (lack <= most || v->leaving || !in_the_way(m, v))
 			continue;

@@ -59,6 +59,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <urcu/list.h>
+
 #define GW_PROGRESS_LEAST 1024u
 #define GW_PROGRESS_SECONDS 60
 #define GW_PRESSURE_SECONDS 10
@@ -80,7 +82,7 @@ struct gw_shares {
 	unsigned long answered_seen;
 	uint64_t answered_at; /* ns; when that was seen to change */
 	uint64_t still_at; /* ns; when it was last seen to stand still */
-	struct gw_share *all;
+	struct cds_list_head all;
 	struct gw_share *last; /* in line */
 };
 
@@ -94,7 +96,8 @@ struct gw_share {
 	size_t in_octets; /* since the clock was set back */
 	atomic_uint_least64_t in_since, out_since; /* ns; 0: clock stands */
 	/* Lock held. */
-	struct gw_share *next, **prev; /* of->all */
+	struct cds_list_head link; /* in of->all */
+	bool joined;
 	struct gw_share *wait_next;
 	bool queued;
 	unsigned int tries; /* since it is first */

@@ -27,11 +27,8 @@ int gw_worker_adopt(struct gw_client *c)
 				  .data.ptr = c };
 	struct gw_worker *w = c->w;
 
-	c->seat.next = w->clients;
-	c->seat.prev = &w->clients;
-	if (c->seat.next)
-		c->seat.next->seat.prev = &c->seat.next;
-	w->clients = c;
+	CDS_INIT_LIST_HEAD(&c->seat.timer);
+	cds_list_add(&c->seat.client, &w->clients);
 	if (atomic_load(&w->stop))
 		return -ECANCELED;
 	return epoll_ctl(w->epfd, EPOLL_CTL_ADD, c->fd, &ev) ? -errno : 0;
@@ -39,25 +36,8 @@ int gw_worker_adopt(struct gw_client *c)
 
 static void timer_add(struct gw_client *c)
 {
-	struct gw_worker *w = c->w;
-
-	if (c->seat.t_prev)
-		return;
-	c->seat.t_next = w->timers;
-	c->seat.t_prev = &w->timers;
-	if (c->seat.t_next)
-		c->seat.t_next->seat.t_prev = &c->seat.t_next;
-	w->timers = c;
-}
-
-static void timer_remove(struct gw_client *c)
-{
-	if (!c->seat.t_prev)
-		return;
-	*c->seat.t_prev = c->seat.t_next;
-	if (c->seat.t_next)
-		c->seat.t_next->seat.t_prev = c->seat.t_prev;
-	c->seat.t_prev = NULL;
+	if (cds_list_empty(&c->seat.timer))
+		cds_list_add(&c->seat.timer, &c->w->timers);
 }
 
 void gw_worker_timer(struct gw_client *c, enum gw_timer timer, uint64_t at)
@@ -68,12 +48,10 @@ void gw_worker_timer(struct gw_client *c, enum gw_timer timer, uint64_t at)
 
 void gw_worker_forget(struct gw_client *c)
 {
-	timer_remove(c);
+	cds_list_del_init(&c->seat.timer);
 	gw_worker_unwatch(c);
 	epoll_ctl(c->w->epfd, EPOLL_CTL_DEL, c->fd, NULL);
-	*c->seat.prev = c->seat.next;
-	if (c->seat.next)
-		c->seat.next->seat.prev = c->seat.prev;
+	cds_list_del(&c->seat.client);
 }
 
 void gw_worker_watch(struct gw_client *c)
@@ -113,7 +91,7 @@ static void worker_sweep(struct gw_worker *w)
 	uint64_t now;
 	bool look;
 
-	if (!w->clients)
+	if (cds_list_empty(&w->clients))
 		return;
 	now = lat_now();
 	look = now >= w->look_at;
@@ -122,8 +100,8 @@ static void worker_sweep(struct gw_worker *w)
 	if (look)
 		w->look_at = now + WORKER_LOOK_MS * 1000000ull;
 	w->sweep_at = now + WORKER_SWEEP_MS * 1000000ull;
-	for (c = w->clients; c; c = next) {
-		next = c->seat.next;
+	cds_list_for_each_entry_safe(c, next, &w->clients, seat.client)
+	{
 		if (c->seat.watched)
 			tell(w, c, GW_EV_SWEEP);
 		else if (look)
@@ -137,13 +115,15 @@ static void worker_sweep(struct gw_worker *w)
 static int worker_timeout(struct gw_worker *w)
 {
 	uint64_t next = w->nwatched ? w->sweep_at : UINT64_MAX, now;
+	struct gw_client *c;
 
-	if (w->clients && w->look_at < next)
+	if (!cds_list_empty(&w->clients) && w->look_at < next)
 		next = w->look_at;
-	for (struct gw_client *c = w->timers; c; c = c->seat.t_next)
-		for (unsigned int i = 0; i < GW_TIMERS; i++)
-			if (c->seat.at[i] && c->seat.at[i] < next)
-				next = c->seat.at[i];
+	cds_list_for_each_entry(
+		c, &w->timers,
+		seat.timer) for (unsigned int i = 0; i < GW_TIMERS;
+				 i++) if (c->seat.at[i] && c->seat.at[i] < next)
+		next = c->seat.at[i];
 	if (next == UINT64_MAX)
 		return -1;
 	now = lat_now();
@@ -170,21 +150,20 @@ static unsigned int timers_due(struct gw_client *c, uint64_t now)
 
 static void worker_timers(struct gw_worker *w)
 {
-	struct gw_client *c = w->timers, *next;
+	struct cds_list_head set;
+	struct gw_client *c;
 	unsigned int due;
 	uint64_t now;
 
-	if (!c)
+	if (cds_list_empty(&w->timers))
 		return;
 	now = lat_now();
 	/* The list is taken apart; who needs it again comes back. */
-	w->timers = NULL;
-	for (struct gw_client *i = c; i; i = i->seat.t_next) {
-		i->seat.t_prev = NULL;
-		gw_client_get(i);
-	}
-	for (; c; c = next) {
-		next = c->seat.t_next;
+	cds_list_replace_init(&w->timers, &set);
+	while (!cds_list_empty(&set)) {
+		c = cds_list_first_entry(&set, struct gw_client, seat.timer);
+		cds_list_del_init(&c->seat.timer);
+		gw_client_get(c);
 		due = timers_due(c, now);
 		if (due)
 			w->event(c, due);
@@ -217,7 +196,8 @@ static void *worker_main(void *arg)
 	bool killed = false;
 
 	gw_batch_open(w->gw, &w->batch);
-	while (!killed || w->clients || atomic_load(&w->gw->nclients)) {
+	while (!killed || !cds_list_empty(&w->clients) ||
+	       atomic_load(&w->gw->nclients)) {
 		int ms = killed ? 10 : worker_timeout(w);
 		int n = epoll_wait(w->epfd, ev, WORKER_EVENTS, ms);
 
@@ -235,8 +215,12 @@ static void *worker_main(void *arg)
 		worker_sweep(w);
 		gw_batch_flush(&w->batch);
 		if (atomic_load(&w->stop)) {
-			while (w->clients)
-				tell(w, w->clients, GW_EV_STOP);
+			while (!cds_list_empty(&w->clients))
+				tell(w,
+				     cds_list_first_entry(&w->clients,
+							  struct gw_client,
+							  seat.client),
+				     GW_EV_STOP);
 			if (!killed)
 				w->stop_at =
 					lat_now() + WORKER_STOP_MS * 1000000ull;
@@ -258,6 +242,8 @@ int gw_worker_start(struct gw_worker *w, struct gateway *gw, unsigned int i,
 	w->gw = gw;
 	w->index = i;
 	w->event = event;
+	CDS_INIT_LIST_HEAD(&w->clients);
+	CDS_INIT_LIST_HEAD(&w->timers);
 	w->epfd = epoll_create1(EPOLL_CLOEXEC);
 	rc = gw_kicks_init(&w->kicks);
 	if (rc)

@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <urcu/list.h>
+
 #include "gateway/kick.h"
 #include "gateway/out.h"
 
@@ -28,8 +30,7 @@ enum gw_timer {
 
 /* Of a client: its place in the worker's lists. */
 struct gw_seat {
-	struct gw_client *next, **prev; /* clients */
-	struct gw_client *t_next, **t_prev; /* timers */
+	struct cds_list_head client, timer; /* in those of the worker */
 	uint64_t at[GW_TIMERS]; /* ns; 0: not set */
 	bool watched;
 };
@@ -45,7 +46,7 @@ struct gw_worker {
 	int epfd;
 	atomic_bool stop;
 	uint64_t stop_at; /* ns; waits for its clients until then */
-	struct gw_client *clients, *timers;
+	struct cds_list_head clients, timers; /* seats */
 	unsigned int nwatched;
 	uint64_t sweep_at; /* ns; while there are any */
 	uint64_t look_at; /* ns; at all, while there are clients */
