@@ -5,41 +5,31 @@
 #include "tools/conf.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define BLANKS " \t\r\f\v"
 
 int conf_read(struct conf *c, const char *path)
 {
+	FILE *f = fopen(path, "re");
 	size_t len = 0;
-	ssize_t n = 0;
-	int fd, rc = 0;
+	int rc = 0;
 
 	memset(c, 0, sizeof(*c));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (!f)
 		return errno;
 	c->text = malloc(CONF_MAX + 1);
-	if (!c->text)
-		rc = ENOMEM;
-	while (!rc) {
-		n = read(fd, c->text + len, CONF_MAX + 1 - len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			rc = errno;
-		if (n <= 0)
-			break;
-		len += (size_t)n;
-		if (len > CONF_MAX)
-			rc = EFBIG;
-	}
-	close(fd);
-	if (!rc && memchr(c->text, 0, len))
+	if (c->text)
+		len = fread(c->text, 1, CONF_MAX + 1, f);
+	if (!c->text || ferror(f))
+		rc = errno;
+	else if (len > CONF_MAX)
+		rc = EFBIG;
+	else if (memchr(c->text, 0, len))
 		rc = EINVAL;
+	fclose(f);
 	if (rc) {
 		conf_free(c);
 		return rc;
