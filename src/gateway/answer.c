@@ -144,9 +144,7 @@ static bool call_retry(struct gw_call *call)
 	} else {
 		return false;
 	}
-	pthread_mutex_lock(&c->lock);
-	c->stats.resource_retries++;
-	pthread_mutex_unlock(&c->lock);
+	gw_client_count(c, resource_retries);
 	call_park(call, true, true);
 	return true;
 }

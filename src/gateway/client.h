@@ -54,6 +54,14 @@ struct gw_client {
 	struct gw_stats stats;
 };
 
+/* One more of that in its statistics. client.lock not held. */
+#define gw_client_count(c, what)                  \
+	do {                                      \
+		pthread_mutex_lock(&(c)->lock);   \
+		(c)->stats.what++;                \
+		pthread_mutex_unlock(&(c)->lock); \
+	} while (0)
+
 /* What a client can cause, as far as its budget goes (base/log.h). */
 #define gw_client_log(c, level, ...)                                         \
 	fab_log_put((c)->gw->log, &(c)->log, &(c)->host, (c)->name, (level), \

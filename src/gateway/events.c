@@ -35,9 +35,7 @@ static bool end(struct gw_client *c, unsigned int ev)
 	} else if (ev & GW_EV_BROKEN) {
 		gw_client_kill(c, LOG_INFO, "closed while Replies were due");
 	} else if (ev & GW_EV_RENEW) {
-		pthread_mutex_lock(&c->lock);
-		c->stats.renewals++;
-		pthread_mutex_unlock(&c->lock);
+		gw_client_count(c, renewals);
 		gw_client_kill(c, LOG_NOTICE,
 			       "closed: RPCSEC_GSS Calls must be sent again");
 	} else {

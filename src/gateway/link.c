@@ -79,11 +79,8 @@ void gw_link_connect(struct gw_client *c)
 	const struct gw_options *o = &c->gw->opt;
 	int rc;
 
-	if (c->link.connected_once) {
-		pthread_mutex_lock(&c->lock);
-		c->stats.reconnects++;
-		pthread_mutex_unlock(&c->lock);
-	}
+	if (c->link.connected_once)
+		gw_client_count(c, reconnects);
 	gw_client_get(c);
 	rc = rt_connect(c->gw->inst,
 			c->w->index % rt_instance_pollers(c->gw->inst),

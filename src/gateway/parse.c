@@ -12,9 +12,7 @@
 
 static void refuse(struct gw_client *c, const char *why)
 {
-	pthread_mutex_lock(&c->lock);
-	c->stats.records_refused++;
-	pthread_mutex_unlock(&c->lock);
+	gw_client_count(c, records_refused);
 	gw_client_kill(c, LOG_WARNING, why);
 }
 
