@@ -13,9 +13,10 @@
 #include <pthread.h>
 #include <signal.h>
 
-/* As pthread_create(): 0 or an errno. */
-static inline int fab_thread_start(pthread_t *thread, void *(*run)(void *),
-				   void *arg)
+/* As pthread_create(): 0 or an errno. @name: 15 octets at most; NULL: none of its
+ * own. */
+static inline int fab_thread_start(pthread_t *thread, const char *name,
+				   void *(*run)(void *), void *arg)
 {
 	sigset_t all, old;
 	int err;
@@ -24,6 +25,8 @@ static inline int fab_thread_start(pthread_t *thread, void *(*run)(void *),
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(thread, NULL, run, arg);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!err && name)
+		pthread_setname_np(*thread, name);
 	return err;
 }
 

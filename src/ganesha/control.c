@@ -39,14 +39,13 @@ int gr_control_start(struct gr_control *k)
 	k->stop = false;
 	pthread_mutex_init(&k->lock, NULL);
 	pthread_cond_init(&k->cond, NULL);
-	err = fab_thread_start(&k->thread, control_main, k);
+	err = fab_thread_start(&k->thread, "rdma-control", control_main, k);
 	k->running = !err;
 	if (err) {
 		pthread_cond_destroy(&k->cond);
 		pthread_mutex_destroy(&k->lock);
 		return -err;
 	}
-	pthread_setname_np(k->thread, "rdma-control");
 	return 0;
 }
 

@@ -42,7 +42,8 @@ void ready_start(bool empty)
 {
 	pthread_t thread;
 
-	if (fab_thread_start(&thread, ready_main, (void *)(uintptr_t)empty))
+	if (fab_thread_start(&thread, NULL, ready_main,
+			     (void *)(uintptr_t)empty))
 		notify_manager("READY=1");
 	else
 		pthread_detach(thread);

@@ -76,8 +76,6 @@ void rest_start(void)
 {
 	pthread_t thread;
 
-	if (!fab_thread_start(&thread, rest_main, NULL)) {
-		pthread_setname_np(thread, "rest");
+	if (!fab_thread_start(&thread, "rest", rest_main, NULL))
 		pthread_detach(thread);
-	}
 }

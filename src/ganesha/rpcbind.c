@@ -8,7 +8,7 @@
  *
  * Threads: gr_rpcbind_set() is called by Ganesha's main thread during its
  * start; gr_rpcbind_withdraw() by whatever thread ends the server. Both may
- * block, for PATIENCE at most each time that rpcbind does not answer, of which
+ * block, for PATIENCE_MS at most each time that rpcbind does not answer, of which
  * there is one.
  */
 #include "ganesha/rpcbind.h"
@@ -19,12 +19,12 @@
 #include <rpc/rpcb_prot.h>
 #include <rpc/xdr_inline.h>
 #include <string.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "base/local.h"
 
-#define PATIENCE 3 /* seconds */
+#define PATIENCE_MS 3000
 #define NFS_V3 3
 #define NFS_V4 4
 /* The longest message to it or from it; more than it takes. */
@@ -41,21 +41,7 @@ static const char *path_of(const struct gr_rpcbind *rb)
 
 static int rb_open(const struct gr_rpcbind *rb)
 {
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	struct timeval tv = { .tv_sec = PATIENCE };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int err;
-
-	if (fd < 0)
-		return -errno;
-	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path_of(rb));
-	if (!setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) &&
-	    !setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)) &&
-	    !connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
-		return fd;
-	err = errno == EAGAIN ? -ETIMEDOUT : -errno;
-	close(fd);
-	return err;
+	return fab_local_connect(path_of(rb), PATIENCE_MS);
 }
 
 /* All of it, or a negative errno. */

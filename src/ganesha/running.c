@@ -7,11 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/local.h"
 
 /* Of thousands of connections. */
 #define MOST (16u << 20)
@@ -52,32 +51,19 @@ static char *read_all(int fd)
 
 static void ask(struct gr_running *r, const char *path)
 {
-	const struct timeval patience = { .tv_sec = GR_RUNNING_MS / 1000 };
-	struct sockaddr_un un = { .sun_family = AF_UNIX };
 	struct ucred who = { 0 };
 	socklen_t len = sizeof(who);
-	int fd;
+	int fd = fab_local_connect(path, GR_RUNNING_MS);
 
-	r->how = GR_RUNS_UNKNOWN;
-	if (strlen(path) >= sizeof(un.sun_path))
-		return;
-	strcpy(un.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	r->how = fd == -ENOENT || fd == -ECONNREFUSED ? GR_RUNS_NONE :
+							GR_RUNS_UNKNOWN;
 	if (fd < 0)
 		return;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	if (connect(fd, (struct sockaddr *)&un, sizeof(un))) {
-		if (errno == ENOENT || errno == ECONNREFUSED)
-			r->how = GR_RUNS_NONE;
-		goto out;
-	}
 	r->text = read_all(fd);
 	if (r->text)
 		r->how = GR_RUNS;
 	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) && who.pid > 0)
 		r->pid = who.pid;
-out:
 	close(fd);
 }
 

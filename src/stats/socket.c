@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/local.h"
 #include "base/thread.h"
 
 #define READERS 8
@@ -146,23 +147,20 @@ static void *thread_main(void *arg)
 static int clear_place(const struct sockaddr_un *addr)
 {
 	struct stat st;
-	int fd, err = 0;
+	int fd;
 
 	if (lstat(addr->sun_path, &st))
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISSOCK(st.st_mode))
 		return -EEXIST;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	if (!connect(fd, (const struct sockaddr *)addr, sizeof(*addr)))
-		err = -EADDRINUSE;
-	else if (errno != ECONNREFUSED)
-		err = -errno;
-	else if (unlink(addr->sun_path))
-		err = -errno;
-	close(fd);
-	return err;
+	fd = fab_local_connect(addr->sun_path, 0);
+	if (fd >= 0) {
+		close(fd);
+		return -EADDRINUSE;
+	}
+	if (fd != -ECONNREFUSED)
+		return fd;
+	return unlink(addr->sun_path) ? -errno : 0;
 }
 
 int stats_socket_start_with(const char *path, stats_print_fn print, void *ctx,
@@ -207,10 +205,9 @@ int stats_socket_start_with(const char *path, stats_print_fn print, void *ctx,
 		err = -errno;
 		goto fail;
 	}
-	err = -fab_thread_start(&s->thread, thread_main, s);
+	err = -fab_thread_start(&s->thread, "rdma-stats", thread_main, s);
 	if (err)
 		goto fail;
-	pthread_setname_np(s->thread, "rdma-stats");
 	*out = s;
 	return 0;
 

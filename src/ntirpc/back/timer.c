@@ -148,7 +148,7 @@ int nrt_clnts_start(struct nrt_clnts *n)
 
 	pthread_mutex_lock(&n->lock);
 	if (!n->running) {
-		err = fab_thread_start(&n->thread, timer_main, n);
+		err = fab_thread_start(&n->thread, NULL, timer_main, n);
 		n->running = !err;
 	}
 	pthread_mutex_unlock(&n->lock);
