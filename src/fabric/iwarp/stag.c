@@ -20,7 +20,6 @@ void iw_stag_init(struct stag_table *t)
 	t->e = NULL;
 	t->size = 0;
 	t->free_head = 0;
-	t->live = 0;
 	t->rnd_left = 0;
 }
 
@@ -91,7 +90,6 @@ int iw_stag_add(struct stag_table *t, void *addr, size_t len,
 	e->top = 0;
 	/* Half the space is left above it: base + len cannot wrap. */
 	e->base = r->base >> 1;
-	t->live++;
 	*stag = e->stag;
 	*base = e->base;
 	return 0;
@@ -107,7 +105,6 @@ bool iw_stag_del(struct stag_table *t, uint32_t stag)
 	t->e[i].stag = 0;
 	t->e[i].next_free = t->free_head;
 	t->free_head = i;
-	t->live--;
 	return true;
 }
 

@@ -36,7 +36,7 @@ struct stag_random {
 
 struct stag_table {
 	struct stag_entry *e;
-	uint32_t size, free_head, live;
+	uint32_t size, free_head;
 	struct stag_random rnd[42];
 	unsigned int rnd_left;
 };
