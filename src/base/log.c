@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <syslog.h>
 
 #include "base/clock.h"
@@ -87,8 +88,7 @@ static bool room(const struct fab_log_bucket *b, enum scope s,
 static void take(struct fab_log_bucket *b, enum scope s, unsigned int class,
 		 uint64_t now)
 {
-	if (b->until < now)
-		b->until = now;
+	b->until = MAX(b->until, now);
 	b->until += interval(s, class);
 }
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <sys/param.h>
+
 #include "base/addr.h"
 #include "base/pace.h"
 
@@ -39,7 +41,7 @@ uint64_t fab_pace_turn(const struct fab_pace *p, const struct in6_addr *host,
 			       turn(p->unknown, FAB_PACE_NEW_BURST,
 				    FAB_PACE_NEW_MS, now);
 
-	return own > all ? own : all;
+	return MAX(own, all);
 }
 
 bool fab_pace_full(const struct fab_pace *p, bool known, uint64_t now)

@@ -5,6 +5,7 @@
  * Owner, threads and locks: see timers.h.
  */
 #include <limits.h>
+#include <sys/param.h>
 
 #include "base/timers.h"
 
@@ -177,8 +178,7 @@ int fab_timers_run(struct fab_timers *ts)
 	if (atomic_load(&ts->first) > now)
 		return 0;
 	pthread_mutex_lock(&ts->lock);
-	if (now > ts->fired)
-		ts->fired = now;
+	ts->fired = MAX(ts->fired, now);
 	while (n < FAB_TURN && (t = ts->root) && due(t) <= ts->fired &&
 	       fab_now_ms() - now <= FAB_TURN_MS) {
 		fab_timer_fn fire = t->fire;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/param.h>
 #include <syslog.h>
 
 #include "fabric/slabs.h"
@@ -160,8 +161,7 @@ static size_t slab_room(const struct fab_pool *pool, unsigned int k,
 
 	if (pool->huge && want < POOL_HUGE)
 		want = POOL_HUGE;
-	if (want > room)
-		want = room;
+	want = MIN(want, room);
 	if (pool->huge && want >= size && !(want % POOL_HUGE))
 		return want;
 	/* In whole pages, the last of which no buffer may fill. */

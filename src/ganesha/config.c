@@ -16,6 +16,7 @@
 
 #include <stdarg.h>
 #include <string.h>
+#include <sys/param.h>
 
 /* Items of a block, with those that stand for a second purpose. */
 #define MAX_ITEMS 128
@@ -272,7 +273,7 @@ static uint64_t share(uint64_t of, uint64_t percent, uint64_t least)
 {
 	uint64_t part = of / 100 * percent + of % 100 * percent / 100;
 
-	return part < least ? least : part;
+	return MAX(part, least);
 }
 
 size_t gr_config_receives(const struct gr_config *cfg)

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "base/addr.h"
 #include "rpcrdma/fabric.h"
@@ -182,11 +183,9 @@ static void print_memory(FILE *f, const struct gr_config *cfg,
 	unsigned int host = rt->max_host_connections;
 	char one[32], all[32];
 
-	if (host > rt->max_connections)
-		host = rt->max_connections;
+	host = MIN(host, rt->max_connections);
 	/* As account.c has it: the first is always admitted. */
-	if (of_host < rt->max_host_memory)
-		of_host = rt->max_host_memory;
+	of_host = MAX(of_host, rt->max_host_memory);
 	if (host > of_host / each)
 		host = of_host / each ? (unsigned int)(of_host / each) : 1;
 	fprintf(f, "# One client host may have %u connections and %s.\n", host,

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/param.h>
 
 #include "ganesha/config.h"
 
@@ -38,10 +39,8 @@ static unsigned int distance(const char *a, const char *b)
 				    toupper((unsigned char)b[j]);
 			unsigned int least = diagonal + !same;
 
-			if (least > up + 1)
-				least = up + 1;
-			if (least > row[j] + 1)
-				least = row[j] + 1;
+			least = MIN(least, up + 1);
+			least = MIN(least, row[j] + 1);
 			row[j + 1] = least;
 			diagonal = up;
 		}

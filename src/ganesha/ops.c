@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 #include <syslog.h>
 
 #include "ganesha/start.h"
@@ -132,9 +133,8 @@ static size_t placeable(const struct rt_config *cfg, const struct rt_call *call)
 
 	for (unsigned int i = 0; i < call->nwrites; i++)
 		sum += call->writes[i];
-	if (most > cfg->max_conn_memory / 4)
-		most = cfg->max_conn_memory / 4;
-	return sum < most ? sum : most;
+	most = MIN(most, cfg->max_conn_memory / 4);
+	return MIN(sum, most);
 }
 
 static void op_call(struct rt_conn *c, struct rt_call *call)

@@ -19,6 +19,7 @@
 #include "gateway/client.h"
 
 #include <string.h>
+#include <sys/param.h>
 
 /* As many as a COMPOUND of Ganesha's may have operations, and some. */
 #define FIT_BULKS 128
@@ -81,7 +82,7 @@ static size_t length_with(const struct gw_record *r, const struct ulb_bulk *b,
 		/* Of the last one the rest is still to come. */
 		if (here > r->len - data_at(&b[i]))
 			here = r->len - data_at(&b[i]);
-		len = len - here + (whole < w ? whole : w);
+		len = len - here + MIN(whole, w);
 	}
 	return len;
 }
@@ -91,8 +92,7 @@ static void shorten(struct gw_fit *f, struct gw_record *r,
 {
 	size_t whole = gw_round4(b->count), here = r->len - data_at(b);
 
-	if (here > whole)
-		here = whole;
+	here = MIN(here, whole);
 	gw_record_poke(r, b->at, (uint32_t)w);
 	if (b->also)
 		gw_record_poke(r, b->also, (uint32_t)w);
@@ -168,7 +168,7 @@ size_t gw_fit_same(const struct gw_client *c, const struct gw_record *r,
 		most = f->until;
 	else if (f->drop)
 		most = f->drop;
-	return n < most ? n : most;
+	return MIN(n, most);
 }
 
 void gw_fit_took(struct gw_fit *f, size_t n)
@@ -183,8 +183,7 @@ void gw_fit_took(struct gw_fit *f, size_t n)
 
 void gw_fit_segments(struct gw_fit *f, const struct rt_properties *theirs)
 {
-	f->segments = theirs->segments < RT_MAX_SEGMENTS ? theirs->segments :
-							   RT_MAX_SEGMENTS;
+	f->segments = MIN(theirs->segments, RT_MAX_SEGMENTS);
 	f->segment_size = theirs->segment_size;
 }
 
@@ -202,7 +201,7 @@ static size_t chunk_room(const struct gw_client *c, const struct gw_call *call)
 	left = c->fit.segments - used;
 	each = (unsigned int)((stretch + size - 1) / size);
 	room = left % each * size;
-	room = left / each * stretch + (room < stretch ? room : stretch);
+	room = left / each * stretch + MIN(room, stretch);
 	return room < gw_sinks_most(c->gw) ? room : gw_sinks_most(c->gw);
 }
 
@@ -227,8 +226,7 @@ static unsigned int lower(struct gw_call *call, const struct ulb_bulk *b,
 				continue;
 			}
 			each = room / some & ~(size_t)(FIT_LEAST - 1);
-			if (each < FIT_LEAST)
-				each = FIT_LEAST;
+			each = MAX(each, FIT_LEAST);
 			if (sum <= room || b[i].count <= each)
 				continue;
 			gw_record_poke(&call->rec, b[i].at, (uint32_t)each);
@@ -244,8 +242,7 @@ void gw_fit_counts(struct gw_call *call)
 	unsigned int n = scan(&call->rec, &call->head, b), nchunks, lowered;
 	size_t room = chunk_room(c, call);
 
-	if (n > FIT_BULKS)
-		n = FIT_BULKS;
+	n = MIN(n, FIT_BULKS);
 	nchunks = room >= FIT_LEAST ? c->gw->opt.rdma.config.call_write_chunks :
 				      0;
 	lowered = lower(call, b, n, true, nchunks, room);

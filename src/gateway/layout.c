@@ -8,6 +8,7 @@
 #include "gateway/client.h"
 
 #include <errno.h>
+#include <sys/param.h>
 
 #include "base/be.h"
 
@@ -27,8 +28,7 @@ static void cut_to(struct cut *k, size_t to)
 		const struct rt_piece *p = &k->rq->reply[k->piece];
 		size_t n = p->len - k->at;
 
-		if (n > to - k->pos)
-			n = to - k->pos;
+		n = MIN(n, to - k->pos);
 		if (n)
 			k->iov[k->n++] =
 				(struct iovec){ (uint8_t *)p->addr + k->at, n };
@@ -49,7 +49,7 @@ static void cut_put(struct cut *k, const struct rt_sink *s, size_t n)
 
 	for (unsigned int i = 0; i < s->npieces && left; i++) {
 		const struct rt_piece *p = &s->pieces[i];
-		size_t here = left < p->len ? left : p->len;
+		size_t here = MIN(left, p->len);
 
 		k->iov[k->n++] = (struct iovec){ p->addr, here };
 		left -= here;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 #include <syslog.h>
 
 #include "base/addr.h"
@@ -70,8 +71,7 @@ static void down(struct gw_client *c, int error, const char *reason,
 		      l->backoff_ms);
 	gw_worker_timer(c, GW_TIMER_CONNECT, now + l->backoff_ms * MSEC);
 	l->backoff_ms *= 2;
-	if (l->backoff_ms > BACKOFF_LAST_MS)
-		l->backoff_ms = BACKOFF_LAST_MS;
+	l->backoff_ms = MIN(l->backoff_ms, BACKOFF_LAST_MS);
 }
 
 void gw_link_connect(struct gw_client *c)

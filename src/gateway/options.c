@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 #include <syslog.h>
 
 #include "gateway/call.h"
@@ -381,10 +382,8 @@ static const char *finish(struct gw_options *o, struct arg_err *err)
 	}
 	c->request_user_size = sizeof(struct gw_call);
 	c->call_user_size = sizeof(struct gw_reverse);
-	if (c->max_connections < o->max_clients)
-		c->max_connections = o->max_clients;
-	if (c->max_message < o->max_record)
-		c->max_message = o->max_record;
+	c->max_connections = MAX(c->max_connections, o->max_clients);
+	c->max_message = MAX(c->max_message, o->max_record);
 	wrong = hostauth_check(&o->rdma.hostauth, c->auth);
 	return wrong ? wrong : rt_config_check(c);
 }

@@ -5,6 +5,7 @@
  * Threads: that which has the Call.
  */
 #include <string.h>
+#include <sys/param.h>
 
 #include "gateway/client.h"
 
@@ -104,8 +105,7 @@ void gw_plan_expect(struct gateway *gw, size_t len)
 
 	while (n < len)
 		n *= 2;
-	if (n > gw->opt.max_record)
-		n = gw->opt.max_record;
+	n = MIN(n, gw->opt.max_record);
 	while (old < n &&
 	       !atomic_compare_exchange_weak(&gw->gss_reply_max, &old, n))
 		;

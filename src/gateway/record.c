@@ -8,6 +8,7 @@
 #include "gateway/client.h"
 
 #include <string.h>
+#include <sys/param.h>
 
 /* Of the pool's classes [pool.h]. */
 #define GW_POOL_LEAST 4096
@@ -100,7 +101,7 @@ void gw_record_peek(const struct gw_record *r, void *out, size_t n)
 	uint8_t *to = out;
 
 	for (unsigned int i = 0; n && i < r->npieces; i++) {
-		size_t k = r->piece[i].len < n ? r->piece[i].len : n;
+		size_t k = MIN(r->piece[i].len, n);
 
 		memcpy(to, r->piece[i].addr, k);
 		to += k;
@@ -119,11 +120,9 @@ static bool record_flatten(struct gw_record *r, struct gw_client *c,
 	size_t max = c->gw->opt.max_record;
 	struct gw_buf *b;
 
-	if (want < 65536)
-		want = 65536;
-	if (want > max)
-		want = max;
-	b = gw_buf_get(c, want > need ? want : need, GW_MEM_RECORD);
+	want = MAX(want, 65536);
+	want = MIN(want, max);
+	b = gw_buf_get(c, MAX(want, need), GW_MEM_RECORD);
 	if (!b)
 		b = gw_buf_get(c, need, GW_MEM_RECORD);
 	if (!b)

@@ -5,6 +5,7 @@
  * Threads: the client's worker.
  */
 #include <string.h>
+#include <sys/param.h>
 
 #include "gateway/client.h"
 
@@ -121,8 +122,7 @@ bool gw_rx_room(struct gw_client *c)
 	if (c->rx.rec.left + RX_LEAST > want &&
 	    (c->rx.acc.len >= RX_SHOWN || gw_shares_plenty(&c->gw->shares)))
 		want = c->rx.rec.left + RX_LEAST;
-	if (want > RX_LARGE)
-		want = RX_LARGE;
+	want = MIN(want, RX_LARGE);
 	/* What is not in a record any more counts as none. */
 	if (!c->rx.acc.nhold) {
 		gw_rx_set(&c->rx, NULL);

@@ -7,6 +7,7 @@
 #include "gateway/share.h"
 
 #include <string.h>
+#include <sys/param.h>
 
 #define SEC 1000000000ull
 #define MSEC 1000000ull
@@ -27,8 +28,7 @@ void gw_shares_init(struct gw_shares *s, size_t limit, size_t record)
 	memset(s, 0, sizeof(*s));
 	s->limit = limit;
 	s->reserve = limit / RESERVE_PART;
-	if (s->reserve > RESERVE_MOST)
-		s->reserve = RESERVE_MOST;
+	s->reserve = MIN(s->reserve, RESERVE_MOST);
 	if (s->reserve < record)
 		s->reserve = record < limit / 2 ? record : limit / 2;
 	CDS_INIT_LIST_HEAD(&s->all);
@@ -153,7 +153,7 @@ static bool fair(const struct gw_shares *s, size_t mine, size_t total)
 	if (total == mine)
 		return mine <= open;
 	/* Records have a limit of their own. */
-	total -= in < total ? in : total;
+	total -= MIN(in, total);
 	return total <= open && mine <= open - total;
 }
 
@@ -315,7 +315,7 @@ uint64_t gw_share_lack(const struct gw_share *m, uint64_t now)
 	uint64_t in = clock_ran(&m->in_since, now);
 	uint64_t out = clock_ran(&m->out_since, now);
 
-	return in > out ? in : out;
+	return MAX(in, out);
 }
 
 void gw_share_spare(struct gw_share *m)
@@ -362,8 +362,7 @@ static struct gw_share *line_victim(struct gw_shares *s, uint64_t now)
 	}
 
 	for (struct gw_share *i = first; i; i = i->wait_next) {
-		if (i->queued_at < since)
-			since = i->queued_at;
+		since = MIN(since, i->queued_at);
 		if (!nearly && !atomic_load(&i->in_blocked))
 			continue;
 		mine = atomic_load(&i->in_used);
@@ -372,8 +371,7 @@ static struct gw_share *line_victim(struct gw_shares *s, uint64_t now)
 			last = i;
 	}
 	/* What they have waited for the server does not count. */
-	if (since < s->still_at)
-		since = s->still_at;
+	since = MAX(since, s->still_at);
 	/* The one that has waited longest need not be first just now. */
 	if (!first || now - since < GW_PRESSURE_SECONDS * SEC)
 		return NULL;

@@ -6,6 +6,8 @@
  */
 #include "gateway/client.h"
 
+#include <sys/param.h>
+
 /* Sinks of one Call: a quarter of the memory at most, and more than half of
  * GW_SINKS_MAX only if that is a sixteenth. */
 #define SINKS_PART 4
@@ -48,7 +50,7 @@ bool gw_sink_get(struct gw_call *call, unsigned int i, size_t len,
 	unsigned int n = 0;
 
 	while (left) {
-		size_t here = left < FAB_POOL_MAX_BUF ? left : FAB_POOL_MAX_BUF;
+		size_t here = MIN(left, FAB_POOL_MAX_BUF);
 
 		b = call->nsink_pieces + n < GW_SINK_PIECES ?
 			    gw_mem_get(call->c, here, what) :

@@ -5,6 +5,7 @@
 #include "ntirpc/bound.h"
 
 #include <string.h>
+#include <sys/param.h>
 
 #include "ntirpc/change.h"
 #include "ntirpc/session.h"
@@ -27,7 +28,7 @@ void nrt_bound_destroy(struct nrt_bound *b)
 /* Lock held. */
 static bool has(const struct nrt_bound *b, const uint8_t id[ULB_SESSION_ID])
 {
-	unsigned int n = b->n < NRT_BOUND_MAX ? b->n : NRT_BOUND_MAX;
+	unsigned int n = MIN(b->n, NRT_BOUND_MAX);
 
 	for (unsigned int i = 0; i < n; i++)
 		if (!memcmp(b->id[i], id, ULB_SESSION_ID))

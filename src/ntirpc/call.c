@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <isa-l/crc64.h>
 #include <string.h>
+#include <sys/param.h>
 #include <syslog.h>
 
 #include "compat/ntirpc.h"
@@ -49,8 +50,7 @@ static void shorten(struct rt_call *call, size_t len)
 	for (unsigned int i = 0; i < call->npieces; i++) {
 		struct rt_piece *p = &call->pieces[i];
 
-		if (p->len > len - call->len)
-			p->len = len - call->len;
+		p->len = MIN(p->len, len - call->len);
 		call->len += p->len;
 	}
 }
@@ -386,8 +386,7 @@ const char *nrt_deny(struct svc_req *req)
 
 uint64_t nrt_checksum(const void *what, size_t length)
 {
-	if (length > CHECKSUM_MAX)
-		length = CHECKSUM_MAX;
+	length = MIN(length, CHECKSUM_MAX);
 	return crc64_ecma_refl(0, what, length);
 }
 

@@ -7,6 +7,7 @@
 #include "tools/latency.h"
 
 #include <string.h>
+#include <sys/param.h>
 
 void lat_init(struct latency *l)
 {
@@ -41,10 +42,8 @@ void lat_add(struct latency *l, uint64_t ns)
 {
 	l->count++;
 	l->sum += ns;
-	if (ns < l->min)
-		l->min = ns;
-	if (ns > l->max)
-		l->max = ns;
+	l->min = MIN(l->min, ns);
+	l->max = MAX(l->max, ns);
 	l->bucket[lat_index(ns)]++;
 }
 
@@ -62,7 +61,7 @@ uint64_t lat_at(const struct latency *l, unsigned int permille)
 		if (seen >= want) {
 			uint64_t top = lat_top(i);
 
-			return top < l->max ? top : l->max;
+			return MIN(top, l->max);
 		}
 	}
 	return l->max;

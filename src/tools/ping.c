@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <syslog.h>
 
 #include "base/addr.h"
@@ -129,8 +130,7 @@ static int reply_head(const struct rt_request *rq, struct rpc_reply *rep)
 	for (unsigned int i = 0; i < rq->nreply && len < sizeof(head); i++) {
 		size_t n = rq->reply[i].len;
 
-		if (n > sizeof(head) - len)
-			n = sizeof(head) - len;
+		n = MIN(n, sizeof(head) - len);
 		memcpy(head + len, rq->reply[i].addr, n);
 		len += n;
 	}

@@ -7,6 +7,7 @@
 #include "tools/record.h"
 
 #include <string.h>
+#include <sys/param.h>
 
 #include "base/be.h"
 
@@ -25,7 +26,7 @@ enum rec_event rec_next(struct rec *r, const uint8_t *p, size_t n, size_t *used)
 	if (r->left) {
 		if (!n)
 			return REC_MORE;
-		*used = n < r->left ? n : r->left;
+		*used = MIN(n, r->left);
 		r->left -= (uint32_t)*used;
 		r->len += *used;
 		return REC_DATA;

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "iw.h"
 
@@ -197,8 +198,7 @@ unsigned int iw_ddp_dest(const struct iw_conn *c, struct iovec *iov,
 			skip -= s->len;
 			continue;
 		}
-		if (part > len)
-			part = len;
+		part = MIN(part, len);
 		iov[n].iov_base = (uint8_t *)s->addr + skip;
 		iov[n++].iov_len = part;
 		len -= part;

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/param.h>
 
 #include "iw.h"
 #include "iwarp.h"
@@ -26,16 +27,14 @@ static int domain_open(const struct fab_domain_params *params,
 	d->fab.ops = &fab_iwarp_ops;
 	d->fab.params = *params;
 	d->depth = params->read_depth ? params->read_depth : DEFAULT_DEPTH;
-	if (d->depth > IW_MAX_DEPTH)
-		d->depth = IW_MAX_DEPTH;
+	d->depth = MIN(d->depth, IW_MAX_DEPTH);
 	d->max_ulpdu = MPA_MAX_ULPDU;
 	fpdu = params->max_fpdu;
 	if (fpdu) {
-		fpdu = fpdu < MIN_FPDU ? MIN_FPDU : fpdu;
+		fpdu = MAX(fpdu, MIN_FPDU);
 		/* Length field, CRC and the most padding there can be. */
 		fpdu -= MPA_LEN_SIZE + MPA_CRC_SIZE + 3;
-		if (fpdu < d->max_ulpdu)
-			d->max_ulpdu = fpdu;
+		d->max_ulpdu = MIN(d->max_ulpdu, fpdu);
 	}
 	d->fab.limits.caps = FAB_CAP_ANY_LOCAL | FAB_CAP_SEND_INV |
 			     FAB_CAP_EXPOSE;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "base/addr.h"
 #include "ddp.h"
@@ -63,7 +64,7 @@ int iw_mpa_decode(const uint8_t *buf, size_t len, bool reply,
 	uint16_t pd_len, ird, ord;
 
 	/* Garbage shows as early as it can. */
-	if (memcmp(buf, key, len < KEY_LEN ? len : KEY_LEN))
+	if (memcmp(buf, key, MIN(len, KEY_LEN)))
 		return -EPROTO;
 	*need = MPA_FRAME_HDR;
 	if (len < MPA_FRAME_HDR)

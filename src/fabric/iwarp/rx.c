@@ -24,6 +24,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/param.h>
 #include <sys/socket.h>
 
 #include "crc.h"
@@ -141,8 +142,7 @@ static void begin_in_place(struct iw_conn *c, const uint8_t *p, size_t avail)
 		return;
 	}
 	part = avail - rx->hdr_len;
-	if (part > rx->payload)
-		part = rx->payload;
+	part = MIN(part, rx->payload);
 	if (c->crc)
 		rx->crc = crc_update(CRC_SEED, p, rx->hdr_len + part);
 	place(c, p + rx->hdr_len, part);
@@ -299,7 +299,7 @@ static void predict(const struct iw_conn *c, struct ahead *a)
 	add_payload(c, a, 0, skip);
 	while (room && a->n < RX_AHEAD &&
 	       a->first[a->n + 1] + 1 + IW_MAX_SGE < RX_IOV) {
-		size_t len = room < rx->payload ? room : rx->payload;
+		size_t len = MIN(room, rx->payload);
 		unsigned int at = a->first[++a->n]++;
 
 		a->gap_len[a->n] = pad + MPA_CRC_SIZE + OFF_TAGGED_PAYLOAD;
@@ -320,8 +320,7 @@ static void placed(struct iw_conn *c, const struct ahead *a, unsigned int k,
 	size_t todo = c->crc ? n : 0;
 
 	for (unsigned int i = a->first[k]; todo; i++) {
-		size_t part = a->iov[i].iov_len < todo ? a->iov[i].iov_len :
-							 todo;
+		size_t part = MIN(a->iov[i].iov_len, todo);
 
 		rx->crc = crc_update(rx->crc, a->iov[i].iov_base, part);
 		todo -= part;
@@ -342,7 +341,7 @@ static void collect(struct iw_rx *rx, const struct ahead *a, unsigned int k,
 		    size_t n)
 {
 	for (unsigned int i = a->first[k]; n; i++) {
-		size_t part = a->iov[i].iov_len < n ? a->iov[i].iov_len : n;
+		size_t part = MIN(a->iov[i].iov_len, n);
 
 		stage(rx, a->iov[i].iov_base, part);
 		n -= part;
@@ -390,7 +389,7 @@ static void arrived(struct iw_conn *c, const struct ahead *a, size_t n)
 	struct iw_rx *rx = &c->rx;
 
 	for (unsigned int k = 0;; k++) {
-		size_t got = n < a->len[k] ? n : a->len[k];
+		size_t got = MIN(n, a->len[k]);
 
 		placed(c, a, k, got);
 		n -= got;

@@ -15,6 +15,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/socket.h>
 
 #include "crc.h"
@@ -143,8 +144,7 @@ static void frame_sq(struct iw_conn *c)
 	uint32_t crc;
 	bool last;
 
-	if (part > left)
-		part = left;
+	part = MIN(part, left);
 	last = part == left;
 	if (tagged) {
 		ddp_put_ctrl(h, (uint16_t)(hlen + part), true, last,
@@ -161,8 +161,7 @@ static void frame_sq(struct iw_conn *c)
 		const struct fab_sge *s = &wr->sge[tx->sge];
 		size_t n = s->len - tx->off;
 
-		if (n > todo)
-			n = todo;
+		n = MIN(n, todo);
 		crc = frame_payload(c, tx, crc, (uint8_t *)s->addr + tx->off,
 				    n);
 		tx->off += n;
@@ -201,8 +200,7 @@ static bool frame_read_response(struct iw_conn *c)
 	uint8_t *src = NULL, *h;
 	bool last;
 
-	if (part > left)
-		part = left;
+	part = MIN(part, left);
 	last = part == left;
 	if (q->len) {
 		/* It was checked when the request came, but may have been
@@ -360,7 +358,7 @@ static void batch_advance(struct iw_tx *tx, size_t n)
 	tx->sent += n;
 	while (n) {
 		struct iovec *v = &tx->iov[tx->cur];
-		size_t part = v->iov_len < n ? v->iov_len : n;
+		size_t part = MIN(v->iov_len, n);
 
 		v->iov_base = (uint8_t *)v->iov_base + part;
 		v->iov_len -= part;

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/param.h>
 
 #include "device.h"
 #include "srq.h"
@@ -108,8 +109,7 @@ int vb_device_limits(const struct vb_domain *d, struct ibv_context *ctx,
 	depth = depth_of(a.max_qp_rd_atom);
 	if (depth_of(a.max_qp_init_rd_atom) < depth)
 		depth = depth_of(a.max_qp_init_rd_atom);
-	if (depth < l->max_read_depth)
-		l->max_read_depth = depth;
+	l->max_read_depth = MIN(l->max_read_depth, depth);
 	for (unsigned int i = 1; i <= a.phys_port_cnt; i++)
 		if (!ibv_query_port(ctx, (uint8_t)i, &port) &&
 		    port.max_msg_sz && port.max_msg_sz < l->max_message)

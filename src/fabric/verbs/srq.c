@@ -31,6 +31,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "srq.h"
 #include "vb.h"
@@ -56,11 +57,6 @@ struct vb_srq {
 static const struct fab_share *share_of(const struct vb_device *dev)
 {
 	return &dev->dom->fab.share;
-}
-
-static unsigned int min_of(unsigned int a, unsigned int b)
-{
-	return a < b ? a : b;
 }
 
 /* ---- The queue ------------------------------------------------------- */
@@ -93,15 +89,15 @@ static void choose_depth(struct vb_srq *s)
 
 	if (share->most) {
 		/* Places beyond, for what is lost. */
-		s->depth = min_of(share->most + share->most / 2 + VB_SRQ_SPARE,
-				  s->dev->max_srq_wr);
-		s->most = min_of(share->most, s->depth - s->depth / 4);
+		s->depth = MIN(share->most + share->most / 2 + VB_SRQ_SPARE,
+			       s->dev->max_srq_wr);
+		s->most = MIN(share->most, s->depth - s->depth / 4);
 		return;
 	}
 	s->depth = VB_SRQ_DEPTH;
 	if (s->depth / 2 < share->each + VB_SRQ_SPARE)
 		s->depth = 2 * (share->each + VB_SRQ_SPARE);
-	s->depth = min_of(s->depth, s->dev->max_srq_wr);
+	s->depth = MIN(s->depth, s->dev->max_srq_wr);
 }
 
 /* Lock held. NULL if there can be none. */
@@ -189,8 +185,8 @@ static unsigned int wanted(const struct vb_srq *s)
 	unsigned int n = s->promised + VB_SRQ_SPARE;
 
 	if (s->most)
-		n = min_of(n, s->most);
-	return min_of(n + s->lost, s->depth);
+		n = MIN(n, s->most);
+	return MIN(n + s->lost, s->depth);
 }
 
 /* ---- Connections ----------------------------------------------------- */
@@ -284,7 +280,7 @@ static unsigned int reserve(struct vb_srq *s, unsigned int n)
 
 	pthread_mutex_lock(&s->dev->srq_lock);
 	want = wanted(s);
-	n = want > s->posted ? min_of(n, want - s->posted) : 0;
+	n = want > s->posted ? MIN(n, want - s->posted) : 0;
 	s->posted += n;
 	pthread_mutex_unlock(&s->dev->srq_lock);
 	return n;

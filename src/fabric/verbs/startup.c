@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "device.h"
 #include "srq.h"
@@ -19,17 +20,12 @@
 #define REJECT_NO_LISTENER 8 /* InfiniBand 1.4, table 117 */
 #define REJECT_STALE 10
 
-static unsigned int min_of(unsigned int a, unsigned int b)
-{
-	return a < b ? a : b;
-}
-
 static unsigned int wanted_depth(const struct vb_conn *c,
 				 const struct fab_conn_params *params)
 {
 	unsigned int depth = vb_conn_domain(c)->fab.limits.max_read_depth;
 
-	return params->read_depth ? min_of(params->read_depth, depth) : depth;
+	return params->read_depth ? MIN(params->read_depth, depth) : depth;
 }
 
 /* ---- Queue pair ------------------------------------------------------ */
@@ -39,13 +35,11 @@ static void choose_sizes(struct vb_conn *c)
 	unsigned int waiting = wr_count(&c->rq);
 
 	c->rq_depth = waiting > VB_RQ_DEPTH / 2 ? 2 * waiting : VB_RQ_DEPTH;
-	c->rq_depth = min_of(c->rq_depth, c->dev->max_wr);
-	c->sq_depth = min_of(VB_SQ_DEPTH, c->dev->max_wr);
+	c->rq_depth = MIN(c->rq_depth, c->dev->max_wr);
+	c->sq_depth = MIN(VB_SQ_DEPTH, c->dev->max_wr);
 	/* One completion for each, should all of them come at once. */
-	if (c->sq_depth > c->dev->max_cqe / 4)
-		c->sq_depth = c->dev->max_cqe / 4;
-	if (c->rq_depth > c->dev->max_cqe - c->sq_depth)
-		c->rq_depth = c->dev->max_cqe - c->sq_depth;
+	c->sq_depth = MIN(c->sq_depth, c->dev->max_cqe / 4);
+	c->rq_depth = MIN(c->rq_depth, c->dev->max_cqe - c->sq_depth);
 }
 
 /* Only those that others have begun: they come in numbers, and it is the
@@ -217,8 +211,8 @@ static void route_known(struct vb_conn *c)
 				 strerror(-rc)));
 		return;
 	}
-	c->ev.ord = min_of(c->ev.ord, c->dev->out_depth);
-	c->ev.ird = min_of(c->ev.ird, c->dev->in_depth);
+	c->ev.ord = MIN(c->ev.ord, c->dev->out_depth);
+	c->ev.ird = MIN(c->ev.ird, c->dev->in_depth);
 	param.initiator_depth = (uint8_t)c->ev.ord;
 	param.responder_resources = (uint8_t)c->ev.ird;
 	c->state = VB_ST_CONNECTING;
@@ -273,7 +267,7 @@ static void start_failed(struct vb_conn *c)
 static void agreed(struct vb_conn *c)
 {
 	if (c->ev.active) {
-		c->ev.ord = min_of(c->ev.ord, c->cm.out_depth);
+		c->ev.ord = MIN(c->ev.ord, c->cm.out_depth);
 		vb_copy_addr(&c->ev.local, rdma_get_local_addr(c->id));
 		vb_copy_addr(&c->ev.peer, rdma_get_peer_addr(c->id));
 		c->ev.done.priv = c->cm.priv;
@@ -321,8 +315,8 @@ int vb_startup_accept(struct vb_conn *c, const struct fab_conn_params *params)
 		return -ENOTCONN;
 	if (params->priv_len > UINT8_MAX)
 		return -EINVAL;
-	c->ev.ird = min_of(min_of(depth, c->dev->in_depth), c->cm.in_depth);
-	c->ev.ord = min_of(min_of(depth, c->dev->out_depth), c->cm.out_depth);
+	c->ev.ird = MIN(MIN(depth, c->dev->in_depth), c->cm.in_depth);
+	c->ev.ord = MIN(MIN(depth, c->dev->out_depth), c->cm.out_depth);
 	param.initiator_depth = (uint8_t)c->ev.ord;
 	param.responder_resources = (uint8_t)c->ev.ird;
 	rc = make_qp(c);
@@ -350,8 +344,7 @@ void vb_reject(struct fab_conn *fc, const void *priv, size_t priv_len)
 
 	if (c->state != VB_ST_REQUESTED)
 		return;
-	if (priv_len > most)
-		priv_len = most;
+	priv_len = MIN(priv_len, most);
 	rdma_reject(c->id, priv, (uint8_t)priv_len);
 	c->state = VB_ST_REJECTED;
 }

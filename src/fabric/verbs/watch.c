@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/param.h>
 
 #include "vb.h"
 
@@ -189,7 +190,7 @@ unsigned int vb_watch_take(struct vb_conn *c, struct ibv_wc *wc, unsigned int n,
 	int more = 0;
 
 	pthread_mutex_lock(&c->cq_lock);
-	got = c->nfound < n ? c->nfound : n;
+	got = MIN(c->nfound, n);
 	memcpy(wc, c->found, got * sizeof(*wc));
 	c->nfound -= got;
 	memmove(c->found, c->found + got, c->nfound * sizeof(*wc));

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/param.h>
 
 #include "base/thread.h"
 
@@ -107,8 +108,7 @@ static void *timer_main(void *arg)
 		}
 		if (c && c->deadline < until)
 			until = c->deadline;
-		if (sweep < until)
-			until = sweep;
+		until = MIN(until, sweep);
 		if (!cds_list_empty(&n->gone)) {
 			/* What is due may be another by then. */
 			nrt_back_unlock(n);
@@ -181,8 +181,7 @@ int nrt_clnts_create(struct rt_instance *inst,
 	n->xid = arc4random();
 	n->host_most =
 		NRT_HOST_EACH * rt_instance_config(inst)->max_host_connections;
-	if (n->host_most < NRT_HOST_LEAST)
-		n->host_most = NRT_HOST_LEAST;
+	n->host_most = MAX(n->host_most, NRT_HOST_LEAST);
 	nrt_back_init(n);
 	pthread_mutex_init(&n->lock, NULL);
 	pthread_condattr_init(&attr);

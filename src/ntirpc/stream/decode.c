@@ -15,6 +15,7 @@
 
 #include <limits.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "compat/ntirpc.h"
 
@@ -66,8 +67,7 @@ static bool get(struct nrt_decode *d, uint8_t *to, size_t len)
 				return false;
 			continue;
 		}
-		if (here > len)
-			here = len;
+		here = MIN(here, len);
 		/* What has been lent is there already (lend.h). */
 		if (to != x->x_data)
 			memcpy(to, x->x_data, here);
@@ -253,8 +253,7 @@ size_t nrt_decode_peek(const struct nrt_decode *d, void *to, size_t len)
 	size_t here = (size_t)(d->xdrs.x_v.vio_tail - from);
 
 	for (unsigned int n = d->cur; len && n < d->npieces;) {
-		if (here > len)
-			here = len;
+		here = MIN(here, len);
 		memcpy((uint8_t *)to + done, from, here);
 		done += here;
 		len -= here;

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "compat/ntirpc.h"
 
@@ -53,8 +54,7 @@ static bool put(struct nrt_encode *e, const uint8_t *from, size_t len)
 				return false;
 			continue;
 		}
-		if (here > len)
-			here = len;
+		here = MIN(here, len);
 		memcpy(x->x_data, from, here);
 		x->x_data += here;
 		from += here;
@@ -391,7 +391,7 @@ int nrt_encode_init(struct nrt_encode *e, struct fab_pool *pool, size_t max)
 {
 	memset(&e->xdrs, 0, sizeof(e->xdrs));
 	e->pool = pool;
-	e->max = max < UINT32_MAX ? max : UINT32_MAX;
+	e->max = MIN(max, UINT32_MAX);
 	e->beside = 0;
 	e->xdrs.x_ops = &encode_ops;
 	e->xdrs.x_op = XDR_ENCODE;

@@ -5,6 +5,7 @@
 #include "ntirpc/stream/extents.h"
 
 #include <errno.h>
+#include <sys/param.h>
 
 /* A rest of a buffer worth an extent. */
 #define SPARE_MIN 256
@@ -32,7 +33,7 @@ static struct fab_buf *more(struct nrt_encode *e, size_t want, size_t need)
 	if (!b)
 		b = fab_pool_get(e->pool, want);
 	if (!b && need < want)
-		b = fab_pool_get(e->pool, need > GROW_MIN ? need : GROW_MIN);
+		b = fab_pool_get(e->pool, MAX(need, GROW_MIN));
 	if (!b && need <= FAB_POOL_PROMISED && e->promised < RT_CALL_PROMISED) {
 		b = fab_pool_get_promised(e->pool);
 		if (b)
@@ -55,7 +56,7 @@ struct nrt_extent *nrt_ext_append(struct nrt_encode *e, size_t need,
 	if (e->next == RT_MAX_PIECES || start + need > e->max ||
 	    start == e->max)
 		return nrt_ext_fail(e, -EMSGSIZE), NULL;
-	want = need > SPARE_MIN ? need : SPARE_MIN;
+	want = MAX(need, SPARE_MIN);
 	if (e->next && e->spare) {
 		/* Keep extents aligned, for ntirpc writes whole words. */
 		size_t skew = -(uintptr_t)e->spare & 7;
@@ -68,11 +69,9 @@ struct nrt_extent *nrt_ext_append(struct nrt_encode *e, size_t need,
 		}
 	}
 	if (!e->next || e->spare_len < want + headroom) {
-		want = start < GROW_MIN ? GROW_MIN : start;
-		if (want > GROW_MAX)
-			want = GROW_MAX;
-		if (want < need + headroom)
-			want = need + headroom;
+		want = MAX(start, GROW_MIN);
+		want = MIN(want, GROW_MAX);
+		want = MAX(want, need + headroom);
 		buf = more(e, want, need + headroom);
 		if (!buf)
 			return nrt_ext_fail(e, -ENOMEM), NULL;
@@ -83,8 +82,7 @@ struct nrt_extent *nrt_ext_append(struct nrt_encode *e, size_t need,
 	e->spare += headroom;
 	e->spare_len -= headroom;
 	room = e->spare_len;
-	if (room > e->max - start)
-		room = e->max - start;
+	room = MIN(room, e->max - start);
 	x = &e->ext[e->next++];
 	*x = (struct nrt_extent){
 		.base = e->spare,
