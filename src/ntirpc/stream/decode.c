@@ -11,6 +11,7 @@
  * x_fillbufs; the pieces are not used for anything else by then.
  */
 #include "ntirpc/stream/stream.h"
+#include "ntirpc/stream/over.h"
 #include "ntirpc/stream/span.h"
 
 #include <limits.h>
@@ -181,47 +182,22 @@ static bool decode_control(XDR *xdrs, int request, void *info)
 	return true;
 }
 
-static bool no_putunit(XDR *xdrs, const uint32_t v)
-{
-	return false;
-}
-
-static bool no_putbytes(XDR *xdrs, const char *from, u_int len)
-{
-	return false;
-}
-
-static bool no_bufs(XDR *xdrs, xdr_uio *uio, u_int flags)
-{
-	return false;
-}
-
-static bool no_newbuf(XDR *xdrs)
-{
-	return false;
-}
-
-static bool no_allochdrs(XDR *xdrs, u_int pos, xdr_vio *vec, int n)
-{
-	return false;
-}
-
 static const struct xdr_ops decode_ops = {
 	.x_getunit = decode_getunit,
-	.x_putunit = no_putunit,
+	.x_putunit = nrt_over_putunit,
 	.x_getbytes = decode_getbytes,
-	.x_putbytes = no_putbytes,
+	.x_putbytes = nrt_over_putbytes,
 	.x_getpostn = decode_getpos,
 	COMPAT_XDR_OPS(decode_start_of_data, decode_end_of_data).x_setpostn =
 		decode_setpos,
 	.x_destroy = decode_destroy,
 	.x_control = decode_control,
-	.x_getbufs = no_bufs,
-	.x_putbufs = no_bufs,
-	.x_newbuf = no_newbuf,
+	.x_getbufs = nrt_over_bufs,
+	.x_putbufs = nrt_over_bufs,
+	.x_newbuf = nrt_over_newbuf,
 	.x_iovcount = decode_iovcount,
 	.x_fillbufs = decode_fillbufs,
-	.x_allochdrs = no_allochdrs,
+	.x_allochdrs = nrt_over_allochdrs,
 };
 
 void nrt_decode_init(struct nrt_decode *d, const struct rt_piece *pieces,

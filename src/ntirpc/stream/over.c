@@ -11,7 +11,7 @@ bool nrt_over_getunit(XDR *xdrs, uint32_t *v)
 	return false;
 }
 
-static bool over_putunit(XDR *xdrs, const uint32_t v)
+bool nrt_over_putunit(XDR *xdrs, const uint32_t v)
 {
 	return false;
 }
@@ -21,7 +21,7 @@ bool nrt_over_getbytes(XDR *xdrs, char *to, u_int len)
 	return false;
 }
 
-static bool over_putbytes(XDR *xdrs, const char *from, u_int len)
+bool nrt_over_putbytes(XDR *xdrs, const char *from, u_int len)
 {
 	return false;
 }
@@ -46,7 +46,7 @@ bool nrt_over_bufs(XDR *xdrs, xdr_uio *uio, u_int flags)
 	return false;
 }
 
-static bool over_newbuf(XDR *xdrs)
+bool nrt_over_newbuf(XDR *xdrs)
 {
 	return false;
 }
@@ -61,7 +61,7 @@ static bool over_fillbufs(XDR *xdrs, u_int pos, xdr_vio *vec, u_int len)
 	return false;
 }
 
-static bool over_allochdrs(XDR *xdrs, u_int pos, xdr_vio *vec, int n)
+bool nrt_over_allochdrs(XDR *xdrs, u_int pos, xdr_vio *vec, int n)
 {
 	return false;
 }
@@ -69,17 +69,17 @@ static bool over_allochdrs(XDR *xdrs, u_int pos, xdr_vio *vec, int n)
 /* XDR_DESTROY and XDR_CONTROL allow for operations that are not there. */
 static const struct xdr_ops over_ops = {
 	.x_getunit = nrt_over_getunit,
-	.x_putunit = over_putunit,
+	.x_putunit = nrt_over_putunit,
 	.x_getbytes = nrt_over_getbytes,
-	.x_putbytes = over_putbytes,
+	.x_putbytes = nrt_over_putbytes,
 	.x_getpostn = over_getpos,
 	COMPAT_XDR_OPS(over_data, over_data).x_setpostn = over_setpos,
 	.x_getbufs = nrt_over_bufs,
 	.x_putbufs = nrt_over_bufs,
-	.x_newbuf = over_newbuf,
+	.x_newbuf = nrt_over_newbuf,
 	.x_iovcount = over_iovcount,
 	.x_fillbufs = over_fillbufs,
-	.x_allochdrs = over_allochdrs,
+	.x_allochdrs = nrt_over_allochdrs,
 };
 
 /* Nobody writes to it: a stream without room or data is never changed. */
