@@ -162,7 +162,7 @@ struct rcall {
 	struct rt_request *rq;
 	struct clnt_req *cc; /* claimed by setting it to NULL */
 	struct clnt_req *mine; /* the claimed one, for the worker */
-	struct rcall *prev, *next; /* Calls with a deadline */
+	struct cds_list_head due; /* Calls with a deadline */
 	int64_t deadline; /* ms, INT64_MAX: none */
 	int64_t timeout; /* ms from sending to deadline, 0: none */
 	int64_t patience; /* ms: when waiting for a connection ends */
@@ -182,10 +182,6 @@ struct rcall {
 	AUTH *auth; /* a reference: the channel may end before its Calls */
 };
 
-struct nrt_timed {
-	struct rcall *head, *tail;
-};
-
 struct nrt_clnts {
 	struct rt_instance *inst;
 	void (*resume)(struct svc_req *req);
@@ -195,7 +191,7 @@ struct nrt_clnts {
 	pthread_mutex_t lock; /* what follows, and the claims */
 	pthread_cond_t finished; /* of a waited Call */
 	pthread_cond_t timer; /* earlier deadline, Calls to send, or stop */
-	struct nrt_timed calls, parkings; /* by deadline */
+	struct cds_list_head calls, parkings; /* by deadline */
 	uint64_t order; /* of the latest Call */
 	struct cds_list_head busy; /* back channels with parked Calls */
 	struct cds_list_head unnamed; /* back channels */
@@ -234,9 +230,9 @@ static inline struct timespec to_timespec(int64_t ms)
 
 /* Among the Calls with a deadline, or the parked ones; from there. */
 void nrt_rcall_enlist(struct nrt_clnts *n, struct rcall *c, int64_t deadline);
-void nrt_rcall_delist(struct nrt_clnts *n, struct rcall *c);
+void nrt_rcall_delist(struct rcall *c);
 /* Take the clnt_req away from all others; NULL: somebody else has it. */
-struct clnt_req *nrt_rcall_claim(struct nrt_clnts *n, struct rcall *c);
+struct clnt_req *nrt_rcall_claim(struct rcall *c);
 void nrt_rcall_put(struct rcall *c);
 
 /* ---- result.c ----------------------------------------------------------- */

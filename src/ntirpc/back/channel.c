@@ -379,7 +379,7 @@ static void expire_parked(struct nrt_clnts *n, struct nrt_back *b)
 
 	cds_list_for_each_entry(c, &b->parked, at)
 	{
-		nrt_rcall_delist(n, c);
+		nrt_rcall_delist(c);
 		nrt_rcall_enlist(n, c, now_ms());
 	}
 	pthread_cond_signal(&n->timer);

@@ -142,7 +142,7 @@ static enum clnt_stat submit(struct rcall *c, int64_t timeout)
 		conn = c->on;
 		rt_conn_get(conn);
 	} else if (begin == NRT_FAIL) {
-		nrt_rcall_claim(n, c);
+		nrt_rcall_claim(c);
 	}
 	pthread_mutex_unlock(&n->lock);
 	/* A parked one may be gone. */
@@ -236,7 +236,7 @@ static enum clnt_stat call_once(struct clnt_req *cc)
 	while (!c->finished &&
 	       pthread_cond_timedwait(&n->finished, &n->lock, &until) == 0)
 		;
-	c->late = nrt_rcall_claim(n, c) != NULL;
+	c->late = nrt_rcall_claim(c) != NULL;
 	pthread_mutex_unlock(&n->lock);
 	nrt_rcall_finish(cc, c);
 	nrt_rcall_put(c);
@@ -288,7 +288,7 @@ void nrt_req_reset(struct clnt_req *cc)
 	pthread_mutex_lock(&client->n->lock);
 	c = nrt_follow_find(client, cc);
 	if (c)
-		nrt_rcall_claim(client->n, c);
+		nrt_rcall_claim(c);
 	pthread_mutex_unlock(&client->n->lock);
 }
 

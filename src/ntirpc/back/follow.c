@@ -73,7 +73,7 @@ static void park(struct nrt_clnts *n, struct nrt_back *b, struct rcall *c)
 {
 	int64_t now = now_ms();
 
-	nrt_rcall_delist(n, c);
+	nrt_rcall_delist(c);
 	nrt_back_park(b, c);
 	c->parked = true;
 	b->host->nparked++;
@@ -92,7 +92,7 @@ static void park(struct nrt_clnts *n, struct nrt_back *b, struct rcall *c)
 
 static void unpark(struct nrt_clnts *n, struct nrt_back *b, struct rcall *c)
 {
-	nrt_rcall_delist(n, c);
+	nrt_rcall_delist(c);
 	cds_list_del(&c->at);
 	c->parked = false;
 	b->host->nparked--;
@@ -246,7 +246,7 @@ bool nrt_follow_expire(struct rcall *c, bool claimed)
 	}
 	if (!n->closed && nrt_back_lives(b))
 		next += NRT_CHECK_MS;
-	nrt_rcall_delist(n, c);
+	nrt_rcall_delist(c);
 	nrt_rcall_enlist(n, c, next);
 	return false;
 }

@@ -8,59 +8,36 @@
 
 #include <stdlib.h>
 
-static struct nrt_timed *list_of(struct nrt_clnts *n, const struct rcall *c)
-{
-	return c->parked ? &n->parkings : &n->calls;
-}
-
 void nrt_rcall_enlist(struct nrt_clnts *n, struct rcall *c, int64_t deadline)
 {
-	struct nrt_timed *l = list_of(n, c);
-	struct rcall *before = l->tail;
+	struct cds_list_head *l = c->parked ? &n->parkings : &n->calls;
+	struct cds_list_head *after = l->prev;
 
 	c->deadline = deadline;
 	c->timed = true;
 	/* Time-outs are alike, so this is nearly always the end. */
-	while (before && before->deadline > c->deadline)
-		before = before->prev;
-	c->prev = before;
-	c->next = before ? before->next : l->head;
-	if (c->next)
-		c->next->prev = c;
-	else
-		l->tail = c;
-	if (before) {
-		before->next = c;
-	} else {
-		l->head = c;
+	while (after != l &&
+	       cds_list_entry(after, struct rcall, due)->deadline > deadline)
+		after = after->prev;
+	cds_list_add(&c->due, after);
+	if (after == l)
 		pthread_cond_signal(&n->timer);
-	}
 }
 
-void nrt_rcall_delist(struct nrt_clnts *n, struct rcall *c)
+void nrt_rcall_delist(struct rcall *c)
 {
-	struct nrt_timed *l = list_of(n, c);
-
-	if (!c->timed)
-		return;
+	if (c->timed)
+		cds_list_del(&c->due);
 	c->timed = false;
-	if (c->prev)
-		c->prev->next = c->next;
-	else
-		l->head = c->next;
-	if (c->next)
-		c->next->prev = c->prev;
-	else
-		l->tail = c->prev;
 }
 
-struct clnt_req *nrt_rcall_claim(struct nrt_clnts *n, struct rcall *c)
+struct clnt_req *nrt_rcall_claim(struct rcall *c)
 {
 	struct clnt_req *cc = c->cc;
 
 	c->cc = NULL;
 	if (cc && !c->parked)
-		nrt_rcall_delist(n, c);
+		nrt_rcall_delist(c);
 	return cc;
 }
 

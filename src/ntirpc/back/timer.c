@@ -63,7 +63,7 @@ void nrt_rcall_done(struct rt_request *rq)
 	pthread_mutex_lock(&n->lock);
 	parked = nrt_follow_done(c, rq->status, sequence);
 	if (!parked)
-		cc = nrt_rcall_claim(n, c);
+		cc = nrt_rcall_claim(c);
 	if (cc && c->waited) {
 		c->finished = true;
 		pthread_cond_broadcast(&n->finished);
@@ -82,10 +82,16 @@ void nrt_rcall_done(struct rt_request *rq)
 
 /* ---- Timer ------------------------------------------------------------ */
 
-/* The next that is due. */
-static struct rcall *next_timed(const struct nrt_clnts *n)
+static struct rcall *first(struct cds_list_head *l)
 {
-	struct rcall *c = n->calls.head, *p = n->parkings.head;
+	return cds_list_empty(l) ? NULL :
+				   cds_list_first_entry(l, struct rcall, due);
+}
+
+/* The next that is due. */
+static struct rcall *next_timed(struct nrt_clnts *n)
+{
+	struct rcall *c = first(&n->calls), *p = first(&n->parkings);
 
 	return !c || (p && p->deadline < c->deadline) ? p : c;
 }
@@ -95,7 +101,7 @@ static void *timer_main(void *arg)
 	struct nrt_clnts *n = arg;
 
 	pthread_mutex_lock(&n->lock);
-	while (!n->stop || n->parkings.head) {
+	while (!n->stop || !cds_list_empty(&n->parkings)) {
 		int64_t until = nrt_follow_wake(n), sweep = nrt_back_sweep(n);
 		struct rcall *c = next_timed(n);
 		struct clnt_req *cc;
@@ -124,7 +130,7 @@ static void *timer_main(void *arg)
 			pthread_cond_timedwait(&n->timer, &n->lock, &ts);
 			continue;
 		}
-		cc = nrt_rcall_claim(n, c);
+		cc = nrt_rcall_claim(c);
 		if (cc) {
 			c->late = true;
 			__atomic_add_fetch(&c->refs, 1, __ATOMIC_RELAXED);
@@ -182,6 +188,8 @@ int nrt_clnts_create(struct rt_instance *inst,
 	n->host_most =
 		NRT_HOST_EACH * rt_instance_config(inst)->max_host_connections;
 	n->host_most = MAX(n->host_most, NRT_HOST_LEAST);
+	CDS_INIT_LIST_HEAD(&n->calls);
+	CDS_INIT_LIST_HEAD(&n->parkings);
 	nrt_back_init(n);
 	pthread_mutex_init(&n->lock, NULL);
 	pthread_condattr_init(&attr);
