@@ -29,9 +29,6 @@ void vb_device_sever(struct ibv_context *ctx);
  * is removed; not any more. */
 void vb_hold_open(struct vb_device *dev, struct rdma_cm_id *id);
 void vb_hold_close(struct vb_device *dev);
-/* Of its hold_src. */
-int vb_hold_event(struct fab_events *ev, struct fab_source *src,
-		  uint32_t events);
 /* Poller thread: let go of devices that have gone and are in no use. */
 void vb_device_reclaim(struct vb_poller *p);
 void vb_device_free(struct vb_device *dev);

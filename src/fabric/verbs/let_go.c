@@ -13,7 +13,7 @@
  * no one has. So a device that is used has an id of its own, which also keeps
  * librdmacm from closing it too early.
  *
- * Threads: any, but for vb_hold_event().
+ * Threads: any, but for hold_event().
  */
 #include <fcntl.h>
 #include <string.h>
@@ -46,9 +46,27 @@ static bool bind_there(struct vb_device *dev, struct rdma_cm_id *id)
 	       dev->hold->verbs == dev->ctx;
 }
 
+/* Poller thread. */
+static int hold_event(struct fab_events *events_of, struct fab_source *src,
+		      uint32_t events)
+{
+	struct vb_device *dev = container_of(src, struct vb_device, hold_src);
+	struct rdma_cm_event *ev;
+	bool removed;
+
+	/* Each event reaches one of the pollers. */
+	if (rdma_get_cm_event(dev->hold_channel, &ev))
+		return 0;
+	removed = ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL;
+	rdma_ack_cm_event(ev);
+	if (removed)
+		vb_device_lost(dev->dom, dev->ctx);
+	return 0;
+}
+
 void vb_hold_open(struct vb_device *dev, struct rdma_cm_id *id)
 {
-	dev->hold_src.event = vb_hold_event;
+	dev->hold_src.event = hold_event;
 	dev->hold_channel = rdma_create_event_channel();
 	/* Then nothing is held, which harms only at its removal. */
 	if (dev->hold_channel && !bind_there(dev, id))
@@ -63,21 +81,4 @@ void vb_hold_close(struct vb_device *dev)
 		rdma_destroy_event_channel(dev->hold_channel);
 	dev->hold = NULL;
 	dev->hold_channel = NULL;
-}
-
-int vb_hold_event(struct fab_events *events_of, struct fab_source *src,
-		  uint32_t events)
-{
-	struct vb_device *dev = container_of(src, struct vb_device, hold_src);
-	struct rdma_cm_event *ev;
-	bool removed;
-
-	/* Each event reaches one of the pollers. */
-	if (rdma_get_cm_event(dev->hold_channel, &ev))
-		return 0;
-	removed = ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL;
-	rdma_ack_cm_event(ev);
-	if (removed)
-		vb_device_lost(dev->dom, dev->ctx);
-	return 0;
 }
