@@ -53,7 +53,7 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	target_link_options(unit-ganesha-lead PRIVATE
 		-Wl,--wrap=pthread_join,--wrap=nanosleep,--wrap=pthread_create)
 	rpcrdma_unit(ganesha-limit ganesha_limit.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/limit.c LIBS test-clock)
+		${PROJECT_SOURCE_DIR}/src/ganesha/limit.c LIBS test-clock rpcrdma_base)
 	target_link_options(unit-ganesha-limit PRIVATE -Wl,--wrap=getrusage)
 	rpcrdma_one_thread(unit-ganesha-limit)
 	rpcrdma_unit(ganesha-ready ganesha_ready.c
