@@ -98,7 +98,14 @@ struct ulb_call {
 	bool names_state; /* that names state, but no file: FREE_STATEID,
 			     TEST_STATEID, RELEASE_LOCKOWNER */
 	bool ends_session; /* DESTROY_SESSION */
-	bool optional; /* GET_DIR_DELEGATION, READ_PLUS */
+	bool withheld; /* that a server is not shown: see ulb_find_withheld();
+			  nothing behind it counts */
+	/* One that is executed, or might be, could not be read. */
+	bool unread;
+	/* What it ends and names is this client's state, if any: as Ganesha
+	 * numbers its clients. */
+	bool has_client;
+	uint64_t client;
 	bool sequence; /* it begins with a SEQUENCE ... */
 	uint8_t session[16]; /* ... of this session */
 };
@@ -295,18 +302,27 @@ struct ulb_stray {
 bool ulb_stray_end(const struct iovec *args, unsigned int n, size_t at,
 		   bool (*bound)(void *ctx, const uint8_t id[ULB_SESSION_ID]),
 		   void *ctx, struct ulb_stray *stray);
-/* A GET_DIR_DELEGATION or READ_PLUS among the operations of a COMPOUND: which
- * one, its number and where that stands, and where it stands how many there
- * are. */
-struct ulb_optional {
-	uint32_t index, op;
-	size_t at, count_at;
+/* What a server is not shown of the operations of a COMPOUND. */
+struct ulb_withheld {
+	/* Where it stands how many there are. */
+	size_t count_at;
+	/* They cannot be read to their end: all are to be refused. Otherwise one of
+	 * them: which, its number and where that stands, what is its status. */
+	bool unread;
+	uint32_t index, op, status;
+	size_t at;
 };
 /*
- * ulb_find_optional - the first of these; as ulb_stray_end()
+ * ulb_find_withheld - the first operation that a server is not shown; as
+ * ulb_stray_end()
+ *
+ * NFS4ERR_NOTSUPP: GET_DIR_DELEGATION, READ_PLUS, LAYOUTERROR and LAYOUTSTATS.
+ * NFS4ERR_BAD_STATEID: one by which a COMPOUND ends or names state of a second
+ * client (CLOSE, DELEGRETURN; FREE_STATEID, TEST_STATEID, RELEASE_LOCKOWNER).
+ * False: none, and all of them could be read.
  */
-bool ulb_find_optional(const struct iovec *args, unsigned int n, size_t at,
-		       struct ulb_optional *optional);
+bool ulb_find_withheld(const struct iovec *args, unsigned int n, size_t at,
+		       struct ulb_withheld *withheld);
 /*
  * ulb_last_result - number and status of the operation that a COMPOUND has ended
  * with, if it has failed and was the one at @index

@@ -17,23 +17,41 @@ static int compound_head(struct ulb_call *c, struct ulb_cur *cur, uint32_t *tag,
 	return 0;
 }
 
-static void note_sequence(struct ulb_call *c, struct ulb_cur args)
+/* So that session's client is one that is named. */
+static void note_sequence(struct ulb_call *c, struct ulb_walk *w)
 {
+	struct ulb_cur args = w->cur;
+	uint64_t client;
+
 	c->sequence = !ulb_get_session(&args, c->session);
+	if (!c->sequence)
+		return;
+	memcpy(&client, c->session, sizeof(client));
+	ulb_name(&w->before, client);
 }
 
-/* The operation at @index: -EBADMSG, or is it one whose arguments are known? What
- * it says of the COMPOUND is noted. */
-static int next_op(struct ulb_call *c, struct ulb_cur *cur, uint32_t index,
+/*
+ * The operation at @index, whose arguments are next: what it says of the COMPOUND
+ * is noted. -EBADMSG; 0: Ganesha has no such operation in this minor version, and
+ * executes nothing from here on.
+ *
+ * Of what comes behind an operation that Ganesha is not shown only the class is
+ * noted.
+ */
+static int next_op(struct ulb_call *c, struct ulb_walk *w, uint32_t index,
 		   uint32_t *op)
 {
-	if (ulb_get32(cur, op))
+	if (ulb_get32(&w->cur, op)) {
+		c->unread |= !c->withheld;
 		return -EBADMSG;
+	}
 	if (c->minor >= sizeof(last_op) / sizeof(last_op[0]) ||
 	    *op > last_op[c->minor] || !ulb_nfs4_args[*op])
 		return 0;
 	if (ulb_nfs4_class(*op) > c->op_class)
 		c->op_class = ulb_nfs4_class(*op);
+	if (c->withheld)
+		return 1;
 	if (*op == OP_CLOSE || *op == OP_DELEGRETURN)
 		c->ends_state = true;
 	else if (*op == OP_FREE_STATEID || *op == OP_TEST_STATEID ||
@@ -41,11 +59,53 @@ static int next_op(struct ulb_call *c, struct ulb_cur *cur, uint32_t index,
 		c->names_state = true;
 	else if (*op == OP_DESTROY_SESSION)
 		c->ends_session = true;
-	else if (*op == OP_GET_DIR_DELEGATION || *op == OP_READ_PLUS)
-		c->optional = true;
+	else if (*op == OP_GET_DIR_DELEGATION || *op == OP_READ_PLUS ||
+		 *op == OP_LAYOUTERROR || *op == OP_LAYOUTSTATS)
+		c->withheld = true;
 	else if (*op == OP_SEQUENCE && !index)
-		note_sequence(c, *cur);
+		note_sequence(c, w);
 	return 1;
+}
+
+/*
+ * Whose state does @op end or name? There must be one answer for the whole COMPOUND,
+ * or it is not shown to Ganesha. A special stateid of zeros may stand for any that
+ * has been named before.
+ */
+static void note_client(struct ulb_call *c, struct ulb_walk *w, uint32_t op)
+{
+	struct ulb_named of = w->named;
+
+	if (of.any)
+		ulb_name(&w->before, of.client);
+	w->before.mixed |= of.mixed;
+	if (c->withheld ||
+	    (op != OP_CLOSE && op != OP_DELEGRETURN && op != OP_FREE_STATEID &&
+	     op != OP_TEST_STATEID && op != OP_RELEASE_LOCKOWNER))
+		return;
+	if (of.current)
+		of = w->before;
+	if (!of.any)
+		return;
+	if (of.mixed || (c->has_client && c->client != of.client)) {
+		c->withheld = true;
+		return;
+	}
+	c->has_client = true;
+	c->client = of.client;
+}
+
+/* The arguments of @op, from next_op(). */
+static int walk_args(struct ulb_call *c, struct ulb_walk *w, uint32_t op)
+{
+	w->named = (struct ulb_named){ 0 };
+	w->owners = !c->minor;
+	if (ulb_walk(w, ulb_nfs4_args[op])) {
+		c->unread |= !c->withheld;
+		return -EBADMSG;
+	}
+	note_client(c, w, op);
+	return 0;
 }
 
 void ulb_nfs4_classify(struct ulb_call *c, struct ulb_walk *w)
@@ -54,16 +114,9 @@ void ulb_nfs4_classify(struct ulb_call *c, struct ulb_walk *w)
 
 	if (compound_head(c, &w->cur, &tag, &count))
 		return;
-	for (uint32_t i = 0; i < count && next_op(c, &w->cur, i, &op) > 0;
-	     i++) {
-		/* Nothing more can be found, or nothing follows. */
-		if (i + 1 == count ||
-		    (c->op_class == ULB_NCLASSES - 1 && c->ends_state &&
-		     c->names_state && c->ends_session && c->optional))
+	for (uint32_t i = 0; i < count && next_op(c, w, i, &op) > 0; i++)
+		if (walk_args(c, w, op))
 			break;
-		if (ulb_walk(w, ulb_nfs4_args[op]))
-			break;
-	}
 }
 
 bool ulb_stray_end(const struct iovec *args, unsigned int n, size_t at,
@@ -79,8 +132,7 @@ bool ulb_stray_end(const struct iovec *args, unsigned int n, size_t at,
 	ulb_cur_init(&w.cur, args, n);
 	if (ulb_skip(&w.cur, at) || compound_head(&c, &w.cur, &tag, &count))
 		return false;
-	for (uint32_t i = 0; i < count && next_op(&c, &w.cur, i, &op) > 0;
-	     i++) {
+	for (uint32_t i = 0; i < count && next_op(&c, &w, i, &op) > 0; i++) {
 		here = w.cur;
 		if (op == OP_DESTROY_SESSION && !ulb_get_session(&here, id) &&
 		    !bound(ctx, id) &&
@@ -89,37 +141,39 @@ bool ulb_stray_end(const struct iovec *args, unsigned int n, size_t at,
 			stray->at = (size_t)w.cur.pos;
 			return true;
 		}
-		if (ulb_walk(&w, ulb_nfs4_args[op]))
+		if (walk_args(&c, &w, op) || c.withheld)
 			break;
 	}
 	return false;
 }
 
-bool ulb_find_optional(const struct iovec *args, unsigned int n, size_t at,
-		       struct ulb_optional *optional)
+bool ulb_find_withheld(const struct iovec *args, unsigned int n, size_t at,
+		       struct ulb_withheld *withheld)
 {
 	struct ulb_call c = { 0 };
 	struct ulb_walk w = { 0 };
 	uint32_t tag, count, op;
-	size_t count_at;
 
+	*withheld = (struct ulb_withheld){ 0 };
 	ulb_cur_init(&w.cur, args, n);
 	if (ulb_skip(&w.cur, at) || compound_head(&c, &w.cur, &tag, &count))
 		return false;
-	count_at = (size_t)w.cur.pos - 4;
-	for (uint32_t i = 0; i < count && next_op(&c, &w.cur, i, &op) > 0;
-	     i++) {
-		if (c.optional) {
-			optional->index = i;
-			optional->op = op;
-			optional->at = (size_t)w.cur.pos - 4;
-			optional->count_at = count_at;
+	withheld->count_at = (size_t)w.cur.pos - 4;
+	for (uint32_t i = 0; i < count && next_op(&c, &w, i, &op) > 0; i++) {
+		withheld->index = i;
+		withheld->op = op;
+		withheld->at = (size_t)w.cur.pos - 4;
+		withheld->status = NFS4ERR_NOTSUPP;
+		if (c.withheld)
 			return true;
-		}
-		if (ulb_walk(&w, ulb_nfs4_args[op]))
+		withheld->status = NFS4ERR_BAD_STATEID;
+		if (walk_args(&c, &w, op))
 			break;
+		if (c.withheld)
+			return true;
 	}
-	return false;
+	withheld->unread = c.unread;
+	return c.unread;
 }
 
 int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
@@ -137,7 +191,7 @@ int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
 
 	for (uint32_t i = 0; i < count; i++) {
 		origin = w->cur.pos;
-		rc = next_op(c, &w->cur, i, &op);
+		rc = next_op(c, w, i, &op);
 		if (rc < 0)
 			return rc;
 		if (!rc) {
@@ -155,6 +209,7 @@ int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
 			if (op == OP_READ &&
 			    (ulb_skip(&args, 24) || ulb_get32(&args, &max))) {
 				w->cur = args;
+				c->unread |= !c->withheld;
 				return -EBADMSG;
 			}
 			/* What has no place here will not be reduced. */
@@ -165,7 +220,7 @@ int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
 			bound = ULB_UNBOUNDED;
 		else
 			bound += b;
-		if (ulb_walk(w, ulb_nfs4_args[op]))
+		if (walk_args(c, w, op))
 			return -EBADMSG;
 	}
 	scan->reply_max = ulb_reply_max(bound);
@@ -188,8 +243,7 @@ void ulb_nfs4_bulk(const struct ulb_call *call, struct ulb_walk *w,
 
 	if (compound_head(&c, &w->cur, &tag, &count))
 		return;
-	for (uint32_t i = 0; i < count && next_op(&c, &w->cur, i, &op) > 0;
-	     i++) {
+	for (uint32_t i = 0; i < count && next_op(&c, w, i, &op) > 0; i++) {
 		struct ulb_cur args = w->cur;
 		struct ulb_bulk k = { .kind = op == OP_READ  ? ULB_BULK_READ :
 					      op == OP_WRITE ? ULB_BULK_WRITE :

@@ -14,12 +14,11 @@
 #define HYPER		WORDS(2)
 #define TIME		WORDS(3)	/* nfstime4 */
 #define VERIFIER	WORDS(2)
-#define STATEID		WORDS(4)
 #define SESSIONID	WORDS(4)
 #define DEVICEID	WORDS(4)
 #define BITMAP		VEC(1)
 #define FATTR		BITMAP, OPAQUE
-#define OWNER		HYPER, OPAQUE	/* state_owner4 */
+#define OWNER		CLIENT, OPAQUE	/* state_owner4 */
 #define NETADDR		OPAQUE, OPAQUE	/* netid, address */
 #define CHANGE_INFO	WORDS(5)
 #define LAYOUT_BODY	WORD, OPAQUE	/* a type and its opaque body */

@@ -58,6 +58,10 @@ enum nfs3_proc {
 #define NFS4_NULL 0
 #define NFS4_COMPOUND 1
 
+/* nfsstat4 */
+#define NFS4ERR_NOTSUPP 10004
+#define NFS4ERR_BAD_STATEID 10025
+
 enum nfs4_op {
 	OP_ACCESS = 3,
 	OP_CLOSE,

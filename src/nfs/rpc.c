@@ -47,6 +47,7 @@ static int scan_body(struct ulb_call *c, struct ulb_walk *w,
 		rc = ulb_nfs4_scan_call(c, w, scan);
 		/* Behind a chunk that does not fit nothing has been read. */
 		c->classified = !w->misfit;
+		c->unread &= !w->misfit;
 	} else if (c->proc == NFS4_NULL) {
 		scan->reply_max = ULB_REPLY_HEAD;
 	}

@@ -134,6 +134,37 @@ static int walk_vec(struct ulb_walk *w, unsigned int words)
 	return ulb_skip(&w->cur, (uint64_t)count * words * 4);
 }
 
+/* RFC 8881, 8.2.3: all zeros or all ones are nobody's. */
+static int walk_stateid(struct ulb_walk *w)
+{
+	uint32_t word[4];
+	uint64_t client;
+
+	for (unsigned int i = 0; i < 4; i++) {
+		if (ulb_get32(&w->cur, &word[i]))
+			return -EBADMSG;
+		word[i] = htobe32(word[i]);
+	}
+	if (!word[1] && !word[2] && !word[3]) {
+		w->named.current = true;
+	} else if ((word[1] & word[2] & word[3]) != UINT32_MAX) {
+		memcpy(&client, &word[1], sizeof(client));
+		ulb_name(&w->named, client);
+	}
+	return 0;
+}
+
+static int walk_client(struct ulb_walk *w)
+{
+	uint32_t high, low;
+
+	if (ulb_get32(&w->cur, &high) || ulb_get32(&w->cur, &low))
+		return -EBADMSG;
+	if (w->owners)
+		ulb_name(&w->named, (uint64_t)high << 32 | low);
+	return 0;
+}
+
 int ulb_walk(struct ulb_walk *w, const struct ulb_step *s)
 {
 	int rc = 0;
@@ -160,6 +191,12 @@ int ulb_walk(struct ulb_walk *w, const struct ulb_step *s)
 			break;
 		case STEP_DATA:
 			rc = walk_data(w);
+			break;
+		case STEP_STATEID:
+			rc = walk_stateid(w);
+			break;
+		case STEP_CLIENT:
+			rc = walk_client(w);
 			break;
 		}
 	}

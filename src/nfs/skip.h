@@ -27,6 +27,8 @@ enum ulb_step_op {
 	STEP_LIST, /* a list: body as long as TRUE precedes it */
 	STEP_UNION, /* a discriminant and its arm */
 	STEP_DATA, /* a DDP-eligible item */
+	STEP_STATEID, /* a stateid4, whose client is noted */
+	STEP_CLIENT, /* a clientid4, which is noted if w->owners is set */
 };
 
 enum ulb_arm_kind { ARM_CASE, ARM_DEFAULT, ARM_REFUSE };
@@ -55,11 +57,25 @@ struct ulb_step {
 #define LIST(steps)	{ STEP_LIST, 0, (steps), NULL }
 #define UNION(cases)	{ STEP_UNION, 0, NULL, (cases) }
 #define DATA		{ STEP_DATA, 0, NULL, NULL }
+#define STATEID		{ STEP_STATEID, 0, NULL, NULL }
+#define CLIENT		{ STEP_CLIENT, 0, NULL, NULL }
 
 #define CASE(v, steps)	{ ARM_CASE, (v), (steps) }
 #define DEFAULT(steps)	{ ARM_DEFAULT, 0, (steps) }
 #define REFUSE		{ ARM_REFUSE, 0, NULL }
 /* clang-format on */
+
+/*
+ * The clients that stateids name. Ganesha has the client's number, as it keeps it
+ * in memory, in the first 8 octets of what follows a stateid's counter and of a
+ * session's identifier.
+ */
+struct ulb_named {
+	uint64_t client; /* the first, if there is any */
+	bool any;
+	bool mixed; /* there is another */
+	bool current; /* a special stateid of zeros: that of the operation before */
+};
 
 /*
  * A walk through one stream. Each item takes the next place in @items, as far
@@ -79,7 +95,19 @@ struct ulb_walk {
 	unsigned int nread; /* of them, items so far */
 	bool misfit; /* it has ended at one whose length is not its chunk's */
 	bool unknown; /* it has ended at an operation that is not known */
+	struct ulb_named named; /* by the operation that is walked ... */
+	struct ulb_named before; /* ... and by those before it */
+	bool owners; /* an owner names a client (4.0; later it may be 0) */
 };
+
+/* Add @client to those in @n. */
+static inline void ulb_name(struct ulb_named *n, uint64_t client)
+{
+	n->mixed |= n->any && n->client != client;
+	if (!n->any)
+		n->client = client;
+	n->any = true;
+}
 
 /* 0 or -EBADMSG */
 int ulb_walk(struct ulb_walk *w, const struct ulb_step *s);

@@ -17,7 +17,7 @@
 
 #include "compat/ntirpc.h"
 #include "ntirpc/lend.h"
-#include "ntirpc/optional.h"
+#include "ntirpc/withheld.h"
 #include "ntirpc/session.h"
 #include "ntirpc/stream/over.h"
 
@@ -70,7 +70,7 @@ XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max)
 	nc->ended = NULL;
 	nc->bound = NULL;
 	nc->is_stray = false;
-	nc->is_optional = false;
+	nc->is_withheld = false;
 	nc->peer = 0;
 	nc->reply = (struct rt_reply){ 0 };
 	n = rt_to_iov(call->pieces, call->npieces, iov);
@@ -450,7 +450,7 @@ void nrt_xp_checksum(struct svc_req *req, void *what, size_t length)
 		req->rq_cksum ^= sum_asker(nc);
 	if (nc) {
 		nrt_bound_check(nc, req->rq_xdrs, given, ngiven);
-		nrt_optional_check(nc, req->rq_xdrs, given, ngiven);
+		nrt_withheld_check(nc, req->rq_xdrs, given, ngiven);
 		nrt_lend_args(nc, req);
 	}
 }

@@ -48,8 +48,8 @@ struct nrt_call {
 	struct nrt_bound *bound;
 	bool is_stray; /* it would end a session that is not among these: */
 	struct ulb_stray stray;
-	bool is_optional; /* it has an operation that Ganesha does not see: */
-	struct ulb_optional optional;
+	bool is_withheld; /* it has an operation that Ganesha does not see: */
+	struct ulb_withheld withheld;
 	/* The owner's: what tells its host from others, and is no one's to know */
 	uint64_t peer;
 	struct nrt_news news; /* what the Reply says of sessions */
@@ -86,7 +86,7 @@ const char *nrt_deny(struct svc_req *req);
  * it is sent again (the stamp of AUTH_SYS, the sequence number of RPCSEC_GSS).
  *
  * ntirpc calls it right before it decodes the arguments: nrt_bound_check(),
- * nrt_optional_check(), nrt_lend_args().
+ * nrt_withheld_check(), nrt_lend_args().
  */
 void nrt_xp_checksum(struct svc_req *req, void *what, size_t length);
 uint64_t nrt_checksum(const void *what, size_t length);

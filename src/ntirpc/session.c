@@ -11,7 +11,7 @@
 
 #include "ntirpc/call.h"
 #include "ntirpc/back/clnt.h"
-#include "ntirpc/optional.h"
+#include "ntirpc/withheld.h"
 
 bool nrt_session_looks(const struct nrt_call *nc)
 {
@@ -20,7 +20,7 @@ bool nrt_session_looks(const struct nrt_call *nc)
 	return nc->clnts && head->nfs && head->vers == 4 &&
 	       (head->op_class == ULB_CLASS_session ||
 		head->op_class == ULB_CLASS_protected || nc->is_stray ||
-		nc->is_optional || nrt_clnts_troubled(nc->clnts) ||
+		nc->is_withheld || nrt_clnts_troubled(nc->clnts) ||
 		(nc->bound && head->sequence &&
 		 !nrt_bound_has(nc->bound, head->session)));
 }
@@ -54,7 +54,7 @@ bool nrt_session_encode(XDR *xdrs, void *results)
 		return true;
 	if (nc->is_stray && !nrt_bound_correct(nc, xdrs, at))
 		return false;
-	if (nc->is_optional && !nrt_optional_correct(nc, xdrs, at))
+	if (nc->is_withheld && !nrt_withheld_correct(nc, xdrs, at))
 		return false;
 	n = rt_to_iov(nc->call->pieces, nc->call->npieces, in);
 	/* A COMPOUND's head and two operations are in the first octets. */

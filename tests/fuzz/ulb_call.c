@@ -61,6 +61,7 @@ static void check_session(const struct ulb_call *c, const struct iovec *iov,
 	static const uint8_t op[] = { 44, 41 };
 	uint8_t results[20 + 24];
 	struct iovec v = { results, sizeof(results) };
+	struct ulb_withheld withheld;
 	struct ulb_stray stray;
 	struct ulb_session s;
 	size_t len = 0;
@@ -69,6 +70,10 @@ static void check_session(const struct ulb_call *c, const struct iovec *iov,
 		len += iov[i].iov_len;
 	if (ulb_stray_end(iov, n, c->body, none_bound, NULL, &stray))
 		FUZZ_CHECK(stray.at + ULB_SESSION_ID <= len);
+	if (ulb_find_withheld(iov, n, c->body, &withheld)) {
+		FUZZ_CHECK(withheld.count_at + 4 <= len);
+		FUZZ_CHECK(withheld.unread || withheld.at + 4 <= len);
+	}
 	for (unsigned int i = 0; i < 2; i++) {
 		memset(results, 0, sizeof(results));
 		results[11] = 1; /* operation */

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the server knows a client that comes back.
 
-    again.py answered|apart|secret|session|bound|optional|privileged MOUNT-PORT RDMA-PORT DIR
+    again.py answered|apart|secret|session|bound|withheld|privileged MOUNT-PORT RDMA-PORT DIR
                                             the server exports DIR as /export
 
 By RDMA a client has another port on each connection, so Ganesha is told of a
@@ -22,8 +22,8 @@ port that does not change. Version 1 and 2 of the transport.
                 than Ganesha remembers, can still be used, and ended.
     bound       A session is ended over a connection that is bound to it, by
                 whatever binds one; over no other, though it be of the same address.
-    optional    What Linux asks for and Ganesha gets wrong (src/ntirpc/optional.h)
-                is not supported, and a client that asks again hears it again.
+    withheld    What Ganesha is not to see (src/ntirpc/withheld.h) is answered in
+                its place, and a client that asks again hears it again.
     privileged  An export with PrivilegedPort serves whoever has a port below
                 1024, and nobody else.
 """
@@ -45,6 +45,7 @@ NOENT, ACCES, NOTDIR = 2, 13, 20
 (EXCHANGE_ID, CREATE_SESSION, DESTROY_SESSION) = (42, 43, 44)
 BIND_CONN_TO_SESSION, BADSESSION, NOT_BOUND = 41, 10052, 10055
 GET_DIR_DELEGATION, READ_PLUS, NOTSUPP = 46, 68, 10004
+LAYOUTERROR, LAYOUTSTATS, TEST_STATEID, BAD_STATEID = 64, 65, 55, 10025
 (SEQUENCE, DESTROY_CLIENTID, RECLAIM_COMPLETE) = (53, 57, 58)
 AUTH_TOOWEAK = 5
 CONNECTIONS = 40  # Ganesha counts 16 of a session
@@ -220,6 +221,14 @@ def bound(v, fh, folder):
                             destroy(mine), destroy(theirs)), 3)
     lives(mine, c)
     lives(theirs, other)
+    # Behind an operation that Ganesha reads otherwise than its RFC has it.
+    theirs.minor = 2
+    done = theirs.compound(other, theirs.sequence(), u32(LAYOUTERROR) +
+                           bytes(48) + u32(5, 25), destroy(mine))
+    assert done.status, "a session is ended by another client"
+    theirs.minor = 1
+    lives(mine, c)
+    lives(theirs, other)
     # Each over its own.
     theirs.end(other)
     done = mine.compound(c, mine.sequence(), destroy(mine))
@@ -250,13 +259,17 @@ def bound(v, fh, folder):
         v.bench.end()
 
 
-def optional(v, fh, folder):
+def withheld(v, fh, folder):
     c = v.connect()
     s = Session(v, c)
     s.compound(c, s.sequence(), u32(RECLAIM_COMPLETE, 0)).good(SEQUENCE)
     for minor, op, args in (
             (1, GET_DIR_DELEGATION, u32(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)),
-            (2, READ_PLUS, bytes(16) + u64(0) + u32(4096))):
+            (2, READ_PLUS, bytes(16) + u64(0) + u32(4096)),
+            # By the RFC, and by Ganesha.
+            (2, LAYOUTERROR, bytes(32) + u32(1) + bytes(16) + u32(5, 25)),
+            (2, LAYOUTERROR, bytes(48) + u32(5, 25)),
+            (2, LAYOUTSTATS, bytes(80) + u32(4, 0))):
         s.minor = minor
         # Twice, and the second time once more.
         for again in (False, False, True):
@@ -274,6 +287,14 @@ def optional(v, fh, folder):
         done = s.compound(c, s.sequence(), u32(rpc.PUTROOTFH))
         assert not done.status, "the next Call: status %d" % done.status
     s.minor = 1
+    # State of two clients.
+    look = [u32(TEST_STATEID, 1, 0) + client + u32(1)
+            for client in (s.sid[:8], random.randbytes(8))]
+    done = s.compound(c, s.sequence(), *look)
+    assert (done.status, done.n) == (BAD_STATEID, 3), (done.status, done.n)
+    for one in look:
+        done = s.compound(c, s.sequence(), one)
+        assert not done.status, "TEST_STATEID: status %d" % done.status
     s.end(c)
     v.bench.end()
 
@@ -304,7 +325,7 @@ def main(what, mount_port, port, folder):
     for v in Version1(bench), Version2(bench):
         try:
             {"answered": answered, "apart": apart, "secret": secret, "session": session,
-             "bound": bound, "optional": optional,
+             "bound": bound, "withheld": withheld,
              "privileged": privileged}[what](v, fh, folder)
         except AssertionError as e:
             raise SystemExit("%s: %s" % (v.name, e))

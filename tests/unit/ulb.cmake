@@ -18,3 +18,7 @@ if(LIBNFS_FOUND)
 	rpcrdma_unit(ulb-libnfs ulb_libnfs.c
 		LIBS rpcrdma_nfs PkgConfig::LIBNFS)
 endif()
+
+# For decode.test.
+add_executable(rpcrdma-decode-args decode_args.c ulb_rows.c)
+target_link_libraries(rpcrdma-decode-args PRIVATE rpcrdma_nfs PkgConfig::CUNIT)

@@ -158,6 +158,9 @@ static void state(void)
 		bool ends = r->op == 4 || r->op == 8;
 		/* RELEASE_LOCKOWNER, FREE_STATEID, TEST_STATEID */
 		bool names = r->op == 39 || r->op == 45 || r->op == 55;
+		/* GET_DIR_DELEGATION, LAYOUTERROR, LAYOUTSTATS, READ_PLUS */
+		bool withheld = r->op == 46 || r->op == 64 || r->op == 65 ||
+				r->op == 68;
 		struct ulb_call d;
 		struct ulb_scan s;
 
@@ -169,6 +172,9 @@ static void state(void)
 		CU_ASSERT_EQUAL(c.names_state, names);
 		CU_ASSERT_EQUAL(d.ends_state, ends);
 		CU_ASSERT_EQUAL(d.names_state, names);
+		CU_ASSERT_EQUAL(c.withheld, withheld);
+		CU_ASSERT_EQUAL(d.withheld, withheld);
+		CU_ASSERT_FALSE(c.unread || d.unread);
 	}
 	/* WRITE, the most significant operation, hides none behind it. */
 	x_init(&x);
@@ -188,6 +194,130 @@ static void state(void)
 		CU_ASSERT_EQUAL(x_classify(&v, 1, &c), 0);
 		CU_ASSERT_EQUAL(c.names_state, minor == 1 || minor == 2);
 		CU_ASSERT_FALSE(c.ends_state);
+	}
+}
+
+/* The number that Ganesha has in memory as these words are on the wire. */
+static uint64_t in_memory(uint32_t a, uint32_t b)
+{
+	uint32_t word[2] = { htobe32(a), htobe32(b) };
+	uint64_t client;
+
+	memcpy(&client, word, sizeof(client));
+	return client;
+}
+
+/* Whose state a COMPOUND ends and names: one client's, or it is not executed. */
+static void clients(void)
+{
+#define SEQ(a, b) "53 " a " " b " 1 2 u u u u "
+	static const struct {
+		uint32_t minor, count;
+		const char *ops;
+		uint32_t a, b; /* the client; 0: none */
+		bool hyper, withheld;
+	} t[] = {
+		{ 1, 2, "4 u 1 7 8 1 45 1 7 8 2", 7, 8, 0, 0 },
+		{ 1, 2, "8 1 7 8 1 55 3 1 7 8 2 1 7 8 3 1 7 8 4", 7, 8, 0, 0 },
+		{ 1, 2, "4 u 1 7 8 1 45 1 7 9 2", 7, 8, 0, 1 },
+		{ 1, 2, "45 1 7 8 1 8 1 6 8 2", 7, 8, 0, 1 },
+		{ 1, 1, "55 2 1 7 8 1 1 7 9 1", 0, 0, 0, 1 },
+		/* What other operations name does not matter. */
+		{ 1, 3, "25 1 7 9 3 h u 45 1 7 8 1 25 1 6 6 6 h u", 7, 8, 0,
+		  0 },
+		/* Linux asks in a new session for what it had by an old client. */
+		{ 1, 2, SEQ("7", "9") "55 1 1 7 8 1", 7, 8, 0, 0 },
+		/* Nobody's. */
+		{ 1, 1, "55 0", 0, 0, 0, 0 },
+		{ 1, 1, "4 u 0 0 0 0", 0, 0, 0, 0 },
+		{ 1, 1, "45 u 4294967295 4294967295 4294967295", 0, 0, 0, 0 },
+		{ 1, 2, SEQ("7", "8") "22 s", 0, 0, 0, 0 },
+		/* The current one, which may be any that was named before. */
+		{ 1, 2, SEQ("7", "8") "4 u 1 0 0 0", 7, 8, 0, 0 },
+		{ 1, 3, SEQ("7", "8") "25 1 7 8 3 h u 45 1 0 0 0", 7, 8, 0, 0 },
+		{ 1, 3, SEQ("7", "8") "25 1 7 9 3 h u 45 1 0 0 0", 0, 0, 0, 1 },
+		{ 1, 2, "12 2 0 h h 2 u 1 7 8 1 u h s 4 u 1 0 0 0", 7, 8, 0,
+		  0 },
+		{ 1, 3, "45 1 7 8 1 25 1 7 9 3 h u 4 u 1 0 0 0", 7, 8, 0, 1 },
+		/* Owners: in 4.0 alone. */
+		{ 0, 1, "39 7 8 s", 7, 8, 1, 0 },
+		{ 1, 1, "39 7 8 s", 0, 0, 0, 0 },
+		{ 0, 2, "39 7 8 s 39 7 9 s", 7, 8, 1, 1 },
+		{ 0, 2, "18 u u u 7 8 s 0 0 s 8 1 0 0 0", 7, 8, 1, 0 },
+		{ 1, 3, SEQ("7", "8") "18 u u u 0 0 s 0 0 s 4 u 1 0 0 0", 7, 8,
+		  0, 0 },
+		/* Behind what is not executed. */
+		{ 1, 2, "46 0 0 h u h u 0 0 45 1 7 8 1", 0, 0, 0, 1 },
+	};
+#undef SEQ
+	struct ulb_call c, d;
+	struct ulb_scan s;
+	struct iovec v;
+
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		x_init(&x);
+		x_compound_call(&x, t[i].minor, t[i].count);
+		x_values(&x, t[i].ops);
+		v = (struct iovec){ x.b, x.len };
+		CU_ASSERT_EQUAL(x_classify(&v, 1, &c), 0);
+		CU_ASSERT_EQUAL(x_scan_call(&v, 1, &d, &s), 0);
+		if (c.has_client != !!t[i].a || c.withheld != t[i].withheld)
+			fprintf(stderr, "%s: %d %d\n", t[i].ops, c.has_client,
+				c.withheld);
+		CU_ASSERT_EQUAL(c.has_client, !!t[i].a);
+		CU_ASSERT_EQUAL(c.withheld, t[i].withheld);
+		CU_ASSERT_EQUAL(c.client,
+				t[i].hyper ? (uint64_t)t[i].a << 32 | t[i].b :
+					     in_memory(t[i].a, t[i].b));
+		CU_ASSERT_EQUAL(d.has_client, c.has_client);
+		CU_ASSERT_EQUAL(d.client, c.client);
+		CU_ASSERT_EQUAL(d.withheld, c.withheld);
+	}
+	/* An owner's is a number, a stateid's is that number in memory. */
+	x_init(&x);
+	x_compound_call(&x, 0, 2);
+	x_values(&x, "39 7 8 s 4 u 1");
+	x_raw(&x, &(uint64_t){ (uint64_t)7 << 32 | 8 }, 8);
+	x_values(&x, "u");
+	v = (struct iovec){ x.b, x.len };
+	CU_ASSERT_EQUAL(x_classify(&v, 1, &c), 0);
+	CU_ASSERT_EQUAL(c.client, (uint64_t)7 << 32 | 8);
+	CU_ASSERT_FALSE(c.withheld);
+}
+
+/* Can all of it be read that might be executed? */
+static void unread(void)
+{
+	static const struct {
+		uint32_t minor, count;
+		const char *ops;
+		bool unread;
+	} t[] = {
+		{ 2, 1, "22 s", false },
+		{ 2, 2, "22 s", true },
+		{ 2, 1, "22 100 u", true },
+		{ 2, 1, "38 i h 0 99 u", true },
+		{ 2, 1, "18 u u u h s 0 7", true },
+		{ 2, 2, "12 2 0 h h 7 u i u h s 24", false },
+		/* It ends there for Ganesha too. */
+		{ 2, 2, "9999", false },
+		{ 1, 2, "68 1", false },
+		{ 3, 2, "22", false },
+		{ 1, 2, "46 1 2", false },
+	};
+	struct ulb_call c, d;
+	struct ulb_scan s;
+	struct iovec v;
+
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		x_init(&x);
+		x_compound_call(&x, t[i].minor, t[i].count);
+		x_values(&x, t[i].ops);
+		v = (struct iovec){ x.b, x.len };
+		CU_ASSERT_EQUAL(x_classify(&v, 1, &c), 0);
+		(void)x_scan_call(&v, 1, &d, &s);
+		CU_ASSERT_EQUAL(c.unread, t[i].unread);
+		CU_ASSERT_EQUAL(d.unread, t[i].unread);
 	}
 }
 
@@ -284,6 +414,8 @@ static const struct unit_test tests[] = {
 	{ "operations", operations },
 	{ "pairs", pairs },
 	{ "state", state },
+	{ "clients", clients },
+	{ "unread", unread },
 	{ "broken", broken },
 	{ "programs", programs },
 	{ "RPCSEC_GSS", gss },

@@ -240,12 +240,10 @@ static void unknown_op(void)
 static void refused(void)
 {
 	static const struct row bad_args[] = {
-		{ 12, 0, "LOCK", "2 0 h h 2 i u" },
 		{ 18, 0, "OPEN createmode", "u u u h s 1 4 f 0 s" },
 		{ 18, 0, "OPEN claim", "u u u h s 0 7 i" },
 		{ 40, 1, "BACKCHANNEL_CTL flavor", "u 1 5" },
 		{ 42, 1, "EXCHANGE_ID protect", "v s u 3 0" },
-		{ 49, 1, "LAYOUTCOMMIT bool", "h h 0 i 2 0 1 s" },
 		{ 56, 1, "WANT_DELEGATION claim", "u 0" },
 		{ 61, 2, "COPY_NOTIFY netloc", "i 0 s" },
 	};

@@ -33,6 +33,9 @@ const struct row args_rows[] = {
 	{ 10, 0, "GETFH", "" },
 	{ 11, 0, "LINK", "s" },
 	{ 12, 0, "LOCK new owner", "2 0 h h 1 u i u h s" },
+	/* ntirpc takes any word but 0 for TRUE, so Ganesha does. */
+	{ 12, 0, "LOCK new owner, 2", "2 0 h h 2 u i u h s" },
+	{ 12, 0, "LOCK new owner, -1", "2 0 h h 4294967295 u i u h s" },
 	{ 12, 0, "LOCK known owner", "1 1 h h 0 i u" },
 	{ 13, 0, "LOCKT", "1 h h h s" },
 	{ 14, 0, "LOCKU", "1 u i h h" },
@@ -90,6 +93,7 @@ const struct row args_rows[] = {
 	{ 49, 1, "LAYOUTCOMMIT offset", "h h 0 i 1 h 0 1 s" },
 	{ 49, 1, "LAYOUTCOMMIT time", "h h 0 i 0 1 t 1 s" },
 	{ 49, 1, "LAYOUTCOMMIT both", "h h 0 i 1 h 1 t 1 s" },
+	{ 49, 1, "LAYOUTCOMMIT any TRUE", "h h 0 i 2 h 65536 t 1 s" },
 	{ 50, 1, "LAYOUTGET", "0 1 2 h h h i 4096" },
 	{ 51, 1, "LAYOUTRETURN file", "0 1 3 1 h h i s" },
 	{ 51, 1, "LAYOUTRETURN fsid", "0 1 3 2" },

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * optional - operations of NFSv4 that Linux asks for, and Ganesha gets wrong
+ * withheld - operations of NFSv4 that Ganesha is not shown
  *
  * An operation that is defined but not offered is answered with NFS4ERR_NOTSUPP
  * (RFC 8881, 15.1.1.5; RFC 7862, 15.10), and Linux' client then does without.
- * What Ganesha says of two of them it cannot do with:
+ * What Ganesha does with some of them it cannot do with:
  *
  *   GET_DIR_DELEGATION   Linux since 6.19, when it reads a directory's
  *                        attributes. Ganesha before 9.11 has OP_ILLEGAL for
@@ -16,28 +16,41 @@
  *                        gateway, therefore. The answer of Ganesha 4.3 has
  *                        no data and says that this is the end of the
  *                        file; 6.5 has none to give, and says so
+ *   LAYOUTERROR,         of pNFS clients. Ganesha reads the arguments otherwise
+ *   LAYOUTSTATS          than RFC 7862 has them, and all it does with them is to
+ *                        write one or two lines into its log for each, at a
+ *                        level that is shown by default and without a limit
+ *
+ * An operation that ends or names state of another client than the operations
+ * before it in the same COMPOUND is answered with NFS4ERR_BAD_STATEID: a Call goes
+ * through one gate only (ganesha/gate.h), and no client has a use for it.
  *
  * So Ganesha does not get to see them. The first of these in a COMPOUND becomes
  * OP_ILLEGAL, and the last of its operations, since after one that fails nothing
- * is executed; and in the Reply, NFS4ERR_OP_ILLEGAL becomes NFS4ERR_NOTSUPP under
- * the operation's own number.
+ * is executed; and in the Reply, NFS4ERR_OP_ILLEGAL becomes the status under the
+ * operation's own number.
+ *
+ * A COMPOUND that cannot be read to its end would be executed without a look at
+ * what is in the rest, if Ganesha could read it. As far as is known it cannot; it
+ * is made sure by a number of operations that Ganesha does not take. The Call is
+ * answered with GARBAGE_ARGS, then.
  *
  * As in bound.h, the arguments are changed where ntirpc sums them up, and the
  * results before RPCSEC_GSS covers them.
  *
  * Threads: those of the Call.
  */
-#ifndef RPCRDMA_NTIRPC_OPTIONAL_H
-#define RPCRDMA_NTIRPC_OPTIONAL_H
+#ifndef RPCRDMA_NTIRPC_WITHHELD_H
+#define RPCRDMA_NTIRPC_WITHHELD_H
 
 #include <rpc/xdr.h>
 
 struct nrt_call;
 
 /* Before the arguments of @nc are decoded, as nrt_bound_check(). */
-void nrt_optional_check(struct nrt_call *nc, XDR *xdrs, void *what,
+void nrt_withheld_check(struct nrt_call *nc, XDR *xdrs, void *what,
 			size_t length);
 /* The results of @nc stand behind @at. False: they cannot be changed. */
-bool nrt_optional_correct(const struct nrt_call *nc, XDR *xdrs, u_int at);
+bool nrt_withheld_correct(const struct nrt_call *nc, XDR *xdrs, u_int at);
 
-#endif /* RPCRDMA_NTIRPC_OPTIONAL_H */
+#endif /* RPCRDMA_NTIRPC_WITHHELD_H */

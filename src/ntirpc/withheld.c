@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * withheld - operations of NFSv4 that Ganesha is not shown
+ */
+#include "ntirpc/withheld.h"
+
+#include "ntirpc/change.h"
+#include "ntirpc/session.h"
+
+#define OP_ILLEGAL 10044
+#define NFS4ERR_OP_ILLEGAL 10044
+
+static void put_word(const struct iovec *iov, unsigned int n, size_t at,
+		     uint32_t word)
+{
+	uint32_t be = htonl(word);
+
+	nrt_args_put(iov, n, at, &be, sizeof(be));
+}
+
+void nrt_withheld_check(struct nrt_call *nc, XDR *xdrs, void *what,
+			size_t length)
+{
+	struct iovec iov[RT_MAX_PIECES];
+	unsigned int n;
+	size_t at;
+
+	if (!nc->head.withheld && !nc->head.unread &&
+	    nc->head.op_class != ULB_CLASS_protected)
+		return;
+	n = nrt_args_look(nc, xdrs, what, length, iov, &at);
+	if (!ulb_find_withheld(iov, n, at, &nc->withheld))
+		return;
+	if (nc->withheld.unread) {
+		put_word(iov, n, nc->withheld.count_at, UINT32_MAX);
+		return;
+	}
+	nc->is_withheld = true;
+	put_word(iov, n, nc->withheld.count_at, nc->withheld.index + 1);
+	put_word(iov, n, nc->withheld.at, OP_ILLEGAL);
+}
+
+bool nrt_withheld_correct(const struct nrt_call *nc, XDR *xdrs, u_int at)
+{
+	u_int end = XDR_GETPOS(xdrs);
+
+	/* What fails is the last one. */
+	if (!nc->is_withheld ||
+	    !nrt_results_end(xdrs, at, nc->withheld.index, OP_ILLEGAL,
+			     NFS4ERR_OP_ILLEGAL))
+		return true;
+	return nrt_put_at(xdrs, at, nc->withheld.status) &&
+	       nrt_put_at(xdrs, end - 8, nc->withheld.op) &&
+	       nrt_put_at(xdrs, end - 4, nc->withheld.status);
+}
