@@ -559,7 +559,7 @@ EXPORT int svc_shutdown(u_long flags)
 		gr_server_drain(&hook.server);
 	}
 	res = hook.next.svc_shutdown(flags);
-	if (serving && !hook.server.abandoned)
+	if (serving)
 		gr_server_free(&hook.server);
 	return res;
 }

@@ -162,6 +162,8 @@ static void free_all(void *arg)
 
 void gr_server_free(struct gr_server *s)
 {
+	if (s->abandoned)
+		return;
 	atomic_store(&s->workers_gone, true);
 	if (s->control.running)
 		gr_control_do(&s->control, free_all, s);

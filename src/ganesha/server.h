@@ -58,8 +58,8 @@ struct gr_server {
 bool gr_server_start(struct gr_server *s, SVCXPRT *parent);
 /*
  * In two steps around ntirpc's own shutdown: end the connections while there
- * are workers to answer what is in progress; free when they are gone, unless it
- * has been abandoned.
+ * are workers to answer what is in progress; free when they are gone. If one is not
+ * by then, all is left as it is: it may still use any of it.
  */
 void gr_server_drain(struct gr_server *s);
 void gr_server_free(struct gr_server *s);

@@ -43,6 +43,10 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		LIBS rpcrdma_ntirpc rpcrdma_loop)
 	target_link_options(unit-ganesha-heads PRIVATE
 		-Wl,--wrap=ulb_call_head)
+	rpcrdma_unit(ganesha-server ganesha_server.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/control.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/server.c
+		LIBS rpcrdma_ntirpc_streams rpcrdma_base Threads::Threads)
 	rpcrdma_unit(ganesha-control ganesha_control.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/control.c LIBS Threads::Threads)
 	rpcrdma_unit(ganesha-lead ganesha_lead.c

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How a server ends: in order, each part once. And if a worker does not return
+ * from a request, nothing that it may still use is taken away, however often it is
+ * asked for. What the server is made of is stood in for here.
+ */
+#include <stdarg.h>
+#include <string.h>
+
+#include "ganesha/server.h"
+#include "ganesha/start.h"
+#include "ganesha/stats_dbus.h"
+#include "gss/gss.h"
+#include "unit.h"
+
+/* One of each, never looked into. */
+static char inst, clnts, auth, stats;
+static bool workers_end, busy, held;
+static unsigned int left; /* connections that do not end by themselves */
+static char did[256];
+
+static void note(const char *what)
+{
+	strcat(did, what);
+	strcat(did, " ");
+}
+
+void stats_dbus_stop(void)
+{
+	note("dbus");
+}
+
+void stats_socket_stop(struct stats_socket *s)
+{
+	note("stats");
+}
+
+void nrt_clnts_close(struct nrt_clnts *n)
+{
+	note("close");
+}
+
+bool nrt_clnts_busy(struct nrt_clnts *n)
+{
+	return busy;
+}
+
+void nrt_clnts_destroy(struct nrt_clnts *n)
+{
+	note("clnts");
+}
+
+unsigned int rt_instance_shutdown(struct rt_instance *i, unsigned int ms,
+				  bool abort)
+{
+	note(abort ? "abort" : "drain");
+	return abort ? 0 : left;
+}
+
+bool rt_instance_held(const struct rt_instance *i)
+{
+	return held;
+}
+
+void rt_instance_destroy(struct rt_instance *i)
+{
+	note("instance");
+}
+
+bool gr_workers_stop(struct gr_workers *w, unsigned int ms)
+{
+	note("stop");
+	return workers_end;
+}
+
+void gr_workers_free(struct gr_workers *w)
+{
+	note("workers");
+}
+
+void auth_gss_destroy(struct auth_gss *g)
+{
+	note("auth");
+}
+
+void gr_gates_init(struct gr_gates *g,
+		   void (*submit)(struct gr_gates *g, struct svc_req *req))
+{
+}
+
+void gr_server_resume(struct gr_gates *g, struct svc_req *req)
+{
+}
+
+int gr_server_begin(struct gr_server *s, char *fault)
+{
+	s->inst = (struct rt_instance *)(void *)&inst;
+	s->clnts = (struct nrt_clnts *)(void *)&clnts;
+	s->auth = (struct auth_gss *)(void *)&auth;
+	s->stats = (struct stats_socket *)(void *)&stats;
+	return 0;
+}
+
+static char logged[128];
+
+static void keep(int component, const char *file, int line,
+		 const char *function, int level, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(logged, sizeof(logged), format, args);
+	va_end(args);
+}
+
+static const struct gsh gsh = { .log = keep };
+static struct gr_server server;
+static SVCXPRT parent;
+
+static void begin(void)
+{
+	memset(&server, 0, sizeof(server));
+	memset(&parent, 0, sizeof(parent));
+	server.gsh = &gsh;
+	parent.xp_fd = -1;
+	parent.xp_refcnt = 1;
+	*did = *logged = '\0';
+	workers_end = true;
+	busy = held = false;
+	left = 0;
+	CU_ASSERT_TRUE_FATAL(gr_server_start(&server, &parent));
+	CU_ASSERT_EQUAL(parent.xp_refcnt, 2);
+	CU_ASSERT_TRUE(server.control.running);
+}
+
+/* In two steps, as by Ganesha's shutdown. */
+static void end(const char *drained, const char *freed)
+{
+	gr_server_drain(&server);
+	CU_ASSERT_STRING_EQUAL(did, drained);
+	*did = '\0';
+	gr_server_free(&server);
+	CU_ASSERT_STRING_EQUAL(did, freed);
+	CU_ASSERT_FALSE(server.control.running);
+}
+
+#define FREED "abort workers clnts instance auth "
+
+static void ends(void)
+{
+	begin();
+	end("dbus stats close drain stop ", FREED);
+	CU_ASSERT_EQUAL(parent.xp_refcnt, 1);
+	CU_ASSERT_PTR_NULL(server.inst);
+	/* One that had to be helped. */
+	begin();
+	left = 1;
+	end("dbus stats close drain stop abort ", FREED);
+	CU_ASSERT_EQUAL(parent.xp_refcnt, 1);
+}
+
+/* Somebody else may let go of it at any time. */
+static void kept(void)
+{
+	begin();
+	held = true;
+	end("dbus stats close drain stop ", "abort workers ");
+	begin();
+	busy = true;
+	end("dbus stats close drain stop ", "abort workers ");
+}
+
+static void abandoned(void)
+{
+	begin();
+	workers_end = false;
+	left = 1;
+	end("dbus stats close drain stop ", "");
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(logged, "a worker does not return from a request"));
+	/* Ganesha's listener is the model of what the worker may have to do with,
+	 * and it answers by the instance. */
+	CU_ASSERT_EQUAL(parent.xp_refcnt, 2);
+	CU_ASSERT_PTR_EQUAL((void *)server.inst, (void *)&inst);
+	CU_ASSERT_PTR_EQUAL((void *)server.clnts, (void *)&clnts);
+	gr_server_free(&server);
+	CU_ASSERT_STRING_EQUAL(did, "");
+}
+
+static const struct unit_test tests[] = {
+	{ "ends", ends },
+	{ "kept", kept },
+	{ "a worker that does not return", abandoned },
+	{ NULL, NULL },
+};
+
+UNIT_MAIN("ganesha-server", tests)
