@@ -97,13 +97,15 @@ struct ulb_call {
 	bool ends_state; /* that ends state of a file: CLOSE, DELEGRETURN */
 	bool names_state; /* that names state, but no file: FREE_STATEID,
 			     TEST_STATEID, RELEASE_LOCKOWNER */
+	bool makes_client; /* that may end one's state, as it comes back:
+			      EXCHANGE_ID, CREATE_SESSION, SETCLIENTID_CONFIRM */
 	bool ends_session; /* DESTROY_SESSION */
 	bool withheld; /* that a server is not shown: see ulb_find_withheld();
 			  nothing behind it counts */
 	/* One that is executed, or might be, could not be read. */
 	bool unread;
-	/* What it ends and names is this client's state, if any: as Ganesha
-	 * numbers its clients. */
+	/* It ends or names state, which is this client's: as Ganesha numbers its
+	 * clients. With a SEQUENCE, that of the session in any case. */
 	bool has_client;
 	uint64_t client;
 	bool sequence; /* it begins with a SEQUENCE ... */
@@ -317,8 +319,9 @@ struct ulb_withheld {
  * ulb_stray_end()
  *
  * NFS4ERR_NOTSUPP: GET_DIR_DELEGATION, READ_PLUS, LAYOUTERROR and LAYOUTSTATS.
- * NFS4ERR_BAD_STATEID: one by which a COMPOUND ends or names state of a second
- * client (CLOSE, DELEGRETURN; FREE_STATEID, TEST_STATEID, RELEASE_LOCKOWNER).
+ * NFS4ERR_BAD_STATEID: one by which a COMPOUND ends or names state of another client
+ * than its session's, or without a session of a second one (CLOSE, DELEGRETURN;
+ * FREE_STATEID, TEST_STATEID, RELEASE_LOCKOWNER).
  * False: none, and all of them could be read.
  */
 bool ulb_find_withheld(const struct iovec *args, unsigned int n, size_t at,

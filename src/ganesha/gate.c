@@ -4,32 +4,24 @@
  */
 #include "ganesha/gate.h"
 
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/addr.h"
 #include "ntirpc/call.h"
 
 /* ---- One gate --------------------------------------------------------- */
 
-static void gate_init(struct gr_gate *gate, struct gr_gates *g)
-{
-	memset(gate, 0, sizeof(*gate));
-	gate->gates = g;
-	pthread_mutex_init(&gate->lock, NULL);
-	CDS_INIT_LIST_HEAD(&gate->queue);
-}
-
 /* Lock held, as in the next ones. */
 static bool has_room(const struct gr_gate *gate, const struct gr_pass *p)
 {
-	return !gate->inside || (!gate->alone && !p->alone);
+	return !gate->inside || (gate->kind == p->kind && p->kind != GR_ALONE);
 }
 
 static void let_in(struct gr_gate *gate, struct gr_pass *p)
 {
 	gate->inside++;
-	gate->alone = p->alone;
+	gate->kind = p->kind;
 	p->inside = true;
 }
 
@@ -58,8 +50,8 @@ static void go_on(struct gr_gates *g, struct cds_list_head *go)
 }
 
 enum gr_entry gr_gate_enter(struct gr_gate *gate, struct gr_pass *p,
-			    struct svc_req *req, bool alone, const void *of,
-			    const atomic_bool *ended)
+			    struct svc_req *req, enum gr_kind kind,
+			    const void *of, const atomic_bool *ended)
 {
 	enum gr_entry is = GR_INSIDE;
 
@@ -69,7 +61,7 @@ enum gr_entry gr_gate_enter(struct gr_gate *gate, struct gr_pass *p,
 	} else if (p->gate != gate || !p->inside) {
 		p->gate = gate;
 		p->req = req;
-		p->alone = alone;
+		p->kind = kind;
 		p->of = of;
 		/* Behind those that wait, or one that wants to be alone might
 		 * never be. */
@@ -88,115 +80,169 @@ void gr_gate_leave(struct gr_pass *p)
 {
 	struct gr_gate *gate = p->gate;
 	struct cds_list_head go;
-	struct gr_gates *g;
+	bool keeps = p->keeps;
 
 	if (!gate || !p->inside)
 		return;
 	CDS_INIT_LIST_HEAD(&go);
 	p->gate = NULL;
 	p->inside = false;
-	g = gate->gates;
+	p->keeps = false;
 	pthread_mutex_lock(&gate->lock);
-	if (!--gate->inside)
-		gate->alone = false;
+	gate->inside--;
 	admit(gate, &go);
 	pthread_mutex_unlock(&gate->lock);
-	go_on(g, &go);
+	go_on(gate->gates, &go);
+	if (keeps)
+		gr_gate_put(gate);
 }
 
-void gr_gate_expel(struct gr_gate *gate, const void *of)
+/* Those that may go on join @go. Returns how many of the others kept the gate. */
+static unsigned int expel(struct gr_gate *gate, const void *of,
+			  struct cds_list_head *go)
 {
 	struct gr_pass *p, *tmp;
-	struct cds_list_head go;
+	unsigned int n = 0;
 
-	CDS_INIT_LIST_HEAD(&go);
 	pthread_mutex_lock(&gate->lock);
 	cds_list_for_each_entry_safe(p, tmp, &gate->queue, link)
 	{
 		if (p->of != of)
 			continue;
+		n += p->keeps;
+		p->keeps = false;
 		p->gate = NULL;
 		cds_list_del(&p->link);
-		cds_list_add_tail(&p->link, &go);
+		cds_list_add_tail(&p->link, go);
 	}
 	/* Of those behind one that is there no more. */
-	admit(gate, &go);
+	admit(gate, go);
 	pthread_mutex_unlock(&gate->lock);
+	return n;
+}
+
+void gr_gate_expel(struct gr_gate *gate, const void *of)
+{
+	struct cds_list_head go;
+
+	CDS_INIT_LIST_HEAD(&go);
+	(void)expel(gate, of, &go);
 	go_on(gate->gates, &go);
 }
 
 /* ---- Whose they are --------------------------------------------------- */
 
+static void init(struct gr_gate *gate, struct gr_gates *g)
+{
+	memset(gate, 0, sizeof(*gate));
+	gate->gates = g;
+	pthread_mutex_init(&gate->lock, NULL);
+	CDS_INIT_LIST_HEAD(&gate->queue);
+}
+
 void gr_gates_init(struct gr_gates *g,
 		   void (*submit)(struct gr_gates *g, struct svc_req *req))
 {
 	pthread_mutex_init(&g->lock, NULL);
-	for (unsigned int i = 0; i < GR_HOST_BUCKETS; i++)
-		CDS_INIT_LIST_HEAD(&g->bucket[i]);
-	g->submit = submit;
-}
-
-/* The address without a port, and what of it to compare. */
-static size_t address_of(const struct sockaddr_storage *peer,
-			 struct sockaddr_storage *addr)
-{
-	const struct sockaddr_in6 *from6 = (const void *)peer;
-	const struct sockaddr_in *from = (const void *)peer;
-	struct sockaddr_in6 *to6 = (void *)addr;
-	struct sockaddr_in *to = (void *)addr;
-
-	memset(addr, 0, sizeof(*addr));
-	addr->ss_family = peer->ss_family;
-	if (peer->ss_family == AF_INET6) {
-		to6->sin6_addr = from6->sin6_addr;
-		to6->sin6_scope_id = from6->sin6_scope_id;
-		return sizeof(*to6);
+	for (unsigned int i = 0; i < GR_GATE_BUCKETS; i++) {
+		CDS_INIT_LIST_HEAD(&g->hosts[i]);
+		CDS_INIT_LIST_HEAD(&g->clients[i]);
 	}
-	to->sin_addr = from->sin_addr;
-	return sizeof(*to);
+	g->submit = submit;
+	init(&g->all, g);
 }
 
-struct gr_host *gr_host_get(struct gr_gates *g,
-			    const struct sockaddr_storage *peer)
+/* A reference to the one that @key has in @table; NULL: no memory. */
+static struct gr_gate *get(struct gr_gates *g, struct cds_list_head *table,
+			   const struct gr_gate_key *key)
 {
 	struct cds_list_head *bucket;
-	struct sockaddr_storage addr;
-	struct gr_host *h;
-	size_t len;
+	struct gr_gate *gate;
 
-	len = address_of(peer, &addr);
-	bucket = &g->bucket[nrt_checksum(&addr, len) % GR_HOST_BUCKETS];
+	bucket = &table[nrt_checksum(key, sizeof(*key)) % GR_GATE_BUCKETS];
 	pthread_mutex_lock(&g->lock);
-	cds_list_for_each_entry(h, bucket, link)
+	cds_list_for_each_entry(gate, bucket, link)
 	{
-		if (!memcmp(&h->addr, &addr, len))
+		if (!memcmp(&gate->key, key, sizeof(*key)))
 			goto found;
 	}
-	h = calloc(1, sizeof(*h));
-	if (!h)
+	gate = calloc(1, sizeof(*gate));
+	if (!gate)
 		goto out;
-	h->addr = addr;
-	gate_init(&h->state, g);
-	gate_init(&h->greeting, g);
-	cds_list_add(&h->link, bucket);
+	init(gate, g);
+	gate->key = *key;
+	cds_list_add(&gate->link, bucket);
 found:
-	h->refs++;
+	gate->refs++;
 out:
 	pthread_mutex_unlock(&g->lock);
-	return h;
+	return gate;
 }
 
-void gr_host_put(struct gr_gates *g, struct gr_host *h)
+/* gates->lock held. */
+static void put(struct gr_gate *gate, unsigned int n)
 {
-	pthread_mutex_lock(&g->lock);
-	if (!--h->refs)
-		cds_list_del(&h->link);
-	else
-		h = NULL;
-	pthread_mutex_unlock(&g->lock);
-	if (!h)
+	gate->refs -= n;
+	if (gate->refs)
 		return;
-	pthread_mutex_destroy(&h->state.lock);
-	pthread_mutex_destroy(&h->greeting.lock);
-	free(h);
+	cds_list_del(&gate->link);
+	pthread_mutex_destroy(&gate->lock);
+	free(gate);
+}
+
+void gr_gate_put(struct gr_gate *gate)
+{
+	struct gr_gates *g = gate->gates;
+
+	pthread_mutex_lock(&g->lock);
+	put(gate, 1);
+	pthread_mutex_unlock(&g->lock);
+}
+
+struct gr_gate *gr_gate_of_host(struct gr_gates *g,
+				const struct sockaddr_storage *peer)
+{
+	struct gr_gate_key key = { .host = fab_addr_host(
+					   (const struct sockaddr *)peer) };
+
+	return get(g, g->hosts, &key);
+}
+
+enum gr_entry gr_client_enter(struct gr_gates *g, uint64_t client,
+			      struct gr_pass *p, struct svc_req *req,
+			      enum gr_kind kind, const void *of,
+			      const atomic_bool *ended)
+{
+	struct gr_gate_key key = { .client = client };
+	struct gr_gate *gate = p->gate;
+	enum gr_entry is;
+
+	/* It has waited, and keeps the gate. */
+	if (gate)
+		return gr_gate_enter(gate, p, req, kind, of, ended);
+	gate = get(g, g->clients, &key);
+	if (!gate)
+		return GR_TOO_LATE;
+	p->keeps = true;
+	is = gr_gate_enter(gate, p, req, kind, of, ended);
+	if (is == GR_TOO_LATE) {
+		p->keeps = false;
+		gr_gate_put(gate);
+	}
+	return is;
+}
+
+void gr_clients_expel(struct gr_gates *g, const void *of)
+{
+	struct gr_gate *gate, *tmp;
+	struct cds_list_head go;
+
+	CDS_INIT_LIST_HEAD(&go);
+	pthread_mutex_lock(&g->lock);
+	for (unsigned int i = 0; i < GR_GATE_BUCKETS; i++)
+		cds_list_for_each_entry_safe(gate, tmp, &g->clients[i], link)
+			put(gate, expel(gate, of, &go));
+	pthread_mutex_unlock(&g->lock);
+	(void)expel(&g->all, of, &go);
+	go_on(g, &go);
 }

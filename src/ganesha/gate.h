@@ -10,26 +10,38 @@
  * Call of the first kind goes through the client's gate alone, and those of the
  * second kind together.
  *
- * A second gate of each client, through which Calls go one by one, is where
- * Ganesha is told of its connections (greet.h).
+ * That client is the NFSv4 client whose state is named (ulb_call.client), from
+ * wherever: it may have several connections and addresses. A Call goes through one
+ * gate only; what names state of another is withheld (ntirpc/withheld.h), since
+ * Ganesha looks a stateid up without asking whose it is. Such a gate is there as long
+ * as a Call is in it or waits for it.
  *
- * A client is an address, because its Calls may come through several
- * connections; it shares its gates with no other. A Call that may not go through
- * yet is left in a queue, in the order of arrival, and no worker waits with it:
- * who leaves hands those on whose turn it is. A Call is inside until it has been
- * answered or dropped, whichever threads execute it. So there is no need for
- * a time after which one goes through all the same: a CLOSE that hangs holds up
- * this client's other CLOSEs, and nothing else.
+ * State also ends when its client comes back with another verifier (EXCHANGE_ID,
+ * CREATE_SESSION, SETCLIENTID_CONFIRM), and these do not say which client that is. So
+ * there is one gate of all clients: through it those go together, and Calls of the
+ * first kind, which are in their client's by then, go together; but not the one with
+ * the other. As they take turns, it is for no longer than Calls of the other kind are
+ * executed that were there before.
+ *
+ * Another gate, of each host, through which Calls go one by one, is where Ganesha
+ * is told of its connections (greet.h).
+ *
+ * A Call that may not go through yet is left in a queue, in the order of arrival,
+ * and no worker waits with it: who leaves hands those on whose turn it is. A Call
+ * is inside until it has been answered or dropped, whichever threads execute it.
+ * So there is no need for a time after which one goes through all the same: a CLOSE
+ * that hangs holds up this client's other CLOSEs, and nothing else.
  *
  * Operations under RPCSEC_GSS integrity or privacy cannot be told, and pass.
  *
- * Threads: any, but a gr_pass belongs to its Call. A gate's lock is the
- * innermost but for that of the queue that submit puts Calls into; submit is
- * called without it.
+ * Threads: any, but a gr_pass belongs to its Call. The lock of all gates may be
+ * held when that of one is taken, which is the innermost but for that of the queue
+ * that submit puts Calls into; submit is called without either.
  */
 #ifndef RPCRDMA_GANESHA_GATE_H
 #define RPCRDMA_GANESHA_GATE_H
 
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
@@ -37,29 +49,35 @@
 
 #include "compat/ganesha.h"
 
-#define GR_HOST_BUCKETS 256u
+#define GR_GATE_BUCKETS 256u
 
 struct gr_gates;
 
+/* Calls of one kind are inside together, but for those that want to be alone. */
+enum gr_kind { GR_TOGETHER, GR_ALONE, GR_OTHERS };
+
+/* One of the two. */
+struct gr_gate_key {
+	struct in6_addr host; /* fab_addr_host() */
+	uint64_t client;
+};
+
 struct gr_gate {
+	struct cds_list_head link; /* gates->lock, as are the next two */
+	unsigned int refs; /* by connections, or by Calls */
+	struct gr_gate_key key;
 	struct gr_gates *gates;
 	pthread_mutex_t lock;
 	unsigned int inside;
-	bool alone; /* who is inside wants no other there */
+	enum gr_kind kind; /* of those who are inside */
 	struct cds_list_head queue; /* of gr_pass */
-};
-
-/* The gates of one client. */
-struct gr_host {
-	struct cds_list_head link; /* gates->lock, as is the next */
-	unsigned int refs; /* by connections */
-	struct sockaddr_storage addr; /* its port is 0 */
-	struct gr_gate state, greeting;
 };
 
 struct gr_gates {
 	pthread_mutex_t lock;
-	struct cds_list_head bucket[GR_HOST_BUCKETS];
+	struct cds_list_head hosts[GR_GATE_BUCKETS];
+	struct cds_list_head clients[GR_GATE_BUCKETS];
+	struct gr_gate all; /* the one of all clients */
 	/* Have a Call that has waited go on: run its rq_resume_cb. */
 	void (*submit)(struct gr_gates *g, struct svc_req *req);
 };
@@ -70,7 +88,9 @@ struct gr_pass {
 	struct svc_req *req;
 	const void *of; /* the connection */
 	struct cds_list_head link;
-	bool alone, inside;
+	enum gr_kind kind;
+	bool inside;
+	bool keeps; /* it has a reference to the gate */
 };
 
 enum gr_entry {
@@ -82,21 +102,29 @@ enum gr_entry {
 
 void gr_gates_init(struct gr_gates *g,
 		   void (*submit)(struct gr_gates *g, struct svc_req *req));
-/* That of the client at @peer, of whatever port; to be put. NULL: no memory. */
-struct gr_host *gr_host_get(struct gr_gates *g,
-			    const struct sockaddr_storage *peer);
-void gr_host_put(struct gr_gates *g, struct gr_host *h);
+/* That of the host at @peer, of whatever port; to be put. NULL: no memory. */
+struct gr_gate *gr_gate_of_host(struct gr_gates *g,
+				const struct sockaddr_storage *peer);
+void gr_gate_put(struct gr_gate *gate);
 
 /*
  * Once more by a Call that has waited: it is inside, unless its connection has
  * ended. @of: the connection; @ended: set before gr_gate_expel() of it.
  */
 enum gr_entry gr_gate_enter(struct gr_gate *gate, struct gr_pass *p,
-			    struct svc_req *req, bool alone, const void *of,
-			    const atomic_bool *ended);
+			    struct svc_req *req, enum gr_kind kind,
+			    const void *of, const atomic_bool *ended);
 /* Harmless for one that is in no gate. Not for one that waits. */
 void gr_gate_leave(struct gr_pass *p);
 /* No Call of the connection @of waits any longer: they go on, outside. */
 void gr_gate_expel(struct gr_gate *gate, const void *of);
+
+/* Enter the gate of @client, as above. GR_TOO_LATE: or there is no memory. */
+enum gr_entry gr_client_enter(struct gr_gates *g, uint64_t client,
+			      struct gr_pass *p, struct svc_req *req,
+			      enum gr_kind kind, const void *of,
+			      const atomic_bool *ended);
+/* gr_gate_expel() at the gates of all clients, and at that of all. */
+void gr_clients_expel(struct gr_gates *g, const void *of);
 
 #endif /* RPCRDMA_GANESHA_GATE_H */

@@ -14,7 +14,7 @@ enum gr_greeting gr_greet(SVCXPRT *xprt, atomic_int *known,
 	/* One that has waited and is inside has to leave in any case. */
 	if (is != GREET_NOT_YET)
 		goto out;
-	switch (gr_gate_enter(gate, p, req, true, xprt, ended)) {
+	switch (gr_gate_enter(gate, p, req, GR_ALONE, xprt, ended)) {
 	case GR_WAITS:
 		return GREET_WAITS;
 	case GR_TOO_LATE:

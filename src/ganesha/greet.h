@@ -5,7 +5,7 @@
  * From release 6 on Ganesha is asked whether a client may be served. It may take
  * its time for the answer, as long as other servers let go of the client. So
  * one worker asks, and the other Calls of the connection wait in the queue of a
- * gate without any. The gate is the client's: for its other connections Ganesha
+ * gate without any. The gate is the host's: for its other connections Ganesha
  * would have to wait as long, and each would take a worker.
  *
  * Threads: the workers that have the Calls; nothing is locked while Ganesha is

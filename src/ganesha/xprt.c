@@ -83,7 +83,10 @@ static struct gr_call *call_of(struct svc_req *req)
 /* The Call has been answered or dropped. */
 static void left(struct nrt_call *nc)
 {
-	gr_gate_leave(&((struct gr_call *)(void *)nc)->pass);
+	struct gr_call *c = (struct gr_call *)(void *)nc;
+
+	gr_gate_leave(&c->also);
+	gr_gate_leave(&c->pass);
 }
 
 static bool is_over(struct gr_xprt *x, struct rt_conn *c)
@@ -91,17 +94,35 @@ static bool is_over(struct gr_xprt *x, struct rt_conn *c)
 	return gr_xprt_dead(&x->xprt) || rt_conn_over(c);
 }
 
-/* Through the client's gate, if Ganesha needs it for such a Call. */
-static enum gr_entry pass_gate(struct gr_xprt *x, struct svc_req *req)
+/* In the gate of all clients: those that name state, and those by which a client
+ * comes back. */
+static enum gr_kind kind_of(const struct ulb_call *head)
+{
+	if (!head->makes_client)
+		return GR_TOGETHER;
+	return head->names_state ? GR_ALONE : GR_OTHERS;
+}
+
+/* Through the gates that Ganesha needs for such a Call: of the client whose state it
+ * is, and of all. */
+static enum gr_entry pass_gates(struct gr_xprt *x, struct svc_req *req)
 {
 	struct gr_call *c = call_of(req);
 	const struct ulb_call *head = &c->nc.head;
+	enum gr_entry is = GR_INSIDE;
 
-	if (!COMPAT_GATES || (!head->names_state && !head->ends_state))
+	if (!COMPAT_GATES || (!head->has_client && !head->makes_client))
 		return GR_INSIDE;
 	c->nc.ended = left;
-	return gr_gate_enter(&x->host->state, &c->pass, req, head->names_state,
-			     x, &x->ended);
+	if (head->has_client)
+		is = gr_client_enter(&x->srv->gates, head->client, &c->pass,
+				     req,
+				     head->names_state ? GR_ALONE : GR_TOGETHER,
+				     x, &x->ended);
+	if (is == GR_INSIDE && (head->names_state || head->makes_client))
+		is = gr_gate_enter(&x->srv->gates.all, &c->also, req,
+				   kind_of(head), x, &x->ended);
+	return is;
 }
 
 /*
@@ -114,9 +135,8 @@ static enum xprt_stat proceed(struct svc_req *req)
 	/* The Call keeps it. */
 	struct rt_conn *c = nrt_call_of(req->rq_xdrs)->call->conn;
 
-	switch (gr_greet(&x->xprt, &x->greeting, &x->host->greeting,
-			 &call_of(req)->pass, req, &x->ended,
-			 compat_xprt_greet)) {
+	switch (gr_greet(&x->xprt, &x->greeting, x->host, &call_of(req)->pass,
+			 req, &x->ended, compat_xprt_greet)) {
 	case GREET_WAITS:
 		return XPRT_SUSPEND; /* to be left alone: perhaps it is gone */
 	case GREET_WELCOME:
@@ -125,10 +145,11 @@ static enum xprt_stat proceed(struct svc_req *req)
 		rt_conn_close(c, true);
 		return op_stat(&x->xprt);
 	}
-	switch (pass_gate(x, req)) {
+	switch (pass_gates(x, req)) {
 	case GR_WAITS:
 		return XPRT_SUSPEND; /* as above */
 	case GR_TOO_LATE:
+		rt_conn_close(c, true);
 		return op_stat(&x->xprt);
 	case GR_INSIDE:
 		break;
@@ -205,7 +226,7 @@ static void op_destroy(SVCXPRT *xprt, u_int flags, const char *tag,
 	SVC_RELEASE(xprt->xp_parent, SVC_RELEASE_FLAG_NONE);
 	if (c)
 		rt_conn_put(c);
-	gr_host_put(&x->srv->gates, x->host);
+	gr_gate_put(x->host);
 	nrt_bound_destroy(&x->bound);
 	pthread_mutex_destroy(&x->conn_lock);
 	pthread_mutex_destroy(&xprt->xp_lock);
@@ -303,7 +324,7 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 	rt_conn_info(c, &info);
 	x->srv = srv;
 	x->conn = c;
-	x->host = gr_host_get(&srv->gates, &info.peer);
+	x->host = gr_gate_of_host(&srv->gates, &info.peer);
 	if (!x->host) {
 		free(x);
 		return NULL;
@@ -349,8 +370,8 @@ void gr_xprt_closed(struct gr_xprt *x)
 
 	/* What waits would only keep its memory. */
 	atomic_store(&x->ended, true);
-	gr_gate_expel(&x->host->state, x);
-	gr_gate_expel(&x->host->greeting, x);
+	gr_clients_expel(&x->srv->gates, x);
+	gr_gate_expel(x->host, x);
 	/* Not the last one: the strand has its own. */
 	if (c)
 		rt_conn_put(c);

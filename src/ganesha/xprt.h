@@ -28,7 +28,8 @@ struct gr_server;
 /* What is kept of a Call, in the transport's user area. */
 struct gr_call {
 	struct nrt_call nc; /* first */
-	struct gr_pass pass;
+	struct gr_pass pass,
+		also; /* through its client's gate, and that of all */
 };
 
 struct gr_xprt {
@@ -37,7 +38,7 @@ struct gr_xprt {
 	struct gr_server *srv;
 	pthread_mutex_t conn_lock; /* a leaf */
 	struct rt_conn *conn; /* NULL: it has ended */
-	struct gr_host *host; /* the client's gates; a reference */
+	struct gr_gate *host; /* that of its host; a reference */
 	struct nrt_bound bound; /* if COMPAT_BOUND: its sessions */
 	uint64_t since; /* CLOCK_MONOTONIC ns */
 	uint64_t peer; /* nrt_call.peer of its Calls (strand) */

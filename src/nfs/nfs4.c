@@ -17,17 +17,16 @@ static int compound_head(struct ulb_call *c, struct ulb_cur *cur, uint32_t *tag,
 	return 0;
 }
 
-/* So that session's client is one that is named. */
+/* So that session's client is one that is named, and no other's state is. */
 static void note_sequence(struct ulb_call *c, struct ulb_walk *w)
 {
 	struct ulb_cur args = w->cur;
-	uint64_t client;
 
 	c->sequence = !ulb_get_session(&args, c->session);
 	if (!c->sequence)
 		return;
-	memcpy(&client, c->session, sizeof(client));
-	ulb_name(&w->before, client);
+	memcpy(&c->client, c->session, sizeof(c->client));
+	ulb_name(&w->before, c->client);
 }
 
 /*
@@ -59,6 +58,9 @@ static int next_op(struct ulb_call *c, struct ulb_walk *w, uint32_t index,
 		c->names_state = true;
 	else if (*op == OP_DESTROY_SESSION)
 		c->ends_session = true;
+	else if (*op == OP_EXCHANGE_ID || *op == OP_CREATE_SESSION ||
+		 *op == OP_SETCLIENTID_CONFIRM)
+		c->makes_client = true;
 	else if (*op == OP_GET_DIR_DELEGATION || *op == OP_READ_PLUS ||
 		 *op == OP_LAYOUTERROR || *op == OP_LAYOUTSTATS)
 		c->withheld = true;
@@ -68,9 +70,9 @@ static int next_op(struct ulb_call *c, struct ulb_walk *w, uint32_t index,
 }
 
 /*
- * Whose state does @op end or name? There must be one answer for the whole COMPOUND,
- * or it is not shown to Ganesha. A special stateid of zeros may stand for any that
- * has been named before.
+ * Whose state does @op end or name? The client's of the session, without one a single
+ * client's in the whole COMPOUND, or it is not shown to Ganesha. A special stateid of
+ * zeros may stand for any that has been named before.
  */
 static void note_client(struct ulb_call *c, struct ulb_walk *w, uint32_t op)
 {
@@ -87,7 +89,8 @@ static void note_client(struct ulb_call *c, struct ulb_walk *w, uint32_t op)
 		of = w->before;
 	if (!of.any)
 		return;
-	if (of.mixed || (c->has_client && c->client != of.client)) {
+	if (of.mixed ||
+	    ((c->has_client || c->sequence) && c->client != of.client)) {
 		c->withheld = true;
 		return;
 	}

@@ -21,9 +21,11 @@
  *                        write one or two lines into its log for each, at a
  *                        level that is shown by default and without a limit
  *
- * An operation that ends or names state of another client than the operations
- * before it in the same COMPOUND is answered with NFS4ERR_BAD_STATEID: a Call goes
- * through one gate only (ganesha/gate.h), and no client has a use for it.
+ * An operation that ends or names state of another client than that of the session,
+ * or than the operations before it, is answered with NFS4ERR_BAD_STATEID, as RFC 8881
+ * has it (18.38.3, 18.48.3). Ganesha does not look whose it is: a Call goes through one
+ * gate only (ganesha/gate.h), and the lease of a client that asks for its own state
+ * does not expire meanwhile.
  *
  * So Ganesha does not get to see them. The first of these in a COMPOUND becomes
  * OP_ILLEGAL, and the last of its operations, since after one that fails nothing

@@ -13,9 +13,10 @@
 #include "unit.h"
 
 #define CALLS 64
+#define CLIENT 0x1234567800000001u
 
 static struct gr_gates gates;
-static struct gr_host *host;
+static struct gr_gate *host;
 static atomic_bool here, ended;
 
 /* Stands for a Call. */
@@ -56,57 +57,61 @@ static struct sockaddr_storage address(const char *text, uint16_t port)
 	return ss;
 }
 
-static struct gr_host *host_of(const char *text, uint16_t port)
+static struct gr_gate *host_of(const char *text, uint16_t port)
 {
 	struct sockaddr_storage ss = address(text, port);
-	struct gr_host *h = gr_host_get(&gates, &ss);
+	struct gr_gate *h = gr_gate_of_host(&gates, &ss);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(h);
 	return h;
 }
 
-static unsigned int hosts(void)
+static unsigned int count(const struct cds_list_head *table)
 {
 	struct cds_list_head *at;
 	unsigned int n = 0;
 
-	for (unsigned int i = 0; i < GR_HOST_BUCKETS; i++)
-		cds_list_for_each(at, &gates.bucket[i]) n++;
+	for (unsigned int i = 0; i < GR_GATE_BUCKETS; i++)
+		cds_list_for_each(at, &table[i]) n++;
 	return n;
 }
 
-/* A client has its own gates however many there are, as long as it is there. */
+/* Of those that are of one host, by whatever address and port. */
+static void same(const char *one, const char *other, bool are)
+{
+	struct gr_gate *a = host_of(one, 7), *b = host_of(other, 900);
+
+	CU_ASSERT_EQUAL(a == b, are);
+	CU_ASSERT_EQUAL(count(gates.hosts), are ? 1 : 2);
+	gr_gate_put(b);
+	CU_ASSERT_EQUAL(count(gates.hosts), 1);
+	gr_gate_put(a);
+	CU_ASSERT_EQUAL(count(gates.hosts), 0);
+}
+
+/* A host has its own gate however many there are, as long as it is there. */
 static void whose(void)
 {
-	static struct gr_host *h[1000];
-	struct gr_host *a, *b;
+	static struct gr_gate *h[1000];
 	char text[32];
 
-	a = host_of("10.0.0.1", 7);
-	b = host_of("10.0.0.1", 900);
-	CU_ASSERT_PTR_EQUAL(a, b);
-	CU_ASSERT_EQUAL(hosts(), 1);
-	gr_host_put(&gates, b);
-	CU_ASSERT_EQUAL(hosts(), 1);
-	b = host_of("fe80::1", 7);
-	CU_ASSERT_PTR_NOT_EQUAL(a, b);
-	gr_host_put(&gates, b);
-	b = host_of("::ffff:10.0.0.1", 7);
-	CU_ASSERT_PTR_NOT_EQUAL(a, b);
-	gr_host_put(&gates, b);
-	gr_host_put(&gates, a);
-	CU_ASSERT_EQUAL(hosts(), 0);
+	same("10.0.0.1", "10.0.0.1", true);
+	same("10.0.0.1", "10.0.0.2", false);
+	same("10.0.0.1", "fe80::1", false);
+	/* A host of IPv6 has as many addresses as it likes. */
+	same("2001:db8::1", "2001:db8::ffff:1", true);
+	same("2001:db8::1", "2001:db8:0:1::1", false);
 	for (unsigned int i = 0; i < 1000; i++) {
 		snprintf(text, sizeof(text), "10.1.%u.%u", i / 250, i % 250);
 		h[i] = host_of(text, 1);
 		for (unsigned int j = 0; j < i; j++)
 			if (h[j] == h[i])
-				CU_FAIL("two clients share a gate");
+				CU_FAIL("two hosts share a gate");
 	}
-	CU_ASSERT_EQUAL(hosts(), 1000);
+	CU_ASSERT_EQUAL(count(gates.hosts), 1000);
 	for (unsigned int i = 0; i < 1000; i++)
-		gr_host_put(&gates, h[i]);
-	CU_ASSERT_EQUAL(hosts(), 0);
+		gr_gate_put(h[i]);
+	CU_ASSERT_EQUAL(count(gates.hosts), 0);
 }
 
 static void begin(void)
@@ -119,18 +124,25 @@ static void begin(void)
 
 static void finish(void)
 {
-	CU_ASSERT_EQUAL(host->state.inside, 0);
-	CU_ASSERT_TRUE(cds_list_empty(&host->state.queue));
-	CU_ASSERT_TRUE(cds_list_empty(&host->greeting.queue));
-	gr_host_put(&gates, host);
-	CU_ASSERT_EQUAL(hosts(), 0);
+	/* No Call has left one behind. */
+	CU_ASSERT_EQUAL(count(gates.clients), 0);
+	CU_ASSERT_EQUAL(host->inside, 0);
+	CU_ASSERT_TRUE(cds_list_empty(&host->queue));
+	gr_gate_put(host);
+	CU_ASSERT_EQUAL(count(gates.hosts), 0);
 }
 
 /* 'C': a CLOSE, which shares; 'F': a FREE_STATEID, which is alone. */
+static enum gr_entry enter_as(uint64_t client, unsigned int i, char kind,
+			      const void *of, const atomic_bool *over)
+{
+	return gr_client_enter(&gates, client, &calls[i].pass, &calls[i].req,
+			       kind == 'F' ? GR_ALONE : GR_TOGETHER, of, over);
+}
+
 static enum gr_entry enter(unsigned int i, char kind)
 {
-	return gr_gate_enter(&host->state, &calls[i].pass, &calls[i].req,
-			     kind == 'F', &here, &ended);
+	return enter_as(CLIENT, i, kind, &here, &ended);
 }
 
 static void leave(unsigned int i)
@@ -174,6 +186,49 @@ static void kinds(void)
 	finish();
 }
 
+/* In the gate of all clients, two kinds take turns, each of them together. */
+static enum gr_entry enter_all(unsigned int i, enum gr_kind kind)
+{
+	return gr_gate_enter(&gates.all, &calls[i].pass, &calls[i].req, kind,
+			     &here, &ended);
+}
+
+static void turns(void)
+{
+	begin();
+	CU_ASSERT_EQUAL(enter_all(0, GR_TOGETHER), GR_INSIDE);
+	CU_ASSERT_EQUAL(enter_all(1, GR_TOGETHER), GR_INSIDE);
+	CU_ASSERT_EQUAL(enter_all(2, GR_OTHERS), GR_WAITS);
+	CU_ASSERT_EQUAL(enter_all(3, GR_OTHERS), GR_WAITS);
+	/* The first do not keep the others out by being many. */
+	CU_ASSERT_EQUAL(enter_all(4, GR_TOGETHER), GR_WAITS);
+	CU_ASSERT_EQUAL(enter_all(5, GR_ALONE), GR_WAITS);
+	CU_ASSERT_EQUAL(enter_all(6, GR_OTHERS), GR_WAITS);
+	leave(0);
+	CU_ASSERT_EQUAL(nresumed, 0);
+	leave(1);
+	CU_ASSERT_EQUAL(nresumed, 2);
+	CU_ASSERT_EQUAL(enter_all(2, GR_OTHERS), GR_INSIDE);
+	CU_ASSERT_EQUAL(enter_all(3, GR_OTHERS), GR_INSIDE);
+	leave(3);
+	CU_ASSERT_EQUAL(nresumed, 2);
+	leave(2);
+	CU_ASSERT_EQUAL(nresumed, 3);
+	CU_ASSERT_EQUAL(calls[4].resumed, 1);
+	leave(4);
+	CU_ASSERT_EQUAL(calls[5].resumed, 1);
+	CU_ASSERT_EQUAL(calls[6].resumed, 0);
+	/* A connection that ends is not waited for there either. */
+	atomic_store(&ended, true);
+	gr_clients_expel(&gates, &here);
+	CU_ASSERT_EQUAL(calls[6].resumed, 1);
+	CU_ASSERT_EQUAL(enter_all(6, GR_OTHERS), GR_TOO_LATE);
+	leave(6);
+	leave(5);
+	CU_ASSERT_EQUAL(gates.all.inside, 0);
+	finish();
+}
+
 /* A CLOSE that hangs: nobody gets past it, and no thread waits. The same one is
  * given free by whatever thread has it in the end. */
 static void *leave_0(void *arg)
@@ -184,8 +239,6 @@ static void *leave_0(void *arg)
 
 static void hangs(void)
 {
-	struct gr_host *other;
-	struct call *c = &calls[CALLS - 1];
 	pthread_t thread;
 
 	begin();
@@ -194,12 +247,11 @@ static void hangs(void)
 		CU_ASSERT_EQUAL(enter(i, 'F'), GR_WAITS);
 	CU_ASSERT_EQUAL(nresumed, 0);
 	/* Others do not notice. */
-	other = host_of("10.0.0.2", 1);
-	CU_ASSERT_EQUAL(gr_gate_enter(&other->state, &c->pass, &c->req, true,
-				      &here, &ended),
+	CU_ASSERT_EQUAL(enter_as(CLIENT + 1, CALLS - 1, 'F', &here, &ended),
 			GR_INSIDE);
-	gr_gate_leave(&c->pass);
-	gr_host_put(&gates, other);
+	CU_ASSERT_EQUAL(count(gates.clients), 2);
+	leave(CALLS - 1);
+	CU_ASSERT_EQUAL(count(gates.clients), 1);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, leave_0, NULL), 0);
 	pthread_join(thread, NULL);
 	for (unsigned int i = 1; i < CALLS - 1; i++) {
@@ -208,6 +260,35 @@ static void hangs(void)
 		CU_ASSERT_EQUAL(enter(i, 'F'), GR_INSIDE);
 		leave(i);
 	}
+	finish();
+}
+
+/* Of several clients, each by itself. */
+static void ends_all(void)
+{
+	begin();
+	for (unsigned int i = 0; i < CALLS; i += 2) {
+		CU_ASSERT_EQUAL(enter_as(i, i, 'C', &host, &ended), GR_INSIDE);
+		CU_ASSERT_EQUAL(enter_as(i, i + 1, 'F', &here, &ended),
+				GR_WAITS);
+	}
+	CU_ASSERT_EQUAL(count(gates.clients), CALLS / 2);
+	/* Some have left before: those behind have the gate to themselves. */
+	for (unsigned int i = 0; i < CALLS; i += 4)
+		leave(i);
+	CU_ASSERT_EQUAL(nresumed, CALLS / 4);
+	atomic_store(&ended, true);
+	gr_clients_expel(&gates, &here);
+	CU_ASSERT_EQUAL(nresumed, CALLS / 2);
+	for (unsigned int i = 1; i < CALLS; i += 2) {
+		CU_ASSERT_EQUAL(calls[i].resumed, 1);
+		CU_ASSERT_EQUAL(enter_as(i - 1, i, 'F', &here, &ended),
+				GR_TOO_LATE);
+		leave(i);
+	}
+	CU_ASSERT_EQUAL(count(gates.clients), CALLS / 4);
+	for (unsigned int i = 2; i < CALLS; i += 4)
+		leave(i);
 	finish();
 }
 
@@ -220,12 +301,11 @@ static void ends(void)
 	begin();
 	CU_ASSERT_EQUAL(enter(0, 'C'), GR_INSIDE);
 	CU_ASSERT_EQUAL(enter(1, 'F'), GR_WAITS);
-	CU_ASSERT_EQUAL(gr_gate_enter(&host->state, &calls[2].pass,
-				      &calls[2].req, false, &there, &lives),
-			GR_WAITS);
+	/* It is the client that counts, not the connection. */
+	CU_ASSERT_EQUAL(enter_as(CLIENT, 2, 'C', &there, &lives), GR_WAITS);
 	CU_ASSERT_EQUAL(enter(3, 'F'), GR_WAITS);
 	atomic_store(&ended, true);
-	gr_gate_expel(&host->state, &here);
+	gr_clients_expel(&gates, &here);
 	CU_ASSERT_EQUAL(nresumed, 3);
 	/* The other connection's has nobody before it any more. */
 	CU_ASSERT_EQUAL(calls[2].resumed, 1);
@@ -237,7 +317,7 @@ static void ends(void)
 	/* One that was about to wait. */
 	CU_ASSERT_EQUAL(enter(4, 'F'), GR_TOO_LATE);
 	leave(4);
-	CU_ASSERT_EQUAL(host->state.inside, 2);
+	CU_ASSERT_EQUAL(calls[0].pass.gate->inside, 2);
 	leave(0);
 	leave(2);
 	finish();
@@ -262,8 +342,8 @@ static enum xprt_stat ask(SVCXPRT *of)
 
 static enum gr_greeting greet(unsigned int i, unsigned int conn)
 {
-	return gr_greet(&xprt[conn], &known[conn], &host->greeting,
-			&calls[i].pass, &calls[i].req, &ended, ask);
+	return gr_greet(&xprt[conn], &known[conn], host, &calls[i].pass,
+			&calls[i].req, &ended, ask);
 }
 
 static void *first(void *arg)
@@ -335,7 +415,7 @@ static void gone(void)
 	sem_wait(&asking);
 	CU_ASSERT_EQUAL(greet(1, 0), GREET_WAITS);
 	atomic_store(&ended, true);
-	gr_gate_expel(&host->greeting, &xprt[0]);
+	gr_gate_expel(host, &xprt[0]);
 	CU_ASSERT_EQUAL(nresumed, 1);
 	CU_ASSERT_EQUAL(greet(1, 0), GREET_DECLINED);
 	CU_ASSERT_EQUAL(greet(2, 0), GREET_DECLINED);
@@ -372,8 +452,9 @@ static void *work(void *arg)
 	bool ok = true;
 
 	for (unsigned int i = 0; i < ROUNDS; i++) {
-		while (gr_gate_enter(&host->state, &c->pass, &c->req, w->alone,
-				     w, &ended) == GR_WAITS)
+		while (gr_client_enter(&gates, CLIENT, &c->pass, &c->req,
+				       w->alone ? GR_ALONE : GR_TOGETHER, w,
+				       &ended) == GR_WAITS)
 			sem_wait(&w->resumed);
 		atomic_fetch_add(w->alone ? &frees : &closes, 1);
 		ok = ok && (w->alone ? atomic_load(&frees) == 1 &&
@@ -415,10 +496,12 @@ static void opened(void)
 
 static const struct unit_test tests[] = {
 	{ "init", opened },
-	{ "one for each client", whose },
+	{ "one for each host", whose },
 	{ "kinds", kinds },
+	{ "turns", turns },
 	{ "a hanging CLOSE", hangs },
 	{ "connections that end", ends },
+	{ "connections with many clients", ends_all },
 	{ "greeting: welcome", welcome },
 	{ "greeting: declined", declined },
 	{ "greeting: gone", gone },

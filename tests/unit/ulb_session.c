@@ -416,9 +416,11 @@ static void test_withheld(void)
 	at = args(4);
 	put_sequence(0);
 	x_values(&call, "22 s 45 1 7 8 1 4 u 1 7 9 1 24");
-	CU_ASSERT_EQUAL(find_of(at, 4, 10025), 3);
+	CU_ASSERT_EQUAL(find_of(at, 45, 10025), 2);
 	at = args(4);
-	put_sequence(0);
+	x_values(&call, "22 s 45 1 7 8 1 4 u 1 7 9 1 24");
+	CU_ASSERT_EQUAL(find_of(at, 4, 10025), 2);
+	at = args(4);
 	x_values(&call, "22 s 45 1 7 8 1 4 u 1 7 8 1 24");
 	CU_ASSERT_EQUAL(find(at, 0), -1);
 	/* Neither a bool that is not one of two, nor what Ganesha reads otherwise,
