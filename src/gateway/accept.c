@@ -118,18 +118,18 @@ static void accept_short(struct gw_accept *a, int err)
 			strerror(err));
 	a->short_at = now;
 	a->rest = true;
-	gw_watch_give_way(a->gw);
+	gw_watch_give_way(a->gw, NULL, NULL);
 }
 
-/* One more? If not, somebody idle may leave for it. */
-static bool has_room(struct gateway *gw)
+/* One more? If not, somebody may leave for it. */
+static bool has_room(struct gateway *gw, const struct sockaddr_storage *from)
 {
+	struct in6_addr host = fab_addr_host((const struct sockaddr *)from);
 	unsigned int n = atomic_load(&gw->nclients), most = gw->opt.max_clients;
 
 	if (n - atomic_load(&gw->leaving) < most)
 		return true;
-	/* Those that leave are there for a while longer. */
-	return n < 2 * most && gw_watch_give_way(gw);
+	return gw_watch_give_way(gw, &host, NULL);
 }
 
 void gw_accept_clients(struct gw_accept *a, int lfd)
@@ -157,7 +157,7 @@ void gw_accept_clients(struct gw_accept *a, int lfd)
 			close(fd);
 			continue;
 		}
-		if (!has_room(gw)) {
+		if (!has_room(gw, &from)) {
 			turned_away(gw, &from,
 				    "a client turned away: --max-clients %u, "
 				    "and none is idle",

@@ -55,6 +55,16 @@ int gw_client_new(struct gateway *gw, int fd)
 	getpeername(fd, (struct sockaddr *)&peer, &len);
 	fab_addr_name((struct sockaddr *)&peer, c->name, sizeof(c->name));
 	c->host = fab_addr_host((struct sockaddr *)&peer);
+	pthread_mutex_lock(&gw->lock);
+	c->place = gw_place_get(&gw->places, &c->host);
+	c->placed = c->place;
+	pthread_mutex_unlock(&gw->lock);
+	if (!c->place) {
+		pthread_mutex_destroy(&c->lock);
+		free(c);
+		close(fd);
+		return -ENOMEM;
+	}
 	set_options(fd);
 	gw_watch_active(&c->watch, lat_now());
 	gw_share_join(&gw->shares, &c->share);
@@ -86,6 +96,11 @@ void gw_client_kill(struct gw_client *c, int level, const char *why)
 	pthread_mutex_lock(&c->lock);
 	c->dead = true;
 	pthread_mutex_unlock(&c->lock);
+	pthread_mutex_lock(&c->gw->lock);
+	if (c->placed)
+		gw_place_leave(c->place);
+	c->placed = false;
+	pthread_mutex_unlock(&c->gw->lock);
 	gw_worker_forget(c);
 	gw_share_leave(&c->share);
 	gw_share_done_in(&c->share, 0);

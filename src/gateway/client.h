@@ -20,6 +20,7 @@
 #include "gateway/kick.h"
 #include "gateway/link.h"
 #include "gateway/out.h"
+#include "gateway/place.h"
 #include "gateway/reverse.h"
 #include "gateway/rx.h"
 #include "gateway/share.h"
@@ -37,6 +38,8 @@ struct gw_client {
 	atomic_uint refs;
 	bool gone; /* gw_client_kill() was here; worker */
 	struct gw_client *all_next, **all_prev; /* gateway.clients */
+	struct gw_place *place; /* its host's; gateway.lock */
+	bool placed; /* it counts there; gateway.lock */
 	struct gw_share share;
 
 	struct gw_kick kick;

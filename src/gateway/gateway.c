@@ -243,6 +243,7 @@ int main(int argc, char **argv)
 	gw_accept_init(&p->accept, &p->gw);
 	p->report.gw = &p->gw;
 	pthread_mutex_init(&p->gw.lock, NULL);
+	gw_places_init(&p->gw.places);
 	if (pthread_key_create(&p->gw.batch_key, NULL)) {
 		free(p);
 		return 1;

@@ -44,6 +44,7 @@
 
 #include "base/log.h"
 #include "gateway/options.h"
+#include "gateway/place.h"
 #include "gateway/port.h"
 #include "gateway/share.h"
 #include "gateway/stats.h"
@@ -68,8 +69,9 @@ struct gateway {
 	/* The longest Reply under integrity or privacy that found no room. */
 	atomic_size_t gss_reply_max;
 	pthread_key_t batch_key; /* the thread's struct gw_batch, or NULL */
-	pthread_mutex_t lock; /* clients, ended, accepted */
+	pthread_mutex_t lock; /* clients, places, ended, accepted */
 	struct gw_client *clients;
+	struct gw_places places;
 	struct gw_stats ended; /* of clients that are gone */
 	uint64_t accepted;
 };

@@ -66,7 +66,8 @@ static void down(struct gw_client *c, int error, const char *reason,
 	/* Calls wait for a descriptor, or Receives, that somebody idle has. */
 	if ((calls || early(c)) &&
 	    (error == -EMFILE || error == -ENFILE || error == -ENOMEM))
-		gw_watch_give_way(c->gw);
+		/* What the process has too few of is what they have. */
+		gw_watch_give_way(c->gw, error == -EMFILE ? &c->host : NULL, c);
 	gw_client_log(c, LOG_NOTICE, "%s; retrying in %u ms", text,
 		      l->backoff_ms);
 	gw_worker_timer(c, GW_TIMER_CONNECT, now + l->backoff_ms * MSEC);

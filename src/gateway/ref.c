@@ -22,6 +22,7 @@ static void client_free(struct gw_client *c)
 	if (gw_watch_leaving(&c->watch))
 		atomic_fetch_sub(&gw->leaving, 1);
 	pthread_mutex_lock(&gw->lock);
+	gw_place_put(&gw->places, c->place);
 	*c->all_prev = c->all_next;
 	if (c->all_next)
 		c->all_next->all_prev = c->all_prev;

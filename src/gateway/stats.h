@@ -32,7 +32,7 @@
 	X(records_refused, "records that ended a TCP connection")         \
 	X(overdue, "clients ended because they made no progress")         \
 	X(evictions, "clients ended because others needed their memory")  \
-	X(gave_way, "idle clients ended to make room for new ones")
+	X(gave_way, "clients ended to make room for new ones")
 
 struct gw_stats {
 #define GW_STATS_FIELD(name, help) uint64_t name;

@@ -4,15 +4,17 @@
  *
  * How the policy of share.h is applied, and what happens when --max-clients
  * is reached or descriptors are short: then one client may end for a new one's
- * sake. That is
+ * sake. Of the hosts whose places it may have (place.h) that is
  *
  *   of those that have no Call outstanding and are not inside a record, the
  *   one idle longest, if it has been for IDLE_LEAST_MS (so that those that
  *   connect without end do not end each other before the first Call);
  *
  *   else the one that has been at one record, or made no progress with its
- *   Replies, for longest, from GW_PRESSURE_SECONDS on; or that has shut down
- *   its sending side.
+ *   Replies, or has waited for the server to take it, for longest, from
+ *   GW_PRESSURE_SECONDS on; or that has shut down its sending side;
+ *
+ *   else, if the new one's host has fewer, the one that was busy least lately.
  *
  * An NFS client that is ended so connects again when it has a Call to send.
  *
@@ -180,8 +182,9 @@ static uint64_t rested(struct gw_client *c, uint64_t now, bool *idle)
 	if (gw_calls_outstanding(&c->calls) || gw_reverse_count(&c->reverse) ||
 	    gw_out_waits(&c->out))
 		return gw_share_lack(&c->share, now);
+	/* It waits for the server, and has nothing from it so far. */
 	if (gw_link_is_early(&c->link))
-		return 0;
+		return since;
 	/* Waiting for memory is not its fault. */
 	if (gw_share_waits(&c->share))
 		return 0;
@@ -189,39 +192,100 @@ static uint64_t rested(struct gw_client *c, uint64_t now, bool *idle)
 	return since;
 }
 
-bool gw_watch_give_way(struct gateway *gw)
+/* Those that can best do without their connections, and since when, ns. */
+struct picked {
+	struct gw_client *idle, *stuck, *busy;
+	uint64_t idle_ns, stuck_ns, busy_ns;
+};
+
+static void consider(struct picked *p, struct gw_client *c, uint64_t now)
 {
-	uint64_t now = lat_now(), longest = IDLE_LEAST_MS * MSEC - 1;
-	uint64_t stuck = GW_PRESSURE_SECONDS * SEC - 1;
-	struct gw_client *first = NULL, *second = NULL;
+	uint64_t ns, lack;
+	bool idle, goes;
+
+	pthread_mutex_lock(&c->lock);
+	goes = c->dead || c->watch.leaving;
+	ns = rested(c, now, &idle);
+	lack = gw_calls_outstanding(&c->calls) ? gw_share_lack(&c->share, now) :
+	       now > c->watch.active_at	       ? now - c->watch.active_at :
+						 0;
+	pthread_mutex_unlock(&c->lock);
+	if (goes)
+		return;
+	if (idle && ns > p->idle_ns) {
+		p->idle_ns = ns;
+		p->idle = c;
+	} else if (!idle && ns > p->stuck_ns) {
+		p->stuck_ns = ns;
+		p->stuck = c;
+	}
+	if (!p->busy || lack > p->busy_ns) {
+		p->busy_ns = lack;
+		p->busy = c;
+	}
+}
+
+/* gateway.lock held. Not @c. */
+static struct gw_client *pick(struct gateway *gw, const struct gw_wish *w,
+			      const struct gw_client *c)
+{
+	struct picked p = { .idle_ns = IDLE_LEAST_MS * MSEC - 1,
+			    .stuck_ns = GW_PRESSURE_SECONDS * SEC - 1 };
+	uint64_t now = lat_now();
+
+	for (struct gw_client *i = gw->clients; i; i = i->all_next)
+		if (i != c && gw_wish_takes(w, i->place))
+			consider(&p, i, now);
+	return p.idle ? p.idle : p.stuck ? p.stuck : w->due ? p.busy : NULL;
+}
+
+/* Those that leave are there for a while longer. A host that makes others of its
+ * own leave again and again must not take the room that this needs. */
+static bool still_room(struct gateway *gw, bool due)
+{
+	unsigned int most = gw->opt.max_clients;
+
+	return atomic_load(&gw->nclients) <
+	       (due ? 2 * most : most + (most + 1) / 2);
+}
+
+bool gw_watch_give_way(struct gateway *gw, const struct in6_addr *host,
+		       const struct gw_client *c)
+{
+	struct gw_client *one;
+	struct gw_wish w;
 
 	pthread_mutex_lock(&gw->lock);
-	for (struct gw_client *c = gw->clients; c; c = c->all_next) {
-		uint64_t ns;
-		bool idle;
-
-		pthread_mutex_lock(&c->lock);
-		ns = rested(c, now, &idle);
-		pthread_mutex_unlock(&c->lock);
-		if (idle && ns > longest) {
-			longest = ns;
-			first = c;
-		} else if (!idle && ns > stuck) {
-			stuck = ns;
-			second = c;
-		}
+	gw_wish_init(&w, &gw->places, host, c);
+	one = c || !host || still_room(gw, w.due) ? pick(gw, &w, c) : NULL;
+	if (!one && !host) {
+		w.least = 0;
+		one = pick(gw, &w, c);
 	}
-	if (!first)
-		first = second;
-	if (first) {
-		pthread_mutex_lock(&first->lock);
-		first->watch.leaving = true;
-		pthread_mutex_unlock(&first->lock);
+	if (one) {
+		pthread_mutex_lock(&one->lock);
+		one->watch.leaving = true;
+		one->watch.due = w.due;
+		pthread_mutex_unlock(&one->lock);
 		atomic_fetch_add(&gw->leaving, 1);
-		gw_kick(first, GW_EV_LEAVE);
+		if (one->placed)
+			gw_place_leave(one->place);
+		one->placed = false;
+		gw_kick(one, GW_EV_LEAVE);
 	}
 	pthread_mutex_unlock(&gw->lock);
-	return first;
+	return one;
+}
+
+/* It has gone on, and is one of its host's again. */
+static void stays(struct gw_client *c)
+{
+	pthread_mutex_lock(&c->gw->lock);
+	atomic_fetch_sub(&c->gw->leaving, 1);
+	if (!c->placed)
+		gw_place_return(c->place);
+	c->placed = true;
+	pthread_mutex_unlock(&c->gw->lock);
 }
 
 /* It was asked to; but it may have gone on since. */
@@ -229,25 +293,31 @@ static void leave(struct gw_client *c)
 {
 	uint64_t now = lat_now(), ns, least;
 	char text[96];
-	bool idle, stay;
+	bool idle, stay, due;
 
 	pthread_mutex_lock(&c->lock);
 	c->watch.leaving = false;
+	due = c->watch.due;
 	ns = rested(c, now, &idle);
 	least = idle ? IDLE_LEAST_MS * MSEC : GW_PRESSURE_SECONDS * SEC;
-	stay = ns < least || gw_rx_has_record(&c->rx);
-	if (!stay) {
-		c->watch.leaving = true;
+	stay = !due && (ns < least || gw_rx_has_record(&c->rx));
+	c->watch.leaving = !stay;
+	if (!stay)
 		c->stats.gave_way++;
-	}
 	pthread_mutex_unlock(&c->lock);
 	if (stay) {
-		atomic_fetch_sub(&c->gw->leaving, 1);
+		stays(c);
 		return;
 	}
-	snprintf(text, sizeof(text),
-		 "%s for %u s, and new clients are waiting: closed",
-		 idle ? "idle" : "no progress", (unsigned int)(ns / SEC));
+	if (ns < least)
+		snprintf(text, sizeof(text),
+			 "another host has fewer clients, and a new one is "
+			 "waiting: closed");
+	else
+		snprintf(text, sizeof(text),
+			 "%s for %u s, and new clients are waiting: closed",
+			 idle ? "idle" : "no progress",
+			 (unsigned int)(ns / SEC));
 	gw_client_kill(c, LOG_INFO, text);
 }
 

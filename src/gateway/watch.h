@@ -7,6 +7,7 @@
 #ifndef RPCRDMA_GATEWAY_WATCH_H
 #define RPCRDMA_GATEWAY_WATCH_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -18,6 +19,7 @@ struct gw_watch {
 	uint64_t out_acked; /* octets, when the share's clock was set back */
 	/* client.lock held. */
 	bool leaving; /* counted in gateway.leaving */
+	bool due; /* ... also if it is busy: another host wants its place */
 	uint64_t active_at; /* ns; octets came, or the last Reply went */
 };
 
@@ -37,8 +39,10 @@ void gw_watch_in(struct gw_client *c, uint64_t now);
 void gw_watch_events(struct gw_client *c, unsigned int events);
 /* For gw_share_press(). */
 void gw_watch_evict(struct gw_share *victim);
-/* Have one that can best do without its connection end it, for a new one's
- * sake; false if there is none such. No lock held. */
-bool gw_watch_give_way(struct gateway *gw);
+/* Have one that can best do without its connection end it, for the sake of a new
+ * one of @host (NULL: not known) or of @c, which is of it; false if there is none
+ * such [place.h]. No lock held. */
+bool gw_watch_give_way(struct gateway *gw, const struct in6_addr *host,
+		       const struct gw_client *c);
 
 #endif /* RPCRDMA_GATEWAY_WATCH_H */

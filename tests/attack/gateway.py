@@ -310,6 +310,60 @@ class Idle(Many):
         check(s["clients"] <= 256 + 20, "%d at once" % s["clients"])
 
 
+class Places(Many):
+    """A host wants all places, and a NULL every 0.9 s keeps it from being idle."""
+
+    count = 300
+    rcvbuf = None
+    again = True
+    call = call(rpc(1, 100003, 4, 0))
+
+    def begin(self):
+        self.quiet = [tcp("127.0.0.%d" % i) for i in range(3, 7)]
+        self.sent = {}
+        super().begin()
+        check(until(lambda: stats()["clients"] == 256, 20),
+              "%d clients" % stats()["clients"])
+        # The quiet ones have been idle for longest by now.
+        end = time.monotonic() + 2
+        while time.monotonic() < end:
+            self.turn()
+
+    def what(self):
+        return self.call
+
+    def step(self, s):
+        now = time.monotonic()
+        try:
+            if not s.recv(4096):
+                return self.gone(s)
+        except BlockingIOError:
+            pass
+        except OSError:
+            return self.gone(s)
+        if now > self.sent.get(s, 0) + 0.9 and not self.pending[s]:
+            self.sent[s] = now
+            self.pending[s] = memoryview(self.what())
+        return self.push(s)
+
+    def served(self, s):
+        try:
+            s.sendall(self.call)
+            return s.recv(4096)
+        except ENDED:
+            return b""
+
+    def limit(self):
+        super().limit()
+        check(all(map(self.served, self.quiet)), "an idle client was ended")
+        new = [tcp("127.0.0.%d" % i) for i in range(7, 27)]
+        served = sum(bool(self.served(s)) for s in new)
+        self.note += " %d of 20 new hosts served," % served
+        check(served == 20, "%d of 20 new hosts served" % served)
+        for s in new + self.quiet:
+            s.close()
+
+
 class Storm(Many):
     """Clients that connect and go, some with a Call, as fast as they can."""
 
@@ -330,7 +384,7 @@ class Storm(Many):
 
 
 ATTACKS = (SlowReaders, NeverRead, HalfClosed, Unfinished, UnfinishedAgain,
-           Crumbs, Largest, Longest, Idle, Storm)
+           Crumbs, Largest, Longest, Idle, Places, Storm)
 
 
 def given_back():

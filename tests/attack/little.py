@@ -139,6 +139,44 @@ def unserved():
         s.close()
 
 
+def early():
+    """Who has waited long for a server that does not take it gives way."""
+    served = [tcp("127.0.0.2") for _ in range(8)]
+    for s in served:
+        s.settimeout(LONG)
+        s.sendall(call(rpc(1, 100003, 4, 0)))
+        replies(s, [1])
+    others = [tcp("127.0.0.2") for _ in range(4)]
+    for s in others:
+        s.sendall(call(nfs4_read(1, 0, MB)))
+    check(until(lambda: stats()["clients"] == 12, 30), "not all are clients")
+    end = time.monotonic() + 12
+    while time.monotonic() < end:
+        for s in served:
+            s.sendall(call(rpc(2, 100003, 4, 0)))
+            replies(s, [2])
+        time.sleep(0.2)
+    before = stats()
+    last = tcp("127.0.0.2")
+    check(until(lambda: stats()["clients_accepted"] > before["clients_accepted"],
+                10), "the new one was turned away")
+    check(until(lambda: stats()["gateway"]["gave_way"] == 1, 10),
+          "none gave way")
+    ended = 0
+    for s in others:
+        s.settimeout(0.2)
+        try:
+            ended += not s.recv(1)
+        except TimeoutError:
+            pass
+    check(ended == 1, "%d of those that waited have ended" % ended)
+    for s in served:
+        s.sendall(call(rpc(3, 100003, 4, 0)))
+        replies(s, [3])
+    for s in [*served, *others, last]:
+        s.close()
+
+
 def huge():
     """Counts that no memory is enough for: Calls are answered all the same."""
     before = stats()["gateway"]
@@ -159,7 +197,7 @@ def huge():
     s.close()
 
 
-TURNS = (writers, many_clients, huge, unserved)
+TURNS = (writers, many_clients, huge, unserved, early)
 
 
 def main():
