@@ -120,6 +120,7 @@ enum fab_crc { FAB_CRC_OFF, FAB_CRC_ON, FAB_CRC_AUTO };
 
 struct fab_domain_params {
 	fab_log_fn log; /* NULL: silent */
+	fab_log_host_fn log_host; /* of what a peer causes; NULL: log */
 	void *log_ctx;
 	unsigned int startup_timeout_ms; /* connection start-up; 0: 10000 */
 	unsigned int read_depth; /* 0: provider's default (16) */

@@ -226,6 +226,12 @@ void fab_log_line(void *log, int level, const char *text)
 	fab_log_put(log, NULL, NULL, NULL, level, "%s", text);
 }
 
+void fab_log_host_line(void *log, const struct in6_addr *host, int level,
+		       const char *text)
+{
+	fab_log_put(log, NULL, host, NULL, level, "%s", text);
+}
+
 void fab_log_leave(struct fab_log *l, struct fab_log_budget *mine,
 		   const struct in6_addr *host, const char *name)
 {

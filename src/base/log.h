@@ -40,6 +40,10 @@ struct fab_log;
 /* A log sink: @level as in <syslog.h>. Any thread. */
 typedef void (*fab_log_fn)(void *ctx, int level, const char *text);
 
+/* The same for a line that @host caused, as fab_addr_host() tells it. */
+typedef void (*fab_log_host_fn)(void *ctx, const struct in6_addr *host,
+				int level, const char *text);
+
 /* Of one connection or the like; zeroed at first. Guarded by the log's lock. */
 struct fab_log_budget {
 	struct fab_log_bucket {
@@ -67,6 +71,9 @@ void fab_log_put(struct fab_log *l, struct fab_log_budget *mine,
 		 const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 /* A line of no host, as a sink: @log is the struct fab_log. */
 void fab_log_line(void *log, int level, const char *text);
+/* A line of a host, likewise. */
+void fab_log_host_line(void *log, const struct in6_addr *host, int level,
+		       const char *text);
 /* It has ended: tell what was left out of its lines. */
 void fab_log_leave(struct fab_log *l, struct fab_log_budget *mine,
 		   const struct in6_addr *host, const char *name);

@@ -120,6 +120,28 @@ class LogHosts(LogShort):
         return many_hosts(self.turns)
 
 
+class LogStrangers(Logs):
+    """One host sends what is no MPA request; then another one does, too."""
+
+    def turn(self):
+        self.stranger("127.0.0.2")
+
+    def stranger(self, source):
+        try:
+            with tcp(source) as s:
+                s.settimeout(1)
+                s.sendall(b"GET / HTTP/1.1\r\n\r\n" * 4)
+                self.sent += 1
+                s.recv(1)
+        except OSError:
+            pass
+
+    def judge(self, text):
+        self.stranger("127.0.0.3")
+        check(until(lambda: b"MPA request from 127.0.0.3:" in self.written(),
+                    10), "the other host's line was left out")
+
+
 class LogDescriptors(Logs):
     """Clients that come while all descriptors are in use. Ganesha opens its
     log for each line, and so has none then."""
@@ -181,7 +203,7 @@ class LogGateway(Logs):
             pass
 
 
-ATTACKS = (LogOne, LogShort, LogHosts, LogDescriptors, LogGateway,
+ATTACKS = (LogOne, LogShort, LogHosts, LogStrangers, LogDescriptors, LogGateway,
            LogGatewayDescriptors)
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 #include <netinet/tcp.h>
 #include <sys/resource.h>
 
+#include "base/addr.h"
 #include "fabric/iwarp/iw.h"
 #include "iwarp_raw.h"
 #include "test_clock.h"
@@ -530,6 +531,72 @@ static void test_out_of_descriptors(void)
 	test_clock_release();
 }
 
+/* A shortage that comes and goes is told once a minute. */
+static void test_flapping(void)
+{
+	unsigned int lines[2] = { 0, 0 };
+	struct fab_domain_params p = { .crc = true,
+				       .log = count_line,
+				       .log_ctx = lines };
+	struct rlimit old, low;
+	struct raw other;
+	int next;
+
+	test_clock_hold();
+	world_open(&w, &p);
+	CU_ASSERT_EQUAL(getrlimit(RLIMIT_NOFILE, &old), 0);
+	for (int i = 0; i < 100; i++) {
+		memset(&other, 0, sizeof(other));
+		raw_dial(&other, &w.addr);
+		next = dup(other.fd);
+		close(next);
+		low = old;
+		low.rlim_cur = (rlim_t)next;
+		CU_ASSERT_EQUAL(setrlimit(RLIMIT_NOFILE, &low), 0);
+		world_turn(&w, 0);
+		CU_ASSERT_EQUAL(setrlimit(RLIMIT_NOFILE, &old), 0);
+		test_clock_pass(100);
+		world_turn(&w, 0);
+		close(other.fd);
+		world_turn(&w, 0);
+		world_turn(&w, 0);
+	}
+	CU_ASSERT_EQUAL(lines[0], 1);
+	CU_ASSERT_EQUAL(lines[1], 1);
+	world_close(&w);
+	test_clock_release();
+}
+
+static void host_line(void *ctx, const struct in6_addr *host, int level,
+		      const char *text)
+{
+	struct sockaddr_in sa = { .sin_family = AF_INET };
+	struct in6_addr loopback;
+
+	sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	loopback = fab_addr_host((struct sockaddr *)&sa);
+	if (strstr(text, "not an MPA request") &&
+	    !memcmp(host, &loopback, sizeof(loopback)))
+		++*(unsigned int *)ctx;
+}
+
+/* What a peer has caused counts for its host. */
+static void test_log_host(void)
+{
+	unsigned int lines[2] = { 0, 0 };
+	struct fab_domain_params p = { .crc = true,
+				       .log = count_line,
+				       .log_host = host_line,
+				       .log_ctx = lines };
+
+	world_open(&w, &p);
+	memset(f, 'x', 64);
+	dial_and_send(64);
+	PUMP_UNTIL(&w, lines[0]);
+	CU_ASSERT_EQUAL(lines[0], 1);
+	raw_done();
+}
+
 /* ---- As initiator, to a raw responder -------------------------------- */
 
 static int raw_listener(struct sockaddr_storage *addr)
@@ -743,6 +810,8 @@ static const struct unit_test tests[] = {
 	{ "half_open_limit", test_half_open_limit },
 	{ "half-open share", test_half_open_share },
 	{ "out_of_descriptors", test_out_of_descriptors },
+	{ "flapping", test_flapping },
+	{ "log_host", test_log_host },
 	{ "request_octets", test_request_octets },
 	{ "fall_back", test_fall_back },
 	{ "bad_replies", test_bad_replies },

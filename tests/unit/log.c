@@ -185,6 +185,18 @@ static void odd(void)
 	test_clock_hold();
 	memset(text, 'x', sizeof(text));
 	text[sizeof(text) - 1] = 0;
+	/* One of a host, as a sink: it takes nothing of theirs. */
+	for (unsigned int i = 0; i < 50; i++) {
+		struct in6_addr a = host_at(1);
+
+		fab_log_host_line(l, &a, LOG_WARNING, "of one host");
+	}
+	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST);
+	CU_ASSERT_STRING_EQUAL(s.last, "of one host");
+	test_clock_pass(FAB_LOG_HOST_MS);
+	fab_log_tick(l);
+	CU_ASSERT_STRING_EQUAL(s.told, "host 10.0.0.1: 20 more lines left out");
+	s.lines = 0;
 	for (unsigned int i = 0; i < 50; i++)
 		fab_log_line(l, LOG_WARNING, text);
 	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST);

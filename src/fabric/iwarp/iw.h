@@ -88,6 +88,7 @@ struct iw_listener {
 	uint64_t warned_at;
 	int short_of; /* an errno: why new connections wait */
 	uint64_t short_since, short_told;
+	bool short_owes; /* its end is to be told */
 	struct iw_half_queue half;
 };
 

@@ -36,6 +36,8 @@
 #define BACKLOG 1024
 #define PAUSE_MS 100
 #define WARN_MS 10000
+/* A shortage is told so often, however often it comes and goes. */
+#define SHORT_MS 60000
 
 static struct iw_listener *iw_listener(struct fab_listener *l)
 {
@@ -126,17 +128,21 @@ static void half_open_failed(struct iw_listener *l, const struct iw_conn *c,
 	atomic_fetch_add(&l->ev.fab.poller->dom->failed_starts, 1);
 	fab_addr_name((const struct sockaddr *)&c->ev.peer, peer, sizeof(peer));
 	if (err == -ETIMEDOUT)
-		fab_domain_log(l->ev.fab.poller->dom, LOG_NOTICE,
-			       "iwarp: no MPA request in time from %s", peer);
+		fab_domain_log_peer(l->ev.fab.poller->dom, &c->ev.peer,
+				    LOG_NOTICE,
+				    "iwarp: no MPA request in time from %s",
+				    peer);
 	else if (err == -EPROTO)
-		fab_domain_log(l->ev.fab.poller->dom, LOG_NOTICE,
-			       "iwarp: not an MPA request from %s: it is no "
-			       "RDMA client",
-			       peer);
+		fab_domain_log_peer(
+			l->ev.fab.poller->dom, &c->ev.peer, LOG_NOTICE,
+			"iwarp: not an MPA request from %s: it is no "
+			"RDMA client",
+			peer);
 	else
-		fab_domain_log(l->ev.fab.poller->dom, LOG_INFO,
-			       "iwarp: no MPA request from %s: %s", peer,
-			       strerror(-err));
+		fab_domain_log_peer(l->ev.fab.poller->dom, &c->ev.peer,
+				    LOG_INFO,
+				    "iwarp: no MPA request from %s: %s", peer,
+				    strerror(-err));
 }
 
 /* Listener lock held. */
@@ -171,14 +177,15 @@ static void listener_pause(struct iw_listener *l, int err)
 	struct fab_events *ev = fab_events(l->ev.fab.poller);
 	uint64_t now = fab_now_ms();
 
-	/* Not each time, or none would be left for the end of it. */
-	if (!l->short_of || now - l->short_told >= WARN_MS) {
+	if (!l->short_of)
+		l->short_since = now;
+	/* Not each time, or it would take the lines of the device's end. */
+	if (!l->short_told || now - l->short_told >= SHORT_MS) {
 		fab_domain_log(ev->fab.dom, LOG_WARNING,
 			       "iwarp: accept: %s; pausing", strerror(err));
 		l->short_told = now;
+		l->short_owes = true;
 	}
-	if (!l->short_of)
-		l->short_since = now;
 	l->short_of = err;
 	fab_events_change(ev, l->fd, &l->src, 0);
 	fab_timer_set(&ev->fab.timers, &l->ev.timer, now + PAUSE_MS, 0);
@@ -188,11 +195,14 @@ static void listener_pause(struct iw_listener *l, int err)
  * each line, as Ganesha's is, has not got the lines of the meantime. */
 static void listener_caught_up(struct iw_listener *l)
 {
-	fab_domain_log(l->ev.fab.poller->dom, LOG_WARNING,
-		       "iwarp: accept: %s for %" PRIu64
-		       " ms; new connections are taken again",
-		       strerror(l->short_of), fab_now_ms() - l->short_since);
+	if (l->short_owes)
+		fab_domain_log(l->ev.fab.poller->dom, LOG_WARNING,
+			       "iwarp: accept: %s for %" PRIu64
+			       " ms; new connections are taken again",
+			       strerror(l->short_of),
+			       fab_now_ms() - l->short_since);
 	l->short_of = 0;
+	l->short_owes = false;
 }
 
 static void listener_resume(struct fab_timer *t, unsigned int unused)
@@ -207,15 +217,16 @@ static void listener_resume(struct fab_timer *t, unsigned int unused)
 }
 
 /* Listener lock held. Whoever floods us must not flood the log too. */
-static void warn_half_open(struct iw_listener *l)
+static void warn_half_open(struct iw_listener *l,
+			   const struct sockaddr_storage *peer)
 {
 	uint64_t now = fab_now_ms();
 
 	if (l->warned_at && now - l->warned_at < WARN_MS)
 		return;
 	l->warned_at = now;
-	fab_domain_log(
-		l->ev.fab.poller->dom, LOG_NOTICE,
+	fab_domain_log_peer(
+		l->ev.fab.poller->dom, peer, LOG_NOTICE,
 		"iwarp: too many half-open connections, dropping the oldest");
 }
 
@@ -274,10 +285,10 @@ static void half_open_begin(struct iw_listener *l, int fd,
 		return;
 	}
 	if (c) {
-		warn_half_open(l);
+		warn_half_open(l, peer);
 		half_open_drop(l, c);
 	} else if (atomic_load(&d->startups) >= max) {
-		warn_half_open(l);
+		warn_half_open(l, peer);
 		if (!oldest) {
 			close(fd);
 			return;

@@ -284,9 +284,10 @@ void iw_tx_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad)
 
 	c->ev.done.error = -EPROTO;
 	c->ev.done.reason = iw_term_text(cause);
-	fab_domain_log(c->ev.fab.poller->dom, LOG_INFO,
-		       "iwarp: Terminate %x/%x/%02x: %s", cause >> 12,
-		       (cause >> 8) & 0xfu, cause & 0xffu, c->ev.done.reason);
+	fab_domain_log_peer(c->ev.fab.poller->dom, &c->ev.peer, LOG_INFO,
+			    "iwarp: Terminate %x/%x/%02x: %s", cause >> 12,
+			    (cause >> 8) & 0xfu, cause & 0xffu,
+			    c->ev.done.reason);
 	if (c->state != IW_ST_OPEN && c->state != IW_ST_CLOSING) {
 		iw_end(c, c->ev.done.error, c->ev.done.reason);
 		return;

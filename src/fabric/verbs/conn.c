@@ -239,8 +239,8 @@ static void settle(struct vb_conn *c)
 	vb_windows_close(c);
 	vb_windows_keep(c);
 	if (stuck)
-		fab_domain_log(
-			c->ev.fab.poller->dom, 3,
+		fab_domain_log_peer(
+			c->ev.fab.poller->dom, &c->ev.peer, 3,
 			"verbs: %s: a queue pair cannot be destroyed (%s); the "
 			"memory of its connection is lost",
 			c->dev->name, strerror(stuck));

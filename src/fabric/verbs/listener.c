@@ -218,11 +218,15 @@ static int listener_request(struct vb_listener *l, struct rdma_cm_event *ev)
 	if (!rc)
 		return 1;
 	if (rc != -ECONNABORTED) {
+		struct sockaddr_storage from = { 0 };
 		char peer[64];
 
-		fab_addr_name(rdma_get_peer_addr(ev->id), peer, sizeof(peer));
-		fab_domain_log(&d->fab, 4, "verbs: %s: connection refused: %s",
-			       peer, strerror(-rc));
+		vb_copy_addr(&from, rdma_get_peer_addr(ev->id));
+		fab_addr_name((const struct sockaddr *)&from, peer,
+			      sizeof(peer));
+		fab_domain_log_peer(&d->fab, &from, 4,
+				    "verbs: %s: connection refused: %s", peer,
+				    strerror(-rc));
 	}
 	rdma_reject(ev->id, NULL, 0);
 	rdma_destroy_id(ev->id);

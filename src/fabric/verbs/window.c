@@ -281,8 +281,8 @@ void vb_windows_keep(struct vb_conn *c)
 	for (unsigned int i = 0; i < VB_WINDOW_BUCKETS; i++) {
 		for (w = c->windows[i]; w; w = w->next) {
 			fab_mr_keep(w->of, (void *)(uintptr_t)w->addr, w->len);
-			fab_domain_log(
-				c->ev.fab.poller->dom, 3,
+			fab_domain_log_peer(
+				c->ev.fab.poller->dom, &c->ev.peer, 3,
 				"verbs: %s: memory cannot be closed to a peer; "
 				"%zu bytes are lost",
 				c->dev->name, (size_t)w->len);

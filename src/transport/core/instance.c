@@ -66,6 +66,7 @@ int rt_instance_new(const struct rt_params *p,
 		if (dp.log == p->log && dp.log_ctx == p->log_ctx) {
 			/* One budget, since it is one log. */
 			dp.log = fab_log_line;
+			dp.log_host = fab_log_host_line;
 			dp.log_ctx = inst->log;
 		}
 		rc = fab_domain_open(p->provider, &dp, &inst->dom);
