@@ -215,10 +215,13 @@ void fab_poller_wake(struct fab_poller *p);
 /*
  * Register @len octets at @addr for local use and for fab_expose(). Costly:
  * for pools, not for single requests. 0; -EINVAL, -ENOMEM, or what the
- * device's driver says.
+ * device's driver says; -EBUSY: it has failed, and as with fab_dereg() a device
+ * has kept it.
  */
 int fab_reg(struct fab_domain *dom, void *addr, size_t len, struct fab_mr **mr);
-void fab_dereg(struct fab_mr *mr);
+/* False: a device does not let go of the memory, so that it must neither be unmapped
+ * nor used for anything else. */
+bool fab_dereg(struct fab_mr *mr);
 
 enum fab_access {
 	FAB_REMOTE_READ = 1 << 0,
@@ -516,7 +519,7 @@ struct fab_ops {
 	int (*poller_run)(struct fab_poller *, int timeout_ms);
 	void (*poller_wake)(struct fab_poller *);
 	int (*reg)(struct fab_domain *, void *, size_t, struct fab_mr **);
-	void (*dereg)(struct fab_mr *);
+	bool (*dereg)(struct fab_mr *);
 	int (*expose)(struct fab_conn *, struct fab_mr *, void *, size_t,
 		      unsigned int, uint32_t *, uint64_t *);
 	bool (*unexpose)(struct fab_conn *, uint32_t, void *);

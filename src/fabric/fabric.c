@@ -164,12 +164,12 @@ int fab_reg(struct fab_domain *dom, void *addr, size_t len, struct fab_mr **mr)
 	return dom->ops->reg(dom, addr, len, mr);
 }
 
-void fab_dereg(struct fab_mr *mr)
+bool fab_dereg(struct fab_mr *mr)
 {
 	if (!mr)
-		return;
+		return true;
 	fab_mr_forget(mr);
-	mr->dom->ops->dereg(mr);
+	return mr->dom->ops->dereg(mr);
 }
 
 int fab_expose(struct fab_conn *c, struct fab_mr *mr, void *addr, size_t len,

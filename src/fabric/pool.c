@@ -204,6 +204,32 @@ static bool keep(struct fab_pool *pool, struct pool_buf *pb)
 	return kept;
 }
 
+/* Take another one for it, now or when it is asked for. */
+static void replace(struct fab_pool *pool)
+{
+	struct fab_buf *b;
+	bool owed;
+
+	pthread_mutex_lock(&pool->keep);
+	owed = pool->owed;
+	if (owed)
+		pool->owed--;
+	else
+		pool->missing++;
+	pthread_mutex_unlock(&pool->keep);
+	b = owed ? NULL : fab_pool_get(pool, pool->promised);
+	if (!b)
+		return;
+	pthread_mutex_lock(&pool->keep);
+	if (pool->missing) {
+		pool->missing--;
+		kept_push(pool, b);
+		b = NULL;
+	}
+	pthread_mutex_unlock(&pool->keep);
+	fab_pool_put(b);
+}
+
 bool fab_pool_promise(struct fab_pool *pool, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++) {
@@ -227,7 +253,9 @@ void fab_pool_release(struct fab_pool *pool, unsigned int n)
 
 		pthread_mutex_lock(&pool->keep);
 		b = kept_pop(pool);
-		if (!b)
+		if (!b && pool->missing)
+			pool->missing--;
+		else if (!b)
 			pool->owed++;
 		pthread_mutex_unlock(&pool->keep);
 		fab_pool_put(b);
@@ -237,10 +265,20 @@ void fab_pool_release(struct fab_pool *pool, unsigned int n)
 struct fab_buf *fab_pool_get_promised(struct fab_pool *pool)
 {
 	struct fab_buf *b;
+	bool missing;
 
 	pthread_mutex_lock(&pool->keep);
 	b = kept_pop(pool);
+	missing = !b && pool->missing;
+	if (missing)
+		pool->missing--;
 	pthread_mutex_unlock(&pool->keep);
+	if (missing) {
+		b = fab_pool_get(pool, pool->promised);
+		pthread_mutex_lock(&pool->keep);
+		pool->missing += !b;
+		pthread_mutex_unlock(&pool->keep);
+	}
 	if (b) {
 		((struct pool_buf *)b)->promised = true;
 		ASAN_UNPOISON_MEMORY_REGION(b->addr, b->size);
@@ -260,21 +298,28 @@ void fab_pool_put(struct fab_buf *buf)
 	struct pool_buf *pb = (struct pool_buf *)buf;
 	struct fab_pool *pool;
 	struct pool_shard *s;
+	bool lost, promised;
 
 	if (!buf)
 		return;
 	assert(pb->in_use);
 	pool = buf->pool;
-	if (pb->promised && keep(pool, pb))
+	/* A device may still write there. */
+	lost = fab_mr_kept(buf->mr, buf->addr, buf->size);
+	promised = pb->promised;
+	if (promised && !lost && keep(pool, pb))
 		return;
+	pb->promised = false;
 	pb->in_use = false;
 	/* Before it can be taken again, or the peak would count it twice. */
 	atomic_fetch_sub_explicit(&pool->in_use, buf->size,
 				  memory_order_relaxed);
 	ASAN_POISON_MEMORY_REGION(buf->addr, buf->size);
-	/* A device may still write there. */
-	if (fab_mr_kept(buf->mr, buf->addr, buf->size))
+	if (lost) {
+		if (promised)
+			replace(pool);
 		return;
+	}
 	s = &pool->shards[buf->klass][own_shard()];
 	pthread_mutex_lock(&s->lock);
 	shard_push(s, buf);

@@ -99,15 +99,17 @@ static void *slab_map(struct fab_pool *pool, size_t len, bool *huge)
 	return p;
 }
 
-static void slab_free(struct pool_slab *slab)
+/* False: a device does not let go of its memory, which stays where it is. */
+static bool slab_free(struct pool_slab *slab)
 {
-	if (slab->mr)
-		fab_dereg(slab->mr);
-	if (slab->base) {
+	bool free_it = !slab->mr || fab_dereg(slab->mr);
+
+	if (slab->base && free_it) {
 		ASAN_UNPOISON_MEMORY_REGION(slab->base, slab->len);
 		munmap(slab->base, slab->len);
 	}
 	free(slab);
+	return free_it;
 }
 
 static struct pool_slab *slab_new(struct fab_pool *pool, unsigned int k,
@@ -115,6 +117,7 @@ static struct pool_slab *slab_new(struct fab_pool *pool, unsigned int k,
 {
 	size_t size = pool->size[k], n = len / size;
 	struct pool_slab *slab;
+	int rc;
 
 	slab = calloc(1, sizeof(*slab) + n * sizeof(slab->bufs[0]));
 	if (!slab)
@@ -122,8 +125,14 @@ static struct pool_slab *slab_new(struct fab_pool *pool, unsigned int k,
 	slab->len = len;
 	slab->nbufs = n;
 	slab->base = slab_map(pool, len, &slab->huge);
-	if (!slab->base || fab_reg(pool->dom, slab->base, len, &slab->mr)) {
+	rc = slab->base ? fab_reg(pool->dom, slab->base, len, &slab->mr) :
+			  -ENOMEM;
+	if (rc) {
 		slab->mr = NULL;
+		if (rc == -EBUSY) {
+			slab->base = NULL;
+			pool->bytes_held += len;
+		}
 		slab_free(slab);
 		return NULL;
 	}
@@ -264,8 +273,12 @@ static void class_reclaim(struct fab_pool *pool, unsigned int k, size_t want,
 	class_unlock(pool, k);
 
 	while ((slab = dead)) {
+		size_t len = slab->len;
+
 		dead = slab->next;
-		slab_free(slab);
+		/* It still counts. */
+		if (!slab_free(slab))
+			pool->bytes_held += len;
 	}
 }
 

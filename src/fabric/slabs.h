@@ -70,6 +70,7 @@ struct fab_pool {
 	pthread_mutex_t keep;
 	struct fab_buf *kept;
 	size_t owed; /* promises given up that are lent */
+	size_t missing; /* promised ones that a device has not let go of */
 
 	atomic_size_t in_use, peak;
 	atomic_uint_least64_t refused;

@@ -42,9 +42,10 @@ static int util_reg(struct fab_domain *dom, void *addr, size_t len,
 	return 0;
 }
 
-static void util_dereg(struct fab_mr *mr)
+static bool util_dereg(struct fab_mr *mr)
 {
 	free(mr);
+	return true;
 }
 
 static const struct fab_ops util_ops = {

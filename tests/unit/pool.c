@@ -107,10 +107,13 @@ static int test_reg(struct fab_domain *dom, void *addr, size_t len,
 	return 0;
 }
 
-static void test_dereg(struct fab_mr *mr)
+static bool holds_on; /* the device, to what it has */
+
+static bool test_dereg(struct fab_mr *mr)
 {
 	deregs++;
 	free(mr);
+	return !holds_on;
 }
 
 static const struct fab_ops test_ops = {
@@ -764,6 +767,76 @@ static void test_promise(void)
 	pool_end(pool);
 }
 
+/* A promised buffer of which a device does not let go: nobody gets it again, and
+ * another one takes its place, as soon as there is one. */
+static void test_promise_lost(void)
+{
+	struct fab_pool_params p = { .max_bytes = 4 * MiB, .reserve = MiB };
+	struct fab_pool *pool = pool_new(MiB, false);
+	static struct fab_buf *all[1024];
+	struct fab_buf *lost[2], *b;
+	unsigned int n = 0;
+
+	pool_end(pool);
+	CU_ASSERT_EQUAL_FATAL(fab_pool_create(&test_dom, &p, &pool), 0);
+	CU_ASSERT_TRUE(fab_pool_promise(pool, 2));
+	lost[0] = fab_pool_get_promised(pool);
+	lost[1] = fab_pool_get_promised(pool);
+	fab_mr_keep(lost[0]->mr, lost[0]->addr, lost[0]->size);
+	fab_pool_put(lost[0]);
+	b = fab_pool_get_promised(pool);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(b);
+	CU_ASSERT_PTR_NOT_EQUAL(b, lost[0]);
+	fab_pool_put(b);
+	/* And when all is in use. */
+	for (size_t size = MiB; size >= 4 * KiB; size /= 4)
+		while (n < 1024 && (all[n] = fab_pool_get(pool, size)))
+			n++;
+	CU_ASSERT_TRUE_FATAL(n < 1024);
+	fab_mr_keep(lost[1]->mr, lost[1]->addr, lost[1]->size);
+	fab_pool_put(lost[1]);
+	b = fab_pool_get_promised(pool);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(b);
+	CU_ASSERT_PTR_NOT_EQUAL(b, lost[1]);
+	CU_ASSERT_PTR_NULL(fab_pool_get_promised(pool));
+	fab_pool_put(all[--n]);
+	lost[0] = fab_pool_get_promised(pool);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(lost[0]);
+	CU_ASSERT_PTR_NULL(fab_pool_get_promised(pool));
+	fab_pool_put(b);
+	fab_pool_put(lost[0]);
+	fab_pool_release(pool, 2);
+	CU_ASSERT_PTR_NULL(fab_pool_get_promised(pool));
+	while (n)
+		fab_pool_put(all[--n]);
+	CU_ASSERT_EQUAL(stats(pool).bytes_in_use, 0);
+	pool_end(pool);
+}
+
+/* A slab of which a device does not let go stays where it is, and counts. */
+static void test_held(void)
+{
+	struct fab_pool *pool = pool_new(4 * MiB, false);
+	struct fab_buf *b = fab_pool_get(pool, MiB);
+	uint8_t *addr;
+	size_t held;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(b);
+	addr = b->addr;
+	fab_pool_put(b);
+	held = stats(pool).bytes_held;
+	holds_on = true;
+	/* Of another class: its slab would have to go. */
+	CU_ASSERT_PTR_NULL(fab_pool_get(pool, 4 * MiB));
+	CU_ASSERT_EQUAL(deregs, 1);
+	CU_ASSERT_EQUAL(unmaps, 0);
+	CU_ASSERT_EQUAL(stats(pool).bytes_held, held);
+	/* It is still mapped. */
+	CU_ASSERT_EQUAL(msync(addr, MiB, MS_ASYNC), 0);
+	holds_on = false;
+	fab_pool_destroy(pool);
+}
+
 static const struct unit_test tests[] = {
 	{ "classes", test_classes },
 	{ "also", test_also },
@@ -772,6 +845,8 @@ static const struct unit_test tests[] = {
 	{ "limit", test_limit },
 	{ "reserve", test_reserve },
 	{ "promise", test_promise },
+	{ "promise lost", test_promise_lost },
+	{ "held", test_held },
 	{ "larger", test_larger },
 	{ "reclaim", test_reclaim },
 	{ "reclaim exact", test_reclaim_exact },

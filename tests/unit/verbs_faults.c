@@ -16,6 +16,7 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define EP_MAX_WC 64
@@ -150,8 +151,12 @@ __attribute__((visibility("default"))) int ibv_destroy_qp(struct ibv_qp *qp)
 	return NEXT(ibv_destroy_qp)(qp);
 }
 
+static struct ibv_cq *fail_cq;
+
 int ibv_destroy_cq(struct ibv_cq *cq)
 {
+	if (cq == fail_cq)
+		return EBUSY;
 	/* Another may get its address. */
 	for (unsigned int i = 0; i < nover; i++)
 		if (over[i] == cq)
@@ -535,6 +540,58 @@ static void test_stuck_pair(void)
 	world_close(&w);
 }
 
+/* Nor is a connection freed that a completion queue still names. */
+static void test_stuck_queue(void)
+{
+	struct vb_poller *p;
+
+	world_pair(&w);
+	p = vb_poller(w.poller);
+	subject.said[0] = 0;
+	fail_cq = vb_conn(w.srv.c)->cq;
+	fab_disconnect(w.cli.c, true);
+	PUMP_UNTIL(&w, w.srv.disconnected && w.cli.disconnected);
+	world_unpair(&w);
+	CU_ASSERT_PTR_NOT_NULL(p->stuck);
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(subject.said, "queue cannot be destroyed"));
+	fail_cq = NULL;
+	atomic_fetch_add(&vb_domain(w.dom)->changes, 1);
+	PUMP_UNTIL(&w, !p->stuck);
+	for (int i = 0; i < 3; i++)
+		world_turn(&w, 10);
+	world_close(&w);
+}
+
+/* A slab that the device does not let go of is not unmapped. */
+static void test_stuck_memory(void)
+{
+	struct fab_pool_params few = { .max_bytes = 4u << 20 };
+	struct fab_pool_stats is;
+	struct fab_buf *b;
+	uint8_t *addr;
+
+	world_pair(&w);
+	subject.said[0] = 0;
+	CU_ASSERT_EQUAL_FATAL(fab_pool_create(w.dom, &few, &pool), 0);
+	b = fab_pool_get(pool, 1u << 20);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(b);
+	addr = b->addr;
+	/* The registration is of the slab. */
+	fail_mr = b->mr->addr;
+	fab_pool_put(b);
+	CU_ASSERT_PTR_NULL(fab_pool_get(pool, 4u << 20));
+	CU_ASSERT_PTR_NOT_NULL(strstr(subject.said, "bytes are lost"));
+	fab_pool_get_stats(pool, &is);
+	CU_ASSERT_EQUAL(is.bytes_held, 4u << 20);
+	/* It is still mapped. */
+	CU_ASSERT_EQUAL(msync(addr, 1u << 20, MS_ASYNC), 0);
+	fail_mr = NULL;
+	fab_pool_destroy(pool);
+	/* What was lost goes with the domain. */
+	world_close(&w);
+}
+
 /* ---- Order ------------------------------------------------------------- */
 
 /* No queue is looked into after its pair, by the poller or the runner. */
@@ -649,6 +706,8 @@ static const struct unit_test tests[] = {
 	{ "closed", test_closed },
 	{ "not_closed", test_not_closed },
 	{ "stuck_pair", test_stuck_pair },
+	{ "stuck_queue", test_stuck_queue },
+	{ "stuck_memory", test_stuck_memory },
 	{ "polls_over", test_polls_over },
 	{ "half_registered", test_half_registered },
 	{ "depth", test_depth },

@@ -64,9 +64,10 @@ static int reg(struct fab_domain *d, void *addr, size_t len,
 	return 0;
 }
 
-static void dereg(struct fab_mr *mr)
+static bool dereg(struct fab_mr *mr)
 {
 	free(mr);
+	return true;
 }
 
 /* ---- Pollers --------------------------------------------------------- */

@@ -69,10 +69,13 @@ static int destroy_qp(struct vb_conn *c)
 
 /*
  * Give back what devices have of it, after which no event of theirs comes to it;
- * may be called again. False: the device does not let go of the queue pair.
+ * may be called again. False: the device does not let go of the queue pair, or of
+ * the completion queue, whose events name the connection.
  */
 static bool conn_release(struct vb_conn *c)
 {
+	int rc = 0;
+
 	vb_watch_end(c);
 	if (c->dev)
 		vb_windows_close(c);
@@ -81,7 +84,15 @@ static bool conn_release(struct vb_conn *c)
 	vb_srq_leave(c);
 	vb_watch_disarm(c);
 	if (c->cq)
-		ibv_destroy_cq(c->cq);
+		rc = ibv_destroy_cq(c->cq);
+	if (rc && vb_device_keeps(c->dev, rc)) {
+		if (!c->stuck)
+			fab_domain_log_peer(
+				c->ev.fab.poller->dom, &c->ev.peer, 4,
+				"verbs: %s: a completion queue cannot be destroyed: %s",
+				c->dev->name, strerror(rc));
+		return false;
+	}
 	c->cq = NULL;
 	if (c->id)
 		rdma_destroy_id(c->id);

@@ -185,10 +185,13 @@ static int register_all(struct vb_device *dev)
 
 	TAILQ_FOREACH(mr, &dev->dom->mrs, link)
 	{
-		struct ibv_mr *m = vb_register(dev, mr->fab.addr, mr->fab.len,
-					       vb_device_local_access(dev),
-					       &err);
+		struct ibv_mr *m;
 
+		/* Nobody uses it any more. */
+		if (mr->lost)
+			continue;
+		m = vb_register(dev, mr->fab.addr, mr->fab.len,
+				vb_device_local_access(dev), &err);
 		if (!m)
 			break;
 		atomic_store(&mr->mr[dev->index], m);

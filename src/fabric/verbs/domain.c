@@ -23,10 +23,12 @@
 
 /* ---- Memory ---------------------------------------------------------- */
 
-/* Domain lock held. */
-static void mr_free(struct vb_mr *mr)
+/* Domain lock held. False: a device does not let go of it, and may go on writing
+ * there. */
+static bool mr_release(struct vb_mr *mr)
 {
 	struct vb_domain *d = vb_domain(mr->fab.dom);
+	bool all = true;
 
 	for (unsigned int i = 0; i < VB_MAX_DEVICES; i++) {
 		struct ibv_mr *m = atomic_load(&mr->mr[i]);
@@ -34,12 +36,17 @@ static void mr_free(struct vb_mr *mr)
 		int rc = m ? ibv_dereg_mr(m) : 0;
 
 		/* Of a device that has gone, the kernel has freed it. */
-		if (rc && !atomic_load(&dev->gone))
-			fab_domain_log(&d->fab, 4,
-				       "verbs: %s: deregistering: %s",
-				       dev->name, strerror(rc));
+		if (!rc || !vb_device_keeps(dev, rc)) {
+			atomic_store(&mr->mr[i], NULL);
+			continue;
+		}
+		all = false;
+		fab_domain_log(&d->fab, 4,
+			       "verbs: %s: deregistering: %s; %zu bytes are "
+			       "lost",
+			       dev->name, strerror(rc), mr->fab.len);
 	}
-	free(mr);
+	return all;
 }
 
 static int reg(struct fab_domain *fd, void *addr, size_t len,
@@ -63,27 +70,37 @@ static int reg(struct fab_domain *fd, void *addr, size_t len,
 						 &err));
 	}
 	/* No device must be retired before what it has of it is given back. */
-	if (err)
-		mr_free(mr);
-	else
+	mr->lost = err && !mr_release(mr);
+	if (!err || mr->lost)
 		TAILQ_INSERT_TAIL(&d->mrs, mr, link);
 	pthread_mutex_unlock(&d->lock);
-	if (err)
-		return -err;
+	if (mr->lost)
+		return -EBUSY;
+	if (err) {
+		free(mr);
+		/* Which says something else. */
+		return err == EBUSY ? -EIO : -err;
+	}
 	*out = &mr->fab;
 	return 0;
 }
 
-static void dereg(struct fab_mr *fm)
+static bool dereg(struct fab_mr *fm)
 {
 	struct vb_mr *mr = vb_mr(fm);
 	struct vb_domain *d = vb_domain(fm->dom);
+	bool lost;
 
 	pthread_mutex_lock(&d->lock);
-	TAILQ_REMOVE(&d->mrs, mr, link);
 	/* No device must be retired meanwhile. */
-	mr_free(mr);
+	mr->lost = !mr_release(mr);
+	lost = mr->lost;
+	if (!lost)
+		TAILQ_REMOVE(&d->mrs, mr, link);
 	pthread_mutex_unlock(&d->lock);
+	if (!lost)
+		free(mr);
+	return !lost;
 }
 
 /* ---- Life ------------------------------------------------------------ */
@@ -91,7 +108,14 @@ static void dereg(struct fab_mr *fm)
 static void domain_close(struct fab_domain *fd)
 {
 	struct vb_domain *d = vb_domain(fd);
+	struct vb_mr *mr;
 
+	/* What was lost. */
+	while ((mr = TAILQ_FIRST(&d->mrs))) {
+		TAILQ_REMOVE(&d->mrs, mr, link);
+		(void)mr_release(mr);
+		free(mr);
+	}
 	for (unsigned int i = 0; i < d->ndevs; i++)
 		vb_device_free(atomic_load(&d->dev[i]));
 	pthread_mutex_destroy(&d->lock);

@@ -191,6 +191,7 @@ struct vb_mr {
 	struct fab_mr fab;
 	TAILQ_ENTRY(vb_mr) link;
 	_Atomic(struct ibv_mr *) mr[VB_MAX_DEVICES];
+	bool lost; /* a device did not let go of it */
 };
 
 /* What a connection waits for. */
@@ -301,7 +302,7 @@ struct vb_conn {
 	TAILQ_ENTRY(vb_conn) watch_link; /* poller thread, with the next two */
 	bool watched;
 	unsigned int looks;
-	bool stuck; /* poller thread: its queue pair is the device's for good */
+	bool stuck; /* poller thread: its queues are the device's for good */
 	struct {
 		uint8_t priv[256];
 		size_t priv_len;

@@ -66,7 +66,7 @@ int loop_reg(struct fab_domain *fd, void *addr, size_t len, struct fab_mr **out)
 	return 0;
 }
 
-void loop_dereg(struct fab_mr *fm)
+bool loop_dereg(struct fab_mr *fm)
 {
 	struct loop_mr *mr = (struct loop_mr *)fm;
 	struct loop_domain *dom = (struct loop_domain *)fm->dom;
@@ -80,6 +80,7 @@ void loop_dereg(struct fab_mr *fm)
 	pthread_mutex_unlock(&dom->mem_lock);
 	atomic_fetch_sub(&dom->users, 1);
 	free(mr);
+	return true;
 }
 
 uint32_t loop_mr_handle(struct loop_mr *mr)

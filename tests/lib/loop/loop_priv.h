@@ -179,7 +179,7 @@ struct loop_pair {
 /* domain.c */
 int loop_reg(struct fab_domain *dom, void *addr, size_t len,
 	     struct fab_mr **mr);
-void loop_dereg(struct fab_mr *mr);
+bool loop_dereg(struct fab_mr *mr);
 uint32_t loop_new_handle(struct loop_domain *dom);
 void loop_observe(struct loop_domain *dom, const struct loop_event *ev);
 /* Without FAB_CAP_EXPOSE: the handle of a whole mr, and access by it. */
