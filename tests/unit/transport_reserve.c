@@ -7,6 +7,8 @@
 #include <errno.h>
 
 #include "rt_raw1.h"
+#include "test_clock.h"
+#include "transport/responder/responder.h"
 #include "unit.h"
 
 #define CREDITS 8
@@ -109,7 +111,7 @@ static void goes_on(const struct rt_config *vers)
 	CU_ASSERT_TRUE_FATAL(start(&p, vers));
 	CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 1, 0, false, 16, 0, 0, 0, 0));
 	fill(&p);
-	CU_ASSERT_EQUAL(kept(&p), RT_CALL_PROMISED + 1);
+	CU_ASSERT_EQUAL(kept(&p), RT_PROMISED);
 	for (uint32_t xid = 2; xid < 50; xid++)
 		CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, xid, 0, false, 16, 0,
 					   0, 0, 0));
@@ -233,7 +235,7 @@ static void reserved(void)
 	CU_ASSERT_TRUE_FATAL(start(&p, &rt_only2));
 	first = p.client;
 	fill_by(&p, fab_pool_get_spare);
-	for (unsigned int i = 0; i < RT_CALL_PROMISED + 1; i++) {
+	for (unsigned int i = 0; i < RT_PROMISED; i++) {
 		struct fab_buf *b = taken;
 
 		CU_ASSERT_EQUAL(b->size, FAB_POOL_PROMISED);
@@ -244,7 +246,7 @@ static void reserved(void)
 	rt_pair_run(&p);
 	CU_ASSERT_TRUE(p.client_closed);
 	CU_ASSERT_FALSE(p.server_up || p.server_closed);
-	CU_ASSERT_EQUAL(kept(&p), RT_CALL_PROMISED + 1);
+	CU_ASSERT_EQUAL(kept(&p), RT_PROMISED);
 	p.client = first;
 	p.client_closed = false;
 	CU_ASSERT_TRUE(rt_rpc_trip(&p, first, 10, 0, false, 16, 0, 0, 0, 0));
@@ -282,6 +284,129 @@ static void refused1(void)
 	refused(&rt_only1);
 }
 
+/* A device that sends from registered memory alone, as verbs are. */
+static void must_copy(struct fab_domain *dom)
+{
+	struct loop_settings s;
+
+	loop_get_settings(dom, &s);
+	s.limits.caps &= ~(unsigned int)FAB_CAP_ANY_LOCAL;
+	loop_set_settings(dom, &s);
+}
+
+/* Replies that have to be copied go, however long they are and however full it is,
+ * part by part. */
+static void copies(const struct rt_config *vers, uint32_t recv_size)
+{
+	struct rt_config client = *vers, server = little;
+	struct fab_pool_stats was, is;
+	struct rt_pair p;
+	uint32_t xid = 1;
+
+	client.credits = 2 * CREDITS;
+	client.recv_size = recv_size;
+	server.versions = vers->versions;
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &client, &server, must_copy));
+	CU_ASSERT_TRUE(
+		rt_rpc_trip(&p, p.client, xid++, 0, false, 16, 0, 0, 0, 0));
+	fill(&p);
+	CU_ASSERT_EQUAL(kept(&p), RT_PROMISED);
+	fab_pool_get_stats(rt_instance_pool(p.server_inst), &was);
+	for (unsigned int i = 0; i < 3; i++) {
+		CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, xid++, 0, false, 16, 0,
+					   0, 0, 0));
+		/* By Write chunks, and by a Reply chunk or in fragments. */
+		CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, xid++, 0, false, 16, 1,
+					   200001, 1, 200004));
+		CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, xid++, 0, false, 16, 2,
+					   30000, 2, 40000));
+		CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, xid++, 0, false, 20000,
+					   0, 0, 0, 0));
+		CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, xid++, 0, false, 20000,
+					   1, 30000, 1, 30000));
+		CU_ASSERT_TRUE_FATAL(lives(&p));
+	}
+	submit(&p, 0, MANY, 20000);
+	all_done(&p, MANY);
+	CU_ASSERT_EQUAL(kept(&p), RT_PROMISED);
+	fab_pool_get_stats(rt_instance_pool(p.server_inst), &is);
+	CU_ASSERT_EQUAL(was.bytes_in_use, is.bytes_in_use);
+	give_back();
+	rt_pair_close(&p);
+}
+
+static void copies2(void)
+{
+	copies(&rt_only2, 0);
+	copies(&rt_only2, 65536);
+}
+
+static void copies1(void)
+{
+	copies(&rt_only1, 0);
+}
+
+static unsigned int free_calls(struct rt_pair *p)
+{
+	const struct rt_call_priv *call = p->server->resp.free_calls;
+	unsigned int n = 0;
+
+	for (; call; call = call->next_free)
+		n++;
+	return n;
+}
+
+static unsigned int free_sends(struct rt_pair *p)
+{
+	const struct rt_work *w = p->server->work.free_sends;
+	unsigned int n = 0;
+
+	for (; w; w = w->next)
+		n++;
+	return n;
+}
+
+/* As many Calls at once as there are credits. */
+static void burst(struct rt_pair *p)
+{
+	p->hold = true;
+	submit(p, 0, CREDITS, 16);
+	/* The last may wait for a credit. */
+	CU_ASSERT_TRUE(p->nheld >= CREDITS - 1);
+	while (p->nheld) {
+		rt_pair_answer(p, p->held[--p->nheld]);
+		rt_pair_run(p);
+	}
+	p->hold = false;
+	all_done(p, CREDITS);
+}
+
+/* What many Calls at once have needed is not kept because there is one now and
+ * then; nor is it given back and taken again all the time. */
+static void now_and_then(void)
+{
+	struct rt_pair p;
+
+	test_clock_hold();
+	CU_ASSERT_TRUE_FATAL(start(&p, &rt_only2));
+	CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 1, 0, false, 16, 0, 0, 0, 0));
+	for (unsigned int i = 0; i < 5; i++) {
+		burst(&p);
+		CU_ASSERT_TRUE(free_calls(&p) >= CREDITS - 1);
+		test_clock_pass(900);
+	}
+	for (uint32_t xid = 1000; xid < 1004; xid++) {
+		CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, xid, 0, false, 16, 0,
+					   0, 0, 0));
+		test_clock_pass(900);
+	}
+	CU_ASSERT_TRUE(free_calls(&p) <= 2);
+	CU_ASSERT_TRUE(free_sends(&p) <= RT_OWN_SENDS + 1);
+	burst(&p);
+	rt_pair_close(&p);
+	test_clock_release();
+}
+
 /* One host cannot have more than its share by Receives alone. */
 static void share(void)
 {
@@ -316,8 +441,11 @@ static const struct unit_test tests[] = {
 	{ "amid Calls, version 1", amid1 },
 	{ "refused, version 2", refused2 },
 	{ "refused, version 1", refused1 },
+	{ "copies, version 2", copies2 },
+	{ "copies, version 1", copies1 },
 	{ "calls back", calls_back },
 	{ "reserved", reserved },
+	{ "now and then", now_and_then },
 	{ "share", share },
 	{ NULL, NULL },
 };

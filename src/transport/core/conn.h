@@ -49,6 +49,7 @@ struct rt_strand {
 	struct fab_timer alarm; /* of its poller; see run.c */
 	/* Runner: when expire() is wanted, 0: it is not; when that was set. */
 	uint64_t deadline, settled;
+	uint64_t trim_at; /* ms; 0: what it has is not looked at */
 	uint64_t look_from; /* what has come is not looked at before */
 	bool quiet; /* the fabric need not tell what comes */
 	struct cds_list_head inst_link; /* inst->conns, under its lock */
@@ -60,6 +61,7 @@ struct rt_works {
 	struct rt_work *free_sends, *free_works;
 	struct fab_wr *chain, **chain_tail;
 	bool posted; /* in this turn */
+	bool copying; /* what is reserved for copies is in use */
 };
 
 /*

@@ -25,7 +25,8 @@
  * connection for so many turns, or for FAB_TURN_MS. */
 #define RT_TURNS 16
 /* When nothing has been done for so long, ms, free lists are shortened: that of
- * Calls alone is 20 KiB for each that there were at once. */
+ * Calls alone is 20 KiB for each that there were at once. Of a connection that goes
+ * on working, what it has done without for as long is given back. */
 #define RT_REST_MS 1000
 /* Deadlines are looked at in steps of this, so that those of many connections
  * wake the poller together. */
@@ -37,6 +38,9 @@
 #define RT_SETTLE_MS 1000
 /* Of its own a connection has headers for so many Sends (reserve.c). */
 #define RT_OWN_SENDS 2
+/* And a server's the promise of so many buffers of the pool: for a Reply, for what
+ * of it has to be copied, and for the Receive of a reverse Call's Reply. */
+#define RT_PROMISED (RT_CALL_PROMISED + 2)
 /* What a shutdown has aborted may take this long to be gone. */
 #define RT_ABORT_MS 1000
 
@@ -206,6 +210,9 @@ static inline void rt_work_complete(struct rt_conn *c, struct rt_work *w,
 		w->done(c, w, wc);
 }
 void rt_work_put(struct rt_conn *c, struct rt_work *w);
+/* Server: have @w copy @n octets into what is reserved for that, until
+ * rt_work_put(). False: it is in use, or less. */
+bool rt_work_copy(struct rt_conn *c, struct rt_work *w, size_t n);
 void rt_bufs_put(struct fab_buf **list);
 void rt_bufs_add(struct fab_buf **list, struct fab_buf *b);
 struct rt_mark rt_chain_mark(const struct rt_conn *c);

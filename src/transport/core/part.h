@@ -74,6 +74,9 @@ struct rt_part {
 	void (*turn)(struct rt_conn *c);
 	/* Nothing has been done for a while: give back what that was for. */
 	void (*rest)(struct rt_conn *c);
+	/* It goes on working: give back what was of no use since this was last
+	 * called. Was there something? */
+	bool (*trim)(struct rt_conn *c);
 	/* Has all gone that must go before an orderly end? */
 	bool (*drained)(struct rt_conn *c);
 	/* The upper layer wants its end at once. */

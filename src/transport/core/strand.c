@@ -235,8 +235,25 @@ static bool is_time(uint64_t at, uint64_t now)
 static void rest(struct rt_conn *c)
 {
 	c->restless = false;
+	c->strand.trim_at = 0;
 	RT_EACH_PART(c->inst, rest, c);
 	fab_rest(c->fab);
+}
+
+/* Once a second while something comes: else who sends a message now and then, after
+ * many at once, would keep for ever what those needed. */
+static void trim(struct rt_conn *c, uint64_t now)
+{
+	bool some = false;
+
+	for (const struct rt_part *const *p = c->inst->parts; *p; p++)
+		if ((*p)->trim)
+			some |= (*p)->trim(c);
+	if (some && c->fab)
+		fab_rest(c->fab);
+	/* What was marked last time is given back the next. */
+	c->strand.trim_at =
+		c->last_active + 2 * RT_REST_MS > now ? now + RT_REST_MS : 0;
 }
 
 /* ---- Deadlines ---------------------------------------------------------- */
@@ -257,6 +274,8 @@ static void expire(struct rt_conn *c, uint64_t now)
 	RT_EACH_HOOK(c->inst, expire, c, now);
 	if (is_time(rest_at(c), now) && !busy(c))
 		rest(c);
+	if (is_time(c->strand.trim_at, now))
+		trim(c, now);
 	if (is_time(c->state_deadline, now)) {
 		c->state_deadline = 0;
 		if (c->state == RT_OPEN) {
@@ -283,13 +302,16 @@ static void expire_idle(struct rt_conn *c, uint64_t now)
 }
 
 /* When expire() has to be called next. */
-static void set_deadline(struct rt_conn *c)
+static void set_deadline(struct rt_conn *c, uint64_t now)
 {
 	const struct rt_hooks *h = &c->inst->hooks;
 	uint64_t d = 0, unless_busy;
 
 	if (c->state != RT_CLOSED) {
-		d = c->state_deadline;
+		if (!c->strand.trim_at && c->restless &&
+		    c->last_active + RT_REST_MS > now)
+			c->strand.trim_at = now + RT_REST_MS;
+		d = rt_earlier(c->strand.trim_at, c->state_deadline);
 		for (unsigned int i = 0; h->due[i]; i++)
 			d = rt_earlier(h->due[i](c), d);
 		if (rt_looks_later(c))
@@ -321,7 +343,7 @@ static void settle(struct rt_conn *c, uint64_t now, bool again)
 	if (again && c->strand.settled == now)
 		return;
 	c->strand.settled = now;
-	set_deadline(c);
+	set_deadline(c, now);
 	rt_conn_publish(c);
 }
 

@@ -3,8 +3,8 @@
  * work - work requests, and the chain of those that are posted together
  *
  * Runner only, except rt_bufs_*, which touch no connection. Work requests live
- * on free lists of their connection; they are allocated while it warms up and
- * kept until it is at rest.
+ * on free lists of their connection; they are allocated while it warms up, and
+ * kept until it is at rest or has done without them for a second.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,6 +41,7 @@ static struct rt_work *take(struct rt_work **list)
 		w->wr.user = w;
 		w->wr.sge = w->sge;
 	}
+	w->spare = false;
 	w->next = NULL;
 	w->writes = NULL;
 	w->wr.next = NULL;
@@ -101,6 +102,19 @@ int rt_sends_own(struct rt_conn *c, unsigned int n)
 	return 0;
 }
 
+bool rt_work_copy(struct rt_conn *c, struct rt_work *w, size_t n)
+{
+	struct fab_pool *pool = c->inst->pool;
+
+	rt_assert_strand(c);
+	if (!c->server || c->work.copying || n > fab_pool_promised(pool))
+		return false;
+	w->bounce = fab_pool_get_promised(pool);
+	w->reserved = w->bounce;
+	c->work.copying = w->reserved;
+	return w->reserved;
+}
+
 void rt_work_put(struct rt_conn *c, struct rt_work *w)
 {
 	struct rt_work **list = &c->work.free_works;
@@ -114,6 +128,9 @@ void rt_work_put(struct rt_conn *c, struct rt_work *w)
 	}
 	fab_pool_put(w->bounce);
 	w->bounce = NULL;
+	if (w->reserved)
+		c->work.copying = false;
+	w->reserved = false;
 	if (w->is_send)
 		list = &c->work.free_sends;
 	w->next = *list;
@@ -149,6 +166,29 @@ static void rest(struct rt_conn *c)
 {
 	shorten(&c->work.free_sends, RT_OWN_SENDS);
 	shorten(&c->work.free_works, RT_OWN_SENDS);
+}
+
+/* Of all but the first RT_OWN_SENDS, those that have not been taken since last
+ * time: what is taken last comes first, so these are at the end. */
+static bool trim_list(struct rt_work **list)
+{
+	unsigned int n = 0;
+
+	for (; *list; list = &(*list)->next) {
+		if (n++ >= RT_OWN_SENDS && (*list)->spare) {
+			free_list(list);
+			return true;
+		}
+		(*list)->spare = true;
+	}
+	return false;
+}
+
+static bool trim(struct rt_conn *c)
+{
+	bool some = trim_list(&c->work.free_sends);
+
+	return trim_list(&c->work.free_works) || some;
 }
 
 static void ended(struct rt_conn *c)
@@ -249,6 +289,7 @@ static int init(struct rt_conn *c)
 const struct rt_part rt_part_work = {
 	.init = init,
 	.rest = rest,
+	.trim = trim,
 	.down = down,
 	.ended = ended,
 };

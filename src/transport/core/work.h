@@ -41,8 +41,10 @@ struct rt_work {
 	struct rt_work *writes;
 	rt_work_fn done;
 	bool is_send;
+	bool spare; /* nobody has taken it since it was last looked at */
 	struct fab_buf *buf; /* Receive: its buffer; Send: the header's */
 	struct fab_buf *bounce; /* payload that had to be copied */
+	bool reserved; /* into what the connection has of its own for that */
 	void *owner; /* its poster's: the Call or request that it is of */
 };
 

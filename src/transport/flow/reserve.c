@@ -7,8 +7,9 @@
  *
  *   - a buffer for each Receive that flow control wants at first (N),
  *   - the headers of RT_OWN_SENDS Sends,
- *   - the promise of RT_CALL_PROMISED buffers of the pool for a Reply, and of
- *     a Receive for the Reply to one reverse Call,
+ *   - the promise of RT_CALL_PROMISED buffers of the pool for a Reply, of one to
+ *     copy into what the device cannot send as it is, and of a Receive for the
+ *     Reply to one reverse Call,
  *
  * and what is beyond that comes from what is to spare (fab_pool_get_spare()),
  * which neither admission nor traffic takes below what has been promised.
@@ -25,7 +26,8 @@
  *      none waits for a completion that comes.
  *      The same is true of a Call of ours, and the Receive for its Reply.
  *   4. While the pool is short of memory one Call at a time is executed for a
- *      connection (advance.c), and its Reply has what was promised.
+ *      connection (advance.c), and its Reply has what was promised. However long
+ *      it is, it is copied and goes part by part (reply.c).
  *
  * The N Receives of a host's connections have a share of the memory (account.c).
  *
@@ -60,9 +62,9 @@ static int reserve(struct rt_conn *c)
 	if (!rt_host_receives(c, n * size))
 		return -EDQUOT;
 	if (c->server) {
-		if (!fab_pool_promise(c->inst->pool, RT_CALL_PROMISED + 1))
+		if (!fab_pool_promise(c->inst->pool, RT_PROMISED))
 			return -ENOMEM;
-		c->flow.promised = RT_CALL_PROMISED + 1;
+		c->flow.promised = RT_PROMISED;
 	}
 	if (!take(c, n, size, &c->flow.free_recv))
 		return -ENOMEM;

@@ -206,6 +206,7 @@ struct rt_transmission {
 	enum rt_out_kind kind;
 	bool external; /* by one, which the stream is not in */
 	size_t hlen; /* octets of the last one's header */
+	bool shorter; /* without memory to copy all of a message, in more */
 };
 
 /* The header of a MIDDLE; octets of the stream beside it. */
@@ -236,10 +237,16 @@ int rt_out_add(struct rt_out *out, void *addr, size_t len, struct fab_mr *mr);
 int rt_reduce(const struct rt_piece *pieces, unsigned int npieces,
 	      const struct rt_item *items, unsigned int nitems,
 	      struct rt_out *out, struct rt_cuts *cuts);
-/* RDMA Writes of the pieces into the segments of a chunk, before @send. */
+/* Of the octets of all chunks of a Reply: how many have been written before, and
+ * need not be again; and how many Writes of now bring. */
+struct rt_written {
+	size_t before, now;
+};
+/* RDMA Writes of the pieces into the segments of a chunk, before @send. -ENOMEM:
+ * some of them, for as much as there was memory to copy into. */
 int rt_write_chunk(struct rt_conn *c, struct rt_work *send,
 		   const struct rt_piece *pieces, unsigned int npieces,
 		   const struct wire_segment *seg, unsigned int nsegs,
-		   struct wire_segment *result);
+		   struct wire_segment *result, struct rt_written *g);
 
 #endif /* RPCRDMA_TRANSPORT_MESSAGE_H */

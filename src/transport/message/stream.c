@@ -124,19 +124,23 @@ static unsigned int max_sge(const struct rt_conn *c)
 	return MIN(c->inst->limits->max_sge, RT_SGE);
 }
 
-/* Memory to copy @n octets into, or fewer, if not @all must be in one buffer:
- * what is to spare, or a part of what is reserved. */
-static struct fab_buf *bounce(struct rt_conn *c, size_t n, bool all)
+/* Memory for @w to copy @n octets into, or fewer, if not @all must be in one buffer:
+ * what is to spare, a part of what is reserved to those that are there, or what
+ * the connection has of its own. */
+static bool bounce(struct rt_conn *c, struct rt_work *w, size_t n, bool all)
 {
-	struct fab_buf *b = fab_pool_get_spare(c->inst->pool, n);
-
-	while (!b) {
-		b = fab_pool_get(c->inst->pool, n);
+	w->bounce = fab_pool_get_spare(c->inst->pool, n);
+	while (!w->bounce) {
+		w->bounce = fab_pool_get(c->inst->pool, n);
 		if (all || n <= RT_BOUNCE_MIN)
 			break;
 		n /= 2;
 	}
-	return b;
+	if (w->bounce)
+		return true;
+	if (!all && n > fab_pool_promised(c->inst->pool))
+		n = fab_pool_promised(c->inst->pool);
+	return rt_work_copy(c, w, n);
 }
 
 int rt_gather(struct rt_conn *c, struct rt_work *w, struct rt_out *out,
@@ -161,8 +165,7 @@ int rt_gather(struct rt_conn *c, struct rt_work *w, struct rt_out *out,
 	}
 	if (left) {
 		/* Too scattered, or not registered: copy this message. */
-		w->bounce = bounce(c, n, true);
-		if (!w->bounce)
+		if (!bounce(c, w, n, true))
 			return -ENOMEM;
 		k.at = out->at;
 		k.off = out->at_off;
@@ -185,17 +188,56 @@ int rt_gather(struct rt_conn *c, struct rt_work *w, struct rt_out *out,
 	return 0;
 }
 
+/* One Write, from where @k is, of up to @n octets: how many; 0: there is no memory
+ * to copy into. */
+static size_t fill_write(struct rt_conn *c, struct rt_work *w, struct cursor *k,
+			 size_t n)
+{
+	size_t done = 0;
+
+	while (done < n && w->wr.nsge < max_sge(c)) {
+		struct rt_piece got;
+
+		if (!cursor_take(k, n - done, &got))
+			break;
+		if (!usable(c, &got)) {
+			size_t len = got.len < FAB_POOL_MAX_BUF ?
+					     got.len :
+					     FAB_POOL_MAX_BUF;
+
+			/* One copy a request. */
+			if (w->bounce || !bounce(c, w, len, false)) {
+				k->off -= got.len;
+				break;
+			}
+			if (len > w->bounce->size)
+				len = w->bounce->size;
+			k->off -= got.len - len;
+			got.len = len;
+			memcpy(w->bounce->addr, got.addr, len);
+			got.addr = w->bounce->addr;
+			got.mr = w->bounce->mr;
+			RT_COUNT(c, copied_bytes, len);
+		}
+		w->sge[w->wr.nsge++] =
+			(struct fab_sge){ got.addr, got.len, got.mr };
+		done += got.len;
+	}
+	return done;
+}
+
 /*
  * RDMA Writes of the pieces into the segments, in order and without gaps
  * (4.5.2.1). Sets in @result how much went into each. The Writes hang on
- * @send and are in the chain when this returns 0.
+ * @send and are in the chain, all when this returns 0.
  */
 int rt_write_chunk(struct rt_conn *c, struct rt_work *send,
 		   const struct rt_piece *pieces, unsigned int npieces,
 		   const struct wire_segment *seg, unsigned int nsegs,
-		   struct wire_segment *result)
+		   struct wire_segment *result, struct rt_written *g)
 {
 	struct cursor k = { .piece = pieces, .npieces = npieces };
+	struct rt_piece got;
 	size_t total = 0;
 
 	rt_assert_strand(c);
@@ -203,58 +245,35 @@ int rt_write_chunk(struct rt_conn *c, struct rt_work *send,
 		total += pieces[i].len;
 	for (unsigned int s = 0; s < nsegs; s++) {
 		size_t n = total < seg[s].length ? total : seg[s].length;
-		size_t done = 0;
+		size_t done = n < g->before ? n : g->before;
 
 		result[s] = seg[s];
 		result[s].length = (uint32_t)n;
 		total -= n;
+		g->before -= done;
+		for (size_t left = done; left && cursor_take(&k, left, &got);)
+			left -= got.len;
 		while (done < n) {
 			struct rt_work *w = rt_work_get(c, NULL);
-			struct rt_piece got;
+			size_t some;
 
 			if (!w)
 				return -ENOMEM;
-			w->next = send->writes;
-			send->writes = w;
 			w->wr.op = FAB_WRITE;
 			w->wr.handle = seg[s].handle;
 			w->wr.offset = seg[s].offset + done;
-			while (done < n && w->wr.nsge < max_sge(c)) {
-				cursor_take(&k, n - done, &got);
-				if (!usable(c, &got)) {
-					struct fab_buf *b;
-
-					if (w->bounce) {
-						/* One copy a request. */
-						k.off -= got.len;
-						break;
-					}
-					if (got.len > FAB_POOL_MAX_BUF) {
-						k.off -= got.len -
-							 FAB_POOL_MAX_BUF;
-						got.len = FAB_POOL_MAX_BUF;
-					}
-					b = bounce(c, got.len, false);
-					if (!b)
-						return -ENOMEM;
-					if (got.len > b->size) {
-						k.off -= got.len - b->size;
-						got.len = b->size;
-					}
-					memcpy(b->addr, got.addr, got.len);
-					got.addr = b->addr;
-					got.mr = b->mr;
-					w->bounce = b;
-					RT_COUNT(c, copied_bytes, got.len);
-				}
-				w->sge[w->wr.nsge++] =
-					(struct fab_sge){ got.addr, got.len,
-							  got.mr };
-				done += got.len;
+			some = fill_write(c, w, &k, n - done);
+			if (!some) {
+				rt_work_put(c, w);
+				return -ENOMEM;
 			}
+			w->next = send->writes;
+			send->writes = w;
 			rt_chain_add(c, w);
+			done += some;
+			g->now += some;
+			RT_COUNT(c, write_bytes, some);
 		}
-		RT_COUNT(c, write_bytes, n);
 	}
 	return total ? -ENOSPC : 0;
 }

@@ -29,6 +29,15 @@ static void count(struct rt_conn *c, const struct rt_transmission *t, size_t n,
 		RT_COUNT(c, continued_bytes_sent, n);
 }
 
+/* What is reserved to copy into, of a message that is longer; 0: it is not. */
+static size_t shorten(const struct rt_conn *c, size_t n)
+{
+	size_t most = fab_pool_promised(c->inst->pool) & ~(size_t)3;
+
+	most = MIN(most, rt_middle_room(c->to_peer));
+	return most < n ? most : 0;
+}
+
 int rt_transmit(struct rt_conn *c, struct rt_work *w,
 		const struct rt_transmission *t, size_t *hlen, bool *last)
 {
@@ -47,6 +56,11 @@ int rt_transmit(struct rt_conn *c, struct rt_work *w,
 		n = MIN(rt_middle_room(c->to_peer), left - 4);
 	}
 	rc = n ? rt_gather(c, w, out, n) : 0;
+	if (rc == -ENOMEM && t->shorter && shorten(c, n)) {
+		n = shorten(c, n);
+		*last = false;
+		rc = rt_gather(c, w, out, n);
+	}
 	if (rc)
 		return rc;
 	if (t->external)

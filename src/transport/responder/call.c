@@ -21,6 +21,7 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 		if (!call)
 			return NULL;
 	}
+	call->spare = false;
 	call->pub.conn = c;
 	call->pub.reverse = false;
 	call->pub.npieces = 0;
@@ -55,6 +56,8 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 	call->reply.done = NULL;
 	call->external = false;
 	call->posted_first = false;
+	call->written = 0;
+	call->writing = 0;
 	cds_list_add_tail(&call->link, &c->resp.calls);
 	c->calls_all++;
 	return call;
@@ -93,6 +96,27 @@ void rt_calls_shorten(struct rt_conn *c, unsigned int n)
 		*list = call->next_free;
 		free(call);
 	}
+}
+
+bool rt_calls_trim(struct rt_conn *c)
+{
+	struct rt_call_priv **at = &c->resp.free_calls, *call;
+	bool some = false;
+
+	rt_assert_strand(c);
+	/* One is kept, and what was taken last comes first. */
+	for (bool first = true; *at; first = false) {
+		call = *at;
+		if (!first && call->spare) {
+			*at = call->next_free;
+			free(call);
+			some = true;
+		} else {
+			call->spare = true;
+			at = &call->next_free;
+		}
+	}
+	return some;
 }
 
 void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)

@@ -134,7 +134,7 @@ static bool stale(const struct rt_conn *c, const struct rt_call_priv *call)
 
 /* The RDMA Writes of a Reply, into the chain before its Send. */
 static int post_writes(struct rt_conn *c, struct rt_call_priv *call,
-		       struct rt_work *send)
+		       struct rt_work *send, struct rt_written *g)
 {
 	const struct rt_cuts *cuts = &call->cuts;
 	int rc;
@@ -149,7 +149,7 @@ static int post_writes(struct rt_conn *c, struct rt_call_priv *call,
 
 		rc = rt_write_chunk(c, send, &cuts->piece[cuts->cut[i].first],
 				    cuts->cut[i].npieces, d->seg, d->count,
-				    &call->result[d->seg - call->seg]);
+				    &call->result[d->seg - call->seg], g);
 		if (rc)
 			return rc;
 		RT_COUNT(c, write_chunks, 1);
@@ -161,7 +161,7 @@ static int post_writes(struct rt_conn *c, struct rt_call_priv *call,
 
 		rc = rt_write_chunk(c, send, call->out.piece, call->out.npieces,
 				    d->seg, d->count,
-				    &call->result[d->seg - call->seg]);
+				    &call->result[d->seg - call->seg], g);
 		if (rc)
 			return rc;
 		RT_COUNT(c, reply_chunks, 1);
@@ -215,6 +215,7 @@ static int fill(struct rt_conn *c, struct rt_call_priv *call, struct rt_work *w,
 		.kind = RT_OUT_REPLY,
 		.external = call->external,
 		.hlen = reply_header_len(c, call, call->external),
+		.shorter = !w->writes && rt_reply_may_continue(c),
 	};
 	int rc = rt_transmit(c, w, &t, hlen, last);
 
@@ -355,6 +356,44 @@ static bool unsent(struct rt_conn *c, struct rt_work *w,
 	return false;
 }
 
+/* What could be written before there was no memory for the rest has been. */
+static void part_done(struct rt_conn *c, struct rt_work *w,
+		      const struct fab_wc *wc)
+{
+	struct rt_call_priv *call = w->owner;
+
+	rt_work_put(c, w);
+	if (rt_work_ok(wc))
+		call->written += call->writing;
+	call->writing = 0;
+}
+
+/*
+ * There is no memory for the rest. Its RDMA Writes that are in the chain go alone,
+ * so that their memory comes back for more, and the Reply goes on when the last
+ * of them is done. False: there is none.
+ */
+static bool send_part(struct rt_conn *c, struct rt_call_priv *call,
+		      struct rt_work *w, const struct rt_mark *mark, size_t n)
+{
+	struct rt_work *last = w->writes;
+
+	if (!last)
+		return false;
+	w->writes = NULL;
+	last->writes = last->next;
+	last->next = NULL;
+	last->wr.flags = FAB_F_SIGNALED;
+	last->done = part_done;
+	last->owner = call;
+	call->writing = n;
+	rt_work_put(c, w);
+	/* As chunks they count when all is there. */
+	RT_COUNT(c, write_chunks, mark->chunks - c->stats.write_chunks);
+	c->resp.memory_deadline = 0;
+	return true;
+}
+
 static bool send_reply(struct rt_conn *c, struct rt_outgoing *o)
 {
 	struct rt_call_priv *call =
@@ -364,14 +403,20 @@ static bool send_reply(struct rt_conn *c, struct rt_outgoing *o)
 	struct wire_error err = { 0 };
 	struct rt_mark mark;
 	struct rt_work *w;
+	struct rt_written g;
 	size_t hlen;
 	int rc = 0;
 
+	if (call->writing)
+		return false;
 	/* The peer's properties may have come since it was queued. */
-	if (!begun && format->stale(c, call) && !format->plan(c, call, &err)) {
-		cds_list_del(&call->going.queue);
-		reply_error(c, call, &err);
-		return true;
+	if (!begun && format->stale(c, call)) {
+		call->written = 0;
+		if (!format->plan(c, call, &err)) {
+			cds_list_del(&call->going.queue);
+			reply_error(c, call, &err);
+			return true;
+		}
 	}
 	w = rt_send_get(c);
 	/* One will come back. */
@@ -380,15 +425,18 @@ static bool send_reply(struct rt_conn *c, struct rt_outgoing *o)
 	if (!w)
 		return broken(c, w, -ENOMEM);
 	mark = rt_chain_mark(c);
+	g = (struct rt_written){ .before = call->written };
 	if (!begun) {
 		begin(c, call);
-		rc = format->writes(c, call, w);
+		rc = format->writes(c, call, w, &g);
 	}
 	if (!rc)
 		rc = format->fill(c, call, w, &hlen, &last);
 	if (rc == -ENOMEM) {
 		if (!begun)
 			unbegin(c, call);
+		if (send_part(c, call, w, &mark, g.now))
+			return false;
 		return unsent(c, w, &mark);
 	}
 	if (rc)

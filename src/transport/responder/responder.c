@@ -105,6 +105,7 @@ const struct rt_part rt_part_responder = {
 	.busy = busy,
 	.turn = turn,
 	.rest = rest,
+	.trim = rt_calls_trim,
 	.down = down,
 	.ended = ended,
 };

@@ -41,6 +41,7 @@ struct rt_call_priv {
 	struct cds_list_head queue; /* likewise: starved, waiting */
 	struct rt_outgoing going; /* its Reply */
 	struct rt_call_priv *next_free;
+	bool spare; /* free, and not taken since it was last looked at */
 	enum rt_call_stage stage;
 	bool failed; /* free it when its Reads have come back */
 	bool starved; /* it waits for memory */
@@ -85,6 +86,9 @@ struct rt_call_priv {
 	unsigned int cut_chunk[RT_MAX_CHUNKS]; /* which Write chunk */
 	bool external;
 	bool posted_first; /* until then it keeps its credit */
+	/* Where there was no memory to copy all of its results: octets that have
+	 * been written, and those that are just being written. */
+	size_t written, writing;
 	uint32_t threshold; /* that the format was chosen for */
 	uint64_t user[]; /* call_user_size octets, then a format's own */
 };
@@ -98,7 +102,7 @@ struct rt_reply_format {
 	bool (*stale)(const struct rt_conn *c, const struct rt_call_priv *call);
 	/* The RDMA Writes, into the chain before the first Send. */
 	int (*writes)(struct rt_conn *c, struct rt_call_priv *call,
-		      struct rt_work *send);
+		      struct rt_work *send, struct rt_written *g);
 	/* The next message into @w: 0 or -errno, and nothing has changed. If there
 	 * are more than one, c->credit.drawing is set before the header is made. */
 	int (*fill)(struct rt_conn *c, struct rt_call_priv *call,
@@ -171,6 +175,8 @@ void rt_call_error(struct rt_conn *c, struct rt_call_priv *call,
 void rt_call_free(struct rt_conn *c, struct rt_call_priv *call);
 /* Keep but @n of those that are free. */
 void rt_calls_shorten(struct rt_conn *c, unsigned int n);
+/* Those that have not been taken since last time; were there any? */
+bool rt_calls_trim(struct rt_conn *c);
 
 /* take.c */
 void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,

@@ -388,7 +388,7 @@ static bool plan_reply(struct rt_conn *c, struct rt_call_priv *call,
 
 /* The RDMA Writes, into the chain before the first Send. */
 static int writes(struct rt_conn *c, struct rt_call_priv *call,
-		  struct rt_work *send)
+		  struct rt_work *send, struct rt_written *g)
 {
 	const struct rt_rtr_in *x = rtr_in(call);
 	const struct rt_cuts *cuts = &call->cuts;
@@ -402,7 +402,7 @@ static int writes(struct rt_conn *c, struct rt_call_priv *call,
 			continue;
 		rc = rt_write_chunk(c, send, &cuts->piece[cut->first],
 				    cut->npieces, w->chunk.seg, w->chunk.count,
-				    &call->result[w->chunk.seg - call->seg]);
+				    &call->result[w->chunk.seg - call->seg], g);
 		RT_COUNT(c, write_chunks, 1);
 	}
 	return rc;
