@@ -94,7 +94,9 @@ struct ulb_call {
 	uint32_t minor;
 	enum ulb_class op_class;
 	/* Likewise: among its operations, as far as they were read, is one */
-	bool ends_state; /* that ends state of a file: CLOSE, DELEGRETURN */
+	/* that ends state of a file, or may if it fails: CLOSE, DELEGRETURN, LOCK,
+	 * OPEN, LAYOUTGET, LAYOUTRETURN */
+	bool ends_state;
 	bool names_state; /* that names state, but no file: FREE_STATEID,
 			     TEST_STATEID, RELEASE_LOCKOWNER */
 	bool makes_client; /* that may end one's state, as it comes back:
@@ -102,6 +104,8 @@ struct ulb_call {
 	bool ends_session; /* DESTROY_SESSION */
 	bool withheld; /* that a server is not shown: see ulb_find_withheld();
 			  nothing behind it counts */
+	/* TEST_STATEID asks for state of another client: see ulb_find_foreign(). */
+	bool foreign;
 	/* One that is executed, or might be, could not be read. */
 	bool unread;
 	/* It ends or names state, which is this client's: as Ganesha numbers its
@@ -320,12 +324,20 @@ struct ulb_withheld {
  *
  * NFS4ERR_NOTSUPP: GET_DIR_DELEGATION, READ_PLUS, LAYOUTERROR and LAYOUTSTATS.
  * NFS4ERR_BAD_STATEID: one by which a COMPOUND ends or names state of another client
- * than its session's, or without a session of a second one (CLOSE, DELEGRETURN;
- * FREE_STATEID, TEST_STATEID, RELEASE_LOCKOWNER).
+ * than its session's, or, without a session, of more than one client (CLOSE, DELEGRETURN,
+ * LOCK; FREE_STATEID, RELEASE_LOCKOWNER; without a session TEST_STATEID).
  * False: none, and all of them could be read.
  */
 bool ulb_find_withheld(const struct iovec *args, unsigned int n, size_t at,
 		       struct ulb_withheld *withheld);
+/*
+ * ulb_find_foreign - stateids of other clients that a TEST_STATEID asks for, with a
+ * session; as ulb_stray_end()
+ *
+ * @found: where the 12 octets stand that are behind the stateid's counter
+ */
+void ulb_find_foreign(const struct iovec *args, unsigned int n, size_t at,
+		      void (*found)(void *ctx, size_t at), void *ctx);
 /*
  * ulb_last_result - number and status of the operation that a COMPOUND has ended
  * with, if it has failed and was the one at @index

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/clock.h"
 #include "ntirpc/call.h"
 
 /* ---- One gate --------------------------------------------------------- */
@@ -23,6 +24,19 @@ static void let_in(struct gr_gate *gate, struct gr_pass *p)
 	gate->inside++;
 	gate->kind = p->kind;
 	p->inside = true;
+	p->since = fab_now_ms();
+	cds_list_add_tail(&p->beside, &gate->in);
+}
+
+/* In the gate of all clients one of those who are inside hangs. */
+static bool hangs(struct gr_gate *gate)
+{
+	const struct gr_pass *first;
+
+	if (gate != &gate->gates->all || cds_list_empty(&gate->in))
+		return false;
+	first = cds_list_first_entry(&gate->in, struct gr_pass, beside);
+	return fab_now_ms() - first->since > GR_ALL_MS;
 }
 
 /* Those whose turn it is. */
@@ -65,7 +79,8 @@ enum gr_entry gr_gate_enter(struct gr_gate *gate, struct gr_pass *p,
 		p->of = of;
 		/* Behind those that wait, or one that wants to be alone might
 		 * never be. */
-		if (cds_list_empty(&gate->queue) && has_room(gate, p)) {
+		if (has_room(gate, p) &&
+		    (cds_list_empty(&gate->queue) || hangs(gate))) {
 			let_in(gate, p);
 		} else {
 			cds_list_add_tail(&p->link, &gate->queue);
@@ -89,6 +104,7 @@ void gr_gate_leave(struct gr_pass *p)
 	p->inside = false;
 	p->keeps = false;
 	pthread_mutex_lock(&gate->lock);
+	cds_list_del(&p->beside);
 	gate->inside--;
 	admit(gate, &go);
 	pthread_mutex_unlock(&gate->lock);
@@ -138,6 +154,7 @@ static void init(struct gr_gate *gate, struct gr_gates *g)
 	gate->gates = g;
 	pthread_mutex_init(&gate->lock, NULL);
 	CDS_INIT_LIST_HEAD(&gate->queue);
+	CDS_INIT_LIST_HEAD(&gate->in);
 }
 
 void gr_gates_init(struct gr_gates *g,

@@ -4,7 +4,9 @@
  *
  * Ganesha before release 5.0 dies of a segmentation fault (its issue 904) when
  * an operation that names state but no file - FREE_STATEID, TEST_STATEID or
- * RELEASE_LOCKOWNER - finds what a CLOSE is just ending. Linux' client sends
+ * RELEASE_LOCKOWNER - drops the last reference to state that another Call is just
+ * ending: by CLOSE, DELEGRETURN, or a LOCK or OPEN that is refused when it has made
+ * some. Linux' client sends
  * both at the same time when a file is closed that was locked, so a program
  * that locks and closes files in a loop ends the server, by TCP as well. So a
  * Call of the first kind goes through the client's gate alone, and those of the
@@ -21,7 +23,9 @@
  * there is one gate of all clients: through it those go together, and Calls of the
  * first kind, which are in their client's by then, go together; but not the one with
  * the other. As they take turns, it is for no longer than Calls of the other kind are
- * executed that were there before.
+ * executed that were there before; but where one of them takes longer than
+ * GR_ALL_MS, for instance a SETCLIENTID_CONFIRM that tries a callback address, more of
+ * its kind do not wait, so that clients can still come.
  *
  * Another gate, of each host, through which Calls go one by one, is where Ganesha
  * is told of its connections (greet.h).
@@ -30,7 +34,7 @@
  * and no worker waits with it: who leaves hands those on whose turn it is. A Call
  * is inside until it has been answered or dropped, whichever threads execute it.
  * So there is no need for a time after which one goes through all the same: a CLOSE
- * that hangs holds up this client's other CLOSEs, and nothing else.
+ * that hangs holds up what names state of this client, and the CLOSEs behind that.
  *
  * Operations under RPCSEC_GSS integrity or privacy cannot be told, and pass.
  *
@@ -50,6 +54,7 @@
 #include "compat/ganesha.h"
 
 #define GR_GATE_BUCKETS 256u
+#define GR_ALL_MS 1000
 
 struct gr_gates;
 
@@ -70,6 +75,7 @@ struct gr_gate {
 	pthread_mutex_t lock;
 	unsigned int inside;
 	enum gr_kind kind; /* of those who are inside */
+	struct cds_list_head in; /* they, in order */
 	struct cds_list_head queue; /* of gr_pass */
 };
 
@@ -87,7 +93,9 @@ struct gr_pass {
 	struct gr_gate *gate; /* that it is in, or waits for */
 	struct svc_req *req;
 	const void *of; /* the connection */
-	struct cds_list_head link;
+	struct cds_list_head link; /* among those who wait */
+	struct cds_list_head beside; /* among those who are inside */
+	uint64_t since; /* it is inside, fab_now_ms() */
 	enum gr_kind kind;
 	bool inside;
 	bool keeps; /* it has a reference to the gate */

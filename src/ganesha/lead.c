@@ -22,8 +22,9 @@
  * strand finds while it is run by the Call's own thread waits in `kept`, and goes
  * to the queue when the lead is taken away.
  *
- * Awake or not: the leader writes `running`, who leaves a Call in the queue `holds`,
- * and who ends the watchdog `stop`, before it reads `awake`; the watchdog the other way round before it sleeps.
+ * Awake or not: the leader writes `running`, whoever leaves a Call in the queue writes
+ * `holds`, and whoever ends the watchdog writes `stop`, each before it reads `awake`;
+ * the watchdog the other way round before it sleeps.
  */
 #include "ganesha/workers.h"
 

@@ -4,11 +4,11 @@
  *
  * A Call that only computes gains nothing from a worker more than there are
  * processors: that one takes a processor from one that runs, and both take turns at
- * the same locks. A Call that blocks, for a disk or another server, has no part in
- * this: the more of them wait at once the better. Which is which is measured, by kind
+ * the same locks. A Call that blocks, for a disk or another server, is not limited:
+ * the more of them wait at once the better. Which is which is measured, by kind
  * of Call: one in a millisecond is looked at, whether its thread has slept for long.
- * If many have, Calls of that kind block, for a while; then it is seen again, since
- * workers that are too many make each other sleep.
+ * If many have, Calls of that kind block, for a while; then they are measured again,
+ * because too many workers make each other sleep.
  *
  * Threads: any.
  */

@@ -30,7 +30,7 @@
 #include "base/clock.h"
 
 #define STAND_BY_MS 200
-#define STILL_TICKS 3
+#define STILL_TICKS 10
 
 static struct svc_req *req_of(struct poolq_entry *e)
 {
@@ -191,6 +191,9 @@ static void empty_queue(struct gr_workers *w, bool woken)
 			e = TAILQ_FIRST(&w->queue);
 			woken = !e && stand_by(w);
 		} while (woken);
+		/* There may be more workers than there is room for. */
+		if (e && !has_room(w, e))
+			e = NULL;
 		if (e) {
 			kind = kind_at(w, e);
 			counted = take(w, e, kind);
@@ -212,14 +215,20 @@ static void empty_queue(struct gr_workers *w, bool woken)
  * Calls did before, and do not count. */
 static void release(struct gr_workers *w)
 {
+	struct poolq_entry *e;
+
 	pthread_mutex_lock(&w->lock);
-	for (unsigned int i = 0; i < GR_KINDS; i++) {
-		if (w->of_kind[i])
-			gr_limit_stuck(&w->limit, i);
-		w->of_kind[i] = 0;
+	e = TAILQ_FIRST(&w->queue);
+	/* Or a worker is on its way. */
+	if (e && !w->waking && !has_room(w, e)) {
+		for (unsigned int i = 0; i < GR_KINDS; i++) {
+			if (w->of_kind[i])
+				gr_limit_stuck(&w->limit, i);
+			w->of_kind[i] = 0;
+		}
+		w->computing = 0;
+		w->era++;
 	}
-	w->computing = 0;
-	w->era++;
 	wake_one(w);
 }
 

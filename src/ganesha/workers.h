@@ -12,7 +12,7 @@
  * that has finished a Call takes the next one without having slept, and no more
  * than one further worker is being woken at a time. Calls that only compute are
  * run by as many workers as there are processors and no more (limit.h); if none of
- * them takes another Call for three ticks of the watchdog, others do.
+ * them takes another Call for ten ticks of the watchdog, others do.
  * Of Calls that block each wakes the worker for the next, so that none waits
  * behind another. With pollers on threads of their own, the last of them stays
  * with the queue for a while, because it is woken there with less ado.
@@ -81,8 +81,8 @@ struct gr_workers {
 	struct gr_poller *poller;
 	atomic_bool stop;
 	struct gr_limit limit;
-	/* For the watchdog: a Call waits in the queue though a worker could be
-	 * woken; and how many have been taken out. */
+	/* For the watchdog: a Call has been left in the queue since it was last empty;
+	 * and how many have been taken out. */
 	atomic_bool holds;
 	atomic_uint taken;
 	unsigned int taken_seen, still; /* the watchdog's: for how many ticks */

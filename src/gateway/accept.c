@@ -160,7 +160,7 @@ void gw_accept_clients(struct gw_accept *a, int lfd)
 		if (!has_room(gw, &from)) {
 			turned_away(gw, &from,
 				    "a client turned away: --max-clients %u, "
-				    "and none is idle",
+				    "and none can be disconnected for it",
 				    gw->opt.max_clients);
 			close(fd);
 			continue;

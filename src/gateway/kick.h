@@ -25,7 +25,7 @@ enum gw_event {
 	GW_EV_RENEW = 1 << 7, /* a Call that only the client can send again */
 	GW_EV_WATCH = 1 << 8, /* Replies are not taken */
 	GW_EV_EVICT = 1 << 9, /* others need what it holds */
-	GW_EV_LEAVE = 1 << 10, /* it has been idle, and others want in */
+	GW_EV_LEAVE = 1 << 10, /* others want its place */
 	/* The worker's own. */
 	GW_EV_IN = 1 << 11, /* the socket has octets, or their end */
 	GW_EV_OUT = 1 << 12, /* the socket takes octets */

@@ -65,8 +65,9 @@ static void down(struct gw_client *c, int error, const char *reason,
 	}
 	/* Calls wait for a descriptor, or Receives, that somebody idle has. */
 	if ((calls || early(c)) &&
-	    (error == -EMFILE || error == -ENFILE || error == -ENOMEM))
-		/* What the process has too few of is what they have. */
+	    (error == -EMFILE || error == -ENFILE || error == -ENOMEM) &&
+	    !atomic_load(&c->gw->leaving))
+		/* Unless one is on its way out. What the process has too few of is what they have. */
 		gw_watch_give_way(c->gw, error == -EMFILE ? &c->host : NULL, c);
 	gw_client_log(c, LOG_NOTICE, "%s; retrying in %u ms", text,
 		      l->backoff_ms);

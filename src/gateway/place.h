@@ -63,7 +63,7 @@ struct gw_wish {
 };
 
 /* Of a newcomer of @host, or of one that is @counted already; NULL: it is not
- * known, and only those of the host that has the most give way. */
+ * known; those of the host that has the most give way, else any that is idle. */
 void gw_wish_init(struct gw_wish *w, const struct gw_places *p,
 		  const struct in6_addr *host, bool counted);
 /* May it be a place of @h? */

@@ -311,8 +311,8 @@ static void leave(struct gw_client *c)
 	}
 	if (ns < least)
 		snprintf(text, sizeof(text),
-			 "another host has fewer clients, and a new one is "
-			 "waiting: closed");
+			 "disconnected for a client of a host that has "
+			 "fewer: closed");
 	else
 		snprintf(text, sizeof(text),
 			 "%s for %u s, and new clients are waiting: closed",

@@ -119,11 +119,12 @@ static int worker_timeout(struct gw_worker *w)
 
 	if (!cds_list_empty(&w->clients) && w->look_at < next)
 		next = w->look_at;
-	cds_list_for_each_entry(
-		c, &w->timers,
-		seat.timer) for (unsigned int i = 0; i < GW_TIMERS;
-				 i++) if (c->seat.at[i] && c->seat.at[i] < next)
-		next = c->seat.at[i];
+	cds_list_for_each_entry(c, &w->timers, seat.timer)
+	{
+		for (unsigned int i = 0; i < GW_TIMERS; i++)
+			if (c->seat.at[i] && c->seat.at[i] < next)
+				next = c->seat.at[i];
+	}
 	if (next == UINT64_MAX)
 		return -1;
 	now = lat_now();

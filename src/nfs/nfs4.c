@@ -29,6 +29,18 @@ static void note_sequence(struct ulb_call *c, struct ulb_walk *w)
 	ulb_name(&w->before, c->client);
 }
 
+/* They end state: LOCK, if it is refused, what it has made for a new owner. */
+static bool ends(uint32_t op)
+{
+	return op == OP_CLOSE || op == OP_DELEGRETURN || op == OP_LOCK;
+}
+
+/* They may: if they fail behind what they have made. */
+static bool may_end(uint32_t op)
+{
+	return op == OP_OPEN || op == OP_LAYOUTGET || op == OP_LAYOUTRETURN;
+}
+
 /*
  * The operation at @index, whose arguments are next: what it says of the COMPOUND
  * is noted. -EBADMSG; 0: Ganesha has no such operation in this minor version, and
@@ -51,7 +63,7 @@ static int next_op(struct ulb_call *c, struct ulb_walk *w, uint32_t index,
 		c->op_class = ulb_nfs4_class(*op);
 	if (c->withheld)
 		return 1;
-	if (*op == OP_CLOSE || *op == OP_DELEGRETURN)
+	if (ends(*op) || may_end(*op))
 		c->ends_state = true;
 	else if (*op == OP_FREE_STATEID || *op == OP_TEST_STATEID ||
 		 *op == OP_RELEASE_LOCKOWNER)
@@ -81,9 +93,25 @@ static void note_client(struct ulb_call *c, struct ulb_walk *w, uint32_t op)
 	if (of.any)
 		ulb_name(&w->before, of.client);
 	w->before.mixed |= of.mixed;
-	if (c->withheld ||
-	    (op != OP_CLOSE && op != OP_DELEGRETURN && op != OP_FREE_STATEID &&
-	     op != OP_TEST_STATEID && op != OP_RELEASE_LOCKOWNER))
+	if (c->withheld)
+		return;
+	if (c->sequence && (may_end(op) || op == OP_TEST_STATEID)) {
+		/* Those that TEST_STATEID finds to be another's are each
+		 * answered for themselves. */
+		c->has_client = true;
+		c->foreign |= op == OP_TEST_STATEID && of.any &&
+			      (of.mixed || of.client != c->client);
+		return;
+	}
+	if (may_end(op)) {
+		if (of.any && !c->has_client) {
+			c->has_client = true;
+			c->client = of.client;
+		}
+		return;
+	}
+	if (!ends(op) && op != OP_FREE_STATEID && op != OP_TEST_STATEID &&
+	    op != OP_RELEASE_LOCKOWNER)
 		return;
 	if (of.current)
 		of = w->before;
@@ -177,6 +205,47 @@ bool ulb_find_withheld(const struct iovec *args, unsigned int n, size_t at,
 	}
 	withheld->unread = c.unread;
 	return c.unread;
+}
+
+/* In the arguments of TEST_STATEID. */
+static void each_foreign(const struct ulb_call *c, struct ulb_cur args,
+			 void (*found)(void *ctx, size_t at), void *ctx)
+{
+	uint32_t count, word[3];
+	uint64_t client;
+	size_t at;
+
+	if (ulb_get32(&args, &count))
+		return;
+	while (count-- && !ulb_skip(&args, 4)) {
+		at = (size_t)args.pos;
+		for (unsigned int i = 0; i < 3; i++) {
+			if (ulb_get32(&args, &word[i]))
+				return;
+			word[i] = htobe32(word[i]);
+		}
+		memcpy(&client, word, sizeof(client));
+		if (client != c->client && (word[0] || word[1] || word[2]))
+			found(ctx, at);
+	}
+}
+
+void ulb_find_foreign(const struct iovec *args, unsigned int n, size_t at,
+		      void (*found)(void *ctx, size_t at), void *ctx)
+{
+	struct ulb_call c = { 0 };
+	struct ulb_walk w = { 0 };
+	uint32_t tag, count, op;
+
+	ulb_cur_init(&w.cur, args, n);
+	if (ulb_skip(&w.cur, at) || compound_head(&c, &w.cur, &tag, &count))
+		return;
+	for (uint32_t i = 0; i < count && next_op(&c, &w, i, &op) > 0; i++) {
+		if (op == OP_TEST_STATEID && c.sequence && !c.withheld)
+			each_foreign(&c, w.cur, found, ctx);
+		if (walk_args(&c, &w, op) || c.withheld)
+			break;
+	}
 }
 
 int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,

@@ -4,6 +4,8 @@
  */
 #include "ntirpc/withheld.h"
 
+#include <string.h>
+
 #include "ntirpc/change.h"
 #include "ntirpc/session.h"
 
@@ -18,6 +20,21 @@ static void put_word(const struct iovec *iov, unsigned int n, size_t at,
 	nrt_args_put(iov, n, at, &be, sizeof(be));
 }
 
+struct args {
+	const struct iovec *iov;
+	unsigned int n;
+};
+
+/* Nobody has such a stateid (RFC 8881, 8.2.3), so it is not looked up. */
+static void mask(void *ctx, size_t at)
+{
+	const struct args *args = ctx;
+	uint8_t ones[12];
+
+	memset(ones, 0xff, sizeof(ones));
+	nrt_args_put(args->iov, args->n, at, ones, sizeof(ones));
+}
+
 void nrt_withheld_check(struct nrt_call *nc, XDR *xdrs, void *what,
 			size_t length)
 {
@@ -25,10 +42,11 @@ void nrt_withheld_check(struct nrt_call *nc, XDR *xdrs, void *what,
 	unsigned int n;
 	size_t at;
 
-	if (!nc->head.withheld && !nc->head.unread &&
+	if (!nc->head.withheld && !nc->head.unread && !nc->head.foreign &&
 	    nc->head.op_class != ULB_CLASS_protected)
 		return;
 	n = nrt_args_look(nc, xdrs, what, length, iov, &at);
+	ulb_find_foreign(iov, n, at, mask, &(struct args){ iov, n });
 	if (!ulb_find_withheld(iov, n, at, &nc->withheld))
 		return;
 	if (nc->withheld.unread) {

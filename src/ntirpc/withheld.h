@@ -21,13 +21,14 @@
  *                        write one or two lines into its log for each, at a
  *                        level that is shown by default and without a limit
  *
- * An operation that ends or names state of another client than that of the session,
- * or than the operations before it, is answered with NFS4ERR_BAD_STATEID, as RFC 8881
- * has it (18.38.3, 18.48.3). Ganesha does not look whose it is: a Call goes through one
- * gate only (ganesha/gate.h), and the lease of a client that asks for its own state
- * does not expire meanwhile.
+ * Nor can it with state of another client than that of the session, or than that of
+ * the operations before: it does not look whose a stateid is, while a Call goes through
+ * the gate of one client only (ganesha/gate.h), and the lease of a client that asks for
+ * its own state does not expire meanwhile. The status of such an operation is
+ * NFS4ERR_BAD_STATEID (RFC 8881, 18.38.3). TEST_STATEID says so of each stateid (18.48.3):
+ * there, those of others are made into one that nobody has.
  *
- * So Ganesha does not get to see them. The first of these in a COMPOUND becomes
+ * None of these is shown to Ganesha. The first in a COMPOUND becomes
  * OP_ILLEGAL, and the last of its operations, since after one that fails nothing
  * is executed; and in the Reply, NFS4ERR_OP_ILLEGAL becomes the status under the
  * operation's own number.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "auth_jobs.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 struct rt_auth_job;
@@ -14,7 +15,8 @@ bool __wrap_rt_auth_pool_cancel(struct rt_auth_job *job);
 void __real_rt_auth_result(struct rt_conn *c, struct rt_mail *m);
 void __wrap_rt_auth_result(struct rt_conn *c, struct rt_mail *m);
 
-static unsigned int jobs;
+/* A result may be taken by a thread of the pool, if the connection has ended. */
+static atomic_uint jobs;
 
 void __wrap_rt_auth_pool_submit(struct rt_auth_job *job)
 {

@@ -46,6 +46,7 @@ NOENT, ACCES, NOTDIR = 2, 13, 20
 BIND_CONN_TO_SESSION, BADSESSION, NOT_BOUND = 41, 10052, 10055
 GET_DIR_DELEGATION, READ_PLUS, NOTSUPP = 46, 68, 10004
 LAYOUTERROR, LAYOUTSTATS, TEST_STATEID, BAD_STATEID = 64, 65, 55, 10025
+LOCK, FREE_STATEID = 12, 45
 (SEQUENCE, DESTROY_CLIENTID, RECLAIM_COMPLETE) = (53, 57, 58)
 AUTH_TOOWEAK = 5
 CONNECTIONS = 40  # Ganesha counts 16 of a session
@@ -287,14 +288,25 @@ def withheld(v, fh, folder):
         done = s.compound(c, s.sequence(), u32(rpc.PUTROOTFH))
         assert not done.status, "the next Call: status %d" % done.status
     s.minor = 1
-    # State of another client.
-    mine, other = [u32(TEST_STATEID, 1, 0) + client + u32(1)
+    # State of another client: TEST_STATEID says of each that there is none, and goes on;
+    # what would end it is not done.
+    mine, other = [u32(1) + client + u32(1)
                    for client in (s.sid[:8], random.randbytes(8))]
-    for ops, status in (((mine,), 0), ((other,), BAD_STATEID),
-                        ((mine, other), BAD_STATEID)):
-        done = s.compound(c, s.sequence(), *ops)
-        assert (done.status, done.n) == (status, 1 + len(ops)), \
-            (done.status, done.n)
+    done = s.compound(c, s.sequence(), u32(TEST_STATEID, 3) + other + mine + other,
+                      u32(TEST_STATEID, 1) + other)
+    assert (done.status, done.n) == (0, 3), (done.status, done.n)
+    r = done.r
+    assert (r.u32(), r.u32()) == (SEQUENCE, 0)
+    r.fixed(36)
+    got = [r.u32() for _ in range(6)]
+    assert got[:3] == [TEST_STATEID, 0, 3], got
+    assert got[3] == got[5] == BAD_STATEID, got
+    assert [r.u32() for _ in range(4)] == [TEST_STATEID, 0, 1, BAD_STATEID]
+    for op in (u32(FREE_STATEID) + other,
+               u32(LOCK, 2, 0) + u64(0) + u64(9) + u32(1, 0) + other +
+               u32(0) + u64(0) + opaque("owner")):
+        done = s.compound(c, s.sequence(), u32(rpc.PUTROOTFH), op)
+        assert (done.status, done.n) == (BAD_STATEID, 3), (done.status, done.n)
     s.end(c)
     v.bench.end()
 

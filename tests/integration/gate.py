@@ -29,6 +29,7 @@ from root import root  # noqa: E402
 LOOKUP3, CREATE3 = 3, 8
 EXCHANGE_ID, CREATE_SESSION, DESTROY_SESSION, SEQUENCE = 42, 43, 44, 53
 RECLAIM_COMPLETE, TEST_STATEID, CLOSE, REMOVE, LOOKUP = 58, 55, 4, 28, 15
+FREE_STATEID = 45
 NOENT, ISDIR, BAD_STATEID, READS, WAITERS = 2, 21, 10025, 60, 40
 
 
@@ -119,7 +120,7 @@ def main(what, mount_port, port):
             raise SystemExit("%s: %s" % (what, e))
     stranger = Client(bench, c.fh, "127.0.0.3")
     done = stranger.ask(stranger.conn, stranger.sequence(0),
-                        u32(TEST_STATEID, 1) + c.stateid)
+                        u32(FREE_STATEID) + c.stateid)
     assert done.status == BAD_STATEID, "another client: %d" % done.status
     for one in c, stranger:
         done = one.ask(one.conn, u32(DESTROY_SESSION) + one.sid)

@@ -10,6 +10,7 @@
 
 #include "ganesha/gate.h"
 #include "ganesha/greet.h"
+#include "test_clock.h"
 #include "unit.h"
 
 #define CALLS 64
@@ -226,6 +227,37 @@ static void turns(void)
 	leave(6);
 	leave(5);
 	CU_ASSERT_EQUAL(gates.all.inside, 0);
+	finish();
+}
+
+/* One hangs in there: others of its kind go past those that wait, until it has left. */
+static void hangs_for_all(void)
+{
+	begin();
+	test_clock_hold();
+	CU_ASSERT_EQUAL(enter_all(0, GR_OTHERS), GR_INSIDE);
+	CU_ASSERT_EQUAL(enter_all(1, GR_TOGETHER), GR_WAITS);
+	test_clock_pass(GR_ALL_MS);
+	CU_ASSERT_EQUAL(enter_all(2, GR_OTHERS), GR_WAITS);
+	test_clock_pass(1);
+	CU_ASSERT_EQUAL(enter_all(3, GR_OTHERS), GR_INSIDE);
+	CU_ASSERT_EQUAL(enter_all(4, GR_TOGETHER), GR_WAITS);
+	leave(0);
+	/* The other one has come just now. */
+	CU_ASSERT_EQUAL(enter_all(5, GR_OTHERS), GR_WAITS);
+	CU_ASSERT_EQUAL(nresumed, 0);
+	leave(3);
+	CU_ASSERT_EQUAL(calls[1].resumed, 1);
+	CU_ASSERT_EQUAL(calls[2].resumed, 0);
+	leave(1);
+	CU_ASSERT_EQUAL(calls[2].resumed, 1);
+	leave(2);
+	CU_ASSERT_EQUAL(calls[4].resumed, 1);
+	leave(4);
+	CU_ASSERT_EQUAL(calls[5].resumed, 1);
+	leave(5);
+	CU_ASSERT_EQUAL(gates.all.inside, 0);
+	test_clock_release();
 	finish();
 }
 
@@ -499,6 +531,7 @@ static const struct unit_test tests[] = {
 	{ "one for each host", whose },
 	{ "kinds", kinds },
 	{ "turns", turns },
+	{ "one hangs for all", hangs_for_all },
 	{ "a hanging CLOSE", hangs },
 	{ "connections that end", ends },
 	{ "connections with many clients", ends_all },

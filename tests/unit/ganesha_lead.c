@@ -411,6 +411,28 @@ static void blocking(void)
 	end_unwatched();
 }
 
+/* A former leader comes upon the queue while as many run as may. */
+static void one_too_many(void)
+{
+	unsigned int before = ran;
+
+	gr_workers_empty(&w);
+	CU_ASSERT_EQUAL(ran, before);
+	CU_ASSERT_TRUE(ran == CALLS || atomic_load(&w.holds));
+}
+
+static void no_room(void)
+{
+	begin_unwatched(1);
+	for (unsigned int i = 0; i < CALLS; i++)
+		gr_workers_enqueue(&w, &calls[i]);
+	meanwhile = one_too_many;
+	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
+	CU_ASSERT_EQUAL(ran, CALLS);
+	CU_ASSERT_EQUAL(queue_resumed, 1);
+	end_unwatched();
+}
+
 /* While the first one hangs the watchdog looks. */
 static unsigned int looks;
 
@@ -437,7 +459,7 @@ static void hanging(void)
 	meanwhile = hang;
 	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
 	/* At the first look it sees a Call that has just been taken. */
-	CU_ASSERT_EQUAL(looks, 4);
+	CU_ASSERT_EQUAL(looks, 11);
 	CU_ASSERT_EQUAL(ran, CALLS);
 	/* It does not count twice. */
 	CU_ASSERT_EQUAL(w.computing, 0);
@@ -472,6 +494,7 @@ static const struct unit_test tests[] = {
 	{ "two", two },
 	{ "computing", computing },
 	{ "blocking", blocking },
+	{ "no room", no_room },
 	{ "hanging", hanging },
 	{ "slow but going", slow_but_going },
 	{ NULL, NULL },

@@ -373,6 +373,132 @@ static int find(size_t before, uint32_t op)
 	return find_of(before, op, 10004);
 }
 
+struct positions {
+	size_t at[8];
+	unsigned int n;
+};
+
+static void note(void *ctx, size_t at)
+{
+	struct positions *p = ctx;
+
+	p->at[p->n++ % 8] = at;
+}
+
+/* A stateid of the session's client. */
+static void put_own(uint32_t counter)
+{
+	uint32_t word[2];
+
+	memcpy(word, sequence, sizeof(word));
+	x_u32(&call, 1);
+	x_u32(&call, be32toh(word[0]));
+	x_u32(&call, be32toh(word[1]));
+	x_u32(&call, counter);
+}
+
+/* TEST_STATEID says of each stateid whether there is one; of another client's there is
+ * none. Which ones, in pieces of every size. */
+static void put_tests(void)
+{
+	put_sequence(0);
+	x_values(&call, "55 5");
+	put_own(1);
+	x_values(&call, "1 7 8 2");
+	put_own(3);
+	/* Nobody's, which is masked once more, and the current one. */
+	x_values(&call, "0 4294967295 4294967295 4294967295 0 0 0 0");
+	x_values(&call, "55 1 1 7 9 4");
+}
+
+static struct ulb_call head_of_call(void)
+{
+	struct iovec v = { call.b, call.len };
+	struct ulb_call head;
+
+	CU_ASSERT_EQUAL_FATAL(x_classify(&v, 1, &head), 0);
+	return head;
+}
+
+static void test_foreign(void)
+{
+	struct positions none = { .n = 0 };
+	struct ulb_call head;
+	struct pieces p;
+	struct iovec v;
+	size_t at;
+
+	at = args(3);
+	put_tests();
+	CU_ASSERT_EQUAL(find(at, 0), -1);
+	for (size_t size = 1; size < 9; size++) {
+		struct positions found = { .n = 0 };
+
+		p = x_shred(call.b, call.len, size);
+		ulb_find_foreign(p.iov, p.n, at, note, &found);
+		x_free(&p);
+		CU_ASSERT_EQUAL(found.n, 3);
+		CU_ASSERT_EQUAL(found.at[2], call.len - 12);
+		/* Behind it: itself, another stateid, an operation and its one. */
+		CU_ASSERT_EQUAL(found.at[1], call.len - 12 - 16 - 24);
+		CU_ASSERT_EQUAL(found.at[0], found.at[1] - 32);
+	}
+	begin(0, 3);
+	put_tests();
+	head = head_of_call();
+	CU_ASSERT_TRUE(head.foreign && head.names_state && head.has_client);
+	CU_ASSERT_EQUAL(memcmp(&head.client, sequence, 8), 0);
+	/* Its own alone. */
+	begin(0, 2);
+	put_sequence(0);
+	x_values(&call, "55 1");
+	put_own(1);
+	head = head_of_call();
+	CU_ASSERT_TRUE(!head.foreign && head.has_client);
+	/* Without a session none is known. */
+	at = args(1);
+	x_values(&call, "55 1 1 7 8 2");
+	v = (struct iovec){ call.b, call.len };
+	ulb_find_foreign(&v, 1, at, note, &none);
+	CU_ASSERT_EQUAL(none.n, 0);
+}
+
+static void put_lock(bool own)
+{
+	put_sequence(0);
+	x_values(&call, "12 2 0 h h 1 0");
+	if (own)
+		put_own(1);
+	else
+		x_values(&call, "1 7 8 1");
+	x_values(&call, "0 h s");
+}
+
+/* What is refused may end what it has made: LOCK, and OPEN. */
+static void test_ends(void)
+{
+	struct ulb_call head;
+	size_t at;
+
+	begin(0, 2);
+	put_sequence(0);
+	x_values(&call, "18 0 1 2 h s 0 0 s");
+	head = head_of_call();
+	CU_ASSERT_TRUE(head.ends_state && head.has_client);
+	/* By an open stateid of another client, and by an own one. */
+	at = args(2);
+	put_lock(false);
+	CU_ASSERT_EQUAL(find_of(at, 12, 10025), 1);
+	at = args(2);
+	put_lock(true);
+	CU_ASSERT_EQUAL(find(at, 0), -1);
+	begin(0, 2);
+	put_lock(true);
+	head = head_of_call();
+	CU_ASSERT_TRUE(head.ends_state && head.has_client);
+	CU_ASSERT_EQUAL(memcmp(&head.client, sequence, 8), 0);
+}
+
 static void test_withheld(void)
 {
 	static const char dir[] = "46 7 0 h u h u 0 0", plus[] = "68 i h 5";
@@ -586,6 +712,8 @@ static const struct unit_test tests[] = {
 	{ "DESTROY_SESSION", test_destroy },
 	{ "ended by others", test_stray },
 	{ "operations that are not shown", test_withheld },
+	{ "state of others", test_foreign },
+	{ "what may end state", test_ends },
 	{ "heads", test_heads },
 	{ "last result", test_last },
 	{ "callback", test_callback },

@@ -95,7 +95,7 @@ struct rt_conn {
 	uint64_t last_active;
 	uint64_t state_deadline;
 	unsigned int sends_inflight;
-	unsigned int works_inflight;
+	uint64_t works_inflight;
 	/* Once, when the chain has been posted; whose Sends are in it sets it. */
 	void (*chain_told)(struct rt_conn *c);
 	int end_error;
