@@ -24,14 +24,13 @@
 
 #include "base/addr.h"
 #include "ganesha/needs.h"
+#include "ganesha/rpcbind.h"
 #include "ganesha/running.h"
 #include "gss/gss.h"
 #include "rpcrdma/fabric.h"
 #include "rpcrdma/transport.h"
 
 /* ---- NFS over TCP ----------------------------------------------------- */
-
-#define RPCBIND "/run/rpcbind.sock"
 
 struct tcp {
 	struct sockaddr_storage at;
@@ -82,8 +81,26 @@ static bool has_ipv6(void)
 	return true;
 }
 
+/*
+ * Has a program rpcbind's socket? One that was stopped leaves the file. A socket of
+ * another type is told so, and whoever has it notices nothing: to connect would start
+ * an rpcbind that systemd has not started yet.
+ */
+static bool has_rpcbind(void)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX,
+				  .sun_path = GR_RPCBIND_SOCKET };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool has = fd < 0 || !connect(fd, (struct sockaddr *)&un, sizeof(un)) ||
+		   (errno != ENOENT && errno != ECONNREFUSED);
+
+	if (fd >= 0)
+		close(fd);
+	return has;
+}
+
 bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
-		  struct sockaddr_storage *tcp, FILE *out, FILE *said)
+		  struct sockaddr_storage *tcp, FILE *said)
 {
 	static const struct gsh_config_item items[] = {
 		{ .name = "Bind_addr",
@@ -128,11 +145,10 @@ bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
 		else
 			fab_addr_map(tcp);
 	}
-	/* To ask it would start one that systemd has not started yet. */
-	if ((!t.listed || t.v3 || t.rquota) && access(RPCBIND, F_OK))
-		fputs("# rpcbind is not running (" RPCBIND
-		      "). Ganesha needs it, unless NFS_Core_Param has Protocols = 4 and Enable_RQUOTA = false.\n",
-		      out);
+	if ((!t.listed || t.v3 || t.rquota) && !has_rpcbind())
+		fputs("rpcrdma: rpcbind is not running (" GR_RPCBIND_SOCKET
+		      "): start it before the server, or set Protocols = 4 and Enable_RQUOTA = false in NFS_Core_Param to serve NFS without it\n",
+		      said);
 	if (t.rdma)
 		fputs("rpcrdma: NFS_Core_Param: with RDMA among its Protocols Ganesha serves no NFS at all: set Protocols = 3, 4; the RDMA block alone turns RDMA on\n",
 		      said);

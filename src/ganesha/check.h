@@ -44,9 +44,9 @@ bool gr_check_machine(const struct gsh *g, const struct gr_config *cfg,
 		      const struct sockaddr_storage *tcp, FILE *out, FILE *said,
 		      unsigned int *complaints);
 /* Where NFS over TCP would listen with @tree. Would it? If not, @said is told why;
- * @out, if it needs an rpcbind that is not there. Main thread. */
+ * also, which is no fault, if it needs an rpcbind that is not there. Main thread. */
 bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
-		  struct sockaddr_storage *tcp, FILE *out, FILE *said);
+		  struct sockaddr_storage *tcp, FILE *said);
 
 #define RPCRDMA_STATE 640
 /* How it is with RDMA, as one line. When Ganesha has started: that there is no NFS

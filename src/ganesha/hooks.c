@@ -321,7 +321,7 @@ static bool check(struct gsh_config *tree, const struct near_text *text,
 	gr_config_print(out, &cfg);
 	if (!cfg.enable)
 		return false;
-	good = gr_check_tcp(&hook.gsh, tree, &tcp, out, stderr);
+	good = gr_check_tcp(&hook.gsh, tree, &tcp, stderr);
 	/* One fault does not hide the other. */
 	return gr_check_machine(&hook.gsh, &cfg, &tcp, out, stderr,
 				&hook.complaints) &&

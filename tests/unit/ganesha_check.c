@@ -430,7 +430,7 @@ static void served(const char *text, unsigned int n, const char *first,
 	f = fmemopen(said, sizeof(said), "w");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	said[0] = '\0';
-	CU_ASSERT_EQUAL(gr_check_tcp(&gsh, tree, &tcp, out, f),
+	CU_ASSERT_EQUAL(gr_check_tcp(&gsh, tree, &tcp, f),
 			!strstr(text, "RDMA"));
 	fclose(f);
 	CU_ASSERT_EQUAL(!!strstr(said, "set Protocols = 3, 4"),
