@@ -339,9 +339,10 @@ static void check_settings(struct check *c)
 			" MiB.\n",
 			has >> 20);
 	/* Logged with the keys. */
-	if (c->cfg->auth != RT_AUTH_NONE &&
-	    auth_gss_no_realm(c->cfg->auth_allow, pattern))
-		c->complaints++;
+	if (c->cfg->auth != RT_AUTH_NONE)
+		for (const char *allow = c->cfg->auth_allow;
+		     (allow = auth_gss_no_realm(allow, pattern));)
+			c->complaints++;
 	if (!slash || (size_t)(slash - path) >= sizeof(dir))
 		return;
 	memcpy(dir, path, (size_t)(slash - path));

@@ -217,15 +217,19 @@ int gr_needs_auth(const struct gsh *g, const struct gr_config *cfg,
 	struct auth_gss_params p = { .keytab = cfg->auth_keytab,
 				     .principal = cfg->auth_principal,
 				     .allow = cfg->auth_allow };
+	const char *allow = cfg->auth_allow;
 	char why[RT_AUTH_TEXT];
 	int err;
 
 	if (cfg->auth == RT_AUTH_NONE)
 		return 0;
-	if (auth_gss_no_realm(cfg->auth_allow, why))
+	while ((allow = auth_gss_no_realm(allow, why)))
 		gsh_log(g, GSH_WARN,
-			"Host_Authentication_Allow: %s matches nobody, as it has no realm: write %s@REALM",
-			why, why);
+			"Host_Authentication_Allow: %s %s: write %s@REALM", why,
+			strpbrk(why, "*?[") ?
+				"has no realm, and each host's name ends with one" :
+				"matches nobody, as it has no realm",
+			why);
 	err = auth_gss_create(&p, auth, why);
 	if (err == -EINVAL)
 		snprintf(

@@ -304,12 +304,12 @@ bool auth_gss_allowed(const char *list, const char *name)
 	return false;
 }
 
-bool auth_gss_no_realm(const char *list, char pattern[RT_AUTH_TEXT])
+const char *auth_gss_no_realm(const char *list, char pattern[RT_AUTH_TEXT])
 {
 	while ((list = next_pattern(list, pattern))) {
-		/* Of these each may stand for the "@". */
-		if (!strpbrk(pattern, "@?[\\*"))
-			return true;
+		if (!strchr(pattern, '@') &&
+		    pattern[strlen(pattern) - 1] != '*')
+			return list;
 	}
-	return false;
+	return NULL;
 }

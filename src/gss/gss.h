@@ -45,7 +45,11 @@ extern const struct rt_auth_ops auth_gss_ops;
 
 /* Is @name one of the list? */
 bool auth_gss_allowed(const char *list, const char *name);
-/* Has it a pattern that can match no name, for want of a realm? The first of them. */
-bool auth_gss_no_realm(const char *list, char pattern[RT_AUTH_TEXT]);
+/*
+ * Its first pattern that has no "@" and does not end in "*": names end with "@" and a
+ * realm, so it matches none, or none that it is meant for. The rest of the list, or
+ * NULL: there is no such pattern.
+ */
+const char *auth_gss_no_realm(const char *list, char pattern[RT_AUTH_TEXT]);
 
 #endif /* RPCRDMA_GSS_H */

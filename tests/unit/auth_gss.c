@@ -37,14 +37,26 @@ static void allowed(void)
 static void no_realm(void)
 {
 	char pattern[RT_AUTH_TEXT];
+	const char *rest;
 
-	CU_ASSERT_FALSE(auth_gss_no_realm(AUTH_GSS_ALLOW, pattern));
-	CU_ASSERT_FALSE(auth_gss_no_realm("", pattern));
-	CU_ASSERT_FALSE(auth_gss_no_realm("host/a@B, host/c.*", pattern));
-	CU_ASSERT_FALSE(auth_gss_no_realm("host/a?B", pattern));
-	CU_ASSERT_FALSE(auth_gss_no_realm("host/*.c host/*B", pattern));
-	CU_ASSERT_TRUE(auth_gss_no_realm("host/a@B,host/b.c d", pattern));
+	CU_ASSERT_PTR_NULL(auth_gss_no_realm(AUTH_GSS_ALLOW, pattern));
+	CU_ASSERT_PTR_NULL(auth_gss_no_realm("", pattern));
+	CU_ASSERT_PTR_NULL(auth_gss_no_realm("host/a@B, host/c.*", pattern));
+	CU_ASSERT_PTR_NULL(auth_gss_no_realm("*, host/*.c@B", pattern));
+	CU_ASSERT_PTR_NULL(auth_gss_no_realm("host/a[@]B", pattern));
+	CU_ASSERT_PTR_NOT_NULL(auth_gss_no_realm("host/*.c", pattern));
+	CU_ASSERT_STRING_EQUAL(pattern, "host/*.c");
+	CU_ASSERT_PTR_NOT_NULL(auth_gss_no_realm("*.c", pattern));
+	CU_ASSERT_PTR_NOT_NULL(auth_gss_no_realm("host/a?B", pattern));
+	/* Each of them. */
+	rest = auth_gss_no_realm("host/a@B,host/b.c host/*.d, host/e*",
+				 pattern);
 	CU_ASSERT_STRING_EQUAL(pattern, "host/b.c");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(rest);
+	rest = auth_gss_no_realm(rest, pattern);
+	CU_ASSERT_STRING_EQUAL(pattern, "host/*.d");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(rest);
+	CU_ASSERT_PTR_NULL(auth_gss_no_realm(rest, pattern));
 }
 
 static int make(const struct auth_gss_params *p, char *fault)

@@ -299,6 +299,7 @@ static void settings(void)
 {
 	static char missing[] = "/nonexistent/s", here[] = "/run/ganesha/s";
 	static char pattern[] = "host/a.example", any[] = "host/*";
+	static char domains[] = "host/*.a.example, nfs/*@A, *.b.example";
 	struct gr_config cfg = config("127.0.0.1", NULL);
 
 	complaints = 0;
@@ -318,6 +319,9 @@ static void settings(void)
 	cfg.auth_allow = any;
 	CU_ASSERT_FALSE(check(&cfg, "::"));
 	CU_ASSERT_EQUAL(complaints, 2);
+	cfg.auth_allow = domains;
+	CU_ASSERT_FALSE(check(&cfg, "::"));
+	CU_ASSERT_EQUAL(complaints, 4);
 	/* More than any machine has. */
 	cfg = config("127.0.0.1", NULL);
 	cfg.rt.max_memory = UINT64_MAX / 2;
