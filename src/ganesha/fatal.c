@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "compat/launch.h"
+#include "ganesha/place.h"
 
 #define FACILITY "RPCRDMA_FATAL"
 #define HEADERS_NONE 0
@@ -30,22 +31,48 @@
 /* What came this long before the end has led to it. */
 #define RECENT_S 2
 
-/* The latest messages that are not the end yet. */
+struct reason {
+	time_t at;
+	char text[512];
+};
+
+/* The latest messages that are not the end yet; and the first of such that names a
+ * line of a file, since those after it mostly say that there was one. */
 static struct {
 	pthread_mutex_t lock;
 	unsigned int n; /* that there have been */
-	struct {
-		time_t at;
-		char text[512];
-	} of[REASONS];
+	struct reason of[REASONS], first;
 } reasons = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void set(struct reason *r, const char *message)
+{
+	r->at = time(NULL);
+	snprintf(r->text, sizeof(r->text), "%s", message);
+}
+
+static bool is_recent(const struct reason *r)
+{
+	return *r->text && r->at >= time(NULL) - RECENT_S;
+}
+
+/* Where the latest are kept, it is told among these. */
+static bool among_latest(const struct reason *first)
+{
+	for (unsigned int i = 0; i < REASONS; i++)
+		if (!strcmp(reasons.of[i].text, first->text))
+			return true;
+	return false;
+}
 
 static void keep(const char *message)
 {
+	struct gr_place at;
+
 	pthread_mutex_lock(&reasons.lock);
-	reasons.of[reasons.n % REASONS].at = time(NULL);
-	snprintf(reasons.of[reasons.n++ % REASONS].text,
-		 sizeof(reasons.of[0].text), "%s", message);
+	set(&reasons.of[reasons.n++ % REASONS], message);
+	if (!is_recent(&reasons.first) && gr_place_read(message, &at) &&
+	    at.line)
+		set(&reasons.first, message);
 	pthread_mutex_unlock(&reasons.lock);
 }
 
@@ -56,15 +83,15 @@ static void tell(const char *message)
 
 static void tell_reasons(void)
 {
-	time_t from = time(NULL) - RECENT_S;
-
 	pthread_mutex_lock(&reasons.lock);
+	if (is_recent(&reasons.first) && !among_latest(&reasons.first))
+		tell(reasons.first.text);
 	for (unsigned int i = 0; i < REASONS; i++) {
-		unsigned int k = (reasons.n + i) % REASONS;
+		struct reason *r = &reasons.of[(reasons.n + i) % REASONS];
 
-		if (*reasons.of[k].text && reasons.of[k].at >= from)
-			tell(reasons.of[k].text);
-		*reasons.of[k].text = '\0';
+		if (is_recent(r))
+			tell(r->text);
+		*r->text = '\0';
 	}
 	pthread_mutex_unlock(&reasons.lock);
 }
