@@ -240,6 +240,24 @@ static bool check(const struct gsh *g, struct gr_config *cfg)
 	return good;
 }
 
+/* An unknown item is no fault, and here is none that is known. */
+unsigned int gr_config_blocks(const struct gsh *g, struct gsh_config *tree,
+			      const char *name)
+{
+	static const struct gsh_config_item none[] = { { .name = NULL } };
+	struct gsh_config_block block = gr_config_block(
+		"org.ganesha.nfsd.config.blocks", name, none, gr_config_accept);
+	struct gsh_config_errors e;
+	int found, nothing;
+
+	if (!tree || !g->init_error_type(&e))
+		return 0;
+	block.desc.flags = 0; /* as often as it is there */
+	found = g->load_config_from_parse(tree, &block, &nothing, false, &e);
+	g->report_config_errors(&e, NULL, gr_config_silent);
+	return found > 0 ? (unsigned int)found : 0;
+}
+
 enum gr_config_result gr_config_load(const struct gsh *g,
 				     struct gsh_config *tree,
 				     struct gr_config *cfg)

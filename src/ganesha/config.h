@@ -141,6 +141,9 @@ void gr_config_faults(const struct gsh *g, struct gsh_config *tree,
 		      struct gr_config *cfg);
 /* A logger that takes nothing down. */
 void gr_config_silent(char *msg, void *dest, struct gsh_config_errors *e);
+/* How many blocks of that name the file has, good or not. Main or admin thread. */
+unsigned int gr_config_blocks(const struct gsh *g, struct gsh_config *tree,
+			      const char *name);
 /* What the transport is given. Sizes of user areas are the caller's. */
 void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt);
 /* Bytes that a connection has registered to receive in. */

@@ -350,21 +350,39 @@ static bool is_same_file(const char *path)
 	return !started || (path && !strcmp(path, started));
 }
 
+/* What the parser passes over may go beyond the block where it began: it is nothing
+ * but ours if the tree has all exports that the text has. */
+static bool has_exports(struct gsh_config *tree,
+			const struct gsh_config_errors *e)
+{
+	struct near_text text;
+
+	if (!syntax_only_ours(e->diag_buf))
+		return false;
+	near_look(config_path(), NULL, NULL, &text);
+	return !text.more && !text.open_line &&
+	       gr_config_blocks(&hook.gsh, tree, "EXPORT") == text.exports;
+}
+
 /* What cannot be read has neither been removed nor changed. Of most errors Ganesha
  * sets no flag, and takes what it could read for all there is. */
-static bool tell_syntax(struct gsh_config_errors *e)
+static bool tell_syntax(struct gsh_config *tree, struct gsh_config_errors *e)
 {
+	const char *then = "exports that could not be read are no longer "
+			   "served. Correct it and reload";
 	char at[sizeof(hook.syntax)] = "";
 
 	if (e)
 		(void)look_at(e, at, warn, NULL);
 	if (!*at)
 		return false;
-	gsh_log(&hook.gsh, GSH_WARN,
-		"reload: syntax error at %s: %s. Correct it and reload", at,
-		e->scan || e->parse ?
-			"nothing was changed" :
-			"exports that could not be read are no longer served");
+	if (e->scan || e->parse)
+		then = "nothing was changed. Correct it and reload";
+	else if (has_exports(tree, e))
+		then = "exports are not affected, and RDMA goes on as before, "
+		       "but it would not be served after a restart. Correct it";
+	gsh_log(&hook.gsh, GSH_WARN, "reload: syntax error at %s: %s", at,
+		then);
 	return true;
 }
 
@@ -380,7 +398,7 @@ static void tell_changes(struct gsh_config *tree, struct gsh_config_errors *e)
 	size_t len;
 	FILE *f;
 
-	if (tell_syntax(e))
+	if (tell_syntax(tree, e))
 		return;
 	quiet.config_errs_to_log = gr_config_silent;
 	now = gr_config_load(&quiet, tree, &cfg);

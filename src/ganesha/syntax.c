@@ -140,3 +140,19 @@ bool syntax_look(const char *messages, char *first, size_t room, near_fn *tell,
 	free(all);
 	return ours;
 }
+
+bool syntax_only_ours(const char *messages)
+{
+	char *all = strdup(messages), *rest = NULL;
+	bool ours = all;
+
+	for (char *m = all ? strtok_r(all, "\f", &rest) : NULL; m && ours;
+	     m = strtok_r(NULL, "\f", &rest)) {
+		struct gr_place at;
+
+		if (gr_place_read(m, &at))
+			ours = at.line && near_inside(at.path, at.line);
+	}
+	free(all);
+	return ours;
+}

@@ -761,6 +761,33 @@ static void size_text(void)
 	}
 }
 
+/* Good ones and others. */
+static void blocks(void)
+{
+	static const char text[] =
+		"EXPORT { Export_Id = 1; FSAL { Name = VFS; } }\n"
+		"export { Export_Id = 1; CLIENT { } CLIENT { } }\n"
+		"RDMA { Export_Id = 7; }\nEXPORT { }\n";
+	char path[] = "/tmp/rpcrdma-config-XXXXXX";
+	struct gsh_config_errors e;
+	struct gsh_config *tree;
+	int fd = mkstemp(path);
+
+	CU_ASSERT_EQUAL(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+	said[0] = '\0';
+	CU_ASSERT_TRUE_FATAL(gsh.init_error_type(&e));
+	tree = parse(path, &e);
+	CU_ASSERT_EQUAL(gr_config_blocks(&gsh, tree, "EXPORT"), 3);
+	CU_ASSERT_EQUAL(gr_config_blocks(&gsh, tree, "RDMA"), 1);
+	CU_ASSERT_EQUAL(gr_config_blocks(&gsh, tree, "LOG"), 0);
+	CU_ASSERT_EQUAL(gr_config_blocks(&gsh, NULL, "EXPORT"), 0);
+	CU_ASSERT_STRING_EQUAL(said, "");
+	release(tree);
+	gsh.report_config_errors(&e, NULL, listen_to);
+	unlink(path);
+}
+
 static void found(void)
 {
 	CU_ASSERT_TRUE_FATAL(bind_ganesha());
@@ -768,6 +795,7 @@ static void found(void)
 
 static const struct unit_test tests[] = {
 	{ "found", found },
+	{ "blocks", blocks },
 	{ "defaults", defaults },
 	{ "every range", every_range },
 	{ "not together", not_together },

@@ -161,6 +161,18 @@ static void hidden(void)
 	}
 }
 
+/* How many exports there are to read, and whether the file is all there is. */
+static void exports(void)
+{
+	look("EXPORT { Export_Id = 1; CLIENT { } }\n# EXPORT { }\nexport\n{\n}\n"
+	     "A { EXPORT { } }\nB = \"EXPORT { %include\"\n");
+	CU_ASSERT_EQUAL(seen.exports, 2);
+	CU_ASSERT_FALSE(seen.more);
+	look("EXPORT { }\n%include /etc/x\n");
+	CU_ASSERT_EQUAL(seen.exports, 1);
+	CU_ASSERT_TRUE(seen.more);
+}
+
 /* What is missing where the parser does not go on. */
 static void syntax(void)
 {
@@ -239,14 +251,24 @@ static void inside(void)
 				i == 3);
 		snprintf(at, sizeof(at), "%s:%u", path, i == 3 ? 3 : 1);
 		CU_ASSERT_STRING_EQUAL(first, at);
+		CU_ASSERT_FALSE(syntax_only_ours(messages));
+		CU_ASSERT_EQUAL(syntax_only_ours(strchr(messages, '\f') + 1),
+				i == 3);
 	}
+	/* Not of a line. */
+	snprintf(messages, sizeof(messages),
+		 "Config File (%s:3): Syntax error in statement\f"
+		 "Config File (%s:0): Configuration syntax errors found\f",
+		 path, path);
+	CU_ASSERT_FALSE(syntax_only_ours(messages));
 	unlink(path);
 }
 
 static const struct unit_test tests[] = {
-	{ "names", names },	     { "inside", inside },
-	{ "files", files },	     { "a hidden block", hidden },
-	{ "syntax errors", syntax }, { NULL, NULL },
+	{ "names", names },	{ "inside", inside },
+	{ "files", files },	{ "a hidden block", hidden },
+	{ "exports", exports }, { "syntax errors", syntax },
+	{ NULL, NULL },
 };
 
 UNIT_MAIN("ganesha-near", tests)
