@@ -48,6 +48,10 @@ bool gr_check_machine(const struct gsh *g, const struct gr_config *cfg,
 bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
 		  struct sockaddr_storage *tcp, FILE *said);
 
+/* How many EXPORT blocks @tree has, good or not; 0 also if that is not known. Main
+ * thread. */
+unsigned int rpcrdma_ganesha_exports(struct gsh_config *tree);
+
 #define RPCRDMA_STATE 640
 /* How it is with RDMA, as one line. When Ganesha has started: that there is no NFS
  * over TCP is a fault now, and ends the server where RDMA is required. True:

@@ -454,6 +454,11 @@ static void check_parent(struct gr_server *s)
 		   "set its Protocols = 3, 4");
 }
 
+EXPORT unsigned int rpcrdma_ganesha_exports(struct gsh_config *tree)
+{
+	return hook.was_read ? gr_config_blocks(&hook.gsh, tree, "EXPORT") : 0;
+}
+
 EXPORT bool rpcrdma_ganesha_state(char text[RPCRDMA_STATE])
 {
 	struct gr_server *s = &hook.server;

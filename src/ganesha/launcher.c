@@ -301,9 +301,23 @@ static void hint_to_user(void *ctx, const char *text)
 	fprintf(stderr, "%s\n", text);
 }
 
-/* NULL: go on, without an export if @empty is set. Otherwise what has failed. */
+/* For the line of state: not all exports of the file are served. */
+#define EXPORTS_ROOM 48
+
+static void tell_exports(char text[EXPORTS_ROOM], unsigned int served,
+			 unsigned int of)
+{
+	if (!served)
+		snprintf(text, EXPORTS_ROOM, "; no exports");
+	else if (served < of)
+		snprintf(text, EXPORTS_ROOM, "; %u of %u exports", served, of);
+}
+
+/* NULL: go on; @some is set to what there is to say of the exports. Otherwise what
+ * has failed. */
 static const char *configure(struct options *o, struct gsh_config **tree,
-			     struct gsh_config_errors *e, bool *empty)
+			     struct gsh_config_errors *e,
+			     char some[EXPORTS_ROOM])
 {
 	int ds, exports;
 
@@ -343,8 +357,10 @@ static const char *configure(struct options *o, struct gsh_config **tree,
 	exports = ReadExports(*tree, e);
 	if (exports < 0)
 		return "reading export entries";
-	*empty = !exports && !ds;
-	if (*empty)
+	if (exports || !ds)
+		tell_exports(some, (unsigned int)exports,
+			     rpcrdma_ganesha_exports(*tree));
+	if (!exports && !ds)
 		LOG(GSH_INIT, GSH_WARN,
 		    "No export entries found in configuration file !!!");
 	compat_configured(*tree, e);
@@ -396,13 +412,14 @@ static int check_config(const struct options *o, char *host)
 int main(int argc, char **argv)
 {
 	static char host[HOST_NAME_MAX + 1];
+	char exports[EXPORTS_ROOM] = "";
 	struct gsh_config_errors errors;
 	struct gsh_config *tree;
 	const char *failed;
 	struct options o;
 	sigset_t blocked;
 	int pid_file;
-	bool keeps, empty = false;
+	bool keeps;
 
 	clock_gettime(CLOCK_REALTIME, &nfs_ServerBootTime);
 	nfs_ServerEpoch = nfs_ServerBootTime.tv_sec;
@@ -448,7 +465,7 @@ int main(int argc, char **argv)
 
 	if (!init_error_type(&errors))
 		LOG(GSH_INIT, GSH_FATAL, "no memory for messages");
-	failed = configure(&o, &tree, &errors, &empty);
+	failed = configure(&o, &tree, &errors, exports);
 	if (compat_report(&o.more, &errors) && !failed)
 		failed = "checking the configuration (-x)";
 	if (failed) {
@@ -461,7 +478,7 @@ int main(int argc, char **argv)
 	config_Free(tree);
 	if (keeps)
 		rest_start();
-	ready_start(empty);
+	ready_start(exports);
 
 	/* Returns after SIGTERM or the administrator's shutdown. */
 	nfs_start(&o.start);

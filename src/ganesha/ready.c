@@ -19,7 +19,7 @@
 static void *ready_main(void *arg)
 {
 	char state[RPCRDMA_STATE], text[RPCRDMA_STATE + 64];
-	const char *exports = arg ? "; no exports" : "";
+	const char *exports = arg;
 	void (*init_wait)(void);
 	bool told;
 
@@ -38,12 +38,12 @@ static void *ready_main(void *arg)
 	return NULL;
 }
 
-void ready_start(bool empty)
+void ready_start(const char *exports)
 {
 	pthread_t thread;
 
 	if (fab_thread_start(&thread, NULL, ready_main,
-			     (void *)(uintptr_t)empty))
+			     (void *)(uintptr_t)exports))
 		notify_manager("READY=1");
 	else
 		pthread_detach(thread);

@@ -5,13 +5,11 @@
 #ifndef RPCRDMA_GANESHA_READY_H
 #define RPCRDMA_GANESHA_READY_H
 
-#include <stdbool.h>
-
 /*
  * When Ganesha has started: has it anything that RDMA could be served beside? And
- * systemd is told, if it waits for that (Type=notify). @empty: there is no export.
- * Before nfs_start().
+ * systemd is told, if it waits for that (Type=notify), with what there is to say of
+ * the @exports: "; no exports", or "". That stays until the exit. Before nfs_start().
  */
-void ready_start(bool empty);
+void ready_start(const char *exports);
 
 #endif /* RPCRDMA_GANESHA_READY_H */

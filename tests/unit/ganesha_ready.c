@@ -66,18 +66,18 @@ static void test_told(void)
 {
 	int fd = manager();
 
-	ready_start(false);
+	ready_start("");
 	CU_ASSERT_STRING_EQUAL(told(fd, 10000), "READY=1\nSTATUS=as it is");
 	CU_ASSERT_STRING_EQUAL(told(fd, 0), "");
-	ready_start(true);
+	ready_start("; no exports");
 	CU_ASSERT_STRING_EQUAL(told(fd, 10000),
 			       "READY=1\nSTATUS=as it is; no exports");
 	no_thread = true;
-	ready_start(false);
+	ready_start("");
 	CU_ASSERT_STRING_EQUAL(told(fd, 0), "READY=1");
 	no_thread = false;
 	unsetenv("NOTIFY_SOCKET");
-	ready_start(false);
+	ready_start("");
 	CU_ASSERT_STRING_EQUAL(told(fd, 0), "");
 	close(fd);
 }
