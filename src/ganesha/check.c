@@ -4,9 +4,9 @@
  *
  * By the functions that the server calls when it starts, as far as they leave no
  * trace. So for an address of a device the listener takes any free port, and
- * whether Port is free there is not looked at; nor how much memory may be locked,
- * which is up to the unit that the server runs in. A port that is in use may be the
- * running server's: its statistics tell.
+ * whether Port is free there is not looked at; and how much memory may be locked is
+ * this process's limit, which the unit that the server runs in may raise. A port that
+ * is in use may be the running server's: its statistics tell.
  *
  * Threads: those of check.h.
  */
@@ -194,13 +194,23 @@ static void domain_log(void *ctx, int level, const char *text)
 		gsh_log(c->gsh, GSH_WARN, "%s", text);
 }
 
+/* Of -ENOMEM @fault may say more. */
 static int open_provider(struct check *c, const char *name,
-			 struct fab_domain **dom)
+			 struct fab_domain **dom, char *fault)
 {
 	struct fab_domain_params p = { .log = domain_log, .log_ctx = c };
 	const struct fab_ops *ops = fab_provider(name);
 
-	return ops ? fab_domain_open(ops, &p, dom) : -ENOPROTOOPT;
+	int err = ops ? fab_domain_open(ops, &p, dom) : -ENOPROTOOPT;
+
+	if (err || strcmp(name, "verbs"))
+		return err;
+	err = gr_needs_locked(c->cfg, fault);
+	if (err) {
+		fab_domain_close(*dom);
+		*dom = NULL;
+	}
+	return err;
 }
 
 /* The provider that the server would take, or NULL. */
@@ -212,15 +222,17 @@ static const char *check_provider(struct check *c, struct fab_domain **dom)
 
 	if (c->cfg->provider == GR_AUTO &&
 	    gr_needs_devices(c->gsh, c->cfg, c->tcp)) {
-		err = open_provider(c, "verbs", dom);
+		err = open_provider(c, "verbs", dom, fault);
 		if (!err)
 			return "verbs";
-		gr_needs_auto_fault(c->gsh, err);
+		gr_needs_auto_fault(c->gsh, err, fault);
+		*fault = '\0';
 	}
-	err = open_provider(c, name, dom);
+	err = open_provider(c, name, dom, fault);
 	if (!err)
 		return name;
-	gr_needs_provider_fault(name, err, fault);
+	if (!*fault)
+		gr_needs_provider_fault(name, err, fault);
 	say(c, fault, err);
 	return NULL;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/memlock.h"
 #include "gss/gss.h"
 #include "rpcrdma/fabric.h"
 
@@ -172,10 +173,27 @@ bool gr_needs_devices(const struct gsh *g, const struct gr_config *cfg,
 	return !not_of;
 }
 
-void gr_needs_auto_fault(const struct gsh *g, int err)
+void gr_needs_auto_fault(const struct gsh *g, int err, const char *fault)
 {
 	gsh_log(g, GSH_WARN, "provider verbs cannot be used (%s), using iwarp",
-		strerror(-err));
+		*fault ? fault : strerror(-err));
+}
+
+/* Shared Receives are no fewer than those of one connection. */
+int gr_needs_locked(const struct gr_config *cfg, char *fault)
+{
+	unsigned long long kib, each = (gr_config_receives(cfg) + 1023) / 1024;
+
+	if (!fab_memlock_limit(&kib) || kib >= each)
+		return 0;
+	snprintf(
+		fault, GR_FAULT_ROOM,
+		"provider verbs cannot serve anybody: the limit of locked "
+		"memory, %llu KiB, is less than the %llu KiB that one "
+		"connection receives in: raise it (LimitMEMLOCK=infinity in the systemd "
+		"unit, or ulimit -l unlimited), or set Provider = iwarp in the RDMA block",
+		kib, each);
+	return -ENOMEM;
 }
 
 void gr_needs_provider_fault(const char *name, int err, char *fault)

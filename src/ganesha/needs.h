@@ -44,8 +44,11 @@ void gr_needs_listen_fault(const char *provider, const struct gr_config *cfg,
  * logged. */
 bool gr_needs_devices(const struct gsh *g, const struct gr_config *cfg,
 		      const struct sockaddr_storage *tcp);
-/* ... it is, but verbs cannot be opened: logged. */
-void gr_needs_auto_fault(const struct gsh *g, int err);
+/* ... it is, but verbs cannot be used: logged, with @fault if that says why. */
+void gr_needs_auto_fault(const struct gsh *g, int err, const char *fault);
+/* May this thread's process lock what verbs needs for a single connection? 0, or
+ * -ENOMEM and @fault. */
+int gr_needs_locked(const struct gr_config *cfg, char *fault);
 /* What to do about @err, which opening provider @name ended with. */
 void gr_needs_provider_fault(const char *name, int err, char *fault);
 

@@ -32,7 +32,8 @@ static void transport_log(void *ctx, int level, const char *text)
 	gsh_log(s->gsh, l, "%s", text);
 }
 
-static int create_with(struct gr_server *s, const char *name)
+/* Of -ENOMEM @fault may say more. */
+static int create_with(struct gr_server *s, const char *name, char *fault)
 {
 	struct rt_params p = {
 		.provider = fab_provider(name),
@@ -48,13 +49,23 @@ static int create_with(struct gr_server *s, const char *name)
 		.auth_ctx = s->auth,
 	};
 
+	int err;
+
 	if (!p.provider)
 		return -ENOPROTOOPT;
 	gr_config_transport(&s->cfg, &p.config);
 	p.config.call_user_size = sizeof(struct gr_call);
 	p.config.request_user_size = nrt_clnt_request_size();
 	s->provider = name;
-	return rt_instance_create(&p, &s->inst);
+	err = rt_instance_create(&p, &s->inst);
+	if (err || strcmp(name, "verbs"))
+		return err;
+	err = gr_needs_locked(&s->cfg, fault);
+	if (err) {
+		rt_instance_destroy(s->inst);
+		s->inst = NULL;
+	}
+	return err;
 }
 
 static int create(struct gr_server *s, char *fault)
@@ -64,13 +75,14 @@ static int create(struct gr_server *s, char *fault)
 
 	if (s->cfg.provider == GR_AUTO &&
 	    gr_needs_devices(s->gsh, &s->cfg, &s->tcp)) {
-		err = create_with(s, "verbs");
+		err = create_with(s, "verbs", fault);
 		if (err)
-			gr_needs_auto_fault(s->gsh, err);
+			gr_needs_auto_fault(s->gsh, err, fault);
+		*fault = '\0';
 	}
 	if (err)
-		err = create_with(s, name);
-	if (err)
+		err = create_with(s, name, fault);
+	if (err && !*fault)
 		gr_needs_provider_fault(name, err, fault);
 	return err;
 }

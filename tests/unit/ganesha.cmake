@@ -14,10 +14,12 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/check.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/running.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/needs.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config_faults.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config_items.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/place.c
-		LIBS rpcrdma_ntirpc rpcrdma_gss rpcrdma_fabric ${CMAKE_DL_LIBS})
+		LIBS rpcrdma_ntirpc rpcrdma_gss rpcrdma_transport rpcrdma_fabric
+		${CMAKE_DL_LIBS})
 	target_compile_definitions(unit-ganesha-check PRIVATE
 		GANESHA_NFSD="${GANESHA_NFSD}")
 	rpcrdma_unit(ganesha-near ganesha_near.c

@@ -8,10 +8,14 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <ifaddrs.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ganesha/check.h"
@@ -384,6 +388,71 @@ static void device(void)
 	CU_ASSERT_TRUE(has("Provider"));
 }
 
+/* Whoever may lock memory has no limit: *@had, if it was so. */
+static bool give_up_locking(bool *had)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3
+	};
+	struct __user_cap_data_struct cap[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &head, cap))
+		return false;
+	*had = cap[CAP_TO_INDEX(CAP_IPC_LOCK)].effective &
+	       CAP_TO_MASK(CAP_IPC_LOCK);
+	cap[CAP_TO_INDEX(CAP_IPC_LOCK)].effective &= ~CAP_TO_MASK(CAP_IPC_LOCK);
+	return !syscall(SYS_capset, &head, cap);
+}
+
+/* In a process of its own; 0, or the number of the line that it did not get past. */
+static int lock_little(void)
+{
+	struct gr_config cfg = { .rt.credits = 64, .recv_size = 4096 };
+	char fault[GR_FAULT_ROOM] = "", want[64];
+	bool had = false, free_before;
+	struct rlimit little;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &little))
+		return 1;
+	little.rlim_cur = 64 << 10;
+	if (setrlimit(RLIMIT_MEMLOCK, &little))
+		return 2;
+	free_before = !gr_needs_locked(&cfg, fault);
+	if (!give_up_locking(&had) || free_before != had)
+		return 2;
+	if (gr_needs_locked(&cfg, fault) != -ENOMEM)
+		return 3;
+	snprintf(want, sizeof(want), "64 KiB, is less than the %zu KiB",
+		 gr_config_receives(&cfg) / 1024);
+	if (!strstr(fault, want) || !strstr(fault, "LimitMEMLOCK=infinity") ||
+	    !strstr(fault, "Provider = iwarp"))
+		return 4;
+	/* As much as it needs is enough. */
+	cfg.rt.credits = 4;
+	*fault = '\0';
+	if (gr_config_receives(&cfg) > little.rlim_cur ||
+	    gr_needs_locked(&cfg, fault) || *fault)
+		return 5;
+	cfg.rt.credits = 64;
+	little.rlim_cur = little.rlim_max;
+	if (gr_config_receives(&cfg) <= little.rlim_max &&
+	    (setrlimit(RLIMIT_MEMLOCK, &little) ||
+	     gr_needs_locked(&cfg, fault)))
+		return 6;
+	return 0;
+}
+
+static void locked(void)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(lock_little());
+	CU_ASSERT_EQUAL_FATAL(waitpid(pid, &status, 0), pid);
+	CU_ASSERT_EQUAL(status, 0);
+}
+
 /* ---- NFS over TCP ------------------------------------------------------- */
 
 static struct gsh_config *(*parse)(const char *path,
@@ -529,6 +598,7 @@ static const struct unit_test tests[] = {
 	{ "the port of NFS", nfs_port },
 	{ "keytab", keytab },
 	{ "device", device },
+	{ "locked memory", locked },
 	{ "found", found },
 	{ "NFS over TCP", tcp },
 	{ "faults", faults },

@@ -89,6 +89,12 @@ static int memlock(void)
 	}
 	if (!e.disconnected || e.error != -ENOMEM)
 		return 16;
+	/* With each registration that it has refused, if there was one. */
+	if (strstr(subject.said, "registering ") &&
+	    !strstr(subject.said,
+		    "Cannot allocate memory (limit of locked memory: 256 KiB; "
+		    "LimitMEMLOCK=infinity or ulimit -l unlimited)"))
+		return 19;
 	/* Told before it is used up, and when it was. */
 	if (!strstr(subject.said, "at most 256 KiB"))
 		return 17;

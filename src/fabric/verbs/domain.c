@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memlock.h"
 #include "device.h"
 #include "srq.h"
 #include "vb.h"
@@ -184,7 +185,7 @@ static int domain_open(const struct fab_domain_params *params,
 		domain_close(&d->fab);
 		return rc;
 	}
-	if (vb_memlock_limit(&kib))
+	if (fab_memlock_limit(&kib))
 		fab_domain_log(
 			&d->fab, 5,
 			"verbs: this process may lock, and so register, at most "

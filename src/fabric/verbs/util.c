@@ -6,36 +6,19 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/memlock.h"
 #include "vb.h"
-
-bool vb_memlock_limit(unsigned long long *kib)
-{
-	struct __user_cap_header_struct head = {
-		.version = _LINUX_CAPABILITY_VERSION_3
-	};
-	struct __user_cap_data_struct cap[_LINUX_CAPABILITY_U32S_3];
-	struct rlimit rl;
-
-	if (getrlimit(RLIMIT_MEMLOCK, &rl) || rl.rlim_cur == RLIM_INFINITY)
-		return false;
-	*kib = (unsigned long long)rl.rlim_cur / 1024;
-	return syscall(SYS_capget, &head, cap) ||
-	       !(cap[CAP_TO_INDEX(CAP_IPC_LOCK)].effective &
-		 CAP_TO_MASK(CAP_IPC_LOCK));
-}
 
 void vb_memlock_hint(struct vb_domain *d, int err)
 {
 	unsigned long long kib;
 
-	if (err != ENOMEM || !vb_memlock_limit(&kib))
+	if (err != ENOMEM || !fab_memlock_limit(&kib))
 		return;
 	if (atomic_exchange(&d->memlock_told, true))
 		return;
@@ -50,6 +33,8 @@ void vb_memlock_hint(struct vb_domain *d, int err)
 struct ibv_mr *vb_register(struct vb_device *dev, void *addr, size_t len,
 			   unsigned int access, int *err)
 {
+	unsigned long long kib;
+	char limit[128] = "";
 	struct ibv_mr *mr;
 
 	errno = 0;
@@ -57,9 +42,14 @@ struct ibv_mr *vb_register(struct vb_device *dev, void *addr, size_t len,
 	if (mr)
 		return mr;
 	*err = errno ? errno : ENOMEM;
+	if (*err == ENOMEM && fab_memlock_limit(&kib))
+		snprintf(limit, sizeof(limit),
+			 " (limit of locked memory: %llu KiB; "
+			 "LimitMEMLOCK=infinity or ulimit -l unlimited)",
+			 kib);
 	fab_domain_log(&dev->dom->fab, 4,
-		       "verbs: %s: registering %zu bytes: %s", dev->name, len,
-		       strerror(*err));
+		       "verbs: %s: registering %zu bytes: %s%s", dev->name, len,
+		       strerror(*err), limit);
 	vb_memlock_hint(dev->dom, *err);
 	return NULL;
 }

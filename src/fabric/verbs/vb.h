@@ -403,9 +403,7 @@ static inline uint32_t vb_lkey_of(const struct vb_conn *c, struct fab_mr *mr)
 }
 
 /* util.c; any thread */
-/* The limit on locked memory, if this process is bound by one. And that it may
- * have run out: say what helps, once. */
-bool vb_memlock_limit(unsigned long long *kib);
+/* The limit on locked memory may have run out: say what helps, once. */
 void vb_memlock_hint(struct vb_domain *d, int err);
 struct ibv_mr *vb_register(struct vb_device *dev, void *addr, size_t len,
 			   unsigned int access, int *err);
