@@ -267,6 +267,47 @@ server() {
 		stop_ganesha
 	fi
 	checks
+	little
+}
+
+# A server that may lock less than one connection needs.
+little() {
+	local GANESHA_WRAP='prlimit --memlock=65536:65536 setpriv --bounding-set -ipc_lock --inh-caps -ipc_lock'
+	local fault='provider verbs cannot serve anybody: the limit of locked memory, 64 KiB, is less than the [0-9]* KiB'
+	local at='Bind_Addr = 10.9.0.1;' status=0
+	if start_ganesha "$WORK/server" "$WORK/data" 'Provider = verbs;' "$at"; then
+		check verbs-little grep "rpcrdma: $fault" "$GANESHA_LOG"
+		check verbs-little-tcp rpcinfo -n "$NFS_PORT" -t 127.0.0.1 100003 4
+		stop_ganesha
+	else
+		not_ok verbs-little "does not start"
+	fi
+	if start_ganesha "$WORK/server" "$WORK/data" 'Provider = verbs;' "$at" 'Required = true;'; then
+		not_ok verbs-little-required "the server goes on"
+		stop_ganesha
+	else
+		check verbs-little-required grep "rpcrdma: $fault" "$WORK/server/stderr"
+	fi
+	serves iwarp 10.9.0.1: "$at"
+	check verbs-little-auto grep "$fault.*, using iwarp" "$GANESHA_LOG"
+	stop_ganesha
+	printf '%s\n' 'RDMA {' 'Provider = verbs;' "$at" '}' >"$WORK/check.conf"
+	# shellcheck disable=SC2086 # words
+	$GANESHA_WRAP "$GANESHA_BIN" --check-config "$WORK/check.conf" >/dev/null \
+		2>"$WORK/checked" || status=$?
+	check verbs-little-check grep "^rpcrdma: $fault" "$WORK/checked"
+	check verbs-little-check-status test "$status" = 1
+	# Enough for the Receives, and not for what there is besides.
+	GANESHA_WRAP=${GANESHA_WRAP//65536/700000}
+	if start_ganesha "$WORK/server" "$WORK/data" 'Provider = verbs;' "$at"; then
+		timeout 20 "${ping[@]}" --quiet --server "10.9.0.1:$RDMA_PORT" \
+			--count 10 || true
+		check verbs-little-registers grep \
+			'registering .* (limit of locked memory: 683 KiB; LimitMEMLOCK=infinity or ulimit -l unlimited)' "$GANESHA_LOG"
+		stop_ganesha
+	else
+		not_ok verbs-little-registers "does not start"
+	fi
 }
 
 # What --check-config says beforehand.

@@ -154,8 +154,9 @@ static void state(void)
 	struct iovec v;
 
 	for (const struct row *r = args_rows; r->name; r++) {
-		/* CLOSE, DELEGRETURN */
-		bool ends = r->op == 4 || r->op == 8;
+		/* CLOSE, DELEGRETURN, LOCK, OPEN, LAYOUTGET, LAYOUTRETURN */
+		bool ends = r->op == 4 || r->op == 8 || r->op == 12 ||
+			    r->op == 18 || r->op == 50 || r->op == 51;
 		/* RELEASE_LOCKOWNER, FREE_STATEID, TEST_STATEID */
 		bool names = r->op == 39 || r->op == 45 || r->op == 55;
 		/* GET_DIR_DELEGATION, LAYOUTERROR, LAYOUTSTATS, READ_PLUS */
@@ -231,7 +232,10 @@ static void clients(void)
 		  0 },
 		/* None but that of its session. */
 		{ 1, 2, SEQ("7", "8") "55 1 1 7 8 1", 7, 8, 0, 0 },
-		{ 1, 2, SEQ("7", "9") "55 1 1 7 8 1", 0, 0, 0, 1 },
+		{ 1, 2, SEQ("7", "9") "12 2 0 h h 2 u 1 7 8 1 u h s", 0, 0, 0,
+		  1 },
+		/* But TEST_STATEID says so of each. */
+		{ 1, 2, SEQ("7", "9") "55 1 1 7 8 1", 7, 9, 0, 0 },
 		{ 1, 2, SEQ("7", "9") "45 1 7 8 1", 0, 0, 0, 1 },
 		{ 1, 2, SEQ("7", "9") "4 u 1 7 8 1", 0, 0, 0, 1 },
 		/* Nobody's. */
