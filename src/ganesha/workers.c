@@ -23,6 +23,7 @@
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 #include <rpc/svc_auth.h>
@@ -75,15 +76,17 @@ static void wake_one(struct gr_workers *w)
 {
 	struct poolq_entry *e = TAILQ_FIRST(&w->queue);
 	struct gr_stander *s = NULL;
-	bool wake = e && !w->waking && has_room(w, e);
+	bool wake = false;
 
-	if (!wake && e && !w->waking) {
-		atomic_store(&w->holds, true);
-		gr_watchdog_wake(&w->dog);
-	}
-	if (wake) {
-		w->waking = true;
-		s = take_stander(w);
+	if (e && !w->waking) {
+		wake = has_room(w, e);
+		if (wake) {
+			w->waking = true;
+			s = take_stander(w);
+		} else {
+			atomic_store(&w->holds, true);
+			gr_watchdog_wake(&w->dog);
+		}
 	}
 	pthread_mutex_unlock(&w->lock);
 	if (s)
@@ -355,9 +358,7 @@ int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 	w->running = 0;
 	w->waking = false;
 	/* Only where there is a watchdog. */
-	w->most = !by_workers	    ? UINT_MAX / 2 :
-		  w->processors > 2 ? w->processors :
-				      2;
+	w->most = by_workers ? MAX(w->processors, 2) : UINT_MAX / 2;
 	w->computing = w->era = w->taken_seen = w->still = 0;
 	memset(w->of_kind, 0, sizeof(w->of_kind));
 	gr_limit_init(&w->limit);

@@ -41,6 +41,13 @@ static bool may_end(uint32_t op)
 	return op == OP_OPEN || op == OP_LAYOUTGET || op == OP_LAYOUTRETURN;
 }
 
+/* They name state, but no file. */
+static bool names(uint32_t op)
+{
+	return op == OP_FREE_STATEID || op == OP_TEST_STATEID ||
+	       op == OP_RELEASE_LOCKOWNER;
+}
+
 /*
  * The operation at @index, whose arguments are next: what it says of the COMPOUND
  * is noted. -EBADMSG; 0: Ganesha has no such operation in this minor version, and
@@ -65,8 +72,7 @@ static int next_op(struct ulb_call *c, struct ulb_walk *w, uint32_t index,
 		return 1;
 	if (ends(*op) || may_end(*op))
 		c->ends_state = true;
-	else if (*op == OP_FREE_STATEID || *op == OP_TEST_STATEID ||
-		 *op == OP_RELEASE_LOCKOWNER)
+	else if (names(*op))
 		c->names_state = true;
 	else if (*op == OP_DESTROY_SESSION)
 		c->ends_session = true;
@@ -110,8 +116,7 @@ static void note_client(struct ulb_call *c, struct ulb_walk *w, uint32_t op)
 		}
 		return;
 	}
-	if (!ends(op) && op != OP_FREE_STATEID && op != OP_TEST_STATEID &&
-	    op != OP_RELEASE_LOCKOWNER)
+	if (!ends(op) && !names(op))
 		return;
 	if (of.current)
 		of = w->before;
@@ -211,21 +216,18 @@ bool ulb_find_withheld(const struct iovec *args, unsigned int n, size_t at,
 static void each_foreign(const struct ulb_call *c, struct ulb_cur args,
 			 void (*found)(void *ctx, size_t at), void *ctx)
 {
-	uint32_t count, word[3];
-	uint64_t client;
+	uint32_t count;
 	size_t at;
 
 	if (ulb_get32(&args, &count))
 		return;
-	while (count-- && !ulb_skip(&args, 4)) {
-		at = (size_t)args.pos;
-		for (unsigned int i = 0; i < 3; i++) {
-			if (ulb_get32(&args, &word[i]))
-				return;
-			word[i] = htobe32(word[i]);
-		}
-		memcpy(&client, word, sizeof(client));
-		if (client != c->client && (word[0] || word[1] || word[2]))
+	while (count--) {
+		struct ulb_named of = { 0 };
+
+		at = (size_t)args.pos + 4;
+		if (ulb_get_stateid(&args, &of))
+			return;
+		if (!of.current && !(of.any && of.client == c->client))
 			found(ctx, at);
 	}
 }

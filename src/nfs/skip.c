@@ -135,23 +135,28 @@ static int walk_vec(struct ulb_walk *w, unsigned int words)
 }
 
 /* RFC 8881, 8.2.3: all zeros or all ones are nobody's. */
-static int walk_stateid(struct ulb_walk *w)
+int ulb_get_stateid(struct ulb_cur *cur, struct ulb_named *named)
 {
 	uint32_t word[4];
 	uint64_t client;
 
 	for (unsigned int i = 0; i < 4; i++) {
-		if (ulb_get32(&w->cur, &word[i]))
+		if (ulb_get32(cur, &word[i]))
 			return -EBADMSG;
 		word[i] = htobe32(word[i]);
 	}
 	if (!word[1] && !word[2] && !word[3]) {
-		w->named.current = true;
+		named->current = true;
 	} else if ((word[1] & word[2] & word[3]) != UINT32_MAX) {
 		memcpy(&client, &word[1], sizeof(client));
-		ulb_name(&w->named, client);
+		ulb_name(named, client);
 	}
 	return 0;
+}
+
+static int walk_stateid(struct ulb_walk *w)
+{
+	return ulb_get_stateid(&w->cur, &w->named);
 }
 
 static int walk_client(struct ulb_walk *w)

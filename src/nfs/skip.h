@@ -109,6 +109,8 @@ static inline void ulb_name(struct ulb_named *n, uint64_t client)
 	n->any = true;
 }
 
+/* Read a stateid, and add the client that it names; 0 or -EBADMSG. */
+int ulb_get_stateid(struct ulb_cur *cur, struct ulb_named *named);
 /* 0 or -EBADMSG */
 int ulb_walk(struct ulb_walk *w, const struct ulb_step *s);
 int ulb_walk_union(struct ulb_walk *w, const struct ulb_arm *arms);
