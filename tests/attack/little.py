@@ -119,17 +119,23 @@ def many_clients():
         s.close()
 
 
-def unserved():
-    """Clients for which the server has no connection, which it has for eight."""
+def beyond_eight(source, n):
+    """The server has connections for eight clients; and @n more of @source."""
     served = [tcp("127.0.0.2") for _ in range(8)]
     for s in served:
         s.settimeout(LONG)
         s.sendall(call(rpc(1, 100003, 4, 0)))
         replies(s, [1])
-    others = [tcp("127.0.0.3") for _ in range(30)]
+    others = [tcp(source) for _ in range(n)]
     for s in others:
         s.sendall(call(nfs4_read(1, 0, MB)))
-    check(until(lambda: stats()["clients"] == 38, 30), "not all are clients")
+    check(until(lambda: stats()["clients"] == 8 + n, 30), "not all are clients")
+    return served, others
+
+
+def unserved():
+    """Clients for which the server has no connection, which it has for eight."""
+    served, others = beyond_eight("127.0.0.3", 30)
     for xid in range(2, 20):
         for s in served:
             s.sendall(call(nfs4_read(xid, xid * MB, MB)))
@@ -141,15 +147,7 @@ def unserved():
 
 def early():
     """Who has waited long for a server that does not take it gives way."""
-    served = [tcp("127.0.0.2") for _ in range(8)]
-    for s in served:
-        s.settimeout(LONG)
-        s.sendall(call(rpc(1, 100003, 4, 0)))
-        replies(s, [1])
-    others = [tcp("127.0.0.2") for _ in range(4)]
-    for s in others:
-        s.sendall(call(nfs4_read(1, 0, MB)))
-    check(until(lambda: stats()["clients"] == 12, 30), "not all are clients")
+    served, others = beyond_eight("127.0.0.2", 4)
     end = time.monotonic() + 12
     while time.monotonic() < end:
         for s in served:

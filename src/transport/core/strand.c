@@ -444,13 +444,19 @@ void rt_strand_run(struct rt_conn *c)
 		strand_pass(c);
 }
 
-void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,
-		  void (*run)(struct rt_conn *c, struct rt_mail *m))
+/* With a reference, for the runner may drop the mail's own at once. */
+static void post(struct rt_conn *c, struct rt_mail *mail,
+		 void (*run)(struct rt_conn *c, struct rt_mail *m))
 {
-	/* The runner may drop the mail's own reference at once. */
 	rt_conn_get(c);
 	mail->run = run;
 	stack_push(&c->strand.inbox, &mail->node);
+}
+
+void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,
+		  void (*run)(struct rt_conn *c, struct rt_mail *m))
+{
+	post(c, mail, run);
 	rt_strand_run(c);
 	rt_conn_put(c);
 }
@@ -458,9 +464,7 @@ void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,
 void rt_inbox_leave(struct rt_conn *c, struct rt_mail *mail,
 		    void (*run)(struct rt_conn *c, struct rt_mail *m))
 {
-	rt_conn_get(c);
-	mail->run = run;
-	stack_push(&c->strand.inbox, &mail->node);
+	post(c, mail, run);
 	if (rouse(c) && !rt_hand_over(c, true))
 		rt_strand_release(c);
 	rt_conn_put(c);
