@@ -91,6 +91,9 @@ foreach(name IN ITEMS transport-credit transport-faults transport-faults-v1
 	endforeach()
 endforeach()
 
+rpcrdma_one_thread(unit-transport-shared unit-transport-timers unit-transport-v1
+	unit-transport-wait)
+
 # What tests/steps/extensions builds and runs.
 get_property(transport_targets DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
 list(FILTER transport_targets INCLUDE REGEX "^unit-transport")
