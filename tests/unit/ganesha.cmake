@@ -67,6 +67,10 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		LIBS rpcrdma_base Threads::Threads ${CMAKE_DL_LIBS})
 	target_link_options(unit-ganesha-ready PRIVATE
 		-Wl,--wrap=pthread_create)
+	rpcrdma_unit(ganesha-rest ganesha_rest.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/rest.c LIBS rpcrdma_base)
+	target_link_options(unit-ganesha-rest PRIVATE -Wl,--wrap=sleep
+		-Wl,--wrap=clock_gettime,--wrap=mallinfo2,--wrap=malloc_trim)
 	# Release 4.3 has no codec of its own for these data.
 	if(GANESHA_RELEASE VERSION_GREATER 6)
 		rpcrdma_unit(ganesha-io ganesha_io.c
