@@ -2,7 +2,8 @@
 /*
  * What a connection has of its own (reserve.c): when all memory of the server
  * is taken, one that is there goes on within its credits, and a new one is
- * refused without the others' noticing. By both versions.
+ * refused without the others' noticing. By both versions. And what it gives back of
+ * what it has taken meanwhile.
  */
 #include <errno.h>
 
@@ -82,15 +83,22 @@ static bool start(struct rt_pair *p, const struct rt_config *vers)
 	return rt_pair_open(p, &client, &server, NULL);
 }
 
-static void submit(struct rt_pair *p, unsigned int from, unsigned int to,
-		   uint32_t len)
+/* With @data octets each way by chunks. */
+static void submit_data(struct rt_pair *p, unsigned int from, unsigned int to,
+			uint32_t len, uint32_t data)
 {
 	for (unsigned int i = from; i < to; i++) {
-		rt_rpc_init(p, p->client, &v[i], 100 + i, 0, false, len, 0, 0,
-			    0, 0);
+		rt_rpc_init(p, p->client, &v[i], 100 + i, data, true, len,
+			    data != 0, data, data != 0, data);
 		rt_rpc_submit(p->client, &v[i]);
 	}
 	rt_pair_run(p);
+}
+
+static void submit(struct rt_pair *p, unsigned int from, unsigned int to,
+		   uint32_t len)
+{
+	submit_data(p, from, to, len, 0);
 }
 
 static void all_done(struct rt_pair *p, unsigned int n)
@@ -356,9 +364,8 @@ static unsigned int free_calls(struct rt_pair *p)
 	return n;
 }
 
-static unsigned int free_sends(struct rt_pair *p)
+static unsigned int works(const struct rt_work *w)
 {
-	const struct rt_work *w = p->server->work.free_sends;
 	unsigned int n = 0;
 
 	for (; w; w = w->next)
@@ -366,19 +373,40 @@ static unsigned int free_sends(struct rt_pair *p)
 	return n;
 }
 
-/* As many Calls at once as there are credits. */
+/* How often the provider was told to give back what it has. */
+static unsigned int rests;
+
+void __real_fab_rest(struct fab_conn *c);
+void __wrap_fab_rest(struct fab_conn *c);
+
+void __wrap_fab_rest(struct fab_conn *c)
+{
+	rests++;
+	__real_fab_rest(c);
+}
+
+/* As many Calls at once as there are credits, and as many Replies in one chain:
+ * then there is much to give back. */
 static void burst(struct rt_pair *p)
 {
+	const struct rt_conn *c = p->server;
+
 	p->hold = true;
-	submit(p, 0, CREDITS, 16);
+	submit_data(p, 0, CREDITS, 16, 5000);
 	/* The last may wait for a credit. */
 	CU_ASSERT_TRUE(p->nheld >= CREDITS - 1);
 	while (p->nheld) {
-		rt_pair_answer(p, p->held[--p->nheld]);
+		while (p->nheld)
+			rt_pair_answer(p, p->held[--p->nheld]);
 		rt_pair_run(p);
 	}
 	p->hold = false;
 	all_done(p, CREDITS);
+	submit(p, 0, CREDITS, 16);
+	all_done(p, CREDITS);
+	CU_ASSERT_TRUE(free_calls(p) >= CREDITS - 1);
+	CU_ASSERT_TRUE(works(c->work.free_sends) >= CREDITS - 1);
+	CU_ASSERT_TRUE(works(c->work.free_works) >= CREDITS - 1);
 }
 
 /* What many Calls at once have needed is not kept because there is one now and
@@ -390,19 +418,45 @@ static void now_and_then(void)
 	test_clock_hold();
 	CU_ASSERT_TRUE_FATAL(start(&p, &rt_only2));
 	CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 1, 0, false, 16, 0, 0, 0, 0));
+	rests = 0;
 	for (unsigned int i = 0; i < 5; i++) {
 		burst(&p);
-		CU_ASSERT_TRUE(free_calls(&p) >= CREDITS - 1);
 		test_clock_pass(900);
 	}
+	CU_ASSERT_EQUAL(rests, 0);
 	for (uint32_t xid = 1000; xid < 1004; xid++) {
 		CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, xid, 0, false, 16, 0,
 					   0, 0, 0));
 		test_clock_pass(900);
 	}
 	CU_ASSERT_TRUE(free_calls(&p) <= 2);
-	CU_ASSERT_TRUE(free_sends(&p) <= RT_OWN_SENDS + 1);
+	CU_ASSERT_TRUE(works(p.server->work.free_sends) <= RT_OWN_SENDS + 1);
+	CU_ASSERT_TRUE(works(p.server->work.free_works) <= RT_OWN_SENDS);
+	CU_ASSERT_TRUE(rests > 0);
 	burst(&p);
+	rt_pair_close(&p);
+	test_clock_release();
+}
+
+/* Nor when nothing comes for a second. */
+static void at_rest(void)
+{
+	struct rt_pair p;
+
+	test_clock_hold();
+	CU_ASSERT_TRUE_FATAL(start(&p, &rt_only2));
+	CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 1, 0, false, 16, 0, 0, 0, 0));
+	rests = 0;
+	for (unsigned int i = 1; i <= 2; i++) {
+		burst(&p);
+		test_clock_pass(RT_REST_MS);
+		rt_pair_run(&p);
+		CU_ASSERT_EQUAL(free_calls(&p), 1);
+		CU_ASSERT_EQUAL(works(p.server->work.free_sends), RT_OWN_SENDS);
+		CU_ASSERT_EQUAL(works(p.server->work.free_works), RT_OWN_SENDS);
+		/* Of both ends. */
+		CU_ASSERT_EQUAL(rests, 2 * i);
+	}
 	rt_pair_close(&p);
 	test_clock_release();
 }
@@ -446,6 +500,7 @@ static const struct unit_test tests[] = {
 	{ "calls back", calls_back },
 	{ "reserved", reserved },
 	{ "now and then", now_and_then },
+	{ "at rest", at_rest },
 	{ "share", share },
 	{ NULL, NULL },
 };
