@@ -15,6 +15,7 @@
 #include "unit.h"
 
 #define MUCH ((size_t)256 << 20)
+#define MORE ((size_t)8 << 20)
 /* What it takes to give back counts for nothing. */
 #define TRIM_MS 500
 
@@ -119,9 +120,38 @@ static void at_work(void)
 	}
 }
 
+/* The seconds until all is given back; 0: it is not. */
+static unsigned int given_back_after(unsigned int most)
+{
+	for (unsigned int i = 1; i <= most; i++)
+		if (second(1))
+			return i;
+	return 0;
+}
+
+/* What is freed by little work is given back too, if it is much in all. */
+static void ended_at_rest(void)
+{
+	t.spare = 0;
+	begin();
+	t.spare = MORE - 1;
+	CU_ASSERT_EQUAL(given_back_after(100), 0);
+	t.spare = MORE;
+	CU_ASSERT_NOT_EQUAL(given_back_after(10), 0);
+	CU_ASSERT_EQUAL(given_back_after(100), 0);
+	t.spare = 2 * MORE;
+	CU_ASSERT_NOT_EQUAL(given_back_after(10), 0);
+	/* It has been used meanwhile. */
+	t.spare = 0;
+	CU_ASSERT_EQUAL(given_back_after(100), 0);
+	t.spare = 2 * MORE;
+	CU_ASSERT_NOT_EQUAL(given_back_after(10), 0);
+}
+
 static const struct unit_test tests[] = {
 	{ "at rest", at_rest },
 	{ "at work", at_work },
+	{ "ended at rest", ended_at_rest },
 	{ NULL, NULL },
 };
 
