@@ -94,9 +94,6 @@ struct ulb_call {
 	uint32_t minor;
 	enum ulb_class op_class;
 	/* Likewise: among its operations, as far as they were read, is one */
-	/* that ends state of a file, or may if it fails: CLOSE, DELEGRETURN, LOCK,
-	 * OPEN, LAYOUTGET, LAYOUTRETURN */
-	bool ends_state;
 	bool names_state; /* that names state, but no file: FREE_STATEID,
 			     TEST_STATEID, RELEASE_LOCKOWNER */
 	bool makes_client; /* that may end one's state, as it comes back:

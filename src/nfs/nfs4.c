@@ -70,9 +70,7 @@ static int next_op(struct ulb_call *c, struct ulb_walk *w, uint32_t index,
 		c->op_class = ulb_nfs4_class(*op);
 	if (c->withheld)
 		return 1;
-	if (ends(*op) || may_end(*op))
-		c->ends_state = true;
-	else if (names(*op))
+	if (names(*op))
 		c->names_state = true;
 	else if (*op == OP_DESTROY_SESSION)
 		c->ends_session = true;
