@@ -101,7 +101,7 @@ struct ulb_call {
 	bool ends_session; /* DESTROY_SESSION */
 	bool withheld; /* that a server is not shown: see ulb_find_withheld();
 			  nothing behind it counts */
-	/* TEST_STATEID asks for state of another client: see ulb_find_foreign(). */
+	/* TEST_STATEID asks for state of another client: see ulb_find_withheld(). */
 	bool foreign;
 	/* One that is executed, or might be, could not be read. */
 	bool unread;
@@ -324,17 +324,14 @@ struct ulb_withheld {
  * than its session's, or, without a session, of more than one client (CLOSE, DELEGRETURN,
  * LOCK; FREE_STATEID, RELEASE_LOCKOWNER; without a session TEST_STATEID).
  * False: none, and all of them could be read.
+ *
+ * @foreign: is told of each stateid of another client that a TEST_STATEID before that
+ * asks for, with a session: where the 12 octets stand that are behind its counter. They
+ * may be changed then.
  */
 bool ulb_find_withheld(const struct iovec *args, unsigned int n, size_t at,
+		       void (*foreign)(void *ctx, size_t at), void *ctx,
 		       struct ulb_withheld *withheld);
-/*
- * ulb_find_foreign - stateids of other clients that a TEST_STATEID asks for, with a
- * session; as ulb_stray_end()
- *
- * @found: where the 12 octets stand that are behind the stateid's counter
- */
-void ulb_find_foreign(const struct iovec *args, unsigned int n, size_t at,
-		      void (*found)(void *ctx, size_t at), void *ctx);
 /*
  * ulb_last_result - number and status of the operation that a COMPOUND has ended
  * with, if it has failed and was the one at @index

@@ -181,7 +181,28 @@ bool ulb_stray_end(const struct iovec *args, unsigned int n, size_t at,
 	return false;
 }
 
+/* In the arguments of TEST_STATEID. */
+static void each_foreign(const struct ulb_call *c, struct ulb_cur args,
+			 void (*foreign)(void *ctx, size_t at), void *ctx)
+{
+	uint32_t count;
+	size_t at;
+
+	if (ulb_get32(&args, &count))
+		return;
+	while (count--) {
+		struct ulb_named of = { 0 };
+
+		at = (size_t)args.pos + 4;
+		if (ulb_get_stateid(&args, &of))
+			return;
+		if (!of.current && !(of.any && of.client == c->client))
+			foreign(ctx, at);
+	}
+}
+
 bool ulb_find_withheld(const struct iovec *args, unsigned int n, size_t at,
+		       void (*foreign)(void *ctx, size_t at), void *ctx,
 		       struct ulb_withheld *withheld)
 {
 	struct ulb_call c = { 0 };
@@ -200,6 +221,8 @@ bool ulb_find_withheld(const struct iovec *args, unsigned int n, size_t at,
 		withheld->status = NFS4ERR_NOTSUPP;
 		if (c.withheld)
 			return true;
+		if (op == OP_TEST_STATEID && c.sequence)
+			each_foreign(&c, w.cur, foreign, ctx);
 		withheld->status = NFS4ERR_BAD_STATEID;
 		if (walk_args(&c, &w, op))
 			break;
@@ -208,44 +231,6 @@ bool ulb_find_withheld(const struct iovec *args, unsigned int n, size_t at,
 	}
 	withheld->unread = c.unread;
 	return c.unread;
-}
-
-/* In the arguments of TEST_STATEID. */
-static void each_foreign(const struct ulb_call *c, struct ulb_cur args,
-			 void (*found)(void *ctx, size_t at), void *ctx)
-{
-	uint32_t count;
-	size_t at;
-
-	if (ulb_get32(&args, &count))
-		return;
-	while (count--) {
-		struct ulb_named of = { 0 };
-
-		at = (size_t)args.pos + 4;
-		if (ulb_get_stateid(&args, &of))
-			return;
-		if (!of.current && !(of.any && of.client == c->client))
-			found(ctx, at);
-	}
-}
-
-void ulb_find_foreign(const struct iovec *args, unsigned int n, size_t at,
-		      void (*found)(void *ctx, size_t at), void *ctx)
-{
-	struct ulb_call c = { 0 };
-	struct ulb_walk w = { 0 };
-	uint32_t tag, count, op;
-
-	ulb_cur_init(&w.cur, args, n);
-	if (ulb_skip(&w.cur, at) || compound_head(&c, &w.cur, &tag, &count))
-		return;
-	for (uint32_t i = 0; i < count && next_op(&c, &w, i, &op) > 0; i++) {
-		if (op == OP_TEST_STATEID && c.sequence && !c.withheld)
-			each_foreign(&c, w.cur, found, ctx);
-		if (walk_args(&c, &w, op) || c.withheld)
-			break;
-	}
 }
 
 int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,

@@ -46,8 +46,8 @@ void nrt_withheld_check(struct nrt_call *nc, XDR *xdrs, void *what,
 	    nc->head.op_class != ULB_CLASS_protected)
 		return;
 	n = nrt_args_look(nc, xdrs, what, length, iov, &at);
-	ulb_find_foreign(iov, n, at, mask, &(struct args){ iov, n });
-	if (!ulb_find_withheld(iov, n, at, &nc->withheld))
+	if (!ulb_find_withheld(iov, n, at, mask, &(struct args){ iov, n },
+			       &nc->withheld))
 		return;
 	if (nc->withheld.unread) {
 		put_word(iov, n, nc->withheld.count_at, UINT32_MAX);

@@ -53,6 +53,11 @@ static bool none_bound(void *ctx, const uint8_t id[ULB_SESSION_ID])
 	return false;
 }
 
+static void check_foreign(void *ctx, size_t at)
+{
+	FUZZ_CHECK(at + 12 <= *(const size_t *)ctx);
+}
+
 /* Results that make it look into the arguments: of a DESTROY_SESSION and of a
  * BIND_CONN_TO_SESSION. */
 static void check_session(const struct ulb_call *c, const struct iovec *iov,
@@ -70,7 +75,8 @@ static void check_session(const struct ulb_call *c, const struct iovec *iov,
 		len += iov[i].iov_len;
 	if (ulb_stray_end(iov, n, c->body, none_bound, NULL, &stray))
 		FUZZ_CHECK(stray.at + ULB_SESSION_ID <= len);
-	if (ulb_find_withheld(iov, n, c->body, &withheld)) {
+	if (ulb_find_withheld(iov, n, c->body, check_foreign, &len,
+			      &withheld)) {
 		FUZZ_CHECK(withheld.count_at + 4 <= len);
 		FUZZ_CHECK(withheld.unread || withheld.at + 4 <= len);
 	}

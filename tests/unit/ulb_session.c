@@ -330,28 +330,44 @@ static void test_heads(void)
 	CU_ASSERT_TRUE(head.sequence);
 }
 
+struct positions {
+	size_t at[8];
+	unsigned int n;
+};
+
+static void note(void *ctx, size_t at)
+{
+	struct positions *p = ctx;
+
+	p->at[p->n++ % 8] = at;
+}
+
 /* The index of the first operation that is not shown, or -1; -2: they cannot be
  * read to the end. In pieces of every size. */
 static int find_of(size_t before, uint32_t op, uint32_t status)
 {
 	struct ulb_withheld o = { 0 }, t = { 0 };
+	struct positions any = { .n = 0 };
 	struct pieces p;
 	uint32_t word;
 	bool yes;
 
 	p = x_shred(call.b, call.len, 1000);
-	yes = ulb_find_withheld(p.iov, p.n, before, &o);
+	yes = ulb_find_withheld(p.iov, p.n, before, note, &any, &o);
 	x_free(&p);
 	for (size_t size = 1; size < 9; size++) {
 		p = x_shred(call.b, call.len, size);
-		CU_ASSERT_EQUAL(ulb_find_withheld(p.iov, p.n, before, &t), yes);
+		CU_ASSERT_EQUAL(ulb_find_withheld(p.iov, p.n, before, note,
+						  &any, &t),
+				yes);
 		x_free(&p);
 		CU_ASSERT_EQUAL(memcmp(&o, &t, sizeof(o)), 0);
 	}
 	/* Cut off: it is found where its number is. */
 	for (size_t len = 0; len < call.len; len++) {
 		p = x_split(call.b, len, len / 2);
-		if (ulb_find_withheld(p.iov, p.n, before, &t) && !t.unread)
+		if (ulb_find_withheld(p.iov, p.n, before, note, &any, &t) &&
+		    !t.unread)
 			CU_ASSERT(yes && o.at == t.at);
 		x_free(&p);
 	}
@@ -371,18 +387,6 @@ static int find_of(size_t before, uint32_t op, uint32_t status)
 static int find(size_t before, uint32_t op)
 {
 	return find_of(before, op, 10004);
-}
-
-struct positions {
-	size_t at[8];
-	unsigned int n;
-};
-
-static void note(void *ctx, size_t at)
-{
-	struct positions *p = ctx;
-
-	p->at[p->n++ % 8] = at;
 }
 
 /* A stateid of the session's client. */
@@ -423,6 +427,7 @@ static struct ulb_call head_of_call(void)
 static void test_foreign(void)
 {
 	struct positions none = { .n = 0 };
+	struct ulb_withheld withheld;
 	struct ulb_call head;
 	struct pieces p;
 	struct iovec v;
@@ -435,7 +440,8 @@ static void test_foreign(void)
 		struct positions found = { .n = 0 };
 
 		p = x_shred(call.b, call.len, size);
-		ulb_find_foreign(p.iov, p.n, at, note, &found);
+		CU_ASSERT_FALSE(ulb_find_withheld(p.iov, p.n, at, note, &found,
+						  &withheld));
 		x_free(&p);
 		CU_ASSERT_EQUAL(found.n, 3);
 		CU_ASSERT_EQUAL(found.at[2], call.len - 12);
@@ -459,7 +465,7 @@ static void test_foreign(void)
 	at = args(1);
 	x_values(&call, "55 1 1 7 8 2");
 	v = (struct iovec){ call.b, call.len };
-	ulb_find_foreign(&v, 1, at, note, &none);
+	CU_ASSERT_FALSE(ulb_find_withheld(&v, 1, at, note, &none, &withheld));
 	CU_ASSERT_EQUAL(none.n, 0);
 }
 
