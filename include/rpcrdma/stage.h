@@ -14,8 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/clock.h"
-
 /* X(name, help) for each stage, so that printers need no second list. */
 #define RT_STAGES(X)                                                           \
 	X(receive, "from the first to the last fragment of a continued Call")  \
@@ -87,11 +85,6 @@ static inline uint64_t rt_histogram_count(const struct rt_histogram *h)
 	for (unsigned int i = 0; i < RT_STAGE_BUCKETS; i++)
 		n += h->bucket[i];
 	return n;
-}
-
-static inline uint64_t rt_now_ns(void)
-{
-	return fab_now_ns();
 }
 
 #endif /* RPCRDMA_TRANSPORT_STAGE_H */

@@ -37,6 +37,7 @@
 #include <rpc/clnt.h>
 #include <rpc/svc_rqst.h>
 
+#include "base/clock.h"
 #include "ganesha/check.h"
 #include "ganesha/near.h"
 #include "ganesha/server.h"
@@ -592,7 +593,7 @@ EXPORT int svc_shutdown(u_long flags)
 /* Once in a while, however often it happens. */
 static void log_full(struct gr_server *s, const char *name)
 {
-	uint64_t now = rt_now_ns(), at = atomic_load(&s->full_logged);
+	uint64_t now = fab_now_ns(), at = atomic_load(&s->full_logged);
 	unsigned int n = atomic_fetch_add(&s->full, 1) + 1;
 
 	if ((at && now - at < 10000000000u) ||

@@ -35,6 +35,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 #define TICK_US 500
 #define SLOW_MS 1000
 
@@ -133,7 +135,7 @@ static bool is_slow(struct gr_watchdog *dog, unsigned int kind)
 	uint64_t until = atomic_load_explicit(&dog->slow_until[kind],
 					      memory_order_relaxed);
 
-	return until && until > rt_now_ns();
+	return until && until > fab_now_ns();
 }
 
 static unsigned int away(struct gr_workers *w)
@@ -254,7 +256,7 @@ static bool is_chance(struct gr_poller *p)
 static void note_slow(struct gr_watchdog *dog, unsigned int kind)
 {
 	const uint64_t ns = (uint64_t)SLOW_MS * 1000000;
-	uint64_t now = rt_now_ns();
+	uint64_t now = fab_now_ns();
 	uint64_t last = atomic_exchange(&dog->long_at[kind], now);
 
 	if (last && now - last < ns)

@@ -13,6 +13,7 @@
 #include <syslog.h>
 
 #include "base/addr.h"
+#include "base/clock.h"
 #include "ganesha/stats_dbus.h"
 #include "ganesha/xprt.h"
 #include "gss/gss.h"

@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "base/clock.h"
 #include "gateway/accept.h"
 #include "gateway/client.h"
-#include "tools/latency.h"
 
 /* It is said again when it has been over for so long, ns. */
 #define SHORT_AGAIN 10000000000ull
@@ -109,7 +109,7 @@ turned_away(struct gateway *gw, const struct sockaddr_storage *from,
  */
 static void accept_short(struct gw_accept *a, int err)
 {
-	uint64_t now = lat_now();
+	uint64_t now = fab_now_ns();
 
 	if (!a->short_at || now - a->short_at > SHORT_AGAIN)
 		fab_log_put(

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <syslog.h>
 
+#include "base/clock.h"
 #include "gateway/client.h"
-#include "tools/latency.h"
 
 /* The answer stands in call->out: off the books, to the socket. */
 static void call_answer(struct gw_call *call, unsigned int placed, bool failed)
@@ -78,7 +78,7 @@ static void call_park(struct gw_call *call, bool again, bool seen)
 	pthread_mutex_lock(&c->lock);
 	call->submitted = false;
 	if (!again && !call->lost_since)
-		call->lost_since = lat_now();
+		call->lost_since = fab_now_ns();
 	dead = c->dead;
 	if (dead)
 		gw_books_remove(&c->calls, call);

@@ -4,8 +4,8 @@
  *
  * Threads: client.lock is held, but for gw_call_free().
  */
+#include "base/clock.h"
 #include "gateway/client.h"
-#include "tools/latency.h"
 
 /* How many times the limit while the client is asked something itself. */
 #define CALL_SURGE 16
@@ -91,7 +91,7 @@ void gw_call_free(struct gw_client *c, struct gw_call *call, bool written)
 	if (gw_share_waits(&c->share))
 		events |= GW_EV_ROOM;
 	if (!c->calls.outstanding) {
-		gw_watch_active(&c->watch, lat_now());
+		gw_watch_active(&c->watch, fab_now_ns());
 		events |= c->calls.idle_wanted ? GW_EV_IDLE : 0;
 	}
 	pthread_mutex_unlock(&c->lock);

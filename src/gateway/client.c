@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "base/clock.h"
 #include "gateway/client.h"
-#include "tools/latency.h"
 
 /*
  * An idle host that is gone is found in two minutes. TCP_USER_TIMEOUT is not
@@ -66,7 +66,7 @@ int gw_client_new(struct gateway *gw, int fd)
 		return -ENOMEM;
 	}
 	set_options(fd);
-	gw_watch_active(&c->watch, lat_now());
+	gw_watch_active(&c->watch, fab_now_ns());
 	gw_share_join(&gw->shares, &c->share);
 
 	atomic_fetch_add(&gw->nclients, 1);

@@ -15,6 +15,7 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "gateway/accept.h"
 #include "gateway/client.h"
 #include "gateway/report.h"

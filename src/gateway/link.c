@@ -12,8 +12,8 @@
 #include <syslog.h>
 
 #include "base/addr.h"
+#include "base/clock.h"
 #include "gateway/client.h"
-#include "tools/latency.h"
 
 #define SEC 1000000000ull
 #define MSEC 1000000ull
@@ -40,7 +40,7 @@ static bool early(struct gw_client *c)
 static void down(struct gw_client *c, int error, const char *reason,
 		 const char *more)
 {
-	uint64_t now = lat_now(), limit = c->gw->opt.retry_seconds * SEC;
+	uint64_t now = fab_now_ns(), limit = c->gw->opt.retry_seconds * SEC;
 	struct gw_link *l = &c->link;
 	bool late, calls;
 	char text[sizeof(l->down_reason) + 200], server[64];
@@ -114,7 +114,8 @@ static void up(struct gw_client *c)
 			      c->link.connected_once ?
 				      "server: connected again after %.1f s" :
 				      "server: connected after %.1f s",
-			      (double)(lat_now() - c->link.down_since) / SEC);
+			      (double)(fab_now_ns() - c->link.down_since) /
+				      SEC);
 	c->link.down_since = 0;
 	gw_fit_segments(&c->fit, &info.theirs);
 	c->link.connected_once = true;

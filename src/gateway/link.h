@@ -22,7 +22,7 @@ struct gw_link {
 	struct rt_conn *rc;
 	unsigned int backoff_ms;
 	bool connected_once;
-	uint64_t down_since; /* lat_now(); 0: it is not down */
+	uint64_t down_since; /* fab_now_ns(); 0: it is not down */
 	/* client.lock held. */
 	bool early; /* has sent something, and the server never took it */
 	int down_error;

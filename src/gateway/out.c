@@ -12,12 +12,11 @@
  * writer, and writes at the end of its batch, so that Replies that come in
  * together leave together.
  */
+#include "base/clock.h"
 #include "gateway/client.h"
 
 #include <errno.h>
 #include <sys/socket.h>
-
-#include "tools/latency.h"
 
 #define OUT_IOV 256
 /* Longer records are written at once. */
@@ -98,7 +97,7 @@ static void out_run(struct gw_client *c)
 			if (!c->out.first) {
 				gw_share_out_stop(&c->share);
 			} else if (!gw_share_out_runs(&c->share)) {
-				gw_share_out_start(&c->share, lat_now());
+				gw_share_out_start(&c->share, fab_now_ns());
 				watch = true;
 			}
 			pthread_mutex_unlock(&c->lock);

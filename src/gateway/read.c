@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <syslog.h>
 
+#include "base/clock.h"
 #include "gateway/client.h"
-#include "tools/latency.h"
 
 /* Receives before other clients get a turn. */
 #define RX_BUDGET 16
@@ -88,7 +88,7 @@ void gw_rx_read(struct gw_client *c)
 		}
 		c->rx.fill += (size_t)n;
 		c->rx.stalled_since = 0;
-		now = lat_now();
+		now = fab_now_ns();
 		gw_share_in(&c->share, now, (size_t)n);
 		pthread_mutex_lock(&c->lock);
 		c->stats.tcp_bytes_in += (uint64_t)n;

@@ -6,8 +6,8 @@
  */
 #include <syslog.h>
 
+#include "base/clock.h"
 #include "gateway/client.h"
-#include "tools/latency.h"
 
 #define SEC 1000000000ull
 #define MSEC 1000000ull
@@ -17,7 +17,7 @@
 
 void gw_rx_wait(struct gw_client *c)
 {
-	uint64_t now = lat_now();
+	uint64_t now = fab_now_ns();
 	bool lone;
 
 	pthread_mutex_lock(&c->lock);

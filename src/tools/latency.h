@@ -10,8 +10,6 @@
 
 #include <stdint.h>
 
-#include "base/clock.h"
-
 #define LAT_STEPS 64
 #define LAT_BUCKETS (LAT_STEPS * 42)
 
@@ -25,10 +23,5 @@ void lat_add(struct latency *l, uint64_t ns);
 /* The duration that @permille of the samples do not exceed; 0 if empty. */
 uint64_t lat_at(const struct latency *l, unsigned int permille);
 uint64_t lat_avg(const struct latency *l);
-
-static inline uint64_t lat_now(void)
-{
-	return fab_now_ns();
-}
 
 #endif /* RPCRDMA_TOOLS_LATENCY_H */

@@ -16,6 +16,7 @@
 #include <syslog.h>
 
 #include "base/addr.h"
+#include "base/clock.h"
 #include "stats/json.h"
 #include "tools/latency.h"
 #include "tools/ping.h"
@@ -117,7 +118,7 @@ static void submit(struct ping *p, struct rt_request *rq)
 	rq->op_class = ULB_CLASS_null;
 	rq->call_only = false;
 	rq->done = ping_done;
-	s->start = lat_now();
+	s->start = fab_now_ns();
 	rt_request_submit(p->conn, rq);
 }
 
@@ -162,7 +163,7 @@ static void ping_done(struct rt_request *rq)
 {
 	struct slot *s = rt_request_user(rq);
 	struct ping *p = s->p;
-	uint64_t took = lat_now() - s->start;
+	uint64_t took = fab_now_ns() - s->start;
 	struct rpc_reply rep;
 
 	s->busy = false;
@@ -280,7 +281,7 @@ static void run_until(struct ping *p, uint64_t until,
 		      bool (*stop)(const struct ping *))
 {
 	while (!p->down && !stop(p)) {
-		uint64_t now = lat_now();
+		uint64_t now = fab_now_ns();
 
 		if (now >= until)
 			return;
@@ -366,7 +367,7 @@ static void flood(struct ping *p, uint64_t timeout)
 	while (!is_over(p) && !p->down) {
 		uint64_t before = p->answered + p->failed;
 
-		run_until(p, lat_now() + timeout, is_over);
+		run_until(p, fab_now_ns() + timeout, is_over);
 		if (p->answered + p->failed == before)
 			return; /* nothing for a whole time-out */
 	}
@@ -375,7 +376,7 @@ static void flood(struct ping *p, uint64_t timeout)
 static void one_by_one(struct ping *p, uint64_t timeout)
 {
 	while (more(p)) {
-		uint64_t start = lat_now();
+		uint64_t start = fab_now_ns();
 
 		submit(p, p->rq[0]);
 		run_until(p, start + timeout, is_idle);
@@ -397,20 +398,20 @@ static void ping_run(struct ping *p)
 			one_by_one(p, timeout);
 		if (!p->down || p->busy)
 			return;
-		ping_up(p, lat_now() + timeout);
+		ping_up(p, fab_now_ns() + timeout);
 	}
 }
 
 static void ping_teardown(struct ping *p)
 {
-	uint64_t until = lat_now() + SHUTDOWN_MS * 1000000ull;
+	uint64_t until = fab_now_ns() + SHUTDOWN_MS * 1000000ull;
 	bool clean = true;
 
 	if (!p->inst)
 		return;
 	if (p->conn) {
 		rt_conn_close(p->conn, p->busy != 0);
-		while (!p->down && lat_now() < until)
+		while (!p->down && fab_now_ns() < until)
 			rt_run(p->inst, 0, 100);
 		clean = p->down && !p->busy;
 		rt_conn_put(p->conn);
@@ -570,7 +571,7 @@ int main(int argc, char **argv)
 		p->error = rc;
 		p->down = true;
 	}
-	until = lat_now() + p->o.timeout_ms * 1000000;
+	until = fab_now_ns() + p->o.timeout_ms * 1000000;
 	ping_up(p, until);
 	if (!p->up) {
 		if (!p->down)
@@ -595,9 +596,9 @@ int main(int argc, char **argv)
 	rt_conn_info(p->conn, &p->info);
 	if (!p->o.json && !p->o.quiet)
 		print_connection(p);
-	start = lat_now();
+	start = fab_now_ns();
 	ping_run(p);
-	start = lat_now() - start;
+	start = fab_now_ns() - start;
 	rt_conn_info(p->conn, &p->info);
 	if (p->o.json)
 		print_json(p, start);

@@ -12,6 +12,7 @@
 
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "tools/args.h"
 #include "tools/latency.h"
 #include "rpcargs.h"

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "rpcrdma/opclass.h"
 #include "rpcrdma/nfs.h"
 
@@ -69,7 +70,7 @@ static void nfs4_lookup(void)
 
 static void clock_only(uint64_t i)
 {
-	sink += rt_now_ns();
+	sink += fab_now_ns();
 }
 
 /* dispatch, execute, write, send */

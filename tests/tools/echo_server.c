@@ -5,6 +5,7 @@
  * Threads: one, which runs the poller and does everything in the operations.
  */
 #include "base/addr.h"
+#include "base/clock.h"
 #include "echo.h"
 
 #include <errno.h>
@@ -16,7 +17,6 @@
 #include <syslog.h>
 
 #include "tools/args.h"
-#include "tools/latency.h"
 
 #define FLAT_MAX (4u << 20)
 #define CALLBACKS_MAX 64
@@ -237,7 +237,7 @@ static void delay(struct echo *e, struct rt_call *call, struct echo_answer *a,
 		answer_send(call, a);
 		return;
 	}
-	d->due = lat_now() + ms * 1000000ull;
+	d->due = fab_now_ns() + ms * 1000000ull;
 	d->call = call;
 	d->a = a;
 	d->next = e->delayed;
@@ -247,7 +247,7 @@ static void delay(struct echo *e, struct rt_call *call, struct echo_answer *a,
 static void run_delayed(struct echo *e, bool all)
 {
 	struct echo_delayed **p = &e->delayed, *d;
-	uint64_t now = lat_now();
+	uint64_t now = fab_now_ns();
 
 	while ((d = *p)) {
 		if (!all && d->due > now) {

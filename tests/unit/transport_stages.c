@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "rt_pair.h"
 #include "unit.h"
 
@@ -42,9 +43,9 @@ static uint64_t sum(struct rt_instance *inst, enum rt_stage stage)
 static void pause_ns(void)
 {
 	struct timespec ts = { .tv_nsec = WAIT_NS };
-	uint64_t end = rt_now_ns() + WAIT_NS;
+	uint64_t end = fab_now_ns() + WAIT_NS;
 
-	while (rt_now_ns() < end)
+	while (fab_now_ns() < end)
 		nanosleep(&ts, NULL);
 }
 

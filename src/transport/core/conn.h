@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <urcu/list.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "rpcrdma/transport.h"
 #include "transport/core/part.h"

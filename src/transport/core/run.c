@@ -199,7 +199,7 @@ static int events(struct rt_instance *inst, unsigned int n, int wait)
 
 	if (!busy || !wait)
 		return look(inst, n, wait);
-	start = rt_now_ns();
+	start = fab_now_ns();
 	if (t->hot) {
 		do {
 			found = look(inst, n, 0);
@@ -208,12 +208,12 @@ static int events(struct rt_instance *inst, unsigned int n, int wait)
 				t->hot = found ? TRIES : t->hot;
 				return found;
 			}
-		} while (rt_now_ns() - start < busy);
+		} while (fab_now_ns() - start < busy);
 		t->hot--;
-		start = rt_now_ns();
+		start = fab_now_ns();
 	}
 	found = look(inst, n, wait);
-	if (found && rt_now_ns() - start < busy)
+	if (found && fab_now_ns() - start < busy)
 		t->hot = TRIES;
 	return found;
 }

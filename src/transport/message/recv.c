@@ -181,7 +181,7 @@ static void fragment(struct rt_conn *c, const struct wire_msg *m,
 		s->reply = reply;
 		s->xid = m->p.xid;
 		s->deadline = rt_now_ms() + c->inst->cfg.continuation_ms;
-		s->began = rt_now_ns();
+		s->began = fab_now_ns();
 	}
 	if (s->active) {
 		if (!rt_sequence_append(c, m->payload, m->payload_len)) {

@@ -310,7 +310,7 @@ static void sent(struct rt_conn *c, struct rt_work *w, const struct fab_wc *wc)
 
 	rt_work_put(c, w);
 	if (rt_work_ok(wc)) {
-		uint64_t now = rt_now_ns();
+		uint64_t now = fab_now_ns();
 
 		RT_STAGE(c, send, call->posted, now);
 		RT_PROBE(call__sent, c, call->pub.xid, now - call->posted);
@@ -467,7 +467,7 @@ static void count_class(struct rt_conn *c, const struct rt_call_priv *call,
 void rt_replies_posted(struct rt_conn *c)
 {
 	struct rt_call_priv *call = c->resp.posting;
-	uint64_t now = call ? rt_now_ns() : 0;
+	uint64_t now = call ? fab_now_ns() : 0;
 
 	rt_assert_strand(c);
 	c->resp.posting = NULL;
@@ -534,7 +534,7 @@ int rt_reply(struct rt_call *pub, const struct rt_reply *reply)
 	bool over = rt_conn_over(pub->conn);
 	int rc = check_reply(reply, &call->reply_octets);
 
-	call->replied = rt_now_ns();
+	call->replied = fab_now_ns();
 	call->reply = *reply;
 	rt_replies_add(pub->conn, call->reply_octets);
 	if (rc) {
