@@ -194,6 +194,7 @@ struct iw_conn {
 	/* The runner's from here on. */
 	bool can_read, can_write, hup;
 	bool fin_sent;
+	bool same_machine; /* as the peer, since MPA began */
 	bool crc;
 
 	uint8_t mpa_in[MPA_FRAME_MAX], mpa_out[MPA_FRAME_MAX];

@@ -100,7 +100,7 @@ static int receive_frame(struct iw_conn *c, bool reply, struct mpa_frame *f)
 }
 
 /* The socket is connected. */
-static bool same_machine(const struct iw_conn *c)
+static bool is_same_machine(const struct iw_conn *c)
 {
 	struct sockaddr_storage local = { 0 }, peer = { 0 };
 	socklen_t len = sizeof(local), peer_len = sizeof(peer);
@@ -116,7 +116,7 @@ static bool crc_wanted(const struct iw_conn *c)
 
 	if (crc != FAB_CRC_AUTO)
 		return crc == FAB_CRC_ON;
-	return !same_machine(c);
+	return !c->same_machine;
 }
 
 /* Some congestion controls, BBR among them, pace what is sent, with a timer for
@@ -131,7 +131,7 @@ static void send_unpaced(struct iw_conn *c)
 
 void iw_startup_done(struct iw_conn *c)
 {
-	if (same_machine(c))
+	if (c->same_machine)
 		send_unpaced(c);
 	fab_ev_conn_timer_stop(&c->ev);
 	c->state = IW_ST_OPEN;
@@ -155,7 +155,6 @@ static int prepare_request(struct iw_conn *c)
 {
 	struct mpa_frame f = {
 		.rev = c->mpa_rev,
-		.crc = crc_wanted(c),
 		.enhanced = c->mpa_rev > 1,
 		.ird = (uint16_t)c->ev.ird,
 		.ord = (uint16_t)c->ev.ord,
@@ -163,6 +162,8 @@ static int prepare_request(struct iw_conn *c)
 		.priv_len = c->priv_len,
 	};
 
+	c->same_machine = is_same_machine(c);
+	f.crc = crc_wanted(c);
 	return put_frame(c, &f);
 }
 
@@ -368,6 +369,7 @@ int iw_startup_request(struct iw_conn *c, struct mpa_frame *f)
 	c->peer_enhanced = f->enhanced;
 	c->peer_ird = f->ird;
 	c->peer_ord = f->ord;
+	c->same_machine = is_same_machine(c);
 	c->crc = f->crc || crc_wanted(c);
 	if (f->p2p) {
 		/* RFC 6581 section 9.2: the responder picks. A Write of
