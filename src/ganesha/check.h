@@ -53,9 +53,9 @@ bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
 unsigned int rpcrdma_ganesha_exports(struct gsh_config *tree);
 
 #define RPCRDMA_STATE 640
-/* How it is with RDMA, as one line. When Ganesha has started: that there is no NFS
- * over TCP is a fault now, and ends the server where RDMA is required. True:
- * standard error has been told why it is not served. */
+/* Wait for the end of Ganesha's start. How it is with RDMA then, as one line: that
+ * there is no NFS over TCP is a fault now, and ends the server where RDMA is
+ * required. True: standard error has been told why it is not served. */
 bool rpcrdma_ganesha_state(char text[RPCRDMA_STATE]);
 
 #endif /* RPCRDMA_GANESHA_CHECK_H */

@@ -465,6 +465,8 @@ EXPORT bool rpcrdma_ganesha_state(char text[RPCRDMA_STATE])
 	struct gr_server *s = &hook.server;
 	size_t n;
 
+	if (hook.gsh.init_wait)
+		hook.gsh.init_wait();
 	check_parent(s);
 	if (state() == HOOK_SERVING) {
 		n = (size_t)snprintf(text, RPCRDMA_STATE, "RDMA is served on");

@@ -6,7 +6,6 @@
  */
 #include "ganesha/ready.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,14 +19,8 @@ static void *ready_main(void *arg)
 {
 	char state[RPCRDMA_STATE], text[RPCRDMA_STATE + 64];
 	const char *exports = arg;
-	void (*init_wait)(void);
-	bool told;
+	bool told = rpcrdma_ganesha_state(state);
 
-	/* Of libganesha_nfsd. Without it nobody would be told of the end. */
-	*(void **)&init_wait = dlsym(RTLD_DEFAULT, "nfs_init_wait");
-	if (init_wait)
-		init_wait();
-	told = rpcrdma_ganesha_state(state);
 	if (!getenv("NOTIFY_SOCKET"))
 		return NULL;
 	/* In the journal, also where Ganesha's log is a file. */

@@ -64,7 +64,7 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	rpcrdma_one_thread(unit-ganesha-limit)
 	rpcrdma_unit(ganesha-ready ganesha_ready.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/ready.c
-		LIBS rpcrdma_base Threads::Threads ${CMAKE_DL_LIBS})
+		LIBS rpcrdma_base Threads::Threads)
 	target_link_options(unit-ganesha-ready PRIVATE
 		-Wl,--wrap=pthread_create)
 	rpcrdma_unit(ganesha-rest ganesha_rest.c
