@@ -104,8 +104,8 @@ turned_away(struct gateway *gw, const struct sockaddr_storage *from,
 }
 
 /*
- * No descriptor, or no memory in the kernel, for another client: idle ones give
- * way, and those that wait to be accepted wait for a moment more.
+ * No descriptor, or no memory in the kernel, for another client: one that is idle
+ * or stuck gives way, and those that wait to be accepted wait for a moment more.
  */
 static void accept_short(struct gw_accept *a, int err)
 {
@@ -114,7 +114,7 @@ static void accept_short(struct gw_accept *a, int err)
 	if (!a->short_at || now - a->short_at > SHORT_AGAIN)
 		fab_log_put(
 			a->gw->log, NULL, NULL, NULL, LOG_ERR,
-			"accept: %s: new clients wait, idle ones are disconnected",
+			"accept: %s: new clients wait, idle or stuck ones are disconnected",
 			strerror(err));
 	a->short_at = now;
 	a->rest = true;
