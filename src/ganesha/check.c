@@ -178,7 +178,7 @@ static void check_auth(struct check *c)
 {
 	char fault[GR_FAULT_ROOM] = "";
 	struct auth_gss *auth = NULL;
-	int err = gr_needs_auth(c->gsh, c->cfg, &auth, fault);
+	int err = gr_needs_auth(c->gsh, c->cfg, &auth, fault, &c->complaints);
 
 	if (err)
 		say(c, fault, err);
@@ -343,18 +343,12 @@ static void check_settings(struct check *c)
 	const char *path = c->cfg->stats_socket;
 	const char *slash = path ? strrchr(path, '/') : NULL;
 	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	char pattern[RT_AUTH_TEXT];
 
 	if (has && c->cfg->rt.max_memory > has)
 		fprintf(c->out,
 			"# Max_Memory is more than this machine has: %" PRIu64
 			" MiB.\n",
 			has >> 20);
-	/* Logged with the keys. */
-	if (c->cfg->auth != RT_AUTH_NONE)
-		for (const char *allow = c->cfg->auth_allow;
-		     (allow = auth_gss_no_realm(allow, pattern));)
-			c->complaints++;
 	if (!slash || (size_t)(slash - path) >= sizeof(dir))
 		return;
 	memcpy(dir, path, (size_t)(slash - path));

@@ -230,7 +230,7 @@ void gr_needs_provider_fault(const char *name, int err, char *fault)
 /* ---- Keys ------------------------------------------------------------- */
 
 int gr_needs_auth(const struct gsh *g, const struct gr_config *cfg,
-		  struct auth_gss **auth, char *fault)
+		  struct auth_gss **auth, char *fault, unsigned int *warnings)
 {
 	struct auth_gss_params p = { .keytab = cfg->auth_keytab,
 				     .principal = cfg->auth_principal,
@@ -241,7 +241,7 @@ int gr_needs_auth(const struct gsh *g, const struct gr_config *cfg,
 
 	if (cfg->auth == RT_AUTH_NONE)
 		return 0;
-	while ((allow = auth_gss_no_realm(allow, why)))
+	for (; (allow = auth_gss_no_realm(allow, why)); ++*warnings)
 		gsh_log(g, GSH_WARN,
 			"Host_Authentication_Allow: %s %s: write %s@REALM", why,
 			strpbrk(why, "*?[") ?

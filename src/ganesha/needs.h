@@ -54,9 +54,10 @@ void gr_needs_provider_fault(const char *name, int err, char *fault);
 
 /*
  * The key for host authentication; *@auth stays NULL without that. 0, or a
- * negative errno, with -EINVAL and @fault. Patterns that match nobody are logged.
+ * negative errno, with -EINVAL and @fault. Patterns that match nobody are logged, and
+ * added to *@warnings.
  */
 int gr_needs_auth(const struct gsh *g, const struct gr_config *cfg,
-		  struct auth_gss **auth, char *fault);
+		  struct auth_gss **auth, char *fault, unsigned int *warnings);
 
 #endif /* RPCRDMA_GANESHA_NEEDS_H */

@@ -189,11 +189,12 @@ static unsigned int kind_of(struct svc_req *req)
 
 int gr_server_begin(struct gr_server *s, char *fault)
 {
+	unsigned int warnings = 0;
 	int err;
 
 	/* With FSAL_VFS Ganesha's workers change their user; these threads do
 	 * not. */
-	err = gr_needs_auth(s->gsh, &s->cfg, &s->auth, fault);
+	err = gr_needs_auth(s->gsh, &s->cfg, &s->auth, fault, &warnings);
 	if (!err)
 		err = create(s, fault);
 	if (err)
