@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * file - ganesha.conf when the server starts, and for --check-config
+ *
+ * Both ask: would RDMA be served with it? The one does so then, the other tells
+ * what it is about.
+ */
+#include "ganesha/file.h"
+
+#include <dlfcn.h>
+
+#include "ganesha/check.h"
+#include "ganesha/syntax.h"
+
+void gr_file_warn(void *ctx, const char *text)
+{
+	const struct gsh *g = ctx;
+
+	gsh_log(g, GSH_WARN, "%s", text);
+}
+
+const char *gr_file_path(void)
+{
+	char **path = dlsym(RTLD_DEFAULT, "nfs_config_path");
+
+	return path ? *path : NULL;
+}
+
+bool gr_file_look(const struct gsh_config_errors *e, char first[GR_SYNTAX_ROOM],
+		  near_fn *tell, void *ctx)
+{
+	*first = '\0';
+	return e->fp && !fflush(e->fp) && e->diag_buf &&
+	       syntax_look(e->diag_buf, first, GR_SYNTAX_ROOM, tell, ctx);
+}
+
+/* What the parser cannot read it passes over, and sometimes the block that it is in;
+ * and that may be what keeps others out. So RDMA is not served with such a block. */
+static bool is_lost(const struct gr_file *f, const struct near_text *text,
+		    char *fault)
+{
+	bool absent = f->config == GR_CONFIG_ABSENT;
+
+	if (!*f->syntax || (absent ? !text->block : !f->syntax_ours))
+		return false;
+	snprintf(fault, GR_FAULT_ROOM, "%ssyntax error at %s: correct it",
+		 absent ? "no RDMA block could be read: " : "", f->syntax);
+	return true;
+}
+
+/* ---- Start ------------------------------------------------------------ */
+
+bool gr_file_start(struct gr_file *f, struct gr_server *s,
+		   struct gsh_config *tree)
+{
+	struct gsh *g = f->gsh;
+	const char *wrong = gsh_bind(g);
+	char fault[GR_FAULT_ROOM];
+	struct near_text text;
+
+	s->gsh = g;
+	if (wrong) {
+		if (g->log)
+			gsh_log(g, GSH_CRIT,
+				"%s: install the rpcrdma-ganesha of this "
+				"Ganesha's release. NFS is served without RDMA",
+				wrong);
+		else
+			fprintf(stderr, "rpcrdma: %s\n", wrong);
+		return false;
+	}
+	f->was_read = true;
+	near_look(gr_file_path(), gr_file_warn, g, &text);
+	f->config = gr_config_load(g, tree, &s->cfg);
+	/* The item itself may be lost as well. */
+	if (*f->syntax && text.required)
+		s->cfg.required = true;
+	if (is_lost(f, &text, fault)) {
+		gr_server_fault(s, fault);
+		return false;
+	}
+	switch (f->config) {
+	case GR_CONFIG_ABSENT:
+		gsh_log(g, GSH_EVENT,
+			"no RDMA block in ganesha.conf: not serving RDMA");
+		return false;
+	case GR_CONFIG_BAD:
+		snprintf(fault, sizeof(fault),
+			 "the RDMA block of ganesha.conf cannot be used: %s: "
+			 "correct it (--check-config lists all faults) and "
+			 "start again",
+			 *s->cfg.fault ? s->cfg.fault : "see Ganesha's log");
+		gr_server_fault(s, fault);
+		return false;
+	case GR_CONFIG_GOOD:
+		break;
+	}
+	if (!s->cfg.enable)
+		gsh_log(g, GSH_EVENT,
+			"Enable = false in the RDMA block: not serving RDMA");
+	return s->cfg.enable;
+}
+
+/* ---- --check-config ----------------------------------------------------- */
+
+/* Ganesha's loggers are given no context. */
+static unsigned int complained;
+
+static void complain_to_log(char *msg, void *dest, struct gsh_config_errors *e)
+{
+	void (*log)(char *, void *, struct gsh_config_errors *);
+
+	complained++;
+	*(void **)&log = dlsym(RTLD_DEFAULT, "config_errs_to_log");
+	log(msg, dest, e);
+}
+
+static void complain(void *ctx, const char *text)
+{
+	complained++;
+	fprintf(stderr, "%s\n", text);
+}
+
+/* What Ganesha would say of its own blocks; it starts nothing by that. */
+static bool check_others(const struct gsh *g, gr_file_set_fn *set,
+			 struct gsh_config *tree)
+{
+	struct gsh_start_info info = { 0 };
+	struct gsh_config_errors e;
+	int *level = g->log_level ? *g->log_level : NULL;
+	int was = level ? level[GSH_INIT] : 0;
+	bool good;
+
+	if (!g->init_error_type(&e))
+		return false;
+	/* That they are right is not worth a line. */
+	if (level && was > GSH_WARN)
+		level[GSH_INIT] = GSH_WARN;
+	good = !set(tree, &info, &e);
+	if (level)
+		level[GSH_INIT] = was;
+	g->report_config_errors(&e, NULL, g->config_errs_to_log);
+	return good;
+}
+
+static bool check(struct gr_file *f, gr_file_set_fn *set,
+		  struct gsh_config *tree, const struct near_text *text,
+		  FILE *out)
+{
+	struct gsh *g = f->gsh;
+	const char *wrong = gsh_bind(g);
+	struct sockaddr_storage tcp;
+	char fault[GR_FAULT_ROOM];
+	struct gr_config cfg;
+	bool good;
+
+	if (wrong) {
+		fprintf(stderr, "rpcrdma: %s\n", wrong);
+		return false;
+	}
+	g->config_errs_to_log = complain_to_log;
+	if (!check_others(g, set, tree)) {
+		fputs("rpcrdma: Ganesha itself would not start with it\n",
+		      stderr);
+		return false;
+	}
+	f->config = gr_config_load(g, tree, &cfg);
+	if (is_lost(f, text, fault)) {
+		fprintf(stderr, "rpcrdma: %s\n", fault);
+		return false;
+	}
+	switch (f->config) {
+	case GR_CONFIG_ABSENT:
+		fputs("# No RDMA block: NFS is served over TCP alone.\n", out);
+		return false;
+	case GR_CONFIG_BAD:
+		return false;
+	case GR_CONFIG_GOOD:
+		break;
+	}
+	gr_config_print(out, &cfg);
+	if (!cfg.enable)
+		return false;
+	good = gr_check_tcp(g, tree, &tcp, stderr);
+	/* One fault does not hide the other. */
+	return gr_check_machine(g, &cfg, &tcp, out, stderr, &complained) &&
+	       good;
+}
+
+bool gr_file_check(struct gr_file *f, gr_file_set_fn *set,
+		   struct gsh_config *tree, const char *path, FILE *out,
+		   unsigned int *complaints)
+{
+	struct near_text text;
+	bool served;
+
+	complained = 0;
+	near_look(path, complain, NULL, &text);
+	served = check(f, set, tree, &text, out);
+	*complaints = complained;
+	return served;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * file - ganesha.conf, whenever it is read: what of it is for RDMA
+ *
+ * Threads: Ganesha's main thread; gr_file_reload() whichever of its threads reads
+ * the file, on SIGHUP or by D-Bus.
+ */
+#ifndef RPCRDMA_GANESHA_FILE_H
+#define RPCRDMA_GANESHA_FILE_H
+
+#include "ganesha/near.h"
+#include "ganesha/server.h"
+
+#define GR_SYNTAX_ROOM 256
+
+struct gr_file {
+	struct gsh *gsh;
+	char syntax[GR_SYNTAX_ROOM]; /* where it could not be read; or "" */
+	bool syntax_ours; /* that is in a block that is read here */
+	bool was_read; /* at the start */
+	enum gr_config_result config; /* and how that was */
+};
+
+/* Ganesha's: sets the parameters of its own blocks. 0, or it reports a fault. */
+typedef int gr_file_set_fn(struct gsh_config *tree, struct gsh_start_info *info,
+			   struct gsh_config_errors *e);
+
+/* Of the messages of a parse: syntax_look(). */
+bool gr_file_look(const struct gsh_config_errors *e, char first[GR_SYNTAX_ROOM],
+		  near_fn *tell, void *ctx);
+/* A near_fn: warn in the log. @ctx: the struct gsh. */
+void gr_file_warn(void *ctx, const char *text);
+/* The path that Ganesha was started with. NULL: not known. */
+const char *gr_file_path(void);
+
+/* When the server starts: shall it serve RDMA? If not, it has been said why; and it
+ * does not return where RDMA is required. */
+bool gr_file_start(struct gr_file *f, struct gr_server *s,
+		   struct gsh_config *tree);
+/* rpcrdma_ganesha_check() */
+bool gr_file_check(struct gr_file *f, gr_file_set_fn *set,
+		   struct gsh_config *tree, const char *path, FILE *out,
+		   unsigned int *complaints);
+/* reload.c: @path has been read again. Tell what of it is not taken over; @cfg: what
+ * is in use. */
+void gr_file_reload(struct gr_file *f, const struct gr_config *cfg,
+		    const char *path, struct gsh_config *tree,
+		    struct gsh_config_errors *e);
+
+#endif /* RPCRDMA_GANESHA_FILE_H */
