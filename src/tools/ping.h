@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ping - the command line of rpcrdma-ping
+ * ping - between the files of rpcrdma-ping
  */
 #ifndef RPCRDMA_TOOLS_PING_H
 #define RPCRDMA_TOOLS_PING_H
 
+#include "tools/latency.h"
 #include "tools/rdma_options.h"
 
 enum {
@@ -23,7 +24,31 @@ struct ping_options {
 	bool version_given, flood, json, quiet, verbose;
 };
 
-/* Fills @o. A negative number, or the status to exit with at once. */
+/* ping_options.c: fills @o. A negative number, or the status to exit with at once. */
 int ping_options(struct ping_options *o, int argc, char **argv);
+
+struct ping {
+	struct ping_options o;
+	struct auth_gss *auth;
+	struct rt_instance *inst;
+	struct rt_conn *conn;
+	struct fab_buf *calls; /* CALL_ROOM octets for each slot */
+	struct rt_request **rq;
+	unsigned int busy;
+	uint32_t xid;
+	bool up, down, other_taken;
+	int error;
+	char reason[RT_AUTH_TEXT + 64];
+	struct rt_conn_info info; /* as it was when established, then at end */
+	uint64_t sent, answered, failed;
+	char first_failure[128];
+	struct latency lat;
+	uint64_t started; /* fab_now_ns() */
+};
+
+/* ping_report.c; @took: ns */
+void ping_report_json(const struct ping *p, uint64_t took);
+void ping_report_connection(const struct ping *p);
+void ping_report_summary(const struct ping *p, uint64_t took);
 
 #endif /* RPCRDMA_TOOLS_PING_H */
