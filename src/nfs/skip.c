@@ -154,11 +154,6 @@ int ulb_get_stateid(struct ulb_cur *cur, struct ulb_named *named)
 	return 0;
 }
 
-static int walk_stateid(struct ulb_walk *w)
-{
-	return ulb_get_stateid(&w->cur, &w->named);
-}
-
 static int walk_client(struct ulb_walk *w)
 {
 	uint32_t high, low;
@@ -198,7 +193,7 @@ int ulb_walk(struct ulb_walk *w, const struct ulb_step *s)
 			rc = walk_data(w);
 			break;
 		case STEP_STATEID:
-			rc = walk_stateid(w);
+			rc = ulb_get_stateid(&w->cur, &w->named);
 			break;
 		case STEP_CLIENT:
 			rc = walk_client(w);

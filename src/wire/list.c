@@ -63,9 +63,9 @@ static bool place_read(struct reads_scan *k, uint32_t p, uint32_t len)
 	return true;
 }
 
-/* A Read list; what has Position zero goes to @call, the rest to @reads. */
-static bool scan_read_list(struct wire_cursor *c, struct wire_list *call,
-			   struct wire_list *reads)
+/* NULL for one of the two: none of those may be in it. */
+bool wire_scan_both(struct wire_cursor *c, struct wire_list *call,
+		    struct wire_list *reads)
 {
 	struct reads_scan k = { 0 };
 	bool more;
@@ -105,18 +105,12 @@ static bool scan_read_list(struct wire_cursor *c, struct wire_list *call,
 
 bool wire_scan_call(struct wire_cursor *c, struct wire_list *l)
 {
-	return scan_read_list(c, l, NULL) && l->count;
+	return wire_scan_both(c, l, NULL) && l->count;
 }
 
 bool wire_scan_reads(struct wire_cursor *c, struct wire_list *l)
 {
-	return scan_read_list(c, NULL, l);
-}
-
-bool wire_scan_both(struct wire_cursor *c, struct wire_list *call,
-		    struct wire_list *reads)
-{
-	return scan_read_list(c, call, reads);
+	return wire_scan_both(c, NULL, l);
 }
 
 /* Describe @count segments at @p, which are known to be there. */

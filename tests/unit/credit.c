@@ -165,7 +165,7 @@ static bool deliver(struct end *e)
 	return true;
 }
 
-/* As rt_pump() does it. */
+/* As flow/pump.c does it. */
 static bool post(struct end *e, struct end *to)
 {
 	bool active = e->server ? !e->c.holding : e->c.forward;

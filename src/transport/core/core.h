@@ -188,15 +188,12 @@ unsigned int rt_most_receives(const struct rt_config *cfg);
 
 /* work.c */
 /* One that is no Send, and one that is, with room for its header. When it comes
- * back, @done is called; of a Send, rt_work_done() unless its poster sets
+ * back, @done is called; a Send is only put back unless its poster sets
  * another. */
 struct rt_work *rt_work_get(struct rt_conn *c, rt_work_fn done);
 struct rt_work *rt_send_get(struct rt_conn *c);
 /* So many of these are there from now on: 0 or -ENOMEM. */
 int rt_sends_own(struct rt_conn *c, unsigned int n);
-/* Put it back, and no more. */
-void rt_work_done(struct rt_conn *c, struct rt_work *w,
-		  const struct fab_wc *wc);
 /* Something has come of it: have it done. */
 static inline void rt_work_complete(struct rt_conn *c, struct rt_work *w,
 				    const struct fab_wc *wc)

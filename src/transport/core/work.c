@@ -62,6 +62,12 @@ struct rt_work *rt_work_get(struct rt_conn *c, rt_work_fn done)
 	return w;
 }
 
+static void put_back(struct rt_conn *c, struct rt_work *w,
+		     const struct fab_wc *wc)
+{
+	rt_work_put(c, w);
+}
+
 struct rt_work *rt_send_get(struct rt_conn *c)
 {
 	struct rt_work *w = take(&c->work.free_sends);
@@ -70,7 +76,7 @@ struct rt_work *rt_send_get(struct rt_conn *c)
 	if (!w)
 		return NULL;
 	w->is_send = true;
-	w->done = rt_work_done;
+	w->done = put_back;
 	w->wr.op = FAB_SEND;
 	w->wr.flags = FAB_F_SIGNALED;
 	/* Its header is the first element. */
@@ -135,12 +141,6 @@ void rt_work_put(struct rt_conn *c, struct rt_work *w)
 		list = &c->work.free_sends;
 	w->next = *list;
 	*list = w;
-}
-
-void rt_work_done(struct rt_conn *c, struct rt_work *w, const struct fab_wc *wc)
-{
-	rt_assert_strand(c);
-	rt_work_put(c, w);
 }
 
 static void free_list(struct rt_work **list)

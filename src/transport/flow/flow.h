@@ -108,9 +108,8 @@ static inline unsigned int rt_conn_most(const struct rt_conn *c)
 
 /* pump.c */
 extern const struct rt_part rt_part_flow;
-/* What goes out now; only ERRORs, when nothing else may any more, unless they
- * would come amid a message of ours. */
-void rt_pump(struct rt_conn *c);
+/* Only ERRORs go out, when nothing else may any more, unless they would come amid
+ * a message of ours. */
 void rt_pump_errors(struct rt_conn *c);
 /* Post @w as a Send whose header of @hlen octets is in its buffer. */
 void rt_send_work(struct rt_conn *c, struct rt_work *w, size_t hlen);

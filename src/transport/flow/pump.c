@@ -2,7 +2,7 @@
 /*
  * pump - what goes out, in which order, and with whose credit
  *
- * Runner only. rt_pump() posts as much as credits and the state allow, in one
+ * Runner only. pump() posts as much as credits and the state allow, in one
  * chain: the rest of a continued message, ERRORs, our properties and tokens,
  * extensions' own, Replies, Calls; and a GRANT if one is due and nothing else
  * has carried the news. Who has something to send has put it here; what it is
@@ -156,7 +156,7 @@ void rt_pump_errors(struct rt_conn *c)
 	rt_chain_post(c);
 }
 
-void rt_pump(struct rt_conn *c)
+static void pump(struct rt_conn *c)
 {
 	rt_assert_strand(c);
 	if (!c->fab)
@@ -186,7 +186,7 @@ static void turn(struct rt_conn *c)
 		return;
 	if (rt_post_receives(c))
 		rt_event(c, EV_ABORT);
-	rt_pump(c);
+	pump(c);
 }
 
 static int init(struct rt_conn *c)

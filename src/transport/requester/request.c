@@ -76,10 +76,9 @@ static void closed(struct rt_conn *c, struct rt_closing *range);
 
 /* If the fabric cannot close it at once, the request has to wait for it with
  * all its memory. */
-void rt_request_unexpose(struct rt_conn *c, struct rt_request_priv *rq,
-			 uint32_t handle)
+static void unexpose(struct rt_conn *c, struct rt_request_priv *rq,
+		     uint32_t handle)
 {
-	rt_assert_strand(c);
 	rq->closing.closed = closed;
 	if (!fab_unexpose(c->fab, handle, &rq->closing))
 		rq->sends_pending++;
@@ -90,10 +89,9 @@ void rt_request_rollback(struct rt_conn *c, struct rt_request_priv *rq,
 {
 	rt_assert_strand(c);
 	while (rq->nsegs > nsegs)
-		rt_request_unexpose(c, rq, rq->seg[--rq->nsegs].handle);
+		unexpose(c, rq, rq->seg[--rq->nsegs].handle);
 	while (rq->nrsegs > nrsegs)
-		rt_request_unexpose(c, rq,
-				    rq->rseg[--rq->nrsegs].target.handle);
+		unexpose(c, rq, rq->rseg[--rq->nrsegs].target.handle);
 }
 
 static void complete(struct rt_conn *c, struct rt_request_priv *rq)

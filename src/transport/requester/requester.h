@@ -128,8 +128,6 @@ void rt_request_finish(struct rt_conn *c, struct rt_request_priv *rq,
 /* Close what has been opened to the peer for it, beyond these counts. */
 void rt_request_rollback(struct rt_conn *c, struct rt_request_priv *rq,
 			 unsigned int nsegs, unsigned int nrsegs);
-void rt_request_unexpose(struct rt_conn *c, struct rt_request_priv *rq,
-			 uint32_t handle);
 /* It has been posted, but not executed: send it once more. */
 void rt_request_again(struct rt_conn *c, struct rt_request_priv *rq);
 /* An ERROR: it has failed. */

@@ -318,6 +318,8 @@ static void sent(struct rt_conn *c, struct rt_work *w, const struct fab_wc *wc)
 	rt_reply_abandon(c, call);
 }
 
+static void replies_posted(struct rt_conn *c);
+
 /* The last or only one. */
 static void end(struct rt_conn *c, struct rt_call_priv *call, struct rt_work *w)
 {
@@ -327,7 +329,7 @@ static void end(struct rt_conn *c, struct rt_call_priv *call, struct rt_work *w)
 	w->done = sent;
 	call->posting_next = c->resp.posting;
 	c->resp.posting = call;
-	c->chain_told = rt_replies_posted;
+	c->chain_told = replies_posted;
 }
 
 /* What is in the chain already cannot be taken back: end. */
@@ -464,7 +466,8 @@ static void count_class(struct rt_conn *c, const struct rt_call_priv *call,
 		     now - call->arrived);
 }
 
-void rt_replies_posted(struct rt_conn *c)
+/* The chain is with the fabric: count the stages of those it answers. */
+static void replies_posted(struct rt_conn *c)
 {
 	struct rt_call_priv *call = c->resp.posting;
 	uint64_t now = call ? fab_now_ns() : 0;

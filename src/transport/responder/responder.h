@@ -208,8 +208,6 @@ uint32_t rt_call_invalidates(struct rt_conn *c, const struct rt_call_priv *call,
 /* reply.c */
 /* By base messages. */
 extern const struct rt_reply_format rt_reply_base;
-/* The chain is with the fabric: count the stages of those it answers. */
-void rt_replies_posted(struct rt_conn *c);
 void rt_reply_abandon(struct rt_conn *c, struct rt_call_priv *call);
 
 #endif /* RPCRDMA_TRANSPORT_RESPONDER_H */
