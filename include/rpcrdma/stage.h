@@ -11,7 +11,6 @@
 #ifndef RPCRDMA_TRANSPORT_STAGE_H
 #define RPCRDMA_TRANSPORT_STAGE_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 /* X(name, help) for each stage, so that printers need no second list. */

@@ -23,7 +23,6 @@
  */
 #include "ganesha/xprt.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <syslog.h>

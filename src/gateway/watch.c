@@ -23,7 +23,6 @@
  * to do by then. Otherwise workers.
  * Locks: gateway.lock > client.lock.
  */
-#include <errno.h>
 #include <linux/sockios.h>
 #include <stdio.h>
 #include <sys/ioctl.h>

@@ -6,7 +6,6 @@
  */
 #include "tools/args.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <netdb.h>

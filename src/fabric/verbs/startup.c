@@ -8,7 +8,6 @@
  * Threads: the runner of the connection.
  */
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>

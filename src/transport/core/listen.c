@@ -6,7 +6,6 @@
  * connections and listeners.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -11,7 +11,6 @@
  * Version 1 has only ERRORs, Replies and Calls, and credits for Calls alone.
  */
 #include <endian.h>
-#include <errno.h>
 
 #include "transport/flow/flow.h"
 

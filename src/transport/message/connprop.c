@@ -13,7 +13,6 @@
 #include <sys/param.h>
 
 #include "transport/message/message.h"
-#include "rpcrdma/xchar.h"
 
 static const struct rt_properties defaults = {
 	.send_size = 0,

@@ -12,7 +12,6 @@
  * is refused later ends the connection.
  */
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 

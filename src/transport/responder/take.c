@@ -4,7 +4,6 @@
  *
  * Runner only.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "transport/responder/responder.h"

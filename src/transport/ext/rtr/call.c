@@ -7,7 +7,6 @@
  * results are paired with the directions of the Call in order, within their
  * ranges of operations (7.4), and go where tables 1 and 2 and [R8] let them.
  */
-#include <errno.h>
 #include <string.h>
 #include <sys/param.h>
 
