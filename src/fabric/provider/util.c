@@ -27,15 +27,17 @@ void fab_domain_log_peer(const struct fab_domain *d,
 			 const struct sockaddr_storage *peer, int level,
 			 const char *fmt, ...)
 {
-	struct in6_addr host = fab_addr_host((const struct sockaddr *)peer);
+	struct in6_addr host;
 	char text[256];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (d->params.log_host)
-		d->params.log_host(d->params.log_ctx, &host, level, text);
-	else
+	if (!peer || !d->params.log_host) {
 		fab_domain_log(d, level, "%s", text);
+		return;
+	}
+	host = fab_addr_host((const struct sockaddr *)peer);
+	d->params.log_host(d->params.log_ctx, &host, level, text);
 }

@@ -15,8 +15,8 @@
 /* To the domain's log, if it has one. */
 void fab_domain_log(const struct fab_domain *d, int level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* The same of what @peer has caused: it counts for its host (base/log.h), so that
- * it hides nothing of others. */
+/* The same of what @peer (NULL: nobody) has caused: it counts for its host
+ * (base/log.h), so that it hides nothing of others. */
 void fab_domain_log_peer(const struct fab_domain *d,
 			 const struct sockaddr_storage *peer, int level,
 			 const char *fmt, ...)

@@ -191,7 +191,7 @@ static int register_all(struct vb_device *dev)
 		if (mr->lost)
 			continue;
 		m = vb_register(dev, mr->fab.addr, mr->fab.len,
-				vb_device_local_access(dev), &err);
+				vb_device_local_access(dev), NULL, &err);
 		if (!m)
 			break;
 		atomic_store(&mr->mr[dev->index], m);

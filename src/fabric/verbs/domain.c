@@ -68,7 +68,7 @@ static int reg(struct fab_domain *fd, void *addr, size_t len,
 			atomic_store(&mr->mr[i],
 				     vb_register(dev, addr, len,
 						 vb_device_local_access(dev),
-						 &err));
+						 NULL, &err));
 	}
 	/* No device must be retired before what it has of it is given back. */
 	mr->lost = err && !mr_release(mr);

@@ -132,7 +132,7 @@ static int build_read(struct vb_conn *c, struct batch *b, struct fab_wr *wr)
 					c->dev, sge->addr, sge->len,
 					IBV_ACCESS_LOCAL_WRITE |
 						IBV_ACCESS_REMOTE_WRITE,
-					&err);
+					&c->ev.peer, &err);
 				if (!slot->sink) {
 					/* Nor will there be more parts. */
 					slot->last = true;

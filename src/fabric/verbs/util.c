@@ -31,7 +31,8 @@ void vb_memlock_hint(struct vb_domain *d, int err)
 }
 
 struct ibv_mr *vb_register(struct vb_device *dev, void *addr, size_t len,
-			   unsigned int access, int *err)
+			   unsigned int access,
+			   const struct sockaddr_storage *peer, int *err)
 {
 	unsigned long long kib;
 	char limit[128] = "";
@@ -47,9 +48,9 @@ struct ibv_mr *vb_register(struct vb_device *dev, void *addr, size_t len,
 			 " (limit of locked memory: %llu KiB; "
 			 "LimitMEMLOCK=infinity or ulimit -l unlimited)",
 			 kib);
-	fab_domain_log(&dev->dom->fab, 4,
-		       "verbs: %s: registering %zu bytes: %s%s", dev->name, len,
-		       strerror(*err), limit);
+	fab_domain_log_peer(&dev->dom->fab, peer, 4,
+			    "verbs: %s: registering %zu bytes: %s%s", dev->name,
+			    len, strerror(*err), limit);
 	vb_memlock_hint(dev->dom, *err);
 	return NULL;
 }

@@ -405,8 +405,10 @@ static inline uint32_t vb_lkey_of(const struct vb_conn *c, struct fab_mr *mr)
 /* util.c; any thread */
 /* The limit on locked memory may have run out: say what helps, once. */
 void vb_memlock_hint(struct vb_domain *d, int err);
+/* For @peer, or NULL: for all. NULL: *@err has been logged. */
 struct ibv_mr *vb_register(struct vb_device *dev, void *addr, size_t len,
-			   unsigned int access, int *err);
+			   unsigned int access,
+			   const struct sockaddr_storage *peer, int *err);
 void vb_copy_addr(struct sockaddr_storage *to, const struct sockaddr *from);
 /* 0 or -errno. */
 int vb_set_nonblock(int fd);

@@ -93,7 +93,8 @@ static int open_range(struct vb_conn *c, struct vb_window *w)
 	int err = 0;
 
 	w->mr = vb_register(c->dev, (void *)(uintptr_t)w->addr, w->len,
-			    w->access | IBV_ACCESS_LOCAL_WRITE, &err);
+			    w->access | IBV_ACCESS_LOCAL_WRITE, &c->ev.peer,
+			    &err);
 	if (!w->mr)
 		return -err;
 	w->handle = w->mr->rkey;
