@@ -63,6 +63,7 @@ rpcrdma_unit(transport-bound transport_bound.c LIBS unit-rt)
 rpcrdma_unit(transport-wait transport_wait.c LIBS unit-rt)
 rpcrdma_unit(transport-timers transport_timers.c LIBS unit-rt)
 rpcrdma_unit(transport-reserve transport_reserve.c LIBS unit-rt)
+target_link_options(unit-transport-reserve PRIVATE -Wl,--wrap=fab_pool_get_spare)
 target_link_options(unit-transport-reserve PRIVATE -Wl,--wrap=fab_rest)
 rpcrdma_unit(transport-stages transport_stages.c LIBS unit-rt)
 rpcrdma_unit(transport-steady transport_steady.c

@@ -19,6 +19,20 @@ static const struct rt_config little = { .max_memory = RT_MEMORY_MIN,
 					 .credits = CREDITS };
 static struct fab_buf *taken;
 static struct rt_rpc v[MANY];
+/* Of this pool, so many more buffers are there, and then none. */
+static struct fab_pool *short_pool;
+static unsigned int short_in;
+
+struct fab_buf *__wrap_fab_pool_get_spare(struct fab_pool *pool, size_t size);
+struct fab_buf *__real_fab_pool_get_spare(struct fab_pool *pool, size_t size);
+
+struct fab_buf *__wrap_fab_pool_get_spare(struct fab_pool *pool, size_t size)
+{
+	if (pool == short_pool && !short_in)
+		return NULL;
+	short_in -= pool == short_pool;
+	return __real_fab_pool_get_spare(pool, size);
+}
 
 /* All of the server's memory that this gives. */
 static void fill_by(struct rt_pair *p,
@@ -193,6 +207,42 @@ static void refused(const struct rt_config *vers)
 	CU_ASSERT_TRUE(rt_pair_connect(&p));
 	CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 99, 0, false, 16, 0, 0, 0, 0));
 	last = p.client;
+	rt_conn_close(first, false);
+	rt_pair_run(&p);
+	p.client = last;
+	rt_pair_close(&p);
+}
+
+/* The same wherever it comes short. */
+static void refused_late(void)
+{
+	struct fab_pool_stats was, is;
+	struct rt_conn *first, *last;
+	struct fab_pool *pool;
+	struct rt_pair p;
+	unsigned int n;
+
+	CU_ASSERT_TRUE_FATAL(start(&p, &rt_only2));
+	first = p.client;
+	pool = rt_instance_pool(p.server_inst);
+	fab_pool_get_stats(pool, &was);
+	for (n = 0; n < 1000; n++) {
+		CU_ASSERT_TRUE(rt_pair_connect_to(&p, 20049));
+		short_pool = pool;
+		short_in = n;
+		rt_pair_run(&p);
+		short_pool = NULL;
+		if (!p.client_closed)
+			break;
+		CU_ASSERT_FALSE(p.server_up || p.server_closed);
+		fab_pool_get_stats(pool, &is);
+		CU_ASSERT_EQUAL(was.bytes_in_use, is.bytes_in_use);
+		p.client = first;
+		p.client_closed = false;
+	}
+	CU_ASSERT_TRUE(n > RT_OWN_SENDS && n < 1000);
+	last = p.client;
+	CU_ASSERT_TRUE(rt_rpc_trip(&p, last, 99, 0, false, 16, 0, 0, 0, 0));
 	rt_conn_close(first, false);
 	rt_pair_run(&p);
 	p.client = last;
@@ -495,6 +545,7 @@ static const struct unit_test tests[] = {
 	{ "amid Calls, version 1", amid1 },
 	{ "refused, version 2", refused2 },
 	{ "refused, version 1", refused1 },
+	{ "refused late", refused_late },
 	{ "copies, version 2", copies2 },
 	{ "copies, version 1", copies1 },
 	{ "calls back", calls_back },

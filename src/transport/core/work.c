@@ -100,9 +100,15 @@ int rt_sends_own(struct rt_conn *c, unsigned int n)
 
 		c->work.free_sends = NULL;
 		w = rt_send_get(c);
-		c->work.free_sends = others;
-		if (!w)
+		if (!w) {
+			/* One without a buffer has been put back. */
+			w = c->work.free_sends;
+			c->work.free_sends = others;
+			if (w)
+				rt_work_put(c, w);
 			return -ENOMEM;
+		}
+		c->work.free_sends = others;
 		rt_work_put(c, w);
 	}
 	return 0;
