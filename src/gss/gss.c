@@ -20,6 +20,10 @@
 
 #include "gss/gss_internal.h"
 
+/* Where systemd puts what LoadCredential names. */
+#define CREDENTIALS "/run/credentials/"
+#define KEYTAB_NAME 256
+
 /* Kerberos and nothing else: no negotiation of mechanisms. */
 static gss_OID_set_desc mechs(void)
 {
@@ -88,7 +92,8 @@ OM_uint32 auth_gss_credentials(struct auth_gss *g, gss_cred_id_t *cred,
 				     cred, NULL, NULL);
 }
 
-static OM_uint32 acceptor(struct auth_gss *g, OM_uint32 *min)
+static OM_uint32 acceptor(const struct auth_gss *g, gss_cred_id_t *cred,
+			  OM_uint32 *min)
 {
 	gss_key_value_element_desc pair = { "keytab", g->keytab };
 	gss_key_value_set_desc store = { 1, &pair };
@@ -96,38 +101,55 @@ static OM_uint32 acceptor(struct auth_gss *g, OM_uint32 *min)
 
 	return gss_acquire_cred_from(min, g->own, GSS_C_INDEFINITE, &set,
 				     GSS_C_ACCEPT, g->keytab ? &store : NULL,
-				     &g->cred, NULL, NULL);
+				     cred, NULL, NULL);
 }
 
-/* The library says of a file that it may not read that it is not there. */
+/* Of a file that cannot be read the library says that it is not there, whatever the
+ * reason. */
 static bool is_unreadable(const char *keytab, char fault[RT_AUTH_TEXT])
 {
-	const char *path = keytab ? keytab : "/etc/krb5.keytab";
+	const char *path = strncmp(keytab, "FILE:", 5) ? keytab : keytab + 5;
+	bool given = !strncmp(path, CREDENTIALS, sizeof(CREDENTIALS) - 1);
+	int found;
 
-	if (!strncmp(path, "FILE:", 5))
-		path += 5;
-	if (*path != '/' || !access(path, R_OK) || errno != EACCES)
+	if (*path != '/' || !access(path, R_OK))
 		return false;
-	snprintf(fault, RT_AUTH_TEXT,
-		 "keytab %.200s: this user may not read it", path);
+	found = access(path, F_OK) ? errno : 0;
+	/* To a service that is given none that directory is closed. */
+	if (found && given)
+		snprintf(
+			fault, RT_AUTH_TEXT,
+			"keytab %.200s does not exist: LoadCredential in the service's unit has to name it",
+			path);
+	else if (found == ENOENT)
+		snprintf(fault, RT_AUTH_TEXT, "keytab %.200s does not exist",
+			 path);
+	else if (found == EACCES)
+		snprintf(
+			fault, RT_AUTH_TEXT,
+			"keytab %.200s: this user may not look into its directory",
+			path);
+	else if (!found)
+		snprintf(fault, RT_AUTH_TEXT,
+			 "keytab %.200s: this user may not read it", path);
+	else
+		return false;
 	return true;
 }
 
-/* Are there keys in the client's keytab? The library would only look later. */
-static int check_keytab(const char *keytab, char fault[RT_AUTH_TEXT])
+/* Are there no keys in the client's keytab? The library would only look later. */
+static bool has_none(const struct auth_gss *g, char fault[RT_AUTH_TEXT])
 {
 	krb5_context ctx;
 	krb5_keytab kt;
 	krb5_error_code rc;
 
-	if (is_unreadable(keytab, fault))
-		return -EINVAL;
 	if (krb5_init_context(&ctx)) {
 		snprintf(fault, RT_AUTH_TEXT,
 			 "Kerberos cannot be used: look at krb5.conf");
-		return -EINVAL;
+		return true;
 	}
-	rc = krb5_kt_resolve(ctx, keytab, &kt);
+	rc = krb5_kt_resolve(ctx, g->keytab, &kt);
 	if (!rc) {
 		rc = krb5_kt_have_content(ctx, kt);
 		krb5_kt_close(ctx, kt);
@@ -136,11 +158,61 @@ static int check_keytab(const char *keytab, char fault[RT_AUTH_TEXT])
 		const char *why = krb5_get_error_message(ctx, rc);
 
 		snprintf(fault, RT_AUTH_TEXT,
-			 "keytab %.100s cannot be used: %.240s", keytab, why);
+			 "keytab %.100s cannot be used: %.240s", g->keytab,
+			 why);
 		krb5_free_error_message(ctx, why);
 	}
 	krb5_free_context(ctx);
-	return rc ? -EINVAL : 0;
+	return rc;
+}
+
+/* What Kerberos takes where none is set. */
+static const char *default_keytab(char to[KEYTAB_NAME])
+{
+	krb5_context ctx;
+
+	snprintf(to, KEYTAB_NAME, "(the default)");
+	if (krb5_init_context(&ctx))
+		return to;
+	(void)krb5_kt_default_name(ctx, to, KEYTAB_NAME);
+	krb5_free_context(ctx);
+	return to;
+}
+
+/*
+ * Is there a key of our principal, or of any if there is none? A server keeps what it
+ * finds. A client looks in the same way, since otherwise its library would only at the
+ * first exchange; without a name it takes the first key.
+ */
+static int check_keytab(struct auth_gss *g, const char *principal,
+			char fault[RT_AUTH_TEXT])
+{
+	char text[230], room[KEYTAB_NAME];
+	const char *keytab = g->keytab ? g->keytab : default_keytab(room);
+	gss_cred_id_t cred = GSS_C_NO_CREDENTIAL;
+	bool named = g->own != GSS_C_NO_NAME;
+	OM_uint32 maj, min, other;
+
+	if (g->client && (is_unreadable(keytab, fault) || has_none(g, fault)))
+		return -EINVAL;
+	if (g->client && !named)
+		return 0;
+	maj = acceptor(g, g->client ? &cred : &g->cred, &min);
+	gss_release_cred(&other, &cred);
+	if (!GSS_ERROR(maj))
+		return 0;
+	auth_gss_text(maj, min, text, sizeof(text));
+	if (is_unreadable(keytab, fault))
+		return -EINVAL;
+	if (named)
+		snprintf(fault, RT_AUTH_TEXT,
+			 "keytab %.100s: no key of %.60s: %.200s", keytab,
+			 principal, text);
+	else
+		snprintf(fault, RT_AUTH_TEXT,
+			 "no key for host authentication in keytab %.100s: %s",
+			 keytab, text);
+	return -EINVAL;
 }
 
 /* Whether there is any ticket, or key for one, by default. */
@@ -198,7 +270,6 @@ int auth_gss_create(const struct auth_gss_params *p, struct auth_gss **out,
 		    char fault[RT_AUTH_TEXT])
 {
 	struct auth_gss *g = calloc(1, sizeof(*g));
-	OM_uint32 maj, min;
 	int rc = -ENOMEM;
 
 	if (!g)
@@ -216,29 +287,12 @@ int auth_gss_create(const struct auth_gss_params *p, struct auth_gss **out,
 	snprintf(g->cache, sizeof(g->cache), "MEMORY:rpcrdma-%ld-%p",
 		 (long)getpid(), (void *)g);
 	rc = names(g, p, fault);
-	if (!rc && p->client && g->keytab)
-		rc = check_keytab(g->keytab, fault);
+	if (!rc && (!p->client || g->keytab))
+		rc = check_keytab(g, p->principal, fault);
 	if (rc)
 		goto fail;
 	if (p->client && !g->keytab)
 		look_for_tickets(g, fault);
-	if (!p->client) {
-		maj = acceptor(g, &min);
-		if (GSS_ERROR(maj)) {
-			char text[230];
-
-			auth_gss_text(maj, min, text, sizeof(text));
-			if (!is_unreadable(g->keytab, fault))
-				snprintf(fault, RT_AUTH_TEXT,
-					 "no key for host authentication in "
-					 "keytab %.100s: %s",
-					 g->keytab ? g->keytab :
-						     "(the default)",
-					 text);
-			rc = -EINVAL;
-			goto fail;
-		}
-	}
 	*out = g;
 	return 0;
 fail:

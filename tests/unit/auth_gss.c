@@ -78,9 +78,15 @@ static void faults(void)
 	char fault[RT_AUTH_TEXT];
 
 	CU_ASSERT_EQUAL(make(&server, fault), -EINVAL);
-	CU_ASSERT_PTR_NOT_NULL(strstr(fault, "/nonexistent/kt"));
+	CU_ASSERT_STRING_EQUAL(fault, "keytab /nonexistent/kt does not exist");
 	CU_ASSERT_EQUAL(make(&client, fault), -EINVAL);
-	CU_ASSERT_PTR_NOT_NULL(strstr(fault, "/nonexistent/kt"));
+	CU_ASSERT_STRING_EQUAL(fault, "keytab /nonexistent/kt does not exist");
+	client.keytab = "FILE:/run/credentials/nonexistent.service/kt";
+	CU_ASSERT_EQUAL(make(&client, fault), -EINVAL);
+	CU_ASSERT_STRING_EQUAL(
+		fault,
+		"keytab /run/credentials/nonexistent.service/kt does not exist: "
+		"LoadCredential in the service's unit has to name it");
 	client.keytab = "NOSUCHTYPE:x";
 	CU_ASSERT_EQUAL(make(&client, fault), -EINVAL);
 	client.keytab = NULL;
@@ -95,17 +101,21 @@ static void faults(void)
  * things. */
 static void fault_texts(void)
 {
-	static const char place[] =
-		"FILE:/nonexistent/of-some-length/as-these-names-are/rpcrdma/keytab";
+	char place[] = "FILE:/tmp/of-some-length-as-these-names-are-rpcrdma."
+		       "keytab.XXXXXX";
 	struct auth_gss_params server = { .keytab = place };
 	char fault[RT_AUTH_TEXT], want[RT_AUTH_TEXT];
+	int fd = mkstemp(place + 5);
 
+	CU_ASSERT_FATAL(fd >= 0);
+	close(fd);
 	snprintf(want, sizeof(want),
 		 "no key for host authentication in keytab %s: Keytab %s is "
 		 "nonexistent or empty",
 		 place, place);
 	CU_ASSERT_EQUAL(make(&server, fault), -EINVAL);
 	CU_ASSERT_STRING_EQUAL(fault, want);
+	unlink(place + 5);
 }
 
 static enum rt_auth_status step(void *exchange, uint32_t kind,
@@ -153,8 +163,9 @@ static void no_ticket(void)
 	auth_gss_destroy(NULL);
 }
 
-/* A file with one key of nobody's. */
-static void make_keytab(krb5_context ctx, const char *name)
+/* A file with one key of @principal's, which nobody else knows. */
+static void make_keytab(krb5_context ctx, const char *name,
+			const char *principal)
 {
 	static krb5_octet key[16];
 	krb5_keytab_entry e = {
@@ -165,11 +176,44 @@ static void make_keytab(krb5_context ctx, const char *name)
 	};
 	krb5_keytab kt;
 
-	CU_ASSERT_EQUAL_FATAL(krb5_parse_name(ctx, "a@B", &e.principal), 0);
+	CU_ASSERT_EQUAL_FATAL(krb5_parse_name(ctx, principal, &e.principal), 0);
 	CU_ASSERT_EQUAL_FATAL(krb5_kt_resolve(ctx, name, &kt), 0);
 	CU_ASSERT_EQUAL_FATAL(krb5_kt_add_entry(ctx, kt, &e), 0);
 	krb5_kt_close(ctx, kt);
 	krb5_free_principal(ctx, e.principal);
+}
+
+/* Our own principal has to be in the keytab, at either end. */
+static void own_principal(void)
+{
+	char path[] = "/tmp/auth-gss.XXXXXX", keytab[64];
+	struct auth_gss_params p = { .peer = "nfs@a.example",
+				     .keytab = keytab };
+	char fault[RT_AUTH_TEXT], want[RT_AUTH_TEXT];
+	krb5_context ctx;
+	int fd = mkstemp(path);
+
+	CU_ASSERT_FATAL(fd >= 0);
+	close(fd);
+	unlink(path);
+	snprintf(keytab, sizeof(keytab), "FILE:%s", path);
+	snprintf(want, sizeof(want),
+		 "keytab %s: no key of host/wrong.example@B: ", keytab);
+	CU_ASSERT_EQUAL_FATAL(krb5_init_context(&ctx), 0);
+	make_keytab(ctx, keytab, "host/a.example@B");
+	for (unsigned int client = 0; client < 2; client++) {
+		p.client = client;
+		p.principal = NULL;
+		CU_ASSERT_EQUAL(make(&p, fault), 0);
+		p.principal = "host/a.example@B";
+		CU_ASSERT_EQUAL(make(&p, fault), 0);
+		CU_ASSERT_STRING_EQUAL(fault, "");
+		p.principal = "host/wrong.example@B";
+		CU_ASSERT_EQUAL(make(&p, fault), -EINVAL);
+		CU_ASSERT_NSTRING_EQUAL(fault, want, strlen(want));
+	}
+	unlink(path);
+	krb5_free_context(ctx);
 }
 
 /* Tickets that were got by a keytab go with what they were got for. */
@@ -191,7 +235,7 @@ static void tickets_forgotten(void)
 	unlink(path);
 	snprintf(keytab, sizeof(keytab), "FILE:%s", path);
 	CU_ASSERT_EQUAL_FATAL(krb5_init_context(&ctx), 0);
-	make_keytab(ctx, keytab);
+	make_keytab(ctx, keytab, "a@B");
 	CU_ASSERT_EQUAL_FATAL(auth_gss_create(&p, &g, fault), 0);
 	unlink(path);
 	snprintf(cache, sizeof(cache), "MEMORY:rpcrdma-%ld-%p", (long)getpid(),
@@ -216,6 +260,7 @@ static const struct unit_test tests[] = {
 	{ "faults", faults },
 	{ "fault texts", fault_texts },
 	{ "no ticket", no_ticket },
+	{ "own principal", own_principal },
 	{ "tickets forgotten", tickets_forgotten },
 	{ NULL, NULL },
 };
