@@ -352,9 +352,22 @@ static void check_settings(struct check *c)
 	if (!slash || (size_t)(slash - path) >= sizeof(dir))
 		return;
 	memcpy(dir, path, (size_t)(slash - path));
+/* What there is in it may be made by systemd as the server starts. */
+static bool is_runtime(const char *dir)
+{
+	return !strncmp(dir, "/run/", 5) || !strncmp(dir, "/var/run/", 9);
+}
+
 	dir[slash - path] = 0;
 	/* Ganesha's own is made when it starts. */
-	if (*dir && strcmp(dir, "/run/ganesha") && access(dir, F_OK)) {
+	if (!*dir || !strcmp(dir, "/run/ganesha") || !access(dir, F_OK))
+		return;
+	if (errno == ENOENT && is_runtime(dir)) {
+		fprintf(c->out,
+			"# Stats_Socket: %s does not exist yet: RuntimeDirectory "
+			"of the server's unit must make it.\n",
+			dir);
+	} else {
 		c->complaints++;
 		gsh_log(c->gsh, GSH_WARN, "Stats_Socket: %s: %s", dir,
 			strerror(errno));

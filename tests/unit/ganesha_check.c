@@ -301,6 +301,7 @@ static void running(void)
 /* What the server would only warn of. */
 static void settings(void)
 {
+	static char runtime[] = "/run/nonexistent/s";
 	static char missing[] = "/nonexistent/s", here[] = "/run/ganesha/s";
 	static char pattern[] = "host/a.example", any[] = "host/*";
 	static char domains[] = "host/*.a.example, nfs/*@A, *.b.example";
@@ -314,6 +315,12 @@ static void settings(void)
 	CU_ASSERT_PTR_NULL(strstr(told, "Max_Memory"));
 	cfg.stats_socket = missing;
 	CU_ASSERT_TRUE(check(&cfg, "::"));
+	/* What the start of the server makes is not missing yet. */
+	cfg.stats_socket = runtime;
+	CU_ASSERT_TRUE(check(&cfg, "::"));
+	CU_ASSERT_EQUAL(complaints, 1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(
+		told, "# Stats_Socket: /run/nonexistent does not exist yet: "));
 	CU_ASSERT_EQUAL(complaints, 1);
 	cfg.stats_socket = here;
 	cfg.auth = RT_AUTH_OPTIONAL;
