@@ -84,6 +84,18 @@ static int bare_unit(const char **at)
 	return (int)(unit + 1 - *at);
 }
 
+/* "= 25%": the length of the number; *@at is moved to it. 0: it is none. */
+static int bare_percent(const char **at)
+{
+	size_t digits;
+
+	*at += strspn(*at, " \t");
+	digits = strspn(*at, "0123456789");
+	if (digits > 9 || (*at)[digits + strspn(*at + digits, " \t")] != '%')
+		return 0;
+	return (int)digits;
+}
+
 struct reader {
 	const char *path;
 	near_fn *tell;
@@ -244,6 +256,12 @@ static void look_value(struct reader *r, const char **at)
 		say(r,
 		    "a number with a unit must be in quotes: %s = \"%.*s\"; "
 		    "as it stands, this line has no effect",
+		    r->name, len, *at);
+	if (len)
+		return;
+	len = bare_percent(at);
+	if (len && is_count(r->name))
+		say(r, "%s is a number without %%: write %s = %.*s", r->name,
 		    r->name, len, *at);
 	if (len)
 		return;

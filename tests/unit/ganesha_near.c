@@ -101,6 +101,15 @@ static void files(void)
 		strstr(said, ":3): credits is a number without a unit"));
 	CU_ASSERT_PTR_NOT_NULL(
 		strstr(said, ":4): Idle_Timeout is a number without a unit"));
+	CU_ASSERT_EQUAL(look("RDMA {\n Max_Host_Share = 25%;\n"
+			     " X = 25%; Credits= 7 % ;\n"
+			     " Port = \"5%\"; Idle_Timeout = 5; }\n"),
+			2);
+	CU_ASSERT_PTR_NOT_NULL(strstr(
+		said,
+		":2): Max_Host_Share is a number without %: write Max_Host_Share = 25"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(
+		said, ":3): Credits is a number without %: write Credits = 7"));
 	/* Of other blocks nothing is known. */
 	CU_ASSERT_EQUAL(look("EXPORT {\n MaxRead = 64M; RDMA { a = 4K; }\n}\n"
 			     "X = 4K;\n"),
