@@ -229,6 +229,10 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 			"# No Bind_Addr: port %u at the addresses where NFS is "
 			"served over TCP.\n",
 			cfg.port);
+	if (!cfg.host_share_said && !cfg.rt.max_host_connections)
+		fprintf(f,
+			"# No Max_Host_Share: %u, but at least 64 connections.\n",
+			cfg.host_share);
 	if (cfg.provider == GR_AUTO)
 		fputs("# Provider: verbs if an RDMA device has the address, "
 		      "else iwarp.\n",

@@ -561,6 +561,9 @@ static void debug_block(void)
 	gr_config_print(f, &cfg);
 	fclose(f);
 	CU_ASSERT_PTR_NOT_NULL(strstr(
+		out,
+		"\n# No Max_Host_Share: 25, but at least 64 connections.\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(
 		out, "RDMA_Debug {\n\tSend_Size = \"8K\";\n"
 		     "\tBusy_Poll = 9;\n\tDrain_Timeout = 8;\n"
 		     "\tHuge_Pages = true;\n\tStats_DBus = false;\n}\n"));
