@@ -155,6 +155,41 @@ bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
 	return !t.rdma;
 }
 
+/* A socket that is bound and does not listen is in nobody's way who does so,
+ * too, as this server's listeners do. */
+static int try_bind(const struct sockaddr_storage *at)
+{
+	int fd = socket(at->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int on = 1, err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
+	    (at->ss_family == AF_INET6 &&
+	     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on))) ||
+	    bind(fd, (const struct sockaddr *)at, fab_addr_len(at)))
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+bool gr_check_tcp_address(const struct sockaddr_storage *tcp, FILE *said)
+{
+	static const struct gr_config any_port;
+	char text[FAB_ADDR_TEXT];
+	struct gr_addrs at;
+
+	gr_needs_addresses(&any_port, tcp, &at);
+	if (try_bind(&at.addr[0]) != -EADDRNOTAVAIL)
+		return true;
+	fab_addr_text((const struct sockaddr *)&at.addr[0], text, sizeof(text));
+	fprintf(said,
+		"rpcrdma: NFS_Core_Param: no interface has the address of "
+		"Bind_Addr, %s: correct it\n",
+		text);
+	return false;
+}
+
 /* ---- The machine ------------------------------------------------------ */
 
 struct check {
@@ -237,24 +272,6 @@ static const char *check_provider(struct check *c, struct fab_domain **dom)
 	return NULL;
 }
 
-/* A socket that is bound and does not listen is in nobody's way who does so,
- * too, as this server's listeners do. */
-static int try_bind(const struct sockaddr_storage *at)
-{
-	int fd = socket(at->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int on = 1, err = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
-	    (at->ss_family == AF_INET6 &&
-	     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on))) ||
-	    bind(fd, (const struct sockaddr *)at, fab_addr_len(at)))
-		err = -errno;
-	close(fd);
-	return err;
-}
-
 /* Nobody runs the poller. */
 static void no_request(struct fab_listener *l, struct fab_conn *c,
 		       const void *priv, size_t priv_len, void *user)
@@ -335,6 +352,12 @@ static void check_addresses(struct check *c, const char *provider,
 	}
 }
 
+/* What there is in it may be made by systemd as the server starts. */
+static bool is_runtime(const char *dir)
+{
+	return !strncmp(dir, "/run/", 5) || !strncmp(dir, "/var/run/", 9);
+}
+
 /* What the server would warn of, or find out later. */
 static void check_settings(struct check *c)
 {
@@ -352,12 +375,6 @@ static void check_settings(struct check *c)
 	if (!slash || (size_t)(slash - path) >= sizeof(dir))
 		return;
 	memcpy(dir, path, (size_t)(slash - path));
-/* What there is in it may be made by systemd as the server starts. */
-static bool is_runtime(const char *dir)
-{
-	return !strncmp(dir, "/run/", 5) || !strncmp(dir, "/var/run/", 9);
-}
-
 	dir[slash - path] = 0;
 	/* Ganesha's own is made when it starts. */
 	if (!*dir || !strcmp(dir, "/run/ganesha") || !access(dir, F_OK))

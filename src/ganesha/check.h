@@ -22,14 +22,21 @@ struct sockaddr_storage;
 void rpcrdma_ganesha_syntax(const struct gsh_config_errors *e,
 			    void (*tell)(void *ctx, const char *text),
 			    void *ctx);
+enum rpcrdma_verdict {
+	RPCRDMA_SERVED,
+	RPCRDMA_NOT_SERVED,
+	RPCRDMA_NO_SERVER, /* Ganesha itself would not start */
+};
+
 /*
  * For --check-config: print to @out what the RDMA block of @tree means, which
  * was read from @path. Would RDMA be served with it? If not, Ganesha's log,
  * standard error or @out says why. *@complaints: how many lines there were to
  * say of it. Main thread.
  */
-bool rpcrdma_ganesha_check(struct gsh_config *tree, const char *path, FILE *out,
-			   unsigned int *complaints);
+enum rpcrdma_verdict rpcrdma_ganesha_check(struct gsh_config *tree,
+					   const char *path, FILE *out,
+					   unsigned int *complaints);
 
 /*
  * Has this machine what the server needs for @cfg: a key for host
@@ -47,6 +54,9 @@ bool gr_check_machine(const struct gsh *g, const struct gr_config *cfg,
  * also, which is no fault, if it needs an rpcbind that is not there. Main thread. */
 bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
 		  struct sockaddr_storage *tcp, FILE *said);
+/* Has this machine that address? If not, Ganesha would end, and @said is told. Any
+ * thread. */
+bool gr_check_tcp_address(const struct sockaddr_storage *tcp, FILE *said);
 
 /* How many EXPORT blocks @tree has, good or not; 0 also if that is not known. Main
  * thread. */

@@ -149,60 +149,61 @@ static bool check_others(const struct gsh *g, gr_file_set_fn *set,
 	return good;
 }
 
-static bool check(struct gr_file *f, gr_file_set_fn *set,
-		  struct gsh_config *tree, const struct near_text *text,
-		  FILE *out)
+static enum rpcrdma_verdict check(struct gr_file *f, gr_file_set_fn *set,
+				  struct gsh_config *tree,
+				  const struct near_text *text, FILE *out)
 {
 	struct gsh *g = f->gsh;
 	const char *wrong = gsh_bind(g);
 	struct sockaddr_storage tcp;
 	char fault[GR_FAULT_ROOM];
 	struct gr_config cfg;
-	bool good;
+	bool good, starts;
 
 	if (wrong) {
 		fprintf(stderr, "rpcrdma: %s\n", wrong);
-		return false;
+		return RPCRDMA_NOT_SERVED;
 	}
 	g->config_errs_to_log = complain_to_log;
-	if (!check_others(g, set, tree)) {
-		fputs("rpcrdma: Ganesha itself would not start with it\n",
-		      stderr);
-		return false;
-	}
+	if (!check_others(g, set, tree))
+		return RPCRDMA_NO_SERVER;
 	f->config = gr_config_load(g, tree, &cfg);
 	if (is_lost(f, text, fault)) {
 		fprintf(stderr, "rpcrdma: %s\n", fault);
-		return false;
+		return RPCRDMA_NOT_SERVED;
 	}
 	switch (f->config) {
 	case GR_CONFIG_ABSENT:
 		fputs("# No RDMA block: NFS is served over TCP alone.\n", out);
-		return false;
+		return RPCRDMA_NOT_SERVED;
 	case GR_CONFIG_BAD:
-		return false;
+		return RPCRDMA_NOT_SERVED;
 	case GR_CONFIG_GOOD:
 		break;
 	}
 	gr_config_print(out, &cfg);
 	if (!cfg.enable)
-		return false;
-	good = gr_check_tcp(g, tree, &tcp, stderr);
+		return RPCRDMA_NOT_SERVED;
 	/* One fault does not hide the other. */
-	return gr_check_machine(g, &cfg, &tcp, out, stderr, &complained) &&
-	       good;
+	good = gr_check_tcp(g, tree, &tcp, stderr);
+	starts = gr_check_tcp_address(&tcp, stderr);
+	if (!gr_check_machine(g, &cfg, &tcp, out, stderr, &complained))
+		good = false;
+	if (!starts)
+		return RPCRDMA_NO_SERVER;
+	return good ? RPCRDMA_SERVED : RPCRDMA_NOT_SERVED;
 }
 
-bool gr_file_check(struct gr_file *f, gr_file_set_fn *set,
-		   struct gsh_config *tree, const char *path, FILE *out,
-		   unsigned int *complaints)
+enum rpcrdma_verdict gr_file_check(struct gr_file *f, gr_file_set_fn *set,
+				   struct gsh_config *tree, const char *path,
+				   FILE *out, unsigned int *complaints)
 {
+	enum rpcrdma_verdict verdict;
 	struct near_text text;
-	bool served;
 
 	complained = 0;
 	near_look(path, complain, NULL, &text);
-	served = check(f, set, tree, &text, out);
+	verdict = check(f, set, tree, &text, out);
 	*complaints = complained;
-	return served;
+	return verdict;
 }

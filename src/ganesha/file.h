@@ -8,6 +8,7 @@
 #ifndef RPCRDMA_GANESHA_FILE_H
 #define RPCRDMA_GANESHA_FILE_H
 
+#include "ganesha/check.h"
 #include "ganesha/near.h"
 #include "ganesha/server.h"
 
@@ -38,9 +39,9 @@ const char *gr_file_path(void);
 bool gr_file_start(struct gr_file *f, struct gr_server *s,
 		   struct gsh_config *tree);
 /* rpcrdma_ganesha_check() */
-bool gr_file_check(struct gr_file *f, gr_file_set_fn *set,
-		   struct gsh_config *tree, const char *path, FILE *out,
-		   unsigned int *complaints);
+enum rpcrdma_verdict gr_file_check(struct gr_file *f, gr_file_set_fn *set,
+				   struct gsh_config *tree, const char *path,
+				   FILE *out, unsigned int *complaints);
 /* reload.c: @path has been read again. Tell what of it is not taken over; @cfg: what
  * is in use. */
 void gr_file_reload(struct gr_file *f, const struct gr_config *cfg,

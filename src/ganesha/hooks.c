@@ -85,8 +85,10 @@ GR_EXPORT void rpcrdma_ganesha_syntax(const struct gsh_config_errors *e,
 	hook.file.syntax_ours = gr_file_look(e, hook.file.syntax, tell, ctx);
 }
 
-GR_EXPORT bool rpcrdma_ganesha_check(struct gsh_config *tree, const char *path,
-				     FILE *out, unsigned int *complaints)
+GR_EXPORT enum rpcrdma_verdict rpcrdma_ganesha_check(struct gsh_config *tree,
+						     const char *path,
+						     FILE *out,
+						     unsigned int *complaints)
 {
 	return gr_file_check(&hook.file, next.nfs_set_param_from_conf, tree,
 			     path, out, complaints);

@@ -373,7 +373,8 @@ static int check_config(const struct options *o, char *host)
 	struct gsh_config_errors errors;
 	unsigned int complaints = 0;
 	struct gsh_config *tree;
-	bool starts, served, syntax, good;
+	enum rpcrdma_verdict verdict = RPCRDMA_NO_SERVER;
+	bool starts, syntax, good;
 
 	compat_prereq_init(&o->more, o->name, host, o->level, "STDERR", false);
 	if (!init_error_type(&errors))
@@ -385,13 +386,15 @@ static int check_config(const struct options *o, char *host)
 	 * without the statement or the block that it is in. */
 	syntax = errors.fp && ftell(errors.fp) > 0;
 	(void)compat_report(&o->more, &errors);
-	served = starts && rpcrdma_ganesha_check(tree, nfs_config_path, stdout,
-						 &complaints);
-	good = served && !syntax && !(o->strict && complaints);
-	if (!starts)
+	if (starts)
+		verdict = rpcrdma_ganesha_check(tree, nfs_config_path, stdout,
+						&complaints);
+	good = verdict == RPCRDMA_SERVED && !syntax &&
+	       !(o->strict && complaints);
+	if (verdict == RPCRDMA_NO_SERVER)
 		fprintf(stderr, "%s: %s: the server would not start with it\n",
 			o->name, nfs_config_path);
-	else if (!served)
+	else if (verdict == RPCRDMA_NOT_SERVED)
 		fprintf(stderr, "%s: %s: RDMA would not be served with it\n",
 			o->name, nfs_config_path);
 	else if (syntax)

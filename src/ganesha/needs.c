@@ -115,14 +115,17 @@ void gr_needs_listen_fault(const char *provider, const struct gr_config *cfg,
 					 "ss -tlnp");
 		break;
 	case -EADDRNOTAVAIL:
-		snprintf(fault, GR_FAULT_ROOM,
-			 "cannot listen on %s: no %s has this address: correct "
-			 "Bind_Addr in %s%s",
-			 text, device ? "RDMA device" : "interface",
-			 cfg->bind.n ?
-				 "the RDMA block" :
-				 "NFS_Core_Param, or set one in the RDMA block",
-			 device ? ", or set Provider = iwarp there" : "");
+		snprintf(
+			fault, GR_FAULT_ROOM,
+			"cannot listen on %s: no %s has this address: correct "
+			"Bind_Addr in %s%s",
+			text, device ? "RDMA device" : "interface",
+			cfg->bind.n ?
+				"the RDMA block" :
+			device ?
+				"NFS_Core_Param, or set one in the RDMA block" :
+				"NFS_Core_Param",
+			device ? ", or set Provider = iwarp there" : "");
 		break;
 	case -EACCES:
 		snprintf(
