@@ -58,9 +58,11 @@ bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
  * thread. */
 bool gr_check_tcp_address(const struct sockaddr_storage *tcp, FILE *said);
 
-/* How many EXPORT blocks @tree has, good or not; 0 also if that is not known. Main
- * thread. */
-unsigned int rpcrdma_ganesha_exports(struct gsh_config *tree);
+#define RPCRDMA_EXPORTS 48
+/* What there is to say of the exports of @tree, of which so many are @served: "; no
+ * exports" or the like; or "". Any thread that has @tree. */
+void rpcrdma_ganesha_exports(struct gsh_config *tree, unsigned int served,
+			     char text[RPCRDMA_EXPORTS]);
 
 #define RPCRDMA_STATE 640
 /* Wait for the end of Ganesha's start. How it is with RDMA then, as one line: that

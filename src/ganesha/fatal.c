@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/notify.h"
 #include "compat/launch.h"
 #include "ganesha/place.h"
 
@@ -81,15 +82,26 @@ static void tell(const char *message)
 	fprintf(stderr, "rpcrdma: Ganesha: %s\n", message);
 }
 
+/* Of a file, and of no line in it. */
+static bool is_vague(const struct reason *r)
+{
+	struct gr_place at;
+
+	return gr_place_read(r->text, &at) && !at.line;
+}
+
 static void tell_reasons(void)
 {
+	bool first;
+
 	pthread_mutex_lock(&reasons.lock);
-	if (is_recent(&reasons.first) && !among_latest(&reasons.first))
+	first = is_recent(&reasons.first);
+	if (first && !among_latest(&reasons.first))
 		tell(reasons.first.text);
 	for (unsigned int i = 0; i < REASONS; i++) {
 		struct reason *r = &reasons.of[(reasons.n + i) % REASONS];
 
-		if (is_recent(r))
+		if (is_recent(r) && !(first && is_vague(r)))
 			tell(r->text);
 		*r->text = '\0';
 	}
@@ -99,6 +111,9 @@ static void tell_reasons(void)
 static int to_stderr(int headers, void *private, int level, void *buffer,
 		     char *component, char *message)
 {
+	/* What was said of a server that served is not true any more. */
+	if (level == GSH_FATAL)
+		notify_manager("STATUS=");
 	if (level < GSH_FATAL || !message || strstr(message, "rpcrdma: "))
 		return 0;
 	if (level == GSH_CRIT) {

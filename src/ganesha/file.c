@@ -76,6 +76,7 @@ bool gr_file_start(struct gr_file *f, struct gr_server *s,
 		return false;
 	}
 	f->was_read = true;
+	gr_pseudo_read(g, tree, &f->pseudo);
 	near_look(gr_file_path(), gr_file_warn, g, &text);
 	f->config = gr_config_load(g, tree, &s->cfg);
 	/* The item itself may be lost as well. */

@@ -10,6 +10,7 @@
 
 #include "ganesha/check.h"
 #include "ganesha/near.h"
+#include "ganesha/pseudo.h"
 #include "ganesha/server.h"
 
 #define GR_SYNTAX_ROOM 256
@@ -20,6 +21,8 @@ struct gr_file {
 	bool syntax_ours; /* that is in a block that is read here */
 	bool was_read; /* at the start */
 	enum gr_config_result config; /* and how that was */
+	struct gr_pseudo pseudo; /* of the exports that were last taken over */
+	char refused[GR_SYNTAX_ROOM + 128]; /* why no reload was, or "" */
 };
 
 /* Ganesha's: sets the parameters of its own blocks. 0, or it reports a fault. */
@@ -42,10 +45,11 @@ bool gr_file_start(struct gr_file *f, struct gr_server *s,
 enum rpcrdma_verdict gr_file_check(struct gr_file *f, gr_file_set_fn *set,
 				   struct gsh_config *tree, const char *path,
 				   FILE *out, unsigned int *complaints);
-/* reload.c: @path has been read again. Tell what of it is not taken over; @cfg: what
- * is in use. */
-void gr_file_reload(struct gr_file *f, const struct gr_config *cfg,
+/* reload.c: @path has been read again, as @tree or, where that is NULL, not. May
+ * Ganesha take it over? If not, f->refused says why. Tell what else of it is not taken
+ * over; @cfg: what is in use. */
+bool gr_file_reload(struct gr_file *f, const struct gr_config *cfg,
 		    const char *path, struct gsh_config *tree,
-		    struct gsh_config_errors *e);
+		    const struct gsh_config_errors *e);
 
 #endif /* RPCRDMA_GANESHA_FILE_H */

@@ -9,8 +9,10 @@
  *   nfs_set_param_from_conf  hands over the parsed ganesha.conf: the moment
  *                            to read the RDMA block and to decide whether
  *                            anything is to be done at all
- *   config_ParseFile         once the server runs, on SIGHUP: the moment to say
+ *   config_ParseFile         once the server runs, on SIGHUP: the moment to keep
+ *                            Ganesha from a file that it cannot read, and to say
  *                            what of the RDMA block is not taken over
+ *   load_config_from_parse   then: how many exports are served now
  *   svc_init                 hands over Ganesha's request allocator
  *   svc_rqst_evchan_reg      shows the NFS/TCP listener: the moment to listen
  *   svc_reg                  registers NFS with rpcbind: so do we
@@ -27,11 +29,13 @@
  */
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <rpc/svc_rqst.h>
 
 #include "ganesha/check.h"
 #include "ganesha/file.h"
+#include "ganesha/manager.h"
 #include "ganesha/next.h"
 #include "ganesha/server.h"
 #include "ganesha/xprt.h"
@@ -39,9 +43,14 @@
 GR_EXPORT gr_file_set_fn nfs_set_param_from_conf;
 GR_EXPORT struct gsh_config *config_ParseFile(char *path,
 					      struct gsh_config_errors *e);
+GR_EXPORT int load_config_from_parse(struct gsh_config *tree,
+				     const struct gsh_config_block *block,
+				     void *param, bool unique,
+				     struct gsh_config_errors *e);
 
 #define HOOKED(X)                  \
 	X(config_ParseFile)        \
+	X(load_config_from_parse)  \
 	X(nfs_set_param_from_conf) \
 	X(svc_init)                \
 	X(svc_rqst_evchan_reg)     \
@@ -62,6 +71,8 @@ static struct {
 	struct gsh gsh;
 	struct gr_server server;
 	struct gr_file file;
+	/* What has been read again, until the exports are taken over from it. */
+	struct gsh_config *_Atomic reloaded;
 	SVCXPRT *nfs_udp; /* the NFS/UDP listener; only compared */
 	struct gsh_cleanup cleanup;
 } hook = { .file.gsh = &hook.gsh };
@@ -106,21 +117,27 @@ static void check_parent(struct gr_server *s)
 		   "set its Protocols = 3, 4");
 }
 
-GR_EXPORT unsigned int rpcrdma_ganesha_exports(struct gsh_config *tree)
+GR_EXPORT void rpcrdma_ganesha_exports(struct gsh_config *tree,
+				       unsigned int served,
+				       char text[RPCRDMA_EXPORTS])
 {
-	return hook.file.was_read ?
-		       gr_config_blocks(&hook.gsh, tree, "EXPORT") :
-		       0;
+	unsigned int of = hook.file.was_read ?
+				  gr_config_blocks(&hook.gsh, tree, "EXPORT") :
+				  0;
+
+	*text = '\0';
+	if (!served)
+		snprintf(text, RPCRDMA_EXPORTS, "; no exports");
+	else if (served < of)
+		snprintf(text, RPCRDMA_EXPORTS, "; %u of %u exports", served,
+			 of);
 }
 
-GR_EXPORT bool rpcrdma_ganesha_state(char text[RPCRDMA_STATE])
+static void describe(char text[RPCRDMA_STATE])
 {
-	struct gr_server *s = &hook.server;
+	const struct gr_server *s = &hook.server;
 	size_t n;
 
-	if (hook.gsh.init_wait)
-		hook.gsh.init_wait();
-	check_parent(s);
 	if (state() == HOOK_SERVING) {
 		n = (size_t)snprintf(text, RPCRDMA_STATE, "RDMA is served on");
 		for (unsigned int i = 0; i < s->source.nlisteners; i++)
@@ -146,6 +163,16 @@ GR_EXPORT bool rpcrdma_ganesha_state(char text[RPCRDMA_STATE])
 				 "no RDMA block in ganesha.conf" :
 				 "Enable = false in the RDMA block");
 	}
+}
+
+GR_EXPORT bool rpcrdma_ganesha_state(char text[RPCRDMA_STATE])
+{
+	struct gr_server *s = &hook.server;
+
+	if (hook.gsh.init_wait)
+		hook.gsh.init_wait();
+	check_parent(s);
+	describe(text);
 	return *s->fault;
 }
 
@@ -180,14 +207,52 @@ GR_EXPORT int nfs_set_param_from_conf(struct gsh_config *tree,
 GR_EXPORT struct gsh_config *config_ParseFile(char *path,
 					      struct gsh_config_errors *e)
 {
+	char now[RPCRDMA_STATE], why[sizeof(hook.file.refused) + 16];
 	struct gsh_config *tree;
 
 	if (!next.config_ParseFile)
 		abort(); /* as above */
 	tree = next.config_ParseFile(path, e);
-	if (tree)
-		gr_file_reload(&hook.file, &hook.server.cfg, path, tree, e);
+	if (gr_file_reload(&hook.file, &hook.server.cfg, path, tree, e)) {
+		atomic_store(&hook.reloaded, tree);
+		return tree;
+	}
+	/* Ganesha drops @tree, and goes on with what it has. */
+	e->parse = true;
+	describe(now);
+	snprintf(why, sizeof(why), "; reload: %s", hook.file.refused);
+	gr_manager_tell(now, why, why + 2);
 	return tree;
+}
+
+/* A block of that name is taken over from @tree. */
+static bool takes_exports(struct gsh_config *tree,
+			  const struct gsh_config_block *block)
+{
+	struct gsh_config *reloaded = tree;
+
+	return tree && !strcmp(block->desc.name, "EXPORT") &&
+	       atomic_compare_exchange_strong(&hook.reloaded, &reloaded, NULL);
+}
+
+GR_EXPORT int load_config_from_parse(struct gsh_config *tree,
+				     const struct gsh_config_block *block,
+				     void *param, bool unique,
+				     struct gsh_config_errors *e)
+{
+	char now[RPCRDMA_STATE], exports[RPCRDMA_EXPORTS];
+	bool takes = takes_exports(tree, block);
+	int n;
+
+	if (!next.load_config_from_parse)
+		abort(); /* as above */
+	n = next.load_config_from_parse(tree, block, param, unique, e);
+	if (takes && n >= 0) {
+		rpcrdma_ganesha_exports(tree, (unsigned int)n, exports);
+		describe(now);
+		gr_manager_tell(now, exports, NULL);
+	}
+	return n;
 }
 
 GR_EXPORT bool svc_init(struct svc_init_params *params)
@@ -258,6 +323,7 @@ GR_EXPORT int svc_shutdown(u_long flags)
 	bool serving = state() == HOOK_SERVING;
 	int res;
 
+	gr_manager_stopping();
 	if (serving) {
 		/* Of a signal that came early: Ganesha's main thread still makes
 		 * what its end takes apart. It waits for nothing here. */

@@ -27,6 +27,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/notify.h"
 #include "ganesha/check.h"
 #include "compat/launch.h"
 #include "ganesha/fatal.h"
@@ -291,9 +292,12 @@ static bool any_error(const struct gsh_config_errors *e)
 	       e->bogus || e->deprecated;
 }
 
+/* Of what ends the server the journal has it as well: fatal.c. */
 static void hint_to_log(void *ctx, const char *text)
 {
-	LOG(GSH_INIT, GSH_WARN, "%s", text);
+	const struct gsh_config_errors *e = ctx;
+
+	LOG(GSH_INIT, harmless(e) ? GSH_WARN : GSH_CRIT, "%s", text);
 }
 
 static void hint_to_user(void *ctx, const char *text)
@@ -301,23 +305,11 @@ static void hint_to_user(void *ctx, const char *text)
 	fprintf(stderr, "%s\n", text);
 }
 
-/* For the line of state: not all exports of the file are served. */
-#define EXPORTS_ROOM 48
-
-static void tell_exports(char text[EXPORTS_ROOM], unsigned int served,
-			 unsigned int of)
-{
-	if (!served)
-		snprintf(text, EXPORTS_ROOM, "; no exports");
-	else if (served < of)
-		snprintf(text, EXPORTS_ROOM, "; %u of %u exports", served, of);
-}
-
 /* NULL: go on; @some is set to what there is to say of the exports. Otherwise what
  * has failed. */
 static const char *configure(struct options *o, struct gsh_config **tree,
 			     struct gsh_config_errors *e,
-			     char some[EXPORTS_ROOM])
+			     char some[RPCRDMA_EXPORTS])
 {
 	int ds, exports;
 
@@ -326,7 +318,7 @@ static const char *configure(struct options *o, struct gsh_config **tree,
 		LOG(GSH_INIT, GSH_WARN, "No configuration file named.");
 	else
 		*tree = config_ParseFile(nfs_config_path, e);
-	rpcrdma_ganesha_syntax(e, hint_to_log, NULL);
+	rpcrdma_ganesha_syntax(e, hint_to_log, e);
 	if (any_error(e)) {
 		char *what = err_type_str(e);
 
@@ -358,8 +350,7 @@ static const char *configure(struct options *o, struct gsh_config **tree,
 	if (exports < 0)
 		return "reading export entries";
 	if (exports || !ds)
-		tell_exports(some, (unsigned int)exports,
-			     rpcrdma_ganesha_exports(*tree));
+		rpcrdma_ganesha_exports(*tree, (unsigned int)exports, some);
 	if (!exports && !ds)
 		LOG(GSH_INIT, GSH_WARN,
 		    "No export entries found in configuration file !!!");
@@ -415,7 +406,7 @@ static int check_config(const struct options *o, char *host)
 int main(int argc, char **argv)
 {
 	static char host[HOST_NAME_MAX + 1];
-	char exports[EXPORTS_ROOM] = "";
+	char exports[RPCRDMA_EXPORTS] = "";
 	struct gsh_config_errors errors;
 	struct gsh_config *tree;
 	const char *failed;
@@ -487,5 +478,6 @@ int main(int argc, char **argv)
 	nfs_start(&o.start);
 	close(pid_file);
 	compat_end();
+	notify_manager("STATUS=");
 	return 0;
 }

@@ -171,7 +171,6 @@ static void enter(struct reader *r)
 		r->ours = rdma || !strcasecmp(r->name, "RDMA_Debug");
 		if (r->ours)
 			r->entered = r->line;
-		t->exports += !strcasecmp(r->name, "EXPORT");
 		t->open_line = r->line;
 		memcpy(t->open, r->name, sizeof(t->open));
 	}
@@ -295,8 +294,6 @@ static void look(struct reader *r, const char *at)
 			enter(r);
 		} else if (c == '}') {
 			leave(r);
-		} else if (c == '%') {
-			r->text->more = true;
 		} else if (c == '=') {
 			look_value(r, &at);
 		}

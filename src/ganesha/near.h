@@ -16,8 +16,6 @@ bool near_name(const char *name);
 struct near_text {
 	bool block; /* an RDMA block */
 	bool required; /* with Required = true */
-	unsigned int exports; /* EXPORT blocks */
-	bool more; /* %include, or the like: it is not the whole */
 	unsigned int open_line; /* where a block begins that does not end, or 0 */
 	char open[64]; /* its name */
 };

@@ -3,15 +3,15 @@
  * reload - ganesha.conf when it is read again while the server runs
  *
  * The RDMA block is read only at the start, so its changes are told and not
- * taken over.
+ * taken over. A file that cannot be read as a whole is not taken over at all.
  *
  * Threads: whichever of Ganesha's reads it, on SIGHUP or by D-Bus.
  */
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ganesha/file.h"
-#include "ganesha/syntax.h"
 
 /* Is that the file that Ganesha was started with? Exports that are added by D-Bus
  * may come from another, which has no RDMA block. */
@@ -22,40 +22,64 @@ static bool is_same_file(const char *path)
 	return !started || (path && !strcmp(path, started));
 }
 
-/* What the parser passes over may go beyond the block where it began: it is nothing
- * but ours if the tree has all exports that the text has. */
-static bool has_exports(const struct gsh *g, struct gsh_config *tree,
-			const struct gsh_config_errors *e)
-{
-	struct near_text text;
+static void refuse(struct gr_file *f, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
-	if (!syntax_only_ours(e->diag_buf))
-		return false;
-	near_look(gr_file_path(), NULL, NULL, &text);
-	return !text.more && !text.open_line &&
-	       gr_config_blocks(g, tree, "EXPORT") == text.exports;
+/* Why the file is not taken over: in the log, and for the service manager. */
+static void refuse(struct gr_file *f, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(f->refused, sizeof(f->refused), format, args);
+	va_end(args);
+	gsh_log(f->gsh, GSH_WARN, "reload: %s", f->refused);
 }
 
-/* What cannot be read has neither been removed nor changed. Of most errors Ganesha
- * sets no flag, and takes what it could read for all there is. */
-static bool tell_syntax(struct gsh *g, struct gsh_config *tree,
-			struct gsh_config_errors *e)
+/*
+ * Of most syntax errors Ganesha sets no flag, and takes what it could read for all
+ * there is: exports that it could not read it would drop.
+ */
+static bool is_unreadable(struct gr_file *f, const char *path,
+			  const struct gsh_config *tree,
+			  const struct gsh_config_errors *e)
 {
-	const char *then = "exports that could not be read are no longer "
-			   "served. Correct it and reload";
-	char at[GR_SYNTAX_ROOM] = "";
+	char at[GR_SYNTAX_ROOM];
+	bool any = e->scan || e->parse || e->resource;
 
-	if (e)
-		(void)gr_file_look(e, at, gr_file_warn, g);
-	if (!*at)
-		return false;
-	if (e->scan || e->parse)
-		then = "nothing was changed. Correct it and reload";
-	else if (has_exports(g, tree, e))
-		then = "exports are not affected, and RDMA goes on as before, "
-		       "but it would not be served after a restart. Correct it";
-	gsh_log(g, GSH_WARN, "reload: syntax error at %s: %s", at, then);
-	return true;
+	(void)gr_file_look(e, at, gr_file_warn, f->gsh);
+	if (!tree)
+		refuse(f,
+		       "%s cannot be read: nothing was changed. Correct it and "
+		       "reload",
+		       path);
+	else if (*at || any)
+		refuse(f,
+		       "syntax error at %s: nothing was changed. Correct it and "
+		       "reload",
+		       *at ? at : path);
+	return *f->refused;
+}
+
+/* Ganesha leaves an export that clients see by NFSv4 in the tree of names when it
+ * takes its place there away, and dies of a null pointer. */
+static bool is_deadly(struct gr_file *f, struct gsh_config *tree)
+{
+	struct gr_pseudo now;
+	int lost;
+
+	gr_pseudo_read(f->gsh, tree, &now);
+	lost = gr_pseudo_lost(&f->pseudo, &now);
+	if (lost < 0)
+		f->pseudo = now;
+	else
+		refuse(f,
+		       "the EXPORT with Export_Id = %d no longer has a Pseudo, "
+		       "which can crash Ganesha " GSH_VERSION
+		       ": nothing was changed. Give it one and reload, or "
+		       "restart the server",
+		       lost);
+	return lost >= 0;
 }
 
 static void tell_changes(struct gr_file *f, const struct gr_config *cfg,
@@ -99,10 +123,17 @@ static void tell_changes(struct gr_file *f, const struct gr_config *cfg,
 	free(names);
 }
 
-void gr_file_reload(struct gr_file *f, const struct gr_config *cfg,
+bool gr_file_reload(struct gr_file *f, const struct gr_config *cfg,
 		    const char *path, struct gsh_config *tree,
-		    struct gsh_config_errors *e)
+		    const struct gsh_config_errors *e)
 {
-	if (f->was_read && is_same_file(path) && !tell_syntax(f->gsh, tree, e))
-		tell_changes(f, cfg, tree);
+	if (!f->was_read || !is_same_file(path))
+		return true;
+	*f->refused = '\0';
+	if (is_unreadable(f, path ? path : "ganesha.conf", tree, e) ||
+	    is_deadly(f, tree))
+		return false;
+	*f->syntax = '\0';
+	tell_changes(f, cfg, tree);
+	return true;
 }

@@ -18,8 +18,4 @@
 bool syntax_look(const char *messages, char *first, size_t room, near_fn *tell,
 		 void *ctx);
 
-/* May the parser have passed over what is in blocks that are read here, and nothing
- * else? */
-bool syntax_only_ours(const char *messages);
-
 #endif /* RPCRDMA_GANESHA_SYNTAX_H */

@@ -24,6 +24,7 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		GANESHA_NFSD="${GANESHA_NFSD}")
 	rpcrdma_unit(ganesha-near ganesha_near.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config_items.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/missing.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/near.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/place.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/syntax.c
