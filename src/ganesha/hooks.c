@@ -214,7 +214,9 @@ GR_EXPORT struct gsh_config *config_ParseFile(char *path,
 		abort(); /* as above */
 	tree = next.config_ParseFile(path, e);
 	if (gr_file_reload(&hook.file, &hook.server.cfg, path, tree, e)) {
-		atomic_store(&hook.reloaded, tree);
+		/* At the start ready.c tells it. */
+		if (hook.file.was_read)
+			atomic_store(&hook.reloaded, tree);
 		return tree;
 	}
 	/* Ganesha drops @tree, and goes on with what it has. */
