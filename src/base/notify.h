@@ -6,7 +6,7 @@
 #define RPCRDMA_BASE_NOTIFY_H
 
 /*
- * Send @state, "READY=1" or "STOPPING=1", to the datagram socket that
+ * Send @state, such as "READY=1" or "STATUS=...", to the datagram socket that
  * NOTIFY_SOCKET names; without that variable nobody wants to know. 0 or
  * -errno. Any thread.
  */

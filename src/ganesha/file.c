@@ -34,7 +34,7 @@ bool gr_file_look(const struct gsh_config_errors *e, char first[GR_SYNTAX_ROOM],
 	*first = '\0';
 	/* With a character that the parser does not know it ends, and nobody asks later
 	 * what the text may mean. */
-	if (e->scan && tell)
+	if (e->scan)
 		(void)near_look(gr_file_path(), tell, ctx, &text);
 	return e->fp && !fflush(e->fp) && e->diag_buf &&
 	       syntax_look(e->diag_buf, first, GR_SYNTAX_ROOM, tell, ctx);

@@ -8,6 +8,8 @@
 #ifndef RPCRDMA_GANESHA_FILE_H
 #define RPCRDMA_GANESHA_FILE_H
 
+#include <pthread.h>
+
 #include "ganesha/check.h"
 #include "ganesha/near.h"
 #include "ganesha/pseudo.h"
@@ -21,9 +23,21 @@ struct gr_file {
 	bool syntax_ours; /* that is in a block that is read here */
 	bool was_read; /* at the start */
 	enum gr_config_result config; /* and how that was */
+	/* Protects all above and below once the server runs: the file may be read by
+	 * SIGHUP and by D-Bus at once. */
+	pthread_mutex_t lock;
 	struct gr_pseudo pseudo; /* of the exports that were last taken over */
-	char refused[GR_SYNTAX_ROOM + 128]; /* why no reload was, or "" */
+	struct gr_pseudo latest; /* of those that were last read */
 };
+
+/* What has been read again, and what is to become of it. */
+enum gr_reload {
+	GR_RELOAD_OTHER, /* no business of ours */
+	GR_RELOAD_GOOD,
+	GR_RELOAD_REFUSED, /* not to be taken over */
+};
+
+#define GR_REFUSED_ROOM (GR_SYNTAX_ROOM + 128)
 
 /* Ganesha's: sets the parameters of its own blocks. 0, or it reports a fault. */
 typedef int gr_file_set_fn(struct gsh_config *tree, struct gsh_start_info *info,
@@ -46,10 +60,13 @@ enum rpcrdma_verdict gr_file_check(struct gr_file *f, gr_file_set_fn *set,
 				   struct gsh_config *tree, const char *path,
 				   FILE *out, unsigned int *complaints);
 /* reload.c: @path has been read again, as @tree or, where that is NULL, not. May
- * Ganesha take it over? If not, f->refused says why. Tell what else of it is not taken
+ * Ganesha take it over? If not, @why says why. Tell what else of it is not taken
  * over; @cfg: what is in use. */
-bool gr_file_reload(struct gr_file *f, const struct gr_config *cfg,
-		    const char *path, struct gsh_config *tree,
-		    const struct gsh_config_errors *e);
+enum gr_reload gr_file_reload(struct gr_file *f, const struct gr_config *cfg,
+			      const char *path, struct gsh_config *tree,
+			      const struct gsh_config_errors *e,
+			      char why[GR_REFUSED_ROOM]);
+/* The exports of what was last read have been taken over. */
+void gr_file_taken(struct gr_file *f);
 
 #endif /* RPCRDMA_GANESHA_FILE_H */

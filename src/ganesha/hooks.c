@@ -23,8 +23,9 @@
  * untouched.
  *
  * Threads: `hook` is changed only by Ganesha's main thread before there are
- * others, and by its admin thread at the end; the state is atomic because any
- * thread may ask for it. The daemon forks before svc_init(), so nothing makes
+ * others, and by its admin thread at the end; but for the state, for which any
+ * thread may ask, and for what belongs to a file that is read again, by SIGHUP or
+ * D-Bus (file.h). The daemon forks before svc_init(), so nothing makes
  * a thread or opens a device before svc_rqst_evchan_reg().
  */
 #include <stdatomic.h>
@@ -71,11 +72,13 @@ static struct {
 	struct gsh gsh;
 	struct gr_server server;
 	struct gr_file file;
-	/* What has been read again, until the exports are taken over from it. */
+	/* What has been read again, until the exports are taken over from it; only
+	 * compared. */
 	struct gsh_config *_Atomic reloaded;
+	atomic_bool refused; /* the manager was told that the file is */
 	SVCXPRT *nfs_udp; /* the NFS/UDP listener; only compared */
 	struct gsh_cleanup cleanup;
-} hook = { .file.gsh = &hook.gsh };
+} hook = { .file = { .gsh = &hook.gsh, .lock = PTHREAD_MUTEX_INITIALIZER } };
 
 static enum hook_state state(void)
 {
@@ -207,33 +210,47 @@ GR_EXPORT int nfs_set_param_from_conf(struct gsh_config *tree,
 GR_EXPORT struct gsh_config *config_ParseFile(char *path,
 					      struct gsh_config_errors *e)
 {
-	char now[RPCRDMA_STATE], why[sizeof(hook.file.refused) + 16];
+	char now[RPCRDMA_STATE], why[GR_REFUSED_ROOM];
+	char more[GR_REFUSED_ROOM + 16];
 	struct gsh_config *tree;
 
 	if (!next.config_ParseFile)
 		abort(); /* as above */
+	/* One that was freed may have had the same address. */
+	atomic_store(&hook.reloaded, NULL);
 	tree = next.config_ParseFile(path, e);
-	if (gr_file_reload(&hook.file, &hook.server.cfg, path, tree, e)) {
-		/* At the start ready.c tells it. */
-		if (hook.file.was_read)
-			atomic_store(&hook.reloaded, tree);
-		return tree;
+	switch (gr_file_reload(&hook.file, &hook.server.cfg, path, tree, e,
+			       why)) {
+	case GR_RELOAD_OTHER: /* at the start ready.c tells it */
+		break;
+	case GR_RELOAD_GOOD:
+		atomic_store(&hook.reloaded, tree);
+		if (!atomic_exchange(&hook.refused, false))
+			break;
+		describe(now);
+		gr_manager_tell(now, "", NULL);
+		break;
+	case GR_RELOAD_REFUSED:
+		/* Ganesha drops @tree, and goes on with what it has. */
+		e->parse = true;
+		atomic_store(&hook.refused, true);
+		describe(now);
+		snprintf(more, sizeof(more), "; reload: %s", why);
+		gr_manager_tell(now, more, more + 2);
+		break;
 	}
-	/* Ganesha drops @tree, and goes on with what it has. */
-	e->parse = true;
-	describe(now);
-	snprintf(why, sizeof(why), "; reload: %s", hook.file.refused);
-	gr_manager_tell(now, why, why + 2);
 	return tree;
 }
 
-/* A block of that name is taken over from @tree. */
+/* Are the EXPORT blocks of what was read again taken over now? What has been read
+ * again is of this Ganesha, so the block is as it is here. */
 static bool takes_exports(struct gsh_config *tree,
 			  const struct gsh_config_block *block)
 {
 	struct gsh_config *reloaded = tree;
 
-	return tree && !strcmp(block->desc.name, "EXPORT") &&
+	return tree && atomic_load(&hook.reloaded) == tree &&
+	       !strcmp(block->desc.name, "EXPORT") &&
 	       atomic_compare_exchange_strong(&hook.reloaded, &reloaded, NULL);
 }
 
@@ -250,6 +267,7 @@ GR_EXPORT int load_config_from_parse(struct gsh_config *tree,
 		abort(); /* as above */
 	n = next.load_config_from_parse(tree, block, param, unique, e);
 	if (takes && n >= 0) {
+		gr_file_taken(&hook.file);
 		rpcrdma_ganesha_exports(tree, (unsigned int)n, exports);
 		describe(now);
 		gr_manager_tell(now, exports, NULL);
@@ -325,15 +343,17 @@ GR_EXPORT int svc_shutdown(u_long flags)
 	bool serving = state() == HOOK_SERVING;
 	int res;
 
-	gr_manager_stopping();
 	if (serving) {
 		/* Of a signal that came early: Ganesha's main thread still makes
 		 * what its end takes apart. It waits for nothing here. */
 		if (hook.gsh.init_wait)
 			hook.gsh.init_wait();
+		gr_manager_stopping();
 		set_state(HOOK_ENDED);
 		gr_rpcbind_withdraw(&hook.server.rpcbind);
 		gr_server_drain(&hook.server);
+	} else if (hook.file.was_read) {
+		gr_manager_stopping();
 	}
 	res = next.svc_shutdown(flags);
 	if (serving)

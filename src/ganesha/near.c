@@ -2,7 +2,7 @@
 /*
  * near - what an administrator may have meant in ganesha.conf
  *
- * Threads: Ganesha's main thread only.
+ * Threads: any.
  *
  * Ganesha passes over a block whose name nobody asks for. So one that is called
  * nearly RDMA has no effect, and without a word. And it takes a number with a

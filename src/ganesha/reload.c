@@ -22,18 +22,21 @@ static bool is_same_file(const char *path)
 	return !started || (path && !strcmp(path, started));
 }
 
-static void refuse(struct gr_file *f, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+static bool refuse(const struct gr_file *f, char why[GR_REFUSED_ROOM],
+		   const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* Why the file is not taken over: in the log, and for the service manager. */
-static void refuse(struct gr_file *f, const char *format, ...)
+static bool refuse(const struct gr_file *f, char why[GR_REFUSED_ROOM],
+		   const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(f->refused, sizeof(f->refused), format, args);
+	vsnprintf(why, GR_REFUSED_ROOM, format, args);
 	va_end(args);
-	gsh_log(f->gsh, GSH_WARN, "reload: %s", f->refused);
+	gsh_log(f->gsh, GSH_WARN, "reload: %s", why);
+	return true;
 }
 
 /*
@@ -42,44 +45,49 @@ static void refuse(struct gr_file *f, const char *format, ...)
  */
 static bool is_unreadable(struct gr_file *f, const char *path,
 			  const struct gsh_config *tree,
-			  const struct gsh_config_errors *e)
+			  const struct gsh_config_errors *e,
+			  char why[GR_REFUSED_ROOM])
 {
 	char at[GR_SYNTAX_ROOM];
 	bool any = e->scan || e->parse || e->resource;
 
 	(void)gr_file_look(e, at, gr_file_warn, f->gsh);
 	if (!tree)
-		refuse(f,
-		       "%s cannot be read: nothing was changed. Correct it and "
-		       "reload",
-		       path);
-	else if (*at || any)
-		refuse(f,
-		       "syntax error at %s: nothing was changed. Correct it and "
-		       "reload",
-		       *at ? at : path);
-	return *f->refused;
+		return refuse(f, why,
+			      "%.200s cannot be read: nothing was changed. "
+			      "Correct it and reload",
+			      path);
+	if (*at || any)
+		return refuse(f, why,
+			      "syntax error at %.250s: nothing was changed. "
+			      "Correct it and reload",
+			      *at ? at : path);
+	return false;
 }
 
 /* Ganesha leaves an export that clients see by NFSv4 in the tree of names when it
  * takes its place there away, and dies of a null pointer. */
-static bool is_deadly(struct gr_file *f, struct gsh_config *tree)
+static bool is_deadly(struct gr_file *f, struct gsh_config *tree,
+		      char why[GR_REFUSED_ROOM])
 {
-	struct gr_pseudo now;
 	int lost;
 
-	gr_pseudo_read(f->gsh, tree, &now);
-	lost = gr_pseudo_lost(&f->pseudo, &now);
-	if (lost < 0)
-		f->pseudo = now;
-	else
-		refuse(f,
-		       "the EXPORT with Export_Id = %d no longer has a Pseudo, "
-		       "which can crash Ganesha " GSH_VERSION
-		       ": nothing was changed. Give it one and reload, or "
-		       "restart the server",
-		       lost);
-	return lost >= 0;
+	gr_pseudo_read(f->gsh, tree, &f->latest);
+	lost = gr_pseudo_lost(&f->pseudo, &f->latest);
+	return lost >= 0 &&
+	       refuse(f, why,
+		      "the EXPORT with Export_Id = %d no longer has a Pseudo, "
+		      "which can crash Ganesha " GSH_VERSION
+		      ": nothing was changed. Give it one and reload, or "
+		      "restart the server",
+		      lost);
+}
+
+void gr_file_taken(struct gr_file *f)
+{
+	pthread_mutex_lock(&f->lock);
+	f->pseudo = f->latest;
+	pthread_mutex_unlock(&f->lock);
 }
 
 static void tell_changes(struct gr_file *f, const struct gr_config *cfg,
@@ -123,17 +131,23 @@ static void tell_changes(struct gr_file *f, const struct gr_config *cfg,
 	free(names);
 }
 
-bool gr_file_reload(struct gr_file *f, const struct gr_config *cfg,
-		    const char *path, struct gsh_config *tree,
-		    const struct gsh_config_errors *e)
+enum gr_reload gr_file_reload(struct gr_file *f, const struct gr_config *cfg,
+			      const char *path, struct gsh_config *tree,
+			      const struct gsh_config_errors *e,
+			      char why[GR_REFUSED_ROOM])
 {
+	bool refused;
+
 	if (!f->was_read || !is_same_file(path))
-		return true;
-	*f->refused = '\0';
-	if (is_unreadable(f, path ? path : "ganesha.conf", tree, e) ||
-	    is_deadly(f, tree))
-		return false;
-	*f->syntax = '\0';
-	tell_changes(f, cfg, tree);
-	return true;
+		return GR_RELOAD_OTHER;
+	pthread_mutex_lock(&f->lock);
+	refused =
+		is_unreadable(f, path ? path : "ganesha.conf", tree, e, why) ||
+		is_deadly(f, tree, why);
+	if (!refused) {
+		*f->syntax = '\0';
+		tell_changes(f, cfg, tree);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return refused ? GR_RELOAD_REFUSED : GR_RELOAD_GOOD;
 }
