@@ -140,7 +140,10 @@ static int addrs_take(const char *token, int term, struct gsh_config_item *item,
 	} else if (inet_pton(AF_INET6, host, &in6->sin6_addr) == 1) {
 		ss.ss_family = AF_INET6;
 	} else {
-		refuse(node, e, "Bind_Addr: (%s) is not an IP address", token);
+		refuse(node, e, "Bind_Addr: (%s) is not an IP address%s", token,
+		       strchr(token, ',') ?
+			       ": quote the members of a list, not the whole" :
+			       "");
 		return 1;
 	}
 	if (zone)

@@ -54,6 +54,26 @@ static bool is_lost(const struct gr_file *f, const struct near_text *text,
 	return true;
 }
 
+/* What Ganesha does not say before it starts, or at all. */
+static void look_at_exports(const struct gr_exports *x, near_fn *tell,
+			    void *ctx)
+{
+	char text[160];
+
+	if (x->pathless)
+		tell(ctx,
+		     "an EXPORT block has no Path, which can crash Ganesha "
+		     "when it starts: give it one");
+	if (!x->twice)
+		return;
+	snprintf(
+		text, sizeof(text),
+		"Export_Id = %u is used twice: Ganesha serves only one of these "
+		"exports",
+		x->twice_id);
+	tell(ctx, text);
+}
+
 /* ---- Start ------------------------------------------------------------ */
 
 bool gr_file_start(struct gr_file *f, struct gr_server *s,
@@ -76,7 +96,8 @@ bool gr_file_start(struct gr_file *f, struct gr_server *s,
 		return false;
 	}
 	f->was_read = true;
-	gr_pseudo_read(g, tree, &f->pseudo);
+	gr_exports_read(g, tree, &f->exports);
+	look_at_exports(&f->exports, gr_file_warn, g);
 	near_look(gr_file_path(), gr_file_warn, g, &text);
 	f->config = gr_config_load(g, tree, &s->cfg);
 	/* The item itself may be lost as well. */
@@ -168,6 +189,8 @@ static enum rpcrdma_verdict check(struct gr_file *f, gr_file_set_fn *set,
 	g->config_errs_to_log = complain_to_log;
 	if (!check_others(g, set, tree))
 		return RPCRDMA_NO_SERVER;
+	gr_exports_read(g, tree, &f->exports);
+	look_at_exports(&f->exports, complain, NULL);
 	f->config = gr_config_load(g, tree, &cfg);
 	if (is_lost(f, text, fault)) {
 		fprintf(stderr, "rpcrdma: %s\n", fault);

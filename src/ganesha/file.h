@@ -12,7 +12,7 @@
 
 #include "ganesha/check.h"
 #include "ganesha/near.h"
-#include "ganesha/pseudo.h"
+#include "ganesha/exports.h"
 #include "ganesha/server.h"
 
 #define GR_SYNTAX_ROOM 256
@@ -26,8 +26,8 @@ struct gr_file {
 	/* Protects all above and below once the server runs: the file may be read by
 	 * SIGHUP and by D-Bus at once. */
 	pthread_mutex_t lock;
-	struct gr_pseudo pseudo; /* of the exports that were last taken over */
-	struct gr_pseudo latest; /* of those that were last read */
+	struct gr_exports exports; /* of the exports that were last taken over */
+	struct gr_exports latest; /* of those that were last read */
 };
 
 /* What has been read again, and what is to become of it. */

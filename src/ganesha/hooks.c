@@ -141,6 +141,7 @@ static void describe(char text[RPCRDMA_STATE])
 	const struct gr_server *s = &hook.server;
 	size_t n;
 
+	pthread_mutex_lock(&hook.file.lock);
 	if (state() == HOOK_SERVING) {
 		n = (size_t)snprintf(text, RPCRDMA_STATE, "RDMA is served on");
 		for (unsigned int i = 0; i < s->source.nlisteners; i++)
@@ -166,6 +167,7 @@ static void describe(char text[RPCRDMA_STATE])
 				 "no RDMA block in ganesha.conf" :
 				 "Enable = false in the RDMA block");
 	}
+	pthread_mutex_unlock(&hook.file.lock);
 }
 
 GR_EXPORT bool rpcrdma_ganesha_state(char text[RPCRDMA_STATE])

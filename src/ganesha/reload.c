@@ -66,14 +66,22 @@ static bool is_unreadable(struct gr_file *f, const char *path,
 }
 
 /* Ganesha leaves an export that clients see by NFSv4 in the tree of names when it
- * takes its place there away, and dies of a null pointer. */
+ * takes its place there away, and dies of a null pointer. Of two with one Export_Id it
+ * serves both, and never comes to the end of its exports when it stops. */
 static bool is_deadly(struct gr_file *f, struct gsh_config *tree,
 		      char why[GR_REFUSED_ROOM])
 {
 	int lost;
 
-	gr_pseudo_read(f->gsh, tree, &f->latest);
-	lost = gr_pseudo_lost(&f->pseudo, &f->latest);
+	gr_exports_read(f->gsh, tree, &f->latest);
+	if (f->latest.twice)
+		return refuse(
+			f, why,
+			"Export_Id = %u is used twice, which keeps Ganesha " GSH_VERSION
+			" from ending later: nothing was "
+			"changed. Correct it and reload",
+			f->latest.twice_id);
+	lost = gr_exports_lost(&f->exports, &f->latest);
 	return lost >= 0 &&
 	       refuse(f, why,
 		      "the EXPORT with Export_Id = %d no longer has a Pseudo, "
@@ -86,7 +94,7 @@ static bool is_deadly(struct gr_file *f, struct gsh_config *tree,
 void gr_file_taken(struct gr_file *f)
 {
 	pthread_mutex_lock(&f->lock);
-	f->pseudo = f->latest;
+	f->exports = f->latest;
 	pthread_mutex_unlock(&f->lock);
 }
 

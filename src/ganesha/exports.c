@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pseudo - which EXPORT blocks have a Pseudo, by their Export_Id
+ * exports - of the EXPORT blocks, what can crash Ganesha and it does not tell
  *
  * Threads: whichever of Ganesha's reads the file.
  */
-#include "ganesha/pseudo.h"
+#include "ganesha/exports.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +16,8 @@
 /* What a block is read into. */
 struct block {
 	uint32_t id;
-	bool placed;
-	struct gr_pseudo *p;
+	bool placed, path;
+	struct gr_exports *p;
 };
 
 static void *id_init(void *link_mem, void *self)
@@ -39,16 +39,16 @@ static int id_take(const char *token, int term, struct gsh_config_item *item,
 	return 0;
 }
 
-static void *pseudo_init(void *link_mem, void *self)
+static void *is_there_init(void *link_mem, void *self)
 {
 	if (self)
 		*(bool *)self = false;
 	return self;
 }
 
-static int pseudo_take(const char *token, int term,
-		       struct gsh_config_item *item, void *param, void *node,
-		       struct gsh_config_errors *e)
+static int is_there_take(const char *token, int term,
+			 struct gsh_config_item *item, void *param, void *node,
+			 struct gsh_config_errors *e)
 {
 	*(bool *)param = true;
 	return 0;
@@ -61,8 +61,12 @@ static const struct gsh_config_item items[] = {
 	  .off = offsetof(struct block, id) },
 	{ .name = "Pseudo",
 	  .type = GSH_CONFIG_PROC,
-	  .u.proc = { .init = pseudo_init, .handler = pseudo_take },
+	  .u.proc = { .init = is_there_init, .handler = is_there_take },
 	  .off = offsetof(struct block, placed) },
+	{ .name = "Path",
+	  .type = GSH_CONFIG_PROC,
+	  .u.proc = { .init = is_there_init, .handler = is_there_take },
+	  .off = offsetof(struct block, path) },
 	{ .name = NULL },
 };
 
@@ -71,7 +75,12 @@ static int block_read(void *node, void *link_mem, void *self,
 {
 	struct block *b = self;
 
+	b->p->pathless += !b->path;
 	if (b->id < GR_EXPORT_IDS) {
+		if (b->p->named[b->id / 8] & 1 << b->id % 8) {
+			b->p->twice = true;
+			b->p->twice_id = b->id;
+		}
 		b->p->named[b->id / 8] |= (uint8_t)(1 << b->id % 8);
 		if (b->placed)
 			b->p->placed[b->id / 8] |= (uint8_t)(1 << b->id % 8);
@@ -79,11 +88,11 @@ static int block_read(void *node, void *link_mem, void *self,
 	return 0;
 }
 
-void gr_pseudo_read(const struct gsh *g, struct gsh_config *tree,
-		    struct gr_pseudo *p)
+void gr_exports_read(const struct gsh *g, struct gsh_config *tree,
+		     struct gr_exports *p)
 {
 	struct gsh_config_block exports = gr_config_block(
-		"org.ganesha.nfsd.config.pseudo", "EXPORT", items, block_read);
+		"org.ganesha.nfsd.config.exports", "EXPORT", items, block_read);
 	struct block block = { .p = p };
 	struct gsh_config_errors e;
 
@@ -95,7 +104,7 @@ void gr_pseudo_read(const struct gsh *g, struct gsh_config *tree,
 	g->report_config_errors(&e, NULL, gr_config_silent);
 }
 
-int gr_pseudo_lost(const struct gr_pseudo *was, const struct gr_pseudo *now)
+int gr_exports_lost(const struct gr_exports *was, const struct gr_exports *now)
 {
 	for (int id = 0; id < GR_EXPORT_IDS; id++) {
 		unsigned int bit = 1u << id % 8;

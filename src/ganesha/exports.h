@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * exports - of the EXPORT blocks, what can crash Ganesha and it does not tell
+ */
+#ifndef RPCRDMA_GANESHA_EXPORTS_H
+#define RPCRDMA_GANESHA_EXPORTS_H
+
+#include "ganesha/gsh.h"
+
+#define GR_EXPORT_IDS 65536
+
+struct gr_exports {
+	/* A bit for each Export_Id. */
+	uint8_t named[GR_EXPORT_IDS / 8]; /* there is such a block */
+	uint8_t placed[GR_EXPORT_IDS / 8]; /* and it has a Pseudo */
+	bool twice; /* two have one Export_Id: this */
+	uint32_t twice_id;
+	unsigned int pathless; /* so many have no Path */
+};
+
+/* Of @tree, which stays as it is. */
+void gr_exports_read(const struct gsh *g, struct gsh_config *tree,
+		     struct gr_exports *p);
+/* The least Export_Id that has lost its Pseudo, but is there; or -1. */
+int gr_exports_lost(const struct gr_exports *was, const struct gr_exports *now);
+
+#endif /* RPCRDMA_GANESHA_EXPORTS_H */
