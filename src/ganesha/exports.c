@@ -75,16 +75,16 @@ static int block_read(void *node, void *link_mem, void *self,
 {
 	struct block *b = self;
 
-	b->p->pathless += !b->path;
-	if (b->id < GR_EXPORT_IDS) {
-		if (b->p->named[b->id / 8] & 1 << b->id % 8) {
-			b->p->twice = true;
-			b->p->twice_id = b->id;
-		}
-		b->p->named[b->id / 8] |= (uint8_t)(1 << b->id % 8);
-		if (b->placed)
-			b->p->placed[b->id / 8] |= (uint8_t)(1 << b->id % 8);
-	}
+	uint8_t bit = (uint8_t)(1u << b->id % 8);
+
+	b->p->pathless |= !b->path;
+	if (b->id >= GR_EXPORT_IDS)
+		return 0;
+	if (b->p->named[b->id / 8] & bit)
+		b->p->twice = (int)b->id;
+	b->p->named[b->id / 8] |= bit;
+	if (b->placed)
+		b->p->placed[b->id / 8] |= bit;
 	return 0;
 }
 
@@ -97,6 +97,7 @@ void gr_exports_read(const struct gsh *g, struct gsh_config *tree,
 	struct gsh_config_errors e;
 
 	memset(p, 0, sizeof(*p));
+	p->twice = -1;
 	if (!tree || !g->init_error_type(&e))
 		return;
 	exports.desc.flags = 0; /* as often as it is there */

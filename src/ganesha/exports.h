@@ -13,9 +13,8 @@ struct gr_exports {
 	/* A bit for each Export_Id. */
 	uint8_t named[GR_EXPORT_IDS / 8]; /* there is such a block */
 	uint8_t placed[GR_EXPORT_IDS / 8]; /* and it has a Pseudo */
-	bool twice; /* two have one Export_Id: this */
-	uint32_t twice_id;
-	unsigned int pathless; /* so many have no Path */
+	int twice; /* an Export_Id that two have, or -1 */
+	bool pathless; /* one has no Path */
 };
 
 /* Of @tree, which stays as it is. */

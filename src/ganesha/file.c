@@ -54,24 +54,20 @@ static bool is_lost(const struct gr_file *f, const struct near_text *text,
 	return true;
 }
 
-/* What Ganesha does not say before it starts, or at all. */
-static void look_at_exports(const struct gr_exports *x, near_fn *tell,
-			    void *ctx)
+/* What Ganesha does not say before it starts, or at all. How many lines. */
+static unsigned int tell_exports(const struct gsh *g,
+				 const struct gr_exports *x)
 {
-	char text[160];
-
 	if (x->pathless)
-		tell(ctx,
-		     "an EXPORT block has no Path, which can crash Ganesha "
-		     "when it starts: give it one");
-	if (!x->twice)
-		return;
-	snprintf(
-		text, sizeof(text),
-		"Export_Id = %u is used twice: Ganesha serves only one of these "
-		"exports",
-		x->twice_id);
-	tell(ctx, text);
+		gsh_log(g, GSH_WARN,
+			"an EXPORT block has no Path, which can crash Ganesha "
+			"when it starts: give it one");
+	if (x->twice >= 0)
+		gsh_log(g, GSH_WARN,
+			"Export_Id = %d is used twice: Ganesha serves only one "
+			"of these exports",
+			x->twice);
+	return (x->pathless ? 1 : 0) + (x->twice >= 0 ? 1 : 0);
 }
 
 /* ---- Start ------------------------------------------------------------ */
@@ -97,7 +93,7 @@ bool gr_file_start(struct gr_file *f, struct gr_server *s,
 	}
 	f->was_read = true;
 	gr_exports_read(g, tree, &f->exports);
-	look_at_exports(&f->exports, gr_file_warn, g);
+	(void)tell_exports(g, &f->exports);
 	near_look(gr_file_path(), gr_file_warn, g, &text);
 	f->config = gr_config_load(g, tree, &s->cfg);
 	/* The item itself may be lost as well. */
@@ -190,7 +186,7 @@ static enum rpcrdma_verdict check(struct gr_file *f, gr_file_set_fn *set,
 	if (!check_others(g, set, tree))
 		return RPCRDMA_NO_SERVER;
 	gr_exports_read(g, tree, &f->exports);
-	look_at_exports(&f->exports, complain, NULL);
+	complained += tell_exports(g, &f->exports);
 	f->config = gr_config_load(g, tree, &cfg);
 	if (is_lost(f, text, fault)) {
 		fprintf(stderr, "rpcrdma: %s\n", fault);

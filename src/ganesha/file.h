@@ -11,8 +11,8 @@
 #include <pthread.h>
 
 #include "ganesha/check.h"
-#include "ganesha/near.h"
 #include "ganesha/exports.h"
+#include "ganesha/near.h"
 #include "ganesha/server.h"
 
 #define GR_SYNTAX_ROOM 256

@@ -345,17 +345,16 @@ GR_EXPORT int svc_shutdown(u_long flags)
 	bool serving = state() == HOOK_SERVING;
 	int res;
 
-	if (serving) {
-		/* Of a signal that came early: Ganesha's main thread still makes
-		 * what its end takes apart. It waits for nothing here. */
-		if (hook.gsh.init_wait)
-			hook.gsh.init_wait();
+	/* Of a signal that came early: Ganesha's main thread still makes what its end
+	 * takes apart. It waits for nothing here. */
+	if (serving && hook.gsh.init_wait)
+		hook.gsh.init_wait();
+	if (hook.file.was_read)
 		gr_manager_stopping();
+	if (serving) {
 		set_state(HOOK_ENDED);
 		gr_rpcbind_withdraw(&hook.server.rpcbind);
 		gr_server_drain(&hook.server);
-	} else if (hook.file.was_read) {
-		gr_manager_stopping();
 	}
 	res = next.svc_shutdown(flags);
 	if (serving)

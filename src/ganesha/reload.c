@@ -74,13 +74,13 @@ static bool is_deadly(struct gr_file *f, struct gsh_config *tree,
 	int lost;
 
 	gr_exports_read(f->gsh, tree, &f->latest);
-	if (f->latest.twice)
+	if (f->latest.twice >= 0)
 		return refuse(
 			f, why,
-			"Export_Id = %u is used twice, which keeps Ganesha " GSH_VERSION
+			"Export_Id = %d is used twice, which keeps Ganesha " GSH_VERSION
 			" from ending later: nothing was "
 			"changed. Correct it and reload",
-			f->latest.twice_id);
+			f->latest.twice);
 	lost = gr_exports_lost(&f->exports, &f->latest);
 	return lost >= 0 &&
 	       refuse(f, why,

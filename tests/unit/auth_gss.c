@@ -191,6 +191,17 @@ static void make_keytab(krb5_context ctx, const char *name,
 	krb5_free_principal(ctx, e.principal);
 }
 
+/* A name for a keytab that is not there yet. */
+static void name_keytab(char *path, char keytab[64])
+{
+	int fd = mkstemp(path);
+
+	CU_ASSERT_FATAL(fd >= 0);
+	close(fd);
+	unlink(path);
+	snprintf(keytab, 64, "FILE:%s", path);
+}
+
 /* Our own principal has to be in the keytab, at either end. */
 static void own_principal(void)
 {
@@ -199,12 +210,8 @@ static void own_principal(void)
 				     .keytab = keytab };
 	char fault[RT_AUTH_TEXT], want[RT_AUTH_TEXT];
 	krb5_context ctx;
-	int fd = mkstemp(path);
 
-	CU_ASSERT_FATAL(fd >= 0);
-	close(fd);
-	unlink(path);
-	snprintf(keytab, sizeof(keytab), "FILE:%s", path);
+	name_keytab(path, keytab);
 	snprintf(want, sizeof(want),
 		 "keytab %s: no key of host/wrong.example@B: ", keytab);
 	CU_ASSERT_EQUAL_FATAL(krb5_init_context(&ctx), 0);
@@ -236,12 +243,8 @@ static void tickets_forgotten(void)
 	struct auth_gss *g;
 	krb5_context ctx;
 	krb5_ccache cc;
-	int fd = mkstemp(path);
 
-	CU_ASSERT_FATAL(fd >= 0);
-	close(fd);
-	unlink(path);
-	snprintf(keytab, sizeof(keytab), "FILE:%s", path);
+	name_keytab(path, keytab);
 	CU_ASSERT_EQUAL_FATAL(krb5_init_context(&ctx), 0);
 	make_keytab(ctx, keytab, "a@B");
 	CU_ASSERT_EQUAL_FATAL(auth_gss_create(&p, &g, fault), 0);

@@ -16,12 +16,6 @@
 /* The head, and no items and no data. */
 #define PAIR_CALL_MIN ((HEAD_WORDS + 3) * 4)
 
-UNIT_UNWATCHED
-static uint8_t pattern(uint32_t xid, size_t pos)
-{
-	return (uint8_t)(xid * 31 + pos * 7 + (pos >> 8));
-}
-
 /* Of the pattern, @n octets from @pos on: to a buffer of ours, from which they are
  * copied or compared, which the sanitizers see. */
 enum { PATTERN = 4096 };
@@ -30,7 +24,7 @@ UNIT_UNWATCHED
 static void make_pattern(uint8_t *to, uint32_t xid, size_t pos, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		to[i] = pattern(xid, pos + i);
+		to[i] = rt_pair_pattern(xid, pos + i);
 }
 
 static void put_pattern(uint8_t *to, uint32_t xid, size_t n)
@@ -75,7 +69,7 @@ static uint32_t sum_of_pattern(uint32_t xid, size_t n)
 	uint32_t sum = 0;
 
 	for (size_t i = 0; i < n; i++)
-		sum = sum * 33 + pattern(xid, i);
+		sum = sum * 33 + rt_pair_pattern(xid, i);
 	return sum;
 }
 

@@ -24,6 +24,15 @@
 #include "rpcrdma/pool.h"
 #include "rt_watch.h"
 #include "rpcrdma/transport.h"
+#include "unit.h"
+
+/* What it puts into Replies, but for the first two words; and, by xid ^ 0x55, into the
+ * data of Calls. */
+UNIT_UNWATCHED
+static inline uint8_t rt_pair_pattern(uint32_t xid, size_t pos)
+{
+	return (uint8_t)(xid * 31 + pos * 7 + (pos >> 8));
+}
 
 /* Octets that a Call carries for the upper layer: no multiple of eight. */
 #define PAIR_CALL_USER 509

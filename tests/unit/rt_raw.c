@@ -372,16 +372,10 @@ void rt_raw_error(struct rt_raw *r, uint32_t xid, uint32_t code)
 }
 
 UNIT_UNWATCHED
-uint8_t rt_raw_pattern(uint32_t xid, size_t pos)
-{
-	return (uint8_t)(xid * 31 + pos * 7 + (pos >> 8));
-}
-
-UNIT_UNWATCHED
 static void put_call_pattern(uint8_t *to, uint32_t xid, uint32_t len)
 {
 	for (uint32_t i = 0; i < len; i++)
-		to[i] = rt_raw_pattern(xid ^ 0x55, i);
+		to[i] = rt_pair_pattern(xid ^ 0x55, i);
 }
 
 size_t rt_raw_payload(uint8_t *buf, uint32_t xid, uint32_t reply_len,

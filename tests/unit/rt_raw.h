@@ -124,8 +124,6 @@ void rt_raw_middle(struct rt_raw *r, uint32_t xid, bool reply,
  */
 size_t rt_raw_payload(uint8_t *buf, uint32_t xid, uint32_t reply_len,
 		      uint32_t nitems, uint32_t item_len, uint32_t data_len);
-/* The patterns that rt_pair puts into Replies, but for the first two words. */
-uint8_t rt_raw_pattern(uint32_t xid, size_t pos);
 
 /* Open @len octets of r->mem at @at. */
 struct wire_segment rt_raw_expose(struct rt_raw *r, size_t at, uint32_t len,

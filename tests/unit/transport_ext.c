@@ -317,7 +317,7 @@ static bool item_at(const struct rt_raw *r, uint32_t xid, size_t at)
 	if (r->msg_len != at + 2000)
 		return false;
 	for (size_t i = 0; i < 2000; i++)
-		if (r->msg[at + i] != rt_raw_pattern(xid, 8 + i))
+		if (r->msg[at + i] != rt_pair_pattern(xid, 8 + i))
 			return false;
 	return true;
 }

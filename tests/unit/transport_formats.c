@@ -43,7 +43,7 @@ static bool pattern_at(struct rt_raw *r, size_t mem, uint32_t xid, size_t pos,
 		       size_t len)
 {
 	for (size_t i = 0; i < len; i++)
-		if (r->mem[mem + i] != rt_raw_pattern(xid, pos + i))
+		if (r->mem[mem + i] != rt_pair_pattern(xid, pos + i))
 			return false;
 	return true;
 }

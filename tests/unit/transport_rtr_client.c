@@ -50,9 +50,9 @@ static void reply_octets(uint8_t *b, const struct rt_rpc *rpc, size_t len)
 	uint32_t sum = 0;
 
 	for (size_t i = 0; i < len; i++)
-		b[i] = rt_raw_pattern(rpc->xid, i);
+		b[i] = rt_pair_pattern(rpc->xid, i);
 	for (size_t i = 0; i < rpc->data_len; i++)
-		sum = sum * 33 + rt_raw_pattern(rpc->xid ^ 0x55, i);
+		sum = sum * 33 + rt_pair_pattern(rpc->xid ^ 0x55, i);
 	for (int i = 0; i < 4; i++) {
 		b[i] = (uint8_t)(rpc->xid >> (24 - 8 * i));
 		b[4 + i] = (uint8_t)(sum >> (24 - 8 * i));
@@ -102,7 +102,7 @@ static void sent(void)
 		CU_ASSERT_EQUAL(r.msg[i], 0);
 	for (size_t i = 0; i < 4001; i++)
 		CU_ASSERT_EQUAL(r.msg[RTR_PAGE + i],
-				rt_raw_pattern(1 ^ 0x55, i));
+				rt_pair_pattern(1 ^ 0x55, i));
 	CU_ASSERT_TRUE(answer(&r, &rpc, true));
 	/* With nothing to return the answer may be a base Reply [R11]. */
 	submit(&r, &rpc, 2, 4096, 0);
@@ -151,7 +151,7 @@ static void group(void)
 		CU_ASSERT(m.p.xid == 1 && m.xnum == x && m.pslen == 0 &&
 			  m.itype == RDMA2_X_XMTREQ);
 		CU_ASSERT_EQUAL(r.msg[RTR_PAGE],
-				rt_raw_pattern(1 ^ 0x55, x * RTR_PAGE));
+				rt_pair_pattern(1 ^ 0x55, x * RTR_PAGE));
 	}
 	CU_ASSERT_TRUE(answer(&r, &rpc, true));
 	rt_raw_close(&r);

@@ -44,7 +44,7 @@ static bool got(struct rt_raw *r, uint32_t xid, uint32_t count, uint32_t n)
 static bool same(const uint8_t *p, uint32_t xid, size_t pos, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
-		if (p[i] != rt_raw_pattern(xid, pos + i))
+		if (p[i] != rt_pair_pattern(xid, pos + i))
 			return false;
 	return true;
 }

@@ -15,7 +15,7 @@ static bool pattern_at(const struct rt_raw *r, uint32_t xid, const uint8_t *b,
 		       size_t from, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
-		if (b[i] != rt_raw_pattern(xid, from + i))
+		if (b[i] != rt_pair_pattern(xid, from + i))
 			return false;
 	return true;
 }
@@ -252,7 +252,7 @@ static void results(void)
 	CU_ASSERT_TRUE(wire_segment_next(&chunk, &in, &s));
 	CU_ASSERT_TRUE(s.handle == ws[1].handle && s.length == 1);
 	CU_ASSERT_TRUE(pattern_at(&r, 1, r.mem, 12, 1000));
-	CU_ASSERT_EQUAL(r.mem[8192], rt_raw_pattern(1, 1012));
+	CU_ASSERT_EQUAL(r.mem[8192], rt_pair_pattern(1, 1012));
 	/* RFC 8166 3.4.6.2: no roundup is written. */
 	CU_ASSERT_EQUAL(r.mem[8193], 0xee);
 	CU_ASSERT_FALSE(r.m.has_reply);

@@ -68,11 +68,11 @@ static void put_back(struct rt_conn *c, struct rt_work *w,
 	rt_work_put(c, w);
 }
 
-struct rt_work *rt_send_get(struct rt_conn *c)
+/* Of @list, or a new one. */
+static struct rt_work *send_of(struct rt_conn *c, struct rt_work **list)
 {
-	struct rt_work *w = take(&c->work.free_sends);
+	struct rt_work *w = take(list);
 
-	rt_assert_strand(c);
 	if (!w)
 		return NULL;
 	w->is_send = true;
@@ -91,24 +91,21 @@ struct rt_work *rt_send_get(struct rt_conn *c)
 	return w;
 }
 
+struct rt_work *rt_send_get(struct rt_conn *c)
+{
+	rt_assert_strand(c);
+	return send_of(c, &c->work.free_sends);
+}
+
 int rt_sends_own(struct rt_conn *c, unsigned int n)
 {
 	rt_assert_strand(c);
 	while (n--) {
 		/* Not one that has been put back. */
-		struct rt_work *others = c->work.free_sends, *w;
+		struct rt_work *none = NULL, *w = send_of(c, &none);
 
-		c->work.free_sends = NULL;
-		w = rt_send_get(c);
-		if (!w) {
-			/* One without a buffer has been put back. */
-			w = c->work.free_sends;
-			c->work.free_sends = others;
-			if (w)
-				rt_work_put(c, w);
+		if (!w)
 			return -ENOMEM;
-		}
-		c->work.free_sends = others;
 		rt_work_put(c, w);
 	}
 	return 0;
