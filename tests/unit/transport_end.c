@@ -119,6 +119,32 @@ static void client_drain(void)
 	rt_raw_close(&r);
 }
 
+/* What comes behind the end of a connection is no loss, and not counted as one. */
+static void crossed(void)
+{
+	struct wire_segment seg = { .handle = 1, .length = 64 };
+	struct wire_chunk_desc chunk = { &seg, 1 };
+	struct wire_reply_desc external = { .reply = &chunk };
+	struct rt_rpc rpc;
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &with_user));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	rt_rpc_init(&r.p, r.p.client, &rpc, 1, 0, false, 8, 0, 0, 0, 0);
+	rt_rpc_submit(r.p.client, &rpc);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_INLINE);
+	/* There was no Reply chunk: our ERROR is the last that goes. */
+	rt_raw_reply(&r, 1, &external, NULL, 0);
+	rt_raw_grant(&r);
+	rt_raw_connprop(&r, true, NULL, 0);
+	rt_raw_run(&r);
+	CU_ASSERT_EQUAL(rpc.rq->status, -EPROTO);
+	CU_ASSERT_TRUE(r.p.client_closed);
+	CU_ASSERT_EQUAL(rt_pair_stats(r.p.client_inst).dropped, 0);
+	rt_rpc_free(&rpc);
+	rt_raw_close(&r);
+}
+
 static void idle(void)
 {
 	struct rt_config cfg = { .idle_ms = 300, .drain_ms = 600000 };
@@ -534,6 +560,7 @@ static const struct unit_test tests[] = {
 	{ "drain early", drain_early },
 	{ "drain time", drain_time },
 	{ "client drain", client_drain },
+	{ "crossed", crossed },
 	{ "idle", idle },
 	{ "shutdown", shutdown_all },
 	{ "shutdown begun", shutdown_begun },

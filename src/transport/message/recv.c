@@ -283,7 +283,6 @@ void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
 	}
 	if (!rt_event(c, ev)) {
 		rt_wrong(c);
-		RT_COUNT(c, dropped, 1);
 		return;
 	}
 	if (c->in_order && !c->in_order(c, p))

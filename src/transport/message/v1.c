@@ -172,10 +172,8 @@ static void receive(struct rt_conn *c, struct rt_work *w,
 					    EV_MSG_ERROR;
 	if (in->invalidated && !rt_invalidation_ok(c, in, ev == EV_MSG_REPLY))
 		return;
-	if (!rt_event(c, ev)) {
-		RT_COUNT(c, dropped, 1);
+	if (!rt_event(c, ev))
 		return;
-	}
 	switch (status) {
 	case WIRE_OK:
 		break;

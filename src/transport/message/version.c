@@ -158,10 +158,8 @@ static void other_version(struct rt_conn *c, const struct wire_prefix *p)
 {
 	struct wire_error err = { .code = RDMA2_ERR_VERS_MISMATCH };
 
-	if (!rt_event(c, EV_MSG_VERSION)) {
-		RT_COUNT(c, dropped, 1);
+	if (!rt_event(c, EV_MSG_VERSION))
 		return;
-	}
 	if (!supported(c, p->vers)) {
 		err.code = RDMA2_ERR_VERS;
 		err.vers_low = supported(c, WIRE_VERS1) ? WIRE_VERS1 :
