@@ -5,9 +5,9 @@
  * Threads: any.
  *
  * Ganesha passes over a block whose name nobody asks for. So one that is called
- * nearly RDMA has no effect, and without a word. And it takes a number with a
- * unit for a syntax error, unless there are quotes. This looks at the text of
- * the file itself, as far as its lines tell; what %include brings it does not
+ * nearly RDMA or EXPORT has no effect, and without a word. And it takes a number
+ * with a unit for a syntax error, unless there are quotes. This looks at the text
+ * of the file itself, as far as its lines tell; what %include brings it does not
  * see.
  */
 #include "ganesha/near.h"
@@ -48,21 +48,58 @@ static unsigned int distance(const char *a, const char *b)
 	return row[n];
 }
 
-bool near_name(const char *name)
+/* Two letters beside each other have changed places. */
+static bool is_swapped(const char *a, const char *b)
 {
-	static const char *const ours[] = { "RDMA", "RDMA_Debug" };
-	char upper[64];
+	size_t i = 0;
+
+	while (a[i] &&
+	       toupper((unsigned char)a[i]) == toupper((unsigned char)b[i]))
+		i++;
+	return a[i] && a[i + 1] && b[i] &&
+	       toupper((unsigned char)a[i]) ==
+		       toupper((unsigned char)b[i + 1]) &&
+	       toupper((unsigned char)a[i + 1]) ==
+		       toupper((unsigned char)b[i]) &&
+	       !strcasecmp(a + i + 2, b + i + 2);
+}
+
+/* Of the blocks that are read here. */
+static bool is_near_rdma(const char *name)
+{
 	size_t len = strlen(name);
 
-	if (len >= sizeof(upper))
-		return false;
-	for (size_t i = 0; i <= len; i++)
-		upper[i] = (char)toupper((unsigned char)name[i]);
-	for (size_t i = 0; i < 2; i++)
-		if (!strcasecmp(name, ours[i]))
-			return false;
-	return strstr(upper, "RDMA") || distance(name, "RDMA") <= 1 ||
-	       (len == 4 && distance(name, "RDMA") <= 2 && upper[0] == 'R');
+	return strcasestr(name, "RDMA") || distance(name, "RDMA") <= 1 ||
+	       (len == 4 && distance(name, "RDMA") <= 2 &&
+		toupper((unsigned char)*name) == 'R');
+}
+
+const char *near_name(const char *name)
+{
+	/* Of Ganesha's own those that a configuration may need; its FSALs have
+	 * others, which are like none of these. */
+	static const char *const known[] = {
+		"RDMA",	   "RDMA_Debug",      "EXPORT",
+		"LOG",	   "EXPORT_DEFAULTS", "NFS_Core_Param",
+		"NFSv4",   "NFS_KRB5",	      "NFS_IP_Name",
+		"MDCACHE", "CacheInode",
+	};
+	const size_t n = sizeof(known) / sizeof(known[0]);
+
+	for (size_t i = 0; i < n; i++)
+		if (!strcasecmp(name, known[i]))
+			return NULL;
+	if (is_near_rdma(name))
+		return known[strncasecmp(name, "RDMA_", 5) ? 0 : 1];
+	for (size_t i = 2; i < n; i++) {
+		bool long_one = strlen(known[i]) > 5 &&
+				toupper((unsigned char)*name) == *known[i];
+
+		if (distance(name, known[i]) <= (long_one ? 2 : 1) ||
+		    is_swapped(name, known[i]))
+			return known[i];
+	}
+	return NULL;
 }
 
 static bool is_name(char c)
@@ -147,17 +184,19 @@ static bool is_true(const char *at)
 /* At a name. Returns what is behind it. */
 static const char *look_name(struct reader *r, const char *at)
 {
-	const char *next;
+	const char *next, *meant;
 	size_t len = 0;
 
 	while (is_name(at[len]))
 		len++;
 	snprintf(r->name, sizeof(r->name), "%.*s", (int)len, at);
 	next = at + len + strspn(at + len, " \t\r\n");
-	if (!r->depth && (!*next || *next == '{') && len < sizeof(r->name) &&
-	    near_name(r->name))
-		say(r, "unknown block %s is ignored: did you mean RDMA%s?",
-		    r->name, strncasecmp(r->name, "RDMA_", 5) ? "" : "_Debug");
+	meant = !r->depth && (!*next || *next == '{') && len < sizeof(r->name) ?
+			near_name(r->name) :
+			NULL;
+	if (meant)
+		say(r, "unknown block %s is ignored: did you mean %s?", r->name,
+		    meant);
 	return at + len;
 }
 

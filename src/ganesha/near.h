@@ -10,8 +10,9 @@
 
 typedef void near_fn(void *ctx, const char *text);
 
-/* Is it nearly the name of a block that is read here, but not one? */
-bool near_name(const char *name);
+/* The block whose name is nearly @name: one that is read here, or one of Ganesha's.
+ * NULL: @name is one, or is like none. */
+const char *near_name(const char *name);
 /* What the text of a file has, whatever a parser makes of it. */
 struct near_text {
 	bool block; /* an RDMA block */

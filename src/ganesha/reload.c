@@ -144,6 +144,7 @@ enum gr_reload gr_file_reload(struct gr_file *f, const struct gr_config *cfg,
 			      const struct gsh_config_errors *e,
 			      char why[GR_REFUSED_ROOM])
 {
+	struct near_text text;
 	bool refused;
 
 	if (!f->was_read || !is_same_file(path))
@@ -154,6 +155,7 @@ enum gr_reload gr_file_reload(struct gr_file *f, const struct gr_config *cfg,
 		is_deadly(f, tree, why);
 	if (!refused) {
 		*f->syntax = '\0';
+		(void)near_look(path, gr_file_warn, f->gsh, &text);
 		tell_changes(f, cfg, tree);
 	}
 	pthread_mutex_unlock(&f->lock);

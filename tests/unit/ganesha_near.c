@@ -50,20 +50,88 @@ static unsigned int look(const char *text)
 
 static void names(void)
 {
-	static const char *const near[] = { "NFS_RDMA", "RDMA2",      "rdmas",
-					    "RMDA",	"RDM",	      "RDNA",
-					    "RPCRDMA",	"RDMA_Debugg" };
+	static const struct {
+		const char *name, *meant;
+	} near[] = {
+		{ "NFS_RDMA", "RDMA" },
+		{ "RDMA2", "RDMA" },
+		{ "rdmas", "RDMA" },
+		{ "RMDA", "RDMA" },
+		{ "RDM", "RDMA" },
+		{ "RDNA", "RDMA" },
+		{ "RPCRDMA", "RDMA" },
+		{ "RDMA_Debugg", "RDMA_Debug" },
+		{ "EXPROT", "EXPORT" },
+		{ "exports", "EXPORT" },
+		{ "EXORT", "EXPORT" },
+		{ "EXPORT_DEFAULT", "EXPORT_DEFAULTS" },
+		{ "EXPORTDEFAULTS", "EXPORT_DEFAULTS" },
+		{ "NFS_Core_Params", "NFS_Core_Param" },
+		{ "NFSCoreParam", "NFS_Core_Param" },
+		{ "NFS4", "NFSv4" },
+		{ "NSFv4", "NFSv4" },
+		{ "NFS_KRB", "NFS_KRB5" },
+		{ "LOGS", "LOG" },
+		{ "LGO", "LOG" },
+		{ "MDCACH", "MDCACHE" },
+		{ "Cache_Inode", "CacheInode" },
+	};
+	/* Ganesha's own, of 4.3 and 6.5 and their FSALs, and what is like nothing. */
 	static const char *const others[] = {
-		"RDMA", "rdma", "RDMA_Debug", "rdma_debug", "EXPORT", "LOG",
-		"FSAL", "VFS",	"NFSv4",      "RADOS_KV",   "RGW",    "",
-		"GPFS", "9P",	"MDCACHE",    "CEPH",
+		"RDMA",
+		"rdma",
+		"RDMA_Debug",
+		"rdma_debug",
+		"EXPORT",
+		"export",
+		"EXPORT_DEFAULTS",
+		"NFS_CORE_PARAM",
+		"NFS_IP_Name",
+		"NFS_Krb5",
+		"NFSv4",
+		"NFSV4",
+		"LOG",
+		"MDCACHE",
+		"CACHEINODE",
+		"DIRECTORY_SERVICES",
+		"PSEUDOFS",
+		"DS",
+		"9P",
+		"_9P",
+		"FSAL",
+		"FSAL_LIST",
+		"RADOS_KV",
+		"RADOS_URLS",
+		"CEPH",
+		"GLUSTER",
+		"GPFS",
+		"KVSFS",
+		"LIZARDFS",
+		"LUSTRE",
+		"MEM",
+		"NULL",
+		"PROXY_V3",
+		"PROXY_V4",
+		"RGW",
+		"SAUNAFS",
+		"VFS",
+		"XFS",
+		"",
+		"OTHER",
+		"PORT",
+		"NFS",
+		"a_name_that_is_longer_than_any_of_those_that_are_known_anywhere_here",
 	};
 
-	for (size_t i = 0; i < sizeof(near) / sizeof(near[0]); i++)
-		if (!near_name(near[i])) {
-			printf("\n%s\n", near[i]);
-			CU_FAIL("not near");
+	for (size_t i = 0; i < sizeof(near) / sizeof(near[0]); i++) {
+		const char *meant = near_name(near[i].name);
+
+		if (!meant || strcmp(meant, near[i].meant)) {
+			printf("\n%s: %s\n", near[i].name,
+			       meant ? meant : "none");
+			CU_FAIL("another name");
 		}
+	}
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (near_name(others[i])) {
 			printf("\n%s\n", others[i]);
@@ -87,6 +155,11 @@ static void files(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(said, "NFS_RDMA is ignored: did you "
 					    "mean RDMA?"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(said, "did you mean RDMA_Debug?"));
+	CU_ASSERT_EQUAL(look("EXPORT { EXPROT { } }\nRDMA { }\nEXPROT\n{\n}\n"),
+			1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(
+		said,
+		":3): unknown block EXPROT is ignored: did you mean EXPORT?"));
 	CU_ASSERT_EQUAL(look("RDMA {\n\tMax_Memory = 64M;\n}\n"), 1);
 	CU_ASSERT_PTR_NOT_NULL(strstr(said,
 				      ":2): a number with a unit must be "
