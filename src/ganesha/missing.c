@@ -7,7 +7,8 @@
  * The file is a row of "NAME = VALUE, VALUE;" and "NAME { ... }". Where a sign of
  * these is missing, Ganesha's parser stumbles over what comes next, or much later,
  * or at the end of the file. This reads the same text, but takes what it misses for
- * there, as the administrator meant it.
+ * there, as the administrator meant it. And it tells of what the parser does not
+ * take at all: characters of other alphabets, and comments of other languages.
  */
 #include "ganesha/missing.h"
 
@@ -15,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "ganesha/odd.h"
 
 #define WORD 64
 
@@ -38,6 +41,8 @@ struct scan {
 	enum expected expected;
 	struct word name; /* of the statement or block */
 	struct word latest, before; /* words, or quotes */
+	struct word begin; /* the first of this value, since the last comma */
+	unsigned int words; /* of it */
 	struct missing *m;
 	bool found;
 };
@@ -68,6 +73,33 @@ static void no_semicolon(struct scan *s, const struct word *after,
 			 "is a \";\" missing at the end of line %u?",
 			 after->line);
 	fault(s, s->name.line, after->line, text);
+}
+
+/* Numbers, or names: a unit or a sign behind a number is none. */
+static bool are_alike(const char *a, const char *b)
+{
+	return (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) ||
+	       (isalpha((unsigned char)*a) && isalpha((unsigned char)*b));
+}
+
+/* Words where one value may be. */
+static void two_words(struct scan *s)
+{
+	char text[128];
+
+	if (s->begin.line != s->latest.line)
+		return;
+	if (*s->begin.text == '/')
+		snprintf(text, sizeof(text),
+			 "%s: a value with a blank must be in quotes",
+			 s->name.text);
+	else if (are_alike(s->before.text, s->latest.text))
+		snprintf(text, sizeof(text),
+			 "is a \",\" missing before %s in line %u?",
+			 s->latest.text, s->line);
+	else
+		return;
+	fault(s, s->name.line, s->line, text);
 }
 
 static void no_sign(struct scan *s, const char *sign)
@@ -112,6 +144,7 @@ static void sign(struct scan *s, char c)
 	case '=':
 		was_a_name(s);
 		s->expected = A_VALUE;
+		s->words = 0;
 		break;
 	case '{':
 		was_a_name(s);
@@ -121,6 +154,8 @@ static void sign(struct scan *s, char c)
 	case ';':
 		if (s->expected == AFTER_NAME || s->expected == AFTER_TWO)
 			no_sign(s, "=");
+		else if (s->expected == A_VALUE && s->words > 1)
+			two_words(s);
 		s->expected = A_NAME;
 		break;
 	case '}':
@@ -133,6 +168,7 @@ static void sign(struct scan *s, char c)
 		close_block(s);
 		break;
 	default: /* a comma */
+		s->words = 0;
 		break;
 	}
 }
@@ -151,10 +187,30 @@ static void word(struct scan *s, const char *text, size_t n)
 	case AFTER_NAME:
 		s->expected = AFTER_TWO;
 		break;
-	case AFTER_TWO:
 	case A_VALUE:
+		if (!s->words++)
+			s->begin = s->latest;
+		break;
+	case AFTER_TWO:
 		break;
 	}
+}
+
+/* A word, unless it is none: what cannot be read is mostly a blank. */
+static void bare(struct scan *s, const char *text, size_t n)
+{
+	char odd[128];
+
+	if (odd_look(text, n, odd, sizeof(odd)))
+		fault(s, s->line, s->line, odd);
+	if (!odd_only(text, n))
+		word(s, text, n);
+}
+
+static bool is_foreign_comment(const struct scan *s, const char *at)
+{
+	return s->expected == A_NAME && *at == '/' &&
+	       (at[1] == '/' || at[1] == '*');
 }
 
 static void look(struct scan *s, const char *at)
@@ -170,6 +226,10 @@ static void look(struct scan *s, const char *at)
 			at++;
 			continue;
 		}
+		if (is_foreign_comment(s, at)) {
+			fault(s, s->line, s->line, "comments begin with #");
+			return;
+		}
 		if (strchr(signs, *at)) {
 			sign(s, *at);
 		} else if (*at == '"' || *at == '\'') {
@@ -178,8 +238,8 @@ static void look(struct scan *s, const char *at)
 			word(s, at, n);
 		} else {
 			n = strcspn(at, "={};,#\"' \t\r\n\f\v");
-			word(s, at, n ? n : 1);
 			n += !n;
+			bare(s, at, n);
 		}
 		at += n;
 	}

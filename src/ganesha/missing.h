@@ -10,13 +10,13 @@
 
 struct missing {
 	unsigned int line; /* of the sign that is missing */
-	char text[128]; /* as a question, without a full stop */
+	char text[128]; /* what it may be, as a question; or what else is wrong */
 };
 
 /*
- * The first place in the file @path where a sign seems to be missing: of a
- * statement or name that has a part in line @first or behind it, and none behind
- * @last. False: none is.
+ * The first place in the file @path where a sign seems to be missing, or is one that
+ * cannot be read: of a statement or name that has a part in line @first or behind
+ * it, and none behind @last. False: there is none.
  */
 bool missing_look(const char *path, unsigned int first, unsigned int last,
 		  struct missing *m);

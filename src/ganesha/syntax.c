@@ -20,36 +20,51 @@
 #define STATEMENT "Syntax error in statement"
 #define BLOCK "Syntax error in block"
 #define FILE_WHOLE "Configuration syntax errors found"
+#define CHARACTER "Unexpected character"
+
+struct hints {
+	near_fn *tell;
+	void *ctx;
+	/* Several messages may be about one fault. */
+	char last[PATH_MAX + 160];
+};
+
+static void give(struct hints *h, const char *path, unsigned int line,
+		 const char *what)
+{
+	char text[sizeof(h->last)];
+
+	snprintf(text, sizeof(text), "Config File (%s:%u): %s", path, line,
+		 what);
+	if (strcmp(text, h->last))
+		h->tell(h->ctx, text);
+	strcpy(h->last, text);
+}
 
 /* Where it is, @at gets the line of, if the parser has none. */
-static void hint(const char *message, struct gr_place *at, near_fn *tell,
-		 void *ctx)
+static void hint(struct hints *h, const char *message, struct gr_place *at)
 {
 	bool whole = strstr(message, FILE_WHOLE);
 	bool block = strstr(message, BLOCK);
-	char text[PATH_MAX + 160];
+	char unended[128];
 	struct near_text file;
 	struct missing m;
 
-	if (!whole && !block && !strstr(message, STATEMENT))
+	if (!whole && !block && !strstr(message, STATEMENT) &&
+	    !strstr(message, CHARACTER))
 		return;
 	/* In a statement where it begins; otherwise behind what is good. */
 	if (missing_look(at->path, at->line,
 			 whole || block ? UINT_MAX : at->line, &m)) {
-		snprintf(text, sizeof(text), "Config File (%s:%u): %s",
-			 at->path, m.line, m.text);
-		tell(ctx, text);
+		give(h, at->path, m.line, m.text);
 	} else if (whole) {
 		(void)near_look(at->path, NULL, NULL, &file);
 		m.line = file.open_line;
 		if (!m.line)
 			return;
-		snprintf(
-			text, sizeof(text),
-			"Config File (%s:%u): is a \"}\" missing? Block %s has "
-			"no end",
-			at->path, m.line, file.open);
-		tell(ctx, text);
+		snprintf(unended, sizeof(unended),
+			 "is a \"}\" missing? Block %s has no end", file.open);
+		give(h, at->path, m.line, unended);
 	} else {
 		return;
 	}
@@ -60,6 +75,7 @@ static void hint(const char *message, struct gr_place *at, near_fn *tell,
 bool syntax_look(const char *messages, char *first, size_t room, near_fn *tell,
 		 void *ctx)
 {
+	struct hints h = { .tell = tell, .ctx = ctx };
 	char *all = strdup(messages), *rest = NULL;
 	bool ours = false;
 
@@ -71,7 +87,7 @@ bool syntax_look(const char *messages, char *first, size_t room, near_fn *tell,
 
 		if (!gr_place_read(m, &at))
 			continue;
-		hint(m, &at, tell, ctx);
+		hint(&h, m, &at);
 		is_ours = at.line && near_inside(at.path, at.line);
 		if ((!*first || (is_ours && !ours)) && at.line)
 			snprintf(first, room, "%s:%u", at.path, at.line);

@@ -26,6 +26,7 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/config_items.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/missing.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/near.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/odd.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/place.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/syntax.c
 		LIBS rpcrdma_ntirpc)

@@ -289,6 +289,18 @@ static void syntax(void)
 		  ":2): is a \";\" missing at the end of line 2?" },
 		{ "%include x\nA\n\n{\n B = 1,\n 2;\n C = 3\n}\n", 0,
 		  ":7): is a \";\" missing at the end of line 7?" },
+		/* Words where one value may be. */
+		{ "A {\n B = /c/d e;\n}\n", 2,
+		  ":2): B: a value with a blank must be in quotes" },
+		{ "A {\n B = f, /c/d e f;\n}\n", 2,
+		  ":2): B: a value with a blank must be in quotes" },
+		{ "A { B = 3 4; }\n", 1,
+		  ":1): is a \",\" missing before 4 in line 1?" },
+		{ "A { B = c, d e; }\n", 1,
+		  ":1): is a \",\" missing before e in line 1?" },
+		{ "A {\n B = 7 %;\n}\n", 2, NULL },
+		{ "A {\n B = 64 M;\n}\n", 2, NULL },
+		{ "A {\n B = 3, 4;\n C = d, e;\n D = %;\n}\n", 4, NULL },
 	};
 	char messages[256], first[96], want[96];
 
@@ -316,6 +328,82 @@ static void syntax(void)
 	}
 	syntax_look("", first, sizeof(first), listen_to, NULL);
 	CU_ASSERT_STRING_EQUAL(first, "");
+}
+
+/* What the parser does not take outside of quotes and comments. */
+static void characters(void)
+{
+	static const struct {
+		const char *text;
+		unsigned int line;
+		const char *hint; /* the only one, or NULL */
+	} rows[] = {
+		{ "A {\n\xc2\xa0\xc2\xa0"
+		  "B = 1;\n}\n",
+		  2,
+		  ":2): a character that is not ASCII, 0xC2 0xA0, a no-break "
+		  "space: type a space\n" },
+		{ "A {\n \xc2\xa0 B = 1;\n}\n", 2, ":2): a character that is" },
+		{ "A { B = \xe2\x80\x9c"
+		  "64M\xe2\x80\x9d; }\n",
+		  1,
+		  ", 0xE2 0x80 0x9C, a typographic quotation mark: type \"\n" },
+		{ "A { B = c\xe2\x80\x93"
+		  "d; }\n",
+		  1, ", 0xE2 0x80 0x93, a dash: type -\n" },
+		{ "A { B = 1;\xe2\x80\x8b }\n", 1,
+		  ", 0xE2 0x80 0x8B, which cannot be seen: delete it\n" },
+		{ "\xef\xbb\xbf"
+		  "A { B = 1; }\n",
+		  1,
+		  ", 0xEF 0xBB 0xBF, a byte order mark: save the file without it\n" },
+		{ "A { B = /\xc3\xbc; }\n", 1,
+		  ", 0xC3 0xBC: put it in quotes or delete it\n" },
+		/* Not in UTF-8, cut off, and of four bytes. */
+		{ "A {\xa0}\n", 1, ", 0xA0, a no-break space: type a space\n" },
+		{ "A {\xfc}\n", 1, ", 0xFC: put it in quotes" },
+		{ "A {\xe2\x80 }\n", 1, ", 0xE2: put it in quotes" },
+		{ "A {\xf0\x9f\x98\x80}\n", 1,
+		  ", 0xF0 0x9F 0x98 0x80: put it" },
+		/* In quotes and comments they may be. */
+		{ "A { B = \"\xc3\xbc\"; C = ?; } # \xc3\xbc\n", 1, NULL },
+		/* Of another line. */
+		{ "A { C = ?; }\nB {\xa0}\n", 1, NULL },
+		/* Comments of other languages. */
+		{ "A { // B\n}\n", 1, ":1): comments begin with #\n" },
+		{ "// A\nB { }\n", 1, ":1): comments begin with #\n" },
+		{ "A { B = 1; /* C */\n}\n", 1,
+		  ":1): comments begin with #\n" },
+		{ "A { B = //c; C = ?; }\n", 1, NULL },
+	};
+	char messages[512], first[96], want[96];
+
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *end;
+
+		make_file(rows[i].text);
+		/* As the parser does: each byte, and then the block, or the file. */
+		snprintf(messages, sizeof(messages),
+			 "Config File (%s:%u): Unexpected character (\xc2)\f"
+			 "Config File (%s:%u): Unexpected character (\xa0)\f"
+			 "Config File (%s:%u): %s\f",
+			 path, rows[i].line, path, rows[i].line, path,
+			 rows[i].hint ? i % 2 : rows[i].line,
+			 !rows[i].hint ? "Syntax error in statement" :
+			 i % 2	       ? "Syntax error in block" :
+					 "Configuration syntax errors found");
+		syntax_look(messages, first, sizeof(first), listen_to, NULL);
+		unlink(path);
+		snprintf(want, sizeof(want), "%s:%u", path, rows[i].line);
+		CU_ASSERT_STRING_EQUAL(first, want);
+		end = strchr(said, '\n');
+		if (rows[i].hint ?
+			    !strstr(said, rows[i].hint) || !end || end[1] :
+			    *said) {
+			printf("\n%s\n%s\n", rows[i].text, said);
+			CU_FAIL("another hint");
+		}
+	}
 }
 
 /* Which lines are of a block that is read here, and whether an error in one of
@@ -351,9 +439,13 @@ static void inside(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "names", names },	     { "inside", inside },
-	{ "files", files },	     { "a hidden block", hidden },
-	{ "syntax errors", syntax }, { NULL, NULL },
+	{ "names", names },
+	{ "inside", inside },
+	{ "files", files },
+	{ "a hidden block", hidden },
+	{ "syntax errors", syntax },
+	{ "characters", characters },
+	{ NULL, NULL },
 };
 
 UNIT_MAIN("ganesha-near", tests)
