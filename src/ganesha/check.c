@@ -195,6 +195,7 @@ bool gr_check_tcp_address(const struct sockaddr_storage *tcp, FILE *said)
 struct check {
 	const struct gsh *gsh;
 	const struct gr_config *cfg;
+	const char *file; /* that it is from */
 	const struct sockaddr_storage *tcp;
 	FILE *out, *said;
 	unsigned int complaints;
@@ -304,7 +305,8 @@ static bool is_ours(struct check *c, const struct sockaddr_storage *at,
 	char addr[64];
 
 	if (!c->asked)
-		gr_running_ask(running, c->cfg->stats_socket, GR_STATS_SOCKET);
+		gr_running_ask(running, c->cfg->stats_socket, GR_STATS_SOCKET,
+			       c->file);
 	c->asked = true;
 	fab_addr_name((const struct sockaddr *)at, addr, sizeof(addr));
 	switch (running->how) {
@@ -392,11 +394,12 @@ static void check_settings(struct check *c)
 }
 
 bool gr_check_machine(const struct gsh *g, const struct gr_config *cfg,
-		      const struct sockaddr_storage *tcp, FILE *out, FILE *said,
-		      unsigned int *complaints)
+		      const char *file, const struct sockaddr_storage *tcp,
+		      FILE *out, FILE *said, unsigned int *complaints)
 {
 	struct check c = { .gsh = g,
 			   .cfg = cfg,
+			   .file = file,
 			   .tcp = tcp,
 			   .out = out,
 			   .said = said,

@@ -42,14 +42,15 @@ enum rpcrdma_verdict rpcrdma_ganesha_check(struct gsh_config *tree,
  * Has this machine what the server needs for @cfg: a key for host
  * authentication, the provider, the addresses? What is missing is printed to
  * @said, in the server's words, a line each. A port that the running server has, as
- * its statistics tell, is no fault, and @out is told. Nothing listens meanwhile, and
+ * its statistics tell, is no fault, and @out is told; a server with another
+ * configuration than @file and another socket is not that one. Nothing listens meanwhile, and
  * nothing is left behind. *@complaints: more by what was logged of the settings.
  * @tcp: where NFS over TCP would listen. Logs as the server does. The process must
  * have the server's rights. Any thread.
  */
 bool gr_check_machine(const struct gsh *g, const struct gr_config *cfg,
-		      const struct sockaddr_storage *tcp, FILE *out, FILE *said,
-		      unsigned int *complaints);
+		      const char *file, const struct sockaddr_storage *tcp,
+		      FILE *out, FILE *said, unsigned int *complaints);
 /* Where NFS over TCP would listen with @tree. Would it? If not, @said is told why;
  * also, which is no fault, if it needs an rpcbind that is not there. Main thread. */
 bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,

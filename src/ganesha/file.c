@@ -207,7 +207,8 @@ static enum rpcrdma_verdict check(struct gr_file *f, gr_file_set_fn *set,
 	/* One fault does not hide the other. */
 	good = gr_check_tcp(g, tree, &tcp, stderr);
 	starts = gr_check_tcp_address(&tcp, stderr);
-	if (!gr_check_machine(g, &cfg, &tcp, out, stderr, &complained))
+	if (!gr_check_machine(g, &cfg, gr_file_path(), &tcp, out, stderr,
+			      &complained))
 		good = false;
 	if (!starts)
 		return RPCRDMA_NO_SERVER;

@@ -3,10 +3,13 @@
 #include "ganesha/running.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -14,6 +17,8 @@
 
 /* Of thousands of connections. */
 #define MOST (16u << 20)
+/* The launcher's default, of -f. */
+#define CONFIG_DEFAULT "/etc/ganesha/ganesha.conf"
 
 /* All that comes until the end. */
 static char *read_all(int fd)
@@ -67,7 +72,49 @@ static void ask(struct gr_running *r, const char *path)
 	close(fd);
 }
 
-void gr_running_ask(struct gr_running *r, const char *path, const char *other)
+bool gr_running_reads(const char *args, size_t n, const char *file)
+{
+	const char *reads = CONFIG_DEFAULT, *end = args + n;
+	struct stat theirs, ours;
+
+	for (const char *at = args; at < end; at += strlen(at) + 1) {
+		/* Options without a value may stand before it: -Ff FILE. */
+		size_t f = *at == '-' ? 1 + strspn(at + 1, "FCT") : 0;
+
+		if (!f || at[f] != 'f')
+			continue;
+		reads = at + f + 1;
+		if (!*reads)
+			reads++;
+		if (reads >= end)
+			return true;
+		at = reads;
+	}
+	/* A daemon's is not relative to where it is now. */
+	return *reads != '/' || stat(file, &ours) || stat(reads, &theirs) ||
+	       (ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino);
+}
+
+static bool has_file(pid_t pid, const char *file)
+{
+	char name[32], args[4096];
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/%d/cmdline", (int)pid);
+	fd = pid > 0 && file ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd >= 0) {
+		n = read(fd, args, sizeof(args) - 1);
+		close(fd);
+	}
+	if (n <= 0)
+		return true;
+	args[n] = '\0';
+	return gr_running_reads(args, (size_t)n, file);
+}
+
+void gr_running_ask(struct gr_running *r, const char *path, const char *other,
+		    const char *file)
 {
 	bool told = path && *path;
 
@@ -75,8 +122,13 @@ void gr_running_ask(struct gr_running *r, const char *path, const char *other)
 	if (told)
 		ask(r, path);
 	if (r->how == GR_RUNS_NONE && other && *other &&
-	    !(told && !strcmp(path, other)))
+	    !(told && !strcmp(path, other))) {
 		ask(r, other);
+		if (r->how == GR_RUNS && !has_file(r->pid, file)) {
+			gr_running_free(r);
+			r->how = GR_RUNS_NONE;
+		}
+	}
 	/* Without a socket it may run all the same. */
 	if (r->how == GR_RUNS_NONE && !told)
 		r->how = GR_RUNS_UNKNOWN;

@@ -9,6 +9,7 @@
 #define RPCRDMA_GANESHA_RUNNING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #define GR_RUNNING_MS 5000
@@ -24,8 +25,14 @@ struct gr_running {
 };
 
 /* Ask at the socket @path, or, if nobody is there, at @other; either may be NULL or
- * empty: without @path nobody can tell. Fills @r; gr_running_free() afterwards. */
-void gr_running_ask(struct gr_running *r, const char *path, const char *other);
+ * empty: without @path nobody can tell. At @other only a server with the configuration
+ * @file counts, or of which nobody can tell; another is a second one. Fills @r;
+ * gr_running_free() afterwards. */
+void gr_running_ask(struct gr_running *r, const char *path, const char *other,
+		    const char *file);
+/* Is @file what a server with these arguments reads, @n bytes of them, each ended by
+ * a zero byte? True also if that cannot be told. */
+bool gr_running_reads(const char *args, size_t n, const char *file);
 /* Does it listen at @addr, as fab_addr_name() has it, or so that nobody else can? */
 bool gr_running_has(const struct gr_running *r, const char *addr);
 void gr_running_free(struct gr_running *r);

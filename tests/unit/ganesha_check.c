@@ -39,6 +39,8 @@ static char said[4096];
 /* What nobody here has: RFC 5737, RFC 3849. */
 #define FOREIGN "192.0.2.77"
 #define FOREIGN6 "2001:db8::77"
+/* The configuration is of no file. */
+#define CONF "/nonexistent/ganesha.conf"
 
 static void address(const char *text, struct sockaddr_storage *ss)
 {
@@ -89,7 +91,7 @@ static bool check(const struct gr_config *cfg, const char *tcp)
 	said[0] = '\0';
 	address(tcp, &at);
 	rewind(out);
-	good = gr_check_machine(&gsh, cfg, &at, out, f, &complaints);
+	good = gr_check_machine(&gsh, cfg, CONF, &at, out, f, &complaints);
 	fclose(f);
 	fputc('\0', out);
 	fflush(out);
@@ -291,10 +293,64 @@ static void running(void)
 	r.text = NULL;
 	CU_ASSERT_FALSE(gr_running_has(&r, "192.0.2.1:1"));
 	/* Whom nobody can ask. */
-	gr_running_ask(&r, "", "/nonexistent/s");
+	gr_running_ask(&r, "", "/nonexistent/s", NULL);
 	CU_ASSERT_EQUAL(r.how, GR_RUNS_UNKNOWN);
-	gr_running_ask(&r, "/nonexistent/s", NULL);
+	gr_running_ask(&r, "/nonexistent/s", NULL, NULL);
 	CU_ASSERT_EQUAL(r.how, GR_RUNS_NONE);
+}
+
+/* A server with another configuration is a second one. */
+static void second(void)
+{
+	static const struct {
+		const char *args;
+		size_t n;
+		bool same; /* as /proc/self/exe */
+	} rows[] = {
+#define ARGS(text) text, sizeof(text)
+		{ ARGS("a\0-F\0-f\0/proc/self/exe\0-p\0x"), true },
+		{ ARGS("a\0-f/proc/self/exe"), true },
+		{ ARGS("a\0-Ff\0/proc/self/exe"), true },
+		{ ARGS("a\0-L\0x\0-f\0/proc/self/cmdline"), false },
+		{ ARGS("a\0-CFf/proc/self/cmdline"), false },
+		{ ARGS("a\0-f\0/proc/self/cmdline\0-f\0/proc/self/exe"), true },
+		/* Nobody can tell. */
+		{ ARGS("a\0-f\0exe"), true },
+		{ ARGS("a\0-f\0/nonexistent/ganesha.conf"), true },
+		{ ARGS("a\0-f"), true },
+#undef ARGS
+	};
+	char path[] = "/tmp/rpcrdma-check-XXXXXX", other[64];
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	struct server s = { socket(AF_UNIX, SOCK_STREAM, 0), "{}" };
+	bool there = !access("/etc/ganesha/ganesha.conf", F_OK);
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (gr_running_reads(rows[i].args, rows[i].n,
+				     "/proc/self/exe") != rows[i].same) {
+			printf("\nrow %zu\n", i);
+			CU_FAIL("not so");
+		}
+	/* This process reads the default, if anything. */
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(path));
+	snprintf(other, sizeof(other), "%s/s", path);
+	strcpy(un.sun_path, other);
+	CU_ASSERT_EQUAL_FATAL(bind(s.fd, (void *)&un, sizeof(un)), 0);
+	CU_ASSERT_EQUAL_FATAL(listen(s.fd, 1), 0);
+	for (int same = 0; same < 2; same++) {
+		struct gr_running r;
+		pthread_t thread;
+
+		pthread_create(&thread, NULL, tell_once, &s);
+		gr_running_ask(&r, "/nonexistent/s", other,
+			       same ? "/etc/ganesha/ganesha.conf" : path);
+		pthread_join(thread, NULL);
+		CU_ASSERT_EQUAL(r.how, same || !there ? GR_RUNS : GR_RUNS_NONE);
+		gr_running_free(&r);
+	}
+	close(s.fd);
+	unlink(other);
+	rmdir(path);
 }
 
 /* What the server would only warn of. */
@@ -351,7 +407,8 @@ static void nfs_port(void)
 	said[0] = '\0';
 	address("::", &at);
 	((struct sockaddr_in6 *)&at)->sin6_port = htons(cfg.port);
-	CU_ASSERT_FALSE(gr_check_machine(&gsh, &cfg, &at, out, f, &complaints));
+	CU_ASSERT_FALSE(
+		gr_check_machine(&gsh, &cfg, CONF, &at, out, f, &complaints));
 	fclose(f);
 	CU_ASSERT_EQUAL(lines(), 1);
 	CU_ASSERT_TRUE(has(": this is the port of NFS over TCP (NFS_Port): set "
@@ -611,6 +668,7 @@ static const struct unit_test tests[] = {
 	{ "families", families },
 	{ "whose port", whose_port },
 	{ "running", running },
+	{ "a second server", second },
 	{ "settings", settings },
 	{ "port", port },
 	{ "the port of NFS", nfs_port },
