@@ -227,6 +227,8 @@ const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,
 	rc = getaddrinfo(name, number, &hints, &res);
 	if (rc) {
 		fail(err, "'%.100s': %s%s", s, gai_strerror(rc),
+		     *s == '"' ?
+			     ": leave out the quotes" :
 		     *s != '[' && strchr(s, ':') != strrchr(s, ':') ?
 			     ": an IPv6 address with a port is [ADDR]:PORT" :
 			     "");

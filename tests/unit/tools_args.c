@@ -219,6 +219,8 @@ static void test_addr(void)
 
 	CU_ASSERT_NOT_EQUAL(arg_addr("fd00::1:20049", 20049, &a, &err), 0);
 	CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "is [ADDR]:PORT"));
+	CU_ASSERT_NOT_EQUAL(arg_addr("\"server\"", 20049, &a, &err), 0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(err.text, ": leave out the quotes"));
 }
 
 /* Of 64 letters, which is one too many: no server is asked for it. */
