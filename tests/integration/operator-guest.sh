@@ -112,7 +112,7 @@ check operator-says-where prints server '^rpcrdma-stat --connections' \
 	'provider iwarp, .*:20049'
 check operator-serves await 120 started "$before"
 begun=$SECONDS
-check operator-log prints server '^grep -e rpcrdma: ' 'serving RPC-over-RDMA .*20049'
+check operator-log prints server '^grep -a -e rpcrdma: ' 'serving RPC-over-RDMA .*20049'
 took "service started"
 check operator-unit prints server '^systemctl cat nfs-ganesha' ganesha-rdma.nfsd \
 	LimitMEMLOCK=infinity
