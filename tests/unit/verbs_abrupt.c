@@ -6,12 +6,13 @@
  */
 #include <dirent.h>
 #include <malloc.h>
+#include <sys/param.h>
 
 #include "verbs_peer.h"
 
-#define EACH 100
 /* Enough for everything to have been allocated that is kept. */
 #define WARM_UP 3
+#define MOST_EACH 100
 
 int abrupt_clients = 800;
 
@@ -53,6 +54,7 @@ static void read_device(char *buf, size_t size)
 
 static void measure(struct footprint *p)
 {
+	struct mallinfo2 m;
 	long pages = 0;
 	FILE *f = fopen("/proc/self/statm", "r");
 
@@ -60,7 +62,8 @@ static void measure(struct footprint *p)
 	CU_ASSERT_EQUAL(fscanf(f, "%*d %ld", &pages), 1);
 	fclose(f);
 	p->rss_kib = pages * (sysconf(_SC_PAGESIZE) / 1024);
-	p->heap = (long)mallinfo2().uordblks;
+	m = mallinfo2();
+	p->heap = (long)(m.uordblks - m.fsmblks);
 	p->fds = count_fds();
 	read_device(p->device, sizeof(p->device));
 }
@@ -80,14 +83,14 @@ static void cut_link(bool cut)
 	MANY_UNTIL(command_ended(&pid));
 }
 
-/* EACH clients; how many of them have connected. */
-static int abrupt_round(int n)
+/* @each clients; how many of them have connected. */
+static int abrupt_round(int n, int each)
 {
 	enum { KILLED, KILLED_CONNECTING, POWER_CUT } how = n % WARM_UP;
-	pid_t peer = peer_start(EACH);
+	pid_t peer = peer_start(each);
 	int served;
 
-	MANY_UNTIL(MANY_UP >= (how == KILLED_CONNECTING ? EACH / 2 : EACH));
+	MANY_UNTIL(MANY_UP >= (how == KILLED_CONNECTING ? each / 2 : each));
 	/* Of a process killed its kernel tells us. Not of one that has no
 	 * power, or no way to us. */
 	if (how == POWER_CUT)
@@ -112,16 +115,17 @@ static int abrupt_round(int n)
 void test_abrupt(void)
 {
 	struct footprint before = { 0 }, after = { 0 };
+	int each = MIN((abrupt_clients + WARM_UP - 1) / WARM_UP, MOST_EACH);
 	uint64_t end;
 	int n = 0;
 
 	many_listen();
 	vb_domain(w.dom)->keepalive_ms = 1000;
 	for (int i = 0; i < WARM_UP; i++)
-		abrupt_round(i);
+		abrupt_round(i, each);
 	measure(&before);
 	for (int i = 0; n < abrupt_clients; i++)
-		n += abrupt_round(i);
+		n += abrupt_round(i, each);
 	/* The kernel may take its time with what it cleans up. */
 	end = util_ms() + 60000;
 	do {
