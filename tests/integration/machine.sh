@@ -228,6 +228,7 @@ machine_packages() { # KIND DIR
 
 	git=(git -c "safe.directory=*" -C "$TOP")
 	mkdir -p "$kept" "$to"
+	"${git[@]}" update-index -q --refresh >/dev/null
 	commit=$("${git[@]}" stash create 2>/dev/null)
 	files=$("${git[@]}" rev-parse "${commit:-HEAD}^{tree}" 2>/dev/null)
 	(
