@@ -43,8 +43,9 @@ enum rpcrdma_verdict rpcrdma_ganesha_check(struct gsh_config *tree,
  * authentication, the provider, the addresses? What is missing is printed to
  * @said, in the server's words, a line each. A port that the running server has, as
  * its statistics tell, is no fault, and @out is told; a server with another
- * configuration than @file and another socket is not that one. Nothing listens meanwhile, and
- * nothing is left behind. *@complaints: more by what was logged of the settings.
+ * configuration than @file and another socket is not that one. Nothing listens
+ * meanwhile, and nothing is left behind. *@complaints: more by what was logged of
+ * the settings.
  * @tcp: where NFS over TCP would listen. Logs as the server does. The process must
  * have the server's rights. Any thread.
  */

@@ -12,6 +12,7 @@
  */
 #include "ganesha/near.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -22,11 +23,12 @@
 
 #include "ganesha/config.h"
 
-/* The least number of letters to change, leave out or add. */
+/* The least number of letters to change, leave out or add; @b is a name known here. */
 static unsigned int distance(const char *a, const char *b)
 {
-	unsigned int row[16], n = (unsigned int)strlen(b);
+	unsigned int row[32], n = (unsigned int)strlen(b);
 
+	assert(n < sizeof(row) / sizeof(row[0]));
 	for (unsigned int j = 0; j <= n; j++)
 		row[j] = j;
 	for (unsigned int i = 0; a[i]; i++) {

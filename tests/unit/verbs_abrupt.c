@@ -20,7 +20,9 @@ int abrupt_clients = 800;
 
 struct footprint {
 	long rss_kib; /* of the process */
-	long heap; /* octets allocated of it */
+	/* Octets allocated of it. What malloc() keeps for each thread counts, so it
+	 * is to keep none (verbs-guest.sh). */
+	long heap;
 	int fds;
 	char device[256]; /* the kernel's: QPs, MRs, ... of all processes */
 };

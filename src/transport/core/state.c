@@ -6,8 +6,9 @@
  * the next state, and whether the message that came with it is processed.
  * An event that has no entry is ignored, and its message goes by, not counted
  * as dropped; that is so only where the fabric or the peer can still deliver
- * what was under way when the connection began to end. What is wrong with a message inside a state
- * that takes it (continuation, chunks, properties) is for recv.c to say.
+ * what was under way when the connection began to end. What is wrong with a
+ * message inside a state that takes it (continuation, chunks, properties) is for
+ * recv.c to say.
  *
  *   CONNECTING  client: the fabric is starting up
  *   ACCEPTING   server: likewise
