@@ -56,6 +56,10 @@ class Sample:
     """Calls a second; what the others used of a processor meanwhile; and what
     the server did for each of those Calls, in us."""
 
+    # Clients that were interrupted before they had one: the server may have let
+    # each of them in, or not.
+    cut_short = 0
+
     def __init__(self, calls, others, each):
         self.calls, self.others, self.each = calls, others, each
 
@@ -82,6 +86,7 @@ def run(command, server, others=lambda: 0.0, seconds=SECONDS):
     # Interrupted before its first Call, it has failed too.
     if p.returncode and seconds < 10 and (
             p.returncode in NOT_CONNECTED or '"calls": 0,' in out):
+        Sample.cut_short += 1
         return run(command, server, others, 4 * seconds)
     if p.returncode:
         raise Failed("the good client: status %d: %.300s" %
