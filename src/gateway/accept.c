@@ -122,14 +122,13 @@ static void accept_short(struct gw_accept *a, int err)
 }
 
 /* One more? If not, somebody may leave for it. */
-static bool has_room(struct gateway *gw, const struct sockaddr_storage *from)
+static bool has_room(struct gateway *gw, const struct in6_addr *whose)
 {
-	struct in6_addr host = fab_addr_host((const struct sockaddr *)from);
 	unsigned int n = atomic_load(&gw->nclients), most = gw->opt.max_clients;
 
 	if (n - atomic_load(&gw->leaving) < most)
 		return true;
-	return gw_watch_give_way(gw, &host, NULL);
+	return gw_watch_give_way(gw, whose, NULL);
 }
 
 void gw_accept_clients(struct gw_accept *a, int lfd)
@@ -138,6 +137,8 @@ void gw_accept_clients(struct gw_accept *a, int lfd)
 
 	for (;;) {
 		struct sockaddr_storage from = { 0 };
+		struct in6_addr whose;
+		bool user; /* who need not be root */
 		socklen_t len = sizeof(from);
 		int fd = accept4(lfd, (struct sockaddr *)&from, &len,
 				 SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -150,14 +151,18 @@ void gw_accept_clients(struct gw_accept *a, int lfd)
 			accept_short(a, errno);
 			return;
 		}
-		if (gw->opt.reserved_ports && !is_reserved(&from)) {
+		user = gw->opt.reserved_ports && !is_reserved(&from);
+		whose = user ? GW_PLACE_USERS :
+			       fab_addr_host((const struct sockaddr *)&from);
+		if (user && !gw_watch_users_room(gw)) {
 			turned_away(
 				gw, &from,
-				"a client turned away: its port is not below 1024, as --reserved-ports requires");
+				"a client turned away: %u are connected from ports that are not below 1024, and none can be disconnected for it",
+				gw_place_users_most(gw->opt.max_clients));
 			close(fd);
 			continue;
 		}
-		if (!has_room(gw, &from)) {
+		if (!has_room(gw, &whose)) {
 			turned_away(gw, &from,
 				    "a client turned away: --max-clients %u, "
 				    "and none can be disconnected for it",
@@ -165,6 +170,6 @@ void gw_accept_clients(struct gw_accept *a, int lfd)
 			close(fd);
 			continue;
 		}
-		gw_client_new(gw, fd);
+		gw_client_new(gw, fd, &whose, user);
 	}
 }

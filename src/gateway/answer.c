@@ -2,7 +2,7 @@
 /*
  * answer - what becomes of a Call that the transport is through with
  *
- * Threads: the strand.
+ * Threads: the strand; of gw_call_deny() the worker.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -35,12 +35,8 @@ static void call_answer(struct gw_call *call, unsigned int placed, bool failed)
 		gw_out_push(c, &call->out);
 }
 
-/*
- * So that the client does not wait for what will never come. With RPCSEC_GSS
- * it would not believe an accepted Reply, whose verifier only the server can
- * make.
- */
-static void call_fail(struct gw_call *call, const char *why)
+/* AUTH_ERROR for the reason @auth; 0: SYSTEM_ERR. */
+static void call_error(struct gw_call *call, uint32_t auth, const char *why)
 {
 	struct xw w;
 
@@ -50,8 +46,8 @@ static void call_fail(struct gw_call *call, const char *why)
 				    call->head.proc),
 		      why);
 	xw_init(&w, call->mark + REC_MARK_LEN, RPC_REPLY_HEAD);
-	if (gw_call_is_gss(call))
-		rpc_denial(&w, call->head.xid, RPC_AUTH_FAILED);
+	if (auth)
+		rpc_denial(&w, call->head.xid, auth);
 	else
 		rpc_reply_head(&w, call->head.xid, RPC_ACCEPT_SYSTEM_ERR);
 	rec_mark(call->mark, w.len);
@@ -59,6 +55,23 @@ static void call_fail(struct gw_call *call, const char *why)
 	call->out.iov = call->iov;
 	call->out.niov = 1;
 	call_answer(call, 0, true);
+}
+
+/*
+ * So that the client does not wait for what will never come. With RPCSEC_GSS
+ * it would not believe an accepted Reply, whose verifier only the server can
+ * make.
+ */
+static void call_fail(struct gw_call *call, const char *why)
+{
+	call_error(call, gw_call_is_gss(call) ? RPC_AUTH_FAILED : 0, why);
+}
+
+void gw_call_deny(struct gw_call *call)
+{
+	call_error(
+		call, RPC_AUTH_TOOWEAK,
+		"from a port that is not below 1024 only Kerberos is accepted, as --reserved-ports requires");
 }
 
 /*

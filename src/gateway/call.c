@@ -34,7 +34,7 @@ enum gw_take gw_call_take(struct gw_client *c, struct gw_record *rec,
 {
 	struct gw_call *call = NULL;
 	struct rt_request *rq = NULL;
-	bool full, dup, up = false;
+	bool full, dup, weak, up = false;
 
 	pthread_mutex_lock(&c->lock);
 	full = gw_books_full(c);
@@ -87,12 +87,15 @@ enum gw_take gw_call_take(struct gw_client *c, struct gw_record *rec,
 	gw_books_insert(&c->calls, call);
 	c->stats.tcp_calls++;
 	c->stats.arguments_reduced += rq->nitems;
-	up = c->calls.to;
+	weak = c->only_gss && !gw_call_is_gss(call);
+	up = c->calls.to && !weak;
 	call->submitted = up;
 	call->gen = c->calls.gen;
 	pthread_mutex_unlock(&c->lock);
 	if (up)
 		rt_request_submit(c->calls.to, rq);
+	if (weak)
+		gw_call_deny(call);
 	return GW_TAKEN;
 }
 

@@ -139,6 +139,9 @@ void gw_plan_expect(struct gateway *gw, size_t len);
 
 /* answer.c: rt_request.done. Strand. */
 void gw_call_done(struct rt_request *rq);
+/* It is on the books and goes nowhere: from a port that anybody can have only what
+ * RPCSEC_GSS signs is let through. Worker. */
+void gw_call_deny(struct gw_call *call);
 
 /*
  * layout.c: lay out call->iov as mark, Reply, and at their positions the items

@@ -36,7 +36,8 @@ static void set_options(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
 }
 
-int gw_client_new(struct gateway *gw, int fd)
+int gw_client_new(struct gateway *gw, int fd, const struct in6_addr *whose,
+		  bool only_gss)
 {
 	struct gw_client *c = calloc(1, sizeof(*c));
 	struct sockaddr_storage peer = { 0 };
@@ -48,6 +49,7 @@ int gw_client_new(struct gateway *gw, int fd)
 	}
 	c->gw = gw;
 	c->fd = fd;
+	c->only_gss = only_gss;
 	gw_out_init(&c->out);
 	atomic_init(&c->refs, 1); /* the worker's */
 	gw_rx_init(&c->rx);
@@ -56,7 +58,7 @@ int gw_client_new(struct gateway *gw, int fd)
 	fab_addr_name((struct sockaddr *)&peer, c->name, sizeof(c->name));
 	c->host = fab_addr_host((struct sockaddr *)&peer);
 	pthread_mutex_lock(&gw->lock);
-	c->place = gw_place_get(&gw->places, &c->host);
+	c->place = gw_place_get(&gw->places, whose);
 	c->placed = c->place;
 	pthread_mutex_unlock(&gw->lock);
 	if (!c->place) {

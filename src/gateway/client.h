@@ -37,6 +37,7 @@ struct gw_client {
 	struct fab_log_budget log;
 	atomic_uint refs;
 	bool gone; /* gw_client_kill() was here; worker */
+	bool only_gss; /* anybody may be behind its port */
 	struct gw_client *all_next, **all_prev; /* gateway.clients */
 	struct gw_place *place; /* its host's; gateway.lock */
 	bool placed; /* it counts there; gateway.lock */
@@ -74,8 +75,10 @@ struct gw_client {
 void gw_client_get(struct gw_client *c);
 void gw_client_put(struct gw_client *c);
 
-/* client.c. Take the accepted socket; closes it on failure. Main thread. */
-int gw_client_new(struct gateway *gw, int fd);
+/* client.c. Take the accepted socket; closes it on failure. @whose: the host as
+ * place.h counts it. Main thread. */
+int gw_client_new(struct gateway *gw, int fd, const struct in6_addr *whose,
+		  bool only_gss);
 /*
  * The end of the TCP side, with a line if @why. What is with the transport comes
  * back to gw_call_done(), which frees it; the RDMA connection closes, and with

@@ -24,7 +24,7 @@ static const char usage[] =
 	"  --server ADDR[:PORT]     RPC-over-RDMA server (port 20049)\n"
 	"  --provider NAME          RDMA provider: iwarp or verbs (iwarp)\n"
 	"  --threads N              worker threads, each with a poller (1)\n"
-	"  --reserved-ports         accept only source ports below 1024\n"
+	"  --reserved-ports         accept only source ports below 1024, or Kerberos\n"
 	"  --max-clients N          TCP connections at once (256)\n"
 	"  --max-calls N            Calls outstanding for each client (128)\n"
 	"  --max-record BYTES       longest record forwarded (2 MiB + 128 KiB)\n"

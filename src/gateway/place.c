@@ -4,6 +4,7 @@
  *
  * Policy and locks: place.h.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,6 +69,14 @@ void gw_wish_init(struct gw_wish *w, const struct gw_places *p,
 	}
 	w->due = host && has + 1 < most;
 	w->least = !host || w->due ? most : has + 1;
+}
+
+void gw_wish_own(struct gw_wish *w, struct gw_places *p,
+		 const struct in6_addr *host)
+{
+	memset(w, 0, sizeof(*w));
+	w->own = *find(p, host);
+	w->least = UINT_MAX;
 }
 
 bool gw_wish_takes(const struct gw_wish *w, const struct gw_place *h)

@@ -14,6 +14,10 @@
  * So nobody loses a place to a host that has as many. On loopback all clients
  * are of one host, and only those that do nothing give way.
  *
+ * With --reserved-ports, clients from ports that anybody can have are together
+ * one host more, GW_PLACE_USERS, which has a part of the places and no more: a
+ * newcomer takes the place of one of them that does nothing, or none.
+ *
  * Threads: any, gateway.lock held.
  */
 #ifndef RPCRDMA_GATEWAY_PLACE_H
@@ -24,6 +28,13 @@
 #include <stdint.h>
 
 #define GW_PLACE_SLOTS 256
+/* No host: an address that nobody can have. */
+#define GW_PLACE_USERS in6addr_any
+/* How many of @all places they may have. */
+static inline unsigned int gw_place_users_most(unsigned int all)
+{
+	return all < 8 ? 1 : all / 8;
+}
 
 /* Of one host, as long as it has clients. */
 struct gw_place {
@@ -66,6 +77,9 @@ struct gw_wish {
  * known; those of the host that has the most give way, else any that is idle. */
 void gw_wish_init(struct gw_wish *w, const struct gw_places *p,
 		  const struct in6_addr *host, bool counted);
+/* Of a newcomer that takes one of its own host's, or none. */
+void gw_wish_own(struct gw_wish *w, struct gw_places *p,
+		 const struct in6_addr *host);
 /* May it be a place of @h? */
 bool gw_wish_takes(const struct gw_wish *w, const struct gw_place *h);
 

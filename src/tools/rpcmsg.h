@@ -21,6 +21,7 @@
 #define RPC_ACCEPT_SYSTEM_ERR 5
 
 #define RPC_REPLY_HEAD 24 /* accepted, AUTH_NONE verifier; a denial fits too */
+#define RPC_AUTH_TOOWEAK 5
 #define RPC_AUTH_FAILED 7
 #define RPC_FLAVOR_GSS 6
 

@@ -4,6 +4,7 @@
 # kernel-guest.sh - the part of kernel.test that runs in the guest
 #
 # RPCRDMA_VERSIONS: of NFS, if not all of them; of 3 and 4.1 at least one.
+# RPCRDMA_KRB5: Kerberos as well, kernel-krb5.sh.
 
 export RPCRDMA_PATIENCE=5 # emulated, and maybe beside much else
 # shellcheck source=tests/integration/lib.sh
@@ -111,4 +112,9 @@ check kernel-gateway stats "$WORK/gateway.sock" 'gateway["reconnects"] > 0' \
 	'gateway["errors_answered"] == 0' 'gateway["records_refused"] == 0'
 if end_pid "$GATEWAY_PID"; then ok kernel-gateway-end; else not_ok kernel-gateway-end "status $?"; fi
 if stop_ganesha; then ok kernel-server-end; else not_ok kernel-server-end "status $?"; fi
+
+if [ -n "${RPCRDMA_KRB5:-}" ]; then
+	# shellcheck source=tests/integration/kernel-krb5.sh
+	. "$HERE/kernel-krb5.sh"
+fi
 finish

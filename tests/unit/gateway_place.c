@@ -127,10 +127,35 @@ static void loopback(void)
 		CU_ASSERT_PTR_NULL(places.slot[i]);
 }
 
+/* Who may have a place of his own host alone, and no other. */
+static void users(void)
+{
+	struct gw_place *h, *u;
+	struct gw_wish w;
+
+	gw_places_init(&places);
+	h = fill(1, 9);
+	gw_wish_own(&w, &places, &GW_PLACE_USERS);
+	CU_ASSERT_PTR_NULL(w.own);
+	CU_ASSERT_FALSE(gw_wish_takes(&w, h));
+	u = fill(0, 1); /* "::" */
+	gw_wish_own(&w, &places, &GW_PLACE_USERS);
+	CU_ASSERT_PTR_EQUAL(w.own, u);
+	CU_ASSERT_FALSE(w.due);
+	CU_ASSERT_TRUE(gw_wish_takes(&w, u));
+	CU_ASSERT_FALSE(gw_wish_takes(&w, h));
+	clear(h);
+	clear(u);
+	CU_ASSERT_EQUAL(gw_place_users_most(1), 1);
+	CU_ASSERT_EQUAL(gw_place_users_most(15), 1);
+	CU_ASSERT_EQUAL(gw_place_users_most(256), 32);
+}
+
 static const struct unit_test tests[] = {
 	{ "crowd", crowd },
 	{ "even", even },
 	{ "loopback", loopback },
+	{ "users", users },
 	{ 0 },
 };
 
