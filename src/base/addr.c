@@ -115,6 +115,18 @@ bool fab_addr_is_any(const struct sockaddr_storage *ss)
 	       IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
 }
 
+bool fab_addr_is_loopback(const struct sockaddr_storage *ss)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)ss;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)ss;
+
+	if (ss->ss_family == AF_INET)
+		return ntohl(in->sin_addr.s_addr) >> IN_CLASSA_NSHIFT ==
+		       IN_LOOPBACKNET;
+	return ss->ss_family == AF_INET6 &&
+	       IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
+}
+
 void fab_addr_map(struct sockaddr_storage *ss)
 {
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };

@@ -49,6 +49,9 @@ bool fab_addr_same(const struct sockaddr_storage *a,
 /* 0.0.0.0 or ::, whatever the port. */
 bool fab_addr_is_any(const struct sockaddr_storage *ss);
 
+/* 127.0.0.0/8 or ::1: nobody else reaches it. */
+bool fab_addr_is_loopback(const struct sockaddr_storage *ss);
+
 /* An IPv4 address as IPv6 maps it, with its port; others stay as they are. */
 void fab_addr_map(struct sockaddr_storage *ss);
 

@@ -63,6 +63,10 @@ int gw_accept_start(struct gw_accept *a, struct stats_source *stats)
 			       strerror(-a->fd[i]));
 			return a->fd[i];
 		}
+		if (!fab_addr_is_loopback(&gw->opt.listen[i].addr))
+			gw_log(gw, LOG_WARNING,
+			       "--listen %s is not loopback: whoever reaches it can act as any user",
+			       name);
 		getsockname(a->fd[i], (struct sockaddr *)&addr, &len);
 		fab_addr_name((struct sockaddr *)&addr,
 			      stats->listener[stats->nlisteners++],
@@ -76,16 +80,6 @@ void gw_accept_stop(struct gw_accept *a)
 	for (unsigned int i = 0; i < GW_MAX_LISTEN; i++)
 		if (a->fd[i] >= 0)
 			close(a->fd[i]);
-}
-
-/* Does @a have a port that only root could bind? */
-static bool is_reserved(const struct sockaddr_storage *a)
-{
-	in_port_t port = a->ss_family == AF_INET6 ?
-				 ((const struct sockaddr_in6 *)a)->sin6_port :
-				 ((const struct sockaddr_in *)a)->sin_port;
-
-	return ntohs(port) < IPPORT_RESERVED;
 }
 
 static void __attribute__((format(printf, 3, 4)))
@@ -121,12 +115,24 @@ static void accept_short(struct gw_accept *a, int err)
 	gw_watch_give_way(a->gw, NULL, NULL);
 }
 
+/* Have they less than their part of all places? */
+static bool users_room(struct gateway *gw)
+{
+	unsigned int stay;
+
+	pthread_mutex_lock(&gw->lock);
+	stay = gw_place_stay(&gw->places, &GW_PLACE_USERS);
+	pthread_mutex_unlock(&gw->lock);
+	return stay < gw_place_users_most(gw->opt.max_clients);
+}
+
 /* One more? If not, somebody may leave for it. */
-static bool has_room(struct gateway *gw, const struct in6_addr *whose)
+static bool has_room(struct gateway *gw, const struct in6_addr *whose,
+		     bool user)
 {
 	unsigned int n = atomic_load(&gw->nclients), most = gw->opt.max_clients;
 
-	if (n - atomic_load(&gw->leaving) < most)
+	if (n - atomic_load(&gw->leaving) < most && (!user || users_room(gw)))
 		return true;
 	return gw_watch_give_way(gw, whose, NULL);
 }
@@ -151,22 +157,18 @@ void gw_accept_clients(struct gw_accept *a, int lfd)
 			accept_short(a, errno);
 			return;
 		}
-		user = gw->opt.reserved_ports && !is_reserved(&from);
+		user = gw->opt.reserved_ports &&
+		       fab_addr_port(&from) >= IPPORT_RESERVED;
 		whose = user ? GW_PLACE_USERS :
 			       fab_addr_host((const struct sockaddr *)&from);
-		if (user && !gw_watch_users_room(gw)) {
+		if (!has_room(gw, &whose, user)) {
 			turned_away(
 				gw, &from,
-				"a client turned away: %u are connected from ports that are not below 1024, and none can be disconnected for it",
-				gw_place_users_most(gw->opt.max_clients));
-			close(fd);
-			continue;
-		}
-		if (!has_room(gw, &whose)) {
-			turned_away(gw, &from,
-				    "a client turned away: --max-clients %u, "
-				    "and none can be disconnected for it",
-				    gw->opt.max_clients);
+				"a client turned away: --max-clients %u%s, "
+				"and none can be disconnected for it",
+				gw->opt.max_clients,
+				user ? ", an eighth from ports that are not below 1024" :
+				       "");
 			close(fd);
 			continue;
 		}

@@ -43,6 +43,13 @@ struct gw_place *gw_place_get(struct gw_places *p, const struct in6_addr *host)
 	return h;
 }
 
+unsigned int gw_place_stay(struct gw_places *p, const struct in6_addr *host)
+{
+	const struct gw_place *h = *find(p, host);
+
+	return h ? h->stay : 0;
+}
+
 void gw_place_put(struct gw_places *p, struct gw_place *h)
 {
 	if (--h->clients)
@@ -67,16 +74,12 @@ void gw_wish_init(struct gw_wish *w, const struct gw_places *p,
 			has = h->stay - (counted && h->stay);
 		}
 	}
+	if (host && !memcmp(host, &GW_PLACE_USERS, sizeof(*host))) {
+		w->least = UINT_MAX;
+		return;
+	}
 	w->due = host && has + 1 < most;
 	w->least = !host || w->due ? most : has + 1;
-}
-
-void gw_wish_own(struct gw_wish *w, struct gw_places *p,
-		 const struct in6_addr *host)
-{
-	memset(w, 0, sizeof(*w));
-	w->own = *find(p, host);
-	w->least = UINT_MAX;
 }
 
 bool gw_wish_takes(const struct gw_wish *w, const struct gw_place *h)

@@ -15,8 +15,8 @@
  * are of one host, and only those that do nothing give way.
  *
  * With --reserved-ports, clients from ports that anybody can have are together
- * one host more, GW_PLACE_USERS, which has a part of the places and no more: a
- * newcomer takes the place of one of them that does nothing, or none.
+ * one host more, GW_PLACE_USERS. It has a part of the places at most, and takes
+ * none of another host's.
  *
  * Threads: any, gateway.lock held.
  */
@@ -28,8 +28,8 @@
 #include <stdint.h>
 
 #define GW_PLACE_SLOTS 256
-/* No host: an address that nobody can have. */
-#define GW_PLACE_USERS in6addr_any
+/* Of multicast, and so nobody's. */
+#define GW_PLACE_USERS ((struct in6_addr){ .s6_addr = { 0xff } })
 /* How many of @all places they may have. */
 static inline unsigned int gw_place_users_most(unsigned int all)
 {
@@ -52,6 +52,8 @@ struct gw_places {
 void gw_places_init(struct gw_places *p);
 /* One client more of @host, which stays; NULL: no memory. */
 struct gw_place *gw_place_get(struct gw_places *p, const struct in6_addr *host);
+/* How many of @host's stay. */
+unsigned int gw_place_stay(struct gw_places *p, const struct in6_addr *host);
 /* It has been freed. Before that it has left. */
 void gw_place_put(struct gw_places *p, struct gw_place *h);
 
@@ -77,9 +79,6 @@ struct gw_wish {
  * known; those of the host that has the most give way, else any that is idle. */
 void gw_wish_init(struct gw_wish *w, const struct gw_places *p,
 		  const struct in6_addr *host, bool counted);
-/* Of a newcomer that takes one of its own host's, or none. */
-void gw_wish_own(struct gw_wish *w, struct gw_places *p,
-		 const struct in6_addr *host);
 /* May it be a place of @h? */
 bool gw_wish_takes(const struct gw_wish *w, const struct gw_place *h);
 

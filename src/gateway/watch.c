@@ -248,20 +248,6 @@ static bool still_room(struct gateway *gw, bool due)
 	       (due ? 2 * most : most + (most + 1) / 2);
 }
 
-/* gateway.lock held. */
-static void send_away(struct gateway *gw, struct gw_client *one, bool due)
-{
-	pthread_mutex_lock(&one->lock);
-	one->watch.leaving = true;
-	one->watch.due = due;
-	pthread_mutex_unlock(&one->lock);
-	atomic_fetch_add(&gw->leaving, 1);
-	if (one->placed)
-		gw_place_leave(one->place);
-	one->placed = false;
-	gw_kick(one, GW_EV_LEAVE);
-}
-
 bool gw_watch_give_way(struct gateway *gw, const struct in6_addr *host,
 		       const struct gw_client *c)
 {
@@ -275,29 +261,19 @@ bool gw_watch_give_way(struct gateway *gw, const struct in6_addr *host,
 		w.least = 0;
 		one = pick(gw, &w, c);
 	}
-	if (one)
-		send_away(gw, one, w.due);
+	if (one) {
+		pthread_mutex_lock(&one->lock);
+		one->watch.leaving = true;
+		one->watch.due = w.due;
+		pthread_mutex_unlock(&one->lock);
+		atomic_fetch_add(&gw->leaving, 1);
+		if (one->placed)
+			gw_place_leave(one->place);
+		one->placed = false;
+		gw_kick(one, GW_EV_LEAVE);
+	}
 	pthread_mutex_unlock(&gw->lock);
 	return one;
-}
-
-bool gw_watch_users_room(struct gateway *gw)
-{
-	unsigned int most = gw_place_users_most(gw->opt.max_clients);
-	struct gw_client *one = NULL;
-	struct gw_wish w;
-	bool room;
-
-	pthread_mutex_lock(&gw->lock);
-	gw_wish_own(&w, &gw->places, &GW_PLACE_USERS);
-	room = !w.own || w.own->stay < most;
-	/* Those that have been sent away may not be gone yet. */
-	if (!room && w.own->clients < 2 * most)
-		one = pick(gw, &w, NULL);
-	if (one)
-		send_away(gw, one, false);
-	pthread_mutex_unlock(&gw->lock);
-	return room || one;
 }
 
 /* It has gone on, and is one of its host's again. */

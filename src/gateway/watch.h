@@ -44,8 +44,4 @@ void gw_watch_evict(struct gw_share *victim);
  * such [place.h]. No lock held. */
 bool gw_watch_give_way(struct gateway *gw, const struct in6_addr *host,
 		       const struct gw_client *c);
-/* The same for one of GW_PLACE_USERS, if these have all the places that they may
- * have; false if they have, and none of them does nothing. */
-bool gw_watch_users_room(struct gateway *gw);
-
 #endif /* RPCRDMA_GATEWAY_WATCH_H */

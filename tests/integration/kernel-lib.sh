@@ -51,7 +51,7 @@ make_patterns() {
 	done
 	mkdir "$LOCAL/tree" "$LOCAL/tree/deep"
 	cp /usr/share/common-licenses/* "$LOCAL/tree/"
-	for ((i = 0; i < 40; i++)); do echo "$i" >"$LOCAL/tree/deep/small-$i"; done
+	for ((i = 0; i < 16; i++)); do echo "$i" >"$LOCAL/tree/deep/small-$i"; done
 }
 
 files_in() {
@@ -87,9 +87,11 @@ tree() {
 	diff -r "$LOCAL/tree" "$DATA/tree" && within 400 diff -r "$LOCAL/tree" "$MNT/tree"
 }
 large_directory() {
-	local names i
+	local names i long
 	mkdir "$DATA/large"
-	for ((i = 0; i < 250; i++)); do : >"$DATA/large/a-rather-long-name-so-that-there-is-more-than-one-message-$i"; done
+	# More than one message, by names that are few to remove.
+	printf -v long 'a-long-name-%.0s' {1..18}
+	for ((i = 0; i < 100; i++)); do : >"$DATA/large/$long$i"; done
 	uncached
 	names=$(within 400 ls "$MNT/large" | sort | sha256sum)
 	[ "$names" = "$(ls "$DATA/large" | sort | sha256sum)" ]

@@ -127,23 +127,32 @@ static void loopback(void)
 		CU_ASSERT_PTR_NULL(places.slot[i]);
 }
 
-/* Who may have a place of his own host alone, and no other. */
+/* Users take places of each other, and others take theirs. */
 static void users(void)
 {
-	struct gw_place *h, *u;
+	struct in6_addr all = GW_PLACE_USERS;
+	struct gw_place *h, *u = NULL;
 	struct gw_wish w;
 
 	gw_places_init(&places);
-	h = fill(1, 9);
-	gw_wish_own(&w, &places, &GW_PLACE_USERS);
-	CU_ASSERT_PTR_NULL(w.own);
+	h = fill(0, 9); /* of "::1" all that counts is "::" */
+	gw_wish_init(&w, &places, &all, false);
+	CU_ASSERT_FALSE(w.due);
 	CU_ASSERT_FALSE(gw_wish_takes(&w, h));
-	u = fill(0, 1); /* "::" */
-	gw_wish_own(&w, &places, &GW_PLACE_USERS);
-	CU_ASSERT_PTR_EQUAL(w.own, u);
+	CU_ASSERT_EQUAL(gw_place_stay(&places, &all), 0);
+	for (unsigned int i = 0; i < 11; i++)
+		u = gw_place_get(&places, &all);
+	CU_ASSERT_PTR_NOT_EQUAL(u, h);
+	CU_ASSERT_EQUAL(gw_place_stay(&places, &all), 11);
+	gw_wish_init(&w, &places, &all, false);
 	CU_ASSERT_FALSE(w.due);
 	CU_ASSERT_TRUE(gw_wish_takes(&w, u));
 	CU_ASSERT_FALSE(gw_wish_takes(&w, h));
+	w = wish(0);
+	CU_ASSERT_TRUE(w.due);
+	CU_ASSERT_TRUE(gw_wish_takes(&w, u));
+	gw_place_leave(u);
+	CU_ASSERT_EQUAL(gw_place_stay(&places, &all), 10);
 	clear(h);
 	clear(u);
 	CU_ASSERT_EQUAL(gw_place_users_most(1), 1);

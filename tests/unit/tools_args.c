@@ -307,7 +307,7 @@ static void test_map(void)
 	check_map("fe80::1%lo", 1, "fe80::1%lo");
 }
 
-static void check_any(const char *host, bool any)
+static void check_any(const char *host, bool any, bool loopback)
 {
 	struct arg_err err;
 	struct arg_addr a;
@@ -315,18 +315,24 @@ static void check_any(const char *host, bool any)
 	memset(&a, 0, sizeof(a));
 	CU_ASSERT_PTR_NULL_FATAL(arg_addr(host, 20049, &a, &err));
 	CU_ASSERT_EQUAL(fab_addr_is_any(&a.addr), any);
+	CU_ASSERT_EQUAL(fab_addr_is_loopback(&a.addr), loopback);
 }
 
 static void test_any(void)
 {
 	struct sockaddr_storage none = { .ss_family = AF_UNIX };
 
-	check_any("0.0.0.0", true);
-	check_any("::", true);
-	check_any("0.0.0.1", false);
-	check_any("::1", false);
-	check_any("::ffff:0.0.0.0", false);
+	check_any("0.0.0.0", true, false);
+	check_any("::", true, false);
+	check_any("0.0.0.1", false, false);
+	check_any("::1", false, true);
+	check_any("::ffff:0.0.0.0", false, false);
+	check_any("127.0.0.1", false, true);
+	check_any("127.255.255.254", false, true);
+	check_any("128.0.0.1", false, false);
+	check_any("::2", false, false);
 	CU_ASSERT_FALSE(fab_addr_is_any(&none));
+	CU_ASSERT_FALSE(fab_addr_is_loopback(&none));
 }
 
 static void test_addr_long(void)

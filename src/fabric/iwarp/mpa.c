@@ -107,16 +107,9 @@ int iw_mpa_decode(const uint8_t *buf, size_t len, bool reply,
 	return (int)*need;
 }
 
-static bool loopback(const struct sockaddr_storage *a)
-{
-	const struct sockaddr_in *in = (const struct sockaddr_in *)a;
-
-	return a->ss_family == AF_INET &&
-	       ntohl(in->sin_addr.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
-}
-
 bool iw_mpa_same_machine(const struct sockaddr_storage *a,
 			 const struct sockaddr_storage *b)
 {
-	return (loopback(a) && loopback(b)) || fab_addr_same(a, b);
+	return (fab_addr_is_loopback(a) && fab_addr_is_loopback(b)) ||
+	       fab_addr_same(a, b);
 }
