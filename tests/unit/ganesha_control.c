@@ -48,6 +48,18 @@ static unsigned int threads(void)
 	return n;
 }
 
+/* One that has been joined is seen for a moment more. */
+static unsigned int threads_but(unsigned int most)
+{
+	unsigned int n = threads();
+
+	for (int i = 0; i < 10000 && n > most; i++) {
+		usleep(1000);
+		n = threads();
+	}
+	return n;
+}
+
 static void jobs(void)
 {
 	struct gr_control k = { 0 };
@@ -59,11 +71,12 @@ static void jobs(void)
 	/* With the first thread of all, ThreadSanitizer starts one of its own. */
 	CU_ASSERT_EQUAL_FATAL(gr_control_start(&k), 0);
 	gr_control_stop(&k);
+	usleep(100000);
 	before = threads();
 	for (unsigned int again = 0; again < 2; again++) {
 		CU_ASSERT_EQUAL_FATAL(gr_control_start(&k), 0);
 		CU_ASSERT_TRUE(k.running);
-		CU_ASSERT_EQUAL(threads(), before + 1);
+		CU_ASSERT_EQUAL(threads_but(before + 1), before + 1);
 		/* Our own signals are as they were. */
 		pthread_sigmask(SIG_SETMASK, NULL, &mask);
 		CU_ASSERT_EQUAL(sigismember(&mask, SIGTERM), 0);
@@ -78,7 +91,7 @@ static void jobs(void)
 		CU_ASSERT_TRUE(pthread_equal(s.thread, first));
 		gr_control_stop(&k);
 		CU_ASSERT_FALSE(k.running);
-		CU_ASSERT_EQUAL(threads(), before);
+		CU_ASSERT_EQUAL(threads_but(before), before);
 		/* Nothing is left to stop. */
 		gr_control_stop(&k);
 		s.jobs = 0;

@@ -175,6 +175,9 @@ struct rt_turn {
 	unsigned int hot; /* busy polling has been of use lately */
 	struct fab_timer counts; /* of lines left out, to be told */
 	atomic_bool woken; /* by rt_wake(), which must not go unnoticed */
+	/* Any thread: how many are under way, and until when it naps for them, ns. */
+	atomic_uint long_reads;
+	_Atomic(uint64_t) naps_until;
 
 	/* If the instance is bound; any thread. */
 	_Atomic(pthread_t) runner; /* who is in rt_run(), or 0 */

@@ -136,6 +136,8 @@ void rt_alarm_stop(struct rt_conn *c);
  * or later. False: it has to go on itself. Any thread.
  */
 bool rt_hand_over(struct rt_conn *c, bool patient);
+/* An RDMA Read that comes in many parts begins, or has ended. */
+void rt_long_read(struct rt_conn *c, bool begins);
 
 /* strand.c */
 /* There is a reason to run it. Any thread. */

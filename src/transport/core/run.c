@@ -14,6 +14,10 @@
  * while, but only as long as that is of use: a few times in vain, and it
  * sleeps at once until an event has come soon after one such sleep began.
  *
+ * While the parts of a long RDMA Read come it does not spin: it naps, and looks when
+ * that is over. An event does not end a nap, or the sender would have to wake the
+ * poller, part by part, while it has the next to send.
+ *
  * Handing over: in a bound instance (FAB_CAP_BOUND in fabric.h) only the thread
  * in rt_run() may run a connection. Another that has its strand puts it, strand
  * and all, into the queue of its poller. In any instance a thread does so that
@@ -27,11 +31,17 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <time.h>
 
 #include "transport/core/core.h"
 
 /* So often may busy polling be in vain. */
 #define TRIES 4
+/* A part of 64 KiB takes about as long. */
+#define NAP_NS 20000
+/* What has not come by then is late: for others' sake it spins again. */
+#define NAPS_NS 20000000
 
 /* ---- Deadlines --------------------------------------------------------- */
 
@@ -182,6 +192,34 @@ static int run_handed(struct rt_turn *t)
 	return n;
 }
 
+/* ---- Long Reads --------------------------------------------------------- */
+
+void rt_long_read(struct rt_conn *c, bool begins)
+{
+	struct rt_turn *t = &c->inst->turns[c->strand.poller];
+
+	rt_assert_strand(c);
+	if (!begins) {
+		atomic_fetch_sub(&t->long_reads, 1);
+		return;
+	}
+	atomic_fetch_add(&t->long_reads, 1);
+	atomic_store(&t->naps_until, fab_now_ns() + NAPS_NS);
+}
+
+static void nap(struct rt_turn *t, uint64_t now)
+{
+	const struct timespec ts = { .tv_nsec = NAP_NS };
+
+	if (!atomic_load_explicit(&t->long_reads, memory_order_relaxed) ||
+	    now >= atomic_load_explicit(&t->naps_until, memory_order_relaxed))
+		return;
+	/* By default a thread may be left asleep for longer than that. */
+	prctl(PR_SET_TIMERSLACK, 1ul);
+	nanosleep(&ts, NULL);
+	prctl(PR_SET_TIMERSLACK, 0ul);
+}
+
 /* ---- A turn ----------------------------------------------------------- */
 
 static int look(struct rt_instance *inst, unsigned int n, int wait)
@@ -194,7 +232,8 @@ static int look(struct rt_instance *inst, unsigned int n, int wait)
 static int events(struct rt_instance *inst, unsigned int n, int wait)
 {
 	struct rt_turn *t = &inst->turns[n];
-	uint64_t busy = (uint64_t)inst->cfg.busy_poll_us * 1000, start; /* ns */
+	uint64_t busy = (uint64_t)inst->cfg.busy_poll_us * 1000; /* ns */
+	uint64_t start, now;
 	int found;
 
 	if (!busy || !wait)
@@ -208,9 +247,11 @@ static int events(struct rt_instance *inst, unsigned int n, int wait)
 				t->hot = found ? TRIES : t->hot;
 				return found;
 			}
-		} while (fab_now_ns() - start < busy);
+			now = fab_now_ns();
+			nap(t, now);
+		} while (now - start < busy);
 		t->hot--;
-		start = fab_now_ns();
+		start = now;
 	}
 	found = look(inst, n, wait);
 	if (found && fab_now_ns() - start < busy)

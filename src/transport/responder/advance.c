@@ -27,6 +27,9 @@
 #include "base/be.h"
 #include "transport/responder/responder.h"
 
+/* Longer than what comes at once: an FPDU of iWARP has 64 KiB. */
+#define LONG_READ (64u << 10)
+
 static void refuse_code(struct rt_conn *c, struct rt_call_priv *call,
 			uint32_t code)
 {
@@ -81,6 +84,10 @@ static int read_chunk(struct rt_conn *c, struct rt_call_priv *call,
 		if (!call->reads_pending++) {
 			call->reading_since = rt_now_ms();
 			c->resp.calls_reading++;
+		}
+		if (len > LONG_READ && !call->long_read) {
+			call->long_read = true;
+			rt_long_read(c, true);
 		}
 		rt_chain_add(c, w);
 		RT_COUNT(c, read_bytes, s->length);
@@ -312,6 +319,10 @@ static void read_done(struct rt_conn *c, struct rt_work *w,
 	if (call->reads_pending)
 		return;
 	c->resp.calls_reading--;
+	if (call->long_read) {
+		call->long_read = false;
+		rt_long_read(c, false);
+	}
 	if (call->failed) {
 		rt_call_free(c, call);
 		return;

@@ -47,6 +47,7 @@ struct rt_call_priv {
 	bool starved; /* it waits for memory */
 	uint64_t starved_since; /* with memory of its own, ms; 0: not */
 	bool waiting; /* ... for Replies to be taken */
+	bool long_read; /* told to the poller */
 	uint32_t refuse_code;
 	size_t reply_octets; /* counted for the host */
 	/* CLOCK_MONOTONIC, ns: it came (its last fragment); was delivered; its
