@@ -124,7 +124,9 @@ bool fab_addr_is_loopback(const struct sockaddr_storage *ss)
 		return ntohl(in->sin_addr.s_addr) >> IN_CLASSA_NSHIFT ==
 		       IN_LOOPBACKNET;
 	return ss->ss_family == AF_INET6 &&
-	       IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
+	       (IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr) ||
+		(IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr) &&
+		 in6->sin6_addr.s6_addr[12] == IN_LOOPBACKNET));
 }
 
 void fab_addr_map(struct sockaddr_storage *ss)

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "gateway/accept.h"
 #include "gateway/client.h"
+#include "gateway/peer.h"
 
 /* It is said again when it has been over for so long, ns. */
 #define SHORT_AGAIN 10000000000ull
@@ -115,15 +116,15 @@ static void accept_short(struct gw_accept *a, int err)
 	gw_watch_give_way(a->gw, NULL, NULL);
 }
 
-/* Have they less than their part of all places? */
+/* Have users less than their part of all places? */
 static bool users_room(struct gateway *gw)
 {
-	unsigned int stay;
+	unsigned int n;
 
 	pthread_mutex_lock(&gw->lock);
-	stay = gw_place_stay(&gw->places, &GW_PLACE_USERS);
+	n = gw_place_users(&gw->places);
 	pthread_mutex_unlock(&gw->lock);
-	return stay < gw_place_users_most(gw->opt.max_clients);
+	return n < gw_place_users_most(gw->opt.max_clients);
 }
 
 /* One more? If not, somebody may leave for it. */
@@ -159,7 +160,7 @@ void gw_accept_clients(struct gw_accept *a, int lfd)
 		}
 		user = gw->opt.reserved_ports &&
 		       fab_addr_port(&from) >= IPPORT_RESERVED;
-		whose = user ? GW_PLACE_USERS :
+		whose = user ? gw_place_user(gw_peer_uid(fd)) :
 			       fab_addr_host((const struct sockaddr *)&from);
 		if (!has_room(gw, &whose, user)) {
 			turned_away(
@@ -167,8 +168,9 @@ void gw_accept_clients(struct gw_accept *a, int lfd)
 				"a client turned away: --max-clients %u%s, "
 				"and none can be disconnected for it",
 				gw->opt.max_clients,
-				user ? ", an eighth from ports that are not below 1024" :
-				       "");
+				user && !users_room(gw) ?
+					", and the part of ports that are not below 1024" :
+					"");
 			close(fd);
 			continue;
 		}

@@ -4,7 +4,6 @@
  *
  * Policy and locks: place.h.
  */
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,11 +42,14 @@ struct gw_place *gw_place_get(struct gw_places *p, const struct in6_addr *host)
 	return h;
 }
 
-unsigned int gw_place_stay(struct gw_places *p, const struct in6_addr *host)
+unsigned int gw_place_users(const struct gw_places *p)
 {
-	const struct gw_place *h = *find(p, host);
+	unsigned int n = 0;
 
-	return h ? h->stay : 0;
+	for (unsigned int i = 0; i < GW_PLACE_SLOTS; i++)
+		for (const struct gw_place *h = p->slot[i]; h; h = h->next)
+			n += gw_place_is_user(&h->host) ? h->stay : 0;
+	return n;
 }
 
 void gw_place_put(struct gw_places *p, struct gw_place *h)
@@ -64,9 +66,16 @@ void gw_wish_init(struct gw_wish *w, const struct gw_places *p,
 	unsigned int most = 0, has = 0;
 
 	memset(w, 0, sizeof(*w));
+	w->users = host && (gw_place_is_user(host) || gw_place_users(p));
+	if (w->users && !gw_place_is_user(host)) {
+		w->due = true;
+		w->least = 1;
+		return;
+	}
 	for (unsigned int i = 0; i < GW_PLACE_SLOTS; i++) {
 		for (const struct gw_place *h = p->slot[i]; h; h = h->next) {
-			if (h->stay > most)
+			if (h->stay > most &&
+			    (!w->users || gw_place_is_user(&h->host)))
 				most = h->stay;
 			if (!host || memcmp(&h->host, host, sizeof(*host)))
 				continue;
@@ -74,15 +83,13 @@ void gw_wish_init(struct gw_wish *w, const struct gw_places *p,
 			has = h->stay - (counted && h->stay);
 		}
 	}
-	if (host && !memcmp(host, &GW_PLACE_USERS, sizeof(*host))) {
-		w->least = UINT_MAX;
-		return;
-	}
 	w->due = host && has + 1 < most;
 	w->least = !host || w->due ? most : has + 1;
 }
 
 bool gw_wish_takes(const struct gw_wish *w, const struct gw_place *h)
 {
+	if (w->users && !gw_place_is_user(&h->host))
+		return false;
 	return h->stay >= w->least || (!w->due && h == w->own);
 }

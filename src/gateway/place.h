@@ -14,9 +14,11 @@
  * So nobody loses a place to a host that has as many. On loopback all clients
  * are of one host, and only those that do nothing give way.
  *
- * With --reserved-ports, clients from ports that anybody can have are together
- * one host more, GW_PLACE_USERS. It has a part of the places at most, and takes
- * none of another host's.
+ * With --reserved-ports, clients from ports that anybody can have count by user of
+ * this machine instead of host (gw_place_user(); those of other machines are one),
+ * and have a part of the places at most (gw_place_users_most()). They share that
+ * among themselves by the same rules, and take no place of a host's; a host's
+ * newcomer takes one of theirs, busy or not.
  *
  * Threads: any, gateway.lock held.
  */
@@ -26,14 +28,31 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
+#include <sys/param.h>
 
 #define GW_PLACE_SLOTS 256
-/* Of multicast, and so nobody's. */
-#define GW_PLACE_USERS ((struct in6_addr){ .s6_addr = { 0xff } })
-/* How many of @all places they may have. */
+/* How many of @all places users may have: an eighth, but so many that a few can have
+ * their contexts of Kerberos at once where there are few. */
 static inline unsigned int gw_place_users_most(unsigned int all)
 {
-	return all < 8 ? 1 : all / 8;
+	unsigned int few = (all + 1) / 2;
+
+	return MAX(all / 8, MIN(few, 8u));
+}
+
+/* Counts as the host of user @uid: of multicast, and so nobody's. */
+static inline struct in6_addr gw_place_user(uint32_t uid)
+{
+	struct in6_addr a = { .s6_addr = { 0xff } };
+
+	memcpy(&a.s6_addr[12], &uid, sizeof(uid));
+	return a;
+}
+
+static inline bool gw_place_is_user(const struct in6_addr *host)
+{
+	return IN6_IS_ADDR_MULTICAST(host);
 }
 
 /* Of one host, as long as it has clients. */
@@ -52,8 +71,8 @@ struct gw_places {
 void gw_places_init(struct gw_places *p);
 /* One client more of @host, which stays; NULL: no memory. */
 struct gw_place *gw_place_get(struct gw_places *p, const struct in6_addr *host);
-/* How many of @host's stay. */
-unsigned int gw_place_stay(struct gw_places *p, const struct in6_addr *host);
+/* How many of users' stay. */
+unsigned int gw_place_users(const struct gw_places *p);
 /* It has been freed. Before that it has left. */
 void gw_place_put(struct gw_places *p, struct gw_place *h);
 
@@ -73,6 +92,7 @@ struct gw_wish {
 	const struct gw_place *own; /* its host's, if that has any */
 	unsigned int least; /* what another host must have */
 	bool due; /* it takes one also of those that are busy */
+	bool users; /* of users alone */
 };
 
 /* Of a newcomer of @host, or of one that is @counted already; NULL: it is not

@@ -310,8 +310,8 @@ static void leave(struct gw_client *c)
 	}
 	if (ns < least)
 		snprintf(text, sizeof(text),
-			 "disconnected for a client of a host that has "
-			 "fewer: closed");
+			 "disconnected for a client of a host or user "
+			 "that has fewer: closed");
 	else
 		snprintf(text, sizeof(text),
 			 "%s for %u s, and new clients are waiting: closed",

@@ -127,36 +127,74 @@ static void loopback(void)
 		CU_ASSERT_PTR_NULL(places.slot[i]);
 }
 
-/* Users take places of each other, and others take theirs. */
+static struct gw_wish user_wish(uint32_t uid)
+{
+	struct in6_addr a = gw_place_user(uid);
+	struct gw_wish w;
+
+	gw_wish_init(&w, &places, &a, false);
+	return w;
+}
+
+static struct gw_place *fill_user(uint32_t uid, unsigned int n)
+{
+	struct in6_addr a = gw_place_user(uid);
+	struct gw_place *h = NULL;
+
+	while (n--)
+		h = gw_place_get(&places, &a);
+	return h;
+}
+
+/* Users take places of each other, hosts' newcomers theirs first. */
 static void users(void)
 {
-	struct in6_addr all = GW_PLACE_USERS;
-	struct gw_place *h, *u = NULL;
+	struct gw_place *h, *a, *b;
 	struct gw_wish w;
 
 	gw_places_init(&places);
 	h = fill(0, 9); /* of "::1" all that counts is "::" */
-	gw_wish_init(&w, &places, &all, false);
-	CU_ASSERT_FALSE(w.due);
+	CU_ASSERT_EQUAL(gw_place_users(&places), 0);
+	w = user_wish(0);
 	CU_ASSERT_FALSE(gw_wish_takes(&w, h));
-	CU_ASSERT_EQUAL(gw_place_stay(&places, &all), 0);
-	for (unsigned int i = 0; i < 11; i++)
-		u = gw_place_get(&places, &all);
-	CU_ASSERT_PTR_NOT_EQUAL(u, h);
-	CU_ASSERT_EQUAL(gw_place_stay(&places, &all), 11);
-	gw_wish_init(&w, &places, &all, false);
+	a = fill_user(1000, 5);
+	CU_ASSERT_PTR_NOT_EQUAL(a, h);
+	b = fill_user(0, 1);
+	CU_ASSERT_PTR_NOT_EQUAL(b, a);
+	CU_ASSERT_EQUAL(gw_place_users(&places), 6);
+	/* The one that has the most: its own, those that do nothing. */
+	w = user_wish(1000);
 	CU_ASSERT_FALSE(w.due);
-	CU_ASSERT_TRUE(gw_wish_takes(&w, u));
+	CU_ASSERT_TRUE(gw_wish_takes(&w, a));
+	CU_ASSERT_FALSE(gw_wish_takes(&w, b));
 	CU_ASSERT_FALSE(gw_wish_takes(&w, h));
+	/* Others: its places, busy or not. */
+	for (uint32_t uid = 0; uid < 2; uid++) {
+		w = user_wish(uid);
+		CU_ASSERT_TRUE(w.due);
+		CU_ASSERT_TRUE(gw_wish_takes(&w, a));
+		CU_ASSERT_FALSE(gw_wish_takes(&w, b));
+		CU_ASSERT_FALSE(gw_wish_takes(&w, h));
+	}
 	w = wish(0);
 	CU_ASSERT_TRUE(w.due);
-	CU_ASSERT_TRUE(gw_wish_takes(&w, u));
-	gw_place_leave(u);
-	CU_ASSERT_EQUAL(gw_place_stay(&places, &all), 10);
+	CU_ASSERT_TRUE(gw_wish_takes(&w, a));
+	CU_ASSERT_TRUE(gw_wish_takes(&w, b));
+	CU_ASSERT_FALSE(gw_wish_takes(&w, h));
+	/* Those that are on their way out have none to give. */
+	gw_place_leave(b);
+	w = wish(0);
+	CU_ASSERT_FALSE(gw_wish_takes(&w, b));
+	clear(a);
+	CU_ASSERT_EQUAL(gw_place_users(&places), 0);
+	w = wish(0);
+	CU_ASSERT_FALSE(w.due);
+	CU_ASSERT_TRUE(gw_wish_takes(&w, h));
 	clear(h);
-	clear(u);
+	clear(b);
 	CU_ASSERT_EQUAL(gw_place_users_most(1), 1);
-	CU_ASSERT_EQUAL(gw_place_users_most(15), 1);
+	CU_ASSERT_EQUAL(gw_place_users_most(8), 4);
+	CU_ASSERT_EQUAL(gw_place_users_most(16), 8);
 	CU_ASSERT_EQUAL(gw_place_users_most(256), 32);
 }
 

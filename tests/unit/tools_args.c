@@ -331,6 +331,8 @@ static void test_any(void)
 	check_any("127.255.255.254", false, true);
 	check_any("128.0.0.1", false, false);
 	check_any("::2", false, false);
+	check_any("::ffff:127.0.0.1", false, true);
+	check_any("::ffff:128.0.0.1", false, false);
 	CU_ASSERT_FALSE(fab_addr_is_any(&none));
 	CU_ASSERT_FALSE(fab_addr_is_loopback(&none));
 }
