@@ -50,7 +50,8 @@ static uint32_t ask(int diag, const struct asked *q)
 
 	if (send(diag, q, sizeof(*q), 0) != sizeof(*q))
 		return GW_PEER_UNKNOWN;
-	n = recv(diag, &t, sizeof(t), 0);
+	/* It answers before it returns from the send. */
+	n = recv(diag, &t, sizeof(t), MSG_DONTWAIT);
 	if (n < (ssize_t)(sizeof(t.head) + sizeof(t.what)) ||
 	    t.head.nlmsg_type != SOCK_DIAG_BY_FAMILY)
 		return GW_PEER_UNKNOWN;
