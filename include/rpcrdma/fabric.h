@@ -102,6 +102,9 @@ enum fab_cap {
 	FAB_CAP_EXPOSE = 1 << 2,
 	/* Not an ability: only threads of the domain may use it, see above. */
 	FAB_CAP_BOUND = 1 << 3,
+	/* Not an ability either: what an RDMA Read brings is taken in part by part
+	 * as the poller runs, and not by a device. */
+	FAB_CAP_PARTS = 1 << 4,
 };
 
 struct fab_limits {

@@ -75,12 +75,23 @@ static void slow(struct fab_domain *dom)
 	loop_set_faults(dom, LOOP_PASSIVE, &faults);
 }
 
-static void begin(void)
+/* ... and come in parts. */
+static void in_parts(struct fab_domain *dom)
+{
+	struct loop_settings s;
+
+	loop_get_settings(dom, &s);
+	s.limits.caps |= FAB_CAP_PARTS;
+	loop_set_settings(dom, &s);
+	slow(dom);
+}
+
+static void begin(void (*prepare)(struct fab_domain *))
 {
 	static const struct rt_config server = { .busy_poll_us = 5000 };
 
 	test_clock_hold();
-	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, NULL, &server, slow));
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, NULL, &server, prepare));
 	/* Busy polling has been of use. */
 	CU_ASSERT_EQUAL(turn(something), 3);
 }
@@ -119,7 +130,7 @@ static void between(void)
 {
 	struct rt_rpc r;
 
-	begin();
+	begin(in_parts);
 	spins();
 	for (uint32_t xid = 1; xid < 3; xid++) {
 		reading(&r, xid, LONG);
@@ -142,11 +153,23 @@ static void late_parts(void)
 {
 	struct rt_rpc r;
 
-	begin();
+	begin(in_parts);
 	reading(&r, 1, LONG);
 	CU_ASSERT_EQUAL(turn(late), 3);
 	CU_ASSERT_EQUAL(naps, 2);
 	test_clock_pass(20);
+	spins();
+	done(&r);
+	rt_pair_close(&p);
+}
+
+/* A device has them, and tells when all is there. */
+static void device(void)
+{
+	struct rt_rpc r;
+
+	begin(slow);
+	reading(&r, 1, LONG);
 	spins();
 	done(&r);
 	rt_pair_close(&p);
@@ -157,7 +180,7 @@ static void brief(void)
 {
 	struct rt_rpc r;
 
-	begin();
+	begin(in_parts);
 	reading(&r, 1, 65536);
 	spins();
 	done(&r);
@@ -169,7 +192,7 @@ static void two(void)
 {
 	struct rt_rpc a, b;
 
-	begin();
+	begin(in_parts);
 	reading(&a, 1, LONG);
 	reading(&b, 2, LONG);
 	CU_ASSERT_EQUAL(turn(late), 3);
@@ -183,11 +206,9 @@ static void two(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "between", between },
-	{ "late_parts", late_parts },
-	{ "brief", brief },
-	{ "two", two },
-	{ 0 },
+	{ "between", between }, { "late_parts", late_parts },
+	{ "device", device },	{ "brief", brief },
+	{ "two", two },		{ 0 },
 };
 
 UNIT_MAIN("transport-nap", tests)

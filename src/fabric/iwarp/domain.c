@@ -37,7 +37,7 @@ static int domain_open(const struct fab_domain_params *params,
 		d->max_ulpdu = MIN(d->max_ulpdu, fpdu);
 	}
 	d->fab.limits.caps = FAB_CAP_ANY_LOCAL | FAB_CAP_SEND_INV |
-			     FAB_CAP_EXPOSE;
+			     FAB_CAP_EXPOSE | FAB_CAP_PARTS;
 	d->fab.limits.max_sge = IW_MAX_SGE;
 	d->fab.limits.max_read_depth = d->depth;
 	d->fab.limits.max_message = IW_MAX_MESSAGE;

@@ -16,7 +16,7 @@
  *
  * While the parts of a long RDMA Read come it does not spin: it naps, and looks when
  * that is over. An event does not end a nap, or the sender would have to wake the
- * poller, part by part, while it has the next to send.
+ * poller, part by part, while it has the next to send. Not where a device reads.
  *
  * Handing over: in a bound instance (FAB_CAP_BOUND in fabric.h) only the thread
  * in rt_run() may run a connection. Another that has its strand puts it, strand

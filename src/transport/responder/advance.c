@@ -85,7 +85,8 @@ static int read_chunk(struct rt_conn *c, struct rt_call_priv *call,
 			call->reading_since = rt_now_ms();
 			c->resp.calls_reading++;
 		}
-		if (len > LONG_READ && !call->long_read) {
+		if (len > LONG_READ && !call->long_read &&
+		    (c->inst->limits->caps & FAB_CAP_PARTS)) {
 			call->long_read = true;
 			rt_long_read(c, true);
 		}
