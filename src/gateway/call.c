@@ -68,6 +68,9 @@ enum gw_take gw_call_take(struct gw_client *c, struct gw_record *rec,
 	call->plain = c->calls.no_chunks;
 	call->charge = 0;
 	call->head = *gw_fit_head(&c->fit, rec);
+	/* What will be denied needs no memory for results. */
+	weak = c->only_gss && !gw_call_is_gss(call);
+	call->plain |= weak;
 	gw_record_move(&call->rec, rec);
 	if (!gw_call_plan(call) || !gw_call_charge(call)) {
 		bool never = call->charge > c->gw->shares.limit;
@@ -87,7 +90,6 @@ enum gw_take gw_call_take(struct gw_client *c, struct gw_record *rec,
 	gw_books_insert(&c->calls, call);
 	c->stats.tcp_calls++;
 	c->stats.arguments_reduced += rq->nitems;
-	weak = c->only_gss && !gw_call_is_gss(call);
 	up = c->calls.to && !weak;
 	call->submitted = up;
 	call->gen = c->calls.gen;

@@ -32,6 +32,7 @@
 #include <sys/param.h>
 
 #define GW_PLACE_SLOTS 256
+
 /* How many of @all places users may have: an eighth, but so many that a few can have
  * their contexts of Kerberos at once where there are few. */
 static inline unsigned int gw_place_users_most(unsigned int all)

@@ -44,4 +44,5 @@ void gw_watch_evict(struct gw_share *victim);
  * such [place.h]. No lock held. */
 bool gw_watch_give_way(struct gateway *gw, const struct in6_addr *host,
 		       const struct gw_client *c);
+
 #endif /* RPCRDMA_GATEWAY_WATCH_H */

@@ -15,10 +15,9 @@ static struct in6_addr host(unsigned char n)
 	return a;
 }
 
-/* @n clients of the host @id. */
-static struct gw_place *fill(unsigned char id, unsigned int n)
+/* @n clients of the host, or user, @a. */
+static struct gw_place *fill_at(struct in6_addr a, unsigned int n)
 {
-	struct in6_addr a = host(id);
 	struct gw_place *h = NULL;
 
 	while (n--) {
@@ -26,6 +25,11 @@ static struct gw_place *fill(unsigned char id, unsigned int n)
 		CU_ASSERT_PTR_NOT_NULL_FATAL(h);
 	}
 	return h;
+}
+
+static struct gw_place *fill(unsigned char id, unsigned int n)
+{
+	return fill_at(host(id), n);
 }
 
 static void clear(struct gw_place *h)
@@ -37,13 +41,17 @@ static void clear(struct gw_place *h)
 	}
 }
 
-static struct gw_wish wish(unsigned char id)
+static struct gw_wish wish_at(struct in6_addr a)
 {
-	struct in6_addr a = host(id);
 	struct gw_wish w;
 
 	gw_wish_init(&w, &places, &a, false);
 	return w;
+}
+
+static struct gw_wish wish(unsigned char id)
+{
+	return wish_at(host(id));
 }
 
 /* One host has all but a few. */
@@ -127,25 +135,6 @@ static void loopback(void)
 		CU_ASSERT_PTR_NULL(places.slot[i]);
 }
 
-static struct gw_wish user_wish(uint32_t uid)
-{
-	struct in6_addr a = gw_place_user(uid);
-	struct gw_wish w;
-
-	gw_wish_init(&w, &places, &a, false);
-	return w;
-}
-
-static struct gw_place *fill_user(uint32_t uid, unsigned int n)
-{
-	struct in6_addr a = gw_place_user(uid);
-	struct gw_place *h = NULL;
-
-	while (n--)
-		h = gw_place_get(&places, &a);
-	return h;
-}
-
 /* Users take places of each other, hosts' newcomers theirs first. */
 static void users(void)
 {
@@ -155,22 +144,22 @@ static void users(void)
 	gw_places_init(&places);
 	h = fill(0, 9); /* of "::1" all that counts is "::" */
 	CU_ASSERT_EQUAL(gw_place_users(&places), 0);
-	w = user_wish(0);
+	w = wish_at(gw_place_user(0));
 	CU_ASSERT_FALSE(gw_wish_takes(&w, h));
-	a = fill_user(1000, 5);
+	a = fill_at(gw_place_user(1000), 5);
 	CU_ASSERT_PTR_NOT_EQUAL(a, h);
-	b = fill_user(0, 1);
+	b = fill_at(gw_place_user(0), 1);
 	CU_ASSERT_PTR_NOT_EQUAL(b, a);
 	CU_ASSERT_EQUAL(gw_place_users(&places), 6);
 	/* The one that has the most: its own, those that do nothing. */
-	w = user_wish(1000);
+	w = wish_at(gw_place_user(1000));
 	CU_ASSERT_FALSE(w.due);
 	CU_ASSERT_TRUE(gw_wish_takes(&w, a));
 	CU_ASSERT_FALSE(gw_wish_takes(&w, b));
 	CU_ASSERT_FALSE(gw_wish_takes(&w, h));
 	/* Others: its places, busy or not. */
 	for (uint32_t uid = 0; uid < 2; uid++) {
-		w = user_wish(uid);
+		w = wish_at(gw_place_user(uid));
 		CU_ASSERT_TRUE(w.due);
 		CU_ASSERT_TRUE(gw_wish_takes(&w, a));
 		CU_ASSERT_FALSE(gw_wish_takes(&w, b));

@@ -175,7 +175,8 @@ struct rt_turn {
 	unsigned int hot; /* busy polling has been of use lately */
 	struct fab_timer counts; /* of lines left out, to be told */
 	atomic_bool woken; /* by rt_wake(), which must not go unnoticed */
-	/* Any thread: how many are under way, and until when it naps for them, ns. */
+	/* RDMA Reads that come in many parts, under way, and until when the poller
+	 * naps for them, ns. Any thread. */
 	atomic_uint long_reads;
 	_Atomic(uint64_t) naps_until;
 
