@@ -21,6 +21,7 @@
 GUEST_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 GUEST_BUILD=$(realpath "${RPCRDMA_BUILD:-$GUEST_TOP/build/release}")
 GUEST_DIR=$(mktemp -d)
+GUEST_LIMIT=$((${RPCRDMA_ALL:-0} ? 2400 : 1200)) # seconds; few take a third of it
 GUESTS=()
 module=
 
@@ -28,7 +29,8 @@ guest_main() { # NAME ARGUMENT...
 	local said=$GUEST_DIR/$1.said status=0 qemu=
 
 	trap '[ -z "$qemu" ] || kill -TERM "$qemu"; exit 1' INT TERM HUP
-	"$GUEST_TOP/tests/vm/run" --cpus "${RPCRDMA_CPUS:-1}" --timeout 2400 \
+	"$GUEST_TOP/tests/vm/run" --cpus "${RPCRDMA_CPUS:-1}" \
+		--timeout "$GUEST_LIMIT" \
 		--env "RPCRDMA_BUILD=$GUEST_BUILD" \
 		--env "RPCRDMA_TIMES=${RPCRDMA_TIMES:-}" "${@:2}" 2>"$said" &
 	qemu=$!

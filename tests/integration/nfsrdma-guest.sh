@@ -149,11 +149,19 @@ if [ "$kind" = rxe ]; then
 fi
 
 # A mount waits for ever for a server that has died: say how it did, and end.
+# Where it did, the kernel says; and gdb, if it is here.
+ulimit -c unlimited
+echo "$WORK/core" >/proc/sys/kernel/core_pattern
+echo 0 >/proc/sys/kernel/core_uses_pid
 still_serving() {
 	local status
 	kill -0 "$GANESHA_PID" 2>/dev/null && return
 	wait "$GANESHA_PID"
 	status=$?
+	if [ -e "$WORK/core" ] && command -v gdb >/dev/null; then
+		timeout 300 gdb -batch -ex bt "$GANESHA_BIN" "$WORK/core" 2>/dev/null |
+			grep -E '^#' | sed 's/^/# /'
+	fi
 	not_ok "$kind-server-v$1" "ended with status $status: $(dmesg |
 		grep -E 'segfault|traps:|Code:' | tail -n 3 | tr '\n' ' ') $(tail -q -n 3 \
 		"$WORK/ganesha/stderr" "$GANESHA_LOG" | tr '\n' ' ')"
@@ -430,6 +438,7 @@ versions=(4.1)
 for vers in "${versions[@]}"; do
 	check "$kind-delegation-mount-v$vers" mounted $vers
 	check "$kind-delegation-v$vers" by_tcp recalled $vers
+	still_serving "$vers"
 	calls=$((calls + 1))
 	check "$kind-called-back-v$vers" stats "$GANESHA_STATS" \
 		'all(c["version"] == 1 for c in connections)' \
@@ -442,6 +451,7 @@ done
 # gets no delegation, and nobody waits for one.
 check "$kind-delegation-mount-v4.0" mounted 4.0
 check "$kind-no-delegation-v4.0" by_tcp recalled 4.0
+still_serving 4.0
 check "$kind-not-called-back-v4.0" stats "$GANESHA_STATS" \
 	"totals['reverse_calls_sent'] == $calls"
 check "$kind-delegation-unmount-v4.0" within 200 umount "$MNT"
@@ -483,6 +493,7 @@ calls=0
 for vers in "${versions[@]}"; do
 	check "$kind-followed-mount-v$vers" mounted $vers
 	check "$kind-followed-v$vers" by_tcp followed $vers
+	still_serving "$vers"
 	calls=$((calls + 1))
 	# More than one if the client was still busy with binding. A Call that comes
 	# just when its connection has been idle for too long is dropped, and sent
