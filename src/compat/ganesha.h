@@ -59,6 +59,28 @@ typedef void gsh_log_fn(int component, const char *file, int line,
 			const char *function, int level, const char *format,
 			...) __attribute__((format(printf, 6, 7)));
 
+/* ---- Context ----------------------------------------------------------- */
+
+/* As far as it is used: of an export, how to free state; of what a thread works in,
+ * what it had before, whose Call it is and the export. Of 4.3 alone. */
+struct gsh_fsal_export {
+	void *before[35];
+	void (*free_state)(struct gsh_fsal_export *export, void *state);
+	void *behind[64];
+};
+_Static_assert(offsetof(struct gsh_fsal_export, free_state) == 280, "Ganesha");
+
+struct gsh_context {
+	struct gsh_context *saved;
+	void *credentials[10];
+	void *caller; /* an address; NULL: of no Call */
+	void *call[7];
+	struct gsh_fsal_export *export;
+	void *behind[32];
+};
+_Static_assert(offsetof(struct gsh_context, caller) == 88, "Ganesha");
+_Static_assert(offsetof(struct gsh_context, export) == 152, "Ganesha");
+
 /* ---- Configuration ---------------------------------------------------- */
 
 struct gsh_config; /* a parse tree */

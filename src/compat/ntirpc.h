@@ -14,6 +14,7 @@
  *   COMPAT_NTIRPC         that of its ntirpc
  *   COMPAT_LOG_COMPONENT  of Ganesha's log, for our lines
  *   COMPAT_GATES          whether Ganesha needs gate.h
+ *   COMPAT_CONTEXTS       whether it needs context.h
  *   COMPAT_BOUND          whether it knows the connections of a session by their
  *                         addresses: see ntirpc/bound.h
  *   COMPAT_LENDS          whether it would copy a WRITE's data: see ntirpc/lend.h

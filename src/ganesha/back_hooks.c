@@ -13,6 +13,7 @@
 #include <rpc/clnt.h>
 
 #include "base/clock.h"
+#include "ganesha/context.h"
 #include "ganesha/next.h"
 #include "ganesha/server.h"
 #include "ganesha/xprt.h"
@@ -93,8 +94,10 @@ GR_EXPORT enum clnt_stat clnt_req_setup(struct clnt_req *cc,
 
 GR_EXPORT enum clnt_stat clnt_req_callback(struct clnt_req *cc)
 {
-	return nrt_clnt_is_ours(cc->cc_clnt) ? nrt_req_callback(cc) :
-					       next.clnt_req_callback(cc);
+	if (nrt_clnt_is_ours(cc->cc_clnt))
+		return nrt_req_callback(cc);
+	gr_context_call(cc);
+	return next.clnt_req_callback(cc);
 }
 
 GR_EXPORT enum clnt_stat clnt_req_refresh(struct clnt_req *cc)

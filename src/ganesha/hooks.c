@@ -35,6 +35,7 @@
 #include <rpc/svc_rqst.h>
 
 #include "ganesha/check.h"
+#include "ganesha/context.h"
 #include "ganesha/file.h"
 #include "ganesha/manager.h"
 #include "ganesha/next.h"
@@ -315,6 +316,7 @@ GR_EXPORT int svc_rqst_evchan_reg(uint32_t chan_id, SVCXPRT *xprt,
 		gr_server_fault(s, wrong);
 	} else if (xprt->xp_type == XPRT_TCP_RENDEZVOUS) {
 		set_state(gr_server_start(s, xprt) ? HOOK_SERVING : HOOK_ENDED);
+		gr_context_serve(state() == HOOK_SERVING);
 	} else if (!hook.nfs_udp) {
 		hook.nfs_udp = xprt;
 	}
@@ -353,6 +355,7 @@ GR_EXPORT int svc_shutdown(u_long flags)
 		gr_manager_stopping();
 	if (serving) {
 		set_state(HOOK_ENDED);
+		gr_context_serve(false);
 		gr_rpcbind_withdraw(&hook.server.rpcbind);
 		gr_server_drain(&hook.server);
 	}

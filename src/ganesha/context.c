@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * context - what Ganesha 4.3 works in, for threads that have nothing of the kind
+ *
+ * Threads: each has what is its own; the rest is atomic.
+ */
+#include "ganesha/context.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "compat/ganesha.h"
+#include "ganesha/next.h"
+
+GR_EXPORT void release_op_context(void);
+
+#define HOOKED(X) X(release_op_context)
+
+GR_NEXT(HOOKED)
+
+static struct {
+	atomic_bool serving;
+	/* What Ganesha has called for the answer to any Call of its own. */
+	_Atomic(gr_process_fn *) process;
+} context;
+
+static __thread struct {
+	struct gsh_context **at; /* Ganesha's op_ctx of this thread */
+	struct gsh_context none;
+} mine;
+
+/* Its second argument is the allocation. */
+static void free_state(struct gsh_fsal_export *export, void *state)
+{
+	free(state);
+}
+
+static struct gsh_fsal_export export = { .free_state = free_state };
+
+/* NULL: it is not to be touched. */
+static struct gsh_context **at(void)
+{
+	if (!COMPAT_CONTEXTS || !atomic_load(&context.serving))
+		return NULL;
+	if (!mine.at)
+		mine.at = gr_next_find(NULL, "op_ctx");
+	return mine.at;
+}
+
+static struct gsh_context *stand_in(void)
+{
+	mine.none = (struct gsh_context){ .export = &export };
+	return &mine.none;
+}
+
+void gr_context_serve(bool serving)
+{
+	atomic_store(&context.serving, serving);
+}
+
+void gr_context_process(gr_process_fn *process, struct clnt_req *cc)
+{
+	struct gsh_context **op_ctx = at();
+
+	if (!op_ctx || *op_ctx) {
+		process(cc);
+		return;
+	}
+	*op_ctx = stand_in();
+	process(cc);
+	if (*op_ctx == &mine.none)
+		*op_ctx = NULL;
+}
+
+void gr_context_answered(struct clnt_req *cc)
+{
+	gr_context_process(cc->cc_process_cb, cc);
+}
+
+static void answered(struct clnt_req *cc)
+{
+	gr_context_process(atomic_load(&context.process), cc);
+}
+
+void gr_context_call(struct clnt_req *cc)
+{
+	gr_process_fn *process = NULL;
+
+	if (!at() || !cc->cc_process_cb || cc->cc_process_cb == answered)
+		return;
+	if (atomic_compare_exchange_strong(&context.process, &process,
+					   cc->cc_process_cb) ||
+	    process == cc->cc_process_cb)
+		cc->cc_process_cb = answered;
+}
+
+/* Ganesha goes back to the context that this thread had before. */
+GR_EXPORT void release_op_context(void)
+{
+	struct gsh_context **op_ctx = at();
+	/* Of a Call: then the thread has none afterwards, and is to have none. */
+	bool of_call = op_ctx && *op_ctx && (*op_ctx)->caller;
+
+	next.release_op_context();
+	if (!op_ctx)
+		return;
+	if (!of_call && !*op_ctx)
+		*op_ctx = stand_in();
+	else if (of_call && *op_ctx == &mine.none)
+		*op_ctx = NULL;
+}
