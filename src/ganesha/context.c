@@ -104,8 +104,8 @@ GR_EXPORT void release_op_context(void)
 	next.release_op_context();
 	if (!op_ctx)
 		return;
-	if (!of_call && !*op_ctx)
-		*op_ctx = stand_in();
-	else if (of_call && *op_ctx == &mine.none)
-		*op_ctx = NULL;
+	/* In a stand-in Ganesha may have put an export, which may go. */
+	if (*op_ctx && *op_ctx != &mine.none)
+		return; /* it goes on with another */
+	*op_ctx = of_call ? NULL : stand_in();
 }
