@@ -94,10 +94,9 @@ GR_EXPORT enum clnt_stat clnt_req_setup(struct clnt_req *cc,
 
 GR_EXPORT enum clnt_stat clnt_req_callback(struct clnt_req *cc)
 {
-	if (nrt_clnt_is_ours(cc->cc_clnt))
-		return nrt_req_callback(cc);
 	gr_context_call(cc);
-	return next.clnt_req_callback(cc);
+	return nrt_clnt_is_ours(cc->cc_clnt) ? nrt_req_callback(cc) :
+					       next.clnt_req_callback(cc);
 }
 
 GR_EXPORT enum clnt_stat clnt_req_refresh(struct clnt_req *cc)

@@ -21,7 +21,7 @@ GR_NEXT(HOOKED)
 static struct {
 	atomic_bool serving;
 	/* What Ganesha has called for the answer to any Call of its own. */
-	_Atomic(gr_process_fn *) process;
+	void (*_Atomic process)(struct clnt_req *cc);
 } context;
 
 static __thread struct {
@@ -58,8 +58,9 @@ void gr_context_serve(bool serving)
 	atomic_store(&context.serving, serving);
 }
 
-void gr_context_process(gr_process_fn *process, struct clnt_req *cc)
+static void answered(struct clnt_req *cc)
 {
+	void (*process)(struct clnt_req * cc) = atomic_load(&context.process);
 	struct gsh_context **op_ctx = at();
 
 	if (!op_ctx || *op_ctx) {
@@ -72,19 +73,9 @@ void gr_context_process(gr_process_fn *process, struct clnt_req *cc)
 		*op_ctx = NULL;
 }
 
-void gr_context_answered(struct clnt_req *cc)
-{
-	gr_context_process(cc->cc_process_cb, cc);
-}
-
-static void answered(struct clnt_req *cc)
-{
-	gr_context_process(atomic_load(&context.process), cc);
-}
-
 void gr_context_call(struct clnt_req *cc)
 {
-	gr_process_fn *process = NULL;
+	void (*process)(struct clnt_req * cc) = NULL;
 
 	if (!at() || !cc->cc_process_cb || cc->cc_process_cb == answered)
 		return;

@@ -23,15 +23,10 @@
 
 #include <rpc/clnt.h>
 
-typedef void gr_process_fn(struct clnt_req *cc);
-
-/* From true to false a thread gets one. (False: at Ganesha's end it wants none.) */
+/* While @serving; at Ganesha's end a thread wants none. */
 void gr_context_serve(bool serving);
-/* Call @process with one, if this thread has none. */
-void gr_context_process(gr_process_fn *process, struct clnt_req *cc);
-/* cc->cc_process_cb, as it is. */
-void gr_context_answered(struct clnt_req *cc);
-/* Before a Call of a CLIENT of ntirpc's is made: its cc_process_cb will be called so. */
+/* Before a Call of Ganesha's is made, by whichever transport: who calls its
+ * cc_process_cb, when it is answered, has a context then. */
 void gr_context_call(struct clnt_req *cc);
 
 #endif /* RPCRDMA_GANESHA_CONTEXT_H */

@@ -14,7 +14,6 @@
 
 #include "base/addr.h"
 #include "base/clock.h"
-#include "ganesha/context.h"
 #include "ganesha/stats_dbus.h"
 #include "ganesha/xprt.h"
 #include "gss/gss.h"
@@ -205,7 +204,7 @@ int gr_server_begin(struct gr_server *s, char *fault)
 	s->source.program_version = GSH_VERSION;
 	s->source.provider = s->provider;
 	s->source.started = fab_now_ns();
-	err = nrt_clnts_create(s->inst, NULL, gr_context_answered, &s->clnts);
+	err = nrt_clnts_create(s->inst, NULL, &s->clnts);
 	if (err)
 		return err;
 	err = listen_all(s, fault);

@@ -24,7 +24,6 @@ import time
 from nfsclient import (DELEGRETURN, OPEN, PUTFH, V4, NfsError, opaque, u32, u64)
 
 DELAY = 10008
-CB_RECALL = 4
 RETRY = 1.0  # seconds: Ganesha's
 
 
@@ -68,6 +67,12 @@ def ask(other, names):
     return sent
 
 
+def answers(client, sent):
+    for xid in sent:
+        client.rpc.receive(xid)
+        client.free_slot(xid)
+
+
 def once(holder, other, data, number, retry):
     files = 7 if retry else 4
     names = ["race-%d-%d-%d" % (os.getpid(), number, i) for i in range(files)]
@@ -82,9 +87,7 @@ def once(holder, other, data, number, retry):
     asked = ask(other, names)
     begun = time.monotonic()
     if retry:
-        for x in asked:
-            other.rpc.receive(x)
-            other.free_slot(x)
+        answers(other, asked)
         holder.null()
         time.sleep(max(0, begun + RETRY - time.monotonic() +
                        random.uniform(-0.002, 0.004)))
@@ -94,9 +97,7 @@ def once(holder, other, data, number, retry):
     else:
         while len(holder.returned) < files:
             holder.rpc.take()
-        for x in asked:
-            other.rpc.receive(x)
-            other.free_slot(x)
+        answers(other, asked)
     for f, xid in holder.returned.items():
         r = holder.rpc.receive(xid)
         holder.free_slot(xid)

@@ -21,7 +21,8 @@
 GUEST_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 GUEST_BUILD=$(realpath "${RPCRDMA_BUILD:-$GUEST_TOP/build/release}")
 GUEST_DIR=$(mktemp -d)
-GUEST_LIMIT=$((${RPCRDMA_ALL:-0} ? 2400 : 1200)) # seconds; few take a third of it
+GUEST_LIMIT=${RPCRDMA_ALL:+2400} # seconds
+GUEST_LIMIT=${GUEST_LIMIT:-1200} # few take a third of it
 GUESTS=()
 module=
 

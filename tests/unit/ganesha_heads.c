@@ -160,7 +160,7 @@ static void up(void)
 	server.alloc_cb = alloc_req;
 	client = instance(0);
 	CU_ASSERT_EQUAL_FATAL(
-		nrt_clnts_create(server.inst, NULL, NULL, &server.clnts), 0);
+		nrt_clnts_create(server.inst, NULL, &server.clnts), 0);
 	CU_ASSERT_EQUAL_FATAL(rt_listen(server.inst, (struct sockaddr *)&addr,
 					sizeof(addr), &gr_server_ops, &server,
 					&listener),

@@ -333,8 +333,8 @@ void ends_open(void)
 					sizeof(any), &server_ops, NULL,
 					&ends.listener),
 			      0);
-	CU_ASSERT_EQUAL_FATAL(
-		nrt_clnts_create(ends.server, NULL, NULL, &ends.clnts), 0);
+	CU_ASSERT_EQUAL_FATAL(nrt_clnts_create(ends.server, NULL, &ends.clnts),
+			      0);
 	pthread_create(&ends.pollers[0], NULL, poller_main, ends.server);
 	pthread_create(&ends.pollers[1], NULL, poller_main, ends.client);
 	ends_connect();

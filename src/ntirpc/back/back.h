@@ -185,7 +185,6 @@ struct rcall {
 struct nrt_clnts {
 	struct rt_instance *inst;
 	void (*resume)(struct svc_req *req);
-	void (*process)(struct clnt_req *cc);
 	uint32_t xid; /* atomic */
 	unsigned int host_most; /* back channels of a host */
 	atomic_uint nrcalls; /* requests that are not freed */

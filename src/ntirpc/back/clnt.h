@@ -37,13 +37,11 @@ size_t nrt_clnt_request_size(void);
 
 /*
  * @resume: how to have a svc_req's rq_resume_cb called by a worker; NULL:
- * ntirpc's svc_resume. @process: what then calls cc_process_cb; NULL: nothing is to be
- * done besides. Starts the timer thread with the first CLIENT, so this
+ * ntirpc's svc_resume. Starts the timer thread with the first CLIENT, so this
  * may be called before a fork.
  */
 int nrt_clnts_create(struct rt_instance *inst,
 		     void (*resume)(struct svc_req *req),
-		     void (*process)(struct clnt_req *cc),
 		     struct nrt_clnts **out);
 /* Every CLIENT must have been destroyed, every request completed. */
 void nrt_clnts_destroy(struct nrt_clnts *n);

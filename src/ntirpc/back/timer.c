@@ -20,13 +20,12 @@ static enum xprt_stat worker(struct svc_req *req)
 	struct rcall *c = req->rq_u1;
 	struct clnt_req *cc = c->mine;
 	AUTH *auth = c->auth;
-	void (*process)(struct clnt_req * cc) = c->client->n->process;
 
 	c->auth = NULL;
 	nrt_rcall_finish(cc, c);
 	/* The callback may release cc, or send it once more. */
 	nrt_rcall_put(c);
-	process(cc);
+	cc->cc_process_cb(cc);
 	AUTH_DESTROY(auth);
 	return XPRT_SUSPEND;
 }
@@ -172,14 +171,8 @@ size_t nrt_clnt_request_size(void)
 	return sizeof(struct rcall);
 }
 
-static void process_alone(struct clnt_req *cc)
-{
-	cc->cc_process_cb(cc);
-}
-
 int nrt_clnts_create(struct rt_instance *inst,
 		     void (*resume)(struct svc_req *req),
-		     void (*process)(struct clnt_req *cc),
 		     struct nrt_clnts **out)
 {
 	struct nrt_clnts *n = calloc(1, sizeof(*n));
@@ -189,7 +182,6 @@ int nrt_clnts_create(struct rt_instance *inst,
 		return -ENOMEM;
 	n->inst = inst;
 	n->resume = resume ? resume : svc_resume;
-	n->process = process ? process : process_alone;
 	/* Not the same after a restart, for the peer's sake; and it tells
 	 * nothing of this host to whoever has made a session. */
 	n->xid = arc4random();
