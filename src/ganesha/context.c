@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * context - what Ganesha 4.3 works in, for threads that have nothing of the kind
+ * context - what Ganesha 4.3 works in, for those who have nothing of the kind
  *
  * Threads: each has what is its own; the rest is atomic.
  */
@@ -13,8 +13,12 @@
 #include "ganesha/next.h"
 
 GR_EXPORT void release_op_context(void);
+GR_EXPORT int hashtable_getlatch(void *table, const void *key, void *value,
+				 bool may_write, void *latch);
 
-#define HOOKED(X) X(release_op_context)
+#define HOOKED(X)             \
+	X(hashtable_getlatch) \
+	X(release_op_context)
 
 GR_NEXT(HOOKED)
 
@@ -27,6 +31,7 @@ static struct {
 static __thread struct {
 	struct gsh_context **at; /* Ganesha's op_ctx of this thread */
 	struct gsh_context none;
+	bool serves; /* it executes Calls */
 } mine;
 
 /* Its second argument is the allocation. */
@@ -51,6 +56,11 @@ static struct gsh_context *stand_in(void)
 {
 	mine.none = (struct gsh_context){ .export = &export };
 	return &mine.none;
+}
+
+static bool is_of_call(const struct gsh_context *op_ctx)
+{
+	return op_ctx && op_ctx->caller;
 }
 
 void gr_context_serve(bool serving)
@@ -89,14 +99,30 @@ void gr_context_call(struct clnt_req *cc)
 GR_EXPORT void release_op_context(void)
 {
 	struct gsh_context **op_ctx = at();
-	/* Of a Call: then the thread has none afterwards, and is to have none. */
-	bool of_call = op_ctx && *op_ctx && (*op_ctx)->caller;
+	bool of_call = op_ctx && is_of_call(*op_ctx);
 
 	next.release_op_context();
 	if (!op_ctx)
 		return;
-	/* In a stand-in Ganesha may have put an export, which may go. */
-	if (*op_ctx && *op_ctx != &mine.none)
-		return; /* it goes on with another */
-	*op_ctx = of_call ? NULL : stand_in();
+	if (of_call) {
+		/* A Call may have begun in another thread, which had a stand-in. */
+		mine.serves = true;
+		*op_ctx = NULL;
+	} else if (!*op_ctx || *op_ctx == &mine.none) {
+		/* In a stand-in Ganesha may have put an export, which may go. */
+		*op_ctx = stand_in();
+	}
+}
+
+/* Ganesha looks something up, which may be state. */
+GR_EXPORT int hashtable_getlatch(void *table, const void *key, void *value,
+				 bool may_write, void *latch)
+{
+	struct gsh_context **op_ctx = at();
+
+	if (op_ctx && !*op_ctx && !mine.serves)
+		*op_ctx = stand_in();
+	else if (op_ctx && is_of_call(*op_ctx) && !(*op_ctx)->export)
+		(*op_ctx)->export = &export;
+	return next.hashtable_getlatch(table, key, value, may_write, latch);
 }

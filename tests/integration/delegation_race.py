@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A delegation is given back just when Ganesha is busy with its recall.
 
-    delegation_race.py answer|retry PORT DATA ROUNDS
+    delegation_race.py answer|retry|revoke PORT DATA ROUNDS
 
 By NFSv4.1. DATA is the exported directory. A client has delegations of several
 files, and another one opens these to write.
@@ -11,9 +11,13 @@ files, and another one opens these to write.
             time.
     retry   It says that it has no time for the callback, and gives the delegation
             back when Ganesha is about to ask again, a second later.
+    revoke  It answers, gives nothing back, and asks by TEST_STATEID without a pause
+            whether the delegation is still its own, until Ganesha revokes it. A
+            round takes a lease.
 
 Ganesha 4.3 may free what it knows of the delegation in a thread that serves no Call
-then, where it knows of no file system to do so: by TCP this ends it.
+then, or in a Call that names no file, where it knows of no file system to do so: by TCP
+this ends it.
 """
 
 import os
@@ -24,6 +28,7 @@ import time
 from nfsclient import (DELEGRETURN, OPEN, PUTFH, V4, NfsError, opaque, u32, u64)
 
 DELAY = 10008
+TEST_STATEID = 55
 RETRY = 1.0  # seconds: Ganesha's
 
 
@@ -111,11 +116,58 @@ def once(holder, other, data, number, retry):
         os.unlink(os.path.join(data, name))
 
 
+def still_ours(holder, stateid):
+    """Asked 500 times by one Call, which is for the last of the answers."""
+    xid = holder.send([u32(TEST_STATEID, 500) + stateid * 500])
+
+    def result():
+        r = holder.rpc.receive(xid)
+        holder.free_slot(xid)
+        holder.result(holder.received(r, "TEST_STATEID"), TEST_STATEID)
+        return [r.u32() for _ in range(1 + 500)][-1] == 0
+    return result
+
+
+def revoked(holder, other, data, number):
+    """Delegations are recalled one by one, and so revoked; the next one is asked for."""
+    files = 4
+    names = ["race-%d-%d-%d" % (os.getpid(), number, i) for i in range(files)]
+    for name in names:
+        with open(os.path.join(data, name), "w") as f:
+            f.write("some octets")
+    holder.recalled = []
+    opened = [holder.open(name) for name in names]
+    due = [f.delegation for f in opened]
+    if not all(due):
+        sys.exit("no delegation is given")
+    asked, last, waiting = [], 0, []
+    while due:
+        if time.monotonic() > last + 1.1:
+            last = time.monotonic()
+            asked += ask(other, names[len(asked):][:1])
+            other.compound([], "SEQUENCE")  # its lease is short as well
+        while len(waiting) < 4:
+            waiting.append((due[0], still_ours(holder, due[0])))
+        stateid, result = waiting.pop(0)
+        if not result() and stateid in due:
+            due.remove(stateid)
+    for _, result in waiting:
+        result()
+    answers(other, asked)
+    for f, name in zip(opened, names):
+        holder.close(f)
+        os.unlink(os.path.join(data, name))
+
+
 def main(how, port, data, rounds):
-    holder = Holder("127.0.0.1", int(port), 1)
+    kind = V4 if how == "revoke" else Holder
+    holder = kind("127.0.0.1", int(port), 1)
     other = V4("127.0.0.1", int(port), 1)
     for number in range(int(rounds)):
-        once(holder, other, data, number, how == "retry")
+        if how == "revoke":
+            revoked(holder, other, data, number)
+        else:
+            once(holder, other, data, number, how == "retry")
     holder.end()
     other.end()
 
