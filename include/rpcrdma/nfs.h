@@ -94,10 +94,6 @@ struct ulb_call {
 	uint32_t minor;
 	enum ulb_class op_class;
 	/* Likewise: among its operations, as far as they were read, is one */
-	bool names_state; /* that names state, but no file: FREE_STATEID,
-			     TEST_STATEID, RELEASE_LOCKOWNER */
-	bool makes_client; /* that may end one's state, as it comes back:
-			      EXCHANGE_ID, CREATE_SESSION, SETCLIENTID_CONFIRM */
 	bool ends_session; /* DESTROY_SESSION */
 	bool withheld; /* that a server is not shown: see ulb_find_withheld();
 			  nothing behind it counts */

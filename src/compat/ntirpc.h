@@ -13,7 +13,6 @@
  *   COMPAT_GANESHA        the release of Ganesha
  *   COMPAT_NTIRPC         that of its ntirpc
  *   COMPAT_LOG_COMPONENT  of Ganesha's log, for our lines
- *   COMPAT_GATES          whether Ganesha needs gate.h
  *   COMPAT_CONTEXTS       whether it needs context.h
  *   COMPAT_BOUND          whether it knows the connections of a session by their
  *                         addresses: see ntirpc/bound.h

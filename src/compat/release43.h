@@ -8,7 +8,6 @@
 #define COMPAT_GANESHA "4.3"
 #define COMPAT_NTIRPC "4.3"
 #define COMPAT_LOG_COMPONENT 26 /* RPC */
-#define COMPAT_GATES true
 #define COMPAT_CONTEXTS true
 #define COMPAT_BOUND true
 #define COMPAT_LENDS true

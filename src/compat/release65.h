@@ -8,7 +8,6 @@
 #define COMPAT_GANESHA "6.5"
 #define COMPAT_NTIRPC "6.3"
 #define COMPAT_LOG_COMPONENT 36 /* XPRT: there is none of RPC any more */
-#define COMPAT_GATES false
 #define COMPAT_CONTEXTS false
 #define COMPAT_BOUND false
 #define COMPAT_LENDS false

@@ -14,7 +14,7 @@ enum gr_greeting gr_greet(SVCXPRT *xprt, atomic_int *known,
 	/* One that has waited and is inside has to leave in any case. */
 	if (is != GREET_NOT_YET)
 		goto out;
-	switch (gr_gate_enter(gate, p, req, GR_ALONE, xprt, ended)) {
+	switch (gr_gate_enter(gate, p, req, xprt, ended)) {
 	case GR_WAITS:
 		return GREET_WAITS;
 	case GR_TOO_LATE:
@@ -29,7 +29,6 @@ enum gr_greeting gr_greet(SVCXPRT *xprt, atomic_int *known,
 		atomic_store(known, is);
 	}
 out:
-	if (p->gate == gate)
-		gr_gate_leave(p);
+	gr_gate_leave(p);
 	return is;
 }

@@ -162,8 +162,6 @@ static void op_call(struct rt_conn *c, struct rt_call *call)
 	nc = rt_call_user(call);
 	memset(&((struct gr_call *)(void *)nc)->pass, 0,
 	       sizeof(struct gr_pass));
-	memset(&((struct gr_call *)(void *)nc)->also, 0,
-	       sizeof(struct gr_pass));
 	nc->owner = req;
 	nc->clnts = s->clnts;
 	nc->beside = placeable(rt_instance_config(s->inst), call);

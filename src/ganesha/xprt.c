@@ -79,49 +79,9 @@ static struct gr_call *call_of(struct svc_req *req)
 	return (struct gr_call *)(void *)nrt_call_of(req->rq_xdrs);
 }
 
-/* The Call has been answered or dropped. */
-static void left(struct nrt_call *nc)
-{
-	struct gr_call *c = (struct gr_call *)(void *)nc;
-
-	gr_gate_leave(&c->also);
-	gr_gate_leave(&c->pass);
-}
-
 static bool is_over(struct gr_xprt *x, struct rt_conn *c)
 {
 	return gr_xprt_dead(&x->xprt) || rt_conn_over(c);
-}
-
-/* In the gate of all clients: those that name state, and those by which a client
- * comes back. */
-static enum gr_kind kind_of(const struct ulb_call *head)
-{
-	if (!head->makes_client)
-		return GR_TOGETHER;
-	return head->names_state ? GR_ALONE : GR_OTHERS;
-}
-
-/* Through the gates that Ganesha needs for such a Call: of the client whose state it
- * is, and of all. */
-static enum gr_entry pass_gates(struct gr_xprt *x, struct svc_req *req)
-{
-	struct gr_call *c = call_of(req);
-	const struct ulb_call *head = &c->nc.head;
-	enum gr_entry is = GR_INSIDE;
-
-	if (!COMPAT_GATES || (!head->has_client && !head->makes_client))
-		return GR_INSIDE;
-	c->nc.ended = left;
-	if (head->has_client)
-		is = gr_client_enter(&x->srv->gates, head->client, &c->pass,
-				     req,
-				     head->names_state ? GR_ALONE : GR_TOGETHER,
-				     x, &x->ended);
-	if (is == GR_INSIDE && (head->names_state || head->makes_client))
-		is = gr_gate_enter(&x->srv->gates.all, &c->also, req,
-				   kind_of(head), x, &x->ended);
-	return is;
 }
 
 /*
@@ -143,15 +103,6 @@ static enum xprt_stat proceed(struct svc_req *req)
 	default:
 		rt_conn_close(c, true);
 		return op_stat(&x->xprt);
-	}
-	switch (pass_gates(x, req)) {
-	case GR_WAITS:
-		return XPRT_SUSPEND; /* as above */
-	case GR_TOO_LATE:
-		rt_conn_close(c, true);
-		return op_stat(&x->xprt);
-	case GR_INSIDE:
-		break;
 	}
 	/* Meanwhile the client may have sent it again, as below. */
 	if (is_over(x, c))
@@ -369,7 +320,6 @@ void gr_xprt_closed(struct gr_xprt *x)
 
 	/* What waits would only keep its memory. */
 	atomic_store(&x->ended, true);
-	gr_clients_expel(&x->srv->gates, x);
 	gr_gate_expel(x->host, x);
 	/* Not the last one: the strand has its own. */
 	if (c)

@@ -28,8 +28,7 @@ struct gr_server;
 /* What is kept of a Call, in the transport's user area. */
 struct gr_call {
 	struct nrt_call nc; /* first */
-	struct gr_pass pass,
-		also; /* through its client's gate, and that of all */
+	struct gr_pass pass; /* through its host's gate */
 };
 
 struct gr_xprt {

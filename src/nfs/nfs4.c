@@ -70,13 +70,8 @@ static int next_op(struct ulb_call *c, struct ulb_walk *w, uint32_t index,
 		c->op_class = ulb_nfs4_class(*op);
 	if (c->withheld)
 		return 1;
-	if (names(*op))
-		c->names_state = true;
-	else if (*op == OP_DESTROY_SESSION)
+	if (*op == OP_DESTROY_SESSION)
 		c->ends_session = true;
-	else if (*op == OP_EXCHANGE_ID || *op == OP_CREATE_SESSION ||
-		 *op == OP_SETCLIENTID_CONFIRM)
-		c->makes_client = true;
 	else if (*op == OP_GET_DIR_DELEGATION || *op == OP_READ_PLUS ||
 		 *op == OP_LAYOUTERROR || *op == OP_LAYOUTSTATS)
 		c->withheld = true;

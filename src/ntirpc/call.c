@@ -31,15 +31,8 @@ static inline struct nrt_call *call_of(struct nrt_decode *d)
 
 /* ---- Opening and giving back ------------------------------------------ */
 
-static void ended(struct nrt_call *nc)
-{
-	if (nc->ended)
-		nc->ended(nc);
-}
-
 static void drop(struct nrt_decode *d)
 {
-	ended(call_of(d));
 	rt_call_drop(call_of(d)->call);
 }
 
@@ -67,7 +60,6 @@ XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max)
 	nc->beside = 0;
 	nc->owner = NULL;
 	nc->clnts = NULL;
-	nc->ended = NULL;
 	nc->bound = NULL;
 	nc->is_stray = false;
 	nc->is_withheld = false;
@@ -258,7 +250,6 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 	nc->news.event = ULB_SESSION_NONE;
 	if (!encode(nc, req, &len)) {
 		prepare(nc, &after);
-		ended(nc);
 		nrt_encode_release(&nc->out);
 		/* 7.4: the Reply is lost, and the end of the connection says
 		 * so. Ganesha ends it for a new Call alone, not for one that
@@ -277,7 +268,6 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 	nc->reply.done = reply_done;
 	nc->reply.arg = nc;
 	prepare(nc, &after);
-	ended(nc);
 	/* Whatever it returns, the Call and the Reply are given back by it.
 	 * Ganesha then executes, or answers, what the client has sent again on
 	 * another connection; it would drop that if all seemed well here. */

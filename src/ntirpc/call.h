@@ -41,9 +41,6 @@ struct nrt_call {
 	/* Of a Call that has been vetted, by vet(); else by nrt_call_open(). */
 	struct ulb_call head;
 	struct nrt_clnts *clnts; /* the server's; NULL: sessions do not matter */
-	/* The owner's, or NULL: it has been executed, and is about to be
-	 * answered or dropped. Once. */
-	void (*ended)(struct nrt_call *nc);
 	/* The connection's; NULL: the server itself knows what it is bound to. */
 	struct nrt_bound *bound;
 	bool is_stray; /* it would end a session that is not among these: */

@@ -22,11 +22,9 @@
  *                        level that is shown by default and without a limit
  *
  * Nor can it with state of another client than that of the session, or than that of
- * the operations before: it does not look whose a stateid is, while a Call goes through
- * the gate of one client only (ganesha/gate.h), and the lease of a client that asks for
- * its own state does not expire meanwhile. The status of such an operation is
- * NFS4ERR_BAD_STATEID (RFC 8881, 18.38.3). TEST_STATEID says so of each stateid (18.48.3):
- * there, those of others are made into one that nobody has.
+ * the operations before: it does not look whose a stateid is. The status of such an
+ * operation is NFS4ERR_BAD_STATEID (RFC 8881, 18.38.3). TEST_STATEID says so of each
+ * stateid (18.48.3): there, those of others are made into one that nobody has.
  *
  * None of these is shown to Ganesha. The first in a COMPOUND becomes
  * OP_ILLEGAL, and the last of its operations, since after one that fails nothing

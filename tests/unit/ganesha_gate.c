@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which Calls a gate keeps apart, which not, that nobody is forgotten there and
- * that no worker waits: for another Call, or for what Ganesha says of a client.
+ * Calls go through a gate one by one, nobody is forgotten there, and no worker
+ * waits: for another Call, or for what Ganesha says of a client.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -10,11 +10,9 @@
 
 #include "ganesha/gate.h"
 #include "ganesha/greet.h"
-#include "test_clock.h"
 #include "unit.h"
 
 #define CALLS 64
-#define CLIENT 0x1234567800000001u
 
 static struct gr_gates gates;
 static struct gr_gate *host;
@@ -125,25 +123,21 @@ static void begin(void)
 
 static void finish(void)
 {
-	/* No Call has left one behind. */
-	CU_ASSERT_EQUAL(count(gates.clients), 0);
-	CU_ASSERT_EQUAL(host->inside, 0);
+	CU_ASSERT_FALSE(host->busy);
 	CU_ASSERT_TRUE(cds_list_empty(&host->queue));
 	gr_gate_put(host);
 	CU_ASSERT_EQUAL(count(gates.hosts), 0);
 }
 
-/* 'C': a CLOSE, which shares; 'F': a FREE_STATEID, which is alone. */
-static enum gr_entry enter_as(uint64_t client, unsigned int i, char kind,
-			      const void *of, const atomic_bool *over)
+static enum gr_entry enter_of(unsigned int i, const void *of,
+			      const atomic_bool *over)
 {
-	return gr_client_enter(&gates, client, &calls[i].pass, &calls[i].req,
-			       kind == 'F' ? GR_ALONE : GR_TOGETHER, of, over);
+	return gr_gate_enter(host, &calls[i].pass, &calls[i].req, of, over);
 }
 
-static enum gr_entry enter(unsigned int i, char kind)
+static enum gr_entry enter(unsigned int i)
 {
-	return enter_as(CLIENT, i, kind, &here, &ended);
+	return enter_of(i, &here, &ended);
 }
 
 static void leave(unsigned int i)
@@ -151,176 +145,40 @@ static void leave(unsigned int i)
 	gr_gate_leave(&calls[i].pass);
 }
 
-static void kinds(void)
-{
-	begin();
-	CU_ASSERT_EQUAL(enter(0, 'C'), GR_INSIDE);
-	CU_ASSERT_EQUAL(enter(1, 'C'), GR_INSIDE);
-	CU_ASSERT_EQUAL(enter(2, 'F'), GR_WAITS);
-	/* It has its turn however many more come. */
-	CU_ASSERT_EQUAL(enter(3, 'C'), GR_WAITS);
-	CU_ASSERT_EQUAL(enter(4, 'C'), GR_WAITS);
-	CU_ASSERT_EQUAL(enter(5, 'F'), GR_WAITS);
-	leave(0);
-	CU_ASSERT_EQUAL(nresumed, 0);
-	leave(1);
-	CU_ASSERT_EQUAL(nresumed, 1);
-	CU_ASSERT_EQUAL(calls[2].resumed, 1);
-	/* It asks again, and is inside. */
-	CU_ASSERT_EQUAL(enter(2, 'F'), GR_INSIDE);
-	leave(2);
-	/* Twice is once. */
-	leave(2);
-	CU_ASSERT_EQUAL(nresumed, 3);
-	CU_ASSERT_EQUAL(calls[3].resumed, 1);
-	CU_ASSERT_EQUAL(calls[4].resumed, 1);
-	CU_ASSERT_EQUAL(enter(4, 'C'), GR_INSIDE);
-	CU_ASSERT_EQUAL(enter(3, 'C'), GR_INSIDE);
-	leave(3);
-	CU_ASSERT_EQUAL(calls[5].resumed, 0);
-	leave(4);
-	CU_ASSERT_EQUAL(calls[5].resumed, 1);
-	CU_ASSERT_EQUAL(enter(5, 'F'), GR_INSIDE);
-	CU_ASSERT_EQUAL(enter(6, 'F'), GR_WAITS);
-	leave(5);
-	leave(6);
-	finish();
-}
-
-/* In the gate of all clients, two kinds take turns, each of them together. */
-static enum gr_entry enter_all(unsigned int i, enum gr_kind kind)
-{
-	return gr_gate_enter(&gates.all, &calls[i].pass, &calls[i].req, kind,
-			     &here, &ended);
-}
-
-static void turns(void)
-{
-	begin();
-	CU_ASSERT_EQUAL(enter_all(0, GR_TOGETHER), GR_INSIDE);
-	CU_ASSERT_EQUAL(enter_all(1, GR_TOGETHER), GR_INSIDE);
-	CU_ASSERT_EQUAL(enter_all(2, GR_OTHERS), GR_WAITS);
-	CU_ASSERT_EQUAL(enter_all(3, GR_OTHERS), GR_WAITS);
-	/* The first do not keep the others out by being many. */
-	CU_ASSERT_EQUAL(enter_all(4, GR_TOGETHER), GR_WAITS);
-	CU_ASSERT_EQUAL(enter_all(5, GR_ALONE), GR_WAITS);
-	CU_ASSERT_EQUAL(enter_all(6, GR_OTHERS), GR_WAITS);
-	leave(0);
-	CU_ASSERT_EQUAL(nresumed, 0);
-	leave(1);
-	CU_ASSERT_EQUAL(nresumed, 2);
-	CU_ASSERT_EQUAL(enter_all(2, GR_OTHERS), GR_INSIDE);
-	CU_ASSERT_EQUAL(enter_all(3, GR_OTHERS), GR_INSIDE);
-	leave(3);
-	CU_ASSERT_EQUAL(nresumed, 2);
-	leave(2);
-	CU_ASSERT_EQUAL(nresumed, 3);
-	CU_ASSERT_EQUAL(calls[4].resumed, 1);
-	leave(4);
-	CU_ASSERT_EQUAL(calls[5].resumed, 1);
-	CU_ASSERT_EQUAL(calls[6].resumed, 0);
-	/* A connection that ends is not waited for there either. */
-	atomic_store(&ended, true);
-	gr_clients_expel(&gates, &here);
-	CU_ASSERT_EQUAL(calls[6].resumed, 1);
-	CU_ASSERT_EQUAL(enter_all(6, GR_OTHERS), GR_TOO_LATE);
-	leave(6);
-	leave(5);
-	CU_ASSERT_EQUAL(gates.all.inside, 0);
-	finish();
-}
-
-/* One hangs in there: others of its kind go past those that wait, until it has left. */
-static void hangs_for_all(void)
-{
-	begin();
-	test_clock_hold();
-	CU_ASSERT_EQUAL(enter_all(0, GR_OTHERS), GR_INSIDE);
-	CU_ASSERT_EQUAL(enter_all(1, GR_TOGETHER), GR_WAITS);
-	test_clock_pass(GR_ALL_MS);
-	CU_ASSERT_EQUAL(enter_all(2, GR_OTHERS), GR_WAITS);
-	test_clock_pass(1);
-	CU_ASSERT_EQUAL(enter_all(3, GR_OTHERS), GR_INSIDE);
-	CU_ASSERT_EQUAL(enter_all(4, GR_TOGETHER), GR_WAITS);
-	leave(0);
-	/* The other one has come just now. */
-	CU_ASSERT_EQUAL(enter_all(5, GR_OTHERS), GR_WAITS);
-	CU_ASSERT_EQUAL(nresumed, 0);
-	leave(3);
-	CU_ASSERT_EQUAL(calls[1].resumed, 1);
-	CU_ASSERT_EQUAL(calls[2].resumed, 0);
-	leave(1);
-	CU_ASSERT_EQUAL(calls[2].resumed, 1);
-	leave(2);
-	CU_ASSERT_EQUAL(calls[4].resumed, 1);
-	leave(4);
-	CU_ASSERT_EQUAL(calls[5].resumed, 1);
-	leave(5);
-	CU_ASSERT_EQUAL(gates.all.inside, 0);
-	test_clock_release();
-	finish();
-}
-
-/* A CLOSE that hangs: nobody gets past it, and no thread waits. The same one is
- * given free by whatever thread has it in the end. */
+/* One by one, in order; whatever thread one leaves by, and no thread waits. */
 static void *leave_0(void *arg)
 {
 	leave(0);
 	return NULL;
 }
 
-static void hangs(void)
+static void in_order(void)
 {
+	struct gr_gate *other = host_of("10.0.0.2", 1);
+	struct gr_pass pass = { 0 };
 	pthread_t thread;
 
 	begin();
-	CU_ASSERT_EQUAL(enter(0, 'C'), GR_INSIDE);
-	for (unsigned int i = 1; i < CALLS - 1; i++)
-		CU_ASSERT_EQUAL(enter(i, 'F'), GR_WAITS);
-	CU_ASSERT_EQUAL(nresumed, 0);
-	/* Others do not notice. */
-	CU_ASSERT_EQUAL(enter_as(CLIENT + 1, CALLS - 1, 'F', &here, &ended),
+	CU_ASSERT_EQUAL(enter(0), GR_INSIDE);
+	for (unsigned int i = 1; i < CALLS; i++)
+		CU_ASSERT_EQUAL(enter(i), GR_WAITS);
+	/* Another host does not notice. */
+	CU_ASSERT_EQUAL(gr_gate_enter(other, &pass, NULL, &here, &ended),
 			GR_INSIDE);
-	CU_ASSERT_EQUAL(count(gates.clients), 2);
-	leave(CALLS - 1);
-	CU_ASSERT_EQUAL(count(gates.clients), 1);
+	gr_gate_leave(&pass);
+	gr_gate_put(other);
+	CU_ASSERT_EQUAL(nresumed, 0);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, leave_0, NULL), 0);
 	pthread_join(thread, NULL);
-	for (unsigned int i = 1; i < CALLS - 1; i++) {
+	/* Twice is once. */
+	leave(0);
+	for (unsigned int i = 1; i < CALLS; i++) {
 		CU_ASSERT_EQUAL(nresumed, i);
 		CU_ASSERT_PTR_EQUAL(resumed[i - 1], &calls[i]);
-		CU_ASSERT_EQUAL(enter(i, 'F'), GR_INSIDE);
+		/* It asks again, and is inside. */
+		CU_ASSERT_EQUAL(enter(i), GR_INSIDE);
 		leave(i);
 	}
-	finish();
-}
-
-/* Of several clients, each by itself. */
-static void ends_all(void)
-{
-	begin();
-	for (unsigned int i = 0; i < CALLS; i += 2) {
-		CU_ASSERT_EQUAL(enter_as(i, i, 'C', &host, &ended), GR_INSIDE);
-		CU_ASSERT_EQUAL(enter_as(i, i + 1, 'F', &here, &ended),
-				GR_WAITS);
-	}
-	CU_ASSERT_EQUAL(count(gates.clients), CALLS / 2);
-	/* Some have left before: those behind have the gate to themselves. */
-	for (unsigned int i = 0; i < CALLS; i += 4)
-		leave(i);
-	CU_ASSERT_EQUAL(nresumed, CALLS / 4);
-	atomic_store(&ended, true);
-	gr_clients_expel(&gates, &here);
-	CU_ASSERT_EQUAL(nresumed, CALLS / 2);
-	for (unsigned int i = 1; i < CALLS; i += 2) {
-		CU_ASSERT_EQUAL(calls[i].resumed, 1);
-		CU_ASSERT_EQUAL(enter_as(i - 1, i, 'F', &here, &ended),
-				GR_TOO_LATE);
-		leave(i);
-	}
-	CU_ASSERT_EQUAL(count(gates.clients), CALLS / 4);
-	for (unsigned int i = 2; i < CALLS; i += 4)
-		leave(i);
 	finish();
 }
 
@@ -331,26 +189,25 @@ static void ends(void)
 	int there;
 
 	begin();
-	CU_ASSERT_EQUAL(enter(0, 'C'), GR_INSIDE);
-	CU_ASSERT_EQUAL(enter(1, 'F'), GR_WAITS);
-	/* It is the client that counts, not the connection. */
-	CU_ASSERT_EQUAL(enter_as(CLIENT, 2, 'C', &there, &lives), GR_WAITS);
-	CU_ASSERT_EQUAL(enter(3, 'F'), GR_WAITS);
+	CU_ASSERT_EQUAL(enter(0), GR_INSIDE);
+	CU_ASSERT_EQUAL(enter(1), GR_WAITS);
+	CU_ASSERT_EQUAL(enter_of(2, &there, &lives), GR_WAITS);
+	CU_ASSERT_EQUAL(enter(3), GR_WAITS);
 	atomic_store(&ended, true);
-	gr_clients_expel(&gates, &here);
-	CU_ASSERT_EQUAL(nresumed, 3);
-	/* The other connection's has nobody before it any more. */
-	CU_ASSERT_EQUAL(calls[2].resumed, 1);
-	CU_ASSERT_TRUE(calls[2].pass.inside);
-	CU_ASSERT_EQUAL(enter(1, 'F'), GR_TOO_LATE);
-	CU_ASSERT_EQUAL(enter(3, 'F'), GR_TOO_LATE);
+	gr_gate_expel(host, &here);
+	CU_ASSERT_EQUAL(nresumed, 2);
+	CU_ASSERT_EQUAL(calls[2].resumed, 0);
+	CU_ASSERT_EQUAL(enter(1), GR_TOO_LATE);
+	CU_ASSERT_EQUAL(enter(3), GR_TOO_LATE);
 	leave(1);
 	leave(3);
 	/* One that was about to wait. */
-	CU_ASSERT_EQUAL(enter(4, 'F'), GR_TOO_LATE);
+	CU_ASSERT_EQUAL(enter(4), GR_TOO_LATE);
 	leave(4);
-	CU_ASSERT_EQUAL(calls[0].pass.gate->inside, 2);
+	/* The other connection's has nobody before it any more. */
 	leave(0);
+	CU_ASSERT_EQUAL(calls[2].resumed, 1);
+	CU_ASSERT_EQUAL(enter_of(2, &there, &lives), GR_INSIDE);
 	leave(2);
 	finish();
 }
@@ -467,9 +324,8 @@ static struct worker {
 	struct call call; /* first */
 	pthread_t thread;
 	sem_t resumed;
-	bool alone;
 } workers[8];
-static atomic_int closes, frees;
+static atomic_int inside;
 
 static void submit_to_worker(struct gr_gates *g, struct svc_req *req)
 {
@@ -484,15 +340,11 @@ static void *work(void *arg)
 	bool ok = true;
 
 	for (unsigned int i = 0; i < ROUNDS; i++) {
-		while (gr_client_enter(&gates, CLIENT, &c->pass, &c->req,
-				       w->alone ? GR_ALONE : GR_TOGETHER, w,
-				       &ended) == GR_WAITS)
+		while (gr_gate_enter(host, &c->pass, &c->req, w, &ended) ==
+		       GR_WAITS)
 			sem_wait(&w->resumed);
-		atomic_fetch_add(w->alone ? &frees : &closes, 1);
-		ok = ok && (w->alone ? atomic_load(&frees) == 1 &&
-					       !atomic_load(&closes) :
-				       !atomic_load(&frees));
-		atomic_fetch_sub(w->alone ? &frees : &closes, 1);
+		ok = ok && atomic_fetch_add(&inside, 1) == 0;
+		atomic_fetch_sub(&inside, 1);
 		gr_gate_leave(&c->pass);
 	}
 	return ok ? w : NULL;
@@ -506,7 +358,6 @@ static void threads(void)
 	gates.submit = submit_to_worker;
 	memset(workers, 0, sizeof(workers));
 	for (unsigned int i = 0; i < 8; i++) {
-		workers[i].alone = i % 4 == 3;
 		sem_init(&workers[i].resumed, 0, 0);
 		CU_ASSERT_EQUAL_FATAL(pthread_create(&workers[i].thread, NULL,
 						     work, &workers[i]),
@@ -529,12 +380,8 @@ static void opened(void)
 static const struct unit_test tests[] = {
 	{ "init", opened },
 	{ "one for each host", whose },
-	{ "kinds", kinds },
-	{ "turns", turns },
-	{ "one hangs for all", hangs_for_all },
-	{ "a hanging CLOSE", hangs },
+	{ "in order", in_order },
 	{ "connections that end", ends },
-	{ "connections with many clients", ends_all },
 	{ "greeting: welcome", welcome },
 	{ "greeting: declined", declined },
 	{ "greeting: gone", gone },
