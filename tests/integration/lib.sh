@@ -29,7 +29,8 @@
 #	GANESHA_CORE	further lines of block NFS_Core_Param
 #	GANESHA_BLOCKS	further blocks of ganesha.conf
 #	GANESHA_WRAP	command to run the server under, as a shell reads it
-#	RPCRDMA_TMP	where the test's directory is made (/tmp)
+#	RPCRDMA_TMP	where the test's directory is made, on that file system;
+#			without it, in /tmp, and where that can be in memory
 #	GANESHA_BIND	address that it serves TCP on (default: 127.0.0.1)
 #
 # What is started is ended by process id when the test ends, however it ends.
@@ -40,6 +41,11 @@ GANESHA_BIN=${GANESHA_BIN:-$RPCRDMA_BUILD/src/ganesha/ganesha-rdma.nfsd}
 FAILED=0
 WANTED=("$@")
 CLEANUP_PIDS=()
+OVERS=()
+# Before the command of a client that has megabytes in hand: it keeps them. To get each
+# from the kernel anew takes longer than to fill it.
+# shellcheck disable=SC2034 # the tests'
+HOARDS=(env MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824)
 WORK=
 
 # Ganesha's own library keeps what it has until the exit.
@@ -87,6 +93,7 @@ isolate() {
 	trap cleanup EXIT
 	trap 'exit 1' INT TERM HUP
 	WORK=$(mktemp -d "${RPCRDMA_TMP:-/tmp}/rpcrdma-test.XXXXXX") || exit 1
+	in_memory "$WORK"
 	# Where Ganesha looks for mounted file systems. A machine that has never
 	# been booted may not have it; the copy is seen by this test alone.
 	if [ ! -e /etc/mtab ]; then
@@ -99,6 +106,17 @@ isolate() {
 		start_bg rpcbind -f
 		await 30 rpcinfo -p 127.0.0.1 || skip rpcbind "does not answer"
 	fi
+}
+
+# in_memory DIR: what is written there is. In ext4 a file takes a new inode, past all that
+# were deleted in the last minutes: while tests delete whole Debians, to make a file
+# takes milliseconds. Before a release files are on the disk; so are those that are kept.
+in_memory() {
+	local free
+
+	[ -z "${RPCRDMA_TMP:-}${RPCRDMA_KEEP:-}${RPCRDMA_ALL:-}" ] || return 0
+	free=$(awk '$1 == "MemAvailable:" { print int($2 / 1048576) }' /proc/meminfo)
+	[ "$free" -lt 6 ] || mount -t tmpfs -o mode=700 tmpfs "$1" || return 0
 }
 
 # over DIR AT: the test sees DIR at AT, but the checkout and the build where they are
@@ -114,6 +132,7 @@ over() {
 		if [[ ${places[i]} == "$at"/* ]]; then exec {kept[i]}<"${places[i]}"; fi
 	done
 	mount --bind "$from" "$at" || return
+	OVERS+=("$at")
 	for i in "${!kept[@]}"; do
 		mkdir -p "${places[i]}" &&
 			mount -c --bind "/proc/self/fd/${kept[i]}" "${places[i]}" || return
@@ -169,7 +188,7 @@ where_it_hangs() { # PID
 } 2>/dev/null
 
 cleanup() {
-	local pid
+	local pid at
 	for pid in "${CLEANUP_PIDS[@]}"; do
 		if kill -0 "$pid" 2>/dev/null; then end_pid "$pid"; fi
 	done
@@ -178,10 +197,21 @@ cleanup() {
 		if [ "$FAILED" != 0 ] && [ -n "${RPCRDMA_KEEP:-}" ]; then
 			echo "# kept $WORK"
 		else
+			for at in "${OVERS[@]}"; do umount -Rl "$at" 2>/dev/null; done
+			unmount_below "$WORK"
 			rm -rf "$WORK"
 		fi
 		;;
 	esac
+}
+# unmount_below DIR: all that this test sees mounted there
+unmount_below() {
+	local at
+
+	awk -v dir="$1" '$5 == dir || index($5, dir "/") == 1 { print $5 }' \
+		/proc/self/mountinfo | tac | while read -r at; do
+		umount -l "$(printf %b "$at")"
+	done 2>/dev/null
 }
 
 # Between two looks whether something has come. Where all is emulated a look costs
@@ -198,6 +228,19 @@ await() {
 		[ "$SECONDS" -lt "$end" ] || return 1
 		pause
 	done
+}
+
+# three_at_once COMMAND...: what must not meet meets within seconds. All end well, and
+# the server goes on.
+three_at_once() {
+	local pids=() pid failed=0
+	for _ in 1 2 3; do
+		PYTHONDONTWRITEBYTECODE=1 timeout 200 "$@" &
+		pids+=($!)
+	done
+	for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
+	kill -0 "$GANESHA_PID" || { echo "the server has ended"; failed=1; }
+	return "$failed"
 }
 
 # captured_all FILE: what dumpcap writes there grows no more; what is still in

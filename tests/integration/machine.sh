@@ -43,22 +43,23 @@ machine_cache() {
 	mkdir -p "$cache" && echo "$cache"
 }
 
-# What one test has made today serves the next one, too.
+# A fresh Debian at DIR. What one test has made today serves the next one, too, which
+# writes over it.
 machine_tree() { # DIR
-	local kept=$TOP/build/packages/tree made
+	local packages=$TOP/build/packages made kept
 
-	mkdir -p "$TOP/build/packages"
+	mkdir -p "$packages"
 	machine_sources >"$WORK/sources.list"
-	made=$(date +%F | cat - "$WORK/sources.list")
+	made=$(date +%F | cat - "$WORK/sources.list" | sha256sum | cut -c1-12)
+	kept=$packages/tree-$made
 	(
 		flock 8
-		if [ "$made" != "$(cat "$kept.made" 2>/dev/null)" ]; then
-			rm -rf "$kept.made" "$kept"
-			machine_new_tree "$kept" && echo "$made" >"$kept.made" || exit
-		fi
-		# The new one may be there, and empty.
-		mkdir -p "$1" && cp -a "$kept/." "$1/"
-	) 8>"$kept.lock"
+		[ ! -d "$kept" ] || exit 0
+		# Those of other days, which nobody has now.
+		find "$packages" -mindepth 1 -maxdepth 1 -name 'tree-*' -mtime +1 -exec rm -rf {} +
+		rm -rf "$kept.new"
+		machine_new_tree "$kept.new" && mv "$kept.new" "$kept" && touch "$kept"
+	) 8>"$packages/tree.lock" && machine_over "$1" "$kept"
 }
 
 machine_new_tree() { # DIR
@@ -235,7 +236,7 @@ machine_packages() { # KIND DIR
 		flock 8
 		if [ -z "$files" ] || [ "$files" != "$(cat "$kept/made" 2>/dev/null)" ]; then
 			rm -rf "${kept:?}"/*
-			NODEPS=1 "$TOP/packaging/build" "$kind" "$kept" \
+			TMPDIR=$WORK NODEPS=1 "$TOP/packaging/build" "$kind" "$kept" \
 				>"$kept/log" 2>&1 && echo "$files" >"$kept/made"
 		else
 			echo "# $kind: built before, of the same files"
