@@ -40,7 +40,8 @@ static int old_take(const char *token, int term, struct gsh_config_item *item,
 	} rows[] = {
 		{ "Enable", "remove it; to turn RDMA off, remove the block" },
 		{ "Max_Shared_Receives",
-		  "give this number to Shared_Receives instead" },
+		  "remove it if it is 0, or give this number to "
+		  "Shared_Receives instead" },
 		{ "Max_Host_Connections",
 		  "set Max_Host_Share, in percent, instead" },
 		{ "Max_Host_Memory",

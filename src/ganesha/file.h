@@ -61,7 +61,7 @@ enum rpcrdma_verdict gr_file_check(struct gr_file *f, gr_file_set_fn *set,
 				   FILE *out, unsigned int *complaints);
 /* reload.c: @path has been read again, as @tree or, where that is NULL, not. May
  * Ganesha take it over? If not, @why says why. Tell what else of it is not taken
- * over; @cfg: what is in use. */
+ * over: in the log, and in @why in short, or "". @cfg: what is in use. */
 enum gr_reload gr_file_reload(struct gr_file *f, const struct gr_config *cfg,
 			      const char *path, struct gsh_config *tree,
 			      const struct gsh_config_errors *e,

@@ -76,6 +76,9 @@ static struct {
 	/* What has been read again, until the exports are taken over from it; only
 	 * compared. */
 	struct gsh_config *_Atomic reloaded;
+	/* Behind the line of state: what waits for a restart. Of the thread that reads
+	 * the file again, and takes the exports over. */
+	char waits[GR_REFUSED_ROOM + 2];
 	atomic_bool refused; /* the manager was told that the file is */
 	SVCXPRT *nfs_udp; /* the NFS/UDP listener; only compared */
 	struct gsh_cleanup cleanup;
@@ -227,6 +230,8 @@ GR_EXPORT struct gsh_config *config_ParseFile(char *path,
 	case GR_RELOAD_OTHER: /* at the start ready.c tells it */
 		break;
 	case GR_RELOAD_GOOD:
+		snprintf(hook.waits, sizeof(hook.waits), "%s%s",
+			 *why ? "; " : "", why);
 		atomic_store(&hook.reloaded, tree);
 		if (!atomic_exchange(&hook.refused, false))
 			break;
@@ -262,6 +267,7 @@ GR_EXPORT int load_config_from_parse(struct gsh_config *tree,
 				     void *param, bool unique,
 				     struct gsh_config_errors *e)
 {
+	char more[RPCRDMA_EXPORTS + sizeof(hook.waits)];
 	char now[RPCRDMA_STATE], exports[RPCRDMA_EXPORTS];
 	bool takes = takes_exports(tree, block);
 	int n;
@@ -272,8 +278,9 @@ GR_EXPORT int load_config_from_parse(struct gsh_config *tree,
 	if (takes && n >= 0) {
 		gr_file_taken(&hook.file);
 		rpcrdma_ganesha_exports(tree, (unsigned int)n, exports);
+		snprintf(more, sizeof(more), "%s%s", exports, hook.waits);
 		describe(now);
-		gr_manager_tell(now, exports, NULL);
+		gr_manager_tell(now, more, NULL);
 	}
 	return n;
 }

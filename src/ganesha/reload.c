@@ -98,8 +98,9 @@ void gr_file_taken(struct gr_file *f)
 	pthread_mutex_unlock(&f->lock);
 }
 
+/* @why: in short, for the line of state; "" if nothing waits for a restart. */
 static void tell_changes(struct gr_file *f, const struct gr_config *cfg,
-			 struct gsh_config *tree)
+			 struct gsh_config *tree, char why[GR_REFUSED_ROOM])
 {
 	struct gsh quiet = *f->gsh;
 	enum gr_config_result now;
@@ -109,6 +110,7 @@ static void tell_changes(struct gr_file *f, const struct gr_config *cfg,
 	size_t len;
 	FILE *text;
 
+	*why = '\0';
 	quiet.config_errs_to_log = gr_config_silent;
 	now = gr_config_load(&quiet, tree, &changed);
 	if (now == GR_CONFIG_BAD) {
@@ -116,6 +118,7 @@ static void tell_changes(struct gr_file *f, const struct gr_config *cfg,
 			"reload: the RDMA block of ganesha.conf has errors now, and "
 			"RDMA would not start with it: --check-config says "
 			"why. Nothing changes before a restart");
+		snprintf(why, GR_REFUSED_ROOM, "the RDMA block has errors now");
 		return;
 	}
 	if ((now == GR_CONFIG_ABSENT) != (f->config == GR_CONFIG_ABSENT)) {
@@ -123,6 +126,9 @@ static void tell_changes(struct gr_file *f, const struct gr_config *cfg,
 			"reload: the RDMA block has been %s; restart the server to "
 			"apply that",
 			now == GR_CONFIG_ABSENT ? "removed" : "added");
+		snprintf(why, GR_REFUSED_ROOM,
+			 "restart: the RDMA block has been %s",
+			 now == GR_CONFIG_ABSENT ? "removed" : "added");
 		return;
 	}
 	text = f->config == GR_CONFIG_GOOD ? open_memstream(&names, &len) :
@@ -131,11 +137,13 @@ static void tell_changes(struct gr_file *f, const struct gr_config *cfg,
 		n = gr_config_differences(text, cfg, &changed);
 		fclose(text);
 	}
-	if (n && names)
+	if (n && names) {
 		gsh_log(f->gsh, GSH_WARN,
 			"reload: the RDMA block is read only at the start: restart "
 			"the server to apply %s",
 			names);
+		snprintf(why, GR_REFUSED_ROOM, "restart to apply %s", names);
+	}
 	free(names);
 }
 
@@ -156,7 +164,7 @@ enum gr_reload gr_file_reload(struct gr_file *f, const struct gr_config *cfg,
 	if (!refused) {
 		*f->syntax = '\0';
 		(void)near_look(path, gr_file_warn, f->gsh, &text);
-		tell_changes(f, cfg, tree);
+		tell_changes(f, cfg, tree, why);
 	}
 	pthread_mutex_unlock(&f->lock);
 	return refused ? GR_RELOAD_REFUSED : GR_RELOAD_GOOD;

@@ -20,6 +20,7 @@ alone; that tells something on a busy machine, too. attack.test has busy polling
 off, which would be in it.
 """
 
+import glob
 import json
 import os
 import signal
@@ -53,6 +54,26 @@ def used(pid):
     return time.clock_gettime(~pid << 3 | 2)
 
 
+def state_of(name):
+    """Of what has this name here: what it waits for. A client that hangs is seldom."""
+    told = []
+    for task in glob.glob("/proc/[0-9]*/task/*"):
+        try:
+            with open(task + "/stat", encoding="ascii") as f:
+                fields = f.read().rpartition(")")[2].split()
+            with open(task + "/status", encoding="ascii") as f:
+                status = dict(line.split(":", 1) for line in f if ":" in line)
+            exe = os.readlink(task + "/../../exe")
+            if os.path.basename(exe) == name:
+                told.append("%s %s %s ticks %s SigPnd %s ShdPnd %s" % (
+                    task[6:], status["Name"].strip(), fields[0],
+                    "+".join(fields[11:13]), status["SigPnd"].strip(),
+                    status["ShdPnd"].strip()))
+        except OSError:
+            continue
+    return "; ".join(told)
+
+
 class Sample:
     """Calls a second; what the others used of a processor meanwhile; and what
     the server did for each of those Calls, in us."""
@@ -80,10 +101,11 @@ def run(command, server, others=lambda: 0.0, seconds=SECONDS):
         share = (others() - was) / (time.monotonic() - began)
         each = used(server) - each
         try:
-            out, err = p.communicate(timeout=600)
+            out, err = p.communicate(timeout=seconds + 90)
         except subprocess.TimeoutExpired:
+            hung = state_of("rpcrdma-ping")
             p.kill()
-            raise
+            raise Failed("the good client does not end: %s" % hung) from None
     # Interrupted before its first Call, it has failed too.
     if p.returncode and seconds < 10 and (
             p.returncode in NOT_CONNECTED or '"calls": 0,' in out):

@@ -65,7 +65,7 @@ way round, the texts [sentence by sentence](#sentence-by-sentence), each with th
 place in src that carries it out. The texts are
 draft-ietf-nfsv4-rpcrdma-version-two-07 (identifiers `V2-`), RFC 8797 (`PD-`),
 RFC 8167 (`BD-`), and for the two [extensions](protocol.md#extensions), which are off
-unless they are switched on, draft-dnoveck-nfsv4-rpcrdma-xcharext-02 (`XC-`) and
+unless they are enabled, draft-dnoveck-nfsv4-rpcrdma-xcharext-02 (`XC-`) and
 draft-dnoveck-nfsv4-rpcrdma-rtrext-03 (`RT-`). The words of the requirements are
 ours; letters in brackets point into [protocol.md](protocol.md), which also says
 what the words of the drafts mean here.
