@@ -24,6 +24,12 @@
 #define GSH_SONAME "libganesha_nfsd.so." GSH_VERSION
 #define NTIRPC_SONAME "libntirpc.so." COMPAT_NTIRPC
 #define NTIRPC_NODE "NTIRPC_" COMPAT_NTIRPC
+/* Where the packages have the FSALs. */
+#ifdef __aarch64__
+#define GSH_FSALS "/usr/lib/aarch64-linux-gnu/ganesha"
+#else
+#define GSH_FSALS "/usr/lib/x86_64-linux-gnu/ganesha"
+#endif
 /* Exported only by an ntirpc that was built with RDMA. */
 #define NTIRPC_WITH_RDMA "rpc_rdma_ncreatef"
 
@@ -151,6 +157,7 @@ enum gsh_config_type {
 };
 
 #define GSH_CONFIG_UNIQUE 0x001
+#define GSH_CONFIG_RELAX 0x008 /* items that are not known are no fault */
 
 /* What the scanner took a word for. */
 #define GSH_TERM_TRUE 7

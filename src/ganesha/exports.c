@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "ganesha/config.h"
+#include "ganesha/fsal.h"
 
 #define NO_ID UINT32_MAX
 
@@ -17,6 +18,7 @@
 struct block {
 	uint32_t id;
 	bool placed, path;
+	struct gr_fsal fsal;
 	struct gr_exports *p;
 };
 
@@ -67,8 +69,20 @@ static const struct gsh_config_item items[] = {
 	  .type = GSH_CONFIG_PROC,
 	  .u.proc = { .init = is_there_init, .handler = is_there_take },
 	  .off = offsetof(struct block, path) },
-	{ .name = NULL },
 };
+
+/* Ganesha copies the Path for the FSAL without asking whether there is one. So it
+ * passes over a block whose FSAL it cannot load. */
+static void note_pathless(struct block *b, const struct gsh_config_node *n)
+{
+	bool deadly = b->fsal.found;
+
+	if (*b->p->pathless && (b->p->deadly || !deadly))
+		return;
+	b->p->deadly = deadly;
+	snprintf(b->p->pathless, sizeof(b->p->pathless), "%.240s:%d",
+		 n->filename ? n->filename : "", n->line);
+}
 
 static int block_read(void *node, void *link_mem, void *self,
 		      struct gsh_config_errors *e)
@@ -77,7 +91,8 @@ static int block_read(void *node, void *link_mem, void *self,
 
 	uint8_t bit = (uint8_t)(1u << b->id % 8);
 
-	b->p->pathless |= !b->path;
+	if (!b->path)
+		note_pathless(b, node);
 	if (b->id >= GR_EXPORT_IDS)
 		return 0;
 	if (b->p->named[b->id / 8] & bit)
@@ -91,15 +106,22 @@ static int block_read(void *node, void *link_mem, void *self,
 void gr_exports_read(const struct gsh *g, struct gsh_config *tree,
 		     struct gr_exports *p)
 {
+	struct gsh_config_item all[] = {
+		items[0],	  items[1],
+		items[2],	  gr_fsal_item(offsetof(struct block, fsal)),
+		{ .name = NULL },
+	};
 	struct gsh_config_block exports = gr_config_block(
-		"org.ganesha.nfsd.config.exports", "EXPORT", items, block_read);
-	struct block block = { .p = p };
+		"org.ganesha.nfsd.config.exports", "EXPORT", all, block_read);
+	char dir[PATH_MAX];
+	struct block block = { .p = p, .fsal.dir = dir };
 	struct gsh_config_errors e;
 
 	memset(p, 0, sizeof(*p));
 	p->twice = -1;
 	if (!tree || !g->init_error_type(&e))
 		return;
+	gr_fsal_dir(g, tree, dir);
 	exports.desc.flags = 0; /* as often as it is there */
 	g->load_config_from_parse(tree, &exports, &block, false, &e);
 	g->report_config_errors(&e, NULL, gr_config_silent);

@@ -8,13 +8,16 @@
 #include "ganesha/gsh.h"
 
 #define GR_EXPORT_IDS 65536
+#define GR_EXPORT_PLACE 256
 
 struct gr_exports {
 	/* A bit for each Export_Id. */
 	uint8_t named[GR_EXPORT_IDS / 8]; /* there is such a block */
 	uint8_t placed[GR_EXPORT_IDS / 8]; /* and it has a Pseudo */
 	int twice; /* an Export_Id that two have, or -1 */
-	bool pathless; /* one has no Path */
+	/* One has no Path: "FILE:LINE", or "". */
+	char pathless[GR_EXPORT_PLACE];
+	bool deadly; /* Ganesha dies of that one when it reads it */
 };
 
 /* Of @tree, which stays as it is. */

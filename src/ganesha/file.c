@@ -10,6 +10,8 @@
 #include <dlfcn.h>
 
 #include "ganesha/check.h"
+#include "ganesha/ds.h"
+#include "ganesha/logs.h"
 #include "ganesha/syntax.h"
 
 void gr_file_warn(void *ctx, const char *text)
@@ -58,16 +60,22 @@ static bool is_lost(const struct gr_file *f, const struct near_text *text,
 static unsigned int tell_exports(const struct gsh *g,
 				 const struct gr_exports *x)
 {
-	if (x->pathless)
+	if (*x->pathless && x->deadly)
+		gsh_log(g, GSH_CRIT,
+			"the EXPORT block at %s has no Path, which crashes "
+			"Ganesha " GSH_VERSION " when it starts: give it one",
+			x->pathless);
+	else if (*x->pathless)
 		gsh_log(g, GSH_WARN,
-			"an EXPORT block has no Path, which can crash Ganesha "
-			"when it starts: give it one");
+			"the EXPORT block at %s has no Path, which can crash "
+			"Ganesha when it starts: give it one",
+			x->pathless);
 	if (x->twice >= 0)
 		gsh_log(g, GSH_WARN,
 			"Export_Id = %d is used twice: Ganesha serves only one "
 			"of these exports",
 			x->twice);
-	return (x->pathless ? 1 : 0) + (x->twice >= 0 ? 1 : 0);
+	return (*x->pathless ? 1 : 0) + (x->twice >= 0 ? 1 : 0);
 }
 
 /* ---- Start ------------------------------------------------------------ */
@@ -176,17 +184,21 @@ static enum rpcrdma_verdict check(struct gr_file *f, gr_file_set_fn *set,
 	struct sockaddr_storage tcp;
 	char fault[GR_FAULT_ROOM];
 	struct gr_config cfg;
-	bool good, starts;
+	bool good, starts, logs, ds;
 
 	if (wrong) {
 		fprintf(stderr, "rpcrdma: %s\n", wrong);
 		return RPCRDMA_NOT_SERVED;
 	}
 	g->config_errs_to_log = complain_to_log;
+	logs = gr_logs_check(g, tree);
 	if (!check_others(g, set, tree))
 		return RPCRDMA_NO_SERVER;
 	gr_exports_read(g, tree, &f->exports);
 	complained += tell_exports(g, &f->exports);
+	ds = gr_ds_check(g, tree);
+	if (!logs || !ds || f->exports.deadly)
+		return RPCRDMA_NO_SERVER;
 	f->config = gr_config_load(g, tree, &cfg);
 	if (is_lost(f, text, fault)) {
 		fprintf(stderr, "rpcrdma: %s\n", fault);

@@ -37,6 +37,7 @@
 #include "ganesha/check.h"
 #include "ganesha/context.h"
 #include "ganesha/file.h"
+#include "ganesha/logs.h"
 #include "ganesha/manager.h"
 #include "ganesha/next.h"
 #include "ganesha/server.h"
@@ -274,6 +275,8 @@ GR_EXPORT int load_config_from_parse(struct gsh_config *tree,
 
 	if (!next.load_config_from_parse)
 		abort(); /* as above */
+	if (gr_logs_take(block))
+		return 0;
 	n = next.load_config_from_parse(tree, block, param, unique, e);
 	if (takes && n >= 0) {
 		gr_file_taken(&hook.file);

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fsal - which FSALs Ganesha can load
+ *
+ * To load one has effects, so it is only looked for. Where nothing is known of the
+ * folder, it is taken for there.
+ *
+ * Threads: whichever of Ganesha's reads the file.
+ */
+#include "ganesha/fsal.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "ganesha/config.h"
+
+static int take_name(const char *token, int term, struct gsh_config_item *item,
+		     void *param, void *node, struct gsh_config_errors *e)
+{
+	snprintf(param, sizeof(((struct gr_fsal *)0)->name), "%s", token);
+	return 0;
+}
+
+static void *no_name(void *link_mem, void *self)
+{
+	if (self)
+		*(char *)self = '\0';
+	return self;
+}
+
+static const struct gsh_config_item items[] = {
+	{ .name = "Name",
+	  .type = GSH_CONFIG_PROC,
+	  .u.proc = { .init = no_name, .handler = take_name },
+	  .off = offsetof(struct gr_fsal, name) },
+	{ .name = NULL },
+};
+
+static bool is_there(const struct gr_fsal *f)
+{
+	char path[PATH_MAX + sizeof(f->name) + 16];
+	int n;
+
+	/* Of Ganesha itself. */
+	if (!strcasecmp(f->name, "PSEUDO") || !strcasecmp(f->name, "MDCACHE"))
+		return true;
+	if (access(f->dir, X_OK))
+		return true;
+	n = snprintf(path, sizeof(path), "%s/", f->dir);
+	snprintf(path + n, sizeof(path) - (size_t)n, "libfsal%s.so", f->name);
+	for (char *c = path + n; *c; c++)
+		*c = (char)tolower((unsigned char)*c);
+	return !access(path, F_OK);
+}
+
+static int fsal_read(void *node, void *link_mem, void *self,
+		     struct gsh_config_errors *e)
+{
+	struct gr_fsal *f = self;
+
+	if (*f->name) {
+		f->named = true;
+		f->found |= is_there(f);
+	}
+	return 0;
+}
+
+/* Of the block around it, of this one, and of its end. */
+static void *fsal_init(void *link_mem, void *self)
+{
+	struct gr_fsal *f = self;
+
+	if (!f)
+		return link_mem;
+	if (!link_mem) {
+		*f->name = '\0';
+		f->named = f->found = false;
+	}
+	return f;
+}
+
+struct gsh_config_item gr_fsal_item(size_t off)
+{
+	return (struct gsh_config_item){
+		.name = "FSAL",
+		.type = GSH_CONFIG_BLOCK,
+		.flags = GSH_CONFIG_RELAX,
+		.u.blk = { .init = fsal_init,
+			   .params = items,
+			   .commit = fsal_read },
+		.off = off,
+	};
+}
+
+static int take_dir(const char *token, int term, struct gsh_config_item *item,
+		    void *param, void *node, struct gsh_config_errors *e)
+{
+	snprintf(param, PATH_MAX, "%s", token);
+	return 0;
+}
+
+void gr_fsal_dir(const struct gsh *g, struct gsh_config *tree,
+		 char dir[PATH_MAX])
+{
+	static const struct gsh_config_item core[] = {
+		{ .name = "Plugins_Dir",
+		  .type = GSH_CONFIG_PROC,
+		  .u.proc = { .init = gr_keep, .handler = take_dir },
+		  .off = 0 },
+		{ .name = NULL },
+	};
+	struct gsh_config_block block =
+		gr_config_block("org.ganesha.nfsd.config.core",
+				"NFS_Core_Param", core, gr_config_accept);
+	struct gsh_config_errors e;
+
+	snprintf(dir, PATH_MAX, "%s", GSH_FSALS);
+	if (!g->init_error_type(&e))
+		return;
+	g->load_config_from_parse(tree, &block, dir, true, &e);
+	g->report_config_errors(&e, NULL, gr_config_silent);
+}
