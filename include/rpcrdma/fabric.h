@@ -485,7 +485,8 @@ struct fab_domain {
 	struct fab_domain_params params;
 	struct fab_share share; /* .take: NULL if nothing is shared */
 	struct fab_known known;
-	_Atomic uint64_t failed_starts; /* of who wanted to connect */
+	/* Of who wanted to connect: those of whom no fab_request_fn heard. */
+	_Atomic uint64_t failed_starts;
 };
 struct fab_poller {
 	const struct fab_ops *ops;

@@ -473,7 +473,8 @@ struct rt_totals {
 	unsigned int connections;
 	uint64_t accepted;
 	uint64_t refused; /* at their start, or for their version */
-	/* Ended before they were any: who came was no RDMA client, or too slow. */
+	/* Ended before they were any: who came was no RDMA client, too slow, or
+	 * one of too many at once. */
 	uint64_t failed_starts;
 };
 /* Any thread. */

@@ -252,9 +252,17 @@ class HalfOpen(Attack):
     """4000 TCP connections of one host that say nothing."""
 
     def begin(self):
+        self.before = stats()["failed_starts"]
         self.hold, _ = gather(4000, lambda i: tcp("127.0.0.2"))
 
     def limit(self):
+        # Each that has gone is counted, once.
+        many = len(self.hold)
+        check(until(lambda: stats()["failed_starts"] - self.before >=
+                    many - HALF_OPEN // 4, 30) and
+              stats()["failed_starts"] - self.before <= many,
+              "%d of %d counted" % (
+                  stats()["failed_starts"] - self.before, many))
         self.few_descriptors(HALF_OPEN // 4 + 40)
 
 

@@ -10,8 +10,16 @@
 #include "unit.h"
 
 static struct world w;
-static unsigned int heard;
+static unsigned int heard, crowded;
 static bool vouch;
+
+static void on_line(void *ctx, int level, const char *text)
+{
+	/* From where unknown_hosts() has those that are too many. */
+	if (strstr(text, "too many connections at once") &&
+	    strstr(text, ": 127.2."))
+		crowded++;
+}
 
 static void on_request(struct fab_listener *l, struct fab_conn *c,
 		       const void *priv, size_t priv_len, void *user)
@@ -32,13 +40,14 @@ static void settle(void)
 
 static void begin(void)
 {
-	static const struct fab_domain_params p = { .max_startup = 256 };
+	static const struct fab_domain_params p = { .max_startup = 256,
+						    .log = on_line };
 	struct sockaddr_in at = { .sin_family = AF_INET,
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
 	test_clock_hold();
 	memset(&w, 0, sizeof(w));
-	heard = 0;
+	heard = crowded = 0;
 	vouch = false;
 	CU_ASSERT_EQUAL_FATAL(fab_domain_open(&fab_iwarp_ops, &p, &w.dom), 0);
 	CU_ASSERT_EQUAL_FATAL(fab_poller_create(w.dom, &w.poller), 0);
@@ -122,6 +131,29 @@ static void one_host(void)
 	end();
 }
 
+/* Beyond its share of those that wait it closes the newest, which are counted. */
+static void one_host_waits(void)
+{
+	enum { SHARE = 256 / 4, MORE = SHARE + 10 };
+	unsigned int shut = 0;
+	int fd[MORE];
+
+	begin();
+	for (int i = 0; i <= FAB_PACE_BURST; i++)
+		come_and_go(2);
+	CU_ASSERT_EQUAL(w.dom->failed_starts, 0);
+	for (int i = 0; i < MORE; i++)
+		fd[i] = dial(2);
+	settle();
+	for (int i = 0; i < MORE; i++)
+		shut += closed(fd[i]);
+	CU_ASSERT_EQUAL(shut, MORE - SHARE);
+	CU_ASSERT_EQUAL(w.dom->failed_starts, shut);
+	for (int i = 0; i < MORE; i++)
+		close(fd[i]);
+	end();
+}
+
 static void unknown_hosts(void)
 {
 	enum { MORE = FAB_PACE_NEW_WAIT + 20, FIRST = 0x10000 };
@@ -144,6 +176,9 @@ static void unknown_hosts(void)
 	for (int i = 0; i < MORE; i++)
 		shut += closed(fd[i]);
 	CU_ASSERT_TRUE(shut >= MORE - FAB_PACE_NEW_WAIT - 1 && shut <= 20);
+	/* Each of them is counted, and one line names the first. */
+	CU_ASSERT_EQUAL(w.dom->failed_starts, shut);
+	CU_ASSERT_EQUAL(crowded, 1);
 	/* One that is known is heard; the others are in their turn. */
 	come_and_go(2);
 	CU_ASSERT_EQUAL(heard, n + 1);
@@ -160,6 +195,7 @@ static void unknown_hosts(void)
 
 static const struct unit_test tests[] = {
 	{ "one host", one_host },
+	{ "one host waits", one_host_waits },
 	{ "unknown hosts", unknown_hosts },
 	{ NULL, NULL },
 };

@@ -442,27 +442,87 @@ static void close_idle(struct raw *idle, int n)
 		close(idle[i].fd);
 }
 
-/* Over the limit of half-open ones the oldest goes, and a good one gets in. */
+struct crowd {
+	unsigned int n;
+	char last[256];
+};
+
+static void crowd_line(void *ctx, int level, const char *text)
+{
+	struct crowd *c = ctx;
+
+	if (!strstr(text, "too many"))
+		return;
+	c->n++;
+	snprintf(c->last, sizeof(c->last), "%s", text);
+}
+
+/* One line for all of them, which ends with the name of the first. */
+static void expect_named(const struct crowd *c, const struct raw *first)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	char name[64], *at;
+
+	CU_ASSERT_EQUAL(getsockname(first->fd, (struct sockaddr *)&ss, &len),
+			0);
+	fab_addr_name((struct sockaddr *)&ss, name, sizeof(name));
+	CU_ASSERT_EQUAL(c->n, 1);
+	at = strstr(c->last, name);
+	CU_ASSERT_TRUE(at && !strcmp(at, name));
+}
+
+/* Over the limit of half-open ones the oldest goes, and a good one gets in. Each
+ * that goes is counted, also who leaves by itself. */
 static void test_half_open_limit(void)
 {
 	static struct raw idle[6];
-	struct fab_domain_params p = { .crc = true, .max_startup = 4 };
+	struct crowd lines = { 0 };
+	struct fab_domain_params p = { .crc = true,
+				       .max_startup = 4,
+				       .log = crowd_line,
+				       .log_ctx = &lines };
 
 	world_open(&w, &p);
 	dial_idle(idle, 6);
 	expect_two_gone(idle);
+	CU_ASSERT_EQUAL(w.dom->failed_starts, 2);
+	expect_named(&lines, &idle[0]);
 	raw_connect(&w, &r, true);
 	raw_read(&idle[2]);
 	CU_ASSERT_TRUE(idle[2].eof);
+	CU_ASSERT_EQUAL(w.dom->failed_starts, 3);
 	close_idle(idle, 6);
+	PUMP_UNTIL(&w, w.dom->failed_starts == 6);
+	CU_ASSERT_EQUAL(lines.n, 1);
 	raw_done();
+}
+
+/* The listener closes while some are half-open. */
+static void test_half_open_close(void)
+{
+	static struct raw idle[3];
+	struct fab_domain_params p = { .crc = true };
+
+	world_open(&w, &p);
+	dial_idle(idle, 3);
+	CU_ASSERT_EQUAL(w.dom->failed_starts, 0);
+	fab_listener_close(w.listener);
+	w.listener = NULL;
+	CU_ASSERT_EQUAL(w.dom->failed_starts, 3);
+	close_idle(idle, 3);
+	world_close(&w);
 }
 
 /* One host has a quarter of them, and gives way to itself beyond that. */
 static void test_half_open_share(void)
 {
 	static struct raw idle[10], other;
-	struct fab_domain_params p = { .crc = true, .max_startup = 32 };
+	struct crowd lines = { 0 };
+	struct fab_domain_params p = { .crc = true,
+				       .max_startup = 32,
+				       .log = crowd_line,
+				       .log_ctx = &lines };
 	struct sockaddr_in from = { .sin_family = AF_INET };
 
 	world_open(&w, &p);
@@ -478,6 +538,8 @@ static void test_half_open_share(void)
 	expect_two_gone(idle);
 	raw_read(&other);
 	CU_ASSERT_FALSE(other.eof);
+	CU_ASSERT_EQUAL(w.dom->failed_starts, 2);
+	expect_named(&lines, &idle[0]);
 	close_idle(idle, 10);
 	close(other.fd);
 	raw_connect(&w, &r, true);
@@ -809,6 +871,7 @@ static const struct unit_test tests[] = {
 	{ "slow_drip", test_slow_drip },
 	{ "half_open_limit", test_half_open_limit },
 	{ "half-open share", test_half_open_share },
+	{ "half-open close", test_half_open_close },
 	{ "out_of_descriptors", test_out_of_descriptors },
 	{ "flapping", test_flapping },
 	{ "log_host", test_log_host },

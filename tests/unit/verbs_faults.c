@@ -697,6 +697,30 @@ static void test_depth(void)
 	world_close(&w);
 }
 
+/* Whose turn it is not is refused, named and counted. */
+static void test_pace(void)
+{
+	struct vb_listener *l;
+
+	world_open(&w);
+	l = container_of(w.listener, struct vb_listener, ev.fab);
+	/* Of every host, and for minutes, as an emulated processor takes seconds
+	 * to connect. */
+	for (unsigned int i = 0; i < FAB_PACE_SLOTS; i++)
+		l->ev.pace.slot[i] = fab_now_ms() + 600000;
+	subject.said[0] = '\0';
+	world_connect(&w, NULL);
+	PUMP_UNTIL(&w, w.cli.disconnected);
+	CU_ASSERT_EQUAL(w.cli.error, -ECONNREFUSED);
+	CU_ASSERT_EQUAL(w.requests, 0);
+	CU_ASSERT_EQUAL(w.dom->failed_starts, 1);
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(subject.said,
+		       ": connection refused: too many connections at once"));
+	ep_destroy(&w, &w.cli);
+	world_close(&w);
+}
+
 static const struct unit_test tests[] = {
 	{ "immediate", test_immediate },
 	{ "forged", test_forged },
@@ -711,6 +735,7 @@ static const struct unit_test tests[] = {
 	{ "polls_over", test_polls_over },
 	{ "half_registered", test_half_registered },
 	{ "depth", test_depth },
+	{ "pace", test_pace },
 	{ NULL, NULL },
 };
 

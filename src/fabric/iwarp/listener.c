@@ -12,6 +12,9 @@
  * more waits before its request is read, as many as may be half-open, and the
  * rest is closed.
  *
+ * Whatever ends before the layers above hear of it has failed to start: it is
+ * counted once, and they count the others.
+ *
  * Threads: the poller thread, but iw_listen(), iw_listener_spread() and
  * iw_listener_close() any. A half-open connection is with the listener's
  * poller; before its request callback it may move to another, which begins to
@@ -118,29 +121,37 @@ int iw_listener_spread(struct fab_listener *fl, struct fab_poller *const *p,
 	return 0;
 }
 
+static void count_failed(struct iw_listener *l)
+{
+	atomic_fetch_add(&l->ev.fab.poller->dom->failed_starts, 1);
+}
+
 /* Listener lock held. Who connects and sends nothing, as a monitor does to see
  * whether the port is open, is told at a lower level. */
-static void half_open_failed(struct iw_listener *l, const struct iw_conn *c,
-			     int err)
+static void start_failed(struct iw_listener *l,
+			 const struct sockaddr_storage *from, int err)
 {
+	struct fab_domain *d = l->ev.fab.poller->dom;
 	char peer[64];
 
-	atomic_fetch_add(&l->ev.fab.poller->dom->failed_starts, 1);
-	fab_addr_name((const struct sockaddr *)&c->ev.peer, peer, sizeof(peer));
+	count_failed(l);
+	fab_addr_name((const struct sockaddr *)from, peer, sizeof(peer));
 	if (err == -ETIMEDOUT)
-		fab_domain_log_peer(l->ev.fab.poller->dom, &c->ev.peer,
-				    LOG_NOTICE,
+		fab_domain_log_peer(d, from, LOG_NOTICE,
 				    "iwarp: no MPA request in time from %s",
 				    peer);
 	else if (err == -EPROTO)
 		fab_domain_log_peer(
-			l->ev.fab.poller->dom, &c->ev.peer, LOG_NOTICE,
+			d, from, LOG_NOTICE,
 			"iwarp: not an MPA request from %s: it is no "
 			"RDMA client",
 			peer);
+	else if (err == -ENOMEM)
+		fab_domain_log_peer(d, from, LOG_WARNING,
+				    "iwarp: no memory for a connection from %s",
+				    peer);
 	else
-		fab_domain_log_peer(l->ev.fab.poller->dom, &c->ev.peer,
-				    LOG_INFO,
+		fab_domain_log_peer(d, from, LOG_INFO,
 				    "iwarp: no MPA request from %s: %s", peer,
 				    strerror(-err));
 }
@@ -164,8 +175,10 @@ void iw_listener_close(struct fab_listener *fl)
 	l->ev.closed = true;
 	close(l->fd);
 	l->fd = -1;
-	while ((c = TAILQ_FIRST(&l->half)))
+	while ((c = TAILQ_FIRST(&l->half))) {
+		count_failed(l);
 		half_open_drop(l, c);
+	}
 	fab_timer_stop(&fl->poller->timers, &l->ev.timer);
 	pthread_mutex_unlock(&l->ev.lock);
 	fab_events_retire(fab_events(fl->poller), &l->ev.retired);
@@ -216,18 +229,21 @@ static void listener_resume(struct fab_timer *t, unsigned int unused)
 	pthread_mutex_unlock(&l->ev.lock);
 }
 
-/* Listener lock held. Whoever floods us must not flood the log too. */
-static void warn_half_open(struct iw_listener *l,
-			   const struct sockaddr_storage *peer)
+/* Listener lock held. There was no room for this one. Whoever floods us must not
+ * flood the log too: one line stands for those of a while. */
+static void no_room(struct iw_listener *l, const struct sockaddr_storage *from,
+		    const char *what)
 {
 	uint64_t now = fab_now_ms();
+	char peer[64];
 
+	count_failed(l);
 	if (l->warned_at && now - l->warned_at < WARN_MS)
 		return;
 	l->warned_at = now;
-	fab_domain_log_peer(
-		l->ev.fab.poller->dom, peer, LOG_NOTICE,
-		"iwarp: too many half-open connections, dropping the oldest");
+	fab_addr_name((const struct sockaddr *)from, peer, sizeof(peer));
+	fab_domain_log_peer(l->ev.fab.poller->dom, from, LOG_NOTICE, "%s %s",
+			    what, peer);
 }
 
 /* Listener lock held. The oldest of @peer, if it has its share already. */
@@ -256,10 +272,16 @@ static struct iw_conn *over_share(struct iw_listener *l,
 /* Listener lock held. */
 static void half_open_hear(struct iw_listener *l, struct iw_conn *c)
 {
+	int rc;
+
 	iw_timer_start(c, IW_TIMER_STARTUP);
 	/* The request's arrival, or its presence, is the first edge. */
-	if (fab_events_watch(iw_conn_poller(c), c->fd, &c->src, IW_CONN_EVENTS))
+	rc = fab_events_watch(iw_conn_poller(c), c->fd, &c->src,
+			      IW_CONN_EVENTS);
+	if (rc) {
+		start_failed(l, &c->ev.peer, rc);
 		half_open_drop(l, c);
+	}
 }
 
 /* Listener lock held. */
@@ -277,27 +299,34 @@ static void half_open_begin(struct iw_listener *l, int fd,
 	bool known = fab_known_has(&d->fab.known, &host);
 	uint64_t now = fab_now_ms();
 	uint64_t turn = fab_pace_turn(&l->ev.pace, &host, known, now);
+	int rc;
 
 	c = over_share(l, peer, share);
 	/* The oldest one's turn is next. */
 	if ((c && turn) || fab_pace_full(&l->ev.pace, known, now)) {
-		close(fd);
-		return;
+		no_room(l, peer,
+			"iwarp: too many connections at once, closing the newest:");
+		goto refuse;
 	}
 	if (c) {
-		warn_half_open(l, peer);
+		no_room(l, &c->ev.peer,
+			"iwarp: too many half-open connections of a host, dropping its oldest:");
 		half_open_drop(l, c);
+	} else if (atomic_load(&d->startups) >= max && !oldest) {
+		no_room(l, peer,
+			"iwarp: too many half-open connections, closing the newest:");
+		goto refuse;
 	} else if (atomic_load(&d->startups) >= max) {
-		warn_half_open(l, peer);
-		if (!oldest) {
-			close(fd);
-			return;
-		}
+		no_room(l, &oldest->ev.peer,
+			"iwarp: too many half-open connections, dropping the oldest:");
 		half_open_drop(l, oldest);
 	}
-	if (iw_startup_socket_options(fd) || iw_conn_alloc(ev, &c)) {
-		close(fd);
-		return;
+	rc = iw_startup_socket_options(fd);
+	if (!rc)
+		rc = iw_conn_alloc(ev, &c);
+	if (rc) {
+		start_failed(l, peer, rc);
+		goto refuse;
 	}
 	c->fd = fd;
 	c->ev.peer = *peer;
@@ -314,6 +343,9 @@ static void half_open_begin(struct iw_listener *l, int fd,
 			      IW_TIMER_PACE);
 	else
 		half_open_hear(l, c);
+	return;
+refuse:
+	close(fd);
 }
 
 static int listener_event(struct fab_events *ev, struct fab_source *src,
@@ -342,6 +374,9 @@ static int listener_event(struct fab_events *ev, struct fab_source *src,
 			listener_pause(l, errno);
 			break;
 		}
+		/* It has gone again, and nothing tells who it was. */
+		if (errno == ECONNABORTED)
+			count_failed(l);
 	}
 	pthread_mutex_unlock(&l->ev.lock);
 	return 0;
@@ -378,7 +413,7 @@ static int half_open_event(struct fab_events *ev, struct fab_source *src,
 	if (!rc)
 		goto out;
 	if (rc < 0) {
-		half_open_failed(l, c, rc);
+		start_failed(l, &c->ev.peer, rc);
 		half_open_drop(l, c);
 		goto out;
 	}
@@ -410,7 +445,7 @@ static void half_open_expired(struct fab_timer *t, unsigned int kind)
 	} else if (kind == IW_TIMER_PACE) {
 		half_open_hear(l, c);
 	} else {
-		half_open_failed(l, c, -ETIMEDOUT);
+		start_failed(l, &c->ev.peer, -ETIMEDOUT);
 		half_open_drop(l, c);
 	}
 	pthread_mutex_unlock(&l->ev.lock);

@@ -8,8 +8,9 @@
  * address and altogether, as of all others. What comes faster than its pace
  * (pace.h) is rejected rather than kept, for the connection manager keeps as much
  * of a request that waits as of a connection; who is rejected comes again later.
- * A listener whose device or address has gone
- * tries every second to come back, until it is closed.
+ * What the layers above do not hear of has failed to start: it is counted once,
+ * and they count the others. A listener whose device or address has gone tries
+ * every second to come back, until it is closed.
  *
  * Threads: the poller thread, but vb_listen() and vb_listener_close() any. The
  * listener's lock is held over the request callback, so that closing waits
@@ -20,6 +21,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 
 #include "base/addr.h"
 #include "device.h"
@@ -198,38 +200,51 @@ static int take_request(struct vb_listener *l, struct rdma_cm_event *ev,
 	return 0;
 }
 
+/* The layers above have not heard of it. */
+static void reject_request(struct vb_listener *l, struct rdma_cm_event *ev,
+			   int level, const char *why)
+{
+	struct fab_domain *d = l->ev.fab.poller->dom;
+	struct sockaddr_storage from = { 0 };
+	char peer[64];
+
+	atomic_fetch_add(&d->failed_starts, 1);
+	vb_copy_addr(&from, rdma_get_peer_addr(ev->id));
+	fab_addr_name((const struct sockaddr *)&from, peer, sizeof(peer));
+	fab_domain_log_peer(d, &from, level,
+			    "verbs: %s: connection refused: %s", peer, why);
+	rdma_reject(ev->id, NULL, 0);
+	rdma_destroy_id(ev->id);
+}
+
 static int listener_request(struct vb_listener *l, struct rdma_cm_event *ev)
 {
-	struct vb_domain *d = vb_domain(l->ev.fab.poller->dom);
 	const struct rdma_conn_param *param = &ev->param.conn;
+	const char *why = NULL;
 	struct vb_conn *c = NULL;
-	int rc = -ECONNABORTED;
+	int level = LOG_NOTICE, rc;
 
-	/* An id that is already lost belongs to requests of the past. */
 	pthread_mutex_lock(&l->ev.lock);
-	if (!l->ev.closed && l->id == ev->listen_id &&
-	    paced(l, rdma_get_peer_addr(ev->id)))
+	if (l->ev.closed || l->id != ev->listen_id) {
+		/* An id that is already lost belongs to requests of the past. */
+		why = "the listener has ended";
+	} else if (!paced(l, rdma_get_peer_addr(ev->id))) {
+		why = "too many connections at once";
+	} else {
 		rc = take_request(l, ev, &c);
-	if (!rc)
+		if (rc) {
+			level = LOG_WARNING;
+			why = strerror(-rc);
+		}
+	}
+	if (!why)
 		l->ev.fn(&l->ev.fab, &c->ev.fab, param->private_data,
 			 param->private_data ? param->private_data_len : 0,
 			 l->ev.user);
 	pthread_mutex_unlock(&l->ev.lock);
-	if (!rc)
+	if (!why)
 		return 1;
-	if (rc != -ECONNABORTED) {
-		struct sockaddr_storage from = { 0 };
-		char peer[64];
-
-		vb_copy_addr(&from, rdma_get_peer_addr(ev->id));
-		fab_addr_name((const struct sockaddr *)&from, peer,
-			      sizeof(peer));
-		fab_domain_log_peer(&d->fab, &from, 4,
-				    "verbs: %s: connection refused: %s", peer,
-				    strerror(-rc));
-	}
-	rdma_reject(ev->id, NULL, 0);
-	rdma_destroy_id(ev->id);
+	reject_request(l, ev, level, why);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
  * connections and listeners.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,26 @@ static void hello(struct rt_conn *c, uint8_t data[RT_HELLO_ROOM],
 				(*p)->hello(c, data + params->priv_len);
 }
 
+/* There is not yet a connection whose line it could be. */
+static void log_refused(struct rt_instance *inst, const struct fab_conn *f,
+			const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static void log_refused(struct rt_instance *inst, const struct fab_conn *f,
+			const char *fmt, ...)
+{
+	struct fab_conn_info fi;
+	struct in6_addr host;
+	char name[64];
+	va_list ap;
+
+	fab_conn_info(f, &fi);
+	host = fab_addr_host((struct sockaddr *)&fi.peer);
+	fab_addr_name((struct sockaddr *)&fi.peer, name, sizeof(name));
+	va_start(ap, fmt);
+	fab_log_vput(inst->log, NULL, &host, name, LOG_WARNING, fmt, ap);
+	va_end(ap);
+}
+
 static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		       const void *priv, size_t priv_len, void *user)
 {
@@ -52,8 +73,6 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	struct fab_conn_params params = { 0 };
 	struct fab_conn_info fi;
 	struct rt_conn *c;
-	struct in6_addr host;
-	char name[64];
 	uint8_t data[RT_HELLO_ROOM];
 	bool refuse = false, full;
 	int rc;
@@ -62,18 +81,17 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	full = inst->nconns >= inst->cfg.max_connections;
 	pthread_mutex_unlock(&inst->lock);
 	if (full) {
-		fab_conn_info(f, &fi);
-		host = fab_addr_host((struct sockaddr *)&fi.peer);
-		fab_addr_name((struct sockaddr *)&fi.peer, name, sizeof(name));
-		fab_log_put(
-			inst->log, NULL, &host, name, LOG_WARNING,
+		log_refused(
+			inst, f,
 			"connection refused: the limit of connections is reached (Max_Connections = %u)",
 			inst->cfg.max_connections);
 		goto reject;
 	}
 	rc = rt_conn_new(inst, poller_of(inst, f), true, l->ops, NULL, 0, &c);
-	if (rc)
+	if (rc) {
+		log_refused(inst, f, "connection refused: %s", strerror(-rc));
 		goto reject;
+	}
 	fab_conn_info(f, &fi);
 	rt_conn_set_name(c, (struct sockaddr *)&fi.peer);
 	rc = RT_TRY_PARTS(inst, admit, c, &fi.peer);
