@@ -66,8 +66,9 @@ static bool is_unreadable(struct gr_file *f, const char *path,
 }
 
 /* Ganesha leaves an export that clients see by NFSv4 in the tree of names when it
- * takes its place there away, and dies of a null pointer. Of two with one Export_Id it
- * serves both, and never comes to the end of its exports when it stops. */
+ * takes its place there away, and dies of a null pointer; so it does of one without a
+ * Path. Of two with one Export_Id it serves both, and never comes to the end of its
+ * exports when it stops. */
 static bool is_deadly(struct gr_file *f, struct gsh_config *tree,
 		      char why[GR_REFUSED_ROOM])
 {
@@ -81,6 +82,13 @@ static bool is_deadly(struct gr_file *f, struct gsh_config *tree,
 			" from ending later: nothing was "
 			"changed. Correct it and reload",
 			f->latest.twice);
+	if (f->latest.deadly)
+		return refuse(
+			f, why,
+			"the EXPORT block at %.240s has no Path, which crashes "
+			"Ganesha " GSH_VERSION
+			": nothing was changed. Give it one and reload",
+			f->latest.pathless);
 	lost = gr_exports_lost(&f->exports, &f->latest);
 	return lost >= 0 &&
 	       refuse(f, why,
