@@ -39,8 +39,7 @@ SECONDS = float(os.environ.get("ATTACK_SECONDS", "0.15"))
 # How long an attack goes on before it is measured, at full speed: what a host may
 # do at once is over then, and what it may do a second is left (base/pace.h).
 SETTLE = float(os.environ.get("ATTACK_SETTLE", "0"))
-# Of rpcrdma-ping: no connection, and ended before it could begin. (By SIGTERM: a shell
-# that is in the background has SIGINT ignored by all that it starts.)
+# Of rpcrdma-ping: no connection, and ended by SIGTERM before it could begin.
 NOT_CONNECTED = (3, 143)
 BURN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "burn.py")
 
