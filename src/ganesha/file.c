@@ -11,7 +11,9 @@
 
 #include "ganesha/check.h"
 #include "ganesha/ds.h"
+#include "ganesha/export_faults.h"
 #include "ganesha/logs.h"
+#include "ganesha/ports.h"
 #include "ganesha/syntax.h"
 
 void gr_file_warn(void *ctx, const char *text)
@@ -181,6 +183,10 @@ static enum rpcrdma_verdict check(struct gr_file *f, gr_file_set_fn *set,
 {
 	struct gsh *g = f->gsh;
 	const char *wrong = gsh_bind(g);
+	struct gr_ports ports = { .file = gr_file_path(),
+				  .proc = "/proc",
+				  .out = out,
+				  .said = stderr };
 	struct sockaddr_storage tcp;
 	char fault[GR_FAULT_ROOM];
 	struct gr_config cfg;
@@ -196,6 +202,8 @@ static enum rpcrdma_verdict check(struct gr_file *f, gr_file_set_fn *set,
 		return RPCRDMA_NO_SERVER;
 	gr_exports_read(g, tree, &f->exports);
 	complained += tell_exports(g, &f->exports);
+	gr_export_block_check(&f->export_block, g, tree);
+	gr_export_faults_check(g, tree);
 	ds = gr_ds_check(g, tree);
 	if (!logs || !ds || f->exports.deadly)
 		return RPCRDMA_NO_SERVER;
@@ -219,6 +227,10 @@ static enum rpcrdma_verdict check(struct gr_file *f, gr_file_set_fn *set,
 	/* One fault does not hide the other. */
 	good = gr_check_tcp(g, tree, &tcp, stderr);
 	starts = gr_check_tcp_address(&tcp, stderr);
+	ports.at = tcp;
+	ports.socket = cfg.stats_socket;
+	if (!gr_ports_check(g, tree, &ports))
+		starts = false;
 	if (!gr_check_machine(g, &cfg, gr_file_path(), &tcp, out, stderr,
 			      &complained))
 		good = false;

@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 #include "ganesha/check.h"
+#include "ganesha/export_block.h"
 #include "ganesha/exports.h"
 #include "ganesha/near.h"
 #include "ganesha/server.h"
@@ -28,6 +29,7 @@ struct gr_file {
 	pthread_mutex_t lock;
 	struct gr_exports exports; /* of the exports that were last taken over */
 	struct gr_exports latest; /* of those that were last read */
+	struct gr_export_block export_block; /* for --check-config */
 };
 
 /* What has been read again, and what is to become of it. */

@@ -277,6 +277,8 @@ GR_EXPORT int load_config_from_parse(struct gsh_config *tree,
 		abort(); /* as above */
 	if (gr_logs_take(block))
 		return 0;
+	if (gr_export_block_take(&hook.file.export_block, &hook.gsh, block))
+		return -1;
 	n = next.load_config_from_parse(tree, block, param, unique, e);
 	if (takes && n >= 0) {
 		gr_file_taken(&hook.file);

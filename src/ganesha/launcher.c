@@ -358,11 +358,28 @@ static const char *configure(struct options *o, struct gsh_config **tree,
 	return NULL;
 }
 
+/* Of Ganesha's own FSALs; others are not loaded. An EXPORT block that is read and not
+ * taken over needs what comes with them. */
+static bool check_fsals(const struct options *o, struct gsh_config *tree,
+			unsigned int *complaints)
+{
+	struct gsh_config_errors e;
+	bool good;
+
+	if (!init_error_type(&e))
+		return false;
+	good = compat_start_fsals(tree, &e);
+	if (e.fp && ftell(e.fp) > 0)
+		(*complaints)++;
+	(void)compat_report(&o->more, &e);
+	return good;
+}
+
 /* Nothing of a server is begun: one may be running, and goes on. */
 static int check_config(const struct options *o, char *host)
 {
 	struct gsh_config_errors errors;
-	unsigned int complaints = 0;
+	unsigned int complaints = 0, more = 0;
 	struct gsh_config *tree;
 	enum rpcrdma_verdict verdict = RPCRDMA_NO_SERVER;
 	bool starts, syntax, good;
@@ -377,9 +394,10 @@ static int check_config(const struct options *o, char *host)
 	 * without the statement or the block that it is in. */
 	syntax = errors.fp && ftell(errors.fp) > 0;
 	(void)compat_report(&o->more, &errors);
-	if (starts)
+	if (starts && check_fsals(o, tree, &more))
 		verdict = rpcrdma_ganesha_check(tree, nfs_config_path, stdout,
 						&complaints);
+	complaints += more;
 	good = verdict == RPCRDMA_SERVED && !syntax &&
 	       !(o->strict && complaints);
 	if (verdict == RPCRDMA_NO_SERVER)

@@ -95,7 +95,7 @@ bool gr_running_reads(const char *args, size_t n, const char *file)
 	       (ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino);
 }
 
-static bool has_file(pid_t pid, const char *file)
+bool gr_running_has_file(pid_t pid, const char *file)
 {
 	char name[32], args[4096];
 	ssize_t n = -1;
@@ -124,7 +124,7 @@ void gr_running_ask(struct gr_running *r, const char *path, const char *other,
 	if (r->how == GR_RUNS_NONE && other && *other &&
 	    !(told && !strcmp(path, other))) {
 		ask(r, other);
-		if (r->how == GR_RUNS && !has_file(r->pid, file)) {
+		if (r->how == GR_RUNS && !gr_running_has_file(r->pid, file)) {
 			gr_running_free(r);
 			r->how = GR_RUNS_NONE;
 		}

@@ -22,6 +22,18 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${CMAKE_DL_LIBS})
 	target_compile_definitions(unit-ganesha-check PRIVATE
 		GANESHA_NFSD="${GANESHA_NFSD}")
+	rpcrdma_unit(ganesha-ports ganesha_ports.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/ports.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/holder.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/running.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config_faults.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config_items.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/place.c
+		LIBS rpcrdma_ntirpc rpcrdma_transport rpcrdma_base
+		${CMAKE_DL_LIBS})
+	target_compile_definitions(unit-ganesha-ports PRIVATE
+		GANESHA_NFSD="${GANESHA_NFSD}")
 	rpcrdma_unit(ganesha-near ganesha_near.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config_items.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/missing.c

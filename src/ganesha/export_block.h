@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * export_block - EXPORT and EXPORT_DEFAULTS, as Ganesha itself reads them
+ *
+ * For --check-config: with Ganesha's own description of the block, items and CLIENT
+ * blocks, and with its own word on whether they go together; but no FSAL is loaded and
+ * no export is made.
+ */
+#ifndef RPCRDMA_GANESHA_EXPORT_BLOCK_H
+#define RPCRDMA_GANESHA_EXPORT_BLOCK_H
+
+#include "ganesha/gsh.h"
+
+/* Zero before the first use. */
+struct gr_export_block {
+	bool asking;
+	const struct gsh_config_block *theirs;
+	int level; /* of the log, while Ganesha says what is not meant */
+};
+
+/* Tell in the log what is wrong with the blocks of @tree. Ganesha's own parameters have
+ * been set from it. Main thread, where no server runs. */
+void gr_export_block_check(struct gr_export_block *x, const struct gsh *g,
+			   struct gsh_config *tree);
+/* Ganesha would have this block read: is that what was asked for? Then it must not be
+ * read, and its answer is a fault. Any thread. */
+bool gr_export_block_take(struct gr_export_block *x, const struct gsh *g,
+			  const struct gsh_config_block *block);
+
+#endif /* RPCRDMA_GANESHA_EXPORT_BLOCK_H */

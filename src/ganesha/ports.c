@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ports.h says what this is. */
+#include "ganesha/ports.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "ganesha/config.h"
+#include "ganesha/holder.h"
+#include "ganesha/running.h"
+
+/* Of Ganesha's program RQUOTA. */
+#define RQUOTA_PORT 875
+
+enum { NFS, MNT, NLM, RQUOTA, PROGRAMS };
+
+static const char *const items_of[PROGRAMS] = { "NFS_Port", "MNT_Port",
+						"NLM_Port", "Rquota_Port" };
+
+struct core {
+	uint16_t port[PROGRAMS];
+	bool listed, v3; /* Protocols, if there are any */
+	bool nlm, rquota;
+	bool udp, udp_mount;
+};
+
+struct trial {
+	const struct gr_ports *p;
+	int fd[2 * PROGRAMS];
+	unsigned int n;
+	bool free;
+};
+
+static int take_protocol(const char *token, int term,
+			 struct gsh_config_item *item, void *param, void *node,
+			 struct gsh_config_errors *e)
+{
+	struct core *c = param;
+
+	c->listed = true;
+	/* 3, V3, NFS3, NFSv3 */
+	if (*token && token[strlen(token) - 1] == '3')
+		c->v3 = true;
+	return 0;
+}
+
+static int take_udp(const char *token, int term, struct gsh_config_item *item,
+		    void *param, void *node, struct gsh_config_errors *e)
+{
+	struct core *c = param;
+
+	c->udp_mount = !strcasecmp(token, "mount");
+	c->udp = !c->udp_mount && strcasecmp(token, "false") &&
+		 strcasecmp(token, "no") && strcasecmp(token, "off");
+	return 0;
+}
+
+static void read_core(const struct gsh *g, struct gsh_config *tree,
+		      struct core *c)
+{
+	static const struct gsh_config_item items[] = {
+		{ .name = "NFS_Port",
+		  .type = GSH_CONFIG_UINT16,
+		  .u.u16 = { .max = UINT16_MAX, .def = 2049, .zero_ok = true },
+		  .off = offsetof(struct core, port[NFS]) },
+		{ .name = "MNT_Port",
+		  .type = GSH_CONFIG_UINT16,
+		  .u.u16 = { .max = UINT16_MAX, .zero_ok = true },
+		  .off = offsetof(struct core, port[MNT]) },
+		{ .name = "NLM_Port",
+		  .type = GSH_CONFIG_UINT16,
+		  .u.u16 = { .max = UINT16_MAX, .zero_ok = true },
+		  .off = offsetof(struct core, port[NLM]) },
+		{ .name = "Rquota_Port",
+		  .type = GSH_CONFIG_UINT16,
+		  .u.u16 = { .max = UINT16_MAX,
+			     .def = RQUOTA_PORT,
+			     .zero_ok = true },
+		  .off = offsetof(struct core, port[RQUOTA]) },
+		{ .name = "Protocols",
+		  .type = GSH_CONFIG_PROC,
+		  .u.proc = { .init = gr_keep, .handler = take_protocol },
+		  .off = 0 },
+		{ .name = "Enable_UDP",
+		  .type = GSH_CONFIG_PROC,
+		  .u.proc = { .init = gr_keep, .handler = take_udp },
+		  .off = 0 },
+		{ .name = "Enable_NLM",
+		  .type = GSH_CONFIG_BOOL,
+		  .u.b = true,
+		  .off = offsetof(struct core, nlm) },
+		{ .name = "Enable_RQUOTA",
+		  .type = GSH_CONFIG_BOOL,
+		  .u.b = true,
+		  .off = offsetof(struct core, rquota) },
+		{ .name = NULL },
+	};
+	struct gsh_config_block block =
+		gr_config_block("org.ganesha.nfsd.config.core",
+				"NFS_Core_Param", items, gr_config_accept);
+	struct gsh_config_errors e;
+
+	*c = (struct core){ .port = { [NFS] = 2049, [RQUOTA] = RQUOTA_PORT },
+			    .nlm = true,
+			    .rquota = true,
+			    .udp = true };
+	if (!g->init_error_type(&e))
+		return;
+	g->load_config_from_parse(tree, &block, c, true, &e);
+	g->report_config_errors(&e, NULL, gr_config_silent);
+}
+
+static bool is_on(const struct core *c, unsigned int program)
+{
+	bool v3 = !c->listed || c->v3;
+
+	return program == NFS ? true :
+	       program == MNT ? v3 :
+	       program == NLM ? v3 && c->nlm :
+				c->rquota;
+}
+
+/* As Ganesha does, which binds all of them before any listens. */
+static int bind_one(struct trial *t, const struct sockaddr_storage *at,
+		    bool udp)
+{
+	int fd = socket(at->ss_family,
+			(udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_CLOEXEC, 0);
+	int on = 1;
+
+	if (fd < 0)
+		return -errno;
+	t->fd[t->n++] = fd;
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
+	    bind(fd, (const struct sockaddr *)at, fab_addr_len(at)))
+		return -errno;
+	return 0;
+}
+
+/* Is it the server that this configuration is for, which would be stopped first? */
+static bool is_ours(const struct gr_ports *p, struct gr_holder *h)
+{
+	struct gr_running r;
+	bool ours;
+
+	if (h->by != GR_HELD_PROCESS || strncmp(h->name, "ganesha", 7))
+		return false;
+	if (gr_running_has_file(h->pid, p->file))
+		return true;
+	gr_running_ask(&r, p->socket, GR_STATS_SOCKET, p->file);
+	ours = r.how == GR_RUNS && r.pid == h->pid;
+	/* Another file may be meant for it. */
+	if (r.how == GR_RUNS_UNKNOWN)
+		h->by = GR_HELD_UNKNOWN;
+	gr_running_free(&r);
+	return ours;
+}
+
+static void tell(struct trial *t, const char *item,
+		 const struct sockaddr_storage *at, bool udp)
+{
+	const char *over = udp ? "UDP" : "TCP";
+	unsigned int port = fab_addr_port(at);
+	const struct gr_ports *p = t->p;
+	struct gr_holder h;
+
+	gr_holder_find(p->proc, at, udp, &h);
+	if (is_ours(p, &h)) {
+		fprintf(p->out,
+			"# The running server, process %d, has %s = %u.\n",
+			(int)h.pid, item, port);
+		return;
+	}
+	switch (h.by) {
+	case GR_HELD_UNKNOWN:
+		fprintf(p->said,
+			"rpcrdma: NFS_Core_Param: %s = %u is in use over %s. "
+			"Ignore this if it is this server, already running\n",
+			item, port, over);
+		return;
+	case GR_HELD_PROCESS:
+		fprintf(p->said,
+			"rpcrdma: NFS_Core_Param: %s = %u is in use over %s by "
+			"%s, process %d: stop that program or set another %s\n",
+			item, port, over, h.name, (int)h.pid, item);
+		break;
+	case GR_HELD_KERNEL:
+		fprintf(p->said,
+			"rpcrdma: NFS_Core_Param: %s = %u is in use over %s by no "
+			"process that is seen here, perhaps the kernel's NFS "
+			"server: stop it (systemctl disable --now "
+			"nfs-kernel-server) or set another %s\n",
+			item, port, over, item);
+	}
+	t->free = false;
+}
+
+bool gr_ports_check(const struct gsh *g, struct gsh_config *tree,
+		    const struct gr_ports *p)
+{
+	struct trial t = { .p = p, .free = true };
+	struct core c;
+
+	read_core(g, tree, &c);
+	for (unsigned int i = 0; i < PROGRAMS; i++) {
+		bool udp = c.udp || (c.udp_mount && i == MNT);
+		struct sockaddr_storage at = p->at;
+
+		if (!is_on(&c, i))
+			continue;
+		fab_addr_set_port(&at, c.port[i]);
+		/* One line for each is enough. */
+		if (bind_one(&t, &at, false) == -EADDRINUSE)
+			tell(&t, items_of[i], &at, false);
+		else if (udp && bind_one(&t, &at, true) == -EADDRINUSE)
+			tell(&t, items_of[i], &at, true);
+	}
+	while (t.n)
+		close(t.fd[--t.n]);
+	return t.free;
+}
