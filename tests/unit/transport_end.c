@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How connections end in order: drain, idle time, shutdown, refusal. */
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 
 #include "rt_raw.h"
@@ -419,6 +420,55 @@ static void too_many(void)
 	too_many_of(0, 1);
 }
 
+/* The connection for which there is no memory: the server's second. */
+static unsigned int conns_left = UINT_MAX;
+
+int __real_rt_conn_new(struct rt_instance *inst, unsigned int poller,
+		       bool server, const struct rt_ops *ops,
+		       const struct sockaddr *to, socklen_t to_len,
+		       struct rt_conn **out);
+int __wrap_rt_conn_new(struct rt_instance *inst, unsigned int poller,
+		       bool server, const struct rt_ops *ops,
+		       const struct sockaddr *to, socklen_t to_len,
+		       struct rt_conn **out);
+int __wrap_rt_conn_new(struct rt_instance *inst, unsigned int poller,
+		       bool server, const struct rt_ops *ops,
+		       const struct sockaddr *to, socklen_t to_len,
+		       struct rt_conn **out)
+{
+	if (server && !conns_left--)
+		return -ENOMEM;
+	return __real_rt_conn_new(inst, poller, server, ops, to, to_len, out);
+}
+
+static void no_memory(void)
+{
+	struct rt_conn *first;
+	struct rt_totals before, after;
+	struct rt_pair p;
+
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &with_user, &with_user, NULL));
+	first = p.client;
+	rt_totals(p.server_inst, &before);
+	conns_left = 0;
+	CU_ASSERT_TRUE(rt_pair_connect_to(&p, 20049));
+	rt_pair_run(&p);
+	conns_left = UINT_MAX;
+	CU_ASSERT_TRUE(p.client_closed);
+	CU_ASSERT_FALSE(p.server_closed);
+	CU_ASSERT_EQUAL(p.client_error, -ECONNREFUSED);
+	rt_totals(p.server_inst, &after);
+	CU_ASSERT_EQUAL(after.refused, before.refused + 1);
+	CU_ASSERT_EQUAL(after.accepted, before.accepted);
+	/* The other one goes on until it is closed; and there is memory again. */
+	p.client_closed = false;
+	rt_conn_close(first, false);
+	rt_pair_run(&p);
+	CU_ASSERT_TRUE(p.client_closed && p.server_closed);
+	CU_ASSERT_TRUE(rt_pair_connect(&p));
+	rt_pair_close(&p);
+}
+
 /* A connection that fails before it has begun leaves nothing behind. */
 static void no_way(void)
 {
@@ -569,6 +619,7 @@ static const struct unit_test tests[] = {
 	{ "Calls count", calls_count },
 	{ "XIDs", xids },
 	{ "too many", too_many },
+	{ "no memory", no_memory },
 	{ "no way", no_way },
 	{ "spread", spread },
 	{ NULL, NULL },
