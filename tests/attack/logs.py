@@ -120,13 +120,13 @@ class LogHosts(LogShort):
         return many_hosts(self.turns)
 
 
-class LogStrangers(Logs):
+class LogNoClient(Logs):
     """One host sends what is no MPA request; then another one does, too."""
 
     def turn(self):
-        self.stranger("127.0.0.8")
+        self.send_http("127.0.0.8")
 
-    def stranger(self, source):
+    def send_http(self, source):
         try:
             with tcp(source) as s:
                 s.settimeout(1)
@@ -137,7 +137,7 @@ class LogStrangers(Logs):
             pass
 
     def judge(self, text):
-        self.stranger("127.0.0.9")
+        self.send_http("127.0.0.9")
         check(until(lambda: b"MPA request from 127.0.0.9:" in self.written(),
                     10), "the other host's line was left out")
 
@@ -204,7 +204,7 @@ class LogGateway(Logs):
 
 
 # LogHosts uses up the lines of all hosts together.
-ATTACKS = (LogStrangers, LogOne, LogShort, LogHosts, LogDescriptors, LogGateway,
+ATTACKS = (LogNoClient, LogOne, LogShort, LogHosts, LogDescriptors, LogGateway,
            LogGatewayDescriptors)
 
 if __name__ == "__main__":

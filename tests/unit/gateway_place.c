@@ -55,7 +55,7 @@ static struct gw_wish wish(unsigned char id)
 }
 
 /* One host has all but a few. */
-static void crowd(void)
+static void one_has_most(void)
 {
 	struct gw_place *many, *few, *one;
 	struct gw_wish w;
@@ -188,7 +188,7 @@ static void users(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "crowd", crowd },
+	{ "one has most", one_has_most },
 	{ "even", even },
 	{ "loopback", loopback },
 	{ "users", users },

@@ -10,7 +10,7 @@
 #include "unit.h"
 
 static struct world w;
-static unsigned int heard, crowded;
+static unsigned int heard, refusals;
 static bool vouch;
 
 static void on_line(void *ctx, int level, const char *text)
@@ -18,7 +18,7 @@ static void on_line(void *ctx, int level, const char *text)
 	/* From where unknown_hosts() has those that are too many. */
 	if (strstr(text, "too many connections at once") &&
 	    strstr(text, ": 127.2."))
-		crowded++;
+		refusals++;
 }
 
 static void on_request(struct fab_listener *l, struct fab_conn *c,
@@ -47,7 +47,7 @@ static void begin(void)
 
 	test_clock_hold();
 	memset(&w, 0, sizeof(w));
-	heard = crowded = 0;
+	heard = refusals = 0;
 	vouch = false;
 	CU_ASSERT_EQUAL_FATAL(fab_domain_open(&fab_iwarp_ops, &p, &w.dom), 0);
 	CU_ASSERT_EQUAL_FATAL(fab_poller_create(w.dom, &w.poller), 0);
@@ -178,7 +178,7 @@ static void unknown_hosts(void)
 	CU_ASSERT_TRUE(shut >= MORE - FAB_PACE_NEW_WAIT - 1 && shut <= 20);
 	/* Each of them is counted, and one line names the first. */
 	CU_ASSERT_EQUAL(w.dom->failed_starts, shut);
-	CU_ASSERT_EQUAL(crowded, 1);
+	CU_ASSERT_EQUAL(refusals, 1);
 	/* One that is known is heard; the others are in their turn. */
 	come_and_go(2);
 	CU_ASSERT_EQUAL(heard, n + 1);

@@ -442,14 +442,14 @@ static void close_idle(struct raw *idle, int n)
 		close(idle[i].fd);
 }
 
-struct crowd {
+struct refusals {
 	unsigned int n;
 	char last[256];
 };
 
-static void crowd_line(void *ctx, int level, const char *text)
+static void take_refusal(void *ctx, int level, const char *text)
 {
-	struct crowd *c = ctx;
+	struct refusals *c = ctx;
 
 	if (!strstr(text, "too many"))
 		return;
@@ -458,7 +458,7 @@ static void crowd_line(void *ctx, int level, const char *text)
 }
 
 /* One line for all of them, which ends with the name of the first. */
-static void expect_named(const struct crowd *c, const struct raw *first)
+static void expect_named(const struct refusals *c, const struct raw *first)
 {
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
@@ -477,10 +477,10 @@ static void expect_named(const struct crowd *c, const struct raw *first)
 static void test_half_open_limit(void)
 {
 	static struct raw idle[6];
-	struct crowd lines = { 0 };
+	struct refusals lines = { 0 };
 	struct fab_domain_params p = { .crc = true,
 				       .max_startup = 4,
-				       .log = crowd_line,
+				       .log = take_refusal,
 				       .log_ctx = &lines };
 
 	world_open(&w, &p);
@@ -518,10 +518,10 @@ static void test_half_open_close(void)
 static void test_half_open_share(void)
 {
 	static struct raw idle[10], other;
-	struct crowd lines = { 0 };
+	struct refusals lines = { 0 };
 	struct fab_domain_params p = { .crc = true,
 				       .max_startup = 32,
-				       .log = crowd_line,
+				       .log = take_refusal,
 				       .log_ctx = &lines };
 	struct sockaddr_in from = { .sin_family = AF_INET };
 
