@@ -137,21 +137,18 @@ bool gr_file_start(struct gr_file *f, struct gr_server *s,
 
 /* ---- --check-config ----------------------------------------------------- */
 
-/* Ganesha's loggers are given no context. */
-static unsigned int complained;
-
-static void complain_to_log(char *msg, void *dest, struct gsh_config_errors *e)
+void gr_file_complain(struct gr_file *f, char *msg, void *dest,
+		      struct gsh_config_errors *e)
 {
-	void (*log)(char *, void *, struct gsh_config_errors *);
-
-	complained++;
-	*(void **)&log = dlsym(RTLD_DEFAULT, "config_errs_to_log");
-	log(msg, dest, e);
+	f->complained++;
+	f->log(msg, dest, e);
 }
 
 static void complain(void *ctx, const char *text)
 {
-	complained++;
+	struct gr_file *f = ctx;
+
+	f->complained++;
 	fprintf(stderr, "%s\n", text);
 }
 
@@ -178,7 +175,7 @@ static bool check_others(const struct gsh *g, gr_file_set_fn *set,
 }
 
 static enum rpcrdma_verdict check(struct gr_file *f, gr_file_set_fn *set,
-				  struct gsh_config *tree,
+				  gr_file_log_fn *log, struct gsh_config *tree,
 				  const struct near_text *text, FILE *out)
 {
 	struct gsh *g = f->gsh;
@@ -196,12 +193,13 @@ static enum rpcrdma_verdict check(struct gr_file *f, gr_file_set_fn *set,
 		fprintf(stderr, "rpcrdma: %s\n", wrong);
 		return RPCRDMA_NOT_SERVED;
 	}
-	g->config_errs_to_log = complain_to_log;
-	logs = gr_logs_check(g, tree);
+	f->log = g->config_errs_to_log;
+	g->config_errs_to_log = log;
+	logs = gr_logs_check(&f->logs, g, tree);
 	if (!check_others(g, set, tree))
 		return RPCRDMA_NO_SERVER;
 	gr_exports_read(g, tree, &f->exports);
-	complained += tell_exports(g, &f->exports);
+	f->complained += tell_exports(g, &f->exports);
 	gr_export_block_check(&f->export_block, g, tree);
 	gr_export_faults_check(g, tree);
 	ds = gr_ds_check(g, tree);
@@ -232,7 +230,7 @@ static enum rpcrdma_verdict check(struct gr_file *f, gr_file_set_fn *set,
 	if (!gr_ports_check(g, tree, &ports))
 		starts = false;
 	if (!gr_check_machine(g, &cfg, gr_file_path(), &tcp, out, stderr,
-			      &complained))
+			      &f->complained))
 		good = false;
 	if (!starts)
 		return RPCRDMA_NO_SERVER;
@@ -240,15 +238,16 @@ static enum rpcrdma_verdict check(struct gr_file *f, gr_file_set_fn *set,
 }
 
 enum rpcrdma_verdict gr_file_check(struct gr_file *f, gr_file_set_fn *set,
-				   struct gsh_config *tree, const char *path,
-				   FILE *out, unsigned int *complaints)
+				   gr_file_log_fn *log, struct gsh_config *tree,
+				   const char *path, FILE *out,
+				   unsigned int *complaints)
 {
 	enum rpcrdma_verdict verdict;
 	struct near_text text;
 
-	complained = 0;
-	near_look(path, complain, NULL, &text);
-	verdict = check(f, set, tree, &text, out);
-	*complaints = complained;
+	f->complained = 0;
+	near_look(path, complain, f, &text);
+	verdict = check(f, set, log, tree, &text, out);
+	*complaints = f->complained;
 	return verdict;
 }

@@ -13,10 +13,13 @@
 #include "ganesha/check.h"
 #include "ganesha/export_block.h"
 #include "ganesha/exports.h"
+#include "ganesha/logs.h"
 #include "ganesha/near.h"
 #include "ganesha/server.h"
 
 #define GR_SYNTAX_ROOM 256
+
+typedef void gr_file_log_fn(char *msg, void *dest, struct gsh_config_errors *e);
 
 struct gr_file {
 	struct gsh *gsh;
@@ -29,7 +32,11 @@ struct gr_file {
 	pthread_mutex_t lock;
 	struct gr_exports exports; /* of the exports that were last taken over */
 	struct gr_exports latest; /* of those that were last read */
-	struct gr_export_block export_block; /* for --check-config */
+	/* For --check-config. */
+	struct gr_logs logs;
+	struct gr_export_block export_block;
+	gr_file_log_fn *log; /* Ganesha's config_errs_to_log() */
+	unsigned int complained; /* so many lines */
 };
 
 /* What has been read again, and what is to become of it. */
@@ -57,10 +64,14 @@ const char *gr_file_path(void);
  * does not return where RDMA is required. */
 bool gr_file_start(struct gr_file *f, struct gr_server *s,
 		   struct gsh_config *tree);
-/* rpcrdma_ganesha_check() */
+/* rpcrdma_ganesha_check(). @log: gr_file_complain() for @f: Ganesha gives it no
+ * context. */
 enum rpcrdma_verdict gr_file_check(struct gr_file *f, gr_file_set_fn *set,
-				   struct gsh_config *tree, const char *path,
-				   FILE *out, unsigned int *complaints);
+				   gr_file_log_fn *log, struct gsh_config *tree,
+				   const char *path, FILE *out,
+				   unsigned int *complaints);
+void gr_file_complain(struct gr_file *f, char *msg, void *dest,
+		      struct gsh_config_errors *e);
 /* reload.c: @path has been read again, as @tree or, where that is NULL, not. May
  * Ganesha take it over? If not, @why says why. Tell what else of it is not taken
  * over: in the log, and in @why in short, or "". @cfg: what is in use. */

@@ -104,13 +104,18 @@ GR_EXPORT void rpcrdma_ganesha_syntax(const struct gsh_config_errors *e,
 	hook.file.syntax_ours = gr_file_look(e, hook.file.syntax, tell, ctx);
 }
 
+static void complain(char *msg, void *dest, struct gsh_config_errors *e)
+{
+	gr_file_complain(&hook.file, msg, dest, e);
+}
+
 GR_EXPORT enum rpcrdma_verdict rpcrdma_ganesha_check(struct gsh_config *tree,
 						     const char *path,
 						     FILE *out,
 						     unsigned int *complaints)
 {
-	return gr_file_check(&hook.file, next.nfs_set_param_from_conf, tree,
-			     path, out, complaints);
+	return gr_file_check(&hook.file, next.nfs_set_param_from_conf, complain,
+			     tree, path, out, complaints);
 }
 
 /* All listeners are there: is none of them for NFS over TCP? */
@@ -275,7 +280,7 @@ GR_EXPORT int load_config_from_parse(struct gsh_config *tree,
 
 	if (!next.load_config_from_parse)
 		abort(); /* as above */
-	if (gr_logs_take(block))
+	if (gr_logs_take(&hook.file.logs, block))
 		return 0;
 	if (gr_export_block_take(&hook.file.export_block, &hook.gsh, block))
 		return -1;
