@@ -48,6 +48,8 @@ enum gsh_level {
 };
 
 enum gsh_component {
+	GSH_FSAL = 4,
+	GSH_EXPORT = 7,
 	GSH_DISPATCH = 9,
 	GSH_INIT = 15,
 	GSH_MAIN = 16,
@@ -75,6 +77,26 @@ struct gsh_fsal_export {
 	void *behind[64];
 };
 _Static_assert(offsetof(struct gsh_fsal_export, free_state) == 280, "Ganesha");
+
+struct gsh_config; /* a parse tree */
+struct gsh_config_errors;
+
+struct gsh_fsal_status {
+	int major, minor;
+};
+
+/* Of an FSAL, its name and how it reads the block of that name. */
+struct gsh_fsal_module {
+	void *lists[8];
+	const char *path, *name;
+	void *library;
+	int (*unload)(struct gsh_fsal_module *m);
+	struct gsh_fsal_status (*init_config)(struct gsh_fsal_module *m,
+					      struct gsh_config *tree,
+					      struct gsh_config_errors *e);
+};
+_Static_assert(offsetof(struct gsh_fsal_module, name) == 72, "Ganesha");
+_Static_assert(offsetof(struct gsh_fsal_module, init_config) == 96, "Ganesha");
 
 struct gsh_context {
 	struct gsh_context *saved;

@@ -39,6 +39,17 @@ enum rpcrdma_verdict rpcrdma_ganesha_check(struct gsh_config *tree,
 					   unsigned int *complaints);
 
 /*
+ * For --check-config, in a process that has no other purpose, and after which nothing
+ * of it is left: load the FSALs that the EXPORT blocks of @tree name, as far as it is
+ * known of them that they read their items before anything else. Before Ganesha's own
+ * are started. False: there is none. Main thread.
+ */
+bool rpcrdma_ganesha_fsals(struct gsh_config *tree);
+/* There, with Ganesha's own: have these FSALs read their items, and tell in the log what
+ * they say of them. How many lines. Main thread. */
+unsigned int rpcrdma_ganesha_items(struct gsh_config *tree);
+
+/*
  * Has this machine what the server needs for @cfg: a key for host
  * authentication, the provider, the addresses? What is missing is printed to
  * @said, in the server's words, a line each. A port that the running server has, as

@@ -251,3 +251,25 @@ enum rpcrdma_verdict gr_file_check(struct gr_file *f, gr_file_set_fn *set,
 	*complaints = f->complained;
 	return verdict;
 }
+
+unsigned int gr_file_items(struct gr_file *f, gr_file_set_fn *set,
+			   gr_file_log_fn *log, struct gsh_config *tree)
+{
+	struct gsh *g = f->gsh;
+	struct gsh_start_info info = { 0 };
+	struct gsh_config_errors e;
+	int *level = g->log_level ? *g->log_level : NULL;
+
+	if (!g->init_error_type(&e))
+		return 0;
+	/* The check itself says what there is to say of them. */
+	if (level)
+		level[GSH_INIT] = GSH_FATAL;
+	(void)set(tree, &info, &e);
+	g->report_config_errors(&e, NULL, gr_config_silent);
+	f->complained = 0;
+	f->log = g->config_errs_to_log;
+	g->config_errs_to_log = log;
+	gr_export_block_items(&f->export_block, g, tree);
+	return f->complained;
+}

@@ -72,6 +72,9 @@ enum rpcrdma_verdict gr_file_check(struct gr_file *f, gr_file_set_fn *set,
 				   unsigned int *complaints);
 void gr_file_complain(struct gr_file *f, char *msg, void *dest,
 		      struct gsh_config_errors *e);
+/* rpcrdma_ganesha_items() */
+unsigned int gr_file_items(struct gr_file *f, gr_file_set_fn *set,
+			   gr_file_log_fn *log, struct gsh_config *tree);
 /* reload.c: @path has been read again, as @tree or, where that is NULL, not. May
  * Ganesha take it over? If not, @why says why. Tell what else of it is not taken
  * over: in the log, and in @why in short, or "". @cfg: what is in use. */

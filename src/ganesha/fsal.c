@@ -38,20 +38,25 @@ static const struct gsh_config_item items[] = {
 	{ .name = NULL },
 };
 
+void gr_fsal_path(const struct gr_fsal *f, char path[GR_FSAL_PATH])
+{
+	int n = snprintf(path, GR_FSAL_PATH, "%s/", f->dir);
+
+	snprintf(path + n, GR_FSAL_PATH - (size_t)n, "libfsal%s.so", f->name);
+	for (char *c = path + n; *c; c++)
+		*c = (char)tolower((unsigned char)*c);
+}
+
 static bool is_there(const struct gr_fsal *f)
 {
-	char path[PATH_MAX + sizeof(f->name) + 16];
-	int n;
+	char path[GR_FSAL_PATH];
 
 	/* Of Ganesha itself. */
 	if (!strcasecmp(f->name, "PSEUDO") || !strcasecmp(f->name, "MDCACHE"))
 		return true;
 	if (access(f->dir, X_OK))
 		return true;
-	n = snprintf(path, sizeof(path), "%s/", f->dir);
-	snprintf(path + n, sizeof(path) - (size_t)n, "libfsal%s.so", f->name);
-	for (char *c = path + n; *c; c++)
-		*c = (char)tolower((unsigned char)*c);
+	gr_fsal_path(f, path);
 	return !access(path, F_OK);
 }
 

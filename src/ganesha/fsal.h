@@ -9,6 +9,8 @@
 
 #include "ganesha/gsh.h"
 
+#define GR_FSAL_PATH (PATH_MAX + 80)
+
 /* What an FSAL block is read into. */
 struct gr_fsal {
 	char name[64];
@@ -20,8 +22,17 @@ struct gr_fsal {
 /* The block FSAL as an item of another; @off: of a struct gr_fsal, whose dir is set,
  * and which is cleared by the item's init otherwise. */
 struct gsh_config_item gr_fsal_item(size_t off);
+/* Where its library is, if it has one. */
+void gr_fsal_path(const struct gr_fsal *f, char path[GR_FSAL_PATH]);
 /* Plugins_Dir, as @tree has it. */
 void gr_fsal_dir(const struct gsh *g, struct gsh_config *tree,
 		 char dir[PATH_MAX]);
+
+/* rpcrdma_ganesha_fsals() */
+bool gr_fsal_load(const struct gsh *g, struct gsh_config *tree);
+
+/* Have those that are loaded so read the block of their name, but for the @asked,
+ * which are more then. Where Ganesha makes an export. */
+void gr_fsal_ask(struct gsh_config *tree, unsigned int *asked);
 
 #endif /* RPCRDMA_GANESHA_FSAL_H */

@@ -13,6 +13,7 @@
  *                            Ganesha from a file that it cannot read, and to say
  *                            what of the RDMA block is not taken over
  *   load_config_from_parse   then: how many exports are served now
+ *   load_config_from_node    of --check-config: the items of an FSAL's own
  *   svc_init                 hands over Ganesha's request allocator
  *   svc_rqst_evchan_reg      shows the NFS/TCP listener: the moment to listen
  *   svc_reg                  registers NFS with rpcbind: so do we
@@ -37,6 +38,7 @@
 #include "ganesha/check.h"
 #include "ganesha/context.h"
 #include "ganesha/file.h"
+#include "ganesha/fsal.h"
 #include "ganesha/logs.h"
 #include "ganesha/manager.h"
 #include "ganesha/next.h"
@@ -46,6 +48,7 @@
 GR_EXPORT gr_file_set_fn nfs_set_param_from_conf;
 GR_EXPORT struct gsh_config *config_ParseFile(char *path,
 					      struct gsh_config_errors *e);
+GR_EXPORT gsh_node_fn load_config_from_node;
 GR_EXPORT int load_config_from_parse(struct gsh_config *tree,
 				     const struct gsh_config_block *block,
 				     void *param, bool unique,
@@ -53,6 +56,7 @@ GR_EXPORT int load_config_from_parse(struct gsh_config *tree,
 
 #define HOOKED(X)                  \
 	X(config_ParseFile)        \
+	X(load_config_from_node)   \
 	X(load_config_from_parse)  \
 	X(nfs_set_param_from_conf) \
 	X(svc_init)                \
@@ -116,6 +120,17 @@ GR_EXPORT enum rpcrdma_verdict rpcrdma_ganesha_check(struct gsh_config *tree,
 {
 	return gr_file_check(&hook.file, next.nfs_set_param_from_conf, complain,
 			     tree, path, out, complaints);
+}
+
+GR_EXPORT bool rpcrdma_ganesha_fsals(struct gsh_config *tree)
+{
+	return !gsh_bind(&hook.gsh) && gr_fsal_load(&hook.gsh, tree);
+}
+
+GR_EXPORT unsigned int rpcrdma_ganesha_items(struct gsh_config *tree)
+{
+	return gr_file_items(&hook.file, next.nfs_set_param_from_conf, complain,
+			     tree);
 }
 
 /* All listeners are there: is none of them for NFS over TCP? */
@@ -284,6 +299,9 @@ GR_EXPORT int load_config_from_parse(struct gsh_config *tree,
 		return 0;
 	if (gr_export_block_take(&hook.file.export_block, &hook.gsh, block))
 		return -1;
+	if (hook.file.export_block.items && !hook.file.export_block.asking)
+		return gr_export_block_parse(&hook.file.export_block, &hook.gsh,
+					     tree, block, param, unique, e);
 	n = next.load_config_from_parse(tree, block, param, unique, e);
 	if (takes && n >= 0) {
 		gr_file_taken(&hook.file);
@@ -293,6 +311,20 @@ GR_EXPORT int load_config_from_parse(struct gsh_config *tree,
 		gr_manager_tell(now, more, NULL);
 	}
 	return n;
+}
+
+GR_EXPORT int load_config_from_node(void *node,
+				    const struct gsh_config_block *block,
+				    void *param, bool unique,
+				    struct gsh_config_errors *e)
+{
+	if (!next.load_config_from_node)
+		abort(); /* as above */
+	if (hook.file.export_block.items)
+		return gr_export_block_node(&hook.file.export_block, &hook.gsh,
+					    next.load_config_from_node, node,
+					    block, param, unique);
+	return next.load_config_from_node(node, block, param, unique, e);
 }
 
 GR_EXPORT bool svc_init(struct svc_init_params *params)

@@ -25,6 +25,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/notify.h"
@@ -36,6 +37,9 @@
 
 #define PID_FILE_DEFAULT "/var/run/ganesha/ganesha.pid"
 #define CONFIG_DEFAULT "/etc/ganesha/ganesha.conf"
+/* What FSALs may take to read their items, and the lines that are counted of that. */
+#define ITEMS_SECONDS 20
+#define MOST_ITEMS 100
 
 /* Exported by libganesha_nfsd. */
 extern struct timespec nfs_ServerBootTime;
@@ -375,11 +379,40 @@ static bool check_fsals(const struct options *o, struct gsh_config *tree,
 	return good;
 }
 
+/* What FSALs say of their own items, in a process that ends with it: they were not made
+ * to be asked. How many lines. */
+static unsigned int check_items(struct gsh_config *tree)
+{
+	struct gsh_config_errors e;
+	unsigned int lines;
+	int status = 0;
+	pid_t child;
+
+	fflush(NULL);
+	child = fork();
+	if (!child) {
+		alarm(ITEMS_SECONDS);
+		if (!rpcrdma_ganesha_fsals(tree) || !init_error_type(&e) ||
+		    !compat_start_fsals(tree, &e))
+			_exit(0);
+		lines = rpcrdma_ganesha_items(tree);
+		fflush(NULL);
+		_exit(lines < MOST_ITEMS ? (int)lines : MOST_ITEMS);
+	}
+	if (child > 0)
+		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+			;
+	if (child > 0 && WIFEXITED(status))
+		return (unsigned int)WEXITSTATUS(status);
+	puts("# The items of FSALs could not be checked.");
+	return 0;
+}
+
 /* Nothing of a server is begun: one may be running, and goes on. */
 static int check_config(const struct options *o, char *host)
 {
 	struct gsh_config_errors errors;
-	unsigned int complaints = 0, more = 0;
+	unsigned int complaints = 0, more = 0, items = 0;
 	struct gsh_config *tree;
 	enum rpcrdma_verdict verdict = RPCRDMA_NO_SERVER;
 	bool starts, syntax, good;
@@ -394,10 +427,12 @@ static int check_config(const struct options *o, char *host)
 	 * without the statement or the block that it is in. */
 	syntax = errors.fp && ftell(errors.fp) > 0;
 	(void)compat_report(&o->more, &errors);
+	if (starts)
+		items = check_items(tree);
 	if (starts && check_fsals(o, tree, &more))
 		verdict = rpcrdma_ganesha_check(tree, nfs_config_path, stdout,
 						&complaints);
-	complaints += more;
+	complaints += more + items;
 	good = verdict == RPCRDMA_SERVED && !syntax &&
 	       !(o->strict && complaints);
 	if (verdict == RPCRDMA_NO_SERVER)
