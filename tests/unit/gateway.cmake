@@ -8,6 +8,10 @@ rpcrdma_unit(gateway-plan gateway_plan.c
 	LIBS rpcrdma_hostauth rpcrdma_tools rpcrdma_transport rpcrdma_nfs)
 rpcrdma_unit(gateway-place gateway_place.c
 	${PROJECT_SOURCE_DIR}/src/gateway/place.c LIBS rpcrdma_base)
+rpcrdma_unit(gateway-record gateway_record.c
+	${PROJECT_SOURCE_DIR}/src/gateway/record.c
+	LIBS rpcrdma_gw_share rpcrdma_hostauth rpcrdma_tools rpcrdma_transport
+	rpcrdma_nfs)
 rpcrdma_unit(gateway-heads gateway_heads.c
 	${PROJECT_SOURCE_DIR}/src/gateway/answer.c
 	${PROJECT_SOURCE_DIR}/src/gateway/books.c
@@ -18,4 +22,5 @@ rpcrdma_unit(gateway-heads gateway_heads.c
 	LIBS rpcrdma_gw_share rpcrdma_hostauth rpcrdma_tools rpcrdma_transport
 	rpcrdma_nfs)
 target_link_options(unit-gateway-heads PRIVATE -Wl,--wrap=ulb_call_head)
-rpcrdma_one_thread(unit-gateway-heads unit-gateway-options unit-gateway-place unit-gateway-plan)
+rpcrdma_one_thread(unit-gateway-heads unit-gateway-options unit-gateway-place
+	unit-gateway-plan unit-gateway-record)

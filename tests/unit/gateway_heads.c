@@ -173,7 +173,9 @@ static void journey(void)
 	gw_calls_submit(&client);
 	CU_ASSERT_EQUAL(submitted, 2);
 	CU_ASSERT_EQUAL(only.rq.reply_max, 30000);
+	kicked = 0;
 	done(-E2BIG);
+	CU_ASSERT_TRUE(kicked & GW_EV_RESEND);
 	gw_calls_submit(&client);
 	CU_ASSERT_EQUAL(submitted, 3);
 	CU_ASSERT_EQUAL(only.rq.nitems + only.rq.nsinks, 0);

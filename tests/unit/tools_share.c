@@ -337,7 +337,11 @@ static void test_deadlock(void)
 	CU_ASSERT_FALSE(gw_share_press(&m[0], now + 9 * SEC, evict));
 	gw_shares_answered(&all);
 	/* Nor what waits to be one, its record being whole. */
-	m[2].in_blocked = m[3].in_blocked = false;
+	for (unsigned int i = 2; i < 4; i++) {
+		CU_ASSERT_TRUE(m[i].in_blocked);
+		CU_ASSERT_FALSE(gw_share_take(&m[i], 256 * MB));
+		CU_ASSERT_FALSE(m[i].in_blocked);
+	}
 	CU_ASSERT_FALSE(gw_share_press(&m[0], now + 10 * SEC, evict));
 	gw_share_give(&m[6], 90 * MB);
 	CU_ASSERT_TRUE(gw_share_press(&m[0], now + 10 * SEC + SEC / 2, evict));
