@@ -111,6 +111,26 @@ static void no_sign(struct scan *s, const char *sign)
 	fault(s, s->name.line, s->name.line, text);
 }
 
+/* A block is written as if it were a value. */
+static void no_equals(struct scan *s)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text),
+		 "a block has no \"=\": write %s { in line %u", s->name.text,
+		 s->name.line);
+	fault(s, s->name.line, s->line, text);
+}
+
+static void no_quote(struct scan *s)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "is a closing quote missing in line %u?",
+		 s->line);
+	fault(s, s->line, s->line, text);
+}
+
 /* The block's name was there, without its brace. */
 static void enter_unopened(struct scan *s)
 {
@@ -147,7 +167,10 @@ static void sign(struct scan *s, char c)
 		s->words = 0;
 		break;
 	case '{':
-		was_a_name(s);
+		if (s->expected == A_VALUE && !s->words)
+			no_equals(s);
+		else
+			was_a_name(s);
 		s->depth++;
 		s->expected = A_NAME;
 		break;
@@ -234,7 +257,10 @@ static void look(struct scan *s, const char *at)
 			sign(s, *at);
 		} else if (*at == '"' || *at == '\'') {
 			n += strcspn(at + 1, *at == '"' ? "\"\n" : "'\n");
-			n += at[n] && at[n] != '\n';
+			if (at[n] && at[n] != '\n')
+				n++;
+			else
+				no_quote(s);
 			word(s, at, n);
 		} else {
 			n = strcspn(at, "={};,#\"' \t\r\n\f\v");

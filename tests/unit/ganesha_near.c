@@ -289,6 +289,16 @@ static void syntax(void)
 		  ":2): is a \";\" missing at the end of line 2?" },
 		{ "%include x\nA\n\n{\n B = 1,\n 2;\n C = 3\n}\n", 0,
 		  ":7): is a \";\" missing at the end of line 7?" },
+		/* A block as if it were a value; a quote that does not end. */
+		{ "X {\n Y = 1;\n}\nA = {\n B = 1;\n}\n", 4,
+		  ":4): a block has no \"=\": write A { in line 4" },
+		{ "X { Y = 1;\n A =\n {\n B = 1; } }\n", 2,
+		  ":3): a block has no \"=\": write A { in line 2" },
+		{ "A {\n B = \"2G;\n C = 3;\n}\n", 2,
+		  ":2): is a closing quote missing in line 2?" },
+		{ "A {\n B = 'c, d;\n}\n", 2,
+		  ":2): is a closing quote missing in line 2?" },
+		{ "A {\n B = \"c\", \"d\";\n D = %;\n}\n", 3, NULL },
 		/* Words where one value may be. */
 		{ "A {\n B = /c/d e;\n}\n", 2,
 		  ":2): B: a value with a blank must be in quotes" },
