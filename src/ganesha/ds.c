@@ -19,27 +19,39 @@ struct block {
 	uint8_t *used; /* a bit for each Number */
 };
 
+/* Ganesha takes the last that it can load, but does not start where there is another. */
+static bool fsal_good(const struct gr_fsal *f, const void *node,
+		      struct gsh_config_errors *e)
+{
+	const char *what = f->found ? "which keeps Ganesha from starting" :
+				      "which crashes Ganesha " GSH_VERSION;
+
+	if (*f->missing)
+		gr_complain(node, e,
+			    "DS block: %s has no FSAL %.64s, %s: correct the "
+			    "Name in FSAL { }, or install the package",
+			    f->dir, f->missing, what);
+	else if (f->nameless)
+		gr_complain(node, e,
+			    "DS block with an FSAL { } without a Name, %s: add "
+			    "Name = ...;",
+			    what);
+	else if (!f->found)
+		gr_complain(node, e,
+			    "DS block without an FSAL, %s: add "
+			    "FSAL { Name = ...; }",
+			    what);
+	return f->found && !f->nameless && !*f->missing;
+}
+
 static int block_read(void *node, void *link_mem, void *self,
 		      struct gsh_config_errors *e)
 {
 	struct block *b = self;
 	uint8_t bit = (uint8_t)(1u << b->number % 8);
 
-	if (!b->fsal.found) {
+	if (!fsal_good(&b->fsal, node, e)) {
 		e->invalid = true;
-		if (b->fsal.named)
-			gr_complain(
-				node, e,
-				"DS block: %s has no FSAL %.64s, which crashes "
-				"Ganesha " GSH_VERSION
-				": correct the Name in FSAL { }, or "
-				"install the package",
-				b->fsal.dir, b->fsal.name);
-		else
-			gr_complain(node, e,
-				    "DS block without an FSAL, which crashes "
-				    "Ganesha " GSH_VERSION
-				    ": add FSAL { Name = ...; }");
 		return 1;
 	}
 	if (b->used[b->number / 8] & bit) {

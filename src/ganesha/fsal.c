@@ -65,10 +65,15 @@ static int fsal_read(void *node, void *link_mem, void *self,
 {
 	struct gr_fsal *f = self;
 
-	if (*f->name) {
-		f->named = true;
-		f->found |= is_there(f);
+	if (!*f->name) {
+		f->nameless = true;
+		return 0;
 	}
+	f->named = true;
+	if (is_there(f))
+		f->found = true;
+	else if (!*f->missing)
+		memcpy(f->missing, f->name, sizeof(f->missing));
 	return 0;
 }
 
@@ -80,8 +85,8 @@ static void *fsal_init(void *link_mem, void *self)
 	if (!f)
 		return link_mem;
 	if (!link_mem) {
-		*f->name = '\0';
-		f->named = f->found = false;
+		*f->name = *f->missing = '\0';
+		f->named = f->nameless = f->found = false;
 	}
 	return f;
 }

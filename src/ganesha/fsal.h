@@ -11,11 +11,13 @@
 
 #define GR_FSAL_PATH (PATH_MAX + 80)
 
-/* What an FSAL block is read into. */
+/* What FSAL blocks are read into. */
 struct gr_fsal {
-	char name[64];
+	char name[64]; /* while it is read */
 	bool named; /* a block has a Name */
-	bool found; /* and Ganesha has, for all one can see, such an FSAL */
+	bool nameless; /* a block has none */
+	bool found; /* of one Ganesha has, for all one can see, the FSAL */
+	char missing[64]; /* the first that it has not, or "" */
 	const char *dir; /* where the FSALs are */
 };
 
