@@ -34,6 +34,27 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${CMAKE_DL_LIBS})
 	target_compile_definitions(unit-ganesha-ports PRIVATE
 		GANESHA_NFSD="${GANESHA_NFSD}")
+	set(reading
+		${PROJECT_SOURCE_DIR}/src/ganesha/config.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config_faults.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config_items.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/place.c)
+	rpcrdma_unit(ganesha-fsal ganesha_fsal.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/ds.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/fsal.c ${reading}
+		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
+	rpcrdma_unit(ganesha-logs ganesha_logs.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/logs.c ${reading}
+		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
+	# This one defines load_config_from_parse(), which Ganesha then calls.
+	set_target_properties(unit-ganesha-logs PROPERTIES ENABLE_EXPORTS ON)
+	target_link_options(unit-ganesha-logs PRIVATE
+		-Wl,--wrap=malloc,--wrap=access)
+	foreach(name IN ITEMS fsal logs)
+		target_compile_definitions(unit-ganesha-${name} PRIVATE
+			GANESHA_NFSD="${GANESHA_NFSD}")
+	endforeach()
+	rpcrdma_one_thread(unit-ganesha-fsal unit-ganesha-logs)
 	rpcrdma_unit(ganesha-near ganesha_near.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config_items.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/missing.c
