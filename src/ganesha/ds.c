@@ -71,6 +71,7 @@ bool gr_ds_check(const struct gsh *g, struct gsh_config *tree)
 	const struct gsh_config_item items[] = {
 		{ .name = "Number",
 		  .type = GSH_CONFIG_UINT16,
+		  .flags = GSH_CONFIG_ONCE,
 		  .u.u16 = { .min = 0, .max = UINT16_MAX },
 		  .off = offsetof(struct block, number) },
 		gr_fsal_item(offsetof(struct block, fsal)),

@@ -33,6 +33,7 @@ static void *no_name(void *link_mem, void *self)
 static const struct gsh_config_item items[] = {
 	{ .name = "Name",
 	  .type = GSH_CONFIG_PROC,
+	  .flags = GSH_CONFIG_ONCE,
 	  .u.proc = { .init = no_name, .handler = take_name },
 	  .off = offsetof(struct gr_fsal, name) },
 	{ .name = NULL },
@@ -96,7 +97,7 @@ struct gsh_config_item gr_fsal_item(size_t off)
 	return (struct gsh_config_item){
 		.name = "FSAL",
 		.type = GSH_CONFIG_BLOCK,
-		.flags = GSH_CONFIG_RELAX,
+		.flags = GSH_CONFIG_RELAX | GSH_CONFIG_ONCE,
 		.u.blk = { .init = fsal_init,
 			   .params = items,
 			   .commit = fsal_read },
