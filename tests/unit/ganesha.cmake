@@ -49,7 +49,7 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	# This one defines load_config_from_parse(), which Ganesha then calls.
 	set_target_properties(unit-ganesha-logs PROPERTIES ENABLE_EXPORTS ON)
 	target_link_options(unit-ganesha-logs PRIVATE
-		-Wl,--wrap=malloc,--wrap=access)
+		-Wl,--wrap=malloc,--wrap=free,--wrap=access)
 	foreach(name IN ITEMS fsal logs)
 		target_compile_definitions(unit-ganesha-${name} PRIVATE
 			GANESHA_NFSD="${GANESHA_NFSD}")

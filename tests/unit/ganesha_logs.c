@@ -51,14 +51,26 @@ int load_config_from_parse(struct gsh_config *tree,
 /* Of what is linked with this, and nothing of Ganesha's. */
 void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
+void __real_free(void *p);
+void __wrap_free(void *p);
 int __real_access(const char *path, int mode);
 int __wrap_access(const char *path, int mode);
 static bool no_memory;
+static int held; /* so many pieces of it */
 static bool here_readonly; /* the working directory */
 
 void *__wrap_malloc(size_t size)
 {
-	return no_memory ? NULL : __real_malloc(size);
+	if (no_memory)
+		return NULL;
+	held++;
+	return __real_malloc(size);
+}
+
+void __wrap_free(void *p)
+{
+	held -= !!p;
+	__real_free(p);
 }
 
 int __wrap_access(const char *path, int mode)
@@ -78,6 +90,7 @@ static bool look(struct gsh_config *tree)
 static bool check(const char *text)
 {
 	static bool begun;
+	bool good;
 	/* The last is of release 6.5 alone. */
 	void (*start)(const char *program, const char *host, int level,
 		      const char *log, bool dump, unsigned long stack);
@@ -89,7 +102,9 @@ static bool check(const char *text)
 		start("unit", "localhost", -1, "STDERR", false, 8192 * 1024);
 		begun = true;
 	}
-	return parsed(text, look);
+	good = parsed(text, look);
+	CU_ASSERT_EQUAL(held, 0);
+	return good;
 }
 
 /* These facilities from line 2 on, a line each. */
