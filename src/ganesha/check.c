@@ -18,11 +18,13 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <syslog.h>
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "ganesha/holder.h"
 #include "ganesha/needs.h"
 #include "ganesha/rpcbind.h"
 #include "ganesha/running.h"
@@ -36,7 +38,8 @@ struct tcp {
 	struct sockaddr_storage at;
 	uint16_t port;
 	/* Protocols, if there are any; RDMA, which is none, among them. */
-	bool listed, v3, rdma;
+	bool listed, v3, v4, rdma;
+	char unknown[32]; /* the first that Ganesha does not know, or "" */
 	bool rquota;
 };
 
@@ -55,6 +58,19 @@ static int take_address(const char *token, int term,
 	return 0;
 }
 
+/* 3, V3, NFS3, NFSv3 */
+static bool is_version(const char *token, char version)
+{
+	static const char *const before[] = { "", "v", "nfs", "nfsv" };
+	size_t n = strlen(token);
+
+	for (size_t i = 0; n && i < 4; i++)
+		if (strlen(before[i]) == n - 1 && token[n - 1] == version &&
+		    !strncasecmp(token, before[i], n - 1))
+			return true;
+	return false;
+}
+
 static int take_protocol(const char *token, int term,
 			 struct gsh_config_item *item, void *param, void *node,
 			 struct gsh_config_errors *e)
@@ -64,10 +80,34 @@ static int take_protocol(const char *token, int term,
 	t->listed = true;
 	if (!strcasecmp(token, "NFSRDMA") || !strcasecmp(token, "RDMA"))
 		t->rdma = true;
-	/* 3, V3, NFS3, NFSv3 */
-	if (*token && token[strlen(token) - 1] == '3')
+	else if (is_version(token, '3'))
 		t->v3 = true;
+	else if (is_version(token, '4'))
+		t->v4 = true;
+	else if (strcasecmp(token, "9P") && strcasecmp(token, "none") &&
+		 !*t->unknown)
+		snprintf(t->unknown, sizeof(t->unknown), "%s", token);
 	return 0;
+}
+
+/* Ganesha serves NFS by these. */
+static bool check_protocols(const struct tcp *t, FILE *said)
+{
+	if (t->rdma)
+		fputs("rpcrdma: NFS_Core_Param: with RDMA among its Protocols Ganesha serves no NFS at all: set Protocols = 3, 4; the RDMA block alone turns RDMA on\n",
+		      said);
+	else if (*t->unknown)
+		fprintf(said,
+			"rpcrdma: NFS_Core_Param: with %s among its Protocols, "
+			"which it does not know, Ganesha serves no NFS at all: "
+			"set Protocols = 3, 4\n",
+			t->unknown);
+	else if (t->listed && !t->v3 && !t->v4)
+		fputs("rpcrdma: NFS_Core_Param: Protocols has neither 3 nor 4, so Ganesha serves no NFS at all: set Protocols = 3, 4\n",
+		      said);
+	else
+		return true;
+	return false;
 }
 
 /* Ganesha's socket is of IPv6 wherever the kernel has that. */
@@ -149,10 +189,7 @@ bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
 		fputs("rpcrdma: rpcbind is not running (" GR_RPCBIND_SOCKET
 		      "): start it before the server, or set Protocols = 4 and Enable_RQUOTA = false in NFS_Core_Param to serve NFS without it\n",
 		      said);
-	if (t.rdma)
-		fputs("rpcrdma: NFS_Core_Param: with RDMA among its Protocols Ganesha serves no NFS at all: set Protocols = 3, 4; the RDMA block alone turns RDMA on\n",
-		      said);
-	return !t.rdma;
+	return check_protocols(&t, said);
 }
 
 /* A socket that is bound and does not listen is in nobody's way who does so,
@@ -302,6 +339,8 @@ static bool is_ours(struct check *c, const struct sockaddr_storage *at,
 		    const char *fault)
 {
 	struct gr_running *running = &c->running;
+	struct gr_holder h;
+	bool other;
 	char addr[64];
 
 	if (!c->asked)
@@ -309,21 +348,25 @@ static bool is_ours(struct check *c, const struct sockaddr_storage *at,
 			       c->file);
 	c->asked = true;
 	fab_addr_name((const struct sockaddr *)at, addr, sizeof(addr));
-	switch (running->how) {
-	case GR_RUNS:
-		if (!gr_running_has(running, addr))
-			return false;
+	/* A device's port no process is seen to have. */
+	gr_holder_find("/proc", at, false, &h);
+	other = h.by == GR_HELD_PROCESS && h.pid != running->pid;
+	if ((running->how == GR_RUNS &&
+	     (gr_running_has(running, addr) ||
+	      /* Or for NFS over TCP, until it is started again. */
+	      (h.by == GR_HELD_PROCESS && !other))) ||
+	    (other && gr_running_is(h.pid, h.name, c->file))) {
 		fprintf(c->out, "# The running server, process %d, has %s.\n",
-			(int)running->pid, addr);
+			other ? (int)h.pid : (int)running->pid, addr);
 		return true;
-	case GR_RUNS_UNKNOWN:
-		fprintf(c->said,
-			"rpcrdma: %s. Ignore this if it is this server, already running\n",
-			fault);
-		return true;
-	default:
-		return false;
 	}
+	if (running->how != GR_RUNS_UNKNOWN ||
+	    (other && !gr_running_is(h.pid, h.name, NULL)))
+		return false;
+	fprintf(c->said,
+		"rpcrdma: %s. Ignore this if it is this server, already running\n",
+		fault);
+	return true;
 }
 
 static void check_addresses(struct check *c, const char *provider,
@@ -368,12 +411,18 @@ static void check_settings(struct check *c)
 	const char *path = c->cfg->stats_socket;
 	const char *slash = path ? strrchr(path, '/') : NULL;
 	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	struct stat st;
 
 	if (has && c->cfg->rt.max_memory > has)
 		fprintf(c->out,
 			"# Max_Memory is more than this machine has: %" PRIu64
 			" MiB.\n",
 			has >> 20);
+	if (path && !lstat(path, &st) && !S_ISSOCK(st.st_mode)) {
+		c->complaints++;
+		gsh_log(c->gsh, GSH_WARN,
+			"Stats_Socket: %s is there, and is no socket", path);
+	}
 	if (!slash || (size_t)(slash - path) >= sizeof(dir))
 		return;
 	memcpy(dir, path, (size_t)(slash - path));

@@ -16,12 +16,14 @@
 #include "ganesha/export_block.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "ganesha/config.h"
 #include "ganesha/fsal.h"
+#include "ganesha/made.h"
 
 #define MAX_ITEMS 64
 /* More than what Ganesha reads it into, by far. */
@@ -33,9 +35,19 @@ struct reading {
 	_Alignas(max_align_t) char none[EXPORT_SIZE];
 	const struct gsh *g;
 	const struct gsh_config_block *theirs;
-	const struct gsh_config_item *protocols, *pseudo, *path, *fsal;
+	const struct gsh_config_item *protocols, *pseudo, *path, *fsal_item,
+		*id;
+	const struct gsh_config_item *tag, *name; /* the FSAL's */
 	struct gr_export_block *x;
 	struct gsh_config_errors e;
+	uint32_t nfs4; /* the bit of that among its Protocols */
+	bool nfs4_by_default;
+	char dir[PATH_MAX]; /* of FSALs */
+	const void *of; /* the export whose FSAL was read last */
+	bool good; /* and it can be made, */
+	char fsal[64]; /* by this one */
+	struct gr_made made;
+	unsigned int found;
 };
 
 static struct reading *reading_of(struct gsh_config_errors *e)
@@ -106,17 +118,66 @@ static const void *value(const void *self, const struct gsh_config_item *i)
 	return (const char *)self + i->off;
 }
 
+static char *text(const void *self, const struct gsh_config_item *i)
+{
+	return *(char *const *)value(self, i);
+}
+
+static int refuse(void *node, struct gsh_config_errors *e, const char *fault)
+{
+	gr_complain(node, e, "EXPORT is not served: %s", fault);
+	return 1;
+}
+
+/* As far as Ganesha's, which makes the export; with the same flags. */
+static int fsal_check(struct reading *r, const char *export, const char *name,
+		      void *node, struct gsh_config_errors *e)
+{
+	char fault[GR_MADE_FAULT];
+	const char *path = text(export, r->path);
+
+	r->of = export;
+	if (!name || !*name) {
+		e->missing = true;
+		return refuse(node, e, "FSAL { } has no Name: add one");
+	}
+	if (!gr_fsal_is_there(r->dir, name) || !strcasecmp(name, "MDCACHE")) {
+		e->fsal = true;
+		if (r->good) {
+			/* Ganesha makes it all the same. */
+			gr_complain(node, e, "%.200s has no FSAL %.64s", r->dir,
+				    name);
+			return 1;
+		}
+		snprintf(fault, sizeof(fault),
+			 "%.200s has no FSAL %.64s: correct the Name in FSAL { "
+			 "}, or install the package",
+			 r->dir, name);
+		return refuse(node, e, fault);
+	}
+	if (path && !gr_made_path(name, path, fault)) {
+		e->cur_exp_create_err = true;
+		return refuse(node, e, fault);
+	}
+	snprintf(r->fsal, sizeof(r->fsal), "%s", name);
+	r->good = true;
+	return 0;
+}
+
 static int fsal_read(void *node, void *link_mem, void *self,
 		     struct gsh_config_errors *e)
 {
-	const struct reading *r = reading_of(e);
-	const char *export = (const char *)link_mem - r->fsal->off;
+	struct reading *r = reading_of(e);
+	const char *export = (const char *)link_mem - r->fsal_item->off;
+	int errors = 0;
 
+	if (!r->x->items)
+		errors = fsal_check(r, export, text(self, r->name), node, e);
 	/* Ganesha does not ask whether there is a Path. */
-	if (r->x->items && *(char *const *)value(export, r->path))
-		(void)r->fsal->u.blk.commit(node, link_mem, self, e);
+	else if (text(export, r->path))
+		(void)r->fsal_item->u.blk.commit(node, link_mem, self, e);
 	e->dispose = true; /* Ganesha frees what was read */
-	return 0;
+	return errors;
 }
 
 static void tell_items(const struct gr_export_block *x, const struct gsh *g,
@@ -174,6 +235,10 @@ static void *export_init(void *link_mem, void *self)
 {
 	struct reading *r = link_mem;
 
+	if (r && !self) {
+		r->of = NULL;
+		r->good = false;
+	}
 	/* Of all blocks, of one, and of its end. */
 	return r ? r->theirs->desc.u.blk.init(NULL, self) : self;
 }
@@ -196,24 +261,72 @@ static bool is_good(struct reading *r, void *node, void *self,
 	return good;
 }
 
+static bool serves_nfs4(const struct reading *r, const void *self)
+{
+	uint32_t has = *(const uint32_t *)value(self, r->protocols);
+	uint32_t set = *(const uint32_t *)((const char *)self +
+					   r->protocols->u.lst.set_off);
+
+	return set & r->nfs4 ? has & r->nfs4 : r->nfs4_by_default;
+}
+
+/* What Ganesha's looks at where there is an FSAL. */
+static int make(struct reading *r, void *node, void *self,
+		struct gsh_config_errors *e)
+{
+	struct gr_made_export x = {
+		.node = node,
+		.id = *(const uint16_t *)value(self, r->id),
+		.nfs4 = serves_nfs4(r, self),
+		.path = text(self, r->path),
+		.pseudo = text(self, r->pseudo),
+		.tag = text(self, r->tag),
+		.fsal = r->fsal,
+	};
+	char fault[GR_MADE_FAULT];
+
+	if (r->of != self || !r->good) {
+		e->validate = true;
+		if (r->of != self)
+			gr_complain(node, e,
+				    "EXPORT without an FSAL is not served: add "
+				    "FSAL { Name = ...; }");
+		return 1;
+	}
+	if (!gr_made_add(&r->made, &x, fault)) {
+		e->invalid = true;
+		return refuse(node, e, fault);
+	}
+	r->found++;
+	return 0;
+}
+
 static int export_read(void *node, void *link_mem, void *self,
 		       struct gsh_config_errors *e)
 {
 	struct reading *r = link_mem;
 	uint32_t had = *(const uint32_t *)value(self, r->protocols), has;
+	int errors;
 
-	if (!is_good(r, node, self, e))
+	if (!is_good(r, node, self, e)) {
 		/* It says why. */
-		return r->theirs->desc.u.blk.commit(node, NULL, self, e);
+		errors = r->theirs->desc.u.blk.commit(node, NULL, self, e);
+		gr_complain(node, e, "EXPORT is not served, as said above");
+		return errors;
+	}
 	has = *(const uint32_t *)value(self, r->protocols);
-	if (has != had && !*(char *const *)value(self, r->pseudo))
+	errors = make(r, node, self, e);
+	if (errors)
+		return errors;
+	if (has != had && !text(self, r->pseudo))
 		gr_complain(node, e,
 			    "EXPORT without a Pseudo is not served by NFSv4: "
 			    "give it one");
 	else if (has != had)
 		gr_complain(node, e,
 			    "EXPORT with a protocol that is not among the "
-			    "Protocols of NFS_Core_Param is not served by it");
+			    "Protocols of NFS_Core_Param: it is served by the "
+			    "others");
 	e->dispose = true;
 	return 0;
 }
@@ -227,15 +340,25 @@ static bool take_items(struct reading *r, struct gsh_config_item *to)
 	r->protocols = find(theirs, "Protocols");
 	r->pseudo = find(theirs, "Pseudo");
 	r->path = find(theirs, "Path");
-	r->fsal = find(theirs, "FSAL");
-	if (!r->fsal || r->fsal->type != GSH_CONFIG_BLOCK || !r->protocols ||
-	    !r->pseudo || !r->path)
+	r->fsal_item = find(theirs, "FSAL");
+	r->id = find(theirs, "Export_Id");
+	r->tag = find(theirs, "Tag");
+	if (!r->fsal_item || r->fsal_item->type != GSH_CONFIG_BLOCK ||
+	    !r->protocols || r->protocols->type != GSH_CONFIG_LIST ||
+	    !r->pseudo || !r->path || !r->id || !r->tag)
+		return false;
+	r->name = find(r->fsal_item->u.blk.params, "Name");
+	for (const struct gsh_config_token *t = r->protocols->u.lst.tokens;
+	     t->token; t++)
+		if (!strcmp(t->token, "4"))
+			r->nfs4 = t->value;
+	if (!r->name || !r->nfs4)
 		return false;
 	for (const struct gsh_config_item *i = theirs; i->name; i++) {
 		if (n == MAX_ITEMS - 1 || i->off > EXPORT_SIZE - 256)
 			return false;
 		to[n] = *i;
-		if (i == r->fsal)
+		if (i == r->fsal_item)
 			to[n].u.blk.commit = fsal_read;
 		n++;
 	}
@@ -243,45 +366,63 @@ static bool take_items(struct reading *r, struct gsh_config_item *to)
 	return true;
 }
 
-static void read_all(struct gr_export_block *x, const struct gsh *g,
-		     struct gsh_config *tree,
+static bool read_all(struct reading *r, struct gsh_config *tree,
 		     int (*commit)(void *node, void *link_mem, void *self,
 				   struct gsh_config_errors *e),
 		     void (*tell)(char *msg, void *dest,
 				  struct gsh_config_errors *e))
 {
+	const struct gsh *g = r->g;
 	struct gsh_config_item items[MAX_ITEMS];
+	const struct gsh_config_node *node;
 	struct gsh_config_block b;
-	struct reading *r = calloc(1, sizeof(*r));
+	char fault[GR_MADE_FAULT];
+	bool starts;
 
-	if (!r)
-		return;
-	r->x = x;
-	r->g = g;
-	r->theirs = ask(x, g, tree, tell);
+	r->theirs = ask(r->x, g, tree, tell);
 	if (!r->theirs || !take_items(r, items) || !g->init_error_type(&r->e))
-		goto out;
+		return true;
+	gr_fsal_dir(g, tree, r->dir);
 	b = *r->theirs;
 	b.desc.u.blk.init = export_init;
 	b.desc.u.blk.params = items;
 	b.desc.u.blk.commit = commit;
 	g->load_config_from_parse(tree, &b, r, false, &r->e);
+	starts = gr_made_nested(&r->made, &node, fault);
+	if (!starts)
+		gr_complain(node, &r->e, "%s", fault);
 	g->report_config_errors(&r->e, NULL, tell);
-out:
-	free(r);
+	return starts;
 }
 
-void gr_export_block_check(struct gr_export_block *x, const struct gsh *g,
-			   struct gsh_config *tree)
+bool gr_export_block_check(struct gr_export_block *x, const struct gsh *g,
+			   struct gsh_config *tree, bool nfs4,
+			   unsigned int *served)
 {
-	read_all(x, g, tree, export_read, g->config_errs_to_log);
+	struct reading *r = calloc(1, sizeof(*r));
+	bool starts = true;
+
+	*served = 0;
+	if (!r)
+		return true;
+	r->x = x;
+	r->g = g;
+	r->nfs4_by_default = nfs4;
+	starts = read_all(r, tree, export_read, g->config_errs_to_log);
+	*served = r->found;
+	gr_made_free(&r->made);
+	free(r);
+	return starts;
 }
 
 void gr_export_block_items(struct gr_export_block *x, const struct gsh *g,
 			   struct gsh_config *tree)
 {
 	static const int quiet[] = { GSH_FSAL, GSH_EXPORT, GSH_INIT };
+	struct reading *r = calloc(1, sizeof(*r));
 
+	if (!r)
+		return;
 	for (size_t i = 0; g->log_level && i < sizeof(quiet) / sizeof(*quiet);
 	     i++)
 		(*g->log_level)[quiet[i]] = GSH_FATAL;
@@ -289,7 +430,10 @@ void gr_export_block_items(struct gr_export_block *x, const struct gsh *g,
 	x->items = true;
 	x->tree = tree;
 	x->asked = 0;
-	read_all(x, g, tree, items_read, gr_config_silent);
+	r->x = x;
+	r->g = g;
+	(void)read_all(r, tree, items_read, gr_config_silent);
 	x->items = false;
 	loud(g, x->items_level);
+	free(r);
 }

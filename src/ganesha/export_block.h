@@ -25,10 +25,12 @@ struct gr_export_block {
 	int level; /* of the log, while Ganesha says what is not meant */
 };
 
-/* Tell in the log what is wrong with the blocks of @tree. Ganesha's own parameters have
- * been set from it. Main thread, where no server runs. */
-void gr_export_block_check(struct gr_export_block *x, const struct gsh *g,
-			   struct gsh_config *tree);
+/* Tell in the log what is wrong with the blocks of @tree. *@served: how many of them are
+ * served. @nfs4: those are by NFSv4 that do not say. Ganesha's own parameters have been set
+ * from it. False: Ganesha would end. Main thread, where no server runs. */
+bool gr_export_block_check(struct gr_export_block *x, const struct gsh *g,
+			   struct gsh_config *tree, bool nfs4,
+			   unsigned int *served);
 /* The same of the items that FSALs have of their own in these blocks; to be called where
  * rpcrdma_ganesha_items() is. The log has nothing else. */
 void gr_export_block_items(struct gr_export_block *x, const struct gsh *g,

@@ -11,7 +11,6 @@
 
 #include "ganesha/check.h"
 #include "ganesha/ds.h"
-#include "ganesha/export_faults.h"
 #include "ganesha/logs.h"
 #include "ganesha/ports.h"
 #include "ganesha/syntax.h"
@@ -187,6 +186,7 @@ static enum rpcrdma_verdict check(struct gr_file *f, gr_file_set_fn *set,
 	struct sockaddr_storage tcp;
 	char fault[GR_FAULT_ROOM];
 	struct gr_config cfg;
+	unsigned int served, of;
 	bool good, starts, logs, ds;
 
 	if (wrong) {
@@ -199,11 +199,16 @@ static enum rpcrdma_verdict check(struct gr_file *f, gr_file_set_fn *set,
 	if (!check_others(g, set, tree))
 		return RPCRDMA_NO_SERVER;
 	gr_exports_read(g, tree, &f->exports);
+	f->exports.twice = -1; /* told with its place */
 	f->complained += tell_exports(g, &f->exports);
-	gr_export_block_check(&f->export_block, g, tree);
-	gr_export_faults_check(g, tree);
+	starts = gr_export_block_check(&f->export_block, g, tree,
+				       gr_ports_nfs4(g, tree), &served);
+	of = gr_config_blocks(g, tree, "EXPORT");
+	if (served < of)
+		fprintf(out, "# Ganesha would serve %u of %u exports.\n",
+			served, of);
 	ds = gr_ds_check(g, tree);
-	if (!logs || !ds || f->exports.deadly)
+	if (!logs || !ds || !starts || f->exports.deadly)
 		return RPCRDMA_NO_SERVER;
 	f->config = gr_config_load(g, tree, &cfg);
 	if (is_lost(f, text, fault)) {

@@ -55,10 +55,18 @@ static bool is_there(const struct gr_fsal *f)
 	/* Of Ganesha itself. */
 	if (!strcasecmp(f->name, "PSEUDO") || !strcasecmp(f->name, "MDCACHE"))
 		return true;
-	if (access(f->dir, X_OK))
+	if (!strcmp(f->dir, GSH_FSALS) && access(f->dir, X_OK))
 		return true;
 	gr_fsal_path(f, path);
 	return !access(path, F_OK);
+}
+
+bool gr_fsal_is_there(const char *dir, const char *name)
+{
+	struct gr_fsal f = { .dir = dir };
+
+	snprintf(f.name, sizeof(f.name), "%s", name);
+	return is_there(&f);
 }
 
 static int fsal_read(void *node, void *link_mem, void *self,

@@ -26,6 +26,8 @@ struct gr_fsal {
 struct gsh_config_item gr_fsal_item(size_t off);
 /* Where its library is, if it has one. */
 void gr_fsal_path(const struct gr_fsal *f, char path[GR_FSAL_PATH]);
+/* Has Ganesha, for all one can see, an FSAL @name, where they are in @dir? */
+bool gr_fsal_is_there(const char *dir, const char *name);
 /* Plugins_Dir, as @tree has it. */
 void gr_fsal_dir(const struct gsh *g, struct gsh_config *tree,
 		 char dir[PATH_MAX]);

@@ -25,6 +25,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,6 +53,7 @@ int ReturnLevelAscii(const char *level);
 void set_const_log_str(void);
 void nfs_init_init(void);
 void config_url_init(void);
+extern int *component_log_level;
 bool init_error_type(struct gsh_config_errors *e);
 char *err_type_str(struct gsh_config_errors *e);
 struct gsh_config *config_ParseFile(char *path, struct gsh_config_errors *e);
@@ -408,6 +410,16 @@ static unsigned int check_items(struct gsh_config *tree)
 	return 0;
 }
 
+/* For %url in the file. That there is no library for rados:// is not worth a line. */
+static void prepare_urls(void)
+{
+	int was = component_log_level[GSH_CONFIG];
+
+	component_log_level[GSH_CONFIG] = GSH_FATAL;
+	config_url_init();
+	component_log_level[GSH_CONFIG] = was;
+}
+
 /* Nothing of a server is begun: one may be running, and goes on. */
 static int check_config(const struct options *o, char *host)
 {
@@ -416,10 +428,18 @@ static int check_config(const struct options *o, char *host)
 	struct gsh_config *tree;
 	enum rpcrdma_verdict verdict = RPCRDMA_NO_SERVER;
 	bool starts, syntax, good;
+	struct stat st;
 
 	compat_prereq_init(&o->more, o->name, host, o->level, "STDERR", false);
 	if (!init_error_type(&errors))
 		return 1;
+	prepare_urls();
+	/* Its scanner ends the program. */
+	if (!stat(nfs_config_path, &st) && S_ISDIR(st.st_mode)) {
+		fprintf(stderr, "%s: %s is a directory\n", o->name,
+			nfs_config_path);
+		return 1;
+	}
 	tree = config_ParseFile(nfs_config_path, &errors);
 	starts = tree && harmless(&errors);
 	rpcrdma_ganesha_syntax(&errors, hint_to_user, NULL);

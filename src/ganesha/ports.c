@@ -23,7 +23,7 @@ static const char *const items_of[PROGRAMS] = { "NFS_Port", "MNT_Port",
 
 struct core {
 	uint16_t port[PROGRAMS];
-	bool listed, v3; /* Protocols, if there are any */
+	bool listed, v3, v4; /* Protocols, if there are any */
 	bool nlm, rquota;
 	bool udp, udp_mount;
 };
@@ -45,6 +45,8 @@ static int take_protocol(const char *token, int term,
 	/* 3, V3, NFS3, NFSv3 */
 	if (*token && token[strlen(token) - 1] == '3')
 		c->v3 = true;
+	if (*token && token[strlen(token) - 1] == '4')
+		c->v4 = true;
 	return 0;
 }
 
@@ -147,9 +149,9 @@ static bool is_ours(const struct gr_ports *p, struct gr_holder *h)
 	struct gr_running r;
 	bool ours;
 
-	if (h->by != GR_HELD_PROCESS || strncmp(h->name, "ganesha", 7))
+	if (h->by != GR_HELD_PROCESS || !gr_running_is(h->pid, h->name, NULL))
 		return false;
-	if (gr_running_has_file(h->pid, p->file))
+	if (gr_running_is(h->pid, h->name, p->file))
 		return true;
 	gr_running_ask(&r, p->socket, GR_STATS_SOCKET, p->file);
 	ours = r.how == GR_RUNS && r.pid == h->pid;
@@ -199,11 +201,22 @@ static void tell(struct trial *t, const char *item,
 	t->free = false;
 }
 
+static void tell_low(struct trial *t, const char *item, unsigned int port)
+{
+	t->free = false;
+	fprintf(t->p->said,
+		"rpcrdma: NFS_Core_Param: %s = %u: ports below 1024 need "
+		"CAP_NET_BIND_SERVICE: run this as root, as the server runs, "
+		"or set another %s\n",
+		item, port, item);
+}
+
 bool gr_ports_check(const struct gsh *g, struct gsh_config *tree,
 		    const struct gr_ports *p)
 {
 	struct trial t = { .p = p, .free = true };
 	struct core c;
+	int err;
 
 	read_core(g, tree, &c);
 	for (unsigned int i = 0; i < PROGRAMS; i++) {
@@ -214,12 +227,23 @@ bool gr_ports_check(const struct gsh *g, struct gsh_config *tree,
 			continue;
 		fab_addr_set_port(&at, c.port[i]);
 		/* One line for each is enough. */
-		if (bind_one(&t, &at, false) == -EADDRINUSE)
+		err = bind_one(&t, &at, false);
+		if (err == -EADDRINUSE)
 			tell(&t, items_of[i], &at, false);
+		else if (err == -EACCES)
+			tell_low(&t, items_of[i], c.port[i]);
 		else if (udp && bind_one(&t, &at, true) == -EADDRINUSE)
 			tell(&t, items_of[i], &at, true);
 	}
 	while (t.n)
 		close(t.fd[--t.n]);
 	return t.free;
+}
+
+bool gr_ports_nfs4(const struct gsh *g, struct gsh_config *tree)
+{
+	struct core c;
+
+	read_core(g, tree, &c);
+	return !c.listed || c.v4;
 }

@@ -32,4 +32,7 @@ struct gr_ports {
 bool gr_ports_check(const struct gsh *g, struct gsh_config *tree,
 		    const struct gr_ports *p);
 
+/* Does NFS_Core_Param of @tree have NFSv4 among its Protocols, or none? */
+bool gr_ports_nfs4(const struct gsh *g, struct gsh_config *tree);
+
 #endif /* RPCRDMA_GANESHA_PORTS_H */

@@ -95,7 +95,7 @@ bool gr_running_reads(const char *args, size_t n, const char *file)
 	       (ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino);
 }
 
-bool gr_running_has_file(pid_t pid, const char *file)
+static bool has_file(pid_t pid, const char *file)
 {
 	char name[32], args[4096];
 	ssize_t n = -1;
@@ -113,6 +113,11 @@ bool gr_running_has_file(pid_t pid, const char *file)
 	return gr_running_reads(args, (size_t)n, file);
 }
 
+bool gr_running_is(pid_t pid, const char *name, const char *file)
+{
+	return !strncmp(name, "ganesha", 7) && has_file(pid, file);
+}
+
 void gr_running_ask(struct gr_running *r, const char *path, const char *other,
 		    const char *file)
 {
@@ -124,7 +129,7 @@ void gr_running_ask(struct gr_running *r, const char *path, const char *other,
 	if (r->how == GR_RUNS_NONE && other && *other &&
 	    !(told && !strcmp(path, other))) {
 		ask(r, other);
-		if (r->how == GR_RUNS && !gr_running_has_file(r->pid, file)) {
+		if (r->how == GR_RUNS && !has_file(r->pid, file)) {
 			gr_running_free(r);
 			r->how = GR_RUNS_NONE;
 		}

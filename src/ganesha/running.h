@@ -33,8 +33,9 @@ void gr_running_ask(struct gr_running *r, const char *path, const char *other,
 /* Is @file what a server with these arguments reads, @n bytes of them, each ended by
  * a zero byte? True also if that cannot be told. */
 bool gr_running_reads(const char *args, size_t n, const char *file);
-/* Of the server that is process @pid; true also if that cannot be told. */
-bool gr_running_has_file(pid_t pid, const char *file);
+/* Is process @pid, of program @name, a server with the configuration @file, or of which
+ * nobody can tell? NULL: with any. */
+bool gr_running_is(pid_t pid, const char *name, const char *file);
 /* Does it listen at @addr, as fab_addr_name() has it, or so that nobody else can? */
 bool gr_running_has(const struct gr_running *r, const char *addr);
 void gr_running_free(struct gr_running *r);

@@ -12,6 +12,7 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		GANESHA_NFSD="${GANESHA_NFSD}")
 	rpcrdma_unit(ganesha-check ganesha_check.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/check.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/holder.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/running.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/needs.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config.c
@@ -22,6 +23,8 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${CMAKE_DL_LIBS})
 	target_compile_definitions(unit-ganesha-check PRIVATE
 		GANESHA_NFSD="${GANESHA_NFSD}")
+	rpcrdma_unit(ganesha-made ganesha_made.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/made.c)
 	rpcrdma_unit(ganesha-ports ganesha_ports.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/ports.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/holder.c

@@ -174,16 +174,16 @@ static void port(void)
 	CU_ASSERT_TRUE(check(&cfg, "::"));
 	CU_ASSERT_EQUAL_FATAL(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
 	CU_ASSERT_EQUAL_FATAL(listen(fd, 1), 0);
-	/* In use: told, and no fault, as the server itself may have it. */
-	CU_ASSERT_TRUE(check(&cfg, "::"));
+	/* In use, by what is no server. */
+	CU_ASSERT_FALSE(check(&cfg, "::"));
 	CU_ASSERT_EQUAL(lines(), 1);
 	CU_ASSERT_TRUE(
 		has(": the port is in use: stop the program that has it "
 		    "(ss -tlnp shows it) or set another Port in the RDMA "
-		    "block. Ignore this if it is this server, "));
+		    "block\n"));
 	/* On all addresses, too. */
 	cfg.bind.n = 0;
-	CU_ASSERT_TRUE(check(&cfg, "::"));
+	CU_ASSERT_FALSE(check(&cfg, "::"));
 	CU_ASSERT_EQUAL(lines(), 1);
 	close(fd);
 	CU_ASSERT_TRUE(check(&cfg, "::"));
@@ -236,8 +236,9 @@ static void whose_port(void)
 	struct gr_config cfg = config("127.0.0.1", NULL);
 	struct sockaddr_in at = { .sin_family = AF_INET,
 				  .sin_port = htons(cfg.port) };
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	int fd = socket(AF_INET, SOCK_STREAM, 0), end[2];
 	char line[128];
+	pid_t child;
 
 	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	CU_ASSERT_EQUAL_FATAL(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
@@ -263,10 +264,23 @@ static void whose_port(void)
 		 "# The running server, process %d, has 127.0.0.1:%d.\n",
 		 (int)getpid(), cfg.port);
 	CU_ASSERT_PTR_NOT_NULL(strstr(told, line));
+	/* It has it otherwise, as for NFS over TCP, until it is stopped. */
+	CU_ASSERT_TRUE(beside(&cfg, "{\"listeners\": [\"127.0.0.1:1\"]}"));
+	CU_ASSERT_STRING_EQUAL(said, "");
+	/* Another process has it. */
+	CU_ASSERT_EQUAL_FATAL(pipe(end), 0);
+	child = fork();
+	if (!child) {
+		close(end[1]);
+		_exit(read(end[0], line, 1) != 0);
+	}
+	close(fd);
 	CU_ASSERT_FALSE(beside(&cfg, "{\"listeners\": [\"127.0.0.1:1\"]}"));
 	CU_ASSERT_EQUAL(lines(), 1);
 	CU_ASSERT_FALSE(beside(&cfg, ""));
-	close(fd);
+	close(end[0]);
+	close(end[1]);
+	CU_ASSERT_EQUAL(waitpid(child, NULL, 0), child);
 	rmdir(path);
 }
 
