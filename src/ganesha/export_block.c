@@ -45,7 +45,9 @@ struct reading {
 	char dir[PATH_MAX]; /* of FSALs */
 	const void *of; /* the export whose FSAL was read last */
 	bool good; /* and it can be made, */
+	bool useless; /* though nobody can use it, */
 	char fsal[64]; /* by this one */
+	unsigned int loaded; /* gr_fsal_wary() of those that are */
 	struct gr_made made;
 	unsigned int found;
 };
@@ -83,9 +85,11 @@ bool gr_export_block_take(struct gr_export_block *x, const struct gsh *g,
 	return true;
 }
 
+/* *@left: what Ganesha has against the file from then on. */
 static const struct gsh_config_block *
 ask(struct gr_export_block *x, const struct gsh *g, struct gsh_config *tree,
-    void (*tell)(char *msg, void *dest, struct gsh_config_errors *e))
+    void (*tell)(char *msg, void *dest, struct gsh_config_errors *e),
+    struct gsh_config_errors *left)
 {
 	int (*read_exports)(struct gsh_config *, struct gsh_config_errors *);
 	struct gsh_config_errors e;
@@ -99,6 +103,7 @@ ask(struct gr_export_block *x, const struct gsh *g, struct gsh_config *tree,
 	x->asking = false;
 	if (x->theirs)
 		loud(g, x->level);
+	*left = e;
 	/* Of the defaults, which it has read. */
 	g->report_config_errors(&e, NULL, tell);
 	return x->theirs;
@@ -129,12 +134,21 @@ static int refuse(void *node, struct gsh_config_errors *e, const char *fault)
 	return 1;
 }
 
+/* For an FSAL that loads. */
+static bool is_harmless(const struct gsh_config_errors *e)
+{
+	return !(e->scan || e->parse || e->init || e->fsal || e->resource ||
+		 e->internal || e->invalid || e->all_exp_create_err ||
+		 e->missing || e->unique || e->exists || e->dispose);
+}
+
 /* As far as Ganesha's, which makes the export; with the same flags. */
 static int fsal_check(struct reading *r, const char *export, const char *name,
 		      void *node, struct gsh_config_errors *e)
 {
 	char fault[GR_MADE_FAULT];
 	const char *path = text(export, r->path);
+	unsigned int wary = name ? gr_fsal_wary(name) : 0;
 
 	r->of = export;
 	if (!name || !*name) {
@@ -155,9 +169,22 @@ static int fsal_check(struct reading *r, const char *export, const char *name,
 			 r->dir, name);
 		return refuse(node, e, fault);
 	}
-	if (path && !gr_made_path(name, path, fault)) {
-		e->cur_exp_create_err = true;
+	if (wary && !(r->loaded & wary) && !is_harmless(e)) {
+		e->fsal = true;
+		snprintf(
+			fault, sizeof(fault),
+			"FSAL %.64s does not load after a fault above: correct "
+			"that first",
+			name);
 		return refuse(node, e, fault);
+	}
+	r->loaded |= wary;
+	if (path && !gr_made_path(name, path, &r->useless, fault)) {
+		(void)refuse(node, e, fault);
+		if (!r->useless) {
+			e->cur_exp_create_err = true;
+			return 1;
+		}
 	}
 	snprintf(r->fsal, sizeof(r->fsal), "%s", name);
 	r->good = true;
@@ -237,7 +264,7 @@ static void *export_init(void *link_mem, void *self)
 
 	if (r && !self) {
 		r->of = NULL;
-		r->good = false;
+		r->good = r->useless = false;
 	}
 	/* Of all blocks, of one, and of its end. */
 	return r ? r->theirs->desc.u.blk.init(NULL, self) : self;
@@ -278,6 +305,7 @@ static int make(struct reading *r, void *node, void *self,
 		.node = node,
 		.id = *(const uint16_t *)value(self, r->id),
 		.nfs4 = serves_nfs4(r, self),
+		.useless = r->useless,
 		.path = text(self, r->path),
 		.pseudo = text(self, r->pseudo),
 		.tag = text(self, r->tag),
@@ -297,7 +325,7 @@ static int make(struct reading *r, void *node, void *self,
 		e->invalid = true;
 		return refuse(node, e, fault);
 	}
-	r->found++;
+	r->found += !r->useless;
 	return 0;
 }
 
@@ -375,13 +403,16 @@ static bool read_all(struct reading *r, struct gsh_config *tree,
 	const struct gsh *g = r->g;
 	struct gsh_config_item items[MAX_ITEMS];
 	const struct gsh_config_node *node;
+	struct gsh_config_errors left;
 	struct gsh_config_block b;
 	char fault[GR_MADE_FAULT];
 	bool starts;
 
-	r->theirs = ask(r->x, g, tree, tell);
+	r->theirs = ask(r->x, g, tree, tell, &left);
 	if (!r->theirs || !take_items(r, items) || !g->init_error_type(&r->e))
 		return true;
+	/* The flags alone. */
+	memcpy(&r->e, &left, offsetof(struct gsh_config_errors, errors));
 	gr_fsal_dir(g, tree, r->dir);
 	b = *r->theirs;
 	b.desc.u.blk.init = export_init;

@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "ganesha/config.h"
 #include "ganesha/fsal.h"
@@ -20,7 +19,7 @@ struct block {
 	uint32_t id;
 	bool placed, path;
 	struct gr_fsal fsal;
-	unsigned int loaded; /* wary_of() those that are */
+	unsigned int loaded; /* gr_fsal_wary() of those that are */
 	struct gr_exports *p;
 };
 
@@ -73,23 +72,12 @@ static const struct gsh_config_item items[] = {
 	  .off = offsetof(struct block, path) },
 };
 
-/* A bit for each FSAL that does not load once anything before it was wrong, such as a
- * Path that is missing. */
-static unsigned int wary_of(const struct block *b)
-{
-	static const char *const wary[] = { "MEM", "PROXY_V4", "CEPH" };
-
-	for (unsigned int i = 0; i < sizeof(wary) / sizeof(*wary); i++)
-		if (!strcasecmp(b->fsal.name, wary[i]))
-			return 1u << i;
-	return 0;
-}
-
 /* Ganesha copies the Path for the FSAL without asking whether there is one. So it
  * passes over a block whose FSAL it cannot load. */
 static void note_pathless(struct block *b, const struct gsh_config_node *n)
 {
-	bool deadly = b->fsal.found && (!wary_of(b) || b->loaded & wary_of(b));
+	unsigned int wary = gr_fsal_wary(b->fsal.name);
+	bool deadly = b->fsal.found && (!wary || b->loaded & wary);
 
 	if (*b->p->pathless && (b->p->deadly || !deadly))
 		return;
@@ -108,7 +96,7 @@ static int block_read(void *node, void *link_mem, void *self,
 	if (!b->path)
 		note_pathless(b, node);
 	else if (b->fsal.found)
-		b->loaded |= wary_of(b);
+		b->loaded |= gr_fsal_wary(b->fsal.name);
 	if (b->id >= GR_EXPORT_IDS)
 		return 0;
 	if (b->p->named[b->id / 8] & bit)

@@ -69,6 +69,16 @@ bool gr_fsal_is_there(const char *dir, const char *name)
 	return is_there(&f);
 }
 
+unsigned int gr_fsal_wary(const char *name)
+{
+	static const char *const wary[] = { "MEM", "PROXY_V4", "CEPH" };
+
+	for (unsigned int i = 0; i < sizeof(wary) / sizeof(*wary); i++)
+		if (!strcasecmp(name, wary[i]))
+			return 1u << i;
+	return 0;
+}
+
 static int fsal_read(void *node, void *link_mem, void *self,
 		     struct gsh_config_errors *e)
 {

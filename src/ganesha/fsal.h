@@ -28,6 +28,9 @@ struct gsh_config_item gr_fsal_item(size_t off);
 void gr_fsal_path(const struct gr_fsal *f, char path[GR_FSAL_PATH]);
 /* Has Ganesha, for all one can see, an FSAL @name, where they are in @dir? */
 bool gr_fsal_is_there(const char *dir, const char *name);
+/* A bit for an FSAL that does not load once anything before it in the file was wrong,
+ * such as a Path that is missing; 0 for others. */
+unsigned int gr_fsal_wary(const char *name);
 /* Plugins_Dir, as @tree has it. */
 void gr_fsal_dir(const struct gsh *g, struct gsh_config *tree,
 		 char dir[PATH_MAX]);

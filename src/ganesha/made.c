@@ -73,7 +73,7 @@ static bool has_link(const char *path)
 	return false;
 }
 
-static bool check_path(const char *fsal, const char *path,
+static bool check_path(const char *fsal, const char *path, bool *made,
 		       char fault[GR_MADE_FAULT])
 {
 	char real[PATH_MAX];
@@ -86,6 +86,8 @@ static bool check_path(const char *fsal, const char *path,
 		return no(fault, "Path = %s: %s: %scorrect it", path,
 			  strerror(errno),
 			  errno == ENOENT ? "create it or " : "");
+	/* Ganesha finds the next ones out when it has made it. */
+	*made = true;
 	if (S_ISLNK(st.st_mode))
 		return no(
 			fault,
@@ -97,6 +99,7 @@ static bool check_path(const char *fsal, const char *path,
 	if (has_link(path) && realpath(path, real))
 		return no(fault, "Path = %s leads to %s: write that", path,
 			  real);
+	*made = false;
 	if (!has_handles(path))
 		return no(fault,
 			  "Path = %s: its file system has no file handles, "
@@ -105,10 +108,14 @@ static bool check_path(const char *fsal, const char *path,
 	return true;
 }
 
-bool gr_made_path(const char *fsal, const char *path, char fault[GR_MADE_FAULT])
+bool gr_made_path(const char *fsal, const char *path, bool *made,
+		  char fault[GR_MADE_FAULT])
 {
 	char *own = is_local(fsal) ? trimmed(path) : NULL;
-	bool good = !own || check_path(fsal, own, fault);
+	bool good;
+
+	*made = false;
+	good = !own || check_path(fsal, own, made, fault);
 
 	free(own);
 	return good;
@@ -237,7 +244,7 @@ static const struct gr_made_export *outer(const struct gr_made *m,
 
 	for (size_t i = 0; i < m->n; i++) {
 		const struct gr_made_export *o = &m->exports[i];
-		const char *more = o != x && o->nfs4 && o->pseudo ?
+		const char *more = o != x && !o->useless && o->pseudo ?
 					   below(x->pseudo, o->pseudo) :
 					   NULL;
 
@@ -257,7 +264,7 @@ bool gr_made_nested(const struct gr_made *m,
 		const struct gr_made_export *x = &m->exports[i], *o;
 		const char *rest = "";
 
-		if (!x->nfs4 || !x->pseudo)
+		if (!x->nfs4 || x->useless || !x->pseudo)
 			continue;
 		o = outer(m, x, &rest);
 		if (!o || !o->fsal || !o->path ||

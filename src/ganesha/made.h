@@ -21,6 +21,7 @@ struct gr_made_export {
 	const struct gsh_config_node *node;
 	unsigned int id;
 	bool nfs4; /* it is served by that */
+	bool useless; /* gr_made_path(): it has no place in NFSv4 */
 	char *path, *pseudo, *tag;
 	char *fsal;
 };
@@ -34,13 +35,14 @@ struct gr_made {
 };
 
 /* Can FSAL @fsal export @path? If not, @fault says why; so below. Of FSALs of which
- * nothing is known the answer is yes. */
-bool gr_made_path(const char *fsal, const char *path,
+ * nothing is known the answer is yes. *@made: Ganesha makes such an export all the same,
+ * and nobody can use it. */
+bool gr_made_path(const char *fsal, const char *path, bool *made,
 		  char fault[GR_MADE_FAULT]);
 /* Can @x be made beside the others? Then it is, and its texts are copied. */
 bool gr_made_add(struct gr_made *m, const struct gr_made_export *x,
 		 char fault[GR_MADE_FAULT]);
-/* Are all places there where one export of NFSv4 is in another? If not, Ganesha ends
+/* Are all places there where an export of NFSv4 is in another? If not, Ganesha ends
  * after it has made them; *@node is of the one that has none. */
 bool gr_made_nested(const struct gr_made *m,
 		    const struct gsh_config_node **node,

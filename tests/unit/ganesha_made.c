@@ -48,11 +48,23 @@ static void clear(void)
 	CU_ASSERT_EQUAL(rmdir(dir), 0);
 }
 
-static bool refused(const char *fsal, const char *path, const char *why)
+static bool good(const char *fsal, const char *path)
 {
+	bool made = true;
+
+	return gr_made_path(fsal, path, &made, fault);
+}
+
+/* @useless: it is made all the same. */
+static bool refused(const char *fsal, const char *path, bool useless,
+		    const char *why)
+{
+	bool made = !useless;
+
 	strcpy(fault, "");
-	if (gr_made_path(fsal, path, fault))
+	if (gr_made_path(fsal, path, &made, fault))
 		return false;
+	CU_ASSERT_EQUAL(made, useless);
 	if (strstr(fault, why))
 		return true;
 	printf("\n%s: not in %s", why, fault);
@@ -62,24 +74,28 @@ static bool refused(const char *fsal, const char *path, const char *why)
 static void paths(void)
 {
 	make();
-	CU_ASSERT_TRUE(gr_made_path("VFS", at("/d"), fault));
-	CU_ASSERT_TRUE(gr_made_path("vfs", at("/d///"), fault));
-	CU_ASSERT_TRUE(gr_made_path("XFS", at("/./d//e/."), fault));
-	CU_ASSERT_TRUE(gr_made_path("VFS", "/", fault));
-	CU_ASSERT_TRUE(refused("VFS", "d", "Path = d does not begin with /"));
-	CU_ASSERT_TRUE(refused("VFS", "", "does not begin with /"));
-	CU_ASSERT_TRUE(refused("VFS", at("/x"),
+	CU_ASSERT_TRUE(good("VFS", at("/d")));
+	CU_ASSERT_TRUE(good("vfs", at("/d///")));
+	CU_ASSERT_TRUE(good("XFS", at("/./d//e/.")));
+	CU_ASSERT_TRUE(good("VFS", "/"));
+	CU_ASSERT_TRUE(
+		refused("VFS", "d", false, "Path = d does not begin with /"));
+	CU_ASSERT_TRUE(refused("VFS", "", false, "does not begin with /"));
+	CU_ASSERT_TRUE(refused("VFS", at("/x"), false,
 			       "No such file or directory: create it or "));
-	CU_ASSERT_TRUE(refused("VFS", at("/f/x"), "Not a directory: correct"));
-	CU_ASSERT_TRUE(refused("XFS", at("/f"), "/f is not a directory"));
-	CU_ASSERT_TRUE(refused("VFS", at("/l"), "/l is a symbolic link"));
-	CU_ASSERT_TRUE(refused("VFS", at("/l/"), "/l is a symbolic link"));
-	CU_ASSERT_TRUE(refused("VFS", at("/l/e"), "/d/e: write that"));
-	CU_ASSERT_TRUE(refused("VFS", at("/d/../d/e"), "/d/e: write that"));
-	CU_ASSERT_TRUE(refused("VFS", "/proc", "no file handles"));
+	CU_ASSERT_TRUE(
+		refused("VFS", at("/f/x"), false, "Not a directory: correct"));
+	CU_ASSERT_TRUE(refused("XFS", at("/f"), true, "/f is not a directory"));
+	CU_ASSERT_TRUE(refused("VFS", at("/l"), true, "/l is a symbolic link"));
+	CU_ASSERT_TRUE(
+		refused("VFS", at("/l/"), true, "/l is a symbolic link"));
+	CU_ASSERT_TRUE(refused("VFS", at("/l/e"), true, "/d/e: write that"));
+	CU_ASSERT_TRUE(
+		refused("VFS", at("/d/../d/e"), true, "/d/e: write that"));
+	CU_ASSERT_TRUE(refused("VFS", "/proc", false, "no file handles"));
 	/* Of others it is not known what a Path is. */
-	CU_ASSERT_TRUE(gr_made_path("CEPH", "d", fault));
-	CU_ASSERT_TRUE(gr_made_path("MEM", at("/x"), fault));
+	CU_ASSERT_TRUE(good("CEPH", "d"));
+	CU_ASSERT_TRUE(good("MEM", at("/x")));
 	clear();
 }
 
@@ -197,10 +213,10 @@ static void nested(void)
 	CU_ASSERT_FALSE(placed("VFS", "/a", true, "/a/f", true));
 	CU_ASSERT_FALSE(placed("VFS", "/a", true, "/a/l", true));
 	CU_ASSERT_FALSE(placed("MEM", "/a", true, "/a/d", true));
+	CU_ASSERT_FALSE(placed("VFS", "/a", false, "/a/x", true));
 	/* Of others it is not known; beside it; and not by NFSv4. */
 	CU_ASSERT_TRUE(placed("CEPH", "/a", true, "/a/x", true));
 	CU_ASSERT_TRUE(placed("VFS", "/a", true, "/ax", true));
-	CU_ASSERT_TRUE(placed("VFS", "/a", false, "/a/x", true));
 	CU_ASSERT_TRUE(placed("VFS", "/a", true, "/a/x", false));
 	clear();
 }
@@ -235,6 +251,15 @@ static void innermost(void)
 						    .fsal = vfs,
 						    .path = at("") },
 			   NULL));
+	CU_ASSERT_TRUE(gr_made_nested(&m, &node, fault));
+	/* One that nobody can use is in nobody's way, and in none. */
+	for (size_t i = 0; i < m.n; i++)
+		strcpy(m.exports[i].fsal, "VFS");
+	CU_ASSERT_FALSE(gr_made_nested(&m, &node, fault));
+	m.exports[1].useless = true;
+	CU_ASSERT_TRUE(gr_made_nested(&m, &node, fault));
+	m.exports[1].useless = false;
+	m.exports[0].useless = true;
 	CU_ASSERT_TRUE(gr_made_nested(&m, &node, fault));
 	gr_made_free(&m);
 	clear();
