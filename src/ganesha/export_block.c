@@ -336,6 +336,8 @@ static int export_read(void *node, void *link_mem, void *self,
 	uint32_t had = *(const uint32_t *)value(self, r->protocols), has;
 	int errors;
 
+	/* Ganesha frees it then, whatever is returned. */
+	e->dispose = true;
 	if (!is_good(r, node, self, e)) {
 		/* It says why. */
 		errors = r->theirs->desc.u.blk.commit(node, NULL, self, e);
@@ -355,7 +357,6 @@ static int export_read(void *node, void *link_mem, void *self,
 			    "EXPORT with a protocol that is not among the "
 			    "Protocols of NFS_Core_Param: it is served by the "
 			    "others");
-	e->dispose = true;
 	return 0;
 }
 

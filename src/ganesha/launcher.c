@@ -430,16 +430,16 @@ static int check_config(const struct options *o, char *host)
 	bool starts, syntax, good;
 	struct stat st;
 
-	compat_prereq_init(&o->more, o->name, host, o->level, "STDERR", false);
-	if (!init_error_type(&errors))
-		return 1;
-	prepare_urls();
-	/* Its scanner ends the program. */
+	/* Ganesha's scanner ends the program. */
 	if (!stat(nfs_config_path, &st) && S_ISDIR(st.st_mode)) {
 		fprintf(stderr, "%s: %s is a directory\n", o->name,
 			nfs_config_path);
 		return 1;
 	}
+	compat_prereq_init(&o->more, o->name, host, o->level, "STDERR", false);
+	if (!init_error_type(&errors))
+		return 1;
+	prepare_urls();
 	tree = config_ParseFile(nfs_config_path, &errors);
 	starts = tree && harmless(&errors);
 	rpcrdma_ganesha_syntax(&errors, hint_to_user, NULL);
