@@ -512,6 +512,7 @@ static void test_askers(void)
 		bool again; /* ... from one time to the next */
 	} rows[] = {
 		{ AUTH_SYS, 0, true }, /* compared by Ganesha */
+		{ AUTH_SYS, 3, false },
 		{ AUTH_SYS, 4, false },
 		{ AUTH_SYS, 5, false },
 		{ AUTH_SYS, 8, true }, /* stamp */
@@ -523,6 +524,7 @@ static void test_askers(void)
 		{ RPCSEC_GSS, 17, false },
 	};
 	uint32_t words[45];
+	uint8_t *octet = (uint8_t *)words;
 	const size_t cut = 37;
 	uint64_t sum, other;
 
@@ -535,6 +537,15 @@ static void test_askers(void)
 		words[rows[i].word] ^= htonl(2);
 		other = sum_of((uint8_t *)words, sizeof(words), 80, NULL, 0);
 		CU_ASSERT_EQUAL(other == sum, rows[i].again);
+	}
+	/* Each octet of program, version, procedure and flavor. */
+	put_cred(words, 12345);
+	sum = sum_of(octet, sizeof(words), 80, NULL, 0);
+	for (size_t i = 12; i < 28; i++) {
+		octet[i] ^= 0x20;
+		CU_ASSERT_NOT_EQUAL(sum_of(octet, sizeof(words), 80, NULL, 0),
+				    sum);
+		octet[i] ^= 0x20;
 	}
 	put_cred(words, AUTH_SYS);
 	sum = sum_of((uint8_t *)words, sizeof(words), 80, NULL, 0);

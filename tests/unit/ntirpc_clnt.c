@@ -262,6 +262,33 @@ static void test_refresh(void)
 	CLNT_DESTROY(clnt);
 }
 
+static unsigned int renewed;
+
+static bool renew(AUTH *auth, void *msg)
+{
+	renewed++;
+	return true;
+}
+
+/* Credentials that are refused are renewed twice, as by ntirpc's own CLIENTs. */
+static void test_renew(void)
+{
+	CLIENT *clnt = ends_new_clnt();
+	struct auth_ops *were = ends.auth->ah_ops, ops = *were;
+	struct call c;
+
+	ops.ah_refresh = renew;
+	ends.auth->ah_ops = &ops;
+	renewed = 0;
+	ends_fill(&c, clnt, DO_DENY, 1);
+	CU_ASSERT_EQUAL(nrt_req_setup(&c.req, long_time), RPC_SUCCESS);
+	CU_ASSERT_EQUAL(nrt_req_wait_reply(&c.req), RPC_AUTHERROR);
+	nrt_req_release(&c.req);
+	CU_ASSERT_EQUAL(renewed, 2);
+	ends.auth->ah_ops = were;
+	CLNT_DESTROY(clnt);
+}
+
 static void test_control(void)
 {
 	CLIENT *clnt = ends_new_clnt();
@@ -465,6 +492,7 @@ static const struct unit_test tests[] = { { "open", ends_open },
 					  { "time-out", test_timeout },
 					  { "reset", test_reset },
 					  { "refresh", test_refresh },
+					  { "renew", test_renew },
 					  { "XIDs", test_xids },
 					  { "control", test_control },
 					  { "end of the connection",

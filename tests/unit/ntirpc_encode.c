@@ -3,6 +3,9 @@
  * The encode stream against ntirpc's own memory stream, and what that one
  * does not have: growth, buffers by reference, room for GSS tokens.
  */
+#include <sys/mman.h>
+#include <sys/param.h>
+
 #include "ntirpc_items.h"
 #include "unit.h"
 
@@ -175,6 +178,13 @@ static void release_uio(xdr_uio *uio, u_int flags)
 	released++;
 }
 
+/* Of memory that is not its own. */
+static void release_foreign(xdr_uio *uio, u_int flags)
+{
+	if (!--uio->uio_references)
+		free(uio);
+}
+
 static xdr_uio *make_uio(size_t count, const size_t *len, uint8_t fill)
 {
 	xdr_uio *uio = calloc(1, sizeof(*uio) + count * sizeof(xdr_vio));
@@ -329,6 +339,51 @@ static void test_max(void)
 	}
 }
 
+/* Put uios of a word each until there is no extent to spare for the last. */
+static size_t until_copied(struct nrt_encode *e)
+{
+	const size_t one[] = { 4 };
+	size_t sum = 0;
+
+	while (!e->copied) {
+		CU_ASSERT_TRUE_FATAL(XDR_PUTBUFS(&e->xdrs, make_uio(1, one, 0),
+						 UIO_FLAG_NONE));
+		sum += one[0];
+	}
+	return sum;
+}
+
+/* One that is copied may reach to the last octet. */
+static void test_max_copy(void)
+{
+	const size_t large[] = { 300000 };
+	struct nrt_encode e;
+	size_t len, before;
+	xdr_uio *uio;
+
+	CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool, MiB), 0);
+	before = until_copied(&e);
+	nrt_encode_release(&e);
+	for (size_t over = 0; over < 2; over++) {
+		released = 0;
+		CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool,
+						      before + large[0] - over),
+				      0);
+		CU_ASSERT_EQUAL(until_copied(&e), before);
+		uio = make_uio(1, large, 0);
+		CU_ASSERT_EQUAL(XDR_PUTBUFS(&e.xdrs, uio, UIO_FLAG_NONE),
+				!over);
+		if (over)
+			uio->uio_release(uio, UIO_FLAG_NONE);
+		if (!over) {
+			CU_ASSERT_TRUE(nrt_encode_pieces(&e, &len) > 0);
+			CU_ASSERT_EQUAL(len, before + large[0]);
+		}
+		nrt_encode_release(&e);
+		CU_ASSERT_EQUAL((size_t)released, before / 4 + 1);
+	}
+}
+
 /* The caller releases a uio that was refused, as Ganesha does. */
 static void test_max_uio(void)
 {
@@ -380,6 +435,50 @@ static void test_beside(void)
 	CU_ASSERT_EQUAL(nrt_encode_pieces(&e, &len), -EMSGSIZE);
 	nrt_encode_release(&e);
 	CU_ASSERT_EQUAL(released, 2);
+}
+
+/* Positions have 32 bits, whatever may come beside the longest stream. Of a uio
+ * by reference nobody reads an octet. */
+static void test_beside_all(void)
+{
+	const size_t max = 1000, most = UINT32_MAX - max;
+	void *mem = mmap(NULL, most + 1, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct nrt_encode e;
+	xdr_uio *uio;
+	size_t len;
+
+	CU_ASSERT_NOT_EQUAL_FATAL(mem, MAP_FAILED);
+	for (size_t beside = UINT32_MAX; beside > most - 8; beside -= 4) {
+		for (size_t over = 0; over < 2; over++) {
+			size_t octets = MIN(beside, most) + over;
+			bool fits = !over;
+
+			uio = calloc(1, sizeof(*uio) + sizeof(xdr_vio));
+			uio->uio_count = 1;
+			uio->uio_release = release_foreign;
+			uio->uio_vio[0].vio_base = mem;
+			uio->uio_vio[0].vio_head = mem;
+			uio->uio_vio[0].vio_tail = (uint8_t *)mem + octets;
+			CU_ASSERT_EQUAL_FATAL(
+				nrt_encode_init(&e, pool.pool, max), 0);
+			nrt_encode_beside(&e, beside);
+			CU_ASSERT_EQUAL(
+				XDR_PUTBUFS(&e.xdrs, uio, UIO_FLAG_NONE), fits);
+			if (!fits)
+				uio->uio_release(uio, UIO_FLAG_NONE);
+			for (size_t i = 0; fits && i < max; i += 4)
+				CU_ASSERT_TRUE_FATAL(XDR_PUTUINT32(&e.xdrs, 1));
+			CU_ASSERT_EQUAL(nrt_encode_pieces(&e, &len),
+					fits ? 2 : -EMSGSIZE);
+			if (fits) {
+				CU_ASSERT_EQUAL(len, octets + max);
+				CU_ASSERT_EQUAL(XDR_GETPOS(&e.xdrs), len);
+			}
+			nrt_encode_release(&e);
+		}
+	}
+	munmap(mem, most + 1);
 }
 
 static void test_no_memory(void)
@@ -520,6 +619,24 @@ static void test_mic(void)
 	}
 }
 
+/* Behind all that has been put, though nobody has asked yet how much that is. */
+static void test_trailer(void)
+{
+	xdr_vio vec = { .vio_type = VIO_TRAILER, .vio_length = 28 };
+	uint8_t want[128];
+	struct nrt_encode e;
+
+	memset(want, 'd', 100);
+	memset(want + 100, 'm', 28);
+	CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool, MiB), 0);
+	CU_ASSERT_TRUE(XDR_PUTBYTES(&e.xdrs, (char *)want, 100));
+	CU_ASSERT_TRUE_FATAL(XDR_ALLOCHDRS(&e.xdrs, 0, &vec, 1));
+	memset(vec.vio_head, 'm', 28);
+	CU_ASSERT_EQUAL(XDR_GETPOS(&e.xdrs), 128);
+	check(&e, want, 128);
+	nrt_encode_release(&e);
+}
+
 static void test_open(void)
 {
 	CU_ASSERT_TRUE_FATAL(util_pool_open(&pool, 0));
@@ -548,9 +665,12 @@ static const struct unit_test tests[] = {
 	{ "longest stream", test_max },
 	{ "longest stream, uio", test_max_uio },
 	{ "beside the longest stream", test_beside },
+	{ "all that has a position beside it", test_beside_all },
+	{ "copied to the last octet", test_max_copy },
 	{ "no memory", test_no_memory },
 	{ "privacy token", test_wrap },
 	{ "integrity token", test_mic },
+	{ "trailer", test_trailer },
 	{ "close", test_close },
 	{ NULL, NULL }
 };
