@@ -31,6 +31,8 @@ static void every_op(void)
 		max = bound(a->op, a->values);
 		if (!max)
 			continue;
+		/* Replies are of whole words, so the longest is. */
+		CU_ASSERT_EQUAL(max % 4, 0);
 		for (const struct row *r = res_rows; r->name; r++) {
 			if (r->op != a->op)
 				continue;
@@ -58,6 +60,9 @@ static void usual(void)
 	CU_ASSERT(bound(26, "h v 512 4096 b") >= 4096);
 	CU_ASSERT(bound(26, "h v 512 4096 b") < 8192);
 	CU_ASSERT(bound(68, "i h 65536") >= 65536);
+	CU_ASSERT(bound(42, "v s u 0 0") > 0);
+	CU_ASSERT(bound(42, "v s u 1 b b 1 s s t") > 0);
+	CU_ASSERT(bound(50, "0 1 2 h h h i 65536") >= 65536);
 	CU_ASSERT(bound(55, "3 i i i") >= 24 + 16 + 4 + 12);
 }
 
@@ -80,6 +85,7 @@ static void unbounded(void)
 	CU_ASSERT_EQUAL(bound(48, "1 4294967295 h v"), 0);
 	CU_ASSERT_EQUAL(bound(50, "0 1 2 h h h i 4294967295"), 0);
 	/* Nothing in the arguments limits these. */
+	CU_ASSERT_EQUAL(bound(42, "v s u 2 b b 2 s s 3 s s s u u 1 s s t"), 0);
 	CU_ASSERT_EQUAL(bound(72, "s"), 0);
 	CU_ASSERT_EQUAL(bound(61, "i 1 s"), 0);
 }
