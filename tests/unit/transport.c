@@ -66,6 +66,36 @@ static void formats(const struct rt_config *client,
 	rt_pair_close(&p);
 }
 
+/* Of a message's header where a fragment follows. */
+#define MIDDLE_LEN 20
+
+/* [D8]: as many octets as the fragments of a Call have room for, no more. */
+static void longest_continued(void)
+{
+	struct rt_config c = with_user;
+	struct rt_stats s;
+	struct rt_pair p;
+	uint32_t xid = 1;
+
+	for (unsigned int most = 1; most < 10; most += 4) {
+		size_t len = (4096 - MIDDLE_LEN) * most - 17 * 4;
+
+		c.max_fragments = most;
+		CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &c, &with_user, NULL));
+		CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, xid++, len, false, 8,
+					   0, 0, 0, 0));
+		s = rt_pair_stats(p.client_inst);
+		CU_ASSERT_EQUAL(s.continued_sent, 1);
+		CU_ASSERT_EQUAL(s.special_sent, 0);
+		CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, xid++, len + 1, false,
+					   8, 0, 0, 0, 0));
+		s = rt_pair_stats(p.client_inst);
+		CU_ASSERT_EQUAL(s.continued_sent, 1);
+		CU_ASSERT_EQUAL(s.special_sent, 1);
+		rt_pair_close(&p);
+	}
+}
+
 static void every_format(void)
 {
 	struct rt_config c = with_user;
@@ -219,6 +249,7 @@ static void disconnect_under_load(void)
 static const struct unit_test tests[] = {
 	{ "simple", simple },
 	{ "every format", every_format },
+	{ "longest continued Call", longest_continued },
 	{ "reverse", reverse },
 	{ "concurrency", concurrency },
 	{ "resources", resources },

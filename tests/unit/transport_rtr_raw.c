@@ -500,6 +500,45 @@ static void places(void)
 	rt_raw_close(&r);
 }
 
+/* Each segment is a piece of the stream. More than a Call can have, of one item or of
+ * all together, are BAD_XDR, and nothing is lost by it. */
+static void pieces(void)
+{
+	static const uint32_t bs[100];
+	struct wire_xitem_desc item[3];
+	struct wire_xmt_desc d = { .items = item, .count = 1, .pslen = 68 };
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_rtr_client(&r, &rt_rtr_on));
+	rt_raw_payload(pay, 1, 8, 0, 0, 0);
+	for (d.nitems = 1; d.nitems <= 3; d.nitems++) {
+		for (uint32_t n = 0; n < d.nitems; n++)
+			item[n] = (struct wire_xitem_desc){
+				.disp = 68 + n * 100 * RTR_PAGE,
+				.length = 100 * RTR_PAGE,
+				.type = XMPTYPE_TBSN,
+				.bsnum = bs,
+				.nbsnum = 100,
+			};
+		for (uint32_t few = 1; few <= 60; few += 59) {
+			/* But for the last, these alone would do. */
+			for (uint32_t n = 0; n + 1 < d.nitems; n++) {
+				item[n].nbsnum = few;
+				item[n].length = few * RTR_PAGE;
+				item[n + 1].disp =
+					item[n].disp + item[n].length;
+			}
+			rt_rtr_request(&r, 1, &d, pay, 68, RTR_PAGE, data,
+				       RTR_PAGE);
+			CU_ASSERT_TRUE(
+				rt_raw_is_error(&r, 1, RDMA2_ERR_BAD_XDR));
+		}
+	}
+	CU_ASSERT_EQUAL(r.p.calls, 0);
+	CU_ASSERT_TRUE(alive(&r));
+	rt_raw_close(&r);
+}
+
 static const struct unit_test tests[] = {
 	{ "properties", properties },
 	{ "values", values },
@@ -509,6 +548,7 @@ static const struct unit_test tests[] = {
 	{ "group_amid_fragments", group_amid_fragments },
 	{ "group_memory", group_memory },
 	{ "places", places },
+	{ "pieces", pieces },
 	{ NULL, NULL },
 };
 
