@@ -245,6 +245,41 @@ static void neighbour(void)
 	rt_raw_close(&r);
 }
 
+/* Each in its turn. That of one whose items are not here yet is to have them read;
+ * those that wait go on meanwhile. */
+static void in_turn(void)
+{
+	static const uint32_t order[] = { 10, 12, 13, 11 };
+	struct rt_conn *stuck;
+	struct rt_rpc v[4];
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(client_waits(&r));
+	stuck = r.p.server;
+	CU_ASSERT_TRUE_FATAL(rt_pair_connect(&r.p));
+	r.p.hold = true;
+	for (uint32_t i = 0; i < 4; i++) {
+		rt_rpc_init(&r.p, r.p.client, &v[i], 10 + i, i == 1 ? 6000 : 0,
+			    i == 1, 8, 0, 0, 0, 0);
+		rt_rpc_submit(r.p.client, &v[i]);
+	}
+	for (uint32_t i = 0; i < 4; i++) {
+		rt_pair_run(&r.p);
+		CU_ASSERT_EQUAL_FATAL(r.p.nheld, 1);
+		CU_ASSERT_EQUAL(r.p.held[0]->xid, order[i]);
+		CU_ASSERT_EQUAL(rt_pair_stats(r.p.server_inst).read_chunks,
+				i >= 1);
+		rt_pair_answer(&r.p, r.p.held[--r.p.nheld]);
+	}
+	rt_pair_run(&r.p);
+	for (uint32_t i = 0; i < 4; i++) {
+		CU_ASSERT_TRUE(rt_rpc_check(&v[i]));
+		rt_rpc_free(&v[i]);
+	}
+	rt_conn_close(stuck, true);
+	rt_raw_close(&r);
+}
+
 /* All hosts together have more than Max_Memory of them, this one little of
  * that: the log does not put it on the host. */
 static void all_hosts(void)
@@ -446,6 +481,7 @@ static const struct unit_test tests[] = {
 	{ "ended", ended },
 	{ "drained", drained },
 	{ "neighbour", neighbour },
+	{ "in turn", in_turn },
 	{ "all hosts", all_hosts },
 	{ "in all", in_all },
 	{ "with memory", with_memory },
