@@ -147,7 +147,7 @@ static bool timed_out(struct rt_raw *r)
 {
 	RT_RAW_WAIT(r, r->p.server_closed);
 	return r->p.server_error == -ETIMEDOUT &&
-	       strstr(r->p.server_reason, "in time") && !rt_raw_next(r);
+	       strstr(r->p.server_reason, "in time (1 s)") && !rt_raw_next(r);
 }
 
 /* One that is right, in pieces of all lengths, GRANTs between them. */

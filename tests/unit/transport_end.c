@@ -175,6 +175,21 @@ static void idle(void)
 	rt_raw_close(&r);
 }
 
+/* At once, by this side: its owner is told so. */
+static void at_once(void)
+{
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	rt_conn_close(r.p.server, true);
+	rt_raw_run(&r);
+	CU_ASSERT_TRUE(r.down && r.p.server_closed);
+	CU_ASSERT_EQUAL(r.p.server_error, -ECONNABORTED);
+	CU_ASSERT_STRING_EQUAL(r.p.server_reason, "ended by this side");
+	rt_raw_close(&r);
+}
+
 /* All at once, with Calls in progress and in both roles. */
 static void shutdown_all(void)
 {
@@ -493,6 +508,7 @@ static void no_way(void)
 
 struct spread {
 	unsigned int up, closed, calls, replies;
+	unsigned int by_peer; /* of those that are closed */
 	unsigned int on[SPREAD]; /* connections of each poller */
 };
 
@@ -514,7 +530,11 @@ static void spread_up(struct rt_conn *c)
 
 static void spread_closed(struct rt_conn *c, int error, const char *reason)
 {
-	((struct spread *)rt_conn_user(c))->closed++;
+	struct spread *s = rt_conn_user(c);
+
+	CU_ASSERT_EQUAL(error, 0);
+	s->closed++;
+	s->by_peer += !strcmp(reason, "closed by the peer");
 	rt_conn_put(c);
 }
 
@@ -599,6 +619,8 @@ static void spread(void)
 	     i++)
 		run_all(server, client);
 	CU_ASSERT_EQUAL(s.closed, 2 * SPREAD);
+	/* The provider knows how, though it was in order. */
+	CU_ASSERT_EQUAL(s.by_peer, 2 * SPREAD);
 	CU_ASSERT_EQUAL(rt_instance_shutdown(client, 10000, true), 0);
 	CU_ASSERT_EQUAL(rt_instance_shutdown(server, 10000, true), 0);
 	rt_instance_destroy(client);
@@ -612,6 +634,7 @@ static const struct unit_test tests[] = {
 	{ "client drain", client_drain },
 	{ "crossed", crossed },
 	{ "idle", idle },
+	{ "at once", at_once },
 	{ "shutdown", shutdown_all },
 	{ "shutdown begun", shutdown_begun },
 	{ "outlive", outlive },

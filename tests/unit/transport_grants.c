@@ -153,6 +153,7 @@ static void at_rest(void)
 	for (c.credits = 1; c.credits <= 4; c.credits++)
 		for (s.credits = 1; s.credits <= 4; s.credits++) {
 			unsigned long before, after, most;
+			struct rt_stats a, b;
 			struct rt_rpc dropped[5];
 			struct rt_pair p;
 
@@ -174,8 +175,11 @@ static void at_rest(void)
 				rt_run(p.server_inst, 0, 0);
 				rt_run(p.client_inst, 0, 0);
 			}
-			after = rt_pair_stats(p.client_inst).grants_sent +
-				rt_pair_stats(p.server_inst).grants_sent;
+			a = rt_pair_stats(p.client_inst);
+			b = rt_pair_stats(p.server_inst);
+			after = a.grants_sent + b.grants_sent;
+			CU_ASSERT_EQUAL(a.grants_sent, b.grants_received);
+			CU_ASSERT_EQUAL(b.grants_sent, a.grants_received);
 			most = 5 + 2 * ((c.credits < 2 ? 2 : c.credits) +
 					(s.credits < 2 ? 2 : s.credits));
 			CU_ASSERT_TRUE(after > before);

@@ -711,8 +711,10 @@ static void asked_lower(void)
 	/* One at a time [X7]. */
 	CU_ASSERT_TRUE(silent_while_idle(&r));
 	/* Another XID answers nothing. */
+	CU_ASSERT_EQUAL(rt_pair_stats(r.p.server_inst).dropped, 0);
 	respond(&r, xid + 1, 0, 1, 0);
 	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	CU_ASSERT_EQUAL(rt_pair_stats(r.p.server_inst).dropped, 1);
 	CU_ASSERT_EQUAL(longest(&r, 3, 20000), 1024);
 	respond(&r, xid, 0, 1, 0);
 	CU_ASSERT_EQUAL(longest(&r, 4, 20000), 4096);
