@@ -211,12 +211,14 @@ static void *arm(void *arg)
 /* Armed by another thread while the loop may be asleep for ever. */
 static void test_timer(void)
 {
+	int found = 0;
 	pthread_t t;
 
 	begin();
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&t, NULL, arm, &c->ev), 0);
 	while (c->expired != 7)
-		fab_events_run(&ev, -1);
+		found += fab_events_run(&ev, -1);
+	CU_ASSERT_EQUAL(found, 1);
 	pthread_join(t, NULL);
 	fab_events_fini(&ev);
 }

@@ -262,9 +262,22 @@ static size_t resident(size_t from)
 	return n;
 }
 
-/* Room for what was predicted wrongly is not kept. */
+static unsigned int advices;
+int __wrap_madvise(void *at, size_t len, int advice);
+int __real_madvise(void *at, size_t len, int advice);
+
+int __wrap_madvise(void *at, size_t len, int advice)
+{
+	advices++;
+	return __real_madvise(at, len, advice);
+}
+
+/* Room for what was predicted wrongly is not kept; and once it has been given back
+ * there is none to give back. */
 static void test_spill(void)
 {
+	unsigned int before;
+
 	ahead_open(false);
 	for (size_t i = 0; i < 3; i++)
 		add_write(i * 50000, 50000, false);
@@ -276,6 +289,13 @@ static void test_spill(void)
 	CU_ASSERT_TRUE(as_wanted());
 	/* What comes behind a payload in place comes there. */
 	CU_ASSERT_TRUE(resident(RX_STAGING) <= 1);
+	before = advices;
+	CU_ASSERT_TRUE(before > 0);
+	a.len = 0;
+	add_send(11);
+	raw_write(&a.w, &a.r, a.stream, a.len);
+	PUMP_UNTIL(&a.w, a.w.srv.nwc == 2);
+	CU_ASSERT_EQUAL(advices, before);
 	ahead_close();
 }
 

@@ -152,6 +152,22 @@ static void test_listen(void)
 	world_close(&w);
 }
 
+/* Of the pollers that a listener was given the last count. */
+static void test_spread(void)
+{
+	struct fab_poller *other;
+
+	world_open(&w);
+	CU_ASSERT_EQUAL_FATAL(fab_poller_create(w.dom, &other), 0);
+	CU_ASSERT_EQUAL(fab_listener_spread(w.listener, &other, 1), 0);
+	CU_ASSERT_EQUAL(fab_listener_spread(w.listener, &w.poller, 1), 0);
+	world_connect(&w, NULL);
+	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+	CU_ASSERT_PTR_EQUAL(w.srv.c->poller, w.poller);
+	fab_poller_destroy(other);
+	world_close(&w);
+}
+
 static void test_no_answer(void)
 {
 	/* A device has to be opened and memory registered meanwhile. */
@@ -504,6 +520,7 @@ const struct unit_test provider_life_tests[] = {
 	{ "reject", test_reject },
 	{ "nobody", test_nobody },
 	{ "listen", test_listen },
+	{ "spread", test_spread },
 	{ "no_answer", test_no_answer },
 	{ "late_answer", test_late_answer },
 	{ "give_up", test_give_up },
