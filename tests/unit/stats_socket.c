@@ -140,9 +140,32 @@ static void test_places(void)
 	CU_ASSERT_EQUAL(next_fd(), before);
 }
 
+static bool no_memory;
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return no_memory ? NULL : __real_calloc(n, size);
+}
+
+static void test_no_memory(void)
+{
+	struct stats_socket *s = NULL;
+	size_t len = 100;
+
+	no_memory = true;
+	CU_ASSERT_EQUAL(stats_socket_start_with(path, print, &len, &s),
+			-ENOMEM);
+	no_memory = false;
+	CU_ASSERT_PTR_NULL(s);
+	CU_ASSERT_EQUAL(access(path, F_OK), -1);
+}
+
 static const struct unit_test tests[] = {
 	{ "documents", test_documents },
 	{ "places", test_places },
+	{ "no memory", test_no_memory },
 	{ NULL, NULL },
 };
 
