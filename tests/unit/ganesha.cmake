@@ -95,7 +95,8 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/limit.c
 		LIBS rpcrdma_ntirpc_streams rpcrdma_base Threads::Threads)
 	target_link_options(unit-ganesha-lead PRIVATE
-		-Wl,--wrap=pthread_join,--wrap=nanosleep,--wrap=pthread_create)
+		-Wl,--wrap=pthread_join,--wrap=nanosleep,--wrap=pthread_create
+		-Wl,--wrap=sem_clockwait)
 	rpcrdma_unit(ganesha-limit ganesha_limit.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/limit.c LIBS test-clock rpcrdma_base)
 	target_link_options(unit-ganesha-limit PRIVATE -Wl,--wrap=getrusage)

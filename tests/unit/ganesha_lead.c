@@ -110,9 +110,10 @@ int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr,
 }
 
 /* The watchdog's ticks. With @holds, each takes no time but for the last before it
- * sleeps: that one lasts until the watchdog has been told of the end. */
-static bool holds;
-static unsigned int ticks;
+ * sleeps: that one lasts until the watchdog has been told of the end. With @races
+ * none takes any. */
+static bool holds, races;
+static atomic_uint ticks;
 static sem_t held;
 int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
 int __real_nanosleep(const struct timespec *time, struct timespec *left);
@@ -121,14 +122,33 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 {
 	const struct timespec while_told = { .tv_nsec = 20000000 };
 
-	if (!holds || ++ticks < GR_QUIET_TICKS)
+	unsigned int n = atomic_fetch_add(&ticks, 1) + 1;
+
+	if (races)
+		return 0;
+	if (!holds || n < GR_QUIET_TICKS)
 		return holds ? 0 : __real_nanosleep(time, left);
-	if (ticks > GR_QUIET_TICKS)
+	if (n > GR_QUIET_TICKS)
 		abort();
 	sem_post(&held);
 	while (!atomic_load(&w.dog.stop))
 		__real_nanosleep(time, left);
 	return __real_nanosleep(&while_told, left);
+}
+
+/* A worker stands by for the next Call. */
+static int (*stands_by)(unsigned int time);
+static unsigned int stood_by;
+int __wrap_sem_clockwait(sem_t *sem, clockid_t clock,
+			 const struct timespec *until);
+int __real_sem_clockwait(sem_t *sem, clockid_t clock,
+			 const struct timespec *until);
+
+int __wrap_sem_clockwait(sem_t *sem, clockid_t clock,
+			 const struct timespec *until)
+{
+	errno = stands_by(stood_by++);
+	return errno ? -1 : __real_sem_clockwait(sem, clock, until);
 }
 
 /* ---- Calls -------------------------------------------------------------- */
@@ -259,6 +279,24 @@ static void ends_while_falling_asleep(void)
 	sem_destroy(&held);
 }
 
+/* Without a Call it sleeps, until it is told of the end. */
+static void sleeps(void)
+{
+	const struct timespec a_while = { .tv_nsec = 1000000 };
+
+	ticks = 0;
+	races = true;
+	begin(true);
+	while (atomic_load(&w.dog.awake))
+		__real_nanosleep(&a_while, NULL);
+	for (unsigned int i = 0; i < 20; i++)
+		__real_nanosleep(&a_while, NULL);
+	CU_ASSERT_EQUAL(ticks, GR_QUIET_TICKS);
+	lead(stop);
+	end();
+	races = false;
+}
+
 static void stop_at_second(unsigned int run)
 {
 	if (run)
@@ -339,6 +377,41 @@ static void two(void)
 	CU_ASSERT_EQUAL(atomic_load(&w.away), 0);
 	/* Who was woken for the last finds nothing. */
 	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
+	end();
+}
+
+/* One Call comes as it begins to, one when it is about to go; then none. */
+static int two_come(unsigned int time)
+{
+	CU_ASSERT_EQUAL(w.standing, 1);
+	if (time == 1)
+		return EINTR;
+	if (time > 2)
+		return ETIMEDOUT;
+	gr_workers_enqueue(&w, &calls[ran]);
+	CU_ASSERT_EQUAL(queue_resumed, 1);
+	return time ? ETIMEDOUT : 0;
+}
+
+/* Beside pollers on threads of their own a worker that has emptied the queue takes
+ * what comes next, without having gone back. */
+static void standing_by(void)
+{
+	begin(false);
+	stands_by = two_come;
+	stood_by = 0;
+	gr_workers_enqueue(&w, &calls[0]);
+	CU_ASSERT_EQUAL(queue_resumed, 1);
+	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
+	CU_ASSERT_EQUAL(ran, 3);
+	CU_ASSERT_EQUAL(stood_by, 4);
+	CU_ASSERT_EQUAL(w.standing, 0);
+	CU_ASSERT_EQUAL(atomic_load(&w.away), 0);
+	/* It has gone: the next is told by ntirpc. */
+	gr_workers_enqueue(&w, &calls[3]);
+	CU_ASSERT_EQUAL(queue_resumed, 2);
+	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
+	CU_ASSERT_EQUAL(ran, 4);
 	end();
 }
 
@@ -489,9 +562,11 @@ static const struct unit_test tests[] = {
 	{ "no watchdog", no_watchdog },
 	{ "ends while it looks", ends_while_looking },
 	{ "ends while it falls asleep", ends_while_falling_asleep },
+	{ "sleeps", sleeps },
 	{ "patience", patience },
 	{ "one", one },
 	{ "two", two },
+	{ "standing by", standing_by },
 	{ "computing", computing },
 	{ "blocking", blocking },
 	{ "no room", no_room },
