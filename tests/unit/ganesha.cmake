@@ -10,6 +10,8 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
 	target_compile_definitions(unit-ganesha-config PRIVATE
 		GANESHA_NFSD="${GANESHA_NFSD}")
+	target_link_options(unit-ganesha-config PRIVATE
+		-Wl,--wrap=strdup,--wrap=free)
 	rpcrdma_unit(ganesha-check ganesha_check.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/check.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/holder.c

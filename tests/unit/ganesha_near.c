@@ -137,6 +137,12 @@ static void names(void)
 			printf("\n%s\n", others[i]);
 			CU_FAIL("near");
 		}
+	/* A short name is like none of them, whatever was looked for before. */
+	for (size_t i = 0; i < sizeof(near) / sizeof(near[0]); i++)
+		for (char c = 'A'; c <= 'Z'; c++) {
+			CU_ASSERT_PTR_NOT_NULL(near_name(near[i].name));
+			CU_ASSERT_PTR_NULL(near_name((char[]){ c, '\0' }));
+		}
 }
 
 static void files(void)

@@ -4,6 +4,7 @@
  * from a request, nothing that it may still use is taken away, however often it is
  * asked for. What the server is made of is stood in for here.
  */
+#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -16,6 +17,8 @@
 /* One of each, never looked into. */
 static char inst, clnts, auth, stats;
 static bool workers_end, busy, held;
+static int begins; /* 0, or how it does not */
+static const char *begins_not; /* its own words for that */
 static unsigned int left; /* connections that do not end by themselves */
 static char did[256];
 
@@ -94,6 +97,10 @@ void gr_server_resume(struct gr_gates *g, struct svc_req *req)
 
 int gr_server_begin(struct gr_server *s, char *fault)
 {
+	if (begins) {
+		strcpy(fault, begins_not);
+		return begins;
+	}
 	s->inst = (struct rt_instance *)(void *)&inst;
 	s->clnts = (struct nrt_clnts *)(void *)&clnts;
 	s->auth = (struct auth_gss *)(void *)&auth;
@@ -187,10 +194,37 @@ static void abandoned(void)
 	CU_ASSERT_STRING_EQUAL(did, "");
 }
 
+/* What is wrong is told in its own words, where it has some. */
+static void fails(void)
+{
+	static const char *const texts[][2] = {
+		{ "no such device", "no such device" },
+		{ "", "cannot start: No such device" },
+	};
+
+	for (unsigned int i = 0; i < 2; i++) {
+		memset(&server, 0, sizeof(server));
+		memset(&parent, 0, sizeof(parent));
+		server.gsh = &gsh;
+		parent.xp_fd = -1;
+		parent.xp_refcnt = 1;
+		*did = *logged = '\0';
+		begins = -ENODEV;
+		begins_not = texts[i][0];
+		CU_ASSERT_FALSE(gr_server_start(&server, &parent));
+		begins = 0;
+		CU_ASSERT_STRING_EQUAL(server.fault, texts[i][1]);
+		CU_ASSERT_PTR_NOT_NULL(strstr(logged, texts[i][1]));
+		CU_ASSERT_EQUAL(parent.xp_refcnt, 1);
+		CU_ASSERT_FALSE(server.control.running);
+	}
+}
+
 static const struct unit_test tests[] = {
 	{ "ends", ends },
 	{ "kept", kept },
 	{ "a worker that does not return", abandoned },
+	{ "does not start", fails },
 	{ NULL, NULL },
 };
 
