@@ -133,6 +133,7 @@ all() {
 # What is left over of a device and a connection.
 sanitized() {
 	local program=${RPCRDMA_ASAN:-}/tests/unit/provider_test
+	local -x ASAN_OPTIONS=detect_leaks=1 # else lib.sh has them ignored
 	if [ ! -x "$program" ]; then
 		skip verbs-rxe-sanitized "no build with the sanitizers"
 		return
