@@ -137,6 +137,8 @@ static void access_range(enum fab_opcode op, enum wrong wrong)
 		CU_ASSERT_EQUAL(untouched(), read);
 	} else {
 		both_end();
+		/* It comes back, done or not. */
+		CU_ASSERT_PTR_NOT_NULL(ep_find(&w.cli, wr));
 		CU_ASSERT_TRUE(untouched());
 		CU_ASSERT_EQUAL(w.arena[0], 0x11);
 		if (read)

@@ -664,6 +664,48 @@ static void test_half_registered(void)
 	world_close(&w);
 }
 
+/* The device has as many Reads as were agreed on, and no other before one of them is
+ * known to be done. */
+static void test_reads_out(void)
+{
+	static struct msg m[32];
+	struct fab_conn_info info;
+	uint32_t handle;
+	uint64_t off;
+	unsigned int n;
+
+	world_pair(&w);
+	take_device();
+	fab_conn_info(w.cli.c, &info);
+	n = info.read_depth;
+	CU_ASSERT_TRUE_FATAL(n > 0 && n + 2 <= 32);
+	memset(w.arena, 0, AT);
+	memset(w.arena + AT, 0x5a, LEN);
+	CU_ASSERT_EQUAL(ep_expose(&w.srv, w.arena + AT, LEN, FAB_REMOTE_READ,
+				  &handle, &off),
+			0);
+	w.srv.ready = true;
+	world_turn(&w, 0);
+	late_cq = vb_conn(w.cli.c)->cq;
+	for (unsigned int i = 0; i < n + 2; i++) {
+		msg_init(&w, &m[i], FAB_READ, i * 64, 64);
+		m[i].wr.handle = handle;
+		m[i].wr.offset = off;
+		ep_post(&w.cli, &m[i].wr);
+	}
+	PUMP_UNTIL(&w, w.arena[n * 64 - 1] == 0x5a);
+	for (int i = 0; i < 20; i++)
+		world_turn(&w, 10);
+	CU_ASSERT_EQUAL(w.arena[n * 64], 0);
+	late_cq = NULL;
+	w.cli.ready = true;
+	fab_kick(w.cli.c);
+	PUMP_UNTIL(&w, (unsigned int)w.cli.nwc == n + 2);
+	CU_ASSERT_EQUAL(w.arena[(n + 2) * 64 - 1], 0x5a);
+	leave_device();
+	world_close(&w);
+}
+
 /* To librdmacm 255 is no number. */
 static void test_depth(void)
 {
@@ -734,6 +776,7 @@ static const struct unit_test tests[] = {
 	{ "stuck_memory", test_stuck_memory },
 	{ "polls_over", test_polls_over },
 	{ "half_registered", test_half_registered },
+	{ "reads_out", test_reads_out },
 	{ "depth", test_depth },
 	{ "pace", test_pace },
 	{ NULL, NULL },
