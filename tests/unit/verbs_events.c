@@ -498,6 +498,15 @@ void ibv_ack_async_event(struct ibv_async_event *ev)
 	next(ev);
 }
 
+void device_breaks(struct fab_conn *fc)
+{
+	struct vb_conn *c = vb_conn(fc);
+
+	fatal_qp = c->id->qp;
+	vb_device_event(fab_events(w.poller), &c->dev->async_src, 0);
+	CU_ASSERT_PTR_NULL(fatal_qp);
+}
+
 static void test_qp_fatal(void)
 {
 	struct epoll_event again = { 0 };
@@ -511,9 +520,7 @@ static void test_qp_fatal(void)
 					msg_init(&w, &r[i], FAB_RECV, 0, 64)),
 				0);
 	c = vb_conn(w.srv.c);
-	fatal_qp = c->id->qp;
-	vb_device_event(fab_events(w.poller), &c->dev->async_src, 0);
-	CU_ASSERT_PTR_NULL(fatal_qp);
+	device_breaks(w.srv.c);
 	/* There may be more of such: the channel is still looked at. */
 	CU_ASSERT_EQUAL(epoll_ctl(fab_events(w.poller)->epfd, EPOLL_CTL_ADD,
 				  c->dev->ctx->async_fd, &again),
@@ -719,6 +726,7 @@ static const struct unit_test tests[] = {
 	{ "cq_error", test_cq_error },
 	{ "early", test_early },
 	{ "half_open", test_half_open },
+	{ "half_broken", test_half_broken },
 	{ "vanished_idle", test_vanished_idle },
 	{ "vanished_sending", test_vanished_sending },
 	{ "abrupt", test_abrupt },

@@ -196,3 +196,24 @@ void test_half_open(void)
 	many_destroy();
 	world_close(&w);
 }
+
+/* One that never confirms, and whose queue pair here the device breaks: that ends it at
+ * once, too. */
+void test_half_broken(void)
+{
+	pid_t pid;
+
+	if (!able())
+		return;
+	many_listen();
+	vb_domain(w.dom)->startup_ms = 600000;
+	pid = start(1, "never");
+	MANY_UNTIL(nmany == 1 && vb_conn(many[0].c)->state == VB_ST_ACCEPTED);
+	device_breaks(many[0].c);
+	MANY_UNTIL(many[0].disconnected);
+	CU_ASSERT_FALSE(many[0].established);
+	CU_ASSERT_EQUAL(many[0].error, -ECONNRESET);
+	peer_kill(pid);
+	many_destroy();
+	world_close(&w);
+}

@@ -71,5 +71,10 @@ void test_vanished_sending(void);
 int half_open(char **argv);
 void test_early(void);
 void test_half_open(void);
+void test_half_broken(void);
+
+/* verbs_events.c */
+/* As the device tells that the queue pair is of no use any more. */
+void device_breaks(struct fab_conn *c);
 
 #endif /* RPCRDMA_TEST_VERBS_PEER_H */
