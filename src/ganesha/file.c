@@ -232,6 +232,8 @@ static enum rpcrdma_verdict check(struct gr_file *f, gr_file_set_fn *set,
 	starts = gr_check_tcp_address(&tcp, stderr);
 	ports.at = tcp;
 	ports.socket = cfg.stats_socket;
+	ports.rdma = cfg.port;
+	f->complained += gr_ports_clash(g, tree, &ports);
 	if (!gr_ports_check(g, tree, &ports))
 		starts = false;
 	if (!gr_check_machine(g, &cfg, gr_file_path(), &tcp, out, stderr,

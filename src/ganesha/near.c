@@ -109,18 +109,24 @@ static bool is_name(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* "= 64M": the length of a number with a unit, and nothing else of a word
- * behind it; *@at is moved to it. 0: it is none. */
+/* "= 64M", "= 64MB", "= 64MiB": the length of a number with a unit, without what is
+ * said of bytes, and nothing else of a word behind it; *@at is moved to it. 0: it is
+ * none. */
 static int bare_unit(const char **at)
 {
-	const char *unit;
+	const char *unit, *end;
 
 	*at += strspn(*at, " \t");
 	unit = *at + strspn(*at, "0123456789");
-	if (unit == *at || !*unit || !strchr("kKmMgG", *unit) ||
-	    is_name(unit[1]) || unit[1] == ':' || unit[1] == '.')
+	if (unit == *at || !*unit || !strchr("kKmMgG", *unit))
 		return 0;
-	return (int)(unit + 1 - *at);
+	end = unit + 1;
+	if (*end == 'i' && end[1] == 'B')
+		end++;
+	end += *end == 'B';
+	return is_name(*end) || *end == ':' || *end == '.' ?
+		       0 :
+		       (int)(unit + 1 - *at);
 }
 
 /* "= 25%": the length of the number; *@at is moved to it. 0: it is none. */

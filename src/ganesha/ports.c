@@ -240,6 +240,26 @@ bool gr_ports_check(const struct gsh *g, struct gsh_config *tree,
 	return t.free;
 }
 
+bool gr_ports_clash(const struct gsh *g, struct gsh_config *tree,
+		    const struct gr_ports *p)
+{
+	bool clash = false;
+	struct core c;
+
+	read_core(g, tree, &c);
+	for (unsigned int i = NFS + 1; i < PROGRAMS; i++) {
+		if (!is_on(&c, i) || !p->rdma || c.port[i] != p->rdma)
+			continue;
+		clash = true;
+		fprintf(p->said,
+			"rpcrdma: NFS_Core_Param: %s = %u is the Port of the "
+			"RDMA block, so that program is not served over TCP: "
+			"set another %s\n",
+			items_of[i], p->rdma, items_of[i]);
+	}
+	return clash;
+}
+
 bool gr_ports_nfs4(const struct gsh *g, struct gsh_config *tree)
 {
 	struct core c;

@@ -19,6 +19,7 @@ struct gr_ports {
 	 * it tells its statistics, as in gr_running_ask(). */
 	const char *file, *socket;
 	const char *proc; /* where that file system is */
+	uint16_t rdma; /* the port of RDMA, over TCP; 0: none */
 	FILE *out, *said;
 };
 
@@ -30,6 +31,10 @@ struct gr_ports {
  * that has @tree; may wait as gr_running_ask() does.
  */
 bool gr_ports_check(const struct gsh *g, struct gsh_config *tree,
+		    const struct gr_ports *p);
+/* Is RDMA's port one of these, but NFS_Port? Then @said is told, as that program is not
+ * served over TCP. */
+bool gr_ports_clash(const struct gsh *g, struct gsh_config *tree,
 		    const struct gr_ports *p);
 
 /* Does NFS_Core_Param of @tree have NFSv4 among its Protocols, or none? */

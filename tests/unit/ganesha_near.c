@@ -176,6 +176,15 @@ static void files(void)
 			     " credits = 4K;\n Idle_Timeout = 5m; }\n"),
 			3);
 	CU_ASSERT_PTR_NOT_NULL(strstr(said, ": Shared_Receives = \"64K\";"));
+	CU_ASSERT_EQUAL(
+		look("RDMA {\n Max_Memory = 512MB;\n"
+		     " Recv_Size = 8KiB; X = 8Kx; Y = 8Ki; Z = 8MBs; }\n"),
+		2);
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, ": Max_Memory = \"512M\";"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, ": Recv_Size = \"8K\";"));
+	CU_ASSERT_EQUAL(look("RDMA {\n Shared_Receives = 64K;\n"
+			     " credits = 4K;\n Idle_Timeout = 5m; }\n"),
+			3);
 	CU_ASSERT_PTR_NOT_NULL(
 		strstr(said, ":3): credits is a number without a unit"));
 	CU_ASSERT_PTR_NOT_NULL(

@@ -306,6 +306,42 @@ static void programs(void)
 	close(ufd);
 }
 
+/* RDMA's own port among them, over TCP. */
+static bool clashes(const char *items, uint16_t rdma)
+{
+	void *lib = dlopen(GANESHA_NFSD, RTLD_NOW | RTLD_GLOBAL);
+	void (*release)(struct gsh_config * tree);
+	FILE *f = fmemopen(said, sizeof(said), "w");
+	struct gr_ports p = { .rdma = rdma, .said = f };
+	struct gsh_config *tree;
+	char text[256];
+	bool clash;
+
+	said[0] = '\0';
+	snprintf(text, sizeof(text), "NFS_Core_Param { %s }\n", items);
+	tree = parse(lib, text);
+	clash = gr_ports_clash(&gsh, tree, &p);
+	*(void **)&release = dlsym(lib, "config_Free");
+	release(tree);
+	fclose(f);
+	CU_ASSERT_EQUAL(clash, *said != '\0');
+	return clash;
+}
+
+static void clash(void)
+{
+	CU_ASSERT_FALSE(clashes("", 20049));
+	CU_ASSERT_TRUE(clashes("MNT_Port = 20049;", 20049));
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "MNT_Port = 20049 is the Port of"));
+	CU_ASSERT_FALSE(clashes("MNT_Port = 20049; Protocols = 4;", 20049));
+	CU_ASSERT_TRUE(clashes("NLM_Port = 7;", 7));
+	CU_ASSERT_TRUE(clashes("", 875));
+	CU_ASSERT_FALSE(clashes("Enable_RQUOTA = false;", 875));
+	/* Of NFS_Port another one says so; any port is none. */
+	CU_ASSERT_FALSE(clashes("NFS_Port = 20049;", 20049));
+	CU_ASSERT_FALSE(clashes("MNT_Port = 0;", 0));
+}
+
 static void told(void)
 {
 	uint16_t tcp;
@@ -369,7 +405,7 @@ static void servers(void)
 
 static const struct unit_test tests[] = {
 	{ "who has it", holders }, { "programs", programs }, { "told", told },
-	{ "servers", servers },	   { NULL, NULL },
+	{ "RDMA\'s", clash },	   { "servers", servers },   { NULL, NULL },
 };
 
 int main(int argc, char **argv)
