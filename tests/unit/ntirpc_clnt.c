@@ -273,10 +273,16 @@ static bool renew(AUTH *auth, void *msg)
 /* Credentials that are refused are renewed twice, as by ntirpc's own CLIENTs. */
 static void test_renew(void)
 {
+	/* Of its own, and for good: a worker lets go of it when the Call has ended. */
+	static struct auth_ops ops;
+	static char name[] = "client";
 	CLIENT *clnt = ends_new_clnt();
-	struct auth_ops *were = ends.auth->ah_ops, ops = *were;
+	AUTH *none = ends.auth;
 	struct call c;
 
+	ends.auth = authunix_ncreate(name, 10, 20, 0, NULL);
+	CU_ASSERT_TRUE_FATAL(AUTH_SUCCESS(ends.auth));
+	ops = *ends.auth->ah_ops;
 	ops.ah_refresh = renew;
 	ends.auth->ah_ops = &ops;
 	renewed = 0;
@@ -285,7 +291,8 @@ static void test_renew(void)
 	CU_ASSERT_EQUAL(nrt_req_wait_reply(&c.req), RPC_AUTHERROR);
 	nrt_req_release(&c.req);
 	CU_ASSERT_EQUAL(renewed, 2);
-	ends.auth->ah_ops = were;
+	AUTH_DESTROY(ends.auth);
+	ends.auth = none;
 	CLNT_DESTROY(clnt);
 }
 
