@@ -137,6 +137,15 @@ struct gsh_config_errors {
 	FILE *fp; /* messages, each ended by a form feed */
 };
 _Static_assert(sizeof(struct gsh_config_errors) == 32, "Ganesha");
+
+/* Nothing that ends the start or keeps an FSAL from loading: the tree can be used. */
+static inline bool gsh_harmless(const struct gsh_config_errors *e)
+{
+	return !(e->scan || e->parse || e->init || e->fsal || e->resource ||
+		 e->internal || e->invalid || e->all_exp_create_err ||
+		 e->missing || e->unique || e->exists || e->dispose);
+}
+
 _Static_assert(offsetof(struct gsh_config_errors, errors) == 4, "Ganesha");
 
 /* The beginning of a node of the parse tree: where it stands in the file. */

@@ -58,19 +58,6 @@ static int take_address(const char *token, int term,
 	return 0;
 }
 
-/* 3, V3, NFS3, NFSv3 */
-static bool is_version(const char *token, char version)
-{
-	static const char *const before[] = { "", "v", "nfs", "nfsv" };
-	size_t n = strlen(token);
-
-	for (size_t i = 0; n && i < 4; i++)
-		if (strlen(before[i]) == n - 1 && token[n - 1] == version &&
-		    !strncasecmp(token, before[i], n - 1))
-			return true;
-	return false;
-}
-
 static int take_protocol(const char *token, int term,
 			 struct gsh_config_item *item, void *param, void *node,
 			 struct gsh_config_errors *e)
@@ -80,9 +67,9 @@ static int take_protocol(const char *token, int term,
 	t->listed = true;
 	if (!strcasecmp(token, "NFSRDMA") || !strcasecmp(token, "RDMA"))
 		t->rdma = true;
-	else if (is_version(token, '3'))
+	else if (gr_config_is_version(token, '3'))
 		t->v3 = true;
-	else if (is_version(token, '4'))
+	else if (gr_config_is_version(token, '4'))
 		t->v4 = true;
 	else if (strcasecmp(token, "9P") && strcasecmp(token, "none") &&
 		 !*t->unknown)

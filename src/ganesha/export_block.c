@@ -3,9 +3,10 @@
  * export_block - EXPORT and EXPORT_DEFAULTS, as Ganesha itself reads them
  *
  * Ganesha's description of the block is in the call by which it would have it read. It
- * is read with that, but for two commits: FSAL's does nothing, and that of the block
- * itself comes after Ganesha's, which finds, last of all that it looks at before
- * there is an effect, that there is no FSAL. That is no fault here, and silent.
+ * is read with that, but for two commits: FSAL's only looks whether there is one that
+ * could serve the Path, and that of the block itself comes after Ganesha's, which finds,
+ * last of all that it looks at before there is an effect, that there is no FSAL. That is
+ * no fault here, and silent.
  *
  * An FSAL's own items are read by it, as it begins to make the export. Where that is
  * wanted, FSAL's commit is Ganesha's; and FSALs are told that their items are wrong, so
@@ -109,15 +110,6 @@ ask(struct gr_export_block *x, const struct gsh *g, struct gsh_config *tree,
 	return x->theirs;
 }
 
-static const struct gsh_config_item *find(const struct gsh_config_item *items,
-					  const char *name)
-{
-	for (; items->name; items++)
-		if (!strcasecmp(items->name, name))
-			return items;
-	return NULL;
-}
-
 static const void *value(const void *self, const struct gsh_config_item *i)
 {
 	return (const char *)self + i->off;
@@ -132,14 +124,6 @@ static int refuse(void *node, struct gsh_config_errors *e, const char *fault)
 {
 	gr_complain(node, e, "EXPORT is not served: %s", fault);
 	return 1;
-}
-
-/* For an FSAL that loads. */
-static bool is_harmless(const struct gsh_config_errors *e)
-{
-	return !(e->scan || e->parse || e->init || e->fsal || e->resource ||
-		 e->internal || e->invalid || e->all_exp_create_err ||
-		 e->missing || e->unique || e->exists || e->dispose);
 }
 
 /* As far as Ganesha's, which makes the export; with the same flags. */
@@ -169,7 +153,7 @@ static int fsal_check(struct reading *r, const char *export, const char *name,
 			 r->dir, name);
 		return refuse(node, e, fault);
 	}
-	if (wary && !(r->loaded & wary) && !is_harmless(e)) {
+	if (wary && !(r->loaded & wary) && !gsh_harmless(e)) {
 		e->fsal = true;
 		snprintf(
 			fault, sizeof(fault),
@@ -366,17 +350,17 @@ static bool take_items(struct reading *r, struct gsh_config_item *to)
 	const struct gsh_config_item *theirs = r->theirs->desc.u.blk.params;
 	size_t n = 0;
 
-	r->protocols = find(theirs, "Protocols");
-	r->pseudo = find(theirs, "Pseudo");
-	r->path = find(theirs, "Path");
-	r->fsal_item = find(theirs, "FSAL");
-	r->id = find(theirs, "Export_Id");
-	r->tag = find(theirs, "Tag");
+	r->protocols = gr_config_find(theirs, "Protocols");
+	r->pseudo = gr_config_find(theirs, "Pseudo");
+	r->path = gr_config_find(theirs, "Path");
+	r->fsal_item = gr_config_find(theirs, "FSAL");
+	r->id = gr_config_find(theirs, "Export_Id");
+	r->tag = gr_config_find(theirs, "Tag");
 	if (!r->fsal_item || r->fsal_item->type != GSH_CONFIG_BLOCK ||
 	    !r->protocols || r->protocols->type != GSH_CONFIG_LIST ||
 	    !r->pseudo || !r->path || !r->id || !r->tag)
 		return false;
-	r->name = find(r->fsal_item->u.blk.params, "Name");
+	r->name = gr_config_find(r->fsal_item->u.blk.params, "Name");
 	for (const struct gsh_config_token *t = r->protocols->u.lst.tokens;
 	     t->token; t++)
 		if (!strcmp(t->token, "4"))

@@ -284,17 +284,9 @@ static int take_pid_file(void)
 	return fd;
 }
 
-/* Of what a parse can go wrong with, what leaves the tree usable. */
-static bool harmless(const struct gsh_config_errors *e)
-{
-	return !(e->scan || e->parse || e->init || e->fsal || e->resource ||
-		 e->internal || e->invalid || e->all_exp_create_err ||
-		 e->missing || e->unique || e->exists || e->dispose);
-}
-
 static bool any_error(const struct gsh_config_errors *e)
 {
-	return !harmless(e) || e->cur_exp_create_err || e->validate ||
+	return !gsh_harmless(e) || e->cur_exp_create_err || e->validate ||
 	       e->bogus || e->deprecated;
 }
 
@@ -303,7 +295,7 @@ static void hint_to_log(void *ctx, const char *text)
 {
 	const struct gsh_config_errors *e = ctx;
 
-	LOG(GSH_INIT, harmless(e) ? GSH_WARN : GSH_CRIT, "%s", text);
+	LOG(GSH_INIT, gsh_harmless(e) ? GSH_WARN : GSH_CRIT, "%s", text);
 }
 
 static void hint_to_user(void *ctx, const char *text)
@@ -328,11 +320,11 @@ static const char *configure(struct options *o, struct gsh_config **tree,
 	if (any_error(e)) {
 		char *what = err_type_str(e);
 
-		LOG(GSH_INIT, harmless(e) ? GSH_WARN : GSH_CRIT,
+		LOG(GSH_INIT, gsh_harmless(e) ? GSH_WARN : GSH_CRIT,
 		    "Error %s while parsing (%s)", what ? what : "unknown",
 		    nfs_config_path);
 		free(what);
-		if (!harmless(e))
+		if (!gsh_harmless(e))
 			return "parsing the configuration file";
 	}
 	if (read_log_config(*tree, e) < 0)
@@ -441,7 +433,7 @@ static int check_config(const struct options *o, char *host)
 		return 1;
 	prepare_urls();
 	tree = config_ParseFile(nfs_config_path, &errors);
-	starts = tree && harmless(&errors);
+	starts = tree && gsh_harmless(&errors);
 	rpcrdma_ganesha_syntax(&errors, hint_to_user, NULL);
 	/* Of most syntax errors Ganesha sets no flag: it says so, and goes on
 	 * without the statement or the block that it is in. */

@@ -50,19 +50,11 @@ bool gr_logs_take(struct gr_logs *l, const struct gsh_config_block *block)
 	return true;
 }
 
-static const struct gsh_config_item *find(const struct gsh_config_item *items,
-					  const char *name)
-{
-	for (; items->name; items++)
-		if (!strcasecmp(items->name, name))
-			return items;
-	return NULL;
-}
-
 static const char *text_of(const struct gsh_config_item *facility,
 			   const void *self, const char *name)
 {
-	const struct gsh_config_item *i = find(facility->u.blk.params, name);
+	const struct gsh_config_item *i =
+		gr_config_find(facility->u.blk.params, name);
 
 	return i ? *(const char *const *)((const char *)self + i->off) : NULL;
 }
@@ -259,7 +251,7 @@ bool gr_logs_check(struct gr_logs *l, const struct gsh *g,
 	if (!r.theirs)
 		return true;
 	params = r.theirs->desc.u.blk.params;
-	r.facility = find(params, "Facility");
+	r.facility = gr_config_find(params, "Facility");
 	if (!r.facility || r.facility->type != GSH_CONFIG_BLOCK)
 		return true;
 	for (const struct gsh_config_item *i = params; i->name; i++) {

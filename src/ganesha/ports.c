@@ -42,11 +42,8 @@ static int take_protocol(const char *token, int term,
 	struct core *c = param;
 
 	c->listed = true;
-	/* 3, V3, NFS3, NFSv3 */
-	if (*token && token[strlen(token) - 1] == '3')
-		c->v3 = true;
-	if (*token && token[strlen(token) - 1] == '4')
-		c->v4 = true;
+	c->v3 |= gr_config_is_version(token, '3');
+	c->v4 |= gr_config_is_version(token, '4');
 	return 0;
 }
 
