@@ -191,6 +191,8 @@ enum gsh_config_type {
 #define GSH_CONFIG_RELAX 0x008 /* items that are not known are no fault */
 /* Of an item that may be there once since release 6, as nearly all may. */
 #define GSH_CONFIG_ONCE (COMPAT_RELEASE == 65 ? GSH_CONFIG_UNIQUE : 0)
+/* FSALs of local files export no tmpfs since then. */
+#define GSH_SKIPS_TMPFS (COMPAT_RELEASE == 65)
 
 /* What the scanner took a word for. */
 #define GSH_TERM_TRUE 7

@@ -22,6 +22,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "ganesha/admits.h"
 #include "ganesha/config.h"
 #include "ganesha/fsal.h"
 #include "ganesha/made.h"
@@ -39,6 +40,7 @@ struct reading {
 	const struct gsh_config_item *protocols, *pseudo, *path, *fsal_item,
 		*id;
 	const struct gsh_config_item *tag, *name; /* the FSAL's */
+	const struct gsh_config_item *client, *access, *client_access;
 	struct gr_export_block *x;
 	struct gsh_config_errors e;
 	uint32_t nfs4; /* the bit of that among its Protocols */
@@ -48,6 +50,8 @@ struct reading {
 	bool good; /* and it can be made, */
 	bool useless; /* though nobody can use it, */
 	char fsal[64]; /* by this one */
+	bool clients, admits; /* it has a CLIENT; some have an Access_Type */
+	struct gr_admits by_default;
 	unsigned int loaded; /* gr_fsal_wary() of those that are */
 	struct gr_made made;
 	unsigned int found;
@@ -78,6 +82,8 @@ static void loud(const struct gsh *g, int was)
 bool gr_export_block_take(struct gr_export_block *x, const struct gsh *g,
 			  const struct gsh_config_block *block)
 {
+	if (x->asking && !strcmp(block->desc.name, "EXPORT_DEFAULTS"))
+		x->defaults = block;
 	if (!x->asking || strcmp(block->desc.name, "EXPORT"))
 		return false;
 	x->theirs = block;
@@ -96,7 +102,7 @@ ask(struct gr_export_block *x, const struct gsh *g, struct gsh_config *tree,
 	struct gsh_config_errors e;
 
 	*(void **)&read_exports = dlsym(RTLD_DEFAULT, "ReadExports");
-	x->theirs = NULL;
+	x->theirs = x->defaults = NULL;
 	if (!read_exports || !g->init_error_type(&e))
 		return NULL;
 	x->asking = true;
@@ -124,6 +130,25 @@ static int refuse(void *node, struct gsh_config_errors *e, const char *fault)
 {
 	gr_complain(node, e, "EXPORT is not served: %s", fault);
 	return 1;
+}
+
+static int client_read(void *node, void *link_mem, void *self,
+		       struct gsh_config_errors *e)
+{
+	struct reading *r = reading_of(e);
+
+	r->clients = true;
+	r->admits |= gr_admits_any(self, r->client_access);
+	return r->client->u.blk.commit(node, link_mem, self, e);
+}
+
+/* What is said to let nobody in is meant. */
+static bool admits_nobody(const struct reading *r, const void *self)
+{
+	bool some = r->clients ? r->admits : r->by_default.client;
+
+	return !some && !r->by_default.all &&
+	       !gr_admits_is_set(self, r->access);
 }
 
 /* As far as Ganesha's, which makes the export; with the same flags. */
@@ -249,6 +274,7 @@ static void *export_init(void *link_mem, void *self)
 	if (r && !self) {
 		r->of = NULL;
 		r->good = r->useless = false;
+		r->clients = r->admits = false;
 	}
 	/* Of all blocks, of one, and of its end. */
 	return r ? r->theirs->desc.u.blk.init(NULL, self) : self;
@@ -341,6 +367,11 @@ static int export_read(void *node, void *link_mem, void *self,
 			    "EXPORT with a protocol that is not among the "
 			    "Protocols of NFS_Core_Param: it is served by the "
 			    "others");
+	if (admits_nobody(r, self))
+		gr_complain(node, e,
+			    "EXPORT without an Access_Type lets no client in: "
+			    "add Access_Type = RW (or RO), here or in a CLIENT "
+			    "block");
 	return 0;
 }
 
@@ -356,16 +387,21 @@ static bool take_items(struct reading *r, struct gsh_config_item *to)
 	r->fsal_item = gr_config_find(theirs, "FSAL");
 	r->id = gr_config_find(theirs, "Export_Id");
 	r->tag = gr_config_find(theirs, "Tag");
+	r->client = gr_config_find(theirs, "Client");
+	r->access = gr_config_find(theirs, "Access_Type");
 	if (!r->fsal_item || r->fsal_item->type != GSH_CONFIG_BLOCK ||
 	    !r->protocols || r->protocols->type != GSH_CONFIG_LIST ||
-	    !r->pseudo || !r->path || !r->id || !r->tag)
+	    !r->pseudo || !r->path || !r->id || !r->tag || !r->client ||
+	    r->client->type != GSH_CONFIG_BLOCK || !r->access)
 		return false;
 	r->name = gr_config_find(r->fsal_item->u.blk.params, "Name");
 	for (const struct gsh_config_token *t = r->protocols->u.lst.tokens;
 	     t->token; t++)
 		if (!strcmp(t->token, "4"))
 			r->nfs4 = t->value;
-	if (!r->name || !r->nfs4)
+	r->client_access =
+		gr_config_find(r->client->u.blk.params, "Access_Type");
+	if (!r->name || !r->nfs4 || !r->client_access)
 		return false;
 	for (const struct gsh_config_item *i = theirs; i->name; i++) {
 		if (n == MAX_ITEMS - 1 || i->off > EXPORT_SIZE - 256)
@@ -373,6 +409,8 @@ static bool take_items(struct reading *r, struct gsh_config_item *to)
 		to[n] = *i;
 		if (i == r->fsal_item)
 			to[n].u.blk.commit = fsal_read;
+		else if (i == r->client)
+			to[n].u.blk.commit = client_read;
 		n++;
 	}
 	to[n] = (struct gsh_config_item){ .name = NULL };
@@ -399,6 +437,8 @@ static bool read_all(struct reading *r, struct gsh_config *tree,
 	/* The flags alone. */
 	memcpy(&r->e, &left, offsetof(struct gsh_config_errors, errors));
 	gr_fsal_dir(g, tree, r->dir);
+	if (r->x->defaults)
+		r->by_default = gr_admits_by_default(g, tree, r->x->defaults);
 	b = *r->theirs;
 	b.desc.u.blk.init = export_init;
 	b.desc.u.blk.params = items;

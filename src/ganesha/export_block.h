@@ -21,7 +21,7 @@ struct gr_export_block {
 	int items_level; /* and the log's level for what they say, */
 	struct gsh_config *tree; /* of this file */
 	unsigned int asked; /* whose own blocks are read */
-	const struct gsh_config_block *theirs;
+	const struct gsh_config_block *theirs, *defaults;
 	int level; /* of the log, while Ganesha says what is not meant */
 };
 

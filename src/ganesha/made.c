@@ -13,6 +13,8 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "ganesha/fstype.h"
+
 __attribute__((format(printf, 2, 3))) static bool no(char fault[GR_MADE_FAULT],
 						     const char *format, ...)
 {
@@ -73,10 +75,22 @@ static bool has_link(const char *path)
 	return false;
 }
 
+/* Its type, if Ganesha passes over it. */
+static bool is_skipped(const struct stat *st, char type[GR_FSTYPE])
+{
+	FILE *mounts = fopen("/proc/self/mountinfo", "re");
+	bool skipped = mounts && gr_fstype_of(mounts, st->st_dev, type) &&
+		       gr_fstype_is_skipped(type);
+
+	if (mounts)
+		fclose(mounts);
+	return skipped;
+}
+
 static bool check_path(const char *fsal, const char *path, bool *made,
 		       char fault[GR_MADE_FAULT])
 {
-	char real[PATH_MAX];
+	char real[PATH_MAX], type[GR_FSTYPE];
 	struct stat st;
 
 	if (*path != '/')
@@ -100,6 +114,12 @@ static bool check_path(const char *fsal, const char *path, bool *made,
 		return no(fault, "Path = %s leads to %s: write that", path,
 			  real);
 	*made = false;
+	if (is_skipped(&st, type))
+		return no(fault,
+			  "Path = %s is on a file system of type %s, which "
+			  "FSAL %s does not export: export a directory of "
+			  "another",
+			  path, type, fsal);
 	if (!has_handles(path))
 		return no(fault,
 			  "Path = %s: its file system has no file handles, "

@@ -26,7 +26,9 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	target_compile_definitions(unit-ganesha-check PRIVATE
 		GANESHA_NFSD="${GANESHA_NFSD}")
 	rpcrdma_unit(ganesha-made ganesha_made.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/made.c)
+		${PROJECT_SOURCE_DIR}/src/ganesha/fstype.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/made.c
+		LIBS rpcrdma_ntirpc rpcrdma_transport)
 	rpcrdma_unit(ganesha-ports ganesha_ports.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/ports.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/holder.c

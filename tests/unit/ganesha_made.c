@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "ganesha/fstype.h"
+#include "ganesha/gsh.h"
 #include "ganesha/made.h"
 #include "unit.h"
 
@@ -92,11 +95,62 @@ static void paths(void)
 	CU_ASSERT_TRUE(refused("VFS", at("/l/e"), true, "/d/e: write that"));
 	CU_ASSERT_TRUE(
 		refused("VFS", at("/d/../d/e"), true, "/d/e: write that"));
-	CU_ASSERT_TRUE(refused("VFS", "/proc", false, "no file handles"));
+	CU_ASSERT_TRUE(refused("VFS", "/proc", false,
+			       "Path = /proc is on a file system of type proc, "
+			       "which FSAL VFS does not export"));
 	/* Of others it is not known what a Path is. */
 	CU_ASSERT_TRUE(good("CEPH", "d"));
 	CU_ASSERT_TRUE(good("MEM", at("/x")));
 	clear();
+}
+
+static char mounts[] =
+	"22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw\n"
+	"nonsense\n"
+	"23 22 0:22 / /proc rw - proc proc rw\n"
+	"24 22 0:22 / /no\\040type rw\n"
+	"25 22 0:51 /a /srv/home rw,relatime - nfs4 host:/a rw,vers=4.2\n"
+	"26 22 0:52 / /mnt rw shared:9 master:1 - fuse.sshfs-of-a-very-long-name x rw\n"
+	"27 22 8:1 / /data rw - xfs /dev/sda1 rw";
+
+static const char *type_of(unsigned int major, unsigned int minor)
+{
+	static char type[GR_FSTYPE];
+	FILE *f = fmemopen(mounts, strlen(mounts), "r");
+	bool found;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	found = gr_fstype_of(f, makedev(major, minor), type);
+	fclose(f);
+	return found ? type : "none";
+}
+
+static void types(void)
+{
+	CU_ASSERT_STRING_EQUAL(type_of(254, 1), "ext4");
+	CU_ASSERT_STRING_EQUAL(type_of(0, 22), "proc");
+	CU_ASSERT_STRING_EQUAL(type_of(0, 51), "nfs4");
+	CU_ASSERT_STRING_EQUAL(type_of(0, 52),
+			       "fuse.sshfs-of-a-very-long-name");
+	CU_ASSERT_STRING_EQUAL(type_of(8, 1), "xfs");
+	CU_ASSERT_STRING_EQUAL(type_of(1, 8), "none");
+	CU_ASSERT_STRING_EQUAL(type_of(0, 23), "none");
+}
+
+static void skipped(void)
+{
+	static const char *const no[] = { "nfs",    "nfs4",	"NFS4",
+					  "autofs", "devtmpfs", "vboxsf",
+					  "proc",   "cgroup" };
+	static const char *const yes[] = { "ext4",  "xfs",    "btrfs",
+					   "zfs",   "sshnfs", "cgroup2",
+					   "devtm", "tmpfs2" };
+
+	for (size_t i = 0; i < 8; i++) {
+		CU_ASSERT_TRUE(gr_fstype_is_skipped(no[i]));
+		CU_ASSERT_FALSE(gr_fstype_is_skipped(yes[i]));
+	}
+	CU_ASSERT_EQUAL(gr_fstype_is_skipped("tmpfs"), GSH_SKIPS_TMPFS);
 }
 
 static bool add(struct gr_made *m, struct gr_made_export x, const char *why)
@@ -266,8 +320,9 @@ static void innermost(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "paths", paths },	    { "beside", beside }, { "nested", nested },
-	{ "innermost", innermost }, { NULL, NULL },
+	{ "paths", paths },   { "types", types },   { "skipped", skipped },
+	{ "beside", beside }, { "nested", nested }, { "innermost", innermost },
+	{ NULL, NULL },
 };
 
 int main(int argc, char **argv)
