@@ -120,8 +120,10 @@ static int to_stderr(int headers, void *private, int level, void *buffer,
 		keep(message);
 		return 0;
 	}
-	/* Ganesha goes on: NFSv4 needs no rpcbind. */
-	if (strstr(message, "Cannot register NFS V4"))
+	/* Ganesha goes on: NFSv4 needs no rpcbind. And the lines of a backtrace, which
+	 * Ganesha 6 writes whenever it exits so, are in the log alone. */
+	if (strstr(message, "Cannot register NFS V4") ||
+	    strstr(message, "stack backtrace follows"))
 		return 0;
 	if (level == GSH_FATAL)
 		tell_reasons();

@@ -163,9 +163,10 @@ static bool check_others(const struct gsh *g, gr_file_set_fn *set,
 
 	if (!g->init_error_type(&e))
 		return false;
-	/* That they are right is not worth a line. */
-	if (level && was > GSH_WARN)
-		level[GSH_INIT] = GSH_WARN;
+	/* That they are right is not worth a line; and Ganesha 6 warns of some items of
+	 * DIRECTORY_SERVICES however they are set. */
+	if (level && was > GSH_CRIT)
+		level[GSH_INIT] = GSH_CRIT;
 	good = !set(tree, &info, &e);
 	if (level)
 		level[GSH_INIT] = was;
