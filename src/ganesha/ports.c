@@ -15,6 +15,8 @@
 
 /* Of Ganesha's program RQUOTA. */
 #define RQUOTA_PORT 875
+#define NFS_PROGRAM 100003
+#define MNT_PROGRAM 100005
 
 enum { NFS, MNT, NLM, RQUOTA, PROGRAMS };
 
@@ -23,6 +25,7 @@ static const char *const items_of[PROGRAMS] = { "NFS_Port", "MNT_Port",
 
 struct core {
 	uint16_t port[PROGRAMS];
+	uint32_t nfs, mnt; /* their numbers */
 	bool listed, v3, v4; /* Protocols, if there are any */
 	bool nlm, rquota;
 	bool udp, udp_mount;
@@ -80,6 +83,14 @@ static void read_core(const struct gsh *g, struct gsh_config *tree,
 			     .def = RQUOTA_PORT,
 			     .zero_ok = true },
 		  .off = offsetof(struct core, port[RQUOTA]) },
+		{ .name = "NFS_Program",
+		  .type = GSH_CONFIG_UINT32,
+		  .u.u32 = { .min = 1, .max = INT32_MAX, .def = NFS_PROGRAM },
+		  .off = offsetof(struct core, nfs) },
+		{ .name = "MNT_Program",
+		  .type = GSH_CONFIG_UINT32,
+		  .u.u32 = { .min = 1, .max = INT32_MAX, .def = MNT_PROGRAM },
+		  .off = offsetof(struct core, mnt) },
 		{ .name = "Protocols",
 		  .type = GSH_CONFIG_PROC,
 		  .u.proc = { .init = gr_keep, .handler = take_protocol },
@@ -104,6 +115,8 @@ static void read_core(const struct gsh *g, struct gsh_config *tree,
 	struct gsh_config_errors e;
 
 	*c = (struct core){ .port = { [NFS] = 2049, [RQUOTA] = RQUOTA_PORT },
+			    .nfs = NFS_PROGRAM,
+			    .mnt = MNT_PROGRAM,
 			    .nlm = true,
 			    .rquota = true,
 			    .udp = true };
@@ -234,6 +247,14 @@ bool gr_ports_check(const struct gsh *g, struct gsh_config *tree,
 	}
 	while (t.n)
 		close(t.fd[--t.n]);
+	/* It would register version 3 of both. */
+	if (is_on(&c, MNT) && c.nfs == c.mnt) {
+		t.free = false;
+		fprintf(p->said,
+			"rpcrdma: NFS_Core_Param: NFS_Program and MNT_Program "
+			"are both %u, and Ganesha exits: remove them\n",
+			c.nfs);
+	}
 	return t.free;
 }
 

@@ -197,21 +197,17 @@ static struct gsh_config *parse(void *lib, const char *text)
 	return tree;
 }
 
-/* Would a server with these items of NFS_Core_Param start? */
-static bool starts(const char *items, const char *at, const char *from)
+typedef bool asked_fn(const struct gsh *g, struct gsh_config *tree,
+		      const struct gr_ports *p);
+
+/* What @ask says of these items of NFS_Core_Param, as the installed Ganesha reads them. */
+static bool answer(asked_fn *ask, const char *items, struct gr_ports *p)
 {
 	void *lib = dlopen(GANESHA_NFSD, RTLD_NOW | RTLD_GLOBAL);
-	FILE *f = fmemopen(said, sizeof(said), "w");
-	FILE *out = fmemopen(out_text, sizeof(out_text), "w");
-	struct gr_ports p = { .file = "/nonexistent/ganesha.conf",
-			      .socket = "/nonexistent/s",
-			      .proc = from,
-			      .out = out,
-			      .said = f };
 	void (*release)(struct gsh_config * tree);
 	struct gsh_config *tree;
 	char text[512];
-	bool good;
+	bool yes;
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(lib);
 	*(void **)&gsh.init_error_type = dlsym(lib, "init_error_type");
@@ -220,15 +216,27 @@ static bool starts(const char *items, const char *at, const char *from)
 	*(void **)&gsh.load_config_from_parse =
 		dlsym(lib, "load_config_from_parse");
 	said[0] = out_text[0] = '\0';
+	p->said = fmemopen(said, sizeof(said), "w");
+	p->out = fmemopen(out_text, sizeof(out_text), "w");
 	snprintf(text, sizeof(text), "NFS_Core_Param { %s }\n", items);
 	tree = parse(lib, text);
-	p.at = address(at, 0);
-	good = gr_ports_check(&gsh, tree, &p);
+	yes = ask(&gsh, tree, p);
 	*(void **)&release = dlsym(lib, "config_Free");
 	release(tree);
-	fclose(f);
-	fclose(out);
-	return good;
+	fclose(p->said);
+	fclose(p->out);
+	return yes;
+}
+
+/* Would a server with these start? */
+static bool starts(const char *items, const char *at, const char *from)
+{
+	struct gr_ports p = { .file = "/nonexistent/ganesha.conf",
+			      .socket = "/nonexistent/s",
+			      .proc = from,
+			      .at = address(at, 0) };
+
+	return answer(gr_ports_check, items, &p);
 }
 
 /* A socket of ours at a free port of the loopback, which is @port then. */
@@ -309,21 +317,9 @@ static void programs(void)
 /* RDMA's own port among them, over TCP. */
 static bool clashes(const char *items, uint16_t rdma)
 {
-	void *lib = dlopen(GANESHA_NFSD, RTLD_NOW | RTLD_GLOBAL);
-	void (*release)(struct gsh_config * tree);
-	FILE *f = fmemopen(said, sizeof(said), "w");
-	struct gr_ports p = { .rdma = rdma, .said = f };
-	struct gsh_config *tree;
-	char text[256];
-	bool clash;
+	struct gr_ports p = { .rdma = rdma };
+	bool clash = answer(gr_ports_clash, items, &p);
 
-	said[0] = '\0';
-	snprintf(text, sizeof(text), "NFS_Core_Param { %s }\n", items);
-	tree = parse(lib, text);
-	clash = gr_ports_clash(&gsh, tree, &p);
-	*(void **)&release = dlsym(lib, "config_Free");
-	release(tree);
-	fclose(f);
 	CU_ASSERT_EQUAL(clash, *said != '\0');
 	return clash;
 }
@@ -368,6 +364,33 @@ static void told(void)
 	CU_ASSERT_TRUE(starts(items, "127.0.0.1", "/proc"));
 }
 
+/* All ports are any; those of version 3 are there only with it. */
+static bool serves(const char *more)
+{
+	char items[256];
+
+	snprintf(items, sizeof(items),
+		 "NFS_Port = 0; MNT_Port = 0; NLM_Port = 0; Rquota_Port = 0; "
+		 "%s",
+		 more);
+	return starts(items, "127.0.0.1", "/proc");
+}
+
+static void numbers(void)
+{
+	CU_ASSERT_TRUE(serves(""));
+	CU_ASSERT_FALSE(serves("NFS_Program = 100005;"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(said, "NFS_Program and MNT_Program are both 100005"));
+	CU_ASSERT_FALSE(serves("MNT_Program = 100003;"));
+	CU_ASSERT_FALSE(serves("NFS_Program = 7; MNT_Program = 7;"));
+	CU_ASSERT_TRUE(serves("NFS_Program = 100005; Protocols = 4;"));
+	CU_ASSERT_TRUE(serves("NFS_Program = 100005; MNT_Program = 100003;"));
+	CU_ASSERT_TRUE(serves("NFS_Program = 100021;"));
+	/* Which Ganesha refuses by itself. */
+	CU_ASSERT_TRUE(serves("MNT_Program = 0; NFS_Program = 100003;"));
+}
+
 /* A server with this file has it, or another. */
 static void servers(void)
 {
@@ -404,8 +427,13 @@ static void servers(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "who has it", holders }, { "programs", programs }, { "told", told },
-	{ "RDMA\'s", clash },	   { "servers", servers },   { NULL, NULL },
+	{ "who has it", holders },
+	{ "programs", programs },
+	{ "told", told },
+	{ "numbers", numbers },
+	{ "RDMA\'s", clash },
+	{ "servers", servers },
+	{ NULL, NULL },
 };
 
 int main(int argc, char **argv)
