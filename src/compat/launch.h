@@ -32,6 +32,7 @@ struct compat_options {
 
 gsh_log_fn DisplayLogComponentLevel;
 void config_errs_to_log(char *msg, void *dest, struct gsh_config_errors *e);
+#define COMPAT_HEADERS_NONE 0
 /* A place that log messages of @max_level and graver go to as well. @log is
  * given the message without its header; it must not log. 0: done. */
 int create_log_facility(const char *name,

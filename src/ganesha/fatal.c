@@ -26,7 +26,6 @@
 #include "ganesha/place.h"
 
 #define FACILITY "RPCRDMA_FATAL"
-#define HEADERS_NONE 0
 
 #define REASONS 3
 /* What came this long before the end has led to it. */
@@ -150,7 +149,7 @@ void fatal_start(const char *log_path)
 	if (log_path && is_stderr(log_path))
 		return;
 	/* Without it the log has it all the same. */
-	if (!create_log_facility(FACILITY, to_stderr, GSH_CRIT, HEADERS_NONE,
-				 NULL))
+	if (!create_log_facility(FACILITY, to_stderr, GSH_CRIT,
+				 COMPAT_HEADERS_NONE, NULL))
 		(void)enable_log_facility(FACILITY);
 }

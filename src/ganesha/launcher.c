@@ -412,11 +412,28 @@ static void prepare_urls(void)
 	component_log_level[GSH_CONFIG] = was;
 }
 
+/* In the log's words, warnings and worse. Those of blocks have been counted too. */
+static int count_warning(int headers, void *private, int level, void *buffer,
+			 char *component, char *message)
+{
+	unsigned int *n = private;
+
+	(*n)++;
+	return 0;
+}
+
+static void count_warnings(unsigned int *n)
+{
+	if (!create_log_facility("RPCRDMA_WARNED", count_warning, GSH_WARN,
+				 COMPAT_HEADERS_NONE, n))
+		(void)enable_log_facility("RPCRDMA_WARNED");
+}
+
 /* Nothing of a server is begun: one may be running, and goes on. */
 static int check_config(const struct options *o, char *host)
 {
 	struct gsh_config_errors errors;
-	unsigned int complaints = 0, more = 0, items = 0;
+	unsigned int complaints = 0, more = 0, items = 0, warned = 0;
 	struct gsh_config *tree;
 	enum rpcrdma_verdict verdict = RPCRDMA_NO_SERVER;
 	bool starts, syntax, good;
@@ -431,6 +448,7 @@ static int check_config(const struct options *o, char *host)
 	compat_prereq_init(&o->more, o->name, host, o->level, "STDERR", false);
 	if (!init_error_type(&errors))
 		return 1;
+	count_warnings(&warned);
 	prepare_urls();
 	tree = config_ParseFile(nfs_config_path, &errors);
 	starts = tree && gsh_harmless(&errors);
@@ -444,7 +462,7 @@ static int check_config(const struct options *o, char *host)
 	if (starts && check_fsals(o, tree, &more))
 		verdict = rpcrdma_ganesha_check(tree, nfs_config_path, stdout,
 						&complaints);
-	complaints += more + items;
+	complaints += more + items + warned;
 	good = verdict == RPCRDMA_SERVED && !syntax &&
 	       !(o->strict && complaints);
 	if (verdict == RPCRDMA_NO_SERVER)
