@@ -50,6 +50,9 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/ds.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/fsal.c ${reading}
 		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
+	rpcrdma_unit(ganesha-admits ganesha_admits.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/admits.c ${reading}
+		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
 	rpcrdma_unit(ganesha-logs ganesha_logs.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/logs.c ${reading}
 		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
@@ -57,11 +60,11 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	set_target_properties(unit-ganesha-logs PROPERTIES ENABLE_EXPORTS ON)
 	target_link_options(unit-ganesha-logs PRIVATE
 		-Wl,--wrap=malloc,--wrap=free,--wrap=access)
-	foreach(name IN ITEMS fsal logs)
+	foreach(name IN ITEMS admits fsal logs)
 		target_compile_definitions(unit-ganesha-${name} PRIVATE
 			GANESHA_NFSD="${GANESHA_NFSD}")
 	endforeach()
-	rpcrdma_one_thread(unit-ganesha-fsal unit-ganesha-logs)
+	rpcrdma_one_thread(unit-ganesha-admits unit-ganesha-fsal unit-ganesha-logs)
 	rpcrdma_unit(ganesha-near ganesha_near.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config_items.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/missing.c
