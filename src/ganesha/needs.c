@@ -7,6 +7,7 @@
 #include "ganesha/needs.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -199,6 +200,21 @@ int gr_needs_locked(const struct gr_config *cfg, char *fault)
 	return -ENOMEM;
 }
 
+static bool is_there(const char *pattern)
+{
+	glob_t found;
+	bool there = !glob(pattern, GLOB_NOSORT, NULL, &found);
+
+	if (there)
+		globfree(&found);
+	return there;
+}
+
+bool gr_needs_hidden(const char *devices, const char *nodes)
+{
+	return is_there(devices) && !is_there(nodes);
+}
+
 void gr_needs_provider_fault(const char *name, int err, char *fault)
 {
 	switch (err) {
@@ -209,11 +225,20 @@ void gr_needs_provider_fault(const char *name, int err, char *fault)
 			 name);
 		break;
 	case -ENODEV:
-		snprintf(fault, GR_FAULT_ROOM,
-			 "provider %s finds no RDMA device: load its driver "
-			 "(rdma link shows devices), or set Provider = iwarp, "
-			 "which needs none",
-			 name);
+		if (gr_needs_hidden("/sys/class/infiniband/[a-z]*",
+				    "/dev/infiniband/uverbs*"))
+			snprintf(fault, GR_FAULT_ROOM,
+				 "provider %s finds no RDMA device: this "
+				 "machine has one, but no "
+				 "/dev/infiniband/uverbs*: modprobe ib_uverbs, "
+				 "or give /dev/infiniband to this container",
+				 name);
+		else
+			snprintf(fault, GR_FAULT_ROOM,
+				 "provider %s finds no RDMA device: load its "
+				 "driver (rdma link shows devices), or set "
+				 "Provider = iwarp, which needs none",
+				 name);
 		break;
 	case -ENOMEM:
 	case -EPERM:

@@ -49,6 +49,9 @@ void gr_needs_auto_fault(const struct gsh *g, int err, const char *fault);
 /* May this thread's process lock what verbs needs for a single connection? 0, or
  * -ENOMEM and @fault. */
 int gr_needs_locked(const struct gr_config *cfg, char *fault);
+/* Is there something like @devices, as a shell matches names, and nothing like @nodes?
+ * So it is with RDMA devices in a container that was given none. */
+bool gr_needs_hidden(const char *devices, const char *nodes);
 /* What to do about @err, which opening provider @name ended with. */
 void gr_needs_provider_fault(const char *name, int err, char *fault);
 

@@ -666,6 +666,10 @@ static void faults(void)
 		gr_needs_provider_fault("x", provider[i].err, fault);
 		CU_ASSERT_PTR_NOT_NULL(strstr(fault, provider[i].says));
 	}
+	CU_ASSERT_TRUE(gr_needs_hidden("/proc/self/stat*", "/proc/self/x*"));
+	CU_ASSERT_FALSE(gr_needs_hidden("/proc/self/stat*", "/proc/s[e]lf"));
+	CU_ASSERT_FALSE(gr_needs_hidden("/proc/self/x*", "/proc/self/y*"));
+	CU_ASSERT_FALSE(gr_needs_hidden("/proc/self/x*", "/proc/self/stat*"));
 	address(FOREIGN, &at);
 	gr_needs_listen_fault("verbs", &cfg, &none, &at, -EADDRNOTAVAIL, fault);
 	CU_ASSERT_PTR_NOT_NULL(strstr(fault, "Bind_Addr in the RDMA block, or "
