@@ -20,6 +20,11 @@
 #define NAME (INET6_ADDRSTRLEN + 32)
 /* Counts told by one tick. */
 #define TOLD 8
+/* What is remembered of a host's lines, to know them again: so many of each class that
+ * has warnings or notices, as far as this. */
+#define KNOWN 4
+#define KNOWN_TEXT 96
+#define KNOWN_CLASSES 2
 
 enum scope { CONN, HOST, ALL };
 
@@ -35,10 +40,17 @@ static const struct {
 static const int levels[FAB_LOG_CLASSES] = { LOG_WARNING, LOG_NOTICE, LOG_INFO,
 					     LOG_DEBUG };
 
+struct known {
+	char text[KNOWN][KNOWN_TEXT];
+	unsigned int next;
+};
+
 struct host {
 	struct in6_addr addr; /* zero: lines of no host */
 	uint64_t used;
+	uint64_t heard[FAB_LOG_CLASSES]; /* the last line, left out or not */
 	struct fab_log_budget budget;
+	struct known known[KNOWN_CLASSES];
 };
 
 struct fab_log {
@@ -76,12 +88,13 @@ static uint64_t interval(enum scope s, unsigned int class)
 	return limits[s].ms / (class > 1 ? FAB_LOG_MORE : 1);
 }
 
+/* For one more, and @kept others. */
 static bool room(const struct fab_log_bucket *b, enum scope s,
-		 unsigned int class, uint64_t now)
+		 unsigned int class, unsigned int kept, uint64_t now)
 {
 	uint64_t burst = limits[s].burst * (class > 1 ? FAB_LOG_MORE : 1);
 
-	return b->until <= now || b->until + interval(s, class) <=
+	return b->until <= now || b->until + (kept + 1) * interval(s, class) <=
 					  now + burst * interval(s, class);
 }
 
@@ -116,20 +129,62 @@ static struct host *find(struct fab_log *l, const struct in6_addr *addr,
 	return h;
 }
 
-/* May it be written? Then @told has the counts that go with it. */
+/* ---- Lines that a host has had, under the lock ---------------------------- */
+
+/* What is left of @text without its numbers. */
+static void essence(const char *text, char key[KNOWN_TEXT])
+{
+	size_t n = 0;
+
+	for (; *text && n < KNOWN_TEXT - 1; text++)
+		if (*text < '0' || *text > '9')
+			key[n++] = *text;
+	key[n] = '\0';
+}
+
+static bool is_known(const struct known *k, const char *key)
+{
+	for (unsigned int i = 0; i < KNOWN; i++)
+		if (!strcmp(k->text[i], key))
+			return true;
+	return false;
+}
+
+static void learn(struct known *k, const char *key)
+{
+	if (is_known(k, key))
+		return;
+	memcpy(k->text[k->next], key, strlen(key) + 1);
+	k->next = (k->next + 1) % KNOWN;
+}
+
+/* May it be written? Then @told has the counts that go with it. @text: of the line, for
+ * classes below KNOWN_CLASSES; "", which is always known: a count. */
 static bool admit(struct fab_log *l, struct fab_log_budget *mine,
 		  const struct in6_addr *host, unsigned int class,
-		  struct counts *told)
+		  const char *text, struct counts *told)
 {
 	struct fab_log_bucket *b[3] = { mine ? &mine->of[class] : NULL, NULL,
 					&l->all.of[class] };
+	struct known *known = NULL;
 	uint64_t now = now_ms();
+	unsigned int kept = 0;
+	char key[KNOWN_TEXT];
+	struct host *h;
 	bool ok = true;
 
+	if (text)
+		essence(text, key);
 	pthread_mutex_lock(&l->lock);
-	b[HOST] = &find(l, host, now)->budget.of[class];
+	h = find(l, host, now);
+	h->heard[class] = now;
+	b[HOST] = &h->budget.of[class];
+	if (text)
+		known = &h->known[class];
+	if (known && is_known(known, key))
+		kept = FAB_LOG_KEPT;
 	for (enum scope s = CONN; ok && s <= ALL; s++) {
-		if (!b[s] || room(b[s], s, class, now))
+		if (!b[s] || room(b[s], s, class, s == HOST ? kept : 0, now))
 			continue;
 		b[s]->left_out++;
 		if (s != CONN)
@@ -144,6 +199,8 @@ static bool admit(struct fab_log *l, struct fab_log_budget *mine,
 		told->of[s] = b[s]->left_out;
 		b[s]->left_out = 0;
 	}
+	if (ok && known)
+		learn(known, key);
 	pthread_mutex_unlock(&l->lock);
 	return ok;
 }
@@ -196,17 +253,25 @@ void fab_log_vput(struct fab_log *l, struct fab_log_budget *mine,
 		  const char *fmt, va_list ap)
 {
 	unsigned int class = class_of(level);
+	bool early = class < KNOWN_CLASSES;
 	struct counts told;
-	char text[TEXT];
-	int n = 0;
+	char text[TEXT] = "";
+	size_t n = 0;
 
-	if (!l || !l->sink || !admit(l, mine, host, class, &told))
+	if (!l || !l->sink)
+		return;
+	if (name) {
+		snprintf(text, sizeof(text), "%s: ", name);
+		n = strlen(text);
+	}
+	/* What is not known again is made when it may be written. */
+	if (early)
+		vsnprintf(text + n, sizeof(text) - n, fmt, ap);
+	if (!admit(l, mine, host, class, early ? text + n : NULL, &told))
 		return;
 	tell_all(l, &told, host, name, class);
-	if (name)
-		n = snprintf(text, sizeof(text), "%s: ", name);
-	if (n >= 0 && (size_t)n < sizeof(text))
-		vsnprintf(text + n, sizeof(text) - (size_t)n, fmt, ap);
+	if (!early)
+		vsnprintf(text + n, sizeof(text) - n, fmt, ap);
 	l->sink(l->ctx, level, text);
 }
 
@@ -247,7 +312,8 @@ void fab_log_leave(struct fab_log *l, struct fab_log_budget *mine,
 		pthread_mutex_unlock(&l->lock);
 		if (!n)
 			continue;
-		if (admit(l, NULL, host, i, &told)) {
+		if (admit(l, NULL, host, i, i < KNOWN_CLASSES ? "" : NULL,
+			  &told)) {
 			told.of[CONN] = n;
 			tell_all(l, &told, host, name, i);
 			continue;
@@ -288,8 +354,11 @@ void fab_log_tick(struct fab_log *l)
 
 		if (!b->left_out && !all->left_out)
 			continue;
-		if (n == TOLD || !room(all, ALL, class, now) ||
-		    (b->left_out && !room(b, HOST, class, now))) {
+		/* While a host has lines, the next of them that may be written
+		 * brings the count along. */
+		if (n == TOLD || !room(all, ALL, class, 0, now) ||
+		    (b->left_out && (h->heard[class] + FAB_LOG_HOST_MS > now ||
+				     !room(b, HOST, class, 0, now)))) {
 			left = true;
 			continue;
 		}

@@ -6,10 +6,12 @@
  * all together. Each lets some lines through at once and then one now and then;
  * a host's share of the last is small, so that it cannot hide what there is to
  * say of others. What was left out is counted, and the count is a line of its
- * own as soon as there may be one again, or at the end. What is worth a notice,
- * such as that somebody has connected, has budgets of its own, so that it does
- * not hide a warning; and so have lines for information and for debugging, ten
- * times as large.
+ * own before the next that is written, or once the host has had none for a
+ * while, or at the end. A line that is, but for its numbers, one of the latest
+ * of its host leaves the last few to others: what is said again and again does
+ * not hide what is new. What is worth a notice, such as that somebody has
+ * connected, has budgets of its own, so that it does not hide a warning; and so
+ * have lines for information and for debugging, ten times as large.
  *
  * Threads: any. The lock is a leaf, and no sink is called under it.
  */
@@ -27,6 +29,7 @@
 #define FAB_LOG_CONN_MS 10000
 #define FAB_LOG_HOST 30
 #define FAB_LOG_HOST_MS 5000
+#define FAB_LOG_KEPT 10 /* for what its host has not said lately */
 #define FAB_LOG_ALL 100
 #define FAB_LOG_ALL_MS 200
 /* Factor for LOG_INFO and LOG_DEBUG. */

@@ -11,6 +11,9 @@
 #include "test_clock.h"
 #include "unit.h"
 
+/* So many of one host that say the same. */
+#define REPEATED (FAB_LOG_HOST - FAB_LOG_KEPT)
+
 struct seen {
 	unsigned int lines, tells;
 	uint64_t left_out; /* as told */
@@ -110,10 +113,10 @@ static void classes(void)
 	say(l, &b, 1, LOG_NOTICE, 5000);
 	CU_ASSERT_EQUAL(s.lines, FAB_LOG_CONN);
 	say(l, NULL, 1, LOG_NOTICE, 5000);
-	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST);
+	CU_ASSERT_EQUAL(s.lines, REPEATED);
 	say(l, &b, 1, LOG_WARNING, 1);
 	CU_ASSERT_EQUAL(s.level, LOG_WARNING);
-	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST + 1);
+	CU_ASSERT_EQUAL(s.lines, REPEATED + 1);
 	fab_log_destroy(l);
 	test_clock_release();
 }
@@ -132,12 +135,12 @@ static void host(void)
 		say(l, &b, 1, LOG_WARNING, 12);
 		fab_log_leave(l, &b, &a, "peer");
 	}
-	CU_ASSERT(s.lines + s.tells == FAB_LOG_HOST);
+	CU_ASSERT_EQUAL(s.lines + s.tells, REPEATED);
 	say(l, NULL, 2, LOG_WARNING, 1);
 	CU_ASSERT_STRING_EQUAL(s.last, "peer: line 0");
 	/* Nothing has been lost, and it is told without another line. */
 	fab_log_tick(l);
-	CU_ASSERT_EQUAL(s.left_out + s.lines, 4 + FAB_LOG_HOST - s.tells + 1);
+	CU_ASSERT_EQUAL(s.left_out + s.lines, 2 + REPEATED - s.tells + 1);
 	CU_ASSERT_TRUE(fab_log_owes(l));
 	test_clock_pass(FAB_LOG_HOST_MS);
 	fab_log_tick(l);
@@ -146,6 +149,67 @@ static void host(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(s.told, "host 10.0.0.1: "));
 	fab_log_destroy(l);
 	CU_ASSERT_EQUAL(s.left_out + s.lines, 12001);
+	test_clock_release();
+}
+
+static void put(struct fab_log *l, unsigned int host, int level,
+		const char *text)
+{
+	struct in6_addr a = host_at(host);
+
+	fab_log_put(l, NULL, &a, "peer", level, "%s", text);
+}
+
+/* One that says the same each second does not hide what somebody else there causes. */
+static void again(void)
+{
+	static const char *const other[] = { "a", "b", "c", "d" };
+	struct seen s = { 0 };
+	struct fab_log *l = fab_log_create(sink, &s);
+	char text[32];
+
+	test_clock_hold();
+	for (unsigned int i = 0; i < 100; i++) {
+		snprintf(text, sizeof(text), "try %u: refused", i);
+		put(l, 1, LOG_WARNING, text);
+		fab_log_tick(l);
+		test_clock_pass(1000);
+	}
+	/* Each time that there is one it is a line, which brings the count along. */
+	CU_ASSERT_EQUAL(s.tells, s.lines - REPEATED - 4);
+	CU_ASSERT(s.lines >= REPEATED + 15 && s.lines <= REPEATED + 20);
+	for (unsigned int i = 0; i < FAB_LOG_KEPT; i++) {
+		snprintf(text, sizeof(text), "new, %s", "abcdefghij" + i);
+		put(l, 1, LOG_WARNING, text);
+		CU_ASSERT_STRING_EQUAL(s.last + 6, text);
+	}
+	put(l, 1, LOG_WARNING, "and more");
+	put(l, 1, LOG_WARNING, "even more");
+	CU_ASSERT_STRING_NOT_EQUAL(s.last, "peer: even more");
+	/* Notices have their own, and other hosts. */
+	put(l, 1, LOG_NOTICE, "and more");
+	CU_ASSERT_STRING_EQUAL(s.last, "peer: and more");
+	put(l, 2, LOG_WARNING, "of another");
+	CU_ASSERT_STRING_EQUAL(s.last, "peer: of another");
+	/* It is quiet: the count comes by itself. */
+	s.tells = 0;
+	test_clock_pass(FAB_LOG_HOST_MS - 1);
+	fab_log_tick(l);
+	CU_ASSERT_EQUAL(s.tells, 0);
+	test_clock_pass(1);
+	fab_log_tick(l);
+	CU_ASSERT_EQUAL(s.tells, 1);
+	/* Of several that alternate, too; the fifth makes the first new. */
+	s.lines = 0;
+	for (unsigned int i = 0; i < 400; i++)
+		put(l, 3, LOG_WARNING, other[i % 4]);
+	CU_ASSERT_EQUAL(s.lines, REPEATED);
+	put(l, 3, LOG_WARNING, "e");
+	put(l, 3, LOG_WARNING, "b");
+	CU_ASSERT_EQUAL(s.lines, REPEATED + 1);
+	put(l, 3, LOG_WARNING, "a");
+	CU_ASSERT_EQUAL(s.lines, REPEATED + 2);
+	fab_log_destroy(l);
 	test_clock_release();
 }
 
@@ -191,19 +255,19 @@ static void odd(void)
 
 		fab_log_host_line(l, &a, LOG_WARNING, "of one host");
 	}
-	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST);
+	CU_ASSERT_EQUAL(s.lines, REPEATED);
 	CU_ASSERT_STRING_EQUAL(s.last, "of one host");
 	test_clock_pass(FAB_LOG_HOST_MS);
 	fab_log_tick(l);
-	CU_ASSERT_STRING_EQUAL(s.told, "host 10.0.0.1: 20 more lines left out");
+	CU_ASSERT_STRING_EQUAL(s.told, "host 10.0.0.1: 30 more lines left out");
 	s.lines = 0;
 	for (unsigned int i = 0; i < 50; i++)
 		fab_log_line(l, LOG_WARNING, text);
-	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST);
+	CU_ASSERT_EQUAL(s.lines, REPEATED);
 	CU_ASSERT_EQUAL(strlen(s.last), 511);
 	test_clock_pass(FAB_LOG_HOST_MS);
 	fab_log_tick(l);
-	CU_ASSERT_STRING_EQUAL(s.told, "lines of no host: 20 more lines left "
+	CU_ASSERT_STRING_EQUAL(s.told, "lines of no host: 30 more lines left "
 				       "out");
 	fab_log_destroy(l);
 	none = fab_log_create(NULL, NULL);
@@ -220,6 +284,7 @@ static const struct unit_test tests[] = {
 	{ "a connection", connection },
 	{ "classes", classes },
 	{ "a host", host },
+	{ "again", again },
 	{ "all", all },
 	{ "odd", odd },
 	{ NULL, NULL },
