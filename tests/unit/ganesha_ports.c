@@ -376,6 +376,23 @@ static bool serves(const char *more)
 	return starts(items, "127.0.0.1", "/proc");
 }
 
+static bool nfs4(const struct gsh *g, struct gsh_config *tree,
+		 const struct gr_ports *p)
+{
+	return gr_ports_nfs4(g, tree);
+}
+
+static void version4(void)
+{
+	struct gr_ports p = { .said = NULL };
+
+	CU_ASSERT_TRUE(answer(nfs4, "", &p));
+	CU_ASSERT_TRUE(answer(nfs4, "Protocols = 3, 4;", &p));
+	CU_ASSERT_TRUE(answer(nfs4, "Protocols = NFSv4;", &p));
+	CU_ASSERT_FALSE(answer(nfs4, "Protocols = 3;", &p));
+	CU_ASSERT_FALSE(answer(nfs4, "Protocols = 9P;", &p));
+}
+
 static void numbers(void)
 {
 	CU_ASSERT_TRUE(serves(""));
@@ -427,13 +444,10 @@ static void servers(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "who has it", holders },
-	{ "programs", programs },
-	{ "told", told },
-	{ "numbers", numbers },
-	{ "RDMA\'s", clash },
-	{ "servers", servers },
-	{ NULL, NULL },
+	{ "who has it", holders }, { "programs", programs },
+	{ "told", told },	   { "numbers", numbers },
+	{ "version 4", version4 }, { "RDMA\'s", clash },
+	{ "servers", servers },	   { NULL, NULL },
 };
 
 int main(int argc, char **argv)

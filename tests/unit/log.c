@@ -199,6 +199,9 @@ static void again(void)
 	test_clock_pass(1);
 	fab_log_tick(l);
 	CU_ASSERT_EQUAL(s.tells, 1);
+	/* It has taken what there was. */
+	put(l, 1, LOG_WARNING, "later");
+	CU_ASSERT_STRING_EQUAL(s.last, "peer: of another");
 	/* Of several that alternate, too; the fifth makes the first new. */
 	s.lines = 0;
 	for (unsigned int i = 0; i < 400; i++)
