@@ -130,7 +130,9 @@ static void test_create(void)
 	/* Without a back channel. */
 	begin(0, 1);
 	put_created(1);
-	CU_ASSERT_EQUAL(read_it(false).event, ULB_SESSION_NONE);
+	s = read_it(false);
+	CU_ASSERT_EQUAL(s.event, ULB_SESSION_NONE);
+	CU_ASSERT_TRUE(s.bound);
 	/* Not the first two. */
 	begin(0, 3);
 	put_sequence(0);
@@ -170,6 +172,8 @@ static void test_bind(void)
 			CU_ASSERT_EQUAL(s.wanted,
 					hidden ? 0 : ULB_DIR_FORE_OR_BOTH);
 			CU_ASSERT_EQUAL(s.given, given);
+			/* In either direction. */
+			CU_ASSERT_TRUE(s.bound);
 			memcpy(&word, res.b + s.given_at, 4);
 			CU_ASSERT_EQUAL(be32toh(word), given);
 		}
@@ -189,6 +193,7 @@ static void test_destroy(void)
 		x_values(&res, "44 0");
 		s = read_it(false);
 		CU_ASSERT_EQUAL(s.event, ULB_SESSION_ENDED);
+		CU_ASSERT_FALSE(s.bound);
 		CU_ASSERT_EQUAL(memcmp(s.id, created, ULB_SESSION_ID), 0);
 		CU_ASSERT_EQUAL(read_it(true).event, ULB_SESSION_NONE);
 	}
