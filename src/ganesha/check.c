@@ -405,6 +405,12 @@ static void check_settings(struct check *c)
 			"# Max_Memory is more than this machine has: %" PRIu64
 			" MiB.\n",
 			has >> 20);
+	if (path && *path && *path != '/') {
+		c->complaints++;
+		gsh_log(c->gsh, GSH_WARN,
+			"Stats_Socket: %s is no absolute path: the server would look for it where it runs, in / as a service",
+			path);
+	}
 	if (path && !lstat(path, &st) && !S_ISSOCK(st.st_mode)) {
 		c->complaints++;
 		gsh_log(c->gsh, GSH_WARN,

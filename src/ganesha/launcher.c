@@ -479,8 +479,7 @@ static int check_config(const struct options *o, char *host)
 	else if (complaints)
 		fprintf(stderr, "%s: %s: %s\n", o->name, nfs_config_path,
 			good ? "the server would start with it, despite the warnings above" :
-			       "refused because of --strict: correct what the "
-			       "warnings above say");
+			       "refused because of --strict: correct what is said above");
 	if (tree)
 		config_Free(tree);
 	return good && !fflush(stdout) ? 0 : 1;

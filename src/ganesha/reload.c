@@ -79,7 +79,7 @@ static bool is_deadly(struct gr_file *f, struct gsh_config *tree,
 		return refuse(
 			f, why,
 			"Export_Id = %d is used twice, which keeps Ganesha " GSH_VERSION
-			" from ending later: nothing was "
+			" from stopping later: nothing was "
 			"changed. Correct it and reload",
 			f->latest.twice);
 	if (f->latest.deadly)

@@ -372,6 +372,7 @@ static void settings(void)
 {
 	static char missing[] = "/nonexistent/s", here[] = "/run/ganesha/s";
 	static char runtime[] = "/run/nonexistent/s";
+	static char relative[] = "nonexistent.sock", none[] = "";
 	static char pattern[] = "host/a.example", any[] = "host/*";
 	static char domains[] = "host/*.a.example, nfs/*@A, *.b.example";
 	struct gr_config cfg = config("127.0.0.1", NULL);
@@ -391,6 +392,13 @@ static void settings(void)
 	CU_ASSERT_EQUAL(complaints, 1);
 	CU_ASSERT_PTR_NOT_NULL(strstr(
 		told, "# Stats_Socket: /run/nonexistent does not exist yet: "));
+	cfg.stats_socket = relative;
+	CU_ASSERT_TRUE(check(&cfg, "::"));
+	CU_ASSERT_EQUAL(complaints, 2);
+	complaints = 1;
+	cfg.stats_socket = none;
+	CU_ASSERT_TRUE(check(&cfg, "::"));
+	CU_ASSERT_EQUAL(complaints, 1);
 	cfg.stats_socket = here;
 	cfg.auth = RT_AUTH_OPTIONAL;
 	cfg.auth_keytab = missing;
