@@ -142,8 +142,11 @@ static void essence(const char *text, char key[KNOWN_TEXT])
 	key[n] = '\0';
 }
 
+/* So is nothing, which stands for a count. */
 static bool is_known(const struct known *k, const char *key)
 {
+	if (!*key)
+		return true;
 	for (unsigned int i = 0; i < KNOWN; i++)
 		if (!strcmp(k->text[i], key))
 			return true;
@@ -159,7 +162,7 @@ static void learn(struct known *k, const char *key)
 }
 
 /* May it be written? Then @told has the counts that go with it. @text: of the line, for
- * classes below KNOWN_CLASSES; "", which is always known: a count. */
+ * classes below KNOWN_CLASSES; "": a count. */
 static bool admit(struct fab_log *l, struct fab_log_budget *mine,
 		  const struct in6_addr *host, unsigned int class,
 		  const char *text, struct counts *told)

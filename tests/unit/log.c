@@ -13,6 +13,8 @@
 
 /* So many of one host that say the same. */
 #define REPEATED (FAB_LOG_HOST - FAB_LOG_KEPT)
+/* Fewer. */
+#define SOME 8
 
 struct seen {
 	unsigned int lines, tells;
@@ -212,6 +214,21 @@ static void again(void)
 	CU_ASSERT_EQUAL(s.lines, REPEATED + 1);
 	put(l, 3, LOG_WARNING, "a");
 	CU_ASSERT_EQUAL(s.lines, REPEATED + 2);
+	/* Counts of its connections are as what is said again, and not learnt. */
+	for (unsigned int i = 0; i < SOME; i++)
+		put(l, 4, LOG_WARNING, other[i % 4]);
+	s.lines = s.tells = 0;
+	for (unsigned int i = 0; i < 100; i++) {
+		struct fab_log_budget b = { .of[0].left_out = 1 };
+		struct in6_addr at = host_at(4);
+
+		fab_log_leave(l, &b, &at, "peer");
+	}
+	CU_ASSERT_EQUAL(s.tells, REPEATED - SOME);
+	put(l, 4, LOG_WARNING, "a");
+	CU_ASSERT_STRING_EQUAL(s.last, "peer: d");
+	put(l, 4, LOG_WARNING, "new");
+	CU_ASSERT_STRING_EQUAL(s.last, "peer: new");
 	fab_log_destroy(l);
 	test_clock_release();
 }
