@@ -413,6 +413,13 @@ void fab_listener_addr(const struct fab_listener *l,
  */
 int fab_listener_spread(struct fab_listener *l, struct fab_poller *const *p,
 			unsigned int n);
+/*
+ * Could anybody reach it now? With a device: is a port active that has its address,
+ * or, if that is any, one of any device? May take some milliseconds, and open devices.
+ * Any thread of the domain that is not in a callback of the listener's; not while it
+ * is closed.
+ */
+bool fab_listener_up(struct fab_listener *l);
 /* The poller that runs it. */
 struct fab_poller *fab_conn_poller(const struct fab_conn *c);
 /* No request callback runs after the return. Not from within one. */
@@ -540,6 +547,7 @@ struct fab_ops {
 	int (*listener_spread)(struct fab_listener *,
 			       struct fab_poller *const *,
 			       unsigned int); /* NULL: cannot */
+	bool (*listener_up)(struct fab_listener *); /* NULL: always */
 	void (*listener_close)(struct fab_listener *);
 	int (*conn_create)(struct fab_poller *, fab_ready_fn, void *,
 			   struct fab_conn **);

@@ -498,6 +498,8 @@ int rt_listen(struct rt_instance *inst, const struct sockaddr *addr,
 	      struct rt_listener **l);
 void rt_listener_addr(const struct rt_listener *l,
 		      struct sockaddr_storage *addr);
+/* Could anybody reach it now? As fab_listener_up(). */
+bool rt_listener_up(struct rt_listener *l);
 void rt_listener_close(struct rt_listener *l);
 
 /*

@@ -359,6 +359,11 @@ struct fab_poller *fab_conn_poller(const struct fab_conn *c)
 	return c->poller;
 }
 
+bool fab_listener_up(struct fab_listener *l)
+{
+	return !l->ops->listener_up || l->ops->listener_up(l);
+}
+
 void fab_listener_close(struct fab_listener *l)
 {
 	if (l)

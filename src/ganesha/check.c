@@ -27,6 +27,7 @@
 #include "ganesha/holder.h"
 #include "ganesha/needs.h"
 #include "ganesha/rpcbind.h"
+#include "ganesha/reach.h"
 #include "ganesha/running.h"
 #include "gss/gss.h"
 #include "rpcrdma/fabric.h"
@@ -303,7 +304,8 @@ static void no_request(struct fab_listener *l, struct fab_conn *c,
 {
 }
 
-static int try_device(struct fab_domain *dom, const struct sockaddr_storage *at)
+static int try_device(struct fab_domain *dom, const struct sockaddr_storage *at,
+		      bool *up)
 {
 	struct sockaddr_storage any_port = *at;
 	struct fab_listener *l;
@@ -315,10 +317,23 @@ static int try_device(struct fab_domain *dom, const struct sockaddr_storage *at)
 	fab_addr_set_port(&any_port, 0);
 	err = fab_listen(p, (struct sockaddr *)&any_port, fab_addr_len(at),
 			 no_request, NULL, &l);
-	if (!err)
+	if (!err) {
+		*up = fab_listener_up(l);
 		fab_listener_close(l);
+	}
 	fab_poller_destroy(p);
 	return err;
+}
+
+/* It would be served, but for whom? The server waits for a device. */
+static void say_down(struct check *c, const struct sockaddr_storage *at)
+{
+	char addr[64], text[GR_REACH_ROOM];
+
+	fab_addr_name((const struct sockaddr *)at, addr, sizeof(addr));
+	gr_reach_down(addr, text);
+	fprintf(c->said, "rpcrdma: %s\n", text);
+	c->complaints++;
 }
 
 /* Is a port that is in use nobody's fault? */
@@ -367,12 +382,15 @@ static void check_addresses(struct check *c, const char *provider,
 		char fault[GR_FAULT_ROOM] = "";
 		bool nfs = !device && gr_needs_nfs_port(c->tcp, &at.addr[i]);
 		int err = gr_needs_family(c->tcp, &at.addr[i]);
+		bool up = true;
 
 		if (!err && nfs)
 			err = -EADDRINUSE;
 		if (!err)
-			err = device ? try_device(dom, &at.addr[i]) :
+			err = device ? try_device(dom, &at.addr[i], &up) :
 				       try_bind(&at.addr[i]);
+		if (!up)
+			say_down(c, &at.addr[i]);
 		if (!err || gr_needs_spared(c->cfg, i, err))
 			continue;
 		gr_needs_listen_fault(provider, c->cfg, c->tcp, &at.addr[i],

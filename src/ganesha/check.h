@@ -78,9 +78,9 @@ void rpcrdma_ganesha_exports(struct gsh_config *tree, unsigned int served,
 			     char text[RPCRDMA_EXPORTS]);
 
 #define RPCRDMA_STATE 640
-/* Wait for the end of Ganesha's start. How it is with RDMA then, as one line: that
- * there is no NFS over TCP is a fault now, and ends the server where RDMA is
- * required. True: standard error has been told why it is not served. */
-bool rpcrdma_ganesha_state(char text[RPCRDMA_STATE]);
+/* Wait for the end of Ganesha's start: that there is no NFS over TCP is a fault then, and
+ * ends the server where RDMA is required. Tell the service manager that it is over, how
+ * it is with RDMA, as one line, and what there is to say of the @exports, or "". */
+void rpcrdma_ganesha_ready(const char *exports);
 
 #endif /* RPCRDMA_GANESHA_CHECK_H */

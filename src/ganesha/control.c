@@ -2,14 +2,45 @@
 /*
  * control - the thread and its one job at a time
  *
- * Threads: start, do and stop by one at a time. No job is called with the lock
+ * Threads: start, do and stop by one at a time. Nothing is called with the lock
  * held.
  */
 #include "ganesha/control.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <time.h>
 
 #include "base/thread.h"
+
+static void until(struct timespec *at, unsigned int ms)
+{
+	clock_gettime(CLOCK_MONOTONIC, at);
+	at->tv_sec += ms / 1000;
+	at->tv_nsec += (long)(ms % 1000) * 1000000;
+	if (at->tv_nsec >= 1000000000) {
+		at->tv_sec++;
+		at->tv_nsec -= 1000000000;
+	}
+}
+
+/* Lock held. */
+static void wait(struct gr_control *k)
+{
+	struct timespec at;
+
+	if (!k->look) {
+		pthread_cond_wait(&k->cond, &k->lock);
+		return;
+	}
+	until(&at, k->every_ms);
+	if (pthread_cond_timedwait(&k->cond, &k->lock, &at) != ETIMEDOUT ||
+	    k->job || k->stop)
+		return;
+	pthread_mutex_unlock(&k->lock);
+	k->look(k->look_arg);
+	pthread_mutex_lock(&k->lock);
+}
 
 static void *control_main(void *arg)
 {
@@ -18,7 +49,7 @@ static void *control_main(void *arg)
 	pthread_mutex_lock(&k->lock);
 	while (!k->stop) {
 		if (!k->job) {
-			pthread_cond_wait(&k->cond, &k->lock);
+			wait(k);
 			continue;
 		}
 		pthread_mutex_unlock(&k->lock);
@@ -31,14 +62,27 @@ static void *control_main(void *arg)
 	return NULL;
 }
 
+void gr_control_every(struct gr_control *k, unsigned int ms,
+		      void (*look)(void *arg), void *arg)
+{
+	k->look = look;
+	k->look_arg = arg;
+	k->every_ms = ms;
+}
+
 int gr_control_start(struct gr_control *k)
 {
+	pthread_condattr_t attr;
 	int err;
 
 	k->job = NULL;
+	k->look = NULL;
 	k->stop = false;
 	pthread_mutex_init(&k->lock, NULL);
-	pthread_cond_init(&k->cond, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&k->cond, &attr);
+	pthread_condattr_destroy(&attr);
 	err = fab_thread_start(&k->thread, "rdma-control", control_main, k);
 	k->running = !err;
 	if (err) {

@@ -22,6 +22,10 @@ struct gr_control {
 	pthread_cond_t cond;
 	void (*job)(void *arg); /* NULL: none */
 	void *arg;
+	/* Of the control thread: what it does every @every_ms meanwhile; NULL: nothing. */
+	void (*look)(void *arg);
+	void *look_arg;
+	unsigned int every_ms;
 	bool stop;
 };
 
@@ -29,6 +33,10 @@ struct gr_control {
 int gr_control_start(struct gr_control *k);
 /* Have the control thread call @job and wait for it. One caller at a time. */
 void gr_control_do(struct gr_control *k, void (*job)(void *arg), void *arg);
+/* Have it call @look every @ms while there is no job; NULL: not any more. From within
+ * a job or @look. */
+void gr_control_every(struct gr_control *k, unsigned int ms,
+		      void (*look)(void *arg), void *arg);
 /* Harmless if it does not run. */
 void gr_control_stop(struct gr_control *k);
 

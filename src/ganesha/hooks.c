@@ -42,6 +42,7 @@
 #include "ganesha/logs.h"
 #include "ganesha/manager.h"
 #include "ganesha/next.h"
+#include "ganesha/reach.h"
 #include "ganesha/server.h"
 #include "ganesha/xprt.h"
 
@@ -73,6 +74,8 @@ enum hook_state {
 	HOOK_ENDED,
 };
 
+static void describe(char text[RPCRDMA_STATE]);
+
 static struct {
 	_Atomic enum hook_state state;
 	struct gsh gsh;
@@ -87,7 +90,10 @@ static struct {
 	atomic_bool refused; /* the manager was told that the file is */
 	SVCXPRT *nfs_udp; /* the NFS/UDP listener; only compared */
 	struct gsh_cleanup cleanup;
-} hook = { .file = { .gsh = &hook.gsh, .lock = PTHREAD_MUTEX_INITIALIZER } };
+	struct gr_manager manager;
+} hook = { .file = { .gsh = &hook.gsh, .lock = PTHREAD_MUTEX_INITIALIZER },
+	   .manager = { .describe = describe,
+			.lock = PTHREAD_MUTEX_INITIALIZER } };
 
 static enum hook_state state(void)
 {
@@ -168,17 +174,9 @@ static void describe(char text[RPCRDMA_STATE])
 
 	pthread_mutex_lock(&hook.file.lock);
 	if (state() == HOOK_SERVING) {
-		n = (size_t)snprintf(text, RPCRDMA_STATE, "RDMA is served on");
-		for (unsigned int i = 0; i < s->source.nlisteners; i++)
-			if (n < RPCRDMA_STATE)
-				n += (size_t)snprintf(text + n,
-						      RPCRDMA_STATE - n,
-						      "%s %s", i ? "," : "",
-						      s->source.listener[i]);
-		if (n < RPCRDMA_STATE)
-			n += (size_t)snprintf(text + n, RPCRDMA_STATE - n,
-					      ", provider %s", s->provider);
-		if (n < RPCRDMA_STATE && *hook.file.syntax)
+		gr_reach_text(&s->source, text, RPCRDMA_STATE);
+		n = strlen(text);
+		if (*hook.file.syntax)
 			snprintf(text + n, RPCRDMA_STATE - n,
 				 "; syntax error at %s", hook.file.syntax);
 	} else if (*s->fault) {
@@ -195,15 +193,20 @@ static void describe(char text[RPCRDMA_STATE])
 	pthread_mutex_unlock(&hook.file.lock);
 }
 
-GR_EXPORT bool rpcrdma_ganesha_state(char text[RPCRDMA_STATE])
+GR_EXPORT void rpcrdma_ganesha_ready(const char *exports)
 {
 	struct gr_server *s = &hook.server;
 
 	if (hook.gsh.init_wait)
 		hook.gsh.init_wait();
 	check_parent(s);
-	describe(text);
-	return *s->fault;
+	gr_manager_ready(&hook.manager, exports, *s->fault);
+}
+
+/* By the control thread. */
+static void reach_changed(void)
+{
+	gr_manager_again(&hook.manager);
 }
 
 /* ---- What Ganesha calls ------------------------------------------------- */
@@ -237,8 +240,7 @@ GR_EXPORT int nfs_set_param_from_conf(struct gsh_config *tree,
 GR_EXPORT struct gsh_config *config_ParseFile(char *path,
 					      struct gsh_config_errors *e)
 {
-	char now[RPCRDMA_STATE], why[GR_REFUSED_ROOM];
-	char more[GR_REFUSED_ROOM + 16];
+	char why[GR_REFUSED_ROOM], more[GR_REFUSED_ROOM + 16];
 	struct gsh_config *tree;
 
 	if (!next.config_ParseFile)
@@ -254,18 +256,15 @@ GR_EXPORT struct gsh_config *config_ParseFile(char *path,
 		snprintf(hook.waits, sizeof(hook.waits), "%s%s",
 			 *why ? "; " : "", why);
 		atomic_store(&hook.reloaded, tree);
-		if (!atomic_exchange(&hook.refused, false))
-			break;
-		describe(now);
-		gr_manager_tell(now, "", NULL);
+		if (atomic_exchange(&hook.refused, false))
+			gr_manager_tell(&hook.manager, "", NULL);
 		break;
 	case GR_RELOAD_REFUSED:
 		/* Ganesha drops @tree, and goes on with what it has. */
 		e->parse = true;
 		atomic_store(&hook.refused, true);
-		describe(now);
 		snprintf(more, sizeof(more), "; reload: %s", why);
-		gr_manager_tell(now, more, more + 2);
+		gr_manager_tell(&hook.manager, more, more + 2);
 		break;
 	}
 	return tree;
@@ -289,7 +288,7 @@ GR_EXPORT int load_config_from_parse(struct gsh_config *tree,
 				     struct gsh_config_errors *e)
 {
 	char more[RPCRDMA_EXPORTS + sizeof(hook.waits)];
-	char now[RPCRDMA_STATE], exports[RPCRDMA_EXPORTS];
+	char exports[RPCRDMA_EXPORTS];
 	bool takes = takes_exports(tree, block);
 	int n;
 
@@ -307,8 +306,7 @@ GR_EXPORT int load_config_from_parse(struct gsh_config *tree,
 		gr_file_taken(&hook.file);
 		rpcrdma_ganesha_exports(tree, (unsigned int)n, exports);
 		snprintf(more, sizeof(more), "%s%s", exports, hook.waits);
-		describe(now);
-		gr_manager_tell(now, more, NULL);
+		gr_manager_tell(&hook.manager, more, NULL);
 	}
 	return n;
 }
@@ -334,6 +332,7 @@ GR_EXPORT bool svc_init(struct svc_init_params *params)
 	if (state() != HOOK_ARMED || !params || !params->alloc_cb ||
 	    !params->free_cb)
 		return next.svc_init(params);
+	hook.server.reach_changed = reach_changed;
 	hook.server.alloc_cb = params->alloc_cb;
 	hook.server.free_cb = params->free_cb;
 	ours = *params;

@@ -8,8 +8,6 @@
 
 #include <pthread.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/notify.h"
 #include "base/thread.h"
@@ -17,17 +15,7 @@
 
 static void *ready_main(void *arg)
 {
-	char state[RPCRDMA_STATE], text[RPCRDMA_STATE + 64];
-	const char *exports = arg;
-	bool told = rpcrdma_ganesha_state(state);
-
-	if (!getenv("NOTIFY_SOCKET"))
-		return NULL;
-	/* In the journal, also where Ganesha's log is a file. */
-	if (!told || *exports)
-		fprintf(stderr, "rpcrdma: %s%s\n", state, exports);
-	snprintf(text, sizeof(text), "READY=1\nSTATUS=%s%s", state, exports);
-	notify_manager(text);
+	rpcrdma_ganesha_ready(arg);
 	return NULL;
 }
 

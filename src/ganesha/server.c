@@ -97,6 +97,7 @@ static void drain_all(void *arg)
 	struct gr_server *s = arg;
 	unsigned int left;
 
+	gr_control_every(&s->control, 0, NULL, NULL);
 	stats_dbus_stop();
 	stats_socket_stop(s->stats);
 	s->stats = NULL;

@@ -39,6 +39,10 @@ struct gr_server {
 	struct nrt_clnts *clnts;
 	struct stats_socket *stats;
 	struct stats_source source;
+	struct rt_listener
+		*listener[STATS_MAX_LISTENERS]; /* of those in source */
+	/* Of source.down. By the control thread, once the server runs. */
+	void (*reach_changed)(void);
 	struct gr_rpcbind rpcbind;
 	atomic_uint clients; /* CLIENTs ever made */
 	/* Sessions without a back channel, as their hosts have too many, that

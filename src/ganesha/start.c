@@ -14,6 +14,7 @@
 
 #include "base/addr.h"
 #include "base/clock.h"
+#include "ganesha/reach.h"
 #include "ganesha/stats_dbus.h"
 #include "ganesha/xprt.h"
 #include "gss/gss.h"
@@ -107,6 +108,7 @@ static int listen_one(struct gr_server *s, const struct sockaddr_storage *at,
 	fab_addr_name((struct sockaddr *)&got,
 		      s->source.listener[s->source.nlisteners++],
 		      sizeof(s->source.listener[0]));
+	s->listener[s->source.nlisteners - 1] = l;
 	first = got.ss_family == AF_INET6 ? &s->rpcbind.at6 : &s->rpcbind.at;
 	if (!first->ss_family)
 		*first = got;
@@ -187,6 +189,15 @@ static unsigned int kind_of(struct svc_req *req)
 			      ULB_NCLASSES;
 }
 
+/* By the control thread, until it drains. */
+static void look(void *arg)
+{
+	struct gr_server *s = arg;
+
+	if (gr_reach_look(s->gsh, &s->source, s->listener))
+		s->reach_changed();
+}
+
 int gr_server_begin(struct gr_server *s, char *fault)
 {
 	unsigned int warnings = 0;
@@ -222,5 +233,9 @@ int gr_server_begin(struct gr_server *s, char *fault)
 			versions_text(rt_instance_config(s->inst)->versions),
 			s->source.listener[i], s->provider,
 			auth_text[s->cfg.auth]);
+	if (!strcmp(s->provider, "verbs")) {
+		(void)gr_reach_look(s->gsh, &s->source, s->listener);
+		gr_control_every(&s->control, GR_REACH_MS, look, s);
+	}
 	return 0;
 }

@@ -213,6 +213,20 @@ static void put_conn(const struct rt_conn_info *i, void *arg)
 	putc('}', f);
 }
 
+static void put_listeners(FILE *f, const struct stats_source *src,
+			  bool only_down)
+{
+	const char *comma = "";
+
+	for (unsigned int i = 0; i < src->nlisteners; i++) {
+		if (only_down && !atomic_load(&src->down[i]))
+			continue;
+		fputs(comma, f);
+		put_string(f, src->listener[i]);
+		comma = ", ";
+	}
+}
+
 void stats_json(FILE *f, const struct stats_source *src)
 {
 	struct put_conns pc = { .f = f, .comma = "" };
@@ -233,11 +247,9 @@ void stats_json(FILE *f, const struct stats_source *src)
 		RPCRDMA_VERSION, (double)(fab_now_ns() - src->started) / 1e9);
 	put_string(f, src->provider);
 	fputs(", \"listeners\": [", f);
-	for (unsigned int i = 0; i < src->nlisteners; i++) {
-		if (i)
-			fputs(", ", f);
-		put_string(f, src->listener[i]);
-	}
+	put_listeners(f, src, false);
+	fputs("], \"listeners_down\": [", f);
+	put_listeners(f, src, true);
 	fprintf(f,
 		"],\n \"connections_now\": %u, \"connections_accepted\": %" PRIu64
 		", \"connections_refused\": %" PRIu64

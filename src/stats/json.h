@@ -5,6 +5,8 @@
 #ifndef RPCRDMA_STATS_JSON_H
 #define RPCRDMA_STATS_JSON_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "rpcrdma/transport.h"
@@ -20,6 +22,8 @@ struct stats_source {
 	uint64_t started; /* fab_now_ns() */
 	unsigned int nlisteners;
 	char listener[STATS_MAX_LISTENERS][64]; /* "192.0.2.1:20049" */
+	/* Of these: nobody can reach it now. Changes while others read it. */
+	atomic_bool down[STATS_MAX_LISTENERS];
 };
 
 /* One document and a newline. Any thread. */

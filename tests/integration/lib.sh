@@ -374,6 +374,17 @@ start_ganesha() {
 	write_config "$@" && run_ganesha "$1"
 }
 
+# notified FILE: a socket there, as systemd's; what it is told is in FILE.said
+notified() {
+	python3 -c 'import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+while True:
+    print(s.recv(4096).decode(), flush=True)' "$1" >"$1.said" &
+	CLEANUP_PIDS+=($!)
+	await $((20 * ${RPCRDMA_PATIENCE:-1})) test -S "$1"
+}
+
 # stop_ganesha: the server's own exit status
 stop_ganesha() {
 	end_pid "$GANESHA_PID"

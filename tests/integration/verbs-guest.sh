@@ -127,6 +127,7 @@ all() {
 		server
 		host_auth
 		watched_server
+		reach
 	fi
 	events
 }
@@ -497,6 +498,92 @@ watched_server() {
 	check verbs-server-killed-clients killed_clients
 	check verbs-server-killed-clients-end stop_ganesha
 	check verbs-server-sound sound
+}
+
+# Devices that go and come back while nobody is connected: what the log, the service
+# manager and the statistics say, and that Calls are answered again.
+told() { await 60 grep -q "^STATUS=$1" "$WORK/notify.said"; }
+logs_line() { await 60 grep -q ":rpcrdma: $1" "$GANESHA_LOG"; }
+reach_server() { # LINE...
+	rm -rf "$WORK/server" "$WORK/notify"
+	notified "$WORK/notify" || return
+	NOTIFY_SOCKET=$WORK/notify start_ganesha "$WORK/server" "$WORK/data" \
+		'Provider = verbs;' "$@" || return
+	told "RDMA is served on .*, provider verbs$"
+}
+answers_at() {
+	timeout 60 "${ping[@]}" --quiet --server "$1:$RDMA_PORT" --count 3 --flood
+}
+# Does the server open what it does not close?
+opened() { ls "/proc/$GANESHA_PID/fd" | wc -l; }
+looks_again() { # two looks and more
+	local before
+	before=$(opened)
+	sleep 12
+	[ "$(opened)" -le "$before" ] || { ls -l "/proc/$GANESHA_PID/fd"; return 1; }
+}
+reach() {
+	local any one two # with the port that each server takes
+	local want='no RDMA device has an active port' there name dev
+	local here='no RDMA device with an active port has this address'
+	there=$(rdma link | sed -n 's/^link \([a-z0-9]*\)\/.* netdev \([a-z0-9]*\) *$/\1 \2/p')
+	check verbs-reach reach_server 'Bind_Addr = 0.0.0.0;'
+	any=0.0.0.0:$RDMA_PORT
+	check verbs-reach-answers answers_at 10.9.0.1
+	await 60 read_stats 'connections_now == 0'
+	check verbs-reach-opened looks_again
+	while read -r name dev; do
+		check "verbs-reach-goes-$name" device_goes "$name"
+	done <<<"$there"
+	check verbs-reach-told told \
+		"RDMA cannot be reached on $any, provider verbs: $want$"
+	check verbs-reach-logged logs_line \
+		"RDMA cannot be reached on $any: $want (rdma link shows devices)"
+	check verbs-reach-down read_stats "listeners_down == ['$any']"
+	check verbs-reach-shown known "^cannot be reached, .*: $any$" \
+		"$build/bin/rpcrdma-stat" --socket "$GANESHA_STATS"
+	: >"$WORK/notify.said"
+	rdma link add "${kind}0" type "$kind" netdev d0
+	check verbs-reach-back told "RDMA is served on $any, provider verbs$"
+	check verbs-reach-back-logged logs_line "RDMA can be reached on $any again"
+	check verbs-reach-up read_stats 'listeners_down == []'
+	check verbs-reach-back-answers answers_at 10.9.0.1
+	check verbs-reach-stop stop_ganesha
+	while read -r name dev; do
+		[ "$name" = "${kind}0" ] ||
+			rdma link add "$name" type "$kind" netdev "$dev"
+	done <<<"$there"
+
+	check verbs-reach-two reach_server 'Bind_Addr = 10.9.0.1, 10.9.2.1;'
+	one=10.9.0.1:$RDMA_PORT two=10.9.2.1:$RDMA_PORT
+	check verbs-reach-two-goes device_goes "${kind}0"
+	check verbs-reach-two-told told \
+		"RDMA is served on $two, provider verbs; cannot be reached on $one: $here$"
+	check verbs-reach-two-down read_stats "listeners_down == ['$one']"
+	check verbs-reach-two-other answers_at 10.9.2.1
+	# The link alone: the device and its address stay.
+	ip link set o0 down
+	check verbs-reach-two-link told \
+		"RDMA cannot be reached on $one, $two, provider verbs: no RDMA .* has these addresses$"
+	ip link set o0 up
+	: >"$WORK/notify.said"
+	rdma link add "${kind}0" type "$kind" netdev d0
+	check verbs-reach-two-back told "RDMA is served on $one, $two, provider verbs$"
+	check verbs-reach-two-answers answers_at 10.9.0.1
+	check verbs-reach-two-stop stop_ganesha
+	ip link set o0 down
+	check verbs-reach-check says 0 \
+		"^rpcrdma: RDMA cannot be reached on 10.9.2.1:20049: $here" \
+		'Provider = verbs;' 'Bind_Addr = 10.9.0.1, 10.9.2.1;'
+	check verbs-reach-start reach_begins "$here"
+	ip link set o0 up
+	device_goes "${kind}2" && rdma link add "${kind}2" type "$kind" netdev o0
+}
+reach_begins() {
+	rm -rf "$WORK/server"
+	start_ganesha "$WORK/server" "$WORK/data" 'Provider = verbs;' \
+		'Bind_Addr = 10.9.2.1;' || return
+	logs_line "RDMA cannot be reached on 10.9.2.1:$RDMA_PORT: $1" && stop_ganesha
 }
 
 if [ ${#only[@]} -gt 0 ]; then

@@ -17,6 +17,7 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/holder.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/running.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/needs.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/reach.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config_faults.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config_items.c
@@ -108,6 +109,11 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/limit.c LIBS test-clock rpcrdma_base)
 	target_link_options(unit-ganesha-limit PRIVATE -Wl,--wrap=getrusage)
 	rpcrdma_one_thread(unit-ganesha-limit)
+	rpcrdma_unit(ganesha-manager ganesha_manager.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/manager.c LIBS rpcrdma_base)
+	rpcrdma_unit(ganesha-reach ganesha_reach.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/reach.c
+		LIBS rpcrdma_ntirpc rpcrdma_base)
 	rpcrdma_unit(ganesha-ready ganesha_ready.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/ready.c
 		LIBS rpcrdma_base Threads::Threads)

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -112,9 +113,68 @@ static void at_once(void)
 	}
 }
 
+/* What it does every now and then: by the same thread, beside jobs and not during one, until
+ * it is told not to. A job does not wait for the next time. */
+struct looks {
+	struct gr_control *k;
+	atomic_uint n;
+	unsigned int most;
+	pthread_t thread;
+};
+
+static void look_again(void *arg)
+{
+	struct looks *l = arg;
+
+	l->thread = pthread_self();
+	if (atomic_fetch_add(&l->n, 1) + 1 == l->most)
+		gr_control_every(l->k, 0, NULL, NULL);
+}
+
+static void begin_looking(void *arg)
+{
+	struct looks *l = arg;
+
+	gr_control_every(l->k, 1, look_again, l);
+}
+
+static void look_late(void *arg)
+{
+	struct looks *l = arg;
+
+	gr_control_every(l->k, 3600000, look_again, l);
+}
+
+static void every(void)
+{
+	struct gr_control k = { 0 };
+	struct looks l = { .k = &k, .most = 5 };
+	struct seen s = { 0 };
+
+	CU_ASSERT_EQUAL_FATAL(gr_control_start(&k), 0);
+	gr_control_do(&k, begin_looking, &l);
+	for (int i = 0; i < 10000 && atomic_load(&l.n) < l.most; i++)
+		usleep(1000);
+	CU_ASSERT_EQUAL(atomic_load(&l.n), l.most);
+	/* Meanwhile it would have been called more often. */
+	gr_control_do(&k, look, &s);
+	CU_ASSERT_EQUAL(atomic_load(&l.n), l.most);
+	CU_ASSERT_TRUE(pthread_equal(s.thread, l.thread));
+	gr_control_do(&k, look_late, &l);
+	gr_control_do(&k, look, &s);
+	CU_ASSERT_EQUAL(s.jobs, 2);
+	CU_ASSERT_EQUAL(atomic_load(&l.n), l.most);
+	gr_control_stop(&k);
+	/* Nothing of it is left. */
+	CU_ASSERT_EQUAL_FATAL(gr_control_start(&k), 0);
+	CU_ASSERT_PTR_NULL(k.look);
+	gr_control_stop(&k);
+}
+
 static const struct unit_test tests[] = {
 	{ "jobs", jobs },
 	{ "at once", at_once },
+	{ "every", every },
 	{ NULL, NULL },
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a service manager is told of the start: that it is over, and how it is
- * with RDMA; where no thread can be had to wait for its end, that alone, at once.
+ * The library is asked to tell the service manager of the end of the start, with what there
+ * is to say of the exports; where no thread can be had to wait for that, it is told
+ * that alone, at once.
  */
 #include <errno.h>
 #include <poll.h>
@@ -11,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/notify.h"
 #include "ganesha/check.h"
 #include "ganesha/ready.h"
 #include "unit.h"
@@ -29,10 +31,12 @@ int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr,
 	return no_thread ? EAGAIN : __real_pthread_create(t, attr, fn, arg);
 }
 
-bool rpcrdma_ganesha_state(char text[RPCRDMA_STATE])
+void rpcrdma_ganesha_ready(const char *exports)
 {
-	snprintf(text, RPCRDMA_STATE, "as it is");
-	return true;
+	char text[64];
+
+	snprintf(text, sizeof(text), "ready%s", exports);
+	notify_manager(text);
 }
 
 /* What comes to the manager, or "" if nothing does. */
@@ -67,18 +71,14 @@ static void test_told(void)
 	int fd = manager();
 
 	ready_start("");
-	CU_ASSERT_STRING_EQUAL(told(fd, 10000), "READY=1\nSTATUS=as it is");
+	CU_ASSERT_STRING_EQUAL(told(fd, 10000), "ready");
 	CU_ASSERT_STRING_EQUAL(told(fd, 0), "");
 	ready_start("; no exports");
-	CU_ASSERT_STRING_EQUAL(told(fd, 10000),
-			       "READY=1\nSTATUS=as it is; no exports");
+	CU_ASSERT_STRING_EQUAL(told(fd, 10000), "ready; no exports");
 	no_thread = true;
 	ready_start("");
 	CU_ASSERT_STRING_EQUAL(told(fd, 0), "READY=1");
 	no_thread = false;
-	unsetenv("NOTIFY_SOCKET");
-	ready_start("");
-	CU_ASSERT_STRING_EQUAL(told(fd, 0), "");
 	close(fd);
 }
 

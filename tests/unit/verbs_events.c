@@ -131,6 +131,27 @@ static void test_owns(void)
 	CU_ASSERT_FALSE(fab_verbs_owns((struct sockaddr *)&in6));
 }
 
+static void never(struct fab_listener *l, struct fab_conn *c, const void *priv,
+		  size_t priv_len, void *user)
+{
+	fab_reject(c, NULL, 0);
+}
+
+/* A listener is up with the port that has its address, or any. */
+static bool is_up(const char *addr)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	struct fab_listener *l;
+	bool up;
+
+	inet_pton(AF_INET, addr, &at.sin_addr);
+	CU_ASSERT_EQUAL_FATAL(
+		listen_anywhere(&w, &at, sizeof(at), never, NULL, &l), 0);
+	up = fab_listener_up(l);
+	fab_listener_close(l);
+	return up;
+}
+
 /* ---- Huge pages ------------------------------------------------------ */
 
 static int huge_reserve(int want)
@@ -317,6 +338,9 @@ static void test_removed(void)
 	world_unpair(&w);
 	PUMP_UNTIL(&w, command_ended(&remove));
 	other_hello();
+	CU_ASSERT_FALSE(fab_listener_up(w.listener));
+	CU_ASSERT_TRUE(fab_listener_up(other));
+	CU_ASSERT_TRUE(is_up("0.0.0.0"));
 	/* There is no way now. */
 	world_connect(&w, NULL);
 	PUMP_UNTIL(&w, w.cli.disconnected);
@@ -336,6 +360,7 @@ static void test_removed(void)
 	}
 	CU_ASSERT_TRUE(w.cli.established);
 	CU_ASSERT_TRUE(w.srv.established);
+	CU_ASSERT_TRUE(fab_listener_up(w.listener));
 	world_hello(&w);
 	other_close();
 	world_close(&w);
@@ -362,11 +387,15 @@ static void test_port(void)
 		CU_ASSERT_TRUE(near.error || far.error);
 	CU_ASSERT_EQUAL(ep_count(&far, FAB_FLUSHED), 1);
 	CU_ASSERT_PTR_NOT_NULL(strstr(subject.said, "port 1 is down"));
+	CU_ASSERT_FALSE(fab_listener_up(other));
+	CU_ASSERT_TRUE(fab_listener_up(w.listener));
+	CU_ASSERT_TRUE(is_up("0.0.0.0"));
 	world_hello(&w);
 	other_destroy();
 	cmd = command("RPCRDMA_VERBS_UP");
 	ALL_UNTIL(command_ended(&cmd));
 	ALL_UNTIL(strstr(subject.said, "port 1 is up"));
+	CU_ASSERT_TRUE(fab_listener_up(other));
 	if (strstr(getenv("RPCRDMA_VERBS_DEVICE"), "rxe")) {
 		/* Whose queue pair for the connection manager is then no
 		 * longer of use, for this process or any other. */

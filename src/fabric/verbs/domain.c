@@ -196,8 +196,7 @@ static int domain_open(const struct fab_domain_params *params,
 	return 0;
 }
 
-/* Of any device. */
-static bool port_is_up(void)
+bool vb_port_is_up(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_device_attr a;
@@ -246,7 +245,7 @@ bool fab_verbs_owns(const struct sockaddr *addr)
 	}
 	/* Without a device librdmacm would complain; without a port that is
 	 * up nobody comes by it. */
-	if (!port_is_up())
+	if (!vb_port_is_up())
 		return false;
 	ch = rdma_create_event_channel();
 	if (!ch)
@@ -280,6 +279,7 @@ const struct fab_ops fab_verbs_ops = {
 	.kick = fab_ev_conn_kick,
 	.listen = vb_listen,
 	.listener_addr = fab_ev_listener_addr,
+	.listener_up = vb_listener_up,
 	.listener_close = vb_listener_close,
 	.conn_create = vb_conn_create,
 	.conn_set_ready = fab_ev_conn_set_ready,

@@ -91,6 +91,23 @@ int vb_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	return rc;
 }
 
+bool vb_listener_up(struct fab_listener *fl)
+{
+	struct vb_listener *l = container_of(fl, struct vb_listener, ev.fab);
+	struct ibv_port_attr port;
+	bool any, up = false;
+
+	pthread_mutex_lock(&l->ev.lock);
+	any = fab_addr_is_any(&l->ev.addr);
+	/* While it is locked nobody destroys the id, and with it the device. */
+	if (l->id && l->id->verbs)
+		up = !ibv_query_port(l->id->verbs, l->id->port_num, &port) &&
+		     port.state == IBV_PORT_ACTIVE;
+	pthread_mutex_unlock(&l->ev.lock);
+	/* Of any address it belongs to no device, and hears of no removal. */
+	return any ? vb_port_is_up() : up;
+}
+
 /* The rdma_cm_id, for its destruction without the lock. */
 static struct rdma_cm_id *take_id(struct vb_listener *l, bool closed)
 {

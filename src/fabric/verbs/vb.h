@@ -402,6 +402,9 @@ static inline uint32_t vb_lkey_of(const struct vb_conn *c, struct fab_mr *mr)
 	return m ? m->lkey : 0;
 }
 
+/* domain.c; any thread. Is a port active, of any device? Opens them. */
+bool vb_port_is_up(void);
+
 /* util.c; any thread */
 /* The limit on locked memory may have run out: say what helps, once. */
 void vb_memlock_hint(struct vb_domain *d, int err);
@@ -451,6 +454,7 @@ int vb_cm_conn_event(struct vb_cm_source *src, struct rdma_cm_event *ev);
 int vb_listen(struct fab_poller *p, const struct sockaddr *addr,
 	      socklen_t addrlen, fab_request_fn fn, void *user,
 	      struct fab_listener **l);
+bool vb_listener_up(struct fab_listener *l);
 void vb_listener_close(struct fab_listener *l);
 
 /* startup.c; the runner. As vb_connect() and vb_accept(), but that it may have

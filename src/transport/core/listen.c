@@ -188,6 +188,11 @@ void rt_listener_addr(const struct rt_listener *l,
 	fab_listener_addr(l->fab, addr);
 }
 
+bool rt_listener_up(struct rt_listener *l)
+{
+	return fab_listener_up(l->fab);
+}
+
 void rt_listener_close(struct rt_listener *l)
 {
 	struct rt_instance *inst = l->inst;
