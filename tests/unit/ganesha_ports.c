@@ -5,8 +5,6 @@
  * tell. integration/ganesha.test compares with the server.
  */
 #include <arpa/inet.h>
-#include <dlfcn.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,15 +13,7 @@
 #include "ganesha/config.h"
 #include "ganesha/holder.h"
 #include "ganesha/ports.h"
-#include "unit.h"
-
-/* Ganesha's parser does not free all it allocates. */
-__attribute__((visibility("default"))) const char *
-__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:libganesha_nfsd.so";
-}
+#include "parsed.h"
 
 /* ---- Who has it --------------------------------------------------------- */
 
@@ -173,59 +163,37 @@ static void holders(void)
 
 /* ---- What is bound ------------------------------------------------------ */
 
-static struct gsh gsh;
-static char said[4096], out_text[1024];
-
-static struct gsh_config *parse(void *lib, const char *text)
-{
-	struct gsh_config *(*parse_file)(char *path,
-					 struct gsh_config_errors *e);
-	struct gsh_config_errors e;
-	char path[] = "/tmp/rpcrdma-ports-XXXXXX";
-	struct gsh_config *tree;
-	int fd = mkstemp(path);
-
-	CU_ASSERT_NOT_EQUAL_FATAL(fd, -1);
-	CU_ASSERT_EQUAL(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-	close(fd);
-	*(void **)&parse_file = dlsym(lib, "config_ParseFile");
-	CU_ASSERT_TRUE_FATAL(gsh.init_error_type(&e));
-	tree = parse_file(path, &e);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
-	gsh.report_config_errors(&e, NULL, gr_config_silent);
-	unlink(path);
-	return tree;
-}
+static char out_text[1024];
 
 typedef bool asked_fn(const struct gsh *g, struct gsh_config *tree,
 		      const struct gr_ports *p);
 
-/* What @ask says of these items of NFS_Core_Param, as the installed Ganesha reads them. */
-static bool answer(asked_fn *ask, const char *items, struct gr_ports *p)
+static asked_fn *asked;
+static struct gr_ports *asked_of;
+
+static bool ask(struct gsh_config *tree)
 {
-	void *lib = dlopen(GANESHA_NFSD, RTLD_NOW | RTLD_GLOBAL);
-	void (*release)(struct gsh_config * tree);
-	struct gsh_config *tree;
-	char text[512];
+	struct gr_ports *p = asked_of;
 	bool yes;
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(lib);
-	*(void **)&gsh.init_error_type = dlsym(lib, "init_error_type");
-	*(void **)&gsh.report_config_errors =
-		dlsym(lib, "report_config_errors");
-	*(void **)&gsh.load_config_from_parse =
-		dlsym(lib, "load_config_from_parse");
-	said[0] = out_text[0] = '\0';
+	out_text[0] = '\0';
 	p->said = fmemopen(said, sizeof(said), "w");
 	p->out = fmemopen(out_text, sizeof(out_text), "w");
-	snprintf(text, sizeof(text), "NFS_Core_Param { %s }\n", items);
-	tree = parse(lib, text);
-	yes = ask(&gsh, tree, p);
-	*(void **)&release = dlsym(lib, "config_Free");
-	release(tree);
+	yes = asked(&gsh, tree, p);
 	fclose(p->said);
 	fclose(p->out);
 	return yes;
+}
+
+/* What @fn says of these items of NFS_Core_Param, as the installed Ganesha reads them. */
+static bool answer(asked_fn *fn, const char *items, struct gr_ports *p)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "NFS_Core_Param { %s }\n", items);
+	asked = fn;
+	asked_of = p;
+	return parsed(text, ask);
 }
 
 /* Would a server with these start? */
