@@ -11,6 +11,7 @@
 
 #include "ganesha/check.h"
 #include "ganesha/ds.h"
+#include "ganesha/include.h"
 #include "ganesha/logs.h"
 #include "ganesha/ports.h"
 #include "ganesha/syntax.h"
@@ -80,6 +81,21 @@ static unsigned int tell_exports(const struct gsh *g,
 }
 
 /* ---- Start ------------------------------------------------------------ */
+
+bool gr_file_unreadable(const char *path, struct gsh_config_errors *e)
+{
+	struct gr_include at;
+
+	if (!path || !gr_include_folder(path, &at))
+		return false;
+	if (e->fp)
+		fprintf(e->fp,
+			"Config File (%s:%u): %%include: %s is a directory: "
+			"name a file in it, or write %%dir %s\f",
+			at.file, at.line, at.folder, at.folder);
+	e->scan = true;
+	return true;
+}
 
 bool gr_file_start(struct gr_file *f, struct gr_server *s,
 		   struct gsh_config *tree)

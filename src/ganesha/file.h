@@ -60,6 +60,10 @@ void gr_file_warn(void *ctx, const char *text);
 /* The path that Ganesha was started with. NULL: not known. */
 const char *gr_file_path(void);
 
+/* Would Ganesha end when it reads @path? Then @e gets a message, in Ganesha's form, and
+ * the mark of a file that could not be read. */
+bool gr_file_unreadable(const char *path, struct gsh_config_errors *e);
+
 /* When the server starts: shall it serve RDMA? If not, it has been said why; and it
  * does not return where RDMA is required. */
 bool gr_file_start(struct gr_file *f, struct gr_server *s,

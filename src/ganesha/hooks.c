@@ -247,7 +247,8 @@ GR_EXPORT struct gsh_config *config_ParseFile(char *path,
 		abort(); /* as above */
 	/* One that was freed may have had the same address. */
 	atomic_store(&hook.reloaded, NULL);
-	tree = next.config_ParseFile(path, e);
+	tree = gr_file_unreadable(path, e) ? NULL :
+					     next.config_ParseFile(path, e);
 	switch (gr_file_reload(&hook.file, &hook.server.cfg, path, tree, e,
 			       why)) {
 	case GR_RELOAD_OTHER: /* at the start ready.c tells it */

@@ -39,6 +39,14 @@ static bool refuse(const struct gr_file *f, char why[GR_REFUSED_ROOM],
 	return true;
 }
 
+/* Does it end with the number of one? Otherwise it is the file as a whole. */
+static bool has_line(const char *at)
+{
+	const char *colon = strrchr(at, ':');
+
+	return colon && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")];
+}
+
 /*
  * Of most syntax errors Ganesha sets no flag, and takes what it could read for all
  * there is: exports that it could not read it would drop.
@@ -52,7 +60,7 @@ static bool is_unreadable(struct gr_file *f, const char *path,
 	bool any = e->scan || e->parse || e->resource;
 
 	(void)gr_file_look(e, at, gr_file_warn, f->gsh);
-	if (!tree)
+	if (!tree && !has_line(at))
 		return refuse(f, why,
 			      "%.200s cannot be read: nothing was changed. "
 			      "Correct it and reload",

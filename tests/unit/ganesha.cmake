@@ -109,6 +109,8 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/limit.c LIBS test-clock rpcrdma_base)
 	target_link_options(unit-ganesha-limit PRIVATE -Wl,--wrap=getrusage)
 	rpcrdma_one_thread(unit-ganesha-limit)
+	rpcrdma_unit(ganesha-include ganesha_include.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/include.c LIBS rpcrdma_base)
 	rpcrdma_unit(ganesha-manager ganesha_manager.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/manager.c LIBS rpcrdma_base)
 	rpcrdma_unit(ganesha-reach ganesha_reach.c

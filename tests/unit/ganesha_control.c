@@ -161,6 +161,7 @@ static void every(void)
 	CU_ASSERT_EQUAL(atomic_load(&l.n), l.most);
 	CU_ASSERT_TRUE(pthread_equal(s.thread, l.thread));
 	gr_control_do(&k, look_late, &l);
+	usleep(50000);
 	gr_control_do(&k, look, &s);
 	CU_ASSERT_EQUAL(s.jobs, 2);
 	CU_ASSERT_EQUAL(atomic_load(&l.n), l.most);
