@@ -133,6 +133,49 @@ static void others(void)
 	CU_ASSERT_EQUAL(at.line, 2);
 }
 
+/* Each file is read once, however often it is included, and no more than 256 and 8 within
+ * each other. */
+static void bounds(void)
+{
+	char name[16], text[8192];
+	size_t n;
+
+	for (int i = 0; i < 7; i++) {
+		n = 0;
+		for (int k = 0; k < 100; k++)
+			n += (size_t)snprintf(text + n, sizeof(text) - n,
+					      "%%include n%d\n", i + 1);
+		snprintf(name, sizeof(name), "n%d", i);
+		put(name, i < 6 ? text : "%include sub\n");
+	}
+	CU_ASSERT_TRUE(finds("%include n0\n"));
+	CU_ASSERT_STRING_EQUAL(at.file, in_dir("n6"));
+	put("n6", "%include a\n");
+	put("a", "%include sub\n");
+	CU_ASSERT_FALSE(finds("%include n0\n"));
+	CU_ASSERT_TRUE(finds("%include n0\n%include a\n"));
+	put("n6", "");
+	CU_ASSERT_FALSE(finds("%include n0\n"));
+	n = 0;
+	for (int i = 0; i < 256; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		put(name, "");
+		n += (size_t)snprintf(text + n, sizeof(text) - n,
+				      "%%include %s\n", name);
+	}
+	put("n254", "%include sub");
+	CU_ASSERT_TRUE(finds(text));
+	CU_ASSERT_STRING_EQUAL(at.file, in_dir("n254"));
+	put("n254", "");
+	/* With the first file, one too many. */
+	put("n255", "%include sub");
+	CU_ASSERT_FALSE(finds(text));
+	for (int i = 0; i < 256; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		unlink(in_dir(name));
+	}
+}
+
 /* Names without a "/" in front are beside a file that has one. */
 static void relative(void)
 {
@@ -150,8 +193,8 @@ static void relative(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "itself", itself },	  { "none", none }, { "others", others },
-	{ "relative", relative }, { NULL, NULL },
+	{ "itself", itself }, { "none", none },		{ "others", others },
+	{ "bounds", bounds }, { "relative", relative }, { NULL, NULL },
 };
 
 int main(int argc, char **argv)
