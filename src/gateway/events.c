@@ -65,6 +65,8 @@ void gw_client_event(struct gw_client *c, unsigned int ev)
 		gw_out_ready(c);
 	if (ev & GW_EV_CONNECT)
 		gw_link_connect(c);
+	if (c->gone)
+		return;
 	if (ev & GW_EV_RESEND)
 		gw_calls_submit(c);
 	if (ev & (GW_EV_IN | GW_EV_READ | GW_EV_ROOM))

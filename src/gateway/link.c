@@ -20,6 +20,9 @@
 /* Waits between attempts to connect: doubled from the first to the last. */
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_LAST_MS 3000
+/* So long is a client kept for which there is no hope. It comes again at once, and
+ * would go on at the pace of the server's refusals. */
+#define REFUSED_MS 1000
 
 static bool early(struct gw_client *c)
 {
@@ -58,9 +61,15 @@ static void down(struct gw_client *c, int error, const char *reason,
 		 error == -EACCES	   ? ", closed" :
 		 late			   ? ": given up, closed" :
 					     "");
-	/* What keys and policies say is not likely to change meanwhile. */
-	if (late || error == -EPROTONOSUPPORT || error == -EACCES) {
+	if (late) {
 		gw_client_kill(c, LOG_ERR, text);
+		return;
+	}
+	/* What keys and policies say is not likely to change meanwhile. */
+	if (error == -EPROTONOSUPPORT || error == -EACCES) {
+		gw_client_log(c, LOG_ERR, "%s", text);
+		l->refused = true;
+		gw_worker_timer(c, GW_TIMER_CONNECT, now + REFUSED_MS * MSEC);
 		return;
 	}
 	/* Calls wait for a descriptor, or Receives, that somebody idle has. */
@@ -85,6 +94,10 @@ void gw_link_connect(struct gw_client *c)
 	const struct gw_options *o = &c->gw->opt;
 	int rc;
 
+	if (c->link.refused) {
+		gw_client_kill(c, LOG_ERR, NULL);
+		return;
+	}
 	if (c->link.connected_once)
 		gw_client_count(c, reconnects);
 	gw_client_get(c);

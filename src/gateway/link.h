@@ -22,6 +22,7 @@ struct gw_link {
 	struct rt_conn *rc;
 	unsigned int backoff_ms;
 	bool connected_once;
+	bool refused; /* for good: the client is let go after a while */
 	uint64_t down_since; /* fab_now_ns(); 0: it is not down */
 	/* client.lock held. */
 	bool early; /* has sent something, and the server never took it */
@@ -55,7 +56,7 @@ static inline void gw_link_end(struct gw_link *l, bool busy)
 
 /* The first attempt. */
 void gw_link_start(struct gw_client *c);
-/* GW_EV_CONNECT */
+/* GW_EV_CONNECT: another one, or the client's end */
 void gw_link_connect(struct gw_client *c);
 /* GW_EV_UP and GW_EV_DOWN, of which there may be none any more; whether it has
  * come up for the first time. */
