@@ -6,6 +6,7 @@
  */
 #include "ganesha/exports.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,8 @@
 /* What a block is read into. */
 struct block {
 	uint32_t id;
-	bool placed, path;
+	bool path;
+	char pseudo[PATH_MAX]; /* "": it has none */
 	struct gr_fsal fsal;
 	unsigned int loaded; /* gr_fsal_wary() of those that are */
 	struct gr_exports *p;
@@ -57,6 +59,21 @@ static int is_there_take(const char *token, int term,
 	return 0;
 }
 
+static void *pseudo_init(void *link_mem, void *self)
+{
+	if (self)
+		*(char *)self = '\0';
+	return self;
+}
+
+static int pseudo_take(const char *token, int term,
+		       struct gsh_config_item *item, void *param, void *node,
+		       struct gsh_config_errors *e)
+{
+	snprintf(param, PATH_MAX, "%s", token);
+	return 0;
+}
+
 static const struct gsh_config_item items[] = {
 	{ .name = "Export_Id",
 	  .type = GSH_CONFIG_PROC,
@@ -64,8 +81,8 @@ static const struct gsh_config_item items[] = {
 	  .off = offsetof(struct block, id) },
 	{ .name = "Pseudo",
 	  .type = GSH_CONFIG_PROC,
-	  .u.proc = { .init = is_there_init, .handler = is_there_take },
-	  .off = offsetof(struct block, placed) },
+	  .u.proc = { .init = pseudo_init, .handler = pseudo_take },
+	  .off = offsetof(struct block, pseudo) },
 	{ .name = "Path",
 	  .type = GSH_CONFIG_PROC,
 	  .u.proc = { .init = is_there_init, .handler = is_there_take },
@@ -86,6 +103,22 @@ static void note_pathless(struct block *b, const struct gsh_config_node *n)
 		 n->filename ? n->filename : "", n->line);
 }
 
+static void keep_pseudo(struct gr_exports *p, uint32_t id, const char *path)
+{
+	struct gr_pseudo *more =
+		reallocarray(p->pseudo, p->npseudo + 1, sizeof(*more));
+	char *copy = strdup(path);
+
+	if (more)
+		p->pseudo = more;
+	if (!more || !copy) {
+		free(copy);
+		return;
+	}
+	p->pseudo[p->npseudo].id = id;
+	p->pseudo[p->npseudo++].path = copy;
+}
+
 static int block_read(void *node, void *link_mem, void *self,
 		      struct gsh_config_errors *e)
 {
@@ -102,9 +135,19 @@ static int block_read(void *node, void *link_mem, void *self,
 	if (b->p->named[b->id / 8] & bit)
 		b->p->twice = (int)b->id;
 	b->p->named[b->id / 8] |= bit;
-	if (b->placed)
+	if (*b->pseudo) {
 		b->p->placed[b->id / 8] |= bit;
+		keep_pseudo(b->p, b->id, b->pseudo);
+	}
 	return 0;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	uint32_t x = ((const struct gr_pseudo *)a)->id;
+	uint32_t y = ((const struct gr_pseudo *)b)->id;
+
+	return (x > y) - (x < y);
 }
 
 void gr_exports_read(const struct gsh *g, struct gsh_config *tree,
@@ -121,7 +164,7 @@ void gr_exports_read(const struct gsh *g, struct gsh_config *tree,
 	struct block block = { .p = p, .fsal.dir = dir };
 	struct gsh_config_errors e;
 
-	memset(p, 0, sizeof(*p));
+	gr_exports_free(p);
 	p->twice = -1;
 	if (!tree || !g->init_error_type(&e))
 		return;
@@ -129,6 +172,24 @@ void gr_exports_read(const struct gsh *g, struct gsh_config *tree,
 	exports.desc.flags = 0; /* as often as it is there */
 	g->load_config_from_parse(tree, &exports, &block, false, &e);
 	g->report_config_errors(&e, NULL, gr_config_silent);
+	if (p->npseudo)
+		qsort(p->pseudo, p->npseudo, sizeof(*p->pseudo), by_id);
+}
+
+void gr_exports_free(struct gr_exports *p)
+{
+	for (size_t i = 0; i < p->npseudo; i++)
+		free(p->pseudo[i].path);
+	free(p->pseudo);
+	memset(p, 0, sizeof(*p));
+}
+
+void gr_exports_move(struct gr_exports *to, struct gr_exports *from)
+{
+	gr_exports_free(to);
+	*to = *from;
+	from->pseudo = NULL;
+	from->npseudo = 0;
 }
 
 int gr_exports_lost(const struct gr_exports *was, const struct gr_exports *now)
@@ -139,6 +200,54 @@ int gr_exports_lost(const struct gr_exports *was, const struct gr_exports *now)
 		if (was->placed[id / 8] & now->named[id / 8] &
 		    ~now->placed[id / 8] & bit)
 			return id;
+	}
+	return -1;
+}
+
+/* Without the "/" at the end, which Ganesha does not mind. */
+static size_t length(const char *path)
+{
+	size_t n = strlen(path);
+
+	while (n && path[n - 1] == '/')
+		n--;
+	return n;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+	size_t n = length(a);
+
+	return n == length(b) && !memcmp(a, b, n);
+}
+
+static bool is_within(const char *path, const char *outer)
+{
+	size_t n = length(outer);
+
+	return length(path) > n && !memcmp(path, outer, n) && path[n] == '/';
+}
+
+static bool is_nested(const struct gr_exports *p, const char *path)
+{
+	for (size_t i = 0; i < p->npseudo; i++)
+		if (is_within(path, p->pseudo[i].path))
+			return true;
+	return false;
+}
+
+int gr_exports_moved(const struct gr_exports *was, const struct gr_exports *now,
+		     bool nested)
+{
+	for (size_t i = 0; i < now->npseudo; i++) {
+		const struct gr_pseudo *to = &now->pseudo[i], *from;
+
+		from = was->npseudo ? bsearch(to, was->pseudo, was->npseudo,
+					      sizeof(*to), by_id) :
+				      NULL;
+		if (from && !is_same(from->path, to->path) &&
+		    (!nested || is_nested(now, to->path)))
+			return (int)to->id;
 	}
 	return -1;
 }

@@ -10,6 +10,13 @@
 #define GR_EXPORT_IDS 65536
 #define GR_EXPORT_PLACE 256
 
+/* Where an export is in NFSv4's tree of names. */
+struct gr_pseudo {
+	uint32_t id;
+	char *path;
+};
+
+/* Zero before the first use. */
 struct gr_exports {
 	/* A bit for each Export_Id. */
 	uint8_t named[GR_EXPORT_IDS / 8]; /* there is such a block */
@@ -18,6 +25,9 @@ struct gr_exports {
 	/* One has no Path: "FILE:LINE", or "". */
 	char pathless[GR_EXPORT_PLACE];
 	bool deadly; /* Ganesha dies of that one when it reads it */
+	/* Of those with a Pseudo, by Export_Id; as far as there was memory. */
+	struct gr_pseudo *pseudo;
+	size_t npseudo;
 };
 
 /* Of @tree, which stays as it is. */
@@ -25,5 +35,12 @@ void gr_exports_read(const struct gsh *g, struct gsh_config *tree,
 		     struct gr_exports *p);
 /* The least Export_Id that has lost its Pseudo, but is there; or -1. */
 int gr_exports_lost(const struct gr_exports *was, const struct gr_exports *now);
+/* The least one that has another Pseudo, and with @nested is within the Pseudo of another
+ * one there; or -1. */
+int gr_exports_moved(const struct gr_exports *was, const struct gr_exports *now,
+		     bool nested);
+/* @to gets what @from has, which is empty then. */
+void gr_exports_move(struct gr_exports *to, struct gr_exports *from);
+void gr_exports_free(struct gr_exports *p);
 
 #endif /* RPCRDMA_GANESHA_EXPORTS_H */

@@ -80,7 +80,7 @@ static bool is_unreadable(struct gr_file *f, const char *path,
 static bool is_deadly(struct gr_file *f, struct gsh_config *tree,
 		      char why[GR_REFUSED_ROOM])
 {
-	int lost;
+	int lost, moved;
 
 	gr_exports_read(f->gsh, tree, &f->latest);
 	if (f->latest.twice >= 0)
@@ -97,6 +97,17 @@ static bool is_deadly(struct gr_file *f, struct gsh_config *tree,
 			"Ganesha " GSH_VERSION
 			": nothing was changed. Give it one and reload",
 			f->latest.pathless);
+	/* 4.3 removes such an export from where it was no more, and dies; or does not
+	 * end when it stops. 6.5 does it right, but ends if the new place is within
+	 * another export that has no directory there. */
+	moved = gr_exports_moved(&f->exports, &f->latest, COMPAT_RELEASE >= 60);
+	if (moved >= 0)
+		return refuse(
+			f, why,
+			"the EXPORT with Export_Id = %d has another Pseudo, "
+			"which can crash Ganesha " GSH_VERSION
+			": nothing was changed. Restart the server to apply it",
+			moved);
 	lost = gr_exports_lost(&f->exports, &f->latest);
 	return lost >= 0 &&
 	       refuse(f, why,
@@ -110,7 +121,7 @@ static bool is_deadly(struct gr_file *f, struct gsh_config *tree,
 void gr_file_taken(struct gr_file *f)
 {
 	pthread_mutex_lock(&f->lock);
-	f->exports = f->latest;
+	gr_exports_move(&f->exports, &f->latest);
 	pthread_mutex_unlock(&f->lock);
 }
 

@@ -570,6 +570,15 @@ reach() {
 	rdma link add "${kind}0" type "$kind" netdev d0
 	check verbs-reach-two-back told "RDMA is served on $one, $two, provider verbs$"
 	check verbs-reach-two-answers answers_at 10.9.0.1
+	# The address alone.
+	ip address del 10.9.0.1/24 dev d0
+	check verbs-reach-two-address told \
+		"RDMA is served on $two, provider verbs; cannot be reached on $one: $here$"
+	: >"$WORK/notify.said"
+	ip address add 10.9.0.1/24 dev d0
+	check verbs-reach-two-address-back told \
+		"RDMA is served on $one, $two, provider verbs$"
+	check verbs-reach-two-address-answers answers_at 10.9.0.1
 	check verbs-reach-two-stop stop_ganesha
 	ip link set o0 down
 	check verbs-reach-check says 0 \

@@ -26,6 +26,7 @@
 #include "base/addr.h"
 #include "device.h"
 #include "vb.h"
+#include "verbs.h"
 
 #define BACKLOG 1024
 
@@ -104,8 +105,10 @@ bool vb_listener_up(struct fab_listener *fl)
 		up = !ibv_query_port(l->id->verbs, l->id->port_num, &port) &&
 		     port.state == IBV_PORT_ACTIVE;
 	pthread_mutex_unlock(&l->ev.lock);
-	/* Of any address it belongs to no device, and hears of no removal. */
-	return any ? vb_port_is_up() : up;
+	/* Of any address it belongs to no device, and hears of no removal; of one, it does not
+	 * hear if only the address goes. */
+	return any ? vb_port_is_up() :
+		     up && fab_verbs_owns((struct sockaddr *)&l->ev.addr);
 }
 
 /* The rdma_cm_id, for its destruction without the lock. */

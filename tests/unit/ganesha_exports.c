@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What of EXPORT blocks can crash Ganesha, when it reads them or reads them again, as
+ * the parser of the installed Ganesha gives them. integration/ganesha.test reloads the
+ * server.
+ */
+#include "ganesha/exports.h"
+#include "ganesha/config.h"
+#include "parsed.h"
+
+static struct gr_exports was, now, *reads;
+
+static bool read_them(struct gsh_config *tree)
+{
+	gr_exports_read(&gsh, tree, reads);
+	return true;
+}
+
+static void take(struct gr_exports *to, const char *text)
+{
+	reads = to;
+	CU_ASSERT_TRUE(parsed(text, read_them));
+}
+
+#define EXPORT(id, more) \
+	"EXPORT { Export_Id = " #id "; Path = /srv; " more " }\n"
+/* Of a file without any block Ganesha would write to its log. */
+#define NONE "EXPORT_DEFAULTS { }\n"
+#define AT(id, pseudo) EXPORT(id, "Pseudo = " pseudo ";")
+
+static int moved(const char *from, const char *to, bool nested)
+{
+	take(&was, from);
+	take(&now, to);
+	return gr_exports_moved(&was, &now, nested);
+}
+
+static int lost(const char *from, const char *to)
+{
+	take(&was, from);
+	take(&now, to);
+	return gr_exports_lost(&was, &now);
+}
+
+static void test_moved(void)
+{
+	CU_ASSERT_EQUAL(moved(NONE, NONE, false), -1);
+	CU_ASSERT_EQUAL(moved(AT(1, "/a"), AT(1, "/a"), false), -1);
+	CU_ASSERT_EQUAL(moved(AT(1, "/a"), AT(1, "/b"), false), 1);
+	CU_ASSERT_EQUAL(moved(AT(1, "/a"), AT(1, "/ab"), false), 1);
+	CU_ASSERT_EQUAL(moved(AT(1, "/ab"), AT(1, "/a"), false), 1);
+	/* Not what comes, goes, or has no place at all. */
+	CU_ASSERT_EQUAL(moved(NONE, AT(1, "/b"), false), -1);
+	CU_ASSERT_EQUAL(moved(AT(1, "/a"), NONE, false), -1);
+	CU_ASSERT_EQUAL(moved(AT(1, "/a"), AT(2, "/b"), false), -1);
+	CU_ASSERT_EQUAL(moved(AT(1, "/a"), EXPORT(1, ""), false), -1);
+	CU_ASSERT_EQUAL(moved(EXPORT(1, ""), AT(1, "/a"), false), -1);
+	/* The "/" at the end, and the order of the blocks, make no difference. */
+	CU_ASSERT_EQUAL(moved(AT(1, "/a"), AT(1, "/a/"), false), -1);
+	CU_ASSERT_EQUAL(moved(AT(1, "\"/a//\""), AT(1, "/a"), false), -1);
+	CU_ASSERT_EQUAL(moved(AT(1, "\"/a\""), AT(1, "/a"), false), -1);
+	CU_ASSERT_EQUAL(moved(AT(2, "/b") AT(1, "/a") AT(3, "/c"),
+			      AT(3, "/c") AT(2, "/b") AT(1, "/a"), false),
+			-1);
+	CU_ASSERT_EQUAL(moved(AT(2, "/b") AT(300, "/a") AT(3, "/c"),
+			      AT(3, "/d") AT(300, "/b") AT(2, "/b"), false),
+			3);
+	CU_ASSERT_EQUAL(moved(AT(0, "/a") AT(65535, "/z"),
+			      AT(0, "/a") AT(65535, "/y"), false),
+			65535);
+}
+
+/* To a place within another export. */
+static void test_nested(void)
+{
+	CU_ASSERT_EQUAL(moved(AT(1, "/a") AT(2, "/b"), AT(1, "/a") AT(2, "/c"),
+			      true),
+			-1);
+	CU_ASSERT_EQUAL(moved(AT(1, "/a") AT(2, "/b"),
+			      AT(1, "/a") AT(2, "/a/c"), true),
+			2);
+	CU_ASSERT_EQUAL(moved(AT(1, "/a/") AT(2, "/b"),
+			      AT(1, "/a/") AT(2, "/a/b/c"), true),
+			2);
+	CU_ASSERT_EQUAL(moved(AT(1, "/a") AT(2, "/b"), AT(1, "/a") AT(2, "/ab"),
+			      true),
+			-1);
+	CU_ASSERT_EQUAL(moved(AT(1, "/a") AT(2, "/b"), AT(1, "/a") AT(2, "/a/"),
+			      true),
+			-1);
+	CU_ASSERT_EQUAL(
+		moved(AT(1, "/") AT(2, "/b"), AT(1, "/") AT(2, "/c"), true), 2);
+	CU_ASSERT_EQUAL(moved(AT(1, "/a/b"), AT(1, "/a/c"), true), -1);
+}
+
+static void test_lost(void)
+{
+	CU_ASSERT_EQUAL(lost(AT(1, "/a"), AT(1, "/a")), -1);
+	CU_ASSERT_EQUAL(lost(AT(1, "/a"), AT(1, "/b")), -1);
+	CU_ASSERT_EQUAL(lost(AT(1, "/a"), NONE), -1);
+	CU_ASSERT_EQUAL(lost(EXPORT(1, ""), EXPORT(1, "")), -1);
+	CU_ASSERT_EQUAL(
+		lost(AT(9, "/b") AT(7, "/a"), EXPORT(9, "") EXPORT(7, "")), 7);
+}
+
+/* It comes out of one, and into another; what that had goes. */
+static void test_taken(void)
+{
+	take(&was, AT(1, "/a") AT(2, "/b"));
+	take(&now, AT(1, "/c"));
+	gr_exports_move(&was, &now);
+	CU_ASSERT_EQUAL(now.npseudo, 0);
+	CU_ASSERT_EQUAL_FATAL(was.npseudo, 1);
+	CU_ASSERT_STRING_EQUAL(was.pseudo[0].path, "/c");
+	take(&now, AT(1, "/d"));
+	CU_ASSERT_EQUAL(gr_exports_moved(&was, &now, false), 1);
+}
+
+static void test_faults(void)
+{
+	take(&now, AT(1, "/a") AT(2, "/b"));
+	CU_ASSERT_EQUAL(now.twice, -1);
+	CU_ASSERT_STRING_EQUAL(now.pathless, "");
+	CU_ASSERT_FALSE(now.deadly);
+	take(&now, AT(1, "/a") AT(2, "/b") AT(1, "/c"));
+	CU_ASSERT_EQUAL(now.twice, 1);
+	take(&now, "\nEXPORT { Export_Id = 3; Pseudo = /x; }\n");
+	CU_ASSERT_PTR_NOT_NULL(strstr(now.pathless, ":2"));
+	CU_ASSERT_FALSE(now.deadly);
+	/* What is no number of an export is Ganesha's to tell. */
+	take(&now, AT(65536, "/a") AT(65536, "/b"));
+	CU_ASSERT_EQUAL(now.twice, -1);
+	/* A file that could not be read, or no memory for messages. */
+	gr_exports_read(&gsh, NULL, &now);
+	CU_ASSERT_EQUAL(now.npseudo, 0);
+	parsed_memory = 0;
+	take(&now, AT(1, "/a"));
+	parsed_memory = -1;
+	CU_ASSERT_EQUAL(now.npseudo, 0);
+	gr_exports_free(&was);
+	gr_exports_free(&now);
+}
+
+static const struct unit_test tests[] = {
+	{ "moved", test_moved },   { "nested", test_nested },
+	{ "lost", test_lost },	   { "taken", test_taken },
+	{ "faults", test_faults }, { NULL, NULL },
+};
+
+UNIT_MAIN("ganesha-exports", tests)
