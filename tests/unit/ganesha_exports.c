@@ -101,6 +101,31 @@ static void test_lost(void)
 	CU_ASSERT_EQUAL(lost(EXPORT(1, ""), EXPORT(1, "")), -1);
 	CU_ASSERT_EQUAL(
 		lost(AT(9, "/b") AT(7, "/a"), EXPORT(9, "") EXPORT(7, "")), 7);
+	CU_ASSERT_EQUAL(lost(AT(1000, "/b"), EXPORT(1000, "")), 1000);
+	CU_ASSERT_EQUAL(lost(AT(65535, "/b"), EXPORT(65535, "")), 65535);
+}
+
+/* Of exports without a Path the first is named; but for one that Ganesha dies of, which
+ * has an FSAL that it can load. */
+static void test_pathless(void)
+{
+	take(&now,
+	     AT(1, "/a") "EXPORT { Export_Id = 2; FSAL { Name = NONE; } }\n"
+			 "EXPORT { Export_Id = 3; FSAL { Name = NONE; } }\n");
+	CU_ASSERT_PTR_NOT_NULL(strstr(now.pathless, ":2"));
+	CU_ASSERT_FALSE(now.deadly);
+	take(&now, "EXPORT { Export_Id = 2; FSAL { Name = NONE; } }\n"
+		   "EXPORT { Export_Id = 3; FSAL { Name = VFS; } }\n"
+		   "EXPORT { Export_Id = 4; FSAL { Name = VFS; } }\n");
+	CU_ASSERT_PTR_NOT_NULL(strstr(now.pathless, ":2"));
+	CU_ASSERT_TRUE(now.deadly);
+	/* This one not after another fault, unless it was loaded before. */
+	take(&now, "EXPORT { Export_Id = 2; FSAL { Name = MEM; } }\n");
+	CU_ASSERT_FALSE(now.deadly);
+	/* Where they are the file may say. */
+	take(&now, "NFS_Core_Param { Plugins_Dir = /nowhere; }\n"
+		   "EXPORT { Export_Id = 3; FSAL { Name = VFS; } }\n");
+	CU_ASSERT_FALSE(now.deadly);
 }
 
 /* It comes out of one, and into another; what that had goes. */
@@ -124,6 +149,10 @@ static void test_faults(void)
 	CU_ASSERT_FALSE(now.deadly);
 	take(&now, AT(1, "/a") AT(2, "/b") AT(1, "/c"));
 	CU_ASSERT_EQUAL(now.twice, 1);
+	take(&now, AT(1000, "/a") AT(1000, "/b"));
+	CU_ASSERT_EQUAL(now.twice, 1000);
+	take(&now, AT(1008, "/a") AT(1000, "/b") AT(889, "/c"));
+	CU_ASSERT_EQUAL(now.twice, -1);
 	take(&now, "\nEXPORT { Export_Id = 3; Pseudo = /x; }\n");
 	CU_ASSERT_PTR_NOT_NULL(strstr(now.pathless, ":2"));
 	CU_ASSERT_FALSE(now.deadly);
@@ -142,9 +171,10 @@ static void test_faults(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "moved", test_moved },   { "nested", test_nested },
-	{ "lost", test_lost },	   { "taken", test_taken },
-	{ "faults", test_faults }, { NULL, NULL },
+	{ "moved", test_moved }, { "nested", test_nested },
+	{ "lost", test_lost },	 { "pathless", test_pathless },
+	{ "taken", test_taken }, { "faults", test_faults },
+	{ NULL, NULL },
 };
 
 UNIT_MAIN("ganesha-exports", tests)
