@@ -11,6 +11,7 @@
 
 #include "ganesha/check.h"
 #include "ganesha/ds.h"
+#include "ganesha/grace.h"
 #include "ganesha/include.h"
 #include "ganesha/logs.h"
 #include "ganesha/ports.h"
@@ -215,6 +216,7 @@ static enum rpcrdma_verdict check(struct gr_file *f, gr_file_set_fn *set,
 	logs = gr_logs_check(&f->logs, g, tree);
 	if (!check_others(g, set, tree))
 		return RPCRDMA_NO_SERVER;
+	f->complained += gr_grace_check(g, tree, stderr);
 	gr_exports_read(g, tree, &f->exports);
 	f->exports.twice = -1; /* told with its place */
 	f->complained += tell_exports(g, &f->exports);

@@ -10,6 +10,7 @@
 #include "ganesha/fsal.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -48,6 +49,20 @@ void gr_fsal_path(const struct gr_fsal *f, char path[GR_FSAL_PATH])
 		*c = (char)tolower((unsigned char)*c);
 }
 
+/* Is that where they are, and nobody may look? On Debian that folder comes with the first
+ * package of an FSAL; on what has not even the folder around it, they are elsewhere. */
+static bool is_hidden(const char *dir)
+{
+	char around[] = GSH_FSALS;
+
+	if (strcmp(dir, GSH_FSALS) || !access(dir, X_OK))
+		return false;
+	if (errno != ENOENT)
+		return true;
+	*strrchr(around, '/') = '\0';
+	return access(around, F_OK);
+}
+
 static bool is_there(const struct gr_fsal *f)
 {
 	char path[GR_FSAL_PATH];
@@ -55,7 +70,7 @@ static bool is_there(const struct gr_fsal *f)
 	/* Of Ganesha itself. */
 	if (!strcasecmp(f->name, "PSEUDO") || !strcasecmp(f->name, "MDCACHE"))
 		return true;
-	if (!strcmp(f->dir, GSH_FSALS) && access(f->dir, X_OK))
+	if (is_hidden(f->dir))
 		return true;
 	gr_fsal_path(f, path);
 	return !access(path, F_OK);

@@ -51,6 +51,10 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/ds.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/fsal.c ${reading}
 		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
+	target_link_options(unit-ganesha-fsal PRIVATE -Wl,--wrap=access)
+	rpcrdma_unit(ganesha-grace ganesha_grace.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/grace.c ${reading}
+		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
 	rpcrdma_unit(ganesha-exports ganesha_exports.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/exports.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/fsal.c ${reading}
@@ -65,12 +69,12 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	set_target_properties(unit-ganesha-logs PROPERTIES ENABLE_EXPORTS ON)
 	target_link_options(unit-ganesha-logs PRIVATE
 		-Wl,--wrap=malloc,--wrap=free,--wrap=access)
-	foreach(name IN ITEMS admits exports fsal logs)
+	foreach(name IN ITEMS admits exports fsal grace logs)
 		target_compile_definitions(unit-ganesha-${name} PRIVATE
 			GANESHA_NFSD="${GANESHA_NFSD}")
 	endforeach()
 	rpcrdma_one_thread(unit-ganesha-admits unit-ganesha-exports unit-ganesha-fsal
-		unit-ganesha-logs)
+		unit-ganesha-grace		unit-ganesha-logs)
 	rpcrdma_unit(ganesha-near ganesha_near.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config_items.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/missing.c

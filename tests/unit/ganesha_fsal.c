@@ -174,6 +174,41 @@ static void long_folder(void)
 				"FSAL { Name = VFS; }"));
 }
 
+int __real_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode);
+/* While it is not 0: that of Ganesha's own folder, and of the one around it. */
+static int own_error, around_error;
+int __wrap_access(const char *path, int mode)
+{
+	size_t n = strlen(GSH_FSALS);
+
+	if (!strncmp(path, GSH_FSALS, n) && own_error) {
+		errno = own_error;
+		return -1;
+	}
+	if (!strncmp(path, GSH_FSALS, strlen(path)) && around_error) {
+		errno = around_error;
+		return -1;
+	}
+	return __real_access(path, mode);
+}
+
+/* Where nothing is installed, nothing is there; what cannot be seen may be. */
+static void own_folder(void)
+{
+	own_error = ENOENT;
+	CU_ASSERT_FALSE(gr_fsal_is_there(GSH_FSALS, "VFS"));
+	CU_ASSERT_TRUE(gr_fsal_is_there(GSH_FSALS, "MDCACHE"));
+	around_error = ENOENT;
+	CU_ASSERT_TRUE(gr_fsal_is_there(GSH_FSALS, "VFS"));
+	CU_ASSERT_FALSE(gr_fsal_is_there("/nowhere", "VFS"));
+	around_error = 0;
+	own_error = EACCES;
+	CU_ASSERT_TRUE(gr_fsal_is_there(GSH_FSALS, "VFS"));
+	own_error = 0;
+	CU_ASSERT_FALSE(gr_fsal_is_there(GSH_FSALS, "NOSUCH"));
+}
+
 static void no_name(void)
 {
 	static const char *const texts[] = { "FSAL { Color = 7; }",
@@ -422,6 +457,7 @@ static const struct unit_test tests[] = {
 	{ "names", names },
 	{ "no-folder", no_folder },
 	{ "long-folder", long_folder },
+	{ "own-folder", own_folder },
 	{ "no-name", no_name },
 	{ "several", several },
 	{ "blocks", blocks },
