@@ -9,20 +9,9 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/thread.h"
-
-static void until(struct timespec *at, unsigned int ms)
-{
-	clock_gettime(CLOCK_MONOTONIC, at);
-	at->tv_sec += ms / 1000;
-	at->tv_nsec += (long)(ms % 1000) * 1000000;
-	if (at->tv_nsec >= 1000000000) {
-		at->tv_sec++;
-		at->tv_nsec -= 1000000000;
-	}
-}
 
 /* Lock held. */
 static void wait(struct gr_control *k)
@@ -33,7 +22,7 @@ static void wait(struct gr_control *k)
 		pthread_cond_wait(&k->cond, &k->lock);
 		return;
 	}
-	until(&at, k->every_ms);
+	fab_deadline(&at, k->every_ms);
 	if (pthread_cond_timedwait(&k->cond, &k->lock, &at) != ETIMEDOUT ||
 	    k->job || k->stop)
 		return;

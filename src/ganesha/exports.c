@@ -12,6 +12,7 @@
 
 #include "ganesha/config.h"
 #include "ganesha/fsal.h"
+#include "ganesha/made.h"
 
 #define NO_ID UINT32_MAX
 
@@ -66,14 +67,6 @@ static void *pseudo_init(void *link_mem, void *self)
 	return self;
 }
 
-static int pseudo_take(const char *token, int term,
-		       struct gsh_config_item *item, void *param, void *node,
-		       struct gsh_config_errors *e)
-{
-	snprintf(param, PATH_MAX, "%s", token);
-	return 0;
-}
-
 static const struct gsh_config_item items[] = {
 	{ .name = "Export_Id",
 	  .type = GSH_CONFIG_PROC,
@@ -81,7 +74,7 @@ static const struct gsh_config_item items[] = {
 	  .off = offsetof(struct block, id) },
 	{ .name = "Pseudo",
 	  .type = GSH_CONFIG_PROC,
-	  .u.proc = { .init = pseudo_init, .handler = pseudo_take },
+	  .u.proc = { .init = pseudo_init, .handler = gr_fsal_take_path },
 	  .off = offsetof(struct block, pseudo) },
 	{ .name = "Path",
 	  .type = GSH_CONFIG_PROC,
@@ -109,6 +102,9 @@ static void keep_pseudo(struct gr_exports *p, uint32_t id, const char *path)
 		reallocarray(p->pseudo, p->npseudo + 1, sizeof(*more));
 	char *copy = strdup(path);
 
+	/* Ganesha does not mind a "/" at the end. */
+	for (size_t n = copy ? strlen(copy) : 0; n > 1 && copy[n - 1] == '/';)
+		copy[--n] = '\0';
 	if (more)
 		p->pseudo = more;
 	if (!more || !copy) {
@@ -135,10 +131,8 @@ static int block_read(void *node, void *link_mem, void *self,
 	if (b->p->named[b->id / 8] & bit)
 		b->p->twice = (int)b->id;
 	b->p->named[b->id / 8] |= bit;
-	if (*b->pseudo) {
-		b->p->placed[b->id / 8] |= bit;
+	if (*b->pseudo)
 		keep_pseudo(b->p, b->id, b->pseudo);
-	}
 	return 0;
 }
 
@@ -192,46 +186,30 @@ void gr_exports_move(struct gr_exports *to, struct gr_exports *from)
 	from->npseudo = 0;
 }
 
+static const struct gr_pseudo *find(const struct gr_exports *p, uint32_t id)
+{
+	const struct gr_pseudo key = { .id = id };
+
+	return p->npseudo ? bsearch(&key, p->pseudo, p->npseudo, sizeof(key),
+				    by_id) :
+			    NULL;
+}
+
 int gr_exports_lost(const struct gr_exports *was, const struct gr_exports *now)
 {
-	for (int id = 0; id < GR_EXPORT_IDS; id++) {
-		unsigned int bit = 1u << id % 8;
+	for (size_t i = 0; i < was->npseudo; i++) {
+		uint32_t id = was->pseudo[i].id;
 
-		if (was->placed[id / 8] & now->named[id / 8] &
-		    ~now->placed[id / 8] & bit)
-			return id;
+		if (now->named[id / 8] & 1u << id % 8 && !find(now, id))
+			return (int)id;
 	}
 	return -1;
-}
-
-/* Without the "/" at the end, which Ganesha does not mind. */
-static size_t length(const char *path)
-{
-	size_t n = strlen(path);
-
-	while (n && path[n - 1] == '/')
-		n--;
-	return n;
-}
-
-static bool is_same(const char *a, const char *b)
-{
-	size_t n = length(a);
-
-	return n == length(b) && !memcmp(a, b, n);
-}
-
-static bool is_within(const char *path, const char *outer)
-{
-	size_t n = length(outer);
-
-	return length(path) > n && !memcmp(path, outer, n) && path[n] == '/';
 }
 
 static bool is_nested(const struct gr_exports *p, const char *path)
 {
 	for (size_t i = 0; i < p->npseudo; i++)
-		if (is_within(path, p->pseudo[i].path))
+		if (gr_made_below(path, p->pseudo[i].path))
 			return true;
 	return false;
 }
@@ -240,12 +218,10 @@ int gr_exports_moved(const struct gr_exports *was, const struct gr_exports *now,
 		     bool nested)
 {
 	for (size_t i = 0; i < now->npseudo; i++) {
-		const struct gr_pseudo *to = &now->pseudo[i], *from;
+		const struct gr_pseudo *to = &now->pseudo[i];
+		const struct gr_pseudo *from = find(was, to->id);
 
-		from = was->npseudo ? bsearch(to, was->pseudo, was->npseudo,
-					      sizeof(*to), by_id) :
-				      NULL;
-		if (from && !is_same(from->path, to->path) &&
+		if (from && strcmp(from->path, to->path) &&
 		    (!nested || is_nested(now, to->path)))
 			return (int)to->id;
 	}

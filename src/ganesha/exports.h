@@ -18,9 +18,8 @@ struct gr_pseudo {
 
 /* Zero before the first use. */
 struct gr_exports {
-	/* A bit for each Export_Id. */
-	uint8_t named[GR_EXPORT_IDS / 8]; /* there is such a block */
-	uint8_t placed[GR_EXPORT_IDS / 8]; /* and it has a Pseudo */
+	/* A bit for each Export_Id: there is such a block. */
+	uint8_t named[GR_EXPORT_IDS / 8];
 	int twice; /* an Export_Id that two have, or -1 */
 	/* One has no Path: "FILE:LINE", or "". */
 	char pathless[GR_EXPORT_PLACE];

@@ -138,8 +138,8 @@ struct gsh_config_item gr_fsal_item(size_t off)
 	};
 }
 
-static int take_dir(const char *token, int term, struct gsh_config_item *item,
-		    void *param, void *node, struct gsh_config_errors *e)
+int gr_fsal_take_path(const char *token, int term, struct gsh_config_item *item,
+		      void *param, void *node, struct gsh_config_errors *e)
 {
 	snprintf(param, PATH_MAX, "%s", token);
 	return 0;
@@ -151,7 +151,7 @@ void gr_fsal_dir(const struct gsh *g, struct gsh_config *tree,
 	static const struct gsh_config_item core[] = {
 		{ .name = "Plugins_Dir",
 		  .type = GSH_CONFIG_PROC,
-		  .u.proc = { .init = gr_keep, .handler = take_dir },
+		  .u.proc = { .init = gr_keep, .handler = gr_fsal_take_path },
 		  .off = 0 },
 		{ .name = NULL },
 	};

@@ -31,6 +31,9 @@ bool gr_fsal_is_there(const char *dir, const char *name);
 /* A bit for an FSAL that does not load once anything before it in the file was wrong,
  * such as a Path that is missing; 0 for others. */
 unsigned int gr_fsal_wary(const char *name);
+/* A handler for items that are paths; @param has PATH_MAX. */
+int gr_fsal_take_path(const char *token, int term, struct gsh_config_item *item,
+		      void *param, void *node, struct gsh_config_errors *e);
 /* Plugins_Dir, as @tree has it. */
 void gr_fsal_dir(const struct gsh *g, struct gsh_config *tree,
 		 char dir[PATH_MAX]);

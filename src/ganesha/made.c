@@ -228,8 +228,7 @@ bool gr_made_add(struct gr_made *m, const struct gr_made_export *x,
 
 /* ---- One in another ----------------------------------------------------- */
 
-/* What is left of @pseudo below @of; NULL: it is not below. */
-static const char *below(const char *pseudo, const char *of)
+const char *gr_made_below(const char *pseudo, const char *of)
 {
 	size_t n = strlen(of);
 
@@ -265,7 +264,7 @@ static const struct gr_made_export *outer(const struct gr_made *m,
 	for (size_t i = 0; i < m->n; i++) {
 		const struct gr_made_export *o = &m->exports[i];
 		const char *more = o != x && !o->useless && o->pseudo ?
-					   below(x->pseudo, o->pseudo) :
+					   gr_made_below(x->pseudo, o->pseudo) :
 					   NULL;
 
 		if (more && (!best || strlen(more) < strlen(*rest))) {

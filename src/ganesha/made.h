@@ -47,6 +47,9 @@ bool gr_made_add(struct gr_made *m, const struct gr_made_export *x,
 bool gr_made_nested(const struct gr_made *m,
 		    const struct gsh_config_node **node,
 		    char fault[GR_MADE_FAULT]);
+/* What is left of @pseudo below @of; NULL: it is not below. Neither ends with a "/", but
+ * for "/". */
+const char *gr_made_below(const char *pseudo, const char *of);
 void gr_made_free(struct gr_made *m);
 
 #endif /* RPCRDMA_GANESHA_MADE_H */

@@ -57,7 +57,9 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
 	rpcrdma_unit(ganesha-exports ganesha_exports.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/exports.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/fsal.c ${reading}
+		${PROJECT_SOURCE_DIR}/src/ganesha/fsal.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/fstype.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/made.c ${reading}
 		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
 	rpcrdma_unit(ganesha-admits ganesha_admits.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/admits.c ${reading}
@@ -105,7 +107,8 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/server.c
 		LIBS rpcrdma_ntirpc_streams rpcrdma_base Threads::Threads)
 	rpcrdma_unit(ganesha-control ganesha_control.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/control.c LIBS Threads::Threads)
+		${PROJECT_SOURCE_DIR}/src/ganesha/control.c
+		LIBS rpcrdma_base Threads::Threads)
 	rpcrdma_unit(ganesha-lead ganesha_lead.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/workers.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/lead.c

@@ -4,15 +4,12 @@
  * RDMA, and what there is to add, which stays until it is told anew. Without a manager
  * nobody is told anything.
  */
-#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "ganesha/manager.h"
-#include "unit.h"
+#include "manager.h"
 
 #define MANAGER "@unit-ganesha-manager"
 
@@ -39,16 +36,9 @@ static const char *got(int fd)
 
 static void begin(void)
 {
-	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	int pair[2];
 
-	notified = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	memcpy(at.sun_path + 1, MANAGER + 1, sizeof(MANAGER) - 2);
-	CU_ASSERT_EQUAL_FATAL(
-		bind(notified, (struct sockaddr *)&at,
-		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
-				 sizeof(MANAGER) - 1)),
-		0);
+	notified = manager_at(MANAGER);
 	setenv("NOTIFY_SOCKET", MANAGER, 1);
 	CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	errors = dup(2);

@@ -7,15 +7,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stddef.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/notify.h"
 #include "ganesha/check.h"
 #include "ganesha/ready.h"
-#include "unit.h"
+#include "manager.h"
 
 #define MANAGER "@unit-ganesha-ready"
 
@@ -51,25 +48,11 @@ static const char *told(int fd, int wait)
 	return got;
 }
 
-static int manager(void)
-{
-	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	memcpy(at.sun_path + 1, MANAGER + 1, sizeof(MANAGER) - 2);
-	CU_ASSERT_EQUAL_FATAL(
-		bind(fd, (struct sockaddr *)&at,
-		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
-				 sizeof(MANAGER) - 1)),
-		0);
-	setenv("NOTIFY_SOCKET", MANAGER, 1);
-	return fd;
-}
-
 static void test_told(void)
 {
-	int fd = manager();
+	int fd = manager_at(MANAGER);
 
+	setenv("NOTIFY_SOCKET", MANAGER, 1);
 	ready_start("");
 	CU_ASSERT_STRING_EQUAL(told(fd, 10000), "ready");
 	CU_ASSERT_STRING_EQUAL(told(fd, 0), "");

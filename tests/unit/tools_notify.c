@@ -5,37 +5,18 @@
 #include "unit.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/notify.h"
-
-/* A manager that listens at @name, "@..." for one without a file. */
-static int manager(const char *name)
-{
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	size_t len = strlen(name);
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	CU_ASSERT_FATAL(fd >= 0 && len < sizeof(addr.sun_path));
-	memcpy(addr.sun_path, name, len);
-	if (*name == '@')
-		addr.sun_path[0] = 0;
-	CU_ASSERT_EQUAL_FATAL(
-		bind(fd, (struct sockaddr *)&addr,
-		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)),
-		0);
-	return fd;
-}
+#include "manager.h"
 
 static void hears(const char *name)
 {
 	char got[32];
-	int fd = manager(name);
+	int fd = manager_at(name);
 
 	setenv("NOTIFY_SOCKET", name, 1);
 	CU_ASSERT_EQUAL(notify_manager("READY=1"), 0);

@@ -220,7 +220,7 @@ bool vb_port_is_up(void)
 	return up;
 }
 
-bool fab_verbs_owns(const struct sockaddr *addr)
+bool vb_has_addr(const struct sockaddr *addr)
 {
 	struct rdma_event_channel *ch = NULL;
 	struct rdma_cm_id *id = NULL;
@@ -243,10 +243,6 @@ bool fab_verbs_owns(const struct sockaddr *addr)
 	} else {
 		return false;
 	}
-	/* Without a device librdmacm would complain; without a port that is
-	 * up nobody comes by it. */
-	if (!vb_port_is_up())
-		return false;
 	ch = rdma_create_event_channel();
 	if (!ch)
 		return false;
@@ -257,6 +253,13 @@ bool fab_verbs_owns(const struct sockaddr *addr)
 		rdma_destroy_id(id);
 	rdma_destroy_event_channel(ch);
 	return owns;
+}
+
+bool fab_verbs_owns(const struct sockaddr *addr)
+{
+	/* Without a device librdmacm would complain; without a port that is
+	 * up nobody comes by it. */
+	return vb_port_is_up() && vb_has_addr(addr);
 }
 
 const struct fab_ops fab_verbs_ops = {

@@ -26,7 +26,6 @@
 #include "base/addr.h"
 #include "device.h"
 #include "vb.h"
-#include "verbs.h"
 
 #define BACKLOG 1024
 
@@ -95,11 +94,12 @@ int vb_listen(struct fab_poller *fp, const struct sockaddr *addr,
 bool vb_listener_up(struct fab_listener *fl)
 {
 	struct vb_listener *l = container_of(fl, struct vb_listener, ev.fab);
+	struct sockaddr_storage addr;
 	struct ibv_port_attr port;
-	bool any, up = false;
+	bool up = false;
 
 	pthread_mutex_lock(&l->ev.lock);
-	any = fab_addr_is_any(&l->ev.addr);
+	addr = l->ev.addr;
 	/* While it is locked nobody destroys the id, and with it the device. */
 	if (l->id && l->id->verbs)
 		up = !ibv_query_port(l->id->verbs, l->id->port_num, &port) &&
@@ -107,8 +107,9 @@ bool vb_listener_up(struct fab_listener *fl)
 	pthread_mutex_unlock(&l->ev.lock);
 	/* Of any address it belongs to no device, and hears of no removal; of one, it does not
 	 * hear if only the address goes. */
-	return any ? vb_port_is_up() :
-		     up && fab_verbs_owns((struct sockaddr *)&l->ev.addr);
+	return fab_addr_is_any(&addr) ?
+		       vb_port_is_up() :
+		       up && vb_has_addr((struct sockaddr *)&addr);
 }
 
 /* The rdma_cm_id, for its destruction without the lock. */

@@ -402,8 +402,11 @@ static inline uint32_t vb_lkey_of(const struct vb_conn *c, struct fab_mr *mr)
 	return m ? m->lkey : 0;
 }
 
-/* domain.c; any thread. Is a port active, of any device? Opens them. */
+/* domain.c; any thread */
+/* Is a port active, of any device? Opens them. */
 bool vb_port_is_up(void);
+/* Has a device @addr? Any address is one that it has. There must be a device. */
+bool vb_has_addr(const struct sockaddr *addr);
 
 /* util.c; any thread */
 /* The limit on locked memory may have run out: say what helps, once. */
