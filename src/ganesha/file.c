@@ -8,6 +8,7 @@
 #include "ganesha/file.h"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 
 #include "ganesha/check.h"
 #include "ganesha/ds.h"
@@ -86,14 +87,26 @@ static unsigned int tell_exports(const struct gsh *g,
 bool gr_file_unreadable(const char *path, struct gsh_config_errors *e)
 {
 	struct gr_include at;
+	struct stat st;
 
-	if (!path || !gr_include_folder(path, &at))
+	if (!path)
 		return false;
-	if (e->fp)
-		fprintf(e->fp,
-			"Config File (%s:%u): %%include: %s is a directory: "
-			"name a file in it, or write %%dir %s\f",
-			at.file, at.line, at.folder, at.folder);
+	if (!stat(path, &st) && S_ISDIR(st.st_mode)) {
+		if (e->fp)
+			fprintf(e->fp,
+				"Config File (%s:0): is a directory: name a "
+				"file in it\f",
+				path);
+	} else if (gr_include_folder(path, &at)) {
+		if (e->fp)
+			fprintf(e->fp,
+				"Config File (%s:%u): %%include: %s is a "
+				"directory: name a file in it, or write "
+				"%%dir %s\f",
+				at.file, at.line, at.folder, at.folder);
+	} else {
+		return false;
+	}
 	e->scan = true;
 	return true;
 }

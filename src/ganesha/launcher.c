@@ -25,7 +25,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -437,14 +436,7 @@ static int check_config(const struct options *o, char *host)
 	struct gsh_config *tree;
 	enum rpcrdma_verdict verdict = RPCRDMA_NO_SERVER;
 	bool starts, syntax, good;
-	struct stat st;
 
-	/* Ganesha's scanner ends the program. */
-	if (!stat(nfs_config_path, &st) && S_ISDIR(st.st_mode)) {
-		fprintf(stderr, "%s: %s is a directory\n", o->name,
-			nfs_config_path);
-		return 1;
-	}
 	compat_prereq_init(&o->more, o->name, host, o->level, "STDERR", false);
 	if (!init_error_type(&errors))
 		return 1;
