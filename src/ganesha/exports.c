@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * exports - of the EXPORT blocks, what can crash Ganesha and it does not tell
+ * exports - of the EXPORT blocks, what can crash Ganesha or what it does not tell
  *
  * Threads: whichever of Ganesha's reads the file.
  */
@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "ganesha/config.h"
 #include "ganesha/fsal.h"
@@ -20,6 +21,7 @@
 struct block {
 	uint32_t id;
 	bool path;
+	bool by_rdma;
 	char pseudo[PATH_MAX]; /* "": it has none */
 	struct gr_fsal fsal;
 	unsigned int loaded; /* gr_fsal_wary() of those that are */
@@ -60,6 +62,16 @@ static int is_there_take(const char *token, int term,
 	return 0;
 }
 
+/* Called for each. Ganesha's manual has RDMA among them, its parser has not. */
+static int transport_take(const char *token, int term,
+			  struct gsh_config_item *item, void *param, void *node,
+			  struct gsh_config_errors *e)
+{
+	if (!strcasecmp(token, "RDMA"))
+		*(bool *)param = true;
+	return 0;
+}
+
 static void *pseudo_init(void *link_mem, void *self)
 {
 	if (self)
@@ -80,7 +92,18 @@ static const struct gsh_config_item items[] = {
 	  .type = GSH_CONFIG_PROC,
 	  .u.proc = { .init = is_there_init, .handler = is_there_take },
 	  .off = offsetof(struct block, path) },
+	{ .name = "Transports",
+	  .type = GSH_CONFIG_PROC,
+	  .u.proc = { .init = is_there_init, .handler = transport_take },
+	  .off = offsetof(struct block, by_rdma) },
 };
+
+static void note_place(char place[GR_EXPORT_PLACE],
+		       const struct gsh_config_node *n)
+{
+	snprintf(place, GR_EXPORT_PLACE, "%.240s:%d",
+		 n->filename ? n->filename : "", n->line);
+}
 
 /* Ganesha copies the Path for the FSAL without asking whether there is one. So it
  * passes over a block whose FSAL it cannot load. */
@@ -92,8 +115,7 @@ static void note_pathless(struct block *b, const struct gsh_config_node *n)
 	if (*b->p->pathless && (b->p->deadly || !deadly))
 		return;
 	b->p->deadly = deadly;
-	snprintf(b->p->pathless, sizeof(b->p->pathless), "%.240s:%d",
-		 n->filename ? n->filename : "", n->line);
+	note_place(b->p->pathless, n);
 }
 
 static void keep_pseudo(struct gr_exports *p, uint32_t id, const char *path)
@@ -122,6 +144,8 @@ static int block_read(void *node, void *link_mem, void *self,
 
 	uint8_t bit = (uint8_t)(1u << b->id % 8);
 
+	if (b->by_rdma && !*b->p->by_rdma)
+		note_place(b->p->by_rdma, node);
 	if (!b->path)
 		note_pathless(b, node);
 	else if (b->fsal.found)
@@ -148,8 +172,11 @@ void gr_exports_read(const struct gsh *g, struct gsh_config *tree,
 		     struct gr_exports *p)
 {
 	struct gsh_config_item all[] = {
-		items[0],	  items[1],
-		items[2],	  gr_fsal_item(offsetof(struct block, fsal)),
+		items[0],
+		items[1],
+		items[2],
+		items[3],
+		gr_fsal_item(offsetof(struct block, fsal)),
 		{ .name = NULL },
 	};
 	struct gsh_config_block exports = gr_config_block(

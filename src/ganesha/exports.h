@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * exports - of the EXPORT blocks, what can crash Ganesha and it does not tell
+ * exports - of the EXPORT blocks, what can crash Ganesha or what it does not tell
  */
 #ifndef RPCRDMA_GANESHA_EXPORTS_H
 #define RPCRDMA_GANESHA_EXPORTS_H
@@ -24,6 +24,8 @@ struct gr_exports {
 	/* One has no Path: "FILE:LINE", or "". */
 	char pathless[GR_EXPORT_PLACE];
 	bool deadly; /* Ganesha dies of that one when it reads it */
+	/* One has RDMA among its Transports: "FILE:LINE", or "". */
+	char by_rdma[GR_EXPORT_PLACE];
 	/* Of those with a Pseudo, by Export_Id; as far as there was memory. */
 	struct gr_pseudo *pseudo;
 	size_t npseudo;

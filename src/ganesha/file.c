@@ -79,7 +79,14 @@ static unsigned int tell_exports(const struct gsh *g,
 			"Export_Id = %d is used twice: Ganesha serves only one "
 			"of these exports",
 			x->twice);
-	return (*x->pathless ? 1 : 0) + (x->twice >= 0 ? 1 : 0);
+	if (*x->by_rdma)
+		gsh_log(g, GSH_WARN,
+			"the EXPORT block at %s has RDMA among its Transports, "
+			"which Ganesha does not know: set Transports = TCP, "
+			"which admits RDMA too",
+			x->by_rdma);
+	return (*x->pathless ? 1 : 0) + (x->twice >= 0 ? 1 : 0) +
+	       (*x->by_rdma ? 1 : 0);
 }
 
 /* ---- Start ------------------------------------------------------------ */

@@ -128,6 +128,21 @@ static void test_pathless(void)
 	CU_ASSERT_FALSE(now.deadly);
 }
 
+/* Of those with RDMA among their Transports the first is named. */
+static void test_by_rdma(void)
+{
+	take(&now, EXPORT(1, "Transports = UDP, TCP;") EXPORT(2, ""));
+	CU_ASSERT_STRING_EQUAL(now.by_rdma, "");
+	take(&now, EXPORT(1, "Transports = TCP;")
+			   EXPORT(2, "Transports = TCP, rdma, UDP;")
+				   EXPORT(3, "Transports = RDMA;"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(now.by_rdma, ":2"));
+	take(&now, EXPORT(1, "Transports = RDMA;") EXPORT(2, ""));
+	CU_ASSERT_PTR_NOT_NULL(strstr(now.by_rdma, ":1"));
+	take(&now, EXPORT(1, "FSAL { Transports = RDMA; }"));
+	CU_ASSERT_STRING_EQUAL(now.by_rdma, "");
+}
+
 /* It comes out of one, and into another; what that had goes. */
 static void test_taken(void)
 {
@@ -171,10 +186,10 @@ static void test_faults(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "moved", test_moved }, { "nested", test_nested },
-	{ "lost", test_lost },	 { "pathless", test_pathless },
-	{ "taken", test_taken }, { "faults", test_faults },
-	{ NULL, NULL },
+	{ "moved", test_moved },     { "nested", test_nested },
+	{ "lost", test_lost },	     { "pathless", test_pathless },
+	{ "taken", test_taken },     { "faults", test_faults },
+	{ "by_rdma", test_by_rdma }, { NULL, NULL },
 };
 
 UNIT_MAIN("ganesha-exports", tests)
