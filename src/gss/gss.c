@@ -300,15 +300,14 @@ fail:
 	return rc;
 }
 
-/* Tickets in memory are kept by the library until it is told. */
-static void forget_tickets(const char *cache)
+void auth_gss_forget(struct auth_gss *g)
 {
 	krb5_context ctx;
 	krb5_ccache cc;
 
-	if (krb5_init_context(&ctx))
+	if (!g->client || !g->keytab || krb5_init_context(&ctx))
 		return;
-	if (!krb5_cc_resolve(ctx, cache, &cc))
+	if (!krb5_cc_resolve(ctx, g->cache, &cc))
 		krb5_cc_destroy(ctx, cc);
 	krb5_free_context(ctx);
 }
@@ -319,8 +318,7 @@ void auth_gss_destroy(struct auth_gss *g)
 
 	if (!g)
 		return;
-	if (g->client && g->keytab)
-		forget_tickets(g->cache);
+	auth_gss_forget(g);
 	gss_release_name(&min, &g->own);
 	gss_release_name(&min, &g->server);
 	gss_release_cred(&min, &g->cred);

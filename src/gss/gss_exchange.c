@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "gss/gss_internal.h"
 
 enum kind {
@@ -30,6 +31,8 @@ enum kind {
 };
 
 #define ANNOUNCED 40
+/* A server that refuses whatever it gets shall not keep the KDC busy. */
+#define FORGET_MS 10000
 #define BOUND "RPC-over-RDMA version 2 host authentication"
 
 struct exchange {
@@ -177,6 +180,17 @@ static void name_of(gss_name_t name, char *to, size_t size)
 	gss_release_buffer(&min, &b);
 }
 
+/* Lock held. */
+static bool may_forget(struct auth_gss *g)
+{
+	uint64_t now = fab_now_ms();
+
+	if (g->forgotten_ms && now - g->forgotten_ms < FORGET_MS)
+		return false;
+	g->forgotten_ms = now;
+	return true;
+}
+
 static OM_uint32 init(struct exchange *e, gss_buffer_t in, gss_buffer_t out,
 		      OM_uint32 *min, OM_uint32 *flags)
 {
@@ -196,6 +210,9 @@ static OM_uint32 init(struct exchange *e, gss_buffer_t in, gss_buffer_t out,
 					   0, &bound, in, NULL, out, flags,
 					   NULL);
 	gss_release_cred(&other, &cred);
+	/* The server may have a new key since this ticket was made. */
+	if (GSS_ERROR(maj) && in && may_forget(e->g))
+		auth_gss_forget(e->g);
 	pthread_mutex_unlock(&e->g->client_lock);
 	return maj;
 }

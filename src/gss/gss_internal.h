@@ -18,11 +18,15 @@ struct auth_gss {
 	gss_name_t server; /* client */
 	gss_cred_id_t cred; /* server */
 	pthread_mutex_t client_lock;
+	uint64_t forgotten_ms; /* when tickets were last forgotten; or 0 */
 };
 
 /* A client's, anew for each exchange: tickets run out. Lock held. */
 OM_uint32 auth_gss_credentials(struct auth_gss *g, gss_cred_id_t *cred,
 			       OM_uint32 *min);
+/* A client with a keytab drops its tickets, which the library would keep until they run
+ * out, and gets new ones when it needs them. Lock held, or nobody else has @g. */
+void auth_gss_forget(struct auth_gss *g);
 /* What GSS has to say, in one line. */
 void auth_gss_text(OM_uint32 maj, OM_uint32 min, char *to, size_t size);
 

@@ -231,6 +231,32 @@ static void own_principal(void)
 	krb5_free_context(ctx);
 }
 
+static void make_tickets(krb5_context ctx, const char *cache)
+{
+	krb5_principal who;
+	krb5_ccache cc;
+
+	CU_ASSERT_EQUAL_FATAL(krb5_parse_name(ctx, "a@B", &who), 0);
+	CU_ASSERT_EQUAL_FATAL(krb5_cc_resolve(ctx, cache, &cc), 0);
+	CU_ASSERT_EQUAL(krb5_cc_initialize(ctx, cc, who), 0);
+	krb5_free_principal(ctx, who);
+	krb5_cc_close(ctx, cc);
+}
+
+static bool has_tickets(krb5_context ctx, const char *cache)
+{
+	krb5_principal who;
+	krb5_ccache cc;
+	bool has;
+
+	CU_ASSERT_EQUAL_FATAL(krb5_cc_resolve(ctx, cache, &cc), 0);
+	has = !krb5_cc_get_principal(ctx, cc, &who);
+	if (has)
+		krb5_free_principal(ctx, who);
+	krb5_cc_close(ctx, cc);
+	return has;
+}
+
 /* Tickets that were got by a keytab go with what they were got for. */
 static void tickets_forgotten(void)
 {
@@ -238,11 +264,14 @@ static void tickets_forgotten(void)
 	struct auth_gss_params p = { .client = true,
 				     .peer = "nfs@a.example",
 				     .keytab = keytab };
+	static const uint8_t octets[8];
+	struct rt_auth_step first = { 0 }, refusal = { .kind = RT_AUTH_REFUSAL,
+						       .token = octets,
+						       .len = sizeof(octets) };
 	char fault[RT_AUTH_TEXT];
-	krb5_principal who;
 	struct auth_gss *g;
 	krb5_context ctx;
-	krb5_ccache cc;
+	void *e;
 
 	name_keytab(path, keytab);
 	CU_ASSERT_EQUAL_FATAL(krb5_init_context(&ctx), 0);
@@ -251,17 +280,18 @@ static void tickets_forgotten(void)
 	unlink(path);
 	snprintf(cache, sizeof(cache), "MEMORY:rpcrdma-%ld-%p", (long)getpid(),
 		 (void *)g);
-	CU_ASSERT_EQUAL_FATAL(krb5_parse_name(ctx, "a@B", &who), 0);
-	CU_ASSERT_EQUAL_FATAL(krb5_cc_resolve(ctx, cache, &cc), 0);
-	CU_ASSERT_EQUAL(krb5_cc_initialize(ctx, cc, who), 0);
-	krb5_free_principal(ctx, who);
-	CU_ASSERT_EQUAL(krb5_cc_get_principal(ctx, cc, &who), 0);
-	krb5_free_principal(ctx, who);
-	krb5_cc_close(ctx, cc);
+	make_tickets(ctx, cache);
+	CU_ASSERT_TRUE(has_tickets(ctx, cache));
+	/* Without a token, the server has not refused them. */
+	e = auth_gss_ops.start(g, true);
+	CU_ASSERT_EQUAL(auth_gss_ops.step(e, &first), RT_AUTH_FAILED);
+	CU_ASSERT_TRUE(has_tickets(ctx, cache));
+	CU_ASSERT_EQUAL(auth_gss_ops.step(e, &refusal), RT_AUTH_FAILED);
+	CU_ASSERT_FALSE(has_tickets(ctx, cache));
+	auth_gss_ops.end(e);
+	make_tickets(ctx, cache);
 	auth_gss_destroy(g);
-	CU_ASSERT_EQUAL_FATAL(krb5_cc_resolve(ctx, cache, &cc), 0);
-	CU_ASSERT_NOT_EQUAL(krb5_cc_get_principal(ctx, cc, &who), 0);
-	krb5_cc_destroy(ctx, cc);
+	CU_ASSERT_FALSE(has_tickets(ctx, cache));
 	krb5_free_context(ctx);
 }
 
