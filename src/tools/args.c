@@ -69,6 +69,18 @@ const char *arg_number(const char *s, uint64_t min, uint64_t max, uint64_t *out,
 	return NULL;
 }
 
+const char *arg_ms(const char *s, uint64_t min, uint64_t max, uint64_t *out,
+		   struct arg_err *err)
+{
+	return arg_number(s, min, max, out, err) ?
+		       fail(err,
+			    "'%.60s' is not a number of milliseconds from %llu "
+			    "to %llu",
+			    s, (unsigned long long)min,
+			    (unsigned long long)max) :
+		       NULL;
+}
+
 const char *arg_number32(const char *s, uint32_t min, uint32_t max,
 			 uint32_t *out, struct arg_err *err)
 {

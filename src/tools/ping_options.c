@@ -94,9 +94,9 @@ static const char *set_option(struct ping_options *o, int opt,
 	case OPT_COUNT:
 		return arg_number(optarg, 0, UINT64_MAX, &o->count, err);
 	case OPT_INTERVAL:
-		return arg_number(optarg, 0, 3600000, &o->interval_ms, err);
+		return arg_ms(optarg, 0, 3600000, &o->interval_ms, err);
 	case OPT_TIMEOUT:
-		return arg_number(optarg, 1, 3600000, &o->timeout_ms, err);
+		return arg_ms(optarg, 1, 3600000, &o->timeout_ms, err);
 	case OPT_FLOOD:
 		o->flood = true;
 		return NULL;

@@ -71,6 +71,12 @@ static void test_number(void)
 	CU_ASSERT_PTR_NULL(
 		arg_number("18446744073709551615", 0, UINT64_MAX, &v, &err));
 	CU_ASSERT_EQUAL(v, UINT64_MAX);
+	CU_ASSERT_PTR_NULL(arg_ms("500", 1, 1000, &v, &err));
+	CU_ASSERT_EQUAL(v, 500);
+	CU_ASSERT_STRING_EQUAL(
+		arg_ms("0.5", 1, 1000, &v, &err),
+		"'0.5' is not a number of milliseconds from 1 to 1000");
+	CU_ASSERT_EQUAL(v, 500);
 }
 
 static void test_choice(void)
