@@ -22,6 +22,7 @@ struct block {
 	uint32_t id;
 	bool path;
 	bool by_rdma;
+	enum { UNSAID, WITHOUT4, WITH4 } protocols;
 	char pseudo[PATH_MAX]; /* "": it has none */
 	struct gr_fsal fsal;
 	unsigned int loaded; /* gr_fsal_wary() of those that are */
@@ -72,6 +73,28 @@ static int transport_take(const char *token, int term,
 	return 0;
 }
 
+static void *protocols_init(void *link_mem, void *self)
+{
+	struct block *b = self;
+
+	if (b)
+		b->protocols = UNSAID;
+	return self;
+}
+
+static int protocol_take(const char *token, int term,
+			 struct gsh_config_item *item, void *param, void *node,
+			 struct gsh_config_errors *e)
+{
+	struct block *b = param;
+
+	if (gr_config_is_version(token, '4'))
+		b->protocols = WITH4;
+	else if (b->protocols == UNSAID)
+		b->protocols = WITHOUT4;
+	return 0;
+}
+
 static void *pseudo_init(void *link_mem, void *self)
 {
 	if (self)
@@ -96,6 +119,10 @@ static const struct gsh_config_item items[] = {
 	  .type = GSH_CONFIG_PROC,
 	  .u.proc = { .init = is_there_init, .handler = transport_take },
 	  .off = offsetof(struct block, by_rdma) },
+	{ .name = "Protocols",
+	  .type = GSH_CONFIG_PROC,
+	  .u.proc = { .init = protocols_init, .handler = protocol_take },
+	  .off = 0 },
 };
 
 static void note_place(char place[GR_EXPORT_PLACE],
@@ -155,6 +182,10 @@ static int block_read(void *node, void *link_mem, void *self,
 	if (b->p->named[b->id / 8] & bit)
 		b->p->twice = (int)b->id;
 	b->p->named[b->id / 8] |= bit;
+	if (b->protocols == WITHOUT4)
+		b->p->without4[b->id / 8] |= bit;
+	else if (b->protocols == WITH4)
+		b->p->with4[b->id / 8] |= bit;
 	if (*b->pseudo)
 		keep_pseudo(b->p, b->id, b->pseudo);
 	return 0;
@@ -172,11 +203,9 @@ void gr_exports_read(const struct gsh *g, struct gsh_config *tree,
 		     struct gr_exports *p)
 {
 	struct gsh_config_item all[] = {
-		items[0],
-		items[1],
-		items[2],
-		items[3],
-		gr_fsal_item(offsetof(struct block, fsal)),
+		items[0],	  items[1],
+		items[2],	  items[3],
+		items[4],	  gr_fsal_item(offsetof(struct block, fsal)),
 		{ .name = NULL },
 	};
 	struct gsh_config_block exports = gr_config_block(
@@ -193,6 +222,7 @@ void gr_exports_read(const struct gsh *g, struct gsh_config *tree,
 	exports.desc.flags = 0; /* as often as it is there */
 	g->load_config_from_parse(tree, &exports, &block, false, &e);
 	g->report_config_errors(&e, NULL, gr_config_silent);
+	memcpy(p->hidden, p->without4, sizeof(p->hidden));
 	if (p->npseudo)
 		qsort(p->pseudo, p->npseudo, sizeof(*p->pseudo), by_id);
 }
@@ -253,4 +283,21 @@ int gr_exports_moved(const struct gr_exports *was, const struct gr_exports *now,
 			return (int)to->id;
 	}
 	return -1;
+}
+
+int gr_exports_hidden(const struct gr_exports *was, struct gr_exports *now,
+		      bool leaves)
+{
+	int least = -1;
+
+	for (int i = 0; i < GR_EXPORT_IDS / 8; i++) {
+		uint8_t stays = was->named[i] & now->named[i], late;
+
+		now->hidden[i] = (now->hidden[i] & (leaves ? 0xff : ~stays)) |
+				 (was->hidden[i] & stays);
+		late = now->hidden[i] & now->with4[i];
+		if (late && least < 0)
+			least = 8 * i + __builtin_ctz(late);
+	}
+	return least;
 }

@@ -20,6 +20,10 @@ struct gr_pseudo {
 struct gr_exports {
 	/* A bit for each Export_Id: there is such a block. */
 	uint8_t named[GR_EXPORT_IDS / 8];
+	/* And its Protocols have no 4, or one. Neither: it has no Protocols. */
+	uint8_t without4[GR_EXPORT_IDS / 8], with4[GR_EXPORT_IDS / 8];
+	/* Ganesha has no place for it in NFSv4's tree of names. */
+	uint8_t hidden[GR_EXPORT_IDS / 8];
 	int twice; /* an Export_Id that two have, or -1 */
 	/* One has no Path: "FILE:LINE", or "". */
 	char pathless[GR_EXPORT_PLACE];
@@ -40,6 +44,11 @@ int gr_exports_lost(const struct gr_exports *was, const struct gr_exports *now);
  * one there; or -1. */
 int gr_exports_moved(const struct gr_exports *was, const struct gr_exports *now,
 		     bool nested);
+/* The least one that NFSv4 does not find before a restart, although it has 4 among its
+ * Protocols; or -1. For an export that is there Ganesha makes no place, and with @leaves
+ * it gives up the one of an export that has no 4 any more. @now learns which are hidden. */
+int gr_exports_hidden(const struct gr_exports *was, struct gr_exports *now,
+		      bool leaves);
 /* @to gets what @from has, which is empty then. */
 void gr_exports_move(struct gr_exports *to, struct gr_exports *from);
 void gr_exports_free(struct gr_exports *p);

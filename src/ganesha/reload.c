@@ -174,6 +174,24 @@ static void tell_changes(struct gr_file *f, const struct gr_config *cfg,
 	free(names);
 }
 
+/* Clients say of it that there is no such file, and Ganesha nothing. */
+static void tell_hidden(struct gr_file *f, char why[GR_REFUSED_ROOM])
+{
+	int id = gr_exports_hidden(&f->exports, &f->latest,
+				   COMPAT_RELEASE >= 60);
+	size_t n = strlen(why);
+
+	if (id < 0)
+		return;
+	gsh_log(f->gsh, GSH_WARN,
+		"reload: NFSv4 does not find the EXPORT with Export_Id = %d, which "
+		"had no 4 among its Protocols: restart the server",
+		id);
+	snprintf(why + n, GR_REFUSED_ROOM - n,
+		 "%srestart: NFSv4 does not find Export_Id = %d yet",
+		 n ? "; " : "", id);
+}
+
 enum gr_reload gr_file_reload(struct gr_file *f, const struct gr_config *cfg,
 			      const char *path, struct gsh_config *tree,
 			      const struct gsh_config_errors *e,
@@ -192,6 +210,7 @@ enum gr_reload gr_file_reload(struct gr_file *f, const struct gr_config *cfg,
 		*f->syntax = '\0';
 		(void)near_look(path, gr_file_warn, f->gsh, &text);
 		tell_changes(f, cfg, tree, why);
+		tell_hidden(f, why);
 	}
 	pthread_mutex_unlock(&f->lock);
 	return refused ? GR_RELOAD_REFUSED : GR_RELOAD_GOOD;

@@ -143,6 +143,44 @@ static void test_by_rdma(void)
 	CU_ASSERT_STRING_EQUAL(now.by_rdma, "");
 }
 
+#define BY(id, protocols) EXPORT(id, "Protocols = " protocols ";")
+
+static int hidden(const char *to, bool leaves)
+{
+	int id;
+
+	take(&now, to);
+	id = gr_exports_hidden(&was, &now, leaves);
+	gr_exports_move(&was, &now);
+	return id;
+}
+
+/* NFSv4 does not find what was there before it had that among its Protocols. */
+static void test_hidden(void)
+{
+	take(&was, BY(1, "3") BY(2, "3, 4") EXPORT(3, "") BY(65535, "3"));
+	CU_ASSERT_EQUAL(hidden(BY(1, "3") BY(2, "NFSv4"), false), -1);
+	CU_ASSERT_EQUAL(hidden(BY(1, "3, 4") BY(2, "4"), false), 1);
+	/* Nor later, but once it has been removed. */
+	CU_ASSERT_EQUAL(hidden(BY(1, "4, 3"), false), 1);
+	CU_ASSERT_EQUAL(hidden(EXPORT(1, ""), false), -1);
+	CU_ASSERT_EQUAL(hidden(BY(1, "4"), false), 1);
+	CU_ASSERT_EQUAL(hidden(NONE, false), -1);
+	CU_ASSERT_EQUAL(hidden(BY(1, "4"), false), -1);
+	/* What has been there stays, or goes when it has no 4 any more. */
+	CU_ASSERT_EQUAL(hidden(BY(1, "3"), false), -1);
+	CU_ASSERT_EQUAL(hidden(BY(1, "4"), false), -1);
+	CU_ASSERT_EQUAL(hidden(BY(1, "3"), true), -1);
+	CU_ASSERT_EQUAL(hidden(BY(1, "4"), true), 1);
+	/* The least is told, of those that are new none. */
+	take(&was, BY(65535, "3") BY(15, "3") BY(14, "3"));
+	CU_ASSERT_EQUAL(hidden(BY(13, "4") BY(65535, "4") BY(15, "4")
+				       BY(14, "3"),
+			       false),
+			15);
+	CU_ASSERT_EQUAL(hidden(BY(13, "4") BY(65535, "4"), false), 65535);
+}
+
 /* It comes out of one, and into another; what that had goes. */
 static void test_taken(void)
 {
@@ -186,10 +224,15 @@ static void test_faults(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "moved", test_moved },     { "nested", test_nested },
-	{ "lost", test_lost },	     { "pathless", test_pathless },
-	{ "taken", test_taken },     { "faults", test_faults },
-	{ "by_rdma", test_by_rdma }, { NULL, NULL },
+	{ "moved", test_moved },
+	{ "nested", test_nested },
+	{ "lost", test_lost },
+	{ "pathless", test_pathless },
+	{ "taken", test_taken },
+	{ "faults", test_faults },
+	{ "by_rdma", test_by_rdma },
+	{ "hidden", test_hidden },
+	{ NULL, NULL },
 };
 
 UNIT_MAIN("ganesha-exports", tests)
