@@ -183,7 +183,7 @@ static int block_read(void *node, void *link_mem, void *self,
 		b->p->twice = (int)b->id;
 	b->p->named[b->id / 8] |= bit;
 	if (b->protocols == WITHOUT4)
-		b->p->without4[b->id / 8] |= bit;
+		b->p->hidden[b->id / 8] |= bit;
 	else if (b->protocols == WITH4)
 		b->p->with4[b->id / 8] |= bit;
 	if (*b->pseudo)
@@ -222,7 +222,6 @@ void gr_exports_read(const struct gsh *g, struct gsh_config *tree,
 	exports.desc.flags = 0; /* as often as it is there */
 	g->load_config_from_parse(tree, &exports, &block, false, &e);
 	g->report_config_errors(&e, NULL, gr_config_silent);
-	memcpy(p->hidden, p->without4, sizeof(p->hidden));
 	if (p->npseudo)
 		qsort(p->pseudo, p->npseudo, sizeof(*p->pseudo), by_id);
 }

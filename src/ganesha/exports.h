@@ -20,9 +20,9 @@ struct gr_pseudo {
 struct gr_exports {
 	/* A bit for each Export_Id: there is such a block. */
 	uint8_t named[GR_EXPORT_IDS / 8];
-	/* And its Protocols have no 4, or one. Neither: it has no Protocols. */
-	uint8_t without4[GR_EXPORT_IDS / 8], with4[GR_EXPORT_IDS / 8];
-	/* Ganesha has no place for it in NFSv4's tree of names. */
+	uint8_t with4[GR_EXPORT_IDS / 8]; /* its Protocols name 4 */
+	/* Ganesha has no place for it in NFSv4's tree of names: if it is new, because its
+	 * Protocols do not name 4. */
 	uint8_t hidden[GR_EXPORT_IDS / 8];
 	int twice; /* an Export_Id that two have, or -1 */
 	/* One has no Path: "FILE:LINE", or "". */

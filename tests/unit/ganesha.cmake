@@ -76,7 +76,7 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 			GANESHA_NFSD="${GANESHA_NFSD}")
 	endforeach()
 	rpcrdma_one_thread(unit-ganesha-admits unit-ganesha-exports unit-ganesha-fsal
-		unit-ganesha-grace		unit-ganesha-logs)
+		unit-ganesha-grace unit-ganesha-logs)
 	rpcrdma_unit(ganesha-near ganesha_near.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config_items.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/missing.c
