@@ -2,10 +2,11 @@
 /*
  * rpcrdma-sanitizer-probe - does on purpose what sanitizers are there to find
  *
- *	rpcrdma-sanitizer-probe leak|overflow|shift|race|deadlock|nothing
+ *	rpcrdma-sanitizer-probe leak|overflow|shift|race|deadlock|unlock|nothing
  *
  * For sanitize.test, which must fail on each of them; so it has a name that
- * tests/sanitized takes for ours. Threads: one more for race.
+ * tests/sanitized takes for ours. Threads: one more for race and
+ * for unlock.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -34,6 +35,22 @@ static void race(void)
 	nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
 	count(NULL);
 	pthread_join(t, NULL);
+}
+
+static void *lock_first(void *arg)
+{
+	pthread_mutex_lock(&first);
+	return NULL;
+}
+
+static void unlock(void)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, lock_first, NULL))
+		abort();
+	pthread_join(t, NULL);
+	pthread_mutex_unlock(&first);
 }
 
 static void lock(pthread_mutex_t *a, pthread_mutex_t *b)
@@ -85,6 +102,8 @@ int main(int argc, char **argv)
 		race();
 	else if (!strcmp(what, "deadlock"))
 		deadlock();
+	else if (!strcmp(what, "unlock"))
+		unlock();
 	else if (strcmp(what, "nothing"))
 		return 2;
 	return 0;
