@@ -188,7 +188,8 @@ static void print_memory(FILE *f, const struct gr_config *cfg,
 	of_host = MAX(of_host, rt->max_host_memory);
 	if (host > of_host / each)
 		host = of_host / each ? (unsigned int)(of_host / each) : 1;
-	fprintf(f, "# One client host may have %u connections and %s.\n", host,
+	fprintf(f, "# One client host may have %u connection%s and %s.\n", host,
+		host == 1 ? "" : "s",
 		about(rt->max_host_memory, one, sizeof(one)));
 	fprintf(f,
 		"# A connection needs %s of receive buffers, and %u of them %s.\n",
@@ -231,7 +232,11 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 			cfg.port);
 	if (!cfg.host_share_said && !cfg.rt.max_host_connections)
 		fprintf(f,
-			"# No Max_Host_Share: %u, but at least 64 connections.\n",
+			rt.max_connections > 64 ?
+				"# No Max_Host_Share: %u, but at least 64 "
+				"connections.\n" :
+				"# No Max_Host_Share: %u of Max_Memory; "
+				"Max_Connections is too small to share.\n",
 			cfg.host_share);
 	if (cfg.provider == GR_AUTO)
 		fputs("# Provider: verbs if an RDMA device has the address, "

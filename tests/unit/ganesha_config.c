@@ -609,6 +609,18 @@ static void debug_block(void)
 		     "\tBusy_Poll = 9;\n\tDrain_Timeout = 8;\n"
 		     "\tHuge_Pages = true;\n\tStats_DBus = false;\n}\n"));
 	free(out);
+	/* The least, which one host may have whole. */
+	f = open_memstream(&out, &len);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_EQUAL(load("Max_Connections = 1;", &cfg), GR_CONFIG_GOOD);
+	gr_config_print(f, &cfg);
+	fclose(f);
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(out, "\n# No Max_Host_Share: 25 of Max_Memory; "
+			    "Max_Connections is too small to share.\n"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(out, "\n# One client host may have 1 connection and "));
+	free(out);
 	/* What else follows from it. */
 	f = open_memstream(&out, &len);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
