@@ -514,6 +514,12 @@ reach_server() { # LINE...
 answers_at() {
 	timeout 60 "${ping[@]}" --quiet --server "$1:$RDMA_PORT" --count 3 --flood
 }
+reaches_nobody() { # ADDRESS TEXT
+	local out status=0
+	out=$(timeout 60 "${ping[@]}" --server "$1:$RDMA_PORT" --count 1 2>&1) || status=$?
+	echo "$out"
+	[ "$status" != 0 ] && [[ $out = *"$2"* ]]
+}
 # Does the server open what it does not close?
 opened() { ls "/proc/$GANESHA_PID/fd" | wc -l; }
 looks_again() { # two looks and more
@@ -531,6 +537,10 @@ reach() {
 	any=0.0.0.0:$RDMA_PORT
 	check verbs-reach-answers answers_at 10.9.0.1
 	await 60 read_stats 'connections_now == 0'
+	check verbs-reach-nobody reaches_nobody 10.9.0.77 'nobody answers at that address: '
+	ip link add d9 type dummy && ip address add 10.9.9.1/24 dev d9 && ip link set d9 up
+	check verbs-reach-no-device reaches_nobody 10.9.9.2 'no RDMA device leads there: '
+	ip link delete d9
 	check verbs-reach-opened looks_again
 	while read -r name dev; do
 		check "verbs-reach-goes-$name" device_goes "$name"

@@ -149,6 +149,16 @@ static int make_qp(struct vb_conn *c)
 
 /* ---- Initiator ------------------------------------------------------- */
 
+/* A device that leads there asks who has the address. */
+static void not_resolved(struct vb_conn *c, int rc)
+{
+	bool asked = rc == -ETIMEDOUT || rc == -EHOSTUNREACH;
+
+	vb_end(c, rc == -ENODEV ? -ENETUNREACH : rc,
+	       asked ? "nobody answers at that address" :
+		       "no RDMA device leads there");
+}
+
 int vb_startup_connect(struct vb_conn *c, const struct sockaddr *addr,
 		       socklen_t addrlen, const struct fab_conn_params *params)
 {
@@ -173,8 +183,7 @@ int vb_startup_connect(struct vb_conn *c, const struct sockaddr *addr,
 		rc = errno ? -errno : -EIO;
 	if (rc)
 		/* As if the answer had come a moment later. */
-		vb_end(c, rc == -ENODEV ? -ENETUNREACH : rc,
-		       "no RDMA device leads there");
+		not_resolved(c, rc);
 	return 0;
 }
 
@@ -249,8 +258,7 @@ static void start_failed(struct vb_conn *c)
 		       "the peer does not answer");
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
-		vb_end(c, rc == -ENODEV ? -ENETUNREACH : rc,
-		       "no RDMA device leads there");
+		not_resolved(c, rc);
 		break;
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 		vb_end(c, rc, "no route");
