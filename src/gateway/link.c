@@ -98,8 +98,6 @@ void gw_link_connect(struct gw_client *c)
 		gw_client_kill(c, LOG_ERR, NULL);
 		return;
 	}
-	if (c->link.connected_once)
-		gw_client_count(c, reconnects);
 	gw_client_get(c);
 	rc = rt_connect(c->gw->inst,
 			c->w->index % rt_instance_pollers(c->gw->inst),
@@ -126,14 +124,16 @@ static void up(struct gw_client *c)
 	gw_client_log(c, LOG_INFO, "server %s, version %u%s%s", info.peer_name,
 		      info.version, *info.auth_peer ? ", " : "",
 		      info.auth_peer);
+	/* Not of the client's budget, which the attempts have used up. */
 	if (c->link.down_since)
-		gw_client_log(c, LOG_NOTICE,
-			      c->link.connected_once ?
-				      "server: connected again after %.1f s" :
-				      "server: connected after %.1f s",
-			      (double)(fab_now_ns() - c->link.down_since) /
-				      SEC);
+		fab_log_put(c->gw->log, NULL, &c->host, c->name, LOG_NOTICE,
+			    c->link.connected_once ?
+				    "server: connected again after %.1f s" :
+				    "server: connected after %.1f s",
+			    (double)(fab_now_ns() - c->link.down_since) / SEC);
 	c->link.down_since = 0;
+	if (c->link.connected_once)
+		gw_client_count(c, reconnects);
 	gw_fit_segments(&c->fit, &info.theirs);
 	c->link.connected_once = true;
 	gw_port_good(&c->gw->port);
