@@ -188,6 +188,8 @@ static void print_memory(FILE *f, const struct gr_config *cfg,
 	of_host = MAX(of_host, rt->max_host_memory);
 	if (host > of_host / each)
 		host = of_host / each ? (unsigned int)(of_host / each) : 1;
+	if (host > usable / each)
+		host = usable / each ? (unsigned int)(usable / each) : 1;
 	fprintf(f, "# One client host may have %u connection%s and %s.\n", host,
 		host == 1 ? "" : "s",
 		about(rt->max_host_memory, one, sizeof(one)));
