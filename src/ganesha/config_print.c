@@ -185,11 +185,9 @@ static void print_memory(FILE *f, const struct gr_config *cfg,
 
 	host = MIN(host, rt->max_connections);
 	/* As account.c has it: the first is always admitted. */
-	of_host = MAX(of_host, rt->max_host_memory);
+	of_host = MIN(MAX(of_host, rt->max_host_memory), usable);
 	if (host > of_host / each)
 		host = of_host / each ? (unsigned int)(of_host / each) : 1;
-	if (host > usable / each)
-		host = usable / each ? (unsigned int)(usable / each) : 1;
 	fprintf(f, "# One client host may have %u connection%s and %s.\n", host,
 		host == 1 ? "" : "s",
 		about(rt->max_host_memory, one, sizeof(one)));
@@ -234,7 +232,7 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 			cfg.port);
 	if (!cfg.host_share_said && !cfg.rt.max_host_connections)
 		fprintf(f,
-			rt.max_connections > 64 ?
+			rt.max_host_connections < rt.max_connections ?
 				"# No Max_Host_Share: %u, but at least 64 "
 				"connections.\n" :
 				"# No Max_Host_Share: %u of Max_Memory; "

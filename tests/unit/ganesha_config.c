@@ -609,62 +609,73 @@ static void debug_block(void)
 		     "\tBusy_Poll = 9;\n\tDrain_Timeout = 8;\n"
 		     "\tHuge_Pages = true;\n\tStats_DBus = false;\n}\n"));
 	free(out);
-	/* The least, which one host may have whole. */
-	f = open_memstream(&out, &len);
+	/* An item of one block is unknown in the other. */
+	CU_ASSERT_EQUAL(load_both("", "Port = 7;", &cfg), GR_CONFIG_GOOD);
+	CU_ASSERT_EQUAL(cfg.port, 20049);
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "Unknown parameter (Port)"));
+	CU_ASSERT_EQUAL(load_both("", "Busy_Poll = no;", &cfg), GR_CONFIG_BAD);
+}
+
+/* What --check-config prints of a block, to be freed. */
+static char *printed(const char *given)
+{
+	struct gr_config cfg;
+	char *out = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&out, &len);
+
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	CU_ASSERT_EQUAL(load("Max_Connections = 1;", &cfg), GR_CONFIG_GOOD);
+	CU_ASSERT_EQUAL(load(given, &cfg), GR_CONFIG_GOOD);
 	gr_config_print(f, &cfg);
 	fclose(f);
+	return out;
+}
+
+/* What else follows from the settings. */
+static void consequences(void)
+{
+	char *out = printed("Host_Authentication = required;");
+
+	CU_ASSERT_PTR_NOT_NULL(strstr(out, "version 1 is refused."));
+	free(out);
+	out = printed("Host_Authentication = required;\nVersions = 2;");
+	CU_ASSERT_PTR_NULL(strstr(out, "version 1 is refused."));
+	free(out);
+	/* The least, which one host may have whole, and so it may up to 64. */
+	out = printed("Max_Connections = 1;");
 	CU_ASSERT_PTR_NOT_NULL(
 		strstr(out, "\n# No Max_Host_Share: 25 of Max_Memory; "
 			    "Max_Connections is too small to share.\n"));
 	CU_ASSERT_PTR_NOT_NULL(
 		strstr(out, "\n# One client host may have 1 connection and "));
 	free(out);
-	/* What else follows from it. */
-	f = open_memstream(&out, &len);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	CU_ASSERT_EQUAL(load("Host_Authentication = required;", &cfg),
-			GR_CONFIG_GOOD);
-	gr_config_print(f, &cfg);
-	CU_ASSERT_EQUAL(load("Host_Authentication = required;\nVersions = 2;",
-			     &cfg),
-			GR_CONFIG_GOOD);
-	fflush(f);
-	CU_ASSERT_PTR_NOT_NULL(strstr(out, "version 1 is refused."));
-	rewind(f);
-	gr_config_print(f, &cfg);
-	fputc('\0', f);
-	fclose(f);
-	CU_ASSERT_PTR_NULL(strstr(out, "version 1 is refused."));
+	out = printed("Max_Connections = 64;");
+	CU_ASSERT_PTR_NOT_NULL(strstr(out, "too small to share."));
+	free(out);
+	out = printed("Max_Connections = 65;");
+	CU_ASSERT_PTR_NOT_NULL(strstr(out, "25, but at least 64 connections."));
 	free(out);
 	/* What connections take, and that Max_Memory is not enough for all. */
-	f = open_memstream(&out, &len);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	CU_ASSERT_EQUAL(load("Max_Connections = 60;", &cfg), GR_CONFIG_GOOD);
-	gr_config_print(f, &cfg);
-	fflush(f);
+	out = printed("Max_Connections = 60;");
 	CU_ASSERT_PTR_NOT_NULL(
 		strstr(out, "host may have 60 connections and "));
 	CU_ASSERT_PTR_NOT_NULL(strstr(
 		out,
 		"connection needs 297 KiB of receive buffers, and 60 of them 17 MiB."));
 	CU_ASSERT_PTR_NULL(strstr(out, "is enough for"));
-	CU_ASSERT_EQUAL(load("Max_Connections = 60;\nMax_Memory = \"16M\";",
-			     &cfg),
-			GR_CONFIG_GOOD);
-	gr_config_print(f, &cfg);
-	fclose(f);
+	free(out);
+	out = printed("Max_Connections = 60;\nMax_Memory = \"16M\";");
 	CU_ASSERT_PTR_NOT_NULL(
 		strstr(out, "is enough for at most 51 connections at once."));
 	CU_ASSERT_PTR_NOT_NULL(
 		strstr(out, "host may have 13 connections and 4 MiB."));
 	free(out);
-	/* An item of one block is unknown in the other. */
-	CU_ASSERT_EQUAL(load_both("", "Port = 7;", &cfg), GR_CONFIG_GOOD);
-	CU_ASSERT_EQUAL(cfg.port, 20049);
-	CU_ASSERT_PTR_NOT_NULL(strstr(said, "Unknown parameter (Port)"));
-	CU_ASSERT_EQUAL(load_both("", "Busy_Poll = no;", &cfg), GR_CONFIG_BAD);
+	/* One host has no more than there is for all. */
+	out = printed("Max_Connections = 60;\nMax_Memory = \"16M\";\n"
+		      "Max_Host_Share = 100;");
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(out, "host may have 51 connections and 16 MiB."));
+	free(out);
 }
 
 /* What a reload says: each item once, by its name, whichever block has it. */
@@ -861,6 +872,7 @@ static const struct unit_test tests[] = {
 	{ "units", units },
 	{ "shares", shares },
 	{ "block RDMA_Debug", debug_block },
+	{ "consequences", consequences },
 	{ "differences", differences },
 	{ "all faults", all_faults },
 	{ "text of a size", size_text },
