@@ -282,7 +282,7 @@ static const char *check_provider(struct check *c, struct fab_domain **dom)
 	int err;
 
 	if (c->cfg->provider == GR_AUTO &&
-	    gr_needs_devices(c->gsh, c->cfg, c->tcp)) {
+	    gr_needs_devices(c->gsh, c->cfg, c->tcp, GSH_INFO)) {
 		err = open_provider(c, "verbs", dom, fault);
 		if (!err)
 			return "verbs";

@@ -50,7 +50,8 @@ struct reading {
 	bool good; /* and it can be made, */
 	bool useless; /* though nobody can use it, */
 	char fsal[64]; /* by this one */
-	bool clients, admits; /* it has a CLIENT; some have an Access_Type */
+	/* It has a CLIENT; one lets somebody in; one has no Access_Type. */
+	bool clients, admits, inherits;
 	struct gr_admits by_default;
 	unsigned int loaded; /* gr_fsal_wary() of those that are */
 	struct gr_made made;
@@ -139,16 +140,27 @@ static int client_read(void *node, void *link_mem, void *self,
 
 	r->clients = true;
 	r->admits |= gr_admits_any(self, r->client_access);
+	r->inherits |= !gr_admits_is_set(self, r->client_access);
 	return r->client->u.blk.commit(node, link_mem, self, e);
 }
 
-/* What is said to let nobody in is meant. */
-static bool admits_nobody(const struct reading *r, const void *self)
+/* Why an export lets nobody in, or NULL. What says so of itself, and is not only passed
+ * on to a CLIENT, is meant. */
+static const char *admits_nobody(const struct reading *r, const void *self)
 {
-	bool some = r->clients ? r->admits : r->by_default.client;
-
-	return !some && !r->by_default.all &&
-	       !gr_admits_is_set(self, r->access);
+	if (r->clients ? r->admits : r->by_default.client)
+		return NULL;
+	if (!gr_admits_is_set(self, r->access))
+		return r->by_default.all ?
+			       NULL :
+			       "EXPORT without an Access_Type lets no client "
+			       "in: add Access_Type = RW (or RO), here or in a "
+			       "CLIENT block";
+	if (r->inherits && !gr_admits_any(self, r->access))
+		return "EXPORT lets no client in: its Access_Type, None, holds "
+		       "for a CLIENT block that has none, too: add Access_Type "
+		       "= RW (or RO) there";
+	return NULL;
 }
 
 /* As far as Ganesha's, which makes the export; with the same flags. */
@@ -274,7 +286,7 @@ static void *export_init(void *link_mem, void *self)
 	if (r && !self) {
 		r->of = NULL;
 		r->good = r->useless = false;
-		r->clients = r->admits = false;
+		r->clients = r->admits = r->inherits = false;
 	}
 	/* Of all blocks, of one, and of its end. */
 	return r ? r->theirs->desc.u.blk.init(NULL, self) : self;
@@ -344,6 +356,7 @@ static int export_read(void *node, void *link_mem, void *self,
 {
 	struct reading *r = link_mem;
 	uint32_t had = *(const uint32_t *)value(self, r->protocols), has;
+	const char *nobody;
 	int errors;
 
 	/* Ganesha frees it then, whatever is returned. */
@@ -367,11 +380,9 @@ static int export_read(void *node, void *link_mem, void *self,
 			    "EXPORT with a protocol that is not among the "
 			    "Protocols of NFS_Core_Param: it is served by the "
 			    "others");
-	if (admits_nobody(r, self))
-		gr_complain(node, e,
-			    "EXPORT without an Access_Type lets no client in: "
-			    "add Access_Type = RW (or RO), here or in a CLIENT "
-			    "block");
+	nobody = admits_nobody(r, self);
+	if (nobody)
+		gr_complain(node, e, "%s", nobody);
 	return 0;
 }
 

@@ -144,7 +144,7 @@ void gr_needs_listen_fault(const char *provider, const struct gr_config *cfg,
 /* ---- Provider --------------------------------------------------------- */
 
 bool gr_needs_devices(const struct gsh *g, const struct gr_config *cfg,
-		      const struct sockaddr_storage *tcp)
+		      const struct sockaddr_storage *tcp, int level)
 {
 	const struct fab_ops *verbs = fab_provider("verbs");
 	const struct sockaddr_storage *of = NULL, *not_of = NULL;
@@ -171,10 +171,29 @@ bool gr_needs_devices(const struct gsh *g, const struct gr_config *cfg,
 		gsh_log(g, GSH_WARN,
 			"Provider = auto: %s belongs to an RDMA device, %s does not: iwarp serves both; to use the device, remove the other address from Bind_Addr",
 			has, lacks);
+	else if (not_of && fab_addr_is_any(not_of))
+		gsh_log(g, level,
+			"Provider = auto: there is no RDMA device with an active port: using iwarp");
 	else if (not_of)
-		gsh_log(g, GSH_INFO, "Provider = auto: no RDMA device has %s",
+		gsh_log(g, level,
+			"Provider = auto: no RDMA device has %s: using iwarp",
 			lacks);
 	return !not_of;
+}
+
+bool gr_needs_devices_now(const struct gr_config *cfg,
+			  const struct sockaddr_storage *tcp)
+{
+	const struct fab_ops *verbs = fab_provider("verbs");
+	struct gr_addrs at;
+
+	if (!verbs)
+		return false;
+	gr_needs_addresses(cfg, tcp, &at);
+	for (unsigned int i = 0; i < at.n; i++)
+		if (!fab_provider_owns(verbs, (struct sockaddr *)&at.addr[i]))
+			return false;
+	return true;
 }
 
 void gr_needs_auto_fault(const struct gsh *g, int err, const char *fault)

@@ -40,10 +40,13 @@ void gr_needs_listen_fault(const char *provider, const struct gr_config *cfg,
 			   const struct sockaddr_storage *at, int err,
 			   char *fault);
 
-/* Provider = auto: is every address that of an RDMA device? What is not is
- * logged. */
+/* Provider = auto: is every address that of an RDMA device? If some are, it is a warning;
+ * that none is is logged at @level. */
 bool gr_needs_devices(const struct gsh *g, const struct gr_config *cfg,
-		      const struct sockaddr_storage *tcp);
+		      const struct sockaddr_storage *tcp, int level);
+/* The same, silently. */
+bool gr_needs_devices_now(const struct gr_config *cfg,
+			  const struct sockaddr_storage *tcp);
 /* ... it is, but verbs cannot be used: logged, with @fault if that says why. */
 void gr_needs_auto_fault(const struct gsh *g, int err, const char *fault);
 /* May this thread's process lock what verbs needs for a single connection? 0, or

@@ -13,6 +13,8 @@
 
 /* How long it may stay unseen. */
 #define GR_REACH_MS 5000
+/* The same of a device that Provider = auto would take. To look opens devices. */
+#define GR_DEVICE_MS 10000
 
 /*
  * Look which of the @src->nlisteners listeners at @l could be reached now, set

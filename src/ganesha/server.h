@@ -41,7 +41,10 @@ struct gr_server {
 	struct stats_source source;
 	struct rt_listener
 		*listener[STATS_MAX_LISTENERS]; /* of those in source */
-	/* Of source.down. By the control thread, once the server runs. */
+	/* Provider = auto found no device; one has come since. */
+	bool lacks_device;
+	atomic_bool device_came;
+	/* Of source.down and device_came. By the control thread, once the server runs. */
 	void (*reach_changed)(void);
 	struct gr_rpcbind rpcbind;
 	atomic_uint clients; /* CLIENTs ever made */

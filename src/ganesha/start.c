@@ -75,8 +75,10 @@ static int create(struct gr_server *s, char *fault)
 	const char *name = s->cfg.provider == GR_VERBS ? "verbs" : "iwarp";
 	int err = -ENODEV;
 
-	if (s->cfg.provider == GR_AUTO &&
-	    gr_needs_devices(s->gsh, &s->cfg, &s->tcp)) {
+	s->lacks_device =
+		s->cfg.provider == GR_AUTO &&
+		!gr_needs_devices(s->gsh, &s->cfg, &s->tcp, GSH_EVENT);
+	if (s->cfg.provider == GR_AUTO && !s->lacks_device) {
 		err = create_with(s, "verbs", fault);
 		if (err)
 			gr_needs_auto_fault(s->gsh, err, fault);
@@ -198,6 +200,20 @@ static void look(void *arg)
 		s->reach_changed();
 }
 
+/* Likewise: of a device that would have been used, had it been there. */
+static void look_for_device(void *arg)
+{
+	struct gr_server *s = arg;
+	bool there = gr_needs_devices_now(&s->cfg, &s->tcp);
+
+	if (atomic_exchange(&s->device_came, there) == there)
+		return;
+	if (there)
+		gsh_log(s->gsh, GSH_WARN,
+			"Provider = auto: there is an RDMA device now, but this server uses iwarp: restart it to use the device, or set Provider = iwarp");
+	s->reach_changed();
+}
+
 int gr_server_begin(struct gr_server *s, char *fault)
 {
 	unsigned int warnings = 0;
@@ -236,6 +252,8 @@ int gr_server_begin(struct gr_server *s, char *fault)
 	if (!strcmp(s->provider, "verbs")) {
 		(void)gr_reach_look(s->gsh, &s->source, s->listener);
 		gr_control_every(&s->control, GR_REACH_MS, look, s);
+	} else if (s->lacks_device) {
+		gr_control_every(&s->control, GR_DEVICE_MS, look_for_device, s);
 	}
 	return 0;
 }

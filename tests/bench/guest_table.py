@@ -66,6 +66,18 @@ def switches(mid, present):
         print(f"| {re.sub(', M?B?/s', '', title)} | " + " | ".join(cells) + " |")
 
 
+def by_rdma(mid):
+    """What a mount of this server over RDMA gains or costs, beside one over TCP."""
+    print("\nThis server's mounts over RDMA beside its mount over TCP:\n\n"
+          "| RDMA / TCP | rxe | iwarp |\n|---|--:|--:|")
+    for title, test, depth, name in ROWS:
+        values = [mid(who, test, depth, name) for who in ("or", "os")]
+        tcp = mid("ot", test, depth, name)
+        if tcp and any(values):
+            print(f"| {re.sub(', M?B?/s', '', title)} | " +
+                  " | ".join(f"{x / tcp:.2f}" if x else "" for x in values) + " |")
+
+
 def gateway(mid):
     """What the way by the gateway costs or gains, beside TCP without it."""
     print("\nThe gateway beside TCP to a server:\n\n"
@@ -138,7 +150,10 @@ def main(path, command, vers, rounds, seconds, client=""):
     print("\nBold: the figure beside knfsd's on the same devices, or by TCP" +
           (", and the gateway's beside Ganesha's by TCP."
            if any(w[0] == "gw" for w in present) else "."))
-    if any(w[0] == "gw" for w in present):
+    who = {w[0] for w in present}
+    if "ot" in who and who & {"or", "os"}:
+        by_rdma(mid)
+    if "gw" in who:
         gateway(mid)
     if client:  # which tells neither of switches nor of losses
         return

@@ -511,6 +511,13 @@ reach_server() { # LINE...
 		'Provider = verbs;' "$@" || return
 	told "RDMA is served on .*, provider verbs$"
 }
+auto_server() { # PROVIDER
+	rm -rf "$WORK/server" "$WORK/notify"
+	notified "$WORK/notify" || return
+	NOTIFY_SOCKET=$WORK/notify start_ganesha "$WORK/server" "$WORK/data" \
+		'Provider = auto;' 'Bind_Addr = 0.0.0.0;' || return
+	told "RDMA is served on .*, provider $1$"
+}
 answers_at() {
 	timeout 60 "${ping[@]}" --quiet --server "$1:$RDMA_PORT" --count 3 --flood
 }
@@ -597,6 +604,32 @@ reach() {
 	check verbs-reach-start reach_begins "$here"
 	ip link set o0 up
 	device_goes "${kind}2" && rdma link add "${kind}2" type "$kind" netdev o0
+
+	# A device that comes after Provider = auto has decided.
+	while read -r name dev; do
+		check "verbs-reach-auto-goes-$name" device_goes "$name"
+	done <<<"$there"
+	check verbs-reach-auto auto_server iwarp
+	check verbs-reach-auto-logged logs_line \
+		'Provider = auto: there is no RDMA device with an active port: using iwarp'
+	: >"$WORK/notify.said"
+	rdma link add "${kind}0" type "$kind" netdev d0
+	check verbs-reach-auto-comes told \
+		'RDMA is served on .*, provider iwarp; there is an RDMA device now: restart to use it$'
+	check verbs-reach-auto-comes-logged logs_line \
+		'Provider = auto: there is an RDMA device now, but this server uses iwarp'
+	check verbs-reach-auto-opened looks_again
+	: >"$WORK/notify.said"
+	check verbs-reach-auto-goes device_goes "${kind}0"
+	check verbs-reach-auto-gone told 'RDMA is served on .*, provider iwarp$'
+	rdma link add "${kind}0" type "$kind" netdev d0
+	check verbs-reach-auto-stop stop_ganesha
+	check verbs-reach-auto-restart auto_server verbs
+	check verbs-reach-auto-end stop_ganesha
+	while read -r name dev; do
+		[ "$name" = "${kind}0" ] ||
+			rdma link add "$name" type "$kind" netdev "$dev"
+	done <<<"$there"
 }
 reach_begins() {
 	rm -rf "$WORK/server"
