@@ -234,7 +234,8 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 		fprintf(f,
 			rt.max_host_connections < rt.max_connections ?
 				"# No Max_Host_Share: %u, but at least 64 "
-				"connections.\n" :
+				"connections if its share of Max_Memory holds "
+				"them.\n" :
 				"# No Max_Host_Share: %u of Max_Memory; "
 				"Max_Connections is too small to share.\n",
 			cfg.host_share);

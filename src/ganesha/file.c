@@ -61,19 +61,22 @@ static bool is_lost(const struct gr_file *f, const struct near_text *text,
 }
 
 /* What Ganesha does not say before it starts, or at all. How many lines. */
-static unsigned int tell_exports(const struct gsh *g,
-				 const struct gr_exports *x)
+static unsigned int tell_exports(const struct gr_file *f)
 {
+	const struct gr_exports *x = &f->exports;
+	const struct gsh *g = f->gsh;
+	const char * or = *f->syntax ? ", or a syntax error hides it" : "";
+
 	if (*x->pathless && x->deadly)
 		gsh_log(g, GSH_CRIT,
-			"the EXPORT block at %s has no Path, which crashes "
+			"the EXPORT block at %s has no Path%s, which crashes "
 			"Ganesha " GSH_VERSION " when it starts: give it one",
-			x->pathless);
+			x->pathless, or);
 	else if (*x->pathless)
 		gsh_log(g, GSH_WARN,
-			"the EXPORT block at %s has no Path, which can crash "
+			"the EXPORT block at %s has no Path%s, which can crash "
 			"Ganesha when it starts: give it one",
-			x->pathless);
+			x->pathless, or);
 	if (x->twice >= 0)
 		gsh_log(g, GSH_WARN,
 			"Export_Id = %d is used twice: Ganesha serves only one "
@@ -139,7 +142,7 @@ bool gr_file_start(struct gr_file *f, struct gr_server *s,
 	}
 	f->was_read = true;
 	gr_exports_read(g, tree, &f->exports);
-	(void)tell_exports(g, &f->exports);
+	(void)tell_exports(f);
 	near_look(gr_file_path(), gr_file_warn, g, &text);
 	f->config = gr_config_load(g, tree, &s->cfg);
 	/* The item itself may be lost as well. */
@@ -225,7 +228,7 @@ static enum rpcrdma_verdict check(struct gr_file *f, gr_file_set_fn *set,
 	char fault[GR_FAULT_ROOM];
 	struct gr_config cfg;
 	unsigned int served, of;
-	bool good, starts, logs, ds;
+	bool good, starts, logs, ds, rdma;
 
 	if (wrong) {
 		fprintf(stderr, "rpcrdma: %s\n", wrong);
@@ -239,7 +242,7 @@ static enum rpcrdma_verdict check(struct gr_file *f, gr_file_set_fn *set,
 	f->complained += gr_grace_check(g, tree, stderr);
 	gr_exports_read(g, tree, &f->exports);
 	f->exports.twice = -1; /* told with its place */
-	f->complained += tell_exports(g, &f->exports);
+	f->complained += tell_exports(f);
 	starts = gr_export_block_check(&f->export_block, g, tree,
 				       gr_ports_nfs4(g, tree), &served);
 	of = gr_config_blocks(g, tree, "EXPORT");
@@ -250,33 +253,26 @@ static enum rpcrdma_verdict check(struct gr_file *f, gr_file_set_fn *set,
 	if (!logs || !ds || !starts || f->exports.deadly)
 		return RPCRDMA_NO_SERVER;
 	f->config = gr_config_load(g, tree, &cfg);
+	rdma = f->config == GR_CONFIG_GOOD && cfg.enable;
 	if (is_lost(f, text, fault)) {
 		fprintf(stderr, "rpcrdma: %s\n", fault);
-		return RPCRDMA_NOT_SERVED;
-	}
-	switch (f->config) {
-	case GR_CONFIG_ABSENT:
+		rdma = false;
+	} else if (f->config == GR_CONFIG_ABSENT) {
 		fputs("# No RDMA block: NFS is served over TCP alone.\n", out);
-		return RPCRDMA_NOT_SERVED;
-	case GR_CONFIG_BAD:
-		return RPCRDMA_NOT_SERVED;
-	case GR_CONFIG_GOOD:
-		break;
+	} else if (f->config == GR_CONFIG_GOOD) {
+		gr_config_print(out, &cfg);
 	}
-	gr_config_print(out, &cfg);
-	if (!cfg.enable)
-		return RPCRDMA_NOT_SERVED;
 	/* One fault does not hide the other. */
-	good = gr_check_tcp(g, tree, &tcp, stderr);
+	good = gr_check_tcp(g, tree, &tcp, stderr) && rdma;
 	starts = gr_check_tcp_address(&tcp, stderr);
 	ports.at = tcp;
 	ports.socket = cfg.stats_socket;
-	ports.rdma = cfg.port;
+	ports.rdma = rdma ? cfg.port : 0;
 	f->complained += gr_ports_clash(g, tree, &ports);
 	if (!gr_ports_check(g, tree, &ports))
 		starts = false;
-	if (!gr_check_machine(g, &cfg, gr_file_path(), &tcp, out, stderr,
-			      &f->complained))
+	if (rdma && !gr_check_machine(g, &cfg, gr_file_path(), &tcp, out,
+				      stderr, &f->complained))
 		good = false;
 	if (!starts)
 		return RPCRDMA_NO_SERVER;

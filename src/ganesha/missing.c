@@ -177,6 +177,9 @@ static void sign(struct scan *s, char c)
 	case ';':
 		if (s->expected == AFTER_NAME || s->expected == AFTER_TWO)
 			no_sign(s, "=");
+		else if (s->expected == A_NAME)
+			fault(s, s->line, s->line,
+			      "is this \";\" one too many?");
 		else if (s->expected == A_VALUE && s->words > 1)
 			two_words(s);
 		s->expected = A_NAME;

@@ -197,8 +197,12 @@ static void tell(struct trial *t, const char *item,
 	case GR_HELD_PROCESS:
 		fprintf(p->said,
 			"rpcrdma: NFS_Core_Param: %s = %u is in use over %s by "
-			"%s, process %d: stop that program or set another %s\n",
-			item, port, over, h.name, (int)h.pid, item);
+			"%s, process %d: stop that program or set another %s%s\n",
+			item, port, over, h.name, (int)h.pid, item,
+			gr_running_is(h.pid, h.name, NULL) ?
+				". Ignore this if that server is to take this "
+				"file: restart it" :
+				"");
 		break;
 	case GR_HELD_KERNEL:
 		fprintf(p->said,

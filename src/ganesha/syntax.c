@@ -41,7 +41,7 @@ static void give(struct hints *h, const char *path, unsigned int line,
 	strcpy(h->last, text);
 }
 
-/* Where it is, @at gets the line of, if the parser has none. */
+/* Where it is, @at gets the line of, if the parser has none or only that of the block. */
 static void hint(struct hints *h, const char *message, struct gr_place *at)
 {
 	bool whole = strstr(message, FILE_WHOLE);
@@ -68,7 +68,7 @@ static void hint(struct hints *h, const char *message, struct gr_place *at)
 	} else {
 		return;
 	}
-	if (whole)
+	if (whole || block)
 		at->line = m.line;
 }
 
@@ -87,8 +87,9 @@ bool syntax_look(const char *messages, char *first, size_t room, near_fn *tell,
 
 		if (!gr_place_read(m, &at))
 			continue;
-		hint(&h, m, &at);
 		is_ours = at.line && near_inside(at.path, at.line);
+		hint(&h, m, &at);
+		is_ours = is_ours || (at.line && near_inside(at.path, at.line));
 		if ((!*first || (is_ours && !ours)) && at.line)
 			snprintf(first, room, "%s:%u", at.path, at.line);
 		else if (!*first)

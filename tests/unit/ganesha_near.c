@@ -278,6 +278,11 @@ static void syntax(void)
 		  ":2): is a \"}\" missing? Block A has no end" },
 		{ "A\n{\n B = 1; }\n} # too many\n", 0,
 		  ":4): is this \"}\" one too many, or a \"{\" missing above?" },
+		{ "A {\n B = 1;;\n}\n", 2, ":2): is this \";\" one too many?" },
+		{ "A {\n B { C = 1; };\n D = 2;\n}\n", 0,
+		  ":2): is this \";\" one too many?" },
+		{ "A {\n B = 1;\n};\nC { }\n", 0,
+		  ":3): is this \";\" one too many?" },
 		/* More than one statement in a line. */
 		{ "X { }\nA { B = 1 C = /c; D { } }\n", 2,
 		  ":2): is a \";\" missing before C in line 2?" },
