@@ -207,19 +207,41 @@ static bool starts(const char *items, const char *at, const char *from)
 	return answer(gr_ports_check, items, &p);
 }
 
-/* A socket of ours at a free port of the loopback, which is @port then. */
-static int hold(int type, uint16_t *port)
+static int bound(int type, uint16_t *port)
 {
-	struct sockaddr_storage at = address("127.0.0.1", 0);
+	struct sockaddr_storage at = address("127.0.0.1", *port);
 	socklen_t len = sizeof(at);
 	int fd = socket(AF_INET, type, 0);
 
-	CU_ASSERT_EQUAL_FATAL(
-		bind(fd, (struct sockaddr *)&at, fab_addr_len(&at)), 0);
-	if (type == SOCK_STREAM)
-		CU_ASSERT_EQUAL_FATAL(listen(fd, 1), 0);
+	CU_ASSERT_FATAL(fd >= 0);
+	if (bind(fd, (struct sockaddr *)&at, fab_addr_len(&at))) {
+		close(fd);
+		return -1;
+	}
 	CU_ASSERT_EQUAL(getsockname(fd, (struct sockaddr *)&at, &len), 0);
 	*port = fab_addr_port(&at);
+	return fd;
+}
+
+/* A socket of ours at a free port of the loopback, which is @port then. Free of the other
+ * type as well: it may be that of a connection of another program. */
+static int hold(int type, uint16_t *port)
+{
+	int other = type == SOCK_STREAM ? SOCK_DGRAM : SOCK_STREAM;
+	int fd = -1, spare = -1;
+
+	for (int i = 0; i < 100 && spare < 0; i++) {
+		if (fd >= 0)
+			close(fd);
+		*port = 0;
+		fd = bound(type, port);
+		CU_ASSERT_FATAL(fd >= 0);
+		spare = bound(other, port);
+	}
+	CU_ASSERT_FATAL(spare >= 0);
+	close(spare);
+	if (type == SOCK_STREAM)
+		CU_ASSERT_EQUAL_FATAL(listen(fd, 1), 0);
 	return fd;
 }
 
