@@ -233,15 +233,16 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 	if (!cfg.host_share_said && !cfg.rt.max_host_connections)
 		fprintf(f,
 			rt.max_host_connections < rt.max_connections ?
-				"# No Max_Host_Share: %u, but at least 64 "
+				"# No Max_Host_Share: %u %%, but at least 64 "
 				"connections if its share of Max_Memory holds "
 				"them.\n" :
-				"# No Max_Host_Share: %u of Max_Memory; "
+				"# No Max_Host_Share: %u %% of Max_Memory; "
 				"Max_Connections is too small to share.\n",
 			cfg.host_share);
 	if (cfg.provider == GR_AUTO)
-		fputs("# Provider: verbs if an RDMA device has the address, "
-		      "else iwarp.\n",
+		fputs("# Provider: verbs if an RDMA device has each address "
+		      "that is served (for 0.0.0.0 and [::] any will do), else "
+		      "iwarp.\n",
 		      f);
 	print_memory(f, &cfg, &rt);
 	if (cfg.auth == RT_AUTH_REQUIRED && (cfg.rt.versions & 1u << 1))

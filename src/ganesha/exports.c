@@ -179,8 +179,10 @@ static int block_read(void *node, void *link_mem, void *self,
 		b->loaded |= gr_fsal_wary(b->fsal.name);
 	if (b->id >= GR_EXPORT_IDS)
 		return 0;
-	if (b->p->named[b->id / 8] & bit)
+	if (b->p->named[b->id / 8] & bit) {
 		b->p->twice = (int)b->id;
+		return 0;
+	}
 	b->p->named[b->id / 8] |= bit;
 	if (b->protocols == WITHOUT4)
 		b->p->hidden[b->id / 8] |= bit;
@@ -232,6 +234,41 @@ void gr_exports_free(struct gr_exports *p)
 		free(p->pseudo[i].path);
 	free(p->pseudo);
 	memset(p, 0, sizeof(*p));
+}
+
+static bool is_served(const struct gsh *g, uint32_t id)
+{
+	void *x = g->get_gsh_export((uint16_t)id);
+
+	if (x)
+		g->put_gsh_export(x, false, __FILE__, __LINE__, __func__);
+	return x;
+}
+
+void gr_exports_served(struct gr_exports *p, const struct gsh *g)
+{
+	size_t n = 0;
+
+	if (!g->get_gsh_export || !g->put_gsh_export)
+		return;
+	for (uint32_t id = 0; id < GR_EXPORT_IDS; id++) {
+		uint8_t bit = (uint8_t)(1u << id % 8);
+
+		if (!(p->named[id / 8] & bit) || is_served(g, id))
+			continue;
+		p->named[id / 8] &= (uint8_t)~bit;
+		p->with4[id / 8] &= (uint8_t)~bit;
+		p->hidden[id / 8] &= (uint8_t)~bit;
+	}
+	for (size_t i = 0; i < p->npseudo; i++) {
+		uint32_t id = p->pseudo[i].id;
+
+		if (p->named[id / 8] & 1u << id % 8)
+			p->pseudo[n++] = p->pseudo[i];
+		else
+			free(p->pseudo[i].path);
+	}
+	p->npseudo = n;
 }
 
 void gr_exports_move(struct gr_exports *to, struct gr_exports *from)

@@ -24,7 +24,8 @@ struct gr_exports {
 	/* Ganesha has no place for it in NFSv4's tree of names: if it is new, because its
 	 * Protocols do not name 4. */
 	uint8_t hidden[GR_EXPORT_IDS / 8];
-	int twice; /* an Export_Id that two have, or -1 */
+	/* An Export_Id that two have, or -1. At the start Ganesha makes the first. */
+	int twice;
 	/* One has no Path: "FILE:LINE", or "". */
 	char pathless[GR_EXPORT_PLACE];
 	bool deadly; /* Ganesha dies of that one when it reads it */
@@ -38,6 +39,9 @@ struct gr_exports {
 /* Of @tree, which stays as it is. */
 void gr_exports_read(const struct gsh *g, struct gsh_config *tree,
 		     struct gr_exports *p);
+/* Forget those that Ganesha does not serve, for a fault of the block, or any more: what
+ * comes in their place is new to it. Any thread of Ganesha's. */
+void gr_exports_served(struct gr_exports *p, const struct gsh *g);
 /* The least Export_Id that has lost its Pseudo, but is there; or -1. */
 int gr_exports_lost(const struct gr_exports *was, const struct gr_exports *now);
 /* The least one that has another Pseudo, and with @nested is within the Pseudo of another

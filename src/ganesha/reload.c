@@ -97,6 +97,7 @@ static bool is_deadly(struct gr_file *f, struct gsh_config *tree,
 			"Ganesha " GSH_VERSION
 			": nothing was changed. Give it one and reload",
 			f->latest.pathless);
+	gr_exports_served(&f->exports, f->gsh);
 	/* 4.3 removes such an export from where it was no more, and dies; or does not
 	 * end when it stops. 6.5 does it right, but ends if the new place is within
 	 * another export that has no directory there. */

@@ -603,7 +603,7 @@ static void debug_block(void)
 	fclose(f);
 	CU_ASSERT_PTR_NOT_NULL(strstr(
 		out,
-		"\n# No Max_Host_Share: 25, but at least 64 connections if its share of Max_Memory holds them.\n"));
+		"\n# No Max_Host_Share: 25 %, but at least 64 connections if its share of Max_Memory holds them.\n"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(
 		out, "RDMA_Debug {\n\tSend_Size = \"8K\";\n"
 		     "\tBusy_Poll = 9;\n\tDrain_Timeout = 8;\n"
@@ -644,7 +644,7 @@ static void consequences(void)
 	/* The least, which one host may have whole, and so it may up to 64. */
 	out = printed("Max_Connections = 1;");
 	CU_ASSERT_PTR_NOT_NULL(
-		strstr(out, "\n# No Max_Host_Share: 25 of Max_Memory; "
+		strstr(out, "\n# No Max_Host_Share: 25 % of Max_Memory; "
 			    "Max_Connections is too small to share.\n"));
 	CU_ASSERT_PTR_NOT_NULL(
 		strstr(out, "\n# One client host may have 1 connection and "));
@@ -655,7 +655,7 @@ static void consequences(void)
 	out = printed("Max_Connections = 65;");
 	CU_ASSERT_PTR_NOT_NULL(strstr(
 		out,
-		"25, but at least 64 connections if its share of Max_Memory holds them."));
+		"25 %, but at least 64 connections if its share of Max_Memory holds them."));
 	free(out);
 	/* What connections take, and that Max_Memory is not enough for all. */
 	out = printed("Max_Connections = 60;");

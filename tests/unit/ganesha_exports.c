@@ -105,6 +105,71 @@ static void test_lost(void)
 	CU_ASSERT_EQUAL(lost(AT(65535, "/b"), EXPORT(65535, "")), 65535);
 }
 
+/* Ganesha, which serves some exports. */
+static uint32_t serves[4];
+static unsigned int got, gave;
+
+static void *get(uint16_t id)
+{
+	for (size_t i = 0; i < sizeof(serves) / sizeof(serves[0]); i++)
+		if (serves[i] == id) {
+			got++;
+			return &serves[i];
+		}
+	return NULL;
+}
+
+static void put(void *x, bool config, const char *file, int line,
+		const char *function)
+{
+	CU_ASSERT_FALSE(config);
+	CU_ASSERT_TRUE(x >= (void *)serves && x < (void *)(serves + 4));
+	gave++;
+}
+
+/* What it does not serve is new, and has no place that it could leave; and of two with
+ * one Export_Id it serves the first. */
+static void test_served(void)
+{
+	struct gsh g = { .get_gsh_export = get, .put_gsh_export = put };
+
+	memset(serves, 0xff, sizeof(serves));
+	got = gave = 0;
+	take(&was, AT(1, "/a") AT(2, "/b") AT(65535, "/c") AT(4, "/d"));
+	take(&now, AT(1, "/a") AT(2, "/e") AT(65535, "/f") AT(4, "/g"));
+	serves[0] = 1;
+	serves[1] = 65535;
+	gr_exports_served(&was, &g);
+	CU_ASSERT_EQUAL(got, 2);
+	CU_ASSERT_EQUAL(gave, 2);
+	CU_ASSERT_EQUAL(was.npseudo, 2);
+	CU_ASSERT_EQUAL(gr_exports_moved(&was, &now, false), 65535);
+	take(&now, EXPORT(2, "") AT(4, "/d"));
+	CU_ASSERT_EQUAL(gr_exports_lost(&was, &now), -1);
+	/* Nor is it one that Ganesha has without a place. */
+	take(&was, EXPORT(3, "Protocols = 3;") EXPORT(1, "Protocols = 3;"));
+	gr_exports_served(&was, &g);
+	take(&now, EXPORT(3, "Protocols = 4;"));
+	CU_ASSERT_EQUAL(gr_exports_hidden(&was, &now, false), -1);
+	take(&now, EXPORT(1, "Protocols = 4;"));
+	CU_ASSERT_EQUAL(gr_exports_hidden(&was, &now, false), 1);
+	serves[0] = UINT32_MAX;
+	gr_exports_served(&was, &g);
+	CU_ASSERT_EQUAL(was.npseudo, 0);
+	/* Of two. */
+	CU_ASSERT_EQUAL(moved(AT(1, "/a") AT(1, "/b"), AT(1, "/a") AT(2, "/b"),
+			      false),
+			-1);
+	CU_ASSERT_EQUAL(was.twice, 1);
+	CU_ASSERT_EQUAL(moved(AT(1, "/a") AT(1, "/b"), AT(2, "/a") AT(1, "/b"),
+			      false),
+			1);
+	/* A release without these functions. */
+	g.put_gsh_export = NULL;
+	gr_exports_served(&was, &g);
+	CU_ASSERT_EQUAL(was.npseudo, 1);
+}
+
 /* Of exports without a Path the first is named; but for one that Ganesha dies of, which
  * has an FSAL that it can load. */
 static void test_pathless(void)
@@ -224,15 +289,11 @@ static void test_faults(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "moved", test_moved },
-	{ "nested", test_nested },
-	{ "lost", test_lost },
-	{ "pathless", test_pathless },
-	{ "taken", test_taken },
-	{ "faults", test_faults },
-	{ "by_rdma", test_by_rdma },
-	{ "hidden", test_hidden },
-	{ NULL, NULL },
+	{ "moved", test_moved },       { "nested", test_nested },
+	{ "lost", test_lost },	       { "served", test_served },
+	{ "pathless", test_pathless }, { "taken", test_taken },
+	{ "faults", test_faults },     { "by_rdma", test_by_rdma },
+	{ "hidden", test_hidden },     { NULL, NULL },
 };
 
 UNIT_MAIN("ganesha-exports", tests)
