@@ -65,18 +65,18 @@ static unsigned int tell_exports(const struct gr_file *f)
 {
 	const struct gr_exports *x = &f->exports;
 	const struct gsh *g = f->gsh;
-	const char * or = *f->syntax ? ", or a syntax error hides it" : "";
+	const char *hidden = *f->syntax ? ", or a syntax error hides it" : "";
 
 	if (*x->pathless && x->deadly)
 		gsh_log(g, GSH_CRIT,
 			"the EXPORT block at %s has no Path%s, which crashes "
 			"Ganesha " GSH_VERSION " when it starts: give it one",
-			x->pathless, or);
+			x->pathless, hidden);
 	else if (*x->pathless)
 		gsh_log(g, GSH_WARN,
 			"the EXPORT block at %s has no Path%s, which can crash "
 			"Ganesha when it starts: give it one",
-			x->pathless, or);
+			x->pathless, hidden);
 	if (x->twice >= 0)
 		gsh_log(g, GSH_WARN,
 			"Export_Id = %d is used twice: Ganesha serves only one "

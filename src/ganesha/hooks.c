@@ -176,14 +176,13 @@ static void describe(char text[RPCRDMA_STATE])
 	if (state() == HOOK_SERVING) {
 		gr_reach_text(&s->source, text, RPCRDMA_STATE);
 		n = strlen(text);
-		if (atomic_load(&s->device_came))
-			snprintf(
-				text + n, RPCRDMA_STATE - n,
-				"; there is an RDMA device now: restart to use it");
-		n = strlen(text);
-		if (*hook.file.syntax)
-			snprintf(text + n, RPCRDMA_STATE - n,
-				 "; syntax error at %s", hook.file.syntax);
+		snprintf(
+			text + n, RPCRDMA_STATE - n, "%s%s%s",
+			atomic_load(&s->device_came) ?
+				"; there is an RDMA device now: restart to use it" :
+				"",
+			*hook.file.syntax ? "; syntax error at " : "",
+			hook.file.syntax);
 	} else if (*s->fault) {
 		snprintf(text, RPCRDMA_STATE, "RDMA is not served: %s",
 			 s->fault);

@@ -143,11 +143,28 @@ void gr_needs_listen_fault(const char *provider, const struct gr_config *cfg,
 
 /* ---- Provider --------------------------------------------------------- */
 
+/* Which address of @at, where it would be served, belongs to a device of @verbs, and which
+ * does not: the last of each, or NULL. */
+static void whose(const struct fab_ops *verbs, const struct gr_config *cfg,
+		  const struct sockaddr_storage *tcp, struct gr_addrs *at,
+		  const struct sockaddr_storage **of,
+		  const struct sockaddr_storage **not_of)
+{
+	*of = *not_of = NULL;
+	gr_needs_addresses(cfg, tcp, at);
+	for (unsigned int i = 0; i < at->n; i++) {
+		if (fab_provider_owns(verbs, (struct sockaddr *)&at->addr[i]))
+			*of = &at->addr[i];
+		else
+			*not_of = &at->addr[i];
+	}
+}
+
 bool gr_needs_devices(const struct gsh *g, const struct gr_config *cfg,
 		      const struct sockaddr_storage *tcp, int level)
 {
 	const struct fab_ops *verbs = fab_provider("verbs");
-	const struct sockaddr_storage *of = NULL, *not_of = NULL;
+	const struct sockaddr_storage *of, *not_of;
 	struct gr_addrs at;
 	char has[64], lacks[64];
 
@@ -155,13 +172,7 @@ bool gr_needs_devices(const struct gsh *g, const struct gr_config *cfg,
 		gsh_log(g, GSH_INFO, "Provider = auto: verbs is not built in");
 		return false;
 	}
-	gr_needs_addresses(cfg, tcp, &at);
-	for (unsigned int i = 0; i < at.n; i++) {
-		if (fab_provider_owns(verbs, (struct sockaddr *)&at.addr[i]))
-			of = &at.addr[i];
-		else
-			not_of = &at.addr[i];
-	}
+	whose(verbs, cfg, tcp, &at, &of, &not_of);
 	if (not_of)
 		fab_addr_name((const struct sockaddr *)not_of, lacks,
 			      sizeof(lacks));
@@ -185,15 +196,13 @@ bool gr_needs_devices_now(const struct gr_config *cfg,
 			  const struct sockaddr_storage *tcp)
 {
 	const struct fab_ops *verbs = fab_provider("verbs");
+	const struct sockaddr_storage *of, *not_of;
 	struct gr_addrs at;
 
 	if (!verbs)
 		return false;
-	gr_needs_addresses(cfg, tcp, &at);
-	for (unsigned int i = 0; i < at.n; i++)
-		if (!fab_provider_owns(verbs, (struct sockaddr *)&at.addr[i]))
-			return false;
-	return true;
+	whose(verbs, cfg, tcp, &at, &of, &not_of);
+	return !not_of;
 }
 
 void gr_needs_auto_fault(const struct gsh *g, int err, const char *fault)

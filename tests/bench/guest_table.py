@@ -66,28 +66,15 @@ def switches(mid, present):
         print(f"| {re.sub(', M?B?/s', '', title)} | " + " | ".join(cells) + " |")
 
 
-def by_rdma(mid):
-    """What a mount of this server over RDMA gains or costs, beside one over TCP."""
-    print("\nThis server's mounts over RDMA beside its mount over TCP:\n\n"
-          "| RDMA / TCP | rxe | iwarp |\n|---|--:|--:|")
+def beside(mid, what, heads, pairs):
+    """A table of ratios: of each pair the first by the second."""
+    print(f"\n{what}:\n\n| {' | '.join(heads)} |\n|---|" + "--:|" * len(pairs))
     for title, test, depth, name in ROWS:
-        values = [mid(who, test, depth, name) for who in ("or", "os")]
-        tcp = mid("ot", test, depth, name)
-        if tcp and any(values):
-            print(f"| {re.sub(', M?B?/s', '', title)} | " +
-                  " | ".join(f"{x / tcp:.2f}" if x else "" for x in values) + " |")
-
-
-def gateway(mid):
-    """What the way by the gateway costs or gains, beside TCP without it."""
-    print("\nThe gateway beside TCP to a server:\n\n"
-          "| gateway / | Ganesha, TCP | knfsd, TCP |\n|---|--:|--:|")
-    for title, test, depth, name in ROWS:
-        value = mid("gw", test, depth, name)
-        others = [mid(who, test, depth, name) for who in ("ot", "kt")]
-        if value:
-            print(f"| {re.sub(', M?B?/s', '', title)} | " +
-                  " | ".join(f"{value / x:.2f}" if x else "" for x in others) + " |")
+        values = [(mid(a, test, depth, name), mid(b, test, depth, name))
+                  for a, b in pairs]
+        cells = [f"{a / b:.2f}" if a and b else "" for a, b in values]
+        if any(cells):
+            print(f"| {re.sub(', M?B?/s', '', title)} | " + " | ".join(cells) + " |")
 
 
 def times(mid):
@@ -152,9 +139,12 @@ def main(path, command, vers, rounds, seconds, client=""):
            if any(w[0] == "gw" for w in present) else "."))
     who = {w[0] for w in present}
     if "ot" in who and who & {"or", "os"}:
-        by_rdma(mid)
+        beside(mid, "This server's mounts over RDMA beside its mount over TCP",
+               ("RDMA / TCP", "rxe", "iwarp"), (("or", "ot"), ("os", "ot")))
     if "gw" in who:
-        gateway(mid)
+        beside(mid, "The gateway beside TCP to a server",
+               ("gateway /", "Ganesha, TCP", "knfsd, TCP"),
+               (("gw", "ot"), ("gw", "kt")))
     if client:  # which tells neither of switches nor of losses
         return
     switches(mid, present)

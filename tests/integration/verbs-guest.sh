@@ -504,20 +504,15 @@ watched_server() {
 # manager and the statistics say, and that Calls are answered again.
 told() { await 60 grep -q "^STATUS=$1" "$WORK/notify.said"; }
 logs_line() { await 60 grep -q ":rpcrdma: $1" "$GANESHA_LOG"; }
-reach_server() { # LINE...
+notifying_server() { # PROVIDER LINE...
 	rm -rf "$WORK/server" "$WORK/notify"
 	notified "$WORK/notify" || return
 	NOTIFY_SOCKET=$WORK/notify start_ganesha "$WORK/server" "$WORK/data" \
-		'Provider = verbs;' "$@" || return
-	told "RDMA is served on .*, provider verbs$"
-}
-auto_server() { # PROVIDER
-	rm -rf "$WORK/server" "$WORK/notify"
-	notified "$WORK/notify" || return
-	NOTIFY_SOCKET=$WORK/notify start_ganesha "$WORK/server" "$WORK/data" \
-		'Provider = auto;' 'Bind_Addr = 0.0.0.0;' || return
+		"${@:2}" || return
 	told "RDMA is served on .*, provider $1$"
 }
+reach_server() { notifying_server verbs 'Provider = verbs;' "$@"; } # LINE...
+auto_server() { notifying_server "$1" 'Provider = auto;' 'Bind_Addr = 0.0.0.0;'; } # PROVIDER
 answers_at() {
 	timeout 60 "${ping[@]}" --quiet --server "$1:$RDMA_PORT" --count 3 --flood
 }
@@ -535,6 +530,18 @@ looks_again() { # two looks and more
 	sleep 12
 	[ "$(opened)" -le "$before" ] || { ls -l "/proc/$GANESHA_PID/fd"; return 1; }
 }
+# Of the lines "NAME NETDEV" in $there.
+all_go() { # CHECK
+	while read -r name dev; do
+		check "$1-$name" device_goes "$name"
+	done <<<"$there"
+}
+others_back() {
+	while read -r name dev; do
+		[ "$name" = "${kind}0" ] ||
+			rdma link add "$name" type "$kind" netdev "$dev"
+	done <<<"$there"
+}
 reach() {
 	local any one two # with the port that each server takes
 	local want='no RDMA device has an active port' there name dev
@@ -549,9 +556,7 @@ reach() {
 	check verbs-reach-no-device reaches_nobody 10.9.9.2 'no RDMA device leads there: '
 	ip link delete d9
 	check verbs-reach-opened looks_again
-	while read -r name dev; do
-		check "verbs-reach-goes-$name" device_goes "$name"
-	done <<<"$there"
+	all_go verbs-reach-goes
 	check verbs-reach-told told \
 		"RDMA cannot be reached on $any, provider verbs: $want$"
 	check verbs-reach-logged logs_line \
@@ -566,10 +571,7 @@ reach() {
 	check verbs-reach-up read_stats 'listeners_down == []'
 	check verbs-reach-back-answers answers_at 10.9.0.1
 	check verbs-reach-stop stop_ganesha
-	while read -r name dev; do
-		[ "$name" = "${kind}0" ] ||
-			rdma link add "$name" type "$kind" netdev "$dev"
-	done <<<"$there"
+	others_back
 
 	check verbs-reach-two reach_server 'Bind_Addr = 10.9.0.1, 10.9.2.1;'
 	one=10.9.0.1:$RDMA_PORT two=10.9.2.1:$RDMA_PORT
@@ -606,9 +608,7 @@ reach() {
 	device_goes "${kind}2" && rdma link add "${kind}2" type "$kind" netdev o0
 
 	# A device that comes after Provider = auto has decided.
-	while read -r name dev; do
-		check "verbs-reach-auto-goes-$name" device_goes "$name"
-	done <<<"$there"
+	all_go verbs-reach-auto-goes
 	check verbs-reach-auto auto_server iwarp
 	check verbs-reach-auto-logged logs_line \
 		'Provider = auto: there is no RDMA device with an active port: using iwarp'
@@ -626,10 +626,7 @@ reach() {
 	check verbs-reach-auto-stop stop_ganesha
 	check verbs-reach-auto-restart auto_server verbs
 	check verbs-reach-auto-end stop_ganesha
-	while read -r name dev; do
-		[ "$name" = "${kind}0" ] ||
-			rdma link add "$name" type "$kind" netdev "$dev"
-	done <<<"$there"
+	others_back
 }
 reach_begins() {
 	rm -rf "$WORK/server"

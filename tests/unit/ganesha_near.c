@@ -466,6 +466,15 @@ static void inside(void)
 		CU_ASSERT_STRING_EQUAL(first, at);
 	}
 	unlink(path);
+	/* Of a block the parser has the first line alone. */
+	make_file("A { B = 1; }\nRDMA {\n C = 1;\n D = 2;;\n}\n");
+	snprintf(messages, sizeof(messages),
+		 "Config File (%s:3): Syntax error in block\f", path);
+	CU_ASSERT_TRUE(
+		syntax_look(messages, first, sizeof(first), listen_to, NULL));
+	snprintf(at, sizeof(at), "%s:4", path);
+	CU_ASSERT_STRING_EQUAL(first, at);
+	unlink(path);
 }
 
 static const struct unit_test tests[] = {
