@@ -340,7 +340,8 @@ struct fab_wc {
 	const uint8_t *priv;
 	size_t priv_len;
 	/*
-	 * DISCONNECTED: 0 in order, by either side; -ECONNREFUSED rejected;
+	 * DISCONNECTED: 0 in order, by either side, and the peer has what
+	 * completed Sends brought; -ECONNREFUSED rejected;
 	 * -ETIMEDOUT not started up, or not ended, in time; -ECONNRESET lost;
 	 * -ECONNABORTED aborted here; -EPROTO the peer broke the rules;
 	 * -ENOMEM; while connecting what the network says (-EHOSTUNREACH, ...);

@@ -101,6 +101,8 @@ struct ulb_call {
 	bool foreign;
 	/* One that is executed, or might be, could not be read. */
 	bool unread;
+	/* One must not be executed twice; also true where that cannot be told. */
+	bool once;
 	/* It ends or names state, which is this client's: as Ganesha numbers its
 	 * clients. With a SEQUENCE, that of the session in any case. */
 	bool has_client;
@@ -185,6 +187,15 @@ bool ulb_take_reads(const struct iovec *iov, unsigned int niov,
  */
 int ulb_scan_call(const struct iovec *iov, unsigned int niov,
 		  struct ulb_call *c, struct ulb_scan *scan);
+
+/*
+ * ulb_args_end - where the arguments of a Call that may change something end
+ *
+ * @args: the stream that holds them, from octet @at on, and maybe more. False: they
+ * cannot be read to their end, or are those of another procedure.
+ */
+bool ulb_args_end(const struct iovec *args, unsigned int n, size_t at,
+		  const struct ulb_call *c, size_t *end);
 
 /*
  * How much an operation brings or asks for: a word that may be made smaller, as

@@ -317,6 +317,9 @@ struct rt_conn_info {
 	uint32_t advertised; /* Advertised credits */
 	uint32_t call_inline, reply_inline; /* thresholds */
 	unsigned int calls_in_progress, requests_outstanding;
+	/* Delivered, but the peer has not got a Reply. After the end as well: what
+	 * the peer may send again on another connection. */
+	unsigned int calls_unanswered;
 	char auth_peer[RT_AUTH_TEXT]; /* by host authentication; or "" */
 	struct rt_stats stats;
 	struct rt_stages stages;

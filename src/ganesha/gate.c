@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/clock.h"
 #include "ntirpc/call.h"
 
 /* ---- One gate --------------------------------------------------------- */
@@ -99,7 +100,34 @@ void gr_gates_init(struct gr_gates *g,
 	pthread_mutex_init(&g->lock, NULL);
 	for (unsigned int i = 0; i < GR_GATE_BUCKETS; i++)
 		CDS_INIT_LIST_HEAD(&g->hosts[i]);
+	CDS_INIT_LIST_HEAD(&g->kept);
+	g->nkept = 0;
 	g->submit = submit;
+}
+
+/* Caller holds g->lock. */
+static void gate_free(struct gr_gate *gate)
+{
+	cds_list_del(&gate->link);
+	nrt_replay_destroy(&gate->replay);
+	pthread_mutex_destroy(&gate->lock);
+	free(gate);
+}
+
+/* Keep no host that is not needed any more. Caller holds g->lock. */
+static void expire_kept(struct gr_gates *g, uint64_t now)
+{
+	struct gr_gate *gate, *tmp;
+
+	cds_list_for_each_entry_safe(gate, tmp, &g->kept, kept)
+	{
+		if (g->nkept <= GR_GATES_KEPT &&
+		    now - gate->kept_since < GR_GATE_KEEP_MS)
+			return;
+		cds_list_del(&gate->kept);
+		g->nkept--;
+		gate_free(gate);
+	}
 }
 
 struct gr_gate *gr_gate_of_host(struct gr_gates *g,
@@ -111,6 +139,7 @@ struct gr_gate *gr_gate_of_host(struct gr_gates *g,
 
 	bucket = &g->hosts[nrt_checksum(&host, sizeof(host)) % GR_GATE_BUCKETS];
 	pthread_mutex_lock(&g->lock);
+	expire_kept(g, fab_now_ms());
 	cds_list_for_each_entry(gate, bucket, link)
 	{
 		if (!memcmp(&gate->host, &host, sizeof(host)))
@@ -123,8 +152,14 @@ struct gr_gate *gr_gate_of_host(struct gr_gates *g,
 	gate->host = host;
 	pthread_mutex_init(&gate->lock, NULL);
 	CDS_INIT_LIST_HEAD(&gate->queue);
+	nrt_replay_init(&gate->replay);
 	cds_list_add(&gate->link, bucket);
 found:
+	if (gate->kept_since) {
+		cds_list_del(&gate->kept);
+		g->nkept--;
+		gate->kept_since = 0;
+	}
 	gate->refs++;
 out:
 	pthread_mutex_unlock(&g->lock);
@@ -137,9 +172,14 @@ void gr_gate_put(struct gr_gate *gate)
 
 	pthread_mutex_lock(&g->lock);
 	if (!--gate->refs) {
-		cds_list_del(&gate->link);
-		pthread_mutex_destroy(&gate->lock);
-		free(gate);
+		if (nrt_replay_empty(&gate->replay)) {
+			gate_free(gate);
+		} else {
+			gate->kept_since = fab_now_ms();
+			cds_list_add_tail(&gate->kept, &g->kept);
+			g->nkept++;
+			expire_kept(g, gate->kept_since);
+		}
 	}
 	pthread_mutex_unlock(&g->lock);
 }

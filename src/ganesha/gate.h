@@ -20,14 +20,22 @@
 #include <urcu/list.h>
 
 #include "compat/ganesha.h"
+#include "ntirpc/replay.h"
 
 #define GR_GATE_BUCKETS 256u
+/* Hosts without a connection whose Calls may come again: as long as Ganesha keeps
+ * the Replies, and no more than so many. */
+#define GR_GATE_KEEP_MS (20 * 60 * 1000)
+#define GR_GATES_KEPT 1024u
 
 struct gr_gates;
 
 struct gr_gate {
-	struct cds_list_head link; /* gates->lock, as are the next two */
+	struct cds_list_head link; /* gates->lock, as are the next five */
 	unsigned int refs; /* by connections */
+	struct cds_list_head kept; /* in gates->kept, if there are none */
+	uint64_t kept_since; /* CLOCK_MONOTONIC, ms */
+	struct nrt_replay replay;
 	struct in6_addr host; /* fab_addr_host() */
 	struct gr_gates *gates;
 	pthread_mutex_t lock;
@@ -38,6 +46,8 @@ struct gr_gate {
 struct gr_gates {
 	pthread_mutex_t lock;
 	struct cds_list_head hosts[GR_GATE_BUCKETS];
+	struct cds_list_head kept; /* oldest first */
+	unsigned int nkept;
 	/* Have a Call that has waited go on: run its rq_resume_cb. */
 	void (*submit)(struct gr_gates *g, struct svc_req *req);
 };

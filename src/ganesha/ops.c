@@ -167,6 +167,8 @@ static void op_call(struct rt_conn *c, struct rt_call *call)
 	nc->beside = placeable(rt_instance_config(s->inst), call);
 	nc->bound = COMPAT_BOUND ? &x->bound : NULL;
 	nc->peer = peer_sum(x, c);
+	nc->replay = &x->host->replay;
+	nc->conn = rt_conn_id(c);
 	gr_workers_submit(&s->workers, req);
 }
 
@@ -197,8 +199,13 @@ static void op_closed(struct rt_conn *c, int error, const char *reason)
 {
 	struct gr_xprt *x = rt_conn_user(c);
 
+	struct rt_conn_info info;
+
 	if (!x)
 		return;
+	rt_conn_info(c, &info);
+	if (!error && !info.calls_unanswered)
+		nrt_replay_close(&x->host->replay, info.id);
 	log_end(c, x, error, reason);
 	nrt_clnts_lost(x->srv->clnts, c);
 	gr_xprt_closed(x);

@@ -107,6 +107,13 @@ enum ulb_class ulb_nfs4_class(uint32_t op)
 	return op < OP_LIMIT ? nfs4[op] : ULB_CLASS_other;
 }
 
+bool ulb_class_once(enum ulb_class op_class)
+{
+	return op_class == ULB_CLASS_change || op_class == ULB_CLASS_write ||
+	       op_class == ULB_CLASS_open || op_class == ULB_CLASS_lock ||
+	       op_class == ULB_CLASS_protected;
+}
+
 const char *ulb_class_name(unsigned int op_class)
 {
 	static const char *const name[ULB_NCLASSES] = {

@@ -67,6 +67,7 @@ static int call_head(struct ulb_cur *cur, struct ulb_call *c)
 		return -EBADMSG;
 	c->nfs = c->prog == ULB_PROG_NFS && (c->vers == 3 || c->vers == 4);
 	c->op_class = head_class(c);
+	c->once = ulb_class_once(c->op_class);
 	return 0;
 }
 

@@ -49,6 +49,40 @@ static const struct ulb_arm set_time[] = {
 static const struct ulb_step symlink_args[] = {
 	FH3, OPAQUE /* name */, SATTR3, DATA, END
 };
+
+static const struct ulb_step sattr[] = { SATTR3, END };
+static const struct ulb_step device[] = { SATTR3, WORDS(2), END };
+static const struct ulb_arm create_how[] = {
+	CASE(0 /* UNCHECKED */, sattr), CASE(1 /* GUARDED */, sattr),
+	CASE(2 /* EXCLUSIVE */, two_words), REFUSE
+};
+static const struct ulb_arm mknod_data[] = {
+	CASE(3 /* NF3CHR */, device), CASE(4 /* NF3BLK */, device),
+	CASE(6 /* NF3SOCK */, sattr), CASE(7 /* NF3FIFO */, sattr),
+	DEFAULT(NULL)
+};
+static const struct ulb_step setattr_args[] = {
+	FH3, SATTR3, UNION(set_size) /* guard */, END
+};
+static const struct ulb_step create_args[] = {
+	FH3, OPAQUE, UNION(create_how), END
+};
+static const struct ulb_step mkdir_args[] = { FH3, OPAQUE, SATTR3, END };
+static const struct ulb_step mknod_args[] = {
+	FH3, OPAQUE, UNION(mknod_data), END
+};
+static const struct ulb_step remove_args[] = { FH3, OPAQUE, END };
+static const struct ulb_step rename_args[] = { FH3, OPAQUE, FH3, OPAQUE, END };
+static const struct ulb_step link_args[] = { FH3, FH3, OPAQUE, END };
+
+/* Of the procedures that change something. */
+static const struct ulb_step *const changing[NFS3_PROCS] = {
+	[NFS3_SETATTR] = setattr_args,	[NFS3_WRITE] = write_args,
+	[NFS3_CREATE] = create_args,	[NFS3_MKDIR] = mkdir_args,
+	[NFS3_SYMLINK] = symlink_args,	[NFS3_MKNOD] = mknod_args,
+	[NFS3_REMOVE] = remove_args,	[NFS3_RMDIR] = remove_args,
+	[NFS3_RENAME] = rename_args,	[NFS3_LINK] = link_args,
+};
 /* clang-format on */
 
 /*
@@ -136,6 +170,13 @@ int ulb_nfs3_scan_call(const struct ulb_call *c, struct ulb_walk *w,
 	}
 	scan->reply_max = ulb_reply_max(bound);
 	return rc;
+}
+
+int ulb_nfs3_args(const struct ulb_call *c, struct ulb_walk *w)
+{
+	if (c->proc >= NFS3_PROCS || !changing[c->proc])
+		return -EBADMSG;
+	return ulb_walk(w, changing[c->proc]);
 }
 
 void ulb_nfs3_bulk(const struct ulb_call *c, struct ulb_walk *w,

@@ -77,6 +77,7 @@ static int next_op(struct ulb_call *c, struct ulb_walk *w, uint32_t index,
 		c->withheld = true;
 	else if (*op == OP_SEQUENCE && !index)
 		note_sequence(c, w);
+	c->once |= ulb_class_once(ulb_nfs4_class(*op));
 	return 1;
 }
 
@@ -146,6 +147,19 @@ void ulb_nfs4_classify(struct ulb_call *c, struct ulb_walk *w)
 	for (uint32_t i = 0; i < count && next_op(c, w, i, &op) > 0; i++)
 		if (walk_args(c, w, op))
 			break;
+}
+
+int ulb_nfs4_args_end(struct ulb_walk *w)
+{
+	struct ulb_call c = { 0 };
+	uint32_t tag, count, op;
+
+	if (compound_head(&c, &w->cur, &tag, &count))
+		return -EBADMSG;
+	for (uint32_t i = 0; i < count; i++)
+		if (next_op(&c, w, i, &op) <= 0 || walk_args(&c, w, op))
+			return -EBADMSG;
+	return 0;
 }
 
 bool ulb_stray_end(const struct iovec *args, unsigned int n, size_t at,

@@ -168,6 +168,9 @@ int ulb_nfs3_scan_reply(const struct ulb_call *c, struct ulb_walk *w);
 int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
 		       struct ulb_scan *scan);
 int ulb_nfs4_scan_reply(struct ulb_walk *w);
+/* The arguments alone: to their end. 0; -EBADMSG if they are not read that far. */
+int ulb_nfs3_args(const struct ulb_call *c, struct ulb_walk *w);
+int ulb_nfs4_args_end(struct ulb_walk *w);
 /* ulb_scan_bulk(), likewise; the items of @w are not used. */
 struct ulb_bulks {
 	struct ulb_bulk *bulk;
@@ -181,6 +184,8 @@ void ulb_nfs4_bulk(const struct ulb_call *call, struct ulb_walk *w,
 /* classes.c: by procedure and by operation number. */
 enum ulb_class ulb_nfs3_class(uint32_t proc);
 enum ulb_class ulb_nfs4_class(uint32_t op);
+/* Must an operation of this class not be executed twice? */
+bool ulb_class_once(enum ulb_class op_class);
 /* Set c->op_class by the operations of a COMPOUND, as for ulb_classify(). */
 void ulb_nfs4_classify(struct ulb_call *c, struct ulb_walk *w);
 

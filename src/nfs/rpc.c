@@ -35,6 +35,19 @@ unsigned int ulb_max_read_chunks(const struct ulb_call *c,
 	return c->proc == NFS4_COMPOUND ? compound_max : 0;
 }
 
+bool ulb_args_end(const struct iovec *args, unsigned int n, size_t at,
+		  const struct ulb_call *c, size_t *end)
+{
+	struct ulb_walk w = { 0 };
+
+	ulb_cur_init(&w.cur, args, n);
+	if (!c->nfs || ulb_skip(&w.cur, at) ||
+	    (c->vers == 3 ? ulb_nfs3_args(c, &w) : ulb_nfs4_args_end(&w)))
+		return false;
+	*end = (size_t)w.cur.pos;
+	return true;
+}
+
 /* The arguments of a program that is known. */
 static int scan_body(struct ulb_call *c, struct ulb_walk *w,
 		     struct ulb_scan *scan)

@@ -16,13 +16,12 @@
 #include <syslog.h>
 
 #include "compat/ntirpc.h"
+#include "ntirpc/change.h"
 #include "ntirpc/lend.h"
+#include "ntirpc/replay.h"
 #include "ntirpc/withheld.h"
 #include "ntirpc/session.h"
 #include "ntirpc/stream/over.h"
-
-/* As much as stock ntirpc hashes for its duplicate request cache. */
-#define CHECKSUM_MAX 256
 
 static inline struct nrt_call *call_of(struct nrt_decode *d)
 {
@@ -64,6 +63,8 @@ XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max)
 	nc->is_stray = false;
 	nc->is_withheld = false;
 	nc->peer = 0;
+	nc->replay = NULL;
+	nc->conn = 0;
 	nc->reply = (struct rt_reply){ 0 };
 	n = rt_to_iov(call->pieces, call->npieces, iov);
 	if (!call->vetted)
@@ -376,16 +377,32 @@ const char *nrt_deny(struct svc_req *req)
 
 uint64_t nrt_checksum(const void *what, size_t length)
 {
-	length = MIN(length, CHECKSUM_MAX);
 	return crc64_ecma_refl(0, what, length);
+}
+
+/* Of the octets from @at up to @end. */
+static uint64_t sum_range(const struct iovec *iov, unsigned int n, size_t at,
+			  size_t end)
+{
+	uint64_t sum = 0;
+
+	for (size_t pos = 0; n-- && pos < end; pos += iov++->iov_len) {
+		size_t skip = at > pos ? MIN(at - pos, iov->iov_len) : 0;
+		size_t len = MIN(iov->iov_len, end - pos);
+
+		if (skip < len)
+			sum = crc64_ecma_refl(sum,
+					      (uint8_t *)iov->iov_base + skip,
+					      len - skip);
+	}
+	return sum;
 }
 
 /* Who asks for what: what two clients that share an address and, by chance or
  * not, an XID have not in common. */
 struct asker {
-	uint64_t length;
-	uint8_t proc[12]; /* program, version, procedure */
-	uint8_t flavor[4];
+	uint32_t xid;
+	uint8_t proc[20]; /* program to procedure, flavor, cred's length */
 	uint8_t cred[MAX_AUTH_BYTES];
 };
 
@@ -397,50 +414,75 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* Two CRCs differ by what anybody can compute, and arguments can be chosen to
- * make up for it; not so behind a secret. */
+/*
+ * Two CRCs differ by what anybody can compute, and arguments can be chosen to make
+ * up for it; not so behind a secret. The stamp of AUTH_SYS and the control
+ * procedure, sequence number and verifier of RPCSEC_GSS change when a Call is sent
+ * again.
+ */
 static uint64_t sum_asker(const struct nrt_call *nc)
 {
-	const struct rt_call *call = nc->call;
-	struct asker a = { .length = call->len };
-	uint32_t len = nc->head.cred_len, skip = 0;
+	const struct ulb_call *head = &nc->head;
+	uint32_t skip = head->flavor == AUTH_SYS   ? 4 :
+			head->flavor == RPCSEC_GSS ? 12 :
+						     0;
+	uint32_t len = head->cred_len > skip ? head->cred_len - skip : 0;
+	struct asker a = { .xid = nc->call->xid };
 
-	if (len > sizeof(a.cred))
-		return 0;
-	/* The stamp; version, procedure and sequence number. */
-	if (nc->head.flavor == AUTH_SYS)
-		skip = 4;
-	else if (nc->head.flavor == RPCSEC_GSS)
-		skip = 12;
-	len = len > skip ? len - skip : 0;
-	if (!copy_at(call, 12, a.proc, sizeof(a.proc)) ||
-	    !copy_at(call, 24, a.flavor, sizeof(a.flavor)) ||
-	    !copy_at(call, 32 + skip, a.cred, len))
+	if (!head->readable || !copy_at(nc->call, 12, a.proc, sizeof(a.proc)) ||
+	    !copy_at(nc->call, 32 + skip, a.cred, len))
 		return 0;
 	return mix(nc->peer +
-		   crc64_ecma_refl(0, (const uint8_t *)&a,
-				   offsetof(struct asker, cred) + len));
+		   nrt_checksum(&a, offsetof(struct asker, cred) + len));
+}
+
+/*
+ * @iov: what holds the arguments. Protected ones stand between the sequence number
+ * of the Call and, where ntirpc has unwrapped them in place, the rest of their
+ * token.
+ */
+static uint64_t sum_call(const struct nrt_call *nc, const struct iovec *iov,
+			 unsigned int n)
+{
+	bool protected = nc->head.flavor == RPCSEC_GSS && !nc->head.ddp;
+	size_t at = protected ? 4 : 0, end = SIZE_MAX;
+
+	if (protected)
+		ulb_args_end(iov, n, at, &nc->head, &end);
+	return sum_range(iov, n, at, end) ^ sum_asker(nc);
+}
+
+/*
+ * For the duplicate request cache, which compares XIDs as well. Sessions have none
+ * of it. What may be executed twice is not looked for on other connections.
+ */
+static uint64_t checksum(struct nrt_call *nc, const struct iovec *iov,
+			 unsigned int n)
+{
+	uint64_t sum;
+
+	if (nc->head.classified && nc->head.minor)
+		return 0;
+	sum = sum_call(nc, iov, n);
+	return sum + (nc->replay && nc->head.once ?
+			      nrt_replay_conn(nc->replay, sum, nc->conn) :
+			      nc->conn);
 }
 
 void nrt_xp_checksum(struct svc_req *req, void *what, size_t length)
 {
-	struct nrt_decode *d = nrt_decode_of(req->rq_xdrs);
 	struct nrt_call *nc = nrt_call_of(req->rq_xdrs);
-	void *given = what;
-	size_t ngiven = length;
-	uint8_t head[CHECKSUM_MAX];
+	struct iovec iov[RT_MAX_PIECES];
+	unsigned int n;
+	size_t at;
 
-	/* ntirpc gives what is left of the current piece. */
-	if (d && what == d->xdrs.x_data) {
-		length = nrt_decode_peek(d, head, sizeof(head));
-		what = head;
+	if (!nc) {
+		req->rq_cksum = nrt_checksum(what, length);
+		return;
 	}
-	req->rq_cksum = nrt_checksum(what, length);
-	if (nc && nc->head.readable)
-		req->rq_cksum ^= sum_asker(nc);
-	if (nc) {
-		nrt_bound_check(nc, req->rq_xdrs, given, ngiven);
-		nrt_withheld_check(nc, req->rq_xdrs, given, ngiven);
-		nrt_lend_args(nc, req);
-	}
+	n = nrt_args_look(nc, req->rq_xdrs, what, length, iov, &at);
+	req->rq_cksum = checksum(nc, iov, n);
+	nrt_bound_check(nc, req->rq_xdrs, what, length);
+	nrt_withheld_check(nc, req->rq_xdrs, what, length);
+	nrt_lend_args(nc, req);
 }

@@ -28,6 +28,8 @@
 #include <rpc/svc.h>
 #include <rpc/svc_auth.h>
 
+struct nrt_replay;
+
 struct nrt_call {
 	struct nrt_decode in; /* first */
 	struct rt_call *call;
@@ -47,8 +49,12 @@ struct nrt_call {
 	struct ulb_stray stray;
 	bool is_withheld; /* it has an operation that Ganesha does not see: */
 	struct ulb_withheld withheld;
-	/* The owner's: what tells its host from others, and is no one's to know */
+	/* The owner's: what tells its host from others, and is no one's to know;
+	 * which Calls of the host may come again (NULL: none), and its connection
+	 * there. */
 	uint64_t peer;
+	struct nrt_replay *replay;
+	uint64_t conn;
 	struct nrt_news news; /* what the Reply says of sessions */
 };
 
@@ -76,11 +82,11 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req);
 const char *nrt_deny(struct svc_req *req);
 
 /*
- * The xp_checksum operation: rq_cksum for the duplicate request cache, over at
- * most 256 octets, taken from the stream itself where @what is in it, so that
- * it does not depend on how the Call came. Of a Call of ours also over its
- * length, its procedure, nc->peer and its credential, but for what changes when
- * it is sent again (the stamp of AUTH_SYS, the sequence number of RPCSEC_GSS).
+ * The xp_checksum operation: rq_cksum for the duplicate request cache. Of a Call of
+ * ours over all that a retransmission has in common with it (draft 3.1.3), however
+ * it came: XID, procedure, credential without what changes, arguments as they are
+ * once RPCSEC_GSS has unwrapped them, nc->peer and the connection that it belongs
+ * to (replay.h). 0 where there is no such cache, with NFSv4.1 and later.
  *
  * ntirpc calls it right before it decodes the arguments: nrt_bound_check(),
  * nrt_withheld_check(), nrt_lend_args().

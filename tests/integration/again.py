@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the server knows a client that comes back.
 
-    again.py answered|apart|secret|session|bound|withheld|privileged MOUNT-PORT RDMA-PORT DIR
+    again.py answered|anew|apart|secret|session|bound|withheld|privileged MOUNT-PORT RDMA-PORT DIR
                                             the server exports DIR as /export
 
 By RDMA a client has another port on each connection, so Ganesha is told of a
@@ -11,8 +11,9 @@ port that does not change. Version 1 and 2 of the transport.
     answered    A connection that breaks leaves its client without some Replies;
                 it connects again and sends those Calls with the XIDs that they
                 had. What may not be done twice must not be: the server knows it
-                by its duplicate request cache. NFSv3; of what it is asked by
-                NFSv4.0 Ganesha 4.3 remembers nothing.
+                by its duplicate request cache. NFSv3.
+    anew        A client that has closed its connection in order begins with the
+                same XIDs again: the same Call is another one, and is executed.
     apart       Two clients of one address that use the same XIDs for the same do
                 not get each other's Replies.
     secret      The same Call at another start of the server has another checksum:
@@ -61,6 +62,12 @@ class Version1:
     def connect(self, **options):
         return v1.Conn(self.bench.iwarp(**options))
 
+    def lose(self):
+        """All connections break."""
+        for iw in self.bench.conns:
+            iw.close(reset=True)
+        self.bench.conns = []
+
     @staticmethod
     def call(c, message):
         """The RPC Reply."""
@@ -91,9 +98,30 @@ def answered(v, fh, folder):
                      args=opaque(fh) + opaque(name))
         status.append(rpc.Reply(v.call(v.connect(), m)).r.u32())
         assert not os.path.exists(path), "it is still there"
-        v.bench.end()
+        v.lose()
     assert status == [0, 0, 0, NOENT], "first, again, again, another: %s" % \
         status
+
+
+def anew(v, fh, folder):
+    name = "again-%x" % random.getrandbits(40)
+    path = os.path.join(folder, name)
+    xid = random.getrandbits(30)
+    beside = v.connect()  # another connection of the host stays
+
+    def remove():
+        iw = len(v.bench.conns)
+        m = rpc.call(xid, vers=3, proc=REMOVE, args=opaque(fh) + opaque(name))
+        status = rpc.Reply(v.call(v.connect(), m)).r.u32()
+        v.bench.conns.pop(iw).close()
+        return status
+
+    for i in range(3):
+        open(path, "w").close()
+        assert remove() == 0 and not os.path.exists(path), \
+            "REMOVE %d got the Reply of an earlier one" % i
+    v.call(beside, rpc.call(xid + 1, vers=3, proc=0))
+    v.bench.end()
 
 
 def sys_cred(machine, uid, stamp):
@@ -111,7 +139,7 @@ def apart(v, fh, folder):
         m = rpc.call(xid, vers=3, proc=proc, args=opaque(fh) + opaque(name),
                      cred=sys_cred(machine, uid, random.getrandbits(32)))
         got = rpc.Reply(v.call(v.connect(), m)).r.u32()
-        v.bench.end()
+        v.lose()
         return got
 
     def check(what, want, got):
@@ -140,7 +168,7 @@ def secret(v, fh, folder):
                      args=opaque(b"none") + opaque("none"),
                      cred=sys_cred("one", 0, 0))
         v.call(v.connect(), m)
-        v.bench.end()
+        v.lose()
 
 
 class Session:
@@ -336,7 +364,8 @@ def main(what, mount_port, port, folder):
     bench = kit.Server("127.0.0.1", port, "/export", 60)
     for v in Version1(bench), Version2(bench):
         try:
-            {"answered": answered, "apart": apart, "secret": secret, "session": session,
+            {"answered": answered, "anew": anew, "apart": apart,
+             "secret": secret, "session": session,
              "bound": bound, "withheld": withheld,
              "privileged": privileged}[what](v, fh, folder)
         except AssertionError as e:

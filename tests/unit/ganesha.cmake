@@ -96,7 +96,7 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-gate ganesha_gate.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/gate.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/greet.c
-		LIBS rpcrdma_ntirpc)
+		LIBS test-clock rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-heads ganesha_heads.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/ops.c
 		LIBS rpcrdma_ntirpc rpcrdma_loop)

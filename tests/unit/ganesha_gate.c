@@ -10,6 +10,7 @@
 
 #include "ganesha/gate.h"
 #include "ganesha/greet.h"
+#include "test_clock.h"
 #include "unit.h"
 
 #define CALLS 64
@@ -372,14 +373,56 @@ static void threads(void)
 	finish();
 }
 
+/* A host without connections stays as long as its Calls may come again. */
+static void kept(void)
+{
+	struct gr_gate *h;
+	char text[32];
+
+	h = host_of("10.0.0.1", 1);
+	CU_ASSERT_EQUAL(nrt_replay_conn(&h->replay, 5, 1), 1);
+	gr_gate_put(h);
+	CU_ASSERT_EQUAL(count(gates.hosts), 1);
+	test_clock_pass(GR_GATE_KEEP_MS - 1);
+	CU_ASSERT_PTR_EQUAL(host_of("10.0.0.1", 1), h);
+	CU_ASSERT_EQUAL(nrt_replay_conn(&h->replay, 5, 2), 1);
+	/* Its time does not go on meanwhile. */
+	test_clock_pass(GR_GATE_KEEP_MS);
+	gr_gate_put(host_of("10.0.0.2", 1));
+	CU_ASSERT_EQUAL(count(gates.hosts), 1);
+	gr_gate_put(h);
+	test_clock_pass(GR_GATE_KEEP_MS);
+	gr_gate_put(host_of("10.0.0.2", 1));
+	CU_ASSERT_EQUAL(count(gates.hosts), 0);
+	/* No more than so many, of which the oldest go first. */
+	for (unsigned int i = 0; i <= GR_GATES_KEPT; i++) {
+		snprintf(text, sizeof(text), "10.1.%u.%u", i / 250, i % 250);
+		h = host_of(text, 1);
+		nrt_replay_conn(&h->replay, 5, 1);
+		gr_gate_put(h);
+	}
+	CU_ASSERT_EQUAL(count(gates.hosts), GR_GATES_KEPT);
+	h = host_of("10.1.0.1", 1);
+	CU_ASSERT_EQUAL(nrt_replay_conn(&h->replay, 5, 2), 1);
+	gr_gate_put(h);
+	h = host_of("10.1.0.0", 1);
+	CU_ASSERT_EQUAL(nrt_replay_conn(&h->replay, 5, 2), 2);
+	gr_gate_put(h);
+	test_clock_pass(GR_GATE_KEEP_MS);
+	gr_gate_put(host_of("10.0.0.2", 1));
+	CU_ASSERT_EQUAL(count(gates.hosts), 0);
+}
+
 static void opened(void)
 {
 	gr_gates_init(&gates, submit);
+	test_clock_hold();
 }
 
 static const struct unit_test tests[] = {
 	{ "init", opened },
 	{ "one for each host", whose },
+	{ "kept", kept },
 	{ "in order", in_order },
 	{ "connections that end", ends },
 	{ "greeting: welcome", welcome },

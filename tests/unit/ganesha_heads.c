@@ -26,7 +26,8 @@ static struct xp_ops ops = {
 	.xp_reply = nrt_xp_reply,
 	.xp_checksum = nrt_xp_checksum,
 };
-static struct gr_xprt xprt = { .xprt.xp_ops = &ops };
+static struct gr_gate host = { .replay.lock = PTHREAD_MUTEX_INITIALIZER };
+static struct gr_xprt xprt = { .xprt.xp_ops = &ops, .host = &host };
 
 struct gr_xprt *gr_xprt_create(struct gr_server *s, struct rt_conn *c,
 			       SVCXPRT *parent)

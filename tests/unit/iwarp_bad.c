@@ -733,6 +733,36 @@ static void test_closed_under_write(void)
 	bad_close();
 }
 
+/* Sends that are complete, and that the peer had not received when it closed: that
+ * is no end in order. */
+static void test_closed_unread(void)
+{
+	static uint8_t out[1 << 20];
+	int small = 4096;
+	struct fab_sge sge;
+	struct fab_wr wr;
+	size_t n;
+
+	bad_open(true);
+	/* A responder waits for the first FPDU before it sends. */
+	n = raw_seal(&b.r, buf,
+		     raw_untagged(buf, 3, true, 0, 0, 1, 0, data, 7));
+	raw_write(&b.w, &b.r, buf, n);
+	PUMP_UNTIL(&b.w, b.w.srv.nwc == 1);
+	setsockopt(b.r.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	sge = (struct fab_sge){ out, sizeof(out), NULL };
+	wr = (struct fab_wr){
+		.op = FAB_SEND, .flags = FAB_F_SIGNALED, .sge = &sge, .nsge = 1
+	};
+	ep_post(&b.w.srv, &wr);
+	for (int i = 0; i < 50; i++)
+		world_turn(&b.w, 1);
+	shutdown(b.r.fd, SHUT_WR);
+	PUMP_UNTIL(&b.w, b.w.srv.disconnected);
+	CU_ASSERT_EQUAL(b.w.srv.error, -ECONNRESET);
+	bad_close();
+}
+
 static const struct unit_test tests[] = {
 	{ "write_bad_stag", test_write_bad_stag },
 	{ "write_foreign_stag", test_write_foreign_stag },
@@ -761,6 +791,7 @@ static const struct unit_test tests[] = {
 	{ "reset", test_reset },
 	{ "byte_at_a_time", test_byte_at_a_time },
 	{ "closed_under_write", test_closed_under_write },
+	{ "closed_unread", test_closed_unread },
 	{ NULL, NULL },
 };
 

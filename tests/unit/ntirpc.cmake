@@ -6,6 +6,7 @@ rpcrdma_unit(ntirpc-decode ntirpc_decode.c LIBS rpcrdma_ntirpc_streams)
 rpcrdma_one_thread(unit-ntirpc-decode)
 rpcrdma_unit(ntirpc-encode ntirpc_encode.c LIBS rpcrdma_ntirpc_streams)
 rpcrdma_unit(ntirpc-call ntirpc_call.c LIBS rpcrdma_ntirpc)
+rpcrdma_unit(ntirpc-replay ntirpc_replay.c LIBS rpcrdma_ntirpc)
 rpcrdma_unit(ntirpc-lend ntirpc_lend.c LIBS rpcrdma_ntirpc)
 rpcrdma_unit(ntirpc-session ntirpc_session.c LIBS rpcrdma_ntirpc)
 # This one defines the GSS-API functions that libntirpc then calls.

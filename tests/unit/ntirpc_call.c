@@ -6,6 +6,7 @@
  */
 #include <rpc/xdr_inline.h>
 
+#include "ntirpc/replay.h"
 #include "ntirpc_fake.h"
 #include "unit.h"
 
@@ -437,7 +438,8 @@ static void test_denied(void)
 
 /* ---- Checksum --------------------------------------------------------- */
 
-static uint64_t peer;
+static uint64_t peer, conn;
+static struct nrt_replay *replay;
 
 static uint64_t sum_of(const uint8_t *mem, size_t len, size_t body,
 		       const size_t *cuts, unsigned int ncuts)
@@ -447,6 +449,8 @@ static uint64_t sum_of(const uint8_t *mem, size_t len, size_t body,
 
 	req.rq_xdrs = nrt_call_open(&f->pub, pool.pool, reply_max);
 	f->user.peer = peer;
+	f->user.replay = replay;
+	f->user.conn = conn;
 	CU_ASSERT_TRUE(XDR_SETPOS(req.rq_xdrs, (u_int)body));
 	SVC_CHECKSUM(&req, req.rq_xdrs->x_data, xdr_size_inline(req.rq_xdrs));
 	XDR_DESTROY(req.rq_xdrs);
@@ -469,20 +473,79 @@ static void test_checksum(void)
 
 		CU_ASSERT_EQUAL(sum_of(mem, len, body, cuts, 2), sum);
 	}
-	/* Every octet of the first 256 counts, none after them does. */
+	/* Every octet of the arguments counts. */
 	for (size_t i = body; i < len; i++) {
-		uint64_t other;
-
 		mem[i] ^= 0x10;
-		other = sum_of(mem, len, body, NULL, 0);
-		if (i < body + 256)
-			CU_ASSERT_NOT_EQUAL(other, sum);
-		if (i >= body + 256)
-			CU_ASSERT_EQUAL(other, sum);
+		CU_ASSERT_NOT_EQUAL(sum_of(mem, len, body, NULL, 0), sum);
 		mem[i] ^= 0x10;
 	}
 	CU_ASSERT_NOT_EQUAL(sum_of(mem, len - 4, body, NULL, 0), sum);
 	CU_ASSERT_NOT_EQUAL(nrt_checksum(mem, 8), nrt_checksum(mem, 9));
+}
+
+/* On another connection it is the same Call if it must not be executed twice, and
+ * the first one has not been closed in order. */
+static void test_connections(void)
+{
+	const uint32_t procs[] = {
+		7, 9, 12, 6, 1, 17
+	}; /* WRITE to READDIRPLUS */
+	struct nrt_replay calls;
+	uint8_t mem[1000];
+	uint64_t sum, other;
+	size_t len;
+
+	nrt_replay_init(&calls);
+	replay = &calls;
+	for (size_t i = 0; i < sizeof(procs) / sizeof(procs[0]); i++) {
+		len = make_call(mem, sizeof(mem), ULB_PROG_NFS, 3, procs[i]);
+		conn = 2 * i + 1;
+		sum = sum_of(mem, len, 40, NULL, 0);
+		CU_ASSERT_EQUAL(sum_of(mem, len, 40, NULL, 0), sum);
+		conn++;
+		other = sum_of(mem, len, 40, NULL, 0);
+		CU_ASSERT_EQUAL(other == sum, i < 3);
+	}
+	nrt_replay_destroy(&calls);
+	nrt_replay_init(&calls);
+	len = make_call(mem, sizeof(mem), ULB_PROG_NFS, 3, 9);
+	sum = sum_of(mem, len, 40, NULL, 0);
+	nrt_replay_close(&calls, conn++);
+	CU_ASSERT_NOT_EQUAL(sum_of(mem, len, 40, NULL, 0), sum);
+	nrt_replay_destroy(&calls);
+	replay = NULL;
+	conn = 0;
+}
+
+/* A COMPOUND of one GETATTR: sessions have no such cache. */
+static void test_minors(void)
+{
+	for (uint32_t minor = 0; minor < 3; minor++) {
+		const uint32_t words[] = {
+			XID,
+			CALL,
+			2,
+			ULB_PROG_NFS,
+			4,
+			1,
+			0,
+			0,
+			0,
+			0,
+			/* tag, minor version, operations */
+			0,
+			minor,
+			1,
+			9,
+			0,
+		};
+		uint32_t be[sizeof(words) / 4];
+
+		for (size_t i = 0; i < sizeof(words) / 4; i++)
+			be[i] = htonl(words[i]);
+		CU_ASSERT_EQUAL(!sum_of((uint8_t *)be, sizeof(be), 40, NULL, 0),
+				minor > 0);
+	}
 }
 
 /* The head of a Call with this credential of 40 octets, and 100 of arguments. */
@@ -511,7 +574,7 @@ static void test_askers(void)
 		unsigned int word; /* that differs ... */
 		bool again; /* ... from one time to the next */
 	} rows[] = {
-		{ AUTH_SYS, 0, true }, /* compared by Ganesha */
+		{ AUTH_SYS, 0, false },
 		{ AUTH_SYS, 3, false },
 		{ AUTH_SYS, 4, false },
 		{ AUTH_SYS, 5, false },
@@ -577,6 +640,8 @@ static const struct unit_test tests[] = { { "open", test_open },
 					  { "torn", test_torn },
 					  { "denied", test_denied },
 					  { "checksum", test_checksum },
+					  { "connections", test_connections },
+					  { "minor versions", test_minors },
 					  { "askers", test_askers },
 					  { "close", test_close },
 					  { NULL, NULL } };

@@ -295,6 +295,7 @@ enum { SVC_NONE = 1, SVC_INTEGRITY = 2, SVC_PRIVACY = 3 };
 
 static struct util_pool pool;
 static uint32_t next_seq = 1;
+static uint32_t again_xid; /* of all Calls; 0: their sequence number */
 
 static struct xp_ops ops = {
 	.xp_reply = nrt_xp_reply,
@@ -335,7 +336,7 @@ static uint8_t *put_head(uint8_t *mem, uint32_t proc, uint32_t gss_proc,
 	uint8_t *p = mem, mic[MIC_LEN];
 	bool init = gss_proc == GSS_INIT;
 
-	put32(&p, seq);
+	put32(&p, again_xid ? again_xid : seq);
 	put32(&p, CALL);
 	put32(&p, RPC_MSG_VERSION);
 	put32(&p, ULB_PROG_NFS);
@@ -601,7 +602,8 @@ static void one_call(uint32_t service, const struct results *want,
 	req.rq_msg.rm_xdr.where = args;
 	memset(args, 0, sizeof(args));
 	CU_ASSERT_TRUE(SVCAUTH_CHECKSUM(&req));
-	CU_ASSERT_NOT_EQUAL(req.rq_cksum, 0);
+	if (vers == 3)
+		CU_ASSERT_NOT_EQUAL(req.rq_cksum, 0);
 	for (uint32_t i = 0; i < ARGS; i++)
 		CU_ASSERT_EQUAL(args[i], arg(special.decoded, seq, i));
 	req.rq_msg.RPCM_ack.ar_results.proc = (xdrproc_t)encode_results;
@@ -658,6 +660,61 @@ static void test_privacy(void)
 	in_place = 0;
 	all_sizes(SVC_PRIVACY);
 	CU_ASSERT_TRUE(in_place > 100);
+}
+
+/* The checksum of a Call of NFSv3 with these arguments and the next sequence
+ * number. */
+static uint64_t sum_of(uint32_t service, const uint32_t *args, uint64_t *rnd)
+{
+	static uint32_t decoded[ARGS];
+	uint32_t seq = next_seq++;
+	bool no_dispatch = false;
+	uint8_t mem[8192], *end;
+	struct fake_call *f;
+	struct svc_req req;
+
+	special.n = ARGS;
+	special.given = args;
+	end = put_head(mem, 12, GSS_DATA, seq, service);
+	put_body(&end, seq, service);
+	special.n = 0;
+	f = start(&req, mem, (size_t)(end - mem), rnd);
+	CU_ASSERT_EQUAL_FATAL(svc_auth_authenticate(&req, &no_dispatch),
+			      AUTH_OK);
+	req.rq_msg.rm_xdr.proc = (xdrproc_t)decode_args;
+	req.rq_msg.rm_xdr.where = decoded;
+	CU_ASSERT_TRUE(SVCAUTH_CHECKSUM(&req));
+	CU_ASSERT_EQUAL(memcmp(decoded, args, sizeof(decoded)), 0);
+	tail(&req);
+	CU_ASSERT_EQUAL(f->drops, 1);
+	fake_free(f);
+	return req.rq_cksum;
+}
+
+/* A Call that is sent again, with another sequence number and verifier, has the same
+ * checksum however it is protected, and one with other arguments another. */
+static void test_again(void)
+{
+	uint32_t args[ARGS];
+	uint64_t rnd = 7, sum;
+
+	again_xid = 0x1234;
+	/* REMOVE: a filehandle of 100 words, and a name. */
+	for (uint32_t i = 0; i < ARGS; i++)
+		args[i] = i;
+	args[0] = 400;
+	args[101] = 4 * (ARGS - 102);
+	for (uint32_t service = SVC_NONE; service <= SVC_PRIVACY; service++) {
+		sum = sum_of(service, args, &rnd);
+		CU_ASSERT_NOT_EQUAL(sum, 0);
+		CU_ASSERT_EQUAL(sum_of(service, args, &rnd), sum);
+		for (uint32_t i = 1; i < ARGS; i += ARGS - 2) {
+			args[i] ^= 1;
+			CU_ASSERT_NOT_EQUAL(sum_of(service, args, &rnd), sum);
+			args[i] ^= 1;
+		}
+	}
+	again_xid = 0;
 }
 
 /* What a Reply says of sessions is read and corrected before it is covered. */
@@ -834,6 +891,7 @@ static const struct unit_test tests[] = { { "open", test_open },
 					  { "authentication only", test_none },
 					  { "integrity", test_integrity },
 					  { "privacy", test_privacy },
+					  { "sent again", test_again },
 					  { "sessions", test_session },
 					  { "bound", test_bound },
 					  { "optional operations",

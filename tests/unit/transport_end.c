@@ -41,6 +41,39 @@ static void drain(void)
 	rt_raw_close(&r);
 }
 
+static unsigned int unanswered(const struct rt_raw *r)
+{
+	struct rt_conn_info info;
+
+	rt_conn_info(r->p.server, &info);
+	return info.calls_unanswered;
+}
+
+/* What the peer may send again on another connection: until its Reply has
+ * arrived. */
+static void counts_unanswered(void)
+{
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	CU_ASSERT_EQUAL(unanswered(&r), 0);
+	r.p.hold = true;
+	rt_raw_call(&r, 1, NULL, NULL, 8);
+	rt_raw_call(&r, 2, NULL, NULL, 8);
+	rt_raw_run(&r);
+	CU_ASSERT_EQUAL(unanswered(&r), 2);
+	rt_pair_answer(&r.p, r.p.held[--r.p.nheld]);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_REPLY_INLINE);
+	rt_raw_run(&r);
+	CU_ASSERT_EQUAL(unanswered(&r), 1);
+	/* One that is dropped is not answered. */
+	rt_call_drop(r.p.held[--r.p.nheld]);
+	rt_raw_run(&r);
+	CU_ASSERT_EQUAL(unanswered(&r), 1);
+	rt_raw_close(&r);
+}
+
 /* [A7] holds in the end as well: one message before the client's second. */
 static void drain_early(void)
 {
@@ -629,6 +662,7 @@ static void spread(void)
 
 static const struct unit_test tests[] = {
 	{ "drain", drain },
+	{ "unanswered", counts_unanswered },
 	{ "drain early", drain_early },
 	{ "drain time", drain_time },
 	{ "client drain", client_drain },

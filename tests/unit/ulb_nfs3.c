@@ -307,9 +307,82 @@ static void bulks(void)
 	}
 }
 
+/* Where the arguments of what changes something end, whatever is behind them. */
+static void ends(void)
+{
+	static const struct {
+		uint32_t proc;
+		const char *args;
+	} rows[] = {
+		{ 2, "s 1 u 0 1 u 1 h 1 2 h 1 h" }, /* SETATTR */
+		{ 2, "s 0 0 0 0 0 0 0" },
+		{ 7, "s h u u s" }, /* WRITE */
+		{ 8, "s s 0 0 1 u 0 0 2 h 0" }, /* CREATE */
+		{ 8, "s s 1 0 0 0 1 h 0 0" },
+		{ 8, "s s 2 h" },
+		{ 9, "s s 1 u 1 u 1 u 1 h 2 h 2 h" }, /* MKDIR */
+		{ 10, "s s 0 0 0 0 0 0 s" }, /* SYMLINK */
+		{ 11, "s s 3 0 0 0 0 0 0 h" }, /* MKNOD */
+		{ 11, "s s 4 0 0 0 0 0 0 h" },
+		{ 11, "s s 6 0 0 0 0 0 0" },
+		{ 11, "s s 7 0 0 0 0 0 0" },
+		{ 11, "s s 1" },
+		{ 12, "s s" }, /* REMOVE */
+		{ 13, "s s" },
+		{ 14, "s s s s" }, /* RENAME */
+		{ 15, "s s s" }, /* LINK */
+	};
+	struct ulb_call c = { .nfs = true, .vers = 3 };
+	struct pieces p;
+	size_t len, end;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		c.proc = rows[i].proc;
+		x_init(&x);
+		x_values(&x, "u");
+		x_values(&x, rows[i].args);
+		len = x.len;
+		x_values(&x, "s u h");
+		for (size_t size = 1; size < 9; size++) {
+			p = x_shred(x.b, x.len, size);
+			CU_ASSERT_TRUE(ulb_args_end(p.iov, p.n, 4, &c, &end));
+			CU_ASSERT_EQUAL(end, len);
+			x_free(&p);
+		}
+		for (size_t cut = 0; cut < len; cut++) {
+			p = x_split(x.b, cut, cut / 2);
+			CU_ASSERT_FALSE(ulb_args_end(p.iov, p.n, 4, &c, &end));
+			x_free(&p);
+		}
+	}
+	/* READ; another version; another program */
+	p = x_split(x.b, x.len, 4);
+	c.proc = 6;
+	CU_ASSERT_FALSE(ulb_args_end(p.iov, p.n, 4, &c, &end));
+	c.proc = 12;
+	CU_ASSERT_TRUE(ulb_args_end(p.iov, p.n, 4, &c, &end));
+	c.nfs = false;
+	CU_ASSERT_FALSE(ulb_args_end(p.iov, p.n, 4, &c, &end));
+	x_free(&p);
+	/* COMPOUND */
+	c = (struct ulb_call){ .nfs = true, .vers = 4, .proc = 1 };
+	x_init(&x);
+	x_values(&x, "s 0 3 24 26 h h 5 5 0 9 1 u");
+	len = x.len;
+	x_values(&x, "u");
+	p = x_split(x.b, x.len, 8);
+	CU_ASSERT_TRUE(ulb_args_end(p.iov, p.n, 0, &c, &end));
+	CU_ASSERT_EQUAL(end, len);
+	x_free(&p);
+	p = x_split(x.b, len - 4, 8);
+	CU_ASSERT_FALSE(ulb_args_end(p.iov, p.n, 0, &c, &end));
+	x_free(&p);
+}
+
 static const struct unit_test tests[] = {
 	{ "arguments", args }, { "results", results }, { "reduced", reduced },
-	{ "bounds", bounds },  { "bulk", bulks },      { NULL, NULL },
+	{ "bounds", bounds },  { "bulk", bulks },      { "ends", ends },
+	{ NULL, NULL },
 };
 
 UNIT_MAIN("ulb NFSv3", tests)

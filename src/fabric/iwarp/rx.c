@@ -22,7 +22,9 @@
  * Threads: the runner of the connection.
  */
 #include <errno.h>
+#include <linux/sockios.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/param.h>
 #include <sys/socket.h>
@@ -205,6 +207,14 @@ static void parse(struct iw_conn *c)
 	}
 }
 
+/* Has the peer's TCP acknowledged all that was sent? Our FIN need not have been. */
+static bool acknowledged(const struct iw_conn *c)
+{
+	int left;
+
+	return !ioctl(c->fd, SIOCOUTQ, &left) && left <= c->fin_sent;
+}
+
 /* What a receive gave. False: nothing came. */
 static bool received(struct iw_conn *c, ssize_t n, size_t asked)
 {
@@ -221,6 +231,10 @@ static bool received(struct iw_conn *c, ssize_t n, size_t asked)
 			iw_end(c, c->ev.done.error, c->ev.done.reason);
 		else if (c->rx.state != RX_HEADER || c->rx.rd != c->rx.wr)
 			iw_end(c, -ECONNRESET, "stream ended within an FPDU");
+		else if (!acknowledged(c))
+			/* Sends that are complete may have been lost. */
+			iw_end(c, -ECONNRESET,
+			       "closed by the peer before all had arrived");
 		else
 			iw_end(c, 0, "closed by the peer");
 	} else if (errno == EAGAIN || errno == EWOULDBLOCK) {

@@ -17,6 +17,7 @@ struct rt_responding {
 	/* Those without a Reply yet, but for those in `waiting`; any thread. */
 	atomic_uint calls_executing;
 	unsigned int calls_reading; /* with Reads pending */
+	unsigned int calls_unanswered; /* delivered, and no Reply has arrived */
 	struct cds_list_head starved; /* Calls that wait for memory */
 	uint64_t starved_deadline;
 	struct cds_list_head waiting; /* ... for Replies to be taken */

@@ -150,6 +150,7 @@ static void hand_up(struct rt_conn *c, struct rt_call_priv *call)
 	}
 	call->stage = RT_CALL_UPPER;
 	c->calls_upper++;
+	c->resp.calls_unanswered++;
 	if (!c->server)
 		RT_COUNT(c, reverse_calls_received, 1);
 	else

@@ -312,6 +312,7 @@ static void sent(struct rt_conn *c, struct rt_work *w, const struct fab_wc *wc)
 	if (rt_work_ok(wc)) {
 		uint64_t now = fab_now_ns();
 
+		c->resp.calls_unanswered--;
 		RT_STAGE(c, send, call->posted, now);
 		RT_PROBE(call__sent, c, call->pub.xid, now - call->posted);
 	}

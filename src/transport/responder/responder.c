@@ -82,6 +82,7 @@ static void ended(struct rt_conn *c)
 static void tell(struct rt_conn *c, struct rt_conn_info *info)
 {
 	info->calls_in_progress = c->calls_upper;
+	info->calls_unanswered = c->resp.calls_unanswered;
 }
 
 static const struct rt_responder_ops ops = {
