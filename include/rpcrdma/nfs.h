@@ -103,6 +103,9 @@ struct ulb_call {
 	bool unread;
 	/* One must not be executed twice; also true where that cannot be told. */
 	bool once;
+	/* Its SEQUENCE asks to keep a Reply with file data: see
+	 * ulb_find_withheld(). */
+	bool keeps_data;
 	/* It ends or names state, which is this client's: as Ganesha numbers its
 	 * clients. With a SEQUENCE, that of the session in any case. */
 	bool has_client;
@@ -321,16 +324,20 @@ struct ulb_withheld {
 	bool unread;
 	uint32_t index, op, status;
 	size_t at;
+	/* Where sa_cachethis stands, if it is to be made false; else 0. */
+	size_t cache_at;
 };
 /*
  * ulb_find_withheld - the first operation that a server is not shown; as
  * ulb_stray_end()
  *
  * NFS4ERR_NOTSUPP: GET_DIR_DELEGATION, READ_PLUS, LAYOUTERROR and LAYOUTSTATS.
+ * NFS4ERR_RESOURCE (NFSv4.0): whichever comes second of one that creates (CREATE, OPEN
+ * with OPEN4_CREATE) and one that returns file data (READ, READDIR): see withheld.h.
  * NFS4ERR_BAD_STATEID: one by which a COMPOUND ends or names state of another client
  * than its session's, or, without a session, of more than one client (CLOSE, DELEGRETURN,
  * LOCK; FREE_STATEID, RELEASE_LOCKOWNER; without a session TEST_STATEID).
- * False: none, and all of them could be read.
+ * False: none, and all of them could be read. @withheld->cache_at is set either way.
  *
  * @foreign: is told of each stateid of another client that a TEST_STATEID before that
  * asks for, with a session: where the 12 octets stand that are behind its counter. They

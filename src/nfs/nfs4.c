@@ -21,12 +21,60 @@ static int compound_head(struct ulb_call *c, struct ulb_cur *cur, uint32_t *tag,
 static void note_sequence(struct ulb_call *c, struct ulb_walk *w)
 {
 	struct ulb_cur args = w->cur;
+	uint32_t keep;
 
 	c->sequence = !ulb_get_session(&args, c->session);
 	if (!c->sequence)
 		return;
 	memcpy(&c->client, c->session, sizeof(c->client));
 	ulb_name(&w->before, c->client);
+	/* sa_sequenceid, sa_slotid, sa_highest_slotid, sa_cachethis */
+	if (!ulb_skip(&args, 12) && !ulb_get32(&args, &keep) && keep)
+		w->cache_at = args.pos - 4;
+}
+
+/* Results that Ganesha gives away with a Reply, whether or not it keeps that. */
+static bool returns_data(uint32_t op)
+{
+	return op == OP_READ || op == OP_READDIR;
+}
+
+static bool creates(uint32_t op, struct ulb_cur args)
+{
+	uint32_t owner, how;
+
+	/* OPEN4args: seqid, access, deny; owner: clientid, opaque; openhow */
+	return op == OP_CREATE ||
+	       (op == OP_OPEN && !ulb_skip(&args, 20) &&
+		!ulb_get32(&args, &owner) &&
+		!ulb_skip(&args, ulb_roundup(owner)) &&
+		!ulb_get32(&args, &how) && how == OPEN4_CREATE);
+}
+
+static void withhold(struct ulb_call *c, struct ulb_walk *w, uint32_t status)
+{
+	c->withheld = true;
+	w->status = status;
+}
+
+/*
+ * Ganesha keeps the Reply, for the session's slot or, of a COMPOUND of 4.0 that
+ * creates something, for its duplicate request cache.
+ */
+static void note_kept(struct ulb_call *c, struct ulb_walk *w, uint32_t op)
+{
+	bool reads = returns_data(op), makes = !c->minor && creates(op, w->cur);
+
+	if (c->minor) {
+		c->keeps_data |= reads && w->cache_at;
+		return;
+	}
+	if ((reads && w->creates) || (makes && w->returns_data)) {
+		withhold(c, w, NFS4ERR_RESOURCE);
+		return;
+	}
+	w->returns_data |= reads;
+	w->creates |= makes;
 }
 
 /* They end state: LOCK, if it is refused, what it has made for a new owner. */
@@ -74,9 +122,11 @@ static int next_op(struct ulb_call *c, struct ulb_walk *w, uint32_t index,
 		c->ends_session = true;
 	else if (*op == OP_GET_DIR_DELEGATION || *op == OP_READ_PLUS ||
 		 *op == OP_LAYOUTERROR || *op == OP_LAYOUTSTATS)
-		c->withheld = true;
+		withhold(c, w, NFS4ERR_NOTSUPP);
 	else if (*op == OP_SEQUENCE && !index)
 		note_sequence(c, w);
+	else
+		note_kept(c, w, *op);
 	c->once |= ulb_class_once(ulb_nfs4_class(*op));
 	return 1;
 }
@@ -118,7 +168,7 @@ static void note_client(struct ulb_call *c, struct ulb_walk *w, uint32_t op)
 		return;
 	if (of.mixed ||
 	    ((c->has_client || c->sequence) && c->client != of.client)) {
-		c->withheld = true;
+		withhold(c, w, NFS4ERR_BAD_STATEID);
 		return;
 	}
 	c->has_client = true;
@@ -227,14 +277,13 @@ bool ulb_find_withheld(const struct iovec *args, unsigned int n, size_t at,
 		withheld->index = i;
 		withheld->op = op;
 		withheld->at = (size_t)w.cur.pos - 4;
-		withheld->status = NFS4ERR_NOTSUPP;
-		if (c.withheld)
-			return true;
-		if (op == OP_TEST_STATEID && c.sequence)
+		if (c.keeps_data)
+			withheld->cache_at = (size_t)w.cache_at;
+		if (!c.withheld && op == OP_TEST_STATEID && c.sequence)
 			each_foreign(&c, w.cur, foreign, ctx);
-		withheld->status = NFS4ERR_BAD_STATEID;
-		if (walk_args(&c, &w, op))
+		if (!c.withheld && walk_args(&c, &w, op))
 			break;
+		withheld->status = w.status;
 		if (c.withheld)
 			return true;
 	}

@@ -74,7 +74,7 @@ static const struct ulb_arm createhow[] = {
 };
 static const struct ulb_step open_create[] = { UNION(createhow), END };
 static const struct ulb_arm openflag[] = {
-	CASE(1 /* OPEN4_CREATE */, open_create), DEFAULT(NULL)
+	CASE(OPEN4_CREATE, open_create), DEFAULT(NULL)
 };
 static const struct ulb_step delegate_cur[] = { STATEID, OPAQUE, END };
 static const struct ulb_arm open_claim[] = {

@@ -60,7 +60,10 @@ enum nfs3_proc {
 
 /* nfsstat4 */
 #define NFS4ERR_NOTSUPP 10004
+#define NFS4ERR_RESOURCE 10018
 #define NFS4ERR_BAD_STATEID 10025
+
+#define OPEN4_CREATE 1 /* opentype4 */
 
 enum nfs4_op {
 	OP_ACCESS = 3,

@@ -98,6 +98,10 @@ struct ulb_walk {
 	struct ulb_named named; /* by the operation that is walked ... */
 	struct ulb_named before; /* ... and by those before it */
 	bool owners; /* an owner names a client (4.0; later it may be 0) */
+	/* What the operations before have said: */
+	uint64_t cache_at; /* where a true sa_cachethis stands; 0: nowhere */
+	bool creates, returns_data; /* 4.0: one of them does */
+	uint32_t status; /* of the one that is withheld */
 };
 
 /* Add @client to those in @n. */

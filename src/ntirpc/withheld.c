@@ -42,12 +42,17 @@ void nrt_withheld_check(struct nrt_call *nc, XDR *xdrs, void *what,
 	unsigned int n;
 	size_t at;
 
+	bool found;
+
 	if (!nc->head.withheld && !nc->head.unread && !nc->head.foreign &&
-	    nc->head.op_class != ULB_CLASS_protected)
+	    !nc->head.keeps_data && nc->head.op_class != ULB_CLASS_protected)
 		return;
 	n = nrt_args_look(nc, xdrs, what, length, iov, &at);
-	if (!ulb_find_withheld(iov, n, at, mask, &(struct args){ iov, n },
-			       &nc->withheld))
+	found = ulb_find_withheld(iov, n, at, mask, &(struct args){ iov, n },
+				  &nc->withheld);
+	if (nc->withheld.cache_at)
+		put_word(iov, n, nc->withheld.cache_at, false);
+	if (!found)
 		return;
 	if (nc->withheld.unread) {
 		put_word(iov, n, nc->withheld.count_at, UINT32_MAX);

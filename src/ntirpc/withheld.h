@@ -26,6 +26,14 @@
  * operation is NFS4ERR_BAD_STATEID (RFC 8881, 18.38.3). TEST_STATEID says so of each
  * stateid (18.48.3): there, those of others are made into one that nobody has.
  *
+ * Nor can it with Replies that it keeps and that have file data: it gives the data of
+ * READ and READDIR away with the first Reply and, when the Call comes again, answers
+ * without them or uses memory that it has freed. With a session it is shown a
+ * SEQUENCE that does not ask to keep the Reply: the Call that comes again gets
+ * NFS4ERR_RETRY_UNCACHED_REP. In NFSv4.0 it keeps the Reply of a COMPOUND that
+ * creates something. That gets NFS4ERR_RESOURCE for whatever comes second of what
+ * creates and what reads (RFC 7530, 13); what comes again may be read again.
+ *
  * None of these is shown to Ganesha. The first in a COMPOUND becomes
  * OP_ILLEGAL, and the last of its operations, since after one that fails nothing
  * is executed; and in the Reply, NFS4ERR_OP_ILLEGAL becomes the status under the

@@ -616,6 +616,95 @@ static void test_withheld(void)
 	}
 }
 
+/* Where sa_cachethis is to be made false, or 0. */
+static size_t cleared(size_t before)
+{
+	struct positions none = { .n = 0 };
+	struct iovec v = { call.b, call.len };
+	struct ulb_withheld o;
+
+	ulb_find_withheld(&v, 1, before, note, &none, &o);
+	return o.cache_at;
+}
+
+/* The head of the Call that has these arguments, with 8 octets before them. */
+static struct ulb_call head_of_args(void)
+{
+	struct xdr args = call;
+	struct ulb_call head;
+	struct iovec v[2];
+
+	x_init(&call);
+	x_values(&call, "1 0 2 100003 4 1 0 0 0 0");
+	v[0] = (struct iovec){ call.b, call.len };
+	v[1] = (struct iovec){ args.b + 8, args.len - 8 };
+	CU_ASSERT_EQUAL_FATAL(x_classify(v, 2, &head), 0);
+	call = args;
+	return head;
+}
+
+/* Ganesha is not to keep a Reply that has file data. */
+static void test_kept(void)
+{
+	static const struct {
+		const char *ops; /* after PUTROOTFH, in NFSv4.1 after SEQUENCE */
+		unsigned int count;
+		bool data;
+		/* 4.0: the one that is refused, and its index; -1: none */
+		int second;
+		uint32_t op;
+	} rows[] = {
+		{ "9 1 0", 1, false, -1, 0 },
+		{ "25 i h 5", 1, true, -1, 0 }, /* READ */
+		{ "26 h h 5 5 0", 1, true, -1, 0 }, /* READDIR */
+		{ "27", 1, false, -1, 0 }, /* READLINK */
+		{ "6 2 s 0 s", 1, false, -1, 0 }, /* CREATE */
+		{ "6 2 s 0 s 26 h h 5 5 0", 2, true, 2, 26 },
+		{ "26 h h 5 5 0 6 2 s 0 s", 2, true, 2, 6 },
+		{ "6 2 s 0 s 24 25 i h 5 24", 4, true, 3, 25 },
+		/* OPEN without and with OPEN4_CREATE (UNCHECKED4). */
+		{ "18 0 1 2 h s 0 0 s 25 i h 5", 2, true, -1, 0 },
+		{ "18 0 1 2 h s 1 0 0 s 0 s 25 i h 5", 2, true, 2, 25 },
+		{ "25 i h 5 18 0 1 2 h s 1 0 0 s 0 s", 2, true, 2, 18 },
+		{ "18 0 1 2 h s 1 0 0 s 0 s 24", 2, false, -1, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		static const char *const keep[] = { "0", "1", "7" };
+		size_t at;
+
+		x_init(&call);
+		x_values(&call, "9 9 s 0");
+		x_u32(&call, rows[i].count + 1);
+		x_values(&call, "24");
+		x_values(&call, rows[i].ops);
+		CU_ASSERT_EQUAL(find_of(8, rows[i].op, 10018), rows[i].second);
+		CU_ASSERT_EQUAL(cleared(8), 0);
+		CU_ASSERT_EQUAL(head_of_args().withheld, rows[i].second >= 0);
+		CU_ASSERT_FALSE(head_of_args().keeps_data);
+		for (unsigned int k = 0; k < 3; k++) {
+			x_init(&call);
+			x_values(&call, "9 9 s 1");
+			x_u32(&call, rows[i].count + 2);
+			x_values(&call, "53 i 1 0 0");
+			at = call.len;
+			x_values(&call, keep[k]);
+			x_values(&call, "24");
+			x_values(&call, rows[i].ops);
+			CU_ASSERT_EQUAL(find(8, 0), -1);
+			CU_ASSERT_EQUAL(cleared(8), k && rows[i].data ? at : 0);
+		}
+	}
+	/* What is behind an operation that is not shown is not executed. */
+	x_init(&call);
+	x_values(&call, "9 9 s 2 3 53 i 1 0 0 1 68 i h 5 25 i h 5");
+	CU_ASSERT_EQUAL(cleared(8), 0);
+	x_init(&call);
+	x_values(&call, "9 9 s 2 3 53 i 1 0 0 1 25 i h 5 68 i h 5");
+	CU_ASSERT_NOT_EQUAL(cleared(8), 0);
+	CU_ASSERT_EQUAL(find(8, 68), 2);
+}
+
 static int last(uint32_t index, uint32_t *op, uint32_t *status)
 {
 	struct iovec v = { res.b, res.len };
@@ -723,6 +812,7 @@ static const struct unit_test tests[] = {
 	{ "DESTROY_SESSION", test_destroy },
 	{ "ended by others", test_stray },
 	{ "operations that are not shown", test_withheld },
+	{ "Replies that are not to be kept", test_kept },
 	{ "state of others", test_foreign },
 	{ "what may end state", test_ends },
 	{ "heads", test_heads },
