@@ -109,6 +109,24 @@ struct gsh_context {
 _Static_assert(offsetof(struct gsh_context, caller) == 88, "Ganesha");
 _Static_assert(offsetof(struct gsh_context, export) == 152, "Ganesha");
 
+/* ---- COMPOUND ----------------------------------------------------------- */
+
+/* Results, as their encoder gets them by reference. */
+struct gsh_compound {
+	uint32_t status;
+	struct {
+		uint32_t len;
+		char *val;
+	} tag;
+	struct {
+		uint32_t len;
+		void *val;
+	} operations;
+	int32_t refs; /* the Call's, and one of the slot that keeps them */
+};
+_Static_assert(offsetof(struct gsh_compound, tag.val) == 16, "Ganesha");
+_Static_assert(offsetof(struct gsh_compound, refs) == 40, "Ganesha");
+
 /* ---- Configuration ---------------------------------------------------- */
 
 struct gsh_config; /* a parse tree */

@@ -62,6 +62,7 @@ XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max)
 	nc->bound = NULL;
 	nc->is_stray = false;
 	nc->is_withheld = false;
+	nc->withheld.cache_at = 0;
 	nc->peer = 0;
 	nc->replay = NULL;
 	nc->conn = 0;
@@ -123,7 +124,11 @@ static bool encode_reply(struct nrt_call *nc, struct svc_req *req)
 	msg->RPCM_ack.ar_results.where = NULL;
 	ok = xdr_nreplymsg(&e->xdrs, msg);
 	msg->RPCM_ack.ar_results = results;
-	if (nrt_session_looks(nc)) {
+	if (nrt_withheld_replayed(nc, results.where)) {
+		msg->RPCM_ack.ar_results.proc =
+			(xdrproc_t)nrt_withheld_uncached;
+		msg->RPCM_ack.ar_results.where = results.where;
+	} else if (nrt_session_looks(nc)) {
 		looked = (struct nrt_results){ .nc = nc,
 					       .proc = results.proc,
 					       .where = results.where };

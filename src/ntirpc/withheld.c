@@ -4,11 +4,14 @@
  */
 #include "ntirpc/withheld.h"
 
+#include <rpc/xdr_inline.h>
 #include <string.h>
 
+#include "compat/ganesha.h"
 #include "ntirpc/change.h"
 #include "ntirpc/session.h"
 
+#define OP_SEQUENCE 53
 #define OP_ILLEGAL 10044
 #define NFS4ERR_OP_ILLEGAL 10044
 
@@ -61,6 +64,28 @@ void nrt_withheld_check(struct nrt_call *nc, XDR *xdrs, void *what,
 	nc->is_withheld = true;
 	put_word(iov, n, nc->withheld.count_at, nc->withheld.index + 1);
 	put_word(iov, n, nc->withheld.at, OP_ILLEGAL);
+}
+
+bool nrt_withheld_replayed(const struct nrt_call *nc, const void *results)
+{
+	const struct gsh_compound *const *kept = results;
+
+	return nc->withheld.cache_at && (*kept)->refs > 1;
+}
+
+bool nrt_withheld_uncached(XDR *xdrs, void *results)
+{
+	struct gsh_compound *kept = *(struct gsh_compound **)results;
+	const uint32_t words[] = { 1, OP_SEQUENCE,
+				   ULB_NFS4ERR_RETRY_UNCACHED_REP };
+
+	if (!XDR_PUTUINT32(xdrs, ULB_NFS4ERR_RETRY_UNCACHED_REP) ||
+	    !xdr_bytes(xdrs, &kept->tag.val, &kept->tag.len, UINT32_MAX))
+		return false;
+	for (unsigned int i = 0; i < 3; i++)
+		if (!XDR_PUTUINT32(xdrs, words[i]))
+			return false;
+	return true;
 }
 
 bool nrt_withheld_correct(const struct nrt_call *nc, XDR *xdrs, u_int at)

@@ -30,7 +30,7 @@
  * READ and READDIR away with the first Reply and, when the Call comes again, answers
  * without them or uses memory that it has freed. With a session it is shown a
  * SEQUENCE that does not ask to keep the Reply: the Call that comes again gets
- * NFS4ERR_RETRY_UNCACHED_REP. In NFSv4.0 it keeps the Reply of a COMPOUND that
+ * NFS4ERR_RETRY_UNCACHED_REP. So it does if it came by TCP before. In NFSv4.0 it keeps the Reply of a COMPOUND that
  * creates something. That gets NFS4ERR_RESOURCE for whatever comes second of what
  * creates and what reads (RFC 7530, 13); what comes again may be read again.
  *
@@ -59,6 +59,13 @@ struct nrt_call;
 /* Before the arguments of @nc are decoded, as nrt_bound_check(). */
 void nrt_withheld_check(struct nrt_call *nc, XDR *xdrs, void *what,
 			size_t length);
+/*
+ * Returns true if Ganesha answers @nc with @results that it kept from another
+ * transport, and their data are gone: nrt_withheld_uncached() encodes an answer in
+ * their place.
+ */
+bool nrt_withheld_replayed(const struct nrt_call *nc, const void *results);
+bool nrt_withheld_uncached(XDR *xdrs, void *results);
 /* The results of @nc stand behind @at. False: they cannot be changed. */
 bool nrt_withheld_correct(const struct nrt_call *nc, XDR *xdrs, u_int at);
 

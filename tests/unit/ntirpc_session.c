@@ -3,6 +3,9 @@
  * What the Replies say of sessions: noted and corrected while ntirpc's own
  * functions send them. Under RPCSEC_GSS it is in ntirpc_gss.c.
  */
+#include <rpc/xdr_inline.h>
+
+#include "compat/ganesha.h"
 #include "ntirpc_fake.h"
 #include "unit.h"
 
@@ -203,6 +206,83 @@ static void test_destroyed(void)
 }
 
 /* Of many sessions a connection knows those that it was bound to last. */
+/* As Ganesha's encoder would of what it has given away already. */
+static bool encode_given(XDR *xdrs, void *where)
+{
+	CU_FAIL("results whose data are gone");
+	return true;
+}
+
+static bool encode_status(XDR *xdrs, void *where)
+{
+	return XDR_PUTUINT32(xdrs, (*(struct gsh_compound **)where)->status);
+}
+
+/* SEQUENCE and READ, as @keep asks, answered with results that have @refs. */
+static struct fake_call *read_again(uint32_t keep, int32_t refs)
+{
+	struct gsh_compound kept = { .status = 70,
+				     .tag = { 3, "tag" },
+				     .refs = refs };
+	struct gsh_compound *results = &kept;
+	const uint32_t words[] = { XID, CALL, 2,  100003, 4, 1, 0, 0, 0, 0,
+				   0,	1,    2,  53,	  0, 0, 0, 0, 1, 0,
+				   0,	keep, 25, 0,	  0, 0, 0, 0, 0, 5 };
+	uint32_t be[sizeof(words) / 4];
+	struct fake_call *f;
+	struct svc_req req;
+	bool no_dispatch;
+
+	for (size_t i = 0; i < sizeof(words) / 4; i++)
+		be[i] = htonl(words[i]);
+	f = fake_new((const uint8_t *)be, sizeof(be), NULL, 0);
+	memset(&f->user, 0x5a, sizeof(f->user));
+	memset(&req, 0, sizeof(req));
+	req.rq_xprt = &xprt;
+	req.rq_xdrs = nrt_call_open(&f->pub, pool.pool, 64 << 10);
+	rpc_msg_init(&req.rq_msg);
+	CU_ASSERT_TRUE_FATAL(xdr_dplx_decode(req.rq_xdrs, &req.rq_msg));
+	CU_ASSERT_EQUAL_FATAL(svc_auth_authenticate(&req, &no_dispatch),
+			      AUTH_OK);
+	SVC_CHECKSUM(&req, req.rq_xdrs->x_data, xdr_size_inline(req.rq_xdrs));
+	/* What Ganesha is shown. */
+	CU_ASSERT_EQUAL(f->user.withheld.cache_at, keep ? 84 - 40 : 0);
+	req.rq_msg.RPCM_ack.ar_results.proc =
+		(xdrproc_t)(keep && refs > 1 ? encode_given : encode_status);
+	req.rq_msg.RPCM_ack.ar_results.where = &results;
+	CU_ASSERT_EQUAL(svc_sendreply(&req), XPRT_IDLE);
+	CU_ASSERT_EQUAL_FATAL(f->replies, 1);
+	SVCAUTH_RELEASE(&req);
+	XDR_DESTROY(req.rq_xdrs);
+	return f;
+}
+
+/* Ganesha has kept a Reply with data that it sent by TCP. */
+static void test_replayed(void)
+{
+	struct fake_call *f;
+
+	for (uint32_t keep = 0; keep < 2; keep++) {
+		for (int32_t refs = 1; refs < 4; refs++) {
+			f = read_again(keep, refs);
+			if (keep && refs > 1) {
+				CU_ASSERT_EQUAL(f->len, 24 + 24);
+				CU_ASSERT_EQUAL(reply_word(f, 0), 10068);
+				CU_ASSERT_EQUAL(reply_word(f, 4), 3);
+				CU_ASSERT_EQUAL(
+					memcmp(f->bytes + 32, "tag\0", 4), 0);
+				CU_ASSERT_EQUAL(reply_word(f, 12), 1);
+				CU_ASSERT_EQUAL(reply_word(f, 16), 53);
+				CU_ASSERT_EQUAL(reply_word(f, 20), 10068);
+			} else {
+				CU_ASSERT_EQUAL(f->len, 24 + 4);
+				CU_ASSERT_EQUAL(reply_word(f, 0), 70);
+			}
+			fake_free(f);
+		}
+	}
+}
+
 static void test_table(void)
 {
 	uint8_t one[ULB_SESSION_ID] = { 0 };
@@ -241,6 +321,7 @@ static const struct unit_test tests[] = {
 	{ "session created", test_created },
 	{ "no session", test_nothing },
 	{ "session destroyed", test_destroyed },
+	{ "kept from TCP", test_replayed },
 	{ "sessions of a connection", test_table },
 	{ "close", test_close },
 	{ NULL, NULL },
