@@ -138,6 +138,27 @@ struct ulb_scan {
 void ulb_call_head(const struct iovec *iov, unsigned int niov,
 		   struct ulb_call *c);
 
+/* How a Call is denied (RFC 5531, 9). */
+struct ulb_denial {
+	const char *why; /* for a log */
+	uint32_t auth_stat; /* AUTH_ERROR; 0: RPC_MISMATCH, as it is not version 2 */
+	bool malformed; /* no client sends this that keeps to the RFCs */
+};
+/*
+ * ulb_deny - must a Call be denied before a server sees it?
+ *
+ * Yes, if it is of another version of RPC, or unless its credential and verifier
+ * have the form of RFC 5531, 8.2 and appendix A, or RFC 2203, 5; or are of a flavor
+ * other than AUTH_NONE, AUTH_SYS and RPCSEC_GSS: what begins with AUTH_TLS (RFC 9289)
+ * is not for RDMA. The token of a new context of RPCSEC_GSS must be within the Call.
+ *
+ * @iov: the whole Call. @handle: how many octets the handles have that this server
+ * gives to contexts; 0: any. False and unchanged *@d also of what is no Call, or
+ * ends before its verifier does: then ulb_call_head() cannot read it either.
+ */
+bool ulb_deny(const struct iovec *iov, unsigned int niov, uint32_t handle,
+	      struct ulb_denial *d);
+
 /*
  * ulb_classify - the class of the operation, unless it is known
  *

@@ -110,12 +110,24 @@ static enum xprt_stat proceed(struct svc_req *req)
 	return x->xprt.xp_dispatch.process_cb(req);
 }
 
+/* Of what is malformed, the first of each connection in the log of any server. */
+static void log_denial(struct gr_xprt *x, struct rt_conn *c, const char *why,
+		       bool malformed)
+{
+	bool quiet = !malformed || atomic_exchange(&x->complained, true);
+
+	rt_conn_log(c, quiet ? LOG_DEBUG : LOG_NOTICE, "Call refused: %s%s",
+		    why, quiet ? "" : "; more of these are only counted");
+}
+
 enum xprt_stat gr_xprt_decode(struct svc_req *req)
 {
 	SVCXPRT *xprt = req->rq_xprt;
 	struct gr_xprt *x = gr_xprt_of(xprt);
 	/* The Call keeps it. */
 	struct rt_conn *c = nrt_call_of(req->rq_xdrs)->call->conn;
+	bool malformed;
+	const char *why;
 
 	/* The client has sent it again on another connection, or will; what
 	 * comes behind it there must not be undone by it. */
@@ -126,21 +138,17 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 		return XPRT_SUSPEND; /* to be left alone: perhaps it is gone */
 	}
 	rt_call_begin(nrt_call_of(req->rq_xdrs)->call);
+	why = nrt_denies(req, &malformed);
+	if (why) {
+		log_denial(x, c, why, malformed);
+		nrt_deny(req);
+		return op_stat(xprt);
+	}
 	req->rq_xdrs->x_op = XDR_DECODE;
 	rpc_msg_init(&req->rq_msg);
-	/* The message as such was sound, only the RPC in it is not. */
-	if (!xdr_dplx_decode(req->rq_xdrs, &req->rq_msg) ||
-	    req->rq_msg.rm_direction != CALL ||
-	    req->rq_msg.rm_call.cb_rpcvers != RPC_MSG_VERSION) {
-		bool again = atomic_exchange(&x->complained, true);
-
-		/* Once it has been answered the connection may end: then only
-		 * @req still keeps it, by a count of Ganesha's. */
-		rt_conn_get(c);
-		rt_conn_log(c, again ? LOG_DEBUG : LOG_NOTICE,
-			    "Call refused: %s%s", nrt_deny(req),
-			    again ? "" : "; more of these are only counted");
-		rt_conn_put(c);
+	/* What nrt_denies() lets through can be decoded. */
+	if (!xdr_dplx_decode(req->rq_xdrs, &req->rq_msg)) {
+		rt_conn_close(c, true);
 		return op_stat(xprt);
 	}
 	req->rq_resume_cb = proceed;

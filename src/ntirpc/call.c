@@ -284,7 +284,7 @@ out:
 	return stat;
 }
 
-/* ---- Calls that cannot be read ---------------------------------------- */
+/* ---- Calls that are not shown to ntirpc -------------------------------- */
 
 /* The @len octets at octet @at of the Call. */
 static bool copy_at(const struct rt_call *call, size_t at, void *to, size_t len)
@@ -308,74 +308,58 @@ static bool copy_at(const struct rt_call *call, size_t at, void *to, size_t len)
 	return true;
 }
 
-static bool word_at(const struct rt_call *call, size_t at, uint32_t *v)
-{
-	uint32_t be;
+/* ntirpc gives contexts handles of two pointers, its gss_union_ctx_id_desc, and
+ * reads as much of any. */
+#define GSS_HANDLE (2 * sizeof(void *))
 
-	*v = 0;
-	if (!copy_at(call, at, &be, sizeof(be)))
-		return false;
-	*v = ntohl(be);
-	return true;
+static bool is_denied(const struct nrt_call *nc, struct ulb_denial *d)
+{
+	struct iovec iov[RT_MAX_PIECES];
+	unsigned int n = rt_to_iov(nc->call->pieces, nc->call->npieces, iov);
+
+	return ulb_deny(iov, n, GSS_HANDLE, d);
 }
 
-/*
- * Words of a Call: xid, msg_type, rpcvers, prog, vers, proc, then flavor and
- * length of the credential, its octets, and the same of the verifier.
- */
-static const char *denial(const struct rt_call *call, struct rejected_reply *rj)
+const char *nrt_denies(const struct svc_req *req, bool *malformed)
 {
-	uint32_t type, vers, len;
+	const struct nrt_call *nc = nrt_call_of(req->rq_xdrs);
+	struct ulb_denial d = { .why = "no RPC Call", .malformed = true };
 
-	if (!word_at(call, 4, &type) || type != CALL)
+	if (!is_denied(nc, &d) && nc->head.readable)
 		return NULL;
-	if (!word_at(call, 8, &vers))
-		return NULL;
-	if (vers != RPC_MSG_VERSION) {
-		rj->rj_stat = RPC_MISMATCH;
-		rj->rj_vers.low = RPC_MSG_VERSION;
-		rj->rj_vers.high = RPC_MSG_VERSION;
-		return "another version of RPC";
-	}
-	rj->rj_stat = AUTH_ERROR;
-	if (!word_at(call, 28, &len))
-		return NULL;
-	if (len > MAX_AUTH_BYTES) {
-		rj->rj_why = AUTH_BADCRED;
-		return "a credential that is too long";
-	}
-	if (!word_at(call, 36 + RNDUP(len), &len))
-		return NULL;
-	if (len > MAX_AUTH_BYTES) {
-		rj->rj_why = AUTH_BADVERF;
-		return "a verifier that is too long";
-	}
-	return NULL;
+	*malformed = d.malformed;
+	return d.why;
 }
 
-const char *nrt_deny(struct svc_req *req)
+void nrt_deny(struct svc_req *req)
 {
 	struct nrt_call *nc = nrt_call_of(req->rq_xdrs);
 	struct rpc_msg *msg = &req->rq_msg;
-	const char *what;
+	struct rejected_reply *rj = &msg->rm_reply.rp_rjct;
+	struct ulb_denial d;
 
 	if (!nc)
-		return "answered before";
-	memset(msg, 0, sizeof(*msg));
-	what = denial(nc->call, &msg->rm_reply.rp_rjct);
-	if (what) {
+		return;
+	if (is_denied(nc, &d)) {
+		memset(msg, 0, sizeof(*msg));
 		msg->rm_xid = nc->call->xid;
 		msg->rm_direction = REPLY;
 		msg->rm_reply.rp_stat = MSG_DENIED;
-		nc->reply.denial = true;
+		if (d.auth_stat) {
+			rj->rj_stat = AUTH_ERROR;
+			rj->rj_why = d.auth_stat;
+		} else {
+			rj->rj_stat = RPC_MISMATCH;
+			rj->rj_vers.low = RPC_MSG_VERSION;
+			rj->rj_vers.high = RPC_MSG_VERSION;
+		}
+		nc->reply.denial = d.malformed;
 		(void)nrt_xp_reply(req);
-		return what;
-	}
-	if (__atomic_exchange_n(&nc->in.destroyed, NULL, __ATOMIC_ACQ_REL)) {
+	} else if (__atomic_exchange_n(&nc->in.destroyed, NULL,
+				       __ATOMIC_ACQ_REL)) {
 		req->rq_xdrs = (XDR *)(uintptr_t)&nrt_over_stream;
 		rt_call_refuse(nc->call, RDMA2_ERR_BAD_XDR);
 	}
-	return "no RPC Call";
 }
 
 /* ---- Checksum --------------------------------------------------------- */

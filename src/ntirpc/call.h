@@ -74,12 +74,14 @@ struct nrt_call *nrt_call_of(XDR *xdrs);
 enum xprt_stat nrt_xp_reply(struct svc_req *req);
 
 /*
- * Answer a Call whose head ntirpc could not decode, or that is of another
- * version of RPC: MSG_DENIED where RFC 5531, 9 has a reason (RPC_MISMATCH;
- * AUTH_BADCRED or AUTH_BADVERF, longer than they may be), else
- * RDMA2_ERR_BAD_XDR. Returns what it was, for the log.
+ * Must ntirpc not see a Call of ours, which is not yet answered? It is denied as
+ * ulb_deny() says, or its head cannot be read. Returns NULL if it may be decoded;
+ * else what it is, for the log, and in *@malformed whether the client is at fault:
+ * then the transport counts it as a wrong message.
  */
-const char *nrt_deny(struct svc_req *req);
+const char *nrt_denies(const struct svc_req *req, bool *malformed);
+/* Answer such a Call: MSG_DENIED, or RDMA2_ERR_BAD_XDR if its head cannot be read. */
+void nrt_deny(struct svc_req *req);
 
 /*
  * The xp_checksum operation: rq_cksum for the duplicate request cache. Of a Call of

@@ -115,6 +115,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			   one.rm_direction == many.rm_direction);
 	}
 	ulb_call_head(iov, n, &head);
+	/* What is shown to ntirpc it can decode. */
+	FUZZ_CHECK(!head.readable || ok);
 	if (ok && one.rm_direction == CALL && head.readable) {
 		FUZZ_CHECK(head.xid == one.rm_xid);
 		FUZZ_CHECK(head.prog == one.cb_prog &&

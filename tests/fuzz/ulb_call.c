@@ -117,6 +117,22 @@ static void check_reads(const struct ulb_call *head, const struct ulb_scan *s,
 	FUZZ_CHECK(most <= ULB_MAX_ITEMS);
 }
 
+/* One that is served has a whole head; a handle more or less makes no other
+ * difference. */
+static void check_denial(const struct iovec *iov, unsigned int n,
+			 const struct ulb_call *h)
+{
+	struct ulb_denial d, any;
+	bool is = ulb_deny(iov, n, 16, &d), is_any = ulb_deny(iov, n, 0, &any);
+
+	FUZZ_CHECK(is || !is_any);
+	FUZZ_CHECK(!is || d.why);
+	FUZZ_CHECK(!is || is_any || (d.auth_stat == 13 && h->readable));
+	FUZZ_CHECK(!is_any || any.auth_stat == d.auth_stat);
+	if (!is && h->readable && h->flavor == 6)
+		FUZZ_CHECK(h->cred_len >= 20);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_in in = { data, size };
@@ -137,6 +153,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	n += fuzz_cut(&in, iov + n);
 	ulb_call_head(iov, n, &h);
+	check_denial(iov, n, &h);
 	c = k = h;
 	if (h.readable) {
 		FUZZ_CHECK(h.body <= fuzz_cut_len(iov, n));

@@ -72,15 +72,19 @@ static bool encode_failed(XDR *xdrs, void *where)
 void gr_workers_submit(struct gr_workers *w, struct svc_req *req)
 {
 	struct nrt_call *nc = nrt_call_of(req->rq_xdrs);
-	bool no_dispatch;
+	bool no_dispatch, malformed;
 
 	last.calls++;
 	last.vetted = nc->call->vetted;
 	last.torn = nc->call->torn;
 	last.head = nc->head;
 	nc->call->ranged = ranged;
-	rpc_msg_init(&req->rq_msg);
-	if (xdr_dplx_decode(req->rq_xdrs, &req->rq_msg)) {
+	if (nrt_denies(req, &malformed)) {
+		last.denied++;
+		nrt_deny(req);
+	} else {
+		rpc_msg_init(&req->rq_msg);
+		CU_ASSERT_TRUE(xdr_dplx_decode(req->rq_xdrs, &req->rq_msg));
 		CU_ASSERT_EQUAL(svc_auth_authenticate(req, &no_dispatch),
 				AUTH_OK);
 		SVC_CHECKSUM(req, req->rq_xdrs->x_data,
@@ -89,9 +93,6 @@ void gr_workers_submit(struct gr_workers *w, struct svc_req *req)
 		req->rq_msg.RPCM_ack.ar_results.where = req;
 		CU_ASSERT_EQUAL(svc_sendreply(req), XPRT_IDLE);
 		SVCAUTH_RELEASE(req);
-	} else {
-		last.denied++;
-		CU_ASSERT_PTR_NOT_NULL(nrt_deny(req));
 	}
 	XDR_DESTROY(req->rq_xdrs);
 	free(req);

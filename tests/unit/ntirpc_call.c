@@ -366,6 +366,8 @@ static void test_torn(void)
  * @words of a Call, cut everywhere, which ntirpc does not take: the Reply has
  * @want words after XID and REPLY, or the transport answers (want NONE).
  */
+static bool is_wrong = true; /* the client's fault */
+
 static void deny(const uint32_t *words, size_t n, size_t len,
 		 const uint32_t *want, size_t nwant)
 {
@@ -374,16 +376,16 @@ static void deny(const uint32_t *words, size_t n, size_t len,
 		uint32_t mem[150] = { 0 }, reply[8] = { htonl(XID), htonl(1) };
 		struct svc_req req = { .rq_xprt = &xprt };
 		struct fake_call *f;
+		bool malformed;
 
 		for (size_t i = 0; i < n; i++)
 			mem[i] = htonl(words[i]);
 		f = fake_new((uint8_t *)mem, len, cuts, 2);
 		req.rq_xdrs = nrt_call_open(&f->pub, pool.pool, reply_max);
 		rpc_msg_init(&req.rq_msg);
-		if (xdr_dplx_decode(req.rq_xdrs, &req.rq_msg))
-			CU_ASSERT_TRUE(req.rq_msg.rm_direction != CALL ||
-				       req.rq_msg.rm_call.cb_rpcvers != 2);
-		CU_ASSERT_PTR_NOT_NULL(nrt_deny(&req));
+		CU_ASSERT_PTR_NOT_NULL(nrt_denies(&req, &malformed));
+		CU_ASSERT_EQUAL(malformed, is_wrong);
+		nrt_deny(&req);
 		if (nwant == NONE) {
 			CU_ASSERT_EQUAL(f->refusals, 1);
 			CU_ASSERT_EQUAL(f->refuse_code, RDMA2_ERR_BAD_XDR);
@@ -392,12 +394,12 @@ static void deny(const uint32_t *words, size_t n, size_t len,
 			for (size_t i = 0; i < nwant; i++)
 				reply[2 + i] = htonl(want[i]);
 			CU_ASSERT_EQUAL(f->replies, 1);
-			CU_ASSERT_TRUE(f->denial);
+			CU_ASSERT_EQUAL(f->denial, is_wrong);
 			CU_ASSERT_TRUE(
 				same(f, (uint8_t *)reply, 8 + 4 * nwant));
 		}
 		/* It has been given back, once. */
-		CU_ASSERT_PTR_NOT_NULL(nrt_deny(&req));
+		nrt_deny(&req);
 		tail(&req);
 		CU_ASSERT_EQUAL(f->replies + f->refusals, 1);
 		CU_ASSERT_EQUAL(f->drops, 0);
@@ -412,6 +414,14 @@ static void test_denied(void)
 					    AUTH_BADCRED };
 	static const uint32_t badverf[] = { MSG_DENIED, AUTH_ERROR,
 					    AUTH_BADVERF };
+	static const uint32_t unknown[] = { MSG_DENIED, AUTH_ERROR,
+					    RPCSEC_GSS_CREDPROBLEM };
+	static const uint32_t rejected[] = { MSG_DENIED, AUTH_ERROR,
+					     AUTH_REJECTEDCRED };
+	const uint32_t handle[] = { XID, CALL,	     2,	 100003,     3,
+				    0,	 RPCSEC_GSS, 20, 1,	     0,
+				    9,	 1,	     0,	 RPCSEC_GSS, 0 };
+	const uint32_t tls[] = { XID, CALL, 2, 100003, 3, 0, 7, 0, 0, 0 };
 	const uint32_t vers3[] = { XID, CALL, 3, 100003, 3, 0, 0, 0, 0, 0 };
 	const uint32_t cred[] = { XID, CALL, 2, 100003, 3, 0, 1, 401 };
 	const uint32_t huge[] = { XID, CALL, 2, 100003, 3, 0, 1, 0xffffffff };
@@ -433,6 +443,11 @@ static void test_denied(void)
 		deny(whole, 8, len, NULL, NONE);
 	deny(reply, 6, 24, NULL, NONE);
 	deny(other, 10, 40, NULL, NONE);
+	/* ntirpc would read a handle of two pointers, and there is none. */
+	is_wrong = false;
+	deny(handle, 15, 60, unknown, 3);
+	deny(tls, 10, 40, rejected, 3);
+	is_wrong = true;
 	CU_ASSERT_EQUAL(util_pool_used(&pool), 0);
 }
 

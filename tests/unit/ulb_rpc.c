@@ -127,6 +127,134 @@ static void other_heads(void)
 	CU_ASSERT_FALSE(c.readable);
 }
 
+/* The head in x, whole in one piece and cut everywhere: how it is denied. */
+static uint32_t denied(uint32_t handle, bool *malformed)
+{
+	struct ulb_denial d, first = { .auth_stat = UINT32_MAX };
+	bool is = false;
+
+	for (size_t at = 0; at <= x.len; at++) {
+		struct pieces p = x_split(x.b, x.len, at);
+
+		d = (struct ulb_denial){ .auth_stat = UINT32_MAX };
+		is = ulb_deny(p.iov, p.n, handle, &d);
+		x_free(&p);
+		if (!at)
+			first = d;
+		CU_ASSERT_EQUAL(d.auth_stat, first.auth_stat);
+		CU_ASSERT_EQUAL(is, d.auth_stat != UINT32_MAX);
+		CU_ASSERT_EQUAL(is, d.why != NULL);
+	}
+	*malformed = d.malformed;
+	return d.auth_stat;
+}
+
+#define SERVED UINT32_MAX
+
+static void denials(void)
+{
+	static const struct {
+		uint32_t flavor, len;
+		const char *cred;
+		uint32_t proc, verf_flavor, verf_len;
+		const char *args;
+		uint32_t want;
+		bool polite; /* no fault of the client's */
+	} t[] = {
+		{ 0, 0, "", 0, 0, 0, "", SERVED, false },
+		{ 0, 8, "u u", 1, 0, 0, "", SERVED, false },
+		{ 2, 4, "u", 0, 0, 0, "", 2, true },
+		{ 3, 0, "", 0, 0, 0, "", 2, true },
+		{ 7, 0, "", 0, 0, 0, "", 2, true },
+		{ 390004, 4, "u", 0, 0, 0, "", 2, true },
+		/* AUTH_SYS: stamp, name, uid, gid, gids */
+		{ 1, 20, "7 0 0 0 0", 0, 0, 0, "", SERVED, false },
+		{ 1, 20, "7 0 0 0 0", 0, 6, 37, "", SERVED, false },
+		{ 1, 28, "7 0 0 0 0 u u", 0, 0, 0, "", SERVED, false },
+		{ 1, 16, "7 0 0 0 0", 0, 0, 0, "", 1, false },
+		{ 1, 17, "7 0 0 0 0", 0, 0, 0, "", 1, false },
+		{ 1, 0, "", 0, 0, 0, "", 1, false },
+		{ 1, 20, "7 256 0 0 0", 0, 0, 0, "", 1, false },
+		{ 1, 20, "7 5 0 0 0", 0, 0, 0, "", 1, false },
+		{ 1, 20, "7 4294967295 0 0 0", 0, 0, 0, "", 1, false },
+		{ 1, 24, "7 0 0 0 1 u", 0, 0, 0, "", SERVED, false },
+		{ 1, 24, "7 0 0 0 2 u", 0, 0, 0, "", 1, false },
+		{ 1, 20, "7 0 0 0 17", 0, 0, 0, "", 1, false },
+		{ 1, 20, "7 0 0 0 1073741824", 0, 0, 0, "", 1, false },
+		/* RPCSEC_GSS: version, procedure, sequence, service, handle */
+		{ 6, 36, "1 0 9 1 16 n", 1, 6, 28, "", SERVED, false },
+		{ 6, 36, "1 0 9 3 16 n", 1, 6, 28, "", SERVED, false },
+		{ 6, 36, "1 3 9 1 16 n", 0, 6, 28, "", SERVED, false },
+		{ 6, 40, "1 0 9 1 16 n u", 1, 6, 28, "", SERVED, false },
+		{ 6, 36, "1 3 9 1 16 n", 1, 6, 28, "", 1, false },
+		{ 6, 36, "0 0 9 1 16 n", 0, 6, 28, "", 1, false },
+		{ 6, 36, "2 0 9 1 16 n", 0, 6, 28, "", 1, false },
+		{ 6, 36, "1 4 9 1 16 n", 0, 6, 28, "", 1, false },
+		{ 6, 36, "1 0 9 0 16 n", 0, 6, 28, "", 1, false },
+		{ 6, 36, "1 0 9 4 16 n", 0, 6, 28, "", 1, false },
+		{ 6, 36, "1 0 9 1 17 n", 0, 6, 28, "", 1, false },
+		{ 6, 35, "1 0 9 1 16 n", 0, 6, 28, "", 1, false },
+		{ 6, 36, "1 0 9 1 4294967293 n", 0, 6, 28, "", 1, false },
+		{ 6, 36, "1 0 9 1 16 n", 0, 0, 0, "", 3, false },
+		{ 6, 36, "1 3 9 1 16 n", 0, 1, 28, "", 3, false },
+		{ 6, 20, "1 0 9 1 0", 0, 6, 28, "", 13, true },
+		{ 6, 20, "1 3 9 1 0", 0, 6, 28, "", 13, true },
+		{ 6, 36, "1 0 9 1 15 n", 0, 6, 28, "", 13, true },
+		{ 6, 40, "1 0 9 1 20 n u", 0, 6, 28, "", 13, true },
+		{ 6, 16, "1 0 9 1", 0, 6, 28, "", 1, false },
+		{ 6, 0, "", 0, 0, 0, "", 1, false },
+		/* A new context: service and sequence number do not matter. */
+		{ 6, 20, "1 1 0 1 0", 0, 0, 0, "4 u", SERVED, false },
+		{ 6, 20, "1 1 u 9 0", 0, 0, 0, "0", SERVED, false },
+		{ 6, 36, "1 2 0 1 16 n", 0, 0, 0, "3 u", SERVED, false },
+		{ 6, 20, "1 1 0 1 0", 1, 0, 0, "4 u", 1, false },
+		{ 6, 36, "1 1 0 1 16 n", 0, 0, 0, "4 u", 1, false },
+		{ 6, 20, "1 1 0 1 0", 0, 6, 0, "4 u", 3, false },
+		{ 6, 20, "1 1 0 1 0", 0, 0, 4, "4 u", 3, false },
+		{ 6, 20, "1 1 0 1 0", 0, 0, 0, "5 u", 1, false },
+		{ 6, 20, "1 1 0 1 0", 0, 0, 0, "", 1, false },
+		{ 6, 20, "1 2 0 1 0", 0, 0, 0, "4294967292 u", 1, false },
+	};
+	bool malformed;
+
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		x_init(&x);
+		x_values(&x, "1 0 2 100003 4");
+		x_u32(&x, t[i].proc);
+		x_u32(&x, t[i].flavor);
+		x_u32(&x, t[i].len);
+		x_values(&x, t[i].cred);
+		/* What is too short here reads on in the verifier. */
+		x.len = 32 + ((t[i].len + 3) & ~3u);
+		x_u32(&x, t[i].verf_flavor);
+		x_opaque(&x, t[i].verf_len);
+		x_values(&x, t[i].args);
+		CU_ASSERT_EQUAL(denied(16, &malformed), t[i].want);
+		CU_ASSERT_EQUAL(malformed, t[i].want != SERVED && !t[i].polite);
+		/* Of a server that is not known any handle may be. */
+		CU_ASSERT_EQUAL(denied(0, &malformed),
+				t[i].want == 13 ? SERVED : t[i].want);
+	}
+	/* However little follows the version, or a length. */
+	x_init(&x);
+	x_values(&x, "1 0 3");
+	CU_ASSERT_EQUAL(denied(16, &malformed), 0);
+	CU_ASSERT(malformed);
+	x_init(&x);
+	x_values(&x, "1 0 2 100003 4 1 1 401");
+	CU_ASSERT_EQUAL(denied(16, &malformed), 1);
+	x_init(&x);
+	x_values(&x, "1 0 2 100003 4 1 1 4 u 0 401");
+	CU_ASSERT_EQUAL(denied(16, &malformed), 3);
+	/* No Call, or one that ends. */
+	x_init(&x);
+	x_values(&x, "1 1 3");
+	CU_ASSERT_EQUAL(denied(16, &malformed), SERVED);
+	head(6, "1 0 9 1 0", 20, 28);
+	for (x.len -= 4; x.len; x.len -= 4)
+		CU_ASSERT_EQUAL(denied(16, &malformed), SERVED);
+}
+
 static void programs(void)
 {
 	static const struct {
@@ -293,6 +421,7 @@ static const struct unit_test tests[] = {
 	{ "fields", fields },
 	{ "RPCSEC_GSS", gss },
 	{ "other heads", other_heads },
+	{ "denials", denials },
 	{ "programs", programs },
 	{ "protected calls", protected_calls },
 	{ "other replies", other_replies },
