@@ -246,6 +246,7 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 	struct session_news after;
 	struct rt_conn *c;
 	size_t len = 0;
+	bool control;
 
 	/* A second answer to the same Call: the first one counts. */
 	if (!nc)
@@ -254,6 +255,7 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 		return XPRT_IDLE;
 	req->rq_xdrs = (XDR *)(uintptr_t)&nrt_over_stream;
 	nc->news.event = ULB_SESSION_NONE;
+	control = nc->head.flavor == RPCSEC_GSS && nc->head.gss_proc;
 	if (!encode(nc, req, &len)) {
 		prepare(nc, &after);
 		nrt_encode_release(&nc->out);
@@ -281,7 +283,9 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 		stat = XPRT_DIED;
 out:
 	settle(&after);
-	return stat;
+	/* ntirpc then forgets the context, whose lock it holds and takes again: the
+	 * worker would wait for ever. */
+	return control ? XPRT_IDLE : stat;
 }
 
 /* ---- Calls that are not shown to ntirpc -------------------------------- */

@@ -69,7 +69,8 @@ struct nrt_call *nrt_call_of(XDR *xdrs);
 
 /*
  * The xp_reply operation. XPRT_IDLE; XPRT_DIED if not even an error Reply
- * could be made: then the Call is dropped.
+ * could be made: then the Call is dropped. XPRT_IDLE in any case of what controls
+ * a context of RPCSEC_GSS.
  */
 enum xprt_stat nrt_xp_reply(struct svc_req *req);
 

@@ -201,8 +201,11 @@ static void test_too_long(void)
 /* 7.4: what cannot be encoded, not even as an error, ends the connection. */
 static void lost(struct fake_call *f, struct svc_req *req)
 {
+	/* ntirpc would wait for the context's lock, which it holds itself. */
+	bool control = f->user.head.flavor == RPCSEC_GSS;
+
 	memset(&fake_closed, 0, sizeof(fake_closed));
-	CU_ASSERT_EQUAL(svc_sendreply(req), XPRT_DIED);
+	CU_ASSERT_EQUAL(svc_sendreply(req), control ? XPRT_IDLE : XPRT_DIED);
 	CU_ASSERT_EQUAL(f->replies, 0);
 	CU_ASSERT_EQUAL(f->drops, 1);
 	CU_ASSERT_EQUAL(fake_closed.closes, 1);
@@ -227,10 +230,16 @@ static void test_no_pool(void)
 	CU_ASSERT_TRUE_FATAL(util_pool_open(&tiny, 256 << 10));
 	while (n < 64 && (all[n] = fab_pool_get(tiny.pool, 4096)))
 		n++;
-	f = start(&req, ULB_PROG_NFS, 3, 0, 0);
-	nrt_call_of(req.rq_xdrs)->pool = tiny.pool;
-	req.rq_msg.RPCM_ack.ar_results.proc = (xdrproc_t)xdr_void;
-	lost(f, &req);
+	for (uint32_t gss_proc = 0; gss_proc < 4; gss_proc++) {
+		f = start(&req, ULB_PROG_NFS, 3, 0, 0);
+		nrt_call_of(req.rq_xdrs)->pool = tiny.pool;
+		req.rq_msg.RPCM_ack.ar_results.proc = (xdrproc_t)xdr_void;
+		if (gss_proc) {
+			f->user.head.flavor = RPCSEC_GSS;
+			f->user.head.gss_proc = gss_proc;
+		}
+		lost(f, &req);
+	}
 	while (n)
 		fab_pool_put(all[--n]);
 	util_pool_close(&tiny);
