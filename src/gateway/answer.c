@@ -35,8 +35,9 @@ static void call_answer(struct gw_call *call, unsigned int placed, bool failed)
 		gw_out_push(c, &call->out);
 }
 
-/* AUTH_ERROR for the reason @auth; 0: SYSTEM_ERR. */
-static void call_error(struct gw_call *call, uint32_t auth, const char *why)
+/* @denial NULL: SYSTEM_ERR. */
+static void call_error(struct gw_call *call, const struct ulb_denial *denial,
+		       const char *why)
 {
 	struct xw w;
 
@@ -46,8 +47,8 @@ static void call_error(struct gw_call *call, uint32_t auth, const char *why)
 				    call->head.proc),
 		      why);
 	xw_init(&w, call->mark + REC_MARK_LEN, RPC_REPLY_HEAD);
-	if (auth)
-		rpc_denial(&w, call->head.xid, auth);
+	if (denial)
+		rpc_denial(&w, call->head.xid, denial->auth_stat);
 	else
 		rpc_reply_head(&w, call->head.xid, RPC_ACCEPT_SYSTEM_ERR);
 	rec_mark(call->mark, w.len);
@@ -64,14 +65,15 @@ static void call_error(struct gw_call *call, uint32_t auth, const char *why)
  */
 static void call_fail(struct gw_call *call, const char *why)
 {
-	call_error(call, gw_call_is_gss(call) ? RPC_AUTH_FAILED : 0, why);
+	static const struct ulb_denial failed = { .auth_stat =
+							  RPC_AUTH_FAILED };
+
+	call_error(call, gw_call_is_gss(call) ? &failed : NULL, why);
 }
 
-void gw_call_deny(struct gw_call *call)
+void gw_call_deny(struct gw_call *call, const struct ulb_denial *denial)
 {
-	call_error(
-		call, RPC_AUTH_TOOWEAK,
-		"from a port that is not below 1024 only Kerberos is accepted, as --reserved-ports requires");
+	call_error(call, denial, denial->why);
 }
 
 /*

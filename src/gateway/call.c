@@ -30,11 +30,15 @@ static void call_prepare(struct gw_call *call)
 }
 
 enum gw_take gw_call_take(struct gw_client *c, struct gw_record *rec,
-			  uint32_t xid)
+			  uint32_t xid, const struct ulb_denial *denial)
 {
+	static const struct ulb_denial weak = {
+		.why = "from a port that is not below 1024 only Kerberos is accepted, as --reserved-ports requires",
+		.auth_stat = RPC_AUTH_TOOWEAK,
+	};
 	struct gw_call *call = NULL;
 	struct rt_request *rq = NULL;
-	bool full, dup, weak, up = false;
+	bool full, dup, up = false;
 
 	pthread_mutex_lock(&c->lock);
 	full = gw_books_full(c);
@@ -68,9 +72,10 @@ enum gw_take gw_call_take(struct gw_client *c, struct gw_record *rec,
 	call->plain = c->calls.no_chunks;
 	call->charge = 0;
 	call->head = *gw_fit_head(&c->fit, rec);
+	if (!denial && c->only_gss && !gw_call_is_gss(call))
+		denial = &weak;
 	/* What will be denied needs no memory for results. */
-	weak = c->only_gss && !gw_call_is_gss(call);
-	call->plain |= weak;
+	call->plain |= denial != NULL;
 	gw_record_move(&call->rec, rec);
 	if (!gw_call_plan(call) || !gw_call_charge(call)) {
 		bool never = call->charge > c->gw->shares.limit;
@@ -90,14 +95,14 @@ enum gw_take gw_call_take(struct gw_client *c, struct gw_record *rec,
 	gw_books_insert(&c->calls, call);
 	c->stats.tcp_calls++;
 	c->stats.arguments_reduced += rq->nitems;
-	up = c->calls.to && !weak;
+	up = c->calls.to && !denial;
 	call->submitted = up;
 	call->gen = c->calls.gen;
 	pthread_mutex_unlock(&c->lock);
 	if (up)
 		rt_request_submit(c->calls.to, rq);
-	if (weak)
-		gw_call_deny(call);
+	if (denial)
+		gw_call_deny(call, denial);
 	return GW_TAKEN;
 }
 

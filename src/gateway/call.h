@@ -98,9 +98,11 @@ enum gw_take {
 	GW_NO_MEMORY, /* try again later */
 	GW_NEVER, /* no memory is enough */
 };
-/* @rec is the Call, and is empty if it was taken. */
+/* @rec is the Call, and is empty if it was taken. @denial: how it is to be denied;
+ * or NULL, and from a port that anybody can have only what RPCSEC_GSS signs is let
+ * through. */
 enum gw_take gw_call_take(struct gw_client *c, struct gw_record *rec,
-			  uint32_t xid);
+			  uint32_t xid, const struct ulb_denial *denial);
 /* From now on they go to @rc, whose server may take no chunks. */
 void gw_calls_open(struct gw_client *c, struct rt_conn *rc, bool no_chunks);
 /* ... and now nowhere. Since when has the server not answered, ns? @any: are
@@ -139,9 +141,8 @@ void gw_plan_expect(struct gateway *gw, size_t len);
 
 /* answer.c: rt_request.done. Strand. */
 void gw_call_done(struct rt_request *rq);
-/* It is on the books and goes nowhere: from a port that anybody can have only what
- * RPCSEC_GSS signs is let through. Worker. */
-void gw_call_deny(struct gw_call *call);
+/* It is on the books and goes nowhere. Worker. */
+void gw_call_deny(struct gw_call *call, const struct ulb_denial *denial);
 
 /*
  * layout.c: lay out call->iov as mark, Reply, and at their positions the items

@@ -16,11 +16,22 @@ static void refuse(struct gw_client *c, const char *why)
 	gw_client_kill(c, LOG_WARNING, why);
 }
 
+/* The server would deny it as well, and be slower to look at the other clients'
+ * Calls. */
+static bool is_denied(const struct gw_record *r, struct ulb_denial *d)
+{
+	struct iovec iov[GW_PIECES];
+
+	return ulb_deny(iov, rt_to_iov(r->piece, r->npieces, iov), 0, d);
+}
+
 /* c->rx.acc is a whole record. True when it is taken and reading may go on. */
 static bool take_record(struct gw_client *c)
 {
 	uint8_t head[8];
 	uint32_t xid, type;
+	struct ulb_denial denial;
+	bool denied;
 
 	if (c->rx.acc.len < sizeof(head) || c->rx.acc.len % 4) {
 		refuse(c, "a record that cannot be an RPC message: closed");
@@ -36,7 +47,13 @@ static bool take_record(struct gw_client *c)
 	if (type == RPC_REPLY) {
 		gw_reverse_reply(c, &c->rx.acc, xid);
 	} else {
-		switch (gw_call_take(c, &c->rx.acc, xid)) {
+		denied = is_denied(&c->rx.acc, &denial);
+		if (!denied && !gw_fit_head(&c->fit, &c->rx.acc)->readable) {
+			refuse(c, "a Call that ends in its header: closed");
+			return false;
+		}
+		switch (gw_call_take(c, &c->rx.acc, xid,
+				     denied ? &denial : NULL)) {
 		case GW_TAKEN:
 			break;
 		case GW_PAUSE:

@@ -121,8 +121,10 @@ void rpc_denial(struct xw *w, uint32_t xid, uint32_t why)
 	xw_u32(w, xid);
 	xw_u32(w, RPC_REPLY);
 	xw_u32(w, 1); /* MSG_DENIED */
-	xw_u32(w, 1); /* AUTH_ERROR */
-	xw_u32(w, why);
+	xw_u32(w, why ? 1 : 0); /* AUTH_ERROR; RPC_MISMATCH */
+	xw_u32(w, why ? why : RPC_VERSION);
+	if (!why)
+		xw_u32(w, RPC_VERSION);
 }
 
 int rpc_reply_decode(const void *buf, size_t len, struct rpc_reply *out)

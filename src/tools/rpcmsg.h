@@ -50,7 +50,7 @@ void rpc_call_head(struct xw *w, uint32_t xid, uint32_t prog, uint32_t vers,
 		   uint32_t proc, bool sys);
 /* Accepted Reply head with an AUTH_NONE verifier. */
 void rpc_reply_head(struct xw *w, uint32_t xid, uint32_t accept_stat);
-/* Denied, AUTH_ERROR for the reason @why: it needs no verifier. */
+/* Denied, AUTH_ERROR for the reason @why; 0: RPC_MISMATCH. It needs no verifier. */
 void rpc_denial(struct xw *w, uint32_t xid, uint32_t why);
 
 struct rpc_reply {

@@ -164,7 +164,7 @@ static void done(int status)
 static void journey(void)
 {
 	here(len);
-	CU_ASSERT_EQUAL_FATAL(gw_call_take(&client, &rec, 7), GW_TAKEN);
+	CU_ASSERT_EQUAL_FATAL(gw_call_take(&client, &rec, 7, NULL), GW_TAKEN);
 	CU_ASSERT_EQUAL(submitted, 1);
 	only.rq.error = (struct wire_error){ .code = RDMA2_ERR_REPLY_RESOURCE,
 					     .length_needed = 30000 };
@@ -197,7 +197,7 @@ static void nfs3_read(void)
 	/* It waits for memory first. */
 	no_memory = true;
 	here(len);
-	CU_ASSERT_EQUAL(gw_call_take(&client, &rec, 7), GW_NO_MEMORY);
+	CU_ASSERT_EQUAL(gw_call_take(&client, &rec, 7, NULL), GW_NO_MEMORY);
 	no_memory = false;
 	journey();
 	CU_ASSERT_EQUAL(heads, 1);
@@ -243,14 +243,14 @@ static void too_long(void)
 	client.fit.drop = 0;
 	len = rec.len;
 	here(len);
-	CU_ASSERT_EQUAL(gw_call_take(&client, &rec, 7), GW_TAKEN);
+	CU_ASSERT_EQUAL(gw_call_take(&client, &rec, 7, NULL), GW_TAKEN);
 	CU_ASSERT_EQUAL(only.rq.items[0].length, 32768);
 	done(0);
 	CU_ASSERT_EQUAL(heads, 1);
 	/* The next one is another. */
 	begin(4, 0);
 	here(len);
-	CU_ASSERT_EQUAL(gw_call_take(&client, &rec, 7), GW_TAKEN);
+	CU_ASSERT_EQUAL(gw_call_take(&client, &rec, 7, NULL), GW_TAKEN);
 	CU_ASSERT_EQUAL(only.call.head.vers, 4);
 	done(0);
 	CU_ASSERT_EQUAL(heads, 1);
