@@ -607,7 +607,8 @@ struct rt_reply {
 	unsigned int npieces;
 	const struct rt_item *items;
 	unsigned int nitems;
-	bool denial; /* MSG_DENIED because of the Call's header: counted */
+	/* MSG_DENIED, as no client may send that header: a wrong message */
+	bool denial;
 	void (*done)(void *arg);
 	void *arg;
 };

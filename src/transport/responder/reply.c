@@ -266,8 +266,10 @@ static void queue(struct rt_conn *c, struct rt_call_priv *call)
 	call->going.kind = RT_OUT_REPLY;
 	call->going.send = send_reply;
 	rt_executing_add(c, -1);
-	if (call->reply.denial)
+	if (call->reply.denial) {
 		RT_COUNT(c, calls_denied, 1);
+		rt_wrong(c);
+	}
 	if (c->state >= RT_CLOSING) {
 		rt_reply_abandon(c, call);
 		return;
