@@ -89,6 +89,29 @@ class LogOne(Logs):
             self.stop.wait(0.1)
 
 
+class LogDenied(LogOne):
+    """One connection, with RPC of another version and credentials that are too
+    long: one line, and none of Ganesha's decoder."""
+
+    def turn(self):
+        p = self.peer
+        try:
+            for i in range(500):
+                p.credit = p.got() + 48
+                while p.limit <= p.sent():
+                    p.limit = v2.Header(p.recv()).credit
+                p.msg(v2.CALL_INLINE, payload=struct.pack(
+                    ">8I", p.xid + 1, 0, 2 + i % 2, 100003, 4, 0, 1,
+                    401 + i) + bytes(404 + i))
+                self.sent += 1
+        except ENDED:
+            self.stop.wait(0.1)
+
+    def judge(self, text):
+        check(text.count(b"\n") < 10, "%d lines" % text.count(b"\n"))
+        check(text.count(b"Call refused") == 1, "it is not told")
+
+
 class LogShort(Logs):
     """Short connections of one host, each with lines of its own."""
 
@@ -204,8 +227,8 @@ class LogGateway(Logs):
 
 
 # LogHosts uses up the lines of all hosts together.
-ATTACKS = (LogNoClient, LogOne, LogShort, LogHosts, LogDescriptors, LogGateway,
-           LogGatewayDescriptors)
+ATTACKS = (LogNoClient, LogOne, LogDenied, LogShort, LogHosts, LogDescriptors,
+           LogGateway, LogGatewayDescriptors)
 
 if __name__ == "__main__":
     attack.main(ATTACKS)

@@ -63,6 +63,10 @@ static bool greeted(struct rt_raw *r)
 	return !seen(r);
 }
 
+static void reply_gone(void *arg)
+{
+}
+
 static void paced(void)
 {
 	for (unsigned int k = 0; k < sizeof(wrong) / sizeof(*wrong); k++) {
@@ -96,6 +100,37 @@ static void paced(void)
 		CU_ASSERT_EQUAL(seen(&r), MANY + 1);
 		rt_raw_close(&r);
 	}
+}
+
+/* A Call whose header the upper layer denies is wrong, too. */
+static void denied(void)
+{
+	static uint32_t words[5]; /* MSG_DENIED, AUTH_ERROR, AUTH_BADCRED */
+	struct rt_piece piece = { words, sizeof(words), NULL };
+	struct rt_reply reply = { .pieces = &piece,
+				  .npieces = 1,
+				  .denial = true,
+				  .done = reply_gone };
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(greeted(&r));
+	r.p.hold = true;
+	for (uint32_t i = 0; i < MANY; i++) {
+		for (uint32_t w = 1; w < 5; w++)
+			words[w] = htonl(1);
+		words[0] = htonl(1000 + i);
+		rt_raw_call(&r, 1000 + i, NULL, NULL, 64);
+		rt_raw_run(&r);
+		while (r.p.nheld)
+			rt_reply(r.p.held[--r.p.nheld], &reply);
+		rt_raw_run(&r);
+	}
+	CU_ASSERT_TRUE(r.p.calls >= BURST && r.p.calls <= BURST + BATCH);
+	/* In time all are looked at, and what comes behind them. */
+	r.p.hold = false;
+	CU_ASSERT_TRUE(RT_RAW_WAIT(&r, r.p.calls == MANY));
+	CU_ASSERT_FALSE(r.down);
+	rt_raw_close(&r);
 }
 
 static uint64_t grants(struct rt_raw *r)
@@ -175,8 +210,11 @@ static void ends(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "paced", paced }, { "grants alone", grants_alone },
-	{ "few", few },	    { "ends", ends },
+	{ "paced", paced },
+	{ "denied", denied },
+	{ "grants alone", grants_alone },
+	{ "few", few },
+	{ "ends", ends },
 	{ NULL, NULL },
 };
 
