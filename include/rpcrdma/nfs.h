@@ -301,6 +301,8 @@ struct ulb_session {
 	uint32_t flags_at;
 	enum ulb_session_event event;
 	uint8_t id[ULB_SESSION_ID]; /* to which that happened */
+	/* ca_maxrequestsize of the back channel, if it was created; else 0. */
+	uint32_t call_max;
 	bool bound; /* the connection is bound to that one now */
 	/* By BIND_CONN_TO_SESSION: the direction wanted (0: cannot be told)
 	 * and given, and where the latter stands. */

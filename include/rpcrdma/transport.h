@@ -666,6 +666,9 @@ struct rt_request {
 			   * and those below one of 128 KiB */
 	bool once; /* executing it twice would not do: if the Reply may not
 		    * fit inline there is a Reply chunk, always [D8] */
+	/* Reverse direction: the longest Call that the client's upper layer
+	 * accepts. Chunks are used only if it exceeds the threshold [F4]. */
+	uint32_t call_max;
 	unsigned int op_class; /* opclass.h */
 	bool call_only; /* no Reply will come (4.7); version 2 only */
 	void (*done)(struct rt_request *rq); /* strand */

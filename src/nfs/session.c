@@ -32,15 +32,22 @@ static int get_sequence(struct ulb_cur *cur, struct ulb_session *s)
 	return 0;
 }
 
-/* CREATE_SESSION4resok: the identifier, csr_sequence, csr_flags, ... */
+/* CREATE_SESSION4resok: the identifier, csr_sequence, csr_flags, and the
+ * attributes of the fore channel and the back channel. */
 static int get_created(struct ulb_cur *cur, struct ulb_session *s)
 {
-	uint32_t flags;
+	uint32_t flags, ird, call_max;
 
 	if (ulb_get_session(cur, s->id) || ulb_skip(cur, 4) ||
 	    ulb_get32(cur, &flags))
 		return -EBADMSG;
+	/* channel_attrs4 is six words and ca_rdma_ird<1>. ca_maxrequestsize is
+	 * the second word. */
+	if (ulb_skip(cur, 24) || ulb_get32(cur, &ird) ||
+	    ulb_skip(cur, (uint64_t)ird * 4 + 4) || ulb_get32(cur, &call_max))
+		return -EBADMSG;
 	s->bound = true;
+	s->call_max = call_max;
 	if (flags & CONN_BACK_CHAN)
 		s->event = ULB_SESSION_BACK;
 	return 0;

@@ -74,6 +74,7 @@ bool nrt_session_encode(XDR *xdrs, void *results)
 	if (says_too_much(nc, s))
 		return nrt_put_at(xdrs, at + s->given_at, ULB_DIR_FORE);
 	nc->news.event = s->event;
+	nc->news.call_max = s->call_max;
 	memcpy(nc->news.id, s->id, ULB_SESSION_ID);
 	return true;
 }

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A delegation of one client, recalled because another opens the file.
 
-    delegation.py HOST PORT MINOR DATA [HOW [layout]]
+    delegation.py HOST PORT MINOR DATA [HOW [delegation|layout [SIZE]]]
 
 By NFSv4.MINOR. DATA is the exported directory. Exit status 0 if the first
 client was given a delegation, was called back, and the second could open the
 file once the delegation was returned. With "layout" it is a layout of the file
-that the other wants to have. HOW is what happens to the connection by which the
-first client was given it:
+that the other wants to have. SIZE is the longest callback that its session takes. HOW is what happens
+to the connection by which the first client was given it:
 
     stays       nothing; it is called back by it
     replaced    the client has another one, bound to its session, before
@@ -155,12 +155,12 @@ def lose(d, seconds):
         sys.exit("the server did not give up: %r" % holder.cb_seen)
 
 
-def main(host, port, minor, data, how="stays", what="delegation"):
+def main(host, port, minor, data, how="stays", what="delegation", size=4096):
     # No other file: Ganesha grants nothing soon after a recall.
     name = "delegated-%d" % os.getpid()
     with open(os.path.join(data, name), "w") as f:
         f.write("some octets")
-    first = V4(host, int(port), int(minor))
+    first = V4(host, int(port), int(minor), callback=int(size))
     second = V4(host, int(port), int(minor))
     d = (Layout if what == "layout" else Delegation)(first, second, name)
     if how == "replaced":

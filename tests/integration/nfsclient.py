@@ -370,11 +370,12 @@ SLOTS = 16
 
 class V4(Client):
     def __init__(self, host, port, minor=0, export="/export", timeout=120,
-                 name=None, sizes=(1 << 20) + 8192):
+                 name=None, sizes=(1 << 20) + 8192, callback=4096):
         self.minor, self.export = minor, export.strip("/")
         self.where = host, port, timeout
         self.rpc = Rpc(*self.where)
         self.rpc.on_call = self.answer
+        self.callback = callback  # the longest that it takes
         self.cb_null = self.cb_calls = 0
         self.cb_slots = {}  # slot: sequence of the latest callback
         self.cb_seen = []  # (XID, slot, sequence) of all that came
@@ -414,7 +415,7 @@ class V4(Client):
 
     def create_session(self, seq, sizes):
         channel = u32(0, sizes, sizes, 4096, 16, SLOTS, 0)
-        back = u32(0, 4096, 4096, 0, 4, 4, 0)
+        back = u32(0, self.callback, 4096, 0, 4, 4, 0)
         r = self.compound([u32(CREATE_SESSION) + u64(self.clientid) +
                            u32(seq, 2) + channel + back +
                            u32(0x40000000, 1, 0)], "CREATE_SESSION")

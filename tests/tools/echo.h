@@ -7,9 +7,10 @@
  *   1 ECHO(opaque<>) -> opaque<>
  *   2 DELAY(uint32 ms, opaque<>) -> opaque<>, after @ms
  *   3 MAKE(uint32 n) -> opaque<n> of the pattern
- *   4 CALLBACK(uint32 count, uint32 size) -> uint32 good, uint32 bad: sends
- *     @count reverse-direction Calls of CB_PROG, procedure 1 (ECHO) with @size
- *     octets of the pattern, and answers when all are answered
+ *   4 CALLBACK(uint32 count, uint32 size, [uint32 call_max]) -> uint32 good,
+ *     uint32 bad: sends @count reverse-direction Calls of CB_PROG, procedure 1
+ *     (ECHO) with @size octets of the pattern, and answers when all are
+ *     answered. @call_max is rt_request.call_max, by default UINT32_MAX
  *   5 SILENCE(opaque<>): no answer, ever
  *
  * NFSv3: NULL, READLINK, READ, WRITE, SYMLINK and COMMIT on files whose every

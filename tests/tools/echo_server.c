@@ -176,7 +176,7 @@ static void reverse_done(struct rt_request *rq)
 }
 
 static void callback(struct echo *e, struct rt_call *call, uint32_t count,
-		     uint32_t size)
+		     uint32_t size, uint32_t call_max)
 {
 	struct callback *cb = calloc(1, sizeof(*cb));
 	static uint32_t xid = 0x70000000;
@@ -218,6 +218,7 @@ static void callback(struct echo *e, struct rt_call *call, uint32_t count,
 		rq->pieces = v->pieces;
 		rq->npieces = size ? (size & 3 ? 3 : 2) : 1;
 		rq->reply_max = size + 64;
+		rq->call_max = call_max;
 		rq->done = reverse_done;
 		cb->waiting++;
 		rt_request_submit(call->conn, rq);
@@ -266,7 +267,7 @@ static bool echo_prog(struct echo *e, struct rt_call *call, uint32_t proc,
 		      struct xr *r, struct xw *w, struct echo_answer *a)
 {
 	const uint8_t *p;
-	uint32_t ms = 0;
+	uint32_t ms = 0, call_max;
 	size_t n;
 
 	switch (proc) {
@@ -292,7 +293,9 @@ static bool echo_prog(struct echo *e, struct rt_call *call, uint32_t proc,
 		n = xr_u32(r);
 		if (r->bad || n > ECHO_PATTERN_LEN - ECHO_PERIOD)
 			break;
-		callback(e, call, ms, (uint32_t)n);
+		call_max = xr_u32(r);
+		callback(e, call, ms, (uint32_t)n,
+			 r->bad ? UINT32_MAX : call_max);
 		free(a);
 		return false;
 	case ECHO_SILENCE:

@@ -115,6 +115,7 @@ static struct {
 	int replies_prepared; /* of the Call, when that was told */
 	int replies_before; /* ... and when the other was */
 	uint8_t id[ULB_SESSION_ID];
+	uint32_t call_max;
 	const struct rt_conn *conn;
 	const struct fake_call *call;
 } fake_sessions;
@@ -140,6 +141,7 @@ void nrt_clnts_settle(struct nrt_clnts *n, const struct nrt_news *news,
 	else
 		fake_sessions.ends++;
 	memcpy(fake_sessions.id, news->id, ULB_SESSION_ID);
+	fake_sessions.call_max = news->call_max;
 	fake_sessions.conn = c;
 	if (fake_sessions.call)
 		fake_sessions.replies_before = fake_sessions.call->replies;

@@ -476,6 +476,83 @@ static void test_replaced(void)
 	CLNT_DESTROY(clnt);
 }
 
+/* ---- The longest Call that a session takes [F4] ------------------------- */
+
+#define THRESHOLD RT_RECV_DEFAULT
+
+static bool put_long(XDR *xdrs, void *where)
+{
+	static const char more[16 * THRESHOLD];
+
+	return xdr_u_int(xdrs, where) && XDR_PUTBYTES(xdrs, more, sizeof(more));
+}
+
+static uint64_t special_sent(void)
+{
+	struct rt_totals t;
+
+	rt_totals(ends.server, &t);
+	return t.stats.special_sent;
+}
+
+/* Does a long Call of @clnt go in Special format? */
+static bool goes_special(CLIENT *clnt)
+{
+	uint64_t before = special_sent();
+	static struct call c;
+
+	ends_expect(1);
+	ends_fill(&c, clnt, DO_ADD, 7);
+	c.req.cc_call.proc = (xdrproc_t)put_long;
+	CU_ASSERT_EQUAL(nrt_req_setup(&c.req, long_time), RPC_SUCCESS);
+	c.req.cc_process_cb = ends_process;
+	CU_ASSERT_EQUAL(nrt_req_callback(&c.req), RPC_SUCCESS);
+	ends_wait_for(ends_all_processed);
+	CU_ASSERT_EQUAL(c.stat, RPC_SUCCESS);
+	CU_ASSERT_EQUAL(c.result, 8);
+	return special_sent() != before;
+}
+
+static void test_call_max(void)
+{
+	static const struct {
+		uint32_t call_max; /* 0: the session was made elsewhere */
+		bool special;
+	} rows[] = {
+		{ 0, false },
+		{ THRESHOLD, false },
+		{ THRESHOLD + 1, true },
+		{ UINT32_MAX, true },
+	};
+	CLIENT *clnt = ends_new_clnt();
+
+	/* Of no session. */
+	CU_ASSERT_TRUE(goes_special(clnt));
+	CLNT_DESTROY(clnt);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct nrt_news news = { .event = ULB_SESSION_BACK,
+					 .call_max = rows[i].call_max };
+
+		clnt = fresh_clnt();
+		new_session();
+		memcpy(news.id, session, ULB_SESSION_ID);
+		nrt_clnts_prepare(ends.clnts, &news, ends.server_conn);
+		nrt_clnts_settle(ends.clnts, &news, ends.server_conn);
+		CU_ASSERT_EQUAL(goes_special(clnt), rows[i].special);
+		/* On the next connection, which is bound, likewise; and for the
+		 * CLIENT that Ganesha 6.5 makes for it. */
+		cut();
+		come_back();
+		CU_ASSERT_EQUAL(goes_special(clnt), rows[i].special);
+		CLNT_DESTROY(clnt);
+		clnt = fresh_clnt();
+		settle(ULB_SESSION_BACK, session);
+		CU_ASSERT_EQUAL(goes_special(clnt), rows[i].special);
+		settle(ULB_SESSION_ENDED, session);
+		CLNT_DESTROY(clnt);
+	}
+}
+
 /* Ganesha 4.3 has let go of its CLIENT, and makes no other. */
 static void test_no_other(void)
 {
@@ -762,6 +839,7 @@ static const struct unit_test tests[] = {
 	{ "misordered", test_misordered },
 	{ "many", test_many },
 	{ "replaced", test_replaced },
+	{ "call max", test_call_max },
 	{ "no other", test_no_other },
 	{ "no session", test_no_session },
 	{ "ended before", test_ended_before },

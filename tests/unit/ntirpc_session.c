@@ -165,8 +165,10 @@ static void test_bound(void)
 
 static void test_created(void)
 {
-	const uint32_t words[] = { 0, 0, 1, 43, 0, 1, 2, 0 };
-	const struct results r = { "wwwwwjwww", words, 14 };
+	/* ca_maxrequestsize of the back channel: 21. */
+	const uint32_t words[] = { 0,  0,  1, 43, 0,  1,  2,  10, 11, 12, 13,
+				   14, 15, 0, 20, 21, 22, 23, 24, 25, 0 };
+	const struct results r = { "wwwwwjwwwwwwwwwwwwwwww", words, 0 };
 	struct fake_call *f;
 
 	memset(&fake_sessions, 0, sizeof(fake_sessions));
@@ -174,6 +176,7 @@ static void test_created(void)
 	f = answer(43, 0, &r);
 	CU_ASSERT_EQUAL(fake_sessions.backs, 1);
 	CU_ASSERT_EQUAL(memcmp(fake_sessions.id, id, ULB_SESSION_ID), 0);
+	CU_ASSERT_EQUAL(fake_sessions.call_max, 21);
 	fake_free(f);
 }
 

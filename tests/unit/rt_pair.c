@@ -568,6 +568,7 @@ void rt_rpc_init(struct rt_pair *p, struct rt_conn *c, struct rt_rpc *r,
 	r->rq->sinks = r->sink;
 	r->rq->nsinks = nsinks;
 	r->rq->reply_max = reply_len;
+	r->rq->call_max = UINT32_MAX;
 	for (unsigned int i = nsinks; i < nitems; i++)
 		r->rq->reply_max += (item_len + 3) & ~3u;
 	r->rq->done = rpc_done;

@@ -202,6 +202,63 @@ static void calls(void)
 	}
 }
 
+/* At level 3 there are chunks only if the client's upper layer takes longer Calls
+ * than the threshold [F4], whatever else could be reduced. */
+static void call_max(void)
+{
+	static const struct {
+		uint32_t recv_size, call_max;
+		bool chunks;
+	} rows[] = {
+		{ 4096, 0, false },    { 4096, 4096, false },
+		{ 4096, 4097, true },  { 4096, UINT32_MAX, true },
+		{ 8192, 4097, false }, { 8192, 8192, false },
+		{ 8192, 8193, true },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		for (unsigned int items = 0; items < 2; items++) {
+			uint32_t level = htonl(RDMA2_RVRSDIR_GENL);
+			uint32_t size = htonl(rows[i].recv_size);
+			const struct wire_prop props[] = {
+				{ RDMA2_PROPID_BRS, (uint8_t *)&level, 4 },
+				{ RDMA2_PROPID_RBSIZ, (uint8_t *)&size, 4 },
+			};
+			unsigned int n = 0;
+			struct rt_rpc a;
+			struct rt_raw r;
+			uint32_t htype;
+
+			CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &with_user));
+			rt_raw_connprop(&r, true, props, 2);
+			CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_FINAL);
+			rt_raw_call(&r, 1, NULL, NULL, 8);
+			CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+			rt_rpc_init(&r.p, r.p.server, &a, 0x50, 80000, items,
+				    80000, items, 80000, items, 5000);
+			a.rq->call_max = rows[i].call_max;
+			rt_rpc_submit(r.p.server, &a);
+			do {
+				htype = rt_raw_next(&r);
+				n++;
+			} while (htype == RDMA2_CALL_MIDDLE);
+			CU_ASSERT_EQUAL(htype, rows[i].chunks && !items ?
+						       RDMA2_CALL_EXTERNAL :
+						       RDMA2_CALL_INLINE);
+			CU_ASSERT_EQUAL(n == 1, rows[i].chunks);
+			CU_ASSERT_EQUAL(r.m.reads.count > 0,
+					rows[i].chunks && items);
+			CU_ASSERT_EQUAL(r.m.writes.count > 0,
+					rows[i].chunks && items);
+			CU_ASSERT_EQUAL(r.m.has_reply, rows[i].chunks);
+			rt_raw_error(&r, 0x50, RDMA2_ERR_SYSTEM);
+			rt_raw_run(&r);
+			rt_rpc_free(&a);
+			rt_raw_close(&r);
+		}
+	}
+}
+
 /* Equal XIDs in both directions do not meet [G2]. */
 static void same_xid(void)
 {
@@ -455,6 +512,7 @@ static const struct unit_test tests[] = {
 	{ "chunks refused", chunks_refused },
 	{ "replies", replies },
 	{ "calls", calls },
+	{ "call max", call_max },
 	{ "same xid", same_xid },
 	{ "bound", bound },
 	{ "unanswered", unanswered },

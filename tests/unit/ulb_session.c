@@ -103,14 +103,16 @@ static void test_sequence(void)
 	CU_ASSERT_FALSE(read_it(false).sequence);
 }
 
-static void put_created(uint32_t flags)
+static void put_created(uint32_t flags, const char *ird)
 {
 	x_values(&call, "43 h 1");
 	x_values(&res, "43 0");
 	put_id(&res, created);
 	x_values(&res, "1");
 	x_u32(&res, flags);
-	x_values(&res, "0 1 1 1 1 1 0 0 1 1 1 1 1 0");
+	x_values(&res, "0 11 12 13 14 15");
+	x_values(&res, ird);
+	x_values(&res, "0 21 22 23 24 25 0");
 }
 
 static void test_create(void)
@@ -121,15 +123,17 @@ static void test_create(void)
 		begin(0, 1 + (uint32_t)after);
 		if (after)
 			put_sequence(0);
-		put_created(3);
+		/* Without ca_rdma_ird, and with it. */
+		put_created(3, after ? "1 8" : "0");
 		s = read_it(true);
 		CU_ASSERT_EQUAL(s.event, ULB_SESSION_BACK);
+		CU_ASSERT_EQUAL(s.call_max, 21);
 		CU_ASSERT_EQUAL(memcmp(s.id, created, ULB_SESSION_ID), 0);
 		CU_ASSERT_EQUAL(s.sequence, after);
 	}
 	/* Without a back channel. */
 	begin(0, 1);
-	put_created(1);
+	put_created(1, "0");
 	s = read_it(false);
 	CU_ASSERT_EQUAL(s.event, ULB_SESSION_NONE);
 	CU_ASSERT_TRUE(s.bound);
@@ -138,7 +142,7 @@ static void test_create(void)
 	put_sequence(0);
 	x_values(&call, "24");
 	x_values(&res, "24 0");
-	put_created(3);
+	put_created(3, "0");
 	CU_ASSERT_EQUAL(read_it(false).event, ULB_SESSION_NONE);
 }
 

@@ -135,6 +135,9 @@ struct nrt_back {
 	unsigned int held; /* by the timer thread, about to send */
 	unsigned int announced; /* by Replies that are being sent */
 	struct rt_conn *conn; /* a reference; NULL: it has ended */
+	/* The session's ca_maxrequestsize; 0 if it is not known, UINT32_MAX if the
+	 * channel was not made for a session. */
+	uint32_t call_max;
 	pthread_t maker; /* of the CLIENT, while it is nameable */
 	uint64_t made_on; /* which connection's Call it then executes */
 	int64_t pause; /* ms: nothing is sent before */

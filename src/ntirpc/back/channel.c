@@ -209,6 +209,7 @@ int nrt_back_add(struct rclient *client, struct rt_conn *c, bool fresh)
 	b->maker = pthread_self();
 	b->made_on = rt_conn_id(c);
 	b->nameable = true;
+	b->call_max = fresh ? 0 : UINT32_MAX;
 	pthread_mutex_lock(&n->lock);
 	/* If so, the end has not been told here yet. */
 	if (rt_conn_can_call(c))
@@ -426,6 +427,8 @@ void nrt_clnts_prepare(struct nrt_clnts *n, struct nrt_news *news,
 	b = name(n, news->id, c);
 	if (b && !nrt_back_ended(b)) {
 		b->announced++;
+		if (news->call_max)
+			b->call_max = news->call_max;
 		news->bound = b;
 		old = rebind(n, b, c);
 	}

@@ -87,6 +87,7 @@ struct nrt_back;
 struct nrt_news {
 	enum ulb_session_event event;
 	uint8_t id[ULB_SESSION_ID]; /* unless it is ULB_SESSION_NONE */
+	uint32_t call_max; /* ulb_session.call_max; 0 changes nothing */
 	struct nrt_back *bound; /* nrt_clnts_prepare()'s */
 };
 /*

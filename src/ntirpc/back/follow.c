@@ -104,6 +104,7 @@ static void fly(struct nrt_back *b, struct rcall *c)
 {
 	rt_conn_get(b->conn);
 	c->on = b->conn;
+	c->rq->call_max = b->call_max;
 	c->tries++;
 	cds_list_add_tail(&c->at, &b->flying);
 }

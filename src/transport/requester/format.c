@@ -19,7 +19,8 @@ static bool may_use_chunks(const struct rt_conn *c,
 {
 	if (rq->pub.call_only) /* 4.7 */
 		return false;
-	if (c->server && c->theirs.reverse != RDMA2_RVRSDIR_GENL)
+	if (c->server && (c->theirs.reverse != RDMA2_RVRSDIR_GENL ||
+			  rq->pub.call_max <= c->to_peer))
 		return false;
 	return c->theirs.segments && c->theirs.segment_size;
 }
