@@ -63,9 +63,10 @@ Every requirement of the texts that this project implements, and how it stands:
 project deliberately departs from the letter, or **not yet**. Then, the other
 way round, the texts [sentence by sentence](#sentence-by-sentence), each with the
 place in src that carries it out. The texts are
-draft-ietf-nfsv4-rpcrdma-version-two-07 (identifiers `V2-`), RFC 8797 (`PD-`),
-RFC 8167 (`BD-`), and for the two [extensions](protocol.md#extensions), which are off
-unless they are enabled, draft-dnoveck-nfsv4-rpcrdma-xcharext-02 (`XC-`) and
+draft-ietf-nfsv4-rpcrdma-version-two-07 (identifiers `V2-`),
+draft-ietf-nfsv4-nfs-ulb-v2-07 (`UB-`), RFC 8797 (`PD-`), RFC 8167 (`BD-`), and for
+the two [extensions](protocol.md#extensions), which are off unless they are enabled,
+draft-dnoveck-nfsv4-rpcrdma-xcharext-02 (`XC-`) and
 draft-dnoveck-nfsv4-rpcrdma-rtrext-03 (`RT-`). The words of the requirements are
 ours; letters in brackets point into [protocol.md](protocol.md), which also says
 what the words of the drafts mean here.
@@ -87,7 +88,8 @@ No other check then looks at the cause of a Terminate. So it runs against the
 provider verbs, too, both roles, with Linux' siw, to which a TCP socket can
 connect (conformance-verbs.test).
 
-The server has to serve NFSv4.0 with a directory to write in. Checks that need
+The server has to serve NFSv4.0 with a directory to write in; checks of NFSv3
+need the port of its MOUNT (`--mount-port`). Checks that need
 a server set up in another way say which (`--list`, `--server-is`). The checks
 of a Requester start `rpcrdma-gateway` and answer it. Where the draft is silent
 the checks go by protocol.md. `unit` tests are in tests/unit, `integration`
@@ -102,7 +104,7 @@ READING = """\
 ## Sentence by sentence
 
 The requirements above were taken out of the texts, so what nobody took out is
-not among them. For this part the five texts were read again, from the first
+not among them. For this part the texts were read again, from the first
 line to the last, by readers who had not written the code: each sentence that
 demands something or says what an implementation does, where the code carries it
 out, and whether it does. What they found missing was then mended, or is said
@@ -139,6 +141,7 @@ has none.
 SEEN = "21 November 2026"
 
 TITLES = (("version-two-07", "Version 2: draft-ietf-nfsv4-rpcrdma-version-two-07"),
+          ("nfs-ulb-v2-07", "Binding of NFS: draft-ietf-nfsv4-nfs-ulb-v2-07"),
           ("rfc8797", "Private data: RFC 8797"),
           ("rfc8167", "Reverse direction of version 1: RFC 8167"),
           ("xcharext-02", "Characteristics: "

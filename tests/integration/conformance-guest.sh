@@ -22,6 +22,7 @@ trap cleanup EXIT
 # Compiled once for all starts of the kit, and not into the tree.
 export PYTHONPYCACHEPREFIX=$WORK/pycache
 SERVER=10.9.1.1
+GANESHA_BIND=0.0.0.0 # for MOUNT
 PEER=10.9.1.2
 # Not "ip netns exec", which hides the devices.
 there=(nsenter --net=/run/netns/peer)
@@ -76,7 +77,7 @@ server() {
 		return 1
 	fi
 	if ! conform "$word" --host "$SERVER" --port "$RDMA_PORT" \
-		--server-is "$word"; then
+		--mount-port "$MNT_PORT" --server-is "$word"; then
 		# What the server made of it, but for what the checks provoke.
 		grep -hE ':(WARN|CRIT|MAJ) :' "$GANESHA_LOG" |
 			grep -E 'not accepted|closed: |refused: |verbs: ' |

@@ -149,7 +149,7 @@ def roles(t):
 
 
 # Fails with: ineligible
-@check("V2-4.4.2-02")
+@check("V2-4.4.2-02", "UB-5.1-01")
 def ineligible(t):
     """Results that are not DDP-eligible stay in the stream."""
     c = t.connect()
@@ -617,7 +617,7 @@ def ineligible(t, new_xid):
 
 
 # Fails with: reads-not-compared
-@check("V2-A.1-02")
+@check("V2-A.1-02", "UB-5.1-02")
 def ineligible_reduced(t):
     """A reduced argument that is not eligible is reported, not executed."""
     c = t.connect()

@@ -23,7 +23,7 @@ def grant(c):
 
 
 # Fails with: crc-ignored
-@check("V2-4.2-01", raw=True)
+@check("V2-4.2-01", "UB-5.4.1-01", raw=True)
 def reliable(t):
     """What a reliable stream excludes ends the connection, with its code."""
     for what, want, act in (

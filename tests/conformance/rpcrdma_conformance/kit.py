@@ -107,8 +107,10 @@ class Bench:
 class Server(Bench):
     """A live server. `path`: a directory that NFSv4.0 may write to."""
 
-    def __init__(self, host, port, path, patience, takes_part=False, **how):
+    def __init__(self, host, port, path, patience, takes_part=False,
+                 mount_port=None, **how):
         super().__init__(**how)
+        self.mount_port, self._files3 = mount_port, None
         self.host, self.port, self.path = host, port, path
         self.takes_part = takes_part  # in host authentication
         self.patience = patience
@@ -147,6 +149,41 @@ class Server(Bench):
                 raise Wrong(self._no_files) from None
             self._files = f
         return self._files
+
+    def mount(self, proc, args=b""):
+        """A procedure of MOUNT version 3 over TCP: its results."""
+        from .requester import Tcp
+        if not self.mount_port:
+            raise Skip("needs --mount-port")
+        tcp = Tcp(self.host, self.mount_port, self.patience)
+        try:
+            tcp.send(rpc.call(proc + 1, rpc.MOUNT, 3, proc, args))
+            reply = tcp.reply()
+            expect(reply.ok, "MOUNT is not accepted")
+            return reply.r
+        finally:
+            tcp.s.close()
+
+    @property
+    def files3(self):
+        """Handles of NFSv3 of what is in `files`, by name."""
+        if self._files3 is None:
+            r = self.mount(1, rpc.opaque(self.path))
+            same(r.u32(), 0, "status of MNT")
+            root, c = r.opaque(), self.connect()
+
+            def lookup(at, name):
+                a = good(c.call(rpc.call(c.new_xid(), rpc.NFS, 3, rpc.LOOKUP3,
+                                         rpc.opaque(at) + rpc.opaque(name))))
+                r = a.rpc.r
+                same(r.u32(), 0, "status of LOOKUP %s" % name)
+                return r.opaque()
+
+            top = lookup(root, self.files.name)
+            self._files3 = {n: lookup(top, n) for n in
+                            ("data", "scratch", "link")}
+            self._files3["dir"] = top
+        return self._files3
 
     def tidy(self):
         """Remove what was made on the server; what went wrong with it."""

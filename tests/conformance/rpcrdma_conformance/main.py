@@ -64,6 +64,9 @@ def parse(argv):
     p.add_argument("--path", metavar="DIR", default="/export",
                    help="a directory there that NFSv4.0 may write to "
                    "(/export)")
+    p.add_argument("--mount-port", metavar="N", type=number(int, 1, 65535),
+                   help="its TCP port for MOUNT version 3; without it the "
+                   "checks of NFSv3 are skipped")
     p.add_argument("--server-is", default="plain", metavar="WORD",
                    help="which server it is; --list shows the words (plain)")
     p.add_argument("--host-auth", default="none", metavar="POLICY",
@@ -172,7 +175,8 @@ def main(argv=None):
                   (o.host, o.port, e), file=sys.stderr)
             return 3
         benches[kit.SERVER] = kit.Server(o.host, o.port, o.path, o.patience,
-                                         o.host_auth == "optional", **how)
+                                         o.host_auth == "optional",
+                                         o.mount_port, **how)
     if o.requester:
         if not shutil.which(o.requester):
             parser.error("%s is no program" % o.requester)

@@ -21,7 +21,7 @@ def lengths(chunk):
     return [s.length for s in chunk]
 
 
-# Fails with: writes-exchanged
+# Fails with: writes-exchanged, empty-too-short
 @check("V2-4.5.2-02")
 def empty_write_chunk(t):
     """An empty Write chunk: that result stays in the stream."""
@@ -245,7 +245,7 @@ def reduced_first(t):
 
 
 # Fails with: continued-first
-@check("V2-6.6.3-04")
+@check("V2-6.6.3-04", "UB-3.2-03")
 def format_of_all(t):
     """Every combination of Write list, Reply chunk, threshold and size."""
     f = t.files

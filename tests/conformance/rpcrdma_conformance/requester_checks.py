@@ -189,7 +189,7 @@ def own_xids(t):
 
 
 # Fails with: not-sent-again
-@check("V2-3.1.5.1-01")
+@check("V2-3.1.5.1-01", "UB-5.4.2-03")
 def sent_again(t):
     """Calls pending when the connection is lost come again on the next."""
     s, tcp, c = t.connect()
@@ -618,7 +618,7 @@ def inval_cont(t):
 
 
 # Fails with: errors-end-nothing
-@check("V2-7.2.1-02")
+@check("V2-7.2.1-02", "UB-5.4.2-02")
 def bad_xdr(t):
     """BAD_XDR ends the Call."""
     error_ends(t, v2.BAD_XDR)

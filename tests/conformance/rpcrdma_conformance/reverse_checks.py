@@ -4,7 +4,8 @@
 A server that is "callback" has a program 0x20049001, version 1, whose
 procedure 4 (count, size) sends so many reverse-direction Calls of program
 0x20049002, procedure 1, with an opaque of so many octets, wants each echoed,
-and then answers (good, bad). tests/tools/echo_server.c is one.
+and then answers (good, bad). A third word, if there is one, stands for the
+ca_maxrequestsize of a session. tests/tools/echo_server.c is one.
 """
 
 import socket
@@ -20,8 +21,8 @@ PROG, CB_PROG = 0x20049001, 0x20049002
 # ---- A server that calls ------------------------------------------------
 
 
-def callback(xid, count, size):
-    return rpc.call(xid, PROG, 1, 4, rpc.u32(count, size), rpc.NONE)
+def callback(xid, count, size, *longest):
+    return rpc.call(xid, PROG, 1, 4, rpc.u32(count, size, *longest), rpc.NONE)
 
 
 def callbacks_of(c, x, most=64):
@@ -39,6 +40,7 @@ def callbacks_of(c, x, most=64):
         parts.append(h)
         if h.htype == v2.CALL_MIDDLE:
             continue
+        same(h.htype, v2.CALL_INLINE, "the type of a reverse Call")
         calls.append(parts)
         payload = b"".join(p.payload for p in parts)
         r = rpc.Reader(payload)
@@ -62,7 +64,8 @@ def make_callbacks(t, level, count, size, **more):
 
 
 # Fails with: reverse-xid, call-version, call-credit
-@check("V2-4.6.1-01", "V2-4.6.1-02", "V2-4.6.1-03", server_is="callback")
+@check("V2-4.6.1-01", "V2-4.6.1-02", "V2-4.6.1-03", "UB-6.2-01",
+       server_is="callback")
 def reverse_calls(t):
     """Reverse Calls: xid, version, type and credits as in any Call."""
     c, calls, result = make_callbacks(t, 2, 10, 100)
@@ -107,7 +110,7 @@ def simple_only(t):
 
 
 # Fails with: reverse-chunks
-@check("V2-5.2.5-04", "V2-4.6.4-02", server_is="callback")
+@check("V2-5.2.5-04", "V2-4.6.4-02", "UB-6.2-05", server_is="callback")
 def continued(t):
     """Level 2: long reverse Calls are continued, without chunks."""
     c, calls, result = make_callbacks(t, 2, 3, 30000, advertise=100)
@@ -129,12 +132,33 @@ def continued(t):
     general_level(t)
 
 
-def general_level(t):
+# Fails with: session-not-asked
+@check("UB-6.2-04", server_is="callback")
+def long_for_session(t):
+    """Level 3 and a session: chunks only if its ca_maxrequestsize exceeds the
+    inline threshold."""
+    for size, longest in ((4096, 0), (4096, 4096), (8192, 4100), (8192, 8192)):
+        c = t.connect([(v2.BRS, 3), (v2.RBSIZ, size)], advertise=200)
+        c.recv_size = size
+        x = c.new_xid()
+        c.send_call(callback(x, 2, 200000, longest))
+        calls, result = callbacks_of(c, x)
+        same((len(calls), result), (2, (2, 0)), "with %d" % longest)
+        for parts in calls:
+            expect(len(parts) > 20, "%d messages" % len(parts))
+            last = parts[-1]
+            same((last.reads, last.writes, last.reply), ([], [], None),
+                 "the lists with %d" % longest)
+        general_level(t, size, size + 4)
+
+
+def general_level(t, size=4096, *longest):
     """Level 3: long reverse Calls may have chunks; the handle that is named
     may be invalidated, and is of no use afterwards."""
-    c = t.connect([(v2.BRS, 3)], advertise=100)
+    c = t.connect([(v2.BRS, 3), (v2.RBSIZ, size)], advertise=100)
+    c.recv_size = size
     x = c.new_xid()
-    c.send_call(callback(x, 2, 200000))
+    c.send_call(callback(x, 2, 200000, *longest))
     for _ in range(2):
         call = Responder.get_call(c)
         expect(call.external, "%s instead of CALL_EXTERNAL" % call.last)
@@ -405,7 +429,7 @@ def reverse(tcp, c, xid, size=10, answer=10, **lists):
 
 
 # Fails with: reply-xid, reply-version, reply-credit
-@of_client("V2-4.6.2-01", "V2-4.6.2-02", "V2-4.6.2-03")
+@of_client("V2-4.6.2-01", "V2-4.6.2-02", "V2-4.6.2-03", "UB-6.2-02")
 def reverse_replies(t):
     """Reverse Replies: xid in both places, version, type, credits."""
     _, tcp, c = t.connect("--reverse", "continued")
@@ -492,7 +516,7 @@ def general(t):
 
 
 # Fails with: reverse-reads-taken
-@of_client("V2-A.1-03")
+@of_client("V2-A.1-03", "UB-6.2-03")
 def ineligible_callback(t):
     """Level 3: no argument of a callback is eligible, so none is reduced."""
     _, tcp, c = t.connect("--reverse", "general")

@@ -317,7 +317,7 @@ def without_version_2(t):
 
 
 # Fails with: default-port
-@check("V2-9-01", server_is="default-port")
+@check("V2-9-01", "UB-3.3-01", "UB-5.3-01", server_is="default-port")
 def default_port(t):
     """A server without a setting for it is on port 20049."""
     same(t.port, 20049, "the port")
