@@ -263,7 +263,9 @@ unsigned int ulb_scan_bulk(const struct iovec *iov, unsigned int niov,
  * Sets *@nitems (at most @max) and @items, one for every READ and READLINK of
  * the Reply in order, present or not; their lengths are those of the length
  * words. Returns 0 or -EBADMSG; a chunk whose length is neither that of its
- * item's length word nor that rounded up is -EBADMSG.
+ * item's length word nor that rounded up is -EBADMSG. The length of a chunk whose
+ * item the Reply does not have is ignored, unless the Reply cannot be read so far
+ * as to tell.
  *
  * The bytes of a data item itself are skipped, not read.
  */

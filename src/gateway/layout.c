@@ -102,10 +102,11 @@ int gw_call_layout(struct gw_call *call, unsigned int *placed)
 	for (unsigned int i = 0; i < rq->nsinks; i++) {
 		struct rt_sink *s = &call->sinks[i];
 
-		if (!s->addr || !s->used)
+		/* Some servers return a chunk at its full length although the
+		 * operation failed and the Reply has no data for it [C10]. */
+		if (!s->addr || !s->used || i >= nitems || !items[i].present)
 			continue;
-		if (i >= nitems || !items[i].present ||
-		    items[i].position < inserted + k.pos ||
+		if (items[i].position < inserted + k.pos ||
 		    items[i].position - inserted > rq->reply_len ||
 		    items[i].length > s->used || s->used > s->len)
 			return -EBADMSG;

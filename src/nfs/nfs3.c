@@ -222,6 +222,7 @@ int ulb_nfs3_scan_reply(const struct ulb_call *c, struct ulb_walk *w)
 		rc = ulb_walk_union(w, readlink_res);
 		break;
 	default:
+		w->unknown = true;
 		return 0;
 	}
 	if (!rc && !w->n)

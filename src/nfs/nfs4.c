@@ -394,13 +394,15 @@ int ulb_nfs4_scan_reply(struct ulb_walk *w)
 	while (count--) {
 		if (ulb_get32(&w->cur, &op))
 			return -EBADMSG;
-		if (op == OP_ILLEGAL)
+		if (op == OP_ILLEGAL) {
 			arms = status_only;
-		else if (op >= OP_LIMIT || !ulb_nfs4_res[op])
+		} else if (op >= OP_LIMIT || !ulb_nfs4_res[op]) {
 			/* Nothing after it can be found, nor reduced. */
+			w->unknown = true;
 			return 0;
-		else
+		} else {
 			arms = ulb_nfs4_res[op];
+		}
 		n = w->n;
 		if (ulb_walk_union(w, arms))
 			return -EBADMSG;

@@ -152,14 +152,14 @@ int ulb_scan_reply(const struct ulb_call *c, const struct iovec *iov,
 	if (rc > 0) {
 		rc = 0;
 		if (!c->nfs || !c->ddp)
-			;
+			w.unknown = true;
 		else if (c->vers == 3)
 			rc = ulb_nfs3_scan_reply(c, &w);
 		else if (c->proc == NFS4_COMPOUND)
 			rc = ulb_nfs4_scan_reply(&w);
 	}
-	/* Octets in a chunk that no result accounts for. */
-	for (unsigned int i = w.n; !rc && i < w.nchunk; i++)
+	/* Octets in a chunk that may be those of a result not found. */
+	for (unsigned int i = w.n; !rc && w.unknown && i < w.nchunk; i++)
 		if (chunk[i] && chunk[i] != UINT32_MAX)
 			rc = -EBADMSG;
 	if (!rc)

@@ -81,8 +81,6 @@ static int walk_data(struct ulb_walk *w)
 
 int ulb_walk_void(struct ulb_walk *w)
 {
-	if (w->n < w->nchunk && w->chunk[w->n] && w->chunk[w->n] != UINT32_MAX)
-		return -EBADMSG;
 	return record(w, w->cur.pos, 0, false);
 }
 

@@ -94,7 +94,7 @@ struct ulb_walk {
 	unsigned int nreads;
 	unsigned int nread; /* of them, items so far */
 	bool misfit; /* it has ended at one whose length is not its chunk's */
-	bool unknown; /* it has ended at an operation that is not known */
+	bool unknown; /* it has ended where further items cannot be told */
 	struct ulb_named named; /* by the operation that is walked ... */
 	struct ulb_named before; /* ... and by those before it */
 	bool owners; /* an owner names a client (4.0; later it may be 0) */
@@ -120,8 +120,8 @@ int ulb_walk(struct ulb_walk *w, const struct ulb_step *s);
 int ulb_walk_union(struct ulb_walk *w, const struct ulb_arm *arms);
 
 /*
- * An eligible item that is not there takes its place all the same, and its
- * chunk must have come back unused [H2].
+ * Record an eligible item that the Reply does not have. It takes its place and
+ * its chunk all the same [H2]; what the chunk is said to hold does not matter.
  */
 int ulb_walk_void(struct ulb_walk *w);
 

@@ -3,6 +3,9 @@
 rpcrdma_unit(gateway-accept gateway_accept.c
 	${PROJECT_SOURCE_DIR}/src/gateway/accept.c
 	${PROJECT_SOURCE_DIR}/src/gateway/place.c LIBS rpcrdma_tools rpcrdma_base)
+rpcrdma_unit(gateway-layout gateway_layout.c
+	${PROJECT_SOURCE_DIR}/src/gateway/layout.c
+	LIBS rpcrdma_hostauth rpcrdma_tools rpcrdma_transport rpcrdma_nfs)
 rpcrdma_unit(gateway-options gateway_options.c
 	${PROJECT_SOURCE_DIR}/src/gateway/options.c
 	LIBS rpcrdma_hostauth rpcrdma_tools rpcrdma_transport rpcrdma_nfs)
@@ -25,5 +28,5 @@ rpcrdma_unit(gateway-heads gateway_heads.c
 	LIBS rpcrdma_gw_share rpcrdma_hostauth rpcrdma_tools rpcrdma_transport
 	rpcrdma_nfs)
 target_link_options(unit-gateway-heads PRIVATE -Wl,--wrap=ulb_call_head)
-rpcrdma_one_thread(unit-gateway-accept unit-gateway-heads unit-gateway-options
-	unit-gateway-place unit-gateway-plan unit-gateway-record)
+rpcrdma_one_thread(unit-gateway-accept unit-gateway-heads unit-gateway-layout
+	unit-gateway-options unit-gateway-place unit-gateway-plan unit-gateway-record)

@@ -1008,11 +1008,55 @@ def call_undisturbed(t):
     same(tcp.reply().stat, 0, "accept_stat")
 
 
-# Fails with: reply-not-looked-at
+def failed_reads():
+    """Calls whose operation failed: (Call, its results)."""
+    yield read3(3, 5000), rpc.u32(5, 0)
+    yield rpc.call(4, rpc.NFS, 3, rpc.READLINK3, rpc.opaque(b"fh"),
+                   rpc.NONE), rpc.u32(22, 0)
+    sequence = rpc.u32(rpc.SEQUENCE) + bytes(16) + rpc.u32(1, 0, 0, 0)
+    for minor in 0, 1, 2:
+        ops, head, n = [rpc.putfh(b"fh")], rpc.u32(rpc.PUTFH, 0), 2
+        if minor:
+            ops.insert(0, sequence)
+            head = rpc.u32(rpc.SEQUENCE, 0) + bytes(36) + head
+            n = 3
+        for op, args in ((rpc.READ, rpc.read(0, 5000)),
+                         (rpc.READLINK, rpc.u32(rpc.READLINK))):
+            yield (rpc.compound(5 + minor, ops + [args], minor=minor),
+                   rpc.u32(5) + rpc.opaque(b"") + rpc.u32(n) + head +
+                   rpc.u32(op, 5))
+        # It was never reached.
+        yield (rpc.compound(5 + minor, ops + [rpc.read(0, 5000)],
+                            minor=minor),
+               rpc.u32(70) + rpc.opaque(b"") + rpc.u32(n - 1) +
+               head[:-4] + rpc.u32(70))
+
+
+def full_but_failed(tcp, c):
+    """The Write list comes back as the Call had it although the operation
+    failed: the client gets what the server says of it."""
+    for m, results in failed_reads():
+        tcp.send(m)
+        call = c.get_call()
+        expect(call.writes and call.writes[0][0].length, "no Write chunk")
+        c.answer_inline(call, results, call.writes)
+        same(tcp.recv(), m[:4] + rpc.reply(0, results)[4:],
+             "what the client got")
+
+
+# Fails with: reply-not-looked-at, full-but-failed
 @check("V2-A.1-01")
 def not_reduced(t):
     """Data inline although a Write chunk was offered; or what is no data in
-    the chunk: the RPC ends with an error."""
+    the chunk: the RPC ends with an error. Without data the chunk does not
+    matter."""
+    full_but_failed(*t.connect()[1:])
+    tcp, iw = version_1_offered(t)[1:]
+    c = Responder1(iw, threshold=4096)
+    c.answer_inline(c.get_call())
+    tcp.reply()
+    full_but_failed(tcp, c)
+    t.stop()
     _, tcp, c = t.connect()
     tcp.send(read3(1, 5000))
     call = c.get_call()
@@ -1022,8 +1066,8 @@ def not_reduced(t):
            writes=[[s._replace(length=0) for s in k] for k in call.writes])
     fails(tcp, 1)
     null_works(tcp, c)
-    # A READ that failed has no data; a length word is not that of the chunk.
-    for results in rpc.u32(5, 0), read3_head(4000), read3_head(5004):
+    # The length word is not that of the chunk.
+    for results in read3_head(4000), read3_head(5004):
         tcp.send(read3(2, 5000))
         call = c.get_call()
         c.answer_inline(call, results, [c.fill(call, 0, bytes(4996))])
