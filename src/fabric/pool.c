@@ -6,7 +6,9 @@
  * kept. When the limit stands in the way of a new slab, a free buffer of a
  * larger class serves instead; only when there is none are slabs of other
  * classes that are free as a whole given back to make room, so that a server
- * whose mix of sizes changes does not refuse for ever.
+ * whose mix of sizes changes does not refuse for ever. For memory to spare it is
+ * the other way round: Receives are held as long as their connection, and in
+ * large buffers would take what Calls need.
  *
  * Who takes spare memory leaves what is reserved to the others. What has been
  * promised is kept aside as buffers, which come back there: whatever happens to

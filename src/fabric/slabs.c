@@ -282,6 +282,19 @@ static void class_reclaim(struct fab_pool *pool, unsigned int k, size_t want,
 	}
 }
 
+/* A new slab in the place of others that are free as a whole. Grow lock held. */
+static struct fab_buf *class_reclaimed(struct fab_pool *pool, unsigned int k,
+				       size_t limit)
+{
+	if (pool->size[k] > limit)
+		return NULL;
+	for (unsigned int i = 0; i < pool->nclasses; i++)
+		if (i != k)
+			class_reclaim(pool, i, round_page(pool->size[k]),
+				      limit);
+	return class_grow(pool, k, limit);
+}
+
 struct fab_buf *pool_get_slow(struct fab_pool *pool, unsigned int k,
 			      size_t limit)
 {
@@ -291,16 +304,13 @@ struct fab_buf *pool_get_slow(struct fab_pool *pool, unsigned int k,
 	b = class_pop_exact(pool, k); /* others may have grown it meanwhile */
 	if (!b)
 		b = class_grow(pool, k, limit);
+	if (!b && limit < pool->limit)
+		b = class_reclaimed(pool, k, limit);
 	for (unsigned int i = k + 1; !b && i < pool->nclasses; i++)
 		if (may_use(pool, i, limit))
 			b = class_pop_exact(pool, i);
-	if (!b && pool->size[k] <= limit) {
-		for (unsigned int i = 0; i < pool->nclasses; i++)
-			if (i != k)
-				class_reclaim(pool, i,
-					      round_page(pool->size[k]), limit);
-		b = class_grow(pool, k, limit);
-	}
+	if (!b)
+		b = class_reclaimed(pool, k, limit);
 	pthread_mutex_unlock(&pool->grow);
 	return b;
 }

@@ -362,6 +362,34 @@ static void test_reserve(void)
 	pool_end(pool);
 }
 
+/* Where the limit stands in the way, memory to spare is made of slabs that are free
+ * as a whole; a larger buffer serves only if there are none. */
+static void test_spare_small(void)
+{
+	struct fab_pool_params p = { .max_bytes = 5 * MiB, .reserve = MiB };
+	struct fab_pool *pool = pool_new(MiB, false);
+	struct fab_buf *large[4], *small;
+
+	pool_end(pool);
+	CU_ASSERT_EQUAL_FATAL(fab_pool_create(&test_dom, &p, &pool), 0);
+	for (int i = 0; i < 4; i++) {
+		large[i] = fab_pool_get_spare(pool, MiB);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(large[i]);
+	}
+	for (int i = 1; i < 4; i++)
+		fab_pool_put(large[i]);
+	small = fab_pool_get_spare(pool, 1);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(small);
+	CU_ASSERT_EQUAL(small->size, MiB);
+	fab_pool_put(small);
+	fab_pool_put(large[0]);
+	small = fab_pool_get_spare(pool, 1);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(small);
+	CU_ASSERT_EQUAL(small->size, 4 * KiB);
+	fab_pool_put(small);
+	pool_end(pool);
+}
+
 /* At the limit, a free larger buffer serves a smaller request. */
 static void test_larger(void)
 {
@@ -845,6 +873,7 @@ static const struct unit_test tests[] = {
 	{ "promise", test_promise },
 	{ "promise lost", test_promise_lost },
 	{ "held", test_held },
+	{ "spare small", test_spare_small },
 	{ "larger", test_larger },
 	{ "reclaim", test_reclaim },
 	{ "reclaim exact", test_reclaim_exact },
