@@ -21,8 +21,6 @@ static void begin(struct gw_client *c)
 		gw_client_kill(c, LOG_DEBUG, NULL);
 	else if (rc)
 		gw_client_kill(c, LOG_ERR, strerror(-rc));
-	else
-		gw_link_start(c);
 }
 
 /* That it must be ended, and why. False: it goes on. */

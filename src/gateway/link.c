@@ -112,6 +112,8 @@ void gw_link_connect(struct gw_client *c)
 
 void gw_link_start(struct gw_client *c)
 {
+	if (c->link.backoff_ms)
+		return;
 	c->link.backoff_ms = BACKOFF_FIRST_MS;
 	gw_link_connect(c);
 }

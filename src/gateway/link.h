@@ -2,7 +2,9 @@
 /*
  * link - a client's RDMA connection
  *
- * There is at most one rt_conn at a time: the next is made when the closed
+ * The first attempt to connect is made when the client's first octets have come,
+ * so that who only looks whether the gateway's port is open costs the server
+ * nothing. There is at most one rt_conn at a time: the next is made when the closed
  * operation of the one before has been seen by the worker. A reference of the
  * client belongs to it until then.
  *
@@ -20,7 +22,7 @@ struct gw_client;
 struct gw_link {
 	/* Worker only. */
 	struct rt_conn *rc;
-	unsigned int backoff_ms;
+	unsigned int backoff_ms; /* 0: no attempt so far */
 	bool connected_once;
 	bool refused; /* for good: the client is let go after a while */
 	uint64_t down_since; /* fab_now_ns(); 0: it is not down */
@@ -54,7 +56,7 @@ static inline void gw_link_end(struct gw_link *l, bool busy)
 		rt_conn_close(l->rc, busy);
 }
 
-/* The first attempt. */
+/* The client has sent something: make the first attempt, unless one was made. */
 void gw_link_start(struct gw_client *c);
 /* GW_EV_CONNECT: another one, or the client's end */
 void gw_link_connect(struct gw_client *c);

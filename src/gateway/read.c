@@ -52,6 +52,7 @@ static bool unread(struct gw_client *c)
 		pthread_mutex_lock(&c->lock);
 		gw_link_set_early(&c->link, !c->rx.hangup);
 		pthread_mutex_unlock(&c->lock);
+		gw_link_start(c);
 	}
 	return true;
 }

@@ -522,6 +522,9 @@ def hold(port, server, gateway, done):
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096,) * 2)
     clients = [socket.create_connection(("127.0.0.1", int(port)))
                for _ in range(250)]
+    null = struct.pack(">I10I", 1 << 31 | 40, 1, 0, 2, 100003, 3, *[0] * 5)
+    for c in clients:
+        c.sendall(null)
     until = time.monotonic() + 60
     while document(server)["connections_now"] < len(clients):
         assert time.monotonic() < until, "not connected"
