@@ -23,8 +23,8 @@
 
 #define MAIN_FDS (1 + GW_MAX_LISTEN)
 #define SHUTDOWN_MS 3000
-/* How often it is looked whether lines that were left out can be told, and
- * whether the server is one of NFS over TCP. */
+/* How often it is looked whether lines that were left out can be told, whether
+ * the server is one of NFS over TCP, and where it is. */
 #define LOG_MS 1000
 /* How long nothing is accepted when there is no descriptor for it. */
 #define ACCEPT_REST_MS 100
@@ -197,6 +197,7 @@ static void serve(struct program *p)
 			return;
 		fab_log_tick(p->gw.log);
 		gw_port_look(&p->gw.port, &p->gw);
+		gw_server_look(&p->gw);
 		if (p->accept.rest)
 			for (unsigned int i = first; i < n; i++)
 				fds[i].revents = 0;
@@ -251,6 +252,7 @@ int main(int argc, char **argv)
 	}
 	if (gw_options_parse(&p->gw.opt, argc, argv, &status))
 		goto out;
+	p->gw.server.addrs = p->gw.opt.rdma.server;
 	status = 1;
 	p->gw.log = fab_log_create(gw_log_text, &p->gw);
 	if (!p->gw.log)

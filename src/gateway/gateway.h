@@ -12,6 +12,7 @@
  *             Calls, submits all requests (also again), connects (worker.c)
  *   pollers   one for each poller of the transport, in rt_run()
  *   readers   of statistics have a thread (stats/socket.h)
+ *   look-ups  of the server's name, one at a time (server.c)
  *
  *   A client belongs to one worker. Operations of the transport ("strand")
  *   come in poller threads or inside rt_request_submit(); they never block:
@@ -46,6 +47,7 @@
 #include "gateway/options.h"
 #include "gateway/place.h"
 #include "gateway/port.h"
+#include "gateway/server.h"
 #include "gateway/share.h"
 #include "gateway/stats.h"
 #include "rpcrdma/transport.h"
@@ -60,6 +62,7 @@ struct gateway {
 	struct rt_instance *inst;
 	struct fab_pool *pool;
 	struct rt_ops ops;
+	struct gw_server server;
 	struct gw_port port; /* the server's */
 	unsigned int nworkers;
 	struct gw_worker *workers;
@@ -69,7 +72,7 @@ struct gateway {
 	/* The longest Reply under integrity or privacy that found no room. */
 	atomic_size_t gss_reply_max;
 	pthread_key_t batch_key; /* the thread's struct gw_batch, or NULL */
-	pthread_mutex_t lock; /* clients, places, ended, accepted */
+	pthread_mutex_t lock; /* clients, places, server, ended, accepted */
 	struct gw_client *clients;
 	struct gw_places places;
 	struct gw_stats ended; /* of clients that are gone */

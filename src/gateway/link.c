@@ -36,26 +36,35 @@ static bool early(struct gw_client *c)
 
 /*
  * The connection is gone or could not be made, for @reason, of which @more
- * tells more. Outstanding Calls wait for the next one; a client whose server
- * has not answered for too long is let go, so that it sees what a TCP server's
- * end looks like.
+ * tells more; @next: another address is tried at once. Outstanding Calls wait
+ * for the next connection; a client whose server has not answered for too long
+ * is let go, so that it sees what a TCP server's end looks like.
  */
 static void down(struct gw_client *c, int error, const char *reason,
-		 const char *more)
+		 const char *more, bool next)
 {
 	uint64_t now = fab_now_ns(), limit = c->gw->opt.retry_seconds * SEC;
 	struct gw_link *l = &c->link;
 	bool late, calls;
-	char text[sizeof(l->down_reason) + 200], server[64];
+	char text[sizeof(l->down_reason) + GW_SERVER_NAMES + 136];
+	char server[GW_SERVER_NAMES];
 
 	if (!l->down_since)
 		l->down_since = now;
-	late = now - gw_calls_close(c, now, &calls) >= limit;
+	late = now - gw_calls_close(c, now, &calls) >= limit && !next;
 	gw_reverse_orphan(c);
 	if (c->gone)
 		return;
-	fab_addr_name((const struct sockaddr *)&c->gw->opt.rdma.server.addr,
-		      server, sizeof(server));
+	if (next) {
+		fab_addr_name((const struct sockaddr *)&l->round.addr.addr,
+			      server, sizeof(server));
+		gw_client_log(c, LOG_NOTICE,
+			      "server %s: %s%s; trying its next address",
+			      server, reason, more);
+		gw_worker_timer(c, GW_TIMER_CONNECT, now);
+		return;
+	}
+	gw_server_names(c->gw, server);
 	snprintf(text, sizeof(text), "server %s: %s%s%s", server, reason, more,
 		 error == -EPROTONOSUPPORT ? ": no common version, closed" :
 		 error == -EACCES	   ? ", closed" :
@@ -91,22 +100,23 @@ static void down(struct gw_client *c, int error, const char *reason,
 
 void gw_link_connect(struct gw_client *c)
 {
-	const struct gw_options *o = &c->gw->opt;
+	struct gw_round *r = &c->link.round;
 	int rc;
 
 	if (c->link.refused) {
 		gw_client_kill(c, LOG_ERR, NULL);
 		return;
 	}
+	gw_server_pick(c->gw, r);
 	gw_client_get(c);
 	rc = rt_connect(c->gw->inst,
 			c->w->index % rt_instance_pollers(c->gw->inst),
-			(const struct sockaddr *)&o->rdma.server.addr,
-			o->rdma.server.len, &c->gw->ops, c, &c->link.rc);
+			(const struct sockaddr *)&r->addr.addr, r->addr.len,
+			&c->gw->ops, c, &c->link.rc);
 	if (rc) {
 		c->link.rc = NULL;
 		gw_client_put(c);
-		down(c, rc, strerror(-rc), "");
+		down(c, rc, strerror(-rc), "", gw_server_failed(c->gw, r, rc));
 	}
 }
 
@@ -121,6 +131,7 @@ void gw_link_start(struct gw_client *c)
 static void up(struct gw_client *c)
 {
 	struct rt_conn_info info;
+	bool several = c->link.round.of > 1;
 
 	rt_conn_info(c->link.rc, &info);
 	gw_client_log(c, LOG_INFO, "server %s, version %u%s%s", info.peer_name,
@@ -130,15 +141,18 @@ static void up(struct gw_client *c)
 	if (c->link.down_since)
 		fab_log_put(c->gw->log, NULL, &c->host, c->name, LOG_NOTICE,
 			    c->link.connected_once ?
-				    "server: connected again after %.1f s" :
-				    "server: connected after %.1f s",
-			    (double)(fab_now_ns() - c->link.down_since) / SEC);
+				    "server: connected again after %.1f s%s%s" :
+				    "server: connected after %.1f s%s%s",
+			    (double)(fab_now_ns() - c->link.down_since) / SEC,
+			    several ? ", at " : "",
+			    several ? info.peer_name : "");
 	c->link.down_since = 0;
 	if (c->link.connected_once)
 		gw_client_count(c, reconnects);
 	gw_fit_segments(&c->fit, &info.theirs);
 	c->link.connected_once = true;
 	gw_port_good(&c->gw->port);
+	gw_server_took(c->gw, &c->link.round);
 	pthread_mutex_lock(&c->lock);
 	c->link.early = false;
 	pthread_mutex_unlock(&c->lock);
@@ -162,6 +176,7 @@ static void went(struct gw_client *c)
 	char reason[sizeof(c->link.down_reason)];
 	struct rt_conn_info info;
 	struct rt_conn *rc;
+	bool next = false;
 	int error;
 
 	pthread_mutex_lock(&c->lock);
@@ -175,8 +190,14 @@ static void went(struct gw_client *c)
 	if (info.stats.replies_received)
 		c->link.backoff_ms = BACKOFF_FIRST_MS;
 	else if (!info.local.ss_family)
-		gw_port_failed(&c->gw->port, error);
-	down(c, error, reason, refused(error, &info));
+		gw_port_failed(&c->gw->port, c->link.round.index, error);
+	if (c->gone)
+		;
+	else if (info.stats.replies_received)
+		gw_server_lost(c->gw, &c->link.round);
+	else
+		next = gw_server_failed(c->gw, &c->link.round, error);
+	down(c, error, reason, refused(error, &info), next);
 	rt_conn_put(rc);
 	gw_client_put(c);
 }

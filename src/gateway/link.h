@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 
+#include "gateway/server.h"
 #include "rpcrdma/transport.h"
 
 struct gw_client;
@@ -22,6 +23,7 @@ struct gw_client;
 struct gw_link {
 	/* Worker only. */
 	struct rt_conn *rc;
+	struct gw_round round;
 	unsigned int backoff_ms; /* 0: no attempt so far */
 	bool connected_once;
 	bool refused; /* for good: the client is let go after a while */

@@ -363,9 +363,9 @@ static const char *finish(struct gw_options *o, struct arg_err *err)
 	struct rt_config *c = &o->rdma.config;
 	const char *wrong;
 
-	if (!o->rdma.server.len && !o->conf_path)
+	if (!o->rdma.server.n && !o->conf_path)
 		return "--server ADDR[:PORT] is needed";
-	if (!o->rdma.server.len) {
+	if (!o->rdma.server.n) {
 		snprintf(err->text, sizeof(err->text),
 			 "--server ADDR[:PORT] is needed, or a line "
 			 "\"server = ADDR[:PORT]\" in %.150s",

@@ -14,9 +14,10 @@
 #define ANSWER_MS 2000
 #define NFS_VERSION 3
 
-enum state { NOTHING, FAILED, LOOKED };
+/* FAILED and above: FAILED + index of the address. */
+enum state { NOTHING, LOOKED, FAILED };
 
-void gw_port_failed(struct gw_port *p, int error)
+void gw_port_failed(struct gw_port *p, unsigned int index, int error)
 {
 	int nothing = NOTHING;
 
@@ -27,7 +28,8 @@ void gw_port_failed(struct gw_port *p, int error)
 	case -ENOMEM:
 		return;
 	default:
-		atomic_compare_exchange_strong(&p->state, &nothing, FAILED);
+		atomic_compare_exchange_strong(&p->state, &nothing,
+					       FAILED + (int)index);
 	}
 }
 
@@ -38,13 +40,17 @@ void gw_port_good(struct gw_port *p)
 
 void gw_port_look(struct gw_port *p, struct gateway *gw)
 {
-	const struct arg_addr *server = &gw->opt.rdma.server;
-	const struct sockaddr *addr = (const struct sockaddr *)&server->addr;
-	int failed = FAILED;
+	/* Nobody but this thread changes them. */
+	const struct arg_addrs *server = &gw->server.addrs;
+	int state = atomic_load(&p->state), i = state - FAILED;
+	const struct sockaddr *addr;
 	char name[64];
 
-	if (!atomic_compare_exchange_strong(&p->state, &failed, LOOKED) ||
-	    !rpc_tcp_answers(addr, server->len, ULB_PROG_NFS, NFS_VERSION,
+	if (i < 0 || i >= (int)server->n ||
+	    !atomic_compare_exchange_strong(&p->state, &state, LOOKED))
+		return;
+	addr = (const struct sockaddr *)&server->at[i].addr;
+	if (!rpc_tcp_answers(addr, server->at[i].len, ULB_PROG_NFS, NFS_VERSION,
 			     ANSWER_MS))
 		return;
 	fab_addr_name(addr, name, sizeof(name));

@@ -19,8 +19,9 @@ struct gw_port {
 	atomic_int state;
 };
 
-/* A connection has failed with @error, and RDMA was not there yet. Any thread. */
-void gw_port_failed(struct gw_port *p, int error);
+/* A connection to the server's address @index has failed with @error, and RDMA was
+ * not there yet. Any thread. */
+void gw_port_failed(struct gw_port *p, unsigned int index, int error);
 /* RDMA is there: another failure is to be looked at anew. Any thread. */
 void gw_port_good(struct gw_port *p);
 /* Look, if there is a reason, and tell what was found. Waits for an answer for a

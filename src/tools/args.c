@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/addr.h"
 #include "rpcrdma/transport.h"
 
 static const char *fail(struct arg_err *err, const char *fmt, ...)
@@ -196,8 +197,25 @@ static bool lacks_interface(const struct addrinfo *ai)
 	return IN6_IS_ADDR_LINKLOCAL(&in6.sin6_addr) && !in6.sin6_scope_id;
 }
 
-const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,
-		     struct arg_err *err)
+/* Add @ai, unless it is there or cannot be used. */
+static void add_addr(struct arg_addrs *out, const struct addrinfo *ai)
+{
+	struct arg_addr *a = &out->at[out->n];
+
+	if (out->n == ARG_ADDRS || ai->ai_addrlen > sizeof(a->addr) ||
+	    lacks_interface(ai))
+		return;
+	memset(a, 0, sizeof(*a));
+	memcpy(&a->addr, ai->ai_addr, ai->ai_addrlen);
+	a->len = ai->ai_addrlen;
+	for (unsigned int i = 0; i < out->n; i++)
+		if (fab_addr_same(&out->at[i].addr, &a->addr))
+			return;
+	out->n++;
+}
+
+const char *arg_addrs(const char *s, unsigned int port, struct arg_addrs *out,
+		      struct arg_err *err)
 {
 	const char *form =
 		port ? "is not an address such as 192.0.2.1, 192.0.2.1:20049, [2001:db8::1]:20049 or name:20049" :
@@ -205,6 +223,7 @@ const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
 				  .ai_flags = AI_NUMERICSERV };
 	struct addrinfo *res = NULL;
+	struct arg_addrs found;
 	const char *host = s, *hend = s + strlen(s), *service = NULL;
 	const char *colon = strrchr(s, ':');
 	char name[256], number[16];
@@ -247,17 +266,27 @@ const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,
 		err->unknown_name = is_host_name(name);
 		return err->text;
 	}
-	if (res->ai_addrlen > sizeof(out->addr)) {
-		bad = fail(err, "'%.100s' %s", s, form);
-	} else if (lacks_interface(res)) {
+	memset(&found, 0, sizeof(found));
+	for (const struct addrinfo *ai = res; ai; ai = ai->ai_next)
+		add_addr(&found, ai);
+	found.is_name = is_host_name(name);
+	if (found.n)
+		*out = found;
+	else
 		bad = fail(err, "'%.100s' needs an interface: %s%%eth0", s,
 			   name);
-	} else {
-		memset(out, 0, sizeof(*out));
-		memcpy(&out->addr, res->ai_addr, res->ai_addrlen);
-		out->len = res->ai_addrlen;
-	}
 	freeaddrinfo(res);
+	return bad;
+}
+
+const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,
+		     struct arg_err *err)
+{
+	struct arg_addrs all;
+	const char *bad = arg_addrs(s, port, &all, err);
+
+	if (!bad)
+		*out = all.at[0];
 	return bad;
 }
 

@@ -27,6 +27,14 @@ struct arg_addr {
 	socklen_t len;
 };
 
+/* The addresses of a name, each once, in the order in which to try them. */
+#define ARG_ADDRS 16
+struct arg_addrs {
+	struct arg_addr at[ARG_ADDRS];
+	unsigned int n;
+	bool is_name; /* which may have others later */
+};
+
 /* A decimal (or 0x...) number of @min to @max, with K, M, G for 1024s. */
 const char *arg_number(const char *s, uint64_t min, uint64_t max, uint64_t *out,
 		       struct arg_err *err);
@@ -48,8 +56,12 @@ const char *arg_extensions(const char *s, unsigned int *out,
 const char *arg_crc(const char *s, enum fab_crc *out, struct arg_err *err);
 /*
  * "192.0.2.1:20049", "[2001:db8::1]:20049", "name:20049"; with @port not 0
- * the port may be left out, also behind a bare IPv6 address.
+ * the port may be left out, also behind a bare IPv6 address. Blocks while a name
+ * is looked up. Of a name with more than ARG_ADDRS addresses the first are taken.
  */
+const char *arg_addrs(const char *s, unsigned int port, struct arg_addrs *out,
+		      struct arg_err *err);
+/* The first of them. */
 const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,
 		     struct arg_err *err);
 /* The name of a provider that is built in. */

@@ -209,8 +209,10 @@ static const struct rt_ops ping_ops = {
 
 static int ping_connect(struct ping *p)
 {
-	return rt_connect(p->inst, 0, (struct sockaddr *)&p->o.rdma.server.addr,
-			  p->o.rdma.server.len, &ping_ops, p, &p->conn);
+	const struct arg_addr *a = ping_address(p);
+
+	return rt_connect(p->inst, 0, (const struct sockaddr *)&a->addr, a->len,
+			  &ping_ops, p, &p->conn);
 }
 
 static int ping_setup(struct ping *p)
@@ -251,7 +253,7 @@ static int ping_setup(struct ping *p)
 				   .mr = p->calls->mr },
 		};
 	}
-	return ping_connect(p);
+	return 0;
 }
 
 /* Run the transport until @until (ns), or @stop says so. */
@@ -290,6 +292,18 @@ static bool never(const struct ping *p)
 	return interrupted;
 }
 
+static void ping_again(struct ping *p)
+{
+	if (p->conn)
+		rt_conn_put(p->conn);
+	p->conn = NULL;
+	p->up = false;
+	p->error = ping_connect(p);
+	p->down = p->error != 0;
+	snprintf(p->reason, sizeof(p->reason), "%s",
+		 p->down ? strerror(-p->error) : "");
+}
+
 /* Until the connection is up, by @until (ns). One whose version was not
  * answered, or is refused, is followed by another (-EAGAIN). */
 static void ping_up(struct ping *p, uint64_t until)
@@ -298,13 +312,7 @@ static void ping_up(struct ping *p, uint64_t until)
 		if (p->down) {
 			if (!p->conn || p->error != -EAGAIN)
 				return;
-			rt_conn_put(p->conn);
-			p->conn = NULL;
-			p->up = false;
-			p->error = ping_connect(p);
-			p->down = p->error != 0;
-			snprintf(p->reason, sizeof(p->reason), "%s",
-				 p->down ? strerror(-p->error) : "");
+			ping_again(p);
 		}
 		run_until(p, until, is_up);
 	}
@@ -380,20 +388,63 @@ static void ping_run(struct ping *p)
 	}
 }
 
-static void ping_teardown(struct ping *p)
+/* False: it does not close. */
+static bool ping_close(struct ping *p)
 {
 	uint64_t until = fab_now_ns() + SHUTDOWN_MS * 1000000ull;
-	bool clean = true;
+
+	if (!p->conn)
+		return true;
+	rt_conn_close(p->conn, p->busy != 0);
+	while (!p->down && fab_now_ns() < until)
+		rt_run(p->inst, 0, 100);
+	return p->down && !p->busy;
+}
+
+/* Say why there is no connection to the address that was tried. */
+static void ping_explain(struct ping *p)
+{
+	const struct arg_addr *a = ping_address(p);
+	const struct sockaddr *sa = (const struct sockaddr *)&a->addr;
+	char server[64];
+
+	if (!p->down)
+		snprintf(p->reason, sizeof(p->reason), "no answer");
+	fab_addr_name(sa, server, sizeof(server));
+	fprintf(stderr, "rpcrdma-ping: no connection to %s: %s%s\n", server,
+		p->reason, refused(p));
+	/* Not if nothing was tried. A device has a port of its own: no TCP is
+	 * refused there. */
+	if (p->inst && p->error != -ECONNREFUSED && !was_rdma(p) &&
+	    rpc_tcp_answers(sa, a->len, p->o.program, p->o.version, 2000))
+		fprintf(stderr,
+			"rpcrdma-ping: this is a port of RPC over TCP, such as NFS; that of RPC-over-RDMA is 20049 by default\n");
+}
+
+/* The addresses of the server in turn, until there is a connection. */
+static void ping_first(struct ping *p)
+{
+	for (;; p->address++) {
+		ping_again(p);
+		ping_up(p, fab_now_ns() + p->o.timeout_ms * 1000000);
+		if (p->up)
+			return;
+		ping_explain(p);
+		if (interrupted || p->address + 1 == p->o.rdma.server.n ||
+		    !ping_close(p))
+			return;
+	}
+}
+
+static void ping_teardown(struct ping *p)
+{
+	bool clean;
 
 	if (!p->inst)
 		return;
-	if (p->conn) {
-		rt_conn_close(p->conn, p->busy != 0);
-		while (!p->down && fab_now_ns() < until)
-			rt_run(p->inst, 0, 100);
-		clean = p->down && !p->busy;
+	clean = ping_close(p);
+	if (p->conn)
 		rt_conn_put(p->conn);
-	}
 	if (!clean || rt_instance_shutdown(p->inst, SHUTDOWN_MS, true)) {
 		fprintf(stderr,
 			"rpcrdma-ping: the connection does not close\n");
@@ -412,8 +463,7 @@ int main(int argc, char **argv)
 {
 	struct sigaction sa = { .sa_handler = on_signal };
 	struct ping *p = calloc(1, sizeof(*p));
-	char server[64];
-	uint64_t start, until;
+	uint64_t start;
 	int rc, status;
 
 	if (!p)
@@ -439,26 +489,13 @@ int main(int argc, char **argv)
 				 arg_provider_fault(rc));
 		p->error = rc;
 		p->down = true;
+		ping_explain(p);
+	} else {
+		ping_first(p);
 	}
-	until = fab_now_ns() + p->o.timeout_ms * 1000000;
-	ping_up(p, until);
 	if (!p->up) {
-		if (!p->down)
-			snprintf(p->reason, sizeof(p->reason), "no answer");
 		if (p->o.json && p->inst)
 			ping_report_json(p, 0);
-		fab_addr_name((const struct sockaddr *)&p->o.rdma.server.addr,
-			      server, sizeof(server));
-		fprintf(stderr, "rpcrdma-ping: no connection to %s: %s%s\n",
-			server, p->reason, refused(p));
-		/* Not if nothing was tried. A device has a port of its own: no TCP
-		 * is refused there. */
-		if (p->inst && p->error != -ECONNREFUSED && !was_rdma(p) &&
-		    rpc_tcp_answers((struct sockaddr *)&p->o.rdma.server.addr,
-				    p->o.rdma.server.len, p->o.program,
-				    p->o.version, 2000))
-			fprintf(stderr,
-				"rpcrdma-ping: this is a port of RPC over TCP, such as NFS; that of RPC-over-RDMA is 20049 by default\n");
 		status = EXIT_NO_CONN;
 		goto out;
 	}

@@ -36,6 +36,7 @@ struct ping {
 	struct rt_request **rq;
 	unsigned int busy;
 	uint32_t xid;
+	unsigned int address; /* of those of the server */
 	bool up, down, other_taken;
 	int error;
 	char reason[RT_AUTH_TEXT + 64];
@@ -45,6 +46,12 @@ struct ping {
 	struct latency lat;
 	uint64_t started; /* fab_now_ns() */
 };
+
+/* The one that is tried, or connected to. */
+static inline const struct arg_addr *ping_address(const struct ping *p)
+{
+	return &p->o.rdma.server.at[p->address];
+}
 
 /* ping_report.c; @took: ns */
 void ping_report_json(const struct ping *p, uint64_t took);

@@ -148,7 +148,7 @@ int ping_options(struct ping_options *o, int argc, char **argv)
 		}
 	}
 	bad = NULL;
-	if (optind < argc && !o->rdma.server.len) {
+	if (optind < argc && !o->rdma.server.n) {
 		optarg = argv[optind++];
 		bad = set_option(o, RDMA_OPT_SERVER, &err);
 	}
@@ -156,7 +156,7 @@ int ping_options(struct ping_options *o, int argc, char **argv)
 		;
 	else if (optind < argc)
 		bad = "takes one server, see --help";
-	else if (!o->rdma.server.len)
+	else if (!o->rdma.server.n)
 		bad = "ADDR[:PORT] of the server is needed";
 	else if (o->depth && !o->flood)
 		bad = "--depth is for --flood";

@@ -28,7 +28,7 @@ bool rdma_options_set(struct rdma_options *o, int opt, const char *value,
 	switch (opt) {
 	case RDMA_OPT_SERVER:
 		h->server = value;
-		*bad = arg_addr(value, 20049, &o->server, err);
+		*bad = arg_addrs(value, RDMA_SERVER_PORT, &o->server, err);
 		break;
 	case RDMA_OPT_PROVIDER:
 		*bad = arg_provider(value, &o->provider, err);

@@ -15,9 +15,11 @@
 #include "tools/hostauth.h"
 #include "rpcrdma/transport.h"
 
+#define RDMA_SERVER_PORT 20049
+
 /* What they set. Strings are those of the command line. */
 struct rdma_options {
-	struct arg_addr server;
+	struct arg_addrs server;
 	const char *provider;
 	struct rt_config config;
 	enum fab_crc crc;

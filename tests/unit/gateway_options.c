@@ -107,7 +107,7 @@ static void test_defaults(void)
 	struct gw_options o;
 
 	defaults(&o);
-	CU_ASSERT_EQUAL(port(&o.rdma.server), 20049);
+	CU_ASSERT_EQUAL(port(&o.rdma.server.at[0]), 20049);
 	CU_ASSERT_EQUAL(o.nlisten, 1);
 	CU_ASSERT_EQUAL(port(&o.listen[0]), 20050);
 	CU_ASSERT_STRING_EQUAL(o.rdma.hostauth.server, "127.0.0.1");
@@ -356,7 +356,7 @@ static void test_file(void)
 					     "debug = chunks=2\n"
 					     "send-size = 8192\n"),
 			      0);
-	CU_ASSERT_EQUAL(port(&o.rdma.server), 9);
+	CU_ASSERT_EQUAL(port(&o.rdma.server.at[0]), 9);
 	CU_ASSERT_EQUAL(o.threads, 2);
 	CU_ASSERT_TRUE(o.stats);
 	CU_ASSERT_EQUAL(o.rdma.config.call_read_chunks, 2);

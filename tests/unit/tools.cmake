@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 rpcrdma_unit(tools-record tools_record.c LIBS rpcrdma_tools)
 rpcrdma_unit(tools-args tools_args.c LIBS rpcrdma_tools rpcrdma_base)
+target_link_options(unit-tools-args PRIVATE -Wl,--wrap=getaddrinfo)
 rpcrdma_unit(tools-hostauth tools_hostauth.c LIBS rpcrdma_hostauth rpcrdma_tools)
 rpcrdma_unit(tools-latency tools_latency.c LIBS rpcrdma_tools)
 rpcrdma_unit(tools-share tools_share.c LIBS rpcrdma_gw_share Threads::Threads)

@@ -6,6 +6,7 @@
 #include "unit.h"
 
 #include <arpa/inet.h>
+#include <netdb.h>
 #include <netinet/in.h>
 
 #include "tools/args.h"
@@ -343,6 +344,77 @@ static void test_any(void)
 	CU_ASSERT_FALSE(fab_addr_is_loopback(&none));
 }
 
+/* ---- Names, in the place of a name server -------------------------------- */
+
+/* NULL: the real one. */
+static const char *const *known;
+
+int __wrap_getaddrinfo(const char *name, const char *service,
+		       const struct addrinfo *hints, struct addrinfo **out);
+int __real_getaddrinfo(const char *name, const char *service,
+		       const struct addrinfo *hints, struct addrinfo **out);
+
+int __wrap_getaddrinfo(const char *name, const char *service,
+		       const struct addrinfo *hints, struct addrinfo **out)
+{
+	if (!known)
+		return __real_getaddrinfo(name, service, hints, out);
+	for (const char *const *k = known; *k; k++, out = &(*out)->ai_next)
+		if (__real_getaddrinfo(*k, service, hints, out))
+			return EAI_FAIL;
+	return 0;
+}
+
+static void check_all(const char *const *name_has, const char *want)
+{
+	struct arg_addrs all;
+	struct arg_err err;
+	char text[2048] = "", one[64];
+
+	known = name_has;
+	CU_ASSERT_PTR_NULL_FATAL(arg_addrs("name", 7, &all, &err));
+	CU_ASSERT_TRUE(all.is_name);
+	known = NULL;
+	for (unsigned int i = 0; i < all.n; i++) {
+		fab_addr_name((struct sockaddr *)&all.at[i].addr, one,
+			      sizeof(one));
+		strcat(strcat(text, one), " ");
+	}
+	CU_ASSERT_STRING_EQUAL(text, want);
+}
+
+/* All addresses of a name in their order, each once, without those of a link that
+ * is not named, and no more than there is room for. */
+static void test_addrs(void)
+{
+	static const char *const mixed[] = { "2001:db8::1", "fe80::1",
+					     "192.0.2.1",   "192.0.2.1",
+					     "192.0.2.2",   "2001:db8::1",
+					     NULL };
+	static const char *const link[] = { "fe80::1", NULL };
+	const char *many[ARG_ADDRS + 4] = { 0 };
+	char text[ARG_ADDRS + 3][16];
+	struct arg_addrs all = { 0 };
+	struct arg_err err;
+
+	check_all(mixed, "[2001:db8::1]:7 192.0.2.1:7 192.0.2.2:7 ");
+	for (unsigned int i = 0; i < ARG_ADDRS + 3; i++) {
+		snprintf(text[i], sizeof(text[i]), "192.0.2.%u", i);
+		many[i] = text[i];
+	}
+	known = many;
+	CU_ASSERT_PTR_NULL(arg_addrs("name", 7, &all, &err));
+	CU_ASSERT_EQUAL(all.n, ARG_ADDRS);
+	known = link;
+	CU_ASSERT_PTR_NOT_NULL(arg_addrs("name", 7, &all, &err));
+	CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "needs an interface"));
+	CU_ASSERT_EQUAL(all.n, ARG_ADDRS);
+	known = NULL;
+	CU_ASSERT_PTR_NULL(arg_addrs("192.0.2.1", 7, &all, &err));
+	CU_ASSERT_EQUAL(all.n, 1);
+	CU_ASSERT_FALSE(all.is_name);
+}
+
 static void test_addr_long(void)
 {
 	char s[600];
@@ -376,6 +448,7 @@ static const struct unit_test tests[] = {
 	{ "addr", test_addr },
 	{ "names", test_names },
 	{ "addr_long", test_addr_long },
+	{ "addrs", test_addrs },
 	{ "text", test_text },
 	{ "map", test_map },
 	{ "any", test_any },

@@ -42,8 +42,8 @@ static bool good(const char *const *args)
 
 static uint16_t port(void)
 {
-	return ntohs(
-		((const struct sockaddr_in *)&o.rdma.server.addr)->sin_port);
+	return ntohs(((const struct sockaddr_in *)&o.rdma.server.at[0].addr)
+			     ->sin_port);
 }
 
 static void test_defaults(void)

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * server - see server.h
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "base/addr.h"
+#include "gateway/gateway.h"
+#include "gateway/server.h"
+
+/* Shared by main and the thread that looks up: the thread's until @done, then
+ * main's. If the process ends first nobody frees it. */
+struct gw_lookup {
+	struct arg_addrs found;
+	bool good;
+	atomic_bool done;
+	char server[]; /* as --server has it */
+};
+
+void gw_server_pick(struct gateway *gw, struct gw_round *r)
+{
+	const struct gw_server *s = &gw->server;
+
+	pthread_mutex_lock(&gw->lock);
+	if (!r->failed)
+		r->first = s->first;
+	r->of = s->addrs.n;
+	r->index = (r->first + r->failed) % r->of;
+	r->addr = s->addrs.at[r->index];
+	pthread_mutex_unlock(&gw->lock);
+}
+
+bool gw_server_failed(struct gateway *gw, struct gw_round *r, int error)
+{
+	switch (error) {
+	case -EAGAIN: /* the same again, with another version */
+	case -EMFILE: /* it is this end that is short */
+	case -ENFILE:
+	case -ENOMEM:
+		return false;
+	}
+	if (++r->failed < r->of)
+		return true;
+	gw_server_lost(gw, r);
+	return false;
+}
+
+/* Index of the address @a, or @n. Caller holds gateway.lock, or owns @in. */
+static unsigned int find(const struct arg_addrs *in, const struct arg_addr *a)
+{
+	unsigned int i = 0;
+
+	while (i < in->n && !fab_addr_same(&in->at[i].addr, &a->addr))
+		i++;
+	return i;
+}
+
+void gw_server_took(struct gateway *gw, const struct gw_round *r)
+{
+	struct gw_server *s = &gw->server;
+	unsigned int i;
+
+	pthread_mutex_lock(&gw->lock);
+	i = find(&s->addrs, &r->addr);
+	if (i < s->addrs.n)
+		s->first = i;
+	pthread_mutex_unlock(&gw->lock);
+}
+
+void gw_server_lost(struct gateway *gw, struct gw_round *r)
+{
+	r->failed = 0;
+	atomic_store(&gw->server.renew, true);
+}
+
+static void names(const struct gateway *gw, const struct arg_addrs *a,
+		  char out[GW_SERVER_NAMES])
+{
+	char addr[64];
+	int n;
+
+	fab_addr_name((const struct sockaddr *)&a->at[0].addr, addr,
+		      sizeof(addr));
+	if (a->n == 1) {
+		snprintf(out, GW_SERVER_NAMES, "%s", addr);
+		return;
+	}
+	n = snprintf(out, GW_SERVER_NAMES, "%.100s (%s",
+		     gw->opt.rdma.hostauth.server, addr);
+	for (unsigned int i = 1; i < a->n && n < GW_SERVER_NAMES; i++) {
+		fab_addr_name((const struct sockaddr *)&a->at[i].addr, addr,
+			      sizeof(addr));
+		n += snprintf(out + n, (size_t)(GW_SERVER_NAMES - n), ", %s",
+			      addr);
+	}
+	if (n < GW_SERVER_NAMES - 1)
+		memcpy(out + n, ")", 2);
+	else
+		memcpy(out + GW_SERVER_NAMES - 5, "...)", 5);
+}
+
+void gw_server_names(struct gateway *gw, char out[GW_SERVER_NAMES])
+{
+	pthread_mutex_lock(&gw->lock);
+	names(gw, &gw->server.addrs, out);
+	pthread_mutex_unlock(&gw->lock);
+}
+
+/* ---- Look-ups ----------------------------------------------------------- */
+
+static void *look_up(void *arg)
+{
+	struct gw_lookup *l = arg;
+	struct arg_err err;
+
+	l->good = !arg_addrs(l->server, RDMA_SERVER_PORT, &l->found, &err);
+	atomic_store(&l->done, true);
+	return NULL;
+}
+
+static void start(struct gateway *gw)
+{
+	const char *server = gw->opt.rdma.hostauth.server;
+	size_t size = strlen(server) + 1;
+	struct gw_lookup *l = calloc(1, sizeof(*l) + size);
+	pthread_t thread;
+
+	if (!l)
+		return;
+	memcpy(l->server, server, size);
+	if (pthread_create(&thread, NULL, look_up, l)) {
+		free(l);
+		return;
+	}
+	pthread_detach(thread);
+	gw->server.lookup = l;
+}
+
+/* The same addresses in another order are no news: a name server takes turns. */
+static void take(struct gateway *gw, const struct arg_addrs *found)
+{
+	struct gw_server *s = &gw->server;
+	char text[GW_SERVER_NAMES];
+	unsigned int same = 0, first;
+
+	/* Nobody else changes them. */
+	while (same < found->n &&
+	       find(&s->addrs, &found->at[same]) < s->addrs.n)
+		same++;
+	if (same == s->addrs.n && same == found->n)
+		return;
+	pthread_mutex_lock(&gw->lock);
+	first = find(found, &s->addrs.at[s->first]);
+	s->addrs = *found;
+	s->first = first < found->n ? first : 0;
+	pthread_mutex_unlock(&gw->lock);
+	names(gw, found, text);
+	gw_log(gw, LOG_NOTICE, "server %s: its addresses have changed", text);
+}
+
+void gw_server_look(struct gateway *gw)
+{
+	struct gw_server *s = &gw->server;
+
+	if (s->lookup && atomic_load(&s->lookup->done)) {
+		if (s->lookup->good)
+			take(gw, &s->lookup->found);
+		free(s->lookup);
+		s->lookup = NULL;
+	}
+	if (!s->lookup && atomic_exchange(&s->renew, false) && s->addrs.is_name)
+		start(gw);
+}

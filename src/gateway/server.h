@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * server - the server's addresses, and which of them a client tries
+ *
+ * A client begins with the address that took a connection last, and goes through
+ * the others when that one fails. When all have failed, or a connection is lost,
+ * the server's name is looked up again. A look-up has a thread of its own, so that
+ * nobody waits for it: what it finds counts from the next attempt on.
+ *
+ * Threads: gw_server_look() is main's; all others are any's, with a struct gw_round
+ * of the caller's own. They take gateway.lock.
+ */
+#ifndef RPCRDMA_GATEWAY_SERVER_H
+#define RPCRDMA_GATEWAY_SERVER_H
+
+#include <stdatomic.h>
+
+#include "tools/args.h"
+
+/* Any text of gw_server_names(); what is longer is cut. */
+#define GW_SERVER_NAMES 256
+
+struct gateway;
+struct gw_lookup;
+
+struct gw_server {
+	/* gateway.lock held. */
+	struct arg_addrs addrs;
+	unsigned int first; /* the one to begin with */
+	atomic_bool renew; /* the name is to be looked up again */
+	struct gw_lookup *lookup; /* main; NULL: none is running */
+};
+
+/* How far a client has come through the addresses. Zeroed at first. */
+struct gw_round {
+	unsigned int of; /* how many there are */
+	unsigned int first, failed;
+	unsigned int index; /* of addr */
+	struct arg_addr addr; /* the one that is tried, or connected to */
+};
+
+/* Set the address to try next. */
+void gw_server_pick(struct gateway *gw, struct gw_round *r);
+/* That one has failed with @error. Returns true if another is to be tried at once,
+ * false if all have failed, or no other is of use: then after a while. */
+bool gw_server_failed(struct gateway *gw, struct gw_round *r, int error);
+/* It took a connection ... */
+void gw_server_took(struct gateway *gw, const struct gw_round *r);
+/* ... which has served, and is lost. */
+void gw_server_lost(struct gateway *gw, struct gw_round *r);
+/* For messages: the address, or the name and its addresses. */
+void gw_server_names(struct gateway *gw, char names[GW_SERVER_NAMES]);
+/* Look the name up if there is a reason to, and take what was found. Does not
+ * block. */
+void gw_server_look(struct gateway *gw);
+
+#endif /* RPCRDMA_GATEWAY_SERVER_H */
