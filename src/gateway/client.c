@@ -3,8 +3,10 @@
  * client - how a TCP client begins and ends
  */
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -84,9 +86,30 @@ int gw_client_new(struct gateway *gw, int fd, const struct in6_addr *whose,
 	return 0;
 }
 
+/*
+ * May it send nothing again that the server has seen? Not if a Call of it waits for
+ * its Reply, its TCP has not acknowledged a Reply, or was reset: who has read all
+ * that came sends no reset.
+ */
+static bool has_all(struct gw_client *c)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+	bool waits;
+	int left;
+
+	pthread_mutex_lock(&c->lock);
+	waits = gw_calls_asked(&c->calls) || gw_out_waits(&c->out);
+	pthread_mutex_unlock(&c->lock);
+	return !waits &&
+	       !getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
+	       info.tcpi_state != TCP_CLOSE && !ioctl(c->fd, SIOCOUTQ, &left) &&
+	       !left;
+}
+
 void gw_client_kill(struct gw_client *c, int level, const char *why)
 {
-	bool busy;
+	bool in_order;
 
 	if (c->gone)
 		return;
@@ -95,6 +118,7 @@ void gw_client_kill(struct gw_client *c, int level, const char *why)
 		fab_log_put(c->gw->log, NULL, &c->host, c->name, level, "%s",
 			    why);
 	fab_log_leave(c->gw->log, &c->log, &c->host, c->name);
+	in_order = has_all(c);
 	pthread_mutex_lock(&c->lock);
 	c->dead = true;
 	pthread_mutex_unlock(&c->lock);
@@ -113,10 +137,7 @@ void gw_client_kill(struct gw_client *c, int level, const char *why)
 	gw_reverse_orphan(c);
 	gw_calls_abandon(c);
 	/* What is left is with the transport. */
-	pthread_mutex_lock(&c->lock);
-	busy = gw_calls_asked(&c->calls);
-	pthread_mutex_unlock(&c->lock);
-	gw_link_end(&c->link, busy);
+	gw_link_end(&c->link, in_order);
 	c->gone = true;
 	gw_client_put(c);
 }

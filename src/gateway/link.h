@@ -50,12 +50,12 @@ static inline bool gw_link_is_early(const struct gw_link *l)
 	return l->early;
 }
 
-/* The client is dead. In order, so that the server sees an end and no reset,
- * unless @busy: it would answer Calls first that nobody waits for. */
-static inline void gw_link_end(struct gw_link *l, bool busy)
+/* The client is dead. @in_order: the client will not send again what the server has
+ * seen, so the server sees an end in order; otherwise a reset. */
+static inline void gw_link_end(struct gw_link *l, bool in_order)
 {
 	if (l->rc)
-		rt_conn_close(l->rc, busy);
+		rt_conn_close(l->rc, !in_order);
 }
 
 /* The client has sent something: make the first attempt, unless one was made. */

@@ -168,14 +168,24 @@ static int take_completions(struct iw_conn *c, struct fab_wc *wc, int n)
 
 /* ---- The end --------------------------------------------------------- */
 
+void iw_reset_on_close(struct iw_conn *c, bool reset)
+{
+	struct linger how = { .l_onoff = reset, .l_linger = 0 };
+
+	setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &how, sizeof(how));
+}
+
 /* It is to end: close the socket, and give back all work. */
 static void settle(struct iw_conn *c)
 {
 	if (c->state != IW_ST_ENDING)
 		return;
 	c->state = IW_ST_DEAD;
-	if (c->fd >= 0)
+	if (c->fd >= 0) {
+		if (!c->ev.done.error)
+			iw_reset_on_close(c, false);
 		close(c->fd);
+	}
 	c->fd = -1;
 	flush_all(c);
 	c->ev.done.ended = true;
@@ -215,7 +225,6 @@ static void closing_progress(struct iw_conn *c)
 
 void iw_disconnect(struct fab_conn *fc, bool abort)
 {
-	static const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
 	struct iw_conn *c = iw_conn(fc);
 	size_t budget = IW_TURN_BYTES;
 
@@ -234,8 +243,7 @@ void iw_disconnect(struct fab_conn *fc, bool abort)
 	case IW_ST_OPEN:
 	case IW_ST_CLOSING:
 		if (abort) {
-			setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset,
-				   sizeof(reset));
+			iw_reset_on_close(c, true);
 			iw_end(c, -ECONNABORTED, "ended by this side");
 			break;
 		}

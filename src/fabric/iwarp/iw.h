@@ -289,6 +289,9 @@ int iw_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 		   struct fab_conn **c);
 void iw_quiet(struct fab_conn *c, bool quiet);
 void iw_disconnect(struct fab_conn *c, bool abort);
+/* Does the peer see a reset when the socket is closed, whoever closes it, and not
+ * a FIN? */
+void iw_reset_on_close(struct iw_conn *c, bool reset);
 void iw_conn_destroy_deferred(struct fab_conn *c, void (*done)(void *),
 			      void *user);
 void iw_conn_info(const struct fab_conn *c, struct fab_conn_info *info);

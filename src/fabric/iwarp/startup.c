@@ -275,6 +275,9 @@ static void reply_arrived(struct iw_conn *c, const struct mpa_frame *f)
 	getsockname(c->fd, (struct sockaddr *)&c->ev.local, &len);
 	c->ev.done.priv = f->priv;
 	c->ev.done.priv_len = f->priv_len;
+	/* If this process is killed the server sees a reset: a FIN says that
+	 * nothing will be sent again. */
+	iw_reset_on_close(c, true);
 	c->state = IW_ST_OPEN;
 	if (f->enhanced) {
 		if (f->ird != MPA_DEPTH_NONE && f->ird < c->ev.ord)
