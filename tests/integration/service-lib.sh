@@ -134,3 +134,60 @@ only_loopback() {
 	beside_machine ss -Hltn 'sport = :20050' >"$WORK/ss"
 	grep -q '127.0.0.1:20050' "$WORK/ss" && [ "$(wc -l <"$WORK/ss")" = 1 ]
 }
+# install_waits: packaging/install-packages while another process has apt's locks, of
+# which it lets go one by one. Nothing may keep that other from starting services.
+install_waits() {
+	local here=$TREE/root/waits deb=$WORK/waits/rpcrdma-waited.deb pid lock status=0
+
+	mkdir -p "$WORK/waits/tree/DEBIAN" "$here"
+	printf '%s\n' 'Package: rpcrdma-waited' 'Version: 1' 'Architecture: all' \
+		'Maintainer: nobody <nobody@localhost>' 'Description: nothing' \
+		>"$WORK/waits/tree/DEBIAN/control"
+	# Its own services may not start.
+	printf '#!/bin/sh\n! /usr/sbin/policy-rc.d\n' >"$WORK/waits/tree/DEBIAN/postinst"
+	chmod 755 "$WORK/waits/tree/DEBIAN/postinst"
+	dpkg-deb -b -Znone "$WORK/waits/tree" "$deb" >/dev/null || return
+	{
+		cat "$WORK/waits/tree/DEBIAN/control"
+		printf '%s\n' "Filename: ./${deb##*/}" "Size: $(stat -c %s "$deb")" \
+			"SHA256: $(sha256sum "$deb" | cut -d' ' -f1)"
+	} >"$here/Packages"
+	cp "$deb" "$TOP/packaging/install-packages" "$here"
+	printf '[waited]\nrpcrdma-waited\n' >"$here/packages"
+	echo 'deb [trusted=yes] file:/root/waits ./' >"$here/sources.list"
+	printf '%s "%s";\n' Dir::Etc::sourcelist /root/waits/sources.list \
+		Dir::Etc::sourceparts - APT::Get::List-Cleanup false \
+		APT::Sandbox::User root >"$here/apt.conf"
+	cat >"$here/hold.py" <<'END'
+import fcntl, os, sys, time
+
+held = []
+for path in sys.argv[1:]:
+    f = open(path, "a")
+    fcntl.lockf(f, fcntl.LOCK_EX)
+    held.append((f, "/root/waits/" + path.replace("/", "-")))
+    open(held[-1][1], "w").close()
+while held:
+    held = [h for h in held if os.path.exists(h[1]) or h[0].close()]
+    time.sleep(0.05)
+END
+	local locks=(/var/lib/apt/lists/lock /var/lib/dpkg/lock-frontend
+		/var/cache/apt/archives/lock)
+	in_machine python3 /root/waits/hold.py "${locks[@]}" &
+	await 20 test -e "$here/-var-cache-apt-archives-lock" || return
+	in_machine env APT_CONFIG=/root/waits/apt.conf /root/waits/install-packages waited \
+		>"$WORK/waits/said" 2>&1 &
+	pid=$!
+	waiting() { grep -q "^waiting: .*$lock" "$WORK/waits/said" || ! kill -0 "$pid"; }
+	for lock in "${locks[@]}"; do
+		await $((60 * ${RPCRDMA_PATIENCE:-1})) waiting
+		[ ! -e "$TREE/usr/sbin/policy-rc.d" ] || status=1
+		rm "$here/${lock//\//-}"
+	done
+	wait "$pid" && [ "$status" = 0 ] && [ ! -e "$TREE/usr/sbin/policy-rc.d" ] &&
+		[ "$(grep -c '^waiting: ' "$WORK/waits/said")" -ge 3 ] &&
+		in_machine dpkg -s rpcrdma-waited | grep '^Status: .* installed' &&
+		in_machine dpkg -P rpcrdma-waited && return
+	cat "$WORK/waits/said"
+	return 1
+}

@@ -119,6 +119,7 @@ if [ "$where" = here ]; then
 	check gateway-nfs3 copies trixie
 	check statistics statistics /run/ganesha/rdma.sock \
 		"totals['write_bytes'] > 3000000 and totals['errors_sent'] == 0"
+	check install-packages-waits install_waits
 	check remove serves /usr/bin/ganesha.nfsd in_machine apt-get -q -y \
 		purge nfs-ganesha-rdma rpcrdma-tools
 	check removed-serves lists 2049
