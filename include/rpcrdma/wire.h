@@ -270,7 +270,8 @@ bool wire_prop_next(const struct wire_list *props, struct wire_iter *it,
  * (5.1 [F1]): then returns @dflt.
  */
 uint32_t wire_prop_u32(const struct wire_prop *p, uint32_t dflt);
-/* The inner octets of a HOSTAUTH value; false if it was zero-length. */
+/* The inner octets of a HOSTAUTH value; false if it is zero-length, or no
+ * opaque<>. */
 bool wire_prop_opaque(const struct wire_prop *p, const uint8_t **data,
 		      uint32_t *len);
 

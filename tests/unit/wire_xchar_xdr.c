@@ -257,8 +257,6 @@ static bool legal_prop(struct ref_row *r)
 	case 5:
 	case RDMA2_PROPID_X_XCHSUPP:
 		return len == 4;
-	case 6:
-		return len >= 4 && len == 4 + (word + 3) / 4 * 4;
 	case RDMA2_PROPID_X_REQREMINV:
 		return len == 4 && word <= 1;
 	default:

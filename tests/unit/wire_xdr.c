@@ -86,17 +86,11 @@ static bool legal_props(struct ref_row *r)
 	bool ok = true;
 
 	for (uint64_t n = ref_take(r); n; n--) {
-		uint64_t which = ref_take(r), len = ref_take(r), inner = 0;
+		uint64_t which = ref_take(r), len = ref_take(r);
 
-		for (size_t i = 0; i < 4 && i < len; i++)
-			inner = inner << 8 | r->v[r->at + i];
 		r->at += len;
-		if (!len)
-			continue;
-		if (which >= 1 && which <= 5)
+		if (len && which >= 1 && which <= 5)
 			ok = ok && len == 4;
-		else if (which == 6)
-			ok = ok && len >= 4 && len == 4 + (inner + 3) / 4 * 4;
 	}
 	return ok;
 }

@@ -153,6 +153,18 @@ static void take_part(struct rt_conn *c, const uint8_t *data, size_t n)
 		rt_auth_refuse_simply(c, "no memory");
 }
 
+/* 5.1: unless it is enabled the property is an unknown one [F5]. */
+static bool prop(struct rt_conn *c, struct rt_properties *next,
+		 const struct wire_prop *v)
+{
+	const uint8_t *data;
+	uint32_t n;
+
+	return v->which != RDMA2_PROPID_HOSTAUTH || !v->len ||
+	       rt_auth_policy(c) == RT_AUTH_NONE ||
+	       wire_prop_opaque(v, &data, &n);
+}
+
 /* Not what its tokens do not cover, once they cover some. */
 static bool covers(struct rt_conn *c, const struct rt_properties *next)
 {
@@ -305,6 +317,7 @@ static void joined(struct rt_conn *c)
 }
 
 const struct rt_ext rt_ext_auth = {
+	.prop = prop,
 	.covers = covers,
 	.heard = heard,
 	.refused = refused,
