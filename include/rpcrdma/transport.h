@@ -701,9 +701,9 @@ void *rt_request_user(struct rt_request *rq);
 /* Give back the Reply's buffers. Any thread. */
 void rt_request_reset(struct rt_request *rq);
 void rt_request_free(struct rt_request *rq);
-/* Strand, in done with status 0: what has come is no RPC Reply. The peer is told
- * (7.2.1), and the request is the upper layer's to end. */
-void rt_response_refuse(struct rt_conn *c, uint32_t xid);
+/* Is what has come an RPC Reply to @rq? If not, the peer is told (7.2.1, [E8]),
+ * and the request is the upper layer's to end. Strand, in done with status 0. */
+bool rt_response_is_reply(struct rt_conn *c, const struct rt_request *rq);
 /* Send. Any thread; done is called exactly once, perhaps before return. */
 void rt_request_submit(struct rt_conn *c, struct rt_request *rq);
 /*

@@ -188,22 +188,17 @@ void gw_call_done(struct rt_request *rq)
 	struct gw_call *call = rt_request_user(rq);
 	unsigned int placed = 0;
 	char why[96];
-	int rc;
 
 	switch (rq->status) {
 	case 0:
 		gw_shares_answered(&call->c->gw->shares);
-		rc = gw_call_layout(call, &placed);
-		if (!rc) {
-			call_answer(call, placed, false);
-			return;
-		}
 		/* The client would take it for a Call to itself. */
-		if (rc == -EPROTO)
-			rt_response_refuse(call->c->calls.to, rq->xid);
-		call_fail(call, rc == -EPROTO ?
-					"what came is not a Reply" :
-					"the Reply does not match its chunks");
+		if (!rt_response_is_reply(call->c->calls.to, rq))
+			call_fail(call, "what came is not a Reply");
+		else if (gw_call_layout(call, &placed))
+			call_fail(call, "the Reply does not match its chunks");
+		else
+			call_answer(call, placed, false);
 		return;
 	case -ECONNRESET:
 		call_park(call, false, true);

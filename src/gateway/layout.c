@@ -58,22 +58,6 @@ static void cut_put(struct cut *k, const struct rt_sink *s, size_t n)
 		k->iov[k->n++] = (struct iovec){ zeros, -n & 3 };
 }
 
-/* Is what has come an RPC Reply to that Call? */
-static bool is_reply(const struct rt_request *rq)
-{
-	uint8_t head[8];
-	size_t n = 0;
-
-	for (unsigned int i = 0; i < rq->nreply && n < sizeof(head); i++) {
-		const uint8_t *p = rq->reply[i].addr;
-
-		for (size_t k = 0; k < rq->reply[i].len && n < sizeof(head);)
-			head[n++] = p[k++];
-	}
-	return n == sizeof(head) && be32_get(head) == rq->xid &&
-	       be32_get(head + 4) == RPC_REPLY;
-}
-
 int gw_call_layout(struct gw_call *call, unsigned int *placed)
 {
 	struct rt_request *rq = call->rq;
@@ -86,8 +70,6 @@ int gw_call_layout(struct gw_call *call, unsigned int *placed)
 	int rc;
 
 	*placed = 0;
-	if (!is_reply(rq))
-		return -EPROTO;
 	if (!rq->nsinks)
 		goto rest;
 	for (unsigned int i = 0; i < rq->nsinks; i++)

@@ -140,7 +140,7 @@ static bool reverse_good(struct rt_request *rq, const struct callback *cb)
 	uint8_t *flat;
 	bool good = false;
 
-	if (rq->status)
+	if (rq->status || !rt_response_is_reply(cb->call->conn, rq))
 		return false;
 	flat = malloc(rq->reply_len + 1);
 	if (!flat)

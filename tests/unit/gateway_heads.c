@@ -43,8 +43,9 @@ void rt_request_submit(struct rt_conn *c, struct rt_request *rq)
 	submitted++;
 }
 
-void rt_response_refuse(struct rt_conn *c, uint32_t xid)
+bool rt_response_is_reply(struct rt_conn *c, const struct rt_request *rq)
 {
+	return true;
 }
 
 bool rt_conn_hold(struct rt_conn *c)

@@ -3,6 +3,8 @@
  * Reverse-direction Calls through a CLIENT: over real connections of the
  * software iWARP provider, with ntirpc's own workers.
  */
+#include <unistd.h>
+
 #include "ntirpc_ends.h"
 #include "unit.h"
 
@@ -146,6 +148,38 @@ static void test_errors(void)
 		CU_ASSERT_EQUAL(nrt_req_wait_reply(&c.req), cases[i].stat);
 		nrt_req_release(&c.req);
 	}
+	CLNT_DESTROY(clnt);
+}
+
+/* What is no Reply is refused with BAD_XDR (7.2.1), and ends the Call. */
+static void test_no_reply(void)
+{
+	CLIENT *clnt = ends_new_clnt();
+	struct rt_conn_info info;
+	uint64_t before;
+	struct call c;
+
+	rt_conn_info(ends.client_conn, &info);
+	before = info.stats.errors_received;
+	for (uint32_t i = 0; i < 2; i++) {
+		ends_expect(1);
+		CU_ASSERT_EQUAL(ends_send(&c, clnt, DO_CALL, i, long_time),
+				RPC_SUCCESS);
+		ends_wait_for(ends_all_processed);
+		CU_ASSERT_EQUAL(c.stat, RPC_CANTDECODERES);
+	}
+	for (unsigned int n = 0;
+	     n < 5000 && info.stats.errors_received < before + 2; n++) {
+		usleep(1000);
+		rt_conn_info(ends.client_conn, &info);
+	}
+	CU_ASSERT_EQUAL(info.stats.errors_received, before + 2);
+	/* The connection goes on. */
+	ends_fill(&c, clnt, DO_ADD, 5);
+	CU_ASSERT_EQUAL(nrt_req_setup(&c.req, long_time), RPC_SUCCESS);
+	CU_ASSERT_EQUAL(nrt_req_wait_reply(&c.req), RPC_SUCCESS);
+	CU_ASSERT_EQUAL(c.result, 6);
+	nrt_req_release(&c.req);
 	CLNT_DESTROY(clnt);
 }
 
@@ -496,6 +530,7 @@ static const struct unit_test tests[] = { { "open", ends_open },
 					  { "AUTH_SYS", test_auth_sys },
 					  { "no CLIENT", test_no_clnt },
 					  { "errors of the peer", test_errors },
+					  { "no Reply", test_no_reply },
 					  { "time-out", test_timeout },
 					  { "reset", test_reset },
 					  { "refresh", test_refresh },

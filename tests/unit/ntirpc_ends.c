@@ -122,6 +122,10 @@ static void on_call(struct rt_conn *c, struct rt_call *call)
 	case DO_MISORDER:
 		answer_sequence(call, 10063);
 		break;
+	case DO_CALL:
+		words[1] = CALL;
+		ends_answer(call, words, arg ? 5 : 1);
+		break;
 	case DO_REFUSE:
 		rt_call_refuse(call, RDMA2_ERR_BAD_XDR);
 		break;

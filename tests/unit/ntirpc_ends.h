@@ -29,6 +29,7 @@ enum proc {
 	DO_DENY, /* AUTH_ERROR */
 	DO_GARBAGE, /* results that cannot be decoded */
 	DO_SILENT, /* never an answer */
+	DO_CALL, /* a Call in place of a Reply; without msg_type if the argument is 0 */
 	DO_REFUSE, /* an ERROR of the transport's */
 	DO_DELAY, /* CB_SEQUENCE: NFS4ERR_DELAY twice, then as DO_ADD */
 	DO_MISORDER, /* CB_SEQUENCE: NFS4ERR_SEQ_MISORDERED */

@@ -57,9 +57,12 @@ void nrt_rcall_done(struct rt_request *rq)
 	struct nrt_clnts *n = c->client->n;
 	struct rt_conn *conn = c->on;
 	struct clnt_req *cc = NULL;
-	uint32_t sequence = sequence_status(rq);
+	uint32_t sequence;
 	bool parked;
 
+	if (!rq->status && !rt_response_is_reply(conn, rq))
+		rq->status = -EPROTO;
+	sequence = sequence_status(rq);
 	pthread_mutex_lock(&n->lock);
 	parked = nrt_follow_done(c, rq->status, sequence);
 	if (!parked)

@@ -12,6 +12,8 @@
 #include "base/be.h"
 #include "transport/requester/requester.h"
 
+#define RPC_REPLY 1 /* msg_type, RFC 5531, 9 */
+
 /*
  * Compare a returned chunk with the offered one and add up its octets. Chunks
  * are filled without gaps and in order (4.5.2.1).
@@ -150,11 +152,26 @@ static void refuse(struct rt_conn *c, uint32_t xid)
 		rt_error_code(c, xid, RDMA2_ERR_BAD_XDR);
 }
 
-void rt_response_refuse(struct rt_conn *c, uint32_t xid)
+bool rt_response_is_reply(struct rt_conn *c, const struct rt_request *rq)
 {
+	uint8_t head[8];
+	size_t n = 0;
+
 	rt_assert_strand(c);
-	rt_log(c, LOG_WARNING, "Reply %08x: an RPC message that is none", xid);
-	refuse(c, xid);
+	for (unsigned int i = 0; i < rq->nreply && n < sizeof(head); i++) {
+		const uint8_t *p = rq->reply[i].addr;
+
+		for (size_t k = 0; k < rq->reply[i].len && n < sizeof(head);)
+			head[n++] = p[k++];
+	}
+	if (n == sizeof(head) && be32_get(head) == rq->xid &&
+	    be32_get(head + 4) == RPC_REPLY)
+		return true;
+	rt_log(c, LOG_WARNING, "Reply %08x: an RPC message that is none",
+	       rq->xid);
+	if (c->state < RT_CLOSING)
+		refuse(c, rq->xid);
+	return false;
 }
 
 void rt_response_violation(struct rt_conn *c, struct rt_request_priv *rq,

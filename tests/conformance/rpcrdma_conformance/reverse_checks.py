@@ -82,6 +82,24 @@ def reverse_calls(t):
     same(len(set(xids)), 10, "different XIDs")
 
 
+# Fails with: call-as-reply
+@check("V2-7.2-07", server_is="callback")
+def no_reply(t):
+    """What is no Reply to a reverse Call: BAD_XDR, and that Call fails."""
+    c = t.connect([(v2.BRS, 2)])
+    for make in (lambda x: rpc.u32(x), lambda x: rpc.u32(x, 0),
+                 lambda x: rpc.u32(x, 2, 0, 0, 0, 0)):
+        x = c.new_xid()
+        c.send_call(callback(x, 1, 10))
+        h = c.take()
+        same(h.htype, v2.CALL_INLINE, "the reverse Call")
+        c.post(v2.REPLY_INLINE, h.xid, payload=make(h.xid))
+        a = c.take()
+        same((a.xid, a.error), (h.xid, (v2.BAD_XDR,)), "its answer")
+        a = good(c.answer(x))
+        same(a.payload[-8:], rpc.u32(0, 1), "good and bad")
+
+
 # Fails with: reverse-unasked
 @check("V2-4.6.3-01", "V2-5.2.5-02", server_is="callback")
 def none_announced(t):
