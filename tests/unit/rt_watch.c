@@ -419,6 +419,9 @@ static void message(struct rt_watch *w, const struct loop_event *ev)
 	if (whole && (from->sent2 || p.vers == WIRE_VERS2))
 		from->sent2++;
 	if (whole && p.vers == WIRE_VERS1 && !about_versions(ev)) {
+		/* [B1] */
+		from->refuses |= p.htype == RDMA1_ERROR &&
+				 to->vers == WIRE_VERS2;
 		look_at_version(w, from, to, p.vers);
 		version1(w, from, to, ev);
 		return;

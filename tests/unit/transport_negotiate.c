@@ -134,6 +134,53 @@ static void refused(void)
 	}
 }
 
+/* [B1]: RDMA_ERROR of version 1 of any kind, from a server that took our first
+ * message for one of version 1, or did not look. */
+static void refused_otherwise(void)
+{
+	/* The words behind the prefix; ERR_VERS lacks its range. */
+	static const struct {
+		unsigned int n;
+		uint32_t code;
+	} errors[] = { { 1, 2 }, { 1, 1 }, { 1, 77 }, { 0, 0 } };
+	struct rt_config cfg = { .request_user_size = sizeof(void *) };
+	struct rt_rpc rpc;
+	struct rt_raw r;
+
+	for (unsigned int i = 0; i < 8; i++) {
+		cfg.versions = i < 4 ? V1 | V2 : V2;
+		CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &cfg));
+		CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_FINAL);
+		rt_raw1_words(&r, r.m.p.xid, RDMA1_ERROR, &errors[i % 4].code,
+			      errors[i % 4].n);
+		rt_raw_run(&r);
+		if (i >= 4) {
+			CU_ASSERT_TRUE(r.p.client_closed);
+			CU_ASSERT_EQUAL(r.p.client_error, -EPROTONOSUPPORT);
+			rt_raw_close(&r);
+			continue;
+		}
+		CU_ASSERT_TRUE(r.p.client_up);
+		CU_ASSERT_EQUAL(info(r.p.client).version, 1);
+		rt_rpc_init(&r.p, r.p.client, &rpc, 1, 0, false, 12, 0, 0, 0,
+			    0);
+		rt_rpc_submit(r.p.client, &rpc);
+		CU_ASSERT_TRUE(rt_raw1_is_call(&r, 1));
+		rt_raw1_reply(&r, 1, 8, NULL, NULL, 0);
+		rt_raw_run(&r);
+		CU_ASSERT_TRUE(rpc.done);
+		CU_ASSERT_EQUAL(rpc.rq->status, 0);
+		rt_rpc_free(&rpc);
+		rt_raw_close(&r);
+	}
+	/* It answers nothing later. */
+	CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &cfg));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	rt_raw1_words(&r, r.m.p.xid, RDMA1_ERROR, &errors[0].code, 1);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	rt_raw_close(&r);
+}
+
 /* Is the connection's first message of version 2? */
 static bool begins_with_2(struct rt_raw *r)
 {
@@ -521,6 +568,7 @@ static void private_data_v2(void)
 static const struct unit_test tests[] = {
 	{ "matrix", matrix },
 	{ "refused", refused },
+	{ "refused otherwise", refused_otherwise },
 	{ "unanswered", unanswered },
 	{ "not remembered", not_remembered },
 	{ "upgraded", upgraded },

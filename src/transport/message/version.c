@@ -7,7 +7,7 @@
  *
  * A server speaks the version of the first message that it supports. A client
  * with both begins with version 2 and goes on with version 1 on the same
- * connection if that is refused with ERR_VERS. If it is not answered at all,
+ * connection if that is refused. If it is not answered at all,
  * the connection ends, and for a time the next ones begin with version 1. What
  * is refused later ends the connection.
  */
@@ -190,8 +190,9 @@ static bool in_range(uint32_t vers, const struct wire_error *err)
 }
 
 /*
- * ERR_VERS answers what we began with. Its version word and its credits are
- * not looked at: who sends it knows nothing of our version [B1].
+ * ERR_VERS, or RDMA_ERROR of version 1, answers what we began with. The version
+ * word of the former and the credits are not looked at: who sends them knows
+ * nothing of our version [B1].
  */
 static void refused(struct rt_conn *c, const struct wire_error *err)
 {
@@ -272,14 +273,32 @@ static void withdrawn(struct rt_conn *c, uint32_t xid,
 	}
 }
 
+/*
+ * Decode an ERROR. As the answer to a client's first message, RDMA_ERROR of
+ * version 1 means that the peer speaks no other version, whatever its code [B1].
+ */
+static bool read_error(const struct rt_conn *c, const struct rt_in *in,
+		       struct wire_error *err)
+{
+	bool known = wire_error_decode(in->buf, in->len, err);
+
+	if (c->state != RT_GREETING || in->p.vers != WIRE_VERS1 ||
+	    in->p.htype != RDMA2_ERROR ||
+	    (known && err->code == RDMA2_ERR_VERS))
+		return known;
+	*err = (struct wire_error){ .code = RDMA2_ERR_VERS,
+				    .vers_low = WIRE_VERS1,
+				    .vers_high = WIRE_VERS1 };
+	return true;
+}
+
 /* Has the message our version? It may settle which one that is. */
 static bool settle(struct rt_conn *c, const struct rt_in *in)
 {
 	struct wire_error err;
 	uint32_t want = c->msg.version;
 
-	if (in->p.htype == RDMA2_ERROR && c->state < RT_CLOSING &&
-	    wire_error_decode(in->buf, in->len, &err)) {
+	if (c->state < RT_CLOSING && read_error(c, in, &err)) {
 		if (!c->server && !c->msg.messages &&
 		    err.code == RDMA2_ERR_VERS) {
 			refused(c, &err);

@@ -128,10 +128,11 @@ def no_loop(t):
     same(tcp.reply().stat, 0, "accept_stat")
 
 
-# Fails with: not-remembered
+# Fails with: not-remembered, version-1-error
 @check("V2-4.3.2-04")
 def unanswered(t):
-    """No answer to the first message: the next begins with version 1."""
+    """No answer to the first message: the next begins with version 1. So does
+    the next on the connection after any RDMA_ERROR of version 1."""
     s = t.start()
     tcp = s.tcp()
     tcp.send(rpc.null(0x124))
@@ -143,6 +144,19 @@ def unanswered(t):
     same((h.xid, h.vers), (0x124, 1), "the first message then")
     c.answer_inline(h)
     same(tcp.reply().stat, 0, "accept_stat")
+    t.stop()
+    for error in (2,), (77,), ():
+        s = t.start()
+        tcp = s.tcp()
+        tcp.send(rpc.null(0x125))
+        iw = t.accept_iwarp(s)
+        iw.send(rpc.u32(v2.Header(iw.recv()).xid, 1, 32, 4, *error))
+        c = Responder1(iw, threshold=4096)
+        h = c.get_call()
+        same((h.xid, h.vers), (0x125, 1), "the message then")
+        c.answer_inline(h)
+        same(tcp.reply().stat, 0, "accept_stat")
+        t.stop()
 
 
 # Fails with: error-version-1
