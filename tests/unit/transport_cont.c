@@ -535,42 +535,142 @@ static void reply_time_out(void)
 	rt_raw_close(&r);
 }
 
-/*
- * A Reply or an ERROR while our Call is not wholly sent. The ERROR ends the
- * Call, and no more of it is sent; the Reply cannot be one.
- */
-static void too_early(void)
+/* The rest of a Call that has begun: true if it was there, to its INLINE. */
+static bool rest_comes(struct rt_raw *r, uint32_t xid)
+{
+	uint32_t htype;
+
+	r->credits = 16;
+	rt_raw_grant(r);
+	do {
+		htype = rt_raw_next(r);
+		if (r->m.p.xid != xid)
+			return false;
+	} while (htype == RDMA2_CALL_MIDDLE);
+	return htype == RDMA2_CALL_INLINE;
+}
+
+/* Client: @a has begun to go and waits for a credit; @chunk of its 20,000 octets
+ * are in a Read chunk. */
+static bool waits_amid(struct rt_raw *r, struct rt_rpc *a, uint32_t xid,
+		       uint32_t chunk)
 {
 	struct rt_config cfg = with_user;
-	struct rt_rpc a, b;
-	struct rt_raw r;
 
 	cfg.call_format = RT_FORMAT_CONTINUED;
-	CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &cfg));
-	/* The unfinished messages are not what the watch is for. */
-	r.p.watch.quiet = true;
-	r.credits = 1;
-	CU_ASSERT_TRUE(rt_raw_greet(&r));
-	rt_rpc_init(&r.p, r.p.client, &a, 1, 20000, false, 8, 0, 0, 0, 0);
-	rt_rpc_submit(r.p.client, &a);
-	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_MIDDLE);
-	CU_ASSERT_TRUE(rt_raw_silent(&r));
-	rt_raw_error(&r, 1, RDMA2_ERR_INVAL_CONT);
-	rt_raw_run(&r);
-	CU_ASSERT_TRUE(a.done);
-	CU_ASSERT_EQUAL(a.rq->status, -EREMOTEIO);
-	rt_rpc_free(&a);
-	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	if (!rt_raw_server(r, &cfg))
+		return false;
+	r->credits = 1;
+	CU_ASSERT_TRUE(rt_raw_greet(r));
+	rt_rpc_init(&r->p, r->p.client, a, xid, 20000, chunk, 8, 0, 0, 0, 0);
+	a->item.length = chunk;
+	rt_rpc_submit(r->p.client, a);
+	CU_ASSERT_EQUAL(rt_raw_next(r), RDMA2_CALL_MIDDLE);
+	return rt_raw_silent(r);
+}
 
-	rt_rpc_init(&r.p, r.p.client, &b, 2, 20000, false, 8, 0, 0, 0, 0);
-	rt_rpc_submit(r.p.client, &b);
+/* An ERROR while our Call is not wholly sent: the rest follows, and then the RPC has
+ * failed, so that its XID can be used again [D3]. */
+static void early_error(void)
+{
+	static const uint32_t codes[] = {
+		RDMA2_ERR_INVAL_CONT,	  RDMA2_ERR_BAD_XDR,
+		RDMA2_ERR_READ_CHUNKS,	  RDMA2_ERR_WRITE_CHUNKS,
+		RDMA2_ERR_SEGMENTS,	  RDMA2_ERR_WRITE_RESOURCE,
+		RDMA2_ERR_REPLY_RESOURCE, RDMA2_ERR_SYSTEM,
+	};
+	struct rt_rpc a;
+	struct rt_raw r;
+
+	for (unsigned int i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
+		CU_ASSERT_TRUE_FATAL(waits_amid(&r, &a, 1, 0));
+		rt_raw_error(&r, 1, codes[i]);
+		/* The first is the one that counts. */
+		rt_raw_error(&r, 1, RDMA2_ERR_BAD_XDR);
+		rt_raw_run(&r);
+		CU_ASSERT_FALSE(a.done);
+		CU_ASSERT_TRUE(rest_comes(&r, 1));
+		CU_ASSERT_TRUE(a.done);
+		CU_ASSERT_EQUAL(a.rq->status, -EREMOTEIO);
+		CU_ASSERT_EQUAL(a.rq->error.code, codes[i]);
+		rt_rpc_free(&a);
+		CU_ASSERT_TRUE(rt_raw_silent(&r));
+		rt_rpc_init(&r.p, r.p.client, &a, 1, 20000, false, 8, 0, 0, 0,
+			    0);
+		rt_rpc_submit(r.p.client, &a);
+		CU_ASSERT_TRUE(rest_comes(&r, 1));
+		rt_raw_reply(&r, 1, NULL, NULL, 0);
+		end(&r, &a, 0);
+		rt_raw_close(&r);
+	}
+	/* The connection may end before the rest could go. */
+	CU_ASSERT_TRUE_FATAL(waits_amid(&r, &a, 1, 0));
+	rt_raw_error(&r, 1, RDMA2_ERR_REPLY_RESOURCE);
+	rt_raw_run(&r);
+	/* Unfinished. */
+	r.p.watch.quiet = true;
+	fab_disconnect(r.fab, true);
+	rt_raw_run(&r);
+	end(&r, &a, -ECONNRESET);
+	r.p.watch.faults = 0;
+	rt_raw_close(&r);
+}
+
+/* 7.1.3: no more of what the peer does not know; the Call is over at once. */
+static void early_htype(void)
+{
+	struct rt_rpc a;
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(waits_amid(&r, &a, 1, 0));
+	/* The unfinished message is not what the watch is for. */
+	r.p.watch.quiet = true;
+	rt_raw_error(&r, 1, RDMA2_ERR_INVAL_HTYPE);
+	rt_raw_run(&r);
+	end(&r, &a, -EREMOTEIO);
+	r.credits = 16;
+	rt_raw_grant(&r);
+	CU_ASSERT_TRUE(rt_raw_silent(&r));
+	r.p.watch.faults = 0;
+	rt_raw_close(&r);
+}
+
+/* Refused for its chunks amid its messages, it is sent again, but not before it has
+ * gone [D8]. */
+static void early_chunks(void)
+{
+	struct rt_rpc a;
+	struct rt_raw r;
+	struct wire_enc *e;
+
+	CU_ASSERT_TRUE_FATAL(waits_amid(&r, &a, 1, 4000));
+	r.p.watch.quiet = true;
+	e = rt_raw_begin(&r, RDMA2_ERROR, 1);
+	wire_put_u32(e, RDMA2_ERR_READ_CHUNKS);
+	wire_put_u32(e, 0);
+	rt_raw_end(&r);
+	CU_ASSERT_TRUE(rest_comes(&r, 1));
+	CU_ASSERT_EQUAL(r.m.reads.count, 1);
 	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_MIDDLE);
-	CU_ASSERT_EQUAL(r.m.p.xid, 2);
+	CU_ASSERT_TRUE(rest_comes(&r, 1));
+	CU_ASSERT_EQUAL(r.m.reads.count, 0);
+	rt_raw_reply(&r, 1, NULL, NULL, 0);
+	end(&r, &a, 0);
+	rt_raw_close(&r);
+}
+
+/* A Reply while our Call is not wholly sent cannot be one. */
+static void too_early(void)
+{
+	struct rt_rpc a;
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(waits_amid(&r, &a, 2, 0));
+	/* The unfinished message is not what the watch is for. */
+	r.p.watch.quiet = true;
 	rt_raw_reply(&r, 2, NULL, NULL, 0);
 	rt_raw_run(&r);
-	CU_ASSERT_TRUE(b.done);
-	CU_ASSERT_EQUAL(b.rq->status, -EPROTO);
-	rt_rpc_free(&b);
+	end(&r, &a, -EPROTO);
 	CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_BAD_XDR));
 	CU_ASSERT_TRUE(r.down);
 	r.p.watch.faults = 0;
@@ -694,6 +794,9 @@ static const struct unit_test tests[] = {
 	{ "replies", replies },
 	{ "reply in properties", reply_in_properties },
 	{ "reply time out", reply_time_out },
+	{ "early error", early_error },
+	{ "early header type", early_htype },
+	{ "early chunks", early_chunks },
 	{ "too early", too_early },
 	{ "errors wait", errors_wait },
 	{ "early bad reply", early_bad_reply },

@@ -144,10 +144,16 @@ static void pending_less(struct rt_conn *c, struct rt_request_priv *rq)
 	rq->sends_pending--;
 	if (rq->sends_pending)
 		return;
-	if (rq->finished)
+	if (rq->finished) {
 		complete(c, rq);
-	else if (rq->pub.call_only && rq->out.off == rq->out.len)
+	} else if (rq->error_waits && c->cont != &rq->going) {
+		struct wire_error err = rq->pub.error;
+
+		rq->error_waits = false;
+		rt_response_error(c, rq, &err);
+	} else if (rq->pub.call_only && rq->out.off == rq->out.len) {
 		rt_request_finish(c, rq, 0);
+	}
 }
 
 static void sent(struct rt_conn *c, struct rt_work *w, const struct fab_wc *wc)
@@ -192,6 +198,7 @@ void rt_request_again(struct rt_conn *c, struct rt_request_priv *rq)
 	unpost(c);
 	rq->own.posted = false;
 	rq->prepared = false;
+	rq->error_waits = false;
 	/* It has waited before. */
 	cds_list_add(&rq->going.queue, &c->calls_out);
 }
@@ -212,6 +219,7 @@ static void queue(struct rt_conn *c, struct rt_request_priv *rq)
 	rq->inv_handle = 0;
 	rq->max_reads = rq->max_writes = UINT32_MAX;
 	rq->no_call_chunk = rq->no_reply_chunk = rq->refused = false;
+	rq->error_waits = false;
 	rq->format = NULL;
 	rq->base_only = false;
 	if (c->other_format)

@@ -39,6 +39,9 @@ struct rt_request_priv {
 	uint32_t max_reads, max_writes;
 	bool no_call_chunk, no_reply_chunk;
 	bool refused;
+	/* An ERROR, in pub.error, came before the whole Call had gone: it is heeded
+	 * when the rest has [D3]. */
+	bool error_waits;
 	uint64_t submitted, sent; /* CLOCK_MONOTONIC, ns */
 	unsigned int sends_pending; /* and ranges not closed yet */
 	struct fab_buf *bufs; /* of the Reply, or of a copied Call */
@@ -156,6 +159,9 @@ int rt_request_reduce(struct rt_conn *c, struct rt_request_priv *rq);
 
 /* response.c */
 extern const struct rt_requester_ops rt_requester;
+/* An ERROR about a Call of which all has gone. */
+void rt_response_error(struct rt_conn *c, struct rt_request_priv *rq,
+		       const struct wire_error *err);
 void rt_response_violation(struct rt_conn *c, struct rt_request_priv *rq,
 			   uint32_t xid, const char *what);
 /* The Reply is in its place. */

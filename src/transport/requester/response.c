@@ -288,7 +288,7 @@ static void avoid(struct rt_conn *c, const struct rt_request_priv *rq,
 static bool with_fewer(struct rt_conn *c, struct rt_request_priv *rq,
 		       const struct wire_error *err)
 {
-	if (c->cont == &rq->going || !rt_request_reduce_chunks(rq, err))
+	if (!rt_request_reduce_chunks(rq, err))
 		return false;
 	rq->pub.error = *err;
 	rq->refused = true;
@@ -302,6 +302,20 @@ static struct rt_request_priv *request_of(struct rt_own *own)
 	return caa_container_of(own, struct rt_request_priv, own);
 }
 
+void rt_response_error(struct rt_conn *c, struct rt_request_priv *rq,
+		       const struct wire_error *err)
+{
+	rt_assert_strand(c);
+	if (with_fewer(c, rq, err))
+		return;
+	/* It does not continue Replies, or not such. */
+	if (err->code == RDMA2_ERR_REPLY_RESOURCE && !rq->format)
+		c->req.reply_refused = true;
+	if (err->code == RDMA2_ERR_INVAL_HTYPE && !rq->format)
+		avoid(c, rq, err);
+	rt_request_refused(c, rq, err);
+}
+
 /* [E1]: an own Call with that XID. */
 static bool error(struct rt_conn *c, struct rt_own *own,
 		  const struct wire_error *err)
@@ -312,14 +326,17 @@ static bool error(struct rt_conn *c, struct rt_own *own,
 		return true;
 	if (!own->posted)
 		return false;
-	if (with_fewer(c, rq, err))
+	if (rq->error_waits)
 		return true;
-	/* It does not continue Replies, or not such. */
-	if (err->code == RDMA2_ERR_REPLY_RESOURCE && !rq->format)
-		c->req.reply_refused = true;
-	if (err->code == RDMA2_ERR_INVAL_HTYPE && !rq->format)
-		avoid(c, rq, err);
-	rt_request_refused(c, rq, err);
+	/* The peer, which may drop the rest or wait for it, sees the end of this
+	 * message before anything else (6.3.6, [D3]). Only of a header type that
+	 * it does not know nothing more may be sent (7.1.3). */
+	if (c->cont == &rq->going && err->code != RDMA2_ERR_INVAL_HTYPE) {
+		rq->pub.error = *err;
+		rq->error_waits = true;
+		return true;
+	}
+	rt_response_error(c, rq, err);
 	return true;
 }
 

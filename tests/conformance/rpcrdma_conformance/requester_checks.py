@@ -995,6 +995,40 @@ def reply_remaining_with(t):
         same(tcp.recv(), m, "what the client got")
 
 
+# Fails with: early-error
+@check("V2-6.3.6-07")
+def call_refused(t):
+    """A Call that is refused amid its fragments is completed all the same;
+    then it may come again."""
+    m = write3(9, bytes(30000))
+    for error in (v2.SYSTEM,), (v2.REPLY_RESOURCE, 5000):
+        _, tcp, c = t.connect("--call-format", "continued", "--reduce-min",
+                              "4294967295", advertise=2, replenish=False)
+        tcp.send(m)
+        headers = [c.take()]
+        same(headers[0].htype, v2.CALL_MIDDLE, "how the Call begins")
+        c.error(9, *error)
+        c.advertise = 32
+        c.grant()
+        same(b"".join(h.payload for h in call_rest(c, headers)), m, "the Call")
+        if error[0] == v2.SYSTEM:
+            fails(tcp, 9)
+        else:
+            headers = call_rest(c, [c.take()])
+            same(b"".join(h.payload for h in headers), m, "the Call again")
+            c.answer_inline(headers[-1], write3_results(30000))
+            same(tcp.reply().stat, 0, "accept_stat")
+        t.stop()
+
+
+def call_rest(c, headers):
+    """Those of a Call that has begun, to its last."""
+    while headers[-1].htype == v2.CALL_MIDDLE:
+        headers.append(c.take())
+    same(headers[-1].htype, v2.CALL_INLINE, "how the Call ends")
+    return headers
+
+
 # Fails with: errors-between
 @check("V2-6.3.6-05")
 def call_undisturbed(t):
