@@ -126,7 +126,8 @@ enum rt_call_format {
 #define RT_SEGMENT_MIN 4096
 #define RT_SEGMENT_MAX (1u << 30)
 #define RT_MESSAGE_MIN 65536
-#define RT_MESSAGE_MAX FAB_POOL_MAX_BUF
+/* Data of 4 MiB, the longest that Linux asks for, and what is around them. */
+#define RT_MESSAGE_MAX (FAB_POOL_MAX_BUF + (128u << 10))
 #define RT_MEMORY_MIN ((size_t)16 << 20)
 #define RT_CONNECTIONS_MAX 65536
 #define RT_SHARED_MAX (1u << 20)

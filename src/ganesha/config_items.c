@@ -266,8 +266,7 @@ static const struct gr_size sizes[] = {
 	/* rtrext; 0: none. A Receive has a page more, which fills a buffer. */
 	{ "Placement_Size", 0, RT_PLACEMENT_MAX, 60 * KB, 4096 },
 	{ "Max_Segment_Size", RT_SEGMENT_MIN, RT_SEGMENT_MAX, MB, 1 },
-	{ "Max_Message", RT_MESSAGE_MIN, RT_MESSAGE_MAX, 2 * (MB + 64 * KB),
-	  1 },
+	{ "Max_Message", RT_MESSAGE_MIN, RT_MESSAGE_MAX, RT_MESSAGE_MAX, 1 },
 	{ "Max_Connection_Memory", MB, 64 * GB, 64 * MB, 1 },
 	/* 0: as Max_Host_Share says. */
 	{ "Max_Host_Memory", 0, 1024 * GB, 0, 1 },

@@ -134,7 +134,7 @@ def read_small_file(w):
 
 
 def write_all(w):
-    for size in (2 * MB + 70000, 9000001, 64 * MB):
+    for size in (2 * MB + 70000, 4 * MB, 9000001, 64 * MB):
         fh, path = w.file()
         at = 0
         while at < size:

@@ -176,7 +176,7 @@ static const struct range ranges[] = {
 	D("Max_Segments", rt.max_segments, 1, 64, 1, "", ""),
 	D("Max_Read_Chunks", rt.max_read_chunks, 1, 16, 1, "", ""),
 	D("Max_Write_Chunks", rt.max_write_chunks, 1, 16, 1, "", ""),
-	D("Max_Message", rt.max_message, 64 * KB, 4 * MB, 1, "", ""),
+	D("Max_Message", rt.max_message, 64 * KB, 4 * MB + 128 * KB, 1, "", ""),
 	D("Max_Connection_Memory", rt.max_conn_memory, MB, 64 * GB, 1,
 	  "Max_Message = 65536;", ""),
 	R("Max_Memory", rt.max_memory, 16 * MB, 1024 * GB, 1, "", ""),
@@ -670,7 +670,7 @@ static void consequences(void)
 	CU_ASSERT_PTR_NOT_NULL(
 		strstr(out, "is enough for at most 51 connections at once."));
 	CU_ASSERT_PTR_NOT_NULL(
-		strstr(out, "host may have 13 connections and 4 MiB."));
+		strstr(out, "host may have 14 connections and 4224 KiB."));
 	free(out);
 	/* One host has no more than there is for all. */
 	out = printed("Max_Connections = 60;\nMax_Memory = \"16M\";\n"

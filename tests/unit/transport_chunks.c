@@ -3,6 +3,7 @@
  * Read and Call chunks of a raw client, and the limits on chunks of all kinds
  * (4.5.1, 7.3, [C7] to [C9], [E3], [E4]).
  */
+#include "base/be.h"
 #include "rt_raw.h"
 #include "unit.h"
 
@@ -331,6 +332,46 @@ static void bad_positions(void)
 	rt_raw_close(&r);
 }
 
+/* As long as there may be: a Call chunk in two buffers, and a data item in one. */
+static void longest(void)
+{
+	static const size_t lens[] = { 3u << 20, (1u << 20) + 65536, 65536 };
+	struct rt_config cfg = { .max_message = RT_MESSAGE_MAX };
+	struct wire_read_segment s[3];
+	struct wire_call_desc d = { .call = s, .ncall = 3 };
+	uint32_t sum = 0, n = RT_MESSAGE_MAX;
+	uint8_t pay[128];
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	for (size_t i = 0; i < RAW_MEM; i++)
+		r.mem[i] = (uint8_t)(i * 7 + (i >> 13));
+	rt_raw_payload(r.mem, 1, 8, 0, 0, 0);
+	be32_put(r.mem + 64, n - 68);
+	/* Each is a beginning of the same memory. */
+	for (unsigned int i = 0; i < 3; i++) {
+		s[i] = at(&r, 0, 0, (uint32_t)lens[i]);
+		for (size_t k = i ? 0 : 68; k < lens[i]; k++)
+			sum = sum * 33 + r.mem[k];
+	}
+	rt_raw_call(&r, 1, &d, NULL, 0);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	CU_ASSERT_EQUAL(answered_sum(&r), sum);
+	/* An octet more in all, and in an item. */
+	s[2].target.length++;
+	rt_raw_call(&r, 2, &d, NULL, 0);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_SYSTEM));
+	rt_raw_payload(pay, 3, 8, 0, 0, 0);
+	d = (struct wire_call_desc){ .reads = s, .nreads = 2 };
+	s[0].position = s[1].position = 68;
+	s[0].target.length = FAB_POOL_MAX_BUF;
+	s[1].target.length = 1;
+	rt_raw_call(&r, 3, &d, pay, 68);
+	CU_ASSERT_TRUE(rt_raw_is_error(&r, 3, RDMA2_ERR_SYSTEM));
+	rt_raw_close(&r);
+}
+
 /* The limits, each with its code and number (7.3, [E3], [E4]). */
 static void limits(void)
 {
@@ -628,6 +669,7 @@ static const struct unit_test tests[] = {
 	{ "call chunk", call_chunk },
 	{ "bad positions", bad_positions },
 	{ "Positions beyond the stream", torn },
+	{ "longest", longest },
 	{ "limits", limits },
 	{ "memory", memory },
 	{ NULL, NULL },

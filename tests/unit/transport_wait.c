@@ -326,7 +326,7 @@ static void in_all(void)
 	};
 
 	for (size_t i = 0; i < sizeof(few) / sizeof(few[0]); i++) {
-		struct rt_config little = { .max_message = RT_MESSAGE_MAX,
+		struct rt_config little = { .max_message = FAB_POOL_MAX_BUF,
 					    .max_memory = RT_MEMORY_MIN,
 					    .max_host_memory = few[i].host };
 		uint32_t n = few[i].replies;
@@ -340,7 +340,7 @@ static void in_all(void)
 		for (uint32_t xid = 1; xid <= n; xid++) {
 			CU_ASSERT_FALSE(rt_conn_replies_full(stuck));
 			rt_raw_call(&r, xid, NULL, NULL,
-				    RT_MESSAGE_MAX - 65536);
+				    FAB_POOL_MAX_BUF - 65536);
 			CU_ASSERT_TRUE(rt_raw_silent(&r));
 			CU_ASSERT_EQUAL(r.p.calls, xid);
 		}

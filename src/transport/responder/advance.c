@@ -23,6 +23,7 @@
  * Runner only, but for rt_call_wait() and rt_conn_replies_full().
  */
 #include <errno.h>
+#include <sys/param.h>
 
 #include "base/be.h"
 #include "transport/responder/responder.h"
@@ -43,55 +44,103 @@ static void refuse_code(struct rt_conn *c, struct rt_call_priv *call,
 static void read_done(struct rt_conn *c, struct rt_work *w,
 		      const struct fab_wc *wc);
 
+/* Post an RDMA Read of @len octets at @offset of a segment. 0 or -ENOMEM. */
+static int post_read(struct rt_conn *c, struct rt_call_priv *call,
+		     const struct wire_segment *s, size_t offset,
+		     const struct rt_piece *to)
+{
+	struct rt_work *w = rt_work_get(c, read_done);
+
+	if (!w)
+		return -ENOMEM;
+	w->owner = call;
+	w->wr.op = FAB_READ;
+	w->wr.flags = FAB_F_SIGNALED;
+	w->wr.handle = s->handle;
+	w->wr.offset = s->offset + offset;
+	w->wr.nsge = 1;
+	w->sge[0] = (struct fab_sge){ to->addr, to->len, to->mr };
+	if (!call->reads_pending++) {
+		call->reading_since = rt_now_ms();
+		c->resp.calls_reading++;
+	}
+	rt_chain_add(c, w);
+	RT_COUNT(c, read_bytes, to->len);
+	return 0;
+}
+
+/* Memory for a chunk of @len octets: one buffer, or two for what is longer than
+ * any. The number of pieces; 0: there is none now. */
+static unsigned int chunk_memory(struct rt_conn *c, struct rt_call_priv *call,
+				 size_t len, struct rt_piece *piece)
+{
+	struct fab_buf *bufs = NULL, *b;
+	size_t memory = 0, here;
+	unsigned int n = 0;
+
+	do {
+		here = MIN(len, FAB_POOL_MAX_BUF);
+		b = rt_memory_get(c, call->memory + memory,
+				  here ? rt_round4(here) : 4);
+		if (!b) {
+			rt_memory_give(c, memory);
+			rt_bufs_put(&bufs);
+			return 0;
+		}
+		piece[n++] = (struct rt_piece){ b->addr, here, b->mr };
+		memory += b->size;
+		rt_bufs_add(&bufs, b);
+		len -= here;
+	} while (len);
+	while ((b = bufs)) {
+		bufs = b->next;
+		rt_bufs_add(&call->bufs, b);
+	}
+	call->memory += memory;
+	return n;
+}
+
 /*
- * Start RDMA Reads of one chunk into a buffer of its own. 0; -EAGAIN: there is
- * no memory now, nothing was begun; -ENOMEM: the Call cannot go on.
+ * Start RDMA Reads of one chunk into memory of its own, in @npieces pieces. 0;
+ * -EAGAIN: there is no memory now, nothing was begun; -ENOMEM: the Call cannot
+ * go on.
  */
 static int read_chunk(struct rt_conn *c, struct rt_call_priv *call,
 		      unsigned int first, unsigned int nsegs, size_t len,
-		      struct fab_buf **buf)
+		      struct rt_piece *piece, unsigned int *npieces)
 {
-	struct fab_buf *b;
-	size_t at = 0;
+	struct rt_piece to, *at = piece;
+	size_t off = 0, done;
+	int rc;
 
 	/* Nobody overtakes those that wait. */
 	if (!cds_list_empty(&c->resp.starved))
 		return -EAGAIN;
-	b = rt_memory_get(c, call->memory, len ? rt_round4(len) : 4);
-	if (!b)
+	*npieces = chunk_memory(c, call, len, piece);
+	if (!*npieces)
 		return -EAGAIN;
-	*buf = b;
-	rt_bufs_add(&call->bufs, b);
-	call->memory += b->size;
+	if (len > LONG_READ && !call->long_read &&
+	    (c->inst->limits->caps & FAB_CAP_PARTS)) {
+		call->long_read = true;
+		rt_long_read(c, true);
+	}
 	for (unsigned int i = first; i < first + nsegs; i++) {
 		const struct wire_segment *s = &call->seg[i];
-		struct rt_work *w;
 
-		if (!s->length)
-			continue;
-		w = rt_work_get(c, read_done);
-		if (!w)
-			return -ENOMEM;
-		w->owner = call;
-		w->wr.op = FAB_READ;
-		w->wr.flags = FAB_F_SIGNALED;
-		w->wr.handle = s->handle;
-		w->wr.offset = s->offset;
-		w->wr.nsge = 1;
-		w->sge[0] = (struct fab_sge){ (uint8_t *)b->addr + at,
-					      s->length, b->mr };
-		at += s->length;
-		if (!call->reads_pending++) {
-			call->reading_since = rt_now_ms();
-			c->resp.calls_reading++;
+		for (done = 0; done < s->length; done += to.len) {
+			if (off == at->len) {
+				at++;
+				off = 0;
+			}
+			to = (struct rt_piece){
+				(uint8_t *)at->addr + off,
+				MIN(s->length - done, at->len - off), at->mr
+			};
+			rc = post_read(c, call, s, done, &to);
+			if (rc)
+				return rc;
+			off += to.len;
 		}
-		if (len > LONG_READ && !call->long_read &&
-		    (c->inst->limits->caps & FAB_CAP_PARTS)) {
-			call->long_read = true;
-			rt_long_read(c, true);
-		}
-		rt_chain_add(c, w);
-		RT_COUNT(c, read_bytes, s->length);
 	}
 	RT_COUNT(c, read_chunks, 1);
 	RT_PROBE(chunk__read, c, call->pub.xid, len, nsegs);
@@ -210,20 +259,18 @@ static bool read_body(struct rt_conn *c, struct rt_call_priv *call)
 {
 	int rc;
 
-	if (!call->body) {
+	if (!call->nbase) {
 		rc = read_chunk(c, call, 0, call->nbody, call->body_len,
-				&call->body);
+				call->base, &call->nbase);
 		if (rc)
 			no_memory(c, call, rc);
 		else if (!call->reads_pending)
 			refuse_code(c, call, RDMA2_ERR_BAD_XDR);
 		return false;
 	}
-	call->nbase = 1;
-	call->base[0] = (struct rt_piece){ call->body->addr, call->body_len,
-					   call->body->mr };
 	/* 7.2: rdma_xid must be the XID of the RPC message. */
-	if (call->body_len < 4 || be32_get(call->body->addr) != call->pub.xid) {
+	if (call->body_len < 4 ||
+	    be32_get(call->base[0].addr) != call->pub.xid) {
 		refuse_code(c, call, RDMA2_ERR_BAD_XDR);
 		return false;
 	}
@@ -253,11 +300,12 @@ static bool read_items(struct rt_conn *c, struct rt_call_priv *call)
 {
 	while (call->reads_begun < call->nreads) {
 		struct rt_read_chunk *r = &call->read[call->reads_begun];
+		unsigned int n;
 		int rc = 0;
 
 		if (!r->placed)
 			rc = read_chunk(c, call, r->first, r->nsegs, r->length,
-					&r->buf);
+					&r->to, &n);
 		if (rc) {
 			no_memory(c, call, rc);
 			return false;

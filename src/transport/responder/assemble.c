@@ -81,11 +81,10 @@ bool rt_call_assemble(struct rt_call_priv *call)
 				return false;
 			/* Roundup is not in the chunk (4.5.3.1); and nothing
 			 * of the buffer's earlier use may show. */
-			memset((uint8_t *)r->buf->addr + r->length, 0,
+			memset((uint8_t *)r->to.addr + r->length, 0,
 			       n - r->length);
 			pub->pieces[pub->npieces++] =
-				(struct rt_piece){ r->buf->addr, n,
-						   r->buf->mr };
+				(struct rt_piece){ r->to.addr, n, r->to.mr };
 			pub->len += n;
 		}
 	}

@@ -41,7 +41,6 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 	call->nplaced = 0;
 	call->reads_pending = 0;
 	call->bufs = NULL;
-	call->body = NULL;
 	call->memory = 0;
 	call->reply_octets = 0;
 	call->arrived = fab_now_ns();

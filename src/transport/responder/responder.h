@@ -30,7 +30,7 @@ struct rt_read_chunk {
 	uint32_t position;
 	uint32_t length;
 	unsigned int first, nsegs; /* in rt_call_priv.seg */
-	struct fab_buf *buf;
+	struct rt_piece to; /* where it is read to, no longer than one buffer */
 	bool placed; /* here by Send: in rt_call_priv.placed instead */
 };
 
@@ -66,7 +66,6 @@ struct rt_call_priv {
 	struct wire_segment seg[RT_MAX_SEGMENTS];
 	struct wire_segment result[RT_MAX_SEGMENTS]; /* as filled */
 	unsigned int nbody; /* the Call chunk's are the first */
-	struct fab_buf *body;
 	size_t body_len;
 	unsigned int nreads, reads_begun;
 	unsigned int nreads_all; /* with those that are too many */

@@ -70,7 +70,6 @@ static bool take_lists(struct rt_conn *c, struct rt_call_priv *call,
 			r->length = 0;
 			r->first = call->nsegs;
 			r->nsegs = 0;
-			r->buf = NULL;
 			r->placed = false;
 		}
 		if (call->nreads_all > call->nreads)
@@ -97,9 +96,14 @@ static bool take_lists(struct rt_conn *c, struct rt_call_priv *call,
 	if (m->has_reply)
 		take_chunk(call, &m->reply, &call->reply_chunk);
 
-	/* [E4]: totals beyond what a message may have. */
+	/* [E4]: totals beyond what a message may have, or what a buffer has. */
 	err->code = RDMA2_ERR_SYSTEM;
-	return bytes <= cfg->max_message;
+	if (bytes > cfg->max_message)
+		return false;
+	for (unsigned int i = 0; i < call->nreads; i++)
+		if (call->read[i].length > FAB_POOL_MAX_BUF)
+			return false;
+	return true;
 }
 
 void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,

@@ -115,7 +115,7 @@ static bool within_limits(const struct rt_conn *c, const struct wire_xmt *m,
 	if (m->nrsditems > cfg->max_write_chunks)
 		return false;
 	err->code = RDMA2_ERR_SYSTEM;
-	return m->items.bytes <= cfg->max_message;
+	return m->items.bytes <= MIN(cfg->max_message, FAB_POOL_MAX_BUF);
 }
 
 /* Are there directions for less than the whole Call? */
