@@ -313,7 +313,9 @@ struct fab_wr {
  * after the end of the connection (nothing of the chain was taken, and none
  * of it gives a completion), -EINVAL for a bad chain: it is a fault of the
  * caller's, and the connection is of no use after it. Receives may be posted
- * on a connection that is not yet established.
+ * on a connection that is not yet established; a positive result is how many of
+ * them, the last ones of the chain, the device has no room for at present: they
+ * were not taken.
  */
 int fab_post(struct fab_conn *c, struct fab_wr *chain);
 int fab_post_recv(struct fab_conn *c, struct fab_wr *chain);
@@ -495,6 +497,9 @@ struct fab_domain {
 	struct fab_known known;
 	/* Of who wanted to connect: those of whom no fab_request_fn heard. */
 	_Atomic uint64_t failed_starts;
+	/* How often memory could not be registered, or a device took no work, so
+	 * that something waited. */
+	_Atomic uint64_t shortages;
 };
 struct fab_poller {
 	const struct fab_ops *ops;

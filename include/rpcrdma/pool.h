@@ -32,7 +32,9 @@ struct fab_buf {
 #define FAB_POOL_PROMISED 4096 /* at least */
 
 struct fab_pool_params {
-	size_t max_bytes; /* hard limit on memory held; 0: 1 GiB */
+	/* Hard limit on memory held; 0: 1 GiB. If no more can be registered, what
+	 * is held is the limit, for a while. */
+	size_t max_bytes;
 	size_t reserve; /* of these, not for fab_pool_get_spare() */
 	/* A size of buffers more, if it is over 4 KiB and no other class, that
 	 * would waste up to three quarters, fits it; 0: none. They begin at

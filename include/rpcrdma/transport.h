@@ -180,7 +180,7 @@ struct rt_config {
 	unsigned int version1_ms; /* how long a server that did not answer
 				   * version 2 is met with version 1; 600000 */
 	unsigned int continuation_ms; /* 60000 [D6] */
-	unsigned int memory_wait_ms; /* a Call, for memory of chunks; 5000 */
+	unsigned int memory_wait_ms; /* a Call, for memory of chunks; 30000 */
 	unsigned int idle_ms; /* server: end idle connections; 0: never */
 	unsigned int drain_ms; /* 5000 */
 	/* xcharext. Receives of a busy connection are raised to this, and at
@@ -271,6 +271,7 @@ size_t rt_config_receives(const struct rt_config *cfg, bool client);
 	X(xmt_fallbacks, "Calls sent again without XMTREQ")            \
 	X(credit_waits, "times a message waited for a credit")         \
 	X(reply_waits, "times a Call waited for Replies to be taken")  \
+	X(shortages, "times memory or a device was short")             \
 	X(copied_bytes, "payload octets copied by the transport")
 
 struct rt_stats {

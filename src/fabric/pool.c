@@ -10,6 +10,9 @@
  * the other way round: Receives are held as long as their connection, and in
  * large buffers would take what Calls need.
  *
+ * If no more can be registered, what is held is the limit, until a growth that
+ * is tried every second succeeds.
+ *
  * Who takes spare memory leaves what is reserved to the others. What has been
  * promised is kept aside as buffers, which come back there: whatever happens to
  * the rest, as many as were promised are kept or lent.
@@ -69,6 +72,7 @@ int fab_pool_create(struct fab_domain *dom, const struct fab_pool_params *p,
 	pool->spare = pool->limit;
 	if (p && p->reserve < pool->limit)
 		pool->spare -= p->reserve;
+	atomic_init(&pool->cap, SIZE_MAX);
 	set_sizes(pool, p ? p->also : 0);
 	pthread_mutex_init(&pool->keep, NULL);
 	pthread_mutex_init(&pool->grow, NULL);
@@ -127,14 +131,20 @@ size_t fab_pool_promised(const struct fab_pool *pool)
 	return pool->promised;
 }
 
-static struct fab_buf *get(struct fab_pool *pool, size_t size, size_t limit)
+static struct fab_buf *get(struct fab_pool *pool, size_t size, bool spare)
 {
+	size_t limit = pool->limit;
 	struct fab_buf *b = NULL;
 	struct pool_buf *pb;
 	unsigned int k;
 
 	if (size <= FAB_POOL_MAX_BUF) {
 		k = class_of(pool, size);
+		if (atomic_load_explicit(&pool->cap, memory_order_relaxed) !=
+		    SIZE_MAX)
+			pool_try_growth(pool, k);
+		if (spare)
+			limit = pool_spare(pool);
 		if (may_use(pool, k, limit)) {
 			b = class_pop(pool, k);
 			if (!b)
@@ -162,12 +172,12 @@ static struct fab_buf *get(struct fab_pool *pool, size_t size, size_t limit)
 
 struct fab_buf *fab_pool_get(struct fab_pool *pool, size_t size)
 {
-	return get(pool, size, pool->limit);
+	return get(pool, size, false);
 }
 
 struct fab_buf *fab_pool_get_spare(struct fab_pool *pool, size_t size)
 {
-	return get(pool, size, pool->spare);
+	return get(pool, size, true);
 }
 
 /* Keep lock held. */
@@ -292,7 +302,7 @@ bool fab_pool_short(struct fab_pool *pool)
 {
 	return atomic_load_explicit(&pool->in_use, memory_order_relaxed) +
 		       POOL_LITTLE >
-	       pool->spare;
+	       pool_spare(pool);
 }
 
 void fab_pool_put(struct fab_buf *buf)

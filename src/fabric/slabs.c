@@ -12,8 +12,11 @@
 #include <sys/param.h>
 #include <syslog.h>
 
+#include "base/clock.h"
 #include "fabric/slabs.h"
 
+/* So long after a registration has failed none is tried. */
+#define POOL_GROW_MS 1000
 #define POOL_HUGE ((size_t)2 << 20)
 #define POOL_PAGE ((size_t)1 << POOL_MIN_SHIFT)
 #define POOL_HUGE_FLAG (21 << MAP_HUGE_SHIFT)
@@ -150,9 +153,17 @@ static struct pool_slab *slab_new(struct fab_pool *pool, unsigned int k,
 	return slab;
 }
 
+static size_t capped(const struct fab_pool *pool, size_t limit)
+{
+	size_t cap = atomic_load_explicit(&pool->cap, memory_order_relaxed);
+
+	return MIN(limit, cap);
+}
+
 /* How much the pool may still grow. Grow lock held. */
 static size_t room_below(const struct fab_pool *pool, size_t limit)
 {
+	limit = capped(pool, limit);
 	return limit > pool->bytes_held ? limit - pool->bytes_held : 0;
 }
 
@@ -190,8 +201,16 @@ static struct fab_buf *class_grow(struct fab_pool *pool, unsigned int k,
 	if (!len)
 		return NULL;
 	slab = slab_new(pool, k, len);
-	if (!slab)
+	if (!slab) {
+		/* A device has only so many registrations, a process only so
+		 * much memory. */
+		atomic_store_explicit(&pool->cap, pool->bytes_held,
+				      memory_order_relaxed);
+		pool->grow_at = fab_now_ms() + POOL_GROW_MS;
+		atomic_fetch_add_explicit(&pool->dom->shortages, 1,
+					  memory_order_relaxed);
 		return NULL;
+	}
 	slab->next = pool->slabs[k];
 	pool->slabs[k] = slab;
 	pool->bytes_held += len;
@@ -286,7 +305,7 @@ static void class_reclaim(struct fab_pool *pool, unsigned int k, size_t want,
 static struct fab_buf *class_reclaimed(struct fab_pool *pool, unsigned int k,
 				       size_t limit)
 {
-	if (pool->size[k] > limit)
+	if (pool->size[k] > capped(pool, limit))
 		return NULL;
 	for (unsigned int i = 0; i < pool->nclasses; i++)
 		if (i != k)
@@ -313,6 +332,26 @@ struct fab_buf *pool_get_slow(struct fab_pool *pool, unsigned int k,
 		b = class_reclaimed(pool, k, limit);
 	pthread_mutex_unlock(&pool->grow);
 	return b;
+}
+
+void pool_try_growth(struct fab_pool *pool, unsigned int k)
+{
+	struct fab_buf *b = NULL;
+
+	pthread_mutex_lock(&pool->grow);
+	if (fab_now_ms() >= pool->grow_at) {
+		atomic_store_explicit(&pool->cap, SIZE_MAX,
+				      memory_order_relaxed);
+		b = class_grow(pool, k, pool->limit);
+	}
+	if (b) {
+		struct pool_shard *s = &pool->shards[k][own_shard()];
+
+		pthread_mutex_lock(&s->lock);
+		shard_push(s, b);
+		pthread_mutex_unlock(&s->lock);
+	}
+	pthread_mutex_unlock(&pool->grow);
 }
 
 void pool_free_slabs(struct fab_pool *pool)

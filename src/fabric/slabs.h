@@ -66,6 +66,11 @@ struct fab_pool {
 	size_t bytes_held, bytes_huge;
 	uint64_t nslabs;
 	bool no_huge_told;
+	uint64_t grow_at; /* ms: not before, if the pool is capped */
+
+	/* What was held when no more could be registered, which is the limit from
+	 * then on; SIZE_MAX: the pool is not capped. Set under the grow lock. */
+	atomic_size_t cap;
 
 	pthread_mutex_t keep;
 	struct fab_buf *kept;
@@ -131,6 +136,17 @@ static inline struct fab_buf *class_pop(struct fab_pool *pool, unsigned int k)
 	return b;
 }
 
+/* The limit for those who can do without. */
+static inline size_t pool_spare(const struct fab_pool *pool)
+{
+	size_t cap = atomic_load_explicit(&pool->cap, memory_order_relaxed);
+	size_t reserve = pool->limit - pool->spare;
+
+	if (cap >= pool->limit)
+		return pool->spare;
+	return cap - (reserve < cap / 16 ? reserve : cap / 16);
+}
+
 /* What has been given back may be all that is left: so who may not have that is
  * not only kept from growing the pool. */
 static inline bool may_use(const struct fab_pool *pool, unsigned int k,
@@ -147,6 +163,8 @@ static inline bool may_use(const struct fab_pool *pool, unsigned int k,
  * slabs of others have been given back for it. */
 struct fab_buf *pool_get_slow(struct fab_pool *pool, unsigned int k,
 			      size_t limit);
+/* A capped pool: try to grow the class, from time to time. */
+void pool_try_growth(struct fab_pool *pool, unsigned int k);
 /* All slabs; nothing is in use. */
 void pool_free_slabs(struct fab_pool *pool);
 

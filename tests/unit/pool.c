@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "rpcrdma/pool.h"
+#include "test_clock.h"
 #include "unit.h"
 
 #define MiB ((size_t)1 << 20)
@@ -459,19 +460,63 @@ static void test_reclaim_exact(void)
 	pool_end(pool);
 }
 
+/* If no more can be registered what is held is the limit, and a part of it stays
+ * reserved, until a growth succeeds that is tried each second. */
 static void test_no_registration(void)
 {
-	struct fab_pool *pool = pool_new(0, false);
-	struct fab_buf *b;
+	struct fab_pool_params p = { .max_bytes = 16 * MiB, .reserve = MiB };
+	struct fab_pool *pool = pool_new(MiB, false);
+	struct fab_buf *list = NULL, *b;
+	size_t n = 0, held;
 
+	pool_end(pool);
+	CU_ASSERT_EQUAL_FATAL(fab_pool_create(&test_dom, &p, &pool), 0);
+	test_clock_hold();
+	atomic_store(&test_dom.shortages, 0);
 	refuse_reg = true;
 	CU_ASSERT_PTR_NULL(fab_pool_get(pool, 4096));
+	CU_ASSERT_PTR_NULL(fab_pool_get(pool, 4096));
+	CU_ASSERT_EQUAL(atomic_load(&test_dom.shortages), 1);
 	CU_ASSERT_EQUAL(stats(pool).bytes_held, 0);
 	CU_ASSERT_EQUAL(maps, unmaps);
 	refuse_reg = false;
+	CU_ASSERT_PTR_NULL(fab_pool_get(pool, 4096));
+	test_clock_pass(1000);
 	b = fab_pool_get(pool, 4096);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(b);
 	fab_pool_put(b);
+	held = stats(pool).bytes_held;
+	CU_ASSERT_FALSE(fab_pool_short(pool));
+	refuse_reg = true;
+	CU_ASSERT_PTR_NULL(fab_pool_get(pool, MiB));
+	while ((b = fab_pool_get_spare(pool, 4096))) {
+		b->next = list;
+		list = b;
+		n++;
+	}
+	CU_ASSERT_EQUAL(n, held / 4096 - held / 16 / 4096);
+	CU_ASSERT_TRUE(fab_pool_short(pool));
+	while ((b = fab_pool_get(pool, 4096))) {
+		b->next = list;
+		list = b;
+		n++;
+	}
+	CU_ASSERT_EQUAL(n, held / 4096);
+	CU_ASSERT_EQUAL(atomic_load(&test_dom.shortages), 2);
+	test_clock_pass(1000);
+	CU_ASSERT_PTR_NULL(fab_pool_get(pool, 4096));
+	CU_ASSERT_EQUAL(atomic_load(&test_dom.shortages), 3);
+	refuse_reg = false;
+	test_clock_pass(1000);
+	b = fab_pool_get_spare(pool, 4096);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(b);
+	CU_ASSERT_FALSE(fab_pool_short(pool));
+	fab_pool_put(b);
+	while ((b = list)) {
+		list = b->next;
+		fab_pool_put(b);
+	}
+	test_clock_release();
 	pool_end(pool);
 }
 

@@ -42,7 +42,7 @@ void rt_config_defaults(struct rt_config *cfg)
 	DFLT(version1_ms, 600000);
 	DFLT(continuation_ms, 60000);
 	DFLT(reverse_ms, 60000);
-	DFLT(memory_wait_ms, 5000);
+	DFLT(memory_wait_ms, 30000);
 	DFLT(drain_ms, 5000);
 	DFLT(busy_recv_size, 16384);
 	DFLT(idle_recv_size, RT_RECV_DEFAULT);

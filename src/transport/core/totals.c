@@ -40,6 +40,7 @@ void rt_totals(struct rt_instance *inst, struct rt_totals *out)
 	out->connections = inst->nconns;
 	pthread_mutex_unlock(&inst->lock);
 	out->failed_starts = atomic_load(&inst->dom->failed_starts);
+	out->stats.shortages += atomic_load(&inst->dom->shortages);
 }
 
 void rt_for_each_conn(struct rt_instance *inst,

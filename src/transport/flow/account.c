@@ -171,6 +171,12 @@ void rt_memory_give(struct rt_conn *c, size_t n)
 					  memory_order_relaxed);
 }
 
+bool rt_memory_held(const struct rt_conn *c)
+{
+	rt_assert_strand(c);
+	return c->flow.memory;
+}
+
 bool rt_memory_elsewhere(const struct rt_conn *c)
 {
 	rt_assert_strand(c);

@@ -150,6 +150,8 @@ struct fab_buf *rt_memory_get(struct rt_conn *c, size_t mine, size_t size);
 void rt_memory_give(struct rt_conn *c, size_t n);
 /* Do other connections have some? */
 bool rt_memory_elsewhere(const struct rt_conn *c);
+/* Does this connection have any? */
+bool rt_memory_held(const struct rt_conn *c);
 /* So many octets are its own Receives; false: too many for its host. */
 bool rt_host_receives(struct rt_conn *c, size_t n);
 /* Octets of Replies; any thread. */

@@ -171,7 +171,10 @@ static void pump(struct rt_conn *c)
 
 static uint64_t due(struct rt_conn *c)
 {
-	return rt_earlier(c->reserve_deadline, c->flow.credit_deadline);
+	uint64_t d = rt_earlier(c->reserve_deadline, c->flow.credit_deadline);
+
+	return c->flow.device_full ? rt_earlier(rt_now_ms() + RT_TICK_MS, d) :
+				     d;
 }
 
 static void expire(struct rt_conn *c, uint64_t now)

@@ -115,7 +115,7 @@ static void received(struct rt_conn *c, struct rt_work *w,
 
 int rt_post_receives(struct rt_conn *c)
 {
-	uint32_t want = c->v->receives(c);
+	uint32_t want = c->v->receives(c), lacked = c->recvs_lacking;
 	struct fab_wr *chain = NULL, **tail = &chain;
 	struct rt_work *posted = NULL;
 	unsigned int n = 0;
@@ -124,6 +124,7 @@ int rt_post_receives(struct rt_conn *c)
 
 	rt_assert_strand(c);
 	lacking(c, 0);
+	c->flow.device_full = false;
 	if (c->flow.recvs_posted >= want)
 		return 0;
 	while (c->flow.recvs_posted + n < want) {
@@ -143,10 +144,19 @@ int rt_post_receives(struct rt_conn *c)
 		posted = w;
 		n++;
 	}
-	if (!chain)
-		return 0;
-	rc = fab_post_recv(c->fab, chain);
-	if (!rc) {
+	rc = chain ? fab_post_recv(c->fab, chain) : 0;
+	if (rc >= 0) {
+		/* The last ones were not taken. */
+		for (int i = 0; i < rc; i++, n--) {
+			struct rt_work *w = posted;
+
+			posted = w->next;
+			put(c, w);
+		}
+		lacking(c, c->recvs_lacking + (uint32_t)rc);
+		c->flow.device_full = rc;
+		if (c->recvs_lacking > lacked)
+			RT_COUNT(c, shortages, 1);
 		for (; posted; posted = posted->next)
 			cds_list_add(&posted->lent, &c->flow.lent);
 		c->flow.recvs_posted += n;

@@ -211,11 +211,16 @@ static void receive(struct rt_conn *c, struct rt_work *w,
 }
 
 /*
- * RDMA_ERROR is for good: the Requester ends the RPC (RFC 8166 4.5). What it
- * can have another time, on another connection, must not be answered so.
+ * RDMA_ERROR is for good: the Requester ends the RPC (RFC 8166 4.5). It is all that
+ * can be said where there is no memory at all. What this client itself keeps, by
+ * not taking its Replies, is to be had on another connection.
  */
 static void turn_away(struct rt_conn *c, uint32_t xid)
 {
+	if (!rt_memory_held(c)) {
+		rt_error_code(c, xid, RDMA1_ERR_CHUNK);
+		return;
+	}
 	RT_COUNT(c, dropped, 1);
 	rt_conn_stop(c, EV_VIOLATION, -ENOMEM, "no memory for Call %08x", xid);
 }

@@ -80,6 +80,8 @@ static int expose(struct rt_conn *c, struct rt_request_priv *rq, void *addr,
 		rc = fab_expose(c->fab, mr, p, s.length,
 				write ? FAB_REMOTE_WRITE : FAB_REMOTE_READ,
 				&s.handle, &s.offset);
+		if (rc == -ENOSPC || rc == -ENOMEM)
+			RT_COUNT(c, shortages, 1);
 		if (rc)
 			return rc;
 		if (write) {
@@ -94,10 +96,11 @@ static int expose(struct rt_conn *c, struct rt_request_priv *rq, void *addr,
 	return 0;
 }
 
-/* The peer, or the fabric, takes no more segments: do without this chunk. */
+/* The peer, or the fabric, takes no more segments, or the device has no window:
+ * do without this chunk. */
 static bool no_room(int rc)
 {
-	return rc == -E2BIG || rc == -ENOSPC;
+	return rc == -E2BIG || rc == -ENOSPC || rc == -ENOMEM;
 }
 
 static int expose_sink(struct rt_conn *c, struct rt_request_priv *rq,

@@ -158,6 +158,9 @@ static void no_memory(struct rt_conn *c, struct rt_call_priv *call, int rc)
 	uint32_t xid = call->pub.xid;
 
 	if (rc == -EAGAIN) {
+		if (!call->short_told)
+			RT_COUNT(c, shortages, 1);
+		call->short_told = true;
 		if (call->memory && !call->starved_since)
 			call->starved_since = rt_now_ms();
 		if (cds_list_empty(&c->resp.starved))

@@ -35,6 +35,7 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 	call->stage = RT_CALL_LOOK;
 	call->failed = false;
 	call->starved = false;
+	call->short_told = false;
 	call->starved_since = 0;
 	call->waiting = false;
 	call->format = &rt_reply_base;

@@ -355,9 +355,11 @@ static bool unsent(struct rt_conn *c, struct rt_work *w,
 {
 	rt_chain_cut(c, mark);
 	rt_work_put(c, w);
-	if (!c->resp.memory_deadline)
+	if (!c->resp.memory_deadline) {
+		RT_COUNT(c, shortages, 1);
 		c->resp.memory_deadline =
 			rt_now_ms() + c->inst->cfg.continuation_ms;
+	}
 	return false;
 }
 

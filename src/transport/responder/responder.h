@@ -45,6 +45,7 @@ struct rt_call_priv {
 	enum rt_call_stage stage;
 	bool failed; /* free it when its Reads have come back */
 	bool starved; /* it waits for memory */
+	bool short_told; /* ... or has waited, and that is counted */
 	uint64_t starved_since; /* with memory of its own, ms; 0: not */
 	bool waiting; /* ... for Replies to be taken */
 	bool long_read; /* told to the poller */

@@ -32,6 +32,22 @@ void loop_misuse(const char *where, const char *what)
 	abort();
 }
 
+/* ---- Shortages ------------------------------------------------------- */
+
+struct loop_shortage *loop_shortage(struct fab_domain *dom)
+{
+	return &((struct loop_domain *)dom)->shortage;
+}
+
+bool loop_refuses(atomic_uint *n)
+{
+	unsigned int left = atomic_load(n);
+
+	while (left && !atomic_compare_exchange_weak(n, &left, left - 1))
+		;
+	return left;
+}
+
 /* ---- Memory ---------------------------------------------------------- */
 
 uint32_t loop_new_handle(struct loop_domain *dom)
@@ -49,8 +65,11 @@ uint32_t loop_new_handle(struct loop_domain *dom)
 int loop_reg(struct fab_domain *fd, void *addr, size_t len, struct fab_mr **out)
 {
 	struct loop_domain *dom = (struct loop_domain *)fd;
-	struct loop_mr *mr = calloc(1, sizeof(*mr));
+	struct loop_mr *mr;
 
+	if (loop_refuses(&dom->shortage.regs))
+		return -ENOMEM;
+	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -ENOMEM;
 	mr->base.dom = fd;

@@ -50,6 +50,8 @@ int loop_expose(struct fab_conn *fc, struct fab_mr *fm, void *addr, size_t len,
 		*offset = (uintptr_t)addr;
 	} else if (c->nexposed >= dom->max_exposed) {
 		rc = -ENOSPC;
+	} else if (loop_refuses(&dom->shortage.windows)) {
+		rc = -ENOMEM;
 	} else if (!(e = calloc(1, sizeof(*e)))) {
 		rc = -ENOMEM;
 	} else {

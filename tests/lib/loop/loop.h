@@ -89,6 +89,15 @@ struct loop_faults {
 	void *tamper_ctx;
 };
 
+/* What the device has run out of: so many of these are refused from now on, of all
+ * connections and pools of the domain. */
+struct loop_shortage {
+	atomic_uint regs; /* fab_reg() */
+	atomic_uint windows; /* fab_expose() */
+	atomic_uint recvs; /* Receives */
+};
+struct loop_shortage *loop_shortage(struct fab_domain *dom);
+
 enum loop_side {
 	LOOP_ACTIVE = 1 << 0,
 	LOOP_PASSIVE = 1 << 1,

@@ -75,6 +75,7 @@ struct loop_domain {
 	uint16_t next_port, next_ephemeral;
 	uint32_t npairs;
 	atomic_uint users; /* pollers, connections, listeners, mrs */
+	struct loop_shortage shortage;
 
 	pthread_mutex_t mem_lock;
 	struct loop_mr *mrs;
@@ -177,6 +178,8 @@ struct loop_pair {
 };
 
 /* domain.c */
+/* Is this one to be refused? */
+bool loop_refuses(atomic_uint *n);
 int loop_reg(struct fab_domain *dom, void *addr, size_t len,
 	     struct fab_mr **mr);
 bool loop_dereg(struct fab_mr *mr);

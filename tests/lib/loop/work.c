@@ -175,10 +175,14 @@ int loop_post_recv(struct fab_conn *fc, struct fab_wr *chain)
 		rc = -ENOTCONN;
 		chain = NULL;
 	}
-	for (; chain; chain = next) {
+	for (; chain && !rc; chain = next) {
 		next = chain->next;
+		if (loop_refuses(&loop_domain_of(c)->shortage.recvs))
+			break;
 		loop_push(&c->rq, chain);
 	}
+	for (; chain; chain = chain->next)
+		rc++;
 	pthread_mutex_unlock(&c->pair->lock);
 	return rc;
 }
