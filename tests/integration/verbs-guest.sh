@@ -83,9 +83,10 @@ shared="connect many_sends busy mix flush cycles many_pairs shared_promised shar
 	shared_too_long shared_few shared_lost shared_worn shared_no_memory
 	shared_little_memory"
 few="connect send many_sends busy mix flush"
-# Which Receive a completion is of; and what ends a connection that waits for one. The
-# other faults and events are of windows, or of the device: once is enough.
-faults_shared="immediate forged closed stuck_pair"
+# Which Receive a completion is of, what ends a connection that waits for one, and
+# Receives that are refused. Other faults and events are of windows, or of the
+# device: once is enough.
+faults_shared="immediate forged closed stuck_pair short"
 events_alone="qp_fatal cq_error early half_open vanished_idle vanished_sending port"
 # To connect takes an emulated processor a hundred times as long.
 steps="--pair-steps 200"

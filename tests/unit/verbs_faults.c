@@ -763,6 +763,139 @@ static void test_pace(void)
 	world_close(&w);
 }
 
+/* ---- What the device takes no more of for a while ----------------------- */
+
+/* So many calls take a few of what they are given, and no more. */
+static unsigned int few_sends, few_recvs;
+static int (*real_send)(struct ibv_qp *qp, struct ibv_send_wr *wr,
+			struct ibv_send_wr **bad);
+static int (*real_recv)(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+			struct ibv_recv_wr **bad);
+static int (*real_srq_recv)(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+			    struct ibv_recv_wr **bad);
+
+#define FEW 3
+
+/* Post the first of them, if there are more. */
+#define POST_FEW(left, real, to, wr, bad)                         \
+	({                                                        \
+		__typeof__(wr) last_ = wr, rest_ = wr;            \
+		int rc_ = 0;                                      \
+		if (!(left))                                      \
+			return real(to, wr, bad);                 \
+		(left)--;                                         \
+		for (int i_ = 0; i_ < FEW && rest_->next; i_++) { \
+			last_ = rest_;                            \
+			rest_ = rest_->next;                      \
+		}                                                 \
+		if (rest_ != wr) {                                \
+			last_->next = NULL;                       \
+			rc_ = real(to, wr, bad);                  \
+			last_->next = rest_;                      \
+		}                                                 \
+		*bad = rest_;                                     \
+		rc_ ? rc_ : ENOMEM;                               \
+	})
+
+static int send_few(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		    struct ibv_send_wr **bad)
+{
+	return POST_FEW(few_sends, real_send, qp, wr, bad);
+}
+
+static int recv_few(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+		    struct ibv_recv_wr **bad)
+{
+	return POST_FEW(few_recvs, real_recv, qp, wr, bad);
+}
+
+static int srq_recv_few(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+			struct ibv_recv_wr **bad)
+{
+	return POST_FEW(few_recvs, real_srq_recv, srq, wr, bad);
+}
+
+#define SHORT 12
+
+static void test_short(void)
+{
+	static struct msg s[SHORT], r[SHORT], read;
+	struct vb_device *dev;
+	struct ibv_context *ctx[3];
+	uint32_t handle;
+	uint64_t offset;
+	int refused;
+
+	world_pair(&w);
+	dev = vb_conn(w.cli.c)->dev;
+	ctx[0] = vb_conn(w.cli.c)->id->qp->context;
+	ctx[1] = vb_conn(w.srv.c)->id->qp->context;
+	ctx[2] = vb_conn(w.srv.c)->dev->pd->context;
+	real_send = ctx[0]->ops.post_send;
+	real_recv = ctx[0]->ops.post_recv;
+	real_srq_recv = ctx[0]->ops.post_srq_recv;
+	for (int i = 0; i < 3; i++) {
+		ctx[i]->ops.post_send = send_few;
+		ctx[i]->ops.post_recv = recv_few;
+		ctx[i]->ops.post_srq_recv = srq_recv_few;
+	}
+	for (int i = 0; i < SHORT; i++) {
+		msg_init(&w, &r[i], FAB_RECV, (size_t)i * LEN, LEN);
+		msg_init(&w, &s[i], FAB_SEND, AT + (size_t)i * LEN, 64);
+		if (i) {
+			r[i - 1].wr.next = &r[i].wr;
+			s[i - 1].wr.next = &s[i].wr;
+		}
+	}
+	/* Receives: what is not taken is said. */
+	few_recvs = 1;
+	refused = ep_recv(&w.srv, &r[0].wr);
+	CU_ASSERT_EQUAL(few_recvs, 0);
+	/* A shared queue has some to spare. */
+	CU_ASSERT_TRUE_FATAL(refused >= !subject.shared && refused <= SHORT);
+	if (refused)
+		CU_ASSERT_EQUAL(ep_recv(&w.srv, &r[SHORT - refused].wr), 0);
+	/* Sends: they go later, in order. */
+	few_sends = 7;
+	ep_post(&w.cli, &s[0].wr);
+	PUMP_UNTIL(&w, w.srv.nwc == SHORT && w.cli.nwc == SHORT);
+	CU_ASSERT_EQUAL(few_sends, 0);
+	for (int i = 0; i < SHORT; i++)
+		CU_ASSERT_PTR_EQUAL(w.cli.wc[i].wr, &s[i].wr);
+	CU_ASSERT_TRUE(atomic_load(&w.dom->shortages) >= 8);
+	/* The key that an iWARP adapter needs for a Read. */
+	CU_ASSERT_EQUAL(ep_expose(&w.srv, w.arena + AT, LEN, FAB_REMOTE_READ,
+				  &handle, &offset),
+			0);
+	msg_init(&w, &read, FAB_READ, 0, LEN);
+	read.wr.handle = handle;
+	read.wr.offset = offset;
+	dev->sink_rights = true;
+	refuse_reg = dev->pd->context;
+	ep_post(&w.cli, &read.wr);
+	for (int i = 0; i < 10; i++)
+		world_turn(&w, 10);
+	CU_ASSERT_EQUAL(w.cli.nwc, SHORT);
+	refuse_reg = NULL;
+	PUMP_UNTIL(&w, w.cli.nwc == SHORT + 1);
+	CU_ASSERT_EQUAL(ep_count(&w.cli, FAB_OK), SHORT + 1);
+	CU_ASSERT_FALSE(w.srv.disconnected || w.cli.disconnected);
+	/* An end while something waits. */
+	few_sends = UINT32_MAX;
+	ep_post(&w.cli, msg_init(&w, &s[0], FAB_SEND, AT, 64));
+	fab_disconnect(w.cli.c, true);
+	PUMP_UNTIL(&w, w.cli.disconnected && w.srv.disconnected);
+	CU_ASSERT_EQUAL(ep_count(&w.cli, FAB_FLUSHED), 1);
+	few_sends = 0;
+	dev->sink_rights = false;
+	for (int i = 0; i < 3; i++) {
+		ctx[i]->ops.post_send = real_send;
+		ctx[i]->ops.post_recv = real_recv;
+		ctx[i]->ops.post_srq_recv = real_srq_recv;
+	}
+	world_close(&w);
+}
+
 static const struct unit_test tests[] = {
 	{ "immediate", test_immediate },
 	{ "forged", test_forged },
@@ -779,6 +912,7 @@ static const struct unit_test tests[] = {
 	{ "reads_out", test_reads_out },
 	{ "depth", test_depth },
 	{ "pace", test_pace },
+	{ "short", test_short },
 	{ NULL, NULL },
 };
 

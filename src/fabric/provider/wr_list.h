@@ -23,6 +23,29 @@ static inline void wr_append(struct wr_list *l, struct fab_wr *wr)
 	l->tail = wr;
 }
 
+/* Back to where wr_take() takes it. */
+static inline void wr_put_back(struct wr_list *l, struct fab_wr *wr)
+{
+	wr->next = l->head;
+	l->head = wr;
+	if (!l->tail)
+		l->tail = wr;
+}
+
+/* All but the first @n; they are not touched. */
+static inline void wr_cut(struct wr_list *l, unsigned int n)
+{
+	struct fab_wr *last = NULL;
+
+	for (struct fab_wr *wr = l->head; wr && n; wr = wr->next, n--)
+		last = wr;
+	l->tail = last;
+	if (last)
+		last->next = NULL;
+	else
+		l->head = NULL;
+}
+
 static inline struct fab_wr *wr_take(struct wr_list *l)
 {
 	struct fab_wr *wr = l->head;

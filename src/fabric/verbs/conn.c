@@ -42,6 +42,7 @@ static void conn_expired(struct fab_timer *t, unsigned int kind)
 		[VB_TIMER_LINGER] = VB_EV_LINGER,
 		[VB_TIMER_KEEPALIVE] = VB_EV_TICK,
 		[VB_TIMER_FIRST] = VB_EV_FIRST,
+		[VB_TIMER_SHORT] = VB_EV_SHORT,
 	};
 	struct vb_conn *c = container_of(t, struct vb_conn, ev.timer);
 
@@ -109,6 +110,7 @@ static void conn_free(struct vb_conn *c)
 	pthread_mutex_destroy(&c->cq_lock);
 	free(c->slot);
 	free(c->rslot);
+	free(c->held);
 	free(c);
 }
 
@@ -347,6 +349,10 @@ static void first_tick(struct vb_conn *c)
 
 static void open_events(struct vb_conn *c, unsigned int ev)
 {
+	/* What waits is posted behind this, which may start it again. */
+	if ((ev & VB_EV_SHORT) && c->state == VB_ST_OPEN)
+		vb_timer_start(c,
+			       c->heard ? VB_TIMER_KEEPALIVE : VB_TIMER_FIRST);
 	/* Perhaps since its completion queue ran over. */
 	if (ev & VB_EV_QP)
 		c->incomplete = true;
@@ -417,7 +423,7 @@ static bool advance(struct vb_conn *c)
 	if (c->state != VB_ST_ACCEPTED)
 		vb_post_sends(c);
 	vb_windows_progress(c);
-	vb_post_receives(c);
+	(void)vb_post_receives(c);
 	closing_progress(c);
 	return n > 0;
 }

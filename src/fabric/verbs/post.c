@@ -9,6 +9,12 @@
  * the signaled flag give no completion of their own; at least every quarter
  * of the queue one gets it all the same, so that room always comes back.
  *
+ * A device may take no more for other reasons (ENOMEM). What it has not taken of
+ * a batch is held, with its slots, and nothing passes it; a Read for which no key
+ * can be registered waits with those beyond the depth. Both are tried again when
+ * something has completed, or after VB_SHORT_MS. Receives that it does not take
+ * are given back to whoever posts them.
+ *
  * RDMA Reads beyond the depth agreed with the peer wait here and not in the
  * device, where they would hold up what is behind them.
  *
@@ -17,13 +23,16 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
+#include "device.h"
 #include "srq.h"
 #include "vb.h"
 #include "window.h"
 
-struct batch {
+struct vb_batch {
 	unsigned int n, nsge;
+	unsigned int at; /* the first that the device has not taken */
 	struct ibv_send_wr wr[VB_BATCH];
 	struct ibv_sge sge[VB_BATCH * VB_MAX_SGE];
 };
@@ -60,7 +69,7 @@ static struct fab_wr *next_request(struct vb_conn *c, unsigned int room)
 	return wr && parts(c, wr) <= room ? wr_take(&c->sq) : NULL;
 }
 
-static struct ibv_send_wr *add_slot(struct vb_conn *c, struct batch *b,
+static struct ibv_send_wr *add_slot(struct vb_conn *c, struct vb_batch *b,
 				    struct fab_wr *wr, bool signaled, bool last)
 {
 	struct vb_slot *slot = &c->slot[c->sq_head % c->sq_depth];
@@ -87,13 +96,13 @@ static struct ibv_send_wr *add_slot(struct vb_conn *c, struct batch *b,
 }
 
 /* Some libraries read the first element even if there are none. */
-static void add_no_sge(struct batch *b)
+static void add_no_sge(struct vb_batch *b)
 {
 	b->sge[b->nsge++] = (struct ibv_sge){ 0 };
 }
 
 /* An empty element would mean 2 GiB to some devices: never add one. */
-static void add_sge(const struct vb_conn *c, struct batch *b,
+static void add_sge(const struct vb_conn *c, struct vb_batch *b,
 		    struct ibv_send_wr *w, const struct fab_sge *sge,
 		    const struct ibv_mr *mr)
 {
@@ -105,9 +114,28 @@ static void add_sge(const struct vb_conn *c, struct batch *b,
 	w->num_sge++;
 }
 
-static int build_read(struct vb_conn *c, struct batch *b, struct fab_wr *wr)
+/* Of its parts none goes, as there is no key for one. */
+static void undo_read(struct vb_conn *c, struct vb_batch *b, struct fab_wr *wr,
+		      unsigned int n, unsigned int nsge)
 {
-	unsigned int left = parts(c, wr), i = 0;
+	for (; b->n > n; b->n--) {
+		struct vb_slot *slot = &c->slot[--c->sq_head % c->sq_depth];
+
+		if (slot->sink &&
+		    vb_device_keeps(c->dev, ibv_dereg_mr(slot->sink)))
+			vb_broke(c, -EIO,
+				 "the key of an RDMA Read cannot be closed");
+	}
+	if (n)
+		b->wr[n - 1].next = NULL;
+	b->nsge = nsge;
+	c->reads_out--;
+	wr_put_back(&c->reads, wr);
+}
+
+static int build_read(struct vb_conn *c, struct vb_batch *b, struct fab_wr *wr)
+{
+	unsigned int left = parts(c, wr), i = 0, was = b->n, nsge = b->nsge;
 	uint64_t offset = wr->offset;
 	int err = 0;
 
@@ -134,8 +162,7 @@ static int build_read(struct vb_conn *c, struct batch *b, struct fab_wr *wr)
 						IBV_ACCESS_REMOTE_WRITE,
 					&c->ev.peer, &err);
 				if (!slot->sink) {
-					/* Nor will there be more parts. */
-					slot->last = true;
+					undo_read(c, b, wr, was, nsge);
 					return -err;
 				}
 			}
@@ -152,7 +179,7 @@ static int build_read(struct vb_conn *c, struct batch *b, struct fab_wr *wr)
 	return 0;
 }
 
-static void build_bind(struct vb_conn *c, struct batch *b, struct fab_wr *wr)
+static void build_bind(struct vb_conn *c, struct vb_batch *b, struct fab_wr *wr)
 {
 	struct vb_window *win = container_of(wr, struct vb_window, wr);
 	struct ibv_send_wr *w;
@@ -170,7 +197,7 @@ static void build_bind(struct vb_conn *c, struct batch *b, struct fab_wr *wr)
 	w->bind_mw.bind_info.mw_access_flags = win->access;
 }
 
-static void build_send(struct vb_conn *c, struct batch *b, struct fab_wr *wr)
+static void build_send(struct vb_conn *c, struct vb_batch *b, struct fab_wr *wr)
 {
 	bool signaled = (wr->flags & FAB_F_SIGNALED) ||
 			wr->priv[WR_KIND] == KIND_PROBE;
@@ -207,13 +234,13 @@ static void build_send(struct vb_conn *c, struct batch *b, struct fab_wr *wr)
 }
 
 /* As much as fits into a batch; 0 or -errno. */
-static int fill(struct vb_conn *c, struct batch *b)
+static int fill(struct vb_conn *c, struct vb_batch *b)
 {
 	struct fab_wr *wr;
 	unsigned int room;
 	int rc;
 
-	b->n = b->nsge = 0;
+	b->n = b->nsge = b->at = 0;
 	for (;;) {
 		room = VB_BATCH - b->n;
 		if (room > sq_room(c))
@@ -243,32 +270,100 @@ static void refused(struct vb_conn *c, int rc, const char *reason)
 		vb_end(c, rc == -EINVAL ? -ECONNRESET : rc, reason);
 }
 
+/* It has no room for more at present. */
+static bool is_shortage(int err)
+{
+	return err == ENOMEM || err == EAGAIN;
+}
+
+/* Give it to the device, from where it stands. 0; -EAGAIN: it has not taken all;
+ * why it takes nothing. */
+static int give(struct vb_conn *c, struct vb_batch *b)
+{
+	struct ibv_send_wr *bad = NULL;
+	unsigned int from = b->at;
+	int rc = ibv_post_send(c->id->qp, &b->wr[from], &bad);
+
+	b->at = b->n;
+	if (rc && bad >= &b->wr[from] && bad < &b->wr[b->n])
+		b->at = (unsigned int)(bad - b->wr);
+	for (unsigned int i = from; i < b->at; i++)
+		if (b->wr[i].opcode == IBV_WR_BIND_MW)
+			b->wr[i].bind_mw.mw->rkey = b->wr[i].bind_mw.rkey;
+	if (!rc) {
+		c->ev.count.posts++;
+		return 0;
+	}
+	rc = rc < 0 ? -rc : rc;
+	return is_shortage(rc) && c->state == VB_ST_OPEN && b->at < b->n ?
+		       -EAGAIN :
+		       -rc;
+}
+
+/* What of it has not been taken waits. False: it cannot. */
+static bool hold(struct vb_conn *c, const struct vb_batch *b)
+{
+	struct vb_batch *h = malloc(sizeof(*h));
+
+	if (!h)
+		return false;
+	*h = *b;
+	for (unsigned int i = b->at; i < b->n; i++) {
+		h->wr[i].sg_list = &h->sge[b->wr[i].sg_list - b->sge];
+		if (i + 1 < b->n)
+			h->wr[i].next = &h->wr[i + 1];
+	}
+	c->held = h;
+	return true;
+}
+
+/* False: not yet. */
+static bool give_held(struct vb_conn *c)
+{
+	int rc = give(c, c->held);
+
+	if (rc == -EAGAIN) {
+		vb_short(c);
+		return false;
+	}
+	free(c->held);
+	c->held = NULL;
+	if (rc)
+		refused(c, rc, "the device takes no work request");
+	return !rc;
+}
+
 void vb_post_sends(struct vb_conn *c)
 {
-	struct ibv_send_wr *bad;
-	struct batch b;
+	struct vb_batch b;
 	int rc;
 
 	while (c->state == VB_ST_OPEN || c->state == VB_ST_CLOSING) {
+		if (c->held && !give_held(c))
+			return;
 		if (!c->sq.head && !c->reads.head)
 			return;
 		rc = fill(c, &b);
+		if (b.n) {
+			int err = give(c, &b);
+
+			if (err == -EAGAIN && hold(c, &b)) {
+				vb_short(c);
+				return;
+			}
+			if (err) {
+				refused(c, err == -EAGAIN ? -ENOMEM : err,
+					"the device takes no work request");
+				return;
+			}
+		}
 		if (rc) {
-			vb_end(c, rc, "no memory for an RDMA Read");
+			/* What would be read waits for its key. */
+			vb_short(c);
 			return;
 		}
 		if (!b.n)
 			return;
-		rc = ibv_post_send(c->id->qp, b.wr, &bad);
-		if (rc) {
-			refused(c, rc < 0 ? rc : -rc,
-				"the device takes no work request");
-			return;
-		}
-		c->ev.count.posts++;
-		for (unsigned int i = 0; i < b.n; i++)
-			if (b.wr[i].opcode == IBV_WR_BIND_MW)
-				b.wr[i].bind_mw.mw->rkey = b.wr[i].bind_mw.rkey;
 	}
 }
 
@@ -333,13 +428,27 @@ static bool memory_of(struct vb_conn *c, struct fab_wr *wr, struct fab_sge *to)
 	return memory;
 }
 
-/* Up to a batch of what waits, into the connection's own queue; 0 or -errno. */
+/* Back to those that wait. */
+static void unpost(struct vb_conn *c)
+{
+	const struct fab_share *share = &vb_conn_domain(c)->fab.share;
+	struct fab_wr *wr = c->rslot[--c->rq_head % c->rq_depth];
+
+	if (wr->priv[WR_MEMORY])
+		share->give(share->ctx, (void *)(uintptr_t)wr->priv[WR_MEMORY]);
+	wr->priv[WR_MEMORY] = 0;
+	wr_put_back(&c->rq, wr);
+}
+
+/* Up to a batch of what waits, into the connection's own queue; 0 or -errno:
+ * -ENOMEM: there is no room for more at present. */
 static int post_batch(struct vb_conn *c)
 {
-	struct ibv_recv_wr w[VB_BATCH], *bad;
+	struct ibv_recv_wr w[VB_BATCH], *bad = NULL;
 	struct ibv_sge sge[VB_BATCH];
 	struct fab_sge to;
-	unsigned int n;
+	unsigned int n, taken;
+	bool memory = true;
 	int rc;
 
 	for (n = 0; n < VB_BATCH && c->rq.head &&
@@ -347,8 +456,9 @@ static int post_batch(struct vb_conn *c)
 	     n++) {
 		struct fab_wr *wr = c->rq.head;
 
-		if (!memory_of(c, wr, &to))
-			return -ENOMEM;
+		memory = memory_of(c, wr, &to);
+		if (!memory)
+			break;
 		c->rslot[c->rq_head % c->rq_depth] = wr_take(&c->rq);
 		w[n] = (struct ibv_recv_wr){
 			.wr_id = VB_RECV_ID | c->rq_head++,
@@ -365,19 +475,24 @@ static int post_batch(struct vb_conn *c)
 		if (n)
 			w[n - 1].next = &w[n];
 	}
-	if (!n)
-		return 0;
-	rc = ibv_post_recv(c->id->qp, w, &bad);
-	return rc > 0 ? -rc : rc;
+	rc = n ? ibv_post_recv(c->id->qp, w, &bad) : 0;
+	if (!rc)
+		return memory ? 0 : -ENOMEM;
+	rc = rc < 0 ? -rc : rc;
+	if (!is_shortage(rc) || bad < w || bad >= w + n)
+		return rc == ENOMEM ? -EIO : -rc;
+	for (taken = (unsigned int)(bad - w); n > taken; n--)
+		unpost(c);
+	return -ENOMEM;
 }
 
-void vb_post_receives(struct vb_conn *c)
+bool vb_post_receives(struct vb_conn *c)
 {
 	int rc = 0;
 
 	if (!c->id || !c->id->qp ||
 	    c->state > (c->srq ? VB_ST_LINGER : VB_ST_CLOSING))
-		return;
+		return true;
 	/* What has come by this connection is missing to others, even if
 	 * nothing more may come by it. */
 	if (c->srq)
@@ -385,11 +500,13 @@ void vb_post_receives(struct vb_conn *c)
 	while (!rc && !c->srq && c->rq.head &&
 	       c->rq_head - c->rq_tail < c->rq_depth)
 		rc = post_batch(c);
+	if (rc == -ENOMEM) {
+		vb_short(c);
+		return false;
+	}
 	if (rc) {
-		refused(c, rc,
-			rc == -ENOMEM ? "no memory for Receives" :
-					"the device takes no Receive");
-		return;
+		refused(c, rc, "the device takes no Receive");
+		return true;
 	}
 	if (!c->srq && c->rq.head &&
 	    !atomic_exchange(&vb_conn_domain(c)->waits_told, true))
@@ -397,12 +514,13 @@ void vb_post_receives(struct vb_conn *c)
 			c->ev.fab.poller->dom, 4,
 			"verbs: more Receives posted than a queue of %u holds",
 			c->rq_depth);
+	return true;
 }
 
 int vb_post_recv_chain(struct vb_conn *c, struct fab_wr *chain)
 {
 	struct fab_wr *next;
-	unsigned int n = 0;
+	unsigned int n = 0, lacking;
 
 	if (c->state > VB_ST_OPEN)
 		return -ENOTCONN;
@@ -414,6 +532,13 @@ int vb_post_recv_chain(struct vb_conn *c, struct fab_wr *chain)
 	}
 	if (c->srq)
 		vb_srq_promise(c, n);
-	vb_post_receives(c);
-	return 0;
+	if (vb_post_receives(c))
+		return 0;
+	/* What is not there is not promised. */
+	lacking = c->srq ? vb_srq_lacking(c) : wr_count(&c->rq);
+	lacking = MIN(lacking, n);
+	wr_cut(&c->rq, wr_count(&c->rq) - lacking);
+	if (c->srq)
+		vb_srq_redeem(c, lacking);
+	return (int)lacking;
 }

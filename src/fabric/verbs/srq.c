@@ -306,9 +306,10 @@ static void arm(struct vb_srq *s)
 static int post(struct vb_conn *c, void *const *memory,
 		const struct fab_sge *from, unsigned int n)
 {
-	struct ibv_recv_wr w[VB_BATCH], *bad;
+	struct ibv_recv_wr w[VB_BATCH], *bad = NULL;
 	struct ibv_sge sge[VB_BATCH];
 	struct vb_srq *s = c->srq;
+	unsigned int taken = n;
 	int rc;
 
 	pthread_mutex_lock(&s->dev->srq_lock);
@@ -327,15 +328,27 @@ static int post(struct vb_conn *c, void *const *memory,
 		if (i)
 			w[i - 1].next = &w[i];
 	}
-	/* If it fails the memory stays here until the queue ends: how many
-	 * were taken all the same is not worth finding out. */
 	rc = ibv_post_srq_recv(s->srq, w, &bad);
-	if (rc)
+	rc = rc < 0 ? -rc : rc;
+	if (rc == ENOMEM && bad >= w && bad < w + n)
+		taken = (unsigned int)(bad - w);
+	for (unsigned int i = n; i-- > taken;) {
+		uint32_t number = (uint32_t)w[i].wr_id;
+
+		s->slot[number] = NULL;
+		s->unused[s->nunused++] = number;
+		s->posted--;
+	}
+	/* If it fails otherwise the memory stays here until the queue ends: how
+	 * many were taken all the same is not worth finding out. */
+	if (rc && taken == n)
 		s->lost += n;
 	else
 		arm(s);
 	pthread_mutex_unlock(&s->dev->srq_lock);
-	return rc > 0 ? -rc : rc;
+	for (unsigned int i = taken; i < n; i++)
+		share_of(s->dev)->give(share_of(s->dev)->ctx, memory[i]);
+	return -rc;
 }
 
 int vb_srq_fill(struct vb_conn *c)
@@ -366,6 +379,18 @@ int vb_srq_fill(struct vb_conn *c)
 			return rc || enough ? rc : -ENOMEM;
 	}
 	return rc;
+}
+
+unsigned int vb_srq_lacking(struct vb_conn *c)
+{
+	struct vb_srq *s = c->srq;
+	unsigned int n = 0;
+
+	pthread_mutex_lock(&s->dev->srq_lock);
+	if (!s->most && s->promised > s->posted)
+		n = s->promised - s->posted;
+	pthread_mutex_unlock(&s->dev->srq_lock);
+	return n;
 }
 
 void *vb_srq_take(struct vb_conn *c, uint64_t id)

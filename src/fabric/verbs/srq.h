@@ -21,7 +21,10 @@ void vb_srq_lost(struct vb_conn *c, unsigned int n);
 /* @n Receives of @c more are posted, or have become something else. */
 void vb_srq_promise(struct vb_conn *c, unsigned int n);
 void vb_srq_redeem(struct vb_conn *c, unsigned int n);
-/* Post what is missing. 0, -ENOMEM, or what the driver says. */
+/* How many that are promised have no memory. */
+unsigned int vb_srq_lacking(struct vb_conn *c);
+/* Post what is missing. 0; -ENOMEM: no memory, or no room, at present; or what the
+ * driver says. */
 int vb_srq_fill(struct vb_conn *c);
 /* The memory of the completed Receive @id, or NULL: there is none such. */
 void *vb_srq_take(struct vb_conn *c, uint64_t id);

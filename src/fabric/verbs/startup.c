@@ -143,7 +143,8 @@ static int make_qp(struct vb_conn *c)
 	if (refused)
 		atomic_store(&c->dev->no_inline, true);
 	c->max_inline = attr.cap.max_inline_data;
-	vb_post_receives(c);
+	if (!vb_post_receives(c))
+		return -ENOMEM;
 	return c->state == VB_ST_ENDING ? c->ev.done.error : 0;
 }
 

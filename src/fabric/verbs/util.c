@@ -81,6 +81,8 @@ static unsigned int duration(const struct vb_conn *c, enum vb_timer_kind kind)
 		return vb_conn_domain(c)->keepalive_ms;
 	case VB_TIMER_FIRST:
 		return VB_FIRST_MS;
+	case VB_TIMER_SHORT:
+		return VB_SHORT_MS;
 	case VB_TIMER_LINGER:
 		break;
 	}
@@ -90,4 +92,12 @@ static unsigned int duration(const struct vb_conn *c, enum vb_timer_kind kind)
 void vb_timer_start(struct vb_conn *c, enum vb_timer_kind kind)
 {
 	fab_ev_conn_timer(&c->ev, duration(c, kind), kind);
+}
+
+void vb_short(struct vb_conn *c)
+{
+	atomic_fetch_add(&c->ev.fab.poller->dom->shortages, 1);
+	/* The peer is looked after again when that is over. */
+	if (c->state == VB_ST_OPEN)
+		vb_timer_start(c, VB_TIMER_SHORT);
 }

@@ -98,6 +98,8 @@
 #define VB_FIRST_MS 200u
 #define VB_RESOLVE_MS 4000
 #define VB_REOPEN_MS 1000u
+/* So long after a device has taken no more it is asked again, at the latest. */
+#define VB_SHORT_MS 20u
 
 /*
  * How often an end sends again when nothing answers, and when no Receive is
@@ -200,6 +202,7 @@ enum vb_timer_kind {
 	VB_TIMER_LINGER,
 	VB_TIMER_KEEPALIVE,
 	VB_TIMER_FIRST,
+	VB_TIMER_SHORT,
 };
 
 /* Completions of a device for the connections of a poller. */
@@ -252,6 +255,7 @@ struct vb_listener {
 #define VB_EV_RULE 0x1000u /* the peer broke a rule, says the device */
 #define VB_EV_FIRST 0x2000u
 #define VB_EV_SRQ 0x4000u /* a shared receive queue broken */
+#define VB_EV_SHORT 0x8000u
 
 enum vb_state {
 	VB_ST_IDLE, /* active, not started */
@@ -329,6 +333,8 @@ struct vb_conn {
 	unsigned int reads_out;
 	struct fab_wr probe;
 	bool probe_out;
+	/* What has its slots, and the device has not taken: post.c. */
+	struct vb_batch *held;
 
 	/* Receive queue: likewise. Or a shared one: then what was posted waits
 	 * in rq, and there are @promised of them. */
@@ -419,6 +425,8 @@ void vb_copy_addr(struct sockaddr_storage *to, const struct sockaddr *from);
 /* 0 or -errno. */
 int vb_set_nonblock(int fd);
 void vb_timer_start(struct vb_conn *c, enum vb_timer_kind kind);
+/* It has taken no more for now, which is counted, and is asked again. The runner. */
+void vb_short(struct vb_conn *c);
 
 /* poller.c */
 int vb_poller_create(struct fab_domain *dom, struct fab_poller **p);
@@ -501,7 +509,8 @@ int vb_post_chain(struct vb_conn *c, struct fab_wr *chain);
 int vb_post_recv_chain(struct vb_conn *c, struct fab_wr *chain);
 /* Give the device what it has room for. */
 void vb_post_sends(struct vb_conn *c);
-void vb_post_receives(struct vb_conn *c);
+/* Likewise; false: it takes no more Receives for now. */
+bool vb_post_receives(struct vb_conn *c);
 /* See to it that all that the device has gets a completion some time. */
 void vb_post_probe(struct vb_conn *c);
 bool vb_post_last_signaled(const struct vb_conn *c);
