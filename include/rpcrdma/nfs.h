@@ -361,7 +361,8 @@ struct ulb_withheld {
  * with OPEN4_CREATE) and one that returns file data (READ, READDIR): see withheld.h.
  * NFS4ERR_BAD_STATEID: one by which a COMPOUND ends or names state of another client
  * than its session's, or, without a session, of more than one client (CLOSE, DELEGRETURN,
- * LOCK; FREE_STATEID, RELEASE_LOCKOWNER; without a session TEST_STATEID).
+ * LOCK; FREE_STATEID, RELEASE_LOCKOWNER; without a session TEST_STATEID). Not, in 4.0, of
+ * clients of two instances of the server: it refuses one of them itself.
  * False: none, and all of them could be read. @withheld->cache_at is set either way.
  *
  * @foreign: is told of each stateid of another client that a TEST_STATEID before that

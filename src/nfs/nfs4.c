@@ -132,6 +132,19 @@ static int next_op(struct ulb_call *c, struct ulb_walk *w, uint32_t index,
 }
 
 /*
+ * In 4.0, does Ganesha refuse an operation of the clients @of, because one of them or
+ * the client before was not of this instance? It does so with the status by which a
+ * client learns of the restart (STALE_STATEID, STALE_CLIENTID), and executes nothing
+ * behind it; what comes before it in the COMPOUND is of this instance.
+ */
+static bool is_stale(const struct ulb_call *c, const struct ulb_named *of)
+{
+	return !c->minor &&
+	       (of->stale ||
+		(c->has_client && ulb_other_instance(c->client, of->client)));
+}
+
+/*
  * Whose state does @op end or name? The client's of the session, without one a single
  * client's in the whole COMPOUND, or it is not shown to Ganesha. A special stateid of
  * zeros may stand for any that has been named before.
@@ -164,7 +177,7 @@ static void note_client(struct ulb_call *c, struct ulb_walk *w, uint32_t op)
 		return;
 	if (of.current)
 		of = w->before;
-	if (!of.any)
+	if (!of.any || (!w->named.current && is_stale(c, &of)))
 		return;
 	if (of.mixed ||
 	    ((c->has_client || c->sequence) && c->client != of.client)) {

@@ -74,6 +74,7 @@ struct ulb_named {
 	uint64_t client; /* the first, if there is any */
 	bool any;
 	bool mixed; /* there is another */
+	bool stale; /* likewise, of another instance of the server */
 	bool current; /* a special stateid of zeros: that of the operation before */
 };
 
@@ -104,10 +105,18 @@ struct ulb_walk {
 	uint32_t status; /* of the one that is withheld */
 };
 
+/* Ganesha numbers the clients of each of its instances under a prefix of its own: the
+ * time of its start (new_clientid()). Returns true if it did not give out both. */
+static inline bool ulb_other_instance(uint64_t a, uint64_t b)
+{
+	return a >> 32 != b >> 32;
+}
+
 /* Add @client to those in @n. */
 static inline void ulb_name(struct ulb_named *n, uint64_t client)
 {
 	n->mixed |= n->any && n->client != client;
+	n->stale |= n->any && ulb_other_instance(n->client, client);
 	if (!n->any)
 		n->client = client;
 	n->any = true;

@@ -25,6 +25,8 @@
  * the operations before: it does not look whose a stateid is. The status of such an
  * operation is NFS4ERR_BAD_STATEID (RFC 8881, 18.38.3). TEST_STATEID says so of each
  * stateid (18.48.3): there, those of others are made into one that nobody has.
+ * In 4.0, state of an earlier instance of the server is shown: Ganesha refuses it by
+ * itself, with the status by which the client learns that it has to recover.
  *
  * Nor can it with Replies that it keeps and that have file data: it gives the data of
  * READ and READDIR away with the first Reply and, when the Call comes again, answers

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the server knows a client that comes back.
 
-    again.py answered|anew|apart|secret|session|bound|withheld|privileged MOUNT-PORT RDMA-PORT DIR
+    again.py answered|anew|apart|secret|session|bound|withheld|state|stale|privileged NFS-PORT MOUNT-PORT RDMA-PORT DIR
                                             the server exports DIR as /export
 
 By RDMA a client has another port on each connection, so Ganesha is told of a
@@ -25,13 +25,22 @@ port that does not change. Version 1 and 2 of the transport.
                 whatever binds one; over no other, though it be of the same address.
     withheld    What Ganesha is not to see (src/ntirpc/withheld.h) is answered in
                 its place, and a client that asks again hears it again.
+    state       What `stale` needs of a start of the server.
+    stale       At another start of the server: each operation that takes a stateid
+                or a client's number, with those of `state`. By NFSv4.0 the
+                answer is that over TCP, STALE_STATEID or STALE_CLIENTID, by which
+                a client learns of the restart; by 4.1 and 4.2, where SEQUENCE tells
+                it, there is no STALE_STATEID from what answers for Ganesha.
     privileged  An export with PrivilegedPort serves whoever has a port below
                 1024, and nobody else.
 """
 
 import errno
+import json
 import os
 import random
+import socket
+import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -50,6 +59,7 @@ LAYOUTERROR, LAYOUTSTATS, TEST_STATEID, BAD_STATEID = 64, 65, 55, 10025
 LOCK, FREE_STATEID = 12, 45
 (SEQUENCE, DESTROY_CLIENTID, RECLAIM_COMPLETE) = (53, 57, 58)
 AUTH_TOOWEAK = 5
+STALE_CLIENTID, STALE_STATEID = 10022, 10023
 CONNECTIONS = 40  # Ganesha counts 16 of a session
 
 
@@ -85,6 +95,22 @@ class Version2(Version1):
         answer = c.call(message)
         assert not answer.error, answer.last
         return answer.payload
+
+
+class Tcp:
+    name = "TCP"
+
+    def __init__(self, port):
+        self.port = port
+
+    def connect(self):
+        return socket.create_connection(("127.0.0.1", self.port), 60)
+
+    @staticmethod
+    def call(c, message):
+        c.sendall(struct.pack(">I", 1 << 31 | len(message)) + message)
+        n = struct.unpack(">I", c.recv(4, socket.MSG_WAITALL))[0] & 0x7fffffff
+        return c.recv(n, socket.MSG_WAITALL)
 
 
 def answered(v, fh, folder):
@@ -339,6 +365,137 @@ def withheld(v, fh, folder):
     v.bench.end()
 
 
+class Files4(rpc.Files):
+    """An NFSv4.0 client."""
+
+    def __init__(self, v, c):
+        super().__init__(lambda m: v.call(c, m), "/export")
+        r = self.compound(u32(rpc.SETCLIENTID) + random.randbytes(8) +
+                          opaque(self.name) + u32(0x40000000) + opaque("tcp") +
+                          opaque("0.0.0.0.0.0") + u32(0)).good(rpc.SETCLIENTID)
+        self.clientid, verf = r.u64(), r.fixed(8)
+        self.compound(u32(rpc.SETCLIENTID_CONFIRM) + u64(self.clientid) +
+                      verf).good(rpc.SETCLIENTID_CONFIRM)
+
+    def opened(self):
+        """Handle and stateid."""
+        how = u32(1, 0, 2, 1 << 4, 1 << 1) + opaque(u64(0) + u32(0o644))
+        c = self.at(u32(rpc.OPEN, 0, 3, 0) + u64(self.clientid) + opaque("owner") +
+                    how + u32(0) + opaque(self.name), u32(rpc.GETFH))
+        r = c.good(rpc.OPEN)
+        stateid = r.fixed(16)
+        r.fixed(24)
+        r.fixed(4 * r.u32())
+        assert not r.u32(), "a delegation"
+        fh = c.good(rpc.GETFH).opaque()
+        return fh, self.compound(rpc.putfh(fh), u32(rpc.OPEN_CONFIRM) + stateid +
+                                 u32(1)).good(rpc.PUTFH, rpc.OPEN_CONFIRM).fixed(16)
+
+    def locked(self, fh, stateid):
+        return self.compound(rpc.putfh(fh), u32(LOCK, 2, 0) + u64(0) + u64(9) +
+                             u32(1, 2) + stateid + u32(0) + u64(self.clientid) +
+                             opaque("lock")).good(rpc.PUTFH, LOCK).fixed(16)
+
+
+def stale_ops(old, mine, minor):
+    """Each operation that names state of another start of the server, by its name. @mine:
+    the client's number of this one."""
+    open_, lock, client = (bytes.fromhex(old[k]) for k in ("open", "lock", "client"))
+    span = u64(0) + u64(9)
+    ops = {
+        "CLOSE": u32(rpc.CLOSE, 1) + open_,
+        "DELEGRETURN": u32(8) + open_,
+        "LOCK": u32(LOCK, 2, 0) + span + u32(1, 3) + open_ + u32(0) + client +
+        opaque("lock"),
+        "LOCK, a new owner": u32(LOCK, 2, 0) + span + u32(1, 3) + open_ + u32(0) +
+        mine + opaque("lock"),
+        "LOCK, an old owner": u32(LOCK, 2, 0) + span + u32(0) + lock + u32(1),
+        "LOCKU": u32(14, 2, 1) + lock + span,
+        "OPEN_DOWNGRADE": u32(21) + open_ + u32(1, 1, 0),
+        "READ": u32(rpc.READ) + open_ + u64(0) + u32(9),
+        "SETATTR": u32(34) + open_ + u32(1, 1 << 4) + opaque(u64(0)),
+        "WRITE": u32(rpc.WRITE) + open_ + u64(0) + u32(2) + opaque("data"),
+    }
+    if not minor:
+        ops.update({
+            "OPEN_CONFIRM": u32(rpc.OPEN_CONFIRM) + open_ + u32(1),
+            "LOCKT": u32(13, 2) + span + client + opaque("lock"),
+            "RELEASE_LOCKOWNER": u32(39) + client + opaque("lock"),
+            "RENEW": u32(30) + client,
+            "OPEN": u32(rpc.OPEN, 7, 1, 0) + client + opaque("owner") +
+            u32(0, 0) + opaque("stale"),
+        })
+    else:
+        ops["FREE_STATEID"] = u32(FREE_STATEID) + open_
+        ops["TEST_STATEID"] = u32(TEST_STATEID, 1) + open_
+        ops["LAYOUTRETURN"] = u32(51, 0, 1, 1, 1) + u64(0) + u64(1 << 63) + open_ + \
+            opaque("")
+    if minor == 2:
+        ops["SEEK"] = u32(69) + open_ + u64(0) + u32(0)
+        ops["ALLOCATE"] = u32(59) + open_ + span
+        ops["DEALLOCATE"] = u32(62) + open_ + span
+    return ops
+
+
+ENDS_OR_NAMES = ("CLOSE", "DELEGRETURN", "LOCK", "LOCK, a new owner",
+                 "LOCK, an old owner", "FREE_STATEID", "TEST_STATEID")
+
+
+def state(v, fh, folder):
+    c = Files4(v, v.connect())
+    handle, stateid = c.opened()
+    lock = c.locked(handle, stateid)
+    with open(folder + ".state", "w", encoding="ascii") as f:
+        json.dump({"fh": handle.hex(), "open": stateid.hex(), "lock": lock.hex(),
+                   "client": u64(c.clientid).hex()}, f)
+    v.bench.end()
+
+
+def stale(tcp, v, fh, folder):
+    with open(folder + ".state", encoding="ascii") as f:
+        old = json.load(f)
+    putfh = rpc.putfh(bytes.fromhex(old["fh"]))
+    here, there = [(w, w.connect()) for w in (tcp, v)]
+    one, two = Files4(*here), Files4(*there)
+    assert u64(two.clientid) > bytes.fromhex(old["client"]), "the same start"
+
+    def of_40(c, op, behind):
+        ops = [u32(39) + u64(c.clientid) + opaque("none")] if behind else []
+        done = c.compound(*ops, putfh, op)
+        return done.status, done.n
+
+    wants = {"LOCKT": STALE_CLIENTID, "RELEASE_LOCKOWNER": STALE_CLIENTID,
+             "RENEW": STALE_CLIENTID, "OPEN": STALE_CLIENTID}
+    names = stale_ops(old, b"", 0)
+    for name in names:
+        for behind in False, True:
+            got = [of_40(c, stale_ops(old, u64(c.clientid), 0)[name], behind)
+                   for c in (one, two)]
+            want = (wants.get(name, STALE_STATEID), 2 + behind)
+            assert got == [want, want], "4.0 %s%s: %s by TCP and RDMA, not %s" % (
+                name, " behind a client's" if behind else "", got, want)
+    sessions = [Session(*w) for w in (here, there)]
+    for minor in 1, 2:
+        for name, op in stale_ops(old, u64(0), minor).items():
+            got = []
+            for s, (_, c) in zip(sessions, (here, there)):
+                s.minor = minor
+                done = s.compound(c, s.sequence(), putfh, op)
+                assert done.n == 3, (name, done.n, done.status)
+                status = done.status
+                if name == "TEST_STATEID":
+                    done.good(SEQUENCE).fixed(36)
+                    r = done.good(rpc.PUTFH, TEST_STATEID)
+                    status = (r.u32(), r.u32())[1]
+                got.append(status)
+            # RFC 8881, 15.1.16.5. Ganesha before 6 has it all the same.
+            want = BAD_STATEID if name in ENDS_OR_NAMES else got[0]
+            assert want in (BAD_STATEID, STALE_STATEID), (minor, name, got)
+            assert got[1] == want, "4.%d %s: %s by TCP and RDMA" % (minor, name, got)
+    here[1].close()
+    v.bench.end()
+
+
 def privileged(v, fh, folder):
     def getattr_from(port):
         c = v.connect(source=port)
@@ -359,7 +516,7 @@ def privileged(v, fh, folder):
     assert getattr_from(None) == (1, 1), "served from any port"
 
 
-def main(what, mount_port, port, folder):
+def main(what, nfs_port, mount_port, port, folder):
     fh = root(mount_port)
     bench = kit.Server("127.0.0.1", port, "/export", 60)
     for v in Version1(bench), Version2(bench):
@@ -367,9 +524,10 @@ def main(what, mount_port, port, folder):
             {"answered": answered, "anew": anew, "apart": apart,
              "secret": secret, "session": session,
              "bound": bound, "withheld": withheld,
+             "state": state, "stale": lambda *args: stale(Tcp(nfs_port), *args),
              "privileged": privileged}[what](v, fh, folder)
         except AssertionError as e:
             raise SystemExit("%s: %s" % (v.name, e))
 
 
-main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+main(sys.argv[1], *(int(p) for p in sys.argv[2:5]), sys.argv[5])

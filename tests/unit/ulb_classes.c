@@ -290,6 +290,69 @@ static void clients(void)
 	CU_ASSERT_FALSE(c.withheld);
 }
 
+/* A stateid: its counter, the number of its client in memory, a word. */
+static void put_stateid(uint64_t client)
+{
+	x_u32(&x, 1);
+	x_raw(&x, &client, sizeof(client));
+	x_u32(&x, 5);
+}
+
+/* A LOCK by an open stateid of @open for a new owner of @owner, and behind it a CLOSE
+ * of @close, if that is one. */
+static bool withholds(uint32_t minor, uint64_t open, uint64_t owner,
+		      uint64_t close)
+{
+	struct ulb_call c;
+	struct iovec v;
+
+	x_init(&x);
+	x_compound_call(&x, minor, close ? 2 : 1);
+	x_values(&x, "12 2 0 h h 1 0");
+	put_stateid(open);
+	x_u32(&x, 0);
+	x_u32(&x, (uint32_t)(owner >> 32));
+	x_u32(&x, (uint32_t)owner);
+	x_values(&x, "s");
+	if (close) {
+		x_values(&x, "4 u");
+		put_stateid(close);
+	}
+	v = (struct iovec){ x.b, x.len };
+	CU_ASSERT_EQUAL(x_classify(&v, 1, &c), 0);
+	return c.withheld;
+}
+
+/* What is of another instance of the server that server refuses itself, in 4.0. */
+static void instances(void)
+{
+	const uint64_t mine = (uint64_t)9 << 32 | 1;
+	const uint64_t other = (uint64_t)9 << 32 | 2;
+	const uint64_t before = (uint64_t)8 << 32 | 1;
+	struct ulb_call c;
+	struct iovec v;
+
+	CU_ASSERT_FALSE(withholds(0, mine, mine, 0));
+	CU_ASSERT_TRUE(withholds(0, other, mine, 0));
+	CU_ASSERT_FALSE(withholds(0, before, mine, 0));
+	CU_ASSERT_FALSE(withholds(0, mine, before, 0));
+	CU_ASSERT_FALSE(withholds(0, mine, mine, before));
+	CU_ASSERT_TRUE(withholds(0, mine, mine, other));
+	/* The current stateid may be any that was named. */
+	x_init(&x);
+	x_compound_call(&x, 0, 3);
+	x_values(&x, "25");
+	put_stateid(before);
+	x_values(&x, "h u 25");
+	put_stateid(mine);
+	x_values(&x, "h u 4 u 1 0 0 0");
+	v = (struct iovec){ x.b, x.len };
+	CU_ASSERT_EQUAL(x_classify(&v, 1, &c), 0);
+	CU_ASSERT_TRUE(c.withheld);
+	/* With sessions a restart is told by SEQUENCE (RFC 8881, 15.1.16.5). */
+	CU_ASSERT_TRUE(withholds(1, mine, 0, before));
+}
+
 /* Can all of it be read that might be executed? */
 static void unread(void)
 {
@@ -420,6 +483,7 @@ static const struct unit_test tests[] = {
 	{ "pairs", pairs },
 	{ "state", state },
 	{ "clients", clients },
+	{ "other instances of the server", instances },
 	{ "unread", unread },
 	{ "broken", broken },
 	{ "programs", programs },
