@@ -30,9 +30,18 @@ static inline struct nrt_call *call_of(struct nrt_decode *d)
 
 /* ---- Opening and giving back ------------------------------------------ */
 
+/*
+ * Ganesha drops a repetition that waited until the Call had been executed. The Reply
+ * has gone to another connection, and a client does not repeat a Call on one that
+ * lives (3.1.3). So it ends, and the next repetition is answered.
+ */
 static void drop(struct nrt_decode *d)
 {
-	rt_call_drop(call_of(d)->call);
+	struct nrt_call *nc = call_of(d);
+
+	if (nc->elsewhere)
+		rt_conn_close(nc->call->conn, true);
+	rt_call_drop(nc->call);
 }
 
 /* Keep the first @len octets of the stream. */
@@ -66,6 +75,7 @@ XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max)
 	nc->peer = 0;
 	nc->replay = NULL;
 	nc->conn = 0;
+	nc->elsewhere = false;
 	nc->reply = (struct rt_reply){ 0 };
 	n = rt_to_iov(call->pieces, call->npieces, iov);
 	if (!call->vetted)
@@ -277,10 +287,11 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 	nc->reply.arg = nc;
 	prepare(nc, &after);
 	/* Whatever it returns, the Call and the Reply are given back by it.
-	 * Ganesha then executes, or answers, what the client has sent again on
-	 * another connection; it would drop that if all seemed well here. */
-	if (rt_reply(nc->call, &nc->reply) == -ENOTCONN)
-		stat = XPRT_DIED;
+	 * Ganesha is not told that the connection has ended: if the client has
+	 * sent the Call again meanwhile, it would not mark it as complete, and
+	 * answer none of the repetitions. So it drops the one that waits
+	 * (drop()), and answers the next. */
+	(void)rt_reply(nc->call, &nc->reply);
 out:
 	settle(&after);
 	/* ntirpc then forgets the context, whose lock it holds and takes again: the
@@ -452,14 +463,15 @@ static uint64_t sum_call(const struct nrt_call *nc, const struct iovec *iov,
 static uint64_t checksum(struct nrt_call *nc, const struct iovec *iov,
 			 unsigned int n)
 {
-	uint64_t sum;
+	uint64_t sum, conn = nc->conn;
 
 	if (nc->head.classified && nc->head.minor)
 		return 0;
 	sum = sum_call(nc, iov, n);
-	return sum + (nc->replay && nc->head.once ?
-			      nrt_replay_conn(nc->replay, sum, nc->conn) :
-			      nc->conn);
+	if (nc->replay && nc->head.once)
+		conn = nrt_replay_conn(nc->replay, sum, nc->conn);
+	nc->elsewhere = conn != nc->conn;
+	return sum + conn;
 }
 
 void nrt_xp_checksum(struct svc_req *req, void *what, size_t length)

@@ -518,6 +518,7 @@ static void test_connections(void)
 	uint8_t mem[1000];
 	uint64_t sum, other;
 	size_t len;
+	int closes;
 
 	nrt_replay_init(&calls);
 	replay = &calls;
@@ -527,8 +528,11 @@ static void test_connections(void)
 		sum = sum_of(mem, len, 40, NULL, 0);
 		CU_ASSERT_EQUAL(sum_of(mem, len, 40, NULL, 0), sum);
 		conn++;
+		closes = fake_closed.closes;
 		other = sum_of(mem, len, 40, NULL, 0);
 		CU_ASSERT_EQUAL(other == sum, i < 3);
+		/* A repetition that is dropped ends its connection. */
+		CU_ASSERT_EQUAL(fake_closed.closes - closes, i < 3);
 	}
 	nrt_replay_destroy(&calls);
 	nrt_replay_init(&calls);
