@@ -11,6 +11,6 @@
 
 /* So many, or as many as begin within so long. */
 #define FAB_TURN 128
-#define FAB_TURN_MS 20
+#define FAB_TURN_MS 2
 
 #endif /* RPCRDMA_BASE_TURN_H */

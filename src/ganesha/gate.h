@@ -20,6 +20,7 @@
 #include <urcu/list.h>
 
 #include "compat/ganesha.h"
+#include "ganesha/fair.h"
 #include "ntirpc/replay.h"
 
 #define GR_GATE_BUCKETS 256u
@@ -41,6 +42,7 @@ struct gr_gate {
 	pthread_mutex_t lock;
 	bool busy; /* a Call is inside */
 	struct cds_list_head queue; /* of gr_pass */
+	struct gr_flow flow; /* of the host's Calls, in the workers' queue */
 };
 
 struct gr_gates {

@@ -186,6 +186,12 @@ enum xprt_stat gr_lead(struct svc_req *token)
 		here.looking = false;
 		if (!here.first)
 			continue;
+		/* It takes its turn behind what waits for a worker. */
+		if (atomic_load(&w->holds)) {
+			gr_workers_enqueue(w, here.first);
+			here.first = NULL;
+			continue;
+		}
 		kind = w->kind_of(here.first);
 		if ((!waited && others_run(w)) || is_slow(&w->dog, kind)) {
 			leading = NULL;

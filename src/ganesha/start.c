@@ -191,6 +191,21 @@ static unsigned int kind_of(struct svc_req *req)
 			      ULB_NCLASSES;
 }
 
+/* What any Call costs, beside its octets and those of its results in Write chunks. */
+#define CALL_COST 4096
+
+static struct gr_flow *flow_of(struct svc_req *req, size_t *cost)
+{
+	const struct nrt_call *nc;
+
+	*cost = 0;
+	if (!req->rq_xdrs)
+		return NULL;
+	nc = nrt_call_of(req->rq_xdrs);
+	*cost = CALL_COST + nc->call->len + nc->beside;
+	return &gr_xprt_of(req->rq_xprt)->host->flow;
+}
+
 /* By the control thread, until it drains. */
 static void look(void *arg)
 {
@@ -239,7 +254,7 @@ int gr_server_begin(struct gr_server *s, char *fault)
 		return err;
 	nrt_lend_start();
 	err = gr_workers_start(&s->workers, s->inst, s->free_cb, kind_of,
-			       workers_poll(s));
+			       flow_of, workers_poll(s));
 	if (err)
 		return err;
 	start_stats(s);

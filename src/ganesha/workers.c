@@ -57,16 +57,17 @@ static struct gr_stander *take_stander(struct gr_workers *w)
 	return s;
 }
 
-static unsigned int kind_at(struct gr_workers *w, struct poolq_entry *e)
+/* The first Call of @f. */
+static struct svc_req *first_of(const struct gr_flow *f)
 {
-	return w->kind_of(req_of(e));
+	return req_of(f->first);
 }
 
-/* Lock held: is there a processor for the Call, as far as it needs one? */
-static bool has_room(struct gr_workers *w, struct poolq_entry *e)
+/* Lock held: is there a processor for the first Call of @f, as far as it needs one? */
+static bool has_room(struct gr_workers *w, const struct gr_flow *f)
 {
 	return w->computing < w->most ||
-	       gr_limit_blocks(&w->limit, kind_at(w, e)) ||
+	       gr_limit_blocks(&w->limit, w->kind_of(first_of(f))) ||
 	       gr_workers_stopping(w);
 }
 
@@ -74,12 +75,12 @@ static bool has_room(struct gr_workers *w, struct poolq_entry *e)
  * nothing in it, one is on its way, or those that run will take it. */
 static void wake_one(struct gr_workers *w)
 {
-	struct poolq_entry *e = TAILQ_FIRST(&w->queue);
+	struct gr_flow *f = gr_fair_next(&w->queue);
 	struct gr_stander *s = NULL;
 	bool wake = false;
 
-	if (e && !w->waking) {
-		wake = has_room(w, e);
+	if (f && !w->waking) {
+		wake = has_room(w, f);
 		if (wake) {
 			w->waking = true;
 			s = take_stander(w);
@@ -134,9 +135,12 @@ static bool stand_by(struct gr_workers *w)
 
 void gr_workers_enqueue(struct gr_workers *w, struct svc_req *req)
 {
+	size_t cost;
+	struct gr_flow *f = w->flow_of(req, &cost);
+
 	atomic_fetch_add_explicit(&w->away, 1, memory_order_relaxed);
 	pthread_mutex_lock(&w->lock);
-	TAILQ_INSERT_TAIL(&w->queue, &req->rq_wpe.pqe, q);
+	gr_fair_put(&w->queue, f ? f : &w->nobody, &req->rq_wpe.pqe);
 	wake_one(w);
 }
 
@@ -160,12 +164,15 @@ void gr_workers_run_away(struct gr_workers *w, struct svc_req *req)
 	atomic_fetch_sub_explicit(&w->away, 1, memory_order_relaxed);
 }
 
-/* Lock held: out of the queue; counted, if it only computes. */
-static bool take(struct gr_workers *w, struct poolq_entry *e, unsigned int kind)
+/* Lock held: the first Call of @f, out of the queue; counted, if it only computes. */
+static bool take(struct gr_workers *w, struct gr_flow *f, unsigned int kind)
 {
-	TAILQ_REMOVE(&w->queue, e, q);
+	size_t cost = 0;
+
+	(void)w->flow_of(first_of(f), &cost);
+	gr_fair_take(&w->queue, f, cost);
 	atomic_fetch_add_explicit(&w->taken, 1, memory_order_relaxed);
-	if (TAILQ_EMPTY(&w->queue))
+	if (gr_fair_empty(&w->queue))
 		atomic_store_explicit(&w->holds, false, memory_order_relaxed);
 	if (gr_limit_blocks(&w->limit, kind))
 		return false;
@@ -177,7 +184,8 @@ static bool take(struct gr_workers *w, struct poolq_entry *e, unsigned int kind)
 /* Run what is queued, until nothing is. @woken: for it. */
 static void empty_queue(struct gr_workers *w, bool woken)
 {
-	struct poolq_entry *e;
+	struct svc_req *req;
+	struct gr_flow *f;
 	struct gr_look look;
 	bool counted = false;
 	unsigned int kind = 0, era = 0;
@@ -191,25 +199,24 @@ static void empty_queue(struct gr_workers *w, bool woken)
 		do {
 			if (woken)
 				w->waking = false;
-			e = TAILQ_FIRST(&w->queue);
-			woken = !e && stand_by(w);
+			f = gr_fair_next(&w->queue);
+			woken = !f && stand_by(w);
 		} while (woken);
 		/* There may be more workers than there is room for. */
-		if (e && !has_room(w, e))
-			e = NULL;
-		if (e) {
-			kind = kind_at(w, e);
-			counted = take(w, e, kind);
+		req = f && has_room(w, f) ? first_of(f) : NULL;
+		if (req) {
+			kind = w->kind_of(req);
+			counted = take(w, f, kind);
 			era = w->era;
 		} else {
 			pthread_cond_broadcast(&w->ended);
 		}
 		/* What this worker is about to do may block. */
 		wake_one(w);
-		if (!e)
+		if (!req)
 			return;
 		gr_limit_begin(&w->limit, kind, &look);
-		gr_workers_run_away(w, req_of(e));
+		gr_workers_run_away(w, req);
 		gr_limit_end(&w->limit, kind, &look);
 	}
 }
@@ -218,12 +225,12 @@ static void empty_queue(struct gr_workers *w, bool woken)
  * Calls did before, and do not count. */
 static void release(struct gr_workers *w)
 {
-	struct poolq_entry *e;
+	struct gr_flow *f;
 
 	pthread_mutex_lock(&w->lock);
-	e = TAILQ_FIRST(&w->queue);
+	f = gr_fair_next(&w->queue);
 	/* Or a worker is on its way. */
-	if (e && !w->waking && !has_room(w, e)) {
+	if (f && !w->waking && !has_room(w, f)) {
 		for (unsigned int i = 0; i < GR_KINDS; i++) {
 			if (w->of_kind[i])
 				gr_limit_stuck(&w->limit, i);
@@ -342,7 +349,7 @@ static int start_threads(struct gr_workers *w, unsigned int n)
 int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 		     svc_xprt_free_fun_t free_cb,
 		     unsigned int (*kind_of)(struct svc_req *req),
-		     bool by_workers)
+		     gr_flow_of_fn flow_of, bool by_workers)
 {
 	pthread_condattr_t attr;
 	unsigned int n = rt_instance_pollers(inst);
@@ -351,6 +358,7 @@ int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 	w->inst = inst;
 	w->free_cb = free_cb;
 	w->kind_of = kind_of;
+	w->flow_of = flow_of;
 	w->by_workers = by_workers;
 	w->processors = processors();
 	atomic_init(&w->away, 0);
@@ -367,7 +375,8 @@ int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 	w->token.rq_resume_cb = woken;
 	w->stander = NULL;
 	w->standing = 0;
-	TAILQ_INIT(&w->queue);
+	gr_fair_init(&w->queue);
+	w->nobody = (struct gr_flow){ 0 };
 	atomic_init(&w->stop, false);
 	w->poller = calloc(n, sizeof(*w->poller));
 	if (!w->poller)
@@ -401,7 +410,7 @@ int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 static bool at_rest(const struct gr_workers *w)
 {
 	return !w->running && !w->waking && !w->standing &&
-	       TAILQ_EMPTY(&w->queue);
+	       gr_fair_empty(&w->queue);
 }
 
 bool gr_workers_stop(struct gr_workers *w, unsigned int ms)

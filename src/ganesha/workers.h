@@ -8,8 +8,8 @@
  * A leader that has found a single Call runs it and then leads on: nobody is
  * woken, and its data stay in this processor's caches. If the Call takes long,
  * a watchdog has another worker lead meanwhile (lead.c). With more than one Call
- * it leads on at once. The Calls go into a queue that workers empty: a worker
- * that has finished a Call takes the next one without having slept, and no more
+ * it leads on at once. The Calls go into a queue in which hosts take turns (fair.h),
+ * and which workers empty: a worker that has finished a Call takes the next one without having slept, and no more
  * than one further worker is being woken at a time. Calls that only compute are
  * run by as many workers as there are processors and no more (limit.h); if none of
  * them takes another Call for ten ticks of the watchdog, others do.
@@ -25,6 +25,7 @@
 #include <stdatomic.h>
 
 #include "compat/ganesha.h"
+#include "ganesha/fair.h"
 #include "ganesha/limit.h"
 #include "rpcrdma/transport.h"
 
@@ -66,11 +67,16 @@ struct gr_watchdog {
 	_Atomic uint64_t long_at[GR_KINDS], slow_until[GR_KINDS];
 };
 
+/* The flow of a request's host, and what the request costs (octets); NULL: it is no
+ * host's. The flow outlives the request. Any thread. */
+typedef struct gr_flow *(*gr_flow_of_fn)(struct svc_req *req, size_t *cost);
+
 struct gr_workers {
 	struct svc_req token; /* first; a worker to be woken for the queue */
 	struct rt_instance *inst;
 	svc_xprt_free_fun_t free_cb;
 	unsigned int (*kind_of)(struct svc_req *req); /* below GR_KINDS */
+	gr_flow_of_fn flow_of;
 	bool by_workers;
 	struct gr_watchdog dog;
 	unsigned int processors;
@@ -90,7 +96,8 @@ struct gr_workers {
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t ended;
 	unsigned int running; /* pollers */
-	TAILQ_HEAD(gr_queue, poolq_entry) queue; /* by rq_wpe.pqe */
+	struct gr_fair queue; /* by rq_wpe.pqe */
+	struct gr_flow nobody; /* of what is no host's */
 	bool waking; /* the token is on its way, or who stood by */
 	/* Calls that only compute: how many workers run one, and of each kind; how
 	 * many may; and a number for all that began before the last time that they
@@ -105,7 +112,7 @@ struct gr_workers {
 int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 		     svc_xprt_free_fun_t free_cb,
 		     unsigned int (*kind_of)(struct svc_req *req),
-		     bool by_workers);
+		     gr_flow_of_fn flow_of, bool by_workers);
 /*
  * End them, waiting up to @ms for workers that are late and for the queue to
  * be empty. The rest of ntirpc's workers must still be alive. False: not all

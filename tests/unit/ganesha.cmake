@@ -112,6 +112,7 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-lead ganesha_lead.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/workers.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/lead.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/fair.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/limit.c
 		LIBS rpcrdma_ntirpc_streams rpcrdma_base Threads::Threads)
 	target_link_options(unit-ganesha-lead PRIVATE

@@ -160,9 +160,24 @@ static unsigned int ran;
 /* What another worker does while a Call is run. */
 static void (*meanwhile)(void);
 
+/* The Calls in the order in which they shall be run; NULL: as they came. Those from
+ * @second on are another host's. */
+static const unsigned int *order;
+static unsigned int second;
+static struct gr_flow flows[2];
+static size_t costs[2];
+
+static struct gr_flow *flow_of(struct svc_req *req, size_t *cost)
+{
+	bool of = (unsigned int)(req - calls) >= second;
+
+	*cost = costs[of];
+	return second ? &flows[of] : NULL;
+}
+
 static enum xprt_stat run_call(struct svc_req *req)
 {
-	CU_ASSERT_PTR_EQUAL(req, &calls[ran]);
+	CU_ASSERT_PTR_EQUAL(req, &calls[order ? order[ran] : ran]);
 	ran++;
 	if (meanwhile)
 		meanwhile();
@@ -179,6 +194,9 @@ static void prepare(bool by_workers)
 		sem_init(&awake[i], 0, 0);
 	}
 	meanwhile = NULL;
+	order = NULL;
+	second = 0;
+	memset(flows, 0, sizeof(flows));
 	for (unsigned int i = 0; i < CALLS; i++)
 		calls[i] = (struct svc_req){ .rq_resume_cb = run_call };
 }
@@ -186,8 +204,9 @@ static void prepare(bool by_workers)
 static void begin(bool by_workers)
 {
 	prepare(by_workers);
-	CU_ASSERT_EQUAL_FATAL(
-		gr_workers_start(&w, inst, free_req, kind_of, by_workers), 0);
+	CU_ASSERT_EQUAL_FATAL(gr_workers_start(&w, inst, free_req, kind_of,
+					       flow_of, by_workers),
+			      0);
 	CU_ASSERT_EQUAL(resumed, by_workers ? POLLERS : 0);
 }
 
@@ -233,7 +252,7 @@ static void cannot_begin(bool by_workers, int threads_there)
 {
 	prepare(by_workers);
 	threads_left = threads_there;
-	CU_ASSERT_EQUAL(gr_workers_start(&w, inst, free_req, kind_of,
+	CU_ASSERT_EQUAL(gr_workers_start(&w, inst, free_req, kind_of, flow_of,
 					 by_workers),
 			-EAGAIN);
 	threads_left = -1;
@@ -484,6 +503,96 @@ static void blocking(void)
 	end_unwatched();
 }
 
+/* ---- Hosts ---------------------------------------------------------------- */
+
+/* All Calls wait, those of the first host before those of the second, and one worker
+ * runs them. */
+static void run_hosts(unsigned int from, size_t one, size_t other,
+		      const unsigned int *expected)
+{
+	begin_unwatched(1);
+	second = from;
+	costs[0] = one;
+	costs[1] = other;
+	order = expected;
+	for (unsigned int i = 0; i < CALLS; i++)
+		gr_workers_enqueue(&w, &calls[i]);
+	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
+	CU_ASSERT_EQUAL(ran, CALLS);
+	CU_ASSERT_TRUE(gr_fair_empty(&w.queue));
+	end_unwatched();
+}
+
+static void turns(void)
+{
+	const size_t q = GR_FAIR_QUANTUM;
+
+	/* One that asks for little is not behind what another has waiting. */
+	run_hosts(5, q, 1, (unsigned int[]){ 5, 0, 1, 2, 3, 4 });
+	/* Who has had its share is. */
+	run_hosts(3, q, q, (unsigned int[]){ 3, 0, 4, 1, 5, 2 });
+	run_hosts(3, q, q / 2, (unsigned int[]){ 3, 4, 0, 5, 1, 2 });
+	/* By octets, not by Calls; what is large counts for the turns that it has taken
+	 * from others, but not for any number of them. */
+	run_hosts(4, q, 2 * q, (unsigned int[]){ 4, 0, 1, 5, 2, 3 });
+	run_hosts(4, q, SIZE_MAX, (unsigned int[]){ 4, 0, 1, 2, 3, 5 });
+	run_hosts(1, SIZE_MAX, q, (unsigned int[]){ 1, 0, 2, 3, 4, 5 });
+}
+
+/* What a host has had counts when it has had nothing to ask for meanwhile. */
+static void comes_back(void)
+{
+	static const unsigned int expected[CALLS] = { 4, 0, 1, 5, 2, 3 };
+
+	begin_unwatched(1);
+	second = 4;
+	costs[0] = GR_FAIR_QUANTUM / 2;
+	costs[1] = GR_FAIR_QUANTUM;
+	order = expected;
+	gr_workers_enqueue(&w, &calls[4]);
+	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
+	for (unsigned int i = 0; i < CALLS; i++)
+		if (i != 4)
+			gr_workers_enqueue(&w, &calls[i]);
+	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
+	CU_ASSERT_EQUAL(ran, CALLS);
+	end_unwatched();
+}
+
+static void find_one(unsigned int run)
+{
+	if (run)
+		stop(run);
+	else
+		gr_workers_submit(&w, &calls[1]);
+}
+
+static void lead_meanwhile(void)
+{
+	meanwhile = NULL;
+	for (unsigned int i = 2; i < CALLS; i++)
+		gr_workers_enqueue(&w, &calls[i]);
+	CU_ASSERT_TRUE(atomic_load(&w.holds));
+	lead(find_one);
+	CU_ASSERT_EQUAL(ran, 1);
+	atomic_store(&w.stop, false);
+}
+
+/* A leader that finds one Call does not run it before those that wait for a worker. */
+static void no_overtaking(void)
+{
+	static const unsigned int expected[CALLS] = { 0, 2, 3, 4, 5, 1 };
+
+	begin_unwatched(1);
+	order = expected;
+	gr_workers_enqueue(&w, &calls[0]);
+	meanwhile = lead_meanwhile;
+	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
+	CU_ASSERT_EQUAL(ran, CALLS);
+	w.running++;
+	end_unwatched();
+}
+
 /* A former leader comes upon the queue while as many run as may. */
 static void one_too_many(void)
 {
@@ -569,6 +678,9 @@ static const struct unit_test tests[] = {
 	{ "standing by", standing_by },
 	{ "computing", computing },
 	{ "blocking", blocking },
+	{ "hosts take turns", turns },
+	{ "a host comes back", comes_back },
+	{ "a leader overtakes nobody", no_overtaking },
 	{ "no room", no_room },
 	{ "hanging", hanging },
 	{ "slow but going", slow_but_going },

@@ -24,6 +24,9 @@
 /* A thread other than the poller's has work of its own: it goes on with a
  * connection for so many turns, or for FAB_TURN_MS. */
 #define RT_TURNS 16
+/* A connection whose data go on and on is looked at again after this, ns: with iWARP a
+ * MiB. A new one, or another host's Call, waits for a turn of each of them. */
+#define RT_TURN_NS 500000
 /* When nothing has been done for so long, ms, free lists are shortened: that of
  * Calls alone is 20 KiB for each that there were at once. Of a connection that goes
  * on working, what it has done without for as long is given back. */

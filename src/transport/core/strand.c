@@ -351,7 +351,7 @@ static void settle(struct rt_conn *c, uint64_t now, bool again)
 static void conn_work(struct rt_conn *c, uint32_t n, uint64_t now)
 {
 	struct fab_wc wc[16];
-	uint64_t until = now + FAB_TURN_MS;
+	uint64_t until = fab_now_ns() + RT_TURN_NS;
 	int got, want, budget = FAB_TURN;
 	bool waits;
 
@@ -364,7 +364,7 @@ static void conn_work(struct rt_conn *c, uint32_t n, uint64_t now)
 			for (int i = 0; i < got; i++)
 				completion(c, &wc[i]);
 			/* Of octets that complete nothing there may be many. */
-			budget = rt_now_ms() < until ? budget - got : 0;
+			budget = fab_now_ns() < until ? budget - got : 0;
 		}
 		waits = rt_looks_later(c);
 		if (budget > 0 && !waits)
