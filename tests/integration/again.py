@@ -43,21 +43,18 @@ import socket
 import struct
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                "..", "conformance"))
-
-from rpcrdma_conformance import kit, rpc, v1  # noqa: E402
-from rpcrdma_conformance.rpc import u32, u64, opaque  # noqa: E402
-from root import root  # noqa: E402
+import peers
+from peers import DESTROY_SESSION, SEQUENCE, sys_cred
+from rpcrdma_conformance import kit, rpc, v1
+from rpcrdma_conformance.rpc import u32, u64, opaque
+from root import root
 
 GETATTR, REMOVE, RMDIR = 1, 12, 13
 NOENT, ACCES, NOTDIR = 2, 13, 20
-(EXCHANGE_ID, CREATE_SESSION, DESTROY_SESSION) = (42, 43, 44)
 BIND_CONN_TO_SESSION, BADSESSION, NOT_BOUND = 41, 10052, 10055
 GET_DIR_DELEGATION, READ_PLUS, NOTSUPP = 46, 68, 10004
 LAYOUTERROR, LAYOUTSTATS, TEST_STATEID, BAD_STATEID = 64, 65, 55, 10025
 LOCK, FREE_STATEID = 12, 45
-(SEQUENCE, DESTROY_CLIENTID, RECLAIM_COMPLETE) = (53, 57, 58)
 AUTH_TOOWEAK = 5
 STALE_CLIENTID, STALE_STATEID = 10022, 10023
 CONNECTIONS = 40  # Ganesha counts 16 of a session
@@ -150,11 +147,6 @@ def anew(v, fh, folder):
     v.bench.end()
 
 
-def sys_cred(machine, uid, stamp):
-    body = u32(stamp) + opaque(machine) + u32(uid, uid, 0)
-    return u32(1) + opaque(body) + u32(0, 0)
-
-
 def apart(v, fh, folder):
     name = "again-%x" % random.getrandbits(40)
     path = os.path.join(folder, name)
@@ -197,42 +189,20 @@ def secret(v, fh, folder):
         v.lose()
 
 
-class Session:
+class Session(peers.Session):
     """An NFSv4.1 client with a session, made over @c."""
 
     def __init__(self, v, c):
-        self.v, self.xid, self.seq = v, random.getrandbits(30), 0
-        self.minor = 1
-        r = self.compound(c, u32(EXCHANGE_ID) + random.randbytes(8) +
-                          opaque("again-%x" % random.getrandbits(64)) +
-                          u32(0, 0, 0)).good(EXCHANGE_ID)
-        self.client, seq = r.u64(), r.u32()
-        channel = u32(0, 4096, 4096, 4096, 16, 4, 0)
-        self.sid = self.compound(
-            c, u32(CREATE_SESSION) + u64(self.client) + u32(seq, 0) +
-            channel + channel + u32(0x40000000, 1, 0)) \
-            .good(CREATE_SESSION).fixed(16)
+        self.v = v
+        super().__init__(c, size=4096)
 
-    def compound(self, c, *ops):
-        self.xid += 1
-        return rpc.Compound(self.v.call(c, rpc.compound(self.xid, list(ops),
-                                                        minor=self.minor)))
-
-    def sequence(self, again=False, keep=0):
-        self.seq += not again
-        return u32(SEQUENCE) + self.sid + u32(self.seq, 0, 0, keep)
-
-    def end(self, c):
-        done = self.compound(c, u32(DESTROY_SESSION) + self.sid)
-        assert not done.status, "DESTROY_SESSION: status %d" % done.status
-        done = self.compound(c, u32(DESTROY_CLIENTID) + u64(self.client))
-        assert not done.status, "DESTROY_CLIENTID: status %d" % done.status
+    def exchange(self, c, message):
+        return self.v.call(c, message)
 
 
 def session(v, fh, folder):
     c = v.connect()
     s = Session(v, c)
-    s.compound(c, s.sequence(), u32(RECLAIM_COMPLETE, 0)).good(SEQUENCE)
     for i in range(CONNECTIONS):
         v.bench.end()
         c = v.connect()
@@ -317,7 +287,6 @@ def bound(v, fh, folder):
 def withheld(v, fh, folder):
     c = v.connect()
     s = Session(v, c)
-    s.compound(c, s.sequence(), u32(RECLAIM_COMPLETE, 0)).good(SEQUENCE)
     for minor, op, args in (
             (1, GET_DIR_DELEGATION, u32(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)),
             (2, READ_PLUS, bytes(16) + u64(0) + u32(4096)),

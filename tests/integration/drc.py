@@ -13,68 +13,30 @@ leave; time passes (FILE, see tests/tools/later.c); and one more comes, by which
 Ganesha frees the caches of the others, and then some of them come back.
 """
 
-import os
 import random
-import socket
-import struct
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                "..", "conformance"))
-# pylint: disable=wrong-import-position
-from rpcrdma_conformance import rpc, v2  # noqa: E402
-from rpcrdma_conformance.iwarp import Iwarp  # noqa: E402
-from rpcrdma_conformance.rpc import opaque  # noqa: E402
-from root import root  # noqa: E402
+from peers import Call, Tcp, Version2
+from rpcrdma_conformance import rpc
+from rpcrdma_conformance.rpc import opaque, u32
+from root import root
 
 REMOVE, NOENT = 12, 2
 CLIENTS = 60  # of each kind
 
 
-class Tcp:
-    def __init__(self, source, port):
-        self.s = socket.create_connection(("127.0.0.1", port), 60, (source, 0))
-        self.f = self.s.makefile("rb")
-
-    def call(self, message):
-        self.s.sendall(struct.pack(">I", 1 << 31 | len(message)) + message)
-        n, = struct.unpack(">I", self.f.read(4))
-        return self.f.read(n & 0x7fffffff)
-
-    def close(self):
-        self.f.close()
-        self.s.close()
-
-
-class Rdma:
-    def __init__(self, source, port):
-        self.iwarp = Iwarp.connect("127.0.0.1", port, 60, address=source,
-                                   crc=False)
-        self.c = v2.Conn(self.iwarp)
-        self.c.hello()
-
-    def call(self, message):
-        answer = self.c.call(message)
-        assert not answer.error, answer.last
-        return answer.payload
-
-    def close(self):
-        self.iwarp.close()
-
-
 class Clients:
     def __init__(self, fh, tcp, rdma):
-        self.fh, self.ports = fh, {Tcp: tcp, Rdma: rdma}
+        self.fh, self.ports = fh, {Tcp: tcp, Version2: rdma}
 
     def come(self, kind, source):
         """With a Call that Ganesha keeps the Reply of."""
-        c = kind(source, self.ports[kind])
+        c = kind(self.ports[kind], source)
         m = rpc.call(random.getrandbits(30), vers=3, proc=REMOVE,
                      args=opaque(self.fh) + opaque("nothing"))
-        status = rpc.Reply(c.call(m)).r.u32()
-        assert status == NOENT, "%s %s: status %d" % (kind.__name__, source,
-                                                     status)
+        status = rpc.Reply(u32(0) + c.call(Call(m))).r.u32()
+        assert status == NOENT, "%s %s: status %d" % (kind.name, source, status)
         return c
 
 
@@ -92,7 +54,7 @@ def until(what, cond):
 
 def main(tcp, mount, rdma, log, later):
     here = [(kind, "127.1.%d.%d" % (n, random.randrange(1, 255)))
-            for n in range(CLIENTS) for kind in (Tcp, Rdma)]
+            for n in range(CLIENTS) for kind in (Tcp, Version2)]
     random.shuffle(here)
     clients = Clients(root(mount), tcp, rdma)
     for c in [clients.come(*who) for who in here]:
