@@ -389,3 +389,36 @@ while True:
 stop_ganesha() {
 	end_pid "$GANESHA_PID"
 }
+
+# driven DIR COMMAND...: COMMAND, which may end the server of DIR and start it again
+# (driver.py). Its status; what it says is on stdout.
+driven() {
+	local dir=$1 what status said
+
+	shift
+	coproc DRIVER { exec "$@"; }
+	CLEANUP_PIDS+=("$DRIVER_PID")
+	local pid=$DRIVER_PID from=${DRIVER[0]} to=${DRIVER[1]}
+	while IFS= read -r what <&"$from"; do
+		if [[ $what != 'server '* ]]; then
+			echo "$what"
+			continue
+		fi
+		said=done
+		case ${what#* } in
+		stop) stop_ganesha || said="failed status $?" ;;
+		kill) kill -KILL "$GANESHA_PID" && wait "$GANESHA_PID" 2>/dev/null ;;
+		died)
+			await 60 not_running "$GANESHA_PID"
+			wait "$GANESHA_PID" 2>/dev/null
+			status=$?
+			said="done status $status"
+			[ ! -s "$dir/stdout" ] || cp "$dir/stdout" "$dir/stdout.$GANESHA_PID"
+			;;
+		start) run_ganesha "$dir" || said="failed" ;;
+		esac
+		echo "$said" >&"$to"
+	done
+	wait "$pid"
+}
+not_running() { ! kill -0 "$1"; }
