@@ -36,7 +36,6 @@
 /* ---- NFS over TCP ----------------------------------------------------- */
 
 struct tcp {
-	struct sockaddr_storage at;
 	uint16_t port;
 	/* Protocols, if there are any; RDMA, which is none, among them. */
 	bool listed, v3, v4, rdma;
@@ -127,14 +126,39 @@ static bool has_rpcbind(void)
 	return has;
 }
 
-bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
-		  struct sockaddr_storage *tcp, FILE *said)
+static void load_core(const struct gsh *g, struct gsh_config *tree,
+		      const struct gsh_config_item *items, void *to)
+{
+	struct gsh_config_block block =
+		gr_config_block("org.ganesha.nfsd.config.core",
+				"NFS_Core_Param", items, gr_config_accept);
+	struct gsh_config_errors e;
+
+	if (!g->init_error_type(&e))
+		return;
+	g->load_config_from_parse(tree, &block, to, true, &e);
+	g->report_config_errors(&e, NULL, gr_config_silent);
+}
+
+void gr_check_bind(const struct gsh *g, struct gsh_config *tree,
+		   struct sockaddr_storage *at)
 {
 	static const struct gsh_config_item items[] = {
 		{ .name = "Bind_addr",
 		  .type = GSH_CONFIG_PROC,
 		  .u.proc = { .init = gr_keep, .handler = take_address },
-		  .off = offsetof(struct tcp, at) },
+		  .off = 0 },
+		{ .name = NULL },
+	};
+
+	*at = (struct sockaddr_storage){ .ss_family = AF_INET };
+	load_core(g, tree, items, at);
+}
+
+bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
+		  struct sockaddr_storage *tcp, FILE *said)
+{
+	static const struct gsh_config_item items[] = {
 		{ .name = "NFS_Port",
 		  .type = GSH_CONFIG_UINT16,
 		  .u.u16 = { .min = 0,
@@ -152,19 +176,10 @@ bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
 		  .off = offsetof(struct tcp, rquota) },
 		{ .name = NULL },
 	};
-	struct gsh_config_block block =
-		gr_config_block("org.ganesha.nfsd.config.core",
-				"NFS_Core_Param", items, gr_config_accept);
-	struct tcp t = { .at.ss_family = AF_INET,
-			 .port = 2049,
-			 .rquota = true };
-	struct gsh_config_errors e;
+	struct tcp t = { .port = 2049, .rquota = true };
 
-	if (g->init_error_type(&e)) {
-		g->load_config_from_parse(tree, &block, &t, true, &e);
-		g->report_config_errors(&e, NULL, gr_config_silent);
-	}
-	*tcp = t.at;
+	gr_check_bind(g, tree, tcp);
+	load_core(g, tree, items, &t);
 	fab_addr_set_port(tcp, t.port);
 	/* The socket of all addresses; but for the port it is zero here. */
 	if (has_ipv6()) {

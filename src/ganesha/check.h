@@ -63,6 +63,10 @@ unsigned int rpcrdma_ganesha_items(struct gsh_config *tree);
 bool gr_check_machine(const struct gsh *g, const struct gr_config *cfg,
 		      const char *file, const struct sockaddr_storage *tcp,
 		      FILE *out, FILE *said, unsigned int *complaints);
+/* What @tree has for Bind_Addr in NFS_Core_Param, 0.0.0.0 by default; without a port.
+ * Main thread. */
+void gr_check_bind(const struct gsh *g, struct gsh_config *tree,
+		   struct sockaddr_storage *at);
 /* Where NFS over TCP would listen with @tree. Would it? If not, @said is told why;
  * also, which is no fault, if it needs an rpcbind that is not there. Main thread. */
 bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,

@@ -141,6 +141,7 @@ bool gr_file_start(struct gr_file *f, struct gr_server *s,
 		return false;
 	}
 	f->was_read = true;
+	gr_check_bind(g, tree, &s->bind);
 	gr_exports_read(g, tree, &f->exports);
 	(void)tell_exports(f);
 	near_look(gr_file_path(), gr_file_warn, g, &text);

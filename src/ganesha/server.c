@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/addr.h"
 #include "ganesha/stats_dbus.h"
 #include "gss/gss.h"
 #include "ntirpc/call.h"
@@ -56,6 +57,28 @@ static void start_all(void *arg)
 	st->err = gr_server_begin(st->s, st->fault);
 }
 
+/*
+ * Ganesha binds a socket of IPv6 to an IPv4 address as IPv6 maps it; but where no
+ * interface has an address of IPv6 it finds none such, and listens on all addresses.
+ * Who named one did not mean that for RDMA.
+ */
+static void keep_to_bind_addr(struct gr_server *s)
+{
+	char text[FAB_ADDR_TEXT];
+	uint16_t port = fab_addr_port(&s->tcp);
+
+	if (s->tcp.ss_family != AF_INET6 || !fab_addr_is_any(&s->tcp) ||
+	    s->bind.ss_family != AF_INET || fab_addr_is_any(&s->bind))
+		return;
+	s->tcp = s->bind;
+	fab_addr_set_port(&s->tcp, port);
+	fab_addr_text((struct sockaddr *)&s->tcp, text, sizeof(text));
+	fab_addr_map(&s->tcp);
+	gsh_log(s->gsh, GSH_WARN,
+		"NFS_Core_Param: Ganesha does not heed Bind_Addr = %s: NFS over TCP listens on all addresses, because no interface has an IPv6 address. RDMA listens on Bind_Addr only",
+		text);
+}
+
 bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
 {
 	struct start st = { .s = s };
@@ -66,6 +89,7 @@ bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
 	memset(&s->tcp, 0, sizeof(s->tcp));
 	if (getsockname(parent->xp_fd, (struct sockaddr *)&s->tcp, &len))
 		s->tcp.ss_family = AF_UNSPEC;
+	keep_to_bind_addr(s);
 	memset(&s->source, 0, sizeof(s->source));
 	memset(&s->rpcbind, 0, sizeof(s->rpcbind));
 	gr_gates_init(&s->gates, gr_server_resume);

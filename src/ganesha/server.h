@@ -27,9 +27,10 @@ struct gr_server {
 
 	struct gr_control control;
 	SVCXPRT *parent; /* Ganesha's NFS/TCP listener; a reference is held */
-	/* Where that listens; all that Ganesha knows of clients is of this
+	/* Where that listens, or was told to where it listens everywhere; all that Ganesha knows of clients is of this
 	 * family. Family 0: not known. */
 	struct sockaddr_storage tcp;
+	struct sockaddr_storage bind; /* where it was told to: gr_check_bind() */
 	struct rt_instance *inst;
 	struct auth_gss *auth; /* while there is an instance that may use it */
 	const char *provider;
