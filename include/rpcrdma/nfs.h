@@ -106,6 +106,7 @@ struct ulb_call {
 	/* Its SEQUENCE asks to keep a Reply with file data: see
 	 * ulb_find_withheld(). */
 	bool keeps_data;
+	bool waits; /* 4.0: a LOCK asks to wait: see ulb_waiting_locks() */
 	/* It ends or names state, which is this client's: as Ganesha numbers its
 	 * clients. With a SEQUENCE, that of the session in any case. */
 	bool has_client;
@@ -372,6 +373,20 @@ struct ulb_withheld {
 bool ulb_find_withheld(const struct iovec *args, unsigned int n, size_t at,
 		       void (*foreign)(void *ctx, size_t at), void *ctx,
 		       struct ulb_withheld *withheld);
+/*
+ * ulb_waiting_locks - @lock() for each LOCK of NFSv4.0 whose locktype @type, at octet
+ * @at of @args, is READW_LT or WRITEW_LT; as ulb_stray_end()
+ */
+void ulb_waiting_locks(const struct iovec *args, unsigned int n, size_t at,
+		       void (*lock)(void *ctx, size_t at, uint32_t type),
+		       void *ctx);
+/*
+ * ulb_empty_read - is it a READ of NFSv3 that asks for nothing? Then *@offset is
+ * where from, and stands at octet *@offset_at, with the count behind it.
+ */
+bool ulb_empty_read(const struct iovec *args, unsigned int n, size_t at,
+		    const struct ulb_call *c, size_t *offset_at,
+		    uint64_t *offset);
 /*
  * ulb_last_result - number and status of the operation that a COMPOUND has ended
  * with, if it has failed and was the one at @index

@@ -17,6 +17,9 @@
  *   COMPAT_BOUND          whether it knows the connections of a session by their
  *                         addresses: see ntirpc/bound.h
  *   COMPAT_LENDS          whether it would copy a WRITE's data: see ntirpc/lend.h
+ *   COMPAT_EMPTY_READ     whether it dies of an NFSv3 READ of nothing
+ *   COMPAT_WAITING_LOCK   whether it dies when it grants a waiting lock to a client
+ *                         of NFSv4.0: for both, see ntirpc/withheld.h
  *   COMPAT_XDR_OPS(start_of_data, end_of_data)
  *                         members of struct xdr_ops that only some have: where
  *                         a WRITE's data begin and end, so that they are taken

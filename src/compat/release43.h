@@ -11,6 +11,8 @@
 #define COMPAT_CONTEXTS true
 #define COMPAT_BOUND true
 #define COMPAT_LENDS true
+#define COMPAT_EMPTY_READ false
+#define COMPAT_WAITING_LOCK false
 
 _Static_assert(sizeof(struct svc_xprt) == 448 + COMPAT_MUTEX, "ntirpc 4.3");
 _Static_assert(offsetof(struct svc_xprt, xp_dispatch) == 8, "ntirpc 4.3");

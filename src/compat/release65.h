@@ -11,6 +11,8 @@
 #define COMPAT_CONTEXTS false
 #define COMPAT_BOUND false
 #define COMPAT_LENDS false
+#define COMPAT_EMPTY_READ true
+#define COMPAT_WAITING_LOCK true
 
 _Static_assert(sizeof(struct svc_xprt) == 600 + COMPAT_MUTEX, "ntirpc 6.3");
 _Static_assert(offsetof(struct svc_xprt, xp_dispatch) == 8, "ntirpc 6.3");

@@ -172,6 +172,26 @@ int ulb_nfs3_scan_call(const struct ulb_call *c, struct ulb_walk *w,
 	return rc;
 }
 
+bool ulb_empty_read(const struct iovec *args, unsigned int n, size_t at,
+		    const struct ulb_call *c, size_t *offset_at,
+		    uint64_t *offset)
+{
+	uint32_t high, low, count;
+	struct ulb_cur cur;
+
+	if (!c->nfs || c->vers != 3 || c->proc != NFS3_READ)
+		return false;
+	ulb_cur_init(&cur, args, n);
+	if (ulb_skip(&cur, at) || ulb_skip_opaque(&cur))
+		return false;
+	*offset_at = (size_t)cur.pos;
+	if (ulb_get32(&cur, &high) || ulb_get32(&cur, &low) ||
+	    ulb_get32(&cur, &count))
+		return false;
+	*offset = (uint64_t)high << 32 | low;
+	return !count;
+}
+
 int ulb_nfs3_args(const struct ulb_call *c, struct ulb_walk *w)
 {
 	if (c->proc >= NFS3_PROCS || !changing[c->proc])

@@ -51,6 +51,12 @@ static bool creates(uint32_t op, struct ulb_cur args)
 		!ulb_get32(&args, &how) && how == OPEN4_CREATE);
 }
 
+static bool waits(uint32_t op, struct ulb_cur args, uint32_t *type)
+{
+	return op == OP_LOCK && !ulb_get32(&args, type) &&
+	       (*type == READW_LT || *type == WRITEW_LT);
+}
+
 static void withhold(struct ulb_call *c, struct ulb_walk *w, uint32_t status)
 {
 	c->withheld = true;
@@ -107,6 +113,8 @@ static bool names(uint32_t op)
 static int next_op(struct ulb_call *c, struct ulb_walk *w, uint32_t index,
 		   uint32_t *op)
 {
+	uint32_t type;
+
 	if (ulb_get32(&w->cur, op)) {
 		c->unread |= !c->withheld;
 		return -EBADMSG;
@@ -127,6 +135,7 @@ static int next_op(struct ulb_call *c, struct ulb_walk *w, uint32_t index,
 		note_sequence(c, w);
 	else
 		note_kept(c, w, *op);
+	c->waits |= !c->minor && waits(*op, w->cur, &type);
 	c->once |= ulb_class_once(ulb_nfs4_class(*op));
 	return 1;
 }
@@ -210,6 +219,26 @@ void ulb_nfs4_classify(struct ulb_call *c, struct ulb_walk *w)
 	for (uint32_t i = 0; i < count && next_op(c, w, i, &op) > 0; i++)
 		if (walk_args(c, w, op))
 			break;
+}
+
+void ulb_waiting_locks(const struct iovec *args, unsigned int n, size_t at,
+		       void (*lock)(void *ctx, size_t at, uint32_t type),
+		       void *ctx)
+{
+	struct ulb_call c = { 0 };
+	struct ulb_walk w = { 0 };
+	uint32_t tag, count, op, type;
+
+	ulb_cur_init(&w.cur, args, n);
+	if (ulb_skip(&w.cur, at) || compound_head(&c, &w.cur, &tag, &count) ||
+	    c.minor)
+		return;
+	for (uint32_t i = 0; i < count && next_op(&c, &w, i, &op) > 0; i++) {
+		if (waits(op, w.cur, &type))
+			lock(ctx, (size_t)w.cur.pos, type);
+		if (walk_args(&c, &w, op))
+			break;
+	}
 }
 
 int ulb_nfs4_args_end(struct ulb_walk *w)

@@ -64,6 +64,8 @@ enum nfs3_proc {
 #define NFS4ERR_BAD_STATEID 10025
 
 #define OPEN4_CREATE 1 /* opentype4 */
+#define READW_LT 3 /* nfs_lock_type4 */
+#define WRITEW_LT 4
 
 enum nfs4_op {
 	OP_ACCESS = 3,

@@ -72,6 +72,7 @@ XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max)
 	nc->is_stray = false;
 	nc->is_withheld = false;
 	nc->withheld.cache_at = 0;
+	nc->is_empty_read = false;
 	nc->peer = 0;
 	nc->replay = NULL;
 	nc->conn = 0;
@@ -138,11 +139,13 @@ static bool encode_reply(struct nrt_call *nc, struct svc_req *req)
 		msg->RPCM_ack.ar_results.proc =
 			(xdrproc_t)nrt_withheld_uncached;
 		msg->RPCM_ack.ar_results.where = results.where;
-	} else if (nrt_session_looks(nc)) {
+	} else if (nc->is_empty_read || nrt_session_looks(nc)) {
 		looked = (struct nrt_results){ .nc = nc,
 					       .proc = results.proc,
 					       .where = results.where };
-		msg->RPCM_ack.ar_results.proc = nrt_session_encode;
+		msg->RPCM_ack.ar_results.proc =
+			nc->is_empty_read ? nrt_withheld_empty_read :
+					    nrt_session_encode;
 		msg->RPCM_ack.ar_results.where = &looked;
 	}
 	/* A GSS token may be of any length (RFC 2203, 5.3.2.3). */

@@ -49,6 +49,8 @@ struct nrt_call {
 	struct ulb_stray stray;
 	bool is_withheld; /* it has an operation that Ganesha does not see: */
 	struct ulb_withheld withheld;
+	bool is_empty_read; /* NFSv3 READ of nothing, from: */
+	uint64_t read_offset;
 	/* The owner's: what tells its host from others, and is no one's to know;
 	 * which Calls of the host may come again (NULL: none), and its connection
 	 * there. */

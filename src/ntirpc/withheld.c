@@ -5,7 +5,9 @@
 #include "ntirpc/withheld.h"
 
 #include <rpc/xdr_inline.h>
+#include <endian.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "compat/ganesha.h"
 #include "ntirpc/change.h"
@@ -38,19 +40,81 @@ static void mask(void *ctx, size_t at)
 	nrt_args_put(args->iov, args->n, at, ones, sizeof(ones));
 }
 
+/* READ_LT for READW_LT, WRITE_LT for WRITEW_LT */
+static void dont_wait(void *ctx, size_t at, uint32_t type)
+{
+	const struct args *args = ctx;
+
+	put_word(args->iov, args->n, at, type - 2);
+}
+
+/* READ behind the end of any file, which a file system takes all the same. */
+static void show_read(struct nrt_call *nc, const struct iovec *iov,
+		      unsigned int n, size_t at)
+{
+	const uint64_t behind = htobe64(INT64_MAX - 1);
+	size_t offset_at;
+
+	nc->is_empty_read = ulb_empty_read(iov, n, at, &nc->head, &offset_at,
+					   &nc->read_offset);
+	if (!nc->is_empty_read)
+		return;
+	nrt_args_put(iov, n, offset_at, &behind, sizeof(behind));
+	put_word(iov, n, offset_at + sizeof(behind), 1);
+}
+
+/* READ3resok: status, attributes that may follow, count, eof */
+bool nrt_withheld_empty_read(XDR *xdrs, void *results)
+{
+	struct nrt_results *r = results;
+	struct nrt_encode *e = nrt_encode_of(xdrs);
+	u_int at = XDR_GETPOS(xdrs);
+	uint32_t head[9];
+	struct iovec iov[2];
+	uint64_t size;
+	size_t n = 0;
+
+	if (!r->proc(xdrs, r->where))
+		return false;
+	if (!e)
+		return true;
+	for (unsigned int i = 0, k = nrt_encode_look(e, at, iov, 2);
+	     i < k && n < sizeof(head); i++) {
+		size_t len = MIN(iov[i].iov_len, sizeof(head) - n);
+
+		memcpy((uint8_t *)head + n, iov[i].iov_base, len);
+		n += len;
+	}
+	/* An error, or nothing to tell it by. */
+	if (n < sizeof(head) || head[0] || !head[1])
+		return true;
+	size = (uint64_t)ntohl(head[7]) << 32 | ntohl(head[8]);
+	return nrt_put_at(xdrs, at + 8 + 84 + 4, r->nc->read_offset >= size);
+}
+
 void nrt_withheld_check(struct nrt_call *nc, XDR *xdrs, void *what,
 			size_t length)
 {
 	struct iovec iov[RT_MAX_PIECES];
 	unsigned int n;
 	size_t at;
-
 	bool found;
 
+	if (COMPAT_EMPTY_READ && nc->head.nfs && nc->head.vers == 3 &&
+	    nc->head.op_class == ULB_CLASS_read) {
+		/* Its class is known even where its arguments are protected. */
+		n = nrt_args_look(nc, xdrs, what, length, iov, &at);
+		show_read(nc, iov, n, nc->head.ddp ? 0 : 4);
+		return;
+	}
 	if (!nc->head.withheld && !nc->head.unread && !nc->head.foreign &&
-	    !nc->head.keeps_data && nc->head.op_class != ULB_CLASS_protected)
+	    !nc->head.keeps_data && !(COMPAT_WAITING_LOCK && nc->head.waits) &&
+	    nc->head.op_class != ULB_CLASS_protected)
 		return;
 	n = nrt_args_look(nc, xdrs, what, length, iov, &at);
+	if (COMPAT_WAITING_LOCK)
+		ulb_waiting_locks(iov, n, at, dont_wait,
+				  &(struct args){ iov, n });
 	found = ulb_find_withheld(iov, n, at, mask, &(struct args){ iov, n },
 				  &nc->withheld);
 	if (nc->withheld.cache_at)

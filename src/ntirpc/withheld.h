@@ -32,9 +32,15 @@
  * READ and READDIR away with the first Reply and, when the Call comes again, answers
  * without them or uses memory that it has freed. With a session it is shown a
  * SEQUENCE that does not ask to keep the Reply: the Call that comes again gets
- * NFS4ERR_RETRY_UNCACHED_REP. So it does if it came by TCP before. In NFSv4.0 it keeps the Reply of a COMPOUND that
- * creates something. That gets NFS4ERR_RESOURCE for whatever comes second of what
- * creates and what reads (RFC 7530, 13); what comes again may be read again.
+ * NFS4ERR_RETRY_UNCACHED_REP. So it does if it came by TCP before. In NFSv4.0 it keeps
+ * the Reply of a COMPOUND that creates something. That gets NFS4ERR_RESOURCE for
+ * whatever comes second of what creates and what reads (RFC 7530, 13); what comes again
+ * may be read again.
+ *
+ * Nor can 6.5 with a READ of nothing by NFSv3, and with a lock of NFSv4.0 that it grants
+ * to a client that has waited for it. So it is shown a READ of an octet behind the end
+ * of any file, and eof in the results is put right; and READ_LT for READW_LT, WRITE_LT
+ * for WRITEW_LT, which ask to wait: a client tries again by itself (RFC 7530, 9.4).
  *
  * None of these is shown to Ganesha. The first in a COMPOUND becomes
  * OP_ILLEGAL, and the last of its operations, since after one that fails nothing
@@ -68,6 +74,8 @@ void nrt_withheld_check(struct nrt_call *nc, XDR *xdrs, void *what,
  */
 bool nrt_withheld_replayed(const struct nrt_call *nc, const void *results);
 bool nrt_withheld_uncached(XDR *xdrs, void *results);
+/* An xdrproc_t: encode the results of a struct nrt_results, whose Call is_empty_read. */
+bool nrt_withheld_empty_read(XDR *xdrs, void *results);
 /* The results of @nc stand behind @at. False: they cannot be changed. */
 bool nrt_withheld_correct(const struct nrt_call *nc, XDR *xdrs, u_int at);
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the server knows a client that comes back.
 
-    again.py answered|anew|apart|secret|session|bound|withheld|state|stale|privileged NFS-PORT MOUNT-PORT RDMA-PORT DIR
+    again.py answered|anew|apart|secret|session|bound|withheld|nothing|waits|state|stale|privileged NFS-PORT MOUNT-PORT RDMA-PORT DIR
                                             the server exports DIR as /export
 
 By RDMA a client has another port on each connection, so Ganesha is told of a
@@ -25,6 +25,8 @@ port that does not change. Version 1 and 2 of the transport.
                 whatever binds one; over no other, though it be of the same address.
     withheld    What Ganesha is not to see (src/ntirpc/withheld.h) is answered in
                 its place, and a client that asks again hears it again.
+    nothing     An NFSv3 READ of 0 bytes gets none of the file, wherever it begins.
+    waits       A client of NFSv4.0 that waits for a lock gets it once it is free.
     state       What `stale` needs of a start of the server.
     stale       At another start of the server: each operation that takes a stateid
                 or a client's number, with those of `state`. By NFSv4.0 the
@@ -42,6 +44,7 @@ import random
 import socket
 import struct
 import sys
+import time
 
 import peers
 from peers import DESTROY_SESSION, SEQUENCE, sys_cred
@@ -54,7 +57,7 @@ NOENT, ACCES, NOTDIR = 2, 13, 20
 BIND_CONN_TO_SESSION, BADSESSION, NOT_BOUND = 41, 10052, 10055
 GET_DIR_DELEGATION, READ_PLUS, NOTSUPP = 46, 68, 10004
 LAYOUTERROR, LAYOUTSTATS, TEST_STATEID, BAD_STATEID = 64, 65, 55, 10025
-LOCK, FREE_STATEID = 12, 45
+LOCK, LOCKU, FREE_STATEID, LOCK_DENIED = 12, 14, 45, 10010
 AUTH_TOOWEAK = 5
 STALE_CLIENTID, STALE_STATEID = 10022, 10023
 CONNECTIONS = 40  # Ganesha counts 16 of a session
@@ -366,6 +369,54 @@ class Files4(rpc.Files):
                              opaque("lock")).good(rpc.PUTFH, LOCK).fixed(16)
 
 
+def nothing(v, fh, folder):
+    name = "again-%x" % random.getrandbits(40)
+    with open(os.path.join(folder, name), "wb") as f:
+        f.write(bytes(5000))
+    os.chmod(f.name, 0o666)
+    c = v.connect()
+    xid = random.getrandbits(30)
+    r = rpc.Reply(v.call(c, rpc.call(xid, vers=3, proc=3, args=opaque(fh) +
+                                     opaque(name)))).r
+    assert r.u32() == 0
+    handle = r.opaque()
+    for at in 0, 4999, 5000, 6000, 1 << 40:
+        xid += 1
+        r = rpc.Reply(v.call(c, rpc.call(xid, vers=3, proc=6, args=opaque(handle) +
+                                         u64(at) + u32(0)))).r
+        assert (r.u32(), r.u32()) == (0, 1), "status, attributes"
+        r.fixed(84)
+        count, eof, data = r.u32(), r.u32(), r.opaque()
+        assert (count, data) == (0, b""), (at, count, data)
+        # Ganesha 4.3 never says so.
+        assert eof == (at >= 5000) or not eof and not os.environ.get("GANESHA_65"), \
+            "at %d eof is %d" % (at, eof)
+    v.bench.end()
+
+
+def waits(v, fh, folder):
+    def lock(c, handle, stateid, how, seqid):
+        return c.compound(rpc.putfh(handle), u32(LOCK, how, 0) + u64(0) + u64(9) +
+                          u32(1, seqid) + stateid + u32(0) + u64(c.clientid) +
+                          opaque("lock"))
+
+    for how in 3, 4:  # READW_LT, WRITEW_LT
+        one, two = (Files4(v, v.connect()) for _ in range(2))
+        two.name = one.name
+        handle, mine = one.opened()
+        held = one.locked(handle, mine)
+        same, theirs = two.opened()
+        assert same == handle
+        asked = lock(two, handle, theirs, how, 2)
+        assert asked.status == LOCK_DENIED, "held by another: %d" % asked.status
+        one.compound(rpc.putfh(handle), u32(14, 2, 1) + held + u64(0) +
+                     u64(9)).good(rpc.PUTFH, LOCKU)
+        time.sleep(0.5)  # in which a server might tell it
+        asked = lock(two, handle, theirs, how, 3)
+        assert asked.status == 0, "free: %d" % asked.status
+    v.bench.end()
+
+
 def stale_ops(old, mine, minor):
     """Each operation that names state of another start of the server, by its name. @mine:
     the client's number of this one."""
@@ -493,6 +544,7 @@ def main(what, nfs_port, mount_port, port, folder):
             {"answered": answered, "anew": anew, "apart": apart,
              "secret": secret, "session": session,
              "bound": bound, "withheld": withheld,
+             "nothing": nothing, "waits": waits,
              "state": state, "stale": lambda *args: stale(Tcp(nfs_port), *args),
              "privileged": privileged}[what](v, fh, folder)
         except AssertionError as e:

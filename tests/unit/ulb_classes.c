@@ -476,6 +476,99 @@ static void gss(void)
 	}
 }
 
+struct locks {
+	size_t at;
+	uint32_t type;
+	unsigned int n;
+};
+
+static void note_lock(void *ctx, size_t at, uint32_t type)
+{
+	struct locks *l = ctx;
+
+	*l = (struct locks){ at, type, l->n + 1 };
+}
+
+/* A LOCK of each type behind one that does not wait: which of them does? */
+static void waiting_locks(void)
+{
+	for (uint32_t minor = 0; minor < 3; minor++) {
+		for (uint32_t type = 1; type < 6; type++) {
+			bool yes = !minor && (type == 3 || type == 4);
+			struct locks found = { .n = 0 };
+			size_t at, args;
+			struct pieces p;
+			struct ulb_call c;
+			struct iovec v;
+
+			x_init(&x);
+			x_call(&x, ULB_PROG_NFS, 4, 1);
+			args = x.len;
+			x_values(&x, "s");
+			x_u32(&x, minor);
+			x_values(&x, "3 22 s 12 2 0 h h 0 i u 12");
+			at = x.len;
+			x_u32(&x, type);
+			x_values(&x, "0 h h 0 i u");
+			v = (struct iovec){ x.b, x.len };
+			CU_ASSERT_EQUAL(x_classify(&v, 1, &c), 0);
+			CU_ASSERT_EQUAL(c.waits, yes);
+			p = x_shred(x.b, x.len, 5);
+			ulb_waiting_locks(p.iov, p.n, args, note_lock, &found);
+			x_free(&p);
+			CU_ASSERT_EQUAL(found.n, yes);
+			if (yes) {
+				CU_ASSERT_EQUAL(found.at, at);
+				CU_ASSERT_EQUAL(found.type, type);
+			}
+			/* Cut off before its type */
+			v.iov_len = at;
+			ulb_waiting_locks(&v, 1, args, note_lock, &found);
+			CU_ASSERT_EQUAL(found.n, yes);
+		}
+	}
+}
+
+static void empty_reads(void)
+{
+	for (uint32_t count = 0; count < 2; count++) {
+		uint64_t offset = 0;
+		size_t at, args, offset_at = 0;
+		struct ulb_call c;
+		struct pieces p;
+		struct iovec v;
+
+		x_init(&x);
+		x_call(&x, ULB_PROG_NFS, 3, 6);
+		args = x.len;
+		x_values(&x, "s");
+		at = x.len;
+		x_values(&x, "7 9");
+		x_u32(&x, count);
+		v = (struct iovec){ x.b, x.len };
+		CU_ASSERT_EQUAL(x_classify(&v, 1, &c), 0);
+		p = x_shred(x.b, x.len, 3);
+		CU_ASSERT_EQUAL(ulb_empty_read(p.iov, p.n, args, &c, &offset_at,
+					       &offset),
+				!count);
+		x_free(&p);
+		CU_ASSERT_EQUAL(offset_at, at);
+		CU_ASSERT_EQUAL(offset, (uint64_t)7 << 32 | 9);
+		v.iov_len -= 4;
+		CU_ASSERT_FALSE(
+			ulb_empty_read(&v, 1, args, &c, &offset_at, &offset));
+		/* READDIR, and another version */
+		v.iov_len += 4;
+		c.proc = 16;
+		CU_ASSERT_FALSE(
+			ulb_empty_read(&v, 1, args, &c, &offset_at, &offset));
+		c.proc = 6;
+		c.vers = 4;
+		CU_ASSERT_FALSE(
+			ulb_empty_read(&v, 1, args, &c, &offset_at, &offset));
+	}
+}
+
 static const struct unit_test tests[] = {
 	{ "names", names },
 	{ "procedures", procedures },
@@ -488,6 +581,8 @@ static const struct unit_test tests[] = {
 	{ "broken", broken },
 	{ "programs", programs },
 	{ "RPCSEC_GSS", gss },
+	{ "locks that wait", waiting_locks },
+	{ "READs of nothing", empty_reads },
 	{ NULL, NULL },
 };
 
