@@ -27,8 +27,8 @@ struct gr_server {
 
 	struct gr_control control;
 	SVCXPRT *parent; /* Ganesha's NFS/TCP listener; a reference is held */
-	/* Where that listens, or was told to where it listens everywhere; all that Ganesha knows of clients is of this
-	 * family. Family 0: not known. */
+	/* Where that listens, or was told to where it listens everywhere. All that
+	 * Ganesha knows of clients is of this family. Family 0: not known. */
 	struct sockaddr_storage tcp;
 	struct sockaddr_storage bind; /* where it was told to: gr_check_bind() */
 	struct rt_instance *inst;

@@ -74,7 +74,7 @@ struct ulb_named {
 	uint64_t client; /* the first, if there is any */
 	bool any;
 	bool mixed; /* there is another */
-	bool stale; /* likewise, of another instance of the server */
+	bool stale; /* one is of another instance of the server */
 	bool current; /* a special stateid of zeros: that of the operation before */
 };
 

@@ -114,7 +114,8 @@ static void add_sge(const struct vb_conn *c, struct vb_batch *b,
 	w->num_sge++;
 }
 
-/* Of its parts none goes, as there is no key for one. */
+/* One part of a Read got no key: take the parts before it out of the batch, and
+ * put the Read back in front of those that wait. */
 static void undo_read(struct vb_conn *c, struct vb_batch *b, struct fab_wr *wr,
 		      unsigned int n, unsigned int nsge)
 {
@@ -270,14 +271,14 @@ static void refused(struct vb_conn *c, int rc, const char *reason)
 		vb_end(c, rc == -EINVAL ? -ECONNRESET : rc, reason);
 }
 
-/* It has no room for more at present. */
+/* Does the device only lack room for more at present? */
 static bool is_shortage(int err)
 {
 	return err == ENOMEM || err == EAGAIN;
 }
 
-/* Give it to the device, from where it stands. 0; -EAGAIN: it has not taken all;
- * why it takes nothing. */
+/* Post @b to the device, from b->at. 0: all of it; -EAGAIN: the device lacks room for
+ * the rest, which begins at b->at; any other error ends the connection. */
 static int give(struct vb_conn *c, struct vb_batch *b)
 {
 	struct ibv_send_wr *bad = NULL;
@@ -300,7 +301,7 @@ static int give(struct vb_conn *c, struct vb_batch *b)
 		       -rc;
 }
 
-/* What of it has not been taken waits. False: it cannot. */
+/* Keep the rest of @b, which the device has not taken, in c->held. False: no memory. */
 static bool hold(struct vb_conn *c, const struct vb_batch *b)
 {
 	struct vb_batch *h = malloc(sizeof(*h));
@@ -317,7 +318,7 @@ static bool hold(struct vb_conn *c, const struct vb_batch *b)
 	return true;
 }
 
-/* False: not yet. */
+/* Post c->held. False: some of it still waits, or the connection ends. */
 static bool give_held(struct vb_conn *c)
 {
 	int rc = give(c, c->held);
@@ -428,7 +429,7 @@ static bool memory_of(struct vb_conn *c, struct fab_wr *wr, struct fab_sge *to)
 	return memory;
 }
 
-/* Back to those that wait. */
+/* Take back the Receive that was added last, and put it in front of those that wait. */
 static void unpost(struct vb_conn *c)
 {
 	const struct fab_share *share = &vb_conn_domain(c)->fab.share;
@@ -534,7 +535,7 @@ int vb_post_recv_chain(struct vb_conn *c, struct fab_wr *chain)
 		vb_srq_promise(c, n);
 	if (vb_post_receives(c))
 		return 0;
-	/* What is not there is not promised. */
+	/* The caller grants no credit for Receives that could not be posted. */
 	lacking = c->srq ? vb_srq_lacking(c) : wr_count(&c->rq);
 	lacking = MIN(lacking, n);
 	wr_cut(&c->rq, wr_count(&c->rq) - lacking);

@@ -98,7 +98,7 @@
 #define VB_FIRST_MS 200u
 #define VB_RESOLVE_MS 4000
 #define VB_REOPEN_MS 1000u
-/* So long after a device has taken no more it is asked again, at the latest. */
+/* A device that lacks room is tried again after this time at the latest. */
 #define VB_SHORT_MS 20u
 
 /*
@@ -333,7 +333,7 @@ struct vb_conn {
 	unsigned int reads_out;
 	struct fab_wr probe;
 	bool probe_out;
-	/* What has its slots, and the device has not taken: post.c. */
+	/* Work requests that have slots and that the device has not taken yet: post.c. */
 	struct vb_batch *held;
 
 	/* Receive queue: likewise. Or a shared one: then what was posted waits
@@ -425,7 +425,7 @@ void vb_copy_addr(struct sockaddr_storage *to, const struct sockaddr *from);
 /* 0 or -errno. */
 int vb_set_nonblock(int fd);
 void vb_timer_start(struct vb_conn *c, enum vb_timer_kind kind);
-/* It has taken no more for now, which is counted, and is asked again. The runner. */
+/* The device lacks room: count it, and try again within VB_SHORT_MS. The runner. */
 void vb_short(struct vb_conn *c);
 
 /* poller.c */
@@ -509,7 +509,7 @@ int vb_post_chain(struct vb_conn *c, struct fab_wr *chain);
 int vb_post_recv_chain(struct vb_conn *c, struct fab_wr *chain);
 /* Give the device what it has room for. */
 void vb_post_sends(struct vb_conn *c);
-/* Likewise; false: it takes no more Receives for now. */
+/* Give the device the Receives that it has room for. False: it lacks room or memory. */
 bool vb_post_receives(struct vb_conn *c);
 /* See to it that all that the device has gets a completion some time. */
 void vb_post_probe(struct vb_conn *c);
