@@ -2,6 +2,7 @@
 """A Requester: how it starts, what it calls, what it does with answers."""
 
 from . import kit, rpc, v2
+from .iwarp import Silence
 from .kit import REQUESTER, expect, same
 from .requester import Responder1, read3, read3_head, write3, \
     write3_head, write3_results
@@ -1177,18 +1178,37 @@ def gss_write(xid, service, data):
 def gss_control(t):
     """Messages that make or end a GSS context are never reduced."""
     _, tcp, c = t.connect("--reduce-min", "1", advertise=100)
+
+    def message(proc, n, procedure):
+        # A token with the looks of the arguments of a WRITE.
+        cred = gss(1, proc)
+        if proc < 3:
+            cred = rpc.u32(6) + rpc.opaque(
+                rpc.u32(1, proc, 9, 1) + rpc.opaque(b"" if proc == 1 else b"ctx!")
+            ) + rpc.u32(0, 0)
+        return rpc.call(n, rpc.NFS, 3, procedure, rpc.opaque(b"fh") + rpc.u64(0) +
+                        rpc.u32(n, 2) + rpc.opaque(rpc.pattern(n, proc)), cred)
+
+    def unreduced(call, m):
+        same((call.reads, call.writes), ([], []), "data item chunks")
+        same(call.fetch(), m, "the stream")
+        c.answer_inline(call)
+        tcp.recv()
+
     for proc in 1, 2, 3:
         for n in 100, 9000:
-            # A token with the looks of the arguments of a WRITE.
-            m = rpc.call(n, rpc.NFS, 3, rpc.WRITE3, rpc.opaque(b"fh") +
-                         rpc.u64(0) + rpc.u32(n, 2) +
-                         rpc.opaque(rpc.pattern(n, proc)), gss(1, proc))
+            m = message(proc, n, 0)
             tcp.send(m)
-            call = c.get_call()
-            same((call.reads, call.writes), ([], []), "data item chunks")
-            same(call.fetch(), m, "the stream")
-            c.answer_inline(call)
-            tcp.recv()
+            unreduced(c.get_call(), m)
+        # RFC 2203, 5.2.2: with NULL only. It may be denied, but not be reduced.
+        m = message(proc, 9001, rpc.WRITE3)
+        tcp.send(m)
+        try:
+            call = c.get_call(1)
+        except Silence:
+            expect(rpc.Reply(tcp.recv()).denied, "not a denial")
+        else:
+            unreduced(call, m)
 
 
 # Fails with: gss-none
