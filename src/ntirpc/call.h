@@ -57,7 +57,7 @@ struct nrt_call {
 	uint64_t peer;
 	struct nrt_replay *replay;
 	uint64_t conn;
-	bool elsewhere; /* it belongs to another connection */
+	bool elsewhere; /* it came first on another connection: replay.h */
 	struct nrt_news news; /* what the Reply says of sessions */
 };
 

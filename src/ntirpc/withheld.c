@@ -63,7 +63,7 @@ static void show_read(struct nrt_call *nc, const struct iovec *iov,
 	put_word(iov, n, offset_at + sizeof(behind), 1);
 }
 
-/* READ3resok: status, attributes that may follow, count, eof */
+/* READ3resok: status, attributes_follow, attributes (84 octets), count, eof */
 bool nrt_withheld_empty_read(XDR *xdrs, void *results)
 {
 	struct nrt_results *r = results;
@@ -85,7 +85,7 @@ bool nrt_withheld_empty_read(XDR *xdrs, void *results)
 		memcpy((uint8_t *)head + n, iov[i].iov_base, len);
 		n += len;
 	}
-	/* An error, or nothing to tell it by. */
+	/* It has failed, or has no attributes with the file's size: eof stays. */
 	if (n < sizeof(head) || head[0] || !head[1])
 		return true;
 	size = (uint64_t)ntohl(head[7]) << 32 | ntohl(head[8]);
