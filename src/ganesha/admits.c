@@ -2,7 +2,7 @@
 /* admits.h says what this is. */
 #include "ganesha/admits.h"
 
-#include "ganesha/config.h"
+#include "ganesha/config/config.h"
 
 struct perms {
 	uint32_t options, set;

@@ -8,7 +8,7 @@
 #ifndef RPCRDMA_GANESHA_ADMITS_H
 #define RPCRDMA_GANESHA_ADMITS_H
 
-#include "ganesha/gsh.h"
+#include "ganesha/bind/gsh.h"
 
 /* Of EXPORT_DEFAULTS; a release without CLIENT there has none. */
 struct gr_admits {

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "ganesha/config.h"
+#include "ganesha/config/config.h"
 #include "ganesha/fsal.h"
 
 /* What a block is read into. */

@@ -7,7 +7,7 @@
 #ifndef RPCRDMA_GANESHA_DS_H
 #define RPCRDMA_GANESHA_DS_H
 
-#include "ganesha/gsh.h"
+#include "ganesha/bind/gsh.h"
 
 /* Of @tree, which stays as it is. False: it would not start, and it has been said
  * why. */

@@ -23,7 +23,7 @@
 #include <strings.h>
 
 #include "ganesha/admits.h"
-#include "ganesha/config.h"
+#include "ganesha/config/config.h"
 #include "ganesha/fsal.h"
 #include "ganesha/made.h"
 

@@ -9,7 +9,7 @@
 #ifndef RPCRDMA_GANESHA_EXPORT_BLOCK_H
 #define RPCRDMA_GANESHA_EXPORT_BLOCK_H
 
-#include "ganesha/gsh.h"
+#include "ganesha/bind/gsh.h"
 
 typedef int gsh_node_fn(void *node, const struct gsh_config_block *block,
 			void *param, bool unique, struct gsh_config_errors *e);

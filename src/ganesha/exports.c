@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "ganesha/config.h"
+#include "ganesha/config/config.h"
 #include "ganesha/fsal.h"
 #include "ganesha/made.h"
 

@@ -5,7 +5,7 @@
 #ifndef RPCRDMA_GANESHA_EXPORTS_H
 #define RPCRDMA_GANESHA_EXPORTS_H
 
-#include "ganesha/gsh.h"
+#include "ganesha/bind/gsh.h"
 
 #define GR_EXPORT_IDS 65536
 #define GR_EXPORT_PLACE 256

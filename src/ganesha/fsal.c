@@ -15,7 +15,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "ganesha/config.h"
+#include "ganesha/config/config.h"
 
 static int take_name(const char *token, int term, struct gsh_config_item *item,
 		     void *param, void *node, struct gsh_config_errors *e)

@@ -7,7 +7,7 @@
 
 #include <limits.h>
 
-#include "ganesha/gsh.h"
+#include "ganesha/bind/gsh.h"
 
 #define GR_FSAL_PATH (PATH_MAX + 80)
 

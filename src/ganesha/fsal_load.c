@@ -13,7 +13,7 @@
 #include <dlfcn.h>
 #include <strings.h>
 
-#include "ganesha/config.h"
+#include "ganesha/config/config.h"
 
 /* These read their items first of all, in 4.3 and 6.5; PROXY_V4, GLUSTER and CEPH by
  * their source. */

@@ -7,7 +7,7 @@
 #include <strings.h>
 #include <sys/sysmacros.h>
 
-#include "ganesha/gsh.h"
+#include "ganesha/bind/gsh.h"
 
 _Static_assert(GR_FSTYPE == 32, "the format below");
 

@@ -2,7 +2,7 @@
 /* grace.h says what this is. */
 #include "ganesha/grace.h"
 
-#include "ganesha/config.h"
+#include "ganesha/config/config.h"
 
 struct times {
 	uint32_t grace, lease; /* s */

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "ganesha/gsh.h"
+#include "ganesha/bind/gsh.h"
 
 /* A client that is idle may take its whole lease until it notices that the server was
  * started again. If that is longer than the grace period in block NFSv4 of @tree, @said

@@ -17,7 +17,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "ganesha/config.h"
+#include "ganesha/config/config.h"
 
 #define MAX_ITEMS 32
 /* More than what Ganesha reads it into. */

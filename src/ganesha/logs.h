@@ -7,7 +7,7 @@
 #ifndef RPCRDMA_GANESHA_LOGS_H
 #define RPCRDMA_GANESHA_LOGS_H
 
-#include "ganesha/gsh.h"
+#include "ganesha/bind/gsh.h"
 
 /* What gr_logs_check() has for gr_logs_take(). */
 struct gr_logs {

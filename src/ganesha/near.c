@@ -21,7 +21,7 @@
 #include <strings.h>
 #include <sys/param.h>
 
-#include "ganesha/config.h"
+#include "ganesha/config/config.h"
 
 /* The least number of letters to change, leave out or add; @b is a name known here. */
 static unsigned int distance(const char *a, const char *b)

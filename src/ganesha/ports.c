@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/addr.h"
-#include "ganesha/config.h"
+#include "ganesha/config/config.h"
 #include "ganesha/holder.h"
 #include "ganesha/running.h"
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-#include "ganesha/gsh.h"
+#include "ganesha/bind/gsh.h"
 
 struct gr_ports {
 	struct sockaddr_storage at; /* the address of all of them */

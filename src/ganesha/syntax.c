@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "ganesha/missing.h"
-#include "ganesha/place.h"
+#include "ganesha/config/place.h"
 
 #define STATEMENT "Syntax error in statement"
 #define BLOCK "Syntax error in block"

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "ganesha/config.h"
+#include "ganesha/config/config.h"
 
 static void put_size(uint64_t size)
 {

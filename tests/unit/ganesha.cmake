@@ -2,26 +2,26 @@
 # With the parser of the Ganesha that is installed.
 if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-config ganesha_config.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config_faults.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config_items.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config_print.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/place.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/config.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_faults.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_items.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_print.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/place.c
 		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
 	target_compile_definitions(unit-ganesha-config PRIVATE
 		GANESHA_NFSD="${GANESHA_NFSD}")
 	target_link_options(unit-ganesha-config PRIVATE
 		-Wl,--wrap=strdup,--wrap=free)
 	rpcrdma_unit(ganesha-check ganesha_check.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/check.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/hook/check.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/holder.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/running.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/needs.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/reach.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config_faults.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config_items.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/place.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/needs.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/reach.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/config.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_faults.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_items.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/place.c
 		LIBS rpcrdma_ntirpc rpcrdma_gss rpcrdma_transport rpcrdma_fabric
 		${CMAKE_DL_LIBS})
 	target_compile_definitions(unit-ganesha-check PRIVATE
@@ -34,19 +34,19 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/ports.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/holder.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/running.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config_faults.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config_items.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/place.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/config.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_faults.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_items.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/place.c
 		LIBS rpcrdma_ntirpc rpcrdma_transport rpcrdma_base
 		${CMAKE_DL_LIBS})
 	target_compile_definitions(unit-ganesha-ports PRIVATE
 		GANESHA_NFSD="${GANESHA_NFSD}")
 	set(reading
-		${PROJECT_SOURCE_DIR}/src/ganesha/config.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config_faults.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config_items.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/place.c)
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/config.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_faults.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_items.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/place.c)
 	rpcrdma_unit(ganesha-fsal ganesha_fsal.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/ds.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/fsal.c ${reading}
@@ -78,64 +78,64 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	rpcrdma_one_thread(unit-ganesha-admits unit-ganesha-exports unit-ganesha-fsal
 		unit-ganesha-grace unit-ganesha-logs)
 	rpcrdma_unit(ganesha-near ganesha_near.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config_items.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_items.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/missing.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/near.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/odd.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/place.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/place.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/syntax.c
 		LIBS rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-bind ganesha_bind.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/gsh.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/bind/gsh.c
 		LIBS rpcrdma_ntirpc ${CMAKE_DL_LIBS})
 	target_compile_definitions(unit-ganesha-bind PRIVATE
 		GANESHA_NFSD="${GANESHA_NFSD}")
 	rpcrdma_unit(ganesha-rpcbind ganesha_rpcbind.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/rpcbind.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/rpcbind.c
 		LIBS rpcrdma_ntirpc ${CMAKE_DL_LIBS})
 	rpcrdma_unit(ganesha-gate ganesha_gate.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/gate.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/greet.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/gate.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/greet.c
 		LIBS test-clock rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-heads ganesha_heads.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/ops.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/ops.c
 		LIBS rpcrdma_ntirpc rpcrdma_loop)
 	target_link_options(unit-ganesha-heads PRIVATE
 		-Wl,--wrap=ulb_call_head)
 	rpcrdma_unit(ganesha-server ganesha_server.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/control.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/server.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/control.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/server.c
 		LIBS rpcrdma_ntirpc_streams rpcrdma_base Threads::Threads)
 	rpcrdma_unit(ganesha-control ganesha_control.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/control.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/control.c
 		LIBS rpcrdma_base Threads::Threads)
 	rpcrdma_unit(ganesha-lead ganesha_lead.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/workers.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/lead.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/fair.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/limit.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/workers.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/lead.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/fair.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/limit.c
 		LIBS rpcrdma_ntirpc_streams rpcrdma_base Threads::Threads)
 	target_link_options(unit-ganesha-lead PRIVATE
 		-Wl,--wrap=pthread_join,--wrap=nanosleep,--wrap=pthread_create
 		-Wl,--wrap=sem_clockwait)
 	rpcrdma_unit(ganesha-limit ganesha_limit.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/limit.c LIBS test-clock rpcrdma_base)
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/limit.c LIBS test-clock rpcrdma_base)
 	target_link_options(unit-ganesha-limit PRIVATE -Wl,--wrap=getrusage)
 	rpcrdma_one_thread(unit-ganesha-limit)
 	rpcrdma_unit(ganesha-include ganesha_include.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/include.c LIBS rpcrdma_base)
 	rpcrdma_unit(ganesha-manager ganesha_manager.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/manager.c LIBS rpcrdma_base)
+		${PROJECT_SOURCE_DIR}/src/ganesha/hook/manager.c LIBS rpcrdma_base)
 	rpcrdma_unit(ganesha-reach ganesha_reach.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/reach.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/reach.c
 		LIBS rpcrdma_ntirpc rpcrdma_base)
 	rpcrdma_unit(ganesha-ready ganesha_ready.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/ready.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/hook/ready.c
 		LIBS rpcrdma_base Threads::Threads)
 	target_link_options(unit-ganesha-ready PRIVATE
 		-Wl,--wrap=pthread_create)
 	rpcrdma_unit(ganesha-rest ganesha_rest.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/rest.c LIBS rpcrdma_base)
+		${PROJECT_SOURCE_DIR}/src/ganesha/hook/rest.c LIBS rpcrdma_base)
 	target_link_options(unit-ganesha-rest PRIVATE -Wl,--wrap=sleep
 		-Wl,--wrap=clock_gettime,--wrap=mallinfo2,--wrap=malloc_trim)
 	# Release 4.3 has no codec of its own for these data.
@@ -149,6 +149,6 @@ endif()
 
 if(TARGET rpcrdma-ganesha)
 	rpcrdma_unit(ganesha-stats ganesha_stats.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/stats_dbus.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/stats_dbus.c
 		LIBS unit-rt rpcrdma_stats rpcrdma_ntirpc PkgConfig::DBUS)
 endif()

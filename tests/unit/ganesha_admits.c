@@ -4,7 +4,7 @@
  * integration/ganesha.test compares with the server.
  */
 #include "ganesha/admits.h"
-#include "ganesha/config.h"
+#include "ganesha/config/config.h"
 #include "parsed.h"
 
 #define READ 0x20u

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "ganesha/gsh.h"
+#include "ganesha/bind/gsh.h"
 #include "unit.h"
 
 /* It does not free all it allocates. */

@@ -18,9 +18,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ganesha/check.h"
-#include "ganesha/config.h"
-#include "ganesha/needs.h"
+#include "ganesha/hook/check.h"
+#include "ganesha/config/config.h"
+#include "ganesha/serve/needs.h"
 #include "ganesha/running.h"
 #include "rpcrdma/transport.h"
 #include "unit.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ganesha/config.h"
+#include "ganesha/config/config.h"
 #include "rpcrdma/transport.h"
 #include "unit.h"
 

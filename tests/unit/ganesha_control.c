@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ganesha/control.h"
+#include "ganesha/serve/control.h"
 #include "unit.h"
 
 struct seen {

@@ -5,7 +5,7 @@
  * server.
  */
 #include "ganesha/exports.h"
-#include "ganesha/config.h"
+#include "ganesha/config/config.h"
 #include "parsed.h"
 
 static struct gr_exports was, now, *reads;

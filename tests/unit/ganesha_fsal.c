@@ -6,7 +6,7 @@
  */
 #include <fcntl.h>
 
-#include "ganesha/config.h"
+#include "ganesha/config/config.h"
 #include "ganesha/ds.h"
 #include "ganesha/fsal.h"
 #include "parsed.h"

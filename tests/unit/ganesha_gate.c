@@ -8,8 +8,8 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
-#include "ganesha/gate.h"
-#include "ganesha/greet.h"
+#include "ganesha/serve/gate.h"
+#include "ganesha/serve/greet.h"
 #include "test_clock.h"
 #include "unit.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How often the head of one Call is decoded on its way through the server: from
- * the transport by way of ganesha/ops.c to a worker, here a function, and back.
+ * the transport by way of ganesha/serve/ops.c to a worker, here a function, and back.
  */
 #include <arpa/inet.h>
 
-#include "ganesha/start.h"
-#include "ganesha/xprt.h"
+#include "ganesha/serve/start.h"
+#include "ganesha/serve/xprt.h"
 #include "heads.h"
 #include "loop/loop.h"
 #include "unit.h"

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <semaphore.h>
 
-#include "ganesha/workers.h"
+#include "ganesha/serve/workers.h"
 #include "unit.h"
 
 #define POLLERS 2

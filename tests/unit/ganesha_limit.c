@@ -5,7 +5,7 @@
  */
 #include <sys/resource.h>
 
-#include "ganesha/limit.h"
+#include "ganesha/serve/limit.h"
 #include "test_clock.h"
 #include "unit.h"
 

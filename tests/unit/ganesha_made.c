@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "ganesha/fstype.h"
-#include "ganesha/gsh.h"
+#include "ganesha/bind/gsh.h"
 #include "ganesha/made.h"
 #include "unit.h"
 

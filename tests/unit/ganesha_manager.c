@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "ganesha/manager.h"
+#include "ganesha/hook/manager.h"
 #include "manager.h"
 
 #define MANAGER "@unit-ganesha-manager"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/addr.h"
-#include "ganesha/config.h"
+#include "ganesha/config/config.h"
 #include "ganesha/holder.h"
 #include "ganesha/ports.h"
 #include "parsed.h"

@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "ganesha/reach.h"
+#include "ganesha/serve/reach.h"
 #include "unit.h"
 
 #define PORT_ANY "no RDMA device has an active port"

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/notify.h"
-#include "ganesha/check.h"
-#include "ganesha/ready.h"
+#include "ganesha/hook/check.h"
+#include "ganesha/hook/ready.h"
 #include "manager.h"
 
 #define MANAGER "@unit-ganesha-ready"

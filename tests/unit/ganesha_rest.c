@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ganesha/rest.h"
+#include "ganesha/hook/rest.h"
 #include "unit.h"
 
 #define MUCH ((size_t)256 << 20)

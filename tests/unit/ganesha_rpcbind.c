@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "ganesha/rpcbind.h"
+#include "ganesha/serve/rpcbind.h"
 #include "unit.h"
 
 #define CALLS 32

@@ -8,9 +8,9 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "ganesha/server.h"
-#include "ganesha/start.h"
-#include "ganesha/stats_dbus.h"
+#include "ganesha/serve/server.h"
+#include "ganesha/serve/start.h"
+#include "ganesha/serve/stats_dbus.h"
 #include "gss/gss.h"
 #include "unit.h"
 

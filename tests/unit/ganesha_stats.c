@@ -4,7 +4,7 @@
  * object on D-Bus. The bus itself is not here: what Ganesha registers is taken
  * down, and its methods are called as Ganesha does, with libdbus' messages.
  */
-#include "ganesha/stats_dbus.h"
+#include "ganesha/serve/stats_dbus.h"
 
 #include <dbus/dbus.h>
 #include <pthread.h>

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "ganesha/gsh.h"
+#include "ganesha/bind/gsh.h"
 #include "unit.h"
 
 /* Ganesha's parser does not free all it allocates. */

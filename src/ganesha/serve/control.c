@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * control - the thread and its one job at a time
+ *
+ * Threads: start, do and stop by one at a time. Nothing is called with the lock
+ * held.
+ */
+#include "ganesha/serve/control.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "base/clock.h"
+#include "base/thread.h"
+
+/* Lock held. */
+static void wait(struct gr_control *k)
+{
+	struct timespec at;
+
+	if (!k->look) {
+		pthread_cond_wait(&k->cond, &k->lock);
+		return;
+	}
+	fab_deadline(&at, k->every_ms);
+	if (pthread_cond_timedwait(&k->cond, &k->lock, &at) != ETIMEDOUT ||
+	    k->job || k->stop)
+		return;
+	pthread_mutex_unlock(&k->lock);
+	k->look(k->look_arg);
+	pthread_mutex_lock(&k->lock);
+}
+
+static void *control_main(void *arg)
+{
+	struct gr_control *k = arg;
+
+	pthread_mutex_lock(&k->lock);
+	while (!k->stop) {
+		if (!k->job) {
+			wait(k);
+			continue;
+		}
+		pthread_mutex_unlock(&k->lock);
+		k->job(k->arg);
+		pthread_mutex_lock(&k->lock);
+		k->job = NULL;
+		pthread_cond_broadcast(&k->cond);
+	}
+	pthread_mutex_unlock(&k->lock);
+	return NULL;
+}
+
+void gr_control_every(struct gr_control *k, unsigned int ms,
+		      void (*look)(void *arg), void *arg)
+{
+	k->look = look;
+	k->look_arg = arg;
+	k->every_ms = ms;
+}
+
+int gr_control_start(struct gr_control *k)
+{
+	pthread_condattr_t attr;
+	int err;
+
+	k->job = NULL;
+	k->look = NULL;
+	k->stop = false;
+	pthread_mutex_init(&k->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&k->cond, &attr);
+	pthread_condattr_destroy(&attr);
+	err = fab_thread_start(&k->thread, "rdma-control", control_main, k);
+	k->running = !err;
+	if (err) {
+		pthread_cond_destroy(&k->cond);
+		pthread_mutex_destroy(&k->lock);
+		return -err;
+	}
+	return 0;
+}
+
+void gr_control_do(struct gr_control *k, void (*job)(void *arg), void *arg)
+{
+	pthread_mutex_lock(&k->lock);
+	k->arg = arg;
+	k->job = job;
+	pthread_cond_broadcast(&k->cond);
+	while (k->job)
+		pthread_cond_wait(&k->cond, &k->lock);
+	pthread_mutex_unlock(&k->lock);
+}
+
+void gr_control_stop(struct gr_control *k)
+{
+	if (!k->running)
+		return;
+	pthread_mutex_lock(&k->lock);
+	k->stop = true;
+	pthread_cond_broadcast(&k->cond);
+	pthread_mutex_unlock(&k->lock);
+	pthread_join(k->thread, NULL);
+	pthread_cond_destroy(&k->cond);
+	pthread_mutex_destroy(&k->lock);
+	k->running = false;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * needs - what the server needs of this machine, and what to do without it
+ *
+ * Nothing here keeps state. Threads: any.
+ */
+#include "ganesha/serve/needs.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/addr.h"
+#include "base/memlock.h"
+#include "gss/gss.h"
+#include "rpcrdma/fabric.h"
+
+/* ---- Addresses -------------------------------------------------------- */
+
+/*
+ * Where NFS over TCP listens. Its one socket may stand for both families; a
+ * listener here is of one family.
+ */
+static void tcp_addresses(const struct sockaddr_storage *tcp,
+			  struct gr_addrs *at)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)&at->addr[0];
+	struct sockaddr_in6 in6;
+
+	at->n = 1;
+	memset(&at->addr[0], 0, sizeof(at->addr[0]));
+	in->sin_family = AF_INET;
+	if (tcp->ss_family == AF_INET) {
+		at->addr[0] = *tcp;
+	} else if (tcp->ss_family == AF_INET6) {
+		memcpy(&in6, tcp, sizeof(in6));
+		if (fab_addr_is_any(tcp))
+			at->addr[at->n++] = *tcp;
+		else if (IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr))
+			memcpy(&in->sin_addr, in6.sin6_addr.s6_addr + 12, 4);
+		else
+			at->addr[0] = *tcp;
+	}
+}
+
+int gr_needs_family(const struct sockaddr_storage *tcp,
+		    const struct sockaddr_storage *at)
+{
+	return tcp->ss_family == AF_INET && at->ss_family == AF_INET6 ?
+		       -EAFNOSUPPORT :
+		       0;
+}
+
+void gr_needs_addresses(const struct gr_config *cfg,
+			const struct sockaddr_storage *tcp, struct gr_addrs *at)
+{
+	const struct gr_addrs *bind = &cfg->bind;
+
+	at->n = 0;
+	for (unsigned int i = 0; i < bind->n; i++) {
+		if (bind->n == 1 || !gr_needs_family(tcp, &bind->addr[i]) ||
+		    !fab_addr_is_any(&bind->addr[i]))
+			at->addr[at->n++] = bind->addr[i];
+	}
+	if (!bind->n)
+		tcp_addresses(tcp, at);
+	for (unsigned int i = 0; i < at->n; i++)
+		fab_addr_set_port(&at->addr[i], cfg->port);
+}
+
+bool gr_needs_spared(const struct gr_config *cfg, unsigned int i, int err)
+{
+	/* Of both families by default, one may be missing here. */
+	return err == -EAFNOSUPPORT && !cfg->bind.n && i;
+}
+
+bool gr_needs_nfs_port(const struct sockaddr_storage *tcp,
+		       const struct sockaddr_storage *at)
+{
+	return fab_addr_port(tcp) && fab_addr_port(tcp) == fab_addr_port(at);
+}
+
+void gr_needs_listen_fault(const char *provider, const struct gr_config *cfg,
+			   const struct sockaddr_storage *tcp,
+			   const struct sockaddr_storage *at, int err,
+			   char *fault)
+{
+	bool device = !strcmp(provider, "verbs");
+	char text[64];
+
+	fab_addr_name((const struct sockaddr *)at, text, sizeof(text));
+	switch (err) {
+	case -EAFNOSUPPORT:
+		snprintf(
+			fault, GR_FAULT_ROOM,
+			"cannot listen on %s: NFS over TCP uses IPv4 "
+			"only: enable IPv6 on this machine or remove the address from Bind_Addr in the RDMA block",
+			text);
+		break;
+	case -EADDRINUSE:
+		if (gr_needs_nfs_port(tcp, at))
+			snprintf(fault, GR_FAULT_ROOM,
+				 "cannot listen on %s: this is the port of NFS "
+				 "over TCP (NFS_Port): set another Port in "
+				 "the RDMA block",
+				 text);
+		else
+			snprintf(
+				fault, GR_FAULT_ROOM,
+				"cannot listen on %s: the port is in use: stop the "
+				"program that has it (%s shows it) or set another "
+				"Port in the RDMA block",
+				text,
+				device ? "rdma resource show cm_id" :
+					 "ss -tlnp");
+		break;
+	case -EADDRNOTAVAIL:
+		snprintf(
+			fault, GR_FAULT_ROOM,
+			"cannot listen on %s: no %s has this address: correct "
+			"Bind_Addr in %s%s",
+			text, device ? "RDMA device" : "interface",
+			cfg->bind.n ?
+				"the RDMA block" :
+			device ?
+				"NFS_Core_Param, or set one in the RDMA block" :
+				"NFS_Core_Param",
+			device ? ", or set Provider = iwarp there" : "");
+		break;
+	case -EACCES:
+		snprintf(
+			fault, GR_FAULT_ROOM,
+			"cannot listen on %s: ports below 1024 need "
+			"CAP_NET_BIND_SERVICE: set another Port in the RDMA block",
+			text);
+		break;
+	default:
+		snprintf(fault, GR_FAULT_ROOM, "cannot listen on %s: %s", text,
+			 strerror(-err));
+	}
+}
+
+/* ---- Provider --------------------------------------------------------- */
+
+/* Which address of @at, where it would be served, belongs to a device of @verbs, and which
+ * does not: the last of each, or NULL. */
+static void whose(const struct fab_ops *verbs, const struct gr_config *cfg,
+		  const struct sockaddr_storage *tcp, struct gr_addrs *at,
+		  const struct sockaddr_storage **of,
+		  const struct sockaddr_storage **not_of)
+{
+	*of = *not_of = NULL;
+	gr_needs_addresses(cfg, tcp, at);
+	for (unsigned int i = 0; i < at->n; i++) {
+		if (fab_provider_owns(verbs, (struct sockaddr *)&at->addr[i]))
+			*of = &at->addr[i];
+		else
+			*not_of = &at->addr[i];
+	}
+}
+
+bool gr_needs_devices(const struct gsh *g, const struct gr_config *cfg,
+		      const struct sockaddr_storage *tcp, int level)
+{
+	const struct fab_ops *verbs = fab_provider("verbs");
+	const struct sockaddr_storage *of, *not_of;
+	struct gr_addrs at;
+	char has[64], lacks[64];
+
+	if (!verbs) {
+		gsh_log(g, GSH_INFO, "Provider = auto: verbs is not built in");
+		return false;
+	}
+	whose(verbs, cfg, tcp, &at, &of, &not_of);
+	if (not_of)
+		fab_addr_name((const struct sockaddr *)not_of, lacks,
+			      sizeof(lacks));
+	if (of)
+		fab_addr_name((const struct sockaddr *)of, has, sizeof(has));
+	if (of && not_of)
+		gsh_log(g, GSH_WARN,
+			"Provider = auto: %s belongs to an RDMA device, %s does not: iwarp serves both; to use the device, remove the other address from Bind_Addr",
+			has, lacks);
+	else if (not_of && fab_addr_is_any(not_of))
+		gsh_log(g, level,
+			"Provider = auto: there is no RDMA device with an active port: using iwarp");
+	else if (not_of)
+		gsh_log(g, level,
+			"Provider = auto: no RDMA device has %s: using iwarp",
+			lacks);
+	return !not_of;
+}
+
+bool gr_needs_devices_now(const struct gr_config *cfg,
+			  const struct sockaddr_storage *tcp)
+{
+	const struct fab_ops *verbs = fab_provider("verbs");
+	const struct sockaddr_storage *of, *not_of;
+	struct gr_addrs at;
+
+	if (!verbs)
+		return false;
+	whose(verbs, cfg, tcp, &at, &of, &not_of);
+	return !not_of;
+}
+
+void gr_needs_auto_fault(const struct gsh *g, int err, const char *fault)
+{
+	gsh_log(g, GSH_WARN, "provider verbs cannot be used (%s), using iwarp",
+		*fault ? fault : strerror(-err));
+}
+
+/* Shared Receives are no fewer than those of one connection. */
+int gr_needs_locked(const struct gr_config *cfg, char *fault)
+{
+	unsigned long long kib, each = (gr_config_receives(cfg) + 1023) / 1024;
+
+	if (!fab_memlock_limit(&kib) || kib >= each)
+		return 0;
+	snprintf(
+		fault, GR_FAULT_ROOM,
+		"provider verbs cannot serve anybody: the limit of locked "
+		"memory, %llu KiB, is less than the %llu KiB that one "
+		"connection receives in: raise it (LimitMEMLOCK=infinity in the systemd "
+		"unit, or ulimit -l unlimited), or set Provider = iwarp in the RDMA block",
+		kib, each);
+	return -ENOMEM;
+}
+
+static bool is_there(const char *pattern)
+{
+	glob_t found;
+	bool there = !glob(pattern, GLOB_NOSORT, NULL, &found);
+
+	if (there)
+		globfree(&found);
+	return there;
+}
+
+bool gr_needs_hidden(const char *devices, const char *nodes)
+{
+	return is_there(devices) && !is_there(nodes);
+}
+
+void gr_needs_provider_fault(const char *name, int err, char *fault)
+{
+	switch (err) {
+	case -ENOPROTOOPT:
+		snprintf(fault, GR_FAULT_ROOM,
+			 "provider %s is not built in: set Provider to another "
+			 "one in the RDMA block",
+			 name);
+		break;
+	case -ENODEV:
+		if (gr_needs_hidden("/sys/class/infiniband/[a-z]*",
+				    "/dev/infiniband/uverbs*"))
+			snprintf(fault, GR_FAULT_ROOM,
+				 "provider %s finds no RDMA device: this "
+				 "machine has one, but no "
+				 "/dev/infiniband/uverbs*: modprobe ib_uverbs, "
+				 "or give /dev/infiniband to this container",
+				 name);
+		else
+			snprintf(fault, GR_FAULT_ROOM,
+				 "provider %s finds no RDMA device: load its "
+				 "driver (rdma link shows devices), or set "
+				 "Provider = iwarp, which needs none",
+				 name);
+		break;
+	case -ENOMEM:
+	case -EPERM:
+		snprintf(fault, GR_FAULT_ROOM,
+			 "provider %s cannot register memory (%s): raise the "
+			 "limit of locked memory (LimitMEMLOCK=infinity, "
+			 "ulimit -l) or lower Max_Memory",
+			 name, strerror(-err));
+		break;
+	default:
+		snprintf(fault, GR_FAULT_ROOM,
+			 "provider %s cannot be opened: %s", name,
+			 strerror(-err));
+	}
+}
+
+/* ---- Keys ------------------------------------------------------------- */
+
+int gr_needs_auth(const struct gsh *g, const struct gr_config *cfg,
+		  struct auth_gss **auth, char *fault, unsigned int *warnings)
+{
+	struct auth_gss_params p = { .keytab = cfg->auth_keytab,
+				     .principal = cfg->auth_principal,
+				     .allow = cfg->auth_allow };
+	const char *allow = cfg->auth_allow;
+	char why[RT_AUTH_TEXT];
+	int err;
+
+	if (cfg->auth == RT_AUTH_NONE)
+		return 0;
+	for (; (allow = auth_gss_no_realm(allow, why)); ++*warnings)
+		gsh_log(g, GSH_WARN,
+			"Host_Authentication_Allow: %s %s: write %s@REALM", why,
+			strpbrk(why, "*?[") ?
+				"has no realm, and each host's name ends with one" :
+				"matches nobody, as it has no realm",
+			why);
+	err = auth_gss_create(&p, auth, why);
+	if (err == -EINVAL)
+		snprintf(
+			fault, GR_FAULT_ROOM,
+			"Host_Authentication: %s: put a key of nfs/ or host/ "
+			"of this host there, or correct "
+			"Host_Authentication_Keytab and _Principal in the RDMA "
+			"block",
+			why);
+	return err;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* reach.h says what this is. */
+#include "ganesha/serve/reach.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A listener for any address waits for any device. */
+static bool is_any(const char *addr)
+{
+	return !strncmp(addr, "0.0.0.0:", 8) || !strncmp(addr, "[::]:", 5);
+}
+
+static const char *why(const char *addr)
+{
+	return is_any(addr) ?
+		       "no RDMA device has an active port" :
+		       "no RDMA device with an active port has this address";
+}
+
+void gr_reach_down(const char *addr, char text[GR_REACH_ROOM])
+{
+	snprintf(text, GR_REACH_ROOM,
+		 "RDMA cannot be reached on %s: %s (rdma link shows devices). "
+		 "The server waits for one",
+		 addr, why(addr));
+}
+
+bool gr_reach_look(const struct gsh *g, struct stats_source *src,
+		   struct rt_listener *const *l)
+{
+	char text[GR_REACH_ROOM];
+	bool changed = false;
+
+	for (unsigned int i = 0; i < src->nlisteners; i++) {
+		bool down = !rt_listener_up(l[i]);
+
+		if (atomic_exchange(&src->down[i], down) == down)
+			continue;
+		changed = true;
+		if (down) {
+			gr_reach_down(src->listener[i], text);
+			gsh_log(g, GSH_WARN, "%s", text);
+		} else {
+			gsh_log(g, GSH_EVENT, "RDMA can be reached on %s again",
+				src->listener[i]);
+		}
+	}
+	return changed;
+}
+
+static void add(char *text, size_t room, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+static void add(char *text, size_t room, const char *format, ...)
+{
+	size_t n = strlen(text);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text + n, room - n, format, args);
+	va_end(args);
+}
+
+/* How many, and their names. */
+static unsigned int list(const struct stats_source *src, bool down, char *text,
+			 size_t room)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < src->nlisteners; i++)
+		if (atomic_load(&src->down[i]) == down)
+			add(text, room, "%s%s", n++ ? ", " : "",
+			    src->listener[i]);
+	return n;
+}
+
+void gr_reach_text(const struct stats_source *src, char *text, size_t room)
+{
+	char up[1024] = "", down[1024] = "";
+	unsigned int nup = list(src, false, up, sizeof(up));
+	unsigned int ndown = list(src, true, down, sizeof(down));
+
+	*text = '\0';
+	if (nup || !ndown)
+		add(text, room, "RDMA is served on %s, provider %s%s%s", up,
+		    src->provider, ndown ? "; cannot be reached on " : "",
+		    down);
+	else
+		add(text, room, "RDMA cannot be reached on %s, provider %s",
+		    down, src->provider);
+	if (!ndown)
+		return;
+	/* If no port is active this is so for each of them. */
+	for (unsigned int i = 0; i < src->nlisteners; i++)
+		if (atomic_load(&src->down[i]) && is_any(src->listener[i])) {
+			add(text, room, ": %s", why(src->listener[i]));
+			return;
+		}
+	add(text, room, ": no RDMA device with an active port has %s",
+	    ndown > 1 ? "these addresses" : "this address");
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rpcbind - registering NFS on netids rdma and rdma6, and withdrawing it
+ *
+ * ntirpc has a function for that, but it knows only netids for which there are
+ * sockets; and it needs ntirpc's threads, which cannot be relied on when the
+ * server fails. So what is asked goes by a socket of our own, in ntirpc's XDR.
+ *
+ * Threads: gr_rpcbind_set() is called by Ganesha's main thread during its
+ * start; gr_rpcbind_withdraw() by whatever thread ends the server. Both may
+ * block, for PATIENCE_MS at most each time that rpcbind does not answer, of which
+ * there is one.
+ */
+#include "ganesha/serve/rpcbind.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <rpc/rpcb_prot.h>
+#include <rpc/xdr_inline.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "base/local.h"
+
+#define PATIENCE_MS 3000
+#define NFS_V3 3
+#define NFS_V4 4
+/* The longest message to it or from it; more than it takes. */
+#define MESSAGE 1024
+#define REFUSED (-EADDRINUSE)
+#define LAST_FRAGMENT 0x80000000u /* RFC 5531, 11 */
+
+static const char netid4[] = "rdma", netid6[] = "rdma6";
+
+static const char *path_of(const struct gr_rpcbind *rb)
+{
+	return rb->path ? rb->path : GR_RPCBIND_SOCKET;
+}
+
+static int rb_open(const struct gr_rpcbind *rb)
+{
+	return fab_local_connect(path_of(rb), PATIENCE_MS);
+}
+
+/* All of it, or a negative errno. */
+static int take(int fd, void *to, size_t len)
+{
+	ssize_t n = recv(fd, to, len, MSG_WAITALL);
+
+	if (n < 0)
+		return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	return (size_t)n == len ? 0 : -EPROTO;
+}
+
+/* The Call, with its record mark; its length, or 0. */
+static size_t put_call(uint8_t *buf, uint32_t xid, uint32_t proc, RPCB *what)
+{
+	struct rpc_msg msg = { .rm_xid = xid, .rm_direction = CALL };
+	size_t len = 0;
+	uint32_t mark;
+	XDR xdrs;
+
+	msg.rm_call.cb_rpcvers = RPC_MSG_VERSION;
+	msg.cb_prog = RPCBPROG;
+	msg.cb_vers = RPCBVERS;
+	msg.cb_proc = proc;
+	msg.cb_cred.oa_flavor = AUTH_NONE;
+	msg.cb_verf.oa_flavor = AUTH_NONE;
+	xdrmem_ncreate(&xdrs, (char *)buf + sizeof(mark),
+		       MESSAGE - sizeof(mark), XDR_ENCODE);
+	if (xdr_ncallmsg(&xdrs, &msg) && xdr_rpcb(&xdrs, what)) {
+		len = XDR_GETPOS(&xdrs);
+		mark = htonl(LAST_FRAGMENT | (uint32_t)len);
+		memcpy(buf, &mark, sizeof(mark));
+		len += sizeof(mark);
+	}
+	XDR_DESTROY(&xdrs);
+	return len;
+}
+
+/* 1: done; 0: refused; or a negative errno. */
+static int take_reply(int fd, uint8_t *buf, uint32_t xid)
+{
+	struct rpc_msg msg = { 0 };
+	bool_t done = 0;
+	uint32_t mark;
+	XDR xdrs;
+	int err;
+
+	err = take(fd, &mark, sizeof(mark));
+	if (err)
+		return err;
+	mark = ntohl(mark);
+	if (!(mark & LAST_FRAGMENT))
+		return -EPROTO;
+	mark &= ~LAST_FRAGMENT;
+	if (!mark || mark > MESSAGE)
+		return -EPROTO;
+	err = take(fd, buf, mark);
+	if (err)
+		return err;
+	msg.RPCM_ack.ar_results.proc = (xdrproc_t)xdr_bool;
+	msg.RPCM_ack.ar_results.where = &done;
+	xdrmem_ncreate(&xdrs, (char *)buf, mark, XDR_DECODE);
+	if (!xdr_nreplymsg(&xdrs, &msg) || msg.rm_xid != xid ||
+	    msg.rm_reply.rp_stat != MSG_ACCEPTED ||
+	    msg.RPCM_ack.ar_stat != SUCCESS)
+		err = -EPROTO;
+	XDR_DESTROY(&xdrs);
+	return err ? err : done != 0;
+}
+
+static int ask(int fd, uint32_t proc, uint32_t prog, uint32_t vers,
+	       const char *netid, const char *address)
+{
+	char owner[16]; /* it goes by the socket's */
+	RPCB what = { .r_prog = prog,
+		      .r_vers = vers,
+		      .r_netid = (char *)(uintptr_t)netid,
+		      .r_addr = (char *)(uintptr_t)address,
+		      .r_owner = owner };
+	uint32_t xid = (uint32_t)getpid() ^ vers << 24 ^ proc << 16;
+	uint8_t buf[MESSAGE];
+	size_t len;
+	ssize_t n;
+
+	snprintf(owner, sizeof(owner), "%u", geteuid());
+	len = put_call(buf, xid, proc, &what);
+	if (!len)
+		return -EINVAL;
+	n = send(fd, buf, len, MSG_NOSIGNAL);
+	if (n < 0)
+		return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	return (size_t)n == len ? take_reply(fd, buf, xid) : -EPROTO;
+}
+
+/* RFC 5665, 5.2.3.3 and 5.2.3.4: the address, and two octets of the port. */
+static void universal(const struct sockaddr_storage *ss, char *to, size_t size)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)ss;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)ss;
+	unsigned int port = fab_addr_port(ss);
+	char host[INET6_ADDRSTRLEN] = "";
+
+	inet_ntop(ss->ss_family,
+		  ss->ss_family == AF_INET6 ? (const void *)&in6->sin6_addr :
+					      (const void *)&in->sin_addr,
+		  host, sizeof(host));
+	snprintf(to, size, "%s.%u.%u", host, port >> 8, port & 0xff);
+}
+
+static int unset_both(int fd, uint32_t prog, uint32_t vers)
+{
+	int rc = ask(fd, RPCBPROC_UNSET, prog, vers, netid4, "");
+
+	return rc < 0 ? rc : ask(fd, RPCBPROC_UNSET, prog, vers, netid6, "");
+}
+
+static int set_one(struct gr_rpcbind *rb, int fd, uint32_t vers,
+		   const struct sockaddr_storage *at, const char *netid)
+{
+	char address[80];
+	int rc;
+
+	if (!at->ss_family)
+		return 0;
+	universal(at, address, sizeof(address));
+	rc = ask(fd, RPCBPROC_SET, rb->prog, vers, netid, address);
+	if (rc == 1)
+		gsh_log(rb->gsh, GSH_INFO,
+			"rpcbind: program %u version %u is on %s at %s",
+			rb->prog, vers, netid, address);
+	return rc ? rc : REFUSED;
+}
+
+void gr_rpcbind_set(struct gr_rpcbind *rb, uint32_t prog, uint32_t vers)
+{
+	int fd, rc;
+
+	if (!rb->gsh || rb->failed || vers >= 32 ||
+	    atomic_load(&rb->versions) & 1u << vers)
+		return;
+	rb->prog = prog;
+	fd = rb_open(rb);
+	rc = fd < 0 ? fd : 0;
+	/* One that has crashed may have served other versions, elsewhere. */
+	for (uint32_t v = NFS_V3; rc >= 0 && !rb->began && v <= NFS_V4; v++)
+		rc = unset_both(fd, prog, v);
+	rb->began = true;
+	if (rc >= 0) {
+		/* What is set is withdrawn, also if not all of it can be. */
+		atomic_fetch_or(&rb->versions, 1u << vers);
+		rc = set_one(rb, fd, vers, &rb->at, netid4);
+	}
+	if (rc >= 0)
+		rc = set_one(rb, fd, vers, &rb->at6, netid6);
+	if (rc < 0) {
+		rb->failed = true;
+		gsh_log(rb->gsh, GSH_EVENT,
+			"not registered with rpcbind (%s: %s): clients have "
+			"to be told the port; set Rpcbind = false in the RDMA block "
+			"if that is intended",
+			path_of(rb),
+			rc == REFUSED ? "another server is registered" :
+					strerror(-rc));
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+void gr_rpcbind_withdraw(struct gr_rpcbind *rb)
+{
+	unsigned int versions = atomic_exchange(&rb->versions, 0);
+	int fd, rc;
+
+	if (!versions)
+		return;
+	fd = rb_open(rb);
+	rc = fd < 0 ? fd : 0;
+	for (uint32_t v = 0; rc >= 0 && v < 32; v++)
+		if (versions & 1u << v)
+			rc = unset_both(fd, rb->prog, v);
+	if (rc < 0)
+		gsh_log(rb->gsh, GSH_WARN, "not removed from rpcbind (%s: %s)",
+			path_of(rb), strerror(-rc));
+	if (fd >= 0)
+		close(fd);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * server - starting, serving and ending RPC-over-RDMA beside NFS over TCP
+ *
+ * Threads: start, drain and free are called by Ganesha's main and admin
+ * threads, one at a time; the control thread (control.h) does what they are called for,
+ * because of the device. Ganesha's other threads come to the transport by
+ * Replies, reverse Calls and the end of connections (ops.c). What these read of
+ * struct gr_server is not changed while the transport runs.
+ */
+#include "ganesha/serve/start.h"
+
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/addr.h"
+#include "ganesha/serve/stats_dbus.h"
+#include "gss/gss.h"
+#include "ntirpc/call.h"
+
+static void tell_fault(struct gr_server *s, const char *what, const char *then)
+{
+	snprintf(s->fault, sizeof(s->fault), "%s", what);
+	/* For whoever starts the server by hand, and for the journal; a daemon's
+	 * goes nowhere. */
+	fprintf(stderr, "rpcrdma: %s\n", what);
+	if (s->cfg.required)
+		gsh_log(s->gsh, GSH_FATAL,
+			"%s. The server exits because of Required = true",
+			what);
+	gsh_log(s->gsh, GSH_CRIT, "%s. %s (Required = false)", what, then);
+}
+
+void gr_server_fault(struct gr_server *s, const char *what)
+{
+	tell_fault(s, what, "NFS is served without RDMA");
+}
+
+void gr_server_fault_tcp(struct gr_server *s, const char *what)
+{
+	tell_fault(s, what, "NFS is not served at all");
+}
+
+/* ---- Starting --------------------------------------------------------- */
+
+struct start {
+	struct gr_server *s;
+	int err;
+	char fault[GR_FAULT_ROOM];
+};
+
+/* By the control thread. What is there after an error, free_all() gives back. */
+static void start_all(void *arg)
+{
+	struct start *st = arg;
+
+	st->err = gr_server_begin(st->s, st->fault);
+}
+
+/*
+ * Ganesha binds a socket of IPv6 to an IPv4 address as IPv6 maps it; but where no
+ * interface has an address of IPv6 it finds none such, and listens on all addresses.
+ * Who named one did not mean that for RDMA.
+ */
+static void keep_to_bind_addr(struct gr_server *s)
+{
+	char text[FAB_ADDR_TEXT];
+	uint16_t port = fab_addr_port(&s->tcp);
+
+	if (s->tcp.ss_family != AF_INET6 || !fab_addr_is_any(&s->tcp) ||
+	    s->bind.ss_family != AF_INET || fab_addr_is_any(&s->bind))
+		return;
+	s->tcp = s->bind;
+	fab_addr_set_port(&s->tcp, port);
+	fab_addr_text((struct sockaddr *)&s->tcp, text, sizeof(text));
+	fab_addr_map(&s->tcp);
+	gsh_log(s->gsh, GSH_WARN,
+		"NFS_Core_Param: Ganesha does not heed Bind_Addr = %s: NFS over TCP listens on all addresses, because no interface has an IPv6 address. RDMA listens on Bind_Addr only",
+		text);
+}
+
+bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
+{
+	struct start st = { .s = s };
+	socklen_t len = sizeof(s->tcp);
+
+	SVC_REF(parent, SVC_REF_FLAG_NONE);
+	s->parent = parent;
+	memset(&s->tcp, 0, sizeof(s->tcp));
+	if (getsockname(parent->xp_fd, (struct sockaddr *)&s->tcp, &len))
+		s->tcp.ss_family = AF_UNSPEC;
+	keep_to_bind_addr(s);
+	memset(&s->source, 0, sizeof(s->source));
+	memset(&s->rpcbind, 0, sizeof(s->rpcbind));
+	gr_gates_init(&s->gates, gr_server_resume);
+	/* Without it the checksum of a Call could be predicted; no more than that. */
+	if (getrandom(&s->secret, sizeof(s->secret), 0) < 0)
+		s->secret = 0;
+	s->rpcbind.gsh = s->cfg.rpcbind ? s->gsh : NULL;
+	st.err = gr_control_start(&s->control);
+	if (!st.err)
+		gr_control_do(&s->control, start_all, &st);
+	if (!st.err)
+		return true;
+	if (!*st.fault)
+		snprintf(st.fault, sizeof(st.fault), "cannot start: %s",
+			 strerror(-st.err));
+	gr_server_free(s);
+	gr_server_fault(s, st.fault);
+	return false;
+}
+
+/* ---- Ending ----------------------------------------------------------- */
+
+/* Beyond the Drain_Timeout, after which connections end by themselves. */
+#define DRAIN_SLACK_MS 1000
+
+/* By the control thread. */
+static void drain_all(void *arg)
+{
+	struct gr_server *s = arg;
+	unsigned int left;
+
+	gr_control_every(&s->control, 0, NULL, NULL);
+	stats_dbus_stop();
+	stats_socket_stop(s->stats);
+	s->stats = NULL;
+	nrt_clnts_close(s->clnts);
+	left = rt_instance_shutdown(
+		s->inst, s->cfg.drain_timeout * 1000 + DRAIN_SLACK_MS, false);
+	if (!gr_workers_stop(&s->workers, 10000)) {
+		/* They may still look at anything, pollers at the instance:
+		 * leave all of it to the exit. */
+		gsh_log(s->gsh, GSH_WARN,
+			"a worker does not return from a request");
+		s->abandoned = true;
+		return;
+	}
+	if (left)
+		left = rt_instance_shutdown(s->inst, 1000, true);
+	gsh_log(s->gsh, GSH_EVENT, "no longer serving RPC-over-RDMA%s",
+		left ? ", some connections did not close" : "");
+	/* While ntirpc still frees what loses its last reference. */
+	SVC_RELEASE(s->parent, SVC_RELEASE_FLAG_NONE);
+	s->parent = NULL;
+}
+
+void gr_server_drain(struct gr_server *s)
+{
+	gr_control_do(&s->control, drain_all, s);
+	if (s->abandoned)
+		gr_control_stop(&s->control);
+}
+
+/* By the control thread. */
+static void free_all(void *arg)
+{
+	struct gr_server *s = arg;
+
+	/* What the fabric has put off until its poller runs again. */
+	if (s->inst && rt_instance_shutdown(s->inst, 1000, true))
+		return;
+	gr_workers_free(&s->workers);
+	/*
+	 * What still holds the instance may be let go by any thread at any
+	 * time, even while the program's exit takes the device's libraries
+	 * apart. The last one would close the device then: so that is left to
+	 * the kernel.
+	 */
+	if (s->inst && (rt_instance_held(s->inst) ||
+			(s->clnts && nrt_clnts_busy(s->clnts))))
+		return;
+	/*
+	 * Ganesha keeps sessions, and with them CLIENTs and SVCXPRTs, beyond
+	 * its shutdown. They use nothing of the transport any more; the CLIENTs'
+	 * own part stays until the program's exit.
+	 */
+	if (!atomic_load(&s->clients))
+		nrt_clnts_destroy(s->clnts);
+	s->clnts = NULL;
+	if (s->inst)
+		rt_instance_destroy(s->inst);
+	s->inst = NULL;
+	auth_gss_destroy(s->auth);
+	s->auth = NULL;
+}
+
+void gr_server_free(struct gr_server *s)
+{
+	if (s->abandoned)
+		return;
+	atomic_store(&s->workers_gone, true);
+	if (s->control.running)
+		gr_control_do(&s->control, free_all, s);
+	gr_control_stop(&s->control);
+	if (s->parent)
+		SVC_RELEASE(s->parent, SVC_RELEASE_FLAG_NONE);
+	s->parent = NULL;
+	/* The gates stay: SVCXPRTs that Ganesha still keeps belong to them. */
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * start - what the server is made of: provider, listeners, workers, statistics
+ *
+ * What cannot be had is told so that an operator knows what to do.
+ *
+ * Threads: the control thread (control.h).
+ */
+#include "ganesha/serve/start.h"
+
+#include <errno.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "base/addr.h"
+#include "base/clock.h"
+#include "ganesha/serve/reach.h"
+#include "ganesha/serve/stats_dbus.h"
+#include "ganesha/serve/xprt.h"
+#include "gss/gss.h"
+#include "ntirpc/call.h"
+#include "ntirpc/lend.h"
+#include "rpcrdma/nfs.h"
+
+static void transport_log(void *ctx, int level, const char *text)
+{
+	const struct gr_server *s = ctx;
+	int l = level <= LOG_ERR     ? GSH_CRIT :
+		level == LOG_WARNING ? GSH_WARN :
+		level == LOG_NOTICE  ? GSH_EVENT :
+		level == LOG_INFO    ? GSH_INFO :
+				       GSH_DEBUG;
+
+	gsh_log(s->gsh, l, "%s", text);
+}
+
+/* Of -ENOMEM @fault may say more. */
+static int create_with(struct gr_server *s, const char *name, char *fault)
+{
+	struct rt_params p = {
+		.provider = fab_provider(name),
+		.domain = { .log = transport_log,
+			    .log_ctx = s,
+			    .startup_timeout_ms = s->cfg.startup_timeout * 1000,
+			    .crc = s->cfg.crc },
+		.pollers = s->cfg.pollers,
+		.foreign_threads = true,
+		.log = transport_log,
+		.log_ctx = s,
+		.auth = &auth_gss_ops,
+		.auth_ctx = s->auth,
+	};
+
+	int err;
+
+	if (!p.provider)
+		return -ENOPROTOOPT;
+	gr_config_transport(&s->cfg, &p.config);
+	p.config.call_user_size = sizeof(struct gr_call);
+	p.config.request_user_size = nrt_clnt_request_size();
+	s->provider = name;
+	err = rt_instance_create(&p, &s->inst);
+	if (err || strcmp(name, "verbs"))
+		return err;
+	err = gr_needs_locked(&s->cfg, fault);
+	if (err) {
+		rt_instance_destroy(s->inst);
+		s->inst = NULL;
+	}
+	return err;
+}
+
+static int create(struct gr_server *s, char *fault)
+{
+	const char *name = s->cfg.provider == GR_VERBS ? "verbs" : "iwarp";
+	int err = -ENODEV;
+
+	s->lacks_device =
+		s->cfg.provider == GR_AUTO &&
+		!gr_needs_devices(s->gsh, &s->cfg, &s->tcp, GSH_EVENT);
+	if (s->cfg.provider == GR_AUTO && !s->lacks_device) {
+		err = create_with(s, "verbs", fault);
+		if (err)
+			gr_needs_auto_fault(s->gsh, err, fault);
+		*fault = '\0';
+	}
+	if (err)
+		err = create_with(s, name, fault);
+	if (err && !*fault)
+		gr_needs_provider_fault(name, err, fault);
+	return err;
+}
+
+static int listen_one(struct gr_server *s, const struct sockaddr_storage *at,
+		      char *fault)
+{
+	struct sockaddr_storage got, *first;
+	struct rt_listener *l;
+	int err = gr_needs_family(&s->tcp, at);
+
+	if (!err)
+		err = rt_listen(s->inst, (const struct sockaddr *)at,
+				fab_addr_len(at), &gr_server_ops, s, &l);
+	if (err) {
+		gr_needs_listen_fault(s->provider, &s->cfg, &s->tcp, at, err,
+				      fault);
+		return err;
+	}
+	rt_listener_addr(l, &got);
+	fab_addr_name((struct sockaddr *)&got,
+		      s->source.listener[s->source.nlisteners++],
+		      sizeof(s->source.listener[0]));
+	s->listener[s->source.nlisteners - 1] = l;
+	first = got.ss_family == AF_INET6 ? &s->rpcbind.at6 : &s->rpcbind.at;
+	if (!first->ss_family)
+		*first = got;
+	return 0;
+}
+
+static int listen_all(struct gr_server *s, char *fault)
+{
+	struct gr_addrs at;
+
+	_Static_assert(GR_MAX_ADDRS <= STATS_MAX_LISTENERS, "room for all");
+	gr_needs_addresses(&s->cfg, &s->tcp, &at);
+	if (at.n < s->cfg.bind.n)
+		gsh_log(s->gsh, GSH_EVENT,
+			"Bind_Addr: [::] is left out: NFS over TCP uses IPv4 only");
+	for (unsigned int i = 0; i < at.n; i++) {
+		int err = listen_one(s, &at.addr[i], fault);
+
+		if (gr_needs_spared(&s->cfg, i, err))
+			err = 0;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static void start_stats(struct gr_server *s)
+{
+	const char *path = s->cfg.stats_socket;
+	const char *wrong;
+	int err;
+
+	wrong = s->cfg.stats_dbus ? stats_dbus_start(s->gsh, &s->source) : NULL;
+	if (wrong)
+		gsh_log(s->gsh, GSH_EVENT, "no statistics on D-Bus: %s", wrong);
+	if (!path || !*path)
+		return;
+	err = stats_socket_start(path, &s->source, &s->stats);
+	if (err)
+		gsh_log(s->gsh, GSH_WARN,
+			"no statistics at %s: %s: set Stats_Socket in the RDMA "
+			"block to a path in an existing directory that "
+			"no other server uses",
+			path, strerror(-err));
+}
+
+static const char *versions_text(uint32_t set)
+{
+	if (set == 1u << WIRE_VERS1)
+		return "version 1";
+	return set == 1u << WIRE_VERS2 ? "version 2" : "versions 1 and 2";
+}
+
+static const char *const auth_text[] = {
+	[RT_AUTH_NONE] = "",
+	[RT_AUTH_OPTIONAL] = ", host authentication optional",
+	[RT_AUTH_REQUIRED] = ", host authentication required",
+};
+
+/* Workers may not be near a device that minds whose credentials they have. */
+static bool workers_poll(const struct gr_server *s)
+{
+	if (!s->cfg.worker_polling)
+		return false;
+	if (!rt_instance_bound(s->inst))
+		return true;
+	gsh_log(s->gsh, GSH_EVENT,
+		"provider %s: each poller has a thread of its own",
+		s->provider);
+	return false;
+}
+
+/* By the class of its operations; the end of an SVCXPRT has none. */
+static unsigned int kind_of(struct svc_req *req)
+{
+	_Static_assert(ULB_NCLASSES < GR_KINDS, "a number for each, and one");
+	return req->rq_xdrs ? nrt_call_of(req->rq_xdrs)->call->op_class :
+			      ULB_NCLASSES;
+}
+
+/* What any Call costs, beside its octets and those of its results in Write chunks. */
+#define CALL_COST 4096
+
+static struct gr_flow *flow_of(struct svc_req *req, size_t *cost)
+{
+	const struct nrt_call *nc;
+
+	*cost = 0;
+	if (!req->rq_xdrs)
+		return NULL;
+	nc = nrt_call_of(req->rq_xdrs);
+	*cost = CALL_COST + nc->call->len + nc->beside;
+	return &gr_xprt_of(req->rq_xprt)->host->flow;
+}
+
+/* By the control thread, until it drains. */
+static void look(void *arg)
+{
+	struct gr_server *s = arg;
+
+	if (gr_reach_look(s->gsh, &s->source, s->listener))
+		s->reach_changed();
+}
+
+/* Likewise: of a device that would have been used, had it been there. */
+static void look_for_device(void *arg)
+{
+	struct gr_server *s = arg;
+	bool there = gr_needs_devices_now(&s->cfg, &s->tcp);
+
+	if (atomic_exchange(&s->device_came, there) == there)
+		return;
+	if (there)
+		gsh_log(s->gsh, GSH_WARN,
+			"Provider = auto: there is an RDMA device now, but this server uses iwarp: restart it to use the device, or set Provider = iwarp");
+	s->reach_changed();
+}
+
+int gr_server_begin(struct gr_server *s, char *fault)
+{
+	unsigned int warnings = 0;
+	int err;
+
+	/* With FSAL_VFS Ganesha's workers change their user; these threads do
+	 * not. */
+	err = gr_needs_auth(s->gsh, &s->cfg, &s->auth, fault, &warnings);
+	if (!err)
+		err = create(s, fault);
+	if (err)
+		return err;
+	s->source.inst = s->inst;
+	s->source.program = "ganesha";
+	s->source.program_version = GSH_VERSION;
+	s->source.provider = s->provider;
+	s->source.started = fab_now_ns();
+	err = nrt_clnts_create(s->inst, NULL, &s->clnts);
+	if (err)
+		return err;
+	err = listen_all(s, fault);
+	if (err)
+		return err;
+	nrt_lend_start();
+	err = gr_workers_start(&s->workers, s->inst, s->free_cb, kind_of,
+			       flow_of, workers_poll(s));
+	if (err)
+		return err;
+	start_stats(s);
+	for (unsigned int i = 0; i < s->source.nlisteners; i++)
+		gsh_log(s->gsh, GSH_EVENT,
+			"serving RPC-over-RDMA %s on %s, provider %s%s",
+			versions_text(rt_instance_config(s->inst)->versions),
+			s->source.listener[i], s->provider,
+			auth_text[s->cfg.auth]);
+	if (!strcmp(s->provider, "verbs")) {
+		(void)gr_reach_look(s->gsh, &s->source, s->listener);
+		gr_control_every(&s->control, GR_REACH_MS, look, s);
+	} else if (s->lacks_device) {
+		gr_control_every(&s->control, GR_DEVICE_MS, look_for_device, s);
+	}
+	return 0;
+}

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * workers - the queue of Calls, and threads
+ *
+ * Threads: the token of the queue of Calls is in ntirpc's queue at most once,
+ * while `waking`. ntirpc does not touch a token after its callback has been
+ * entered, because that returns XPRT_SUSPEND.
+ *
+ * Where pollers have threads of their own, one worker that has emptied the
+ * queue stands by for a while. To wake it takes one call of the kernel. ntirpc's
+ * pool wakes a thread with the pool's lock held, which the thread then wants:
+ * two or three calls, and where there are few processors two changes of thread
+ * for nothing. (Measured, as is that it does not help leaders, nor more than one
+ * of them: docs/notes/measurements.md.)
+ *
+ * Nothing is called with `lock` held but sem_post().
+ */
+#include "ganesha/serve/workers.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+#include <unistd.h>
+
+#include <rpc/svc_auth.h>
+
+#include "base/clock.h"
+
+#define STAND_BY_MS 200
+#define STILL_TICKS 10
+
+static struct svc_req *req_of(struct poolq_entry *e)
+{
+	return (struct svc_req *)((char *)e -
+				  offsetof(struct svc_req, rq_wpe.pqe));
+}
+
+/* ---- Waking a worker --------------------------------------------------- */
+
+/* The one that stands by. */
+struct gr_stander {
+	sem_t sem;
+	bool woken, leave; /* lock; it has been taken, and is not needed */
+};
+
+static struct gr_stander *take_stander(struct gr_workers *w)
+{
+	struct gr_stander *s = w->stander;
+
+	w->stander = NULL;
+	if (s)
+		s->woken = true;
+	return s;
+}
+
+/* The first Call of @f. */
+static struct svc_req *first_of(const struct gr_flow *f)
+{
+	return req_of(f->first);
+}
+
+/* Lock held: is there a processor for the first Call of @f, as far as it needs one? */
+static bool has_room(struct gr_workers *w, const struct gr_flow *f)
+{
+	return w->computing < w->most ||
+	       gr_limit_blocks(&w->limit, w->kind_of(first_of(f))) ||
+	       gr_workers_stopping(w);
+}
+
+/* Lock held, and let go: have a worker look into the queue, unless there is
+ * nothing in it, one is on its way, or those that run will take it. */
+static void wake_one(struct gr_workers *w)
+{
+	struct gr_flow *f = gr_fair_next(&w->queue);
+	struct gr_stander *s = NULL;
+	bool wake = false;
+
+	if (f && !w->waking) {
+		wake = has_room(w, f);
+		if (wake) {
+			w->waking = true;
+			s = take_stander(w);
+		} else {
+			atomic_store(&w->holds, true);
+			gr_watchdog_wake(&w->dog);
+		}
+	}
+	pthread_mutex_unlock(&w->lock);
+	if (s)
+		sem_post(&s->sem);
+	else if (wake)
+		svc_resume(&w->token);
+}
+
+/* Lock held, and again on return: was it woken for the queue? Nobody stands by
+ * while another is on its way: that one may be a token that waits in ntirpc's
+ * pool, behind whatever all of its workers do, and is taken there by whoever
+ * goes back. */
+static bool stand_by(struct gr_workers *w)
+{
+	struct gr_stander s = { .woken = false };
+	struct timespec until;
+	int rc;
+
+	if (w->by_workers || w->stander || w->waking ||
+	    gr_workers_stopping(w) || sem_init(&s.sem, 0, 0))
+		return false;
+	w->stander = &s;
+	w->standing++;
+	pthread_mutex_unlock(&w->lock);
+	fab_deadline(&until, STAND_BY_MS);
+	do
+		rc = sem_clockwait(&s.sem, CLOCK_MONOTONIC, &until);
+	while (rc && errno == EINTR);
+	pthread_mutex_lock(&w->lock);
+	if (!s.woken) {
+		w->stander = NULL;
+	} else if (rc) {
+		/* Too late to go: who has taken it is about to name it. */
+		pthread_mutex_unlock(&w->lock);
+		while (sem_wait(&s.sem) && errno == EINTR)
+			;
+		pthread_mutex_lock(&w->lock);
+	}
+	w->standing--;
+	sem_destroy(&s.sem);
+	return s.woken && !s.leave;
+}
+
+/* ---- The queue of Calls ----------------------------------------------- */
+
+void gr_workers_enqueue(struct gr_workers *w, struct svc_req *req)
+{
+	size_t cost;
+	struct gr_flow *f = w->flow_of(req, &cost);
+
+	atomic_fetch_add_explicit(&w->away, 1, memory_order_relaxed);
+	pthread_mutex_lock(&w->lock);
+	gr_fair_put(&w->queue, f ? f : &w->nobody, &req->rq_wpe.pqe);
+	wake_one(w);
+}
+
+/* What ntirpc's own task does with a request, in the same order. */
+void gr_workers_run(struct gr_workers *w, struct svc_req *req)
+{
+	enum xprt_stat stat = req->rq_resume_cb(req);
+
+	/* Perhaps resumed and freed already. */
+	if (stat == XPRT_SUSPEND)
+		return;
+	if (req->rq_auth)
+		SVCAUTH_RELEASE(req);
+	XDR_DESTROY(req->rq_xdrs);
+	w->free_cb(req, stat);
+}
+
+void gr_workers_run_away(struct gr_workers *w, struct svc_req *req)
+{
+	gr_workers_run(w, req);
+	atomic_fetch_sub_explicit(&w->away, 1, memory_order_relaxed);
+}
+
+/* Lock held: the first Call of @f, out of the queue; counted, if it only computes. */
+static bool take(struct gr_workers *w, struct gr_flow *f, unsigned int kind)
+{
+	size_t cost = 0;
+
+	(void)w->flow_of(first_of(f), &cost);
+	gr_fair_take(&w->queue, f, cost);
+	atomic_fetch_add_explicit(&w->taken, 1, memory_order_relaxed);
+	if (gr_fair_empty(&w->queue))
+		atomic_store_explicit(&w->holds, false, memory_order_relaxed);
+	if (gr_limit_blocks(&w->limit, kind))
+		return false;
+	w->computing++;
+	w->of_kind[kind]++;
+	return true;
+}
+
+/* Run what is queued, until nothing is. @woken: for it. */
+static void empty_queue(struct gr_workers *w, bool woken)
+{
+	struct svc_req *req;
+	struct gr_flow *f;
+	struct gr_look look;
+	bool counted = false;
+	unsigned int kind = 0, era = 0;
+
+	for (;;) {
+		pthread_mutex_lock(&w->lock);
+		if (counted && era == w->era) {
+			w->computing--;
+			w->of_kind[kind]--;
+		}
+		do {
+			if (woken)
+				w->waking = false;
+			f = gr_fair_next(&w->queue);
+			woken = !f && stand_by(w);
+		} while (woken);
+		/* There may be more workers than there is room for. */
+		req = f && has_room(w, f) ? first_of(f) : NULL;
+		if (req) {
+			kind = w->kind_of(req);
+			counted = take(w, f, kind);
+			era = w->era;
+		} else {
+			pthread_cond_broadcast(&w->ended);
+		}
+		/* What this worker is about to do may block. */
+		wake_one(w);
+		if (!req)
+			return;
+		gr_limit_begin(&w->limit, kind, &look);
+		gr_workers_run_away(w, req);
+		gr_limit_end(&w->limit, kind, &look);
+	}
+}
+
+/* All that run a Call have not come to another one for long: they hang, whatever such
+ * Calls did before, and do not count. */
+static void release(struct gr_workers *w)
+{
+	struct gr_flow *f;
+
+	pthread_mutex_lock(&w->lock);
+	f = gr_fair_next(&w->queue);
+	/* Or a worker is on its way. */
+	if (f && !w->waking && !has_room(w, f)) {
+		for (unsigned int i = 0; i < GR_KINDS; i++) {
+			if (w->of_kind[i])
+				gr_limit_stuck(&w->limit, i);
+			w->of_kind[i] = 0;
+		}
+		w->computing = 0;
+		w->era++;
+	}
+	wake_one(w);
+}
+
+bool gr_workers_look(struct gr_workers *w)
+{
+	unsigned int taken =
+		atomic_load_explicit(&w->taken, memory_order_relaxed);
+	bool holds = atomic_load(&w->holds);
+	bool any = taken != w->taken_seen || holds;
+
+	w->still = holds && taken == w->taken_seen ? w->still + 1 : 0;
+	w->taken_seen = taken;
+	if (w->still >= STILL_TICKS) {
+		w->still = 0;
+		release(w);
+	}
+	return any;
+}
+
+void gr_workers_empty(struct gr_workers *w)
+{
+	empty_queue(w, false);
+}
+
+static enum xprt_stat woken(struct svc_req *token)
+{
+	empty_queue((struct gr_workers *)token, true);
+	return XPRT_SUSPEND;
+}
+
+void gr_workers_submit(struct gr_workers *w, struct svc_req *req)
+{
+	if (!gr_lead_takes(req))
+		gr_workers_enqueue(w, req);
+}
+
+/* ---- Pollers ---------------------------------------------------------- */
+
+void gr_workers_ended(struct gr_workers *w)
+{
+	pthread_mutex_lock(&w->lock);
+	w->running--;
+	pthread_cond_broadcast(&w->ended);
+	pthread_mutex_unlock(&w->lock);
+}
+
+static void *thread_main(void *arg)
+{
+	struct gr_poller *p = arg;
+	struct gr_workers *w = p->w;
+	/* What it waits for may want the only processor. */
+	int patience = w->processors == 1 ? RT_SLEEP : -1;
+
+	while (!gr_workers_stopping(w))
+		rt_run(w->inst, p->n, patience);
+	gr_workers_ended(w);
+	return NULL;
+}
+
+/* That this process may use. */
+static unsigned int processors(void)
+{
+	cpu_set_t set;
+
+	/* More of them than a set has room for. */
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
+	return (unsigned int)CPU_COUNT(&set);
+}
+
+/* Whatever one finds, a watchdog is there for it. */
+static int start_leaders(struct gr_workers *w, unsigned int n)
+{
+	int err;
+
+	w->npollers = w->running = n;
+	err = gr_watchdog_start(w);
+	if (err) {
+		w->npollers = w->running = 0;
+		return err;
+	}
+	for (unsigned int i = 0; i < n; i++)
+		svc_resume(&w->poller[i].token);
+	return 0;
+}
+
+static int start_threads(struct gr_workers *w, unsigned int n)
+{
+	int err;
+
+	for (unsigned int i = 0; i < n; i++) {
+		struct gr_poller *p = &w->poller[i];
+
+		pthread_mutex_lock(&w->lock);
+		w->running++;
+		pthread_mutex_unlock(&w->lock);
+		err = pthread_create(&p->thread, NULL, thread_main, p);
+		if (err) {
+			gr_workers_ended(w);
+			return err;
+		}
+		w->npollers++;
+		pthread_setname_np(p->thread, "rdma-poller");
+	}
+	return 0;
+}
+
+int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
+		     svc_xprt_free_fun_t free_cb,
+		     unsigned int (*kind_of)(struct svc_req *req),
+		     gr_flow_of_fn flow_of, bool by_workers)
+{
+	pthread_condattr_t attr;
+	unsigned int n = rt_instance_pollers(inst);
+	int err = 0;
+
+	w->inst = inst;
+	w->free_cb = free_cb;
+	w->kind_of = kind_of;
+	w->flow_of = flow_of;
+	w->by_workers = by_workers;
+	w->processors = processors();
+	atomic_init(&w->away, 0);
+	w->npollers = 0;
+	w->running = 0;
+	w->waking = false;
+	/* Only where there is a watchdog. */
+	w->most = by_workers ? MAX(w->processors, 2) : UINT_MAX / 2;
+	w->computing = w->era = w->taken_seen = w->still = 0;
+	memset(w->of_kind, 0, sizeof(w->of_kind));
+	gr_limit_init(&w->limit);
+	atomic_init(&w->holds, false);
+	atomic_init(&w->taken, 0);
+	w->token.rq_resume_cb = woken;
+	w->stander = NULL;
+	w->standing = 0;
+	gr_fair_init(&w->queue);
+	w->nobody = (struct gr_flow){ 0 };
+	atomic_init(&w->stop, false);
+	w->poller = calloc(n, sizeof(*w->poller));
+	if (!w->poller)
+		return -ENOMEM;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->ended, &attr);
+	pthread_condattr_destroy(&attr);
+
+	gr_watchdog_init(w);
+	for (unsigned int i = 0; i < n; i++) {
+		struct gr_poller *p = &w->poller[i];
+
+		p->w = w;
+		p->n = i;
+		p->token.rq_resume_cb = gr_lead;
+	}
+	err = by_workers ? start_leaders(w, n) : start_threads(w, n);
+	if (err) {
+		/* Not the lock: a worker may still have a Call that one of
+		 * those that did start has found. */
+		if (gr_workers_stop(w, 10000))
+			free(w->poller);
+		w->poller = NULL;
+	}
+	return -err;
+}
+
+/* Lock held. */
+static bool at_rest(const struct gr_workers *w)
+{
+	return !w->running && !w->waking && !w->standing &&
+	       gr_fair_empty(&w->queue);
+}
+
+bool gr_workers_stop(struct gr_workers *w, unsigned int ms)
+{
+	struct gr_stander *s;
+	struct timespec until;
+	bool done;
+
+	if (!w->poller)
+		return true;
+	atomic_store_explicit(&w->stop, true, memory_order_release);
+	for (unsigned int i = 0; i < w->npollers; i++)
+		rt_wake(w->inst, i);
+
+	fab_deadline(&until, ms);
+	pthread_mutex_lock(&w->lock);
+	s = take_stander(w);
+	if (s) {
+		s->leave = true;
+		sem_post(&s->sem);
+	}
+	while (!at_rest(w))
+		if (pthread_cond_timedwait(&w->ended, &w->lock, &until))
+			break;
+	done = at_rest(w);
+	pthread_mutex_unlock(&w->lock);
+	if (!done)
+		return false;
+
+	gr_watchdog_stop(w);
+	if (!w->by_workers)
+		for (unsigned int i = 0; i < w->npollers; i++)
+			pthread_join(w->poller[i].thread, NULL);
+	return true;
+}
+
+void gr_workers_free(struct gr_workers *w)
+{
+	if (!w->poller)
+		return;
+	sem_destroy(&w->dog.wake);
+	pthread_cond_destroy(&w->ended);
+	pthread_mutex_destroy(&w->lock);
+	free(w->poller);
+	w->poller = NULL;
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * xprt - operations and life of our SVCXPRT
+ *
+ * Threads: created and closed by the transport's strand; operations are called
+ * by Ganesha's workers, freed by whoever drops the last reference. Where
+ * SVC_DESTROY() takes locks of Ganesha's, a worker calls it: the strand may be
+ * run by a thread that holds them.
+ *
+ * xp_type is XPRT_TCP, by which Ganesha means "connection-oriented": it gives
+ * an XPRT_RDMA no back channel and does not check an export's Transports. A
+ * client by RDMA therefore needs TCP among the export's Transports, which is
+ * the default.
+ *
+ * The port in xp_remote tells only whether the peer's is below 1024: see
+ * hide_port(). That suffices for exports with PrivilegedPort = true, which refuse
+ * other clients as they do over TCP; nothing vouches for such a client here that
+ * does not there.
+ *
+ * xp_fd is -1: there is no descriptor that Ganesha could do anything with. It
+ * is printed in log lines, and NLM, which does not run over RDMA, asks it for
+ * the local address.
+ */
+#include "ganesha/serve/xprt.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "base/addr.h"
+#include "ganesha/serve/greet.h"
+#include "ganesha/serve/server.h"
+
+bool gr_xprt_dead(SVCXPRT *xprt)
+{
+	return __atomic_load_n(&xprt->xp_flags, __ATOMIC_RELAXED) &
+	       SVC_XPRT_FLAG_DESTROYED;
+}
+
+struct rt_conn *gr_xprt_conn(struct gr_xprt *x)
+{
+	struct rt_conn *c;
+
+	pthread_mutex_lock(&x->conn_lock);
+	c = x->conn;
+	if (c)
+		rt_conn_get(c);
+	pthread_mutex_unlock(&x->conn_lock);
+	return c;
+}
+
+/* The connection has ended, or Ganesha did not want it. The reference is the
+ * caller's. */
+static struct rt_conn *let_go(struct gr_xprt *x)
+{
+	struct rt_conn *c;
+
+	pthread_mutex_lock(&x->conn_lock);
+	c = x->conn;
+	x->conn = NULL;
+	pthread_mutex_unlock(&x->conn_lock);
+	return c;
+}
+
+static enum xprt_stat op_stat(SVCXPRT *xprt)
+{
+	return gr_xprt_dead(xprt) ? XPRT_DESTROYED : XPRT_IDLE;
+}
+
+/* ntirpc's event loop never sees this SVCXPRT, so nobody calls this. It is
+ * also what our SVCXPRTs are known by. */
+static enum xprt_stat op_recv(SVCXPRT *xprt)
+{
+	return op_stat(xprt);
+}
+
+static struct gr_call *call_of(struct svc_req *req)
+{
+	return (struct gr_call *)(void *)nrt_call_of(req->rq_xdrs);
+}
+
+static bool is_over(struct gr_xprt *x, struct rt_conn *c)
+{
+	return gr_xprt_dead(&x->xprt) || rt_conn_over(c);
+}
+
+/*
+ * rq_resume_cb of a Call whose head has been read: let Ganesha execute it, which
+ * may be gone afterwards. Again, once it has waited at a gate.
+ */
+static enum xprt_stat proceed(struct svc_req *req)
+{
+	struct gr_xprt *x = gr_xprt_of(req->rq_xprt);
+	/* The Call keeps it. */
+	struct rt_conn *c = nrt_call_of(req->rq_xdrs)->call->conn;
+
+	switch (gr_greet(&x->xprt, &x->greeting, x->host, &call_of(req)->pass,
+			 req, &x->ended, compat_xprt_greet)) {
+	case GREET_WAITS:
+		return XPRT_SUSPEND; /* to be left alone: perhaps it is gone */
+	case GREET_WELCOME:
+		break;
+	default:
+		rt_conn_close(c, true);
+		return op_stat(&x->xprt);
+	}
+	/* Meanwhile the client may have sent it again, as below. */
+	if (is_over(x, c))
+		return op_stat(&x->xprt);
+	return x->xprt.xp_dispatch.process_cb(req);
+}
+
+/* Of what is malformed, the first of each connection in the log of any server. */
+static void log_denial(struct gr_xprt *x, struct rt_conn *c, const char *why,
+		       bool malformed)
+{
+	bool quiet = !malformed || atomic_exchange(&x->complained, true);
+
+	rt_conn_log(c, quiet ? LOG_DEBUG : LOG_NOTICE, "Call refused: %s%s",
+		    why, quiet ? "" : "; more of these are only counted");
+}
+
+enum xprt_stat gr_xprt_decode(struct svc_req *req)
+{
+	SVCXPRT *xprt = req->rq_xprt;
+	struct gr_xprt *x = gr_xprt_of(xprt);
+	/* The Call keeps it. */
+	struct rt_conn *c = nrt_call_of(req->rq_xdrs)->call->conn;
+	bool malformed;
+	const char *why;
+
+	/* The client has sent it again on another connection, or will; what
+	 * comes behind it there must not be undone by it. */
+	if (is_over(x, c))
+		return op_stat(xprt);
+	if (rt_conn_replies_full(c)) {
+		rt_call_wait(nrt_call_of(req->rq_xdrs)->call);
+		return XPRT_SUSPEND; /* to be left alone: perhaps it is gone */
+	}
+	rt_call_begin(nrt_call_of(req->rq_xdrs)->call);
+	why = nrt_denies(req, &malformed);
+	if (why) {
+		log_denial(x, c, why, malformed);
+		nrt_deny(req);
+		return op_stat(xprt);
+	}
+	req->rq_xdrs->x_op = XDR_DECODE;
+	rpc_msg_init(&req->rq_msg);
+	/* What nrt_denies() lets through can be decoded. */
+	if (!xdr_dplx_decode(req->rq_xdrs, &req->rq_msg)) {
+		rt_conn_close(c, true);
+		return op_stat(xprt);
+	}
+	req->rq_resume_cb = proceed;
+	return proceed(req);
+}
+
+static void op_unlink(SVCXPRT *xprt, u_int flags, const char *tag,
+		      const int line)
+{
+	struct rt_conn *c = gr_xprt_conn(gr_xprt_of(xprt));
+
+	/* Once, by the first SVC_DESTROY(). Ganesha calls it when a Reply could
+	 * not be sent; after the end of the connection it does nothing. */
+	if (!c)
+		return;
+	rt_conn_close(c, true);
+	rt_conn_put(c);
+}
+
+static void op_destroy(SVCXPRT *xprt, u_int flags, const char *tag,
+		       const int line)
+{
+	struct gr_xprt *x = gr_xprt_of(xprt);
+	struct rt_conn *c = let_go(x);
+
+	/* Behind all that others did before they let go. Ganesha's count says
+	 * so itself; a sanitizer does not see it where Ganesha drops the last
+	 * reference. */
+	__atomic_load_n(&xprt->xp_refcnt, __ATOMIC_ACQUIRE);
+	/* Ganesha keeps the client's duplicate request cache in xp_u2. */
+	if (x->ops.xp_free_user_data)
+		x->ops.xp_free_user_data(xprt);
+	SVC_RELEASE(xprt->xp_parent, SVC_RELEASE_FLAG_NONE);
+	if (c)
+		rt_conn_put(c);
+	gr_gate_put(x->host);
+	nrt_bound_destroy(&x->bound);
+	pthread_mutex_destroy(&x->conn_lock);
+	pthread_mutex_destroy(&xprt->xp_lock);
+	free(x);
+}
+
+static bool op_control(SVCXPRT *xprt, const u_int rq, void *in)
+{
+	struct gr_xprt *x = gr_xprt_of(xprt);
+
+	switch (rq) {
+	case SVCGET_XP_FLAGS:
+		*(u_int *)in =
+			__atomic_load_n(&xprt->xp_flags, __ATOMIC_RELAXED);
+		return true;
+	case SVCSET_XP_FLAGS:
+		xprt->xp_flags = *(u_int *)in;
+		return true;
+	case SVCGET_XP_FREE_USER_DATA:
+		*(svc_xprt_fun_t *)in = x->ops.xp_free_user_data;
+		return true;
+	case SVCSET_XP_FREE_USER_DATA:
+		x->ops.xp_free_user_data = *(svc_xprt_fun_t)in;
+		return true;
+	default:
+		return compat_xprt_control(xprt, rq, in);
+	}
+}
+
+static const struct xp_ops template = {
+	.xp_recv = op_recv,
+	.xp_stat = op_stat,
+	.xp_decode = gr_xprt_decode,
+	.xp_reply = nrt_xp_reply,
+	.xp_checksum = nrt_xp_checksum,
+	.xp_unlink = op_unlink,
+	.xp_destroy = op_destroy,
+	.xp_control = op_control,
+};
+
+struct gr_xprt *gr_xprt_of(const SVCXPRT *xprt)
+{
+	if (!xprt || !xprt->xp_ops || xprt->xp_ops->xp_recv != op_recv)
+		return NULL;
+	return (struct gr_xprt *)(uintptr_t)xprt;
+}
+
+static void end(struct gr_xprt *x)
+{
+	SVC_DESTROY(&x->xprt);
+	SVC_RELEASE(&x->xprt, SVC_RELEASE_FLAG_NONE);
+}
+
+/*
+ * Ganesha keeps what it knows of clients, by whatever they come, in trees that
+ * are ordered by address: with several families in one of them it would not find
+ * again what is there, and free it (duplicate request caches). So an address is
+ * of the @family that clients by TCP have.
+ */
+static void set_address(struct rpc_address *to,
+			const struct sockaddr_storage *from, sa_family_t family)
+{
+	__rpc_address_setup(to);
+	to->ss = *from;
+	if (family == AF_INET6)
+		fab_addr_map(&to->ss);
+	__rpc_address_set_length(to, 0);
+}
+
+/*
+ * Ganesha knows a client that comes back by its address and port: so it finds
+ * the duplicate request cache, and release 4.3 the connections of a session, of
+ * which it forgets none. A client by TCP uses its port again; by RDMA nobody
+ * does. All that may be known of a port by RDMA is whether it is a privileged
+ * one. What clients of one address must not share because of that is kept apart
+ * by nrt_xp_checksum() and by ntirpc/bound.h.
+ */
+static void hide_port(struct sockaddr_storage *of)
+{
+	fab_addr_set_port(of, fab_addr_port(of) < IPPORT_RESERVED ?
+				      IPPORT_RESERVED - 1 :
+				      IPPORT_RESERVED);
+}
+
+struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
+			       SVCXPRT *parent)
+{
+	static char netid4[] = "rdma", netid6[] = "rdma6";
+	struct gr_xprt *x = calloc(1, sizeof(*x));
+	struct rt_conn_info info;
+	SVCXPRT *xprt;
+
+	if (!x)
+		return NULL;
+	rt_conn_info(c, &info);
+	x->srv = srv;
+	x->conn = c;
+	x->host = gr_gate_of_host(&srv->gates, &info.peer);
+	if (!x->host) {
+		free(x);
+		return NULL;
+	}
+	nrt_bound_init(&x->bound);
+	x->ops = template;
+	/* What Ganesha has set for the listener goes for its connections. */
+	x->ops.xp_free_user_data = parent->xp_ops->xp_free_user_data;
+	xprt = &x->xprt;
+	xprt->xp_ops = &x->ops;
+	xprt->xp_type = XPRT_TCP;
+	xprt->xp_netid = info.peer.ss_family == AF_INET6 ? netid6 : netid4;
+	set_address(&xprt->xp_local, &info.local, srv->tcp.ss_family);
+	set_address(&xprt->xp_remote, &info.peer, srv->tcp.ss_family);
+	hide_port(&xprt->xp_remote.ss);
+	compat_xprt_open(xprt, parent->xp_ops);
+	pthread_mutex_init(&xprt->xp_lock, NULL);
+	pthread_mutex_init(&x->conn_lock, NULL);
+	xprt->xp_fd = -1;
+	xprt->xp_fd_send = -1;
+	xprt->xp_refcnt = 2;
+	xprt->xp_flags = SVC_XPRT_FLAG_INITIALIZED;
+	SVC_REF(parent, SVC_REF_FLAG_NONE);
+	xprt->xp_parent = parent;
+	if (parent->xp_dispatch.rendezvous_cb(xprt) != XPRT_IDLE) {
+		/* What Ganesha has attached to it by then goes with it. */
+		(void)let_go(x);
+		end(x);
+		return NULL;
+	}
+	return x;
+}
+
+static enum xprt_stat end_by_worker(struct svc_req *req)
+{
+	end((struct gr_xprt *)((char *)req - offsetof(struct gr_xprt, ending)));
+	return XPRT_SUSPEND; /* to be left alone: it is gone */
+}
+
+void gr_xprt_closed(struct gr_xprt *x)
+{
+	struct rt_conn *c = let_go(x);
+
+	/* What waits would only keep its memory. */
+	atomic_store(&x->ended, true);
+	gr_gate_expel(x->host, x);
+	/* Not the last one: the strand has its own. */
+	if (c)
+		rt_conn_put(c);
+	if (!compat_xprt_unrefs(&x->xprt) ||
+	    atomic_load(&x->srv->workers_gone)) {
+		end(x);
+		return;
+	}
+	x->ending.rq_resume_cb = end_by_worker;
+	gr_workers_submit(&x->srv->workers, &x->ending);
+}
