@@ -5,7 +5,7 @@
  * Distributions package libganesha_nfsd without its headers, so the few
  * layouts, numbers and prototypes that are needed are declared here, from the
  * public source of releases 4.3 and 6.5 on x86-64 and aarch64 (LP64), which
- * agree in all of it but what ntirpc.h and launch.h tell. gsh_bind() makes sure
+ * agree in all of it but what ntirpc.h and the release*.h tell. gsh_bind() makes sure
  * at run time that it is the release it was built for that they are used with.
  * Nothing outside of this folder knows anything of Ganesha's inside.
  */
@@ -57,7 +57,10 @@ enum gsh_component {
 	GSH_RPC = COMPAT_LOG_COMPONENT,
 };
 
-/* For RegisterCleanup(), which 4.3 has: called before the end by GSH_FATAL. */
+/* For create_log_facility(): no header before a message. */
+#define GSH_HEADERS_NONE 0
+
+/* For RegisterCleanup(), which 6.5 has and 4.3 has not: called before the end by GSH_FATAL. */
 struct gsh_cleanup {
 	struct gsh_cleanup *next;
 	void (*clean)(void);
@@ -180,7 +183,7 @@ struct gsh_config_word {
 	struct gsh_config_node node;
 	bool found;
 	int kind;
-#if COMPAT_RELEASE == 65
+#if COMPAT_WORD_HAS_PARENT
 	void *parent;
 #endif
 	int type;
@@ -188,7 +191,7 @@ struct gsh_config_word {
 	const char *word;
 };
 _Static_assert(offsetof(struct gsh_config_word, sign) ==
-		       (COMPAT_RELEASE == 65 ? 72 : 64),
+		       (COMPAT_WORD_HAS_PARENT ? 72 : 64),
 	       "Ganesha");
 
 enum gsh_config_type {
@@ -208,9 +211,9 @@ enum gsh_config_type {
 #define GSH_CONFIG_UNIQUE 0x001
 #define GSH_CONFIG_RELAX 0x008 /* items that are not known are no fault */
 /* Of an item that may be there once since release 6, as nearly all may. */
-#define GSH_CONFIG_ONCE (COMPAT_RELEASE == 65 ? GSH_CONFIG_UNIQUE : 0)
+#define GSH_CONFIG_ONCE (COMPAT_ITEMS_ONCE ? GSH_CONFIG_UNIQUE : 0)
 /* FSALs of local files export no tmpfs since then. */
-#define GSH_SKIPS_TMPFS (COMPAT_RELEASE == 65)
+#define GSH_SKIPS_TMPFS (COMPAT_RELEASE >= 605)
 
 /* What the scanner took a word for. */
 #define GSH_TERM_TRUE 7

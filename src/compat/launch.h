@@ -42,7 +42,7 @@ int create_log_facility(const char *name,
 			int max_level, int headers, void *private);
 int enable_log_facility(const char *name);
 
-#if COMPAT_RELEASE == 43
+#if COMPAT_RELEASE < 600
 
 #define COMPAT_OPTIONS ""
 #define COMPAT_USAGE ""

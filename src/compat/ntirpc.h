@@ -9,7 +9,8 @@
  * installed does not compile. At run time gsh_bind() and gsh_check_listener()
  * refuse an ntirpc that is another. Each release*.h defines:
  *
- *   COMPAT_RELEASE        as a number, where the preprocessor has to ask
+ *   COMPAT_RELEASE        major * 100 + minor. Never compare it with ==: ask for a
+ *                         feature, which a later release has as well
  *   COMPAT_GANESHA        the release of Ganesha
  *   COMPAT_NTIRPC         that of its ntirpc
  *   COMPAT_LOG_COMPONENT  of Ganesha's log, for our lines
@@ -20,6 +21,8 @@
  *   COMPAT_EMPTY_READ     whether it dies of an NFSv3 READ of nothing
  *   COMPAT_WAITING_LOCK   whether it dies when it grants a waiting lock to a client
  *                         of NFSv4.0: for both, see ntirpc/withheld.h
+ *   COMPAT_WORD_HAS_PARENT  whether a word of the parse tree has its parent (1 or 0)
+ *   COMPAT_ITEMS_ONCE     whether nearly all items may be there once only
  *   COMPAT_XDR_OPS(start_of_data, end_of_data)
  *                         members of struct xdr_ops that only some have: where
  *                         a WRITE's data begin and end, so that they are taken

@@ -4,7 +4,7 @@
  *
  * Included by ntirpc.h alone, which says what the names here mean.
  */
-#define COMPAT_RELEASE 43
+#define COMPAT_RELEASE 403
 #define COMPAT_GANESHA "4.3"
 #define COMPAT_NTIRPC "4.3"
 #define COMPAT_LOG_COMPONENT 26 /* RPC */
@@ -13,6 +13,8 @@
 #define COMPAT_LENDS true
 #define COMPAT_EMPTY_READ false
 #define COMPAT_WAITING_LOCK false
+#define COMPAT_WORD_HAS_PARENT 0
+#define COMPAT_ITEMS_ONCE false
 
 _Static_assert(sizeof(struct svc_xprt) == 448 + COMPAT_MUTEX, "ntirpc 4.3");
 _Static_assert(offsetof(struct svc_xprt, xp_dispatch) == 8, "ntirpc 4.3");

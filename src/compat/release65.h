@@ -4,7 +4,7 @@
  *
  * Included by ntirpc.h alone, which says what the names here mean.
  */
-#define COMPAT_RELEASE 65
+#define COMPAT_RELEASE 605
 #define COMPAT_GANESHA "6.5"
 #define COMPAT_NTIRPC "6.3"
 #define COMPAT_LOG_COMPONENT 36 /* XPRT: there is none of RPC any more */
@@ -13,6 +13,8 @@
 #define COMPAT_LENDS false
 #define COMPAT_EMPTY_READ true
 #define COMPAT_WAITING_LOCK true
+#define COMPAT_WORD_HAS_PARENT 1
+#define COMPAT_ITEMS_ONCE true
 
 _Static_assert(sizeof(struct svc_xprt) == 600 + COMPAT_MUTEX, "ntirpc 6.3");
 _Static_assert(offsetof(struct svc_xprt, xp_dispatch) == 8, "ntirpc 6.3");

@@ -101,7 +101,8 @@ static bool is_deadly(struct gr_file *f, struct gsh_config *tree,
 	/* 4.3 removes such an export from where it was no more, and dies; or does not
 	 * end when it stops. 6.5 does it right, but ends if the new place is within
 	 * another export that has no directory there. */
-	moved = gr_exports_moved(&f->exports, &f->latest, COMPAT_RELEASE >= 60);
+	moved = gr_exports_moved(&f->exports, &f->latest,
+				 COMPAT_RELEASE >= 600);
 	if (moved >= 0)
 		return refuse(
 			f, why,
@@ -179,7 +180,7 @@ static void tell_changes(struct gr_file *f, const struct gr_config *cfg,
 static void tell_hidden(struct gr_file *f, char why[GR_REFUSED_ROOM])
 {
 	int id = gr_exports_hidden(&f->exports, &f->latest,
-				   COMPAT_RELEASE >= 60);
+				   COMPAT_RELEASE >= 600);
 	size_t n = strlen(why);
 
 	if (id < 0)
