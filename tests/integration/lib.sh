@@ -37,7 +37,7 @@
 
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 RPCRDMA_BUILD=${RPCRDMA_BUILD:-$TOP/build/release}
-GANESHA_BIN=${GANESHA_BIN:-$RPCRDMA_BUILD/src/ganesha/ganesha-rdma.nfsd}
+GANESHA_BIN=${GANESHA_BIN:-$RPCRDMA_BUILD/bin/ganesha-rdma.nfsd}
 FAILED=0
 WANTED=("$@")
 CLEANUP_PIDS=()
@@ -155,6 +155,9 @@ bare() {
 	*) echo "$1" ;;
 	esac
 }
+
+# library_of BUILD: that which its launcher preloads
+library_of() { echo "$1"/lib*/rpcrdma/*/librpcrdma-ganesha.so; }
 
 # start_bg COMMAND...: in the background, ended with the test; sets BG_PID
 start_bg() {

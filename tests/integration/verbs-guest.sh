@@ -486,12 +486,12 @@ sound() { ! grep -E 'AddressSanitizer|runtime error' "$WORK/server/stderr"; }
 # The server itself, under the sanitizers.
 watched_server() {
 	local asan=${RPCRDMA_ASAN:-} status
-	if [ ! -x "$asan/src/ganesha/ganesha-rdma.nfsd" ]; then
+	if [ ! -x "$asan/bin/ganesha-rdma.nfsd" ]; then
 		skip verbs-server-killed-clients "no build with the sanitizers"
 		return
 	fi
 	rm -rf "$WORK/server"
-	if ! GANESHA_BIN=$asan/src/ganesha/ganesha-rdma.nfsd start_ganesha "$WORK/server" \
+	if ! GANESHA_BIN=$asan/bin/ganesha-rdma.nfsd start_ganesha "$WORK/server" \
 		"$WORK/data" 'Provider = verbs;' 'Bind_Addr = 10.9.0.1;'; then
 		not_ok verbs-server-sanitized "$(tail -n 3 "$GANESHA_LOG" | tr '\n' ' ')"
 		return

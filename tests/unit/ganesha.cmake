@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # With the parser of the Ganesha that is installed.
+if(TARGET rpcrdma_ntirpc)
+	find_library(GANESHA_NFSD NAMES libganesha_nfsd.so.${GANESHA_RELEASE}
+		PATHS /usr/lib/ganesha /usr/lib64/ganesha
+		DOC "Ganesha's server library, release ${GANESHA_RELEASE}")
+endif()
 if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-config ganesha_config.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config.c
@@ -129,11 +134,6 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-reach ganesha_reach.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/reach.c
 		LIBS rpcrdma_ntirpc rpcrdma_base)
-	rpcrdma_unit(ganesha-ready ganesha_ready.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/hook/ready.c
-		LIBS rpcrdma_base Threads::Threads)
-	target_link_options(unit-ganesha-ready PRIVATE
-		-Wl,--wrap=pthread_create)
 	rpcrdma_unit(ganesha-rest ganesha_rest.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/hook/rest.c LIBS rpcrdma_base)
 	target_link_options(unit-ganesha-rest PRIVATE -Wl,--wrap=sleep

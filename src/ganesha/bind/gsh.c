@@ -42,6 +42,8 @@ const char *gsh_bind(struct gsh *g)
 
 	TAKE(g->log, "DisplayLogComponentLevel");
 	TAKE(g->log_level, "component_log_level");
+	TAKE(g->create_log_facility, "create_log_facility");
+	TAKE(g->enable_log_facility, "enable_log_facility");
 	TAKE(g->init_error_type, "init_error_type");
 	TAKE(g->report_config_errors, "report_config_errors");
 	TAKE(g->config_errs_to_log, "config_errs_to_log");

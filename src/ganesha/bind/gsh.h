@@ -14,6 +14,14 @@
 struct gsh {
 	gsh_log_fn *log;
 	int **log_level; /* component_log_level */
+	/* A further place for log messages of @max_level and graver. @log gets each
+	 * without its header, and must not log. 0: done. NULL where there is none. */
+	int (*create_log_facility)(const char *name,
+				   int (*log)(int headers, void *private,
+					      int level, void *buffer,
+					      char *component, char *message),
+				   int max_level, int headers, void *private);
+	int (*enable_log_facility)(const char *name);
 	bool (*init_error_type)(struct gsh_config_errors *e);
 	void (*report_config_errors)(
 		struct gsh_config_errors *e, void *dest,

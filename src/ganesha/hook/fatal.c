@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #include "base/notify.h"
-#include "compat/launch.h"
 #include "ganesha/config/place.h"
 
 #define FACILITY "RPCRDMA_FATAL"
@@ -144,12 +143,13 @@ static bool is_stderr(const char *path)
 		log.st_dev == err.st_dev && log.st_ino == err.st_ino);
 }
 
-void fatal_start(const char *log_path)
+void fatal_start(const struct gsh *g, const char *log_path)
 {
-	if (log_path && is_stderr(log_path))
+	if ((log_path && is_stderr(log_path)) || !g->create_log_facility ||
+	    !g->enable_log_facility)
 		return;
 	/* Without it the log has it all the same. */
-	if (!create_log_facility(FACILITY, to_stderr, GSH_CRIT,
-				 COMPAT_HEADERS_NONE, NULL))
-		(void)enable_log_facility(FACILITY);
+	if (!g->create_log_facility(FACILITY, to_stderr, GSH_CRIT,
+				    GSH_HEADERS_NONE, NULL))
+		(void)g->enable_log_facility(FACILITY);
 }

@@ -5,8 +5,10 @@
 #ifndef RPCRDMA_GANESHA_FATAL_H
 #define RPCRDMA_GANESHA_FATAL_H
 
-/* When Ganesha's log is there, which goes to @log_path (NULL: syslog). Main
- * thread. */
-void fatal_start(const char *log_path);
+#include "ganesha/bind/gsh.h"
+
+/* Call once Ganesha has set up its log, which goes to @log_path (NULL: syslog).
+ * Context: the main thread. */
+void fatal_start(const struct gsh *g, const char *log_path);
 
 #endif /* RPCRDMA_GANESHA_FATAL_H */

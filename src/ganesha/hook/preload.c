@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * preload - the packaged ganesha.nfsd, started with this library preloaded
+ *
+ * Its main() calls these functions of libganesha_nfsd, in this order:
+ *
+ *   nfs_prereq_init  before it, set up malloc; after it, there is a log
+ *   ReadExports      returns how many exports are served
+ *   nfs_start        the last call: returns when the server has ended
+ *
+ * Threads: the hooks are called by Ganesha's main thread.
+ */
+#include "ganesha/hook/preload.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/notify.h"
+#include "base/thread.h"
+#include "ganesha/bind/gsh.h"
+#include "ganesha/bind/next.h"
+#include "ganesha/hook/check.h"
+#include "ganesha/hook/fatal.h"
+#include "ganesha/hook/rest.h"
+
+/* Releases before 6 have no @stack, and do not look into its register. */
+GR_EXPORT void nfs_prereq_init(const char *program, const char *host, int level,
+			       const char *log_path, bool dump_trace,
+			       unsigned long stack);
+GR_EXPORT int ReadExports(struct gsh_config *tree, struct gsh_config_errors *e);
+GR_EXPORT void nfs_start(struct gsh_start_info *info);
+
+#define HOOKED(X)          \
+	X(nfs_prereq_init) \
+	X(ReadExports)     \
+	X(nfs_start)
+
+GR_NEXT(HOOKED)
+
+static struct {
+	struct gsh gsh;
+	bool ours; /* this is the Ganesha that this library was built for */
+	bool keeps; /* malloc keeps freed memory, until rest.c trims it */
+	char exports[RPCRDMA_EXPORTS];
+} preload;
+
+__attribute__((constructor)) static void loaded(void)
+{
+	const char *before = getenv(GR_ENV_PRELOAD);
+
+	if (getenv(GR_ENV_PROBE))
+		_exit(GR_PROBED);
+	if (!before)
+		return; /* preloaded by hand */
+	if (*before)
+		setenv("LD_PRELOAD", before, 1);
+	else
+		unsetenv("LD_PRELOAD");
+	unsetenv(GR_ENV_PRELOAD);
+}
+
+/*
+ * Ganesha allocates the payload of each READ and frees it when it is sent. By
+ * default the C library returns such memory to the kernel and gets it back page
+ * fault by page fault, which costs as much as a copy of it. So let it keep some.
+ * One arena a processor, not eight: 256 workers would fill all of them, and the
+ * server is no slower and half as large (docs/notes/measurements.md).
+ * Returns false, and changes nothing, if the administrator has set up malloc.
+ */
+static bool keep_freed_memory(void)
+{
+	static const char *const set_up[] = { "MALLOC_MMAP_THRESHOLD_",
+					      "MALLOC_TRIM_THRESHOLD_",
+					      "MALLOC_ARENA_MAX",
+					      "GLIBC_TUNABLES" };
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	for (size_t i = 0; i < sizeof(set_up) / sizeof(set_up[0]); i++)
+		if (getenv(set_up[i]))
+			return false;
+	mallopt(M_MMAP_THRESHOLD, 8 << 20);
+	mallopt(M_TRIM_THRESHOLD, 16 << 20);
+	mallopt(M_ARENA_MAX, processors > 2 ? (int)processors : 2);
+	return true;
+}
+
+GR_EXPORT void nfs_prereq_init(const char *program, const char *host, int level,
+			       const char *log_path, bool dump_trace,
+			       unsigned long stack)
+{
+	preload.ours = !gsh_bind(&preload.gsh) && !getenv(GR_ENV_CHECK);
+	preload.keeps = preload.ours && keep_freed_memory();
+	next.nfs_prereq_init(program, host, level, log_path, dump_trace, stack);
+	if (!preload.ours)
+		return;
+	fatal_start(&preload.gsh, log_path);
+	gsh_log(&preload.gsh, GSH_EVENT,
+		"RPC-over-RDMA " RPCRDMA_VERSION " for Ganesha " GSH_VERSION);
+}
+
+GR_EXPORT int ReadExports(struct gsh_config *tree, struct gsh_config_errors *e)
+{
+	int n = next.ReadExports(tree, e);
+
+	if (preload.ours && n >= 0)
+		rpcrdma_ganesha_exports(tree, (unsigned int)n, preload.exports);
+	return n;
+}
+
+static void *ready_main(void *arg)
+{
+	rpcrdma_ganesha_ready(preload.exports);
+	return NULL;
+}
+
+GR_EXPORT void nfs_start(struct gsh_start_info *info)
+{
+	pthread_t thread;
+
+	if (!preload.ours) {
+		next.nfs_start(info);
+		return;
+	}
+	if (preload.keeps)
+		rest_start();
+	if (fab_thread_start(&thread, NULL, ready_main, NULL))
+		notify_manager("READY=1");
+	else
+		pthread_detach(thread);
+	next.nfs_start(info);
+	notify_manager("STATUS=");
+}
