@@ -178,8 +178,8 @@ took gateway
 if [ -z "${RPCRDMA_ALL:-}" ]; then finish; fi
 
 plain() {
-	[ "$(in_machine readlink "/proc/$(in_machine systemctl show \
-		--property MainPID --value nfs-ganesha)/exe")" = /usr/bin/ganesha.nfsd ]
+	! in_machine grep -q librpcrdma "/proc/$(in_machine systemctl show \
+		--property MainPID --value nfs-ganesha)/maps"
 }
 before=$(starts)
 check operator-remove server '^apt remove '

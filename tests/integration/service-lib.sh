@@ -14,14 +14,15 @@ into() {
 	mkdir -p "$TREE/root/$1" && cp "${@:2}" "$TREE/root/$1/"
 }
 main_pid() { in_machine systemctl show --property MainPID --value "$1"; }
-# runs SERVICE PROGRAM: and it is that program
+# runs rdma|plain: nfs-ganesha.service, with the library preloaded or without it
 runs() {
-	local pid exe
-	pid=$(main_pid "$1")
+	local pid exe how=plain
+	pid=$(main_pid nfs-ganesha.service)
 	exe=$(in_machine readlink "/proc/$pid/exe")
-	[ "$exe" = "$2" ] && return
-	echo "$exe is process $pid of $1"
-	in_machine systemctl --no-pager --full status "$1"
+	! in_machine grep -q librpcrdma-ganesha.so "/proc/$pid/maps" || how=rdma
+	[ "$exe $how" = "/usr/bin/ganesha.nfsd $1" ] && return
+	echo "$exe $how is process $pid"
+	in_machine systemctl --no-pager --full status nfs-ganesha.service
 	return 1
 }
 # How often the server's log has this.
@@ -29,7 +30,7 @@ logged() {
 	grep -s -- "$1" "$TREE/var/log/ganesha/ganesha.log" | wc -l
 }
 serving() { [ "$(logged 'NFS SERVER INITIALIZED')" -gt "$1" ]; }
-# serves WHAT COMMAND...: COMMAND makes the server start; WHAT runs then
+# serves rdma|plain COMMAND...: COMMAND makes the server start, which is that then
 serves() {
 	local starts
 	starts=$(logged 'NFS SERVER INITIALIZED')
@@ -38,7 +39,7 @@ serves() {
 		tail -n 5 "$TREE/var/log/ganesha/ganesha.log"
 		return 1
 	}
-	runs nfs-ganesha.service "$1"
+	runs "$1"
 }
 restart() { in_machine systemctl restart nfs-ganesha; }
 # list PORT: the export by NFSv4, from the machine's network

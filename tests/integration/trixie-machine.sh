@@ -108,7 +108,7 @@ if [ "$where" = here ]; then
 	in_machine bash -c 'echo x >/srv/from-the-start; chmod 777 /srv'
 	configure 'Provider = iwarp;'
 	check verify verify
-	check restart serves /usr/bin/ganesha-rdma.nfsd restart
+	check restart serves rdma restart
 	check rdma rdma_is_served
 	check memlock memlock nfs-ganesha.service
 	check hardened hardened nfs-ganesha.service
@@ -120,7 +120,7 @@ if [ "$where" = here ]; then
 	check statistics statistics /run/ganesha/rdma.sock \
 		"totals['write_bytes'] > 3000000 and totals['errors_sent'] == 0"
 	check install-packages-waits install_waits
-	check remove serves /usr/bin/ganesha.nfsd in_machine apt-get -q -y \
+	check remove serves plain in_machine apt-get -q -y \
 		purge nfs-ganesha-rdma rpcrdma-tools
 	check removed-serves lists 2049
 	finish
@@ -141,7 +141,7 @@ in_machine bash -c 'echo "OPTIONS=\"-L /var/log/ganesha/ganesha.log -f /etc/gane
 	>/etc/default/nfs-ganesha'
 rm -f "$TREE/var/log/ganesha/ganesha.log"
 configure 'Provider = verbs;'
-check restart serves /usr/bin/ganesha-rdma.nfsd restart
+check restart serves rdma restart
 check device grep -E 'serving RPC-over-RDMA .*, provider verbs' \
 	"$TREE/var/log/ganesha/ganesha.log"
 check memlock memlock nfs-ganesha.service
@@ -154,7 +154,7 @@ printf '[Service]\nLimitMEMLOCK=64K\nCapabilityBoundingSet=~CAP_IPC_LOCK\n' \
 	>"$TREE/etc/systemd/system/nfs-ganesha.service.d/90-little.conf"
 in_machine systemctl daemon-reload
 rm -f "$TREE/var/log/ganesha/ganesha.log"
-check little-restart serves /usr/bin/ganesha-rdma.nfsd restart
+check little-restart serves rdma restart
 check little-remedy grep -E 'rpcrdma: .*(64 KiB|locked memory).*LimitMEMLOCK=infinity' \
 	"$TREE/var/log/ganesha/ganesha.log"
 check little-tcp rpcinfo -n 2049 -t 127.0.0.1 100003 4
