@@ -27,6 +27,7 @@
 #	GANESHA_NFS4	further lines of block NFSv4
 #	GANESHA_PROTOCOLS	versions of NFS (3, 4)
 #	GANESHA_CORE	further lines of block NFS_Core_Param
+#	GANESHA_65	set: it is Ganesha 6.5, and may lack CAP_SYS_RESOURCE
 #	GANESHA_BLOCKS	further blocks of ganesha.conf
 #	GANESHA_WRAP	command to run the server under, as a shell reads it
 #	RPCRDMA_TMP	where the test's directory is made, on that file system;
@@ -325,6 +326,7 @@ write_config() {
 		Enable_RQUOTA = false;
 		mount_path_pseudo = true;
 		Protocols = ${GANESHA_PROTOCOLS:-3, 4};
+		${GANESHA_65:+allow_set_io_flusher_fail = true;}
 		${GANESHA_CORE:-}
 	}
 	NFSv4 {
