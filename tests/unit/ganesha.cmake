@@ -90,6 +90,8 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/place.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/syntax.c
 		LIBS rpcrdma_ntirpc)
+	rpcrdma_unit(ganesha-text ganesha_text.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/text.c)
 	rpcrdma_unit(ganesha-bind ganesha_bind.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/bind/gsh.c
 		LIBS rpcrdma_ntirpc ${CMAKE_DL_LIBS})

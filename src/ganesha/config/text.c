@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* text.h says what this is. */
+#include "ganesha/config/text.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define WORD 32
+
+struct scan {
+	const char *at;
+	unsigned int line;
+	/* The latest word, which may be cut off, and where it begins. */
+	char word[WORD];
+	unsigned int word_line;
+};
+
+/* Returns 'w' for a word or a quoted text, 0 at the end, or one of "{}=;,". */
+static char next_token(struct scan *s)
+{
+	const char *begin, *end;
+
+	for (;; s->at++) {
+		if (*s->at == '#')
+			s->at += strcspn(s->at, "\n");
+		if (*s->at == '\n')
+			s->line++;
+		else if (!isspace((unsigned char)*s->at))
+			break;
+	}
+	begin = s->at;
+	if (!*begin)
+		return 0;
+	s->at++;
+	if (strchr("{}=;,", *begin))
+		return *begin;
+	s->word_line = s->line;
+	if (*begin == '"' || *begin == '\'') {
+		/* A backslash escapes in double quotes only. */
+		for (end = s->at; *end && *end != *begin; end++)
+			end += *begin == '"' && *end == '\\' && end[1];
+		/* A quote without an end is the fault, not all that follows. */
+		end = *end ? end : s->at;
+		for (begin++; s->at < end; s->at++)
+			s->line += *s->at == '\n';
+		s->at += *end != '\0';
+	} else {
+		s->at += strcspn(s->at, " \t\r\f\v\n{}=;,#\"'");
+		end = s->at;
+	}
+	snprintf(s->word, WORD, "%.*s", (int)(end - begin), begin);
+	return 'w';
+}
+
+static bool is_ours(const char *name)
+{
+	return !strcasecmp(name, "RDMA") || !strcasecmp(name, "RDMA_Debug");
+}
+
+static bool same(char a, char b)
+{
+	return toupper((unsigned char)a) == toupper((unsigned char)b);
+}
+
+/* Returns true if one letter more, less or other, or two swapped, make @a of @b. */
+static bool is_one_apart(const char *a, const char *b)
+{
+	for (; *a && same(*a, *b); b++)
+		a++;
+	return (*a && !strcasecmp(a + 1, b)) || (*b && !strcasecmp(a, b + 1)) ||
+	       (*a && *b && !strcasecmp(a + 1, b + 1)) ||
+	       (*a && *b && same(a[1], *b) && same(*a, b[1]) &&
+		!strcasecmp(a + 2, b + 2));
+}
+
+static bool is_almost_ours(const char *name)
+{
+	return !is_ours(name) &&
+	       (strcasestr(name, "RDMA") || is_one_apart(name, "RDMA") ||
+		is_one_apart(name, "RDMA_Debug"));
+}
+
+static bool is_true(const char *word)
+{
+	return !strcasecmp(word, "true") || !strcasecmp(word, "yes") ||
+	       !strcasecmp(word, "on");
+}
+
+/* Returns true if line @asked is inside of a block of ours. A sign that is missing must not
+ * hide a block, so one is known by its name, at any depth. */
+static bool scan(const char *text, struct gr_text *t, unsigned int asked)
+{
+	struct scan s = { .at = text, .line = 1 };
+	/* Of the block of ours that this is in; depth 0: it is in none. */
+	unsigned int depth = 0, ours = 0, begin = 0;
+	char item[WORD] = "", token, before = 0;
+	bool inside = false;
+
+	for (; (token = next_token(&s)); before = token) {
+		if (token == '=') {
+			memcpy(item, s.word, WORD);
+		} else if (token == 'w' && before == '=') {
+			t->required |= ours && !strcasecmp(item, "Required") &&
+				       is_true(s.word);
+		} else if (token == '{') {
+			depth++;
+			t->rdma |= !strcasecmp(s.word, "RDMA");
+			if (is_ours(s.word)) {
+				ours = depth;
+				begin = s.word_line;
+			} else if (depth == 1 && !t->almost_line &&
+				   is_almost_ours(s.word)) {
+				t->almost_line = s.word_line;
+				memcpy(t->almost, s.word, WORD);
+			}
+		} else if (token == '}' && depth && depth-- == ours) {
+			inside |= begin <= asked && asked <= s.line;
+			ours = 0;
+		}
+	}
+	return inside || (ours && begin <= asked && asked <= s.line);
+}
+
+/* Returns the text of the file, which the caller frees, or NULL, also if it is empty. */
+static char *read_file(const char *path)
+{
+	FILE *f = path ? fopen(path, "re") : NULL;
+	char *text = NULL;
+	size_t room = 0;
+
+	if (f && getdelim(&text, &room, '\0', f) < 0) {
+		free(text);
+		text = NULL;
+	}
+	if (f)
+		fclose(f);
+	return text;
+}
+
+bool gr_text_read(const char *path, struct gr_text *t)
+{
+	char *text = read_file(path);
+	bool read = text;
+
+	memset(t, 0, sizeof(*t));
+	if (read)
+		(void)scan(text, t, 0);
+	free(text);
+	return read;
+}
+
+bool gr_text_inside_rdma(const char *path, unsigned int line)
+{
+	char *text = read_file(path);
+	struct gr_text t = { 0 };
+	bool inside = text && scan(text, &t, line);
+
+	free(text);
+	return inside;
+}
