@@ -84,23 +84,6 @@ _Static_assert(offsetof(struct gsh_fsal_export, free_state) == 280, "Ganesha");
 struct gsh_config; /* a parse tree */
 struct gsh_config_errors;
 
-struct gsh_fsal_status {
-	int major, minor;
-};
-
-/* Of an FSAL, its name and how it reads the block of that name. */
-struct gsh_fsal_module {
-	void *lists[8];
-	const char *path, *name;
-	void *library;
-	int (*unload)(struct gsh_fsal_module *m);
-	struct gsh_fsal_status (*init_config)(struct gsh_fsal_module *m,
-					      struct gsh_config *tree,
-					      struct gsh_config_errors *e);
-};
-_Static_assert(offsetof(struct gsh_fsal_module, name) == 72, "Ganesha");
-_Static_assert(offsetof(struct gsh_fsal_module, init_config) == 96, "Ganesha");
-
 struct gsh_context {
 	struct gsh_context *saved;
 	void *credentials[10];
@@ -212,8 +195,6 @@ enum gsh_config_type {
 #define GSH_CONFIG_RELAX 0x008 /* items that are not known are no fault */
 /* Of an item that may be there once since release 6, as nearly all may. */
 #define GSH_CONFIG_ONCE (COMPAT_ITEMS_ONCE ? GSH_CONFIG_UNIQUE : 0)
-/* FSALs of local files export no tmpfs since then. */
-#define GSH_SKIPS_TMPFS (COMPAT_RELEASE >= 605)
 
 /* What the scanner took a word for. */
 #define GSH_TERM_TRUE 7

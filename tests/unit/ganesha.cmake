@@ -18,78 +18,22 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	target_link_options(unit-ganesha-config PRIVATE
 		-Wl,--wrap=strdup,--wrap=free)
 	rpcrdma_unit(ganesha-check ganesha_check.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/bind/gsh.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/hook/check.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/holder.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/running.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/hook/file.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/hook/reload.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/needs.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/reach.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_faults.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_items.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_print.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/place.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/text.c
 		LIBS rpcrdma_ntirpc rpcrdma_gss rpcrdma_transport rpcrdma_fabric
 		${CMAKE_DL_LIBS})
 	target_compile_definitions(unit-ganesha-check PRIVATE
 		GANESHA_NFSD="${GANESHA_NFSD}")
-	rpcrdma_unit(ganesha-made ganesha_made.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/fstype.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/made.c
-		LIBS rpcrdma_ntirpc rpcrdma_transport)
-	rpcrdma_unit(ganesha-ports ganesha_ports.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/ports.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/holder.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/running.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config/config.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_faults.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_items.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config/place.c
-		LIBS rpcrdma_ntirpc rpcrdma_transport rpcrdma_base
-		${CMAKE_DL_LIBS})
-	target_compile_definitions(unit-ganesha-ports PRIVATE
-		GANESHA_NFSD="${GANESHA_NFSD}")
-	set(reading
-		${PROJECT_SOURCE_DIR}/src/ganesha/config/config.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_faults.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_items.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config/place.c)
-	rpcrdma_unit(ganesha-fsal ganesha_fsal.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/ds.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/fsal.c ${reading}
-		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
-	target_link_options(unit-ganesha-fsal PRIVATE -Wl,--wrap=access)
-	rpcrdma_unit(ganesha-grace ganesha_grace.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/grace.c ${reading}
-		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
-	rpcrdma_unit(ganesha-exports ganesha_exports.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/exports.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/fsal.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/fstype.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/made.c ${reading}
-		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
-	rpcrdma_unit(ganesha-admits ganesha_admits.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/admits.c ${reading}
-		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
-	rpcrdma_unit(ganesha-logs ganesha_logs.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/logs.c ${reading}
-		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
-	# This one defines load_config_from_parse(), which Ganesha then calls.
-	set_target_properties(unit-ganesha-logs PROPERTIES ENABLE_EXPORTS ON)
-	target_link_options(unit-ganesha-logs PRIVATE
-		-Wl,--wrap=malloc,--wrap=free,--wrap=access)
-	foreach(name IN ITEMS admits exports fsal grace logs)
-		target_compile_definitions(unit-ganesha-${name} PRIVATE
-			GANESHA_NFSD="${GANESHA_NFSD}")
-	endforeach()
-	rpcrdma_one_thread(unit-ganesha-admits unit-ganesha-exports unit-ganesha-fsal
-		unit-ganesha-grace unit-ganesha-logs)
-	rpcrdma_unit(ganesha-near ganesha_near.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_items.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/missing.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/near.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/odd.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config/place.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/syntax.c
-		LIBS rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-text ganesha_text.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/text.c)
 	rpcrdma_unit(ganesha-bind ganesha_bind.c
@@ -129,8 +73,6 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/limit.c LIBS test-clock rpcrdma_base)
 	target_link_options(unit-ganesha-limit PRIVATE -Wl,--wrap=getrusage)
 	rpcrdma_one_thread(unit-ganesha-limit)
-	rpcrdma_unit(ganesha-include ganesha_include.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/include.c LIBS rpcrdma_base)
 	rpcrdma_unit(ganesha-manager ganesha_manager.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/hook/manager.c LIBS rpcrdma_base)
 	rpcrdma_unit(ganesha-reach ganesha_reach.c

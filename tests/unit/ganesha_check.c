@@ -20,8 +20,8 @@
 
 #include "ganesha/hook/check.h"
 #include "ganesha/config/config.h"
+#include "ganesha/hook/file.h"
 #include "ganesha/serve/needs.h"
-#include "ganesha/running.h"
 #include "rpcrdma/transport.h"
 #include "unit.h"
 
@@ -33,14 +33,20 @@ const char *__lsan_default_suppressions(void)
 	return "leak:libganesha_nfsd.so";
 }
 
-static struct gsh gsh; /* without a log */
 static char said[4096];
+static unsigned int complaints;
+
+static void count(int component, const char *file, int line,
+		  const char *function, int level, const char *format, ...)
+{
+	complaints += level <= GSH_WARN;
+}
+
+static struct gsh gsh = { .log = count };
 
 /* What nobody here has: RFC 5737, RFC 3849. */
 #define FOREIGN "192.0.2.77"
 #define FOREIGN6 "2001:db8::77"
-/* The configuration is of no file. */
-#define CONF "/nonexistent/ganesha.conf"
 
 static void address(const char *text, struct sockaddr_storage *ss)
 {
@@ -76,10 +82,9 @@ static struct gr_config config(const char *first, const char *second)
 	return cfg;
 }
 
-/* What is no fault; what the log was told of the settings. */
+/* What is no fault. */
 static FILE *out;
 static char told[1024];
-static unsigned int complaints;
 
 static bool check(const struct gr_config *cfg, const char *tcp)
 {
@@ -91,7 +96,7 @@ static bool check(const struct gr_config *cfg, const char *tcp)
 	said[0] = '\0';
 	address(tcp, &at);
 	rewind(out);
-	good = gr_check_machine(&gsh, cfg, CONF, &at, out, f, &complaints);
+	good = gr_check_machine(&gsh, cfg, &at, out, f);
 	fclose(f);
 	fputc('\0', out);
 	fflush(out);
@@ -168,13 +173,15 @@ static void port(void)
 	struct gr_config cfg = config("127.0.0.1", NULL);
 	struct sockaddr_in at = { .sin_family = AF_INET,
 				  .sin_port = htons(cfg.port) };
+	static char nobody[] = "/nonexistent/s";
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	CU_ASSERT_TRUE(check(&cfg, "::"));
 	CU_ASSERT_EQUAL_FATAL(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
 	CU_ASSERT_EQUAL_FATAL(listen(fd, 1), 0);
-	/* In use, by what is no server. */
+	/* In use, and no server runs. */
+	cfg.stats_socket = nobody;
 	CU_ASSERT_FALSE(check(&cfg, "::"));
 	CU_ASSERT_EQUAL(lines(), 1);
 	CU_ASSERT_TRUE(
@@ -187,7 +194,7 @@ static void port(void)
 	CU_ASSERT_EQUAL(lines(), 1);
 	close(fd);
 	CU_ASSERT_TRUE(check(&cfg, "::"));
-	CU_ASSERT_STRING_EQUAL(said, "");
+	CU_ASSERT_PTR_NULL(strstr(said, "in use"));
 }
 
 /* A server's statistics, once. */
@@ -236,9 +243,8 @@ static void whose_port(void)
 	struct gr_config cfg = config("127.0.0.1", NULL);
 	struct sockaddr_in at = { .sin_family = AF_INET,
 				  .sin_port = htons(cfg.port) };
-	int fd = socket(AF_INET, SOCK_STREAM, 0), end[2];
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	char line[128];
-	pid_t child;
 
 	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	CU_ASSERT_EQUAL_FATAL(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
@@ -247,14 +253,13 @@ static void whose_port(void)
 	snprintf(socket_path, sizeof(socket_path), "%s/s", path);
 	cfg.stats_socket = socket_path;
 	/* No server runs. */
-	if (access(GR_STATS_SOCKET, F_OK)) {
-		CU_ASSERT_FALSE(check(&cfg, "::"));
-		CU_ASSERT_EQUAL(lines(), 1);
-		CU_ASSERT_TRUE(has(": the port is in use: stop the program"));
-		CU_ASSERT_PTR_NULL(strstr(said, "Ignore this"));
-		CU_ASSERT_EQUAL(complaints, 0);
-	}
-	/* One runs, and has it; has it not; has told half. */
+	complaints = 0;
+	CU_ASSERT_FALSE(check(&cfg, "::"));
+	CU_ASSERT_EQUAL(lines(), 1);
+	CU_ASSERT_TRUE(has(": the port is in use: stop the program"));
+	CU_ASSERT_PTR_NULL(strstr(said, "Ignore this"));
+	CU_ASSERT_EQUAL(complaints, 0);
+	/* One runs, and has it; has it not; has told nothing. */
 	snprintf(line, sizeof(line),
 		 "{\"listeners\": [\"[::1]:1\", \"127.0.0.1:%d\"], }\n",
 		 cfg.port);
@@ -264,106 +269,17 @@ static void whose_port(void)
 		 "# The running server, process %d, has 127.0.0.1:%d.\n",
 		 (int)getpid(), cfg.port);
 	CU_ASSERT_PTR_NOT_NULL(strstr(told, line));
-	/* It has it otherwise, as for NFS over TCP, until it is stopped. */
-	CU_ASSERT_TRUE(beside(&cfg, "{\"listeners\": [\"127.0.0.1:1\"]}"));
-	CU_ASSERT_STRING_EQUAL(said, "");
-	/* Another process has it. */
-	CU_ASSERT_EQUAL_FATAL(pipe(end), 0);
-	child = fork();
-	if (!child) {
-		close(end[1]);
-		_exit(read(end[0], line, 1) != 0);
-	}
-	close(fd);
-	CU_ASSERT_FALSE(beside(&cfg, "{\"listeners\": [\"127.0.0.1:1\"]}"));
+	snprintf(line, sizeof(line), "{\"listeners\": [\"127.0.0.1:%d1\"]}",
+		 cfg.port);
+	CU_ASSERT_FALSE(beside(&cfg, line));
 	CU_ASSERT_EQUAL(lines(), 1);
 	CU_ASSERT_FALSE(beside(&cfg, ""));
-	close(end[0]);
-	close(end[1]);
-	CU_ASSERT_EQUAL(waitpid(child, NULL, 0), child);
-	rmdir(path);
-}
-
-/* Of its listeners: those that are in each other's way. */
-static void running(void)
-{
-	static char text[] =
-		"{\"listeners\": [\"192.0.2.1:20049\", \"[2001:db8::1]:20050\", "
-		"\"0.0.0.0:20051\"], \"clients\": [\"192.0.2.7:20052\"]}";
-	static char none[] = "{\"listeners\": [], \"x\": [\"192.0.2.1:1\"]}";
-	struct gr_running r = { .how = GR_RUNS, .text = text };
-
-	CU_ASSERT_TRUE(gr_running_has(&r, "192.0.2.1:20049"));
-	CU_ASSERT_TRUE(gr_running_has(&r, "0.0.0.0:20049"));
-	CU_ASSERT_FALSE(gr_running_has(&r, "192.0.2.2:20049"));
-	CU_ASSERT_FALSE(gr_running_has(&r, "192.0.2.1:2004"));
-	CU_ASSERT_TRUE(gr_running_has(&r, "[2001:db8::1]:20050"));
-	CU_ASSERT_TRUE(gr_running_has(&r, "[::]:20050"));
-	CU_ASSERT_FALSE(gr_running_has(&r, "[2001:db8::2]:20050"));
-	CU_ASSERT_TRUE(gr_running_has(&r, "192.0.2.2:20051"));
-	CU_ASSERT_FALSE(gr_running_has(&r, "192.0.2.7:20052"));
-	r.text = none;
-	CU_ASSERT_FALSE(gr_running_has(&r, "192.0.2.1:1"));
-	r.text = NULL;
-	CU_ASSERT_FALSE(gr_running_has(&r, "192.0.2.1:1"));
-	/* Whom nobody can ask. */
-	gr_running_ask(&r, "", "/nonexistent/s", NULL);
-	CU_ASSERT_EQUAL(r.how, GR_RUNS_UNKNOWN);
-	gr_running_ask(&r, "/nonexistent/s", NULL, NULL);
-	CU_ASSERT_EQUAL(r.how, GR_RUNS_NONE);
-}
-
-/* A server with another configuration is a second one. */
-static void second(void)
-{
-	static const struct {
-		const char *args;
-		size_t n;
-		bool same; /* as /proc/self/exe */
-	} rows[] = {
-#define ARGS(text) text, sizeof(text)
-		{ ARGS("a\0-F\0-f\0/proc/self/exe\0-p\0x"), true },
-		{ ARGS("a\0-f/proc/self/exe"), true },
-		{ ARGS("a\0-Ff\0/proc/self/exe"), true },
-		{ ARGS("a\0-L\0x\0-f\0/proc/self/cmdline"), false },
-		{ ARGS("a\0-CFf/proc/self/cmdline"), false },
-		{ ARGS("a\0-f\0/proc/self/cmdline\0-f\0/proc/self/exe"), true },
-		/* Nobody can tell. */
-		{ ARGS("a\0-f\0exe"), true },
-		{ ARGS("a\0-f\0/nonexistent/ganesha.conf"), true },
-		{ ARGS("a\0-f"), true },
-#undef ARGS
-	};
-	char path[] = "/tmp/rpcrdma-check-XXXXXX", other[64];
-	struct sockaddr_un un = { .sun_family = AF_UNIX };
-	struct server s = { socket(AF_UNIX, SOCK_STREAM, 0), "{}" };
-	bool there = !access("/etc/ganesha/ganesha.conf", F_OK);
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (gr_running_reads(rows[i].args, rows[i].n,
-				     "/proc/self/exe") != rows[i].same) {
-			printf("\nrow %zu\n", i);
-			CU_FAIL("not so");
-		}
-	/* This process reads the default, if anything. */
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(path));
-	snprintf(other, sizeof(other), "%s/s", path);
-	strcpy(un.sun_path, other);
-	CU_ASSERT_EQUAL_FATAL(bind(s.fd, (void *)&un, sizeof(un)), 0);
-	CU_ASSERT_EQUAL_FATAL(listen(s.fd, 1), 0);
-	for (int same = 0; same < 2; same++) {
-		struct gr_running r;
-		pthread_t thread;
-
-		pthread_create(&thread, NULL, tell_once, &s);
-		gr_running_ask(&r, "/nonexistent/s", other,
-			       same ? "/etc/ganesha/ganesha.conf" : path);
-		pthread_join(thread, NULL);
-		CU_ASSERT_EQUAL(r.how, same || !there ? GR_RUNS : GR_RUNS_NONE);
-		gr_running_free(&r);
-	}
-	close(s.fd);
-	unlink(other);
+	/* Nobody can tell. */
+	*socket_path = '\0';
+	CU_ASSERT_TRUE(check(&cfg, "::"));
+	CU_ASSERT_EQUAL(lines(), 1);
+	CU_ASSERT_TRUE(has("RDMA block. Ignore this if it is this server"));
+	close(fd);
 	rmdir(path);
 }
 
@@ -429,8 +345,7 @@ static void nfs_port(void)
 	said[0] = '\0';
 	address("::", &at);
 	((struct sockaddr_in6 *)&at)->sin6_port = htons(cfg.port);
-	CU_ASSERT_FALSE(
-		gr_check_machine(&gsh, &cfg, CONF, &at, out, f, &complaints));
+	CU_ASSERT_FALSE(gr_check_machine(&gsh, &cfg, &at, out, f));
 	fclose(f);
 	CU_ASSERT_EQUAL(lines(), 1);
 	CU_ASSERT_TRUE(has(": this is the port of NFS over TCP (NFS_Port): set "
@@ -550,9 +465,14 @@ static void complain(char *msg, void *dest, struct gsh_config_errors *e)
 	CU_FAIL("a line in the log");
 }
 
+static char conf[] = "/tmp/rpcrdma-check-XXXXXX";
+
 static void found(void)
 {
 	void *lib = dlopen(GANESHA_NFSD, RTLD_NOW | RTLD_GLOBAL);
+	void (*init)(const char *program, const char *host, int level,
+		     const char *log, bool trace, unsigned long stack);
+	const char **path;
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(lib);
 	*(void **)&parse = dlsym(lib, "config_ParseFile");
@@ -563,6 +483,11 @@ static void found(void)
 	*(void **)&gsh.load_config_from_parse =
 		dlsym(lib, "load_config_from_parse");
 	gsh.config_errs_to_log = complain;
+	*(void **)&init = dlsym(lib, "nfs_prereq_init");
+	path = dlsym(lib, "nfs_config_path");
+	CU_ASSERT_FATAL(init && path);
+	init("unit", "host", -1, "/dev/null", false, 0);
+	*path = conf;
 	CU_ASSERT_FATAL(parse && release && gsh.init_error_type &&
 			gsh.report_config_errors && gsh.load_config_from_parse);
 }
@@ -573,12 +498,11 @@ static void served(const char *text, unsigned int n, const char *first,
 {
 	char path[] = "/tmp/rpcrdma-check-XXXXXX";
 	struct gr_config cfg = { .port = 20049 };
-	struct sockaddr_storage tcp, want;
+	struct sockaddr_storage at_tcp, want;
 	struct gsh_config_errors e;
 	struct gsh_config *tree;
 	int fd = mkstemp(path);
 	struct gr_addrs at;
-	FILE *f;
 
 	CU_ASSERT_FATAL(fd >= 0);
 	CU_ASSERT_EQUAL(write(fd, text, strlen(text)), (ssize_t)strlen(text));
@@ -586,30 +510,13 @@ static void served(const char *text, unsigned int n, const char *first,
 	CU_ASSERT_TRUE_FATAL(gsh.init_error_type(&e));
 	tree = parse(path, &e);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
-	f = fmemopen(said, sizeof(said), "w");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	said[0] = '\0';
-	CU_ASSERT_EQUAL(gr_check_tcp(&gsh, tree, &tcp, f),
-			!strstr(text, "RDMA"));
-	fclose(f);
-	CU_ASSERT_EQUAL(!!strstr(said, "set Protocols = 3, 4"),
-			!!strstr(text, "RDMA"));
-	/* Without that address Ganesha ends. */
-	f = fmemopen(said, sizeof(said), "w");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	said[0] = '\0';
-	CU_ASSERT_EQUAL(gr_check_tcp_address(&tcp, f), !strstr(text, FOREIGN));
-	fclose(f);
-	CU_ASSERT_EQUAL(!strstr(said, "NFS_Core_Param: no interface has the "
-				      "address of Bind_Addr, " FOREIGN
-				      ": correct it\n"),
-			!strstr(text, FOREIGN));
+	gr_needs_tcp(&gsh, tree, &at_tcp);
 	release(tree);
 	unlink(path);
 	cfg.port = strstr(text, "NFS_Port = 7") ? 7 : 2049;
-	gr_needs_addresses(&cfg, &tcp, &at);
+	gr_needs_addresses(&cfg, &at_tcp, &at);
 	CU_ASSERT_EQUAL_FATAL(at.n, n);
-	CU_ASSERT_TRUE(gr_needs_nfs_port(&tcp, &at.addr[0]));
+	CU_ASSERT_TRUE(gr_needs_nfs_port(&at_tcp, &at.addr[0]));
 	for (unsigned int i = 0; i < n; i++) {
 		address(i ? second : first, &want);
 		if (want.ss_family == AF_INET6)
@@ -628,23 +535,323 @@ static void served(const char *text, unsigned int n, const char *first,
 
 static void tcp(void)
 {
-	int fd = socket(AF_INET6, SOCK_STREAM, 0);
-	bool v6 = fd >= 0;
-
-	if (v6)
-		close(fd);
-	served("LOG { }\n", v6 ? 2 : 1, "0.0.0.0", "::");
-	served("NFS_Core_Param { NFS_Port = 2049; Protocols = 4; }\n",
-	       v6 ? 2 : 1, "0.0.0.0", "::");
+	served("LOG { }\n", 1, "0.0.0.0", NULL);
+	served("NFS_Core_Param { NFS_Port = 2049; Protocols = 4; }\n", 1,
+	       "0.0.0.0", NULL);
 	served("NFS_Core_Param { NFS_Port = 7; Bind_addr = " FOREIGN "; }\n", 1,
 	       FOREIGN, NULL);
-	served("NFS_Core_Param { Bind_addr = 127.0.0.1; }\n", 1, "127.0.0.1",
-	       NULL);
-	served("NFS_Core_Param { Bind_addr = 0.0.0.0; }\n", v6 ? 2 : 1,
-	       "0.0.0.0", "::");
-	served("NFS_Core_Param { Protocols = 3, 4, NFSRDMA; }\n", v6 ? 2 : 1,
+	served("NFS_Core_Param { Bind_addr = \"::\"; NFS_Port = 7; }\n", 2,
 	       "0.0.0.0", "::");
 	served("NFS_Core_Param { Bind_addr = \"::1\"; }\n", 1, "::1", NULL);
+}
+
+/* ---- The process that checks ---------------------------------------------- */
+
+/* Why RDMA is not served. */
+void gr_server_fault(struct gr_server *s, const char *what)
+{
+	snprintf(s->fault, sizeof(s->fault), "%s", what);
+}
+
+static const char *conf_before; /* what the server was started with */
+static struct gsh_config *tree_before;
+
+static struct gsh_config *parse_text(const char *text,
+				     struct gsh_config_errors *e)
+{
+	FILE *f = fopen(conf, "w");
+
+	CU_ASSERT_FATAL(f && gsh.init_error_type(e));
+	fputs(text, f);
+	fclose(f);
+	if (!*text)
+		unlink(conf);
+	return parse(conf, e);
+}
+
+/* What a process ends with that runs @run with the parsed @text; it is in said, and on
+ * standard output in told. */
+static int in_process(const char *text, bool strict,
+		      int (*run)(struct gsh_config *tree,
+				 struct gsh_config_errors *e, bool strict))
+{
+	struct gsh_config_errors e;
+	FILE *err = tmpfile();
+	int status = -1;
+	pid_t child;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	fflush(NULL);
+	child = fork();
+	if (!child) {
+		dup2(fileno(err), STDOUT_FILENO);
+		dup2(fileno(err), STDERR_FILENO);
+		if (conf_before)
+			tree_before = parse_text(conf_before, &e);
+		status = run(parse_text(text, &e), &e, strict);
+		fflush(NULL);
+		_exit(status);
+	}
+	CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
+	rewind(err);
+	said[fread(said, 1, sizeof(said) - 1, err)] = '\0';
+	fclose(err);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int check_all(struct gsh_config *tree, struct gsh_config_errors *e,
+		     bool strict)
+{
+	struct gsh g = { 0 };
+	struct gr_file file = { .gsh = &g };
+
+	return (int)gr_check(&file, conf, tree, e, strict);
+}
+
+/* A port that is free as a rule, so that a server may run here. */
+#define OURS "Provider = iwarp; Port = 20477; Stats_Socket = \"\";"
+
+static void verdicts(void)
+{
+	enum {
+		YES = GR_CHECKED_SERVED,
+		NO = GR_CHECKED_NOT_SERVED,
+		NO_SERVER = GR_CHECKED_NO_SERVER,
+		REFUSED = GR_CHECKED_REFUSED
+	};
+	static const struct {
+		const char *text;
+		int plain, strict;
+		const char *says[2]; /* lines, without "Config File (conf" */
+	} rows[] = {
+		{ "RDMA { " OURS " }", YES, YES, { "\tPort = 20477;" } },
+		{ "A { }",
+		  NO,
+		  NO,
+		  { "# No RDMA block: NFS is served over TCP" } },
+		{ "RDMA { " OURS "\nTypo = 1; }",
+		  YES,
+		  REFUSED,
+		  { ":2): Unknown parameter (Typo)" } },
+		{ "RDMA { " OURS " }\nRDMA { }",
+		  YES,
+		  REFUSED,
+		  { ":2): Only one RDMA block allowed" } },
+		{ "RDMA { " OURS " }\nRDMAS { }\nEXPROT { }",
+		  YES,
+		  REFUSED,
+		  { ":2): unknown block RDMAS is ignored: did you mean RDMA?" } },
+		{ "RDMA { " OURS " } RDMA_Debog { }",
+		  YES,
+		  REFUSED,
+		  { ":1): unknown block RDMA_Debog is ignored: did you mean RDMA_Debug?" } },
+		{ "NFS_RDMA { }",
+		  NO,
+		  NO,
+		  { "did you mean RDMA?", "# No RDMA block" } },
+		{ "RDMA {\nPort = 70000;\nCredits = 0; }",
+		  NO,
+		  NO,
+		  { ":2): (70000) is out of range; Port is a number from 1 to",
+		    ":3): (0) is out of range; Credits" } },
+		{ "RDMA { Enable = false; }",
+		  NO,
+		  NO,
+		  { "Enable is a setting of version 0.1" } },
+		/* What the parser cannot read. */
+		{ "RDMA { " OURS "\nCredits = 7\nReverse_Direction = true; }",
+		  NO,
+		  NO,
+		  { ":2): Syntax error in statement",
+		    "rpcrdma: syntax error at " } },
+		{ "RDMA { " OURS "\nCredits = 7\n}",
+		  NO,
+		  NO,
+		  { "rpcrdma: no RDMA block could be read: syntax error at " } },
+		{ "\nRDMA { " OURS "\n\n",
+		  NO,
+		  NO,
+		  { "rpcrdma: no RDMA block could be read: syntax error at ",
+		    ":2: correct it" } },
+		{ "RDMA { " OURS " }\nA {\nB = 1\nC = 2;\n}",
+		  REFUSED,
+		  REFUSED,
+		  { ":3): Syntax error in statement",
+		    ":3: correct it: Ganesha would ignore the statement" } },
+		{ "RDMA { " OURS " }\nA { B = \xc2\xa7; }",
+		  NO_SERVER,
+		  NO_SERVER,
+		  { ":2): " } },
+		/* What the machine lacks is said of all of it. */
+		{ "RDMA { Provider = iwarp; Bind_Addr = " FOREIGN ";\n"
+		  "Host_Authentication = required;\n"
+		  "Host_Authentication_Keytab = /nonexistent/kt;\n"
+		  "Host_Authentication_Allow = \"host/a.example\"; }",
+		  NO,
+		  NO,
+		  { "keytab /nonexistent/kt does not exist",
+		    "cannot listen on " FOREIGN ":20049: no interface" } },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		for (int strict = 0; strict < 2; strict++) {
+			int want = strict ? rows[i].strict : rows[i].plain;
+			int is = in_process(rows[i].text, strict, check_all);
+
+			if (is != want)
+				printf("\nrow %zu: %d, not %d:\n%s", i, is,
+				       want, said);
+			CU_ASSERT_EQUAL(is, want);
+			for (int n = 0; n < 2 && rows[i].says[n]; n++)
+				CU_ASSERT_TRUE(has(rows[i].says[n]));
+		}
+	}
+	CU_ASSERT_EQUAL(in_process("RDMA { " OURS " }", true, check_all), YES);
+	CU_ASSERT_PTR_NULL(strstr(said, "rpcrdma:"));
+}
+
+/* As in a container, for root. */
+static int check_container(struct gsh_config *tree, struct gsh_config_errors *e,
+			   bool strict)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3
+	};
+	struct __user_cap_data_struct cap[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &head, cap))
+		return 98;
+	cap[0].effective &= ~CAP_TO_MASK(CAP_DAC_READ_SEARCH);
+	if (syscall(SYS_capset, &head, cap))
+		return 97;
+	return check_all(tree, e, strict);
+}
+
+static void container(void)
+{
+	CU_ASSERT_EQUAL(in_process("RDMA { " OURS " }", true, check_container),
+			GR_CHECKED_SERVED);
+	CU_ASSERT_EQUAL(!strstr(said, "rpcrdma: this process lacks "
+				      "CAP_DAC_READ_SEARCH: FSAL_VFS"),
+			geteuid() != 0);
+}
+
+/* The server's answer: why RDMA is not served, or where NFS over TCP is to listen. */
+static int start(struct gsh_config *tree, struct gsh_config_errors *e,
+		 bool strict)
+{
+	struct gsh g = { 0 };
+	struct gr_file file = { .gsh = &g };
+	static struct gr_server s;
+
+	gr_file_parsed(&file, conf, e);
+	if (gr_file_start(&file, &s, tree))
+		return 0;
+	printf("%s%s\n", s.cfg.required ? "required: " : "", s.fault);
+	return 1;
+}
+
+static void starts(void)
+{
+	static const struct {
+		const char *text;
+		int status;
+		const char *says; /* before and behind the name of the file */
+		const char *then;
+	} rows[] = {
+		{ "RDMA { }", 0, "", "" },
+		{ "A { B = 1\nC = 2; } RDMA { }", 0, "", "" },
+		{ "RDMA { Enable = false; }", 1, "\n", "" },
+		{ "A { }", 1, "\n", "" },
+		/* Nobody meant to be served. */
+		{ "A { B = 1\n}", 1, "\n", "" },
+		{ "RDMA { Credits = 0; }", 1,
+		  "the RDMA block of ganesha.conf cannot be used: ",
+		  ":1: (0) is out of range" },
+		{ "RDMA {\nA = 1\nRequired = true; }", 1,
+		  "required: syntax error at ", ":2: correct it" },
+		{ "RDMA {\nRequired = true;\n", 1,
+		  "required: no RDMA block could be read: syntax error at ",
+		  ":1: correct it" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int is = in_process(rows[i].text, false, start);
+
+		if (is != rows[i].status)
+			printf("\nrow %zu: %d: %s", i, is, said);
+		CU_ASSERT_EQUAL(is, rows[i].status);
+		CU_ASSERT_TRUE(has(rows[i].says));
+		CU_ASSERT_TRUE(has(rows[i].then));
+	}
+}
+
+/* @text replaces the file that the server was started with. */
+static int reload(struct gsh_config *tree, struct gsh_config_errors *e,
+		  bool strict)
+{
+	static struct gr_config cfg;
+	struct gr_file file = { .gsh = &gsh,
+				.lock = PTHREAD_MUTEX_INITIALIZER };
+	char why[GR_REFUSED_ROOM];
+	enum gr_reload res;
+
+	if (gr_file_reload(&file, &cfg, conf, tree, e, why) != GR_RELOAD_OTHER)
+		return 96; /* nothing has been read yet */
+	file.was_read = true;
+	file.config = gr_config_load(&gsh, tree_before, &cfg);
+	if (gr_file_reload(&file, &cfg, "/other", tree, e, why) !=
+	    GR_RELOAD_OTHER)
+		return 94;
+	res = gr_file_reload(&file, &cfg, conf, tree, e, why);
+	puts(why);
+	return (int)res;
+}
+
+static void reloads(void)
+{
+	static const struct {
+		const char *before, *text;
+		enum gr_reload is;
+		const char *why, *then; /* before and behind the file's name */
+	} rows[] = {
+		{ "RDMA { }", "RDMA { }", GR_RELOAD_GOOD, "", "" },
+		{ "RDMA { }", "RDMA { Port = 7; Credits = 9; }", GR_RELOAD_GOOD,
+		  "restart to apply Port, Credits", "" },
+		{ "RDMA { }", "A { }", GR_RELOAD_GOOD,
+		  "restart: the RDMA block has been removed", "" },
+		{ "A { }", "RDMA { }", GR_RELOAD_GOOD,
+		  "restart: the RDMA block has been added", "" },
+		{ "A { }", "RDMA { Credits = 0; }", GR_RELOAD_GOOD,
+		  "the RDMA block has errors now", "" },
+		{ "A { }", "\nA { B = 1\nC = 2; }", GR_RELOAD_REFUSED,
+		  "syntax error at ",
+		  ":2: nothing was changed. Correct it and reload" },
+		{ "A { }", "\nA { B = 1;\n", GR_RELOAD_REFUSED,
+		  "syntax error at ",
+		  ":2: nothing was changed. Correct it and reload" },
+		{ "A { }", "A { }\n}", GR_RELOAD_REFUSED, "syntax error at ",
+		  ": nothing was changed" },
+		/* There is no file. */
+		{ "A { }", "", GR_RELOAD_REFUSED, "",
+		  " cannot be read: nothing was changed. Correct it and reload" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int is;
+
+		conf_before = rows[i].before;
+		is = in_process(rows[i].text, false, reload);
+		if (is != (int)rows[i].is)
+			printf("\nrow %zu: %d: %s", i, is, said);
+		CU_ASSERT_EQUAL(is, (int)rows[i].is);
+		CU_ASSERT_TRUE(has(rows[i].why));
+		CU_ASSERT_TRUE(has(rows[i].then));
+		conf_before = NULL;
+		/* Alone on its line. */
+		if (!*rows[i].why)
+			CU_ASSERT_TRUE(*rows[i].then || !strcmp(said, "\n"));
+	}
 }
 
 /* What to do, or else what the error is called. */
@@ -693,8 +900,6 @@ static const struct unit_test tests[] = {
 	{ "addresses", addresses },
 	{ "families", families },
 	{ "whose port", whose_port },
-	{ "running", running },
-	{ "a second server", second },
 	{ "settings", settings },
 	{ "port", port },
 	{ "the port of NFS", nfs_port },
@@ -703,16 +908,24 @@ static const struct unit_test tests[] = {
 	{ "locked memory", locked },
 	{ "found", found },
 	{ "NFS over TCP", tcp },
+	{ "verdicts", verdicts },
+	{ "in a container", container },
+	{ "starts", starts },
+	{ "reloads", reloads },
 	{ "faults", faults },
 	{ NULL, NULL },
 };
 
 int main(int argc, char **argv)
 {
-	int status;
+	int status, fd = mkstemp(conf);
 
+	if (fd < 0)
+		return 2;
+	close(fd);
 	out = fmemopen(told, sizeof(told), "w+");
 	status = unit_run("ganesha-check", tests, argc, argv);
 	fclose(out);
+	unlink(conf);
 	return status;
 }

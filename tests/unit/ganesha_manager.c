@@ -15,9 +15,9 @@
 
 static const char *state_now;
 
-static void describe(char state[RPCRDMA_STATE])
+static void describe(char state[GR_STATE_ROOM])
 {
-	snprintf(state, RPCRDMA_STATE, "%s", state_now);
+	snprintf(state, GR_STATE_ROOM, "%s", state_now);
 }
 
 static struct gr_manager manager = { .describe = describe,

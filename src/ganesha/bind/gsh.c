@@ -47,11 +47,7 @@ const char *gsh_bind(struct gsh *g)
 	TAKE(g->init_error_type, "init_error_type");
 	TAKE(g->report_config_errors, "report_config_errors");
 	TAKE(g->config_errs_to_log, "config_errs_to_log");
-	/* Not ours, which stands before it (hooks.c). */
-	*(void **)&g->load_config_from_parse =
-		dlsym(RTLD_NEXT, "load_config_from_parse");
-	TAKE(g->get_gsh_export, "get_gsh_export");
-	TAKE(g->put_gsh_export, "_put_gsh_export");
+	TAKE(g->load_config_from_parse, "load_config_from_parse");
 	TAKE(g->register_cleanup, "RegisterCleanup");
 	TAKE(g->init_wait, "nfs_init_wait");
 	TAKE(g->dbus_register_path, "gsh_dbus_register_path");

@@ -32,11 +32,6 @@ struct gsh {
 				      const struct gsh_config_block *block,
 				      void *param, bool unique,
 				      struct gsh_config_errors *e);
-	/* The export with that Export_Id, and a reference to it; or NULL. They are NULL where
-	 * there are none. */
-	void *(*get_gsh_export)(uint16_t id);
-	void (*put_gsh_export)(void *x, bool config, const char *file, int line,
-			       const char *function);
 	/* NULL where there is none. */
 	void (*register_cleanup)(struct gsh_cleanup *c);
 	/* Returns when Ganesha has started. NULL where there is none. */

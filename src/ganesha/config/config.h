@@ -108,11 +108,6 @@ gr_complain(const void *node, struct gsh_config_errors *e, const char *format,
 /* Keep a fault, if it is in the first line of the file that has one. */
 void gr_config_first(struct gr_config *cfg, const char *path, unsigned int line,
 		     const char *text);
-/* The item @name of those that an empty one ends, in any case; or NULL. */
-const struct gsh_config_item *
-gr_config_find(const struct gsh_config_item *items, const char *name);
-/* Does this word of Protocols mean NFS of @version: "3", "V3", "NFS3" or "NFSv3"? */
-bool gr_config_is_version(const char *token, char version);
 /* The init of an item with a handler whose value needs no default. */
 void *gr_keep(void *link_mem, void *self);
 

@@ -66,27 +66,6 @@ void gr_complain(const void *node, struct gsh_config_errors *e,
 	fputc('\f', e->fp);
 }
 
-const struct gsh_config_item *
-gr_config_find(const struct gsh_config_item *items, const char *name)
-{
-	for (; items->name; items++)
-		if (!strcasecmp(items->name, name))
-			return items;
-	return NULL;
-}
-
-bool gr_config_is_version(const char *token, char version)
-{
-	static const char *const before[] = { "", "v", "nfs", "nfsv" };
-	size_t n = strlen(token);
-
-	for (size_t i = 0; n && i < 4; i++)
-		if (strlen(before[i]) == n - 1 && token[n - 1] == version &&
-		    !strncasecmp(token, before[i], n - 1))
-			return true;
-	return false;
-}
-
 int gr_config_accept(void *node, void *link_mem, void *self,
 		     struct gsh_config_errors *e)
 {

@@ -106,7 +106,8 @@ static bool scan(const char *text, struct gr_text *t, unsigned int asked)
 			t->required |= ours && !strcasecmp(item, "Required") &&
 				       is_true(s.word);
 		} else if (token == '{') {
-			depth++;
+			if (!depth++)
+				t->open_line = s.word_line;
 			t->rdma |= !strcasecmp(s.word, "RDMA");
 			if (is_ours(s.word)) {
 				ours = depth;
@@ -121,6 +122,8 @@ static bool scan(const char *text, struct gr_text *t, unsigned int asked)
 			ours = 0;
 		}
 	}
+	if (!depth)
+		t->open_line = 0;
 	return inside || (ours && begin <= asked && asked <= s.line);
 }
 

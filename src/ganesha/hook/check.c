@@ -1,198 +1,55 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check - what --check-config finds out about this machine
+ * check - what --check-config finds out about the RDMA block and this machine
  *
  * By the functions that the server calls when it starts, as far as they leave no
  * trace. So for an address of a device the listener takes any free port, and
  * whether Port is free there is not looked at; and how much memory may be locked is
- * this process's limit, which the unit that the server runs in may raise. A port that
- * is in use may be the running server's: its statistics tell.
+ * this process's limit, which the unit that the server runs in may raise.
  *
  * Threads: those of check.h.
  */
 #include "ganesha/hook/check.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/capability.h>
+#include <stdarg.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <syslog.h>
 #include <unistd.h>
 
 #include "base/addr.h"
-#include "ganesha/holder.h"
+#include "base/local.h"
+#include "ganesha/hook/file.h"
 #include "ganesha/serve/needs.h"
 #include "ganesha/serve/reach.h"
-#include "ganesha/serve/rpcbind.h"
-#include "ganesha/running.h"
 #include "gss/gss.h"
 #include "rpcrdma/fabric.h"
 #include "rpcrdma/transport.h"
 
-/* ---- NFS over TCP ----------------------------------------------------- */
+/* What a running server may take to tell its statistics. */
+#define PATIENCE_MS 5000
 
-struct tcp {
-	uint16_t port;
-	/* Protocols, if there are any; RDMA, which is none, among them. */
-	bool listed, v3, v4, rdma;
-	char unknown[32]; /* the first that Ganesha does not know, or "" */
-	bool rquota;
+/* ---- The machine ------------------------------------------------------ */
+
+struct check {
+	const struct gsh *gsh;
+	const struct gr_config *cfg;
+	const struct sockaddr_storage *tcp;
+	FILE *out, *said;
+	bool good;
 };
 
-/* Ganesha's own parser has said what is wrong with it. */
-static int take_address(const char *token, int term,
-			struct gsh_config_item *item, void *param, void *node,
-			struct gsh_config_errors *e)
+static void say(struct check *c, const char *fault, int err)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET };
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
-
-	if (inet_pton(AF_INET, token, &in.sin_addr) == 1)
-		memcpy(param, &in, sizeof(in));
-	else if (inet_pton(AF_INET6, token, &in6.sin6_addr) == 1)
-		memcpy(param, &in6, sizeof(in6));
-	return 0;
-}
-
-static int take_protocol(const char *token, int term,
-			 struct gsh_config_item *item, void *param, void *node,
-			 struct gsh_config_errors *e)
-{
-	struct tcp *t = param;
-
-	t->listed = true;
-	if (!strcasecmp(token, "NFSRDMA") || !strcasecmp(token, "RDMA"))
-		t->rdma = true;
-	else if (gr_config_is_version(token, '3'))
-		t->v3 = true;
-	else if (gr_config_is_version(token, '4'))
-		t->v4 = true;
-	else if (strcasecmp(token, "9P") && strcasecmp(token, "none") &&
-		 !*t->unknown)
-		snprintf(t->unknown, sizeof(t->unknown), "%s", token);
-	return 0;
-}
-
-/* Ganesha serves NFS by these. */
-static bool check_protocols(const struct tcp *t, FILE *said)
-{
-	if (t->rdma)
-		fputs("rpcrdma: NFS_Core_Param: with RDMA among its Protocols Ganesha serves no NFS at all: set Protocols = 3, 4; the RDMA block alone turns RDMA on\n",
-		      said);
-	else if (*t->unknown)
-		fprintf(said,
-			"rpcrdma: NFS_Core_Param: with %s among its Protocols, "
-			"which it does not know, Ganesha serves no NFS at all: "
-			"set Protocols = 3, 4\n",
-			t->unknown);
-	else if (t->listed && !t->v3 && !t->v4)
-		fputs("rpcrdma: NFS_Core_Param: Protocols has neither 3 nor 4, so Ganesha serves no NFS at all: set Protocols = 3, 4\n",
-		      said);
-	else
-		return true;
-	return false;
-}
-
-/* Ganesha's socket is of IPv6 wherever the kernel has that. */
-static bool has_ipv6(void)
-{
-	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return false;
-	close(fd);
-	return true;
-}
-
-/*
- * Has a program rpcbind's socket? One that was stopped leaves the file. A socket of
- * another type is told so, and whoever has it notices nothing: to connect would start
- * an rpcbind that systemd has not started yet.
- */
-static bool has_rpcbind(void)
-{
-	struct sockaddr_un un = { .sun_family = AF_UNIX,
-				  .sun_path = GR_RPCBIND_SOCKET };
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool has = fd < 0 || !connect(fd, (struct sockaddr *)&un, sizeof(un)) ||
-		   (errno != ENOENT && errno != ECONNREFUSED);
-
-	if (fd >= 0)
-		close(fd);
-	return has;
-}
-
-static void load_core(const struct gsh *g, struct gsh_config *tree,
-		      const struct gsh_config_item *items, void *to)
-{
-	struct gsh_config_block block =
-		gr_config_block("org.ganesha.nfsd.config.core",
-				"NFS_Core_Param", items, gr_config_accept);
-	struct gsh_config_errors e;
-
-	if (!g->init_error_type(&e))
-		return;
-	g->load_config_from_parse(tree, &block, to, true, &e);
-	g->report_config_errors(&e, NULL, gr_config_silent);
-}
-
-void gr_check_bind(const struct gsh *g, struct gsh_config *tree,
-		   struct sockaddr_storage *at)
-{
-	static const struct gsh_config_item items[] = {
-		{ .name = "Bind_addr",
-		  .type = GSH_CONFIG_PROC,
-		  .u.proc = { .init = gr_keep, .handler = take_address },
-		  .off = 0 },
-		{ .name = NULL },
-	};
-
-	*at = (struct sockaddr_storage){ .ss_family = AF_INET };
-	load_core(g, tree, items, at);
-}
-
-bool gr_check_tcp(const struct gsh *g, struct gsh_config *tree,
-		  struct sockaddr_storage *tcp, FILE *said)
-{
-	static const struct gsh_config_item items[] = {
-		{ .name = "NFS_Port",
-		  .type = GSH_CONFIG_UINT16,
-		  .u.u16 = { .min = 0,
-			     .max = UINT16_MAX,
-			     .def = 2049,
-			     .zero_ok = true },
-		  .off = offsetof(struct tcp, port) },
-		{ .name = "Protocols",
-		  .type = GSH_CONFIG_PROC,
-		  .u.proc = { .init = gr_keep, .handler = take_protocol },
-		  .off = 0 },
-		{ .name = "Enable_RQUOTA",
-		  .type = GSH_CONFIG_BOOL,
-		  .u.b = true,
-		  .off = offsetof(struct tcp, rquota) },
-		{ .name = NULL },
-	};
-	struct tcp t = { .port = 2049, .rquota = true };
-
-	gr_check_bind(g, tree, tcp);
-	load_core(g, tree, items, &t);
-	fab_addr_set_port(tcp, t.port);
-	/* The socket of all addresses; but for the port it is zero here. */
-	if (has_ipv6()) {
-		if (fab_addr_is_any(tcp))
-			tcp->ss_family = AF_INET6;
-		else
-			fab_addr_map(tcp);
-	}
-	if ((!t.listed || t.v3 || t.rquota) && !has_rpcbind())
-		fputs("rpcrdma: rpcbind is not running (" GR_RPCBIND_SOCKET
-		      "): start it before the server, or set Protocols = 4 and Enable_RQUOTA = false in NFS_Core_Param to serve NFS without it\n",
-		      said);
-	return check_protocols(&t, said);
+	c->good = false;
+	fprintf(c->said, "rpcrdma: %s%s\n", *fault ? fault : "cannot start: ",
+		*fault ? "" : strerror(-err));
 }
 
 /* A socket that is bound and does not listen is in nobody's way who does so,
@@ -213,48 +70,11 @@ static int try_bind(const struct sockaddr_storage *at)
 	return err;
 }
 
-bool gr_check_tcp_address(const struct sockaddr_storage *tcp, FILE *said)
-{
-	static const struct gr_config any_port;
-	char text[FAB_ADDR_TEXT];
-	struct gr_addrs at;
-
-	gr_needs_addresses(&any_port, tcp, &at);
-	if (try_bind(&at.addr[0]) != -EADDRNOTAVAIL)
-		return true;
-	fab_addr_text((const struct sockaddr *)&at.addr[0], text, sizeof(text));
-	fprintf(said,
-		"rpcrdma: NFS_Core_Param: no interface has the address of "
-		"Bind_Addr, %s: correct it\n",
-		text);
-	return false;
-}
-
-/* ---- The machine ------------------------------------------------------ */
-
-struct check {
-	const struct gsh *gsh;
-	const struct gr_config *cfg;
-	const char *file; /* that it is from */
-	const struct sockaddr_storage *tcp;
-	FILE *out, *said;
-	unsigned int complaints;
-	bool good, asked;
-	struct gr_running running; /* once asked */
-};
-
-static void say(struct check *c, const char *fault, int err)
-{
-	c->good = false;
-	fprintf(c->said, "rpcrdma: %s%s\n", *fault ? fault : "cannot start: ",
-		*fault ? "" : strerror(-err));
-}
-
 static void check_auth(struct check *c)
 {
 	char fault[GR_FAULT_ROOM] = "";
 	struct auth_gss *auth = NULL;
-	int err = gr_needs_auth(c->gsh, c->cfg, &auth, fault, &c->complaints);
+	int err = gr_needs_auth(c->gsh, c->cfg, &auth, fault);
 
 	if (err)
 		say(c, fault, err);
@@ -347,42 +167,44 @@ static void say_down(struct check *c, const struct sockaddr_storage *at)
 
 	fab_addr_name((const struct sockaddr *)at, addr, sizeof(addr));
 	gr_reach_down(addr, text);
-	fprintf(c->said, "rpcrdma: %s\n", text);
-	c->complaints++;
+	gsh_log(c->gsh, GSH_WARN, "%s", text);
 }
 
-/* Is a port that is in use nobody's fault? */
+/*
+ * Returns true if a port that is in use is nobody's fault: the server that runs with this
+ * configuration has it, as its statistics tell; or nobody can tell.
+ */
 static bool is_ours(struct check *c, const struct sockaddr_storage *at,
 		    const char *fault)
 {
-	struct gr_running *running = &c->running;
-	struct gr_holder h;
-	bool other;
-	char addr[64];
+	const char *path = c->cfg->stats_socket;
+	struct ucred who = { 0 };
+	socklen_t len = sizeof(who);
+	char text[8192], addr[64], port[16];
+	size_t n = 0;
+	ssize_t got;
+	int fd = path && *path ? fab_local_connect(path, PATIENCE_MS) : -EINVAL;
 
-	if (!c->asked)
-		gr_running_ask(running, c->cfg->stats_socket, GR_STATS_SOCKET,
-			       c->file);
-	c->asked = true;
-	fab_addr_name((const struct sockaddr *)at, addr, sizeof(addr));
-	/* A device's port no process is seen to have. */
-	gr_holder_find("/proc", at, false, &h);
-	other = h.by == GR_HELD_PROCESS && h.pid != running->pid;
-	if ((running->how == GR_RUNS &&
-	     (gr_running_has(running, addr) ||
-	      /* Or for NFS over TCP, until it is started again. */
-	      (h.by == GR_HELD_PROCESS && !other))) ||
-	    (other && gr_running_is(h.pid, h.name, c->file))) {
-		fprintf(c->out, "# The running server, process %d, has %s.\n",
-			other ? (int)h.pid : (int)running->pid, addr);
+	if (fd == -ENOENT || fd == -ECONNREFUSED)
+		return false;
+	if (fd < 0) {
+		fprintf(c->said,
+			"rpcrdma: %s. Ignore this if it is this server, already running\n",
+			fault);
 		return true;
 	}
-	if (running->how != GR_RUNS_UNKNOWN ||
-	    (other && !gr_running_is(h.pid, h.name, NULL)))
+	/* Its listeners come first, as "ADDRESS:PORT". */
+	while ((got = read(fd, text + n, sizeof(text) - 1 - n)) > 0)
+		n += (size_t)got;
+	text[n] = '\0';
+	(void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len);
+	close(fd);
+	snprintf(port, sizeof(port), ":%u\"", fab_addr_port(at));
+	if (!strstr(text, port))
 		return false;
-	fprintf(c->said,
-		"rpcrdma: %s. Ignore this if it is this server, already running\n",
-		fault);
+	fab_addr_name((const struct sockaddr *)at, addr, sizeof(addr));
+	fprintf(c->out, "# The running server, process %d, has %s.\n",
+		(int)who.pid, addr);
 	return true;
 }
 
@@ -439,13 +261,11 @@ static void check_settings(struct check *c)
 			" MiB.\n",
 			has >> 20);
 	if (path && *path && *path != '/') {
-		c->complaints++;
 		gsh_log(c->gsh, GSH_WARN,
 			"Stats_Socket: %s is no absolute path: the server would look for it where it runs, in / as a service",
 			path);
 	}
 	if (path && !lstat(path, &st) && !S_ISSOCK(st.st_mode)) {
-		c->complaints++;
 		gsh_log(c->gsh, GSH_WARN,
 			"Stats_Socket: %s is there, and is no socket", path);
 	}
@@ -462,19 +282,16 @@ static void check_settings(struct check *c)
 			"of the server's unit must make it.\n",
 			dir);
 	} else {
-		c->complaints++;
 		gsh_log(c->gsh, GSH_WARN, "Stats_Socket: %s: %s", dir,
 			strerror(errno));
 	}
 }
 
 bool gr_check_machine(const struct gsh *g, const struct gr_config *cfg,
-		      const char *file, const struct sockaddr_storage *tcp,
-		      FILE *out, FILE *said, unsigned int *complaints)
+		      const struct sockaddr_storage *tcp, FILE *out, FILE *said)
 {
 	struct check c = { .gsh = g,
 			   .cfg = cfg,
-			   .file = file,
 			   .tcp = tcp,
 			   .out = out,
 			   .said = said,
@@ -488,7 +305,120 @@ bool gr_check_machine(const struct gsh *g, const struct gr_config *cfg,
 	if (provider)
 		check_addresses(&c, provider, dom);
 	fab_domain_close(dom);
-	gr_running_free(&c.running);
-	*complaints += c.complaints;
 	return c.good;
+}
+
+/* ---- The process that checks -------------------------------------------- */
+
+static unsigned int complaints; /* lines of warnings and worse */
+
+/* In place of Ganesha's log. */
+static void print_log(int component, const char *file, int line,
+		      const char *function, int level, const char *format, ...)
+{
+	va_list args;
+
+	if (level > GSH_WARN)
+		return;
+	complaints++;
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
+
+static void print_errors(char *msg, void *dest, struct gsh_config_errors *e)
+{
+	complaints++;
+	fprintf(stderr, "%s\n", msg);
+}
+
+/* Where NFS over TCP would listen: its socket is of IPv6 wherever the kernel has that. */
+static void find_tcp(const struct gsh *g, struct gsh_config *tree,
+		     struct sockaddr_storage *tcp)
+{
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	gr_needs_tcp(g, tree, tcp);
+	if (fd < 0)
+		return;
+	close(fd);
+	/* The socket of all addresses; but for the port it is zero here. */
+	if (fab_addr_is_any(tcp))
+		tcp->ss_family = AF_INET6;
+	else
+		fab_addr_map(tcp);
+}
+
+/* Containers often lack it. */
+static void check_capability(void)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3
+	};
+	struct __user_cap_data_struct cap[_LINUX_CAPABILITY_U32S_3];
+
+	if (!geteuid() && !syscall(SYS_capget, &head, cap) &&
+	    !(cap[0].effective & CAP_TO_MASK(CAP_DAC_READ_SEARCH)))
+		fputs("rpcrdma: this process lacks CAP_DAC_READ_SEARCH: FSAL_VFS "
+		      "and others cannot open files by handle, and exports of "
+		      "them would not be served\n",
+		      stderr);
+}
+
+/* Would RDMA be served with the @tree? */
+static bool check_block(struct gr_file *f, const struct gsh *g,
+			struct gsh_config *tree, const struct gr_text *text)
+{
+	struct sockaddr_storage tcp;
+	char fault[GR_FAULT_ROOM];
+	struct gr_config cfg;
+	bool lost;
+
+	f->config = gr_config_load(g, tree, &cfg);
+	lost = gr_file_is_lost(f, text, fault);
+	if (lost)
+		fprintf(stderr, "rpcrdma: %s\n", fault);
+	else if (f->config == GR_CONFIG_ABSENT)
+		puts("# No RDMA block: NFS is served over TCP alone.");
+	else if (f->config == GR_CONFIG_GOOD)
+		gr_config_print(stdout, &cfg);
+	if (lost || f->config != GR_CONFIG_GOOD || !cfg.enable)
+		return false;
+	find_tcp(g, tree, &tcp);
+	return gr_check_machine(g, &cfg, &tcp, stdout, stderr);
+}
+
+enum gr_checked gr_check(struct gr_file *f, const char *path,
+			 struct gsh_config *tree, struct gsh_config_errors *e,
+			 bool strict)
+{
+	const char *wrong = gsh_bind(f->gsh);
+	struct gsh g = *f->gsh;
+	struct gr_text text;
+	bool harmless, served;
+
+	if (wrong) {
+		fprintf(stderr, "rpcrdma: %s\n", wrong);
+		return GR_CHECKED_NOT_SERVED;
+	}
+	g.log = print_log;
+	g.log_level = NULL;
+	g.config_errs_to_log = print_errors;
+	gr_file_parsed(f, path, e);
+	harmless = tree && gsh_harmless(e);
+	g.report_config_errors(e, NULL, print_errors);
+	gr_file_text(&g, path, &text);
+	check_capability();
+	if (!harmless)
+		return GR_CHECKED_NO_SERVER;
+	served = check_block(f, &g, tree, &text);
+	if (fflush(stdout) || !served)
+		return GR_CHECKED_NOT_SERVED;
+	if (*f->syntax)
+		fprintf(stderr,
+			"rpcrdma: syntax error at %s: correct it: Ganesha would ignore the statement or block that has it\n",
+			f->syntax);
+	return *f->syntax || (strict && complaints) ? GR_CHECKED_REFUSED :
+						      GR_CHECKED_SERVED;
 }

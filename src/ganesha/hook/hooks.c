@@ -9,11 +9,10 @@
  *   nfs_set_param_from_conf  hands over the parsed ganesha.conf: the moment
  *                            to read the RDMA block and to decide whether
  *                            anything is to be done at all
- *   config_ParseFile         once the server runs, on SIGHUP: the moment to keep
- *                            Ganesha from a file that it cannot read, and to say
- *                            what of the RDMA block is not taken over
- *   load_config_from_parse   then: how many exports are served now
- *   load_config_from_node    of --check-config: the items of an FSAL's own
+ *   config_ParseFile         before that, for --check-config: the end of the process;
+ *                            on SIGHUP: the moment to keep Ganesha from a file that it
+ *                            cannot read, and to say what of the RDMA block is not
+ *                            taken over
  *   svc_init                 hands over Ganesha's request allocator
  *   svc_rqst_evchan_reg      shows the NFS/TCP listener: the moment to listen
  *   svc_reg                  registers NFS with rpcbind: so do we
@@ -32,33 +31,28 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rpc/svc_rqst.h>
 
 #include "ganesha/hook/check.h"
 #include "ganesha/quirks/context.h"
 #include "ganesha/hook/file.h"
-#include "ganesha/fsal.h"
-#include "ganesha/logs.h"
+#include "ganesha/hook/hooks.h"
 #include "ganesha/hook/manager.h"
 #include "ganesha/bind/next.h"
 #include "ganesha/serve/reach.h"
 #include "ganesha/serve/server.h"
 #include "ganesha/serve/xprt.h"
 
-GR_EXPORT gr_file_set_fn nfs_set_param_from_conf;
+GR_EXPORT int nfs_set_param_from_conf(struct gsh_config *tree,
+				      struct gsh_start_info *info,
+				      struct gsh_config_errors *e);
 GR_EXPORT struct gsh_config *config_ParseFile(char *path,
 					      struct gsh_config_errors *e);
-GR_EXPORT gsh_node_fn load_config_from_node;
-GR_EXPORT int load_config_from_parse(struct gsh_config *tree,
-				     const struct gsh_config_block *block,
-				     void *param, bool unique,
-				     struct gsh_config_errors *e);
 
 #define HOOKED(X)                  \
 	X(config_ParseFile)        \
-	X(load_config_from_node)   \
-	X(load_config_from_parse)  \
 	X(nfs_set_param_from_conf) \
 	X(svc_init)                \
 	X(svc_rqst_evchan_reg)     \
@@ -74,20 +68,13 @@ enum hook_state {
 	HOOK_ENDED,
 };
 
-static void describe(char text[RPCRDMA_STATE]);
+static void describe(char text[GR_STATE_ROOM]);
 
 static struct {
 	_Atomic enum hook_state state;
 	struct gsh gsh;
 	struct gr_server server;
 	struct gr_file file;
-	/* What has been read again, until the exports are taken over from it; only
-	 * compared. */
-	struct gsh_config *_Atomic reloaded;
-	/* Behind the line of state: what waits for a restart. Of the thread that reads
-	 * the file again, and takes the exports over. */
-	char waits[GR_REFUSED_ROOM + 2];
-	atomic_bool refused; /* the manager was told that the file is */
 	SVCXPRT *nfs_udp; /* the NFS/UDP listener; only compared */
 	struct gsh_cleanup cleanup;
 	struct gr_manager manager;
@@ -105,39 +92,7 @@ static void set_state(enum hook_state to)
 	atomic_store_explicit(&hook.state, to, memory_order_release);
 }
 
-/* ---- What the launcher asks --------------------------------------------- */
-
-GR_EXPORT void rpcrdma_ganesha_syntax(const struct gsh_config_errors *e,
-				      void (*tell)(void *ctx, const char *text),
-				      void *ctx)
-{
-	hook.file.syntax_ours = gr_file_look(e, hook.file.syntax, tell, ctx);
-}
-
-static void complain(char *msg, void *dest, struct gsh_config_errors *e)
-{
-	gr_file_complain(&hook.file, msg, dest, e);
-}
-
-GR_EXPORT enum rpcrdma_verdict rpcrdma_ganesha_check(struct gsh_config *tree,
-						     const char *path,
-						     FILE *out,
-						     unsigned int *complaints)
-{
-	return gr_file_check(&hook.file, next.nfs_set_param_from_conf, complain,
-			     tree, path, out, complaints);
-}
-
-GR_EXPORT bool rpcrdma_ganesha_fsals(struct gsh_config *tree)
-{
-	return !gsh_bind(&hook.gsh) && gr_fsal_load(&hook.gsh, tree);
-}
-
-GR_EXPORT unsigned int rpcrdma_ganesha_items(struct gsh_config *tree)
-{
-	return gr_file_items(&hook.file, next.nfs_set_param_from_conf, complain,
-			     tree);
-}
+/* ---- The state ----------------------------------------------------------- */
 
 /* All listeners are there: is none of them for NFS over TCP? */
 static void check_parent(struct gr_server *s)
@@ -151,9 +106,8 @@ static void check_parent(struct gr_server *s)
 		   "set its Protocols = 3, 4");
 }
 
-GR_EXPORT void rpcrdma_ganesha_exports(struct gsh_config *tree,
-				       unsigned int served,
-				       char text[RPCRDMA_EXPORTS])
+void gr_hooks_exports(struct gsh_config *tree, unsigned int served,
+		      char text[GR_EXPORTS_ROOM])
 {
 	unsigned int of = hook.file.was_read ?
 				  gr_config_blocks(&hook.gsh, tree, "EXPORT") :
@@ -161,33 +115,33 @@ GR_EXPORT void rpcrdma_ganesha_exports(struct gsh_config *tree,
 
 	*text = '\0';
 	if (!served)
-		snprintf(text, RPCRDMA_EXPORTS, "; no exports");
+		snprintf(text, GR_EXPORTS_ROOM, "; no exports");
 	else if (served < of)
-		snprintf(text, RPCRDMA_EXPORTS, "; %u of %u exports", served,
+		snprintf(text, GR_EXPORTS_ROOM, "; %u of %u exports", served,
 			 of);
 }
 
-static void describe(char text[RPCRDMA_STATE])
+static void describe(char text[GR_STATE_ROOM])
 {
 	const struct gr_server *s = &hook.server;
 	size_t n;
 
 	pthread_mutex_lock(&hook.file.lock);
 	if (state() == HOOK_SERVING) {
-		gr_reach_text(&s->source, text, RPCRDMA_STATE);
+		gr_reach_text(&s->source, text, GR_STATE_ROOM);
 		n = strlen(text);
 		snprintf(
-			text + n, RPCRDMA_STATE - n, "%s%s%s",
+			text + n, GR_STATE_ROOM - n, "%s%s%s",
 			atomic_load(&s->device_came) ?
 				"; there is an RDMA device now: restart to use it" :
 				"",
 			*hook.file.syntax ? "; syntax error at " : "",
 			hook.file.syntax);
 	} else if (*s->fault) {
-		snprintf(text, RPCRDMA_STATE, "RDMA is not served: %s",
+		snprintf(text, GR_STATE_ROOM, "RDMA is not served: %s",
 			 s->fault);
 	} else {
-		snprintf(text, RPCRDMA_STATE, "RDMA is not served: %s",
+		snprintf(text, GR_STATE_ROOM, "RDMA is not served: %s",
 			 !hook.file.was_read ?
 				 "see Ganesha's log" :
 			 hook.file.config == GR_CONFIG_ABSENT ?
@@ -197,7 +151,7 @@ static void describe(char text[RPCRDMA_STATE])
 	pthread_mutex_unlock(&hook.file.lock);
 }
 
-GR_EXPORT void rpcrdma_ganesha_ready(const char *exports)
+void gr_hooks_ready(const char *exports)
 {
 	struct gr_server *s = &hook.server;
 
@@ -244,90 +198,35 @@ GR_EXPORT int nfs_set_param_from_conf(struct gsh_config *tree,
 GR_EXPORT struct gsh_config *config_ParseFile(char *path,
 					      struct gsh_config_errors *e)
 {
-	char why[GR_REFUSED_ROOM], more[GR_REFUSED_ROOM + 16];
+	char why[GR_REFUSED_ROOM], more[GR_REFUSED_ROOM + 16] = "";
+	const char *check = getenv(GR_ENV_CHECK);
 	struct gsh_config *tree;
 
 	if (!next.config_ParseFile)
 		abort(); /* as above */
-	/* One that was freed may have had the same address. */
-	atomic_store(&hook.reloaded, NULL);
-	tree = gr_file_unreadable(path, e) ? NULL :
-					     next.config_ParseFile(path, e);
+	tree = next.config_ParseFile(path, e);
+	if (check)
+		_exit(gr_check(&hook.file, path, tree, e,
+			       !strcmp(check, "strict")));
+	if (!hook.file.was_read)
+		gr_file_parsed(&hook.file, path, e);
 	switch (gr_file_reload(&hook.file, &hook.server.cfg, path, tree, e,
 			       why)) {
-	case GR_RELOAD_OTHER: /* at the start ready.c tells it */
+	case GR_RELOAD_OTHER:
 		break;
 	case GR_RELOAD_GOOD:
-		snprintf(hook.waits, sizeof(hook.waits), "%s%s",
-			 *why ? "; " : "", why);
-		atomic_store(&hook.reloaded, tree);
-		if (atomic_exchange(&hook.refused, false))
-			gr_manager_tell(&hook.manager, "", NULL);
+		if (*why)
+			snprintf(more, sizeof(more), "; %s", why);
+		gr_manager_tell(&hook.manager, more, NULL);
 		break;
 	case GR_RELOAD_REFUSED:
 		/* Ganesha drops @tree, and goes on with what it has. */
 		e->parse = true;
-		atomic_store(&hook.refused, true);
 		snprintf(more, sizeof(more), "; reload: %s", why);
 		gr_manager_tell(&hook.manager, more, more + 2);
 		break;
 	}
 	return tree;
-}
-
-/* Are the EXPORT blocks of what was read again taken over now? What has been read
- * again is of this Ganesha, so the block is as it is here. */
-static bool takes_exports(struct gsh_config *tree,
-			  const struct gsh_config_block *block)
-{
-	struct gsh_config *reloaded = tree;
-
-	return tree && atomic_load(&hook.reloaded) == tree &&
-	       !strcmp(block->desc.name, "EXPORT") &&
-	       atomic_compare_exchange_strong(&hook.reloaded, &reloaded, NULL);
-}
-
-GR_EXPORT int load_config_from_parse(struct gsh_config *tree,
-				     const struct gsh_config_block *block,
-				     void *param, bool unique,
-				     struct gsh_config_errors *e)
-{
-	char more[RPCRDMA_EXPORTS + sizeof(hook.waits)];
-	char exports[RPCRDMA_EXPORTS];
-	bool takes = takes_exports(tree, block);
-	int n;
-
-	if (!next.load_config_from_parse)
-		abort(); /* as above */
-	if (gr_logs_take(&hook.file.logs, block))
-		return 0;
-	if (gr_export_block_take(&hook.file.export_block, &hook.gsh, block))
-		return -1;
-	if (hook.file.export_block.items && !hook.file.export_block.asking)
-		return gr_export_block_parse(&hook.file.export_block, &hook.gsh,
-					     tree, block, param, unique, e);
-	n = next.load_config_from_parse(tree, block, param, unique, e);
-	if (takes && n >= 0) {
-		gr_file_taken(&hook.file);
-		rpcrdma_ganesha_exports(tree, (unsigned int)n, exports);
-		snprintf(more, sizeof(more), "%s%s", exports, hook.waits);
-		gr_manager_tell(&hook.manager, more, NULL);
-	}
-	return n;
-}
-
-GR_EXPORT int load_config_from_node(void *node,
-				    const struct gsh_config_block *block,
-				    void *param, bool unique,
-				    struct gsh_config_errors *e)
-{
-	if (!next.load_config_from_node)
-		abort(); /* as above */
-	if (hook.file.export_block.items)
-		return gr_export_block_node(&hook.file.export_block, &hook.gsh,
-					    next.load_config_from_node, node,
-					    block, param, unique);
-	return next.load_config_from_node(node, block, param, unique, e);
 }
 
 GR_EXPORT bool svc_init(struct svc_init_params *params)

@@ -11,7 +11,7 @@
  * state, and NULL nothing. */
 static void tell(struct gr_manager *m, const char *begin, const char *said)
 {
-	char state[RPCRDMA_STATE], text[RPCRDMA_STATE + GR_MORE_ROOM + 64];
+	char state[GR_STATE_ROOM], text[GR_STATE_ROOM + GR_MORE_ROOM + 64];
 
 	m->describe(state);
 	if (said && *said)

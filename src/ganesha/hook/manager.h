@@ -13,14 +13,13 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "ganesha/hook/check.h"
-
+#define GR_STATE_ROOM 640
 /* Of the exports, and of what waits for a restart. */
 #define GR_MORE_ROOM 512
 
 struct gr_manager {
 	/* How it is now, as a line. */
-	void (*describe)(char state[RPCRDMA_STATE]);
+	void (*describe)(char state[GR_STATE_ROOM]);
 	/* Over the call of that, too: what is told last is what was last true. */
 	pthread_mutex_t lock;
 	bool ready;

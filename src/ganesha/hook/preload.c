@@ -21,7 +21,7 @@
 #include "base/thread.h"
 #include "ganesha/bind/gsh.h"
 #include "ganesha/bind/next.h"
-#include "ganesha/hook/check.h"
+#include "ganesha/hook/hooks.h"
 #include "ganesha/hook/fatal.h"
 #include "ganesha/hook/rest.h"
 
@@ -43,7 +43,7 @@ static struct {
 	struct gsh gsh;
 	bool ours; /* this is the Ganesha that this library was built for */
 	bool keeps; /* malloc keeps freed memory, until rest.c trims it */
-	char exports[RPCRDMA_EXPORTS];
+	char exports[GR_EXPORTS_ROOM];
 } preload;
 
 __attribute__((constructor)) static void loaded(void)
@@ -105,13 +105,13 @@ GR_EXPORT int ReadExports(struct gsh_config *tree, struct gsh_config_errors *e)
 	int n = next.ReadExports(tree, e);
 
 	if (preload.ours && n >= 0)
-		rpcrdma_ganesha_exports(tree, (unsigned int)n, preload.exports);
+		gr_hooks_exports(tree, (unsigned int)n, preload.exports);
 	return n;
 }
 
 static void *ready_main(void *arg)
 {
-	rpcrdma_ganesha_ready(preload.exports);
+	gr_hooks_ready(preload.exports);
 	return NULL;
 }
 

@@ -18,7 +18,7 @@ enum gr_checked {
 	GR_CHECKED_SERVED,
 	GR_CHECKED_NOT_SERVED, /* RDMA is not, NFS over TCP is */
 	GR_CHECKED_NO_SERVER, /* Ganesha cannot read the file */
-	GR_CHECKED_REFUSED, /* by --strict */
+	GR_CHECKED_REFUSED, /* for a syntax error elsewhere, or by --strict */
 };
 
 #endif /* RPCRDMA_GANESHA_PRELOAD_H */

@@ -192,7 +192,7 @@ static const char *const verdicts[] = {
 	"the server would start with it",
 	"RDMA would not be served with it",
 	"the server would not start with it",
-	"refused because of --strict: correct what is said above",
+	"refused: correct what is said above",
 };
 
 static int check_config(const struct launch *l, char *file, bool strict)

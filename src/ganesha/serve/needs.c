@@ -6,6 +6,7 @@
  */
 #include "ganesha/serve/needs.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <glob.h>
 #include <stdio.h>
@@ -17,6 +18,53 @@
 #include "rpcrdma/fabric.h"
 
 /* ---- Addresses -------------------------------------------------------- */
+
+struct core {
+	struct sockaddr_storage bind;
+	uint16_t port;
+};
+
+/* Ganesha's own parser has said what is wrong with it. */
+static int take_bind(const char *token, int term, struct gsh_config_item *item,
+		     void *param, void *node, struct gsh_config_errors *e)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
+
+	if (inet_pton(AF_INET, token, &in.sin_addr) == 1)
+		memcpy(param, &in, sizeof(in));
+	else if (inet_pton(AF_INET6, token, &in6.sin6_addr) == 1)
+		memcpy(param, &in6, sizeof(in6));
+	return 0;
+}
+
+void gr_needs_tcp(const struct gsh *g, struct gsh_config *tree,
+		  struct sockaddr_storage *tcp)
+{
+	static const struct gsh_config_item items[] = {
+		{ .name = "Bind_addr",
+		  .type = GSH_CONFIG_PROC,
+		  .u.proc = { .init = gr_keep, .handler = take_bind },
+		  .off = offsetof(struct core, bind) },
+		{ .name = "NFS_Port",
+		  .type = GSH_CONFIG_UINT16,
+		  .u.u16 = { .max = UINT16_MAX, .def = 2049, .zero_ok = true },
+		  .off = offsetof(struct core, port) },
+		{ .name = NULL },
+	};
+	struct gsh_config_block block =
+		gr_config_block("org.ganesha.nfsd.config.core",
+				"NFS_Core_Param", items, gr_config_accept);
+	struct core core = { .bind.ss_family = AF_INET, .port = 2049 };
+	struct gsh_config_errors e;
+
+	if (tree && g->init_error_type(&e)) {
+		g->load_config_from_parse(tree, &block, &core, true, &e);
+		g->report_config_errors(&e, NULL, gr_config_silent);
+	}
+	*tcp = core.bind;
+	fab_addr_set_port(tcp, core.port);
+}
 
 /*
  * Where NFS over TCP listens. Its one socket may stand for both families; a
@@ -286,7 +334,7 @@ void gr_needs_provider_fault(const char *name, int err, char *fault)
 /* ---- Keys ------------------------------------------------------------- */
 
 int gr_needs_auth(const struct gsh *g, const struct gr_config *cfg,
-		  struct auth_gss **auth, char *fault, unsigned int *warnings)
+		  struct auth_gss **auth, char *fault)
 {
 	struct auth_gss_params p = { .keytab = cfg->auth_keytab,
 				     .principal = cfg->auth_principal,
@@ -297,7 +345,7 @@ int gr_needs_auth(const struct gsh *g, const struct gr_config *cfg,
 
 	if (cfg->auth == RT_AUTH_NONE)
 		return 0;
-	for (; (allow = auth_gss_no_realm(allow, why)); ++*warnings)
+	while ((allow = auth_gss_no_realm(allow, why)))
 		gsh_log(g, GSH_WARN,
 			"Host_Authentication_Allow: %s %s: write %s@REALM", why,
 			strpbrk(why, "*?[") ?

@@ -17,6 +17,10 @@
 
 struct auth_gss;
 
+/* Set @tcp to where NFS_Core_Param tells NFS over TCP to listen: Bind_Addr, 0.0.0.0 by
+ * default, and NFS_Port. Context: main thread. */
+void gr_needs_tcp(const struct gsh *g, struct gsh_config *tree,
+		  struct sockaddr_storage *tcp);
 /*
  * Where to listen, with ports: as configured, but for a [::] beside others that
  * cannot be served; without Bind_Addr where NFS over TCP listens, @tcp (family
@@ -60,10 +64,9 @@ void gr_needs_provider_fault(const char *name, int err, char *fault);
 
 /*
  * The key for host authentication; *@auth stays NULL without that. 0, or a
- * negative errno, with -EINVAL and @fault. Patterns that match nobody are logged, and
- * added to *@warnings.
+ * negative errno, with -EINVAL and @fault. Patterns that match nobody are logged.
  */
 int gr_needs_auth(const struct gsh *g, const struct gr_config *cfg,
-		  struct auth_gss **auth, char *fault, unsigned int *warnings);
+		  struct auth_gss **auth, char *fault);
 
 #endif /* RPCRDMA_GANESHA_NEEDS_H */

@@ -231,12 +231,11 @@ static void look_for_device(void *arg)
 
 int gr_server_begin(struct gr_server *s, char *fault)
 {
-	unsigned int warnings = 0;
 	int err;
 
 	/* With FSAL_VFS Ganesha's workers change their user; these threads do
 	 * not. */
-	err = gr_needs_auth(s->gsh, &s->cfg, &s->auth, fault, &warnings);
+	err = gr_needs_auth(s->gsh, &s->cfg, &s->auth, fault);
 	if (!err)
 		err = create(s, fault);
 	if (err)
