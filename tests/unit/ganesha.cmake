@@ -22,6 +22,7 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/hook/check.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/hook/file.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/hook/reload.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/listen.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/needs.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/reach.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config.c

@@ -21,7 +21,7 @@
 #include "ganesha/hook/check.h"
 #include "ganesha/config/config.h"
 #include "ganesha/hook/file.h"
-#include "ganesha/serve/needs.h"
+#include "ganesha/serve/start.h"
 #include "rpcrdma/transport.h"
 #include "unit.h"
 
@@ -47,6 +47,9 @@ static struct gsh gsh = { .log = count };
 /* What nobody here has: RFC 5737, RFC 3849. */
 #define FOREIGN "192.0.2.77"
 #define FOREIGN6 "2001:db8::77"
+
+/* Nobody is accepted. */
+const struct rt_ops gr_server_ops = { 0 };
 
 static void address(const char *text, struct sockaddr_storage *ss)
 {

@@ -2,10 +2,8 @@
 /*
  * check - what --check-config finds out about the RDMA block and this machine
  *
- * By the functions that the server calls when it starts, as far as they leave no
- * trace. So for an address of a device the listener takes any free port, and
- * whether Port is free there is not looked at; and how much memory may be locked is
- * this process's limit, which the unit that the server runs in may raise.
+ * It starts as the server does, up to the listeners, and ends. How much memory may be
+ * locked is this process's limit, which the unit that the server runs in may raise.
  *
  * Threads: those of check.h.
  */
@@ -20,16 +18,14 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
-#include <syslog.h>
 #include <unistd.h>
 
 #include "base/addr.h"
 #include "base/local.h"
 #include "ganesha/hook/file.h"
-#include "ganesha/serve/needs.h"
 #include "ganesha/serve/reach.h"
+#include "ganesha/serve/start.h"
 #include "gss/gss.h"
-#include "rpcrdma/fabric.h"
 #include "rpcrdma/transport.h"
 
 /* What a running server may take to tell its statistics. */
@@ -50,124 +46,6 @@ static void say(struct check *c, const char *fault, int err)
 	c->good = false;
 	fprintf(c->said, "rpcrdma: %s%s\n", *fault ? fault : "cannot start: ",
 		*fault ? "" : strerror(-err));
-}
-
-/* A socket that is bound and does not listen is in nobody's way who does so,
- * too, as this server's listeners do. */
-static int try_bind(const struct sockaddr_storage *at)
-{
-	int fd = socket(at->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int on = 1, err = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
-	    (at->ss_family == AF_INET6 &&
-	     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on))) ||
-	    bind(fd, (const struct sockaddr *)at, fab_addr_len(at)))
-		err = -errno;
-	close(fd);
-	return err;
-}
-
-static void check_auth(struct check *c)
-{
-	char fault[GR_FAULT_ROOM] = "";
-	struct auth_gss *auth = NULL;
-	int err = gr_needs_auth(c->gsh, c->cfg, &auth, fault);
-
-	if (err)
-		say(c, fault, err);
-	auth_gss_destroy(auth);
-}
-
-static void domain_log(void *ctx, int level, const char *text)
-{
-	const struct check *c = ctx;
-
-	/* What may be wrong; what the server would say in any case, it will. */
-	if (level <= LOG_WARNING)
-		gsh_log(c->gsh, GSH_WARN, "%s", text);
-}
-
-/* Of -ENOMEM @fault may say more. */
-static int open_provider(struct check *c, const char *name,
-			 struct fab_domain **dom, char *fault)
-{
-	struct fab_domain_params p = { .log = domain_log, .log_ctx = c };
-	const struct fab_ops *ops = fab_provider(name);
-
-	int err = ops ? fab_domain_open(ops, &p, dom) : -ENOPROTOOPT;
-
-	if (err || strcmp(name, "verbs"))
-		return err;
-	err = gr_needs_locked(c->cfg, fault);
-	if (err) {
-		fab_domain_close(*dom);
-		*dom = NULL;
-	}
-	return err;
-}
-
-/* The provider that the server would take, or NULL. */
-static const char *check_provider(struct check *c, struct fab_domain **dom)
-{
-	const char *name = c->cfg->provider == GR_VERBS ? "verbs" : "iwarp";
-	char fault[GR_FAULT_ROOM] = "";
-	int err;
-
-	if (c->cfg->provider == GR_AUTO &&
-	    gr_needs_devices(c->gsh, c->cfg, c->tcp, GSH_INFO)) {
-		err = open_provider(c, "verbs", dom, fault);
-		if (!err)
-			return "verbs";
-		gr_needs_auto_fault(c->gsh, err, fault);
-		*fault = '\0';
-	}
-	err = open_provider(c, name, dom, fault);
-	if (!err)
-		return name;
-	if (!*fault)
-		gr_needs_provider_fault(name, err, fault);
-	say(c, fault, err);
-	return NULL;
-}
-
-/* Nobody runs the poller. */
-static void no_request(struct fab_listener *l, struct fab_conn *c,
-		       const void *priv, size_t priv_len, void *user)
-{
-}
-
-static int try_device(struct fab_domain *dom, const struct sockaddr_storage *at,
-		      bool *up)
-{
-	struct sockaddr_storage any_port = *at;
-	struct fab_listener *l;
-	struct fab_poller *p;
-	int err = fab_poller_create(dom, &p);
-
-	if (err)
-		return err;
-	fab_addr_set_port(&any_port, 0);
-	err = fab_listen(p, (struct sockaddr *)&any_port, fab_addr_len(at),
-			 no_request, NULL, &l);
-	if (!err) {
-		*up = fab_listener_up(l);
-		fab_listener_close(l);
-	}
-	fab_poller_destroy(p);
-	return err;
-}
-
-/* It would be served, but for whom? The server waits for a device. */
-static void say_down(struct check *c, const struct sockaddr_storage *at)
-{
-	char addr[64], text[GR_REACH_ROOM];
-
-	fab_addr_name((const struct sockaddr *)at, addr, sizeof(addr));
-	gr_reach_down(addr, text);
-	gsh_log(c->gsh, GSH_WARN, "%s", text);
 }
 
 /*
@@ -208,35 +86,50 @@ static bool is_ours(struct check *c, const struct sockaddr_storage *at,
 	return true;
 }
 
-static void check_addresses(struct check *c, const char *provider,
-			    struct fab_domain *dom)
+static void check_addresses(struct check *c, struct gr_server *s)
 {
-	bool device = !strcmp(provider, "verbs");
+	bool device = !strcmp(s->provider, "verbs");
 	struct gr_addrs at;
 
 	gr_needs_addresses(c->cfg, c->tcp, &at);
 	for (unsigned int i = 0; i < at.n; i++) {
 		char fault[GR_FAULT_ROOM] = "";
 		bool nfs = !device && gr_needs_nfs_port(c->tcp, &at.addr[i]);
-		int err = gr_needs_family(c->tcp, &at.addr[i]);
-		bool up = true;
+		int err = nfs ? -EADDRINUSE :
+				gr_server_listen(s, &at.addr[i], fault);
 
-		if (!err && nfs)
-			err = -EADDRINUSE;
-		if (!err)
-			err = device ? try_device(dom, &at.addr[i], &up) :
-				       try_bind(&at.addr[i]);
-		if (!up)
-			say_down(c, &at.addr[i]);
-		if (!err || gr_needs_spared(c->cfg, i, err))
-			continue;
-		gr_needs_listen_fault(provider, c->cfg, c->tcp, &at.addr[i],
-				      err, fault);
-		if (err == -EADDRINUSE && !nfs &&
-		    is_ours(c, &at.addr[i], fault))
+		if (nfs)
+			gr_needs_listen_fault(s->provider, c->cfg, c->tcp,
+					      &at.addr[i], err, fault);
+		if (!err || gr_needs_spared(c->cfg, i, err) ||
+		    (err == -EADDRINUSE && !nfs &&
+		     is_ours(c, &at.addr[i], fault)))
 			continue;
 		say(c, fault, err);
 	}
+	/* It would be served, but for whom? The server waits for a device. */
+	if (device)
+		(void)gr_reach_look(c->gsh, &s->source, s->listener);
+}
+
+/* As the server does when it starts, without the threads that would poll. */
+static void check_start(struct check *c)
+{
+	struct gr_server s = { .gsh = c->gsh, .cfg = *c->cfg, .tcp = *c->tcp };
+	char fault[GR_FAULT_ROOM] = "";
+	int err = gr_needs_auth(c->gsh, c->cfg, &s.auth, fault);
+
+	if (err)
+		say(c, fault, err);
+	*fault = '\0';
+	err = gr_server_create(&s, fault);
+	if (err)
+		say(c, fault, err);
+	else
+		check_addresses(c, &s);
+	if (s.inst && !rt_instance_shutdown(s.inst, 1000, true))
+		rt_instance_destroy(s.inst);
+	auth_gss_destroy(s.auth);
 }
 
 /* What there is in it may be made by systemd as the server starts. */
@@ -296,15 +189,9 @@ bool gr_check_machine(const struct gsh *g, const struct gr_config *cfg,
 			   .out = out,
 			   .said = said,
 			   .good = true };
-	struct fab_domain *dom = NULL;
-	const char *provider;
 
 	check_settings(&c);
-	check_auth(&c);
-	provider = check_provider(&c, &dom);
-	if (provider)
-		check_addresses(&c, provider, dom);
-	fab_domain_close(dom);
+	check_start(&c);
 	return c.good;
 }
 

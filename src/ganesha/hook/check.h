@@ -34,8 +34,8 @@ enum gr_checked gr_check(struct gr_file *f, const char *path,
  * Returns true if this machine has what the server needs for @cfg: a key for host
  * authentication, the provider, the addresses and ports. What is missing is printed to
  * @said in the server's words, a line each; notes go to @out, warnings to the log of @g.
- * A port that the running server has, as its statistics tell, is no fault. Nothing
- * listens meanwhile. @tcp: where NFS over TCP would listen. The process must have the
+ * A port that the running server has, as its statistics tell, is no fault. It
+ * listens meanwhile, and accepts nobody. @tcp: where NFS over TCP would listen. The process must have the
  * server's rights. Context: any thread.
  */
 bool gr_check_machine(const struct gsh *g, const struct gr_config *cfg,

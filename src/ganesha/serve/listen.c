@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * listen - the provider and the listeners of the server, or of --check-config
+ *
+ * Threads: the control thread (control.h); that of the check.
+ */
+#include "ganesha/serve/start.h"
+
+#include <errno.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "base/addr.h"
+#include "ganesha/serve/xprt.h"
+#include "gss/gss.h"
+
+static void transport_log(void *ctx, int level, const char *text)
+{
+	const struct gr_server *s = ctx;
+	int l = level <= LOG_ERR     ? GSH_CRIT :
+		level == LOG_WARNING ? GSH_WARN :
+		level == LOG_NOTICE  ? GSH_EVENT :
+		level == LOG_INFO    ? GSH_INFO :
+				       GSH_DEBUG;
+
+	gsh_log(s->gsh, l, "%s", text);
+}
+
+/* Of -ENOMEM @fault may say more. */
+static int create_with(struct gr_server *s, const char *name, char *fault)
+{
+	struct rt_params p = {
+		.provider = fab_provider(name),
+		.domain = { .log = transport_log,
+			    .log_ctx = s,
+			    .startup_timeout_ms = s->cfg.startup_timeout * 1000,
+			    .crc = s->cfg.crc },
+		.pollers = s->cfg.pollers,
+		.foreign_threads = true,
+		.log = transport_log,
+		.log_ctx = s,
+		.auth = &auth_gss_ops,
+		.auth_ctx = s->auth,
+	};
+
+	int err;
+
+	if (!p.provider)
+		return -ENOPROTOOPT;
+	gr_config_transport(&s->cfg, &p.config);
+	p.config.call_user_size = sizeof(struct gr_call);
+	p.config.request_user_size = nrt_clnt_request_size();
+	s->provider = name;
+	err = rt_instance_create(&p, &s->inst);
+	if (err || strcmp(name, "verbs"))
+		return err;
+	err = gr_needs_locked(&s->cfg, fault);
+	if (err) {
+		rt_instance_destroy(s->inst);
+		s->inst = NULL;
+	}
+	return err;
+}
+
+int gr_server_create(struct gr_server *s, char *fault)
+{
+	const char *name = s->cfg.provider == GR_VERBS ? "verbs" : "iwarp";
+	int err = -ENODEV;
+
+	s->lacks_device =
+		s->cfg.provider == GR_AUTO &&
+		!gr_needs_devices(s->gsh, &s->cfg, &s->tcp, GSH_EVENT);
+	if (s->cfg.provider == GR_AUTO && !s->lacks_device) {
+		err = create_with(s, "verbs", fault);
+		if (err)
+			gr_needs_auto_fault(s->gsh, err, fault);
+		*fault = '\0';
+	}
+	if (err)
+		err = create_with(s, name, fault);
+	if (err && !*fault)
+		gr_needs_provider_fault(name, err, fault);
+	return err;
+}
+
+int gr_server_listen(struct gr_server *s, const struct sockaddr_storage *at,
+		     char *fault)
+{
+	struct sockaddr_storage got, *first;
+	struct rt_listener *l;
+	int err = gr_needs_family(&s->tcp, at);
+
+	if (!err)
+		err = rt_listen(s->inst, (const struct sockaddr *)at,
+				fab_addr_len(at), &gr_server_ops, s, &l);
+	if (err) {
+		gr_needs_listen_fault(s->provider, &s->cfg, &s->tcp, at, err,
+				      fault);
+		return err;
+	}
+	rt_listener_addr(l, &got);
+	fab_addr_name((struct sockaddr *)&got,
+		      s->source.listener[s->source.nlisteners++],
+		      sizeof(s->source.listener[0]));
+	s->listener[s->source.nlisteners - 1] = l;
+	first = got.ss_family == AF_INET6 ? &s->rpcbind.at6 : &s->rpcbind.at;
+	if (!first->ss_family)
+		*first = got;
+	return 0;
+}
