@@ -23,8 +23,10 @@
 #include <unistd.h>
 
 #include "base/notify.h"
+#include "ganesha/config/text.h"
 #include "ganesha/hook/preload.h"
 
+#define CONFIG_DEFAULT "/etc/ganesha/ganesha.conf"
 #define LIBRARY "librpcrdma-ganesha.so"
 
 struct launch {
@@ -159,16 +161,16 @@ static bool is_loaded(const struct launch *l)
 
 static void find_library(struct launch *l)
 {
-	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char self[PATH_MAX] = "", dir[PATH_MAX + sizeof(LAUNCH_DIR)];
 	void (*tell)(const struct launch *l, FILE *to);
 	size_t len;
 	FILE *to;
 
-	self[n > 0 ? n : 0] = '\0';
-	if (strrchr(self, '/'))
+	if (readlink("/proc/self/exe", self, sizeof(self) - 1) > 0)
 		*strrchr(self, '/') = '\0';
-	snprintf(l->dir, sizeof(l->dir), "%.3000s/" LAUNCH_DIR, self);
+	snprintf(dir, sizeof(dir), "%s/" LAUNCH_DIR, self);
+	if (!realpath(dir, l->dir))
+		*l->dir = '\0';
 	find_release(l);
 	snprintf(l->library, sizeof(l->library), "%s/%s/" LIBRARY, l->dir,
 		 l->release);
@@ -218,13 +220,27 @@ static int check_config(const struct launch *l, char *file, bool strict)
 
 /* ---- Start -------------------------------------------------------------- */
 
-/* Ganesha starts without the library, which would report to the service manager. */
-static void without_rdma(const struct launch *l)
+/* Returns true if the configuration that Ganesha's options name has Required = true. */
+static bool is_required(int argc, char **argv)
+{
+	const char *file = CONFIG_DEFAULT;
+	struct gr_text text;
+	int c;
+
+	opterr = 0;
+	while ((c = getopt(argc, argv, "v@L:N:f:p:FRTE:ChI:S:x")) != -1)
+		if (c == 'f')
+			file = optarg;
+	return gr_text_read(file, &text) && text.required;
+}
+
+/* Without the library there is nobody else to tell the service manager. */
+static void report(const struct launch *l, bool starts)
 {
 	char *state;
 
-	if (asprintf(&state, "READY=1\nSTATUS=RDMA is not served: %s",
-		     l->fault) < 0)
+	if (asprintf(&state, "%sSTATUS=RDMA is not served: %s",
+		     starts ? "READY=1\n" : "", l->fault) < 0)
 		abort(); /* no memory */
 	(void)notify_manager(state);
 	free(state);
@@ -263,10 +279,15 @@ int main(int argc, char **argv)
 		fprintf(stderr, "rpcrdma: RDMA is not served: %s\n", l.fault);
 	if (check)
 		return l.fault ? 1 : check_config(&l, check, strict);
-	if (l.fault)
-		without_rdma(&l);
-	else
+	if (l.fault) {
+		bool starts = !is_required(argc, argv);
+
+		report(&l, starts);
+		if (!starts)
+			return 1;
+	} else {
 		set_preload(&l);
+	}
 	argv[0] = program;
 	execv(program, argv);
 	fprintf(stderr, "ganesha-rdma.nfsd: " GANESHA_PROGRAM ": %s\n",
