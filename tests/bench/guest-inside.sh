@@ -140,13 +140,13 @@ if wanted or; then
 	OR_STATS=$GANESHA_STATS OR_PORT=$RDMA_PORT OR_MOUNT="mountproto=tcp,mountport=$MNT_PORT"
 fi
 if wanted ov; then
-	GANESHA_BIN=${RPCRDMA_VARIANT_BUILD:-$RPCRDMA_BUILD}/bin/ganesha-rdma.nfsd \
+	GANESHA_BIN=$(launcher_of "${RPCRDMA_VARIANT_BUILD:-$RPCRDMA_BUILD}") \
 		ours variant verbs 10.9.1.2 "${RPCRDMA_VARIANT:-}" ||
 		without ov "$(tail -n 3 "$GANESHA_LOG" | tr '\n' ' ')"
 	OV_PORT=$RDMA_PORT OV_MOUNT="mountproto=tcp,mountport=$MNT_PORT"
 fi
 if wanted iv; then
-	GANESHA_BIN=${RPCRDMA_VARIANT_BUILD:-$RPCRDMA_BUILD}/bin/ganesha-rdma.nfsd \
+	GANESHA_BIN=$(launcher_of "${RPCRDMA_VARIANT_BUILD:-$RPCRDMA_BUILD}") \
 		ours ivariant iwarp 10.9.2.2 "${RPCRDMA_VARIANT:-}" ||
 		without iv "$(tail -n 3 "$GANESHA_LOG" | tr '\n' ' ')"
 	IV_PORT=$RDMA_PORT IV_MOUNT="mountproto=tcp,mountport=$MNT_PORT"

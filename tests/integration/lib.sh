@@ -157,6 +157,8 @@ bare() {
 	esac
 }
 
+# launcher_of BUILD: also in one of version 0.2.0, to measure against
+launcher_of() { if [ -x "$1/bin/ganesha-rdma.nfsd" ]; then echo "$1/bin/ganesha-rdma.nfsd"; else echo "$1/src/ganesha/ganesha-rdma.nfsd"; fi; }
 # library_of BUILD: that which its launcher preloads
 library_of() { echo "$1"/lib*/rpcrdma/*/librpcrdma-ganesha.so; }
 
