@@ -834,7 +834,7 @@ static void reloads(void)
 		  "syntax error at ",
 		  ":2: nothing was changed. Correct it and reload" },
 		{ "A { }", "A { }\n}", GR_RELOAD_REFUSED, "syntax error at ",
-		  ": nothing was changed" },
+		  ":2: nothing was changed" },
 		/* There is no file. */
 		{ "A { }", "", GR_RELOAD_REFUSED, "",
 		  " cannot be read: nothing was changed. Correct it and reload" },

@@ -128,6 +128,21 @@ static void inside(void)
 	CU_ASSERT_STRING_EQUAL(lines("}\nA {\n}\n"), "");
 }
 
+static unsigned int brace(const char *text)
+{
+	put(text);
+	return t.brace_line;
+}
+
+static void braces(void)
+{
+	CU_ASSERT_EQUAL(brace("A {\n}\nB { C\n{ } }"), 0);
+	CU_ASSERT_EQUAL(brace("A { }\nB\n{\nC { }\n"), 2);
+	CU_ASSERT_EQUAL(brace("A {\nB { }\nC { }\n"), 1);
+	CU_ASSERT_EQUAL(brace("A\nB { }\n}\n}"), 3);
+	CU_ASSERT_EQUAL(brace("A { \"}\"\n} }\nB {"), 2);
+}
+
 static void unreadable(void)
 {
 	t.rdma = true;
@@ -142,9 +157,13 @@ static void unreadable(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "block", block },	      { "required", required },
-	{ "misspelled", misspelled }, { "inside", inside },
-	{ "unreadable", unreadable }, { NULL, NULL },
+	{ "block", block },
+	{ "required", required },
+	{ "misspelled", misspelled },
+	{ "inside", inside },
+	{ "braces", braces },
+	{ "unreadable", unreadable },
+	{ NULL, NULL },
 };
 
 int main(int argc, char **argv)

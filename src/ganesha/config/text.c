@@ -95,7 +95,7 @@ static bool scan(const char *text, struct gr_text *t, unsigned int asked)
 {
 	struct scan s = { .at = text, .line = 1 };
 	/* Of the block of ours that this is in; depth 0: it is in none. */
-	unsigned int depth = 0, ours = 0, begin = 0;
+	unsigned int depth = 0, ours = 0, begin = 0, open = 0;
 	char item[WORD] = "", token, before = 0;
 	bool inside = false;
 
@@ -107,7 +107,7 @@ static bool scan(const char *text, struct gr_text *t, unsigned int asked)
 				       is_true(s.word);
 		} else if (token == '{') {
 			if (!depth++)
-				t->open_line = s.word_line;
+				open = s.word_line;
 			t->rdma |= !strcasecmp(s.word, "RDMA");
 			if (is_ours(s.word)) {
 				ours = depth;
@@ -117,13 +117,15 @@ static bool scan(const char *text, struct gr_text *t, unsigned int asked)
 				t->almost_line = s.word_line;
 				memcpy(t->almost, s.word, WORD);
 			}
-		} else if (token == '}' && depth && depth-- == ours) {
+		} else if (token == '}' && !depth) {
+			t->brace_line = t->brace_line ? t->brace_line : s.line;
+		} else if (token == '}' && depth-- == ours) {
 			inside |= begin <= asked && asked <= s.line;
 			ours = 0;
 		}
 	}
-	if (!depth)
-		t->open_line = 0;
+	if (depth && !t->brace_line)
+		t->brace_line = open;
 	return inside || (ours && begin <= asked && asked <= s.line);
 }
 

@@ -14,8 +14,8 @@
 struct gr_text {
 	bool rdma; /* it has an RDMA block */
 	bool required; /* with Required = true */
-	/* Where a block begins that has no end; 0: none. */
-	unsigned int open_line;
+	/* Where an end is that has no block, or else a block that has no end; 0: neither. */
+	unsigned int brace_line;
 	/* The first block with a misspelled name of ours; 0: none. */
 	unsigned int almost_line;
 	char almost[32];

@@ -34,7 +34,7 @@ void gr_file_parsed(struct gr_file *f, const char *path,
 			continue;
 		/* Of a brace that is missing the parser does not say where. */
 		if (!at.line && gr_text_read(at.path, &text))
-			at.line = text.open_line;
+			at.line = text.brace_line;
 		ours = gr_text_inside_rdma(at.path, at.line);
 		if (*f->syntax && (f->syntax_ours || !ours))
 			continue;
