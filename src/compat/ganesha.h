@@ -24,12 +24,6 @@
 #define GSH_SONAME "libganesha_nfsd.so." GSH_VERSION
 #define NTIRPC_SONAME "libntirpc.so." COMPAT_NTIRPC
 #define NTIRPC_NODE "NTIRPC_" COMPAT_NTIRPC
-/* Where the packages have the FSALs. */
-#ifdef __aarch64__
-#define GSH_FSALS "/usr/lib/aarch64-linux-gnu/ganesha"
-#else
-#define GSH_FSALS "/usr/lib/x86_64-linux-gnu/ganesha"
-#endif
 /* Exported only by an ntirpc that was built with RDMA. */
 #define NTIRPC_WITH_RDMA "rpc_rdma_ncreatef"
 
@@ -48,12 +42,6 @@ enum gsh_level {
 };
 
 enum gsh_component {
-	GSH_FSAL = 4,
-	GSH_EXPORT = 7,
-	GSH_DISPATCH = 9,
-	GSH_INIT = 15,
-	GSH_MAIN = 16,
-	GSH_CONFIG = 20,
 	GSH_RPC = COMPAT_LOG_COMPONENT,
 };
 
@@ -193,8 +181,6 @@ enum gsh_config_type {
 
 #define GSH_CONFIG_UNIQUE 0x001
 #define GSH_CONFIG_RELAX 0x008 /* items that are not known are no fault */
-/* Of an item that may be there once since release 6, as nearly all may. */
-#define GSH_CONFIG_ONCE (COMPAT_ITEMS_ONCE ? GSH_CONFIG_UNIQUE : 0)
 
 /* What the scanner took a word for. */
 #define GSH_TERM_TRUE 7

@@ -14,7 +14,6 @@
 #define COMPAT_EMPTY_READ true
 #define COMPAT_WAITING_LOCK true
 #define COMPAT_WORD_HAS_PARENT 1
-#define COMPAT_ITEMS_ONCE true
 
 _Static_assert(sizeof(struct svc_xprt) == 600 + COMPAT_MUTEX, "ntirpc 6.3");
 _Static_assert(offsetof(struct svc_xprt, xp_dispatch) == 8, "ntirpc 6.3");

@@ -67,9 +67,8 @@ int gr_server_create(struct gr_server *s, char *fault)
 	const char *name = s->cfg.provider == GR_VERBS ? "verbs" : "iwarp";
 	int err = -ENODEV;
 
-	s->lacks_device =
-		s->cfg.provider == GR_AUTO &&
-		!gr_needs_devices(s->gsh, &s->cfg, &s->tcp, GSH_EVENT);
+	s->lacks_device = s->cfg.provider == GR_AUTO &&
+			  !gr_needs_devices(s->gsh, &s->cfg, &s->tcp);
 	if (s->cfg.provider == GR_AUTO && !s->lacks_device) {
 		err = create_with(s, "verbs", fault);
 		if (err)

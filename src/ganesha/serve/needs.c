@@ -209,7 +209,7 @@ static void whose(const struct fab_ops *verbs, const struct gr_config *cfg,
 }
 
 bool gr_needs_devices(const struct gsh *g, const struct gr_config *cfg,
-		      const struct sockaddr_storage *tcp, int level)
+		      const struct sockaddr_storage *tcp)
 {
 	const struct fab_ops *verbs = fab_provider("verbs");
 	const struct sockaddr_storage *of, *not_of;
@@ -231,10 +231,10 @@ bool gr_needs_devices(const struct gsh *g, const struct gr_config *cfg,
 			"Provider = auto: %s belongs to an RDMA device, %s does not: iwarp serves both; to use the device, remove the other address from Bind_Addr",
 			has, lacks);
 	else if (not_of && fab_addr_is_any(not_of))
-		gsh_log(g, level,
+		gsh_log(g, GSH_EVENT,
 			"Provider = auto: there is no RDMA device with an active port: using iwarp");
 	else if (not_of)
-		gsh_log(g, level,
+		gsh_log(g, GSH_EVENT,
 			"Provider = auto: no RDMA device has %s: using iwarp",
 			lacks);
 	return !not_of;

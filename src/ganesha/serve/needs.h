@@ -44,10 +44,10 @@ void gr_needs_listen_fault(const char *provider, const struct gr_config *cfg,
 			   const struct sockaddr_storage *at, int err,
 			   char *fault);
 
-/* Provider = auto: is every address that of an RDMA device? If some are, it is a warning;
- * that none is is logged at @level. */
+/* Provider = auto: returns true if every address is that of an RDMA device. Logs what
+ * keeps it from that. */
 bool gr_needs_devices(const struct gsh *g, const struct gr_config *cfg,
-		      const struct sockaddr_storage *tcp, int level);
+		      const struct sockaddr_storage *tcp);
 /* The same, silently. */
 bool gr_needs_devices_now(const struct gr_config *cfg,
 			  const struct sockaddr_storage *tcp);

@@ -19,18 +19,9 @@ static const char *why(const char *addr)
 		       "no RDMA device with an active port has this address";
 }
 
-void gr_reach_down(const char *addr, char text[GR_REACH_ROOM])
-{
-	snprintf(text, GR_REACH_ROOM,
-		 "RDMA cannot be reached on %s: %s (rdma link shows devices). "
-		 "The server waits for one",
-		 addr, why(addr));
-}
-
 bool gr_reach_look(const struct gsh *g, struct stats_source *src,
 		   struct rt_listener *const *l)
 {
-	char text[GR_REACH_ROOM];
 	bool changed = false;
 
 	for (unsigned int i = 0; i < src->nlisteners; i++) {
@@ -39,13 +30,13 @@ bool gr_reach_look(const struct gsh *g, struct stats_source *src,
 		if (atomic_exchange(&src->down[i], down) == down)
 			continue;
 		changed = true;
-		if (down) {
-			gr_reach_down(src->listener[i], text);
-			gsh_log(g, GSH_WARN, "%s", text);
-		} else {
+		if (down)
+			gsh_log(g, GSH_WARN,
+				"RDMA cannot be reached on %s: %s (rdma link shows devices). The server waits for one",
+				src->listener[i], why(src->listener[i]));
+		else
 			gsh_log(g, GSH_EVENT, "RDMA can be reached on %s again",
 				src->listener[i]);
-		}
 	}
 	return changed;
 }

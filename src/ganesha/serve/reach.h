@@ -26,8 +26,5 @@ bool gr_reach_look(const struct gsh *g, struct stats_source *src,
 /* The line of state: where RDMA is served, and where it is not for want of a device.
  * Cut off at @room. Any thread. */
 void gr_reach_text(const struct stats_source *src, char *text, size_t room);
-/* What is said of @addr, as in @src->listener, when it is down. */
-#define GR_REACH_ROOM 256
-void gr_reach_down(const char *addr, char text[GR_REACH_ROOM]);
 
 #endif /* RPCRDMA_GANESHA_REACH_H */
