@@ -12,6 +12,7 @@
  */
 #include "ganesha/hook/preload.h"
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -86,11 +87,30 @@ static bool keep_freed_memory(void)
 	return true;
 }
 
+/* For --check-config by any user: a log in a file would need a directory to write to. That
+ * its level is set Ganesha logs for each component. */
+static void init_silent(const char *program, const char *host,
+			unsigned long stack)
+{
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	int err = dup(STDERR_FILENO);
+
+	dup2(null, STDERR_FILENO);
+	next.nfs_prereq_init(program, host, 0, "STDERR", false, stack);
+	dup2(err, STDERR_FILENO);
+	close(err);
+	close(null);
+}
+
 GR_EXPORT void nfs_prereq_init(const char *program, const char *host, int level,
 			       const char *log_path, bool dump_trace,
 			       unsigned long stack)
 {
-	preload.ours = !gsh_bind(&preload.gsh) && !getenv(GR_ENV_CHECK);
+	if (getenv(GR_ENV_CHECK)) {
+		init_silent(program, host, stack);
+		return;
+	}
+	preload.ours = !gsh_bind(&preload.gsh);
 	preload.keeps = preload.ours && keep_freed_memory();
 	next.nfs_prereq_init(program, host, level, log_path, dump_trace, stack);
 	if (!preload.ours)

@@ -200,10 +200,10 @@ static const char *const verdicts[] = {
 static int check_config(const struct launch *l, char *file, bool strict)
 {
 	char program[] = GANESHA_PROGRAM, pid_file[32];
-	char foreground[] = "-F", log[] = "-L", null[] = "/dev/null";
-	char pid[] = "-p", config[] = "-f";
-	char *argv[] = { program,  foreground, log,  null, pid,
-			 pid_file, config,     file, NULL };
+	char foreground[] = "-F", pid[] = "-p", config[] = "-f";
+	char *argv[] = {
+		program, foreground, pid, pid_file, config, file, NULL
+	};
 	unsigned int verdict = GR_CHECKED_NOT_SERVED;
 	int status;
 
