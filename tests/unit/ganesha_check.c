@@ -291,6 +291,7 @@ static void settings(void)
 {
 	static char missing[] = "/nonexistent/s", here[] = "/run/ganesha/s";
 	static char runtime[] = "/run/nonexistent/s";
+	static char older[] = "/var/run/nonexistent/s";
 	static char relative[] = "nonexistent.sock", none[] = "";
 	static char pattern[] = "host/a.example", any[] = "host/*";
 	static char domains[] = "host/*.a.example, nfs/*@A, *.b.example";
@@ -311,6 +312,9 @@ static void settings(void)
 	CU_ASSERT_EQUAL(complaints, 1);
 	CU_ASSERT_PTR_NOT_NULL(strstr(
 		told, "# Stats_Socket: /run/nonexistent does not exist yet: "));
+	cfg.stats_socket = older;
+	CU_ASSERT_TRUE(check(&cfg, "::"));
+	CU_ASSERT_EQUAL(complaints, 1);
 	cfg.stats_socket = relative;
 	CU_ASSERT_TRUE(check(&cfg, "::"));
 	CU_ASSERT_EQUAL(complaints, 2);
@@ -572,34 +576,32 @@ static struct gsh_config *parse_text(const char *text,
 	return parse(conf, e);
 }
 
-/* What a process ends with that runs @run with the parsed @text; it is in said, and on
- * standard output in told. */
-static int in_process(const char *text, bool strict,
-		      int (*run)(struct gsh_config *tree,
-				 struct gsh_config_errors *e, bool strict))
+/* Returns what @run returns with the parsed @text; what it prints is in said. */
+static int captured(const char *text, bool strict,
+		    int (*run)(struct gsh_config *tree,
+			       struct gsh_config_errors *e, bool strict))
 {
+	int out_was = dup(STDOUT_FILENO), err_was = dup(STDERR_FILENO);
 	struct gsh_config_errors e;
-	FILE *err = tmpfile();
-	int status = -1;
-	pid_t child;
+	FILE *f = tmpfile();
+	int res;
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	fflush(NULL);
-	child = fork();
-	if (!child) {
-		dup2(fileno(err), STDOUT_FILENO);
-		dup2(fileno(err), STDERR_FILENO);
-		if (conf_before)
-			tree_before = parse_text(conf_before, &e);
-		status = run(parse_text(text, &e), &e, strict);
-		fflush(NULL);
-		_exit(status);
-	}
-	CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
-	rewind(err);
-	said[fread(said, 1, sizeof(said) - 1, err)] = '\0';
-	fclose(err);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	dup2(fileno(f), STDOUT_FILENO);
+	dup2(fileno(f), STDERR_FILENO);
+	if (conf_before)
+		tree_before = parse_text(conf_before, &e);
+	res = run(parse_text(text, &e), &e, strict);
+	fflush(NULL);
+	dup2(out_was, STDOUT_FILENO);
+	dup2(err_was, STDERR_FILENO);
+	close(out_was);
+	close(err_was);
+	rewind(f);
+	said[fread(said, 1, sizeof(said) - 1, f)] = '\0';
+	fclose(f);
+	return res;
 }
 
 static int check_all(struct gsh_config *tree, struct gsh_config_errors *e,
@@ -685,6 +687,10 @@ static void verdicts(void)
 		  NO_SERVER,
 		  NO_SERVER,
 		  { ":2): " } },
+		{ "RDMA { " OURS " }\nNFS_Core_Param { NFS_Port = 20477; }",
+		  NO,
+		  NO,
+		  { ":20477: this is the port of NFS over TCP" } },
 		/* What the machine lacks is said of all of it. */
 		{ "RDMA { Provider = iwarp; Bind_Addr = " FOREIGN ";\n"
 		  "Host_Authentication = required;\n"
@@ -699,7 +705,7 @@ static void verdicts(void)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		for (int strict = 0; strict < 2; strict++) {
 			int want = strict ? rows[i].strict : rows[i].plain;
-			int is = in_process(rows[i].text, strict, check_all);
+			int is = captured(rows[i].text, strict, check_all);
 
 			if (is != want)
 				printf("\nrow %zu: %d, not %d:\n%s", i, is,
@@ -709,7 +715,7 @@ static void verdicts(void)
 				CU_ASSERT_TRUE(has(rows[i].says[n]));
 		}
 	}
-	CU_ASSERT_EQUAL(in_process("RDMA { " OURS " }", true, check_all), YES);
+	CU_ASSERT_EQUAL(captured("RDMA { " OURS " }", true, check_all), YES);
 	CU_ASSERT_PTR_NULL(strstr(said, "rpcrdma:"));
 }
 
@@ -721,18 +727,23 @@ static int check_container(struct gsh_config *tree, struct gsh_config_errors *e,
 		.version = _LINUX_CAPABILITY_VERSION_3
 	};
 	struct __user_cap_data_struct cap[_LINUX_CAPABILITY_U32S_3];
+	uint32_t had;
+	int res;
 
 	if (syscall(SYS_capget, &head, cap))
 		return 98;
+	had = cap[0].effective;
 	cap[0].effective &= ~CAP_TO_MASK(CAP_DAC_READ_SEARCH);
 	if (syscall(SYS_capset, &head, cap))
 		return 97;
-	return check_all(tree, e, strict);
+	res = check_all(tree, e, strict);
+	cap[0].effective = had;
+	return syscall(SYS_capset, &head, cap) ? 96 : res;
 }
 
 static void container(void)
 {
-	CU_ASSERT_EQUAL(in_process("RDMA { " OURS " }", true, check_container),
+	CU_ASSERT_EQUAL(captured("RDMA { " OURS " }", true, check_container),
 			GR_CHECKED_SERVED);
 	CU_ASSERT_EQUAL(!strstr(said, "rpcrdma: this process lacks "
 				      "CAP_DAC_READ_SEARCH: FSAL_VFS"),
@@ -776,10 +787,15 @@ static void starts(void)
 		{ "RDMA {\nRequired = true;\n", 1,
 		  "required: no RDMA block could be read: syntax error at ",
 		  ":1: correct it" },
+		/* Rather what is ours, in either order. */
+		{ "A {\nB = 1\nC = 2;\n}\nRDMA {\nCredits = 7\nPort = 7;\n}", 1,
+		  "syntax error at ", ":6: correct it" },
+		{ "RDMA {\nCredits = 7\nPort = 7;\n}\nA {\nB = 1\nC = 2;\n}", 1,
+		  "syntax error at ", ":2: correct it" },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		int is = in_process(rows[i].text, false, start);
+		int is = captured(rows[i].text, false, start);
 
 		if (is != rows[i].status)
 			printf("\nrow %zu: %d: %s", i, is, said);
@@ -844,7 +860,7 @@ static void reloads(void)
 		int is;
 
 		conf_before = rows[i].before;
-		is = in_process(rows[i].text, false, reload);
+		is = captured(rows[i].text, false, reload);
 		if (is != (int)rows[i].is)
 			printf("\nrow %zu: %d: %s", i, is, said);
 		CU_ASSERT_EQUAL(is, (int)rows[i].is);

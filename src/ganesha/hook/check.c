@@ -289,6 +289,7 @@ enum gr_checked gr_check(struct gr_file *f, const char *path,
 		fprintf(stderr, "rpcrdma: %s\n", wrong);
 		return GR_CHECKED_NOT_SERVED;
 	}
+	complaints = 0;
 	g.log = print_log;
 	g.log_level = NULL;
 	g.config_errs_to_log = print_errors;
