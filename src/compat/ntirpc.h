@@ -3,7 +3,7 @@
  * ntirpc - ntirpc's types, and what differs in them from release to release
  *
  * This folder is no layer but facts: src/ntirpc includes this file, src/ganesha
- * and the launcher all of it. There is a release*.h for each pair of Ganesha
+ * all of it. There is a release*.h for each pair of Ganesha
  * and ntirpc that is known. It is chosen by the installed headers, whose layout
  * it holds against what the packages were built with: whatever else is
  * installed does not compile. At run time gsh_bind() and gsh_check_listener()
