@@ -72,6 +72,26 @@ _Static_assert(offsetof(struct gsh_fsal_export, free_state) == 280, "Ganesha");
 struct gsh_config; /* a parse tree */
 struct gsh_config_errors;
 
+/* Of an FSAL, its name and how it opens an export. */
+struct gsh_fsal_status {
+	int major, minor;
+};
+
+struct gsh_fsal_module {
+	void *lists[8];
+	char *path, *name;
+	void *library;
+	void *unload, *configure[2 + COMPAT_FSAL_UPDATES];
+	struct gsh_fsal_status (*create_export)(struct gsh_fsal_module *m,
+						void *node,
+						struct gsh_config_errors *e,
+						const void *up);
+};
+_Static_assert(offsetof(struct gsh_fsal_module, name) == 72, "Ganesha");
+_Static_assert(offsetof(struct gsh_fsal_module, create_export) ==
+		       112 + 8 * COMPAT_FSAL_UPDATES,
+	       "Ganesha");
+
 struct gsh_context {
 	struct gsh_context *saved;
 	void *credentials[10];

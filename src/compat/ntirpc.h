@@ -22,6 +22,7 @@
  *   COMPAT_WAITING_LOCK   whether it dies when it grants a waiting lock to a client
  *                         of NFSv4.0: for both, see ntirpc/withheld.h
  *   COMPAT_WORD_HAS_PARENT  whether a word of the parse tree has its parent (1 or 0)
+ *   COMPAT_FSAL_UPDATES   1 if an FSAL may have its block read again, else 0
  *   COMPAT_XDR_OPS(start_of_data, end_of_data)
  *                         members of struct xdr_ops that only some have: where
  *                         a WRITE's data begin and end, so that they are taken

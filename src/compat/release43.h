@@ -14,6 +14,7 @@
 #define COMPAT_EMPTY_READ false
 #define COMPAT_WAITING_LOCK false
 #define COMPAT_WORD_HAS_PARENT 0
+#define COMPAT_FSAL_UPDATES 0
 
 _Static_assert(sizeof(struct svc_xprt) == 448 + COMPAT_MUTEX, "ntirpc 4.3");
 _Static_assert(offsetof(struct svc_xprt, xp_dispatch) == 8, "ntirpc 4.3");

@@ -14,6 +14,7 @@
 #define COMPAT_EMPTY_READ true
 #define COMPAT_WAITING_LOCK true
 #define COMPAT_WORD_HAS_PARENT 1
+#define COMPAT_FSAL_UPDATES 1
 
 _Static_assert(sizeof(struct svc_xprt) == 600 + COMPAT_MUTEX, "ntirpc 6.3");
 _Static_assert(offsetof(struct svc_xprt, xp_dispatch) == 8, "ntirpc 6.3");

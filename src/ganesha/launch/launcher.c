@@ -25,9 +25,11 @@
 #include "base/notify.h"
 #include "ganesha/config/text.h"
 #include "ganesha/hook/preload.h"
+#include "ganesha/launch/rehearse.h"
 
 #define CONFIG_DEFAULT "/etc/ganesha/ganesha.conf"
 #define LIBRARY "librpcrdma-ganesha.so"
+#define REHEARSAL "librpcrdma-rehearsal.so"
 
 struct launch {
 	char release[32]; /* of Ganesha, as "4.3"; "": not known */
@@ -45,7 +47,8 @@ static void usage(FILE *f)
 	      ". -h lists Ganesha's options.\n"
 	      "  --check-config FILE  check it, print its RDMA block, and exit: with status 0,\n"
 	      "                       or 1 if RDMA would not be served\n"
-	      "  --strict             with --check-config: status 1 also for warnings\n"
+	      "  --strict             with --check-config: status 1 also for what Ganesha logs as\n"
+	      "                       CRIT or MAJ, and for unknown settings of the RDMA block\n"
 	      "SIGHUP rereads LOG and EXPORT blocks, SIGTERM ends the server.\n"
 	      "The RDMA block of the configuration turns RDMA on.\n",
 	      f);
@@ -204,8 +207,13 @@ static int check_config(const struct launch *l, char *file, bool strict)
 	char *argv[] = {
 		program, foreground, pid, pid_file, config, file, NULL
 	};
+	char preload[PATH_MAX + 512];
+	struct rehearsal r = { .program = program,
+			       .preload = preload,
+			       .config = file,
+			       .strict = strict };
 	unsigned int verdict = GR_CHECKED_NOT_SERVED;
-	int status;
+	int status, failed = 0;
 
 	snprintf(pid_file, sizeof(pid_file), "/proc/self/fd/%d",
 		 memfd_create("pid", 0));
@@ -214,8 +222,15 @@ static int check_config(const struct launch *l, char *file, bool strict)
 		verdict = (unsigned int)WEXITSTATUS(status);
 	if (verdict >= sizeof(verdicts) / sizeof(verdicts[0]))
 		verdict = GR_CHECKED_NO_SERVER;
-	fprintf(stderr, "ganesha-rdma.nfsd: %s: %s\n", file, verdicts[verdict]);
-	return verdict == GR_CHECKED_SERVED ? 0 : 1;
+	snprintf(preload, sizeof(preload), LAUNCH_FIRST "%s/%s/" REHEARSAL,
+		 l->dir, l->release);
+	if (verdict != GR_CHECKED_NO_SERVER)
+		failed = rehearse(&r);
+	/* A failed rehearsal has printed a verdict that says more. */
+	if (!failed)
+		fprintf(stderr, "ganesha-rdma.nfsd: %s: %s\n", file,
+			verdicts[verdict]);
+	return verdict == GR_CHECKED_SERVED && !failed ? 0 : 1;
 }
 
 /* ---- Start -------------------------------------------------------------- */
