@@ -2,12 +2,11 @@
 /*
  * fatal - why Ganesha ends, on standard error as well
  *
- * Ganesha tells its log alone. Whoever starts the server by systemctl sees just
- * its exit status, and looks for the reason among the lines about RDMA, where it
- * is not. So Ganesha is given one log facility more, for the gravest messages:
- * GSH_FATAL, with the GSH_CRIT just before it, which say more; and GSH_MAJ, after
- * which it often ends without another.
- * What begins with "rpcrdma:" has been told (gr_server_fault()).
+ * Ganesha tells its log alone. Whoever starts the server by systemctl sees just its
+ * exit status. So Ganesha gets one log facility more: it prints GSH_FATAL, after the
+ * GSH_CRIT lines just before it, which say more; and GSH_MAJ, after which Ganesha often
+ * ends without another line. Lines that begin with "rpcrdma:" have been printed
+ * (gr_server_fault()).
  *
  * Threads: any that logs.
  */
@@ -22,88 +21,52 @@
 #include <unistd.h>
 
 #include "base/notify.h"
-#include "ganesha/config/place.h"
 
 #define FACILITY "RPCRDMA_FATAL"
 
-#define REASONS 3
-/* What came this long before the end has led to it. */
+#define REASONS 8
+/* What was logged this long before the end has led to it. */
 #define RECENT_S 2
 
-struct reason {
-	time_t at;
-	char text[512];
-};
-
-/* The latest messages that are not the end yet; and the first of such that names a
- * line of a file, since those after it mostly say that there was one. */
+/* The latest GSH_CRIT lines. */
 static struct {
 	pthread_mutex_t lock;
-	unsigned int n; /* that there have been */
-	struct reason of[REASONS], first;
-} reasons = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	unsigned int n; /* ever kept; the next goes to reason[n % REASONS] */
+	struct reason {
+		time_t at;
+		char text[512];
+	} reason[REASONS];
+} kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static void set(struct reason *r, const char *message)
+static void print(const char *message)
 {
-	r->at = time(NULL);
-	snprintf(r->text, sizeof(r->text), "%s", message);
-}
-
-static bool is_recent(const struct reason *r)
-{
-	return *r->text && r->at >= time(NULL) - RECENT_S;
-}
-
-/* Where the latest are kept, it is told among these. */
-static bool among_latest(const struct reason *first)
-{
-	for (unsigned int i = 0; i < REASONS; i++)
-		if (!strcmp(reasons.of[i].text, first->text))
-			return true;
-	return false;
+	/* Some messages end with a newline. */
+	fprintf(stderr, "rpcrdma: Ganesha: %.*s\n", (int)strcspn(message, "\n"),
+		message);
 }
 
 static void keep(const char *message)
 {
-	struct gr_place at;
+	struct reason *r;
 
-	pthread_mutex_lock(&reasons.lock);
-	set(&reasons.of[reasons.n++ % REASONS], message);
-	if (!is_recent(&reasons.first) && gr_place_read(message, &at) &&
-	    at.line)
-		set(&reasons.first, message);
-	pthread_mutex_unlock(&reasons.lock);
+	pthread_mutex_lock(&kept.lock);
+	r = &kept.reason[kept.n++ % REASONS];
+	r->at = time(NULL);
+	snprintf(r->text, sizeof(r->text), "%s", message);
+	pthread_mutex_unlock(&kept.lock);
 }
 
-static void tell(const char *message)
+static void print_kept(void)
 {
-	fprintf(stderr, "rpcrdma: Ganesha: %s\n", message);
-}
-
-/* Of a file, and of no line in it. */
-static bool is_vague(const struct reason *r)
-{
-	struct gr_place at;
-
-	return gr_place_read(r->text, &at) && !at.line;
-}
-
-static void tell_reasons(void)
-{
-	bool first;
-
-	pthread_mutex_lock(&reasons.lock);
-	first = is_recent(&reasons.first);
-	if (first && !among_latest(&reasons.first))
-		tell(reasons.first.text);
+	pthread_mutex_lock(&kept.lock);
 	for (unsigned int i = 0; i < REASONS; i++) {
-		struct reason *r = &reasons.of[(reasons.n + i) % REASONS];
+		struct reason *r = &kept.reason[(kept.n + i) % REASONS];
 
-		if (is_recent(r) && !(first && is_vague(r)))
-			tell(r->text);
+		if (*r->text && r->at >= time(NULL) - RECENT_S)
+			print(r->text);
 		*r->text = '\0';
 	}
-	pthread_mutex_unlock(&reasons.lock);
+	pthread_mutex_unlock(&kept.lock);
 }
 
 static int to_stderr(int headers, void *private, int level, void *buffer,
@@ -112,25 +75,18 @@ static int to_stderr(int headers, void *private, int level, void *buffer,
 	/* What was said of a server that served is not true any more. */
 	if (level == GSH_FATAL)
 		notify_manager("STATUS=");
-	if (level < GSH_FATAL || !message || strstr(message, "rpcrdma: "))
+	/* The lines of a backtrace, which Ganesha 6 adds to every fatal end, are in
+	 * the log alone. */
+	if (level < GSH_FATAL || !message || strstr(message, "rpcrdma: ") ||
+	    strstr(message, "stack backtrace follows"))
 		return 0;
 	if (level == GSH_CRIT) {
 		keep(message);
 		return 0;
 	}
-	/* Ganesha goes on: NFSv4 needs no rpcbind. And the lines of a backtrace, which
-	 * Ganesha 6 writes whenever it exits so, are in the log alone. */
-	if (strstr(message, "Cannot register NFS V4") ||
-	    strstr(message, "stack backtrace follows"))
-		return 0;
 	if (level == GSH_FATAL)
-		tell_reasons();
-	tell(message);
-	if (strstr(message, "Cannot register "))
-		fputs("rpcrdma: rpcbind does not answer: start it, or set "
-		      "Protocols = 4 and Enable_RQUOTA = false in "
-		      "NFS_Core_Param to serve NFS without it\n",
-		      stderr);
+		print_kept();
+	print(message);
 	return 0;
 }
 
