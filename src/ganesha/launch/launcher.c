@@ -177,6 +177,10 @@ static void find_library(struct launch *l)
 	find_release(l);
 	snprintf(l->library, sizeof(l->library), "%s/%s/" LIBRARY, l->dir,
 		 l->release);
+	/* The loader ends a name at one of these: give it one without. */
+	if (strpbrk(l->library, " :") && !access(l->library, F_OK))
+		snprintf(l->library, sizeof(l->library), "/proc/self/fd/%d",
+			 open(l->library, O_RDONLY));
 	if (!*l->release || access(l->library, F_OK))
 		tell = tell_unsupported;
 	else if (!is_loaded(l))
