@@ -16,11 +16,11 @@
  *   COMPAT_LOG_COMPONENT  of Ganesha's log, for our lines
  *   COMPAT_CONTEXTS       whether it needs context.h
  *   COMPAT_BOUND          whether it knows the connections of a session by their
- *                         addresses: see ntirpc/bound.h
- *   COMPAT_LENDS          whether it would copy a WRITE's data: see ntirpc/lend.h
+ *                         addresses: see ntirpc/quirks/bound.h
+ *   COMPAT_LENDS          whether it would copy a WRITE's data: see ntirpc/quirks/lend.h
  *   COMPAT_EMPTY_READ     whether it dies of an NFSv3 READ of nothing
  *   COMPAT_WAITING_LOCK   whether it dies when it grants a waiting lock to a client
- *                         of NFSv4.0: for both, see ntirpc/withheld.h
+ *                         of NFSv4.0: for both, see ntirpc/quirks/withheld.h
  *   COMPAT_WORD_HAS_PARENT  whether a word of the parse tree has its parent (1 or 0)
  *   COMPAT_FSAL_UPDATES   1 if an FSAL may have its block read again, else 0
  *   COMPAT_XDR_OPS(start_of_data, end_of_data)

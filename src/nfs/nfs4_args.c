@@ -14,7 +14,7 @@
  *   COPY, COPY_NOTIFY, CLONE, OFFLOAD_CANCEL, OFFLOAD_STATUS: without arguments;
  *     NFS4ERR_NOTSUPP
  *   LAYOUTERROR (one device_error4, without a count), LAYOUTSTATS (io_info4 of
- *     three words, no device): is not shown them (ntirpc/withheld.h)
+ *     three words, no device): is not shown them (ntirpc/quirks/withheld.h)
  *
  * tests/integration/decode.test compares the two.
  */

@@ -16,10 +16,11 @@
 #include <syslog.h>
 
 #include "compat/ntirpc.h"
-#include "ntirpc/change.h"
-#include "ntirpc/lend.h"
+#include "ntirpc/quirks/bound.h"
+#include "ntirpc/quirks/change.h"
+#include "ntirpc/quirks/lend.h"
+#include "ntirpc/quirks/withheld.h"
 #include "ntirpc/replay.h"
-#include "ntirpc/withheld.h"
 #include "ntirpc/session.h"
 #include "ntirpc/stream/over.h"
 

@@ -19,7 +19,6 @@
 #ifndef RPCRDMA_NTIRPC_CALL_H
 #define RPCRDMA_NTIRPC_CALL_H
 
-#include "ntirpc/bound.h"
 #include "ntirpc/back/clnt.h"
 #include "ntirpc/stream/stream.h"
 #include "rpcrdma/nfs.h"
@@ -28,6 +27,7 @@
 #include <rpc/svc.h>
 #include <rpc/svc_auth.h>
 
+struct nrt_bound;
 struct nrt_replay;
 
 struct nrt_call {
@@ -59,6 +59,13 @@ struct nrt_call {
 	uint64_t conn;
 	bool elsewhere; /* it came first on another connection: replay.h */
 	struct nrt_news news; /* what the Reply says of sessions */
+};
+
+/* Results that are looked at while they are encoded. */
+struct nrt_results {
+	struct nrt_call *nc;
+	xdrproc_t proc; /* what encodes them */
+	void *where;
 };
 
 /*

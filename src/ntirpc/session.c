@@ -11,7 +11,8 @@
 
 #include "ntirpc/call.h"
 #include "ntirpc/back/clnt.h"
-#include "ntirpc/withheld.h"
+#include "ntirpc/quirks/bound.h"
+#include "ntirpc/quirks/withheld.h"
 
 bool nrt_session_looks(const struct nrt_call *nc)
 {

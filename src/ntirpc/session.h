@@ -17,13 +17,6 @@
 
 struct nrt_call;
 
-/* Results that are looked at while they are encoded. */
-struct nrt_results {
-	struct nrt_call *nc;
-	xdrproc_t proc; /* what encodes them */
-	void *where;
-};
-
 /* Is anything to be seen in the results of @nc? Most Calls have nothing. */
 bool nrt_session_looks(const struct nrt_call *nc);
 /*

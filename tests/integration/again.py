@@ -23,7 +23,7 @@ port that does not change. Version 1 and 2 of the transport.
                 than Ganesha remembers, can still be used, and ended.
     bound       A session is ended over a connection that is bound to it, by
                 whatever binds one; over no other, though it be of the same address.
-    withheld    What Ganesha is not to see (src/ntirpc/withheld.h) is answered in
+    withheld    What Ganesha is not to see (src/ntirpc/quirks/withheld.h) is answered in
                 its place, and a client that asks again hears it again.
     nothing     An NFSv3 READ of 0 bytes gets none of the file, wherever it begins.
     waits       A client of NFSv4.0 that waits for a lock gets it once it is free.

@@ -131,7 +131,7 @@ if ! start_ganesha "$WORK/ganesha" "$DATA" "Provider = $PROVIDER;"; then
 fi
 SECOND_MOUNT="proto=tcp,port=$NFS_PORT 10.9.3.2:/export"
 # by_tcp COMMAND...: one by which the second client comes. What newer kernels ask
-# for, and Ganesha gets wrong, is put right for RDMA alone (src/ntirpc/withheld.h):
+# for, and Ganesha gets wrong, is put right for RDMA alone (src/ntirpc/quirks/withheld.h):
 # so neither may ask for delegations of directories meanwhile, and the second does
 # not come by NFSv4.2 to read what is there, which is done by READ_PLUS.
 by_tcp() {

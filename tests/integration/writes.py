@@ -4,7 +4,7 @@
 
     writes.py PART MOUNT-PORT RDMA-PORT
 
-Ganesha is to take them from where they have come (src/ntirpc/lend.h), which has to
+Ganesha is to take them from where they have come (src/ntirpc/quirks/lend.h), which has to
 stay as long as it may look, and no longer. The file system answers later, so that
 requests are suspended, and resumed by other threads.
 

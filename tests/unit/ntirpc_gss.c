@@ -6,6 +6,7 @@
  */
 #include <rpc/xdr_inline.h>
 
+#include "ntirpc/quirks/bound.h"
 #include "ntirpc_fake.h"
 #include "unit.h"
 

@@ -8,7 +8,7 @@
 #include <rpc/xdr_inline.h>
 
 #include "compat/ntirpc.h"
-#include "ntirpc/lend.h"
+#include "ntirpc/quirks/lend.h"
 #include "ntirpc_fake.h"
 #include "unit.h"
 

@@ -18,7 +18,7 @@
 #include "ganesha/serve/xprt.h"
 #include "gss/gss.h"
 #include "ntirpc/call.h"
-#include "ntirpc/lend.h"
+#include "ntirpc/quirks/lend.h"
 #include "rpcrdma/nfs.h"
 
 static int listen_all(struct gr_server *s, char *fault)

@@ -260,7 +260,7 @@ static void set_address(struct rpc_address *to,
  * which it forgets none. A client by TCP uses its port again; by RDMA nobody
  * does. All that may be known of a port by RDMA is whether it is a privileged
  * one. What clients of one address must not share because of that is kept apart
- * by nrt_xp_checksum() and by ntirpc/bound.h.
+ * by nrt_xp_checksum() and by ntirpc/quirks/bound.h.
  */
 static void hide_port(struct sockaddr_storage *of)
 {

@@ -21,6 +21,7 @@
 #include "compat/ganesha.h"
 #include "ganesha/serve/gate.h"
 #include "ntirpc/call.h"
+#include "ntirpc/quirks/bound.h"
 #include "rpcrdma/transport.h"
 
 struct gr_server;

@@ -2,7 +2,7 @@
 /*
  * withheld - operations of NFSv4 that Ganesha is not shown
  */
-#include "ntirpc/withheld.h"
+#include "ntirpc/quirks/withheld.h"
 
 #include <rpc/xdr_inline.h>
 #include <endian.h>
@@ -10,8 +10,7 @@
 #include <sys/param.h>
 
 #include "compat/ganesha.h"
-#include "ntirpc/change.h"
-#include "ntirpc/session.h"
+#include "ntirpc/quirks/change.h"
 
 #define OP_SEQUENCE 53
 #define OP_ILLEGAL 10044

@@ -13,7 +13,7 @@
  *
  * Threads: any. `reading` and `asked` are of a thread that decodes.
  */
-#include "ntirpc/lend.h"
+#include "ntirpc/quirks/lend.h"
 
 #include <stdalign.h>
 #include <stdatomic.h>

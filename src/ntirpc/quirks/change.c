@@ -2,7 +2,7 @@
 /*
  * change - arguments that Ganesha is shown otherwise, and results put right
  */
-#include "ntirpc/change.h"
+#include "ntirpc/quirks/change.h"
 
 #include <string.h>
 

@@ -2,13 +2,12 @@
 /*
  * bound - which sessions a connection is bound to
  */
-#include "ntirpc/bound.h"
+#include "ntirpc/quirks/bound.h"
 
 #include <string.h>
 #include <sys/param.h>
 
-#include "ntirpc/change.h"
-#include "ntirpc/session.h"
+#include "ntirpc/quirks/change.h"
 
 #define OP_DESTROY_SESSION 44
 #define NFS4ERR_BADSESSION 10052
