@@ -338,6 +338,9 @@ checks() {
 	if start_ganesha "$WORK/server" "$WORK/data" 'Provider = verbs;' \
 		'Bind_Addr = 10.9.0.1;'; then
 		check verbs-check-beside says 0 '' 'Provider = verbs;' \
+			'Bind_Addr = 10.9.0.1;' "Port = $RDMA_PORT;" \
+			"Stats_Socket = $GANESHA_STATS;"
+		check verbs-check-port says 1 'the port is in use' 'Provider = verbs;' \
 			'Bind_Addr = 10.9.0.1;' "Port = $RDMA_PORT;"
 		check verbs-check-beside-ping timeout 60 "${ping[@]}" --quiet \
 			--server "10.9.0.1:$RDMA_PORT" --count 10 --flood
