@@ -301,7 +301,11 @@ enum gr_checked gr_check(struct gr_file *f, const char *path,
 	if (!harmless)
 		return GR_CHECKED_NO_SERVER;
 	served = check_block(f, &g, tree, &text);
-	if (fflush(stdout) || !served)
+	if (fflush(stdout)) {
+		perror("standard output");
+		return GR_CHECKED_NOT_SERVED;
+	}
+	if (!served)
 		return GR_CHECKED_NOT_SERVED;
 	if (*f->syntax)
 		fprintf(stderr,

@@ -32,6 +32,9 @@ void gr_file_parsed(struct gr_file *f, const char *path,
 
 		if (!gr_place_read(m, &at))
 			continue;
+		/* So the parser calls an empty file. */
+		if (path && !strcmp(at.path, "(null)"))
+			snprintf(at.path, sizeof(at.path), "%s", path);
 		/* Of a brace that is missing the parser does not say where. */
 		if (!at.line && gr_text_read(at.path, &text))
 			at.line = text.brace_line;

@@ -12,11 +12,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -29,6 +31,8 @@
 
 #define CONFIG_DEFAULT "/etc/ganesha/ganesha.conf"
 #define LIBRARY "librpcrdma-ganesha.so"
+/* What Ganesha may take to read a configuration. */
+#define LIMIT_S 20
 #define REHEARSAL "librpcrdma-rehearsal.so"
 
 struct launch {
@@ -45,10 +49,10 @@ static void usage(FILE *f)
 	      "       ganesha-rdma.nfsd --version | --help\n"
 	      "NFS-Ganesha with RPC-over-RDMA " RPCRDMA_VERSION
 	      ". -h lists Ganesha's options.\n"
-	      "  --check-config FILE  check it, print its RDMA block, and exit: with status 0,\n"
-	      "                       or 1 if RDMA would not be served\n"
-	      "  --strict             with --check-config: status 1 also for what Ganesha logs as\n"
-	      "                       CRIT or MAJ, and for unknown settings of the RDMA block\n"
+	      "  --check-config FILE  check it, print its RDMA block, and exit: with status 0 if\n"
+	      "                       the server would start and serve RDMA, else 1\n"
+	      "  --strict             with --check-config: status 1 also for errors in other\n"
+	      "                       blocks, and for unknown settings of the RDMA block\n"
 	      "SIGHUP rereads LOG and EXPORT blocks, SIGTERM ends the server.\n"
 	      "The RDMA block of the configuration turns RDMA on.\n",
 	      f);
@@ -138,6 +142,9 @@ static int run(const struct launch *l, char **argv, const char *name,
 	pid_t child = fork();
 
 	if (!child) {
+		/* Ganesha may wait for a file for ever, and blocks signals. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		alarm(LIMIT_S);
 		set_preload(l);
 		setenv(name, value, 1);
 		if (silent)
@@ -162,6 +169,14 @@ static bool is_loaded(const struct launch *l)
 	return WIFEXITED(status) && WEXITSTATUS(status) == GR_PROBED;
 }
 
+/* The loader ends the name of a preload at a blank and a colon: use one without. */
+static void make_loadable(char *library, size_t room)
+{
+	if (strpbrk(library, " :") && !access(library, F_OK))
+		snprintf(library, room, "/proc/self/fd/%d",
+			 open(library, O_RDONLY));
+}
+
 static void find_library(struct launch *l)
 {
 	char self[PATH_MAX] = "", dir[PATH_MAX + sizeof(LAUNCH_DIR)];
@@ -177,10 +192,7 @@ static void find_library(struct launch *l)
 	find_release(l);
 	snprintf(l->library, sizeof(l->library), "%s/%s/" LIBRARY, l->dir,
 		 l->release);
-	/* The loader ends a name at one of these: give it one without. */
-	if (strpbrk(l->library, " :") && !access(l->library, F_OK))
-		snprintf(l->library, sizeof(l->library), "/proc/self/fd/%d",
-			 open(l->library, O_RDONLY));
+	make_loadable(l->library, sizeof(l->library));
 	if (!*l->release || access(l->library, F_OK))
 		tell = tell_unsupported;
 	else if (!is_loaded(l))
@@ -203,6 +215,7 @@ static const char *const verdicts[] = {
 	"the server would not start with it",
 	"refused: correct what is said above",
 };
+#define N_VERDICTS (sizeof(verdicts) / sizeof(verdicts[0]))
 
 static int check_config(const struct launch *l, char *file, bool strict)
 {
@@ -211,30 +224,44 @@ static int check_config(const struct launch *l, char *file, bool strict)
 	char *argv[] = {
 		program, foreground, pid, pid_file, config, file, NULL
 	};
-	char preload[PATH_MAX + 512];
+	char library[PATH_MAX + 64], preload[PATH_MAX + 512];
 	struct rehearsal r = { .program = program,
 			       .preload = preload,
 			       .config = file,
 			       .strict = strict };
-	unsigned int verdict = GR_CHECKED_NOT_SERVED;
-	int status, failed = 0;
+	unsigned int verdict = GR_CHECKED_NO_SERVER;
+	enum rehearsed rehearsed = NOT_REHEARSED;
+	struct stat st;
+	int status;
 
+	/* It is read more than once. */
+	if (stat(file, &st) || !S_ISREG(st.st_mode)) {
+		fprintf(stderr, "ganesha-rdma.nfsd: %s: %s\n", file,
+			access(file, F_OK) ? strerror(errno) :
+					     "it is not a regular file");
+		return 1;
+	}
 	snprintf(pid_file, sizeof(pid_file), "/proc/self/fd/%d",
 		 memfd_create("pid", 0));
 	status = run(l, argv, GR_ENV_CHECK, strict ? "strict" : "1", false);
-	if (WIFEXITED(status))
+	if (WIFEXITED(status) && WEXITSTATUS(status) < (int)N_VERDICTS)
 		verdict = (unsigned int)WEXITSTATUS(status);
-	if (verdict >= sizeof(verdicts) / sizeof(verdicts[0]))
-		verdict = GR_CHECKED_NO_SERVER;
-	snprintf(preload, sizeof(preload), LAUNCH_FIRST "%s/%s/" REHEARSAL,
-		 l->dir, l->release);
+	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+		fprintf(stderr, "Ganesha has not read it within %d s\n",
+			LIMIT_S);
+	snprintf(library, sizeof(library), "%s/%s/" REHEARSAL, l->dir,
+		 l->release);
+	make_loadable(library, sizeof(library));
+	snprintf(preload, sizeof(preload), LAUNCH_FIRST "%s", library);
 	if (verdict != GR_CHECKED_NO_SERVER)
-		failed = rehearse(&r);
-	/* A failed rehearsal has printed a verdict that says more. */
-	if (!failed)
-		fprintf(stderr, "ganesha-rdma.nfsd: %s: %s\n", file,
+		rehearsed = rehearse(&r);
+	if (rehearsed == REHEARSAL_FAILED)
+		return 1; /* its verdict says more */
+	fprintf(stderr, "ganesha-rdma.nfsd: %s: %s\n", file,
+		verdict == GR_CHECKED_SERVED && rehearsed == NOT_REHEARSED ?
+			"nothing is wrong with the RDMA block" :
 			verdicts[verdict]);
-	return verdict == GR_CHECKED_SERVED && !failed ? 0 : 1;
+	return verdict == GR_CHECKED_SERVED ? 0 : 1;
 }
 
 /* ---- Start -------------------------------------------------------------- */
@@ -270,7 +297,7 @@ int main(int argc, char **argv)
 	static struct launch l;
 	char program[] = GANESHA_PROGRAM;
 	char *check = NULL;
-	bool strict = false;
+	bool strict = false, own;
 	int i;
 
 	for (i = 1; i < argc; i++) {
@@ -288,8 +315,11 @@ int main(int argc, char **argv)
 			break;
 		}
 	}
-	if (check ? i < argc :
-		    strict || (i < argc && !strncmp(argv[i], "--check", 7))) {
+	/* Ganesha has no long options. */
+	own = check || strict;
+	for (int k = i; k < argc; k++)
+		own |= !strncmp(argv[k], "--", 2);
+	if (own && (!check || i < argc)) {
 		usage(stderr);
 		return 1;
 	}

@@ -38,10 +38,11 @@
 #define NO_NFS 4 /* initialised, but serves no NFS over TCP */
 #define UNABLE 125
 
-static int not_rehearsed(const char *why)
+static enum rehearsed not_rehearsed(const char *why)
 {
-	printf("# Not rehearsed: %s. Only the RDMA block was checked.\n", why);
-	return 0;
+	fprintf(stderr, "Not rehearsed: %s. Only the RDMA block was checked.\n",
+		why);
+	return NOT_REHEARSED;
 }
 
 static void add_v4(int s, const struct sockaddr *address, unsigned int n)
@@ -122,6 +123,7 @@ static void exec_program(const struct rehearsal *r, int network, int state)
 static int run(const struct rehearsal *r, int network,
 	       const struct ifaddrs *addresses)
 {
+	int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	int state, status;
 	pid_t child;
 
@@ -132,7 +134,9 @@ static int run(const struct rehearsal *r, int network,
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
 		return UNABLE;
 	state = memory();
-	if (state < 0)
+	/* The library looks up names in the machine's network. */
+	if (state < 0 || setns(network, CLONE_NEWNET) ||
+	    setns(own, CLONE_NEWNET))
 		return UNABLE;
 	add_addresses(addresses);
 	child = fork();
@@ -146,7 +150,7 @@ static int run(const struct rehearsal *r, int network,
 				     WEXITSTATUS(status);
 }
 
-int rehearse(const struct rehearsal *r)
+enum rehearsed rehearse(const struct rehearsal *r)
 {
 	int network = open("/proc/self/ns/net", O_RDONLY);
 	struct pollfd end = { .fd = -1, .events = POLLIN };
@@ -177,12 +181,15 @@ int rehearse(const struct rehearsal *r)
 	close(end.fd);
 	status = WIFEXITED(status) ? WEXITSTATUS(status) : UNABLE;
 	if (ended && status == UNABLE)
-		return not_rehearsed("Ganesha could not be started");
+		return not_rehearsed(
+			"this process may not use namespaces as it must");
 	if (!status || (status == SERIOUS && !r->strict))
-		return 0;
+		return REHEARSED;
 	fprintf(stderr, "ganesha-rdma.nfsd: %s: ", r->config);
 	if (!ended)
-		fprintf(stderr, "the server was not initialised after %d s\n",
+		fprintf(stderr,
+			"the server was not initialised after %d s; "
+			"it may take longer\n",
 			LIMIT_S);
 	else if (status == SERIOUS)
 		fputs("refused because of --strict: correct what Ganesha says above\n",
@@ -198,5 +205,5 @@ int rehearse(const struct rehearsal *r)
 			status - 128, strsignal(status - 128));
 	else
 		fputs("the server would not start with it\n", stderr);
-	return 1;
+	return REHEARSAL_FAILED;
 }

@@ -15,16 +15,19 @@ struct rehearsal {
 	bool strict; /* what Ganesha logs as CRIT or MAJ is a failure, too */
 };
 
+enum rehearsed {
+	REHEARSED, /* the server would start */
+	REHEARSAL_FAILED, /* it would not, or @strict refuses it */
+	NOT_REHEARSED, /* this process may not */
+};
+
 /*
  * Start @r->program with @r->config in mount, network and PID namespaces of its own
  * until it is initialised or has failed, 20 s at most. Nothing remains of it, and a
  * running server does not notice. Ganesha's messages and the verdict go to standard
  * error; to standard output, as comments of ganesha.conf, how many exports would be
  * served and what was not rehearsed.
- *
- * Returns 0 if the server would start, and also if this process may not rehearse,
- * which one line on standard output says; else 1.
  */
-int rehearse(const struct rehearsal *r);
+enum rehearsed rehearse(const struct rehearsal *r);
 
 #endif /* RPCRDMA_GANESHA_REHEARSE_H */

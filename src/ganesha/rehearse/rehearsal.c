@@ -354,7 +354,8 @@ HOOK bool svc_reg(SVCXPRT *xprt, const rpcprog_t program,
 	close(fd);
 	if (program == NFS_PROGRAM && xprt->xp_type == XPRT_TCP_RENDEZVOUS)
 		rehearsal.nfs = true;
-	return runs;
+	/* Ganesha serves NFSv4 without it. */
+	return runs || (program == NFS_PROGRAM && version == 4);
 }
 
 HOOK bool rpcb_unset(const rpcprog_t program, const rpcvers_t version,
