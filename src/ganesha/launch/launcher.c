@@ -118,14 +118,14 @@ static void tell_ignored(const struct launch *l, FILE *to)
 			" starts");
 }
 
-static void set_preload(const struct launch *l)
+static void set_preload(const char *library)
 {
 	const char *before = getenv("LD_PRELOAD");
 	char *preload;
 
 	if (!before)
 		before = "";
-	if (asprintf(&preload, LAUNCH_FIRST "%s%s%s", l->library,
+	if (asprintf(&preload, LAUNCH_FIRST "%s%s%s", library,
 		     *before ? ":" : "", before) < 0 ||
 	    setenv(GR_ENV_PRELOAD, before, 1) ||
 	    setenv("LD_PRELOAD", preload, 1))
@@ -133,9 +133,9 @@ static void set_preload(const struct launch *l)
 	free(preload);
 }
 
-/* Run the program with the library and @name = @value in the environment. Returns its
+/* Run the program with @library and @name = @value in the environment. Returns its
  * wait status, or -1. */
-static int run(const struct launch *l, char **argv, const char *name,
+static int run(const char *library, char **argv, const char *name,
 	       const char *value, bool silent)
 {
 	int status;
@@ -145,7 +145,7 @@ static int run(const struct launch *l, char **argv, const char *name,
 		/* Ganesha may wait for a file for ever, and blocks signals. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		alarm(LIMIT_S);
-		set_preload(l);
+		set_preload(library);
 		setenv(name, value, 1);
 		if (silent)
 			dup2(open("/dev/null", O_WRONLY | O_CLOEXEC),
@@ -160,11 +160,11 @@ static int run(const struct launch *l, char **argv, const char *name,
 }
 
 /* Without the library it prints its release, and nothing is started. */
-static bool is_loaded(const struct launch *l)
+static bool is_loaded(const char *library)
 {
 	char program[] = GANESHA_PROGRAM, option[] = "-v";
 	char *argv[] = { program, option, NULL };
-	int status = run(l, argv, GR_ENV_PROBE, "1", true);
+	int status = run(library, argv, GR_ENV_PROBE, "1", true);
 
 	return WIFEXITED(status) && WEXITSTATUS(status) == GR_PROBED;
 }
@@ -195,7 +195,7 @@ static void find_library(struct launch *l)
 	make_loadable(l->library, sizeof(l->library));
 	if (!*l->release || access(l->library, F_OK))
 		tell = tell_unsupported;
-	else if (!is_loaded(l))
+	else if (!is_loaded(l->library))
 		tell = tell_ignored;
 	else
 		return;
@@ -243,7 +243,8 @@ static int check_config(const struct launch *l, char *file, bool strict)
 	}
 	snprintf(pid_file, sizeof(pid_file), "/proc/self/fd/%d",
 		 memfd_create("pid", 0));
-	status = run(l, argv, GR_ENV_CHECK, strict ? "strict" : "1", false);
+	status = run(l->library, argv, GR_ENV_CHECK, strict ? "strict" : "1",
+		     false);
 	if (WIFEXITED(status) && WEXITSTATUS(status) < (int)N_VERDICTS)
 		verdict = (unsigned int)WEXITSTATUS(status);
 	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
@@ -253,7 +254,11 @@ static int check_config(const struct launch *l, char *file, bool strict)
 		 l->release);
 	make_loadable(library, sizeof(library));
 	snprintf(preload, sizeof(preload), LAUNCH_FIRST "%s", library);
-	if (verdict != GR_CHECKED_NO_SERVER)
+	/* Ganesha alone would touch the state of a running server. */
+	if (!is_loaded(library))
+		fprintf(stderr, "Not rehearsed: the loader ignores %s\n",
+			library);
+	else if (verdict != GR_CHECKED_NO_SERVER)
 		rehearsed = rehearse(&r);
 	if (rehearsed == REHEARSAL_FAILED)
 		return 1; /* its verdict says more */
@@ -335,7 +340,7 @@ int main(int argc, char **argv)
 		if (!starts)
 			return 1;
 	} else {
-		set_preload(&l);
+		set_preload(l.library);
 	}
 	argv[0] = program;
 	execv(program, argv);
