@@ -77,6 +77,8 @@ struct fab_buf *fab_pool_get_promised(struct fab_pool *pool);
 size_t fab_pool_promised(const struct fab_pool *pool);
 /* What a buffer for @size octets has; 0: none is as long. */
 size_t fab_pool_size(const struct fab_pool *pool, size_t size);
+/* Of the domain that the pool is of. */
+const struct fab_limits *fab_pool_limits(const struct fab_pool *pool);
 /* Is next to nothing to spare? */
 bool fab_pool_short(struct fab_pool *pool);
 /* Give back; NULL is allowed. What is kept, fab_mr_keep(), is never given out

@@ -382,7 +382,9 @@ struct rt_ops {
 	 * rt_conn_over(). NULL: none ever is. */
 	void (*resume)(struct rt_conn *c, struct rt_call *call);
 	/*
-	 * The end; all requests have been completed before. @error: 0 in
+	 * The end. All requests that were submitted before, also by their done
+	 * callbacks, have been completed. One that is submitted later, or by
+	 * another thread at the same time, ends with -ENOTCONN. @error: 0 in
 	 * order, by either side or for idleness; -ECONNABORTED aborted by this
 	 * side; -EPROTO the peer broke the rules; -ETIMEDOUT no first message,
 	 * or not drained, in time; -EPROTONOSUPPORT no version is in common;
@@ -392,7 +394,7 @@ struct rt_ops {
 	 * as in struct fab_wc.
 	 */
 	void (*closed)(struct rt_conn *c, int error, const char *reason);
-	/* closed() writes a line of its own to the log, by rt_conn_log(). */
+	/* closed() writes a line of its own to the log, by rt_log(). */
 	bool tells_end;
 };
 
@@ -520,9 +522,9 @@ struct rt_instance *rt_conn_instance(struct rt_conn *c);
 uint64_t rt_conn_id(const struct rt_conn *c);
 /* "192.0.2.1:1234#7" for log lines; lives as long as the connection. Any thread. */
 const char *rt_conn_name(const struct rt_conn *c);
-/* A line about it, under its name, to the instance's log: as many as its budget
- * allows (base/log.h). Any thread. */
-void rt_conn_log(struct rt_conn *c, int level, const char *fmt, ...)
+/* Write a line about the connection to the instance's log, as often as its host may
+ * (base/log.h). Context: any thread. */
+void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void rt_conn_get(struct rt_conn *c);
 void rt_conn_put(struct rt_conn *c);

@@ -324,7 +324,8 @@ struct wire_call_desc {
 struct wire_reply_desc {
 	const struct wire_chunk_desc *writes;
 	uint32_t nwrites;
-	const struct wire_chunk_desc *reply; /* REPLY_EXTERNAL only */
+	/* May be NULL. Version 2 encodes it in REPLY_EXTERNAL only. */
+	const struct wire_chunk_desc *reply;
 };
 
 size_t wire_encode_grant(void *buf, size_t size, uint32_t credit);

@@ -12,373 +12,227 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* Hosts whose lines are counted apart; the one not heard of for longest makes
- * room for another. Who has more addresses than these is held by the budget of
- * all. */
+/* The host that has been quiet for longest makes room for another. More hosts than
+ * these are held by the bucket of all. */
 #define HOSTS 64
 #define TEXT 512
-#define NAME (INET6_ADDRSTRLEN + 32)
-/* Counts told by one tick. */
-#define TOLD 8
-/* What is remembered of a host's lines, to know them again: so many of each class that
- * has warnings or notices, as far as this. */
-#define KNOWN 4
-#define KNOWN_TEXT 96
-#define KNOWN_CLASSES 2
 
-enum scope { CONN, HOST, ALL };
+/* A level's class is the first that is not below it. A count has that level. */
+static const int classes[] = { LOG_WARNING, LOG_NOTICE, LOG_INFO, LOG_DEBUG };
+#define CLASSES 4
 
-static const struct {
-	unsigned int burst, ms;
-} limits[] = {
-	[CONN] = { FAB_LOG_CONN, FAB_LOG_CONN_MS },
-	[HOST] = { FAB_LOG_HOST, FAB_LOG_HOST_MS },
-	[ALL] = { FAB_LOG_ALL, FAB_LOG_ALL_MS },
-};
+static unsigned int class_of(int level)
+{
+	unsigned int i = 0;
 
-/* At what level a count of each class is told. */
-static const int levels[FAB_LOG_CLASSES] = { LOG_WARNING, LOG_NOTICE, LOG_INFO,
-					     LOG_DEBUG };
+	while (i < CLASSES - 1 && level > classes[i])
+		i++;
+	return i;
+}
 
-struct known {
-	char text[KNOWN][KNOWN_TEXT];
-	unsigned int next;
+struct bucket {
+	uint64_t full_at; /* ms */
+	uint64_t last; /* ms: the last line, written or not */
+	uint64_t left_out; /* not reported yet */
 };
 
 struct host {
 	struct in6_addr addr; /* zero: lines of no host */
-	uint64_t used;
-	uint64_t heard[FAB_LOG_CLASSES]; /* the last line, left out or not */
-	struct fab_log_budget budget;
-	struct known known[KNOWN_CLASSES];
+	uint64_t used; /* ms, never 0 once it is used */
+	struct bucket of[CLASSES];
 };
 
 struct fab_log {
 	fab_log_fn sink;
 	void *ctx;
-	atomic_bool left; /* a host's or all's count is to be told */
-	pthread_mutex_t lock; /* all below, and the budgets of connections */
-	struct fab_log_budget all;
+	atomic_bool owes; /* a count waits to be written */
+	pthread_mutex_t lock; /* what follows */
+	struct bucket all[CLASSES];
 	struct host hosts[HOSTS];
 };
 
+static const struct limit {
+	unsigned int burst, ms;
+} of_host = { FAB_LOG_HOST, FAB_LOG_HOST_MS },
+  of_all = { FAB_LOG_ALL, FAB_LOG_ALL_MS };
+
+/* ---- Buckets. The caller holds the lock -------------------------------- */
+
+/* Returns the ms until @b is full again if one more token is taken now. */
+static uint64_t after_one(const struct bucket *b, struct limit l,
+			  unsigned int class, uint64_t now)
+{
+	unsigned int more = class > 1 ? FAB_LOG_MORE : 1;
+
+	return MAX(b->full_at, now) - now + l.ms / more;
+}
+
+static bool has_token(const struct bucket *b, struct limit l,
+		      unsigned int class, uint64_t now)
+{
+	return after_one(b, l, class, now) <= (uint64_t)l.burst * l.ms;
+}
+
 /* Counts that go out with a line. */
 struct counts {
-	uint64_t of[3]; /* enum scope */
+	uint64_t host, all;
 };
 
-/* Never 0: that is a host which has not been used. */
-static uint64_t now_ms(void)
+/* Take a token of @b and of all, and the counts. Returns false if one is empty. */
+static bool take(struct fab_log *l, struct bucket *b, unsigned int class,
+		 uint64_t now, struct counts *n)
 {
-	return fab_now_ms() + 1;
-}
+	struct bucket *all = &l->all[class];
 
-static unsigned int class_of(int level)
-{
-	return level <= LOG_WARNING ? 0 :
-	       level == LOG_NOTICE  ? 1 :
-	       level == LOG_INFO    ? 2 :
-				      3;
-}
-
-/* ---- Budgets, under the lock ------------------------------------------ */
-
-static uint64_t interval(enum scope s, unsigned int class)
-{
-	return limits[s].ms / (class > 1 ? FAB_LOG_MORE : 1);
-}
-
-/* For one more, and @kept others. */
-static bool room(const struct fab_log_bucket *b, enum scope s,
-		 unsigned int class, unsigned int kept, uint64_t now)
-{
-	uint64_t burst = limits[s].burst * (class > 1 ? FAB_LOG_MORE : 1);
-
-	return b->until <= now || b->until + (kept + 1) * interval(s, class) <=
-					  now + burst * interval(s, class);
-}
-
-static void take(struct fab_log_bucket *b, enum scope s, unsigned int class,
-		 uint64_t now)
-{
-	b->until = MAX(b->until, now);
-	b->until += interval(s, class);
+	if (!has_token(b, of_host, class, now) ||
+	    !has_token(all, of_all, class, now)) {
+		atomic_store(&l->owes, true);
+		return false;
+	}
+	b->full_at = now + after_one(b, of_host, class, now);
+	all->full_at = now + after_one(all, of_all, class, now);
+	*n = (struct counts){ b->left_out, all->left_out };
+	b->left_out = all->left_out = 0;
+	return true;
 }
 
 static struct host *find(struct fab_log *l, const struct in6_addr *addr,
 			 uint64_t now)
 {
-	struct host *h = &l->hosts[0];
-	struct in6_addr any = IN6ADDR_ANY_INIT;
+	struct host *oldest = &l->hosts[0];
 
-	if (!addr)
-		addr = &any;
-	for (unsigned int i = 0; i < HOSTS; i++) {
-		struct host *at = &l->hosts[i];
-
-		if (at->used && !memcmp(&at->addr, addr, sizeof(*addr))) {
-			at->used = now;
-			return at;
+	for (struct host *h = l->hosts; h < l->hosts + HOSTS; h++) {
+		if (h->used && !memcmp(&h->addr, addr, sizeof(*addr))) {
+			h->used = now;
+			return h;
 		}
-		if (at->used < h->used)
-			h = at;
+		if (h->used < oldest->used)
+			oldest = h;
 	}
-	for (unsigned int i = 0; i < FAB_LOG_CLASSES; i++)
-		l->all.of[i].left_out += h->budget.of[i].left_out;
-	*h = (struct host){ .addr = *addr, .used = now };
-	return h;
-}
-
-/* ---- Lines that a host has had, under the lock ---------------------------- */
-
-/* What is left of @text without its numbers. */
-static void essence(const char *text, char key[KNOWN_TEXT])
-{
-	size_t n = 0;
-
-	for (; *text && n < KNOWN_TEXT - 1; text++)
-		if (*text < '0' || *text > '9')
-			key[n++] = *text;
-	key[n] = '\0';
-}
-
-/* So is nothing, which stands for a count. */
-static bool is_known(const struct known *k, const char *key)
-{
-	if (!*key)
-		return true;
-	for (unsigned int i = 0; i < KNOWN; i++)
-		if (!strcmp(k->text[i], key))
-			return true;
-	return false;
-}
-
-static void learn(struct known *k, const char *key)
-{
-	if (is_known(k, key))
-		return;
-	memcpy(k->text[k->next], key, strlen(key) + 1);
-	k->next = (k->next + 1) % KNOWN;
-}
-
-/* May it be written? Then @told has the counts that go with it. @text: of the line, for
- * classes below KNOWN_CLASSES; "": a count. */
-static bool admit(struct fab_log *l, struct fab_log_budget *mine,
-		  const struct in6_addr *host, unsigned int class,
-		  const char *text, struct counts *told)
-{
-	struct fab_log_bucket *b[3] = { mine ? &mine->of[class] : NULL, NULL,
-					&l->all.of[class] };
-	struct known *known = NULL;
-	uint64_t now = now_ms();
-	unsigned int kept = 0;
-	char key[KNOWN_TEXT];
-	struct host *h;
-	bool ok = true;
-
-	if (text)
-		essence(text, key);
-	pthread_mutex_lock(&l->lock);
-	h = find(l, host, now);
-	h->heard[class] = now;
-	b[HOST] = &h->budget.of[class];
-	if (text)
-		known = &h->known[class];
-	if (known && is_known(known, key))
-		kept = FAB_LOG_KEPT;
-	for (enum scope s = CONN; ok && s <= ALL; s++) {
-		if (!b[s] || room(b[s], s, class, s == HOST ? kept : 0, now))
-			continue;
-		b[s]->left_out++;
-		if (s != CONN)
-			atomic_store(&l->left, true);
-		ok = false;
-	}
-	for (enum scope s = CONN; ok && s <= ALL; s++) {
-		told->of[s] = 0;
-		if (!b[s])
-			continue;
-		take(b[s], s, class, now);
-		told->of[s] = b[s]->left_out;
-		b[s]->left_out = 0;
-	}
-	if (ok && known)
-		learn(known, key);
-	pthread_mutex_unlock(&l->lock);
-	return ok;
+	for (unsigned int i = 0; i < CLASSES; i++)
+		l->all[i].left_out += oldest->of[i].left_out;
+	*oldest = (struct host){ .addr = *addr, .used = now };
+	return oldest;
 }
 
 /* ---- Lines ------------------------------------------------------------- */
 
-static void host_name(const struct in6_addr *a, char *buf)
+static void write_count(struct fab_log *l, const struct in6_addr *host,
+			unsigned int class, uint64_t n)
 {
-	char text[INET6_ADDRSTRLEN] = "?";
+	char text[TEXT], name[INET6_ADDRSTRLEN] = "?";
 
-	if (!a || IN6_IS_ADDR_UNSPECIFIED(a)) {
-		snprintf(buf, NAME, "lines of no host");
-	} else if (IN6_IS_ADDR_V4MAPPED(a)) {
-		inet_ntop(AF_INET, &a->s6_addr[12], text, sizeof(text));
-		snprintf(buf, NAME, "host %s", text);
-	} else {
-		inet_ntop(AF_INET6, a, text, sizeof(text));
-		snprintf(buf, NAME, "host %s/64", text);
-	}
+	if (!n)
+		return;
+	if (!host)
+		snprintf(text, sizeof(text), "all hosts");
+	else if (IN6_IS_ADDR_UNSPECIFIED(host))
+		snprintf(text, sizeof(text), "lines of no host");
+	else if (IN6_IS_ADDR_V4MAPPED(host))
+		snprintf(text, sizeof(text), "host %s",
+			 inet_ntop(AF_INET, &host->s6_addr[12], name,
+				   sizeof(name)));
+	else
+		snprintf(text, sizeof(text), "host %s/64",
+			 inet_ntop(AF_INET6, host, name, sizeof(name)));
+	snprintf(text + strlen(text), sizeof(text) - strlen(text),
+		 ": %" PRIu64 " more line%s left out", n, n == 1 ? "" : "s");
+	l->sink(l->ctx, classes[class], text);
 }
 
-static void tell(struct fab_log *l, const char *name, unsigned int class,
-		 uint64_t n)
+static void write_counts(struct fab_log *l, const struct in6_addr *host,
+			 unsigned int class, const struct counts *n)
 {
-	char text[TEXT];
-
-	snprintf(text, sizeof(text), "%s: %" PRIu64 " more line%s left out",
-		 name, n, n == 1 ? "" : "s");
-	l->sink(l->ctx, levels[class], text);
+	write_count(l, host, class, n->host);
+	write_count(l, NULL, class, n->all);
 }
 
-static void tell_all(struct fab_log *l, const struct counts *told,
-		     const struct in6_addr *host, const char *name,
-		     unsigned int class)
+void fab_log_vput(struct fab_log *l, const struct in6_addr *host,
+		  const char *name, int level, const char *fmt, va_list ap)
 {
-	char text[NAME];
-
-	if (told->of[CONN])
-		tell(l, name ? name : "?", class, told->of[CONN]);
-	if (told->of[HOST]) {
-		host_name(host, text);
-		tell(l, text, class, told->of[HOST]);
-	}
-	if (told->of[ALL])
-		tell(l, "all hosts", class, told->of[ALL]);
-}
-
-void fab_log_vput(struct fab_log *l, struct fab_log_budget *mine,
-		  const struct in6_addr *host, const char *name, int level,
-		  const char *fmt, va_list ap)
-{
-	unsigned int class = class_of(level);
-	bool early = class < KNOWN_CLASSES;
-	struct counts told;
+	static const struct in6_addr nobody = IN6ADDR_ANY_INIT;
+	uint64_t now = fab_now_ms() + 1;
+	struct counts count;
+	struct bucket *b;
+	unsigned int class;
 	char text[TEXT] = "";
-	size_t n = 0;
+	bool written;
+	size_t n;
 
 	if (!l || !l->sink)
 		return;
-	if (name) {
-		snprintf(text, sizeof(text), "%s: ", name);
-		n = strlen(text);
-	}
-	/* What is not known again is made when it may be written. */
-	if (early)
-		vsnprintf(text + n, sizeof(text) - n, fmt, ap);
-	if (!admit(l, mine, host, class, early ? text + n : NULL, &told))
+	class = class_of(level);
+	host = host ? host : &nobody;
+	pthread_mutex_lock(&l->lock);
+	b = &find(l, host, now)->of[class];
+	b->last = now;
+	written = take(l, b, class, now, &count);
+	if (!written)
+		b->left_out++;
+	pthread_mutex_unlock(&l->lock);
+	if (!written)
 		return;
-	tell_all(l, &told, host, name, class);
-	if (!early)
-		vsnprintf(text + n, sizeof(text) - n, fmt, ap);
+	write_counts(l, host, class, &count);
+	if (name)
+		snprintf(text, sizeof(text), "%s: ", name);
+	n = strlen(text);
+	vsnprintf(text + n, sizeof(text) - n, fmt, ap);
 	l->sink(l->ctx, level, text);
 }
 
-void fab_log_put(struct fab_log *l, struct fab_log_budget *mine,
-		 const struct in6_addr *host, const char *name, int level,
-		 const char *fmt, ...)
+void fab_log_put(struct fab_log *l, const struct in6_addr *host,
+		 const char *name, int level, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	fab_log_vput(l, mine, host, name, level, fmt, ap);
+	fab_log_vput(l, host, name, level, fmt, ap);
 	va_end(ap);
 }
 
 void fab_log_line(void *log, int level, const char *text)
 {
-	fab_log_put(log, NULL, NULL, NULL, level, "%s", text);
+	fab_log_put(log, NULL, NULL, level, "%s", text);
 }
 
 void fab_log_host_line(void *log, const struct in6_addr *host, int level,
 		       const char *text)
 {
-	fab_log_put(log, NULL, host, NULL, level, "%s", text);
-}
-
-void fab_log_leave(struct fab_log *l, struct fab_log_budget *mine,
-		   const struct in6_addr *host, const char *name)
-{
-	struct counts told;
-	uint64_t n;
-
-	if (!l || !l->sink)
-		return;
-	for (unsigned int i = 0; i < FAB_LOG_CLASSES; i++) {
-		pthread_mutex_lock(&l->lock);
-		n = mine->of[i].left_out;
-		mine->of[i].left_out = 0;
-		pthread_mutex_unlock(&l->lock);
-		if (!n)
-			continue;
-		if (admit(l, NULL, host, i, i < KNOWN_CLASSES ? "" : NULL,
-			  &told)) {
-			told.of[CONN] = n;
-			tell_all(l, &told, host, name, i);
-			continue;
-		}
-		/* Then it is the host's; the line itself does not count. */
-		pthread_mutex_lock(&l->lock);
-		find(l, host, now_ms())->budget.of[i].left_out += n - 1;
-		pthread_mutex_unlock(&l->lock);
-		atomic_store(&l->left, true);
-	}
+	fab_log_put(log, host, NULL, level, "%s", text);
 }
 
 bool fab_log_owes(const struct fab_log *l)
 {
-	return l && atomic_load_explicit(&l->left, memory_order_relaxed);
+	return l && atomic_load_explicit(&l->owes, memory_order_relaxed);
+}
+
+/* Write the counts of a host that is quiet: a noisy one's next line brings them. */
+static void report(struct fab_log *l, struct host *h, unsigned int class)
+{
+	struct bucket *b = &h->of[class];
+	uint64_t now = fab_now_ms() + 1;
+	struct counts count = { 0 };
+	struct in6_addr addr;
+
+	pthread_mutex_lock(&l->lock);
+	addr = h->addr;
+	if (b->left_out || l->all[class].left_out) {
+		if (b->last + FAB_LOG_HOST_MS > now)
+			atomic_store(&l->owes, true);
+		else
+			take(l, b, class, now, &count);
+	}
+	pthread_mutex_unlock(&l->lock);
+	write_counts(l, &addr, class, &count);
 }
 
 void fab_log_tick(struct fab_log *l)
 {
-	struct {
-		struct in6_addr host;
-		unsigned int class;
-		struct counts n;
-	} told[TOLD];
-	unsigned int n = 0;
-	bool left = false;
-	uint64_t now;
-
 	if (!fab_log_owes(l))
 		return;
-	now = now_ms();
-	pthread_mutex_lock(&l->lock);
-	for (unsigned int i = 0; i < FAB_LOG_CLASSES * HOSTS; i++) {
-		unsigned int class = i % FAB_LOG_CLASSES;
-		struct host *h = &l->hosts[i / FAB_LOG_CLASSES];
-		struct fab_log_bucket *b = &h->budget.of[class];
-		struct fab_log_bucket *all = &l->all.of[class];
-
-		if (!b->left_out && !all->left_out)
-			continue;
-		/* While a host has lines, the next of them that may be written
-		 * brings the count along. */
-		if (n == TOLD || !room(all, ALL, class, 0, now) ||
-		    (b->left_out && (h->heard[class] + FAB_LOG_HOST_MS > now ||
-				     !room(b, HOST, class, 0, now)))) {
-			left = true;
-			continue;
-		}
-		told[n].host = h->addr;
-		told[n].class = class;
-		told[n].n = (struct counts){ .of = { 0, b->left_out,
-						     all->left_out } };
-		n++;
-		take(all, ALL, class, now);
-		if (b->left_out)
-			take(b, HOST, class, now);
-		b->left_out = all->left_out = 0;
-	}
-	atomic_store(&l->left, left);
-	pthread_mutex_unlock(&l->lock);
-	for (unsigned int i = 0; i < n; i++)
-		tell_all(l, &told[i].n, &told[i].host, NULL, told[i].class);
+	atomic_store(&l->owes, false);
+	for (unsigned int i = 0; i < HOSTS * CLASSES; i++)
+		report(l, &l->hosts[i / CLASSES], i % CLASSES);
 }
 
 /* ---- Life -------------------------------------------------------------- */
@@ -399,13 +253,12 @@ void fab_log_destroy(struct fab_log *l)
 {
 	if (!l)
 		return;
-	for (unsigned int i = 0; l->sink && i < FAB_LOG_CLASSES; i++) {
-		uint64_t n = l->all.of[i].left_out;
+	for (unsigned int i = 0; l->sink && i < CLASSES; i++) {
+		uint64_t n = l->all[i].left_out;
 
 		for (unsigned int k = 0; k < HOSTS; k++)
-			n += l->hosts[k].budget.of[i].left_out;
-		if (n)
-			tell(l, "all hosts", i, n);
+			n += l->hosts[k].of[i].left_out;
+		write_count(l, NULL, i, n);
 	}
 	pthread_mutex_destroy(&l->lock);
 	free(l);

@@ -360,6 +360,11 @@ void fab_pool_lend(struct fab_pool *pool, struct fab_share *share)
 	share->ctx = pool;
 }
 
+const struct fab_limits *fab_pool_limits(const struct fab_pool *pool)
+{
+	return fab_domain_limits(pool->dom);
+}
+
 void fab_pool_get_stats(struct fab_pool *pool, struct fab_pool_stats *out)
 {
 	*out = (struct fab_pool_stats){

@@ -94,7 +94,7 @@ turned_away(struct gateway *gw, const struct sockaddr_storage *from,
 
 	fab_addr_name(sa, name, sizeof(name));
 	va_start(ap, fmt);
-	fab_log_vput(gw->log, NULL, &host, name, LOG_WARNING, fmt, ap);
+	fab_log_vput(gw->log, &host, name, LOG_WARNING, fmt, ap);
 	va_end(ap);
 }
 
@@ -108,7 +108,7 @@ static void accept_short(struct gw_accept *a, int err)
 
 	if (!a->short_at || now - a->short_at > SHORT_AGAIN)
 		fab_log_put(
-			a->gw->log, NULL, NULL, NULL, LOG_ERR,
+			a->gw->log, NULL, NULL, LOG_ERR,
 			"accept: %s: new clients wait, idle or stuck ones are disconnected",
 			strerror(err));
 	a->short_at = now;

@@ -114,10 +114,7 @@ void gw_client_kill(struct gw_client *c, int level, const char *why)
 	if (c->gone)
 		return;
 	if (why)
-		/* The last, and so whatever was said before. */
-		fab_log_put(c->gw->log, NULL, &c->host, c->name, level, "%s",
-			    why);
-	fab_log_leave(c->gw->log, &c->log, &c->host, c->name);
+		gw_client_log(c, level, "%s", why);
 	in_order = has_all(c);
 	pthread_mutex_lock(&c->lock);
 	c->dead = true;

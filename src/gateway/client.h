@@ -34,7 +34,6 @@ struct gw_client {
 	int fd;
 	char name[64];
 	struct in6_addr host;
-	struct fab_log_budget log;
 	atomic_uint refs;
 	bool gone; /* gw_client_kill() was here; worker */
 	bool only_gss; /* anybody may be behind its port */
@@ -66,10 +65,9 @@ struct gw_client {
 		pthread_mutex_unlock(&(c)->lock); \
 	} while (0)
 
-/* What a client can cause, as far as its budget goes (base/log.h). */
-#define gw_client_log(c, level, ...)                                         \
-	fab_log_put((c)->gw->log, &(c)->log, &(c)->host, (c)->name, (level), \
-		    __VA_ARGS__)
+/* Log what the client's host has caused; base/log.h limits it. */
+#define gw_client_log(c, level, ...) \
+	fab_log_put((c)->gw->log, &(c)->host, (c)->name, (level), __VA_ARGS__)
 
 /* ref.c. Any thread. */
 void gw_client_get(struct gw_client *c);

@@ -148,7 +148,8 @@ static int instance_start(struct program *p)
 						  .started = fab_now_ns() };
 	p->gw.pool = rt_instance_pool(p->gw.inst);
 	gw_shares_init(&p->gw.shares, o->rdma.config.max_memory / 2,
-		       gw_mem_size(o->max_record + sizeof(struct gw_buf)));
+		       fab_pool_size(p->gw.pool,
+				     o->max_record + sizeof(struct gw_buf)));
 	gw_link_ops(&p->gw.ops, o->rdma.config.reverse != RDMA2_RVRSDIR_NONE);
 	return 0;
 }

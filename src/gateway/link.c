@@ -137,15 +137,14 @@ static void up(struct gw_client *c)
 	gw_client_log(c, LOG_INFO, "server %s, version %u%s%s", info.peer_name,
 		      info.version, *info.auth_peer ? ", " : "",
 		      info.auth_peer);
-	/* Not of the client's budget, which the attempts have used up. */
 	if (c->link.down_since)
-		fab_log_put(c->gw->log, NULL, &c->host, c->name, LOG_NOTICE,
-			    c->link.connected_once ?
-				    "server: connected again after %.1f s%s%s" :
-				    "server: connected after %.1f s%s%s",
-			    (double)(fab_now_ns() - c->link.down_since) / SEC,
-			    several ? ", at " : "",
-			    several ? info.peer_name : "");
+		gw_client_log(
+			c, LOG_NOTICE,
+			c->link.connected_once ?
+				"server: connected again after %.1f s%s%s" :
+				"server: connected after %.1f s%s%s",
+			(double)(fab_now_ns() - c->link.down_since) / SEC,
+			several ? ", at " : "", several ? info.peer_name : "");
 	c->link.down_since = 0;
 	if (c->link.connected_once)
 		gw_client_count(c, reconnects);
@@ -238,7 +237,7 @@ static void op_closed(struct rt_conn *rc, int error, const char *reason)
 	pthread_mutex_unlock(&c->lock);
 	/* down() tells it, unless the client has gone before. */
 	if (dead && error && error != -ECONNRESET && error != -ECONNABORTED)
-		rt_conn_log(rc, LOG_WARNING, "closed: %s", reason);
+		rt_log(rc, LOG_WARNING, "closed: %s", reason);
 	gw_kick(c, GW_EV_DOWN);
 }
 

@@ -113,14 +113,5 @@ empty:
 		gw_share_served(&c->share);
 	}
 	gw_watch_in(c, now);
-	/* An idle client holds no buffer of its own, nor a large one that its
-	 * Calls will give back later. */
-	if (c->rx.buf && c->rx.pos == c->rx.fill &&
-	    ((gw_rx_is_large(&c->rx) && !rec_inside(&c->rx.rec)) ||
-	     atomic_load_explicit(&c->rx.buf->refs, memory_order_acquire) ==
-		     1)) {
-		gw_rx_set(&c->rx, NULL);
-		/* What is left out has buffers that no record keeps. */
-		gw_share_done_in(&c->share, gw_record_held(&c->rx.acc, NULL));
-	}
+	gw_rx_release(c);
 }

@@ -10,23 +10,10 @@
 #include <string.h>
 #include <sys/param.h>
 
-/* Of the pool's classes [pool.h]. */
-#define GW_POOL_LEAST 4096
-#define GW_POOL_STEP 4
-
-size_t gw_mem_size(size_t size)
-{
-	size_t n = GW_POOL_LEAST;
-
-	while (n < size)
-		n *= GW_POOL_STEP;
-	return n;
-}
-
 struct fab_buf *gw_mem_get(struct gw_client *c, size_t size, enum gw_mem what)
 {
 	size_t in = gw_share_in_records(&c->share);
-	size_t n = gw_mem_size(size);
+	size_t n = fab_pool_size(c->gw->pool, size);
 	bool good = false;
 	struct fab_buf *b;
 
@@ -51,8 +38,11 @@ struct fab_buf *gw_mem_get(struct gw_client *c, size_t size, enum gw_mem what)
 		gw_share_give(&c->share, n);
 		if (what == GW_MEM_RECORD)
 			gw_share_done_in(&c->share, in);
-	} else if (b->size > n) /* it had none that was smaller */
+	} else if (b->size > n) { /* it had none that was smaller */
 		gw_share_force(&c->share, b->size - n, false);
+		if (what == GW_MEM_RECORD)
+			gw_share_more_in(&c->share, b->size - n);
+	}
 	return b;
 }
 

@@ -54,8 +54,6 @@ enum gw_mem {
 	GW_MEM_MUST, /* what has begun is to be ended, whoever waits */
 	GW_MEM_LESS, /* in the place of something larger */
 };
-/* How large the pool's buffer for @size octets is. */
-size_t gw_mem_size(size_t size);
 struct fab_buf *gw_mem_get(struct gw_client *c, size_t size, enum gw_mem what);
 void gw_mem_put(struct gw_client *c, struct fab_buf *buf);
 /* Worker. */

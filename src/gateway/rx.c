@@ -41,7 +41,22 @@ void gw_rx_set(struct gw_rx *x, struct gw_buf *b)
  * a large one for little room. */
 bool gw_rx_is_large(const struct gw_rx *x)
 {
-	return x->buf->fab->size > gw_mem_size(RX_ROOM + sizeof(*x->buf));
+	const struct fab_buf *b = x->buf->fab;
+
+	return b->size > fab_pool_size(b->pool, RX_ROOM + sizeof(*x->buf));
+}
+
+void gw_rx_release(struct gw_client *c)
+{
+	if (!c->rx.buf || c->rx.pos != c->rx.fill)
+		return;
+	/* Of a large one the Calls in it would keep all. */
+	if ((!gw_rx_is_large(&c->rx) || rec_inside(&c->rx.rec)) &&
+	    atomic_load_explicit(&c->rx.buf->refs, memory_order_acquire) != 1)
+		return;
+	gw_rx_set(&c->rx, NULL);
+	/* What is left out has buffers that no record keeps. */
+	gw_share_done_in(&c->share, gw_record_held(&c->rx.acc, NULL));
 }
 
 /*

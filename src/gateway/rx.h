@@ -55,6 +55,9 @@ void gw_rx_end(struct gw_rx *x);
 
 /* read.c: read and parse until the socket is empty or the client at a limit. */
 void gw_rx_read(struct gw_client *c);
+/* An idle client holds no buffer of its own: give back what nothing is in. When the
+ * socket is empty, and later, when the Calls in it are answered. */
+void gw_rx_release(struct gw_client *c);
 /*
  * It sends no more; it may have shut down its sending side only, so that Replies
  * still due are brought. A reverse-direction Call it cannot answer.

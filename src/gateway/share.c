@@ -201,6 +201,12 @@ bool gw_share_take_in(struct gw_share *m, size_t n)
 	return false;
 }
 
+void gw_share_more_in(struct gw_share *m, size_t n)
+{
+	atomic_fetch_add_explicit(&m->in_used, n, memory_order_relaxed);
+	atomic_fetch_add_explicit(&m->of->in_used, n, memory_order_relaxed);
+}
+
 void gw_share_done_in(struct gw_share *m, size_t left)
 {
 	size_t was = atomic_load_explicit(&m->in_used, memory_order_relaxed);

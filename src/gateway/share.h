@@ -151,8 +151,9 @@ void gw_share_leave(struct gw_share *m);
 /* @n octets more. False: not now, and nothing has changed. Worker. */
 bool gw_share_take(struct gw_share *m, size_t n);
 /* The same for a record that is being received, and when that is whole, or
- * gone, or has @left of it. Worker. */
+ * gone, or has @left of it; and for what was forced on it. Worker. */
 bool gw_share_take_in(struct gw_share *m, size_t n);
+void gw_share_more_in(struct gw_share *m, size_t n);
 void gw_share_done_in(struct gw_share *m, size_t left);
 /* The same whoever may want it; @hard: but not beyond the limit. */
 bool gw_share_force(struct gw_share *m, size_t n, bool hard);

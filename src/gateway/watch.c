@@ -83,12 +83,13 @@ static bool sweep_out(struct gw_client *c, uint64_t now)
 	return waits;
 }
 
-/* Is there what its TCP has not taken? */
+/* Is there what its TCP has not taken, or that others may need? */
 static void look(struct gw_client *c)
 {
 	bool more;
 	uint64_t n = acked(c, &more);
 
+	gw_rx_release(c);
 	if (!more)
 		return;
 	c->watch.out_acked = n;
@@ -119,7 +120,7 @@ static void sweep(struct gw_client *c)
 	pthread_mutex_lock(&c->lock);
 	c->stats.overdue++;
 	pthread_mutex_unlock(&c->lock);
-	snprintf(text, sizeof(text), "%s for %u s: closed",
+	snprintf(text, sizeof(text), "%s for %d s: closed",
 		 out ? "Replies not taken" : "a record not ended",
 		 GW_PROGRESS_SECONDS);
 	gw_client_kill(c, LOG_NOTICE, text);

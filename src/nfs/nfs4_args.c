@@ -7,12 +7,12 @@
  *
  * A server must not be able to read a COMPOUND otherwise than it is read here, or
  * what nfs4.c finds in it is not what is executed. So all that Ganesha executes is
- * read as Ganesha (4.3 and 6.5) does: for a bool, ntirpc takes any word but 0 as
- * TRUE. Limits of lengths and counts are left to Ganesha. What it reads otherwise
- * than the RFCs have it, it does not execute:
+ * read as each supported release of Ganesha does: for a bool, ntirpc takes any word
+ * but 0 as TRUE. Limits of lengths and counts are left to Ganesha. What it reads
+ * otherwise than the RFCs have it, it does not execute:
  *
- *   COPY, COPY_NOTIFY, CLONE, OFFLOAD_CANCEL, OFFLOAD_STATUS: without arguments;
- *     NFS4ERR_NOTSUPP
+ *   COPY_NOTIFY, CLONE, and before release 15 COPY, OFFLOAD_CANCEL, OFFLOAD_STATUS:
+ *     without arguments; NFS4ERR_NOTSUPP
  *   LAYOUTERROR (one device_error4, without a count), LAYOUTSTATS (io_info4 of
  *     three words, no device): is not shown them (ntirpc/quirks/withheld.h)
  *

@@ -277,7 +277,7 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 		 * so. Ganesha ends it for a new Call alone, not for one that
 		 * it has executed before. */
 		c = nc->call->conn;
-		rt_conn_log(c, LOG_WARNING,
+		rt_log(c, LOG_WARNING,
 			    "Reply %08x cannot be encoded: closing",
 			    nc->call->xid);
 		rt_conn_close(c, true);

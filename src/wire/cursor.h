@@ -22,7 +22,7 @@ struct wire_cursor {
 /* Three or fewer octets of XDR roundup, without a sum that could wrap. */
 static inline size_t wire_pad(size_t len)
 {
-	return -len & 3;
+	return (4 - (len & 3)) & 3;
 }
 
 static inline size_t wire_left(const struct wire_cursor *c)

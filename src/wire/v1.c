@@ -179,7 +179,7 @@ size_t wire1_encode_reply(void *buf, size_t size, uint32_t xid, uint32_t credit,
 	begin(&e, buf, size, xid, credit, external);
 	wire_put_reads(&e, NULL, 0);
 	wire_put_writes(&e, d->writes, d->nwrites);
-	wire_put_reply(&e, external ? d->reply : NULL);
+	wire_put_reply(&e, d->reply);
 	return wire_enc_finish(&e);
 }
 
@@ -217,5 +217,5 @@ size_t wire1_reply_len(bool external, const struct wire_reply_desc *d)
 	size_t len = wire_add(WIRE_PREFIX_LEN, 1, 4);
 
 	len = wire_add_writes(len, d->writes, d->nwrites);
-	return wire_add_reply(len, external ? d->reply : NULL);
+	return wire_add_reply(len, d->reply);
 }

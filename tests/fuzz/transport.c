@@ -15,440 +15,32 @@
  */
 #include <errno.h>
 
+#include "peer.h"
 #include "test_clock.h"
 #include "transport_upper.h"
-#include "rpcrdma/rtr.h"
-#include "rpcrdma/xchar.h"
 
 #define SET_SERVER 0x01u /* the peer is the server */
 #define SET_GREET 0x02u /* begin with the usual exchange */
 #define SET_XCHAR 0x08u /* both have xcharext */
 #define SET_RTR 0x10u /* and rtrext */
 
-#define SEGS 24
-#define CHUNKS 4
-#define OPEN 8
-
-/* The chunks of the last Call that came from the transport. */
-struct offer {
-	uint32_t xid;
-	unsigned int nwrites, nreads;
-	struct wire_chunk_desc writes[CHUNKS];
-	struct wire_segment seg[SEGS];
-	struct wire_read_segment reads[SEGS];
-	struct wire_chunk_desc reply;
-	bool has_reply;
-};
-
 struct fuzz {
-	struct rt_raw r;
+	struct fuzz_peer peer;
 	struct upper u;
-	struct offer offer;
-	struct wire_segment open[OPEN];
-	uint32_t vers, xid;
-	uint32_t asked; /* the XID of the transport's last REQXCH */
 };
-
-/* ---- What comes --------------------------------------------------------- */
-
-static void note_call(struct offer *o, const struct wire_msg *m)
-{
-	struct wire_iter it = { 0 };
-	struct wire_list chunk;
-	unsigned int n = 0;
-
-	memset(o, 0, sizeof(*o));
-	o->xid = m->p.xid;
-	while (o->nwrites < CHUNKS &&
-	       wire_chunk_next(&m->writes, &it, &chunk)) {
-		struct wire_iter s = { 0 };
-		struct wire_chunk_desc *d = &o->writes[o->nwrites++];
-
-		d->seg = o->seg + n;
-		while (n < SEGS && wire_segment_next(&chunk, &s, &o->seg[n])) {
-			n++;
-			d->count++;
-		}
-	}
-	it = (struct wire_iter){ 0 };
-	o->reply.seg = o->seg + n;
-	o->has_reply = m->has_reply;
-	while (n < SEGS && wire_segment_next(&m->reply, &it, &o->seg[n])) {
-		n++;
-		o->reply.count++;
-	}
-	it = (struct wire_iter){ 0 };
-	while (o->nreads < SEGS &&
-	       wire_read_next(&m->reads, &it, &o->reads[o->nreads]))
-		o->nreads++;
-	it = (struct wire_iter){ 0 };
-	while (o->nreads < SEGS &&
-	       wire_read_next(&m->call, &it, &o->reads[o->nreads]))
-		o->nreads++;
-}
-
-static void take_messages(struct fuzz *f, unsigned int n)
-{
-	struct wire_prefix p;
-
-	while (n-- && rt_raw_more(&f->r)) {
-		if (f->r.status == WIRE_OK && f->r.m.role == WIRE_CALL)
-			note_call(&f->offer, &f->r.m);
-		if (wire_prefix_decode(f->r.msg, f->r.msg_len, &p) &&
-		    p.htype == RDMA2_X_REQXCH)
-			f->asked = p.xid;
-	}
-}
-
-/* ---- What goes ---------------------------------------------------------- */
-
-static struct wire_segment segment(struct fuzz *f, struct fuzz_in *in)
-{
-	uint8_t k = fuzz_u8(in);
-	struct wire_segment s = f->open[k % OPEN];
-
-	if (k & 0x80)
-		s.length = k & 0x40 ? fuzz_u32(in) : fuzz_u8(in) * 16u;
-	if (k & 0x20)
-		s.offset += fuzz_u16(in);
-	if (k & 0x10)
-		s.handle ^= fuzz_u8(in);
-	return s;
-}
-
-struct lists {
-	struct wire_read_segment call[4], reads[8];
-	struct wire_segment seg[SEGS];
-	struct wire_chunk_desc writes[CHUNKS], reply;
-	unsigned int ncall, nreads, nwrites, nseg;
-	bool has_reply;
-};
-
-static void chunk(struct fuzz *f, struct fuzz_in *in, struct lists *l,
-		  struct wire_chunk_desc *d)
-{
-	unsigned int n = fuzz_u8(in) % 5;
-
-	d->seg = l->seg + l->nseg;
-	for (d->count = 0; d->count < n && l->nseg < SEGS; d->count++)
-		l->seg[l->nseg++] = segment(f, in);
-}
-
-static void make_lists(struct fuzz *f, struct fuzz_in *in, struct lists *l)
-{
-	uint8_t k = fuzz_u8(in);
-	uint32_t pos = 0;
-
-	memset(l, 0, sizeof(*l));
-	for (unsigned int i = 0; i < (k & 3u); i++) {
-		uint8_t step = fuzz_u8(in);
-
-		pos += step == 255 ? fuzz_u32(in) : step * 4u;
-		l->reads[l->nreads++] =
-			(struct wire_read_segment){ pos, segment(f, in) };
-		if (step == 254)
-			l->reads[l->nreads++] =
-				(struct wire_read_segment){ pos,
-							    segment(f, in) };
-	}
-	for (unsigned int i = 0; i < (k >> 2 & 3u); i++)
-		chunk(f, in, l, &l->writes[l->nwrites++]);
-	l->has_reply = k >> 4 & 1;
-	if (l->has_reply)
-		chunk(f, in, l, &l->reply);
-	for (unsigned int i = 0; i < (k >> 5 & 3u); i++)
-		l->call[l->ncall++] =
-			(struct wire_read_segment){ k & 0x80 ? fuzz_u8(in) : 0,
-						    segment(f, in) };
-}
-
-/* An rdma_credit: mostly as it ought to be. */
-static uint32_t credit(struct fuzz *f, struct fuzz_in *in)
-{
-	uint8_t k = fuzz_u8(in);
-
-	if (f->vers == WIRE_VERS1)
-		return k;
-	return k == 255 ? fuzz_u32(in) :
-			  rt_raw_credit(&f->r) + (k > 127 ? k - 256u : 0);
-}
-
-static uint32_t pick_xid(struct fuzz *f, struct fuzz_in *in)
-{
-	uint8_t k = fuzz_u8(in);
-
-	if (k < 0x80)
-		return ++f->xid;
-	if (k < 0xc0)
-		return f->xid;
-	return k < 0xf0 ? f->offer.xid : fuzz_u32(in);
-}
-
-/* Payload behind a header of @n octets: the XID, a word, and a pattern. */
-static size_t payload(struct fuzz *f, struct fuzz_in *in, size_t n,
-		      uint32_t xid, bool call)
-{
-	uint8_t *p = f->r.send_buf + n, k = fuzz_u8(in);
-	size_t len = k < 0xf0 ? k * 4u : k * 16u;
-
-	if (k == 1)
-		len = fuzz_u8(in);
-	if (len > RAW_RECV_SIZE - n)
-		len = RAW_RECV_SIZE - n;
-	memset(p, 0, len);
-	if (len >= 8) {
-		fuzz_put32(p, xid);
-		fuzz_put32(p + 4, !call);
-	}
-	return n + len;
-}
-
-static void send_call(struct fuzz *f, struct fuzz_in *in)
-{
-	uint8_t k = fuzz_u8(in);
-	uint32_t xid = pick_xid(f, in), c = credit(f, in);
-	bool external = k & 1;
-	struct wire_call_desc d = { 0 };
-	struct lists l;
-	size_t n;
-
-	make_lists(f, in, &l);
-	d.inv_handle = k & 2 ? f->open[k >> 4 & 7].handle : 0;
-	d.call = l.call;
-	d.ncall = external ? l.ncall : 0;
-	d.reads = l.reads;
-	d.nreads = l.nreads;
-	d.writes = l.writes;
-	d.nwrites = l.nwrites;
-	d.reply = l.has_reply ? &l.reply : NULL;
-	n = f->vers == WIRE_VERS1 ?
-		    wire1_encode_call(f->r.send_buf, RAW_RECV_SIZE, xid, c,
-				      external, &d) :
-		    wire_encode_call(f->r.send_buf, RAW_RECV_SIZE, xid, c,
-				     external, &d);
-	if (!n)
-		return;
-	if (!external)
-		n = payload(f, in, n, xid, true);
-	rt_raw_send(&f->r, f->r.send_buf, n);
-}
-
-static void send_middle(struct fuzz *f, struct fuzz_in *in, bool reply)
-{
-	uint32_t xid = pick_xid(f, in), c = credit(f, in);
-	uint8_t k = fuzz_u8(in);
-	uint32_t left = k == 255 ? fuzz_u32(in) : k * 4u;
-	size_t n = wire_encode_middle(f->r.send_buf, RAW_RECV_SIZE, xid, c,
-				      reply, left);
-
-	rt_raw_send(&f->r, f->r.send_buf, payload(f, in, n, xid, !reply));
-}
-
-/* Into a chunk that the transport has offered, or past it. */
-static void write_to(struct fuzz *f, const struct wire_segment *s, size_t len)
-{
-	struct {
-		struct fab_wr wr;
-		struct fab_sge sge;
-	} *w = calloc(1, sizeof(*w));
-
-	FUZZ_CHECK(w);
-	w->sge = (struct fab_sge){ f->r.mem, len < RAW_MEM ? len : RAW_MEM,
-				   f->r.mr };
-	w->wr = (struct fab_wr){ .op = FAB_WRITE,
-				 .flags = FAB_F_SIGNALED,
-				 .handle = s->handle,
-				 .offset = s->offset,
-				 .nsge = 1,
-				 .sge = &w->sge,
-				 .user = w };
-	if (fab_post(f->r.fab, &w->wr))
-		free(w);
-}
-
-static void use_offer(struct fuzz *f, struct fuzz_in *in, struct lists *l)
-{
-	const struct offer *o = &f->offer;
-
-	for (unsigned int i = 0; i < o->nwrites; i++) {
-		struct wire_chunk_desc *d = &l->writes[l->nwrites++];
-
-		d->seg = l->seg + l->nseg;
-		for (d->count = 0; d->count < o->writes[i].count; d->count++) {
-			struct wire_segment *s = &l->seg[l->nseg++];
-			uint8_t k = fuzz_u8(in);
-
-			*s = o->writes[i].seg[d->count];
-			if (k & 1)
-				write_to(f, s, s->length);
-			if (k & 2)
-				s->length = k & 4 ? 0 : s->length / 2;
-			if (k & 8)
-				s->length += k >> 4;
-		}
-	}
-	l->has_reply = o->has_reply;
-	if (!o->has_reply)
-		return;
-	l->reply.seg = l->seg + l->nseg;
-	for (; l->reply.count < o->reply.count; l->reply.count++) {
-		struct wire_segment *s = &l->seg[l->nseg++];
-		uint8_t k = fuzz_u8(in);
-
-		*s = o->reply.seg[l->reply.count];
-		fuzz_put32(f->r.mem, o->xid);
-		fuzz_put32(f->r.mem + 4, 1);
-		if (k & 1)
-			write_to(f, s, s->length);
-		if (k & 2)
-			s->length = k & 0xf8u;
-	}
-}
-
-static void send_reply(struct fuzz *f, struct fuzz_in *in)
-{
-	uint8_t k = fuzz_u8(in);
-	bool external = k & 1;
-	uint32_t xid = k & 2 ? pick_xid(f, in) : f->offer.xid;
-	uint32_t c = credit(f, in);
-	struct wire_reply_desc d = { 0 };
-	struct lists l;
-	size_t n;
-
-	memset(&l, 0, sizeof(l));
-	if (k & 4)
-		make_lists(f, in, &l);
-	else
-		use_offer(f, in, &l);
-	d.writes = l.writes;
-	d.nwrites = l.nwrites;
-	d.reply = (external || f->vers == WIRE_VERS1) && l.has_reply ?
-			  &l.reply :
-			  NULL;
-	n = f->vers == WIRE_VERS1 ?
-		    wire1_encode_reply(f->r.send_buf, RAW_RECV_SIZE, xid, c,
-				       external, &d) :
-		    wire_encode_reply(f->r.send_buf, RAW_RECV_SIZE, xid, c,
-				      external, &d);
-	if (!n)
-		return;
-	if (!external)
-		n = payload(f, in, n, xid, false);
-	if (k & 8 && f->offer.nreads) {
-		f->r.send_invalidate = true;
-		f->r.send_inv_handle = f->offer.reads[0].target.handle;
-	} else if (k & 8 && l.nseg) {
-		f->r.send_invalidate = true;
-		f->r.send_inv_handle = l.seg[0].handle;
-	}
-	rt_raw_send(&f->r, f->r.send_buf, n);
-}
-
-static void send_props(struct fuzz *f, struct fuzz_in *in)
-{
-	static const uint32_t values[] = { 0,	 1,	 2,	   3,
-					   1024, 4096,	 8192,	   65536,
-					   1022, 262144, 1u << 20, 0xffffffff };
-	uint8_t k = fuzz_u8(in), raw[8][4];
-	struct wire_prop p[8];
-	unsigned int n = k >> 1 & 7;
-	uint32_t c = credit(f, in);
-	size_t len;
-
-	for (unsigned int i = 0; i < n; i++) {
-		uint8_t which = fuzz_u8(in);
-
-		fuzz_put32(raw[i], values[fuzz_u8(in) % 12]);
-		p[i] = (struct wire_prop){ which % 8, raw[i],
-					   which & 0x80 ? which >> 4 & 3 : 4 };
-	}
-	len = wire_encode_connprop(f->r.send_buf, RAW_RECV_SIZE, 0x7001, c,
-				   k & 1, p, n);
-	rt_raw_send(&f->r, f->r.send_buf, len);
-}
-
-static void send_xchar(struct fuzz *f, struct fuzz_in *in)
-{
-	uint8_t k = fuzz_u8(in);
-	uint32_t xid = k & 0x80 ? f->asked : pick_xid(f, in);
-	uint32_t c = credit(f, in);
-
-	rt_raw_send(&f->r, f->r.send_buf,
-		    upper_xchar(in, k, xid, c, f->r.send_buf, RAW_RECV_SIZE));
-}
-
-static void send_error(struct fuzz *f, struct fuzz_in *in)
-{
-	uint8_t k = fuzz_u8(in), v = fuzz_u8(in);
-	struct wire_error e = { .code = k == 15 ? 100 : k % 12 };
-	uint32_t xid = k & 0x80 ? pick_xid(f, in) :
-		       k & 0x20 ? f->asked :
-				  f->offer.xid;
-	uint32_t c = credit(f, in);
-	size_t n;
-
-	e.vers_low = v & 3;
-	e.vers_high = v >> 2 & 3;
-	e.max_chunks = e.max_segments = e.chunk_index = v & 15;
-	e.length_needed = v * 256u;
-	n = f->vers == WIRE_VERS1 ?
-		    wire1_encode_error(f->r.send_buf, RAW_RECV_SIZE, xid,
-				       v >> 4 & 3, c, &e) :
-		    wire_encode_error(f->r.send_buf, RAW_RECV_SIZE, xid,
-				      k & 0x40 ? v >> 4 & 3 : 2, c, &e);
-	rt_raw_send(&f->r, f->r.send_buf, n);
-}
-
-static void send_octets(struct fuzz *f, struct fuzz_in *in, uint8_t op)
-{
-	struct wire_prefix p = { 0 };
-	const uint8_t *b;
-	size_t n;
-
-	wire_enc_init(&f->r.enc, f->r.send_buf, RAW_RECV_SIZE);
-	if (op & 0x10) {
-		/* The prefix is given, the rest is not. */
-		p.xid = pick_xid(f, in);
-		p.vers = op & 0x20 ? fuzz_u8(in) : f->vers;
-		p.credit = credit(f, in);
-		p.htype = fuzz_u8(in);
-		wire_put_prefix(&f->r.enc, &p);
-	}
-	b = fuzz_take(in, fuzz_u8(in), &n);
-	memcpy(f->r.send_buf + f->r.enc.len, b, n);
-	if (op & 0x40) {
-		f->r.send_invalidate = true;
-		f->r.send_inv_handle = f->offer.nreads ?
-					       f->offer.reads[0].target.handle :
-					       f->open[0].handle;
-	}
-	rt_raw_send(&f->r, f->r.send_buf, f->r.enc.len + n);
-}
 
 /* ---- Steps -------------------------------------------------------------- */
 
-static void open_memory(struct fuzz *f)
-{
-	for (unsigned int i = 0; i < OPEN; i++) {
-		uint32_t len = (i & 3) == 3 ? 30000 : 1024u << (i & 3);
-
-		f->open[i] = (struct wire_segment){ .length = len };
-		fab_expose(f->r.fab, f->r.mr, f->r.mem + i * 30000u, len,
-			   i < 4 ? FAB_REMOTE_READ : FAB_REMOTE_WRITE,
-			   &f->open[i].handle, &f->open[i].offset);
-	}
-}
-
-static void new_connection(struct fuzz *f)
+static void new_connection(struct fuzz_peer *f)
 {
 	/* The helper knows one at a time. */
 	if (f->r.p.client || f->r.p.server)
 		return;
 	if (rt_raw_again(&f->r))
-		open_memory(f);
+		fuzz_peer_open(f);
 }
 
-static void end(struct fuzz *f, uint8_t op)
+static void end(struct fuzz_peer *f, uint8_t op)
 {
 	struct rt_pair *p = &f->r.p;
 
@@ -472,69 +64,38 @@ static void end(struct fuzz *f, uint8_t op)
 
 static void step(struct fuzz *f, struct fuzz_in *in)
 {
-	static const uint32_t ms[] = { 100, 300, 1100, 5100, 11000, 61000 };
+	struct fuzz_peer *peer = &f->peer;
+	struct rt_pair *p = &peer->r.p;
 	uint8_t op = fuzz_u8(in);
 
 	switch (op & 15) {
-	case 0:
-		send_octets(f, in, op);
-		break;
-	case 1:
-	case 2:
-		send_call(f, in);
-		break;
-	case 3:
-		send_middle(f, in, op & 0x10);
-		break;
-	case 4:
-	case 5:
-		send_reply(f, in);
-		break;
-	case 6:
-		if (op & 0x10)
-			send_xchar(f, in);
-		else
-			send_props(f, in);
-		break;
-	case 7:
-		send_error(f, in);
-		break;
-	case 8:
-		rt_raw_grant(&f->r);
-		break;
 	case 9:
-		upper_answer(&f->r.p, in);
+		upper_answer(p, in);
 		break;
 	case 10:
-		upper_call(&f->u, &f->r.p, in);
-		break;
-	case 11:
-		take_messages(f, 1 + (op >> 4));
-		break;
-	case 12:
-		test_clock_pass(ms[(op >> 4) % 6]);
-		break;
-	case 13:
-		f->r.credits = op >> 4 == 15 ? RAW_RECVS : op >> 4;
+		upper_call(&f->u, p, in);
 		break;
 	case 14:
 		if (op >> 4 == 15)
-			new_connection(f);
+			new_connection(peer);
 		else if (op & 0x10)
-			f->vers = f->vers == WIRE_VERS1 ? WIRE_VERS2 :
-							  WIRE_VERS1;
+			peer->vers = peer->vers == WIRE_VERS1 ? WIRE_VERS2 :
+								WIRE_VERS1;
 		else
 			test_clock_pass(100u * fuzz_u8(in));
 		break;
+	case 15:
+		if (p->client || p->server)
+			end(peer, op);
+		break;
 	default:
-		if (f->r.p.client || f->r.p.server)
-			end(f, op);
+		fuzz_peer_step(peer, in, op);
 		break;
 	}
-	rt_raw_run(&f->r);
+	rt_raw_run(&peer->r);
 	/* The helper has room for some. */
-	while (f->r.p.nheld > 100)
-		upper_answer(&f->r.p, in);
+	while (p->nheld > 100)
+		upper_answer(p, in);
 }
 
 static struct rt_config settings(uint8_t a)
@@ -567,30 +128,6 @@ static struct rt_config settings(uint8_t a)
 	return cfg;
 }
 
-/* rt_raw_greet(), with what the peer takes of the extensions. */
-static void greet(struct fuzz *f, bool rtr)
-{
-	struct wire_rbgroup g[2] = { { 1, 4096, 1, 0 },
-				     { 1, 4096, 4096, XMRSFLAG_PLT } };
-	uint8_t all[4], seven[4], b[64];
-	struct wire_prop p[4] = { { RDMA2_PROPID_X_XCHSUPP, all, 4 },
-				  { RDMA2_PROPID_X_RTRSUPP, seven, 4 },
-				  { RDMA2_PROPID_X_RESPSXLIM, seven, 4 },
-				  { RDMA2_PROPID_X_RBSTRUCT, b, 0 } };
-
-	fuzz_put32(all, XCHSUPP_ALL);
-	fuzz_put32(seven, RTRS_XREQ | RTRS_XRESP | RTRS_XCONT);
-	p[3].len = (uint32_t)wire_encode_rbstruct(b, sizeof(b), 8192, g, 2);
-	if (f->r.listener)
-		rt_raw_next(&f->r);
-	rt_raw_connprop(&f->r, true, p, rtr ? 4 : 1);
-	if (!f->r.listener) {
-		rt_raw_next(&f->r);
-		rt_raw_grant(&f->r);
-	}
-	rt_raw_run(&f->r);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_in in = { data, size };
@@ -607,35 +144,35 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		cfg.idle_recv_ms = 2000;
 		cfg.idle_recv_size = 1024;
 	}
-	f->vers = (set & 4) ? WIRE_VERS1 : WIRE_VERS2;
-	f->xid = 0x100;
-	up = set & SET_SERVER ? rt_raw_server(&f->r, &cfg) :
-				rt_raw_client(&f->r, &cfg);
+	f->peer.vers = (set & 4) ? WIRE_VERS1 : WIRE_VERS2;
+	f->peer.xid = 0x100;
+	up = set & SET_SERVER ? rt_raw_server(&f->peer.r, &cfg) :
+				rt_raw_client(&f->peer.r, &cfg);
 	FUZZ_CHECK(up);
-	f->r.p.hold = true;
-	f->r.credits = RAW_RECVS - 4;
-	open_memory(f);
+	f->peer.r.p.hold = true;
+	f->peer.r.credits = RAW_RECVS - 4;
+	fuzz_peer_open(&f->peer);
 	if (set & SET_GREET && cfg.extensions)
-		greet(f, set & SET_RTR);
+		fuzz_peer_greet(&f->peer, set & SET_RTR);
 	else if (set & SET_GREET)
-		rt_raw_greet(&f->r);
+		rt_raw_greet(&f->peer.r);
 	for (int i = 0; i < 100 && in.left; i++)
 		step(f, &in);
 	/* The end, by the peer: whatever was held is answered after it. */
-	rt_raw_run(&f->r);
-	if (f->r.p.client)
-		rt_conn_close(f->r.p.client, set & 0x80);
-	if (f->r.p.server)
-		rt_conn_close(f->r.p.server, set & 0x80);
-	rt_raw_run(&f->r);
-	fab_disconnect(f->r.fab, true);
-	rt_raw_run(&f->r);
-	while (f->r.p.nheld)
-		upper_answer(&f->r.p, &in);
-	rt_raw_run(&f->r);
-	FUZZ_CHECK(!f->r.p.client && !f->r.p.server);
+	rt_raw_run(&f->peer.r);
+	if (f->peer.r.p.client)
+		rt_conn_close(f->peer.r.p.client, set & 0x80);
+	if (f->peer.r.p.server)
+		rt_conn_close(f->peer.r.p.server, set & 0x80);
+	rt_raw_run(&f->peer.r);
+	fab_disconnect(f->peer.r.fab, true);
+	rt_raw_run(&f->peer.r);
+	while (f->peer.r.p.nheld)
+		upper_answer(&f->peer.r.p, &in);
+	rt_raw_run(&f->peer.r);
+	FUZZ_CHECK(!f->peer.r.p.client && !f->peer.r.p.server);
 	upper_check(&f->u);
-	rt_raw_close(&f->r);
+	rt_raw_close(&f->peer.r);
 	free(f);
 	return 0;
 }

@@ -17,7 +17,7 @@ rpcrdma_unit(gateway-place gateway_place.c
 rpcrdma_unit(gateway-record gateway_record.c
 	${PROJECT_SOURCE_DIR}/src/gateway/record.c
 	LIBS rpcrdma_gw_share rpcrdma_hostauth rpcrdma_tools rpcrdma_transport
-	rpcrdma_nfs)
+	rpcrdma_nfs rpcrdma_loop)
 rpcrdma_unit(gateway-heads gateway_heads.c
 	${PROJECT_SOURCE_DIR}/src/gateway/answer.c
 	${PROJECT_SOURCE_DIR}/src/gateway/books.c

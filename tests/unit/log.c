@@ -11,11 +11,6 @@
 #include "test_clock.h"
 #include "unit.h"
 
-/* So many of one host that say the same. */
-#define REPEATED (FAB_LOG_HOST - FAB_LOG_KEPT)
-/* Fewer. */
-#define SOME 8
-
 struct seen {
 	unsigned int lines, tells;
 	uint64_t left_out; /* as told */
@@ -55,185 +50,102 @@ static struct in6_addr host_at(unsigned int n)
 	return a;
 }
 
-static void say(struct fab_log *l, struct fab_log_budget *b, unsigned int host,
-		int level, unsigned int n)
+static void say(struct fab_log *l, unsigned int host, int level, unsigned int n)
 {
 	struct in6_addr a = host_at(host);
 
 	while (n--)
-		fab_log_put(l, b, &a, "peer", level, "line %u", n);
+		fab_log_put(l, &a, "peer", level, "line %u", n);
 }
 
-/* One connection: some at once, one from time to time, nothing lost count of. */
-static void connection(void)
-{
-	struct seen s = { 0 };
-	struct fab_log *l = fab_log_create(sink, &s);
-	struct fab_log_budget b = { 0 };
-	struct in6_addr a = host_at(1);
-
-	test_clock_hold();
-	say(l, &b, 1, LOG_WARNING, 1000);
-	CU_ASSERT_EQUAL(s.lines, FAB_LOG_CONN);
-	CU_ASSERT_STRING_EQUAL(s.last, "peer: line 990");
-	CU_ASSERT_EQUAL(s.tells, 0);
-	/* What goes by others is not touched by it. */
-	say(l, NULL, 1, LOG_WARNING, 1);
-	CU_ASSERT_EQUAL(s.lines, FAB_LOG_CONN + 1);
-	test_clock_pass(FAB_LOG_CONN_MS);
-	say(l, &b, 1, LOG_ERR, 2);
-	CU_ASSERT_EQUAL(s.lines, FAB_LOG_CONN + 2);
-	CU_ASSERT_STRING_EQUAL(s.told, "peer: 990 more lines left out");
-	fab_log_leave(l, &b, &a, "peer");
-	CU_ASSERT_STRING_EQUAL(s.told, "peer: 1 more line left out");
-	/* Once. */
-	fab_log_leave(l, &b, &a, "peer");
-	CU_ASSERT_EQUAL(s.tells, 2);
-	/* Long after, as many as at first. */
-	test_clock_pass(FAB_LOG_CONN * FAB_LOG_CONN_MS);
-	s.lines = 0;
-	say(l, &b, 1, LOG_ERR, 100);
-	CU_ASSERT_EQUAL(s.lines, FAB_LOG_CONN);
-	fab_log_destroy(l);
-	test_clock_release();
-}
-
-/* What is only read by who looks for something takes nothing of the rest. */
-static void classes(void)
-{
-	struct seen s = { 0 };
-	struct fab_log *l = fab_log_create(sink, &s);
-	struct fab_log_budget b = { 0 };
-
-	test_clock_hold();
-	say(l, &b, 1, LOG_DEBUG, 5000);
-	CU_ASSERT_EQUAL(s.lines, FAB_LOG_CONN * FAB_LOG_MORE);
-	say(l, &b, 1, LOG_INFO, 5000);
-	CU_ASSERT_EQUAL(s.lines, 2 * FAB_LOG_CONN * FAB_LOG_MORE);
-	/* Nor do those who come and go hide a warning. */
-	s.lines = 0;
-	say(l, &b, 1, LOG_NOTICE, 5000);
-	CU_ASSERT_EQUAL(s.lines, FAB_LOG_CONN);
-	say(l, NULL, 1, LOG_NOTICE, 5000);
-	CU_ASSERT_EQUAL(s.lines, REPEATED);
-	say(l, &b, 1, LOG_WARNING, 1);
-	CU_ASSERT_EQUAL(s.level, LOG_WARNING);
-	CU_ASSERT_EQUAL(s.lines, REPEATED + 1);
-	fab_log_destroy(l);
-	test_clock_release();
-}
-
-/* Many connections of one host, and a line of another one. */
+/* One host: a burst, then a line in a while, and every other line is counted. */
 static void host(void)
 {
 	struct seen s = { 0 };
 	struct fab_log *l = fab_log_create(sink, &s);
 
 	test_clock_hold();
-	for (unsigned int i = 0; i < 1000; i++) {
-		struct fab_log_budget b = { 0 };
-		struct in6_addr a = host_at(1);
-
-		say(l, &b, 1, LOG_WARNING, 12);
-		fab_log_leave(l, &b, &a, "peer");
-	}
-	CU_ASSERT_EQUAL(s.lines + s.tells, REPEATED);
-	say(l, NULL, 2, LOG_WARNING, 1);
-	CU_ASSERT_STRING_EQUAL(s.last, "peer: line 0");
-	/* Nothing has been lost, and it is told without another line. */
-	fab_log_tick(l);
-	CU_ASSERT_EQUAL(s.left_out + s.lines, 2 + REPEATED - s.tells + 1);
-	CU_ASSERT_TRUE(fab_log_owes(l));
-	test_clock_pass(FAB_LOG_HOST_MS);
-	fab_log_tick(l);
-	CU_ASSERT_FALSE(fab_log_owes(l));
-	CU_ASSERT_EQUAL(s.left_out + s.lines, 12001);
-	CU_ASSERT_PTR_NOT_NULL(strstr(s.told, "host 10.0.0.1: "));
+	say(l, 1, LOG_WARNING, 1000);
+	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST);
+	CU_ASSERT_STRING_EQUAL(s.last, "peer: line 970");
+	CU_ASSERT_EQUAL(s.tells, 0);
+	test_clock_pass(FAB_LOG_HOST_MS - 1);
+	say(l, 1, LOG_ERR, 1);
+	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST);
+	test_clock_pass(1);
+	say(l, 1, LOG_ERR, 2);
+	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST + 1);
+	CU_ASSERT_EQUAL(s.level, LOG_ERR);
+	CU_ASSERT_STRING_EQUAL(s.told,
+			       "host 10.0.0.1: 971 more lines left out");
+	/* Long after, as many as at first. */
+	test_clock_pass(FAB_LOG_HOST * FAB_LOG_HOST_MS);
+	s.lines = 0;
+	say(l, 1, LOG_ERR, 100);
+	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST);
+	CU_ASSERT_STRING_EQUAL(s.told, "host 10.0.0.1: 1 more line left out");
 	fab_log_destroy(l);
-	CU_ASSERT_EQUAL(s.left_out + s.lines, 12001);
+	CU_ASSERT_STRING_EQUAL(s.told, "all hosts: 70 more lines left out");
 	test_clock_release();
 }
 
-static void put(struct fab_log *l, unsigned int host, int level,
-		const char *text)
+/* Lines of one class or of one host take nothing of those of another. */
+static void apart(void)
 {
-	struct in6_addr a = host_at(host);
-
-	fab_log_put(l, NULL, &a, "peer", level, "%s", text);
-}
-
-/* One that says the same each second does not hide what somebody else there causes. */
-static void again(void)
-{
-	static const char *const other[] = { "a", "b", "c", "d" };
 	struct seen s = { 0 };
 	struct fab_log *l = fab_log_create(sink, &s);
-	char text[32];
 
 	test_clock_hold();
-	for (unsigned int i = 0; i < 100; i++) {
-		snprintf(text, sizeof(text), "try %u: refused", i);
-		put(l, 1, LOG_WARNING, text);
+	say(l, 1, LOG_DEBUG, 5000);
+	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST * FAB_LOG_MORE);
+	say(l, 1, LOG_INFO, 5000);
+	CU_ASSERT_EQUAL(s.lines, 2 * FAB_LOG_HOST * FAB_LOG_MORE);
+	s.lines = 0;
+	say(l, 1, LOG_NOTICE, 5000);
+	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST);
+	say(l, 1, LOG_WARNING, 1);
+	CU_ASSERT_EQUAL(s.level, LOG_WARNING);
+	say(l, 2, LOG_NOTICE, 1);
+	CU_ASSERT_EQUAL(s.level, LOG_NOTICE);
+	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST + 2);
+	fab_log_destroy(l);
+	test_clock_release();
+}
+
+/* A quiet host's count comes by itself, that of a noisy one before its next line. */
+static void counts(void)
+{
+	struct seen s = { 0 };
+	struct fab_log *l = fab_log_create(sink, &s);
+
+	test_clock_hold();
+	CU_ASSERT_FALSE(fab_log_owes(l));
+	say(l, 1, LOG_WARNING, FAB_LOG_HOST + 9);
+	for (unsigned int i = 0; i < 50; i++) {
+		test_clock_pass(FAB_LOG_HOST_MS / 10);
 		fab_log_tick(l);
-		test_clock_pass(1000);
+		CU_ASSERT_EQUAL(s.tells, s.lines - FAB_LOG_HOST);
+		say(l, 1, LOG_WARNING, 1);
 	}
-	/* Each time that there is one it is a line, which brings the count along. */
-	CU_ASSERT_EQUAL(s.tells, s.lines - REPEATED - 4);
-	CU_ASSERT(s.lines >= REPEATED + 15 && s.lines <= REPEATED + 20);
-	for (unsigned int i = 0; i < FAB_LOG_KEPT; i++) {
-		snprintf(text, sizeof(text), "new, %s", "abcdefghij" + i);
-		put(l, 1, LOG_WARNING, text);
-		CU_ASSERT_STRING_EQUAL(s.last + 6, text);
-	}
-	put(l, 1, LOG_WARNING, "and more");
-	put(l, 1, LOG_WARNING, "even more");
-	CU_ASSERT_STRING_NOT_EQUAL(s.last, "peer: even more");
-	/* Notices have their own, and other hosts. */
-	put(l, 1, LOG_NOTICE, "and more");
-	CU_ASSERT_STRING_EQUAL(s.last, "peer: and more");
-	put(l, 2, LOG_WARNING, "of another");
-	CU_ASSERT_STRING_EQUAL(s.last, "peer: of another");
-	/* It is quiet: the count comes by itself. */
+	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST + 5);
 	s.tells = 0;
+	CU_ASSERT_TRUE(fab_log_owes(l));
+	say(l, 1, LOG_WARNING, 3);
 	test_clock_pass(FAB_LOG_HOST_MS - 1);
 	fab_log_tick(l);
 	CU_ASSERT_EQUAL(s.tells, 0);
 	test_clock_pass(1);
 	fab_log_tick(l);
 	CU_ASSERT_EQUAL(s.tells, 1);
-	/* It has taken what there was. */
-	put(l, 1, LOG_WARNING, "later");
-	CU_ASSERT_STRING_EQUAL(s.last, "peer: of another");
-	/* Of several that alternate, too; the fifth makes the first new. */
-	s.lines = 0;
-	for (unsigned int i = 0; i < 400; i++)
-		put(l, 3, LOG_WARNING, other[i % 4]);
-	CU_ASSERT_EQUAL(s.lines, REPEATED);
-	put(l, 3, LOG_WARNING, "e");
-	put(l, 3, LOG_WARNING, "b");
-	CU_ASSERT_EQUAL(s.lines, REPEATED + 1);
-	put(l, 3, LOG_WARNING, "a");
-	CU_ASSERT_EQUAL(s.lines, REPEATED + 2);
-	/* Counts of its connections are as what is said again, and not learnt. */
-	for (unsigned int i = 0; i < SOME; i++)
-		put(l, 4, LOG_WARNING, other[i % 4]);
-	s.lines = s.tells = 0;
-	for (unsigned int i = 0; i < 100; i++) {
-		struct fab_log_budget b = { .of[0].left_out = 1 };
-		struct in6_addr at = host_at(4);
-
-		fab_log_leave(l, &b, &at, "peer");
-	}
-	CU_ASSERT_EQUAL(s.tells, REPEATED - SOME);
-	put(l, 4, LOG_WARNING, "a");
-	CU_ASSERT_STRING_EQUAL(s.last, "peer: d");
-	put(l, 4, LOG_WARNING, "new");
-	CU_ASSERT_STRING_EQUAL(s.last, "peer: new");
+	fab_log_tick(l);
+	CU_ASSERT_FALSE(fab_log_owes(l));
+	CU_ASSERT_EQUAL(s.lines + s.left_out, FAB_LOG_HOST + 9 + 50 + 3);
 	fab_log_destroy(l);
+	CU_ASSERT_EQUAL(s.tells, 1);
 	test_clock_release();
 }
 
-/* More hosts than are counted apart: all together have a budget, too. */
+/* More hosts than have buckets: there is one for all together. */
 static void all(void)
 {
 	struct seen s = { 0 };
@@ -241,57 +153,69 @@ static void all(void)
 
 	test_clock_hold();
 	for (unsigned int i = 0; i < 1000; i++)
-		say(l, NULL, i, LOG_WARNING, 3);
+		say(l, i, LOG_WARNING, 3);
 	CU_ASSERT_EQUAL(s.lines, FAB_LOG_ALL);
-	test_clock_pass(FAB_LOG_ALL_MS);
+	test_clock_pass(FAB_LOG_HOST_MS);
 	fab_log_tick(l);
+	/* As many hosts' counts as there are tokens, and the rest later. */
+	CU_ASSERT(s.tells >= FAB_LOG_HOST_MS / FAB_LOG_ALL_MS);
+	for (unsigned int i = 0; i < 64; i++) {
+		test_clock_pass(FAB_LOG_ALL_MS);
+		fab_log_tick(l);
+	}
+	CU_ASSERT_FALSE(fab_log_owes(l));
 	CU_ASSERT_EQUAL(s.left_out + s.lines, 3000);
-	/* One host alone would not have come so far. */
-	fab_log_tick(l);
-	CU_ASSERT_EQUAL(s.tells, 1);
+	/* One host alone has less. */
+	s.lines = 0;
 	for (unsigned int i = 0; i < 100; i++) {
 		test_clock_pass(FAB_LOG_ALL_MS);
-		say(l, NULL, 5000, LOG_WARNING, 1);
+		say(l, 5000, LOG_WARNING, 1);
 	}
-	CU_ASSERT(s.lines < FAB_LOG_ALL + 40);
+	CU_ASSERT(s.lines < FAB_LOG_HOST + 5);
+	s.lines = s.left_out = 0;
+	say(l, 5000, LOG_WARNING, 100);
 	fab_log_destroy(l);
-	CU_ASSERT_EQUAL(s.left_out + s.lines, 3100);
+	CU_ASSERT(s.left_out >= 100);
 	test_clock_release();
 }
 
-/* Of no host; longer than a line; to nobody. */
-static void odd(void)
+/* Lines as a sink gets them, of a host and of none; a long one; no sink; no log. */
+static void sinks(void)
 {
 	struct seen s = { 0 };
 	struct fab_log *l = fab_log_create(sink, &s), *none;
+	struct in6_addr a = host_at(1);
 	char text[2000];
 
 	test_clock_hold();
 	memset(text, 'x', sizeof(text));
 	text[sizeof(text) - 1] = 0;
-	/* One of a host, as a sink: it takes nothing of theirs. */
-	for (unsigned int i = 0; i < 50; i++) {
-		struct in6_addr a = host_at(1);
-
+	for (unsigned int i = 0; i < 50; i++)
 		fab_log_host_line(l, &a, LOG_WARNING, "of one host");
-	}
-	CU_ASSERT_EQUAL(s.lines, REPEATED);
+	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST);
 	CU_ASSERT_STRING_EQUAL(s.last, "of one host");
 	test_clock_pass(FAB_LOG_HOST_MS);
 	fab_log_tick(l);
-	CU_ASSERT_STRING_EQUAL(s.told, "host 10.0.0.1: 30 more lines left out");
+	CU_ASSERT_STRING_EQUAL(s.told, "host 10.0.0.1: 20 more lines left out");
 	s.lines = 0;
 	for (unsigned int i = 0; i < 50; i++)
 		fab_log_line(l, LOG_WARNING, text);
-	CU_ASSERT_EQUAL(s.lines, REPEATED);
+	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST);
 	CU_ASSERT_EQUAL(strlen(s.last), 511);
 	test_clock_pass(FAB_LOG_HOST_MS);
 	fab_log_tick(l);
-	CU_ASSERT_STRING_EQUAL(s.told, "lines of no host: 30 more lines left "
-				       "out");
+	CU_ASSERT_STRING_EQUAL(s.told,
+			       "lines of no host: 20 more lines left out");
+	a = (struct in6_addr){ .s6_addr = { 0x20, 1, 0xd, 0xb8 } };
+	for (unsigned int i = 0; i < FAB_LOG_HOST + 2; i++)
+		fab_log_host_line(l, &a, LOG_WARNING, "of IPv6");
+	test_clock_pass(FAB_LOG_HOST_MS);
+	fab_log_tick(l);
+	CU_ASSERT_STRING_EQUAL(s.told,
+			       "host 2001:db8::/64: 2 more lines left out");
 	fab_log_destroy(l);
 	none = fab_log_create(NULL, NULL);
-	say(none, NULL, 1, LOG_ERR, 1000);
+	say(none, 1, LOG_ERR, 1000);
 	fab_log_tick(none);
 	fab_log_destroy(none);
 	fab_log_line(NULL, LOG_ERR, text);
@@ -301,13 +225,8 @@ static void odd(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "a connection", connection },
-	{ "classes", classes },
-	{ "a host", host },
-	{ "again", again },
-	{ "all", all },
-	{ "odd", odd },
-	{ NULL, NULL },
+	{ "a host", host },   { "apart", apart }, { "counts", counts },
+	{ "all hosts", all }, { "sinks", sinks }, { NULL, NULL },
 };
 
 UNIT_MAIN("log", tests)

@@ -91,7 +91,7 @@ void rt_conn_close(struct rt_conn *c, bool abort)
 	fake_closed.drops = fake_of((void *)c)->drops;
 }
 
-void rt_conn_log(struct rt_conn *c, int level, const char *fmt, ...)
+void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
 {
 }
 

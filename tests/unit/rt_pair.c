@@ -393,7 +393,8 @@ static struct rt_instance *instance(struct rt_pair *p, const char *name,
 	if (!params.config.idle_recv_size)
 		params.config.idle_recv_size = 4096;
 	params.config.share_receives = p->pool;
-	params.config.call_user_size = PAIR_CALL_USER;
+	if (params.config.call_user_size < PAIR_CALL_USER)
+		params.config.call_user_size = PAIR_CALL_USER;
 	params.auth = rt_pair_auth;
 	params.auth_ctx = rt_pair_auth_ctx[*name == 's'];
 	rt_instance_create(&params, &inst);

@@ -10,8 +10,6 @@
 #include "test_clock.h"
 #include "unit.h"
 
-#define RAW_PORT 20050
-
 struct raw_recv {
 	struct fab_wr wr;
 	struct fab_sge sge;
@@ -181,29 +179,34 @@ bool rt_raw_server(struct rt_raw *r, const struct rt_config *client)
 	return rt_raw_server_with(r, client, NULL, 0);
 }
 
-bool rt_raw_server_with(struct rt_raw *r, const struct rt_config *client,
-			const void *priv, size_t priv_len)
+bool rt_raw_listen(struct rt_raw *r, const struct rt_config *client)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET,
 				    .sin_port = htons(RAW_PORT) };
 
 	memset(r, 0, sizeof(*r));
 	test_clock_hold();
-	r->priv = priv;
-	r->priv_len = priv_len;
 	if (!rt_pair_listen(&r->p, client, NULL, NULL) || !begin(r))
 		return false;
 	r->p.watch.ours = LOOP_ACTIVE;
-	if (fab_listen(r->poller, (struct sockaddr *)&addr, sizeof(addr),
-		       request, r, &r->listener))
+	return !fab_listen(r->poller, (struct sockaddr *)&addr, sizeof(addr),
+			   request, r, &r->listener);
+}
+
+bool rt_raw_server_with(struct rt_raw *r, const struct rt_config *client,
+			const void *priv, size_t priv_len)
+{
+	if (!rt_raw_listen(r, client))
 		return false;
+	r->priv = priv;
+	r->priv_len = priv_len;
 	if (!rt_pair_connect_to(&r->p, RAW_PORT))
 		return false;
 	rt_raw_run(r);
 	return r->up;
 }
 
-static void drop_conn(struct rt_raw *r)
+void rt_raw_drop(struct rt_raw *r)
 {
 	if (!r->fab)
 		return;
@@ -217,7 +220,7 @@ static void drop_conn(struct rt_raw *r)
 
 bool rt_raw_again(struct rt_raw *r)
 {
-	drop_conn(r);
+	rt_raw_drop(r);
 	if (!r->listener)
 		return connect_raw(r);
 	if (!rt_pair_connect_to(&r->p, RAW_PORT))
@@ -228,7 +231,7 @@ bool rt_raw_again(struct rt_raw *r)
 
 void rt_raw_close(struct rt_raw *r)
 {
-	drop_conn(r);
+	rt_raw_drop(r);
 	if (r->listener)
 		fab_listener_close(r->listener);
 	r->p.raw_poller = NULL;

@@ -19,6 +19,7 @@
 #define RAW_MEM (4u << 20)
 #endif
 #define RAW_RECV_SIZE 8192
+#define RAW_PORT 20050 /* of a raw server */
 
 struct rt_raw {
 	struct rt_pair p;
@@ -68,6 +69,10 @@ bool rt_raw_client_with(struct rt_raw *r, const struct rt_config *server,
 bool rt_raw_server(struct rt_raw *r, const struct rt_config *client);
 bool rt_raw_server_with(struct rt_raw *r, const struct rt_config *client,
 			const void *priv, size_t priv_len);
+/* As a server without a connection: the test has p.client_inst connect to RAW_PORT. */
+bool rt_raw_listen(struct rt_raw *r, const struct rt_config *client);
+/* End the connection, if there is one, so that the next can be accepted. */
+void rt_raw_drop(struct rt_raw *r);
 /* A new connection of the same kind, after the old one has ended. */
 bool rt_raw_again(struct rt_raw *r);
 void rt_raw_close(struct rt_raw *r);

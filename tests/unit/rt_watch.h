@@ -15,8 +15,8 @@
  *     follows its first fragment of a Reply or part of a token ([A7]);
  *   - between the fragments of a message only GRANTs and ERRORs, each
  *     rdma_remaining is right, no fragment is empty or unaligned ([D1], [D4]);
- *     only a Call, and only if the peer has refused it meanwhile, may break
- *     off ([D3]);
+ *     only a Call, and only if the peer knows no such header type, may break
+ *     off (7.1.3);
  *   - a payload begins with its XID;
  *   - messages of xcharext as look_at_xchar() says.
  *
@@ -94,6 +94,7 @@ struct rt_watch {
 	struct rt_watch_end end[WATCH_ENDS];
 	unsigned int faults;
 	bool quiet; /* they are expected */
+	bool late; /* what lowers a grant may have come and not been seen */
 	uint8_t mark[262144]; /* octets of a message that have a meaning */
 	char first[160];
 };
@@ -101,5 +102,7 @@ struct rt_watch {
 /* Begin to watch @dom. */
 void rt_watch_start(struct rt_watch *w, struct fab_domain *dom,
 		    unsigned int ours);
+/* For who observes the domain itself. */
+void rt_watch_event(struct rt_watch *w, const struct loop_event *ev);
 
 #endif /* RPCRDMA_RT_WATCH_H */

@@ -257,9 +257,11 @@ static void after(void)
 static void early(void)
 {
 	static const char absent[] = "does not use it";
+	struct rt_config cfg = { .request_user_size = sizeof(void *) };
+	struct rt_rpc rpc;
 	struct rt_raw r;
 
-	CU_ASSERT_TRUE_FATAL(begin(&r, RT_AUTH_REQUIRED, NULL));
+	CU_ASSERT_TRUE_FATAL(begin(&r, RT_AUTH_REQUIRED, &cfg));
 	rt_raw_call(&r, 5, NULL, NULL, 8);
 	CU_ASSERT_TRUE(refused(&r, -EACCES, absent));
 	CU_ASSERT_TRUE_FATAL(again(&r));
@@ -295,16 +297,26 @@ static void early(void)
 	/* ... and before its step has been made. */
 	CU_ASSERT_TRUE_FATAL(again(&r));
 	auth_script_hold(&auth_script[1], true);
+	rt_raw_prop(&r, false, RDMA2_PROPID_BRS, RDMA2_RVRSDIR_SIMPLE);
+	CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CONNPROP_MIDDLE);
 	send_token(&r, 0);
 	rt_raw_call(&r, 5, NULL, NULL, 8);
 	rt_raw_connprop(&r, true, NULL, 0);
 	rt_raw_run(&r);
 	CU_ASSERT_FALSE(r.p.server_up);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(r.p.server);
+	/* Nor is it called back, whatever it has announced. */
+	CU_ASSERT_FALSE(rt_conn_can_call(r.p.server));
+	rt_rpc_init(&r.p, r.p.server, &rpc, 77, 0, false, 64, 0, 0, 0, 0);
+	rt_rpc_submit(r.p.server, &rpc);
+	rt_raw_run(&r);
 	auth_script_hold(&auth_script[1], false);
 	CU_ASSERT_TRUE(RAW_WAIT(&r, r.first));
 	CU_ASSERT_TRUE(rt_raw_is_error(&r, 5, RDMA2_ERR_INVAL_CONT));
 	CU_ASSERT_TRUE(refused(&r, -EACCES, "in the middle of it"));
 	CU_ASSERT_EQUAL(r.p.server_ups, 0);
+	CU_ASSERT(rpc.done && rpc.rq->status);
+	rt_rpc_free(&rpc);
 	end(&r);
 }
 

@@ -479,6 +479,9 @@ static void replies(void)
 	begin(&r, &a, 7);
 	reply_middle(&r, 7, 0x7fffffff);
 	CU_ASSERT_TRUE(rt_raw_is_error(&r, 7, RDMA2_ERR_INVAL_CONT));
+	/* The rest does not come. */
+	CU_ASSERT_FALSE(a.done);
+	rt_raw_reply(&r, 9, NULL, NULL, 0);
 	end(&r, &a, -EPROTO);
 	/* Unreadable. */
 	begin(&r, &a, 8);

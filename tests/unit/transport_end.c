@@ -660,6 +660,46 @@ static void spread(void)
 	rt_instance_destroy(server);
 }
 
+static struct {
+	struct rt_pair p;
+	unsigned int dones, late;
+} resubmit;
+
+/* The upper layer tries three times, whatever comes of it. */
+static void submit_again(struct rt_request *rq)
+{
+	resubmit.late += resubmit.p.client_closed;
+	if (++resubmit.dones < 3)
+		rt_request_submit(resubmit.p.client, rq);
+}
+
+/* closed() comes when all requests are done, also those that a done submits. */
+static void done_before_closed(void)
+{
+	struct rt_rpc a;
+
+	CU_ASSERT_TRUE_FATAL(
+		rt_pair_open(&resubmit.p, &with_user, &with_user, NULL));
+	resubmit.dones = resubmit.late = 0;
+	resubmit.p.hold = true;
+	rt_rpc_init(&resubmit.p, resubmit.p.client, &a, 1, 0, false, 8, 0, 0, 0,
+		    0);
+	a.rq->done = submit_again;
+	rt_request_submit(resubmit.p.client, a.rq);
+	rt_pair_run(&resubmit.p);
+	CU_ASSERT_EQUAL(resubmit.dones, 0);
+	rt_conn_close(resubmit.p.client, true);
+	rt_pair_run(&resubmit.p);
+	CU_ASSERT_TRUE(resubmit.p.client_closed);
+	CU_ASSERT_EQUAL(resubmit.dones, 3);
+	CU_ASSERT_EQUAL(resubmit.late, 0);
+	CU_ASSERT_EQUAL(a.rq->status, -ENOTCONN);
+	while (resubmit.p.nheld)
+		rt_call_drop(resubmit.p.held[--resubmit.p.nheld]);
+	rt_rpc_free(&a);
+	rt_pair_close(&resubmit.p);
+}
+
 static const struct unit_test tests[] = {
 	{ "drain", drain },
 	{ "unanswered", counts_unanswered },
@@ -679,6 +719,7 @@ static const struct unit_test tests[] = {
 	{ "no memory", no_memory },
 	{ "no way", no_way },
 	{ "spread", spread },
+	{ "done before closed", done_before_closed },
 	{ NULL, NULL },
 };
 

@@ -402,6 +402,51 @@ static void invalidated(void)
 	rt_raw_close(&r);
 }
 
+/* A Reply that is longer than this end takes has its RPC fail, [D3] step 3, and no more:
+ * the end of it invalidates what the Call offered; or it does not come any more. */
+static void too_long(void)
+{
+	static const struct wire_reply_desc none;
+	static const uint8_t pay[4000] = { [3] = 2 };
+	struct rt_config cfg = with_user;
+	struct wire_segment seg[8], other[8];
+	unsigned int count;
+	struct rt_rpc a, b;
+	struct rt_raw r;
+
+	cfg.max_message = RT_MESSAGE_MIN;
+	CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &cfg));
+	CU_ASSERT_TRUE_FATAL(start(&r));
+	for (unsigned int i = 0; i < 2; i++) {
+		uint32_t left = 18 * sizeof(pay);
+
+		offer(&r, &a, 2, seg, &count);
+		offer(&r, &b, 3, other, &count);
+		do {
+			left -= sizeof(pay);
+			rt_raw_middle(&r, 2, true, left, pay, sizeof(pay));
+			rt_raw_run(&r);
+		} while (!i && left > sizeof(pay));
+		CU_ASSERT_TRUE(rt_raw_is_error(&r, 2, RDMA2_ERR_INVAL_CONT));
+		CU_ASSERT_FALSE(a.done);
+		rt_raw_flush(&r);
+		if (!i) {
+			r.send_invalidate = true;
+			r.send_inv_handle = seg[0].handle;
+			rt_raw_reply(&r, 2, &none, pay, sizeof(pay));
+			expect(&r, &a, -EPROTO, 0);
+		}
+		r.send_invalidate = true;
+		r.send_inv_handle = other[0].handle;
+		rt_raw_reply(&r, 3, NULL, NULL, 0);
+		expect(&r, &b, 0, 0);
+		if (i)
+			expect(&r, &a, -EPROTO, 0);
+		CU_ASSERT_TRUE(rt_raw_silent(&r));
+	}
+	rt_raw_close(&r);
+}
+
 /* ERRORs and Replies of XIDs that mean nothing; ERRORs that do [E1], [E10]. */
 static void errors_and_unknown(void)
 {
@@ -575,12 +620,46 @@ static void error_queue(void)
 	rt_raw_close(&r);
 }
 
+/* [E1]: an ERROR for an XID that both directions have. What only a Responder says is
+ * about our Call; what any receiver may say could be about our Reply, and so no Call may
+ * end by it. */
+static void whose(void)
+{
+	static const uint32_t code[] = { RDMA2_ERR_SYSTEM, RDMA2_ERR_BAD_XDR,
+					 RDMA2_ERR_INVAL_CONT };
+	struct rt_config cfg = with_user;
+	struct rt_rpc a;
+	struct rt_raw r;
+
+	cfg.reverse = RDMA2_RVRSDIR_SIMPLE;
+	CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &cfg));
+	for (unsigned int i = 0; i < 3; i++) {
+		CU_ASSERT_TRUE_FATAL(start(&r));
+		rt_rpc_init(&r.p, r.p.client, &a, 7, 0, false, 64, 0, 0, 0, 0);
+		rt_rpc_submit(r.p.client, &a);
+		CU_ASSERT_EQUAL(rt_raw_next(&r), RDMA2_CALL_INLINE);
+		rt_raw_call(&r, 7, NULL, NULL, 8);
+		CU_ASSERT_TRUE(rt_raw_is_reply(&r, 7));
+		rt_raw_error(&r, 7, code[i]);
+		rt_raw_run(&r);
+		CU_ASSERT_EQUAL(r.p.client_closed, i > 0);
+		expect(&r, &a, i ? -ECONNRESET : -EREMOTEIO, 0);
+		if (!i)
+			rt_conn_close(r.p.client, true);
+		rt_raw_run(&r);
+		CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
+	}
+	rt_raw_close(&r);
+}
+
 static const struct unit_test tests[] = {
 	{ "returned lists", returned_lists },
 	{ "external replies", external_replies },
 	{ "closed first", closed_first },
 	{ "invalidated", invalidated },
+	{ "too long", too_long },
 	{ "errors and unknown", errors_and_unknown },
+	{ "whose", whose },
 	{ "refused types", refused_types },
 	{ "error queue", error_queue },
 	{ NULL, NULL },

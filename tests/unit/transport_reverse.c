@@ -382,6 +382,27 @@ static void unanswered(void)
 	rt_pair_close(&p);
 }
 
+/* The answer has come in time, and is found after the deadline: the server's thread
+ * is late. */
+static void late(void)
+{
+	struct rt_config s = with_user;
+	struct rt_pair p;
+	struct rt_rpc v;
+
+	s.reverse_ms = 300;
+	test_clock_hold();
+	CU_ASSERT_TRUE_FATAL(called_back(&p, &s, &v, 1));
+	pass(&p, 200);
+	rt_pair_answer(&p, p.held[--p.nheld]);
+	test_clock_pass(1000);
+	rt_pair_run(&p);
+	CU_ASSERT_TRUE(rt_rpc_check(&v));
+	CU_ASSERT_FALSE(p.server_closed);
+	rt_rpc_free(&v);
+	rt_pair_close(&p);
+}
+
 /* While one of its own Calls is outstanding, a server holds nobody's credits
  * back [G3], however many Calls it has. */
 static void many_meanwhile(void)
@@ -412,6 +433,86 @@ static void many_meanwhile(void)
 	while (r.p.nheld)
 		rt_pair_answer(&r.p, r.p.held[--r.p.nheld]);
 	rt_raw_run(&r);
+	rt_rpc_free(&a);
+	rt_raw_close(&r);
+}
+
+/* A server with a Call of its own outstanding, and @n Calls of the client's. */
+static bool meanwhile(struct rt_raw *r, const struct rt_config *s,
+		      struct rt_rpc *a, uint32_t n)
+{
+	if (!rt_raw_client(r, s))
+		return false;
+	rt_raw_prop(r, true, RDMA2_PROPID_BRS, RDMA2_RVRSDIR_SIMPLE);
+	rt_raw_next(r);
+	rt_raw_call(r, 1, NULL, NULL, 8);
+	rt_raw_run(r);
+	rt_raw_flush(r);
+	rt_rpc_init(&r->p, r->p.server, a, 0x50, 0, false, 8, 0, 0, 0, 0);
+	rt_rpc_submit(r->p.server, a);
+	if (rt_raw_next(r) != RDMA2_CALL_INLINE)
+		return false;
+	r->p.hold = true;
+	for (uint32_t i = 0; i < n; i++) {
+		rt_raw_call(r, 100 + i, NULL, NULL, 8);
+		rt_raw_run(r);
+		while (rt_raw_next(r) == RDMA2_GRANT)
+			;
+	}
+	return !r->down;
+}
+
+/* All of them are refused at once, and the client has no credit to give: they wait,
+ * however many, and nothing is granted meanwhile [E6]. */
+static void many_refused(void)
+{
+	struct rt_config s = with_user;
+	struct rt_conn_info info;
+	const uint32_t most = 60;
+	struct rt_rpc a;
+	struct rt_raw r;
+
+	s.credits = 4;
+	CU_ASSERT_TRUE_FATAL(meanwhile(&r, &s, &a, most));
+	CU_ASSERT_EQUAL_FATAL(r.p.nheld, most);
+	r.credits = 0;
+	rt_raw_grant(&r);
+	for (uint32_t i = 0; i < most; i++)
+		rt_call_refuse(r.p.held[i], RDMA2_ERR_SYSTEM);
+	r.p.nheld = 0;
+	rt_raw_run(&r);
+	rt_raw_flush(&r);
+	CU_ASSERT_FALSE_FATAL(r.down);
+	rt_conn_info(r.p.server, &info);
+	CU_ASSERT_EQUAL(info.advertised, 0);
+	r.credits = 200;
+	rt_raw_grant(&r);
+	for (uint32_t i = 0; i < most; i++)
+		CU_ASSERT_TRUE(rt_raw_is_error(&r, 100 + i, RDMA2_ERR_SYSTEM));
+	rt_conn_info(r.p.server, &info);
+	CU_ASSERT_EQUAL(info.advertised, 5);
+	rt_rpc_free(&a);
+	rt_raw_close(&r);
+}
+
+/* There is no memory for so many: those that are too many fail alone (7.4.1). */
+static void too_many(void)
+{
+	struct rt_config s = with_user;
+	const uint32_t most = 40;
+	struct rt_rpc a;
+	struct rt_raw r;
+
+	s.credits = 2;
+	s.max_message = s.max_conn_memory = RT_MESSAGE_MIN;
+	CU_ASSERT_TRUE_FATAL(meanwhile(&r, &s, &a, most));
+	CU_ASSERT_TRUE(r.p.nheld > 4 && r.p.nheld < most);
+	CU_ASSERT_EQUAL(rt_pair_stats(r.p.server_inst).errors_sent,
+			most - r.p.nheld);
+	while (r.p.nheld)
+		rt_pair_answer(&r.p, r.p.held[--r.p.nheld]);
+	rt_raw_run(&r);
+	CU_ASSERT_FALSE(r.down);
 	rt_rpc_free(&a);
 	rt_raw_close(&r);
 }
@@ -516,7 +617,10 @@ static const struct unit_test tests[] = {
 	{ "same xid", same_xid },
 	{ "bound", bound },
 	{ "unanswered", unanswered },
+	{ "late", late },
 	{ "many meanwhile", many_meanwhile },
+	{ "many refused", many_refused },
+	{ "too many", too_many },
 	{ "call only", call_only },
 	{ "passed on", passed_on },
 	{ NULL, NULL },

@@ -288,6 +288,45 @@ static void absent(void)
 	rt_pair_close(&p);
 }
 
+/* More sinks than are used in one Call. */
+static void beyond(void)
+{
+	struct rt_config cfg = on;
+	struct rt_pair p;
+	struct rt_rpc r;
+
+	cfg.call_write_chunks = 1;
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &cfg, &on, NULL));
+	rt_rpc_init(&p, p.client, &r, 1, 0, false, 100, 2, 300, 2, 300);
+	rt_rpc_submit(p.client, &r);
+	rt_pair_run(&p);
+	CU_ASSERT_TRUE(rt_rpc_check(&r));
+	CU_ASSERT(r.sink[0].in_stream && r.sink[1].in_stream);
+	rt_rpc_free(&r);
+	rt_pair_close(&p);
+}
+
+/* Receives that are shorter than the setting for others: what version 1 is told. */
+static void version1_receives(void)
+{
+	struct rt_config longer = on, old = plain;
+	struct rt_pair p;
+
+	longer.recv_size = longer.send_size = 65536;
+	longer.placement_size = 8192;
+	old.versions = 1u << 1;
+	old.recv_size = old.send_size = 65536;
+	for (unsigned int server = 0; server < 2; server++) {
+		CU_ASSERT_TRUE_FATAL(
+			server ? rt_pair_open(&p, &old, &longer, NULL) :
+				 rt_pair_open(&p, &longer, &old, NULL));
+		CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 1, 13000, false, 13000,
+					   0, 0, 0, 0));
+		CU_ASSERT_FALSE(p.client_closed);
+		rt_pair_close(&p);
+	}
+}
+
 /* Many at a time, of all kinds, both ends with few credits or many. */
 static void load(void)
 {
@@ -329,11 +368,18 @@ static void load(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "single", single },	{ "groups", groups },
-	{ "limits", limits },	{ "few_credits", few_credits },
-	{ "mixed", mixed },	{ "version1", version1 },
-	{ "several", several }, { "absent", absent },
-	{ "load", load },	{ NULL, NULL },
+	{ "single", single },
+	{ "groups", groups },
+	{ "limits", limits },
+	{ "few_credits", few_credits },
+	{ "mixed", mixed },
+	{ "version1", version1 },
+	{ "several", several },
+	{ "absent", absent },
+	{ "beyond", beyond },
+	{ "load", load },
+	{ "version1_receives", version1_receives },
+	{ NULL, NULL },
 };
 
 UNIT_MAIN("transport rtr", tests)

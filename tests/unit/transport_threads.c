@@ -40,6 +40,7 @@ static struct {
 	struct rt_instance *inst[2];
 	struct sockaddr_storage addr;
 	bool bound; /* only pollers and callers may touch the fabric */
+	struct fab_pool *pool; /* of shared Receives, or NULL */
 	atomic_bool stop_pollers, stop_workers, stop_stats;
 	atomic_uint reverse_out, reverse_done, xid;
 	atomic_uint ok, lost, wrong;
@@ -310,12 +311,13 @@ static struct rt_instance *instance(const struct fab_ops *provider,
 	params.config.versions = 1u << vers;
 	params.config.extensions = extensions;
 	params.config.busy_recv_size = 65536;
+	params.config.share_receives = t.pool;
 	rt_instance_create(&params, &inst);
 	return inst;
 }
 
 static void run(const struct fab_ops *provider, struct fab_domain *dom,
-		unsigned int vers, bool bound)
+		unsigned int vers, bool bound, struct fab_pool *pool)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET,
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -329,6 +331,7 @@ static void run(const struct fab_ops *provider, struct fab_domain *dom,
 	pthread_cond_init(&t.cond, NULL);
 	t.answers.v1 = vers == WIRE_VERS1;
 	t.bound = bound;
+	t.pool = pool;
 	t.inst[0] = instance(provider, dom, vers);
 	t.inst[1] = instance(provider, dom, vers);
 	CU_ASSERT_TRUE_FATAL(t.inst[0] && t.inst[1]);
@@ -376,7 +379,10 @@ static void run(const struct fab_ops *provider, struct fab_domain *dom,
 
 static void over_loop(unsigned int vers, bool bound)
 {
+	struct fab_share share = { .size = 65536, .each = 4096 };
 	struct fab_domain_params dp = { 0 };
+	struct fab_pool *pool = NULL;
+	struct fab_pool_stats used;
 	static struct rt_watch watch;
 	struct loop_settings s;
 	struct fab_domain *dom;
@@ -387,8 +393,19 @@ static void over_loop(unsigned int vers, bool bound)
 		s.limits.caps |= FAB_CAP_BOUND;
 	loop_set_settings(dom, &s);
 	rt_watch_start(&watch, dom, LOOP_ACTIVE | LOOP_PASSIVE);
-	run(&fab_loop_ops, dom, vers, bound);
+	if (getenv("RPCRDMA_TEST_SHARED")) {
+		CU_ASSERT_EQUAL_FATAL(fab_pool_create(dom, NULL, &pool), 0);
+		fab_pool_lend(pool, &share);
+		CU_ASSERT_EQUAL_FATAL(fab_share(dom, &share), 0);
+	}
+	run(&fab_loop_ops, dom, vers, bound, pool);
 	CU_ASSERT_EQUAL(watch.faults, 0);
+	if (pool) {
+		fab_pool_get_stats(pool, &used);
+		CU_ASSERT_EQUAL(used.bytes_in_use, 0);
+		CU_ASSERT_TRUE(used.gets > 0);
+		fab_pool_destroy(pool);
+	}
 	fab_domain_close(dom);
 }
 
@@ -414,12 +431,12 @@ static void loop_v1(void)
 
 static void iwarp(void)
 {
-	run(fab_provider("iwarp"), NULL, WIRE_VERS2, false);
+	run(fab_provider("iwarp"), NULL, WIRE_VERS2, false, NULL);
 }
 
 static void iwarp_v1(void)
 {
-	run(fab_provider("iwarp"), NULL, WIRE_VERS1, false);
+	run(fab_provider("iwarp"), NULL, WIRE_VERS1, false, NULL);
 }
 
 static void loop_xcharext(void)
@@ -432,7 +449,7 @@ static void loop_xcharext(void)
 static void iwarp_xcharext(void)
 {
 	extensions = RT_EXT_XCHAR;
-	run(fab_provider("iwarp"), NULL, WIRE_VERS2, false);
+	run(fab_provider("iwarp"), NULL, WIRE_VERS2, false, NULL);
 	extensions = 0;
 }
 
@@ -446,7 +463,7 @@ static void loop_rtrext(void)
 static void iwarp_both(void)
 {
 	extensions = RT_EXT_RTR | RT_EXT_XCHAR;
-	run(fab_provider("iwarp"), NULL, WIRE_VERS2, false);
+	run(fab_provider("iwarp"), NULL, WIRE_VERS2, false, NULL);
 	extensions = 0;
 }
 

@@ -216,6 +216,22 @@ static void long_calls(void)
 	free(pay);
 }
 
+/* Did the Reply in r->m bring this Reply chunk back with lengths of 0? */
+static bool returned_unused(const struct rt_raw *r,
+			    const struct wire_segment *seg, uint32_t n)
+{
+	struct wire_iter it = { 0 };
+	struct wire_segment s;
+
+	if (!r->m.has_reply || r->m.reply.count != n || r->m.reply.bytes)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		if (!wire_segment_next(&r->m.reply, &it, &s) ||
+		    s.handle != seg[i].handle || s.offset != seg[i].offset)
+			return false;
+	return true;
+}
+
 /* Results in Write chunks, and Replies in theirs. */
 static void results(void)
 {
@@ -257,7 +273,7 @@ static void results(void)
 	CU_ASSERT_EQUAL(r.mem[8193], 0xee);
 	CU_ASSERT_FALSE(r.m.has_reply);
 
-	/* Not used: returned with lengths of 0. A Reply chunk likewise left. */
+	/* Not used: returned with lengths of 0, and the Reply chunk, too. */
 	d.nwrites = 3;
 	d.reply = &reply;
 	ws[2] = rt_raw_expose(&r, 16384, 100, true);
@@ -268,7 +284,7 @@ static void results(void)
 	CU_ASSERT_EQUAL(r.m.writes.count, 3);
 	CU_ASSERT_EQUAL(r.m.writes.segments, 3);
 	CU_ASSERT_EQUAL(r.m.writes.bytes, 0);
-	CU_ASSERT_EQUAL(r.m.reply.bytes, 0);
+	CU_ASSERT_TRUE(returned_unused(&r, rp, 2));
 
 	/* Longer than 1024 with the header: the Reply chunk, both of them. */
 	rt_raw1_call(&r, 3, 32, &d, NULL, 1400);
@@ -293,6 +309,60 @@ static void results(void)
 	rt_raw1_call(&r, 7, 32, NULL, NULL, 996);
 	CU_ASSERT_TRUE(rt_raw1_is_reply(&r, 7));
 	CU_ASSERT_EQUAL(r.msg_len, 1024);
+	rt_raw_close(&r);
+}
+
+/* RFC 8166 4.3.3: the header of an inline Reply has the Reply chunk, too. */
+static void unused_reply_chunk(void)
+{
+	/* A header of a Reply chunk of this many segments, beside 1024. */
+	static const struct {
+		uint32_t nsegs, room;
+	} row[] = { { 0, 992 }, { 1, 976 }, { 2, 960 }, { 61, 16 } };
+	struct rt_config cfg = { .max_segments = RT_MAX_SEGMENTS };
+	struct wire_segment seg[RT_MAX_SEGMENTS];
+	struct wire_chunk_desc reply = { .seg = seg };
+	struct wire_call_desc d = { .reply = &reply };
+	uint32_t xid = 1;
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client_with(
+		&r, &cfg, rt_raw1_private(false, 4096, 1024), WIRE_CM_LEN));
+	for (uint32_t i = 0; i < RT_MAX_SEGMENTS; i++)
+		seg[i] = rt_raw_expose(&r, i * 1000, 1000, true);
+	for (unsigned int i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		reply.count = row[i].nsegs;
+		rt_raw1_call(&r, xid, 32, &d, NULL, row[i].room);
+		CU_ASSERT_TRUE(rt_raw1_is_reply(&r, xid++));
+		CU_ASSERT_EQUAL(r.msg_len, 1024);
+		CU_ASSERT_TRUE(returned_unused(&r, seg, row[i].nsegs));
+		/* Without the chunk it would still fit. */
+		rt_raw1_call(&r, xid, 32, &d, NULL, row[i].room + 4);
+		if (!row[i].nsegs) {
+			CU_ASSERT_TRUE(rt_raw1_is_refused(&r, xid++));
+			continue;
+		}
+		CU_ASSERT_TRUE(rt_raw1_is_external(&r, xid++));
+		CU_ASSERT_EQUAL(r.m.reply.count, row[i].nsegs);
+		CU_ASSERT_EQUAL(r.m.reply.bytes, row[i].room + 4);
+	}
+	/* The chunk is too short for what does not fit beside it. */
+	reply.count = 1;
+	seg[0].length = 500;
+	rt_raw1_call(&r, xid, 32, &d, NULL, 980);
+	CU_ASSERT_TRUE(rt_raw1_is_refused(&r, xid++));
+	/* The header alone fills the message, and is longer than that. */
+	reply.count = 62;
+	rt_raw1_call(&r, xid, 32, &d, NULL, 12);
+	CU_ASSERT_TRUE(rt_raw1_is_external(&r, xid++));
+	CU_ASSERT_EQUAL(r.msg_len, 1024);
+	for (reply.count = 63; reply.count <= RT_MAX_SEGMENTS; reply.count++) {
+		rt_raw1_call(&r, xid, 32, &d, NULL, 12);
+		CU_ASSERT_TRUE(rt_raw1_is_refused(&r, xid++));
+	}
+	rt_raw1_call(&r, xid, 32, NULL, NULL, 12);
+	CU_ASSERT_TRUE(rt_raw1_is_reply(&r, xid));
+	CU_ASSERT_FALSE(r.m.has_reply);
 	rt_raw_close(&r);
 }
 
@@ -806,6 +876,7 @@ static const struct unit_test tests[] = {
 	{ "arguments behind", arguments_behind },
 	{ "long calls", long_calls },
 	{ "results", results },
+	{ "unused reply chunk", unused_reply_chunk },
 	{ "bad messages", bad_messages },
 	{ "denied", denied },
 	{ "limits", limits },

@@ -837,6 +837,7 @@ static void refused(void)
 	CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
 	CU_ASSERT_TRUE(greet(&r, XCHSUPP_ALL));
 	rt_raw_error(&r, x.p.xid + 1000, RDMA2_ERR_INVAL_HTYPE);
+	rt_raw_run(&r);
 	CU_ASSERT_TRUE(asks_lower(&r));
 	rt_raw_close(&r);
 }

@@ -90,7 +90,7 @@ enum {
  * together are a multiple of four. */
 static inline unsigned int mpa_pad(unsigned int ulpdu_len)
 {
-	return (0u - (ulpdu_len + MPA_LEN_SIZE)) & 3u;
+	return (4u - ((ulpdu_len + MPA_LEN_SIZE) & 3u)) & 3u;
 }
 
 static inline void ddp_put_ctrl(uint8_t *f, uint16_t ulpdu_len, bool tagged,

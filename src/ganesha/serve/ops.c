@@ -42,7 +42,7 @@ static void op_established(struct rt_conn *c)
 	struct rt_conn_info info;
 
 	rt_conn_info(c, &info);
-	rt_conn_log(c, LOG_NOTICE,
+	rt_log(c, LOG_NOTICE,
 		    "connected: RPC-over-RDMA version %u, provider %s%s%s",
 		    info.version, x->srv->provider,
 		    *info.auth_peer ? ", host " : "", info.auth_peer);
@@ -56,7 +56,7 @@ static void log_end(struct rt_conn *c, const struct gr_xprt *x, int error,
 	char in[24], out[24];
 
 	rt_conn_info(c, &info);
-	rt_conn_log(c, error && error != -ECONNRESET ? LOG_WARNING : LOG_NOTICE,
+	rt_log(c, error && error != -ECONNRESET ? LOG_WARNING : LOG_NOTICE,
 		    "closed: %s; after %.1f s, %" PRIu64
 		    " Calls, %s received, %s sent",
 		    reason, (double)(fab_now_ns() - x->since) / 1e9,
@@ -76,9 +76,9 @@ static void *op_open(struct rt_conn *c, void *ctx, bool *refuse)
 
 	if (x) {
 		x->since = fab_now_ns();
-		rt_conn_log(c, LOG_DEBUG, "accepted");
+		rt_log(c, LOG_DEBUG, "accepted");
 	} else {
-		rt_conn_log(c, LOG_INFO, "refused, the server is stopping");
+		rt_log(c, LOG_INFO, "refused, the server is stopping");
 		*refuse = true;
 	}
 	return x;

@@ -116,7 +116,7 @@ static void log_denial(struct gr_xprt *x, struct rt_conn *c, const char *why,
 {
 	bool quiet = !malformed || atomic_exchange(&x->complained, true);
 
-	rt_conn_log(c, quiet ? LOG_DEBUG : LOG_NOTICE, "Call refused: %s%s",
+	rt_log(c, quiet ? LOG_DEBUG : LOG_NOTICE, "Call refused: %s%s",
 		    why, quiet ? "" : "; more of these are only counted");
 }
 

@@ -66,8 +66,7 @@ size_t rt_config_receive(const struct rt_config *given)
 	struct rt_config cfg = *given;
 
 	rt_config_defaults(&cfg);
-	if ((cfg.extensions & RT_EXT_RTR) && !cfg.no_placement &&
-	    cfg.recv_size < RT_RTR_HEAD + cfg.placement_size)
+	if ((cfg.extensions & RT_EXT_RTR) && !cfg.no_placement)
 		return RT_RTR_HEAD + cfg.placement_size;
 	return MAX(cfg.recv_size, WIRE_DEFAULT_INLINE);
 }

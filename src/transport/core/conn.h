@@ -32,7 +32,6 @@ struct rt_identity {
 	char name[96];
 	char peer_name[64]; /* under the info_lock */
 	struct in6_addr log_host;
-	struct fab_log_budget log_budget;
 	atomic_long refs;
 };
 
@@ -50,6 +49,7 @@ struct rt_strand {
 	struct fab_timer alarm; /* of its poller; see run.c */
 	/* Runner: when expire() is wanted, 0: it is not; when that was set. */
 	uint64_t deadline, settled;
+	unsigned int unread; /* rounds since that have not read all there was */
 	uint64_t trim_at; /* ms; 0: what it has is not looked at */
 	uint64_t look_from; /* what has come is not looked at before */
 	bool quiet; /* the fabric need not tell what comes */

@@ -101,10 +101,6 @@ static inline void rt_look_from(struct rt_conn *c, uint64_t ms)
 extern const struct rt_part rt_part_work, rt_part_poller;
 
 /* log.c */
-void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-/* It has said why it ended: how much it has not said. */
-void rt_log_ended(struct rt_conn *c);
 /* Remember why the connection ends, be it later; the first reason stays. */
 void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -45,10 +45,12 @@ void rt_conn_publish(struct rt_conn *c)
 	pthread_mutex_lock(&c->info_lock);
 	i->state = rt_state_names[c->state];
 	RT_EACH_HOOK(c->inst, tell, c, i);
-	may_call = c->server ? peer->complete &&
-				       peer->reverse > RDMA2_RVRSDIR_NONE &&
-				       peer->reverse <= RDMA2_RVRSDIR_GENL :
-			       c->established;
+	/* Host authentication may take longer than the properties. */
+	may_call = c->established;
+	if (c->server)
+		may_call = may_call && peer->complete &&
+			   peer->reverse > RDMA2_RVRSDIR_NONE &&
+			   peer->reverse <= RDMA2_RVRSDIR_GENL;
 	pthread_mutex_unlock(&c->info_lock);
 	atomic_store_explicit(&c->strand.can_call,
 			      c->state == RT_OPEN && may_call,

@@ -61,7 +61,7 @@ static void log_refused(struct rt_instance *inst, const struct fab_conn *f,
 	host = fab_addr_host((struct sockaddr *)&fi.peer);
 	fab_addr_name((struct sockaddr *)&fi.peer, name, sizeof(name));
 	va_start(ap, fmt);
-	fab_log_vput(inst->log, NULL, &host, name, LOG_WARNING, fmt, ap);
+	fab_log_vput(inst->log, &host, name, LOG_WARNING, fmt, ap);
 	va_end(ap);
 }
 

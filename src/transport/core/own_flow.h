@@ -24,6 +24,7 @@ struct rt_credit {
 	uint32_t grants; /* GRANTs received since then */
 	bool told; /* announced has been sent */
 	bool drawing; /* a Reply is on its way in fragments */
+	bool stopped; /* nothing is advertised: too many ERRORs wait */
 	bool roomy; /* the peer advertises two credits or more */
 };
 

@@ -9,6 +9,7 @@
 
 #include "rpcrdma/rtr.h"
 #include "rpcrdma/transport.h"
+#include "transport/core/sent.h"
 
 #define RT_HASH 256
 /* XIDs of the peer's Calls here are counted by their low bits. */
@@ -33,6 +34,7 @@ struct rt_error_out {
 /* A continued message being received, 6.6.2. */
 struct rt_sequence {
 	bool active;
+	bool lost; /* refused; it is not kept, but its end matters */
 	bool reply;
 	uint32_t xid;
 	uint32_t remaining; /* as the last MIDDLE said */
@@ -79,11 +81,12 @@ struct rt_messages {
 	/* Calls here by XID, written by the runner; rt_conn_xid_busy(). */
 	_Atomic uint16_t xids[RT_XIDS];
 	struct rt_own *own[RT_HASH];
+	struct rt_xids replied; /* to the peer's Calls */
 	struct rt_sequence seq;
 	/* A broken sequence and the one that broke it, [D3], 7.1.4. */
 	struct rt_discard discard[2];
-	unsigned int errors_at;
-	struct rt_error_out *errors; /* ring of max_errors */
+	unsigned int errors_at, errors_room;
+	struct rt_error_out *errors; /* ring of errors_room */
 };
 
 #endif /* RPCRDMA_TRANSPORT_OWN_MESSAGE_H */

@@ -17,6 +17,21 @@
 
 #include "transport/core/core.h"
 
+/* ---- Mail --------------------------------------------------------------- */
+
+static void take_mail(struct rt_conn *c)
+{
+	struct stack_node *n = stack_take_in_order(&c->strand.inbox), *next;
+
+	for (; n; n = next) {
+		struct rt_mail *m = caa_container_of(n, struct rt_mail, node);
+
+		/* It may be gone afterwards. */
+		next = n->next;
+		m->run(c, m);
+	}
+}
+
 /* ---- Events ------------------------------------------------------------- */
 
 static void fabric_gone(void *user)
@@ -31,13 +46,15 @@ static void down(struct rt_conn *c)
 
 	atomic_store(&c->strand.can_call, false);
 	RT_EACH_PART(c->inst, down, c);
+	/* Requests that were on their way here, and what their done submits. */
+	while (!stack_empty(&c->strand.inbox))
+		take_mail(c);
 	rt_conn_publish(c);
 	rt_log(c,
 	       c->ops->tells_end			   ? LOG_DEBUG :
 	       c->end_error && c->end_error != -ECONNRESET ? LOG_WARNING :
 							     LOG_INFO,
 	       "closed: %s", c->end_reason ? c->end_reason : "in order");
-	rt_log_ended(c);
 	if (c->ops->closed)
 		c->ops->closed(c, c->end_error,
 			       c->end_reason ? c->end_reason : "in order");
@@ -148,19 +165,6 @@ bool rt_state_may_send(const struct rt_conn *c)
 
 /* ---- What comes --------------------------------------------------------- */
 
-static void take_mail(struct rt_conn *c)
-{
-	struct stack_node *n = stack_take_in_order(&c->strand.inbox), *next;
-
-	for (; n; n = next) {
-		struct rt_mail *m = caa_container_of(n, struct rt_mail, node);
-
-		/* It may be gone afterwards. */
-		next = n->next;
-		m->run(c, m);
-	}
-}
-
 static void completion(struct rt_conn *c, const struct fab_wc *wc)
 {
 	switch (wc->kind) {
@@ -266,11 +270,19 @@ void rt_give_up(struct rt_conn *c, uint64_t at, uint64_t now, const char *why)
 	rt_conn_stop(c, EV_ABORT, -ETIMEDOUT, "%s", why);
 }
 
-/* What the time has come for; before anything is posted. */
-static void expire(struct rt_conn *c, uint64_t now)
+/*
+ * What the time has come for; before anything is posted. However late this thread comes
+ * to it, what has come by now has come in time, so it is read first: if it is not
+ * @read, another round follows. What goes on and on puts off nothing: after RT_TURNS
+ * rounds all that had come before the first has been read.
+ */
+static void expire(struct rt_conn *c, uint64_t now, bool read)
 {
-	if (!is_time(c->strand.deadline, now))
+	if (c->state == RT_CLOSED || !is_time(c->strand.deadline, now))
 		return;
+	if (!read && ++c->strand.unread < RT_TURNS)
+		return;
+	c->strand.unread = 0;
 	RT_EACH_HOOK(c->inst, expire, c, now);
 	if (is_time(rest_at(c), now) && !busy(c))
 		rest(c);
@@ -290,13 +302,7 @@ static void expire(struct rt_conn *c, uint64_t now)
 					     "no first message in time");
 		}
 	}
-}
-
-/* What has come by now is no idleness, however late this thread comes to it: so
- * after it has been looked at. */
-static void expire_idle(struct rt_conn *c, uint64_t now)
-{
-	if (is_time(idle_at(c), now) && !busy(c))
+	if (is_time(idle_at(c), now) && !busy(c) && !rt_looks_later(c))
 		rt_conn_stop(c, EV_TIMEOUT, 0, "idle for %u ms",
 			     c->inst->cfg.idle_ms);
 }
@@ -356,7 +362,6 @@ static void conn_work(struct rt_conn *c, uint32_t n, uint64_t now)
 	bool waits;
 
 	take_mail(c);
-	expire(c, now);
 	do {
 		c->work.posted = false;
 		while (c->fab && budget > 0 && !rt_looks_later(c) &&
@@ -367,8 +372,7 @@ static void conn_work(struct rt_conn *c, uint32_t n, uint64_t now)
 			budget = fab_now_ns() < until ? budget - got : 0;
 		}
 		waits = rt_looks_later(c);
-		if (budget > 0 && !waits)
-			expire_idle(c, now);
+		expire(c, now, budget > 0 || waits);
 		want = atomic_load_explicit(&c->strand.close_wanted,
 					    memory_order_relaxed);
 		if (want && c->state != RT_CLOSED) {

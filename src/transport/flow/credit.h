@@ -22,10 +22,29 @@
 #include "rpcrdma/transport.h"
 #include "transport/core/own_flow.h"
 
+/* More Calls of ours than the memory of this machine holds. */
+#define RT_CALLS_OUT_MAX (1 << 30)
+
 static inline void rt_credit_init(struct rt_credit *c, uint32_t max)
 {
 	max = MAX(max, RT_CREDIT_MIN);
 	*c = (struct rt_credit){ .limit = 1, .max = max };
+}
+
+/*
+ * Returns whether the counts can be those of a connection: the differences that are
+ * compared as signed numbers stay far under 2^31. A peer that goes beyond what is
+ * borne has been found by rt_credit_overrun() before, and has lost its connection.
+ */
+static inline bool rt_credit_is_valid(const struct rt_credit *c)
+{
+	int32_t open = (int32_t)(c->announced - c->received);
+
+	return c->max >= RT_CREDIT_MIN && c->max <= RT_CREDITS_MAX &&
+	       c->reverse <= RT_CALLS_OUT_MAX &&
+	       (!c->told || (open >= -RT_CREDIT_BEYOND &&
+			     (int64_t)open + c->grants <=
+				     RT_CREDITS_MAX + RT_CALLS_OUT_MAX));
 }
 
 /* May one ordinary message be posted? The message counts itself [A2]. */
@@ -59,6 +78,8 @@ static inline bool rt_credit_may_grant(const struct rt_credit *c)
 /* What may be advertised. */
 static inline uint32_t rt_credit_allowed(const struct rt_credit *c)
 {
+	if (c->stopped)
+		return 0;
 	if (c->reverse || c->forward)
 		return c->max + c->reverse;
 	if (c->holding < c->max)

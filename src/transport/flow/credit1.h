@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/param.h>
 
+#include "rpcrdma/transport.h"
 #include "transport/core/own_flow.h"
 
 static inline void rt_credit1_init(struct rt_credit1 *c, uint32_t request,
@@ -24,6 +25,13 @@ static inline void rt_credit1_init(struct rt_credit1 *c, uint32_t request,
 	*c = (struct rt_credit1){ .request = request,
 				  .limit = 1,
 				  .grant = grant };
+}
+
+/* Returns whether the counts can be those of a connection. */
+static inline bool rt_credit1_is_valid(const struct rt_credit1 *c)
+{
+	return c->request <= RT_CREDITS_MAX && c->grant <= RT_CREDITS_MAX &&
+	       c->limit && c->limit <= MAX(c->request, 1);
 }
 
 /* A Reply has granted @n. None at all would be the end of all Calls. */

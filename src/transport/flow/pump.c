@@ -59,13 +59,13 @@ static bool post_grant(struct rt_conn *c)
 	return true;
 }
 
-/* A new Call needs a credit and, on a client, the properties; a reverse one
- * waits until there are not as many outstanding as there may be. */
+/* A new Call needs a credit, the properties, and a peer that is known if it has to
+ * be; a reverse one waits until there are not as many outstanding as there may be. */
 static bool may_call(const struct rt_conn *c)
 {
 	if (c->state != RT_OPEN && c->state != RT_DRAINING)
 		return false;
-	if (!c->server && !c->established)
+	if (!c->established)
 		return false;
 	if (c->server && c->requests_out >= c->inst->cfg.reverse_credits)
 		return false;

@@ -2,12 +2,44 @@
 /*
  * error - ERRORs that wait for a credit
  *
+ * How many may wait [E6]: what a peer may send is bounded by its credits alone (4.2.1),
+ * and each message may call for an ERROR (7), so their number is no fault of the peer's.
+ * Instead, while max_errors wait, no credit is granted (rt_credit.stopped). More can come
+ * only of messages granted before, of Calls in progress, and, as a message beyond the
+ * limit is borne [A5], of one for each fragment of a message of ours, which has ten times
+ * the memory. An ERROR waits for nothing but that and the peer's credit, so nobody waits
+ * forever. In version 1 a Call keeps its credit until it is answered: a peer that has
+ * more waiting has broken the rules.
+ *
  * Runner only.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "transport/message/message.h"
+
+static bool enlarge(struct rt_conn *c)
+{
+	unsigned int room = 2 * c->msg.errors_room;
+	struct rt_error_out *e = calloc(room, sizeof(*e));
+
+	if (!e)
+		return false;
+	for (unsigned int i = 0; i < c->nerrors; i++)
+		e[i] = c->msg.errors[(c->msg.errors_at + i) %
+				     c->msg.errors_room];
+	free(c->msg.errors);
+	c->msg.errors = e;
+	c->msg.errors_at = 0;
+	c->msg.errors_room = room;
+	return true;
+}
+
+static void count(struct rt_conn *c, int n)
+{
+	c->nerrors += (unsigned int)n;
+	c->credit.stopped = c->nerrors >= c->max_errors;
+}
 
 void rt_error_send(struct rt_conn *c, uint32_t xid, uint32_t vers,
 		   const struct wire_error *err)
@@ -18,13 +50,18 @@ void rt_error_send(struct rt_conn *c, uint32_t xid, uint32_t vers,
 	/* The others are about what this side has, or cannot. */
 	if (err->code >= RDMA2_ERR_VERS && err->code <= RDMA2_ERR_INVAL_CONT)
 		rt_wrong(c);
-	if (c->nerrors == c->max_errors) {
-		/* 7.4, [E6]: it cannot be transmitted. */
+	if (c->v->number == WIRE_VERS1 && c->nerrors >= c->max_errors) {
 		rt_conn_stop(c, EV_ABORT, -EPROTO,
-			     "too many errors wait for credits");
+			     "too many errors wait to be taken");
 		return;
 	}
-	e = &c->msg.errors[(c->msg.errors_at + c->nerrors++) % c->max_errors];
+	/* 7.4: if it cannot be transmitted, the connection ends. */
+	if (c->nerrors == c->msg.errors_room && !enlarge(c)) {
+		rt_conn_stop(c, EV_ABORT, -ENOMEM, "no memory for an ERROR");
+		return;
+	}
+	e = &c->msg.errors[(c->msg.errors_at + c->nerrors) % c->msg.errors_room];
+	count(c, 1);
 	e->xid = xid;
 	e->vers = vers;
 	e->err = *err;
@@ -39,7 +76,7 @@ void rt_repterr_send(struct rt_conn *c, const struct wire_repterr *rep)
 	rt_assert_strand(c);
 	rt_error_send(c, rep->bad.xid, WIRE_VERS2, &err);
 	if (c->nerrors > n)
-		c->msg.errors[(c->msg.errors_at + n) % c->max_errors].rep =
+		c->msg.errors[(c->msg.errors_at + n) % c->msg.errors_room].rep =
 			*rep;
 }
 
@@ -94,8 +131,8 @@ bool rt_error_post(struct rt_conn *c)
 	       e->rep.code ? wire_optrerr_name(e->rep.code) :
 			     wire_errcode_name(e->err.code),
 	       e->xid);
-	c->msg.errors_at = (c->msg.errors_at + 1) % c->max_errors;
-	c->nerrors--;
+	c->msg.errors_at = (c->msg.errors_at + 1) % c->msg.errors_room;
+	count(c, -1);
 	rt_send_work(c, w, n);
 	return true;
 }
@@ -104,7 +141,13 @@ bool rt_error_post(struct rt_conn *c)
 
 static int init(struct rt_conn *c)
 {
-	c->max_errors = c->inst->cfg.credits + RT_ERROR_SLACK;
+	const struct rt_config *cfg = &c->inst->cfg;
+
+	/* A client grants these in version 1. */
+	c->max_errors = c->server ? cfg->credits :
+				    MAX(cfg->credits, cfg->reverse_credits);
+	c->max_errors += RT_ERROR_SLACK;
+	c->msg.errors_room = c->max_errors;
 	c->msg.errors = calloc(c->max_errors, sizeof(*c->msg.errors));
 	return c->msg.errors ? 0 : -ENOMEM;
 }
@@ -116,14 +159,14 @@ static bool drained(struct rt_conn *c)
 
 static void down(struct rt_conn *c)
 {
-	c->nerrors = 0;
+	count(c, -(int)c->nerrors);
 }
 
 static void ended(struct rt_conn *c)
 {
 	free(c->msg.errors);
 	c->msg.errors = NULL;
-	c->max_errors = 0;
+	c->msg.errors_room = 0;
 }
 
 const struct rt_part rt_part_error = {

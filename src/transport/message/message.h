@@ -133,8 +133,10 @@ void rt_sequence_reset(struct rt_conn *c);
 /* Give up a continued message; @more of it may be under way. */
 void rt_sequence_give_up(struct rt_conn *c, uint32_t xid, bool reply,
 			 bool more);
-/* False: no memory. */
-bool rt_sequence_append(struct rt_conn *c, const uint8_t *data, size_t len);
+/* False: there is no memory, or it is longer than a message may be. */
+bool rt_sequence_append(struct rt_conn *c, const struct wire_msg *m);
+/* Give back its octets. */
+void rt_sequence_drop(struct rt_conn *c);
 /* Does rdma_remaining go on from what has come so far [D1]? */
 bool rt_sequence_goes_on(struct rt_conn *c, const struct wire_msg *m,
 			 bool middle);
@@ -176,6 +178,8 @@ void rt_values_sized(struct rt_conn *c, uint32_t size);
 /* xid.c */
 /* One more Call of the peer's, or one less. */
 void rt_xid_count(struct rt_conn *c, uint32_t xid, int n);
+/* A Reply to one goes: an ERROR may be about it from now on [E1]. */
+void rt_xid_replied(struct rt_conn *c, uint32_t xid);
 /* Calls of ours. */
 struct rt_own *rt_xid_find(struct rt_conn *c, uint32_t xid);
 void rt_xid_add(struct rt_conn *c, struct rt_own *own);

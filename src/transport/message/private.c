@@ -10,14 +10,14 @@ void rt_private_ours(const struct rt_instance *inst, bool server,
 		     struct wire_cm_private *p)
 {
 	unsigned int caps = inst->limits->caps;
+	/* [B7], [P5]: Receives are never under 4096. */
+	size_t size = MAX(inst->cfg.recv_size, WIRE_DEFAULT_INLINE);
 	uint8_t octets[WIRE_CM_LEN];
 
 	*p = (struct wire_cm_private){
 		.send_size = inst->cfg.send_size,
-		/* [B7], [P5]: Receives are never under 4096. */
-		.recv_size = inst->cfg.recv_size > WIRE_DEFAULT_INLINE ?
-				     inst->cfg.recv_size :
-				     WIRE_DEFAULT_INLINE,
+		/* Those that are posted may have another size. */
+		.recv_size = (uint32_t)MIN(size, rt_config_receive(&inst->cfg)),
 		/* [P4]: every handle of ours is made by fab_expose() for one
 		 * RPC, or none may be invalidated. */
 		.remote_invalidation =

@@ -129,6 +129,9 @@ static bool in_order(struct rt_conn *c, const struct wire_prefix *p)
 		RT_COUNT(c, dropped, 1);
 		return false;
 	}
+	/* The rest of a Reply that is refused already need not come. */
+	if (c->msg.seq.lost && !rt_sequence_continues(c, p))
+		rt_sequence_give_up(c, c->msg.seq.xid, true, false);
 	if (c->msg.seq.active && !rt_sequence_continues(c, p)) {
 		uint32_t broken = c->msg.seq.xid;
 
@@ -162,6 +165,28 @@ static bool in_order(struct rt_conn *c, const struct wire_prefix *p)
 
 /* ---- One message ------------------------------------------------------ */
 
+/*
+ * A continued message that cannot be kept fails alone, [D3] step 3. The end of a Reply may
+ * invalidate memory of its Call, and its sender may need the credit that the Call stands
+ * for [G3]: so that is outstanding, and the rest swallowed as part of the sequence, until
+ * the end. Returns whether it is.
+ */
+static bool lose(struct rt_conn *c, const struct wire_msg *m)
+{
+	struct rt_sequence *s = &c->msg.seq;
+	bool middle = is_middle(m->p.htype);
+
+	rt_log(c, LOG_WARNING, "no memory for a continued message");
+	rt_error_code(c, m->p.xid,
+		      s->reply ? RDMA2_ERR_INVAL_CONT : RDMA2_ERR_SYSTEM);
+	s->lost = s->reply && middle;
+	if (s->lost)
+		rt_sequence_drop(c);
+	else
+		rt_sequence_give_up(c, m->p.xid, s->reply, middle);
+	return s->lost;
+}
+
 static void fragment(struct rt_conn *c, const struct wire_msg *m,
 		     struct rt_work *w)
 {
@@ -172,7 +197,9 @@ static void fragment(struct rt_conn *c, const struct wire_msg *m,
 	if ((middle || s->active) && !rt_sequence_goes_on(c, m, middle)) {
 		rt_log(c, LOG_WARNING, "rdma_remaining %u does not fit",
 		       m->remaining);
-		rt_error_code(c, m->p.xid, RDMA2_ERR_INVAL_CONT);
+		/* A lost one has had its ERROR. */
+		if (!s->lost)
+			rt_error_code(c, m->p.xid, RDMA2_ERR_INVAL_CONT);
 		rt_sequence_give_up(c, m->p.xid, reply, middle);
 		return;
 	}
@@ -184,15 +211,8 @@ static void fragment(struct rt_conn *c, const struct wire_msg *m,
 		s->began = fab_now_ns();
 	}
 	if (s->active) {
-		if (!rt_sequence_append(c, m->payload, m->payload_len)) {
-			rt_log(c, LOG_WARNING,
-			       "no memory for a continued message");
-			rt_error_code(c, m->p.xid,
-				      reply ? RDMA2_ERR_INVAL_CONT :
-					      RDMA2_ERR_SYSTEM);
-			rt_sequence_give_up(c, m->p.xid, reply, middle);
+		if (!s->lost && !rt_sequence_append(c, m) && !lose(c, m))
 			return;
-		}
 		s->remaining = m->remaining;
 		s->last = m->payload_len;
 	}
@@ -203,7 +223,9 @@ static void fragment(struct rt_conn *c, const struct wire_msg *m,
 		RT_COUNT(c, fragments_received, 1);
 		return;
 	}
-	if (reply)
+	if (s->lost)
+		rt_sequence_give_up(c, m->p.xid, reply, false);
+	else if (reply)
 		c->requester->reply(c, m, w, s->active ? s : NULL);
 	else
 		c->responder->call(c, m, w, s->active ? s : NULL);
@@ -268,6 +290,7 @@ void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in)
 			     c->credit.received, c->credit.announced);
 		return;
 	}
+	assert(c->state >= RT_CLOSING || rt_credit_is_valid(&c->credit));
 	if (!x)
 		status = wire_decode(in->buf, in->len,
 				     !rt_sequence_continues(c, p), &m);

@@ -35,6 +35,21 @@ bool rt_invalidation_ok(struct rt_conn *c, const struct rt_in *in, bool reply)
 	return false;
 }
 
+/*
+ * An ERROR tells an XID and no direction (7). Those of any receiver may be about a Reply
+ * of ours as well as about a Call with the same XID [E1]; which of them it is nothing
+ * tells.
+ */
+static bool ambiguous(const struct rt_conn *c, const struct rt_own *own,
+		      const struct wire_error *err)
+{
+	return own->posted && c->v->answers_replies &&
+	       (err->code == RDMA2_ERR_INVAL_HTYPE ||
+		err->code == RDMA2_ERR_BAD_XDR ||
+		err->code == RDMA2_ERR_INVAL_CONT) &&
+	       rt_xids_have(&c->msg.replied, own->xid);
+}
+
 void rt_error_received(struct rt_conn *c, uint32_t xid,
 		       const struct wire_error *err)
 {
@@ -43,6 +58,13 @@ void rt_error_received(struct rt_conn *c, uint32_t xid,
 	rt_assert_strand(c);
 	rt_log(c, LOG_NOTICE, "ERROR %s received for xid %08x",
 	       wire_errcode_name(err->code), xid);
+	if (own && ambiguous(c, own, err)) {
+		/* No Call may end as another has: all of them are repeated. */
+		rt_conn_stop(c, EV_ABORT, -ECONNRESET,
+			     "ERROR %s for xid %08x: of a Call, or of a Reply?",
+			     wire_errcode_name(err->code), xid);
+		return;
+	}
 	if (own && c->requester->error(c, own, err))
 		return;
 	if (c->values_sent && xid == c->msg.props_xid) {

@@ -9,14 +9,21 @@
 
 #include "transport/message/message.h"
 
-void rt_sequence_reset(struct rt_conn *c)
+void rt_sequence_drop(struct rt_conn *c)
 {
 	struct rt_sequence *s = &c->msg.seq;
 
 	rt_assert_strand(c);
 	rt_memory_give(c, s->memory);
 	rt_bufs_put(&s->bufs);
-	memset(s, 0, sizeof(*s));
+	s->memory = 0;
+}
+
+void rt_sequence_reset(struct rt_conn *c)
+{
+	rt_assert_strand(c);
+	rt_sequence_drop(c);
+	memset(&c->msg.seq, 0, sizeof(c->msg.seq));
 }
 
 /* Swallow what is still to come of a message, [D3] step 3 and 7.1.4. */
@@ -49,12 +56,17 @@ static size_t fragment_room(const struct rt_conn *c)
 	return n;
 }
 
-bool rt_sequence_append(struct rt_conn *c, const uint8_t *data, size_t len)
+bool rt_sequence_append(struct rt_conn *c, const struct wire_msg *m)
 {
 	struct rt_sequence *s = &c->msg.seq;
-	size_t room = fragment_room(c);
+	const uint8_t *data = m->payload;
+	size_t room = fragment_room(c), len = m->payload_len;
+	/* If it is not known what counts, the shorter. */
+	size_t all = s->len + (s->with && m->remaining ? 0 : len);
 
 	rt_assert_strand(c);
+	if (all + m->remaining > c->inst->cfg.max_message)
+		return false;
 	s->len += len;
 	while (len) {
 		struct rt_piece *p;
@@ -98,7 +110,10 @@ bool rt_sequence_goes_on(struct rt_conn *c, const struct wire_msg *m,
 			 bool middle)
 {
 	struct rt_sequence *s = &c->msg.seq;
-	const uint64_t most = c->inst->cfg.max_message;
+	/* A Reply that is too long has its RPC fail: rt_sequence_append(). */
+	const uint64_t most = m->p.htype == RDMA2_REPLY_MIDDLE ?
+				      UINT64_MAX :
+				      c->inst->cfg.max_message;
 	const uint64_t len = m->payload_len, all = s->len + len;
 	const uint64_t left = middle ? m->remaining : 0;
 

@@ -73,6 +73,7 @@ static bool may_send(const struct rt_conn *c, enum rt_out_kind kind)
 
 static void posted(struct rt_conn *c)
 {
+	assert(rt_credit1_is_valid(&c->credit1));
 	c->credit1.sent++;
 }
 

@@ -27,6 +27,7 @@ static bool may_send(const struct rt_conn *c, enum rt_out_kind kind)
 
 static void posted(struct rt_conn *c)
 {
+	assert(rt_credit_is_valid(&c->credit));
 	rt_credit_announce(&c->credit);
 }
 

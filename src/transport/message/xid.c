@@ -30,6 +30,12 @@ bool rt_conn_xid_busy(struct rt_conn *c, uint32_t xid)
 				    memory_order_relaxed);
 }
 
+void rt_xid_replied(struct rt_conn *c, uint32_t xid)
+{
+	rt_assert_strand(c);
+	rt_xids_add(&c->msg.replied, xid);
+}
+
 /* ---- Ours --------------------------------------------------------------- */
 
 static struct rt_own **bucket(struct rt_conn *c, uint32_t xid)

@@ -401,12 +401,27 @@ uint64_t rt_calls_deadline(const struct rt_conn *c)
 	return 0;
 }
 
+/* The first that waits with memory of its own for too long, wherever it stands: those
+ * of other connections may wait for that. NULL: none does. */
+static struct rt_call_priv *held_too_long(const struct rt_conn *c)
+{
+	struct rt_call_priv *call;
+
+	cds_list_for_each_entry(call, &c->resp.starved, queue)
+	{
+		if (call->starved_since && rt_now_ms() - call->starved_since >=
+						   c->inst->cfg.continuation_ms)
+			return call;
+	}
+	return NULL;
+}
+
 void rt_calls_feed(struct rt_conn *c, bool late)
 {
 	struct cds_list_head again;
 	uint64_t deadline = c->resp.starved_deadline;
-	struct rt_call_priv *first;
-	bool fed = false, held;
+	struct rt_call_priv *first, *held;
+	bool fed = false;
 
 	rt_assert_strand(c);
 	CDS_INIT_LIST_HEAD(&again);
@@ -433,8 +448,7 @@ void rt_calls_feed(struct rt_conn *c, bool late)
 		return;
 	first = cds_list_first_entry(&c->resp.starved, struct rt_call_priv,
 				     queue);
-	held = first->starved_since && rt_now_ms() - first->starved_since >=
-					       c->inst->cfg.continuation_ms;
+	held = held_too_long(c);
 	if (!held &&
 	    (c->resp.calls_executing || !cds_list_empty(&c->resp.waiting) ||
 	     rt_memory_elsewhere(c)))
@@ -443,7 +457,7 @@ void rt_calls_feed(struct rt_conn *c, bool late)
 		c->resp.starved_deadline =
 			rt_now_ms() + c->inst->cfg.memory_wait_ms;
 	else
-		no_memory(c, first, -ENOMEM);
+		no_memory(c, held ? held : first, -ENOMEM);
 }
 
 void rt_calls_let(struct rt_conn *c)

@@ -67,7 +67,8 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
  * Calls beyond the Advertised credits, which the peer may have sent with those
  * that draw the fragments of a Reply, or while it was called back ([A5] rule
  * 6): as their number has no limit, they count as the host's memory, once there
- * are as many as version 1 takes at most. False: they are too many.
+ * are as many as version 1 takes at most. False: there is none for this one, which
+ * the peer had the credit for: so it fails alone (7.4.1).
  */
 static bool take_surplus(struct rt_conn *c, size_t *n)
 {
@@ -75,12 +76,7 @@ static bool take_surplus(struct rt_conn *c, size_t *n)
 	if (c->v->number == WIRE_VERS1 || c->credit.holding < 2 * c->credit.max)
 		return true;
 	*n = rt_call_size(c->inst) + c->recv_size;
-	if (rt_memory_take(c, 0, *n))
-		return true;
-	rt_conn_stop(c, EV_ABORT, -EPROTO,
-		     "%u Calls in progress, %u were granted", c->credit.holding,
-		     c->credit.max);
-	return false;
+	return rt_memory_take(c, 0, *n);
 }
 
 void rt_calls_shorten(struct rt_conn *c, unsigned int n)
@@ -239,8 +235,10 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid, bool reads,
 		rt_error_about(c, xid, &err);
 		return NULL;
 	}
-	if (!take_surplus(c, &surplus))
+	if (!take_surplus(c, &surplus)) {
+		c->v->turn_away(c, xid);
 		return NULL;
+	}
 	/* [A9]: it does without properties, so the defaults hold. */
 	rt_conn_tell_established(c);
 	call = call_get(c);

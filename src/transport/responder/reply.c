@@ -43,13 +43,14 @@ static void reply_error(struct rt_conn *c, struct rt_call_priv *call,
 
 /* ---- By base messages --------------------------------------------------- */
 
+/* Version 1 returns an unused Reply chunk, too (RFC 8166 4.3.3). */
 static size_t reply_header_len(const struct rt_conn *c,
 			       const struct rt_call_priv *call, bool external)
 {
 	struct wire_reply_desc d = {
 		.writes = call->write,
 		.nwrites = call->pub.nwrites,
-		.reply = external ? &call->reply_chunk : NULL,
+		.reply = call->pub.has_reply_chunk ? &call->reply_chunk : NULL,
 	};
 
 	return c->v->reply_len(external, &d);
@@ -183,7 +184,7 @@ static size_t encode_last(struct rt_conn *c, struct rt_call_priv *call,
 		writes[i].count = call->write[i].count;
 		writes[i].seg = &call->result[call->write[i].seg - call->seg];
 	}
-	if (call->external) {
+	if (call->pub.has_reply_chunk) {
 		reply.count = call->reply_chunk.count;
 		reply.seg = &call->result[call->reply_chunk.seg - call->seg];
 		d.reply = &reply;
@@ -291,6 +292,7 @@ static void begin(struct rt_conn *c, struct rt_call_priv *call)
 	assert(c->credit.holding);
 	call->posted_first = true;
 	cds_list_del(&call->going.queue);
+	rt_xid_replied(c, call->pub.xid);
 	/* The Call's credit is told back in this very message. Not later: the
 	 * requester needs it for the GRANTs that draw the fragments that
 	 * follow. */

@@ -507,7 +507,9 @@ size_t loop_recvs_posted(struct fab_conn *fc)
 
 struct fab_conn *loop_peer(struct fab_conn *fc)
 {
-	return &loop_peer_of(loop_conn_of(fc))->base;
+	struct loop_conn *peer = loop_peer_of(loop_conn_of(fc));
+
+	return peer ? &peer->base : NULL;
 }
 
 size_t loop_exposed(struct fab_conn *fc)

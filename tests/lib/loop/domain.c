@@ -75,7 +75,8 @@ int loop_reg(struct fab_domain *fd, void *addr, size_t len, struct fab_mr **out)
 	mr->base.dom = fd;
 	mr->base.addr = addr;
 	mr->base.len = len;
-	mr->offset = (uintptr_t)addr;
+	/* It says nothing of where the memory is. */
+	mr->offset = (uint64_t)loop_new_handle(dom) << 20;
 	pthread_mutex_lock(&dom->mem_lock);
 	mr->next = dom->mrs;
 	dom->mrs = mr;

@@ -47,7 +47,8 @@ int loop_expose(struct fab_conn *fc, struct fab_mr *fm, void *addr, size_t len,
 		rc = -ENOTCONN;
 	} else if (!(dom->base.limits.caps & FAB_CAP_EXPOSE)) {
 		*handle = loop_mr_handle(mr);
-		*offset = (uintptr_t)addr;
+		*offset = mr->offset +
+			  (uint64_t)((uint8_t *)addr - (uint8_t *)fm->addr);
 	} else if (c->nexposed >= dom->max_exposed) {
 		rc = -ENOSPC;
 	} else if (loop_refuses(&dom->shortage.windows)) {

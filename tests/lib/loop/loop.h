@@ -149,7 +149,8 @@ struct loop_event {
 typedef void (*loop_observer_fn)(void *ctx, const struct loop_event *ev);
 void loop_set_observer(struct fab_domain *dom, loop_observer_fn fn, void *ctx);
 
-/* The other end, for a test that puts itself between that and its owner. */
+/* The other end, for a test that puts itself between that and its owner; NULL: it is
+ * not there any more, or not yet. */
 struct fab_conn *loop_peer(struct fab_conn *c);
 /* Receives posted and not yet used, handles open. Any thread. */
 size_t loop_recvs_posted(struct fab_conn *c);

@@ -338,13 +338,15 @@ static uint32_t take_items(struct assembly *a, struct wire_repterr *err)
 
 	if (g->head.items.count != rtr_out(a->rq)->nwants)
 		return UINT32_MAX;
+	/* Those that were not asked for, too. */
+	for (unsigned int i = 0; i < a->rq->pub.nsinks; i++)
+		a->rq->pub.sinks[i].in_stream = true;
 	for (unsigned int i = 0; wire_xitem_next(&g->head.items, &it, &item);
 	     i++) {
-		struct rt_sink *s = &a->rq->pub.sinks[i];
+		const struct rt_sink *s = &a->rq->pub.sinks[i];
 
 		if (!allowed(item.type))
 			return UINT32_MAX;
-		s->in_stream = true;
 		if (item.type != XMPTYPE_TBSN)
 			continue;
 		/* Or it is more than the result may have. */

@@ -13,7 +13,7 @@
 #define RPCRDMA_TRANSPORT_EXT_RTR_H
 
 #include "rpcrdma/rtr.h"
-#include "transport/ext/sent.h"
+#include "transport/core/sent.h"
 #include "transport/requester/requester.h"
 #include "transport/responder/responder.h"
 

@@ -148,12 +148,8 @@ uint32_t rt_xchar_request(struct rt_conn *c, const struct wire_xchar *m)
 	/* [X4]; the decoder knows the values of the others. */
 	if (!rt_values_read(c, &m->props, &unused))
 		return RDMA2_ERR_BAD_PROPVAL;
-	if (x->nresp == c->max_errors) {
-		rt_conn_stop(c, EV_ABORT, -EPROTO,
-			     "too many requests wait for credits");
-		return 0;
-	}
-	r = calloc(1, sizeof(*r));
+	/* As many answers as wait for credits are enough. */
+	r = x->nresp < c->max_errors ? calloc(1, sizeof(*r)) : NULL;
 	if (!r)
 		return RDMA2_ERR_SYSTEM;
 	r->xid = m->p.xid;

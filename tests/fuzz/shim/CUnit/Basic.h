@@ -14,6 +14,7 @@
 #define CU_ASSERT_TRUE_FATAL(c) FUZZ_CHECK(c)
 #define CU_ASSERT_FALSE(c) FUZZ_CHECK(!(c))
 #define CU_ASSERT_FALSE_FATAL(c) FUZZ_CHECK(!(c))
+#define CU_ASSERT_PTR_NOT_NULL_FATAL(p) FUZZ_CHECK(p)
 #define CU_ASSERT_EQUAL(a, b) FUZZ_CHECK((a) == (b))
 #define CU_ASSERT_EQUAL_FATAL(a, b) FUZZ_CHECK((a) == (b))
 

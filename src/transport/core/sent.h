@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sent - XIDs of the last messages of an extension that have gone, so that
- * an ERROR can be told that is about one of them
+ * sent - XIDs of the last Replies, or messages of an extension, that have gone, so
+ * that an ERROR can be told that is about one of them
  *
  * Of the runner. Those of Calls are not among them while the Call is there.
  */
-#ifndef RPCRDMA_TRANSPORT_EXT_SENT_H
-#define RPCRDMA_TRANSPORT_EXT_SENT_H
+#ifndef RPCRDMA_TRANSPORT_SENT_H
+#define RPCRDMA_TRANSPORT_SENT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,4 +36,4 @@ static inline bool rt_xids_have(const struct rt_xids *s, uint32_t xid)
 	return false;
 }
 
-#endif /* RPCRDMA_TRANSPORT_EXT_SENT_H */
+#endif /* RPCRDMA_TRANSPORT_SENT_H */
