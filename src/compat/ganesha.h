@@ -4,10 +4,11 @@
  *
  * Distributions package libganesha_nfsd without its headers, so the few
  * layouts, numbers and prototypes that are needed are declared here, from the
- * public source of releases 4.3 and 6.5 on x86-64 and aarch64 (LP64), which
- * agree in all of it but what ntirpc.h and the release*.h tell. gsh_bind() makes sure
- * at run time that it is the release it was built for that they are used with.
- * Nothing outside of this folder knows anything of Ganesha's inside.
+ * public source of releases 4.3 to 15.2 on x86-64 and aarch64 (LP64), which
+ * agree in all of it but what ntirpc.h and the ganesha_*.h tell. gsh_bind() makes sure
+ * at run time that they are used with the release that they are of, gsh_check_parser() tries
+ * the parser, and tests/unit/ganesha_facts.c the rest. Nothing outside of this folder
+ * knows anything of Ganesha's inside.
  */
 #ifndef RPCRDMA_COMPAT_GANESHA_H
 #define RPCRDMA_COMPAT_GANESHA_H
@@ -21,11 +22,6 @@
 #include "compat/ntirpc.h"
 
 #define GSH_VERSION COMPAT_GANESHA
-#define GSH_SONAME "libganesha_nfsd.so." GSH_VERSION
-#define NTIRPC_SONAME "libntirpc.so." COMPAT_NTIRPC
-#define NTIRPC_NODE "NTIRPC_" COMPAT_NTIRPC
-/* Exported only by an ntirpc that was built with RDMA. */
-#define NTIRPC_WITH_RDMA "rpc_rdma_ncreatef"
 
 /* ---- Log -------------------------------------------------------------- */
 
@@ -47,12 +43,6 @@ enum gsh_component {
 
 /* For create_log_facility(): no header before a message. */
 #define GSH_HEADERS_NONE 0
-
-/* For RegisterCleanup(), which 6.5 has and 4.3 has not: called before the end by GSH_FATAL. */
-struct gsh_cleanup {
-	struct gsh_cleanup *next;
-	void (*clean)(void);
-};
 
 typedef void gsh_log_fn(int component, const char *file, int line,
 			const char *function, int level, const char *format,
@@ -96,12 +86,24 @@ struct gsh_context {
 	struct gsh_context *saved;
 	void *credentials[10];
 	void *caller; /* an address; NULL: of no Call */
-	void *call[7];
+	void *clientid;
+	uint32_t version, minor; /* of NFS */
+	void *client[2];
+	struct gsh_export *of; /* of the Call's file */
+	void *paths[2];
 	struct gsh_fsal_export *export;
 	void *behind[32];
 };
 _Static_assert(offsetof(struct gsh_context, caller) == 88, "Ganesha");
+_Static_assert(offsetof(struct gsh_context, minor) == 108, "Ganesha");
+_Static_assert(offsetof(struct gsh_context, of) == 128, "Ganesha");
 _Static_assert(offsetof(struct gsh_context, export) == 152, "Ganesha");
+
+/* Of an export, its Export_Id. */
+struct gsh_export {
+	char before[COMPAT_EXPORT_ID];
+	uint16_t id;
+};
 
 /* ---- COMPOUND ----------------------------------------------------------- */
 
@@ -186,10 +188,8 @@ _Static_assert(offsetof(struct gsh_config_word, sign) ==
 	       "Ganesha");
 
 enum gsh_config_type {
-	GSH_CONFIG_NULL = 0,
 	GSH_CONFIG_UINT16 = 2,
 	GSH_CONFIG_UINT32 = 4,
-	GSH_CONFIG_UINT64 = 6,
 	GSH_CONFIG_STRING = 9,
 	GSH_CONFIG_PATH = 10,
 	GSH_CONFIG_LIST = 11,
@@ -266,10 +266,16 @@ _Static_assert(offsetof(struct gsh_config_item, u) == 24, "Ganesha");
 _Static_assert(offsetof(struct gsh_config_item, off) == 64, "Ganesha");
 _Static_assert(sizeof(struct gsh_config_item) == 72, "Ganesha");
 
+#define GSH_MEMORY_CONFIG 4
+
 struct gsh_config_block {
 	const char *dbus_interface_name;
 	struct gsh_config_item desc;
+	int memory; /* which part of Ganesha accounts for it; since release 15 */
+	/* What a later release has: 0 is a default. */
+	void *behind[7];
 };
+_Static_assert(offsetof(struct gsh_config_block, memory) == 80, "Ganesha");
 
 /* ---- D-Bus, where Ganesha is built with it ------------------------------ */
 
@@ -300,12 +306,6 @@ struct gsh_dbus_interface {
 	const void *const *signals;
 };
 
-/* ---- Start-up --------------------------------------------------------- */
-
-struct gsh_start_info {
-	int dump_default_config;
-	int lw_mark_trigger;
-	bool drop_caps;
-};
+struct gsh_start_info;
 
 #endif /* RPCRDMA_COMPAT_GANESHA_H */

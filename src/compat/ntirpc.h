@@ -3,11 +3,10 @@
  * ntirpc - ntirpc's types, and what differs in them from release to release
  *
  * This folder is no layer but facts: src/ntirpc includes this file, src/ganesha
- * all of it. There is a release*.h for each pair of Ganesha
- * and ntirpc that is known. It is chosen by the installed headers, whose layout
- * it holds against what the packages were built with: whatever else is
- * installed does not compile. At run time gsh_bind() and gsh_check_listener()
- * refuse an ntirpc that is another. Each release*.h defines:
+ * all of it. There is a ganesha_MAJOR.h for each Ganesha and its ntirpc. The installed
+ * headers choose it, and what does not have its layout does not compile. At run time
+ * gsh_bind() and gsh_check_listener() refuse another ntirpc. Each ganesha_MAJOR.h
+ * defines:
  *
  *   COMPAT_RELEASE        major * 100 + minor. Never compare it with ==: ask for a
  *                         feature, which a later release has as well
@@ -22,64 +21,145 @@
  *   COMPAT_WAITING_LOCK   whether it dies when it grants a waiting lock to a client
  *                         of NFSv4.0: for both, see ntirpc/quirks/withheld.h
  *   COMPAT_WORD_HAS_PARENT  whether a word of the parse tree has its parent (1 or 0)
+ *   COMPAT_EXPORT_ID      where an export has its Export_Id
  *   COMPAT_FSAL_UPDATES   1 if an FSAL may have its block read again, else 0
- *   COMPAT_XDR_OPS(start_of_data, end_of_data)
- *                         members of struct xdr_ops that only some have: where
- *                         a WRITE's data begin and end, so that they are taken
- *                         by x_fillbufs from where they are
- *   compat_xprt_open()    of a new SVCXPRT of ours, before Ganesha sees it;
- *                         @parent: the operations of the listener
- *   compat_xprt_control() the xp_control requests that only some have; false:
- *                         this is none of them
- *   compat_xprt_greet()   once, before the first Call of a connection, by a
- *                         worker: Ganesha may decline or hold up the client.
- *                         XPRT_IDLE, or the connection is to end
- *   compat_xprt_unrefs()  SVC_DESTROY() takes locks of Ganesha's, under which
- *                         Ganesha sends reverse Calls
- *
- * The ntirpc macros that turn RDMA on in its headers shift every field behind
- * them and must never be defined: the packages are built without.
+ *   COMPAT_UNREFS         whether SVC_DESTROY() has Ganesha drop its references (1 or 0).
+ *                         It takes locks under which Ganesha sends reverse Calls
+ *   COMPAT_FREE_SAYS_WHERE  whether ntirpc's functions that free get the place (1 or 0)
+ *   COMPAT_READ_BUFFER    whether a READ can be given the buffer for its data (1 or 0):
+ *                         COMPAT_RDMA where that has been tried
+ *   COMPAT_LAYOUT(AT, SIZE)  the layout; see layout.h
  */
 #ifndef RPCRDMA_COMPAT_NTIRPC_H
 #define RPCRDMA_COMPAT_NTIRPC_H
 
-#if defined(USE_RPC_RDMA) || defined(_USE_NFS_RDMA)
-#error "the packaged ntirpc is built without RDMA: its layout would not match"
-#endif
-
-#include <pthread.h>
+#include <netdb.h>
 #include <stdbool.h>
-#include <stddef.h>
 
-#include <rpc/rpc.h>
-#include <rpc/clnt.h>
-#include <rpc/svc.h>
-#include <version.h>
+#include "compat/layout.h"
 
 _Static_assert(sizeof(void *) == 8, "measured on LP64 only");
 
-/* What a mutex has more than on x86-64, where the numbers were measured; on arm64
- * all else is alike. */
-#define COMPAT_MUTEX (sizeof(pthread_mutex_t) - 40)
-
 #if NTIRPC_VERSION_MAJOR == 4
-#include "compat/release43.h"
+#include "compat/ganesha_4.h"
+#elif NTIRPC_VERSION_MAJOR == 5
+#include "compat/ganesha_5.h"
 #elif NTIRPC_VERSION_MAJOR == 6
-#include "compat/release65.h"
+#include "compat/ganesha_6.h"
+#elif NTIRPC_VERSION_MAJOR == 7
+#include "compat/ganesha_9.h"
+#elif NTIRPC_VERSION_MAJOR == 15
+#include "compat/ganesha_15.h"
 #else
-#error "unknown ntirpc: src/compat knows 4.3 and 6.3"
+#error "unknown ntirpc: src/compat has no header for it"
 #endif
 
-_Static_assert(!__builtin_strcmp(NTIRPC_VERSION, COMPAT_NTIRPC),
-	       "unknown ntirpc: src/compat knows 4.3 and 6.3");
+#define COMPAT_EXPECT(what, type, at)                             \
+	_Static_assert((what) == (at) + COMPAT_SHIFT(type, what), \
+		       "the headers are not those of ntirpc " COMPAT_NTIRPC);
+#define COMPAT_AT(type, member, at) \
+	COMPAT_EXPECT(offsetof(type, member), type, at)
+#define COMPAT_SIZE(type, size) COMPAT_EXPECT(sizeof(type), type, size)
 
-/* Alike in all that are known. */
-_Static_assert(sizeof(struct svc_req) == 1848, "ntirpc");
-_Static_assert(offsetof(struct svc_req, rq_xdrs) == 24, "ntirpc");
-_Static_assert(offsetof(struct svc_req, rq_auth) == 56, "ntirpc");
-_Static_assert(offsetof(struct svc_req, rq_msg) == 136, "ntirpc");
-_Static_assert(sizeof(struct svc_init_params) == 80, "ntirpc");
-_Static_assert(sizeof(CLIENT) == 104 + COMPAT_MUTEX, "ntirpc");
-_Static_assert(sizeof(struct clnt_req) == 736 + COMPAT_MUTEX, "ntirpc");
+COMPAT_LAYOUT(COMPAT_AT, COMPAT_SIZE)
+
+/* ---- What differs in kind ------------------------------------------------ */
+
+/* Members of struct xdr_ops that only some have: where a WRITE's data begin and end,
+ * so that they are taken by x_fillbufs from where they are. */
+#if COMPAT_RELEASE >= 605
+#define COMPAT_XDR_OPS(start_of_data, end_of_data) \
+	.x_getstartdatapos = (start_of_data), .x_getenddatapos = (end_of_data),
+#else
+#define COMPAT_XDR_OPS(start_of_data, end_of_data)
+#endif
+
+/* More parameters of a function that frees, and the arguments for them. */
+#if COMPAT_FREE_SAYS_WHERE
+#define COMPAT_FREE_PARAMETERS \
+	, const char *file, int line, const char *function
+#define COMPAT_FREE_ARGUMENTS , __FILE__, __LINE__, __func__
+#else
+#define COMPAT_FREE_PARAMETERS
+#define COMPAT_FREE_ARGUMENTS
+#endif
+
+/* Flags of an SVCXPRT that is complete. SVC_DESTROY() waits for the second. */
+#ifdef SVC_XPRT_FLAG_READY
+#define COMPAT_XPRT_COMPLETE (SVC_XPRT_FLAG_INITIALIZED | SVC_XPRT_FLAG_READY)
+#else
+#define COMPAT_XPRT_COMPLETE SVC_XPRT_FLAG_INITIALIZED
+#endif
+
+/* Prepare a new SVCXPRT of ours, whose xp_remote is set, before Ganesha sees it. @parent:
+ * the operations of the listener. */
+static inline void compat_xprt_open(SVCXPRT *xprt, const struct xp_ops *parent)
+{
+#if COMPAT_RELEASE >= 1502
+	/* For ntirpc's log. */
+	(void)getnameinfo((struct sockaddr *)&xprt->xp_remote.ss,
+			  xprt->xp_remote.nb.len, xprt->xp_clnt_addr,
+			  sizeof(xprt->xp_clnt_addr), NULL, 0, NI_NUMERICHOST);
+#endif
+#if COMPAT_UNREFS
+	xprt->xp_ops->xp_unref_user_data = parent->xp_unref_user_data;
+	/* Logged, as what it is: not set. */
+	__rpc_address_setup(&xprt->xp_proxy);
+#endif
+#if COMPAT_READ_BUFFER
+	/* So that Ganesha looks at data_chunk; nothing else depends on it. */
+	xprt->xp_rdma = true;
+#endif
+}
+
+/* Have the FSAL read into the @size octets at @buffer what @req asks for. Ganesha asserts
+ * that it fits, and uses the buffer for each READ, READ_PLUS and READDIR of the Call. */
+static inline void compat_read_buffer(struct svc_req *req, void *buffer,
+				      size_t size)
+{
+#if COMPAT_READ_BUFFER
+	req->data_chunk = buffer;
+	req->data_chunk_length = (int)size;
+#endif
+}
+
+/* The xp_control requests that only some releases have. Returns false if @rq is none. */
+static inline bool compat_xprt_control(SVCXPRT *xprt, u_int rq, void *in)
+{
+#if COMPAT_UNREFS
+	switch (rq) {
+	case SVCGET_XP_UNREF_USER_DATA:
+		*(svc_xprt_void_fun_t *)in = xprt->xp_ops->xp_unref_user_data;
+		return true;
+	case SVCSET_XP_UNREF_USER_DATA:
+		xprt->xp_ops->xp_unref_user_data = *(svc_xprt_void_fun_t)in;
+		return true;
+	}
+#endif
+	return false;
+}
+
+/* Once, before the first Call of a connection, by a worker: Ganesha may decline or
+ * hold up the client. Returns XPRT_IDLE, or the connection is to end. */
+static inline enum xprt_stat compat_xprt_greet(SVCXPRT *xprt)
+{
+#ifdef SVC_XPRT_FLAG_REMOTE_ADDR_SET
+	atomic_set_uint16_t_bits(&xprt->xp_flags,
+				 SVC_XPRT_FLAG_REMOTE_ADDR_SET);
+	if (xprt->xp_dispatch.remote_addr_set_cb)
+		return xprt->xp_dispatch.remote_addr_set_cb(xprt);
+#endif
+	return XPRT_IDLE;
+}
+
+/* Returns true if SVC_DESTROY() takes locks of Ganesha's. */
+static inline bool compat_xprt_unrefs(const SVCXPRT *xprt)
+{
+#if COMPAT_UNREFS
+	return xprt->xp_ops->xp_unref_user_data;
+#else
+	return false;
+#endif
+}
 
 #endif /* RPCRDMA_COMPAT_NTIRPC_H */

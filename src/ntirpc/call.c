@@ -42,6 +42,7 @@ static void drop(struct nrt_decode *d)
 
 	if (nc->elsewhere)
 		rt_conn_close(nc->call->conn, true);
+	fab_pool_put(nc->read_buffer);
 	rt_call_drop(nc->call);
 }
 
@@ -79,6 +80,7 @@ XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max)
 	nc->conn = 0;
 	nc->elsewhere = false;
 	nc->reply = (struct rt_reply){ 0 };
+	nc->read_buffer = NULL;
 	n = rt_to_iov(call->pieces, call->npieces, iov);
 	if (!call->vetted)
 		ulb_call_head(iov, n, &nc->head);
@@ -115,7 +117,7 @@ static bool pad(XDR *xdrs)
  * What it says of a session is noted and corrected on the way.
  *
  * Of a successful Reply, xdr_nreplymsg() would encode the results as well,
- * and unprotected: so it gets xdr_void for them, and the wrap operation of
+ * and unprotected: so it gets nothing for them, and the wrap operation of
  * the authentication flavor encodes them.
  */
 static bool encode_reply(struct nrt_call *nc, struct svc_req *req)
@@ -132,7 +134,7 @@ static bool encode_reply(struct nrt_call *nc, struct svc_req *req)
 	if (!wrap)
 		return xdr_nreplymsg(&e->xdrs, msg) && pad(&e->xdrs);
 	results = msg->RPCM_ack.ar_results;
-	msg->RPCM_ack.ar_results.proc = (xdrproc_t)xdr_void;
+	msg->RPCM_ack.ar_results.proc = nrt_xdr_nothing;
 	msg->RPCM_ack.ar_results.where = NULL;
 	ok = xdr_nreplymsg(&e->xdrs, msg);
 	msg->RPCM_ack.ar_results = results;
@@ -192,6 +194,7 @@ static void reply_done(void *arg)
 	struct nrt_call *nc = arg;
 
 	nrt_encode_release(&nc->out);
+	fab_pool_put(nc->read_buffer);
 }
 
 static bool encode(struct nrt_call *nc, struct svc_req *req, size_t *len)
@@ -202,6 +205,7 @@ static bool encode(struct nrt_call *nc, struct svc_req *req, size_t *len)
 	if (nrt_encode_init(&nc->out, nc->pool, nc->max))
 		return false;
 	nrt_encode_beside(&nc->out, nc->beside);
+	nrt_encode_read_buffer(&nc->out, nc->read_buffer);
 	if (encode_reply(nc, req)) {
 		n = nrt_encode_pieces(&nc->out, len);
 		if (n > 0)
@@ -273,13 +277,13 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 	if (!encode(nc, req, &len)) {
 		prepare(nc, &after);
 		nrt_encode_release(&nc->out);
+		fab_pool_put(nc->read_buffer);
 		/* 7.4: the Reply is lost, and the end of the connection says
 		 * so. Ganesha ends it for a new Call alone, not for one that
 		 * it has executed before. */
 		c = nc->call->conn;
-		rt_log(c, LOG_WARNING,
-			    "Reply %08x cannot be encoded: closing",
-			    nc->call->xid);
+		rt_log(c, LOG_WARNING, "Reply %08x cannot be encoded: closing",
+		       nc->call->xid);
 		rt_conn_close(c, true);
 		rt_call_drop(nc->call);
 		stat = XPRT_DIED;
@@ -379,6 +383,34 @@ void nrt_deny(struct svc_req *req)
 		req->rq_xdrs = (XDR *)(uintptr_t)&nrt_over_stream;
 		rt_call_refuse(nc->call, RDMA2_ERR_BAD_XDR);
 	}
+}
+
+/* ---- Where a READ reads to ---------------------------------------------- */
+
+/*
+ * Where only registered memory can be sent, the FSAL shall read into such memory: into a
+ * buffer for the only READ of a Call, whose data go by Write chunk. What the READ asks for
+ * is the most that Ganesha lets it have, rounded up.
+ */
+static void choose_read_buffer(struct nrt_call *nc, struct svc_req *req)
+{
+	struct iovec iov[RT_MAX_PIECES];
+	struct ulb_bulk bulk;
+	unsigned int n;
+
+	if (!COMPAT_READ_BUFFER || nc->head.op_class != ULB_CLASS_read ||
+	    nc->head.unread || !nc->call->nwrites || nc->read_buffer ||
+	    (fab_pool_limits(nc->pool)->caps & FAB_CAP_ANY_LOCAL))
+		return;
+	n = rt_to_iov(nc->call->pieces, nc->call->npieces, iov);
+	if (ulb_scan_bulk(iov, n, &nc->head, &bulk, 1) != 1 ||
+	    bulk.kind != ULB_BULK_READ || bulk.count > nc->beside)
+		return;
+	nc->read_buffer =
+		fab_pool_get_spare(nc->pool, roundup((size_t)bulk.count, 4));
+	if (nc->read_buffer)
+		compat_read_buffer(req, nc->read_buffer->addr,
+				   nc->read_buffer->size);
 }
 
 /* ---- Checksum --------------------------------------------------------- */
@@ -494,4 +526,5 @@ void nrt_xp_checksum(struct svc_req *req, void *what, size_t length)
 	nrt_bound_check(nc, req->rq_xdrs, what, length);
 	nrt_withheld_check(nc, req->rq_xdrs, what, length);
 	nrt_lend_args(nc, req);
+	choose_read_buffer(nc, req);
 }

@@ -38,6 +38,7 @@ struct nrt_call {
 	size_t beside; /* the owner's: octets that Write chunks may take */
 	void *owner; /* the server's, e.g. its svc_req */
 	struct nrt_encode out;
+	struct fab_buf *read_buffer; /* NULL: the FSAL has memory of Ganesha's */
 	struct rt_reply reply;
 	struct rt_item items[ULB_MAX_ITEMS];
 	/* Of a Call that has been vetted, by vet(); else by nrt_call_open(). */
@@ -102,7 +103,7 @@ void nrt_deny(struct svc_req *req);
  * to (replay.h). 0 where there is no such cache, with NFSv4.1 and later.
  *
  * ntirpc calls it right before it decodes the arguments: nrt_bound_check(),
- * nrt_withheld_check(), nrt_lend_args().
+ * nrt_withheld_check(), nrt_lend_args(). And it chooses where the FSAL reads to.
  */
 void nrt_xp_checksum(struct svc_req *req, void *what, size_t length);
 uint64_t nrt_checksum(const void *what, size_t length);

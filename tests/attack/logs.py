@@ -22,7 +22,7 @@ LOG = os.environ["ATTACK_LOG"]
 GATEWAY = int(os.environ["ATTACK_GATEWAY_PID"])
 GATEWAY_PORT = int(os.environ["ATTACK_GATEWAY"].rsplit(":", 1)[1])
 GATEWAY_LOG = os.environ["ATTACK_GATEWAY_LOG"]
-# Ten lines of a connection at once, 30 of a host, 100 of all; later at most
+# Thirty lines of a host at once, 100 of all; later at most
 # five each second, and for each of those one that tells how many were left
 # out. With 300 octets for each, and no more than that however long it takes.
 LINE, BURST, RATE = 300, 200, 10

@@ -42,11 +42,11 @@ make_patterns
 resident
 SECOND_MOUNT="proto=tcp,port=$GATEWAY_PORT 198.18.0.1:/export"
 
-mounted() { # VERS [ADDRESS]
+mounted() { # VERS [ADDRESS [WHERE]]
 	local options=vers=$1,proto=tcp,port=$GATEWAY_PORT
 
 	[ "$1" != 3 ] || options+=,nolock,mountproto=tcp,mountport=$MNT_PORT
-	within 200 mount -t nfs -o "$options" "${2:-127.0.0.1}:/export" "$MNT"
+	within 200 mount -t nfs -o "$options" "${2:-127.0.0.1}:/export" "${3:-$MNT}"
 }
 
 versions=${RPCRDMA_VERSIONS:-3 4.0 4.1 4.2}
@@ -77,6 +77,23 @@ done
 if [[ " $versions " == *" 3 "* ]]; then
 	check kernel-continued stats "$GANESHA_STATS" 'totals["continued_sent"] > 0'
 fi
+
+# ---- At random, against a model ----------------------------------------------
+
+# The other mount is of the second client, but is seen here.
+second_mounted() { # VERS
+	ip netns exec two bash -c 'echo client-two >/sys/fs/nfs/net/nfs_client/identifier'
+	nsenter --net=/run/netns/two bash -c "$(declare -f within mounted)
+		GATEWAY_PORT=$GATEWAY_PORT MNT_PORT=$MNT_PORT
+		mounted $1 198.18.0.1 '$SECOND'"
+}
+for vers in ${versions/3}; do # NFSv3's MOUNT is served to one network only
+	check "kernel-random-mount-v$vers" mounted "$vers"
+	check "kernel-random-second-mount-v$vers" second_mounted "$vers"
+	check "kernel-random-v$vers" random "$vers"
+	check "kernel-random-remove-v$vers" emptied
+	check "kernel-random-unmount-v$vers" within 200 umount "$MNT" "$SECOND"
+done
 
 # ---- The server goes and comes back ----------------------------------------
 

@@ -13,16 +13,17 @@ HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 DATA=${RPCRDMA_DATA:-$WORK/data}
 LOCAL=$WORK/local
 MNT=$WORK/mnt
-mkdir -p "$DATA" "$LOCAL" "$MNT"
+SECOND=$WORK/second-mnt
+mkdir -p "$DATA" "$LOCAL" "$MNT" "$SECOND"
 
 # disk DIR: a file system of its own there. What the guest has is a tmpfs, which
-# Ganesha 6.5 does not export.
+# Ganesha 5.9 and later do not export.
 disk() {
 	modprobe -q loop
 	truncate -s 256M "$WORK/disk.img" && mkfs.ext4 -q -m 0 "$WORK/disk.img" &&
 		mount -o loop "$WORK/disk.img" "$1" && rmdir "$1/lost+found"
 }
-if [ -n "${GANESHA_65:-}" ] && [ -z "${RPCRDMA_DATA:-}" ]; then
+if ganesha_at_least 5.9 && [ -z "${RPCRDMA_DATA:-}" ]; then
 	disk "$DATA" >"$WORK/disk" 2>&1 || {
 		skip disk "no file system to export: $(tail -n 1 "$WORK/disk")"
 		finish
@@ -151,6 +152,16 @@ two_clients() { # VERS [VERS of the second]
 	wait "$pid" || status=4
 	[ "$(cat "$WORK/two-got")" = "written under the lock" ] || status=5
 	[ "$status" = 0 ] || { cat "$WORK/second.out"; return "$status"; }
+}
+# random VERS: random operations by two clients, of which the other has its mount at
+# SECOND.
+random() {
+	local steps=${RPCRDMA_ALL:+500} options=()
+
+	[ "$(stat -c %d "$MNT")" != "$(stat -c %d "$SECOND")" ] || return
+	[ "$1" != 3 ] || options+=(--no-locks)
+	PYTHONDONTWRITEBYTECODE=1 within 900 python3 "$HERE/random_files.py" \
+		--steps="${steps:-150}" "${options[@]}" --real="$DATA" "$MNT" "$SECOND"
 }
 # By the client: the server keeps names in mind that are removed behind it.
 emptied() {

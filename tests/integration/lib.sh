@@ -27,7 +27,9 @@
 #	GANESHA_NFS4	further lines of block NFSv4
 #	GANESHA_PROTOCOLS	versions of NFS (3, 4)
 #	GANESHA_CORE	further lines of block NFS_Core_Param
-#	GANESHA_65	set: it is Ganesha 6.5, and may lack CAP_SYS_RESOURCE
+#	GANESHA_RELEASE	a release of tests/release/run: the server runs in its tree,
+#			with what build/ganesha-RELEASE has (default: this machine's
+#			Ganesha 4.3)
 #	GANESHA_BLOCKS	further blocks of ganesha.conf
 #	GANESHA_WRAP	command to run the server under, as a shell reads it
 #	RPCRDMA_TMP	where the test's directory is made, on that file system;
@@ -38,6 +40,11 @@
 
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 RPCRDMA_BUILD=${RPCRDMA_BUILD:-$TOP/build/release}
+if [ -n "${GANESHA_RELEASE:-}" ]; then
+	GANESHA_BIN=${GANESHA_BIN:-$TOP/build/ganesha-$GANESHA_RELEASE/bin/ganesha-rdma.nfsd}
+	printf -v GANESHA_TREE '%q ' "$TOP/tests/release/run" "$GANESHA_RELEASE"
+	GANESHA_WRAP=${GANESHA_WRAP-$GANESHA_TREE}
+fi
 GANESHA_BIN=${GANESHA_BIN:-$RPCRDMA_BUILD/bin/ganesha-rdma.nfsd}
 FAILED=0
 WANTED=("$@")
@@ -71,6 +78,12 @@ check() {
 	fi
 }
 finish() { exit "$FAILED"; }
+# ganesha_at_least RELEASE: is what is tested this release or a later one?
+ganesha_at_least() { printf '%s\n' "$1" "${GANESHA_RELEASE:-4.3}" | sort -VC; }
+# Since 6.5 Ganesha wants CAP_SYS_RESOURCE, which this process may lack.
+no_io_flusher() { ! ganesha_at_least 6.5 || echo 'allow_set_io_flusher_fail = true;'; }
+# shellcheck disable=SC2034 # the tests'
+NO_IO_FLUSHER=$(no_io_flusher)
 # part NAME: is it among those on the test's command line? Without any, all are.
 part() { [ ${#WANTED[@]} = 0 ] || [[ " ${WANTED[*]} " = *" $1 "* ]]; }
 
@@ -111,11 +124,12 @@ isolate() {
 
 # in_memory DIR: what is written there is. In ext4 a file takes a new inode, past all that
 # were deleted in the last minutes: while tests delete whole Debians, to make a file
-# takes milliseconds. Before a release files are on the disk; so are those that are kept.
+# takes milliseconds. Before a release files are on the disk; so are those that are kept,
+# and those for Ganesha 5.9 and later, which export no tmpfs.
 in_memory() {
 	local free
 
-	[ -z "${RPCRDMA_TMP:-}${RPCRDMA_KEEP:-}${RPCRDMA_ALL:-}" ] || return 0
+	[ -z "${RPCRDMA_TMP:-}${RPCRDMA_KEEP:-}${RPCRDMA_ALL:-}${GANESHA_RELEASE:-}" ] || return 0
 	free=$(awk '$1 == "MemAvailable:" { print int($2 / 1048576) }' /proc/meminfo)
 	[ "$free" -lt 6 ] || mount -t tmpfs -o mode=700 tmpfs "$1" || return 0
 }
@@ -328,7 +342,7 @@ write_config() {
 		Enable_RQUOTA = false;
 		mount_path_pseudo = true;
 		Protocols = ${GANESHA_PROTOCOLS:-3, 4};
-		${GANESHA_65:+allow_set_io_flusher_fail = true;}
+		$NO_IO_FLUSHER
 		${GANESHA_CORE:-}
 	}
 	NFSv4 {

@@ -10,7 +10,9 @@
 #	machine_boot DIR || skip ...	sets MACHINE_PID
 #	in_machine COMMAND...
 #	machine_halt
-#	machine_packages deb|rpm DIR	this checkout's packages, and DIR/log
+#	machine_packages deb|rpm DIR [RELEASE]
+#				this checkout's packages, and DIR/log; RELEASE: for that
+#				Ganesha (tests/release/run), without tests or optimisation
 #
 # It is no virtual machine: namespaces and a control group of its own, on the
 # kernel that is there; its network is a loopback and no more. /run, /tmp, /srv
@@ -223,10 +225,30 @@ machine_halt() {
 	return 0
 }
 
-# What one test has built of the same files serves the next one, too.
-machine_packages() { # KIND DIR
-	local kind=$1 to=$2 kept=$TOP/build/packages/$1 git commit files
+# rpmbuild runs here, and what compiles in the tree of RELEASE.
+machine_cmake() { # RELEASE
+	mkdir -p "$WORK/bin" && cat >"$WORK/bin/cmake" <<-END && chmod +x "$WORK/bin/cmake"
+	#!/bin/bash
+	exec "$TOP/tests/release/run" "$1" bash -c 'cd "\$1" && shift && exec /usr/bin/cmake "\$@"' \
+		cmake "\$PWD" "\$@"
+	END
+}
 
+# What one test has built of the same files serves the next one, too.
+machine_packages() { # KIND DIR [RELEASE]
+	local kind=$1 to=$2 release=${3:-} kept git commit files build
+
+	kept=$TOP/build/packages/$kind${release:+-$release}
+	build=(env "TMPDIR=$WORK" NODEPS=1)
+	if [ -n "$release" ]; then
+		build+=("DEB_BUILD_OPTIONS=nocheck noopt" DEB_BUILD_PROFILES=nocheck)
+		if [ "$kind" = rpm ]; then
+			machine_cmake "$release"
+			build+=("PATH=$WORK/bin:$PATH")
+		else
+			build+=("BUILD_IN=$(printf '%q ' "$TOP/tests/release/run" "$release")")
+		fi
+	fi
 	git=(git -c "safe.directory=*" -C "$TOP")
 	mkdir -p "$kept" "$to"
 	"${git[@]}" update-index -q --refresh >/dev/null
@@ -236,10 +258,10 @@ machine_packages() { # KIND DIR
 		flock 8
 		if [ -z "$files" ] || [ "$files" != "$(cat "$kept/made" 2>/dev/null)" ]; then
 			rm -rf "${kept:?}"/*
-			TMPDIR=$WORK NODEPS=1 "$TOP/packaging/build" "$kind" "$kept" \
+			"${build[@]}" "$TOP/packaging/build" "$kind" "$kept" \
 				>"$kept/log" 2>&1 && echo "$files" >"$kept/made"
 		else
-			echo "# $kind: built before, of the same files"
+			echo "# ${kept##*/}: built before, of the same files"
 		fi
 		cp "$kept"/* "$to/" && [ -e "$kept/made" ]
 	) 8>"$kept.lock"

@@ -317,6 +317,16 @@ class V3(Client):
     def commit(self, f):
         self.nfs(21, opaque(f) + u64(0) + u32(0), "COMMIT")
 
+    def truncate(self, f, size):
+        self.nfs(2, opaque(f) + u32(0, 0, 0, 1) + u64(size) + u32(0, 0, 0),
+                 "SETATTR")
+
+    def rename(self, name, to):
+        self.nfs(14, self.parent(name) + self.parent(to), "RENAME " + name)
+
+    def rmdir(self, name):
+        self.nfs(13, self.parent(name), name)
+
     def mkdir(self, name):
         self.nfs(9, self.parent(name) + u32(1, 0o755, 0, 0, 0, 0, 0), name)
 
@@ -360,10 +370,12 @@ class Open:
 (CLOSE, COMMIT, CREATE, DELEGRETURN, GETATTR, GETFH) = (4, 5, 6, 8, 9, 10)
 (LOOKUP, OPEN, OPEN_CONFIRM, PUTFH, PUTROOTFH) = (15, 18, 20, 22, 24)
 (READ, READDIR, READLINK, REMOVE) = (25, 26, 27, 28)
+(LOCK, LOCKU, RENAME, SAVEFH, SETATTR) = (12, 14, 29, 32, 34)
 (SETCLIENTID, SETCLIENTID_CONFIRM, WRITE) = (35, 36, 38)
 (BIND_CONN, EXCHANGE_ID, CREATE_SESSION, DESTROY_SESSION) = (41, 42, 43, 44)
 (LAYOUTGET, LAYOUTRETURN) = (50, 51)
 (SEQUENCE, DESTROY_CLIENTID, RECLAIM_COMPLETE) = (53, 57, 58)
+DENIED = 10010
 CLIENTID_BUSY = 10074
 SLOTS = 16
 
@@ -730,6 +742,40 @@ class V4(Client):
         self.compound([u32(PUTFH) + opaque(f.fh),
                        u32(COMMIT) + u64(0) + u32(0)], "COMMIT")
 
+    def truncate(self, f, size):
+        self.compound([u32(PUTFH) + opaque(f.fh), u32(SETATTR) + f.stateid +
+                       u32(1, 1 << 4) + opaque(u64(size))], "SETATTR")
+
+    def rename(self, name, to):
+        head, tail = self.split(name)
+        to_head, to_tail = self.split(to)
+        self.compound(self.walk(head) + [u32(SAVEFH)] + self.walk(to_head) +
+                      [u32(RENAME) + opaque(tail) + opaque(to_tail)],
+                      "RENAME " + name)
+
+    def lock(self, f, exclusive, offset, length):
+        """A range of @f, by an owner of its own. Returns False if it is denied."""
+        self.owners += 1
+        owner = opaque("%s-%d" % (self.name, self.owners))
+        ops = [u32(PUTFH) + opaque(f.fh),
+               u32(LOCK, 2 if exclusive else 1, 0) + u64(offset) +
+               u64(length) + u32(1, f.owner) + f.stateid + u32(0) +
+               u64(self.clientid) + owner]
+        f.owner += 1
+        try:
+            r = self.compound(ops, "LOCK")
+        except NfsError as e:
+            if e.status != DENIED:
+                raise
+            return False
+        r.skip(8)
+        f.lock = self.result(r, LOCK).fixed(16)
+        return True
+
+    def unlock(self, f, offset, length):
+        self.compound([u32(PUTFH) + opaque(f.fh), u32(LOCKU, 1, 1) + f.lock +
+                       u64(offset) + u64(length)], "LOCKU")
+
     def create(self, name, kind):
         head, tail = self.split(name)
         self.at(head, [u32(CREATE) + kind + opaque(tail) +
@@ -748,6 +794,8 @@ class V4(Client):
     def remove(self, name):
         head, tail = self.split(name)
         self.at(head, [u32(REMOVE) + opaque(tail)], name)
+
+    rmdir = remove
 
     def ls(self, name="", maximum=1 << 20):
         cookie, verf, names = 0, bytes(8), []

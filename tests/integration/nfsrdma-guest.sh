@@ -6,8 +6,9 @@
 #	nfsrdma-guest.sh rxe '' [PART...]	client and server on an rxe each
 #	nfsrdma-guest.sh siw MODULE [PART...]	client on siw, server on iwarp
 #
-# PART: versions, many, capture, restart, delegation; without any, all. Or
-# brief, for the least of each version (RPCRDMA_VERSIONS, if not all of them).
+# PART: versions, many, capture, random, restart, delegation; without any, all. Or
+# brief, for the least of each version (RPCRDMA_VERSIONS, if not all of them); or
+# workloads, for workloads.sh alone.
 #
 # The client is the guest itself, with a device on d0 (10.9.1.1), for devices
 # serve the first network namespace only. The server is at the other end of
@@ -25,7 +26,7 @@ isolate "$@"
 kind=$1
 module=${2:-}
 parts=" ${*:3} "
-[ $# -gt 2 ] || parts=" versions many capture restart delegation "
+[ $# -gt 2 ] || parts=" versions many capture random restart delegation "
 wanted() { [[ $parts == *" $1 "* ]]; }
 
 # ---- Network ---------------------------------------------------------------
@@ -169,6 +170,12 @@ still_serving() {
 	finish
 }
 
+if wanted workloads; then
+	# shellcheck source=tests/integration/workloads.sh
+	. "$HERE/workloads.sh"
+	finish
+fi
+
 # ---- What a third party reads of it ------------------------------------------
 
 # All versions are captured, if they are tested, else two of them. It is read outside
@@ -271,11 +278,9 @@ for vers in ${RPCRDMA_VERSIONS:-3 4.0 4.1 4.2}; do
 	# client of 4.0 must not wait for one: it ends the server. One of 4.1 is
 	# called back, but not always so soon that it does not wait for long.
 	if [ $vers = 4.0 ] || [ $vers = 4.1 ]; then
-		case ${GANESHA_65:+6.5 }$vers in
-		'6.5 4.0') alone=0 ;;
-		'6.5 '*) alone=70 ;;
-		*) alone=8 ;;
-		esac
+		alone=8
+		! ganesha_at_least 6.5 || alone=70
+		! ganesha_at_least 6.5 || [ $vers != 4.0 ] || alone=0
 		check "$kind-locks-v$vers" kernel_io locks "$MNT/count" 70 $alone
 		still_serving $vers
 	fi
@@ -285,6 +290,13 @@ for vers in ${RPCRDMA_VERSIONS:-3 4.0 4.1 4.2}; do
 		'totals["read_bytes"] > 3000000' 'totals["write_bytes"] > 3000000' \
 		'totals["invalidations_sent"] > 0' 'totals["errors_sent"] == 0' \
 		'totals["errors_received"] == 0' 'totals["dropped"] == 0'
+	# A Ganesha with RDMA of its own reads into memory that a device can send from.
+	case $kind-${GANESHA_RELEASE:-} in
+	rxe-*+rdma)
+		check "$kind-not-copied-v$vers" stats "$GANESHA_STATS" \
+			'totals["copied_bytes"] < 100000'
+		;;
+	esac
 	check "$kind-remove-v$vers" emptied
 	check "$kind-unmount-v$vers" within 200 umount "$MNT"
 	wanted versions || continue
@@ -294,6 +306,26 @@ for vers in ${RPCRDMA_VERSIONS:-3 4.0 4.1 4.2}; do
 done
 
 if [ -n "$capturing" ]; then check "$kind-capture" captured; fi
+
+# ---- At random, against a model ----------------------------------------------------
+
+# Two hosts, by their names: each has a client's identity and a cache of its own.
+second_mounted() { # VERS
+	unshare --uts bash -c "echo second >/proc/sys/kernel/hostname && $(declare -f within mounted)
+		RDMA_PORT=$RDMA_PORT MNT_PORT=$MNT_PORT mounted $1 10.9.2.1 '$SECOND'"
+}
+for vers in ${RPCRDMA_VERSIONS:-3 4.0 4.1 4.2}; do
+	wanted random || break
+	check "$kind-random-mount-v$vers" mounted $vers
+	check "$kind-random-second-mount-v$vers" second_mounted $vers
+	check "$kind-random-v$vers" random $vers
+	still_serving $vers
+	check "$kind-random-statistics-v$vers" stats "$GANESHA_STATS" \
+		'connections_now > 1' 'totals["errors_sent"] == 0' \
+		'totals["errors_received"] == 0' 'totals["dropped"] == 0'
+	check "$kind-random-remove-v$vers" emptied
+	check "$kind-random-unmount-v$vers" within 200 umount "$MNT" "$SECOND"
+done
 
 # ---- 16 mounts at once ---------------------------------------------------------
 

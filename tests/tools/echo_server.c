@@ -357,7 +357,7 @@ static void op_call(struct rt_conn *c, struct rt_call *call)
 	rpc_reply_head(&w, call->xid, RPC_ACCEPT_SUCCESS);
 	if (prog == ECHO_PROG && vers == 1) {
 		send = echo_prog(e, call, proc, &r, &w, a);
-	} else if (prog == 100003 && vers == 3) {
+	} else if (prog == 100003 && (vers == 3 || (vers == 4 && !proc))) {
 		echo_nfs(e, proc, &r, &w, a);
 	} else if (prog == 100003) {
 		w.len -= 4;

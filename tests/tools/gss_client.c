@@ -542,7 +542,7 @@ static bool by_hand(char **argv, const struct io *io, rpc_gss_svc_t service,
 {
 	static const uint32_t span[] = { IO_MAX, 65536, 262143 };
 	struct sockaddr_in sin;
-	bool ends = getenv("GANESHA_65") != NULL;
+	bool ends = getenv("RPCRDMA_TEST_ENDS") != NULL;
 	struct peer c = { 0 };
 	int fd = dial(argv[1], argv[2], &sin);
 	bool ok;

@@ -38,8 +38,10 @@ static const struct places {
 	int delegations_r, delegations_w; /* what is asked of the latter */
 	int maximum_segments, loc_body_size; /* in that table, too */
 	int handle_to_key, layoutget, layoutreturn; /* in that of objects */
-} release43 = { 49, 11, 13, 14, 27, 28, 30, 32, 33 },
-  release65 = { 48, 12, 14, 15, 28, 29, 29, 31, 32 };
+} release4 = { 49, 11, 13, 14, 27, 28, 30, 32, 33 },
+  release5 = { 48, 12, 13, 14, 28, 29, 29, 31, 32 },
+  release6 = { 48, 12, 14, 15, 28, 29, 29, 31, 32 }, /* and 9 */
+	release15 = { 49, 12, 14, 15, 28, 29, 30, 32, 33 };
 
 struct fsal_status {
 	int major;
@@ -105,11 +107,15 @@ EXPORT void fsal_export_init(struct fsal_export *exp);
 
 static bool (*default_supports)(struct fsal_export *exp, int option);
 
-/* Only the later one has this function. */
+/* Known by the functions that each has first. */
 static const struct places *places(void)
 {
-	return dlsym(RTLD_DEFAULT, "find_unused_blocks") ? &release65 :
-							   &release43;
+	if (dlsym(RTLD_DEFAULT, "fsal_buffered_copy_fd"))
+		return &release15;
+	if (dlsym(RTLD_DEFAULT, "connection_manager__callback_set"))
+		return &release6;
+	return dlsym(RTLD_DEFAULT, "find_unused_blocks") ? &release5 :
+							   &release4;
 }
 
 static struct fsal_status lease(void *obj, void *state, void *owner, int kind)

@@ -1,26 +1,44 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # With the parser of the Ganesha that is installed.
 if(TARGET rpcrdma_ntirpc)
-	find_library(GANESHA_NFSD NAMES libganesha_nfsd.so.${GANESHA_RELEASE}
-		PATHS /usr/lib/ganesha /usr/lib64/ganesha
-		DOC "Ganesha's server library, release ${GANESHA_RELEASE}")
+	string(REGEX MATCH "^[0-9]+" major ${GANESHA_RELEASE})
+	file(GLOB GANESHA_NFSD /usr/lib/ganesha/libganesha_nfsd.so.${major}.*
+		/usr/lib64/ganesha/libganesha_nfsd.so.${major}.*)
 endif()
+set(GANESHA_NFSD "${GANESHA_NFSD}" PARENT_SCOPE) # for the fuzz targets
 if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-config ganesha_config.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_faults.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_items.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_print.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/dialect.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/exports.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/words/words.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/place.c
 		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
 	target_compile_definitions(unit-ganesha-config PRIVATE
 		GANESHA_NFSD="${GANESHA_NFSD}")
 	target_link_options(unit-ganesha-config PRIVATE
 		-Wl,--wrap=strdup,--wrap=free)
+	rpcrdma_unit(ganesha-dialect ganesha_dialect.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/config.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_faults.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_items.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/dialect.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/place.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/transports.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/words/words.c
+		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
+	target_compile_definitions(unit-ganesha-dialect PRIVATE
+		GANESHA_NFSD="${GANESHA_NFSD}")
+	target_link_options(unit-ganesha-dialect PRIVATE -Wl,--wrap=dlsym)
 	rpcrdma_unit(ganesha-check ganesha_check.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/exports.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/bind/gsh.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/hook/check.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/hook/file.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/hook/rados.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/hook/reload.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/listen.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/needs.c
@@ -29,6 +47,9 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_faults.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_items.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_print.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/dialect.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/transports.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/words/words.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/place.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/text.c
 		LIBS rpcrdma_ntirpc rpcrdma_gss rpcrdma_transport rpcrdma_fabric
@@ -39,8 +60,13 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/text.c)
 	rpcrdma_unit(ganesha-bind ganesha_bind.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/bind/gsh.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/bind/parser.c
 		LIBS rpcrdma_ntirpc ${CMAKE_DL_LIBS})
 	target_compile_definitions(unit-ganesha-bind PRIVATE
+		GANESHA_NFSD="${GANESHA_NFSD}")
+	rpcrdma_unit(ganesha-facts ganesha_facts.c
+		LIBS rpcrdma_ntirpc ${CMAKE_DL_LIBS})
+	target_compile_definitions(unit-ganesha-facts PRIVATE
 		GANESHA_NFSD="${GANESHA_NFSD}")
 	rpcrdma_unit(ganesha-rpcbind ganesha_rpcbind.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/rpcbind.c

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "ganesha/config/config.h"
+#include "ganesha/config/exports.h"
 #include "rpcrdma/transport.h"
 #include "unit.h"
 
@@ -841,6 +842,7 @@ static void blocks(void)
 	char path[] = "/tmp/rpcrdma-config-XXXXXX";
 	struct gsh_config_errors e;
 	struct gsh_config *tree;
+	struct gr_exports x;
 	int fd = mkstemp(path);
 
 	CU_ASSERT_EQUAL(write(fd, text, strlen(text)), (ssize_t)strlen(text));
@@ -848,10 +850,11 @@ static void blocks(void)
 	said[0] = '\0';
 	CU_ASSERT_TRUE_FATAL(gsh.init_error_type(&e));
 	tree = parse(path, &e);
-	CU_ASSERT_EQUAL(gr_config_blocks(&gsh, tree, "EXPORT"), 3);
-	CU_ASSERT_EQUAL(gr_config_blocks(&gsh, tree, "RDMA"), 1);
-	CU_ASSERT_EQUAL(gr_config_blocks(&gsh, tree, "LOG"), 0);
-	CU_ASSERT_EQUAL(gr_config_blocks(&gsh, NULL, "EXPORT"), 0);
+	gr_exports_count(&gsh, tree, &x);
+	CU_ASSERT_EQUAL(x.blocks, 3);
+	CU_ASSERT_EQUAL(x.served, 0); /* there is no server */
+	gr_exports_count(&gsh, NULL, &x);
+	CU_ASSERT_EQUAL(x.blocks, 0);
 	CU_ASSERT_STRING_EQUAL(said, "");
 	release(tree);
 	gsh.report_config_errors(&e, NULL, listen_to);

@@ -6,6 +6,7 @@
  */
 #include <rpc/xdr_inline.h>
 
+#include "compat/ntirpc.h"
 #include "ntirpc/replay.h"
 #include "ntirpc_fake.h"
 #include "unit.h"
@@ -270,6 +271,167 @@ static void test_dropped(void)
 	CU_ASSERT_EQUAL(f->replies, 0);
 	fake_free(f);
 }
+
+/* ---- Where a READ reads to ---------------------------------------------- */
+
+#if COMPAT_READ_BUFFER
+
+/* The operations of a COMPOUND: READ of @count octets, READDIR, PUTROOTFH. */
+#define OP_READ(count) 25, 0, 0, 0, 0, 0, 0, (count)
+#define OP_READDIR 26, 0, 0, 0, 0, 0, 4096, 0
+#define OP_ROOT 24
+
+struct reading {
+	uint32_t vers;
+	unsigned int nwrites;
+	size_t beside;
+	size_t size; /* of the buffer; 0: Ganesha's own is used */
+	uint32_t args[24];
+};
+
+static const struct reading readings[] = {
+	/* By NFSv3: handle, offset, count. */
+	{ 3, 1, 1 << 20, 1 << 20, { 4, 7, 0, 0, 1 << 20 } },
+	{ 3, 1, 1 << 20, 4096, { 4, 7, 0, 0, 1 } },
+	{ 3, 1, 1 << 20, 16384, { 4, 7, 0, 0, 4097 } },
+	{ 3, 0, 0, 0, { 4, 7, 0, 0, 4096 } },
+	/* More than fits, and as much as a number can be. */
+	{ 3, 1, 4096, 0, { 4, 7, 0, 0, 4097 } },
+	{ 3, 1, 5 << 20, 0, { 4, 7, 0, 0, (4 << 20) + 1 } },
+	{ 3, 1, UINT32_MAX, 0, { 4, 7, 0, 0, UINT32_MAX } },
+	/* Tag, minor version, operations. */
+	{ 4, 1, 1 << 20, 65536, { 0, 0, 2, OP_ROOT, OP_READ(65535) } },
+	{ 4, 1, 1 << 20, 0, { 0, 0, 2, OP_READ(4096), OP_READ(4096) } },
+	{ 4, 1, 1 << 20, 0, { 0, 0, 2, OP_READ(4096), OP_READDIR } },
+	{ 4, 1, 1 << 20, 0, { 0, 0, 2, OP_READDIR, OP_READ(4096) } },
+	/* Behind what Ganesha does not know it executes nothing. */
+	{ 4, 1, 1 << 20, 4096, { 0, 0, 3, OP_READ(4096), 9999, OP_READ(1) } },
+};
+
+static struct fake_call *read_call(const struct reading *r, struct svc_req *req)
+{
+	uint32_t words[34] = { XID, CALL, 2, ULB_PROG_NFS, r->vers };
+	const size_t cut = 50;
+	struct fake_call *f;
+	bool no_dispatch;
+
+	words[5] = r->vers == 3 ? 6 : 1;
+	memcpy(words + 10, r->args, sizeof(r->args));
+	for (size_t i = 0; i < 34; i++)
+		words[i] = htonl(words[i]);
+	f = fake_new((uint8_t *)words, sizeof(words), &cut, 1);
+	f->pub.nwrites = r->nwrites;
+	f->pub.writes[0] = 1 << 20;
+	*req = (struct svc_req){ .rq_xprt = &xprt };
+	req->rq_xdrs = nrt_call_open(&f->pub, pool.pool, reply_max);
+	f->user.beside = r->beside;
+	rpc_msg_init(&req->rq_msg);
+	CU_ASSERT_TRUE_FATAL(xdr_dplx_decode(req->rq_xdrs, &req->rq_msg));
+	CU_ASSERT_EQUAL_FATAL(svc_auth_authenticate(req, &no_dispatch),
+			      AUTH_OK);
+	SVC_CHECKSUM(req, req->rq_xdrs->x_data, xdr_size_inline(req->rq_xdrs));
+	return f;
+}
+
+static void release_nothing(xdr_uio *uio, u_int flags)
+{
+	if (--uio->uio_references)
+		return;
+	/* As Ganesha does where op_ctx is of another Call, or none is. */
+	free(uio->uio_vio[0].vio_base);
+	free(uio);
+	released++;
+}
+
+/* READ3resok, with 5 octets that are in the buffer, as Ganesha puts them. */
+static bool encode_chunk(XDR *xdrs, void *where)
+{
+	const struct svc_req *req = where;
+	const uint32_t words[] = { 0, 0, 5, 1, 5 };
+	xdr_uio *uio = calloc(1, sizeof(*uio) + sizeof(xdr_vio));
+	xdr_vio *v = uio->uio_vio;
+
+	memset(req->data_chunk, 'R', (size_t)req->data_chunk_length);
+	for (size_t i = 0; i < 5; i++)
+		CU_ASSERT_TRUE_FATAL(XDR_PUTUINT32(xdrs, words[i]));
+	uio->uio_release = release_nothing;
+	uio->uio_count = 1;
+	v->vio_base = v->vio_head = req->data_chunk;
+	v->vio_tail = v->vio_head + 6;
+	return XDR_PUTBUFS(xdrs, uio, UIO_FLAG_NONE);
+}
+
+static void test_read_buffer(void)
+{
+	uint8_t want[100];
+	size_t want_len = want_read3(want, 5);
+	struct svc_req req;
+	struct fake_call *f;
+
+	for (size_t i = 0; i < sizeof(readings) / sizeof(readings[0]); i++) {
+		const struct reading *r = &readings[i];
+
+		/* Dropped by Ganesha. */
+		f = read_call(r, &req);
+		CU_ASSERT_EQUAL(req.data_chunk != NULL, r->size > 0);
+		CU_ASSERT_EQUAL((size_t)req.data_chunk_length, r->size);
+		CU_ASSERT_EQUAL(util_pool_used(&pool), r->size);
+		tail(&req);
+		CU_ASSERT_EQUAL(f->drops, 1);
+		CU_ASSERT_EQUAL(util_pool_used(&pool), 0);
+		fake_free(f);
+		/* Answered with an error, and not even that. */
+		for (uint32_t verf = 0; verf <= MAX_AUTH_BYTES + 1;
+		     verf += MAX_AUTH_BYTES + 1) {
+			f = read_call(r, &req);
+			req.rq_msg.RPCM_ack.ar_verf.oa_length = verf;
+			(void)svcerr_systemerr(&req);
+			CU_ASSERT_EQUAL(f->replies + f->drops, 1);
+			CU_ASSERT_EQUAL(f->drops, verf > 0);
+			tail(&req);
+			CU_ASSERT_EQUAL(util_pool_used(&pool), 0);
+			fake_free(f);
+		}
+		if (!r->size || r->vers != 3)
+			continue;
+		f = read_call(r, &req);
+		req.rq_msg.RPCM_ack.ar_results.proc = (xdrproc_t)encode_chunk;
+		req.rq_msg.RPCM_ack.ar_results.where = &req;
+		released = 0;
+		CU_ASSERT_EQUAL(svc_sendreply(&req), XPRT_IDLE);
+		CU_ASSERT_EQUAL(released, 1);
+		CU_ASSERT_TRUE(same(f, want, want_len));
+		CU_ASSERT_EQUAL(f->nitems, 1);
+		CU_ASSERT_EQUAL(f->items[0].length, 5);
+		CU_ASSERT_EQUAL(util_pool_used(&pool), 0);
+		tail(&req);
+		fake_free(f);
+	}
+}
+
+/* There is no buffer: as without. */
+static void test_no_read_buffer(void)
+{
+	struct fab_buf *all[64];
+	struct util_pool big = pool;
+	struct svc_req req;
+	struct fake_call *f;
+	unsigned int n = 0;
+
+	CU_ASSERT_TRUE_FATAL(util_pool_open(&pool, 256 << 10));
+	while (n < 64 && (all[n] = fab_pool_get(pool.pool, 4096)))
+		n++;
+	f = read_call(&readings[1], &req);
+	CU_ASSERT_PTR_NULL(req.data_chunk);
+	tail(&req);
+	fake_free(f);
+	while (n)
+		fab_pool_put(all[--n]);
+	util_pool_close(&pool);
+	pool = big;
+}
+
+#endif
 
 /* ---- Errors ----------------------------------------------------------- */
 
@@ -649,6 +811,7 @@ static void test_askers(void)
 static void test_open(void)
 {
 	CU_ASSERT_TRUE_FATAL(util_pool_open(&pool, 0));
+	CU_ASSERT_TRUE_FATAL(util_svc_init(1, 2));
 }
 
 static void test_close(void)
@@ -657,20 +820,25 @@ static void test_close(void)
 	util_pool_close(&pool);
 }
 
-static const struct unit_test tests[] = { { "open", test_open },
-					  { "READ with data by reference",
-					    test_read },
-					  { "too long a Reply", test_too_long },
-					  { "no buffers", test_no_pool },
-					  { "no encoding", test_no_encoding },
-					  { "dropped Call", test_dropped },
-					  { "error Replies", test_errors },
-					  { "torn", test_torn },
-					  { "denied", test_denied },
-					  { "checksum", test_checksum },
-					  { "connections", test_connections },
-					  { "minor versions", test_minors },
-					  { "askers", test_askers },
-					  { "close", test_close },
-					  { NULL, NULL } };
+static const struct unit_test tests[] = {
+	{ "open", test_open },
+	{ "READ with data by reference", test_read },
+	{ "too long a Reply", test_too_long },
+	{ "no buffers", test_no_pool },
+	{ "no encoding", test_no_encoding },
+	{ "dropped Call", test_dropped },
+#if COMPAT_READ_BUFFER
+	{ "buffer of a READ", test_read_buffer },
+	{ "none for a READ", test_no_read_buffer },
+#endif
+	{ "error Replies", test_errors },
+	{ "torn", test_torn },
+	{ "denied", test_denied },
+	{ "checksum", test_checksum },
+	{ "connections", test_connections },
+	{ "minor versions", test_minors },
+	{ "askers", test_askers },
+	{ "close", test_close },
+	{ NULL, NULL }
+};
 UNIT_MAIN("ntirpc call", tests)

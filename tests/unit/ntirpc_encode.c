@@ -264,6 +264,76 @@ static void test_putbufs(void)
 	CU_ASSERT_EQUAL(util_pool_used(&pool), 0);
 }
 
+/*
+ * READ data of @len octets in @buf between two words, as Ganesha puts them: with @len % 4
+ * octets behind them as if that were padding or, where the buffer ends before, with the last
+ * octets elsewhere.
+ */
+static void put_read(struct nrt_encode *e, const struct fab_buf *buf,
+		     uint32_t len)
+{
+	const size_t none[2] = { 0 };
+	xdr_uio *uio = make_uio(2, none, 0);
+	xdr_vio *v = uio->uio_vio;
+	uint32_t odd = len % 4;
+
+	for (int i = 0; i < 2; i++)
+		free(v[i].vio_base);
+	memset(buf->addr, 'r', buf->size);
+	v[0].vio_base = v[0].vio_head = buf->addr;
+	v[0].vio_tail = v[0].vio_head + len;
+	v[1].vio_base = NULL;
+	if (len + odd <= buf->size) {
+		v[0].vio_tail += odd;
+		uio->uio_count = 1;
+	} else {
+		v[0].vio_tail -= odd;
+		v[1].vio_head = (uint8_t *)"elsewhere";
+		v[1].vio_tail = v[1].vio_head + 4;
+	}
+	CU_ASSERT_TRUE(XDR_PUTUINT32(&e->xdrs, len));
+	CU_ASSERT_TRUE(XDR_PUTBUFS(&e->xdrs, uio, UIO_FLAG_NONE));
+	CU_ASSERT_TRUE(XDR_PUTUINT32(&e->xdrs, 0xfeedface));
+}
+
+/* Data in a buffer that the FSAL was given are sent from there, with padding. */
+static void test_read_buffer(void)
+{
+	static const uint32_t lengths[] = { 0, 1, 2, 3, 4, 5, 6, 7, 4090, 4093,
+					    65532, 65533,
+					    /* of 64 KiB */
+					    65534, 65535, 65536 };
+	static uint8_t want[100000];
+	struct fab_buf *buf = fab_pool_get(pool.pool, 65536);
+	const uint32_t end = htonl(0xfeedface);
+	struct nrt_encode e;
+
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		uint32_t len = lengths[i], be = htonl(len);
+		uint32_t padded = (len + 3) & ~3u;
+
+		released = 0;
+		CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool, 4 * MiB),
+				      0);
+		nrt_encode_read_buffer(&e, buf);
+		put_read(&e, buf, len);
+		CU_ASSERT_EQUAL(released, 1);
+		memset(want, 0, sizeof(want));
+		memcpy(want, &be, 4);
+		memset(want + 4, 'r', len);
+		memcpy(want + 4 + padded, &end, 4);
+		check(&e, want, 8 + padded);
+		if (len) {
+			CU_ASSERT_PTR_EQUAL(e.pieces[1].addr, buf->addr);
+			CU_ASSERT_PTR_EQUAL(e.pieces[1].mr, buf->mr);
+		}
+		nrt_encode_release(&e);
+		CU_ASSERT_EQUAL(released, 1);
+		CU_ASSERT_EQUAL(util_pool_used(&pool), buf->size);
+	}
+	fab_pool_put(buf);
+}
+
 /* Nothing may be written into a buffer that is not ours. */
 static void test_uio_untouched(void)
 {
@@ -658,6 +728,7 @@ static const struct unit_test tests[] = {
 	{ "random items", test_random },
 	{ "growth", test_growth },
 	{ "putbufs", test_putbufs },
+	{ "buffer of a READ", test_read_buffer },
 	{ "fresh", test_fresh },
 	{ "restart", test_restart },
 	{ "uio untouched", test_uio_untouched },

@@ -346,7 +346,7 @@ void ends_open(void)
 
 /* ---- Calls ------------------------------------------------------------ */
 
-void ends_free_call(struct clnt_req *cc, size_t size)
+void ends_free_call(struct clnt_req *cc, size_t size COMPAT_FREE_PARAMETERS)
 {
 	atomic_fetch_add(&ends.freed, 1);
 }

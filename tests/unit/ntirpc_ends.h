@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "compat/ntirpc.h"
 #include "ntirpc/back/clnt.h"
 
 #define PROG 0x40000000
@@ -100,7 +101,7 @@ enum clnt_stat ends_send(struct call *c, CLIENT *clnt, enum proc proc,
 			 uint32_t arg, struct timespec timeout);
 /* The cc_process_cb and cc_free_cb of those: counted. */
 void ends_process(struct clnt_req *cc);
-void ends_free_call(struct clnt_req *cc, size_t size);
+void ends_free_call(struct clnt_req *cc, size_t size COMPAT_FREE_PARAMETERS);
 void ends_expect(int n);
 bool ends_all_processed(void);
 

@@ -35,7 +35,7 @@ static void *count_malloc(size_t len, const char *file, int line,
 	return malloc(len);
 }
 
-static void count_free(void *p, size_t len)
+static void count_free(void *p, size_t len COMPAT_FREE_PARAMETERS)
 {
 	__atomic_fetch_add(&freed, 1, __ATOMIC_RELAXED);
 	free(p);

@@ -310,6 +310,7 @@ static void test_table(void)
 static void test_open(void)
 {
 	CU_ASSERT_TRUE_FATAL(util_pool_open(&pool, 0));
+	CU_ASSERT_TRUE_FATAL(util_svc_init(1, 2));
 }
 
 static void test_close(void)

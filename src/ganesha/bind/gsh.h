@@ -2,9 +2,8 @@
 /*
  * gsh - the Ganesha that this library finds itself in
  *
- * Ganesha's functions are looked up when Ganesha first calls into this
- * library and are not linked, so that the library can be loaded into any
- * program and does nothing there.
+ * Neither Ganesha's library nor ntirpc is linked: a later release has another name.
+ * ntirpc's functions are bound when this library is loaded, Ganesha's are looked up.
  */
 #ifndef RPCRDMA_GANESHA_GSH_H
 #define RPCRDMA_GANESHA_GSH_H
@@ -32,34 +31,40 @@ struct gsh {
 				      const struct gsh_config_block *block,
 				      void *param, bool unique,
 				      struct gsh_config_errors *e);
-	/* NULL where there is none. */
-	void (*register_cleanup)(struct gsh_cleanup *c);
 	/* Returns when Ganesha has started. NULL where there is none. */
 	void (*init_wait)(void);
 	/* NULL where Ganesha is built without D-Bus. 1, or it did not work. */
 	int32_t (*dbus_register_path)(
 		const char *name,
 		const struct gsh_dbus_interface *const *interfaces);
+	char fault[512]; /* what is wrong */
 };
 
+/* Put together what does not fit, and what to do about it. Returns it. */
+__attribute__((format(printf, 2, 3))) const char *
+gsh_unfit(struct gsh *g, const char *format, ...);
+
 /*
- * Look everything up and check that it is the release this was built for.
- * NULL, or what is wrong, as one line. The log works as soon as its function
- * has been found, also when something else is wrong.
+ * Look everything up and check that it is the release this was built for, or a later one
+ * with the same major version. Returns NULL, or what is wrong, as one line in @g. The
+ * log works as soon as its function has been found, also when something else is wrong.
  */
 const char *gsh_bind(struct gsh *g);
 
 /*
- * Is @function defined by the object file @soname? The file's real name is
- * compared: what was loaded may have been found by a link.
+ * Check the layout of ntirpc's structures. @xprt is a listener that Ganesha has just made,
+ * @alloc and @release are how it makes and frees a request. Returns NULL, or what is wrong,
+ * as one line in @g.
  */
-bool gsh_defined_by(const void *function, const char *soname);
+const char *gsh_check_listener(struct gsh *g, SVCXPRT *xprt,
+			       svc_xprt_alloc_fun_t alloc,
+			       svc_xprt_free_fun_t release);
 
 /*
- * @xprt is a listener that Ganesha has just made by ntirpc: is what is in it
- * where it was expected to be? NULL, or what is wrong.
+ * Check what ganesha.h says of the parser, by a file of known content. Returns NULL, or what
+ * is wrong. Context: before Ganesha has parsed a file of its own.
  */
-const char *gsh_check_listener(const SVCXPRT *xprt);
+const char *gsh_check_parser(struct gsh *g);
 
 /*
  * Write one line to Ganesha's log, component RPC, if its level lets it

@@ -9,18 +9,15 @@
 #ifndef RPCRDMA_GANESHA_NEXT_H
 #define RPCRDMA_GANESHA_NEXT_H
 
+#include <dlfcn.h>
+
 #define GR_EXPORT __attribute__((visibility("default")))
 
-/* Where to look for them; NULL: behind this library. */
-void *gr_next_library(void);
-/* NULL: there is none. */
-void *gr_next_find(void *library, const char *name);
-
 #define GR_NEXT_FIELD(name) __typeof__(name) *name;
-#define GR_NEXT_FIND(name) *(void **)&next.name = gr_next_find(library, #name);
+#define GR_NEXT_FIND(name) *(void **)&next.name = dlsym(RTLD_NEXT, #name);
 
 /* In a file that stands before LIST(X), which is X(name) for each: next.name is the
- * next one, from the time when this library is loaded. */
+ * next one, or NULL, from the time when this library is loaded. */
 #define GR_NEXT(LIST)                                            \
 	static struct {                                          \
 		LIST(GR_NEXT_FIELD)                              \
@@ -28,8 +25,6 @@ void *gr_next_find(void *library, const char *name);
                                                                  \
 	__attribute__((constructor)) static void find_next(void) \
 	{                                                        \
-		void *library = gr_next_library();               \
-                                                                 \
 		LIST(GR_NEXT_FIND)                               \
 	}
 

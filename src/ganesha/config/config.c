@@ -18,6 +18,8 @@
 #include <string.h>
 #include <sys/param.h>
 
+#include "ganesha/config/dialect.h"
+
 /* Items of a block, with those that stand for a second purpose. */
 #define MAX_ITEMS 128
 /* Shared Receives beyond the credits of one connection: version 2 advertises
@@ -95,9 +97,11 @@ append(struct gsh_config_item *to, const struct gsh_config_item *items,
  * A wrong value leaves @cfg with the others that the block has, so that these
  * can be checked as well.
  */
-static enum gr_config_result
-load_block(const struct gsh *g, struct gsh_config *tree, const char *name,
-	   const struct gsh_config_item *items, struct gr_config *cfg)
+static enum gr_config_result load_block(const struct gsh *g,
+					struct gsh_config *tree,
+					const char *name,
+					const struct gsh_config_item *items,
+					int flags, struct gr_config *cfg)
 {
 	struct gsh_config_block block = gr_config_block(
 		"org.ganesha.nfsd.config.rdma", name, items, block_commit);
@@ -105,6 +109,7 @@ load_block(const struct gsh *g, struct gsh_config *tree, const char *name,
 	struct gsh_config_errors e;
 	int found;
 
+	block.desc.flags |= flags;
 	gr_config_sizes(items, cfg);
 	if (!g->init_error_type(&e))
 		return GR_CONFIG_BAD;
@@ -197,6 +202,17 @@ static void check_fits(struct gr_config *cfg, struct gsh_config_errors *e)
 	      cfg->rt.extensions & RT_EXT_RTR ? "" : " or Recv_Size");
 }
 
+/* Of what NFS_Core_Param says of RDMA. */
+static void check_words(struct gr_config *cfg, struct gsh_config_errors *e)
+{
+	if (cfg->native_port && cfg->native_port == cfg->port)
+		wrong(cfg, e,
+		      "Port = %u of the RDMA block is also NFS_RDMA_Port of "
+		      "NFS_Core_Param, where Ganesha serves RDMA itself: change "
+		      "one of them, or take nfsrdma and rpcrdma out of Protocols",
+		      cfg->port);
+}
+
 /* What single items cannot tell: do they go together? False: no. */
 static bool check(const struct gsh *g, struct gr_config *cfg)
 {
@@ -212,6 +228,7 @@ static bool check(const struct gsh *g, struct gr_config *cfg)
 	gr_config_transport(cfg, &rt);
 	least = rt.credits + rt.reverse_credits + SHARED_BEYOND;
 	check_texts(cfg, &e);
+	check_words(cfg, &e);
 	if (cfg->rt.extensions && !v2)
 		wrong(cfg, &e, "Extensions needs version 2 among Versions");
 	if (cfg->auth != RT_AUTH_NONE && !v2)
@@ -241,22 +258,17 @@ static bool check(const struct gsh *g, struct gr_config *cfg)
 	return good;
 }
 
-/* An unknown item is no fault, and here is none that is known. */
-unsigned int gr_config_blocks(const struct gsh *g, struct gsh_config *tree,
-			      const char *name)
+/* There is no RDMA block, but perhaps what stands for one. @cfg has the defaults. */
+static enum gr_config_result load_words(const struct gsh *g,
+					struct gsh_config *tree,
+					const struct gr_words *words,
+					struct gr_config *cfg)
 {
-	static const struct gsh_config_item none[] = { { .name = NULL } };
-	struct gsh_config_block block = gr_config_block(
-		"org.ganesha.nfsd.config.blocks", name, none, gr_config_accept);
-	struct gsh_config_errors e;
-	int found, nothing;
-
-	if (!tree || !g->init_error_type(&e))
-		return 0;
-	block.desc.flags = 0; /* as often as it is there */
-	found = g->load_config_from_parse(tree, &block, &nothing, false, &e);
-	g->report_config_errors(&e, NULL, gr_config_silent);
-	return found > 0 ? (unsigned int)found : 0;
+	if (!words->rdma || cfg->native_port)
+		return GR_CONFIG_ABSENT;
+	cfg->dialect = true;
+	return load_block(g, tree, "NFS_Core_Param", gr_dialect_items,
+			  GSH_CONFIG_RELAX, cfg);
 }
 
 enum gr_config_result gr_config_load(const struct gsh *g,
@@ -266,6 +278,7 @@ enum gr_config_result gr_config_load(const struct gsh *g,
 	struct gsh_config_item items[MAX_ITEMS];
 	enum gr_config_result res, more;
 	struct gr_config debug = { 0 };
+	struct gr_words words;
 
 	memset(cfg, 0, sizeof(*cfg));
 	if (!tree)
@@ -273,11 +286,18 @@ enum gr_config_result gr_config_load(const struct gsh *g,
 	append(append(append(items, gr_config_items, NULL), gr_debug_items,
 		      old_take),
 	       gr_old_items, old_take);
-	res = load_block(g, tree, "RDMA", items, cfg);
+	res = load_block(g, tree, "RDMA", items, 0, cfg);
+	gr_dialect_words(g, tree, &words);
+	if (words.rdma && gr_dialect_is_native())
+		cfg->native_port = words.port;
+	if (res == GR_CONFIG_ABSENT)
+		res = load_words(g, tree, &words, cfg);
+	else
+		cfg->words_ignored = words.rdma && !cfg->native_port;
 	if (res == GR_CONFIG_ABSENT)
 		return res;
 	append(items, gr_debug_items, debug_take);
-	more = load_block(g, tree, "RDMA_Debug", items, &debug);
+	more = load_block(g, tree, "RDMA_Debug", items, 0, &debug);
 	merge(cfg, &debug);
 	if (!*cfg->fault)
 		memcpy(cfg->fault, debug.fault, sizeof(cfg->fault));

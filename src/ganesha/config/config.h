@@ -70,6 +70,14 @@ struct gr_config {
 	bool enable;
 	uint32_t max_shared_old;
 
+	/* There is no RDMA block: it is made of the words of dialect.h. Only then the
+	 * versions of NFS may be limited, to these bits of dialect.h. */
+	bool dialect;
+	uint32_t nfs_versions;
+	bool words_ignored; /* there are such words beside the RDMA block */
+	/* Ganesha serves RDMA by these words itself, on this port; 0: it does not. */
+	uint16_t native_port;
+
 	/* While it is read: bit n: item n of gr_debug_items is there; and the
 	 * block. */
 	uint64_t there;
@@ -122,7 +130,7 @@ struct gsh_config_block gr_config_block(const char *interface, const char *name,
 					gr_commit_fn *commit);
 
 enum gr_config_result {
-	GR_CONFIG_ABSENT, /* no RDMA block: nothing to do */
+	GR_CONFIG_ABSENT, /* no RDMA block, nor words that stand for one */
 	GR_CONFIG_GOOD,
 	GR_CONFIG_BAD, /* has been reported; cfg->required is as far known */
 };
@@ -141,9 +149,6 @@ void gr_config_faults(const struct gsh *g, struct gsh_config *tree,
 		      struct gr_config *cfg);
 /* A logger that takes nothing down. */
 void gr_config_silent(char *msg, void *dest, struct gsh_config_errors *e);
-/* How many blocks of that name the file has, good or not. Main or admin thread. */
-unsigned int gr_config_blocks(const struct gsh *g, struct gsh_config *tree,
-			      const char *name);
 /* What the transport is given. Sizes of user areas are the caller's. */
 void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt);
 /* Bytes that a connection has registered to receive in. */

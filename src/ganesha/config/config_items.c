@@ -90,6 +90,7 @@ struct gsh_config_block gr_config_block(const char *interface, const char *name,
 			  .u.blk = { .init = block_init,
 				     .params = items,
 				     .commit = commit } },
+		.memory = GSH_MEMORY_CONFIG,
 	};
 }
 

@@ -11,7 +11,7 @@
 
 #include "base/addr.h"
 #include "rpcrdma/fabric.h"
-#include "ganesha/config/config.h"
+#include "ganesha/config/dialect.h"
 
 static void print_tokens(FILE *f, const struct gsh_config_token *t,
 			 uint32_t value, bool list)
@@ -216,8 +216,13 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 	struct gr_config cfg = *given;
 	struct rt_config rt;
 
+	char text[64];
+
 	gr_config_transport(&cfg, &rt);
 	cfg.shared.max = rt.max_shared_receives;
+	if (cfg.dialect)
+		fputs("# No RDMA block: this one is made of what NFS_Core_Param says of RDMA.\n",
+		      f);
 	fputs("RDMA {\n", f);
 	for (const struct gsh_config_item *item = gr_config_items; item->name;
 	     item++)
@@ -251,6 +256,14 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 		      f);
 	if (!cfg.enable)
 		fputs("# Enable = false: RDMA is not served.\n", f);
+	if (cfg.words_ignored)
+		fputs("# What NFS_Core_Param says of RDMA has no effect beside the RDMA block.\n",
+		      f);
+	gr_dialect_versions(cfg.nfs_versions, text, sizeof(text));
+	if (cfg.dialect && cfg.nfs_versions != GR_NFS_ALL)
+		fprintf(f,
+			"# By RDMA, NFS is served in the versions %s only.\n",
+			text);
 }
 
 /* As gr_config_print() has them. */
@@ -290,5 +303,7 @@ unsigned int gr_config_differences(FILE *f, const struct gr_config *a,
 		for (const struct gsh_config_item *i = tables[t]; i->name; i++)
 			if (differs(i, a, b))
 				fprintf(f, "%s%s", n++ ? ", " : "", i->name);
+	if (a->nfs_versions != b->nfs_versions)
+		fprintf(f, "%sNFS_RDMA_Protocol_Versions", n++ ? ", " : "");
 	return n;
 }

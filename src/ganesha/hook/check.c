@@ -22,7 +22,10 @@
 
 #include "base/addr.h"
 #include "base/local.h"
+#include "ganesha/config/exports.h"
+#include "ganesha/config/transports.h"
 #include "ganesha/hook/file.h"
+#include "ganesha/hook/rados.h"
 #include "ganesha/serve/reach.h"
 #include "ganesha/serve/start.h"
 #include "gss/gss.h"
@@ -253,6 +256,28 @@ static void check_capability(void)
 		      stderr);
 }
 
+/* Which exports are not reached over RDMA? */
+static void check_exports(const struct gsh *g, struct gsh_config *tree,
+			  bool dialect)
+{
+	char text[256];
+
+	gr_exports_warn(g, tree);
+
+	gr_transports_read(g, g->load_config_from_parse, tree,
+			   "EXPORT_DEFAULTS");
+	gr_transports_read(g, g->load_config_from_parse, tree, "EXPORT");
+	if (!dialect) {
+		if (gr_transports_list(gr_transports_rdma_only, text,
+				       sizeof(text)))
+			gsh_log(g, GSH_WARN, GR_RDMA_ONLY, text);
+	} else if (gr_transports_list(gr_transports_refuse, text,
+				      sizeof(text))) {
+		printf("# Not over RDMA, as their Transports or those of a CLIENT block lack RDMA: Export_Id %s.\n",
+		       text);
+	}
+}
+
 /* Would RDMA be served with the @tree? */
 static bool check_block(struct gr_file *f, const struct gsh *g,
 			struct gsh_config *tree, const struct gr_text *text)
@@ -263,15 +288,18 @@ static bool check_block(struct gr_file *f, const struct gsh *g,
 	bool lost;
 
 	f->config = gr_config_load(g, tree, &cfg);
-	lost = gr_file_is_lost(f, text, fault);
+	lost = gr_file_is_lost(f, text, cfg.dialect, fault);
 	if (lost)
 		fprintf(stderr, "rpcrdma: %s\n", fault);
 	else if (f->config == GR_CONFIG_ABSENT)
-		puts("# No RDMA block: NFS is served over TCP alone.");
+		puts(cfg.native_port ?
+			     "# No RDMA block: Ganesha serves RDMA itself, as NFS_Core_Param says." :
+			     "# No RDMA block: NFS is served over TCP alone.");
 	else if (f->config == GR_CONFIG_GOOD)
 		gr_config_print(stdout, &cfg);
 	if (lost || f->config != GR_CONFIG_GOOD || !cfg.enable)
 		return false;
+	check_exports(g, tree, cfg.dialect);
 	find_tcp(g, tree, &tcp);
 	return gr_check_machine(g, &cfg, &tcp, stdout, stderr);
 }
@@ -295,6 +323,7 @@ enum gr_checked gr_check(struct gr_file *f, const char *path,
 	g.config_errs_to_log = print_errors;
 	gr_file_parsed(f, path, e);
 	harmless = tree && gsh_harmless(e);
+	harmless &= gr_rados_check(&g, tree, e, NULL);
 	g.report_config_errors(e, NULL, print_errors);
 	gr_file_text(&g, path, &text);
 	check_capability();

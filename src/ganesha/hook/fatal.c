@@ -78,7 +78,8 @@ static int to_stderr(int headers, void *private, int level, void *buffer,
 	/* The lines of a backtrace, which Ganesha 6 adds to every fatal end, are in
 	 * the log alone. */
 	if (level < GSH_FATAL || !message || strstr(message, "rpcrdma: ") ||
-	    strstr(message, "stack backtrace follows"))
+	    strstr(message, "stack backtrace follows") ||
+	    !strncmp(message, "BACKTRACE:", strlen("BACKTRACE:")))
 		return 0;
 	if (level == GSH_CRIT) {
 		keep(message);

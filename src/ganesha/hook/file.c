@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "ganesha/config/dialect.h"
 #include "ganesha/config/place.h"
 
 const char *gr_file_path(void)
@@ -51,12 +52,12 @@ void gr_file_parsed(struct gr_file *f, const char *path,
 }
 
 bool gr_file_is_lost(const struct gr_file *f, const struct gr_text *text,
-		     char fault[GR_FAULT_ROOM])
+		     bool dialect, char fault[GR_FAULT_ROOM])
 {
 	bool absent = f->config == GR_CONFIG_ABSENT;
 
-	/* What is lost may be what keeps others out. */
-	if (!*f->syntax || (absent ? !text->rdma : !f->syntax_ours))
+	/* What is lost may be what keeps others out: in the dialect any block may. */
+	if (!*f->syntax || (absent ? !text->rdma : !dialect && !f->syntax_ours))
 		return false;
 	snprintf(fault, GR_FAULT_ROOM, "%ssyntax error at %s: correct it",
 		 absent ? "no RDMA block could be read: " : "", f->syntax);
@@ -75,6 +76,27 @@ void gr_file_text(const struct gsh *g, const char *path, struct gr_text *text)
 								"RDMA_Debug");
 }
 
+/* Log, once, what is served without being in an RDMA block, and what to write instead. */
+static void log_words(const struct gsh *g, const struct gr_config *cfg)
+{
+	char text[128];
+
+	if (cfg->words_ignored)
+		gsh_log(g, GSH_EVENT,
+			"what NFS_Core_Param says of RDMA has no effect beside the RDMA block");
+	if (!cfg->dialect)
+		return;
+	gr_dialect_block(cfg, text, sizeof(text));
+	gsh_log(g, GSH_EVENT,
+		"no RDMA block, but NFS_Core_Param has nfsrdma or rpcrdma among Protocols: RDMA is served as with this block, which should be written instead: %s. With it Transports keeps no client by RDMA out any more, and they need TCP there instead of RDMA",
+		text);
+	gr_dialect_versions(cfg->nfs_versions, text, sizeof(text));
+	if (cfg->nfs_versions != GR_NFS_ALL)
+		gsh_log(g, GSH_EVENT,
+			"NFS_RDMA_Protocol_Versions: by RDMA, NFS is served in the versions %s only. The RDMA block has no such setting",
+			text);
+}
+
 bool gr_file_start(struct gr_file *f, struct gr_server *s,
 		   struct gsh_config *tree)
 {
@@ -86,9 +108,7 @@ bool gr_file_start(struct gr_file *f, struct gr_server *s,
 	s->gsh = g;
 	if (wrong) {
 		if (g->log)
-			gsh_log(g, GSH_CRIT,
-				"%s: install the rpcrdma-ganesha of this "
-				"Ganesha's release. NFS is served without RDMA",
+			gsh_log(g, GSH_CRIT, "%s. NFS is served without RDMA",
 				wrong);
 		else
 			fprintf(stderr, "rpcrdma: %s\n", wrong);
@@ -101,21 +121,29 @@ bool gr_file_start(struct gr_file *f, struct gr_server *s,
 	/* The item itself may be lost as well. */
 	if (*f->syntax && text.required)
 		s->cfg.required = true;
-	if (gr_file_is_lost(f, &text, fault)) {
+	if (gr_file_is_lost(f, &text, s->cfg.dialect, fault)) {
 		gr_server_fault(s, fault);
 		return false;
 	}
 	switch (f->config) {
 	case GR_CONFIG_ABSENT:
 		gsh_log(g, GSH_EVENT,
-			"no RDMA block in ganesha.conf: not serving RDMA");
+			"no RDMA block in ganesha.conf: not serving RDMA%s",
+			s->cfg.native_port ?
+				". Ganesha does, as NFS_Core_Param says" :
+				"");
 		return false;
 	case GR_CONFIG_BAD:
-		snprintf(fault, sizeof(fault),
-			 "the RDMA block of ganesha.conf cannot be used: %s: "
-			 "correct it (--check-config lists all faults) and "
-			 "start again",
-			 *s->cfg.fault ? s->cfg.fault : "see Ganesha's log");
+		snprintf(
+			fault, sizeof(fault),
+			s->cfg.dialect ?
+				"what NFS_Core_Param says of RDMA cannot be used: %s: "
+				"correct it (--check-config lists all faults) and "
+				"start again" :
+				"the RDMA block of ganesha.conf cannot be used: %s: "
+				"correct it (--check-config lists all faults) and "
+				"start again",
+			*s->cfg.fault ? s->cfg.fault : "see Ganesha's log");
 		gr_server_fault(s, fault);
 		return false;
 	case GR_CONFIG_GOOD:
@@ -124,5 +152,6 @@ bool gr_file_start(struct gr_file *f, struct gr_server *s,
 	if (!s->cfg.enable)
 		gsh_log(g, GSH_EVENT,
 			"Enable = false in the RDMA block: not serving RDMA");
+	log_words(g, &s->cfg);
 	return s->cfg.enable;
 }

@@ -41,9 +41,10 @@ const char *gr_file_path(void);
  * error, rather one in a block that is read here. */
 void gr_file_parsed(struct gr_file *f, const char *path,
 		    const struct gsh_config_errors *e);
-/* Returns true, with a @fault, if a syntax error hides the RDMA block or a part of it. */
+/* Returns true, with a @fault, if a syntax error hides the RDMA block or a part of it, or,
+ * in the @dialect, anything. */
 bool gr_file_is_lost(const struct gr_file *f, const struct gr_text *text,
-		     char fault[GR_FAULT_ROOM]);
+		     bool dialect, char fault[GR_FAULT_ROOM]);
 /* Read the text of the file @path, and warn in the log of @g of a block that is almost
  * called RDMA. */
 void gr_file_text(const struct gsh *g, const char *path, struct gr_text *text);

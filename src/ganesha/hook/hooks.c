@@ -16,6 +16,8 @@
  *   svc_init                 hands over Ganesha's request allocator
  *   svc_rqst_evchan_reg      shows the NFS/TCP listener: the moment to listen
  *   svc_reg                  registers NFS with rpcbind: so do we
+ *   svc_rqst_qos_suspend_socket, svc_rqst_qos_resume_socket
+ *                            stop reading from a client, which has no socket here
  *   svc_shutdown             the moment to end
  *
  * Those of the back channel are in back_hooks.c. ntirpc's own calls of its
@@ -35,11 +37,14 @@
 
 #include <rpc/svc_rqst.h>
 
+#include "ganesha/config/transports.h"
 #include "ganesha/hook/check.h"
+#include "ganesha/config/exports.h"
 #include "ganesha/quirks/context.h"
 #include "ganesha/hook/file.h"
 #include "ganesha/hook/hooks.h"
 #include "ganesha/hook/manager.h"
+#include "ganesha/hook/rados.h"
 #include "ganesha/bind/next.h"
 #include "ganesha/serve/reach.h"
 #include "ganesha/serve/server.h"
@@ -50,13 +55,18 @@ GR_EXPORT int nfs_set_param_from_conf(struct gsh_config *tree,
 				      struct gsh_config_errors *e);
 GR_EXPORT struct gsh_config *config_ParseFile(char *path,
 					      struct gsh_config_errors *e);
+/* Of ntirpc since 7. */
+GR_EXPORT void svc_rqst_qos_suspend_socket(SVCXPRT *xprt);
+GR_EXPORT void svc_rqst_qos_resume_socket(SVCXPRT *xprt);
 
-#define HOOKED(X)                  \
-	X(config_ParseFile)        \
-	X(nfs_set_param_from_conf) \
-	X(svc_init)                \
-	X(svc_rqst_evchan_reg)     \
-	X(svc_reg)                 \
+#define HOOKED(X)                      \
+	X(config_ParseFile)            \
+	X(nfs_set_param_from_conf)     \
+	X(svc_init)                    \
+	X(svc_rqst_evchan_reg)         \
+	X(svc_rqst_qos_suspend_socket) \
+	X(svc_rqst_qos_resume_socket)  \
+	X(svc_reg)                     \
 	X(svc_shutdown)
 
 GR_NEXT(HOOKED)
@@ -76,7 +86,7 @@ static struct {
 	struct gr_server server;
 	struct gr_file file;
 	SVCXPRT *nfs_udp; /* the NFS/UDP listener; only compared */
-	struct gsh_cleanup cleanup;
+	char withheld[256]; /* exports, as they were logged last */
 	struct gr_manager manager;
 } hook = { .file = { .gsh = &hook.gsh, .lock = PTHREAD_MUTEX_INITIALIZER },
 	   .manager = { .describe = describe,
@@ -106,19 +116,53 @@ static void check_parent(struct gr_server *s)
 		   "set its Protocols = 3, 4");
 }
 
-void gr_hooks_exports(struct gsh_config *tree, unsigned int served,
-		      char text[GR_EXPORTS_ROOM])
+/* Which exports do clients by RDMA not reach, though they are exported? Logged if they are
+ * others than before. */
+static void log_transports(void)
 {
-	unsigned int of = hook.file.was_read ?
-				  gr_config_blocks(&hook.gsh, tree, "EXPORT") :
-				  0;
+	const struct gr_server *s = &hook.server;
+	bool (*is)(uint16_t id) = s->cfg.dialect ? gr_transports_refuse :
+						   gr_transports_rdma_only;
+	char text[sizeof(hook.withheld)];
 
+	gr_transports_list(is, text, sizeof(text));
+	if (!strcmp(text, hook.withheld))
+		return;
+	memcpy(hook.withheld, text, sizeof(text));
+	if (s->cfg.dialect)
+		gsh_log(s->gsh, GSH_EVENT,
+			"not over RDMA, as their Transports or those of a CLIENT block lack RDMA: Export_Id %s",
+			*text ? text : "none any more");
+	else if (*text)
+		gsh_log(s->gsh, GSH_WARN, GR_RDMA_ONLY, text);
+}
+
+static void read_again(struct gsh_config *tree)
+{
+	gr_transports_read(&hook.gsh, hook.gsh.load_config_from_parse, tree,
+			   "EXPORT_DEFAULTS");
+	gr_transports_read(&hook.gsh, hook.gsh.load_config_from_parse, tree,
+			   "EXPORT");
+	log_transports();
+}
+
+void gr_hooks_exports(struct gsh_config *tree, char text[GR_EXPORTS_ROOM])
+{
+	struct gr_exports x;
+
+	if (state() == HOOK_ARMED) {
+		log_transports();
+		gr_exports_warn(&hook.gsh, tree);
+	}
 	*text = '\0';
-	if (!served)
+	if (!hook.file.was_read)
+		return;
+	gr_exports_count(&hook.gsh, tree, &x);
+	if (!x.served)
 		snprintf(text, GR_EXPORTS_ROOM, "; no exports");
-	else if (served < of)
-		snprintf(text, GR_EXPORTS_ROOM, "; %u of %u exports", served,
-			 of);
+	else if (x.served < x.blocks)
+		snprintf(text, GR_EXPORTS_ROOM, "; %u of %u exports", x.served,
+			 x.blocks);
 }
 
 static void describe(char text[GR_STATE_ROOM])
@@ -144,6 +188,8 @@ static void describe(char text[GR_STATE_ROOM])
 		snprintf(text, GR_STATE_ROOM, "RDMA is not served: %s",
 			 !hook.file.was_read ?
 				 "see Ganesha's log" :
+			 s->cfg.native_port ?
+				 "Ganesha does it, as NFS_Core_Param says" :
 			 hook.file.config == GR_CONFIG_ABSENT ?
 				 "no RDMA block in ganesha.conf" :
 				 "Enable = false in the RDMA block");
@@ -169,12 +215,6 @@ static void reach_changed(void)
 
 /* ---- What Ganesha calls ------------------------------------------------- */
 
-/* Ganesha ends because something is fatal to it; by any thread. */
-static void clean_up(void)
-{
-	gr_rpcbind_withdraw(&hook.server.rpcbind);
-}
-
 GR_EXPORT int nfs_set_param_from_conf(struct gsh_config *tree,
 				      struct gsh_start_info *info,
 				      struct gsh_config_errors *e)
@@ -187,10 +227,6 @@ GR_EXPORT int nfs_set_param_from_conf(struct gsh_config *tree,
 	if (res || state() != HOOK_IDLE ||
 	    !gr_file_start(&hook.file, &hook.server, tree))
 		return res;
-	/* It leaves by _exit(): nothing else would be called. */
-	hook.cleanup.clean = clean_up;
-	if (hook.gsh.register_cleanup)
-		hook.gsh.register_cleanup(&hook.cleanup);
 	set_state(HOOK_ARMED);
 	return res;
 }
@@ -208,8 +244,11 @@ GR_EXPORT struct gsh_config *config_ParseFile(char *path,
 	if (check)
 		_exit(gr_check(&hook.file, path, tree, e,
 			       !strcmp(check, "strict")));
-	if (!hook.file.was_read)
+	if (!hook.file.was_read) {
 		gr_file_parsed(&hook.file, path, e);
+		if (!gsh_bind(&hook.gsh))
+			(void)gr_rados_check(&hook.gsh, tree, e, stderr);
+	}
 	switch (gr_file_reload(&hook.file, &hook.server.cfg, path, tree, e,
 			       why)) {
 	case GR_RELOAD_OTHER:
@@ -217,6 +256,8 @@ GR_EXPORT struct gsh_config *config_ParseFile(char *path,
 	case GR_RELOAD_GOOD:
 		if (*why)
 			snprintf(more, sizeof(more), "; %s", why);
+		if (state() == HOOK_SERVING)
+			read_again(tree);
 		gr_manager_tell(&hook.manager, more, NULL);
 		break;
 	case GR_RELOAD_REFUSED:
@@ -262,7 +303,7 @@ GR_EXPORT int svc_rqst_evchan_reg(uint32_t chan_id, SVCXPRT *xprt,
 	if (res || !xprt || !(flags & SVC_RQST_FLAG_XPRT_UREG) ||
 	    state() != HOOK_ARMED || !s->alloc_cb)
 		return res;
-	wrong = gsh_check_listener(xprt);
+	wrong = gsh_check_listener(&hook.gsh, xprt, s->alloc_cb, s->free_cb);
 	if (wrong) {
 		set_state(HOOK_ENDED);
 		gr_server_fault(s, wrong);
@@ -273,6 +314,27 @@ GR_EXPORT int svc_rqst_evchan_reg(uint32_t chan_id, SVCXPRT *xprt,
 		hook.nfs_udp = xprt;
 	}
 	return res;
+}
+
+/*
+ * A client has used up its share (Ganesha's QoS, where that is built in). Its Calls wait
+ * in Ganesha, and its credits bound their number. Ganesha holds no reference until it
+ * resumes.
+ */
+GR_EXPORT void svc_rqst_qos_suspend_socket(SVCXPRT *xprt)
+{
+	if (gr_xprt_of(xprt))
+		SVC_REF(xprt, SVC_REF_FLAG_NONE);
+	else
+		next.svc_rqst_qos_suspend_socket(xprt);
+}
+
+GR_EXPORT void svc_rqst_qos_resume_socket(SVCXPRT *xprt)
+{
+	if (gr_xprt_of(xprt))
+		SVC_RELEASE(xprt, SVC_RELEASE_FLAG_NONE);
+	else
+		next.svc_rqst_qos_resume_socket(xprt);
 }
 
 /*

@@ -8,10 +8,9 @@
 struct gsh_config;
 
 #define GR_EXPORTS_ROOM 48
-/* Set @text to what there is to say of the exports of @tree, of which so many are @served:
- * "; no exports" or "; N of M exports"; or "". Context: any thread that has @tree. */
-void gr_hooks_exports(struct gsh_config *tree, unsigned int served,
-		      char text[GR_EXPORTS_ROOM]);
+/* Ganesha has read the exports of @tree: set @text to what there is to say of them,
+ * "; no exports" or "; N of M exports"; or "". Context: main thread. */
+void gr_hooks_exports(struct gsh_config *tree, char text[GR_EXPORTS_ROOM]);
 
 /* Wait for the end of Ganesha's start: that there is no NFS over TCP is a fault then, and
  * ends the server where RDMA is required. Tell the service manager that it is over, how

@@ -7,9 +7,11 @@
 
 /* LD_PRELOAD as it was before the launcher; "": it was not set. The library restores it. */
 #define GR_ENV_PRELOAD "RPCRDMA_LD_PRELOAD"
-/* If set, the library exits with GR_PROBED as soon as it is loaded. */
+/* If set, a file descriptor: the library exits as soon as it is loaded, with GR_PROBED if it
+ * fits this Ganesha. If not, it writes the reason to the descriptor before. */
 #define GR_ENV_PROBE "RPCRDMA_PROBE"
 #define GR_PROBED 86
+#define GR_PROBED_UNFIT 87
 /* "1" or "strict": once the file is parsed, check it as --check-config documents, and
  * exit with one of enum gr_checked. */
 #define GR_ENV_CHECK "RPCRDMA_CHECK"

@@ -42,6 +42,11 @@ static bool is_unreadable(const struct gr_file *f, const char *path,
 	return true;
 }
 
+static bool has_block(enum gr_config_result res, const struct gr_config *cfg)
+{
+	return res != GR_CONFIG_ABSENT && !cfg->dialect;
+}
+
 /* Log what waits for a restart, and set @why to it in short, or to "". */
 static void tell_changes(struct gr_file *f, const struct gr_config *cfg,
 			 struct gsh_config *tree, char why[GR_REFUSED_ROOM])
@@ -65,14 +70,21 @@ static void tell_changes(struct gr_file *f, const struct gr_config *cfg,
 		snprintf(why, GR_REFUSED_ROOM, "the RDMA block has errors now");
 		return;
 	}
-	if ((now == GR_CONFIG_ABSENT) != (f->config == GR_CONFIG_ABSENT)) {
+	if (has_block(now, &changed) != has_block(f->config, cfg)) {
 		gsh_log(f->gsh, GSH_WARN,
 			"reload: the RDMA block has been %s; restart the server to "
 			"apply that",
-			now == GR_CONFIG_ABSENT ? "removed" : "added");
+			has_block(now, &changed) ? "added" : "removed");
 		snprintf(why, GR_REFUSED_ROOM,
 			 "restart: the RDMA block has been %s",
-			 now == GR_CONFIG_ABSENT ? "removed" : "added");
+			 has_block(now, &changed) ? "added" : "removed");
+		return;
+	}
+	if ((now == GR_CONFIG_ABSENT) != (f->config == GR_CONFIG_ABSENT)) {
+		gsh_log(f->gsh, GSH_WARN,
+			"reload: nfsrdma and rpcrdma have been %s Protocols; restart the server to apply that",
+			now == GR_CONFIG_ABSENT ? "taken out of" : "put into");
+		snprintf(why, GR_REFUSED_ROOM, "restart to apply Protocols");
 		return;
 	}
 	text = f->config == GR_CONFIG_GOOD ? open_memstream(&names, &len) :
@@ -83,7 +95,7 @@ static void tell_changes(struct gr_file *f, const struct gr_config *cfg,
 	}
 	if (n && names) {
 		gsh_log(f->gsh, GSH_WARN,
-			"reload: the RDMA block is read only at the start: restart "
+			"reload: what is said of RDMA is read only at the start: restart "
 			"the server to apply %s",
 			names);
 		snprintf(why, GR_REFUSED_ROOM, "restart to apply %s", names);

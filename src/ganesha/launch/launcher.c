@@ -2,10 +2,13 @@
 /*
  * ganesha-rdma.nfsd - the packaged ganesha.nfsd with librpcrdma-ganesha preloaded
  *
- * The library is looked for in a directory that is named for the release of
- * Ganesha, which the program's own dependency on libganesha_nfsd tells. The loader
- * ignores a preload in more cases than can be listed: file capabilities, a change
- * of the security domain, a dependency that is missing. So a child tries it first.
+ * The program's own dependency on libganesha_nfsd tells its release. Each library is in a
+ * directory that is named for the release that it was built for; it serves later ones
+ * with the same major version, while their layout stays. So the newest that is not newer
+ * than Ganesha is tried first, by a child: it checks the Ganesha that it is loaded into.
+ * That tells as well whether the loader ignores a preload, which it does in more cases
+ * than can be listed: file capabilities, a change of the security domain, a dependency
+ * that is missing.
  * Without the library plain Ganesha serves NFS over TCP, unless RDMA is required.
  */
 #include <dirent.h>
@@ -38,7 +41,8 @@
 struct launch {
 	char release[32]; /* of Ganesha, as "4.3"; "": not known */
 	char dir[PATH_MAX]; /* has a directory for each release that is supported */
-	char library[PATH_MAX + 64];
+	char own[PATH_MAX + 64]; /* that of the library */
+	char library[PATH_MAX + 128];
 	char *fault; /* why RDMA is not served; or NULL */
 };
 
@@ -51,8 +55,8 @@ static void usage(FILE *f)
 	      ". -h lists Ganesha's options.\n"
 	      "  --check-config FILE  check it, print its RDMA block, and exit: with status 0 if\n"
 	      "                       the server would start and serve RDMA, else 1\n"
-	      "  --strict             with --check-config: status 1 also for errors in other\n"
-	      "                       blocks, and for unknown settings of the RDMA block\n"
+	      "  --strict             with --check-config: status 1 also for serious errors\n"
+	      "                       in other blocks and unknown settings of the RDMA block\n"
 	      "SIGHUP rereads LOG and EXPORT blocks, SIGTERM ends the server.\n"
 	      "The RDMA block of the configuration turns RDMA on.\n",
 	      f);
@@ -81,41 +85,60 @@ static void find_release(struct launch *l)
 	munmap(text, (size_t)st.st_size);
 }
 
+/* The directory of a library: MAJOR.MINOR of the Ganesha that it was built for, and "+rdma" if the
+ * ntirpc had RDMA. */
+struct release {
+	unsigned int major, minor;
+};
+
+static bool read_release(const char *name, struct release *r)
+{
+	return sscanf(name, "%u.%u", &r->major, &r->minor) == 2;
+}
+
 static int is_release(const struct dirent *e)
 {
-	return *e->d_name != '.';
+	struct release r;
+
+	return read_release(e->d_name, &r);
+}
+
+/* The newest first. Without RDMA first: so distributions build ntirpc. */
+static int by_release(const struct dirent **a, const struct dirent **b)
+{
+	struct release one, two;
+
+	read_release((*a)->d_name, &one);
+	read_release((*b)->d_name, &two);
+	if (one.major != two.major)
+		return one.major < two.major ? 1 : -1;
+	if (one.minor != two.minor)
+		return one.minor < two.minor ? 1 : -1;
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* Returns true if a library of directory @name may fit: the same major release, and none that is
+ * newer. */
+static bool may_fit(const struct launch *l, const char *name)
+{
+	struct release installed, built;
+
+	return read_release(l->release, &installed) &&
+	       read_release(name, &built) && built.major == installed.major &&
+	       built.minor <= installed.minor;
 }
 
 /* There is no library for this release: say which there are. */
-static void tell_unsupported(const struct launch *l, FILE *to)
+static void tell_unsupported(const struct launch *l, struct dirent **names,
+			     int n, FILE *to)
 {
-	struct dirent **names = NULL;
-	int n = scandir(l->dir, &names, is_release, versionsort);
-
 	fprintf(to, "Ganesha %s is installed, and " LIBRARY " for ",
 		*l->release ? l->release : "of an unknown release");
-	for (int i = 0; i < n; i++) {
-		fprintf(to, "%s%s", i ? ", " : "", names[i]->d_name);
-		free(names[i]);
-	}
-	free(names);
+	for (int i = n; i-- > 0;)
+		fprintf(to, "%s%s", names[i]->d_name, i ? ", " : "");
 	fprintf(to,
-		"%s: install the nfs-ganesha-rdma that was built for this Ganesha",
+		"%s: install the library of nfs-ganesha-rdma that was built for this Ganesha",
 		n > 0 ? "" : "none");
-}
-
-static void tell_ignored(const struct launch *l, FILE *to)
-{
-	bool capable =
-		geteuid() &&
-		getxattr(GANESHA_PROGRAM, "security.capability", NULL, 0) > 0;
-
-	fprintf(to, "the loader ignores %s: %s", l->library,
-		capable ?
-			"only root may preload into " GANESHA_PROGRAM
-			", which has file capabilities: start it as root" :
-			"see its line above, or what SELinux does when " GANESHA_PROGRAM
-			" starts");
 }
 
 static void set_preload(const char *library)
@@ -159,14 +182,56 @@ static int run(const char *library, char **argv, const char *name,
 	return child > 0 ? status : -1;
 }
 
-/* Without the library it prints its release, and nothing is started. */
-static bool is_loaded(const char *library)
+/* Returns the wait status of a program that only loads @library, and its answer: what does not
+ * fit. Without the library it prints its release, and nothing is started. */
+static int probe(const char *library, char answer[512])
 {
-	char program[] = GANESHA_PROGRAM, option[] = "-v";
+	char program[] = GANESHA_PROGRAM, option[] = "-v", fd_text[16];
 	char *argv[] = { program, option, NULL };
-	int status = run(library, argv, GR_ENV_PROBE, "1", true);
+	int fd = memfd_create("probe", 0), status;
+	ssize_t n;
 
+	snprintf(fd_text, sizeof(fd_text), "%d", fd);
+	status = run(library, argv, GR_ENV_PROBE, fd_text, true);
+	n = pread(fd, answer, 511, 0);
+	answer[n > 0 ? n : 0] = '\0';
+	close(fd);
+	return status;
+}
+
+static bool fits(int status)
+{
 	return WIFEXITED(status) && WEXITSTATUS(status) == GR_PROBED;
+}
+
+/* Write down why the probe of the library failed. */
+static void tell_unfit(const struct launch *l, int status, const char *answer,
+		       FILE *to)
+{
+	bool capable =
+		geteuid() &&
+		getxattr(GANESHA_PROGRAM, "security.capability", NULL, 0) > 0;
+
+	if (WIFEXITED(status) && WEXITSTATUS(status) == GR_PROBED_UNFIT)
+		fprintf(to, "%s does not fit: %s", l->library, answer);
+	else if (WIFSIGNALED(status))
+		fprintf(to,
+			"%s does not fit: Ganesha %s ends with it by signal %d "
+			"(%s): install the library of nfs-ganesha-rdma that was built for "
+			"this Ganesha",
+			l->library, l->release, WTERMSIG(status),
+			strsignal(WTERMSIG(status)));
+	else if (capable)
+		fprintf(to,
+			"the loader ignores %s: only root may preload into " GANESHA_PROGRAM
+			", which has file capabilities: start it "
+			"as root",
+			l->library);
+	else
+		fprintf(to,
+			"the loader ignores %s: if it says why above, install the package again; otherwise see what "
+			"SELinux does when " GANESHA_PROGRAM " starts",
+			l->library);
 }
 
 /* The loader ends the name of a preload at a blank and a colon: use one without. */
@@ -177,33 +242,59 @@ static void make_loadable(char *library, size_t room)
 			 open(library, O_RDONLY));
 }
 
+/* Find the library in the directory @name, and try it. Returns true if it fits; if not, write to
+ * @to why, unless that is NULL. */
+static bool try_library(struct launch *l, const char *name, FILE *to)
+{
+	char answer[512];
+	int status;
+
+	snprintf(l->own, sizeof(l->own), "%s/%.60s", l->dir, name);
+	snprintf(l->library, sizeof(l->library), "%s/" LIBRARY, l->own);
+	make_loadable(l->library, sizeof(l->library));
+	status = probe(l->library, answer);
+	if (fits(status))
+		return true;
+	if (to)
+		tell_unfit(l, status, answer, to);
+	return false;
+}
+
+/* Find the library that fits, or the fault. */
 static void find_library(struct launch *l)
 {
 	char self[PATH_MAX] = "", dir[PATH_MAX + sizeof(LAUNCH_DIR)];
-	void (*tell)(const struct launch *l, FILE *to);
-	size_t len;
-	FILE *to;
+	struct dirent **names = NULL;
+	bool found = false;
+	size_t len = 0;
+	FILE *to = open_memstream(&l->fault, &len);
+	int n;
 
+	if (!to)
+		abort(); /* no memory */
 	if (readlink("/proc/self/exe", self, sizeof(self) - 1) > 0)
 		*strrchr(self, '/') = '\0';
 	snprintf(dir, sizeof(dir), "%s/" LAUNCH_DIR, self);
 	if (!realpath(dir, l->dir))
 		*l->dir = '\0';
 	find_release(l);
-	snprintf(l->library, sizeof(l->library), "%s/%s/" LIBRARY, l->dir,
-		 l->release);
-	make_loadable(l->library, sizeof(l->library));
-	if (!*l->release || access(l->library, F_OK))
-		tell = tell_unsupported;
-	else if (!is_loaded(l->library))
-		tell = tell_ignored;
-	else
-		return;
-	to = open_memstream(&l->fault, &len);
-	if (!to)
-		abort(); /* no memory */
-	tell(l, to);
+	n = scandir(l->dir, &names, is_release, by_release);
+	for (int i = 0; i < n && !found; i++) {
+		/* Tell the fault of the first. */
+		if (may_fit(l, names[i]->d_name))
+			found = try_library(l, names[i]->d_name,
+					    ftell(to) ? NULL : to);
+	}
+	if (!found && !ftell(to))
+		tell_unsupported(l, names, n, to);
+	for (int i = 0; i < n; i++)
+		free(names[i]);
+	free(names);
 	fclose(to);
+	if (found) {
+		free(l->fault);
+		l->fault = NULL;
+	}
 }
 
 /* ---- --check-config ----------------------------------------------------- */
@@ -224,7 +315,7 @@ static int check_config(const struct launch *l, char *file, bool strict)
 	char *argv[] = {
 		program, foreground, pid, pid_file, config, file, NULL
 	};
-	char library[PATH_MAX + 64], preload[PATH_MAX + 512];
+	char library[PATH_MAX + 128], preload[PATH_MAX + 512], answer[512];
 	struct rehearsal r = { .program = program,
 			       .preload = preload,
 			       .config = file,
@@ -250,12 +341,11 @@ static int check_config(const struct launch *l, char *file, bool strict)
 	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
 		fprintf(stderr, "Ganesha has not read it within %d s\n",
 			LIMIT_S);
-	snprintf(library, sizeof(library), "%s/%s/" REHEARSAL, l->dir,
-		 l->release);
+	snprintf(library, sizeof(library), "%s/" REHEARSAL, l->own);
 	make_loadable(library, sizeof(library));
 	snprintf(preload, sizeof(preload), LAUNCH_FIRST "%s", library);
 	/* Ganesha alone would touch the state of a running server. */
-	if (!is_loaded(library))
+	if (!fits(probe(library, answer)))
 		fprintf(stderr, "Not rehearsed: the loader ignores %s\n",
 			library);
 	else if (verdict != GR_CHECKED_NO_SERVER)

@@ -37,6 +37,7 @@
 #include <rpc/rpcb_clnt.h>
 
 #include "compat/ganesha.h"
+#include "ganesha/words/words.h"
 #include "ganesha/hook/preload.h"
 
 #define NFS_PROGRAM 100003
@@ -78,6 +79,8 @@ static struct {
 	int (*commit_facility)(void *node, void *link, void *self,
 			       struct gsh_config_errors *e);
 	void *(*init_export)(void *link, void *self);
+	int (*commit_export)(void *node, void *link, void *self,
+			     struct gsh_config_errors *e);
 	struct gsh_fsal_module *pseudo, *loading;
 	struct gsh_config_errors
 		*errors; /* found in the file, and told at the end */
@@ -190,6 +193,15 @@ static void *count_export(void *link, void *self)
 	return rehearsal.init_export(link, self);
 }
 
+static int commit_export(void *node, void *link, void *self,
+			 struct gsh_config_errors *e)
+{
+	int errors = rehearsal.commit_export(node, link, self, e);
+
+	rehearsal.served += !link && !errors;
+	return errors;
+}
+
 /* Check a log facility and make it, but do not turn it on. FILE is that of option -L. */
 static int commit_facility(void *node, void *link, void *self,
 			   struct gsh_config_errors *e)
@@ -247,13 +259,14 @@ HOOK int load_config_from_parse(struct gsh_config *tree,
 		rehearsal.facility->u.blk.commit = commit_facility;
 	} else if (export) {
 		rehearsal.init_export = block->desc.u.blk.init;
+		rehearsal.commit_export = block->desc.u.blk.commit;
 		block->desc.u.blk.init = count_export;
+		block->desc.u.blk.commit = commit_export;
 	}
+	block = (struct gsh_config_block *)(uintptr_t)gr_words_extend(block);
 	n = next(tree, block, param, unique, e);
 	if (log) {
 		set_levels(find(items, "Components")->u.blk.params);
-	} else if (export) {
-		rehearsal.served = n;
 	} else if (!strcasecmp(name, "NFSv4")) {
 		set_recovery(items, param);
 	} else if (!strcasecmp(name, "NFS_KRB5")) {

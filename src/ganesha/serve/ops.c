@@ -43,9 +43,9 @@ static void op_established(struct rt_conn *c)
 
 	rt_conn_info(c, &info);
 	rt_log(c, LOG_NOTICE,
-		    "connected: RPC-over-RDMA version %u, provider %s%s%s",
-		    info.version, x->srv->provider,
-		    *info.auth_peer ? ", host " : "", info.auth_peer);
+	       "connected: RPC-over-RDMA version %u, provider %s%s%s",
+	       info.version, x->srv->provider, *info.auth_peer ? ", host " : "",
+	       info.auth_peer);
 }
 
 static void log_end(struct rt_conn *c, const struct gr_xprt *x, int error,
@@ -57,16 +57,16 @@ static void log_end(struct rt_conn *c, const struct gr_xprt *x, int error,
 
 	rt_conn_info(c, &info);
 	rt_log(c, error && error != -ECONNRESET ? LOG_WARNING : LOG_NOTICE,
-		    "closed: %s; after %.1f s, %" PRIu64
-		    " Calls, %s received, %s sent",
-		    reason, (double)(fab_now_ns() - x->since) / 1e9,
-		    st->calls_received,
-		    bytes_text(st->inline_bytes_received + st->read_bytes +
-				       st->placed_bytes_received,
-			       in),
-		    bytes_text(st->inline_bytes_sent + st->write_bytes +
-				       st->placed_bytes_sent,
-			       out));
+	       "closed: %s; after %.1f s, %" PRIu64
+	       " Calls, %s received, %s sent",
+	       reason, (double)(fab_now_ns() - x->since) / 1e9,
+	       st->calls_received,
+	       bytes_text(st->inline_bytes_received + st->read_bytes +
+				  st->placed_bytes_received,
+			  in),
+	       bytes_text(st->inline_bytes_sent + st->write_bytes +
+				  st->placed_bytes_sent,
+			  out));
 }
 
 static void *op_open(struct rt_conn *c, void *ctx, bool *refuse)

@@ -10,7 +10,7 @@
  * xp_type is XPRT_TCP, by which Ganesha means "connection-oriented": it gives
  * an XPRT_RDMA no back channel and does not check an export's Transports. A
  * client by RDMA therefore needs TCP among the export's Transports, which is
- * the default.
+ * the default. In the dialect Ganesha must not check them: dialect_hooks.c does.
  *
  * The port in xp_remote tells only whether the peer's is below 1024: see
  * hide_port(). That suffices for exports with PrivilegedPort = true, which refuse
@@ -28,6 +28,7 @@
 #include <syslog.h>
 
 #include "base/addr.h"
+#include "ganesha/config/dialect.h"
 #include "ganesha/serve/greet.h"
 #include "ganesha/serve/server.h"
 
@@ -84,6 +85,50 @@ static bool is_over(struct gr_xprt *x, struct rt_conn *c)
 	return gr_xprt_dead(&x->xprt) || rt_conn_over(c);
 }
 
+static __thread struct gr_xprt *limited;
+
+struct gr_xprt *gr_xprt_limited(void)
+{
+	return limited;
+}
+
+/* Answer that only version @is of NFS is served. The C library has a function of the name
+ * that ntirpc's has, svcerr_progvers(), and the loader may find that one. */
+static enum xprt_stat mismatch(struct svc_req *req, uint32_t is)
+{
+	struct accepted_reply *reply = &req->rq_msg.RPCM_ack;
+
+	req->rq_msg.rm_direction = REPLY;
+	req->rq_msg.rm_reply.rp_stat = MSG_ACCEPTED;
+	reply->ar_verf.oa_flavor = AUTH_NONE;
+	reply->ar_verf.oa_length = 0;
+	reply->ar_stat = PROG_MISMATCH;
+	reply->ar_vers.low = is;
+	reply->ar_vers.high = is;
+	return nrt_xp_reply(req);
+}
+
+/* Let Ganesha execute a Call, if its version of NFS is served. Minor versions are
+ * looked at later. */
+static enum xprt_stat execute(struct gr_xprt *x, struct svc_req *req)
+{
+	const struct ulb_call *head = &nrt_call_of(req->rq_xdrs)->head;
+	uint32_t served = x->srv->cfg.nfs_versions;
+	enum xprt_stat stat;
+
+	if (!x->srv->cfg.dialect)
+		return x->xprt.xp_dispatch.process_cb(req);
+	if (head->prog == ULB_PROG_NFS && head->vers == 3 &&
+	    !(served & GR_NFS_3))
+		return mismatch(req, 4);
+	if (head->prog == ULB_PROG_NFS && head->vers == 4 && served == GR_NFS_3)
+		return mismatch(req, 3);
+	limited = head->vers == 3 ? x : NULL;
+	stat = x->xprt.xp_dispatch.process_cb(req);
+	limited = NULL;
+	return stat;
+}
+
 /*
  * rq_resume_cb of a Call whose head has been read: let Ganesha execute it, which
  * may be gone afterwards. Again, once it has waited at a gate.
@@ -107,7 +152,7 @@ static enum xprt_stat proceed(struct svc_req *req)
 	/* Meanwhile the client may have sent it again, as below. */
 	if (is_over(x, c))
 		return op_stat(&x->xprt);
-	return x->xprt.xp_dispatch.process_cb(req);
+	return execute(x, req);
 }
 
 /* Of what is malformed, the first of each connection in the log of any server. */
@@ -116,8 +161,8 @@ static void log_denial(struct gr_xprt *x, struct rt_conn *c, const char *why,
 {
 	bool quiet = !malformed || atomic_exchange(&x->complained, true);
 
-	rt_log(c, quiet ? LOG_DEBUG : LOG_NOTICE, "Call refused: %s%s",
-		    why, quiet ? "" : "; more of these are only counted");
+	rt_log(c, quiet ? LOG_DEBUG : LOG_NOTICE, "Call refused: %s%s", why,
+	       quiet ? "" : "; more of these are only counted");
 }
 
 enum xprt_stat gr_xprt_decode(struct svc_req *req)
@@ -145,7 +190,7 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 		return op_stat(xprt);
 	}
 	req->rq_xdrs->x_op = XDR_DECODE;
-	rpc_msg_init(&req->rq_msg);
+	nrt_msg_init(&req->rq_msg);
 	/* What nrt_denies() lets through can be decoded. */
 	if (!xdr_dplx_decode(req->rq_xdrs, &req->rq_msg)) {
 		rt_conn_close(c, true);
@@ -293,18 +338,22 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 	x->ops.xp_free_user_data = parent->xp_ops->xp_free_user_data;
 	xprt = &x->xprt;
 	xprt->xp_ops = &x->ops;
-	xprt->xp_type = XPRT_TCP;
+	xprt->xp_type = srv->cfg.dialect ? XPRT_NON_RENDEZVOUS : XPRT_TCP;
 	xprt->xp_netid = info.peer.ss_family == AF_INET6 ? netid6 : netid4;
 	set_address(&xprt->xp_local, &info.local, srv->tcp.ss_family);
 	set_address(&xprt->xp_remote, &info.peer, srv->tcp.ss_family);
 	hide_port(&xprt->xp_remote.ss);
+	/* By NFS_RDMA_Port, 20049 by default, Ganesha knows its own RDMA, which does not
+	 * serve every version of NFS. */
+	if (COMPAT_RDMA)
+		fab_addr_set_port(&xprt->xp_local.ss, fab_addr_port(&srv->tcp));
 	compat_xprt_open(xprt, parent->xp_ops);
 	pthread_mutex_init(&xprt->xp_lock, NULL);
 	pthread_mutex_init(&x->conn_lock, NULL);
 	xprt->xp_fd = -1;
 	xprt->xp_fd_send = -1;
 	xprt->xp_refcnt = 2;
-	xprt->xp_flags = SVC_XPRT_FLAG_INITIALIZED;
+	xprt->xp_flags = COMPAT_XPRT_COMPLETE;
 	SVC_REF(parent, SVC_REF_FLAG_NONE);
 	xprt->xp_parent = parent;
 	if (parent->xp_dispatch.rendezvous_cb(xprt) != XPRT_IDLE) {

@@ -60,6 +60,9 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 void gr_xprt_closed(struct gr_xprt *x);
 /* NULL if @xprt is not one of ours. */
 struct gr_xprt *gr_xprt_of(const SVCXPRT *xprt);
+/* That by which the NFSv3 Call has come that this thread executes, if nfs_versions and
+ * Transports count (dialect.h); else NULL. */
+struct gr_xprt *gr_xprt_limited(void);
 /* A reference to its connection, NULL if that has ended. Any thread. */
 struct rt_conn *gr_xprt_conn(struct gr_xprt *x);
 /* SVC_DESTROY() has been called. */

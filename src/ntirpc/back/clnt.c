@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compat/ntirpc.h"
 #include "rpcrdma/nfs.h"
 
 /*
@@ -304,7 +305,7 @@ int nrt_req_release(struct clnt_req *cc)
 	clnt_req_fini(cc);
 	if (clnt)
 		CLNT_RELEASE(clnt, CLNT_RELEASE_FLAG_NONE);
-	(*cc->cc_free_cb)(cc, cc->cc_size);
+	(*cc->cc_free_cb)(cc, cc->cc_size COMPAT_FREE_ARGUMENTS);
 	return refs;
 }
 

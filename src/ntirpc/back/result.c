@@ -37,6 +37,38 @@ static void set_error(struct rpc_err *err, const struct rt_request *rq)
 	err->re_errno = -rq->status;
 }
 
+/* The outcome that a Reply reports (RFC 5531, 9). */
+static void set_outcome(struct rpc_err *err, const struct reply_body *reply)
+{
+	static const enum clnt_stat accepted[] = {
+		[SUCCESS] = RPC_SUCCESS,
+		[PROG_UNAVAIL] = RPC_PROGUNAVAIL,
+		[PROG_MISMATCH] = RPC_PROGVERSMISMATCH,
+		[PROC_UNAVAIL] = RPC_PROCUNAVAIL,
+		[GARBAGE_ARGS] = RPC_CANTDECODEARGS,
+		[SYSTEM_ERR] = RPC_SYSTEMERROR,
+	};
+	const struct accepted_reply *ack = &reply->ru.RP_ar;
+	const struct rejected_reply *denied = &reply->ru.RP_dr;
+
+	err->re_status = RPC_FAILED;
+	if (reply->rp_stat == MSG_ACCEPTED) {
+		if (ack->ar_stat <= SYSTEM_ERR)
+			err->re_status = accepted[ack->ar_stat];
+		if (ack->ar_stat == PROG_MISMATCH) {
+			err->re_vers.low = ack->ar_vers.low;
+			err->re_vers.high = ack->ar_vers.high;
+		}
+	} else if (denied->rj_stat == AUTH_ERROR) {
+		err->re_status = RPC_AUTHERROR;
+		err->re_why = denied->rj_why;
+	} else if (denied->rj_stat == RPC_MISMATCH) {
+		err->re_status = RPC_VERSMISMATCH;
+		err->re_vers.low = denied->rj_vers.low;
+		err->re_vers.high = denied->rj_vers.high;
+	}
+}
+
 static void decode_reply(struct clnt_req *cc, const struct rt_request *rq)
 {
 	struct nrt_decode in;
@@ -44,13 +76,13 @@ static void decode_reply(struct clnt_req *cc, const struct rt_request *rq)
 
 	nrt_decode_init(&in, rq->reply, rq->nreply, NULL);
 	memset(&msg, 0, sizeof(msg));
-	rpc_msg_init(&msg);
+	nrt_msg_init(&msg);
 	if (!xdr_dplx_decode(&in.xdrs, &msg) || msg.rm_direction != REPLY ||
 	    msg.rm_xid != rq->xid) {
 		cc->cc_error.re_status = RPC_CANTDECODERES;
 		return;
 	}
-	_seterr_reply(&msg, &cc->cc_error);
+	set_outcome(&cc->cc_error, &msg.rm_reply);
 	if (cc->cc_error.re_status != RPC_SUCCESS)
 		return;
 	if (!AUTH_VALIDATE(cc->cc_auth, &cc->cc_verf)) {

@@ -3,8 +3,8 @@
  * bound - which sessions a connection is bound to
  *
  * A session is ended over a connection that is bound to it, and over no other
- * (RFC 8881, 18.37.3). Ganesha 4.3 knows a session's connections by their
- * addresses, of which it forgets none and counts 16. By RDMA a client has
+ * (RFC 8881, 18.37.3). Ganesha 4.3 and 5.9 know a session's connections by their
+ * addresses, of which they forget none and count 16. By RDMA a client has
  * another port on each connection, so Ganesha is told of one that all of an
  * address share, and would let each of them end the sessions of all. So it is
  * noted here, for each connection, what its Replies say: it is bound to the

@@ -136,11 +136,11 @@ static void *lend_malloc(size_t len, const char *file, int line,
 		len, file, line, function);
 }
 
-static void lend_free(void *p, size_t len)
+static void lend_free(void *p, size_t len COMPAT_FREE_PARAMETERS)
 {
 	if (!forget(p))
-		atomic_load_explicit(&lend.free_size_,
-				     memory_order_relaxed)(p, len);
+		atomic_load_explicit(&lend.free_size_, memory_order_relaxed)(
+			p, len COMPAT_FREE_ARGUMENTS);
 }
 
 static bool decode_args(XDR *xdrs, void *where)

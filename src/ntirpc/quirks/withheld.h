@@ -13,8 +13,8 @@
  *                        that are missing from a directory
  *   READ_PLUS            Linux where it is built so, Debian's since 6.12, but
  *                        for what it has mounted by RDMA itself: through the
- *                        gateway, therefore. The answer of Ganesha 4.3 has
- *                        no data and says that this is the end of the
+ *                        gateway, therefore. The answer of Ganesha 4.3 and 5.9
+ *                        has no data and says that this is the end of the
  *                        file; 6.5 has none to give, and says so
  *   LAYOUTERROR,         of pNFS clients. Ganesha reads the arguments otherwise
  *   LAYOUTSTATS          than RFC 7862 has them, and all it does with them is to

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/param.h>
 
+#include "base/be.h"
 #include "compat/ntirpc.h"
 
 /* Extents that xdr_putbufs() leaves for what must be copied or comes after. */
@@ -128,7 +129,35 @@ static bool put_by_copy(struct nrt_encode *e, const xdr_uio *uio, size_t len)
 	return true;
 }
 
-static void put_by_reference(struct nrt_encode *e, xdr_uio *uio)
+/*
+ * Is the data of @uio in the buffer that the FSAL was given? Then this puts right how
+ * many octets that are: with room in the buffer, Ganesha takes two too few for padding
+ * (length % 4 == 1) or too many (3). The length stands before the data. And @uio has no
+ * memory to free any more: Ganesha frees it unless op_ctx is still that of the Call.
+ */
+static bool in_read_buffer(const struct nrt_encode *e, xdr_uio *uio)
+{
+	const struct fab_buf *buf = e->read_buffer;
+	xdr_vio *v = uio->uio_vio;
+	uint32_t len, padding;
+
+	if (!buf || !uio->uio_count || v->vio_head != buf->addr ||
+	    e->xdrs.x_data - e->ext[e->cur].base < 4)
+		return false;
+	len = be32_get(e->xdrs.x_data - 4);
+	padding = -len % BYTES_PER_XDR_UNIT;
+	if (len > buf->size || padding > buf->size - len)
+		return false;
+	memset(v->vio_head + len, 0, padding);
+	v->vio_base = NULL;
+	v->vio_tail = v->vio_head + len + padding;
+	uio->uio_count = 1;
+	return true;
+}
+
+/* @mr: NULL, and the stream keeps the uio; or it is not needed for the data. */
+static void put_by_reference(struct nrt_encode *e, xdr_uio *uio,
+			     struct fab_mr *mr)
 {
 	bool first = true;
 
@@ -146,7 +175,8 @@ static void put_by_reference(struct nrt_encode *e, xdr_uio *uio)
 			.start = (uint32_t)start,
 			.len = (uint32_t)len,
 			.room = (uint32_t)len,
-			.uio = first ? uio : NULL,
+			.mr = mr,
+			.uio = first && !mr ? uio : NULL,
 			.fixed = true,
 		};
 		first = false;
@@ -163,11 +193,13 @@ static bool encode_putbufs(XDR *xdrs, xdr_uio *uio, u_int flags)
 {
 	struct nrt_encode *e = enc(xdrs);
 	size_t sum = 0, used = 0;
+	struct fab_mr *mr;
 	bool refer;
 
 	uio->uio_references++;
 	if (e->error || !at_end(e))
 		return nrt_ext_fail(e, -EINVAL);
+	mr = in_read_buffer(e, uio) ? e->read_buffer->mr : NULL;
 	for (size_t n = 0; n < uio->uio_count; n++) {
 		const xdr_vio *v = &uio->uio_vio[n];
 		size_t len = (size_t)(v->vio_tail - v->vio_head);
@@ -185,8 +217,8 @@ static bool encode_putbufs(XDR *xdrs, xdr_uio *uio, u_int flags)
 		return nrt_ext_fail(e, -EMSGSIZE);
 	}
 	if (refer) {
-		put_by_reference(e, uio);
-		if (!used)
+		put_by_reference(e, uio, mr);
+		if (!used || mr)
 			uio_drop(uio);
 		return true;
 	}
@@ -393,6 +425,7 @@ int nrt_encode_init(struct nrt_encode *e, struct fab_pool *pool, size_t max)
 	e->pool = pool;
 	e->max = MIN(max, UINT32_MAX);
 	e->beside = 0;
+	e->read_buffer = NULL;
 	e->xdrs.x_ops = &encode_ops;
 	e->xdrs.x_op = XDR_ENCODE;
 	e->xdrs.x_base = &e->xdrs.x_v;
@@ -405,6 +438,11 @@ void nrt_encode_beside(struct nrt_encode *e, size_t octets)
 {
 	/* Positions have 32 bits. */
 	e->beside = octets < UINT32_MAX - e->max ? octets : UINT32_MAX - e->max;
+}
+
+void nrt_encode_read_buffer(struct nrt_encode *e, const struct fab_buf *buf)
+{
+	e->read_buffer = buf;
 }
 
 struct nrt_encode *nrt_encode_of(XDR *xdrs)

@@ -14,11 +14,37 @@
 
 #include <sys/uio.h>
 
-#include <rpc/types.h>
-#include <rpc/xdr.h>
+#include <rpc/rpc.h>
 
 #include "rpcrdma/pool.h"
 #include "rpcrdma/transport.h"
+
+/* ---- Messages --------------------------------------------------------- */
+
+/*
+ * The C library still exports _null_auth, xdr_void() and _seterr_reply() of its old RPC,
+ * whose structures differ. The server's library is not linked with ntirpc, so the loader
+ * would find those: use neither them nor rpc_msg_init(), which needs two of them.
+ */
+
+/* An xdrproc_t: no arguments or results. */
+static inline bool nrt_xdr_nothing(XDR *xdrs, void *nothing)
+{
+	(void)xdrs;
+	(void)nothing;
+	return true;
+}
+
+/* Prepare @msg for decoding. The results of a Reply are left where they are. */
+static inline void nrt_msg_init(struct rpc_msg *msg)
+{
+	struct accepted_reply *reply = &msg->RPCM_ack;
+
+	reply->ar_verf.oa_flavor = AUTH_NONE;
+	reply->ar_verf.oa_length = 0;
+	reply->ar_results.proc = nrt_xdr_nothing;
+	reply->ar_results.where = NULL;
+}
 
 /* ---- Decoding --------------------------------------------------------- */
 
@@ -80,6 +106,7 @@ struct nrt_encode {
 	struct fab_mr *spare_mr;
 	unsigned int promised; /* buffers that were */
 	size_t copied; /* uio octets copied for want of extents */
+	const struct fab_buf *read_buffer;
 	struct nrt_extent ext[RT_MAX_PIECES];
 	struct rt_piece pieces[RT_MAX_PIECES];
 };
@@ -94,6 +121,12 @@ int nrt_encode_init(struct nrt_encode *e, struct fab_pool *pool, size_t max);
  * can be placed in Write chunks. Before anything is put.
  */
 void nrt_encode_beside(struct nrt_encode *e, size_t octets);
+/*
+ * The FSAL was given @buf (may be NULL) for the data of a READ: a uio of what is there is
+ * sent as registered memory, and released at once. @buf stays the caller's, who keeps it
+ * until the stream has been released. Before anything is put.
+ */
+void nrt_encode_read_buffer(struct nrt_encode *e, const struct fab_buf *buf);
 /* Is this an encode stream of ours? NULL if not. */
 struct nrt_encode *nrt_encode_of(XDR *xdrs);
 /* Drop all that was put, buffers and uios too, and begin again. */

@@ -1,20 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# trixie-machine.sh - the packages in a Debian 13, as trixie.test has built them
+# release-machine.sh - the packages in a Debian with another release of Ganesha
 #
-#	trixie-machine.sh TREE DEBS		here, over iwarp
-#	trixie-machine.sh TREE DEBS verbs	in a guest (tests/vm/run), over rxe
+#	release-machine.sh RELEASE TREE DEBS		here, over iwarp
+#	release-machine.sh RELEASE TREE DEBS verbs	in a guest (tests/vm/run), over rxe
 #
-# A Debian 13 is booted over TREE, with systemd as its first process, and gets
-# the packages in DEBS. Here README.md's minimal configuration is served, through
+# The Debian in TREE is booted, with systemd as its first process, and gets the
+# packages in DEBS, which releases.test has built. Here README.md's minimal configuration is served, through
 # the gateway's service. In a guest, where there is a device, the service with
 # its hardening has it, and Linux' client mounts what is served.
 
 HERE=$(cd "$(dirname "$0")" && pwd)
-lower=$1
-debs=$2
-where=${3:-here}
+export GANESHA_RELEASE=$1 GANESHA_WRAP=
+lower=$2
+debs=$3
+where=${4:-here}
 # shellcheck source=tests/integration/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/integration/machine.sh
@@ -33,7 +34,6 @@ ended() {
 trap ended EXIT
 trap 'exit 1' INT TERM HUP
 TREE=$WORK/tree
-export GANESHA_65=1
 
 # ---- The machine -------------------------------------------------------------
 
@@ -63,7 +63,7 @@ if [ "$where" = verbs ]; then
 		finish
 	}
 else
-	# A directory of this machine's disk, for Ganesha 6.5 exports no tmpfs.
+	# A directory of this machine's disk: Ganesha 5.9 and later export no tmpfs.
 	MACHINE_SRV=$WORK/srv
 	mkdir "$MACHINE_SRV"
 fi
@@ -76,33 +76,20 @@ if ! machine_boot "$TREE" 2>"$WORK/boot.err"; then
 	finish
 fi
 
-into deb "$debs"/nfs-ganesha-rdma_*.deb "$debs"/rpcrdma-tools_*.deb
+into deb "$debs"/nfs-ganesha-rdma*.deb "$debs"/rpcrdma-tools_*.deb
 # configure LINE...: README.md's minimal configuration, with more in the RDMA block
 configure() {
 	awk '/^A minimal `\/etc\/ganesha\/ganesha.conf`:/ { on = 1; next }
 		on && /^[^ ]/ { exit }
 		on { print substr($0, 5) }' "$TOP/README.md" |
 		sed -e "s/^    Provider = .*/    $*/" \
-			-e '/^NFS_Core_Param {/a\    allow_set_io_flusher_fail = true;' \
+			-e "/^NFS_Core_Param {/a\    $NO_IO_FLUSHER" \
 			>"$TREE/etc/ganesha/ganesha.conf"
 }
 
 # ---- Here ------------------------------------------------------------------
 
-# Each needs what belongs to this release, by its own word.
-needs() { # PACKAGE WORD...
-	local word
-	in_machine bash -c 'dpkg-deb -f /root/deb/$1_*.deb Depends' needs "$1" >"$WORK/needs"
-	for word in "${@:2}"; do
-		grep -qF -- "$word" "$WORK/needs" || {
-			echo "no $word: $(cat "$WORK/needs")"
-			return 1
-		}
-	done
-}
 if [ "$where" = here ]; then
-	check needs needs nfs-ganesha-rdma 'nfs-ganesha (>= 6.5)' \
-		'nfs-ganesha (<< 6.6~)' libntirpc6.3 librdmacm1
 	check install in_machine bash -c \
 		'apt-get -q -y --no-install-recommends install /root/deb/*.deb'
 	in_machine bash -c 'echo x >/srv/from-the-start; chmod 777 /srv'
@@ -116,7 +103,7 @@ if [ "$where" = here ]; then
 	sed -i 's/^#server = .*/server = 127.0.0.1/' "$TREE/etc/rpcrdma/gateway.conf"
 	check gateway in_machine systemctl start rpcrdma-gateway
 	check gateway-nfs4 lists 20050
-	check gateway-nfs3 copies trixie
+	check gateway-nfs3 copies release
 	check statistics statistics /run/ganesha/rdma.sock \
 		"totals['write_bytes'] > 3000000 and totals['errors_sent'] == 0"
 	check install-packages-waits install_waits

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * parser - does Ganesha's parser work as compat/ganesha.h says?
+ *
+ * It reads a block of known content, with an item of each type that is used here, one
+ * that is missing and has its default, and blocks with faults. No syntax errors: the
+ * parser logs them, and there is no log yet.
+ */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "ganesha/bind/gsh.h"
+
+#define BLOCK "RPCRDMA_PARSER"
+#define PATTERN 0xa5
+
+/* An item with a handler: what that was given. */
+struct word {
+	char token[16], sign[4], file[64];
+	int line, term;
+};
+
+/* What the block is read into. A byte of PATTERN stays between any two values. */
+struct values {
+	bool yes, before_absent, absent, guard_bool;
+	uint16_t u16, guard_u16;
+	uint32_t u32, guard_u32;
+	uint32_t token, guard_token;
+	uint32_t list, guard_list;
+	char *text, *guard_text;
+	char *path, *guard_path;
+	struct word number, truth, lie;
+	uint32_t def, guard_def;
+};
+
+static int take_word(const char *token, int term, struct gsh_config_item *item,
+		     void *param, void *node, struct gsh_config_errors *e)
+{
+	const struct gsh_config_word *w = node;
+	struct word *to = param;
+
+	if (w->word != token || !item->name || e->errors)
+		return 1;
+	snprintf(to->token, sizeof(to->token), "%s", token);
+	snprintf(to->sign, sizeof(to->sign), "%s", w->sign ? w->sign : "");
+	snprintf(to->file, sizeof(to->file), "%s", w->node.filename);
+	to->line = w->node.line;
+	to->term = term;
+	return 0;
+}
+
+static void *keep(void *link_mem, void *self)
+{
+	return self ? self : link_mem;
+}
+
+static int accept_block(void *node, void *link_mem, void *self,
+			struct gsh_config_errors *e)
+{
+	return 0;
+}
+
+static const struct gsh_config_token tokens[] = { { "First", 1 },
+						  { "Second", 2 },
+						  { "Third", 4 },
+						  { NULL, 0 } };
+
+#define AT(member) .off = offsetof(struct values, member)
+#define WORD(nm, member)                                                     \
+	{                                                                    \
+		.name = (nm), .type = GSH_CONFIG_PROC,                       \
+		.u.proc = { .init = keep, .handler = take_word }, AT(member) \
+	}
+
+static const struct gsh_config_item items[] = {
+	{ .name = "Yes", .type = GSH_CONFIG_BOOL, .u.b = false, AT(yes) },
+	{ .name = "Absent", .type = GSH_CONFIG_BOOL, .u.b = true, AT(absent) },
+	{ .name = "Word16",
+	  .type = GSH_CONFIG_UINT16,
+	  .u.u16 = { .min = 1, .max = 60000, .def = 5 },
+	  AT(u16) },
+	{ .name = "Word32",
+	  .type = GSH_CONFIG_UINT32,
+	  .u.u32 = { .max = UINT32_MAX, .def = 6, .zero_ok = true },
+	  AT(u32) },
+	{ .name = "Token",
+	  .type = GSH_CONFIG_TOKEN,
+	  .u.lst = { .def = 1, .tokens = tokens },
+	  AT(token) },
+	{ .name = "List",
+	  .type = GSH_CONFIG_LIST,
+	  .u.lst = { .def = 2,
+		     .mask = UINT32_MAX,
+		     .tokens = tokens,
+		     .set_off = UINT32_MAX },
+	  AT(list) },
+	{ .name = "Text",
+	  .type = GSH_CONFIG_STRING,
+	  .u.str = { .maxsize = 100, .def = "a default" },
+	  AT(text) },
+	{ .name = "Path",
+	  .type = GSH_CONFIG_PATH,
+	  .u.str = { .maxsize = 100, .def = "/a/default" },
+	  AT(path) },
+	WORD("Number", number),
+	WORD("Truth", truth),
+	WORD("Lie", lie),
+	{ .name = "Default",
+	  .type = GSH_CONFIG_UINT32,
+	  .u.u32 = { .min = 1, .max = 100000, .def = 70000 },
+	  AT(def) },
+	{ .name = NULL },
+};
+
+static const char good[] = BLOCK " {\n"
+				 "	Yes = true;\n"
+				 "	Word16 = 51966;\n"
+				 "	Word32 = 4026531841;\n"
+				 "	Token = Second;\n"
+				 "	List = First, Third;\n"
+				 "	Text = \"a text\";\n"
+				 "	Path = \"/a/path\";\n"
+				 "	Number = -77;\n"
+				 "	Truth = true;\n"
+				 "	Lie = false;\n"
+				 "}\n";
+
+/* Read @text into @v. Returns how many blocks were read, or -1; and what has been wrong in @e,
+ * whose file is closed. */
+static int parse(const struct gsh *g, const char *text, char path[32],
+		 struct values *v, struct gsh_config_errors *e)
+{
+	static const struct gsh_config_block block = {
+		.dbus_interface_name = "org.ganesha.nfsd.config.parser",
+		.desc = { .name = BLOCK,
+			  .type = GSH_CONFIG_BLOCK,
+			  .flags = GSH_CONFIG_UNIQUE,
+			  .u.blk = { .init = keep,
+				     .params = items,
+				     .commit = accept_block } },
+		.memory = GSH_MEMORY_CONFIG,
+	};
+	struct gsh_config *(*parse_file)(char *path,
+					 struct gsh_config_errors *e);
+	void (*release)(struct gsh_config * tree);
+	int fd = memfd_create("parser", MFD_CLOEXEC), found = -1;
+	struct gsh_config *tree;
+
+	memset(v, PATTERN, sizeof(*v));
+	v->list = 0; /* the parser only sets bits of it */
+	*(void **)&parse_file = dlsym(RTLD_NEXT, "config_ParseFile");
+	*(void **)&release = dlsym(RTLD_NEXT, "config_Free");
+	snprintf(path, 32, "/proc/self/fd/%d", fd);
+	if (!parse_file || !release ||
+	    write(fd, text, strlen(text)) != (ssize_t)strlen(text) ||
+	    !g->init_error_type(e)) {
+		close(fd);
+		return -1;
+	}
+	tree = parse_file(path, e);
+	if (tree) {
+		found = g->load_config_from_parse(tree, &block, v, true, e);
+		release(tree);
+	}
+	close(fd);
+	fclose(e->fp);
+	free(e->diag_buf);
+	return found;
+}
+
+static bool is_word(const struct word *w, const char *token, const char *sign,
+		    const char *path, int line)
+{
+	return !strcmp(w->token, token) && !strcmp(w->sign, sign) &&
+	       !strcmp(w->file, path) && w->line == line;
+}
+
+static bool are_intact(const struct values *v)
+{
+	struct values none;
+
+	memset(&none, PATTERN, sizeof(none));
+	return !memcmp(&v->before_absent, &none.before_absent, 1) &&
+	       !memcmp(&v->guard_bool, &none.guard_bool, 1) &&
+	       v->guard_u16 == none.guard_u16 &&
+	       v->guard_u32 == none.guard_u32 &&
+	       v->guard_token == none.guard_token &&
+	       v->guard_list == none.guard_list &&
+	       v->guard_text == none.guard_text &&
+	       v->guard_path == none.guard_path &&
+	       v->guard_def == none.guard_def;
+}
+
+/* Returns what is not as it should be, or NULL. */
+static const char *check_good(const struct gsh *g)
+{
+	struct gsh_config_errors e;
+	struct values v;
+	char path[32];
+
+	if (parse(g, good, path, &v, &e) != 1 || e.errors || !gsh_harmless(&e))
+		return "a block";
+	if (!v.yes || !v.absent || v.u16 != 51966 || v.u32 != 4026531841 ||
+	    v.def != 70000)
+		return "a number";
+	if (v.token != 2 || v.list != 5 || strcmp(v.text, "a text") ||
+	    strcmp(v.path, "/a/path"))
+		return "a text";
+	free(v.text);
+	free(v.path);
+	if (!is_word(&v.number, "77", "-", path, 9) ||
+	    !is_word(&v.truth, "true", "", path, 10) ||
+	    !is_word(&v.lie, "false", "", path, 11) ||
+	    v.truth.term != GSH_TERM_TRUE || v.lie.term != GSH_TERM_FALSE)
+		return "a word";
+	return are_intact(&v) ? NULL : "an offset";
+}
+
+static const char *check_faults(const struct gsh *g)
+{
+	struct gsh_config_errors e;
+	struct values v;
+	char path[32];
+
+	(void)parse(g, BLOCK " { Word16 = 60001; }", path, &v, &e);
+	if (!e.invalid || !e.errors || gsh_harmless(&e))
+		return "a value out of range";
+	(void)parse(g, BLOCK " { Nothing = 1; }", path, &v, &e);
+	if (!e.bogus || e.invalid || !gsh_harmless(&e))
+		return "an unknown name";
+	return NULL;
+}
+
+const char *gsh_check_parser(struct gsh *g)
+{
+	const char *what = check_good(g);
+
+	if (!what)
+		what = check_faults(g);
+	if (!what)
+		return NULL;
+	return gsh_unfit(g,
+			 "the parser of this Ganesha reads %s otherwise than "
+			 "that of Ganesha " GSH_VERSION
+			 ", for which the library was built",
+			 what);
+}

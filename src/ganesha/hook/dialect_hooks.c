@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * dialect_hooks - what a file for a Ganesha with RDMA of its own needs (dialect.h)
+ *
+ * As in hooks.c:
+ *
+ *   load_config_from_parse, load_config_from_node
+ *                     read a block, with the words of words.h added to Ganesha's
+ *                     description of it; and Transports of exports
+ *   nfs4_export_check_access
+ *                     may the client of a COMPOUND use the export that it has come to?
+ *   get_gsh_export    finds the export of an NFSv3 Call, among other things
+ *
+ * Threads: the first two Ganesha's main thread, and on SIGHUP and by D-Bus others; the
+ * rest any.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "ganesha/bind/gsh.h"
+#include "ganesha/bind/next.h"
+#include "ganesha/config/dialect.h"
+#include "ganesha/config/transports.h"
+#include "ganesha/words/words.h"
+#include "ganesha/serve/server.h"
+#include "ganesha/serve/xprt.h"
+
+/* RFC 7530, 13.1; RFC 8881, 15.1. */
+#define NFS4ERR_ACCESS 13
+#define NFS4ERR_MINOR_VERS_MISMATCH 10021
+
+GR_EXPORT int load_config_from_parse(struct gsh_config *tree,
+				     const struct gsh_config_block *block,
+				     void *param, bool unique,
+				     struct gsh_config_errors *e);
+GR_EXPORT int load_config_from_node(struct gsh_config *node,
+				    const struct gsh_config_block *block,
+				    void *param, bool unique,
+				    struct gsh_config_errors *e);
+GR_EXPORT int nfs4_export_check_access(struct svc_req *req);
+GR_EXPORT struct gsh_export *get_gsh_export(uint16_t id);
+
+#define HOOKED(X)                   \
+	X(load_config_from_parse)   \
+	X(load_config_from_node)    \
+	X(nfs4_export_check_access) \
+	X(get_gsh_export)
+
+GR_NEXT(HOOKED)
+
+static struct {
+	pthread_once_t once;
+	struct gsh gsh;
+	bool fits; /* this is the Ganesha that this library was built for */
+	atomic_bool misplaced; /* but the number of an export is elsewhere */
+} words = { .once = PTHREAD_ONCE_INIT };
+
+static void bind_words(void)
+{
+	words.fits = !gsh_bind(&words.gsh);
+}
+
+/* ---- Reading the file ---------------------------------------------------- */
+
+/* @load a block as Ganesha would, from @tree or from a node of it. */
+static int load_block(gr_load_fn *load, struct gsh_config *tree,
+		      const struct gsh_config_block *block, void *param,
+		      bool unique, struct gsh_config_errors *e)
+{
+	pthread_once(&words.once, bind_words);
+	if (!words.fits)
+		return load(tree, block, param, unique, e);
+	gr_transports_read(&words.gsh, load, tree, block->desc.name);
+	return load(tree, gr_words_extend(block), param, unique, e);
+}
+
+GR_EXPORT int load_config_from_parse(struct gsh_config *tree,
+				     const struct gsh_config_block *block,
+				     void *param, bool unique,
+				     struct gsh_config_errors *e)
+{
+	return load_block(next.load_config_from_parse, tree, block, param,
+			  unique, e);
+}
+
+GR_EXPORT int load_config_from_node(struct gsh_config *node,
+				    const struct gsh_config_block *block,
+				    void *param, bool unique,
+				    struct gsh_config_errors *e)
+{
+	return load_block(next.load_config_from_node, node, block, param,
+			  unique, e);
+}
+
+/* ---- Calls ---------------------------------------------------------------- */
+
+/* Ganesha's op_ctx of this thread. */
+static const struct gsh_context *context(void)
+{
+	static __thread struct gsh_context **at;
+
+	if (!at)
+		at = dlsym(RTLD_DEFAULT, "op_ctx");
+	return at ? *at : NULL;
+}
+
+GR_EXPORT int nfs4_export_check_access(struct svc_req *req)
+{
+	int status = next.nfs4_export_check_access(req);
+	struct gr_xprt *x = gr_xprt_of(req->rq_xprt);
+	const struct gsh_context *ctx;
+
+	if (status || !x || !x->srv->cfg.dialect)
+		return status;
+	ctx = context();
+	if (!ctx || !ctx->of || atomic_load(&words.misplaced))
+		return NFS4ERR_ACCESS;
+	if (!(x->srv->cfg.nfs_versions & GR_NFS_4(ctx->minor)))
+		return NFS4ERR_MINOR_VERS_MISMATCH;
+	if (!gr_transports_refuse(ctx->of->id))
+		return status;
+	gsh_log(&words.gsh, GSH_INFO,
+		"Export_Id %u: not over RDMA, as Transports says", ctx->of->id);
+	return NFS4ERR_ACCESS;
+}
+
+GR_EXPORT struct gsh_export *get_gsh_export(uint16_t id)
+{
+	const struct gr_xprt *x = gr_xprt_limited();
+	struct gsh_export *export;
+
+	if (x && (!(x->srv->cfg.nfs_versions & GR_NFS_3) ||
+		  gr_transports_refuse(id)))
+		return NULL;
+	export = next.get_gsh_export(id);
+	if (export && export->id != id &&
+	    !atomic_exchange(&words.misplaced, true))
+		gsh_log(&words.gsh, GSH_CRIT,
+			"Ganesha does not keep an export's Export_Id where release " GSH_VERSION
+			" does");
+	return export;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rados.h says what this is. */
+#include "ganesha/hook/rados.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "ganesha/config/config.h"
+
+/* Returns true if @library is where Ganesha's own is: its packages put it there. */
+static bool is_installed(const char *library)
+{
+	void *theirs = dlsym(RTLD_NEXT, "nfs_set_param_from_conf");
+	char path[PATH_MAX];
+	Dl_info info;
+	const char *slash;
+
+	/* Where that cannot be told, say nothing. */
+	if (!theirs || !dladdr(theirs, &info) || !info.dli_fname)
+		return true;
+	slash = strrchr(info.dli_fname, '/');
+	if (!slash)
+		return true;
+	snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - info.dli_fname),
+		 info.dli_fname, library);
+	return !access(path, F_OK);
+}
+
+static bool check(const struct gsh *g, const char *what, const char *library,
+		  const char *package, FILE *also)
+{
+	char text[512];
+
+	if (is_installed(library))
+		return true;
+	snprintf(
+		text, sizeof(text),
+		"%s needs %s, which is not installed: install nfs-ganesha-ceph "
+		"on Debian, %s from an RPM",
+		what, library, package);
+	gsh_log(g, GSH_CRIT, "%s", text);
+	if (also)
+		fprintf(also, "rpcrdma: %s\n", text);
+	return false;
+}
+
+static int take_backend(const char *token, int term,
+			struct gsh_config_item *item, void *param, void *node,
+			struct gsh_config_errors *e)
+{
+	*(bool *)param = !strncasecmp(token, "rados", 5);
+	return 0;
+}
+
+/* Returns true if the state of clients is kept in RADOS. */
+static bool is_kept_there(const struct gsh *g, struct gsh_config *tree)
+{
+	static const struct gsh_config_item items[] = {
+		{ .name = "RecoveryBackend",
+		  .type = GSH_CONFIG_PROC,
+		  .u.proc = { .init = gr_keep, .handler = take_backend } },
+		{ .name = NULL },
+	};
+	struct gsh_config_block block =
+		gr_config_block("org.ganesha.nfsd.config.backend", "NFSv4",
+				items, gr_config_accept);
+	struct gsh_config_errors e;
+	bool there = false;
+
+	block.desc.flags |= GSH_CONFIG_RELAX;
+	if (!tree || !g->init_error_type(&e))
+		return false;
+	g->load_config_from_parse(tree, &block, &there, true, &e);
+	g->report_config_errors(&e, NULL, gr_config_silent);
+	return there;
+}
+
+bool gr_rados_check(const struct gsh *g, struct gsh_config *tree,
+		    const struct gsh_config_errors *e, FILE *also)
+{
+	bool good = true;
+
+	if (e->fp && !fflush(e->fp) && e->diag_buf &&
+	    strstr(e->diag_buf, "rados://"))
+		good = check(g, "%url rados://", "libganesha_rados_urls.so",
+			     "nfs-ganesha-rados-urls", also);
+	if (is_kept_there(g, tree))
+		good &= check(g, "RecoveryBackend in RADOS",
+			      "libganesha_rados_recov.so",
+			      "nfs-ganesha-rados-grace", also);
+	return good;
+}
