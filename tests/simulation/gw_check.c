@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gw_check - what must hold of the gateway after every step
+ *
+ * While a thread has lost the processor amid something its counts may be on the way
+ * from one to the next, and are not looked at.
+ *
+ * Threads: one.
+ */
+#include <string.h>
+
+#include "gateway/client.h"
+#include "gw.h"
+
+#define SURGE 16
+
+static void broken(const struct gw_client *c, const char *what, uint64_t a,
+		   uint64_t b)
+{
+	sim_fail("%s: %llu, %llu; client %s%s", what, (unsigned long long)a,
+		 (unsigned long long)b, c->name, c->gone ? ", gone" : "");
+}
+
+#define SAME(c, what, a, b)                          \
+	do {                                         \
+		uint64_t a_ = (a), b_ = (b);         \
+		if (a_ != b_)                        \
+			broken((c), (what), a_, b_); \
+	} while (0)
+
+#define AT_MOST(c, what, a, b)                       \
+	do {                                         \
+		uint64_t a_ = (a), b_ = (b);         \
+		if (a_ > b_)                         \
+			broken((c), (what), a_, b_); \
+	} while (0)
+
+struct sums {
+	size_t used, in_used;
+	unsigned int clients, joined, holders, leaving, watched, queued;
+};
+
+/* ---- One client ------------------------------------------------------------ */
+
+static bool in_table(const struct gw_calls *b, const struct gw_call *call)
+{
+	const struct gw_call *i = b->hash[call->head.xid % GW_HASH];
+
+	while (i && i != call)
+		i = i->hnext;
+	return i;
+}
+
+static void check_calls(const struct gw_client *c)
+{
+	const struct gw_calls *b = &c->calls;
+	const struct gw_call *last = NULL;
+	unsigned int n = 0, queued = 0, hashed = 0;
+	size_t held = 0;
+
+	for (const struct gw_call *i = b->first; i; i = i->next) {
+		SAME(c, "list: the one before", (uintptr_t)i->prev,
+		     (uintptr_t)last);
+		if (!in_table(b, i))
+			broken(c, "list: not found by its XID", i->head.xid, 0);
+		n++;
+		held += i->cost;
+		last = i;
+	}
+	SAME(c, "list: the last", (uintptr_t)b->last, (uintptr_t)last);
+	for (unsigned int i = 0; i < GW_HASH; i++)
+		for (const struct gw_call *k = b->hash[i]; k; k = k->hnext)
+			hashed++;
+	SAME(c, "count: Calls by XID", hashed, n);
+	/* Those that are answered, and not yet written. */
+	for (const struct gw_out *o = c->out.first; o; o = o->next) {
+		const struct gw_call *i = (const struct gw_call *)o;
+
+		if (o->iov != i->iov)
+			continue;
+		queued++;
+		held += i->cost;
+	}
+	SAME(c, "count: Calls outstanding", b->outstanding, n + queued);
+	SAME(c, "memory: held by Calls", b->held, held);
+	AT_MOST(c, "limit: Calls outstanding", b->outstanding,
+		(uint64_t)gws.max_calls * SURGE);
+}
+
+static void check_backs(const struct gw_client *c)
+{
+	unsigned int n = 0;
+
+	for (const struct gw_reverse *r = c->reverse.first; r; r = r->next)
+		n++;
+	SAME(c, "count: reverse Calls", c->reverse.n, n);
+}
+
+static void check_out(const struct gw_client *c)
+{
+	struct gw_out *const *tail = &c->out.first;
+
+	while (*tail)
+		tail = &(*tail)->next;
+	SAME(c, "list: the end of the output", (uintptr_t)c->out.tail,
+	     (uintptr_t)tail);
+	if (c->out.writing)
+		broken(c, "list: somebody writes, and does not", 0, 0);
+}
+
+static void check_client(const struct gw_client *c, struct sums *s)
+{
+	s->clients++;
+	s->used += atomic_load(&c->share.used);
+	s->in_used += atomic_load(&c->share.in_used);
+	s->joined += c->share.joined;
+	s->queued += c->share.queued;
+	s->holders += atomic_load(&c->share.used) > 0;
+	s->leaving += c->watch.leaving;
+	s->watched += c->seat.watched;
+	check_calls(c);
+	check_backs(c);
+	check_out(c);
+	AT_MOST(c, "memory: in records", atomic_load(&c->share.in_used),
+		atomic_load(&c->share.used));
+	if (c->gone) {
+		SAME(c, "gone: records", c->rx.acc.nhold, 0);
+		SAME(c, "gone: a buffer", (uintptr_t)c->rx.buf, 0);
+	}
+}
+
+/* ---- All together ---------------------------------------------------------- */
+
+static void check_places(const struct gateway *gw)
+{
+	for (unsigned int i = 0; i < GW_PLACE_SLOTS; i++)
+		for (const struct gw_place *h = gw->places.slot[i]; h;
+		     h = h->next) {
+			unsigned int all = 0, stay = 0;
+
+			for (const struct gw_client *c = gw->clients; c;
+			     c = c->all_next) {
+				all += c->place == h;
+				stay += c->place == h && c->placed;
+			}
+			if (all != h->clients || stay != h->stay)
+				sim_fail(
+					"count: a host has %u clients, %u; %u stay, %u",
+					all, h->clients, stay, h->stay);
+		}
+}
+
+static void check_line(const struct gw_shares *s, unsigned int queued)
+{
+	const struct gw_share *i = atomic_load(&s->first), *last = NULL;
+	unsigned int n = 0;
+
+	for (; i; i = i->wait_next) {
+		last = i;
+		if (++n > queued || !i->queued)
+			sim_fail("list: who waits for memory");
+	}
+	if (n != queued || last != s->last)
+		sim_fail("list: %u wait for memory, %u", n, queued);
+}
+
+static void check_sums(const struct gateway *gw, const struct sums *s)
+{
+	unsigned int watched = 0;
+
+	for (unsigned int i = 0; i < gw->nworkers; i++)
+		watched += gw->workers[i].nwatched;
+	if (s->used != atomic_load(&gw->shares.used) ||
+	    s->in_used != atomic_load(&gw->shares.in_used))
+		sim_fail(
+			"memory: the shares are %zu, together %zu; of records %zu, %zu",
+			s->used, atomic_load(&gw->shares.used), s->in_used,
+			atomic_load(&gw->shares.in_used));
+	if (s->clients != atomic_load(&gw->nclients) ||
+	    s->joined != atomic_load(&gw->shares.joined) ||
+	    s->holders != atomic_load(&gw->shares.holders) ||
+	    s->leaving != atomic_load(&gw->leaving) || s->watched != watched)
+		sim_fail(
+			"count: %u clients, %u; %u joined, %u; %u holders, %u; %u leaving, %u; %u watched, %u",
+			s->clients, atomic_load(&gw->nclients), s->joined,
+			atomic_load(&gw->shares.joined), s->holders,
+			atomic_load(&gw->shares.holders), s->leaving,
+			atomic_load(&gw->leaving), s->watched, watched);
+}
+
+static void check_pool(const struct gateway *gw)
+{
+	struct fab_pool_stats s;
+
+	fab_pool_get_stats(gw->pool, &s);
+	if (s.bytes_in_use > s.bytes_held || s.bytes_held > s.limit)
+		sim_fail("limit: a pool of %zu octets holds %zu, %zu in use",
+			 s.limit, s.bytes_held, s.bytes_in_use);
+}
+
+/* Nobody has anything to do, so a client without Calls has no memory but for what it
+ * receives into, and after a while not even that. */
+static void check_quiet(const struct gw_client *c, bool idle)
+{
+	if (c->calls.outstanding || c->reverse.n || c->rx.pos < c->rx.fill ||
+	    rec_inside(&c->rx.rec) || c->rx.have_record || c->rx.stalled_since)
+		return;
+	SAME(c, "quiet: memory", atomic_load(&c->share.used),
+	     c->rx.buf && !idle ? c->rx.buf->fab->size : 0);
+}
+
+void gws_tell(void)
+{
+	const struct gw_shares *s = &gws.gw->shares;
+
+	sim_log("shares: %zu of %zu, records %zu, reserve %zu",
+		atomic_load(&s->used), s->limit, atomic_load(&s->in_used),
+		s->reserve);
+	for (const struct gw_client *c = gws.gw->clients; c; c = c->all_next)
+		sim_log("%s%s%s: has %zu, in records %zu%s%s, %u Calls of %zu octets%s, %u reverse, record %zu + %u, buffer %zu of %zu at %zu%s",
+			c->name, c->gone ? ", gone" : "",
+			c->calls.to ? ", up" : "", atomic_load(&c->share.used),
+			atomic_load(&c->share.in_used),
+			gw_share_waits(&c->share) ? ", waits" : "",
+			c->share.queued ? ", in line" : "",
+			c->calls.outstanding, c->calls.held,
+			c->calls.paused ? ", paused" : "", c->reverse.n,
+			c->rx.acc.len, c->rx.rec.left,
+			c->rx.buf ? c->rx.fill : 0,
+			c->rx.buf ? c->rx.buf->fab->size : 0, c->rx.pos,
+			c->out.first ? ", output" : "");
+}
+
+void gws_check(enum gws_quiet quiet)
+{
+	const struct gateway *gw = gws.gw;
+	struct sums s = { 0 };
+
+	if (gws.w->watch.faults)
+		sim_fail("wire: %s", gws.w->watch.first);
+	if (gws.over)
+		sim_fail("ends: the gateway, with %d", gws.status);
+	if (!gw || platform_amid())
+		return;
+	for (const struct gw_client *c = gw->clients; c; c = c->all_next) {
+		check_client(c, &s);
+		if (quiet)
+			check_quiet(c, quiet == GWS_IDLE);
+	}
+	check_sums(gw, &s);
+	check_places(gw);
+	check_line(&gw->shares, s.queued);
+	check_pool(gw);
+}
