@@ -1,12 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Make docs/conformance.md of requirements.tsv, reading.tsv and the tests.
+"""Make docs/conformance.md of requirements.tsv, reading.tsv and the tests, and
+docs/conformance-1.md of matrix.tsv.
 
-    report.py           write it, and in the checks which faults break them
+    report.py           write them, and in the checks which faults break them
     report.py --check   fail if that is out of date, if a test, a function or a
                         requirement that is named does not exist, if an
                         identifier has no row or two, or if a check has no fault
     report.py --fits    fail if a fault does not fit the sources
+    report.py --record WHO FILE...
+                        put what rpcrdma-conformance --json has said of WHO into
+                        matrix.tsv, where remarks stay
+    report.py --compare WHO FILE...
+                        fail if WHO does otherwise than matrix.tsv says; of two
+                        files the second counts
 
 The last column of requirements.tsv says how a requirement stands, in parts
 separated by "; ":
@@ -36,6 +43,7 @@ reading.tsv has the sentences of the texts, in their order. Of its columns
 import collections
 import functools
 import glob
+import json
 import os
 import re
 import sys
@@ -44,6 +52,7 @@ import textwrap
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 DOC = os.path.join(TOP, "docs", "conformance.md")
+DOC_1 = os.path.join(TOP, "docs", "conformance-1.md")
 sys.dont_write_bytecode = True
 sys.path.insert(0, HERE)
 
@@ -64,8 +73,8 @@ project deliberately departs from the letter, or **not yet**. Then, the other
 way round, the texts [sentence by sentence](#sentence-by-sentence), each with the
 place in src that carries it out. The texts are
 draft-ietf-nfsv4-rpcrdma-version-two-07 (identifiers `V2-`),
-draft-ietf-nfsv4-nfs-ulb-v2-07 (`UB-`), RFC 8797 (`PD-`), RFC 8167 (`BD-`), and for
-the two [extensions](protocol.md#extensions), which are off unless they are enabled,
+draft-ietf-nfsv4-nfs-ulb-v2-07 (`UB-`), for version 1 RFC 8166 (`V1-`), RFC 8797
+(`PD-`) and RFC 8167 (`BD-`), and for the two [extensions](protocol.md#extensions), which are off unless they are enabled,
 draft-dnoveck-nfsv4-rpcrdma-xcharext-02 (`XC-`) and
 draft-dnoveck-nfsv4-rpcrdma-rtrext-03 (`RT-`). The words of the requirements are
 ours; letters in brackets point into [protocol.md](protocol.md), which also says
@@ -91,7 +100,8 @@ connect (conformance-verbs.test).
 The server has to serve NFSv4.0 with a directory to write in; checks of NFSv3
 need the port of its MOUNT (`--mount-port`). Checks that need
 a server set up in another way say which (`--list`, `--server-is`). The checks
-of a Requester start `rpcrdma-gateway` and answer it. Where the draft is silent
+of a Requester start `rpcrdma-gateway` and answer it; those of a client look at what it
+does while the kit is its server and passes its Calls on (`--relay`). Where the draft is silent
 the checks go by protocol.md. `unit` tests are in tests/unit, `integration`
 tests in tests/integration.
 
@@ -104,8 +114,9 @@ READING = """\
 ## Sentence by sentence
 
 The requirements above were taken out of the texts, so what nobody took out is
-not among them. For this part the texts were read again, from the first
-line to the last, by readers who had not written the code: each sentence that
+not among them. For this part the texts were read again, from the first line to the
+last (of RFC 8166 the sentences with a word such as MUST or MAY), by readers who had
+not written the code: each sentence that
 demands something or says what an implementation does, where the code carries it
 out, and whether it does. What they found missing was then mended, or is said
 here. It is tests/conformance/reading.tsv; a test fails if a file, function or
@@ -142,12 +153,138 @@ SEEN = "21 November 2026"
 
 TITLES = (("version-two-07", "Version 2: draft-ietf-nfsv4-rpcrdma-version-two-07"),
           ("nfs-ulb-v2-07", "Binding of NFS: draft-ietf-nfsv4-nfs-ulb-v2-07"),
+          ("rfc8166", "Version 1: RFC 8166"),
           ("rfc8797", "Private data: RFC 8797"),
           ("rfc8167", "Reverse direction of version 1: RFC 8167"),
           ("xcharext-02", "Characteristics: "
            "draft-dnoveck-nfsv4-rpcrdma-xcharext-02"),
           ("rtrext-03", "Fewer round trips: "
            "draft-dnoveck-nfsv4-rpcrdma-rtrext-03"))
+
+
+# Whom matrix.tsv is about: the heading, and how it was run.
+SERVERS = (
+    ("this", "This server", "this server with Ganesha 4.3, provider iwarp, with "
+     "`Versions = 1`: conformance.test; with the provider verbs on siw the same: "
+     "`conformance-verbs.test --only 'V1-*,PD-*'`"),
+    ("knfsd-6.1", "Linux 6.1's server", "knfsd of Linux 6.1, over siw in a guest: "
+     "conformance-others.test"),
+    ("knfsd-6.12", "Linux 6.12's server", "the same of Linux 6.12, with `RPCRDMA_KERNEL=6.12`"))
+CLIENTS = (
+    ("gateway", "This gateway", "`rpcrdma-gateway --version-rdma 1`, NFSv3, 4.0 and "
+     "4.1: conformance.test"),
+    ("linux-6.1", "Linux 6.1's client", "that of Linux 6.1, mounted with `proto=rdma` by "
+     "NFSv3 and 4.1, over siw in a guest: conformance-others.test"),
+    ("linux-6.12", "Linux 6.12's client", "the same of Linux 6.12"))
+MATRIX = os.path.join(HERE, "matrix.tsv")
+HEAD_1 = """\
+<!-- Made by tests/conformance/report.py; do not edit. -->
+# Version 1: what each implementation does
+
+What `rpcrdma-conformance --version 1` has found, requirement by requirement of RFC
+8166 (`V1-`), RFC 8797 (`PD-`) and RFC 8167 (`BD-`). [conformance.md](conformance.md)
+has the levels and the tests of each requirement, and
+[protocol.md](protocol.md#version-1) how this project reads them.
+
+- **ok**: as the requirement says.
+- **no**: otherwise; a [remark](#remarks) says what it does, and whether that breaks
+  the text.
+- **-**: not seen, for it did nothing of the kind or was not asked.
+
+Where another implementation does otherwise, the reading was checked again, and the
+check changed if that is allowed. It then passes for either choice.
+
+| Column | What was run |
+|---|---|
+%s
+The checks speak iWARP over TCP, so a peer needs an iWARP device: Linux' siw here. Over
+RoCE (rxe) and InfiniBand they reach nobody. Ganesha 6.5 built with the RDMA of its own
+ntirpc has no column: on siw it listens, but each request for a connection is rejected
+(`siw_reject`) before its library logs an event. Of RFC 8167 there is what can be seen
+without a program that calls back on demand; the other checks of it need
+`--server-is callback` or `--requester`.
+"""
+
+
+def matrix():
+    """{(who, id): (result, remark)}"""
+    if not os.path.exists(MATRIX):
+        return {}
+    with open(MATRIX, encoding="utf-8") as f:
+        lines = [x.rstrip("\n").split("\t") for x in f
+                 if x.strip() and not x.startswith("#")]
+    return {(a, b): (c, d) for a, b, c, d in lines[1:]}
+
+
+def found(path):
+    """{id: (result, reason)} of a document of rpcrdma-conformance --json."""
+    with open(path, encoding="utf-8") as f:
+        return {r["id"]: (r["result"], r["reason"])
+                for r in json.load(f)["results"]}
+
+
+def record(who, paths):
+    table = matrix()
+    for path in paths:
+        for i, (result, reason) in found(path).items():
+            before = table.get((who, i), ("", ""))
+            if result == "skip" and before[0] or "needs --" in reason:
+                continue
+            table[who, i] = (result, "" if result != "not ok" else
+                             before[1] if before[0] == result else reason)
+    with open(MATRIX, "w", encoding="utf-8") as f:
+        f.write("# SPDX-License-Identifier: BSD-3-Clause\n"
+                "# What each implementation does; see report.py --record. The "
+                "remarks are by hand.\nwho\tid\tresult\tremark\n")
+        for key in sorted(table):
+            f.write("\t".join(key + table[key]) + "\n")
+
+
+def compare(who, paths):
+    """Requirements at which it does otherwise than the matrix says."""
+    table, bad, got = matrix(), 0, {}
+    if who not in [w for w, _ in table]:
+        print("skip matrix-%s conformance-1.md has no such column" % who)
+        return 0
+    for path in paths:
+        got.update(found(path))
+    for i, (result, reason) in sorted(got.items()):
+        said = table.get((who, i), ("nothing", ""))[0]
+        if result != "skip" and result != said:
+            print("not ok matrix-%s-%s %s %s, and conformance-1.md says %s" % (
+                who, i, result, reason, said))
+            bad += 1
+    if not bad:
+        print("ok matrix-" + who)
+    return bad
+
+
+def document_1(table):
+    seen = matrix()
+    out = [HEAD_1 % "".join("| %s | %s |\n" % (title, how) for _, title, how in
+                            SERVERS + CLIENTS)]
+    show_as = {"ok": "ok", "not ok": "**no**", "skip": "-"}
+    for title, whom in ("Servers", SERVERS), ("Clients", CLIENTS):
+        ids = {i for who, i in seen if who in [w[0] for w in whom]}
+        out.append("## %s\n" % title)
+        out.append("| | Level | Requirement | %s |" % " | ".join(
+            w[1] for w in whom))
+        out.append("|---|---|---|" + "---|" * len(whom))
+        for spec in "rfc8166", "rfc8797", "rfc8167":
+            for r in table:
+                if r.spec == spec and r.id in ids:
+                    out.append("| %s | %s | %s | %s |" % (
+                        r.id, r.level, r.text.replace("|", "\\|"), " | ".join(
+                            show_as[seen.get((w[0], r.id), ("skip",))[0]]
+                            for w in whom)))
+        out.append("")
+    out.append("## Remarks\n")
+    for who, title, _ in SERVERS + CLIENTS:
+        told = ["- %s: %s" % (i, remark) for (w, i), (_, remark) in
+                sorted(seen.items()) if w == who and remark]
+        if told:
+            out += ["### %s\n" % title, *told, ""]
+    return "\n".join(out).rstrip("\n") + "\n"
 
 
 def rows():
@@ -258,6 +395,9 @@ def problems(table, broken):
     out += ["%s has %d rows" % (i, n) for i, n in count.items() if n > 1]
     out += ["%s has a check but no row" % i for i in kit.CHECKS
             if i not in count]
+    out += ["matrix.tsv: %s of %s" % (i, who) for (who, i), (result, remark)
+            in matrix().items() if i not in count or
+            (result == "not ok") > bool(remark)]
     for r in table:
         parts = r.state.split("; ")
         if r.id in kit.CHECKS and "check" not in parts:
@@ -351,11 +491,12 @@ def sentence_part(reading):
     out.append("\n| | " + " | ".join(kinds) +
                " | all | without a requirement |")
     out.append("|---|" + "--:|" * (len(kinds) + 2))
-    for spec, title in TITLES:
+    titles = [x for x in TITLES if any(s.spec == x[0] for s in reading)]
+    for spec, title in titles:
         n = [total[spec, k] for k in kinds]
         out.append("| %s | %s |" % (
             title, " | ".join(map(str, n + [sum(n), alone[spec]]))))
-    for spec, title in TITLES:
+    for spec, title in titles:
         out.append("\n### Sentences of %s\n" % title.split(": ")[1])
         out.append("| Section | Level | Sentence | Where | Looked at by | "
                    "State |")
@@ -411,6 +552,11 @@ def document(table, reading, broken):
 
 
 def run(argv):
+    if argv[1:2] == ["--record"] and len(argv) > 3:
+        record(argv[2], argv[3:])
+        return 0
+    if argv[1:2] == ["--compare"] and len(argv) > 3:
+        return 1 if compare(argv[2], argv[3:]) else 0
     main.load()
     table, reading, broken = rows(), sentences(), faults.read()
     if argv[1:] == ["--fits"]:
@@ -419,7 +565,7 @@ def run(argv):
         bad = problems(table, broken) + reading_problems(reading, table)
     for text in bad:
         print(text, file=sys.stderr)
-    text = document(table, reading, broken)
+    text, text_1 = document(table, reading, broken), document_1(table)
     if argv[1:] == ["--fits"]:
         return 1 if bad else 0
     if argv[1:] == ["--check"]:
@@ -427,16 +573,18 @@ def run(argv):
             bad.append(name)
             print("%s: comments out of date: run tests/conformance/report.py" %
                   name, file=sys.stderr)
-        if source("docs", "conformance.md") != text:
-            bad.append("old")
-            print("docs/conformance.md is out of date: run "
-                  "tests/conformance/report.py", file=sys.stderr)
+        for name, now in ("conformance.md", text), ("conformance-1.md", text_1):
+            if source("docs", name) != now:
+                bad.append(name)
+                print("docs/%s is out of date: run tests/conformance/report.py" %
+                      name, file=sys.stderr)
         return 1 if bad else 0
     if bad:
         return 1
     comments(broken, True)
-    with open(DOC, "w", encoding="utf-8") as f:
-        f.write(text)
+    for path, now in (DOC, text), (DOC_1, text_1):
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(now)
     return 0
 
 

@@ -8,10 +8,12 @@ else the connections it made have seen against the rules counts against it.
 
 import traceback
 
-from . import iwarp, rpc, v2
+from . import iwarp, rpc, v1, v2
 
 CHECKS = {}  # identifier -> Check
-SERVER, REQUESTER = "server", "requester"
+SERVER, REQUESTER, CLIENT = "server", "requester", "client"
+# Prefixes of identifiers: what is of version 1.
+VERSION_1 = ("V1-", "PD-", "BD-")
 
 
 class Wrong(Exception):
@@ -20,6 +22,10 @@ class Wrong(Exception):
 
 class Skip(Exception):
     pass
+
+
+class Unusable(BaseException):
+    """No check can be made: there is no peer, or no place for its files."""
 
 
 class Check:
@@ -108,13 +114,15 @@ class Server(Bench):
     """A live server. `path`: a directory that NFSv4.0 may write to."""
 
     def __init__(self, host, port, path, patience, takes_part=False,
-                 mount_port=None, **how):
+                 mount_port=None, version=2, **how):
         super().__init__(**how)
+        self.version = version  # in which the checks prepare themselves
         self.mount_port, self._files3 = mount_port, None
         self.host, self.port, self.path = host, port, path
         self.takes_part = takes_part  # in host authentication
         self.patience = patience
         self._files = self._no_files = None
+        self._made = None  # what has perhaps been made there
 
     def iwarp(self, **options):
         options.setdefault("crc", self.crc)
@@ -131,19 +139,27 @@ class Server(Bench):
         c.hello(props)
         return c
 
+    def caller(self):
+        """What calls on a connection of its own, without chunks: a function
+        from an RPC Call to its Reply."""
+        if self.version == 1:
+            c1 = v1.Conn(self.iwarp(), threshold=4096)
+            return lambda message: c1.good(message)[1]
+        c = self.connect()
+        return lambda message: good(c.call(message)).payload
+
     @property
     def files(self):
         if self._no_files:
             raise Wrong(self._no_files)
         if self._files is None:
-            c = self.connect()
-
-            def do(message):
-                return good(c.call(message)).payload
-
-            f = rpc.Files(do, self.path)
+            f = self._made = rpc.Files(self.caller(), self.path)
             try:
                 f.make()
+            except rpc.NoDirectory as e:
+                self._made = None
+                raise Unusable("no use of directory %s: %s" % (
+                    self.path, e)) from None
             except (Wrong, rpc.Short) as e:
                 self._no_files = "no use of directory %s: %s" % (self.path, e)
                 raise Wrong(self._no_files) from None
@@ -187,15 +203,14 @@ class Server(Bench):
 
     def tidy(self):
         """Remove what was made on the server; what went wrong with it."""
-        if self._files is None:
+        if self._made is None or not self._made.begun:
             return None
         try:
-            c = self.connect()
-            self._files.do = lambda message: good(c.call(message)).payload
-            self._files.remove()
+            self._made.do = self.caller()
+            self._made.remove()
             return None
         except Exception as e:
-            return "%s is left over: %s" % (self._files.name, e)
+            return "%s is left over: %s" % (self._made.name, e)
         finally:
             self.end()
 

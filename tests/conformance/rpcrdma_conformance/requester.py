@@ -22,14 +22,15 @@ class Tcp:
     The first octet of the first mark goes at once, since the Requester does not
     connect to its server before."""
 
-    def __init__(self, host, port, patience):
+    def __init__(self, host, port, patience, may_come=lambda: False):
+        """@may_come: will somebody listen there soon?"""
         end = time.monotonic() + max(patience, 60)
         while True:
             try:
                 self.s = socket.create_connection((host, port), patience)
                 break
             except ConnectionRefusedError:
-                if time.monotonic() > end:
+                if not may_come() or time.monotonic() > end:
                     raise
                 time.sleep(0.02)
         self.patience = patience
@@ -227,7 +228,8 @@ class Session:
         self.clients = []
 
     def tcp(self):
-        c = Tcp(self.at, self.port, self.patience)
+        c = Tcp(self.at, self.port, self.patience,
+                lambda: self.process.poll() is None)
         self.clients.append(c)
         return c
 

@@ -14,6 +14,11 @@ class Short(Exception):
     """An XDR stream ends early."""
 
 
+class NoDirectory(Short):
+    """The directory for the files of the checks is not there, or no other can
+    be made in it."""
+
+
 class Reader:
     def __init__(self, data, at=0):
         self.data, self.at = data, at
@@ -62,7 +67,7 @@ def call(xid, prog=NFS, vers=3, proc=0, args=b"", cred=SYS):
     return u32(xid, 0, 2, prog, vers, proc) + cred + args
 
 
-def null(xid, vers=3):
+def null(xid, vers=4):
     return call(xid, NFS, vers, 0, b"", NONE)
 
 
@@ -103,6 +108,7 @@ class Reply:
 (EXCHANGE_ID, CREATE_SESSION, DESTROY_SESSION, SEQUENCE) = (42, 43, 44, 53)
 (DESTROY_CLIENTID, READ_PLUS) = (57, 68)
 ANONYMOUS = bytes(16)
+NOENT = 2
 
 
 def compound(xid, ops, tag=b"", minor=0, cred=SYS):
@@ -188,6 +194,9 @@ class Files:
         self.xid = random.getrandbits(30)
         self.name = "conformance-%x" % random.getrandbits(48)
         self.content = pattern(self.LENGTH)
+        self.long_names = [("%03d-" % i + "n" * 201).encode()
+                           for i in range(self.NAMES)]
+        self.begun, self.dir = False, None
 
     def compound(self, *ops):
         self.xid += 1
@@ -197,7 +206,11 @@ class Files:
         """Operations on the directory of the checks, and what leads there."""
         walk = [u32(PUTROOTFH)] + [u32(LOOKUP) + opaque(p) for p in self.path]
         c = self.compound(*walk, *ops)
-        c.good(PUTROOTFH, *[LOOKUP] * len(self.path))
+        c.good(PUTROOTFH)
+        for name in self.path:
+            status = c.take(LOOKUP)
+            if status:
+                raise NoDirectory("status %d of LOOKUP %s" % (status, name))
         return c
 
     def make(self):
@@ -208,9 +221,12 @@ class Files:
         self.compound(u32(SETCLIENTID_CONFIRM) + u64(self.clientid) +
                       verf).good(SETCLIENTID_CONFIRM)
         mode = u32(2, 0, 1 << 1)
+        self.begun = True
         c = self.at(u32(CREATE, 2) + opaque(self.name) + mode +
                     opaque(u32(0o755)), u32(GETFH))
-        c.good(CREATE)
+        status = c.take(CREATE)
+        if status:
+            raise NoDirectory("status %d of CREATE in it" % status)
         c.r.fixed(20)
         for _ in range(c.r.u32()):
             c.r.u32()
@@ -221,8 +237,6 @@ class Files:
         for at in range(0, self.LENGTH, 2048):
             self.compound(putfh(self.data), write(at, self.content[
                 at:at + 2048])).good(PUTFH, WRITE)
-        self.long_names = [("%03d-" % i + "n" * 201).encode()
-                           for i in range(self.NAMES)]
         for at in range(0, self.NAMES, 4):
             self.compound(*[op for n in self.long_names[at:at + 4] for op in (
                 putfh(self.dir), u32(CREATE, 2) + opaque(n) + mode +
@@ -260,9 +274,11 @@ class Files:
         return fh
 
     def remove(self):
-        todo = [n.decode() for n in self.long_names] + \
-            ["data", "scratch", "empty", "link"]
-        for at in range(0, len(todo), 4):
+        """What there is of it: each four names were made in this order."""
+        todo = ["data", "scratch", "empty", "link", *self.long_names]
+        for at in range(0, len(todo) if self.dir else 0, 4):
             self.compound(*[op for n in todo[at:at + 4] for op in (
                 putfh(self.dir), u32(REMOVE) + opaque(n))])
-        self.at(u32(REMOVE) + opaque(self.name))
+        status = self.at(u32(REMOVE) + opaque(self.name)).take(REMOVE)
+        if status not in (0, NOENT):
+            raise Short("status %d of REMOVE" % status)

@@ -71,7 +71,8 @@ class Conn:
 
     def post(self, payload, xid=None, proc=MSG, credit=None, **lists):
         xid = struct.unpack_from(">I", payload)[0] if xid is None else xid
-        self.iw.send(encode(proc, xid, credit or self.credits,
+        self.iw.send(encode(proc, xid,
+                            self.credits if credit is None else credit,
                             payload=payload if proc == MSG else b"", **lists))
         return xid
 
@@ -102,6 +103,17 @@ class Conn:
         if h.error:
             return h, None
         data = h.payload if h.proc == MSG else self.gather(h.reply or [])
+        return h, data
+
+    def good(self, payload, **lists):
+        """(header, RPC message) of an accepted Reply."""
+        h, data = self.call(payload, **lists)
+        if h.error:
+            raise Short("%s with error %r" % (h, h.error))
+        reply = rpc.Reply(data)
+        if not reply.ok:
+            raise Short("RPC: denied %d, status %d" % (reply.denied,
+                                                       reply.stat))
         return h, data
 
     def null(self):
