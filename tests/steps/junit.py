@@ -19,6 +19,9 @@ import xml.etree.ElementTree as tree
 
 RESULT = re.compile(r"(ok|not ok|skip) (\S+) ?(.*)")
 LAST = re.compile(r"# \S+: \d+ s, (\d+) s of a processor, ")
+# Where CUnit, a sanitizer, assert() or a test that gives up says what is wrong.
+FAULT = re.compile(r"^ *\d+\. \S+:\d+ +- |ERROR: \w+Sanitizer|WARNING: \w+Sanitizer|"
+                   r"^SUMMARY: |runtime error: |Assertion .* failed|^stuck$")
 
 
 def verdict(case):
@@ -33,6 +36,14 @@ def verdict(case):
         gone = any(w in why.lower() for w in ("find", "unable", "fixture"))
         return "not ok" if gone else "skip", name, why
     return "not ok", name, why or "failed"
+
+
+def faults(case):
+    """The first lines that say what is wrong, or the last line of all: the log
+    itself is lost with the machine that ran the test."""
+    lines = case.findtext("system-out", default="").strip().splitlines()
+    found = [line for line in lines if FAULT.search(line)][:4] or lines[-1:]
+    return "".join(": " + line.strip()[:200] for line in found)
 
 
 def of_log(logs, name, run):
@@ -81,6 +92,8 @@ def main():
                     path.write_text(case.findtext("system-out", default=""),
                                     encoding="utf-8")
                 result = (*result[:2], "%s; see %s" % (result[2], path))
+            if result[0] == "not ok" and not used:
+                result = (*result[:2], result[2] + faults(case))
             results.append(result)
         for status, what, why in results:
             print("%s %s%s %s" % (status, o.prefix, what, why))

@@ -5,13 +5,15 @@
     known.py BUILD --list               labels and names
     known.py BUILD all|quick|names [NAME...]
                                         a regular expression of what is run then;
-                                        "unit-" may be left out of a NAME
+                                        "unit-" may be left out of a NAME;
+                                        "releases" is all that begin with "release-"
 
 Exit status 2: there is no such test.
 """
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -32,10 +34,12 @@ def known(build):
 
 def expand(tests, names):
     for name in names:
-        found = [n for n in (name, "unit-" + name) if n in tests]
+        found = [n for n in (name, "unit-" + name) if n in tests][:1]
+        if name == "releases":
+            found = [n for n in tests if n.startswith("release-")]
         if not found:
             sys.exit("tests/run: no test \"%s\"; tests/run --list has all" % name)
-        yield found[0]
+        yield from found
 
 
 def main():
@@ -57,7 +61,7 @@ def main():
                   if {"unit", "commit"} & set(labels)]
     else:
         chosen = sorted(set(expand(tests, sys.argv[3:])))
-    print("^(%s)$" % "|".join(chosen))
+    print("^(%s)$" % "|".join(map(re.escape, chosen)))
 
 
 if __name__ == "__main__":
