@@ -3,12 +3,13 @@
 """A line "ok NAME", "not ok NAME reason" or "skip NAME reason" for each test of
 a report of ctest (--output-junit).
 
-    junit.py REPORT [--prefix WORD] [--logs DIR]
+    junit.py REPORT [--prefix WORD] [--logs DIR [--only LIST | --except LIST]]
 
 With --logs, a test that tests/one has run has the lines of its log there
 instead, the output of another that failed is put there, and how long each took
-is added to the file "seconds": "SECONDS NAME [SECONDS of a processor]".
-Exit status 1 if there is no report, or nothing in it.
+is added to the file "seconds": "SECONDS NAME [SECONDS of a processor]" (not if there is a
+LIST). LIST has names of tests, separated by commas. Exit status 1 if there is no report,
+or nothing in it.
 """
 
 import argparse
@@ -69,6 +70,8 @@ def main():
     p.add_argument("report")
     p.add_argument("--prefix", default="")
     p.add_argument("--logs", type=pathlib.Path)
+    p.add_argument("--only", type=lambda names: names.split(","))
+    p.add_argument("--except", dest="omit", type=lambda names: names.split(","), default=[])
     o = p.parse_args()
     try:
         cases = list(tree.parse(o.report).getroot().iter("testcase"))
@@ -76,13 +79,16 @@ def main():
         print("junit.py: %s" % e, file=sys.stderr)
         return 1
     for case in cases:
-        result = verdict(case)
         name = case.get("name")
+        if name in o.omit or (o.only and name not in o.only):
+            continue
+        result = verdict(case)
         results, used = [], ""
         if o.logs:
             results, used = of_log(o.logs, name, case.find("system-out") is not None)
-            with open(o.logs / "seconds", "a", encoding="utf-8") as f:
-                print(round(float(case.get("time", 0))), name, used, file=f)
+            if not (o.omit or o.only):
+                with open(o.logs / "seconds", "a", encoding="utf-8") as f:
+                    print(round(float(case.get("time", 0))), name, used, file=f)
         # It may also have ended otherwise than it said.
         if not results or (result[0] == "not ok" and not any(
                 r[0] == "not ok" for r in results)):
