@@ -122,8 +122,8 @@ struct fab_limits {
 enum fab_crc { FAB_CRC_OFF, FAB_CRC_ON, FAB_CRC_AUTO };
 
 struct fab_domain_params {
-	fab_log_fn log; /* NULL: silent */
-	fab_log_host_fn log_host; /* of what a peer causes; NULL: log */
+	base_log_fn log; /* NULL: silent */
+	base_log_host_fn log_host; /* of what a peer causes; NULL: log */
 	void *log_ctx;
 	unsigned int startup_timeout_ms; /* connection start-up; 0: 10000 */
 	unsigned int read_depth; /* 0: provider's default (16) */
@@ -209,7 +209,7 @@ void fab_poller_destroy(struct fab_poller *p);
  */
 int fab_poller_run(struct fab_poller *p, int timeout_ms);
 /* For timers that fire in its fab_poller_run(). Any thread. */
-struct fab_timers *fab_poller_timers(struct fab_poller *p);
+struct base_timers *fab_poller_timers(struct fab_poller *p);
 /* Make a running or the next fab_poller_run() return soon. Any thread. */
 void fab_poller_wake(struct fab_poller *p);
 
@@ -494,7 +494,7 @@ struct fab_domain {
 	struct fab_limits limits;
 	struct fab_domain_params params;
 	struct fab_share share; /* .take: NULL if nothing is shared */
-	struct fab_known known;
+	struct base_known known;
 	/* Of who wanted to connect: those of whom no fab_request_fn heard. */
 	_Atomic uint64_t failed_starts;
 	/* How often memory could not be registered, or a device took no work, so
@@ -504,7 +504,7 @@ struct fab_domain {
 struct fab_poller {
 	const struct fab_ops *ops;
 	struct fab_domain *dom;
-	struct fab_timers timers; /* the provider runs them, see timers.h */
+	struct base_timers timers; /* the provider runs them, see timers.h */
 };
 struct fab_listener {
 	const struct fab_ops *ops;
@@ -518,7 +518,7 @@ struct fab_mr {
 	struct fab_domain *dom;
 	void *addr;
 	size_t len;
-	struct stack kept; /* of struct fab_kept, fab_mr_keep() */
+	struct base_stack kept; /* of struct fab_kept, fab_mr_keep() */
 	atomic_bool all_kept;
 };
 

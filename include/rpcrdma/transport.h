@@ -417,7 +417,7 @@ struct rt_params {
 	/* Unless the policy is RT_AUTH_NONE. */
 	const struct rt_auth_ops *auth;
 	void *auth_ctx; /* stays until rt_instance_destroy() has returned */
-	fab_log_fn log;
+	base_log_fn log;
 	void *log_ctx;
 };
 

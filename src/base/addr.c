@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void fab_addr_text(const struct sockaddr *addr, char *buf, size_t size)
+void base_addr_text(const struct sockaddr *addr, char *buf, size_t size)
 {
 	char host[INET6_ADDRSTRLEN] = "?", zone[IF_NAMESIZE];
 	struct sockaddr_in in;
@@ -32,24 +32,24 @@ void fab_addr_text(const struct sockaddr *addr, char *buf, size_t size)
 	snprintf(buf, size, "%s", host);
 }
 
-void fab_addr_name(const struct sockaddr *addr, char *buf, size_t size)
+void base_addr_name(const struct sockaddr *addr, char *buf, size_t size)
 {
 	bool six = addr->sa_family == AF_INET6;
-	char host[FAB_ADDR_TEXT];
+	char host[BASE_ADDR_TEXT];
 	struct sockaddr_in in;
 
 	if (addr->sa_family != AF_INET && !six) {
 		snprintf(buf, size, "?");
 		return;
 	}
-	fab_addr_text(addr, host, sizeof(host));
+	base_addr_text(addr, host, sizeof(host));
 	/* The port is at the same place in both. */
 	memcpy(&in, addr, sizeof(in));
 	snprintf(buf, size, "%s%s%s:%u", six ? "[" : "", host, six ? "]" : "",
 		 ntohs(in.sin_port));
 }
 
-struct in6_addr fab_addr_host(const struct sockaddr *addr)
+struct in6_addr base_addr_host(const struct sockaddr *addr)
 {
 	struct in6_addr a = { 0 };
 	struct sockaddr_in in;
@@ -66,7 +66,7 @@ struct in6_addr fab_addr_host(const struct sockaddr *addr)
 	return a;
 }
 
-uint64_t fab_addr_key(void)
+uint64_t base_addr_key(void)
 {
 	uint64_t key;
 
@@ -76,7 +76,7 @@ uint64_t fab_addr_key(void)
 
 /* FNV-1a from a start that only its user knows, and its high bits into the low
  * ones. */
-uint64_t fab_addr_sum(uint64_t key, const struct in6_addr *host)
+uint64_t base_addr_sum(uint64_t key, const struct in6_addr *host)
 {
 	uint64_t sum = key;
 
@@ -86,8 +86,8 @@ uint64_t fab_addr_sum(uint64_t key, const struct in6_addr *host)
 	return sum ? sum : 1;
 }
 
-bool fab_addr_same(const struct sockaddr_storage *a,
-		   const struct sockaddr_storage *b)
+bool base_addr_same(const struct sockaddr_storage *a,
+		    const struct sockaddr_storage *b)
 {
 	const struct sockaddr_in *a4 = (const struct sockaddr_in *)a;
 	const struct sockaddr_in *b4 = (const struct sockaddr_in *)b;
@@ -104,7 +104,7 @@ bool fab_addr_same(const struct sockaddr_storage *a,
 	       a6->sin6_scope_id == b6->sin6_scope_id;
 }
 
-bool fab_addr_is_any(const struct sockaddr_storage *ss)
+bool base_addr_is_any(const struct sockaddr_storage *ss)
 {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)ss;
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)ss;
@@ -115,7 +115,7 @@ bool fab_addr_is_any(const struct sockaddr_storage *ss)
 	       IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
 }
 
-bool fab_addr_is_loopback(const struct sockaddr_storage *ss)
+bool base_addr_is_loopback(const struct sockaddr_storage *ss)
 {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)ss;
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)ss;
@@ -129,7 +129,7 @@ bool fab_addr_is_loopback(const struct sockaddr_storage *ss)
 		 in6->sin6_addr.s6_addr[12] == IN_LOOPBACKNET));
 }
 
-void fab_addr_map(struct sockaddr_storage *ss)
+void base_addr_map(struct sockaddr_storage *ss)
 {
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
 	struct sockaddr_in in;
@@ -138,18 +138,18 @@ void fab_addr_map(struct sockaddr_storage *ss)
 		return;
 	memcpy(&in, ss, sizeof(in));
 	in6.sin6_port = in.sin_port;
-	in6.sin6_addr = fab_addr_host((struct sockaddr *)ss);
+	in6.sin6_addr = base_addr_host((struct sockaddr *)ss);
 	memset(ss, 0, sizeof(*ss));
 	memcpy(ss, &in6, sizeof(in6));
 }
 
-socklen_t fab_addr_len(const struct sockaddr_storage *ss)
+socklen_t base_addr_len(const struct sockaddr_storage *ss)
 {
 	return ss->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
 					   sizeof(struct sockaddr_in);
 }
 
-uint16_t fab_addr_port(const struct sockaddr_storage *ss)
+uint16_t base_addr_port(const struct sockaddr_storage *ss)
 {
 	if (ss->ss_family == AF_INET6)
 		return ntohs(((const struct sockaddr_in6 *)ss)->sin6_port);
@@ -158,7 +158,7 @@ uint16_t fab_addr_port(const struct sockaddr_storage *ss)
 		       0;
 }
 
-void fab_addr_set_port(struct sockaddr_storage *ss, uint16_t port)
+void base_addr_set_port(struct sockaddr_storage *ss, uint16_t port)
 {
 	if (ss->ss_family == AF_INET6)
 		((struct sockaddr_in6 *)ss)->sin6_port = htons(port);

@@ -8,7 +8,7 @@
 
 #define SEC 1000000000l
 
-uint64_t fab_now_ms(void)
+uint64_t base_now_ms(void)
 {
 	struct timespec ts;
 
@@ -16,7 +16,7 @@ uint64_t fab_now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-uint64_t fab_now_ns(void)
+uint64_t base_now_ns(void)
 {
 	struct timespec ts;
 
@@ -24,7 +24,7 @@ uint64_t fab_now_ns(void)
 	return (uint64_t)ts.tv_sec * SEC + (uint64_t)ts.tv_nsec;
 }
 
-void fab_deadline(struct timespec *at, unsigned int ms)
+void base_deadline(struct timespec *at, unsigned int ms)
 {
 	clock_gettime(CLOCK_MONOTONIC, at);
 	at->tv_sec += ms / 1000;

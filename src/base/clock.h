@@ -13,10 +13,10 @@
 #include <time.h>
 
 /* Milliseconds. Cheap; a few behind. */
-uint64_t fab_now_ms(void);
+uint64_t base_now_ms(void);
 /* Nanoseconds, to the nanosecond. */
-uint64_t fab_now_ns(void);
+uint64_t base_now_ns(void);
 /* @ms from now: until when to wait. */
-void fab_deadline(struct timespec *at, unsigned int ms);
+void base_deadline(struct timespec *at, unsigned int ms);
 
 #endif /* RPCRDMA_BASE_CLOCK_H */

@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-int fab_local_connect(const char *path, unsigned int patience_ms)
+int base_local_connect(const char *path, unsigned int patience_ms)
 {
 	struct timeval tv = { .tv_sec = patience_ms / 1000,
 			      .tv_usec = patience_ms % 1000 * 1000 };

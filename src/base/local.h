@@ -12,6 +12,6 @@
  * most @patience_ms to be connected, to send and to receive (then -ETIMEDOUT,
  * and EAGAIN of its own calls); 0: not at all, and -EAGAIN.
  */
-int fab_local_connect(const char *path, unsigned int patience_ms);
+int base_local_connect(const char *path, unsigned int patience_ms);
 
 #endif /* RPCRDMA_BASE_LOCAL_H */

@@ -42,8 +42,8 @@ struct host {
 	struct bucket of[CLASSES];
 };
 
-struct fab_log {
-	fab_log_fn sink;
+struct base_log {
+	base_log_fn sink;
 	void *ctx;
 	atomic_bool owes; /* a count waits to be written */
 	pthread_mutex_t lock; /* what follows */
@@ -53,8 +53,8 @@ struct fab_log {
 
 static const struct limit {
 	unsigned int burst, ms;
-} of_host = { FAB_LOG_HOST, FAB_LOG_HOST_MS },
-  of_all = { FAB_LOG_ALL, FAB_LOG_ALL_MS };
+} of_host = { BASE_LOG_HOST, BASE_LOG_HOST_MS },
+  of_all = { BASE_LOG_ALL, BASE_LOG_ALL_MS };
 
 /* ---- Buckets. The caller holds the lock -------------------------------- */
 
@@ -62,7 +62,7 @@ static const struct limit {
 static uint64_t after_one(const struct bucket *b, struct limit l,
 			  unsigned int class, uint64_t now)
 {
-	unsigned int more = class > 1 ? FAB_LOG_MORE : 1;
+	unsigned int more = class > 1 ? BASE_LOG_MORE : 1;
 
 	return MAX(b->full_at, now) - now + l.ms / more;
 }
@@ -79,7 +79,7 @@ struct counts {
 };
 
 /* Take a token of @b and of all, and the counts. Returns false if one is empty. */
-static bool take(struct fab_log *l, struct bucket *b, unsigned int class,
+static bool take(struct base_log *l, struct bucket *b, unsigned int class,
 		 uint64_t now, struct counts *n)
 {
 	struct bucket *all = &l->all[class];
@@ -96,7 +96,7 @@ static bool take(struct fab_log *l, struct bucket *b, unsigned int class,
 	return true;
 }
 
-static struct host *find(struct fab_log *l, const struct in6_addr *addr,
+static struct host *find(struct base_log *l, const struct in6_addr *addr,
 			 uint64_t now)
 {
 	struct host *oldest = &l->hosts[0];
@@ -117,7 +117,7 @@ static struct host *find(struct fab_log *l, const struct in6_addr *addr,
 
 /* ---- Lines ------------------------------------------------------------- */
 
-static void write_count(struct fab_log *l, const struct in6_addr *host,
+static void write_count(struct base_log *l, const struct in6_addr *host,
 			unsigned int class, uint64_t n)
 {
 	char text[TEXT], name[INET6_ADDRSTRLEN] = "?";
@@ -140,18 +140,18 @@ static void write_count(struct fab_log *l, const struct in6_addr *host,
 	l->sink(l->ctx, classes[class], text);
 }
 
-static void write_counts(struct fab_log *l, const struct in6_addr *host,
+static void write_counts(struct base_log *l, const struct in6_addr *host,
 			 unsigned int class, const struct counts *n)
 {
 	write_count(l, host, class, n->host);
 	write_count(l, NULL, class, n->all);
 }
 
-void fab_log_vput(struct fab_log *l, const struct in6_addr *host,
-		  const char *name, int level, const char *fmt, va_list ap)
+void base_log_vput(struct base_log *l, const struct in6_addr *host,
+		   const char *name, int level, const char *fmt, va_list ap)
 {
 	static const struct in6_addr nobody = IN6ADDR_ANY_INIT;
-	uint64_t now = fab_now_ms() + 1;
+	uint64_t now = base_now_ms() + 1;
 	struct counts count;
 	struct bucket *b;
 	unsigned int class;
@@ -180,44 +180,44 @@ void fab_log_vput(struct fab_log *l, const struct in6_addr *host,
 	l->sink(l->ctx, level, text);
 }
 
-void fab_log_put(struct fab_log *l, const struct in6_addr *host,
-		 const char *name, int level, const char *fmt, ...)
+void base_log_put(struct base_log *l, const struct in6_addr *host,
+		  const char *name, int level, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	fab_log_vput(l, host, name, level, fmt, ap);
+	base_log_vput(l, host, name, level, fmt, ap);
 	va_end(ap);
 }
 
-void fab_log_line(void *log, int level, const char *text)
+void base_log_line(void *log, int level, const char *text)
 {
-	fab_log_put(log, NULL, NULL, level, "%s", text);
+	base_log_put(log, NULL, NULL, level, "%s", text);
 }
 
-void fab_log_host_line(void *log, const struct in6_addr *host, int level,
-		       const char *text)
+void base_log_host_line(void *log, const struct in6_addr *host, int level,
+			const char *text)
 {
-	fab_log_put(log, host, NULL, level, "%s", text);
+	base_log_put(log, host, NULL, level, "%s", text);
 }
 
-bool fab_log_owes(const struct fab_log *l)
+bool base_log_owes(const struct base_log *l)
 {
 	return l && atomic_load_explicit(&l->owes, memory_order_relaxed);
 }
 
 /* Write the counts of a host that is quiet: a noisy one's next line brings them. */
-static void report(struct fab_log *l, struct host *h, unsigned int class)
+static void report(struct base_log *l, struct host *h, unsigned int class)
 {
 	struct bucket *b = &h->of[class];
-	uint64_t now = fab_now_ms() + 1;
+	uint64_t now = base_now_ms() + 1;
 	struct counts count = { 0 };
 	struct in6_addr addr;
 
 	pthread_mutex_lock(&l->lock);
 	addr = h->addr;
 	if (b->left_out || l->all[class].left_out) {
-		if (b->last + FAB_LOG_HOST_MS > now)
+		if (b->last + BASE_LOG_HOST_MS > now)
 			atomic_store(&l->owes, true);
 		else
 			take(l, b, class, now, &count);
@@ -226,9 +226,9 @@ static void report(struct fab_log *l, struct host *h, unsigned int class)
 	write_counts(l, &addr, class, &count);
 }
 
-void fab_log_tick(struct fab_log *l)
+void base_log_tick(struct base_log *l)
 {
-	if (!fab_log_owes(l))
+	if (!base_log_owes(l))
 		return;
 	atomic_store(&l->owes, false);
 	for (unsigned int i = 0; i < HOSTS * CLASSES; i++)
@@ -237,9 +237,9 @@ void fab_log_tick(struct fab_log *l)
 
 /* ---- Life -------------------------------------------------------------- */
 
-struct fab_log *fab_log_create(fab_log_fn sink, void *ctx)
+struct base_log *base_log_create(base_log_fn sink, void *ctx)
 {
-	struct fab_log *l = calloc(1, sizeof(*l));
+	struct base_log *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return NULL;
@@ -249,7 +249,7 @@ struct fab_log *fab_log_create(fab_log_fn sink, void *ctx)
 	return l;
 }
 
-void fab_log_destroy(struct fab_log *l)
+void base_log_destroy(struct base_log *l)
 {
 	if (!l)
 		return;

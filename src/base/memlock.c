@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-bool fab_memlock_limit(unsigned long long *kib)
+bool base_memlock_limit(unsigned long long *kib)
 {
 	struct __user_cap_header_struct head = {
 		.version = _LINUX_CAPABILITY_VERSION_3

@@ -11,6 +11,6 @@
 
 /* The limit on locked memory, if the calling thread is bound by one: who has
  * CAP_IPC_LOCK is not. */
-bool fab_memlock_limit(unsigned long long *kib);
+bool base_memlock_limit(unsigned long long *kib);
 
 #endif /* RPCRDMA_BASE_MEMLOCK_H */

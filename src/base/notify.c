@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-int notify_manager(const char *state)
+int base_notify(const char *state)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };

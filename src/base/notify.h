@@ -10,6 +10,6 @@
  * NOTIFY_SOCKET names; without that variable nobody wants to know. 0 or
  * -errno. Any thread.
  */
-int notify_manager(const char *state);
+int base_notify(const char *state);
 
 #endif /* RPCRDMA_BASE_NOTIFY_H */

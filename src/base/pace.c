@@ -4,19 +4,19 @@
 #include "base/addr.h"
 #include "base/pace.h"
 
-void fab_known_put(struct fab_known *k, const struct in6_addr *host)
+void base_known_put(struct base_known *k, const struct in6_addr *host)
 {
-	uint64_t sum = fab_addr_sum(k->key, host);
+	uint64_t sum = base_addr_sum(k->key, host);
 
-	atomic_store_explicit(&k->slot[sum % FAB_KNOWN_SLOTS], sum,
+	atomic_store_explicit(&k->slot[sum % BASE_KNOWN_SLOTS], sum,
 			      memory_order_relaxed);
 }
 
-bool fab_known_has(struct fab_known *k, const struct in6_addr *host)
+bool base_known_has(struct base_known *k, const struct in6_addr *host)
 {
-	uint64_t sum = fab_addr_sum(k->key, host);
+	uint64_t sum = base_addr_sum(k->key, host);
 
-	return atomic_load_explicit(&k->slot[sum % FAB_KNOWN_SLOTS],
+	return atomic_load_explicit(&k->slot[sum % BASE_KNOWN_SLOTS],
 				    memory_order_relaxed) == sum;
 }
 
@@ -31,31 +31,31 @@ static void take(uint64_t *used, uint64_t ms, uint64_t now)
 	*used = (*used > now ? *used : now) + ms;
 }
 
-uint64_t fab_pace_turn(const struct fab_pace *p, const struct in6_addr *host,
-		       bool known, uint64_t now)
+uint64_t base_pace_turn(const struct base_pace *p, const struct in6_addr *host,
+			bool known, uint64_t now)
 {
 	uint64_t own =
-		turn(p->slot[fab_addr_sum(p->key, host) % FAB_PACE_SLOTS],
-		     FAB_PACE_BURST, FAB_PACE_MS, now);
+		turn(p->slot[base_addr_sum(p->key, host) % BASE_PACE_SLOTS],
+		     BASE_PACE_BURST, BASE_PACE_MS, now);
 	uint64_t all = known ? 0 :
-			       turn(p->unknown, FAB_PACE_NEW_BURST,
-				    FAB_PACE_NEW_MS, now);
+			       turn(p->unknown, BASE_PACE_NEW_BURST,
+				    BASE_PACE_NEW_MS, now);
 
 	return MAX(own, all);
 }
 
-bool fab_pace_full(const struct fab_pace *p, bool known, uint64_t now)
+bool base_pace_full(const struct base_pace *p, bool known, uint64_t now)
 {
 	return !known &&
-	       turn(p->unknown, FAB_PACE_NEW_BURST + FAB_PACE_NEW_WAIT,
-		    FAB_PACE_NEW_MS, now);
+	       turn(p->unknown, BASE_PACE_NEW_BURST + BASE_PACE_NEW_WAIT,
+		    BASE_PACE_NEW_MS, now);
 }
 
-void fab_pace_take(struct fab_pace *p, const struct in6_addr *host, bool known,
-		   uint64_t now)
+void base_pace_take(struct base_pace *p, const struct in6_addr *host,
+		    bool known, uint64_t now)
 {
-	take(&p->slot[fab_addr_sum(p->key, host) % FAB_PACE_SLOTS], FAB_PACE_MS,
-	     now);
+	take(&p->slot[base_addr_sum(p->key, host) % BASE_PACE_SLOTS],
+	     BASE_PACE_MS, now);
 	if (!known)
-		take(&p->unknown, FAB_PACE_NEW_MS, now);
+		take(&p->unknown, BASE_PACE_NEW_MS, now);
 }

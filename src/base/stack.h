@@ -4,8 +4,8 @@
  *
  * Only all of it can be taken, so that nothing can be put back meanwhile (ABA).
  *
- * Threads: stack_push() any, for a node that is on no stack; stack_take() and
- * stack_take_in_order() any.
+ * Threads: base_stack_push() any, for a node that is on no stack; base_stack_take() and
+ * base_stack_take_in_order() any.
  */
 #ifndef RPCRDMA_BASE_STACK_H
 #define RPCRDMA_BASE_STACK_H
@@ -14,23 +14,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct stack_node {
-	struct stack_node *next;
+struct base_stack_node {
+	struct base_stack_node *next;
 };
 
-struct stack {
-	_Atomic(struct stack_node *) top;
+struct base_stack {
+	_Atomic(struct base_stack_node *) top;
 };
 
-static inline void stack_init(struct stack *s)
+static inline void base_stack_init(struct base_stack *s)
 {
 	atomic_init(&s->top, NULL);
 }
 
-/* Sequentially consistent, as stack_empty() is. */
-static inline void stack_push(struct stack *s, struct stack_node *n)
+/* Sequentially consistent, as base_stack_empty() is. */
+static inline void base_stack_push(struct base_stack *s,
+				   struct base_stack_node *n)
 {
-	struct stack_node *top =
+	struct base_stack_node *top =
 		atomic_load_explicit(&s->top, memory_order_relaxed);
 
 	do {
@@ -38,19 +39,20 @@ static inline void stack_push(struct stack *s, struct stack_node *n)
 	} while (!atomic_compare_exchange_weak(&s->top, &top, n));
 }
 
-static inline bool stack_empty(const struct stack *s)
+static inline bool base_stack_empty(const struct base_stack *s)
 {
 	return !atomic_load(&s->top);
 }
 
 /* The newest, and behind it all others: to look at, where nobody takes. */
-static inline struct stack_node *stack_look(const struct stack *s)
+static inline struct base_stack_node *
+base_stack_look(const struct base_stack *s)
 {
 	return atomic_load(&s->top);
 }
 
 /* All that is there, the newest first, or NULL. Cheap if there is nothing. */
-static inline struct stack_node *stack_take(struct stack *s)
+static inline struct base_stack_node *base_stack_take(struct base_stack *s)
 {
 	if (!atomic_load_explicit(&s->top, memory_order_relaxed))
 		return NULL;
@@ -58,12 +60,13 @@ static inline struct stack_node *stack_take(struct stack *s)
 }
 
 /* The same, the oldest first. */
-static inline struct stack_node *stack_take_in_order(struct stack *s)
+static inline struct base_stack_node *
+base_stack_take_in_order(struct base_stack *s)
 {
-	struct stack_node *n = stack_take(s), *first = NULL;
+	struct base_stack_node *n = base_stack_take(s), *first = NULL;
 
 	while (n) {
-		struct stack_node *next = n->next;
+		struct base_stack_node *next = n->next;
 
 		n->next = first;
 		first = n;

@@ -15,8 +15,8 @@
 
 /* As pthread_create(): 0 or an errno. @name: 15 octets at most; NULL: none of its
  * own. */
-static inline int fab_thread_start(pthread_t *thread, const char *name,
-				   void *(*run)(void *), void *arg)
+static inline int base_thread_start(pthread_t *thread, const char *name,
+				    void *(*run)(void *), void *arg)
 {
 	sigset_t all, old;
 	int err;

@@ -9,7 +9,7 @@
 
 #include "base/timers.h"
 
-void fab_timers_init(struct fab_timers *ts, void (*wake)(void *), void *ctx)
+void base_timers_init(struct base_timers *ts, void (*wake)(void *), void *ctx)
 {
 	ts->ctx = ctx;
 	ts->wake = wake;
@@ -20,25 +20,25 @@ void fab_timers_init(struct fab_timers *ts, void (*wake)(void *), void *ctx)
 	pthread_mutex_init(&ts->lock, NULL);
 }
 
-void fab_timers_fini(struct fab_timers *ts)
+void base_timers_fini(struct base_timers *ts)
 {
 	pthread_mutex_destroy(&ts->lock);
 }
 
 /* ---- The heap; the lock is held --------------------------------------- */
 
-static uint64_t due(const struct fab_timer *t)
+static uint64_t due(const struct base_timer *t)
 {
 	return atomic_load_explicit(&t->at, memory_order_relaxed);
 }
 
 /* Two heaps to one; of two that are due together @a goes first. */
-static struct fab_timer *meld(struct fab_timer *a, struct fab_timer *b)
+static struct base_timer *meld(struct base_timer *a, struct base_timer *b)
 {
 	if (!a || !b)
 		return a ? a : b;
 	if (due(b) < due(a)) {
-		struct fab_timer *c = a;
+		struct base_timer *c = a;
 
 		a = b;
 		b = c;
@@ -52,12 +52,12 @@ static struct fab_timer *meld(struct fab_timer *a, struct fab_timer *b)
 }
 
 /* A list of siblings to one heap: in pairs, then from the last to the first. */
-static struct fab_timer *gather(struct fab_timer *list)
+static struct base_timer *gather(struct base_timer *list)
 {
-	struct fab_timer *pairs = NULL, *heap = NULL;
+	struct base_timer *pairs = NULL, *heap = NULL;
 
 	while (list) {
-		struct fab_timer *a = list, *b = a->next;
+		struct base_timer *a = list, *b = a->next;
 
 		list = b ? b->next : NULL;
 		a = meld(a, b);
@@ -65,7 +65,7 @@ static struct fab_timer *gather(struct fab_timer *list)
 		pairs = a;
 	}
 	while (pairs) {
-		struct fab_timer *next = pairs->next;
+		struct base_timer *next = pairs->next;
 
 		heap = meld(pairs, heap);
 		pairs = next;
@@ -75,14 +75,14 @@ static struct fab_timer *gather(struct fab_timer *list)
 	return heap;
 }
 
-static void tell_first(struct fab_timers *ts)
+static void tell_first(struct base_timers *ts)
 {
 	atomic_store(&ts->first, ts->root ? due(ts->root) : UINT64_MAX);
 }
 
-static void take_out(struct fab_timers *ts, struct fab_timer *t)
+static void take_out(struct base_timers *ts, struct base_timer *t)
 {
-	struct fab_timer *rest = gather(t->child);
+	struct base_timer *rest = gather(t->child);
 
 	if (t == ts->root) {
 		ts->root = rest;
@@ -101,8 +101,8 @@ static void take_out(struct fab_timers *ts, struct fab_timer *t)
 
 /* ---- Arming, any thread ------------------------------------------------ */
 
-bool fab_timer_set(struct fab_timers *ts, struct fab_timer *t, uint64_t at,
-		   unsigned int what)
+bool base_timer_set(struct base_timers *ts, struct base_timer *t, uint64_t at,
+		    unsigned int what)
 {
 	bool before, early;
 
@@ -127,11 +127,11 @@ bool fab_timer_set(struct fab_timers *ts, struct fab_timer *t, uint64_t at,
 	return !before;
 }
 
-bool fab_timer_stop(struct fab_timers *ts, struct fab_timer *t)
+bool base_timer_stop(struct base_timers *ts, struct base_timer *t)
 {
 	bool was;
 
-	if (!fab_timer_at(t))
+	if (!base_timer_at(t))
 		return false;
 	pthread_mutex_lock(&ts->lock);
 	was = due(t);
@@ -145,9 +145,9 @@ bool fab_timer_stop(struct fab_timers *ts, struct fab_timer *t)
 
 /* ---- The poller's thread ------------------------------------------------ */
 
-int fab_timers_wait(struct fab_timers *ts, int timeout_ms)
+int base_timers_wait(struct base_timers *ts, int timeout_ms)
 {
-	uint64_t first, now = fab_now_ms();
+	uint64_t first, now = base_now_ms();
 
 	if (!timeout_ms)
 		return 0;
@@ -166,10 +166,10 @@ int fab_timers_wait(struct fab_timers *ts, int timeout_ms)
 	return timeout_ms;
 }
 
-int fab_timers_run(struct fab_timers *ts)
+int base_timers_run(struct base_timers *ts)
 {
-	uint64_t now = fab_now_ms();
-	struct fab_timer *t;
+	uint64_t now = base_now_ms();
+	struct base_timer *t;
 	int n = 0;
 
 	atomic_store_explicit(&ts->asleep, 0, memory_order_relaxed);
@@ -179,9 +179,9 @@ int fab_timers_run(struct fab_timers *ts)
 		return 0;
 	pthread_mutex_lock(&ts->lock);
 	ts->fired = MAX(ts->fired, now);
-	while (n < FAB_TURN && (t = ts->root) && due(t) <= ts->fired &&
-	       fab_now_ms() - now <= FAB_TURN_MS) {
-		fab_timer_fn fire = t->fire;
+	while (n < BASE_TURN && (t = ts->root) && due(t) <= ts->fired &&
+	       base_now_ms() - now <= BASE_TURN_MS) {
+		base_timer_fn fire = t->fire;
 		unsigned int what = t->what;
 
 		take_out(ts, t);

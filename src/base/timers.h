@@ -19,12 +19,12 @@
  * Who owns a timer sees to it that it lives until it has been stopped, and until
  * its function returns if that has begun. Either it is freed by the thread that
  * fires it, as a provider's are, or it is part of something counted, and holds a
- * reference from fab_timer_set() that said true to fab_timer_stop() that said
+ * reference from base_timer_set() that said true to base_timer_stop() that said
  * true, or to the end of its function.
  *
- * Threads: fab_timers_wait() and fab_timers_run() the poller's; any may set and
+ * Threads: base_timers_wait() and base_timers_run() the poller's; any may set and
  * stop a timer, one at a time for each. The lock in here is a leaf; no function
- * of others is called with it held. fab_timer_set() wakes the poller, which may
+ * of others is called with it held. base_timer_set() wakes the poller, which may
  * take locks of its provider.
  */
 #ifndef RPCRDMA_BASE_TIMERS_H
@@ -38,38 +38,39 @@
 #include "base/clock.h"
 #include "base/turn.h"
 
-struct fab_timer;
+struct base_timer;
 
 /* Poller thread; @what: as it was set. It is no longer armed, and may be armed
  * again. */
-typedef void (*fab_timer_fn)(struct fab_timer *t, unsigned int what);
+typedef void (*base_timer_fn)(struct base_timer *t, unsigned int what);
 
-struct fab_timer {
-	fab_timer_fn fire;
-	_Atomic uint64_t at; /* fab_now_ms() when it is due; 0: not armed */
+struct base_timer {
+	base_timer_fn fire;
+	_Atomic uint64_t at; /* base_now_ms() when it is due; 0: not armed */
 	unsigned int what;
 	/* The heap's: its parent or the one before it among its siblings, the
 	 * one behind it, the first that is later than it. */
-	struct fab_timer *prev, *next, *child;
+	struct base_timer *prev, *next, *child;
 };
 
-struct fab_timers {
+struct base_timers {
 	void (*wake)(void *ctx);
 	void *ctx;
 	_Atomic uint64_t first; /* when the earliest is due; UINT64_MAX: none */
 	_Atomic uint64_t asleep; /* the poller is, until then; 0: it is not */
 
 	pthread_mutex_t lock; /* what follows, and the timers' but for @at */
-	struct fab_timer *root;
+	struct base_timer *root;
 	uint64_t fired; /* what was due at this time had its turn, or has it */
 };
 
 /* @wake: has the poller of these timers look at them again. Any thread. */
-void fab_timers_init(struct fab_timers *ts, void (*wake)(void *ctx), void *ctx);
+void base_timers_init(struct base_timers *ts, void (*wake)(void *ctx),
+		      void *ctx);
 /* None is armed. */
-void fab_timers_fini(struct fab_timers *ts);
+void base_timers_fini(struct base_timers *ts);
 
-static inline void fab_timer_init(struct fab_timer *t, fab_timer_fn fire)
+static inline void base_timer_init(struct base_timer *t, base_timer_fn fire)
 {
 	t->fire = fire;
 	atomic_init(&t->at, 0);
@@ -79,26 +80,26 @@ static inline void fab_timer_init(struct fab_timer *t, fab_timer_fn fire)
  * Fire @t at @at, and not at the time that it was armed for before. True: it
  * was not armed.
  */
-bool fab_timer_set(struct fab_timers *ts, struct fab_timer *t, uint64_t at,
-		   unsigned int what);
+bool base_timer_set(struct base_timers *ts, struct base_timer *t, uint64_t at,
+		    unsigned int what);
 /* Whether it was armed: then it does not fire. Without a lock if it was not. */
-bool fab_timer_stop(struct fab_timers *ts, struct fab_timer *t);
+bool base_timer_stop(struct base_timers *ts, struct base_timer *t);
 /*
  * When it fires, 0: not armed. Who only moves a deadline on leaves the timer at
  * its earlier time, and arms it for the rest when it fires: that takes no lock.
  */
-static inline uint64_t fab_timer_at(const struct fab_timer *t)
+static inline uint64_t base_timer_at(const struct base_timer *t)
 {
 	return atomic_load_explicit(&t->at, memory_order_acquire);
 }
 
 /*
  * Before the poller sleeps: for how long at most, not beyond @timeout_ms (-1:
- * for ever). Who arms an earlier timer from now on until fab_timers_run() wakes
+ * for ever). Who arms an earlier timer from now on until base_timers_run() wakes
  * it.
  */
-int fab_timers_wait(struct fab_timers *ts, int timeout_ms);
+int base_timers_wait(struct base_timers *ts, int timeout_ms);
 /* Fire what is due, or a turn of it. How many. */
-int fab_timers_run(struct fab_timers *ts);
+int base_timers_run(struct base_timers *ts);
 
 #endif /* RPCRDMA_BASE_TIMERS_H */

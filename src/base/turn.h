@@ -10,7 +10,7 @@
 #define RPCRDMA_BASE_TURN_H
 
 /* So many, or as many as begin within so long. */
-#define FAB_TURN 128
-#define FAB_TURN_MS 2
+#define BASE_TURN 128
+#define BASE_TURN_MS 2
 
 #endif /* RPCRDMA_BASE_TURN_H */

@@ -70,7 +70,7 @@ int fab_domain_open(const struct fab_ops *ops,
 	rc = ops->domain_open(&p, dom);
 	if (!rc) {
 		(*dom)->ops = ops;
-		(*dom)->known.key = fab_addr_key();
+		(*dom)->known.key = base_addr_key();
 	}
 	return rc;
 }
@@ -139,7 +139,7 @@ void fab_poller_wake(struct fab_poller *p)
 	p->ops->poller_wake(p);
 }
 
-struct fab_timers *fab_poller_timers(struct fab_poller *p)
+struct base_timers *fab_poller_timers(struct fab_poller *p)
 {
 	return &p->timers;
 }
@@ -295,8 +295,8 @@ void fab_conn_vouch(struct fab_conn *c)
 	struct in6_addr host;
 
 	c->ops->conn_info(c, &info);
-	host = fab_addr_host((struct sockaddr *)&info.peer);
-	fab_known_put(&c->poller->dom->known, &host);
+	host = base_addr_host((struct sockaddr *)&info.peer);
+	base_known_put(&c->poller->dom->known, &host);
 }
 
 /* ---- Connections ----------------------------------------------------- */

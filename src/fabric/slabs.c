@@ -206,7 +206,7 @@ static struct fab_buf *class_grow(struct fab_pool *pool, unsigned int k,
 		 * much memory. */
 		atomic_store_explicit(&pool->cap, pool->bytes_held,
 				      memory_order_relaxed);
-		pool->grow_at = fab_now_ms() + POOL_GROW_MS;
+		pool->grow_at = base_now_ms() + POOL_GROW_MS;
 		atomic_fetch_add_explicit(&pool->dom->shortages, 1,
 					  memory_order_relaxed);
 		return NULL;
@@ -339,7 +339,7 @@ void pool_try_growth(struct fab_pool *pool, unsigned int k)
 	struct fab_buf *b = NULL;
 
 	pthread_mutex_lock(&pool->grow);
-	if (fab_now_ms() >= pool->grow_at) {
+	if (base_now_ms() >= pool->grow_at) {
 		atomic_store_explicit(&pool->cap, SIZE_MAX,
 				      memory_order_relaxed);
 		b = class_grow(pool, k, pool->limit);

@@ -56,22 +56,22 @@ int gw_accept_start(struct gw_accept *a, struct stats_source *stats)
 		struct sockaddr_storage addr = { 0 };
 		socklen_t len = sizeof(addr);
 
-		fab_addr_name((struct sockaddr *)&gw->opt.listen[i].addr, name,
-			      sizeof(name));
+		base_addr_name((struct sockaddr *)&gw->opt.listen[i].addr, name,
+			       sizeof(name));
 		a->fd[i] = tcp_listen(&gw->opt.listen[i]);
 		if (a->fd[i] < 0) {
 			gw_log(gw, LOG_ERR, "--listen %s: %s", name,
 			       strerror(-a->fd[i]));
 			return a->fd[i];
 		}
-		if (!fab_addr_is_loopback(&gw->opt.listen[i].addr))
+		if (!base_addr_is_loopback(&gw->opt.listen[i].addr))
 			gw_log(gw, LOG_WARNING,
 			       "--listen %s is not loopback: whoever reaches it can act as any user",
 			       name);
 		getsockname(a->fd[i], (struct sockaddr *)&addr, &len);
-		fab_addr_name((struct sockaddr *)&addr,
-			      stats->listener[stats->nlisteners++],
-			      sizeof(stats->listener[0]));
+		base_addr_name((struct sockaddr *)&addr,
+			       stats->listener[stats->nlisteners++],
+			       sizeof(stats->listener[0]));
 	}
 	return 0;
 }
@@ -88,13 +88,13 @@ turned_away(struct gateway *gw, const struct sockaddr_storage *from,
 	    const char *fmt, ...)
 {
 	const struct sockaddr *sa = (const struct sockaddr *)from;
-	struct in6_addr host = fab_addr_host(sa);
+	struct in6_addr host = base_addr_host(sa);
 	char name[64];
 	va_list ap;
 
-	fab_addr_name(sa, name, sizeof(name));
+	base_addr_name(sa, name, sizeof(name));
 	va_start(ap, fmt);
-	fab_log_vput(gw->log, &host, name, LOG_WARNING, fmt, ap);
+	base_log_vput(gw->log, &host, name, LOG_WARNING, fmt, ap);
 	va_end(ap);
 }
 
@@ -104,10 +104,10 @@ turned_away(struct gateway *gw, const struct sockaddr_storage *from,
  */
 static void accept_short(struct gw_accept *a, int err)
 {
-	uint64_t now = fab_now_ns();
+	uint64_t now = base_now_ns();
 
 	if (!a->short_at || now - a->short_at > SHORT_AGAIN)
-		fab_log_put(
+		base_log_put(
 			a->gw->log, NULL, NULL, LOG_ERR,
 			"accept: %s: new clients wait, idle or stuck ones are disconnected",
 			strerror(err));
@@ -159,9 +159,9 @@ void gw_accept_clients(struct gw_accept *a, int lfd)
 			return;
 		}
 		user = gw->opt.reserved_ports &&
-		       fab_addr_port(&from) >= IPPORT_RESERVED;
+		       base_addr_port(&from) >= IPPORT_RESERVED;
 		whose = user ? gw_place_user(gw_peer_uid(fd)) :
-			       fab_addr_host((const struct sockaddr *)&from);
+			       base_addr_host((const struct sockaddr *)&from);
 		if (!has_room(gw, &whose, user)) {
 			turned_away(
 				gw, &from,

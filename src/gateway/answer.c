@@ -93,7 +93,7 @@ static void call_park(struct gw_call *call, bool again, bool seen)
 	pthread_mutex_lock(&c->lock);
 	call->submitted = false;
 	if (!again && !call->lost_since)
-		call->lost_since = fab_now_ns();
+		call->lost_since = base_now_ns();
 	dead = c->dead;
 	if (dead)
 		gw_books_remove(&c->calls, call);

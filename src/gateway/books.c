@@ -91,7 +91,7 @@ void gw_call_free(struct gw_client *c, struct gw_call *call, bool written)
 	if (gw_share_waits(&c->share))
 		events |= GW_EV_ROOM;
 	if (!c->calls.outstanding) {
-		gw_watch_active(&c->watch, fab_now_ns());
+		gw_watch_active(&c->watch, base_now_ns());
 		events |= c->calls.idle_wanted ? GW_EV_IDLE : 0;
 	}
 	pthread_mutex_unlock(&c->lock);

@@ -57,8 +57,8 @@ int gw_client_new(struct gateway *gw, int fd, const struct in6_addr *whose,
 	gw_rx_init(&c->rx);
 	pthread_mutex_init(&c->lock, NULL);
 	getpeername(fd, (struct sockaddr *)&peer, &len);
-	fab_addr_name((struct sockaddr *)&peer, c->name, sizeof(c->name));
-	c->host = fab_addr_host((struct sockaddr *)&peer);
+	base_addr_name((struct sockaddr *)&peer, c->name, sizeof(c->name));
+	c->host = base_addr_host((struct sockaddr *)&peer);
 	pthread_mutex_lock(&gw->lock);
 	c->place = gw_place_get(&gw->places, whose);
 	c->placed = c->place;
@@ -70,7 +70,7 @@ int gw_client_new(struct gateway *gw, int fd, const struct in6_addr *whose,
 		return -ENOMEM;
 	}
 	set_options(fd);
-	gw_watch_active(&c->watch, fab_now_ns());
+	gw_watch_active(&c->watch, base_now_ns());
 	gw_share_join(&gw->shares, &c->share);
 
 	atomic_fetch_add(&gw->nclients, 1);

@@ -67,7 +67,7 @@ struct gw_client {
 
 /* Log what the client's host has caused; base/log.h limits it. */
 #define gw_client_log(c, level, ...) \
-	fab_log_put((c)->gw->log, &(c)->host, (c)->name, (level), __VA_ARGS__)
+	base_log_put((c)->gw->log, &(c)->host, (c)->name, (level), __VA_ARGS__)
 
 /* ref.c. Any thread. */
 void gw_client_get(struct gw_client *c);

@@ -145,7 +145,7 @@ static int instance_start(struct program *p)
 	p->report.source = (struct stats_source){ .inst = p->gw.inst,
 						  .program = "rpcrdma-gateway",
 						  .provider = o->rdma.provider,
-						  .started = fab_now_ns() };
+						  .started = base_now_ns() };
 	p->gw.pool = rt_instance_pool(p->gw.inst);
 	gw_shares_init(&p->gw.shares, o->rdma.config.max_memory / 2,
 		       fab_pool_size(p->gw.pool,
@@ -196,7 +196,7 @@ static void serve(struct program *p)
 			 p->accept.rest ? ACCEPT_REST_MS : LOG_MS) < 0 &&
 		    errno != EINTR)
 			return;
-		fab_log_tick(p->gw.log);
+		base_log_tick(p->gw.log);
 		gw_port_look(&p->gw.port, &p->gw);
 		gw_server_look(&p->gw);
 		if (p->accept.rest)
@@ -255,7 +255,7 @@ int main(int argc, char **argv)
 		goto out;
 	p->gw.server.addrs = p->gw.opt.rdma.server;
 	status = 1;
-	p->gw.log = fab_log_create(gw_log_text, &p->gw);
+	p->gw.log = base_log_create(gw_log_text, &p->gw);
 	if (!p->gw.log)
 		goto out;
 	raise_nofile();
@@ -284,12 +284,12 @@ int main(int argc, char **argv)
 	for (unsigned int i = 0; i < p->report.source.nlisteners; i++)
 		gw_log(&p->gw, LOG_NOTICE, "listening on %s",
 		       p->report.source.listener[i]);
-	rc = notify_manager("READY=1");
+	rc = base_notify("READY=1");
 	if (rc)
 		gw_log(&p->gw, LOG_WARNING, "NOTIFY_SOCKET: %s", strerror(-rc));
 	serve(p);
 	gw_log(&p->gw, LOG_NOTICE, "ending");
-	notify_manager("STOPPING=1");
+	base_notify("STOPPING=1");
 	status = 0;
 stop:
 	gw_accept_stop(&p->accept);
@@ -308,7 +308,7 @@ stop:
 out:
 	if (p->sigfd >= 0)
 		close(p->sigfd);
-	fab_log_destroy(p->gw.log);
+	base_log_destroy(p->gw.log);
 	gw_options_free(&p->gw.opt);
 	free(p->gw.workers);
 	free(p->pollers);

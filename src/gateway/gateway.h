@@ -57,7 +57,7 @@ struct gw_worker;
 
 struct gateway {
 	struct gw_options opt;
-	struct fab_log *log; /* of what TCP clients can cause */
+	struct base_log *log; /* of what TCP clients can cause */
 	struct auth_gss *auth;
 	struct rt_instance *inst;
 	struct fab_pool *pool;

@@ -43,7 +43,7 @@ static bool early(struct gw_client *c)
 static void down(struct gw_client *c, int error, const char *reason,
 		 const char *more, bool next)
 {
-	uint64_t now = fab_now_ns(), limit = c->gw->opt.retry_seconds * SEC;
+	uint64_t now = base_now_ns(), limit = c->gw->opt.retry_seconds * SEC;
 	struct gw_link *l = &c->link;
 	bool late, calls;
 	char text[sizeof(l->down_reason) + GW_SERVER_NAMES + 136];
@@ -56,8 +56,8 @@ static void down(struct gw_client *c, int error, const char *reason,
 	if (c->gone)
 		return;
 	if (next) {
-		fab_addr_name((const struct sockaddr *)&l->round.addr.addr,
-			      server, sizeof(server));
+		base_addr_name((const struct sockaddr *)&l->round.addr.addr,
+			       server, sizeof(server));
 		gw_client_log(c, LOG_NOTICE,
 			      "server %s: %s%s; trying its next address",
 			      server, reason, more);
@@ -143,7 +143,7 @@ static void up(struct gw_client *c)
 			c->link.connected_once ?
 				"server: connected again after %.1f s%s%s" :
 				"server: connected after %.1f s%s%s",
-			(double)(fab_now_ns() - c->link.down_since) / SEC,
+			(double)(base_now_ns() - c->link.down_since) / SEC,
 			several ? ", at " : "", several ? info.peer_name : "");
 	c->link.down_since = 0;
 	if (c->link.connected_once)

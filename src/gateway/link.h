@@ -27,7 +27,7 @@ struct gw_link {
 	unsigned int backoff_ms; /* 0: no attempt so far */
 	bool connected_once;
 	bool refused; /* for good: the client is let go after a while */
-	uint64_t down_since; /* fab_now_ns(); 0: it is not down */
+	uint64_t down_since; /* base_now_ns(); 0: it is not down */
 	/* client.lock held. */
 	bool early; /* has sent something, and the server never took it */
 	int down_error;

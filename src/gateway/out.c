@@ -97,7 +97,7 @@ static void out_run(struct gw_client *c)
 			if (!c->out.first) {
 				gw_share_out_stop(&c->share);
 			} else if (!gw_share_out_runs(&c->share)) {
-				gw_share_out_start(&c->share, fab_now_ns());
+				gw_share_out_start(&c->share, base_now_ns());
 				watch = true;
 			}
 			pthread_mutex_unlock(&c->lock);

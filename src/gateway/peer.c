@@ -30,7 +30,7 @@ static int family_of(const struct sockaddr_storage *a, __be16 *port,
 	const struct sockaddr_in *in = (const struct sockaddr_in *)a;
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)a;
 
-	*port = htons(fab_addr_port(a));
+	*port = htons(base_addr_port(a));
 	if (a->ss_family == AF_INET) {
 		addr[0] = in->sin_addr.s_addr;
 		return AF_INET;

@@ -13,13 +13,13 @@
 void gw_places_init(struct gw_places *p)
 {
 	memset(p, 0, sizeof(*p));
-	p->key = fab_addr_key();
+	p->key = base_addr_key();
 }
 
 static struct gw_place **find(struct gw_places *p, const struct in6_addr *host)
 {
 	struct gw_place **at =
-		&p->slot[fab_addr_sum(p->key, host) % GW_PLACE_SLOTS];
+		&p->slot[base_addr_sum(p->key, host) % GW_PLACE_SLOTS];
 
 	while (*at && memcmp(&(*at)->host, host, sizeof(*host)))
 		at = &(*at)->next;

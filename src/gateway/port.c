@@ -53,7 +53,7 @@ void gw_port_look(struct gw_port *p, struct gateway *gw)
 	if (!rpc_tcp_answers(addr, server->at[i].len, ULB_PROG_NFS, NFS_VERSION,
 			     ANSWER_MS))
 		return;
-	fab_addr_name(addr, name, sizeof(name));
+	base_addr_name(addr, name, sizeof(name));
 	gw_log(gw, LOG_ERR,
 	       "server %s: this is a port of RPC over TCP, such as NFS; that of RPC-over-RDMA is 20049 by default",
 	       name);

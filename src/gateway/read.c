@@ -89,7 +89,7 @@ void gw_rx_read(struct gw_client *c)
 		}
 		c->rx.fill += (size_t)n;
 		c->rx.stalled_since = 0;
-		now = fab_now_ns();
+		now = base_now_ns();
 		gw_share_in(&c->share, now, (size_t)n);
 		pthread_mutex_lock(&c->lock);
 		c->stats.tcp_bytes_in += (uint64_t)n;

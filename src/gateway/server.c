@@ -54,7 +54,7 @@ static unsigned int find(const struct arg_addrs *in, const struct arg_addr *a)
 {
 	unsigned int i = 0;
 
-	while (i < in->n && !fab_addr_same(&in->at[i].addr, &a->addr))
+	while (i < in->n && !base_addr_same(&in->at[i].addr, &a->addr))
 		i++;
 	return i;
 }
@@ -83,8 +83,8 @@ static void names(const struct gateway *gw, const struct arg_addrs *a,
 	char addr[64];
 	int n;
 
-	fab_addr_name((const struct sockaddr *)&a->at[0].addr, addr,
-		      sizeof(addr));
+	base_addr_name((const struct sockaddr *)&a->at[0].addr, addr,
+		       sizeof(addr));
 	if (a->n == 1) {
 		snprintf(out, GW_SERVER_NAMES, "%s", addr);
 		return;
@@ -92,8 +92,8 @@ static void names(const struct gateway *gw, const struct arg_addrs *a,
 	n = snprintf(out, GW_SERVER_NAMES, "%.100s (%s",
 		     gw->opt.rdma.hostauth.server, addr);
 	for (unsigned int i = 1; i < a->n && n < GW_SERVER_NAMES; i++) {
-		fab_addr_name((const struct sockaddr *)&a->at[i].addr, addr,
-			      sizeof(addr));
+		base_addr_name((const struct sockaddr *)&a->at[i].addr, addr,
+			       sizeof(addr));
 		n += snprintf(out + n, (size_t)(GW_SERVER_NAMES - n), ", %s",
 			      addr);
 	}

@@ -17,7 +17,7 @@
 
 void gw_rx_wait(struct gw_client *c)
 {
-	uint64_t now = fab_now_ns();
+	uint64_t now = base_now_ns();
 	bool lone;
 
 	pthread_mutex_lock(&c->lock);

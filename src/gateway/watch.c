@@ -44,7 +44,7 @@ void gw_watch_in(struct gw_client *c, uint64_t now)
 		gw_share_in_stop(&c->share);
 		return;
 	}
-	gw_share_in_start(&c->share, now ? now : fab_now_ns());
+	gw_share_in_start(&c->share, now ? now : base_now_ns());
 	gw_worker_watch(c);
 }
 
@@ -94,14 +94,14 @@ static void look(struct gw_client *c)
 		return;
 	c->watch.out_acked = n;
 	pthread_mutex_lock(&c->lock);
-	gw_share_out_start(&c->share, fab_now_ns());
+	gw_share_out_start(&c->share, base_now_ns());
 	pthread_mutex_unlock(&c->lock);
 	gw_worker_watch(c);
 }
 
 static void sweep(struct gw_client *c)
 {
-	uint64_t now = fab_now_ns();
+	uint64_t now = base_now_ns();
 	bool in = gw_share_in_runs(&c->share);
 	bool out = gw_share_out_runs(&c->share) && sweep_out(c, now);
 	char text[96];
@@ -137,7 +137,7 @@ void gw_watch_evict(struct gw_share *victim)
 
 static void evict(struct gw_client *c)
 {
-	uint64_t now = fab_now_ns(), lack;
+	uint64_t now = base_now_ns(), lack;
 	char text[96];
 
 	if (gw_share_out_runs(&c->share))
@@ -231,7 +231,7 @@ static struct gw_client *pick(struct gateway *gw, const struct gw_wish *w,
 {
 	struct picked p = { .idle_ns = IDLE_LEAST_MS * MSEC - 1,
 			    .stuck_ns = GW_PRESSURE_SECONDS * SEC - 1 };
-	uint64_t now = fab_now_ns();
+	uint64_t now = base_now_ns();
 
 	for (struct gw_client *i = gw->clients; i; i = i->all_next)
 		if (i != c && gw_wish_takes(w, i->place))
@@ -291,7 +291,7 @@ static void stays(struct gw_client *c)
 /* It was asked to; but it may have gone on since. */
 static void leave(struct gw_client *c)
 {
-	uint64_t now = fab_now_ns(), ns, least;
+	uint64_t now = base_now_ns(), ns, least;
 	char text[96];
 	bool idle, stay, due;
 

@@ -62,7 +62,7 @@ void gw_worker_watch(struct gw_client *c)
 		return;
 	c->seat.watched = true;
 	if (!w->nwatched++)
-		w->sweep_at = fab_now_ns() + WORKER_SWEEP_MS * 1000000ull;
+		w->sweep_at = base_now_ns() + WORKER_SWEEP_MS * 1000000ull;
 }
 
 void gw_worker_unwatch(struct gw_client *c)
@@ -93,7 +93,7 @@ static void worker_sweep(struct gw_worker *w)
 
 	if (cds_list_empty(&w->clients))
 		return;
-	now = fab_now_ns();
+	now = base_now_ns();
 	look = now >= w->look_at;
 	if (!look && (!w->nwatched || now < w->sweep_at))
 		return;
@@ -127,7 +127,7 @@ static int worker_timeout(struct gw_worker *w)
 	}
 	if (next == UINT64_MAX)
 		return -1;
-	now = fab_now_ns();
+	now = base_now_ns();
 	return next <= now ? 0 : (int)((next - now) / 1000000 + 1);
 }
 
@@ -158,7 +158,7 @@ static void worker_timers(struct gw_worker *w)
 
 	if (cds_list_empty(&w->timers))
 		return;
-	now = fab_now_ns();
+	now = base_now_ns();
 	/* The list is taken apart; who needs it again comes back. */
 	cds_list_replace_init(&w->timers, &set);
 	while (!cds_list_empty(&set)) {
@@ -223,10 +223,10 @@ static void *worker_main(void *arg)
 							  seat.client),
 				     GW_EV_STOP);
 			if (!killed)
-				w->stop_at = fab_now_ns() +
+				w->stop_at = base_now_ns() +
 					     WORKER_STOP_MS * 1000000ull;
 			killed = true;
-			if (fab_now_ns() > w->stop_at)
+			if (base_now_ns() > w->stop_at)
 				break;
 		}
 	}

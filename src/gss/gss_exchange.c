@@ -183,7 +183,7 @@ static void name_of(gss_name_t name, char *to, size_t size)
 /* Lock held. */
 static bool may_forget(struct auth_gss *g)
 {
-	uint64_t now = fab_now_ms();
+	uint64_t now = base_now_ms();
 
 	if (g->forgotten_ms && now - g->forgotten_ms < FORGET_MS)
 		return false;

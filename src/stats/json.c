@@ -176,7 +176,8 @@ static void put_conn(const struct rt_conn_info *i, void *arg)
 	FILE *f = pc->f;
 	char local[64];
 
-	fab_addr_name((const struct sockaddr *)&i->local, local, sizeof(local));
+	base_addr_name((const struct sockaddr *)&i->local, local,
+		       sizeof(local));
 	fprintf(f, "%s\n  {\"id\": %" PRIu64 ", \"role\": \"%s\", \"peer\": ",
 		pc->comma, i->id, i->server ? "server" : "client");
 	pc->comma = ",";
@@ -244,7 +245,7 @@ void stats_json(FILE *f, const struct stats_source *src)
 		put_string(f, src->program_version);
 	}
 	fprintf(f, ", \"version\": \"%s\", \"uptime\": %.3f, \"provider\": ",
-		RPCRDMA_VERSION, (double)(fab_now_ns() - src->started) / 1e9);
+		RPCRDMA_VERSION, (double)(base_now_ns() - src->started) / 1e9);
 	put_string(f, src->provider);
 	fputs(", \"listeners\": [", f);
 	put_listeners(f, src, false);

@@ -19,7 +19,7 @@ struct stats_source {
 	/* Of a program that is not of this project. NULL: it is. */
 	const char *program_version;
 	const char *provider;
-	uint64_t started; /* fab_now_ns() */
+	uint64_t started; /* base_now_ns() */
 	unsigned int nlisteners;
 	char listener[STATS_MAX_LISTENERS][64]; /* "192.0.2.1:20049" */
 	/* Of these: nobody can reach it now. Changes while others read it. */

@@ -29,7 +29,7 @@ struct reader {
 	int fd; /* -1: free */
 	char *text;
 	size_t len, done;
-	uint64_t until; /* fab_now_ms() */
+	uint64_t until; /* base_now_ms() */
 };
 
 struct stats_socket {
@@ -87,7 +87,7 @@ static void take_reader(struct stats_socket *s)
 	}
 	memset(r, 0, sizeof(*r));
 	r->fd = fd;
-	r->until = fab_now_ms() + PATIENCE_MS;
+	r->until = base_now_ms() + PATIENCE_MS;
 	f = open_memstream(&r->text, &r->len);
 	if (!f) {
 		reader_end(r);
@@ -130,7 +130,7 @@ static void *thread_main(void *arg)
 		for (unsigned int i = 2; i < n; i++) {
 			if (p[i].revents)
 				reader_push(of[i]);
-			else if (fab_now_ms() > of[i]->until)
+			else if (base_now_ms() > of[i]->until)
 				reader_end(of[i]);
 		}
 		if (p[1].revents)
@@ -153,7 +153,7 @@ static int clear_place(const struct sockaddr_un *addr)
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISSOCK(st.st_mode))
 		return -EEXIST;
-	fd = fab_local_connect(addr->sun_path, 0);
+	fd = base_local_connect(addr->sun_path, 0);
 	if (fd >= 0) {
 		close(fd);
 		return -EADDRINUSE;
@@ -205,7 +205,7 @@ int stats_socket_start_with(const char *path, stats_print_fn print, void *ctx,
 		err = -errno;
 		goto fail;
 	}
-	err = -fab_thread_start(&s->thread, "rdma-stats", thread_main, s);
+	err = -base_thread_start(&s->thread, "rdma-stats", thread_main, s);
 	if (err)
 		goto fail;
 	*out = s;

@@ -209,7 +209,7 @@ static void add_addr(struct arg_addrs *out, const struct addrinfo *ai)
 	memcpy(&a->addr, ai->ai_addr, ai->ai_addrlen);
 	a->len = ai->ai_addrlen;
 	for (unsigned int i = 0; i < out->n; i++)
-		if (fab_addr_same(&out->at[i].addr, &a->addr))
+		if (base_addr_same(&out->at[i].addr, &a->addr))
 			return;
 	out->n++;
 }

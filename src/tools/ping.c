@@ -96,7 +96,7 @@ static void submit(struct ping *p, struct rt_request *rq)
 	rq->op_class = ULB_CLASS_null;
 	rq->call_only = false;
 	rq->done = ping_done;
-	s->start = fab_now_ns();
+	s->start = base_now_ns();
 	rt_request_submit(p->conn, rq);
 }
 
@@ -141,7 +141,7 @@ static void ping_done(struct rt_request *rq)
 {
 	struct slot *s = rt_request_user(rq);
 	struct ping *p = s->p;
-	uint64_t took = fab_now_ns() - s->start;
+	uint64_t took = base_now_ns() - s->start;
 	struct rpc_reply rep;
 
 	s->busy = false;
@@ -261,7 +261,7 @@ static void run_until(struct ping *p, uint64_t until,
 		      bool (*stop)(const struct ping *))
 {
 	while (!p->down && !stop(p)) {
-		uint64_t now = fab_now_ns();
+		uint64_t now = base_now_ns();
 
 		if (now >= until)
 			return;
@@ -353,7 +353,7 @@ static void flood(struct ping *p, uint64_t timeout)
 	while (!is_over(p) && !p->down) {
 		uint64_t before = p->answered + p->failed;
 
-		run_until(p, fab_now_ns() + timeout, is_over);
+		run_until(p, base_now_ns() + timeout, is_over);
 		if (p->answered + p->failed == before)
 			return; /* nothing for a whole time-out */
 	}
@@ -362,7 +362,7 @@ static void flood(struct ping *p, uint64_t timeout)
 static void one_by_one(struct ping *p, uint64_t timeout)
 {
 	while (more(p)) {
-		uint64_t start = fab_now_ns();
+		uint64_t start = base_now_ns();
 
 		submit(p, p->rq[0]);
 		run_until(p, start + timeout, is_idle);
@@ -384,19 +384,19 @@ static void ping_run(struct ping *p)
 			one_by_one(p, timeout);
 		if (!p->down || p->busy)
 			return;
-		ping_up(p, fab_now_ns() + timeout);
+		ping_up(p, base_now_ns() + timeout);
 	}
 }
 
 /* False: it does not close. */
 static bool ping_close(struct ping *p)
 {
-	uint64_t until = fab_now_ns() + SHUTDOWN_MS * 1000000ull;
+	uint64_t until = base_now_ns() + SHUTDOWN_MS * 1000000ull;
 
 	if (!p->conn)
 		return true;
 	rt_conn_close(p->conn, p->busy != 0);
-	while (!p->down && fab_now_ns() < until)
+	while (!p->down && base_now_ns() < until)
 		rt_run(p->inst, 0, 100);
 	return p->down && !p->busy;
 }
@@ -410,7 +410,7 @@ static void ping_explain(struct ping *p)
 
 	if (!p->down)
 		snprintf(p->reason, sizeof(p->reason), "no answer");
-	fab_addr_name(sa, server, sizeof(server));
+	base_addr_name(sa, server, sizeof(server));
 	fprintf(stderr, "rpcrdma-ping: no connection to %s: %s%s\n", server,
 		p->reason, refused(p));
 	/* Not if nothing was tried. A device has a port of its own: no TCP is
@@ -426,7 +426,7 @@ static void ping_first(struct ping *p)
 {
 	for (;; p->address++) {
 		ping_again(p);
-		ping_up(p, fab_now_ns() + p->o.timeout_ms * 1000000);
+		ping_up(p, base_now_ns() + p->o.timeout_ms * 1000000);
 		if (p->up)
 			return;
 		ping_explain(p);
@@ -476,7 +476,7 @@ int main(int argc, char **argv)
 	sigaction(SIGTERM, &sa, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	lat_init(&p->lat);
-	p->started = fab_now_ns();
+	p->started = base_now_ns();
 	p->xid = arc4random();
 	rc = ping_setup(p);
 	if (rc) {
@@ -502,9 +502,9 @@ int main(int argc, char **argv)
 	rt_conn_info(p->conn, &p->info);
 	if (!p->o.json && !p->o.quiet)
 		ping_report_connection(p);
-	start = fab_now_ns();
+	start = base_now_ns();
 	ping_run(p);
-	start = fab_now_ns() - start;
+	start = base_now_ns() - start;
 	rt_conn_info(p->conn, &p->info);
 	if (p->o.json)
 		ping_report_json(p, start);

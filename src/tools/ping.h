@@ -44,7 +44,7 @@ struct ping {
 	uint64_t sent, answered, failed;
 	char first_failure[128];
 	struct latency lat;
-	uint64_t started; /* fab_now_ns() */
+	uint64_t started; /* base_now_ns() */
 };
 
 /* The one that is tried, or connected to. */

@@ -40,8 +40,8 @@ void ping_report_json(const struct ping *p, uint64_t took)
 
 	if (!f)
 		return;
-	fab_addr_name((const struct sockaddr *)&ping_address(p)->addr, server,
-		      sizeof(server));
+	base_addr_name((const struct sockaddr *)&ping_address(p)->addr, server,
+		       sizeof(server));
 	fprintf(f,
 		"{\"server\": \"%s\", \"provider\": \"%s\", \"program\": %u"
 		", \"version\": %u, \"procedure\": %u, \"connected\": %s"

@@ -21,7 +21,7 @@
 static bool await(int fd, short events, int64_t until)
 {
 	struct pollfd p = { .fd = fd, .events = events };
-	int64_t left = until - (int64_t)fab_now_ms();
+	int64_t left = until - (int64_t)base_now_ms();
 
 	return left > 0 && poll(&p, 1, (int)left) > 0;
 }
@@ -29,7 +29,7 @@ static bool await(int fd, short events, int64_t until)
 bool rpc_tcp_answers(const struct sockaddr *addr, socklen_t len,
 		     uint32_t program, uint32_t version, int ms)
 {
-	int64_t until = (int64_t)fab_now_ms() + ms;
+	int64_t until = (int64_t)base_now_ms() + ms;
 	uint8_t call[128], reply[12];
 	bool answers = false;
 	size_t got = 0;

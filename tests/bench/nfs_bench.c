@@ -33,7 +33,7 @@ static int bench_alloc(struct bench *b)
 		b->slots[i].index = i;
 		b->slots[i].head = b->heads + (size_t)i * BENCH_HEAD;
 	}
-	b->xid = (uint32_t)(fab_now_ns() >> 10);
+	b->xid = (uint32_t)(base_now_ns() >> 10);
 	return 0;
 }
 

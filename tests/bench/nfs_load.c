@@ -53,7 +53,7 @@ static bool more(const struct bench *b)
 		return false;
 	if (b->checking)
 		return b->next < blocks(b);
-	return b->o.calls ? b->left : fab_now_ns() < b->until;
+	return b->o.calls ? b->left : base_now_ns() < b->until;
 }
 
 /* xorshift64: the same offsets in every run. */
@@ -100,7 +100,7 @@ static void submit(struct bench *b, struct bench_slot *s)
 	s->head_len = w.len;
 	s->busy = true;
 	b->busy++;
-	s->start = fab_now_ns();
+	s->start = base_now_ns();
 	rc = b->carrier->submit(b, s);
 	if (rc)
 		bench_fail(b, rc, "sending: %s", strerror(-rc));
@@ -163,7 +163,7 @@ void bench_done(struct bench *b, struct bench_slot *s, const uint8_t *p,
 	struct rpc_reply rep;
 	struct xr r;
 
-	lat_add(&b->lat, fab_now_ns() - s->start);
+	lat_add(&b->lat, base_now_ns() - s->start);
 	s->busy = false;
 	b->busy--;
 	if (rpc_reply_decode(p, len, &rep)) {
@@ -187,7 +187,7 @@ void bench_done(struct bench *b, struct bench_slot *s, const uint8_t *p,
 
 static int run(struct bench *b, unsigned int depth)
 {
-	uint64_t seen = 0, since = fab_now_ns();
+	uint64_t seen = 0, since = base_now_ns();
 
 	b->next = 0;
 	b->ops = 0;
@@ -203,8 +203,8 @@ static int run(struct bench *b, unsigned int depth)
 			bench_fail(b, rc, "%s", strerror(-rc));
 		if (b->ops != seen) {
 			seen = b->ops;
-			since = fab_now_ns();
-		} else if (fab_now_ns() - since > STALL_NS) {
+			since = base_now_ns();
+		} else if (base_now_ns() - since > STALL_NS) {
 			bench_fail(b, -ETIMEDOUT, "no answer");
 		}
 	}
@@ -285,12 +285,12 @@ int bench_measure(struct bench *b, const struct bench_load *load,
 	b->left = b->o.calls;
 	client = cpu_of_self();
 	server = cpu_of_servers(b);
-	start = fab_now_ns();
+	start = base_now_ns();
 	b->until = start + (uint64_t)(b->o.seconds * 1e9);
 	rc = run(b, depth);
 	if (rc)
 		return rc;
-	took = (double)(fab_now_ns() - start) / 1e9;
+	took = (double)(base_now_ns() - start) / 1e9;
 	client = cpu_of_self() - client;
 	server = cpu_of_servers(b) - server;
 	gb = (double)b->bytes / 1e9;

@@ -172,7 +172,7 @@ static int rdma_open(struct bench *b)
 		.log = log_text,
 	};
 	struct rdma *r = calloc(1, sizeof(*r));
-	uint64_t until = fab_now_ns() + OPEN_MS * 1000000ull;
+	uint64_t until = base_now_ns() + OPEN_MS * 1000000ull;
 	int rc;
 
 	if (!r)
@@ -187,7 +187,7 @@ static int rdma_open(struct bench *b)
 				b->o.server.len, &ops, b, &r->conn);
 	if (rc)
 		return rc;
-	while (!r->up && !r->down && fab_now_ns() < until)
+	while (!r->up && !r->down && base_now_ns() < until)
 		rt_run(r->inst, 0, 100);
 	return r->up ? 0 : r->down ? r->error : -ETIMEDOUT;
 }
@@ -245,13 +245,13 @@ static int rdma_run(struct bench *b, int ms)
 static void rdma_close(struct bench *b)
 {
 	struct rdma *r = b->priv;
-	uint64_t until = fab_now_ns() + CLOSE_MS * 1000000ull;
+	uint64_t until = base_now_ns() + CLOSE_MS * 1000000ull;
 
 	if (!r)
 		return;
 	if (r->conn) {
 		rt_conn_close(r->conn, b->busy != 0);
-		while (!r->down && fab_now_ns() < until)
+		while (!r->down && base_now_ns() < until)
 			rt_run(r->inst, 0, 100);
 		if (!r->down) /* the process ends with it */
 			return;

@@ -334,7 +334,7 @@ static void gateway_open(struct fuzz *f, uint8_t a)
 	gw_places_init(&gw->places);
 	FUZZ_CHECK(!pthread_key_create(&gw->batch_key, NULL));
 	gw->server.addrs = o->rdma.server;
-	gw->log = fab_log_create(gw_log_text, gw);
+	gw->log = base_log_create(gw_log_text, gw);
 	FUZZ_CHECK(gw->log && rt_raw_listen(&f->peer.r, &o->rdma.config));
 	gw->inst = f->peer.r.p.client_inst;
 	gw->pool = rt_instance_pool(gw->inst);
@@ -367,7 +367,7 @@ static void gateway_close(struct fuzz *f)
 	FUZZ_CHECK(!atomic_load(&gw->shares.used));
 	gw_shares_fini(&gw->shares);
 	rt_raw_close(&f->peer.r);
-	fab_log_destroy(gw->log);
+	base_log_destroy(gw->log);
 	gw_options_free(&gw->opt);
 	pthread_key_delete(gw->batch_key);
 	pthread_mutex_destroy(&gw->lock);

@@ -8,13 +8,13 @@
 
 #include "proof.h"
 
-bool fab_addr_is_loopback(const struct sockaddr_storage *a)
+bool base_addr_is_loopback(const struct sockaddr_storage *a)
 {
 	return nondet_bool();
 }
 
-bool fab_addr_same(const struct sockaddr_storage *a,
-		   const struct sockaddr_storage *b)
+bool base_addr_same(const struct sockaddr_storage *a,
+		    const struct sockaddr_storage *b)
 {
 	return nondet_bool();
 }

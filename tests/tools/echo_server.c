@@ -238,7 +238,7 @@ static void delay(struct echo *e, struct rt_call *call, struct echo_answer *a,
 		answer_send(call, a);
 		return;
 	}
-	d->due = fab_now_ns() + ms * 1000000ull;
+	d->due = base_now_ns() + ms * 1000000ull;
 	d->call = call;
 	d->a = a;
 	d->next = e->delayed;
@@ -248,7 +248,7 @@ static void delay(struct echo *e, struct rt_call *call, struct echo_answer *a,
 static void run_delayed(struct echo *e, bool all)
 {
 	struct echo_delayed **p = &e->delayed, *d;
-	uint64_t now = fab_now_ns();
+	uint64_t now = base_now_ns();
 
 	while ((d = *p)) {
 		if (!all && d->due > now) {
@@ -515,7 +515,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	rt_listener_addr(l, &bound);
-	fab_addr_name((struct sockaddr *)&bound, name, sizeof(name));
+	base_addr_name((struct sockaddr *)&bound, name, sizeof(name));
 	printf("listening on %s\n", name);
 	fflush(stdout);
 	while (!stopping) {

@@ -42,7 +42,7 @@ static void ready(struct fab_conn *fc, void *user)
 		fab_ev_conn_kick(fc);
 }
 
-static void expired(struct fab_timer *t, unsigned int what)
+static void expired(struct base_timer *t, unsigned int what)
 {
 	container_of(t, struct conn, ev.timer)->expired = what;
 }
@@ -168,7 +168,7 @@ static void test_retired(void)
 	fab_ev_conn_timer(&c->ev, 100000, 7);
 	fab_ev_conn_retire(&c->ev.fab, done, c);
 	CU_ASSERT_FALSE(c->freed);
-	CU_ASSERT_EQUAL(fab_timer_at(&c->ev.timer), 0);
+	CU_ASSERT_EQUAL(base_timer_at(&c->ev.timer), 0);
 	CU_ASSERT_EQUAL(fab_events_run(&ev, -1), 1);
 	CU_ASSERT_EQUAL(c->freed, 1);
 	CU_ASSERT_EQUAL(c->done, 1);

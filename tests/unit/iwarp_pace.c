@@ -111,20 +111,20 @@ static void one_host(void)
 	int fd[WAIT];
 
 	begin();
-	for (int i = 0; i <= FAB_PACE_BURST; i++)
+	for (int i = 0; i <= BASE_PACE_BURST; i++)
 		come_and_go(2);
-	CU_ASSERT_EQUAL(heard, FAB_PACE_BURST + 1);
+	CU_ASSERT_EQUAL(heard, BASE_PACE_BURST + 1);
 	for (int i = 0; i < WAIT; i++)
 		fd[i] = dial(2);
 	settle();
-	CU_ASSERT_EQUAL(heard, FAB_PACE_BURST + 1);
+	CU_ASSERT_EQUAL(heard, BASE_PACE_BURST + 1);
 	/* Others do not wait. */
 	come_and_go(3);
-	CU_ASSERT_EQUAL(heard, FAB_PACE_BURST + 2);
+	CU_ASSERT_EQUAL(heard, BASE_PACE_BURST + 2);
 	for (unsigned int i = 1; i <= WAIT; i++) {
-		test_clock_pass(FAB_PACE_MS);
+		test_clock_pass(BASE_PACE_MS);
 		settle();
-		CU_ASSERT_EQUAL(heard, FAB_PACE_BURST + 2 + i);
+		CU_ASSERT_EQUAL(heard, BASE_PACE_BURST + 2 + i);
 	}
 	for (int i = 0; i < WAIT; i++)
 		close(fd[i]);
@@ -139,7 +139,7 @@ static void one_host_waits(void)
 	int fd[MORE];
 
 	begin();
-	for (int i = 0; i <= FAB_PACE_BURST; i++)
+	for (int i = 0; i <= BASE_PACE_BURST; i++)
 		come_and_go(2);
 	CU_ASSERT_EQUAL(w.dom->failed_starts, 0);
 	for (int i = 0; i < MORE; i++)
@@ -156,7 +156,7 @@ static void one_host_waits(void)
 
 static void unknown_hosts(void)
 {
-	enum { MORE = FAB_PACE_NEW_WAIT + 20, FIRST = 0x10000 };
+	enum { MORE = BASE_PACE_NEW_WAIT + 20, FIRST = 0x10000 };
 	unsigned int n, shut = 0;
 	int fd[MORE];
 
@@ -164,10 +164,10 @@ static void unknown_hosts(void)
 	vouch = true;
 	come_and_go(2);
 	vouch = false;
-	for (uint32_t i = 1; i <= FAB_PACE_NEW_BURST; i++)
+	for (uint32_t i = 1; i <= BASE_PACE_NEW_BURST; i++)
 		come_and_go(FIRST + i);
 	n = heard;
-	CU_ASSERT_EQUAL(n, FAB_PACE_NEW_BURST + 1);
+	CU_ASSERT_EQUAL(n, BASE_PACE_NEW_BURST + 1);
 	/* From now on they wait, and some are closed at once. */
 	for (uint32_t i = 0; i < MORE; i++)
 		fd[i] = dial(2 * FIRST + i);
@@ -175,17 +175,17 @@ static void unknown_hosts(void)
 	CU_ASSERT_EQUAL(heard, n);
 	for (int i = 0; i < MORE; i++)
 		shut += closed(fd[i]);
-	CU_ASSERT_TRUE(shut >= MORE - FAB_PACE_NEW_WAIT - 1 && shut <= 20);
+	CU_ASSERT_TRUE(shut >= MORE - BASE_PACE_NEW_WAIT - 1 && shut <= 20);
 	/* Each of them is counted, and one line names the first. */
 	CU_ASSERT_EQUAL(w.dom->failed_starts, shut);
 	CU_ASSERT_EQUAL(refusals, 1);
 	/* One that is known is heard; the others are in their turn. */
 	come_and_go(2);
 	CU_ASSERT_EQUAL(heard, n + 1);
-	test_clock_pass(FAB_PACE_NEW_MS * 10);
+	test_clock_pass(BASE_PACE_NEW_MS * 10);
 	settle();
 	CU_ASSERT_TRUE(heard >= n + 1 + 9 && heard <= n + 1 + 11);
-	test_clock_pass(FAB_PACE_NEW_MS * FAB_PACE_NEW_WAIT);
+	test_clock_pass(BASE_PACE_NEW_MS * BASE_PACE_NEW_WAIT);
 	settle();
 	CU_ASSERT_EQUAL(heard, n + 1 + MORE - shut);
 	for (int i = 0; i < MORE; i++)

@@ -466,7 +466,7 @@ static void expect_named(const struct refusals *c, const struct raw *first)
 
 	CU_ASSERT_EQUAL(getsockname(first->fd, (struct sockaddr *)&ss, &len),
 			0);
-	fab_addr_name((struct sockaddr *)&ss, name, sizeof(name));
+	base_addr_name((struct sockaddr *)&ss, name, sizeof(name));
 	CU_ASSERT_EQUAL(c->n, 1);
 	at = strstr(c->last, name);
 	CU_ASSERT_TRUE(at && !strcmp(at, name));
@@ -636,7 +636,7 @@ static void host_line(void *ctx, const struct in6_addr *host, int level,
 	struct in6_addr loopback;
 
 	sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	loopback = fab_addr_host((struct sockaddr *)&sa);
+	loopback = base_addr_host((struct sockaddr *)&sa);
 	if (strstr(text, "not an MPA request") &&
 	    !memcmp(host, &loopback, sizeof(loopback)))
 		++*(unsigned int *)ctx;

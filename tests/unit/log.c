@@ -50,41 +50,42 @@ static struct in6_addr host_at(unsigned int n)
 	return a;
 }
 
-static void say(struct fab_log *l, unsigned int host, int level, unsigned int n)
+static void say(struct base_log *l, unsigned int host, int level,
+		unsigned int n)
 {
 	struct in6_addr a = host_at(host);
 
 	while (n--)
-		fab_log_put(l, &a, "peer", level, "line %u", n);
+		base_log_put(l, &a, "peer", level, "line %u", n);
 }
 
 /* One host: a burst, then a line in a while, and every other line is counted. */
 static void host(void)
 {
 	struct seen s = { 0 };
-	struct fab_log *l = fab_log_create(sink, &s);
+	struct base_log *l = base_log_create(sink, &s);
 
 	test_clock_hold();
 	say(l, 1, LOG_WARNING, 1000);
-	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST);
+	CU_ASSERT_EQUAL(s.lines, BASE_LOG_HOST);
 	CU_ASSERT_STRING_EQUAL(s.last, "peer: line 970");
 	CU_ASSERT_EQUAL(s.tells, 0);
-	test_clock_pass(FAB_LOG_HOST_MS - 1);
+	test_clock_pass(BASE_LOG_HOST_MS - 1);
 	say(l, 1, LOG_ERR, 1);
-	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST);
+	CU_ASSERT_EQUAL(s.lines, BASE_LOG_HOST);
 	test_clock_pass(1);
 	say(l, 1, LOG_ERR, 2);
-	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST + 1);
+	CU_ASSERT_EQUAL(s.lines, BASE_LOG_HOST + 1);
 	CU_ASSERT_EQUAL(s.level, LOG_ERR);
 	CU_ASSERT_STRING_EQUAL(s.told,
 			       "host 10.0.0.1: 971 more lines left out");
 	/* Long after, as many as at first. */
-	test_clock_pass(FAB_LOG_HOST * FAB_LOG_HOST_MS);
+	test_clock_pass(BASE_LOG_HOST * BASE_LOG_HOST_MS);
 	s.lines = 0;
 	say(l, 1, LOG_ERR, 100);
-	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST);
+	CU_ASSERT_EQUAL(s.lines, BASE_LOG_HOST);
 	CU_ASSERT_STRING_EQUAL(s.told, "host 10.0.0.1: 1 more line left out");
-	fab_log_destroy(l);
+	base_log_destroy(l);
 	CU_ASSERT_STRING_EQUAL(s.told, "all hosts: 70 more lines left out");
 	test_clock_release();
 }
@@ -93,22 +94,22 @@ static void host(void)
 static void apart(void)
 {
 	struct seen s = { 0 };
-	struct fab_log *l = fab_log_create(sink, &s);
+	struct base_log *l = base_log_create(sink, &s);
 
 	test_clock_hold();
 	say(l, 1, LOG_DEBUG, 5000);
-	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST * FAB_LOG_MORE);
+	CU_ASSERT_EQUAL(s.lines, BASE_LOG_HOST * BASE_LOG_MORE);
 	say(l, 1, LOG_INFO, 5000);
-	CU_ASSERT_EQUAL(s.lines, 2 * FAB_LOG_HOST * FAB_LOG_MORE);
+	CU_ASSERT_EQUAL(s.lines, 2 * BASE_LOG_HOST * BASE_LOG_MORE);
 	s.lines = 0;
 	say(l, 1, LOG_NOTICE, 5000);
-	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST);
+	CU_ASSERT_EQUAL(s.lines, BASE_LOG_HOST);
 	say(l, 1, LOG_WARNING, 1);
 	CU_ASSERT_EQUAL(s.level, LOG_WARNING);
 	say(l, 2, LOG_NOTICE, 1);
 	CU_ASSERT_EQUAL(s.level, LOG_NOTICE);
-	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST + 2);
-	fab_log_destroy(l);
+	CU_ASSERT_EQUAL(s.lines, BASE_LOG_HOST + 2);
+	base_log_destroy(l);
 	test_clock_release();
 }
 
@@ -116,31 +117,31 @@ static void apart(void)
 static void counts(void)
 {
 	struct seen s = { 0 };
-	struct fab_log *l = fab_log_create(sink, &s);
+	struct base_log *l = base_log_create(sink, &s);
 
 	test_clock_hold();
-	CU_ASSERT_FALSE(fab_log_owes(l));
-	say(l, 1, LOG_WARNING, FAB_LOG_HOST + 9);
+	CU_ASSERT_FALSE(base_log_owes(l));
+	say(l, 1, LOG_WARNING, BASE_LOG_HOST + 9);
 	for (unsigned int i = 0; i < 50; i++) {
-		test_clock_pass(FAB_LOG_HOST_MS / 10);
-		fab_log_tick(l);
-		CU_ASSERT_EQUAL(s.tells, s.lines - FAB_LOG_HOST);
+		test_clock_pass(BASE_LOG_HOST_MS / 10);
+		base_log_tick(l);
+		CU_ASSERT_EQUAL(s.tells, s.lines - BASE_LOG_HOST);
 		say(l, 1, LOG_WARNING, 1);
 	}
-	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST + 5);
+	CU_ASSERT_EQUAL(s.lines, BASE_LOG_HOST + 5);
 	s.tells = 0;
-	CU_ASSERT_TRUE(fab_log_owes(l));
+	CU_ASSERT_TRUE(base_log_owes(l));
 	say(l, 1, LOG_WARNING, 3);
-	test_clock_pass(FAB_LOG_HOST_MS - 1);
-	fab_log_tick(l);
+	test_clock_pass(BASE_LOG_HOST_MS - 1);
+	base_log_tick(l);
 	CU_ASSERT_EQUAL(s.tells, 0);
 	test_clock_pass(1);
-	fab_log_tick(l);
+	base_log_tick(l);
 	CU_ASSERT_EQUAL(s.tells, 1);
-	fab_log_tick(l);
-	CU_ASSERT_FALSE(fab_log_owes(l));
-	CU_ASSERT_EQUAL(s.lines + s.left_out, FAB_LOG_HOST + 9 + 50 + 3);
-	fab_log_destroy(l);
+	base_log_tick(l);
+	CU_ASSERT_FALSE(base_log_owes(l));
+	CU_ASSERT_EQUAL(s.lines + s.left_out, BASE_LOG_HOST + 9 + 50 + 3);
+	base_log_destroy(l);
 	CU_ASSERT_EQUAL(s.tells, 1);
 	test_clock_release();
 }
@@ -149,32 +150,32 @@ static void counts(void)
 static void all(void)
 {
 	struct seen s = { 0 };
-	struct fab_log *l = fab_log_create(sink, &s);
+	struct base_log *l = base_log_create(sink, &s);
 
 	test_clock_hold();
 	for (unsigned int i = 0; i < 1000; i++)
 		say(l, i, LOG_WARNING, 3);
-	CU_ASSERT_EQUAL(s.lines, FAB_LOG_ALL);
-	test_clock_pass(FAB_LOG_HOST_MS);
-	fab_log_tick(l);
+	CU_ASSERT_EQUAL(s.lines, BASE_LOG_ALL);
+	test_clock_pass(BASE_LOG_HOST_MS);
+	base_log_tick(l);
 	/* As many hosts' counts as there are tokens, and the rest later. */
-	CU_ASSERT(s.tells >= FAB_LOG_HOST_MS / FAB_LOG_ALL_MS);
+	CU_ASSERT(s.tells >= BASE_LOG_HOST_MS / BASE_LOG_ALL_MS);
 	for (unsigned int i = 0; i < 64; i++) {
-		test_clock_pass(FAB_LOG_ALL_MS);
-		fab_log_tick(l);
+		test_clock_pass(BASE_LOG_ALL_MS);
+		base_log_tick(l);
 	}
-	CU_ASSERT_FALSE(fab_log_owes(l));
+	CU_ASSERT_FALSE(base_log_owes(l));
 	CU_ASSERT_EQUAL(s.left_out + s.lines, 3000);
 	/* One host alone has less. */
 	s.lines = 0;
 	for (unsigned int i = 0; i < 100; i++) {
-		test_clock_pass(FAB_LOG_ALL_MS);
+		test_clock_pass(BASE_LOG_ALL_MS);
 		say(l, 5000, LOG_WARNING, 1);
 	}
-	CU_ASSERT(s.lines < FAB_LOG_HOST + 5);
+	CU_ASSERT(s.lines < BASE_LOG_HOST + 5);
 	s.lines = s.left_out = 0;
 	say(l, 5000, LOG_WARNING, 100);
-	fab_log_destroy(l);
+	base_log_destroy(l);
 	CU_ASSERT(s.left_out >= 100);
 	test_clock_release();
 }
@@ -183,7 +184,7 @@ static void all(void)
 static void sinks(void)
 {
 	struct seen s = { 0 };
-	struct fab_log *l = fab_log_create(sink, &s), *none;
+	struct base_log *l = base_log_create(sink, &s), *none;
 	struct in6_addr a = host_at(1);
 	char text[2000];
 
@@ -191,36 +192,36 @@ static void sinks(void)
 	memset(text, 'x', sizeof(text));
 	text[sizeof(text) - 1] = 0;
 	for (unsigned int i = 0; i < 50; i++)
-		fab_log_host_line(l, &a, LOG_WARNING, "of one host");
-	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST);
+		base_log_host_line(l, &a, LOG_WARNING, "of one host");
+	CU_ASSERT_EQUAL(s.lines, BASE_LOG_HOST);
 	CU_ASSERT_STRING_EQUAL(s.last, "of one host");
-	test_clock_pass(FAB_LOG_HOST_MS);
-	fab_log_tick(l);
+	test_clock_pass(BASE_LOG_HOST_MS);
+	base_log_tick(l);
 	CU_ASSERT_STRING_EQUAL(s.told, "host 10.0.0.1: 20 more lines left out");
 	s.lines = 0;
 	for (unsigned int i = 0; i < 50; i++)
-		fab_log_line(l, LOG_WARNING, text);
-	CU_ASSERT_EQUAL(s.lines, FAB_LOG_HOST);
+		base_log_line(l, LOG_WARNING, text);
+	CU_ASSERT_EQUAL(s.lines, BASE_LOG_HOST);
 	CU_ASSERT_EQUAL(strlen(s.last), 511);
-	test_clock_pass(FAB_LOG_HOST_MS);
-	fab_log_tick(l);
+	test_clock_pass(BASE_LOG_HOST_MS);
+	base_log_tick(l);
 	CU_ASSERT_STRING_EQUAL(s.told,
 			       "lines of no host: 20 more lines left out");
 	a = (struct in6_addr){ .s6_addr = { 0x20, 1, 0xd, 0xb8 } };
-	for (unsigned int i = 0; i < FAB_LOG_HOST + 2; i++)
-		fab_log_host_line(l, &a, LOG_WARNING, "of IPv6");
-	test_clock_pass(FAB_LOG_HOST_MS);
-	fab_log_tick(l);
+	for (unsigned int i = 0; i < BASE_LOG_HOST + 2; i++)
+		base_log_host_line(l, &a, LOG_WARNING, "of IPv6");
+	test_clock_pass(BASE_LOG_HOST_MS);
+	base_log_tick(l);
 	CU_ASSERT_STRING_EQUAL(s.told,
 			       "host 2001:db8::/64: 2 more lines left out");
-	fab_log_destroy(l);
-	none = fab_log_create(NULL, NULL);
+	base_log_destroy(l);
+	none = base_log_create(NULL, NULL);
 	say(none, 1, LOG_ERR, 1000);
-	fab_log_tick(none);
-	fab_log_destroy(none);
-	fab_log_line(NULL, LOG_ERR, text);
-	fab_log_tick(NULL);
-	fab_log_destroy(NULL);
+	base_log_tick(none);
+	base_log_destroy(none);
+	base_log_line(NULL, LOG_ERR, text);
+	base_log_tick(NULL);
+	base_log_destroy(NULL);
 	test_clock_release();
 }
 

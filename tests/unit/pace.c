@@ -13,8 +13,8 @@
 /* Times are arguments: this is when a test begins. */
 #define START 1000000
 
-static struct fab_pace p;
-static struct fab_known k;
+static struct base_pace p;
+static struct base_known k;
 
 static struct in6_addr host(uint32_t n)
 {
@@ -39,8 +39,8 @@ static unsigned int at_once(uint32_t n, bool known, uint64_t now)
 	struct in6_addr h = host(n);
 	unsigned int count = 0;
 
-	while (count < 20000 && !fab_pace_turn(&p, &h, known, now)) {
-		fab_pace_take(&p, &h, known, now);
+	while (count < 20000 && !base_pace_turn(&p, &h, known, now)) {
+		base_pace_take(&p, &h, known, now);
 		count++;
 	}
 	return count;
@@ -53,22 +53,22 @@ static void one_host(void)
 
 	begin(1);
 	n = at_once(7, true, START);
-	CU_ASSERT_EQUAL(n, FAB_PACE_BURST + 1);
+	CU_ASSERT_EQUAL(n, BASE_PACE_BURST + 1);
 	/* The next one's turn, and that of one behind it. */
-	CU_ASSERT_EQUAL(fab_pace_turn(&p, &h, true, START),
-			START + FAB_PACE_MS);
-	fab_pace_take(&p, &h, true, START);
-	CU_ASSERT_EQUAL(fab_pace_turn(&p, &h, true, START),
-			START + 2 * FAB_PACE_MS);
-	CU_ASSERT_EQUAL(at_once(7, true, START + 2 * FAB_PACE_MS), 1);
+	CU_ASSERT_EQUAL(base_pace_turn(&p, &h, true, START),
+			START + BASE_PACE_MS);
+	base_pace_take(&p, &h, true, START);
+	CU_ASSERT_EQUAL(base_pace_turn(&p, &h, true, START),
+			START + 2 * BASE_PACE_MS);
+	CU_ASSERT_EQUAL(at_once(7, true, START + 2 * BASE_PACE_MS), 1);
 	/* So many in a second. */
 	for (n = 3; n < 203; n++)
-		CU_ASSERT_EQUAL(at_once(7, true, START + n * FAB_PACE_MS), 1);
+		CU_ASSERT_EQUAL(at_once(7, true, START + n * BASE_PACE_MS), 1);
 	/* It is never refused for the others, nor others for it. */
-	CU_ASSERT_FALSE(fab_pace_full(&p, true, START));
-	CU_ASSERT_EQUAL(at_once(8, true, START), FAB_PACE_BURST + 1);
+	CU_ASSERT_FALSE(base_pace_full(&p, true, START));
+	CU_ASSERT_EQUAL(at_once(8, true, START), BASE_PACE_BURST + 1);
 	/* After a while it has it all again, and no more than that. */
-	CU_ASSERT_EQUAL(at_once(7, true, START + 3600000), FAB_PACE_BURST + 1);
+	CU_ASSERT_EQUAL(at_once(7, true, START + 3600000), BASE_PACE_BURST + 1);
 }
 
 /* As many new hosts as there are clients are taken as they come. */
@@ -77,13 +77,13 @@ static void many_hosts(void)
 	unsigned int taken = 0;
 
 	begin(2);
-	for (uint32_t n = 0; n < FAB_PACE_NEW_BURST; n++) {
+	for (uint32_t n = 0; n < BASE_PACE_NEW_BURST; n++) {
 		struct in6_addr h = host(n);
 
-		taken += !fab_pace_turn(&p, &h, false, START);
-		fab_pace_take(&p, &h, false, START);
+		taken += !base_pace_turn(&p, &h, false, START);
+		base_pace_take(&p, &h, false, START);
 	}
-	CU_ASSERT_EQUAL(taken, FAB_PACE_NEW_BURST);
+	CU_ASSERT_EQUAL(taken, BASE_PACE_NEW_BURST);
 }
 
 /* 100000 of them come in ten seconds: what is taken, what waits, who else is
@@ -91,43 +91,43 @@ static void many_hosts(void)
 static void flood(void)
 {
 	unsigned int taken = 0, waited = 0, refused = 0, good = 0;
-	const unsigned int later = 10000 / FAB_PACE_NEW_MS;
+	const unsigned int later = 10000 / BASE_PACE_NEW_MS;
 	struct in6_addr mine = host(5), h;
 	uint64_t now, longest = 0, at;
 
 	begin(3);
-	fab_known_put(&k, &mine);
+	base_known_put(&k, &mine);
 	for (uint32_t n = 0; n < 100000; n++) {
 		now = START + n / 10;
 		h = host(1000 + n);
-		if (fab_pace_full(&p, false, now)) {
+		if (base_pace_full(&p, false, now)) {
 			refused++;
 			continue;
 		}
-		at = fab_pace_turn(&p, &h, false, now);
+		at = base_pace_turn(&p, &h, false, now);
 		if (at) {
 			waited++;
 			longest = at - now > longest ? at - now : longest;
 		}
-		fab_pace_take(&p, &h, false, now);
+		base_pace_take(&p, &h, false, now);
 		taken++;
 		if (n % 1000)
 			continue;
-		good += !fab_pace_turn(&p, &mine, true, now);
-		fab_pace_take(&p, &mine, true, now);
+		good += !base_pace_turn(&p, &mine, true, now);
+		base_pace_take(&p, &mine, true, now);
 	}
-	CU_ASSERT_TRUE(taken >= FAB_PACE_NEW_BURST + later - 1);
+	CU_ASSERT_TRUE(taken >= BASE_PACE_NEW_BURST + later - 1);
 	CU_ASSERT_TRUE(taken <=
-		       FAB_PACE_NEW_BURST + FAB_PACE_NEW_WAIT + later + 1);
+		       BASE_PACE_NEW_BURST + BASE_PACE_NEW_WAIT + later + 1);
 	CU_ASSERT_EQUAL(refused, 100000 - taken);
 	CU_ASSERT_TRUE(waited > 0);
-	CU_ASSERT_TRUE(longest <= FAB_PACE_NEW_WAIT * FAB_PACE_NEW_MS + 1);
+	CU_ASSERT_TRUE(longest <= BASE_PACE_NEW_WAIT * BASE_PACE_NEW_MS + 1);
 	CU_ASSERT_TRUE(good > 0);
 	/* Refused ones have not used up what others may have later. */
-	now = START + 10000 + (FAB_PACE_NEW_WAIT + 2) * FAB_PACE_NEW_MS;
+	now = START + 10000 + (BASE_PACE_NEW_WAIT + 2) * BASE_PACE_NEW_MS;
 	h = host(4);
-	CU_ASSERT_FALSE(fab_pace_full(&p, false, now));
-	CU_ASSERT_EQUAL(fab_pace_turn(&p, &h, false, now), 0);
+	CU_ASSERT_FALSE(base_pace_full(&p, false, now));
+	CU_ASSERT_EQUAL(base_pace_turn(&p, &h, false, now), 0);
 }
 
 /* Known: those that somebody has vouched for, and nobody by chance. */
@@ -138,21 +138,21 @@ static void known(void)
 
 	begin(4);
 	h = host(0);
-	CU_ASSERT_FALSE(fab_known_has(&k, &h));
+	CU_ASSERT_FALSE(base_known_has(&k, &h));
 	for (uint32_t i = 0; i < 1000; i++) {
 		h = host(i);
-		fab_known_put(&k, &h);
-		CU_ASSERT_TRUE(fab_known_has(&k, &h));
+		base_known_put(&k, &h);
+		CU_ASSERT_TRUE(base_known_has(&k, &h));
 	}
 	for (uint32_t i = 0; i < 1000; i++) {
 		h = host(i);
-		kept += fab_known_has(&k, &h);
+		kept += base_known_has(&k, &h);
 	}
 	/* Some have taken another's place. */
 	CU_ASSERT_TRUE(kept > 800);
 	for (uint32_t i = 1000; i < 200000; i++) {
 		h = host(i);
-		n += fab_known_has(&k, &h);
+		n += base_known_has(&k, &h);
 	}
 	CU_ASSERT_EQUAL(n, 0);
 }
@@ -168,14 +168,14 @@ static void spread(void)
 		bool once;
 
 		begin(5);
-		for (int n = 0; n <= FAB_PACE_BURST; n++)
-			fab_pace_take(&p, &a, true, START);
-		once = fab_pace_turn(&p, &b, true, START);
+		for (int n = 0; n <= BASE_PACE_BURST; n++)
+			base_pace_take(&p, &a, true, START);
+		once = base_pace_turn(&p, &b, true, START);
 		same += once;
 		begin(6);
-		for (int n = 0; n <= FAB_PACE_BURST; n++)
-			fab_pace_take(&p, &a, true, START);
-		both += once && fab_pace_turn(&p, &b, true, START);
+		for (int n = 0; n <= BASE_PACE_BURST; n++)
+			base_pace_take(&p, &a, true, START);
+		both += once && base_pace_turn(&p, &b, true, START);
 	}
 	/* 2000 / 256 of them, more or less; and hardly any twice. */
 	CU_ASSERT_TRUE(same < 40);

@@ -481,12 +481,12 @@ static void message(struct rt_watch *w, const struct loop_event *ev)
 			from->first_htype == RDMA2_CONNPROP_MIDDLE) &&
 		       p.xid == from->first_xid;
 		if (from->answers == 1 || more)
-			from->answered = fab_now_ms();
+			from->answered = base_now_ms();
 		/* Its properties, when nothing else has come for a second. */
 		if (!from->active && from->answers > 1 && to->sent2 < 2 &&
 		    !more &&
 		    (p.htype != RDMA2_CONNPROP_FINAL ||
-		     fab_now_ms() - from->answered < 1000))
+		     base_now_ms() - from->answered < 1000))
 			fault(w, "%s before the client's second message",
 			      wire_htype_name(p.htype));
 	}

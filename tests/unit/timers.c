@@ -14,7 +14,7 @@
 #define MANY 5000
 
 struct entry {
-	struct fab_timer t;
+	struct base_timer t;
 	unsigned int fired, what;
 	uint64_t due, when; /* as armed; when it fired */
 	/* What its function does. */
@@ -22,7 +22,7 @@ struct entry {
 	uint64_t again; /* arm it so much later, or, MANY, for long ago */
 };
 
-static struct fab_timers ts;
+static struct base_timers ts;
 static unsigned int wakes;
 static uint64_t last; /* due of the one that fired last */
 static bool disorder;
@@ -37,28 +37,28 @@ static void wake(void *ctx)
 static void set(struct entry *x, uint64_t at)
 {
 	x->due = at;
-	fab_timer_set(&ts, &x->t, at, 7);
+	base_timer_set(&ts, &x->t, at, 7);
 }
 
-static void fire(struct fab_timer *t, unsigned int what)
+static void fire(struct base_timer *t, unsigned int what)
 {
 	struct entry *x =
 		(struct entry *)((char *)t - offsetof(struct entry, t));
 
-	CU_ASSERT_EQUAL(fab_timer_at(t), 0);
+	CU_ASSERT_EQUAL(base_timer_at(t), 0);
 	x->fired++;
 	x->what = what;
-	x->when = fab_now_ms();
+	x->when = base_now_ms();
 	disorder |= x->due < last;
 	last = x->due;
 	if (x->stop)
-		CU_ASSERT_TRUE(fab_timer_stop(&ts, &x->stop->t));
+		CU_ASSERT_TRUE(base_timer_stop(&ts, &x->stop->t));
 	if (x->move)
-		set(x->move, fab_now_ms() + 1000);
+		set(x->move, base_now_ms() + 1000);
 	if (x->again)
-		fab_timer_set(&ts, t,
-			      x->again == MANY ? 1 : fab_now_ms() + x->again,
-			      7);
+		base_timer_set(&ts, t,
+			       x->again == MANY ? 1 : base_now_ms() + x->again,
+			       7);
 }
 
 static void begin(void)
@@ -68,18 +68,18 @@ static void begin(void)
 	wakes = 0;
 	last = 0;
 	disorder = false;
-	fab_timers_init(&ts, wake, (struct fab_poller *)e);
+	base_timers_init(&ts, wake, (struct fab_poller *)e);
 	for (unsigned int i = 0; i < MANY; i++)
-		fab_timer_init(&e[i].t, fire);
+		base_timer_init(&e[i].t, fire);
 }
 
 static void end(void)
 {
 	CU_ASSERT_FALSE(disorder);
 	for (unsigned int i = 0; i < MANY; i++)
-		fab_timer_stop(&ts, &e[i].t);
-	CU_ASSERT_EQUAL(fab_timers_wait(&ts, -1), -1);
-	fab_timers_fini(&ts);
+		base_timer_stop(&ts, &e[i].t);
+	CU_ASSERT_EQUAL(base_timers_wait(&ts, -1), -1);
+	base_timers_fini(&ts);
 	test_clock_release();
 }
 
@@ -95,8 +95,8 @@ static unsigned int run(void)
 	unsigned int all = 0;
 	int n;
 
-	while ((n = fab_timers_run(&ts))) {
-		CU_ASSERT_TRUE(n <= FAB_TURN);
+	while ((n = base_timers_run(&ts))) {
+		CU_ASSERT_TRUE(n <= BASE_TURN);
 		all += (unsigned int)n;
 	}
 	return all;
@@ -107,19 +107,19 @@ static void order(void)
 	uint64_t now;
 
 	begin();
-	now = fab_now_ms();
-	CU_ASSERT_EQUAL(fab_timers_run(&ts), 0);
-	CU_ASSERT_EQUAL(fab_timers_wait(&ts, -1), -1);
-	CU_ASSERT_EQUAL(fab_timers_wait(&ts, 30), 30);
+	now = base_now_ms();
+	CU_ASSERT_EQUAL(base_timers_run(&ts), 0);
+	CU_ASSERT_EQUAL(base_timers_wait(&ts, -1), -1);
+	CU_ASSERT_EQUAL(base_timers_wait(&ts, 30), 30);
 	for (unsigned int i = 0; i < MANY; i++)
 		set(&e[i], now + 1 + some(i));
 	CU_ASSERT_EQUAL(run(), 0);
 	for (unsigned int ms = 1; ms <= MANY; ms++) {
 		test_clock_pass(1);
-		CU_ASSERT_EQUAL(fab_timers_wait(&ts, -1), 0);
+		CU_ASSERT_EQUAL(base_timers_wait(&ts, -1), 0);
 		CU_ASSERT_EQUAL(run(), 1);
 		if (ms < MANY)
-			CU_ASSERT_EQUAL(fab_timers_wait(&ts, -1), 1);
+			CU_ASSERT_EQUAL(base_timers_wait(&ts, -1), 1);
 	}
 	for (unsigned int i = 0; i < MANY; i++)
 		if (e[i].fired != 1 || e[i].when != e[i].due || e[i].what != 7)
@@ -129,9 +129,9 @@ static void order(void)
 		set(&e[i], now + 10000 + some(i));
 	test_clock_pass(100000);
 	last = 0;
-	CU_ASSERT_EQUAL(fab_timers_run(&ts), FAB_TURN);
-	CU_ASSERT_EQUAL(fab_timers_wait(&ts, -1), 0);
-	CU_ASSERT_EQUAL(run(), MANY - FAB_TURN);
+	CU_ASSERT_EQUAL(base_timers_run(&ts), BASE_TURN);
+	CU_ASSERT_EQUAL(base_timers_wait(&ts, -1), 0);
+	CU_ASSERT_EQUAL(run(), MANY - BASE_TURN);
 	end();
 }
 
@@ -142,28 +142,28 @@ static void moves(void)
 	uint64_t now;
 
 	begin();
-	now = fab_now_ms();
+	now = base_now_ms();
 	for (unsigned int i = 0; i < MANY; i++)
 		CU_ASSERT_TRUE(
-			fab_timer_set(&ts, &e[i].t, now + some(i) + 1, 1));
+			base_timer_set(&ts, &e[i].t, now + some(i) + 1, 1));
 	/* So that it is more than a list. */
 	test_clock_pass(100);
 	run();
 	last = 0;
 	for (unsigned int i = 0; i < MANY; i++) {
-		bool armed = fab_timer_at(&e[i].t) != 0;
+		bool armed = base_timer_at(&e[i].t) != 0;
 
 		CU_ASSERT_EQUAL(armed, !e[i].fired);
 		if (i % 3 == 0) {
-			CU_ASSERT_EQUAL(fab_timer_stop(&ts, &e[i].t), armed);
-			CU_ASSERT_FALSE(fab_timer_stop(&ts, &e[i].t));
+			CU_ASSERT_EQUAL(base_timer_stop(&ts, &e[i].t), armed);
+			CU_ASSERT_FALSE(base_timer_stop(&ts, &e[i].t));
 			stopped++;
 		} else {
 			e[i].due = now + 200 + some(MANY - i);
-			CU_ASSERT_EQUAL(fab_timer_set(&ts, &e[i].t, e[i].due,
-						      2),
+			CU_ASSERT_EQUAL(base_timer_set(&ts, &e[i].t, e[i].due,
+						       2),
 					!armed);
-			CU_ASSERT_EQUAL(fab_timer_at(&e[i].t), e[i].due);
+			CU_ASSERT_EQUAL(base_timer_at(&e[i].t), e[i].due);
 		}
 		e[i].fired = 0;
 	}
@@ -181,7 +181,7 @@ static void within(void)
 	uint64_t now;
 
 	begin();
-	now = fab_now_ms();
+	now = base_now_ms();
 	for (unsigned int i = 0; i < 10; i++)
 		set(&e[i], now + 1 + i);
 	e[0].stop = &e[1];
@@ -193,7 +193,7 @@ static void within(void)
 	CU_ASSERT_EQUAL(run(), 8);
 	CU_ASSERT_EQUAL(e[1].fired + e[3].fired + e[10].fired, 0);
 	CU_ASSERT_EQUAL(e[4].fired, 1);
-	CU_ASSERT_EQUAL(fab_timers_wait(&ts, -1), 5);
+	CU_ASSERT_EQUAL(base_timers_wait(&ts, -1), 5);
 	e[4].again = 0;
 	test_clock_pass(5);
 	last = 0;
@@ -213,7 +213,7 @@ static void fair(void)
 	unsigned int turns = 0;
 
 	begin();
-	now = fab_now_ms();
+	now = base_now_ms();
 	for (unsigned int i = 0; i < 300; i++) {
 		set(&e[i], now);
 		e[i].again = i % 2 ? MANY : 1;
@@ -221,7 +221,7 @@ static void fair(void)
 	set(&e[300], now + 3);
 	while (!e[300].fired && turns++ < 100) {
 		test_clock_pass(1);
-		CU_ASSERT_TRUE(fab_timers_run(&ts) <= FAB_TURN);
+		CU_ASSERT_TRUE(base_timers_run(&ts) <= BASE_TURN);
 	}
 	CU_ASSERT_EQUAL(e[300].fired, 1);
 	/* Nor does one of them go twice before all others have gone once. */
@@ -238,10 +238,10 @@ static void woken(void)
 	uint64_t now;
 
 	begin();
-	now = fab_now_ms();
+	now = base_now_ms();
 	set(&e[0], now + 500);
 	CU_ASSERT_EQUAL(wakes, 0);
-	CU_ASSERT_EQUAL(fab_timers_wait(&ts, -1), 500);
+	CU_ASSERT_EQUAL(base_timers_wait(&ts, -1), 500);
 	set(&e[1], now + 600);
 	set(&e[1], now + 500);
 	CU_ASSERT_EQUAL(wakes, 0);
@@ -249,25 +249,25 @@ static void woken(void)
 	CU_ASSERT_EQUAL(wakes, 1);
 	set(&e[3], now + 200);
 	CU_ASSERT_EQUAL(wakes, 1);
-	CU_ASSERT_EQUAL(fab_timers_run(&ts), 0);
+	CU_ASSERT_EQUAL(base_timers_run(&ts), 0);
 	set(&e[3], now + 10);
 	CU_ASSERT_EQUAL(wakes, 1);
-	CU_ASSERT_EQUAL(fab_timers_wait(&ts, 5), 5);
+	CU_ASSERT_EQUAL(base_timers_wait(&ts, 5), 5);
 	set(&e[4], now + 6);
 	CU_ASSERT_EQUAL(wakes, 1);
 	set(&e[4], now + 1);
 	CU_ASSERT_EQUAL(wakes, 2);
 	test_clock_pass(1);
-	CU_ASSERT_EQUAL(fab_timers_wait(&ts, -1), 0);
+	CU_ASSERT_EQUAL(base_timers_wait(&ts, -1), 0);
 	set(&e[5], now + 1);
 	CU_ASSERT_EQUAL(wakes, 2);
 	last = 0;
 	CU_ASSERT_EQUAL(run(), 2);
-	CU_ASSERT_EQUAL(fab_timers_wait(&ts, 0), 0);
-	fab_timer_set(&ts, &e[6].t, UINT64_MAX - 1, 0);
+	CU_ASSERT_EQUAL(base_timers_wait(&ts, 0), 0);
+	base_timer_set(&ts, &e[6].t, UINT64_MAX - 1, 0);
 	for (unsigned int i = 0; i < 6; i++)
-		fab_timer_stop(&ts, &e[i].t);
-	CU_ASSERT_EQUAL(fab_timers_wait(&ts, -1), INT32_MAX);
+		base_timer_stop(&ts, &e[i].t);
+	CU_ASSERT_EQUAL(base_timers_wait(&ts, -1), INT32_MAX);
 	end();
 }
 
@@ -278,7 +278,7 @@ static void woken(void)
 
 /* One that holds a reference while it is armed, as a connection does. */
 struct counted {
-	struct fab_timer t;
+	struct base_timer t;
 	atomic_long refs;
 	atomic_uint fired;
 };
@@ -297,7 +297,7 @@ static void rouse(void *ctx)
 	pthread_mutex_unlock(&sleep_lock);
 }
 
-static void fire_counted(struct fab_timer *t, unsigned int what)
+static void fire_counted(struct base_timer *t, unsigned int what)
 {
 	struct counted *c =
 		(struct counted *)((char *)t - offsetof(struct counted, t));
@@ -312,13 +312,13 @@ static void *runner(void *arg)
 		int ms;
 
 		pthread_mutex_lock(&sleep_lock);
-		ms = fab_timers_wait(&ts, -1);
+		ms = base_timers_wait(&ts, -1);
 		/* If one that is earlier did not wake it, for ever. */
 		while (ms && !roused)
 			pthread_cond_wait(&sleep_cond, &sleep_lock);
 		roused = false;
 		pthread_mutex_unlock(&sleep_lock);
-		fab_timers_run(&ts);
+		base_timers_run(&ts);
 	}
 	return NULL;
 }
@@ -332,13 +332,13 @@ static void *armer(void *arg)
 		struct counted *c = &counted[first + i % (COUNTED / 2)];
 
 		if (i % 7 == 3) {
-			if (fab_timer_stop(&ts, &c->t))
+			if (base_timer_stop(&ts, &c->t))
 				atomic_fetch_sub(&c->refs, 1);
 			continue;
 		}
 		atomic_fetch_add(&c->refs, 1);
-		if (!fab_timer_set(&ts, &c->t,
-				   i % 5 ? 1 : fab_now_ms() + 3600000, 0))
+		if (!base_timer_set(&ts, &c->t,
+				    i % 5 ? 1 : base_now_ms() + 3600000, 0))
 			atomic_fetch_sub(&c->refs, 1);
 	}
 	return NULL;
@@ -349,9 +349,9 @@ static void threads(void)
 	unsigned int half[2] = { 0, COUNTED / 2 };
 	pthread_t run_thread, arm_thread[2];
 
-	fab_timers_init(&ts, rouse, NULL);
+	base_timers_init(&ts, rouse, NULL);
 	for (unsigned int i = 0; i < COUNTED; i++)
-		fab_timer_init(&counted[i].t, fire_counted);
+		base_timer_init(&counted[i].t, fire_counted);
 	atomic_store(&over, false);
 	pthread_create(&run_thread, NULL, runner, NULL);
 	for (unsigned int i = 0; i < 2; i++)
@@ -360,7 +360,7 @@ static void threads(void)
 		pthread_join(arm_thread[i], NULL);
 	/* It may not have had a processor until now. */
 	atomic_fetch_add(&counted[0].refs, 1);
-	if (!fab_timer_set(&ts, &counted[0].t, 1, 0))
+	if (!base_timer_set(&ts, &counted[0].t, 1, 0))
 		atomic_fetch_sub(&counted[0].refs, 1);
 	while (!atomic_load(&counted[0].fired)) {
 		rouse(NULL);
@@ -370,11 +370,11 @@ static void threads(void)
 	rouse(NULL);
 	pthread_join(run_thread, NULL);
 	for (unsigned int i = 0; i < COUNTED; i++) {
-		if (fab_timer_stop(&ts, &counted[i].t))
+		if (base_timer_stop(&ts, &counted[i].t))
 			atomic_fetch_sub(&counted[i].refs, 1);
 		CU_ASSERT_EQUAL(counted[i].refs, 0);
 	}
-	fab_timers_fini(&ts);
+	base_timers_fini(&ts);
 }
 
 static const struct unit_test tests[] = {

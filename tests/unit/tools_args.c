@@ -161,7 +161,7 @@ static void check_addr(const char *s, unsigned int port, const char *want)
 		return;
 	}
 	CU_ASSERT_PTR_NULL_FATAL(bad);
-	fab_addr_name((struct sockaddr *)&a.addr, name, sizeof(name));
+	base_addr_name((struct sockaddr *)&a.addr, name, sizeof(name));
 	CU_ASSERT_STRING_EQUAL(name, want);
 }
 
@@ -264,9 +264,9 @@ static void check_text(const char *host, unsigned int scope, const char *text,
 	char buf[64];
 
 	CU_ASSERT_EQUAL_FATAL(inet_pton(AF_INET6, host, &in6.sin6_addr), 1);
-	fab_addr_text((struct sockaddr *)&in6, buf, sizeof(buf));
+	base_addr_text((struct sockaddr *)&in6, buf, sizeof(buf));
 	CU_ASSERT_STRING_EQUAL(buf, text);
-	fab_addr_name((struct sockaddr *)&in6, buf, sizeof(buf));
+	base_addr_name((struct sockaddr *)&in6, buf, sizeof(buf));
 	CU_ASSERT_STRING_EQUAL(buf, name);
 }
 
@@ -282,9 +282,9 @@ static void test_text(void)
 		"fe80:1111:2222:3333:4444:5555:6666:7777", 4294967295u,
 		"fe80:1111:2222:3333:4444:5555:6666:7777%4294967295",
 		"[fe80:1111:2222:3333:4444:5555:6666:7777%4294967295]:65535");
-	fab_addr_text(&other, buf, sizeof(buf));
+	base_addr_text(&other, buf, sizeof(buf));
 	CU_ASSERT_STRING_EQUAL(buf, "?");
-	fab_addr_name(&other, buf, sizeof(buf));
+	base_addr_name(&other, buf, sizeof(buf));
 	CU_ASSERT_STRING_EQUAL(buf, "?");
 }
 
@@ -301,7 +301,7 @@ static void check_map(const char *host, unsigned int port, const char *want)
 	if (a.addr.ss_family == AF_INET)
 		memset((char *)&a.addr + sizeof(struct sockaddr_in), 0xff,
 		       sizeof(a.addr) - sizeof(struct sockaddr_in));
-	fab_addr_map(&a.addr);
+	base_addr_map(&a.addr);
 	CU_ASSERT_EQUAL(memcmp(&a.addr, &b.addr, sizeof(a.addr)), 0);
 }
 
@@ -321,8 +321,8 @@ static void check_any(const char *host, bool any, bool loopback)
 
 	memset(&a, 0, sizeof(a));
 	CU_ASSERT_PTR_NULL_FATAL(arg_addr(host, 20049, &a, &err));
-	CU_ASSERT_EQUAL(fab_addr_is_any(&a.addr), any);
-	CU_ASSERT_EQUAL(fab_addr_is_loopback(&a.addr), loopback);
+	CU_ASSERT_EQUAL(base_addr_is_any(&a.addr), any);
+	CU_ASSERT_EQUAL(base_addr_is_loopback(&a.addr), loopback);
 }
 
 static void test_any(void)
@@ -340,8 +340,8 @@ static void test_any(void)
 	check_any("::2", false, false);
 	check_any("::ffff:127.0.0.1", false, true);
 	check_any("::ffff:128.0.0.1", false, false);
-	CU_ASSERT_FALSE(fab_addr_is_any(&none));
-	CU_ASSERT_FALSE(fab_addr_is_loopback(&none));
+	CU_ASSERT_FALSE(base_addr_is_any(&none));
+	CU_ASSERT_FALSE(base_addr_is_loopback(&none));
 }
 
 /* ---- Names, in the place of a name server -------------------------------- */
@@ -376,8 +376,8 @@ static void check_all(const char *const *name_has, const char *want)
 	CU_ASSERT_TRUE(all.is_name);
 	known = NULL;
 	for (unsigned int i = 0; i < all.n; i++) {
-		fab_addr_name((struct sockaddr *)&all.at[i].addr, one,
-			      sizeof(one));
+		base_addr_name((struct sockaddr *)&all.at[i].addr, one,
+			       sizeof(one));
 		strcat(strcat(text, one), " ");
 	}
 	CU_ASSERT_STRING_EQUAL(text, want);

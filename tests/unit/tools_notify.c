@@ -19,11 +19,11 @@ static void hears(const char *name)
 	int fd = manager_at(name);
 
 	setenv("NOTIFY_SOCKET", name, 1);
-	CU_ASSERT_EQUAL(notify_manager("READY=1"), 0);
+	CU_ASSERT_EQUAL(base_notify("READY=1"), 0);
 	CU_ASSERT_EQUAL(recv(fd, got, sizeof(got), 0), 7);
 	CU_ASSERT_EQUAL(memcmp(got, "READY=1", 7), 0);
 	close(fd);
-	CU_ASSERT_TRUE(notify_manager("STOPPING=1") < 0);
+	CU_ASSERT_TRUE(base_notify("STOPPING=1") < 0);
 }
 
 static void test_file(void)
@@ -50,18 +50,18 @@ static void test_nobody(void)
 	char path[200];
 
 	unsetenv("NOTIFY_SOCKET");
-	CU_ASSERT_EQUAL(notify_manager("READY=1"), 0);
+	CU_ASSERT_EQUAL(base_notify("READY=1"), 0);
 	setenv("NOTIFY_SOCKET", "", 1);
-	CU_ASSERT_EQUAL(notify_manager("READY=1"), 0);
+	CU_ASSERT_EQUAL(base_notify("READY=1"), 0);
 	setenv("NOTIFY_SOCKET", "relative", 1);
-	CU_ASSERT_EQUAL(notify_manager("READY=1"), -EINVAL);
+	CU_ASSERT_EQUAL(base_notify("READY=1"), -EINVAL);
 	memset(path, 'x', sizeof(path));
 	path[0] = '/';
 	path[sizeof(path) - 1] = 0;
 	setenv("NOTIFY_SOCKET", path, 1);
-	CU_ASSERT_EQUAL(notify_manager("READY=1"), -EINVAL);
+	CU_ASSERT_EQUAL(base_notify("READY=1"), -EINVAL);
 	setenv("NOTIFY_SOCKET", "/nowhere/at-all", 1);
-	CU_ASSERT_EQUAL(notify_manager("READY=1"), -ENOENT);
+	CU_ASSERT_EQUAL(base_notify("READY=1"), -ENOENT);
 }
 
 static const struct unit_test tests[] = {

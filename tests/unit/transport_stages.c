@@ -43,9 +43,9 @@ static uint64_t sum(struct rt_instance *inst, enum rt_stage stage)
 static void pause_ns(void)
 {
 	struct timespec ts = { .tv_nsec = WAIT_NS };
-	uint64_t end = fab_now_ns() + WAIT_NS;
+	uint64_t end = base_now_ns() + WAIT_NS;
 
-	while (fab_now_ns() < end)
+	while (base_now_ns() < end)
 		nanosleep(&ts, NULL);
 }
 

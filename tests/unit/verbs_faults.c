@@ -748,8 +748,8 @@ static void test_pace(void)
 	l = container_of(w.listener, struct vb_listener, ev.fab);
 	/* Of every host, and for minutes, as an emulated processor takes seconds
 	 * to connect. */
-	for (unsigned int i = 0; i < FAB_PACE_SLOTS; i++)
-		l->ev.pace.slot[i] = fab_now_ms() + 600000;
+	for (unsigned int i = 0; i < BASE_PACE_SLOTS; i++)
+		l->ev.pace.slot[i] = base_now_ms() + 600000;
 	subject.said[0] = '\0';
 	world_connect(&w, NULL);
 	PUMP_UNTIL(&w, w.cli.disconnected);

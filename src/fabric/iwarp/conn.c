@@ -133,7 +133,7 @@ void iw_quiet(struct fab_conn *fc, bool quiet)
 					  IW_CONN_EVENTS);
 }
 
-void iw_conn_expired(struct fab_timer *t, unsigned int kind)
+void iw_conn_expired(struct base_timer *t, unsigned int kind)
 {
 	struct iw_conn *c = container_of(t, struct iw_conn, ev.timer);
 

@@ -284,7 +284,7 @@ int iw_conn_alloc(struct fab_events *ev, struct iw_conn **c);
 /* What its source and its timer call when it is not half-open. */
 int iw_conn_event(struct fab_events *ev, struct fab_source *src,
 		  uint32_t events);
-void iw_conn_expired(struct fab_timer *t, unsigned int kind);
+void iw_conn_expired(struct base_timer *t, unsigned int kind);
 int iw_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 		   struct fab_conn **c);
 void iw_quiet(struct fab_conn *c, bool quiet);

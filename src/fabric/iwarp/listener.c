@@ -49,10 +49,10 @@ static struct iw_listener *iw_listener(struct fab_listener *l)
 
 static int listener_event(struct fab_events *ev, struct fab_source *src,
 			  uint32_t events);
-static void listener_resume(struct fab_timer *t, unsigned int unused);
+static void listener_resume(struct base_timer *t, unsigned int unused);
 static int half_open_event(struct fab_events *ev, struct fab_source *src,
 			   uint32_t events);
-static void half_open_expired(struct fab_timer *t, unsigned int kind);
+static void half_open_expired(struct base_timer *t, unsigned int kind);
 
 static void listener_free(struct fab_retired *g)
 {
@@ -135,7 +135,7 @@ static void start_failed(struct iw_listener *l,
 	char peer[64];
 
 	count_failed(l);
-	fab_addr_name((const struct sockaddr *)from, peer, sizeof(peer));
+	base_addr_name((const struct sockaddr *)from, peer, sizeof(peer));
 	if (err == -ETIMEDOUT)
 		fab_domain_log_peer(d, from, LOG_NOTICE,
 				    "iwarp: no MPA request in time from %s",
@@ -179,7 +179,7 @@ void iw_listener_close(struct fab_listener *fl)
 		count_failed(l);
 		half_open_drop(l, c);
 	}
-	fab_timer_stop(&fl->poller->timers, &l->ev.timer);
+	base_timer_stop(&fl->poller->timers, &l->ev.timer);
 	pthread_mutex_unlock(&l->ev.lock);
 	fab_events_retire(fab_events(fl->poller), &l->ev.retired);
 }
@@ -188,7 +188,7 @@ void iw_listener_close(struct fab_listener *fl)
 static void listener_pause(struct iw_listener *l, int err)
 {
 	struct fab_events *ev = fab_events(l->ev.fab.poller);
-	uint64_t now = fab_now_ms();
+	uint64_t now = base_now_ms();
 
 	if (!l->short_of)
 		l->short_since = now;
@@ -201,7 +201,7 @@ static void listener_pause(struct iw_listener *l, int err)
 	}
 	l->short_of = err;
 	fab_events_change(ev, l->fd, &l->src, 0);
-	fab_timer_set(&ev->fab.timers, &l->ev.timer, now + PAUSE_MS, 0);
+	base_timer_set(&ev->fab.timers, &l->ev.timer, now + PAUSE_MS, 0);
 }
 
 /* Listener lock held. All who waited have been taken. A log that is opened for
@@ -213,12 +213,12 @@ static void listener_caught_up(struct iw_listener *l)
 			       "iwarp: accept: %s for %" PRIu64
 			       " ms; new connections are taken again",
 			       strerror(l->short_of),
-			       fab_now_ms() - l->short_since);
+			       base_now_ms() - l->short_since);
 	l->short_of = 0;
 	l->short_owes = false;
 }
 
-static void listener_resume(struct fab_timer *t, unsigned int unused)
+static void listener_resume(struct base_timer *t, unsigned int unused)
 {
 	struct iw_listener *l = container_of(t, struct iw_listener, ev.timer);
 
@@ -234,14 +234,14 @@ static void listener_resume(struct fab_timer *t, unsigned int unused)
 static void no_room(struct iw_listener *l, const struct sockaddr_storage *from,
 		    const char *what)
 {
-	uint64_t now = fab_now_ms();
+	uint64_t now = base_now_ms();
 	char peer[64];
 
 	count_failed(l);
 	if (l->warned_at && now - l->warned_at < WARN_MS)
 		return;
 	l->warned_at = now;
-	fab_addr_name((const struct sockaddr *)from, peer, sizeof(peer));
+	base_addr_name((const struct sockaddr *)from, peer, sizeof(peer));
 	fab_domain_log_peer(l->ev.fab.poller->dom, from, LOG_NOTICE, "%s %s",
 			    what, peer);
 }
@@ -251,14 +251,14 @@ static struct iw_conn *over_share(struct iw_listener *l,
 				  const struct sockaddr_storage *peer,
 				  unsigned int max)
 {
-	struct in6_addr host = fab_addr_host((const struct sockaddr *)peer);
+	struct in6_addr host = base_addr_host((const struct sockaddr *)peer);
 	struct iw_conn *c, *oldest = NULL;
 	unsigned int n = 0;
 
 	TAILQ_FOREACH(c, &l->half, half_link)
 	{
 		struct in6_addr has =
-			fab_addr_host((const struct sockaddr *)&c->ev.peer);
+			base_addr_host((const struct sockaddr *)&c->ev.peer);
 
 		if (memcmp(&has, &host, sizeof(host)))
 			continue;
@@ -295,15 +295,15 @@ static void half_open_begin(struct iw_listener *l, int fd,
 	/* A share of few would be too little to tell good from bad. */
 	unsigned int max = d->fab.params.max_startup;
 	unsigned int share = max < 32 ? max : max / 4;
-	struct in6_addr host = fab_addr_host((const struct sockaddr *)peer);
-	bool known = fab_known_has(&d->fab.known, &host);
-	uint64_t now = fab_now_ms();
-	uint64_t turn = fab_pace_turn(&l->ev.pace, &host, known, now);
+	struct in6_addr host = base_addr_host((const struct sockaddr *)peer);
+	bool known = base_known_has(&d->fab.known, &host);
+	uint64_t now = base_now_ms();
+	uint64_t turn = base_pace_turn(&l->ev.pace, &host, known, now);
 	int rc;
 
 	c = over_share(l, peer, share);
 	/* The oldest one's turn is next. */
-	if ((c && turn) || fab_pace_full(&l->ev.pace, known, now)) {
+	if ((c && turn) || base_pace_full(&l->ev.pace, known, now)) {
 		no_room(l, peer,
 			"iwarp: too many connections at once, closing the newest:");
 		goto refuse;
@@ -337,10 +337,10 @@ static void half_open_begin(struct iw_listener *l, int fd,
 	c->listener = l;
 	TAILQ_INSERT_TAIL(&l->half, c, half_link);
 	atomic_fetch_add(&d->startups, 1);
-	fab_pace_take(&l->ev.pace, &host, known, now);
+	base_pace_take(&l->ev.pace, &host, known, now);
 	if (turn)
-		fab_timer_set(&ev->fab.timers, &c->ev.timer, turn,
-			      IW_TIMER_PACE);
+		base_timer_set(&ev->fab.timers, &c->ev.timer, turn,
+			       IW_TIMER_PACE);
 	else
 		half_open_hear(l, c);
 	return;
@@ -355,7 +355,7 @@ static int listener_event(struct fab_events *ev, struct fab_source *src,
 	struct sockaddr_storage peer;
 
 	pthread_mutex_lock(&l->ev.lock);
-	for (unsigned int i = 0; !l->ev.closed && i < FAB_TURN; i++) {
+	for (unsigned int i = 0; !l->ev.closed && i < BASE_TURN; i++) {
 		socklen_t len = sizeof(peer);
 		int fd = accept4(l->fd, (struct sockaddr *)&peer, &len,
 				 SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -434,7 +434,7 @@ out:
 	return calls;
 }
 
-static void half_open_expired(struct fab_timer *t, unsigned int kind)
+static void half_open_expired(struct base_timer *t, unsigned int kind)
 {
 	struct iw_conn *c = container_of(t, struct iw_conn, ev.timer);
 	struct iw_listener *l = c->listener;

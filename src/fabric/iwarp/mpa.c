@@ -110,7 +110,7 @@ int iw_mpa_decode(const uint8_t *buf, size_t len, bool reply,
 bool iw_mpa_same_machine(const struct sockaddr_storage *a,
 			 const struct sockaddr_storage *b)
 {
-	return (a->ss_family == b->ss_family && fab_addr_is_loopback(a) &&
-		fab_addr_is_loopback(b)) ||
-	       fab_addr_same(a, b);
+	return (a->ss_family == b->ss_family && base_addr_is_loopback(a) &&
+		base_addr_is_loopback(b)) ||
+	       base_addr_same(a, b);
 }

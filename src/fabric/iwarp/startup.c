@@ -194,7 +194,7 @@ static int start_tcp(struct iw_conn *c)
 	c->can_write = false;
 	c->hup = false;
 	/* Watched only once it connects: a fresh socket reports EPOLLHUP. */
-	if (connect(c->fd, to, fab_addr_len(&c->ev.peer)) &&
+	if (connect(c->fd, to, base_addr_len(&c->ev.peer)) &&
 	    errno != EINPROGRESS)
 		return -errno;
 	return fab_events_watch(iw_conn_poller(c), c->fd, &c->src,

@@ -39,7 +39,7 @@ void fab_ev_conn_counters(const struct fab_conn *c, struct fab_counters *out)
 /* ---- Listeners --------------------------------------------------------- */
 
 void fab_ev_listener_init(struct fab_ev_listener *l, struct fab_poller *p,
-			  fab_request_fn fn, void *user, fab_timer_fn expired,
+			  fab_request_fn fn, void *user, base_timer_fn expired,
 			  void (*release)(struct fab_retired *g))
 {
 	l->fab.ops = p->ops;
@@ -47,8 +47,8 @@ void fab_ev_listener_init(struct fab_ev_listener *l, struct fab_poller *p,
 	l->fn = fn;
 	l->user = user;
 	l->retired.free = release;
-	l->pace.key = fab_addr_key();
-	fab_timer_init(&l->timer, expired);
+	l->pace.key = base_addr_key();
+	base_timer_init(&l->timer, expired);
 	pthread_mutex_init(&l->lock, NULL);
 }
 

@@ -29,16 +29,16 @@ struct fab_ev_listener {
 	fab_request_fn fn;
 	void *user;
 	struct fab_retired retired;
-	struct fab_timer timer; /* the provider's, of its poller */
+	struct base_timer timer; /* the provider's, of its poller */
 
 	pthread_mutex_t lock; /* what follows, and the request callback */
 	bool closed;
-	struct fab_pace pace;
+	struct base_pace pace;
 };
 
 /* Zeroed at first. @expired: what its timer does; @release: its retired.free. */
 void fab_ev_listener_init(struct fab_ev_listener *l, struct fab_poller *p,
-			  fab_request_fn fn, void *user, fab_timer_fn expired,
+			  fab_request_fn fn, void *user, base_timer_fn expired,
 			  void (*release)(struct fab_retired *g));
 /* fab_ops.listener_addr */
 void fab_ev_listener_addr(const struct fab_listener *l,

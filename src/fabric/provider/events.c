@@ -38,7 +38,7 @@ int fab_events_init(struct fab_events *ev, struct fab_domain *dom)
 	ev->fab.ops = dom->ops;
 	ev->fab.dom = dom;
 	ev->wake.event = woken;
-	stack_init(&ev->kicks);
+	base_stack_init(&ev->kicks);
 	atomic_init(&ev->woken, false);
 	atomic_init(&ev->sleeping, false);
 	atomic_init(&ev->nretired, 0);
@@ -58,7 +58,7 @@ int fab_events_init(struct fab_events *ev, struct fab_domain *dom)
 		return rc;
 	}
 	pthread_mutex_init(&ev->lock, NULL);
-	fab_timers_init(&ev->fab.timers, earlier_timer, &ev->fab);
+	base_timers_init(&ev->fab.timers, earlier_timer, &ev->fab);
 	return 0;
 }
 
@@ -120,12 +120,12 @@ void fab_ev_conn_kick(struct fab_conn *fc)
 
 	if (atomic_exchange(&c->kicked, true))
 		return;
-	stack_push(&ev->kicks, &c->kick);
+	base_stack_push(&ev->kicks, &c->kick);
 	rouse(ev);
 }
 
 /* The next of those that were kicked. From here on it may be kicked again. */
-static struct fab_ev_conn *unkick(struct stack_node **list)
+static struct fab_ev_conn *unkick(struct base_stack_node **list)
 {
 	struct fab_ev_conn *c;
 
@@ -139,7 +139,7 @@ static struct fab_ev_conn *unkick(struct stack_node **list)
 
 int fab_events_kicks(struct fab_events *ev)
 {
-	struct stack_node *list = stack_take(&ev->kicks);
+	struct base_stack_node *list = base_stack_take(&ev->kicks);
 	struct fab_ev_conn *c;
 	int calls = 0;
 
@@ -151,12 +151,12 @@ int fab_events_kicks(struct fab_events *ev)
 /* ---- Connections ------------------------------------------------------- */
 
 void fab_ev_conn_init(struct fab_ev_conn *c, struct fab_events *ev,
-		      fab_timer_fn expired)
+		      base_timer_fn expired)
 {
 	c->fab.poller = &ev->fab;
 	c->fab.ops = ev->fab.ops;
 	c->retired.conn = c;
-	fab_timer_init(&c->timer, expired);
+	base_timer_init(&c->timer, expired);
 }
 
 void fab_ev_conn_set_ready(struct fab_conn *fc, fab_ready_fn ready, void *user)
@@ -191,13 +191,13 @@ unsigned int fab_ev_conn_events(struct fab_ev_conn *c)
 void fab_ev_conn_timer(struct fab_ev_conn *c, unsigned int ms,
 		       unsigned int what)
 {
-	fab_timer_set(&c->fab.poller->timers, &c->timer, fab_now_ms() + ms,
-		      what);
+	base_timer_set(&c->fab.poller->timers, &c->timer, base_now_ms() + ms,
+		       what);
 }
 
 void fab_ev_conn_timer_stop(struct fab_ev_conn *c)
 {
-	fab_timer_stop(&c->fab.poller->timers, &c->timer);
+	base_timer_stop(&c->fab.poller->timers, &c->timer);
 }
 
 void fab_ev_conn_retire(struct fab_conn *fc, void (*done)(void *), void *user)
@@ -265,9 +265,9 @@ int fab_events_run(struct fab_events *ev, int timeout_ms)
 	struct epoll_event e[EVENTS];
 	int n, calls = 0;
 
-	timeout_ms = fab_timers_wait(&ev->fab.timers, timeout_ms);
+	timeout_ms = base_timers_wait(&ev->fab.timers, timeout_ms);
 	atomic_store(&ev->sleeping, true);
-	if (atomic_exchange(&ev->woken, false) || !stack_empty(&ev->kicks))
+	if (atomic_exchange(&ev->woken, false) || !base_stack_empty(&ev->kicks))
 		timeout_ms = 0;
 	n = epoll_wait(ev->epfd, e, EVENTS, timeout_ms);
 	atomic_store(&ev->sleeping, false);
@@ -277,14 +277,14 @@ int fab_events_run(struct fab_events *ev, int timeout_ms)
 		calls += src->event(ev, src, e[i].events);
 	}
 	calls += fab_events_kicks(ev);
-	calls += fab_timers_run(&ev->fab.timers);
+	calls += base_timers_run(&ev->fab.timers);
 	calls += reap(ev);
 	return calls;
 }
 
 void fab_events_clear(struct fab_events *ev)
 {
-	struct stack_node *list = stack_take(&ev->kicks);
+	struct base_stack_node *list = base_stack_take(&ev->kicks);
 
 	while (unkick(&list))
 		;
@@ -294,7 +294,7 @@ void fab_events_clear(struct fab_events *ev)
 void fab_events_fini(struct fab_events *ev)
 {
 	fab_events_clear(ev);
-	fab_timers_fini(&ev->fab.timers);
+	base_timers_fini(&ev->fab.timers);
 	pthread_mutex_destroy(&ev->lock);
 	close(ev->evfd);
 	close(ev->epfd);

@@ -64,7 +64,7 @@ struct fab_events {
 	struct fab_poller fab;
 	int epfd, evfd;
 	struct fab_source wake;
-	struct stack kicks; /* of connections */
+	struct base_stack kicks; /* of connections */
 	atomic_bool woken, sleeping;
 	/* So that a turn takes no lock if nothing is retired. Changed under it. */
 	atomic_uint nretired;
@@ -82,11 +82,11 @@ struct fab_ev_conn {
 	/* Set before anyone else can see it. */
 	fab_ready_fn ready;
 	void *user;
-	struct fab_timer timer; /* the provider's, of its poller */
+	struct base_timer timer; /* the provider's, of its poller */
 	struct fab_retired retired;
 	/* The loop's. */
 	atomic_bool kicked;
-	struct stack_node kick;
+	struct base_stack_node kick;
 
 	/* The runner's; endpoint.h has what is done with it. */
 	bool active; /* begun by this side */
@@ -135,7 +135,7 @@ void fab_events_retire(struct fab_events *ev, struct fab_retired *g);
 
 /* Zeroed at first. @expired: what its timer does. */
 void fab_ev_conn_init(struct fab_ev_conn *c, struct fab_events *ev,
-		      fab_timer_fn expired);
+		      base_timer_fn expired);
 /* fab_ops.conn_set_ready and .kick */
 void fab_ev_conn_set_ready(struct fab_conn *c, fab_ready_fn ready, void *user);
 void fab_ev_conn_kick(struct fab_conn *c);

@@ -13,7 +13,7 @@
 
 /* A range of a struct fab_mr. */
 struct fab_kept {
-	struct stack_node node;
+	struct base_stack_node node;
 	uintptr_t addr;
 	size_t len;
 };
@@ -29,7 +29,7 @@ void fab_mr_keep(struct fab_mr *mr, const void *addr, size_t len)
 	}
 	k->addr = (uintptr_t)addr;
 	k->len = len;
-	stack_push(&mr->kept, &k->node);
+	base_stack_push(&mr->kept, &k->node);
 }
 
 bool fab_mr_kept(const struct fab_mr *mr, const void *addr, size_t len)
@@ -38,7 +38,8 @@ bool fab_mr_kept(const struct fab_mr *mr, const void *addr, size_t len)
 
 	if (atomic_load_explicit(&mr->all_kept, memory_order_relaxed))
 		return true;
-	for (struct stack_node *n = stack_look(&mr->kept); n; n = n->next) {
+	for (struct base_stack_node *n = base_stack_look(&mr->kept); n;
+	     n = n->next) {
 		const struct fab_kept *k =
 			container_of(n, struct fab_kept, node);
 
@@ -50,7 +51,7 @@ bool fab_mr_kept(const struct fab_mr *mr, const void *addr, size_t len)
 
 void fab_mr_forget(struct fab_mr *mr)
 {
-	struct stack_node *n = stack_take(&mr->kept), *next;
+	struct base_stack_node *n = base_stack_take(&mr->kept), *next;
 
 	for (; n; n = next) {
 		next = n->next;

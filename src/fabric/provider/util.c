@@ -38,6 +38,6 @@ void fab_domain_log_peer(const struct fab_domain *d,
 		fab_domain_log(d, level, "%s", text);
 		return;
 	}
-	host = fab_addr_host((const struct sockaddr *)peer);
+	host = base_addr_host((const struct sockaddr *)peer);
 	d->params.log_host(d->params.log_ctx, &host, level, text);
 }

@@ -88,7 +88,7 @@ int vb_cm_events(struct fab_events *events_of, struct fab_source *src,
 	struct rdma_cm_event *ev;
 	int rc, calls = 0;
 
-	for (int i = 0; i < FAB_TURN; i++) {
+	for (int i = 0; i < BASE_TURN; i++) {
 		pthread_mutex_lock(&p->cm_lock);
 		rc = rdma_get_cm_event(p->cm, &ev);
 		pthread_mutex_unlock(&p->cm_lock);

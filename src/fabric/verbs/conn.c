@@ -35,7 +35,7 @@
 
 /* ---- Timers ---------------------------------------------------------- */
 
-static void conn_expired(struct fab_timer *t, unsigned int kind)
+static void conn_expired(struct base_timer *t, unsigned int kind)
 {
 	static const unsigned int bit[] = {
 		[VB_TIMER_STARTUP] = VB_EV_STARTUP,
@@ -216,7 +216,7 @@ static int take_completions(struct vb_conn *c, struct fab_wc *wc, int n)
 /* What has completed. */
 static void collect(struct vb_conn *c)
 {
-	while (c->cq && vb_cq_progress(c, FAB_TURN))
+	while (c->cq && vb_cq_progress(c, BASE_TURN))
 		;
 }
 
@@ -415,7 +415,7 @@ static bool advance(struct vb_conn *c)
 	take_events(c);
 	if (c->state < VB_ST_ACCEPTED || c->state > VB_ST_LINGER)
 		return false;
-	n = vb_cq_progress(c, FAB_TURN);
+	n = vb_cq_progress(c, BASE_TURN);
 	if (c->broke) {
 		vb_end(c, c->broke, c->broke_reason);
 		return false;

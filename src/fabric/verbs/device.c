@@ -557,7 +557,7 @@ int vb_device_event(struct fab_events *events_of, struct fab_source *src,
 	struct ibv_context *ctx = dev->ctx;
 	struct ibv_async_event ev;
 
-	for (int i = 0; ctx && i < FAB_TURN; i++) {
+	for (int i = 0; ctx && i < BASE_TURN; i++) {
 		errno = 0;
 		if (ibv_get_async_event(ctx, &ev)) {
 			if (errno == EAGAIN || errno == EWOULDBLOCK ||

@@ -185,7 +185,7 @@ static int domain_open(const struct fab_domain_params *params,
 		domain_close(&d->fab);
 		return rc;
 	}
-	if (fab_memlock_limit(&kib))
+	if (base_memlock_limit(&kib))
 		fab_domain_log(
 			&d->fab, 5,
 			"verbs: this process may lock, and so register, at most "

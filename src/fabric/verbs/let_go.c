@@ -38,7 +38,7 @@ static bool bind_there(struct vb_device *dev, struct rdma_cm_id *id)
 	struct sockaddr_storage at = { 0 };
 
 	vb_copy_addr(&at, rdma_get_local_addr(id));
-	fab_addr_set_port(&at, 0);
+	base_addr_set_port(&at, 0);
 	return !vb_set_nonblock(dev->hold_channel->fd) &&
 	       !rdma_create_id(dev->hold_channel, &dev->hold, NULL,
 			       RDMA_PS_TCP) &&

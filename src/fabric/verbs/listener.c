@@ -56,7 +56,7 @@ static int open_id(struct vb_listener *l, struct rdma_cm_id **out)
 }
 
 static int listener_event(struct vb_cm_source *src, struct rdma_cm_event *ev);
-static void listener_reopen(struct fab_timer *t, unsigned int unused);
+static void listener_reopen(struct base_timer *t, unsigned int unused);
 
 static void listener_free(struct fab_retired *g)
 {
@@ -107,7 +107,7 @@ bool vb_listener_up(struct fab_listener *fl)
 	pthread_mutex_unlock(&l->ev.lock);
 	/* Of any address it belongs to no device, and hears of no removal; of one, it does not
 	 * hear if only the address goes. */
-	return fab_addr_is_any(&addr) ?
+	return base_addr_is_any(&addr) ?
 		       vb_port_is_up() :
 		       up && vb_has_addr((struct sockaddr *)&addr);
 }
@@ -134,7 +134,7 @@ void vb_listener_close(struct fab_listener *fl)
 	if (id)
 		rdma_destroy_id(id);
 	/* It is closed: nobody arms it any more. */
-	fab_timer_stop(&p->ev.fab.timers, &l->ev.timer);
+	base_timer_stop(&p->ev.fab.timers, &l->ev.timer);
 	fab_events_retire(&p->ev, &l->ev.retired);
 }
 
@@ -142,8 +142,8 @@ void vb_listener_close(struct fab_listener *fl)
 static void reopen_later(struct vb_listener *l)
 {
 	if (!l->ev.closed)
-		fab_timer_set(&l->ev.fab.poller->timers, &l->ev.timer,
-			      fab_now_ms() + VB_REOPEN_MS, 0);
+		base_timer_set(&l->ev.fab.poller->timers, &l->ev.timer,
+			       base_now_ms() + VB_REOPEN_MS, 0);
 }
 
 static void listener_lost(struct vb_listener *l, const char *why)
@@ -163,7 +163,7 @@ static void listener_lost(struct vb_listener *l, const char *why)
 	pthread_mutex_unlock(&l->ev.lock);
 }
 
-static void listener_reopen(struct fab_timer *t, unsigned int unused)
+static void listener_reopen(struct base_timer *t, unsigned int unused)
 {
 	struct vb_listener *l = container_of(t, struct vb_listener, ev.timer);
 	struct vb_poller *p = vb_poller(l->ev.fab.poller);
@@ -182,13 +182,13 @@ static void listener_reopen(struct fab_timer *t, unsigned int unused)
 /* Lock held. Is it the turn of a request from there? */
 static bool paced(struct vb_listener *l, const struct sockaddr *peer)
 {
-	struct in6_addr host = fab_addr_host(peer);
-	bool known = fab_known_has(&l->ev.fab.poller->dom->known, &host);
-	uint64_t now = fab_now_ms();
+	struct in6_addr host = base_addr_host(peer);
+	bool known = base_known_has(&l->ev.fab.poller->dom->known, &host);
+	uint64_t now = base_now_ms();
 
-	if (fab_pace_turn(&l->ev.pace, &host, known, now))
+	if (base_pace_turn(&l->ev.pace, &host, known, now))
 		return false;
-	fab_pace_take(&l->ev.pace, &host, known, now);
+	base_pace_take(&l->ev.pace, &host, known, now);
 	return true;
 }
 
@@ -231,7 +231,7 @@ static void reject_request(struct vb_listener *l, struct rdma_cm_event *ev,
 
 	atomic_fetch_add(&d->failed_starts, 1);
 	vb_copy_addr(&from, rdma_get_peer_addr(ev->id));
-	fab_addr_name((const struct sockaddr *)&from, peer, sizeof(peer));
+	base_addr_name((const struct sockaddr *)&from, peer, sizeof(peer));
 	fab_domain_log_peer(d, &from, level,
 			    "verbs: %s: connection refused: %s", peer, why);
 	rdma_reject(ev->id, NULL, 0);

@@ -296,7 +296,7 @@ static void arm(struct vb_srq *s)
 	if (s->armed || s->mute)
 		return;
 	if (s->most &&
-	    (s->promised <= s->most || fab_now_ms() < s->quiet_until))
+	    (s->promised <= s->most || base_now_ms() < s->quiet_until))
 		return;
 	s->armed = !ibv_modify_srq(s->srq, &attr, IBV_SRQ_LIMIT);
 	s->mute = !s->armed;
@@ -425,7 +425,7 @@ void vb_srq_event(struct vb_srq *s, enum ibv_event_type type)
 	}
 	pthread_mutex_lock(&s->dev->srq_lock);
 	s->armed = false;
-	s->quiet_until = fab_now_ms() + VB_SRQ_QUIET_MS;
+	s->quiet_until = base_now_ms() + VB_SRQ_QUIET_MS;
 	s->dev->srq_low++;
 	/* A peer sends more than it may, or that many are lost. */
 	if (!s->most)

@@ -18,7 +18,7 @@ void vb_memlock_hint(struct vb_domain *d, int err)
 {
 	unsigned long long kib;
 
-	if (err != ENOMEM || !fab_memlock_limit(&kib))
+	if (err != ENOMEM || !base_memlock_limit(&kib))
 		return;
 	if (atomic_exchange(&d->memlock_told, true))
 		return;
@@ -43,7 +43,7 @@ struct ibv_mr *vb_register(struct vb_device *dev, void *addr, size_t len,
 	if (mr)
 		return mr;
 	*err = errno ? errno : ENOMEM;
-	if (*err == ENOMEM && fab_memlock_limit(&kib))
+	if (*err == ENOMEM && base_memlock_limit(&kib))
 		snprintf(limit, sizeof(limit),
 			 " (limit of locked memory: %llu KiB; "
 			 "LimitMEMLOCK=infinity or ulimit -l unlimited)",

@@ -70,7 +70,7 @@ static int channel_event(struct fab_events *events_of, struct fab_source *src,
 	void *ctx;
 	int calls = 0;
 
-	for (int i = 0; i < FAB_TURN; i++) {
+	for (int i = 0; i < BASE_TURN; i++) {
 		struct vb_conn *c;
 
 		errno = 0;

@@ -29,13 +29,13 @@ static void print_tokens(FILE *f, const struct gsh_config_token *t,
 
 static void print_addrs(FILE *f, const struct gr_addrs *a)
 {
-	char text[FAB_ADDR_TEXT];
+	char text[BASE_ADDR_TEXT];
 
 	for (unsigned int i = 0; i < a->n; i++) {
 		const char *quote;
 
-		fab_addr_text((const struct sockaddr *)&a->addr[i], text,
-			      sizeof(text));
+		base_addr_text((const struct sockaddr *)&a->addr[i], text,
+			       sizeof(text));
 		/* The parser takes '%' in quotes only. */
 		quote = strchr(text, '%') ? "\"" : "";
 		fprintf(f, "%s%s%s%s", i ? ", " : "", quote, text, quote);

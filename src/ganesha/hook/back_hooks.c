@@ -35,7 +35,7 @@ GR_NEXT(HOOKED)
 /* Once in a while, however often it happens. */
 static void log_full(struct gr_server *s, const char *name)
 {
-	uint64_t now = fab_now_ns(), at = atomic_load(&s->full_logged);
+	uint64_t now = base_now_ns(), at = atomic_load(&s->full_logged);
 	unsigned int n = atomic_fetch_add(&s->full, 1) + 1;
 
 	if ((at && now - at < 10000000000u) ||

@@ -64,7 +64,8 @@ static bool is_ours(struct check *c, const struct sockaddr_storage *at,
 	char text[8192], addr[64], port[16];
 	size_t n = 0;
 	ssize_t got;
-	int fd = path && *path ? fab_local_connect(path, PATIENCE_MS) : -EINVAL;
+	int fd = path && *path ? base_local_connect(path, PATIENCE_MS) :
+				 -EINVAL;
 
 	if (fd == -ENOENT || fd == -ECONNREFUSED)
 		return false;
@@ -80,10 +81,10 @@ static bool is_ours(struct check *c, const struct sockaddr_storage *at,
 	text[n] = '\0';
 	(void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len);
 	close(fd);
-	snprintf(port, sizeof(port), ":%u\"", fab_addr_port(at));
+	snprintf(port, sizeof(port), ":%u\"", base_addr_port(at));
 	if (!strstr(text, port))
 		return false;
-	fab_addr_name((const struct sockaddr *)at, addr, sizeof(addr));
+	base_addr_name((const struct sockaddr *)at, addr, sizeof(addr));
 	fprintf(c->out, "# The running server, process %d, has %s.\n",
 		(int)who.pid, addr);
 	return true;
@@ -234,10 +235,10 @@ static void find_tcp(const struct gsh *g, struct gsh_config *tree,
 		return;
 	close(fd);
 	/* The socket of all addresses; but for the port it is zero here. */
-	if (fab_addr_is_any(tcp))
+	if (base_addr_is_any(tcp))
 		tcp->ss_family = AF_INET6;
 	else
-		fab_addr_map(tcp);
+		base_addr_map(tcp);
 }
 
 /* Containers often lack it. */

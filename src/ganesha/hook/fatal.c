@@ -74,7 +74,7 @@ static int to_stderr(int headers, void *private, int level, void *buffer,
 {
 	/* What was said of a server that served is not true any more. */
 	if (level == GSH_FATAL)
-		notify_manager("STATUS=");
+		base_notify("STATUS=");
 	/* The lines of a backtrace, which Ganesha 6 adds to every fatal end, are in
 	 * the log alone. */
 	if (level < GSH_FATAL || !message || strstr(message, "rpcrdma: ") ||

@@ -19,7 +19,7 @@ static void tell(struct gr_manager *m, const char *begin, const char *said)
 	else if (said)
 		fprintf(stderr, "rpcrdma: %s%s\n", state, m->more);
 	snprintf(text, sizeof(text), "%sSTATUS=%s%s", begin, state, m->more);
-	(void)notify_manager(text);
+	(void)base_notify(text);
 }
 
 /* Lock held. */
@@ -61,5 +61,5 @@ void gr_manager_again(struct gr_manager *m)
 
 void gr_manager_stopping(void)
 {
-	(void)notify_manager("STATUS=stopping");
+	(void)base_notify("STATUS=stopping");
 }

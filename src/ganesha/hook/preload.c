@@ -162,10 +162,10 @@ GR_EXPORT void nfs_start(struct gsh_start_info *info)
 	}
 	if (preload.keeps)
 		rest_start();
-	if (fab_thread_start(&thread, NULL, ready_main, NULL))
-		notify_manager("READY=1");
+	if (base_thread_start(&thread, NULL, ready_main, NULL))
+		base_notify("READY=1");
 	else
 		pthread_detach(thread);
 	next.nfs_start(info);
-	notify_manager("STATUS=");
+	base_notify("STATUS=");
 }

@@ -95,6 +95,6 @@ void rest_start(void)
 {
 	pthread_t thread;
 
-	if (!fab_thread_start(&thread, "rest", rest_main, NULL))
+	if (!base_thread_start(&thread, "rest", rest_main, NULL))
 		pthread_detach(thread);
 }

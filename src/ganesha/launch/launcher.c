@@ -383,7 +383,7 @@ static void report(const struct launch *l, bool starts)
 	if (asprintf(&state, "%sSTATUS=RDMA is not served: %s",
 		     starts ? "READY=1\n" : "", l->fault) < 0)
 		abort(); /* no memory */
-	(void)notify_manager(state);
+	(void)base_notify(state);
 	free(state);
 }
 

@@ -22,7 +22,7 @@ static void wait(struct gr_control *k)
 		pthread_cond_wait(&k->cond, &k->lock);
 		return;
 	}
-	fab_deadline(&at, k->every_ms);
+	base_deadline(&at, k->every_ms);
 	if (pthread_cond_timedwait(&k->cond, &k->lock, &at) != ETIMEDOUT ||
 	    k->job || k->stop)
 		return;
@@ -72,7 +72,7 @@ int gr_control_start(struct gr_control *k)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&k->cond, &attr);
 	pthread_condattr_destroy(&attr);
-	err = fab_thread_start(&k->thread, "rdma-control", control_main, k);
+	err = base_thread_start(&k->thread, "rdma-control", control_main, k);
 	k->running = !err;
 	if (err) {
 		pthread_cond_destroy(&k->cond);

@@ -133,13 +133,13 @@ static void expire_kept(struct gr_gates *g, uint64_t now)
 struct gr_gate *gr_gate_of_host(struct gr_gates *g,
 				const struct sockaddr_storage *peer)
 {
-	struct in6_addr host = fab_addr_host((const struct sockaddr *)peer);
+	struct in6_addr host = base_addr_host((const struct sockaddr *)peer);
 	struct cds_list_head *bucket;
 	struct gr_gate *gate;
 
 	bucket = &g->hosts[nrt_checksum(&host, sizeof(host)) % GR_GATE_BUCKETS];
 	pthread_mutex_lock(&g->lock);
-	expire_kept(g, fab_now_ms());
+	expire_kept(g, base_now_ms());
 	cds_list_for_each_entry(gate, bucket, link)
 	{
 		if (!memcmp(&gate->host, &host, sizeof(host)))
@@ -175,7 +175,7 @@ void gr_gate_put(struct gr_gate *gate)
 		if (nrt_replay_empty(&gate->replay)) {
 			gate_free(gate);
 		} else {
-			gate->kept_since = fab_now_ms();
+			gate->kept_since = base_now_ms();
 			cds_list_add_tail(&gate->kept, &g->kept);
 			g->nkept++;
 			expire_kept(g, gate->kept_since);

@@ -37,7 +37,7 @@ struct gr_gate {
 	struct cds_list_head kept; /* in gates->kept, if there are none */
 	uint64_t kept_since; /* CLOCK_MONOTONIC, ms */
 	struct nrt_replay replay;
-	struct in6_addr host; /* fab_addr_host() */
+	struct in6_addr host; /* base_addr_host() */
 	struct gr_gates *gates;
 	pthread_mutex_t lock;
 	bool busy; /* a Call is inside */

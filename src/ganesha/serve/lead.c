@@ -135,7 +135,7 @@ static bool is_slow(struct gr_watchdog *dog, unsigned int kind)
 	uint64_t until = atomic_load_explicit(&dog->slow_until[kind],
 					      memory_order_relaxed);
 
-	return until && until > fab_now_ns();
+	return until && until > base_now_ns();
 }
 
 static unsigned int away(struct gr_workers *w)
@@ -262,7 +262,7 @@ static bool is_chance(struct gr_poller *p)
 static void note_slow(struct gr_watchdog *dog, unsigned int kind)
 {
 	const uint64_t ns = (uint64_t)SLOW_MS * 1000000;
-	uint64_t now = fab_now_ns();
+	uint64_t now = base_now_ns();
 	uint64_t last = atomic_exchange(&dog->long_at[kind], now);
 
 	if (last && now - last < ns)

@@ -39,7 +39,7 @@ static long switches(void)
 
 void gr_limit_begin(struct gr_limit *l, unsigned int kind, struct gr_look *look)
 {
-	uint64_t now = fab_now_ns();
+	uint64_t now = base_now_ns();
 
 	look->begun = 0;
 	if (now - atomic_load_explicit(&l->kind[kind].looked,
@@ -60,7 +60,7 @@ void gr_limit_end(struct gr_limit *l, unsigned int kind,
 		return;
 	slept = atomic_load_explicit(&l->kind[kind].slept, memory_order_relaxed)
 		<< 1;
-	if (fab_now_ns() - look->begun > LONG_NS &&
+	if (base_now_ns() - look->begun > LONG_NS &&
 	    switches() != look->switches)
 		slept |= 1;
 	atomic_store_explicit(&l->kind[kind].slept, slept & 0xffff,
@@ -72,7 +72,7 @@ void gr_limit_end(struct gr_limit *l, unsigned int kind,
 void gr_limit_stuck(struct gr_limit *l, unsigned int kind)
 {
 	atomic_store_explicit(&l->kind[kind].slept, 0, memory_order_relaxed);
-	atomic_store_explicit(&l->kind[kind].until, fab_now_ns() + BLOCKS_NS,
+	atomic_store_explicit(&l->kind[kind].until, base_now_ns() + BLOCKS_NS,
 			      memory_order_relaxed);
 }
 
@@ -81,5 +81,5 @@ bool gr_limit_blocks(const struct gr_limit *l, unsigned int kind)
 	uint64_t until = atomic_load_explicit(&l->kind[kind].until,
 					      memory_order_relaxed);
 
-	return until && until > fab_now_ns();
+	return until && until > base_now_ns();
 }

@@ -91,16 +91,16 @@ int gr_server_listen(struct gr_server *s, const struct sockaddr_storage *at,
 
 	if (!err)
 		err = rt_listen(s->inst, (const struct sockaddr *)at,
-				fab_addr_len(at), &gr_server_ops, s, &l);
+				base_addr_len(at), &gr_server_ops, s, &l);
 	if (err) {
 		gr_needs_listen_fault(s->provider, &s->cfg, &s->tcp, at, err,
 				      fault);
 		return err;
 	}
 	rt_listener_addr(l, &got);
-	fab_addr_name((struct sockaddr *)&got,
-		      s->source.listener[s->source.nlisteners++],
-		      sizeof(s->source.listener[0]));
+	base_addr_name((struct sockaddr *)&got,
+		       s->source.listener[s->source.nlisteners++],
+		       sizeof(s->source.listener[0]));
 	s->listener[s->source.nlisteners - 1] = l;
 	first = got.ss_family == AF_INET6 ? &s->rpcbind.at6 : &s->rpcbind.at;
 	if (!first->ss_family)

@@ -63,7 +63,7 @@ void gr_needs_tcp(const struct gsh *g, struct gsh_config *tree,
 		g->report_config_errors(&e, NULL, gr_config_silent);
 	}
 	*tcp = core.bind;
-	fab_addr_set_port(tcp, core.port);
+	base_addr_set_port(tcp, core.port);
 }
 
 /*
@@ -83,7 +83,7 @@ static void tcp_addresses(const struct sockaddr_storage *tcp,
 		at->addr[0] = *tcp;
 	} else if (tcp->ss_family == AF_INET6) {
 		memcpy(&in6, tcp, sizeof(in6));
-		if (fab_addr_is_any(tcp))
+		if (base_addr_is_any(tcp))
 			at->addr[at->n++] = *tcp;
 		else if (IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr))
 			memcpy(&in->sin_addr, in6.sin6_addr.s6_addr + 12, 4);
@@ -108,13 +108,13 @@ void gr_needs_addresses(const struct gr_config *cfg,
 	at->n = 0;
 	for (unsigned int i = 0; i < bind->n; i++) {
 		if (bind->n == 1 || !gr_needs_family(tcp, &bind->addr[i]) ||
-		    !fab_addr_is_any(&bind->addr[i]))
+		    !base_addr_is_any(&bind->addr[i]))
 			at->addr[at->n++] = bind->addr[i];
 	}
 	if (!bind->n)
 		tcp_addresses(tcp, at);
 	for (unsigned int i = 0; i < at->n; i++)
-		fab_addr_set_port(&at->addr[i], cfg->port);
+		base_addr_set_port(&at->addr[i], cfg->port);
 }
 
 bool gr_needs_spared(const struct gr_config *cfg, unsigned int i, int err)
@@ -126,7 +126,7 @@ bool gr_needs_spared(const struct gr_config *cfg, unsigned int i, int err)
 bool gr_needs_nfs_port(const struct sockaddr_storage *tcp,
 		       const struct sockaddr_storage *at)
 {
-	return fab_addr_port(tcp) && fab_addr_port(tcp) == fab_addr_port(at);
+	return base_addr_port(tcp) && base_addr_port(tcp) == base_addr_port(at);
 }
 
 void gr_needs_listen_fault(const char *provider, const struct gr_config *cfg,
@@ -137,7 +137,7 @@ void gr_needs_listen_fault(const char *provider, const struct gr_config *cfg,
 	bool device = !strcmp(provider, "verbs");
 	char text[64];
 
-	fab_addr_name((const struct sockaddr *)at, text, sizeof(text));
+	base_addr_name((const struct sockaddr *)at, text, sizeof(text));
 	switch (err) {
 	case -EAFNOSUPPORT:
 		snprintf(
@@ -222,15 +222,15 @@ bool gr_needs_devices(const struct gsh *g, const struct gr_config *cfg,
 	}
 	whose(verbs, cfg, tcp, &at, &of, &not_of);
 	if (not_of)
-		fab_addr_name((const struct sockaddr *)not_of, lacks,
-			      sizeof(lacks));
+		base_addr_name((const struct sockaddr *)not_of, lacks,
+			       sizeof(lacks));
 	if (of)
-		fab_addr_name((const struct sockaddr *)of, has, sizeof(has));
+		base_addr_name((const struct sockaddr *)of, has, sizeof(has));
 	if (of && not_of)
 		gsh_log(g, GSH_WARN,
 			"Provider = auto: %s belongs to an RDMA device, %s does not: iwarp serves both; to use the device, remove the other address from Bind_Addr",
 			has, lacks);
-	else if (not_of && fab_addr_is_any(not_of))
+	else if (not_of && base_addr_is_any(not_of))
 		gsh_log(g, GSH_EVENT,
 			"Provider = auto: there is no RDMA device with an active port: using iwarp");
 	else if (not_of)
@@ -264,7 +264,7 @@ int gr_needs_locked(const struct gr_config *cfg, char *fault)
 {
 	unsigned long long kib, each = (gr_config_receives(cfg) + 1023) / 1024;
 
-	if (!fab_memlock_limit(&kib) || kib >= each)
+	if (!base_memlock_limit(&kib) || kib >= each)
 		return 0;
 	snprintf(
 		fault, GR_FAULT_ROOM,

@@ -59,7 +59,7 @@ static void log_end(struct rt_conn *c, const struct gr_xprt *x, int error,
 	rt_log(c, error && error != -ECONNRESET ? LOG_WARNING : LOG_NOTICE,
 	       "closed: %s; after %.1f s, %" PRIu64
 	       " Calls, %s received, %s sent",
-	       reason, (double)(fab_now_ns() - x->since) / 1e9,
+	       reason, (double)(base_now_ns() - x->since) / 1e9,
 	       st->calls_received,
 	       bytes_text(st->inline_bytes_received + st->read_bytes +
 				  st->placed_bytes_received,
@@ -75,7 +75,7 @@ static void *op_open(struct rt_conn *c, void *ctx, bool *refuse)
 	struct gr_xprt *x = gr_xprt_create(s, c, s->parent);
 
 	if (x) {
-		x->since = fab_now_ns();
+		x->since = base_now_ns();
 		rt_log(c, LOG_DEBUG, "accepted");
 	} else {
 		rt_log(c, LOG_INFO, "refused, the server is stopping");

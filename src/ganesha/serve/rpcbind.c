@@ -41,7 +41,7 @@ static const char *path_of(const struct gr_rpcbind *rb)
 
 static int rb_open(const struct gr_rpcbind *rb)
 {
-	return fab_local_connect(path_of(rb), PATIENCE_MS);
+	return base_local_connect(path_of(rb), PATIENCE_MS);
 }
 
 /* All of it, or a negative errno. */
@@ -141,7 +141,7 @@ static void universal(const struct sockaddr_storage *ss, char *to, size_t size)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)ss;
 	const struct sockaddr_in *in = (const struct sockaddr_in *)ss;
-	unsigned int port = fab_addr_port(ss);
+	unsigned int port = base_addr_port(ss);
 	char host[INET6_ADDRSTRLEN] = "";
 
 	inet_ntop(ss->ss_family,

@@ -64,16 +64,16 @@ static void start_all(void *arg)
  */
 static void keep_to_bind_addr(struct gr_server *s)
 {
-	char text[FAB_ADDR_TEXT];
-	uint16_t port = fab_addr_port(&s->tcp);
+	char text[BASE_ADDR_TEXT];
+	uint16_t port = base_addr_port(&s->tcp);
 
-	if (s->tcp.ss_family != AF_INET6 || !fab_addr_is_any(&s->tcp) ||
-	    s->bind.ss_family != AF_INET || fab_addr_is_any(&s->bind))
+	if (s->tcp.ss_family != AF_INET6 || !base_addr_is_any(&s->tcp) ||
+	    s->bind.ss_family != AF_INET || base_addr_is_any(&s->bind))
 		return;
 	s->tcp = s->bind;
-	fab_addr_set_port(&s->tcp, port);
-	fab_addr_text((struct sockaddr *)&s->tcp, text, sizeof(text));
-	fab_addr_map(&s->tcp);
+	base_addr_set_port(&s->tcp, port);
+	base_addr_text((struct sockaddr *)&s->tcp, text, sizeof(text));
+	base_addr_map(&s->tcp);
 	gsh_log(s->gsh, GSH_WARN,
 		"NFS_Core_Param: Ganesha does not heed Bind_Addr = %s: NFS over TCP listens on all addresses, because no interface has an IPv6 address. RDMA listens on Bind_Addr only",
 		text);

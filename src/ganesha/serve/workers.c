@@ -112,7 +112,7 @@ static bool stand_by(struct gr_workers *w)
 	w->stander = &s;
 	w->standing++;
 	pthread_mutex_unlock(&w->lock);
-	fab_deadline(&until, STAND_BY_MS);
+	base_deadline(&until, STAND_BY_MS);
 	do
 		rc = sem_clockwait(&s.sem, CLOCK_MONOTONIC, &until);
 	while (rc && errno == EINTR);
@@ -425,7 +425,7 @@ bool gr_workers_stop(struct gr_workers *w, unsigned int ms)
 	for (unsigned int i = 0; i < w->npollers; i++)
 		rt_wake(w->inst, i);
 
-	fab_deadline(&until, ms);
+	base_deadline(&until, ms);
 	pthread_mutex_lock(&w->lock);
 	s = take_stander(w);
 	if (s) {

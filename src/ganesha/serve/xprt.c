@@ -295,7 +295,7 @@ static void set_address(struct rpc_address *to,
 	__rpc_address_setup(to);
 	to->ss = *from;
 	if (family == AF_INET6)
-		fab_addr_map(&to->ss);
+		base_addr_map(&to->ss);
 	__rpc_address_set_length(to, 0);
 }
 
@@ -309,9 +309,9 @@ static void set_address(struct rpc_address *to,
  */
 static void hide_port(struct sockaddr_storage *of)
 {
-	fab_addr_set_port(of, fab_addr_port(of) < IPPORT_RESERVED ?
-				      IPPORT_RESERVED - 1 :
-				      IPPORT_RESERVED);
+	base_addr_set_port(of, base_addr_port(of) < IPPORT_RESERVED ?
+				       IPPORT_RESERVED - 1 :
+				       IPPORT_RESERVED);
 }
 
 struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
@@ -346,7 +346,8 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 	/* By NFS_RDMA_Port, 20049 by default, Ganesha knows its own RDMA, which does not
 	 * serve every version of NFS. */
 	if (COMPAT_RDMA)
-		fab_addr_set_port(&xprt->xp_local.ss, fab_addr_port(&srv->tcp));
+		base_addr_set_port(&xprt->xp_local.ss,
+				   base_addr_port(&srv->tcp));
 	compat_xprt_open(xprt, parent->xp_ops);
 	pthread_mutex_init(&xprt->xp_lock, NULL);
 	pthread_mutex_init(&x->conn_lock, NULL);

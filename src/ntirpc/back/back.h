@@ -218,7 +218,7 @@ struct nrt_clnts {
 /* Not the cheap clock, which is behind: waits end by that of now. */
 static inline int64_t now_ms(void)
 {
-	return (int64_t)(fab_now_ns() / 1000000);
+	return (int64_t)(base_now_ns() / 1000000);
 }
 
 static inline struct timespec to_timespec(int64_t ms)

@@ -157,7 +157,7 @@ int nrt_clnts_start(struct nrt_clnts *n)
 
 	pthread_mutex_lock(&n->lock);
 	if (!n->running) {
-		err = fab_thread_start(&n->thread, NULL, timer_main, n);
+		err = base_thread_start(&n->thread, NULL, timer_main, n);
 		n->running = !err;
 	}
 	pthread_mutex_unlock(&n->lock);

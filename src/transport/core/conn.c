@@ -18,8 +18,8 @@ void rt_conn_set_name(struct rt_conn *c, const struct sockaddr *peer)
 	char name[sizeof(c->who.peer_name)] = "";
 
 	rt_assert_strand(c);
-	fab_addr_name(peer, name, sizeof(name));
-	c->who.log_host = fab_addr_host(peer);
+	base_addr_name(peer, name, sizeof(name));
+	c->who.log_host = base_addr_host(peer);
 	snprintf(c->who.name, sizeof(c->who.name), "%s#%llu", name,
 		 (unsigned long long)c->who.id);
 	/* It is in the instance's list already. */

@@ -40,13 +40,13 @@ struct rt_strand {
 	unsigned int poller;
 	_Atomic uint32_t pending;
 	_Atomic(pthread_t) runner; /* for rt_assert_strand(), else unused */
-	struct stack inbox; /* of struct rt_mail */
+	struct base_stack inbox; /* of struct rt_mail */
 	struct rt_conn *handed_next; /* in its poller's queue */
 	_Atomic int close_wanted; /* 1 in order, 2 abort */
 	atomic_bool shut; /* rt_instance_shutdown() has aborted it */
 	atomic_bool over; /* it is RT_CLOSING or RT_CLOSED; any thread */
 	atomic_bool can_call; /* likewise: rt_conn_can_call() */
-	struct fab_timer alarm; /* of its poller; see run.c */
+	struct base_timer alarm; /* of its poller; see run.c */
 	/* Runner: when expire() is wanted, 0: it is not; when that was set. */
 	uint64_t deadline, settled;
 	unsigned int unread; /* rounds since that have not read all there was */
@@ -173,7 +173,7 @@ struct rt_listener {
 struct rt_turn {
 	struct rt_instance *inst;
 	unsigned int hot; /* busy polling has been of use lately */
-	struct fab_timer counts; /* of lines left out, to be told */
+	struct base_timer counts; /* of lines left out, to be told */
 	atomic_bool woken; /* by rt_wake(), which must not go unnoticed */
 	/* RDMA Reads that come in many parts, under way, and until when the poller
 	 * naps for them, ns. Any thread. */
@@ -210,7 +210,7 @@ struct rt_instance {
 	unsigned int npollers;
 	struct fab_poller **pollers;
 	struct rt_turn *turns; /* one for each poller */
-	struct fab_log *log;
+	struct base_log *log;
 
 	/* Lock order: lock, then a connection's info_lock. */
 	pthread_mutex_t lock;

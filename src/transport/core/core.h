@@ -22,7 +22,7 @@
 #include "transport/core/probe.h"
 
 /* A thread other than the poller's has work of its own: it goes on with a
- * connection for so many turns, or for FAB_TURN_MS. */
+ * connection for so many turns, or for BASE_TURN_MS. */
 #define RT_TURNS 16
 /* A connection whose data go on and on is looked at again after this, ns: with iWARP a
  * MiB. A new one, or another host's Call, waits for a turn of each of them. */
@@ -74,7 +74,7 @@ static inline size_t rt_round4(size_t n)
 
 static inline uint64_t rt_now_ms(void)
 {
-	return fab_now_ms();
+	return base_now_ms();
 }
 
 /* Of two times, of which 0 is none. */

@@ -45,7 +45,7 @@ int rt_instance_new(const struct rt_params *p,
 	gather_hooks(inst);
 	inst->cfg = p->config;
 	rt_config_defaults(&inst->cfg);
-	inst->log = fab_log_create(p->log, p->log_ctx);
+	inst->log = base_log_create(p->log, p->log_ctx);
 	inst->npollers = p->pollers ? p->pollers : 1;
 	atomic_init(&inst->refs, 1);
 	pthread_mutex_init(&inst->lock, NULL);
@@ -64,8 +64,8 @@ int rt_instance_new(const struct rt_params *p,
 	if (!inst->dom) {
 		if (dp.log == p->log && dp.log_ctx == p->log_ctx) {
 			/* One budget, since it is one log. */
-			dp.log = fab_log_line;
-			dp.log_host = fab_log_host_line;
+			dp.log = base_log_line;
+			dp.log_host = base_log_host_line;
 			dp.log_ctx = inst->log;
 		}
 		rc = fab_domain_open(p->provider, &dp, &inst->dom);
@@ -115,7 +115,7 @@ void rt_instance_put(struct rt_instance *inst)
 		fab_pool_destroy(inst->pool);
 	if (inst->own_domain)
 		fab_domain_close(inst->dom);
-	fab_log_destroy(inst->log);
+	base_log_destroy(inst->log);
 	pthread_mutex_destroy(&inst->lock);
 	free(inst->pollers);
 	free(inst);

@@ -58,10 +58,10 @@ static void log_refused(struct rt_instance *inst, const struct fab_conn *f,
 	va_list ap;
 
 	fab_conn_info(f, &fi);
-	host = fab_addr_host((struct sockaddr *)&fi.peer);
-	fab_addr_name((struct sockaddr *)&fi.peer, name, sizeof(name));
+	host = base_addr_host((struct sockaddr *)&fi.peer);
+	base_addr_name((struct sockaddr *)&fi.peer, name, sizeof(name));
 	va_start(ap, fmt);
-	fab_log_vput(inst->log, &host, name, LOG_WARNING, fmt, ap);
+	base_log_vput(inst->log, &host, name, LOG_WARNING, fmt, ap);
 	va_end(ap);
 }
 

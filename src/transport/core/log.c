@@ -13,8 +13,8 @@ void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	fab_log_vput(c->inst->log, &c->who.log_host, c->who.name, level, fmt,
-		     ap);
+	base_log_vput(c->inst->log, &c->who.log_host, c->who.name, level, fmt,
+		      ap);
 	va_end(ap);
 }
 

@@ -45,7 +45,7 @@
 
 /* ---- Deadlines --------------------------------------------------------- */
 
-static void ring(struct fab_timer *t, unsigned int unused)
+static void ring(struct base_timer *t, unsigned int unused)
 {
 	struct rt_conn *c = caa_container_of(t, struct rt_conn, strand.alarm);
 
@@ -53,20 +53,20 @@ static void ring(struct fab_timer *t, unsigned int unused)
 	rt_conn_put(c);
 }
 
-static struct fab_timers *timers(const struct rt_conn *c)
+static struct base_timers *timers(const struct rt_conn *c)
 {
 	return fab_poller_timers(c->inst->pollers[c->strand.poller]);
 }
 
 static int init(struct rt_conn *c)
 {
-	fab_timer_init(&c->strand.alarm, ring);
+	base_timer_init(&c->strand.alarm, ring);
 	return 0;
 }
 
 void rt_alarm_set(struct rt_conn *c, uint64_t d)
 {
-	uint64_t armed = fab_timer_at(&c->strand.alarm), now;
+	uint64_t armed = base_timer_at(&c->strand.alarm), now;
 
 	rt_assert_strand(c);
 	if (!d || !c->fab || (armed && armed <= d))
@@ -82,30 +82,30 @@ void rt_alarm_set(struct rt_conn *c, uint64_t d)
 		return;
 	/* It may ring, and drop its reference, before this returns. */
 	rt_conn_get(c);
-	if (!fab_timer_set(timers(c), &c->strand.alarm, d, 0))
+	if (!base_timer_set(timers(c), &c->strand.alarm, d, 0))
 		rt_conn_put(c);
 }
 
 void rt_alarm_stop(struct rt_conn *c)
 {
 	rt_assert_strand(c);
-	if (fab_timer_stop(timers(c), &c->strand.alarm))
+	if (base_timer_stop(timers(c), &c->strand.alarm))
 		rt_conn_put(c);
 }
 
 /* Lines that were left out: how many, as soon as that may be said. */
-static void tell_counts(struct fab_timer *t, unsigned int unused)
+static void tell_counts(struct base_timer *t, unsigned int unused)
 {
-	fab_log_tick(caa_container_of(t, struct rt_turn, counts)->inst->log);
+	base_log_tick(caa_container_of(t, struct rt_turn, counts)->inst->log);
 }
 
 static void counts_due(struct rt_instance *inst, unsigned int n)
 {
 	struct rt_turn *t = &inst->turns[n];
 
-	if (fab_log_owes(inst->log) && !fab_timer_at(&t->counts))
-		fab_timer_set(fab_poller_timers(inst->pollers[n]), &t->counts,
-			      rt_now_ms() + RT_COUNTS_MS, 0);
+	if (base_log_owes(inst->log) && !base_timer_at(&t->counts))
+		base_timer_set(fab_poller_timers(inst->pollers[n]), &t->counts,
+			       rt_now_ms() + RT_COUNTS_MS, 0);
 }
 
 /* ---- Handing over ----------------------------------------------------- */
@@ -121,7 +121,7 @@ static int prepare(struct rt_instance *inst, const struct rt_params *p)
 		pthread_mutex_init(&t->lock, NULL);
 		t->handed_tail = &t->handed;
 		t->inst = inst;
-		fab_timer_init(&t->counts, tell_counts);
+		base_timer_init(&t->counts, tell_counts);
 	}
 	return 0;
 }
@@ -131,8 +131,8 @@ static void stop(struct rt_instance *inst)
 {
 	for (unsigned int i = 0; inst->pollers && i < inst->npollers; i++)
 		if (inst->pollers[i])
-			fab_timer_stop(fab_poller_timers(inst->pollers[i]),
-				       &inst->turns[i].counts);
+			base_timer_stop(fab_poller_timers(inst->pollers[i]),
+					&inst->turns[i].counts);
 }
 
 static void destroy(struct rt_instance *inst)
@@ -204,7 +204,7 @@ void rt_long_read(struct rt_conn *c, bool begins)
 		return;
 	}
 	atomic_fetch_add(&t->long_reads, 1);
-	atomic_store(&t->naps_until, fab_now_ns() + NAPS_NS);
+	atomic_store(&t->naps_until, base_now_ns() + NAPS_NS);
 }
 
 static void nap(struct rt_turn *t, uint64_t now)
@@ -238,7 +238,7 @@ static int events(struct rt_instance *inst, unsigned int n, int wait)
 
 	if (!busy || !wait)
 		return look(inst, n, wait);
-	start = fab_now_ns();
+	start = base_now_ns();
 	if (t->hot) {
 		do {
 			found = look(inst, n, 0);
@@ -247,14 +247,14 @@ static int events(struct rt_instance *inst, unsigned int n, int wait)
 				t->hot = found ? TRIES : t->hot;
 				return found;
 			}
-			now = fab_now_ns();
+			now = base_now_ns();
 			nap(t, now);
 		} while (now - start < busy);
 		t->hot--;
 		start = now;
 	}
 	found = look(inst, n, wait);
-	if (found && fab_now_ns() - start < busy)
+	if (found && base_now_ns() - start < busy)
 		t->hot = TRIES;
 	return found;
 }

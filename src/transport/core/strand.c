@@ -21,7 +21,8 @@
 
 static void take_mail(struct rt_conn *c)
 {
-	struct stack_node *n = stack_take_in_order(&c->strand.inbox), *next;
+	struct base_stack_node *n = base_stack_take_in_order(&c->strand.inbox),
+			       *next;
 
 	for (; n; n = next) {
 		struct rt_mail *m = caa_container_of(n, struct rt_mail, node);
@@ -47,7 +48,7 @@ static void down(struct rt_conn *c)
 	atomic_store(&c->strand.can_call, false);
 	RT_EACH_PART(c->inst, down, c);
 	/* Requests that were on their way here, and what their done submits. */
-	while (!stack_empty(&c->strand.inbox))
+	while (!base_stack_empty(&c->strand.inbox))
 		take_mail(c);
 	rt_conn_publish(c);
 	rt_log(c,
@@ -357,8 +358,8 @@ static void settle(struct rt_conn *c, uint64_t now, bool again)
 static void conn_work(struct rt_conn *c, uint32_t n, uint64_t now)
 {
 	struct fab_wc wc[16];
-	uint64_t until = fab_now_ns() + RT_TURN_NS;
-	int got, want, budget = FAB_TURN;
+	uint64_t until = base_now_ns() + RT_TURN_NS;
+	int got, want, budget = BASE_TURN;
 	bool waits;
 
 	take_mail(c);
@@ -369,7 +370,7 @@ static void conn_work(struct rt_conn *c, uint32_t n, uint64_t now)
 			for (int i = 0; i < got; i++)
 				completion(c, &wc[i]);
 			/* Of octets that complete nothing there may be many. */
-			budget = fab_now_ns() < until ? budget - got : 0;
+			budget = base_now_ns() < until ? budget - got : 0;
 		}
 		waits = rt_looks_later(c);
 		expire(c, now, budget > 0 || waits);
@@ -409,7 +410,7 @@ static void conn_work(struct rt_conn *c, uint32_t n, uint64_t now)
 
 void rt_strand_release(struct rt_conn *c)
 {
-	uint64_t now = rt_now_ms(), until = now + FAB_TURN_MS;
+	uint64_t now = rt_now_ms(), until = now + BASE_TURN_MS;
 	unsigned int turns = 0;
 	uint32_t n = 1;
 
@@ -454,7 +455,7 @@ static void post(struct rt_conn *c, struct rt_mail *mail,
 {
 	rt_conn_get(c);
 	mail->run = run;
-	stack_push(&c->strand.inbox, &mail->node);
+	base_stack_push(&c->strand.inbox, &mail->node);
 }
 
 void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,

@@ -50,7 +50,7 @@ struct rt_work {
 
 /* Something on its way into the strand, see rt_inbox_put(). */
 struct rt_mail {
-	struct stack_node node;
+	struct base_stack_node node;
 	void (*run)(struct rt_conn *c, struct rt_mail *m);
 };
 

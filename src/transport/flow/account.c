@@ -32,7 +32,7 @@ struct rt_host {
 
 void rt_hosts_init(struct rt_instance *inst)
 {
-	inst->hosts_key = fab_addr_key();
+	inst->hosts_key = base_addr_key();
 	for (unsigned int i = 0; i < RT_HOST_BUCKETS; i++)
 		CDS_INIT_LIST_HEAD(&inst->hosts[i]);
 }
@@ -40,9 +40,9 @@ void rt_hosts_init(struct rt_instance *inst)
 int rt_host_join(struct rt_conn *c, const struct sockaddr_storage *peer)
 {
 	struct rt_instance *inst = c->inst;
-	struct in6_addr addr = fab_addr_host((const struct sockaddr *)peer);
+	struct in6_addr addr = base_addr_host((const struct sockaddr *)peer);
 	struct cds_list_head *bucket =
-		&inst->hosts[fab_addr_sum(inst->hosts_key, &addr) %
+		&inst->hosts[base_addr_sum(inst->hosts_key, &addr) %
 			     RT_HOST_BUCKETS];
 	struct rt_host *h, *found = NULL;
 	int rc = 0;

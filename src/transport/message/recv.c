@@ -208,7 +208,7 @@ static void fragment(struct rt_conn *c, const struct wire_msg *m,
 		s->reply = reply;
 		s->xid = m->p.xid;
 		s->deadline = rt_now_ms() + c->inst->cfg.continuation_ms;
-		s->began = fab_now_ns();
+		s->began = base_now_ns();
 	}
 	if (s->active) {
 		if (!s->lost && !rt_sequence_append(c, m) && !lose(c, m))

@@ -29,7 +29,7 @@ static bool supported(const struct rt_conn *c, uint32_t vers)
 static bool same_addr(const struct sockaddr_storage *a,
 		      const struct sockaddr_storage *b)
 {
-	return fab_addr_same(a, b) && fab_addr_port(a) == fab_addr_port(b);
+	return base_addr_same(a, b) && base_addr_port(a) == base_addr_port(b);
 }
 
 static bool remembered(struct rt_conn *c)

@@ -359,7 +359,7 @@ static bool send_call(struct rt_conn *c, struct rt_outgoing *o)
 		return fails(c, rq, w, !begun, rc);
 	c->cont = last ? NULL : &rq->going;
 	if (last) {
-		rq->sent = fab_now_ns();
+		rq->sent = base_now_ns();
 		RT_STAGE(c, submit, rq->submitted, rq->sent);
 	}
 	w->owner = rq;
@@ -381,7 +381,7 @@ void rt_request_submit(struct rt_conn *c, struct rt_request *pub)
 		caa_container_of(pub, struct rt_request_priv, pub);
 
 	pub->status = 0;
-	rq->submitted = fab_now_ns();
+	rq->submitted = base_now_ns();
 	rt_request_reset(pub);
 	rt_conn_get(c);
 	rt_inbox_put(c, &rq->mail, mail_request);

@@ -242,7 +242,7 @@ static void receive(struct rt_conn *c, const struct wire_msg *m,
 
 void rt_response_done(struct rt_conn *c, struct rt_request_priv *rq)
 {
-	uint64_t now = fab_now_ns();
+	uint64_t now = base_now_ns();
 
 	rt_assert_strand(c);
 	RT_COUNT(c, replies_received, 1);

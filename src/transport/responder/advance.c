@@ -326,7 +326,7 @@ static bool deliver(struct rt_conn *c, struct rt_call_priv *call)
 	}
 	call->delivered = call->arrived;
 	if (call->nbody || call->nreads > call->nplaced) {
-		call->delivered = fab_now_ns();
+		call->delivered = base_now_ns();
 		RT_STAGE(c, read, call->arrived, call->delivered);
 	}
 	return true;

@@ -44,7 +44,7 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 	call->bufs = NULL;
 	call->memory = 0;
 	call->reply_octets = 0;
-	call->arrived = fab_now_ns();
+	call->arrived = base_now_ns();
 	call->begun = 0;
 	call->inv_handle = 0;
 	call->nsegs = 0;
@@ -166,7 +166,7 @@ void rt_call_error(struct rt_conn *c, struct rt_call_priv *call,
 
 void rt_call_begin(struct rt_call *call)
 {
-	caa_container_of(call, struct rt_call_priv, pub)->begun = fab_now_ns();
+	caa_container_of(call, struct rt_call_priv, pub)->begun = base_now_ns();
 }
 
 void *rt_call_user(struct rt_call *call)

@@ -314,7 +314,7 @@ static void sent(struct rt_conn *c, struct rt_work *w, const struct fab_wc *wc)
 
 	rt_work_put(c, w);
 	if (rt_work_ok(wc)) {
-		uint64_t now = fab_now_ns();
+		uint64_t now = base_now_ns();
 
 		c->resp.calls_unanswered--;
 		RT_STAGE(c, send, call->posted, now);
@@ -477,7 +477,7 @@ static void count_class(struct rt_conn *c, const struct rt_call_priv *call,
 static void replies_posted(struct rt_conn *c)
 {
 	struct rt_call_priv *call = c->resp.posting;
-	uint64_t now = call ? fab_now_ns() : 0;
+	uint64_t now = call ? base_now_ns() : 0;
 
 	rt_assert_strand(c);
 	c->resp.posting = NULL;
@@ -544,7 +544,7 @@ int rt_reply(struct rt_call *pub, const struct rt_reply *reply)
 	bool over = rt_conn_over(pub->conn);
 	int rc = check_reply(reply, &call->reply_octets);
 
-	call->replied = fab_now_ns();
+	call->replied = base_now_ns();
 	call->reply = *reply;
 	rt_replies_add(pub->conn, call->reply_octets);
 	if (rc) {

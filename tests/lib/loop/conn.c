@@ -183,7 +183,7 @@ static struct loop_conn *conn_new(struct fab_poller *fp, int side)
 	c->side = side;
 	c->armed = true;
 	c->free = conn_free;
-	fab_timer_init(&c->timer, loop_startup_expired);
+	base_timer_init(&c->timer, loop_startup_expired);
 	queue_init(&c->sq);
 	queue_init(&c->reads);
 	queue_init(&c->rq);
@@ -340,7 +340,7 @@ out:
 	return rc;
 }
 
-void loop_startup_expired(struct fab_timer *t, unsigned int unused)
+void loop_startup_expired(struct base_timer *t, unsigned int unused)
 {
 	struct loop_conn *c =
 		(struct loop_conn *)((char *)t -

@@ -149,7 +149,7 @@ struct loop_conn {
 	bool in_call; /* the runner is inside: it polls for itself */
 	bool armed; /* the last poll returned 0 and ready was not called since */
 	uint64_t polls;
-	struct fab_timer timer; /* of the poller: its start-up */
+	struct base_timer timer; /* of the poller: its start-up */
 
 	struct loop_faults faults;
 	unsigned long posts, requests, messages;
@@ -223,7 +223,7 @@ void loop_conn_destroy_deferred(struct fab_conn *c, void (*done)(void *),
 void loop_conn_info(const struct fab_conn *c, struct fab_conn_info *info);
 void loop_conn_counters(const struct fab_conn *c, struct fab_counters *out);
 /* The start-up took too long. Poller thread. */
-void loop_startup_expired(struct fab_timer *t, unsigned int unused);
+void loop_startup_expired(struct base_timer *t, unsigned int unused);
 
 /* expose.c */
 int loop_expose(struct fab_conn *c, struct fab_mr *mr, void *addr, size_t len,

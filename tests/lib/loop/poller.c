@@ -27,7 +27,7 @@ int loop_poller_create(struct fab_domain *dom, struct fab_poller **out)
 	p->base.ops = dom->ops;
 	p->base.dom = dom;
 	p->ready_tail = &p->ready;
-	fab_timers_init(&p->base.timers, earlier_timer, &p->base);
+	base_timers_init(&p->base.timers, earlier_timer, &p->base);
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -94,12 +94,13 @@ void loop_conn_set_ready(struct fab_conn *fc, fab_ready_fn ready, void *user)
 
 void loop_timer_start(struct loop_conn *c, unsigned int ms)
 {
-	fab_timer_set(&c->base.poller->timers, &c->timer, fab_now_ms() + ms, 0);
+	base_timer_set(&c->base.poller->timers, &c->timer, base_now_ms() + ms,
+		       0);
 }
 
 void loop_timer_stop(struct loop_conn *c)
 {
-	fab_timer_stop(&c->base.poller->timers, &c->timer);
+	base_timer_stop(&c->base.poller->timers, &c->timer);
 }
 
 void loop_poller_retire(struct loop_conn *c, void (*done)(void *user),
@@ -205,7 +206,7 @@ static int run_timers(struct loop_poller *p)
 	int n;
 
 	pthread_mutex_unlock(&p->lock);
-	n = fab_timers_run(&p->base.timers);
+	n = base_timers_run(&p->base.timers);
 	pthread_mutex_lock(&p->lock);
 	return n;
 }
@@ -220,7 +221,7 @@ static void wait_locked(struct loop_poller *p, int timeout_ms)
 	struct timespec end;
 
 	/* Who arms an earlier timer wakes. */
-	timeout_ms = fab_timers_wait(&p->base.timers, timeout_ms);
+	timeout_ms = base_timers_wait(&p->base.timers, timeout_ms);
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	end.tv_sec += timeout_ms / 1000;
 	end.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
@@ -277,7 +278,7 @@ void loop_poller_destroy(struct fab_poller *fp)
 	LOOP_CHECK(!atomic_load(&p->users), "the poller is still in use");
 	pthread_cond_destroy(&p->cond);
 	pthread_mutex_destroy(&p->lock);
-	fab_timers_fini(&p->base.timers);
+	base_timers_fini(&p->base.timers);
 	free(p);
 	atomic_fetch_sub(&dom->users, 1);
 }

@@ -223,7 +223,7 @@ void rt_rtr_initial(struct rt_conn *c, struct rt_work *w,
 	g->next = 0;
 	g->memory = 0;
 	g->deadline = rt_now_ms() + c->inst->cfg.continuation_ms;
-	g->began = fab_now_ns();
+	g->began = base_now_ns();
 	take_part(g, m, w, in->len);
 	completed(c);
 	return;

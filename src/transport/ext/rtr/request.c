@@ -397,7 +397,7 @@ void rt_rtr_response_receive(struct rt_conn *c)
 	}
 	g->next = 0;
 	if (g->count > 1)
-		RT_STAGE(c, receive, g->began, fab_now_ns());
+		RT_STAGE(c, receive, g->began, base_now_ns());
 	rt_response_done(c, rq);
 }
 
