@@ -54,9 +54,9 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 DOC = os.path.join(TOP, "docs", "conformance.md")
 DOC_1 = os.path.join(TOP, "docs", "conformance-1.md")
 sys.dont_write_bytecode = True
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(TOP, "tests", "mutation")]
 
-import faults  # noqa: E402
+import deliberate  # noqa: E402
 from rpcrdma_conformance import kit, main  # noqa: E402
 
 Row = collections.namedtuple("Row", "id spec section level role text state")
@@ -139,7 +139,7 @@ FAULTS = """\
 
 ## Deliberate faults
 
-`tests/conformance/mutate` makes each of these in a copy of the sources, builds
+`tests/mutate --faults` makes each of these in a copy of the sources, builds
 it and runs the checks that must fail with it. All of them did, and passed
 without a fault, on %s. The edits are in tests/conformance/faults;
 a test says when one of them no longer fits the sources, and fails if a check
@@ -148,7 +148,7 @@ has none.
 | Fault | What is wrong then | Checks that fail |
 |---|---|---|
 """
-# When `mutate` was last run as a whole.
+# When `tests/mutate --faults` was last run as a whole.
 SEEN = "21 November 2026"
 
 TITLES = (("version-two-07", "Version 2: draft-ietf-nfsv4-rpcrdma-version-two-07"),
@@ -390,7 +390,7 @@ def verdict(state):
 
 
 def problems(table, broken):
-    out = faults.problems(kit.CHECKS, *broken)
+    out = deliberate.problems(kit.CHECKS, *broken)
     count = collections.Counter(r.id for r in table)
     out += ["%s has %d rows" % (i, n) for i, n in count.items() if n > 1]
     out += ["%s has a check but no row" % i for i in kit.CHECKS
@@ -558,9 +558,9 @@ def run(argv):
     if argv[1:2] == ["--compare"] and len(argv) > 3:
         return 1 if compare(argv[2], argv[3:]) else 0
     main.load()
-    table, reading, broken = rows(), sentences(), faults.read()
+    table, reading, broken = rows(), sentences(), deliberate.read()
     if argv[1:] == ["--fits"]:
-        bad = faults.misfits(broken[0])
+        bad = deliberate.misfits(broken[0])
     else:
         bad = problems(table, broken) + reading_problems(reading, table)
     for text in bad:

@@ -3,7 +3,7 @@
 
     DIR/tree            the copy: what git knows here, as it is now
     DIR/tree/build/*    its builds: plain (quick to compile, and counts which lines are
-                        executed), asan
+                        executed), asan, release (for integration tests)
     DIR/reach.json      which these are, for as long as the sources are the same
 """
 
@@ -27,6 +27,7 @@ KINDS = {
     "asan": ("-DCMAKE_BUILD_TYPE=RelWithDebInfo",
              "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -g1 -w",
              "-DRPCRDMA_SANITIZE=address,undefined"),
+    "release": ("-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_C_FLAGS=-O1"),
 }
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The list of deliberate faults, `faults`, and how it goes with the rest.
+"""Deliberate faults: the list tests/conformance/faults, and whether the checks of the
+conformance suite notice each.
 
     fault NAME: what is wrong then
     in FOLDER or FILE
@@ -13,9 +14,13 @@ The old lines stand in one place of the folder. A fault may have several edits, 
 
 import collections
 import os
+import re
+import subprocess
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(os.path.dirname(HERE))
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+LIST = os.path.join(TOP, "tests", "conformance", "faults")
+TARGETS = ("ganesha-rdma.nfsd", "rpcrdma-gateway", "rpcrdma-echo-server")
+PATIENCE = "5"  # seconds in which the faultless server answers
 
 Edit = collections.namedtuple("Edit", "file old new")
 
@@ -30,7 +35,7 @@ class Bad(Exception):
     pass
 
 
-def read(path=os.path.join(HERE, "faults")):
+def read(path=LIST):
     """([Fault], {identifier: reason})"""
     faults, none = [], {}
     with open(path, encoding="utf-8") as f:
@@ -128,3 +133,81 @@ def problems(checks, faults, none):
     out += ["%s is broken by a fault and by none" % i
             for i in sorted(named & set(none))]
     return out
+
+
+class Trial:
+    """A build of a copy of the sources, with one fault at a time."""
+
+    def __init__(self, tree, verbs):
+        self.top, self.build = tree.dir, tree.build("release")
+        self.test = tree.dir / "tests" / "integration" / (
+            "conformance-verbs.test" if verbs else "conformance.test")
+        self.build.make(TARGETS)
+
+    def check(self, ids):
+        """({identifier: (result, reason)}, other lines that are not "ok")"""
+        r = subprocess.run(
+            [self.test, "--only", ",".join(ids), "--patience", PATIENCE],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+            stderr=subprocess.STDOUT, errors="replace", check=False,
+            env={**os.environ, "RPCRDMA_BUILD": str(self.build.dir)})
+        results, rest = {}, []
+        for line in r.stdout.splitlines():
+            m = re.match(r"(ok|not ok|skip) (\S+) ?(.*)", line)
+            if m and m[2] in ids:
+                results[m[2]] = (m[1], m[3])
+            elif not m or m[1] != "ok":
+                rest.append(line)
+        return results, rest
+
+    def unspoilt(self, ids):
+        """Reasons why the checks cannot be used: they fail without a fault."""
+        results, rest = self.check(ids)
+        return ["%s %s" % (i, results.get(i)) for i in ids
+                if results.get(i, ("",))[0] != "ok"] + rest
+
+    def noticed(self, fault):
+        """Returns true if each check that @fault has to break fails with it."""
+        before = {}
+        try:
+            before = apply(fault, self.top)
+            self.build.make(TARGETS)
+            results, rest = self.check(fault.breaks)
+        finally:
+            for path, text in before.items():
+                with open(path, "w", encoding="utf-8") as f:
+                    f.write(text)
+        for i in fault.breaks:
+            print("    %s: %s %s" % (i, *results.get(i, ("no result", ""))))
+        for line in rest:
+            print("    also " + line[:150])
+        return all(results.get(i, ("",))[0] == "not ok" for i in fault.breaks)
+
+
+def select(faults, only, ids, checks, verbs):
+    """Those of names in @only, if there are any, that break one of @ids."""
+    chosen = [f for f in faults if (not only or f.name in only)
+              and (not ids or set(f.breaks) & set(ids))]
+    if verbs:  # the guest's device decides about some checks, and has no iWARP of ours
+        for f in chosen:
+            f.breaks = [i for i in f.breaks if not checks[i].raw]
+        chosen = [f for f in chosen if f.breaks and not any(
+            e.file.startswith("src/fabric/iwarp") for e in f.edits)]
+    return chosen
+
+
+def try_all(tree, chosen, verbs, failed):
+    """Try each of @chosen. Returns the names of those that were not noticed."""
+    trial, bad = Trial(tree, verbs), []
+    if why := trial.unspoilt(sorted({i for f in chosen for i in f.breaks})):
+        return ["none, since checks fail without a fault: " + " ".join(why)]
+    for fault in chosen:
+        try:
+            good = trial.noticed(fault)
+        except (Bad, failed) as e:
+            good = False
+            print("    %s" % e)
+        print("%s %s" % ("ok" if good else "not ok", fault.name), flush=True)
+        if not good:
+            bad.append(fault.name)
+    return bad
