@@ -14,6 +14,7 @@
 #include "gateway/out.h"
 #include "gateway/record.h"
 #include "rpcrdma/nfs.h"
+#include "rpcrdma/request.h"
 #include "tools/record.h"
 #include "tools/rpcmsg.h"
 

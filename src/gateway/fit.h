@@ -9,6 +9,7 @@
 
 #include "gateway/record.h"
 #include "rpcrdma/nfs.h"
+#include "rpcrdma/stats.h"
 
 struct gw_call;
 struct gw_client;

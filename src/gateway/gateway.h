@@ -50,7 +50,9 @@
 #include "gateway/server.h"
 #include "gateway/share.h"
 #include "gateway/stats.h"
-#include "rpcrdma/transport.h"
+#include "rpcrdma/call.h"
+#include "rpcrdma/request.h"
+#include "rpcrdma/stats.h"
 
 struct gw_client;
 struct gw_worker;

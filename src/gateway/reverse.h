@@ -10,6 +10,7 @@
 
 #include "gateway/out.h"
 #include "gateway/record.h"
+#include "rpcrdma/call.h"
 #include "tools/record.h"
 
 /* A reverse-direction Call that the TCP client is to answer: its area. */

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "rpcrdma/stats.h"
 #include "rpcrdma/transport.h"
 
 #define STATS_MAX_LISTENERS 16

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/addr.h"
-#include "rpcrdma/transport.h"
+#include "rpcrdma/config.h"
 
 static const char *fail(struct arg_err *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -6,6 +6,8 @@
 #define RPCRDMA_TOOLS_PING_H
 
 #include "tools/latency.h"
+#include "rpcrdma/request.h"
+#include "rpcrdma/stats.h"
 #include "tools/rdma_options.h"
 
 enum {

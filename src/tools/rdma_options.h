@@ -13,7 +13,7 @@
 
 #include "tools/args.h"
 #include "tools/hostauth.h"
-#include "rpcrdma/transport.h"
+#include "rpcrdma/config.h"
 
 #define RDMA_SERVER_PORT 20049
 

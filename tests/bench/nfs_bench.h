@@ -16,7 +16,8 @@
 #include "tools/args.h"
 #include "tools/latency.h"
 #include "rpcargs.h"
-#include "rpcrdma/transport.h"
+#include "rpcrdma/request.h"
+#include "rpcrdma/stats.h"
 
 #define BENCH_HEAD 512
 #define BENCH_PERIOD 65536u

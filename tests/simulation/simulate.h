@@ -39,7 +39,9 @@
 #include <stdint.h>
 
 #include "loop/loop.h"
-#include "rpcrdma/transport.h"
+#include "rpcrdma/call.h"
+#include "rpcrdma/request.h"
+#include "rpcrdma/stats.h"
 #include "rt_watch.h"
 #include "transport/core/state.h"
 

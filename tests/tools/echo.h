@@ -26,7 +26,9 @@
 #include <stdio.h>
 
 #include "rpcargs.h"
-#include "rpcrdma/transport.h"
+#include "rpcrdma/call.h"
+#include "rpcrdma/request.h"
+#include "rpcrdma/stats.h"
 
 #define ECHO_PROG 0x20049001u
 #define ECHO_CB_PROG 0x20049002u

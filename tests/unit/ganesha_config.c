@@ -12,7 +12,7 @@
 
 #include "ganesha/config/config.h"
 #include "ganesha/config/exports.h"
-#include "rpcrdma/transport.h"
+#include "rpcrdma/config.h"
 #include "unit.h"
 
 /* Ganesha's parser does not free all it allocates. */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "ntirpc_ends.h"
+#include "rpcrdma/stats.h"
 #include "unit.h"
 
 static bool is_worker(pthread_t t)

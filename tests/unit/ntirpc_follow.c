@@ -7,6 +7,7 @@
 
 #include "ntirpc_ends.h"
 #include "ntirpc_named.h"
+#include "rpcrdma/stats.h"
 #include "unit.h"
 
 static const uint8_t another[ULB_SESSION_ID] = "another one....";

@@ -23,7 +23,9 @@
 #include "loop/loop.h"
 #include "rpcrdma/pool.h"
 #include "rt_watch.h"
-#include "rpcrdma/transport.h"
+#include "rpcrdma/call.h"
+#include "rpcrdma/request.h"
+#include "rpcrdma/stats.h"
 #include "unit.h"
 
 /* What it puts into Replies, but for the first two words; and, by xid ^ 0x55, into the

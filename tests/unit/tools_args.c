@@ -10,7 +10,7 @@
 #include <netinet/in.h>
 
 #include "tools/args.h"
-#include "rpcrdma/transport.h"
+#include "rpcrdma/config.h"
 
 static void test_number(void)
 {

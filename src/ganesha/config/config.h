@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "ganesha/bind/gsh.h"
-#include "rpcrdma/transport.h"
+#include "rpcrdma/config.h"
 
 #define GR_MAX_ADDRS 16
 #define GR_STATS_SOCKET "/run/ganesha/rdma.sock"

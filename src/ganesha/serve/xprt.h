@@ -22,7 +22,7 @@
 #include "ganesha/serve/gate.h"
 #include "ntirpc/call.h"
 #include "ntirpc/quirks/bound.h"
-#include "rpcrdma/transport.h"
+#include "rpcrdma/call.h"
 
 struct gr_server;
 

@@ -27,7 +27,7 @@
 #include <rpc/clnt.h>
 #include <rpc/svc.h>
 
-#include "rpcrdma/transport.h"
+#include "rpcrdma/request.h"
 #include "rpcrdma/nfs.h"
 
 struct nrt_clnts;

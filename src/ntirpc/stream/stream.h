@@ -17,7 +17,7 @@
 #include <rpc/rpc.h>
 
 #include "rpcrdma/pool.h"
-#include "rpcrdma/transport.h"
+#include "rpcrdma/call.h"
 
 /* ---- Messages --------------------------------------------------------- */
 

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "rpcrdma/stats.h"
 #include "rpcrdma/transport.h"
 #include "transport/core/part.h"
 #include "transport/core/work.h"

@@ -18,6 +18,8 @@
 #include <syslog.h>
 
 #include "base/turn.h"
+#include "rpcrdma/call.h"
+#include "rpcrdma/request.h"
 #include "transport/core/conn.h"
 #include "transport/core/probe.h"
 

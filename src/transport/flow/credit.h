@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <sys/param.h>
 
-#include "rpcrdma/transport.h"
+#include "rpcrdma/config.h"
 #include "transport/core/own_flow.h"
 
 /* More Calls of ours than the memory of this machine holds. */

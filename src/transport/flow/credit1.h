@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <sys/param.h>
 
-#include "rpcrdma/transport.h"
+#include "rpcrdma/config.h"
 #include "transport/core/own_flow.h"
 
 static inline void rt_credit1_init(struct rt_credit1 *c, uint32_t request,

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * request - the Requester role: Calls sent, and the Replies to them
+ */
+#ifndef RPCRDMA_TRANSPORT_REQUEST_H
+#define RPCRDMA_TRANSPORT_REQUEST_H
+
+#include "rpcrdma/transport.h"
+#include "rpcrdma/wire.h"
+
+/* Where a DDP-eligible result may be placed: one Write chunk. */
+struct rt_sink {
+	void *addr; /* NULL: an empty chunk, the item comes inline */
+	size_t len;
+	struct fab_mr *mr;
+	/* If it does not lie in one stretch: all of them, of @len octets. */
+	const struct rt_piece *pieces;
+	unsigned int npieces;
+	size_t used; /* set: octets returned */
+	bool in_stream; /* set: the result is in the Reply instead */
+};
+
+struct rt_request {
+	/* Set by the upper layer before submit; kept until done. */
+	uint32_t xid; /* also the first word of the payload */
+	const struct rt_piece *pieces;
+	unsigned int npieces;
+	const struct rt_item *items; /* eligible arguments to reduce */
+	unsigned int nitems;
+	struct rt_sink *sinks; /* one per eligible result, in order */
+	unsigned int nsinks;
+	size_t reply_max; /* largest reduced Reply; 0: unknown, which costs
+			   * version 1 a Reply chunk of the longest message
+			   * and those below one of 128 KiB */
+	bool once; /* executing it twice would not do: if the Reply may not
+		    * fit inline there is a Reply chunk, always [D8] */
+	/* Reverse direction: the longest Call that the client's upper layer
+	 * accepts. Chunks are used only if it exceeds the threshold [F4]. */
+	uint32_t call_max;
+	unsigned int op_class; /* opclass.h */
+	bool call_only; /* no Reply will come (4.7); version 2 only */
+	void (*done)(struct rt_request *rq); /* strand */
+
+	/*
+	 * Set when done is called. status 0: the (reduced) Reply is in reply
+	 * until rt_request_reset/free; results may have come inline although
+	 * there was a sink. -EREMOTEIO: the peer answered with RDMA2_ERROR, in
+	 * error. -ECONNRESET: the connection ended and the Call may or may not
+	 * have been executed. -EPROTO: the Reply was malformed or refused.
+	 * All others: the Call was not sent. -ENOTCONN: the connection is
+	 * ending. -EOPNOTSUPP: the client takes no reverse Calls. -EEXIST:
+	 * one of this XID is outstanding.
+	 * -E2BIG: too large, or in too many pieces, for any format that the
+	 * peer takes. -EPROTONOSUPPORT: it has refused all that could be sent,
+	 * 7.1.3. -EINVAL: a payload under 4 octets, items outside or over
+	 * each other, a sink without registration. -ENOMEM.
+	 */
+	int status;
+	struct wire_error error;
+	unsigned int nreply;
+	struct rt_piece reply[RT_MAX_PIECES];
+	size_t reply_len;
+};
+
+/* From the instance's free list; NULL: no memory. Any thread. */
+struct rt_request *rt_request_alloc(struct rt_instance *inst);
+/* The request_user_size octets; zeroed by rt_request_alloc(). */
+void *rt_request_user(struct rt_request *rq);
+/* Give back the Reply's buffers. Any thread. */
+void rt_request_reset(struct rt_request *rq);
+void rt_request_free(struct rt_request *rq);
+/* Is what has come an RPC Reply to @rq? If not, the peer is told (7.2.1, [E8]),
+ * and the request is the upper layer's to end. Strand, in done with status 0. */
+bool rt_response_is_reply(struct rt_conn *c, const struct rt_request *rq);
+/* Send. Any thread; done is called exactly once, perhaps before return. */
+void rt_request_submit(struct rt_conn *c, struct rt_request *rq);
+/*
+ * Hold the strand, so that what is submitted from here on is sent together
+ * by rt_conn_unhold(). False: another thread has it, which sends as it sees
+ * fit; then there is nothing to give back. Any thread, but not from an operation,
+ * and not for longer than it takes to submit what is at hand.
+ */
+bool rt_conn_hold(struct rt_conn *c);
+void rt_conn_unhold(struct rt_conn *c);
+/*
+ * May this end send a Call now? Server: the client has announced
+ * reverse-direction support and taken part in the property exchange. In
+ * version 1 nothing announces it. The upper layer's own signal is the upper
+ * layer's to know (4.6.3 [F4], [G5]). Any thread.
+ */
+bool rt_conn_can_call(struct rt_conn *c);
+/*
+ * May a Call of the peer's that is here have this XID? An ERROR tells an XID
+ * and no direction, so a server takes others for its reverse Calls [E1]. Any
+ * thread; true also for some that are not in use.
+ */
+bool rt_conn_xid_busy(struct rt_conn *c, uint32_t xid);
+
+#endif /* RPCRDMA_TRANSPORT_REQUEST_H */

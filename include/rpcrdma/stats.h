@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stats - what connections and instances count, and the state that they show
+ */
+#ifndef RPCRDMA_TRANSPORT_STATS_H
+#define RPCRDMA_TRANSPORT_STATS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "rpcrdma/auth.h"
+#include "rpcrdma/opclass.h"
+#include "rpcrdma/stage.h"
+
+struct rt_conn;
+struct rt_instance;
+
+/* X(name, help) for each counter, so that printers need no second list. */
+#define RT_STATS(X)                                                    \
+	X(calls_sent, "Calls sent")                                    \
+	X(calls_received, "Calls received")                            \
+	X(calls_denied, "Calls whose RPC header was refused")          \
+	X(replies_sent, "Replies sent")                                \
+	X(replies_received, "Replies received")                        \
+	X(reverse_calls_sent, "reverse-direction Calls sent")          \
+	X(reverse_calls_received, "reverse-direction Calls received")  \
+	X(inline_sent, "messages sent in Simple format")               \
+	X(inline_received, "messages received in Simple format")       \
+	X(continued_sent, "messages sent in Continued format")         \
+	X(continued_received, "messages received in Continued format") \
+	X(fragments_sent, "MIDDLE fragments sent")                     \
+	X(fragments_received, "MIDDLE fragments received")             \
+	X(special_sent, "messages sent in Special format")             \
+	X(special_received, "messages received in Special format")     \
+	X(inline_bytes_sent, "payload octets sent inline")             \
+	X(inline_bytes_received, "payload octets received inline")     \
+	X(continued_bytes_sent, "of these in Continued format")        \
+	X(continued_bytes_received, "of these in Continued format")    \
+	X(read_chunks, "Read and Call chunks handled")                 \
+	X(read_bytes, "octets by RDMA Read")                           \
+	X(write_chunks, "Write chunks filled")                         \
+	X(reply_chunks, "Reply chunks filled")                         \
+	X(write_bytes, "octets by RDMA Write")                         \
+	X(invalidations_sent, "Replies sent with invalidate")          \
+	X(invalidations_received, "handles invalidated by the peer")   \
+	X(grants_sent, "GRANTs sent")                                  \
+	X(grants_received, "GRANTs received")                          \
+	X(errors_sent, "ERRORs sent")                                  \
+	X(errors_received, "ERRORs received")                          \
+	X(dropped, "messages dropped")                                 \
+	X(auth_passed, "peers known by host authentication")           \
+	X(auth_failed, "peers refused by host authentication")         \
+	X(surplus, "messages with octets after the header")            \
+	X(xchar_requests_sent, "xcharext: changes asked for")          \
+	X(xchar_requests_received, "xcharext: changes asked for here") \
+	X(xchar_updates_sent, "xcharext: changes told")                \
+	X(xchar_updates_received, "xcharext: changes of the peer's")   \
+	X(xmt_calls_sent, "Calls sent by XMTREQ")                      \
+	X(xmt_calls_received, "Calls received by XMTREQ")              \
+	X(placed_bytes_sent, "octets sent to target segments")         \
+	X(placed_bytes_received, "octets received in target segments") \
+	X(repterrs_sent, "REPTERRs sent")                              \
+	X(repterrs_received, "REPTERRs received")                      \
+	X(xmt_fallbacks, "Calls sent again without XMTREQ")            \
+	X(credit_waits, "times a message waited for a credit")         \
+	X(reply_waits, "times a Call waited for Replies to be taken")  \
+	X(shortages, "times memory or a device was short")             \
+	X(copied_bytes, "payload octets copied by the transport")
+
+struct rt_stats {
+#define RT_STATS_FIELD(name, help) uint64_t name;
+	RT_STATS(RT_STATS_FIELD)
+#undef RT_STATS_FIELD
+};
+
+/* How long Calls were in each stage, by enum rt_stage. */
+struct rt_stages {
+	struct rt_histogram stage[RT_NSTAGES];
+};
+
+/* Properties, as announced by one side (defaults where nothing came). */
+enum rt_invalidate {
+	RT_INVALIDATE_UNKNOWN = 0, /* each Call says for itself */
+	RT_INVALIDATE_NO,
+	RT_INVALIDATE_YES,
+};
+
+struct rt_properties {
+	uint32_t send_size; /* 0: not announced */
+	uint32_t recv_size;
+	uint32_t segment_size;
+	uint32_t segments;
+	uint32_t reverse;
+	uint32_t xchar; /* xcharext: XCHSUPP_* */
+	enum rt_invalidate invalidate; /* xcharext: remote invalidation */
+	bool complete; /* its CONNPROP_FINAL has come (gone) */
+};
+
+struct rt_conn_info {
+	uint64_t id; /* unique in the instance */
+	bool server;
+	unsigned int poller; /* that runs it */
+	const char *state;
+	unsigned int version; /* 0: not yet decided */
+	unsigned int extensions; /* RT_EXT_* that both ends have */
+	struct sockaddr_storage local, peer;
+	char peer_name[64]; /* "192.0.2.1:1234", "[2001:db8::1]:1234" */
+	bool crc; /* of the fabric's own, such as iWARP's */
+	struct rt_properties ours, theirs;
+	uint32_t sent, received; /* message counts, 4.2.1 */
+	uint32_t credit_limit; /* Received credits */
+	uint32_t advertised; /* Advertised credits */
+	uint32_t call_inline, reply_inline; /* thresholds */
+	unsigned int calls_in_progress, requests_outstanding;
+	/* Delivered, but the peer has not got a Reply. After the end as well: what
+	 * the peer may send again on another connection. */
+	unsigned int calls_unanswered;
+	char auth_peer[RT_AUTH_TEXT]; /* by host authentication; or "" */
+	struct rt_stats stats;
+	struct rt_stages stages;
+	struct rt_classes classes;
+};
+
+/* Of all connections, ended ones included. */
+struct rt_totals {
+	struct rt_stats stats;
+	struct rt_stages stages;
+	struct rt_classes classes;
+	/* That there are; as for Max_Connections, those that have ended do not
+	 * count. */
+	unsigned int connections;
+	uint64_t accepted;
+	uint64_t refused; /* at their start, or for their version */
+	/* Ended before they were any: who came was no RDMA client, too slow, or
+	 * one of too many at once. */
+	uint64_t failed_starts;
+};
+/* Any thread. */
+void rt_totals(struct rt_instance *inst, struct rt_totals *out);
+/* Call @fn for each connection, under the instance's connection lock. */
+void rt_for_each_conn(struct rt_instance *inst,
+		      void (*fn)(const struct rt_conn_info *info, void *arg),
+		      void *arg);
+/* Any thread; a snapshot that may be torn between fields. */
+void rt_conn_info(struct rt_conn *c, struct rt_conn_info *info);
+
+#endif /* RPCRDMA_TRANSPORT_STATS_H */
