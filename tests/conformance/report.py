@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Make docs/conformance.md of requirements.tsv, reading.tsv and the tests, and
+"""Make docs/conformance.md, a summary of requirements.tsv and reading.tsv, and
 docs/conformance-1.md of matrix.tsv.
 
     report.py           write them, and in the checks which faults break them
     report.py --check   fail if that is out of date, if a test, a function or a
                         requirement that is named does not exist, if an
                         identifier has no row or two, or if a check has no fault
+    report.py --table FILE
+                        write the table of all requirements, sentences and faults
     report.py --fits    fail if a fault does not fit the sources
     report.py --record WHO FILE...
                         put what rpcrdma-conformance --json has said of WHO into
@@ -63,64 +65,90 @@ Row = collections.namedtuple("Row", "id spec section level role text state")
 Sentence = collections.namedtuple(
     "Sentence", "spec section level role text where ids state remark")
 
-HEAD = """\
+SUMMARY = """\
 <!-- Made by tests/conformance/report.py; do not edit. -->
 # Conformance
 
-Every requirement of the texts that this project implements, and how it stands:
-**met** with the tests that show it, **not applicable**, **otherwise** where the
-project deliberately departs from the letter, or **not yet**. Then, the other
-way round, the texts [sentence by sentence](#sentence-by-sentence), each with the
-place in src that carries it out. The texts are
-draft-ietf-nfsv4-rpcrdma-version-two-07 (identifiers `V2-`),
-draft-ietf-nfsv4-nfs-ulb-v2-07 (`UB-`), for version 1 RFC 8166 (`V1-`), RFC 8797
-(`PD-`) and RFC 8167 (`BD-`), and for the two [extensions](protocol.md#extensions), which are off unless they are enabled,
-draft-dnoveck-nfsv4-rpcrdma-xcharext-02 (`XC-`) and
-draft-dnoveck-nfsv4-rpcrdma-rtrext-03 (`RT-`). The words of the requirements are
-ours; letters in brackets point into [protocol.md](protocol.md), which also says
-what the words of the drafts mean here.
+How far this project meets the requirements of the texts that it implements. A requirement is **met** if a test
+shows it, **otherwise** where the project deliberately departs from the letter, **not applicable**, or **not yet**
+met. Letters in brackets point into [protocol.md](protocol.md).
 
-A test called `check` is the one of that identifier in `rpcrdma-conformance`
-(tests/conformance). It shares no code with the project: Python that makes and
-reads the octets of MPA, DDP, RDMAP, RPC-over-RDMA, RPC and NFS, and sends them
-to a live server, or answers a live Requester. It is for other implementations
-as well, and installed with a manual page, rpcrdma-conformance(1):
+%(counts)s
+
+The full table, `requirements.md`, has each requirement with its tests. It is made in the build directory and installed
+with the package rpcrdma-conformance, in `/usr/share/doc/rpcrdma-conformance`:
+
+    cmake --build --preset release --target requirements        # build/release/requirements.md
+
+The two extensions (`XC-`, `RT-`) are [off](protocol.md#extensions) unless they are enabled.
+[conformance-1.md](conformance-1.md) has what this project and Linux do by version 1.
+
+## Not met
+
+%(unmet)s
+
+## Met otherwise
+
+| | Requirement | What is done instead |
+|---|---|---|
+%(otherwise)s
+
+## Not applicable
+
+%(na)s
+
+## Sentence by sentence
+
+Each sentence of the texts that demands something or says what an implementation does has a row in
+tests/conformance/reading.tsv, with the place in the code that carries it out.
+
+%(sentences)s
+
+The parts that are not done:
+
+%(parts)s
+
+## The checks
+
+%(checks)d of the requirements have a check in `rpcrdma-conformance`, which shares no code with the project: Python that
+makes and reads the octets of MPA, DDP, RDMAP, RPC-over-RDMA, RPC and NFS, and sends them to a live server, or answers a
+live Requester. rpcrdma-conformance(1) describes it; it is for other implementations as well:
 
     rpcrdma-conformance --host ADDRESS --port 20049 --path /export
     rpcrdma-conformance --host ADDRESS --only V2-7.1.4-01
     rpcrdma-conformance --list
 
-With `--no-raw` it is for peers whose device or kernel does MPA, DDP and RDMAP:
-what breaks these on purpose is left out, and what is up to the device:
-%s.
-No other check then looks at the cause of a Terminate. So it runs against the
-provider verbs, too, both roles, with Linux' siw, to which a TCP socket can
-connect (conformance-verbs.test).
+Where the draft is silent the checks go by protocol.md. The server has to serve NFSv4.0 with a directory to write in.
+`--no-raw` is for peers whose device or kernel does MPA, DDP and RDMAP: it leaves out what breaks these on purpose.
 
-The server has to serve NFSv4.0 with a directory to write in; checks of NFSv3
-need the port of its MOUNT (`--mount-port`). Checks that need
-a server set up in another way say which (`--list`, `--server-is`). The checks
-of a Requester start `rpcrdma-gateway` and answer it; those of a client look at what it
-does while the kit is its server and passes its Calls on (`--relay`). Where the draft is silent
-the checks go by protocol.md. `unit` tests are in tests/unit, `integration`
-tests in tests/integration.
+Each check has been seen to fail: `tests/conformance/mutate` makes each of %(faults)d deliberate faults in a copy of the
+sources and runs the checks that must fail with it. All of them did on %(seen)s, and passed without a fault.
+"""
 
-Each check has been seen to fail: behind it stand the
-[faults](#deliberate-faults) that break it.
+HEAD = """\
+<!-- Made by tests/conformance/report.py. -->
+# Requirements
+
+Every requirement of the texts that this project implements, and how it stands:
+**met** with the tests that show it, **not applicable**, **otherwise** where the
+project deliberately departs from the letter, or **not yet**. Then the texts
+[sentence by sentence](#sentence-by-sentence), each with the place in src that
+carries it out. conformance.md is the summary. The words of the requirements are
+ours; letters in brackets point into [protocol.md](protocol.md).
+
+A test called `check` is the one of that identifier in rpcrdma-conformance(1),
+with the [faults](#deliberate-faults) that break it behind it. Without raw access
+(`--no-raw`) these are left out: %s.
+`unit` tests are in tests/unit, `integration` tests in tests/integration.
 """
 
 READING = """\
 
 ## Sentence by sentence
 
-The requirements above were taken out of the texts, so what nobody took out is
-not among them. For this part the texts were read again, from the first line to the
-last (of RFC 8166 the sentences with a word such as MUST or MAY), by readers who had
-not written the code: each sentence that
-demands something or says what an implementation does, where the code carries it
-out, and whether it does. What they found missing was then mended, or is said
-here. It is tests/conformance/reading.tsv; a test fails if a file, function or
-requirement that it names does not exist any more.
+Each sentence of the texts that demands something or says what an implementation
+does (of RFC 8166 those with a word such as MUST or MAY), where the code carries
+it out, and whether it does.
 
 - Sentences are quoted; "..." is where one was cut.
 - *Level* has the word of the text as it is written there, or `plain` if it has
@@ -483,20 +511,26 @@ def stand(state):
     return re.match(r"n/a|\w+", state)[0]
 
 
-def sentence_part(reading):
-    out = [READING.rstrip("\n")]
+def sentence_counts(reading):
+    out = []
     total = collections.Counter((s.spec, stand(s.state)) for s in reading)
     alone = collections.Counter(s.spec for s in reading if s.ids == "-")
     kinds = ("met", "n/a", "otherwise", "part")
-    out.append("\n| | " + " | ".join(kinds) +
-               " | all | without a requirement |")
+    out.append("| | " + " | ".join(kinds) + " | all | without a requirement |")
     out.append("|---|" + "--:|" * (len(kinds) + 2))
     titles = [x for x in TITLES if any(s.spec == x[0] for s in reading)]
     for spec, title in titles:
         n = [total[spec, k] for k in kinds]
         out.append("| %s | %s |" % (
             title, " | ".join(map(str, n + [sum(n), alone[spec]]))))
-    for spec, title in titles:
+    return out
+
+
+def sentence_part(reading):
+    out = [READING, *sentence_counts(reading)]
+    for spec, title in TITLES:
+        if not any(s.spec == spec for s in reading):
+            continue
         out.append("\n### Sentences of %s\n" % title.split(": ")[1])
         out.append("| Section | Level | Sentence | Where | Looked at by | "
                    "State |")
@@ -517,15 +551,36 @@ def sentence_part(reading):
     return out
 
 
-def document(table, reading, broken):
-    out = [HEAD % ", ".join(i for i, c in sorted(kit.CHECKS.items()) if c.raw)]
+def counts(table):
     total = collections.Counter((r.spec, verdict(r.state)) for r in table)
-    kinds = ("met", "not applicable", "otherwise", "not yet")
-    out.append("\n| | " + " | ".join(kinds) + " | all |")
-    out.append("|---|" + "--:|" * (len(kinds) + 1))
+    kinds = ("met", "otherwise", "not applicable", "not yet")
+    out = ["| | " + " | ".join(kinds) + " | all |", "|---|" + "--:|" * (len(kinds) + 1)]
     for spec, title in TITLES:
         n = [total[spec, k] for k in kinds]
-        out.append("| %s | %s |" % (title, " | ".join(map(str, n + [sum(n)]))))
+        prefix = next(r.id for r in table if r.spec == spec).partition("-")[0]
+        out.append("| %s (`%s-`) | %s |" % (title, prefix, " | ".join(map(str, n + [sum(n)]))))
+    return out
+
+
+def summary(table, reading, broken):
+    def told(r, word):
+        return r.state.removeprefix(word + ": ").removesuffix("; check")
+
+    by = {v: [r for r in table if verdict(r.state) == v] for v in ("otherwise", "not applicable", "not yet")}
+    return SUMMARY % {
+        "counts": "\n".join(counts(table)),
+        "unmet": "\n".join("- %s: %s" % (r.id, r.text) for r in by["not yet"]) or
+                 "No requirement is left unmet.",
+        "otherwise": "\n".join("| %s | %s | %s |" % (r.id, r.text, told(r, "otherwise")) for r in by["otherwise"]),
+        "na": "\n".join("- %s: %s" % (r.id, told(r, "not applicable")) for r in by["not applicable"]),
+        "sentences": "\n".join(sentence_counts(reading)),
+        "parts": "\n".join("- %s, %s: %s" % (s.spec, s.section, s.state.removeprefix("part: "))
+                            for s in reading if stand(s.state) == "part"),
+        "checks": len(kit.CHECKS), "faults": len(broken[0]), "seen": SEEN}
+
+
+def document(table, reading, broken):
+    out = [HEAD % ", ".join(i for i, c in sorted(kit.CHECKS.items()) if c.raw), *counts(table)]
     for spec, title in TITLES:
         out.append("\n## " + title)
         section = None
@@ -565,9 +620,13 @@ def run(argv):
         bad = problems(table, broken) + reading_problems(reading, table)
     for text in bad:
         print(text, file=sys.stderr)
-    text, text_1 = document(table, reading, broken), document_1(table)
     if argv[1:] == ["--fits"]:
         return 1 if bad else 0
+    if argv[1:2] == ["--table"] and len(argv) == 3:
+        with open(argv[2], "w", encoding="utf-8") as f:
+            f.write(document(table, reading, broken))
+        return 0
+    text, text_1 = summary(table, reading, broken), document_1(table)
     if argv[1:] == ["--check"]:
         for name in comments(broken, False):
             bad.append(name)
