@@ -194,7 +194,7 @@ void gw_call_done(struct rt_request *rq)
 		gw_shares_answered(&call->c->gw->shares);
 		/* The client would take it for a Call to itself. */
 		if (!rt_response_is_reply(call->c->calls.to, rq))
-			call_fail(call, "what came is not a Reply");
+			call_fail(call, "the server's answer is not a Reply");
 		else if (gw_call_layout(call, &placed))
 			call_fail(call, "the Reply does not match its chunks");
 		else

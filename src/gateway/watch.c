@@ -311,8 +311,8 @@ static void leave(struct gw_client *c)
 	}
 	if (ns < least)
 		snprintf(text, sizeof(text),
-			 "disconnected for a client of a host or user "
-			 "that has fewer: closed");
+			 "another host or user with fewer clients "
+			 "needs the place: closed");
 	else
 		snprintf(text, sizeof(text),
 			 "%s for %u s, and new clients are waiting: closed",

@@ -557,7 +557,7 @@ reach() {
 	await 60 read_stats 'connections_now == 0'
 	check verbs-reach-nobody reaches_nobody 10.9.0.77 'nobody answers at that address: '
 	ip link add d9 type dummy && ip address add 10.9.9.1/24 dev d9 && ip link set d9 up
-	check verbs-reach-no-device reaches_nobody 10.9.9.2 'no RDMA device leads there: '
+	check verbs-reach-no-device reaches_nobody 10.9.9.2 'no RDMA device has a route to that address: '
 	ip link delete d9
 	check verbs-reach-opened looks_again
 	all_go verbs-reach-goes

@@ -456,7 +456,7 @@ static void not_closed(bool windows)
 	CU_ASSERT_TRUE(fab_unexpose(w.srv.c, handle, NULL));
 	PUMP_UNTIL(&w, w.srv.disconnected && w.cli.disconnected);
 	CU_ASSERT_EQUAL(w.srv.error, -EIO);
-	CU_ASSERT_PTR_NOT_NULL(said_why(&w.srv, "cannot be closed"));
+	CU_ASSERT_PTR_NOT_NULL(said_why(&w.srv, "cannot be revoked"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(subject.said, "4096 bytes are lost"));
 	CU_ASSERT_FALSE(comes_back(b));
 	world_unpair(&w);

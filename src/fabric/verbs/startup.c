@@ -157,7 +157,7 @@ static void not_resolved(struct vb_conn *c, int rc)
 
 	vb_end(c, rc == -ENODEV ? -ENETUNREACH : rc,
 	       asked ? "nobody answers at that address" :
-		       "no RDMA device leads there");
+		       "no RDMA device has a route to that address");
 }
 
 int vb_startup_connect(struct vb_conn *c, const struct sockaddr *addr,
@@ -216,8 +216,8 @@ static void route_known(struct vb_conn *c)
 	rc = make_qp(c);
 	if (rc) {
 		vb_end(c, rc,
-		       vb_reason(c, "%s makes no queue pair: %s", c->dev->name,
-				 strerror(-rc)));
+		       vb_reason(c, "%s cannot create a queue pair: %s",
+				 c->dev->name, strerror(-rc)));
 		return;
 	}
 	c->ev.ord = MIN(c->ev.ord, c->dev->out_depth);

@@ -165,7 +165,8 @@ static bool revoke_one(struct vb_conn *c, struct vb_window *w)
 	struct vb_window **link = find(c, w->handle);
 
 	if (!revoke(c, w)) {
-		vb_broke(c, -EIO, "memory cannot be closed to the peer");
+		vb_broke(c, -EIO,
+			 "the peer's access to memory cannot be revoked");
 		return false;
 	}
 	*link = w->next;
@@ -284,7 +285,7 @@ void vb_windows_keep(struct vb_conn *c)
 			fab_mr_keep(w->of, (void *)(uintptr_t)w->addr, w->len);
 			fab_domain_log_peer(
 				c->ev.fab.poller->dom, &c->ev.peer, 3,
-				"verbs: %s: memory cannot be closed to a peer; "
+				"verbs: %s: a peer's access to memory cannot be revoked; "
 				"%zu bytes are lost",
 				c->dev->name, (size_t)w->len);
 		}

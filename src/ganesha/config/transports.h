@@ -35,7 +35,7 @@ unsigned int gr_transports_list(bool (*is)(uint16_t id), char *text,
 bool gr_transports_rdma_only(uint16_t id);
 /* What to log of those, with their list. */
 #define GR_RDMA_ONLY                                                               \
-	"nobody reaches what has Transports = RDMA: beside an RDMA block clients " \
-	"by RDMA need TCP there: Export_Id %s"
+	"exports with Transports = RDMA cannot be reached: beside an RDMA block, " \
+	"RDMA clients need TCP there: Export_Id %s"
 
 #endif /* RPCRDMA_GANESHA_TRANSPORTS_H */

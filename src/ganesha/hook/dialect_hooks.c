@@ -121,7 +121,8 @@ GR_EXPORT int nfs4_export_check_access(struct svc_req *req)
 	if (!gr_transports_refuse(ctx->of->id))
 		return status;
 	gsh_log(&words.gsh, GSH_INFO,
-		"Export_Id %u: not over RDMA, as Transports says", ctx->of->id);
+		"Export_Id %u: refused over RDMA, because its Transports lack it",
+		ctx->of->id);
 	return NFS4ERR_ACCESS;
 }
 

@@ -88,7 +88,7 @@ static void log_words(const struct gsh *g, const struct gr_config *cfg)
 		return;
 	gr_dialect_block(cfg, text, sizeof(text));
 	gsh_log(g, GSH_EVENT,
-		"no RDMA block, but NFS_Core_Param has nfsrdma or rpcrdma among Protocols: RDMA is served as with this block, which should be written instead: %s. With it Transports keeps no client by RDMA out any more, and they need TCP there instead of RDMA",
+		"no RDMA block, but NFS_Core_Param has nfsrdma or rpcrdma among Protocols: RDMA is served as with this block: %s. If you write the block, RDMA clients need TCP among Transports, which then keeps none of them out",
 		text);
 	gr_dialect_versions(cfg->nfs_versions, text, sizeof(text));
 	if (cfg->nfs_versions != GR_NFS_ALL)
