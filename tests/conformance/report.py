@@ -121,7 +121,7 @@ live Requester. rpcrdma-conformance(1) describes it; it is for other implementat
 Where the draft is silent the checks go by protocol.md. The server has to serve NFSv4.0 with a directory to write in.
 `--no-raw` is for peers whose device or kernel does MPA, DDP and RDMAP: it leaves out what breaks these on purpose.
 
-Each check has been seen to fail: `tests/conformance/mutate` makes each of %(faults)d deliberate faults in a copy of the
+Each check has been seen to fail: `tests/mutate --faults` makes each of %(faults)d deliberate faults in a copy of the
 sources and runs the checks that must fail with it. All of them did on %(seen)s, and passed without a fault.
 """
 
