@@ -5,7 +5,7 @@ a report of ctest (--output-junit).
 
     junit.py REPORT [--prefix WORD] [--logs DIR [--only LIST | --except LIST]]
 
-With --logs, a test that tests/one has run has the lines of its log there
+With --logs, a test that tests/steps/one has run has the lines of its log there
 instead, the output of another that failed is put there, and how long each took
 is added to the file "seconds": "SECONDS NAME [SECONDS of a processor]" (not if there is a
 LIST). LIST has names of tests, separated by commas. Exit status 1 if there is no report,

@@ -5,7 +5,7 @@
  *	rpcrdma-sanitizer-probe leak|overflow|shift|race|deadlock|unlock|nothing
  *
  * For sanitize.test, which must fail on each of them; so it has a name that
- * tests/sanitized takes for ours. Threads: one more for race and
+ * tests/steps/sanitized takes for ours. Threads: one more for race and
  * for unlock.
  */
 #include <pthread.h>

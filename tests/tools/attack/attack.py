@@ -26,7 +26,7 @@ import time
 import traceback
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                "..", "conformance"))
+                                "..", "..", "conformance"))
 # pylint: disable=wrong-import-position
 import good  # noqa: E402
 from rpcrdma_conformance import v2  # noqa: E402

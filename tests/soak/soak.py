@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Conductor of tests/soak, which tells what this is for.
 
-    soak.py MINUTES SEED, with SOAK_... of tests/soak in the environment
+    soak.py MINUTES SEED, with SOAK_... of tests/soak/run in the environment
 
 First the good clients alone (warm-up) and a rest: what the server and the
 gateways have then is "before". Then rounds, in which all is going on, each with

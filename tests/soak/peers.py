@@ -5,7 +5,7 @@
     peers.py PID STATS RDMA-PORT GATEWAYS KIND SEED
 
 until SIGTERM; then they say in one line of JSON how much they did. GATEWAYS are
-TCP ports, with commas. The first three arguments are those of tests/attack,
+TCP ports, with commas. The first three arguments are those of tests/tools/attack,
 whose Peer these use. Each has many hosts.
 """
 
@@ -19,7 +19,7 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-for folder in ("../attack", "../integration"):
+for folder in ("../tools/attack", "../integration"):
     sys.path.insert(0, os.path.join(HERE, folder))
 # pylint: disable=wrong-import-position
 import attack  # noqa: E402
