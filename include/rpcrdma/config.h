@@ -13,13 +13,143 @@
 #include "rpcrdma/pool.h"
 #include "rpcrdma/wire.h"
 
-/* Chunks of one kind in one header that this implementation can be set to. */
-#define RT_MAX_CHUNKS 16
-/* Segments in one header, likewise. */
-#define RT_MAX_SEGMENTS 64
+/* Limits that are also the sizes of arrays. */
+#define RT_CREDITS_MAX 4096
+#define RT_MAX_CHUNKS 16 /* of one kind, in one header */
+#define RT_MAX_SEGMENTS 64 /* in one header */
+#define RT_TRANSMISSIONS_MAX 16 /* of one message (rtrext) */
 
-/* Transmissions of one message of rtrext, likewise. */
-#define RT_TRANSMISSIONS_MAX 16
+/* Messages beyond the credit limit that are accepted and have a Receive: a peer that reads "is
+ * greater than" in 4.2.1 literally sends one more ([A2]), and there is the GRANT of 4.2.1.1. */
+#define RT_CREDIT_BEYOND 2
+/* With one credit a peer could not send both a GRANT and a message of its own, so at least two
+ * are advertised. */
+#define RT_CREDIT_MIN 2
+/* This fraction of max_memory is not for Receives, chunks and reassembly. */
+#define RT_POOL_RESERVE 16
+/* A Receive of rtrext: octets of the plain segment, and of each target segment. */
+#define RT_RTR_HEAD 4096u
+#define RT_RTR_SEGMENT 4096u
+
+#define RT_NO_LIMIT 4294967295
+
+/*
+ * Settings that are numbers, a row for each:
+ *
+ *	X(type, field, default, min, max, step, what)
+ *
+ * struct rt_config has the field, in which 0 stands for the default. rt_config_defaults() sets
+ * it; rt_config_check() accepts min to max in multiples of step, and complains about @what.
+ * Programs that read settings take the same numbers from RT_DEFAULT(), RT_MIN() and RT_MAX().
+ * Sizes are octets, _ms milliseconds, _us microseconds. A default of 0 means what
+ * rt_config_defaults() derives from other settings, or that the setting is off.
+ */
+#define RT_SETTINGS(X)                                                           \
+	/* At least RT_CREDIT_MIN are advertised in version 2. */                \
+	X(unsigned int, credits, 64, 1, RT_CREDITS_MAX, 1, "credits")            \
+	X(unsigned int, reverse_credits, 16, 1, 1024, 1, "reverse credits")      \
+	/* The default holds a page of data and what is around it. */            \
+	X(uint32_t, recv_size, 4608, 1024, 262144, 4, "the receive size")        \
+	X(uint32_t, send_size, 65536, 1024, 262144, 4, "the send size")          \
+	/* xcharext: Receives of a busy connection grow to this size. */         \
+	/* The peer may ask for no more. */                                      \
+	X(uint32_t, busy_recv_size, 16384, 1024, 262144, 4,                      \
+	  "the receive size of busy connections")                                \
+	/* xcharext: an idle peer is asked to lower its own to this size. */     \
+	X(uint32_t, idle_recv_size, 4608, 1024, 262144, 4,                       \
+	  "the receive size of idle connections")                                \
+	X(unsigned int, idle_recv_ms, 60000, 1, RT_NO_LIMIT, 1,                  \
+	  "the time until idle")                                                 \
+	/* rtrext: target segments in a Receive, beside RT_RTR_HEAD. */          \
+	X(uint32_t, placement_size, 61440, 4096, 258048, 4096,                   \
+	  "the placement size")                                                  \
+	X(unsigned int, max_transmissions, 4, 1, RT_TRANSMISSIONS_MAX, 1,        \
+	  "the number of transmissions")                                         \
+	/* Of the RDMA segments that the peer should use. */                     \
+	X(uint32_t, max_segment_size, 1048576, 4096, 1073741824, 1,              \
+	  "the segment size")                                                    \
+	X(unsigned int, max_segments, 16, 1, RT_MAX_SEGMENTS, 1,                 \
+	  "the number of segments")                                              \
+	/* Data item chunks that a Call of the peer's may have. */               \
+	X(unsigned int, max_read_chunks, 8, 1, RT_MAX_CHUNKS, 1,                 \
+	  "the number of Read chunks")                                           \
+	X(unsigned int, max_write_chunks, 8, 1, RT_MAX_CHUNKS, 1,                \
+	  "the number of Write chunks")                                          \
+	/* Data item chunks that a Call of ours uses [H2]. */                    \
+	X(unsigned int, call_read_chunks, 1, 1, RT_MAX_CHUNKS, 1,                \
+	  "the number of Read chunks of a Call")                                 \
+	X(unsigned int, call_write_chunks, 1, 1, RT_MAX_CHUNKS, 1,               \
+	  "the number of Write chunks of a Call")                                \
+	/* Of a continued Call; a longer one uses the Special format. */         \
+	X(unsigned int, max_fragments, 8, 1, RT_NO_LIMIT, 1,                     \
+	  "the number of fragments")                                             \
+	/* Of payload. The most is what Linux asks for, 4 MiB of data. */        \
+	X(size_t, max_message, 1114112, 65536, 4325376, 1,                       \
+	  "the longest message")                                                 \
+	/* Chunks and reassembly; a message that is alone gets what it needs. */ \
+	X(size_t, max_conn_memory, 67108864, 65536, 68719476736, 1,              \
+	  "a connection's memory")                                               \
+	X(size_t, max_memory, 1073741824, 16777216, 1099511627776, 1,            \
+	  "the memory limit")                                                    \
+	/* Connections that have not ended. */                                   \
+	X(unsigned int, max_connections, 1024, 1, 65536, 1,                      \
+	  "the number of connections")                                           \
+	/* Of one client host: by default a quarter, but at least 64. */         \
+	X(unsigned int, max_host_connections, 0, 1, RT_NO_LIMIT, 1,              \
+	  "the number of a host's connections")                                  \
+	/* Likewise, but at least max_message. */                                \
+	X(size_t, max_host_memory, 0, 65536, 1099511627776, 1,                   \
+	  "a host's memory")                                                     \
+	/* With share_receives; 0: one for each message that may come. */        \
+	X(unsigned int, max_shared_receives, 0, 0, 1048576, 1,                   \
+	  "the number of shared Receives")                                       \
+	/* Server: malformed messages of one connection at once. */              \
+	X(unsigned int, max_wrong, 4, 1, RT_NO_LIMIT, 1,                         \
+	  "the number of wrong messages")                                        \
+	/* rt_run() polls so long before it sleeps, if that finds events. */     \
+	X(unsigned int, busy_poll_us, 0, 0, RT_NO_LIMIT, 1,                      \
+	  "the time of busy polling")                                            \
+	/* Until the first message [B6], and the next fragment [D6]. */          \
+	X(unsigned int, first_message_ms, 10000, 1, RT_NO_LIMIT, 1,              \
+	  "the time until the first message")                                    \
+	X(unsigned int, continuation_ms, 60000, 1, RT_NO_LIMIT, 1,               \
+	  "the time until the next fragment")                                    \
+	/* Server: until the client answers a reverse Call. */                   \
+	X(unsigned int, reverse_ms, 60000, 1, RT_NO_LIMIT, 1,                    \
+	  "the time of a reverse Call")                                          \
+	/* A Call waits so long for the memory of its chunks. */                 \
+	X(unsigned int, memory_wait_ms, 30000, 1, RT_NO_LIMIT, 1,                \
+	  "the time to wait for memory")                                         \
+	/* Server: until an idle connection is closed; 0: never. */              \
+	X(unsigned int, idle_ms, 0, 0, RT_NO_LIMIT, 1,                           \
+	  "the time of idle connections")                                        \
+	X(unsigned int, drain_ms, 5000, 1, RT_NO_LIMIT, 1,                       \
+	  "the time to drain")                                                   \
+	/* Client: of version 1, with a server that did not answer version 2. */ \
+	X(unsigned int, version1_ms, 600000, 1, RT_NO_LIMIT, 1,                  \
+	  "the time of version 1")                                               \
+	X(unsigned int, auth_ms, 30000, 1, 3600000, 1,                           \
+	  "milliseconds of host authentication")
+
+#define RT_SETTING_NUMBERS(type, field, dflt, min, max, step, what) \
+	enum {                                                      \
+		RT_DEFAULT_##field = (dflt),                        \
+		RT_MIN_##field = (min),                             \
+		RT_MAX_##field = (max),                             \
+		RT_STEP_##field = (step),                           \
+	};
+RT_SETTINGS(RT_SETTING_NUMBERS)
+#undef RT_SETTING_NUMBERS
+
+#define RT_DEFAULT(field) RT_DEFAULT_##field
+#define RT_MIN(field) RT_MIN_##field
+#define RT_MAX(field) RT_MAX_##field
+#define RT_STEP(field) RT_STEP_##field
+
+_Static_assert(RT_MAX(max_message) == FAB_POOL_MAX_BUF + (128 << 10),
+	       "the longest message and what is around it");
+_Static_assert(RT_MAX(placement_size) == RT_MAX(recv_size) - RT_RTR_HEAD,
+	       "a Receive of rtrext is a page longer than what is placed");
 
 enum rt_call_format {
 	RT_FORMAT_AUTO = 0, /* [D8] */
@@ -27,118 +157,39 @@ enum rt_call_format {
 	RT_FORMAT_SPECIAL, /* Special whenever it does not fit inline */
 };
 
-/* What rt_config_check() lets through; readers of settings use the same. */
-#define RT_CREDITS_MAX 4096
-/* Messages beyond the limit that are borne, and Receives for them: who reads
- * "is greater than" in 4.2.1 as it stands sends one more ([A2]), and there is
- * the GRANT of 4.2.1.1. */
-#define RT_CREDIT_BEYOND 2
-/* Of max_memory this part is not for Receives, chunks and reassembly. */
-#define RT_POOL_RESERVE 16
-/* With fewer a peer would have to choose between a GRANT and a message of its own,
- * and lose either way: at least two credits are advertised. */
-#define RT_CREDIT_MIN 2
-/* rtrext, our Receives: the plain segment, and each target segment. */
-#define RT_RTR_HEAD 4096u
-#define RT_RTR_SEGMENT 4096u
-/* A page of data, such as a WRITE's, and what is before and behind it. */
-#define RT_RECV_DEFAULT 4608u
-#define RT_SEND_MIN 1024 /* of recv_size and send_size, which are */
-#define RT_SEND_MAX 262144 /* multiples of four */
-#define RT_SEGMENT_MIN 4096
-#define RT_SEGMENT_MAX (1u << 30)
-#define RT_MESSAGE_MIN 65536
-/* Data of 4 MiB, the longest that Linux asks for, and what is around them. */
-#define RT_MESSAGE_MAX (FAB_POOL_MAX_BUF + (128u << 10))
-#define RT_MEMORY_MIN ((size_t)16 << 20)
-#define RT_CONNECTIONS_MAX 65536
-#define RT_SHARED_MAX (1u << 20)
-#define RT_REVERSE_CREDITS_MAX 1024
-#define RT_AUTH_SECONDS 30 /* the default */
-#define RT_AUTH_SECONDS_MAX 3600
-
-/* rt_config.placement_size: a Receive is a page longer. */
-#define RT_PLACEMENT_MAX (RT_SEND_MAX - 4096)
-
-/* rt_config.extensions; what they are is in docs/protocol.md. */
+/* rt_config.extensions; docs/protocol.md describes them. */
 #define RT_EXT_XCHAR 1u /* transport characteristics, [M1] */
 #define RT_EXT_RTR 2u /* round-trip reduction */
 
-/* Zero means the default, which rt_config_defaults() fills in. */
 struct rt_config {
-	/* Versions spoken, 1 << number each; both. A client begins with the
+#define RT_SETTING_FIELD(type, field, dflt, min, max, step, what) type field;
+	RT_SETTINGS(RT_SETTING_FIELD)
+#undef RT_SETTING_FIELD
+	/* Versions spoken, 1 << number each; 0: both. A client begins with the
 	 * highest and falls back, 4.3.2. */
 	unsigned int versions;
-	unsigned int extensions; /* RT_EXT_*; none */
-	/* rtrext: octets of target segments in each Receive, which then has
-	 * that and a page whatever recv_size says; 61440. None at all. */
-	uint32_t placement_size;
-	bool no_placement;
-	unsigned int max_transmissions; /* rtrext: of a message; 4 */
-	/* Server: messages that are wrong, of one connection at once; 4. */
-	unsigned int max_wrong;
-	unsigned int credits; /* most Advertised credits; 64; at least 2 are
-			       * advertised in version 2 */
-	uint32_t recv_size; /* Receive Buffer Size announced; 4608 */
-	uint32_t send_size; /* largest Send; 65536 */
-	uint32_t max_segment_size; /* announced RSSIZ; 1 MiB */
-	unsigned int max_segments; /* announced RCSIZ; 16 */
-	unsigned int max_read_chunks; /* data item chunks of a Call; 8 */
-	unsigned int max_write_chunks; /* 8 */
-	size_t max_message; /* longest payload stream; 1 MiB + 64 KiB */
-	size_t max_conn_memory; /* chunk and reassembly buffers of one
-				 * connection, counted whole; a lone message
-				 * has what it needs; 64 MiB */
-	unsigned int call_read_chunks; /* used in one Call at most; 1 [H2] */
-	unsigned int call_write_chunks; /* likewise; 1 */
-	unsigned int max_fragments; /* of a Call, before Special; 8 */
+	unsigned int extensions; /* RT_EXT_* */
+	bool no_placement; /* rtrext without target segments */
 	enum rt_call_format call_format;
-	unsigned int reverse; /* enum wire_reverse, client: announced */
-	unsigned int reverse_credits; /* reverse Calls outstanding; 16 */
-	unsigned int reverse_ms; /* server: until each is answered; 60000 */
+	unsigned int reverse; /* enum wire_reverse, announced by a client */
 	bool no_remote_invalidation;
 	bool no_continuation; /* Replies: Special or REPLY_RESOURCE only */
-	unsigned int first_message_ms; /* 10000 [B6] */
-	unsigned int version1_ms; /* how long a server that did not answer
-				   * version 2 is met with version 1; 600000 */
-	unsigned int continuation_ms; /* 60000 [D6] */
-	unsigned int memory_wait_ms; /* a Call, for memory of chunks; 30000 */
-	unsigned int idle_ms; /* server: end idle connections; 0: never */
-	unsigned int drain_ms; /* 5000 */
-	/* xcharext. Receives of a busy connection are raised to this, and at
-	 * most to this if the peer asks; 16384. A peer that is idle so long
-	 * is asked to lower its own to that; 4608, 60000. */
-	uint32_t busy_recv_size;
-	uint32_t idle_recv_size;
-	unsigned int idle_recv_ms;
-	unsigned int busy_poll_us; /* rt_run() polls so long before it sleeps,
-				    * while that is of use; 0: never */
-	unsigned int max_connections; /* not yet ended; 1024 */
-	/* Server: of one host's address. A quarter of max_connections, but
-	 * not under 64; a quarter of max_memory, but not under max_message. */
-	unsigned int max_host_connections;
-	size_t max_host_memory;
-	size_t max_memory; /* of the pool; 1 GiB */
 	bool huge_pages;
-	/* One Receive queue for the connections of a device, where it has one,
-	 * with Receives for all that they are granted, or with so many at most:
-	 * see fab_share. */
+	/* Use one Receive queue for the connections of a device, if it has one; see fab_share. */
 	bool share_receives;
-	unsigned int max_shared_receives;
-	/* Of the peer's host; rt_params.auth must be set for it. */
-	enum rt_auth_policy auth;
-	unsigned int auth_ms; /* the whole exchange; 30000 */
-	/* Octets that each rt_call carries for the upper layer. */
+	enum rt_auth_policy auth; /* of the peer's host; needs rt_params.auth */
+	/* Octets that each rt_call, and each rt_request, carries for the upper layer. */
 	size_t call_user_size;
-	/* Octets that each rt_request carries for the upper layer. */
 	size_t request_user_size;
 };
 
+/* Replace each 0 that stands for a default. */
 void rt_config_defaults(struct rt_config *cfg);
-/* NULL if sound; otherwise what is wrong, as one static line. */
+/* Check @cfg, which has its defaults. Returns NULL if it is valid, otherwise what is wrong, as one
+ * static line. */
 const char *rt_config_check(const struct rt_config *cfg);
-/* With the defaults for what is 0: octets of a connection's Receives at first, and
- * of all of them together. A client takes reverse Calls with Receives of their own. */
+/* Returns the octets of one of a connection's first Receives, and of all of them. A client has
+ * additional Receives for reverse Calls. A 0 in @cfg stands for the default. */
 size_t rt_config_receive(const struct rt_config *cfg);
 size_t rt_config_receives(const struct rt_config *cfg, bool client);
 

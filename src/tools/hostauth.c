@@ -28,7 +28,7 @@ const char *hostauth_timeout(const char *s, struct hostauth *o,
 			     struct rt_config *config, struct arg_err *err)
 {
 	const char *bad =
-		arg_number(s, 1, RT_AUTH_SECONDS_MAX, &o->timeout, err);
+		arg_number(s, 1, RT_MAX(auth_ms) / 1000, &o->timeout, err);
 
 	if (!bad)
 		config->auth_ms = (unsigned int)o->timeout * 1000;

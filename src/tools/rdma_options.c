@@ -40,10 +40,11 @@ bool rdma_options_set(struct rdma_options *o, int opt, const char *value,
 		*bad = arg_extensions(value, &c->extensions, err);
 		break;
 	case RDMA_OPT_CREDITS:
-		*bad = arg_number32(value, 1, RT_CREDITS_MAX, &c->credits, err);
+		*bad = arg_number32(value, RT_MIN(credits), RT_MAX(credits),
+				    &c->credits, err);
 		break;
 	case RDMA_OPT_RECV:
-		*bad = arg_number32(value, RT_SEND_MIN, RT_SEND_MAX,
+		*bad = arg_number32(value, RT_MIN(recv_size), RT_MAX(recv_size),
 				    &c->recv_size, err);
 		break;
 	case RDMA_OPT_CRC:

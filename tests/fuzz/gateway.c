@@ -312,7 +312,7 @@ static void set_options(struct fuzz *f, uint8_t a)
 	if (a & 2)
 		o->max_record = 8192;
 	if (a & 4)
-		c->max_memory = RT_MEMORY_MIN;
+		c->max_memory = RT_MIN(max_memory);
 	if (a & 8)
 		c->reverse = RDMA2_RVRSDIR_NONE;
 	if (a & 0x10)

@@ -193,7 +193,7 @@ static void draw_server(struct sim_world *w, struct draw *d,
 	cfg->send_size = draw_one_in(d, 3) ? 1024 : 0;
 	cfg->extensions = draw_below(d, 4);
 	cfg->reverse_credits = DRAW_OF(d, credits);
-	cfg->max_message = RT_MESSAGE_MAX;
+	cfg->max_message = RT_MAX(max_message);
 	cfg->max_read_chunks = 4;
 	cfg->max_write_chunks = 4;
 	cfg->call_user_size = sizeof(uint64_t);
@@ -206,13 +206,14 @@ static void draw_server(struct sim_world *w, struct draw *d,
 	}
 	cfg->max_segments = draw_one_in(d, 3) ? draw_range(d, 1, 8) : 0;
 	cfg->max_segment_size = DRAW_OF(d, segment);
-	cfg->max_message = draw_one_in(d, 3) ? RT_MESSAGE_MIN : RT_MESSAGE_MAX;
+	cfg->max_message = draw_one_in(d, 3) ? RT_MIN(max_message) :
+					       RT_MAX(max_message);
 	cfg->max_read_chunks = draw_range(d, 1, 4);
 	cfg->max_write_chunks = draw_range(d, 1, 4);
 	cfg->no_continuation = draw_one_in(d, 4);
 	cfg->idle_ms = draw_one_in(d, 3) ? draw_range(d, 1000, 100000) : 0;
 	cfg->max_connections = draw_one_in(d, 4) ? draw_range(d, 1, 4) : 0;
-	cfg->max_memory = draw_one_in(d, 4) ? RT_MEMORY_MIN : 0;
+	cfg->max_memory = draw_one_in(d, 4) ? RT_MIN(max_memory) : 0;
 }
 
 /* ---- Servers ---------------------------------------------------------------- */

@@ -257,8 +257,8 @@ static inline struct sim_end *sim_peer(struct sim_end *e)
 /* May it be without memory for a long message, though nothing goes wrong? */
 static inline bool sim_scarce(const struct sim_node *n)
 {
-	return n->cfg.max_memory == RT_MEMORY_MIN ||
-	       n->cfg.max_conn_memory <= RT_MESSAGE_MAX;
+	return n->cfg.max_memory == RT_MIN(max_memory) ||
+	       n->cfg.max_conn_memory <= RT_MAX(max_message);
 }
 /* Of those that are not closed; NULL: none. */
 struct sim_end *sim_end_of(const struct fab_conn *f);

@@ -108,7 +108,7 @@ static void draw_sizes(struct draw *d, struct rt_config *cfg)
 					  4096, 8192, 16384, 65536 };
 	static const unsigned int segments[] = { 0, 0, 1, 2, 5, 64 };
 	static const uint32_t segment[] = { 0, 0, 4096, 10000, 65536 };
-	static const size_t message[] = { 0, 0, RT_MESSAGE_MIN, 200000 };
+	static const size_t message[] = { 0, 0, RT_MIN(max_message), 200000 };
 
 	cfg->recv_size = DRAW_OF(d, sizes);
 	cfg->send_size = DRAW_OF(d, sizes);
@@ -119,11 +119,11 @@ static void draw_sizes(struct draw *d, struct rt_config *cfg)
 	cfg->max_segment_size = DRAW_OF(d, segment);
 	cfg->max_message = DRAW_OF(d, message);
 	if (draw_one_in(d, 3))
-		cfg->max_conn_memory = cfg->max_message > RT_MESSAGE_MIN ||
+		cfg->max_conn_memory = cfg->max_message > RT_MIN(max_message) ||
 						       !cfg->max_message ?
-					       RT_MESSAGE_MAX :
-					       RT_MESSAGE_MIN;
-	cfg->max_memory = draw_one_in(d, 2) ? RT_MEMORY_MIN : 0;
+					       RT_MAX(max_message) :
+					       RT_MIN(max_message);
+	cfg->max_memory = draw_one_in(d, 2) ? RT_MIN(max_memory) : 0;
 	cfg->max_read_chunks = draw_one_in(d, 4) ? 1 : 0;
 	cfg->max_write_chunks = draw_one_in(d, 4) ? 1 : 0;
 	cfg->call_read_chunks = draw_below(d, 5);

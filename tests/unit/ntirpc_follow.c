@@ -479,7 +479,7 @@ static void test_replaced(void)
 
 /* ---- The longest Call that a session takes [F4] ------------------------- */
 
-#define THRESHOLD RT_RECV_DEFAULT
+#define THRESHOLD RT_DEFAULT(recv_size)
 
 static bool put_long(XDR *xdrs, void *where)
 {

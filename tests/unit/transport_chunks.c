@@ -336,10 +336,10 @@ static void bad_positions(void)
 static void longest(void)
 {
 	static const size_t lens[] = { 3u << 20, (1u << 20) + 65536, 65536 };
-	struct rt_config cfg = { .max_message = RT_MESSAGE_MAX };
+	struct rt_config cfg = { .max_message = RT_MAX(max_message) };
 	struct wire_read_segment s[3];
 	struct wire_call_desc d = { .call = s, .ncall = 3 };
-	uint32_t sum = 0, n = RT_MESSAGE_MAX;
+	uint32_t sum = 0, n = RT_MAX(max_message);
 	uint8_t pay[128];
 	struct rt_raw r;
 

@@ -655,7 +655,7 @@ static void prepared(void)
 	struct rt_raw r;
 	uint32_t n = 0;
 
-	cfg.max_memory = RT_MEMORY_MIN;
+	cfg.max_memory = RT_MIN(max_memory);
 	cfg.credits = 8;
 	cfg.call_format = RT_FORMAT_SPECIAL;
 	CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &cfg));

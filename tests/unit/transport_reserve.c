@@ -15,7 +15,7 @@
 #define CREDITS 8
 #define MANY 40
 
-static const struct rt_config little = { .max_memory = RT_MEMORY_MIN,
+static const struct rt_config little = { .max_memory = RT_MIN(max_memory),
 					 .credits = CREDITS };
 static struct fab_buf *taken;
 static struct rt_rpc v[MANY];
@@ -280,7 +280,7 @@ static void calls_back_by(uint32_t recv_size)
 static void calls_back(void)
 {
 	calls_back_by(4096);
-	calls_back_by(RT_RECV_DEFAULT);
+	calls_back_by(RT_DEFAULT(recv_size));
 }
 
 /* What is reserved to those that are there no new one gets, though there is
@@ -515,7 +515,7 @@ static void at_rest(void)
 static void share(void)
 {
 	/* A Receive of 256 KiB, and 65 of them, would be all there is. */
-	struct rt_config server = { .max_memory = RT_MEMORY_MIN,
+	struct rt_config server = { .max_memory = RT_MIN(max_memory),
 				    .credits = 2,
 				    .recv_size = 262144 };
 	struct rt_conn *conn[4];

@@ -414,7 +414,7 @@ static void too_long(void)
 	struct rt_rpc a, b;
 	struct rt_raw r;
 
-	cfg.max_message = RT_MESSAGE_MIN;
+	cfg.max_message = RT_MIN(max_message);
 	CU_ASSERT_TRUE_FATAL(rt_raw_server(&r, &cfg));
 	CU_ASSERT_TRUE_FATAL(start(&r));
 	for (unsigned int i = 0; i < 2; i++) {

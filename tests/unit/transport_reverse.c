@@ -504,7 +504,7 @@ static void too_many(void)
 	struct rt_raw r;
 
 	s.credits = 2;
-	s.max_message = s.max_conn_memory = RT_MESSAGE_MIN;
+	s.max_message = s.max_conn_memory = RT_MIN(max_message);
 	CU_ASSERT_TRUE_FATAL(meanwhile(&r, &s, &a, most));
 	CU_ASSERT_TRUE(r.p.nheld > 4 && r.p.nheld < most);
 	CU_ASSERT_EQUAL(rt_pair_stats(r.p.server_inst).errors_sent,

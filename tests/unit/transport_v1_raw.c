@@ -657,9 +657,9 @@ static void kept_memory(void)
 static void last_memory(void)
 {
 	struct rt_config cfg = { .credits = 128,
-				 .max_memory = RT_MEMORY_MIN,
-				 .max_host_memory = RT_MEMORY_MIN,
-				 .max_conn_memory = RT_MEMORY_MIN };
+				 .max_memory = RT_MIN(max_memory),
+				 .max_host_memory = RT_MIN(max_memory),
+				 .max_conn_memory = RT_MIN(max_memory) };
 	struct rt_raw r;
 	unsigned int n;
 

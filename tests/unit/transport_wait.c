@@ -327,7 +327,7 @@ static void in_all(void)
 
 	for (size_t i = 0; i < sizeof(few) / sizeof(few[0]); i++) {
 		struct rt_config little = { .max_message = FAB_POOL_MAX_BUF,
-					    .max_memory = RT_MEMORY_MIN,
+					    .max_memory = RT_MIN(max_memory),
 					    .max_host_memory = few[i].host };
 		uint32_t n = few[i].replies;
 		struct rt_conn *stuck;

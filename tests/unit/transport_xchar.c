@@ -635,7 +635,7 @@ static void no_memory(void)
 	unsigned int n = 0;
 	struct rt_raw r;
 
-	cfg.max_memory = RT_MEMORY_MIN;
+	cfg.max_memory = RT_MIN(max_memory);
 	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
 	CU_ASSERT_TRUE(greet(&r, XCHSUPP_ALL));
 	pool = rt_instance_pool(r.p.server_inst);

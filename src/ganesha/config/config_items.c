@@ -238,15 +238,20 @@ static const struct gsh_config_token policies[] = {
 #define GB (1024 * MB)
 
 static const struct gr_size sizes[] = {
-	{ "Recv_Size", RT_SEND_MIN, RT_SEND_MAX, RT_RECV_DEFAULT, 4 },
-	{ "Max_Memory", RT_MEMORY_MIN, 1024 * GB, GB, 1 },
-	{ "Busy_Receive_Size", RT_SEND_MIN, RT_SEND_MAX, 16 * KB, 4 },
-	{ "Idle_Receive_Size", RT_SEND_MIN, RT_SEND_MAX, RT_RECV_DEFAULT, 4 },
-	{ "Send_Size", RT_SEND_MIN, RT_SEND_MAX, 64 * KB, 4 },
+	{ "Recv_Size", RT_MIN(recv_size), RT_MAX(recv_size),
+	  RT_DEFAULT(recv_size), 4 },
+	{ "Max_Memory", RT_MIN(max_memory), 1024 * GB, GB, 1 },
+	{ "Busy_Receive_Size", RT_MIN(send_size), RT_MAX(send_size), 16 * KB,
+	  4 },
+	{ "Idle_Receive_Size", RT_MIN(recv_size), RT_MAX(recv_size),
+	  RT_DEFAULT(recv_size), 4 },
+	{ "Send_Size", RT_MIN(send_size), RT_MAX(send_size), 64 * KB, 4 },
 	/* rtrext; 0: none. A Receive has a page more, which fills a buffer. */
-	{ "Placement_Size", 0, RT_PLACEMENT_MAX, 60 * KB, 4096 },
-	{ "Max_Segment_Size", RT_SEGMENT_MIN, RT_SEGMENT_MAX, MB, 1 },
-	{ "Max_Message", RT_MESSAGE_MIN, RT_MESSAGE_MAX, RT_MESSAGE_MAX, 1 },
+	{ "Placement_Size", 0, RT_MAX(placement_size), 60 * KB, 4096 },
+	{ "Max_Segment_Size", RT_MIN(max_segment_size),
+	  RT_MAX(max_segment_size), MB, 1 },
+	{ "Max_Message", RT_MIN(max_message), RT_MAX(max_message),
+	  RT_MAX(max_message), 1 },
 	{ "Max_Connection_Memory", MB, 64 * GB, 64 * MB, 1 },
 	/* 0: as Max_Host_Share says. */
 	{ "Max_Host_Memory", 0, 1024 * GB, 0, 1 },
@@ -360,14 +365,14 @@ static int shared_take(const char *token, int term,
 	if (term == GSH_TERM_TRUE || term == GSH_TERM_FALSE) {
 		s->on = term == GSH_TERM_TRUE;
 	} else if (!is_negative(token, node) && read_size(token, &n) && n &&
-		   n <= RT_SHARED_MAX) {
+		   n <= RT_MAX(max_shared_receives)) {
 		s->on = true;
 		s->max = (uint32_t)n;
 	} else {
 		refuse(node, e,
 		       "Shared_Receives: (%s) is not true, false or a number "
 		       "from 1 to %u",
-		       token, RT_SHARED_MAX);
+		       token, RT_MAX(max_shared_receives));
 		return 1;
 	}
 	return 0;
@@ -422,7 +427,7 @@ const struct gsh_config_item gr_config_items[] = {
 	UINT("Credits", rt.credits, 1, RT_CREDITS_MAX, 64),
 	SIZE("Recv_Size", recv_size),
 	BOOL("Reverse_Direction", reverse_direction, true),
-	UINT("Max_Connections", rt.max_connections, 1, RT_CONNECTIONS_MAX,
+	UINT("Max_Connections", rt.max_connections, 1, RT_MAX(max_connections),
 	     1024),
 	SIZE("Max_Memory", rt.max_memory),
 	UINT("Max_Host_Share", host_share, 1, 100, 25),
@@ -472,11 +477,11 @@ const struct gsh_config_item gr_debug_items[] = {
 	SIZE("Max_Message", rt.max_message),
 	SIZE("Max_Connection_Memory", rt.max_conn_memory),
 	UINT("Max_Host_Connections", rt.max_host_connections, 0,
-	     RT_CONNECTIONS_MAX, 0),
+	     RT_MAX(max_connections), 0),
 	SIZE("Max_Host_Memory", rt.max_host_memory),
 	BOOL("Remote_Invalidation", remote_invalidation, true),
 	BOOL("Continued_Replies", continued_replies, true),
-	UINT("Reverse_Credits", rt.reverse_credits, 1, RT_REVERSE_CREDITS_MAX,
+	UINT("Reverse_Credits", rt.reverse_credits, 1, RT_MAX(reverse_credits),
 	     16),
 	/* Not so long that it could be seen in the load of the machine. */
 	UINT("Busy_Poll", rt.busy_poll_us, 0, 1000, 200),
@@ -484,13 +489,14 @@ const struct gsh_config_item gr_debug_items[] = {
 	UINT("Drain_Timeout", drain_timeout, 0, 600, 5),
 	BOOL("Huge_Pages", rt.huge_pages, false),
 	UINT("Host_Authentication_Timeout", auth_timeout, 1,
-	     RT_AUTH_SECONDS_MAX, RT_AUTH_SECONDS),
+	     RT_MAX(auth_ms) / 1000, RT_DEFAULT(auth_ms) / 1000),
 	BOOL("Stats_DBus", stats_dbus, true),
 	{ .name = NULL },
 };
 
 const struct gsh_config_item gr_old_items[] = {
 	BOOL("Enable", enable, true),
-	UINT("Max_Shared_Receives", max_shared_old, 0, RT_SHARED_MAX, 0),
+	UINT("Max_Shared_Receives", max_shared_old, 0,
+	     RT_MAX(max_shared_receives), 0),
 	{ .name = NULL },
 };
