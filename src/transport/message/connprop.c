@@ -14,12 +14,35 @@
 
 #include "transport/message/message.h"
 
+/*
+ * The properties of 5.2 that are numbers, in the order of the message:
+ *
+ *	X(ID, member, setting, default, min, max)
+ *
+ * This end announces the setting as RDMA2_PROPID_ID. The default is that of a
+ * peer that announces nothing; its value is raised to min, and one beyond max
+ * counts as the default.
+ *
+ * SBSIZ is information only (5.2.1), so any value is accepted [A13]. RBSIZ is a
+ * lower bound: each Receive holds a first message (4.3), so it is longer than a
+ * smaller value says [A13]. BRS is only for a client to announce (5.2.5), and a
+ * level that is unknown here cannot be relied on [F4].
+ */
+#define PROPERTIES(X)                                                   \
+	X(SBSIZ, send_size, cfg->send_size, 0, 0, UINT32_MAX)           \
+	X(RBSIZ, recv_size, cfg->recv_size, WIRE_DEFAULT_INLINE,        \
+	  WIRE_FIRST_MESSAGE_MAX, UINT32_MAX)                           \
+	X(RSSIZ, segment_size, cfg->max_segment_size,                   \
+	  WIRE_DEFAULT_SEGMENT_SIZE, 0, UINT32_MAX)                     \
+	X(RCSIZ, segments, cfg->max_segments, WIRE_DEFAULT_SEGMENTS, 0, \
+	  UINT32_MAX)                                                   \
+	X(BRS, reverse, c->server ? RDMA2_RVRSDIR_NONE : cfg->reverse,  \
+	  RDMA2_RVRSDIR_NONE, 0, RDMA2_RVRSDIR_GENL)
+
 static const struct rt_properties defaults = {
-	.send_size = 0,
-	.recv_size = WIRE_DEFAULT_INLINE,
-	.segment_size = WIRE_DEFAULT_SEGMENT_SIZE,
-	.segments = WIRE_DEFAULT_SEGMENTS,
-	.reverse = RDMA2_RVRSDIR_NONE,
+#define DEFAULT(id, member, setting, dflt, min, max) .member = (dflt),
+	PROPERTIES(DEFAULT)
+#undef DEFAULT
 };
 
 /* Threshold towards the peer: what we can send and it can receive [A12]. */
@@ -46,11 +69,9 @@ void rt_connprop_init(struct rt_conn *c)
 	rt_assert_strand(c);
 	c->theirs = defaults;
 	c->ours = (struct rt_properties){
-		.send_size = cfg->send_size,
-		.recv_size = cfg->recv_size,
-		.segment_size = cfg->max_segment_size,
-		.segments = cfg->max_segments,
-		.reverse = c->server ? RDMA2_RVRSDIR_NONE : cfg->reverse,
+#define SETTING(id, member, setting, dflt, min, max) .member = (setting),
+		PROPERTIES(SETTING)
+#undef SETTING
 	};
 	rt_connprop_threshold(c);
 }
@@ -94,23 +115,28 @@ unsigned int rt_ext_props(struct rt_conn *c, const struct rt_ext *but,
 
 static size_t encode(struct rt_conn *c, void *buf, bool final)
 {
-	const uint32_t value[] = {
-		htonl(c->ours.send_size),    htonl(c->ours.recv_size),
-		htonl(c->ours.segment_size), htonl(c->ours.segments),
-		htonl(c->ours.reverse),
+	const struct {
+		uint32_t which, value;
+	} rows[] = {
+#define ROW(id, member, setting, dflt, min, max) \
+	{ RDMA2_PROPID_##id, htonl(c->ours.member) },
+		PROPERTIES(ROW)
+#undef ROW
 	};
-	struct wire_prop props[6 + RT_EXT_PROPS];
+	const size_t nrows = sizeof(rows) / sizeof(rows[0]);
+	struct wire_prop
+		props[sizeof(rows) / sizeof(rows[0]) + 1 + RT_EXT_PROPS];
 	uint8_t auth[WIRE_DEFAULT_INLINE], values[RT_EXT_ROOM];
 	const uint8_t *part = NULL;
 	uint32_t n = 0, inner;
 	size_t len = 0, room;
 
-	for (uint32_t i = 0; i < 5 && !c->values_sent; i++) {
+	for (size_t i = 0; i < nrows && !c->values_sent; i++) {
 		/* Only a client has something to say about it (5.2.5). */
-		if (i + 1 == RDMA2_PROPID_BRS && !c->ours.reverse)
+		if (rows[i].which == RDMA2_PROPID_BRS && !rows[i].value)
 			continue;
-		props[n].which = i + 1;
-		props[n].data = (const uint8_t *)&value[i];
+		props[n].which = rows[i].which;
+		props[n].data = (const uint8_t *)&rows[i].value;
 		props[n].len = 4;
 		n++;
 	}
@@ -167,33 +193,24 @@ void rt_connprop_refused(struct rt_conn *c)
 	RT_EACH_EXT(c, refused, c);
 }
 
+/* Returns @v as it counts here. Zero length undoes an announcement. */
+static uint32_t value_of(const struct wire_prop *v, uint32_t dflt, uint32_t min,
+			 uint32_t max)
+{
+	uint32_t n = wire_prop_u32(v, dflt);
+
+	return n > max ? dflt : MAX(n, min);
+}
+
 static void apply(struct rt_properties *p, const struct wire_prop *v)
 {
-	uint32_t n;
-
 	switch (v->which) {
-	case RDMA2_PROPID_SBSIZ:
-		/* Information (5.2.1), whatever it is [A13]; zero length
-		 * undoes an announcement. */
-		p->send_size = wire_prop_u32(v, 0);
+#define TAKE(id, member, setting, dflt, min, max)              \
+	case RDMA2_PROPID_##id:                                \
+		p->member = value_of(v, (dflt), (min), (max)); \
 		break;
-	case RDMA2_PROPID_RBSIZ:
-		n = wire_prop_u32(v, WIRE_DEFAULT_INLINE);
-		/* A least size: each Receive takes a first message (4.3), so
-		 * they are longer than that [A13]. */
-		p->recv_size = MAX(n, WIRE_FIRST_MESSAGE_MAX);
-		break;
-	case RDMA2_PROPID_RSSIZ:
-		p->segment_size = wire_prop_u32(v, WIRE_DEFAULT_SEGMENT_SIZE);
-		break;
-	case RDMA2_PROPID_RCSIZ:
-		p->segments = wire_prop_u32(v, WIRE_DEFAULT_SEGMENTS);
-		break;
-	case RDMA2_PROPID_BRS:
-		n = wire_prop_u32(v, RDMA2_RVRSDIR_NONE);
-		/* An unknown level cannot be relied on [F4]. */
-		p->reverse = n <= RDMA2_RVRSDIR_GENL ? n : RDMA2_RVRSDIR_NONE;
-		break;
+		PROPERTIES(TAKE)
+#undef TAKE
 	default:
 		break;
 	}
@@ -238,10 +255,10 @@ void rt_values_sized(struct rt_conn *c, uint32_t size)
 
 static bool same(const struct rt_properties *a, const struct rt_properties *b)
 {
-	return a->send_size == b->send_size && a->recv_size == b->recv_size &&
-	       a->segment_size == b->segment_size &&
-	       a->segments == b->segments && a->reverse == b->reverse &&
-	       a->xchar == b->xchar && a->invalidate == b->invalidate;
+#define SAME(id, member, setting, dflt, min, max) a->member == b->member &&
+	return PROPERTIES(SAME) a->xchar == b->xchar &&
+	       a->invalidate == b->invalidate;
+#undef SAME
 }
 
 bool rt_values_change(const struct rt_conn *c, const struct rt_properties *next)
