@@ -127,7 +127,7 @@ struct rt_totals {
 	struct rt_stats stats;
 	struct rt_stages stages;
 	struct rt_classes classes;
-	/* That there are; as for Max_Connections, those that have ended do not
+	/* That there are; as for max_connections, those that have ended do not
 	 * count. */
 	unsigned int connections;
 	uint64_t accepted;

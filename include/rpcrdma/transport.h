@@ -256,7 +256,8 @@ void rt_conn_close(struct rt_conn *c, bool abort);
 /* Has it ended, or is it about to? Then a Reply would be dropped, and the peer
  * sends its Calls again elsewhere. Any thread. */
 bool rt_conn_over(struct rt_conn *c);
-/* Server: the peer's host, as Max_Host_Connections counts. Any thread. */
+/* Server: set @host to the peer's host, as max_host_connections counts: an IPv4 address or an
+ * IPv6 /64. Context: any thread. */
 void rt_conn_host(const struct rt_conn *c, struct in6_addr *host);
 
 #endif /* RPCRDMA_TRANSPORT_H */

@@ -423,7 +423,8 @@ static void server_tells(void)
 	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &rt_only2));
 	rt_raw1_call(&r, 1, 8, NULL, NULL, 12);
 	CU_ASSERT_TRUE(rt_raw1_is_err_vers(&r, 1, 1, 2, 2));
-	ends(&r, -EPROTONOSUPPORT, "version 1 refused: Versions = 2", 1);
+	ends(&r, -EPROTONOSUPPORT,
+	     "version 1 refused: only version 2 is served", 1);
 	/* One that goes on with the other. */
 	CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
 	rt_raw1_call(&r, 1, 8, NULL, NULL, 12);
@@ -438,13 +439,15 @@ static void server_tells(void)
 	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &rt_only1));
 	rt_raw_connprop(&r, true, NULL, 0);
 	CU_ASSERT_TRUE(rt_raw1_is_err_vers(&r, 0x7001, 2, 1, 1));
-	ends(&r, -EPROTONOSUPPORT, "version 2 refused: Versions = 1", 1);
+	ends(&r, -EPROTONOSUPPORT,
+	     "version 2 refused: only version 1 is served", 1);
 	rt_raw_close(&r);
 
 	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
 	rt_raw_send(&r, b, 28);
 	CU_ASSERT_TRUE(rt_raw1_is_err_vers(&r, 9, 3, 1, 2));
-	ends(&r, -EPROTONOSUPPORT, "version 3 refused: Versions = 1, 2", 1);
+	ends(&r, -EPROTONOSUPPORT,
+	     "version 3 refused: only versions 1 and 2 are served", 1);
 	rt_raw_close(&r);
 }
 

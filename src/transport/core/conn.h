@@ -193,7 +193,7 @@ struct rt_instance {
 	struct rt_hooks hooks;
 	const struct rt_ext *const *exts;
 	void *ext[RT_SLOTS];
-	/* The setting for which it is not spoken, though Versions has it. */
+	/* Why version 1 is not spoken although config.versions has it; or NULL. */
 	const char *no_version1;
 	size_t call_room, request_room;
 	struct fab_domain *dom;

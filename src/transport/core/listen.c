@@ -83,7 +83,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	if (full) {
 		log_refused(
 			inst, f,
-			"connection refused: the limit of connections is reached (Max_Connections = %u)",
+			"connection refused: the limit of connections is reached (%u)",
 			inst->cfg.max_connections);
 		goto reject;
 	}

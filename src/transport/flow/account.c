@@ -77,7 +77,7 @@ out:
 	if (rc)
 		rt_log(c, LOG_WARNING, "connection refused: %s",
 		       rc == -EUSERS ?
-			       "the limit of connections of its host is reached (Max_Host_Share of Max_Connections)" :
+			       "the limit of connections of its host is reached" :
 			       strerror(-rc));
 	return rc;
 }

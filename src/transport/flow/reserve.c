@@ -79,7 +79,7 @@ int rt_reserve(struct rt_conn *c)
 	if (rc && c->server)
 		rt_log(c, LOG_WARNING, "connection refused: %s",
 		       rc == -EDQUOT ?
-			       "its host has used up its share of memory for Receives (Max_Host_Share of Max_Memory)" :
+			       "its host has used up its share of memory for Receives" :
 			       "no memory for Receives");
 	return rc;
 }

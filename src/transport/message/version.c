@@ -94,9 +94,11 @@ static void ended_unserved(struct rt_conn *c)
 	    c->end_error == -EPROTO)
 		return;
 	if (c->msg.refused_version != WIRE_VERS1 || !why)
-		why = !supported(c, WIRE_VERS1) ? "Versions = 2" :
-		      !supported(c, WIRE_VERS2) ? "Versions = 1" :
-						  "Versions = 1, 2";
+		why = !supported(c, WIRE_VERS1) ?
+			      "only version 2 is served" :
+		      !supported(c, WIRE_VERS2) ?
+			      "only version 1 is served" :
+			      "only versions 1 and 2 are served";
 	snprintf(c->end_text, sizeof(c->end_text), "version %u refused: %s",
 		 c->msg.refused_version, why);
 	c->end_reason = c->end_text;

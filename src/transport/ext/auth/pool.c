@@ -76,7 +76,7 @@ int rt_auth_pool_prepare(struct rt_instance *inst, const struct rt_params *p)
 	if (inst->cfg.auth == RT_AUTH_REQUIRED) {
 		/* Version 1 has none: as if it were not spoken here. */
 		if (inst->cfg.versions >> WIRE_VERS1 & 1)
-			inst->no_version1 = "Host_Authentication = required";
+			inst->no_version1 = "host authentication is required";
 		inst->cfg.versions = 1u << WIRE_VERS2;
 	}
 	return 0;
