@@ -13,17 +13,17 @@
 struct rt_responding {
 	struct cds_list_head calls; /* every rt_call_priv in use */
 	struct rt_call_priv *free_calls;
-	struct rt_call_priv *posting; /* whose Replies end in the chain */
-	/* Those without a Reply yet, but for those in `waiting`; any thread. */
+	struct rt_call_priv *posting; /* their last Sends are in the chain */
+	/* Without a Reply, and not in `waiting`. Any thread reads it. */
 	atomic_uint calls_executing;
 	unsigned int calls_reading; /* with Reads pending */
-	unsigned int calls_unanswered; /* delivered, and no Reply has arrived */
+	unsigned int calls_unanswered; /* delivered, the Reply not yet sent */
 	struct cds_list_head starved; /* Calls that wait for memory */
 	uint64_t starved_deadline;
-	struct cds_list_head waiting; /* ... for Replies to be taken */
-	bool replies_told; /* that some have waited */
-	bool vouched; /* server: a Call has had its Reply */
-	bool calls_back; /* it has ended, and the last of its Calls too */
+	struct cds_list_head waiting; /* Calls that wait for Replies to go */
+	bool wait_logged;
+	bool vouched; /* fab_conn_vouch() has been called */
+	bool calls_returned; /* rt_host_calls_back() has been called */
 	uint64_t memory_deadline; /* of a Reply that waits for memory */
 };
 

@@ -123,7 +123,7 @@ const struct rt_transition rt_transitions[RT_NSTATES][EV_COUNT] = {
 		[EV_DOWN]        = GO(RT_CLOSED, RT_DO_DOWN),
 	},
 	[RT_DRAINING] = {
-		/* call.c drops new Calls in this state. It may have been
+		/* rt_call_admit() drops new Calls in this state. It may have been
 		 * reached from ANSWERED, with a Reply still to go. */
 		[EV_MSG_PROPS]   = TAKE(RT_DRAINING, RT_DO_HEARD),
 		[EV_MSG_GRANT]   = TAKE(RT_DRAINING, RT_DO_HEARD),

@@ -68,7 +68,7 @@ struct rt_version {
 	void (*receive)(struct rt_conn *c, struct rt_work *w,
 			const struct rt_in *in);
 	/* Cannot take a Call now that another time could be taken. */
-	void (*turn_away)(struct rt_conn *c, uint32_t xid);
+	void (*refuse_call)(struct rt_conn *c, uint32_t xid);
 };
 
 /* A Call or Reply that goes, in one of the queues until its first message has

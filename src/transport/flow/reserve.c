@@ -26,7 +26,7 @@
  *      none waits for a completion that comes.
  *      The same is true of a Call of ours, and the Receive for its Reply.
  *   4. While the pool is short of memory one Call at a time is executed for a
- *      connection (advance.c), and its Reply has what was promised. However long
+ *      connection (call_stages.c), and its Reply has what was promised. However long
  *      it is, it is copied and goes part by part (reply.c).
  *
  * The N Receives of a host's connections have a share of the memory (account.c).

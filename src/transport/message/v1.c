@@ -216,7 +216,7 @@ static void receive(struct rt_conn *c, struct rt_work *w,
  * can be said where there is no memory at all. What this client itself keeps, by
  * not taking its Replies, is to be had on another connection.
  */
-static void turn_away(struct rt_conn *c, uint32_t xid)
+static void refuse_call(struct rt_conn *c, uint32_t xid)
 {
 	if (!rt_memory_held(c)) {
 		rt_error_code(c, xid, RDMA1_ERR_CHUNK);
@@ -240,5 +240,5 @@ const struct rt_version rt_version1 = {
 	.encode_reply = wire1_encode_reply,
 	.encode_error = wire1_encode_error,
 	.receive = receive,
-	.turn_away = turn_away,
+	.refuse_call = refuse_call,
 };

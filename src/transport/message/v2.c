@@ -80,7 +80,7 @@ static void tell(const struct rt_conn *c, struct rt_conn_info *i)
 	i->advertised = rt_credit_advertised(&c->credit);
 }
 
-static void turn_away(struct rt_conn *c, uint32_t xid)
+static void refuse_call(struct rt_conn *c, uint32_t xid)
 {
 	rt_error_code(c, xid, RDMA2_ERR_SYSTEM);
 }
@@ -102,5 +102,5 @@ const struct rt_version rt_version2 = {
 	.encode_reply = wire_encode_reply,
 	.encode_error = wire_encode_error,
 	.receive = rt_receive2,
-	.turn_away = turn_away,
+	.refuse_call = refuse_call,
 };

@@ -2,11 +2,14 @@
 /*
  * reply - the Responder sends a Reply
  *
- * rt_reply() and rt_call_drop() may be called by any thread; the rest is the
- * runner's. How a Reply goes is planned when it comes in, by its Call's struct
- * rt_reply_format. That of base messages is here, in the order of [D7]: Write
- * chunks are paired (too short: WRITE_RESOURCE), then Simple, Special, Continued,
- * or REPLY_RESOURCE. All RDMA Writes and the Send of a Reply go out in one chain.
+ * How a Reply goes is planned when the upper layer gives it, by its Call's struct
+ * rt_reply_format. The one of base messages is here, in the order of [D7]: results
+ * are paired with Write chunks (WRITE_RESOURCE if one is too short), and the rest
+ * goes in Simple, Special or Continued format (REPLY_RESOURCE if it fits none). All
+ * RDMA Writes and the Send of a Reply are posted in one chain.
+ *
+ * Context: any thread may call rt_reply(), rt_call_refuse() and rt_call_drop(); the
+ * runner does the rest.
  */
 #include <errno.h>
 #include <string.h>
@@ -56,8 +59,8 @@ static size_t reply_header_len(const struct rt_conn *c,
 	return c->v->reply_len(external, &d);
 }
 
-/* Pair results with Write chunks [H2]. False: @err has been set. */
-static bool pair(struct rt_call_priv *call, struct wire_error *err)
+/* Pair results with Write chunks [H2]. Returns false with @err. */
+static bool pair_results(struct rt_call_priv *call, struct wire_error *err)
 {
 	const struct rt_reply *r = &call->reply;
 	struct rt_item items[RT_MAX_CHUNKS];
@@ -83,7 +86,7 @@ static bool pair(struct rt_call_priv *call, struct wire_error *err)
 			  &call->cuts);
 }
 
-/* The format, in the order of [D7]. False: @err has been set. */
+/* Returns false with @err if no format fits. */
 static bool choose_format(struct rt_conn *c, struct rt_call_priv *call,
 			  struct wire_error *err)
 {
@@ -101,7 +104,7 @@ static bool choose_format(struct rt_conn *c, struct rt_call_priv *call,
 		return true;
 	}
 	if (head + 4 > c->to_peer) {
-		/* No INLINE can carry the lists back: nothing will help. */
+		/* No message can carry the lists back. */
 		err->code = RDMA2_ERR_SYSTEM;
 		return false;
 	}
@@ -115,7 +118,7 @@ static bool choose_format(struct rt_conn *c, struct rt_call_priv *call,
 static bool plan(struct rt_conn *c, struct rt_call_priv *call,
 		 struct wire_error *err)
 {
-	if (!pair(call, err)) {
+	if (!pair_results(call, err)) {
 		rt_log(c, LOG_NOTICE, "Reply %08x: %s, %u bytes needed",
 		       call->pub.xid, wire_errcode_name(err->code),
 		       err->length_needed);
@@ -133,7 +136,6 @@ static bool stale(const struct rt_conn *c, const struct rt_call_priv *call)
 	return call->threshold != c->to_peer;
 }
 
-/* The RDMA Writes of a Reply, into the chain before its Send. */
 static int post_writes(struct rt_conn *c, struct rt_call_priv *call,
 		       struct rt_work *send, struct rt_written *g)
 {
@@ -194,7 +196,6 @@ static size_t encode_last(struct rt_conn *c, struct rt_call_priv *call,
 				  call->external, &d);
 }
 
-/* The handle that the Call offered is invalidated by the Send, if that can be. */
 static void invalidate(struct rt_conn *c, const struct rt_call_priv *call,
 		       struct rt_work *w)
 {
@@ -259,7 +260,7 @@ static void refuse(struct rt_conn *c, struct rt_call_priv *call)
 
 static bool send_reply(struct rt_conn *c, struct rt_outgoing *o);
 
-static void queue(struct rt_conn *c, struct rt_call_priv *call)
+static void enqueue(struct rt_conn *c, struct rt_call_priv *call)
 {
 	struct wire_error err = { 0 };
 
@@ -286,29 +287,28 @@ static void queue(struct rt_conn *c, struct rt_call_priv *call)
 	}
 }
 
-/* The first message of a Reply. */
-static void begin(struct rt_conn *c, struct rt_call_priv *call)
+/* The first message of a Reply goes. */
+static void start(struct rt_conn *c, struct rt_call_priv *call)
 {
 	assert(c->credit.holding);
 	call->posted_first = true;
 	cds_list_del(&call->going.queue);
 	rt_xid_replied(c, call->pub.xid);
-	/* The Call's credit is told back in this very message. Not later: the
-	 * requester needs it for the GRANTs that draw the fragments that
-	 * follow. */
+	/* This message returns the Call's credit: the Requester needs it for
+	 * the GRANTs that draw the fragments that follow. */
 	c->credit.holding--;
 }
 
-/* It has to wait. */
-static void unbegin(struct rt_conn *c, struct rt_call_priv *call)
+static void undo_start(struct rt_conn *c, struct rt_call_priv *call)
 {
 	call->posted_first = false;
 	cds_list_add(&call->going.queue, &c->replies);
 	c->credit.holding++;
 }
 
-/* The last Send of a Reply is complete: its memory may be reused. */
-static void sent(struct rt_conn *c, struct rt_work *w, const struct fab_wc *wc)
+/* The last Send of a Reply is complete. */
+static void send_done(struct rt_conn *c, struct rt_work *w,
+		      const struct fab_wc *wc)
 {
 	struct rt_call_priv *call = w->owner;
 
@@ -325,20 +325,21 @@ static void sent(struct rt_conn *c, struct rt_work *w, const struct fab_wc *wc)
 
 static void replies_posted(struct rt_conn *c);
 
-/* The last or only one. */
-static void end(struct rt_conn *c, struct rt_call_priv *call, struct rt_work *w)
+/* The last message of a Reply goes. */
+static void finish(struct rt_conn *c, struct rt_call_priv *call,
+		   struct rt_work *w)
 {
 	c->cont = NULL;
 	RT_COUNT(c, replies_sent, 1);
 	w->owner = call;
-	w->done = sent;
+	w->done = send_done;
 	call->posting_next = c->resp.posting;
 	c->resp.posting = call;
 	c->chain_told = replies_posted;
 }
 
-/* What is in the chain already cannot be taken back: end. */
-static bool broken(struct rt_conn *c, struct rt_work *w, int rc)
+/* What is in the chain cannot be taken back, so the connection ends. */
+static bool abort_reply(struct rt_conn *c, struct rt_work *w, int rc)
 {
 	rt_conn_stop(c, EV_ABORT, rc, "sending a Reply: %s", strerror(-rc));
 	rt_chain_post(c);
@@ -348,12 +349,10 @@ static bool broken(struct rt_conn *c, struct rt_work *w, int rc)
 	return false;
 }
 
-/*
- * There is no memory to copy a Reply into. What of the next message is in the
- * chain already has not been posted: it goes later.
- */
-static bool unsent(struct rt_conn *c, struct rt_work *w,
-		   const struct rt_mark *mark)
+/* There is no memory to copy a Reply into. Take the next message, which has not been
+ * posted, out of the chain again. */
+static bool wait_for_memory(struct rt_conn *c, struct rt_work *w,
+			    const struct rt_mark *mark)
 {
 	rt_chain_cut(c, mark);
 	rt_work_put(c, w);
@@ -365,9 +364,8 @@ static bool unsent(struct rt_conn *c, struct rt_work *w,
 	return false;
 }
 
-/* What could be written before there was no memory for the rest has been. */
-static void part_done(struct rt_conn *c, struct rt_work *w,
-		      const struct fab_wc *wc)
+static void part_written(struct rt_conn *c, struct rt_work *w,
+			 const struct fab_wc *wc)
 {
 	struct rt_call_priv *call = w->owner;
 
@@ -378,12 +376,13 @@ static void part_done(struct rt_conn *c, struct rt_work *w,
 }
 
 /*
- * There is no memory for the rest. Its RDMA Writes that are in the chain go alone,
- * so that their memory comes back for more, and the Reply goes on when the last
- * of them is done. False: there is none.
+ * There is no memory for all of a Reply's RDMA Writes. Post those that are in the
+ * chain alone: their memory comes back for the others, and the Reply goes on when
+ * the last of them is done. Returns false if there are none.
  */
-static bool send_part(struct rt_conn *c, struct rt_call_priv *call,
-		      struct rt_work *w, const struct rt_mark *mark, size_t n)
+static bool post_some_writes(struct rt_conn *c, struct rt_call_priv *call,
+			     struct rt_work *w, const struct rt_mark *mark,
+			     size_t n)
 {
 	struct rt_work *last = w->writes;
 
@@ -393,11 +392,11 @@ static bool send_part(struct rt_conn *c, struct rt_call_priv *call,
 	last->writes = last->next;
 	last->next = NULL;
 	last->wr.flags = FAB_F_SIGNALED;
-	last->done = part_done;
+	last->done = part_written;
 	last->owner = call;
 	call->writing = n;
 	rt_work_put(c, w);
-	/* As chunks they count when all is there. */
+	/* A chunk is counted when all of it has been written. */
 	RT_COUNT(c, write_chunks, mark->chunks - c->stats.write_chunks);
 	c->resp.memory_deadline = 0;
 	return true;
@@ -418,7 +417,7 @@ static bool send_reply(struct rt_conn *c, struct rt_outgoing *o)
 
 	if (call->writing)
 		return false;
-	/* The peer's properties may have come since it was queued. */
+	/* The peer may have sent properties since it was planned. */
 	if (!begun && format->stale(c, call)) {
 		call->written = 0;
 		if (!format->plan(c, call, &err)) {
@@ -428,31 +427,30 @@ static bool send_reply(struct rt_conn *c, struct rt_outgoing *o)
 		}
 	}
 	w = rt_send_get(c);
-	/* One will come back. */
 	if (!w && c->sends_inflight)
 		return false;
 	if (!w)
-		return broken(c, w, -ENOMEM);
+		return abort_reply(c, w, -ENOMEM);
 	mark = rt_chain_mark(c);
 	g = (struct rt_written){ .before = call->written };
 	if (!begun) {
-		begin(c, call);
+		start(c, call);
 		rc = format->writes(c, call, w, &g);
 	}
 	if (!rc)
 		rc = format->fill(c, call, w, &hlen, &last);
 	if (rc == -ENOMEM) {
 		if (!begun)
-			unbegin(c, call);
-		if (send_part(c, call, w, &mark, g.now))
+			undo_start(c, call);
+		if (post_some_writes(c, call, w, &mark, g.now))
 			return false;
-		return unsent(c, w, &mark);
+		return wait_for_memory(c, w, &mark);
 	}
 	if (rc)
-		return broken(c, w, rc);
+		return abort_reply(c, w, rc);
 	c->resp.memory_deadline = 0;
 	if (last)
-		end(c, call, w);
+		finish(c, call, w);
 	else
 		c->cont = &call->going;
 	rt_send_work(c, w, hlen);
@@ -473,7 +471,6 @@ static void count_class(struct rt_conn *c, const struct rt_call_priv *call,
 		     now - call->arrived);
 }
 
-/* The chain is with the fabric: count the stages of those it answers. */
 static void replies_posted(struct rt_conn *c)
 {
 	struct rt_call_priv *call = c->resp.posting;
@@ -506,7 +503,7 @@ static struct rt_call_priv *call_of(struct rt_mail *m)
 
 static void mail_reply(struct rt_conn *c, struct rt_mail *m)
 {
-	queue(c, call_of(m));
+	enqueue(c, call_of(m));
 	rt_conn_put(c);
 }
 
@@ -526,7 +523,6 @@ static int check_reply(const struct rt_reply *r, size_t *octets)
 {
 	size_t len = 0;
 
-	/* Items past the last Write chunk are inline, however many. */
 	if (r->npieces > RT_MAX_PIECES)
 		return -E2BIG;
 	for (unsigned int i = 0; i < r->npieces; i++)
@@ -548,7 +544,7 @@ int rt_reply(struct rt_call *pub, const struct rt_reply *reply)
 	call->reply = *reply;
 	rt_replies_add(pub->conn, call->reply_octets);
 	if (rc) {
-		/* Goes through as an empty Reply, which becomes an ERROR. */
+		/* An empty Reply becomes an ERROR. */
 		call->reply.npieces = 0;
 		call->reply.nitems = 0;
 	}

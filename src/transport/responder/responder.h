@@ -2,12 +2,11 @@
 /*
  * responder - Calls that come, until their Replies have gone
  *
- * Reading order: call.c (the life of a Call, and what limits it), take.c (it
- * comes), advance.c (its way to the upper layer), vet.c, assemble.c, reply.c,
- * invalidate.c, responder.c.
+ * Reading order: incoming_call.c (a Call, and what limits it), call_stages.c (its
+ * way to the upper layer), reply.c (its Reply).
  *
- * Unless a comment says otherwise every function takes a connection whose
- * strand the calling thread holds.
+ * Context: the caller holds the connection's strand, unless a comment says
+ * otherwise.
  */
 #ifndef RPCRDMA_TRANSPORT_RESPONDER_H
 #define RPCRDMA_TRANSPORT_RESPONDER_H
@@ -16,13 +15,14 @@
 
 extern const struct rt_part rt_part_responder;
 
+/* See call_stages.c. */
 enum rt_call_stage {
-	RT_CALL_BODY, /* its Call chunk is being read */
-	RT_CALL_LOOK, /* its stream without data items is here */
-	RT_CALL_ITEMS, /* its data item chunks are being read */
-	RT_CALL_READY, /* it is to be handed up, or waits for that */
-	RT_CALL_UPPER, /* the upper layer has it */
-	RT_CALL_REPLY, /* the Reply waits or is on its way */
+	RT_CALL_BODY,
+	RT_CALL_VET,
+	RT_CALL_ITEMS,
+	RT_CALL_READY,
+	RT_CALL_UPPER,
+	RT_CALL_REPLY,
 };
 
 /* One Read chunk of a Call. */
@@ -30,32 +30,32 @@ struct rt_read_chunk {
 	uint32_t position;
 	uint32_t length;
 	unsigned int first, nsegs; /* in rt_call_priv.seg */
-	struct rt_piece to; /* where it is read to, no longer than one buffer */
-	bool placed; /* here by Send: in rt_call_priv.placed instead */
+	struct rt_piece to; /* where it is read to, one buffer */
+	bool placed; /* it came with the message, in rt_call_priv.placed */
 };
 
 struct rt_call_priv {
 	struct rt_call pub;
 	struct rt_mail mail;
 	struct cds_list_head link; /* rt_responding.calls: all there are */
-	struct cds_list_head queue; /* likewise: starved, waiting */
+	struct cds_list_head queue; /* rt_responding.starved or .waiting */
 	struct rt_outgoing going; /* its Reply */
 	struct rt_call_priv *next_free;
-	bool spare; /* free, and not taken since it was last looked at */
+	bool spare; /* free, and not used since rt_calls_trim() */
 	enum rt_call_stage stage;
-	bool failed; /* free it when its Reads have come back */
+	bool failed; /* free it when its Reads have completed */
 	bool starved; /* it waits for memory */
-	bool short_told; /* ... or has waited, and that is counted */
-	uint64_t starved_since; /* with memory of its own, ms; 0: not */
-	bool waiting; /* ... for Replies to be taken */
-	bool long_read; /* told to the poller */
+	bool shortage_counted;
+	uint64_t starved_since; /* ms; 0 unless it holds memory as well */
+	bool waiting; /* for its host to take Replies */
+	bool long_read; /* the poller knows, see rt_long_read() */
 	uint32_t refuse_code;
 	size_t reply_octets; /* counted for the host */
-	/* CLOCK_MONOTONIC, ns: it came (its last fragment); was delivered; its
-	 * execution began, if that has been told; its Reply came. */
+	/* CLOCK_MONOTONIC, ns: its last fragment came; it was delivered; its
+	 * execution began, 0 if unknown; the upper layer gave its Reply. */
 	uint64_t arrived, delivered, begun, replied;
-	uint64_t reading_since; /* ms: its Reads that are pending */
-	uint64_t posted; /* the last Send of the Reply */
+	uint64_t reading_since; /* ms; the first Read that is pending */
+	uint64_t posted; /* ns; the last Send of the Reply */
 	struct rt_call_priv *posting_next; /* rt_responding.posting */
 	unsigned int reads_pending;
 	struct fab_buf *bufs; /* receive, reassembly and chunk buffers */
@@ -69,7 +69,7 @@ struct rt_call_priv {
 	unsigned int nbody; /* the Call chunk's are the first */
 	size_t body_len;
 	unsigned int nreads, reads_begun;
-	unsigned int nreads_all; /* with those that are too many */
+	unsigned int nreads_all; /* with those beyond the limit */
 	struct rt_read_chunk read[RT_MAX_CHUNKS];
 	struct wire_chunk_desc write[RT_MAX_CHUNKS];
 	struct wire_chunk_desc reply_chunk;
@@ -86,33 +86,38 @@ struct rt_call_priv {
 	struct rt_cuts cuts;
 	unsigned int cut_chunk[RT_MAX_CHUNKS]; /* which Write chunk */
 	bool external;
-	bool posted_first; /* until then it keeps its credit */
-	/* Where there was no memory to copy all of its results: octets that have
-	 * been written, and those that are just being written. */
+	bool posted_first; /* the Call keeps its credit until then */
+	/* If memory did not last for all RDMA Writes: octets that have been
+	 * written, and those whose Writes are posted. */
 	size_t written, writing;
 	uint32_t threshold; /* that the format was chosen for */
-	uint64_t user[]; /* call_user_size octets, then a format's own */
+	uint64_t user[]; /* call_user_size octets, then the format's room */
 };
 
-/* How a Reply goes. */
+/* How the Reply to a Call goes. */
 struct rt_reply_format {
-	/* When it is there, and again if it is stale. False: @err has been set. */
+	/* A Position beyond the end of the stream is refused with BAD_XDR [R9].
+	 * Otherwise the RPC layer answers. */
+	bool refuses_torn;
+	/* Called when the upper layer gives the Reply, and again if it is stale.
+	 * Returns false with @err if it cannot go. */
 	bool (*plan)(struct rt_conn *c, struct rt_call_priv *call,
 		     struct wire_error *err);
-	/* Has the peer changed what the plan was made for? */
+	/* Returns true if the peer has changed what the plan was made for. */
 	bool (*stale)(const struct rt_conn *c, const struct rt_call_priv *call);
-	/* The RDMA Writes, into the chain before the first Send. */
+	/* Add the RDMA Writes to the chain, before the first Send. */
 	int (*writes)(struct rt_conn *c, struct rt_call_priv *call,
 		      struct rt_work *send, struct rt_written *g);
-	/* The next message into @w: 0 or -errno, and nothing has changed. If there
-	 * are more than one, c->credit.drawing is set before the header is made. */
+	/* Put the next message into @w. Returns 0, or -errno after changing
+	 * nothing. If there are several, it sets c->credit.drawing before it
+	 * makes the first header. */
 	int (*fill)(struct rt_conn *c, struct rt_call_priv *call,
 		    struct rt_work *w, size_t *hlen, bool *last);
-	/* Octets of its results that go by RDMA Write. */
+	/* Returns how many octets of results go by RDMA Write. */
 	uint64_t (*written)(const struct rt_call_priv *call);
 };
 
-/* The runner alone writes. */
+/* Calls that the upper layer is executing. Any thread reads it. */
 static inline void rt_executing_add(struct rt_conn *c, int n)
 {
 	unsigned int was = atomic_load_explicit(&c->resp.calls_executing,
@@ -123,13 +128,12 @@ static inline void rt_executing_add(struct rt_conn *c, int n)
 			      memory_order_relaxed);
 }
 
-/* Before there are Calls: a format wants so many octets in each. */
+/* Reserve @n octets in each Call for a format. Before the first connection. */
 static inline void rt_call_room_want(struct rt_instance *inst, size_t n)
 {
 	inst->call_room = n;
 }
 
-/* Octets of each. */
 static inline size_t rt_call_size(const struct rt_instance *inst)
 {
 	return sizeof(struct rt_call_priv) +
@@ -142,7 +146,7 @@ static inline void *rt_call_room(const struct rt_call_priv *call)
 	       rt_round8(call->pub.conn->inst->cfg.call_user_size);
 }
 
-/* Octets that a chunk has room for. */
+/* Returns how many octets a chunk has room for. */
 static inline uint64_t rt_chunk_len(const struct wire_chunk_desc *d)
 {
 	uint64_t n = 0;
@@ -152,7 +156,7 @@ static inline uint64_t rt_chunk_len(const struct wire_chunk_desc *d)
 	return n;
 }
 
-/* The Reply whose messages are under way, if there is one. */
+/* Returns the Reply whose messages are under way, or NULL. */
 static inline struct rt_call_priv *rt_reply_begun(const struct rt_conn *c)
 {
 	return c->cont && c->cont->kind == RT_OUT_REPLY ?
@@ -160,55 +164,49 @@ static inline struct rt_call_priv *rt_reply_begun(const struct rt_conn *c)
 		       NULL;
 }
 
-/* call.c */
-/* May a Reply be longer than one message? */
+/* incoming_call.c */
+/* Returns true if a Reply may be longer than one message. */
 bool rt_reply_may_continue(const struct rt_conn *c);
 /*
- * A Call may be taken: a new one, without its lists and stream. @reads, @writes:
- * it has chunks for arguments, for results. NULL: it has been answered or
- * dropped.
+ * Admit a Call, with the chunks for arguments (@reads) and results (@writes) that its
+ * header announces. Returns it without lists and stream, or NULL after refusing or
+ * dropping it. Its credit is kept until the first message of the Reply.
  */
 struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid, bool reads,
-				   bool writes);
-/* Answer with an ERROR and forget the Call. */
+				   bool writes,
+				   const struct rt_reply_format *format);
+/*
+ * Take the lists of the base message @m, and the buffers of its stream from @w or,
+ * if it came in several messages, from @s. Returns false with @err if it is over a
+ * limit.
+ */
+bool rt_call_decode(struct rt_conn *c, struct rt_call_priv *call,
+		    const struct wire_msg *m, struct rt_work *w,
+		    struct rt_sequence *s, struct wire_error *err);
+/* Ask the upper layer about the data items. Sets @torn, and returns true, if none are
+ * to be read and the RPC layer answers. Returns false with @err. */
+bool rt_call_vet(struct rt_conn *c, struct rt_call_priv *call, bool *torn,
+		 struct wire_error *err);
+/* Put the chunks in at their Positions. Returns false if those make no sense. */
+bool rt_call_assemble(struct rt_call_priv *call);
+/* Answer with an ERROR and free the Call. */
 void rt_call_error(struct rt_conn *c, struct rt_call_priv *call,
 		   const struct wire_error *err);
+/* Free the Call, with all it holds, or do so when its Reads have completed. */
 void rt_call_free(struct rt_conn *c, struct rt_call_priv *call);
-/* Keep but @n of those that are free. */
-void rt_calls_shorten(struct rt_conn *c, unsigned int n);
-/* Those that have not been taken since last time; were there any? */
+/* Keep at most @n on the free list. */
+void rt_calls_shrink(struct rt_conn *c, unsigned int n);
+/* Free those that were not used since the last call. Returns true if any were. */
 bool rt_calls_trim(struct rt_conn *c);
 
-/* take.c */
-void rt_call_receive(struct rt_conn *c, const struct wire_msg *m,
-		     struct rt_work *w, struct rt_sequence *s);
-
-/* assemble.c: false: the Positions make no sense. */
-bool rt_call_assemble(struct rt_call_priv *call);
-
-/* vet.c: false: @err has been set; @torn: not read, but for the upper layer to
- * answer. */
-bool rt_call_may_read(struct rt_conn *c, struct rt_call_priv *call, bool *torn,
-		      struct wire_error *err);
-
-/* advance.c */
-/* Its lists are there, and perhaps its stream. It may be answered, or freed. */
+/* call_stages.c */
+/* Advance a Call, whose lists are there, as far as it can go. It may be answered or
+ * freed by then. */
 void rt_call_advance(struct rt_conn *c, struct rt_call_priv *call);
-/* When the oldest Call that is being read must be here; 0: there is none. */
-uint64_t rt_calls_deadline(const struct rt_conn *c);
-/* There may be memory for the Calls that wait; @late: for the last time. */
-void rt_calls_feed(struct rt_conn *c, bool late);
-/* All that need wait no longer. */
-void rt_calls_let(struct rt_conn *c);
-
-/* invalidate.c */
-/* The handle that the Reply may invalidate, where the header said @said. */
-uint32_t rt_call_invalidates(struct rt_conn *c, const struct rt_call_priv *call,
-			     uint32_t said);
 
 /* reply.c */
-/* By base messages. */
-extern const struct rt_reply_format rt_reply_base;
+extern const struct rt_reply_format rt_reply_base; /* by base messages */
+/* Give up a Reply: its done operation is called, and the Call freed. */
 void rt_reply_abandon(struct rt_conn *c, struct rt_call_priv *call);
 
 #endif /* RPCRDMA_TRANSPORT_RESPONDER_H */

@@ -140,14 +140,14 @@ void rt_rtr_call_receive(struct rt_conn *c)
 	struct rt_rtr_group *g = &rtr(c)->group;
 	struct wire_error werr = { 0 };
 	struct wire_repterr err = { 0 };
-	struct rt_call_priv *call = rt_call_admit(
-		c, g->head.p.xid, g->head.items.count, g->head.nrsditems);
+	struct rt_call_priv *call =
+		rt_call_admit(c, g->head.p.xid, g->head.items.count,
+			      g->head.nrsditems, &rt_format_xmtresp);
 	uint32_t code;
 
 	rt_assert_strand(c);
 	if (!call)
 		return;
-	call->format = &rt_format_xmtresp;
 	rtr_in(call)->rsbuf = g->head.rsbuf ? g->head.rsbuf : 1; /* [R6] */
 	rtr_in(call)->nplaced = 0;
 	rtr_in(call)->nwants = 0;
@@ -460,6 +460,7 @@ static bool stale(const struct rt_conn *c, const struct rt_call_priv *call)
 }
 
 const struct rt_reply_format rt_format_xmtresp = {
+	.refuses_torn = true,
 	.plan = plan_reply,
 	.stale = stale,
 	.writes = writes,

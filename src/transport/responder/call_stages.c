@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * advance - a Call goes as far as it can: its chunks are read, and the upper
- * layer has it
+ * call_stages - a Call advances until the upper layer has it
  *
- * It goes through the stages BODY (its Call chunk is read), LOOK (the stream
- * without its data items is here), ITEMS (these are read), READY and UPPER (the
- * upper layer has it). It stops where something has to come first: an RDMA Read;
- * memory for the next chunk (rt_responding.starved); and, while its host does
- * not take its Replies or memory is short, those that wait
- * (rt_responding.waiting).
+ *   BODY   its Call chunk is read
+ *   VET    the stream without its data items is here: are they allowed?
+ *   ITEMS  its data items are read
+ *   READY  all of it is here
+ *   UPPER  the upper layer has it
+ *   REPLY  its Reply waits or is under way (reply.c)
  *
- * More may be asked for at once than the network carries: then what has been
- * read from storage piles up. So no more is executed for a host that has too
- * much of it, neither what arrives nor, as far as the upper layer asks here
- * before it begins, what it already has. Nothing ends because of it: a peer
- * that never takes its Replies meets the limits on those.
+ * A Call stops for three things: an RDMA Read; memory for the next chunk
+ * (rt_responding.starved); and a host whose Replies are over its limit, or a pool
+ * that is short of memory (rt_responding.waiting). Otherwise what has been read
+ * from storage would pile up when more is asked for than the network carries. The
+ * last applies to Calls that arrive and, if the upper layer asks by rt_call_wait(),
+ * to those that it has. It never ends a connection: a peer that takes no Replies
+ * meets the limits on those.
  *
- * A Call waits only behind a Reply of its own connection that has not gone, or
- * behind another Call that does. So there is always something to come that has
- * the connection run, and these looked at again.
+ * A Call waits only for a Reply of its own connection that has not gone, or behind
+ * another Call that does. So something always remains that runs the connection,
+ * and each turn looks at the waiting Calls again.
  *
- * Runner only, but for rt_call_wait() and rt_conn_replies_full().
+ * Context: the runner, but for rt_call_wait() and rt_conn_replies_full(), which
+ * any thread may call.
  */
 #include <errno.h>
 #include <sys/param.h>
@@ -28,7 +30,7 @@
 #include "base/be.h"
 #include "transport/responder/responder.h"
 
-/* Longer than what comes at once: an FPDU of iWARP has 64 KiB. */
+/* A longer Read comes in several FPDUs of iWARP, which have up to 64 KiB. */
 #define LONG_READ (64u << 10)
 
 static void refuse_code(struct rt_conn *c, struct rt_call_priv *call,
@@ -44,7 +46,7 @@ static void refuse_code(struct rt_conn *c, struct rt_call_priv *call,
 static void read_done(struct rt_conn *c, struct rt_work *w,
 		      const struct fab_wc *wc);
 
-/* Post an RDMA Read of @len octets at @offset of a segment. 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 static int post_read(struct rt_conn *c, struct rt_call_priv *call,
 		     const struct wire_segment *s, size_t offset,
 		     const struct rt_piece *to)
@@ -69,8 +71,8 @@ static int post_read(struct rt_conn *c, struct rt_call_priv *call,
 	return 0;
 }
 
-/* Memory for a chunk of @len octets: one buffer, or two for what is longer than
- * any. The number of pieces; 0: there is none now. */
+/* Allocate @len octets: one buffer, or two if one cannot be that long. Returns
+ * the number of pieces, 0 if there is no memory now. */
 static unsigned int chunk_memory(struct rt_conn *c, struct rt_call_priv *call,
 				 size_t len, struct rt_piece *piece)
 {
@@ -101,9 +103,8 @@ static unsigned int chunk_memory(struct rt_conn *c, struct rt_call_priv *call,
 }
 
 /*
- * Start RDMA Reads of one chunk into memory of its own, in @npieces pieces. 0;
- * -EAGAIN: there is no memory now, nothing was begun; -ENOMEM: the Call cannot
- * go on.
+ * Post RDMA Reads of one chunk into @npieces new pieces. Returns 0; -EAGAIN if there
+ * is no memory now, and nothing was posted; -ENOMEM if the Call must fail.
  */
 static int read_chunk(struct rt_conn *c, struct rt_call_priv *call,
 		      unsigned int first, unsigned int nsegs, size_t len,
@@ -113,7 +114,7 @@ static int read_chunk(struct rt_conn *c, struct rt_call_priv *call,
 	size_t off = 0, done;
 	int rc;
 
-	/* Nobody overtakes those that wait. */
+	/* First come, first served. */
 	if (!cds_list_empty(&c->resp.starved))
 		return -EAGAIN;
 	*npieces = chunk_memory(c, call, len, piece);
@@ -148,54 +149,53 @@ static int read_chunk(struct rt_conn *c, struct rt_call_priv *call,
 }
 
 /*
- * There is no memory for a chunk. The Call waits for what others give back: all
- * that could be said to the Requester is that its RPC has failed. Not when it
- * could not be had after all (@rc), and with memory of its own no longer than a
- * continued message may: else two that have some would wait for each other.
+ * There is no memory for a chunk. With -EAGAIN the Call waits until others free
+ * some, since an ERROR would fail its RPC. Calls that wait while they hold memory
+ * could wait for each other, so retry_starved() ends that after as long as a
+ * continued message may take.
  */
 static void no_memory(struct rt_conn *c, struct rt_call_priv *call, int rc)
 {
 	uint32_t xid = call->pub.xid;
 
 	if (rc == -EAGAIN) {
-		if (!call->short_told)
+		if (!call->shortage_counted)
 			RT_COUNT(c, shortages, 1);
-		call->short_told = true;
+		call->shortage_counted = true;
 		if (call->memory && !call->starved_since)
 			call->starved_since = rt_now_ms();
 		if (cds_list_empty(&c->resp.starved))
 			c->resp.starved_deadline =
 				rt_now_ms() + c->inst->cfg.memory_wait_ms;
 		call->starved = true;
-		/* The oldest first. */
 		cds_list_add_tail(&call->queue, &c->resp.starved);
 		return;
 	}
 	rt_log(c, LOG_NOTICE, "Call %08x: no memory for its chunks", xid);
 	rt_call_free(c, call);
-	c->v->turn_away(c, xid);
+	c->v->refuse_call(c, xid);
 }
 
 /* ---- Waiting ------------------------------------------------------------ */
 
-/* One at a time goes on even so. */
-static bool taken_up(struct rt_conn *c)
+/* A connection with nothing in progress always may have one Call. */
+static bool over_limit(struct rt_conn *c)
 {
 	return rt_replies_wait(c,
 			       c->resp.calls_executing + c->resp.calls_reading);
 }
 
-/* Nobody overtakes those that wait. */
+/* First come, first served. */
 static bool must_wait(struct rt_conn *c)
 {
 	return c->state < RT_CLOSING &&
-	       (!cds_list_empty(&c->resp.waiting) || taken_up(c));
+	       (!cds_list_empty(&c->resp.waiting) || over_limit(c));
 }
 
-static void hand_up(struct rt_conn *c, struct rt_call_priv *call)
+static void deliver(struct rt_conn *c, struct rt_call_priv *call)
 {
 	rt_executing_add(c, 1);
-	/* It has been there already. */
+	/* It came back by rt_call_wait(). */
 	if (call->stage == RT_CALL_UPPER) {
 		c->ops->resume(c, &call->pub);
 		return;
@@ -211,26 +211,27 @@ static void hand_up(struct rt_conn *c, struct rt_call_priv *call)
 	c->ops->call(c, &call->pub);
 }
 
-static bool unread(const struct rt_call_priv *call)
+static bool items_unread(const struct rt_call_priv *call)
 {
 	return call->reads_begun < call->nreads;
 }
 
-static void wait_for(struct rt_conn *c, struct rt_call_priv *call)
+static void enqueue_waiting(struct rt_conn *c, struct rt_call_priv *call)
 {
 	struct cds_list_head *before = &c->resp.waiting;
 	struct rt_call_priv *other;
 
-	if (!c->resp.replies_told)
+	if (!c->resp.wait_logged)
 		rt_log(c, LOG_NOTICE, "Calls wait: %s", rt_replies_why(c));
-	c->resp.replies_told = true;
+	c->resp.wait_logged = true;
 	RT_COUNT(c, reply_waits, 1);
 	call->waiting = true;
-	/* What has its items goes first: it keeps memory that those without
-	 * would take. */
+	/* A Call whose items are here holds memory, so it goes before those
+	 * whose items have to be read. */
 	cds_list_for_each_entry(other, &c->resp.waiting, queue)
 	{
-		if (call->nreads && !unread(call) && unread(other)) {
+		if (call->nreads && !items_unread(call) &&
+		    items_unread(other)) {
 			before = &other->queue;
 			break;
 		}
@@ -238,26 +239,26 @@ static void wait_for(struct rt_conn *c, struct rt_call_priv *call)
 	cds_list_add_tail(&call->queue, before);
 }
 
-static bool held_up(struct rt_conn *c, struct rt_call_priv *call)
+/* Returns true if @call must wait before memory is taken for its items. */
+static bool wait_before_items(struct rt_conn *c, struct rt_call_priv *call)
 {
-	/* It would keep the memory for its items from others. */
 	if (call->nreads == call->nplaced || !must_wait(c))
 		return false;
-	wait_for(c, call);
+	enqueue_waiting(c, call);
 	return true;
 }
 
 /* ---- Stages --------------------------------------------------------------- */
 
-static void up(struct rt_conn *c, struct rt_call_priv *call)
+static void deliver_or_wait(struct rt_conn *c, struct rt_call_priv *call)
 {
 	if (must_wait(c))
-		wait_for(c, call);
+		enqueue_waiting(c, call);
 	else
-		hand_up(c, call);
+		deliver(c, call);
 }
 
-/* True: its body is here. */
+/* Returns true when the Call chunk is here. */
 static bool read_body(struct rt_conn *c, struct rt_call_priv *call)
 {
 	int rc;
@@ -280,17 +281,17 @@ static bool read_body(struct rt_conn *c, struct rt_call_priv *call)
 	return true;
 }
 
-/* What its data items are; false: it has been answered. */
-static bool look(struct rt_conn *c, struct rt_call_priv *call)
+/* Returns false if the Call has been answered. */
+static bool vet(struct rt_conn *c, struct rt_call_priv *call)
 {
 	struct wire_error err = { 0 };
 	bool torn;
 
-	if (!rt_call_may_read(c, call, &torn, &err)) {
+	if (!rt_call_vet(c, call, &torn, &err)) {
 		rt_call_error(c, call, &err);
 		return false;
 	}
-	/* 7.2 [C7]: it is for the RPC layer to answer, and nothing is read. */
+	/* 7.2 [C7]: the RPC layer answers, and nothing is read. */
 	if (torn) {
 		call->pub.torn = true;
 		call->nreads = 0;
@@ -298,7 +299,7 @@ static bool look(struct rt_conn *c, struct rt_call_priv *call)
 	return true;
 }
 
-/* True: they are here. */
+/* Returns true when all data items are here. */
 static bool read_items(struct rt_conn *c, struct rt_call_priv *call)
 {
 	while (call->reads_begun < call->nreads) {
@@ -318,7 +319,8 @@ static bool read_items(struct rt_conn *c, struct rt_call_priv *call)
 	return !call->reads_pending;
 }
 
-static bool deliver(struct rt_conn *c, struct rt_call_priv *call)
+/* Returns false if the Call has been answered. */
+static bool assemble(struct rt_conn *c, struct rt_call_priv *call)
 {
 	if (!rt_call_assemble(call)) {
 		refuse_code(c, call, RDMA2_ERR_BAD_XDR);
@@ -339,22 +341,22 @@ void rt_call_advance(struct rt_conn *c, struct rt_call_priv *call)
 	case RT_CALL_BODY:
 		if (!read_body(c, call))
 			return;
-		call->stage = RT_CALL_LOOK;
+		call->stage = RT_CALL_VET;
 		/* fall through */
-	case RT_CALL_LOOK:
-		if (!look(c, call))
+	case RT_CALL_VET:
+		if (!vet(c, call))
 			return;
 		call->stage = RT_CALL_ITEMS;
-		if (held_up(c, call))
+		if (wait_before_items(c, call))
 			return;
 		/* fall through */
 	case RT_CALL_ITEMS:
-		if (!read_items(c, call) || !deliver(c, call))
+		if (!read_items(c, call) || !assemble(c, call))
 			return;
 		call->stage = RT_CALL_READY;
 		/* fall through */
 	default:
-		up(c, call);
+		deliver_or_wait(c, call);
 	}
 }
 
@@ -366,7 +368,6 @@ static void read_done(struct rt_conn *c, struct rt_work *w,
 	rt_work_put(c, w);
 	assert(call->reads_pending && c->resp.calls_reading);
 	call->reads_pending--;
-	/* What is under way when the connection ends goes no further. */
 	if (!rt_work_ok(wc) || c->state >= RT_CLOSING)
 		call->failed = true;
 	if (call->reads_pending)
@@ -384,14 +385,13 @@ static void read_done(struct rt_conn *c, struct rt_work *w,
 		rt_call_advance(c, call);
 }
 
-/* ---- Again ---------------------------------------------------------------- */
+/* ---- Calls that have waited ----------------------------------------------- */
 
-uint64_t rt_calls_deadline(const struct rt_conn *c)
+/* Returns when the oldest Call that is being read must be here, or 0. */
+static uint64_t read_deadline(const struct rt_conn *c)
 {
 	const struct rt_call_priv *call;
 
-	rt_assert_strand(c);
-	/* The oldest first. */
 	cds_list_for_each_entry(call, &c->resp.calls, link)
 	{
 		if (call->stage < RT_CALL_UPPER && call->reads_pending)
@@ -401,9 +401,9 @@ uint64_t rt_calls_deadline(const struct rt_conn *c)
 	return 0;
 }
 
-/* The first that waits with memory of its own for too long, wherever it stands: those
- * of other connections may wait for that. NULL: none does. */
-static struct rt_call_priv *held_too_long(const struct rt_conn *c)
+/* Returns the first Call that has waited too long while it holds memory, for which
+ * other connections may be waiting; or NULL. */
+static struct rt_call_priv *starved_too_long(const struct rt_conn *c)
 {
 	struct rt_call_priv *call;
 
@@ -416,14 +416,14 @@ static struct rt_call_priv *held_too_long(const struct rt_conn *c)
 	return NULL;
 }
 
-void rt_calls_feed(struct rt_conn *c, bool late)
+/* Let the Calls that wait for memory try again. If @late, one fails if none can. */
+static void retry_starved(struct rt_conn *c, bool late)
 {
 	struct cds_list_head again;
 	uint64_t deadline = c->resp.starved_deadline;
 	struct rt_call_priv *first, *held;
 	bool fed = false;
 
-	rt_assert_strand(c);
 	CDS_INIT_LIST_HEAD(&again);
 	cds_list_splice(&c->resp.starved, &again);
 	CDS_INIT_LIST_HEAD(&c->resp.starved);
@@ -438,7 +438,6 @@ void rt_calls_feed(struct rt_conn *c, bool late)
 			fed = true;
 			continue;
 		}
-		/* Still hungry, and so are those that came after it. */
 		cds_list_splice(&again, c->resp.starved.prev);
 		if (!fed)
 			c->resp.starved_deadline = deadline;
@@ -448,23 +447,22 @@ void rt_calls_feed(struct rt_conn *c, bool late)
 		return;
 	first = cds_list_first_entry(&c->resp.starved, struct rt_call_priv,
 				     queue);
-	held = held_too_long(c);
+	held = starved_too_long(c);
 	if (!held &&
 	    (c->resp.calls_executing || !cds_list_empty(&c->resp.waiting) ||
 	     rt_memory_elsewhere(c)))
-		/* They give theirs back, or other connections do, be it after
-		 * a while: how long that takes is not this Call's fault. */
+		/* Somebody else will free memory, however long that takes. */
 		c->resp.starved_deadline =
 			rt_now_ms() + c->inst->cfg.memory_wait_ms;
 	else
 		no_memory(c, held ? held : first, -ENOMEM);
 }
 
-void rt_calls_let(struct rt_conn *c)
+/* Let the Calls go on that need wait no longer. */
+static void release_waiting(struct rt_conn *c)
 {
-	rt_assert_strand(c);
 	while (!cds_list_empty(&c->resp.waiting) &&
-	       (c->state >= RT_CLOSING || !taken_up(c))) {
+	       (c->state >= RT_CLOSING || !over_limit(c))) {
 		struct rt_call_priv *call = cds_list_first_entry(
 			&c->resp.waiting, struct rt_call_priv, queue);
 
@@ -473,18 +471,17 @@ void rt_calls_let(struct rt_conn *c)
 		if (call->stage < RT_CALL_READY)
 			rt_call_advance(c, call);
 		else
-			hand_up(c, call);
+			deliver(c, call);
 	}
 }
 
-/* The upper layer still has it. */
 static void mail_wait(struct rt_conn *c, struct rt_mail *m)
 {
 	struct rt_call_priv *call =
 		caa_container_of(m, struct rt_call_priv, mail);
 
 	rt_executing_add(c, -1);
-	up(c, call);
+	deliver_or_wait(c, call);
 }
 
 void rt_call_wait(struct rt_call *pub)
@@ -500,6 +497,125 @@ bool rt_conn_replies_full(struct rt_conn *c)
 	unsigned int executing = atomic_load_explicit(&c->resp.calls_executing,
 						      memory_order_relaxed);
 
-	/* One of them is the one that asks. */
+	/* The Call that asks is one of them. */
 	return rt_replies_wait(c, executing > 1);
 }
+
+/* ---- As a part of the connection ------------------------------------------ */
+
+static void receive(struct rt_conn *c, const struct wire_msg *m,
+		    struct rt_work *w, struct rt_sequence *s)
+{
+	struct rt_call_priv *call =
+		rt_call_admit(c, m->p.xid, m->call.count || m->reads.count,
+			      m->writes.count || m->has_reply, &rt_reply_base);
+	struct wire_error err = { .code = RDMA2_ERR_SYSTEM };
+
+	if (!call)
+		return;
+	if (rt_call_decode(c, call, m, w, s, &err))
+		rt_call_advance(c, call);
+	else
+		rt_call_error(c, call, &err);
+}
+
+static uint64_t due(struct rt_conn *c)
+{
+	uint64_t d = read_deadline(c);
+
+	d = rt_earlier(c->resp.memory_deadline, d);
+	/* Other connections may free memory, or take Replies. */
+	if (!cds_list_empty(&c->resp.starved) ||
+	    !cds_list_empty(&c->resp.waiting) || c->resp.memory_deadline)
+		d = rt_earlier(rt_now_ms() + RT_TICK_MS, d);
+	return d;
+}
+
+static void expire(struct rt_conn *c, uint64_t now)
+{
+	rt_give_up(c, read_deadline(c), now, "an RDMA Read is not answered");
+	rt_give_up(c, c->resp.memory_deadline, now,
+		   "no memory to copy a Reply into");
+}
+
+static bool busy(struct rt_conn *c)
+{
+	return !cds_list_empty(&c->resp.calls);
+}
+
+static void turn(struct rt_conn *c)
+{
+	if (c->state >= RT_CLOSING)
+		return;
+	if (!cds_list_empty(&c->resp.starved))
+		retry_starved(c, c->resp.starved_deadline <= rt_now_ms());
+	if (c->state < RT_CLOSING)
+		release_waiting(c);
+}
+
+static void down(struct rt_conn *c)
+{
+	struct rt_call_priv *call, *tmp;
+
+	if (c->cont && c->cont->kind == RT_OUT_REPLY)
+		c->cont = NULL;
+	c->resp.posting = NULL;
+	cds_list_for_each_entry_safe(call, tmp, &c->resp.calls, link)
+	{
+		if (call->stage == RT_CALL_REPLY)
+			rt_reply_abandon(c, call);
+		else if (call->stage != RT_CALL_UPPER)
+			rt_call_free(c, call);
+	}
+	/* The upper layer must end those that it has. */
+	release_waiting(c);
+}
+
+static void rest(struct rt_conn *c)
+{
+	rt_calls_shrink(c, 1);
+}
+
+static void ended(struct rt_conn *c)
+{
+	rt_calls_shrink(c, 0);
+	/* A connection counts as one of its host's until the upper layer has
+	 * returned all its Calls, or a host could execute any number of them by
+	 * ending its connections. */
+	if (c->resp.calls_returned || !cds_list_empty(&c->resp.calls))
+		return;
+	c->resp.calls_returned = true;
+	rt_host_calls_back(c);
+}
+
+static void tell(struct rt_conn *c, struct rt_conn_info *info)
+{
+	info->calls_in_progress = c->calls_upper;
+	info->calls_unanswered = c->resp.calls_unanswered;
+}
+
+static const struct rt_responder_ops ops = {
+	.call = receive,
+};
+
+static int init(struct rt_conn *c)
+{
+	c->responder = &ops;
+	CDS_INIT_LIST_HEAD(&c->resp.calls);
+	CDS_INIT_LIST_HEAD(&c->resp.starved);
+	CDS_INIT_LIST_HEAD(&c->resp.waiting);
+	return 0;
+}
+
+const struct rt_part rt_part_responder = {
+	.init = init,
+	.tell = tell,
+	.due = due,
+	.expire = expire,
+	.busy = busy,
+	.turn = turn,
+	.rest = rest,
+	.trim = rt_calls_trim,
+	.down = down,
+	.ended = ended,
+};
