@@ -38,7 +38,7 @@ static const struct rt_part *const parts[] = {
 };
 
 _Static_assert(sizeof(parts) / sizeof(*parts) <= RT_PARTS + 1,
-	       "all of them have a place");
+	       "each has a bit of rt_strand.parts_on");
 
 /* Their properties go in this order. */
 static const struct rt_ext *const exts[] = {

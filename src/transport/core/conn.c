@@ -28,6 +28,17 @@ void rt_conn_set_name(struct rt_conn *c, const struct sockaddr *peer)
 	pthread_mutex_unlock(&c->info_lock);
 }
 
+void rt_part_set(struct rt_conn *c, const struct rt_part *part, bool on)
+{
+	uint32_t bit = 1;
+
+	rt_assert_strand(c);
+	for (const struct rt_part *const *p = c->inst->parts; *p != part; p++)
+		bit <<= 1;
+	c->strand.parts_on = on ? c->strand.parts_on | bit :
+				  c->strand.parts_on & ~bit;
+}
+
 /* With room for what parts have of their own. */
 static struct rt_conn *make(struct rt_instance *inst)
 {
@@ -83,6 +94,8 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	pthread_mutex_init(&c->info_lock, NULL);
 	CDS_INIT_LIST_HEAD(&c->strand.inst_link);
 	c->info.state = rt_state_names[c->state];
+	for (unsigned int i = 0; inst->parts[i]; i++)
+		c->strand.parts_on |= (uint32_t)!inst->parts[i]->optional << i;
 	if (to && to_len <= sizeof(c->server_addr))
 		memcpy(&c->server_addr, to, to_len);
 	rc = RT_TRY_PARTS(inst, init, c);

@@ -40,6 +40,7 @@ struct rt_identity {
 struct rt_strand {
 	unsigned int poller;
 	_Atomic uint32_t pending;
+	uint32_t parts_on; /* 1 << index in inst->parts */
 	_Atomic(pthread_t) runner; /* for rt_assert_strand(), else unused */
 	struct base_stack inbox; /* of struct rt_mail */
 	struct rt_conn *handed_next; /* in its poller's queue */

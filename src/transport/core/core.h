@@ -109,6 +109,9 @@ void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
 void rt_conn_vfail(struct rt_conn *c, int error, const char *fmt, va_list ap);
 
 /* conn.c */
+/* Switch an optional part on or off for @c. It changes from the next turn on, if this
+ * is called by one of its hooks. */
+void rt_part_set(struct rt_conn *c, const struct rt_part *part, bool on);
 /* A client's: @to. */
 int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 		const struct rt_ops *ops, const struct sockaddr *to,

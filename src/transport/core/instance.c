@@ -11,22 +11,19 @@
 
 #include "transport/core/core.h"
 
-#define GATHER(inst, what)                                                 \
-	do {                                                               \
-		unsigned int n_ = 0;                                       \
-		for (const struct rt_part *const *p_ = (inst)->parts; *p_; \
-		     p_++)                                                 \
-			if ((*p_)->what)                                   \
-				(inst)->hooks.what[n_++] = (*p_)->what;    \
-	} while (0)
-
 static void gather_hooks(struct rt_instance *inst)
 {
-	GATHER(inst, due);
-	GATHER(inst, expire);
-	GATHER(inst, busy);
-	GATHER(inst, tell);
-	GATHER(inst, turn);
+	struct rt_hooks *h = &inst->hooks;
+
+	for (unsigned int i = 0; inst->parts[i]; i++) {
+		const struct rt_part *p = inst->parts[i];
+
+		h->due |= (uint32_t) !!p->due << i;
+		h->expire |= (uint32_t) !!p->expire << i;
+		h->busy |= (uint32_t) !!p->busy << i;
+		h->tell |= (uint32_t) !!p->tell << i;
+		h->turn |= (uint32_t) !!p->turn << i;
+	}
 }
 
 int rt_instance_new(const struct rt_params *p,

@@ -3,11 +3,14 @@
  * part - what the life of a connection asks of everything above it
  *
  * A connection is made of parts: flow control, messages, Responder, Requester,
- * extensions. The strand knows none of them by name. It goes through inst->parts,
- * which assembly.c has put together, in this order, each time.
+ * extensions. The strand knows none of them by name. It calls the hooks of
+ * inst->parts, in the order of assembly.c. A hook that is NULL is left out.
  *
- * Runner only, but for those of an instance, joined and left. What is NULL is left out;
- * of what is asked for in each turn it is left out once for all (struct rt_hooks).
+ * What each turn asks for (due, expire, busy, tell, turn) is asked only of parts that
+ * are on for the connection. A part with `optional` is off until it has something
+ * to do there: an extension that is in use, a role that is played.
+ *
+ * Context: the runner, but for the hooks of an instance, joined and left.
  */
 #ifndef RPCRDMA_TRANSPORT_PART_H
 #define RPCRDMA_TRANSPORT_PART_H
@@ -22,8 +25,8 @@
 /* Room for what goes with the fabric's handshake. */
 #define RT_HELLO_ROOM 64
 
-/* Parts at most. */
-#define RT_PARTS 12
+/* Parts at most, one for each bit of rt_strand.parts_on. */
+#define RT_PARTS 32
 
 /* Extensions at most: places for what each has of its own. */
 #define RT_SLOTS 3
@@ -32,6 +35,7 @@ struct rt_part {
 	/* Octets of its own in each connection: rt_conn.ext[slot]. */
 	size_t room;
 	unsigned int slot;
+	bool optional; /* off at first, see rt_part_set() */
 	/* An instance is made: before anything else, when its settings are still
 	 * to be checked; and when all of it is there. 0 or -errno. */
 	int (*prepare)(struct rt_instance *inst, const struct rt_params *p);
@@ -90,23 +94,19 @@ struct rt_part {
 	void (*freed)(struct rt_conn *c);
 };
 
-/* What each turn asks for: of each, those that there are, in the order of the parts,
- * and NULL. Few parts have something for a turn, and to find that costs as much as
- * what they do. */
+/* The parts that have a hook, as bits: 1 << index in inst->parts. */
 struct rt_hooks {
-	__typeof__(((struct rt_part *)NULL)->due) due[RT_PARTS + 1];
-	__typeof__(((struct rt_part *)NULL)->expire) expire[RT_PARTS + 1];
-	__typeof__(((struct rt_part *)NULL)->busy) busy[RT_PARTS + 1];
-	__typeof__(((struct rt_part *)NULL)->tell) tell[RT_PARTS + 1];
-	__typeof__(((struct rt_part *)NULL)->turn) turn[RT_PARTS + 1];
+	uint32_t due, expire, busy, tell, turn;
 };
 
-/* Call all of @inst's hooks of that name. */
-#define RT_EACH_HOOK(inst, what, ...)                         \
-	do {                                                  \
-		const struct rt_hooks *h_ = &(inst)->hooks;   \
-		for (unsigned int i_ = 0; h_->what[i_]; i_++) \
-			h_->what[i_](__VA_ARGS__);            \
+/* Call @what of all parts that have it and are on for @c. */
+#define RT_EACH_HOOK(c, what, ...)                                         \
+	do {                                                               \
+		for (uint32_t m_ =                                         \
+			     (c)->strand.parts_on & (c)->inst->hooks.what; \
+		     m_; m_ &= m_ - 1)                                     \
+			(c)->inst->parts[__builtin_ctz(m_)]->what(         \
+				__VA_ARGS__);                              \
 	} while (0)
 
 /* Call @what of all parts of @inst that have it. */

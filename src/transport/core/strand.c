@@ -204,10 +204,10 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 /* Does anything go on that an orderly end has to wait for? */
 static bool busy(struct rt_conn *c)
 {
-	const struct rt_hooks *h = &c->inst->hooks;
+	uint32_t m = c->strand.parts_on & c->inst->hooks.busy;
 
-	for (unsigned int i = 0; h->busy[i]; i++)
-		if (h->busy[i](c))
+	for (; m; m &= m - 1)
+		if (c->inst->parts[__builtin_ctz(m)]->busy(c))
 			return true;
 	return false;
 }
@@ -284,7 +284,7 @@ static void expire(struct rt_conn *c, uint64_t now, bool read)
 	if (!read && ++c->strand.unread < RT_TURNS)
 		return;
 	c->strand.unread = 0;
-	RT_EACH_HOOK(c->inst, expire, c, now);
+	RT_EACH_HOOK(c, expire, c, now);
 	if (is_time(rest_at(c), now) && !busy(c))
 		rest(c);
 	if (is_time(c->strand.trim_at, now))
@@ -311,7 +311,7 @@ static void expire(struct rt_conn *c, uint64_t now, bool read)
 /* When expire() has to be called next. */
 static void set_deadline(struct rt_conn *c, uint64_t now)
 {
-	const struct rt_hooks *h = &c->inst->hooks;
+	uint32_t m = c->strand.parts_on & c->inst->hooks.due;
 	uint64_t d = 0, unless_busy;
 
 	if (c->state != RT_CLOSED) {
@@ -319,8 +319,9 @@ static void set_deadline(struct rt_conn *c, uint64_t now)
 		    c->last_active + RT_REST_MS > now)
 			c->strand.trim_at = now + RT_REST_MS;
 		d = rt_earlier(c->strand.trim_at, c->state_deadline);
-		for (unsigned int i = 0; h->due[i]; i++)
-			d = rt_earlier(h->due[i](c), d);
+		for (; m; m &= m - 1)
+			d = rt_earlier(c->inst->parts[__builtin_ctz(m)]->due(c),
+				       d);
 		if (rt_looks_later(c))
 			d = rt_earlier(c->strand.look_from, d);
 		unless_busy = rt_earlier(idle_at(c), rest_at(c));
@@ -390,7 +391,7 @@ static void conn_work(struct rt_conn *c, uint32_t n, uint64_t now)
 					     "ended by this side");
 			}
 		}
-		RT_EACH_HOOK(c->inst, turn, c);
+		RT_EACH_HOOK(c, turn, c);
 		if (c->state == RT_DRAINING && drained(c))
 			rt_event(c, EV_DRAINED);
 	} while (c->work.posted && budget > 0);

@@ -211,6 +211,7 @@ static void queue(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	int status = 0;
 
+	rt_part_set(c, &rt_part_requester, true);
 	rq->finished = false;
 	rq->own.posted = false;
 	rq->prepared = false;
@@ -477,6 +478,7 @@ static void destroy(struct rt_instance *inst)
 }
 
 const struct rt_part rt_part_requester = {
+	.optional = true,
 	.prepare = prepare,
 	.destroy = destroy,
 	.init = init,

@@ -329,6 +329,7 @@ const struct rt_ext rt_ext_auth = {
 const struct rt_part rt_part_auth = {
 	.room = sizeof(struct rt_auth),
 	.slot = RT_SLOT_AUTH,
+	.optional = true,
 	.prepare = rt_auth_pool_prepare,
 	.start = rt_auth_pool_start,
 	.stop = rt_auth_pool_stop,

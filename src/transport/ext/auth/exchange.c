@@ -28,6 +28,7 @@ void rt_auth_announce(struct rt_conn *c)
 	c->part_made = a->phase == RT_AUTH_WORKING;
 	c->props_held = a->out || !rt_auth_settled(c);
 	c->gate = rt_auth_settled(c) ? NULL : &rt_ext_auth;
+	rt_part_set(c, &rt_part_auth, !rt_auth_settled(c));
 }
 
 void rt_auth_go_to(struct rt_conn *c, enum rt_auth_phase phase)

@@ -47,6 +47,7 @@ void rt_rtr_group_reset(struct rt_conn *c)
 	g->memory = 0;
 	g->active = false;
 	c->partial = false;
+	rt_part_set(c, &rt_part_rtr, false);
 }
 
 /* Swallow what is still to come of a group. */
@@ -217,6 +218,7 @@ void rt_rtr_initial(struct rt_conn *c, struct rt_work *w,
 	}
 	g->active = true;
 	c->partial = true;
+	rt_part_set(c, &rt_part_rtr, true);
 	g->reply = reply;
 	g->head = *m;
 	g->count = m->count;

@@ -221,6 +221,7 @@ const struct rt_ext rt_ext_rtr = {
 const struct rt_part rt_part_rtr = {
 	.room = sizeof(struct rt_rtr),
 	.slot = RT_SLOT_RTR,
+	.optional = true,
 	.prepare = prepare,
 	.init = init,
 	.start = start,

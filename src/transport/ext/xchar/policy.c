@@ -113,6 +113,7 @@ static void expire(struct rt_conn *c, uint64_t now)
 const struct rt_part rt_part_xchar = {
 	.room = sizeof(struct rt_xchar),
 	.slot = RT_SLOT_XCHAR,
+	.optional = true,
 	.init = rt_xchar_init,
 	.due = due,
 	.expire = expire,
