@@ -22,19 +22,19 @@
 #endif
 
 static const struct rt_part *const parts[] = {
-	&rt_part_work,
 #ifdef RT_WITH_AUTH
 	&rt_part_auth,
 #endif
-	&rt_part_message,   &rt_part_error,  &rt_part_responder,
-	&rt_part_requester,
+	&rt_part_sequence,  &rt_part_message,
+	&rt_part_error,	    &rt_part_responder,
+	&rt_part_requester, &rt_part_response,
 #ifdef RT_WITH_XCHAR
 	&rt_part_xchar,
 #endif
 #ifdef RT_WITH_RTR
 	&rt_part_rtr,
 #endif
-	&rt_part_flow,	    &rt_part_poller, NULL,
+	&rt_part_flow,	    NULL,
 };
 
 _Static_assert(sizeof(parts) / sizeof(*parts) <= RT_PARTS + 1,

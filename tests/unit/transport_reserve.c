@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a connection has of its own (reserve.c): when all memory of the server
+ * What a connection has of its own (receives.c): when all memory of the server
  * is taken, one that is there goes on within its credits, and a new one is
  * refused without the others' noticing. By both versions. And what it gives back of
  * what it has taken meanwhile.

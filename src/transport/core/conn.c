@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn - a connection is made, referred to, and given back
+ * conn - references to a connection, its name and log, and why it ends
  *
- * Others may refer to an ended connection for as long as they like; but what it
- * had is given back at once, by its parts. Any thread.
+ * A connection may be referred to for long after it has ended. Its parts give back
+ * what it has as soon as it ends.
+ *
+ * Context: rt_log() and the functions for references, any thread; the rest the
+ * runner.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,19 +31,20 @@ void rt_conn_set_name(struct rt_conn *c, const struct sockaddr *peer)
 	pthread_mutex_unlock(&c->info_lock);
 }
 
-void rt_part_set(struct rt_conn *c, const struct rt_part *part, bool on)
+void rt_part_set(struct rt_conn *c, unsigned int slot, bool on)
 {
 	uint32_t bit = 1;
 
 	rt_assert_strand(c);
-	for (const struct rt_part *const *p = c->inst->parts; *p != part; p++)
+	for (const struct rt_part *const *p = c->inst->parts;
+	     !(*p)->optional || (*p)->slot != slot; p++)
 		bit <<= 1;
 	c->strand.parts_on = on ? c->strand.parts_on | bit :
 				  c->strand.parts_on & ~bit;
 }
 
 /* With room for what parts have of their own. */
-static struct rt_conn *make(struct rt_instance *inst)
+static struct rt_conn *alloc(struct rt_instance *inst)
 {
 	const struct rt_part *const *p;
 	struct rt_conn *c;
@@ -61,23 +65,11 @@ static struct rt_conn *make(struct rt_instance *inst)
 	return c;
 }
 
-void rt_conn_ended(struct rt_conn *c)
-{
-	const struct rt_part *const *p = c->inst->parts;
-
-	rt_assert_strand(c);
-	while (*p)
-		p++;
-	while (p-- != c->inst->parts)
-		if ((*p)->ended)
-			(*p)->ended(c);
-}
-
 int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 		const struct rt_ops *ops, const struct sockaddr *to,
 		socklen_t to_len, struct rt_conn **out)
 {
-	struct rt_conn *c = make(inst);
+	struct rt_conn *c = alloc(inst);
 	int rc;
 
 	if (!c)
@@ -93,6 +85,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	rt_strand_is(c, pthread_self());
 	pthread_mutex_init(&c->info_lock, NULL);
 	CDS_INIT_LIST_HEAD(&c->strand.inst_link);
+	c->work.chain_tail = &c->work.chain;
 	c->info.state = rt_state_names[c->state];
 	for (unsigned int i = 0; inst->parts[i]; i++)
 		c->strand.parts_on |= (uint32_t)!inst->parts[i]->optional << i;
@@ -116,6 +109,19 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 		 (unsigned long long)c->who.id);
 	*out = c;
 	return 0;
+}
+
+void rt_conn_ended(struct rt_conn *c)
+{
+	const struct rt_part *const *p = c->inst->parts;
+
+	rt_assert_strand(c);
+	while (*p)
+		p++;
+	while (p-- != c->inst->parts)
+		if ((*p)->ended)
+			(*p)->ended(c);
+	rt_works_free(c);
 }
 
 /* The last reference is gone; nobody runs it and the fabric has ended. */
@@ -153,4 +159,36 @@ bool rt_conn_try_get(struct rt_conn *c)
 		if (atomic_compare_exchange_weak(&c->who.refs, &n, n + 1))
 			return true;
 	return false;
+}
+
+/* ---- The log, and why it ends --------------------------------------------- */
+
+void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	base_log_vput(c->inst->log, &c->who.log_host, c->who.name, level, fmt,
+		      ap);
+	va_end(ap);
+}
+
+void rt_conn_vfail(struct rt_conn *c, int error, const char *fmt, va_list ap)
+{
+	rt_assert_strand(c);
+	if (c->end_reason)
+		return;
+	vsnprintf(c->end_text, sizeof(c->end_text), fmt, ap);
+	c->end_reason = c->end_text;
+	c->end_error = error;
+}
+
+void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
+{
+	va_list ap;
+
+	rt_assert_strand(c);
+	va_start(ap, fmt);
+	rt_conn_vfail(c, error, fmt, ap);
+	va_end(ap);
 }

@@ -25,8 +25,7 @@
 #define RT_OLD_SERVERS 64
 #define RT_HOST_BUCKETS 256
 
-/* Who it is, for its upper layer and the log, and who refers to it: conn.c, info.c,
- * log.c. */
+/* Who it is, for its upper layer and the log, and who refers to it: conn.c, info.c. */
 struct rt_identity {
 	void *user;
 	uint64_t id;
@@ -226,7 +225,7 @@ struct rt_instance {
 	struct cds_list_head listeners;
 	unsigned int next_poller;
 	uint64_t next_id;
-	struct rt_totals totals; /* of those that are gone; totals.c */
+	struct rt_totals totals; /* of those that are gone; info.c */
 	/* Servers met with version 1 for a time [B6]. */
 	struct rt_old_server {
 		struct sockaddr_storage addr;

@@ -4,8 +4,8 @@
  *
  * Reading order: state.h and state.c (the table), part.h (what a connection is
  * made of), conn.h, strand.c (a turn of it), work.c (work requests), run.c (a turn
- * of the poller, deadlines), conn.c, listen.c, instance.c, info.c, totals.c,
- * shutdown.c, log.c, config.c. probe.h tells others what happens.
+ * of the poller), conn.c, listen.c, instance.c, info.c, shutdown.c, config.c.
+ * probe.h tells others what happens.
  *
  * Unless a comment says otherwise every function takes a connection whose
  * strand the calling thread holds.
@@ -41,7 +41,7 @@
 /* A client waits this long for CONNPROP_FINAL after the first answer; a server
  * that has answered so for the second message before it sends one [A9]. */
 #define RT_SETTLE_MS 1000
-/* Of its own a connection has headers for so many Sends (reserve.c). */
+/* Of its own a connection has headers for so many Sends (receives.c). */
 #define RT_OWN_SENDS 2
 /* And a server's the promise of so many buffers of the pool: for a Reply, for what
  * of it has to be copied, and for the Receive of a reverse Call's Reply. */
@@ -99,20 +99,12 @@ static inline void rt_look_from(struct rt_conn *c, uint64_t ms)
 	c->strand.look_from = MAX(c->strand.look_from, ms);
 }
 
-/* Parts of which rooms above know nothing, first to last. */
-extern const struct rt_part rt_part_work, rt_part_poller;
-
-/* log.c */
-/* Remember why the connection ends, be it later; the first reason stays. */
-void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-void rt_conn_vfail(struct rt_conn *c, int error, const char *fmt, va_list ap);
-
 /* conn.c */
 /* Switch an optional part on or off for @c. It changes from the next turn on, if this
  * is called by one of its hooks. */
-void rt_part_set(struct rt_conn *c, const struct rt_part *part, bool on);
-/* A client's: @to. */
+void rt_part_set(struct rt_conn *c, unsigned int slot, bool on);
+/* A connection of the caller, who holds its strand until rt_strand_release(). @to is
+ * the address that a client connects to. Returns 0 or -errno. */
 int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 		const struct rt_ops *ops, const struct sockaddr *to,
 		socklen_t to_len, struct rt_conn **out);
@@ -121,12 +113,23 @@ void rt_conn_set_name(struct rt_conn *c, const struct sockaddr *peer);
 void rt_conn_ended(struct rt_conn *c);
 /* A reference, unless the last one has just gone. Any thread. */
 bool rt_conn_try_get(struct rt_conn *c);
+/* Remember why the connection ends, be it later; the first reason stays. */
+void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+void rt_conn_vfail(struct rt_conn *c, int error, const char *fmt, va_list ap);
 
 /* info.c */
 void rt_conn_tell_established(struct rt_conn *c);
 void rt_conn_publish(struct rt_conn *c);
 
-/* run.c */
+/* info.c, of an instance */
+/* It no longer counts; inst->lock is held. */
+void rt_totals_keep(struct rt_conn *c);
+/* A connection was refused. */
+void rt_count_refused(struct rt_instance *inst);
+
+/* strand.c */
+void rt_alarm_init(struct rt_conn *c);
 /*
  * The strand runs at @d (ms), or earlier; 0: it need not. Once the connection
  * has no fabric any more that does nothing; before, rt_alarm_stop() must be
@@ -134,16 +137,6 @@ void rt_conn_publish(struct rt_conn *c);
  */
 void rt_alarm_set(struct rt_conn *c, uint64_t d);
 void rt_alarm_stop(struct rt_conn *c);
-/*
- * Unless this is the poller's thread: have that run the connection, whose
- * strand this one holds, soon; @patient: as soon as somebody is in rt_run(), now
- * or later. False: it has to go on itself. Any thread.
- */
-bool rt_hand_over(struct rt_conn *c, bool patient);
-/* An RDMA Read that comes in many parts begins, or has ended. */
-void rt_long_read(struct rt_conn *c, bool begins);
-
-/* strand.c */
 /* There is a reason to run it. Any thread. */
 void rt_strand_run(struct rt_conn *c);
 /* Run it, and let go of its strand. A new connection's maker holds that until
@@ -172,6 +165,16 @@ void rt_conn_stop(struct rt_conn *c, enum rt_event ev, int error,
 /* Does the state let an ordinary message out (4.3)? */
 bool rt_state_may_send(const struct rt_conn *c);
 
+/* Run the connections that were handed over to a poller. Returns how many. For
+ * rt_run() alone. */
+int rt_strand_run_handed(struct rt_turn *t);
+/* Post the chain, if there is one. The connection ends if the fabric refuses it. */
+void rt_chain_post(struct rt_conn *c);
+
+/* run.c */
+/* An RDMA Read that comes in many parts begins, or has ended. */
+void rt_long_read(struct rt_conn *c, bool begins);
+
 /* instance.c */
 /* With these parts and extensions; as rt_instance_create(). */
 int rt_instance_new(const struct rt_params *p,
@@ -181,12 +184,6 @@ int rt_instance_new(const struct rt_params *p,
  * when repeated. */
 void rt_instance_forget(struct rt_conn *c);
 void rt_instance_put(struct rt_instance *inst);
-
-/* totals.c */
-/* It no longer counts; inst->lock is held. */
-void rt_totals_keep(struct rt_conn *c);
-/* A connection was refused. */
-void rt_count_refused(struct rt_instance *inst);
 
 /* config.c */
 /* Receives that one connection ever has posted. */
@@ -223,6 +220,14 @@ struct rt_mark rt_chain_mark(const struct rt_conn *c);
 void rt_chain_cut(struct rt_conn *c, const struct rt_mark *m);
 /* Append to the chain that rt_chain_post() posts in one go. */
 void rt_chain_add(struct rt_conn *c, struct rt_work *w);
-void rt_chain_post(struct rt_conn *c);
+/* Take the chain out, to be posted. */
+struct fab_wr *rt_chain_take(struct rt_conn *c);
+/* The fabric has not taken @chain: complete its work requests here. */
+void rt_chain_refused(struct rt_conn *c, struct fab_wr *chain);
+/* Free work requests: all but a few that are free; those that have not been used
+ * since the last call (returns true if there were any); all. */
+void rt_works_shrink(struct rt_conn *c);
+bool rt_works_trim(struct rt_conn *c);
+void rt_works_free(struct rt_conn *c);
 
 #endif /* RPCRDMA_TRANSPORT_CORE_H */

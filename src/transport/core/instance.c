@@ -26,6 +26,47 @@ static void gather_hooks(struct rt_instance *inst)
 	}
 }
 
+/* Log how many lines were left out. */
+static void tell_counts(struct base_timer *t, unsigned int unused)
+{
+	base_log_tick(caa_container_of(t, struct rt_turn, counts)->inst->log);
+}
+
+/* ---- Turns of the pollers ------------------------------------------------ */
+
+static int turns_create(struct rt_instance *inst)
+{
+	inst->turns = calloc(inst->npollers, sizeof(*inst->turns));
+	if (!inst->turns)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < inst->npollers; i++) {
+		struct rt_turn *t = &inst->turns[i];
+
+		pthread_mutex_init(&t->lock, NULL);
+		t->handed_tail = &t->handed;
+		t->inst = inst;
+		base_timer_init(&t->counts, tell_counts);
+	}
+	return 0;
+}
+
+static void turns_stop(struct rt_instance *inst)
+{
+	for (unsigned int i = 0; inst->pollers && i < inst->npollers; i++)
+		if (inst->pollers[i])
+			base_timer_stop(fab_poller_timers(inst->pollers[i]),
+					&inst->turns[i].counts);
+}
+
+static void turns_destroy(struct rt_instance *inst)
+{
+	for (unsigned int i = 0; inst->turns && i < inst->npollers; i++)
+		pthread_mutex_destroy(&inst->turns[i].lock);
+	free(inst->turns);
+}
+
+/* ---- The instance --------------------------------------------------------- */
+
 int rt_instance_new(const struct rt_params *p,
 		    const struct rt_part *const *parts,
 		    const struct rt_ext *const *exts, struct rt_instance **out)
@@ -49,6 +90,8 @@ int rt_instance_new(const struct rt_params *p,
 	CDS_INIT_LIST_HEAD(&inst->conns);
 	CDS_INIT_LIST_HEAD(&inst->listeners);
 	rc = RT_TRY_PARTS(inst, prepare, inst, p);
+	if (!rc)
+		rc = turns_create(inst);
 	if (rt_config_check(&inst->cfg))
 		rc = -EINVAL;
 	if (rc)
@@ -108,6 +151,7 @@ void rt_instance_put(struct rt_instance *inst)
 	    1)
 		return;
 	RT_EACH_PART(inst, destroy, inst);
+	turns_destroy(inst);
 	if (inst->pool)
 		fab_pool_destroy(inst->pool);
 	if (inst->own_domain)
@@ -123,6 +167,7 @@ void rt_instance_destroy(struct rt_instance *inst)
 	if (!inst)
 		return;
 	RT_EACH_PART(inst, stop, inst);
+	turns_stop(inst);
 	for (unsigned int i = 0; inst->pollers && i < inst->npollers; i++)
 		if (inst->pollers[i])
 			fab_poller_destroy(inst->pollers[i]);

@@ -92,6 +92,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		log_refused(inst, f, "connection refused: %s", strerror(-rc));
 		goto reject;
 	}
+	rt_alarm_init(c);
 	fab_conn_info(f, &fi);
 	rt_conn_set_name(c, (struct sockaddr *)&fi.peer);
 	rc = RT_TRY_PARTS(inst, admit, c, &fi.peer);
@@ -216,6 +217,7 @@ int rt_connect(struct rt_instance *inst, unsigned int poller,
 	rc = rt_conn_new(inst, poller, false, ops, addr, addrlen, &c);
 	if (rc)
 		return rc;
+	rt_alarm_init(c);
 	c->who.user = user;
 	rt_conn_set_name(c, addr);
 	rc = fab_conn_create(inst->pollers[poller], rt_conn_ready, c, &c->fab);

@@ -28,14 +28,14 @@
 /* Parts at most, one for each bit of rt_strand.parts_on. */
 #define RT_PARTS 32
 
-/* Extensions at most: places for what each has of its own. */
-#define RT_SLOTS 3
+/* Parts with a slot, at most. */
+#define RT_SLOTS 5
 
 struct rt_part {
 	/* Octets of its own in each connection: rt_conn.ext[slot]. */
 	size_t room;
 	unsigned int slot;
-	bool optional; /* off at first, see rt_part_set() */
+	bool optional; /* off at first, see rt_part_set(); it has a slot */
 	/* An instance is made: before anything else, when its settings are still
 	 * to be checked; and when all of it is there. 0 or -errno. */
 	int (*prepare)(struct rt_instance *inst, const struct rt_params *p);

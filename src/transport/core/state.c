@@ -8,7 +8,7 @@
  * as dropped; that is so only where the fabric or the peer can still deliver
  * what was under way when the connection began to end. What is wrong with a
  * message inside a state that takes it (continuation, chunks, properties) is for
- * recv.c to say.
+ * v2.c to say.
  *
  *   CONNECTING  client: the fabric is starting up
  *   ACCEPTING   server: likewise

@@ -2,20 +2,86 @@
 /*
  * strand - one thread at a time runs a connection
  *
- * The strand: @pending counts reasons to run. Who raises it from zero is the
- * runner and works until it can bring it back to zero; everybody else only
- * raises it. (With a provider that is bound, who raises it from zero may have
- * to hand the connection over to its poller, see run.c.) Mail from other
- * threads lies in @inbox, a lock-free stack that the runner takes as a whole.
+ * Running: `pending` counts reasons to run. The thread that raises it from zero is
+ * the runner: it takes turns until it can lower it to zero again. All others only
+ * raise it, and go on with their own work.
  *
- * A turn of it takes the mail, does what is due, takes completions, and has the
- * parts of the connection do theirs. What happens to it as a whole is told by
- * rt_event(), which goes by the table of state.c.
+ * A turn takes the mail, polls the fabric, handles what is due, and calls the parts
+ * of the connection. rt_event() changes its state by the table of state.c.
+ *
+ * Mail: what other threads have for a connection lies in `inbox`, a lock-free stack,
+ * which the runner takes as a whole. Each mail holds a reference.
+ *
+ * Handing over: the runner puts the connection, still holding its strand, into the
+ * queue of its poller. In a bound instance (FAB_CAP_BOUND in fabric.h) only the
+ * thread in rt_run() may run connections, so all others do that. In any instance
+ * those do that have run a connection for RT_TURNS and find that the peer goes on, or
+ * that only leave mail (rt_inbox_leave()). The poller is woken under the queue's lock:
+ * afterwards connection and poller may be gone.
+ *
+ * Timers: a connection has one alarm among the timers of its poller. It runs the
+ * strand, which handles what is due and sets the alarm again. A deadline that moves
+ * away leaves the alarm where it is, and that rings once in vain: so Calls that put
+ * off the same deadline again and again take no lock. An alarm that is set holds a
+ * reference until the connection has ended.
+ *
+ * Context: rt_conn_hold() to rt_conn_close(), rt_strand_run() and rt_inbox_*() any
+ * thread; the rest the runner. The queue's lock is a leaf, but for what
+ * fab_poller_wake() takes.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "transport/core/core.h"
+
+/* ---- The alarm ----------------------------------------------------------- */
+
+static void ring(struct base_timer *t, unsigned int unused)
+{
+	struct rt_conn *c = caa_container_of(t, struct rt_conn, strand.alarm);
+
+	rt_strand_run(c);
+	rt_conn_put(c);
+}
+
+static struct base_timers *timers(const struct rt_conn *c)
+{
+	return fab_poller_timers(c->inst->pollers[c->strand.poller]);
+}
+
+void rt_alarm_init(struct rt_conn *c)
+{
+	rt_assert_strand(c);
+	base_timer_init(&c->strand.alarm, ring);
+}
+
+void rt_alarm_set(struct rt_conn *c, uint64_t d)
+{
+	uint64_t armed = base_timer_at(&c->strand.alarm), now;
+
+	rt_assert_strand(c);
+	if (!d || !c->fab || (armed && armed <= d))
+		return;
+	now = rt_now_ms();
+	/* What is overdue and was left undone is tried at the next tick. */
+	if (d <= now)
+		d = now + 1;
+	d += RT_TICK_MS - 1;
+	d -= d % RT_TICK_MS;
+	if (armed && armed <= d)
+		return;
+	/* It may ring, and drop its reference, before this returns. */
+	rt_conn_get(c);
+	if (!base_timer_set(timers(c), &c->strand.alarm, d, 0))
+		rt_conn_put(c);
+}
+
+void rt_alarm_stop(struct rt_conn *c)
+{
+	rt_assert_strand(c);
+	if (base_timer_stop(timers(c), &c->strand.alarm))
+		rt_conn_put(c);
+}
 
 /* ---- Mail --------------------------------------------------------------- */
 
@@ -46,6 +112,9 @@ static void down(struct rt_conn *c)
 	struct fab_conn *fab = c->fab;
 
 	atomic_store(&c->strand.can_call, false);
+	/* The end came before the chain was posted. */
+	c->chain_told = NULL;
+	rt_chain_refused(c, rt_chain_take(c));
 	RT_EACH_PART(c->inst, down, c);
 	/* Requests that were on their way here, and what their done submits. */
 	while (!base_stack_empty(&c->strand.inbox))
@@ -164,6 +233,29 @@ bool rt_state_may_send(const struct rt_conn *c)
 	}
 }
 
+/* ---- Posting -------------------------------------------------------------- */
+
+void rt_chain_post(struct rt_conn *c)
+{
+	struct fab_wr *chain = rt_chain_take(c);
+	void (*told)(struct rt_conn *) = c->chain_told;
+	int rc;
+
+	rt_assert_strand(c);
+	if (!chain)
+		return;
+	rc = fab_post(c->fab, chain);
+	c->work.posted = true;
+	c->chain_told = NULL;
+	if (told)
+		told(c);
+	if (!rc)
+		return;
+	if (rc != -ENOTCONN)
+		rt_conn_stop(c, EV_ABORT, rc, "posting: %s", strerror(-rc));
+	rt_chain_refused(c, chain);
+}
+
 /* ---- What comes --------------------------------------------------------- */
 
 static void completion(struct rt_conn *c, const struct fab_wc *wc)
@@ -241,6 +333,7 @@ static void rest(struct rt_conn *c)
 {
 	c->restless = false;
 	c->strand.trim_at = 0;
+	rt_works_shrink(c);
 	RT_EACH_PART(c->inst, rest, c);
 	fab_rest(c->fab);
 }
@@ -249,7 +342,7 @@ static void rest(struct rt_conn *c)
  * many at once, would keep for ever what those needed. */
 static void trim(struct rt_conn *c, uint64_t now)
 {
-	bool some = false;
+	bool some = rt_works_trim(c);
 
 	for (const struct rt_part *const *p = c->inst->parts; *p; p++)
 		if ((*p)->trim)
@@ -409,6 +502,39 @@ static void conn_work(struct rt_conn *c, uint32_t n, uint64_t now)
 		fab_kick(c->fab);
 }
 
+/* ---- Running -------------------------------------------------------------- */
+
+/*
+ * Have the poller run the connection, whose strand this thread holds: soon, or if
+ * @patient as soon as any thread is in rt_run(). Returns false if this thread must go
+ * on itself.
+ */
+static bool hand_over(struct rt_conn *c, bool patient)
+{
+	struct rt_instance *inst = c->inst;
+	struct rt_turn *t = &inst->turns[c->strand.poller];
+	pthread_t runner;
+	bool first;
+
+	/* Without the fabric any thread may run it. */
+	runner = atomic_load_explicit(&t->runner, memory_order_relaxed);
+	if (!c->fab || runner == pthread_self())
+		return false;
+	if (!patient && !runner)
+		return false;
+	rt_conn_get(c);
+	c->strand.handed_next = NULL;
+	pthread_mutex_lock(&t->lock);
+	first = !t->handed;
+	*t->handed_tail = c;
+	t->handed_tail = &c->strand.handed_next;
+	atomic_store_explicit(&t->any_handed, true, memory_order_relaxed);
+	if (first)
+		fab_poller_wake(inst->pollers[c->strand.poller]);
+	pthread_mutex_unlock(&t->lock);
+	return true;
+}
+
 void rt_strand_release(struct rt_conn *c)
 {
 	uint64_t now = rt_now_ms(), until = now + BASE_TURN_MS;
@@ -426,14 +552,36 @@ void rt_strand_release(struct rt_conn *c)
 		    n;
 		now = n ? rt_now_ms() : 0;
 	} while (n && ((++turns < RT_TURNS && now < until) ||
-		       !rt_hand_over(c, c->inst->bound)));
+		       !hand_over(c, c->inst->bound)));
 	rt_conn_put(c);
+}
+
+int rt_strand_run_handed(struct rt_turn *t)
+{
+	struct rt_conn *c, *next;
+	int n = 0;
+
+	/* A wake-up comes with the first. */
+	if (!atomic_load_explicit(&t->any_handed, memory_order_relaxed))
+		return 0;
+	pthread_mutex_lock(&t->lock);
+	atomic_store_explicit(&t->any_handed, false, memory_order_relaxed);
+	c = t->handed;
+	t->handed = NULL;
+	t->handed_tail = &t->handed;
+	pthread_mutex_unlock(&t->lock);
+	for (; c; c = next, n++) {
+		next = c->strand.handed_next;
+		rt_strand_release(c);
+		rt_conn_put(c);
+	}
+	return n;
 }
 
 /* The strand is this thread's: run it, or have it run. */
 static void strand_pass(struct rt_conn *c)
 {
-	if (!c->inst->bound || !rt_hand_over(c, true))
+	if (!c->inst->bound || !hand_over(c, true))
 		rt_strand_release(c);
 }
 
@@ -471,7 +619,7 @@ void rt_inbox_leave(struct rt_conn *c, struct rt_mail *mail,
 		    void (*run)(struct rt_conn *c, struct rt_mail *m))
 {
 	post(c, mail, run);
-	if (rouse(c) && !rt_hand_over(c, true))
+	if (rouse(c) && !hand_over(c, true))
 		rt_strand_release(c);
 	rt_conn_put(c);
 }

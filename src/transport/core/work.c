@@ -165,8 +165,9 @@ static void shorten(struct rt_work **list, unsigned int n)
 	free_list(list);
 }
 
-static void rest(struct rt_conn *c)
+void rt_works_shrink(struct rt_conn *c)
 {
+	rt_assert_strand(c);
 	shorten(&c->work.free_sends, RT_OWN_SENDS);
 	shorten(&c->work.free_works, RT_OWN_SENDS);
 }
@@ -187,15 +188,17 @@ static bool trim_list(struct rt_work **list)
 	return false;
 }
 
-static bool trim(struct rt_conn *c)
+bool rt_works_trim(struct rt_conn *c)
 {
 	bool some = trim_list(&c->work.free_sends);
 
+	rt_assert_strand(c);
 	return trim_list(&c->work.free_works) || some;
 }
 
-static void ended(struct rt_conn *c)
+void rt_works_free(struct rt_conn *c)
 {
+	rt_assert_strand(c);
 	free_list(&c->work.free_sends);
 	free_list(&c->work.free_works);
 }
@@ -232,12 +235,9 @@ void rt_chain_cut(struct rt_conn *c, const struct rt_mark *m)
 	RT_COUNT(c, write_chunks, m->chunks - c->stats.write_chunks);
 }
 
-/*
- * The fabric has taken nothing of the chain, so nothing of it completes: do
- * here what the completions would have done.
- */
-static void chain_refused(struct rt_conn *c, struct fab_wr *chain)
+void rt_chain_refused(struct rt_conn *c, struct fab_wr *chain)
 {
+	rt_assert_strand(c);
 	while (chain) {
 		struct rt_work *w = chain->user;
 
@@ -246,53 +246,12 @@ static void chain_refused(struct rt_conn *c, struct fab_wr *chain)
 	}
 }
 
-static struct fab_wr *chain_take(struct rt_conn *c)
+struct fab_wr *rt_chain_take(struct rt_conn *c)
 {
 	struct fab_wr *chain = c->work.chain;
 
+	rt_assert_strand(c);
 	c->work.chain = NULL;
 	c->work.chain_tail = &c->work.chain;
 	return chain;
 }
-
-void rt_chain_post(struct rt_conn *c)
-{
-	struct fab_wr *chain = chain_take(c);
-	void (*told)(struct rt_conn *) = c->chain_told;
-	int rc;
-
-	rt_assert_strand(c);
-	if (!chain)
-		return;
-	rc = fab_post(c->fab, chain);
-	c->work.posted = true;
-	c->chain_told = NULL;
-	if (told)
-		told(c);
-	if (!rc)
-		return;
-	if (rc != -ENOTCONN)
-		rt_conn_stop(c, EV_ABORT, rc, "posting: %s", strerror(-rc));
-	chain_refused(c, chain);
-}
-
-/* The end came before the chain was posted. */
-static void down(struct rt_conn *c)
-{
-	c->chain_told = NULL;
-	chain_refused(c, chain_take(c));
-}
-
-static int init(struct rt_conn *c)
-{
-	c->work.chain_tail = &c->work.chain;
-	return 0;
-}
-
-const struct rt_part rt_part_work = {
-	.init = init,
-	.rest = rest,
-	.trim = trim,
-	.down = down,
-	.ended = ended,
-};

@@ -242,7 +242,7 @@ bool rt_replies_wait(struct rt_conn *c, unsigned int others)
 {
 	/* A connection of the same host that takes its Replies goes on, with
 	 * one Call at a time; and so does each while the pool is short of
-	 * memory (reserve.c). */
+	 * memory (receives.c). */
 	return c->flow.host &&
 	       (fab_pool_short(c->inst->pool) ||
 		atomic_load_explicit(&c->flow.host->replies,

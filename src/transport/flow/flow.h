@@ -2,13 +2,13 @@
 /*
  * flow - credits, Receives, accounts, and what goes out next
  *
- * Reading order: credit.h and credit1.h (the arithmetic), pump.c (what goes
- * next), receives.c, reserve.c (what a connection has of its own), account.c
- * (what a host may have), unproved.c (how many may be unknown), wrong.c (how much
- * may be wrong).
+ * Reading order: credit.h and credit1.h (the arithmetic), credit.c, pump.c (what goes
+ * next), receives.c (Receives, and what a connection has of its own), account.c (what
+ * a host may have), unproved.c (how many may be unknown), wrong.c (how much may be
+ * wrong).
  *
- * Unless a comment says otherwise every function takes a connection whose
- * strand the calling thread holds.
+ * Context: the caller holds the connection's strand, unless a comment says
+ * otherwise.
  */
 #ifndef RPCRDMA_TRANSPORT_FLOW_H
 #define RPCRDMA_TRANSPORT_FLOW_H
@@ -106,6 +106,18 @@ static inline unsigned int rt_conn_most(const struct rt_conn *c)
 	return 4 * c->inst->cfg.credits + 64;
 }
 
+/* credit.c: members of struct rt_version */
+uint32_t rt_credit1_wanted(const struct rt_conn *c);
+uint32_t rt_credit1_word(const struct rt_conn *c, enum rt_out_kind kind);
+bool rt_credit1_may_post(const struct rt_conn *c, enum rt_out_kind kind);
+void rt_credit1_count(struct rt_conn *c);
+void rt_credit1_info(const struct rt_conn *c, struct rt_conn_info *i);
+uint32_t rt_credit2_wanted(const struct rt_conn *c);
+uint32_t rt_credit2_word(const struct rt_conn *c, enum rt_out_kind kind);
+bool rt_credit2_may_post(const struct rt_conn *c, enum rt_out_kind kind);
+void rt_credit2_count(struct rt_conn *c);
+void rt_credit2_info(const struct rt_conn *c, struct rt_conn_info *i);
+
 /* pump.c */
 extern const struct rt_part rt_part_flow;
 /* Only ERRORs go out, when nothing else may any more, unless they would come amid
@@ -158,7 +170,6 @@ bool rt_host_receives(struct rt_conn *c, size_t n);
 void rt_replies_add(struct rt_conn *c, size_t n);
 void rt_replies_sub(struct rt_conn *c, size_t n);
 
-/* reserve.c */
 /* Before the first Receive is posted: 0, -ENOMEM, -EDQUOT: its host has had
  * its share; of a server's it has been logged. */
 int rt_reserve(struct rt_conn *c);

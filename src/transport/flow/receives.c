@@ -1,14 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * receives - the Receives of a connection, and memory for them
+ * receives - the Receives of a connection, and what it has of its own
  *
  * A connection posts as many Receives as flow control has promised its peer
- * messages, or fewer if there is no memory: then it promises less (reserve.c).
- * Each brings its buffer; or, where the domain shares them
- * (fab_share()), none, and the message comes with one, which goes back to the
- * pool and not to the next Receive.
+ * messages. Each brings its buffer; or, where the domain shares them (fab_share()),
+ * none: then the message comes with one, which goes back to the pool and not to the
+ * next Receive. If there is no memory for all of them, less is promised.
  *
- * Runner only, except rt_share_receives().
+ * Once admitted a connection must get on within its credits, however full the memory
+ * is. So it is admitted only with
+ *
+ *   - a buffer for each Receive that flow control wants at first (N);
+ *   - the headers of RT_OWN_SENDS Sends;
+ *   - a server: the promise of RT_PROMISED buffers of the pool, of which
+ *     RT_CALL_PROMISED are for a Reply, one is to copy into what the device cannot
+ *     send as it is, and one is the Receive for the Reply to a reverse Call.
+ *
+ * Everything else comes from what the pool has to spare (fab_pool_get_spare()), which
+ * never goes below what has been promised. Until the connection ends:
+ *
+ *   1. Receives posted, free, or kept by Calls are N or more. While Receives are
+ *      lacking, a buffer that comes back stays with its connection
+ *      (rt_receive_back()), and another size is used only when there are N buffers of
+ *      it (rt_reserve_resize()).
+ *   2. No credit is told without its Receive (credit.h, credit1.h). A Call that keeps
+ *      its Receive keeps its credit, so further Calls wait at the peer.
+ *   3. Headers free or posted are RT_OWN_SENDS or more, so whoever finds none waits
+ *      for a completion that will come.
+ *   4. While the pool is short of memory, one Call at a time is executed for a
+ *      connection (call_stages.c). Its Reply has what was promised: however long it
+ *      is, it is copied and sent part by part (reply.c).
+ *
+ * The N Receives of a host's connections have a share of the memory (account.c). Of
+ * shared Receives only 3 and 4 hold. A client has no promise, and no host.
+ *
+ * Context: the runner, or before it runs; rt_share_receives() before the first
+ * connection.
  */
 #include <errno.h>
 #include <string.h>
@@ -44,6 +71,58 @@ int rt_share_receives(struct rt_instance *inst)
 	rc = fab_share(inst->dom, &share);
 	inst->shares = !rc || rc == -EBUSY;
 	return rc == -EOPNOTSUPP || rc == -EBUSY ? 0 : rc;
+}
+
+/* ---- Buffers -------------------------------------------------------------- */
+
+/* Is it as long as a buffer for @size octets is, or up to @times as long? */
+static bool fits(const struct fab_buf *b, size_t size, unsigned int times)
+{
+	return b->size >= size &&
+	       b->size <= times * fab_pool_size(b->pool, size);
+}
+
+void rt_receive_put(struct rt_conn *c, struct fab_buf *b)
+{
+	size_t size = c->recv_size;
+
+	rt_assert_strand(c);
+	if (c->inst->shares || b->size < size) {
+		/* Longer ones are here already. */
+		fab_pool_put(b);
+		return;
+	}
+	if (!fits(b, size, 1)) {
+		struct fab_buf *shorter =
+			fab_pool_get_spare(c->inst->pool, size);
+
+		/* Without, it is long enough all the same. */
+		if (shorter) {
+			fab_pool_put(b);
+			b = shorter;
+		}
+	}
+	rt_bufs_add(&c->flow.free_recv, b);
+}
+
+void rt_receive_back(struct rt_conn *c, struct fab_buf **list)
+{
+	size_t size = c->recv_size;
+
+	rt_assert_strand(c);
+	while (*list) {
+		struct fab_buf *b = *list;
+
+		*list = b->next;
+		/* They may have been longer when it was posted. */
+		if (c->recvs_lacking && c->state < RT_CLOSING &&
+		    fits(b, size, 4)) {
+			c->recvs_lacking--;
+			rt_bufs_add(&c->flow.free_recv, b);
+		} else {
+			fab_pool_put(b);
+		}
+	}
 }
 
 /* ---- Posting --------------------------------------------------------- */
@@ -212,4 +291,112 @@ void rt_receives_raise(struct rt_conn *c, uint32_t size, uint32_t announced)
 				lent) if (w->sge[0].len < size)
 		c->recvs_shorter++;
 	rt_receives_size(c, announced);
+}
+
+/* ---- What a connection has of its own ------------------------------------- */
+
+/* Buffers of @size octets in front of @list, and what they come to. */
+static bool take(struct rt_conn *c, uint32_t n, size_t size,
+		 struct fab_buf **list)
+{
+	while (n--) {
+		struct fab_buf *b = fab_pool_get_spare(c->inst->pool, size);
+
+		if (!b)
+			return false;
+		rt_bufs_add(list, b);
+	}
+	return true;
+}
+
+static int reserve(struct rt_conn *c)
+{
+	uint32_t n = c->inst->shares ? 0 : c->v->receives(c);
+	size_t size = c->recv_size;
+
+	if (!rt_host_receives(c, n * size))
+		return -EDQUOT;
+	if (c->server) {
+		if (!fab_pool_promise(c->inst->pool, RT_PROMISED))
+			return -ENOMEM;
+		c->flow.promised = RT_PROMISED;
+	}
+	if (!take(c, n, size, &c->flow.free_recv))
+		return -ENOMEM;
+	return rt_sends_own(c, RT_OWN_SENDS);
+}
+
+int rt_reserve(struct rt_conn *c)
+{
+	int rc = reserve(c);
+
+	rt_assert_strand(c);
+	if (rc && c->server)
+		rt_log(c, LOG_WARNING, "connection refused: %s",
+		       rc == -EDQUOT ?
+			       "its host has used up its share of memory for Receives" :
+			       "no memory for Receives");
+	return rc;
+}
+
+void rt_reserve_end(struct rt_conn *c)
+{
+	rt_assert_strand(c);
+	rt_bufs_put(&c->flow.free_recv);
+	fab_pool_release(c->inst->pool, c->flow.promised);
+	c->flow.promised = 0;
+	(void)rt_host_receives(c, 0);
+}
+
+int rt_reserve_reverse(struct rt_conn *c)
+{
+	uint32_t was = c->credit.lacking;
+	struct fab_buf *b;
+	int rc = rt_post_receives(c);
+
+	rt_assert_strand(c);
+	if (rc || c->credit.lacking <= was)
+		return rc;
+	/* What Calls here wait for may be just this one. */
+	if (c->requests_out > 1 ||
+	    c->recv_size > fab_pool_promised(c->inst->pool))
+		return -EAGAIN;
+	b = fab_pool_get_promised(c->inst->pool);
+	if (!b)
+		return -EAGAIN;
+	rt_bufs_add(&c->flow.free_recv, b);
+	return rt_post_receives(c);
+}
+
+void rt_reserve_shorten(struct rt_conn *c)
+{
+	struct fab_buf *b, *list = c->flow.free_recv;
+	size_t n = c->inst->shares ? 0 : c->v->receives(c);
+
+	rt_assert_strand(c);
+	(void)rt_host_receives(c, n * c->recv_size);
+	c->flow.free_recv = NULL;
+	while ((b = list)) {
+		list = b->next;
+		rt_receive_put(c, b);
+	}
+}
+
+bool rt_reserve_resize(struct rt_conn *c, size_t size)
+{
+	uint32_t n = c->inst->shares ? 0 : c->v->receives(c);
+	struct fab_buf *list = NULL;
+	size_t was = c->flow.recv_octets;
+
+	rt_assert_strand(c);
+	if (!rt_host_receives(c, n * size))
+		return false;
+	if (!take(c, n, size, &list)) {
+		rt_bufs_put(&list);
+		(void)rt_host_receives(c, was);
+		return false;
+	}
+	rt_bufs_put(&c->flow.free_recv);
+	c->flow.free_recv = list;
+	return true;
 }

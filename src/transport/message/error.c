@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * error - ERRORs that wait for a credit
+ * error - ERRORs that wait for a credit, and those that come
  *
- * How many may wait [E6]: what a peer may send is bounded by its credits alone (4.2.1),
- * and each message may call for an ERROR (7), so their number is no fault of the peer's.
- * Instead, while max_errors wait, no credit is granted (rt_credit.stopped). More can come
- * only of messages granted before, of Calls in progress, and, as a message beyond the
- * limit is borne [A5], of one for each fragment of a message of ours, which has ten times
- * the memory. An ERROR waits for nothing but that and the peer's credit, so nobody waits
- * forever. In version 1 a Call keeps its credit until it is answered: a peer that has
- * more waiting has broken the rules.
+ * How many may wait [E6]: a peer may send as many messages as it has credits (4.2.1),
+ * and each may call for an ERROR (7), so it is no fault of the peer's if there are
+ * many. Instead no credit is granted while max_errors wait (rt_credit.stopped). More
+ * can come only of messages granted before, of Calls in progress and, since a message
+ * beyond the limit is borne [A5], of one for each fragment of a message of ours,
+ * which has ten times the memory. An ERROR waits only for the peer's credit. In
+ * version 1 a Call keeps its credit until it is answered, so a peer that has more
+ * waiting has broken the rules.
  *
- * Runner only.
+ * Context: the runner.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -135,6 +135,78 @@ bool rt_error_post(struct rt_conn *c)
 	count(c, -1);
 	rt_send_work(c, w, n);
 	return true;
+}
+
+/* ---- What cannot be taken ------------------------------------------------- */
+
+void rt_refuse_reply(struct rt_conn *c, uint32_t xid)
+{
+	struct rt_own *own = rt_xid_find(c, xid);
+
+	rt_assert_strand(c);
+	if (own)
+		c->requester->unusable(c, own);
+}
+
+bool rt_invalidation_ok(struct rt_conn *c, const struct rt_in *in, bool reply)
+{
+	struct rt_own *own = rt_xid_find(c, in->p.xid);
+
+	rt_assert_strand(c);
+	RT_COUNT(c, invalidations_received, 1);
+	if (reply && own && own->posted &&
+	    c->requester->offered(c, own, in->inv_handle))
+		return true;
+	rt_conn_fail(c, -EPROTO,
+		     "message type %u of %08x invalidated a handle not offered",
+		     in->p.htype, in->p.xid);
+	if (reply)
+		rt_refuse_reply(c, in->p.xid);
+	rt_event(c, EV_ABORT);
+	return false;
+}
+
+/*
+ * An ERROR tells an XID and no direction (7). Those of any receiver may be about a Reply
+ * of ours as well as about a Call with the same XID [E1]; which of them it is nothing
+ * tells.
+ */
+static bool ambiguous(const struct rt_conn *c, const struct rt_own *own,
+		      const struct wire_error *err)
+{
+	return own->posted && c->v->answers_replies &&
+	       (err->code == RDMA2_ERR_INVAL_HTYPE ||
+		err->code == RDMA2_ERR_BAD_XDR ||
+		err->code == RDMA2_ERR_INVAL_CONT) &&
+	       rt_xids_have(&c->msg.replied, own->xid);
+}
+
+void rt_error_received(struct rt_conn *c, uint32_t xid,
+		       const struct wire_error *err)
+{
+	struct rt_own *own = rt_xid_find(c, xid);
+
+	rt_assert_strand(c);
+	rt_log(c, LOG_NOTICE, "ERROR %s received for xid %08x",
+	       wire_errcode_name(err->code), xid);
+	if (own && ambiguous(c, own, err)) {
+		/* No Call may end as another has: all of them are repeated. */
+		rt_conn_stop(c, EV_ABORT, -ECONNRESET,
+			     "ERROR %s for xid %08x: of a Call, or of a Reply?",
+			     wire_errcode_name(err->code), xid);
+		return;
+	}
+	if (own && c->requester->error(c, own, err))
+		return;
+	if (c->values_sent && xid == c->msg.props_xid) {
+		rt_connprop_refused(c);
+		return;
+	}
+	for (const struct rt_ext *const *x = c->inst->exts; *x; x++)
+		if ((*x)->error && (*x)->error(c, xid, err))
+			return;
+	rt_wrong(c);
+	RT_COUNT(c, dropped, 1);
 }
 
 /* ---- As a part of the connection ---------------------------------------- */

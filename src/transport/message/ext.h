@@ -23,8 +23,15 @@
 #define RT_EXT_PROPS 6
 #define RT_EXT_ROOM 160
 
-/* Where an extension's own is, in rt_conn.ext and rt_instance.ext. */
-enum rt_slot { RT_SLOT_AUTH, RT_SLOT_XCHAR, RT_SLOT_RTR };
+/* Where an extension's own is, in rt_conn.ext and rt_instance.ext; and how optional
+ * parts are named. */
+enum rt_slot {
+	RT_SLOT_AUTH,
+	RT_SLOT_XCHAR,
+	RT_SLOT_RTR,
+	RT_SLOT_SEQUENCE,
+	RT_SLOT_REQUESTER,
+};
 
 struct rt_ext {
 	unsigned int bit; /* of rt_config.extensions, if it has one */

@@ -4,12 +4,11 @@
  * an XID is
  *
  * Reading order: version.c (which version it is), v1.c and v2.c (what differs
- * between them), recv.c and sequence.c (version 2 messages that come in),
- * connprop.c, ext.h (extensions), xid.c, refuse.c, error.c (ERRORs of ours),
- * transmit.c, stream.c, private.c, part.c.
+ * between them, and the messages that come), sequence.c (continued messages),
+ * connprop.c and ext.h (properties, extensions), xid.c, error.c, stream.c.
  *
- * Unless a comment says otherwise every function takes a connection whose
- * strand the calling thread holds.
+ * Context: the caller holds the connection's strand, unless a comment says
+ * otherwise.
  */
 #ifndef RPCRDMA_TRANSPORT_MESSAGE_H
 #define RPCRDMA_TRANSPORT_MESSAGE_H
@@ -27,7 +26,7 @@
 /* Cutting items out of a stream of RT_MAX_PIECES makes this many. */
 #define RT_OUT_PIECES (RT_MAX_PIECES + 2 * RT_MAX_CHUNKS)
 
-extern const struct rt_part rt_part_message, rt_part_error;
+extern const struct rt_part rt_part_message, rt_part_sequence, rt_part_error;
 extern const struct rt_version rt_version1, rt_version2;
 
 /*
@@ -91,42 +90,14 @@ static inline bool rt_offers_handles(const struct rt_conn *c)
 	       (c->inst->limits->caps & FAB_CAP_EXPOSE);
 }
 
-/* v1.c: version 1 has been settled. */
+/* v1.c */
+/* Version 1 has been settled. */
 void rt_version1_settled(struct rt_conn *c);
-
-/* version.c */
-/* A new connection: which version is tried, flow control, thresholds. */
-void rt_version_init(struct rt_conn *c);
-/* A message has come, of whatever version. */
-void rt_receive(struct rt_conn *c, struct rt_work *w, const struct fab_wc *wc);
-/* At the end. Client: is the server to be met with version 1 from now on? Server:
- * was it that the client's version is not spoken here? */
-void rt_version_ended(struct rt_conn *c);
-/* Client: version 2 has been answered. */
-void rt_version_answered(struct rt_conn *c);
-/* private.c */
-void rt_private_ours(const struct rt_instance *inst, bool server,
-		     struct wire_cm_private *p);
-/* Our private data, RFC 8797. */
+/* Our private data. */
 void rt_private_data(const struct rt_instance *inst, bool server,
 		     uint8_t out[WIRE_CM_LEN]);
-/* The peer's; NULL: none. */
+/* The peer's private data. @priv may be NULL if there are none. */
 void rt_private_take(struct rt_conn *c, const void *priv, size_t len);
-/* refuse.c */
-/*
- * A Send with Invalidate must be the end of a Reply and take a handle that its
- * Call offered; otherwise memory of another RPC may be closed. If not, the
- * connection ends. @reply: it is the whole or the last part of a Reply.
- */
-bool rt_invalidation_ok(struct rt_conn *c, const struct rt_in *in, bool reply);
-/* A Requester that refuses a Reply ends its RPC, [E1] 4, [D3] step 4. */
-void rt_refuse_reply(struct rt_conn *c, uint32_t xid);
-/* An ERROR: for one of our Calls, our properties, or an extension. */
-void rt_error_received(struct rt_conn *c, uint32_t xid,
-		       const struct wire_error *err);
-
-/* recv.c */
-void rt_receive2(struct rt_conn *c, struct rt_work *w, const struct rt_in *in);
 
 /* sequence.c */
 void rt_sequence_reset(struct rt_conn *c);
@@ -199,10 +170,22 @@ void rt_error_about(struct rt_conn *c, uint32_t xid,
 void rt_error_code(struct rt_conn *c, uint32_t xid, uint32_t code);
 /* The same with a REPTERR. */
 void rt_repterr_send(struct rt_conn *c, const struct wire_repterr *err);
-/* Post the next of them. */
+/* Post the next ERROR. Returns false if that has to wait. */
 bool rt_error_post(struct rt_conn *c);
 
-/* transmit.c */
+/*
+ * A Send with Invalidate must be the end of a Reply and take a handle that its
+ * Call offered; otherwise memory of another RPC may be closed. If not, the
+ * connection ends. @reply: it is the whole or the last part of a Reply.
+ */
+bool rt_invalidation_ok(struct rt_conn *c, const struct rt_in *in, bool reply);
+/* A Requester that refuses a Reply ends its RPC, [E1] 4, [D3] step 4. */
+void rt_refuse_reply(struct rt_conn *c, uint32_t xid);
+/* An ERROR: for one of our Calls, our properties, or an extension. */
+void rt_error_received(struct rt_conn *c, uint32_t xid,
+		       const struct wire_error *err);
+
+/* stream.c */
 /* A payload stream that goes by base messages. */
 struct rt_transmission {
 	struct rt_out *out;
@@ -228,7 +211,6 @@ static inline size_t rt_middle_room(size_t threshold)
 int rt_transmit(struct rt_conn *c, struct rt_work *w,
 		const struct rt_transmission *t, size_t *hlen, bool *last);
 
-/* stream.c */
 /* Fill @w's gather list from @n octets of @out at its present place. */
 int rt_gather(struct rt_conn *c, struct rt_work *w, struct rt_out *out,
 	      size_t n);

@@ -24,6 +24,7 @@ void rt_sequence_reset(struct rt_conn *c)
 	rt_assert_strand(c);
 	rt_sequence_drop(c);
 	memset(&c->msg.seq, 0, sizeof(c->msg.seq));
+	rt_part_set(c, RT_SLOT_SEQUENCE, false);
 }
 
 /* Swallow what is still to come of a message, [D3] step 3 and 7.1.4. */
@@ -157,3 +158,27 @@ bool rt_sequence_discards(const struct rt_conn *c, const struct wire_prefix *p)
 			return true;
 	return false;
 }
+
+/* ---- As a part of the connection, while a sequence is open ----------------- */
+
+static uint64_t due(struct rt_conn *c)
+{
+	return c->msg.seq.active ? c->msg.seq.deadline : 0;
+}
+
+static void expire(struct rt_conn *c, uint64_t now)
+{
+	if (!due(c) || due(c) > now)
+		return;
+	rt_log(c, LOG_WARNING, "a continued message was not completed in time");
+	rt_error_code(c, c->msg.seq.xid, RDMA2_ERR_INVAL_CONT);
+	rt_sequence_give_up(c, c->msg.seq.xid, c->msg.seq.reply, true);
+}
+
+const struct rt_part rt_part_sequence = {
+	.slot = RT_SLOT_SEQUENCE,
+	.optional = true,
+	.due = due,
+	.expire = expire,
+	.down = rt_sequence_reset,
+};

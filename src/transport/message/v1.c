@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * v1 - what is of version 1 alone: RFC 8166, RFC 8797, RFC 8167
+ * v1 - version 1: RFC 8166, RFC 8167, and the private data of RFC 8797
  *
- * Runner only. Version 1 has no properties: thresholds and remote invalidation come
- * from the private data, everything else is given values that any peer takes,
- * in the form of properties, so that the roles need not know the difference.
+ * Version 1 has no properties. Its thresholds and remote invalidation come from the
+ * private data, which either version sends. For everything else the properties get
+ * values that any peer accepts, so the roles need not know the difference.
+ *
+ * Context: the runner, or before it runs.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,12 +14,60 @@
 
 #include "transport/message/message.h"
 
+/* ---- Private data of the connection manager, RFC 8797 ----------------------- */
+
+static void private_ours(const struct rt_instance *inst, bool server,
+			 struct wire_cm_private *p)
+{
+	unsigned int caps = inst->limits->caps;
+	/* [B7], [P5]: Receives are never under 4096. */
+	size_t size = MAX(inst->cfg.recv_size, WIRE_DEFAULT_INLINE);
+	uint8_t octets[WIRE_CM_LEN];
+
+	*p = (struct wire_cm_private){
+		.send_size = inst->cfg.send_size,
+		/* Those that are posted may have another size. */
+		.recv_size = (uint32_t)MIN(size, rt_config_receive(&inst->cfg)),
+		/* [P4]: every handle of ours is made by fab_expose() for one
+		 * RPC, or none may be invalidated. */
+		.remote_invalidation =
+			!inst->cfg.no_remote_invalidation &&
+			(caps & (server ? FAB_CAP_SEND_INV : FAB_CAP_EXPOSE)),
+	};
+	/* What is announced is rounded, and holds as announced [P3]. */
+	wire_cm_encode(octets, p);
+	wire_cm_decode(octets, sizeof(octets), p);
+}
+
+void rt_private_data(const struct rt_instance *inst, bool server,
+		     uint8_t out[WIRE_CM_LEN])
+{
+	struct wire_cm_private p;
+
+	private_ours(inst, server, &p);
+	wire_cm_encode(out, &p);
+}
+
+void rt_private_take(struct rt_conn *c, const void *priv, size_t len)
+{
+	rt_assert_strand(c);
+	/* RFC 8797 5.1: what its absence means. */
+	c->msg.private = (struct wire_cm_private){
+		.send_size = WIRE1_DEFAULT_INLINE,
+		.recv_size = WIRE1_DEFAULT_INLINE,
+	};
+	if (priv)
+		(void)wire_cm_decode(priv, len, &c->msg.private);
+}
+
+/* ---- The version is settled ---------------------------------------------- */
+
 void rt_version1_settled(struct rt_conn *c)
 {
 	struct wire_cm_private ours;
 
 	rt_assert_strand(c);
-	rt_private_ours(c->inst, c->server, &ours);
+	private_ours(c->inst, c->server, &ours);
 	c->msg.version = WIRE_VERS1;
 	c->v = &rt_version1;
 	/* RFC 8797 4.1: both, or nobody. */
@@ -46,48 +96,9 @@ void rt_version1_settled(struct rt_conn *c)
 	rt_conn_tell_established(c);
 }
 
-/* ---- Flow control ----------------------------------------------------- */
-
-static uint32_t receives(const struct rt_conn *c)
-{
-	return rt_credit1_receives(&c->credit1, !c->server, c->requests_out);
-}
-
-static uint32_t credit_word(const struct rt_conn *c, enum rt_out_kind kind)
-{
-	if (kind == RT_OUT_CALL)
-		return c->credit1.request;
-	return rt_credit1_grant(&c->credit1, c->credit.holding);
-}
-
-static bool may_send(const struct rt_conn *c, enum rt_out_kind kind)
-{
-	const struct rt_credit1 *k = &c->credit1;
-
-	if (kind != RT_OUT_CALL)
-		return rt_credit1_may_reply(k, c->credit.holding -
-						       (kind == RT_OUT_REPLY));
-	return rt_credit1_may_call(k, c->requests_out) &&
-	       (c->server || c->requests_out + k->lacking < k->request);
-}
-
-static void posted(struct rt_conn *c)
-{
-	assert(rt_credit1_is_valid(&c->credit1));
-	c->credit1.sent++;
-}
-
 static bool grant_due(struct rt_conn *c)
 {
 	return false;
-}
-
-static void tell(const struct rt_conn *c, struct rt_conn_info *i)
-{
-	i->sent = c->credit1.sent;
-	i->received = c->credit1.received;
-	i->credit_limit = c->credit1.limit;
-	i->advertised = c->credit1.grant;
 }
 
 /* ---- Receiving -------------------------------------------------------- */
@@ -228,12 +239,12 @@ static void refuse_call(struct rt_conn *c, uint32_t xid)
 
 const struct rt_version rt_version1 = {
 	.number = WIRE_VERS1,
-	.receives = receives,
-	.credit_word = credit_word,
-	.may_send = may_send,
-	.posted = posted,
+	.receives = rt_credit1_wanted,
+	.credit_word = rt_credit1_word,
+	.may_send = rt_credit1_may_post,
+	.posted = rt_credit1_count,
 	.grant_due = grant_due,
-	.tell = tell,
+	.tell = rt_credit1_info,
 	.call_len = wire1_call_len,
 	.reply_len = wire1_reply_len,
 	.encode_call = wire1_encode_call,

@@ -1,35 +1,363 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * v2 - what is of version 2 alone, as version.c and the roles call it
+ * v2 - version 2: the messages that come, and when a GRANT is due
  *
- * Runner only. Most of it stands elsewhere: credit.h, connprop.c, recv.c.
+ * A message that version.c has passed on is checked in this order: its credit word,
+ * its place in a continued message [D2, D3], its header (wire_decode), and what its
+ * header type allows.
+ *
+ * Context: the runner.
  */
+#include <errno.h>
+#include <string.h>
+
 #include "transport/message/message.h"
 
-static uint32_t receives(const struct rt_conn *c)
+/* ---- Header types ------------------------------------------------------ */
+
+static enum rt_event classify(uint32_t htype)
 {
-	return rt_credit_receives(&c->credit);
+	switch (htype) {
+	case RDMA2_ERROR:
+		return EV_MSG_ERROR;
+	case RDMA2_GRANT:
+		return EV_MSG_GRANT;
+	case RDMA2_CONNPROP_MIDDLE:
+	case RDMA2_CONNPROP_FINAL:
+		return EV_MSG_PROPS;
+	case RDMA2_CALL_EXTERNAL:
+	case RDMA2_CALL_MIDDLE:
+	case RDMA2_CALL_INLINE:
+		return EV_MSG_CALL;
+	case RDMA2_REPLY_EXTERNAL:
+	case RDMA2_REPLY_MIDDLE:
+	case RDMA2_REPLY_INLINE:
+		return EV_MSG_REPLY;
+	default:
+		/* What is not known has not been decoded. */
+		return EV_MSG_EXT;
+	}
 }
 
-static uint32_t credit_word(const struct rt_conn *c, enum rt_out_kind kind)
+static bool is_reply(uint32_t htype)
 {
-	return rt_credit_value(&c->credit);
+	return classify(htype) == EV_MSG_REPLY;
 }
 
-static bool may_send(const struct rt_conn *c, enum rt_out_kind kind)
+static bool is_call(uint32_t htype)
 {
-	/* The Replies to reverse Calls that are worked on keep theirs, [G3]
-	 * rule 2. */
-	if (kind == RT_OUT_CALL)
-		return rt_credit_available(&c->credit) > c->calls_reverse;
-	return rt_credit_may_send(&c->credit);
+	return classify(htype) == EV_MSG_CALL;
 }
 
-static void posted(struct rt_conn *c)
+static bool is_middle(uint32_t htype)
 {
-	assert(rt_credit_is_valid(&c->credit));
-	rt_credit_announce(&c->credit);
+	return htype == RDMA2_CALL_MIDDLE || htype == RDMA2_REPLY_MIDDLE;
 }
+
+static bool is_inline(uint32_t htype)
+{
+	return htype == RDMA2_CALL_INLINE || htype == RDMA2_REPLY_INLINE;
+}
+
+/* The extension that the message is of, if it may come; NULL: of none. */
+static const struct rt_ext *ext_of(const struct rt_conn *c, uint32_t htype)
+{
+	if (htype < RT_EXT_HTYPES)
+		return NULL;
+	for (const struct rt_ext *const *x = c->inst->exts; *x; x++)
+		if (htype >= (*x)->first && htype <= (*x)->last &&
+		    (*x)->takes(c, htype))
+			return *x;
+	return NULL;
+}
+
+/* ---- Order of messages ------------------------------------------------- */
+
+/* Is it for that direction? */
+static bool directed(const struct rt_conn *c, uint32_t htype, bool reply)
+{
+	const struct rt_ext *x = ext_of(c, htype);
+
+	if (x && x->directed)
+		return x->directed(c, htype, reply);
+	return reply ? is_reply(htype) : is_call(htype);
+}
+
+/*
+ * Is this of a message that was refused before (7.1.4)? Its INLINE is the end
+ * of it, and so is a payload message of another XID. EXTERNAL is of no
+ * continued message [D5], nor is what rtrext has, but they may not be taken for
+ * it either.
+ */
+static bool discarded(struct rt_conn *c, const struct wire_prefix *p)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		struct rt_discard *d = &c->msg.discard[i];
+
+		if (d->on && p->xid == d->xid &&
+		    directed(c, p->htype, d->reply)) {
+			d->on = !is_inline(p->htype);
+			return true;
+		}
+	}
+	if (is_call(p->htype) || is_reply(p->htype))
+		memset(c->msg.discard, 0, sizeof(c->msg.discard));
+	return false;
+}
+
+/* Refuse a message for where it stands between others. */
+static void misplaced(struct rt_conn *c, const struct wire_prefix *p)
+{
+	const struct rt_ext *x = ext_of(c, p->htype);
+
+	rt_error_code(c, p->xid, RDMA2_ERR_INVAL_CONT);
+	if (is_middle(p->htype))
+		rt_sequence_discard(c, p->xid, is_reply(p->htype));
+	if (x && x->misplaced)
+		x->misplaced(c, p);
+	if (is_reply(p->htype))
+		rt_refuse_reply(c, p->xid);
+}
+
+/*
+ * Is the message allowed where it stands between others? If not, it has been
+ * answered and must be dropped.
+ */
+static bool in_order(struct rt_conn *c, const struct wire_prefix *p)
+{
+	if (p->htype == RDMA2_GRANT || p->htype == RDMA2_ERROR)
+		return true;
+	if (discarded(c, p)) {
+		RT_COUNT(c, dropped, 1);
+		return false;
+	}
+	/* The rest of a Reply that is refused already need not come. */
+	if (c->msg.seq.lost && !rt_sequence_continues(c, p))
+		rt_sequence_give_up(c, c->msg.seq.xid, true, false);
+	if (c->msg.seq.active && !rt_sequence_continues(c, p)) {
+		uint32_t broken = c->msg.seq.xid;
+
+		rt_log(c, LOG_WARNING, "%s inside a continued message",
+		       wire_htype_name(p->htype));
+		rt_sequence_give_up(c, broken, c->msg.seq.reply, true);
+		misplaced(c, p);
+		if (broken != p->xid)
+			rt_error_code(c, broken, RDMA2_ERR_INVAL_CONT);
+		return false;
+	}
+	if (p->htype == RDMA2_CONNPROP_MIDDLE ||
+	    p->htype == RDMA2_CONNPROP_FINAL) {
+		if (!c->theirs.complete) {
+			/* 6.3.3 is about the header type, so also by one that
+			 * is refused for what is in it [F2]. */
+			c->msg.props_open |= p->htype == RDMA2_CONNPROP_MIDDLE;
+			return true;
+		}
+		/* 6.3.4: nothing after FINAL. */
+		misplaced(c, p);
+		return false;
+	}
+	if (c->msg.props_open) {
+		/* 6.3.3; the sequence stays open for a FINAL [D3]. */
+		misplaced(c, p);
+		return false;
+	}
+	return true;
+}
+
+/* ---- One message ------------------------------------------------------ */
+
+/*
+ * A continued message that cannot be kept fails alone, [D3] step 3. The end of a Reply may
+ * invalidate memory of its Call, and its sender may need the credit that the Call stands
+ * for [G3]: so that is outstanding, and the rest swallowed as part of the sequence, until
+ * the end. Returns whether it is.
+ */
+static bool lose(struct rt_conn *c, const struct wire_msg *m)
+{
+	struct rt_sequence *s = &c->msg.seq;
+	bool middle = is_middle(m->p.htype);
+
+	rt_log(c, LOG_WARNING, "no memory for a continued message");
+	rt_error_code(c, m->p.xid,
+		      s->reply ? RDMA2_ERR_INVAL_CONT : RDMA2_ERR_SYSTEM);
+	s->lost = s->reply && middle;
+	if (s->lost)
+		rt_sequence_drop(c);
+	else
+		rt_sequence_give_up(c, m->p.xid, s->reply, middle);
+	return s->lost;
+}
+
+static void fragment(struct rt_conn *c, const struct wire_msg *m,
+		     struct rt_work *w)
+{
+	struct rt_sequence *s = &c->msg.seq;
+	bool middle = is_middle(m->p.htype);
+	bool reply = is_reply(m->p.htype);
+
+	if ((middle || s->active) && !rt_sequence_goes_on(c, m, middle)) {
+		rt_log(c, LOG_WARNING, "rdma_remaining %u does not fit",
+		       m->remaining);
+		/* A lost one has had its ERROR. */
+		if (!s->lost)
+			rt_error_code(c, m->p.xid, RDMA2_ERR_INVAL_CONT);
+		rt_sequence_give_up(c, m->p.xid, reply, middle);
+		return;
+	}
+	if (middle && !s->active) {
+		s->active = true;
+		rt_part_set(c, RT_SLOT_SEQUENCE, true);
+		s->reply = reply;
+		s->xid = m->p.xid;
+		s->deadline = rt_now_ms() + c->inst->cfg.continuation_ms;
+		s->began = base_now_ns();
+	}
+	if (s->active) {
+		if (!s->lost && !rt_sequence_append(c, m) && !lose(c, m))
+			return;
+		s->remaining = m->remaining;
+		s->last = m->payload_len;
+	}
+	RT_COUNT(c, inline_bytes_received, m->payload_len);
+	if (s->active)
+		RT_COUNT(c, continued_bytes_received, m->payload_len);
+	if (middle) {
+		RT_COUNT(c, fragments_received, 1);
+		return;
+	}
+	if (s->lost)
+		rt_sequence_give_up(c, m->p.xid, reply, false);
+	else if (reply)
+		c->requester->reply(c, m, w, s->active ? s : NULL);
+	else
+		c->responder->call(c, m, w, s->active ? s : NULL);
+	if (s->active)
+		rt_sequence_reset(c);
+}
+
+static void bad_message(struct rt_conn *c, const struct wire_prefix *p,
+			enum wire_status status)
+{
+	static const uint32_t code[] = {
+		[WIRE_BAD_HTYPE] = RDMA2_ERR_INVAL_HTYPE,
+		[WIRE_BAD_XDR] = RDMA2_ERR_BAD_XDR,
+		[WIRE_BAD_PROPVAL] = RDMA2_ERR_BAD_PROPVAL,
+	};
+
+	rt_log(c, LOG_WARNING, "%s with xid %08x: %s",
+	       wire_htype_name(p->htype), p->xid, wire_status_name(status));
+	if (status == WIRE_BAD_ERROR) {
+		/* Nothing is ever answered to an ERROR [E1, E10]. */
+		rt_wrong(c);
+		RT_COUNT(c, dropped, 1);
+		return;
+	}
+	/* 7.1.4 is about any problem with a message of a sequence, so it goes
+	 * before 7.2.1, which is about messages in general [D9]. */
+	rt_error_code(c, p->xid,
+		      is_middle(p->htype) || rt_sequence_continues(c, p) ?
+			      RDMA2_ERR_INVAL_CONT :
+			      code[status]);
+	/* in_order() let it pass, so a sequence in progress is its own. */
+	if (is_call(p->htype) || is_reply(p->htype))
+		rt_sequence_give_up(c, p->xid, is_reply(p->htype),
+				    is_middle(p->htype));
+}
+
+/* 6.5: all but the control plane's types may invalidate [C11]. */
+static bool may_invalidate(uint32_t htype)
+{
+	return is_reply(htype) || htype == RDMA2_X_XMTRESP ||
+	       htype == RDMA2_X_XMTCONT;
+}
+
+static void receive(struct rt_conn *c, struct rt_work *w,
+		    const struct rt_in *in)
+{
+	const struct wire_prefix *p = &in->p;
+	enum wire_status status;
+	const struct rt_ext *x = ext_of(c, p->htype);
+	bool rpc = is_call(p->htype) || is_reply(p->htype) || (x && x->rpc);
+	struct wire_msg m;
+	enum rt_event ev;
+
+	if (in->invalidated &&
+	    !rt_invalidation_ok(c, in, may_invalidate(p->htype)))
+		return;
+	if (rt_credit_overrun(&c->credit) && c->state < RT_CLOSING) {
+		/* 4.2.1, [A5]: who does not keep to its credits would not be
+		 * held by them either from filling the memory with Calls. */
+		rt_conn_stop(c, EV_ABORT, -EPROTO,
+			     "%u messages came, %u were granted",
+			     c->credit.received, c->credit.announced);
+		return;
+	}
+	assert(c->state >= RT_CLOSING || rt_credit_is_valid(&c->credit));
+	if (!x)
+		status = wire_decode(in->buf, in->len,
+				     !rt_sequence_continues(c, p), &m);
+	else
+		status = x->check ? x->check(in) : WIRE_OK;
+	if (status != WIRE_OK)
+		ev = EV_MSG_BAD;
+	else
+		ev = x && x->event ? x->event(p->htype) : classify(p->htype);
+	if (c->state < RT_CLOSING) {
+		c->msg.messages++;
+		rt_credit_take(&c->credit, p->credit);
+	}
+	if (!rt_event(c, ev)) {
+		rt_wrong(c);
+		return;
+	}
+	if (c->in_order && !c->in_order(c, p))
+		return;
+	if (!(x && p->htype == x->beside) && !in_order(c, p))
+		return;
+	if (c->gate && !c->gate->admits(c, rpc)) {
+		RT_COUNT(c, dropped, 1);
+		return;
+	}
+	if (status != WIRE_OK) {
+		bad_message(c, p, status);
+		return;
+	}
+	if (x) {
+		x->receive(c, w, in);
+		return;
+	}
+	if (m.surplus)
+		RT_COUNT(c, surplus, 1);
+	switch (m.p.htype) {
+	case RDMA2_GRANT:
+		c->credit.grants++;
+		RT_COUNT(c, grants_received, 1);
+		rt_granted(c);
+		break;
+	case RDMA2_ERROR:
+		RT_COUNT(c, errors_received, 1);
+		rt_error_received(c, m.p.xid, &m.error);
+		break;
+	case RDMA2_CONNPROP_MIDDLE:
+	case RDMA2_CONNPROP_FINAL:
+		status = rt_connprop_receive(c, &m);
+		if (status != WIRE_OK)
+			bad_message(c, p, status);
+		break;
+	case RDMA2_CALL_EXTERNAL:
+		c->responder->call(c, &m, w, NULL);
+		break;
+	case RDMA2_REPLY_EXTERNAL:
+		c->requester->reply(c, &m, w, NULL);
+		break;
+	default:
+		fragment(c, &m, w);
+		break;
+	}
+}
+
+/* ---- GRANTs ---------------------------------------------------------------- */
 
 /*
  * Will the peer go on when it gets a credit? A message of several is on its
@@ -72,14 +400,6 @@ static bool grant_due(struct rt_conn *c)
 	return false;
 }
 
-static void tell(const struct rt_conn *c, struct rt_conn_info *i)
-{
-	i->sent = c->credit.sent;
-	i->received = c->credit.received;
-	i->credit_limit = c->credit.limit;
-	i->advertised = rt_credit_advertised(&c->credit);
-}
-
 static void refuse_call(struct rt_conn *c, uint32_t xid)
 {
 	rt_error_code(c, xid, RDMA2_ERR_SYSTEM);
@@ -90,17 +410,17 @@ const struct rt_version rt_version2 = {
 	.continuation = true,
 	.answers_replies = true,
 	.inv_field = true,
-	.receives = receives,
-	.credit_word = credit_word,
-	.may_send = may_send,
-	.posted = posted,
+	.receives = rt_credit2_wanted,
+	.credit_word = rt_credit2_word,
+	.may_send = rt_credit2_may_post,
+	.posted = rt_credit2_count,
 	.grant_due = grant_due,
-	.tell = tell,
+	.tell = rt_credit2_info,
 	.call_len = wire_call_len,
 	.reply_len = wire_reply_len,
 	.encode_call = wire_encode_call,
 	.encode_reply = wire_encode_reply,
 	.encode_error = wire_encode_error,
-	.receive = rt_receive2,
+	.receive = receive,
 	.refuse_call = refuse_call,
 };

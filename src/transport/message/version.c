@@ -2,7 +2,7 @@
 /*
  * version - which version a connection speaks, 4.3 and [B1] to [B7]
  *
- * Runner only, except rt_version_init(), for a connection that has not been
+ * Runner only, except version_init(), for a connection that has not been
  * started yet. The list of servers that are met with version 1 is under the instance's lock.
  *
  * A server speaks the version of the first message that it supports. A client
@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/addr.h"
@@ -77,9 +78,8 @@ static void remember(struct rt_conn *c)
 	pthread_mutex_unlock(&inst->lock);
 }
 
-void rt_version_answered(struct rt_conn *c)
+static void answered(struct rt_conn *c)
 {
-	rt_assert_strand(c);
 	c->unanswered = false;
 	forget(c);
 }
@@ -106,11 +106,10 @@ static void ended_unserved(struct rt_conn *c)
 	rt_count_refused(c->inst);
 }
 
-void rt_version_ended(struct rt_conn *c)
+static void version_ended(struct rt_conn *c)
 {
 	char reason[sizeof(c->end_text)];
 
-	rt_assert_strand(c);
 	if (c->server)
 		ended_unserved(c);
 	if (!c->unanswered || c->ended_here || !supported(c, WIRE_VERS1))
@@ -134,11 +133,10 @@ void rt_version_ended(struct rt_conn *c)
 
 /* ---- The beginning ---------------------------------------------------- */
 
-void rt_version_init(struct rt_conn *c)
+static void version_init(struct rt_conn *c)
 {
 	const struct rt_config *cfg = &c->inst->cfg;
 
-	rt_assert_strand(c);
 	rt_credit_init(&c->credit, cfg->credits);
 	if (c->server)
 		rt_credit1_init(&c->credit1, cfg->reverse_credits,
@@ -329,7 +327,8 @@ static bool settle(struct rt_conn *c, const struct rt_in *in)
 	return true;
 }
 
-void rt_receive(struct rt_conn *c, struct rt_work *w, const struct fab_wc *wc)
+static void received(struct rt_conn *c, struct rt_work *w,
+		     const struct fab_wc *wc)
 {
 	struct rt_in in = { .buf = w->buf->addr,
 			    .len = wc->len,
@@ -355,3 +354,110 @@ void rt_receive(struct rt_conn *c, struct rt_work *w, const struct fab_wc *wc)
 	if (settle(c, &in))
 		c->v->receive(c, w, &in);
 }
+
+/* ---- As a part of the connection ------------------------------------------ */
+
+static const struct rt_traffic traffic = {
+	.received = received,
+	.error = rt_error_post,
+	.props = rt_connprop_post,
+};
+
+/* An extension may have been left out of the build. */
+static int prepare(struct rt_instance *inst, const struct rt_params *p)
+{
+	unsigned int bits = 0;
+	bool gate = false;
+
+	for (const struct rt_ext *const *x = inst->exts; *x; x++) {
+		bits |= (*x)->bit;
+		gate |= (*x)->admits != NULL;
+	}
+	if (inst->cfg.extensions & (RT_EXT_XCHAR | RT_EXT_RTR) & ~bits)
+		return -EINVAL;
+	return inst->cfg.auth != RT_AUTH_NONE && !gate ? -EINVAL : 0;
+}
+
+static int init(struct rt_conn *c)
+{
+	c->traffic = &traffic;
+	/* It goes out before anybody has said who he is: it tells nothing. */
+	c->msg.next_xid = arc4random();
+	rt_connprop_init(c);
+	version_init(c);
+	return 0;
+}
+
+static size_t hello(struct rt_conn *c, void *buf)
+{
+	_Static_assert(WIRE_CM_LEN <= RT_HELLO_ROOM, "private data fits");
+	rt_private_data(c->inst, c->server, buf);
+	return WIRE_CM_LEN;
+}
+
+static void effect(struct rt_conn *c, enum rt_effect e)
+{
+	switch (e) {
+	case RT_DO_GREET:
+		if (c->props_held)
+			return;
+		/* [A8]: the first message is our CONNPROP_FINAL. */
+		c->props_due = true;
+		c->unanswered = true;
+		return;
+	case RT_DO_FIRST:
+		if (c->server)
+			return;
+		answered(c);
+		if (!c->props_held)
+			c->state_deadline = rt_now_ms() + RT_SETTLE_MS;
+		return;
+	case RT_DO_ANSWER:
+		c->props_due = true;
+		return;
+	case RT_DO_SECOND:
+		if (!c->props_sent)
+			c->props_due = true;
+		return;
+	case RT_DO_VERSION1:
+		rt_version1_settled(c);
+		return;
+	default:
+		return;
+	}
+}
+
+static void tell(struct rt_conn *c, struct rt_conn_info *i)
+{
+	i->version = c->msg.version;
+	i->ours = c->ours;
+	i->ours.complete = c->props_sent;
+	i->theirs = c->theirs;
+	i->extensions = c->extensions;
+	i->call_inline = c->server ? c->from_peer : c->to_peer;
+	i->reply_inline = c->server ? c->to_peer : c->from_peer;
+}
+
+static void up(struct rt_conn *c, const void *priv, size_t len)
+{
+	if (!c->server)
+		rt_private_take(c, priv, len);
+	/* Version 1 has no first message of its own. */
+	rt_event(c, !c->server && c->v == &rt_version1 ? EV_VERSION1 : EV_UP);
+}
+
+static void down(struct rt_conn *c)
+{
+	version_ended(c);
+}
+
+const struct rt_part rt_part_message = {
+	.prepare = prepare,
+	.init = init,
+	.hello = hello,
+	.greeted = rt_private_take,
+	.up = up,
+	.effect = effect,
+	.tell = tell,
+	.down = down,
+};

@@ -5,7 +5,7 @@
  * Runner only. Which arguments and results go by chunks, whether a Reply chunk
  * is offered, and whether the Call goes in Simple, Continued or Special format:
  * [D8]. All that is exposed is in rq->seg and rq->rseg, in the order of the
- * header's lists; request.c closes it.
+ * header's lists; rt_request_rollback() closes it.
  */
 #include <errno.h>
 #include <string.h>
@@ -101,6 +101,25 @@ static int expose(struct rt_conn *c, struct rt_request_priv *rq, void *addr,
 static bool no_room(int rc)
 {
 	return rc == -E2BIG || rc == -ENOSPC || rc == -ENOMEM;
+}
+
+/* If the fabric cannot close it at once, the request has to wait for it with
+ * all its memory. */
+static void unexpose(struct rt_conn *c, struct rt_request_priv *rq,
+		     uint32_t handle)
+{
+	if (!fab_unexpose(c->fab, handle, &rq->closing))
+		rq->sends_pending++;
+}
+
+void rt_request_rollback(struct rt_conn *c, struct rt_request_priv *rq,
+			 unsigned int nsegs, unsigned int nrsegs)
+{
+	rt_assert_strand(c);
+	while (rq->nsegs > nsegs)
+		unexpose(c, rq, rq->seg[--rq->nsegs].handle);
+	while (rq->nrsegs > nrsegs)
+		unexpose(c, rq, rq->rseg[--rq->nrsegs].target.handle);
 }
 
 static int expose_sink(struct rt_conn *c, struct rt_request_priv *rq,

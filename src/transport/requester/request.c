@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/be.h"
 #include "transport/requester/requester.h"
 
 /* ---- Free list -------------------------------------------------------- */
@@ -72,32 +73,35 @@ void rt_request_free(struct rt_request *pub)
 
 /* ---- Finding and finishing -------------------------------------------- */
 
-static void closed(struct rt_conn *c, struct rt_closing *range);
-
-/* If the fabric cannot close it at once, the request has to wait for it with
- * all its memory. */
-static void unexpose(struct rt_conn *c, struct rt_request_priv *rq,
-		     uint32_t handle)
-{
-	rq->closing.closed = closed;
-	if (!fab_unexpose(c->fab, handle, &rq->closing))
-		rq->sends_pending++;
-}
-
-void rt_request_rollback(struct rt_conn *c, struct rt_request_priv *rq,
-			 unsigned int nsegs, unsigned int nrsegs)
+void rt_request_refuse_reply(struct rt_conn *c, uint32_t xid)
 {
 	rt_assert_strand(c);
-	while (rq->nsegs > nsegs)
-		unexpose(c, rq, rq->seg[--rq->nsegs].handle);
-	while (rq->nrsegs > nrsegs)
-		unexpose(c, rq, rq->rseg[--rq->nrsegs].target.handle);
+	if (c->v->answers_replies)
+		rt_error_code(c, xid, RDMA2_ERR_BAD_XDR);
+}
+
+/*
+ * The memory of a Reply chunk is closed to the peer, which could have changed it
+ * until now: so only now can its XID be checked (11.1.3). If it is wrong, this RPC
+ * alone fails.
+ */
+static void check_reply_chunk(struct rt_conn *c, struct rt_request_priv *rq)
+{
+	if (rq->pub.status || !rt_request_in_chunk(rq))
+		return;
+	if (be32_get(rq->reply_buf->addr) == rq->pub.xid)
+		return;
+	if (c->state < RT_CLOSING)
+		rt_request_refuse_reply(c, rq->pub.xid);
+	rq->pub.status = -EPROTO;
+	rq->pub.nreply = 0;
+	rq->pub.reply_len = 0;
 }
 
 static void complete(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	cds_list_del(&rq->link);
-	rt_response_closed(c, rq);
+	check_reply_chunk(c, rq);
 	rq->pub.done(&rq->pub);
 }
 
@@ -150,7 +154,7 @@ static void pending_less(struct rt_conn *c, struct rt_request_priv *rq)
 		struct wire_error err = rq->pub.error;
 
 		rq->error_waits = false;
-		rt_response_error(c, rq, &err);
+		rt_request_error(c, rq, &err);
 	} else if (rq->pub.call_only && rq->out.off == rq->out.len) {
 		rt_request_finish(c, rq, 0);
 	}
@@ -203,6 +207,53 @@ void rt_request_again(struct rt_conn *c, struct rt_request_priv *rq)
 	cds_list_add(&rq->going.queue, &c->calls_out);
 }
 
+/* ---- ERRORs ------------------------------------------------------------- */
+
+/*
+ * 7.1.3: a header type that the peer does not know is not sent to it again. Of a
+ * Call in several messages it is the first one's; so another that is under way
+ * in that manner has no rest that may be sent.
+ */
+static void avoid(struct rt_conn *c, const struct rt_request_priv *rq,
+		  const struct wire_error *err)
+{
+	struct rt_request_priv *begun = rt_request_begun(c);
+	uint32_t htype = rt_request_htype(c, rq);
+
+	c->req.refused |= 1u << htype;
+	rt_log(c, LOG_WARNING, "the peer takes no %s", wire_htype_name(htype));
+	if (begun && begun != rq && !begun->format &&
+	    htype != RDMA2_CALL_EXTERNAL)
+		rt_request_refused(c, begun, err);
+}
+
+/* With fewer chunks, if that is what it is refused for [D8]. */
+static bool with_fewer(struct rt_conn *c, struct rt_request_priv *rq,
+		       const struct wire_error *err)
+{
+	if (!rt_request_reduce_chunks(rq, err))
+		return false;
+	rq->pub.error = *err;
+	rq->refused = true;
+	rq->base_only = true;
+	rt_request_again(c, rq);
+	return true;
+}
+
+void rt_request_error(struct rt_conn *c, struct rt_request_priv *rq,
+		      const struct wire_error *err)
+{
+	rt_assert_strand(c);
+	if (with_fewer(c, rq, err))
+		return;
+	/* It does not continue Replies, or not such. */
+	if (err->code == RDMA2_ERR_REPLY_RESOURCE && !rq->format)
+		c->req.reply_refused = true;
+	if (err->code == RDMA2_ERR_INVAL_HTYPE && !rq->format)
+		avoid(c, rq, err);
+	rt_request_refused(c, rq, err);
+}
+
 /* ---- Sending ---------------------------------------------------------- */
 
 static bool send_call(struct rt_conn *c, struct rt_outgoing *o);
@@ -211,7 +262,7 @@ static void queue(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	int status = 0;
 
-	rt_part_set(c, &rt_part_requester, true);
+	rt_part_set(c, RT_SLOT_REQUESTER, true);
 	rq->finished = false;
 	rq->own.posted = false;
 	rq->prepared = false;
@@ -227,6 +278,7 @@ static void queue(struct rt_conn *c, struct rt_request_priv *rq)
 		c->other_format->reset(rq);
 	rq->going.kind = RT_OUT_CALL;
 	rq->going.send = send_call;
+	rq->closing.closed = closed;
 	CDS_INIT_LIST_HEAD(&rq->going.queue);
 	rt_out_init(&rq->out);
 	for (unsigned int i = 0; i < rq->pub.nsinks; i++) {
@@ -456,7 +508,6 @@ static void tell(struct rt_conn *c, struct rt_conn_info *info)
 static int init(struct rt_conn *c)
 {
 	CDS_INIT_LIST_HEAD(&c->req.requests);
-	c->requester = &rt_requester;
 	return 0;
 }
 
@@ -478,6 +529,7 @@ static void destroy(struct rt_instance *inst)
 }
 
 const struct rt_part rt_part_requester = {
+	.slot = RT_SLOT_REQUESTER,
 	.optional = true,
 	.prepare = prepare,
 	.destroy = destroy,

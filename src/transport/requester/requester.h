@@ -16,7 +16,7 @@
 /* A Reply of unknown length: ACLs and extended attributes have 64 KiB. */
 #define RT_UNKNOWN_REPLY (128u << 10)
 
-extern const struct rt_part rt_part_requester;
+extern const struct rt_part rt_part_requester, rt_part_response;
 
 struct rt_request_priv {
 	struct rt_request pub;
@@ -128,16 +128,28 @@ static inline void *rt_request_room(const struct rt_request_priv *rq)
 void rt_request_fail_queued(struct rt_conn *c, int status);
 void rt_request_finish(struct rt_conn *c, struct rt_request_priv *rq,
 		       int status);
-/* Close what has been opened to the peer for it, beyond these counts. */
-void rt_request_rollback(struct rt_conn *c, struct rt_request_priv *rq,
-			 unsigned int nsegs, unsigned int nrsegs);
 /* It has been posted, but not executed: send it once more. */
 void rt_request_again(struct rt_conn *c, struct rt_request_priv *rq);
 /* An ERROR: it has failed. */
 void rt_request_refused(struct rt_conn *c, struct rt_request_priv *rq,
 			const struct wire_error *err);
 
+/* An ERROR about a Call of which all has gone. */
+void rt_request_error(struct rt_conn *c, struct rt_request_priv *rq,
+		      const struct wire_error *err);
+/* RFC 8166 4.5: version 1 does not answer a bad Reply, version 2 does by BAD_XDR. */
+void rt_request_refuse_reply(struct rt_conn *c, uint32_t xid);
+/* Returns true if the Reply is in the Reply chunk. */
+static inline bool rt_request_in_chunk(const struct rt_request_priv *rq)
+{
+	return rq->pub.nreply && rq->reply_buf &&
+	       rq->pub.reply[0].addr == rq->reply_buf->addr;
+}
+
 /* format.c */
+/* Close what has been opened to the peer for it, beyond these counts. */
+void rt_request_rollback(struct rt_conn *c, struct rt_request_priv *rq,
+			 unsigned int nsegs, unsigned int nrsegs);
 /* Choose the format and open the memory: 0 or -errno. */
 int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq);
 /* Has something changed since that it was chosen for? */
@@ -158,19 +170,9 @@ size_t rt_request_header_len(const struct rt_conn *c,
 int rt_request_reduce(struct rt_conn *c, struct rt_request_priv *rq);
 
 /* response.c */
-extern const struct rt_requester_ops rt_requester;
-/* An ERROR about a Call of which all has gone. */
-void rt_response_error(struct rt_conn *c, struct rt_request_priv *rq,
-		       const struct wire_error *err);
 void rt_response_violation(struct rt_conn *c, struct rt_request_priv *rq,
 			   uint32_t xid, const char *what);
 /* The Reply is in its place. */
 void rt_response_done(struct rt_conn *c, struct rt_request_priv *rq);
-/*
- * The request is about to be given back, and its memory closed to the peer:
- * what stands in the Reply chunk can only now be looked at (11.1.3), since
- * before the peer could still have changed it.
- */
-void rt_response_closed(struct rt_conn *c, struct rt_request_priv *rq);
 
 #endif /* RPCRDMA_TRANSPORT_REQUESTER_H */

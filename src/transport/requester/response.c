@@ -121,12 +121,6 @@ static uint64_t count_reads(struct rt_conn *c, const struct rt_request_priv *rq)
 	return n;
 }
 
-static bool in_chunk(const struct rt_request_priv *rq)
-{
-	return rq->pub.nreply && rq->reply_buf &&
-	       rq->pub.reply[0].addr == rq->reply_buf->addr;
-}
-
 /* @read: of the Call's octets those that the peer has fetched. */
 static void count_class(struct rt_conn *c, const struct rt_request_priv *rq,
 			uint64_t read, uint64_t now)
@@ -135,7 +129,7 @@ static void count_class(struct rt_conn *c, const struct rt_request_priv *rq,
 
 	for (unsigned int i = 0; i < rq->pub.npieces; i++)
 		sent += rq->pub.pieces[i].len;
-	if (in_chunk(rq))
+	if (rt_request_in_chunk(rq))
 		written = came;
 	for (unsigned int i = 0; i < rq->pub.nsinks; i++) {
 		written += rq->pub.sinks[i].used;
@@ -143,13 +137,6 @@ static void count_class(struct rt_conn *c, const struct rt_request_priv *rq,
 	}
 	rt_class_add(rt_class_of(c, rq->pub.op_class), came, written, sent,
 		     read, now - rq->submitted);
-}
-
-/* RFC 8166 4.5: version 1 says nothing to the sender of a bad Reply. */
-static void refuse(struct rt_conn *c, uint32_t xid)
-{
-	if (c->v->answers_replies)
-		rt_error_code(c, xid, RDMA2_ERR_BAD_XDR);
 }
 
 bool rt_response_is_reply(struct rt_conn *c, const struct rt_request *rq)
@@ -170,7 +157,7 @@ bool rt_response_is_reply(struct rt_conn *c, const struct rt_request *rq)
 	rt_log(c, LOG_WARNING, "Reply %08x: an RPC message that is none",
 	       rq->xid);
 	if (c->state < RT_CLOSING)
-		refuse(c, rq->xid);
+		rt_request_refuse_reply(c, rq->xid);
 	return false;
 }
 
@@ -178,7 +165,7 @@ void rt_response_violation(struct rt_conn *c, struct rt_request_priv *rq,
 			   uint32_t xid, const char *what)
 {
 	rt_assert_strand(c);
-	refuse(c, xid);
+	rt_request_refuse_reply(c, xid);
 	rt_conn_fail(c, -EPROTO, "Reply %08x: %s", xid, what);
 	if (rq)
 		rt_request_finish(c, rq, -EPROTO);
@@ -209,7 +196,7 @@ static void receive(struct rt_conn *c, const struct wire_msg *m,
 	if (rq->format && !rq->format->base_reply_ok(rq)) {
 		rt_log(c, LOG_WARNING, "Reply %08x answers an XMTREQ",
 		       m->p.xid);
-		refuse(c, m->p.xid);
+		rt_request_refuse_reply(c, m->p.xid);
 		rt_request_finish(c, rq, -EPROTO);
 		return;
 	}
@@ -227,7 +214,7 @@ static void receive(struct rt_conn *c, const struct wire_msg *m,
 		if (len < 4) {
 			/* No memory but ours was named: only this RPC fails
 			 * (7.2). */
-			refuse(c, m->p.xid);
+			rt_request_refuse_reply(c, m->p.xid);
 			rt_request_finish(c, rq, -EPROTO);
 			return;
 		}
@@ -251,69 +238,9 @@ void rt_response_done(struct rt_conn *c, struct rt_request_priv *rq)
 	rt_request_finish(c, rq, 0);
 }
 
-void rt_response_closed(struct rt_conn *c, struct rt_request_priv *rq)
-{
-	rt_assert_strand(c);
-	if (rq->pub.status || !in_chunk(rq))
-		return;
-	if (be32_get(rq->reply_buf->addr) == rq->pub.xid)
-		return;
-	/* As above: only this RPC. */
-	if (c->state < RT_CLOSING)
-		refuse(c, rq->pub.xid);
-	rq->pub.status = -EPROTO;
-	rq->pub.nreply = 0;
-	rq->pub.reply_len = 0;
-}
-
-/*
- * 7.1.3: a header type that the peer does not know is not sent to it again. Of a
- * Call in several messages it is the first one's; so another that is under way
- * in that manner has no rest that may be sent.
- */
-static void avoid(struct rt_conn *c, const struct rt_request_priv *rq,
-		  const struct wire_error *err)
-{
-	struct rt_request_priv *begun = rt_request_begun(c);
-	uint32_t htype = rt_request_htype(c, rq);
-
-	c->req.refused |= 1u << htype;
-	rt_log(c, LOG_WARNING, "the peer takes no %s", wire_htype_name(htype));
-	if (begun && begun != rq && !begun->format &&
-	    htype != RDMA2_CALL_EXTERNAL)
-		rt_request_refused(c, begun, err);
-}
-
-/* With fewer chunks, if that is what it is refused for [D8]. */
-static bool with_fewer(struct rt_conn *c, struct rt_request_priv *rq,
-		       const struct wire_error *err)
-{
-	if (!rt_request_reduce_chunks(rq, err))
-		return false;
-	rq->pub.error = *err;
-	rq->refused = true;
-	rq->base_only = true;
-	rt_request_again(c, rq);
-	return true;
-}
-
 static struct rt_request_priv *request_of(struct rt_own *own)
 {
 	return caa_container_of(own, struct rt_request_priv, own);
-}
-
-void rt_response_error(struct rt_conn *c, struct rt_request_priv *rq,
-		       const struct wire_error *err)
-{
-	rt_assert_strand(c);
-	if (with_fewer(c, rq, err))
-		return;
-	/* It does not continue Replies, or not such. */
-	if (err->code == RDMA2_ERR_REPLY_RESOURCE && !rq->format)
-		c->req.reply_refused = true;
-	if (err->code == RDMA2_ERR_INVAL_HTYPE && !rq->format)
-		avoid(c, rq, err);
-	rt_request_refused(c, rq, err);
 }
 
 /* [E1]: an own Call with that XID. */
@@ -336,7 +263,7 @@ static bool error(struct rt_conn *c, struct rt_own *own,
 		rq->error_waits = true;
 		return true;
 	}
-	rt_response_error(c, rq, err);
+	rt_request_error(c, rq, err);
 	return true;
 }
 
@@ -384,10 +311,20 @@ static bool offered(struct rt_conn *c, struct rt_own *own, uint32_t handle)
 	       (rq->format && any_handle(rq, handle));
 }
 
-const struct rt_requester_ops rt_requester = {
+static const struct rt_requester_ops ops = {
 	.reply = receive,
 	.error = error,
 	.refused = refused,
 	.unusable = unusable,
 	.offered = offered,
+};
+
+static int init(struct rt_conn *c)
+{
+	c->requester = &ops;
+	return 0;
+}
+
+const struct rt_part rt_part_response = {
+	.init = init,
 };

@@ -238,6 +238,7 @@ static void refused(struct rt_conn *c)
 
 static int init(struct rt_conn *c)
 {
+	auth(c)->ext = &rt_ext_auth;
 	if (c->server && rt_auth_policy(c) != RT_AUTH_NONE)
 		rt_auth_go_to(c, RT_AUTH_LISTENING);
 	return 0;

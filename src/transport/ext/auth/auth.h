@@ -31,6 +31,7 @@ enum rt_auth_phase {
 /* A step that a thread of the pool makes. */
 struct rt_auth_job {
 	struct rt_mail mail;
+	void (*done)(struct rt_conn *c, struct rt_mail *m);
 	struct rt_conn *conn;
 	struct cds_list_head link; /* of the pool's queue, its lock */
 	bool queued; /* likewise */
@@ -43,6 +44,7 @@ struct rt_auth_job {
 };
 
 struct rt_auth {
+	const struct rt_ext *ext;
 	enum rt_auth_phase phase;
 	bool begun; /* there is or was an exchange */
 	bool answer; /* server: its first message is due, with no token */

@@ -27,8 +27,8 @@ void rt_auth_announce(struct rt_conn *c)
 	c->part_inside = a->out && a->out_at;
 	c->part_made = a->phase == RT_AUTH_WORKING;
 	c->props_held = a->out || !rt_auth_settled(c);
-	c->gate = rt_auth_settled(c) ? NULL : &rt_ext_auth;
-	rt_part_set(c, &rt_part_auth, !rt_auth_settled(c));
+	c->gate = rt_auth_settled(c) ? NULL : a->ext;
+	rt_part_set(c, RT_SLOT_AUTH, !rt_auth_settled(c));
 }
 
 void rt_auth_go_to(struct rt_conn *c, enum rt_auth_phase phase)
@@ -213,6 +213,7 @@ bool rt_auth_run(struct rt_conn *c, uint32_t kind, uint8_t *memory,
 	rt_assert_strand(c);
 	if (!job)
 		return false;
+	job->done = rt_auth_result;
 	job->conn = c;
 	job->exchange = a->exchange;
 	job->memory = memory;

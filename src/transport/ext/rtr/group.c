@@ -47,7 +47,7 @@ void rt_rtr_group_reset(struct rt_conn *c)
 	g->memory = 0;
 	g->active = false;
 	c->partial = false;
-	rt_part_set(c, &rt_part_rtr, false);
+	rt_part_set(c, RT_SLOT_RTR, false);
 }
 
 /* Swallow what is still to come of a group. */
@@ -218,7 +218,7 @@ void rt_rtr_initial(struct rt_conn *c, struct rt_work *w,
 	}
 	g->active = true;
 	c->partial = true;
-	rt_part_set(c, &rt_part_rtr, true);
+	rt_part_set(c, RT_SLOT_RTR, true);
 	g->reply = reply;
 	g->head = *m;
 	g->count = m->count;

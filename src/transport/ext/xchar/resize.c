@@ -11,7 +11,7 @@
  * announced.
  *
  * A raise needs memory before there is any use of it, so it is not begun if half
- * of it is in use; and its memory is there before it is (reserve.c).
+ * of it is in use; and its memory is there before it is (receives.c).
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -63,7 +63,7 @@ static void use(struct rt_conn *c, uint32_t peer)
 						 .send = send_next };
 
 	xchar(c)->peer = peer;
-	rt_part_set(c, &rt_part_xchar, peer);
+	rt_part_set(c, RT_SLOT_XCHAR, peer);
 	c->sender = peer ? &sender : NULL;
 	c->extensions &= ~RT_EXT_XCHAR;
 	if (peer)
