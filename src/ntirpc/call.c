@@ -229,9 +229,9 @@ done:
 
 /* What follows from a Reply for sessions, kept when the Call is given back. */
 struct session_news {
-	struct nrt_clnts *clnts;
+	struct bc_server *clnts;
 	struct rt_conn *conn; /* a reference; NULL: nothing does */
-	struct nrt_news news;
+	struct bc_reply news;
 };
 
 /* So the client does not ask too early for what the Reply tells it. */
@@ -241,11 +241,11 @@ static void prepare(const struct nrt_call *nc, struct session_news *a)
 	a->conn = NULL;
 	a->news = nc->news;
 	if (!a->clnts ||
-	    (a->news.event == ULB_SESSION_NONE && nrt_clnts_settled(a->clnts)))
+	    (a->news.event == ULB_SESSION_NONE && !bc_reply_expected(a->clnts)))
 		return;
 	a->conn = nc->call->conn;
 	rt_conn_get(a->conn);
-	nrt_clnts_prepare(a->clnts, &a->news, a->conn);
+	bc_reply_begin(a->clnts, &a->news, a->conn);
 }
 
 /* So a callback comes after the Reply that the client waits for. */
@@ -253,7 +253,7 @@ static void settle(const struct session_news *a)
 {
 	if (!a->conn)
 		return;
-	nrt_clnts_settle(a->clnts, &a->news, a->conn);
+	bc_reply_sent(a->clnts, &a->news, a->conn);
 	rt_conn_put(a->conn);
 }
 

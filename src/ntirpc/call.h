@@ -19,7 +19,7 @@
 #ifndef RPCRDMA_NTIRPC_CALL_H
 #define RPCRDMA_NTIRPC_CALL_H
 
-#include "ntirpc/back/clnt.h"
+#include "ntirpc/back/back.h"
 #include "ntirpc/stream/stream.h"
 #include "rpcrdma/nfs.h"
 
@@ -43,7 +43,7 @@ struct nrt_call {
 	struct rt_item items[ULB_MAX_ITEMS];
 	/* Of a Call that has been vetted, by vet(); else by nrt_call_open(). */
 	struct ulb_call head;
-	struct nrt_clnts *clnts; /* the server's; NULL: sessions do not matter */
+	struct bc_server *clnts; /* the server's; NULL: sessions do not matter */
 	/* The connection's; NULL: the server itself knows what it is bound to. */
 	struct nrt_bound *bound;
 	bool is_stray; /* it would end a session that is not among these: */
@@ -59,7 +59,7 @@ struct nrt_call {
 	struct nrt_replay *replay;
 	uint64_t conn;
 	bool elsewhere; /* it came first on another connection: replay.h */
-	struct nrt_news news; /* what the Reply says of sessions */
+	struct bc_reply news; /* what the Reply says of sessions */
 };
 
 /* Results that are looked at while they are encoded. */

@@ -10,7 +10,7 @@
 #include "ntirpc/session.h"
 
 #include "ntirpc/call.h"
-#include "ntirpc/back/clnt.h"
+#include "ntirpc/back/back.h"
 #include "ntirpc/quirks/bound.h"
 #include "ntirpc/quirks/withheld.h"
 
@@ -21,7 +21,7 @@ bool nrt_session_looks(const struct nrt_call *nc)
 	return nc->clnts && head->nfs && head->vers == 4 &&
 	       (head->op_class == ULB_CLASS_session ||
 		head->op_class == ULB_CLASS_protected || nc->is_stray ||
-		nc->is_withheld || nrt_clnts_troubled(nc->clnts) ||
+		nc->is_withheld || bc_has_flags(nc->clnts) ||
 		(nc->bound && head->sequence &&
 		 !nrt_bound_has(nc->bound, head->session)));
 }
@@ -35,7 +35,7 @@ static bool says_too_much(const struct nrt_call *nc,
 {
 	return s->event == ULB_SESSION_BACK && s->given == ULB_DIR_BOTH &&
 	       s->wanted == ULB_DIR_FORE_OR_BOTH &&
-	       !nrt_clnts_can_back(nc->clnts, s->id, nc->call->conn);
+	       !bc_can_bind(nc->clnts, s->id, nc->call->conn);
 }
 
 bool nrt_session_encode(XDR *xdrs, void *results)
@@ -67,7 +67,7 @@ bool nrt_session_encode(XDR *xdrs, void *results)
 	if (nc->bound && s->bound)
 		nrt_bound_add(nc->bound, s->id);
 	if (s->sequence) {
-		flags = s->flags | nrt_clnts_flags(nc->clnts, s->of);
+		flags = s->flags | bc_session_flags(nc->clnts, s->of);
 		if (flags != s->flags &&
 		    !nrt_put_at(xdrs, at + s->flags_at, flags))
 			return false;

@@ -22,7 +22,7 @@
 #include "simulate.h"
 
 #include "compat/ntirpc.h"
-#include "ntirpc/back/back.h"
+#include "ntirpc/back/channel.h"
 
 #define BKS_CLIENTS 2
 #define BKS_CONNS 24
@@ -106,7 +106,7 @@ struct bks_world {
 	struct sim_world *w;
 	struct rt_instance *server, *client[BKS_CLIENTS];
 	struct rt_listener *listener;
-	struct nrt_clnts *clnts;
+	struct bc_server *clnts;
 	SVCXPRT xprt;
 	AUTH *auth;
 	pthread_t worker[BKS_WORKERS];

@@ -10,77 +10,87 @@
 #include "bk.h"
 #include "transport/core/conn.h"
 
-/* ---- Which events have come in which states ---------------------------------- */
+/* ---- What channels there were ------------------------------------------------ */
 
-static const char *const states[NRT_BACK_STATES] = {
-	[NRT_FRESH] = "fresh",	       [NRT_LONE] = "lone",
-	[NRT_LONE_DOWN] = "lone down", [NRT_UP] = "up",
-	[NRT_DOWN] = "down",	       [NRT_ENDED] = "ended",
-	[NRT_GONE] = "gone",
+enum kind { FRESH, NAMED, NAMELESS, ENDED, KINDS };
+
+/* Bits of what a channel has. */
+enum { CONN = 1, WAITING = 2, SENT = 4, HAS_ALL = 8 };
+
+static const char *const kinds[KINDS] = {
+	[FRESH] = "fresh",
+	[NAMED] = "of a session",
+	[NAMELESS] = "of no session",
+	[ENDED] = "ended",
 };
 
-static const char *const events[NRT_BACK_EVENTS] = {
-	[NRT_ANSWERED] = "answered", [NRT_NAMED] = "named",
-	[NRT_BOUND] = "bound",	     [NRT_LOST] = "lost",
-	[NRT_IDLE] = "idle",	     [NRT_DONE] = "done",
-	[NRT_GIVEN_UP] = "given up",
-};
-
-void __real_nrt_back_event(struct nrt_clnts *n, struct nrt_back *b,
-			   enum nrt_back_event event);
-void __wrap_nrt_back_event(struct nrt_clnts *n, struct nrt_back *b,
-			   enum nrt_back_event event);
-
-void __wrap_nrt_back_event(struct nrt_clnts *n, struct nrt_back *b,
-			   enum nrt_back_event event)
+static enum kind kind_of(const struct bc_channel *ch)
 {
-	if (b->state == NRT_GONE)
-		sim_fail("state: an event %s of what is gone", events[event]);
-	sim_counts[(unsigned int)b->state * NRT_BACK_EVENTS + event]++;
-	__real_nrt_back_event(n, b, event);
+	return !ch->listed ? ENDED :
+	       ch->named   ? NAMED :
+	       ch->fresh   ? FRESH :
+			     NAMELESS;
 }
 
-/* Has the table an entry for it? */
-static bool changes(enum nrt_back_state state, enum nrt_back_event event)
+static unsigned int has(struct bc_channel *ch)
 {
-	static struct nrt_clnts n;
-	struct nrt_back b = { .state = state };
+	return (ch->conn ? CONN : 0) | (ch->nwaiting ? WAITING : 0) |
+	       (cds_list_empty(&ch->sent) ? 0 : SENT);
+}
 
-	__real_nrt_back_event(&n, &b, event);
-	return b.state != state;
+/* Nothing is sent after the end. */
+static bool impossible(enum kind kind, unsigned int has)
+{
+	return kind == ENDED && has & CONN;
+}
+
+/* Nothing but probes is sent before the Reply. */
+static bool sent_early(struct bc_channel *ch)
+{
+	const struct bc_callback *c;
+
+	cds_list_for_each_entry(c, &ch->sent, link)
+	{
+		if (ch->fresh && !c->probe)
+			return true;
+	}
+	return false;
 }
 
 const char *bks_count_name(unsigned int i, bool *never)
 {
-	unsigned int s = i / NRT_BACK_EVENTS;
-	static char name[40];
+	unsigned int has = i % HAS_ALL;
+	enum kind kind = i / HAS_ALL;
+	static char name[80];
 
-	if (s == NRT_SAME || s >= NRT_BACK_STATES)
+	if (kind >= KINDS)
 		return NULL;
-	*never = !changes(s, i % NRT_BACK_EVENTS);
-	snprintf(name, sizeof(name), "%s: %s", states[s],
-		 events[i % NRT_BACK_EVENTS]);
+	*never = impossible(kind, has);
+	snprintf(name, sizeof(name), "%s:%s%s%s%s", kinds[kind],
+		 has & CONN ? " connection" : "",
+		 has & WAITING ? " waiting" : "", has & SENT ? " sent" : "",
+		 has ? "" : " nothing");
 	return name;
 }
 
-/* ---- One back channel ------------------------------------------------------- */
+/* ---- One channel ------------------------------------------------------------ */
 
 struct sums {
-	unsigned int fresh, troubled, in_bucket, parked, flying;
+	unsigned int fresh, flagged, waiting, sent;
 };
 
-static void broken(const struct nrt_back *b, const char *what, uint64_t is,
+static void broken(const struct bc_channel *ch, const char *what, uint64_t is,
 		   uint64_t should)
 {
 	sim_fail("%s: %llu, %llu; %s", what, (unsigned long long)is,
-		 (unsigned long long)should, states[b->state]);
+		 (unsigned long long)should, kinds[kind_of(ch)]);
 }
 
-#define SAME(b, what, is, should)                          \
-	do {                                               \
-		uint64_t is_ = (is), should_ = (should);   \
-		if (is_ != should_)                        \
-			broken((b), (what), is_, should_); \
+#define SAME(ch, what, is, should)                          \
+	do {                                                \
+		uint64_t is_ = (is), should_ = (should);    \
+		if (is_ != should_)                         \
+			broken((ch), (what), is_, should_); \
 	} while (0)
 
 static bool has_ended(const struct rt_conn *rc)
@@ -92,105 +102,135 @@ static bool has_ended(const struct rt_conn *rc)
 }
 
 /* Nothing moves, and it would be sent if somebody looked. */
-static bool could_be_sent(struct nrt_back *b)
+static bool could_be_sent(struct bc_channel *ch)
 {
-	return b->nparked && cds_list_empty(&b->flying) && !b->held &&
-	       !b->announced && !b->pause && b->conn &&
-	       (b->state == NRT_UP || b->state == NRT_LONE) &&
-	       rt_conn_can_call(b->conn);
+	return ch->nwaiting && cds_list_empty(&ch->sent) && !ch->sending &&
+	       !ch->replies && ch->pause_until <= (int64_t)platform_ms() &&
+	       ch->conn && !ch->fresh && rt_conn_can_call(ch->conn);
 }
 
-static void check_back(struct nrt_back *b, bool named, bool quiet,
-		       struct sums *s)
+static void check_channel(struct bc_channel *ch, bool quiet, struct sums *s)
 {
-	unsigned int parked = 0, flying = 0;
-	const struct rcall *c;
+	unsigned int waiting = 0, sent = 0, refs;
+	const struct bc_callback *c;
 	uint64_t last = 0;
 
-	cds_list_for_each_entry(c, &b->parked, at)
+	cds_list_for_each_entry(c, &ch->waiting, link)
 	{
-		parked++;
-		if (!c->parked || c->order <= last)
-			broken(b, "order: of parked Calls", c->order, last);
+		waiting++;
+		if (!c->waiting || c->channel != ch || c->order <= last)
+			broken(ch, "order: of callbacks that wait", c->order,
+			       last);
 		last = c->order;
 	}
-	cds_list_for_each_entry(c, &b->flying, at)
+	cds_list_for_each_entry(c, &ch->sent, link)
 	{
-		flying++;
-		if (c->parked)
-			broken(b, "list: parked and flying", c->order, 0);
+		sent++;
+		if (c->waiting || c->channel != ch)
+			broken(ch, "list: waiting and sent", c->order, 0);
 	}
-	SAME(b, "count: parked", b->nparked, parked);
-	SAME(b, "state: it is a session's", nrt_back_named(b), named);
-	if (b->state == NRT_GONE)
-		broken(b, "state: gone, and listed", 0, 0);
-	if (quiet && could_be_sent(b))
-		broken(b, "quiet: parked, and could be sent", b->nparked, 0);
-	if (b->conn && has_ended(b->conn))
-		broken(b, "connection: it has ended", 0, 0);
-	s->fresh += b->state == NRT_FRESH;
-	s->in_bucket += b->state == NRT_DOWN || (named && b->fault);
-	s->parked += parked;
-	s->flying += flying;
+	SAME(ch, "count: waiting", ch->nwaiting, waiting);
+	if (impossible(kind_of(ch), has(ch)) || sent_early(ch))
+		broken(ch, "state: it has what it cannot have", has(ch), 0);
+	if ((ch->named || ch->fresh) && (!ch->listed || ch->named == ch->fresh))
+		broken(ch, "state: a session's, and fresh", ch->named,
+		       ch->fresh);
+	refs = ch->listed + waiting + sent + ch->replies + ch->sending;
+	if (ch->refs < refs + !!ch->client)
+		broken(ch, "count: references", ch->refs, refs);
+	if (quiet && could_be_sent(ch))
+		broken(ch, "quiet: waiting, and could be sent", ch->nwaiting,
+		       0);
+	if (quiet && waiting && !ch->listed)
+		broken(ch, "quiet: waiting for what has ended", waiting, 0);
+	if (ch->conn && has_ended(ch->conn))
+		broken(ch, "connection: it has ended", 0, 0);
+	s->fresh += ch->fresh;
+	s->flagged += ch->named && (ch->fault || (!ch->conn && ch->client));
+	s->waiting += waiting;
+	s->sent += sent;
+	sim_counts[kind_of(ch) * HAS_ALL + has(ch)]++;
 }
 
-static void check_hosts(struct nrt_clnts *n)
+/* ---- All of them ------------------------------------------------------------ */
+
+/* What one host has. */
+static void check_host(struct bc_server *n, const struct bc_channel *of,
+		       struct cds_list_head *bucket)
 {
-	for (unsigned int i = 0; i < NRT_BUCKETS; i++) {
-		const struct nrt_host *h;
+	unsigned int channels = 0, waiting = 0;
+	const struct bc_channel *ch;
 
-		cds_list_for_each_entry(h, &n->hosts[i], link)
-		{
-			unsigned int backs = 0, parked = 0;
-			const struct nrt_back *b;
-
-			cds_list_for_each_entry(b, &h->backs, sibling)
-			{
-				backs++;
-				parked += b->nparked;
-			}
-			if (backs != h->nbacks || parked != h->nparked ||
-			    backs > n->host_most || parked > NRT_HOST_PARKED)
-				sim_fail(
-					"count: a host has %u back channels, %u, of %u; %u parked, %u",
-					backs, h->nbacks, n->host_most, parked,
-					h->nparked);
-		}
+	cds_list_for_each_entry(ch, bucket, by_host)
+	{
+		if (!ch->listed ||
+		    memcmp(&ch->host, &of->host, sizeof(of->host)))
+			continue;
+		channels++;
+		waiting += ch->nwaiting;
 	}
+	if (channels > n->host_max || waiting > BC_HOST_WAITING_MAX)
+		sim_fail("count: a host has %u channels of %u, %u waiting",
+			 channels, n->host_max, waiting);
 }
 
-static void check_all(struct nrt_clnts *n, bool quiet)
+static unsigned int length(struct cds_list_head *list)
+{
+	struct cds_list_head *at;
+	unsigned int n = 0;
+
+	cds_list_for_each(at, list) n++;
+	return n;
+}
+
+static void check_tables(struct bc_server *n)
+{
+	unsigned int named = 0, with_conn = 0, with_backlog = 0;
+	unsigned int in_sessions = 0, in_conns = 0;
+	struct bc_channel *ch;
+
+	for (unsigned int i = 0; i < BC_BUCKETS; i++) {
+		cds_list_for_each_entry(ch, &n->by_host[i], by_host)
+		{
+			named += ch->named;
+			with_conn += !!ch->conn;
+			with_backlog += !!ch->nwaiting;
+			check_host(n, ch, &n->by_host[i]);
+		}
+		in_sessions += length(&n->by_session[i]);
+		in_conns += length(&n->by_conn[i]);
+	}
+	if (named != in_sessions || with_conn != in_conns ||
+	    with_backlog != length(&n->backlog))
+		sim_fail(
+			"count: %u channels of sessions, %u; %u with connections, %u; %u with callbacks, %u",
+			named, in_sessions, with_conn, in_conns, with_backlog,
+			length(&n->backlog));
+}
+
+static void check_all(struct bc_server *n, bool quiet)
 {
 	struct sums s = { 0 };
-	struct nrt_back *b;
+	struct bc_channel *ch;
 
-	cds_list_for_each_entry(b, &n->unnamed, link)
-		check_back(b, false, quiet, &s);
-	for (unsigned int i = 0; i < NRT_BUCKETS; i++) {
-		s.in_bucket = 0;
-		cds_list_for_each_entry(b, &n->bucket[i], link)
-			check_back(b, true, quiet, &s);
-		if (s.in_bucket != n->troubled[i])
-			sim_fail("count: %u sessions are in trouble, %u",
-				 s.in_bucket, n->troubled[i]);
-		s.troubled += s.in_bucket;
-	}
-	if (s.troubled != n->ntroubled || s.fresh != n->nfresh)
-		sim_fail(
-			"count: %u sessions are in trouble, %u; %u are fresh, %u",
-			s.troubled, n->ntroubled, s.fresh, n->nfresh);
-	if (quiet && s.parked + s.flying != atomic_load(&n->nrcalls) &&
+	for (unsigned int i = 0; i < BC_BUCKETS; i++)
+		cds_list_for_each_entry(ch, &n->by_host[i], by_host)
+			check_channel(ch, quiet, &s);
+	if (s.flagged != n->nflagged || s.fresh != n->nfresh)
+		sim_fail("count: %u sessions have flags, %u; %u are fresh, %u",
+			 s.flagged, n->nflagged, s.fresh, n->nfresh);
+	if (quiet && s.waiting + s.sent != atomic_load(&n->ncallbacks) &&
 	    !bks.njobs)
-		sim_fail("count: %u parked, %u flying, %u", s.parked, s.flying,
-			 atomic_load(&n->nrcalls));
-	check_hosts(n);
+		sim_fail("count: %u waiting, %u sent, %u", s.waiting, s.sent,
+			 atomic_load(&n->ncallbacks));
+	check_tables(n);
 }
 
 /* ---- What clients hear ------------------------------------------------------ */
 
 static void check_flags(struct bks_session *s)
 {
-	uint32_t flags = nrt_clnts_flags(bks.clnts, s->id);
+	uint32_t flags = bc_session_flags(bks.clnts, s->id);
 
 	if (s->on && s->on->s && rt_conn_can_call(s->on->s) &&
 	    (flags & ULB_SEQ_CB_PATH_DOWN_SESSION))

@@ -134,7 +134,7 @@ static void processed(struct clnt_req *cc)
 	struct bks_call *b = (struct bks_call *)(void *)cc;
 
 	judge(b);
-	nrt_req_release(cc);
+	bc_req_release(cc);
 }
 
 static void fill(struct bks_call *b, struct bks_session *s, CLIENT *clnt,
@@ -167,27 +167,30 @@ static void send_one(struct bks_session *s, CLIENT *clnt, struct draw *d)
 	fill(b, s, clnt, d);
 	b->waits = draw_one_in(d, 6);
 	b->timeout = bks.w->calm ? 200000 : DRAW_OF(d, timeouts);
-	timeout = to_timespec((int64_t)b->timeout);
+	timeout = (struct timespec){
+		.tv_sec = (time_t)(b->timeout / 1000),
+		.tv_nsec = (long)(b->timeout % 1000) * 1000000,
+	};
 	b->sent = platform_ms();
 	bks.w->rpcs_submitted++;
 	sim_note("send", b->id, b->how, b->timeout);
-	if (nrt_req_setup(&b->req, timeout) != RPC_SUCCESS)
-		sim_fail("model: nrt_req_setup()");
+	if (bc_req_setup(&b->req, timeout) != RPC_SUCCESS)
+		sim_fail("model: bc_req_setup()");
 	if (b->waits) {
-		nrt_req_wait_reply(&b->req);
+		bc_req_wait_reply(&b->req);
 		judge(b);
-		nrt_req_release(&b->req);
+		bc_req_release(&b->req);
 		return;
 	}
 	b->req.cc_process_cb = processed;
-	stat = nrt_req_callback(&b->req);
+	stat = bc_req_callback(&b->req);
 	if (stat == RPC_SUCCESS)
 		return;
 	sim_note("unsent", b->id, stat, 0);
 	if (b->processed)
 		sim_fail("answered: callback %u is processed and not sent",
 			 b->id);
-	nrt_req_release(&b->req);
+	bc_req_release(&b->req);
 }
 
 static void run_send(struct bks_job *j)
@@ -248,9 +251,10 @@ void bks_forget(struct bks_session *s)
 
 /* The session has a CLIENT from now on, if it can have one. */
 static void make_client(struct bks_session *s, struct rt_conn *rc,
-			SVCXPRT *xprt, struct draw *d)
+			struct draw *d)
 {
-	CLIENT *clnt = nrt_clnt_create(bks.clnts, rc, xprt, PROG, VERS), *old;
+	CLIENT *clnt = bc_client_create(bks.clnts, rc, &bks.xprt, PROG, VERS);
+	CLIENT *old;
 
 	if (!clnt)
 		return;
@@ -289,55 +293,55 @@ static struct bks_session *session_of(const uint8_t *words)
 
 static void execute(struct bks_job *j, enum bks_op op, struct bks_session *s)
 {
-	struct nrt_news news = { .event = ULB_SESSION_NONE };
+	struct bc_reply says = { .event = ULB_SESSION_NONE };
 	struct rt_conn *rc = j->call->conn;
 	struct draw d = draw_from(j->salt, 4);
 	uint32_t flags = 0;
 
 	if (s)
-		memcpy(news.id, s->id, ULB_SESSION_ID);
+		memcpy(says.id, s->id, ULB_SESSION_ID);
 	switch (s && !s->ended ? op : BKS_NOTHING) {
 	case BKS_CREATE:
 		if (!draw_one_in(&d, 8))
-			make_client(s, rc, &bks.xprt, &d);
+			make_client(s, rc, &d);
 		take_time(&d);
 		/* It has thought better of it. */
 		if (draw_one_in(&d, 10) && !bks.w->calm)
 			bks_forget(s);
-		news.event = ULB_SESSION_BACK;
-		news.call_max = 4096;
+		says.event = ULB_SESSION_BACK;
+		says.call_max = 4096;
 		break;
 	case BKS_BIND:
 		if (!s->clnt && draw_one_in(&d, 2))
-			make_client(s, rc, &bks.xprt, &d);
+			make_client(s, rc, &d);
 		take_time(&d);
-		if (nrt_clnts_can_back(bks.clnts, s->id, rc))
-			news.event = ULB_SESSION_BACK;
+		if (bc_can_bind(bks.clnts, s->id, rc))
+			says.event = ULB_SESSION_BACK;
 		break;
 	case BKS_DESTROY:
 		s->ended = true;
-		news.event = ULB_SESSION_ENDED;
+		says.event = ULB_SESSION_ENDED;
 		break;
 	case BKS_LONE:
-		/* As SETCLIENTID of NFSv4.0, of which no Reply tells. */
-		make_client(s, rc, NULL, &d);
+		/* A CREATE_SESSION whose Reply cannot be read. */
+		make_client(s, rc, &d);
 		break;
 	default:
 		break;
 	}
 	if (s)
-		flags = nrt_clnts_flags(bks.clnts, news.id);
+		flags = bc_session_flags(bks.clnts, says.id);
 	rt_conn_get(rc);
-	nrt_clnts_prepare(bks.clnts, &news, rc);
+	bc_reply_begin(bks.clnts, &says, rc);
 	j->conn->held--;
 	reply(j->call, flags);
 	take_time(&d);
-	nrt_clnts_settle(bks.clnts, &news, rc);
+	bc_reply_sent(bks.clnts, &says, rc);
 	rt_conn_put(rc);
 	/* Unless that has ended, and may be another by now. */
-	if (news.bound)
+	if (says.channel)
 		s->on = j->conn->s == rc ? j->conn : NULL;
-	if (news.event == ULB_SESSION_ENDED)
+	if (says.event == ULB_SESSION_ENDED)
 		bks_forget(s);
 }
 
@@ -402,7 +406,7 @@ static void on_closed(struct rt_conn *rc, int error, const char *reason)
 	sim_note("closed", (uint64_t)(c - bks.conn), (uint64_t)error, 0);
 	sim_log("a server's end: %d, %s", error, reason);
 	bks_progress++;
-	nrt_clnts_lost(bks.clnts, rc);
+	bc_conn_closed(bks.clnts, rc);
 	c->s = NULL;
 	rt_conn_put(rc);
 }

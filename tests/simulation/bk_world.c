@@ -37,7 +37,7 @@ static void draw_config(struct sim_world *w, struct draw *d,
 	cfg->reverse = RDMA2_RVRSDIR_GENL;
 	cfg->reverse_credits = DRAW_OF(d, credits);
 	cfg->extensions = draw_below(d, 4);
-	cfg->request_user_size = nrt_clnt_request_size();
+	cfg->request_user_size = bc_request_size();
 	cfg->call_user_size = sizeof(void *);
 	if (w->calm)
 		return;
@@ -80,12 +80,12 @@ static void start_server(struct sim_world *w)
 	struct sockaddr_in addr = server_addr();
 
 	bks.server = instance(w, &w->draw, false);
-	if (nrt_clnts_create(bks.server, bks_resume, &bks.clnts))
-		sim_fail("model: nrt_clnts_create()");
+	if (bc_server_create(bks.server, bks_resume, &bks.clnts))
+		sim_fail("model: bc_server_create()");
 	if (!draw_one_in(&w->draw, 3))
-		bks.clnts->host_most = draw_range(&w->draw, 2, 6);
+		bks.clnts->host_max = draw_range(&w->draw, 2, 6);
 	if (w->calm)
-		bks.clnts->host_most = NRT_HOST_LEAST;
+		bks.clnts->host_max = BC_HOST_MIN;
 	bks.xprt.xp_refcnt = XPRT_REFS;
 	bks.auth = authnone_ncreate();
 	if (rt_listen(bks.server, (struct sockaddr *)&addr, sizeof(addr),
@@ -314,7 +314,7 @@ static void leave(struct sim_world *w)
 	for (unsigned int i = 0; i < BKS_CONNS; i++)
 		if (bks.conn[i].c)
 			rt_conn_close(bks.conn[i].c, false);
-	nrt_clnts_close(bks.clnts);
+	bc_server_close(bks.clnts);
 	bks.closed = true;
 	for (uint64_t until = platform_ms() + SETTLE_MS; any_conn();) {
 		bks_run_quiet();
@@ -325,7 +325,7 @@ static void leave(struct sim_world *w)
 		platform_pass(BK_TICK_MS);
 	}
 	bks_run_quiet();
-	if (nrt_clnts_busy(bks.clnts))
+	if (bc_server_busy(bks.clnts))
 		sim_fail("leak: callbacks are left");
 	bks.stop = true;
 	for (unsigned int i = 0; i < bks.nworkers; i++)
@@ -338,7 +338,7 @@ void bks_close(struct sim_world *w)
 	settle(w);
 	w->ending = true;
 	leave(w);
-	nrt_clnts_destroy(bks.clnts);
+	bc_server_destroy(bks.clnts);
 	if (bks.xprt.xp_refcnt != XPRT_REFS)
 		sim_fail("leak: %d references to SVCXPRTs",
 			 bks.xprt.xp_refcnt - XPRT_REFS);

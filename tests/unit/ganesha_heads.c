@@ -9,6 +9,7 @@
 #include "ganesha/serve/xprt.h"
 #include "heads.h"
 #include "loop/loop.h"
+#include "rpcrdma/request.h"
 #include "unit.h"
 
 /* ---- In the place of the rest of the server ----------------------------- */
@@ -162,7 +163,7 @@ static void up(void)
 	server.alloc_cb = alloc_req;
 	client = instance(0);
 	CU_ASSERT_EQUAL_FATAL(
-		nrt_clnts_create(server.inst, NULL, &server.clnts), 0);
+		bc_server_create(server.inst, NULL, &server.clnts), 0);
 	CU_ASSERT_EQUAL_FATAL(rt_listen(server.inst, (struct sockaddr *)&addr,
 					sizeof(addr), &gr_server_ops, &server,
 					&listener),
@@ -186,7 +187,7 @@ static void down(void)
 	rt_listener_close(listener);
 	CU_ASSERT_EQUAL(rt_instance_shutdown(client, 1000, true), 0);
 	CU_ASSERT_EQUAL(rt_instance_shutdown(server.inst, 1000, true), 0);
-	nrt_clnts_destroy(server.clnts);
+	bc_server_destroy(server.clnts);
 	rt_instance_destroy(client);
 	rt_instance_destroy(server.inst);
 	fab_domain_close(dom);

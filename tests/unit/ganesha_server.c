@@ -38,17 +38,17 @@ void stats_socket_stop(struct stats_socket *s)
 	note("stats");
 }
 
-void nrt_clnts_close(struct nrt_clnts *n)
+void bc_server_close(struct bc_server *n)
 {
 	note("close");
 }
 
-bool nrt_clnts_busy(struct nrt_clnts *n)
+bool bc_server_busy(struct bc_server *n)
 {
 	return busy;
 }
 
-void nrt_clnts_destroy(struct nrt_clnts *n)
+void bc_server_destroy(struct bc_server *n)
 {
 	note("clnts");
 }
@@ -102,7 +102,7 @@ int gr_server_begin(struct gr_server *s, char *fault)
 		return begins;
 	}
 	s->inst = (struct rt_instance *)(void *)&inst;
-	s->clnts = (struct nrt_clnts *)(void *)&clnts;
+	s->clnts = (struct bc_server *)(void *)&clnts;
 	s->auth = (struct auth_gss *)(void *)&auth;
 	s->stats = (struct stats_socket *)(void *)&stats;
 	return 0;

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "ntirpc/back/back.h"
+#include "ntirpc/back/channel.h"
 #include "ntirpc_named.h"
 
 static bool let_go(void)
@@ -40,47 +40,96 @@ static void test_too_late(void)
 
 	rt_conn_get(gone);
 	cut();
-	clnt = nrt_clnt_create(ends.clnts, gone, NULL, PROG, VERS);
+	clnt = bc_client_create(ends.clnts, gone, NULL, PROG, VERS);
 	CU_ASSERT_EQUAL(clnt->cl_error.re_status, RPC_CANTSEND);
 	CLNT_DESTROY(clnt);
 	rt_conn_put(gone);
-	clnt = nrt_clnt_create(ends.clnts, NULL, NULL, PROG, VERS);
+	clnt = bc_client_create(ends.clnts, NULL, NULL, PROG, VERS);
 	CU_ASSERT_EQUAL(clnt->cl_error.re_status, RPC_CANTSEND);
 	CLNT_DESTROY(clnt);
 	ends_wait_for(let_go);
 	ends_connect();
 }
 
-static bool at_rest(void)
+/* Call @f for each channel. */
+static void each_channel(void (*f)(struct bc_channel *ch))
 {
-	bool any;
+	struct bc_channel *ch;
 
 	pthread_mutex_lock(&ends.clnts->lock);
-	any = !cds_list_empty(&ends.clnts->rest);
+	for (unsigned int i = 0; i < BC_BUCKETS; i++) {
+		cds_list_for_each_entry(ch, &ends.clnts->by_host[i], by_host)
+		{
+			f(ch);
+		}
+	}
 	pthread_mutex_unlock(&ends.clnts->lock);
-	return any;
 }
 
-static bool none_at_rest(void)
+static unsigned int channels, alone;
+static int64_t passed;
+
+static void count(struct bc_channel *ch)
 {
-	return !at_rest();
+	channels++;
+	alone += ch->alone_since != 0;
 }
 
-/* What nobody has any more is forgotten, though nothing else happens. */
+static void age(struct bc_channel *ch)
+{
+	if (ch->alone_since)
+		ch->alone_since -= passed;
+}
+
+static unsigned int count_channels(void)
+{
+	channels = alone = 0;
+	each_channel(count);
+	return channels;
+}
+
+static bool none_left(void)
+{
+	return !count_channels();
+}
+
+static bool all_alone(void)
+{
+	return count_channels() == alone;
+}
+
+static void pass(int64_t ms)
+{
+	passed = ms;
+	each_channel(age);
+	pthread_mutex_lock(&ends.clnts->lock);
+	ends.clnts->sweep_at = 0;
+	pthread_cond_signal(&ends.clnts->changed);
+	pthread_mutex_unlock(&ends.clnts->lock);
+}
+
+/* What nobody has any more is forgotten, though nothing else happens: with the
+ * callbacks that have waited for it. */
 static void test_swept(void)
 {
 	CLIENT *clnt = named_clnt();
-	struct nrt_back *b;
+	struct call c;
 
+	cut();
+	ends_expect(1);
+	CU_ASSERT_EQUAL(ends_send(&c, clnt, DO_ADD, 1, long_time), RPC_SUCCESS);
+	pass(0);
+	CU_ASSERT_FALSE(all_alone());
 	CLNT_DESTROY(clnt);
-	CU_ASSERT_TRUE(at_rest());
-	pthread_mutex_lock(&ends.clnts->lock);
-	cds_list_for_each_entry(b, &ends.clnts->rest, rest)
-		b->alone -= NRT_ALONE_MS + 1000;
-	ends.clnts->sweep = 0;
-	pthread_cond_signal(&ends.clnts->timer);
-	pthread_mutex_unlock(&ends.clnts->lock);
-	ends_wait_for(none_at_rest);
+	pass(0);
+	ends_wait_for(all_alone);
+	CU_ASSERT_TRUE(channels);
+	CU_ASSERT_EQUAL(atomic_load(&ends.processed), 0);
+	pass(BC_ALONE_MS + 1000);
+	ends_wait_for(none_left);
+	ends_wait_for(ends_all_processed);
+	CU_ASSERT_EQUAL(c.stat, RPC_TIMEDOUT);
+	ends_connect();
 }
 
 /* @n of them, in sessions of their own; the first octets of their names. */
@@ -107,19 +156,19 @@ static uint32_t flags_of(uint8_t of)
 
 	memcpy(id, session, sizeof(id));
 	id[0] = of;
-	return nrt_clnts_flags(ends.clnts, id);
+	return bc_session_flags(ends.clnts, id);
 }
 
 /* A host has so many and no more. What is of no use gives way, the oldest
  * first; what is in use does not, nor what Calls wait for. */
 static void test_bound(void)
 {
-	unsigned int most = ends.clnts->host_most;
+	unsigned int most = ends.clnts->host_max;
 	CLIENT *first[3], *more[2];
 	uint8_t of[3], other[2];
 	struct call calls[2];
 
-	ends.clnts->host_most = 3;
+	ends.clnts->host_max = 3;
 	named_clnts(first, of, 3);
 	refused();
 	cut();
@@ -135,7 +184,7 @@ static void test_bound(void)
 	CU_ASSERT_EQUAL(flags_of(of[2]), ULB_SEQ_CB_PATH_DOWN_SESSION);
 	CU_ASSERT_EQUAL(ends_send(&calls[1], first[0], DO_ADD, 1, long_time),
 			RPC_CANTSEND);
-	nrt_req_release(&calls[1].req);
+	bc_req_release(&calls[1].req);
 	named_clnts(&more[1], &other[1], 1);
 	CU_ASSERT_EQUAL(flags_of(of[2]), 0);
 	refused();
@@ -152,31 +201,31 @@ static void test_bound(void)
 		CLNT_DESTROY(first[i]);
 	for (unsigned int i = 0; i < 2; i++)
 		CLNT_DESTROY(more[i]);
-	ends.clnts->host_most = most;
+	ends.clnts->host_max = most;
 	session[0] = other[1];
 }
 
-#define FULL (NRT_HOST_PARKED / NRT_PARKED_MAX)
+#define FULL (BC_HOST_WAITING_MAX / BC_WAITING_MAX)
 
 /* Nor may more than so many Calls of it wait, in however many sessions. */
 static void test_host_parked(void)
 {
-	static struct call calls[NRT_HOST_PARKED + 1];
+	static struct call calls[BC_HOST_WAITING_MAX + 1];
 	CLIENT *clnt[FULL + 1];
 	uint8_t of[FULL + 1];
 	unsigned int n = 0;
 
 	named_clnts(clnt, of, FULL + 1);
 	cut();
-	ends_expect(NRT_HOST_PARKED);
+	ends_expect(BC_HOST_WAITING_MAX);
 	for (unsigned int i = 0; i < FULL; i++)
-		for (unsigned int k = 0; k < NRT_PARKED_MAX; k++)
+		for (unsigned int k = 0; k < BC_WAITING_MAX; k++)
 			CU_ASSERT_EQUAL(ends_send(&calls[n++], clnt[i], DO_ADD,
 						  k, long_time),
 					RPC_SUCCESS);
 	CU_ASSERT_EQUAL(ends_send(&calls[n], clnt[FULL], DO_ADD, 0, long_time),
 			RPC_CANTSEND);
-	nrt_req_release(&calls[n].req);
+	bc_req_release(&calls[n].req);
 	CU_ASSERT_EQUAL(flags(), ULB_SEQ_CB_PATH_DOWN_SESSION |
 					 ULB_SEQ_BACKCHANNEL_FAULT);
 	ends_connect();
@@ -185,7 +234,7 @@ static void test_host_parked(void)
 		settle(ULB_SESSION_BACK, session);
 	}
 	ends_wait_for(ends_all_processed);
-	for (n = 0; n < NRT_HOST_PARKED; n++)
+	for (n = 0; n < BC_HOST_WAITING_MAX; n++)
 		CU_ASSERT_EQUAL(calls[n].stat, RPC_SUCCESS);
 	for (unsigned int i = 0; i < FULL + 1; i++)
 		CLNT_DESTROY(clnt[i]);

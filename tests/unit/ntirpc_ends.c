@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "ntirpc_util.h"
+#include "rpcrdma/request.h"
 #include "unit.h"
 
 struct ends ends = { .held_lock = PTHREAD_MUTEX_INITIALIZER };
@@ -192,7 +193,7 @@ static void on_client_up(struct rt_conn *c)
 
 static void on_server_closed(struct rt_conn *c, int error, const char *reason)
 {
-	nrt_clnts_lost(ends.clnts, c);
+	bc_conn_closed(ends.clnts, c);
 	atomic_fetch_add(&ends.closed, 1);
 }
 
@@ -235,7 +236,7 @@ static struct rt_instance *make_instance(void)
 	struct rt_instance *inst = NULL;
 
 	p.config.reverse_ms = ends.reverse_ms;
-	p.config.request_user_size = nrt_clnt_request_size();
+	p.config.request_user_size = bc_request_size();
 	p.config.reverse = RDMA2_RVRSDIR_GENL;
 	p.config.reverse_credits = MANY;
 	p.config.max_memory = 16 << 20;
@@ -337,7 +338,7 @@ void ends_open(void)
 					sizeof(any), &server_ops, NULL,
 					&ends.listener),
 			      0);
-	CU_ASSERT_EQUAL_FATAL(nrt_clnts_create(ends.server, NULL, &ends.clnts),
+	CU_ASSERT_EQUAL_FATAL(bc_server_create(ends.server, NULL, &ends.clnts),
 			      0);
 	pthread_create(&ends.pollers[0], NULL, poller_main, ends.server);
 	pthread_create(&ends.pollers[1], NULL, poller_main, ends.client);
@@ -359,7 +360,7 @@ void ends_process(struct clnt_req *cc)
 	c->thread = pthread_self();
 	c->processed++;
 	if (!c->keep)
-		nrt_req_release(cc);
+		bc_req_release(cc);
 	atomic_fetch_add(&ends.processed, 1);
 }
 
@@ -378,11 +379,11 @@ enum clnt_stat ends_send(struct call *c, CLIENT *clnt, enum proc proc,
 	enum clnt_stat stat;
 
 	ends_fill(c, clnt, proc, arg);
-	stat = nrt_req_setup(&c->req, timeout);
+	stat = bc_req_setup(&c->req, timeout);
 	if (stat != RPC_SUCCESS)
 		return stat;
 	c->req.cc_process_cb = ends_process;
-	return nrt_req_callback(&c->req);
+	return bc_req_callback(&c->req);
 }
 
 bool ends_all_processed(void)
@@ -397,13 +398,39 @@ void ends_expect(int n)
 	ends.expected = n;
 }
 
-CLIENT *ends_new_clnt(void)
+enum clnt_stat ends_call(struct call *c, CLIENT *clnt, enum proc proc,
+			 uint32_t arg, struct timespec timeout)
 {
-	CLIENT *clnt =
-		nrt_clnt_create(ends.clnts, ends.server_conn, NULL, PROG, VERS);
+	enum clnt_stat stat;
+
+	ends_expect(1);
+	stat = ends_send(c, clnt, proc, arg, timeout);
+	if (stat != RPC_SUCCESS) {
+		bc_req_release(&c->req);
+		return stat;
+	}
+	ends_wait_for(ends_all_processed);
+	return c->stat;
+}
+
+CLIENT *ends_fresh_clnt(void)
+{
+	static SVCXPRT an_xprt = { .xp_refcnt = 1000 };
+	CLIENT *clnt = bc_client_create(ends.clnts, ends.server_conn, &an_xprt,
+					PROG, VERS);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(clnt);
-	CU_ASSERT_TRUE(nrt_clnt_is_ours(clnt));
+	CU_ASSERT_TRUE(bc_is_client(clnt));
+	return clnt;
+}
+
+CLIENT *ends_new_clnt(void)
+{
+	struct bc_reply none = { .event = ULB_SESSION_NONE };
+	CLIENT *clnt = ends_fresh_clnt();
+
+	bc_reply_begin(ends.clnts, &none, ends.server_conn);
+	bc_reply_sent(ends.clnts, &none, ends.server_conn);
 	return clnt;
 }
 
@@ -418,7 +445,7 @@ void ends_end(void)
 	rt_wake(ends.client, 0);
 	pthread_join(ends.pollers[0], NULL);
 	pthread_join(ends.pollers[1], NULL);
-	nrt_clnts_destroy(ends.clnts);
+	bc_server_destroy(ends.clnts);
 	rt_instance_destroy(ends.server);
 	rt_instance_destroy(ends.client);
 	AUTH_DESTROY(ends.auth);

@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 
 #include "compat/ntirpc.h"
-#include "ntirpc/back/clnt.h"
+#include "ntirpc/back/back.h"
 
 #define PROG 0x40000000
 #define VERS 1
@@ -60,7 +60,7 @@ extern struct ends {
 	atomic_int server_up, client_up, closed;
 	pthread_t pollers[2];
 	atomic_bool stop;
-	struct nrt_clnts *clnts;
+	struct bc_server *clnts;
 	unsigned int reverse_ms; /* of the server, set before ends_open() */
 
 	pthread_mutex_t held_lock;
@@ -95,9 +95,15 @@ struct rt_request *ends_forward_call(uint32_t xid, uint32_t *words,
 				     struct rt_piece *piece);
 
 /* By the server. */
+/* As Ganesha makes it while it executes a Call. */
+CLIENT *ends_fresh_clnt(void);
+/* ... which then names no session. */
 CLIENT *ends_new_clnt(void);
 void ends_fill(struct call *c, CLIENT *clnt, enum proc proc, uint32_t arg);
 enum clnt_stat ends_send(struct call *c, CLIENT *clnt, enum proc proc,
+			 uint32_t arg, struct timespec timeout);
+/* Send, and wait for the end. */
+enum clnt_stat ends_call(struct call *c, CLIENT *clnt, enum proc proc,
 			 uint32_t arg, struct timespec timeout);
 /* The cc_process_cb and cc_free_cb of those: counted. */
 void ends_process(struct clnt_req *cc);

@@ -110,7 +110,7 @@ static struct {
 	bool fresh; /* something is to be settled */
 	int backs, ends, nones;
 	int prepared; /* of these, so many before */
-	struct nrt_back *bound; /* and then it was this */
+	struct bc_channel *channel; /* and then it was this */
 	int strange; /* what was not prepared so */
 	int replies_prepared; /* of the Call, when that was told */
 	int replies_before; /* ... and when the other was */
@@ -120,50 +120,50 @@ static struct {
 	const struct fake_call *call;
 } fake_sessions;
 
-void nrt_clnts_prepare(struct nrt_clnts *n, struct nrt_news *news,
-		       struct rt_conn *c)
+void bc_reply_begin(struct bc_server *n, struct bc_reply *reply,
+		    struct rt_conn *c)
 {
-	news->bound = fake_sessions.bound = (void *)&fake_sessions;
+	reply->channel = fake_sessions.channel = (void *)&fake_sessions;
 	fake_sessions.prepared++;
 	if (fake_sessions.call)
 		fake_sessions.replies_prepared = fake_sessions.call->replies;
 }
 
-void nrt_clnts_settle(struct nrt_clnts *n, const struct nrt_news *news,
-		      const struct rt_conn *c)
+void bc_reply_sent(struct bc_server *n, const struct bc_reply *reply,
+		   const struct rt_conn *c)
 {
-	if (news->bound != fake_sessions.bound)
+	if (reply->channel != fake_sessions.channel)
 		fake_sessions.strange++;
-	if (news->event == ULB_SESSION_NONE)
+	if (reply->event == ULB_SESSION_NONE)
 		fake_sessions.nones++;
-	else if (news->event == ULB_SESSION_BACK)
+	else if (reply->event == ULB_SESSION_BACK)
 		fake_sessions.backs++;
 	else
 		fake_sessions.ends++;
-	memcpy(fake_sessions.id, news->id, ULB_SESSION_ID);
-	fake_sessions.call_max = news->call_max;
+	memcpy(fake_sessions.id, reply->id, ULB_SESSION_ID);
+	fake_sessions.call_max = reply->call_max;
 	fake_sessions.conn = c;
 	if (fake_sessions.call)
 		fake_sessions.replies_before = fake_sessions.call->replies;
 }
 
-bool nrt_clnts_settled(const struct nrt_clnts *n)
+bool bc_reply_expected(const struct bc_server *n)
 {
-	return !fake_sessions.fresh;
+	return fake_sessions.fresh;
 }
 
-bool nrt_clnts_can_back(struct nrt_clnts *n, const uint8_t id[ULB_SESSION_ID],
-			struct rt_conn *c)
+bool bc_can_bind(struct bc_server *n, const uint8_t id[ULB_SESSION_ID],
+		 struct rt_conn *c)
 {
 	return fake_sessions.can_back;
 }
 
-bool nrt_clnts_troubled(const struct nrt_clnts *n)
+bool bc_has_flags(const struct bc_server *n)
 {
 	return fake_sessions.flags;
 }
 
-uint32_t nrt_clnts_flags(struct nrt_clnts *n, const uint8_t id[ULB_SESSION_ID])
+uint32_t bc_session_flags(struct bc_server *n, const uint8_t id[ULB_SESSION_ID])
 {
 	return memcmp(id, fake_sessions.in_trouble, ULB_SESSION_ID) ?
 		       0 :

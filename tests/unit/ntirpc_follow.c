@@ -14,19 +14,6 @@ static const uint8_t another[ULB_SESSION_ID] = "another one....";
 
 /* ---- Helpers ---------------------------------------------------------- */
 
-/* As Ganesha makes it while it executes a Call. */
-static SVCXPRT an_xprt = { .xp_refcnt = 100 };
-
-static CLIENT *fresh_clnt(void)
-{
-	CLIENT *clnt = nrt_clnt_create(ends.clnts, ends.server_conn, &an_xprt,
-				       PROG, VERS);
-
-	CU_ASSERT_PTR_NOT_NULL_FATAL(clnt);
-	CU_ASSERT_TRUE_FATAL(CLNT_SUCCESS(clnt));
-	return clnt;
-}
-
 static unsigned int nseen(void)
 {
 	unsigned int n;
@@ -108,11 +95,11 @@ static void test_sent_again(void)
 	ends_wait_for(ends_all_processed);
 	CU_ASSERT_EQUAL(calls[2].stat, RPC_TIMEDOUT);
 	CU_ASSERT_EQUAL(flags(), 0);
-	CU_ASSERT_FALSE(nrt_clnts_troubled(ends.clnts));
+	CU_ASSERT_FALSE(bc_has_flags(ends.clnts));
 	cut();
-	CU_ASSERT_TRUE(nrt_clnts_troubled(ends.clnts));
+	CU_ASSERT_TRUE(bc_has_flags(ends.clnts));
 	CU_ASSERT_EQUAL(flags(), ULB_SEQ_CB_PATH_DOWN_SESSION);
-	CU_ASSERT_EQUAL(nrt_clnts_flags(ends.clnts, another), 0);
+	CU_ASSERT_EQUAL(bc_session_flags(ends.clnts, another), 0);
 	CU_ASSERT_EQUAL(ends_send(&calls[4], clnt, DO_HOLD, 4, long_time),
 			RPC_SUCCESS);
 	forget_seen();
@@ -159,10 +146,8 @@ static void test_moved(void)
 	await_seen(2);
 	ends_wait_for(ends_all_processed);
 	ends_connect();
-	CU_ASSERT_TRUE(
-		nrt_clnts_can_back(ends.clnts, session, ends.server_conn));
-	CU_ASSERT_FALSE(
-		nrt_clnts_can_back(ends.clnts, another, ends.server_conn));
+	CU_ASSERT_TRUE(bc_can_bind(ends.clnts, session, ends.server_conn));
+	CU_ASSERT_FALSE(bc_can_bind(ends.clnts, another, ends.server_conn));
 	settle(ULB_SESSION_BACK, session);
 	CU_ASSERT_EQUAL(flags(), 0);
 	CU_ASSERT_EQUAL(ends_send(&calls[2], clnt, DO_ADD, 2, long_time),
@@ -288,7 +273,7 @@ static void test_ended(void)
 
 static bool no_trouble(void)
 {
-	return !nrt_clnts_troubled(ends.clnts);
+	return !bc_has_flags(ends.clnts);
 }
 
 /* A Call that ends every connection it comes by is not sent for ever. */
@@ -312,7 +297,7 @@ static void test_fatal(void)
 	CU_ASSERT_EQUAL(flags(), ULB_SEQ_BACKCHANNEL_FAULT);
 	/* It does not go with the CLIENT. */
 	CLNT_DESTROY(clnt);
-	clnt = ends_new_clnt();
+	clnt = ends_fresh_clnt();
 	settle(ULB_SESSION_BACK, session);
 	CU_ASSERT_EQUAL(flags(), ULB_SEQ_BACKCHANNEL_FAULT);
 	settle(ULB_SESSION_ENDED, session);
@@ -427,7 +412,7 @@ static void test_many(void)
 		CU_ASSERT_EQUAL(ends_send(&calls[i], clnt, DO_ADD, i,
 					  long_time),
 				i < 32 ? RPC_SUCCESS : RPC_CANTSEND);
-	nrt_req_release(&calls[32].req);
+	bc_req_release(&calls[32].req);
 	CU_ASSERT_EQUAL(flags(), ULB_SEQ_BACKCHANNEL_FAULT |
 					 ULB_SEQ_CB_PATH_DOWN_SESSION);
 	come_back();
@@ -457,10 +442,9 @@ static void test_replaced(void)
 	/* Whoever has none knows by himself. */
 	CU_ASSERT_EQUAL(flags(), 0);
 	ends_connect();
-	clnt = fresh_clnt();
-	CU_ASSERT_FALSE(nrt_clnts_settled(ends.clnts));
-	CU_ASSERT_TRUE(
-		nrt_clnts_can_back(ends.clnts, session, ends.server_conn));
+	clnt = ends_fresh_clnt();
+	CU_ASSERT_TRUE(bc_reply_expected(ends.clnts));
+	CU_ASSERT_TRUE(bc_can_bind(ends.clnts, session, ends.server_conn));
 	for (uint32_t i = 2; i < 4; i++)
 		CU_ASSERT_EQUAL(ends_send(&calls[i], clnt, DO_ADD, i,
 					  long_time),
@@ -468,7 +452,7 @@ static void test_replaced(void)
 	usleep(10000);
 	CU_ASSERT_EQUAL(nseen(), 0);
 	settle(ULB_SESSION_BACK, session);
-	CU_ASSERT_TRUE(nrt_clnts_settled(ends.clnts));
+	CU_ASSERT_FALSE(bc_reply_expected(ends.clnts));
 	ends_wait_for(ends_all_processed);
 	for (uint32_t i = 0; i < 4; i++) {
 		CU_ASSERT_EQUAL(calls[i].stat, RPC_SUCCESS);
@@ -505,9 +489,9 @@ static bool goes_special(CLIENT *clnt)
 	ends_expect(1);
 	ends_fill(&c, clnt, DO_ADD, 7);
 	c.req.cc_call.proc = (xdrproc_t)put_long;
-	CU_ASSERT_EQUAL(nrt_req_setup(&c.req, long_time), RPC_SUCCESS);
+	CU_ASSERT_EQUAL(bc_req_setup(&c.req, long_time), RPC_SUCCESS);
 	c.req.cc_process_cb = ends_process;
-	CU_ASSERT_EQUAL(nrt_req_callback(&c.req), RPC_SUCCESS);
+	CU_ASSERT_EQUAL(bc_req_callback(&c.req), RPC_SUCCESS);
 	ends_wait_for(ends_all_processed);
 	CU_ASSERT_EQUAL(c.stat, RPC_SUCCESS);
 	CU_ASSERT_EQUAL(c.result, 8);
@@ -528,17 +512,17 @@ static void test_call_max(void)
 	CLIENT *clnt = ends_new_clnt();
 
 	/* Of no session. */
-	CU_ASSERT_TRUE(goes_special(clnt));
+	CU_ASSERT_FALSE(goes_special(clnt));
 	CLNT_DESTROY(clnt);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct nrt_news news = { .event = ULB_SESSION_BACK,
+		struct bc_reply news = { .event = ULB_SESSION_BACK,
 					 .call_max = rows[i].call_max };
 
-		clnt = fresh_clnt();
+		clnt = ends_fresh_clnt();
 		new_session();
 		memcpy(news.id, session, ULB_SESSION_ID);
-		nrt_clnts_prepare(ends.clnts, &news, ends.server_conn);
-		nrt_clnts_settle(ends.clnts, &news, ends.server_conn);
+		bc_reply_begin(ends.clnts, &news, ends.server_conn);
+		bc_reply_sent(ends.clnts, &news, ends.server_conn);
 		CU_ASSERT_EQUAL(goes_special(clnt), rows[i].special);
 		/* On the next connection, which is bound, likewise; and for the
 		 * CLIENT that Ganesha 6.5 makes for it. */
@@ -546,7 +530,7 @@ static void test_call_max(void)
 		come_back();
 		CU_ASSERT_EQUAL(goes_special(clnt), rows[i].special);
 		CLNT_DESTROY(clnt);
-		clnt = fresh_clnt();
+		clnt = ends_fresh_clnt();
 		settle(ULB_SESSION_BACK, session);
 		CU_ASSERT_EQUAL(goes_special(clnt), rows[i].special);
 		settle(ULB_SESSION_ENDED, session);
@@ -559,13 +543,11 @@ static void test_no_other(void)
 {
 	CLIENT *clnt = named_clnt();
 
-	CU_ASSERT_FALSE(
-		nrt_clnts_can_back(ends.clnts, another, ends.server_conn));
-	CU_ASSERT_EQUAL(nrt_clnts_flags(ends.clnts, another), 0);
+	CU_ASSERT_FALSE(bc_can_bind(ends.clnts, another, ends.server_conn));
+	CU_ASSERT_EQUAL(bc_session_flags(ends.clnts, another), 0);
 	CLNT_DESTROY(clnt);
 	CU_ASSERT_EQUAL(flags(), 0);
-	CU_ASSERT_FALSE(
-		nrt_clnts_can_back(ends.clnts, session, ends.server_conn));
+	CU_ASSERT_FALSE(bc_can_bind(ends.clnts, session, ends.server_conn));
 	CU_ASSERT_EQUAL(flags(), ULB_SEQ_BACKCHANNEL_FAULT);
 	settle(ULB_SESSION_ENDED, session);
 	CU_ASSERT_EQUAL(flags(), 0);
@@ -574,7 +556,7 @@ static void test_no_other(void)
 /* The Reply named no session, or never came. */
 static void test_no_session(void)
 {
-	CLIENT *clnt = fresh_clnt();
+	CLIENT *clnt = ends_fresh_clnt();
 	static struct call calls[2];
 
 	forget_seen();
@@ -587,7 +569,7 @@ static void test_no_session(void)
 	ends_wait_for(ends_all_processed);
 	CU_ASSERT_EQUAL(calls[0].result, 2);
 	CLNT_DESTROY(clnt);
-	clnt = fresh_clnt();
+	clnt = ends_fresh_clnt();
 	CU_ASSERT_EQUAL(ends_send(&calls[1], clnt, DO_ADD, 2, short_time),
 			RPC_SUCCESS);
 	ends.expected = 2;
@@ -605,17 +587,17 @@ static void test_no_session(void)
  * client gets that by another one, from Ganesha's memory. */
 static void test_ended_before(void)
 {
-	CLIENT *clnt = fresh_clnt();
+	CLIENT *clnt = ends_fresh_clnt();
 	struct rt_conn *gone = ends.server_conn;
-	struct nrt_news news = { .event = ULB_SESSION_BACK };
+	struct bc_reply news = { .event = ULB_SESSION_BACK };
 	struct call c;
 
 	new_session();
 	memcpy(news.id, session, ULB_SESSION_ID);
 	rt_conn_get(gone);
 	cut();
-	nrt_clnts_prepare(ends.clnts, &news, gone);
-	nrt_clnts_settle(ends.clnts, &news, gone);
+	bc_reply_begin(ends.clnts, &news, gone);
+	bc_reply_sent(ends.clnts, &news, gone);
 	rt_conn_put(gone);
 	CU_ASSERT_EQUAL(flags(), ULB_SEQ_CB_PATH_DOWN_SESSION);
 	ends_expect(1);
@@ -626,12 +608,12 @@ static void test_ended_before(void)
 	CLNT_DESTROY(clnt);
 }
 
-static struct nrt_news bound_here(void)
+static struct bc_reply bound_here(void)
 {
-	struct nrt_news news = { .event = ULB_SESSION_BACK };
+	struct bc_reply news = { .event = ULB_SESSION_BACK };
 
 	memcpy(news.id, session, ULB_SESSION_ID);
-	nrt_clnts_prepare(ends.clnts, &news, ends.server_conn);
+	bc_reply_begin(ends.clnts, &news, ends.server_conn);
 	return news;
 }
 
@@ -641,7 +623,7 @@ static struct nrt_news bound_here(void)
 static void test_announced(void)
 {
 	CLIENT *clnt = named_clnt();
-	struct nrt_news news;
+	struct bc_reply news;
 	struct call c;
 
 	cut();
@@ -654,7 +636,7 @@ static void test_announced(void)
 	CU_ASSERT_EQUAL(ends_send(&c, clnt, DO_ADD, 1, long_time), RPC_SUCCESS);
 	usleep(20000);
 	CU_ASSERT_EQUAL(nseen(), 0);
-	nrt_clnts_settle(ends.clnts, &news, ends.server_conn);
+	bc_reply_sent(ends.clnts, &news, ends.server_conn);
 	ends_wait_for(ends_all_processed);
 	CU_ASSERT_EQUAL(c.result, 2);
 	CLNT_DESTROY(clnt);
@@ -668,20 +650,20 @@ static void test_announced_twice(void)
 	struct rt_conn *old_client = ends.client_conn;
 	struct rt_conn *old_server = ends.server_conn;
 	CLIENT *clnt = named_clnt();
-	struct nrt_news first, second;
+	struct bc_reply first, second;
 	static struct call calls[2];
 
 	first = bound_here();
 	ends_connect();
 	second = bound_here();
-	nrt_clnts_settle(ends.clnts, &second, ends.server_conn);
+	bc_reply_sent(ends.clnts, &second, ends.server_conn);
 	forget_seen();
 	ends_expect(1);
 	CU_ASSERT_EQUAL(ends_send(&calls[0], clnt, DO_ADD, 1, long_time),
 			RPC_SUCCESS);
 	usleep(10000);
 	CU_ASSERT_EQUAL(nseen(), 0);
-	nrt_clnts_settle(ends.clnts, &first, old_server);
+	bc_reply_sent(ends.clnts, &first, old_server);
 	ends_wait_for(ends_all_processed);
 	atomic_store(&ends.closed, 0);
 	rt_conn_close(old_client, true);
@@ -703,7 +685,7 @@ static void test_announced_twice(void)
 	ends_wait_for(ends_all_processed);
 	CU_ASSERT_EQUAL(calls[1].stat, RPC_TIMEDOUT);
 	CLNT_DESTROY(clnt);
-	nrt_clnts_settle(ends.clnts, &first, old_server);
+	bc_reply_sent(ends.clnts, &first, old_server);
 	rt_conn_put(old_server);
 	CU_ASSERT_EQUAL(flags(), 0);
 	ends_connect();
@@ -717,9 +699,9 @@ static void test_waiter(void)
 
 	cut();
 	ends_fill(&c, clnt, DO_ADD, 1);
-	CU_ASSERT_EQUAL(nrt_req_setup(&c.req, long_time), RPC_SUCCESS);
-	CU_ASSERT_EQUAL(nrt_req_wait_reply(&c.req), RPC_CANTSEND);
-	nrt_req_release(&c.req);
+	CU_ASSERT_EQUAL(bc_req_setup(&c.req, long_time), RPC_SUCCESS);
+	CU_ASSERT_EQUAL(bc_req_wait_reply(&c.req), RPC_CANTSEND);
+	bc_req_release(&c.req);
 	come_back();
 	CLNT_DESTROY(clnt);
 }
@@ -734,8 +716,8 @@ static void test_reset(void)
 	forget_seen();
 	ends_expect(1);
 	CU_ASSERT_EQUAL(ends_send(&c, clnt, DO_ADD, 1, long_time), RPC_SUCCESS);
-	nrt_req_reset(&c.req);
-	nrt_req_release(&c.req);
+	bc_req_reset(&c.req);
+	bc_req_release(&c.req);
 	come_back();
 	await_seen(1);
 	/* Behind it. */
@@ -794,7 +776,7 @@ static void test_races(void)
 
 static bool not_busy(void)
 {
-	return !nrt_clnts_busy(ends.clnts);
+	return !bc_server_busy(ends.clnts);
 }
 
 /* The server ends: nobody is left waiting. */
@@ -810,16 +792,16 @@ static void test_close(void)
 	await_seen(1);
 	cut();
 	CU_ASSERT_EQUAL(atomic_load(&ends.processed), 0);
-	CU_ASSERT_TRUE(nrt_clnts_busy(ends.clnts));
-	nrt_clnts_close(ends.clnts);
+	CU_ASSERT_TRUE(bc_server_busy(ends.clnts));
+	bc_server_close(ends.clnts);
 	ends_wait_for(ends_all_processed);
 	CU_ASSERT_EQUAL(calls[0].stat, RPC_TIMEDOUT);
 	/* They are the instance's, so that must stay until they are freed. */
 	ends_wait_for(not_busy);
 	CU_ASSERT_EQUAL(ends_send(&calls[1], clnt, DO_ADD, 1, long_time),
 			RPC_CANTSEND);
-	nrt_req_release(&calls[1].req);
-	CU_ASSERT_FALSE(nrt_clnts_busy(ends.clnts));
+	bc_req_release(&calls[1].req);
+	CU_ASSERT_FALSE(bc_server_busy(ends.clnts));
 	CLNT_DESTROY(clnt);
 	ends_connect();
 	ends_end();

@@ -15,12 +15,12 @@ static uint8_t session[ULB_SESSION_ID] = "this session..";
 /* A Call has been answered. */
 static inline void settle(enum ulb_session_event event, const uint8_t *id)
 {
-	struct nrt_news news = { .event = event };
+	struct bc_reply news = { .event = event };
 
 	if (id)
 		memcpy(news.id, id, ULB_SESSION_ID);
-	nrt_clnts_prepare(ends.clnts, &news, ends.server_conn);
-	nrt_clnts_settle(ends.clnts, &news, ends.server_conn);
+	bc_reply_begin(ends.clnts, &news, ends.server_conn);
+	bc_reply_sent(ends.clnts, &news, ends.server_conn);
 }
 
 /* Each test has a session of its own. */
@@ -31,7 +31,7 @@ static inline void new_session(void)
 
 static inline CLIENT *named_clnt(void)
 {
-	CLIENT *clnt = ends_new_clnt();
+	CLIENT *clnt = ends_fresh_clnt();
 
 	new_session();
 	CU_ASSERT_TRUE_FATAL(CLNT_SUCCESS(clnt));
@@ -58,7 +58,7 @@ static inline void come_back(void)
 
 static inline uint32_t flags(void)
 {
-	return nrt_clnts_flags(ends.clnts, session);
+	return bc_session_flags(ends.clnts, session);
 }
 
 #endif /* RPCRDMA_NTIRPC_NAMED_H */

@@ -58,7 +58,7 @@ static uint32_t reply_word(const struct fake_call *f, size_t at)
 	return ntohl(be);
 }
 
-static struct nrt_clnts *const some_clnts = (void *)&fake_sessions;
+static struct bc_server *const some_clnts = (void *)&fake_sessions;
 
 /* The Reply to a COMPOUND of one operation, with these results. */
 static struct fake_call *answer(uint32_t op, uint32_t arg,

@@ -62,7 +62,7 @@ GR_EXPORT CLIENT *clnt_vc_ncreate_svc(const SVCXPRT *xprt, const rpcprog_t prog,
 	s = x->srv;
 	c = gr_xprt_conn(x);
 	atomic_fetch_add(&s->clients, 1);
-	clnt = nrt_clnt_create(s->clnts, c, &x->xprt, prog, vers);
+	clnt = bc_client_create(s->clnts, c, &x->xprt, prog, vers);
 	if (clnt && !s->cfg.reverse_direction)
 		clnt->cl_error.re_status = RPC_UNKNOWNPROTO;
 	if (c && clnt && clnt->cl_error.re_errno == EUSERS)
@@ -78,8 +78,8 @@ GR_EXPORT CLIENT *clnt_vc_ncreate_svc(const SVCXPRT *xprt, const rpcprog_t prog,
 
 GR_EXPORT SVCXPRT *clnt_vc_get_client_xprt(const CLIENT *clnt)
 {
-	if (nrt_clnt_is_ours(clnt))
-		return nrt_clnt_xprt(clnt);
+	if (bc_is_client(clnt))
+		return bc_client_xprt(clnt);
 	return next.clnt_vc_get_client_xprt ?
 		       next.clnt_vc_get_client_xprt(clnt) :
 		       NULL;
@@ -88,42 +88,42 @@ GR_EXPORT SVCXPRT *clnt_vc_get_client_xprt(const CLIENT *clnt)
 GR_EXPORT enum clnt_stat clnt_req_setup(struct clnt_req *cc,
 					struct timespec timeout)
 {
-	return nrt_clnt_is_ours(cc->cc_clnt) ? nrt_req_setup(cc, timeout) :
-					       next.clnt_req_setup(cc, timeout);
+	return bc_is_client(cc->cc_clnt) ? bc_req_setup(cc, timeout) :
+					   next.clnt_req_setup(cc, timeout);
 }
 
 GR_EXPORT enum clnt_stat clnt_req_callback(struct clnt_req *cc)
 {
 	gr_context_call(cc);
-	return nrt_clnt_is_ours(cc->cc_clnt) ? nrt_req_callback(cc) :
-					       next.clnt_req_callback(cc);
+	return bc_is_client(cc->cc_clnt) ? bc_req_callback(cc) :
+					   next.clnt_req_callback(cc);
 }
 
 GR_EXPORT enum clnt_stat clnt_req_refresh(struct clnt_req *cc)
 {
-	return nrt_clnt_is_ours(cc->cc_clnt) ? nrt_req_refresh(cc) :
-					       next.clnt_req_refresh(cc);
+	return bc_is_client(cc->cc_clnt) ? bc_req_refresh(cc) :
+					   next.clnt_req_refresh(cc);
 }
 
 GR_EXPORT void clnt_req_reset(struct clnt_req *cc)
 {
-	if (nrt_clnt_is_ours(cc->cc_clnt))
-		nrt_req_reset(cc);
+	if (bc_is_client(cc->cc_clnt))
+		bc_req_reset(cc);
 	else
 		next.clnt_req_reset(cc);
 }
 
 GR_EXPORT enum clnt_stat clnt_req_wait_reply(struct clnt_req *cc)
 {
-	return nrt_clnt_is_ours(cc->cc_clnt) ? nrt_req_wait_reply(cc) :
-					       next.clnt_req_wait_reply(cc);
+	return bc_is_client(cc->cc_clnt) ? bc_req_wait_reply(cc) :
+					   next.clnt_req_wait_reply(cc);
 }
 
 GR_EXPORT int clnt_req_release(struct clnt_req *cc)
 {
 	/* That of a back channel which another thread has ended meanwhile was
 	 * never filled; ntirpc's own would look for its CLIENT. */
-	return !cc->cc_clnt || nrt_clnt_is_ours(cc->cc_clnt) ?
-		       nrt_req_release(cc) :
+	return !cc->cc_clnt || bc_is_client(cc->cc_clnt) ?
+		       bc_req_release(cc) :
 		       next.clnt_req_release(cc);
 }

@@ -49,7 +49,7 @@ static int create_with(struct gr_server *s, const char *name, char *fault)
 		return -ENOPROTOOPT;
 	gr_config_transport(&s->cfg, &p.config);
 	p.config.call_user_size = sizeof(struct gr_call);
-	p.config.request_user_size = nrt_clnt_request_size();
+	p.config.request_user_size = bc_request_size();
 	s->provider = name;
 	err = rt_instance_create(&p, &s->inst);
 	if (err || strcmp(name, "verbs"))

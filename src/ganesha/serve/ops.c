@@ -207,7 +207,7 @@ static void op_closed(struct rt_conn *c, int error, const char *reason)
 	if (!error && !info.calls_unanswered)
 		nrt_replay_close(&x->host->replay, info.id);
 	log_end(c, x, error, reason);
-	nrt_clnts_lost(x->srv->clnts, c);
+	bc_conn_closed(x->srv->clnts, c);
 	gr_xprt_closed(x);
 }
 

@@ -125,7 +125,7 @@ static void drain_all(void *arg)
 	stats_dbus_stop();
 	stats_socket_stop(s->stats);
 	s->stats = NULL;
-	nrt_clnts_close(s->clnts);
+	bc_server_close(s->clnts);
 	left = rt_instance_shutdown(
 		s->inst, s->cfg.drain_timeout * 1000 + DRAIN_SLACK_MS, false);
 	if (!gr_workers_stop(&s->workers, 10000)) {
@@ -168,7 +168,7 @@ static void free_all(void *arg)
 	 * the kernel.
 	 */
 	if (s->inst && (rt_instance_held(s->inst) ||
-			(s->clnts && nrt_clnts_busy(s->clnts))))
+			(s->clnts && bc_server_busy(s->clnts))))
 		return;
 	/*
 	 * Ganesha keeps sessions, and with them CLIENTs and SVCXPRTs, beyond
@@ -176,7 +176,7 @@ static void free_all(void *arg)
 	 * own part stays until the program's exit.
 	 */
 	if (!atomic_load(&s->clients))
-		nrt_clnts_destroy(s->clnts);
+		bc_server_destroy(s->clnts);
 	s->clnts = NULL;
 	if (s->inst)
 		rt_instance_destroy(s->inst);

@@ -15,7 +15,7 @@
 #include "ganesha/serve/rpcbind.h"
 #include "stats/socket.h"
 #include "ganesha/serve/workers.h"
-#include "ntirpc/back/clnt.h"
+#include "ntirpc/back/back.h"
 #include "rpcrdma/transport.h"
 
 struct gr_server {
@@ -37,7 +37,7 @@ struct gr_server {
 	struct gr_workers workers;
 	struct gr_gates gates;
 	uint64_t secret; /* of what tells hosts from each other: gr_xprt.peer */
-	struct nrt_clnts *clnts;
+	struct bc_server *clnts;
 	struct stats_socket *stats;
 	struct stats_source source;
 	struct rt_listener

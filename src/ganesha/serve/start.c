@@ -149,7 +149,7 @@ int gr_server_begin(struct gr_server *s, char *fault)
 	s->source.program_version = GSH_VERSION;
 	s->source.provider = s->provider;
 	s->source.started = base_now_ns();
-	err = nrt_clnts_create(s->inst, NULL, &s->clnts);
+	err = bc_server_create(s->inst, NULL, &s->clnts);
 	if (err)
 		return err;
 	err = listen_all(s, fault);

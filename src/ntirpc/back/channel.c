@@ -1,539 +1,530 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * channel - back channels, and which session each belongs to. clnt.h says what for,
- * back.h tells of threads and locks.
+ * channel - back channels: their sessions, connections and hosts
+ *
+ * channel.h explains states, threads and the lock, which the caller of a static
+ * function holds.
  */
-#include "ntirpc/back/back.h"
+#include "ntirpc/back/channel.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
-/* ---- Back channels (under the lock) ----------------------------------- */
+/* ---- Tables --------------------------------------------------------------- */
 
-static unsigned int bucket_of(const uint8_t id[ULB_SESSION_ID])
+/* Of a session ID or an address: 16 octets, some of which count up. */
+static unsigned int bucket_of(const uint8_t *key)
 {
 	uint32_t sum = 0;
 
-	/* Whoever makes them counts in some octet. */
-	for (unsigned int i = 0; i < ULB_SESSION_ID; i++)
-		sum = sum * 31 + id[i];
-	return (sum ^ sum >> 8) % NRT_BUCKETS;
+	for (unsigned int i = 0; i < 16; i++)
+		sum = sum * 31 + key[i];
+	return (sum ^ sum >> 8) % BC_BUCKETS;
 }
 
-static struct nrt_back *find(struct nrt_clnts *n,
-			     const uint8_t id[ULB_SESSION_ID])
+static struct cds_list_head *host_bucket(struct bc_server *s,
+					 const struct in6_addr *host)
 {
-	struct nrt_back *b;
+	return &s->by_host[bucket_of(host->s6_addr)];
+}
 
-	cds_list_for_each_entry(b, &n->bucket[bucket_of(id)], link)
+static struct cds_list_head *conn_bucket(struct bc_server *s,
+					 const struct rt_conn *conn)
+{
+	return &s->by_conn[rt_conn_id(conn) % BC_BUCKETS];
+}
+
+static struct bc_channel *channel_find(struct bc_server *s,
+				       const uint8_t id[ULB_SESSION_ID])
+{
+	struct bc_channel *ch;
+
+	cds_list_for_each_entry(ch, &s->by_session[bucket_of(id)], by_session)
 	{
-		if (!memcmp(b->id, id, ULB_SESSION_ID))
-			return b;
+		if (!memcmp(ch->id, id, ULB_SESSION_ID))
+			return ch;
 	}
 	return NULL;
 }
 
-bool nrt_back_has_client(const struct nrt_back *b)
+/* Returns true if Ganesha has a CLIENT. It lets go of one without a word when the
+ * session ends or gets another. */
+static bool has_client(const struct bc_channel *ch)
 {
-	struct rclient *client;
+	return ch->client &&
+	       !(__atomic_load_n(&ch->client->clnt.cl_flags, __ATOMIC_RELAXED) &
+		 CLNT_FLAG_DESTROYING);
+}
 
-	cds_list_for_each_entry(client, &b->clients, link)
+/* ---- Changes -------------------------------------------------------------- */
+
+static void add_to(unsigned int *counter, int by)
+{
+	__atomic_add_fetch(counter, by, __ATOMIC_RELAXED);
+}
+
+/* After any change of what bc_session_flags() and the timer thread look at. */
+static void channel_changed(struct bc_server *s, struct bc_channel *ch)
+{
+	bool flagged = ch->named && (ch->fault || (!ch->conn && ch->client));
+
+	if (flagged != ch->flagged)
+		add_to(&s->nflagged, flagged ? 1 : -1);
+	ch->flagged = flagged;
+	pthread_cond_signal(&s->changed);
+}
+
+static void channel_attach(struct bc_server *s, struct bc_channel *ch,
+			   struct rt_conn *conn)
+{
+	ch->conn = conn;
+	cds_list_add(&ch->by_conn, conn_bucket(s, conn));
+	channel_changed(s, ch);
+}
+
+void bc_channel_detach(struct bc_server *s, struct bc_channel *ch)
+{
+	if (ch->conn)
+		cds_list_del(&ch->by_conn);
+	ch->conn = NULL;
+	channel_changed(s, ch);
+}
+
+void bc_channel_settle(struct bc_server *s, struct bc_channel *ch)
+{
+	if (ch->fresh)
+		add_to(&s->nfresh, -1);
+	ch->fresh = false;
+	channel_changed(s, ch);
+}
+
+void bc_channel_fault(struct bc_server *s, struct bc_channel *ch)
+{
+	ch->fault = ch->named;
+	channel_changed(s, ch);
+}
+
+/* It can no longer be found, and goes with its last reference. */
+static void channel_unlist(struct bc_server *s, struct bc_channel *ch)
+{
+	if (!ch->listed)
+		return;
+	ch->listed = false;
+	if (ch->named)
+		cds_list_del(&ch->by_session);
+	ch->named = false;
+	bc_channel_settle(s, ch);
+	bc_channel_detach(s, ch);
+	bc_channel_put(s, ch);
+}
+
+void bc_channel_put(struct bc_server *s, struct bc_channel *ch)
+{
+	if (!--ch->refs) {
+		cds_list_del(&ch->by_host);
+		free(ch);
+	} else if (ch->refs == 1 && ch->listed && (!ch->named || s->closed)) {
+		channel_unlist(s, ch);
+	}
+}
+
+/* ---- Callbacks that wait -------------------------------------------------- */
+
+bool bc_channel_may_wait(const struct bc_server *s, const struct bc_channel *ch)
+{
+	return !s->closed && (ch->named || ch->fresh);
+}
+
+/*
+ * A slot takes callbacks in one order, and which slot one has is not known here.
+ * So one that is out on another connection, or that the client has put off,
+ * must come back before any other is sent.
+ */
+static bool is_held_up(const struct bc_channel *ch)
+{
+	const struct bc_callback *c;
+
+	cds_list_for_each_entry(c, &ch->sent, link)
 	{
-		if (!(__atomic_load_n(&client->clnt.cl_flags,
-				      __ATOMIC_RELAXED) &
-		      CLNT_FLAG_DESTROYING))
+		if (c->conn != ch->conn || c->delayed)
 			return true;
 	}
 	return false;
 }
 
-void nrt_back_wake(struct nrt_clnts *n)
+bool bc_channel_ready(struct bc_server *s, struct bc_channel *ch)
 {
-	n->resend = true;
-	pthread_cond_signal(&n->timer);
+	if (ch->conn && !rt_conn_can_call(ch->conn))
+		bc_channel_detach(s, ch);
+	return ch->conn && !ch->fresh && !ch->replies && !ch->sending &&
+	       ch->pause_until <= bc_now_ms() && !is_held_up(ch);
 }
 
-static struct cds_list_head *on_bucket(struct nrt_clnts *n,
-				       const struct rt_conn *c)
+void bc_channel_enqueue(struct bc_channel *ch, struct bc_callback *c)
 {
-	return &n->on[rt_conn_id(c) % NRT_BUCKETS];
+	struct cds_list_head *after = ch->waiting.prev;
+
+	while (after != &ch->waiting &&
+	       cds_list_entry(after, struct bc_callback, link)->order >
+		       c->order)
+		after = after->prev;
+	cds_list_add(&c->link, after);
+	c->channel = ch;
+	c->waiting = true;
+	if (!ch->nwaiting++)
+		cds_list_add_tail(&ch->backlog, &c->server->backlog);
 }
 
-/* To a connection that nrt_clnts_lost() is yet to be called for. */
-static void set_conn(struct nrt_clnts *n, struct nrt_back *b, struct rt_conn *c)
+void bc_channel_dequeue(struct bc_callback *c)
 {
-	rt_conn_get(c);
-	b->conn = c;
-	cds_list_add(&b->on, on_bucket(n, c));
+	cds_list_del(&c->link);
+	c->waiting = false;
+	if (!--c->channel->nwaiting)
+		cds_list_del(&c->channel->backlog);
 }
 
-/* The one that it had, to be put. */
-static struct rt_conn *take_conn(struct nrt_back *b)
-{
-	struct rt_conn *c = b->conn;
+/* ---- Hosts ---------------------------------------------------------------- */
 
-	b->conn = NULL;
-	if (c)
-		cds_list_del(&b->on);
-	return c;
+/* Nobody can do anything with it, or nothing happens with it and it has lost its
+ * connection or its CLIENT. */
+static bool may_give_way(struct bc_channel *ch)
+{
+	return !ch->nwaiting && cds_list_empty(&ch->sent) && !ch->replies &&
+	       !ch->sending && (!ch->conn || !ch->client);
 }
 
-/* Its end is done by nrt_back_unlock(). */
-static void discard(struct nrt_clnts *n, struct nrt_back *b)
+/* What a host has. */
+struct host_use {
+	unsigned int channels, waiting;
+	struct bc_channel *oldest; /* of those that may give way */
+};
+
+static struct host_use host_use(struct bc_server *s,
+				const struct in6_addr *host)
 {
-	nrt_back_event(n, b, NRT_GIVEN_UP);
-	nrt_host_leave(b);
-	cds_list_del(&b->rest);
-	if (b->conn)
-		cds_list_del(&b->on);
-	cds_list_del(&b->link);
-	cds_list_add(&b->link, &n->gone);
-}
+	struct host_use use = { 0 };
+	struct bc_channel *ch;
 
-/* Neither Calls nor Replies have to do with it. */
-static bool is_quiet(struct nrt_back *b)
-{
-	return cds_list_empty(&b->parked) && cds_list_empty(&b->flying) &&
-	       !b->held && !b->announced;
-}
-
-static bool is_idle(struct nrt_back *b)
-{
-	return cds_list_empty(&b->clients) && is_quiet(b);
-}
-
-static void rest(struct nrt_clnts *n, struct nrt_back *b)
-{
-	if (b->alone && !cds_list_empty(&b->rest))
-		return;
-	if (!b->alone)
-		b->alone = now_ms();
-	if (cds_list_empty(&n->rest)) {
-		n->sweep = now_ms() + NRT_SWEEP_MS;
-		pthread_cond_signal(&n->timer);
-	}
-	cds_list_del(&b->rest);
-	cds_list_add_tail(&b->rest, &n->rest);
-}
-
-void nrt_back_put(struct nrt_clnts *n, struct nrt_back *b)
-{
-	if (!is_idle(b))
-		return;
-	if (!nrt_back_lives(b) || n->closed) {
-		discard(n, b);
-		return;
-	}
-	nrt_back_event(n, b, NRT_IDLE);
-	rest(n, b);
-}
-
-int64_t nrt_back_sweep(struct nrt_clnts *n)
-{
-	int64_t now = now_ms();
-
-	if (cds_list_empty(&n->rest))
-		return INT64_MAX;
-	if (n->sweep > now)
-		return n->sweep;
-	n->sweep = now + NRT_SWEEP_MS;
-	while (!cds_list_empty(&n->rest)) {
-		struct nrt_back *b =
-			cds_list_first_entry(&n->rest, struct nrt_back, rest);
-
-		if (!is_idle(b)) {
-			/* Something has come back to it. */
-			cds_list_del_init(&b->rest);
-			continue;
-		}
-		if (b->alone + NRT_ALONE_MS >= now)
-			return n->sweep;
-		discard(n, b);
-	}
-	return INT64_MAX;
-}
-
-/* If nothing happens with it and its connection has ended, or it is at rest: no
- * CLIENT has it any longer. False: it is in use. */
-static bool give_way(struct nrt_clnts *n, struct nrt_back *b)
-{
-	struct rclient *client, *tmp;
-
-	if (!is_quiet(b) || (b->conn && !is_idle(b)))
-		return false;
-	cds_list_for_each_entry_safe(client, tmp, &b->clients, link)
+	cds_list_for_each_entry(ch, host_bucket(s, host), by_host)
 	{
-		cds_list_del(&client->link);
-		client->back = NULL;
+		if (!ch->listed || memcmp(&ch->host, host, sizeof(*host)))
+			continue;
+		use.channels++;
+		use.waiting += ch->nwaiting;
+		if (!use.oldest && may_give_way(ch))
+			use.oldest = ch;
 	}
-	discard(n, b);
-	return true;
+	return use;
 }
 
-static void free_back(struct nrt_back *b)
+bool bc_channel_full(struct bc_server *s, const struct bc_channel *ch)
 {
-	if (b->conn)
-		rt_conn_put(b->conn);
-	free(b);
+	return ch->nwaiting >= BC_WAITING_MAX ||
+	       host_use(s, &ch->host).waiting >= BC_HOST_WAITING_MAX;
 }
 
-void nrt_back_unlock(struct nrt_clnts *n)
+static int make_room(struct bc_server *s, const struct in6_addr *host)
 {
-	struct nrt_back *b, *tmp;
-	struct cds_list_head gone;
+	for (;;) {
+		struct host_use use = host_use(s, host);
 
-	CDS_INIT_LIST_HEAD(&gone);
-	cds_list_splice(&n->gone, &gone);
-	CDS_INIT_LIST_HEAD(&n->gone);
-	pthread_mutex_unlock(&n->lock);
-	cds_list_for_each_entry_safe(b, tmp, &gone, link) free_back(b);
+		if (use.channels < s->host_max)
+			return 0;
+		if (!use.oldest)
+			return -EUSERS;
+		channel_unlist(s, use.oldest);
+	}
 }
 
-/* ---- CLIENTs ---------------------------------------------------------- */
+/* ---- CLIENTs -------------------------------------------------------------- */
 
-int nrt_back_add(struct rclient *client, struct rt_conn *c, bool fresh)
+static void channel_init(struct bc_channel *ch, struct bc_client *client,
+			 struct rt_conn *conn)
 {
-	struct nrt_back *b = calloc(1, sizeof(*b));
-	struct nrt_clnts *n = client->n;
-	struct in6_addr host;
+	CDS_INIT_LIST_HEAD(&ch->waiting);
+	CDS_INIT_LIST_HEAD(&ch->sent);
+	rt_conn_host(conn, &ch->host);
+	ch->maker = pthread_self();
+	ch->made_on = rt_conn_id(conn);
+	ch->client = client;
+	ch->fresh = true;
+	ch->listed = true;
+	ch->refs = 2;
+}
+
+int bc_channel_add(struct bc_client *client, struct rt_conn *conn)
+{
+	struct bc_channel *ch = calloc(1, sizeof(*ch));
+	struct bc_server *s = client->server;
 	int rc = -EOPNOTSUPP;
 
-	if (!b)
+	if (!ch)
 		return -ENOMEM;
-	rt_conn_host(c, &host);
-	CDS_INIT_LIST_HEAD(&b->rest);
-	CDS_INIT_LIST_HEAD(&b->clients);
-	CDS_INIT_LIST_HEAD(&b->parked);
-	CDS_INIT_LIST_HEAD(&b->flying);
-	b->maker = pthread_self();
-	b->made_on = rt_conn_id(c);
-	b->nameable = true;
-	b->call_max = fresh ? 0 : UINT32_MAX;
-	pthread_mutex_lock(&n->lock);
-	/* If so, the end has not been told here yet. */
-	if (rt_conn_can_call(c))
-		rc = nrt_host_join(n, b, &host, give_way);
+	channel_init(ch, client, conn);
+	pthread_mutex_lock(&s->lock);
+	/* If it can, bc_conn_closed() is yet to come. */
+	if (rt_conn_can_call(conn))
+		rc = make_room(s, &ch->host);
 	if (!rc) {
-		set_conn(n, b, c);
-		cds_list_add(&b->link, &n->unnamed);
-		cds_list_add(&client->link, &b->clients);
-		nrt_back_begin(n, b, fresh);
-		client->back = b;
-		b = NULL;
+		cds_list_add_tail(&ch->by_host, host_bucket(s, &ch->host));
+		channel_attach(s, ch, conn);
+		add_to(&s->nfresh, 1);
+		client->channel = ch;
+		if (s->sweep_at == INT64_MAX) {
+			s->sweep_at = bc_now_ms() + BC_SWEEP_MS;
+			pthread_cond_signal(&s->changed);
+		}
 	}
-	nrt_back_unlock(n);
-	free(b);
+	pthread_mutex_unlock(&s->lock);
+	if (rc)
+		free(ch);
 	return rc;
 }
 
-void nrt_back_remove(struct rclient *client)
+void bc_channel_remove(struct bc_client *client)
 {
-	cds_list_del(&client->link);
-	nrt_back_put(client->n, client->back);
-}
+	struct bc_server *s = client->server;
+	struct bc_channel *ch;
 
-struct rt_conn *nrt_back_conn(struct rclient *client)
-{
-	struct rt_conn *c = NULL;
-
-	pthread_mutex_lock(&client->n->lock);
-	if (client->back && client->back->conn) {
-		c = client->back->conn;
-		rt_conn_get(c);
+	pthread_mutex_lock(&s->lock);
+	ch = client->channel;
+	if (ch && ch->client == client)
+		ch->client = NULL;
+	if (ch) {
+		channel_changed(s, ch);
+		bc_channel_put(s, ch);
 	}
-	pthread_mutex_unlock(&client->n->lock);
-	return c;
+	pthread_mutex_unlock(&s->lock);
 }
 
-/* ---- Sessions --------------------------------------------------------- */
-
-void nrt_clnts_lost(struct nrt_clnts *n, const struct rt_conn *c)
+/* A new connection's CLIENT turns out to be that of a known session. */
+static void channel_join(struct bc_server *s, struct bc_channel *to,
+			 struct bc_channel *from)
 {
-	struct nrt_back *b, *tmp;
+	struct bc_callback *c, *next;
 
-	pthread_mutex_lock(&n->lock);
-	cds_list_for_each_entry_safe(b, tmp, on_bucket(n, c), on)
+	cds_list_for_each_entry_safe(c, next, &from->waiting, link)
 	{
-		if (b->conn != c)
-			continue;
-		/* Not the last one: the strand has its own. */
-		rt_conn_put(take_conn(b));
-		if (!cds_list_empty(&b->clients))
-			nrt_back_event(n, b, NRT_LOST);
+		bc_channel_dequeue(c);
+		bc_channel_enqueue(to, c);
+		to->refs++;
+		from->refs--;
 	}
-	pthread_mutex_unlock(&n->lock);
+	to->alone_since = 0;
+	to->client = from->client;
+	to->client->channel = to;
+	to->refs++;
+	from->refs--;
+	from->client = NULL;
+	channel_unlist(s, from);
 }
 
-/* Of the CLIENT that this thread has made a moment ago while it executed a Call
- * of @c, which may have ended since. */
-static struct nrt_back *made_here(struct nrt_clnts *n, const struct rt_conn *c)
+int64_t bc_channel_sweep(struct bc_server *s, int64_t now)
 {
-	struct nrt_back *b;
+	struct bc_channel *ch, *next;
+	bool any = false;
 
-	cds_list_for_each_entry(b, &n->unnamed, link)
+	if (now < s->sweep_at)
+		return s->sweep_at;
+	for (unsigned int i = 0; i < BC_BUCKETS; i++) {
+		cds_list_for_each_entry_safe(ch, next, &s->by_host[i], by_host)
+		{
+			any = true;
+			if (has_client(ch))
+				ch->alone_since = 0;
+			else if (!ch->alone_since)
+				ch->alone_since = now;
+			else if (now - ch->alone_since > BC_ALONE_MS)
+				channel_unlist(s, ch);
+		}
+	}
+	s->sweep_at = any ? now + BC_SWEEP_MS : INT64_MAX;
+	return s->sweep_at;
+}
+
+/* ---- Sessions ------------------------------------------------------------- */
+
+/* Returns the channel of the CLIENT that this thread has made for its Call of
+ * @conn, which may have ended since. */
+static struct bc_channel *made_here(struct bc_server *s,
+				    const struct rt_conn *conn)
+{
+	struct in6_addr host;
+	struct bc_channel *ch;
+
+	rt_conn_host(conn, &host);
+	cds_list_for_each_entry(ch, host_bucket(s, &host), by_host)
 	{
-		if (b->nameable && b->made_on == rt_conn_id(c) &&
-		    pthread_equal(b->maker, pthread_self()) &&
-		    nrt_back_has_client(b))
-			return b;
+		if (ch->fresh && ch->made_on == rt_conn_id(conn) &&
+		    pthread_equal(ch->maker, pthread_self()) && has_client(ch))
+			return ch;
 	}
 	return NULL;
 }
 
-void nrt_back_park(struct nrt_back *b, struct rcall *c)
+static struct bc_channel *channel_name(struct bc_server *s,
+				       const uint8_t id[ULB_SESSION_ID],
+				       const struct rt_conn *conn)
 {
-	struct cds_list_head *after = b->parked.prev;
+	struct bc_channel *ch = channel_find(s, id), *made = made_here(s, conn);
 
-	while (after != &b->parked &&
-	       cds_list_entry(after, struct rcall, at)->order > c->order)
-		after = after->prev;
-	cds_list_add(&c->at, after);
-}
-
-/* The CLIENT of @from, and its Calls, are those of @to. */
-static void join(struct nrt_clnts *n, struct nrt_back *to,
-		 struct nrt_back *from)
-{
-	struct rclient *client, *t;
-	struct rcall *c, *u;
-
-	cds_list_for_each_entry_safe(client, t, &from->clients, link)
-	{
-		cds_list_del(&client->link);
-		cds_list_add(&client->link, &to->clients);
-		client->back = to;
-	}
-	cds_list_for_each_entry_safe(c, u, &from->parked, at)
-	{
-		cds_list_del(&c->at);
-		nrt_back_park(to, c);
-	}
-	if (from->nparked) {
-		cds_list_del(&from->busy);
-		if (!to->nparked)
-			cds_list_add(&to->busy, &n->busy);
-		to->nparked += from->nparked;
-		to->host->nparked += from->nparked;
-		from->host->nparked -= from->nparked;
-		from->nparked = 0;
-	}
-	cds_list_splice(&from->flying, &to->flying);
-	CDS_INIT_LIST_HEAD(&from->flying);
-	to->alone = 0;
-	/* The timer thread may be sending a Call that was parked there. */
-	nrt_back_event(n, from, NRT_ANSWERED);
-	from->nameable = false;
-	nrt_back_put(n, from);
-}
-
-/* That of the session; one made here gets its name. */
-static struct nrt_back *name(struct nrt_clnts *n,
-			     const uint8_t id[ULB_SESSION_ID],
-			     const struct rt_conn *c)
-{
-	struct nrt_back *b = find(n, id), *made = made_here(n, c);
-
-	if (made && b) {
-		join(n, b, made);
+	if (made && ch) {
+		channel_join(s, ch, made);
 	} else if (made) {
-		b = made;
-		cds_list_del(&b->link);
-		b->bucket = bucket_of(id);
-		cds_list_add(&b->link, &n->bucket[b->bucket]);
-		memcpy(b->id, id, ULB_SESSION_ID);
-		nrt_back_event(n, b, NRT_NAMED);
+		ch = made;
+		ch->named = true;
+		memcpy(ch->id, id, ULB_SESSION_ID);
+		cds_list_add(&ch->by_session, &s->by_session[bucket_of(id)]);
+		bc_channel_settle(s, ch);
 	}
-	return b;
+	return ch;
 }
 
-/* @c is its connection, unless that has ended. Returns the one it had, to be
- * put. */
-static struct rt_conn *rebind(struct nrt_clnts *n, struct nrt_back *b,
-			      struct rt_conn *c)
+/* The client has bound @conn, which may have ended since. */
+static void channel_rebind(struct bc_server *s, struct bc_channel *ch,
+			   struct rt_conn *conn)
 {
-	struct rt_conn *old = NULL;
-
-	if (rt_conn_can_call(c) && b->conn != c) {
-		old = take_conn(b);
-		set_conn(n, b, c);
+	if (rt_conn_can_call(conn)) {
+		bc_channel_detach(s, ch);
+		channel_attach(s, ch, conn);
+	} else if (ch->conn == conn) {
+		bc_channel_detach(s, ch);
 	}
-	if (!b->conn || b->conn == c)
-		nrt_back_event(n, b,
-			       b->conn && rt_conn_can_call(c) ? NRT_BOUND :
-								NRT_LOST);
-	return old;
+	channel_changed(s, ch);
 }
 
-/* The Reply that says so has been sent, or could not be. */
-static void announced(struct nrt_clnts *n, struct nrt_back *b)
+void bc_reply_begin(struct bc_server *s, struct bc_reply *reply,
+		    struct rt_conn *conn)
 {
-	b->announced--;
-	nrt_back_wake(n);
-	nrt_back_put(n, b);
-}
+	struct bc_channel *ch;
 
-/* Whoever waits for these is told soon, and then they go. */
-static void expire_parked(struct nrt_clnts *n, struct nrt_back *b)
-{
-	struct rcall *c;
-
-	cds_list_for_each_entry(c, &b->parked, at)
-	{
-		nrt_rcall_delist(c);
-		nrt_rcall_enlist(n, c, now_ms());
-	}
-	pthread_cond_signal(&n->timer);
-}
-
-static void end(struct nrt_clnts *n, const uint8_t id[ULB_SESSION_ID])
-{
-	struct nrt_back *b = find(n, id);
-
-	if (!b)
+	reply->channel = NULL;
+	if (reply->event != ULB_SESSION_BACK)
 		return;
-	nrt_back_event(n, b, NRT_DONE);
-	expire_parked(n, b);
-	nrt_back_put(n, b);
-}
-
-/* Made here, and of no session. */
-static void leave_unnamed(struct nrt_clnts *n, const struct rt_conn *c)
-{
-	struct nrt_back *b = made_here(n, c);
-
-	if (!b)
-		return;
-	b->nameable = false;
-	nrt_back_event(n, b, NRT_ANSWERED);
-	nrt_back_wake(n);
-}
-
-bool nrt_clnts_settled(const struct nrt_clnts *n)
-{
-	return !__atomic_load_n(&n->nfresh, __ATOMIC_RELAXED);
-}
-
-void nrt_clnts_prepare(struct nrt_clnts *n, struct nrt_news *news,
-		       struct rt_conn *c)
-{
-	struct rt_conn *old = NULL;
-	struct nrt_back *b;
-
-	news->bound = NULL;
-	if (news->event != ULB_SESSION_BACK)
-		return;
-	pthread_mutex_lock(&n->lock);
-	b = name(n, news->id, c);
-	if (b && !nrt_back_ended(b)) {
-		b->announced++;
-		if (news->call_max)
-			b->call_max = news->call_max;
-		news->bound = b;
-		old = rebind(n, b, c);
+	pthread_mutex_lock(&s->lock);
+	ch = channel_name(s, reply->id, conn);
+	if (ch) {
+		ch->refs++;
+		ch->replies++;
+		if (reply->call_max)
+			ch->call_max = reply->call_max;
+		reply->channel = ch;
+		channel_rebind(s, ch, conn);
 	}
-	nrt_back_unlock(n);
-	if (old)
-		rt_conn_put(old);
+	pthread_mutex_unlock(&s->lock);
 }
 
-void nrt_clnts_settle(struct nrt_clnts *n, const struct nrt_news *news,
-		      const struct rt_conn *c)
+void bc_reply_sent(struct bc_server *s, const struct bc_reply *reply,
+		   const struct rt_conn *conn)
 {
-	pthread_mutex_lock(&n->lock);
-	switch (news->event) {
+	struct bc_channel *ch = reply->channel;
+
+	pthread_mutex_lock(&s->lock);
+	switch (reply->event) {
 	case ULB_SESSION_BACK:
-		if (news->bound)
-			announced(n, news->bound);
+		if (!ch)
+			break;
+		ch->replies--;
+		pthread_cond_signal(&s->changed);
+		bc_channel_put(s, ch);
 		break;
 	case ULB_SESSION_ENDED:
-		end(n, news->id);
+		ch = channel_find(s, reply->id);
+		if (ch)
+			channel_unlist(s, ch);
 		break;
 	case ULB_SESSION_NONE:
-		leave_unnamed(n, c);
+		ch = made_here(s, conn);
+		if (ch)
+			bc_channel_settle(s, ch);
 		break;
 	}
-	nrt_back_unlock(n);
+	pthread_mutex_unlock(&s->lock);
 }
 
-bool nrt_clnts_can_back(struct nrt_clnts *n, const uint8_t id[ULB_SESSION_ID],
-			struct rt_conn *c)
+bool bc_reply_expected(const struct bc_server *s)
 {
-	struct nrt_back *b;
+	return __atomic_load_n(&s->nfresh, __ATOMIC_RELAXED);
+}
+
+bool bc_can_bind(struct bc_server *s, const uint8_t id[ULB_SESSION_ID],
+		 struct rt_conn *conn)
+{
+	struct bc_channel *ch;
 	bool can;
 
-	if (!rt_conn_can_call(c))
+	if (!rt_conn_can_call(conn))
 		return false;
-	pthread_mutex_lock(&n->lock);
-	b = find(n, id);
-	can = made_here(n, c) || (b && nrt_back_has_client(b));
+	pthread_mutex_lock(&s->lock);
+	ch = channel_find(s, id);
+	can = made_here(s, conn) || (ch && has_client(ch));
 	/* Another thread may be making one. */
-	if (!can && b && nrt_clnts_settled(n))
-		nrt_back_fault(n, b);
-	pthread_mutex_unlock(&n->lock);
+	if (!can && ch && !bc_reply_expected(s))
+		bc_channel_fault(s, ch);
+	pthread_mutex_unlock(&s->lock);
 	return can;
 }
 
-bool nrt_clnts_troubled(const struct nrt_clnts *n)
+bool bc_has_flags(const struct bc_server *s)
 {
-	return __atomic_load_n(&n->ntroubled, __ATOMIC_RELAXED);
+	return __atomic_load_n(&s->nflagged, __ATOMIC_RELAXED);
 }
 
-uint32_t nrt_clnts_flags(struct nrt_clnts *n, const uint8_t id[ULB_SESSION_ID])
+uint32_t bc_session_flags(struct bc_server *s, const uint8_t id[ULB_SESSION_ID])
 {
-	struct nrt_back *b;
+	const struct bc_channel *ch;
 	uint32_t flags = 0;
 
-	if (!__atomic_load_n(&n->troubled[bucket_of(id)], __ATOMIC_RELAXED))
+	if (!bc_has_flags(s))
 		return 0;
-	pthread_mutex_lock(&n->lock);
-	b = find(n, id);
-	/* Without a CLIENT the server knows by itself that it has none. */
-	if (b && b->state == NRT_DOWN && nrt_back_has_client(b))
+	pthread_mutex_lock(&s->lock);
+	ch = channel_find(s, id);
+	/* Without a CLIENT Ganesha sets the flag itself. */
+	if (ch && !ch->conn && has_client(ch))
 		flags |= ULB_SEQ_CB_PATH_DOWN_SESSION;
-	if (b && b->fault)
+	if (ch && ch->fault)
 		flags |= ULB_SEQ_BACKCHANNEL_FAULT;
-	pthread_mutex_unlock(&n->lock);
+	pthread_mutex_unlock(&s->lock);
 	return flags;
 }
 
-/* ---- Beginning and end ------------------------------------------------ */
-
-void nrt_clnts_close(struct nrt_clnts *n)
+void bc_conn_closed(struct bc_server *s, const struct rt_conn *conn)
 {
-	struct nrt_back *b, *tmp;
+	struct bc_channel *ch, *next;
 
-	pthread_mutex_lock(&n->lock);
-	n->closed = true;
-	cds_list_for_each_entry(b, &n->busy, busy) expire_parked(n, b);
-	for (unsigned int i = 0; i < NRT_BUCKETS; i++) {
-		cds_list_for_each_entry_safe(b, tmp, &n->bucket[i], link)
-			nrt_back_put(n, b);
+	pthread_mutex_lock(&s->lock);
+	cds_list_for_each_entry_safe(ch, next, conn_bucket(s, conn), by_conn)
+	{
+		if (ch->conn == conn)
+			bc_channel_detach(s, ch);
 	}
-	nrt_back_unlock(n);
+	pthread_mutex_unlock(&s->lock);
 }
 
-void nrt_back_init(struct nrt_clnts *n)
+/* ---- Beginning and end ---------------------------------------------------- */
+
+void bc_channels_init(struct bc_server *s)
 {
-	CDS_INIT_LIST_HEAD(&n->busy);
-	CDS_INIT_LIST_HEAD(&n->unnamed);
-	CDS_INIT_LIST_HEAD(&n->gone);
-	CDS_INIT_LIST_HEAD(&n->rest);
-	for (unsigned int i = 0; i < NRT_BUCKETS; i++) {
-		CDS_INIT_LIST_HEAD(&n->bucket[i]);
-		CDS_INIT_LIST_HEAD(&n->on[i]);
-		CDS_INIT_LIST_HEAD(&n->hosts[i]);
+	CDS_INIT_LIST_HEAD(&s->backlog);
+	for (unsigned int i = 0; i < BC_BUCKETS; i++) {
+		CDS_INIT_LIST_HEAD(&s->by_host[i]);
+		CDS_INIT_LIST_HEAD(&s->by_session[i]);
+		CDS_INIT_LIST_HEAD(&s->by_conn[i]);
 	}
+	s->sweep_at = INT64_MAX;
 }
 
-void nrt_back_fini(struct nrt_clnts *n)
+void bc_channels_close(struct bc_server *s)
 {
-	struct nrt_back *b, *tmp;
+	struct bc_channel *ch, *next;
 
-	pthread_mutex_lock(&n->lock);
-	for (unsigned int i = 0; i < NRT_BUCKETS; i++) {
-		cds_list_for_each_entry_safe(b, tmp, &n->bucket[i], link)
-			discard(n, b);
+	for (unsigned int i = 0; i < BC_BUCKETS; i++) {
+		cds_list_for_each_entry_safe(ch, next, &s->by_host[i], by_host)
+		{
+			if (ch->refs == 1)
+				channel_unlist(s, ch);
+		}
 	}
-	nrt_back_unlock(n);
 }
