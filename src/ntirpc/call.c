@@ -22,9 +22,8 @@
 #include "ntirpc/quirks/withheld.h"
 #include "ntirpc/replay.h"
 #include "ntirpc/session.h"
-#include "ntirpc/stream/over.h"
 
-static inline struct nrt_call *call_of(struct nrt_decode *d)
+static inline struct nrt_call *call_of(struct xs_decode *d)
 {
 	return (struct nrt_call *)(void *)d;
 }
@@ -36,7 +35,7 @@ static inline struct nrt_call *call_of(struct nrt_decode *d)
  * has gone to another connection, and a client does not repeat a Call on one that
  * lives (3.1.3). So it ends, and the next repetition is answered.
  */
-static void drop(struct nrt_decode *d)
+static void drop(struct xs_decode *d)
 {
 	struct nrt_call *nc = call_of(d);
 
@@ -90,13 +89,13 @@ XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max)
 	 * then says that they cannot be read (7.2). */
 	if (call->torn && nc->head.readable)
 		shorten(call, nc->head.body);
-	nrt_decode_init(&nc->in, call->pieces, call->npieces, drop);
+	xs_decode_init(&nc->in, call->pieces, call->npieces, drop);
 	return &nc->in.xdrs;
 }
 
 struct nrt_call *nrt_call_of(XDR *xdrs)
 {
-	struct nrt_decode *d = nrt_decode_of(xdrs);
+	struct xs_decode *d = xs_decode_of(xdrs);
 
 	return d && d->destroyed == drop ? call_of(d) : NULL;
 }
@@ -122,7 +121,7 @@ static bool pad(XDR *xdrs)
  */
 static bool encode_reply(struct nrt_call *nc, struct svc_req *req)
 {
-	struct nrt_encode *e = &nc->out;
+	struct xs_encode *e = &nc->out;
 	struct rpc_msg *msg = &req->rq_msg;
 	bool wrap = msg->rm_reply.rp_stat == MSG_ACCEPTED &&
 		    msg->RPCM_ack.ar_stat == SUCCESS && req->rq_auth;
@@ -134,7 +133,7 @@ static bool encode_reply(struct nrt_call *nc, struct svc_req *req)
 	if (!wrap)
 		return xdr_nreplymsg(&e->xdrs, msg) && pad(&e->xdrs);
 	results = msg->RPCM_ack.ar_results;
-	msg->RPCM_ack.ar_results.proc = nrt_xdr_nothing;
+	msg->RPCM_ack.ar_results.proc = xs_void;
 	msg->RPCM_ack.ar_results.where = NULL;
 	ok = xdr_nreplymsg(&e->xdrs, msg);
 	msg->RPCM_ack.ar_results = results;
@@ -193,7 +192,7 @@ static void reply_done(void *arg)
 {
 	struct nrt_call *nc = arg;
 
-	nrt_encode_release(&nc->out);
+	xs_encode_release(&nc->out);
 	fab_pool_put(nc->read_buffer);
 }
 
@@ -202,23 +201,23 @@ static bool encode(struct nrt_call *nc, struct svc_req *req, size_t *len)
 	struct rpc_msg *msg = &req->rq_msg;
 	int n;
 
-	if (nrt_encode_init(&nc->out, nc->pool, nc->max))
+	if (xs_encode_init(&nc->out, nc->pool, nc->max))
 		return false;
-	nrt_encode_beside(&nc->out, nc->beside);
-	nrt_encode_read_buffer(&nc->out, nc->read_buffer);
+	xs_encode_allow_extra(&nc->out, nc->beside);
+	xs_encode_set_read_buffer(&nc->out, nc->read_buffer);
 	if (encode_reply(nc, req)) {
-		n = nrt_encode_pieces(&nc->out, len);
+		n = xs_encode_pieces(&nc->out, len);
 		if (n > 0)
 			goto done;
 	}
 	/* The requester shall at least learn that there was a Reply. */
-	if (nrt_encode_restart(&nc->out))
+	if (xs_encode_restart(&nc->out))
 		return false;
 	msg->rm_reply.rp_stat = MSG_ACCEPTED;
 	msg->RPCM_ack.ar_stat = SYSTEM_ERR;
 	if (!encode_reply(nc, req))
 		return false;
-	n = nrt_encode_pieces(&nc->out, len);
+	n = xs_encode_pieces(&nc->out, len);
 	if (n <= 0)
 		return false;
 done:
@@ -271,12 +270,12 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 		return XPRT_IDLE;
 	if (!__atomic_exchange_n(&nc->in.destroyed, NULL, __ATOMIC_ACQ_REL))
 		return XPRT_IDLE;
-	req->rq_xdrs = (XDR *)(uintptr_t)&nrt_over_stream;
+	req->rq_xdrs = (XDR *)(uintptr_t)&xs_null_stream;
 	nc->news.event = ULB_SESSION_NONE;
 	control = nc->head.flavor == RPCSEC_GSS && nc->head.gss_proc;
 	if (!encode(nc, req, &len)) {
 		prepare(nc, &after);
-		nrt_encode_release(&nc->out);
+		xs_encode_release(&nc->out);
 		fab_pool_put(nc->read_buffer);
 		/* 7.4: the Reply is lost, and the end of the connection says
 		 * so. Ganesha ends it for a new Call alone, not for one that
@@ -380,7 +379,7 @@ void nrt_deny(struct svc_req *req)
 		(void)nrt_xp_reply(req);
 	} else if (__atomic_exchange_n(&nc->in.destroyed, NULL,
 				       __ATOMIC_ACQ_REL)) {
-		req->rq_xdrs = (XDR *)(uintptr_t)&nrt_over_stream;
+		req->rq_xdrs = (XDR *)(uintptr_t)&xs_null_stream;
 		rt_call_refuse(nc->call, RDMA2_ERR_BAD_XDR);
 	}
 }

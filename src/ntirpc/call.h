@@ -31,13 +31,13 @@ struct nrt_bound;
 struct nrt_replay;
 
 struct nrt_call {
-	struct nrt_decode in; /* first */
+	struct xs_decode in; /* first */
 	struct rt_call *call;
 	struct fab_pool *pool;
 	size_t max;
 	size_t beside; /* the owner's: octets that Write chunks may take */
 	void *owner; /* the server's, e.g. its svc_req */
-	struct nrt_encode out;
+	struct xs_encode out;
 	struct fab_buf *read_buffer; /* NULL: the FSAL has memory of Ganesha's */
 	struct rt_reply reply;
 	struct rt_item items[ULB_MAX_ITEMS];

@@ -43,7 +43,7 @@ bool nrt_session_encode(XDR *xdrs, void *results)
 	struct nrt_results *r = results;
 	struct nrt_call *nc = r->nc;
 	struct ulb_session session, *s = &session;
-	struct nrt_encode *e = nrt_encode_of(xdrs);
+	struct xs_encode *e = xs_encode_of(xdrs);
 	u_int at = XDR_GETPOS(xdrs);
 	struct iovec in[RT_MAX_PIECES], out[2];
 	uint32_t flags;
@@ -60,7 +60,7 @@ bool nrt_session_encode(XDR *xdrs, void *results)
 	n = rt_to_iov(nc->call->pieces, nc->call->npieces, in);
 	/* A COMPOUND's head and two operations are in the first octets. */
 	if (ulb_read_session(&nc->head, in, n, out,
-			     nrt_encode_look(e, at, out, 2), s))
+			     xs_encode_look(e, at, out, 2), s))
 		return true;
 	if (nc->bound && s->sequence)
 		nrt_bound_add(nc->bound, s->of);
@@ -69,11 +69,11 @@ bool nrt_session_encode(XDR *xdrs, void *results)
 	if (s->sequence) {
 		flags = s->flags | bc_session_flags(nc->clnts, s->of);
 		if (flags != s->flags &&
-		    !nrt_put_at(xdrs, at + s->flags_at, flags))
+		    !xs_encode_patch(xdrs, at + s->flags_at, flags))
 			return false;
 	}
 	if (says_too_much(nc, s))
-		return nrt_put_at(xdrs, at + s->given_at, ULB_DIR_FORE);
+		return xs_encode_patch(xdrs, at + s->given_at, ULB_DIR_FORE);
 	nc->news.event = s->event;
 	nc->news.call_max = s->call_max;
 	memcpy(nc->news.id, s->id, ULB_SESSION_ID);

@@ -67,14 +67,14 @@ static void write_in_place(void)
 		u_int len = lengths[k / 10], padded = (len + 3) & ~3u;
 		uint32_t be = htonl(len), after = htonl(0x600df00d), got;
 		struct io_data io = { 0 };
-		struct nrt_decode d;
+		struct xs_decode d;
 		unsigned int np;
 		size_t sum = 0;
 
 		memcpy(mem + 8, &be, 4);
 		memcpy(mem + 12 + padded, &after, 4);
 		np = util_cut_randomly(mem, 16 + padded, &rnd, 20, pieces);
-		nrt_decode_init(&d, pieces, np, NULL);
+		xs_decode_init(&d, pieces, np, NULL);
 		CU_ASSERT_TRUE(XDR_SETPOS(&d.xdrs, 8));
 		CU_ASSERT_TRUE_FATAL(xdr_io_data(&d.xdrs, &io));
 		CU_ASSERT_EQUAL(io.data_len, len);
@@ -112,10 +112,10 @@ static void write_too_long(void)
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
 		uint32_t be = htonl(lengths[i]);
 		struct io_data io = { 0 };
-		struct nrt_decode d;
+		struct xs_decode d;
 
 		memcpy(mem, &be, sizeof(be));
-		nrt_decode_init(&d, &piece, 1, NULL);
+		xs_decode_init(&d, &piece, 1, NULL);
 		CU_ASSERT_FALSE(xdr_io_data(&d.xdrs, &io));
 	}
 	CU_ASSERT_EQUAL(setrlimit(RLIMIT_AS, &old), 0);
@@ -144,17 +144,17 @@ static void read_by_reference(void)
 				      .data_len = len,
 				      .iovcnt = 2,
 				      .iov = iov };
-		struct nrt_encode e;
+		struct xs_encode e;
 		size_t total = 0, where = 4, joined;
 		uint8_t *all;
 		int n;
 
 		released = 0;
-		CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool, 2 * MiB),
+		CU_ASSERT_EQUAL_FATAL(xs_encode_init(&e, pool.pool, 2 * MiB),
 				      0);
 		CU_ASSERT_TRUE(xdr_io_data(&e.xdrs, &io));
 		CU_ASSERT_TRUE(XDR_PUTUINT32(&e.xdrs, 0x600df00d));
-		n = nrt_encode_pieces(&e, &total);
+		n = xs_encode_pieces(&e, &total);
 		CU_ASSERT_TRUE_FATAL(n > 0);
 		CU_ASSERT_EQUAL(total, 8 + ((len + 3) & ~3u));
 		CU_ASSERT_EQUAL(e.copied, 0);
@@ -167,7 +167,7 @@ static void read_by_reference(void)
 		CU_ASSERT_EQUAL(memcmp(all + 4, mem, len), 0);
 		free(all);
 		CU_ASSERT_EQUAL(released, 0);
-		nrt_encode_release(&e);
+		xs_encode_release(&e);
 		CU_ASSERT_EQUAL(released, 1);
 	}
 }

@@ -15,10 +15,10 @@
 static struct util_pool pool;
 
 /* Finish @e and hold it against @want. */
-static void check(struct nrt_encode *e, const uint8_t *want, size_t len)
+static void check(struct xs_encode *e, const uint8_t *want, size_t len)
 {
 	size_t got_len = 0, joined;
-	int n = nrt_encode_pieces(e, &got_len);
+	int n = xs_encode_pieces(e, &got_len);
 	uint8_t *got;
 
 	CU_ASSERT_TRUE_FATAL(n >= 0 && n <= RT_MAX_PIECES);
@@ -33,13 +33,13 @@ static void check(struct nrt_encode *e, const uint8_t *want, size_t len)
 
 static void one_sequence(uint64_t *rnd, uint8_t *mem)
 {
-	struct nrt_encode e;
+	struct xs_encode e;
 	unsigned int n = (unsigned int)util_below(rnd, 60);
 	size_t largest = util_below(rnd, 4) ? 40 : 2000;
 	size_t len;
 	XDR x;
 
-	CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool, 4 * MiB), 0);
+	CU_ASSERT_EQUAL_FATAL(xs_encode_init(&e, pool.pool, 4 * MiB), 0);
 	xdrmem_ncreate(&x, (char *)mem, STREAM_MAX, XDR_ENCODE);
 	for (unsigned int i = 0; i < n; i++) {
 		struct item it;
@@ -97,10 +97,10 @@ static void test_random(void)
 /* Whatever was in the memory before. */
 static void test_fresh(void)
 {
-	struct nrt_encode e;
+	struct xs_encode e;
 
 	memset(&e, 0xa5, sizeof(e));
-	CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool, MiB), 0);
+	CU_ASSERT_EQUAL_FATAL(xs_encode_init(&e, pool.pool, MiB), 0);
 	CU_ASSERT_PTR_NULL(e.xdrs.x_public);
 	CU_ASSERT_PTR_NULL(e.xdrs.x_private);
 	CU_ASSERT_PTR_NULL(e.xdrs.x_lib[0]);
@@ -113,20 +113,20 @@ static void test_fresh(void)
 static void test_restart(void)
 {
 	static char octets[100000];
-	struct nrt_encode e;
+	struct xs_encode e;
 	struct iovec iov[16];
 	unsigned int n;
 
-	CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool, 4 * MiB), 0);
+	CU_ASSERT_EQUAL_FATAL(xs_encode_init(&e, pool.pool, 4 * MiB), 0);
 	for (unsigned int i = 0; i < 4; i++)
 		CU_ASSERT_TRUE_FATAL(
 			XDR_PUTBYTES(&e.xdrs, octets, sizeof(octets)));
-	n = nrt_encode_look(&e, 0, iov, 16);
+	n = xs_encode_look(&e, 0, iov, 16);
 	CU_ASSERT_TRUE(n > 2 && n < 16);
-	CU_ASSERT_EQUAL(nrt_encode_look(&e, 0, iov, 2), 2);
-	CU_ASSERT_EQUAL_FATAL(nrt_encode_restart(&e), 0);
+	CU_ASSERT_EQUAL(xs_encode_look(&e, 0, iov, 2), 2);
+	CU_ASSERT_EQUAL_FATAL(xs_encode_restart(&e), 0);
 	CU_ASSERT_TRUE(XDR_PUTUINT32(&e.xdrs, 7));
-	CU_ASSERT_EQUAL(nrt_encode_look(&e, 0, iov, 16), 1);
+	CU_ASSERT_EQUAL(xs_encode_look(&e, 0, iov, 16), 1);
 	CU_ASSERT_EQUAL(iov[0].iov_len, 4);
 	XDR_DESTROY(&e.xdrs);
 }
@@ -135,9 +135,9 @@ static void test_growth(void)
 {
 	static uint8_t want[MiB];
 	size_t len = 0;
-	struct nrt_encode e;
+	struct xs_encode e;
 
-	CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool, 4 * MiB), 0);
+	CU_ASSERT_EQUAL_FATAL(xs_encode_init(&e, pool.pool, 4 * MiB), 0);
 	for (uint32_t i = 0; len + 4 + 7 <= sizeof(want); i++) {
 		uint8_t odd[7];
 
@@ -156,10 +156,10 @@ static void test_growth(void)
 	check(&e, want, len);
 	CU_ASSERT_TRUE(e.next > 2);
 	CU_ASSERT_TRUE(e.next < 16);
-	nrt_encode_release(&e);
-	nrt_encode_release(&e);
+	xs_encode_release(&e);
+	xs_encode_release(&e);
 	CU_ASSERT_FALSE(XDR_PUTUINT32(&e.xdrs, 0));
-	CU_ASSERT_TRUE(nrt_encode_pieces(&e, &len) < 0);
+	CU_ASSERT_TRUE(xs_encode_pieces(&e, &len) < 0);
 	CU_ASSERT_EQUAL(util_pool_used(&pool), 0);
 }
 
@@ -205,7 +205,7 @@ static xdr_uio *make_uio(size_t count, const size_t *len, uint8_t fill)
 	return uio;
 }
 
-static size_t put_uio(struct nrt_encode *e, const size_t *len, size_t count,
+static size_t put_uio(struct xs_encode *e, const size_t *len, size_t count,
 		      uint8_t fill, uint8_t *want)
 {
 	size_t sum = 0;
@@ -224,12 +224,12 @@ static void test_putbufs(void)
 	static uint8_t want[MiB];
 	const size_t one[] = { 100000 }, three[] = { 4, 0, 8192 };
 	const size_t none[] = { 0, 0 };
-	struct nrt_encode e;
+	struct xs_encode e;
 	size_t at = 0;
 	uint32_t be;
 
 	released = 0;
-	CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool, 4 * MiB), 0);
+	CU_ASSERT_EQUAL_FATAL(xs_encode_init(&e, pool.pool, 4 * MiB), 0);
 	/* At the very beginning, in the middle, twice in a row, at the end. */
 	at += put_uio(&e, one, 1, 'a', want + at);
 	be = htonl(1);
@@ -257,9 +257,9 @@ static void test_putbufs(void)
 	CU_ASSERT_EQUAL(e.copied, 0);
 	CU_ASSERT_EQUAL(util_pool_used(&pool), 4096);
 	CU_ASSERT_EQUAL(released, 1);
-	nrt_encode_release(&e);
+	xs_encode_release(&e);
 	CU_ASSERT_EQUAL(released, 4);
-	nrt_encode_release(&e);
+	xs_encode_release(&e);
 	CU_ASSERT_EQUAL(released, 4);
 	CU_ASSERT_EQUAL(util_pool_used(&pool), 0);
 }
@@ -269,7 +269,7 @@ static void test_putbufs(void)
  * octets behind them as if that were padding or, where the buffer ends before, with the last
  * octets elsewhere.
  */
-static void put_read(struct nrt_encode *e, const struct fab_buf *buf,
+static void put_read(struct xs_encode *e, const struct fab_buf *buf,
 		     uint32_t len)
 {
 	const size_t none[2] = { 0 };
@@ -306,16 +306,16 @@ static void test_read_buffer(void)
 	static uint8_t want[100000];
 	struct fab_buf *buf = fab_pool_get(pool.pool, 65536);
 	const uint32_t end = htonl(0xfeedface);
-	struct nrt_encode e;
+	struct xs_encode e;
 
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		uint32_t len = lengths[i], be = htonl(len);
 		uint32_t padded = (len + 3) & ~3u;
 
 		released = 0;
-		CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool, 4 * MiB),
+		CU_ASSERT_EQUAL_FATAL(xs_encode_init(&e, pool.pool, 4 * MiB),
 				      0);
-		nrt_encode_read_buffer(&e, buf);
+		xs_encode_set_read_buffer(&e, buf);
 		put_read(&e, buf, len);
 		CU_ASSERT_EQUAL(released, 1);
 		memset(want, 0, sizeof(want));
@@ -327,7 +327,7 @@ static void test_read_buffer(void)
 			CU_ASSERT_PTR_EQUAL(e.pieces[1].addr, buf->addr);
 			CU_ASSERT_PTR_EQUAL(e.pieces[1].mr, buf->mr);
 		}
-		nrt_encode_release(&e);
+		xs_encode_release(&e);
 		CU_ASSERT_EQUAL(released, 1);
 		CU_ASSERT_EQUAL(util_pool_used(&pool), buf->size);
 	}
@@ -338,11 +338,11 @@ static void test_read_buffer(void)
 static void test_uio_untouched(void)
 {
 	const size_t len[] = { 64 };
-	struct nrt_encode e;
+	struct xs_encode e;
 	xdr_uio *uio = make_uio(1, len, 'u');
 
 	released = 0;
-	CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool, MiB), 0);
+	CU_ASSERT_EQUAL_FATAL(xs_encode_init(&e, pool.pool, MiB), 0);
 	CU_ASSERT_TRUE(XDR_PUTUINT32(&e.xdrs, 5));
 	CU_ASSERT_TRUE(XDR_PUTBUFS(&e.xdrs, uio, UIO_FLAG_NONE));
 	CU_ASSERT_TRUE(XDR_SETPOS(&e.xdrs, 24));
@@ -351,8 +351,8 @@ static void test_uio_untouched(void)
 	CU_ASSERT_FALSE(XDR_PUTUINT32(&e.xdrs, 0));
 	for (size_t i = 0; i < len[0]; i++)
 		CU_ASSERT_EQUAL(uio->uio_vio[0].vio_base[i], 'u');
-	CU_ASSERT_EQUAL(nrt_encode_pieces(&e, (size_t[]){ 0 }), -EINVAL);
-	nrt_encode_release(&e);
+	CU_ASSERT_EQUAL(xs_encode_pieces(&e, (size_t[]){ 0 }), -EINVAL);
+	xs_encode_release(&e);
 	CU_ASSERT_EQUAL(released, 1);
 }
 
@@ -360,11 +360,11 @@ static void test_uio_untouched(void)
 static void test_many_uios(void)
 {
 	static uint8_t want[MiB];
-	struct nrt_encode e;
+	struct xs_encode e;
 	size_t at = 0;
 
 	released = 0;
-	CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool, 4 * MiB), 0);
+	CU_ASSERT_EQUAL_FATAL(xs_encode_init(&e, pool.pool, 4 * MiB), 0);
 	for (int i = 0; i < 200; i++) {
 		const size_t len[] = { 1000, 3000 };
 		uint32_t be = htonl((uint32_t)i);
@@ -377,7 +377,7 @@ static void test_many_uios(void)
 	check(&e, want, at);
 	CU_ASSERT_TRUE(e.copied > 0);
 	CU_ASSERT_TRUE(released > 0 && released < 200);
-	nrt_encode_release(&e);
+	xs_encode_release(&e);
 	CU_ASSERT_EQUAL(released, 200);
 	CU_ASSERT_EQUAL(util_pool_used(&pool), 0);
 }
@@ -387,30 +387,30 @@ static void test_many_uios(void)
 static void test_max(void)
 {
 	for (size_t max = 4; max <= 12000; max += max < 40 ? 4 : 988) {
-		struct nrt_encode e;
+		struct xs_encode e;
 		size_t len, put = 0;
 
-		CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool, max), 0);
+		CU_ASSERT_EQUAL_FATAL(xs_encode_init(&e, pool.pool, max), 0);
 		while (put + 4 <= max) {
 			CU_ASSERT_TRUE_FATAL(XDR_PUTUINT32(&e.xdrs, 1));
 			put += 4;
 		}
-		CU_ASSERT_TRUE(nrt_encode_pieces(&e, &len) > 0);
+		CU_ASSERT_TRUE(xs_encode_pieces(&e, &len) > 0);
 		CU_ASSERT_EQUAL(len, put);
 		CU_ASSERT_FALSE(XDR_PUTUINT32(&e.xdrs, 1));
-		CU_ASSERT_EQUAL(nrt_encode_pieces(&e, &len), -EMSGSIZE);
+		CU_ASSERT_EQUAL(xs_encode_pieces(&e, &len), -EMSGSIZE);
 		/* And it can be used again. */
-		CU_ASSERT_EQUAL(nrt_encode_restart(&e), 0);
+		CU_ASSERT_EQUAL(xs_encode_restart(&e), 0);
 		CU_ASSERT_TRUE(XDR_PUTUINT32(&e.xdrs, 9));
-		CU_ASSERT_EQUAL(nrt_encode_pieces(&e, &len), 1);
+		CU_ASSERT_EQUAL(xs_encode_pieces(&e, &len), 1);
 		CU_ASSERT_EQUAL(len, 4);
-		nrt_encode_release(&e);
+		xs_encode_release(&e);
 		CU_ASSERT_EQUAL(util_pool_used(&pool), 0);
 	}
 }
 
 /* Put uios of a word each until there is no extent to spare for the last. */
-static size_t until_copied(struct nrt_encode *e)
+static size_t until_copied(struct xs_encode *e)
 {
 	const size_t one[] = { 4 };
 	size_t sum = 0;
@@ -427,17 +427,17 @@ static size_t until_copied(struct nrt_encode *e)
 static void test_max_copy(void)
 {
 	const size_t large[] = { 300000 };
-	struct nrt_encode e;
+	struct xs_encode e;
 	size_t len, before;
 	xdr_uio *uio;
 
-	CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool, MiB), 0);
+	CU_ASSERT_EQUAL_FATAL(xs_encode_init(&e, pool.pool, MiB), 0);
 	before = until_copied(&e);
-	nrt_encode_release(&e);
+	xs_encode_release(&e);
 	for (size_t over = 0; over < 2; over++) {
 		released = 0;
-		CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool,
-						      before + large[0] - over),
+		CU_ASSERT_EQUAL_FATAL(xs_encode_init(&e, pool.pool,
+						     before + large[0] - over),
 				      0);
 		CU_ASSERT_EQUAL(until_copied(&e), before);
 		uio = make_uio(1, large, 0);
@@ -446,10 +446,10 @@ static void test_max_copy(void)
 		if (over)
 			uio->uio_release(uio, UIO_FLAG_NONE);
 		if (!over) {
-			CU_ASSERT_TRUE(nrt_encode_pieces(&e, &len) > 0);
+			CU_ASSERT_TRUE(xs_encode_pieces(&e, &len) > 0);
 			CU_ASSERT_EQUAL(len, before + large[0]);
 		}
-		nrt_encode_release(&e);
+		xs_encode_release(&e);
 		CU_ASSERT_EQUAL((size_t)released, before / 4 + 1);
 	}
 }
@@ -458,20 +458,20 @@ static void test_max_copy(void)
 static void test_max_uio(void)
 {
 	const size_t fits[] = { 900 }, more[] = { 100, 1 };
-	struct nrt_encode e;
+	struct xs_encode e;
 	xdr_uio *uio;
 	size_t len;
 
 	released = 0;
-	CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool, 1000), 0);
+	CU_ASSERT_EQUAL_FATAL(xs_encode_init(&e, pool.pool, 1000), 0);
 	CU_ASSERT_TRUE(
 		XDR_PUTBUFS(&e.xdrs, make_uio(1, fits, 0), UIO_FLAG_NONE));
 	uio = make_uio(2, more, 0);
 	CU_ASSERT_FALSE(XDR_PUTBUFS(&e.xdrs, uio, UIO_FLAG_NONE));
 	uio->uio_release(uio, UIO_FLAG_NONE);
 	CU_ASSERT_EQUAL(released, 1);
-	CU_ASSERT_EQUAL(nrt_encode_pieces(&e, &len), -EMSGSIZE);
-	nrt_encode_release(&e);
+	CU_ASSERT_EQUAL(xs_encode_pieces(&e, &len), -EMSGSIZE);
+	xs_encode_release(&e);
 	CU_ASSERT_EQUAL(released, 2);
 }
 
@@ -479,31 +479,31 @@ static void test_max_uio(void)
 static void test_beside(void)
 {
 	const size_t large[] = { 500000, 500000 }, more[] = { 1001 };
-	struct nrt_encode e;
+	struct xs_encode e;
 	xdr_uio *uio;
 	size_t len;
 
 	released = 0;
-	CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool, 1000), 0);
-	nrt_encode_beside(&e, 1000000);
+	CU_ASSERT_EQUAL_FATAL(xs_encode_init(&e, pool.pool, 1000), 0);
+	xs_encode_allow_extra(&e, 1000000);
 	CU_ASSERT_TRUE(XDR_PUTUINT32(&e.xdrs, 1));
 	CU_ASSERT_TRUE(
 		XDR_PUTBUFS(&e.xdrs, make_uio(2, large, 0), UIO_FLAG_NONE));
 	for (uint32_t i = 1; i < 250; i++)
 		CU_ASSERT_TRUE_FATAL(XDR_PUTUINT32(&e.xdrs, i));
-	CU_ASSERT_EQUAL(nrt_encode_pieces(&e, &len), 4);
+	CU_ASSERT_EQUAL(xs_encode_pieces(&e, &len), 4);
 	CU_ASSERT_EQUAL(len, 1001000);
 	CU_ASSERT_EQUAL(e.copied, 0);
 	CU_ASSERT_FALSE(XDR_PUTUINT32(&e.xdrs, 0));
-	nrt_encode_release(&e);
+	xs_encode_release(&e);
 	CU_ASSERT_EQUAL(released, 1);
-	CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool, 1000), 0);
-	nrt_encode_beside(&e, 1000);
+	CU_ASSERT_EQUAL_FATAL(xs_encode_init(&e, pool.pool, 1000), 0);
+	xs_encode_allow_extra(&e, 1000);
 	uio = make_uio(1, more, 0);
 	CU_ASSERT_FALSE(XDR_PUTBUFS(&e.xdrs, uio, UIO_FLAG_NONE));
 	uio->uio_release(uio, UIO_FLAG_NONE);
-	CU_ASSERT_EQUAL(nrt_encode_pieces(&e, &len), -EMSGSIZE);
-	nrt_encode_release(&e);
+	CU_ASSERT_EQUAL(xs_encode_pieces(&e, &len), -EMSGSIZE);
+	xs_encode_release(&e);
 	CU_ASSERT_EQUAL(released, 2);
 }
 
@@ -514,7 +514,7 @@ static void test_beside_all(void)
 	const size_t max = 1000, most = UINT32_MAX - max;
 	void *mem = mmap(NULL, most + 1, PROT_NONE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	struct nrt_encode e;
+	struct xs_encode e;
 	xdr_uio *uio;
 	size_t len;
 
@@ -531,21 +531,21 @@ static void test_beside_all(void)
 			uio->uio_vio[0].vio_head = mem;
 			uio->uio_vio[0].vio_tail = (uint8_t *)mem + octets;
 			CU_ASSERT_EQUAL_FATAL(
-				nrt_encode_init(&e, pool.pool, max), 0);
-			nrt_encode_beside(&e, beside);
+				xs_encode_init(&e, pool.pool, max), 0);
+			xs_encode_allow_extra(&e, beside);
 			CU_ASSERT_EQUAL(
 				XDR_PUTBUFS(&e.xdrs, uio, UIO_FLAG_NONE), fits);
 			if (!fits)
 				uio->uio_release(uio, UIO_FLAG_NONE);
 			for (size_t i = 0; fits && i < max; i += 4)
 				CU_ASSERT_TRUE_FATAL(XDR_PUTUINT32(&e.xdrs, 1));
-			CU_ASSERT_EQUAL(nrt_encode_pieces(&e, &len),
+			CU_ASSERT_EQUAL(xs_encode_pieces(&e, &len),
 					fits ? 2 : -EMSGSIZE);
 			if (fits) {
 				CU_ASSERT_EQUAL(len, octets + max);
 				CU_ASSERT_EQUAL(XDR_GETPOS(&e.xdrs), len);
 			}
-			nrt_encode_release(&e);
+			xs_encode_release(&e);
 		}
 	}
 	munmap(mem, most + 1);
@@ -555,26 +555,26 @@ static void test_no_memory(void)
 {
 	struct util_pool small;
 	struct fab_buf *taken[64];
-	struct nrt_encode e;
+	struct xs_encode e;
 	unsigned int n = 0;
 	size_t len;
 
 	CU_ASSERT_TRUE_FATAL(util_pool_open(&small, 256 << 10));
-	CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, small.pool, MiB), 0);
+	CU_ASSERT_EQUAL_FATAL(xs_encode_init(&e, small.pool, MiB), 0);
 	while (n < 64 && (taken[n] = fab_pool_get(small.pool, 4096)))
 		n++;
 	for (int i = 0; i < 1024; i++)
 		CU_ASSERT_TRUE(XDR_PUTUINT32(&e.xdrs, 1));
 	CU_ASSERT_FALSE(XDR_PUTUINT32(&e.xdrs, 1));
-	CU_ASSERT_EQUAL(nrt_encode_pieces(&e, &len), -ENOMEM);
-	nrt_encode_release(&e);
+	CU_ASSERT_EQUAL(xs_encode_pieces(&e, &len), -ENOMEM);
+	xs_encode_release(&e);
 	taken[n++] = fab_pool_get(small.pool, 4096);
 	CU_ASSERT_PTR_NOT_NULL(taken[n - 1]);
 	/* Not even the first buffer: still safe to use and to release. */
-	CU_ASSERT_EQUAL(nrt_encode_init(&e, small.pool, MiB), -ENOMEM);
+	CU_ASSERT_EQUAL(xs_encode_init(&e, small.pool, MiB), -ENOMEM);
 	CU_ASSERT_FALSE(XDR_PUTUINT32(&e.xdrs, 1));
-	CU_ASSERT_EQUAL(nrt_encode_pieces(&e, &len), -ENOMEM);
-	nrt_encode_release(&e);
+	CU_ASSERT_EQUAL(xs_encode_pieces(&e, &len), -ENOMEM);
+	xs_encode_release(&e);
 	while (n)
 		fab_pool_put(taken[--n]);
 	util_pool_close(&small);
@@ -591,14 +591,14 @@ static void wrap(size_t before, size_t body, size_t uio_len, uint32_t header,
 {
 	static uint8_t want[MiB];
 	const size_t uio[] = { uio_len };
-	struct nrt_encode e;
+	struct xs_encode e;
 	xdr_vio vec[RT_MAX_PIECES];
 	u_int start, data;
 	size_t at;
 	int n;
 
 	memset(vec, 0, sizeof(vec));
-	CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool, 4 * MiB), 0);
+	CU_ASSERT_EQUAL_FATAL(xs_encode_init(&e, pool.pool, 4 * MiB), 0);
 	memset(want, 'b', before);
 	CU_ASSERT_TRUE(XDR_PUTBYTES(&e.xdrs, (char *)want, (u_int)before));
 	start = XDR_GETPOS(&e.xdrs);
@@ -637,7 +637,7 @@ static void wrap(size_t before, size_t body, size_t uio_len, uint32_t header,
 	memcpy(want + at, "\5\6\7\10", 4);
 	at += 4;
 	check(&e, want, at);
-	nrt_encode_release(&e);
+	xs_encode_release(&e);
 	CU_ASSERT_EQUAL(util_pool_used(&pool), 0);
 }
 
@@ -661,12 +661,12 @@ static void test_mic(void)
 {
 	for (size_t body = 4080; body <= 4100; body++) {
 		static uint8_t want[8192];
-		struct nrt_encode e;
+		struct xs_encode e;
 		xdr_vio vec[8];
 		int n;
 
 		memset(vec, 0, sizeof(vec));
-		CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool, MiB), 0);
+		CU_ASSERT_EQUAL_FATAL(xs_encode_init(&e, pool.pool, MiB), 0);
 		memset(want, 'd', body);
 		CU_ASSERT_TRUE(
 			XDR_PUTBYTES(&e.xdrs, (char *)want, (u_int)body));
@@ -685,7 +685,7 @@ static void test_mic(void)
 		memset(want + body + 4, 'm', 28);
 		CU_ASSERT_EQUAL(XDR_GETPOS(&e.xdrs), body + 32);
 		check(&e, want, body + 32);
-		nrt_encode_release(&e);
+		xs_encode_release(&e);
 	}
 }
 
@@ -694,17 +694,17 @@ static void test_trailer(void)
 {
 	xdr_vio vec = { .vio_type = VIO_TRAILER, .vio_length = 28 };
 	uint8_t want[128];
-	struct nrt_encode e;
+	struct xs_encode e;
 
 	memset(want, 'd', 100);
 	memset(want + 100, 'm', 28);
-	CU_ASSERT_EQUAL_FATAL(nrt_encode_init(&e, pool.pool, MiB), 0);
+	CU_ASSERT_EQUAL_FATAL(xs_encode_init(&e, pool.pool, MiB), 0);
 	CU_ASSERT_TRUE(XDR_PUTBYTES(&e.xdrs, (char *)want, 100));
 	CU_ASSERT_TRUE_FATAL(XDR_ALLOCHDRS(&e.xdrs, 0, &vec, 1));
 	memset(vec.vio_head, 'm', 28);
 	CU_ASSERT_EQUAL(XDR_GETPOS(&e.xdrs), 128);
 	check(&e, want, 128);
-	nrt_encode_release(&e);
+	xs_encode_release(&e);
 }
 
 static void test_open(void)
@@ -714,12 +714,12 @@ static void test_open(void)
 
 static void test_close(void)
 {
-	struct nrt_encode e;
+	struct xs_encode e;
 
 	CU_ASSERT_EQUAL(util_pool_used(&pool), 0);
-	CU_ASSERT_EQUAL(nrt_encode_init(&e, pool.pool, 100), 0);
-	CU_ASSERT_PTR_EQUAL(nrt_encode_of(&e.xdrs), &e);
-	nrt_encode_release(&e);
+	CU_ASSERT_EQUAL(xs_encode_init(&e, pool.pool, 100), 0);
+	CU_ASSERT_PTR_EQUAL(xs_encode_of(&e.xdrs), &e);
+	xs_encode_release(&e);
 	util_pool_close(&pool);
 }
 

@@ -63,11 +63,11 @@ static void answer_sequence(struct rt_call *call, uint32_t status)
 static void on_call(struct rt_conn *c, struct rt_call *call)
 {
 	static struct rpc_msg msg; /* one strand */
-	struct nrt_decode d;
+	struct xs_decode d;
 	uint32_t arg = 0;
 	uint32_t words[8] = { call->xid, REPLY, MSG_ACCEPTED, AUTH_NONE, 0 };
 
-	nrt_decode_init(&d, call->pieces, call->npieces, NULL);
+	xs_decode_init(&d, call->pieces, call->npieces, NULL);
 	memset(&msg, 0, sizeof(msg));
 	rpc_msg_init(&msg);
 	if (!call->reverse || !xdr_dplx_decode(&d.xdrs, &msg) ||

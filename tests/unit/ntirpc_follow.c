@@ -382,6 +382,29 @@ static void test_delayed_twice(void)
 	CLNT_DESTROY(clnt);
 }
 
+/* One that was put off is out again: nothing overtakes it. */
+static void test_delayed_first(void)
+{
+	static struct call calls[2];
+	CLIENT *clnt = named_clnt();
+
+	forget_seen();
+	ends_expect(2);
+	CU_ASSERT_EQUAL(ends_send(&calls[0], clnt, DO_HOLD, 0, long_time),
+			RPC_SUCCESS);
+	await_seen(1);
+	ends_delay_held();
+	await_seen(2);
+	CU_ASSERT_EQUAL(ends_send(&calls[1], clnt, DO_ADD, 1, long_time),
+			RPC_SUCCESS);
+	usleep(20000);
+	CU_ASSERT_EQUAL(nseen(), 2);
+	ends_answer_held();
+	ends_wait_for(ends_all_processed);
+	CU_ASSERT_EQUAL(nseen(), 3);
+	CLNT_DESTROY(clnt);
+}
+
 /* Nothing helps but another session. */
 static void test_misordered(void)
 {
@@ -819,6 +842,7 @@ static const struct unit_test tests[] = {
 	{ "refused", test_refused },
 	{ "delayed", test_delayed },
 	{ "delayed twice", test_delayed_twice },
+	{ "delayed first", test_delayed_first },
 	{ "misordered", test_misordered },
 	{ "many", test_many },
 	{ "replaced", test_replaced },

@@ -190,7 +190,7 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 		return op_stat(xprt);
 	}
 	req->rq_xdrs->x_op = XDR_DECODE;
-	nrt_msg_init(&req->rq_msg);
+	xs_msg_init(&req->rq_msg);
 	/* What nrt_denies() lets through can be decoded. */
 	if (!xdr_dplx_decode(req->rq_xdrs, &req->rq_msg)) {
 		rt_conn_close(c, true);

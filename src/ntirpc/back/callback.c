@@ -66,12 +66,12 @@ static enum clnt_stat outcome_of(const struct reply_body *reply)
 
 static void decode_reply(struct clnt_req *cc, const struct rt_request *rq)
 {
-	struct nrt_decode in;
+	struct xs_decode in;
 	struct rpc_msg msg;
 
-	nrt_decode_init(&in, rq->reply, rq->nreply, NULL);
+	xs_decode_init(&in, rq->reply, rq->nreply, NULL);
 	memset(&msg, 0, sizeof(msg));
-	nrt_msg_init(&msg);
+	xs_msg_init(&msg);
 	if (!xdr_dplx_decode(&in.xdrs, &msg) || msg.rm_direction != REPLY ||
 	    msg.rm_xid != rq->xid) {
 		cc->cc_error.re_status = RPC_CANTDECODERES;
@@ -97,7 +97,7 @@ static void callback_put(struct bc_callback *c)
 
 	if (__atomic_sub_fetch(&c->refs, 1, __ATOMIC_ACQ_REL))
 		return;
-	nrt_encode_release(&c->out);
+	xs_encode_release(&c->out);
 	if (c->auth)
 		AUTH_DESTROY(c->auth);
 	rt_request_free(c->rq); /* and @c */

@@ -125,7 +125,7 @@ struct bc_callback {
 	/* CB_NULL, for which somebody waits. It has no slot: it is sent at once
 	 * or not at all, and never again. */
 	bool probe, answered;
-	struct nrt_encode out;
+	struct xs_encode out;
 	struct svc_req hop; /* takes it to a worker */
 	struct clnt_req *claimed; /* for it */
 };

@@ -83,20 +83,20 @@ static enum clnt_stat create_callback(struct clnt_req *cc,
 		return RPC_SYSTEMERROR;
 	c = rt_request_user(rq);
 	memset(c, 0, sizeof(*c));
-	if (nrt_encode_init(&c->out, rt_instance_pool(inst),
-			    rt_instance_config(inst)->max_message))
+	if (xs_encode_init(&c->out, rt_instance_pool(inst),
+			   rt_instance_config(inst)->max_message))
 		goto fail;
 	stat = RPC_CANTENCODEARGS;
 	if (!encode_call(cc, &c->out.xdrs))
 		goto fail;
-	npieces = nrt_encode_pieces(&c->out, &len);
+	npieces = xs_encode_pieces(&c->out, &len);
 	if (npieces <= 0)
 		goto fail;
 	init_callback(c, cc, rq, (unsigned int)npieces);
 	*out = c;
 	return RPC_SUCCESS;
 fail:
-	nrt_encode_release(&c->out);
+	xs_encode_release(&c->out);
 	rt_request_free(rq);
 	return stat;
 }

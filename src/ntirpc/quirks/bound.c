@@ -89,6 +89,7 @@ bool nrt_bound_correct(const struct nrt_call *nc, XDR *xdrs, u_int at)
 	    !nrt_results_end(xdrs, at, nc->stray.index, OP_DESTROY_SESSION,
 			     NFS4ERR_BADSESSION))
 		return true;
-	return nrt_put_at(xdrs, at, NFS4ERR_CONN_NOT_BOUND_TO_SESSION) &&
-	       nrt_put_at(xdrs, end - 4, NFS4ERR_CONN_NOT_BOUND_TO_SESSION);
+	return xs_encode_patch(xdrs, at, NFS4ERR_CONN_NOT_BOUND_TO_SESSION) &&
+	       xs_encode_patch(xdrs, end - 4,
+			       NFS4ERR_CONN_NOT_BOUND_TO_SESSION);
 }

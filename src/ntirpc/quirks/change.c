@@ -9,13 +9,13 @@
 unsigned int nrt_args_look(const struct nrt_call *nc, XDR *xdrs, void *what,
 			   size_t length, struct iovec *iov, size_t *at)
 {
-	struct nrt_decode *d = nrt_decode_of(xdrs);
+	struct xs_decode *d = xs_decode_of(xdrs);
 
 	/* What is protected begins with the sequence number of the credential
 	 * (RFC 2203, 5.3.2.2). */
 	*at = nc->head.op_class == ULB_CLASS_protected ? 4 : 0;
 	if (d && what == d->xdrs.x_data)
-		return nrt_decode_rest(d, iov);
+		return xs_decode_rest(d, iov);
 	iov[0] = (struct iovec){ what, length };
 	return 1;
 }
@@ -43,14 +43,14 @@ void nrt_args_put(const struct iovec *iov, unsigned int n, size_t at,
 bool nrt_results_end(XDR *xdrs, u_int at, unsigned int index, uint32_t op,
 		     uint32_t status)
 {
-	struct nrt_encode *e = nrt_encode_of(xdrs);
+	struct xs_encode *e = xs_encode_of(xdrs);
 	u_int end = XDR_GETPOS(xdrs);
 	struct iovec iov[RT_MAX_PIECES];
 	uint32_t last, is;
 
 	/* Its number and status. */
 	return e && end >= at + 8 &&
-	       !ulb_last_result(iov, nrt_encode_look(e, at, iov, RT_MAX_PIECES),
+	       !ulb_last_result(iov, xs_encode_look(e, at, iov, RT_MAX_PIECES),
 				end - at, index, &last, &is) &&
 	       last == op && is == status;
 }

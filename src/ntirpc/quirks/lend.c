@@ -39,7 +39,7 @@ static struct {
 } lend;
 
 /* The arguments that this thread decodes; and that it is about to. */
-static __thread const struct nrt_decode *reading;
+static __thread const struct xs_decode *reading;
 static __thread struct {
 	struct svc_req *req;
 	xdrproc_t proc;
@@ -104,7 +104,7 @@ unsigned int nrt_lend_count(void)
  * Where the next @len octets are, if they are an opaque that begins a piece and is
  * all in it, and its length is what has been read last. NULL: copy it.
  */
-static void *place_of(const struct nrt_decode *d, size_t len)
+static void *place_of(const struct xs_decode *d, size_t len)
 {
 	const XDR *x = &d->xdrs;
 	uint8_t *at = x->x_data;
@@ -151,7 +151,7 @@ static bool decode_args(XDR *xdrs, void *where)
 	/* Nobody else shall see that it was another. */
 	asked.req->rq_msg.rm_xdr.proc = proc;
 	asked.req = NULL;
-	reading = nrt_decode_of(xdrs);
+	reading = xs_decode_of(xdrs);
 	ok = proc(xdrs, where);
 	reading = NULL;
 	return ok;

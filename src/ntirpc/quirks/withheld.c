@@ -66,7 +66,7 @@ static void show_read(struct nrt_call *nc, const struct iovec *iov,
 bool nrt_withheld_empty_read(XDR *xdrs, void *results)
 {
 	struct nrt_results *r = results;
-	struct nrt_encode *e = nrt_encode_of(xdrs);
+	struct xs_encode *e = xs_encode_of(xdrs);
 	u_int at = XDR_GETPOS(xdrs);
 	uint32_t head[9];
 	struct iovec iov[2];
@@ -77,7 +77,7 @@ bool nrt_withheld_empty_read(XDR *xdrs, void *results)
 		return false;
 	if (!e)
 		return true;
-	for (unsigned int i = 0, k = nrt_encode_look(e, at, iov, 2);
+	for (unsigned int i = 0, k = xs_encode_look(e, at, iov, 2);
 	     i < k && n < sizeof(head); i++) {
 		size_t len = MIN(iov[i].iov_len, sizeof(head) - n);
 
@@ -88,7 +88,8 @@ bool nrt_withheld_empty_read(XDR *xdrs, void *results)
 	if (n < sizeof(head) || head[0] || !head[1])
 		return true;
 	size = (uint64_t)ntohl(head[7]) << 32 | ntohl(head[8]);
-	return nrt_put_at(xdrs, at + 8 + 84 + 4, r->nc->read_offset >= size);
+	return xs_encode_patch(xdrs, at + 8 + 84 + 4,
+			       r->nc->read_offset >= size);
 }
 
 void nrt_withheld_check(struct nrt_call *nc, XDR *xdrs, void *what,
@@ -160,7 +161,7 @@ bool nrt_withheld_correct(const struct nrt_call *nc, XDR *xdrs, u_int at)
 	    !nrt_results_end(xdrs, at, nc->withheld.index, OP_ILLEGAL,
 			     NFS4ERR_OP_ILLEGAL))
 		return true;
-	return nrt_put_at(xdrs, at, nc->withheld.status) &&
-	       nrt_put_at(xdrs, end - 8, nc->withheld.op) &&
-	       nrt_put_at(xdrs, end - 4, nc->withheld.status);
+	return xs_encode_patch(xdrs, at, nc->withheld.status) &&
+	       xs_encode_patch(xdrs, end - 8, nc->withheld.op) &&
+	       xs_encode_patch(xdrs, end - 4, nc->withheld.status);
 }

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Decode stream: the pieces of a payload stream as an XDR.
+ * decode - an XDR that reads the pieces of a payload stream
  *
- * ntirpc's inline getters read x_data and compare it with x_v.vio_tail, so
- * these always describe the current piece; only what does not fit in it gets
- * here. vio_wrap equals vio_tail, because ntirpc takes it for the end of the
- * data when it computes a checksum.
+ * ntirpc's inline getters read x_data up to x_v.vio_tail, so these describe the
+ * current piece. Only what does not fit in it gets here. vio_wrap equals vio_tail,
+ * because ntirpc takes it for the end of the data when it computes a checksum.
  *
- * The stream writes nothing. RPCSEC_GSS privacy decrypts in place, through
- * x_fillbufs; the pieces are not used for anything else by then.
+ * RPCSEC_GSS privacy decrypts in place, through x_fillbufs.
  */
-#include "ntirpc/stream/stream.h"
-#include "ntirpc/stream/over.h"
-#include "ntirpc/stream/span.h"
+#include "ntirpc/stream/internal.h"
 
 #include <limits.h>
 #include <string.h>
@@ -22,12 +18,12 @@
 
 static const struct xdr_ops decode_ops;
 
-static inline struct nrt_decode *dec(XDR *xdrs)
+static inline struct xs_decode *decode_of(XDR *xdrs)
 {
-	return (struct nrt_decode *)(void *)xdrs;
+	return (struct xs_decode *)(void *)xdrs;
 }
 
-static void enter(struct nrt_decode *d, unsigned int n, size_t off)
+static void decode_enter(struct xs_decode *d, unsigned int n, size_t off)
 {
 	XDR *x = &d->xdrs;
 	uint8_t *base = d->pieces[n].addr;
@@ -40,36 +36,36 @@ static void enter(struct nrt_decode *d, unsigned int n, size_t off)
 	x->x_v.vio_wrap = x->x_v.vio_tail;
 }
 
-static size_t position(const struct nrt_decode *d)
+static size_t decode_position(const struct xs_decode *d)
 {
 	return d->start + (size_t)(d->xdrs.x_data - d->xdrs.x_v.vio_base);
 }
 
-static bool advance(struct nrt_decode *d)
+static bool decode_advance(struct xs_decode *d)
 {
 	if (d->cur + 1 >= d->npieces)
 		return false;
 	d->start += d->pieces[d->cur].len;
-	enter(d, d->cur + 1, 0);
+	decode_enter(d, d->cur + 1, 0);
 	return true;
 }
 
-static bool get(struct nrt_decode *d, uint8_t *to, size_t len)
+static bool decode_get(struct xs_decode *d, uint8_t *to, size_t len)
 {
 	XDR *x = &d->xdrs;
 
-	if (len > d->len - position(d))
+	if (len > d->len - decode_position(d))
 		return false;
 	while (len) {
 		size_t here = (size_t)(x->x_v.vio_tail - x->x_data);
 
 		if (!here) {
-			if (!advance(d))
+			if (!decode_advance(d))
 				return false;
 			continue;
 		}
 		here = MIN(here, len);
-		/* What has been lent is there already (lend.h). */
+		/* Memory that was lent holds them already (lend.h). */
 		if (to != x->x_data)
 			memcpy(to, x->x_data, here);
 		x->x_data += here;
@@ -83,7 +79,7 @@ static bool decode_getunit(XDR *xdrs, uint32_t *v)
 {
 	uint32_t be;
 
-	if (!get(dec(xdrs), (uint8_t *)&be, sizeof(be)))
+	if (!decode_get(decode_of(xdrs), (uint8_t *)&be, sizeof(be)))
 		return false;
 	*v = ntohl(be);
 	return true;
@@ -91,27 +87,27 @@ static bool decode_getunit(XDR *xdrs, uint32_t *v)
 
 static bool decode_getbytes(XDR *xdrs, char *to, u_int len)
 {
-	return get(dec(xdrs), (uint8_t *)to, len);
+	return decode_get(decode_of(xdrs), (uint8_t *)to, len);
 }
 
 static u_int decode_getpos(XDR *xdrs)
 {
-	return (u_int)position(dec(xdrs));
+	return (u_int)decode_position(decode_of(xdrs));
 }
 
 static bool decode_setpos(XDR *xdrs, u_int pos)
 {
-	struct nrt_decode *d = dec(xdrs);
+	struct xs_decode *d = decode_of(xdrs);
 	size_t start = 0;
 
 	if (pos > d->len)
 		return false;
-	/* The last position of a piece is the first of the next one, so that
-	 * an in-line getter finds its octets. */
+	/* Between two pieces the position is in the later one, where an inline
+	 * getter finds its octets. */
 	for (unsigned int n = 0; n < d->npieces; n++) {
 		if (pos - start < d->pieces[n].len || n + 1 == d->npieces) {
 			d->start = start;
-			enter(d, n, pos - start);
+			decode_enter(d, n, pos - start);
 			return true;
 		}
 		start += d->pieces[n].len;
@@ -121,8 +117,8 @@ static bool decode_setpos(XDR *xdrs, u_int pos)
 
 static void decode_destroy(XDR *xdrs)
 {
-	struct nrt_decode *d = dec(xdrs);
-	void (*fn)(struct nrt_decode * d);
+	struct xs_decode *d = decode_of(xdrs);
+	void (*fn)(struct xs_decode * d);
 
 	fn = __atomic_exchange_n(&d->destroyed, NULL, __ATOMIC_ACQ_REL);
 	if (fn)
@@ -132,7 +128,7 @@ static void decode_destroy(XDR *xdrs)
 static bool decode_span(const XDR *xdrs, unsigned int n, uint8_t **base,
 			size_t *len)
 {
-	const struct nrt_decode *d = (const void *)xdrs;
+	const struct xs_decode *d = (const void *)xdrs;
 
 	if (n >= d->npieces)
 		return false;
@@ -142,14 +138,14 @@ static bool decode_span(const XDR *xdrs, unsigned int n, uint8_t **base,
 }
 
 /*
- * Where the data of a WRITE begin, and end, for decoders that take them from
- * where they are: behind their length, as ever, whatever way they came. If they
- * are not all there, they begin nowhere: see decode_iovcount().
+ * Where the data of a WRITE begin and end, for decoders that take references to them:
+ * behind their length, whatever way they came. If some are missing, they begin
+ * nowhere: see decode_iovcount().
  */
 __attribute__((unused)) static u_int decode_start_of_data(XDR *xdrs, u_int pos,
 							  u_int len)
 {
-	const struct nrt_decode *d = dec(xdrs);
+	const struct xs_decode *d = decode_of(xdrs);
 
 	return pos <= d->len && len <= d->len - pos ? pos : UINT_MAX;
 }
@@ -161,20 +157,20 @@ __attribute__((unused)) static u_int decode_end_of_data(XDR *xdrs, u_int pos,
 }
 
 /*
- * Less than zero: not all there. But Ganesha's decoder of a WRITE's data would
- * take that for a very large number, and allocate all that the length says: for
- * data that begin nowhere there are no stretches, and filling them fails.
+ * Returns -1 if some octets are missing. Ganesha's decoder of a WRITE's data would take
+ * that for a very large number, and allocate what the length says. So data that begin
+ * nowhere have no stretches, and filling them fails.
  */
 static int decode_iovcount(XDR *xdrs, u_int pos, u_int len)
 {
-	if (pos > dec(xdrs)->len)
+	if (pos > decode_of(xdrs)->len)
 		return 0;
-	return span_walk(xdrs, decode_span, pos, len, NULL);
+	return xs_walk(xdrs, decode_span, pos, len, NULL);
 }
 
 static bool decode_fillbufs(XDR *xdrs, u_int pos, xdr_vio *vec, u_int len)
 {
-	return span_walk(xdrs, decode_span, pos, len, vec) >= 0;
+	return xs_walk(xdrs, decode_span, pos, len, vec) >= 0;
 }
 
 static bool decode_control(XDR *xdrs, int request, void *info)
@@ -184,25 +180,25 @@ static bool decode_control(XDR *xdrs, int request, void *info)
 
 static const struct xdr_ops decode_ops = {
 	.x_getunit = decode_getunit,
-	.x_putunit = nrt_over_putunit,
+	.x_putunit = xs_no_putunit,
 	.x_getbytes = decode_getbytes,
-	.x_putbytes = nrt_over_putbytes,
+	.x_putbytes = xs_no_putbytes,
 	.x_getpostn = decode_getpos,
 	COMPAT_XDR_OPS(decode_start_of_data, decode_end_of_data).x_setpostn =
 		decode_setpos,
 	.x_destroy = decode_destroy,
 	.x_control = decode_control,
-	.x_getbufs = nrt_over_bufs,
-	.x_putbufs = nrt_over_bufs,
-	.x_newbuf = nrt_over_newbuf,
+	.x_getbufs = xs_no_bufs,
+	.x_putbufs = xs_no_bufs,
+	.x_newbuf = xs_no_newbuf,
 	.x_iovcount = decode_iovcount,
 	.x_fillbufs = decode_fillbufs,
-	.x_allochdrs = nrt_over_allochdrs,
+	.x_allochdrs = xs_no_allochdrs,
 };
 
-void nrt_decode_init(struct nrt_decode *d, const struct rt_piece *pieces,
-		     unsigned int npieces,
-		     void (*destroyed)(struct nrt_decode *d))
+void xs_decode_init(struct xs_decode *d, const struct rt_piece *pieces,
+		    unsigned int npieces,
+		    void (*destroyed)(struct xs_decode *d))
 {
 	memset(d, 0, sizeof(*d));
 	d->pieces = pieces;
@@ -217,31 +213,12 @@ void nrt_decode_init(struct nrt_decode *d, const struct rt_piece *pieces,
 	decode_setpos(&d->xdrs, 0);
 }
 
-struct nrt_decode *nrt_decode_of(XDR *xdrs)
+struct xs_decode *xs_decode_of(XDR *xdrs)
 {
-	return xdrs && xdrs->x_ops == &decode_ops ? dec(xdrs) : NULL;
+	return xdrs && xdrs->x_ops == &decode_ops ? decode_of(xdrs) : NULL;
 }
 
-size_t nrt_decode_peek(const struct nrt_decode *d, void *to, size_t len)
-{
-	size_t done = 0;
-	const uint8_t *from = d->xdrs.x_data;
-	size_t here = (size_t)(d->xdrs.x_v.vio_tail - from);
-
-	for (unsigned int n = d->cur; len && n < d->npieces;) {
-		here = MIN(here, len);
-		memcpy((uint8_t *)to + done, from, here);
-		done += here;
-		len -= here;
-		if (++n < d->npieces) {
-			from = d->pieces[n].addr;
-			here = d->pieces[n].len;
-		}
-	}
-	return done;
-}
-
-unsigned int nrt_decode_rest(const struct nrt_decode *d, struct iovec *iov)
+unsigned int xs_decode_rest(const struct xs_decode *d, struct iovec *iov)
 {
 	unsigned int count = 0;
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * extents - room in an encode stream
+ * extents - the extents of an encode stream
  */
-#include "ntirpc/stream/extents.h"
+#include "ntirpc/stream/internal.h"
 
 #include <errno.h>
 #include <sys/param.h>
 
-/* A rest of a buffer worth an extent. */
+/* The least rest of a buffer that is worth an extent. */
 #define SPARE_MIN 256
 
-void nrt_ext_freeze(struct nrt_encode *e)
+void xs_extent_freeze(struct xs_encode *e)
 {
-	struct nrt_extent *x;
+	struct xs_extent *x;
 
 	if (!e->open)
 		return;
-	nrt_ext_settle(e);
+	xs_extent_settle(e);
 	x = &e->ext[e->next - 1];
 	e->spare += x->len;
 	e->spare_len -= x->len;
@@ -24,9 +24,9 @@ void nrt_ext_freeze(struct nrt_encode *e)
 	e->open = false;
 }
 
-/* A buffer of @want octets, or of @need where memory is short: then a part of
- * what has been promised to the connection, for it to answer at all. */
-static struct fab_buf *more(struct nrt_encode *e, size_t want, size_t need)
+/* Get a buffer of @want octets, or of @need where memory is short; at last one of those
+ * promised to the connection, so that it can answer at all. */
+static struct fab_buf *get_buffer(struct xs_encode *e, size_t want, size_t need)
 {
 	struct fab_buf *b = fab_pool_get_spare(e->pool, want);
 
@@ -42,20 +42,20 @@ static struct fab_buf *more(struct nrt_encode *e, size_t want, size_t need)
 	return b;
 }
 
-struct nrt_extent *nrt_ext_append(struct nrt_encode *e, size_t need,
-				  size_t headroom)
+struct xs_extent *xs_extent_append(struct xs_encode *e, size_t need,
+				   size_t headroom)
 {
-	struct nrt_extent *x;
+	struct xs_extent *x;
 	size_t start = 0, room, want;
 	struct fab_buf *buf = NULL;
 
 	if (e->next) {
-		nrt_ext_freeze(e);
-		start = nrt_ext_total(e);
+		xs_extent_freeze(e);
+		start = xs_extent_total(e);
 	}
 	if (e->next == RT_MAX_PIECES || start + need > e->max ||
 	    start == e->max)
-		return nrt_ext_fail(e, -EMSGSIZE), NULL;
+		return xs_encode_fail(e, -EMSGSIZE), NULL;
 	want = MAX(need, SPARE_MIN);
 	if (e->next && e->spare) {
 		/* Keep extents aligned, for ntirpc writes whole words. */
@@ -72,9 +72,9 @@ struct nrt_extent *nrt_ext_append(struct nrt_encode *e, size_t need,
 		want = MAX(start, GROW_MIN);
 		want = MIN(want, GROW_MAX);
 		want = MAX(want, need + headroom);
-		buf = more(e, want, need + headroom);
+		buf = get_buffer(e, want, need + headroom);
 		if (!buf)
-			return nrt_ext_fail(e, -ENOMEM), NULL;
+			return xs_encode_fail(e, -ENOMEM), NULL;
 		e->spare = buf->addr;
 		e->spare_len = buf->size;
 		e->spare_mr = buf->mr;
@@ -84,7 +84,7 @@ struct nrt_extent *nrt_ext_append(struct nrt_encode *e, size_t need,
 	room = e->spare_len;
 	room = MIN(room, e->max - start);
 	x = &e->ext[e->next++];
-	*x = (struct nrt_extent){
+	*x = (struct xs_extent){
 		.base = e->spare,
 		.start = (uint32_t)start,
 		.room = (uint32_t)room,
@@ -96,11 +96,11 @@ struct nrt_extent *nrt_ext_append(struct nrt_encode *e, size_t need,
 	return x;
 }
 
-bool nrt_ext_advance(struct nrt_encode *e)
+bool xs_extent_advance(struct xs_encode *e)
 {
-	nrt_ext_settle(e);
-	if (nrt_ext_last(e, e->cur) && !nrt_ext_append(e, 0, 0))
+	xs_extent_settle(e);
+	if (xs_extent_is_last(e, e->cur) && !xs_extent_append(e, 0, 0))
 		return false;
-	nrt_ext_enter(e, e->cur + 1, 0);
+	xs_extent_enter(e, e->cur + 1, 0);
 	return true;
 }

@@ -2,12 +2,12 @@
 /*
  * stream - ntirpc's XDR over the pieces of a payload stream
  *
- * struct nrt_decode reads a Call (or a Reply) where the transport has put it.
- * struct nrt_encode writes a Reply (or a Call) into registered pool buffers
- * and keeps the buffers given to xdr_putbufs() by reference.
+ * Prefix: xs_, XDR stream. struct xs_decode reads a Call (or a Reply) where the
+ * transport has put it. struct xs_encode writes a Reply (or a Call) into registered
+ * pool buffers, and keeps the buffers given to xdr_putbufs() by reference.
  *
- * Both begin with their XDR, and neither allocates anything but pool buffers.
- * A stream is used by one thread at a time.
+ * Both begin with their XDR, and allocate nothing but pool buffers.
+ * Context: any thread, one at a time for each stream.
  */
 #ifndef RPCRDMA_NTIRPC_STREAM_STREAM_H
 #define RPCRDMA_NTIRPC_STREAM_STREAM_H
@@ -24,11 +24,11 @@
 /*
  * The C library still exports _null_auth, xdr_void() and _seterr_reply() of its old RPC,
  * whose structures differ. The server's library is not linked with ntirpc, so the loader
- * would find those: use neither them nor rpc_msg_init(), which needs two of them.
+ * would find those: do not use them, nor rpc_msg_init(), which needs two of them.
  */
 
 /* An xdrproc_t: no arguments or results. */
-static inline bool nrt_xdr_nothing(XDR *xdrs, void *nothing)
+static inline bool xs_void(XDR *xdrs, void *nothing)
 {
 	(void)xdrs;
 	(void)nothing;
@@ -36,117 +36,113 @@ static inline bool nrt_xdr_nothing(XDR *xdrs, void *nothing)
 }
 
 /* Prepare @msg for decoding. The results of a Reply are left where they are. */
-static inline void nrt_msg_init(struct rpc_msg *msg)
+static inline void xs_msg_init(struct rpc_msg *msg)
 {
 	struct accepted_reply *reply = &msg->RPCM_ack;
 
 	reply->ar_verf.oa_flavor = AUTH_NONE;
 	reply->ar_verf.oa_length = 0;
-	reply->ar_results.proc = nrt_xdr_nothing;
+	reply->ar_results.proc = xs_void;
 	reply->ar_results.where = NULL;
 }
 
 /* ---- Decoding --------------------------------------------------------- */
 
-struct nrt_decode {
+struct xs_decode {
 	XDR xdrs; /* first */
 	const struct rt_piece *pieces;
 	unsigned int npieces;
-	unsigned int cur; /* piece that x_data is in */
-	size_t start; /* stream position where it begins */
+	unsigned int cur; /* the piece that x_data is in */
+	size_t start; /* the stream position where it begins */
 	size_t len; /* of the whole stream */
-	void (*destroyed)(struct nrt_decode *d);
+	void (*destroyed)(struct xs_decode *d);
 };
 
 /*
- * Read @pieces, which stay the caller's. @destroyed (may be NULL) is called by
- * the first XDR_DESTROY, and only by it, on that thread; @d may be gone when
- * it returns.
+ * Read @pieces, which stay the caller's. The first XDR_DESTROY, and no other, calls
+ * @destroyed (may be NULL), which may free @d.
  */
-void nrt_decode_init(struct nrt_decode *d, const struct rt_piece *pieces,
-		     unsigned int npieces,
-		     void (*destroyed)(struct nrt_decode *d));
-/* Is this a decode stream of ours? NULL if not. */
-struct nrt_decode *nrt_decode_of(XDR *xdrs);
-/* Copy up to @len octets from the present position without moving it. */
-size_t nrt_decode_peek(const struct nrt_decode *d, void *to, size_t len);
-/* What is left from the present position on, in at most RT_MAX_PIECES. */
-unsigned int nrt_decode_rest(const struct nrt_decode *d, struct iovec *iov);
+void xs_decode_init(struct xs_decode *d, const struct rt_piece *pieces,
+		    unsigned int npieces,
+		    void (*destroyed)(struct xs_decode *d));
+/* Returns NULL if @xdrs is not a decode stream of ours. */
+struct xs_decode *xs_decode_of(XDR *xdrs);
+/* Set @iov, of RT_MAX_PIECES entries, to what follows the position. Returns the
+ * number of entries. */
+unsigned int xs_decode_rest(const struct xs_decode *d, struct iovec *iov);
 
 /* ---- Encoding --------------------------------------------------------- */
 
-/*
- * A stretch of an encode stream: of a pool buffer or of a uio. Only the last
- * one has room for more than is in it.
- */
-struct nrt_extent {
+/* A stretch of an encode stream: in a pool buffer, or of a uio. Only the last may
+ * have room for more than is in it. */
+struct xs_extent {
 	uint8_t *base;
 	uint32_t start; /* stream position */
-	uint32_t len; /* used; of the current one, see also x_data */
+	uint32_t len; /* of the current one: see xs_extent_settle() */
 	uint32_t room;
 	uint32_t headroom; /* free octets before base */
-	struct fab_buf *buf; /* owned; NULL: a uio's, or shared (see spare) */
+	struct fab_buf *buf; /* owned; NULL: of a uio, or another extent's */
 	struct fab_mr *mr;
-	struct xdr_uio *uio; /* one reference is ours */
-	bool fixed; /* of a uio: nothing may be put into it */
+	struct xdr_uio *uio; /* a reference */
+	bool fixed; /* of a uio: not to be written */
 };
 
-struct nrt_encode {
+struct xs_encode {
 	XDR xdrs; /* first */
 	struct fab_pool *pool;
-	size_t max; /* longest stream */
-	size_t beside; /* octets of uios that may come on top */
+	size_t max; /* the longest stream, without extra */
+	size_t extra; /* octets of uios that may come on top of max */
 	unsigned int next; /* extents in use */
-	unsigned int cur; /* extent that x_data is in */
+	unsigned int cur; /* the extent that x_data is in */
 	int error; /* -EMSGSIZE, -ENOMEM, -EINVAL: nothing more is put */
 	bool open; /* the last extent may grow; spare is its base */
-	/* What is left of the last pool buffer behind its extents. */
+	/* The rest of the last pool buffer, behind its extents. */
 	uint8_t *spare;
 	size_t spare_len;
 	struct fab_mr *spare_mr;
-	unsigned int promised; /* buffers that were */
-	size_t copied; /* uio octets copied for want of extents */
+	unsigned int promised; /* buffers taken of what is promised */
+	size_t copied; /* octets of uios, for want of extents */
 	const struct fab_buf *read_buffer;
-	struct nrt_extent ext[RT_MAX_PIECES];
+	struct xs_extent ext[RT_MAX_PIECES];
 	struct rt_piece pieces[RT_MAX_PIECES];
 };
 
+/* Begin an empty stream of at most @max octets. XDR_DESTROY is the same as
+ * xs_encode_release(). Returns 0 or -ENOMEM. */
+int xs_encode_init(struct xs_encode *e, struct fab_pool *pool, size_t max);
+/* Let @octets come on top of max by reference, which take no buffer: what Write
+ * chunks can take. Call it before anything is put. */
+void xs_encode_allow_extra(struct xs_encode *e, size_t octets);
 /*
- * An empty stream of at most @max octets. 0 or -ENOMEM. XDR_DESTROY on it is
- * the same as nrt_encode_release().
+ * The FSAL was given @buf (may be NULL) for the data of a READ: a uio of it is sent as
+ * registered memory, and released at once. The caller keeps @buf until the stream has
+ * been released. Call it before anything is put.
  */
-int nrt_encode_init(struct nrt_encode *e, struct fab_pool *pool, size_t max);
+void xs_encode_set_read_buffer(struct xs_encode *e, const struct fab_buf *buf);
+/* Returns NULL if @xdrs is not an encode stream of ours. */
+struct xs_encode *xs_encode_of(XDR *xdrs);
+/* Release all that was put, and begin again. Returns 0 or -ENOMEM. */
+int xs_encode_restart(struct xs_encode *e);
 /*
- * So many octets by reference, which take no buffer, may come beside @max: what
- * can be placed in Write chunks. Before anything is put.
+ * Set e->pieces to the whole stream, wherever the position is, and @len to its
+ * length. They are valid until it is released or restarted. Returns the number of
+ * pieces, or the error of a put: -EMSGSIZE, -ENOMEM, or -EINVAL for a misuse.
  */
-void nrt_encode_beside(struct nrt_encode *e, size_t octets);
-/*
- * The FSAL was given @buf (may be NULL) for the data of a READ: a uio of what is there is
- * sent as registered memory, and released at once. @buf stays the caller's, who keeps it
- * until the stream has been released. Before anything is put.
- */
-void nrt_encode_read_buffer(struct nrt_encode *e, const struct fab_buf *buf);
-/* Is this an encode stream of ours? NULL if not. */
-struct nrt_encode *nrt_encode_of(XDR *xdrs);
-/* Drop all that was put, buffers and uios too, and begin again. */
-int nrt_encode_restart(struct nrt_encode *e);
-/*
- * The stream as pieces, in e->pieces, until the stream is released or
- * restarted. Returns their number, or the error that putting has met:
- * -EMSGSIZE, -ENOMEM, or -EINVAL for a misuse.
- * The stream ends where it is longest, wherever the position is.
- */
-int nrt_encode_pieces(struct nrt_encode *e, size_t *len);
-/*
- * What has been put from position @at on, while more may be put: the first @n
- * stretches of it at most. Their number.
- */
-unsigned int nrt_encode_look(struct nrt_encode *e, size_t at, struct iovec *iov,
-			     unsigned int n);
-/* Change a word that has been put. */
-bool nrt_put_at(XDR *xdrs, u_int at, uint32_t word);
-/* Give the buffers back and release the uios. Any thread; idempotent. */
-void nrt_encode_release(struct nrt_encode *e);
+int xs_encode_pieces(struct xs_encode *e, size_t *len);
+/* Set @iov to the first @n stretches, at most, from position @at on. More may be
+ * put afterwards. Returns the number of stretches. */
+unsigned int xs_encode_look(struct xs_encode *e, size_t at, struct iovec *iov,
+			    unsigned int n);
+/* Overwrite the word at position @at. @xdrs may be any XDR. Returns false if it
+ * cannot be written. */
+bool xs_encode_patch(XDR *xdrs, u_int at, uint32_t word);
+/* Give back the buffers and uios. A second call does nothing. */
+void xs_encode_release(struct xs_encode *e);
+
+/* ---- The null stream ------------------------------------------------------ */
+
+/* Has nothing and takes nothing. It stands for a stream that is gone while XDR_DESTROY
+ * is still to come. Context: any number of threads. */
+extern const XDR xs_null_stream;
 
 #endif /* RPCRDMA_NTIRPC_STREAM_STREAM_H */
