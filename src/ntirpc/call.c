@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One Call served through ntirpc, from rt_call to rt_reply.
+ * call - one RPC Call served through ntirpc
  *
- * A struct nrt_call is used by the worker that runs the request; from
- * rt_reply() on it belongs to the transport, until its done callback. The one
- * thing that both the worker and the transport could do, giving the Call back,
- * is done by whoever takes nc->in.destroyed away (atomically).
+ * The worker that runs the request owns its struct nrt_call until rt_reply(), then the
+ * transport owns it until done. Whoever takes nc->in.destroyed (atomically) gives the
+ * Call back: the Reply, or XDR_DESTROY.
  */
 #include "ntirpc/call.h"
 
@@ -17,27 +16,22 @@
 
 #include "compat/ntirpc.h"
 #include "ntirpc/quirks/bound.h"
-#include "ntirpc/quirks/change.h"
+#include "ntirpc/quirks/rewrite.h"
 #include "ntirpc/quirks/lend.h"
 #include "ntirpc/quirks/withheld.h"
 #include "ntirpc/replay.h"
 #include "ntirpc/session.h"
 
-static inline struct nrt_call *call_of(struct xs_decode *d)
-{
-	return (struct nrt_call *)(void *)d;
-}
-
-/* ---- Opening and giving back ------------------------------------------ */
+/* ---- Beginning and end ------------------------------------------------ */
 
 /*
- * Ganesha drops a repetition that waited until the Call had been executed. The Reply
- * has gone to another connection, and a client does not repeat a Call on one that
- * lives (3.1.3). So it ends, and the next repetition is answered.
+ * XDR_DESTROY of a Call without an answer. If the Call has come on another connection
+ * before, the Reply went there. A client does not repeat a Call on a connection that
+ * lives (3.1.3), so this one must end: then the next repetition is answered.
  */
-static void drop(struct xs_decode *d)
+static void call_drop(struct xs_decode *d)
 {
-	struct nrt_call *nc = call_of(d);
+	struct nrt_call *nc = (struct nrt_call *)(void *)d;
 
 	if (nc->elsewhere)
 		rt_conn_close(nc->call->conn, true);
@@ -46,7 +40,7 @@ static void drop(struct xs_decode *d)
 }
 
 /* Keep the first @len octets of the stream. */
-static void shorten(struct rt_call *call, size_t len)
+static void call_shorten(struct rt_call *call, size_t len)
 {
 	call->len = 0;
 	for (unsigned int i = 0; i < call->npieces; i++) {
@@ -66,9 +60,9 @@ XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max)
 	nc->call = call;
 	nc->pool = pool;
 	nc->max = max;
-	nc->beside = 0;
+	nc->write_room = 0;
 	nc->owner = NULL;
-	nc->clnts = NULL;
+	nc->back = NULL;
 	nc->bound = NULL;
 	nc->is_stray = false;
 	nc->is_withheld = false;
@@ -85,11 +79,11 @@ XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max)
 		ulb_call_head(iov, n, &nc->head);
 	ulb_classify(iov, n, &nc->head);
 	call->op_class = nc->head.op_class;
-	/* Arguments that end before they begin: whoever authenticates the Call
-	 * then says that they cannot be read (7.2). */
+	/* Without arguments it is authenticated, and answered with
+	 * GARBAGE_ARGS (7.2). */
 	if (call->torn && nc->head.readable)
-		shorten(call, nc->head.body);
-	xs_decode_init(&nc->in, call->pieces, call->npieces, drop);
+		call_shorten(call, nc->head.body);
+	xs_decode_init(&nc->in, call->pieces, call->npieces, call_drop);
 	return &nc->in.xdrs;
 }
 
@@ -97,12 +91,13 @@ struct nrt_call *nrt_call_of(XDR *xdrs)
 {
 	struct xs_decode *d = xs_decode_of(xdrs);
 
-	return d && d->destroyed == drop ? call_of(d) : NULL;
+	return d && d->destroyed == call_drop ? (struct nrt_call *)(void *)d :
+						NULL;
 }
 
 /* ---- Replies ---------------------------------------------------------- */
 
-static bool pad(XDR *xdrs)
+static bool encode_padding(XDR *xdrs)
 {
 	static const char zero[BYTES_PER_XDR_UNIT];
 	u_int odd = XDR_GETPOS(xdrs) % BYTES_PER_XDR_UNIT;
@@ -111,27 +106,26 @@ static bool pad(XDR *xdrs)
 }
 
 /*
- * Encode the Reply in req->rq_msg (RFC 5531, 9), protected as req->rq_auth
- * wants it. False: it cannot be encoded, or is longer than the stream may be.
- * What it says of a session is noted and corrected on the way.
+ * Encode the Reply in req->rq_msg (RFC 5531, 9), protected as req->rq_auth says. Quirks
+ * change its results on the way, and what it says of sessions is noted. Returns false
+ * if it cannot be encoded, or is too long.
  *
- * Of a successful Reply, xdr_nreplymsg() would encode the results as well,
- * and unprotected: so it gets nothing for them, and the wrap operation of
- * the authentication flavor encodes them.
+ * xdr_nreplymsg() would encode the results without protection. So it gets none, and the
+ * wrap operation of the authentication flavor encodes them.
  */
-static bool encode_reply(struct nrt_call *nc, struct svc_req *req)
+static bool encode_message(struct nrt_call *nc, struct svc_req *req)
 {
 	struct xs_encode *e = &nc->out;
 	struct rpc_msg *msg = &req->rq_msg;
 	bool wrap = msg->rm_reply.rp_stat == MSG_ACCEPTED &&
 		    msg->RPCM_ack.ar_stat == SUCCESS && req->rq_auth;
-	struct nrt_results looked;
+	struct nrt_results changed;
 	struct xdrpair results;
 	bool ok;
 
 	nc->news.event = ULB_SESSION_NONE;
 	if (!wrap)
-		return xdr_nreplymsg(&e->xdrs, msg) && pad(&e->xdrs);
+		return xdr_nreplymsg(&e->xdrs, msg) && encode_padding(&e->xdrs);
 	results = msg->RPCM_ack.ar_results;
 	msg->RPCM_ack.ar_results.proc = xs_void;
 	msg->RPCM_ack.ar_results.where = NULL;
@@ -141,22 +135,22 @@ static bool encode_reply(struct nrt_call *nc, struct svc_req *req)
 		msg->RPCM_ack.ar_results.proc =
 			(xdrproc_t)nrt_withheld_uncached;
 		msg->RPCM_ack.ar_results.where = results.where;
-	} else if (nc->is_empty_read || nrt_session_looks(nc)) {
-		looked = (struct nrt_results){ .nc = nc,
-					       .proc = results.proc,
-					       .where = results.where };
+	} else if (nc->is_empty_read || nrt_session_concerns(nc)) {
+		changed = (struct nrt_results){ .nc = nc,
+						.proc = results.proc,
+						.where = results.where };
 		msg->RPCM_ack.ar_results.proc =
 			nc->is_empty_read ? nrt_withheld_empty_read :
 					    nrt_session_encode;
-		msg->RPCM_ack.ar_results.where = &looked;
+		msg->RPCM_ack.ar_results.where = &changed;
 	}
 	/* A GSS token may be of any length (RFC 2203, 5.3.2.3). */
-	ok = ok && SVCAUTH_WRAP(req, &e->xdrs) && pad(&e->xdrs);
+	ok = ok && SVCAUTH_WRAP(req, &e->xdrs) && encode_padding(&e->xdrs);
 	msg->RPCM_ack.ar_results = results;
 	return ok;
 }
 
-/* Where the results are that may go by Write chunk [H2]. */
+/* Find the results that may go by Write chunk. [H2] */
 static void find_items(struct nrt_call *nc)
 {
 	struct rt_reply *r = &nc->reply;
@@ -167,8 +161,7 @@ static void find_items(struct nrt_call *nc)
 
 	if (!nc->head.ddp || !nc->head.nfs)
 		return;
-	/* Results come in the order of their operations; none of a Call that
-	 * cannot be scanned. */
+	/* A Call that cannot be scanned has no results of these. */
 	if (nc->call->ranged) {
 		n = rt_to_iov(nc->call->pieces, nc->call->npieces, iov);
 		(void)ulb_scan_call(iov, n, &nc->head, &scan);
@@ -188,7 +181,7 @@ static void find_items(struct nrt_call *nc)
 	r->nitems = count;
 }
 
-static void reply_done(void *arg)
+static void call_reply_done(void *arg)
 {
 	struct nrt_call *nc = arg;
 
@@ -196,26 +189,26 @@ static void reply_done(void *arg)
 	fab_pool_put(nc->read_buffer);
 }
 
-static bool encode(struct nrt_call *nc, struct svc_req *req, size_t *len)
+static bool encode_reply(struct nrt_call *nc, struct svc_req *req, size_t *len)
 {
 	struct rpc_msg *msg = &req->rq_msg;
 	int n;
 
 	if (xs_encode_init(&nc->out, nc->pool, nc->max))
 		return false;
-	xs_encode_allow_extra(&nc->out, nc->beside);
+	xs_encode_allow_extra(&nc->out, nc->write_room);
 	xs_encode_set_read_buffer(&nc->out, nc->read_buffer);
-	if (encode_reply(nc, req)) {
+	if (encode_message(nc, req)) {
 		n = xs_encode_pieces(&nc->out, len);
 		if (n > 0)
 			goto done;
 	}
-	/* The requester shall at least learn that there was a Reply. */
+	/* Let the requester know at least that there was a Reply. */
 	if (xs_encode_restart(&nc->out))
 		return false;
 	msg->rm_reply.rp_stat = MSG_ACCEPTED;
 	msg->RPCM_ack.ar_stat = SYSTEM_ERR;
-	if (!encode_reply(nc, req))
+	if (!encode_message(nc, req))
 		return false;
 	n = xs_encode_pieces(&nc->out, len);
 	if (n <= 0)
@@ -226,46 +219,16 @@ done:
 	return true;
 }
 
-/* What follows from a Reply for sessions, kept when the Call is given back. */
-struct session_news {
-	struct bc_server *clnts;
-	struct rt_conn *conn; /* a reference; NULL: nothing does */
-	struct bc_reply news;
-};
-
-/* So the client does not ask too early for what the Reply tells it. */
-static void prepare(const struct nrt_call *nc, struct session_news *a)
-{
-	a->clnts = nc->clnts;
-	a->conn = NULL;
-	a->news = nc->news;
-	if (!a->clnts ||
-	    (a->news.event == ULB_SESSION_NONE && !bc_reply_expected(a->clnts)))
-		return;
-	a->conn = nc->call->conn;
-	rt_conn_get(a->conn);
-	bc_reply_begin(a->clnts, &a->news, a->conn);
-}
-
-/* So a callback comes after the Reply that the client waits for. */
-static void settle(const struct session_news *a)
-{
-	if (!a->conn)
-		return;
-	bc_reply_sent(a->clnts, &a->news, a->conn);
-	rt_conn_put(a->conn);
-}
-
 enum xprt_stat nrt_xp_reply(struct svc_req *req)
 {
 	struct nrt_call *nc = nrt_call_of(req->rq_xdrs);
 	enum xprt_stat stat = XPRT_IDLE;
-	struct session_news after;
+	struct nrt_session_news news;
 	struct rt_conn *c;
 	size_t len = 0;
 	bool control;
 
-	/* A second answer to the same Call: the first one counts. */
+	/* The first answer counts. */
 	if (!nc)
 		return XPRT_IDLE;
 	if (!__atomic_exchange_n(&nc->in.destroyed, NULL, __ATOMIC_ACQ_REL))
@@ -273,13 +236,13 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 	req->rq_xdrs = (XDR *)(uintptr_t)&xs_null_stream;
 	nc->news.event = ULB_SESSION_NONE;
 	control = nc->head.flavor == RPCSEC_GSS && nc->head.gss_proc;
-	if (!encode(nc, req, &len)) {
-		prepare(nc, &after);
+	if (!encode_reply(nc, req, &len)) {
+		nrt_session_begin(nc, &news);
 		xs_encode_release(&nc->out);
 		fab_pool_put(nc->read_buffer);
-		/* 7.4: the Reply is lost, and the end of the connection says
-		 * so. Ganesha ends it for a new Call alone, not for one that
-		 * it has executed before. */
+		/* Only the end of the connection tells that the Reply is lost
+		 * (7.4). Ganesha ends it for a new Call, but not for one that it
+		 * has executed before. */
 		c = nc->call->conn;
 		rt_log(c, LOG_WARNING, "Reply %08x cannot be encoded: closing",
 		       nc->call->xid);
@@ -290,25 +253,24 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 	}
 	if (nc->call->nwrites)
 		find_items(nc);
-	nc->reply.done = reply_done;
+	nc->reply.done = call_reply_done;
 	nc->reply.arg = nc;
-	prepare(nc, &after);
-	/* Whatever it returns, the Call and the Reply are given back by it.
-	 * Ganesha is not told that the connection has ended: if the client has
-	 * sent the Call again meanwhile, it would not mark it as complete, and
-	 * answer none of the repetitions. So it drops the one that waits
-	 * (drop()), and answers the next. */
+	nrt_session_begin(nc, &news);
+	/* It takes the Call and the Reply in any case. Do not tell Ganesha that
+	 * the connection has ended: it would not mark the Call as complete, and
+	 * answer no repetition. So it drops one that waits, and answers the
+	 * next. */
 	(void)rt_reply(nc->call, &nc->reply);
 out:
-	settle(&after);
-	/* ntirpc then forgets the context, whose lock it holds and takes again: the
-	 * worker would wait for ever. */
+	nrt_session_end(&news);
+	/* For XPRT_DIED ntirpc would destroy the context, whose lock it holds,
+	 * and wait for itself. */
 	return control ? XPRT_IDLE : stat;
 }
 
-/* ---- Calls that are not shown to ntirpc -------------------------------- */
+/* ---- Calls that ntirpc must not decode ---------------------------------- */
 
-/* The @len octets at octet @at of the Call. */
+/* Copy @len octets at offset @at of the Call. Returns false if it is shorter. */
 static bool copy_at(const struct rt_call *call, size_t at, void *to, size_t len)
 {
 	if (at > call->len || len > call->len - at)
@@ -330,8 +292,8 @@ static bool copy_at(const struct rt_call *call, size_t at, void *to, size_t len)
 	return true;
 }
 
-/* ntirpc gives contexts handles of two pointers, its gss_union_ctx_id_desc, and
- * reads as much of any. */
+/* The handles of ntirpc's contexts are two pointers, a gss_union_ctx_id_desc. It reads
+ * that much of any handle. */
 #define GSS_HANDLE (2 * sizeof(void *))
 
 static bool is_denied(const struct nrt_call *nc, struct ulb_denial *d)
@@ -384,12 +346,12 @@ void nrt_deny(struct svc_req *req)
 	}
 }
 
-/* ---- Where a READ reads to ---------------------------------------------- */
+/* ---- Buffers for READ ----------------------------------------------------- */
 
 /*
- * Where only registered memory can be sent, the FSAL shall read into such memory: into a
- * buffer for the only READ of a Call, whose data go by Write chunk. What the READ asks for
- * is the most that Ganesha lets it have, rounded up.
+ * If the device sends only registered memory, let the FSAL read into such memory: for the
+ * only READ of a Call, whose data go by Write chunk. Ganesha reads at most the count,
+ * rounded up.
  */
 static void choose_read_buffer(struct nrt_call *nc, struct svc_req *req)
 {
@@ -403,7 +365,7 @@ static void choose_read_buffer(struct nrt_call *nc, struct svc_req *req)
 		return;
 	n = rt_to_iov(nc->call->pieces, nc->call->npieces, iov);
 	if (ulb_scan_bulk(iov, n, &nc->head, &bulk, 1) != 1 ||
-	    bulk.kind != ULB_BULK_READ || bulk.count > nc->beside)
+	    bulk.kind != ULB_BULK_READ || bulk.count > nc->write_room)
 		return;
 	nc->read_buffer =
 		fab_pool_get_spare(nc->pool, roundup((size_t)bulk.count, 4));
@@ -419,7 +381,7 @@ uint64_t nrt_checksum(const void *what, size_t length)
 	return crc64_ecma_refl(0, what, length);
 }
 
-/* Of the octets from @at up to @end. */
+/* Sum the octets from @at up to @end. */
 static uint64_t sum_range(const struct iovec *iov, unsigned int n, size_t at,
 			  size_t end)
 {
@@ -437,8 +399,8 @@ static uint64_t sum_range(const struct iovec *iov, unsigned int n, size_t at,
 	return sum;
 }
 
-/* Who asks for what: what two clients that share an address and, by chance or
- * not, an XID have not in common. */
+/* What differs between two clients that share an address and, by chance or not, an
+ * XID. */
 struct asker {
 	uint32_t xid;
 	uint8_t proc[20]; /* program to procedure, flavor, cred's length */
@@ -454,10 +416,9 @@ static uint64_t mix(uint64_t x)
 }
 
 /*
- * Two CRCs differ by what anybody can compute, and arguments can be chosen to make
- * up for it; not so behind a secret. The stamp of AUTH_SYS and the control
- * procedure, sequence number and verifier of RPCSEC_GSS change when a Call is sent
- * again.
+ * Anybody can compute how two CRCs differ, and choose arguments to make up for it. So the
+ * CRC is mixed with a secret. The stamp of AUTH_SYS and RPCSEC_GSS' control procedure,
+ * sequence number and verifier are left out: they change when a Call is sent again.
  */
 static uint64_t sum_asker(const struct nrt_call *nc)
 {
@@ -475,11 +436,8 @@ static uint64_t sum_asker(const struct nrt_call *nc)
 		   nrt_checksum(&a, offsetof(struct asker, cred) + len));
 }
 
-/*
- * @iov: what holds the arguments. Protected ones stand between the sequence number
- * of the Call and, where ntirpc has unwrapped them in place, the rest of their
- * token.
- */
+/* @iov holds the arguments. Protected ones follow a sequence number, and what is left of
+ * their token follows them if ntirpc has unwrapped them in place. */
 static uint64_t sum_call(const struct nrt_call *nc, const struct iovec *iov,
 			 unsigned int n)
 {
@@ -491,12 +449,9 @@ static uint64_t sum_call(const struct nrt_call *nc, const struct iovec *iov,
 	return sum_range(iov, n, at, end) ^ sum_asker(nc);
 }
 
-/*
- * For the duplicate request cache, which compares XIDs as well. Sessions have none
- * of it. What may be executed twice is not looked for on other connections.
- */
-static uint64_t checksum(struct nrt_call *nc, const struct iovec *iov,
-			 unsigned int n)
+/* What may be executed twice is not looked for on other connections. */
+static uint64_t call_checksum(struct nrt_call *nc, const struct iovec *iov,
+			      unsigned int n)
 {
 	uint64_t sum, conn = nc->conn;
 
@@ -520,8 +475,8 @@ void nrt_xp_checksum(struct svc_req *req, void *what, size_t length)
 		req->rq_cksum = nrt_checksum(what, length);
 		return;
 	}
-	n = nrt_args_look(nc, req->rq_xdrs, what, length, iov, &at);
-	req->rq_cksum = checksum(nc, iov, n);
+	n = nrt_args_find(nc, req->rq_xdrs, what, length, iov, &at);
+	req->rq_cksum = call_checksum(nc, iov, n);
 	nrt_bound_check(nc, req->rq_xdrs, what, length);
 	nrt_withheld_check(nc, req->rq_xdrs, what, length);
 	nrt_lend_args(nc, req);

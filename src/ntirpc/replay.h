@@ -2,18 +2,17 @@
 /*
  * replay - which Calls of a host may be retransmissions of which
  *
- * Ganesha's duplicate request cache finds a Call by its XID and its checksum among
- * all that came from one address, because RDMA clients do not keep their ports. A
- * client may send a Call again on any connection, but never one of a connection
- * that it closed in order after all Replies had arrived: what looks like that Call
- * is a new one. So each Call belongs to the connection on which it first came, its
- * checksum covers that connection, and what belongs to a connection is forgotten
- * when it ends like that.
+ * RDMA clients do not keep their ports, so Ganesha's duplicate request cache looks for a
+ * Call by XID and checksum among all that came from its address. A client may send a Call
+ * again on any connection, except one of a connection that it closed in order after all
+ * Replies: what looks like that Call is a new one. So each Call belongs to the connection
+ * on which it came first, its checksum covers that connection, and an orderly end makes
+ * the Calls of a connection unknown.
  *
- * A host's table has room for NRT_REPLAY_SETS * NRT_REPLAY_WAYS Calls, which is as
- * many as Ganesha keeps at most by default; newer ones replace the oldest.
+ * A host's table has room for as many Calls as Ganesha keeps by default. New ones replace
+ * the oldest.
  *
- * Threads: any. The lock is a leaf.
+ * Context: any thread. The lock is a leaf.
  */
 #ifndef RPCRDMA_NTIRPC_REPLAY_H
 #define RPCRDMA_NTIRPC_REPLAY_H
@@ -28,7 +27,7 @@
 struct nrt_replay {
 	pthread_mutex_t lock;
 	struct nrt_replay_call *calls; /* NULL before the first */
-	unsigned int used; /* of them */
+	unsigned int used; /* entries of calls */
 	uint64_t clock; /* counts the Calls that were added */
 };
 
@@ -36,13 +35,13 @@ void nrt_replay_init(struct nrt_replay *r);
 void nrt_replay_destroy(struct nrt_replay *r);
 
 /*
- * Returns the connection that the Call @sum belongs to: @conn, unless it came on
- * another one before. @sum is a hash of all that a retransmission has in common
- * with its Call. @conn is not 0, and no number is used twice.
+ * Returns the connection that the Call belongs to: @conn, unless it came on another one
+ * before. @sum is a hash of what a retransmission has in common with its Call. @conn is
+ * never 0, and no number is used twice.
  */
 uint64_t nrt_replay_conn(struct nrt_replay *r, uint64_t sum, uint64_t conn);
-/* The client has closed @conn in order, with every Reply: nothing that came on it
- * alone will come again. */
+/* The client has closed @conn in order, with every Reply: no Call that came only on it
+ * will come again. */
 void nrt_replay_close(struct nrt_replay *r, uint64_t conn);
 /* Returns true if no Call is known that may come again. */
 bool nrt_replay_empty(struct nrt_replay *r);

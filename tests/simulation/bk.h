@@ -106,7 +106,7 @@ struct bks_world {
 	struct sim_world *w;
 	struct rt_instance *server, *client[BKS_CLIENTS];
 	struct rt_listener *listener;
-	struct bc_server *clnts;
+	struct bc_server *back;
 	SVCXPRT xprt;
 	AUTH *auth;
 	pthread_t worker[BKS_WORKERS];

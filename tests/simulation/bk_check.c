@@ -230,7 +230,7 @@ static void check_all(struct bc_server *n, bool quiet)
 
 static void check_flags(struct bks_session *s)
 {
-	uint32_t flags = bc_session_flags(bks.clnts, s->id);
+	uint32_t flags = bc_session_flags(bks.back, s->id);
 
 	if (s->on && s->on->s && rt_conn_can_call(s->on->s) &&
 	    (flags & ULB_SEQ_CB_PATH_DOWN_SESSION))
@@ -248,7 +248,7 @@ void bks_check(bool quiet)
 		sim_fail("wire: %s", bks.w->watch.first);
 	if (platform_amid())
 		return;
-	check_all(bks.clnts, quiet);
+	check_all(bks.back, quiet);
 	for (unsigned int i = 0; quiet && i < BKS_SESSIONS; i++)
 		if (bks.session[i].used && !bks.session[i].raced)
 			check_flags(&bks.session[i]);

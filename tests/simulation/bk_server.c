@@ -253,7 +253,7 @@ void bks_forget(struct bks_session *s)
 static void make_client(struct bks_session *s, struct rt_conn *rc,
 			struct draw *d)
 {
-	CLIENT *clnt = bc_client_create(bks.clnts, rc, &bks.xprt, PROG, VERS);
+	CLIENT *clnt = bc_client_create(bks.back, rc, &bks.xprt, PROG, VERS);
 	CLIENT *old;
 
 	if (!clnt)
@@ -315,7 +315,7 @@ static void execute(struct bks_job *j, enum bks_op op, struct bks_session *s)
 		if (!s->clnt && draw_one_in(&d, 2))
 			make_client(s, rc, &d);
 		take_time(&d);
-		if (bc_can_bind(bks.clnts, s->id, rc))
+		if (bc_can_bind(bks.back, s->id, rc))
 			says.event = ULB_SESSION_BACK;
 		break;
 	case BKS_DESTROY:
@@ -330,13 +330,13 @@ static void execute(struct bks_job *j, enum bks_op op, struct bks_session *s)
 		break;
 	}
 	if (s)
-		flags = bc_session_flags(bks.clnts, says.id);
+		flags = bc_session_flags(bks.back, says.id);
 	rt_conn_get(rc);
-	bc_reply_begin(bks.clnts, &says, rc);
+	bc_reply_begin(bks.back, &says, rc);
 	j->conn->held--;
 	reply(j->call, flags);
 	take_time(&d);
-	bc_reply_sent(bks.clnts, &says, rc);
+	bc_reply_sent(bks.back, &says, rc);
 	rt_conn_put(rc);
 	/* Unless that has ended, and may be another by now. */
 	if (says.channel)
@@ -406,7 +406,7 @@ static void on_closed(struct rt_conn *rc, int error, const char *reason)
 	sim_note("closed", (uint64_t)(c - bks.conn), (uint64_t)error, 0);
 	sim_log("a server's end: %d, %s", error, reason);
 	bks_progress++;
-	bc_conn_closed(bks.clnts, rc);
+	bc_conn_closed(bks.back, rc);
 	c->s = NULL;
 	rt_conn_put(rc);
 }

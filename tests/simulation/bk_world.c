@@ -80,12 +80,12 @@ static void start_server(struct sim_world *w)
 	struct sockaddr_in addr = server_addr();
 
 	bks.server = instance(w, &w->draw, false);
-	if (bc_server_create(bks.server, bks_resume, &bks.clnts))
+	if (bc_server_create(bks.server, bks_resume, &bks.back))
 		sim_fail("model: bc_server_create()");
 	if (!draw_one_in(&w->draw, 3))
-		bks.clnts->host_max = draw_range(&w->draw, 2, 6);
+		bks.back->host_max = draw_range(&w->draw, 2, 6);
 	if (w->calm)
-		bks.clnts->host_max = BC_HOST_MIN;
+		bks.back->host_max = BC_HOST_MIN;
 	bks.xprt.xp_refcnt = XPRT_REFS;
 	bks.auth = authnone_ncreate();
 	if (rt_listen(bks.server, (struct sockaddr *)&addr, sizeof(addr),
@@ -314,7 +314,7 @@ static void leave(struct sim_world *w)
 	for (unsigned int i = 0; i < BKS_CONNS; i++)
 		if (bks.conn[i].c)
 			rt_conn_close(bks.conn[i].c, false);
-	bc_server_close(bks.clnts);
+	bc_server_close(bks.back);
 	bks.closed = true;
 	for (uint64_t until = platform_ms() + SETTLE_MS; any_conn();) {
 		bks_run_quiet();
@@ -325,7 +325,7 @@ static void leave(struct sim_world *w)
 		platform_pass(BK_TICK_MS);
 	}
 	bks_run_quiet();
-	if (bc_server_busy(bks.clnts))
+	if (bc_server_busy(bks.back))
 		sim_fail("leak: callbacks are left");
 	bks.stop = true;
 	for (unsigned int i = 0; i < bks.nworkers; i++)
@@ -338,7 +338,7 @@ void bks_close(struct sim_world *w)
 	settle(w);
 	w->ending = true;
 	leave(w);
-	bc_server_destroy(bks.clnts);
+	bc_server_destroy(bks.back);
 	if (bks.xprt.xp_refcnt != XPRT_REFS)
 		sim_fail("leak: %d references to SVCXPRTs",
 			 bks.xprt.xp_refcnt - XPRT_REFS);

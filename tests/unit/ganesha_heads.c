@@ -162,8 +162,8 @@ static void up(void)
 	server.provider = "loop";
 	server.alloc_cb = alloc_req;
 	client = instance(0);
-	CU_ASSERT_EQUAL_FATAL(
-		bc_server_create(server.inst, NULL, &server.clnts), 0);
+	CU_ASSERT_EQUAL_FATAL(bc_server_create(server.inst, NULL, &server.back),
+			      0);
 	CU_ASSERT_EQUAL_FATAL(rt_listen(server.inst, (struct sockaddr *)&addr,
 					sizeof(addr), &gr_server_ops, &server,
 					&listener),
@@ -187,7 +187,7 @@ static void down(void)
 	rt_listener_close(listener);
 	CU_ASSERT_EQUAL(rt_instance_shutdown(client, 1000, true), 0);
 	CU_ASSERT_EQUAL(rt_instance_shutdown(server.inst, 1000, true), 0);
-	bc_server_destroy(server.clnts);
+	bc_server_destroy(server.back);
 	rt_instance_destroy(client);
 	rt_instance_destroy(server.inst);
 	fab_domain_close(dom);

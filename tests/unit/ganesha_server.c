@@ -102,7 +102,7 @@ int gr_server_begin(struct gr_server *s, char *fault)
 		return begins;
 	}
 	s->inst = (struct rt_instance *)(void *)&inst;
-	s->clnts = (struct bc_server *)(void *)&clnts;
+	s->back = (struct bc_server *)(void *)&clnts;
 	s->auth = (struct auth_gss *)(void *)&auth;
 	s->stats = (struct stats_socket *)(void *)&stats;
 	return 0;
@@ -189,7 +189,7 @@ static void abandoned(void)
 	 * and it answers by the instance. */
 	CU_ASSERT_EQUAL(parent.xp_refcnt, 2);
 	CU_ASSERT_PTR_EQUAL((void *)server.inst, (void *)&inst);
-	CU_ASSERT_PTR_EQUAL((void *)server.clnts, (void *)&clnts);
+	CU_ASSERT_PTR_EQUAL((void *)server.back, (void *)&clnts);
 	gr_server_free(&server);
 	CU_ASSERT_STRING_EQUAL(did, "");
 }

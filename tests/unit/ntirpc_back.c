@@ -40,11 +40,11 @@ static void test_too_late(void)
 
 	rt_conn_get(gone);
 	cut();
-	clnt = bc_client_create(ends.clnts, gone, NULL, PROG, VERS);
+	clnt = bc_client_create(ends.back, gone, NULL, PROG, VERS);
 	CU_ASSERT_EQUAL(clnt->cl_error.re_status, RPC_CANTSEND);
 	CLNT_DESTROY(clnt);
 	rt_conn_put(gone);
-	clnt = bc_client_create(ends.clnts, NULL, NULL, PROG, VERS);
+	clnt = bc_client_create(ends.back, NULL, NULL, PROG, VERS);
 	CU_ASSERT_EQUAL(clnt->cl_error.re_status, RPC_CANTSEND);
 	CLNT_DESTROY(clnt);
 	ends_wait_for(let_go);
@@ -56,14 +56,14 @@ static void each_channel(void (*f)(struct bc_channel *ch))
 {
 	struct bc_channel *ch;
 
-	pthread_mutex_lock(&ends.clnts->lock);
+	pthread_mutex_lock(&ends.back->lock);
 	for (unsigned int i = 0; i < BC_BUCKETS; i++) {
-		cds_list_for_each_entry(ch, &ends.clnts->by_host[i], by_host)
+		cds_list_for_each_entry(ch, &ends.back->by_host[i], by_host)
 		{
 			f(ch);
 		}
 	}
-	pthread_mutex_unlock(&ends.clnts->lock);
+	pthread_mutex_unlock(&ends.back->lock);
 }
 
 static unsigned int channels, alone;
@@ -102,10 +102,10 @@ static void pass(int64_t ms)
 {
 	passed = ms;
 	each_channel(age);
-	pthread_mutex_lock(&ends.clnts->lock);
-	ends.clnts->sweep_at = 0;
-	pthread_cond_signal(&ends.clnts->changed);
-	pthread_mutex_unlock(&ends.clnts->lock);
+	pthread_mutex_lock(&ends.back->lock);
+	ends.back->sweep_at = 0;
+	pthread_cond_signal(&ends.back->changed);
+	pthread_mutex_unlock(&ends.back->lock);
 }
 
 /* What nobody has any more is forgotten, though nothing else happens: with the
@@ -156,19 +156,19 @@ static uint32_t flags_of(uint8_t of)
 
 	memcpy(id, session, sizeof(id));
 	id[0] = of;
-	return bc_session_flags(ends.clnts, id);
+	return bc_session_flags(ends.back, id);
 }
 
 /* A host has so many and no more. What is of no use gives way, the oldest
  * first; what is in use does not, nor what Calls wait for. */
 static void test_bound(void)
 {
-	unsigned int most = ends.clnts->host_max;
+	unsigned int most = ends.back->host_max;
 	CLIENT *first[3], *more[2];
 	uint8_t of[3], other[2];
 	struct call calls[2];
 
-	ends.clnts->host_max = 3;
+	ends.back->host_max = 3;
 	named_clnts(first, of, 3);
 	refused();
 	cut();
@@ -201,7 +201,7 @@ static void test_bound(void)
 		CLNT_DESTROY(first[i]);
 	for (unsigned int i = 0; i < 2; i++)
 		CLNT_DESTROY(more[i]);
-	ends.clnts->host_max = most;
+	ends.back->host_max = most;
 	session[0] = other[1];
 }
 

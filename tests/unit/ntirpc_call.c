@@ -324,7 +324,7 @@ static struct fake_call *read_call(const struct reading *r, struct svc_req *req)
 	f->pub.writes[0] = 1 << 20;
 	*req = (struct svc_req){ .rq_xprt = &xprt };
 	req->rq_xdrs = nrt_call_open(&f->pub, pool.pool, reply_max);
-	f->user.beside = r->beside;
+	f->user.write_room = r->beside;
 	rpc_msg_init(&req->rq_msg);
 	CU_ASSERT_TRUE_FATAL(xdr_dplx_decode(req->rq_xdrs, &req->rq_msg));
 	CU_ASSERT_EQUAL_FATAL(svc_auth_authenticate(req, &no_dispatch),

@@ -193,7 +193,7 @@ static void on_client_up(struct rt_conn *c)
 
 static void on_server_closed(struct rt_conn *c, int error, const char *reason)
 {
-	bc_conn_closed(ends.clnts, c);
+	bc_conn_closed(ends.back, c);
 	atomic_fetch_add(&ends.closed, 1);
 }
 
@@ -338,7 +338,7 @@ void ends_open(void)
 					sizeof(any), &server_ops, NULL,
 					&ends.listener),
 			      0);
-	CU_ASSERT_EQUAL_FATAL(bc_server_create(ends.server, NULL, &ends.clnts),
+	CU_ASSERT_EQUAL_FATAL(bc_server_create(ends.server, NULL, &ends.back),
 			      0);
 	pthread_create(&ends.pollers[0], NULL, poller_main, ends.server);
 	pthread_create(&ends.pollers[1], NULL, poller_main, ends.client);
@@ -416,7 +416,7 @@ enum clnt_stat ends_call(struct call *c, CLIENT *clnt, enum proc proc,
 CLIENT *ends_fresh_clnt(void)
 {
 	static SVCXPRT an_xprt = { .xp_refcnt = 1000 };
-	CLIENT *clnt = bc_client_create(ends.clnts, ends.server_conn, &an_xprt,
+	CLIENT *clnt = bc_client_create(ends.back, ends.server_conn, &an_xprt,
 					PROG, VERS);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(clnt);
@@ -429,8 +429,8 @@ CLIENT *ends_new_clnt(void)
 	struct bc_reply none = { .event = ULB_SESSION_NONE };
 	CLIENT *clnt = ends_fresh_clnt();
 
-	bc_reply_begin(ends.clnts, &none, ends.server_conn);
-	bc_reply_sent(ends.clnts, &none, ends.server_conn);
+	bc_reply_begin(ends.back, &none, ends.server_conn);
+	bc_reply_sent(ends.back, &none, ends.server_conn);
 	return clnt;
 }
 
@@ -445,7 +445,7 @@ void ends_end(void)
 	rt_wake(ends.client, 0);
 	pthread_join(ends.pollers[0], NULL);
 	pthread_join(ends.pollers[1], NULL);
-	bc_server_destroy(ends.clnts);
+	bc_server_destroy(ends.back);
 	rt_instance_destroy(ends.server);
 	rt_instance_destroy(ends.client);
 	AUTH_DESTROY(ends.auth);

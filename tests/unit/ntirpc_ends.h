@@ -60,7 +60,7 @@ extern struct ends {
 	atomic_int server_up, client_up, closed;
 	pthread_t pollers[2];
 	atomic_bool stop;
-	struct bc_server *clnts;
+	struct bc_server *back;
 	unsigned int reverse_ms; /* of the server, set before ends_open() */
 
 	pthread_mutex_t held_lock;

@@ -95,11 +95,11 @@ static void test_sent_again(void)
 	ends_wait_for(ends_all_processed);
 	CU_ASSERT_EQUAL(calls[2].stat, RPC_TIMEDOUT);
 	CU_ASSERT_EQUAL(flags(), 0);
-	CU_ASSERT_FALSE(bc_has_flags(ends.clnts));
+	CU_ASSERT_FALSE(bc_has_flags(ends.back));
 	cut();
-	CU_ASSERT_TRUE(bc_has_flags(ends.clnts));
+	CU_ASSERT_TRUE(bc_has_flags(ends.back));
 	CU_ASSERT_EQUAL(flags(), ULB_SEQ_CB_PATH_DOWN_SESSION);
-	CU_ASSERT_EQUAL(bc_session_flags(ends.clnts, another), 0);
+	CU_ASSERT_EQUAL(bc_session_flags(ends.back, another), 0);
 	CU_ASSERT_EQUAL(ends_send(&calls[4], clnt, DO_HOLD, 4, long_time),
 			RPC_SUCCESS);
 	forget_seen();
@@ -146,8 +146,8 @@ static void test_moved(void)
 	await_seen(2);
 	ends_wait_for(ends_all_processed);
 	ends_connect();
-	CU_ASSERT_TRUE(bc_can_bind(ends.clnts, session, ends.server_conn));
-	CU_ASSERT_FALSE(bc_can_bind(ends.clnts, another, ends.server_conn));
+	CU_ASSERT_TRUE(bc_can_bind(ends.back, session, ends.server_conn));
+	CU_ASSERT_FALSE(bc_can_bind(ends.back, another, ends.server_conn));
 	settle(ULB_SESSION_BACK, session);
 	CU_ASSERT_EQUAL(flags(), 0);
 	CU_ASSERT_EQUAL(ends_send(&calls[2], clnt, DO_ADD, 2, long_time),
@@ -273,7 +273,7 @@ static void test_ended(void)
 
 static bool no_trouble(void)
 {
-	return !bc_has_flags(ends.clnts);
+	return !bc_has_flags(ends.back);
 }
 
 /* A Call that ends every connection it comes by is not sent for ever. */
@@ -466,8 +466,8 @@ static void test_replaced(void)
 	CU_ASSERT_EQUAL(flags(), 0);
 	ends_connect();
 	clnt = ends_fresh_clnt();
-	CU_ASSERT_TRUE(bc_reply_expected(ends.clnts));
-	CU_ASSERT_TRUE(bc_can_bind(ends.clnts, session, ends.server_conn));
+	CU_ASSERT_TRUE(bc_reply_expected(ends.back));
+	CU_ASSERT_TRUE(bc_can_bind(ends.back, session, ends.server_conn));
 	for (uint32_t i = 2; i < 4; i++)
 		CU_ASSERT_EQUAL(ends_send(&calls[i], clnt, DO_ADD, i,
 					  long_time),
@@ -475,7 +475,7 @@ static void test_replaced(void)
 	usleep(10000);
 	CU_ASSERT_EQUAL(nseen(), 0);
 	settle(ULB_SESSION_BACK, session);
-	CU_ASSERT_FALSE(bc_reply_expected(ends.clnts));
+	CU_ASSERT_FALSE(bc_reply_expected(ends.back));
 	ends_wait_for(ends_all_processed);
 	for (uint32_t i = 0; i < 4; i++) {
 		CU_ASSERT_EQUAL(calls[i].stat, RPC_SUCCESS);
@@ -544,8 +544,8 @@ static void test_call_max(void)
 		clnt = ends_fresh_clnt();
 		new_session();
 		memcpy(news.id, session, ULB_SESSION_ID);
-		bc_reply_begin(ends.clnts, &news, ends.server_conn);
-		bc_reply_sent(ends.clnts, &news, ends.server_conn);
+		bc_reply_begin(ends.back, &news, ends.server_conn);
+		bc_reply_sent(ends.back, &news, ends.server_conn);
 		CU_ASSERT_EQUAL(goes_special(clnt), rows[i].special);
 		/* On the next connection, which is bound, likewise; and for the
 		 * CLIENT that Ganesha 6.5 makes for it. */
@@ -566,11 +566,11 @@ static void test_no_other(void)
 {
 	CLIENT *clnt = named_clnt();
 
-	CU_ASSERT_FALSE(bc_can_bind(ends.clnts, another, ends.server_conn));
-	CU_ASSERT_EQUAL(bc_session_flags(ends.clnts, another), 0);
+	CU_ASSERT_FALSE(bc_can_bind(ends.back, another, ends.server_conn));
+	CU_ASSERT_EQUAL(bc_session_flags(ends.back, another), 0);
 	CLNT_DESTROY(clnt);
 	CU_ASSERT_EQUAL(flags(), 0);
-	CU_ASSERT_FALSE(bc_can_bind(ends.clnts, session, ends.server_conn));
+	CU_ASSERT_FALSE(bc_can_bind(ends.back, session, ends.server_conn));
 	CU_ASSERT_EQUAL(flags(), ULB_SEQ_BACKCHANNEL_FAULT);
 	settle(ULB_SESSION_ENDED, session);
 	CU_ASSERT_EQUAL(flags(), 0);
@@ -619,8 +619,8 @@ static void test_ended_before(void)
 	memcpy(news.id, session, ULB_SESSION_ID);
 	rt_conn_get(gone);
 	cut();
-	bc_reply_begin(ends.clnts, &news, gone);
-	bc_reply_sent(ends.clnts, &news, gone);
+	bc_reply_begin(ends.back, &news, gone);
+	bc_reply_sent(ends.back, &news, gone);
 	rt_conn_put(gone);
 	CU_ASSERT_EQUAL(flags(), ULB_SEQ_CB_PATH_DOWN_SESSION);
 	ends_expect(1);
@@ -636,7 +636,7 @@ static struct bc_reply bound_here(void)
 	struct bc_reply news = { .event = ULB_SESSION_BACK };
 
 	memcpy(news.id, session, ULB_SESSION_ID);
-	bc_reply_begin(ends.clnts, &news, ends.server_conn);
+	bc_reply_begin(ends.back, &news, ends.server_conn);
 	return news;
 }
 
@@ -659,7 +659,7 @@ static void test_announced(void)
 	CU_ASSERT_EQUAL(ends_send(&c, clnt, DO_ADD, 1, long_time), RPC_SUCCESS);
 	usleep(20000);
 	CU_ASSERT_EQUAL(nseen(), 0);
-	bc_reply_sent(ends.clnts, &news, ends.server_conn);
+	bc_reply_sent(ends.back, &news, ends.server_conn);
 	ends_wait_for(ends_all_processed);
 	CU_ASSERT_EQUAL(c.result, 2);
 	CLNT_DESTROY(clnt);
@@ -679,14 +679,14 @@ static void test_announced_twice(void)
 	first = bound_here();
 	ends_connect();
 	second = bound_here();
-	bc_reply_sent(ends.clnts, &second, ends.server_conn);
+	bc_reply_sent(ends.back, &second, ends.server_conn);
 	forget_seen();
 	ends_expect(1);
 	CU_ASSERT_EQUAL(ends_send(&calls[0], clnt, DO_ADD, 1, long_time),
 			RPC_SUCCESS);
 	usleep(10000);
 	CU_ASSERT_EQUAL(nseen(), 0);
-	bc_reply_sent(ends.clnts, &first, old_server);
+	bc_reply_sent(ends.back, &first, old_server);
 	ends_wait_for(ends_all_processed);
 	atomic_store(&ends.closed, 0);
 	rt_conn_close(old_client, true);
@@ -708,7 +708,7 @@ static void test_announced_twice(void)
 	ends_wait_for(ends_all_processed);
 	CU_ASSERT_EQUAL(calls[1].stat, RPC_TIMEDOUT);
 	CLNT_DESTROY(clnt);
-	bc_reply_sent(ends.clnts, &first, old_server);
+	bc_reply_sent(ends.back, &first, old_server);
 	rt_conn_put(old_server);
 	CU_ASSERT_EQUAL(flags(), 0);
 	ends_connect();
@@ -799,7 +799,7 @@ static void test_races(void)
 
 static bool not_busy(void)
 {
-	return !bc_server_busy(ends.clnts);
+	return !bc_server_busy(ends.back);
 }
 
 /* The server ends: nobody is left waiting. */
@@ -815,8 +815,8 @@ static void test_close(void)
 	await_seen(1);
 	cut();
 	CU_ASSERT_EQUAL(atomic_load(&ends.processed), 0);
-	CU_ASSERT_TRUE(bc_server_busy(ends.clnts));
-	bc_server_close(ends.clnts);
+	CU_ASSERT_TRUE(bc_server_busy(ends.back));
+	bc_server_close(ends.back);
 	ends_wait_for(ends_all_processed);
 	CU_ASSERT_EQUAL(calls[0].stat, RPC_TIMEDOUT);
 	/* They are the instance's, so that must stay until they are freed. */
@@ -824,7 +824,7 @@ static void test_close(void)
 	CU_ASSERT_EQUAL(ends_send(&calls[1], clnt, DO_ADD, 1, long_time),
 			RPC_CANTSEND);
 	bc_req_release(&calls[1].req);
-	CU_ASSERT_FALSE(bc_server_busy(ends.clnts));
+	CU_ASSERT_FALSE(bc_server_busy(ends.back));
 	CLNT_DESTROY(clnt);
 	ends_connect();
 	ends_end();

@@ -594,7 +594,7 @@ static void one_call(uint32_t service, const struct results *want,
 	put_body(&end, seq, service);
 	f = start(&req, mem, (size_t)(end - mem), rnd);
 	if (vers == 4)
-		f->user.clnts = (void *)&fake_sessions;
+		f->user.back = (void *)&fake_sessions;
 	f->user.bound = bound;
 	CU_ASSERT_EQUAL_FATAL(svc_auth_authenticate(&req, &no_dispatch),
 			      AUTH_OK);

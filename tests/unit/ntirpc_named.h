@@ -19,8 +19,8 @@ static inline void settle(enum ulb_session_event event, const uint8_t *id)
 
 	if (id)
 		memcpy(news.id, id, ULB_SESSION_ID);
-	bc_reply_begin(ends.clnts, &news, ends.server_conn);
-	bc_reply_sent(ends.clnts, &news, ends.server_conn);
+	bc_reply_begin(ends.back, &news, ends.server_conn);
+	bc_reply_sent(ends.back, &news, ends.server_conn);
 }
 
 /* Each test has a session of its own. */
@@ -58,7 +58,7 @@ static inline void come_back(void)
 
 static inline uint32_t flags(void)
 {
-	return bc_session_flags(ends.clnts, session);
+	return bc_session_flags(ends.back, session);
 }
 
 #endif /* RPCRDMA_NTIRPC_NAMED_H */

@@ -81,7 +81,7 @@ static struct fake_call *answer(uint32_t op, uint32_t arg,
 	memset(&req, 0, sizeof(req));
 	req.rq_xprt = &xprt;
 	req.rq_xdrs = nrt_call_open(&f->pub, pool.pool, 64 << 10);
-	f->user.clnts = some_clnts;
+	f->user.back = some_clnts;
 	rpc_msg_init(&req.rq_msg);
 	CU_ASSERT_TRUE_FATAL(xdr_dplx_decode(req.rq_xdrs, &req.rq_msg));
 	CU_ASSERT_EQUAL_FATAL(svc_auth_authenticate(&req, &no_dispatch),

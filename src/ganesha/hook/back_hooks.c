@@ -62,7 +62,7 @@ GR_EXPORT CLIENT *clnt_vc_ncreate_svc(const SVCXPRT *xprt, const rpcprog_t prog,
 	s = x->srv;
 	c = gr_xprt_conn(x);
 	atomic_fetch_add(&s->clients, 1);
-	clnt = bc_client_create(s->clnts, c, &x->xprt, prog, vers);
+	clnt = bc_client_create(s->back, c, &x->xprt, prog, vers);
 	if (clnt && !s->cfg.reverse_direction)
 		clnt->cl_error.re_status = RPC_UNKNOWNPROTO;
 	if (c && clnt && clnt->cl_error.re_errno == EUSERS)

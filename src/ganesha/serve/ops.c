@@ -163,8 +163,8 @@ static void op_call(struct rt_conn *c, struct rt_call *call)
 	memset(&((struct gr_call *)(void *)nc)->pass, 0,
 	       sizeof(struct gr_pass));
 	nc->owner = req;
-	nc->clnts = s->clnts;
-	nc->beside = placeable(rt_instance_config(s->inst), call);
+	nc->back = s->back;
+	nc->write_room = placeable(rt_instance_config(s->inst), call);
 	nc->bound = COMPAT_BOUND ? &x->bound : NULL;
 	nc->peer = peer_sum(x, c);
 	nc->replay = &x->host->replay;
@@ -207,7 +207,7 @@ static void op_closed(struct rt_conn *c, int error, const char *reason)
 	if (!error && !info.calls_unanswered)
 		nrt_replay_close(&x->host->replay, info.id);
 	log_end(c, x, error, reason);
-	bc_conn_closed(x->srv->clnts, c);
+	bc_conn_closed(x->srv->back, c);
 	gr_xprt_closed(x);
 }
 

@@ -125,7 +125,7 @@ static void drain_all(void *arg)
 	stats_dbus_stop();
 	stats_socket_stop(s->stats);
 	s->stats = NULL;
-	bc_server_close(s->clnts);
+	bc_server_close(s->back);
 	left = rt_instance_shutdown(
 		s->inst, s->cfg.drain_timeout * 1000 + DRAIN_SLACK_MS, false);
 	if (!gr_workers_stop(&s->workers, 10000)) {
@@ -167,8 +167,8 @@ static void free_all(void *arg)
 	 * apart. The last one would close the device then: so that is left to
 	 * the kernel.
 	 */
-	if (s->inst && (rt_instance_held(s->inst) ||
-			(s->clnts && bc_server_busy(s->clnts))))
+	if (s->inst &&
+	    (rt_instance_held(s->inst) || (s->back && bc_server_busy(s->back))))
 		return;
 	/*
 	 * Ganesha keeps sessions, and with them CLIENTs and SVCXPRTs, beyond
@@ -176,8 +176,8 @@ static void free_all(void *arg)
 	 * own part stays until the program's exit.
 	 */
 	if (!atomic_load(&s->clients))
-		bc_server_destroy(s->clnts);
-	s->clnts = NULL;
+		bc_server_destroy(s->back);
+	s->back = NULL;
 	if (s->inst)
 		rt_instance_destroy(s->inst);
 	s->inst = NULL;

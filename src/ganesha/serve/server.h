@@ -37,7 +37,7 @@ struct gr_server {
 	struct gr_workers workers;
 	struct gr_gates gates;
 	uint64_t secret; /* of what tells hosts from each other: gr_xprt.peer */
-	struct bc_server *clnts;
+	struct bc_server *back;
 	struct stats_socket *stats;
 	struct stats_source source;
 	struct rt_listener

@@ -106,7 +106,7 @@ static struct gr_flow *flow_of(struct svc_req *req, size_t *cost)
 	if (!req->rq_xdrs)
 		return NULL;
 	nc = nrt_call_of(req->rq_xdrs);
-	*cost = CALL_COST + nc->call->len + nc->beside;
+	*cost = CALL_COST + nc->call->len + nc->write_room;
 	return &gr_xprt_of(req->rq_xprt)->host->flow;
 }
 
@@ -149,7 +149,7 @@ int gr_server_begin(struct gr_server *s, char *fault)
 	s->source.program_version = GSH_VERSION;
 	s->source.provider = s->provider;
 	s->source.started = base_now_ns();
-	err = bc_server_create(s->inst, NULL, &s->clnts);
+	err = bc_server_create(s->inst, NULL, &s->back);
 	if (err)
 		return err;
 	err = listen_all(s, fault);

@@ -40,39 +40,12 @@ static bool encode_call(struct clnt_req *cc, XDR *xdrs)
 			 cc->cc_call.where);
 }
 
-static void init_callback(struct bc_callback *c, struct clnt_req *cc,
-			  struct rt_request *rq, unsigned int npieces)
-{
-	struct bc_client *client = client_of(cc);
-
-	c->server = client->server;
-	c->client = client;
-	CLNT_REF(&client->clnt, CLNT_REF_FLAG_NONE);
-	c->rq = rq;
-	c->cc = cc;
-	c->refs = 1;
-	c->timeout = (int64_t)cc->cc_timeout.tv_sec * 1000 +
-		     (cc->cc_timeout.tv_nsec + 999999) / 1000000;
-	c->auth = cc->cc_auth;
-	auth_get(c->auth);
-	rq->xid = cc->cc_xid;
-	rq->pieces = c->out.pieces;
-	rq->npieces = npieces;
-	rq->items = NULL;
-	rq->nitems = 0;
-	rq->sinks = NULL;
-	rq->nsinks = 0;
-	rq->reply_max = REPLY_MAX;
-	rq->op_class = ULB_CLASS_callback;
-	rq->call_only = false;
-	rq->done = bc_callback_done;
-	atomic_fetch_add(&c->server->ncallbacks, 1);
-}
-
+/* Make a callback of @cc, not yet submitted. */
 static enum clnt_stat create_callback(struct clnt_req *cc,
 				      struct bc_callback **out)
 {
-	struct rt_instance *inst = client_of(cc)->server->inst;
+	struct bc_client *client = client_of(cc);
+	struct rt_instance *inst = client->server->inst;
 	struct rt_request *rq = rt_request_alloc(inst);
 	enum clnt_stat stat = RPC_SYSTEMERROR;
 	struct bc_callback *c;
@@ -82,7 +55,6 @@ static enum clnt_stat create_callback(struct clnt_req *cc,
 	if (!rq)
 		return RPC_SYSTEMERROR;
 	c = rt_request_user(rq);
-	memset(c, 0, sizeof(*c));
 	if (xs_encode_init(&c->out, rt_instance_pool(inst),
 			   rt_instance_config(inst)->max_message))
 		goto fail;
@@ -92,7 +64,23 @@ static enum clnt_stat create_callback(struct clnt_req *cc,
 	npieces = xs_encode_pieces(&c->out, &len);
 	if (npieces <= 0)
 		goto fail;
-	init_callback(c, cc, rq, (unsigned int)npieces);
+	c->client = client;
+	CLNT_REF(&client->clnt, CLNT_REF_FLAG_NONE);
+	c->server = client->server;
+	atomic_fetch_add(&c->server->ncallbacks, 1);
+	c->rq = rq;
+	c->cc = cc;
+	c->refs = 1;
+	c->timeout = (int64_t)cc->cc_timeout.tv_sec * 1000 +
+		     (cc->cc_timeout.tv_nsec + 999999) / 1000000;
+	c->auth = cc->cc_auth;
+	auth_get(c->auth);
+	rq->xid = cc->cc_xid;
+	rq->pieces = c->out.pieces;
+	rq->npieces = (unsigned int)npieces;
+	rq->reply_max = REPLY_MAX;
+	rq->op_class = ULB_CLASS_callback;
+	rq->done = bc_callback_done;
 	*out = c;
 	return RPC_SUCCESS;
 fail:

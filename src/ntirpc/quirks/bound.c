@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bound - which sessions a connection is bound to
+ * bound - DESTROY_SESSION only over a connection of the session
  */
 #include "ntirpc/quirks/bound.h"
 
 #include <string.h>
 #include <sys/param.h>
 
-#include "ntirpc/quirks/change.h"
+#include "ntirpc/quirks/rewrite.h"
 
 #define OP_DESTROY_SESSION 44
 #define NFS4ERR_BADSESSION 10052
@@ -24,8 +24,9 @@ void nrt_bound_destroy(struct nrt_bound *b)
 	pthread_mutex_destroy(&b->lock);
 }
 
-/* Lock held. */
-static bool has(const struct nrt_bound *b, const uint8_t id[ULB_SESSION_ID])
+/* Caller holds b->lock. */
+static bool bound_has(const struct nrt_bound *b,
+		      const uint8_t id[ULB_SESSION_ID])
 {
 	unsigned int n = MIN(b->n, NRT_BOUND_MAX);
 
@@ -38,7 +39,7 @@ static bool has(const struct nrt_bound *b, const uint8_t id[ULB_SESSION_ID])
 void nrt_bound_add(struct nrt_bound *b, const uint8_t id[ULB_SESSION_ID])
 {
 	pthread_mutex_lock(&b->lock);
-	if (!has(b, id)) {
+	if (!bound_has(b, id)) {
 		memcpy(b->id[b->n % NRT_BOUND_MAX], id, ULB_SESSION_ID);
 		if (++b->n == 2 * NRT_BOUND_MAX)
 			b->n = NRT_BOUND_MAX;
@@ -51,7 +52,7 @@ bool nrt_bound_has(struct nrt_bound *b, const uint8_t id[ULB_SESSION_ID])
 	bool yes;
 
 	pthread_mutex_lock(&b->lock);
-	yes = has(b, id);
+	yes = bound_has(b, id);
 	pthread_mutex_unlock(&b->lock);
 	return yes;
 }
@@ -64,30 +65,30 @@ static bool is_bound(void *ctx, const uint8_t id[ULB_SESSION_ID])
 void nrt_bound_check(struct nrt_call *nc, XDR *xdrs, void *what, size_t length)
 {
 	struct iovec iov[RT_MAX_PIECES];
-	uint8_t nobodys[ULB_SESSION_ID];
+	uint8_t no_session[ULB_SESSION_ID];
 	unsigned int n;
 	size_t at;
 
 	if (!nc->bound || (!nc->head.ends_session &&
 			   nc->head.op_class != ULB_CLASS_protected))
 		return;
-	n = nrt_args_look(nc, xdrs, what, length, iov, &at);
+	n = nrt_args_find(nc, xdrs, what, length, iov, &at);
 	if (!ulb_stray_end(iov, n, at, is_bound, nc->bound, &nc->stray))
 		return;
 	nc->is_stray = true;
 	/* Ganesha counts its sessions from 0. */
-	memset(nobodys, 0xff, sizeof(nobodys));
-	nrt_args_put(iov, n, nc->stray.at, nobodys, sizeof(nobodys));
+	memset(no_session, 0xff, sizeof(no_session));
+	nrt_args_write(iov, n, nc->stray.at, no_session, sizeof(no_session));
 }
 
 bool nrt_bound_correct(const struct nrt_call *nc, XDR *xdrs, u_int at)
 {
 	u_int end = XDR_GETPOS(xdrs);
 
-	/* What fails is the last one. */
+	/* After an operation that fails none is executed. */
 	if (!nc->is_stray ||
-	    !nrt_results_end(xdrs, at, nc->stray.index, OP_DESTROY_SESSION,
-			     NFS4ERR_BADSESSION))
+	    !nrt_results_end_with(xdrs, at, nc->stray.index, OP_DESTROY_SESSION,
+				  NFS4ERR_BADSESSION))
 		return true;
 	return xs_encode_patch(xdrs, at, NFS4ERR_CONN_NOT_BOUND_TO_SESSION) &&
 	       xs_encode_patch(xdrs, end - 4,

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lend - the data of a WRITE stay where they have come
+ * lend - no copy of a WRITE's data in ntirpc 4 and 5
  *
- * What is lent is noted by its address in a table without a lock: a bucket is
- * what fits a line of the cache, and if it is full nothing is lent. An address is
- * in it as often as it is lent. Memory of a pool that has been given back to the
- * kernel may be allocated again before it leaves the table: then that allocation's
- * end is taken for the other's, and the other's for its own. Either is freed once.
+ * A table without a lock has the addresses that are lent, each as often as it is lent.
+ * A bucket is a cache line; if it is full, nothing is lent. Memory that a pool has
+ * returned to the kernel may be allocated again before its address leaves the table.
+ * Then the two frees are taken for each other, and either is freed once.
  *
- * There is one ntirpc, with one pair of functions, in a program: hence the state
- * that is not an instance's. It is set up before there are threads that use it.
- *
- * Threads: any. `reading` and `asked` are of a thread that decodes.
+ * A program has one ntirpc with one pair of functions: hence the global state, which is
+ * set before any thread uses it. `reading` and `asked` belong to the decoding thread.
  */
 #include "ntirpc/quirks/lend.h"
 
@@ -21,7 +18,7 @@
 #include "base/be.h"
 #include "compat/ntirpc.h"
 
-/* Less is copied as fast. */
+/* Fewer octets are copied as fast. */
 #define LEND_MIN 2048
 #define BUCKETS 512u
 #define SLOTS 8u
@@ -31,14 +28,14 @@ struct bucket {
 };
 
 static struct {
-	/* Set before ours can be called; but nothing else orders that. */
+	/* Atomic because other threads may call ours at once. */
 	_Atomic(mem_1_size_t) malloc_;
 	_Atomic(mem_free_size_t) free_size_;
 	atomic_uint lent;
 	struct bucket table[BUCKETS];
 } lend;
 
-/* The arguments that this thread decodes; and that it is about to. */
+/* The stream that this thread decodes; the request that it decodes next. */
 static __thread const struct xs_decode *reading;
 static __thread struct {
 	struct svc_req *req;
@@ -55,11 +52,11 @@ static struct bucket *bucket_of(const void *p)
 	return &lend.table[(page * 0x9e3779b97f4a7c15u >> 32) % BUCKETS];
 }
 
-static bool note(void *p)
+static bool table_add(void *p)
 {
 	struct bucket *b = bucket_of(p);
 
-	/* First: who frees it looks at this first. */
+	/* table_remove() looks at this first. */
 	atomic_fetch_add_explicit(&lend.lent, 1, memory_order_relaxed);
 	for (unsigned int i = 0; i < SLOTS; i++) {
 		void *none = NULL;
@@ -72,8 +69,8 @@ static bool note(void *p)
 	return false;
 }
 
-/* Was it lent? Then it is no more. */
-static bool forget(void *p)
+/* Returns false if @p is not lent. */
+static bool table_remove(void *p)
 {
 	struct bucket *b;
 
@@ -100,10 +97,8 @@ unsigned int nrt_lend_count(void)
 
 /* ---- Lending ------------------------------------------------------------- */
 
-/*
- * Where the next @len octets are, if they are an opaque that begins a piece and is
- * all in it, and its length is what has been read last. NULL: copy it.
- */
+/* Returns where the next @len octets are, if they are an opaque in one piece, of which
+ * they are the beginning, and its length was read last. NULL: they must be copied. */
 static void *place_of(const struct xs_decode *d, size_t len)
 {
 	const XDR *x = &d->xdrs;
@@ -130,7 +125,7 @@ static void *lend_malloc(size_t len, const char *file, int line,
 {
 	void *p = reading ? place_of(reading, len) : NULL;
 
-	if (p && note(p))
+	if (p && table_add(p))
 		return p;
 	return atomic_load_explicit(&lend.malloc_, memory_order_relaxed)(
 		len, file, line, function);
@@ -138,7 +133,7 @@ static void *lend_malloc(size_t len, const char *file, int line,
 
 static void lend_free(void *p, size_t len COMPAT_FREE_PARAMETERS)
 {
-	if (!forget(p))
+	if (!table_remove(p))
 		atomic_load_explicit(&lend.free_size_, memory_order_relaxed)(
 			p, len COMPAT_FREE_ARGUMENTS);
 }
@@ -148,7 +143,6 @@ static bool decode_args(XDR *xdrs, void *where)
 	xdrproc_t proc = asked.proc;
 	bool ok;
 
-	/* Nobody else shall see that it was another. */
 	asked.req->rq_msg.rm_xdr.proc = proc;
 	asked.req = NULL;
 	reading = xs_decode_of(xdrs);
@@ -176,8 +170,8 @@ void nrt_lend_start(void)
 		return;
 	atomic_store(&lend.free_size_, p->free_size_);
 	atomic_store(&lend.malloc_, p->malloc_);
-	/* There are threads of ntirpc's already, which allocate and free. What
-	 * is lent has to be known when it is freed. */
+	/* Threads of ntirpc already allocate and free: first the function that
+	 * recognizes what is lent. */
 	__atomic_store_n(&p->free_size_, lend_free, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&p->malloc_, lend_malloc, __ATOMIC_SEQ_CST);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * withheld - operations of NFSv4 that Ganesha is not shown
+ * withheld - operations that Ganesha executes wrongly are replaced before it sees them
  */
 #include "ntirpc/quirks/withheld.h"
 
@@ -10,7 +10,7 @@
 #include <sys/param.h>
 
 #include "compat/ganesha.h"
-#include "ntirpc/quirks/change.h"
+#include "ntirpc/quirks/rewrite.h"
 
 #define OP_SEQUENCE 53
 #define OP_ILLEGAL 10044
@@ -21,7 +21,7 @@ static void put_word(const struct iovec *iov, unsigned int n, size_t at,
 {
 	uint32_t be = htonl(word);
 
-	nrt_args_put(iov, n, at, &be, sizeof(be));
+	nrt_args_write(iov, n, at, &be, sizeof(be));
 }
 
 struct args {
@@ -29,27 +29,27 @@ struct args {
 	unsigned int n;
 };
 
-/* Nobody has such a stateid (RFC 8881, 8.2.3), so it is not looked up. */
-static void mask(void *ctx, size_t at)
+/* Nobody has a stateid of ones (RFC 8881, 8.2.3). */
+static void mask_stateid(void *ctx, size_t at)
 {
 	const struct args *args = ctx;
 	uint8_t ones[12];
 
 	memset(ones, 0xff, sizeof(ones));
-	nrt_args_put(args->iov, args->n, at, ones, sizeof(ones));
+	nrt_args_write(args->iov, args->n, at, ones, sizeof(ones));
 }
 
-/* READ_LT for READW_LT, WRITE_LT for WRITEW_LT */
-static void dont_wait(void *ctx, size_t at, uint32_t type)
+/* READW_LT becomes READ_LT, WRITEW_LT becomes WRITE_LT. */
+static void clear_wait(void *ctx, size_t at, uint32_t type)
 {
 	const struct args *args = ctx;
 
 	put_word(args->iov, args->n, at, type - 2);
 }
 
-/* READ behind the end of any file, which a file system takes all the same. */
-static void show_read(struct nrt_call *nc, const struct iovec *iov,
-		      unsigned int n, size_t at)
+/* Read behind the end of any file, which no file system refuses. */
+static void replace_empty_read(struct nrt_call *nc, const struct iovec *iov,
+			       unsigned int n, size_t at)
 {
 	const uint64_t behind = htobe64(INT64_MAX - 1);
 	size_t offset_at;
@@ -58,7 +58,7 @@ static void show_read(struct nrt_call *nc, const struct iovec *iov,
 					   &nc->read_offset);
 	if (!nc->is_empty_read)
 		return;
-	nrt_args_put(iov, n, offset_at, &behind, sizeof(behind));
+	nrt_args_write(iov, n, offset_at, &behind, sizeof(behind));
 	put_word(iov, n, offset_at + sizeof(behind), 1);
 }
 
@@ -84,7 +84,7 @@ bool nrt_withheld_empty_read(XDR *xdrs, void *results)
 		memcpy((uint8_t *)head + n, iov[i].iov_base, len);
 		n += len;
 	}
-	/* It has failed, or has no attributes with the file's size: eof stays. */
+	/* After a failure, or without the file's size, eof stays. */
 	if (n < sizeof(head) || head[0] || !head[1])
 		return true;
 	size = (uint64_t)ntohl(head[7]) << 32 | ntohl(head[8]);
@@ -102,21 +102,21 @@ void nrt_withheld_check(struct nrt_call *nc, XDR *xdrs, void *what,
 
 	if (COMPAT_EMPTY_READ && nc->head.nfs && nc->head.vers == 3 &&
 	    nc->head.op_class == ULB_CLASS_read) {
-		/* Its class is known even where its arguments are protected. */
-		n = nrt_args_look(nc, xdrs, what, length, iov, &at);
-		show_read(nc, iov, n, nc->head.ddp ? 0 : 4);
+		/* The class is known even if the arguments are protected. */
+		n = nrt_args_find(nc, xdrs, what, length, iov, &at);
+		replace_empty_read(nc, iov, n, nc->head.ddp ? 0 : 4);
 		return;
 	}
 	if (!nc->head.withheld && !nc->head.unread && !nc->head.foreign &&
 	    !nc->head.keeps_data && !(COMPAT_WAITING_LOCK && nc->head.waits) &&
 	    nc->head.op_class != ULB_CLASS_protected)
 		return;
-	n = nrt_args_look(nc, xdrs, what, length, iov, &at);
+	n = nrt_args_find(nc, xdrs, what, length, iov, &at);
 	if (COMPAT_WAITING_LOCK)
-		ulb_waiting_locks(iov, n, at, dont_wait,
+		ulb_waiting_locks(iov, n, at, clear_wait,
 				  &(struct args){ iov, n });
-	found = ulb_find_withheld(iov, n, at, mask, &(struct args){ iov, n },
-				  &nc->withheld);
+	found = ulb_find_withheld(iov, n, at, mask_stateid,
+				  &(struct args){ iov, n }, &nc->withheld);
 	if (nc->withheld.cache_at)
 		put_word(iov, n, nc->withheld.cache_at, false);
 	if (!found)
@@ -156,10 +156,10 @@ bool nrt_withheld_correct(const struct nrt_call *nc, XDR *xdrs, u_int at)
 {
 	u_int end = XDR_GETPOS(xdrs);
 
-	/* What fails is the last one. */
+	/* After an operation that fails none is executed. */
 	if (!nc->is_withheld ||
-	    !nrt_results_end(xdrs, at, nc->withheld.index, OP_ILLEGAL,
-			     NFS4ERR_OP_ILLEGAL))
+	    !nrt_results_end_with(xdrs, at, nc->withheld.index, OP_ILLEGAL,
+				  NFS4ERR_OP_ILLEGAL))
 		return true;
 	return xs_encode_patch(xdrs, at, nc->withheld.status) &&
 	       xs_encode_patch(xdrs, end - 8, nc->withheld.op) &&

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * change - arguments that Ganesha is shown otherwise, and results put right
+ * rewrite - change a Call's arguments before Ganesha decodes them, and its results
  */
-#include "ntirpc/quirks/change.h"
+#include "ntirpc/quirks/rewrite.h"
 
 #include <string.h>
 
-unsigned int nrt_args_look(const struct nrt_call *nc, XDR *xdrs, void *what,
+unsigned int nrt_args_find(const struct nrt_call *nc, XDR *xdrs, void *what,
 			   size_t length, struct iovec *iov, size_t *at)
 {
 	struct xs_decode *d = xs_decode_of(xdrs);
 
-	/* What is protected begins with the sequence number of the credential
+	/* Protected arguments follow the credential's sequence number
 	 * (RFC 2203, 5.3.2.2). */
 	*at = nc->head.op_class == ULB_CLASS_protected ? 4 : 0;
 	if (d && what == d->xdrs.x_data)
@@ -20,8 +20,8 @@ unsigned int nrt_args_look(const struct nrt_call *nc, XDR *xdrs, void *what,
 	return 1;
 }
 
-void nrt_args_put(const struct iovec *iov, unsigned int n, size_t at,
-		  const void *octets, size_t len)
+void nrt_args_write(const struct iovec *iov, unsigned int n, size_t at,
+		    const void *octets, size_t len)
 {
 	const uint8_t *from = octets;
 
@@ -40,15 +40,15 @@ void nrt_args_put(const struct iovec *iov, unsigned int n, size_t at,
 	}
 }
 
-bool nrt_results_end(XDR *xdrs, u_int at, unsigned int index, uint32_t op,
-		     uint32_t status)
+bool nrt_results_end_with(XDR *xdrs, u_int at, unsigned int index, uint32_t op,
+			  uint32_t status)
 {
 	struct xs_encode *e = xs_encode_of(xdrs);
 	u_int end = XDR_GETPOS(xdrs);
 	struct iovec iov[RT_MAX_PIECES];
 	uint32_t last, is;
 
-	/* Its number and status. */
+	/* An operation has a number and a status. */
 	return e && end >= at + 8 &&
 	       !ulb_last_result(iov, xs_encode_look(e, at, iov, RT_MAX_PIECES),
 				end - at, index, &last, &is) &&
