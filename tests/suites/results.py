@@ -22,7 +22,10 @@ ORACLE = "tcp"
 KNFSD = {"tcp": "knfsd-siw", "rxe": "knfsd-rxe", "siw": "knfsd-siw",
          "gateway": "knfsd-siw"}
 WAYS = ("tcp", "knfsd-rxe", "knfsd-siw", "rxe", "siw", "gateway")
-RDMA = ("knfsd-rxe", "knfsd-siw", "rxe", "siw")
+NFSTEST_WAYS = {
+    "rdma": ("knfsd-rxe", "knfsd-siw", "rxe", "siw"),
+    "interop": ("tcp", "rxe", "siw", "gateway"),  # knfsd's path by NFSv3 is another
+}
 NAMES = {"tcp": "Ganesha, TCP", "knfsd-rxe": "knfsd, rxe",
          "knfsd-siw": "knfsd, siw", "rxe": "this server, rxe",
          "siw": "this server, siw", "gateway": "the gateway"}
@@ -145,7 +148,7 @@ for name, versions in (("posix", ALL), ("lock", ("4.0", "4.1", "4.2")),
                        ("sparse", ("4.2",)), ("xattr", ("4.2",)), ("dio", ALL),
                        ("interop", ("4.2",)), ("rdma", ("3", "4.1"))):
     SUITES["nfstest-" + name] = Suite(nfstest, 3600, versions, program="nfstest",
-                                      ways=RDMA if name == "rdma" else WAYS,
+                                      ways=NFSTEST_WAYS.get(name, WAYS),
                                       apart=name == "rdma")
 
 
