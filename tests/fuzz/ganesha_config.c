@@ -73,10 +73,6 @@ static const uint64_t numbers[] = {
 	1 << 20, 16 << 20, 1ull << 30, 1ull << 32, 1ull << 40, UINT64_MAX,
 };
 
-static const struct gsh_config_item *const tables[] = {
-	gr_config_items, gr_debug_items, gr_old_items, gr_dialect_items
-};
-
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static char text[ROOM], again[ROOM];
@@ -114,19 +110,18 @@ static void put_value(FILE *f, struct fuzz_in *in)
 	}
 }
 
-/* One item of all tables. */
+/* The name of a setting, or of an item of NFS_Core_Param. */
 static const char *name_of(unsigned int i)
 {
-	unsigned int n = 0;
+	unsigned int settings = 0, words = 0;
 
-	for (;;) {
-		for (size_t t = 0; t < COUNT(tables); t++)
-			for (unsigned int at = 0; tables[t][at].name; at++)
-				if (n++ == i)
-					return tables[t][at].name;
-		i %= n;
-		n = 0;
-	}
+	while (gr_settings[settings].item.name)
+		settings++;
+	while (gr_dialect_items[words].name)
+		words++;
+	i %= settings + words;
+	return i < settings ? gr_settings[i].item.name :
+			      gr_dialect_items[i - settings].name;
 }
 
 /* Returns whether there is an RDMA block. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * config_items - the items of the blocks RDMA and RDMA_Debug, for the test of
+ * config_items - the settings of the blocks RDMA and RDMA_Debug, for the test of
  * the manual
  *
  * A line for each: BLOCK NAME TYPE, and where there are such LEAST LARGEST
@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "ganesha/config/config.h"
+#include "ganesha/config/setting.h"
 
 static void put_size(uint64_t size)
 {
@@ -36,12 +36,16 @@ static void put_words(const struct gsh_config_item *i, bool all)
 	}
 }
 
-static void put_items(const char *block, const struct gsh_config_item *i)
+int main(void)
 {
-	for (; i->name; i++) {
-		const struct gr_size *size = gr_size_of(i->name);
+	static const char *const blocks[] = { "RDMA", "RDMA_Debug", NULL };
 
-		printf("%s %s ", block, i->name);
+	for (const struct gr_setting *s = gr_settings; s->item.name; s++) {
+		const struct gsh_config_item *i = &s->item;
+
+		if (s->hidden || !blocks[s->block])
+			continue;
+		printf("%s %s ", blocks[s->block], i->name);
 		switch (i->type) {
 		case GSH_CONFIG_BOOL:
 			printf("switch %s", i->u.b ? "true" : "false");
@@ -68,20 +72,14 @@ static void put_items(const char *block, const struct gsh_config_item *i)
 			printf("path %d %s", i->u.str.maxsize, i->u.str.def);
 			break;
 		default:
-			fputs(size ? "size" : "other", stdout);
-			if (!size)
+			fputs(s->step ? "size" : "other", stdout);
+			if (!s->step)
 				break;
-			put_size(size->min);
-			put_size(size->max);
-			put_size(size->def);
+			put_size(s->min);
+			put_size(s->max);
+			put_size(s->def);
 		}
 		putchar('\n');
 	}
-}
-
-int main(void)
-{
-	put_items("RDMA", gr_config_items);
-	put_items("RDMA_Debug", gr_debug_items);
 	return 0;
 }

@@ -10,7 +10,9 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-config ganesha_config.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_faults.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_items.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/block.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/setting.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/value.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_print.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/dialect.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/exports.c
@@ -24,7 +26,9 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-dialect ganesha_dialect.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_faults.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_items.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/block.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/setting.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/value.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/dialect.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/place.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/transports.c
@@ -45,7 +49,9 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/reach.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_faults.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_items.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/block.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/setting.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/value.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_print.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/dialect.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/transports.c

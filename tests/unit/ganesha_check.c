@@ -415,7 +415,7 @@ static bool give_up_locking(bool *had)
 /* In a process of its own; 0, or the number of the line that it did not get past. */
 static int lock_little(void)
 {
-	struct gr_config cfg = { .rt.credits = 64, .recv_size = 4096 };
+	struct gr_config cfg = { .rt.credits = 64, .rt.recv_size = 4096 };
 	char fault[GR_FAULT_ROOM] = "", want[64];
 	bool had = false, free_before;
 	struct rlimit little;

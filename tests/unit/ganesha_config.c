@@ -134,82 +134,50 @@ static enum gr_config_result load(const char *text, struct gr_config *cfg)
 	return load_both(text, NULL, cfg);
 }
 
-struct range {
-	const char *name;
-	bool debug; /* of the RDMA_Debug block */
-	uint64_t min, max;
-	unsigned int step;
-	size_t off, size; /* in struct gr_config */
-	const char *with_min, *with_max; /* so that values go together */
-};
-
-#define R(name, member, min, max, step, with_min, with_max)                \
-	{                                                                  \
-		name, false, min, max, step,                               \
-			offsetof(struct gr_config, member),                \
-			sizeof(((struct gr_config *)0)->member), with_min, \
-			with_max                                           \
-	}
-#define D(name, member, min, max, step, with_min, with_max)                \
-	{                                                                  \
-		name, true, min, max, step,                                \
-			offsetof(struct gr_config, member),                \
-			sizeof(((struct gr_config *)0)->member), with_min, \
-			with_max                                           \
-	}
 #define KB 1024ull
 #define MB (1024 * KB)
 #define GB (1024 * MB)
 
-static const struct range ranges[] = {
-	R("Port", port, 1, 65535, 1, "", ""),
-	R("Pollers", pollers, 1, 64, 1, "", ""),
-	R("Max_Host_Share", host_share, 1, 100, 1, "", ""),
-	R("Credits", rt.credits, 1, 4096, 1, "", ""),
-	R("Recv_Size", recv_size, 1024, 256 * KB, 4, "", ""),
-	D("Busy_Receive_Size", busy_recv_size, 1024, 256 * KB, 4, "", ""),
-	D("Idle_Receive_Size", idle_recv_size, 1024, 256 * KB, 4, "", ""),
-	D("Idle_After", idle_after, 1, 86400, 1, "", ""),
-	D("Send_Size", send_size, 1024, 256 * KB, 4, "", ""),
-	D("Placement_Size", placement_size, 0, 252 * KB, 4096, "", ""),
-	D("Max_Transmissions", rt.max_transmissions, 1, 16, 1, "", ""),
-	D("Max_Segment_Size", max_segment_size, 4096, GB, 1, "", ""),
-	D("Max_Segments", rt.max_segments, 1, 64, 1, "", ""),
-	D("Max_Read_Chunks", rt.max_read_chunks, 1, 16, 1, "", ""),
-	D("Max_Write_Chunks", rt.max_write_chunks, 1, 16, 1, "", ""),
-	D("Max_Message", rt.max_message, 64 * KB, 4 * MB + 128 * KB, 1, "", ""),
-	D("Max_Connection_Memory", rt.max_conn_memory, MB, 64 * GB, 1,
-	  "Max_Message = 65536;", ""),
-	R("Max_Memory", rt.max_memory, 16 * MB, 1024 * GB, 1, "", ""),
-	R("Max_Connections", rt.max_connections, 1, 65536, 1, "", ""),
-	D("Max_Host_Connections", rt.max_host_connections, 0, 65536, 1, "", ""),
-	D("Max_Host_Memory", rt.max_host_memory, 0, 1024 * GB, 1, "", ""),
-	D("Reverse_Credits", rt.reverse_credits, 1, 1024, 1, "", ""),
-	D("Busy_Poll", rt.busy_poll_us, 0, 1000, 1, "", ""),
-	R("Idle_Timeout", idle_timeout, 0, 86400, 1, "", ""),
-	D("Startup_Timeout", startup_timeout, 1, 3600, 1, "", ""),
-	D("Drain_Timeout", drain_timeout, 0, 600, 1, "", ""),
-	D("Host_Authentication_Timeout", auth_timeout, 1, 3600, 1, "", ""),
+/* What a setting's row says of a number. */
+struct range {
+	const struct gr_setting *row;
+	const char *name;
+	bool debug; /* of the RDMA_Debug block */
+	uint64_t min, max;
+	unsigned int step;
+	const char *with_min; /* so that values go together */
 };
+
+/* Returns false if the setting is no number. */
+static bool range_of(const struct gr_setting *s, struct range *r)
+{
+	const struct gsh_config_item *item = &s->item;
+
+	*r = (struct range){ .row = s,
+			     .name = item->name,
+			     .debug = s->block == GR_RDMA_DEBUG,
+			     .min = s->min,
+			     .max = s->max,
+			     .step = s->step ? s->step : 1,
+			     .with_min = "" };
+	if (!strcmp(r->name, "Max_Connection_Memory"))
+		r->with_min = "Max_Message = 65536;";
+	if (item->type == GSH_CONFIG_UINT16) {
+		r->min = item->u.u16.min;
+		r->max = item->u.u16.max;
+	} else if (item->type == GSH_CONFIG_UINT32) {
+		r->min = item->u.u32.min;
+		r->max = item->u.u32.max;
+	}
+	return s->block != GR_OLD && r->max;
+}
 
 static uint64_t value_of(const struct gr_config *cfg, const struct range *r)
 {
-	const uint8_t *at = (const uint8_t *)cfg + r->off;
-	uint16_t v16;
-	uint32_t v32;
-	uint64_t v64;
+	const void *value = gr_setting_value(r->row, cfg);
 
-	switch (r->size) {
-	case 2:
-		memcpy(&v16, at, 2);
-		return v16;
-	case 4:
-		memcpy(&v32, at, 4);
-		return v32;
-	default:
-		memcpy(&v64, at, 8);
-		return v64;
-	}
+	return r->row->width == 2 ? *(const uint16_t *)value :
+				    gr_size_value(value, r->row->width);
 }
 
 static bool transport_takes(const struct gr_config *cfg)
@@ -276,17 +244,23 @@ static void refused(const struct range *r, uint64_t value, const char *with,
 
 static void every_range(void)
 {
-	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
-		const struct range *r = &ranges[i];
+	unsigned int n = 0;
 
-		taken(r, r->min, r->with_min);
-		taken(r, r->max, r->with_max);
-		if (r->min)
-			refused(r, r->min - 1, r->with_min, ":3)");
-		refused(r, r->max + 1, r->with_max, ":3)");
-		if (r->step > 1)
-			refused(r, r->min + 1, r->with_min, ":3)");
+	for (const struct gr_setting *s = gr_settings; s->item.name; s++) {
+		struct range r;
+
+		if (!range_of(s, &r))
+			continue;
+		taken(&r, r.min, r.with_min);
+		taken(&r, r.max, "");
+		if (r.min)
+			refused(&r, r.min - 1, r.with_min, ":3)");
+		refused(&r, r.max + 1, "", ":3)");
+		if (r.step > 1)
+			refused(&r, r.min + 1, r.with_min, ":3)");
+		n++;
 	}
+	CU_ASSERT_TRUE(n >= 27);
 }
 
 static void defaults(void)
@@ -597,7 +571,7 @@ static void debug_block(void)
 			GR_CONFIG_GOOD);
 	CU_ASSERT_EQUAL(cfg.rt.busy_poll_us, 9);
 	CU_ASSERT_EQUAL(cfg.drain_timeout, 8);
-	CU_ASSERT_EQUAL(cfg.send_size, 8 * KB);
+	CU_ASSERT_EQUAL(cfg.rt.send_size, 8 * KB);
 	CU_ASSERT_TRUE(cfg.rt.huge_pages && !cfg.stats_dbus);
 	CU_ASSERT_TRUE(cfg.worker_polling && cfg.enable);
 	gr_config_print(f, &cfg);

@@ -69,7 +69,7 @@ static const struct gsh_config_item export_items[] = {
 	  .type = GSH_CONFIG_BLOCK,
 	  .u.blk = { .init = values_init,
 		     .params = client_items,
-		     .commit = gr_config_accept } },
+		     .commit = gr_block_accept } },
 	{ .name = NULL },
 };
 
@@ -100,8 +100,8 @@ static void words(void)
 	static const char export[] =
 		"EXPORT { Transports = tcp, rdma; CLIENT { "
 		"Transports = RDMA; } }\n";
-	struct gsh_config_block block = gr_config_block(
-		"org", "NFS_Core_Param", core_items, gr_config_accept);
+	struct gsh_config_block block =
+		gr_block("org", "NFS_Core_Param", core_items, gr_block_accept);
 	const struct gsh_config_block *with = gr_words_extend(&block);
 
 	by = &block;
@@ -121,8 +121,7 @@ static void words(void)
 	block.desc.name = "NFSv4";
 	CU_ASSERT_PTR_EQUAL(gr_words_extend(&block), &block);
 
-	block = gr_config_block("org", "EXPORT", export_items,
-				gr_config_accept);
+	block = gr_block("org", "EXPORT", export_items, gr_block_accept);
 	by = &block;
 	CU_ASSERT_FALSE(parsed(export, look_block));
 	by = gr_words_extend(&block);

@@ -33,64 +33,68 @@ static int block_commit(void *node, void *link_mem, void *self,
 	return 0;
 }
 
-/* An item of version 0.1 in the RDMA block: what to do with it. */
-static int old_take(const char *token, int term, struct gsh_config_item *item,
+/* The handler of a setting of version 0.1 in the RDMA block: say what to do with it. */
+static int old_read(const char *token, int term, struct gsh_config_item *item,
 		    void *param, void *node, struct gsh_config_errors *e)
 {
-	static const struct {
-		const char *name, *instead;
-	} rows[] = {
-		{ "Enable", "remove it; to turn RDMA off, remove the block" },
-		{ "Max_Shared_Receives",
-		  "remove it if it is 0, or give this number to "
-		  "Shared_Receives instead" },
-		{ "Max_Host_Connections",
-		  "set Max_Host_Share, in percent, instead" },
-		{ "Max_Host_Memory",
-		  "set Max_Host_Share, in percent, instead" },
-	};
-	const char *instead = "remove it, as the default is good, or move it "
-			      "to an RDMA_Debug block";
+	const char *instead = gr_setting_lookup(item->name)->instead;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (!strcmp(rows[i].name, item->name))
-			instead = rows[i].instead;
-	gr_complain(node, e,
-		    "%s is a setting of version 0.1; it still works: %s",
-		    item->name, instead);
+	gr_block_complain(
+		node, e, "%s is a setting of version 0.1; it still works: %s",
+		item->name,
+		instead ?
+			instead :
+			"remove it, as the default is good, or move it to an RDMA_Debug block");
 	return 0;
 }
 
-static int debug_take(const char *token, int term, struct gsh_config_item *item,
-		      void *param, void *node, struct gsh_config_errors *e)
+/* The handler that notes which settings the RDMA_Debug block has. */
+static int note_present(const char *token, int term,
+			struct gsh_config_item *item, void *param, void *node,
+			struct gsh_config_errors *e)
 {
-	uint64_t *there = param;
+	uint64_t *present = param;
 
-	for (unsigned int i = 0; gr_debug_items[i].name; i++)
-		if (!strcmp(gr_debug_items[i].name, item->name))
-			*there |= 1ull << i;
+	*present |= 1ull << (gr_setting_lookup(item->name) - gr_settings);
 	return 0;
 }
 
-/* Append @items at @to, and each once more with @also, if that is not NULL. */
-static struct gsh_config_item *
-append(struct gsh_config_item *to, const struct gsh_config_item *items,
-       int (*also)(const char *, int, struct gsh_config_item *, void *, void *,
-		   struct gsh_config_errors *))
+/*
+ * Append the settings of @block at @to, and each once more with the handler @also, if that is
+ * not NULL. Returns the end, an item without a name.
+ */
+static struct gsh_config_item *append(struct gsh_config_item *to,
+				      enum gr_setting_block block,
+				      gr_handler_fn *also)
 {
-	for (; items->name; items++) {
-		*to++ = *items;
+	for (const struct gr_setting *s = gr_settings; s->item.name; s++) {
+		if (s->block != block)
+			continue;
+		*to++ = s->item;
 		if (!also)
 			continue;
 		*to++ = (struct gsh_config_item){
-			.name = items->name,
+			.name = s->item.name,
 			.type = GSH_CONFIG_PROC,
-			.u.proc = { .init = gr_keep, .handler = also },
-			.off = offsetof(struct gr_config, there),
+			.u.proc = { .init = gr_block_keep, .handler = also },
+			.off = offsetof(struct gr_config, present),
 		};
 	}
 	to->name = NULL;
 	return to;
+}
+
+/* Set the sizes among @items to their defaults, which the parser does not know. */
+static void default_sizes(const struct gsh_config_item *items,
+			  struct gr_config *cfg)
+{
+	for (; items->name; items++) {
+		const struct gr_setting *s = gr_setting_lookup(items->name);
+
+		if (s && s->step && items->off == s->item.off)
+			gr_size_set((char *)cfg + s->item.off, s->width,
+				    s->def);
+	}
 }
 
 /*
@@ -103,14 +107,14 @@ static enum gr_config_result load_block(const struct gsh *g,
 					const struct gsh_config_item *items,
 					int flags, struct gr_config *cfg)
 {
-	struct gsh_config_block block = gr_config_block(
-		"org.ganesha.nfsd.config.rdma", name, items, block_commit);
+	struct gsh_config_block block = gr_block("org.ganesha.nfsd.config.rdma",
+						 name, items, block_commit);
 	struct gsh_config_item good[MAX_ITEMS];
 	struct gsh_config_errors e;
 	int found;
 
 	block.desc.flags |= flags;
-	gr_config_sizes(items, cfg);
+	default_sizes(items, cfg);
 	if (!g->init_error_type(&e))
 		return GR_CONFIG_BAD;
 	found = g->load_config_from_parse(tree, &block, cfg, true, &e);
@@ -124,27 +128,21 @@ static enum gr_config_result load_block(const struct gsh *g,
 	}
 	gr_config_faults(g, tree, &block, &e, good, cfg);
 	block.desc.u.blk.params = good;
-	gr_config_sizes(items, cfg);
+	default_sizes(items, cfg);
 	if (g->init_error_type(&e)) {
 		g->load_config_from_parse(tree, &block, cfg, true, &e);
-		g->report_config_errors(&e, NULL, gr_config_silent);
+		g->report_config_errors(&e, NULL, gr_block_silent);
 	}
 	return GR_CONFIG_BAD;
 }
 
-/* What the RDMA_Debug block has comes before what the RDMA block says of the same. */
+/* The settings that the RDMA_Debug block has prevail over those of the RDMA block. */
 static void merge(struct gr_config *cfg, const struct gr_config *debug)
 {
-	for (unsigned int i = 0; gr_debug_items[i].name; i++) {
-		const struct gsh_config_item *item = &gr_debug_items[i];
-		size_t size = item->type == GSH_CONFIG_BOOL   ? sizeof(bool) :
-			      item->type == GSH_CONFIG_UINT32 ? 4 :
-								8;
-
-		if (debug->there >> i & 1)
-			memcpy((char *)cfg + item->off,
-			       (const char *)debug + item->off, size);
-	}
+	for (const struct gr_setting *s = gr_settings; s->item.name; s++)
+		if (debug->present >> (s - gr_settings) & 1)
+			memcpy((char *)cfg + s->item.off,
+			       gr_setting_value(s, debug), s->width);
 }
 
 /* A fault of the whole block. */
@@ -160,26 +158,25 @@ wrong(struct gr_config *cfg, struct gsh_config_errors *e, const char *format,
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	e->errors++;
-	gr_complain(n, e, "%s", text);
+	gr_block_complain(n, e, "%s", text);
 	/* The line of a block says less than that of a setting. */
 	if (!*cfg->fault)
 		gr_config_first(cfg, n && n->filename ? n->filename : "",
 				n ? (unsigned int)n->line : 0, text);
 }
 
-/* The library takes texts of any length. */
+/* The parser accepts texts of any length. */
 static void check_texts(struct gr_config *cfg, struct gsh_config_errors *e)
 {
-	for (const struct gsh_config_item *i = gr_config_items; i->name; i++) {
-		const char *const *text =
-			(const void *)((const char *)cfg + i->off);
+	for (const struct gr_setting *s = gr_settings; s->item.name; s++) {
+		const char *const *text = gr_setting_value(s, cfg);
 
-		if ((i->type != GSH_CONFIG_STRING &&
-		     i->type != GSH_CONFIG_PATH) ||
-		    !*text || strlen(*text) <= (size_t)i->u.str.maxsize)
+		if (s->item.type != GSH_CONFIG_STRING &&
+		    s->item.type != GSH_CONFIG_PATH)
 			continue;
-		wrong(cfg, e, "%s is text of %d bytes at most", i->name,
-		      i->u.str.maxsize);
+		if (*text && strlen(*text) > (size_t)s->item.u.str.maxsize)
+			wrong(cfg, e, "%s is text of %d bytes at most",
+			      s->item.name, s->item.u.str.maxsize);
 	}
 }
 
@@ -283,9 +280,8 @@ enum gr_config_result gr_config_load(const struct gsh *g,
 	memset(cfg, 0, sizeof(*cfg));
 	if (!tree)
 		return GR_CONFIG_ABSENT;
-	append(append(append(items, gr_config_items, NULL), gr_debug_items,
-		      old_take),
-	       gr_old_items, old_take);
+	append(append(append(items, GR_RDMA, NULL), GR_RDMA_DEBUG, old_read),
+	       GR_OLD, old_read);
 	res = load_block(g, tree, "RDMA", items, 0, cfg);
 	gr_dialect_words(g, tree, &words);
 	if (words.rdma && gr_dialect_is_native())
@@ -296,12 +292,12 @@ enum gr_config_result gr_config_load(const struct gsh *g,
 		cfg->words_ignored = words.rdma && !cfg->native_port;
 	if (res == GR_CONFIG_ABSENT)
 		return res;
-	append(items, gr_debug_items, debug_take);
+	append(items, GR_RDMA_DEBUG, note_present);
 	more = load_block(g, tree, "RDMA_Debug", items, 0, &debug);
 	merge(cfg, &debug);
 	if (!*cfg->fault)
 		memcpy(cfg->fault, debug.fault, sizeof(cfg->fault));
-	cfg->required = cfg->required_said;
+	cfg->required = cfg->required_given;
 	/* A block that could not be read at all has no values to look at. */
 	if ((cfg->node && !check(g, cfg)) || more == GR_CONFIG_BAD)
 		res = GR_CONFIG_BAD;
@@ -325,31 +321,31 @@ size_t gr_config_receives(const struct gr_config *cfg)
 
 void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt)
 {
-	*rt = cfg->rt;
-	rt->recv_size = (uint32_t)cfg->recv_size;
-	rt->send_size = (uint32_t)cfg->send_size;
-	rt->busy_recv_size = (uint32_t)cfg->busy_recv_size;
-	rt->idle_recv_size = (uint32_t)cfg->idle_recv_size;
-	rt->idle_recv_ms = cfg->idle_after * 1000;
-	rt->placement_size = (uint32_t)cfg->placement_size;
-	rt->no_placement = !cfg->placement_size;
-	rt->max_segment_size = (uint32_t)cfg->max_segment_size;
-	rt->no_remote_invalidation = !cfg->remote_invalidation;
-	rt->no_continuation = !cfg->continued_replies;
-	rt->first_message_ms = cfg->startup_timeout * 1000;
-	rt->idle_ms = cfg->idle_timeout * 1000;
+	struct gr_config all = *cfg;
+
+	for (const struct gr_setting *s = gr_settings; s->item.name; s++) {
+		const void *value = gr_setting_value(s, cfg);
+
+		if (s->milliseconds)
+			*(unsigned int *)((char *)&all + s->milliseconds) =
+				*(const uint32_t *)value * 1000;
+		if (s->opposite)
+			*(bool *)((char *)&all + s->opposite) =
+				!*(const bool *)value;
+	}
+	*rt = all.rt;
+	rt->no_placement = !rt->placement_size;
 	/* 0 would be the transport's default. */
-	rt->drain_ms = cfg->drain_timeout ? cfg->drain_timeout * 1000 : 1;
+	rt->drain_ms = MAX(rt->drain_ms, 1u);
 	rt->share_receives = cfg->shared.on;
 	rt->max_shared_receives = cfg->max_shared_old ? cfg->max_shared_old :
 							cfg->shared.max;
 	rt->auth = (enum rt_auth_policy)cfg->auth;
-	rt->auth_ms = cfg->auth_timeout * 1000;
 	/* Otherwise it is a quarter, and 64 connections at least. */
-	if (cfg->host_share_said && !rt->max_host_connections)
+	if (cfg->host_share_given && !rt->max_host_connections)
 		rt->max_host_connections = (unsigned int)share(
 			rt->max_connections, cfg->host_share, 1);
-	if (cfg->host_share_said && !rt->max_host_memory)
+	if (cfg->host_share_given && !rt->max_host_memory)
 		rt->max_host_memory =
 			share(rt->max_memory, cfg->host_share, rt->max_message);
 	rt_config_defaults(rt);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "ganesha/bind/gsh.h"
+#include "ganesha/config/setting.h"
 #include "rpcrdma/config.h"
 
 #define GR_MAX_ADDRS 16
@@ -36,15 +37,14 @@ struct gr_config {
 
 	/* Block RDMA. */
 	bool required;
-	bool required_said; /* as read from the file, see gr_config_load() */
+	bool required_given; /* as read from the file, see gr_config_load() */
 	uint16_t port;
 	struct gr_addrs bind; /* none: where NFS over TCP listens */
 	uint32_t provider; /* enum gr_provider */
 	uint32_t pollers;
-	uint64_t recv_size;
 	bool reverse_direction;
 	uint32_t host_share; /* percent */
-	bool host_share_said;
+	bool host_share_given;
 	struct gr_shared shared;
 	uint32_t idle_timeout; /* seconds */
 	uint32_t auth; /* enum rt_auth_policy */
@@ -55,11 +55,7 @@ struct gr_config {
 
 	/* Block RDMA_Debug. */
 	bool worker_polling;
-	uint64_t send_size;
-	uint64_t busy_recv_size, idle_recv_size; /* xcharext */
 	uint32_t idle_after; /* seconds */
-	uint64_t placement_size; /* rtrext */
-	uint64_t max_segment_size;
 	bool remote_invalidation;
 	bool continued_replies;
 	uint32_t startup_timeout, drain_timeout; /* seconds */
@@ -78,9 +74,9 @@ struct gr_config {
 	/* Ganesha serves RDMA by these words itself, on this port; 0: it does not. */
 	uint16_t native_port;
 
-	/* While it is read: bit n: item n of gr_debug_items is there; and the
-	 * block. */
-	uint64_t there;
+	/* Only while the file is read: bit n: the block has setting n of
+	 * gr_settings; and the block in the tree of the parser. */
+	uint64_t present;
 	const void *node;
 
 	/* The first fault, "FILE:LINE: what", or "". */
@@ -88,46 +84,9 @@ struct gr_config {
 	unsigned int fault_line;
 };
 
-/* The items of the RDMA block, of the RDMA_Debug block, and those of version 0.1 that
- * are in neither; each ended by one without a name. Version 0.1 had those of
- * RDMA_Debug in the RDMA block. */
-extern const struct gsh_config_item gr_config_items[];
-extern const struct gsh_config_item gr_debug_items[];
-extern const struct gsh_config_item gr_old_items[];
-
-/* An item that is a number of bytes; @name has no unit. */
-struct gr_size {
-	const char *name;
-	uint64_t min, max, def;
-	unsigned int step; /* it is a multiple of that */
-};
-/* NULL: that item is no size. */
-const struct gr_size *gr_size_of(const char *name);
-/* As it may be given: "4K", "1000"; @room: 24. */
-void gr_size_text(uint64_t size, char *text, size_t room);
-/* Set those among @items to their defaults, which the parser does not know. */
-void gr_config_sizes(const struct gsh_config_item *items,
-		     struct gr_config *cfg);
-
-/* A line in the form that Ganesha gives its messages: file and line first. */
-__attribute__((format(printf, 3, 4))) void
-gr_complain(const void *node, struct gsh_config_errors *e, const char *format,
-	    ...);
 /* Keep a fault, if it is in the first line of the file that has one. */
 void gr_config_first(struct gr_config *cfg, const char *path, unsigned int line,
 		     const char *text);
-/* The init of an item with a handler whose value needs no default. */
-void *gr_keep(void *link_mem, void *self);
-
-typedef int gr_commit_fn(void *node, void *link_mem, void *self,
-			 struct gsh_config_errors *e);
-/* The commit of a block for which nothing is to be done. */
-gr_commit_fn gr_config_accept;
-/* A block that is there once at most; what it is read into is the @param of
- * load_config_from_parse(). */
-struct gsh_config_block gr_config_block(const char *interface, const char *name,
-					const struct gsh_config_item *items,
-					gr_commit_fn *commit);
 
 enum gr_config_result {
 	GR_CONFIG_ABSENT, /* no RDMA block, nor words that stand for one */
@@ -147,8 +106,6 @@ void gr_config_faults(const struct gsh *g, struct gsh_config *tree,
 		      const struct gsh_config_block *block,
 		      struct gsh_config_errors *e, struct gsh_config_item *good,
 		      struct gr_config *cfg);
-/* A logger that takes nothing down. */
-void gr_config_silent(char *msg, void *dest, struct gsh_config_errors *e);
 /* What the transport is given. Sizes of user areas are the caller's. */
 void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt);
 /* Bytes that a connection has registered to receive in. */

@@ -23,10 +23,6 @@ struct said {
 	char *line[LINES];
 };
 
-void gr_config_silent(char *msg, void *dest, struct gsh_config_errors *e)
-{
-}
-
 static void listen_to(char *msg, void *dest, struct gsh_config_errors *e)
 {
 	struct said *said = dest;
@@ -131,7 +127,7 @@ static bool read_alone(const struct gsh *g, struct gsh_config *tree,
 	int found;
 
 	b.desc.u.blk.params = only;
-	b.desc.u.blk.commit = gr_config_accept;
+	b.desc.u.blk.commit = gr_block_accept;
 	memset(&cfg, 0, sizeof(cfg));
 	if (!g->init_error_type(e))
 		return false;

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "base/addr.h"
 #include "rpcrdma/fabric.h"
 #include "ganesha/config/dialect.h"
 
@@ -27,61 +26,11 @@ static void print_tokens(FILE *f, const struct gsh_config_token *t,
 	}
 }
 
-static void print_addrs(FILE *f, const struct gr_addrs *a)
+static void print_value(FILE *f, const struct gr_setting *s, const void *value)
 {
-	char text[BASE_ADDR_TEXT];
+	const struct gsh_config_item *item = &s->item;
+	const char *text;
 
-	for (unsigned int i = 0; i < a->n; i++) {
-		const char *quote;
-
-		base_addr_text((const struct sockaddr *)&a->addr[i], text,
-			       sizeof(text));
-		/* The parser takes '%' in quotes only. */
-		quote = strchr(text, '%') ? "\"" : "";
-		fprintf(f, "%s%s%s%s", i ? ", " : "", quote, text, quote);
-	}
-}
-
-/* As it may be given: with a unit it must be in quotes. */
-static void print_size(FILE *f, const void *at)
-{
-	const char *quote;
-	char text[24];
-
-	gr_size_text(*(const uint64_t *)at, text, sizeof(text));
-	quote = strpbrk(text, "KMG") ? "\"" : "";
-	fprintf(f, "%s%s%s", quote, text, quote);
-}
-
-/* An item with a handler of its own is known by where its value goes. */
-static void print_proc(FILE *f, const struct gsh_config_item *item,
-		       const struct gr_config *cfg)
-{
-	size_t off = item->off;
-	static const char *const crc[] = {
-		[FAB_CRC_AUTO] = "auto", [FAB_CRC_ON] = "true", [FAB_CRC_OFF] = "false"
-	};
-
-	if (gr_size_of(item->name))
-		print_size(f, (const char *)cfg + off);
-	else if (off == offsetof(struct gr_config, shared) && cfg->shared.on &&
-		 cfg->shared.max)
-		fprintf(f, "%" PRIu32, cfg->shared.max);
-	else if (off == offsetof(struct gr_config, shared))
-		fputs(cfg->shared.on ? "true" : "false", f);
-	else if (off == offsetof(struct gr_config, bind))
-		print_addrs(f, &cfg->bind);
-	else if (off == offsetof(struct gr_config, crc))
-		fputs(crc[cfg->crc], f);
-}
-
-static void print_item(FILE *f, const struct gsh_config_item *item,
-		       const struct gr_config *cfg)
-{
-	const char *at = (const char *)cfg + item->off;
-	const void *value = at;
-
-	fprintf(f, "\t%s = ", item->name);
 	switch (item->type) {
 	case GSH_CONFIG_BOOL:
 		fputs(*(const bool *)value ? "true" : "false", f);
@@ -98,68 +47,57 @@ static void print_item(FILE *f, const struct gsh_config_item *item,
 			     item->type == GSH_CONFIG_LIST);
 		break;
 	case GSH_CONFIG_STRING:
-	case GSH_CONFIG_PATH: {
-		const char *text = *(const char *const *)value;
-
+	case GSH_CONFIG_PATH:
+		text = *(const char *const *)value;
 		fprintf(f, "\"%s\"", text ? text : "");
 		break;
-	}
 	default:
-		print_proc(f, item, cfg);
+		if (s->step)
+			gr_size_print(f, value, s->width);
+		else
+			s->print(f, value);
 		break;
 	}
-	fputs(";\n", f);
 }
 
-/* Has it another value than where the file does not have it? */
-static bool is_set(const struct gsh_config_item *item,
-		   const struct gr_config *cfg)
+/* Returns true for a setting without a line: one for a second purpose, and one whose value the
+ * parser would not accept. */
+static bool is_silent(const struct gr_setting *s, const struct gr_config *cfg)
 {
-	const void *at = (const char *)cfg + item->off;
-
-	switch (item->type) {
-	case GSH_CONFIG_BOOL:
-		return *(const bool *)at != item->u.b;
-	case GSH_CONFIG_UINT32:
-		return *(const uint32_t *)at != item->u.u32.def;
+	switch (s->item.off) {
+	case offsetof(struct gr_config, host_share):
+		return !cfg->host_share_given;
+	case offsetof(struct gr_config, bind):
+		return !cfg->bind.n;
 	default:
-		return *(const uint64_t *)at != gr_size_of(item->name)->def;
+		return s->hidden;
 	}
+}
+
+static void print_setting(FILE *f, const struct gr_setting *s,
+			  const struct gr_config *cfg)
+{
+	if (is_silent(s, cfg))
+		return;
+	fprintf(f, "\t%s = ", s->item.name);
+	print_value(f, s, gr_setting_value(s, cfg));
+	fputs(";\n", f);
 }
 
 static void print_debug(FILE *f, const struct gr_config *cfg)
 {
 	bool any = false;
 
-	for (const struct gsh_config_item *item = gr_debug_items; item->name;
-	     item++) {
-		if (!is_set(item, cfg))
+	for (const struct gr_setting *s = gr_settings; s->item.name; s++) {
+		if (s->block != GR_RDMA_DEBUG || !gr_setting_is_changed(s, cfg))
 			continue;
 		if (!any)
 			fputs("RDMA_Debug {\n", f);
 		any = true;
-		print_item(f, item, cfg);
+		print_setting(f, s, cfg);
 	}
 	if (any)
 		fputs("}\n", f);
-}
-
-/* Not printed: what stands for another item, or would not be read again. */
-static bool is_silent(const struct gsh_config_item *item,
-		      const struct gr_config *cfg)
-{
-	switch (item->off) {
-	case offsetof(struct gr_config, required_said):
-	case offsetof(struct gr_config, host_share_said):
-		return true;
-	case offsetof(struct gr_config, host_share):
-		return !cfg->host_share_said;
-	case offsetof(struct gr_config, bind):
-		/* An empty one is no address at all to the parser. */
-		return !cfg->bind.n;
-	default:
-		return false;
-	}
 }
 
 /* Rounded down: a small one that is not whole MiB in KiB. */
@@ -224,10 +162,9 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 		fputs("# No RDMA block: this one is made of what NFS_Core_Param says of RDMA.\n",
 		      f);
 	fputs("RDMA {\n", f);
-	for (const struct gsh_config_item *item = gr_config_items; item->name;
-	     item++)
-		if (!is_silent(item, &cfg))
-			print_item(f, item, &cfg);
+	for (const struct gr_setting *s = gr_settings; s->item.name; s++)
+		if (s->block == GR_RDMA)
+			print_setting(f, s, &cfg);
 	fputs("}\n", f);
 	print_debug(f, &cfg);
 	if (!cfg.bind.n)
@@ -235,7 +172,7 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 			"# No Bind_Addr: port %u at the addresses where NFS is "
 			"served over TCP.\n",
 			cfg.port);
-	if (!cfg.host_share_said && !cfg.rt.max_host_connections)
+	if (!cfg.host_share_given && !cfg.rt.max_host_connections)
 		fprintf(f,
 			rt.max_host_connections < rt.max_connections ?
 				"# No Max_Host_Share: %u %%, but at least 64 "
@@ -266,9 +203,9 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 			text);
 }
 
-/* As gr_config_print() has them. */
-static bool differs(const struct gsh_config_item *item,
-		    const struct gr_config *a, const struct gr_config *b)
+/* Returns true if gr_config_print() would print the setting differently. */
+static bool differs(const struct gr_setting *s, const struct gr_config *a,
+		    const struct gr_config *b)
 {
 	const struct gr_config *of[] = { a, b };
 	char *text[2] = { NULL, NULL };
@@ -280,8 +217,7 @@ static bool differs(const struct gsh_config_item *item,
 
 		if (!f)
 			continue;
-		if (!is_silent(item, of[i]))
-			print_item(f, item, of[i]);
+		print_setting(f, s, of[i]);
 		fclose(f);
 	}
 	if (text[0] && text[1])
@@ -294,15 +230,11 @@ static bool differs(const struct gsh_config_item *item,
 unsigned int gr_config_differences(FILE *f, const struct gr_config *a,
 				   const struct gr_config *b)
 {
-	const struct gsh_config_item *const tables[] = { gr_config_items,
-							 gr_debug_items,
-							 gr_old_items };
 	unsigned int n = 0;
 
-	for (unsigned int t = 0; t < 3; t++)
-		for (const struct gsh_config_item *i = tables[t]; i->name; i++)
-			if (differs(i, a, b))
-				fprintf(f, "%s%s", n++ ? ", " : "", i->name);
+	for (const struct gr_setting *s = gr_settings; s->item.name; s++)
+		if (differs(s, a, b))
+			fprintf(f, "%s%s", n++ ? ", " : "", s->item.name);
 	if (a->nfs_versions != b->nfs_versions)
 		fprintf(f, "%sNFS_RDMA_Protocol_Versions", n++ ? ", " : "");
 	return n;

@@ -24,11 +24,11 @@ void gr_dialect_words(const struct gsh *g, struct gsh_config *tree,
 	static const struct gsh_config_item items[] = {
 		{ .name = "Protocols",
 		  .type = GSH_CONFIG_PROC,
-		  .u.proc = { .init = gr_keep, .handler = take_protocol },
+		  .u.proc = { .init = gr_block_keep, .handler = take_protocol },
 		  .off = offsetof(struct gr_words, rdma) },
 		{ .name = "NFS_Protocols",
 		  .type = GSH_CONFIG_PROC,
-		  .u.proc = { .init = gr_keep, .handler = take_protocol },
+		  .u.proc = { .init = gr_block_keep, .handler = take_protocol },
 		  .off = offsetof(struct gr_words, rdma) },
 		{ .name = "NFS_RDMA_Port",
 		  .type = GSH_CONFIG_UINT16,
@@ -37,8 +37,8 @@ void gr_dialect_words(const struct gsh *g, struct gsh_config *tree,
 		{ .name = NULL },
 	};
 	struct gsh_config_block block =
-		gr_config_block("org.ganesha.nfsd.config.words",
-				"NFS_Core_Param", items, gr_config_accept);
+		gr_block("org.ganesha.nfsd.config.words", "NFS_Core_Param",
+			 items, gr_block_accept);
 	struct gsh_config_errors e;
 
 	memset(w, 0, sizeof(*w));
@@ -46,7 +46,7 @@ void gr_dialect_words(const struct gsh *g, struct gsh_config *tree,
 	if (!tree || !g->init_error_type(&e))
 		return;
 	g->load_config_from_parse(tree, &block, w, true, &e);
-	g->report_config_errors(&e, NULL, gr_config_silent);
+	g->report_config_errors(&e, NULL, gr_block_silent);
 }
 
 static const struct gsh_config_token versions[] = {

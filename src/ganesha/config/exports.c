@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "ganesha/config/config.h"
+#include "ganesha/config/block.h"
 
 #define WORD 16
 
@@ -99,7 +99,7 @@ static void each(const struct gsh *g, struct gsh_config *tree, const char *name,
 		WORD_ITEM("XprtSec", required),
 		{ .name = NULL },
 	};
-	struct gsh_config_block block = gr_config_block(
+	struct gsh_config_block block = gr_block(
 		"org.ganesha.nfsd.config.exports", name, items, commit);
 	struct block b = { .gsh = g, .name = name, .count = x };
 	struct gsh_config_errors e;
@@ -108,7 +108,7 @@ static void each(const struct gsh *g, struct gsh_config *tree, const char *name,
 		return;
 	block.desc.flags = 0; /* as often as it is there */
 	g->load_config_from_parse(tree, &block, &b, false, &e);
-	g->report_config_errors(&e, NULL, gr_config_silent);
+	g->report_config_errors(&e, NULL, gr_block_silent);
 }
 
 void gr_exports_count(const struct gsh *g, struct gsh_config *tree,

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "ganesha/config/config.h"
+#include "ganesha/config/block.h"
 
 /* What Transports has, and more that is known of an export. */
 enum {
@@ -184,9 +184,9 @@ void gr_transports_read(const struct gsh *g, gr_load_fn *load,
 			struct gsh_config *tree, const char *name)
 {
 	bool export = !strcasecmp(name, "EXPORT");
-	struct gsh_config_block block = gr_config_block(
-		"org.ganesha.nfsd.config.transports", name, items,
-		export ? export_commit : defaults_commit);
+	struct gsh_config_block block =
+		gr_block("org.ganesha.nfsd.config.transports", name, items,
+			 export ? export_commit : defaults_commit);
 	struct gsh_config_errors e;
 	struct export x = { 0 };
 
@@ -197,5 +197,5 @@ void gr_transports_read(const struct gsh *g, gr_load_fn *load,
 	if (!export)
 		atomic_store(&defaults, 0);
 	load(tree, &block, &x, false, &e);
-	g->report_config_errors(&e, NULL, gr_config_silent);
+	g->report_config_errors(&e, NULL, gr_block_silent);
 }

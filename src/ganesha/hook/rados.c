@@ -9,7 +9,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "ganesha/config/config.h"
+#include "ganesha/config/block.h"
 
 /* Returns true if @library is where Ganesha's own is: its packages put it there. */
 static bool is_installed(const char *library)
@@ -62,12 +62,13 @@ static bool is_kept_there(const struct gsh *g, struct gsh_config *tree)
 	static const struct gsh_config_item items[] = {
 		{ .name = "RecoveryBackend",
 		  .type = GSH_CONFIG_PROC,
-		  .u.proc = { .init = gr_keep, .handler = take_backend } },
+		  .u.proc = { .init = gr_block_keep,
+			      .handler = take_backend } },
 		{ .name = NULL },
 	};
 	struct gsh_config_block block =
-		gr_config_block("org.ganesha.nfsd.config.backend", "NFSv4",
-				items, gr_config_accept);
+		gr_block("org.ganesha.nfsd.config.backend", "NFSv4", items,
+			 gr_block_accept);
 	struct gsh_config_errors e;
 	bool there = false;
 
@@ -75,7 +76,7 @@ static bool is_kept_there(const struct gsh *g, struct gsh_config *tree)
 	if (!tree || !g->init_error_type(&e))
 		return false;
 	g->load_config_from_parse(tree, &block, &there, true, &e);
-	g->report_config_errors(&e, NULL, gr_config_silent);
+	g->report_config_errors(&e, NULL, gr_block_silent);
 	return there;
 }
 

@@ -60,7 +60,7 @@ static void tell_changes(struct gr_file *f, const struct gr_config *cfg,
 	FILE *text;
 
 	*why = '\0';
-	quiet.config_errs_to_log = gr_config_silent;
+	quiet.config_errs_to_log = gr_block_silent;
 	now = gr_config_load(&quiet, tree, &changed);
 	if (now == GR_CONFIG_BAD) {
 		gsh_log(f->gsh, GSH_WARN,

@@ -44,7 +44,7 @@ void gr_needs_tcp(const struct gsh *g, struct gsh_config *tree,
 	static const struct gsh_config_item items[] = {
 		{ .name = "Bind_addr",
 		  .type = GSH_CONFIG_PROC,
-		  .u.proc = { .init = gr_keep, .handler = take_bind },
+		  .u.proc = { .init = gr_block_keep, .handler = take_bind },
 		  .off = offsetof(struct core, bind) },
 		{ .name = "NFS_Port",
 		  .type = GSH_CONFIG_UINT16,
@@ -52,15 +52,15 @@ void gr_needs_tcp(const struct gsh *g, struct gsh_config *tree,
 		  .off = offsetof(struct core, port) },
 		{ .name = NULL },
 	};
-	struct gsh_config_block block =
-		gr_config_block("org.ganesha.nfsd.config.core",
-				"NFS_Core_Param", items, gr_config_accept);
+	struct gsh_config_block block = gr_block("org.ganesha.nfsd.config.core",
+						 "NFS_Core_Param", items,
+						 gr_block_accept);
 	struct core core = { .bind.ss_family = AF_INET, .port = 2049 };
 	struct gsh_config_errors e;
 
 	if (tree && g->init_error_type(&e)) {
 		g->load_config_from_parse(tree, &block, &core, true, &e);
-		g->report_config_errors(&e, NULL, gr_config_silent);
+		g->report_config_errors(&e, NULL, gr_block_silent);
 	}
 	*tcp = core.bind;
 	base_addr_set_port(tcp, core.port);

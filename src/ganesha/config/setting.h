@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * setting - the settings of the blocks RDMA and RDMA_Debug, a row for each
+ *
+ * A row has all that the code knows of a setting: how it is read, its range and default,
+ * where its value is kept, and how it is printed. Loading, checking, --check-config and the
+ * reload take it from there. Its text is in ganesha-rdma-config(8), the first line of which
+ * manual.test compares with the row.
+ *
+ * Context: Ganesha's main thread.
+ */
+#ifndef RPCRDMA_GANESHA_SETTING_H
+#define RPCRDMA_GANESHA_SETTING_H
+
+#include <stdio.h>
+
+#include "ganesha/config/block.h"
+
+struct gr_config;
+
+enum gr_setting_block {
+	GR_RDMA,
+	GR_RDMA_DEBUG, /* version 0.1 had them in RDMA, where they still work */
+	GR_OLD, /* in RDMA, of version 0.1 only */
+};
+
+struct gr_setting {
+	/* What Ganesha's parser is given; off is in struct gr_config. */
+	struct gsh_config_item item;
+	enum gr_setting_block block;
+	size_t width; /* of the value, in bytes */
+	/* A second purpose of the setting before it: read with it, not printed. */
+	bool hidden;
+
+	/* A size in bytes, which the parser does not know; step 0: it is none. */
+	uint64_t min, max, def;
+	unsigned int step;
+
+	/* The value is seconds: the member of struct gr_config that has milliseconds. 0: none. */
+	size_t milliseconds;
+	/* The value is a switch: the member that has the opposite. 0: none. */
+	size_t opposite;
+
+	/* Print the value. NULL: the type of the item says how. */
+	void (*print)(FILE *f, const void *value);
+	/* What to do about the setting in the RDMA block, if it is of version 0.1. */
+	const char *instead;
+};
+
+/* Those of a block are together. Ended by one without a name. */
+extern const struct gr_setting gr_settings[];
+
+/* Returns the setting of this name, in whichever block, or NULL. */
+const struct gr_setting *gr_setting_lookup(const char *name);
+/* Returns the value of @s in @cfg. */
+const void *gr_setting_value(const struct gr_setting *s,
+			     const struct gr_config *cfg);
+/* Returns true if the value differs from that of a file without the setting. @s is of
+ * GR_RDMA_DEBUG. */
+bool gr_setting_is_changed(const struct gr_setting *s,
+			   const struct gr_config *cfg);
+
+/* ---- Values that Ganesha's parser does not know ------------------------ */
+
+/* "4096", "64K"; the row of the setting has the range. */
+gr_handler_fn gr_size_read;
+void gr_size_set(void *value, size_t width, uint64_t size);
+uint64_t gr_size_value(const void *value, size_t width);
+void gr_size_print(FILE *f, const void *value, size_t width);
+/* Format a size as it may be given: "4K", "1000". @room: 24. */
+void gr_size_text(uint64_t size, char *text, size_t room);
+/* Bind_Addr, a struct gr_addrs. */
+void *gr_addrs_init(void *link_mem, void *self);
+gr_handler_fn gr_addrs_read;
+void gr_addrs_print(FILE *f, const void *value);
+/* CRC, an enum fab_crc in 32 bits. */
+void *gr_crc_init(void *link_mem, void *self);
+gr_handler_fn gr_crc_read;
+void gr_crc_print(FILE *f, const void *value);
+/* Shared_Receives, a struct gr_shared. */
+void *gr_shared_init(void *link_mem, void *self);
+gr_handler_fn gr_shared_read;
+void gr_shared_print(FILE *f, const void *value);
+/* Set a bool to the switch that is read. */
+gr_handler_fn gr_switch_read;
+/* Set a bool to true, whatever is read. */
+gr_handler_fn gr_presence_read;
+
+#endif /* RPCRDMA_GANESHA_SETTING_H */
