@@ -9,15 +9,14 @@ set(GANESHA_NFSD "${GANESHA_NFSD}" PARENT_SCOPE) # for the fuzz targets
 if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-config ganesha_config.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_faults.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/fault.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/block.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/setting.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/value.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_print.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/dialect.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/exports.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/words/words.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config/place.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/keywords/keywords.c
 		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
 	target_compile_definitions(unit-ganesha-config PRIVATE
 		GANESHA_NFSD="${GANESHA_NFSD}")
@@ -25,14 +24,13 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		-Wl,--wrap=strdup,--wrap=free)
 	rpcrdma_unit(ganesha-dialect ganesha_dialect.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_faults.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/fault.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/block.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/setting.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/value.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/dialect.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config/place.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/transports.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/words/words.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/keywords/keywords.c
 		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
 	target_compile_definitions(unit-ganesha-dialect PRIVATE
 		GANESHA_NFSD="${GANESHA_NFSD}")
@@ -45,18 +43,17 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/hook/rados.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/hook/reload.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/listen.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/serve/needs.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/resource.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/reach.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_faults.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/fault.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/block.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/setting.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/value.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_print.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/dialect.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/transports.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/words/words.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config/place.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/keywords/keywords.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/text.c
 		LIBS rpcrdma_ntirpc rpcrdma_gss rpcrdma_transport rpcrdma_fabric
 		${CMAKE_DL_LIBS})
@@ -79,7 +76,6 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		LIBS rpcrdma_ntirpc ${CMAKE_DL_LIBS})
 	rpcrdma_unit(ganesha-gate ganesha_gate.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/gate.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/serve/greet.c
 		LIBS test-clock rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-heads ganesha_heads.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/ops.c
@@ -111,9 +107,9 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-reach ganesha_reach.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/reach.c
 		LIBS rpcrdma_ntirpc rpcrdma_base)
-	rpcrdma_unit(ganesha-rest ganesha_rest.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/hook/rest.c LIBS rpcrdma_base)
-	target_link_options(unit-ganesha-rest PRIVATE -Wl,--wrap=sleep
+	rpcrdma_unit(ganesha-trim ganesha_trim.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/hook/trim.c LIBS rpcrdma_base)
+	target_link_options(unit-ganesha-trim PRIVATE -Wl,--wrap=sleep
 		-Wl,--wrap=clock_gettime,--wrap=mallinfo2,--wrap=malloc_trim)
 	# Release 4.3 has no codec of its own for these data.
 	if(GANESHA_RELEASE VERSION_GREATER 6)

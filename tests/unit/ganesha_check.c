@@ -425,10 +425,10 @@ static int lock_little(void)
 	little.rlim_cur = 64 << 10;
 	if (setrlimit(RLIMIT_MEMLOCK, &little))
 		return 2;
-	free_before = !gr_needs_locked(&cfg, fault);
+	free_before = !gr_memlock_check(&cfg, fault);
 	if (!give_up_locking(&had) || free_before != had)
 		return 2;
-	if (gr_needs_locked(&cfg, fault) != -ENOMEM)
+	if (gr_memlock_check(&cfg, fault) != -ENOMEM)
 		return 3;
 	snprintf(want, sizeof(want), "64 KiB, is less than the %zu KiB",
 		 gr_config_receives(&cfg) / 1024);
@@ -439,13 +439,13 @@ static int lock_little(void)
 	cfg.rt.credits = 4;
 	*fault = '\0';
 	if (gr_config_receives(&cfg) > little.rlim_cur ||
-	    gr_needs_locked(&cfg, fault) || *fault)
+	    gr_memlock_check(&cfg, fault) || *fault)
 		return 5;
 	cfg.rt.credits = 64;
 	little.rlim_cur = little.rlim_max;
 	if (gr_config_receives(&cfg) <= little.rlim_max &&
 	    (setrlimit(RLIMIT_MEMLOCK, &little) ||
-	     gr_needs_locked(&cfg, fault)))
+	     gr_memlock_check(&cfg, fault)))
 		return 6;
 	return 0;
 }
@@ -517,13 +517,13 @@ static void served(const char *text, unsigned int n, const char *first,
 	CU_ASSERT_TRUE_FATAL(gsh.init_error_type(&e));
 	tree = parse(path, &e);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
-	gr_needs_tcp(&gsh, tree, &at_tcp);
+	gr_tcp_address(&gsh, tree, &at_tcp);
 	release(tree);
 	unlink(path);
 	cfg.port = strstr(text, "NFS_Port = 7") ? 7 : 2049;
-	gr_needs_addresses(&cfg, &at_tcp, &at);
+	gr_listen_addresses(&cfg, &at_tcp, &at);
 	CU_ASSERT_EQUAL_FATAL(at.n, n);
-	CU_ASSERT_TRUE(gr_needs_nfs_port(&at_tcp, &at.addr[0]));
+	CU_ASSERT_TRUE(gr_listen_is_nfs_port(&at_tcp, &at.addr[0]));
 	for (unsigned int i = 0; i < n; i++) {
 		address(i ? second : first, &want);
 		if (want.ss_family == AF_INET6)
@@ -897,20 +897,23 @@ static void faults(void)
 	char fault[GR_FAULT_ROOM];
 
 	for (size_t i = 0; i < sizeof(provider) / sizeof(provider[0]); i++) {
-		gr_needs_provider_fault("x", provider[i].err, fault);
+		gr_provider_fault("x", provider[i].err, fault);
 		CU_ASSERT_PTR_NOT_NULL(strstr(fault, provider[i].says));
 	}
-	CU_ASSERT_TRUE(gr_needs_hidden("/proc/self/stat*", "/proc/self/x*"));
-	CU_ASSERT_FALSE(gr_needs_hidden("/proc/self/stat*", "/proc/s[e]lf"));
-	CU_ASSERT_FALSE(gr_needs_hidden("/proc/self/x*", "/proc/self/y*"));
-	CU_ASSERT_FALSE(gr_needs_hidden("/proc/self/x*", "/proc/self/stat*"));
+	CU_ASSERT_TRUE(
+		gr_device_is_hidden("/proc/self/stat*", "/proc/self/x*"));
+	CU_ASSERT_FALSE(
+		gr_device_is_hidden("/proc/self/stat*", "/proc/s[e]lf"));
+	CU_ASSERT_FALSE(gr_device_is_hidden("/proc/self/x*", "/proc/self/y*"));
+	CU_ASSERT_FALSE(
+		gr_device_is_hidden("/proc/self/x*", "/proc/self/stat*"));
 	address(FOREIGN, &at);
-	gr_needs_listen_fault("verbs", &cfg, &none, &at, -EADDRNOTAVAIL, fault);
+	gr_listen_fault("verbs", &cfg, &none, &at, -EADDRNOTAVAIL, fault);
 	CU_ASSERT_PTR_NOT_NULL(strstr(fault, "Bind_Addr in the RDMA block, or "
 					     "set Provider = iwarp there"));
 	for (size_t i = 0; i < sizeof(listening) / sizeof(listening[0]); i++) {
-		gr_needs_listen_fault("iwarp", &cfg, &none, &at,
-				      listening[i].err, fault);
+		gr_listen_fault("iwarp", &cfg, &none, &at, listening[i].err,
+				fault);
 		CU_ASSERT_PTR_NOT_NULL(strstr(fault, listening[i].says));
 	}
 }

@@ -7,7 +7,7 @@
 
 #include "ganesha/config/dialect.h"
 #include "ganesha/config/transports.h"
-#include "ganesha/words/words.h"
+#include "ganesha/keywords/keywords.h"
 #include "parsed.h"
 
 /* As an ntirpc with RDMA of its own has it. */
@@ -102,7 +102,7 @@ static void words(void)
 		"Transports = RDMA; } }\n";
 	struct gsh_config_block block =
 		gr_block("org", "NFS_Core_Param", core_items, gr_block_accept);
-	const struct gsh_config_block *with = gr_words_extend(&block);
+	const struct gsh_config_block *with = gr_keywords_extend(&block);
 
 	by = &block;
 	CU_ASSERT_FALSE(parsed(core, look_block));
@@ -117,21 +117,21 @@ static void words(void)
 	CU_ASSERT_FALSE(
 		parsed("NFS_Core_Param { Protocols = rdma; }\n", look_block));
 	/* One copy for each, and none of one that needs nothing. */
-	CU_ASSERT_PTR_EQUAL(gr_words_extend(&block), with);
+	CU_ASSERT_PTR_EQUAL(gr_keywords_extend(&block), with);
 	block.desc.name = "NFSv4";
-	CU_ASSERT_PTR_EQUAL(gr_words_extend(&block), &block);
+	CU_ASSERT_PTR_EQUAL(gr_keywords_extend(&block), &block);
 
 	block = gr_block("org", "EXPORT", export_items, gr_block_accept);
 	by = &block;
 	CU_ASSERT_FALSE(parsed(export, look_block));
-	by = gr_words_extend(&block);
+	by = gr_keywords_extend(&block);
 	CU_ASSERT_PTR_NOT_EQUAL(by, with);
 	CU_ASSERT_TRUE(parsed(export, look_block));
 	CU_ASSERT_EQUAL(got.transports, 0x6000000);
 	CU_ASSERT_EQUAL(got.client, GR_EXPORT_RDMA);
 	/* A release that knows them keeps what it has. */
 	block = *by;
-	CU_ASSERT_EQUAL(gr_words_extend(&block)
+	CU_ASSERT_EQUAL(gr_keywords_extend(&block)
 				->desc.u.blk.params[0]
 				.u.lst.tokens[3]
 				.token,
@@ -208,7 +208,7 @@ static void beside(void)
 
 	CU_ASSERT_TRUE(parsed(both, look_config));
 	CU_ASSERT_FALSE(cfg.dialect);
-	CU_ASSERT_TRUE(cfg.words_ignored);
+	CU_ASSERT_TRUE(cfg.dialect_ignored);
 	CU_ASSERT_EQUAL(cfg.port, 98);
 	CU_ASSERT_STRING_EQUAL(said, "");
 	CU_ASSERT_TRUE(parsed(same, look_config));
@@ -216,7 +216,7 @@ static void beside(void)
 	native = true;
 	CU_ASSERT_TRUE(parsed(both, look_config));
 	CU_ASSERT_EQUAL(cfg.native_port, 99);
-	CU_ASSERT_FALSE(cfg.words_ignored);
+	CU_ASSERT_FALSE(cfg.dialect_ignored);
 	CU_ASSERT_FALSE(parsed(same, look_config));
 	CU_ASSERT_EQUAL(result, GR_CONFIG_BAD);
 	CU_ASSERT_TRUE(said_at(2, "Port = 20049 of the RDMA block is also "

@@ -9,7 +9,6 @@
 #include <stdatomic.h>
 
 #include "ganesha/serve/gate.h"
-#include "ganesha/serve/greet.h"
 #include "test_clock.h"
 #include "unit.h"
 
@@ -195,7 +194,7 @@ static void ends(void)
 	CU_ASSERT_EQUAL(enter_of(2, &there, &lives), GR_WAITS);
 	CU_ASSERT_EQUAL(enter(3), GR_WAITS);
 	atomic_store(&ended, true);
-	gr_gate_expel(host, &here);
+	gr_gate_flush(host, &here);
 	CU_ASSERT_EQUAL(nresumed, 2);
 	CU_ASSERT_EQUAL(calls[2].resumed, 0);
 	CU_ASSERT_EQUAL(enter(1), GR_TOO_LATE);
@@ -230,36 +229,36 @@ static enum xprt_stat ask(SVCXPRT *of)
 	return says;
 }
 
-static enum gr_greeting greet(unsigned int i, unsigned int conn)
+static enum gr_admission greet(unsigned int i, unsigned int conn)
 {
-	return gr_greet(&xprt[conn], &known[conn], host, &calls[i].pass,
-			&calls[i].req, &ended, ask);
+	return gr_gate_admit(&xprt[conn], &known[conn], host, &calls[i].pass,
+			     &calls[i].req, &ended, ask);
 }
 
 static void *first(void *arg)
 {
-	*(enum gr_greeting *)arg = greet(0, 0);
+	*(enum gr_admission *)arg = greet(0, 0);
 	return NULL;
 }
 
 /* While one worker asks, the Calls behind come back at once; the client's other
  * connection asks by itself, later. */
-static void greets(enum xprt_stat stat, enum gr_greeting what)
+static void greets(enum xprt_stat stat, enum gr_admission what)
 {
-	enum gr_greeting got = GREET_WAITS;
+	enum gr_admission got = GR_PENDING;
 	pthread_t thread;
 
 	begin();
 	says = stat;
-	atomic_store(&known[0], GREET_NOT_YET);
-	atomic_store(&known[1], GREET_NOT_YET);
+	atomic_store(&known[0], GR_NOT_ASKED);
+	atomic_store(&known[1], GR_NOT_ASKED);
 	atomic_store(&asked, 0);
 	sem_init(&asking, 0, 0);
 	sem_init(&answer, 0, 0);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, first, &got), 0);
 	sem_wait(&asking);
 	for (unsigned int i = 1; i < CALLS; i++)
-		CU_ASSERT_EQUAL(greet(i, i & 1), GREET_WAITS);
+		CU_ASSERT_EQUAL(greet(i, i & 1), GR_PENDING);
 	CU_ASSERT_EQUAL(nresumed, 0);
 	sem_post(&answer);
 	pthread_join(thread, NULL);
@@ -282,36 +281,36 @@ static void greets(enum xprt_stat stat, enum gr_greeting what)
 
 static void welcome(void)
 {
-	greets(XPRT_IDLE, GREET_WELCOME);
+	greets(XPRT_IDLE, GR_ADMITTED);
 }
 
 static void declined(void)
 {
-	greets(XPRT_DIED, GREET_DECLINED);
+	greets(XPRT_DIED, GR_DECLINED);
 }
 
 /* Neither those that wait nor the next are kept if the connection has ended. */
 static void gone(void)
 {
-	enum gr_greeting got = GREET_WAITS;
+	enum gr_admission got = GR_PENDING;
 	pthread_t thread;
 
 	begin();
 	says = XPRT_IDLE;
-	atomic_store(&known[0], GREET_NOT_YET);
+	atomic_store(&known[0], GR_NOT_ASKED);
 	sem_init(&asking, 0, 0);
 	sem_init(&answer, 0, 0);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, first, &got), 0);
 	sem_wait(&asking);
-	CU_ASSERT_EQUAL(greet(1, 0), GREET_WAITS);
+	CU_ASSERT_EQUAL(greet(1, 0), GR_PENDING);
 	atomic_store(&ended, true);
-	gr_gate_expel(host, &xprt[0]);
+	gr_gate_flush(host, &xprt[0]);
 	CU_ASSERT_EQUAL(nresumed, 1);
-	CU_ASSERT_EQUAL(greet(1, 0), GREET_DECLINED);
-	CU_ASSERT_EQUAL(greet(2, 0), GREET_DECLINED);
+	CU_ASSERT_EQUAL(greet(1, 0), GR_DECLINED);
+	CU_ASSERT_EQUAL(greet(2, 0), GR_DECLINED);
 	sem_post(&answer);
 	pthread_join(thread, NULL);
-	CU_ASSERT_EQUAL(got, GREET_WELCOME);
+	CU_ASSERT_EQUAL(got, GR_ADMITTED);
 	sem_destroy(&asking);
 	sem_destroy(&answer);
 	finish();

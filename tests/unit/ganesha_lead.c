@@ -131,7 +131,7 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 	if (n > GR_QUIET_TICKS)
 		abort();
 	sem_post(&held);
-	while (!atomic_load(&w.dog.stop))
+	while (!atomic_load(&w.watchdog.stop))
 		__real_nanosleep(time, left);
 	return __real_nanosleep(&while_told, left);
 }
@@ -306,7 +306,7 @@ static void sleeps(void)
 	ticks = 0;
 	races = true;
 	begin(true);
-	while (atomic_load(&w.dog.awake))
+	while (atomic_load(&w.watchdog.awake))
 		__real_nanosleep(&a_while, NULL);
 	for (unsigned int i = 0; i < 20; i++)
 		__real_nanosleep(&a_while, NULL);
@@ -445,7 +445,7 @@ static void begin_unwatched(unsigned int most)
 	begin(true);
 	while (sem_wait(&held))
 		;
-	w.most = most;
+	w.max_computing = most;
 }
 
 static void end_unwatched(void)
@@ -488,9 +488,9 @@ static void computing(void)
 	begin_unwatched(2);
 	run_all();
 	CU_ASSERT_EQUAL(most_others, 1);
-	CU_ASSERT_FALSE(atomic_load(&w.holds));
+	CU_ASSERT_FALSE(atomic_load(&w.backlog));
 	/* The watchdog was told that one waits. */
-	CU_ASSERT_TRUE(atomic_load(&w.dog.awake));
+	CU_ASSERT_TRUE(atomic_load(&w.watchdog.awake));
 	end_unwatched();
 }
 
@@ -572,7 +572,7 @@ static void lead_meanwhile(void)
 	meanwhile = NULL;
 	for (unsigned int i = 2; i < CALLS; i++)
 		gr_workers_enqueue(&w, &calls[i]);
-	CU_ASSERT_TRUE(atomic_load(&w.holds));
+	CU_ASSERT_TRUE(atomic_load(&w.backlog));
 	lead(find_one);
 	CU_ASSERT_EQUAL(ran, 1);
 	atomic_store(&w.stop, false);
@@ -598,9 +598,9 @@ static void one_too_many(void)
 {
 	unsigned int before = ran;
 
-	gr_workers_empty(&w);
+	gr_workers_drain(&w);
 	CU_ASSERT_EQUAL(ran, before);
-	CU_ASSERT_TRUE(ran == CALLS || atomic_load(&w.holds));
+	CU_ASSERT_TRUE(ran == CALLS || atomic_load(&w.backlog));
 }
 
 static void no_room(void)
@@ -624,13 +624,13 @@ static void hang(void)
 		return;
 	CU_ASSERT_EQUAL(w.computing, 1);
 	for (looks = 0; queue_resumed == 1 && looks < 100; looks++)
-		CU_ASSERT_TRUE(gr_workers_look(&w));
+		CU_ASSERT_TRUE(gr_workers_tick(&w));
 	CU_ASSERT_EQUAL(w.computing, 0);
 	CU_ASSERT_TRUE(gr_limit_blocks(&w.limit, 0));
 	/* Who is woken runs all the others meanwhile. */
 	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
 	CU_ASSERT_EQUAL(ran, CALLS);
-	CU_ASSERT_FALSE(atomic_load(&w.holds));
+	CU_ASSERT_FALSE(atomic_load(&w.backlog));
 }
 
 static void hanging(void)
@@ -655,13 +655,13 @@ static void slow_but_going(void)
 {
 	begin_unwatched(1);
 	for (unsigned int i = 0; i < 10; i++) {
-		atomic_store(&w.holds, true);
-		atomic_fetch_add(&w.taken, i % 3 == 0);
-		CU_ASSERT_TRUE(gr_workers_look(&w));
+		atomic_store(&w.backlog, true);
+		atomic_fetch_add(&w.dequeued, i % 3 == 0);
+		CU_ASSERT_TRUE(gr_workers_tick(&w));
 	}
 	CU_ASSERT_EQUAL(w.era, 0);
-	atomic_store(&w.holds, false);
-	CU_ASSERT_FALSE(gr_workers_look(&w));
+	atomic_store(&w.backlog, false);
+	CU_ASSERT_FALSE(gr_workers_tick(&w));
 	end_unwatched();
 }
 

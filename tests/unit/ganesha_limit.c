@@ -41,7 +41,7 @@ static void begin(void)
 
 static void call(unsigned int kind, unsigned int ms, bool sleeps)
 {
-	struct gr_look look;
+	struct gr_sample look;
 
 	test_clock_pass(1);
 	gr_limit_begin(&l, kind, &look);
@@ -115,7 +115,7 @@ static void some(void)
 /* No more than one in a millisecond is looked at, of each kind. */
 static void seldom(void)
 {
-	struct gr_look look;
+	struct gr_sample look;
 
 	begin();
 	test_clock_pass(1);

@@ -46,7 +46,7 @@ static void begin(void)
 	close(pair[0]);
 	journal = pair[1];
 	manager.ready = false;
-	*manager.more = '\0';
+	*manager.details = '\0';
 	state_now = "it is so";
 }
 
@@ -100,19 +100,19 @@ static void told(void)
 static void again(void)
 {
 	begin();
-	gr_manager_again(&manager);
+	gr_manager_refresh(&manager);
 	check("", "");
 	gr_manager_ready(&manager, "; 1 of 2 exports", false);
 	check("READY=1\nSTATUS=it is so; 1 of 2 exports",
 	      "rpcrdma: it is so; 1 of 2 exports\n");
 	state_now = "it is not";
-	gr_manager_again(&manager);
+	gr_manager_refresh(&manager);
 	check("STATUS=it is not; 1 of 2 exports",
 	      "rpcrdma: it is not; 1 of 2 exports\n");
 	gr_manager_tell(&manager, "; restart", "because");
 	check("STATUS=it is not; restart", "rpcrdma: because\n");
 	state_now = "it is so";
-	gr_manager_again(&manager);
+	gr_manager_refresh(&manager);
 	check("STATUS=it is so; restart", "rpcrdma: it is so; restart\n");
 	end();
 }
@@ -123,7 +123,7 @@ static void nobody(void)
 	unsetenv("NOTIFY_SOCKET");
 	gr_manager_ready(&manager, "; more", false);
 	gr_manager_tell(&manager, "; more", "said");
-	gr_manager_again(&manager);
+	gr_manager_refresh(&manager);
 	gr_manager_stopping();
 	check("", "");
 	end();

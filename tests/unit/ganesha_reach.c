@@ -60,7 +60,7 @@ static bool look(void)
 {
 	*logged = '\0';
 	nlogged = 0;
-	return gr_reach_look(&gsh, &src, l);
+	return gr_reach_check(&gsh, &src, l);
 }
 
 static const char *text(void)

@@ -28,7 +28,7 @@ static void note(const char *what)
 	strcat(did, " ");
 }
 
-void stats_dbus_stop(void)
+void gr_stats_dbus_stop(void)
 {
 	note("dbus");
 }

@@ -90,7 +90,7 @@ static void answers(void)
 	DBusError error;
 
 	open_pair(&p, &src);
-	CU_ASSERT_PTR_NULL(stats_dbus_start(&with_dbus, &src));
+	CU_ASSERT_PTR_NULL(gr_stats_dbus_start(&with_dbus, &src));
 	CU_ASSERT_STRING_EQUAL(registered_name, "rdma");
 	CU_ASSERT_STRING_EQUAL(registered[0]->name, "org.ganesha.nfsd.rdma");
 	CU_ASSERT_PTR_NULL(registered[1]);
@@ -116,7 +116,7 @@ static void answers(void)
 			    text);
 	dbus_message_unref(m);
 
-	stats_dbus_stop();
+	gr_stats_dbus_stop();
 	rt_pair_close(&p);
 }
 
@@ -127,16 +127,16 @@ static void no_object(void)
 	struct rt_pair p;
 
 	open_pair(&p, &src);
-	CU_ASSERT_PTR_NOT_NULL(stats_dbus_start(&without, &src));
+	CU_ASSERT_PTR_NOT_NULL(gr_stats_dbus_start(&without, &src));
 	register_answer = 0;
-	CU_ASSERT_PTR_NOT_NULL(stats_dbus_start(&with_dbus, &src));
+	CU_ASSERT_PTR_NOT_NULL(gr_stats_dbus_start(&with_dbus, &src));
 	register_answer = 1;
 	refused("GetStatistics", "org.ganesha.nfsd.rdma.Error.NotServing");
 
 	/* Ganesha keeps the object when RDMA has ended. */
-	CU_ASSERT_PTR_NULL(stats_dbus_start(&with_dbus, &src));
-	stats_dbus_stop();
-	stats_dbus_stop();
+	CU_ASSERT_PTR_NULL(gr_stats_dbus_start(&with_dbus, &src));
+	gr_stats_dbus_stop();
+	gr_stats_dbus_stop();
 	rt_pair_close(&p);
 	refused("GetStatistics", "org.ganesha.nfsd.rdma.Error.NotServing");
 }
@@ -150,9 +150,9 @@ static void too_long(void)
 	memset(name, 'n', sizeof(name) - 1);
 	open_pair(&p, &src);
 	src.program = name;
-	CU_ASSERT_PTR_NULL(stats_dbus_start(&with_dbus, &src));
+	CU_ASSERT_PTR_NULL(gr_stats_dbus_start(&with_dbus, &src));
 	refused("GetStatistics", DBUS_ERROR_LIMITS_EXCEEDED);
-	stats_dbus_stop();
+	gr_stats_dbus_stop();
 	rt_pair_close(&p);
 }
 
@@ -185,7 +185,7 @@ static void text(void)
 	FILE *f;
 
 	open_pair(&p, &src);
-	CU_ASSERT_PTR_NULL(stats_dbus_start(&with_dbus, &src));
+	CU_ASSERT_PTR_NULL(gr_stats_dbus_start(&with_dbus, &src));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		src.program = cases[i].in;
 		f = open_memstream(&got, &len);
@@ -199,7 +199,7 @@ static void text(void)
 		free(got);
 		dbus_message_unref(call("GetStatistics", &error));
 	}
-	stats_dbus_stop();
+	gr_stats_dbus_stop();
 	rt_pair_close(&p);
 }
 
@@ -237,13 +237,13 @@ static void ending(void)
 	pthread_t t;
 
 	open_pair(&p, &src);
-	CU_ASSERT_PTR_NULL(stats_dbus_start(&with_dbus, &src));
+	CU_ASSERT_PTR_NULL(gr_stats_dbus_start(&with_dbus, &src));
 	a.method = find("GetStatistics");
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&t, NULL, ask, &a), 0);
 	for (uint32_t i = 0; atomic_load(&a.answered) < 50; i++)
 		CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 1000 + i, 8, false, 8,
 					   0, 0, 0, 0));
-	stats_dbus_stop();
+	gr_stats_dbus_stop();
 	rt_pair_close(&p);
 	pthread_join(t, NULL);
 }

@@ -2,15 +2,12 @@
 /*
  * config - reading the blocks RDMA { } and RDMA_Debug { }
  *
- * Threads: Ganesha's main thread only, during its start.
+ * As everywhere in ganesha.conf, an unknown parameter is reported and ignored. A wrong value
+ * of a known one makes the whole block bad, because the server would not run as its operator
+ * meant. All faults are reported, not only the first.
  *
- * As everywhere in ganesha.conf an unknown parameter is reported and passed
- * over. A wrong value of a known one makes the whole block bad: with it the
- * server would not run as its operator meant. What is wrong is all told, not
- * just the first of it.
- *
- * Version 0.1 had the items of RDMA_Debug in the RDMA block. There they do what
- * they did, and each gets a line that says what to do with it.
+ * Version 0.1 had the settings of RDMA_Debug in the RDMA block. They still work there, and
+ * each gets a line that says what to do with it.
  */
 #include "ganesha/config/config.h"
 
@@ -19,11 +16,12 @@
 #include <sys/param.h>
 
 #include "ganesha/config/dialect.h"
+#include "ganesha/config/fault.h"
 
-/* Items of a block, with those that stand for a second purpose. */
+/* Room for the items of a block, two for some settings. */
 #define MAX_ITEMS 128
-/* Shared Receives beyond the credits of one connection: version 2 advertises
- * two at least, and two messages more are borne. */
+/* The least number of shared Receives has so many beyond the credits of one connection: two
+ * that version 2 always advertises, and those for messages beyond the limit. */
 #define SHARED_BEYOND (2 + RT_CREDIT_BEYOND)
 
 static int block_commit(void *node, void *link_mem, void *self,
@@ -97,10 +95,8 @@ static void default_sizes(const struct gsh_config_item *items,
 	}
 }
 
-/*
- * A wrong value leaves @cfg with the others that the block has, so that these
- * can be checked as well.
- */
+/* Read block @name into @cfg. After a wrong value @cfg has the other values, so that they can be
+ * checked as well. */
 static enum gr_config_result load_block(const struct gsh *g,
 					struct gsh_config *tree,
 					const char *name,
@@ -118,15 +114,15 @@ static enum gr_config_result load_block(const struct gsh *g,
 	if (!g->init_error_type(&e))
 		return GR_CONFIG_BAD;
 	found = g->load_config_from_parse(tree, &block, cfg, true, &e);
-	/* Unknown parameters set only the bit named bogus: no reason to
-	 * refuse. The count goes up for everything that was not taken. */
+	/* An unknown parameter, which sets only the bit bogus, is no reason to
+	 * refuse the block. */
 	if (found >= 0 && !e.errors && !e.scan && !e.parse && !e.init &&
 	    !e.resource && !e.unique && !e.invalid && !e.missing &&
 	    !e.internal) {
 		g->report_config_errors(&e, NULL, g->config_errs_to_log);
 		return found ? GR_CONFIG_GOOD : GR_CONFIG_ABSENT;
 	}
-	gr_config_faults(g, tree, &block, &e, good, cfg);
+	gr_fault_report(g, tree, &block, &e, good, cfg);
 	block.desc.u.blk.params = good;
 	default_sizes(items, cfg);
 	if (g->init_error_type(&e)) {
@@ -145,10 +141,10 @@ static void merge(struct gr_config *cfg, const struct gr_config *debug)
 			       gr_setting_value(s, debug), s->width);
 }
 
-/* A fault of the whole block. */
+/* Report a fault of the whole block. */
 __attribute__((format(printf, 3, 4))) static void
-wrong(struct gr_config *cfg, struct gsh_config_errors *e, const char *format,
-      ...)
+refuse(struct gr_config *cfg, struct gsh_config_errors *e, const char *format,
+       ...)
 {
 	const struct gsh_config_node *n = cfg->node;
 	char text[256];
@@ -159,10 +155,10 @@ wrong(struct gr_config *cfg, struct gsh_config_errors *e, const char *format,
 	va_end(args);
 	e->errors++;
 	gr_block_complain(n, e, "%s", text);
-	/* The line of a block says less than that of a setting. */
+	/* A fault of a setting tells more than one of the block. */
 	if (!*cfg->fault)
-		gr_config_first(cfg, n && n->filename ? n->filename : "",
-				n ? (unsigned int)n->line : 0, text);
+		gr_fault_keep(cfg, n && n->filename ? n->filename : "",
+			      n ? (unsigned int)n->line : 0, text);
 }
 
 /* The parser accepts texts of any length. */
@@ -175,14 +171,13 @@ static void check_texts(struct gr_config *cfg, struct gsh_config_errors *e)
 		    s->item.type != GSH_CONFIG_PATH)
 			continue;
 		if (*text && strlen(*text) > (size_t)s->item.u.str.maxsize)
-			wrong(cfg, e, "%s is text of %d bytes at most",
-			      s->item.name, s->item.u.str.maxsize);
+			refuse(cfg, e, "%s is text of %d bytes at most",
+			       s->item.name, s->item.u.str.maxsize);
 	}
 }
 
-/* A connection has memory for its Receives from its start to its end; the
- * transport keeps a part of Max_Memory for other things. Shared Receives have
- * theirs from the device. */
+/* Check that one connection's Receives fit into what the transport does not keep for other
+ * things. Shared Receives belong to a device instead. */
 static void check_fits(struct gr_config *cfg, struct gsh_config_errors *e)
 {
 	size_t each = gr_config_receives(cfg);
@@ -192,25 +187,26 @@ static void check_fits(struct gr_config *cfg, struct gsh_config_errors *e)
 	    each <= cfg->rt.max_memory - cfg->rt.max_memory / RT_POOL_RESERVE)
 		return;
 	gr_size_text(cfg->rt.max_memory, max, sizeof(max));
-	wrong(cfg, e,
-	      "no connection fits into Max_Memory = %s: each needs %zu MiB for "
-	      "its Credits: raise Max_Memory or lower Credits%s",
-	      max, (each + (1u << 20) - 1) >> 20,
-	      cfg->rt.extensions & RT_EXT_RTR ? "" : " or Recv_Size");
+	refuse(cfg, e,
+	       "no connection fits into Max_Memory = %s: each needs %zu MiB for "
+	       "its Credits: raise Max_Memory or lower Credits%s",
+	       max, (each + (1u << 20) - 1) >> 20,
+	       cfg->rt.extensions & RT_EXT_RTR ? "" : " or Recv_Size");
 }
 
-/* Of what NFS_Core_Param says of RDMA. */
-static void check_words(struct gr_config *cfg, struct gsh_config_errors *e)
+/* Check that Ganesha does not serve its own RDMA on our port. */
+static void check_native_port(struct gr_config *cfg,
+			      struct gsh_config_errors *e)
 {
 	if (cfg->native_port && cfg->native_port == cfg->port)
-		wrong(cfg, e,
-		      "Port = %u of the RDMA block is also NFS_RDMA_Port of "
-		      "NFS_Core_Param, where Ganesha serves RDMA itself: change "
-		      "one of them, or take nfsrdma and rpcrdma out of Protocols",
-		      cfg->port);
+		refuse(cfg, e,
+		       "Port = %u of the RDMA block is also NFS_RDMA_Port of "
+		       "NFS_Core_Param, where Ganesha serves RDMA itself: change "
+		       "one of them, or take nfsrdma and rpcrdma out of Protocols",
+		       cfg->port);
 }
 
-/* What single items cannot tell: do they go together? False: no. */
+/* Check that the settings go together. Returns false after reporting what does not. */
 static bool check(const struct gsh *g, struct gr_config *cfg)
 {
 	bool v2 = cfg->rt.versions >> 2 & 1;
@@ -225,28 +221,28 @@ static bool check(const struct gsh *g, struct gr_config *cfg)
 	gr_config_transport(cfg, &rt);
 	least = rt.credits + rt.reverse_credits + SHARED_BEYOND;
 	check_texts(cfg, &e);
-	check_words(cfg, &e);
+	check_native_port(cfg, &e);
 	if (cfg->rt.extensions && !v2)
-		wrong(cfg, &e, "Extensions needs version 2 among Versions");
+		refuse(cfg, &e, "Extensions needs version 2 among Versions");
 	if (cfg->auth != RT_AUTH_NONE && !v2)
-		wrong(cfg, &e,
-		      "Host_Authentication needs version 2 among Versions");
+		refuse(cfg, &e,
+		       "Host_Authentication needs version 2 among Versions");
 	if (rt.max_shared_receives && rt.max_shared_receives < least)
-		wrong(cfg, &e,
-		      "Shared_Receives = %u: with these Credits it must be at least %u",
-		      rt.max_shared_receives, least);
+		refuse(cfg, &e,
+		       "Shared_Receives = %u: with these Credits it must be at least %u",
+		       rt.max_shared_receives, least);
 	if (cfg->rt.max_conn_memory < cfg->rt.max_message)
-		wrong(cfg, &e,
-		      "Max_Connection_Memory must hold one message of "
-		      "Max_Message bytes");
+		refuse(cfg, &e,
+		       "Max_Connection_Memory must hold one message of "
+		       "Max_Message bytes");
 	if (rt.max_host_memory < rt.max_message)
-		wrong(cfg, &e,
-		      "Max_Host_Memory must hold one message of Max_Message "
-		      "bytes");
-	/* None of these: there is no item for it. */
+		refuse(cfg, &e,
+		       "Max_Host_Memory must hold one message of Max_Message "
+		       "bytes");
+	/* The checks above name settings; this is for the rest. */
 	fault = e.errors ? NULL : rt_config_check(&rt);
 	if (fault)
-		wrong(cfg, &e, "RDMA block: %s", fault);
+		refuse(cfg, &e, "RDMA block: %s", fault);
 	if (!e.errors)
 		check_fits(cfg, &e);
 	good = !e.errors;
@@ -255,13 +251,14 @@ static bool check(const struct gsh *g, struct gr_config *cfg)
 	return good;
 }
 
-/* There is no RDMA block, but perhaps what stands for one. @cfg has the defaults. */
-static enum gr_config_result load_words(const struct gsh *g,
-					struct gsh_config *tree,
-					const struct gr_words *words,
-					struct gr_config *cfg)
+/* There is no RDMA block: read the settings of the dialect, if NFS_Core_Param asks for RDMA. @cfg has
+ * the defaults. */
+static enum gr_config_result load_dialect(const struct gsh *g,
+					  struct gsh_config *tree,
+					  const struct gr_dialect *dialect,
+					  struct gr_config *cfg)
 {
-	if (!words->rdma || cfg->native_port)
+	if (!dialect->rdma || cfg->native_port)
 		return GR_CONFIG_ABSENT;
 	cfg->dialect = true;
 	return load_block(g, tree, "NFS_Core_Param", gr_dialect_items,
@@ -275,7 +272,7 @@ enum gr_config_result gr_config_load(const struct gsh *g,
 	struct gsh_config_item items[MAX_ITEMS];
 	enum gr_config_result res, more;
 	struct gr_config debug = { 0 };
-	struct gr_words words;
+	struct gr_dialect dialect;
 
 	memset(cfg, 0, sizeof(*cfg));
 	if (!tree)
@@ -283,13 +280,13 @@ enum gr_config_result gr_config_load(const struct gsh *g,
 	append(append(append(items, GR_RDMA, NULL), GR_RDMA_DEBUG, old_read),
 	       GR_OLD, old_read);
 	res = load_block(g, tree, "RDMA", items, 0, cfg);
-	gr_dialect_words(g, tree, &words);
-	if (words.rdma && gr_dialect_is_native())
-		cfg->native_port = words.port;
+	gr_dialect_read(g, tree, &dialect);
+	if (dialect.rdma && gr_dialect_is_native())
+		cfg->native_port = dialect.port;
 	if (res == GR_CONFIG_ABSENT)
-		res = load_words(g, tree, &words, cfg);
+		res = load_dialect(g, tree, &dialect, cfg);
 	else
-		cfg->words_ignored = words.rdma && !cfg->native_port;
+		cfg->dialect_ignored = dialect.rdma && !cfg->native_port;
 	if (res == GR_CONFIG_ABSENT)
 		return res;
 	append(items, GR_RDMA_DEBUG, note_present);
@@ -298,12 +295,13 @@ enum gr_config_result gr_config_load(const struct gsh *g,
 	if (!*cfg->fault)
 		memcpy(cfg->fault, debug.fault, sizeof(cfg->fault));
 	cfg->required = cfg->required_given;
-	/* A block that could not be read at all has no values to look at. */
+	/* A block that could not be read at all has no values to check. */
 	if ((cfg->node && !check(g, cfg)) || more == GR_CONFIG_BAD)
 		res = GR_CONFIG_BAD;
 	return res;
 }
 
+/* Returns @percent of @of, but at least @least. */
 static uint64_t share(uint64_t of, uint64_t percent, uint64_t least)
 {
 	uint64_t part = of / 100 * percent + of % 100 * percent / 100;
@@ -341,7 +339,7 @@ void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt)
 	rt->max_shared_receives = cfg->max_shared_old ? cfg->max_shared_old :
 							cfg->shared.max;
 	rt->auth = (enum rt_auth_policy)cfg->auth;
-	/* Otherwise it is a quarter, and 64 connections at least. */
+	/* The transport's default is a quarter, but at least 64 connections. */
 	if (cfg->host_share_given && !rt->max_host_connections)
 		rt->max_host_connections = (unsigned int)share(
 			rt->max_connections, cfg->host_share, 1);

@@ -2,8 +2,14 @@
 /*
  * config - the blocks RDMA { } and RDMA_Debug { } of ganesha.conf
  *
- * Read by Ganesha's own parser, so that a wrong value is reported like any
- * other of the file, with its name and line.
+ * Ganesha's own parser reads them, so a wrong value is reported like any other of the
+ * file, with its name and line. setting.h has the table of the settings.
+ *
+ * The names of all folders in src/ganesha begin with gr_ (Ganesha, RDMA); those of bind,
+ * which stand for Ganesha's own, with gsh_.
+ *
+ * Context: Ganesha's main thread, during its start, and whichever of its threads reads the
+ * file again.
  */
 #ifndef RPCRDMA_GANESHA_CONFIG_H
 #define RPCRDMA_GANESHA_CONFIG_H
@@ -27,12 +33,12 @@ struct gr_addrs {
 
 struct gr_shared {
 	bool on;
-	uint32_t max; /* 0: as many as are promised */
+	uint32_t max; /* Receives of a device; 0: one for each credit */
 };
 
 struct gr_config {
-	/* Of both blocks: what the transport takes as it stands here. The rest,
-	 * and what follows from it, see gr_config_transport(). */
+	/* Of both blocks, settings that the transport takes as they are.
+	 * gr_config_transport() adds the others, and what follows from them. */
 	struct rt_config rt;
 
 	/* Block RDMA. */
@@ -66,12 +72,12 @@ struct gr_config {
 	bool enable;
 	uint32_t max_shared_old;
 
-	/* There is no RDMA block: it is made of the words of dialect.h. Only then the
-	 * versions of NFS may be limited, to these bits of dialect.h. */
+	/* There is no RDMA block: the settings are those of NFS_Core_Param (dialect.h).
+	 * Only then may the versions of NFS be limited, to these bits of dialect.h. */
 	bool dialect;
 	uint32_t nfs_versions;
-	bool words_ignored; /* there are such words beside the RDMA block */
-	/* Ganesha serves RDMA by these words itself, on this port; 0: it does not. */
+	bool dialect_ignored; /* NFS_Core_Param asks for RDMA, beside an RDMA block */
+	/* Ganesha serves RDMA itself, as NFS_Core_Param says, on this port; 0: it does not. */
 	uint16_t native_port;
 
 	/* Only while the file is read: bit n: the block has setting n of
@@ -84,39 +90,29 @@ struct gr_config {
 	unsigned int fault_line;
 };
 
-/* Keep a fault, if it is in the first line of the file that has one. */
-void gr_config_first(struct gr_config *cfg, const char *path, unsigned int line,
-		     const char *text);
-
 enum gr_config_result {
 	GR_CONFIG_ABSENT, /* no RDMA block, nor words that stand for one */
 	GR_CONFIG_GOOD,
-	GR_CONFIG_BAD, /* has been reported; cfg->required is as far known */
+	GR_CONFIG_BAD, /* reported; cfg->required is valid */
 };
 
+/*
+ * Read the blocks RDMA and RDMA_Debug of @tree, which may be NULL, or the words that stand
+ * for them (dialect.h). All faults are logged. The texts in @cfg belong to the parser.
+ */
 enum gr_config_result gr_config_load(const struct gsh *g,
 				     struct gsh_config *tree,
 				     struct gr_config *cfg);
-/*
- * Report a block that was refused, and end @e: a line for each fault, and the
- * first to @cfg. @good, with room for all items of @block, is set to those that
- * have none.
- */
-void gr_config_faults(const struct gsh *g, struct gsh_config *tree,
-		      const struct gsh_config_block *block,
-		      struct gsh_config_errors *e, struct gsh_config_item *good,
-		      struct gr_config *cfg);
-/* What the transport is given. Sizes of user areas are the caller's. */
+/* Set @rt to the settings of the transport, defaults included. The caller adds the sizes of
+ * user areas. */
 void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt);
-/* Bytes that a connection has registered to receive in. */
+/* Returns the bytes of the Receives of one connection. */
 size_t gr_config_receives(const struct gr_config *cfg);
 
-/*
- * The block as it is taken: all items with their values, in the syntax of
- * ganesha.conf, and what follows from them as comments.
- */
+/* Print the block as it is in use: all settings in the syntax of ganesha.conf, and what
+ * follows from them as comments. */
 void gr_config_print(FILE *f, const struct gr_config *cfg);
-/* The items that are not the same, with commas between them; how many. */
+/* Print the names of the settings that differ, with commas between them. Returns how many. */
 unsigned int gr_config_differences(FILE *f, const struct gr_config *a,
 				   const struct gr_config *b);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * config_print - what an RDMA block means, item by item
- *
- * Threads: Ganesha's main thread only.
+ * config_print - the settings as text
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,7 +16,7 @@ static void print_tokens(FILE *f, const struct gsh_config_token *t,
 	const char *comma = "";
 
 	for (; t->token; t++) {
-		/* In a list the word for nothing stands alone. */
+		/* The word for an empty set stands alone. */
 		if (list && t->value ? !(value & t->value) : value != t->value)
 			continue;
 		fprintf(f, "%s%s", comma, t->token);
@@ -100,8 +98,8 @@ static void print_debug(FILE *f, const struct gr_config *cfg)
 		fputs("}\n", f);
 }
 
-/* Rounded down: a small one that is not whole MiB in KiB. */
-static const char *about(uint64_t size, char *text, size_t room)
+/* Format a size, rounded down: in MiB, or in KiB if it is small. */
+static const char *mib_text(uint64_t size, char *text, size_t room)
 {
 	if (size >= 10u << 20 || (size && !(size & ((1u << 20) - 1))))
 		snprintf(text, room, "%" PRIu64 " MiB", size >> 20);
@@ -110,8 +108,8 @@ static const char *about(uint64_t size, char *text, size_t room)
 	return text;
 }
 
-/* What connections take, and where Max_Memory is not enough for them. Without
- * shared Receives: a device may have none. */
+/* Print what connections take, and how many fit into Max_Memory. Shared Receives do not
+ * count, as a device may have none. */
 static void print_memory(FILE *f, const struct gr_config *cfg,
 			 const struct rt_config *rt)
 {
@@ -122,19 +120,20 @@ static void print_memory(FILE *f, const struct gr_config *cfg,
 	char one[32], all[32];
 
 	host = MIN(host, rt->max_connections);
-	/* As account.c has it: the first is always admitted. */
+	/* As account.c in src/transport/flow: the first is always admitted. */
 	of_host = MIN(MAX(of_host, rt->max_host_memory), usable);
 	if (host > of_host / each)
 		host = of_host / each ? (unsigned int)(of_host / each) : 1;
 	fprintf(f, "# One client host may have %u connection%s and %s.\n", host,
 		host == 1 ? "" : "s",
-		about(rt->max_host_memory, one, sizeof(one)));
+		mib_text(rt->max_host_memory, one, sizeof(one)));
 	fprintf(f,
 		"# A connection needs %s of receive buffers, and %u of them %s.\n",
-		about(each, one, sizeof(one)), rt->max_connections,
-		about((uint64_t)each * rt->max_connections, all, sizeof(all)));
+		mib_text(each, one, sizeof(one)), rt->max_connections,
+		mib_text((uint64_t)each * rt->max_connections, all,
+			 sizeof(all)));
 	fprintf(f, "# Max_Memory limits all registered memory: %s.\n",
-		about(rt->max_memory, all, sizeof(all)));
+		mib_text(rt->max_memory, all, sizeof(all)));
 	if (usable / each < rt->max_connections)
 		fprintf(f,
 			"# That is enough for at most %" PRIu64
@@ -144,9 +143,9 @@ static void print_memory(FILE *f, const struct gr_config *cfg,
 		fprintf(f,
 			"# A device with shared receive queues takes %s for all "
 			"of its connections together instead.\n",
-			about(cfg->shared.max *
-				      (each / (rt->credits + RT_CREDIT_BEYOND)),
-			      one, sizeof(one)));
+			mib_text(cfg->shared.max * (each / (rt->credits +
+							    RT_CREDIT_BEYOND)),
+				 one, sizeof(one)));
 }
 
 void gr_config_print(FILE *f, const struct gr_config *given)
@@ -193,7 +192,7 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 		      f);
 	if (!cfg.enable)
 		fputs("# Enable = false: RDMA is not served.\n", f);
-	if (cfg.words_ignored)
+	if (cfg.dialect_ignored)
 		fputs("# What NFS_Core_Param says of RDMA has no effect beside the RDMA block.\n",
 		      f);
 	gr_dialect_versions(cfg.nfs_versions, text, sizeof(text));

@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "ganesha/words/words.h"
+#include "ganesha/keywords/keywords.h"
 
 #define OFF(member) .off = offsetof(struct gr_config, member)
 
@@ -13,27 +13,27 @@ static int take_protocol(const char *token, int term,
 			 struct gsh_config_item *item, void *param, void *node,
 			 struct gsh_config_errors *e)
 {
-	if (gr_words_protocol(token))
+	if (gr_keywords_is_rdma(token))
 		*(bool *)param = true;
 	return 0;
 }
 
-void gr_dialect_words(const struct gsh *g, struct gsh_config *tree,
-		      struct gr_words *w)
+void gr_dialect_read(const struct gsh *g, struct gsh_config *tree,
+		     struct gr_dialect *w)
 {
 	static const struct gsh_config_item items[] = {
 		{ .name = "Protocols",
 		  .type = GSH_CONFIG_PROC,
 		  .u.proc = { .init = gr_block_keep, .handler = take_protocol },
-		  .off = offsetof(struct gr_words, rdma) },
+		  .off = offsetof(struct gr_dialect, rdma) },
 		{ .name = "NFS_Protocols",
 		  .type = GSH_CONFIG_PROC,
 		  .u.proc = { .init = gr_block_keep, .handler = take_protocol },
-		  .off = offsetof(struct gr_words, rdma) },
+		  .off = offsetof(struct gr_dialect, rdma) },
 		{ .name = "NFS_RDMA_Port",
 		  .type = GSH_CONFIG_UINT16,
 		  .u.u16 = { .max = UINT16_MAX, .def = 20049, .zero_ok = true },
-		  .off = offsetof(struct gr_words, port) },
+		  .off = offsetof(struct gr_dialect, port) },
 		{ .name = NULL },
 	};
 	struct gsh_config_block block =
@@ -61,7 +61,7 @@ static const struct gsh_config_token versions[] = {
 	{ "ALL", GR_NFS_ALL },	   { NULL, 0 },
 };
 
-/* Without one of them the default is that of the RDMA block. */
+/* The defaults are those of the RDMA block. */
 const struct gsh_config_item gr_dialect_items[] = {
 	{ .name = "NFS_RDMA_Port",
 	  .type = GSH_CONFIG_UINT16,

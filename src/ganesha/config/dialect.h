@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dialect - a file for a Ganesha with RDMA of its own
+ * dialect - a file that was written for a Ganesha with RDMA of its own
  *
- * If NFS_Core_Param has nfsrdma or rpcrdma among Protocols and there is no RDMA block,
- * RDMA is served as if there were one that says the same as the words of words.h.
+ * If NFS_Core_Param has nfsrdma or rpcrdma among Protocols and there is no RDMA block, RDMA
+ * is served as if the settings of keywords.h were in an RDMA block.
  *
  * Context: Ganesha's main thread.
  */
@@ -17,21 +17,22 @@
 #define GR_NFS_4(minor) (2u << (minor))
 #define GR_NFS_ALL 15u /* 3, 4.0, 4.1, 4.2 */
 
-/* What NFS_Core_Param says of RDMA. */
-struct gr_words {
+/* What NFS_Core_Param says of RDMA before its settings are read. */
+struct gr_dialect {
 	bool rdma; /* nfsrdma or rpcrdma is among Protocols */
 	uint16_t port; /* NFS_RDMA_Port */
 };
-void gr_dialect_words(const struct gsh *g, struct gsh_config *tree,
-		      struct gr_words *w);
-/* The items of NFS_Core_Param that have a counterpart in struct gr_config. */
+/* Set @w from @tree, which may be NULL. Faults are not reported: Ganesha does so. */
+void gr_dialect_read(const struct gsh *g, struct gsh_config *tree,
+		     struct gr_dialect *w);
+/* The items of NFS_Core_Param that are kept in struct gr_config. */
 extern const struct gsh_config_item gr_dialect_items[];
 
-/* Returns true if Ganesha and its ntirpc can serve these words themselves. */
+/* Returns true if Ganesha and its ntirpc can serve RDMA themselves. */
 bool gr_dialect_is_native(void);
-/* Print the RDMA block that says the same as the words, on one line. */
+/* Format the RDMA block that would have the same settings, on one line. */
 void gr_dialect_block(const struct gr_config *cfg, char *text, size_t room);
-/* "3, 4.1": the versions in @set, of which there are some. */
+/* Format a set of versions, which is not empty: "3, 4.1". */
 void gr_dialect_versions(uint32_t set, char *text, size_t room);
 
 #endif /* RPCRDMA_GANESHA_DIALECT_H */

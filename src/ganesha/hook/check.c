@@ -95,17 +95,18 @@ static void check_addresses(struct check *c, struct gr_server *s)
 	bool device = !strcmp(s->provider, "verbs");
 	struct gr_addrs at;
 
-	gr_needs_addresses(c->cfg, c->tcp, &at);
+	gr_listen_addresses(c->cfg, c->tcp, &at);
 	for (unsigned int i = 0; i < at.n; i++) {
 		char fault[GR_FAULT_ROOM] = "";
-		bool nfs = !device && gr_needs_nfs_port(c->tcp, &at.addr[i]);
+		bool nfs = !device &&
+			   gr_listen_is_nfs_port(c->tcp, &at.addr[i]);
 		int err = nfs ? -EADDRINUSE :
 				gr_server_listen(s, &at.addr[i], fault);
 
 		if (nfs)
-			gr_needs_listen_fault(s->provider, c->cfg, c->tcp,
-					      &at.addr[i], err, fault);
-		if (!err || gr_needs_spared(c->cfg, i, err) ||
+			gr_listen_fault(s->provider, c->cfg, c->tcp,
+					&at.addr[i], err, fault);
+		if (!err || gr_listen_may_fail(c->cfg, i, err) ||
 		    (err == -EADDRINUSE && !nfs &&
 		     is_ours(c, &at.addr[i], fault)))
 			continue;
@@ -113,7 +114,7 @@ static void check_addresses(struct check *c, struct gr_server *s)
 	}
 	/* It would be served, but for whom? The server waits for a device. */
 	if (device)
-		(void)gr_reach_look(c->gsh, &s->source, s->listener);
+		(void)gr_reach_check(c->gsh, &s->source, s->listener);
 }
 
 /* As the server does when it starts, without the threads that would poll. */
@@ -121,7 +122,7 @@ static void check_start(struct check *c)
 {
 	struct gr_server s = { .gsh = c->gsh, .cfg = *c->cfg, .tcp = *c->tcp };
 	char fault[GR_FAULT_ROOM] = "";
-	int err = gr_needs_auth(c->gsh, c->cfg, &s.auth, fault);
+	int err = gr_auth_create(c->gsh, c->cfg, &s.auth, fault);
 
 	if (err)
 		say(c, fault, err);
@@ -230,7 +231,7 @@ static void find_tcp(const struct gsh *g, struct gsh_config *tree,
 {
 	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	gr_needs_tcp(g, tree, tcp);
+	gr_tcp_address(g, tree, tcp);
 	if (fd < 0)
 		return;
 	close(fd);

@@ -5,7 +5,7 @@
  * As in hooks.c:
  *
  *   load_config_from_parse, load_config_from_node
- *                     read a block, with the words of words.h added to Ganesha's
+ *                     read a block, with the words of keywords.h added to Ganesha's
  *                     description of it; and Transports of exports
  *   nfs4_export_check_access
  *                     may the client of a COMPOUND use the export that it has come to?
@@ -22,7 +22,7 @@
 #include "ganesha/bind/next.h"
 #include "ganesha/config/dialect.h"
 #include "ganesha/config/transports.h"
-#include "ganesha/words/words.h"
+#include "ganesha/keywords/keywords.h"
 #include "ganesha/serve/server.h"
 #include "ganesha/serve/xprt.h"
 
@@ -72,7 +72,7 @@ static int load_block(gr_load_fn *load, struct gsh_config *tree,
 	if (!words.fits)
 		return load(tree, block, param, unique, e);
 	gr_transports_read(&words.gsh, load, tree, block->desc.name);
-	return load(tree, gr_words_extend(block), param, unique, e);
+	return load(tree, gr_keywords_extend(block), param, unique, e);
 }
 
 GR_EXPORT int load_config_from_parse(struct gsh_config *tree,

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fatal - why Ganesha ends, on standard error as well
+ * fatal - print the reason for which Ganesha ends to standard error as well
  *
- * Ganesha tells its log alone. Whoever starts the server by systemctl sees just its
- * exit status. So Ganesha gets one log facility more: it prints GSH_FATAL, after the
- * GSH_CRIT lines just before it, which say more; and GSH_MAJ, after which Ganesha often
- * ends without another line. Lines that begin with "rpcrdma:" have been printed
- * (gr_server_fault()).
+ * Ganesha writes the reason only to its log, so systemctl shows just an exit status. This
+ * adds a log facility to Ganesha. It prints GSH_FATAL lines, after the latest GSH_CRIT lines,
+ * which say more, and GSH_MAJ lines, after which Ganesha often ends without another one.
+ * Lines that begin with "rpcrdma:" have been printed before (gr_server_fault()).
  *
- * Threads: any that logs.
+ * Context: any thread that logs.
  */
 #include "ganesha/hook/fatal.h"
 
@@ -25,7 +24,7 @@
 #define FACILITY "RPCRDMA_FATAL"
 
 #define REASONS 8
-/* What was logged this long before the end has led to it. */
+/* Lines that are not older than this belong to the reason. */
 #define RECENT_S 2
 
 /* The latest GSH_CRIT lines. */
@@ -72,7 +71,7 @@ static void print_kept(void)
 static int to_stderr(int headers, void *private, int level, void *buffer,
 		     char *component, char *message)
 {
-	/* What was said of a server that served is not true any more. */
+	/* The service manager's line of state is not true any more. */
 	if (level == GSH_FATAL)
 		base_notify("STATUS=");
 	/* The lines of a backtrace, which Ganesha 6 adds to every fatal end, are in
@@ -100,12 +99,12 @@ static bool is_stderr(const char *path)
 		log.st_dev == err.st_dev && log.st_ino == err.st_ino);
 }
 
-void fatal_start(const struct gsh *g, const char *log_path)
+void gr_fatal_start(const struct gsh *g, const char *log_path)
 {
 	if ((log_path && is_stderr(log_path)) || !g->create_log_facility ||
 	    !g->enable_log_facility)
 		return;
-	/* Without it the log has it all the same. */
+	/* If this fails, the log still has the lines. */
 	if (!g->create_log_facility(FACILITY, to_stderr, GSH_CRIT,
 				    GSH_HEADERS_NONE, NULL))
 		(void)g->enable_log_facility(FACILITY);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fatal - why Ganesha ends, on standard error as well
+ * fatal - print the reason for which Ganesha ends to standard error as well
  */
 #ifndef RPCRDMA_GANESHA_FATAL_H
 #define RPCRDMA_GANESHA_FATAL_H
 
 #include "ganesha/bind/gsh.h"
 
-/* Call once Ganesha has set up its log, which goes to @log_path (NULL: syslog).
- * Context: the main thread. */
-void fatal_start(const struct gsh *g, const char *log_path);
+/* Start, once Ganesha has set up its log, which goes to @log_path (NULL: syslog). Context:
+ * main thread. */
+void gr_fatal_start(const struct gsh *g, const char *log_path);
 
 #endif /* RPCRDMA_GANESHA_FATAL_H */

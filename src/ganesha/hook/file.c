@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ganesha/config/dialect.h"
-#include "ganesha/config/place.h"
+#include "ganesha/config/fault.h"
 
 const char *gr_file_path(void)
 {
@@ -28,10 +28,10 @@ void gr_file_parsed(struct gr_file *f, const char *path,
 	all = strdup(e->diag_buf);
 	for (char *m = all ? strtok_r(all, "\f", &rest) : NULL; m;
 	     m = strtok_r(NULL, "\f", &rest)) {
-		struct gr_place at;
+		struct gr_location at;
 		bool ours;
 
-		if (!gr_place_read(m, &at))
+		if (!gr_location_parse(m, &at))
 			continue;
 		/* So the parser calls an empty file. */
 		if (path && !strcmp(at.path, "(null)"))
@@ -81,7 +81,7 @@ static void log_words(const struct gsh *g, const struct gr_config *cfg)
 {
 	char text[128];
 
-	if (cfg->words_ignored)
+	if (cfg->dialect_ignored)
 		gsh_log(g, GSH_EVENT,
 			"what NFS_Core_Param says of RDMA has no effect beside the RDMA block");
 	if (!cfg->dialect)
@@ -115,7 +115,7 @@ bool gr_file_start(struct gr_file *f, struct gr_server *s,
 		return false;
 	}
 	f->was_read = true;
-	gr_needs_tcp(g, tree, &s->bind);
+	gr_tcp_address(g, tree, &s->bind);
 	gr_file_text(g, gr_file_path(), &text);
 	f->config = gr_config_load(g, tree, &s->cfg);
 	/* The item itself may be lost as well. */

@@ -208,9 +208,9 @@ void gr_hooks_ready(const char *exports)
 }
 
 /* By the control thread. */
-static void reach_changed(void)
+static void state_changed(void)
 {
-	gr_manager_again(&hook.manager);
+	gr_manager_refresh(&hook.manager);
 }
 
 /* ---- What Ganesha calls ------------------------------------------------- */
@@ -277,7 +277,7 @@ GR_EXPORT bool svc_init(struct svc_init_params *params)
 	if (state() != HOOK_ARMED || !params || !params->alloc_cb ||
 	    !params->free_cb)
 		return next.svc_init(params);
-	hook.server.reach_changed = reach_changed;
+	hook.server.state_changed = state_changed;
 	hook.server.alloc_cb = params->alloc_cb;
 	hook.server.free_cb = params->free_cb;
 	ours = *params;

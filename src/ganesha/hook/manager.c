@@ -7,55 +7,57 @@
 
 #include "base/notify.h"
 
-/* Lock held. @said: in the journal, also where Ganesha's log is a file; "" says the line of
- * state, and NULL nothing. */
-static void tell(struct gr_manager *m, const char *begin, const char *said)
+/* Send the state, after @begin. Print @line to the journal, even if Ganesha's log is a file; ""
+ * stands for the line of state, NULL for none. Caller holds m->lock. */
+static void send_state(struct gr_manager *m, const char *begin,
+		       const char *line)
 {
-	char state[GR_STATE_ROOM], text[GR_STATE_ROOM + GR_MORE_ROOM + 64];
+	char state[GR_STATE_ROOM], text[GR_STATE_ROOM + GR_DETAILS_ROOM + 64];
 
 	m->describe(state);
-	if (said && *said)
-		fprintf(stderr, "rpcrdma: %s\n", said);
-	else if (said)
-		fprintf(stderr, "rpcrdma: %s%s\n", state, m->more);
-	snprintf(text, sizeof(text), "%sSTATUS=%s%s", begin, state, m->more);
+	if (line && *line)
+		fprintf(stderr, "rpcrdma: %s\n", line);
+	else if (line)
+		fprintf(stderr, "rpcrdma: %s%s\n", state, m->details);
+	snprintf(text, sizeof(text), "%sSTATUS=%s%s", begin, state, m->details);
 	(void)base_notify(text);
 }
 
-/* Lock held. */
-static void set_more(struct gr_manager *m, const char *more)
+/* Caller holds m->lock. */
+static void set_details(struct gr_manager *m, const char *details)
 {
-	snprintf(m->more, sizeof(m->more), "%s", more);
+	snprintf(m->details, sizeof(m->details), "%s", details);
 }
 
-void gr_manager_ready(struct gr_manager *m, const char *more, bool silent)
+void gr_manager_ready(struct gr_manager *m, const char *details, bool silent)
 {
 	if (!getenv("NOTIFY_SOCKET"))
 		return;
 	pthread_mutex_lock(&m->lock);
-	set_more(m, more);
+	set_details(m, details);
 	m->ready = true;
-	tell(m, "READY=1\n", silent && !*more ? NULL : "");
+	send_state(m, "READY=1\n", silent && !*details ? NULL : "");
 	pthread_mutex_unlock(&m->lock);
 }
 
-void gr_manager_tell(struct gr_manager *m, const char *more, const char *said)
+void gr_manager_tell(struct gr_manager *m, const char *details,
+		     const char *line)
 {
 	if (!getenv("NOTIFY_SOCKET"))
 		return;
 	pthread_mutex_lock(&m->lock);
-	set_more(m, more);
-	tell(m, "", said ? said : *more ? "" : NULL);
+	set_details(m, details);
+	send_state(m, "", line ? line : *details ? "" : NULL);
 	pthread_mutex_unlock(&m->lock);
 }
 
-void gr_manager_again(struct gr_manager *m)
+void gr_manager_refresh(struct gr_manager *m)
 {
 	if (!getenv("NOTIFY_SOCKET"))
 		return;
 	pthread_mutex_lock(&m->lock);
 	if (m->ready)
-		tell(m, "", "");
+		send_state(m, "", "");
 	pthread_mutex_unlock(&m->lock);
 }
 

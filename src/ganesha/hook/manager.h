@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * manager - what the service manager is told
+ * manager - the state of the server, for the service manager
  *
- * That is the line of state, and what stands behind it. Who has started the server by
- * other means gets nothing of all this.
+ * The state is one line, followed by details. Without a service manager (NOTIFY_SOCKET)
+ * nothing is sent or printed.
  *
- * Threads: any.
+ * Context: any thread.
  */
 #ifndef RPCRDMA_GANESHA_MANAGER_H
 #define RPCRDMA_GANESHA_MANAGER_H
@@ -14,27 +14,28 @@
 #include <stdbool.h>
 
 #define GR_STATE_ROOM 640
-/* Of the exports, and of what waits for a restart. */
-#define GR_MORE_ROOM 512
+/* Room for details: the exports, and what waits for a restart. */
+#define GR_DETAILS_ROOM 512
 
 struct gr_manager {
-	/* How it is now, as a line. */
+	/* Format the present state as one line. */
 	void (*describe)(char state[GR_STATE_ROOM]);
-	/* Over the call of that, too: what is told last is what was last true. */
+	/* Held while describe() is called, so that the latest state is sent last. */
 	pthread_mutex_t lock;
 	bool ready;
-	char more[GR_MORE_ROOM]; /* behind the line of state; or "" */
+	char details[GR_DETAILS_ROOM]; /* after the line of state; or "" */
 };
 
-/* The start is over. @more: behind the line of state, or "". @silent: the journal has a
- * line already; otherwise it gets this one. */
-void gr_manager_ready(struct gr_manager *m, const char *more, bool silent);
-/* From now on @more, or "", stands behind the line of state. If that is not "" or @said is
- * there, so is a line in the journal: @said, or the line of state. */
-void gr_manager_tell(struct gr_manager *m, const char *more, const char *said);
-/* The line of state has changed. Before the start is over nobody minds. */
-void gr_manager_again(struct gr_manager *m);
-/* The server ends. */
+/* Report that the server has started, with @details, or "". The journal gets the line too,
+ * unless it is @silent and there are no details. */
+void gr_manager_ready(struct gr_manager *m, const char *details, bool silent);
+/* Report new @details, or "". Print @line to the journal, or, if that is NULL and there are
+ * details, the line of state. */
+void gr_manager_tell(struct gr_manager *m, const char *details,
+		     const char *line);
+/* Report that the state has changed. Ignored before gr_manager_ready(). */
+void gr_manager_refresh(struct gr_manager *m);
+/* Report that the server stops. */
 void gr_manager_stopping(void);
 
 #endif /* RPCRDMA_GANESHA_MANAGER_H */

@@ -25,7 +25,7 @@
 #include "ganesha/bind/next.h"
 #include "ganesha/hook/hooks.h"
 #include "ganesha/hook/fatal.h"
-#include "ganesha/hook/rest.h"
+#include "ganesha/hook/trim.h"
 
 /* Releases before 6 have no @stack, and do not look into its register. */
 GR_EXPORT void nfs_prereq_init(const char *program, const char *host, int level,
@@ -44,7 +44,7 @@ GR_NEXT(HOOKED)
 static struct {
 	struct gsh gsh;
 	bool ours; /* this is the Ganesha that this library was built for */
-	bool keeps; /* malloc keeps freed memory, until rest.c trims it */
+	bool keeps; /* malloc keeps freed memory, until trim.c returns it */
 	char exports[GR_EXPORTS_ROOM];
 } preload;
 
@@ -132,7 +132,7 @@ GR_EXPORT void nfs_prereq_init(const char *program, const char *host, int level,
 	next.nfs_prereq_init(program, host, level, log_path, dump_trace, stack);
 	if (!preload.ours)
 		return;
-	fatal_start(&preload.gsh, log_path);
+	gr_fatal_start(&preload.gsh, log_path);
 	gsh_log(&preload.gsh, GSH_EVENT,
 		"RPC-over-RDMA " RPCRDMA_VERSION " for Ganesha " GSH_VERSION);
 }
@@ -161,7 +161,7 @@ GR_EXPORT void nfs_start(struct gsh_start_info *info)
 		return;
 	}
 	if (preload.keeps)
-		rest_start();
+		gr_trim_start();
 	if (base_thread_start(&thread, NULL, ready_main, NULL))
 		base_notify("READY=1");
 	else

@@ -37,7 +37,7 @@
 #include <rpc/rpcb_clnt.h>
 
 #include "compat/ganesha.h"
-#include "ganesha/words/words.h"
+#include "ganesha/keywords/keywords.h"
 #include "ganesha/hook/preload.h"
 
 #define NFS_PROGRAM 100003
@@ -263,7 +263,7 @@ HOOK int load_config_from_parse(struct gsh_config *tree,
 		block->desc.u.blk.init = count_export;
 		block->desc.u.blk.commit = commit_export;
 	}
-	block = (struct gsh_config_block *)(uintptr_t)gr_words_extend(block);
+	block = (struct gsh_config_block *)(uintptr_t)gr_keywords_extend(block);
 	n = next(tree, block, param, unique, e);
 	if (log) {
 		set_levels(find(items, "Components")->u.blk.params);

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * control - a thread that is nobody else's
+ * control - a thread whose credentials never change
  *
- * Ganesha's threads lend themselves to users: a file system changes the
- * credentials of the thread that it is called by (FSAL_VFS does for most
- * calls), and then Linux lets that thread no longer use an RDMA device. So
- * the device is opened, and all that is done to it outside of a poller is
- * done, by this thread, which makes the pollers' threads as well: together
- * they are the domain's threads (fabric.h, FAB_CAP_BOUND).
+ * FSAL_VFS changes the credentials of Ganesha's workers to those of a user, and Linux then
+ * denies them an RDMA device. So this thread opens the device, does everything with it that
+ * pollers do not do, and creates the pollers' threads. Together they are the domain's threads
+ * (fabric.h, FAB_CAP_BOUND).
  */
 #ifndef RPCRDMA_GANESHA_CONTROL_H
 #define RPCRDMA_GANESHA_CONTROL_H
@@ -18,26 +16,25 @@
 struct gr_control {
 	bool running;
 	pthread_t thread;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the job and stop */
 	pthread_cond_t cond;
 	void (*job)(void *arg); /* NULL: none */
 	void *arg;
-	/* Of the control thread: what it does every @every_ms meanwhile; NULL: nothing. */
+	/* Used by the control thread alone: what it calls every @every_ms; or NULL. */
 	void (*look)(void *arg);
 	void *look_arg;
 	unsigned int every_ms;
 	bool stop;
 };
 
-/* 0 or a negative errno. */
+/* Returns 0 or a negative errno. */
 int gr_control_start(struct gr_control *k);
-/* Have the control thread call @job and wait for it. One caller at a time. */
+/* Have the control thread call @job, and wait for its end. One caller at a time. */
 void gr_control_do(struct gr_control *k, void (*job)(void *arg), void *arg);
-/* Have it call @look every @ms while there is no job; NULL: not any more. From within
- * a job or @look. */
+/* Have it call @look every @ms while it has no job; NULL stops that. Context: control thread. */
 void gr_control_every(struct gr_control *k, unsigned int ms,
 		      void (*look)(void *arg), void *arg);
-/* Harmless if it does not run. */
+/* Stop the thread. Harmless if it does not run. */
 void gr_control_stop(struct gr_control *k);
 
 #endif /* RPCRDMA_GANESHA_CONTROL_H */

@@ -41,7 +41,7 @@ struct gr_flow *gr_fair_next(struct gr_fair *q)
 
 void gr_fair_take(struct gr_fair *q, struct gr_flow *f, size_t cost)
 {
-	f->used += (uint32_t)MIN(cost, GR_FAIR_MOST);
+	f->used += (uint32_t)MIN(cost, GR_FAIR_MAX_COST);
 	f->first = TAILQ_NEXT(f->first, q);
 	if (!f->first)
 		TAILQ_REMOVE(q, f, link);

@@ -9,7 +9,7 @@
  * waits for nobody's backlog, and whoever asks for more is served as much as each other
  * host. The number of hosts does not matter for what a step takes.
  *
- * Threads: one at a time; the caller's lock.
+ * Context: the caller holds a lock of its own.
  */
 #ifndef RPCRDMA_GANESHA_FAIR_H
 #define RPCRDMA_GANESHA_FAIR_H
@@ -22,14 +22,14 @@
 
 /* Octets: a Call of a MiB. */
 #define GR_FAIR_QUANTUM (1u << 20)
-/* No Call counts for more, so that a host waits for a few turns of the others at most. */
-#define GR_FAIR_MOST (4 * GR_FAIR_QUANTUM)
+/* The most that a Call counts for, so that a host waits for a few turns of the others. */
+#define GR_FAIR_MAX_COST (4 * GR_FAIR_QUANTUM)
 
 /* Zeroed: without Calls. It must have none when it is freed. */
 struct gr_flow {
 	struct poolq_entry *first, *last; /* by q.tqe_next */
 	uint32_t used; /* of its quantum */
-	TAILQ_ENTRY(gr_flow) link; /* among those that have Calls */
+	TAILQ_ENTRY(gr_flow) link; /* in the queue, while it has Calls */
 };
 TAILQ_HEAD(gr_fair, gr_flow);
 
@@ -43,11 +43,11 @@ static inline bool gr_fair_empty(const struct gr_fair *q)
 	return TAILQ_EMPTY(q);
 }
 
-/* Put @e behind the Calls of @f. */
+/* Append @e to the Calls of @f. */
 void gr_fair_put(struct gr_fair *q, struct gr_flow *f, struct poolq_entry *e);
-/* Returns the flow whose first Call is next, NULL if there is none. */
+/* Returns the flow whose first Call is next, or NULL if there is none. */
 struct gr_flow *gr_fair_next(struct gr_fair *q);
-/* Take the first Call of @f, from gr_fair_next(), out of the queue. @cost: octets. */
+/* Remove the first Call of @f, which gr_fair_next() returned. @cost is in octets. */
 void gr_fair_take(struct gr_fair *q, struct gr_flow *f, size_t cost);
 
 #endif /* RPCRDMA_GANESHA_FAIR_H */

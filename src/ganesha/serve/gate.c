@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * gate - Calls of a host that may not be executed at the same time
- */
+/* gate.h says what this is. */
 #include "ganesha/serve/gate.h"
 
 #include <stdlib.h>
@@ -13,8 +11,8 @@
 
 /* ---- One gate --------------------------------------------------------- */
 
-/* The first one that waits, if nobody is inside; NULL: none. Lock held. */
-static struct gr_pass *admit(struct gr_gate *gate)
+/* Let the first Call that waits in, if none is inside. Returns it or NULL. Caller holds gate->lock. */
+static struct gr_pass *let_next_in(struct gr_gate *gate)
 {
 	struct gr_pass *p;
 
@@ -63,14 +61,14 @@ void gr_gate_leave(struct gr_pass *p)
 	p->inside = false;
 	pthread_mutex_lock(&gate->lock);
 	gate->busy = false;
-	next = admit(gate);
+	next = let_next_in(gate);
 	pthread_mutex_unlock(&gate->lock);
-	/* It may be gone as soon as it has been submitted. */
+	/* It may be freed as soon as it has been submitted. */
 	if (next)
 		gate->gates->submit(gate->gates, next->req);
 }
 
-void gr_gate_expel(struct gr_gate *gate, const void *of)
+void gr_gate_flush(struct gr_gate *gate, const void *of)
 {
 	struct gr_gates *g = gate->gates;
 	struct gr_pass *p, *tmp;
@@ -87,12 +85,41 @@ void gr_gate_expel(struct gr_gate *gate, const void *of)
 		cds_list_add_tail(&p->link, &go);
 	}
 	pthread_mutex_unlock(&gate->lock);
-	/* Each may be gone as soon as it has been submitted, and the last one of them
-	 * the gate with it. */
+	/* Each may be freed as soon as it has been submitted, and the gate with the last
+	 * of them. */
 	cds_list_for_each_entry_safe(p, tmp, &go, link) g->submit(g, p->req);
 }
 
-/* ---- Whose they are --------------------------------------------------- */
+enum gr_admission gr_gate_admit(SVCXPRT *xprt, atomic_int *known,
+				struct gr_gate *gate, struct gr_pass *p,
+				struct svc_req *req, const atomic_bool *ended,
+				enum xprt_stat (*ask)(SVCXPRT *xprt))
+{
+	int is = atomic_load_explicit(known, memory_order_acquire);
+
+	/* A Call that has waited and is inside leaves in any case. */
+	if (is != GR_NOT_ASKED)
+		goto out;
+	switch (gr_gate_enter(gate, p, req, xprt, ended)) {
+	case GR_WAITS:
+		return GR_PENDING;
+	case GR_TOO_LATE:
+		is = GR_DECLINED;
+		goto out;
+	case GR_INSIDE:
+		break;
+	}
+	is = atomic_load(known);
+	if (is == GR_NOT_ASKED) {
+		is = ask(xprt) == XPRT_IDLE ? GR_ADMITTED : GR_DECLINED;
+		atomic_store(known, is);
+	}
+out:
+	gr_gate_leave(p);
+	return is;
+}
+
+/* ---- Gates by host ---------------------------------------------------- */
 
 void gr_gates_init(struct gr_gates *g,
 		   void (*submit)(struct gr_gates *g, struct svc_req *req))
@@ -114,7 +141,7 @@ static void gate_free(struct gr_gate *gate)
 	free(gate);
 }
 
-/* Keep no host that is not needed any more. Caller holds g->lock. */
+/* Free the gates that are kept for too long, or that are too many. Caller holds g->lock. */
 static void expire_kept(struct gr_gates *g, uint64_t now)
 {
 	struct gr_gate *gate, *tmp;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gate - Calls of a host that may not be executed at the same time
+ * gate - Calls of a host that must not be executed at the same time
  *
- * They go through it one by one: where Ganesha is told of its connections
- * (greet.h). A Call that may not go through yet is left in a queue, in the order of
- * arrival, and no worker waits with it: who leaves hands on the next one.
+ * Since release 6 Ganesha is asked whether a new client may be served. The answer may take
+ * as long as other servers need to release the client. So one worker asks. The other Calls
+ * of the connection, and of all connections of its host, wait in the queue of the host's
+ * gate, where they take no worker. The Call that leaves submits the next one, in the order
+ * of arrival.
  *
- * Threads: any, but a gr_pass belongs to its Call. The lock of all gates may be
- * held when that of one is taken, which is the innermost but for that of the queue
- * that submit puts Calls into; submit is called without either.
+ * Context: any thread. A gr_pass belongs to its Call. Lock order: gr_gates.lock,
+ * gr_gate.lock, that of the queue into which submit puts Calls. No lock is held while
+ * submit is called and Ganesha is asked.
  */
 #ifndef RPCRDMA_GANESHA_GATE_H
 #define RPCRDMA_GANESHA_GATE_H
@@ -24,8 +26,8 @@
 #include "ntirpc/replay.h"
 
 #define GR_GATE_BUCKETS 256u
-/* Hosts without a connection whose Calls may come again: as long as Ganesha keeps
- * the Replies, and no more than so many. */
+/* A host without a connection may send its Calls again. Its gate is kept as long as
+ * Ganesha keeps Replies, but only so many gates are. */
 #define GR_GATE_KEEP_MS (20 * 60 * 1000)
 #define GR_GATES_KEPT 1024u
 
@@ -34,7 +36,7 @@ struct gr_gates;
 struct gr_gate {
 	struct cds_list_head link; /* gates->lock, as are the next five */
 	unsigned int refs; /* by connections */
-	struct cds_list_head kept; /* in gates->kept, if there are none */
+	struct cds_list_head kept; /* in gates->kept, without references */
 	uint64_t kept_since; /* CLOCK_MONOTONIC, ms */
 	struct nrt_replay replay;
 	struct in6_addr host; /* base_addr_host() */
@@ -50,11 +52,11 @@ struct gr_gates {
 	struct cds_list_head hosts[GR_GATE_BUCKETS];
 	struct cds_list_head kept; /* oldest first */
 	unsigned int nkept;
-	/* Have a Call that has waited go on: run its rq_resume_cb. */
+	/* Have a worker run rq_resume_cb of a Call that has waited. */
 	void (*submit)(struct gr_gates *g, struct svc_req *req);
 };
 
-/* A Call's way through a gate. Zeroed: through none. */
+/* A Call at a gate. Zeroed: it is at none. */
 struct gr_pass {
 	struct gr_gate *gate; /* that it is in, or waits for */
 	struct svc_req *req;
@@ -65,28 +67,49 @@ struct gr_pass {
 
 enum gr_entry {
 	GR_INSIDE,
-	/* Leave it alone: it may have gone on already. It comes back by submit. */
+	/* The Call is not the caller's any more: it may already have been resumed. It
+	 * comes back by submit. */
 	GR_WAITS,
 	GR_TOO_LATE, /* the connection has ended */
 };
 
 void gr_gates_init(struct gr_gates *g,
 		   void (*submit)(struct gr_gates *g, struct svc_req *req));
-/* That of the host at @peer, of whatever port; to be put. NULL: no memory. */
+/* Returns the gate of the host at @peer, regardless of the port, with a reference that the
+ * caller puts; or NULL without memory. */
 struct gr_gate *gr_gate_of_host(struct gr_gates *g,
 				const struct sockaddr_storage *peer);
 void gr_gate_put(struct gr_gate *gate);
 
 /*
- * Once more by a Call that has waited: it is inside, unless its connection has
- * ended. @of: the connection; @ended: set before gr_gate_expel() of it.
+ * Enter the gate with the Call @req of the connection @of. A Call that has waited calls this
+ * again, and is inside unless its connection has ended. @ended is set before
+ * gr_gate_flush() of @of.
  */
 enum gr_entry gr_gate_enter(struct gr_gate *gate, struct gr_pass *p,
 			    struct svc_req *req, const void *of,
 			    const atomic_bool *ended);
-/* Harmless for one that is in no gate. Not for one that waits. */
+/* Leave the gate. Harmless for a Call that is in none; not for one that waits. */
 void gr_gate_leave(struct gr_pass *p);
-/* No Call of the connection @of waits any longer: they go on, outside. */
-void gr_gate_expel(struct gr_gate *gate, const void *of);
+/* Submit all Calls of the connection @of that wait. They are in no gate then. */
+void gr_gate_flush(struct gr_gate *gate, const void *of);
+
+/* What Ganesha says of a connection's client. */
+enum gr_admission {
+	GR_NOT_ASKED,
+	GR_ADMITTED,
+	GR_DECLINED, /* or the connection has ended */
+	GR_PENDING, /* as GR_WAITS */
+};
+
+/*
+ * Ask Ganesha by @ask whether the client of @xprt may be served, unless @known has the
+ * answer, and keep it there; @known begins as GR_NOT_ASKED. @p to @ended are those of
+ * gr_gate_enter(). The Call is in no gate afterwards, unless it waits.
+ */
+enum gr_admission gr_gate_admit(SVCXPRT *xprt, atomic_int *known,
+				struct gr_gate *gate, struct gr_pass *p,
+				struct svc_req *req, const atomic_bool *ended,
+				enum xprt_stat (*ask)(SVCXPRT *xprt));
 
 #endif /* RPCRDMA_GANESHA_GATE_H */

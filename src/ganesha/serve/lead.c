@@ -4,7 +4,7 @@
  *
  * A poller has one leader at a time; leading is passed on by putting the poller's
  * token into ntirpc's queue. Once it is there another worker may already lead, so
- * the former leader touches the poller no more, but for `running` and `kept`.
+ * the former leader does not use the poller any more, except `running` and `kept`.
  *
  * A Call that the leader runs itself costs no wake-up and no change of thread;
  * but nothing else of this poller is looked at meanwhile. So there is a watchdog,
@@ -18,12 +18,12 @@
  * for all that follow makes it worse.
  *
  * Who has the lead is decided by one exchange of `running`: the leader's, from the
- * number of its Call to 0, or the watchdog's, to GR_TAKEN. What the connection's
+ * number of its Call to 0, or the watchdog's, to GR_RELIEVED. What the connection's
  * strand finds while it is run by the Call's own thread waits in `kept`, and goes
  * to the queue when the lead is taken away.
  *
  * Awake or not: the leader writes `running`, whoever leaves a Call in the queue writes
- * `holds`, and whoever ends the watchdog writes `stop`, each before it reads `awake`;
+ * `backlog`, and whoever ends the watchdog writes `stop`, each before it reads `awake`;
  * the watchdog the other way round before it sleeps.
  */
 #include "ganesha/serve/workers.h"
@@ -40,14 +40,14 @@
 #define TICK_US 500
 #define SLOW_MS 1000
 
-/* What a leader has found in one rt_run(): the first Call, which it will run
- * itself if it stays the only one. */
+/* What a leader has found in one rt_run(). It runs the first Call itself if that stays the only
+ * one. */
 struct lead {
 	struct gr_poller *p;
 	struct svc_req *first;
 	bool more;
 	bool looking; /* in rt_run() */
-	uint64_t running; /* else: the number of what it runs */
+	uint64_t running; /* otherwise: the number of the Call that it runs */
 };
 static __thread struct lead *leading;
 
@@ -69,8 +69,8 @@ static void found(struct lead *l, struct svc_req *req)
 	}
 }
 
-/* Found while it runs a Call: for when that is done, unless the lead is gone
- * by then. */
+/* Keep @req, found while the leader runs a Call, until that is done. Returns false if it leads no
+ * more, or has one already. */
 static bool keep(struct lead *l, struct svc_req *req)
 {
 	struct gr_poller *p = l->p;
@@ -97,14 +97,15 @@ bool gr_lead_takes(struct svc_req *req)
 
 /* ---- Leading ------------------------------------------------------------ */
 
-void gr_watchdog_wake(struct gr_watchdog *dog)
+void gr_watchdog_wake(struct gr_watchdog *watchdog)
 {
-	if (atomic_load(&dog->awake) || atomic_exchange(&dog->awake, true))
+	if (atomic_load(&watchdog->awake) ||
+	    atomic_exchange(&watchdog->awake, true))
 		return;
-	sem_post(&dog->wake);
+	sem_post(&watchdog->wake);
 }
 
-/* Run it, and say whether it still leads. */
+/* Run @req as the leader. Returns true if this worker still leads. */
 static bool run_here(struct lead *l, struct svc_req *req, unsigned int kind)
 {
 	struct gr_poller *p = l->p;
@@ -115,13 +116,13 @@ static bool run_here(struct lead *l, struct svc_req *req, unsigned int kind)
 	atomic_store_explicit(&p->calls, n, memory_order_relaxed);
 	atomic_store_explicit(&p->kind, kind, memory_order_relaxed);
 	atomic_store(&p->running, n);
-	gr_watchdog_wake(&w->dog);
+	gr_watchdog_wake(&w->watchdog);
 	gr_workers_run(w, req);
 	return atomic_compare_exchange_strong(&p->running, &n, 0);
 }
 
-/* By the watchdog. */
-static void be_seen(struct gr_poller *p)
+/* Let the watchdog know this thread. */
+static void publish_thread(struct gr_poller *p)
 {
 	clockid_t clock = CLOCK_MONOTONIC;
 
@@ -130,9 +131,9 @@ static void be_seen(struct gr_poller *p)
 	atomic_store_explicit(&p->tid, gettid(), memory_order_relaxed);
 }
 
-static bool is_slow(struct gr_watchdog *dog, unsigned int kind)
+static bool is_slow(struct gr_watchdog *watchdog, unsigned int kind)
 {
-	uint64_t until = atomic_load_explicit(&dog->slow_until[kind],
+	uint64_t until = atomic_load_explicit(&watchdog->slow_until[kind],
 					      memory_order_relaxed);
 
 	return until && until > base_now_ns();
@@ -143,16 +144,15 @@ static unsigned int away(struct gr_workers *w)
 	return atomic_load_explicit(&w->away, memory_order_relaxed);
 }
 
-/* More Calls come while some are being run: they are more than one can do. A Call
- * that is the only one there is, is run here, though it may have come before the
- * one before it was quite done. */
+/* Returns true if other workers have Calls, so that there are more than one worker can do. A Call
+ * that is the only one is run here, even if it came before the last one was done. */
 static bool others_run(struct gr_workers *w)
 {
 	return away(w) != 0;
 }
 
-/* A leader that looks again and again takes a processor. Not where a Call may
- * want it: one that waits to be run, or is run by another worker. */
+/* Returns the time-out for rt_run(). A leader that polls takes a processor, so it sleeps if a Call
+ * that waits, or is run by another worker, may need it. */
 static int patience(struct gr_workers *w)
 {
 	unsigned int n = away(w);
@@ -170,7 +170,7 @@ enum xprt_stat gr_lead(struct svc_req *token)
 	bool leads = true;
 
 	leading = &here;
-	be_seen(p);
+	publish_thread(p);
 	while (leads && !gr_workers_stopping(w)) {
 		unsigned int kind;
 		bool waited;
@@ -180,20 +180,20 @@ enum xprt_stat gr_lead(struct svc_req *token)
 		here.looking = true;
 		rt_run(w->inst, p->n, 0);
 		waited = !here.first && !here.more;
-		/* The first look may have taken the wake-up of the end. */
+		/* The first rt_run() may have consumed the wake-up of a stop. */
 		if (waited && !gr_workers_stopping(w))
 			rt_run(w->inst, p->n, patience(w));
 		here.looking = false;
 		if (!here.first)
 			continue;
-		/* It takes its turn behind what waits for a worker. */
-		if (atomic_load(&w->holds)) {
+		/* Calls that wait for a worker come first. */
+		if (atomic_load(&w->backlog)) {
 			gr_workers_enqueue(w, here.first);
 			here.first = NULL;
 			continue;
 		}
 		kind = w->kind_of(here.first);
-		if ((!waited && others_run(w)) || is_slow(&w->dog, kind)) {
+		if ((!waited && others_run(w)) || is_slow(&w->watchdog, kind)) {
 			leading = NULL;
 			atomic_fetch_add_explicit(&w->away, 1,
 						  memory_order_relaxed);
@@ -210,9 +210,9 @@ enum xprt_stat gr_lead(struct svc_req *token)
 		here.first = atomic_exchange(&p->kept, NULL);
 		if (here.first)
 			gr_workers_enqueue(w, here.first);
-		gr_workers_ended(w);
+		gr_workers_poller_ended(w);
 	} else {
-		gr_workers_empty(w);
+		gr_workers_drain(w);
 	}
 	return XPRT_SUSPEND;
 }
@@ -228,7 +228,7 @@ static uint64_t used_cpu(struct gr_poller *p)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* Has the leader's thread work to do, but no processor? (proc(5)) */
+/* Returns true if the leader's thread is runnable: it may lack a processor (proc(5)). */
 static bool is_runnable(struct gr_poller *p)
 {
 	char path[64], text[256], *at;
@@ -250,42 +250,42 @@ static bool is_runnable(struct gr_poller *p)
 	return at && !strncmp(at, ") R", 3);
 }
 
-/* It takes long, but might not: in the three ticks or more its thread had a
- * processor for less than two, and waits for one. */
-static bool is_chance(struct gr_poller *p)
+/* Returns true if the Call takes long only for want of a processor: its thread had one for less
+ * than two of the three ticks or more, and waits for one. */
+static bool is_starved(struct gr_poller *p)
 {
 	return used_cpu(p) - p->cpu < (uint64_t)TICK_US * 2000 &&
 	       is_runnable(p);
 }
 
-/* A Call of that kind takes long. Once may be chance all the same. */
-static void note_slow(struct gr_watchdog *dog, unsigned int kind)
+/* A Call of that kind takes long. The first time may be an accident. */
+static void note_slow(struct gr_watchdog *watchdog, unsigned int kind)
 {
 	const uint64_t ns = (uint64_t)SLOW_MS * 1000000;
 	uint64_t now = base_now_ns();
-	uint64_t last = atomic_exchange(&dog->long_at[kind], now);
+	uint64_t last = atomic_exchange(&watchdog->long_at[kind], now);
 
 	if (last && now - last < ns)
-		atomic_store(&dog->slow_until[kind], now + ns);
+		atomic_store(&watchdog->slow_until[kind], now + ns);
 }
 
 static void relieve(struct gr_workers *w, struct gr_poller *p, uint64_t n)
 {
 	unsigned int kind = atomic_load(&p->kind);
-	bool chance = is_chance(p);
+	bool starved = is_starved(p);
 	struct svc_req *req;
 
-	if (!atomic_compare_exchange_strong(&p->running, &n, GR_TAKEN))
+	if (!atomic_compare_exchange_strong(&p->running, &n, GR_RELIEVED))
 		return;
 	req = atomic_exchange(&p->kept, NULL);
 	if (req)
 		gr_workers_enqueue(w, req);
 	if (gr_workers_stopping(w)) {
-		gr_workers_ended(w);
+		gr_workers_poller_ended(w);
 		return;
 	}
-	if (!chance)
-		note_slow(&w->dog, kind);
+	if (!starved)
+		note_slow(&w->watchdog, kind);
 	svc_resume(&p->token);
 }
 
@@ -294,16 +294,17 @@ static bool is_running(struct gr_workers *w)
 	for (unsigned int i = 0; i < w->npollers; i++) {
 		uint64_t n = atomic_load(&w->poller[i].running);
 
-		if (n && n != GR_TAKEN)
+		if (n && n != GR_RELIEVED)
 			return true;
 	}
 	return false;
 }
 
-/* Look at all of them. Has anything been run since the last time? */
-static bool look(struct gr_workers *w)
+/* Relieve leaders that have run one Call for three ticks. Returns true if anything was run since the
+ * last tick. */
+static bool check_leaders(struct gr_workers *w)
 {
-	bool any = gr_workers_look(w);
+	bool any = gr_workers_tick(w);
 
 	for (unsigned int i = 0; i < w->npollers; i++) {
 		struct gr_poller *p = &w->poller[i];
@@ -313,7 +314,7 @@ static bool look(struct gr_workers *w)
 
 		any |= calls != p->calls_seen;
 		p->calls_seen = calls;
-		if (!n || n == GR_TAKEN)
+		if (!n || n == GR_RELIEVED)
 			continue;
 		any = true;
 		if (n != p->seen) {
@@ -327,19 +328,18 @@ static bool look(struct gr_workers *w)
 	return any;
 }
 
-/* Until a leader runs a Call, or the end. */
+/* Sleep until a leader runs a Call, or the watchdog is stopped. */
 static void sleep_on(struct gr_workers *w)
 {
-	struct gr_watchdog *dog = &w->dog;
+	struct gr_watchdog *watchdog = &w->watchdog;
 
-	atomic_store(&dog->awake, false);
-	/* One that has begun, or the end that has come, before it could be seen
-	 * that this sleeps. */
-	if ((atomic_load(&dog->stop) || atomic_load(&w->holds) ||
+	atomic_store(&watchdog->awake, false);
+	/* A Call that began, or a stop, before `awake` was cleared. */
+	if ((atomic_load(&watchdog->stop) || atomic_load(&w->backlog) ||
 	     is_running(w)) &&
-	    !atomic_exchange(&dog->awake, true))
+	    !atomic_exchange(&watchdog->awake, true))
 		return;
-	while (sem_wait(&dog->wake) && errno == EINTR)
+	while (sem_wait(&watchdog->wake) && errno == EINTR)
 		;
 }
 
@@ -349,9 +349,9 @@ static void *watch(void *arg)
 	struct gr_workers *w = arg;
 	unsigned int quiet = 0;
 
-	while (!atomic_load(&w->dog.stop)) {
+	while (!atomic_load(&w->watchdog.stop)) {
 		nanosleep(&tick, NULL);
-		quiet = look(w) ? 0 : quiet + 1;
+		quiet = check_leaders(w) ? 0 : quiet + 1;
 		if (quiet >= GR_QUIET_TICKS) {
 			sleep_on(w);
 			quiet = 0;
@@ -362,39 +362,39 @@ static void *watch(void *arg)
 
 void gr_watchdog_init(struct gr_workers *w)
 {
-	struct gr_watchdog *dog = &w->dog;
+	struct gr_watchdog *watchdog = &w->watchdog;
 
-	atomic_init(&dog->awake, true);
-	atomic_init(&dog->stop, false);
+	atomic_init(&watchdog->awake, true);
+	atomic_init(&watchdog->stop, false);
 	for (unsigned int i = 0; i < GR_KINDS; i++) {
-		atomic_init(&dog->long_at[i], 0);
-		atomic_init(&dog->slow_until[i], 0);
+		atomic_init(&watchdog->long_at[i], 0);
+		atomic_init(&watchdog->slow_until[i], 0);
 	}
-	sem_init(&dog->wake, 0, 0);
-	dog->running = false;
+	sem_init(&watchdog->wake, 0, 0);
+	watchdog->running = false;
 }
 
 int gr_watchdog_start(struct gr_workers *w)
 {
-	struct gr_watchdog *dog = &w->dog;
+	struct gr_watchdog *watchdog = &w->watchdog;
 	int err;
 
-	err = pthread_create(&dog->thread, NULL, watch, w);
+	err = pthread_create(&watchdog->thread, NULL, watch, w);
 	if (err)
 		return err;
-	pthread_setname_np(dog->thread, "rdma-watch");
-	dog->running = true;
+	pthread_setname_np(watchdog->thread, "rdma-watch");
+	watchdog->running = true;
 	return 0;
 }
 
 void gr_watchdog_stop(struct gr_workers *w)
 {
-	struct gr_watchdog *dog = &w->dog;
+	struct gr_watchdog *watchdog = &w->watchdog;
 
-	if (!dog->running)
+	if (!watchdog->running)
 		return;
-	atomic_store(&dog->stop, true);
-	gr_watchdog_wake(dog);
-	pthread_join(dog->thread, NULL);
-	dog->running = false;
+	atomic_store(&watchdog->stop, true);
+	gr_watchdog_wake(watchdog);
+	pthread_join(watchdog->thread, NULL);
+	watchdog->running = false;
 }

@@ -2,7 +2,7 @@
 /*
  * listen - the provider and the listeners of the server, or of --check-config
  *
- * Threads: the control thread (control.h); that of the check.
+ * Context: the control thread (control.h), or the thread that checks.
  */
 #include "ganesha/serve/start.h"
 
@@ -26,7 +26,7 @@ static void transport_log(void *ctx, int level, const char *text)
 	gsh_log(s->gsh, l, "%s", text);
 }
 
-/* Of -ENOMEM @fault may say more. */
+/* Returns 0 or a negative errno, for -ENOMEM perhaps with @fault. */
 static int create_with(struct gr_server *s, const char *name, char *fault)
 {
 	struct rt_params p = {
@@ -54,7 +54,7 @@ static int create_with(struct gr_server *s, const char *name, char *fault)
 	err = rt_instance_create(&p, &s->inst);
 	if (err || strcmp(name, "verbs"))
 		return err;
-	err = gr_needs_locked(&s->cfg, fault);
+	err = gr_memlock_check(&s->cfg, fault);
 	if (err) {
 		rt_instance_destroy(s->inst);
 		s->inst = NULL;
@@ -68,17 +68,17 @@ int gr_server_create(struct gr_server *s, char *fault)
 	int err = -ENODEV;
 
 	s->lacks_device = s->cfg.provider == GR_AUTO &&
-			  !gr_needs_devices(s->gsh, &s->cfg, &s->tcp);
+			  !gr_auto_choose_devices(s->gsh, &s->cfg, &s->tcp);
 	if (s->cfg.provider == GR_AUTO && !s->lacks_device) {
 		err = create_with(s, "verbs", fault);
 		if (err)
-			gr_needs_auto_fault(s->gsh, err, fault);
+			gr_auto_log_fault(s->gsh, err, fault);
 		*fault = '\0';
 	}
 	if (err)
 		err = create_with(s, name, fault);
 	if (err && !*fault)
-		gr_needs_provider_fault(name, err, fault);
+		gr_provider_fault(name, err, fault);
 	return err;
 }
 
@@ -87,14 +87,13 @@ int gr_server_listen(struct gr_server *s, const struct sockaddr_storage *at,
 {
 	struct sockaddr_storage got, *first;
 	struct rt_listener *l;
-	int err = gr_needs_family(&s->tcp, at);
+	int err = gr_listen_check_family(&s->tcp, at);
 
 	if (!err)
 		err = rt_listen(s->inst, (const struct sockaddr *)at,
 				base_addr_len(at), &gr_server_ops, s, &l);
 	if (err) {
-		gr_needs_listen_fault(s->provider, &s->cfg, &s->tcp, at, err,
-				      fault);
+		gr_listen_fault(s->provider, &s->cfg, &s->tcp, at, err, fault);
 		return err;
 	}
 	rt_listener_addr(l, &got);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ops - what the transport asks of the server
+ * ops - the operations that the transport calls
  *
- * Threads: the operations run in a connection's strand and do not block;
- * gr_server_resume() any.
+ * Context: a connection's strand, so they do not block; gr_server_resume() any thread.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -34,8 +33,7 @@ static const char *bytes_text(uint64_t n, char text[24])
 	return text;
 }
 
-/* Once for each connection, and once for its end: within what base/log.h lets
- * a host and all hosts cause. */
+/* Log the connection, within the log budgets of base/log.h; log_end() logs its end. */
 static void op_established(struct rt_conn *c)
 {
 	struct gr_xprt *x = rt_conn_user(c);
@@ -93,7 +91,7 @@ static uint32_t op_vet(struct rt_conn *c, struct rt_vet *v, uint32_t *max)
 	unsigned int niov, n, most;
 	bool misfit;
 
-	/* Of a torn Call, which nothing is read of, just their number. */
+	/* Of a torn Call only their number counts, as nothing is read. */
 	for (n = 0; n < v->nreads && !v->torn; n++)
 		reads[n] = (struct ulb_read){ v->reads[n].position,
 					      v->reads[n].length };
@@ -108,7 +106,7 @@ static uint32_t op_vet(struct rt_conn *c, struct rt_vet *v, uint32_t *max)
 	return RDMA2_ERR_READ_CHUNKS;
 }
 
-/* By the first Call the peer is known. */
+/* Returns nrt_call.peer of this connection. Its peer is known by the first Call. */
 static uint64_t peer_sum(struct gr_xprt *x, struct rt_conn *c)
 {
 	struct rt_conn_info info;
@@ -123,9 +121,9 @@ static uint64_t peer_sum(struct gr_xprt *x, struct rt_conn *c)
 }
 
 /*
- * Results in Write chunks take no memory of ours but, where a device sends from
- * registered memory alone, that of their copies: they may be as long as what we
- * take ourselves in the segments of one message, in all.
+ * Returns how many octets of results may go to the Write chunks of @call. With a device that
+ * sends only from registered memory they are copied, so they may be as long as what this end
+ * accepts in the segments of one message, and a quarter of the connection's memory.
  */
 static size_t placeable(const struct rt_config *cfg, const struct rt_call *call)
 {
@@ -146,7 +144,7 @@ static void op_call(struct rt_conn *c, struct rt_call *call)
 	struct svc_req *req;
 	XDR *xdrs;
 
-	/* Ganesha has given the connection up: its end is under way. */
+	/* Ganesha has destroyed the SVCXPRT, so the connection is about to end. */
 	if (gr_xprt_dead(&x->xprt)) {
 		rt_call_drop(call);
 		return;
@@ -172,7 +170,7 @@ static void op_call(struct rt_conn *c, struct rt_call *call)
 	gr_workers_submit(&s->workers, req);
 }
 
-/* What has waited goes on. */
+/* Run a request that has waited. */
 static void resume(struct gr_server *s, struct svc_req *req)
 {
 	if (atomic_load(&s->workers_gone))

@@ -12,15 +12,15 @@ static bool is_any(const char *addr)
 	return !strncmp(addr, "0.0.0.0:", 8) || !strncmp(addr, "[::]:", 5);
 }
 
-static const char *why(const char *addr)
+static const char *reason(const char *addr)
 {
 	return is_any(addr) ?
 		       "no RDMA device has an active port" :
 		       "no RDMA device with an active port has this address";
 }
 
-bool gr_reach_look(const struct gsh *g, struct stats_source *src,
-		   struct rt_listener *const *l)
+bool gr_reach_check(const struct gsh *g, struct stats_source *src,
+		    struct rt_listener *const *l)
 {
 	bool changed = false;
 
@@ -33,7 +33,7 @@ bool gr_reach_look(const struct gsh *g, struct stats_source *src,
 		if (down)
 			gsh_log(g, GSH_WARN,
 				"RDMA cannot be reached on %s: %s (rdma link shows devices). The server waits for one",
-				src->listener[i], why(src->listener[i]));
+				src->listener[i], reason(src->listener[i]));
 		else
 			gsh_log(g, GSH_EVENT, "RDMA can be reached on %s again",
 				src->listener[i]);
@@ -41,9 +41,9 @@ bool gr_reach_look(const struct gsh *g, struct stats_source *src,
 	return changed;
 }
 
-static void add(char *text, size_t room, const char *format, ...)
+static void append(char *text, size_t room, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-static void add(char *text, size_t room, const char *format, ...)
+static void append(char *text, size_t room, const char *format, ...)
 {
 	size_t n = strlen(text);
 	va_list args;
@@ -53,7 +53,7 @@ static void add(char *text, size_t room, const char *format, ...)
 	va_end(args);
 }
 
-/* How many, and their names. */
+/* Append the names of the listeners that are @down or not. Returns how many. */
 static unsigned int list(const struct stats_source *src, bool down, char *text,
 			 size_t room)
 {
@@ -61,8 +61,8 @@ static unsigned int list(const struct stats_source *src, bool down, char *text,
 
 	for (unsigned int i = 0; i < src->nlisteners; i++)
 		if (atomic_load(&src->down[i]) == down)
-			add(text, room, "%s%s", n++ ? ", " : "",
-			    src->listener[i]);
+			append(text, room, "%s%s", n++ ? ", " : "",
+			       src->listener[i]);
 	return n;
 }
 
@@ -74,20 +74,20 @@ void gr_reach_text(const struct stats_source *src, char *text, size_t room)
 
 	*text = '\0';
 	if (nup || !ndown)
-		add(text, room, "RDMA is served on %s, provider %s%s%s", up,
-		    src->provider, ndown ? "; cannot be reached on " : "",
-		    down);
+		append(text, room, "RDMA is served on %s, provider %s%s%s", up,
+		       src->provider, ndown ? "; cannot be reached on " : "",
+		       down);
 	else
-		add(text, room, "RDMA cannot be reached on %s, provider %s",
-		    down, src->provider);
+		append(text, room, "RDMA cannot be reached on %s, provider %s",
+		       down, src->provider);
 	if (!ndown)
 		return;
-	/* If no port is active this is so for each of them. */
+	/* That no port is active holds for all of them. */
 	for (unsigned int i = 0; i < src->nlisteners; i++)
 		if (atomic_load(&src->down[i]) && is_any(src->listener[i])) {
-			add(text, room, ": %s", why(src->listener[i]));
+			append(text, room, ": %s", reason(src->listener[i]));
 			return;
 		}
-	add(text, room, ": no RDMA device with an active port has %s",
-	    ndown > 1 ? "these addresses" : "this address");
+	append(text, room, ": no RDMA device with an active port has %s",
+	       ndown > 1 ? "these addresses" : "this address");
 }

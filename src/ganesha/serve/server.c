@@ -18,11 +18,11 @@
 #include "gss/gss.h"
 #include "ntirpc/call.h"
 
-static void tell_fault(struct gr_server *s, const char *what, const char *then)
+static void report_fault(struct gr_server *s, const char *what,
+			 const char *then)
 {
 	snprintf(s->fault, sizeof(s->fault), "%s", what);
-	/* For whoever starts the server by hand, and for the journal; a daemon's
-	 * goes nowhere. */
+	/* For a server started by hand, and for the journal. */
 	fprintf(stderr, "rpcrdma: %s\n", what);
 	if (s->cfg.required)
 		gsh_log(s->gsh, GSH_FATAL,
@@ -33,12 +33,12 @@ static void tell_fault(struct gr_server *s, const char *what, const char *then)
 
 void gr_server_fault(struct gr_server *s, const char *what)
 {
-	tell_fault(s, what, "NFS is served without RDMA");
+	report_fault(s, what, "NFS is served without RDMA");
 }
 
 void gr_server_fault_tcp(struct gr_server *s, const char *what)
 {
-	tell_fault(s, what, "NFS is not served at all");
+	report_fault(s, what, "NFS is not served at all");
 }
 
 /* ---- Starting --------------------------------------------------------- */
@@ -49,7 +49,7 @@ struct start {
 	char fault[GR_FAULT_ROOM];
 };
 
-/* By the control thread. What is there after an error, free_all() gives back. */
+/* Context: control thread. After an error free_all() frees what was made. */
 static void start_all(void *arg)
 {
 	struct start *st = arg;
@@ -58,9 +58,8 @@ static void start_all(void *arg)
 }
 
 /*
- * Ganesha binds a socket of IPv6 to an IPv4 address as IPv6 maps it; but where no
- * interface has an address of IPv6 it finds none such, and listens on all addresses.
- * Who named one did not mean that for RDMA.
+ * Ganesha binds an IPv6 socket to an IPv4-mapped address. If no interface has an IPv6 address, it
+ * ignores Bind_Addr and listens on all addresses; RDMA still listens on Bind_Addr only.
  */
 static void keep_to_bind_addr(struct gr_server *s)
 {
@@ -93,7 +92,7 @@ bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
 	memset(&s->source, 0, sizeof(s->source));
 	memset(&s->rpcbind, 0, sizeof(s->rpcbind));
 	gr_gates_init(&s->gates, gr_server_resume);
-	/* Without it the checksum of a Call could be predicted; no more than that. */
+	/* Without it the checksum of a Call could be predicted, which does little harm. */
 	if (getrandom(&s->secret, sizeof(s->secret), 0) < 0)
 		s->secret = 0;
 	s->rpcbind.gsh = s->cfg.rpcbind ? s->gsh : NULL;
@@ -115,22 +114,21 @@ bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
 /* Beyond the Drain_Timeout, after which connections end by themselves. */
 #define DRAIN_SLACK_MS 1000
 
-/* By the control thread. */
+/* Context: control thread. */
 static void drain_all(void *arg)
 {
 	struct gr_server *s = arg;
 	unsigned int left;
 
 	gr_control_every(&s->control, 0, NULL, NULL);
-	stats_dbus_stop();
+	gr_stats_dbus_stop();
 	stats_socket_stop(s->stats);
 	s->stats = NULL;
 	bc_server_close(s->back);
 	left = rt_instance_shutdown(
 		s->inst, s->cfg.drain_timeout * 1000 + DRAIN_SLACK_MS, false);
 	if (!gr_workers_stop(&s->workers, 10000)) {
-		/* They may still look at anything, pollers at the instance:
-		 * leave all of it to the exit. */
+		/* It may use anything: leave all of it to the exit. */
 		gsh_log(s->gsh, GSH_WARN,
 			"a worker does not return from a request");
 		s->abandoned = true;
@@ -140,7 +138,7 @@ static void drain_all(void *arg)
 		left = rt_instance_shutdown(s->inst, 1000, true);
 	gsh_log(s->gsh, GSH_EVENT, "no longer serving RPC-over-RDMA%s",
 		left ? ", some connections did not close" : "");
-	/* While ntirpc still frees what loses its last reference. */
+	/* ntirpc still frees what loses its last reference now. */
 	SVC_RELEASE(s->parent, SVC_RELEASE_FLAG_NONE);
 	s->parent = NULL;
 }
@@ -152,28 +150,27 @@ void gr_server_drain(struct gr_server *s)
 		gr_control_stop(&s->control);
 }
 
-/* By the control thread. */
+/* Context: control thread. */
 static void free_all(void *arg)
 {
 	struct gr_server *s = arg;
 
-	/* What the fabric has put off until its poller runs again. */
+	/* Do what the fabric has deferred to its poller. */
 	if (s->inst && rt_instance_shutdown(s->inst, 1000, true))
 		return;
 	gr_workers_free(&s->workers);
 	/*
-	 * What still holds the instance may be let go by any thread at any
-	 * time, even while the program's exit takes the device's libraries
-	 * apart. The last one would close the device then: so that is left to
-	 * the kernel.
+	 * References that are left may be put by any thread at any time, even
+	 * while exit() unloads the device's libraries. The last one would
+	 * close the device then, so that is left to the kernel.
 	 */
 	if (s->inst &&
 	    (rt_instance_held(s->inst) || (s->back && bc_server_busy(s->back))))
 		return;
 	/*
 	 * Ganesha keeps sessions, and with them CLIENTs and SVCXPRTs, beyond
-	 * its shutdown. They use nothing of the transport any more; the CLIENTs'
-	 * own part stays until the program's exit.
+	 * its shutdown. They do not use the transport any more; the CLIENTs'
+	 * own part stays until the process exits.
 	 */
 	if (!atomic_load(&s->clients))
 		bc_server_destroy(s->back);
@@ -196,5 +193,5 @@ void gr_server_free(struct gr_server *s)
 	if (s->parent)
 		SVC_RELEASE(s->parent, SVC_RELEASE_FLAG_NONE);
 	s->parent = NULL;
-	/* The gates stay: SVCXPRTs that Ganesha still keeps belong to them. */
+	/* The gates stay, because SVCXPRTs that Ganesha keeps refer to them. */
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * start - what the server is made of: provider, listeners, workers, statistics
+ * start - making the server: keys, provider, listeners, workers, statistics
  *
- * What cannot be had is told so that an operator knows what to do.
+ * A failure is reported in words that tell an operator what to do.
  *
- * Threads: the control thread (control.h).
+ * Context: control thread (control.h).
  */
 #include "ganesha/serve/start.h"
 
@@ -26,14 +26,14 @@ static int listen_all(struct gr_server *s, char *fault)
 	struct gr_addrs at;
 
 	_Static_assert(GR_MAX_ADDRS <= STATS_MAX_LISTENERS, "room for all");
-	gr_needs_addresses(&s->cfg, &s->tcp, &at);
+	gr_listen_addresses(&s->cfg, &s->tcp, &at);
 	if (at.n < s->cfg.bind.n)
 		gsh_log(s->gsh, GSH_EVENT,
 			"Bind_Addr: [::] is left out: NFS over TCP uses IPv4 only");
 	for (unsigned int i = 0; i < at.n; i++) {
 		int err = gr_server_listen(s, &at.addr[i], fault);
 
-		if (gr_needs_spared(&s->cfg, i, err))
+		if (gr_listen_may_fail(&s->cfg, i, err))
 			err = 0;
 		if (err)
 			return err;
@@ -47,7 +47,8 @@ static void start_stats(struct gr_server *s)
 	const char *wrong;
 	int err;
 
-	wrong = s->cfg.stats_dbus ? stats_dbus_start(s->gsh, &s->source) : NULL;
+	wrong = s->cfg.stats_dbus ? gr_stats_dbus_start(s->gsh, &s->source) :
+				    NULL;
 	if (wrong)
 		gsh_log(s->gsh, GSH_EVENT, "no statistics on D-Bus: %s", wrong);
 	if (!path || !*path)
@@ -74,7 +75,7 @@ static const char *const auth_text[] = {
 	[RT_AUTH_REQUIRED] = ", host authentication required",
 };
 
-/* Workers may not be near a device that minds whose credentials they have. */
+/* Returns true if workers poll. They must not use a device that checks their credentials. */
 static bool workers_poll(const struct gr_server *s)
 {
 	if (!s->cfg.worker_polling)
@@ -87,7 +88,8 @@ static bool workers_poll(const struct gr_server *s)
 	return false;
 }
 
-/* By the class of its operations; the end of an SVCXPRT has none. */
+/* Returns the class of the request's operations. The end of an SVCXPRT, which has none, is a kind
+ * of its own. */
 static unsigned int kind_of(struct svc_req *req)
 {
 	_Static_assert(ULB_NCLASSES < GR_KINDS, "a number for each, and one");
@@ -110,36 +112,35 @@ static struct gr_flow *flow_of(struct svc_req *req, size_t *cost)
 	return &gr_xprt_of(req->rq_xprt)->host->flow;
 }
 
-/* By the control thread, until it drains. */
-static void look(void *arg)
+/* Context: control thread, until it drains. */
+static void check_listeners(void *arg)
 {
 	struct gr_server *s = arg;
 
-	if (gr_reach_look(s->gsh, &s->source, s->listener))
-		s->reach_changed();
+	if (gr_reach_check(s->gsh, &s->source, s->listener))
+		s->state_changed();
 }
 
-/* Likewise: of a device that would have been used, had it been there. */
+/* Likewise: look for a device that Provider = auto would have used. */
 static void look_for_device(void *arg)
 {
 	struct gr_server *s = arg;
-	bool there = gr_needs_devices_now(&s->cfg, &s->tcp);
+	bool there = gr_auto_has_devices(&s->cfg, &s->tcp);
 
 	if (atomic_exchange(&s->device_came, there) == there)
 		return;
 	if (there)
 		gsh_log(s->gsh, GSH_WARN,
 			"Provider = auto: there is an RDMA device now, but this server uses iwarp: restart it to use the device, or set Provider = iwarp");
-	s->reach_changed();
+	s->state_changed();
 }
 
 int gr_server_begin(struct gr_server *s, char *fault)
 {
 	int err;
 
-	/* With FSAL_VFS Ganesha's workers change their user; these threads do
-	 * not. */
-	err = gr_needs_auth(s->gsh, &s->cfg, &s->auth, fault);
+	/* In this thread, as FSAL_VFS changes the user of Ganesha's workers. */
+	err = gr_auth_create(s->gsh, &s->cfg, &s->auth, fault);
 	if (!err)
 		err = gr_server_create(s, fault);
 	if (err)
@@ -168,8 +169,8 @@ int gr_server_begin(struct gr_server *s, char *fault)
 			s->source.listener[i], s->provider,
 			auth_text[s->cfg.auth]);
 	if (!strcmp(s->provider, "verbs")) {
-		(void)gr_reach_look(s->gsh, &s->source, s->listener);
-		gr_control_every(&s->control, GR_REACH_MS, look, s);
+		(void)gr_reach_check(s->gsh, &s->source, s->listener);
+		gr_control_every(&s->control, GR_REACH_MS, check_listeners, s);
 	} else if (s->lacks_device) {
 		gr_control_every(&s->control, GR_DEVICE_MS, look_for_device, s);
 	}

@@ -111,8 +111,8 @@ static void outlive_the_bus(void)
 	dbus_connection_unref(conn);
 }
 
-const char *stats_dbus_start(const struct gsh *g,
-			     const struct stats_source *src)
+const char *gr_stats_dbus_start(const struct gsh *g,
+				const struct stats_source *src)
 {
 	if (!g->dbus_register_path)
 		return "this Ganesha is built without";
@@ -123,11 +123,11 @@ const char *stats_dbus_start(const struct gsh *g,
 		outlive_the_bus();
 		return NULL;
 	}
-	stats_dbus_stop();
+	gr_stats_dbus_stop();
 	return "the server is not on the system bus";
 }
 
-void stats_dbus_stop(void)
+void gr_stats_dbus_stop(void)
 {
 	pthread_mutex_lock(&object.lock);
 	object.src = NULL;

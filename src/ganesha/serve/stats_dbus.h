@@ -22,10 +22,10 @@
  * @src must live until the stop. NULL, or why there is no object, as the rest
  * of a sentence: NFS can do without. Never waits for the bus.
  */
-const char *stats_dbus_start(const struct gsh *g,
-			     const struct stats_source *src);
+const char *gr_stats_dbus_start(const struct gsh *g,
+				const struct stats_source *src);
 /* From then on the methods answer that RDMA is no longer served. Harmless if
  * nothing was started. */
-void stats_dbus_stop(void);
+void gr_stats_dbus_stop(void);
 
 #endif /* RPCRDMA_GANESHA_STATS_DBUS_H */

@@ -31,7 +31,7 @@
 #include "base/clock.h"
 
 #define STAND_BY_MS 200
-#define STILL_TICKS 10
+#define STALLED_TICKS 10
 
 static struct svc_req *req_of(struct poolq_entry *e)
 {
@@ -41,17 +41,18 @@ static struct svc_req *req_of(struct poolq_entry *e)
 
 /* ---- Waking a worker --------------------------------------------------- */
 
-/* The one that stands by. */
-struct gr_stander {
+/* The worker that stands by. */
+struct gr_standby {
 	sem_t sem;
-	bool woken, leave; /* lock; it has been taken, and is not needed */
+	/* Protected by the lock: it is to be woken, and then to leave. */
+	bool woken, leave;
 };
 
-static struct gr_stander *take_stander(struct gr_workers *w)
+static struct gr_standby *take_standby(struct gr_workers *w)
 {
-	struct gr_stander *s = w->stander;
+	struct gr_standby *s = w->standby;
 
-	w->stander = NULL;
+	w->standby = NULL;
 	if (s)
 		s->woken = true;
 	return s;
@@ -63,30 +64,31 @@ static struct svc_req *first_of(const struct gr_flow *f)
 	return req_of(f->first);
 }
 
-/* Lock held: is there a processor for the first Call of @f, as far as it needs one? */
+/* Returns true if there is a processor for the first Call of @f, or it needs none. Caller holds
+ * w->lock. */
 static bool has_room(struct gr_workers *w, const struct gr_flow *f)
 {
-	return w->computing < w->most ||
+	return w->computing < w->max_computing ||
 	       gr_limit_blocks(&w->limit, w->kind_of(first_of(f))) ||
 	       gr_workers_stopping(w);
 }
 
-/* Lock held, and let go: have a worker look into the queue, unless there is
- * nothing in it, one is on its way, or those that run will take it. */
+/* Wake a worker for the queue, unless it is empty, one is on its way, or those that run will take
+ * the Call. Caller holds w->lock, which is released. */
 static void wake_one(struct gr_workers *w)
 {
 	struct gr_flow *f = gr_fair_next(&w->queue);
-	struct gr_stander *s = NULL;
+	struct gr_standby *s = NULL;
 	bool wake = false;
 
 	if (f && !w->waking) {
 		wake = has_room(w, f);
 		if (wake) {
 			w->waking = true;
-			s = take_stander(w);
+			s = take_standby(w);
 		} else {
-			atomic_store(&w->holds, true);
-			gr_watchdog_wake(&w->dog);
+			atomic_store(&w->backlog, true);
+			gr_watchdog_wake(&w->watchdog);
 		}
 	}
 	pthread_mutex_unlock(&w->lock);
@@ -96,20 +98,19 @@ static void wake_one(struct gr_workers *w)
 		svc_resume(&w->token);
 }
 
-/* Lock held, and again on return: was it woken for the queue? Nobody stands by
- * while another is on its way: that one may be a token that waits in ntirpc's
- * pool, behind whatever all of its workers do, and is taken there by whoever
- * goes back. */
+/* Stand by for a Call. Returns true if woken for one. Caller holds w->lock, which is released
+ * meanwhile. No worker stands by while another is on its way: that one may be a token that waits in
+ * ntirpc's pool until a worker returns there. */
 static bool stand_by(struct gr_workers *w)
 {
-	struct gr_stander s = { .woken = false };
+	struct gr_standby s = { .woken = false };
 	struct timespec until;
 	int rc;
 
-	if (w->by_workers || w->stander || w->waking ||
+	if (w->by_workers || w->standby || w->waking ||
 	    gr_workers_stopping(w) || sem_init(&s.sem, 0, 0))
 		return false;
-	w->stander = &s;
+	w->standby = &s;
 	w->standing++;
 	pthread_mutex_unlock(&w->lock);
 	base_deadline(&until, STAND_BY_MS);
@@ -118,9 +119,9 @@ static bool stand_by(struct gr_workers *w)
 	while (rc && errno == EINTR);
 	pthread_mutex_lock(&w->lock);
 	if (!s.woken) {
-		w->stander = NULL;
+		w->standby = NULL;
 	} else if (rc) {
-		/* Too late to go: who has taken it is about to name it. */
+		/* Too late to leave: whoever took it is about to post. */
 		pthread_mutex_unlock(&w->lock);
 		while (sem_wait(&s.sem) && errno == EINTR)
 			;
@@ -140,16 +141,16 @@ void gr_workers_enqueue(struct gr_workers *w, struct svc_req *req)
 
 	atomic_fetch_add_explicit(&w->away, 1, memory_order_relaxed);
 	pthread_mutex_lock(&w->lock);
-	gr_fair_put(&w->queue, f ? f : &w->nobody, &req->rq_wpe.pqe);
+	gr_fair_put(&w->queue, f ? f : &w->no_host, &req->rq_wpe.pqe);
 	wake_one(w);
 }
 
-/* What ntirpc's own task does with a request, in the same order. */
+/* Do what ntirpc's own task does with a request, in the same order. */
 void gr_workers_run(struct gr_workers *w, struct svc_req *req)
 {
 	enum xprt_stat stat = req->rq_resume_cb(req);
 
-	/* Perhaps resumed and freed already. */
+	/* It may have been resumed and freed already. */
 	if (stat == XPRT_SUSPEND)
 		return;
 	if (req->rq_auth)
@@ -164,16 +165,17 @@ void gr_workers_run_away(struct gr_workers *w, struct svc_req *req)
 	atomic_fetch_sub_explicit(&w->away, 1, memory_order_relaxed);
 }
 
-/* Lock held: the first Call of @f, out of the queue; counted, if it only computes. */
+/* Dequeue the first Call of @f. Returns true if it only computes and has been counted. Caller holds
+ * w->lock. */
 static bool take(struct gr_workers *w, struct gr_flow *f, unsigned int kind)
 {
 	size_t cost = 0;
 
 	(void)w->flow_of(first_of(f), &cost);
 	gr_fair_take(&w->queue, f, cost);
-	atomic_fetch_add_explicit(&w->taken, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&w->dequeued, 1, memory_order_relaxed);
 	if (gr_fair_empty(&w->queue))
-		atomic_store_explicit(&w->holds, false, memory_order_relaxed);
+		atomic_store_explicit(&w->backlog, false, memory_order_relaxed);
 	if (gr_limit_blocks(&w->limit, kind))
 		return false;
 	w->computing++;
@@ -181,12 +183,12 @@ static bool take(struct gr_workers *w, struct gr_flow *f, unsigned int kind)
 	return true;
 }
 
-/* Run what is queued, until nothing is. @woken: for it. */
+/* Run queued Calls until the queue is empty. @woken: this worker was woken for it. */
 static void empty_queue(struct gr_workers *w, bool woken)
 {
 	struct svc_req *req;
 	struct gr_flow *f;
-	struct gr_look look;
+	struct gr_sample look;
 	bool counted = false;
 	unsigned int kind = 0, era = 0;
 
@@ -221,15 +223,15 @@ static void empty_queue(struct gr_workers *w, bool woken)
 	}
 }
 
-/* All that run a Call have not come to another one for long: they hang, whatever such
- * Calls did before, and do not count. */
-static void release(struct gr_workers *w)
+/* No worker has dequeued a Call for long: those that run one hang, whatever such Calls did before,
+ * and do not count any more. */
+static void discount_hung(struct gr_workers *w)
 {
 	struct gr_flow *f;
 
 	pthread_mutex_lock(&w->lock);
 	f = gr_fair_next(&w->queue);
-	/* Or a worker is on its way. */
+	/* Otherwise a worker is on its way. */
 	if (f && !w->waking && !has_room(w, f)) {
 		for (unsigned int i = 0; i < GR_KINDS; i++) {
 			if (w->of_kind[i])
@@ -242,23 +244,23 @@ static void release(struct gr_workers *w)
 	wake_one(w);
 }
 
-bool gr_workers_look(struct gr_workers *w)
+bool gr_workers_tick(struct gr_workers *w)
 {
 	unsigned int taken =
-		atomic_load_explicit(&w->taken, memory_order_relaxed);
-	bool holds = atomic_load(&w->holds);
-	bool any = taken != w->taken_seen || holds;
+		atomic_load_explicit(&w->dequeued, memory_order_relaxed);
+	bool backlog = atomic_load(&w->backlog);
+	bool any = taken != w->dequeued_seen || backlog;
 
-	w->still = holds && taken == w->taken_seen ? w->still + 1 : 0;
-	w->taken_seen = taken;
-	if (w->still >= STILL_TICKS) {
-		w->still = 0;
-		release(w);
+	w->stalled = backlog && taken == w->dequeued_seen ? w->stalled + 1 : 0;
+	w->dequeued_seen = taken;
+	if (w->stalled >= STALLED_TICKS) {
+		w->stalled = 0;
+		discount_hung(w);
 	}
 	return any;
 }
 
-void gr_workers_empty(struct gr_workers *w)
+void gr_workers_drain(struct gr_workers *w)
 {
 	empty_queue(w, false);
 }
@@ -277,7 +279,7 @@ void gr_workers_submit(struct gr_workers *w, struct svc_req *req)
 
 /* ---- Pollers ---------------------------------------------------------- */
 
-void gr_workers_ended(struct gr_workers *w)
+void gr_workers_poller_ended(struct gr_workers *w)
 {
 	pthread_mutex_lock(&w->lock);
 	w->running--;
@@ -289,27 +291,27 @@ static void *thread_main(void *arg)
 {
 	struct gr_poller *p = arg;
 	struct gr_workers *w = p->w;
-	/* What it waits for may want the only processor. */
+	/* What it waits for may need the only processor. */
 	int patience = w->processors == 1 ? RT_SLEEP : -1;
 
 	while (!gr_workers_stopping(w))
 		rt_run(w->inst, p->n, patience);
-	gr_workers_ended(w);
+	gr_workers_poller_ended(w);
 	return NULL;
 }
 
-/* That this process may use. */
+/* Returns how many processors this process may use. */
 static unsigned int processors(void)
 {
 	cpu_set_t set;
 
-	/* More of them than a set has room for. */
+	/* It fails if there are more than a set has room for. */
 	if (sched_getaffinity(0, sizeof(set), &set))
 		return (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
 	return (unsigned int)CPU_COUNT(&set);
 }
 
-/* Whatever one finds, a watchdog is there for it. */
+/* Start the watchdog before the first leader can find a Call. */
 static int start_leaders(struct gr_workers *w, unsigned int n)
 {
 	int err;
@@ -337,7 +339,7 @@ static int start_threads(struct gr_workers *w, unsigned int n)
 		pthread_mutex_unlock(&w->lock);
 		err = pthread_create(&p->thread, NULL, thread_main, p);
 		if (err) {
-			gr_workers_ended(w);
+			gr_workers_poller_ended(w);
 			return err;
 		}
 		w->npollers++;
@@ -365,18 +367,18 @@ int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 	w->npollers = 0;
 	w->running = 0;
 	w->waking = false;
-	/* Only where there is a watchdog. */
-	w->most = by_workers ? MAX(w->processors, 2) : UINT_MAX / 2;
-	w->computing = w->era = w->taken_seen = w->still = 0;
+	/* The limit needs the watchdog. */
+	w->max_computing = by_workers ? MAX(w->processors, 2) : UINT_MAX / 2;
+	w->computing = w->era = w->dequeued_seen = w->stalled = 0;
 	memset(w->of_kind, 0, sizeof(w->of_kind));
 	gr_limit_init(&w->limit);
-	atomic_init(&w->holds, false);
-	atomic_init(&w->taken, 0);
+	atomic_init(&w->backlog, false);
+	atomic_init(&w->dequeued, 0);
 	w->token.rq_resume_cb = woken;
-	w->stander = NULL;
+	w->standby = NULL;
 	w->standing = 0;
 	gr_fair_init(&w->queue);
-	w->nobody = (struct gr_flow){ 0 };
+	w->no_host = (struct gr_flow){ 0 };
 	atomic_init(&w->stop, false);
 	w->poller = calloc(n, sizeof(*w->poller));
 	if (!w->poller)
@@ -397,8 +399,8 @@ int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 	}
 	err = by_workers ? start_leaders(w, n) : start_threads(w, n);
 	if (err) {
-		/* Not the lock: a worker may still have a Call that one of
-		 * those that did start has found. */
+		/* Not the lock: a worker may still run a Call that one of the
+		 * threads that did start has found. */
 		if (gr_workers_stop(w, 10000))
 			free(w->poller);
 		w->poller = NULL;
@@ -406,8 +408,8 @@ int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 	return -err;
 }
 
-/* Lock held. */
-static bool at_rest(const struct gr_workers *w)
+/* Caller holds w->lock. */
+static bool is_idle(const struct gr_workers *w)
 {
 	return !w->running && !w->waking && !w->standing &&
 	       gr_fair_empty(&w->queue);
@@ -415,7 +417,7 @@ static bool at_rest(const struct gr_workers *w)
 
 bool gr_workers_stop(struct gr_workers *w, unsigned int ms)
 {
-	struct gr_stander *s;
+	struct gr_standby *s;
 	struct timespec until;
 	bool done;
 
@@ -427,15 +429,15 @@ bool gr_workers_stop(struct gr_workers *w, unsigned int ms)
 
 	base_deadline(&until, ms);
 	pthread_mutex_lock(&w->lock);
-	s = take_stander(w);
+	s = take_standby(w);
 	if (s) {
 		s->leave = true;
 		sem_post(&s->sem);
 	}
-	while (!at_rest(w))
+	while (!is_idle(w))
 		if (pthread_cond_timedwait(&w->ended, &w->lock, &until))
 			break;
-	done = at_rest(w);
+	done = is_idle(w);
 	pthread_mutex_unlock(&w->lock);
 	if (!done)
 		return false;
@@ -451,7 +453,7 @@ void gr_workers_free(struct gr_workers *w)
 {
 	if (!w->poller)
 		return;
-	sem_destroy(&w->dog.wake);
+	sem_destroy(&w->watchdog.wake);
 	pthread_cond_destroy(&w->ended);
 	pthread_mutex_destroy(&w->lock);
 	free(w->poller);

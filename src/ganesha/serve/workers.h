@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * workers - who runs the transport's pollers and Ganesha's requests
+ * workers - the threads that run the transport's pollers and Ganesha's requests
  *
- * Requests always run on the worker threads of Ganesha's ntirpc. The pollers
- * run on them too (the default), one leader each, or on threads of their own.
+ * Requests always run on the worker threads of Ganesha's ntirpc. By default the pollers
+ * run there too, each with one worker as its leader; otherwise on threads of their own.
  *
  * A leader that has found a single Call runs it and then leads on: nobody is
  * woken, and its data stay in this processor's caches. If the Call takes long,
@@ -30,7 +30,7 @@
 #include "rpcrdma/transport.h"
 
 struct gr_workers;
-struct gr_stander;
+struct gr_standby;
 
 struct gr_poller {
 	struct svc_req token; /* first; stands for leading, in ntirpc's queue */
@@ -38,119 +38,121 @@ struct gr_poller {
 	unsigned int n;
 	pthread_t thread; /* if not run by workers */
 
-	/* What its leader runs itself: a number, new for each Call; 0: nothing;
-	 * or GR_TAKEN: somebody else leads. */
+	/* The number of the Call that its leader runs itself, a new one for each; 0: none;
+	 * GR_RELIEVED: another worker leads. */
 	_Atomic uint64_t running;
 	atomic_uint kind; /* of that Call */
-	_Atomic(struct svc_req *) kept; /* the next one, found meanwhile */
-	_Atomic uint64_t calls; /* so many it has run itself */
-	uint64_t seen, calls_seen; /* the watchdog's */
-	unsigned int ticks; /* likewise: how often it was seen */
-	uint64_t cpu; /* likewise: what its thread had used at first, ns */
+	_Atomic(struct svc_req *) kept; /* the next Call, found meanwhile */
+	_Atomic uint64_t calls; /* that its leader has run itself */
+	/* Used by the watchdog alone: `running` and `calls` at its last tick, for how many
+	 * ticks `running` was that, and the processor time of the thread then, ns. */
+	uint64_t seen, calls_seen;
+	unsigned int ticks;
+	uint64_t cpu;
 	/* The leader's thread, for the watchdog. */
 	_Atomic clockid_t clock;
 	_Atomic pid_t tid;
 };
 
-#define GR_TAKEN UINT64_MAX
-/* So many of its ticks without a Call, and the watchdog sleeps. */
+#define GR_RELIEVED UINT64_MAX
+/* The watchdog sleeps after so many ticks without a Call. */
 #define GR_QUIET_TICKS 200
 
-/* Sees to it that nobody waits behind a Call that a leader runs. */
+/* Takes the lead from a leader that runs a Call for long (lead.c). */
 struct gr_watchdog {
 	pthread_t thread;
 	bool running;
 	atomic_bool awake, stop;
 	sem_t wake;
-	/* Of each kind: when one last took long, ns; and until when such Calls
-	 * are not run by a leader that goes on leading. */
+	/* For each kind: when a Call last took long, ns, and until when a leader passes the
+	 * lead on before it runs one. */
 	_Atomic uint64_t long_at[GR_KINDS], slow_until[GR_KINDS];
 };
 
-/* The flow of a request's host, and what the request costs (octets); NULL: it is no
- * host's. The flow outlives the request. Any thread. */
+/* Returns the flow of the request's host, which outlives the request, or NULL if it belongs to
+ * no host. Sets @cost to the cost of the request in octets. Context: any thread. */
 typedef struct gr_flow *(*gr_flow_of_fn)(struct svc_req *req, size_t *cost);
 
 struct gr_workers {
-	struct svc_req token; /* first; a worker to be woken for the queue */
+	struct svc_req
+		token; /* first; wakes a worker for the queue, through ntirpc's */
 	struct rt_instance *inst;
 	svc_xprt_free_fun_t free_cb;
 	unsigned int (*kind_of)(struct svc_req *req); /* below GR_KINDS */
 	gr_flow_of_fn flow_of;
 	bool by_workers;
-	struct gr_watchdog dog;
+	struct gr_watchdog watchdog;
 	unsigned int processors;
-	/* Calls that have been queued, or are run by a worker that does not lead:
-	 * not those that a leader runs. */
+	/* Calls that are queued, or run by a worker that does not lead. */
 	atomic_uint away;
 	unsigned int npollers;
 	struct gr_poller *poller;
 	atomic_bool stop;
 	struct gr_limit limit;
-	/* For the watchdog: a Call has been left in the queue since it was last empty;
-	 * and how many have been taken out. */
-	atomic_bool holds;
-	atomic_uint taken;
-	unsigned int taken_seen, still; /* the watchdog's: for how many ticks */
+	/* For the watchdog: a Call was left in the queue since it was last empty, and how many
+	 * Calls have been dequeued. */
+	atomic_bool backlog;
+	atomic_uint dequeued;
+	/* Used by the watchdog alone: `dequeued` at its last tick, and for how many ticks it
+	 * was that while there was a backlog. */
+	unsigned int dequeued_seen, stalled;
 
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* protects all below */
 	pthread_cond_t ended;
 	unsigned int running; /* pollers */
 	struct gr_fair queue; /* by rq_wpe.pqe */
-	struct gr_flow nobody; /* of what is no host's */
-	bool waking; /* the token is on its way, or who stood by */
-	/* Calls that only compute: how many workers run one, and of each kind; how
-	 * many may; and a number for all that began before the last time that they
-	 * were found to hang, which do not count any more. */
-	unsigned int computing, of_kind[GR_KINDS], most, era;
-	struct gr_stander *stander; /* a worker that waits for a Call here */
+	struct gr_flow no_host; /* requests that belong to no host */
+	bool waking; /* a worker has been woken and has not looked yet */
+	/* Calls that only compute: how many are run, in all and of each kind, and how many
+	 * may be. Those of an earlier era were found to hang and do not count. */
+	unsigned int computing, of_kind[GR_KINDS], max_computing, era;
+	struct gr_standby *standby; /* a worker that waits for a Call here */
 	unsigned int standing; /* with those that have been woken */
 };
 
-/* Start the pollers of @inst. @kind_of: any thread, of a request that has been
- * submitted. 0 or a negative errno. */
+/* Start the pollers of @inst. Any thread calls @kind_of, with a request that has been submitted.
+ * Returns 0 or a negative errno. */
 int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 		     svc_xprt_free_fun_t free_cb,
 		     unsigned int (*kind_of)(struct svc_req *req),
 		     gr_flow_of_fn flow_of, bool by_workers);
 /*
- * End them, waiting up to @ms for workers that are late and for the queue to
- * be empty. The rest of ntirpc's workers must still be alive. False: not all
- * came to an end, and then nothing they use may be freed.
+ * Stop them. Wait up to @ms for the last workers and for the queue to become empty; ntirpc's
+ * other workers still run. Returns false if some did not stop: then nothing that they use may
+ * be freed.
  */
 bool gr_workers_stop(struct gr_workers *w, unsigned int ms);
-/* After ntirpc's workers have ended, which may still look at a token. */
+/* Free everything, after ntirpc's workers have ended, which may look at a token until then. */
 void gr_workers_free(struct gr_workers *w);
 
-/* Run it here, where there are no workers any more. */
+/* Run @req in this thread, when there are no workers any more. */
 void gr_workers_run(struct gr_workers *w, struct svc_req *req);
-/* Have @req's rq_resume_cb and what follows it run by a worker. Any thread. */
+/* Have a worker run rq_resume_cb of @req and what follows it. Context: any thread. */
 void gr_workers_submit(struct gr_workers *w, struct svc_req *req);
 
-/* ---- What workers.c and lead.c have of each other ----------------------- */
+/* ---- Between workers.c and lead.c --------------------------------------- */
 
 /* rq_resume_cb of a poller's token. */
 enum xprt_stat gr_lead(struct svc_req *token);
-/* This thread leads, or has led until it ran what it is running: then it sees to
- * @req. */
+/* Returns true if this thread leads, or runs a Call as a leader, and has taken @req. */
 bool gr_lead_takes(struct svc_req *req);
-/* Before the first poller; when all are there, 0 or an errno; when none runs any
- * more. */
+/* Call init before the first poller starts, start (returns 0 or an errno) when all exist, and stop
+ * when none runs any more. */
 void gr_watchdog_init(struct gr_workers *w);
 int gr_watchdog_start(struct gr_workers *w);
 void gr_watchdog_stop(struct gr_workers *w);
-/* It may sleep, and there is something for it to look at. Any thread. */
-void gr_watchdog_wake(struct gr_watchdog *dog);
+/* Wake it if it sleeps. Context: any thread. */
+void gr_watchdog_wake(struct gr_watchdog *watchdog);
 
 void gr_workers_enqueue(struct gr_workers *w, struct svc_req *req);
-/* Run one that has been counted as away. */
+/* Run a Call that has been counted in `away`. */
 void gr_workers_run_away(struct gr_workers *w, struct svc_req *req);
-/* Run what is queued, until nothing is. */
-void gr_workers_empty(struct gr_workers *w);
-/* By the watchdog, at each tick: none is held up by what only seems to compute. Has
- * anything been done since the last time? */
-bool gr_workers_look(struct gr_workers *w);
-void gr_workers_ended(struct gr_workers *w); /* a poller */
+/* Run queued Calls until the queue is empty. */
+void gr_workers_drain(struct gr_workers *w);
+/* Let Calls go on that wait for others which only seem to compute. Returns true if anything was done
+ * since the last tick. Context: watchdog, at each tick. */
+bool gr_workers_tick(struct gr_workers *w);
+void gr_workers_poller_ended(struct gr_workers *w);
 static inline bool gr_workers_stopping(struct gr_workers *w)
 {
 	return atomic_load_explicit(&w->stop, memory_order_acquire);

@@ -29,7 +29,6 @@
 
 #include "base/addr.h"
 #include "ganesha/config/dialect.h"
-#include "ganesha/serve/greet.h"
 #include "ganesha/serve/server.h"
 
 bool gr_xprt_dead(SVCXPRT *xprt)
@@ -50,9 +49,8 @@ struct rt_conn *gr_xprt_conn(struct gr_xprt *x)
 	return c;
 }
 
-/* The connection has ended, or Ganesha did not want it. The reference is the
- * caller's. */
-static struct rt_conn *let_go(struct gr_xprt *x)
+/* Take the connection off @x. Returns it with its reference, or NULL. */
+static struct rt_conn *detach(struct gr_xprt *x)
 {
 	struct rt_conn *c;
 
@@ -139,23 +137,24 @@ static enum xprt_stat proceed(struct svc_req *req)
 	/* The Call keeps it. */
 	struct rt_conn *c = nrt_call_of(req->rq_xdrs)->call->conn;
 
-	switch (gr_greet(&x->xprt, &x->greeting, x->host, &call_of(req)->pass,
-			 req, &x->ended, compat_xprt_greet)) {
-	case GREET_WAITS:
-		return XPRT_SUSPEND; /* to be left alone: perhaps it is gone */
-	case GREET_WELCOME:
+	switch (gr_gate_admit(&x->xprt, &x->admission, x->host,
+			      &call_of(req)->pass, req, &x->ended,
+			      compat_xprt_greet)) {
+	case GR_PENDING:
+		return XPRT_SUSPEND; /* it may have been freed */
+	case GR_ADMITTED:
 		break;
 	default:
 		rt_conn_close(c, true);
 		return op_stat(&x->xprt);
 	}
-	/* Meanwhile the client may have sent it again, as below. */
+	/* The client may have sent it again meanwhile, see gr_xprt_decode(). */
 	if (is_over(x, c))
 		return op_stat(&x->xprt);
 	return execute(x, req);
 }
 
-/* Of what is malformed, the first of each connection in the log of any server. */
+/* Log a denial; the first malformed Call of a connection at a level that all servers log. */
 static void log_denial(struct gr_xprt *x, struct rt_conn *c, const char *why,
 		       bool malformed)
 {
@@ -180,7 +179,7 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 		return op_stat(xprt);
 	if (rt_conn_replies_full(c)) {
 		rt_call_wait(nrt_call_of(req->rq_xdrs)->call);
-		return XPRT_SUSPEND; /* to be left alone: perhaps it is gone */
+		return XPRT_SUSPEND; /* it may have been freed */
 	}
 	rt_call_begin(nrt_call_of(req->rq_xdrs)->call);
 	why = nrt_denies(req, &malformed);
@@ -217,7 +216,7 @@ static void op_destroy(SVCXPRT *xprt, u_int flags, const char *tag,
 		       const int line)
 {
 	struct gr_xprt *x = gr_xprt_of(xprt);
-	struct rt_conn *c = let_go(x);
+	struct rt_conn *c = detach(x);
 
 	/* Behind all that others did before they let go. Ganesha's count says
 	 * so itself; a sanitizer does not see it where Ganesha drops the last
@@ -359,7 +358,7 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 	xprt->xp_parent = parent;
 	if (parent->xp_dispatch.rendezvous_cb(xprt) != XPRT_IDLE) {
 		/* What Ganesha has attached to it by then goes with it. */
-		(void)let_go(x);
+		(void)detach(x);
 		end(x);
 		return NULL;
 	}
@@ -369,16 +368,16 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 static enum xprt_stat end_by_worker(struct svc_req *req)
 {
 	end((struct gr_xprt *)((char *)req - offsetof(struct gr_xprt, ending)));
-	return XPRT_SUSPEND; /* to be left alone: it is gone */
+	return XPRT_SUSPEND; /* it has been freed */
 }
 
 void gr_xprt_closed(struct gr_xprt *x)
 {
-	struct rt_conn *c = let_go(x);
+	struct rt_conn *c = detach(x);
 
-	/* What waits would only keep its memory. */
+	/* Calls that wait would only hold memory. */
 	atomic_store(&x->ended, true);
-	gr_gate_expel(x->host, x);
+	gr_gate_flush(x->host, x);
 	/* Not the last one: the strand has its own. */
 	if (c)
 		rt_conn_put(c);

@@ -3,8 +3,8 @@
  * xprt - the SVCXPRT that Ganesha sees of a connection
  *
  * References (xp_refcnt):
- *   one that SVC_DESTROY() drops, as with ntirpc's own; whoever is first of
- *     Ganesha and the end of the connection calls it,
+ *   one that SVC_DESTROY() drops, as with ntirpc's own; it is called by Ganesha or at the
+ *     end of the connection, whichever is first,
  *   one of the transport, from gr_xprt_create() to gr_xprt_closed(), because
  *     its strand finds the SVCXPRT through rt_conn_user(),
  *   one for each request and each session, taken by Ganesha.
@@ -26,49 +26,49 @@
 
 struct gr_server;
 
-/* What is kept of a Call, in the transport's user area. */
+/* A Call, in the user area of struct rt_call. */
 struct gr_call {
 	struct nrt_call nc; /* first */
-	struct gr_pass pass; /* through its host's gate */
+	struct gr_pass pass; /* at its host's gate */
 };
 
 struct gr_xprt {
 	SVCXPRT xprt; /* first */
-	struct xp_ops ops; /* its own: Ganesha sets xp_free_user_data */
+	struct xp_ops ops; /* a copy, because Ganesha sets xp_free_user_data */
 	struct gr_server *srv;
-	pthread_mutex_t conn_lock; /* a leaf */
+	pthread_mutex_t conn_lock; /* protects conn; the innermost */
 	struct rt_conn *conn; /* NULL: it has ended */
-	struct gr_gate *host; /* that of its host; a reference */
-	struct nrt_bound bound; /* if COMPAT_BOUND: its sessions */
+	struct gr_gate *host; /* a reference */
+	struct nrt_bound bound; /* its sessions, if COMPAT_BOUND */
 	uint64_t since; /* CLOCK_MONOTONIC ns */
 	uint64_t peer; /* nrt_call.peer of its Calls (strand) */
 	bool peer_known;
-	atomic_bool ended; /* no Call of it has to wait at a gate any more */
-	atomic_bool complained; /* of a Call that could not be read */
-	atomic_int greeting; /* has Ganesha been told of the client? */
+	atomic_bool ended; /* its Calls do not wait at the gate any more */
+	atomic_bool complained; /* a malformed Call has been logged */
+	atomic_int admission; /* enum gr_admission */
 	struct svc_req ending; /* stands for the end, in a worker's queue */
 };
 
 /*
- * Takes over the caller's reference to @c. @parent: Ganesha's NFS listener,
- * whose rendezvous callback has the new SVCXPRT served by the NFS program.
- * NULL: no memory, or Ganesha refuses; the reference is still the caller's.
+ * Make the SVCXPRT of @c and have it served by the NFS program, by the rendezvous callback of
+ * @parent, Ganesha's NFS listener. Takes over the caller's reference to @c. Returns NULL, and leaves
+ * the reference to the caller, without memory or if Ganesha refuses.
  */
 struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 			       SVCXPRT *parent);
 /* The connection has ended. Does not block. */
 void gr_xprt_closed(struct gr_xprt *x);
-/* NULL if @xprt is not one of ours. */
+/* Returns @xprt as ours, or NULL if it is not. */
 struct gr_xprt *gr_xprt_of(const SVCXPRT *xprt);
-/* That by which the NFSv3 Call has come that this thread executes, if nfs_versions and
- * Transports count (dialect.h); else NULL. */
+/* Returns the SVCXPRT of the NFSv3 Call that this thread executes, if nfs_versions and Transports
+ * apply to it (dialect.h); otherwise NULL. */
 struct gr_xprt *gr_xprt_limited(void);
-/* A reference to its connection, NULL if that has ended. Any thread. */
+/* Returns a reference to its connection, or NULL if that has ended. Context: any thread. */
 struct rt_conn *gr_xprt_conn(struct gr_xprt *x);
-/* SVC_DESTROY() has been called. */
+/* Returns true after SVC_DESTROY(). */
 bool gr_xprt_dead(SVCXPRT *xprt);
 
-/* rq_resume_cb of a new request: decode the head, let Ganesha process it. */
+/* The rq_resume_cb of a new request: decode its header, and let Ganesha process it. */
 enum xprt_stat gr_xprt_decode(struct svc_req *req);
 
 #endif /* RPCRDMA_GANESHA_XPRT_H */

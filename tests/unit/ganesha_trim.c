@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ganesha/hook/rest.h"
+#include "ganesha/hook/trim.h"
 #include "unit.h"
 
 #define MUCH ((size_t)256 << 20)
@@ -82,7 +82,7 @@ static void begin(void)
 	if (!t.begun) {
 		sem_init(&t.asleep, 0, 0);
 		sem_init(&t.wake, 0, 0);
-		rest_start();
+		gr_trim_start();
 		sem_wait(&t.asleep);
 		t.begun = true;
 	}
@@ -155,4 +155,4 @@ static const struct unit_test tests[] = {
 	{ NULL, NULL },
 };
 
-UNIT_MAIN("ganesha-rest", tests)
+UNIT_MAIN("ganesha-trim", tests)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* words.h says what this is. */
-#include "ganesha/words/words.h"
+/* keywords.h says what this is. */
+#include "ganesha/keywords/keywords.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -99,7 +99,7 @@ static bool has_item(const struct gsh_config_item *items, const char *name)
 	return false;
 }
 
-bool gr_words_protocol(const char *token)
+bool gr_keywords_is_rdma(const char *token)
 {
 	return has_token(protocol_words, token);
 }
@@ -179,7 +179,7 @@ static bool is_extended(const char *name)
 }
 
 const struct gsh_config_block *
-gr_words_extend(const struct gsh_config_block *block)
+gr_keywords_extend(const struct gsh_config_block *block)
 {
 	/* Ganesha has one for each purpose, and reads by each many times. */
 	static struct {

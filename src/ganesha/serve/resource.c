@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * needs - what the server needs of this machine, and what to do without it
- *
- * Nothing here keeps state. Threads: any.
+ * resource - what the server needs of this machine, and what to do without it
  */
-#include "ganesha/serve/needs.h"
+#include "ganesha/serve/resource.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,7 +22,7 @@ struct core {
 	uint16_t port;
 };
 
-/* Ganesha's own parser has said what is wrong with it. */
+/* Ganesha's own parser reports a wrong value. */
 static int take_bind(const char *token, int term, struct gsh_config_item *item,
 		     void *param, void *node, struct gsh_config_errors *e)
 {
@@ -38,8 +36,8 @@ static int take_bind(const char *token, int term, struct gsh_config_item *item,
 	return 0;
 }
 
-void gr_needs_tcp(const struct gsh *g, struct gsh_config *tree,
-		  struct sockaddr_storage *tcp)
+void gr_tcp_address(const struct gsh *g, struct gsh_config *tree,
+		    struct sockaddr_storage *tcp)
 {
 	static const struct gsh_config_item items[] = {
 		{ .name = "Bind_addr",
@@ -66,10 +64,8 @@ void gr_needs_tcp(const struct gsh *g, struct gsh_config *tree,
 	base_addr_set_port(tcp, core.port);
 }
 
-/*
- * Where NFS over TCP listens. Its one socket may stand for both families; a
- * listener here is of one family.
- */
+/* Set @at to where NFS over TCP listens. Its one socket may serve both families; a listener
+ * of RDMA serves one. */
 static void tcp_addresses(const struct sockaddr_storage *tcp,
 			  struct gr_addrs *at)
 {
@@ -92,22 +88,24 @@ static void tcp_addresses(const struct sockaddr_storage *tcp,
 	}
 }
 
-int gr_needs_family(const struct sockaddr_storage *tcp,
-		    const struct sockaddr_storage *at)
+int gr_listen_check_family(const struct sockaddr_storage *tcp,
+			   const struct sockaddr_storage *at)
 {
 	return tcp->ss_family == AF_INET && at->ss_family == AF_INET6 ?
 		       -EAFNOSUPPORT :
 		       0;
 }
 
-void gr_needs_addresses(const struct gr_config *cfg,
-			const struct sockaddr_storage *tcp, struct gr_addrs *at)
+void gr_listen_addresses(const struct gr_config *cfg,
+			 const struct sockaddr_storage *tcp,
+			 struct gr_addrs *at)
 {
 	const struct gr_addrs *bind = &cfg->bind;
 
 	at->n = 0;
 	for (unsigned int i = 0; i < bind->n; i++) {
-		if (bind->n == 1 || !gr_needs_family(tcp, &bind->addr[i]) ||
+		if (bind->n == 1 ||
+		    !gr_listen_check_family(tcp, &bind->addr[i]) ||
 		    !base_addr_is_any(&bind->addr[i]))
 			at->addr[at->n++] = bind->addr[i];
 	}
@@ -117,22 +115,21 @@ void gr_needs_addresses(const struct gr_config *cfg,
 		base_addr_set_port(&at->addr[i], cfg->port);
 }
 
-bool gr_needs_spared(const struct gr_config *cfg, unsigned int i, int err)
+bool gr_listen_may_fail(const struct gr_config *cfg, unsigned int i, int err)
 {
-	/* Of both families by default, one may be missing here. */
+	/* The second one: a machine may have only one of the families. */
 	return err == -EAFNOSUPPORT && !cfg->bind.n && i;
 }
 
-bool gr_needs_nfs_port(const struct sockaddr_storage *tcp,
-		       const struct sockaddr_storage *at)
+bool gr_listen_is_nfs_port(const struct sockaddr_storage *tcp,
+			   const struct sockaddr_storage *at)
 {
 	return base_addr_port(tcp) && base_addr_port(tcp) == base_addr_port(at);
 }
 
-void gr_needs_listen_fault(const char *provider, const struct gr_config *cfg,
-			   const struct sockaddr_storage *tcp,
-			   const struct sockaddr_storage *at, int err,
-			   char *fault)
+void gr_listen_fault(const char *provider, const struct gr_config *cfg,
+		     const struct sockaddr_storage *tcp,
+		     const struct sockaddr_storage *at, int err, char *fault)
 {
 	bool device = !strcmp(provider, "verbs");
 	char text[64];
@@ -147,7 +144,7 @@ void gr_needs_listen_fault(const char *provider, const struct gr_config *cfg,
 			text);
 		break;
 	case -EADDRINUSE:
-		if (gr_needs_nfs_port(tcp, at))
+		if (gr_listen_is_nfs_port(tcp, at))
 			snprintf(fault, GR_FAULT_ROOM,
 				 "cannot listen on %s: this is the port of NFS "
 				 "over TCP (NFS_Port): set another Port in "
@@ -191,15 +188,16 @@ void gr_needs_listen_fault(const char *provider, const struct gr_config *cfg,
 
 /* ---- Provider --------------------------------------------------------- */
 
-/* Which address of @at, where it would be served, belongs to a device of @verbs, and which
- * does not: the last of each, or NULL. */
-static void whose(const struct fab_ops *verbs, const struct gr_config *cfg,
-		  const struct sockaddr_storage *tcp, struct gr_addrs *at,
-		  const struct sockaddr_storage **of,
-		  const struct sockaddr_storage **not_of)
+/* Set @at to the addresses to listen on, @of to the last of them that belongs to a device of
+ * @verbs, and @not_of to the last that does not, or to NULL. */
+static void find_owners(const struct fab_ops *verbs,
+			const struct gr_config *cfg,
+			const struct sockaddr_storage *tcp, struct gr_addrs *at,
+			const struct sockaddr_storage **of,
+			const struct sockaddr_storage **not_of)
 {
 	*of = *not_of = NULL;
-	gr_needs_addresses(cfg, tcp, at);
+	gr_listen_addresses(cfg, tcp, at);
 	for (unsigned int i = 0; i < at->n; i++) {
 		if (fab_provider_owns(verbs, (struct sockaddr *)&at->addr[i]))
 			*of = &at->addr[i];
@@ -208,8 +206,8 @@ static void whose(const struct fab_ops *verbs, const struct gr_config *cfg,
 	}
 }
 
-bool gr_needs_devices(const struct gsh *g, const struct gr_config *cfg,
-		      const struct sockaddr_storage *tcp)
+bool gr_auto_choose_devices(const struct gsh *g, const struct gr_config *cfg,
+			    const struct sockaddr_storage *tcp)
 {
 	const struct fab_ops *verbs = fab_provider("verbs");
 	const struct sockaddr_storage *of, *not_of;
@@ -220,7 +218,7 @@ bool gr_needs_devices(const struct gsh *g, const struct gr_config *cfg,
 		gsh_log(g, GSH_INFO, "Provider = auto: verbs is not built in");
 		return false;
 	}
-	whose(verbs, cfg, tcp, &at, &of, &not_of);
+	find_owners(verbs, cfg, tcp, &at, &of, &not_of);
 	if (not_of)
 		base_addr_name((const struct sockaddr *)not_of, lacks,
 			       sizeof(lacks));
@@ -240,8 +238,8 @@ bool gr_needs_devices(const struct gsh *g, const struct gr_config *cfg,
 	return !not_of;
 }
 
-bool gr_needs_devices_now(const struct gr_config *cfg,
-			  const struct sockaddr_storage *tcp)
+bool gr_auto_has_devices(const struct gr_config *cfg,
+			 const struct sockaddr_storage *tcp)
 {
 	const struct fab_ops *verbs = fab_provider("verbs");
 	const struct sockaddr_storage *of, *not_of;
@@ -249,18 +247,18 @@ bool gr_needs_devices_now(const struct gr_config *cfg,
 
 	if (!verbs)
 		return false;
-	whose(verbs, cfg, tcp, &at, &of, &not_of);
+	find_owners(verbs, cfg, tcp, &at, &of, &not_of);
 	return !not_of;
 }
 
-void gr_needs_auto_fault(const struct gsh *g, int err, const char *fault)
+void gr_auto_log_fault(const struct gsh *g, int err, const char *fault)
 {
 	gsh_log(g, GSH_WARN, "provider verbs cannot be used (%s), using iwarp",
 		*fault ? fault : strerror(-err));
 }
 
-/* Shared Receives are no fewer than those of one connection. */
-int gr_needs_locked(const struct gr_config *cfg, char *fault)
+/* The least, also with shared Receives: they are at least those of one connection. */
+int gr_memlock_check(const struct gr_config *cfg, char *fault)
 {
 	unsigned long long kib, each = (gr_config_receives(cfg) + 1023) / 1024;
 
@@ -276,7 +274,7 @@ int gr_needs_locked(const struct gr_config *cfg, char *fault)
 	return -ENOMEM;
 }
 
-static bool is_there(const char *pattern)
+static bool matches_a_file(const char *pattern)
 {
 	glob_t found;
 	bool there = !glob(pattern, GLOB_NOSORT, NULL, &found);
@@ -286,12 +284,12 @@ static bool is_there(const char *pattern)
 	return there;
 }
 
-bool gr_needs_hidden(const char *devices, const char *nodes)
+bool gr_device_is_hidden(const char *devices, const char *nodes)
 {
-	return is_there(devices) && !is_there(nodes);
+	return matches_a_file(devices) && !matches_a_file(nodes);
 }
 
-void gr_needs_provider_fault(const char *name, int err, char *fault)
+void gr_provider_fault(const char *name, int err, char *fault)
 {
 	switch (err) {
 	case -ENOPROTOOPT:
@@ -301,8 +299,8 @@ void gr_needs_provider_fault(const char *name, int err, char *fault)
 			 name);
 		break;
 	case -ENODEV:
-		if (gr_needs_hidden("/sys/class/infiniband/[a-z]*",
-				    "/dev/infiniband/uverbs*"))
+		if (gr_device_is_hidden("/sys/class/infiniband/[a-z]*",
+					"/dev/infiniband/uverbs*"))
 			snprintf(fault, GR_FAULT_ROOM,
 				 "provider %s finds no RDMA device: this "
 				 "machine has one, but no "
@@ -333,8 +331,8 @@ void gr_needs_provider_fault(const char *name, int err, char *fault)
 
 /* ---- Keys ------------------------------------------------------------- */
 
-int gr_needs_auth(const struct gsh *g, const struct gr_config *cfg,
-		  struct auth_gss **auth, char *fault)
+int gr_auth_create(const struct gsh *g, const struct gr_config *cfg,
+		   struct auth_gss **auth, char *fault)
 {
 	struct auth_gss_params p = { .keytab = cfg->auth_keytab,
 				     .principal = cfg->auth_principal,

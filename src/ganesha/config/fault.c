@@ -1,39 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * config_faults - what is wrong with a block, a line for each fault
+ * fault - what is wrong in a block, and where
  *
- * Threads: Ganesha's main thread only, during its start.
- *
- * Ganesha's parser says where a wrong value is, but neither of which item it is
- * nor what would be right, and four lines where one is enough. So each item of
- * a block that was refused is read once more, alone: if that fails, it is at
- * fault, and what is allowed is known from its description.
+ * Ganesha's parser tells the line of a wrong value, but not the name of the item or what it
+ * may be, and takes four lines for that. So each item of a refused block is read once more
+ * by itself. If that fails, the item has a fault, and its description tells what is allowed.
  */
+#include "ganesha/config/fault.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ganesha/config/config.h"
-#include "ganesha/config/place.h"
+#define MAX_LINES 64
 
-#define LINES 64
-
-struct said {
+/* Messages of the parser. */
+struct messages {
 	unsigned int n;
-	char *line[LINES];
+	char *line[MAX_LINES];
 };
 
-static void listen_to(char *msg, void *dest, struct gsh_config_errors *e)
+static void collect(char *msg, void *dest, struct gsh_config_errors *e)
 {
-	struct said *said = dest;
+	struct messages *said = dest;
 
-	if (said->n < LINES)
+	if (said->n < MAX_LINES)
 		said->line[said->n] = strdup(msg);
-	if (said->n < LINES && said->line[said->n])
+	if (said->n < MAX_LINES && said->line[said->n])
 		said->n++;
 }
 
-static void forget(struct said *said)
+static void free_messages(struct messages *said)
 {
 	while (said->n)
 		free(said->line[--said->n]);
@@ -45,7 +42,7 @@ static void put_words(FILE *f, const struct gsh_config_token *t)
 		fprintf(f, " %s%s", t->token, t[1].token ? "," : "");
 }
 
-/* What the item may be. Items with a handler of their own have said it. */
+/* Append what the item may be. A handler of ours has said it already. */
 static void put_allowed(FILE *f, const struct gsh_config_item *item)
 {
 	uint64_t min = 0, max = 0;
@@ -81,8 +78,29 @@ static void put_allowed(FILE *f, const struct gsh_config_item *item)
 		min, max);
 }
 
-void gr_config_first(struct gr_config *cfg, const char *path, unsigned int line,
-		     const char *text)
+bool gr_location_parse(const char *message, struct gr_location *at)
+{
+	static const char begin[] = "Config File (", behind[] = "): ";
+	const char *path = strstr(message, begin);
+	const char *end = path ? strstr(path, behind) : NULL;
+	const char *colon = end;
+
+	if (!end)
+		return false;
+	path += sizeof(begin) - 1;
+	while (colon > path && *colon != ':')
+		colon--;
+	if (colon == path || (size_t)(colon - path) >= sizeof(at->path))
+		return false;
+	memcpy(at->path, path, (size_t)(colon - path));
+	at->path[colon - path] = '\0';
+	at->line = (unsigned int)strtoul(colon + 1, NULL, 10);
+	at->text = end + sizeof(behind) - 1;
+	return true;
+}
+
+void gr_fault_keep(struct gr_config *cfg, const char *path, unsigned int line,
+		   const char *text)
 {
 	if (*cfg->fault && cfg->fault_line <= line)
 		return;
@@ -91,12 +109,12 @@ void gr_config_first(struct gr_config *cfg, const char *path, unsigned int line,
 		 text);
 }
 
-/* @item: that of the fault; NULL: of none. */
-static void tell(const struct gsh *g, const char *line,
-		 const struct gsh_config_item *item,
-		 struct gsh_config_errors *e, struct gr_config *cfg)
+/* Log @line, with what @item may be. @item is NULL if the line is about no item. */
+static void report(const struct gsh *g, const char *line,
+		   const struct gsh_config_item *item,
+		   struct gsh_config_errors *e, struct gr_config *cfg)
 {
-	struct gr_place at;
+	struct gr_location at;
 	char *text = NULL;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
@@ -107,18 +125,19 @@ static void tell(const struct gsh *g, const char *line,
 	if (item)
 		put_allowed(f, item);
 	if (!fclose(f)) {
-		if (item && gr_place_read(text, &at))
-			gr_config_first(cfg, at.path, at.line, at.text);
+		if (item && gr_location_parse(text, &at))
+			gr_fault_keep(cfg, at.path, at.line, at.text);
 		g->config_errs_to_log(text, NULL, e);
 	}
 	free(text);
 }
 
-/* What the library says of @item alone; false: there is no fault in it. */
+/* Read @item of the block by itself, and collect in @said what the parser says. Returns true if it
+ * has a fault. */
 static bool read_alone(const struct gsh *g, struct gsh_config *tree,
 		       const struct gsh_config_block *block,
-		       const struct gsh_config_item *item, struct said *said,
-		       struct gsh_config_errors *e)
+		       const struct gsh_config_item *item,
+		       struct messages *said, struct gsh_config_errors *e)
 {
 	struct gsh_config_item only[] = { *item, { .name = NULL } };
 	struct gsh_config_block b = *block;
@@ -133,13 +152,13 @@ static bool read_alone(const struct gsh *g, struct gsh_config *tree,
 		return false;
 	found = g->load_config_from_parse(tree, &b, &cfg, true, e);
 	after = *e;
-	g->report_config_errors(e, said, listen_to);
+	g->report_config_errors(e, said, collect);
 	*e = after;
 	return found < 0 || e->errors || e->invalid;
 }
 
-/* Has one of @lines been told already, as it stands? */
-static bool among(const struct said *lines, const char *line)
+/* Returns true if @lines has this line. */
+static bool has_line(const struct messages *lines, const char *line)
 {
 	for (unsigned int i = 0; i < lines->n; i++) {
 		if (!strcmp(lines->line[i], line))
@@ -148,7 +167,7 @@ static bool among(const struct said *lines, const char *line)
 	return false;
 }
 
-/* Sums of what has been told: of errors, not of faults. */
+/* Returns true for the parser's sums, which count errors and name no fault. */
 static bool is_sum(const char *line)
 {
 	static const char *const sums[] = { " errors while processing ",
@@ -163,40 +182,40 @@ static bool is_sum(const char *line)
 	return false;
 }
 
-void gr_config_faults(const struct gsh *g, struct gsh_config *tree,
-		      const struct gsh_config_block *block,
-		      struct gsh_config_errors *e, struct gsh_config_item *good,
-		      struct gr_config *cfg)
+void gr_fault_report(const struct gsh *g, struct gsh_config *tree,
+		     const struct gsh_config_block *block,
+		     struct gsh_config_errors *e, struct gsh_config_item *good,
+		     struct gr_config *cfg)
 {
-	struct said all = { 0 }, told = { 0 };
+	struct messages all = { 0 }, told = { 0 };
 	struct gsh_config_errors whole = *e;
 
-	g->report_config_errors(e, &all, listen_to);
+	g->report_config_errors(e, &all, collect);
 	for (const struct gsh_config_item *item = block->desc.u.blk.params;
 	     item->name; item++) {
-		struct said said = { 0 };
+		struct messages said = { 0 };
 		struct gsh_config_errors alone;
 
 		if (!read_alone(g, tree, block, item, &said, &alone)) {
 			*good++ = *item;
 		} else {
 			for (unsigned int i = 0; i < said.n; i++) {
-				/* Of others it says that it knows them not. */
+				/* All other items are unknown to it then. */
 				if (is_sum(said.line[i]) ||
 				    strstr(said.line[i], "Unknown parameter") ||
-				    among(&told, said.line[i]))
+				    has_line(&told, said.line[i]))
 					continue;
-				tell(g, said.line[i], item, &alone, cfg);
-				listen_to(said.line[i], &told, NULL);
+				report(g, said.line[i], item, &alone, cfg);
+				collect(said.line[i], &told, NULL);
 			}
 		}
-		forget(&said);
+		free_messages(&said);
 	}
 	for (unsigned int i = 0; i < all.n; i++) {
-		if (!is_sum(all.line[i]) && !among(&told, all.line[i]))
-			tell(g, all.line[i], NULL, &whole, cfg);
+		if (!is_sum(all.line[i]) && !has_line(&told, all.line[i]))
+			report(g, all.line[i], NULL, &whole, cfg);
 	}
 	good->name = NULL;
-	forget(&all);
-	forget(&told);
+	free_messages(&all);
+	free_messages(&told);
 }
