@@ -296,7 +296,7 @@ static bool copy_at(const struct rt_call *call, size_t at, void *to, size_t len)
  * that much of any handle. */
 #define GSS_HANDLE (2 * sizeof(void *))
 
-static bool is_denied(const struct nrt_call *nc, struct ulb_denial *d)
+static bool call_is_denied(const struct nrt_call *nc, struct ulb_denial *d)
 {
 	struct iovec iov[RT_MAX_PIECES];
 	unsigned int n = rt_to_iov(nc->call->pieces, nc->call->npieces, iov);
@@ -309,7 +309,7 @@ const char *nrt_denies(const struct svc_req *req, bool *malformed)
 	const struct nrt_call *nc = nrt_call_of(req->rq_xdrs);
 	struct ulb_denial d = { .why = "no RPC Call", .malformed = true };
 
-	if (!is_denied(nc, &d) && nc->head.readable)
+	if (!call_is_denied(nc, &d) && nc->head.readable)
 		return NULL;
 	*malformed = d.malformed;
 	return d.why;
@@ -324,7 +324,7 @@ void nrt_deny(struct svc_req *req)
 
 	if (!nc)
 		return;
-	if (is_denied(nc, &d)) {
+	if (call_is_denied(nc, &d)) {
 		memset(msg, 0, sizeof(*msg));
 		msg->rm_xid = nc->call->xid;
 		msg->rm_direction = REPLY;

@@ -5,6 +5,7 @@
  */
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "ntirpc_ends.h"
 #include "ntirpc_named.h"
 #include "rpcrdma/stats.h"
@@ -329,6 +330,7 @@ static void test_delayed(void)
 {
 	static struct call calls[2];
 	CLIENT *clnt = named_clnt();
+	uint64_t begun = base_now_ns();
 
 	forget_seen();
 	ends.delayed = 0;
@@ -341,6 +343,8 @@ static void test_delayed(void)
 			RPC_SUCCESS);
 	ends_wait_for(ends_all_processed);
 	CU_ASSERT_EQUAL(calls[0].stat, RPC_SUCCESS);
+	/* Twice, and not at once. */
+	CU_ASSERT_TRUE(base_now_ns() - begun > 390000000u);
 	CU_ASSERT_EQUAL(calls[0].result, 6);
 	CU_ASSERT_EQUAL(calls[1].result, 7);
 	CU_ASSERT_EQUAL(flags(), 0);

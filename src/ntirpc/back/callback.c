@@ -24,7 +24,7 @@ static struct timespec to_timespec(int64_t ms)
 /* ---- Results (worker) ----------------------------------------------------- */
 
 /* What ntirpc's own CLIENT would say. */
-static enum clnt_stat stat_of(int status)
+static enum clnt_stat status_to_stat(int status)
 {
 	switch (status) {
 	case 0:
@@ -111,7 +111,7 @@ static void set_result(struct clnt_req *cc, const struct bc_callback *c)
 		cc->cc_error.re_status = RPC_TIMEDOUT;
 		return;
 	}
-	cc->cc_error.re_status = stat_of(c->rq->status);
+	cc->cc_error.re_status = status_to_stat(c->rq->status);
 	cc->cc_error.re_errno = -c->rq->status;
 	if (!c->rq->status)
 		decode_reply(cc, c->rq);
@@ -183,8 +183,8 @@ struct clnt_req *bc_callback_claim(struct bc_callback *c)
 
 /* ---- Sending and waiting --------------------------------------------------- */
 
-/* A session's callback has the time that one of its connection's would have at
- * most, once, however often it waits. */
+/* A session's callback waits for reverse_ms in all, however often it has to, and is
+ * then timed out. One of no session has its own timeout. */
 static void callback_wait(struct bc_channel *ch, struct bc_callback *c)
 {
 	int64_t now = bc_now_ms();
@@ -195,11 +195,11 @@ static void callback_wait(struct bc_channel *ch, struct bc_callback *c)
 			now + rt_instance_config(c->server->inst)->reverse_ms;
 	callback_set_timer(c, ch->named || !c->timeout ? c->give_up :
 							 now + c->timeout);
-	/* A pause ends. */
+	/* It may wait for the end of a pause. */
 	pthread_cond_signal(&c->server->changed);
 }
 
-/* The caller submits c->rq to the connection that is returned, and puts it. */
+/* Returns the connection that the caller must submit c->rq to, and put. */
 static struct rt_conn *callback_begin(struct bc_channel *ch,
 				      struct bc_callback *c)
 {
@@ -215,7 +215,7 @@ static struct rt_conn *callback_begin(struct bc_channel *ch,
 }
 
 /* Returns true if callbacks must not be sent now, but can be later. */
-static bool must_wait(struct bc_server *s, struct bc_channel *ch)
+static bool callback_must_wait(struct bc_server *s, struct bc_channel *ch)
 {
 	bool ready = bc_channel_ready(s, ch);
 	bool may_wait = bc_channel_may_wait(s, ch);
@@ -237,7 +237,7 @@ enum clnt_stat bc_callback_submit(struct bc_callback *c)
 	pthread_mutex_lock(&s->lock);
 	ch = c->channel = c->client->channel;
 	c->order = ++s->order;
-	if (ch && must_wait(s, ch) && !c->probe) {
+	if (ch && callback_must_wait(s, ch) && !c->probe) {
 		waits = !bc_channel_full(s, ch);
 		if (waits)
 			callback_wait(ch, c);
@@ -303,9 +303,9 @@ static uint32_t sequence_status(const struct rt_request *rq)
 }
 
 /*
- * CB_SEQUENCE has failed, so its slot is as it was, but Ganesha has advanced it:
- * what may be repeated is, and anything else is a fault. Linux' client answers
- * NFS4ERR_DELAY while it binds a connection.
+ * CB_SEQUENCE has failed, so the client has not used the slot, but Ganesha advances it.
+ * Repeat the callback after NFS4ERR_DELAY, which Linux' client answers while it binds a
+ * connection. After other errors the slot is lost.
  */
 static bool should_repeat(struct bc_server *s, struct bc_channel *ch,
 			  struct bc_callback *c, uint32_t sequence)
@@ -390,7 +390,7 @@ void bc_callback_done(struct rt_request *rq)
 		callback_put(c);
 }
 
-/* ---- Timer thread: each with the lock held, which it releases in between ---- */
+/* ---- Timer thread (lock held, and released in between) ----------------------- */
 
 static void callback_send(struct bc_server *s, struct bc_channel *ch,
 			  struct bc_callback *c)
@@ -410,8 +410,8 @@ static void callback_send(struct bc_server *s, struct bc_channel *ch,
 	bc_channel_put(s, ch);
 }
 
-/* Its time is over, or it waits in vain. For the sake of its slot a session's
- * callback waits on. */
+/* The deadline of @c has passed, or it waits in vain. If it is a session's, it goes on
+ * waiting, for the sake of its slot. */
 static void callback_expire(struct bc_server *s, struct bc_callback *c)
 {
 	struct clnt_req *cc = bc_callback_claim(c);
@@ -452,8 +452,8 @@ static bool serve_backlog(struct bc_server *s, int64_t now, int64_t *until)
 			callback_send(s, ch, c);
 			return true;
 		}
-		/* One that can no longer be sent has its time all the same, as
-		 * long as the channel is there and somebody waits for it. */
+		/* Until its deadline, one that cannot be sent looks like one that
+		 * is not answered. */
 		if (!bc_channel_may_wait(s, ch) &&
 		    (s->closed || !ch->listed || !c->cc)) {
 			callback_expire(s, c);

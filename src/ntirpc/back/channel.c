@@ -14,8 +14,8 @@
 
 /* ---- Tables --------------------------------------------------------------- */
 
-/* Of a session ID or an address: 16 octets, some of which count up. */
-static unsigned int bucket_of(const uint8_t *key)
+/* @key has 16 octets, some of which count up: a session ID or an address. */
+static unsigned int key_bucket(const uint8_t *key)
 {
 	uint32_t sum = 0;
 
@@ -27,7 +27,7 @@ static unsigned int bucket_of(const uint8_t *key)
 static struct cds_list_head *host_bucket(struct bc_server *s,
 					 const struct in6_addr *host)
 {
-	return &s->by_host[bucket_of(host->s6_addr)];
+	return &s->by_host[key_bucket(host->s6_addr)];
 }
 
 static struct cds_list_head *conn_bucket(struct bc_server *s,
@@ -41,7 +41,7 @@ static struct bc_channel *channel_find(struct bc_server *s,
 {
 	struct bc_channel *ch;
 
-	cds_list_for_each_entry(ch, &s->by_session[bucket_of(id)], by_session)
+	cds_list_for_each_entry(ch, &s->by_session[key_bucket(id)], by_session)
 	{
 		if (!memcmp(ch->id, id, ULB_SESSION_ID))
 			return ch;
@@ -49,8 +49,8 @@ static struct bc_channel *channel_find(struct bc_server *s,
 	return NULL;
 }
 
-/* Returns true if Ganesha has a CLIENT. It lets go of one without a word when the
- * session ends or gets another. */
+/* Returns true if Ganesha uses the CLIENT. It destroys it when the session ends or gets
+ * another, but callbacks may still have references. */
 static bool has_client(const struct bc_channel *ch)
 {
 	return ch->client &&
@@ -187,8 +187,7 @@ void bc_channel_dequeue(struct bc_callback *c)
 
 /* ---- Hosts ---------------------------------------------------------------- */
 
-/* Nobody can do anything with it, or nothing happens with it and it has lost its
- * connection or its CLIENT. */
+/* Returns true if nothing is under way, and no callback can come or be sent. */
 static bool may_give_way(struct bc_channel *ch)
 {
 	return !ch->nwaiting && cds_list_empty(&ch->sent) && !ch->replies &&
@@ -299,7 +298,7 @@ void bc_channel_remove(struct bc_client *client)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* A new connection's CLIENT turns out to be that of a known session. */
+/* @from, made with the CLIENT of a new connection, is that of @to's session. */
 static void channel_join(struct bc_server *s, struct bc_channel *to,
 			 struct bc_channel *from)
 {
@@ -376,7 +375,7 @@ static struct bc_channel *channel_name(struct bc_server *s,
 		ch = made;
 		ch->named = true;
 		memcpy(ch->id, id, ULB_SESSION_ID);
-		cds_list_add(&ch->by_session, &s->by_session[bucket_of(id)]);
+		cds_list_add(&ch->by_session, &s->by_session[key_bucket(id)]);
 		bc_channel_settle(s, ch);
 	}
 	return ch;

@@ -45,7 +45,7 @@ static __thread struct {
 /* ---- What is lent -------------------------------------------------------- */
 
 /* Buffers begin at pages. */
-static struct bucket *bucket_of(const void *p)
+static struct bucket *lend_bucket(const void *p)
 {
 	uint64_t page = (uintptr_t)p >> 12;
 
@@ -54,7 +54,7 @@ static struct bucket *bucket_of(const void *p)
 
 static bool table_add(void *p)
 {
-	struct bucket *b = bucket_of(p);
+	struct bucket *b = lend_bucket(p);
 
 	/* table_remove() looks at this first. */
 	atomic_fetch_add_explicit(&lend.lent, 1, memory_order_relaxed);
@@ -76,7 +76,7 @@ static bool table_remove(void *p)
 
 	if (!p || !atomic_load_explicit(&lend.lent, memory_order_relaxed))
 		return false;
-	b = bucket_of(p);
+	b = lend_bucket(p);
 	for (unsigned int i = 0; i < SLOTS; i++) {
 		void *mine = p;
 
