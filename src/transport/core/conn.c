@@ -51,16 +51,16 @@ static struct rt_conn *alloc(struct rt_instance *inst)
 	size_t n = sizeof(*c);
 
 	for (p = inst->parts; *p; p++)
-		n += ((*p)->room + 15) & ~(size_t)15;
+		n += ((*p)->size + 15) & ~(size_t)15;
 	c = calloc(1, n);
 	if (!c)
 		return NULL;
 	n = sizeof(*c);
 	for (p = inst->parts; *p; p++) {
-		if (!(*p)->room)
+		if (!(*p)->size)
 			continue;
 		c->ext[(*p)->slot] = (uint8_t *)c + n;
-		n += ((*p)->room + 15) & ~(size_t)15;
+		n += ((*p)->size + 15) & ~(size_t)15;
 	}
 	return c;
 }
@@ -119,8 +119,8 @@ void rt_conn_ended(struct rt_conn *c)
 	while (*p)
 		p++;
 	while (p-- != c->inst->parts)
-		if ((*p)->ended)
-			(*p)->ended(c);
+		if ((*p)->release)
+			(*p)->release(c);
 	rt_works_free(c);
 }
 
@@ -133,7 +133,7 @@ static void conn_free(struct rt_conn *c)
 	/* One that never had the fabric's. */
 	rt_instance_forget(c);
 	rt_conn_ended(c);
-	RT_EACH_PART(c->inst, freed, c);
+	RT_EACH_PART(c->inst, destroyed, c);
 	pthread_mutex_destroy(&c->info_lock);
 	free(c);
 	rt_instance_put(inst);

@@ -16,10 +16,7 @@
 #include "rpcrdma/transport.h"
 #include "transport/core/part.h"
 #include "transport/core/work.h"
-#include "transport/core/own_flow.h"
-#include "transport/core/own_message.h"
-#include "transport/core/own_requester.h"
-#include "transport/core/own_responder.h"
+#include "transport/core/own.h"
 
 /* Servers remembered for version 1, [B6]. */
 #define RT_OLD_SERVERS 64
@@ -219,7 +216,7 @@ struct rt_instance {
 	struct cds_list_head conns;
 	struct cds_list_head hosts[RT_HOST_BUCKETS]; /* account.c */
 	uint64_t hosts_key; /* random */
-	struct cds_list_head unproved; /* unproved.c, oldest first */
+	struct cds_list_head unproved; /* account.c, oldest first */
 	unsigned int nunproved;
 	unsigned int nconns;
 	struct cds_list_head listeners;

@@ -5,7 +5,6 @@
  * Reading order: state.h and state.c (the table), part.h (what a connection is
  * made of), conn.h, strand.c (a turn of it), work.c (work requests), run.c (a turn
  * of the poller), conn.c, listen.c, instance.c, info.c, shutdown.c, config.c.
- * probe.h tells others what happens.
  *
  * Unless a comment says otherwise every function takes a connection whose
  * strand the calling thread holds.
@@ -21,7 +20,21 @@
 #include "rpcrdma/call.h"
 #include "rpcrdma/request.h"
 #include "transport/core/conn.h"
-#include "transport/core/probe.h"
+
+/*
+ * A USDT probe of provider "rpcrdma": one no-op instruction until a tracer attaches.
+ * Its arguments are noted in the object file, so they are values that are at hand. The
+ * first is always the connection's number. docs/operations.md describes them; they
+ * are an interface to users' scripts.
+ */
+#ifdef RPCRDMA_PROBES
+#define SDT_USE_VARIADIC
+#include <sys/sdt.h>
+#define RT_PROBE(name, c, ...) \
+	STAP_PROBEV(rpcrdma, name, (c)->who.id, __VA_ARGS__)
+#else
+#define RT_PROBE(name, c, ...) ((void)0)
+#endif
 
 /* A thread other than the poller's has work of its own: it goes on with a
  * connection for so many turns, or for BASE_TURN_MS. */

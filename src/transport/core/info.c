@@ -46,7 +46,7 @@ void rt_conn_publish(struct rt_conn *c)
 	rt_assert_strand(c);
 	pthread_mutex_lock(&c->info_lock);
 	i->state = rt_state_names[c->state];
-	RT_EACH_HOOK(c, tell, c, i);
+	RT_EACH_HOOK(c, fill_info, c, i);
 	/* Host authentication may take longer than the properties. */
 	may_call = c->established;
 	if (c->server)

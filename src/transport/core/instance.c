@@ -21,7 +21,7 @@ static void gather_hooks(struct rt_instance *inst)
 		h->due |= (uint32_t) !!p->due << i;
 		h->expire |= (uint32_t) !!p->expire << i;
 		h->busy |= (uint32_t) !!p->busy << i;
-		h->tell |= (uint32_t) !!p->tell << i;
+		h->fill_info |= (uint32_t) !!p->fill_info << i;
 		h->turn |= (uint32_t) !!p->turn << i;
 	}
 }
@@ -205,7 +205,7 @@ void rt_instance_forget(struct rt_conn *c)
 	if (!cds_list_empty(&c->strand.inst_link)) {
 		cds_list_del_init(&c->strand.inst_link);
 		inst->nconns--;
-		RT_EACH_PART(c->inst, left, c);
+		RT_EACH_PART(c->inst, removed, c);
 		rt_totals_keep(c);
 	}
 	pthread_mutex_unlock(&inst->lock);

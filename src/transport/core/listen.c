@@ -35,14 +35,15 @@ static unsigned int poller_of(const struct rt_instance *inst,
 	return n;
 }
 
-static void hello(struct rt_conn *c, uint8_t data[RT_HELLO_ROOM],
-		  struct fab_conn_params *params)
+static void gather_private_data(struct rt_conn *c,
+				uint8_t data[RT_PRIVATE_DATA_MAX],
+				struct fab_conn_params *params)
 {
 	params->priv = data;
 	for (const struct rt_part *const *p = c->inst->parts; *p; p++)
-		if ((*p)->hello)
+		if ((*p)->private_data)
 			params->priv_len +=
-				(*p)->hello(c, data + params->priv_len);
+				(*p)->private_data(c, data + params->priv_len);
 }
 
 /* There is not yet a connection whose line it could be. */
@@ -73,7 +74,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	struct fab_conn_params params = { 0 };
 	struct fab_conn_info fi;
 	struct rt_conn *c;
-	uint8_t data[RT_HELLO_ROOM];
+	uint8_t data[RT_PRIVATE_DATA_MAX];
 	bool refuse = false, full;
 	int rc;
 
@@ -118,8 +119,8 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		c->who.user = l->ops->open(c, l->ctx, &refuse);
 	else
 		c->who.user = l->ctx;
-	hello(c, data, &params);
-	RT_EACH_PART(inst, greeted, c, priv, priv_len);
+	gather_private_data(c, data, &params);
+	RT_EACH_PART(inst, peer_private_data, c, priv, priv_len);
 	/* So that what the peer sends at once is received. */
 	rc = refuse ? -EPERM : RT_TRY_PARTS(inst, open, c);
 	if (!rc)
@@ -138,7 +139,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		fab_reject(f, NULL, 0);
 		fab_conn_destroy_deferred(f, unused_gone, c);
 	} else {
-		RT_EACH_PART(inst, joined, c);
+		RT_EACH_PART(inst, accepted, c);
 	}
 	rt_strand_release(c);
 	rt_conn_put(c);
@@ -210,7 +211,7 @@ int rt_connect(struct rt_instance *inst, unsigned int poller,
 	       const struct rt_ops *ops, void *user, struct rt_conn **out)
 {
 	struct fab_conn_params params = { 0 };
-	uint8_t data[RT_HELLO_ROOM];
+	uint8_t data[RT_PRIVATE_DATA_MAX];
 	struct rt_conn *c;
 	int rc;
 
@@ -229,7 +230,7 @@ int rt_connect(struct rt_instance *inst, unsigned int poller,
 	if (!rc)
 		rc = RT_TRY_PARTS(inst, open, c);
 	if (!rc) {
-		hello(c, data, &params);
+		gather_private_data(c, data, &params);
 		rc = fab_connect(c->fab, addr, addrlen, &params);
 	}
 	if (rc) {

@@ -6,11 +6,10 @@
  * extensions. The strand knows none of them by name. It calls the hooks of
  * inst->parts, in the order of assembly.c. A hook that is NULL is left out.
  *
- * What each turn asks for (due, expire, busy, tell, turn) is asked only of parts that
- * are on for the connection. A part with `optional` is off until it has something
+ * The hooks of each turn are called only of parts that are on for the connection. A part with `optional` is off until it has something
  * to do there: an extension that is in use, a role that is played.
  *
- * Context: the runner, but for the hooks of an instance, joined and left.
+ * Context: the runner, but for the hooks of an instance, accepted and removed.
  */
 #ifndef RPCRDMA_TRANSPORT_PART_H
 #define RPCRDMA_TRANSPORT_PART_H
@@ -22,8 +21,8 @@
 #include "rpcrdma/transport.h"
 #include "transport/core/state.h"
 
-/* Room for what goes with the fabric's handshake. */
-#define RT_HELLO_ROOM 64
+/* Octets of private data, of all parts together. */
+#define RT_PRIVATE_DATA_MAX 64
 
 /* Parts at most, one for each bit of rt_strand.parts_on. */
 #define RT_PARTS 32
@@ -32,71 +31,81 @@
 #define RT_SLOTS 5
 
 struct rt_part {
-	/* Octets of its own in each connection: rt_conn.ext[slot]. */
-	size_t room;
+	/* Octets of its own in each connection, zeroed: rt_conn.ext[slot]. */
+	size_t size;
 	unsigned int slot;
 	bool optional; /* off at first, see rt_part_set(); it has a slot */
-	/* An instance is made: before anything else, when its settings are still
-	 * to be checked; and when all of it is there. 0 or -errno. */
+
+	/* ---- An instance ---- */
+	/* Called before the settings are checked, which it may change; and when all
+	 * of the instance is there. They return 0 or -errno. */
 	int (*prepare)(struct rt_instance *inst, const struct rt_params *p);
 	int (*start)(struct rt_instance *inst);
-	/* Nobody runs its pollers any more; connections that have ended may
-	 * still be held. Also if it has not been started. */
+	/* All pollers have stopped. Closed connections may still be referenced. Also
+	 * called if start was not. */
 	void (*stop)(struct rt_instance *inst);
 	/* The last reference is gone. */
 	void (*destroy)(struct rt_instance *inst);
-	/* A new connection, before anything else. 0 or -errno. */
+
+	/* ---- The beginning of a connection ---- */
+	/* Returns 0 or -errno. */
 	int (*init)(struct rt_conn *c);
-	/* May there be one more? Before anything of it is posted; @peer: from
-	 * there, NULL: this end connects. 0 or -errno, and then it has been
-	 * logged why. */
+	/* Admission control, before anything is posted. @peer is NULL on the
+	 * connecting side. Returns 0, or -errno after logging the reason. */
 	int (*admit)(struct rt_conn *c, const struct sockaddr_storage *peer);
-	/* What goes to the peer with the fabric's own handshake: octets in @buf,
-	 * of RT_HELLO_ROOM; and what has come so, NULL: nothing. */
-	size_t (*hello)(struct rt_conn *c, void *buf);
-	void (*greeted)(struct rt_conn *c, const void *priv, size_t len);
-	/* Post what the first messages of the peer need. 0 or -errno. */
+	/* Private data of the fabric's handshake: write ours to @buf, and return how
+	 * many octets; take the peer's, @priv is NULL if there are none (server). */
+	size_t (*private_data)(struct rt_conn *c, void *buf);
+	void (*peer_private_data)(struct rt_conn *c, const void *priv,
+				  size_t len);
+	/* Post what the first messages of the peer need. Returns 0 or -errno. */
 	int (*open)(struct rt_conn *c);
-	/* Server: it has been accepted; nothing has come. */
-	void (*joined)(struct rt_conn *c);
-	/* It no longer counts; inst->lock is held. */
-	void (*left)(struct rt_conn *c);
-	/* When, in ms, expire() is wanted, 0: never. It comes then or later, and
-	 * also before: @now says. */
+	/* Server: the connection has been accepted, and nothing has come. */
+	void (*accepted)(struct rt_conn *c);
+	/* The fabric is established. @priv is the peer's private data (client). */
+	void (*connected)(struct rt_conn *c, const void *priv, size_t len);
+
+	/* ---- Each turn ---- */
+	/* Returns when expire() is wanted, in ms, 0 for never. It may be called
+	 * earlier and later than that. */
 	uint64_t (*due)(struct rt_conn *c);
 	void (*expire)(struct rt_conn *c, uint64_t now);
-	/* Is there anything that an orderly end has to wait for, and that keeps
-	 * the connection from being idle? */
+	/* Returns true while this part has work that an orderly close must wait for.
+	 * The connection is not idle then. */
 	bool (*busy)(struct rt_conn *c);
-	/* The fabric is up, and the peer has sent this with it. */
-	void (*up)(struct rt_conn *c, const void *priv, size_t len);
-	/* What the table of states (state.c) leaves to the parts. */
-	void (*effect)(struct rt_conn *c, enum rt_effect e);
-	/* Its share of what rt_conn_info() tells. */
-	void (*tell)(struct rt_conn *c, struct rt_conn_info *info);
-	/* Each turn, when what has come has been taken. */
+	/* Fill in this part's fields of @info. */
+	void (*fill_info)(struct rt_conn *c, struct rt_conn_info *info);
+	/* Called when all that has come has been taken. */
 	void (*turn)(struct rt_conn *c);
-	/* Nothing has been done for a while: give back what that was for. */
-	void (*rest)(struct rt_conn *c);
-	/* It goes on working: give back what was of no use since this was last
-	 * called. Was there something? */
+
+	/* ---- Now and then ---- */
+	/* An effect of the table of states (state.c). */
+	void (*effect)(struct rt_conn *c, enum rt_effect e);
+	/* The connection has been idle for RT_REST_MS: free what it needs no more. */
+	void (*on_idle)(struct rt_conn *c);
+	/* The connection is in use: free what has not been used since the last call.
+	 * Returns true if there was something. */
 	bool (*trim)(struct rt_conn *c);
-	/* Has all gone that must go before an orderly end? */
+
+	/* ---- The end of a connection ---- */
+	/* Returns true when everything has gone that must go before an orderly end. */
 	bool (*drained)(struct rt_conn *c);
-	/* The upper layer wants its end at once. */
-	void (*given_up)(struct rt_conn *c);
-	/* The fabric has ended: nothing of it is lent any more. */
-	void (*down)(struct rt_conn *c);
-	/* Give back all that is left; perhaps more than once. From the last part
-	 * to the first: what a part has was made with what those before it have. */
-	void (*ended)(struct rt_conn *c);
+	/* The upper layer wants an immediate end. */
+	void (*on_abort)(struct rt_conn *c);
+	/* The fabric has ended, and has let go of all memory. */
+	void (*disconnected)(struct rt_conn *c);
+	/* Free everything that is left. From the last part to the first, since each
+	 * may depend on those before it; perhaps more than once. */
+	void (*release)(struct rt_conn *c);
+	/* It is no longer one of the instance's connections. inst->lock is held. */
+	void (*removed)(struct rt_conn *c);
 	/* The last reference is gone. */
-	void (*freed)(struct rt_conn *c);
+	void (*destroyed)(struct rt_conn *c);
 };
 
 /* The parts that have a hook, as bits: 1 << index in inst->parts. */
 struct rt_hooks {
-	uint32_t due, expire, busy, tell, turn;
+	uint32_t due, expire, busy, fill_info, turn;
 };
 
 /* Call @what of all parts that have it and are on for @c. */
@@ -118,7 +127,7 @@ struct rt_hooks {
 				(*p_)->what(__VA_ARGS__);                  \
 	} while (0)
 
-/* Likewise of what can fail, until one of them does: 0 or -errno. */
+/* The same until one fails. Returns 0 or -errno. */
 #define RT_TRY_PARTS(inst, what, ...)                                 \
 	({                                                            \
 		int rc_ = 0;                                          \

@@ -2,22 +2,21 @@
 /*
  * state - the life of a connection in one table
  *
- * Each row says, for one state, what an event does: an effect,
- * the next state, and whether the message that came with it is processed.
- * An event that has no entry is ignored, and its message goes by, not counted
- * as dropped; that is so only where the fabric or the peer can still deliver
- * what was under way when the connection began to end. What is wrong with a
- * message inside a state that takes it (continuation, chunks, properties) is for
- * v2.c to say.
+ * Each row says what an event does in one state: an effect, the next state, and
+ * whether the message that came with it is processed. An event without an entry is
+ * ignored, and its message is not counted as dropped: that is so only where the
+ * fabric or the peer can still deliver what was under way when the connection began to
+ * end. What is wrong with a message within a state (continuation, chunks, properties)
+ * is for v1.c and v2.c.
  *
  *   CONNECTING  client: the fabric is starting up
  *   ACCEPTING   server: likewise
  *   GREETING    client: its one first message, of version 2, is out, nothing
  *               has come back (4.3: one message outstanding)
  *   AWAITING    server: no version yet; the first message decides (4.3.3)
- *   ANSWERED    server: the version is settled; one message may go out, then
- *               nothing before the client's second message shows that it has
- *               received our credit limit (4.3 [A7])
+ *   ANSWERED    server: the version is settled. One message may go out, and no more
+ *               until the client's second message shows that it has our credit
+ *               limit (4.3 [A7])
  *   OPEN        both sides have a version and a credit limit (in version 1:
  *               the one credit that a client begins with, RFC 8166 3.3.3)
  *   DRAINING    an orderly end was asked for: no new Calls, those in progress
@@ -148,10 +147,7 @@ const struct rt_transition rt_transitions[RT_NSTATES][EV_COUNT] = {
 
 /* clang-format on */
 
-const char *const rt_state_names[RT_NSTATES] = {
-	[RT_CONNECTING] = "connecting", [RT_ACCEPTING] = "accepting",
-	[RT_GREETING] = "greeting",	[RT_AWAITING] = "awaiting",
-	[RT_ANSWERED] = "answered",	[RT_OPEN] = "open",
-	[RT_DRAINING] = "draining",	[RT_CLOSING] = "closing",
-	[RT_CLOSED] = "closed",
-};
+#define NAME(name, text) [name] = text,
+const char *const rt_state_names[RT_NSTATES] = { RT_STATES(NAME) };
+const char *const rt_event_names[EV_COUNT] = { RT_EVENTS(NAME) };
+#undef NAME

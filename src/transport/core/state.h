@@ -9,55 +9,71 @@
 
 #include <stdbool.h>
 
-/* See state.c for what each means. */
-enum rt_state {
-	RT_CONNECTING,
-	RT_ACCEPTING,
-	RT_GREETING,
-	RT_AWAITING,
-	RT_ANSWERED,
-	RT_OPEN,
-	RT_DRAINING,
-	RT_CLOSING,
-	RT_CLOSED,
-	RT_NSTATES
-};
+/* X(state, its name in logs and probes). state.c says what each means. */
+#define RT_STATES(X)                   \
+	X(RT_CONNECTING, "connecting") \
+	X(RT_ACCEPTING, "accepting")   \
+	X(RT_GREETING, "greeting")     \
+	X(RT_AWAITING, "awaiting")     \
+	X(RT_ANSWERED, "answered")     \
+	X(RT_OPEN, "open")             \
+	X(RT_DRAINING, "draining")     \
+	X(RT_CLOSING, "closing")       \
+	X(RT_CLOSED, "closed")
 
-enum rt_event {
-	EV_UP, /* the fabric is established */
-	EV_VERSION1, /* version 1 is settled: by the first message (server),
-		      * by choice or by ERR_VERS (client) */
-	EV_DOWN, /* the fabric has ended */
-	EV_MSG_ERROR, /* messages, by header type */
-	EV_MSG_GRANT,
-	EV_MSG_PROPS,
-	EV_MSG_CALL,
-	EV_MSG_REPLY,
-	EV_MSG_EXT, /* of an extension that is on here */
-	EV_MSG_VERSION, /* of a version we do not support */
-	EV_MSG_BAD, /* of our version, with an error to answer */
-	EV_CLOSE, /* the upper layer wants an orderly end */
-	EV_ABORT, /* an immediate end */
-	EV_VIOLATION, /* an end after what is posted has gone out */
-	EV_DRAINED, /* nothing is in progress any more */
-	EV_TIMEOUT, /* the state's deadline has passed */
-	EV_SETTLED, /* server: its first message must have come by now */
-	EV_COUNT
-};
+/*
+ * X(event, its name). EV_MSG_* are messages, by header type.
+ *
+ *   EV_UP, EV_DOWN   the fabric is established, has ended
+ *   EV_VERSION1      version 1 is settled: by the first message (server), by choice
+ *                    or by ERR_VERS (client)
+ *   EV_MSG_EXT       of an extension that is on here
+ *   EV_MSG_VERSION   of a version that is not supported here
+ *   EV_MSG_BAD       of our version, to be answered with an ERROR
+ *   EV_CLOSE         the upper layer wants an orderly end
+ *   EV_ABORT         an immediate end
+ *   EV_VIOLATION     an end after what is posted has gone out
+ *   EV_DRAINED       nothing is in progress any more
+ *   EV_TIMEOUT       the state's deadline has passed
+ *   EV_SETTLED       server: its first message must have come by now
+ */
+#define RT_EVENTS(X)                 \
+	X(EV_UP, "up")               \
+	X(EV_VERSION1, "version1")   \
+	X(EV_DOWN, "down")           \
+	X(EV_MSG_ERROR, "error")     \
+	X(EV_MSG_GRANT, "grant")     \
+	X(EV_MSG_PROPS, "props")     \
+	X(EV_MSG_CALL, "call")       \
+	X(EV_MSG_REPLY, "reply")     \
+	X(EV_MSG_EXT, "extension")   \
+	X(EV_MSG_VERSION, "version") \
+	X(EV_MSG_BAD, "bad")         \
+	X(EV_CLOSE, "close")         \
+	X(EV_ABORT, "abort")         \
+	X(EV_VIOLATION, "violation") \
+	X(EV_DRAINED, "drained")     \
+	X(EV_TIMEOUT, "timeout")     \
+	X(EV_SETTLED, "settled")
 
-/* What is done when an event comes, besides going to another state. */
+#define RT_ENUMERATOR(name, text) name,
+enum rt_state { RT_STATES(RT_ENUMERATOR) RT_NSTATES };
+enum rt_event { RT_EVENTS(RT_ENUMERATOR) EV_COUNT };
+#undef RT_ENUMERATOR
+
+/* What an event does, besides changing the state. */
 enum rt_effect {
 	RT_DO_NOTHING,
 	/* The strand's own. */
-	RT_DO_AWAIT, /* server: the first message is waited for */
-	RT_DO_HEARD, /* server: the client's second message is here */
+	RT_DO_AWAIT, /* server: wait for the first message */
+	RT_DO_HEARD, /* server: the client's second message has come */
 	RT_DO_DRAIN,
 	RT_DO_DISCONNECT,
 	RT_DO_ABORT,
 	RT_DO_DOWN,
 	/* For the parts as well, see struct rt_part. */
-	RT_DO_GREET, /* client: say something first */
-	RT_DO_FIRST, /* the peer's first message of version 2 is here */
+	RT_DO_GREET, /* client: send the first message */
+	RT_DO_FIRST, /* the peer's first message of version 2 has come */
 	RT_DO_ANSWER, /* server: likewise, and our properties answer it */
 	RT_DO_SECOND, /* server: RT_DO_HEARD, for the first time */
 	RT_DO_VERSION1, /* version 1 is settled */
@@ -65,12 +81,13 @@ enum rt_effect {
 
 struct rt_transition {
 	bool allowed;
-	bool process; /* the message that came with it */
+	bool process; /* the message that came with the event */
 	enum rt_state next;
 	enum rt_effect effect;
 };
 
 extern const struct rt_transition rt_transitions[RT_NSTATES][EV_COUNT];
 extern const char *const rt_state_names[RT_NSTATES];
+extern const char *const rt_event_names[EV_COUNT];
 
 #endif /* RPCRDMA_TRANSPORT_STATE_H */

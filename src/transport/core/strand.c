@@ -115,7 +115,7 @@ static void down(struct rt_conn *c)
 	/* The end came before the chain was posted. */
 	c->chain_told = NULL;
 	rt_chain_refused(c, rt_chain_take(c));
-	RT_EACH_PART(c->inst, down, c);
+	RT_EACH_PART(c->inst, disconnected, c);
 	/* Requests that were on their way here, and what their done submits. */
 	while (!base_stack_empty(&c->strand.inbox))
 		take_mail(c);
@@ -270,7 +270,7 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 		c->info.peer = fi.peer;
 		c->info.crc = fi.crc;
 		pthread_mutex_unlock(&c->info_lock);
-		RT_EACH_PART(c->inst, up, c, wc->priv, wc->priv_len);
+		RT_EACH_PART(c->inst, connected, c, wc->priv, wc->priv_len);
 		return;
 	}
 	case FAB_WC_CLOSED:
@@ -334,7 +334,7 @@ static void rest(struct rt_conn *c)
 	c->restless = false;
 	c->strand.trim_at = 0;
 	rt_works_shrink(c);
-	RT_EACH_PART(c->inst, rest, c);
+	RT_EACH_PART(c->inst, on_idle, c);
 	fab_rest(c->fab);
 }
 
@@ -473,7 +473,7 @@ static void conn_work(struct rt_conn *c, uint32_t n, uint64_t now)
 		if (want && c->state != RT_CLOSED) {
 			c->ended_here = true;
 			if (want == 2) {
-				RT_EACH_PART(c->inst, given_up, c);
+				RT_EACH_PART(c->inst, on_abort, c);
 				if (c->state != RT_CLOSING)
 					rt_conn_fail(c, -ECONNABORTED,
 						     "ended by this side");

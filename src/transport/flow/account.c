@@ -1,15 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * account - what all connections from one address may have together
+ * account - what hosts and connections may take of a server
  *
- * One host must not be able to take every connection and all memory of a
- * server, so a share of each is the most it gets: max_host_memory for chunks and
- * reassembly, as much for Replies, and as much, but no less than a quarter of
- * max_memory, for Receives. An IPv6 host is its /64, since addresses inside of
- * that cost it nothing.
+ * A host: one must not be able to take every connection and all memory, so it gets a
+ * share of each: max_host_connections; max_host_memory for chunks and reassembly; as
+ * much for Replies; and as much, but no less than a quarter of max_memory, for
+ * Receives. An IPv6 host is its /64, since addresses inside that cost it nothing.
  *
- * inst->lock guards the list and the counts of connections. The octets are
- * atomic: connections change them in their strands, Replies in any thread.
+ * Unproved connections: where a server takes part in host authentication, anybody can
+ * begin an exchange of tokens, and nobody has to end it before its time is over. So
+ * that those who do not cannot keep out all others, unproved connections may be a
+ * quarter of all, and the oldest gives way to the newest.
+ *
+ * Bad messages: each message that comes alone wakes the poller and may be logged, so it
+ * costs more than to send it. A client may have max_wrong bad messages at once, and
+ * then one each RT_WRONG_MS. Until it may have another, nothing that comes on its
+ * connection is looked at: what it sends is taken together later, and soon its credits
+ * and its TCP window stop it. An honest client errs once or twice, about a version or
+ * an extension. A GRANT is not wrong, but costs as much, and there is no use in more
+ * GRANTs than other messages: those beyond count as bad. This is for each connection
+ * and not for the host, which may be a gateway or a NAT of many clients.
+ *
+ * Context: the runner, but for Replies, which any thread counts. Octets are atomic.
+ * inst->lock guards the list of hosts, their counts of connections, and the list of
+ * unproved connections, in which a connection is from its beginning until its
+ * exchange is settled or it ends.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -19,6 +34,8 @@
 
 #include "base/addr.h"
 #include "transport/flow/flow.h"
+
+/* ---- Hosts ----------------------------------------------------------------- */
 
 struct rt_host {
 	struct cds_list_head link; /* of its bucket in inst->hosts */
@@ -262,4 +279,96 @@ const char *rt_replies_why(struct rt_conn *c)
 				    c->inst->cfg.max_host_memory)
 		return "all hosts together have more Replies to take than the limit of memory";
 	return "this host has more Replies to take than its limit";
+}
+
+/* ---- Unproved connections ------------------------------------------------- */
+
+#define UNPROVED_LEAST 16
+
+static unsigned int unproved_most(const struct rt_instance *inst)
+{
+	return MAX(inst->cfg.max_connections / 4, UNPROVED_LEAST);
+}
+
+void rt_unproved_init(struct rt_conn *c)
+{
+	rt_assert_strand(c);
+	CDS_INIT_LIST_HEAD(&c->flow.unproved_link);
+}
+
+void rt_unproved_join(struct rt_conn *c)
+{
+	struct rt_instance *inst = c->inst;
+	struct rt_conn *oldest = NULL;
+
+	rt_assert_strand(c);
+	pthread_mutex_lock(&inst->lock);
+	cds_list_add_tail(&c->flow.unproved_link, &inst->unproved);
+	if (++inst->nunproved > unproved_most(inst)) {
+		oldest = cds_list_first_entry(&inst->unproved, struct rt_conn,
+					      flow.unproved_link);
+		rt_unproved_leave_locked(oldest);
+		if (!rt_conn_try_get(oldest))
+			oldest = NULL;
+	}
+	pthread_mutex_unlock(&inst->lock);
+	if (!oldest)
+		return;
+	atomic_store(&oldest->gives_way, true);
+	rt_conn_close(oldest, true);
+	rt_conn_put(oldest);
+}
+
+void rt_unproved_leave_locked(struct rt_conn *c)
+{
+	if (cds_list_empty(&c->flow.unproved_link))
+		return;
+	cds_list_del_init(&c->flow.unproved_link);
+	c->inst->nunproved--;
+}
+
+void rt_unproved_leave(struct rt_conn *c)
+{
+	rt_assert_strand(c);
+	pthread_mutex_lock(&c->inst->lock);
+	rt_unproved_leave_locked(c);
+	pthread_mutex_unlock(&c->inst->lock);
+}
+
+/* ---- Bad messages ---------------------------------------------------------- */
+
+#define GRANTS_MOST 64
+
+static uint64_t burst_ms(const struct rt_conn *c)
+{
+	return (uint64_t)c->inst->cfg.max_wrong * RT_WRONG_MS;
+}
+
+void rt_wrong(struct rt_conn *c)
+{
+	uint64_t now;
+
+	rt_assert_strand(c);
+	if (!c->server)
+		return;
+	now = rt_now_ms();
+	c->flow.wrong_until = MAX(c->flow.wrong_until, now);
+	c->flow.wrong_until += RT_WRONG_MS;
+	/* By then the strand looks again (rt_looks_later()). */
+	if (c->flow.wrong_until > burst_ms(c))
+		rt_look_from(c, c->flow.wrong_until - burst_ms(c));
+}
+
+void rt_granted(struct rt_conn *c)
+{
+	uint32_t all = c->credit.received + c->credit.sent;
+	uint32_t others = all - c->flow.grants_at - 1;
+
+	rt_assert_strand(c);
+	c->flow.grants_at = all;
+	c->flow.grants -= MIN(others, c->flow.grants);
+	if (c->flow.grants < GRANTS_MOST)
+		c->flow.grants++;
+	else
+		rt_wrong(c);
 }

@@ -17,7 +17,7 @@
 #include <sys/param.h>
 
 #include "rpcrdma/config.h"
-#include "transport/core/own_flow.h"
+#include "transport/core/own.h"
 
 static inline void rt_credit1_init(struct rt_credit1 *c, uint32_t request,
 				   uint32_t grant)

@@ -4,8 +4,7 @@
  *
  * Reading order: credit.h and credit1.h (the arithmetic), credit.c, pump.c (what goes
  * next), receives.c (Receives, and what a connection has of its own), account.c (what
- * a host may have), unproved.c (how many may be unknown), wrong.c (how much may be
- * wrong).
+ * hosts and connections may take).
  *
  * Context: the caller holds the connection's strand, unless a comment says
  * otherwise.
@@ -49,7 +48,7 @@ struct rt_version {
 	bool (*may_send)(const struct rt_conn *c, enum rt_out_kind kind);
 	void (*posted)(struct rt_conn *c);
 	bool (*grant_due)(struct rt_conn *c); /* and may go */
-	void (*tell)(const struct rt_conn *c, struct rt_conn_info *info);
+	void (*fill_info)(const struct rt_conn *c, struct rt_conn_info *info);
 
 	/* The codec; as the functions of wire.h. */
 	size_t (*call_len)(bool external, const struct wire_call_desc *d);
@@ -186,7 +185,6 @@ void rt_receive_put(struct rt_conn *c, struct fab_buf *b);
 /* What was kept of Receives, and other buffers. */
 void rt_receive_back(struct rt_conn *c, struct fab_buf **list);
 
-/* unproved.c */
 void rt_unproved_init(struct rt_conn *c);
 /* Server: a connection whose peer may have to show who it is. */
 void rt_unproved_join(struct rt_conn *c);
@@ -195,7 +193,6 @@ void rt_unproved_leave(struct rt_conn *c);
 /* The same, with inst->lock held. */
 void rt_unproved_leave_locked(struct rt_conn *c);
 
-/* wrong.c */
 /* The peer has sent what is wrong. */
 void rt_wrong(struct rt_conn *c);
 /* The peer has sent a GRANT, which has been counted. */

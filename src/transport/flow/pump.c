@@ -208,18 +208,18 @@ static int admit(struct rt_conn *c, const struct sockaddr_storage *peer)
 }
 
 /* inst->lock is held. */
-static void left(struct rt_conn *c)
+static void removed(struct rt_conn *c)
 {
 	rt_host_ended(c);
 	rt_unproved_leave_locked(c);
 }
 
-static void tell(struct rt_conn *c, struct rt_conn_info *info)
+static void fill_info(struct rt_conn *c, struct rt_conn_info *info)
 {
-	c->v->tell(c, info);
+	c->v->fill_info(c, info);
 }
 
-static void ended(struct rt_conn *c)
+static void release(struct rt_conn *c)
 {
 	/* Nothing of one that never began has been flushed. */
 	if (atomic_load(&c->fabric_gone))
@@ -240,11 +240,11 @@ const struct rt_part rt_part_flow = {
 	.init = init,
 	.admit = admit,
 	.open = rt_post_receives,
-	.left = left,
-	.tell = tell,
+	.removed = removed,
+	.fill_info = fill_info,
 	.due = due,
 	.expire = expire,
 	.turn = turn,
-	.ended = ended,
-	.freed = rt_host_leave,
+	.release = release,
+	.destroyed = rt_host_leave,
 };

@@ -229,12 +229,12 @@ static bool drained(struct rt_conn *c)
 	return !c->nerrors;
 }
 
-static void down(struct rt_conn *c)
+static void disconnected(struct rt_conn *c)
 {
 	count(c, -(int)c->nerrors);
 }
 
-static void ended(struct rt_conn *c)
+static void release(struct rt_conn *c)
 {
 	free(c->msg.errors);
 	c->msg.errors = NULL;
@@ -244,6 +244,6 @@ static void ended(struct rt_conn *c)
 const struct rt_part rt_part_error = {
 	.init = init,
 	.drained = drained,
-	.down = down,
-	.ended = ended,
+	.disconnected = disconnected,
+	.release = release,
 };

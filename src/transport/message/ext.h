@@ -14,7 +14,7 @@
 
 #include "transport/core/state.h"
 #include "transport/flow/flow.h"
-#include "transport/core/own_message.h"
+#include "transport/core/own.h"
 
 /* From here on header types are extensions'. */
 #define RT_EXT_HTYPES 0xffffff00u

@@ -15,7 +15,7 @@
 
 #include "transport/flow/flow.h"
 #include "transport/message/ext.h"
-#include "transport/core/own_message.h"
+#include "transport/core/own.h"
 
 /* ERRORs waiting for credits beyond the Advertised credits, [E6]. */
 #define RT_ERROR_SLACK 8

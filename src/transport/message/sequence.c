@@ -180,5 +180,5 @@ const struct rt_part rt_part_sequence = {
 	.optional = true,
 	.due = due,
 	.expire = expire,
-	.down = rt_sequence_reset,
+	.disconnected = rt_sequence_reset,
 };

@@ -388,9 +388,9 @@ static int init(struct rt_conn *c)
 	return 0;
 }
 
-static size_t hello(struct rt_conn *c, void *buf)
+static size_t private_data(struct rt_conn *c, void *buf)
 {
-	_Static_assert(WIRE_CM_LEN <= RT_HELLO_ROOM, "private data fits");
+	_Static_assert(WIRE_CM_LEN <= RT_PRIVATE_DATA_MAX, "private data fits");
 	rt_private_data(c->inst, c->server, buf);
 	return WIRE_CM_LEN;
 }
@@ -427,7 +427,7 @@ static void effect(struct rt_conn *c, enum rt_effect e)
 	}
 }
 
-static void tell(struct rt_conn *c, struct rt_conn_info *i)
+static void fill_info(struct rt_conn *c, struct rt_conn_info *i)
 {
 	i->version = c->msg.version;
 	i->ours = c->ours;
@@ -438,7 +438,7 @@ static void tell(struct rt_conn *c, struct rt_conn_info *i)
 	i->reply_inline = c->server ? c->to_peer : c->from_peer;
 }
 
-static void up(struct rt_conn *c, const void *priv, size_t len)
+static void connected(struct rt_conn *c, const void *priv, size_t len)
 {
 	if (!c->server)
 		rt_private_take(c, priv, len);
@@ -446,7 +446,7 @@ static void up(struct rt_conn *c, const void *priv, size_t len)
 	rt_event(c, !c->server && c->v == &rt_version1 ? EV_VERSION1 : EV_UP);
 }
 
-static void down(struct rt_conn *c)
+static void disconnected(struct rt_conn *c)
 {
 	version_ended(c);
 }
@@ -454,10 +454,10 @@ static void down(struct rt_conn *c)
 const struct rt_part rt_part_message = {
 	.prepare = prepare,
 	.init = init,
-	.hello = hello,
-	.greeted = rt_private_take,
-	.up = up,
+	.private_data = private_data,
+	.peer_private_data = rt_private_take,
+	.connected = connected,
 	.effect = effect,
-	.tell = tell,
-	.down = down,
+	.fill_info = fill_info,
+	.disconnected = disconnected,
 };

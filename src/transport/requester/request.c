@@ -484,7 +484,7 @@ static void expire(struct rt_conn *c, uint64_t now)
 	rt_give_up(c, answer_due(c), now, "a reverse Call is not answered");
 }
 
-static void down(struct rt_conn *c)
+static void disconnected(struct rt_conn *c)
 {
 	struct rt_request_priv *rq, *tmp;
 
@@ -500,7 +500,7 @@ static void down(struct rt_conn *c)
 	}
 }
 
-static void tell(struct rt_conn *c, struct rt_conn_info *info)
+static void fill_info(struct rt_conn *c, struct rt_conn_info *info)
 {
 	info->requests_outstanding = c->requests_out;
 }
@@ -534,9 +534,9 @@ const struct rt_part rt_part_requester = {
 	.prepare = prepare,
 	.destroy = destroy,
 	.init = init,
-	.tell = tell,
+	.fill_info = fill_info,
 	.due = due,
 	.expire = expire,
 	.busy = busy,
-	.down = down,
+	.disconnected = disconnected,
 };

@@ -553,7 +553,7 @@ static void turn(struct rt_conn *c)
 		release_waiting(c);
 }
 
-static void down(struct rt_conn *c)
+static void disconnected(struct rt_conn *c)
 {
 	struct rt_call_priv *call, *tmp;
 
@@ -571,12 +571,12 @@ static void down(struct rt_conn *c)
 	release_waiting(c);
 }
 
-static void rest(struct rt_conn *c)
+static void on_idle(struct rt_conn *c)
 {
 	rt_calls_shrink(c, 1);
 }
 
-static void ended(struct rt_conn *c)
+static void release(struct rt_conn *c)
 {
 	rt_calls_shrink(c, 0);
 	/* A connection counts as one of its host's until the upper layer has
@@ -588,7 +588,7 @@ static void ended(struct rt_conn *c)
 	rt_host_calls_back(c);
 }
 
-static void tell(struct rt_conn *c, struct rt_conn_info *info)
+static void fill_info(struct rt_conn *c, struct rt_conn_info *info)
 {
 	info->calls_in_progress = c->calls_upper;
 	info->calls_unanswered = c->resp.calls_unanswered;
@@ -609,13 +609,13 @@ static int init(struct rt_conn *c)
 
 const struct rt_part rt_part_responder = {
 	.init = init,
-	.tell = tell,
+	.fill_info = fill_info,
 	.due = due,
 	.expire = expire,
 	.busy = busy,
 	.turn = turn,
-	.rest = rest,
+	.on_idle = on_idle,
 	.trim = rt_calls_trim,
-	.down = down,
-	.ended = ended,
+	.disconnected = disconnected,
+	.release = release,
 };

@@ -311,7 +311,7 @@ static void effect(struct rt_conn *c, enum rt_effect e)
 	}
 }
 
-static void joined(struct rt_conn *c)
+static void accepted(struct rt_conn *c)
 {
 	if (!rt_auth_settled(c))
 		rt_unproved_join(c);
@@ -328,7 +328,7 @@ const struct rt_ext rt_ext_auth = {
 };
 
 const struct rt_part rt_part_auth = {
-	.room = sizeof(struct rt_auth),
+	.size = sizeof(struct rt_auth),
 	.slot = RT_SLOT_AUTH,
 	.optional = true,
 	.prepare = rt_auth_pool_prepare,
@@ -336,10 +336,10 @@ const struct rt_part rt_part_auth = {
 	.stop = rt_auth_pool_stop,
 	.destroy = rt_auth_pool_destroy,
 	.init = init,
-	.joined = joined,
+	.accepted = accepted,
 	.effect = effect,
 	.due = due,
 	.expire = expire,
-	.given_up = rt_auth_give_way,
-	.down = rt_auth_reset,
+	.on_abort = rt_auth_give_way,
+	.disconnected = rt_auth_reset,
 };

@@ -219,7 +219,7 @@ const struct rt_ext rt_ext_rtr = {
 };
 
 const struct rt_part rt_part_rtr = {
-	.room = sizeof(struct rt_rtr),
+	.size = sizeof(struct rt_rtr),
 	.slot = RT_SLOT_RTR,
 	.optional = true,
 	.prepare = prepare,
@@ -228,5 +228,5 @@ const struct rt_part rt_part_rtr = {
 	.destroy = destroy,
 	.due = due,
 	.expire = expire,
-	.down = rt_rtr_group_reset,
+	.disconnected = rt_rtr_group_reset,
 };

@@ -13,7 +13,7 @@
 #define RPCRDMA_TRANSPORT_EXT_RTR_H
 
 #include "rpcrdma/rtr.h"
-#include "transport/core/sent.h"
+#include "transport/core/own.h"
 #include "transport/requester/requester.h"
 #include "transport/responder/responder.h"
 
@@ -196,7 +196,7 @@ void rt_rtr_give_up(struct rt_conn *c);
 /* There is none any more. */
 void rt_rtr_group_reset(struct rt_conn *c);
 
-/* place.c */
+/* placement.c */
 void rt_rtr_layout_set(struct rt_rtr_layout *l, const struct wire_rbstruct *b);
 /*
  * Place @n items of these lengths behind a payload. @room: octets of a
@@ -219,12 +219,12 @@ uint32_t rt_rtr_locate(const struct rt_conn *c, const struct wire_xitem *item,
 		       struct rt_piece *piece, unsigned int *npieces,
 		       unsigned int max, struct wire_repterr *err);
 
-/* call.c */
+/* rtr_responder.c */
 extern const struct rt_reply_format rt_format_xmtresp;
 /* The group is a whole Call. */
 void rt_rtr_call_receive(struct rt_conn *c);
 
-/* request.c */
+/* rtr_requester.c */
 extern const struct rt_request_format rt_format_xmtreq;
 /* Is there a Call by XMTREQ that awaits a response of up to @limit? */
 bool rt_rtr_response_limit(struct rt_conn *c, uint32_t xid, uint32_t *limit);

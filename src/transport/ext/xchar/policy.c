@@ -111,12 +111,12 @@ static void expire(struct rt_conn *c, uint64_t now)
 }
 
 const struct rt_part rt_part_xchar = {
-	.room = sizeof(struct rt_xchar),
+	.size = sizeof(struct rt_xchar),
 	.slot = RT_SLOT_XCHAR,
 	.optional = true,
 	.init = rt_xchar_init,
 	.due = due,
 	.expire = expire,
 	.turn = turn,
-	.down = rt_xchar_reset,
+	.disconnected = rt_xchar_reset,
 };

@@ -8,7 +8,7 @@
 #define RPCRDMA_TRANSPORT_EXT_XCHAR_H
 
 #include "rpcrdma/xchar.h"
-#include "transport/core/sent.h"
+#include "transport/core/own.h"
 #include "transport/requester/requester.h"
 
 /* Values in one REQXCH that are answered; as many as 4096 octets hold. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * place - where items go in a peer's Receives, and where they are in ours
+ * placement - where items go in a peer's Receives, and where they are in ours
  *
  * Runner only, or without a connection. Sending: rt_rtr_plan() decides which
  * target segments the items of a message take in as many transmissions as it

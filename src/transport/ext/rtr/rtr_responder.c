@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * call - the Responder: a Call by XMTREQ and its XMTRESP
+ * rtr_responder - a Call by XMTREQ and its XMTRESP
  *
  * Runner only. Items in target segments become pieces of the Call where they
  * lie; those of type EXRW are read as Read chunks. The

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request - the Requester: a Call by XMTREQ, its XMTRESP, and what is done
+ * rtr_requester - a Call by XMTREQ, its XMTRESP, and what is done
  * when the peer refuses it
  *
  * Runner only. XMTREQ is used where it saves RDMA: arguments that do not fit
