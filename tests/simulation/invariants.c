@@ -197,7 +197,7 @@ void sim_check_event(struct rt_conn *c, enum rt_event ev)
 	if ((ev == EV_TIMEOUT ||
 	     (ev == EV_ABORT && c->end_error == -ETIMEDOUT)) &&
 	    c->state < RT_CLOSING && !e->over && !e->asked &&
-	    !e->faults.delay_polls && !rt_looks_later(c) && c->fab)
+	    !e->faults.delay_polls && !rt_poll_delayed(c) && c->fab)
 		SAME(c, "deadline: messages that have come and are not read",
 		     c->flow.recvs_posted, loop_recvs_posted(c->fab));
 }

@@ -748,7 +748,7 @@ static bool may_fail(struct sim_end *e, int error, const char *reason)
 		return true;
 	/* The other end has had no memory for Receives, and so granted nothing. */
 	if (error == -ETIMEDOUT && sim_peer(e) != e && !sim_peer(e)->closed &&
-	    sim_peer(e)->conn->flow.memory_told)
+	    sim_peer(e)->conn->flow.shortage_logged)
 		return true;
 	/* Its upper layer is slow, or has nothing to say and version 1. */
 	if (error == -ETIMEDOUT && e->server &&

@@ -499,7 +499,7 @@ static void at_rest(void)
 	rests = 0;
 	for (unsigned int i = 1; i <= 2; i++) {
 		burst(&p);
-		test_clock_pass(RT_REST_MS);
+		test_clock_pass(RT_IDLE_MS);
 		rt_pair_run(&p);
 		CU_ASSERT_EQUAL(free_calls(&p), 1);
 		CU_ASSERT_EQUAL(works(p.server->work.free_sends), RT_OWN_SENDS);

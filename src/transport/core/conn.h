@@ -22,7 +22,7 @@
 #define RT_OLD_SERVERS 64
 #define RT_HOST_BUCKETS 256
 
-/* Who it is, for its upper layer and the log, and who refers to it: conn.c, info.c. */
+/* Names of a connection, for the upper layer and the log, and its references. */
 struct rt_identity {
 	void *user;
 	uint64_t id;
@@ -32,40 +32,40 @@ struct rt_identity {
 	atomic_long refs;
 };
 
-/* A connection's strand, see strand.c and run.c. */
+/* See strand.c. */
 struct rt_strand {
 	unsigned int poller;
 	_Atomic uint32_t pending;
 	uint32_t parts_on; /* 1 << index in inst->parts */
-	_Atomic(pthread_t) runner; /* for rt_assert_strand(), else unused */
+	_Atomic(pthread_t) runner; /* for rt_assert_strand() alone */
 	struct base_stack inbox; /* of struct rt_mail */
 	struct rt_conn *handed_next; /* in its poller's queue */
-	_Atomic int close_wanted; /* 1 in order, 2 abort */
+	_Atomic int close_wanted; /* 1 orderly, 2 at once */
 	atomic_bool shut; /* rt_instance_shutdown() has aborted it */
-	atomic_bool over; /* it is RT_CLOSING or RT_CLOSED; any thread */
-	atomic_bool can_call; /* likewise: rt_conn_can_call() */
-	struct base_timer alarm; /* of its poller; see run.c */
-	/* Runner: when expire() is wanted, 0: it is not; when that was set. */
+	atomic_bool over; /* RT_CLOSING or RT_CLOSED; any thread reads it */
+	atomic_bool can_call; /* rt_conn_can_call(); any thread reads it */
+	struct base_timer alarm;
+	/* ms: when expire() is wanted, 0 for never; when that was set */
 	uint64_t deadline, settled;
-	unsigned int unread; /* rounds since that have not read all there was */
-	uint64_t trim_at; /* ms; 0: what it has is not looked at */
-	uint64_t look_from; /* what has come is not looked at before */
-	bool quiet; /* the fabric need not tell what comes */
+	unsigned int unread; /* rounds that have not read all there was */
+	uint64_t trim_at; /* ms, 0 for never */
+	uint64_t poll_from; /* ms, see rt_delay_poll() */
+	bool quiet; /* fab_quiet() is on */
 	struct cds_list_head inst_link; /* inst->conns, under its lock */
-	bool one_only; /* server: the client has not sent its second [A7] */
+	bool one_only; /* server: one message, until the client's second [A7] */
 };
 
-/* Its work requests, see work.c. */
+/* See work.c. */
 struct rt_works {
 	struct rt_work *free_sends, *free_works;
 	struct fab_wr *chain, **chain_tail;
 	bool posted; /* in this turn */
-	bool copying; /* what is reserved for copies is in use */
+	bool copying; /* the reserved buffer for copies is in use */
 };
 
 /*
- * What each room has of its own only that room looks into. The rest is what
- * several rooms read; tests/architecture/members says who sets it.
+ * A structure of own.h is looked into by its room alone. Several rooms read the other
+ * members; tests/architecture/members says which of them set each.
  */
 struct rt_conn {
 	struct rt_instance *inst;
@@ -75,59 +75,59 @@ struct rt_conn {
 	struct rt_strand strand;
 	struct rt_works work;
 
-	/* For rt_conn_info(), written by the runner. */
+	/* For rt_conn_info(). The runner writes it. */
 	pthread_mutex_t info_lock;
 	struct rt_conn_info info;
 	struct rt_stats stats;
 	struct rt_stages stages;
 	struct rt_classes classes;
 
-	/* Runner only, from here on. Of the core: */
+	/* From here on the runner's. The core: */
 	struct fab_conn *fab;
 	enum rt_state state;
 	atomic_bool fabric_gone; /* ... of one that was never started */
 	struct sockaddr_storage server_addr; /* client */
 	bool established; /* the upper layer has been told */
-	bool ended_here; /* the upper layer has asked for the end */
+	bool ended_here; /* by the upper layer */
 	bool first_sent; /* server: its first message is out */
-	bool restless; /* something has come since it was last at rest */
+	bool used; /* since it was last idle */
 	uint64_t last_active;
 	uint64_t state_deadline;
 	unsigned int sends_inflight;
 	uint64_t works_inflight;
-	/* Once, when the chain has been posted; whose Sends are in it sets it. */
-	void (*chain_told)(struct rt_conn *c);
+	/* Called once when the chain has been posted, if set. */
+	void (*chain_posted)(struct rt_conn *c);
 	int end_error;
 	const char *end_reason;
 	char end_text[RT_AUTH_TEXT + 64];
 
-	/* Flow control, for which each role counts its messages. */
+	/* Flow control. Each role counts its messages. */
 	struct rt_flow flow;
 	struct rt_credit credit; /* version 2 */
 	struct rt_credit1 credit1; /* version 1 */
 	const struct rt_traffic *traffic;
 	const struct rt_sender *sender; /* an extension's, while it is in use */
-	struct cds_list_head replies; /* ready to be sent, in order */
-	struct cds_list_head calls_out; /* Calls not yet (wholly) sent */
-	/* The message whose fragments are under way, if there is one. */
+	struct cds_list_head replies; /* that wait, in order */
+	struct cds_list_head calls_out; /* that wait, in order */
+	/* The message whose fragments are under way, or NULL. */
 	struct rt_outgoing *cont;
 	unsigned int nerrors; /* ERRORs that wait */
-	unsigned int calls_all; /* until the last Send of the Reply is done */
-	unsigned int calls_upper; /* the upper layer has or had them */
+	unsigned int calls_all; /* until the last Send of the Reply completes */
+	unsigned int calls_upper; /* of these, delivered to the upper layer */
 	unsigned int calls_reverse; /* client: of the reverse direction */
-	unsigned int requests_out; /* posted, Reply awaited */
-	uint64_t reserve_deadline; /* a GRANT may then use the extra Receive */
-	/* Receives: octets of each that is posted now; to how many they are
-	 * being raised, 0: they are not, and how many are shorter; how many
-	 * have not come back. */
+	unsigned int requests_out; /* posted, without a Reply */
+	uint64_t reserve_deadline; /* ms; then a GRANT may use the extra Receive */
+	/* Receives: octets of those posted now; what they are being raised to, 0 if
+	 * they are not; how many posted ones are shorter than that; how many there
+	 * was no memory for. */
 	uint32_t recv_size, recv_target;
 	unsigned int recvs_shorter, recvs_lacking;
-	atomic_bool gives_way; /* to others, and so ends */
+	atomic_bool gives_way; /* to newer unproved connections */
 
-	/* Messages. The version, settled or the one that is tried first: */
+	/* Messages. @v is the version, settled or the first to be tried. */
 	struct rt_messages msg;
 	const struct rt_version *v;
-	/* Client: no answer to version 2 yet, or none after ERR_VERS [B6]. */
+	/* Client: version 2 has not been answered, or not since ERR_VERS [B6]. */
 	bool unanswered;
 	bool remote_invalidation; /* version 1: both sides do [P4] */
 	struct rt_properties ours, theirs;

@@ -6,8 +6,8 @@
  * made of), conn.h, strand.c (a turn of it), work.c (work requests), run.c (a turn
  * of the poller), conn.c, listen.c, instance.c, info.c, shutdown.c, config.c.
  *
- * Unless a comment says otherwise every function takes a connection whose
- * strand the calling thread holds.
+ * Context: the caller holds the connection's strand, unless a comment says
+ * otherwise.
  */
 #ifndef RPCRDMA_TRANSPORT_CORE_H
 #define RPCRDMA_TRANSPORT_CORE_H
@@ -36,33 +36,33 @@
 #define RT_PROBE(name, c, ...) ((void)0)
 #endif
 
-/* A thread other than the poller's has work of its own: it goes on with a
- * connection for so many turns, or for BASE_TURN_MS. */
+/* A thread that is not the poller's has other work to do: it runs a connection for so
+ * many turns, or for BASE_TURN_MS, and then hands it over. */
 #define RT_TURNS 16
-/* A connection whose data go on and on is looked at again after this, ns: with iWARP a
- * MiB. A new one, or another host's Call, waits for a turn of each of them. */
+/* ns: a turn of a connection whose data go on and on, about a MiB with iWARP. New
+ * connections and other hosts' Calls wait for such a turn of each of them. */
 #define RT_TURN_NS 500000
-/* When nothing has been done for so long, ms, free lists are shortened: that of
- * Calls alone is 20 KiB for each that there were at once. Of a connection that goes
- * on working, what it has done without for as long is given back. */
-#define RT_REST_MS 1000
-/* Deadlines are looked at in steps of this, so that those of many connections
- * wake the poller together. */
+/* ms: a connection that has been idle for so long frees what it needs no more, such as
+ * 20 KiB for each Call that there was at once. One that is in use frees what it has not
+ * used for as long. */
+#define RT_IDLE_MS 1000
+/* ms: deadlines are rounded up to these, so that those of many connections wake the
+ * poller together. */
 #define RT_TICK_MS 100
-/* How soon it is told how many lines of the log were left out. */
+/* ms: until the log says how many lines were left out. */
 #define RT_COUNTS_MS 1000
-/* A client waits this long for CONNPROP_FINAL after the first answer; a server
- * that has answered so for the second message before it sends one [A9]. */
+/* ms: a client waits so long for CONNPROP_FINAL after the first answer; a server that
+ * has answered, for the second message before it sends its own [A9]. */
 #define RT_SETTLE_MS 1000
-/* Of its own a connection has headers for so many Sends (receives.c). */
+/* What a connection has of its own (receives.c): headers of Sends; a server also the
+ * promise of buffers of the pool, for a Reply, for a copy of what the device cannot
+ * send, and for the Receive of a reverse Call's Reply. */
 #define RT_OWN_SENDS 2
-/* And a server's the promise of so many buffers of the pool: for a Reply, for what
- * of it has to be copied, and for the Receive of a reverse Call's Reply. */
 #define RT_PROMISED (RT_CALL_PROMISED + 2)
-/* What a shutdown has aborted may take this long to be gone. */
+/* ms: until the connections are gone that a shutdown has aborted. */
 #define RT_ABORT_MS 1000
 
-/* Counters are written by the runner alone and read by anybody. */
+/* The runner alone writes counters. Any thread reads them. */
 #define RT_COUNT(c, field, n)                                       \
 	__atomic_store_n(&(c)->stats.field, (c)->stats.field + (n), \
 			 __ATOMIC_RELAXED)
@@ -70,7 +70,7 @@
 #define RT_STAGE(c, name, from, to) \
 	rt_histogram_add(&(c)->stages.stage[RT_STAGE_##name], (to) - (from))
 
-/* Whatever number the upper layer has given. */
+/* @op_class comes from the upper layer, and may be any number. */
 static inline struct rt_class *rt_class_of(struct rt_conn *c,
 					   unsigned int op_class)
 {
@@ -92,24 +92,24 @@ static inline uint64_t rt_now_ms(void)
 	return base_now_ms();
 }
 
-/* Of two times, of which 0 is none. */
+/* Returns the earlier of two times, of which 0 is none. */
 static inline uint64_t rt_earlier(uint64_t a, uint64_t b)
 {
 	return a && (!b || a < b) ? a : b;
 }
 
-/* Is it not yet time to look at what has come? An end is not put off. */
-static inline bool rt_looks_later(const struct rt_conn *c)
+/* Returns true while the fabric is not to be polled, because of rt_delay_poll(). The end
+ * of a connection is not delayed. */
+static inline bool rt_poll_delayed(const struct rt_conn *c)
 {
-	return c->strand.look_from && c->state < RT_DRAINING &&
-	       c->strand.look_from > rt_now_ms();
+	return c->strand.poll_from && c->state < RT_DRAINING &&
+	       c->strand.poll_from > rt_now_ms();
 }
 
-/* What comes is not looked at before @ms, nor before a later time that was said
- * already. Deadlines ring by ticks, so it may be RT_TICK_MS later. */
-static inline void rt_look_from(struct rt_conn *c, uint64_t ms)
+/* Do not poll the fabric before @ms, or RT_TICK_MS later. It only moves later. */
+static inline void rt_delay_poll(struct rt_conn *c, uint64_t ms)
 {
-	c->strand.look_from = MAX(c->strand.look_from, ms);
+	c->strand.poll_from = MAX(c->strand.poll_from, ms);
 }
 
 /* conn.c */
@@ -122,62 +122,58 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 		const struct rt_ops *ops, const struct sockaddr *to,
 		socklen_t to_len, struct rt_conn **out);
 void rt_conn_set_name(struct rt_conn *c, const struct sockaddr *peer);
-/* It is RT_CLOSED: give back what it has and nobody else has. */
+/* The connection is RT_CLOSED: free what it has. Harmless if repeated. */
 void rt_conn_ended(struct rt_conn *c);
-/* A reference, unless the last one has just gone. Any thread. */
+/* Returns true with a reference, unless the last one has gone. Any thread. */
 bool rt_conn_try_get(struct rt_conn *c);
-/* Remember why the connection ends, be it later; the first reason stays. */
+/* Note why the connection will end. The first reason stays. */
 void rt_conn_fail(struct rt_conn *c, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void rt_conn_vfail(struct rt_conn *c, int error, const char *fmt, va_list ap);
 
 /* info.c */
+/* The upper layer may use the connection from now on: tell it, once. */
 void rt_conn_tell_established(struct rt_conn *c);
+/* Make what rt_conn_info() returns current. */
 void rt_conn_publish(struct rt_conn *c);
-
-/* info.c, of an instance */
-/* It no longer counts; inst->lock is held. */
+/* Add the connection's counters to the totals. inst->lock is held. */
 void rt_totals_keep(struct rt_conn *c);
-/* A connection was refused. */
+/* Count a connection that was refused. Any thread. */
 void rt_count_refused(struct rt_instance *inst);
 
-/* strand.c */
+/* strand.c, which explains all of these */
 void rt_alarm_init(struct rt_conn *c);
-/*
- * The strand runs at @d (ms), or earlier; 0: it need not. Once the connection
- * has no fabric any more that does nothing; before, rt_alarm_stop() must be
- * called, while the poller is still there.
- */
+/* Have the strand run at @d (ms) or earlier, 0 for no deadline. Without the fabric it
+ * does nothing. Before that rt_alarm_stop() must be called, while the poller exists. */
 void rt_alarm_set(struct rt_conn *c, uint64_t d);
 void rt_alarm_stop(struct rt_conn *c);
-/* There is a reason to run it. Any thread. */
+/* There is a reason to run the connection. Any thread. */
 void rt_strand_run(struct rt_conn *c);
-/* Run it, and let go of its strand. A new connection's maker holds that until
- * this. Any thread that has it. */
+/* Run the connection, whose strand this thread holds, and release the strand. Any thread
+ * that holds it. */
 void rt_strand_release(struct rt_conn *c);
+/* The fabric's callback: rt_strand_run(). Any thread. */
 void rt_conn_ready(struct fab_conn *f, void *user);
-/* Any thread: have @run called in the strand. A reference to @c that goes with
- * the mail is dropped there. */
+/* Have @run called in the strand. It drops the reference that goes with the mail. Any
+ * thread. */
 void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,
 		  void (*run)(struct rt_conn *c, struct rt_mail *m));
-/* The same, also any thread: but it does not run the connection unless that has
- * ended, its poller does. */
+/* The same, but the poller runs the connection, and this thread only if it has ended.
+ * Any thread. */
 void rt_inbox_leave(struct rt_conn *c, struct rt_mail *mail,
 		    void (*run)(struct rt_conn *c, struct rt_mail *m));
-/* What the peer had to do by @at, unless that is 0; if not, the connection
- * ends. */
-void rt_give_up(struct rt_conn *c, uint64_t at, uint64_t now, const char *why);
-/*
- * Feed one event to the table. Returns whether what came with it (a message)
- * is to be processed.
- */
+/* End the connection if the peer has not done by @at (0 for no deadline) what it had
+ * to. */
+void rt_end_if_late(struct rt_conn *c, uint64_t at, uint64_t now,
+		    const char *why);
+/* Feed an event to the table. Returns true if the message that came with it is to be
+ * processed. */
 bool rt_event(struct rt_conn *c, enum rt_event ev);
-/* The same with an event that ends it, and why: as rt_conn_fail(). */
+/* Note why, as rt_conn_fail(), and feed an event that ends the connection. */
 void rt_conn_stop(struct rt_conn *c, enum rt_event ev, int error,
 		  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* Does the state let an ordinary message out (4.3)? */
+/* Returns true if the state lets an ordinary message out (4.3). */
 bool rt_state_may_send(const struct rt_conn *c);
-
 /* Run the connections that were handed over to a poller. Returns how many. For
  * rt_run() alone. */
 int rt_strand_run_handed(struct rt_turn *t);
@@ -189,12 +185,12 @@ void rt_chain_post(struct rt_conn *c);
 void rt_long_read(struct rt_conn *c, bool begins);
 
 /* instance.c */
-/* With these parts and extensions; as rt_instance_create(). */
+/* rt_instance_create() with these parts and extensions. */
 int rt_instance_new(const struct rt_params *p,
 		    const struct rt_part *const *parts,
 		    const struct rt_ext *const *exts, struct rt_instance **out);
-/* It has ended, the fabric too, and no longer counts. Any thread, harmless
- * when repeated. */
+/* The fabric has ended: @c is none of the instance's connections any more. Any thread;
+ * harmless if repeated. */
 void rt_instance_forget(struct rt_conn *c);
 void rt_instance_put(struct rt_instance *inst);
 
@@ -203,14 +199,16 @@ void rt_instance_put(struct rt_instance *inst);
 unsigned int rt_most_receives(const struct rt_config *cfg);
 
 /* work.c */
-/* One that is no Send, and one that is, with room for its header. When it comes
- * back, @done is called; a Send is only put back unless its poster sets
- * another. */
+/*
+ * A work request, and one for a Send with a buffer for its header; NULL if there is no
+ * memory. @done is called when it completes. A Send is only put back then, unless its
+ * poster sets another.
+ */
 struct rt_work *rt_work_get(struct rt_conn *c, rt_work_fn done);
 struct rt_work *rt_send_get(struct rt_conn *c);
-/* So many of these are there from now on: 0 or -ENOMEM. */
+/* Allocate @n Sends ahead. Returns 0 or -ENOMEM. */
 int rt_sends_own(struct rt_conn *c, unsigned int n);
-/* Something has come of it: have it done. */
+/* A work request has completed, or the fabric has refused it (@wc is NULL). */
 static inline void rt_work_complete(struct rt_conn *c, struct rt_work *w,
 				    const struct fab_wc *wc)
 {
@@ -223,16 +221,18 @@ static inline void rt_work_complete(struct rt_conn *c, struct rt_work *w,
 		w->done(c, w, wc);
 }
 void rt_work_put(struct rt_conn *c, struct rt_work *w);
-/* Server: have @w copy @n octets into what is reserved for that, until
- * rt_work_put(). False: it is in use, or less. */
+/* Server: give @w the buffer to copy into that the connection has of its own, until
+ * rt_work_put(). Returns false if it is in use, or shorter than @n octets. */
 bool rt_work_copy(struct rt_conn *c, struct rt_work *w, size_t n);
+/* Lists of buffers. Any thread. */
 void rt_bufs_put(struct fab_buf **list);
 void rt_bufs_add(struct fab_buf **list, struct fab_buf *b);
-struct rt_mark rt_chain_mark(const struct rt_conn *c);
-/* Take RDMA Writes that were added since out of it; they hang on their Send. */
-void rt_chain_cut(struct rt_conn *c, const struct rt_mark *m);
-/* Append to the chain that rt_chain_post() posts in one go. */
+/* Append to the chain that rt_chain_post() posts. */
 void rt_chain_add(struct rt_conn *c, struct rt_work *w);
+/* Take out of the chain the RDMA Writes that were added since the mark. They remain with
+ * their Send. */
+struct rt_mark rt_chain_mark(const struct rt_conn *c);
+void rt_chain_cut(struct rt_conn *c, const struct rt_mark *m);
 /* Take the chain out, to be posted. */
 struct fab_wr *rt_chain_take(struct rt_conn *c);
 /* The fabric has not taken @chain: complete its work requests here. */

@@ -64,7 +64,7 @@ struct rt_flow {
 
 	struct cds_list_head lent; /* Receives posted */
 	unsigned int recvs_posted;
-	bool memory_told; /* that there was none */
+	bool shortage_logged; /* that there was none */
 	bool device_full; /* it has not taken all Receives */
 	size_t recv_octets; /* of its own Receives, as its host's account has */
 	unsigned int promised; /* buffers of the pool */

@@ -81,7 +81,7 @@ struct rt_part {
 	/* ---- Now and then ---- */
 	/* An effect of the table of states (state.c). */
 	void (*effect)(struct rt_conn *c, enum rt_effect e);
-	/* The connection has been idle for RT_REST_MS: free what it needs no more. */
+	/* The connection has been idle for RT_IDLE_MS: free what it needs no more. */
 	void (*on_idle)(struct rt_conn *c);
 	/* The connection is in use: free what has not been used since the last call.
 	 * Returns true if there was something. */

@@ -113,7 +113,7 @@ static void down(struct rt_conn *c)
 
 	atomic_store(&c->strand.can_call, false);
 	/* The end came before the chain was posted. */
-	c->chain_told = NULL;
+	c->chain_posted = NULL;
 	rt_chain_refused(c, rt_chain_take(c));
 	RT_EACH_PART(c->inst, disconnected, c);
 	/* Requests that were on their way here, and what their done submits. */
@@ -238,7 +238,7 @@ bool rt_state_may_send(const struct rt_conn *c)
 void rt_chain_post(struct rt_conn *c)
 {
 	struct fab_wr *chain = rt_chain_take(c);
-	void (*told)(struct rt_conn *) = c->chain_told;
+	void (*told)(struct rt_conn *) = c->chain_posted;
 	int rc;
 
 	rt_assert_strand(c);
@@ -246,7 +246,7 @@ void rt_chain_post(struct rt_conn *c)
 		return;
 	rc = fab_post(c->fab, chain);
 	c->work.posted = true;
-	c->chain_told = NULL;
+	c->chain_posted = NULL;
 	if (told)
 		told(c);
 	if (!rc)
@@ -318,10 +318,9 @@ static uint64_t idle_at(const struct rt_conn *c)
 /* Likewise, when does it give back what it had for its work? */
 static uint64_t rest_at(const struct rt_conn *c)
 {
-	if (!c->restless || c->state >= RT_CLOSING || !c->fab ||
-	    c->sends_inflight)
+	if (!c->used || c->state >= RT_CLOSING || !c->fab || c->sends_inflight)
 		return 0;
-	return c->last_active + RT_REST_MS;
+	return c->last_active + RT_IDLE_MS;
 }
 
 static bool is_time(uint64_t at, uint64_t now)
@@ -331,7 +330,7 @@ static bool is_time(uint64_t at, uint64_t now)
 
 static void rest(struct rt_conn *c)
 {
-	c->restless = false;
+	c->used = false;
 	c->strand.trim_at = 0;
 	rt_works_shrink(c);
 	RT_EACH_PART(c->inst, on_idle, c);
@@ -351,12 +350,13 @@ static void trim(struct rt_conn *c, uint64_t now)
 		fab_rest(c->fab);
 	/* What was marked last time is given back the next. */
 	c->strand.trim_at =
-		c->last_active + 2 * RT_REST_MS > now ? now + RT_REST_MS : 0;
+		c->last_active + 2 * RT_IDLE_MS > now ? now + RT_IDLE_MS : 0;
 }
 
 /* ---- Deadlines ---------------------------------------------------------- */
 
-void rt_give_up(struct rt_conn *c, uint64_t at, uint64_t now, const char *why)
+void rt_end_if_late(struct rt_conn *c, uint64_t at, uint64_t now,
+		    const char *why)
 {
 	rt_assert_strand(c);
 	if (!at || at > now || c->state >= RT_CLOSING)
@@ -396,7 +396,7 @@ static void expire(struct rt_conn *c, uint64_t now, bool read)
 					     "no first message in time");
 		}
 	}
-	if (is_time(idle_at(c), now) && !busy(c) && !rt_looks_later(c))
+	if (is_time(idle_at(c), now) && !busy(c) && !rt_poll_delayed(c))
 		rt_conn_stop(c, EV_TIMEOUT, 0, "idle for %u ms",
 			     c->inst->cfg.idle_ms);
 }
@@ -408,15 +408,15 @@ static void set_deadline(struct rt_conn *c, uint64_t now)
 	uint64_t d = 0, unless_busy;
 
 	if (c->state != RT_CLOSED) {
-		if (!c->strand.trim_at && c->restless &&
-		    c->last_active + RT_REST_MS > now)
-			c->strand.trim_at = now + RT_REST_MS;
+		if (!c->strand.trim_at && c->used &&
+		    c->last_active + RT_IDLE_MS > now)
+			c->strand.trim_at = now + RT_IDLE_MS;
 		d = rt_earlier(c->strand.trim_at, c->state_deadline);
 		for (; m; m &= m - 1)
 			d = rt_earlier(c->inst->parts[__builtin_ctz(m)]->due(c),
 				       d);
-		if (rt_looks_later(c))
-			d = rt_earlier(c->strand.look_from, d);
+		if (rt_poll_delayed(c))
+			d = rt_earlier(c->strand.poll_from, d);
 		unless_busy = rt_earlier(idle_at(c), rest_at(c));
 		if (unless_busy && !busy(c))
 			d = rt_earlier(unless_busy, d);
@@ -459,14 +459,14 @@ static void conn_work(struct rt_conn *c, uint32_t n, uint64_t now)
 	take_mail(c);
 	do {
 		c->work.posted = false;
-		while (c->fab && budget > 0 && !rt_looks_later(c) &&
+		while (c->fab && budget > 0 && !rt_poll_delayed(c) &&
 		       (got = fab_poll(c->fab, wc, 16)) > 0) {
 			for (int i = 0; i < got; i++)
 				completion(c, &wc[i]);
 			/* Of octets that complete nothing there may be many. */
 			budget = base_now_ns() < until ? budget - got : 0;
 		}
-		waits = rt_looks_later(c);
+		waits = rt_poll_delayed(c);
 		expire(c, now, budget > 0 || waits);
 		want = atomic_load_explicit(&c->strand.close_wanted,
 					    memory_order_relaxed);
@@ -498,7 +498,7 @@ static void conn_work(struct rt_conn *c, uint32_t n, uint64_t now)
 		fab_quiet(c->fab, waits);
 	}
 	/* Of what has not been looked at nothing is told again. */
-	if (c->fab && (budget <= 0 || (waits && !rt_looks_later(c))))
+	if (c->fab && (budget <= 0 || (waits && !rt_poll_delayed(c))))
 		fab_kick(c->fab);
 }
 

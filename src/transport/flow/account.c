@@ -40,8 +40,8 @@
 struct rt_host {
 	struct cds_list_head link; /* of its bucket in inst->hosts */
 	struct in6_addr addr;
-	unsigned int refs; /* connections, ended ones that are held too */
-	unsigned int conns; /* not ended, or with Calls that are not back */
+	unsigned int refs; /* connections, until the last reference to them */
+	unsigned int conns; /* until they have ended and their Calls are back */
 	atomic_size_t memory; /* chunks and reassembly */
 	atomic_size_t replies; /* given to the transport, not yet gone */
 	atomic_size_t receives; /* that connections have of their own */
@@ -142,23 +142,23 @@ struct fab_buf *rt_memory_get(struct rt_conn *c, size_t mine, size_t size)
 	struct fab_buf *b = fab_pool_get_spare(inst->pool, size);
 
 	rt_assert_strand(c);
-	/* A lone message has what it needs. */
+	/* If nobody else has memory, a message may have the reserve. */
 	if (!b &&
 	    atomic_load_explicit(&inst->memory, memory_order_relaxed) <= mine)
 		b = fab_pool_get(inst->pool, size);
-	if (b && !rt_memory_take(c, mine, b->size)) {
+	if (b && !rt_memory_charge(c, mine, b->size)) {
 		fab_pool_put(b);
 		return NULL;
 	}
 	return b;
 }
 
-bool rt_memory_take(struct rt_conn *c, size_t mine, size_t n)
+bool rt_memory_charge(struct rt_conn *c, size_t mine, size_t n)
 {
 	rt_assert_strand(c);
-	/* Buffers may be larger than what is in them. So that a limit that
-	 * admits a message admits its buffers, it counts only where others
-	 * hold some. */
+	/* Buffers may be larger than the message in them. So the limit applies
+	 * only if something else is charged, or it would keep out a message that
+	 * it admits. */
 	if (c->flow.memory > mine &&
 	    c->flow.memory + n > c->inst->cfg.max_conn_memory)
 		return false;
@@ -177,7 +177,7 @@ bool rt_memory_take(struct rt_conn *c, size_t mine, size_t n)
 	return true;
 }
 
-void rt_memory_give(struct rt_conn *c, size_t n)
+void rt_memory_uncharge(struct rt_conn *c, size_t n)
 {
 	rt_assert_strand(c);
 	assert(c->flow.memory >= n);
@@ -240,9 +240,9 @@ void rt_replies_sub(struct rt_conn *c, size_t n)
 }
 
 /*
- * Of Replies a host may have so much. Replies are outside of the pool: hosts that
- * have max_memory of them together have less each, and with twice that nothing,
- * so that no number of hosts has more.
+ * Returns how many octets of Replies a host may have. Replies are outside the pool: if
+ * all hosts together have max_memory of them, each may have less, and with twice that
+ * nothing, so that no number of hosts has more.
  */
 static size_t replies_most(const struct rt_instance *inst)
 {
@@ -255,11 +255,10 @@ static size_t replies_most(const struct rt_instance *inst)
 		       0;
 }
 
-bool rt_replies_wait(struct rt_conn *c, unsigned int others)
+bool rt_replies_over_limit(struct rt_conn *c, unsigned int others)
 {
-	/* A connection of the same host that takes its Replies goes on, with
-	 * one Call at a time; and so does each while the pool is short of
-	 * memory (receives.c). */
+	/* A connection that takes its Replies goes on with one Call at a time,
+	 * also while the pool is short of memory (receives.c). */
 	return c->flow.host &&
 	       (fab_pool_short(c->inst->pool) ||
 		atomic_load_explicit(&c->flow.host->replies,
@@ -269,11 +268,10 @@ bool rt_replies_wait(struct rt_conn *c, unsigned int others)
 					       memory_order_relaxed));
 }
 
-const char *rt_replies_why(struct rt_conn *c)
+const char *rt_replies_limit_text(struct rt_conn *c)
 {
 	if (fab_pool_short(c->inst->pool))
 		return "memory is short";
-	/* With little of its own it waits for what the others have. */
 	if (c->flow.host && atomic_load_explicit(&c->flow.host->replies,
 						 memory_order_relaxed) <=
 				    c->inst->cfg.max_host_memory)
@@ -344,7 +342,7 @@ static uint64_t burst_ms(const struct rt_conn *c)
 	return (uint64_t)c->inst->cfg.max_wrong * RT_WRONG_MS;
 }
 
-void rt_wrong(struct rt_conn *c)
+void rt_bad_message(struct rt_conn *c)
 {
 	uint64_t now;
 
@@ -354,12 +352,11 @@ void rt_wrong(struct rt_conn *c)
 	now = rt_now_ms();
 	c->flow.wrong_until = MAX(c->flow.wrong_until, now);
 	c->flow.wrong_until += RT_WRONG_MS;
-	/* By then the strand looks again (rt_looks_later()). */
 	if (c->flow.wrong_until > burst_ms(c))
-		rt_look_from(c, c->flow.wrong_until - burst_ms(c));
+		rt_delay_poll(c, c->flow.wrong_until - burst_ms(c));
 }
 
-void rt_granted(struct rt_conn *c)
+void rt_grant_received(struct rt_conn *c)
 {
 	uint32_t all = c->credit.received + c->credit.sent;
 	uint32_t others = all - c->flow.grants_at - 1;
@@ -370,5 +367,5 @@ void rt_granted(struct rt_conn *c)
 	if (c->flow.grants < GRANTS_MOST)
 		c->flow.grants++;
 	else
-		rt_wrong(c);
+		rt_bad_message(c);
 }

@@ -16,15 +16,14 @@
 #include "transport/flow/credit.h"
 #include "transport/flow/credit1.h"
 
-/* When a connection has had max_wrong, it may have one that is wrong in so many
- * ms. They are looked at together, each RT_TICK_MS. */
+/* ms: until a connection that has used up max_wrong may send another bad message. They
+ * are looked at together, each RT_TICK_MS. */
 #define RT_WRONG_MS 10
-/* A host's share of Replies is so much less where there are many hosts. */
+/* With many hosts each has this fraction of its share of Replies. */
 #define RT_MANY_HOSTS 16
-/* A server leaves the extra Receive to the client's GRANTs for this long. */
+/* ms: a server leaves the extra Receive to the client's GRANTs. */
 #define RT_RESERVE_MS 200
 
-/* What goes out, as flow control sees it. */
 enum rt_out_kind {
 	RT_OUT_CALL,
 	RT_OUT_REPLY,
@@ -34,23 +33,21 @@ enum rt_out_kind {
 /* What differs between the versions, above the codec. */
 struct rt_version {
 	unsigned int number;
-	/* Messages of several fragments; GRANT and CONNPROP. */
-	bool continuation;
-	/* A malformed Reply is answered with an error. */
-	bool answers_replies;
-	/* A Call's header has a field for the handle to be invalidated. */
-	bool inv_field;
+	bool continuation; /* of messages; also GRANT and CONNPROP */
+	bool answers_replies; /* a malformed one, with an ERROR */
+	bool inv_field; /* a Call names the handle to invalidate */
 
-	/* Flow control: Receives to post, rdma_credit of a message about to be
-	 * posted, whether it may be, that it has been. */
+	/* Flow control: how many Receives to post; rdma_credit of a message that is
+	 * about to be posted; whether it may be; that it has been; whether a GRANT is
+	 * due, and may go. */
 	uint32_t (*receives)(const struct rt_conn *c);
 	uint32_t (*credit_word)(const struct rt_conn *c, enum rt_out_kind kind);
 	bool (*may_send)(const struct rt_conn *c, enum rt_out_kind kind);
 	void (*posted)(struct rt_conn *c);
-	bool (*grant_due)(struct rt_conn *c); /* and may go */
+	bool (*grant_due)(struct rt_conn *c);
 	void (*fill_info)(const struct rt_conn *c, struct rt_conn_info *info);
 
-	/* The codec; as the functions of wire.h. */
+	/* The codec, as in wire.h. */
 	size_t (*call_len)(bool external, const struct wire_call_desc *d);
 	size_t (*reply_len)(bool external, const struct wire_reply_desc *d);
 	size_t (*encode_call)(void *buf, size_t size, uint32_t xid,
@@ -63,44 +60,44 @@ struct rt_version {
 			       uint32_t vers, uint32_t credit,
 			       const struct wire_error *err);
 
-	/* A message of this version, the connection's. */
+	/* A message of this version has come. */
 	void (*receive)(struct rt_conn *c, struct rt_work *w,
 			const struct rt_in *in);
-	/* Cannot take a Call now that another time could be taken. */
+	/* Answer a Call for which there is no memory now. */
 	void (*refuse_call)(struct rt_conn *c, uint32_t xid);
 };
 
-/* A Call or Reply that goes, in one of the queues until its first message has
- * been posted. @send: post its next message; false when it has to wait. */
+/* A Call or Reply that goes, in rt_conn.replies or .calls_out until its first message has
+ * been posted. @send posts its next message, and returns false if that must wait. */
 struct rt_outgoing {
 	struct cds_list_head queue;
 	enum rt_out_kind kind;
 	bool (*send)(struct rt_conn *c, struct rt_outgoing *o);
 };
 
-/* What messages do for it. */
+/* What flow control needs of the room above. */
 struct rt_traffic {
-	/* One has come, in w->buf. */
+	/* A message has come, in w->buf. The buffer is w's unless taken. */
 	void (*received)(struct rt_conn *c, struct rt_work *w,
 			 const struct fab_wc *wc);
-	/* Post the next ERROR; our properties, or a part of a token. False when
-	 * that has to wait. */
+	/* Post the next ERROR; our properties, or a part of a token. They return
+	 * false if that must wait. */
 	bool (*error)(struct rt_conn *c);
 	bool (*props)(struct rt_conn *c);
 };
 
-/* An extension that has messages of its own, while it is in use. */
+/* The messages of an extension, while it is in use. */
 struct rt_sender {
 	bool (*due)(const struct rt_conn *c);
 	bool (*send)(struct rt_conn *c);
 };
 
 /*
- * So many Replies, and as many Sends, may be posted that the peer has yet to
- * take. One that keeps to its credits comes nowhere near: a Send is done before
- * what is sent because of it comes, or soon after.
+ * Returns how many Replies, and Sends, may be posted that the peer has not taken. A peer
+ * that keeps to its credits comes nowhere near: a Send completes before, or soon after,
+ * whatever is sent because of it.
  */
-static inline unsigned int rt_conn_most(const struct rt_conn *c)
+static inline unsigned int rt_max_untaken(const struct rt_conn *c)
 {
 	return 4 * c->inst->cfg.credits + 64;
 }
@@ -119,83 +116,90 @@ void rt_credit2_info(const struct rt_conn *c, struct rt_conn_info *i);
 
 /* pump.c */
 extern const struct rt_part rt_part_flow;
-/* Only ERRORs go out, when nothing else may any more, unless they would come amid
- * a message of ours. */
+/* Post ERRORs and nothing else, unless they would come amid a message of ours. */
 void rt_pump_errors(struct rt_conn *c);
-/* Post @w as a Send whose header of @hlen octets is in its buffer. */
+/* Add @w to the chain as a Send, whose header of @hlen octets is in its buffer. */
 void rt_send_work(struct rt_conn *c, struct rt_work *w, size_t hlen);
 
-/* receives.c */
-/* Before the first connection: do as the settings say. 0 or -errno. */
+/* receives.c, Receives */
+/* Share Receives if the settings say so. Before the first connection. Returns 0 or
+ * -errno. */
 int rt_share_receives(struct rt_instance *inst);
-/* Post Receives up to what flow control calls for; 0 or -errno. */
+/* Post as many Receives as flow control asks for. Returns 0 or -errno; if there is no
+ * memory, c->recvs_lacking says how many are lacking. */
 int rt_post_receives(struct rt_conn *c);
-/* Of a connection that was never started; the fabric has let go of them. */
+/* Take back the Receives of a connection that was never started. The fabric has let go
+ * of them. */
 void rt_reclaim_receives(struct rt_conn *c);
-/* How long those are that are posted from now on: as long as is @announced, or
- * as they are being raised to. */
+/* Set the size of the Receives that are posted from now on: as @announced, or as they
+ * are being raised to. */
 void rt_receives_size(struct rt_conn *c, uint32_t announced);
-/* Raise them to @size octets: what is posted and shorter is counted. */
+/* Begin to raise Receives to @size octets. */
 void rt_receives_raise(struct rt_conn *c, uint32_t size, uint32_t announced);
-
-/* account.c */
-void rt_hosts_init(struct rt_instance *inst);
-/* Count @c among those of its host: 0, -EUSERS: too many, -ENOMEM; it has been
- * logged. */
-int rt_host_join(struct rt_conn *c, const struct sockaddr_storage *peer);
-/* It has ended, or its last Call is back after that; inst->lock is held. */
-void rt_host_ended(struct rt_conn *c);
-/* Likewise; the lock is not held. */
-void rt_host_calls_back(struct rt_conn *c);
-void rt_host_leave(struct rt_conn *c);
-/* Octets of the buffers of chunks and reassembly, whatever is in them, where
- * @mine are the asking message's already; runner. False: not now. */
-bool rt_memory_take(struct rt_conn *c, size_t mine, size_t n);
-/* Does more than its share wait to be taken by this one's host, and something
- * of that, or one of @others, keep this connection busy? Any thread. */
-bool rt_replies_wait(struct rt_conn *c, unsigned int others);
-/* And for what, for the log. Any thread. */
-const char *rt_replies_why(struct rt_conn *c);
-/* A buffer for them, counted so; NULL: not now. */
-struct fab_buf *rt_memory_get(struct rt_conn *c, size_t mine, size_t size);
-void rt_memory_give(struct rt_conn *c, size_t n);
-/* Do other connections have some? */
-bool rt_memory_elsewhere(const struct rt_conn *c);
-/* Does this connection have any? */
-bool rt_memory_held(const struct rt_conn *c);
-/* So many octets are its own Receives; false: too many for its host. */
-bool rt_host_receives(struct rt_conn *c, size_t n);
-/* Octets of Replies; any thread. */
-void rt_replies_add(struct rt_conn *c, size_t n);
-void rt_replies_sub(struct rt_conn *c, size_t n);
-
-/* Before the first Receive is posted: 0, -ENOMEM, -EDQUOT: its host has had
- * its share; of a server's it has been logged. */
-int rt_reserve(struct rt_conn *c);
-void rt_reserve_end(struct rt_conn *c);
-/* The Receive for the Reply to a reverse Call that is about to be posted, and is
- * counted: 0, -EAGAIN: it waits, or why the connection fails. */
-int rt_reserve_reverse(struct rt_conn *c);
-/* Receives of another size; false: nothing has changed. */
-bool rt_reserve_resize(struct rt_conn *c, size_t size);
-/* They are shorter now: change the free ones, and those that come back. */
-void rt_reserve_shorten(struct rt_conn *c);
-/* A Receive's buffer that nobody kept. */
+/* Put back the buffer of a Receive; buffers that a Call kept, or others. */
 void rt_receive_put(struct rt_conn *c, struct fab_buf *b);
-/* What was kept of Receives, and other buffers. */
 void rt_receive_back(struct rt_conn *c, struct fab_buf **list);
 
+/* receives.c, what a connection has of its own */
+/* Before the first Receive is posted. Returns 0, -ENOMEM, or -EDQUOT if the host has had
+ * its share; a server has logged it. */
+int rt_reserve(struct rt_conn *c);
+void rt_reserve_release(struct rt_conn *c);
+/* Post the Receive for the Reply to a reverse Call, which has been counted and is about
+ * to be posted. Returns 0, -EAGAIN if the Call must wait, or another -errno if the
+ * connection fails. */
+int rt_reserve_reverse(struct rt_conn *c);
+/* Have buffers for Receives of @size octets. Returns false if nothing has changed. */
+bool rt_reserve_resize(struct rt_conn *c, size_t size);
+/* Receives are shorter now: exchange the free buffers. */
+void rt_reserve_shorten(struct rt_conn *c);
+
+/* account.c, hosts */
+void rt_hosts_init(struct rt_instance *inst);
+/* Count a connection among those of its host. Returns 0, or -EUSERS (too many) or
+ * -ENOMEM after logging it. */
+int rt_host_join(struct rt_conn *c, const struct sockaddr_storage *peer);
+/* The connection has ended, or after that its last Call has come back. inst->lock is
+ * held. */
+void rt_host_ended(struct rt_conn *c);
+/* The same without the lock. */
+void rt_host_calls_back(struct rt_conn *c);
+void rt_host_leave(struct rt_conn *c);
+/* Charge @n octets of buffers for chunks or reassembly to connection, host and
+ * instance. The message that asks has @mine octets already. Returns false if that is
+ * over a limit. */
+bool rt_memory_charge(struct rt_conn *c, size_t mine, size_t n);
+void rt_memory_uncharge(struct rt_conn *c, size_t n);
+/* Returns a buffer that is charged, or NULL. */
+struct fab_buf *rt_memory_get(struct rt_conn *c, size_t mine, size_t size);
+/* Returns true if other connections, or this one, have memory charged. */
+bool rt_memory_elsewhere(const struct rt_conn *c);
+bool rt_memory_held(const struct rt_conn *c);
+/* Charge @n octets of Receives of its own, in place of those before, to the host.
+ * Returns false if that is over its share. */
+bool rt_host_receives(struct rt_conn *c, size_t n);
+/* Count octets of Replies that have been given to the transport, or have gone. Any
+ * thread. */
+void rt_replies_add(struct rt_conn *c, size_t n);
+void rt_replies_sub(struct rt_conn *c, size_t n);
+/* Returns true if the host has more Replies to take than its share, and some are of
+ * this connection, or it has @others in progress. Any thread. */
+bool rt_replies_over_limit(struct rt_conn *c, unsigned int others);
+/* Returns why, for the log. Any thread. */
+const char *rt_replies_limit_text(struct rt_conn *c);
+
+/* account.c, unproved connections */
 void rt_unproved_init(struct rt_conn *c);
-/* Server: a connection whose peer may have to show who it is. */
+/* Server: the peer may have to show who it is. */
 void rt_unproved_join(struct rt_conn *c);
-/* That is settled, or it has ended. */
+/* That is settled, or the connection has ended. */
 void rt_unproved_leave(struct rt_conn *c);
-/* The same, with inst->lock held. */
+/* The same while inst->lock is held. */
 void rt_unproved_leave_locked(struct rt_conn *c);
 
-/* The peer has sent what is wrong. */
-void rt_wrong(struct rt_conn *c);
-/* The peer has sent a GRANT, which has been counted. */
-void rt_granted(struct rt_conn *c);
+/* account.c, bad messages */
+void rt_bad_message(struct rt_conn *c);
+/* A GRANT has come, and has been counted. */
+void rt_grant_received(struct rt_conn *c);
 
 #endif /* RPCRDMA_TRANSPORT_FLOW_H */

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pump - what goes out, in which order, and with whose credit
+ * pump - what goes out, in which order, and with which credit
  *
- * Runner only. pump() posts as much as credits and the state allow, in one
- * chain: the rest of a continued message, ERRORs, our properties and tokens,
- * extensions' own, Replies, Calls; and a GRANT if one is due and nothing else
- * has carried the news. Who has something to send has put it here; what it is
- * only its owner knows (flow.h).
- * Between the fragments of a message only GRANTs may go (6.3.6, 6.3.9 [D2]).
- * Version 1 has only ERRORs, Replies and Calls, and credits for Calls alone.
+ * Each turn posts as much as credits and the state allow, in one chain and in this
+ * order: the rest of a continued message, ERRORs, our properties and tokens, messages
+ * of an extension, Replies, Calls. A GRANT follows if one is due and no other message
+ * has carried its news. Between the fragments of a message only GRANTs may go (6.3.6,
+ * 6.3.9 [D2]). Version 1 has only ERRORs, Replies and Calls, and credits for Calls
+ * alone.
+ *
+ * Replies and Calls are queued here by their owners, who also encode and post them
+ * (struct rt_outgoing).
+ *
+ * Context: the runner.
  */
 #include <endian.h>
 
 #include "transport/flow/flow.h"
 
-/* The header is in network order; its first words are every version's. */
+/* The first words of a header are the same in all versions. */
 static inline void probe_sent(struct rt_conn *c, struct rt_work *w, size_t hlen)
 {
 #ifdef RPCRDMA_PROBES
@@ -34,11 +38,11 @@ void rt_send_work(struct rt_conn *c, struct rt_work *w, size_t hlen)
 	w->sge[0] = (struct fab_sge){ w->buf->addr, hlen, w->buf->mr };
 	assert(c->sends_inflight < c->works_inflight + 1);
 	c->v->posted(c);
-	/* An ERR_VERS is not yet a message of the connection's version: the
-	 * one message of 4.3 is still to come. */
+	/* An ERR_VERS is not the one message of 4.3, which is of the
+	 * connection's version. */
 	if (c->state != RT_AWAITING)
 		c->first_sent = true;
-	/* Counted from the last of them, where they are several [A7]. */
+	/* From the last one, if there are several [A7]. */
 	if (c->state == RT_ANSWERED && !c->props_due && !c->props_sent)
 		c->state_deadline = rt_now_ms() + RT_SETTLE_MS;
 	rt_chain_add(c, w);
@@ -59,8 +63,6 @@ static bool post_grant(struct rt_conn *c)
 	return true;
 }
 
-/* A new Call needs a credit, the properties, and a peer that is known if it has to
- * be; a reverse one waits until there are not as many outstanding as there may be. */
 static bool may_call(const struct rt_conn *c)
 {
 	if (c->state != RT_OPEN && c->state != RT_DRAINING)
@@ -72,17 +74,15 @@ static bool may_call(const struct rt_conn *c)
 	return c->v->may_send(c, RT_OUT_CALL);
 }
 
-/* Without a version there are no credits: one answer for each message that
- * came, [B2]. Version 1 has none for ERRORs: they wait while the peer takes
- * nothing. */
+/* [B2]: without a version there are no credits, but one ERROR for each message that
+ * came. In version 1 ERRORs need no credit: they wait while the peer takes nothing. */
 static bool may_error(const struct rt_conn *c)
 {
-	return c->nerrors && c->sends_inflight < rt_conn_most(c) &&
+	return c->nerrors && c->sends_inflight < rt_max_untaken(c) &&
 	       (c->state == RT_AWAITING ||
 		(rt_state_may_send(c) && c->v->may_send(c, RT_OUT_CONTROL)));
 }
 
-/* Is there a credit for more than ERRORs and GRANTs? */
 static bool may_reply(struct rt_conn *c)
 {
 	if (!c->v->may_send(c, RT_OUT_REPLY))
@@ -91,7 +91,7 @@ static bool may_reply(struct rt_conn *c)
 	return true;
 }
 
-static bool first(struct rt_conn *c, struct cds_list_head *queue)
+static bool send_first(struct rt_conn *c, struct cds_list_head *queue)
 {
 	struct rt_outgoing *o =
 		cds_list_first_entry(queue, struct rt_outgoing, queue);
@@ -112,7 +112,7 @@ static bool post_next(struct rt_conn *c)
 	}
 	if (may_error(c))
 		return c->traffic->error(c);
-	/* Likewise the parts of a token. */
+	/* So may the parts of a token. */
 	if (!rt_state_may_send(c) &&
 	    !(c->state == RT_ANSWERED && c->part_inside))
 		return false;
@@ -128,13 +128,13 @@ static bool post_next(struct rt_conn *c)
 	if (props)
 		return c->traffic->props(c);
 	if (!cds_list_empty(&c->replies))
-		return first(c, &c->replies);
+		return send_first(c, &c->replies);
 	if (may_call(c))
-		return first(c, &c->calls_out);
+		return send_first(c, &c->calls_out);
 	return false;
 wait:
-	/* Calls may have to wait for as long as others take. A Reply waits for
-	 * nothing but the peer's readiness, and holds memory. */
+	/* A Call may have to wait for others. A Reply waits only for the peer,
+	 * and holds memory meanwhile, so that has a deadline. */
 	if (!c->flow.credit_deadline &&
 	    ((c->cont && c->cont->kind == RT_OUT_REPLY) ||
 	     !cds_list_empty(&c->replies)))
@@ -179,7 +179,8 @@ static uint64_t due(struct rt_conn *c)
 
 static void expire(struct rt_conn *c, uint64_t now)
 {
-	rt_give_up(c, c->flow.credit_deadline, now, "no credits for Replies");
+	rt_end_if_late(c, c->flow.credit_deadline, now,
+		       "no credits for Replies");
 }
 
 static void turn(struct rt_conn *c)
@@ -207,7 +208,6 @@ static int admit(struct rt_conn *c, const struct sockaddr_storage *peer)
 	return rc ? rc : rt_reserve(c);
 }
 
-/* inst->lock is held. */
 static void removed(struct rt_conn *c)
 {
 	rt_host_ended(c);
@@ -221,10 +221,10 @@ static void fill_info(struct rt_conn *c, struct rt_conn_info *info)
 
 static void release(struct rt_conn *c)
 {
-	/* Nothing of one that never began has been flushed. */
+	/* The Receives of one that was never started are not flushed. */
 	if (atomic_load(&c->fabric_gone))
 		rt_reclaim_receives(c);
-	rt_reserve_end(c);
+	rt_reserve_release(c);
 }
 
 static int prepare(struct rt_instance *inst, const struct rt_params *p)

@@ -45,7 +45,7 @@
 
 /* ---- Shared ---------------------------------------------------------- */
 
-/* The longest Receive of any connection. */
+/* Returns the size of the longest Receive of any connection. */
 static size_t longest(const struct rt_config *cfg)
 {
 	size_t n = rt_config_receive(cfg);
@@ -75,7 +75,7 @@ int rt_share_receives(struct rt_instance *inst)
 
 /* ---- Buffers -------------------------------------------------------------- */
 
-/* Is it as long as a buffer for @size octets is, or up to @times as long? */
+/* Returns true if @b is no longer than @times a buffer for @size octets. */
 static bool fits(const struct fab_buf *b, size_t size, unsigned int times)
 {
 	return b->size >= size &&
@@ -88,7 +88,6 @@ void rt_receive_put(struct rt_conn *c, struct fab_buf *b)
 
 	rt_assert_strand(c);
 	if (c->inst->shares || b->size < size) {
-		/* Longer ones are here already. */
 		fab_pool_put(b);
 		return;
 	}
@@ -96,7 +95,6 @@ void rt_receive_put(struct rt_conn *c, struct fab_buf *b)
 		struct fab_buf *shorter =
 			fab_pool_get_spare(c->inst->pool, size);
 
-		/* Without, it is long enough all the same. */
 		if (shorter) {
 			fab_pool_put(b);
 			b = shorter;
@@ -114,7 +112,7 @@ void rt_receive_back(struct rt_conn *c, struct fab_buf **list)
 		struct fab_buf *b = *list;
 
 		*list = b->next;
-		/* They may have been longer when it was posted. */
+		/* Receives may have been longer when it was posted. */
 		if (c->recvs_lacking && c->state < RT_CLOSING &&
 		    fits(b, size, 4)) {
 			c->recvs_lacking--;
@@ -127,7 +125,7 @@ void rt_receive_back(struct rt_conn *c, struct fab_buf **list)
 
 /* ---- Posting --------------------------------------------------------- */
 
-/* A buffer of @size octets for @w, if it needs one. */
+/* Give @w a buffer of @size octets, if it needs one. */
 static bool memory_for(struct rt_conn *c, struct rt_work *w, size_t size)
 {
 	struct fab_buf *b = c->flow.free_recv;
@@ -147,18 +145,16 @@ static bool memory_for(struct rt_conn *c, struct rt_work *w, size_t size)
 	return true;
 }
 
-/* As flow control has to know. */
-static void lacking(struct rt_conn *c, uint32_t n)
+static void set_lacking(struct rt_conn *c, uint32_t n)
 {
-	if (n && !c->flow.memory_told)
+	if (n && !c->flow.shortage_logged)
 		rt_log(c, LOG_NOTICE, "Calls wait: no memory for Receives");
-	c->flow.memory_told |= n;
+	c->flow.shortage_logged |= n;
 	c->recvs_lacking = n;
 	c->credit.lacking = n;
 	c->credit1.lacking = n;
 }
 
-/* A buffer that nobody kept serves the next one. */
 static void put(struct rt_conn *c, struct rt_work *w)
 {
 	if (w->buf)
@@ -167,7 +163,6 @@ static void put(struct rt_conn *c, struct rt_work *w)
 	rt_work_put(c, w);
 }
 
-/* The message is in w->buf from now on. */
 static void received(struct rt_conn *c, struct rt_work *w,
 		     const struct fab_wc *wc)
 {
@@ -181,7 +176,7 @@ static void received(struct rt_conn *c, struct rt_work *w,
 	if (c->recv_target && c->recvs_shorter &&
 	    w->sge[0].len < c->recv_target)
 		c->recvs_shorter--;
-	/* It promises not to; the peer's hand is in it. */
+	/* The fabric promises not to. */
 	if (ok && wc->len > w->sge[0].len) {
 		rt_conn_stop(c, EV_ABORT, -EPROTO,
 			     "a message of %zu bytes in a Receive of %zu",
@@ -202,7 +197,7 @@ int rt_post_receives(struct rt_conn *c)
 	int rc;
 
 	rt_assert_strand(c);
-	lacking(c, 0);
+	set_lacking(c, 0);
 	c->flow.device_full = false;
 	if (c->flow.recvs_posted >= want)
 		return 0;
@@ -212,7 +207,7 @@ int rt_post_receives(struct rt_conn *c)
 		if (!w || !memory_for(c, w, size)) {
 			if (w)
 				put(c, w);
-			lacking(c, want - c->flow.recvs_posted - n);
+			set_lacking(c, want - c->flow.recvs_posted - n);
 			break;
 		}
 		w->wr.op = FAB_RECV;
@@ -225,14 +220,14 @@ int rt_post_receives(struct rt_conn *c)
 	}
 	rc = chain ? fab_post_recv(c->fab, chain) : 0;
 	if (rc >= 0) {
-		/* The last ones were not taken. */
+		/* The device has not taken the last ones. */
 		for (int i = 0; i < rc; i++, n--) {
 			struct rt_work *w = posted;
 
 			posted = w->next;
 			put(c, w);
 		}
-		lacking(c, c->recvs_lacking + (uint32_t)rc);
+		set_lacking(c, c->recvs_lacking + (uint32_t)rc);
 		c->flow.device_full = rc;
 		if (c->recvs_lacking > lacked)
 			RT_COUNT(c, shortages, 1);
@@ -242,7 +237,7 @@ int rt_post_receives(struct rt_conn *c)
 		c->works_inflight += n;
 		return 0;
 	}
-	/* Not connected any more: its last event will come by itself. */
+	/* The end of the connection will be reported by itself. */
 	if (rc == -ENOTCONN)
 		rc = 0;
 	else
@@ -295,7 +290,8 @@ void rt_receives_raise(struct rt_conn *c, uint32_t size, uint32_t announced)
 
 /* ---- What a connection has of its own ------------------------------------- */
 
-/* Buffers of @size octets in front of @list, and what they come to. */
+/* Put @n buffers of @size octets in front of @list. Returns false if there is no
+ * memory; those that there were are on the list. */
 static bool take(struct rt_conn *c, uint32_t n, size_t size,
 		 struct fab_buf **list)
 {
@@ -339,7 +335,7 @@ int rt_reserve(struct rt_conn *c)
 	return rc;
 }
 
-void rt_reserve_end(struct rt_conn *c)
+void rt_reserve_release(struct rt_conn *c)
 {
 	rt_assert_strand(c);
 	rt_bufs_put(&c->flow.free_recv);
@@ -357,7 +353,8 @@ int rt_reserve_reverse(struct rt_conn *c)
 	rt_assert_strand(c);
 	if (rc || c->credit.lacking <= was)
 		return rc;
-	/* What Calls here wait for may be just this one. */
+	/* With no other outstanding, the Calls here may be waiting for this
+	 * one, so it gets what was promised. */
 	if (c->requests_out > 1 ||
 	    c->recv_size > fab_pool_promised(c->inst->pool))
 		return -EAGAIN;

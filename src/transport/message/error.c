@@ -47,15 +47,15 @@ void rt_error_send(struct rt_conn *c, uint32_t xid, uint32_t vers,
 	struct rt_error_out *e;
 
 	rt_assert_strand(c);
-	/* The others are about what this side has, or cannot. */
+	/* Other errors are about limits of this end. */
 	if (err->code >= RDMA2_ERR_VERS && err->code <= RDMA2_ERR_INVAL_CONT)
-		rt_wrong(c);
+		rt_bad_message(c);
 	if (c->v->number == WIRE_VERS1 && c->nerrors >= c->max_errors) {
 		rt_conn_stop(c, EV_ABORT, -EPROTO,
 			     "too many errors wait to be taken");
 		return;
 	}
-	/* 7.4: if it cannot be transmitted, the connection ends. */
+	/* 7.4: if it cannot be sent, the connection ends. */
 	if (c->nerrors == c->msg.errors_room && !enlarge(c)) {
 		rt_conn_stop(c, EV_ABORT, -ENOMEM, "no memory for an ERROR");
 		return;
@@ -95,7 +95,7 @@ void rt_error_about(struct rt_conn *c, uint32_t xid,
 	rt_error_send(c, xid, c->v->number, err);
 }
 
-/* What is said about versions looks the same in all of them [B1, B3]. */
+/* Errors about versions have one form in all versions [B1, B3]. */
 static size_t encode_error(struct rt_conn *c, const struct rt_error_out *e,
 			   void *buf)
 {
@@ -148,7 +148,8 @@ void rt_refuse_reply(struct rt_conn *c, uint32_t xid)
 		c->requester->unusable(c, own);
 }
 
-bool rt_invalidation_ok(struct rt_conn *c, const struct rt_in *in, bool reply)
+bool rt_invalidation_allowed(struct rt_conn *c, const struct rt_in *in,
+			     bool reply)
 {
 	struct rt_own *own = rt_xid_find(c, in->p.xid);
 
@@ -167,9 +168,8 @@ bool rt_invalidation_ok(struct rt_conn *c, const struct rt_in *in, bool reply)
 }
 
 /*
- * An ERROR tells an XID and no direction (7). Those of any receiver may be about a Reply
- * of ours as well as about a Call with the same XID [E1]; which of them it is nothing
- * tells.
+ * An ERROR has an XID but no direction (7). One that either role may send could be about
+ * a Call of ours or a Reply of ours with the same XID [E1].
  */
 static bool ambiguous(const struct rt_conn *c, const struct rt_own *own,
 		      const struct wire_error *err)
@@ -190,7 +190,8 @@ void rt_error_received(struct rt_conn *c, uint32_t xid,
 	rt_log(c, LOG_NOTICE, "ERROR %s received for xid %08x",
 	       wire_errcode_name(err->code), xid);
 	if (own && ambiguous(c, own, err)) {
-		/* No Call may end as another has: all of them are repeated. */
+		/* A Call must not fail by another's ERROR, so all are sent again
+		 * on another connection. */
 		rt_conn_stop(c, EV_ABORT, -ECONNRESET,
 			     "ERROR %s for xid %08x: of a Call, or of a Reply?",
 			     wire_errcode_name(err->code), xid);
@@ -205,7 +206,7 @@ void rt_error_received(struct rt_conn *c, uint32_t xid,
 	for (const struct rt_ext *const *x = c->inst->exts; *x; x++)
 		if ((*x)->error && (*x)->error(c, xid, err))
 			return;
-	rt_wrong(c);
+	rt_bad_message(c);
 	RT_COUNT(c, dropped, 1);
 }
 

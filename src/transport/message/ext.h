@@ -2,12 +2,11 @@
 /*
  * ext - what messages ask of an extension
  *
- * An extension has properties, and perhaps header types of its own, of which it
- * alone is asked. Those of an instance are in inst->exts, which assembly.c has
- * put together. What is asked for with each message is no question: an extension
- * sets values of the connection when they change.
+ * An extension has properties, and perhaps header types of its own. assembly.c puts
+ * those of an instance into inst->exts. What every message would have to ask for is a
+ * value of the connection instead, which the extension sets when it changes.
  *
- * Runner only. What is NULL is left out.
+ * Context: the runner. A member that is NULL is left out.
  */
 #ifndef RPCRDMA_TRANSPORT_EXT_H
 #define RPCRDMA_TRANSPORT_EXT_H
@@ -37,23 +36,22 @@ struct rt_ext {
 	unsigned int bit; /* of rt_config.extensions, if it has one */
 
 	/* ---- Messages ---- */
-	/* Its header types, and one of them that may come between any others. */
-	uint32_t first, last, beside;
-	/* They carry Calls and Replies. */
-	bool rpc;
-	/* May this one of them come now? If not, it is not known here. */
-	bool (*takes)(const struct rt_conn *c, uint32_t htype);
-	/* What is wrong with the header, NULL: receive() says so. */
+	/* The range of its header types, and one that may come anywhere. */
+	uint32_t first, last, anywhere;
+	bool carries_rpc; /* its messages are of Calls and Replies */
+	/* Returns false if the header type is unknown at present. */
+	bool (*accepts)(const struct rt_conn *c, uint32_t htype);
+	/* Returns what is wrong with the header. If NULL, receive() finds out. */
 	enum wire_status (*check)(const struct rt_in *in);
-	/* For the table of states; NULL: EV_MSG_EXT. */
+	/* Returns the event for the table of states. If NULL, EV_MSG_EXT. */
 	enum rt_event (*event)(uint32_t htype);
 	void (*receive)(struct rt_conn *c, struct rt_work *w,
 			const struct rt_in *in);
-	/* Is it of a message of that direction, which has been refused? */
-	bool (*directed)(const struct rt_conn *c, uint32_t htype, bool reply);
-	/* It has been refused for where it stands between others. */
+	/* Returns true if the header type is of a Reply or, unless @reply, a Call. */
+	bool (*is_of)(const struct rt_conn *c, uint32_t htype, bool reply);
+	/* The message was refused because of its place between others. */
 	void (*misplaced)(struct rt_conn *c, const struct wire_prefix *p);
-	/* An ERROR that answers a message of it? Then it has been heeded. */
+	/* An ERROR has come. Returns true if it was about a message of the extension. */
 	bool (*error)(struct rt_conn *c, uint32_t xid,
 		      const struct wire_error *err);
 
@@ -86,8 +84,8 @@ struct rt_ext {
 	size_t (*part)(struct rt_conn *c, size_t room, const uint8_t **part);
 	void (*part_sent)(struct rt_conn *c);
 
-	/* Where it is c->gate: may the message be taken, which is of an RPC or
-	 * not? If not, it is dropped. */
+	/* While it is c->gate: returns false if the message, of an RPC or not, is to
+	 * be dropped. */
 	bool (*admits)(struct rt_conn *c, bool rpc);
 };
 

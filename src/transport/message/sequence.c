@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sequence - a message that comes in several (continuation, 6.6.2)
+ * sequence - a continued message that comes (6.6.2)
  *
- * Runner only.
+ * Context: the runner.
  */
 #include <string.h>
 #include <sys/param.h>
 
 #include "transport/message/message.h"
 
-void rt_sequence_drop(struct rt_conn *c)
+void rt_sequence_free_buffers(struct rt_conn *c)
 {
 	struct rt_sequence *s = &c->msg.seq;
 
 	rt_assert_strand(c);
-	rt_memory_give(c, s->memory);
+	rt_memory_uncharge(c, s->memory);
 	rt_bufs_put(&s->bufs);
 	s->memory = 0;
 }
@@ -22,12 +22,11 @@ void rt_sequence_drop(struct rt_conn *c)
 void rt_sequence_reset(struct rt_conn *c)
 {
 	rt_assert_strand(c);
-	rt_sequence_drop(c);
+	rt_sequence_free_buffers(c);
 	memset(&c->msg.seq, 0, sizeof(c->msg.seq));
 	rt_part_set(c, RT_SLOT_SEQUENCE, false);
 }
 
-/* Swallow what is still to come of a message, [D3] step 3 and 7.1.4. */
 void rt_sequence_discard(struct rt_conn *c, uint32_t xid, bool reply)
 {
 	rt_assert_strand(c);
@@ -35,7 +34,6 @@ void rt_sequence_discard(struct rt_conn *c, uint32_t xid, bool reply)
 	c->msg.discard[0] = (struct rt_discard){ true, reply, xid };
 }
 
-/* Give up a continued message; @more of it may be under way. */
 void rt_sequence_give_up(struct rt_conn *c, uint32_t xid, bool reply, bool more)
 {
 	rt_assert_strand(c);
@@ -46,8 +44,8 @@ void rt_sequence_give_up(struct rt_conn *c, uint32_t xid, bool reply, bool more)
 		rt_refuse_reply(c, xid);
 }
 
-/* The buffers of a reassembled message are this long: few pieces, little
- * memory before the octets have really come [D6]. */
+/* Returns how long the buffers of a reassembled message are: long enough for few pieces,
+ * and short, so that little memory is taken before octets have come [D6]. */
 static size_t fragment_room(const struct rt_conn *c)
 {
 	size_t n = 65536;
@@ -62,7 +60,7 @@ bool rt_sequence_append(struct rt_conn *c, const struct wire_msg *m)
 	struct rt_sequence *s = &c->msg.seq;
 	const uint8_t *data = m->payload;
 	size_t room = fragment_room(c), len = m->payload_len;
-	/* If it is not known what counts, the shorter. */
+	/* As long as both readings of rdma_remaining fit, the shorter. */
 	size_t all = s->len + (s->with && m->remaining ? 0 : len);
 
 	rt_assert_strand(c);
@@ -107,8 +105,8 @@ bool rt_sequence_append(struct rt_conn *c, const struct wire_msg *m)
  * tells that does not fit both; in each series every fragment brings the end
  * nearer by its length, which is not zero.
  */
-bool rt_sequence_goes_on(struct rt_conn *c, const struct wire_msg *m,
-			 bool middle)
+bool rt_sequence_remaining_ok(struct rt_conn *c, const struct wire_msg *m,
+			      bool middle)
 {
 	struct rt_sequence *s = &c->msg.seq;
 	/* A Reply that is too long has its RPC fail: rt_sequence_append(). */

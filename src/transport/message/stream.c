@@ -33,7 +33,7 @@ int rt_out_add(struct rt_out *out, void *addr, size_t len, struct fab_mr *mr)
 	return 0;
 }
 
-/* Step from one piece of a stream to the next. */
+/* A place in a stream. */
 struct cursor {
 	const struct rt_piece *piece;
 	unsigned int npieces, at;
@@ -116,8 +116,8 @@ int rt_reduce(const struct rt_piece *pieces, unsigned int npieces,
 	return 0;
 }
 
-/* Can the fabric send from @p as it is? */
-static bool usable(const struct rt_conn *c, const struct rt_piece *p)
+/* Returns true if the fabric can send from @p without a copy. */
+static bool is_sendable(const struct rt_conn *c, const struct rt_piece *p)
 {
 	return p->mr || (c->inst->limits->caps & FAB_CAP_ANY_LOCAL);
 }
@@ -127,10 +127,12 @@ static unsigned int max_sge(const struct rt_conn *c)
 	return MIN(c->inst->limits->max_sge, RT_SGE);
 }
 
-/* Memory for @w to copy @n octets into, or fewer, if not @all must be in one buffer:
- * what is to spare, a part of what is reserved to those that are there, or what
- * the connection has of its own. */
-static bool bounce(struct rt_conn *c, struct rt_work *w, size_t n, bool all)
+/*
+ * Get a buffer for @w to copy @n octets into, or a shorter one unless @all must go into
+ * it: from what the pool has to spare, from its reserve, or what the connection has of
+ * its own. Returns false if there is none.
+ */
+static bool get_bounce(struct rt_conn *c, struct rt_work *w, size_t n, bool all)
 {
 	w->bounce = fab_pool_get_spare(c->inst->pool, n);
 	while (!w->bounce) {
@@ -162,13 +164,13 @@ int rt_gather(struct rt_conn *c, struct rt_work *w, struct rt_out *out,
 	for (left = n; left; left -= got.len) {
 		if (!cursor_take(&k, left, &got))
 			return -EINVAL;
-		if (nsge == max_sge(c) || !usable(c, &got))
+		if (nsge == max_sge(c) || !is_sendable(c, &got))
 			break;
 		w->sge[nsge++] = (struct fab_sge){ got.addr, got.len, got.mr };
 	}
 	if (left) {
 		/* Too scattered, or not registered: copy this message. */
-		if (!bounce(c, w, n, true))
+		if (!get_bounce(c, w, n, true))
 			return -ENOMEM;
 		k.at = out->at;
 		k.off = out->at_off;
@@ -191,7 +193,7 @@ int rt_gather(struct rt_conn *c, struct rt_work *w, struct rt_out *out,
 	return 0;
 }
 
-/* One Write, from where @k is, of up to @n octets: how many; 0: there is no memory
+/* Fill one Write from @k with up to @n octets. Returns how many, 0 if there is no memory
  * to copy into. */
 static size_t fill_write(struct rt_conn *c, struct rt_work *w, struct cursor *k,
 			 size_t n)
@@ -203,13 +205,13 @@ static size_t fill_write(struct rt_conn *c, struct rt_work *w, struct cursor *k,
 
 		if (!cursor_take(k, n - done, &got))
 			break;
-		if (!usable(c, &got)) {
+		if (!is_sendable(c, &got)) {
 			size_t len = got.len < FAB_POOL_MAX_BUF ?
 					     got.len :
 					     FAB_POOL_MAX_BUF;
 
 			/* One copy a request. */
-			if (w->bounce || !bounce(c, w, len, false)) {
+			if (w->bounce || !get_bounce(c, w, len, false)) {
 				k->off -= got.len;
 				break;
 			}
@@ -229,11 +231,6 @@ static size_t fill_write(struct rt_conn *c, struct rt_work *w, struct cursor *k,
 	return done;
 }
 
-/*
- * RDMA Writes of the pieces into the segments, in order and without gaps
- * (4.5.2.1). Sets in @result how much went into each. The Writes hang on
- * @send and are in the chain, all when this returns 0.
- */
 int rt_write_chunk(struct rt_conn *c, struct rt_work *send,
 		   const struct rt_piece *pieces, unsigned int npieces,
 		   const struct wire_segment *seg, unsigned int nsegs,
@@ -283,7 +280,6 @@ int rt_write_chunk(struct rt_conn *c, struct rt_work *send,
 
 /* ---- The next message of a stream ------------------------------------------ */
 
-/* A message with @n octets of the stream goes. */
 static void count(struct rt_conn *c, const struct rt_transmission *t, size_t n,
 		  bool last)
 {
@@ -302,8 +298,9 @@ static void count(struct rt_conn *c, const struct rt_transmission *t, size_t n,
 		RT_COUNT(c, continued_bytes_sent, n);
 }
 
-/* What is reserved to copy into, of a message that is longer; 0: it is not. */
-static size_t shorten(const struct rt_conn *c, size_t n)
+/* Returns how much of @n octets fits the buffer that is reserved for copies; 0 if all do,
+ * so that nothing is gained. */
+static size_t reserved_part(const struct rt_conn *c, size_t n)
 {
 	size_t most = fab_pool_promised(c->inst->pool) & ~(size_t)3;
 
@@ -322,15 +319,15 @@ int rt_transmit(struct rt_conn *c, struct rt_work *w,
 	rt_assert_strand(c);
 	*last = t->external || t->hlen + left <= c->to_peer;
 	if (!*last) {
-		/* Properties may have shrunk in the middle of it. */
+		/* The peer may have lowered its sizes meanwhile. */
 		if (t->hlen + 4 > c->to_peer)
 			return -EMSGSIZE;
-		/* Something must be left for the INLINE that ends it. */
+		/* The INLINE that ends it must have some. */
 		n = MIN(rt_middle_room(c->to_peer), left - 4);
 	}
 	rc = n ? rt_gather(c, w, out, n) : 0;
-	if (rc == -ENOMEM && t->shorter && shorten(c, n)) {
-		n = shorten(c, n);
+	if (rc == -ENOMEM && t->shorter && reserved_part(c, n)) {
+		n = reserved_part(c, n);
 		*last = false;
 		rc = rt_gather(c, w, out, n);
 	}

@@ -137,7 +137,7 @@ static void bad_message(struct rt_conn *c, const struct wire_msg *m,
 {
 	rt_log(c, LOG_WARNING, "%s with xid %08x: %s",
 	       wire1_proc_name(m->p.htype), m->p.xid, wire_status_name(status));
-	rt_wrong(c);
+	rt_bad_message(c);
 	if (!for_reply(c, m, status)) {
 		rt_error_code(c, m->p.xid, RDMA1_ERR_CHUNK);
 		return;
@@ -182,7 +182,8 @@ static void receive(struct rt_conn *c, struct rt_work *w,
 		ev = m.role == WIRE_CALL  ? EV_MSG_CALL :
 		     m.role == WIRE_REPLY ? EV_MSG_REPLY :
 					    EV_MSG_ERROR;
-	if (in->invalidated && !rt_invalidation_ok(c, in, ev == EV_MSG_REPLY))
+	if (in->invalidated &&
+	    !rt_invalidation_allowed(c, in, ev == EV_MSG_REPLY))
 		return;
 	if (!rt_event(c, ev))
 		return;

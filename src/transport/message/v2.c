@@ -59,43 +59,40 @@ static bool is_inline(uint32_t htype)
 	return htype == RDMA2_CALL_INLINE || htype == RDMA2_REPLY_INLINE;
 }
 
-/* The extension that the message is of, if it may come; NULL: of none. */
+/* Returns the extension that has the header type, if it accepts it now, or NULL. */
 static const struct rt_ext *ext_of(const struct rt_conn *c, uint32_t htype)
 {
 	if (htype < RT_EXT_HTYPES)
 		return NULL;
 	for (const struct rt_ext *const *x = c->inst->exts; *x; x++)
 		if (htype >= (*x)->first && htype <= (*x)->last &&
-		    (*x)->takes(c, htype))
+		    (*x)->accepts(c, htype))
 			return *x;
 	return NULL;
 }
 
 /* ---- Order of messages ------------------------------------------------- */
 
-/* Is it for that direction? */
-static bool directed(const struct rt_conn *c, uint32_t htype, bool reply)
+static bool is_of(const struct rt_conn *c, uint32_t htype, bool reply)
 {
 	const struct rt_ext *x = ext_of(c, htype);
 
-	if (x && x->directed)
-		return x->directed(c, htype, reply);
+	if (x && x->is_of)
+		return x->is_of(c, htype, reply);
 	return reply ? is_reply(htype) : is_call(htype);
 }
 
 /*
- * Is this of a message that was refused before (7.1.4)? Its INLINE is the end
- * of it, and so is a payload message of another XID. EXTERNAL is of no
- * continued message [D5], nor is what rtrext has, but they may not be taken for
- * it either.
+ * Returns true if this is of a message that was refused before (7.1.4). That ends with
+ * its INLINE, or with a payload message of another XID. EXTERNAL and the messages of
+ * rtrext are of no continued message [D5], but end it as well.
  */
 static bool discarded(struct rt_conn *c, const struct wire_prefix *p)
 {
 	for (unsigned int i = 0; i < 2; i++) {
 		struct rt_discard *d = &c->msg.discard[i];
 
-		if (d->on && p->xid == d->xid &&
-		    directed(c, p->htype, d->reply)) {
+		if (d->on && p->xid == d->xid && is_of(c, p->htype, d->reply)) {
 			d->on = !is_inline(p->htype);
 			return true;
 		}
@@ -105,7 +102,7 @@ static bool discarded(struct rt_conn *c, const struct wire_prefix *p)
 	return false;
 }
 
-/* Refuse a message for where it stands between others. */
+/* Refuse a message because of its place between others. */
 static void misplaced(struct rt_conn *c, const struct wire_prefix *p)
 {
 	const struct rt_ext *x = ext_of(c, p->htype);
@@ -119,10 +116,8 @@ static void misplaced(struct rt_conn *c, const struct wire_prefix *p)
 		rt_refuse_reply(c, p->xid);
 }
 
-/*
- * Is the message allowed where it stands between others? If not, it has been
- * answered and must be dropped.
- */
+/* Returns true if the message may come here. If not, it has been answered, and is to be
+ * dropped. */
 static bool in_order(struct rt_conn *c, const struct wire_prefix *p)
 {
 	if (p->htype == RDMA2_GRANT || p->htype == RDMA2_ERROR)
@@ -131,7 +126,7 @@ static bool in_order(struct rt_conn *c, const struct wire_prefix *p)
 		RT_COUNT(c, dropped, 1);
 		return false;
 	}
-	/* The rest of a Reply that is refused already need not come. */
+	/* The rest of a Reply that was refused need not come. */
 	if (c->msg.seq.lost && !rt_sequence_continues(c, p))
 		rt_sequence_give_up(c, c->msg.seq.xid, true, false);
 	if (c->msg.seq.active && !rt_sequence_continues(c, p)) {
@@ -148,8 +143,8 @@ static bool in_order(struct rt_conn *c, const struct wire_prefix *p)
 	if (p->htype == RDMA2_CONNPROP_MIDDLE ||
 	    p->htype == RDMA2_CONNPROP_FINAL) {
 		if (!c->theirs.complete) {
-			/* 6.3.3 is about the header type, so also by one that
-			 * is refused for what is in it [F2]. */
+			/* 6.3.3 is about the header type, whatever the
+			 * properties in it [F2]. */
 			c->msg.props_open |= p->htype == RDMA2_CONNPROP_MIDDLE;
 			return true;
 		}
@@ -168,10 +163,10 @@ static bool in_order(struct rt_conn *c, const struct wire_prefix *p)
 /* ---- One message ------------------------------------------------------ */
 
 /*
- * A continued message that cannot be kept fails alone, [D3] step 3. The end of a Reply may
- * invalidate memory of its Call, and its sender may need the credit that the Call stands
- * for [G3]: so that is outstanding, and the rest swallowed as part of the sequence, until
- * the end. Returns whether it is.
+ * There is no memory for a continued message, so it fails alone ([D3] step 3). But the
+ * end of a Reply may invalidate memory of its Call, and its sender may need that Call's
+ * credit [G3]: so the Call remains outstanding, and the sequence open, until the end.
+ * Returns true if it does.
  */
 static bool lose(struct rt_conn *c, const struct wire_msg *m)
 {
@@ -183,7 +178,7 @@ static bool lose(struct rt_conn *c, const struct wire_msg *m)
 		      s->reply ? RDMA2_ERR_INVAL_CONT : RDMA2_ERR_SYSTEM);
 	s->lost = s->reply && middle;
 	if (s->lost)
-		rt_sequence_drop(c);
+		rt_sequence_free_buffers(c);
 	else
 		rt_sequence_give_up(c, m->p.xid, s->reply, middle);
 	return s->lost;
@@ -196,10 +191,9 @@ static void fragment(struct rt_conn *c, const struct wire_msg *m,
 	bool middle = is_middle(m->p.htype);
 	bool reply = is_reply(m->p.htype);
 
-	if ((middle || s->active) && !rt_sequence_goes_on(c, m, middle)) {
+	if ((middle || s->active) && !rt_sequence_remaining_ok(c, m, middle)) {
 		rt_log(c, LOG_WARNING, "rdma_remaining %u does not fit",
 		       m->remaining);
-		/* A lost one has had its ERROR. */
 		if (!s->lost)
 			rt_error_code(c, m->p.xid, RDMA2_ERR_INVAL_CONT);
 		rt_sequence_give_up(c, m->p.xid, reply, middle);
@@ -249,7 +243,7 @@ static void bad_message(struct rt_conn *c, const struct wire_prefix *p,
 	       wire_htype_name(p->htype), p->xid, wire_status_name(status));
 	if (status == WIRE_BAD_ERROR) {
 		/* Nothing is ever answered to an ERROR [E1, E10]. */
-		rt_wrong(c);
+		rt_bad_message(c);
 		RT_COUNT(c, dropped, 1);
 		return;
 	}
@@ -259,7 +253,6 @@ static void bad_message(struct rt_conn *c, const struct wire_prefix *p,
 		      is_middle(p->htype) || rt_sequence_continues(c, p) ?
 			      RDMA2_ERR_INVAL_CONT :
 			      code[status]);
-	/* in_order() let it pass, so a sequence in progress is its own. */
 	if (is_call(p->htype) || is_reply(p->htype))
 		rt_sequence_give_up(c, p->xid, is_reply(p->htype),
 				    is_middle(p->htype));
@@ -278,16 +271,17 @@ static void receive(struct rt_conn *c, struct rt_work *w,
 	const struct wire_prefix *p = &in->p;
 	enum wire_status status;
 	const struct rt_ext *x = ext_of(c, p->htype);
-	bool rpc = is_call(p->htype) || is_reply(p->htype) || (x && x->rpc);
+	bool rpc = is_call(p->htype) || is_reply(p->htype) ||
+		   (x && x->carries_rpc);
 	struct wire_msg m;
 	enum rt_event ev;
 
 	if (in->invalidated &&
-	    !rt_invalidation_ok(c, in, may_invalidate(p->htype)))
+	    !rt_invalidation_allowed(c, in, may_invalidate(p->htype)))
 		return;
 	if (rt_credit_overrun(&c->credit) && c->state < RT_CLOSING) {
-		/* 4.2.1, [A5]: who does not keep to its credits would not be
-		 * held by them either from filling the memory with Calls. */
+		/* 4.2.1, [A5]: without credits nothing would keep the peer from
+		 * filling the memory with Calls. */
 		rt_conn_stop(c, EV_ABORT, -EPROTO,
 			     "%u messages came, %u were granted",
 			     c->credit.received, c->credit.announced);
@@ -308,12 +302,12 @@ static void receive(struct rt_conn *c, struct rt_work *w,
 		rt_credit_take(&c->credit, p->credit);
 	}
 	if (!rt_event(c, ev)) {
-		rt_wrong(c);
+		rt_bad_message(c);
 		return;
 	}
 	if (c->in_order && !c->in_order(c, p))
 		return;
-	if (!(x && p->htype == x->beside) && !in_order(c, p))
+	if (!(x && p->htype == x->anywhere) && !in_order(c, p))
 		return;
 	if (c->gate && !c->gate->admits(c, rpc)) {
 		RT_COUNT(c, dropped, 1);
@@ -333,7 +327,7 @@ static void receive(struct rt_conn *c, struct rt_work *w,
 	case RDMA2_GRANT:
 		c->credit.grants++;
 		RT_COUNT(c, grants_received, 1);
-		rt_granted(c);
+		rt_grant_received(c);
 		break;
 	case RDMA2_ERROR:
 		RT_COUNT(c, errors_received, 1);
@@ -359,24 +353,20 @@ static void receive(struct rt_conn *c, struct rt_work *w,
 
 /* ---- GRANTs ---------------------------------------------------------------- */
 
-/*
- * Will the peer go on when it gets a credit? A message of several is on its
- * way, or a Reply has to come; a client of which no Call is here can only go
- * on with new ones.
- */
+/* Returns true if the peer will send something when it gets a credit: the rest of a
+ * message, or a Reply; or a client that has no Call here, a new Call. */
 static bool peer_active(struct rt_conn *c)
 {
 	return c->msg.seq.active || c->partial || c->msg.props_open ||
 	       c->requests_out || (c->server && !c->calls_all);
 }
 
-/* A GRANT, if one is due and nothing else has carried the news. */
 static bool grant_due(struct rt_conn *c)
 {
 	const struct rt_credit *k = &c->credit;
 	uint64_t now;
 
-	/* A first message is answered by what is being made [A7]. */
+	/* The token that is being made will be our first message [A7]. */
 	if (!c->first_sent && c->part_made)
 		return false;
 	if (!rt_state_may_send(c) || !rt_credit_grant_due(k) ||
@@ -394,8 +384,8 @@ static bool grant_due(struct rt_conn *c)
 	}
 	if (c->server && !c->reserve_deadline && !rt_credit_available(k) &&
 	    rt_credit_exhausted(k))
-		/* Both are without credits. If the client does not end that,
-		 * it is not one that knows that rule. */
+		/* Neither end has credits. If the client does not send a GRANT
+		 * by then, it does not know the rule. */
 		c->reserve_deadline = now + RT_RESERVE_MS;
 	return false;
 }

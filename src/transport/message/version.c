@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * version - which version a connection speaks, 4.3 and [B1] to [B7]
+ * version - which version a connection speaks (4.3, [B1] to [B8])
  *
- * Runner only, except version_init(), for a connection that has not been
- * started yet. The list of servers that are met with version 1 is under the instance's lock.
+ * A server speaks the version of the first message that it supports. A client that has
+ * both begins with version 2. If that is refused, it goes on with version 1 on the same
+ * connection. If it is not answered at all, the connection ends, and for a time the next
+ * ones to that server begin with version 1. A refusal that comes later ends the
+ * connection.
  *
- * A server speaks the version of the first message that it supports. A client
- * with both begins with version 2 and goes on with version 1 on the same
- * connection if that is refused. If it is not answered at all,
- * the connection ends, and for a time the next ones begin with version 1. What
- * is refused later ends the connection.
+ * Context: the runner, or before it runs. inst->lock guards the list of servers that
+ * are met with version 1.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ static void remember(struct rt_conn *c)
 	struct rt_old_server *o = &inst->old[0];
 
 	pthread_mutex_lock(&inst->lock);
-	/* The one that would be forgotten first makes room. */
+	/* Replace the entry that expires first. */
 	for (unsigned int i = 0; i < RT_OLD_SERVERS; i++) {
 		if (same_addr(&inst->old[i].addr, &c->server_addr)) {
 			o = &inst->old[i];
@@ -84,8 +84,8 @@ static void answered(struct rt_conn *c)
 	forget(c);
 }
 
-/* A server's: the client had no version that is spoken here. Whatever has ended
- * it then says less, unless it is this side. */
+/* If a server had to refuse the client's version, that is why the connection ended, unless
+ * this end has ended it. */
 static void ended_unserved(struct rt_conn *c)
 {
 	const char *why = c->inst->no_version1;
@@ -153,7 +153,7 @@ static void version_init(struct rt_conn *c)
 
 /* ---- A message -------------------------------------------------------- */
 
-/* Of another version: [B2], or [B3] if it is one of ours. */
+/* The message is of another version: [B2], or [B3] if we support that. */
 static void other_version(struct rt_conn *c, const struct wire_prefix *p)
 {
 	struct wire_error err = { .code = RDMA2_ERR_VERS_MISMATCH };
@@ -190,9 +190,8 @@ static bool in_range(uint32_t vers, const struct wire_error *err)
 }
 
 /*
- * ERR_VERS, or RDMA_ERROR of version 1, answers what we began with. The version
- * word of the former and the credits are not looked at: who sends them knows
- * nothing of our version [B1].
+ * The answer to our first message is ERR_VERS, or RDMA_ERROR of version 1. Its version
+ * word and credits are ignored: the peer does not know our version [B1].
  */
 static void refused(struct rt_conn *c, const struct wire_error *err)
 {
@@ -219,8 +218,8 @@ static void refused(struct rt_conn *c, const struct wire_error *err)
 		     "the server speaks %s only", range);
 }
 
-/* Does the peer refuse the version that has been settled? An ERR_VERS without
- * it says so whatever it answers, all others if they answer us. */
+/* Returns true if the peer refuses the settled version: by an ERR_VERS whose range lacks
+ * it, or any error about versions that answers a message of ours. */
 static bool refuses_version(struct rt_conn *c, uint32_t xid,
 			    const struct wire_error *err)
 {
@@ -235,9 +234,8 @@ static bool refuses_version(struct rt_conn *c, uint32_t xid,
 }
 
 /*
- * No message of this version may go any more (7.1.1, 7.1.2), and none of
- * another (4.3.3): so the connection ends, and a client comes back with a
- * version that is in the range [B8].
+ * No message may go any more, of this version (7.1.1, 7.1.2) or another (4.3.3). So the
+ * connection ends, and a client connects again with a version in the range [B8].
  */
 static void withdrawn(struct rt_conn *c, uint32_t xid,
 		      const struct wire_error *err)
@@ -267,15 +265,14 @@ static void withdrawn(struct rt_conn *c, uint32_t xid,
 			     "version %u is refused on this connection",
 			     c->msg.version);
 	if (known && own && own->posted) {
-		/* 7.1.1: that ends the RPC. After a MISMATCH it may be sent
-		 * again. */
+		/* 7.1.1: the RPC fails. After a MISMATCH it may be sent again. */
 		c->requester->refused(c, own, err);
 	}
 }
 
 /*
- * Decode an ERROR. As the answer to a client's first message, RDMA_ERROR of
- * version 1 means that the peer speaks no other version, whatever its code [B1].
+ * Decode an ERROR. If RDMA_ERROR of version 1 answers a client's first message, the peer
+ * speaks no other version, whatever the code [B1].
  */
 static bool read_error(const struct rt_conn *c, const struct rt_in *in,
 		       struct wire_error *err)
@@ -292,7 +289,7 @@ static bool read_error(const struct rt_conn *c, const struct rt_in *in,
 	return true;
 }
 
-/* Has the message our version? It may settle which one that is. */
+/* Returns true if the message has our version, which it may settle. */
 static bool settle(struct rt_conn *c, const struct rt_in *in)
 {
 	struct wire_error err;
@@ -340,9 +337,9 @@ static void received(struct rt_conn *c, struct rt_work *w,
 	c->credit.received++;
 	c->credit1.received++;
 	c->last_active = rt_now_ms();
-	c->restless = true;
+	c->used = true;
 	if (in.invalidated && (!whole || in.p.vers != c->msg.version) &&
-	    !rt_invalidation_ok(c, &in, false))
+	    !rt_invalidation_allowed(c, &in, false))
 		return;
 	if (!whole) {
 		/* [C1] */
@@ -363,7 +360,7 @@ static const struct rt_traffic traffic = {
 	.props = rt_connprop_post,
 };
 
-/* An extension may have been left out of the build. */
+/* Refuse settings of an extension that was left out of the build. */
 static int prepare(struct rt_instance *inst, const struct rt_params *p)
 {
 	unsigned int bits = 0;
@@ -381,7 +378,7 @@ static int prepare(struct rt_instance *inst, const struct rt_params *p)
 static int init(struct rt_conn *c)
 {
 	c->traffic = &traffic;
-	/* It goes out before anybody has said who he is: it tells nothing. */
+	/* Random, since it is sent to peers that are not known yet. */
 	c->msg.next_xid = arc4random();
 	rt_connprop_init(c);
 	version_init(c);

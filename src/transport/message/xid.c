@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * xid - whose an XID is
+ * xid - XIDs in use
  *
- * Both ends choose XIDs, each for its Calls and for other messages of its own.
- * The peer's Calls that are here are counted by the low bits of theirs; our Calls
- * are found by theirs; what else we send has an XID that no Call of ours has.
+ * Both ends choose XIDs, for their Calls and for other messages. The peer's Calls here
+ * are counted by the low bits of their XIDs. Our Calls are in a hash table. Other
+ * messages of ours get an XID that no Call of ours has.
  *
- * Runner only, but for rt_conn_xid_busy().
+ * Context: the runner; any thread may call rt_conn_xid_busy().
  */
 #include "transport/message/message.h"
 

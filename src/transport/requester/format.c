@@ -2,7 +2,7 @@
 /*
  * format - the Requester chooses the format of a Call and opens memory for it
  *
- * Runner only. Which arguments and results go by chunks, whether a Reply chunk
+ * Which arguments and results go by chunks, whether a Reply chunk
  * is offered, and whether the Call goes in Simple, Continued or Special format:
  * [D8]. All that is exposed is in rq->seg and rq->rseg, in the order of the
  * header's lists; rt_request_rollback() closes it.
@@ -13,7 +13,6 @@
 
 #include "transport/requester/requester.h"
 
-/* What the peer takes from us in this direction. */
 static bool may_use_chunks(const struct rt_conn *c,
 			   const struct rt_request_priv *rq)
 {
@@ -25,7 +24,7 @@ static bool may_use_chunks(const struct rt_conn *c,
 	return c->theirs.segments && c->theirs.segment_size;
 }
 
-/* The peer has said that it does not know it: never again (7.1.3). */
+/* 7.1.3 */
 static bool refuses(const struct rt_conn *c, uint32_t htype)
 {
 	return c->req.refused & 1u << htype;
@@ -39,14 +38,14 @@ static bool may_continue(const struct rt_conn *c)
 	return !c->server || c->theirs.reverse >= RDMA2_RVRSDIR_CONT;
 }
 
-/* Octets of a header beside its chunks: the prefix, the handle to be invalidated,
- * the ends of three lists; and the first word of the payload. Of a chunk beside its
+/* Octets of a header without its chunks: the prefix, the handle to be invalidated, the ends
+ * of three lists, and the first word of the payload. Octets of a chunk without its
  * segments: that there is one, and their count. */
 #define HEAD_LEN (WIRE_PREFIX_LEN + 4 + 3 * 4 + 4)
 #define CHUNK_LEN 8
 
-/* Segments still allowed in this header: by the peer's count [E4], and by what
- * one message holds. */
+/* Returns how many more segments the header may have: by the peer's limit [E4], and by
+ * what one message holds. */
 static unsigned int segments_left(const struct rt_conn *c,
 				  const struct rt_request_priv *rq)
 {
@@ -60,7 +59,7 @@ static unsigned int segments_left(const struct rt_conn *c,
 	return max > used ? max - used : 0;
 }
 
-/* Open one stretch of memory, in pieces no longer than the peer takes. */
+/* Open memory to the peer, in segments as long as it takes. Returns 0 or -errno. */
 static int expose(struct rt_conn *c, struct rt_request_priv *rq, void *addr,
 		  size_t len, struct fab_mr *mr, bool write, uint32_t position)
 {
@@ -96,15 +95,14 @@ static int expose(struct rt_conn *c, struct rt_request_priv *rq, void *addr,
 	return 0;
 }
 
-/* The peer, or the fabric, takes no more segments, or the device has no window:
- * do without this chunk. */
+/* Returns true if the Call can do without the chunk: the peer, or the fabric, takes no
+ * more segments, or the device has no memory window. */
 static bool no_room(int rc)
 {
 	return rc == -E2BIG || rc == -ENOSPC || rc == -ENOMEM;
 }
 
-/* If the fabric cannot close it at once, the request has to wait for it with
- * all its memory. */
+/* If the fabric cannot close it at once, the request waits, and keeps its memory. */
 static void unexpose(struct rt_conn *c, struct rt_request_priv *rq,
 		     uint32_t handle)
 {
@@ -135,7 +133,6 @@ static int expose_sink(struct rt_conn *c, struct rt_request_priv *rq,
 	return rc;
 }
 
-/* Open the sinks. */
 static int offer_writes(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	rq->nwrites = rq->pub.nsinks;
@@ -163,9 +160,9 @@ static int offer_writes(struct rt_conn *c, struct rt_request_priv *rq)
 }
 
 /*
- * Is a Reply that does not fit inline left to continuation? The peer need not
- * know how to, and when it says so the Call has been executed [D8]. In place of
- * Write chunks there is a Reply chunk (7.3.2).
+ * Returns true if a Reply that does not fit inline is left to continuation. The peer need
+ * not support that, and when it says so the Call has been executed [D8]. If it refuses
+ * Write chunks, a Reply chunk takes their place (7.3.2).
  */
 static bool trusts_continuation(const struct rt_conn *c,
 				const struct rt_request_priv *rq)
@@ -175,10 +172,9 @@ static bool trusts_continuation(const struct rt_conn *c,
 }
 
 /*
- * How long the Reply may be; where it is not to be continued, what finds no
- * Write chunk in the end comes on top. If that is not known: version 1, where
- * there is no other way for a long Reply, provides for the longest; else for
- * what attributes can come to.
+ * Returns how long the Reply may be. If it is not to be continued, results without a Write
+ * chunk are added. If the upper layer does not know, version 1, which has no other way
+ * for a long Reply, provides for the longest, and version 2 for long attributes.
  */
 static size_t reply_max(const struct rt_conn *c,
 			const struct rt_request_priv *rq)
@@ -220,7 +216,7 @@ static int offer_reply(struct rt_conn *c, struct rt_request_priv *rq)
 	max = MIN(max, FAB_POOL_MAX_BUF);
 	if (max > cfg->max_message)
 		max = cfg->max_message & ~(size_t)3;
-	/* What it had when it went before may still be open. */
+	/* The one of an earlier attempt may still be open to the peer. */
 	if (rq->reply_buf)
 		rt_bufs_add(&rq->bufs, rq->reply_buf);
 	rq->reply_buf = fab_pool_get(c->inst->pool, max);
@@ -282,7 +278,6 @@ int rt_request_reduce(struct rt_conn *c, struct rt_request_priv *rq)
 			 &rq->cuts);
 }
 
-/* Open the arguments that have been cut out. */
 static int expose_cuts(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	const struct rt_cuts *k = &rq->cuts;
@@ -300,7 +295,7 @@ static int expose_cuts(struct rt_conn *c, struct rt_request_priv *rq)
 	return 0;
 }
 
-/* The stream as a Call chunk: in place if it can be, else from a copy. */
+/* Open the stream as a Call chunk: in place if possible, or a copy. */
 static int expose_body(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	struct wire_read_segment items[RT_MAX_SEGMENTS];
@@ -398,8 +393,8 @@ static size_t fragments(const struct rt_conn *c, size_t len)
 	return (len + room - 1) / room;
 }
 
-/* The handle that the Responder may invalidate, [C11]; version 1 has no field
- * for it. */
+/* Returns the handle that the Responder may invalidate [C11]. Version 1 has no field for
+ * it. */
 static uint32_t offered_handle(const struct rt_conn *c,
 			       const struct rt_request_priv *rq)
 {
@@ -447,7 +442,7 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 	}
 	if (rq->pub.npieces > RT_MAX_PIECES)
 		return -E2BIG;
-	/* As it is, if that fits. */
+	/* Without chunks, if it fits. */
 	rc = rt_reduce(rq->pub.pieces, rq->pub.npieces, NULL, 0, &rq->out,
 		       &rq->cuts);
 	if (rc)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request - the Requester sends a Call
+ * request - the Requester sends a Call, until it is done
  *
- * rt_request_alloc/reset/free/submit may be called by any thread; the rest is
- * the runner's. A request is on rt_conn.req.requests from submit to done, on
- * rt_conn.calls_out until its first message is posted, and found by XID (xid.c).
- * format.c chooses its format.
+ * A request is on rt_requesting.requests from submit to done, on rt_conn.calls_out until
+ * its first message is posted, and found by its XID (xid.c). It belongs to the transport
+ * from rt_request_submit() to done, and else to the upper layer; the buffers of its Reply
+ * remain until rt_request_reset() or rt_request_free().
  *
- * Locks: the instance's request_lock is a leaf around the free list.
+ * Context: any thread may call rt_request_alloc(), _reset(), _free() and _submit(); the
+ * runner does the rest. The instance's request_lock guards the free list, and is a leaf.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -105,7 +106,6 @@ static void complete(struct rt_conn *c, struct rt_request_priv *rq)
 	rq->pub.done(&rq->pub);
 }
 
-/* A Call that had been posted counts no longer. */
 static void unpost(struct rt_conn *c)
 {
 	assert(c->requests_out);
@@ -117,11 +117,6 @@ static void unpost(struct rt_conn *c)
 		c->credit.forward--;
 }
 
-/*
- * The outcome is known. Memory is closed to the peer at once, or as soon as can
- * be; done is called when that is so and the fabric has let go of the Call's
- * own octets too.
- */
 void rt_request_finish(struct rt_conn *c, struct rt_request_priv *rq,
 		       int status)
 {
@@ -150,17 +145,18 @@ static void pending_less(struct rt_conn *c, struct rt_request_priv *rq)
 		return;
 	if (rq->finished) {
 		complete(c, rq);
-	} else if (rq->error_waits && c->cont != &rq->going) {
+	} else if (rq->error_deferred && c->cont != &rq->going) {
 		struct wire_error err = rq->pub.error;
 
-		rq->error_waits = false;
+		rq->error_deferred = false;
 		rt_request_error(c, rq, &err);
 	} else if (rq->pub.call_only && rq->out.off == rq->out.len) {
 		rt_request_finish(c, rq, 0);
 	}
 }
 
-static void sent(struct rt_conn *c, struct rt_work *w, const struct fab_wc *wc)
+static void send_done(struct rt_conn *c, struct rt_work *w,
+		      const struct fab_wc *wc)
 {
 	struct rt_request_priv *rq = w->owner;
 
@@ -193,7 +189,7 @@ void rt_request_refused(struct rt_conn *c, struct rt_request_priv *rq,
 	rt_request_finish(c, rq, -EREMOTEIO);
 }
 
-void rt_request_again(struct rt_conn *c, struct rt_request_priv *rq)
+void rt_request_resend(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	rt_assert_strand(c);
 	rt_request_rollback(c, rq, 0, 0);
@@ -202,17 +198,15 @@ void rt_request_again(struct rt_conn *c, struct rt_request_priv *rq)
 	unpost(c);
 	rq->own.posted = false;
 	rq->prepared = false;
-	rq->error_waits = false;
-	/* It has waited before. */
+	rq->error_deferred = false;
 	cds_list_add(&rq->going.queue, &c->calls_out);
 }
 
 /* ---- ERRORs ------------------------------------------------------------- */
 
 /*
- * 7.1.3: a header type that the peer does not know is not sent to it again. Of a
- * Call in several messages it is the first one's; so another that is under way
- * in that manner has no rest that may be sent.
+ * 7.1.3: a header type that the peer does not know is not sent again. If it was that of a
+ * Call's first message, another Call whose fragments are under way cannot be completed.
  */
 static void avoid(struct rt_conn *c, const struct rt_request_priv *rq,
 		  const struct wire_error *err)
@@ -227,16 +221,16 @@ static void avoid(struct rt_conn *c, const struct rt_request_priv *rq,
 		rt_request_refused(c, begun, err);
 }
 
-/* With fewer chunks, if that is what it is refused for [D8]. */
-static bool with_fewer(struct rt_conn *c, struct rt_request_priv *rq,
-		       const struct wire_error *err)
+/* Send the Call again with fewer chunks, if it was refused for that [D8]. */
+static bool resend_with_fewer(struct rt_conn *c, struct rt_request_priv *rq,
+			      const struct wire_error *err)
 {
 	if (!rt_request_reduce_chunks(rq, err))
 		return false;
 	rq->pub.error = *err;
 	rq->refused = true;
 	rq->base_only = true;
-	rt_request_again(c, rq);
+	rt_request_resend(c, rq);
 	return true;
 }
 
@@ -244,9 +238,9 @@ void rt_request_error(struct rt_conn *c, struct rt_request_priv *rq,
 		      const struct wire_error *err)
 {
 	rt_assert_strand(c);
-	if (with_fewer(c, rq, err))
+	if (resend_with_fewer(c, rq, err))
 		return;
-	/* It does not continue Replies, or not such. */
+	/* The peer does not continue Replies, or not this one. */
 	if (err->code == RDMA2_ERR_REPLY_RESOURCE && !rq->format)
 		c->req.reply_refused = true;
 	if (err->code == RDMA2_ERR_INVAL_HTYPE && !rq->format)
@@ -258,7 +252,7 @@ void rt_request_error(struct rt_conn *c, struct rt_request_priv *rq,
 
 static bool send_call(struct rt_conn *c, struct rt_outgoing *o);
 
-static void queue(struct rt_conn *c, struct rt_request_priv *rq)
+static void enqueue(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	int status = 0;
 
@@ -271,7 +265,7 @@ static void queue(struct rt_conn *c, struct rt_request_priv *rq)
 	rq->inv_handle = 0;
 	rq->max_reads = rq->max_writes = UINT32_MAX;
 	rq->no_call_chunk = rq->no_reply_chunk = rq->refused = false;
-	rq->error_waits = false;
+	rq->error_deferred = false;
 	rq->format = NULL;
 	rq->base_only = false;
 	if (c->other_format)
@@ -303,9 +297,9 @@ static void queue(struct rt_conn *c, struct rt_request_priv *rq)
 	cds_list_add_tail(&rq->going.queue, &c->calls_out);
 }
 
-/* The first message of it goes. 0; -EAGAIN: it has to wait; why the connection
- * fails. */
-static int begin(struct rt_conn *c, struct rt_request_priv *rq)
+/* The first message of a Call goes. Returns 0, -EAGAIN if it must wait, or another -errno if
+ * the connection fails. */
+static int start(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	int rc;
 
@@ -330,7 +324,6 @@ static int begin(struct rt_conn *c, struct rt_request_priv *rq)
 	return rc;
 }
 
-/* The next base message of it; as struct rt_request_format has it. */
 static int fill(struct rt_conn *c, struct rt_request_priv *rq,
 		struct rt_work *w, size_t *hlen, bool *last)
 {
@@ -353,10 +346,10 @@ static int fill(struct rt_conn *c, struct rt_request_priv *rq,
 	return 0;
 }
 
-/* It cannot go on. If nothing of it has gone it fails @alone; what has gone cannot
- * be taken back. */
-static bool fails(struct rt_conn *c, struct rt_request_priv *rq,
-		  struct rt_work *w, bool alone, int rc)
+/* The Call cannot go on. It fails @alone if nothing of it has gone; otherwise the
+ * connection ends, since that cannot be taken back. */
+static bool fail(struct rt_conn *c, struct rt_request_priv *rq,
+		 struct rt_work *w, bool alone, int rc)
 {
 	if (alone) {
 		rt_request_finish(c, rq, rc);
@@ -386,37 +379,35 @@ static bool send_call(struct rt_conn *c, struct rt_outgoing *o)
 	if (!rq->prepared) {
 		rc = rt_request_prepare(c, rq);
 		if (rc) {
-			/* There was only the way that was refused. */
 			rt_request_finish(c, rq, rq->refused ? -EREMOTEIO : rc);
 			return true;
 		}
 		rq->prepared = true;
 	}
 	w = rt_send_get(c);
-	/* One will come back. */
 	if (!w && c->sends_inflight)
 		return false;
 	if (!w)
-		return fails(c, rq, w, !begun, -ENOMEM);
+		return fail(c, rq, w, !begun, -ENOMEM);
 	if (!begun) {
-		rc = begin(c, rq);
+		rc = start(c, rq);
 		if (rc == -EAGAIN) {
 			rt_work_put(c, w);
 			return false;
 		}
 		if (rc)
-			return fails(c, rq, w, false, rc);
+			return fail(c, rq, w, false, rc);
 	}
 	rc = (rq->format ? rq->format->fill : fill)(c, rq, w, &hlen, &last);
 	if (rc)
-		return fails(c, rq, w, !begun, rc);
+		return fail(c, rq, w, !begun, rc);
 	c->cont = last ? NULL : &rq->going;
 	if (last) {
 		rq->sent = base_now_ns();
 		RT_STAGE(c, submit, rq->submitted, rq->sent);
 	}
 	w->owner = rq;
-	w->done = sent;
+	w->done = send_done;
 	rq->sends_pending++;
 	rt_send_work(c, w, hlen);
 	return true;
@@ -424,7 +415,7 @@ static bool send_call(struct rt_conn *c, struct rt_outgoing *o)
 
 static void mail_request(struct rt_conn *c, struct rt_mail *m)
 {
-	queue(c, caa_container_of(m, struct rt_request_priv, mail));
+	enqueue(c, caa_container_of(m, struct rt_request_priv, mail));
 	rt_conn_put(c);
 }
 
@@ -443,10 +434,10 @@ void rt_request_submit(struct rt_conn *c, struct rt_request *pub)
 /* ---- As a part of the connection ---------------------------------------- */
 
 /*
- * Server: when the client has to have answered the oldest reverse Call, be it
- * sent or not; 0: there is none. One that is not answered would keep its credit
- * for ever, of which there may be only one, and those behind it would wait as
- * long; only the end of the connection gives it back (RFC 8166 3.3.2).
+ * Server: returns when the client must have answered the oldest reverse Call, sent or
+ * not; 0 if there is none. One without an answer would keep its credit, perhaps the only
+ * one, and those behind it would wait forever. Only the end of the connection returns
+ * that credit (RFC 8166 3.3.2).
  */
 static uint64_t answer_due(const struct rt_conn *c)
 {
@@ -454,7 +445,6 @@ static uint64_t answer_due(const struct rt_conn *c)
 
 	if (!c->server)
 		return 0;
-	/* The first that is not over is the oldest. */
 	cds_list_for_each_entry(rq, &c->req.requests, link)
 	{
 		if (!rq->finished)
@@ -473,7 +463,7 @@ static uint64_t due(struct rt_conn *c)
 {
 	uint64_t d = answer_due(c);
 
-	/* Others may give back memory. */
+	/* Other connections may free memory for Receives. */
 	if (c->recvs_lacking && busy(c))
 		d = rt_earlier(rt_now_ms() + RT_TICK_MS, d);
 	return d;
@@ -481,7 +471,7 @@ static uint64_t due(struct rt_conn *c)
 
 static void expire(struct rt_conn *c, uint64_t now)
 {
-	rt_give_up(c, answer_due(c), now, "a reverse Call is not answered");
+	rt_end_if_late(c, answer_due(c), now, "a reverse Call is not answered");
 }
 
 static void disconnected(struct rt_conn *c)

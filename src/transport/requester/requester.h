@@ -3,17 +3,17 @@
  * requester - Calls that go, until they are done
  *
  * Reading order: request.c (the life of a request, and its sending), format.c (its
- * format, and memory for it), response.c (its Reply).
+ * format, and the memory that is open for it), response.c (its Reply).
  *
- * Unless a comment says otherwise every function takes a connection whose
- * strand the calling thread holds.
+ * Context: the caller holds the connection's strand, unless a comment says
+ * otherwise.
  */
 #ifndef RPCRDMA_TRANSPORT_REQUESTER_H
 #define RPCRDMA_TRANSPORT_REQUESTER_H
 
 #include "transport/message/message.h"
 
-/* A Reply of unknown length: ACLs and extended attributes have 64 KiB. */
+/* Octets of a Reply whose length is unknown: ACLs and extended attributes have 64 KiB. */
 #define RT_UNKNOWN_REPLY (128u << 10)
 
 extern const struct rt_part rt_part_requester, rt_part_response;
@@ -27,23 +27,23 @@ struct rt_request_priv {
 	struct cds_list_head link; /* rt_requesting.requests while outstanding */
 	struct rt_own own;
 	struct rt_outgoing going;
-	bool finished; /* done as soon as nothing is pending */
+	bool finished; /* done is called when nothing is pending */
 	bool external;
-	bool prepared;
-	/* What that was done for: the values of both ends, the inline threshold
-	 * and the header types that the peer had refused. */
+	bool prepared; /* its format is chosen, for these: */
+	/* The properties of both ends, the inline threshold, and the header types
+	 * that the peer had refused. */
 	uint32_t values, room, without;
-	/* The peer has said how many Read and Write chunks it takes for this
-	 * Call, or that it takes no body chunk [D8]; then why it had to be sent
-	 * again is in pub.error. */
+	/* How many Read and Write chunks the peer takes for this Call, if it has
+	 * said so, and whether it takes body chunks [D8]. If the Call was sent again
+	 * for that (@refused), the ERROR is in pub.error. */
 	uint32_t max_reads, max_writes;
 	bool no_call_chunk, no_reply_chunk;
 	bool refused;
-	/* An ERROR, in pub.error, came before the whole Call had gone: it is heeded
-	 * when the rest has [D3]. */
-	bool error_waits;
+	/* An ERROR, in pub.error, came before the whole Call had gone. It counts when
+	 * the rest has [D3]. */
+	bool error_deferred;
 	uint64_t submitted, sent; /* CLOCK_MONOTONIC, ns */
-	unsigned int sends_pending; /* and ranges not closed yet */
+	unsigned int sends_pending; /* and ranges that are not closed yet */
 	struct fab_buf *bufs; /* of the Reply, or of a copied Call */
 	struct fab_buf *reply_buf; /* the Reply chunk */
 	struct rt_out out;
@@ -59,25 +59,25 @@ struct rt_request_priv {
 	struct wire_chunk_desc write[RT_MAX_CHUNKS];
 	struct wire_chunk_desc reply_chunk;
 	const struct rt_request_format *format; /* NULL: base messages */
-	bool base_only; /* by another format it has been refused */
-	uint64_t user[]; /* request_user_size octets, then a format's own */
+	bool base_only; /* the peer has refused another format */
+	uint64_t user[]; /* request_user_size octets, then the format's room */
 };
 
-/* A way for a Call to go other than by base messages, where an extension has
- * one: rt_conn.other_format. */
+/* How a Call goes other than by base messages: rt_conn.other_format, of an extension. */
 struct rt_request_format {
 	/* A new request. */
 	void (*reset)(struct rt_request_priv *rq);
-	/* Is the Call to go so? Then it is prepared for that. */
+	/* Returns true, with the Call prepared, if it is to go in this format. */
 	bool (*prepare)(struct rt_conn *c, struct rt_request_priv *rq);
-	/* May it still? */
+	/* Returns true if the format may still be used. */
 	bool (*usable)(const struct rt_conn *c);
-	/* Its next message into @w: 0 or -errno. */
+	/* Put its next message into @w. Returns 0 or -errno. */
 	int (*fill)(struct rt_conn *c, struct rt_request_priv *rq,
 		    struct rt_work *w, size_t *hlen, bool *last);
-	/* May a base Reply answer it? */
+	/* Returns true if a base message may answer it. */
 	bool (*base_reply_ok)(const struct rt_request_priv *rq);
-	/* An ERROR, also about one that no longer goes so. True: heeded. */
+	/* An ERROR has come about a Call that goes, or once went, in this format.
+	 * Returns true if that is all. */
 	bool (*error)(struct rt_conn *c, struct rt_request_priv *rq,
 		      const struct wire_error *err);
 };
@@ -90,7 +90,7 @@ static inline struct rt_request_priv *rt_request_find(struct rt_conn *c,
 	return own ? caa_container_of(own, struct rt_request_priv, own) : NULL;
 }
 
-/* The Call whose messages are under way, if there is one. */
+/* Returns the Call whose messages are under way, or NULL. */
 static inline struct rt_request_priv *rt_request_begun(const struct rt_conn *c)
 {
 	return c->cont && c->cont->kind == RT_OUT_CALL ?
@@ -104,13 +104,12 @@ static inline bool rt_requests_any(const struct rt_conn *c)
 	return c->req.requests.next != &c->req.requests;
 }
 
-/* Before there are requests: a format wants so many octets in each. */
+/* Reserve @n octets in each request for a format. Before the first connection. */
 static inline void rt_request_room_want(struct rt_instance *inst, size_t n)
 {
 	inst->request_room = n;
 }
 
-/* Octets of each. */
 static inline size_t rt_request_size(const struct rt_instance *inst)
 {
 	return sizeof(struct rt_request_priv) +
@@ -124,20 +123,22 @@ static inline void *rt_request_room(const struct rt_request_priv *rq)
 }
 
 /* request.c */
-/* Those that have not been posted. */
+/* Fail the Calls that have not been posted. */
 void rt_request_fail_queued(struct rt_conn *c, int status);
+/* The outcome is known. Memory is closed to the peer; done is called when that is so and
+ * the fabric has let go of the Call. Harmless if repeated. */
 void rt_request_finish(struct rt_conn *c, struct rt_request_priv *rq,
 		       int status);
-/* It has been posted, but not executed: send it once more. */
-void rt_request_again(struct rt_conn *c, struct rt_request_priv *rq);
-/* An ERROR: it has failed. */
+/* The peer has not executed the Call: send it again. */
+void rt_request_resend(struct rt_conn *c, struct rt_request_priv *rq);
+/* An ERROR has come: the Call fails with -EREMOTEIO. */
 void rt_request_refused(struct rt_conn *c, struct rt_request_priv *rq,
 			const struct wire_error *err);
 
-/* An ERROR about a Call of which all has gone. */
+/* An ERROR has come about a Call, all of which has gone. It may be sent again. */
 void rt_request_error(struct rt_conn *c, struct rt_request_priv *rq,
 		      const struct wire_error *err);
-/* RFC 8166 4.5: version 1 does not answer a bad Reply, version 2 does by BAD_XDR. */
+/* Answer a bad Reply by BAD_XDR. Version 1 does not (RFC 8166 4.5). */
 void rt_request_refuse_reply(struct rt_conn *c, uint32_t xid);
 /* Returns true if the Reply is in the Reply chunk. */
 static inline bool rt_request_in_chunk(const struct rt_request_priv *rq)
@@ -147,32 +148,34 @@ static inline bool rt_request_in_chunk(const struct rt_request_priv *rq)
 }
 
 /* format.c */
-/* Close what has been opened to the peer for it, beyond these counts. */
+/* Close the memory that is open to the peer for it, but for so many segments. */
 void rt_request_rollback(struct rt_conn *c, struct rt_request_priv *rq,
 			 unsigned int nsegs, unsigned int nrsegs);
-/* Choose the format and open the memory: 0 or -errno. */
+/* Choose the format, and open memory to the peer. Returns 0 or -errno. */
 int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq);
-/* Has something changed since that it was chosen for? */
+/* Returns true if something has changed that the format was chosen for. */
 bool rt_request_outdated(const struct rt_conn *c,
 			 const struct rt_request_priv *rq);
-/* The header type that its first message has; a base message. */
+/* Returns the header type of its first message, a base message. */
 uint32_t rt_request_htype(const struct rt_conn *c,
 			  const struct rt_request_priv *rq);
-/* Can it do with fewer chunks than it had, as this ERROR wants? */
+/* Returns true if it can be sent again with as few chunks as the ERROR asks for. */
 bool rt_request_reduce_chunks(struct rt_request_priv *rq,
 			      const struct wire_error *err);
-/* The last or only header of the Call, and its length. */
+/* Describe the header of its last or only message, and return its length. */
 void rt_request_describe(const struct rt_request_priv *rq,
 			 struct wire_call_desc *d);
 size_t rt_request_header_len(const struct rt_conn *c,
 			     const struct rt_request_priv *rq, bool external);
-/* Cut the eligible arguments out, as far as the settings go. */
+/* Cut the eligible arguments out, as the settings allow. Returns 0 or -errno. */
 int rt_request_reduce(struct rt_conn *c, struct rt_request_priv *rq);
 
 /* response.c */
+/* The peer has broken a rule that protects memory: fail @rq (may be NULL), send the ERRORs that wait, and
+ * end the connection. */
 void rt_response_violation(struct rt_conn *c, struct rt_request_priv *rq,
 			   uint32_t xid, const char *what);
-/* The Reply is in its place. */
+/* The Reply is complete. */
 void rt_response_done(struct rt_conn *c, struct rt_request_priv *rq);
 
 #endif /* RPCRDMA_TRANSPORT_REQUESTER_H */

@@ -2,9 +2,11 @@
 /*
  * response - the Requester takes a Reply, or an ERROR
  *
- * Runner only. What the Responder says it wrote is compared with what was
- * offered ([C10]): a Reply that names other memory, or more of it, ends the
- * connection, since memory may have been written outside of the plan.
+ * What the Responder says it wrote is compared with what was offered [C10]. A Reply that
+ * names other memory, or more of it, ends the connection, since other memory may have
+ * been written.
+ *
+ * Context: the runner.
  */
 #include <errno.h>
 #include <string.h>
@@ -50,7 +52,7 @@ static bool take_writes(struct rt_conn *c, struct rt_request_priv *rq,
 	struct wire_list chunk;
 	unsigned int i = 0;
 
-	/* What was given no chunk is in the Reply. */
+	/* Results without a chunk are in the Reply. */
 	for (unsigned int k = 0; k < rq->pub.nsinks; k++)
 		rq->pub.sinks[k].in_stream = k >= rq->nwrites ||
 					     !rq->write[k].count;
@@ -66,7 +68,6 @@ static bool take_writes(struct rt_conn *c, struct rt_request_priv *rq,
 	return true;
 }
 
-/* The Reply in its chunk, of which @len octets were written. */
 static void take_external(struct rt_conn *c, struct rt_request_priv *rq,
 			  size_t len)
 {
@@ -107,7 +108,7 @@ static void take_inline(struct rt_conn *c, struct rt_request_priv *rq,
 	w->buf = NULL;
 }
 
-/* What the peer has fetched by Read is known only now. */
+/* The Reply shows that the peer has read all chunks. */
 static uint64_t count_reads(struct rt_conn *c, const struct rt_request_priv *rq)
 {
 	uint64_t n = 0;
@@ -121,7 +122,7 @@ static uint64_t count_reads(struct rt_conn *c, const struct rt_request_priv *rq)
 	return n;
 }
 
-/* @read: of the Call's octets those that the peer has fetched. */
+/* @read is how many octets of the Call the peer has read. */
 static void count_class(struct rt_conn *c, const struct rt_request_priv *rq,
 			uint64_t read, uint64_t now)
 {
@@ -169,8 +170,8 @@ void rt_response_violation(struct rt_conn *c, struct rt_request_priv *rq,
 	rt_conn_fail(c, -EPROTO, "Reply %08x: %s", xid, what);
 	if (rq)
 		rt_request_finish(c, rq, -EPROTO);
-	/* The ERROR announces credits like any message. Nothing else may go
-	 * any more: it could come amid the fragments of a Call. */
+	/* An ERROR announces credits, so it needs Receives. Nothing else may go:
+	 * it could come amid the fragments of a Call. */
 	if (!rt_post_receives(c))
 		rt_pump_errors(c);
 	rt_event(c, EV_VIOLATION);
@@ -243,7 +244,7 @@ static struct rt_request_priv *request_of(struct rt_own *own)
 	return caa_container_of(own, struct rt_request_priv, own);
 }
 
-/* [E1]: an own Call with that XID. */
+/* [E1] */
 static bool error(struct rt_conn *c, struct rt_own *own,
 		  const struct wire_error *err)
 {
@@ -253,14 +254,13 @@ static bool error(struct rt_conn *c, struct rt_own *own,
 		return true;
 	if (!own->posted)
 		return false;
-	if (rq->error_waits)
+	if (rq->error_deferred)
 		return true;
-	/* The peer, which may drop the rest or wait for it, sees the end of this
-	 * message before anything else (6.3.6, [D3]). Only of a header type that
-	 * it does not know nothing more may be sent (7.1.3). */
+	/* The rest of the Call is sent before anything else (6.3.6, [D3]), unless
+	 * the peer does not know its header type (7.1.3). */
 	if (c->cont == &rq->going && err->code != RDMA2_ERR_INVAL_HTYPE) {
 		rq->pub.error = *err;
-		rq->error_waits = true;
+		rq->error_deferred = true;
 		return true;
 	}
 	rt_request_error(c, rq, err);
@@ -273,7 +273,6 @@ static void refused(struct rt_conn *c, struct rt_own *own,
 	rt_request_refused(c, request_of(own), err);
 }
 
-/* A Requester that refuses a Reply ends its RPC, [E1] 4, [D3] step 4. */
 static void unusable(struct rt_conn *c, struct rt_own *own)
 {
 	struct rt_request_priv *rq = request_of(own);
@@ -281,8 +280,7 @@ static void unusable(struct rt_conn *c, struct rt_own *own)
 
 	rt_request_finish(c, rq, -EPROTO);
 	if (begun) {
-		/* As with a good Reply that comes too early: what is left of
-		 * the Call is not sent, so nothing else can be. */
+		/* The rest of the Call is not sent, so nothing else can be. */
 		rt_conn_stop(c, EV_VIOLATION, -EPROTO,
 			     "Reply %08x: it comes before the whole Call",
 			     own->xid);

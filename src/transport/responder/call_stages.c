@@ -85,7 +85,7 @@ static unsigned int chunk_memory(struct rt_conn *c, struct rt_call_priv *call,
 		b = rt_memory_get(c, call->memory + memory,
 				  here ? rt_round4(here) : 4);
 		if (!b) {
-			rt_memory_give(c, memory);
+			rt_memory_uncharge(c, memory);
 			rt_bufs_put(&bufs);
 			return 0;
 		}
@@ -181,8 +181,8 @@ static void no_memory(struct rt_conn *c, struct rt_call_priv *call, int rc)
 /* A connection with nothing in progress always may have one Call. */
 static bool over_limit(struct rt_conn *c)
 {
-	return rt_replies_wait(c,
-			       c->resp.calls_executing + c->resp.calls_reading);
+	return rt_replies_over_limit(c, c->resp.calls_executing +
+						c->resp.calls_reading);
 }
 
 /* First come, first served. */
@@ -222,7 +222,8 @@ static void enqueue_waiting(struct rt_conn *c, struct rt_call_priv *call)
 	struct rt_call_priv *other;
 
 	if (!c->resp.wait_logged)
-		rt_log(c, LOG_NOTICE, "Calls wait: %s", rt_replies_why(c));
+		rt_log(c, LOG_NOTICE, "Calls wait: %s",
+		       rt_replies_limit_text(c));
 	c->resp.wait_logged = true;
 	RT_COUNT(c, reply_waits, 1);
 	call->waiting = true;
@@ -498,7 +499,7 @@ bool rt_conn_replies_full(struct rt_conn *c)
 						      memory_order_relaxed);
 
 	/* The Call that asks is one of them. */
-	return rt_replies_wait(c, executing > 1);
+	return rt_replies_over_limit(c, executing > 1);
 }
 
 /* ---- As a part of the connection ------------------------------------------ */
@@ -533,9 +534,10 @@ static uint64_t due(struct rt_conn *c)
 
 static void expire(struct rt_conn *c, uint64_t now)
 {
-	rt_give_up(c, read_deadline(c), now, "an RDMA Read is not answered");
-	rt_give_up(c, c->resp.memory_deadline, now,
-		   "no memory to copy a Reply into");
+	rt_end_if_late(c, read_deadline(c), now,
+		       "an RDMA Read is not answered");
+	rt_end_if_late(c, c->resp.memory_deadline, now,
+		       "no memory to copy a Reply into");
 }
 
 static bool busy(struct rt_conn *c)

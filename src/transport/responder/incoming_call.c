@@ -83,7 +83,7 @@ static bool charge_surplus(struct rt_conn *c, size_t *n)
 	if (c->v->number == WIRE_VERS1 || c->credit.holding < 2 * c->credit.max)
 		return true;
 	*n = rt_call_size(c->inst) + c->recv_size;
-	return rt_memory_take(c, 0, *n);
+	return rt_memory_charge(c, 0, *n);
 }
 
 void rt_calls_shrink(struct rt_conn *c, unsigned int n)
@@ -150,7 +150,7 @@ void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)
 	if (!call->posted_first)
 		c->credit.holding--;
 	rt_xid_count(c, call->pub.xid, -1);
-	rt_memory_give(c, call->memory);
+	rt_memory_uncharge(c, call->memory);
 	rt_receive_back(c, &call->bufs);
 	cds_list_del(&call->link);
 	c->calls_all--;
@@ -226,7 +226,7 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid, bool reads,
 	}
 	/* A Call's credit returns when its Reply is posted, which may be long
 	 * before the peer takes that. */
-	if (c->calls_all - c->credit.holding >= rt_conn_most(c)) {
+	if (c->calls_all - c->credit.holding >= rt_max_untaken(c)) {
 		rt_conn_stop(c, EV_ABORT, -ENOBUFS, "%u Replies are not taken",
 			     c->calls_all - c->credit.holding);
 		return NULL;
@@ -250,7 +250,7 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid, bool reads,
 	rt_conn_tell_established(c);
 	call = call_get(c);
 	if (!call) {
-		rt_memory_give(c, surplus);
+		rt_memory_uncharge(c, surplus);
 		c->v->refuse_call(c, xid);
 		return NULL;
 	}

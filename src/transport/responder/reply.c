@@ -270,7 +270,7 @@ static void enqueue(struct rt_conn *c, struct rt_call_priv *call)
 	rt_executing_add(c, -1);
 	if (call->reply.denial) {
 		RT_COUNT(c, calls_denied, 1);
-		rt_wrong(c);
+		rt_bad_message(c);
 	}
 	if (c->state >= RT_CLOSING) {
 		rt_reply_abandon(c, call);
@@ -335,7 +335,7 @@ static void finish(struct rt_conn *c, struct rt_call_priv *call,
 	w->done = send_done;
 	call->posting_next = c->resp.posting;
 	c->resp.posting = call;
-	c->chain_told = replies_posted;
+	c->chain_posted = replies_posted;
 }
 
 /* What is in the chain cannot be taken back, so the connection ends. */

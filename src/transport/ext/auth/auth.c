@@ -69,7 +69,7 @@ static bool grow(struct rt_conn *c, size_t n)
 
 	if (a->in_len + n <= a->in_room)
 		return true;
-	if (!rt_memory_take(c, a->in_room, a->in_len + n - a->in_room))
+	if (!rt_memory_charge(c, a->in_room, a->in_len + n - a->in_room))
 		return false;
 	a->in_room = a->in_len + n;
 	p = realloc(a->in, a->in_room);
@@ -93,7 +93,7 @@ static void gather(struct rt_conn *c, size_t want)
 	if (!c->server || want < LONG || now < a->gathered_at + GATHER_MS)
 		return;
 	a->gathered_at = now + GATHER_MS;
-	rt_look_from(c, a->gathered_at);
+	rt_delay_poll(c, a->gathered_at);
 }
 
 /* A part of a token. */

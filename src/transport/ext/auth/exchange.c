@@ -2,9 +2,14 @@
 /*
  * exchange - the exchange of tokens: its steps, and how it ends
  *
- * Runner only. A step of the authenticator is made by another thread (pool.c), so
- * a connection can end while one is under way: then the job's return is all that
- * is still to come.
+ *   LISTENING -> WORKING -> SENDING -> LISTENING ... -> PASSED
+ *                        \-> REFUSING, and the connection ends
+ *
+ * OFF stands for an exchange that was not begun, or has ended without an outcome. Another
+ * thread makes a step (auth_threads.c), so a connection may end meanwhile. Then the job
+ * comes back, and rt_auth_result() frees what is left.
+ *
+ * Context: the runner.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -14,10 +19,9 @@
 
 #include "transport/ext/auth/auth.h"
 
-/* How long a refusal may take to go out. */
+/* ms: a refusal may take so long to be sent. */
 #define REFUSE_MS 1000
 
-/* What others go by, whenever it may have changed. */
 void rt_auth_announce(struct rt_conn *c)
 {
 	const struct rt_auth *a = auth(c);
@@ -55,9 +59,9 @@ void rt_auth_drop_out(struct rt_conn *c)
 	rt_auth_announce(c);
 }
 
-/* False: no memory. */
-static bool token_out(struct rt_conn *c, uint32_t kind, const void *token,
-		      size_t len)
+/* Returns false if there is no memory. */
+static bool set_out_token(struct rt_conn *c, uint32_t kind, const void *token,
+			  size_t len)
 {
 	struct rt_auth *a = auth(c);
 	uint32_t head[2] = { htonl(kind), htonl((uint32_t)len) };
@@ -79,7 +83,7 @@ static bool token_out(struct rt_conn *c, uint32_t kind, const void *token,
 
 static void free_job(struct rt_conn *c, struct rt_auth_job *job)
 {
-	rt_memory_give(c, job->room);
+	rt_memory_uncharge(c, job->room);
 	free(job->step.out);
 	free(job->memory);
 	free(job);
@@ -97,14 +101,14 @@ static void end_exchange(struct rt_conn *c)
 		free_job(c, a->job);
 		a->job = NULL;
 	}
-	/* A job's return does it, if there is one. */
+	/* While there is a job its exchange is needed. */
 	if (a->exchange && !a->job)
 		pool(c->inst)->ops->end(a->exchange);
 	if (!a->job)
 		a->exchange = NULL;
 	free(a->in);
 	a->in = NULL;
-	rt_memory_give(c, a->in_room);
+	rt_memory_uncharge(c, a->in_room);
 	a->in_room = 0;
 	a->in_len = 0;
 }
@@ -120,7 +124,7 @@ void rt_auth_reset(struct rt_conn *c)
 	end_exchange(c);
 }
 
-/* Go on: our FINAL may go, and the peer's is waited for as without all this. */
+/* Our CONNPROP_FINAL may go, and the peer's has its usual time. */
 static void go_on(struct rt_conn *c)
 {
 	auth(c)->deadline = 0;
@@ -133,8 +137,7 @@ static void go_on(struct rt_conn *c)
 		c->state_deadline = rt_now_ms() + RT_SETTLE_MS;
 }
 
-/* Without knowing the peer, as the policy allows. */
-static void give_up(struct rt_conn *c)
+static void go_on_unproved(struct rt_conn *c)
 {
 	rt_auth_reset(c);
 	if (c->state == RT_GREETING)
@@ -142,7 +145,6 @@ static void give_up(struct rt_conn *c)
 	go_on(c);
 }
 
-/* End the connection, but tell the peer why, if that can be told. */
 void rt_auth_refuse(struct rt_conn *c, int error, const void *token, size_t len,
 		    const char *why)
 {
@@ -155,8 +157,9 @@ void rt_auth_refuse(struct rt_conn *c, int error, const void *token, size_t len,
 	RT_COUNT(c, auth_failed, 1);
 	end_exchange(c);
 	rt_auth_answer(c, false);
-	if (c->props_sent || !token_out(c, RT_AUTH_REFUSAL, token,
-					len > RT_AUTH_TOKEN_MAX ? 0 : len)) {
+	if (c->props_sent ||
+	    !set_out_token(c, RT_AUTH_REFUSAL, token,
+			   len > RT_AUTH_TOKEN_MAX ? 0 : len)) {
 		rt_auth_reset(c);
 		rt_event(c, EV_VIOLATION);
 		return;
@@ -171,11 +174,10 @@ void rt_auth_refuse_simply(struct rt_conn *c, const char *why)
 	rt_auth_refuse(c, -EACCES, NULL, 0, why);
 }
 
-/* The peer goes on without having shown who it is. */
 void rt_auth_absent(struct rt_conn *c)
 {
 	rt_assert_strand(c);
-	/* Who takes part has to succeed, whatever the policy. */
+	/* A peer that has begun must succeed, whatever the policy. */
 	if (auth(c)->tokens || auth(c)->in_len) {
 		rt_auth_refuse_simply(c, "broken off by the peer");
 		return;
@@ -189,7 +191,7 @@ void rt_auth_absent(struct rt_conn *c)
 		return;
 	}
 	rt_log(c, LOG_INFO, "the peer takes no part in host authentication");
-	give_up(c);
+	go_on_unproved(c);
 }
 
 /* ---- Steps ------------------------------------------------------------ */
@@ -203,7 +205,6 @@ static void put_announced(uint32_t to[5], const struct rt_properties *p)
 	to[4] = htonl(p->reverse);
 }
 
-/* @token: memory that goes along. False: no memory. */
 bool rt_auth_run(struct rt_conn *c, uint32_t kind, uint8_t *memory,
 		 const uint8_t *token, size_t len)
 {
@@ -259,7 +260,6 @@ void rt_auth_give_way(struct rt_conn *c)
 	RT_COUNT(c, auth_failed, 1);
 }
 
-/* Client: begin the exchange, unless the policy is to take no part in it. */
 void rt_auth_begin(struct rt_conn *c)
 {
 	struct rt_auth *a = auth(c);
@@ -289,13 +289,12 @@ static void passed(struct rt_conn *c, const char *name)
 	go_on(c);
 }
 
-/* A client that has not even a token to begin with. */
 void rt_auth_cannot_begin(struct rt_conn *c, const char *why)
 {
 	rt_assert_strand(c);
 	if (rt_auth_policy(c) == RT_AUTH_OPTIONAL) {
 		rt_log(c, LOG_WARNING, "without host authentication: %s", why);
-		give_up(c);
+		go_on_unproved(c);
 		return;
 	}
 	rt_conn_fail(c, -EACCES, "host authentication: %s", why);
@@ -323,7 +322,7 @@ static void take_result(struct rt_conn *c, const struct rt_auth_job *job)
 		return;
 	}
 	if (s->send && (s->out_len > RT_AUTH_TOKEN_MAX ||
-			!token_out(c, s->out_kind, s->out, s->out_len))) {
+			!set_out_token(c, s->out_kind, s->out, s->out_len))) {
 		rt_auth_refuse_simply(c, s->out_len > RT_AUTH_TOKEN_MAX ?
 						 "our own token is too long" :
 						 "no memory");

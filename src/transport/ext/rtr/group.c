@@ -43,7 +43,7 @@ void rt_rtr_group_reset(struct rt_conn *c)
 		b->next = NULL;
 		rt_receive_back(c, &b);
 	}
-	rt_memory_give(c, g->memory);
+	rt_memory_uncharge(c, g->memory);
 	g->memory = 0;
 	g->active = false;
 	c->partial = false;
@@ -268,7 +268,7 @@ void rt_rtr_continued(struct rt_conn *c, struct rt_work *w,
 		expected(c, &id, &lead, OPTRERR_BADSEQ, g->next, m->xnum);
 	} else if (!part_ok(c, m, in->len, g->reply, m->xnum)) {
 		/* It has been said. */
-	} else if (!rt_memory_take(c, g->memory, w->buf->size)) {
+	} else if (!rt_memory_charge(c, g->memory, w->buf->size)) {
 		rt_log(c, LOG_WARNING, "no memory for a group");
 		rt_error_code(c, m->p.xid,
 			      g->reply ? RDMA2_ERR_INVAL_CONT :

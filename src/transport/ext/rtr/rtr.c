@@ -11,7 +11,7 @@
 
 #include "transport/ext/rtr/rtr.h"
 
-static bool takes(const struct rt_conn *c, uint32_t htype)
+static bool accepts(const struct rt_conn *c, uint32_t htype)
 {
 	const struct rt_rtr *x = rtr(c);
 
@@ -158,8 +158,8 @@ static void expire(struct rt_conn *c, uint64_t now)
 	rt_rtr_give_up(c);
 }
 
-/* Of an XMTCONT its group says so. */
-static bool directed(const struct rt_conn *c, uint32_t htype, bool reply)
+/* An XMTCONT has the direction of its group. */
+static bool is_of(const struct rt_conn *c, uint32_t htype, bool reply)
 {
 	return htype == (reply ? RDMA2_X_XMTRESP : RDMA2_X_XMTREQ) ||
 	       (htype == RDMA2_X_XMTCONT && !rtr(c)->group.active);
@@ -200,12 +200,12 @@ const struct rt_ext rt_ext_rtr = {
 	.bit = RT_EXT_RTR,
 	.first = RDMA2_X_XMTREQ,
 	.last = RDMA2_X_REPTERR,
-	.beside = RDMA2_X_REPTERR,
-	.rpc = true,
-	.takes = takes,
+	.anywhere = RDMA2_X_REPTERR,
+	.carries_rpc = true,
+	.accepts = accepts,
 	.event = event,
 	.receive = receive,
-	.directed = directed,
+	.is_of = is_of,
 	.misplaced = misplaced,
 	.error = error,
 	.props = rt_rtr_props,

@@ -416,7 +416,7 @@ void rt_rtr_refused(struct rt_conn *c, uint32_t xid)
 	rq->format = NULL;
 	rq->base_only = true;
 	RT_COUNT(c, xmt_fallbacks, 1);
-	rt_request_again(c, rq);
+	rt_request_resend(c, rq);
 }
 
 static bool error(struct rt_conn *c, struct rt_request_priv *rq,

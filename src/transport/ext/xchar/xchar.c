@@ -137,7 +137,7 @@ static bool prop(struct rt_conn *c, struct rt_properties *p,
 
 /* ---- What comes ------------------------------------------------------- */
 
-static bool takes(const struct rt_conn *c, uint32_t htype)
+static bool accepts(const struct rt_conn *c, uint32_t htype)
 {
 	return enabled(c);
 }
@@ -491,7 +491,7 @@ const struct rt_ext rt_ext_xchar = {
 	.bit = RT_EXT_XCHAR,
 	.first = RDMA2_X_INITXCH,
 	.last = RDMA2_X_UPDXCH,
-	.takes = takes,
+	.accepts = accepts,
 	.check = check,
 	.receive = receive,
 	.error = error,

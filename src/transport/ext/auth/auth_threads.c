@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pool - the threads that make the steps of host authentication
+ * auth_threads - the threads that make the steps of host authentication
  *
- * A step may wait for a KDC or for a file, so it is not for a strand. A
- * connection has one job at most, and takes it back if it ends before a thread
- * has come to it; so there are no more jobs than connections that have not
- * ended, and threads. Its result goes into the connection's inbox, and the
- * connection's poller runs it, so that these threads call no operations.
+ * A step may wait for a KDC or for a file, so it must not run in a strand. A connection
+ * has at most one job, which holds a reference to it, and cancels it if it ends before a
+ * thread has begun. So there are no more jobs than live connections and threads. The
+ * result goes to the connection's inbox, and its poller runs that, so these threads call
+ * no operations of the upper layer.
  *
- * Lock: the pool's, a leaf; it is not held during a step. A job holds a reference
- * to its connection. Threads end when the instance is destroyed: a step that is
- * being made is waited for, jobs that have not begun fail. By then nobody runs a
- * poller, but all connections have ended, and these any thread may run.
+ * The threads end when the instance is destroyed: a step that is being made is waited
+ * for, and jobs that have not begun fail. By then no poller runs, but all connections
+ * have ended, and any thread may run those.
+ *
+ * Context: any thread. The pool's lock is a leaf, and is not held during a step.
  */
 #include <errno.h>
 #include <stdio.h>
