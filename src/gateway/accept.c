@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "gateway/accept.h"
 #include "gateway/client.h"
-#include "gateway/peer.h"
+#include "gateway/policy/peer.h"
 
 /* It is said again when it has been over for so long, ns. */
 #define SHORT_AGAIN 10000000000ull
@@ -113,7 +113,7 @@ static void accept_short(struct gw_accept *a, int err)
 			strerror(err));
 	a->short_at = now;
 	a->rest = true;
-	gw_watch_give_way(a->gw, NULL, NULL);
+	gw_disconnect_make_way(a->gw, NULL, NULL);
 }
 
 /* Have users less than their part of all places? */
@@ -122,9 +122,9 @@ static bool users_room(struct gateway *gw)
 	unsigned int n;
 
 	pthread_mutex_lock(&gw->lock);
-	n = gw_place_users(&gw->places);
+	n = gw_hosts_users(&gw->hosts);
 	pthread_mutex_unlock(&gw->lock);
-	return n < gw_place_users_most(gw->opt.max_clients);
+	return n < gw_hosts_users_max(gw->opt.max_clients);
 }
 
 /* One more? If not, somebody may leave for it. */
@@ -135,7 +135,7 @@ static bool has_room(struct gateway *gw, const struct in6_addr *whose,
 
 	if (n - atomic_load(&gw->leaving) < most && (!user || users_room(gw)))
 		return true;
-	return gw_watch_give_way(gw, whose, NULL);
+	return gw_disconnect_make_way(gw, whose, NULL);
 }
 
 void gw_accept_clients(struct gw_accept *a, int lfd)
@@ -160,7 +160,7 @@ void gw_accept_clients(struct gw_accept *a, int lfd)
 		}
 		user = gw->opt.reserved_ports &&
 		       base_addr_port(&from) >= IPPORT_RESERVED;
-		whose = user ? gw_place_user(gw_peer_uid(fd)) :
+		whose = user ? gw_host_of_user(gw_peer_uid(fd)) :
 			       base_addr_host((const struct sockaddr *)&from);
 		if (!has_room(gw, &whose, user)) {
 			turned_away(

@@ -145,7 +145,7 @@ static bool call_retry(struct gw_call *call)
 		    e->length_needed <= call->sinks[i].len ||
 		    e->length_needed > o->max_record)
 			return false;
-		if (!gw_sink_get(call, i, e->length_needed, GW_MEM_MUST))
+		if (!gw_sink_get(call, i, e->length_needed, true))
 			return false;
 		call->write_retry = true;
 	} else if (e->code == RDMA2_ERR_REPLY_RESOURCE && !call->reply_retry) {
@@ -191,7 +191,6 @@ void gw_call_done(struct rt_request *rq)
 
 	switch (rq->status) {
 	case 0:
-		gw_shares_answered(&call->c->gw->shares);
 		/* The client would take it for a Call to itself. */
 		if (!rt_response_is_reply(call->c->calls.to, rq))
 			call_fail(call, "the server's answer is not a Reply");

@@ -76,7 +76,7 @@ void gw_call_free(struct gw_client *c, struct gw_call *call, bool written)
 
 	gw_record_release(&call->rec);
 	gw_sinks_release(call);
-	gw_share_give(&c->share, call->charge);
+	gw_account_give(&c->account, call->charge);
 	rt_request_free(call->rq);
 	pthread_mutex_lock(&c->lock);
 	c->calls.outstanding--;
@@ -88,10 +88,10 @@ void gw_call_free(struct gw_client *c, struct gw_call *call, bool written)
 		events |= GW_EV_ROOM;
 	}
 	/* What has come back may be what it waits for. */
-	if (gw_share_waits(&c->share))
+	if (gw_account_waits(&c->account))
 		events |= GW_EV_ROOM;
 	if (!c->calls.outstanding) {
-		gw_watch_active(&c->watch, base_now_ns());
+		gw_disconnect_active(&c->disconnect, base_now_ns());
 		events |= c->calls.idle_wanted ? GW_EV_IDLE : 0;
 	}
 	pthread_mutex_unlock(&c->lock);

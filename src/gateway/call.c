@@ -78,13 +78,12 @@ enum gw_take gw_call_take(struct gw_client *c, struct gw_record *rec,
 	call->plain |= denial != NULL;
 	gw_record_move(&call->rec, rec);
 	if (!gw_call_plan(call) || !gw_call_charge(call)) {
-		bool never = call->charge > c->gw->shares.limit;
-
 		gw_sinks_release(call);
 		gw_record_move(rec, &call->rec);
 		rt_request_free(rq);
-		return never ? GW_NEVER : GW_NO_MEMORY;
+		return GW_NO_MEMORY;
 	}
+	gw_account_break_promise(&c->account);
 	call->head.xid = xid;
 	call->cost = call->rec.len;
 	for (unsigned int i = 0; i < rq->nsinks; i++)

@@ -97,7 +97,6 @@ enum gw_take {
 	GW_TAKEN,
 	GW_PAUSE, /* at the limit; GW_EV_ROOM will follow */
 	GW_NO_MEMORY, /* try again later */
-	GW_NEVER, /* no memory is enough */
 };
 /* @rec is the Call, and is empty if it was taken. @denial: how it is to be denied;
  * or NULL, and from a port that anybody can have only what RPCSEC_GSS signs is let
@@ -159,8 +158,7 @@ size_t gw_sinks_most(const struct gateway *gw);
  * them. False: there is none, and nothing has changed; else what the result had
  * before is given back.
  */
-bool gw_sink_get(struct gw_call *call, unsigned int i, size_t len,
-		 enum gw_mem what);
+bool gw_sink_get(struct gw_call *call, unsigned int i, size_t len, bool must);
 void gw_sinks_release(struct gw_call *call);
 
 #endif /* RPCRDMA_GATEWAY_CALL_H */

@@ -58,20 +58,20 @@ int gw_client_new(struct gateway *gw, int fd, const struct in6_addr *whose,
 	pthread_mutex_init(&c->lock, NULL);
 	getpeername(fd, (struct sockaddr *)&peer, &len);
 	base_addr_name((struct sockaddr *)&peer, c->name, sizeof(c->name));
-	c->host = base_addr_host((struct sockaddr *)&peer);
+	c->addr = base_addr_host((struct sockaddr *)&peer);
 	pthread_mutex_lock(&gw->lock);
-	c->place = gw_place_get(&gw->places, whose);
-	c->placed = c->place;
+	c->host = gw_host_get(&gw->hosts, whose);
+	c->counted = c->host;
 	pthread_mutex_unlock(&gw->lock);
-	if (!c->place) {
+	if (!c->host) {
 		pthread_mutex_destroy(&c->lock);
 		free(c);
 		close(fd);
 		return -ENOMEM;
 	}
 	set_options(fd);
-	gw_watch_active(&c->watch, base_now_ns());
-	gw_share_join(&gw->shares, &c->share);
+	gw_disconnect_active(&c->disconnect, base_now_ns());
+	gw_account_open(&gw->memory, &c->account);
 
 	atomic_fetch_add(&gw->nclients, 1);
 	pthread_mutex_lock(&gw->lock);
@@ -84,6 +84,13 @@ int gw_client_new(struct gateway *gw, int fd, const struct in6_addr *whose,
 	pthread_mutex_unlock(&gw->lock);
 	gw_kick(c, GW_EV_NEW);
 	return 0;
+}
+
+void gw_client_uncount(struct gw_client *c)
+{
+	if (c->counted)
+		c->host->clients--;
+	c->counted = false;
 }
 
 /*
@@ -120,13 +127,10 @@ void gw_client_kill(struct gw_client *c, int level, const char *why)
 	c->dead = true;
 	pthread_mutex_unlock(&c->lock);
 	pthread_mutex_lock(&c->gw->lock);
-	if (c->placed)
-		gw_place_leave(c->place);
-	c->placed = false;
+	gw_client_uncount(c);
 	pthread_mutex_unlock(&c->gw->lock);
 	gw_worker_forget(c);
-	gw_share_leave(&c->share);
-	gw_share_done_in(&c->share, 0);
+	gw_account_close(&c->account);
 	/* The number stays ours until nobody can be writing to it. */
 	shutdown(c->fd, SHUT_RDWR);
 	gw_out_end(c);

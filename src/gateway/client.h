@@ -15,17 +15,17 @@
 
 #include "base/log.h"
 #include "gateway/call.h"
+#include "gateway/disconnect.h"
 #include "gateway/fit.h"
 #include "gateway/gateway.h"
 #include "gateway/kick.h"
 #include "gateway/link.h"
 #include "gateway/out.h"
-#include "gateway/place.h"
+#include "gateway/policy/hosts.h"
+#include "gateway/policy/memory.h"
 #include "gateway/reverse.h"
 #include "gateway/rx.h"
-#include "gateway/share.h"
 #include "gateway/stats.h"
-#include "gateway/watch.h"
 #include "gateway/worker.h"
 
 struct gw_client {
@@ -33,21 +33,23 @@ struct gw_client {
 	struct gw_worker *w;
 	int fd;
 	char name[64];
-	struct in6_addr host;
+	struct in6_addr addr; /* its host's */
 	atomic_uint refs;
 	bool gone; /* gw_client_kill() was here; worker */
 	bool only_gss; /* anybody may be behind its port */
 	struct gw_client *all_next, **all_prev; /* gateway.clients */
-	struct gw_place *place; /* its host's; gateway.lock */
-	bool placed; /* it counts there; gateway.lock */
-	struct gw_share share;
+	/* gateway.lock held. */
+	struct gw_host *host; /* as which it counts */
+	bool counted; /* in host->clients */
+	bool leaving; /* makes way; counted in gateway.leaving */
+	struct gw_account account;
+	struct gw_disconnect disconnect;
 
 	struct gw_kick kick;
 	struct gw_seat seat;
 	struct gw_rx rx;
 	struct gw_fit fit;
 	struct gw_link link;
-	struct gw_watch watch;
 	struct gw_calls calls;
 	struct gw_outq out;
 	struct gw_reverses reverse;
@@ -67,16 +69,18 @@ struct gw_client {
 
 /* Log what the client's host has caused; base/log.h limits it. */
 #define gw_client_log(c, level, ...) \
-	base_log_put((c)->gw->log, &(c)->host, (c)->name, (level), __VA_ARGS__)
+	base_log_put((c)->gw->log, &(c)->addr, (c)->name, (level), __VA_ARGS__)
 
 /* ref.c. Any thread. */
 void gw_client_get(struct gw_client *c);
 void gw_client_put(struct gw_client *c);
 
 /* client.c. Take the accepted socket; closes it on failure. @whose: the host as
- * place.h counts it. Main thread. */
+ * policy/hosts.h counts it. Main thread. */
 int gw_client_new(struct gateway *gw, int fd, const struct in6_addr *whose,
 		  bool only_gss);
+/* It is none of its host's clients any more. Caller holds gateway.lock. */
+void gw_client_uncount(struct gw_client *c);
 /*
  * The end of the TCP side, with a line if @why. What is with the transport comes
  * back to gw_call_done(), which frees it; the RDMA connection closes, and with

@@ -10,9 +10,6 @@
 
 #include "gateway/client.h"
 
-#define WATCH_EVENTS \
-	(GW_EV_WATCH | GW_EV_EVICT | GW_EV_LEAVE | GW_EV_SWEEP | GW_EV_LOOK)
-
 static void begin(struct gw_client *c)
 {
 	int rc = gw_worker_adopt(c);
@@ -53,8 +50,8 @@ void gw_client_event(struct gw_client *c, unsigned int ev)
 		return;
 	if (end(c, ev))
 		return;
-	if (ev & WATCH_EVENTS)
-		gw_watch_events(c, ev);
+	if (ev & (GW_EV_TICK | GW_EV_EVICT | GW_EV_LEAVE))
+		gw_disconnect_events(c, ev);
 	if (c->gone)
 		return;
 	if (ev & GW_EV_HANGUP)

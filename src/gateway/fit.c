@@ -117,8 +117,7 @@ static bool ever(const struct ulb_call *head)
  * pass: until and drop say what becomes of the octets next. False: there is
  * nothing that could be left out.
  */
-static bool fit(struct gw_client *c, struct gw_record *r,
-		const struct gw_buf *rx)
+static bool fit(struct gw_client *c, struct gw_record *r)
 {
 	struct ulb_bulk b[FIT_BULKS];
 	unsigned int n = scan(r, gw_fit_head(&c->fit, r), b), cut = 0;
@@ -140,12 +139,10 @@ static bool fit(struct gw_client *c, struct gw_record *r,
 		cut++;
 	}
 	count(c, &c->stats.writes_shortened, cut);
-	gw_share_done_in(&c->share, gw_record_held(r, rx));
 	return true;
 }
 
-bool gw_fit_over(struct gw_client *c, struct gw_record *r,
-		 const struct gw_buf *rx, size_t left)
+bool gw_fit_over(struct gw_client *c, struct gw_record *r, size_t left)
 {
 	size_t max = c->gw->opt.max_record;
 	struct gw_fit *f = &c->fit;
@@ -155,7 +152,7 @@ bool gw_fit_over(struct gw_client *c, struct gw_record *r,
 	/* As soon as that can be told. */
 	if (r->len >= GW_FIT_HEAD && !ever(gw_fit_head(f, r)))
 		return true;
-	return r->len >= max && !fit(c, r, rx);
+	return r->len >= max && !fit(c, r);
 }
 
 size_t gw_fit_same(const struct gw_client *c, const struct gw_record *r,

@@ -39,11 +39,9 @@ static inline bool gw_fit_cutting(const struct gw_fit *f)
 
 /*
  * Is the record @r, of whose fragment @left octets are to come, to be longer than
- * it may be, with nothing that could be left out? It may be cut for that. @rx is
- * what is received into.
+ * it may be, with nothing that could be left out? It may be cut for that.
  */
-bool gw_fit_over(struct gw_client *c, struct gw_record *r,
-		 const struct gw_buf *rx, size_t left);
+bool gw_fit_over(struct gw_client *c, struct gw_record *r, size_t left);
 /* How many of the next @n octets of payload are of one kind: kept, or not. */
 size_t gw_fit_same(const struct gw_client *c, const struct gw_record *r,
 		   size_t n);

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <syslog.h>
@@ -88,12 +89,13 @@ static int threads_start(struct program *p)
 }
 
 /* The half that is not shared out must do for the Receives of all: else who
- * comes last has no connection, and those who have one no memory for Calls. */
+ * comes last has no connection. The other half must do for all allowances. */
 static bool clients_fit(struct gateway *gw)
 {
 	const struct rt_config *c = &gw->opt.rdma.config;
 	size_t each = rt_config_receives(c, true);
-	size_t most = c->max_memory / 2 / each;
+	size_t most =
+		MIN(c->max_memory / 2 / each, gw_memory_clients(c->max_memory));
 
 	if (each > c->max_memory - c->max_memory / RT_POOL_RESERVE) {
 		gw_log(gw, LOG_ERR,
@@ -147,9 +149,8 @@ static int instance_start(struct program *p)
 						  .provider = o->rdma.provider,
 						  .started = base_now_ns() };
 	p->gw.pool = rt_instance_pool(p->gw.inst);
-	gw_shares_init(&p->gw.shares, o->rdma.config.max_memory / 2,
-		       fab_pool_size(p->gw.pool,
-				     o->max_record + sizeof(struct gw_buf)));
+	gw_memory_init(&p->gw.memory, o->rdma.config.max_memory, o->max_clients,
+		       gw_disconnect_evict);
 	gw_link_ops(&p->gw.ops, o->rdma.config.reverse != RDMA2_RVRSDIR_NONE);
 	return 0;
 }
@@ -246,7 +247,7 @@ int main(int argc, char **argv)
 	gw_accept_init(&p->accept, &p->gw);
 	p->report.gw = &p->gw;
 	pthread_mutex_init(&p->gw.lock, NULL);
-	gw_places_init(&p->gw.places);
+	gw_hosts_init(&p->gw.hosts);
 	if (pthread_key_create(&p->gw.batch_key, NULL)) {
 		free(p);
 		return 1;
@@ -313,8 +314,8 @@ out:
 	free(p->gw.workers);
 	free(p->pollers);
 	pthread_key_delete(p->gw.batch_key);
-	if (p->gw.shares.limit)
-		gw_shares_fini(&p->gw.shares);
+	if (p->gw.memory.allowance)
+		gw_memory_destroy(&p->gw.memory);
 	pthread_mutex_destroy(&p->gw.lock);
 	free(p);
 	return status;

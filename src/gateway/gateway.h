@@ -21,7 +21,7 @@
  *
  * Locks
  *
- *   gateway.lock > client.lock > gw_kicks.lock, and gateway.shares.lock >
+ *   gateway.lock > client.lock > gw_kicks.lock, and gateway.memory.lock >
  *   gw_kicks.lock. No lock is held across a call into the transport, nor
  *   across a system call on a socket.
  *
@@ -33,7 +33,7 @@
  *   Call costs no allocation. A client stops being read when it has too many
  *   Calls outstanding or too many octets held; a Call is outstanding until its
  *   Reply has been written to the socket, so that a slow reader stops itself.
- *   What all clients together have is shared out by share.h. A Call that
+ *   policy/memory.h says how much each may have. A Call that
  *   brings or asks for more than can be carried is done in part (fit.c), so
  *   that the octets of a WRITE beyond that are never held.
  */
@@ -45,10 +45,10 @@
 
 #include "base/log.h"
 #include "gateway/options.h"
-#include "gateway/place.h"
+#include "gateway/policy/hosts.h"
+#include "gateway/policy/memory.h"
 #include "gateway/port.h"
 #include "gateway/server.h"
-#include "gateway/share.h"
 #include "gateway/stats.h"
 #include "rpcrdma/call.h"
 #include "rpcrdma/request.h"
@@ -70,13 +70,13 @@ struct gateway {
 	struct gw_worker *workers;
 	atomic_uint nclients;
 	atomic_uint leaving; /* of these, on their way out */
-	struct gw_shares shares;
+	struct gw_memory memory;
 	/* The longest Reply under integrity or privacy that found no room. */
 	atomic_size_t gss_reply_max;
 	pthread_key_t batch_key; /* the thread's struct gw_batch, or NULL */
-	pthread_mutex_t lock; /* clients, places, server, ended, accepted */
+	pthread_mutex_t lock; /* clients, hosts, server, ended, accepted */
 	struct gw_client *clients;
-	struct gw_places places;
+	struct gw_hosts hosts;
 	struct gw_stats ended; /* of clients that are gone */
 	uint64_t accepted;
 };

@@ -23,19 +23,17 @@ enum gw_event {
 	GW_EV_IDLE = 1 << 5, /* nothing outstanding any more */
 	GW_EV_BROKEN = 1 << 6, /* the socket refuses output */
 	GW_EV_RENEW = 1 << 7, /* a Call that only the client can send again */
-	GW_EV_WATCH = 1 << 8, /* Replies are not taken */
-	GW_EV_EVICT = 1 << 9, /* others need what it holds */
-	GW_EV_LEAVE = 1 << 10, /* others want its place */
+	GW_EV_EVICT = 1 << 8, /* others need the memory that it has borrowed */
+	GW_EV_LEAVE = 1 << 9, /* a new client takes its place */
 	/* The worker's own. */
-	GW_EV_IN = 1 << 11, /* the socket has octets, or their end */
-	GW_EV_OUT = 1 << 12, /* the socket takes octets */
-	GW_EV_HANGUP = 1 << 13, /* the end of the stream is in the socket */
-	GW_EV_ERROR = 1 << 14, /* the socket has come to its end */
-	GW_EV_READ = 1 << 15, /* timer */
-	GW_EV_CONNECT = 1 << 16, /* timer */
-	GW_EV_SWEEP = 1 << 17, /* it is watched, once in a second */
-	GW_EV_LOOK = 1 << 18, /* it is not, now and then */
-	GW_EV_STOP = 1 << 19, /* the gateway ends */
+	GW_EV_IN = 1 << 10, /* the socket has octets, or their end */
+	GW_EV_OUT = 1 << 11, /* the socket takes octets */
+	GW_EV_HANGUP = 1 << 12, /* the end of the stream is in the socket */
+	GW_EV_ERROR = 1 << 13, /* the socket has come to its end */
+	GW_EV_READ = 1 << 14, /* timer */
+	GW_EV_CONNECT = 1 << 15, /* timer */
+	GW_EV_TICK = 1 << 16, /* once in a second */
+	GW_EV_STOP = 1 << 17, /* the gateway ends */
 };
 
 /* Of a client: its place on the list. */

@@ -86,11 +86,10 @@ static void down(struct gw_client *c, int error, const char *reason,
 	    (error == -EMFILE || error == -ENFILE || error == -ENOMEM) &&
 	    !atomic_load(&c->gw->leaving))
 		/* Unless one is on its way out. What the process has too few of is what they have. */
-		gw_watch_give_way(c->gw,
-				  error == -EMFILE || c->only_gss ?
-					  &c->place->host :
-					  NULL,
-				  c);
+		gw_disconnect_make_way(
+			c->gw,
+			error == -EMFILE || c->only_gss ? &c->host->addr : NULL,
+			c);
 	gw_client_log(c, LOG_NOTICE, "%s; retrying in %u ms", text,
 		      l->backoff_ms);
 	gw_worker_timer(c, GW_TIMER_CONNECT, now + l->backoff_ms * MSEC);

@@ -12,7 +12,6 @@
  * writer, and writes at the end of its batch, so that Replies that come in
  * together leave together.
  */
-#include "base/clock.h"
 #include "gateway/client.h"
 
 #include <errno.h>
@@ -79,7 +78,7 @@ static void out_run(struct gw_client *c)
 {
 	struct iovec v[OUT_IOV];
 	struct gw_out *done = NULL;
-	bool full = false, watch = false;
+	bool full = false;
 
 	for (;;) {
 		struct msghdr m = { .msg_iov = v };
@@ -94,15 +93,7 @@ static void out_run(struct gw_client *c)
 				c->out.tail = &c->out.first;
 			}
 			c->out.writing = false;
-			if (!c->out.first) {
-				gw_share_out_stop(&c->share);
-			} else if (!gw_share_out_runs(&c->share)) {
-				gw_share_out_start(&c->share, base_now_ns());
-				watch = true;
-			}
 			pthread_mutex_unlock(&c->lock);
-			if (watch)
-				gw_kick(c, GW_EV_WATCH);
 			out_finish(c, rest, false);
 			return;
 		}

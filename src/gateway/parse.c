@@ -59,20 +59,13 @@ static bool take_record(struct gw_client *c)
 		case GW_PAUSE:
 			return false;
 		case GW_NO_MEMORY:
-			gw_rx_wait(c);
-			return false;
-		case GW_NEVER:
-			/* In line it would only keep others waiting. */
-			refuse(c, GW_TOO_MUCH);
+			gw_disconnect_wait_memory(c);
 			return false;
 		}
 	}
 	c->rx.have_record = false;
 	gw_fit_next(&c->fit);
-	c->rx.stalled_since = 0;
-	gw_share_served(&c->share);
-	/* The next record may have begun. */
-	gw_share_done_in(&c->share, c->rx.buf ? c->rx.buf->fab->size : 0);
+	gw_account_stop_waiting(&c->account);
 	return true;
 }
 
@@ -84,11 +77,11 @@ static size_t same(const struct gw_client *c)
 	return c->rx.rec.left ? gw_fit_same(c, &c->rx.acc, n) : n;
 }
 
-/* Payload of the record. False: no memory. */
+/* Payload of the record. False: it is in too many pieces. */
 static bool data(struct gw_client *c, uint8_t *p, size_t n)
 {
 	if (!gw_fit_drops(&c->fit) &&
-	    !gw_record_add(&c->rx.acc, c, c->rx.buf, p, n))
+	    !gw_record_add(&c->rx.acc, c->rx.buf, p, n))
 		return false;
 	gw_fit_took(&c->fit, n);
 	return true;
@@ -103,9 +96,8 @@ static bool parse_all(struct gw_client *c)
 		return false;
 	for (;;) {
 		uint8_t *p = c->rx.buf ? c->rx.buf->data + c->rx.pos : NULL;
-		struct rec before = c->rx.rec;
 
-		if (gw_fit_over(c, &c->rx.acc, c->rx.buf, c->rx.rec.left)) {
+		if (gw_fit_over(c, &c->rx.acc, c->rx.rec.left)) {
 			refuse(c, "a record over the limit: closed");
 			return false;
 		}
@@ -117,8 +109,7 @@ static bool parse_all(struct gw_client *c)
 			break;
 		case REC_DATA:
 			if (!data(c, p, used)) {
-				c->rx.rec = before;
-				gw_rx_wait(c);
+				refuse(c, "a record over the limit: closed");
 				return false;
 			}
 			break;
@@ -129,7 +120,7 @@ static bool parse_all(struct gw_client *c)
 				return false;
 			}
 			c->rx.have_record = true;
-			gw_share_in_stop(&c->share);
+			gw_stall_stop(&c->account.in);
 			if (!take_record(c))
 				return false;
 			break;

@@ -55,7 +55,7 @@ bool gw_call_plan(struct gw_call *call)
 			inlined += gw_round4(len);
 			continue;
 		}
-		if (!gw_sink_get(call, i, len, GW_MEM_CALL)) {
+		if (!gw_sink_get(call, i, len, false)) {
 			gw_sinks_release(call);
 			return false;
 		}
@@ -81,7 +81,7 @@ bool gw_call_plan(struct gw_call *call)
 bool gw_call_charge(struct gw_call *call)
 {
 	call->charge = CALL_HEAP + call->rq->reply_max;
-	return gw_share_take(&call->c->share, call->charge);
+	return gw_account_take(&call->c->account, call->charge, call->charge);
 }
 
 void gw_call_recharge(struct gw_call *call)
@@ -89,9 +89,9 @@ void gw_call_recharge(struct gw_call *call)
 	size_t now = CALL_HEAP + call->rq->reply_len;
 
 	if (now > call->charge)
-		gw_share_force(&call->c->share, now - call->charge, false);
+		gw_account_force(&call->c->account, now - call->charge);
 	else
-		gw_share_give(&call->c->share, call->charge - now);
+		gw_account_give(&call->c->account, call->charge - now);
 	call->charge = now;
 }
 

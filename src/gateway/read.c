@@ -68,11 +68,12 @@ void gw_rx_read(struct gw_client *c)
 		size_t room;
 		ssize_t n;
 
-		if (!gw_rx_room(c)) {
-			gw_rx_wait(c);
+		room = gw_rx_room(c);
+		if (!room) {
+			gw_disconnect_wait_memory(c);
 			return;
 		}
-		room = c->rx.buf->cap - c->rx.fill;
+		gw_account_stop_waiting(&c->account);
 		n = recv(c->fd, c->rx.buf->data + c->rx.fill, room,
 			 MSG_DONTWAIT);
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
@@ -88,13 +89,12 @@ void gw_rx_read(struct gw_client *c)
 			return;
 		}
 		c->rx.fill += (size_t)n;
-		c->rx.stalled_since = 0;
 		now = base_now_ns();
-		gw_share_in(&c->share, now, (size_t)n);
+		gw_stall_progress(&c->account.in, (size_t)n, now);
+		if (!rec_inside(&c->rx.rec))
+			gw_disconnect_active(&c->disconnect, now);
 		pthread_mutex_lock(&c->lock);
 		c->stats.tcp_bytes_in += (uint64_t)n;
-		if (!rec_inside(&c->rx.rec))
-			gw_watch_active(&c->watch, now);
 		pthread_mutex_unlock(&c->lock);
 		if (!gw_rx_parse(c))
 			return;
@@ -106,12 +106,9 @@ void gw_rx_read(struct gw_client *c)
 	gw_worker_timer(c, GW_TIMER_READ, 1);
 	return;
 empty:
-	/* It had to wait for room to receive into, and has nothing to receive:
-	 * whoever comes behind it in line has. */
-	if (!rec_inside(&c->rx.rec)) {
-		c->rx.stalled_since = 0;
-		gw_share_served(&c->share);
-	}
-	gw_watch_in(c, now);
+	if (rec_inside(&c->rx.rec))
+		gw_stall_start(&c->account.in, now ? now : base_now_ns());
+	else
+		gw_stall_stop(&c->account.in);
 	gw_rx_release(c);
 }

@@ -10,59 +10,44 @@
 #include <string.h>
 #include <sys/param.h>
 
-struct fab_buf *gw_mem_get(struct gw_client *c, size_t size, enum gw_mem what)
+struct fab_buf *gw_mem_get(struct gw_client *c, size_t size, size_t all)
 {
-	size_t in = gw_share_in_records(&c->share);
 	size_t n = fab_pool_size(c->gw->pool, size);
-	bool good = false;
+	size_t promised = c->account.promised;
 	struct fab_buf *b;
 
-	switch (what) {
-	case GW_MEM_RECORD:
-		good = gw_share_take_in(&c->share, n);
-		break;
-	case GW_MEM_CALL:
-		good = gw_share_take(&c->share, n);
-		break;
-	case GW_MEM_MUST:
-		good = gw_share_force(&c->share, n, true);
-		break;
-	case GW_MEM_LESS:
-		good = gw_share_force(&c->share, n, false);
-		break;
-	}
-	if (!good)
+	if (!gw_account_take(&c->account, n, MAX(n, all)))
 		return NULL;
 	b = fab_pool_get(c->gw->pool, size);
-	if (!b) {
-		gw_share_give(&c->share, n);
-		if (what == GW_MEM_RECORD)
-			gw_share_done_in(&c->share, in);
-	} else if (b->size > n) { /* it had none that was smaller */
-		gw_share_force(&c->share, b->size - n, false);
-		if (what == GW_MEM_RECORD)
-			gw_share_more_in(&c->share, b->size - n);
-	}
+	if (!b)
+		gw_account_undo(&c->account, n, promised);
 	return b;
 }
 
-void gw_mem_put(struct gw_client *c, struct fab_buf *buf)
+struct fab_buf *gw_mem_force(struct gw_client *c, size_t size)
 {
-	if (!buf)
-		return;
-	gw_share_give(&c->share, buf->size);
+	struct fab_buf *b = fab_pool_get(c->gw->pool, size);
+
+	if (b)
+		gw_account_force(&c->account, fab_pool_size(c->gw->pool, size));
+	return b;
+}
+
+void gw_mem_put(struct gw_client *c, struct fab_buf *buf, size_t size)
+{
+	gw_account_give(&c->account, fab_pool_size(c->gw->pool, size));
 	fab_pool_put(buf);
 }
 
 /* The head of the buffer is its own first octets: nothing else to allocate. */
-struct gw_buf *gw_buf_get(struct gw_client *c, size_t room, enum gw_mem what)
+struct gw_buf *gw_buf_get(struct gw_client *c, size_t room, size_t all)
 {
 	struct fab_buf *fab;
 	struct gw_buf *b;
 
 	if (room > FAB_POOL_MAX_BUF - sizeof(*b))
 		return NULL;
-	fab = gw_mem_get(c, room + sizeof(*b), what);
+	fab = gw_mem_get(c, room + sizeof(*b), all);
 	if (!fab)
 		return NULL;
 	b = fab->addr;
@@ -82,7 +67,7 @@ void gw_buf_put(struct gw_buf *b)
 	    atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	c = b->c;
-	gw_mem_put(c, b->fab);
+	gw_mem_put(c, b->fab, b->cap + sizeof(*b));
 	gw_client_put(c);
 }
 
@@ -99,59 +84,23 @@ void gw_record_peek(const struct gw_record *r, void *out, size_t n)
 	}
 }
 
-/*
- * Copy everything into one buffer with room for @more and as much again, so
- * that a record sent in crumbs costs a constant number of copies per octet.
- */
-static bool record_flatten(struct gw_record *r, struct gw_client *c,
-			   size_t more)
-{
-	size_t need = r->len + more, want = 2 * need;
-	size_t max = c->gw->opt.max_record;
-	struct gw_buf *b;
-
-	want = MAX(want, 65536);
-	want = MIN(want, max);
-	b = gw_buf_get(c, MAX(want, need), GW_MEM_RECORD);
-	if (!b)
-		b = gw_buf_get(c, need, GW_MEM_RECORD);
-	if (!b)
-		return false;
-	gw_record_peek(r, b->data, r->len);
-	for (unsigned int i = 0; i < r->nhold; i++)
-		gw_buf_put(r->hold[i]);
-	r->hold[0] = b;
-	r->nhold = 1;
-	r->piece[0] = (struct rt_piece){ b->data, r->len, b->fab->mr };
-	r->npieces = 1;
-	r->flat = true;
-	return true;
-}
-
-bool gw_record_add(struct gw_record *r, struct gw_client *c, struct gw_buf *b,
-		   uint8_t *p, size_t n)
+bool gw_record_add(struct gw_record *r, struct gw_buf *b, uint8_t *p, size_t n)
 {
 	struct rt_piece *last = r->npieces ? &r->piece[r->npieces - 1] : NULL;
 
-	if (!r->flat && last && r->hold[r->nhold - 1] == b &&
-	    (uint8_t *)last->addr + last->len == p) {
+	if (last && r->hold[r->nhold - 1] == b) {
+		uint8_t *end = (uint8_t *)last->addr + last->len;
+
+		if (end != p)
+			memmove(end, p, n);
 		last->len += n;
 		r->len += n;
 		return true;
 	}
-	if (r->flat || r->npieces == GW_PIECES) {
-		if ((!r->flat || r->hold[0]->cap - r->len < n) &&
-		    !record_flatten(r, c, n))
-			return false;
-		memcpy(r->hold[0]->data + r->len, p, n);
-		r->piece[0].len += n;
-		r->len += n;
-		return true;
-	}
-	if (!r->nhold || r->hold[r->nhold - 1] != b) {
-		atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
-		r->hold[r->nhold++] = b;
-	}
+	if (r->npieces == GW_PIECES)
+		return false;
+	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+	r->hold[r->nhold++] = b;
 	r->piece[r->npieces++] = (struct rt_piece){ p, n, b->fab->mr };
 	r->len += n;
 	return true;
@@ -167,16 +116,6 @@ void gw_record_poke(struct gw_record *r, size_t at, uint32_t value)
 				(uint8_t)(value >> (shift -= 8));
 		at -= p->len;
 	}
-}
-
-size_t gw_record_held(const struct gw_record *r, const struct gw_buf *rx)
-{
-	size_t n = rx ? rx->fab->size : 0;
-
-	for (unsigned int i = 0; i < r->nhold; i++)
-		if (r->hold[i] != rx)
-			n += r->hold[i]->fab->size;
-	return n;
 }
 
 /* Give back the buffers that nothing of the record is in any more. */
@@ -231,7 +170,6 @@ void gw_record_cut(struct gw_record *r, size_t from, size_t n)
 void gw_record_move(struct gw_record *to, struct gw_record *from)
 {
 	to->len = from->len;
-	to->flat = from->flat;
 	to->npieces = from->npieces;
 	to->nhold = from->nhold;
 	memcpy(to->piece, from->piece, from->npieces * sizeof(to->piece[0]));
@@ -239,7 +177,6 @@ void gw_record_move(struct gw_record *to, struct gw_record *from)
 	from->len = 0;
 	from->npieces = 0;
 	from->nhold = 0;
-	from->flat = false;
 }
 
 void gw_record_release(struct gw_record *r)
@@ -249,5 +186,4 @@ void gw_record_release(struct gw_record *r)
 	r->len = 0;
 	r->npieces = 0;
 	r->nhold = 0;
-	r->flat = false;
 }

@@ -19,10 +19,10 @@ static void client_free(struct gw_client *c)
 	struct gateway *gw = c->gw;
 
 	close(c->fd);
-	if (gw_watch_leaving(&c->watch))
-		atomic_fetch_sub(&gw->leaving, 1);
 	pthread_mutex_lock(&gw->lock);
-	gw_place_put(&gw->places, c->place);
+	gw_host_put(c->host);
+	if (c->leaving)
+		atomic_fetch_sub(&gw->leaving, 1);
 	*c->all_prev = c->all_next;
 	if (c->all_next)
 		c->all_next->all_prev = c->all_prev;

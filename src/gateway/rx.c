@@ -15,6 +15,8 @@
 /* What shows that a record announced is really sent. */
 #define RX_SHOWN 16384
 #define RX_LARGE ((1u << 20) - sizeof(struct gw_buf))
+/* What a Call needs beside its record, if it has no results to speak of. */
+#define RX_CALL 32768
 /* What no record has, however much of it is left out. */
 #define RECORD_MOST ((size_t)1 << 30)
 
@@ -37,115 +39,106 @@ void gw_rx_set(struct gw_rx *x, struct gw_buf *b)
 	x->fill = 0;
 }
 
-/* By what it takes of the memory: where the pool has none that is small it gives
- * a large one for little room. */
-bool gw_rx_is_large(const struct gw_rx *x)
+/* A large buffer is for one record, and nothing else is received into it. */
+static bool is_large(const struct gw_rx *x)
 {
-	const struct fab_buf *b = x->buf->fab;
-
-	return b->size > fab_pool_size(b->pool, RX_ROOM + sizeof(*x->buf));
+	return x->buf->cap > RX_ROOM;
 }
 
 void gw_rx_release(struct gw_client *c)
 {
-	if (!c->rx.buf || c->rx.pos != c->rx.fill)
+	struct gw_rx *x = &c->rx;
+
+	/* What the rest of a record has been promised it would lose. */
+	if (!x->buf || x->pos != x->fill || rec_inside(&x->rec))
 		return;
-	/* Of a large one the Calls in it would keep all. */
-	if ((!gw_rx_is_large(&c->rx) || rec_inside(&c->rx.rec)) &&
-	    atomic_load_explicit(&c->rx.buf->refs, memory_order_acquire) != 1)
-		return;
-	gw_rx_set(&c->rx, NULL);
-	/* What is left out has buffers that no record keeps. */
-	gw_share_done_in(&c->share, gw_record_held(&c->rx.acc, NULL));
+	if (is_large(x) ||
+	    atomic_load_explicit(&x->buf->refs, memory_order_acquire) == 1)
+		gw_rx_set(x, NULL);
+}
+
+/* Octets that may be received into the buffer. */
+static size_t buffer_room(const struct gw_rx *x)
+{
+	size_t room = x->buf->cap - x->fill;
+	size_t record = x->rec.left ? x->rec.left : REC_MARK_LEN - x->rec.nmark;
+
+	if (!is_large(x))
+		return room < MIN(RX_LEAST, record) ? 0 : room;
+	return rec_inside(&x->rec) ? MIN(room, record) : 0;
 }
 
 /*
- * What a waiting client has received, into as small a buffer as will do: a
- * short Call at the end of a large buffer must not hold that while it waits
- * for another, or all would wait for each other.
+ * All that has been received has been parsed: receive on behind the last octet of
+ * the record that is kept. So neither marks nor what is dropped take room.
  */
-void gw_rx_shrink(struct gw_client *c)
+static void rewind_buffer(struct gw_rx *x)
 {
-	size_t rest = c->rx.buf ? c->rx.fill - c->rx.pos : 0;
-	struct gw_buf *b;
-
-	if (!c->rx.buf || c->rx.acc.flat || !gw_rx_is_large(&c->rx) ||
-	    c->rx.acc.len + rest > RX_ROOM)
-		return;
-	b = gw_buf_get(c, c->rx.acc.len + rest, GW_MEM_LESS);
-	if (b && b->fab->size >= c->rx.buf->fab->size) {
-		gw_buf_put(b);
-		b = NULL;
-	}
-	if (!b)
-		return;
-	memcpy(b->data + c->rx.acc.len, c->rx.buf->data + c->rx.pos, rest);
-	gw_record_peek(&c->rx.acc, b->data, c->rx.acc.len);
-	c->rx.pos = c->rx.acc.len;
-	c->rx.fill = c->rx.acc.len + rest;
-	gw_record_release(&c->rx.acc);
-	if (c->rx.pos)
-		gw_record_add(&c->rx.acc, c, b, b->data, c->rx.pos);
-	gw_buf_put(c->rx.buf);
-	c->rx.buf = b;
-	gw_share_done_in(&c->share, b->fab->size);
-}
-
-/*
- * What is only to be forgotten takes no room: all that has been received has
- * been looked at, so it begins anew behind what is kept. Else each WRITE of a
- * long Call, however short it was cut, would hold buffers of its own.
- */
-static void rewind_dropped(struct gw_client *c)
-{
-	const struct gw_record *r = &c->rx.acc;
 	const struct rt_piece *last;
 	const uint8_t *end;
 
-	if (!gw_fit_drops(&c->fit) || !r->npieces)
-		return;
-	last = &r->piece[r->npieces - 1];
-	end = (const uint8_t *)last->addr + last->len;
-	if ((const uint8_t *)last->addr < c->rx.buf->data ||
-	    end > c->rx.buf->data + c->rx.fill)
-		return;
-	c->rx.fill = (size_t)(end - c->rx.buf->data);
-	c->rx.pos = c->rx.fill;
+	if (atomic_load_explicit(&x->buf->refs, memory_order_acquire) == 1) {
+		x->fill = 0;
+	} else if (x->acc.nhold && x->acc.hold[x->acc.nhold - 1] == x->buf) {
+		last = &x->acc.piece[x->acc.npieces - 1];
+		end = (const uint8_t *)last->addr + last->len;
+		x->fill = (size_t)(end - x->buf->data);
+	}
+	x->pos = x->fill;
 }
 
 /*
- * Room to receive into. A buffer that no record holds is used from its
- * beginning; a large fragment under way gets a buffer for the rest of it, so
- * that its octets lie in few stretches. But where memory is short something of
- * it must have come.
+ * The room for the next buffer. A record of which enough has come gets large ones,
+ * for its own octets alone, so that it lies in few pieces and no other record keeps
+ * them.
  */
-bool gw_rx_room(struct gw_client *c)
+static size_t next_room(const struct gw_client *c, size_t left)
 {
-	size_t want = RX_ROOM;
+	const struct gw_rx *x = &c->rx;
+	size_t room = RX_ROOM, grown = MAX(x->rec.left, x->acc.len);
+
+	if (x->acc.len < RX_SHOWN && !gw_memory_is_plenty(&c->gw->memory))
+		return RX_ROOM;
+	if (x->rec.last)
+		return left > RX_ROOM ? MIN(left, RX_LARGE) : RX_ROOM;
+	/* More fragments are to come: as much again, in whole buffers. */
+	while (room < RX_LARGE && 2 * room <= MIN(left, grown))
+		room = 2 * room + sizeof(struct gw_buf);
+	return room;
+}
+
+/* Octets of memory that the rest of the record, @left of it, and its Call need. */
+static size_t need(const struct gw_client *c, size_t left)
+{
+	size_t sum = RX_CALL, room;
+
+	for (; left; left -= MIN(left, room)) {
+		room = left > RX_ROOM ? MIN(left, RX_LARGE) : RX_ROOM;
+		sum += fab_pool_size(c->gw->pool, room + sizeof(struct gw_buf));
+	}
+	return sum;
+}
+
+size_t gw_rx_room(struct gw_client *c)
+{
+	struct gw_rx *x = &c->rx;
+	size_t left =
+		c->gw->opt.max_record - MIN(c->gw->opt.max_record, x->acc.len);
 	struct gw_buf *b;
 
-	if (c->rx.buf)
-		rewind_dropped(c);
-	if (c->rx.buf &&
-	    atomic_load_explicit(&c->rx.buf->refs, memory_order_acquire) == 1) {
-		c->rx.pos = 0;
-		c->rx.fill = 0;
+	if (x->rec.last)
+		left = MIN(left, x->rec.left);
+	if (x->buf) {
+		rewind_buffer(x);
+		if (buffer_room(x))
+			return buffer_room(x);
 	}
-	if (c->rx.buf && c->rx.buf->cap - c->rx.fill >= RX_LEAST)
-		return true;
-	/* Room for the next Calls too, but no more than can be moved away. */
-	if (c->rx.rec.left + RX_LEAST > want &&
-	    (c->rx.acc.len >= RX_SHOWN || gw_shares_plenty(&c->gw->shares)))
-		want = c->rx.rec.left + RX_LEAST;
-	want = MIN(want, RX_LARGE);
-	/* What is not in a record any more counts as none. */
-	if (!c->rx.acc.nhold) {
-		gw_rx_set(&c->rx, NULL);
-		gw_share_done_in(&c->share, 0);
-	}
-	b = gw_buf_get(c, want, GW_MEM_RECORD);
+	if (!x->acc.nhold)
+		gw_rx_set(x, NULL);
+	b = gw_buf_get(c, next_room(c, left),
+		       rec_inside(&x->rec) ? need(c, left) : 0);
 	if (!b)
-		return false;
-	gw_rx_set(&c->rx, b);
-	return true;
+		return 0;
+	gw_rx_set(x, b);
+	return buffer_room(x);
 }

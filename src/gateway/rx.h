@@ -2,7 +2,7 @@
 /*
  * rx - what is received of a TCP client, on its way to being records
  *
- * Files, the lower first: rx.c (what it is received into), wait.c, parse.c, read.c.
+ * Files, the lower first: rx.c (what it is received into), parse.c, read.c.
  * Threads: the client's worker.
  */
 #ifndef RPCRDMA_GATEWAY_RX_H
@@ -21,7 +21,6 @@ struct gw_rx {
 	bool have_record; /* acc is complete but could not be taken yet */
 	bool eof; /* read to the end */
 	bool hangup; /* the end of the stream is in the socket */
-	uint64_t stalled_since; /* ns; waiting for memory */
 };
 
 static inline bool gw_rx_inside(const struct gw_rx *x)
@@ -32,11 +31,6 @@ static inline bool gw_rx_inside(const struct gw_rx *x)
 static inline bool gw_rx_has_record(const struct gw_rx *x)
 {
 	return x->have_record;
-}
-
-static inline bool gw_rx_stalled(const struct gw_rx *x)
-{
-	return x->stalled_since;
 }
 
 static inline bool gw_rx_ended(const struct gw_rx *x)
@@ -68,14 +62,9 @@ void gw_rx_eof(struct gw_client *c);
 
 /* rx.c: from now on it receives into @b, which is empty, or nothing. */
 void gw_rx_set(struct gw_rx *x, struct gw_buf *b);
-bool gw_rx_is_large(const struct gw_rx *x);
-/* What a waiting client has received, into as small a buffer as will do. */
-void gw_rx_shrink(struct gw_client *c);
-/* Room to receive into; false: no memory. */
-bool gw_rx_room(struct gw_client *c);
-/* wait.c: wait for memory. The client may be gone then. */
-void gw_rx_wait(struct gw_client *c);
-#define GW_TOO_MUCH "a Call that needs more than half of --max-memory: closed"
+/* Make room to receive into. All that has been received has been parsed. Returns
+ * how many octets may be received; 0 without memory. */
+size_t gw_rx_room(struct gw_client *c);
 /* parse.c: true when all that is received is used up. */
 bool gw_rx_parse(struct gw_client *c);
 

@@ -2,25 +2,30 @@
 /*
  * sink - memory for the results of a Call that come through Write chunks
  *
- * Threads: that which has the Call; its memory is in the client's share.
+ * Threads: that which has the Call; its memory is on the client's account.
  */
 #include "gateway/client.h"
 
 #include <sys/param.h>
 
-/* Sinks of one Call: a quarter of the memory at most, and more than half of
- * GW_SINKS_MAX only if that is a sixteenth. */
-#define SINKS_PART 4
-#define SINKS_RICH 16
+/* Give back the buffers for @len octets. */
+static void put_chain(struct gw_client *c, struct fab_buf *b, size_t len)
+{
+	struct fab_buf *next;
+	size_t here;
+
+	for (; b; b = next) {
+		next = b->next;
+		here = MIN(gw_round4(len), FAB_POOL_MAX_BUF);
+		gw_mem_put(c, b, here);
+		len -= MIN(len, here);
+	}
+}
 
 static void sink_release(struct gw_call *call, unsigned int i)
 {
-	struct fab_buf *b;
-
-	while ((b = call->sink_buf[i])) {
-		call->sink_buf[i] = b->next;
-		gw_mem_put(call->c, b);
-	}
+	put_chain(call->c, call->sink_buf[i], call->sinks[i].len);
+	call->sink_buf[i] = NULL;
 }
 
 void gw_sinks_release(struct gw_call *call)
@@ -30,19 +35,13 @@ void gw_sinks_release(struct gw_call *call)
 	call->nsink_pieces = 0;
 }
 
+/* Half of what can be lent, since the pool's buffers may be larger. */
 size_t gw_sinks_most(const struct gateway *gw)
 {
-	size_t limit = gw->shares.limit;
-
-	/* More only where the reserve would do for it, too [share.h]. */
-	if (limit / SINKS_RICH >= GW_SINKS_MAX)
-		return GW_SINKS_MAX;
-	limit /= SINKS_PART;
-	return limit < GW_SINKS_MAX / 2 ? limit : GW_SINKS_MAX / 2;
+	return MIN(gw->memory.surplus / 2, GW_SINKS_MAX);
 }
 
-bool gw_sink_get(struct gw_call *call, unsigned int i, size_t len,
-		 enum gw_mem what)
+bool gw_sink_get(struct gw_call *call, unsigned int i, size_t len, bool must)
 {
 	struct rt_piece *p = &call->sink_piece[call->nsink_pieces];
 	struct fab_buf *first = NULL, **tail = &first, *b;
@@ -52,9 +51,10 @@ bool gw_sink_get(struct gw_call *call, unsigned int i, size_t len,
 	while (left) {
 		size_t here = MIN(left, FAB_POOL_MAX_BUF);
 
-		b = call->nsink_pieces + n < GW_SINK_PIECES ?
-			    gw_mem_get(call->c, here, what) :
-			    NULL;
+		if (call->nsink_pieces + n == GW_SINK_PIECES)
+			goto fail;
+		b = must ? gw_mem_force(call->c, here) :
+			   gw_mem_get(call->c, here, here);
 		if (!b)
 			goto fail;
 		b->next = NULL;
@@ -75,9 +75,6 @@ bool gw_sink_get(struct gw_call *call, unsigned int i, size_t len,
 	call->nsink_pieces += n;
 	return true;
 fail:
-	while ((b = first)) {
-		first = b->next;
-		gw_mem_put(call->c, b);
-	}
+	put_chain(call->c, first, len);
 	return false;
 }

@@ -13,10 +13,7 @@
 
 #define WORKER_EVENTS 64
 #define WORKER_STOP_MS 5000
-/* How often clients that are waited for are looked at. */
-#define WORKER_SWEEP_MS 1000
-/* ... and all others. */
-#define WORKER_LOOK_MS 10000
+#define WORKER_TICK_NS 1000000000ull
 
 /* ---- Clients ------------------------------------------------------------ */
 
@@ -49,27 +46,8 @@ void gw_worker_timer(struct gw_client *c, enum gw_timer timer, uint64_t at)
 void gw_worker_forget(struct gw_client *c)
 {
 	cds_list_del_init(&c->seat.timer);
-	gw_worker_unwatch(c);
 	epoll_ctl(c->w->epfd, EPOLL_CTL_DEL, c->fd, NULL);
 	cds_list_del(&c->seat.client);
-}
-
-void gw_worker_watch(struct gw_client *c)
-{
-	struct gw_worker *w = c->w;
-
-	if (c->seat.watched || c->gone)
-		return;
-	c->seat.watched = true;
-	if (!w->nwatched++)
-		w->sweep_at = base_now_ns() + WORKER_SWEEP_MS * 1000000ull;
-}
-
-void gw_worker_unwatch(struct gw_client *c)
-{
-	if (c->seat.watched)
-		c->w->nwatched--;
-	c->seat.watched = false;
 }
 
 void gw_worker_flush(struct gw_client *c)
@@ -85,28 +63,19 @@ static void tell(struct gw_worker *w, struct gw_client *c, unsigned int events)
 	gw_client_put(c);
 }
 
-static void worker_sweep(struct gw_worker *w)
+static void worker_tick(struct gw_worker *w)
 {
 	struct gw_client *c, *next;
 	uint64_t now;
-	bool look;
 
 	if (cds_list_empty(&w->clients))
 		return;
 	now = base_now_ns();
-	look = now >= w->look_at;
-	if (!look && (!w->nwatched || now < w->sweep_at))
+	if (now < w->tick_at)
 		return;
-	if (look)
-		w->look_at = now + WORKER_LOOK_MS * 1000000ull;
-	w->sweep_at = now + WORKER_SWEEP_MS * 1000000ull;
+	w->tick_at = now + WORKER_TICK_NS;
 	cds_list_for_each_entry_safe(c, next, &w->clients, seat.client)
-	{
-		if (c->seat.watched)
-			tell(w, c, GW_EV_SWEEP);
-		else if (look)
-			tell(w, c, GW_EV_LOOK);
-	}
+		tell(w, c, GW_EV_TICK);
 }
 
 /* ---- The loop ----------------------------------------------------------- */
@@ -114,11 +83,10 @@ static void worker_sweep(struct gw_worker *w)
 /* Milliseconds to the next timer, -1: none. */
 static int worker_timeout(struct gw_worker *w)
 {
-	uint64_t next = w->nwatched ? w->sweep_at : UINT64_MAX, now;
+	uint64_t next = cds_list_empty(&w->clients) ? UINT64_MAX : w->tick_at;
 	struct gw_client *c;
+	uint64_t now;
 
-	if (!cds_list_empty(&w->clients) && w->look_at < next)
-		next = w->look_at;
 	cds_list_for_each_entry(c, &w->timers, seat.timer)
 	{
 		for (unsigned int i = 0; i < GW_TIMERS; i++)
@@ -213,7 +181,7 @@ static void *worker_main(void *arg)
 		}
 		gw_kicks_take(&w->kicks, w->event);
 		worker_timers(w);
-		worker_sweep(w);
+		worker_tick(w);
 		gw_batch_flush(&w->batch);
 		if (atomic_load(&w->stop)) {
 			while (!cds_list_empty(&w->clients))

@@ -32,7 +32,6 @@ enum gw_timer {
 struct gw_seat {
 	struct cds_list_head client, timer; /* in those of the worker */
 	uint64_t at[GW_TIMERS]; /* ns; 0: not set */
-	bool watched;
 };
 
 typedef void gw_event_fn(struct gw_client *c, unsigned int events);
@@ -47,9 +46,7 @@ struct gw_worker {
 	atomic_bool stop;
 	uint64_t stop_at; /* ns; waits for its clients until then */
 	struct cds_list_head clients, timers; /* seats */
-	unsigned int nwatched;
-	uint64_t sweep_at; /* ns; while there are any */
-	uint64_t look_at; /* ns; at all, while there are clients */
+	uint64_t tick_at; /* ns; while there are clients */
 	struct gw_kicks kicks;
 	struct gw_batch batch;
 };
@@ -66,9 +63,6 @@ int gw_worker_adopt(struct gw_client *c);
 void gw_worker_forget(struct gw_client *c);
 /* Tell it at @at, ns. */
 void gw_worker_timer(struct gw_client *c, enum gw_timer timer, uint64_t at);
-/* GW_EV_SWEEP once in a second, instead of GW_EV_LOOK now and then. */
-void gw_worker_watch(struct gw_client *c);
-void gw_worker_unwatch(struct gw_client *c);
 /* Write what this thread's batch has. */
 void gw_worker_flush(struct gw_client *c);
 

@@ -331,16 +331,15 @@ static void gateway_open(struct fuzz *f, uint8_t a)
 
 	set_options(f, a);
 	pthread_mutex_init(&gw->lock, NULL);
-	gw_places_init(&gw->places);
+	gw_hosts_init(&gw->hosts);
 	FUZZ_CHECK(!pthread_key_create(&gw->batch_key, NULL));
 	gw->server.addrs = o->rdma.server;
 	gw->log = base_log_create(gw_log_text, gw);
 	FUZZ_CHECK(gw->log && rt_raw_listen(&f->peer.r, &o->rdma.config));
 	gw->inst = f->peer.r.p.client_inst;
 	gw->pool = rt_instance_pool(gw->inst);
-	gw_shares_init(&gw->shares, o->rdma.config.max_memory / 2,
-		       fab_pool_size(gw->pool,
-				     o->max_record + sizeof(struct gw_buf)));
+	gw_memory_init(&gw->memory, o->rdma.config.max_memory, o->max_clients,
+		       gw_disconnect_evict);
 	gw_link_ops(&gw->ops, o->rdma.config.reverse != RDMA2_RVRSDIR_NONE);
 	gw_batch_open(gw, &f->batch);
 	gw->workers = &f->worker;
@@ -364,8 +363,8 @@ static void gateway_close(struct fuzz *f)
 	sem_post(&turns.go);
 	gw_worker_join(&f->worker);
 	rt_raw_run(&f->peer.r);
-	FUZZ_CHECK(!atomic_load(&gw->shares.used));
-	gw_shares_fini(&gw->shares);
+	FUZZ_CHECK(!atomic_load(&gw->memory.lent));
+	gw_memory_destroy(&gw->memory);
 	rt_raw_close(&f->peer.r);
 	base_log_destroy(gw->log);
 	gw_options_free(&gw->opt);

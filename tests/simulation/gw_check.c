@@ -36,8 +36,8 @@ static void broken(const struct gw_client *c, const char *what, uint64_t a,
 	} while (0)
 
 struct sums {
-	size_t used, in_used;
-	unsigned int clients, joined, holders, leaving, watched, queued;
+	size_t lent;
+	unsigned int clients, leaving, in_line;
 };
 
 /* ---- One client ------------------------------------------------------------ */
@@ -110,19 +110,17 @@ static void check_out(const struct gw_client *c)
 
 static void check_client(const struct gw_client *c, struct sums *s)
 {
+	size_t used = atomic_load(&c->account.used);
+
 	s->clients++;
-	s->used += atomic_load(&c->share.used);
-	s->in_used += atomic_load(&c->share.in_used);
-	s->joined += c->share.joined;
-	s->queued += c->share.queued;
-	s->holders += atomic_load(&c->share.used) > 0;
-	s->leaving += c->watch.leaving;
-	s->watched += c->seat.watched;
+	if (used > c->gw->memory.allowance)
+		s->lent += used - c->gw->memory.allowance;
+	s->in_line += c->account.in_line;
+	s->leaving += c->leaving;
 	check_calls(c);
 	check_backs(c);
 	check_out(c);
-	AT_MOST(c, "memory: in records", atomic_load(&c->share.in_used),
-		atomic_load(&c->share.used));
+	AT_MOST(c, "memory: promised", c->account.promised, used);
 	if (c->gone) {
 		SAME(c, "gone: records", c->rx.acc.nhold, 0);
 		SAME(c, "gone: a buffer", (uintptr_t)c->rx.buf, 0);
@@ -131,61 +129,53 @@ static void check_client(const struct gw_client *c, struct sums *s)
 
 /* ---- All together ---------------------------------------------------------- */
 
-static void check_places(const struct gateway *gw)
+static void check_hosts(const struct gateway *gw)
 {
-	for (unsigned int i = 0; i < GW_PLACE_SLOTS; i++)
-		for (const struct gw_place *h = gw->places.slot[i]; h;
-		     h = h->next) {
-			unsigned int all = 0, stay = 0;
+	const struct gw_host *h;
 
-			for (const struct gw_client *c = gw->clients; c;
-			     c = c->all_next) {
-				all += c->place == h;
-				stay += c->place == h && c->placed;
-			}
-			if (all != h->clients || stay != h->stay)
-				sim_fail(
-					"count: a host has %u clients, %u; %u stay, %u",
-					all, h->clients, stay, h->stay);
+	cds_list_for_each_entry(h, &gw->hosts.list, list)
+	{
+		unsigned int all = 0, counted = 0;
+
+		for (const struct gw_client *c = gw->clients; c;
+		     c = c->all_next) {
+			bool of = c->host == h;
+
+			all += of;
+			counted += of && c->counted;
 		}
+		if (all != h->refs || counted != h->clients)
+			sim_fail(
+				"count: a host has %u clients, %u; %u count, %u",
+				all, h->refs, counted, h->clients);
+	}
 }
 
-static void check_line(const struct gw_shares *s, unsigned int queued)
+static void check_line(const struct gw_memory *m, unsigned int in_line)
 {
-	const struct gw_share *i = atomic_load(&s->first), *last = NULL;
+	const struct gw_account *a;
 	unsigned int n = 0;
 
-	for (; i; i = i->wait_next) {
-		last = i;
-		if (++n > queued || !i->queued)
+	cds_list_for_each_entry(a, &m->line, line)
+	{
+		if ((!n && a != atomic_load(&m->first)) || ++n > in_line ||
+		    !a->in_line)
 			sim_fail("list: who waits for memory");
 	}
-	if (n != queued || last != s->last)
-		sim_fail("list: %u wait for memory, %u", n, queued);
+	if (n != in_line || (!n && atomic_load(&m->first)))
+		sim_fail("list: %u wait for memory, %u", n, in_line);
 }
 
 static void check_sums(const struct gateway *gw, const struct sums *s)
 {
-	unsigned int watched = 0;
-
-	for (unsigned int i = 0; i < gw->nworkers; i++)
-		watched += gw->workers[i].nwatched;
-	if (s->used != atomic_load(&gw->shares.used) ||
-	    s->in_used != atomic_load(&gw->shares.in_used))
-		sim_fail(
-			"memory: the shares are %zu, together %zu; of records %zu, %zu",
-			s->used, atomic_load(&gw->shares.used), s->in_used,
-			atomic_load(&gw->shares.in_used));
+	if (s->lent != atomic_load(&gw->memory.lent))
+		sim_fail("memory: the loans are %zu, together %zu", s->lent,
+			 atomic_load(&gw->memory.lent));
 	if (s->clients != atomic_load(&gw->nclients) ||
-	    s->joined != atomic_load(&gw->shares.joined) ||
-	    s->holders != atomic_load(&gw->shares.holders) ||
-	    s->leaving != atomic_load(&gw->leaving) || s->watched != watched)
-		sim_fail(
-			"count: %u clients, %u; %u joined, %u; %u holders, %u; %u leaving, %u; %u watched, %u",
-			s->clients, atomic_load(&gw->nclients), s->joined,
-			atomic_load(&gw->shares.joined), s->holders,
-			atomic_load(&gw->shares.holders), s->leaving,
-			atomic_load(&gw->leaving), s->watched, watched);
+	    s->leaving != atomic_load(&gw->leaving))
+		sim_fail("count: %u clients, %u; %u leaving, %u", s->clients,
+			 atomic_load(&gw->nclients), s->leaving,
+			 atomic_load(&gw->leaving));
 }
 
 static void check_pool(const struct gateway *gw)
@@ -203,26 +193,36 @@ static void check_pool(const struct gateway *gw)
 static void check_quiet(const struct gw_client *c, bool idle)
 {
 	if (c->calls.outstanding || c->reverse.n || c->rx.pos < c->rx.fill ||
-	    rec_inside(&c->rx.rec) || c->rx.have_record || c->rx.stalled_since)
+	    rec_inside(&c->rx.rec) || c->rx.have_record ||
+	    gw_account_waits(&c->account))
 		return;
-	SAME(c, "quiet: memory", atomic_load(&c->share.used),
-	     c->rx.buf && !idle ? c->rx.buf->fab->size : 0);
+	SAME(c, "quiet: memory", atomic_load(&c->account.used),
+	     c->rx.buf && !idle ?
+		     fab_pool_size(c->gw->pool,
+				   c->rx.buf->cap + sizeof(*c->rx.buf)) :
+		     0);
 }
 
 void gws_tell(void)
 {
-	const struct gw_shares *s = &gws.gw->shares;
+	const struct gw_memory *m = &gws.gw->memory;
+	struct fab_pool_stats pool;
 
-	sim_log("shares: %zu of %zu, records %zu, reserve %zu",
-		atomic_load(&s->used), s->limit, atomic_load(&s->in_used),
-		s->reserve);
+	fab_pool_get_stats(gws.gw->pool, &pool);
+	sim_log("pool: %zu in use of %zu held of %zu", pool.bytes_in_use,
+		pool.bytes_held, pool.limit);
+	sim_log("memory: allowances of %zu, %zu lent of %zu", m->allowance,
+		atomic_load(&m->lent), m->surplus);
 	for (const struct gw_client *c = gws.gw->clients; c; c = c->all_next)
-		sim_log("%s%s%s: has %zu, in records %zu%s%s, %u Calls of %zu octets%s, %u reverse, record %zu + %u, buffer %zu of %zu at %zu%s",
+		sim_log("%s%s%s: has %zu, %zu promised, %zu refused%s%s, %u Calls of %zu octets%s, %u reverse, record %zu + %u, buffer %zu of %zu at %zu%s",
 			c->name, c->gone ? ", gone" : "",
-			c->calls.to ? ", up" : "", atomic_load(&c->share.used),
-			atomic_load(&c->share.in_used),
-			gw_share_waits(&c->share) ? ", waits" : "",
-			c->share.queued ? ", in line" : "",
+			c->calls.to ? ", up" : "",
+			atomic_load(&c->account.used), c->account.promised,
+			c->account.refused,
+			gw_account_waits(&c->account) ? ", waits" : "",
+			atomic_load(&m->first) == &c->account ? ", first" :
+			c->account.in_line		      ? ", in line" :
+								"",
 			c->calls.outstanding, c->calls.held,
 			c->calls.paused ? ", paused" : "", c->reverse.n,
 			c->rx.acc.len, c->rx.rec.left,
@@ -248,7 +248,7 @@ void gws_check(enum gws_quiet quiet)
 			check_quiet(c, quiet == GWS_IDLE);
 	}
 	check_sums(gw, &s);
-	check_places(gw);
-	check_line(&gw->shares, s.queued);
+	check_hosts(gw);
+	check_line(&gw->memory, s.in_line);
 	check_pool(gw);
 }

@@ -14,7 +14,7 @@
 #include <sys/param.h>
 #include <syslog.h>
 
-#include "gateway/peer.h"
+#include "gateway/policy/peer.h"
 #include "gw.h"
 #include "transport/core/core.h"
 

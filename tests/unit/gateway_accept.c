@@ -11,7 +11,7 @@
 
 #include "gateway/accept.h"
 #include "gateway/client.h"
-#include "gateway/peer.h"
+#include "gateway/policy/peer.h"
 #include "unit.h"
 
 /* ---- In the place of the rest of the gateway ---------------------------- */
@@ -23,8 +23,8 @@ void gw_log(struct gateway *gw, int level, const char *fmt, ...)
 {
 }
 
-bool gw_watch_give_way(struct gateway *gw, const struct in6_addr *host,
-		       const struct gw_client *c)
+bool gw_disconnect_make_way(struct gateway *gw, const struct in6_addr *addr,
+			    const struct gw_client *c)
 {
 	given_way++;
 	return !nobody_leaves;

@@ -70,8 +70,7 @@ size_t gw_sinks_most(const struct gateway *gw)
 	return 1 << 20;
 }
 
-bool gw_sink_get(struct gw_call *call, unsigned int i, size_t len,
-		 enum gw_mem what)
+bool gw_sink_get(struct gw_call *call, unsigned int i, size_t len, bool must)
 {
 	return !no_memory;
 }
@@ -125,10 +124,10 @@ static void begin(uint32_t vers, uint32_t proc)
 	o->max_record = RECORD_MOST;
 	o->max_calls = 1;
 	o->reduce_min = 1024;
-	if (!gw.shares.limit) {
+	if (!gw.memory.allowance) {
 		pthread_mutex_init(&client.lock, NULL);
-		gw_shares_init(&gw.shares, 64 << 20, RECORD_MOST);
-		gw_share_join(&gw.shares, &client.share);
+		gw_memory_init(&gw.memory, 128 << 20, 1, NULL);
+		gw_account_open(&gw.memory, &client.account);
 	}
 	/* Nobody looks into it. */
 	gw_calls_open(&client, (struct rt_conn *)(void *)&client, false);
@@ -236,10 +235,10 @@ static void too_long(void)
 	word(2);
 	word(100000);
 	here(GW_FIT_HEAD);
-	CU_ASSERT_FALSE(gw_fit_over(&client, &rec, NULL, 100000));
+	CU_ASSERT_FALSE(gw_fit_over(&client, &rec, 100000));
 	CU_ASSERT_TRUE(client.fit.head.readable);
 	here(RECORD_MOST);
-	CU_ASSERT_FALSE(gw_fit_over(&client, &rec, NULL, 50000));
+	CU_ASSERT_FALSE(gw_fit_over(&client, &rec, 50000));
 	CU_ASSERT_EQUAL(rec.len, len + 32768);
 	client.fit.drop = 0;
 	len = rec.len;

@@ -23,8 +23,7 @@ size_t gw_sinks_most(const struct gateway *gw)
 	return most;
 }
 
-bool gw_sink_get(struct gw_call *call, unsigned int i, size_t len,
-		 enum gw_mem what)
+bool gw_sink_get(struct gw_call *call, unsigned int i, size_t len, bool must)
 {
 	if (!no_memory)
 		sink_len[i] = len;
@@ -36,19 +35,18 @@ void gw_sinks_release(struct gw_call *call)
 	released++;
 }
 
-bool gw_share_take(struct gw_share *m, size_t n)
+bool gw_account_take(struct gw_account *a, size_t n, size_t all)
 {
 	taken += (int64_t)n;
 	return true;
 }
 
-bool gw_share_force(struct gw_share *m, size_t n, bool hard)
+void gw_account_force(struct gw_account *a, size_t n)
 {
 	taken += (int64_t)n;
-	return true;
 }
 
-void gw_share_give(struct gw_share *m, size_t n)
+void gw_account_give(struct gw_account *a, size_t n)
 {
 	taken -= (int64_t)n;
 }

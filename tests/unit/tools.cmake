@@ -4,7 +4,6 @@ rpcrdma_unit(tools-args tools_args.c LIBS rpcrdma_tools rpcrdma_base)
 target_link_options(unit-tools-args PRIVATE -Wl,--wrap=getaddrinfo)
 rpcrdma_unit(tools-hostauth tools_hostauth.c LIBS rpcrdma_hostauth rpcrdma_tools)
 rpcrdma_unit(tools-latency tools_latency.c LIBS rpcrdma_tools)
-rpcrdma_unit(tools-share tools_share.c LIBS rpcrdma_gw_share Threads::Threads)
 rpcrdma_unit(tools-rpc tools_rpc.c LIBS rpcrdma_tools)
 rpcrdma_unit(tools-conf tools_conf.c LIBS rpcrdma_tools)
 rpcrdma_unit(tools-ping-options tools_ping_options.c

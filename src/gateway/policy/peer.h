@@ -4,8 +4,8 @@
  *
  * Threads: any.
  */
-#ifndef RPCRDMA_GATEWAY_PEER_H
-#define RPCRDMA_GATEWAY_PEER_H
+#ifndef RPCRDMA_GATEWAY_POLICY_PEER_H
+#define RPCRDMA_GATEWAY_POLICY_PEER_H
 
 #include <stdint.h>
 #include <sys/socket.h>
@@ -20,4 +20,4 @@
  */
 uint32_t gw_peer_uid(int fd);
 
-#endif /* RPCRDMA_GATEWAY_PEER_H */
+#endif /* RPCRDMA_GATEWAY_POLICY_PEER_H */

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/addr.h"
-#include "gateway/peer.h"
+#include "gateway/policy/peer.h"
 
 struct asked {
 	struct nlmsghdr head;
