@@ -39,7 +39,7 @@ mount -o remount,size=80% /tmp
 truncate -s 6G "$WORK/disk" && mkfs.ext4 -q -m 0 -E nodiscard "$WORK/disk" &&
 	mount -o loop,user_xattr "$WORK/disk" "$FILES" || fail "no file system"
 mkdir -m 777 "$FILES/knfsd" "$FILES/ganesha"
-# nfstest_rdma mounts port 2049 by TCP, too, and looks for RPC-over-RDMA on port 20049.
+# nfstest_rdma mounts port 2049 by TCP, too. nfstest finds RPC-over-RDMA on port 20049 alone.
 if [[ $ways = *" knfsd-"* ]]; then
 	knfsd || fail "no knfsd: $(dmesg | tail -n 2)"
 else
@@ -193,7 +193,7 @@ suite_fio() {
 # What tcpdump has buffered is lost when nfstest stops it: -U. Of some a part is run: what
 # needs no second host and no hours. Of two groups in one list nfstest runs the first alone.
 declare -A NFSTEST_TESTS=(
-	[posix]=^open,chmod [lock]=btest01,nptest01,optest01 [delegation]=basic [alloc]=^perf01
+	[posix]=^open,chmod [lock]=btest01,nptest01,optest01 [alloc]=^perf01
 	[xattr]=$(echo n{getxattr0{1,2},setxattr0{1..6},removexattr0{1,2},listxattr0{1..3}} | tr ' ' ,)
 	[dio]=eof,correctness,fstat,basic [rdma]=basic
 	[interop]=test02,test03,test06,test08,test11,test21,test33,test45
