@@ -8,36 +8,36 @@
 #include "rpcrdma/config.h"
 #include "rpcrdma/transport.h"
 
-/* While memory is short the upper layer may take so many buffers of the pool, by
- * fab_pool_get_promised(), for its Reply to a Call. */
+/* While memory is short, the upper layer may take so many buffers for its Reply to a Call by
+ * fab_pool_get_promised(). */
 #define RT_CALL_PROMISED 2
 
 /* A Call before its data items are read. */
 struct rt_vet {
-	/* Its stream without them: what is before the first is also how the whole
-	 * begins. */
+	/* Its stream without the items. The part before the first item is also the
+	 * beginning of the whole stream. */
 	const struct rt_piece *pieces;
 	unsigned int npieces;
-	/* So many Read chunks, and the first of them, in order. */
+	/* How many Read chunks it has, and the first @nreads of them, in order. */
 	unsigned int total, nreads;
 	struct rt_vet_read {
 		uint32_t position;
 		uint32_t length;
 	} reads[RT_MAX_CHUNKS];
-	/* Positions are beyond the end of the stream; or the upper layer says
-	 * so of chunks that do not go with it. If that is all that is wrong,
-	 * the Call is delivered as a torn one. */
+	/* Set if Positions are beyond the end of the stream; the upper layer may set
+	 * it for chunks that do not fit the arguments. If nothing else is wrong, the
+	 * Call is delivered as a torn one. */
 	bool torn;
-	/* rt_call_user() of the Call: what is left here is there when it is
+	/* rt_call_user() of the Call. Its contents are kept until the Call is
 	 * delivered (rt_call.vetted). */
 	void *user;
 };
 
 /*
- * One RPC Call received. Read-only for the upper layer but for its own area and
- * op_class; and it may shorten the stream.
- * The pieces are the whole, unreduced Payload stream, in order; read chunks
- * and their roundup are in place. They stay until the call is given back.
+ * One RPC Call received. The upper layer may change only its own area and
+ * op_class, and shorten the stream. The pieces are the whole, unreduced payload
+ * stream, in order, with Read chunks and their roundup in place. They are valid
+ * until the Call is given back.
  */
 struct rt_call {
 	struct rt_conn *conn;
@@ -54,21 +54,21 @@ struct rt_call {
 	/* rtrext: that is for the results of some operations only, so the
 	 * items of the Reply should say their origin. */
 	bool ranged;
-	/* Its data items are not in the stream, because the Positions of some
-	 * are beyond its end, or vet() has said that they do not go with it:
-	 * arguments that cannot be read (7.2). */
+	/* The arguments cannot be decoded (7.2): the data items are not in the
+	 * stream, because Positions of some are beyond its end, or vet() has
+	 * found that they do not fit. */
 	bool torn;
-	bool vetted; /* vet() has seen it, and its area is as that has left it */
+	bool vetted; /* vet() was called, and the area is as it left it */
 };
 
 /*
- * Its execution begins; what has passed since it was delivered was waiting for
- * a thread. Once, by any thread that has the call. Where nobody says so, all
- * of that counts as execution.
+ * Note that its execution begins, so that the time since its delivery counts as
+ * waiting for a thread. Call it once, or not at all: then all counts as
+ * execution. Context: any thread that has the Call.
  */
 void rt_call_begin(struct rt_call *call);
-/* The call_user_size octets. What is in them when a Call is delivered that has not
- * been vetted is left over from others. */
+/* Returns the call_user_size octets. Unless the Call was vetted, their contents are undefined
+ * when it is delivered. */
 void *rt_call_user(struct rt_call *call);
 
 /*
@@ -89,34 +89,34 @@ struct rt_reply {
 };
 
 /*
- * Answer: pairs items with Write chunks and chooses the format by D7. Any
- * thread, never blocks. The call is given back. After the end of the
- * connection the Reply is dropped (done is still called).
- * Returns 0; -ENOTCONN, if it is known already that it will be dropped; -E2BIG
+ * Answer @call, which is given back. Pair items with Write chunks and choose the
+ * format by [D7]. Never blocks. After the end of the connection the Reply is
+ * dropped, and done is still called.
+ * Returns 0; -ENOTCONN if it is already known that it will be dropped; -E2BIG
  * (more than RT_MAX_PIECES) or -EINVAL (a length under 4 or not a multiple of 4)
- * for an impossible Reply: then the peer gets RDMA2_ERR_SYSTEM, the call is
- * given back all the same, done is called. The same happens, unseen by the
- * caller, if items lie outside or over each other.
+ * for an impossible Reply: then the peer gets RDMA2_ERR_SYSTEM, @call is given
+ * back and done is called all the same. So it is, with 0, if items overlap or lie
+ * outside of the stream. Context: any thread.
  */
 int rt_reply(struct rt_call *call, const struct rt_reply *reply);
 /*
  * Answer with an ERROR what is no RPC Call, so that no Reply can be made. In
- * version 1 every @code is ERR_CHUNK. Counted. Any thread, as rt_reply().
+ * version 1 every @code is ERR_CHUNK. It is counted. Context: as rt_reply().
  */
 void rt_call_refuse(struct rt_call *call, uint32_t code);
-/* No answer; the credit goes back to the peer. Any thread. */
+/* Give @call back without an answer. The credit returns to the peer. Context: any thread. */
 void rt_call_drop(struct rt_call *call);
 /*
- * Not now: the operations' resume, which must be there, comes for it when
- * rt_conn_replies_full() no longer holds or the connection has ended; perhaps
- * before this returns. The call stays the upper layer's. Any thread, never blocks.
+ * Have the resume operation called with @call when rt_conn_replies_full() is false
+ * or the connection has ended, perhaps before this returns. @call stays the upper
+ * layer's. Never blocks. Context: any thread.
  */
 void rt_call_wait(struct rt_call *call);
 /*
- * Server, of whoever is about to execute a Call of it: more Replies wait for
- * the connections of this one's host than they may, and some of them for this
- * one, or another Call of it is being executed. Then this one better waits:
- * rt_call_wait(). Any thread.
+ * Server: returns true if a Call that is about to be executed should wait
+ * (rt_call_wait()): more Replies are queued for the host's connections than
+ * allowed, and some of them for this connection, or another Call of it is being
+ * executed. Context: any thread.
  */
 bool rt_conn_replies_full(struct rt_conn *c);
 

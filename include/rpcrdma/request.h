@@ -13,7 +13,7 @@ struct rt_sink {
 	void *addr; /* NULL: an empty chunk, the item comes inline */
 	size_t len;
 	struct fab_mr *mr;
-	/* If it does not lie in one stretch: all of them, of @len octets. */
+	/* If the sink is not one stretch: all of its pieces, of @len octets. */
 	const struct rt_piece *pieces;
 	unsigned int npieces;
 	size_t used; /* set: octets returned */
@@ -32,8 +32,8 @@ struct rt_request {
 	size_t reply_max; /* largest reduced Reply; 0: unknown, which costs
 			   * version 1 a Reply chunk of the longest message
 			   * and those below one of 128 KiB */
-	bool once; /* executing it twice would not do: if the Reply may not
-		    * fit inline there is a Reply chunk, always [D8] */
+	bool once; /* must not be executed twice: if the Reply may not fit
+		    * inline, always offer a Reply chunk [D8] */
 	/* Reverse direction: the longest Call that the client's upper layer
 	 * accepts. Chunks are used only if it exceeds the threshold [F4]. */
 	uint32_t call_max;
@@ -62,37 +62,37 @@ struct rt_request {
 	size_t reply_len;
 };
 
-/* From the instance's free list; NULL: no memory. Any thread. */
+/* Returns a request of the instance's free list, or NULL without memory. Context: any thread. */
 struct rt_request *rt_request_alloc(struct rt_instance *inst);
-/* The request_user_size octets; zeroed by rt_request_alloc(). */
+/* Returns the request_user_size octets, which rt_request_alloc() zeroes. */
 void *rt_request_user(struct rt_request *rq);
-/* Give back the Reply's buffers. Any thread. */
+/* Give back the buffers of the Reply. Context: any thread. */
 void rt_request_reset(struct rt_request *rq);
 void rt_request_free(struct rt_request *rq);
-/* Is what has come an RPC Reply to @rq? If not, the peer is told (7.2.1, [E8]),
- * and the request is the upper layer's to end. Strand, in done with status 0. */
+/* Returns true if what has come is an RPC Reply to @rq. If not, the peer gets an ERROR (7.2.1,
+ * [E8]), and the upper layer ends the request. Context: strand, in done with status 0. */
 bool rt_response_is_reply(struct rt_conn *c, const struct rt_request *rq);
-/* Send. Any thread; done is called exactly once, perhaps before return. */
+/* Send @rq. done is called exactly once, perhaps before this returns. Context: any thread. */
 void rt_request_submit(struct rt_conn *c, struct rt_request *rq);
 /*
- * Hold the strand, so that what is submitted from here on is sent together
- * by rt_conn_unhold(). False: another thread has it, which sends as it sees
- * fit; then there is nothing to give back. Any thread, but not from an operation,
- * and not for longer than it takes to submit what is at hand.
+ * Hold the strand, so that rt_conn_unhold() sends together what is submitted
+ * meanwhile. Returns false if another thread has the strand; then do not unhold.
+ * Hold it no longer than it takes to submit. Context: any thread, but not within an
+ * operation.
  */
 bool rt_conn_hold(struct rt_conn *c);
 void rt_conn_unhold(struct rt_conn *c);
 /*
- * May this end send a Call now? Server: the client has announced
- * reverse-direction support and taken part in the property exchange. In
- * version 1 nothing announces it. The upper layer's own signal is the upper
- * layer's to know (4.6.3 [F4], [G5]). Any thread.
+ * Returns true if this end may send a Call now. On a server the client must have
+ * announced reverse-direction support and taken part in the property exchange; in
+ * version 1 nothing announces it. Whether the upper layer has agreed on a back
+ * channel is not known here (4.6.3 [F4], [G5]). Context: any thread.
  */
 bool rt_conn_can_call(struct rt_conn *c);
 /*
- * May a Call of the peer's that is here have this XID? An ERROR tells an XID
- * and no direction, so a server takes others for its reverse Calls [E1]. Any
- * thread; true also for some that are not in use.
+ * Returns true if a Call of the peer's that is in progress may have this XID; true
+ * also for some XIDs that are not in use. A server uses others for its reverse
+ * Calls, because an ERROR has an XID but no direction [E1]. Context: any thread.
  */
 bool rt_conn_xid_busy(struct rt_conn *c, uint32_t xid);
 

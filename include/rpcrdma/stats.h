@@ -79,13 +79,14 @@ struct rt_stages {
 	struct rt_histogram stage[RT_NSTAGES];
 };
 
-/* Properties, as announced by one side (defaults where nothing came). */
+/* Whether a side lets Replies invalidate its handles, as xcharext announces it. */
 enum rt_invalidate {
-	RT_INVALIDATE_UNKNOWN = 0, /* each Call says for itself */
+	RT_INVALIDATE_UNKNOWN = 0, /* each Call says so itself */
 	RT_INVALIDATE_NO,
 	RT_INVALIDATE_YES,
 };
 
+/* Properties that one side has announced, or their defaults. */
 struct rt_properties {
 	uint32_t send_size; /* 0: not announced */
 	uint32_t recv_size;
@@ -94,7 +95,7 @@ struct rt_properties {
 	uint32_t reverse;
 	uint32_t xchar; /* xcharext: XCHSUPP_* */
 	enum rt_invalidate invalidate; /* xcharext: remote invalidation */
-	bool complete; /* its CONNPROP_FINAL has come (gone) */
+	bool complete; /* its CONNPROP_FINAL has been received (sent) */
 };
 
 struct rt_conn_info {
@@ -113,8 +114,8 @@ struct rt_conn_info {
 	uint32_t advertised; /* Advertised credits */
 	uint32_t call_inline, reply_inline; /* thresholds */
 	unsigned int calls_in_progress, requests_outstanding;
-	/* Delivered, but the peer has not got a Reply. After the end as well: what
-	 * the peer may send again on another connection. */
+	/* Calls that were delivered and whose Replies the peer has not got. After the
+	 * end these are the Calls that it may send again on another connection. */
 	unsigned int calls_unanswered;
 	char auth_peer[RT_AUTH_TEXT]; /* by host authentication; or "" */
 	struct rt_stats stats;
@@ -122,27 +123,26 @@ struct rt_conn_info {
 	struct rt_classes classes;
 };
 
-/* Of all connections, ended ones included. */
+/* The sums of all connections, including those that have ended. */
 struct rt_totals {
 	struct rt_stats stats;
 	struct rt_stages stages;
 	struct rt_classes classes;
-	/* That there are; as for max_connections, those that have ended do not
-	 * count. */
+	/* Open connections, as max_connections counts them. */
 	unsigned int connections;
 	uint64_t accepted;
 	uint64_t refused; /* at their start, or for their version */
-	/* Ended before they were any: who came was no RDMA client, too slow, or
-	 * one of too many at once. */
+	/* Connections that ended before RDMA began: the peer was no RDMA client, too
+	 * slow, or one of too many at once. */
 	uint64_t failed_starts;
 };
-/* Any thread. */
+/* Context: any thread. */
 void rt_totals(struct rt_instance *inst, struct rt_totals *out);
-/* Call @fn for each connection, under the instance's connection lock. */
+/* Call @fn for each connection. It is called with the instance's connection lock held. */
 void rt_for_each_conn(struct rt_instance *inst,
 		      void (*fn)(const struct rt_conn_info *info, void *arg),
 		      void *arg);
-/* Any thread; a snapshot that may be torn between fields. */
+/* Set @info, whose fields may be of different moments. Context: any thread. */
 void rt_conn_info(struct rt_conn *c, struct rt_conn_info *info);
 
 #endif /* RPCRDMA_TRANSPORT_STATS_H */

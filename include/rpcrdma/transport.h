@@ -59,14 +59,14 @@ struct rt_vet;
 /* Pieces in one payload stream; longer lists are refused with -E2BIG. */
 #define RT_MAX_PIECES 64
 
-/* A stretch of a payload stream. @mr: NULL if not registered. */
+/* A stretch of a payload stream. @mr is NULL if it is not registered. */
 struct rt_piece {
 	void *addr;
 	size_t len;
 	struct fab_mr *mr;
 };
 
-/* The same as ulb takes them; @iov has room for all. Their number. */
+/* Convert @n pieces to iovecs. @iov must hold @n entries. Returns @n. */
 static inline unsigned int rt_to_iov(const struct rt_piece *pieces,
 				     unsigned int n, struct iovec *iov)
 {
@@ -79,10 +79,10 @@ static inline unsigned int rt_to_iov(const struct rt_piece *pieces,
 
 /*
  * A DDP-eligible data item of a payload stream that the upper layer gives to
- * the transport: @length octets at @position of the unreduced stream. Results
- * that are absent (present false) keep their place in the pairing with Write
- * chunks. Arguments must be present. @origin, of a result: where the operation
- * begins in the Call's stream, 0 if that is not known (rtrext, 7.4).
+ * the transport: @length octets at @position of the unreduced stream. A result
+ * that is absent (@present is false) keeps its place in the pairing with Write
+ * chunks. Arguments must be present. For a result, @origin is where its operation
+ * begins in the Call's stream, or 0 if that is not known (rtrext, 7.4).
  */
 struct rt_item {
 	uint32_t position;
@@ -100,28 +100,28 @@ struct rt_item {
 struct rt_ops {
 	/*
 	 * Server: a connection has been accepted. Returns the upper layer's
-	 * own pointer for rt_conn_user(); sets *@refuse to turn it away.
+	 * own pointer for rt_conn_user(), or sets *@refuse.
 	 */
 	void *(*open)(struct rt_conn *c, void *ctx, bool *refuse);
 	/*
-	 * The version is settled and the peer's properties are known, or it
-	 * goes on without them: a server's first Call has come before its
-	 * client's properties, or a client has waited for them in vain. Once,
-	 * and before any Call is delivered; never, if the connection ends
-	 * before.
+	 * The version is settled and the peer's properties are known, or the
+	 * connection goes on without them: a server's first Call has come
+	 * before its client's properties, or a client's wait for them has
+	 * timed out. Called once, before any Call is delivered, or never if
+	 * the connection ends before.
 	 */
 	void (*established)(struct rt_conn *c);
 	/*
-	 * A Call with data item Read chunks is here, these are not yet read.
+	 * A Call with data item Read chunks has come, which have not been read.
 	 * Returns 0; RDMA2_ERR_READ_CHUNKS and sets *@max (E3); or another
-	 * error. NULL: all are taken, but no torn Calls.
+	 * error. NULL: accept all but torn Calls.
 	 */
 	uint32_t (*vet)(struct rt_conn *c, struct rt_vet *v, uint32_t *max);
-	/* A whole Call: the upper layer owns it now. NULL: no Responder role,
+	/* A whole Call, which the upper layer owns now. NULL: no Responder role;
 	 * Calls get RDMA2_ERR_SYSTEM. */
 	void (*call)(struct rt_conn *c, struct rt_call *call);
-	/* One that was given to rt_call_wait() may go on, or not: see
-	 * rt_conn_over(). NULL: none ever is. */
+	/* A Call that was given to rt_call_wait() may be executed, or dropped:
+	 * see rt_conn_over(). NULL if rt_call_wait() is not used. */
 	void (*resume)(struct rt_conn *c, struct rt_call *call);
 	/*
 	 * The end. All requests that were submitted before, also by their done
@@ -136,7 +136,7 @@ struct rt_ops {
 	 * as in struct fab_wc.
 	 */
 	void (*closed)(struct rt_conn *c, int error, const char *reason);
-	/* closed() writes a line of its own to the log, by rt_log(). */
+	/* closed() logs the end itself, by rt_log(). */
 	bool tells_end;
 };
 
@@ -147,91 +147,91 @@ struct rt_params {
 	struct fab_domain *shared_domain;
 	unsigned int pollers; /* 0: 1 */
 	/*
-	 * Threads that may not use a device call the functions that are for
-	 * any thread (fabric.h, FAB_CAP_BOUND). With a provider that minds
-	 * (rt_instance_bound()) connections are then run within rt_run() alone,
-	 * to which all other threads hand over. For its own threads there remain
-	 * the instance, rt_run(), rt_listen(), rt_connect(), the listeners'
-	 * end and rt_instance_shutdown().
+	 * Threads that must not use a device call the functions that are for
+	 * any thread (fabric.h, FAB_CAP_BOUND). With a provider that requires it
+	 * (rt_instance_bound()) connections are then run within rt_run() only, to
+	 * which all other threads hand over. Only the domain's own threads may
+	 * create and destroy the instance, and call rt_run(), rt_listen(),
+	 * rt_connect(), rt_listener_close() and rt_instance_shutdown().
 	 */
 	bool foreign_threads;
 	struct rt_config config;
 	/* Unless the policy is RT_AUTH_NONE. */
 	const struct rt_auth_ops *auth;
-	void *auth_ctx; /* stays until rt_instance_destroy() has returned */
+	void *auth_ctx; /* must live until rt_instance_destroy() has returned */
 	base_log_fn log;
 	void *log_ctx;
 };
 
 /*
- * 0; -EINVAL: rt_config_check() does not like the settings; -ENOMEM, or what
- * the provider says (fab_domain_open(), fab_poller_create()).
+ * Returns 0; -EINVAL if rt_config_check() refuses the settings; -ENOMEM, or an
+ * error of the provider (fab_domain_open(), fab_poller_create()).
  */
 int rt_instance_create(const struct rt_params *p, struct rt_instance **inst);
 /*
- * Listeners must be closed, connections ended, requests freed;
- * rt_instance_shutdown() helps. Nobody may be in rt_run(). Waits for a step of
+ * Listeners must be closed, connections ended and requests freed, as after
+ * rt_instance_shutdown(). No thread may be in rt_run(). Waits for a step of
  * host authentication that is being made.
  *
- * A connection that has ended may still be referenced, and a Call of it still
- * be in the upper layer's hands. They keep what they use of the instance (the
- * pool, the domain, the settings), which is freed with the last of them.
- * Until then rt_conn_*(), rt_reply() and rt_call_drop() may be called as
- * before. A @shared_domain must stay as long.
+ * A connection that has ended may still be referenced, and the upper layer may
+ * still have a Call of it. They keep what they use of the instance (the pool, the
+ * domain, the settings), which is freed with the last of them. Until then
+ * rt_conn_*(), rt_reply() and rt_call_drop() may be called as before. A
+ * @shared_domain must live as long.
  */
 void rt_instance_destroy(struct rt_instance *inst);
-/* Would rt_instance_destroy() leave something to a last one? Any thread; once
- * false after rt_instance_shutdown() it stays so. */
+/* Returns true if rt_instance_destroy() would leave something to such a reference. After
+ * rt_instance_shutdown() it stays false once it is. Context: any thread. */
 bool rt_instance_held(const struct rt_instance *inst);
 /*
- * Close the listeners and drain every connection; wait up to @ms for them to
- * end while other threads run the pollers (or, @run true, by running them
- * here). Those that have not ended then are aborted, and waited for a moment
- * more; with @ms 0 nothing is waited for and nothing aborted. Connections that
- * have ended do not count, also if they are still referenced. Returns how many
- * have not ended.
+ * Close the listeners and drain every connection. Wait up to @ms for them to end
+ * while other threads run the pollers, or, if @run is true, run them here. Abort
+ * those that have not ended then, and wait a moment more. With @ms 0 wait for
+ * nothing and abort nothing. Returns how many connections have not ended;
+ * references to ended ones do not count.
  */
 unsigned int rt_instance_shutdown(struct rt_instance *inst, unsigned int ms,
 				  bool run);
 struct fab_pool *rt_instance_pool(struct rt_instance *inst);
-/* Of Receives that are shared; zeros if none are. Any thread. */
+/* Set @out to the statistics of shared Receives, zeros if there are none. Context: any thread. */
 void rt_share_stats(struct rt_instance *inst, struct fab_share_stats *out);
 const struct rt_config *rt_instance_config(const struct rt_instance *inst);
 unsigned int rt_instance_pollers(const struct rt_instance *inst);
-/* Are there things that foreign threads must not do? */
+/* Returns true if foreign threads must not use the device (rt_params.foreign_threads). */
 bool rt_instance_bound(const struct rt_instance *inst);
 
-/* Without busy polling, until an event or the next timer. */
+/* A time-out of rt_run(): until an event or the next timer, without busy polling. */
 #define RT_SLEEP (-2)
 /*
  * Run poller @n once: wait up to @timeout_ms (-1: until an event or the next
- * timer; or RT_SLEEP), handle what is ready. One thread at a time per poller. Returns the
- * number of events.
+ * timer; or RT_SLEEP), and handle what is ready. Returns the number of events.
+ * Context: one thread at a time for each poller.
  */
 int rt_run(struct rt_instance *inst, unsigned int n, int timeout_ms);
-/* Make rt_run of poller @n return soon. Any thread. */
+/* Make rt_run() of poller @n return soon. Context: any thread. */
 void rt_wake(struct rt_instance *inst, unsigned int n);
 
 /* ---- Connections ------------------------------------------------------ */
 
 /*
- * 0; -ENOMEM, or an error of fab_listen(). The operations' open is called by
- * one poller's thread; the connections go to all pollers in turn, where the
- * provider can do that.
+ * Listen on @addr. One poller's thread calls the open operation; if the provider
+ * can do so, connections go to all pollers in turn. Returns 0, -ENOMEM, or an
+ * error of fab_listen().
  */
 int rt_listen(struct rt_instance *inst, const struct sockaddr *addr,
 	      socklen_t addrlen, const struct rt_ops *ops, void *ctx,
 	      struct rt_listener **l);
 void rt_listener_addr(const struct rt_listener *l,
 		      struct sockaddr_storage *addr);
-/* Could anybody reach it now? As fab_listener_up(). */
+/* Returns true if clients could reach it now, as fab_listener_up(). */
 bool rt_listener_up(struct rt_listener *l);
 void rt_listener_close(struct rt_listener *l);
 
 /*
- * Connect; established or closed follows. The caller gets a reference.
- * Any thread. -ENOMEM, or an error of fab_conn_create() or fab_connect(): then
- * there is no connection, and nothing follows.
+ * Connect. The caller gets a reference, and the established or the closed
+ * operation follows. Returns 0, -ENOMEM, or an error of fab_conn_create() or
+ * fab_connect(): then there is no connection, and nothing follows. Context: any
+ * thread.
  */
 int rt_connect(struct rt_instance *inst, unsigned int poller,
 	       const struct sockaddr *addr, socklen_t addrlen,
@@ -239,7 +239,8 @@ int rt_connect(struct rt_instance *inst, unsigned int poller,
 void *rt_conn_user(struct rt_conn *c);
 struct rt_instance *rt_conn_instance(struct rt_conn *c);
 uint64_t rt_conn_id(const struct rt_conn *c);
-/* "192.0.2.1:1234#7" for log lines; lives as long as the connection. Any thread. */
+/* Returns its name for log lines, "192.0.2.1:1234#7", which lives as long as the connection.
+ * Context: any thread. */
 const char *rt_conn_name(const struct rt_conn *c);
 /* Write a line about the connection to the instance's log, as often as its host may
  * (base/log.h). Context: any thread. */
@@ -248,13 +249,13 @@ void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
 void rt_conn_get(struct rt_conn *c);
 void rt_conn_put(struct rt_conn *c);
 /*
- * End the connection. Without @abort in order: no new Calls are taken, those
- * in progress are answered and Replies sent (drain_ms at most), then it
- * closes. Any thread; harmless when repeated.
+ * End the connection. Without @abort no new Calls are taken, those in progress
+ * are answered within drain_ms, and then it closes. Harmless when repeated.
+ * Context: any thread.
  */
 void rt_conn_close(struct rt_conn *c, bool abort);
-/* Has it ended, or is it about to? Then a Reply would be dropped, and the peer
- * sends its Calls again elsewhere. Any thread. */
+/* Returns true if the connection has ended or is about to: a Reply would be dropped, and the
+ * peer sends its Calls again on another one. Context: any thread. */
 bool rt_conn_over(struct rt_conn *c);
 /* Server: set @host to the peer's host, as max_host_connections counts: an IPv4 address or an
  * IPv6 /64. Context: any thread. */

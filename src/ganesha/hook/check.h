@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check - what --check-config finds out about the RDMA block and this machine
+ * check - --check-config: check the RDMA block and this machine
  *
  * The launcher starts the packaged program with GR_ENV_CHECK in the environment; this
  * library then checks the file as soon as Ganesha has parsed it, and ends the
@@ -22,9 +22,9 @@ struct gsh_config_errors;
 struct sockaddr_storage;
 
 /*
- * Check what Ganesha has parsed of the file @path: @tree, or NULL, with the messages @e,
- * which this ends. Print to standard output the RDMA block as it is taken, with notes as
- * comments, and to standard error what is wrong. Context: main thread.
+ * Check what Ganesha has parsed of the file @path: @tree, or NULL, with the messages @e, which
+ * this ends. Print the RDMA block in use to standard output, with notes as comments, and
+ * faults to standard error. Context: main thread.
  */
 enum gr_checked gr_check(struct gr_file *f, const char *path,
 			 struct gsh_config *tree, struct gsh_config_errors *e,
@@ -32,11 +32,11 @@ enum gr_checked gr_check(struct gr_file *f, const char *path,
 
 /*
  * Returns true if this machine has what the server needs for @cfg: a key for host
- * authentication, the provider, the addresses and ports. What is missing is printed to
- * @said in the server's words, a line each; notes go to @out, warnings to the log of @g.
- * A port that the running server has, as its statistics tell, is no fault. It
- * listens meanwhile, and accepts nobody. @tcp: where NFS over TCP would listen. The process must have the
- * server's rights. Context: any thread.
+ * authentication, the provider, the addresses and ports. Print what is missing to @said, a
+ * line each, in the server's words, and notes to @out; warnings go to the log of @g. A port
+ * that belongs to the running server, according to its statistics, is no fault. This listens
+ * meanwhile, but accepts no connection. @tcp is where NFS over TCP would listen. The process
+ * must have the server's rights. Context: any thread.
  */
 bool gr_check_machine(const struct gsh *g, const struct gr_config *cfg,
 		      const struct sockaddr_storage *tcp, FILE *out,

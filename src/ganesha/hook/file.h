@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file - ganesha.conf, whenever it is read: what of it is for RDMA
+ * file - ganesha.conf, when it is read at the start and again later
  *
  * Context: Ganesha's main thread; gr_file_reload() whichever of its threads reads the
  * file again, on SIGHUP or by D-Bus.
@@ -26,37 +26,37 @@ struct gr_file {
 	pthread_mutex_t lock;
 };
 
-/* What has been read again, and what is to become of it. */
+/* What to do with a file that was read again. */
 enum gr_reload {
-	GR_RELOAD_OTHER, /* no business of ours */
+	GR_RELOAD_OTHER, /* another file */
 	GR_RELOAD_GOOD,
-	GR_RELOAD_REFUSED, /* not to be taken over */
+	GR_RELOAD_REFUSED, /* Ganesha must not take it over */
 };
 
 #define GR_REFUSED_ROOM (GR_SYNTAX_ROOM + 128)
 
 /* Returns the path that Ganesha was started with, or NULL if it is not known. */
 const char *gr_file_path(void);
-/* Ganesha has parsed the file @path with the messages @e: keep in @f where it has a syntax
- * error, rather one in a block that is read here. */
+/* Keep in @f where the file @path, which Ganesha has parsed with the messages @e, has a syntax
+ * error; if it has several, one in a block of ours. */
 void gr_file_parsed(struct gr_file *f, const char *path,
 		    const struct gsh_config_errors *e);
-/* Returns true, with a @fault, if a syntax error hides the RDMA block or a part of it, or,
- * in the @dialect, anything. */
+/* Returns true, with a @fault, if a syntax error hides the RDMA block or a part of it; in the
+ * @dialect, if it hides anything. */
 bool gr_file_is_lost(const struct gr_file *f, const struct gr_text *text,
 		     bool dialect, char fault[GR_FAULT_ROOM]);
-/* Read the text of the file @path, and warn in the log of @g of a block that is almost
- * called RDMA. */
+/* Read the text of the file @path, and log a warning about a block whose name is almost RDMA. */
 void gr_file_text(const struct gsh *g, const char *path, struct gr_text *text);
 
-/* Returns true if the server that starts shall serve RDMA. If not, the reason has been
- * reported; and it does not return where RDMA is required. */
+/* Read the settings when the server starts. Returns true if it shall serve RDMA, otherwise
+ * false after reporting the reason. If RDMA is required, it ends the process then. */
 bool gr_file_start(struct gr_file *f, struct gr_server *s,
 		   struct gsh_config *tree);
 /*
- * reload.c: @path has been read again, as @tree, or, where that is NULL, not. May Ganesha
- * take it over? If not, @why says why. Log which settings of the RDMA block wait for a
- * restart, and say so in @why in short, or "". @cfg: what is in use.
+ * reload.c: decide whether Ganesha may take over the file @path, which was read again as
+ * @tree, or could not be (NULL). If not, @why has the reason. Otherwise log which settings of
+ * the RDMA block, compared with @cfg in use, need a restart, and set @why to a short form, or
+ * to "".
  */
 enum gr_reload gr_file_reload(struct gr_file *f, const struct gr_config *cfg,
 			      const char *path, struct gsh_config *tree,

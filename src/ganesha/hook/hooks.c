@@ -2,8 +2,8 @@
 /*
  * hooks - the functions of ntirpc and Ganesha that start and end the server
  *
- * This library stands before them (next.h). Each passes on to the function that
- * would have been called without it, and does more only in the server it was
+ * The loader binds these functions here (next.h). Each calls the function that would
+ * have been called without this library, and does more only in the server that it was
  * built for:
  *
  *   nfs_set_param_from_conf  hands over the parsed ganesha.conf: the moment
@@ -104,7 +104,7 @@ static void set_state(enum hook_state to)
 
 /* ---- The state ----------------------------------------------------------- */
 
-/* All listeners are there: is none of them for NFS over TCP? */
+/* Report a fault if none of the listeners, which all exist now, is for NFS over TCP. */
 static void check_parent(struct gr_server *s)
 {
 	if (state() != HOOK_ARMED)
@@ -116,8 +116,7 @@ static void check_parent(struct gr_server *s)
 		   "set its Protocols = 3, 4");
 }
 
-/* Which exports do clients by RDMA not reach, though they are exported? Logged if they are
- * others than before. */
+/* Log the exports that clients by RDMA cannot reach, if they are others than before. */
 static void log_transports(void)
 {
 	const struct gr_server *s = &hook.server;
@@ -207,7 +206,7 @@ void gr_hooks_ready(const char *exports)
 	gr_manager_ready(&hook.manager, exports, *s->fault);
 }
 
-/* By the control thread. */
+/* Context: control thread. */
 static void state_changed(void)
 {
 	gr_manager_refresh(&hook.manager);
@@ -222,7 +221,7 @@ GR_EXPORT int nfs_set_param_from_conf(struct gsh_config *tree,
 	int res;
 
 	if (!next.nfs_set_param_from_conf)
-		abort(); /* no Ganesha, yet somebody calls its function */
+		abort(); /* called without Ganesha */
 	res = next.nfs_set_param_from_conf(tree, info, e);
 	if (res || state() != HOOK_IDLE ||
 	    !gr_file_start(&hook.file, &hook.server, tree))
@@ -281,8 +280,7 @@ GR_EXPORT bool svc_init(struct svc_init_params *params)
 	hook.server.alloc_cb = params->alloc_cb;
 	hook.server.free_cb = params->free_cb;
 	ours = *params;
-	/* Workers that lead, or the one that stands by, are missing for
-	 * Ganesha's work. */
+	/* Replace the workers that lead, or the one that stands by. */
 	ours.ioq_thrd_max +=
 		hook.server.cfg.worker_polling ? hook.server.cfg.pollers : 1;
 	return next.svc_init(&ours);
@@ -361,8 +359,8 @@ GR_EXPORT int svc_shutdown(u_long flags)
 	bool serving = state() == HOOK_SERVING;
 	int res;
 
-	/* Of a signal that came early: Ganesha's main thread still makes what its end
-	 * takes apart. It waits for nothing here. */
+	/* After an early signal Ganesha's main thread may still be starting what its end
+	 * destroys. */
 	if (serving && hook.gsh.init_wait)
 		hook.gsh.init_wait();
 	if (hook.file.was_read)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hooks - how the server is, for those that tell the service manager
+ * hooks - the state of the server, for those that report it to the service manager
  */
 #ifndef RPCRDMA_GANESHA_HOOKS_H
 #define RPCRDMA_GANESHA_HOOKS_H
@@ -8,13 +8,13 @@
 struct gsh_config;
 
 #define GR_EXPORTS_ROOM 48
-/* Ganesha has read the exports of @tree: set @text to what there is to say of them,
- * "; no exports" or "; N of M exports"; or "". Context: main thread. */
+/* Set @text to the state of the exports after Ganesha has read those of @tree: "; no exports",
+ * "; N of M exports", or "". Context: main thread. */
 void gr_hooks_exports(struct gsh_config *tree, char text[GR_EXPORTS_ROOM]);
 
-/* Wait for the end of Ganesha's start: that there is no NFS over TCP is a fault then, and
- * ends the server where RDMA is required. Tell the service manager that it is over, how
- * it is with RDMA, as one line, and what there is to say of the @exports, or "". */
+/* Wait until Ganesha has started. If it serves no NFS over TCP, that is a fault, which ends
+ * the process if RDMA is required. Then report to the service manager that the server is
+ * ready, the state of RDMA as one line, and that of the @exports, or "". */
 void gr_hooks_ready(const char *exports);
 
 #endif /* RPCRDMA_GANESHA_HOOKS_H */

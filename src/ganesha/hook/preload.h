@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * preload - what the launcher tells this library, by the environment
+ * preload - environment variables by which the launcher controls this library
  */
 #ifndef RPCRDMA_GANESHA_PRELOAD_H
 #define RPCRDMA_GANESHA_PRELOAD_H

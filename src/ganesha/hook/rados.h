@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rados - the libraries by which Ganesha uses Ceph's RADOS for its own
+ * rados - libraries by which Ganesha itself uses Ceph's RADOS
  *
- * They are in packages of their own, of which Ganesha's messages do not say the name.
+ * They are in packages of their own, which Ganesha's messages do not name.
  */
 #ifndef RPCRDMA_GANESHA_RADOS_H
 #define RPCRDMA_GANESHA_RADOS_H
@@ -10,9 +10,9 @@
 #include "ganesha/bind/gsh.h"
 
 /*
- * Ganesha has parsed a file, as @tree, or NULL, with the messages @e. Log what the file
- * needs of RADOS and is not installed, and print it to @also, which may be NULL. Returns
- * true if it needs nothing more: else Ganesha does not start. Context: main thread.
+ * Check that the libraries are installed that a file needs, which Ganesha has parsed as @tree,
+ * or NULL, with the messages @e. Log what is missing, and print it to @also, which may be
+ * NULL. Returns false if something is: Ganesha does not start then. Context: main thread.
  */
 bool gr_rados_check(const struct gsh *g, struct gsh_config *tree,
 		    const struct gsh_config_errors *e, FILE *also);

@@ -34,14 +34,14 @@
 
 #define CONFIG_DEFAULT "/etc/ganesha/ganesha.conf"
 #define LIBRARY "librpcrdma-ganesha.so"
-/* What Ganesha may take to read a configuration. */
+/* The time that Ganesha may take to read a configuration. */
 #define LIMIT_S 20
 #define REHEARSAL "librpcrdma-rehearsal.so"
 
 struct launch {
 	char release[32]; /* of Ganesha, as "4.3"; "": not known */
 	char dir[PATH_MAX]; /* has a directory for each release that is supported */
-	char own[PATH_MAX + 64]; /* that of the library */
+	char own[PATH_MAX + 64]; /* the directory of the library */
 	char library[PATH_MAX + 128];
 	char *fault; /* why RDMA is not served; or NULL */
 };
@@ -103,7 +103,7 @@ static int is_release(const struct dirent *e)
 	return read_release(e->d_name, &r);
 }
 
-/* The newest first. Without RDMA first: so distributions build ntirpc. */
+/* Sort the newest first, and those without RDMA first, as distributions build ntirpc so. */
 static int by_release(const struct dirent **a, const struct dirent **b)
 {
 	struct release one, two;
@@ -128,9 +128,9 @@ static bool may_fit(const struct launch *l, const char *name)
 	       built.minor <= installed.minor;
 }
 
-/* There is no library for this release: say which there are. */
-static void tell_unsupported(const struct launch *l, struct dirent **names,
-			     int n, FILE *to)
+/* Report that there is no library for this release, and which there are. */
+static void report_unsupported(const struct launch *l, struct dirent **names,
+			       int n, FILE *to)
 {
 	fprintf(to, "Ganesha %s is installed, and " LIBRARY " for ",
 		*l->release ? l->release : "of an unknown release");
@@ -286,7 +286,7 @@ static void find_library(struct launch *l)
 					    ftell(to) ? NULL : to);
 	}
 	if (!found && !ftell(to))
-		tell_unsupported(l, names, n, to);
+		report_unsupported(l, names, n, to);
 	for (int i = 0; i < n; i++)
 		free(names[i]);
 	free(names);

@@ -3,9 +3,9 @@
  * rpcbind - the netids "rdma" and "rdma6" of NFS at the local rpcbind
  *
  * RFC 8166, 8 names the netids, RFC 5665, 5.2.3 the form of the addresses.
- * rpcbind keeps one address for a program, version and netid. It believes
- * whoever comes by its UNIX socket to be who he is, so that what a server has
- * registered only it, or root, takes away.
+ * rpcbind keeps one address for a program, version and netid. It knows the user of
+ * a client on its UNIX socket, so only the user that made a registration, or root,
+ * can remove it.
  */
 #ifndef RPCRDMA_GANESHA_RPCBIND_H
 #define RPCRDMA_GANESHA_RPCBIND_H
@@ -17,11 +17,11 @@
 
 #define GR_RPCBIND_SOCKET "/run/rpcbind.sock"
 
-/* All zero: nothing is or will be registered. */
+/* All zero: nothing is registered, and nothing will be. */
 struct gr_rpcbind {
 	const struct gsh *gsh;
-	const char *path; /* of its socket; GR_RPCBIND_SOCKET if NULL */
-	/* Where it is served: the first of each family; or none, family 0. */
+	const char *path; /* its socket; NULL: GR_RPCBIND_SOCKET */
+	/* The first address of each family that is served; family 0: none. */
 	struct sockaddr_storage at, at6;
 	uint32_t prog;
 	atomic_uint versions; /* bit n: version n is registered */
@@ -29,13 +29,12 @@ struct gr_rpcbind {
 };
 
 /*
- * Register a version of @prog, which is the same every time, instead of what a
- * server before this one may have left there. What does not work is logged,
- * once, and of no further consequence: a client that is told the port does not
- * ask. Waits a few seconds at most.
+ * Register a version of @prog, which is the same every time, and replace what an earlier
+ * server may have left. A failure is logged once and has no other consequence, because a
+ * client that knows the port does not ask. Waits a few seconds at most.
  */
 void gr_rpcbind_set(struct gr_rpcbind *rb, uint32_t prog, uint32_t vers);
-/* Withdraw all of that. Any thread; harmless when repeated. */
+/* Withdraw all of that. Harmless when repeated. Context: any thread. */
 void gr_rpcbind_withdraw(struct gr_rpcbind *rb);
 
 #endif /* RPCRDMA_GANESHA_RPCBIND_H */

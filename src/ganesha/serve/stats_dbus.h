@@ -19,13 +19,12 @@
 #define STATS_DBUS_INTERFACE "org.ganesha.nfsd.rdma"
 
 /*
- * @src must live until the stop. NULL, or why there is no object, as the rest
- * of a sentence: NFS can do without. Never waits for the bus.
+ * Offer the statistics of @src, which must live until gr_stats_dbus_stop(). Returns NULL, or the
+ * reason why there is no object, for the end of a log line. Never waits for the bus.
  */
 const char *gr_stats_dbus_start(const struct gsh *g,
 				const struct stats_source *src);
-/* From then on the methods answer that RDMA is no longer served. Harmless if
- * nothing was started. */
+/* From now on the methods answer that RDMA is not served. Harmless if nothing was started. */
 void gr_stats_dbus_stop(void);
 
 #endif /* RPCRDMA_GANESHA_STATS_DBUS_H */
