@@ -7,7 +7,7 @@
  * ignored, and its message is not counted as dropped: that is so only where the
  * fabric or the peer can still deliver what was under way when the connection began to
  * end. What is wrong with a message within a state (continuation, chunks, properties)
- * is for v1.c and v2.c.
+ * is for version1.c and version2.c.
  *
  *   CONNECTING  client: the fabric is starting up
  *   ACCEPTING   server: likewise

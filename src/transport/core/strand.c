@@ -93,7 +93,6 @@ static void take_mail(struct rt_conn *c)
 	for (; n; n = next) {
 		struct rt_mail *m = caa_container_of(n, struct rt_mail, node);
 
-		/* It may be gone afterwards. */
 		next = n->next;
 		m->run(c, m);
 	}
@@ -116,7 +115,7 @@ static void down(struct rt_conn *c)
 	c->chain_posted = NULL;
 	rt_chain_refused(c, rt_chain_take(c));
 	RT_EACH_PART(c->inst, disconnected, c);
-	/* Requests that were on their way here, and what their done submits. */
+	/* Requests under way to the strand, and those that their done submits. */
 	while (!base_stack_empty(&c->strand.inbox))
 		take_mail(c);
 	rt_conn_publish(c);
@@ -130,9 +129,8 @@ static void down(struct rt_conn *c)
 			       c->end_reason ? c->end_reason : "in order");
 	rt_alarm_stop(c);
 	c->fab = NULL;
-	/* Before it no longer counts. */
 	rt_conn_ended(c);
-	/* The fabric's own reference goes when no ready callback can come. */
+	/* The fabric's reference goes when no callback can come any more. */
 	fab_conn_destroy_deferred(fab, fabric_gone, c);
 }
 
@@ -179,7 +177,7 @@ static void carry_out(struct rt_conn *c, enum rt_effect e)
 		break;
 	}
 	RT_EACH_PART(c->inst, effect, c, e);
-	/* Who is given the first Call may want to call back at once. */
+	/* The upper layer may call back as soon as it has the first Call. */
 	if (e == RT_DO_SECOND)
 		rt_conn_publish(c);
 }
@@ -278,7 +276,7 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 		return;
 	case FAB_WC_DISCONNECTED:
 		if (wc->error && c->state == RT_CONNECTING)
-			/* What to do depends on which error it was. */
+			/* The upper layer tells errors apart. */
 			rt_conn_fail(c, wc->error, "%s: %s",
 				     wc->reason ? wc->reason : "not connected",
 				     strerror(-wc->error));
@@ -293,7 +291,6 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 	}
 }
 
-/* Does anything go on that an orderly end has to wait for? */
 static bool busy(struct rt_conn *c)
 {
 	uint32_t m = c->strand.parts_on & c->inst->hooks.busy;
@@ -304,9 +301,9 @@ static bool busy(struct rt_conn *c)
 	return false;
 }
 
-/* When does it end, if nothing comes and it is not busy? 0: never. Whatever ends
- * the last Call comes by here. */
-static uint64_t idle_at(const struct rt_conn *c)
+/* Returns when an idle connection ends, 0 for never. The end of the last Call runs the
+ * strand, so that this is looked at again. */
+static uint64_t close_at(const struct rt_conn *c)
 {
 	bool open = c->state == RT_OPEN || c->state == RT_ANSWERED;
 
@@ -315,8 +312,8 @@ static uint64_t idle_at(const struct rt_conn *c)
 	return c->last_active + c->inst->cfg.idle_ms;
 }
 
-/* Likewise, when does it give back what it had for its work? */
-static uint64_t rest_at(const struct rt_conn *c)
+/* Returns when an idle connection frees what it needs no more, 0 for never. */
+static uint64_t shrink_at(const struct rt_conn *c)
 {
 	if (!c->used || c->state >= RT_CLOSING || !c->fab || c->sends_inflight)
 		return 0;
@@ -328,7 +325,7 @@ static bool is_time(uint64_t at, uint64_t now)
 	return at && at <= now;
 }
 
-static void rest(struct rt_conn *c)
+static void go_idle(struct rt_conn *c)
 {
 	c->used = false;
 	c->strand.trim_at = 0;
@@ -337,8 +334,8 @@ static void rest(struct rt_conn *c)
 	fab_rest(c->fab);
 }
 
-/* Once a second while something comes: else who sends a message now and then, after
- * many at once, would keep for ever what those needed. */
+/* Once a second while messages come: a connection that is never idle would keep for ever
+ * what it needed when it was busiest. */
 static void trim(struct rt_conn *c, uint64_t now)
 {
 	bool some = rt_works_trim(c);
@@ -348,7 +345,7 @@ static void trim(struct rt_conn *c, uint64_t now)
 			some |= (*p)->trim(c);
 	if (some && c->fab)
 		fab_rest(c->fab);
-	/* What was marked last time is given back the next. */
+	/* What is not used until then is freed the next time. */
 	c->strand.trim_at =
 		c->last_active + 2 * RT_IDLE_MS > now ? now + RT_IDLE_MS : 0;
 }
@@ -365,10 +362,10 @@ void rt_end_if_late(struct rt_conn *c, uint64_t at, uint64_t now,
 }
 
 /*
- * What the time has come for; before anything is posted. However late this thread comes
- * to it, what has come by now has come in time, so it is read first: if it is not
- * @read, another round follows. What goes on and on puts off nothing: after RT_TURNS
- * rounds all that had come before the first has been read.
+ * Handle what is due, before anything is posted. This thread may be late, and what the
+ * peer has sent in time must count: so unless everything that has come is @read, another
+ * round follows first. After RT_TURNS rounds everything that had come before the first
+ * has been read.
  */
 static void expire(struct rt_conn *c, uint64_t now, bool read)
 {
@@ -378,8 +375,8 @@ static void expire(struct rt_conn *c, uint64_t now, bool read)
 		return;
 	c->strand.unread = 0;
 	RT_EACH_HOOK(c, expire, c, now);
-	if (is_time(rest_at(c), now) && !busy(c))
-		rest(c);
+	if (is_time(shrink_at(c), now) && !busy(c))
+		go_idle(c);
 	if (is_time(c->strand.trim_at, now))
 		trim(c, now);
 	if (is_time(c->state_deadline, now)) {
@@ -396,12 +393,12 @@ static void expire(struct rt_conn *c, uint64_t now, bool read)
 					     "no first message in time");
 		}
 	}
-	if (is_time(idle_at(c), now) && !busy(c) && !rt_poll_delayed(c))
+	if (is_time(close_at(c), now) && !busy(c) && !rt_poll_delayed(c))
 		rt_conn_stop(c, EV_TIMEOUT, 0, "idle for %u ms",
 			     c->inst->cfg.idle_ms);
 }
 
-/* When expire() has to be called next. */
+/* Work out when expire() is wanted next. */
 static void set_deadline(struct rt_conn *c, uint64_t now)
 {
 	uint32_t m = c->strand.parts_on & c->inst->hooks.due;
@@ -417,7 +414,7 @@ static void set_deadline(struct rt_conn *c, uint64_t now)
 				       d);
 		if (rt_poll_delayed(c))
 			d = rt_earlier(c->strand.poll_from, d);
-		unless_busy = rt_earlier(idle_at(c), rest_at(c));
+		unless_busy = rt_earlier(close_at(c), shrink_at(c));
 		if (unless_busy && !busy(c))
 			d = rt_earlier(unless_busy, d);
 	}
@@ -425,7 +422,6 @@ static void set_deadline(struct rt_conn *c, uint64_t now)
 	rt_alarm_set(c, d);
 }
 
-/* Is nothing left that an orderly end has to wait for? */
 static bool drained(struct rt_conn *c)
 {
 	if (busy(c) || c->sends_inflight)
@@ -436,10 +432,9 @@ static bool drained(struct rt_conn *c)
 	return true;
 }
 
-/* What others go by: when it is wanted again, and what is told of it. If another
- * round follows at once, that sees to it, but so that it is never longer ago than
- * the clock's last step: rounds may go on and on. */
-static void settle(struct rt_conn *c, uint64_t now, bool again)
+/* Set the deadline and publish the state, unless another round follows at once, which
+ * does so. Since rounds may go on and on, it is done once in each step of the clock. */
+static void end_round(struct rt_conn *c, uint64_t now, bool again)
 {
 	if (again && c->strand.settled == now)
 		return;
@@ -448,7 +443,7 @@ static void settle(struct rt_conn *c, uint64_t now, bool again)
 	rt_conn_publish(c);
 }
 
-/* A round, for @n reasons of c->strand.pending; it was @now when it began. */
+/* A round, for @n reasons of c->strand.pending. It began @now. */
 static void conn_work(struct rt_conn *c, uint32_t n, uint64_t now)
 {
 	struct fab_wc wc[16];
@@ -463,7 +458,7 @@ static void conn_work(struct rt_conn *c, uint32_t n, uint64_t now)
 		       (got = fab_poll(c->fab, wc, 16)) > 0) {
 			for (int i = 0; i < got; i++)
 				completion(c, &wc[i]);
-			/* Of octets that complete nothing there may be many. */
+			/* Many octets may come that complete nothing. */
 			budget = base_now_ns() < until ? budget - got : 0;
 		}
 		waits = rt_poll_delayed(c);
@@ -490,14 +485,14 @@ static void conn_work(struct rt_conn *c, uint32_t n, uint64_t now)
 	} while (c->work.posted && budget > 0);
 	if (c->state == RT_CLOSED)
 		rt_conn_ended(c);
-	settle(c, now,
-	       atomic_load_explicit(&c->strand.pending, memory_order_relaxed) !=
-		       n);
+	end_round(c, now,
+		  atomic_load_explicit(&c->strand.pending,
+				       memory_order_relaxed) != n);
 	if (c->fab && waits != c->strand.quiet) {
 		c->strand.quiet = waits;
 		fab_quiet(c->fab, waits);
 	}
-	/* Of what has not been looked at nothing is told again. */
+	/* The fabric does not report again what was not polled. */
 	if (c->fab && (budget <= 0 || (waits && !rt_poll_delayed(c))))
 		fab_kick(c->fab);
 }
@@ -546,7 +541,6 @@ void rt_strand_release(struct rt_conn *c)
 		rt_strand_is(c, pthread_self());
 		conn_work(c, n, now);
 		rt_strand_is(c, 0);
-		/* What was raised meanwhile brings another round. */
 		n = atomic_fetch_sub_explicit(&c->strand.pending, n,
 					      memory_order_acq_rel) -
 		    n;
@@ -578,15 +572,15 @@ int rt_strand_run_handed(struct rt_turn *t)
 	return n;
 }
 
-/* The strand is this thread's: run it, or have it run. */
-static void strand_pass(struct rt_conn *c)
+/* This thread has the strand. */
+static void run_or_hand_over(struct rt_conn *c)
 {
 	if (!c->inst->bound || !hand_over(c, true))
 		rt_strand_release(c);
 }
 
-/* A reason to run. True: the strand is this thread's. */
-static bool rouse(struct rt_conn *c)
+/* Returns true if this thread has the strand now. */
+static bool add_reason(struct rt_conn *c)
 {
 	return !atomic_fetch_add_explicit(&c->strand.pending, 1,
 					  memory_order_acq_rel);
@@ -594,13 +588,13 @@ static bool rouse(struct rt_conn *c)
 
 void rt_strand_run(struct rt_conn *c)
 {
-	if (rouse(c))
-		strand_pass(c);
+	if (add_reason(c))
+		run_or_hand_over(c);
 }
 
-/* With a reference, for the runner may drop the mail's own at once. */
-static void post(struct rt_conn *c, struct rt_mail *mail,
-		 void (*run)(struct rt_conn *c, struct rt_mail *m))
+/* The caller gets a reference, since the runner may drop the mail's at once. */
+static void push_mail(struct rt_conn *c, struct rt_mail *mail,
+		      void (*run)(struct rt_conn *c, struct rt_mail *m))
 {
 	rt_conn_get(c);
 	mail->run = run;
@@ -610,7 +604,7 @@ static void post(struct rt_conn *c, struct rt_mail *mail,
 void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,
 		  void (*run)(struct rt_conn *c, struct rt_mail *m))
 {
-	post(c, mail, run);
+	push_mail(c, mail, run);
 	rt_strand_run(c);
 	rt_conn_put(c);
 }
@@ -618,8 +612,8 @@ void rt_inbox_put(struct rt_conn *c, struct rt_mail *mail,
 void rt_inbox_leave(struct rt_conn *c, struct rt_mail *mail,
 		    void (*run)(struct rt_conn *c, struct rt_mail *m))
 {
-	post(c, mail, run);
-	if (rouse(c) && !hand_over(c, true))
+	push_mail(c, mail, run);
+	if (add_reason(c) && !hand_over(c, true))
 		rt_strand_release(c);
 	rt_conn_put(c);
 }
@@ -638,7 +632,7 @@ bool rt_conn_hold(struct rt_conn *c)
 
 void rt_conn_unhold(struct rt_conn *c)
 {
-	strand_pass(c);
+	run_or_hand_over(c);
 }
 
 void rt_conn_ready(struct fab_conn *f, void *user)

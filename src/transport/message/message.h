@@ -3,8 +3,8 @@
  * message - versions, messages that come, properties, payload streams, and whose
  * an XID is
  *
- * Reading order: version.c (which version it is), v1.c and v2.c (what differs
- * between them, and the messages that come), sequence.c (continued messages),
+ * Reading order: version.c (which version it is), version1.c and version2.c (what
+ * differs between them, and the messages that come), sequence.c (continued messages),
  * connprop.c and ext.h (properties, extensions), xid.c, error.c, stream.c.
  *
  * Context: the caller holds the connection's strand, unless a comment says
@@ -85,7 +85,7 @@ static inline bool rt_offers_handles(const struct rt_conn *c)
 	       (c->inst->limits->caps & FAB_CAP_EXPOSE);
 }
 
-/* v1.c */
+/* version1.c */
 /* Version 1 has been settled. */
 void rt_version1_settled(struct rt_conn *c);
 /* Our private data. */

@@ -2,6 +2,13 @@
 /*
  * requester - Calls that go, until they are done
  *
+ * Both ends have a Requester. A server's Calls are those of the reverse direction: it
+ * may send them once the client's properties allow it (rt_conn_can_call()), and no more
+ * at a time than reverse_credits. A client must answer each within reverse_ms, or its
+ * connection ends. The Receive for each Reply is posted with the Call
+ * (rt_reserve_reverse()), and in version 2 the credit that a client's Reply needs is
+ * granted in the Call's own header [G3].
+ *
  * Reading order: request.c (the life of a request, and its sending), format.c (its
  * format, and the memory that is open for it), response.c (its Reply).
  *

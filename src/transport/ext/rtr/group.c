@@ -2,7 +2,9 @@
 /*
  * group - transmission groups that come, 9.1 to 9.4, and the order of messages
  *
- * Runner only. A group is one XMTREQ or XMTRESP and its XMTCONTs; when all of it
+ * Context: the runner.
+ *
+ * A group is one XMTREQ or XMTRESP and its XMTCONTs; when all of it
  * is here, rtr_responder.c or rtr_requester.c takes it. What is wrong is answered by REPTERR, or
  * by BAD_XDR where that has no code [R9].
  */

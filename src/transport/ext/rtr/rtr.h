@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rtr - what a connection and its messages hold for rtrext
+ * rtr - rtrext: data items are placed by Send (draft-dnoveck-nfsv4-rpcrdma-rtrext-03, as
+ * docs/protocol.md reads it)
  *
- * draft-dnoveck-nfsv4-rpcrdma-rtrext-03 as docs/protocol.md reads it. All of
- * it belongs to the strand.
+ * Reading order: rtr_messages.c (its messages), props.c and use.c (whether it is used, and how the
+ * peer's Receives are laid out), group.c (messages of several transmissions),
+ * placement.c (where items go), rtr_responder.c, rtr_requester.c.
  *
- * Our Receives are one stretch of memory each: a plain segment for the header
- * and the payload, then target segments of one page. So no provider needs to
- * scatter, and what is placed is handed on where it lies.
+ * Each Receive of ours is one buffer: a plain segment for header and payload, then target
+ * segments of one page. So no provider needs to scatter, and placed items stay where
+ * they are.
+ *
+ * Context: the caller holds the connection's strand.
  */
 #ifndef RPCRDMA_TRANSPORT_EXT_RTR_H
 #define RPCRDMA_TRANSPORT_EXT_RTR_H
@@ -17,17 +21,17 @@
 #include "transport/requester/requester.h"
 #include "transport/responder/responder.h"
 
-/* Groups of segments of a peer's structure that are kept; with more, or with
- * target segments shorter than this, nothing is placed there. */
+/* If a peer's structure has more groups of segments, or target segments shorter than this,
+ * nothing is placed there. */
 #define RT_RTR_GROUPS 8
 #define RT_RTR_LEAST 512u
 /* Target segments named in one message. */
 #define RT_RTR_NUMBERS 256
 /* Results shorter than this are left in the stream. */
 #define RT_RTR_MINLEN 1024u
-/* Zeros to pad with; they are sent as often as needed. */
+/* Octets of the buffer of zeros to pad with, which may be sent several times. */
 #define RT_RTR_ZEROS 16384u
-/* So often a peer may refuse what we send before it is not used any more. */
+/* After so many refusals by the peer XMTREQ is not used any more. */
 #define RT_RTR_REFUSALS 4
 
 /* How Receives are laid out, 7.2. */
@@ -45,14 +49,14 @@ struct rt_rtr_peer {
 	bool size_given; /* RBSIZ, too; else its size follows from this */
 	uint32_t length; /* of the structure */
 	uint32_t targets; /* and its target segments */
-	/* Without them while its Receives have another size [R10]. */
+	/* Without target segments while its Receives have another size [R10]. */
 	struct rt_rtr_layout layout;
 };
 
 /*
- * Where the placed items of an outgoing message go, and how far it has been
- * sent. Item @i has the target segments bs[first[i]] and on. The layout that
- * these are numbers of belongs to the plan: the peer can change its own.
+ * Where the placed items of an outgoing message go, and how much has been sent. Item @i
+ * has the target segments bs[first[i]] and following, numbers in @layout, which is a copy:
+ * the peer may change its own.
  */
 struct rt_rtr_plan {
 	struct rt_rtr_layout layout;
@@ -71,28 +75,28 @@ struct rt_rtr_plan {
 	} progress;
 };
 
-/* A Requester's own part of a Call that goes by XMTREQ. */
+/* Requester: a Call that goes by XMTREQ. */
 struct rt_rtr_out {
-	unsigned int more; /* transmissions that were refused with it */
+	unsigned int more; /* ERRORs about its other transmissions to come */
 	uint32_t rsbuf;
-	unsigned int nwants; /* directions for results: the first sinks */
+	unsigned int nwants; /* directions for results, of the first sinks */
 	uint32_t minlen[RT_MAX_CHUNKS];
 	struct rt_rtr_plan plan;
 };
 
-/* Where a result is to go, 7.4; its segments are in rt_call_priv.seg. */
+/* A direction for a result (7.4). Its segments are in rt_call_priv.seg. */
 struct rt_rtr_want {
 	uint32_t begin, end;
 	uint32_t minlen, type, threshold;
 	struct wire_chunk_desc chunk;
-	/* What became of it. */
+	/* How the result went. */
 	uint32_t result;
 	uint32_t disp, length;
 	unsigned int cut; /* EXRW, TBSN: of rt_call_priv.cuts */
 	unsigned int placed; /* TBSN: of the plan's items */
 };
 
-/* A Responder's part of a Call that came by XMTREQ. */
+/* Responder: a Call that came by XMTREQ. */
 struct rt_rtr_in {
 	uint32_t rsbuf;
 	unsigned int nplaced; /* pieces in rt_call_priv.placed */
@@ -121,18 +125,17 @@ struct rt_rtr_group {
 };
 
 struct rt_rtr {
-	bool on; /* switched on here: announced */
-	bool met; /* so it is there, or has been */
-	bool refused; /* nothing of it goes to this peer any more [M2] */
-	bool send; /* XMTREQ may go to the peer */
+	bool on; /* we announce it */
+	bool met; /* the peer announces it, or did */
+	bool refused; /* by the peer: not used any more [M2] */
+	bool send; /* XMTREQ may be sent */
 	struct rt_rtr_layout ours;
 	struct rt_rtr_peer theirs;
-	struct rt_rtr_peer next; /* as a message that is being read has it */
+	struct rt_rtr_peer next; /* of the message that is being read */
 	unsigned int refusals;
 	struct rt_xids sent; /* XMTRESP and REPTERR */
 	struct rt_rtr_group group;
-	/* A group that was dropped, and what it came amid or what came amid
-	 * it: the rest of them is swallowed. */
+	/* Dropped messages whose remaining transmissions are discarded. */
 	struct {
 		bool on;
 		uint32_t xid;
@@ -147,7 +150,6 @@ static inline struct rt_rtr *rtr(const struct rt_conn *c)
 	return c->ext[RT_SLOT_RTR];
 }
 
-/* Its own in a Call that has come, and in one that goes. */
 static inline struct rt_rtr_in *rtr_in(const struct rt_call_priv *call)
 {
 	return rt_call_room(call);
@@ -159,16 +161,16 @@ static inline struct rt_rtr_out *rtr_out(const struct rt_request_priv *rq)
 }
 
 /* use.c */
-/* What is used follows from what holds now. */
+/* Work out whether it is used, from what is announced and refused. */
 void rt_rtr_use(struct rt_conn *c);
-/* The peer does not want it, or does not know that we have it. */
+/* The peer refuses it. */
 void rt_rtr_off(struct rt_conn *c);
 /* Send a REPTERR about a transmission of a request or response. */
 void rt_rtr_report(struct rt_conn *c, struct wire_repterr *err, uint32_t xid,
 		   bool reply, uint32_t seq);
 bool rt_rtr_same_layout(const struct rt_rtr_layout *a,
 			const struct rt_rtr_layout *b);
-/* Has what it was cut for become another? */
+/* Returns true if the peer has changed what the plan was made for. */
 bool rt_rtr_moved(const struct rt_conn *c, const struct rt_rtr_plan *p);
 
 /* props.c: as in struct rt_ext */
@@ -187,33 +189,33 @@ void rt_rtr_initial(struct rt_conn *c, struct rt_work *w,
 		    const struct rt_in *in, const struct wire_xmt *m);
 void rt_rtr_continued(struct rt_conn *c, struct rt_work *w,
 		      const struct rt_in *in, const struct wire_xmt *m);
-/* May the message come where it does? If not, it has been answered. */
+/* Returns true if the message may come here. If not, it has been answered. */
 bool rt_rtr_in_order(struct rt_conn *c, const struct wire_prefix *p);
-/* Swallow what is still to come of a group. */
+/* Discard what is still to come of a group. */
 void rt_rtr_discard(struct rt_conn *c, uint32_t xid);
-/* Drop the group that is coming; what is under way of it is to be swallowed. */
+/* Drop the group that is coming, and discard the rest of it. */
 void rt_rtr_give_up(struct rt_conn *c);
-/* There is none any more. */
+/* Free the group. */
 void rt_rtr_group_reset(struct rt_conn *c);
 
 /* placement.c */
 void rt_rtr_layout_set(struct rt_rtr_layout *l, const struct wire_rbstruct *b);
 /*
- * Place @n items of these lengths behind a payload. @room: octets of a
- * transmission; @head: of the first header without the numbers of target
- * segments; @pieces: elements that payload and items have; @max:
- * transmissions. False: they do not fit.
+ * Place @n items of these lengths behind a payload that is in @pieces pieces. A
+ * transmission has @room octets, and the first header @head, without the numbers of
+ * target segments. Returns false if more than @max transmissions are needed.
  */
 bool rt_rtr_plan(const struct rt_rtr_layout *l, size_t room, size_t head,
 		 size_t payload, unsigned int pieces, const uint32_t *length,
 		 unsigned int n, unsigned int max, struct rt_rtr_plan *p);
-/* What follows the next transmission's header of @head octets, to @to. */
+/* Put what follows the next transmission's header, of @head octets, into @to. Returns 0 or
+ * -errno. */
 int rt_rtr_fill(struct rt_conn *c, struct rt_rtr_plan *p, struct rt_out *pay,
 		const struct rt_cuts *cuts, size_t head, struct rt_out *to,
 		size_t *pslen);
 /*
- * An item in the group that has come: its pieces, @max at most. 0; a code of
- * REPTERR, with @err; UINT32_MAX: too scattered.
+ * Find the pieces of an item, at most @max, in the group that has come. Returns 0; a code
+ * of REPTERR, with @err; or UINT32_MAX if it is too scattered.
  */
 uint32_t rt_rtr_locate(const struct rt_conn *c, const struct wire_xitem *item,
 		       struct rt_piece *piece, unsigned int *npieces,
@@ -226,11 +228,12 @@ void rt_rtr_call_receive(struct rt_conn *c);
 
 /* rtr_requester.c */
 extern const struct rt_request_format rt_format_xmtreq;
-/* Is there a Call by XMTREQ that awaits a response of up to @limit? */
+/* Returns true, and the most transmissions of its response, if there is such a Call by
+ * XMTREQ. */
 bool rt_rtr_response_limit(struct rt_conn *c, uint32_t xid, uint32_t *limit);
 /* The group is a whole response. */
 void rt_rtr_response_receive(struct rt_conn *c);
-/* A request was refused by REPTERR: send it by base messages. */
+/* The peer has refused a request by XMTREQ: send it again by base messages. */
 void rt_rtr_refused(struct rt_conn *c, uint32_t xid);
 
 #endif /* RPCRDMA_TRANSPORT_EXT_RTR_H */

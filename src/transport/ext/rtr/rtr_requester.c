@@ -3,7 +3,9 @@
  * rtr_requester - a Call by XMTREQ, its XMTRESP, and what is done
  * when the peer refuses it
  *
- * Runner only. XMTREQ is used where it saves RDMA: arguments that do not fit
+ * Context: the runner.
+ *
+ * XMTREQ is used where it saves RDMA: arguments that do not fit
  * beside the header in the peer's plain segment, and results for which there
  * is a sink. What does not fit the peer's target segments, or ours, goes by
  * base messages (4.3, 5.2). A Call that is refused as XMTREQ goes again by

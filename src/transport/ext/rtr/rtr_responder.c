@@ -2,7 +2,9 @@
 /*
  * rtr_responder - a Call by XMTREQ and its XMTRESP
  *
- * Runner only. Items in target segments become pieces of the Call where they
+ * Context: the runner.
+ *
+ * Items in target segments become pieces of the Call where they
  * lie; those of type EXRW are read as Read chunks. The
  * results are paired with the directions of the Call in order, within their
  * ranges of operations (7.4), and go where tables 1 and 2 and [R8] let them.

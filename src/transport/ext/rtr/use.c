@@ -2,7 +2,7 @@
 /*
  * use - is rtrext used with this peer, and how are its Receives laid out?
  *
- * Runner only.
+ * Context: the runner.
  */
 #include <string.h>
 

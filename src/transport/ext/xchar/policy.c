@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * policy - when characteristics change, xcharext
+ * policy - when Receives change their size, by xcharext
  *
- * Runner only. The transport does by itself:
+ *   - A server raises its Receives for a busy client whose Calls do not fit, and asks a
+ *     client whose Replies do not fit to raise its own.
+ *   - Either end asks an idle peer to lower its Receives. An end that has lowered its own
+ *     raises them to the configured size when it is busy again.
  *
- *   - a server raises its Receives for a busy client whose Calls do not fit,
- *     and asks a client whose Replies do not fit to raise its own;
- *   - either end asks a peer that is idle to lower its own, and who has lowered
- *     them has them as configured again when there is something to do.
+ * A client is busy as RT_XCHAR_LOOK says; a peer is idle after idle_recv_ms without a
+ * message. None of this is needed for correctness: a peer that says no is asked again
+ * only after it has been busy, or idle, again.
  *
- * Busy is said in RT_XCHAR_LOOK; idle is no message for idle_recv_ms. Nothing
- * of this is needed for correctness: whoever says no is left alone until it has
- * been busy, or idle, again.
+ * Context: the runner.
  */
 #include "transport/ext/xchar/xchar.h"
 
-/* The peer has a structure that only fits what it is, or has said that its
- * Receives do not change (4.1). */
+/* Returns true if the peer's Receives are fixed: by their structure, or as it has said
+ * (4.1). */
 static bool keeps_size(const struct rt_conn *c)
 {
 	return c->theirs_fixed || xchar(c)->fixed & 1u << RDMA2_PROPID_RBSIZ;

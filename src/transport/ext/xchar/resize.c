@@ -2,30 +2,28 @@
 /*
  * resize - the size of our Receives changes while they are posted
  *
- * Runner only. Receives complete in the order in which they were posted, and
- * what is posted cannot be had back. So when the size is raised new ones get
- * the new size at once, and the peer hears of it (UPDXCH) when the last of the
- * shorter ones has completed; with no traffic that is never [X6]. It is lowered
- * only because the peer asks: new ones get the new size, and the longer ones
- * that are posted do no harm (3.1). None has less than 4096 octets, whatever is
- * announced.
+ * Posted Receives cannot be taken back, and complete in the order of posting. So when the
+ * size is raised, new ones get the new size at once, and the peer is told (UPDXCH) when
+ * the last shorter one has completed; without traffic that is never [X6]. The size is
+ * lowered only because the peer asks: new ones get the new size, and longer ones that
+ * are posted do no harm (3.1). Whatever is announced, none has less than 4096 octets.
  *
- * A raise needs memory before there is any use of it, so it is not begun if half
- * of it is in use; and its memory is there before it is (receives.c).
+ * A raise takes memory before that is of use, so it is not begun if half of all memory
+ * is in use, or if its memory cannot be had (receives.c).
+ *
+ * Context: the runner.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "transport/ext/xchar/xchar.h"
 
-/* Is all that is posted as long as what is to be announced? */
 bool rt_xchar_raised(const struct rt_conn *c)
 {
 	rt_assert_strand(c);
 	return c->recv_target && !c->recvs_shorter;
 }
 
-/* UPDXCH with the new size goes now. Was it asked for? */
 bool rt_xchar_raise_done(struct rt_conn *c)
 {
 	struct rt_xchar *x = xchar(c);
@@ -40,8 +38,8 @@ bool rt_xchar_raise_done(struct rt_conn *c)
 	return asked;
 }
 
-/* Is there so much memory that this connection may have more than its due? */
-static bool memory_for(const struct rt_conn *c, uint32_t size)
+/* Returns true if less than half of the memory would be in use afterwards. */
+static bool memory_to_spare(const struct rt_conn *c, uint32_t size)
 {
 	struct fab_pool_stats s;
 	size_t more = (size_t)size * (c->v->receives(c) + 1);
@@ -51,7 +49,6 @@ static bool memory_for(const struct rt_conn *c, uint32_t size)
 	       s.bytes_in_use <= s.limit / RT_XCHAR_SHARE - more;
 }
 
-/* The most that is ever received at once. */
 static uint32_t most(const struct rt_conn *c)
 {
 	const struct rt_config *cfg = &c->inst->cfg;
@@ -71,7 +68,7 @@ bool rt_xchar_raise(struct rt_conn *c, uint32_t size)
 		return false;
 	if (size <= c->recv_target)
 		return true;
-	if (size > WIRE_DEFAULT_INLINE && !memory_for(c, size)) {
+	if (size > WIRE_DEFAULT_INLINE && !memory_to_spare(c, size)) {
 		rt_log(c, LOG_INFO, "no memory to spare for longer Receives");
 		return false;
 	}
@@ -98,7 +95,7 @@ static enum verdict resize(struct rt_conn *c, uint32_t size)
 	if (size == c->ours.recv_size && !c->recv_target)
 		return DONE;
 	if (size <= c->ours.recv_size) {
-		/* The peer keeps to it from the moment it asked. */
+		/* The peer has kept to it since it asked. */
 		c->recv_target = 0;
 		c->ours.recv_size = size;
 		rt_receives_size(c, size);
@@ -117,11 +114,8 @@ static enum verdict resize(struct rt_conn *c, uint32_t size)
 	return PENDING;
 }
 
-/*
- * What a peer may ask for is another Receive Buffer Size. All else follows from
- * the settings here, and a request for it is rejected, as is one for what is
- * not known (4.3).
- */
+/* A peer may ask for another Receive Buffer Size. Everything else follows from our
+ * settings, so it is rejected, as is what is not known (4.3). */
 static enum verdict judge(struct rt_conn *c, const struct wire_prop *v)
 {
 	if (v->which == RDMA2_PROPID_RBSIZ)

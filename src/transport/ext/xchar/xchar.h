@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * xchar - what a connection keeps for xcharext, docs/protocol.md
+ * xchar - xcharext: transport characteristics that change in use (docs/protocol.md)
  *
- * All of it is the runner's.
+ * Reading order: xchar_messages.c (its messages), resize.c (our Receives change),
+ * policy.c (when).
+ *
+ * Context: the caller holds the connection's strand.
  */
 #ifndef RPCRDMA_TRANSPORT_EXT_XCHAR_H
 #define RPCRDMA_TRANSPORT_EXT_XCHAR_H
@@ -11,18 +14,18 @@
 #include "transport/core/own.h"
 #include "transport/requester/requester.h"
 
-/* Values in one REQXCH that are answered; as many as 4096 octets hold. */
+/* Values in one REQXCH at most: as many as 4096 octets hold. */
 #define RT_XCHAR_VALUES 512
 #define RT_XCHAR_WORDS (RT_XCHAR_VALUES / 32)
-/* A busy client: so many Calls within that time, and a quarter of them, or of
- * their Replies, longer than the buffers. */
+/* A client is busy if it makes so many Calls within that time (ms), and a quarter of them,
+ * or of their Replies, are longer than the buffers. */
 #define RT_XCHAR_LOOK 256
 #define RT_XCHAR_LOOK_MS 10000
-/* Of max_memory: how much may be in use that Receives are still raised. */
+/* Receives are raised only if less than this fraction of the memory is in use. */
 #define RT_XCHAR_SHARE 2
 
-/* A RESPXCH that waits for a credit: which values are done, pending, and (all
- * others) rejected. */
+/* A RESPXCH that waits for a credit. Values that are neither done nor pending are
+ * rejected. */
 struct rt_xchar_resp {
 	struct rt_xchar_resp *next;
 	uint32_t xid;
@@ -31,18 +34,18 @@ struct rt_xchar_resp {
 };
 
 struct rt_xchar {
-	/* XCHSUPP_* of the peer; 0: there is no such extension here. */
+	/* XCHSUPP_* of the peer, 0 if the extension is not in use. */
 	uint32_t peer;
-	bool refused; /* nothing of it goes to this peer any more [M2] */
+	bool refused; /* by the peer: not used any more [M2] */
 	bool init_sent, init_taken;
-	uint32_t fixed; /* what the peer said would not change: 1 << id */
+	uint32_t fixed; /* properties that the peer will not change, 1 << id */
 
-	/* Our Receives are being raised (c->recv_target), and the peer has
-	 * asked. When none that is posted is shorter UPDXCH goes, and
-	 * ours.recv_size is the new one. */
+	/* The peer has asked to raise our Receives, which is under way. When no
+	 * posted one is shorter than c->recv_target, UPDXCH is sent. */
 	bool asked;
 
-	/* Our request about the peer's: wanted, sent, answered "pending". */
+	/* Our request about the peer's Receives: what is wanted, 0 for nothing; it
+	 * has been sent; it was answered "pending". */
 	uint32_t ask;
 	bool asking, pending;
 	uint32_t asked_xid, asked_for;
@@ -51,12 +54,12 @@ struct rt_xchar {
 	unsigned int nresp;
 	struct rt_xids sent;
 
-	/* Policy: when and at which counts it last looked. */
+	/* policy.c: when it last looked, and the counts then. */
 	uint64_t looked;
 	struct {
 		uint64_t calls, long_calls, reads, read_bytes, long_replies;
 	} then;
-	uint64_t rpcs; /* all Calls, either way, when it last looked for idling */
+	uint64_t rpcs; /* Calls, either way, when it last looked for idleness */
 	bool idle_asked;
 };
 
@@ -68,19 +71,19 @@ static inline struct rt_xchar *xchar(const struct rt_conn *c)
 	return c->ext[RT_SLOT_XCHAR];
 }
 
-/* xchar.c */
-/* The end of it: of the connection, or because the peer refuses it. */
+/* xchar_messages.c */
+/* The connection has ended, or the peer refuses the extension. */
 void rt_xchar_reset(struct rt_conn *c);
 int rt_xchar_init(struct rt_conn *c);
 
 /* resize.c */
-/* Make our Receives longer. False: that cannot be. */
+/* Begin to raise our Receives. Returns false if that is not possible. */
 bool rt_xchar_raise(struct rt_conn *c, uint32_t size);
-/* Is all that is posted as long as what is to be announced? */
+/* Returns true if all posted Receives have the size that is to be announced. */
 bool rt_xchar_raised(const struct rt_conn *c);
-/* UPDXCH with the new size goes now. Was it asked for? */
+/* The new size is announced now. Returns true if the peer had asked for it. */
 bool rt_xchar_raise_done(struct rt_conn *c);
-/* REQXCH; 0, or how it is refused. */
+/* A REQXCH has come. Returns 0, or the code of an ERROR. */
 uint32_t rt_xchar_request(struct rt_conn *c, const struct wire_xchar *m);
 
 #endif /* RPCRDMA_TRANSPORT_EXT_XCHAR_H */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * xchar - transport characteristics while a connection is in use, xcharext
+ * xchar_messages - the messages of xcharext
  *
- * Runner only. What the peer announces takes effect here, and what goes out is
- * put together here: INITXCH once, after both CONNPROP_FINALs [X5]; the answers
- * to its requests; what has changed of ours; our request. resize.c has our
- * Receives and its requests about them, policy.c when either changes.
+ * What the peer announces takes effect here. What goes out is encoded here: INITXCH once,
+ * after both CONNPROP_FINALs [X5]; RESPXCH; UPDXCH if our Receives have changed; REQXCH.
  *
- * The extension is there if both ends have announced it [M2]. It is gone for
- * the connection when the peer answers INVAL_HTYPE to a message of it.
+ * The extension is in use if both ends have announced it [M2], until the peer answers
+ * one of its messages with INVAL_HTYPE.
+ *
+ * Context: the runner.
  */
 #include <arpa/inet.h>
 #include <errno.h>

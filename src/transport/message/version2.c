@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * v2 - version 2: the messages that come, and when a GRANT is due
+ * version2 - the messages that come, and when a GRANT is due
  *
  * A message that version.c has passed on is checked in this order: its credit word,
  * its place in a continued message [D2, D3], its header (wire_decode), and what its

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * v1 - version 1: RFC 8166, RFC 8167, and the private data of RFC 8797
+ * version1 - RFC 8166, RFC 8167, and the private data of RFC 8797
  *
  * Version 1 has no properties. Its thresholds and remote invalidation come from the
  * private data, which either version sends. For everything else the properties get

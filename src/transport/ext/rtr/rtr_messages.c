@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rtr - the round-trip extension: its messages, and what it has of a connection
+ * rtr_messages - rtrext, the round-trip extension: its messages, and what it has of a connection
  *
- * Runner only. A message of the extension is taken if it is switched on here
+ * Context: the runner.
+ *
+ * A message of the extension is taken if it is switched on here
  * and both ends have sent their CONNPROP_FINAL [M2]; else it is answered as
  * an unknown header type.
  */
