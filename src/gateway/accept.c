@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "gateway/accept.h"
 #include "gateway/client.h"
-#include "gateway/policy/peer.h"
+#include "gateway/policy/socket_owner.h"
 
 /* It is said again when it has been over for so long, ns. */
 #define SHORT_AGAIN 10000000000ull
@@ -84,7 +84,7 @@ void gw_accept_stop(struct gw_accept *a)
 }
 
 static void __attribute__((format(printf, 3, 4)))
-turned_away(struct gateway *gw, const struct sockaddr_storage *from,
+log_refused(struct gateway *gw, const struct sockaddr_storage *from,
 	    const char *fmt, ...)
 {
 	const struct sockaddr *sa = (const struct sockaddr *)from;
@@ -102,7 +102,7 @@ turned_away(struct gateway *gw, const struct sockaddr_storage *from,
  * No descriptor, or no memory in the kernel, for another client: one that is idle
  * or stuck gives way, and those that wait to be accepted wait for a moment more.
  */
-static void accept_short(struct gw_accept *a, int err)
+static void out_of_descriptors(struct gw_accept *a, int err)
 {
 	uint64_t now = base_now_ns();
 
@@ -155,15 +155,15 @@ void gw_accept_clients(struct gw_accept *a, int lfd)
 				return;
 			if (errno == EINTR || errno == ECONNABORTED)
 				continue;
-			accept_short(a, errno);
+			out_of_descriptors(a, errno);
 			return;
 		}
 		user = gw->opt.reserved_ports &&
 		       base_addr_port(&from) >= IPPORT_RESERVED;
-		whose = user ? gw_host_of_user(gw_peer_uid(fd)) :
+		whose = user ? gw_host_of_user(gw_socket_owner(fd)) :
 			       base_addr_host((const struct sockaddr *)&from);
 		if (!has_room(gw, &whose, user)) {
-			turned_away(
+			log_refused(
 				gw, &from,
 				"a client turned away: --max-clients %u%s, "
 				"and none can be disconnected for it",

@@ -52,7 +52,7 @@ int gw_client_new(struct gateway *gw, int fd, const struct in6_addr *whose,
 	c->gw = gw;
 	c->fd = fd;
 	c->only_gss = only_gss;
-	gw_out_init(&c->out);
+	gw_send_queue_init(&c->sendq);
 	atomic_init(&c->refs, 1); /* the worker's */
 	gw_rx_init(&c->rx);
 	pthread_mutex_init(&c->lock, NULL);
@@ -82,7 +82,7 @@ int gw_client_new(struct gateway *gw, int fd, const struct in6_addr *whose,
 		c->all_next->all_prev = &c->all_next;
 	gw->clients = c;
 	pthread_mutex_unlock(&gw->lock);
-	gw_kick(c, GW_EV_NEW);
+	gw_wakeup(c, GW_EV_NEW);
 	return 0;
 }
 
@@ -106,7 +106,7 @@ static bool has_all(struct gw_client *c)
 	int left;
 
 	pthread_mutex_lock(&c->lock);
-	waits = gw_calls_asked(&c->calls) || gw_out_waits(&c->out);
+	waits = gw_calls_asked(&c->calls) || gw_send_queue_waits(&c->sendq);
 	pthread_mutex_unlock(&c->lock);
 	return !waits &&
 	       !getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
@@ -133,7 +133,7 @@ void gw_client_kill(struct gw_client *c, int level, const char *why)
 	gw_account_close(&c->account);
 	/* The number stays ours until nobody can be writing to it. */
 	shutdown(c->fd, SHUT_RDWR);
-	gw_out_end(c);
+	gw_send_queue_drop(c);
 	gw_rx_end(&c->rx);
 	gw_reverse_orphan(c);
 	gw_calls_abandon(c);

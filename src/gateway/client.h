@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * client - one TCP client, made of its parts
+ * client - one TCP client
  *
- * A client belongs to one worker. Each part is looked into by its own files alone
- * (the header with the part's name says which), and asked by the functions that
- * stand there.
+ * A client belongs to one worker, and is counted: by its worker, by each Call and
+ * buffer, by its RDMA connection, and by each list of wake-ups or batches it is on.
+ * It consists of parts. Only a part's own files look into it; others ask by the
+ * functions of its header.
  */
 #ifndef RPCRDMA_GATEWAY_CLIENT_H
 #define RPCRDMA_GATEWAY_CLIENT_H
@@ -14,19 +15,19 @@
 #include <stdatomic.h>
 
 #include "base/log.h"
-#include "gateway/call.h"
+#include "gateway/call/call.h"
 #include "gateway/disconnect.h"
-#include "gateway/fit.h"
+#include "gateway/call/shorten.h"
 #include "gateway/gateway.h"
-#include "gateway/kick.h"
+#include "gateway/loop/wakeup.h"
 #include "gateway/link.h"
-#include "gateway/out.h"
+#include "gateway/loop/send_queue.h"
 #include "gateway/policy/hosts.h"
 #include "gateway/policy/memory.h"
-#include "gateway/reverse.h"
+#include "gateway/call/reverse.h"
 #include "gateway/rx.h"
 #include "gateway/stats.h"
-#include "gateway/worker.h"
+#include "gateway/loop/worker.h"
 
 struct gw_client {
 	struct gateway *gw;
@@ -35,8 +36,8 @@ struct gw_client {
 	char name[64];
 	struct in6_addr addr; /* its host's */
 	atomic_uint refs;
-	bool gone; /* gw_client_kill() was here; worker */
-	bool only_gss; /* anybody may be behind its port */
+	bool gone; /* gw_client_kill() has ended it; worker */
+	bool only_gss; /* anybody can have its port: only signed Calls */
 	struct gw_client *all_next, **all_prev; /* gateway.clients */
 	/* gateway.lock held. */
 	struct gw_host *host; /* as which it counts */
@@ -45,13 +46,13 @@ struct gw_client {
 	struct gw_account account;
 	struct gw_disconnect disconnect;
 
-	struct gw_kick kick;
-	struct gw_seat seat;
+	struct gw_wakeup wakeup;
+	struct gw_worker_slot slot;
 	struct gw_rx rx;
-	struct gw_fit fit;
+	struct gw_shorten shorten;
 	struct gw_link link;
 	struct gw_calls calls;
-	struct gw_outq out;
+	struct gw_send_queue sendq;
 	struct gw_reverses reverse;
 
 	pthread_mutex_t lock; /* for what says so, and all below */
@@ -59,7 +60,7 @@ struct gw_client {
 	struct gw_stats stats;
 };
 
-/* One more of that in its statistics. client.lock not held. */
+/* Add one to the counter @what. client.lock is not held. */
 #define gw_client_count(c, what)                  \
 	do {                                      \
 		pthread_mutex_lock(&(c)->lock);   \
@@ -75,21 +76,21 @@ struct gw_client {
 void gw_client_get(struct gw_client *c);
 void gw_client_put(struct gw_client *c);
 
-/* client.c. Take the accepted socket; closes it on failure. @whose: the host as
- * policy/hosts.h counts it. Main thread. */
+/* client.c. Make a client of the accepted socket @fd, which counts as one of @whose
+ * (policy/hosts.h). Returns 0, or closes the socket and returns a negative errno. Main
+ * thread. */
 int gw_client_new(struct gateway *gw, int fd, const struct in6_addr *whose,
 		  bool only_gss);
 /* It is none of its host's clients any more. Caller holds gateway.lock. */
 void gw_client_uncount(struct gw_client *c);
 /*
- * The end of the TCP side, with a line if @why. What is with the transport comes
- * back to gw_call_done(), which frees it; the RDMA connection closes, and with
- * the last reference the client goes. Worker.
+ * End the TCP side, and log @why unless that is NULL. Calls that are with the
+ * transport come back to gw_call_done(), which frees them; the RDMA connection
+ * closes, and the last reference frees the client. Worker.
  */
 void gw_client_kill(struct gw_client *c, int level, const char *why);
 
-/* events.c: what happens to a client, enum gw_event. Worker, which has
- * a reference for as long. */
+/* events.c: handle enum gw_event. The caller has a reference. Worker. */
 void gw_client_event(struct gw_client *c, unsigned int events);
 
 #endif /* RPCRDMA_GATEWAY_CLIENT_H */

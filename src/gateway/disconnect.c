@@ -39,7 +39,7 @@ static void look_at_output(struct gw_client *c, uint64_t now)
 
 	pthread_mutex_lock(&c->lock);
 	written = c->stats.tcp_bytes_out;
-	waits = gw_out_waits(&c->out);
+	waits = gw_send_queue_waits(&c->sendq);
 	pthread_mutex_unlock(&c->lock);
 	if (!waits && written == d->acked) {
 		gw_stall_stop(&c->account.out);
@@ -105,8 +105,8 @@ void gw_disconnect_wait_memory(struct gw_client *c)
 
 void gw_disconnect_evict(struct gw_account *victim)
 {
-	gw_kick(caa_container_of(victim, struct gw_client, account),
-		GW_EV_EVICT);
+	gw_wakeup(caa_container_of(victim, struct gw_client, account),
+		  GW_EV_EVICT);
 }
 
 static void evict(struct gw_client *c)
@@ -147,7 +147,7 @@ static uint64_t rested(struct gw_client *c, uint64_t now, bool *idle)
 	if (gw_calls_ending(&c->calls))
 		return since;
 	if (gw_calls_outstanding(&c->calls) || gw_reverse_count(&c->reverse) ||
-	    gw_out_waits(&c->out))
+	    gw_send_queue_waits(&c->sendq))
 		return gw_account_stalled(&c->account, now);
 	/* It has sent something, and the server has not accepted it so far. */
 	if (gw_link_is_early(&c->link))
@@ -223,7 +223,7 @@ bool gw_disconnect_make_way(struct gateway *gw, const struct in6_addr *addr,
 		one->leaving = true;
 		atomic_fetch_add(&gw->leaving, 1);
 		gw_client_uncount(one);
-		gw_kick(one, GW_EV_LEAVE);
+		gw_wakeup(one, GW_EV_LEAVE);
 	}
 	pthread_mutex_unlock(&gw->lock);
 	return one;

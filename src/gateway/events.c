@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * events - what happens to a client, and which of its parts that is for
+ * events - which part of a client handles which event
  *
- * Threads: the client's worker.
+ * Context: the client's worker.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static void begin(struct gw_client *c)
 		gw_client_kill(c, LOG_ERR, strerror(-rc));
 }
 
-/* That it must be ended, and why. False: it goes on. */
+/* End the client for an event that says so. Returns false if there is none. */
 static bool end(struct gw_client *c, unsigned int ev)
 {
 	if (ev & GW_EV_STOP) {
@@ -43,7 +43,7 @@ void gw_client_event(struct gw_client *c, unsigned int ev)
 {
 	if (ev & GW_EV_NEW)
 		begin(c);
-	/* Of one that is gone, its connection's end is still to be seen. */
+	/* The end of the RDMA connection matters also after the client's. */
 	if (gw_link_events(c, ev))
 		gw_rx_read(c);
 	if (c->gone)
@@ -55,9 +55,9 @@ void gw_client_event(struct gw_client *c, unsigned int ev)
 	if (c->gone)
 		return;
 	if (ev & GW_EV_HANGUP)
-		gw_rx_hangup(&c->rx);
+		gw_rx_set_hangup(&c->rx);
 	if (ev & GW_EV_OUT)
-		gw_out_ready(c);
+		gw_send_queue_writable(c);
 	if (ev & GW_EV_CONNECT)
 		gw_link_connect(c);
 	if (c->gone)

@@ -198,7 +198,7 @@ static void serve(struct program *p)
 		    errno != EINTR)
 			return;
 		base_log_tick(p->gw.log);
-		gw_port_look(&p->gw.port, &p->gw);
+		gw_probe_run(&p->gw.probe, &p->gw);
 		gw_server_look(&p->gw);
 		if (p->accept.rest)
 			for (unsigned int i = first; i < n; i++)

@@ -2,6 +2,8 @@
 /*
  * gateway - rpcrdma-gateway, and what all its parts share
  *
+ * All names of this room, and of its rooms policy, loop and call, begin with gw_.
+ *
  * A gateway takes record-marked RPC over TCP and carries it over RPC-over-RDMA,
  * one RDMA connection for each TCP connection, called "client" here.
  *
@@ -9,7 +11,7 @@
  *
  *   main      options, signals, accepting (gateway.c, accept.c)
  *   workers   each owns the TCP sockets given to it: reads them, assembles
- *             Calls, submits all requests (also again), connects (worker.c)
+ *             Calls, submits all requests (also again), connects (loop/worker.c)
  *   pollers   one for each poller of the transport, in rt_run()
  *   readers   of statistics have a thread (stats/socket.h)
  *   look-ups  of the server's name, one at a time (server.c)
@@ -17,12 +19,12 @@
  *   A client belongs to one worker. Operations of the transport ("strand")
  *   come in poller threads or inside rt_request_submit(); they never block:
  *   they take the client's lock, write to the socket without waiting, and
- *   leave everything else to the worker by gw_kick().
+ *   leave everything else to the worker by gw_wakeup().
  *
  * Locks
  *
- *   gateway.lock > client.lock > gw_kicks.lock, and gateway.memory.lock >
- *   gw_kicks.lock. No lock is held across a call into the transport, nor
+ *   gateway.lock > client.lock > gw_wakeups.lock, and gateway.memory.lock >
+ *   gw_wakeups.lock. No lock is held across a call into the transport, nor
  *   across a system call on a socket.
  *
  * Memory
@@ -33,9 +35,9 @@
  *   Call costs no allocation. A client stops being read when it has too many
  *   Calls outstanding or too many octets held; a Call is outstanding until its
  *   Reply has been written to the socket, so that a slow reader stops itself.
- *   policy/memory.h says how much each may have. A Call that
- *   brings or asks for more than can be carried is done in part (fit.c), so
- *   that the octets of a WRITE beyond that are never held.
+ *   policy/memory.h says how much memory each client may have. A Call that brings
+ *   or asks for more than can be carried is done in part (call/shorten.h), so that
+ *   the octets of a WRITE beyond that are never held.
  */
 #ifndef RPCRDMA_GATEWAY_GATEWAY_H
 #define RPCRDMA_GATEWAY_GATEWAY_H
@@ -47,7 +49,7 @@
 #include "gateway/options.h"
 #include "gateway/policy/hosts.h"
 #include "gateway/policy/memory.h"
-#include "gateway/port.h"
+#include "gateway/probe.h"
 #include "gateway/server.h"
 #include "gateway/stats.h"
 #include "rpcrdma/call.h"
@@ -65,7 +67,7 @@ struct gateway {
 	struct fab_pool *pool;
 	struct rt_ops ops;
 	struct gw_server server;
-	struct gw_port port; /* the server's */
+	struct gw_probe probe; /* of the server's port */
 	unsigned int nworkers;
 	struct gw_worker *workers;
 	atomic_uint nclients;

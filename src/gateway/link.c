@@ -147,9 +147,9 @@ static void up(struct gw_client *c)
 	c->link.down_since = 0;
 	if (c->link.connected_once)
 		gw_client_count(c, reconnects);
-	gw_fit_segments(&c->fit, &info.theirs);
+	gw_shorten_set_segments(&c->shorten, &info.theirs);
 	c->link.connected_once = true;
-	gw_port_good(&c->gw->port);
+	gw_probe_good(&c->gw->probe);
 	gw_server_took(c->gw, &c->link.round);
 	pthread_mutex_lock(&c->lock);
 	c->link.early = false;
@@ -188,7 +188,7 @@ static void went(struct gw_client *c)
 	if (info.stats.replies_received)
 		c->link.backoff_ms = BACKOFF_FIRST_MS;
 	else if (!info.local.ss_family)
-		gw_port_failed(&c->gw->port, c->link.round.index, error);
+		gw_probe_failed(&c->gw->probe, c->link.round.index, error);
 	if (c->gone)
 		;
 	else if (info.stats.replies_received)
@@ -218,7 +218,7 @@ bool gw_link_events(struct gw_client *c, unsigned int events)
 
 static void op_established(struct rt_conn *rc)
 {
-	gw_kick(rt_conn_user(rc), GW_EV_UP);
+	gw_wakeup(rt_conn_user(rc), GW_EV_UP);
 }
 
 static void op_closed(struct rt_conn *rc, int error, const char *reason)
@@ -237,7 +237,7 @@ static void op_closed(struct rt_conn *rc, int error, const char *reason)
 	/* down() tells it, unless the client has gone before. */
 	if (dead && error && error != -ECONNRESET && error != -ECONNABORTED)
 		rt_log(rc, LOG_WARNING, "closed: %s", reason);
-	gw_kick(c, GW_EV_DOWN);
+	gw_wakeup(c, GW_EV_DOWN);
 }
 
 void gw_link_ops(struct rt_ops *ops, bool reverse)

@@ -10,9 +10,9 @@
 #include <sys/param.h>
 #include <syslog.h>
 
-#include "gateway/call.h"
+#include "gateway/call/call.h"
 #include "gateway/options.h"
-#include "gateway/reverse.h"
+#include "gateway/call/reverse.h"
 
 static const char usage[] =
 	"usage: rpcrdma-gateway --server ADDR[:PORT] [OPTION...]\n"

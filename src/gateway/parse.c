@@ -48,7 +48,8 @@ static bool take_record(struct gw_client *c)
 		gw_reverse_reply(c, &c->rx.acc, xid);
 	} else {
 		denied = is_denied(&c->rx.acc, &denial);
-		if (!denied && !gw_fit_head(&c->fit, &c->rx.acc)->readable) {
+		if (!denied &&
+		    !gw_shorten_head(&c->shorten, &c->rx.acc)->readable) {
 			refuse(c, "a Call that ends in its header: closed");
 			return false;
 		}
@@ -57,6 +58,7 @@ static bool take_record(struct gw_client *c)
 		case GW_TAKEN:
 			break;
 		case GW_PAUSE:
+			gw_account_stop_waiting(&c->account);
 			return false;
 		case GW_NO_MEMORY:
 			gw_disconnect_wait_memory(c);
@@ -64,7 +66,7 @@ static bool take_record(struct gw_client *c)
 		}
 	}
 	c->rx.have_record = false;
-	gw_fit_next(&c->fit);
+	gw_shorten_reset(&c->shorten);
 	gw_account_stop_waiting(&c->account);
 	return true;
 }
@@ -74,16 +76,16 @@ static size_t same(const struct gw_client *c)
 {
 	size_t n = c->rx.fill - c->rx.pos;
 
-	return c->rx.rec.left ? gw_fit_same(c, &c->rx.acc, n) : n;
+	return c->rx.rec.left ? gw_shorten_run(c, &c->rx.acc, n) : n;
 }
 
 /* Payload of the record. False: it is in too many pieces. */
 static bool data(struct gw_client *c, uint8_t *p, size_t n)
 {
-	if (!gw_fit_drops(&c->fit) &&
+	if (!gw_shorten_drops(&c->shorten) &&
 	    !gw_record_add(&c->rx.acc, c->rx.buf, p, n))
 		return false;
-	gw_fit_took(&c->fit, n);
+	gw_shorten_advance(&c->shorten, n);
 	return true;
 }
 
@@ -97,7 +99,7 @@ static bool parse_all(struct gw_client *c)
 	for (;;) {
 		uint8_t *p = c->rx.buf ? c->rx.buf->data + c->rx.pos : NULL;
 
-		if (gw_fit_over(c, &c->rx.acc, c->rx.rec.left)) {
+		if (gw_shorten_fails(c, &c->rx.acc, c->rx.rec.left)) {
 			refuse(c, "a record over the limit: closed");
 			return false;
 		}
@@ -114,7 +116,7 @@ static bool parse_all(struct gw_client *c)
 			}
 			break;
 		case REC_END:
-			if (gw_fit_cutting(&c->fit)) {
+			if (gw_shorten_is_active(&c->shorten)) {
 				refuse(c, "a record that ends in its data: "
 					  "closed");
 				return false;

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rx - what is received into
- *
- * Threads: the client's worker.
+ * rx - receive buffers of a TCP client: rx.h
  */
 #include <string.h>
 #include <sys/param.h>
 
 #include "gateway/client.h"
 
-/* A receive buffer, and how little room in it is not worth a system call. */
+/* A receive buffer, and the least room in it that is worth a system call. */
 #define RX_ROOM (65536 - sizeof(struct gw_buf))
-#define RX_LEAST 4096
-/* What shows that a record announced is really sent. */
-#define RX_SHOWN 16384
+#define RX_ROOM_MIN 4096
+/* So much of a record shows that it is really sent, and not only announced. */
+#define RX_LARGE_AFTER 16384
 #define RX_LARGE ((1u << 20) - sizeof(struct gw_buf))
 /* What a Call needs beside its record, if it has no results to speak of. */
 #define RX_CALL 32768
-/* What no record has, however much of it is left out. */
+/* The longest record, with all that is left out of it. */
 #define RECORD_MOST ((size_t)1 << 30)
 
 void gw_rx_init(struct gw_rx *x)
@@ -64,7 +62,7 @@ static size_t buffer_room(const struct gw_rx *x)
 	size_t record = x->rec.left ? x->rec.left : REC_MARK_LEN - x->rec.nmark;
 
 	if (!is_large(x))
-		return room < MIN(RX_LEAST, record) ? 0 : room;
+		return room < MIN(RX_ROOM_MIN, record) ? 0 : room;
 	return rec_inside(&x->rec) ? MIN(room, record) : 0;
 }
 
@@ -97,7 +95,7 @@ static size_t next_room(const struct gw_client *c, size_t left)
 	const struct gw_rx *x = &c->rx;
 	size_t room = RX_ROOM, grown = MAX(x->rec.left, x->acc.len);
 
-	if (x->acc.len < RX_SHOWN && !gw_memory_is_plenty(&c->gw->memory))
+	if (x->acc.len < RX_LARGE_AFTER && !gw_memory_is_plenty(&c->gw->memory))
 		return RX_ROOM;
 	if (x->rec.last)
 		return left > RX_ROOM ? MIN(left, RX_LARGE) : RX_ROOM;

@@ -4,13 +4,6 @@
  */
 #include "gateway/client.h"
 
-void gw_stats_add(struct gw_stats *to, const struct gw_stats *from)
-{
-#define ADD(name, help) to->name += from->name;
-	GW_STATS(ADD)
-#undef ADD
-}
-
 void gw_stats_total(struct gateway *gw, struct gw_stats *out)
 {
 	pthread_mutex_lock(&gw->lock);

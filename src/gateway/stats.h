@@ -42,7 +42,14 @@ struct gw_stats {
 
 struct gateway;
 
-void gw_stats_add(struct gw_stats *to, const struct gw_stats *from);
+static inline void gw_stats_add(struct gw_stats *to,
+				const struct gw_stats *from)
+{
+#define GW_STATS_ADD(name, help) to->name += from->name;
+	GW_STATS(GW_STATS_ADD)
+#undef GW_STATS_ADD
+}
+
 /* Of all clients, also those that are gone. Any thread, no lock held. */
 void gw_stats_total(struct gateway *gw, struct gw_stats *out);
 

@@ -73,7 +73,7 @@ static void check_calls(const struct gw_client *c)
 			hashed++;
 	SAME(c, "count: Calls by XID", hashed, n);
 	/* Those that are answered, and not yet written. */
-	for (const struct gw_out *o = c->out.first; o; o = o->next) {
+	for (const struct gw_send *o = c->sendq.first; o; o = o->next) {
 		const struct gw_call *i = (const struct gw_call *)o;
 
 		if (o->iov != i->iov)
@@ -98,13 +98,13 @@ static void check_backs(const struct gw_client *c)
 
 static void check_out(const struct gw_client *c)
 {
-	struct gw_out *const *tail = &c->out.first;
+	struct gw_send *const *tail = &c->sendq.first;
 
 	while (*tail)
 		tail = &(*tail)->next;
-	SAME(c, "list: the end of the output", (uintptr_t)c->out.tail,
+	SAME(c, "list: the end of the output", (uintptr_t)c->sendq.tail,
 	     (uintptr_t)tail);
-	if (c->out.writing)
+	if (c->sendq.writing)
 		broken(c, "list: somebody writes, and does not", 0, 0);
 }
 
@@ -228,7 +228,7 @@ void gws_tell(void)
 			c->rx.acc.len, c->rx.rec.left,
 			c->rx.buf ? c->rx.fill : 0,
 			c->rx.buf ? c->rx.buf->fab->size : 0, c->rx.pos,
-			c->out.first ? ", output" : "");
+			c->sendq.first ? ", output" : "");
 }
 
 void gws_check(enum gws_quiet quiet)

@@ -14,7 +14,7 @@
 #include <sys/param.h>
 #include <syslog.h>
 
-#include "gateway/policy/peer.h"
+#include "gateway/policy/socket_owner.h"
 #include "gw.h"
 #include "transport/core/core.h"
 
@@ -86,7 +86,7 @@ bool __wrap_rpc_tcp_answers(const struct sockaddr *addr, socklen_t len,
 	return false;
 }
 
-uint32_t gw_peer_uid(int fd)
+uint32_t gw_socket_owner(int fd)
 {
 	struct sockaddr_in in;
 	socklen_t len = sizeof(in);

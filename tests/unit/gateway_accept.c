@@ -11,7 +11,7 @@
 
 #include "gateway/accept.h"
 #include "gateway/client.h"
-#include "gateway/policy/peer.h"
+#include "gateway/policy/socket_owner.h"
 #include "unit.h"
 
 /* ---- In the place of the rest of the gateway ---------------------------- */
@@ -37,9 +37,9 @@ int gw_client_new(struct gateway *gw, int fd, const struct in6_addr *whose,
 	return close(fd);
 }
 
-uint32_t gw_peer_uid(int fd)
+uint32_t gw_socket_owner(int fd)
 {
-	return GW_PEER_UNKNOWN;
+	return GW_OWNER_UNKNOWN;
 }
 
 /* ---- Tests -------------------------------------------------------------- */

@@ -85,9 +85,9 @@ int gw_call_layout(struct gw_call *call, unsigned int *placed)
 	return 0;
 }
 
-void gw_out_push(struct gw_client *c, struct gw_out *o)
+void gw_send_queue_push(struct gw_client *c, struct gw_send *o)
 {
-	o->fin(c, o, true);
+	o->done(c, o, true);
 	written++;
 }
 
@@ -99,7 +99,7 @@ void gw_client_put(struct gw_client *c)
 {
 }
 
-void gw_kick(struct gw_client *c, unsigned int events)
+void gw_wakeup(struct gw_client *c, unsigned int events)
 {
 	kicked |= events;
 }
@@ -131,7 +131,7 @@ static void begin(uint32_t vers, uint32_t proc)
 	}
 	/* Nobody looks into it. */
 	gw_calls_open(&client, (struct rt_conn *)(void *)&client, false);
-	gw_fit_next(&client.fit);
+	gw_shorten_reset(&client.shorten);
 	no_memory = false;
 	heads = submitted = kicked = written = 0;
 	memset(msg, 0, sizeof(msg));
@@ -234,13 +234,13 @@ static void too_long(void)
 	word(100000);
 	word(2);
 	word(100000);
-	here(GW_FIT_HEAD);
-	CU_ASSERT_FALSE(gw_fit_over(&client, &rec, 100000));
-	CU_ASSERT_TRUE(client.fit.head.readable);
+	here(GW_CALL_HEAD_MAX);
+	CU_ASSERT_FALSE(gw_shorten_fails(&client, &rec, 100000));
+	CU_ASSERT_TRUE(client.shorten.head.readable);
 	here(RECORD_MOST);
-	CU_ASSERT_FALSE(gw_fit_over(&client, &rec, 50000));
+	CU_ASSERT_FALSE(gw_shorten_fails(&client, &rec, 50000));
 	CU_ASSERT_EQUAL(rec.len, len + 32768);
-	client.fit.drop = 0;
+	client.shorten.drop = 0;
 	len = rec.len;
 	here(len);
 	CU_ASSERT_EQUAL(gw_call_take(&client, &rec, 7, NULL), GW_TAKEN);

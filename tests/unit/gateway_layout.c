@@ -76,8 +76,8 @@ static int layout(const struct ulb_call *head, const char *results,
 	rc = gw_call_layout(&call, placed);
 	if (rc)
 		return rc;
-	for (unsigned int i = 0; i < call.out.niov; i++) {
-		const struct iovec *v = &call.out.iov[i];
+	for (unsigned int i = 0; i < call.send.niov; i++) {
+		const struct iovec *v = &call.send.iov[i];
 
 		memcpy(record + n, v->iov_base, v->iov_len);
 		n += v->iov_len;

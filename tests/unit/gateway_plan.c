@@ -14,7 +14,7 @@ static unsigned int released;
 static bool no_memory;
 static int64_t taken;
 
-void gw_fit_counts(struct gw_call *call)
+void gw_shorten_counts(struct gw_call *call)
 {
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan - which arguments and results of a Call go by chunks, and what it takes
+ * plan - which arguments and results of a Call go by chunks, and what that takes
  *
- * Threads: that which has the Call.
+ * Context: the thread that has the Call.
  */
 #include <string.h>
 #include <sys/param.h>
 
 #include "gateway/client.h"
 
-/* What a Call is of the heap: its area and the transport's. */
+/* Heap of a Call: its own and the transport's. */
 #define CALL_HEAP (sizeof(struct gw_call) + 4096)
 /* Room for a Reply of which nothing can be told, from the second on. */
 #define GSS_REPLY_LEAST (256u << 10)
@@ -27,7 +27,7 @@ bool gw_call_plan(struct gw_call *call)
 	struct iovec iov[GW_PIECES];
 	size_t sum = 0, inlined = 0, most = gw_sinks_most(c->gw);
 
-	gw_fit_counts(call);
+	gw_shorten_counts(call);
 	/* What cannot be scanned goes as it is, for the server to judge. */
 	(void)ulb_scan_call(iov,
 			    rt_to_iov(call->rec.piece, call->rec.npieces, iov),

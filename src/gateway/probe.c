@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * port - see port.h
+ * probe - is the server's port that of NFS over TCP: probe.h
  */
 #include <errno.h>
 #include <syslog.h>
 
 #include "base/addr.h"
 #include "gateway/gateway.h"
-#include "gateway/port.h"
+#include "gateway/probe.h"
 #include "tools/rpc_tcp.h"
 #include "rpcrdma/nfs.h"
 
@@ -17,7 +17,7 @@
 /* FAILED and above: FAILED + index of the address. */
 enum state { NOTHING, LOOKED, FAILED };
 
-void gw_port_failed(struct gw_port *p, unsigned int index, int error)
+void gw_probe_failed(struct gw_probe *p, unsigned int index, int error)
 {
 	int nothing = NOTHING;
 
@@ -33,12 +33,12 @@ void gw_port_failed(struct gw_port *p, unsigned int index, int error)
 	}
 }
 
-void gw_port_good(struct gw_port *p)
+void gw_probe_good(struct gw_probe *p)
 {
 	atomic_store(&p->state, NOTHING);
 }
 
-void gw_port_look(struct gw_port *p, struct gateway *gw)
+void gw_probe_run(struct gw_probe *p, struct gateway *gw)
 {
 	/* Nobody but this thread changes them. */
 	const struct arg_addrs *server = &gw->server.addrs;

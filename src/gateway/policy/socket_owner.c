@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * peer - see peer.h
+ * socket_owner - which user of this machine is behind a TCP client
  */
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/addr.h"
-#include "gateway/policy/peer.h"
+#include "gateway/policy/socket_owner.h"
 
 struct asked {
 	struct nlmsghdr head;
@@ -49,16 +49,16 @@ static uint32_t ask(int diag, const struct asked *q)
 	ssize_t n;
 
 	if (send(diag, q, sizeof(*q), 0) != sizeof(*q))
-		return GW_PEER_UNKNOWN;
+		return GW_OWNER_UNKNOWN;
 	/* It answers before it returns from the send. */
 	n = recv(diag, &t, sizeof(t), MSG_DONTWAIT);
 	if (n < (ssize_t)(sizeof(t.head) + sizeof(t.what)) ||
 	    t.head.nlmsg_type != SOCK_DIAG_BY_FAMILY)
-		return GW_PEER_UNKNOWN;
+		return GW_OWNER_UNKNOWN;
 	return t.what.idiag_uid;
 }
 
-uint32_t gw_peer_uid(int fd)
+uint32_t gw_socket_owner(int fd)
 {
 	struct sockaddr_storage peer = { 0 }, own = { 0 };
 	socklen_t peer_len = sizeof(peer), own_len = sizeof(own);
@@ -76,13 +76,13 @@ uint32_t gw_peer_uid(int fd)
 
 	if (getpeername(fd, (struct sockaddr *)&peer, &peer_len) ||
 	    getsockname(fd, (struct sockaddr *)&own, &own_len))
-		return GW_PEER_UNKNOWN;
+		return GW_OWNER_UNKNOWN;
 	q.what.sdiag_family = (uint8_t)family_of(&peer, &q.what.id.idiag_sport,
 						 q.what.id.idiag_src);
 	family_of(&own, &q.what.id.idiag_dport, q.what.id.idiag_dst);
 	diag = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 	if (diag < 0)
-		return GW_PEER_UNKNOWN;
+		return GW_OWNER_UNKNOWN;
 	uid = ask(diag, &q);
 	close(diag);
 	return uid;

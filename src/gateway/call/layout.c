@@ -102,7 +102,7 @@ rest:
 	cut_to(&k, rq->reply_len);
 	rec_mark(call->mark, rq->reply_len + inserted);
 	call->iov[0] = (struct iovec){ call->mark, REC_MARK_LEN };
-	call->out.iov = call->iov;
-	call->out.niov = k.n;
+	call->send.iov = call->iov;
+	call->send.niov = k.n;
 	return 0;
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * record - records in receive buffers
- *
- * Threads: a record belongs to one thread at a time; the buffers' reference
- * counts are atomic, because the records of one buffer end in any thread.
+ * record - records in receive buffers, and pool buffers on a client's account
  */
 #include "gateway/client.h"
 
@@ -39,7 +36,7 @@ void gw_mem_put(struct gw_client *c, struct fab_buf *buf, size_t size)
 	fab_pool_put(buf);
 }
 
-/* The head of the buffer is its own first octets: nothing else to allocate. */
+/* The buffer begins with its own struct gw_buf. */
 struct gw_buf *gw_buf_get(struct gw_client *c, size_t room, size_t all)
 {
 	struct fab_buf *fab;
@@ -118,8 +115,8 @@ void gw_record_poke(struct gw_record *r, size_t at, uint32_t value)
 	}
 }
 
-/* Give back the buffers that nothing of the record is in any more. */
-static void record_let_go(struct gw_record *r)
+/* Release the buffers that the record has no octets in any more. */
+static void release_unused(struct gw_record *r)
 {
 	unsigned int n = 0;
 
@@ -164,7 +161,7 @@ void gw_record_cut(struct gw_record *r, size_t from, size_t n)
 	}
 	r->npieces = left;
 	r->len -= n;
-	record_let_go(r);
+	release_unused(r);
 }
 
 void gw_record_move(struct gw_record *to, struct gw_record *from)

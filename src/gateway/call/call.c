@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * call - Calls made of records, and sent to where they go
+ * call - Calls made of records, and submitted
  *
- * Threads: the client's worker.
+ * Context: the client's worker.
  */
 #include <syslog.h>
 
 #include "gateway/client.h"
 
-static void call_fin(struct gw_client *c, struct gw_out *o, bool written)
+static void call_sent(struct gw_client *c, struct gw_send *o, bool written)
 {
 	gw_call_free(c, (struct gw_call *)o, written);
 }
@@ -41,8 +41,8 @@ enum gw_take gw_call_take(struct gw_client *c, struct gw_record *rec,
 	bool full, dup, up = false;
 
 	pthread_mutex_lock(&c->lock);
-	full = gw_books_full(c);
-	dup = gw_books_find(&c->calls, xid) != NULL;
+	full = gw_call_table_is_full(c);
+	dup = gw_call_table_find(&c->calls, xid) != NULL;
 	if (dup) {
 		c->stats.tcp_calls++;
 		c->stats.duplicates++;
@@ -66,12 +66,12 @@ enum gw_take gw_call_take(struct gw_client *c, struct gw_record *rec,
 	if (!rq)
 		return GW_NO_MEMORY;
 	call = rt_request_user(rq);
-	call->out.fin = call_fin;
+	call->send.done = call_sent;
 	call->c = c;
 	call->rq = rq;
 	call->plain = c->calls.no_chunks;
 	call->charge = 0;
-	call->head = *gw_fit_head(&c->fit, rec);
+	call->head = *gw_shorten_head(&c->shorten, rec);
 	if (!denial && c->only_gss && !gw_call_is_gss(call))
 		denial = &weak;
 	/* What will be denied needs no memory for results. */
@@ -91,7 +91,7 @@ enum gw_take gw_call_take(struct gw_client *c, struct gw_record *rec,
 	call_prepare(call);
 	gw_client_get(c);
 	pthread_mutex_lock(&c->lock);
-	gw_books_insert(&c->calls, call);
+	gw_call_table_insert(&c->calls, call);
 	c->stats.tcp_calls++;
 	c->stats.arguments_reduced += rq->nitems;
 	up = c->calls.to && !denial;
@@ -202,7 +202,7 @@ void gw_calls_abandon(struct gw_client *c)
 		next = call->next;
 		if (call->submitted)
 			continue;
-		gw_books_remove(&c->calls, call);
+		gw_call_table_remove(&c->calls, call);
 		call->snext = first;
 		first = call;
 	}

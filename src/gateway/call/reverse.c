@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reverse - reverse-direction Calls, carried to the TCP client and back
- *
- * Threads: gw_reverse_vet() and gw_reverse_call() are the strand's, the others
- * the worker's.
- * struct gw_reverses (client.lock) lists the Calls that the TCP client has yet to
- * answer. A Call whose connection has ended stays only until it is out of the
- * output queue. The transport bounds their number on one connection.
- *
- * All there is of one is in the area of its struct rt_call, so that none is lost
- * for want of memory here; where the transport has none, it says so (7.4.1).
+ * reverse - reverse-direction Calls, carried to the TCP client and back: reverse.h
  */
 #include "gateway/client.h"
 
@@ -52,7 +43,7 @@ static void reverse_answer(struct gw_client *c, struct gw_reverse *r)
 	gw_client_put(c);
 }
 
-static void reverse_fin(struct gw_client *c, struct gw_out *o, bool written)
+static void reverse_sent(struct gw_client *c, struct gw_send *o, bool written)
 {
 	struct gw_reverse *r = (struct gw_reverse *)o;
 	bool drop, answered;
@@ -86,13 +77,13 @@ void gw_reverse_call(struct rt_conn *rc, struct rt_call *call)
 	call->op_class = ULB_CLASS_callback;
 	r->call = call;
 	r->xid = call->xid;
-	r->out.fin = reverse_fin;
-	r->out.iov = r->iov;
+	r->send.done = reverse_sent;
+	r->send.iov = r->iov;
 	rec_mark(r->mark, call->len);
-	r->iov[r->out.niov++] = (struct iovec){ r->mark, REC_MARK_LEN };
+	r->iov[r->send.niov++] = (struct iovec){ r->mark, REC_MARK_LEN };
 	for (unsigned int i = 0; i < call->npieces; i++)
 		if (call->pieces[i].len)
-			r->iov[r->out.niov++] =
+			r->iov[r->send.niov++] =
 				(struct iovec){ call->pieces[i].addr,
 						call->pieces[i].len };
 	gw_client_get(c);
@@ -103,8 +94,8 @@ void gw_reverse_call(struct rt_conn *rc, struct rt_call *call)
 	c->stats.reverse_calls++;
 	pthread_mutex_unlock(&c->lock);
 	/* Calls may be let through now that were held back. */
-	gw_kick(c, GW_EV_ROOM);
-	gw_out_push(c, &r->out);
+	gw_wakeup(c, GW_EV_ROOM);
+	gw_send_queue_push(c, &r->send);
 }
 
 void gw_reverse_reply(struct gw_client *c, struct gw_record *rec, uint32_t xid)
@@ -120,7 +111,7 @@ void gw_reverse_reply(struct gw_client *c, struct gw_record *rec, uint32_t xid)
 		c->stats.reverse_replies++;
 		gw_record_move(&r->rec, rec);
 		/* The answer can be here before the writer knows that the Call
-		 * is out: then reverse_fin() goes on with it. */
+		 * is out: then reverse_sent() goes on with it. */
 		r->answered = true;
 		now = r->written;
 	}

@@ -24,8 +24,8 @@ int gw_worker_adopt(struct gw_client *c)
 				  .data.ptr = c };
 	struct gw_worker *w = c->w;
 
-	CDS_INIT_LIST_HEAD(&c->seat.timer);
-	cds_list_add(&c->seat.client, &w->clients);
+	CDS_INIT_LIST_HEAD(&c->slot.timer);
+	cds_list_add(&c->slot.client, &w->clients);
 	if (atomic_load(&w->stop))
 		return -ECANCELED;
 	return epoll_ctl(w->epfd, EPOLL_CTL_ADD, c->fd, &ev) ? -errno : 0;
@@ -33,21 +33,21 @@ int gw_worker_adopt(struct gw_client *c)
 
 static void timer_add(struct gw_client *c)
 {
-	if (cds_list_empty(&c->seat.timer))
-		cds_list_add(&c->seat.timer, &c->w->timers);
+	if (cds_list_empty(&c->slot.timer))
+		cds_list_add(&c->slot.timer, &c->w->timers);
 }
 
 void gw_worker_timer(struct gw_client *c, enum gw_timer timer, uint64_t at)
 {
-	c->seat.at[timer] = at;
+	c->slot.at[timer] = at;
 	timer_add(c);
 }
 
 void gw_worker_forget(struct gw_client *c)
 {
-	cds_list_del_init(&c->seat.timer);
+	cds_list_del_init(&c->slot.timer);
 	epoll_ctl(c->w->epfd, EPOLL_CTL_DEL, c->fd, NULL);
-	cds_list_del(&c->seat.client);
+	cds_list_del(&c->slot.client);
 }
 
 void gw_worker_flush(struct gw_client *c)
@@ -74,7 +74,7 @@ static void worker_tick(struct gw_worker *w)
 	if (now < w->tick_at)
 		return;
 	w->tick_at = now + WORKER_TICK_NS;
-	cds_list_for_each_entry_safe(c, next, &w->clients, seat.client)
+	cds_list_for_each_entry_safe(c, next, &w->clients, slot.client)
 		tell(w, c, GW_EV_TICK);
 }
 
@@ -87,11 +87,11 @@ static int worker_timeout(struct gw_worker *w)
 	struct gw_client *c;
 	uint64_t now;
 
-	cds_list_for_each_entry(c, &w->timers, seat.timer)
+	cds_list_for_each_entry(c, &w->timers, slot.timer)
 	{
 		for (unsigned int i = 0; i < GW_TIMERS; i++)
-			if (c->seat.at[i] && c->seat.at[i] < next)
-				next = c->seat.at[i];
+			if (c->slot.at[i] && c->slot.at[i] < next)
+				next = c->slot.at[i];
 	}
 	if (next == UINT64_MAX)
 		return -1;
@@ -109,9 +109,9 @@ static unsigned int timers_due(struct gw_client *c, uint64_t now)
 	unsigned int due = 0;
 
 	for (unsigned int i = 0; i < GW_TIMERS; i++) {
-		if (!c->seat.at[i] || c->seat.at[i] > now)
+		if (!c->slot.at[i] || c->slot.at[i] > now)
 			continue;
-		c->seat.at[i] = 0;
+		c->slot.at[i] = 0;
 		due |= events[i];
 	}
 	return due;
@@ -130,14 +130,14 @@ static void worker_timers(struct gw_worker *w)
 	/* The list is taken apart; who needs it again comes back. */
 	cds_list_replace_init(&w->timers, &set);
 	while (!cds_list_empty(&set)) {
-		c = cds_list_first_entry(&set, struct gw_client, seat.timer);
-		cds_list_del_init(&c->seat.timer);
+		c = cds_list_first_entry(&set, struct gw_client, slot.timer);
+		cds_list_del_init(&c->slot.timer);
 		gw_client_get(c);
 		due = timers_due(c, now);
 		if (due)
 			w->event(c, due);
 		if (!c->gone &&
-		    (c->seat.at[GW_TIMER_READ] || c->seat.at[GW_TIMER_CONNECT]))
+		    (c->slot.at[GW_TIMER_READ] || c->slot.at[GW_TIMER_CONNECT]))
 			timer_add(c);
 		gw_client_put(c);
 	}
@@ -176,10 +176,10 @@ static void *worker_main(void *arg)
 
 			if (c)
 				tell(w, c, socket_events(ev[i].events));
-			else if (read(w->kicks.fd, &count, sizeof(count)) < 0)
+			else if (read(w->wakeups.fd, &count, sizeof(count)) < 0)
 				continue;
 		}
-		gw_kicks_take(&w->kicks, w->event);
+		gw_wakeups_deliver(&w->wakeups, w->event);
 		worker_timers(w);
 		worker_tick(w);
 		gw_batch_flush(&w->batch);
@@ -188,7 +188,7 @@ static void *worker_main(void *arg)
 				tell(w,
 				     cds_list_first_entry(&w->clients,
 							  struct gw_client,
-							  seat.client),
+							  slot.client),
 				     GW_EV_STOP);
 			if (!killed)
 				w->stop_at = base_now_ns() +
@@ -214,10 +214,11 @@ int gw_worker_start(struct gw_worker *w, struct gateway *gw, unsigned int i,
 	CDS_INIT_LIST_HEAD(&w->clients);
 	CDS_INIT_LIST_HEAD(&w->timers);
 	w->epfd = epoll_create1(EPOLL_CLOEXEC);
-	rc = gw_kicks_init(&w->kicks);
+	rc = gw_wakeups_init(&w->wakeups);
 	if (rc)
 		return rc;
-	if (w->epfd < 0 || epoll_ctl(w->epfd, EPOLL_CTL_ADD, w->kicks.fd, &ev))
+	if (w->epfd < 0 ||
+	    epoll_ctl(w->epfd, EPOLL_CTL_ADD, w->wakeups.fd, &ev))
 		return -errno;
 	rc = pthread_create(&w->thread, NULL, worker_main, w);
 	w->started = !rc;
@@ -229,7 +230,7 @@ void gw_worker_signal_stop(struct gw_worker *w)
 	if (!w->started)
 		return;
 	atomic_store(&w->stop, true);
-	gw_kicks_wake(&w->kicks);
+	gw_wakeups_ring(&w->wakeups);
 }
 
 void gw_worker_join(struct gw_worker *w)
@@ -238,5 +239,5 @@ void gw_worker_join(struct gw_worker *w)
 		pthread_join(w->thread, NULL);
 	if (w->epfd >= 0)
 		close(w->epfd);
-	gw_kicks_fini(&w->kicks);
+	gw_wakeups_destroy(&w->wakeups);
 }

@@ -1,20 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fit - Calls that bring, or ask for, more than can be carried
- *
- * By TCP a server takes WRITEs and gives READs as long as its own limits allow,
- * Ganesha 64 MiB. Here a message has to fit --max-record, and the server's own
- * limit; results in Write chunks have to fit what it takes in segments. So a
- * longer one is done in part, as any server may do it: a WRITE passes on the
- * first octets of its data, a READ or READDIR asks for less. The client sees how
- * much that was and goes on from there (RFC 1813, 3.3.6 and 3.3.7; RFC 7530,
- * 16.23 and 16.36; RFC 8881, 18.22 and 18.32).
- *
- * What is cut depends on the Call and the settings alone, never on what memory
- * there is: so a Call sent again is the same. What RPCSEC_GSS protects by
- * integrity or privacy cannot be changed.
- *
- * Threads: the client's worker.
+ * shorten - Calls that bring, or ask for, more than can be carried: shorten.h
  */
 #include "gateway/client.h"
 
@@ -22,13 +8,14 @@
 #include <sys/param.h>
 
 /* As many as a COMPOUND of Ganesha's may have operations, and some. */
-#define FIT_BULKS 128
+#define BULKS_MAX 128
 /* A COMPOUND whose WRITEs must be shorter than this is not carried. */
-#define FIT_LEAST 4096u
+#define SHORTEN_MIN 4096u
 /* Kept free for what is not data, of the longest record. */
-#define FIT_PART 32
+#define HEADROOM_PART 32
 
-const struct ulb_call *gw_fit_head(struct gw_fit *f, const struct gw_record *r)
+const struct ulb_call *gw_shorten_head(struct gw_shorten *f,
+				       const struct gw_record *r)
 {
 	struct iovec iov[GW_PIECES];
 
@@ -44,14 +31,14 @@ static unsigned int scan(const struct gw_record *r, const struct ulb_call *head,
 	struct iovec iov[GW_PIECES];
 
 	return ulb_scan_bulk(iov, rt_to_iov(r->piece, r->npieces, iov), head, b,
-			     FIT_BULKS);
+			     BULKS_MAX);
 }
 
 static size_t most(const struct gw_client *c)
 {
 	size_t max = c->gw->opt.max_record;
 
-	return max - max / FIT_PART;
+	return max - max / HEADROOM_PART;
 }
 
 static void count(struct gw_client *c, uint64_t *counter, unsigned int n)
@@ -87,7 +74,7 @@ static size_t length_with(const struct gw_record *r, const struct ulb_bulk *b,
 	return len;
 }
 
-static void shorten(struct gw_fit *f, struct gw_record *r,
+static void shorten(struct gw_shorten *f, struct gw_record *r,
 		    const struct ulb_bulk *b, size_t w)
 {
 	size_t whole = gw_round4(b->count), here = r->len - data_at(b);
@@ -100,8 +87,8 @@ static void shorten(struct gw_fit *f, struct gw_record *r,
 		gw_record_cut(r, data_at(b) + w, here - w);
 	/* The rest of the last one is still to come. */
 	if (here < whole) {
-		f->until = here < w ? w - here : 0;
-		f->drop = whole - here - f->until;
+		f->keep = here < w ? w - here : 0;
+		f->drop = whole - here - f->keep;
 	}
 }
 
@@ -114,71 +101,72 @@ static bool ever(const struct ulb_call *head)
 
 /*
  * @r is as long as a record may be, and more is to come. Let less of its WRITEs
- * pass: until and drop say what becomes of the octets next. False: there is
+ * pass: keep and drop say what becomes of the next octets. False: there is
  * nothing that could be left out.
  */
-static bool fit(struct gw_client *c, struct gw_record *r)
+static bool shorten_writes(struct gw_client *c, struct gw_record *r)
 {
-	struct ulb_bulk b[FIT_BULKS];
-	unsigned int n = scan(r, gw_fit_head(&c->fit, r), b), cut = 0;
-	size_t w = FIT_LEAST;
+	struct ulb_bulk b[BULKS_MAX];
+	unsigned int n = scan(r, gw_shorten_head(&c->shorten, r), b), cut = 0;
+	size_t w = SHORTEN_MIN;
 
-	if (!n || n > FIT_BULKS)
+	if (!n || n > BULKS_MAX)
 		return false;
 	while (2 * w <= c->gw->opt.max_record)
 		w *= 2;
-	while (w >= FIT_LEAST && length_with(r, b, n, w) > most(c))
+	while (w >= SHORTEN_MIN && length_with(r, b, n, w) > most(c))
 		w /= 2;
-	if (w < FIT_LEAST)
+	if (w < SHORTEN_MIN)
 		return false;
 	/* From the last, so that the others stay where they are. */
 	while (n--) {
 		if (b[n].kind != ULB_BULK_WRITE || b[n].count <= w)
 			continue;
-		shorten(&c->fit, r, &b[n], w);
+		shorten(&c->shorten, r, &b[n], w);
 		cut++;
 	}
 	count(c, &c->stats.writes_shortened, cut);
 	return true;
 }
 
-bool gw_fit_over(struct gw_client *c, struct gw_record *r, size_t left)
+bool gw_shorten_fails(struct gw_client *c, struct gw_record *r, size_t left)
 {
 	size_t max = c->gw->opt.max_record;
-	struct gw_fit *f = &c->fit;
+	struct gw_shorten *f = &c->shorten;
 
-	if (!left || gw_fit_cutting(f) || r->len + left <= max)
+	if (!left || gw_shorten_is_active(f) || r->len + left <= max)
 		return false;
 	/* As soon as that can be told. */
-	if (r->len >= GW_FIT_HEAD && !ever(gw_fit_head(f, r)))
+	if (r->len >= GW_CALL_HEAD_MAX && !ever(gw_shorten_head(f, r)))
 		return true;
-	return r->len >= max && !fit(c, r);
+	return r->len >= max && !shorten_writes(c, r);
 }
 
-size_t gw_fit_same(const struct gw_client *c, const struct gw_record *r,
-		   size_t n)
+size_t gw_shorten_run(const struct gw_client *c, const struct gw_record *r,
+		      size_t n)
 {
-	const struct gw_fit *f = &c->fit;
+	const struct gw_shorten *f = &c->shorten;
 	size_t most = c->gw->opt.max_record - r->len;
 
-	if (f->until)
-		most = f->until;
+	if (f->keep)
+		most = f->keep;
 	else if (f->drop)
 		most = f->drop;
 	return MIN(n, most);
 }
 
-void gw_fit_took(struct gw_fit *f, size_t n)
+void gw_shorten_advance(struct gw_shorten *f, size_t n)
 {
-	if (gw_fit_drops(f))
+	if (gw_shorten_drops(f))
 		f->drop -= n;
-	else if (f->until)
-		f->until -= n;
+	else if (f->keep)
+		f->keep -= n;
 }
 
 /* ---- READ, READDIR ------------------------------------------------------ */
 
-void gw_fit_segments(struct gw_fit *f, const struct rt_properties *theirs)
+void gw_shorten_set_segments(struct gw_shorten *f,
+			     const struct rt_properties *theirs)
 {
 	f->segments = MIN(theirs->segments, RT_MAX_SEGMENTS);
 	f->segment_size = theirs->segment_size;
@@ -190,12 +178,12 @@ void gw_fit_segments(struct gw_fit *f, const struct rt_properties *theirs)
  */
 static size_t chunk_room(const struct gw_client *c, const struct gw_call *call)
 {
-	size_t size = c->fit.segment_size, stretch = FAB_POOL_MAX_BUF, room;
+	size_t size = c->shorten.segment_size, stretch = FAB_POOL_MAX_BUF, room;
 	unsigned int used = 1 + call->rec.npieces, left, each;
 
-	if (call->plain || !size || c->fit.segments <= used)
+	if (call->plain || !size || c->shorten.segments <= used)
 		return 0;
-	left = c->fit.segments - used;
+	left = c->shorten.segments - used;
 	each = (unsigned int)((stretch + size - 1) / size);
 	room = left % each * size;
 	room = left / each * stretch + MIN(room, stretch);
@@ -222,8 +210,8 @@ static unsigned int lower(struct gw_call *call, const struct ulb_bulk *b,
 				some++;
 				continue;
 			}
-			each = room / some & ~(size_t)(FIT_LEAST - 1);
-			each = MAX(each, FIT_LEAST);
+			each = room / some & ~(size_t)(SHORTEN_MIN - 1);
+			each = MAX(each, SHORTEN_MIN);
 			if (sum <= room || b[i].count <= each)
 				continue;
 			gw_record_poke(&call->rec, b[i].at, (uint32_t)each);
@@ -232,16 +220,17 @@ static unsigned int lower(struct gw_call *call, const struct ulb_bulk *b,
 	return lowered;
 }
 
-void gw_fit_counts(struct gw_call *call)
+void gw_shorten_counts(struct gw_call *call)
 {
-	struct ulb_bulk b[FIT_BULKS];
+	struct ulb_bulk b[BULKS_MAX];
 	struct gw_client *c = call->c;
 	unsigned int n = scan(&call->rec, &call->head, b), nchunks, lowered;
 	size_t room = chunk_room(c, call);
 
-	n = MIN(n, FIT_BULKS);
-	nchunks = room >= FIT_LEAST ? c->gw->opt.rdma.config.call_write_chunks :
-				      0;
+	n = MIN(n, BULKS_MAX);
+	nchunks = room >= SHORTEN_MIN ?
+			  c->gw->opt.rdma.config.call_write_chunks :
+			  0;
 	lowered = lower(call, b, n, true, nchunks, room);
 	lowered += lower(call, b, n, false, nchunks, most(c));
 	if (lowered)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * books - which Calls a client has outstanding
+ * table - the Calls that a client has outstanding
  *
- * Threads: client.lock is held, but for gw_call_free().
+ * Context: client.lock is held, but for gw_call_free().
  */
 #include "base/clock.h"
 #include "gateway/client.h"
 
-/* How many times the limit while the client is asked something itself. */
+/* How many times --max-calls a client may have while it owes callbacks answers. */
 #define CALL_SURGE 16
 
-struct gw_call *gw_books_find(struct gw_calls *b, uint32_t xid)
+struct gw_call *gw_call_table_find(struct gw_calls *b, uint32_t xid)
 {
 	struct gw_call *call = b->hash[xid % GW_HASH];
 
@@ -19,7 +19,7 @@ struct gw_call *gw_books_find(struct gw_calls *b, uint32_t xid)
 	return call;
 }
 
-void gw_books_insert(struct gw_calls *b, struct gw_call *call)
+void gw_call_table_insert(struct gw_calls *b, struct gw_call *call)
 {
 	struct gw_call **slot = &b->hash[call->head.xid % GW_HASH];
 
@@ -36,7 +36,7 @@ void gw_books_insert(struct gw_calls *b, struct gw_call *call)
 	b->held += call->cost;
 }
 
-void gw_books_remove(struct gw_calls *b, struct gw_call *call)
+void gw_call_table_remove(struct gw_calls *b, struct gw_call *call)
 {
 	struct gw_call **p = &b->hash[call->head.xid % GW_HASH];
 
@@ -53,15 +53,13 @@ void gw_books_remove(struct gw_calls *b, struct gw_call *call)
 		b->last = call->prev;
 }
 
-bool gw_books_full(const struct gw_client *c)
+bool gw_call_table_is_full(const struct gw_client *c)
 {
 	const struct gw_options *o = &c->gw->opt;
 	unsigned int most = o->max_calls;
 
-	/*
-	 * Calls outstanding may all wait for a callback; the Reply to it stands
-	 * behind further Calls in the socket, so these must be let through.
-	 */
+	/* Calls outstanding may all wait for the answer to a callback, which stands
+	 * behind further Calls in the socket: these must be let through. */
 	if (gw_reverse_count(&c->reverse))
 		most *= CALL_SURGE;
 	return c->calls.outstanding >= most ||
@@ -83,11 +81,10 @@ void gw_call_free(struct gw_client *c, struct gw_call *call, bool written)
 	c->calls.held -= cost;
 	if (written)
 		c->stats.tcp_replies++;
-	if (c->calls.paused && (!gw_books_full(c) || c->dead)) {
+	if (c->calls.paused && (!gw_call_table_is_full(c) || c->dead)) {
 		c->calls.paused = false;
 		events |= GW_EV_ROOM;
 	}
-	/* What has come back may be what it waits for. */
 	if (gw_account_waits(&c->account))
 		events |= GW_EV_ROOM;
 	if (!c->calls.outstanding) {
@@ -96,6 +93,6 @@ void gw_call_free(struct gw_client *c, struct gw_call *call, bool written)
 	}
 	pthread_mutex_unlock(&c->lock);
 	if (events)
-		gw_kick(c, events);
+		gw_wakeup(c, events);
 	gw_client_put(c);
 }

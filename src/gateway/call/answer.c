@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * answer - what becomes of a Call that the transport is through with
+ * answer - what becomes of a Call when the transport is done with it
  *
- * Threads: the strand; of gw_call_deny() the worker.
+ * Context: the strand; of gw_call_deny() the worker.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,14 +12,14 @@
 #include "base/clock.h"
 #include "gateway/client.h"
 
-/* The answer stands in call->out: off the books, to the socket. */
+/* Send what call->send has to the client, and take the Call off the table. */
 static void call_answer(struct gw_call *call, unsigned int placed, bool failed)
 {
 	struct gw_client *c = call->c;
 	bool dead;
 
 	pthread_mutex_lock(&c->lock);
-	gw_books_remove(&c->calls, call);
+	gw_call_table_remove(&c->calls, call);
 	c->calls.lost_since = 0;
 	c->stats.results_reduced += placed;
 	if (failed)
@@ -32,7 +32,7 @@ static void call_answer(struct gw_call *call, unsigned int placed, bool failed)
 	if (dead)
 		gw_call_free(c, call, false);
 	else
-		gw_out_push(c, &call->out);
+		gw_send_queue_push(c, &call->send);
 }
 
 /* @denial NULL: SYSTEM_ERR. */
@@ -53,8 +53,8 @@ static void call_error(struct gw_call *call, const struct ulb_denial *denial,
 		rpc_reply_head(&w, call->head.xid, RPC_ACCEPT_SYSTEM_ERR);
 	rec_mark(call->mark, w.len);
 	call->iov[0] = (struct iovec){ call->mark, REC_MARK_LEN + w.len };
-	call->out.iov = call->iov;
-	call->out.niov = 1;
+	call->send.iov = call->iov;
+	call->send.niov = 1;
 	call_answer(call, 0, true);
 }
 
@@ -82,11 +82,11 @@ void gw_call_deny(struct gw_call *call, const struct ulb_denial *denial)
  * client must send it again, with the sequence number that is the next (RFC
  * 2203, 5.3.3.1), and does so when its connection ends.
  */
-static void call_park(struct gw_call *call, bool again, bool seen)
+static void requeue(struct gw_call *call, bool again, bool seen)
 {
 	struct gw_client *c = call->c;
 	bool renew = seen && gw_call_is_gss(call);
-	bool kick, dead;
+	bool resend, dead;
 
 	/* From the unlock on the Call is the worker's. */
 	rt_request_reset(call->rq);
@@ -96,22 +96,22 @@ static void call_park(struct gw_call *call, bool again, bool seen)
 		call->lost_since = base_now_ns();
 	dead = c->dead;
 	if (dead)
-		gw_books_remove(&c->calls, call);
+		gw_call_table_remove(&c->calls, call);
 	/* Lost on a connection that has a successor already? */
-	kick = !dead && (again || (c->calls.to && call->gen != c->calls.gen));
+	resend = !dead && (again || (c->calls.to && call->gen != c->calls.gen));
 	pthread_mutex_unlock(&c->lock);
 	if (dead)
 		gw_call_free(c, call, false);
 	else if (renew)
-		gw_kick(c, GW_EV_RENEW);
-	else if (kick)
-		gw_kick(c, GW_EV_RESEND);
+		gw_wakeup(c, GW_EV_RENEW);
+	else if (resend)
+		gw_wakeup(c, GW_EV_RESEND);
 }
 
 /*
  * May a Call be executed twice? The server has done so when it finds that the
  * Reply has no room [E5]. A session keeps it from doing so again; under
- * RPCSEC_GSS it is the client that decides, see call_park().
+ * RPCSEC_GSS it is the client that decides, see requeue().
  */
 static bool call_repeatable(const struct gw_call *call)
 {
@@ -160,7 +160,7 @@ static bool call_retry(struct gw_call *call)
 		return false;
 	}
 	gw_client_count(c, resource_retries);
-	call_park(call, true, true);
+	requeue(call, true, true);
 	return true;
 }
 
@@ -179,7 +179,7 @@ static bool call_retry_plain(struct gw_call *call)
 	/* Cannot fail: a plain Call needs no sinks. */
 	if (!gw_call_plan(call))
 		return false;
-	call_park(call, true, false);
+	requeue(call, true, false);
 	return true;
 }
 
@@ -200,10 +200,10 @@ void gw_call_done(struct rt_request *rq)
 			call_answer(call, placed, false);
 		return;
 	case -ECONNRESET:
-		call_park(call, false, true);
+		requeue(call, false, true);
 		return;
 	case -ENOTCONN:
-		call_park(call, false, false);
+		requeue(call, false, false);
 		return;
 	case -EREMOTEIO:
 		if (call_retry(call))

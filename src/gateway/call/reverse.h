@@ -2,24 +2,28 @@
 /*
  * reverse - reverse-direction Calls, carried to the TCP client and back
  *
- * Threads: gw_reverse_vet() and gw_reverse_call() are the strand's, the others the
+ * All there is of such a Call is in the area of its struct rt_call, so that none is
+ * lost for want of memory. A Call whose connection has ended stays only until it is
+ * out of the send queue. The transport bounds their number on one connection.
+ *
+ * Context: gw_reverse_vet() and gw_reverse_call() are the strand's, the others the
  * worker's.
  */
-#ifndef RPCRDMA_GATEWAY_REVERSE_H
-#define RPCRDMA_GATEWAY_REVERSE_H
+#ifndef RPCRDMA_GATEWAY_CALL_REVERSE_H
+#define RPCRDMA_GATEWAY_CALL_REVERSE_H
 
-#include "gateway/out.h"
-#include "gateway/record.h"
+#include "gateway/loop/send_queue.h"
+#include "gateway/call/record.h"
 #include "rpcrdma/call.h"
 #include "tools/record.h"
 
-/* A reverse-direction Call that the TCP client is to answer: its area. */
+/* A reverse-direction Call that the TCP client is to answer. */
 struct gw_reverse {
-	struct gw_out out; /* first */
+	struct gw_send send; /* first: both have one address */
 	struct gw_reverse *next; /* c->reverse */
 	struct rt_call *call;
 	uint32_t xid;
-	bool written; /* out of the output queue */
+	bool written; /* out of the send queue */
 	bool answered; /* rec is the Reply; no longer in c->reverse */
 	bool orphan; /* its RDMA connection has ended */
 	uint8_t mark[REC_MARK_LEN];
@@ -41,9 +45,9 @@ static inline unsigned int gw_reverse_count(const struct gw_reverses *r)
 
 void gw_reverse_call(struct rt_conn *rc, struct rt_call *call);
 uint32_t gw_reverse_vet(struct rt_conn *rc, struct rt_vet *v, uint32_t *max);
-/* @rec is the Reply; it is empty then. */
+/* Answer with @rec, which is empty on return. */
 void gw_reverse_reply(struct gw_client *c, struct gw_record *rec, uint32_t xid);
-/* Their RDMA connection has ended. */
+/* The RDMA connection has ended: drop its Calls. */
 void gw_reverse_orphan(struct gw_client *c);
 
-#endif /* RPCRDMA_GATEWAY_REVERSE_H */
+#endif /* RPCRDMA_GATEWAY_CALL_REVERSE_H */

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * record - records in receive buffers, and memory for them
+ * record - records in receive buffers, and pool buffers on a client's account
  *
- * Pool buffers are counted in the account of the client that has them, by their
- * real size. A record belongs to one thread at a time; the buffers' reference
- * counts are atomic, because the records of one buffer end in any thread.
+ * A record belongs to one thread at a time. A buffer counts the records that have
+ * octets in it; these end in any thread.
  */
-#ifndef RPCRDMA_GATEWAY_RECORD_H
-#define RPCRDMA_GATEWAY_RECORD_H
+#ifndef RPCRDMA_GATEWAY_CALL_RECORD_H
+#define RPCRDMA_GATEWAY_CALL_RECORD_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -34,7 +33,7 @@ struct gw_buf {
 	_Alignas(64) uint8_t data[];
 };
 
-/* One record; @hold are references to the buffers that its pieces are in. */
+/* One record: one piece in each buffer, and a reference to each in hold. */
 struct gw_record {
 	size_t len;
 	unsigned int npieces, nhold;
@@ -50,7 +49,7 @@ struct fab_buf *gw_mem_get(struct gw_client *c, size_t size, size_t all);
 struct fab_buf *gw_mem_force(struct gw_client *c, size_t size);
 /* Give back what was taken for @size octets. Any thread. */
 void gw_mem_put(struct gw_client *c, struct fab_buf *buf, size_t size);
-/* Worker. */
+/* A receive buffer with @room for octets; @all likewise. Worker. */
 struct gw_buf *gw_buf_get(struct gw_client *c, size_t room, size_t all);
 void gw_buf_put(struct gw_buf *b);
 /*
@@ -69,4 +68,4 @@ void gw_record_cut(struct gw_record *r, size_t from, size_t n);
 void gw_record_move(struct gw_record *to, struct gw_record *from);
 void gw_record_release(struct gw_record *r);
 
-#endif /* RPCRDMA_GATEWAY_RECORD_H */
+#endif /* RPCRDMA_GATEWAY_CALL_RECORD_H */

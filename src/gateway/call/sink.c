@@ -2,7 +2,7 @@
 /*
  * sink - memory for the results of a Call that come through Write chunks
  *
- * Threads: that which has the Call; its memory is on the client's account.
+ * Context: the thread that has the Call.
  */
 #include "gateway/client.h"
 
