@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * accept - TCP clients that come
- *
- * Threads: main.
+ * accept - listening sockets, and new TCP clients: accept.h
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -18,7 +16,7 @@
 #include "gateway/client.h"
 #include "gateway/policy/socket_owner.h"
 
-/* It is said again when it has been over for so long, ns. */
+/* A shortage is logged again after so long without one, ns. */
 #define SHORT_AGAIN 10000000000ull
 
 void gw_accept_init(struct gw_accept *a, struct gateway *gw)
@@ -98,10 +96,8 @@ log_refused(struct gateway *gw, const struct sockaddr_storage *from,
 	va_end(ap);
 }
 
-/*
- * No descriptor, or no memory in the kernel, for another client: one that is idle
- * or stuck gives way, and those that wait to be accepted wait for a moment more.
- */
+/* There is no descriptor, or no memory in the kernel, for another client: one that is
+ * idle makes way, and the new ones wait for a moment. */
 static void out_of_descriptors(struct gw_accept *a, int err)
 {
 	uint64_t now = base_now_ns();
@@ -112,12 +108,12 @@ static void out_of_descriptors(struct gw_accept *a, int err)
 			"accept: %s: new clients wait, idle or stuck ones are disconnected",
 			strerror(err));
 	a->short_at = now;
-	a->rest = true;
+	a->paused = true;
 	gw_disconnect_make_way(a->gw, NULL, NULL);
 }
 
-/* Have users less than their part of all places? */
-static bool users_room(struct gateway *gw)
+/* Returns true if users have less than their part of all places. */
+static bool has_room_for_user(struct gateway *gw)
 {
 	unsigned int n;
 
@@ -127,13 +123,14 @@ static bool users_room(struct gateway *gw)
 	return n < gw_hosts_users_max(gw->opt.max_clients);
 }
 
-/* One more? If not, somebody may leave for it. */
+/* Returns true if there is, or will be, a place for a client of @whose. */
 static bool has_room(struct gateway *gw, const struct in6_addr *whose,
 		     bool user)
 {
 	unsigned int n = atomic_load(&gw->nclients), most = gw->opt.max_clients;
 
-	if (n - atomic_load(&gw->leaving) < most && (!user || users_room(gw)))
+	if (n - atomic_load(&gw->leaving) < most &&
+	    (!user || has_room_for_user(gw)))
 		return true;
 	return gw_disconnect_make_way(gw, whose, NULL);
 }
@@ -145,7 +142,7 @@ void gw_accept_clients(struct gw_accept *a, int lfd)
 	for (;;) {
 		struct sockaddr_storage from = { 0 };
 		struct in6_addr whose;
-		bool user; /* who need not be root */
+		bool user; /* not root, for all we know */
 		socklen_t len = sizeof(from);
 		int fd = accept4(lfd, (struct sockaddr *)&from, &len,
 				 SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -168,7 +165,7 @@ void gw_accept_clients(struct gw_accept *a, int lfd)
 				"a client turned away: --max-clients %u%s, "
 				"and none can be disconnected for it",
 				gw->opt.max_clients,
-				user && !users_room(gw) ?
+				user && !has_room_for_user(gw) ?
 					", and the part of ports that are not below 1024" :
 					"");
 			close(fd);

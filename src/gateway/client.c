@@ -15,12 +15,10 @@
 #include "gateway/client.h"
 
 /*
- * An idle host that is gone is found in two minutes. TCP_USER_TIMEOUT is not
- * for octets that are not taken: Linux counts a window that is smaller than the
- * next segment as shut, sends what fits by its probes, and goes on counting, so
- * that whoever reads slower than it is sent to is ended, though he acknowledges
- * all the time. The clocks do that, which run for what is in the socket as well,
- * and what is not acknowledged because the host is gone.
+ * Keepalive finds an idle host that is gone in two minutes. Stalls (policy/memory.h)
+ * find one that is gone with Replies due. TCP_USER_TIMEOUT is not used: it would also
+ * end a client that reads slowly, though it acknowledges all the time, since Linux
+ * counts a window that is smaller than the next segment as shut.
  */
 #define KEEP_IDLE 60
 #define KEEP_INTERVAL 10
@@ -94,9 +92,9 @@ void gw_client_uncount(struct gw_client *c)
 }
 
 /*
- * May it send nothing again that the server has seen? Not if a Call of it waits for
- * its Reply, its TCP has not acknowledged a Reply, or was reset: who has read all
- * that came sends no reset.
+ * Returns true if the client has no reason to resend what the server has seen: all
+ * Calls are answered, and its TCP has acknowledged the Replies and was not reset. A
+ * client that has read all that came sends no reset.
  */
 static bool has_all(struct gw_client *c)
 {
@@ -131,13 +129,12 @@ void gw_client_kill(struct gw_client *c, int level, const char *why)
 	pthread_mutex_unlock(&c->gw->lock);
 	gw_worker_forget(c);
 	gw_account_close(&c->account);
-	/* The number stays ours until nobody can be writing to it. */
+	/* Closed with the last reference: until then a thread may be writing. */
 	shutdown(c->fd, SHUT_RDWR);
 	gw_send_queue_drop(c);
 	gw_rx_end(&c->rx);
 	gw_reverse_orphan(c);
 	gw_calls_abandon(c);
-	/* What is left is with the transport. */
 	gw_link_end(&c->link, in_order);
 	c->gone = true;
 	gw_client_put(c);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gateway - rpcrdma-gateway: the main thread
+ * gateway - the main thread of rpcrdma-gateway
  *
- * Threads: main waits for TCP connections and signals, and owns start and end
- * of all others. gateway.h tells about the rest.
+ * It starts and ends all others, and waits for TCP connections and signals.
  */
 #include <errno.h>
 #include <poll.h>
@@ -24,11 +23,10 @@
 
 #define MAIN_FDS (1 + GW_MAX_LISTEN)
 #define SHUTDOWN_MS 3000
-/* How often it is looked whether lines that were left out can be told, whether
- * the server is one of NFS over TCP, and where it is. */
-#define LOG_MS 1000
+/* How often base_log_tick(), gw_probe_run() and gw_server_look() are called. */
+#define TICK_MS 1000
 /* How long nothing is accepted when there is no descriptor for it. */
-#define ACCEPT_REST_MS 100
+#define ACCEPT_PAUSE_MS 100
 
 struct poller {
 	struct gateway *gw;
@@ -88,8 +86,8 @@ static int threads_start(struct program *p)
 	return rc;
 }
 
-/* The half that is not shared out must do for the Receives of all: else who
- * comes last has no connection. The other half must do for all allowances. */
+/* Lower --max-clients to what --max-memory has Receives and allowances for. Returns
+ * false if it is not enough for one connection. */
 static bool clients_fit(struct gateway *gw)
 {
 	const struct rt_config *c = &gw->opt.rdma.config;
@@ -168,7 +166,7 @@ static void raise_nofile(void)
 
 /* ---- Main loop ---------------------------------------------------------- */
 
-/* True: it is time to end. */
+/* Returns true if the gateway is to end. */
 static bool take_signal(struct program *p)
 {
 	struct signalfd_siginfo si;
@@ -192,18 +190,18 @@ static void serve(struct program *p)
 		fds[n++] = (struct pollfd){ .fd = p->accept.fd[i],
 					    .events = POLLIN };
 	for (;;) {
-		/* While resting, the signals alone. */
-		if (poll(fds, p->accept.rest ? first : n,
-			 p->accept.rest ? ACCEPT_REST_MS : LOG_MS) < 0 &&
+		/* While accepting is paused, the signals alone. */
+		if (poll(fds, p->accept.paused ? first : n,
+			 p->accept.paused ? ACCEPT_PAUSE_MS : TICK_MS) < 0 &&
 		    errno != EINTR)
 			return;
 		base_log_tick(p->gw.log);
 		gw_probe_run(&p->gw.probe, &p->gw);
 		gw_server_look(&p->gw);
-		if (p->accept.rest)
+		if (p->accept.paused)
 			for (unsigned int i = first; i < n; i++)
 				fds[i].revents = 0;
-		p->accept.rest = false;
+		p->accept.paused = false;
 		if ((fds[0].revents & POLLIN) && take_signal(p))
 			return;
 		for (unsigned int i = first; i < n; i++)
@@ -212,7 +210,7 @@ static void serve(struct program *p)
 	}
 }
 
-/* The whole of it back; false if a connection would not go. */
+/* Returns false if connections are still open. */
 static bool threads_stop(struct program *p)
 {
 	struct gateway *gw = &p->gw;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link - a client's RDMA connection
+ * link - a client's RDMA connection: link.h
  *
- * It goes down -> connecting -> up -> down ...; see link.h. Threads: the client's
- * worker, but for the operations of the transport at the end (strand).
+ * down -> connecting -> up -> down ...
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,8 +19,8 @@
 /* Waits between attempts to connect: doubled from the first to the last. */
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_LAST_MS 3000
-/* So long is a client kept for which there is no hope. It comes again at once, and
- * would go on at the pace of the server's refusals. */
+/* A refused client is disconnected after this time: it connects again at once, and
+ * would do so at the pace of the server's refusals. */
 #define REFUSED_MS 1000
 
 static bool early(struct gw_client *c)
@@ -35,13 +34,13 @@ static bool early(struct gw_client *c)
 }
 
 /*
- * The connection is gone or could not be made, for @reason, of which @more
- * tells more; @next: another address is tried at once. Outstanding Calls wait
- * for the next connection; a client whose server has not answered for too long
- * is let go, so that it sees what a TCP server's end looks like.
+ * The connection has ended or could not be made, for @reason and @more. With @next
+ * another address is tried at once. Outstanding Calls wait for the next connection; a
+ * client whose server has not answered for --retry-seconds is disconnected, as if its
+ * TCP server had ended.
  */
-static void down(struct gw_client *c, int error, const char *reason,
-		 const char *more, bool next)
+static void retry(struct gw_client *c, int error, const char *reason,
+		  const char *more, bool next)
 {
 	uint64_t now = base_now_ns(), limit = c->gw->opt.retry_seconds * SEC;
 	struct gw_link *l = &c->link;
@@ -74,7 +73,7 @@ static void down(struct gw_client *c, int error, const char *reason,
 		gw_client_kill(c, LOG_ERR, text);
 		return;
 	}
-	/* What keys and policies say is not likely to change meanwhile. */
+	/* Another attempt would find the same keys and policies. */
 	if (error == -EPROTONOSUPPORT || error == -EACCES) {
 		gw_client_log(c, LOG_ERR, "%s", text);
 		l->refused = true;
@@ -115,7 +114,7 @@ void gw_link_connect(struct gw_client *c)
 	if (rc) {
 		c->link.rc = NULL;
 		gw_client_put(c);
-		down(c, rc, strerror(-rc), "", gw_server_failed(c->gw, r, rc));
+		retry(c, rc, strerror(-rc), "", gw_server_failed(c->gw, r, rc));
 	}
 }
 
@@ -127,7 +126,7 @@ void gw_link_start(struct gw_client *c)
 	gw_link_connect(c);
 }
 
-static void up(struct gw_client *c)
+static void link_up(struct gw_client *c)
 {
 	struct rt_conn_info info;
 	bool several = c->link.round.of > 1;
@@ -159,8 +158,8 @@ static void up(struct gw_client *c)
 	gw_calls_submit(c);
 }
 
-/* Who takes a connection and ends it before it was of any use has refused it.
- * Why is not told to this end, but to the server's administrator. */
+/* A server that ends a connection before any Reply has refused it. Only its own log
+ * says why. */
 static const char *refused(int error, const struct rt_conn_info *info)
 {
 	if ((error && error != -ECONNRESET) || !info->local.ss_family ||
@@ -169,7 +168,7 @@ static const char *refused(int error, const struct rt_conn_info *info)
 	return " before any Reply: the server's log says why";
 }
 
-static void went(struct gw_client *c)
+static void link_down(struct gw_client *c)
 {
 	char reason[sizeof(c->link.down_reason)];
 	struct rt_conn_info info;
@@ -184,7 +183,7 @@ static void went(struct gw_client *c)
 	rc = c->link.rc;
 	c->link.rc = NULL;
 	rt_conn_info(rc, &info);
-	/* It was a server that serves. */
+	/* The server has served. */
 	if (info.stats.replies_received)
 		c->link.backoff_ms = BACKOFF_FIRST_MS;
 	else if (!info.local.ss_family)
@@ -195,7 +194,7 @@ static void went(struct gw_client *c)
 		gw_server_lost(c->gw, &c->link.round);
 	else
 		next = gw_server_failed(c->gw, &c->link.round, error);
-	down(c, error, reason, refused(error, &info), next);
+	retry(c, error, reason, refused(error, &info), next);
 	rt_conn_put(rc);
 	gw_client_put(c);
 }
@@ -205,12 +204,12 @@ bool gw_link_events(struct gw_client *c, unsigned int events)
 	bool first = !c->link.connected_once;
 
 	if (c->link.rc && (events & GW_EV_DOWN)) {
-		went(c);
+		link_down(c);
 		return false;
 	}
 	if (!c->link.rc || !(events & GW_EV_UP) || c->gone)
 		return false;
-	up(c);
+	link_up(c);
 	return first;
 }
 
@@ -234,7 +233,7 @@ static void op_closed(struct rt_conn *rc, int error, const char *reason)
 		 reason);
 	dead = c->dead;
 	pthread_mutex_unlock(&c->lock);
-	/* down() tells it, unless the client has gone before. */
+	/* retry() logs it, unless the client has gone before. */
 	if (dead && error && error != -ECONNRESET && error != -ECONNABORTED)
 		rt_log(rc, LOG_WARNING, "closed: %s", reason);
 	gw_wakeup(c, GW_EV_DOWN);

@@ -18,17 +18,18 @@ struct gw_options {
 	unsigned int max_clients;
 	unsigned int max_calls; /* outstanding for each client */
 	size_t max_record;
-	uint32_t reduce_min; /* shorter data items stay inline */
+	uint32_t reduce_min; /* octets; shorter data items stay inline */
 	unsigned int retry_seconds;
 	const char *stats_socket, *stats_file;
 	bool stats;
-	bool reserved_ports; /* clients must have one */
+	bool reserved_ports; /* from others only Kerberos is accepted */
 	int log_level;
 	const char *conf_path;
 	struct conf conf; /* --config's text, which others point into */
 };
 
-/* One line on stderr for a bad command line; the exit status. */
+/* Returns 0, or -1 after --help, --version, or one line on stderr about a bad command
+ * line; @status is the exit status then. */
 int gw_options_parse(struct gw_options *o, int argc, char **argv, int *status);
 void gw_options_free(struct gw_options *o);
 

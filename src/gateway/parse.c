@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * parse - records in what has been received
- *
- * Threads: the client's worker.
+ * parse - records in what has been received: rx.h
  */
 #include <string.h>
 #include <syslog.h>
@@ -16,8 +14,8 @@ static void refuse(struct gw_client *c, const char *why)
 	gw_client_kill(c, LOG_WARNING, why);
 }
 
-/* The server would deny it as well, and be slower to look at the other clients'
- * Calls. */
+/* Returns true if the server would deny the Call as well: that need not cost it
+ * time. */
 static bool is_denied(const struct gw_record *r, struct ulb_denial *d)
 {
 	struct iovec iov[GW_PIECES];
@@ -25,7 +23,8 @@ static bool is_denied(const struct gw_record *r, struct ulb_denial *d)
 	return ulb_deny(iov, rt_to_iov(r->piece, r->npieces, iov), 0, d);
 }
 
-/* c->rx.acc is a whole record. True when it is taken and reading may go on. */
+/* The record in c->rx.acc is whole. Returns true if it was taken and reading may go
+ * on. */
 static bool take_record(struct gw_client *c)
 {
 	uint8_t head[8];
@@ -71,16 +70,16 @@ static bool take_record(struct gw_client *c)
 	return true;
 }
 
-/* How much of what is received is of one kind: the same happens to all of it. */
-static size_t same(const struct gw_client *c)
+/* How many of the received octets are treated alike: kept, or dropped. */
+static size_t run_length(const struct gw_client *c)
 {
 	size_t n = c->rx.fill - c->rx.pos;
 
 	return c->rx.rec.left ? gw_shorten_run(c, &c->rx.acc, n) : n;
 }
 
-/* Payload of the record. False: it is in too many pieces. */
-static bool data(struct gw_client *c, uint8_t *p, size_t n)
+/* Take payload of the record. Returns false if it is in too many pieces. */
+static bool take_data(struct gw_client *c, uint8_t *p, size_t n)
 {
 	if (!gw_shorten_drops(&c->shorten) &&
 	    !gw_record_add(&c->rx.acc, c->rx.buf, p, n))
@@ -89,7 +88,6 @@ static bool data(struct gw_client *c, uint8_t *p, size_t n)
 	return true;
 }
 
-/* True when all that is received is used up. */
 static bool parse_all(struct gw_client *c)
 {
 	size_t used;
@@ -103,14 +101,14 @@ static bool parse_all(struct gw_client *c)
 			refuse(c, "a record over the limit: closed");
 			return false;
 		}
-		switch (rec_next(&c->rx.rec, p, same(c), &used)) {
+		switch (rec_next(&c->rx.rec, p, run_length(c), &used)) {
 		case REC_MORE:
 			c->rx.pos += used;
 			return true;
 		case REC_MARK:
 			break;
 		case REC_DATA:
-			if (!data(c, p, used)) {
+			if (!take_data(c, p, used)) {
 				refuse(c, "a record over the limit: closed");
 				return false;
 			}

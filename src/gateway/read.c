@@ -2,7 +2,7 @@
 /*
  * read - the socket of a TCP client
  *
- * Threads: the client's worker.
+ * Context: the client's worker.
  */
 #include <errno.h>
 #include <string.h>
@@ -34,11 +34,11 @@ void gw_rx_eof(struct gw_client *c)
 }
 
 /*
- * A client that the server has never taken is not read: it would hold memory
- * for Calls that nobody executes, and its clock would stand, since it is the
- * server that it waits for. Whether it has gone is seen nevertheless.
+ * Returns true if the client is not to be read because the server has never accepted
+ * it: it would hold memory for Calls that nobody executes. Its end is noticed
+ * nevertheless.
  */
-static bool unread(struct gw_client *c)
+static bool is_unread(struct gw_client *c)
 {
 	uint8_t octet;
 	ssize_t n;
@@ -62,7 +62,7 @@ void gw_rx_read(struct gw_client *c)
 	unsigned int budget = RX_BUDGET;
 	uint64_t now = 0;
 
-	if (c->gone || c->rx.eof || unread(c) || !gw_rx_parse(c))
+	if (c->gone || c->rx.eof || is_unread(c) || !gw_rx_parse(c))
 		return;
 	while (budget--) {
 		size_t room;

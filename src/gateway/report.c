@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report - statistics, for who asks
+ * report - statistics: report.h
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report - statistics, for who asks
+ * report - statistics by --stats, --stats-file and --stats-socket
  *
- * Threads: gw_report() main; the socket has a thread.
+ * Context: main; the socket has a thread of its own.
  */
 #ifndef RPCRDMA_GATEWAY_REPORT_H
 #define RPCRDMA_GATEWAY_REPORT_H
@@ -17,10 +17,10 @@ struct gw_report {
 	struct stats_socket *socket;
 };
 
-/* --stats-socket. 0, or a negative errno and a line in the log. */
+/* Serve --stats-socket. Returns 0, or logs the reason and returns a negative errno. */
 int gw_report_start(struct gw_report *r);
 void gw_report_stop(struct gw_report *r);
-/* --stats and --stats-file */
+/* Write what --stats and --stats-file ask for. */
 void gw_report(struct gw_report *r);
 
 #endif /* RPCRDMA_GATEWAY_REPORT_H */

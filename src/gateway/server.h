@@ -2,13 +2,13 @@
 /*
  * server - the server's addresses, and which of them a client tries
  *
- * A client begins with the address that took a connection last, and goes through
- * the others when that one fails. When all have failed, or a connection is lost,
- * the server's name is looked up again. A look-up has a thread of its own, so that
- * nobody waits for it: what it finds counts from the next attempt on.
+ * A client begins with the address that accepted a connection last, and goes through
+ * the others when that one fails. When all have failed, or a connection is lost, the
+ * server's name is looked up again, in a thread of its own. The result counts from the
+ * next attempt on.
  *
- * Threads: gw_server_look() is main's; all others are any's, with a struct gw_round
- * of the caller's own. They take gateway.lock.
+ * Context: gw_server_look() is main's; the others are called by any thread, with its
+ * own struct gw_round. They take gateway.lock.
  */
 #ifndef RPCRDMA_GATEWAY_SERVER_H
 #define RPCRDMA_GATEWAY_SERVER_H
@@ -17,7 +17,7 @@
 
 #include "tools/args.h"
 
-/* Any text of gw_server_names(); what is longer is cut. */
+/* Room for gw_server_names(), which cuts what is longer. */
 #define GW_SERVER_NAMES 256
 
 struct gateway;
@@ -41,17 +41,16 @@ struct gw_round {
 
 /* Set the address to try next. */
 void gw_server_pick(struct gateway *gw, struct gw_round *r);
-/* That one has failed with @error. Returns true if another is to be tried at once,
- * false if all have failed, or no other is of use: then after a while. */
+/* The address has failed with @error. Returns true if another is to be tried at once;
+ * false if all have failed, or no other would help. */
 bool gw_server_failed(struct gateway *gw, struct gw_round *r, int error);
-/* It took a connection ... */
+/* The address has accepted a connection. */
 void gw_server_took(struct gateway *gw, const struct gw_round *r);
-/* ... which has served, and is lost. */
+/* A connection that has served is lost. */
 void gw_server_lost(struct gateway *gw, struct gw_round *r);
 /* For messages: the address, or the name and its addresses. */
 void gw_server_names(struct gateway *gw, char names[GW_SERVER_NAMES]);
-/* Look the name up if there is a reason to, and take what was found. Does not
- * block. */
+/* Start a look-up if one is needed, and take the result of the last. Does not block. */
 void gw_server_look(struct gateway *gw);
 
 #endif /* RPCRDMA_GATEWAY_SERVER_H */

@@ -2,8 +2,8 @@
 /*
  * stats - what a gateway counts
  *
- * Each client has counters of its own, under its lock; what those had that are
- * gone is in gateway.ended.
+ * Each client has its own counters, under its lock. Those of clients that are gone are
+ * added up in gateway.ended.
  */
 #ifndef RPCRDMA_GATEWAY_STATS_H
 #define RPCRDMA_GATEWAY_STATS_H
@@ -50,7 +50,8 @@ static inline void gw_stats_add(struct gw_stats *to,
 #undef GW_STATS_ADD
 }
 
-/* Of all clients, also those that are gone. Any thread, no lock held. */
+/* Add up the counters of all clients, also of those that are gone. Any thread, no lock
+ * held. */
 void gw_stats_total(struct gateway *gw, struct gw_stats *out);
 
 #endif /* RPCRDMA_GATEWAY_STATS_H */

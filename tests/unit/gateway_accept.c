@@ -164,12 +164,12 @@ static void test_clients(void)
 		gw_accept_clients(&a, a.fd[0]);
 		CU_ASSERT_EQUAL(clients, i ? 2 : 1);
 		CU_ASSERT_EQUAL(given_way, i);
-		CU_ASSERT_FALSE(a.rest);
+		CU_ASSERT_FALSE(a.paused);
 		close(s);
 	}
 	/* No descriptor for another: it rests, and somebody is to leave. */
 	gw_accept_clients(&a, -1);
-	CU_ASSERT_TRUE(a.rest);
+	CU_ASSERT_TRUE(a.paused);
 	CU_ASSERT_EQUAL(given_way, 3);
 	gw_accept_stop(&a);
 }

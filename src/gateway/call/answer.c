@@ -59,9 +59,8 @@ static void call_error(struct gw_call *call, const struct ulb_denial *denial,
 }
 
 /*
- * So that the client does not wait for what will never come. With RPCSEC_GSS
- * it would not believe an accepted Reply, whose verifier only the server can
- * make.
+ * Answer with an error, so that the client does not wait in vain. With RPCSEC_GSS it is
+ * a denial: the verifier of an accepted Reply only the server can make.
  */
 static void call_fail(struct gw_call *call, const char *why)
 {
@@ -77,10 +76,10 @@ void gw_call_deny(struct gw_call *call, const struct ulb_denial *denial)
 }
 
 /*
- * Back to the worker: to be submitted again in its place. But what the server
- * has seen under RPCSEC_GSS it would drop the second time, as a replay: the
- * client must send it again, with the sequence number that is the next (RFC
- * 2203, 5.3.3.1), and does so when its connection ends.
+ * Give the Call back to the worker, which submits it again, in its place among the
+ * others. Under RPCSEC_GSS the server would drop a Call that it has @seen as a replay:
+ * the client must send it again with the next sequence number (RFC 2203, 5.3.3.1), and
+ * does so when its connection ends.
  */
 static void requeue(struct gw_call *call, bool again, bool seen)
 {
@@ -109,9 +108,9 @@ static void requeue(struct gw_call *call, bool again, bool seen)
 }
 
 /*
- * May a Call be executed twice? The server has done so when it finds that the
- * Reply has no room [E5]. A session keeps it from doing so again; under
- * RPCSEC_GSS it is the client that decides, see requeue().
+ * Returns true if a Call may be executed twice, as when the server finds only
+ * afterwards that the Reply has no room [E5]. A session prevents it; under RPCSEC_GSS
+ * the client decides, see requeue().
  */
 static bool call_repeatable(const struct gw_call *call)
 {
@@ -127,7 +126,7 @@ static bool call_repeatable(const struct gw_call *call)
 	       head->op_class != ULB_CLASS_change;
 }
 
-/* RDMA2_ERROR names what is missing: try once with that [E5]. */
+/* Try once more with the room that RDMA2_ERROR asks for [E5]. */
 static bool call_retry(struct gw_call *call)
 {
 	struct rt_request *rq = call->rq;
@@ -164,10 +163,8 @@ static bool call_retry(struct gw_call *call)
 	return true;
 }
 
-/*
- * More chunks or segments than one header can have: send it again whole,
- * which needs none for the arguments and leaves the results to the Reply.
- */
+/* The Call has more chunks or segments than one header can have: send it without
+ * chunks, with the results in the Reply. */
 static bool call_retry_plain(struct gw_call *call)
 {
 	struct rt_request *rq = call->rq;
@@ -191,7 +188,7 @@ void gw_call_done(struct rt_request *rq)
 
 	switch (rq->status) {
 	case 0:
-		/* The client would take it for a Call to itself. */
+		/* The client would take anything else for a Call. */
 		if (!rt_response_is_reply(call->c->calls.to, rq))
 			call_fail(call, "the server's answer is not a Reply");
 		else if (gw_call_layout(call, &placed))

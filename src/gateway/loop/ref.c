@@ -2,7 +2,7 @@
 /*
  * ref - references to clients
  *
- * Threads: any.
+ * Context: any thread.
  */
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * worker - the loop that owns TCP clients
- *
- * Threads: each worker's loop is one thread.
+ * worker - the loop that owns TCP clients: worker.h
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -55,8 +53,9 @@ void gw_worker_flush(struct gw_client *c)
 	gw_batch_flush(&c->w->batch);
 }
 
-/* The client may be gone on return, but for its memory until then. */
-static void tell(struct gw_worker *w, struct gw_client *c, unsigned int events)
+/* Hand over an event. The client may be gone on return. */
+static void deliver(struct gw_worker *w, struct gw_client *c,
+		    unsigned int events)
 {
 	gw_client_get(c);
 	w->event(c, events);
@@ -75,7 +74,7 @@ static void worker_tick(struct gw_worker *w)
 		return;
 	w->tick_at = now + WORKER_TICK_NS;
 	cds_list_for_each_entry_safe(c, next, &w->clients, slot.client)
-		tell(w, c, GW_EV_TICK);
+		deliver(w, c, GW_EV_TICK);
 }
 
 /* ---- The loop ----------------------------------------------------------- */
@@ -127,7 +126,7 @@ static void worker_timers(struct gw_worker *w)
 	if (cds_list_empty(&w->timers))
 		return;
 	now = base_now_ns();
-	/* The list is taken apart; who needs it again comes back. */
+	/* Take the list apart; clients that have a timer set are added again. */
 	cds_list_replace_init(&w->timers, &set);
 	while (!cds_list_empty(&set)) {
 		c = cds_list_first_entry(&set, struct gw_client, slot.timer);
@@ -175,7 +174,7 @@ static void *worker_main(void *arg)
 			uint64_t count;
 
 			if (c)
-				tell(w, c, socket_events(ev[i].events));
+				deliver(w, c, socket_events(ev[i].events));
 			else if (read(w->wakeups.fd, &count, sizeof(count)) < 0)
 				continue;
 		}
@@ -185,11 +184,11 @@ static void *worker_main(void *arg)
 		gw_batch_flush(&w->batch);
 		if (atomic_load(&w->stop)) {
 			while (!cds_list_empty(&w->clients))
-				tell(w,
-				     cds_list_first_entry(&w->clients,
-							  struct gw_client,
-							  slot.client),
-				     GW_EV_STOP);
+				deliver(w,
+					cds_list_first_entry(&w->clients,
+							     struct gw_client,
+							     slot.client),
+					GW_EV_STOP);
 			if (!killed)
 				w->stop_at = base_now_ns() +
 					     WORKER_STOP_MS * 1000000ull;
