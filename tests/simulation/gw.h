@@ -114,6 +114,7 @@ struct gws_conn {
 
 struct gws_server {
 	unsigned int index;
+	unsigned int starts; /* its connections are numbered anew after each */
 	struct rt_instance *inst;
 	struct rt_listener *listener;
 	struct rt_config cfg;

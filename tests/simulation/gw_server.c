@@ -151,7 +151,8 @@ static void check_call(struct gws_rpc *r, const uint8_t *p, size_t len)
 /* How often may the same server see it on one connection? */
 static void check_times(struct gws_conn *c, struct gws_rpc *r)
 {
-	uint64_t conn = rt_conn_id(c->c) << 1 | c->server->index;
+	uint64_t conn = (uint64_t)c->server->starts << 32 |
+			rt_conn_id(c->c) << 1 | c->server->index;
 	unsigned int most = r->copies;
 
 	if (r->conn != conn)

@@ -249,6 +249,7 @@ bool gws_server_start(struct gws_server *s)
 	if (rc == -EINVAL)
 		sim_fail("model: the settings of a server are not sound: %s",
 			 rt_config_check(&params.config));
+	s->starts++;
 	if (rc) {
 		s->inst = NULL;
 		return false;
