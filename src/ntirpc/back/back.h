@@ -32,7 +32,7 @@
 #include <rpc/svc.h>
 
 #include "rpcrdma/nfs.h"
-#include "rpcrdma/transport.h"
+#include "rpcrdma/request.h"
 
 /* All back channels of an instance of the transport. */
 struct bc_server;

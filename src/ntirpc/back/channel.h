@@ -43,7 +43,6 @@
 
 #include "base/clock.h"
 #include "ntirpc/stream/stream.h"
-#include "rpcrdma/request.h"
 
 /* Callbacks that may wait: of a session, which has few slots, and of a host. Each
  * takes 20 KB of heap and its buffers. */
