@@ -356,18 +356,23 @@ class Client(Bench):
             self.wrong.setdefault(i, text)
 
     def serve(self, ready):
-        """Until SIGTERM, SIGINT or SIGHUP."""
-        stop = []
+        """Until SIGTERM, SIGINT or SIGHUP, and what has come by then."""
+        stop, last = [], None
         for s in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
             if s != signal.SIGHUP or signal.getsignal(s) != signal.SIG_IGN:
                 signal.signal(s, lambda *_: stop.append(1))
         conns = []
         with self.listener as listener:
             ready()
-            while not stop:
+            while True:
+                if stop and last is None:
+                    last = time.monotonic() + 1
                 socks = {c.iw.s: c for c in conns}
                 socks.update({c.tcp: c for c in conns})
-                for s in select.select([listener, *socks], [], [], 0.2)[0]:
+                found = select.select([listener, *socks], [], [], 0 if stop else 0.2)[0]
+                if last and (not found or time.monotonic() > last):
+                    break
+                for s in found:
                     c = socks.get(s)
                     try:
                         if s is listener:
