@@ -67,7 +67,7 @@ static void test_allowance(void)
 				;
 			gw_account_stop_waiting(&a[i]);
 		}
-		CU_ASSERT(m.lent <= m.surplus);
+		CU_ASSERT(m.lent <= (n == 2 ? m.lone : m.surplus));
 		CU_ASSERT_TRUE(take(n - 1, m.allowance / 2));
 		CU_ASSERT_TRUE(take(n - 1, m.allowance / 2));
 		end(n);
@@ -139,9 +139,21 @@ static void test_promise(void)
 	CU_ASSERT_EQUAL(a[0].used, MB + some);
 	CU_ASSERT_TRUE(gw_account_take(&a[1], MB, 3 * MB - some));
 	gw_account_stop_waiting(&a[1]);
-	/* More than there is. */
+	/* More than the surplus: once nobody else has a loan. */
 	gw_account_wait(&a[2], true, 1);
 	CU_ASSERT_FALSE(gw_account_take(&a[2], MB, 5 * MB));
+	CU_ASSERT_FALSE(gw_account_never(&a[2]));
+	for (unsigned int i = 0; i < 2; i++) {
+		gw_account_break_promise(&a[i]);
+		gw_account_give(&a[i], a[i].used);
+	}
+	CU_ASSERT_TRUE(gw_account_take(&a[2], MB, 5 * MB));
+	CU_ASSERT_TRUE(take(3, m.allowance));
+	CU_ASSERT_FALSE(take(3, 1));
+	gw_account_break_promise(&a[2]);
+	gw_account_give(&a[2], a[2].used);
+	/* More than there is. */
+	CU_ASSERT_FALSE(gw_account_take(&a[2], MB, 8 * MB + 1));
 	CU_ASSERT_TRUE(gw_account_never(&a[2]));
 	end(25);
 }

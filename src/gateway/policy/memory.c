@@ -36,6 +36,7 @@ void gw_memory_init(struct gw_memory *m, size_t max_memory,
 	memset(m, 0, sizeof(*m));
 	m->allowance = allowances(max_memory) / clients;
 	m->surplus = surplus(max_memory);
+	m->lone = max_memory / 2 - m->allowance;
 	m->evict = evict;
 	CDS_INIT_LIST_HEAD(&m->accounts);
 	CDS_INIT_LIST_HEAD(&m->line);
@@ -101,7 +102,11 @@ static size_t add(struct gw_account *a, size_t n)
 	size_t was = atomic_fetch_add(&a->used, n);
 	size_t more = loan(m, was + n) - loan(m, was);
 
-	return more ? atomic_fetch_add(&m->lent, more) + more : 0;
+	if (!more)
+		return 0;
+	/* gcc 12 with -fsanitize makes twice the old value of its sum with more. */
+	atomic_fetch_add(&m->lent, more);
+	return atomic_load(&m->lent);
 }
 
 void gw_account_give(struct gw_account *a, size_t n)
@@ -119,29 +124,42 @@ void gw_account_force(struct gw_account *a, size_t n)
 	add(a, n);
 }
 
+/* Returns true if @a may have a loan of @mine when @lent is the sum of all. */
+static bool may_borrow(const struct gw_account *a, size_t mine, size_t lent)
+{
+	const struct gw_memory *m = a->memory;
+
+	if (atomic_load(&m->first) == a)
+		return lent <= (lent == mine ? m->lone : m->surplus);
+	return lent <= m->surplus &&
+	       mine <= (m->surplus - lent + mine) / BORROW_PART;
+}
+
 bool gw_account_take(struct gw_account *a, size_t n, size_t all)
 {
 	struct gw_memory *m = a->memory;
-	size_t want, lent, mine;
+	size_t used = atomic_load(&a->used), want, lent, mine, more;
 
 	if (a->promised >= n) {
 		a->promised -= n;
 		return true;
 	}
-	want = atomic_load(&a->used) - a->promised + n <= m->allowance ? n :
-									 all;
+	want = used - a->promised + n <= m->allowance ? n : all;
+	mine = loan(m, used + want - a->promised);
+	more = mine - loan(m, used);
+	/* Asked before it is added, too: what will be refused must not be in the
+	 * sum for others, of whom one may be the first in line. */
+	if (more && !may_borrow(a, mine, atomic_load(&m->lent) + more))
+		goto refuse;
 	lent = add(a, want - a->promised);
-	mine = loan(m, atomic_load(&a->used));
-	if (lent && lent > m->surplus)
+	if (lent && !may_borrow(a, loan(m, atomic_load(&a->used)), lent)) {
+		gw_account_give(a, want - a->promised);
 		goto refuse;
-	if (lent && mine > (m->surplus - lent + mine) / BORROW_PART &&
-	    atomic_load(&m->first) != a)
-		goto refuse;
+	}
 	a->promised = want - n;
 	a->refused = 0;
 	return true;
 refuse:
-	gw_account_give(a, want - a->promised);
 	a->refused = mine;
 	return false;
 }
@@ -160,7 +178,7 @@ void gw_account_break_promise(struct gw_account *a)
 
 bool gw_account_never(const struct gw_account *a)
 {
-	return a->refused > a->memory->surplus;
+	return a->refused > a->memory->lone;
 }
 
 bool gw_memory_is_plenty(const struct gw_memory *m)

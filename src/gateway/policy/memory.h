@@ -9,14 +9,15 @@
  * until it gets some: TCP does the rest.
  *
  * Allowance  Two thirds are divided evenly among --max-clients. A client may
- *            always use its allowance, whatever the others hold.
+ *            always use its allowance, whatever the others hold; but see Line.
  * Surplus    The rest is lent to those who need more. A client may borrow up
  *            to a quarter of what is not lent. It borrows all that its next
  *            Call needs, or nothing: so whoever waits for memory has begun
  *            nothing that it cannot end, and no two wait for each other.
  * Line       A refused client with no Call outstanding waits in line. The first
- *            in line may borrow all that is left. So every client brings one
- *            Call after the other to its end, however large. A client that has
+ *            in line may borrow all that is left, and what allowances leave
+ *            if nobody else has a loan. So every client brings one Call after
+ *            the other to its end, up to half of --max-memory. A client that has
  *            Calls outstanding gets memory back when these are answered, and
  *            does not stand in line.
  * Stalls     A client stalls while the gateway waits for it: inside a record
@@ -60,6 +61,7 @@ struct gw_account;
 
 struct gw_memory {
 	size_t allowance, surplus; /* octets */
+	size_t lone; /* the largest loan, while there is no other */
 	atomic_size_t lent; /* of the surplus */
 	/* Have @victim disconnected. Called with the lock held. */
 	void (*evict)(struct gw_account *victim);
