@@ -749,7 +749,9 @@ class V4(Client):
     def rename(self, name, to):
         head, tail = self.split(name)
         to_head, to_tail = self.split(to)
-        self.compound(self.walk(head) + [u32(SAVEFH)] + self.walk(to_head) +
+        # Two walks may be more operations than a session takes.
+        fh = self.result(self.at(head, [u32(GETFH)], "GETFH"), GETFH).opaque()
+        self.compound([u32(PUTFH) + opaque(fh), u32(SAVEFH)] + self.walk(to_head) +
                       [u32(RENAME) + opaque(tail) + opaque(to_tail)],
                       "RENAME " + name)
 
