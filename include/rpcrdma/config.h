@@ -97,7 +97,7 @@
 	/* Of one client host: by default a quarter, but at least 64. */         \
 	X(unsigned int, max_host_connections, 0, 1, RT_NO_LIMIT, 1,              \
 	  "the number of a host's connections")                                  \
-	/* Likewise, but at least max_message. */                                \
+	/* Of one client host: by default a quarter, at least max_message. */    \
 	X(size_t, max_host_memory, 0, 65536, 1099511627776, 1,                   \
 	  "a host's memory")                                                     \
 	/* With share_receives; 0: one for each message that may come. */        \

@@ -194,7 +194,7 @@ static bool are_intact(const struct values *v)
 	       v->guard_def == none.guard_def;
 }
 
-/* Returns what is not as it should be, or NULL. */
+/* Parse a block of known content. Returns what is read wrongly, or NULL. */
 static const char *check_good(const struct gsh *g)
 {
 	struct gsh_config_errors e;

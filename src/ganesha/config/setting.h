@@ -32,7 +32,7 @@ struct gr_setting {
 	/* A second purpose of the setting before it: read with it, not printed. */
 	bool hidden;
 
-	/* A size in bytes, which the parser does not know; step 0: it is none. */
+	/* For a size, which Ganesha's parser does not have. Not a size if step is 0. */
 	uint64_t min, max, def;
 	unsigned int step;
 

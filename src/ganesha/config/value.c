@@ -38,7 +38,7 @@ int gr_presence_read(const char *token, int term, struct gsh_config_item *item,
 	return 0;
 }
 
-/* Parse "4096", "4K", "64M" or "1G". Returns false if it is none of these. */
+/* Parse a size such as "4096", "4K", "64M" or "1G". Returns false if it is no size. */
 static bool parse_size(const char *text, uint64_t *size)
 {
 	static const char units[] = "KMG";

@@ -121,7 +121,7 @@ static void check_listeners(void *arg)
 		s->state_changed();
 }
 
-/* Likewise: look for a device that Provider = auto would have used. */
+/* Look for a device that Provider = auto would have used. Context: control thread. */
 static void look_for_device(void *arg)
 {
 	struct gr_server *s = arg;

@@ -65,9 +65,9 @@ struct gw_calls {
 	bool paused;
 	bool idle_wanted; /* send GW_EV_IDLE when nothing is outstanding */
 	uint64_t lost_since; /* ns; 0: the server answers */
-	unsigned int
-		gen; /* number of the RDMA connection; changed by the worker */
-	struct rt_conn *to; /* the connection; NULL: none now. Likewise. */
+	/* Changed by the worker: the RDMA connection, or NULL, and its number. */
+	struct rt_conn *to;
+	unsigned int gen;
 	bool no_chunks; /* the server takes no segments; worker only */
 };
 
