@@ -2,7 +2,7 @@
 /*
  * What --check-config finds out about this machine: addresses, ports, a keytab,
  * a device; where NFS over TCP would listen, read by the parser of the installed
- * Ganesha. integration/ganesha.test and hostauth.test compare with the server.
+ * Ganesha. integration/check-config.test and hostauth.test compare with the server.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
