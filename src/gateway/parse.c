@@ -65,6 +65,8 @@ static bool take_record(struct gw_client *c)
 		}
 	}
 	c->rx.have_record = false;
+	/* A Reply needs nothing of what was promised, nor does a Call that is dropped. */
+	gw_account_break_promise(&c->account);
 	gw_shorten_reset(&c->shorten);
 	gw_account_stop_waiting(&c->account);
 	return true;

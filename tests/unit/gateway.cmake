@@ -18,6 +18,9 @@ rpcrdma_unit(gateway-record gateway_record.c
 	${PROJECT_SOURCE_DIR}/src/gateway/call/record.c
 	LIBS rpcrdma_gw_policy rpcrdma_hostauth rpcrdma_tools rpcrdma_transport
 	rpcrdma_nfs rpcrdma_loop)
+rpcrdma_unit(gateway-parse gateway_parse.c
+	${PROJECT_SOURCE_DIR}/src/gateway/parse.c
+	LIBS rpcrdma_gw_policy rpcrdma_tools rpcrdma_nfs)
 rpcrdma_unit(gateway-heads gateway_heads.c
 	${PROJECT_SOURCE_DIR}/src/gateway/call/answer.c
 	${PROJECT_SOURCE_DIR}/src/gateway/call/table.c
@@ -29,4 +32,5 @@ rpcrdma_unit(gateway-heads gateway_heads.c
 	rpcrdma_nfs)
 target_link_options(unit-gateway-heads PRIVATE -Wl,--wrap=ulb_call_head)
 rpcrdma_one_thread(unit-gateway-accept unit-gateway-heads unit-gateway-hosts
-	unit-gateway-layout unit-gateway-options unit-gateway-plan unit-gateway-record)
+	unit-gateway-layout unit-gateway-options unit-gateway-parse unit-gateway-plan
+	unit-gateway-record)

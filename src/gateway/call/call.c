@@ -83,7 +83,6 @@ enum gw_take gw_call_take(struct gw_client *c, struct gw_record *rec,
 		rt_request_free(rq);
 		return GW_NO_MEMORY;
 	}
-	gw_account_break_promise(&c->account);
 	call->head.xid = xid;
 	call->cost = call->rec.len;
 	for (unsigned int i = 0; i < rq->nsinks; i++)
