@@ -173,9 +173,20 @@ void bks_answer(unsigned int i)
 	answer(h.call, bks_find(h.id));
 }
 
+/* Does the server take it for one of no session? So it is if no Reply has named that, or
+ * not while its callbacks waited. */
+static bool is_nameless(const struct bks_call *b)
+{
+	const struct bc_client *client =
+		(struct bc_client *)(void *)b->req.cc_clnt;
+
+	return !b->over && !client->channel->named;
+}
+
 /* In the order in which they were made, and not before their session is known; but for
- * those that somebody waits for, which are not parked. With threads that lose the
- * processor nobody can tell which was first. */
+ * those that somebody waits for, which are not parked, and those of no session, which
+ * wait for no others. With threads that lose the processor nobody can tell which was
+ * first. */
 static void check_order(const struct bks_call *b)
 {
 	struct bks_session *s = b->of;
@@ -184,6 +195,9 @@ static void check_order(const struct bks_call *b)
 		sim_fail("order: callback %u comes before its session is known",
 			 b->id);
 	if (b->delivered > 1 || b->waits || bks.preempts)
+		return;
+	s->alone |= is_nameless(b);
+	if (s->alone)
 		return;
 	if (b->id < s->latest)
 		sim_fail("order: callback %u comes after %u", b->id, s->latest);
