@@ -574,6 +574,37 @@ static void memory_held(void)
 	rt_raw_close(&r);
 }
 
+/* Who has memory is given more before those that have none, and came before. They may
+ * wait for just what it has, and nobody would go on until one has failed. */
+static void memory_first(size_t conn, size_t host)
+{
+	struct rt_config cfg = { .max_message = 65536,
+				 .max_conn_memory = conn,
+				 .max_host_memory = host };
+	struct wire_read_segment body, item[2];
+	struct wire_call_desc d[2] = {
+		{ .call = &body, .ncall = 1, .reads = &item[0], .nreads = 1 },
+		{ .reads = &item[1], .nreads = 1 },
+	};
+	struct rt_raw r;
+
+	CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, &cfg));
+	CU_ASSERT_TRUE(rt_raw_greet(&r));
+	rt_raw_payload(r.mem, 1, 8, 0, 0, 4000);
+	body = at(&r, 0, 0, 68);
+	item[0] = at(&r, 68, 68, 4000);
+	rt_raw_payload(r.mem + 8192, 2, 8, 0, 0, 60000);
+	item[1] = at(&r, 68, 8192 + 68, 60000);
+	/* The second waits for memory while the body of the first is read. */
+	rt_raw_call(&r, 1, &d[0], NULL, 0);
+	rt_raw_call(&r, 2, &d[1], r.mem + 8192, 68);
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 1));
+	CU_ASSERT_EQUAL(answered_sum(&r), sum_of(r.mem + 68, 4000));
+	CU_ASSERT_TRUE(rt_raw_is_reply(&r, 2));
+	CU_ASSERT_EQUAL(answered_sum(&r), sum_of(r.mem + 8192 + 68, 60000));
+	rt_raw_close(&r);
+}
+
 /* A limit that admits a message admits the buffers it needs, which are larger
  * than what is in them; beside it there is room for no other. */
 static void memory_alone(size_t conn, size_t host, uint32_t first)
@@ -662,6 +693,8 @@ static void memory(void)
 	memory_exact(2 * 65536, 0);
 	memory_exact(0, 2 * 65536);
 	memory_held();
+	memory_first(65536, 0);
+	memory_first(0, 65536);
 }
 
 static const struct unit_test tests[] = {

@@ -148,6 +148,24 @@ static int read_chunk(struct rt_conn *c, struct rt_call_priv *call,
 	return 0;
 }
 
+/* A Call that has memory goes before those that have none, which may wait for just that:
+ * then neither would go on. */
+static void enqueue_starved(struct rt_conn *c, struct rt_call_priv *call)
+{
+	struct cds_list_head *before = &c->resp.starved;
+	struct rt_call_priv *other;
+
+	call->starved = true;
+	cds_list_for_each_entry(other, &c->resp.starved, queue)
+	{
+		if (call->memory && !other->memory) {
+			before = &other->queue;
+			break;
+		}
+	}
+	cds_list_add_tail(&call->queue, before);
+}
+
 /*
  * There is no memory for a chunk. With -EAGAIN the Call waits until others free
  * some, since an ERROR would fail its RPC. Calls that wait while they hold memory
@@ -167,8 +185,7 @@ static void no_memory(struct rt_conn *c, struct rt_call_priv *call, int rc)
 		if (cds_list_empty(&c->resp.starved))
 			c->resp.starved_deadline =
 				rt_now_ms() + c->inst->cfg.memory_wait_ms;
-		call->starved = true;
-		cds_list_add_tail(&call->queue, &c->resp.starved);
+		enqueue_starved(c, call);
 		return;
 	}
 	rt_log(c, LOG_NOTICE, "Call %08x: no memory for its chunks", xid);
