@@ -488,6 +488,55 @@ static void test_replaced(void)
 	CLNT_DESTROY(clnt);
 }
 
+/* Ganesha makes another for a further Call before the first one is answered: what the
+ * first was to send waits for the Reply like the rest, and no longer. */
+static void test_replaced_early(void)
+{
+	static struct call calls[4];
+	uint32_t n = 0;
+	CLIENT *clnt;
+
+	new_session();
+	forget_seen();
+	ends_expect(4);
+	/* The session has no name yet; then it has. */
+	for (unsigned int round = 0; round < 2; round++) {
+		clnt = ends_fresh_clnt();
+		CU_ASSERT_EQUAL(ends_send(&calls[n], clnt, DO_ADD, n,
+					  long_time),
+				RPC_SUCCESS);
+		n++;
+		CLNT_DESTROY(clnt);
+		clnt = ends_fresh_clnt();
+		CU_ASSERT_EQUAL(ends_send(&calls[n], clnt, DO_ADD, n,
+					  long_time),
+				RPC_SUCCESS);
+		n++;
+		settle(ULB_SESSION_BACK, session);
+		CU_ASSERT_FALSE(bc_reply_expected(ends.back));
+		if (!round)
+			CLNT_DESTROY(clnt);
+	}
+	ends_wait_for(ends_all_processed);
+	for (uint32_t i = 0; i < 4; i++) {
+		CU_ASSERT_EQUAL(calls[i].stat, RPC_SUCCESS);
+		CU_ASSERT_EQUAL(ends.seen[i].arg, i);
+	}
+	/* It is the later one's. */
+	CU_ASSERT_TRUE(bc_can_bind(ends.back, session, ends.server_conn));
+	CLNT_DESTROY(clnt);
+	/* The Reply names no session. */
+	clnt = ends_fresh_clnt();
+	ends_expect(1);
+	CU_ASSERT_EQUAL(ends_send(&calls[0], clnt, DO_ADD, 1, long_time),
+			RPC_SUCCESS);
+	CLNT_DESTROY(clnt);
+	settle(ULB_SESSION_NONE, NULL);
+	ends_wait_for(ends_all_processed);
+	CU_ASSERT_EQUAL(calls[0].result, 2);
+	CU_ASSERT_FALSE(bc_reply_expected(ends.back));
+}
+
 /* ---- The longest Call that a session takes [F4] ------------------------- */
 
 #define THRESHOLD RT_DEFAULT(recv_size)
@@ -850,6 +899,7 @@ static const struct unit_test tests[] = {
 	{ "misordered", test_misordered },
 	{ "many", test_many },
 	{ "replaced", test_replaced },
+	{ "replaced early", test_replaced_early },
 	{ "call max", test_call_max },
 	{ "no other", test_no_other },
 	{ "no session", test_no_session },

@@ -311,9 +311,11 @@ static void channel_join(struct bc_server *s, struct bc_channel *to,
 		to->refs++;
 		from->refs--;
 	}
-	to->alone_since = 0;
-	to->client = from->client;
-	to->client->channel = to;
+	if (has_client(from)) {
+		to->alone_since = 0;
+		to->client = from->client;
+	}
+	from->client->channel = to;
 	to->refs++;
 	from->refs--;
 	from->client = NULL;
@@ -345,10 +347,10 @@ int64_t bc_channel_sweep(struct bc_server *s, int64_t now)
 
 /* ---- Sessions ------------------------------------------------------------- */
 
-/* Returns the channel of the CLIENT that this thread has made for its Call of
- * @conn, which may have ended since. */
+/* Returns a channel that this thread has made for its Call of @conn, which may have
+ * ended since. Its CLIENT may have been destroyed since then, unless it must be @in_use. */
 static struct bc_channel *made_here(struct bc_server *s,
-				    const struct rt_conn *conn)
+				    const struct rt_conn *conn, bool in_use)
 {
 	struct in6_addr host;
 	struct bc_channel *ch;
@@ -356,8 +358,10 @@ static struct bc_channel *made_here(struct bc_server *s,
 	rt_conn_host(conn, &host);
 	cds_list_for_each_entry(ch, host_bucket(s, &host), by_host)
 	{
-		if (ch->fresh && ch->made_on == rt_conn_id(conn) &&
-		    pthread_equal(ch->maker, pthread_self()) && has_client(ch))
+		if (ch->fresh && ch->client &&
+		    ch->made_on == rt_conn_id(conn) &&
+		    pthread_equal(ch->maker, pthread_self()) &&
+		    (!in_use || has_client(ch)))
 			return ch;
 	}
 	return NULL;
@@ -367,11 +371,13 @@ static struct bc_channel *channel_name(struct bc_server *s,
 				       const uint8_t id[ULB_SESSION_ID],
 				       const struct rt_conn *conn)
 {
-	struct bc_channel *ch = channel_find(s, id), *made = made_here(s, conn);
+	struct bc_channel *ch = channel_find(s, id), *made;
 
-	if (made && ch) {
-		channel_join(s, ch, made);
-	} else if (made) {
+	while ((made = made_here(s, conn, false))) {
+		if (ch) {
+			channel_join(s, ch, made);
+			continue;
+		}
 		ch = made;
 		ch->named = true;
 		memcpy(ch->id, id, ULB_SESSION_ID);
@@ -435,8 +441,7 @@ void bc_reply_sent(struct bc_server *s, const struct bc_reply *reply,
 			channel_unlist(s, ch);
 		break;
 	case ULB_SESSION_NONE:
-		ch = made_here(s, conn);
-		if (ch)
+		while ((ch = made_here(s, conn, false)))
 			bc_channel_settle(s, ch);
 		break;
 	}
@@ -458,7 +463,7 @@ bool bc_can_bind(struct bc_server *s, const uint8_t id[ULB_SESSION_ID],
 		return false;
 	pthread_mutex_lock(&s->lock);
 	ch = channel_find(s, id);
-	can = made_here(s, conn) || (ch && has_client(ch));
+	can = made_here(s, conn, true) || (ch && has_client(ch));
 	/* Another thread may be making one. */
 	if (!can && ch && !bc_reply_expected(s))
 		bc_channel_fault(s, ch);
