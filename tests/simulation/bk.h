@@ -51,6 +51,7 @@ struct bks_call {
 	uint32_t arg, result;
 	uint32_t said; /* what the client has answered last */
 	struct bks_session *of;
+	uint32_t session; /* its number: another one may be in its place by now */
 	enum bks_how how;
 	unsigned int delays;
 	bool waits; /* a worker waits for it */

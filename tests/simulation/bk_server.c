@@ -145,6 +145,7 @@ static void fill(struct bks_call *b, struct bks_session *s, CLIENT *clnt,
 					     BKS_HOLD, BKS_DELAY };
 
 	b->of = s;
+	b->session = be32_get(s->id);
 	b->arg = b->id;
 	b->how = draw_one_in(d, 4) && !bks.w->calm ? draw_below(d, BKS_HOWS) :
 						     DRAW_OF(d, hows);
