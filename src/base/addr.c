@@ -23,7 +23,7 @@ void base_addr_text(const struct sockaddr *addr, char *buf, size_t size)
 		inet_ntop(AF_INET6, &in6.sin6_addr, host, sizeof(host));
 		if (!in6.sin6_scope_id)
 			break;
-		/* An interface that is gone has no name any more. */
+		/* A removed interface has no name. */
 		if (!if_indextoname(in6.sin6_scope_id, zone))
 			snprintf(zone, sizeof(zone), "%u", in6.sin6_scope_id);
 		snprintf(buf, size, "%s%%%s", host, zone);
@@ -74,8 +74,8 @@ uint64_t base_addr_key(void)
 	return key;
 }
 
-/* FNV-1a from a start that only its user knows, and its high bits into the low
- * ones. */
+/* FNV-1a with a secret start value. The high bits are folded into the low ones, which the
+ * callers use. */
 uint64_t base_addr_sum(uint64_t key, const struct in6_addr *host)
 {
 	uint64_t sum = key;
@@ -98,7 +98,6 @@ bool base_addr_same(const struct sockaddr_storage *a,
 		return false;
 	if (a->ss_family == AF_INET)
 		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-	/* A link-local address is one machine's with its link only. */
 	return a->ss_family == AF_INET6 &&
 	       IN6_ARE_ADDR_EQUAL(&a6->sin6_addr, &b6->sin6_addr) &&
 	       a6->sin6_scope_id == b6->sin6_scope_id;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * addr - what several layers say of addresses
+ * addr - socket addresses: text, comparison, ports, and the host as limits count it
  *
- * Threads: pure functions.
+ * Context: any thread.
  */
 #ifndef RPCRDMA_BASE_ADDR_H
 #define RPCRDMA_BASE_ADDR_H
@@ -14,51 +14,45 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* As many hold any address with its interface, and its end. */
+/* Room for any address with its interface and a NUL. */
 #define BASE_ADDR_TEXT (INET6_ADDRSTRLEN + IF_NAMESIZE)
 
-/*
- * "192.0.2.1", "2001:db8::1" or, where it is of one link, "fe80::1%eth0"; "?"
- * for other families; at most @size octets with the end.
- */
+/* Format the address without its port: "192.0.2.1", "2001:db8::1", "fe80::1%eth0" if it is
+ * link-local, or "?" for another family. The text is cut off at @size. */
 void base_addr_text(const struct sockaddr *addr, char *buf, size_t size);
 
-/*
- * The same with its port: "192.0.2.1:1234" or "[2001:db8::1]:1234". 64 hold
- * any, since only short addresses are of one link.
- */
+/* Format the address with its port: "192.0.2.1:1234" or "[2001:db8::1]:1234". 64 octets are
+ * enough for any, as link-local addresses are short. */
 void base_addr_name(const struct sockaddr *addr, char *buf, size_t size);
 
-/*
- * The host at @addr, as limits count hosts: an IPv4 address (as IPv6 maps it),
- * or the /64 of an IPv6 address, since addresses inside of that cost their
- * owner nothing. Zero for other families.
- */
+/* Returns the host as limits count it: an IPv4 address, mapped to IPv6, or the /64 of an
+ * IPv6 address, because its owner has all addresses in that for nothing. Zero for other
+ * families. */
 struct in6_addr base_addr_host(const struct sockaddr *addr);
 
-/* A random one, for the next. */
+/* Returns a random key for base_addr_sum(). */
 uint64_t base_addr_key(void);
-/* The same for the same host, never 0; which others have it, only who knows @key
- * can tell. */
+/* Returns a hash of @host, never 0. Nobody can find another host with the same hash
+ * without @key. */
 uint64_t base_addr_sum(uint64_t key, const struct in6_addr *host);
 
-/* The same address, of the same link where that counts, whatever the ports. */
+/* Compare addresses, with their scope but without their ports. */
 bool base_addr_same(const struct sockaddr_storage *a,
 		    const struct sockaddr_storage *b);
 
-/* 0.0.0.0 or ::, whatever the port. */
+/* Returns true for 0.0.0.0 and ::. */
 bool base_addr_is_any(const struct sockaddr_storage *ss);
 
-/* 127.0.0.0/8 or ::1: nobody else reaches it. */
+/* Returns true for 127.0.0.0/8, also mapped, and ::1. */
 bool base_addr_is_loopback(const struct sockaddr_storage *ss);
 
-/* An IPv4 address as IPv6 maps it, with its port; others stay as they are. */
+/* Turn an IPv4 address into an IPv4-mapped one, with its port. Others stay as they are. */
 void base_addr_map(struct sockaddr_storage *ss);
 
-/* Octets of an address of IPv6, else of IPv4. */
+/* Returns the size of a sockaddr_in6 for IPv6, else that of a sockaddr_in. */
 socklen_t base_addr_len(const struct sockaddr_storage *ss);
 
-/* In host order; 0 for other families, of which none is set. */
+/* The port in host order. Other families have port 0, which cannot be set. */
 uint16_t base_addr_port(const struct sockaddr_storage *ss);
 void base_addr_set_port(struct sockaddr_storage *ss, uint16_t port);
 

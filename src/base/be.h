@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * be - numbers in octets, the most significant first
- *
- * Threads: pure functions.
+ * be - big-endian numbers at any address
  */
 #ifndef RPCRDMA_BASE_BE_H
 #define RPCRDMA_BASE_BE_H

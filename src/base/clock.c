@@ -1,9 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * clock - the time that all deadlines are of, and that is measured
- *
- * Threads: any.
- */
 #include "base/clock.h"
 
 #define SEC 1000000000l

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * clock - the time that all deadlines are of, and that is measured
+ * clock - CLOCK_MONOTONIC, for all deadlines and measurements
  *
- * All of it is CLOCK_MONOTONIC, which never goes back.
- *
- * Threads: any.
+ * Context: any thread.
  */
 #ifndef RPCRDMA_BASE_CLOCK_H
 #define RPCRDMA_BASE_CLOCK_H
@@ -12,11 +10,11 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Milliseconds. Cheap; a few behind. */
+/* Returns milliseconds, of the coarse clock: cheap, and up to one tick behind. */
 uint64_t base_now_ms(void);
-/* Nanoseconds, to the nanosecond. */
+/* Returns nanoseconds. */
 uint64_t base_now_ns(void);
-/* @ms from now: until when to wait. */
+/* Set @at to @ms from now. */
 void base_deadline(struct timespec *at, unsigned int ms);
 
 #endif /* RPCRDMA_BASE_CLOCK_H */

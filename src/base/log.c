@@ -12,12 +12,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* The host that has been quiet for longest makes room for another. More hosts than
- * these are held by the bucket of all. */
+/* With more hosts than this, the one that has been quiet for longest is forgotten. */
 #define HOSTS 64
 #define TEXT 512
 
-/* A level's class is the first that is not below it. A count has that level. */
+/* The class of a level is the first one that is not below it. A count has that level. */
 static const int classes[] = { LOG_WARNING, LOG_NOTICE, LOG_INFO, LOG_DEBUG };
 #define CLASSES 4
 
@@ -38,7 +37,7 @@ struct bucket {
 
 struct host {
 	struct in6_addr addr; /* zero: lines of no host */
-	uint64_t used; /* ms, never 0 once it is used */
+	uint64_t used; /* ms; 0: the entry is free */
 	struct bucket of[CLASSES];
 };
 
@@ -46,31 +45,22 @@ struct base_log {
 	base_log_fn sink;
 	void *ctx;
 	atomic_bool owes; /* a count waits to be written */
-	pthread_mutex_t lock; /* what follows */
+	pthread_mutex_t lock; /* protects what follows */
 	struct bucket all[CLASSES];
 	struct host hosts[HOSTS];
 };
 
-static const struct limit {
-	unsigned int burst, ms;
-} of_host = { BASE_LOG_HOST, BASE_LOG_HOST_MS },
-  of_all = { BASE_LOG_ALL, BASE_LOG_ALL_MS };
+/* ---- Buckets. Caller holds the lock ------------------------------------ */
 
-/* ---- Buckets. The caller holds the lock -------------------------------- */
-
-/* Returns the ms until @b is full again if one more token is taken now. */
-static uint64_t after_one(const struct bucket *b, struct limit l,
-			  unsigned int class, uint64_t now)
+/* Returns when @b is full again if a token is taken now, or 0 if it has none. @burst is its
+ * size, and a token comes back in @ms. */
+static uint64_t full_after_one(const struct bucket *b, uint64_t burst,
+			       uint64_t ms, unsigned int class, uint64_t now)
 {
-	unsigned int more = class > 1 ? BASE_LOG_MORE : 1;
+	uint64_t at =
+		MAX(b->full_at, now) + (class > 1 ? ms / BASE_LOG_MORE : ms);
 
-	return MAX(b->full_at, now) - now + l.ms / more;
-}
-
-static bool has_token(const struct bucket *b, struct limit l,
-		      unsigned int class, uint64_t now)
-{
-	return after_one(b, l, class, now) <= (uint64_t)l.burst * l.ms;
+	return at - now <= burst * ms ? at : 0;
 }
 
 /* Counts that go out with a line. */
@@ -79,25 +69,29 @@ struct counts {
 };
 
 /* Take a token of @b and of all, and the counts. Returns false if one is empty. */
-static bool take(struct base_log *l, struct bucket *b, unsigned int class,
-		 uint64_t now, struct counts *n)
+static bool take_token(struct base_log *l, struct bucket *b, unsigned int class,
+		       uint64_t now, struct counts *n)
 {
 	struct bucket *all = &l->all[class];
+	uint64_t b_full =
+		full_after_one(b, BASE_LOG_HOST, BASE_LOG_HOST_MS, class, now);
+	uint64_t all_full =
+		full_after_one(all, BASE_LOG_ALL, BASE_LOG_ALL_MS, class, now);
 
-	if (!has_token(b, of_host, class, now) ||
-	    !has_token(all, of_all, class, now)) {
+	if (!b_full || !all_full) {
 		atomic_store(&l->owes, true);
 		return false;
 	}
-	b->full_at = now + after_one(b, of_host, class, now);
-	all->full_at = now + after_one(all, of_all, class, now);
+	b->full_at = b_full;
+	all->full_at = all_full;
 	*n = (struct counts){ b->left_out, all->left_out };
 	b->left_out = all->left_out = 0;
 	return true;
 }
 
-static struct host *find(struct base_log *l, const struct in6_addr *addr,
-			 uint64_t now)
+/* Returns the entry of @addr, which may replace that of another host. */
+static struct host *host_of(struct base_log *l, const struct in6_addr *addr,
+			    uint64_t now)
 {
 	struct host *oldest = &l->hosts[0];
 
@@ -164,9 +158,9 @@ void base_log_vput(struct base_log *l, const struct in6_addr *host,
 	class = class_of(level);
 	host = host ? host : &nobody;
 	pthread_mutex_lock(&l->lock);
-	b = &find(l, host, now)->of[class];
+	b = &host_of(l, host, now)->of[class];
 	b->last = now;
-	written = take(l, b, class, now, &count);
+	written = take_token(l, b, class, now, &count);
 	if (!written)
 		b->left_out++;
 	pthread_mutex_unlock(&l->lock);
@@ -206,8 +200,8 @@ bool base_log_owes(const struct base_log *l)
 	return l && atomic_load_explicit(&l->owes, memory_order_relaxed);
 }
 
-/* Write the counts of a host that is quiet: a noisy one's next line brings them. */
-static void report(struct base_log *l, struct host *h, unsigned int class)
+/* Write the counts of a host that is quiet. The next line of another one brings its counts. */
+static void report_quiet(struct base_log *l, struct host *h, unsigned int class)
 {
 	struct bucket *b = &h->of[class];
 	uint64_t now = base_now_ms() + 1;
@@ -220,7 +214,7 @@ static void report(struct base_log *l, struct host *h, unsigned int class)
 		if (b->last + BASE_LOG_HOST_MS > now)
 			atomic_store(&l->owes, true);
 		else
-			take(l, b, class, now, &count);
+			take_token(l, b, class, now, &count);
 	}
 	pthread_mutex_unlock(&l->lock);
 	write_counts(l, &addr, class, &count);
@@ -232,7 +226,7 @@ void base_log_tick(struct base_log *l)
 		return;
 	atomic_store(&l->owes, false);
 	for (unsigned int i = 0; i < HOSTS * CLASSES; i++)
-		report(l, &l->hosts[i / CLASSES], i % CLASSES);
+		report_quiet(l, &l->hosts[i / CLASSES], i % CLASSES);
 }
 
 /* ---- Life -------------------------------------------------------------- */

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * notify - see notify.h; the other end is described in sd_notify(3)
- */
 #include "base/notify.h"
 
 #include <errno.h>
@@ -25,7 +22,7 @@ int base_notify(const char *state)
 	if ((*path != '/' && *path != '@') || len >= sizeof(addr.sun_path))
 		return -EINVAL;
 	memcpy(addr.sun_path, path, len);
-	if (*path == '@') /* a name without a file */
+	if (*path == '@') /* an abstract name */
 		addr.sun_path[0] = 0;
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)

@@ -20,13 +20,14 @@ bool base_known_has(struct base_known *k, const struct in6_addr *host)
 				    memory_order_relaxed) == sum;
 }
 
-/* @used, as it stands for @burst of @ms each. */
-static uint64_t turn(uint64_t used, uint64_t burst, uint64_t ms, uint64_t now)
+/* Returns when a limit that is in use until @used has room again, or 0. */
+static uint64_t next_at(uint64_t used, uint64_t burst, uint64_t ms,
+			uint64_t now)
 {
 	return used > now + burst * ms ? used - burst * ms : 0;
 }
 
-static void take(uint64_t *used, uint64_t ms, uint64_t now)
+static void count_one(uint64_t *used, uint64_t ms, uint64_t now)
 {
 	*used = (*used > now ? *used : now) + ms;
 }
@@ -35,11 +36,11 @@ uint64_t base_pace_turn(const struct base_pace *p, const struct in6_addr *host,
 			bool known, uint64_t now)
 {
 	uint64_t own =
-		turn(p->slot[base_addr_sum(p->key, host) % BASE_PACE_SLOTS],
-		     BASE_PACE_BURST, BASE_PACE_MS, now);
+		next_at(p->slot[base_addr_sum(p->key, host) % BASE_PACE_SLOTS],
+			BASE_PACE_BURST, BASE_PACE_MS, now);
 	uint64_t all = known ? 0 :
-			       turn(p->unknown, BASE_PACE_NEW_BURST,
-				    BASE_PACE_NEW_MS, now);
+			       next_at(p->unknown, BASE_PACE_NEW_BURST,
+				       BASE_PACE_NEW_MS, now);
 
 	return MAX(own, all);
 }
@@ -47,15 +48,15 @@ uint64_t base_pace_turn(const struct base_pace *p, const struct in6_addr *host,
 bool base_pace_full(const struct base_pace *p, bool known, uint64_t now)
 {
 	return !known &&
-	       turn(p->unknown, BASE_PACE_NEW_BURST + BASE_PACE_NEW_WAIT,
-		    BASE_PACE_NEW_MS, now);
+	       next_at(p->unknown, BASE_PACE_NEW_BURST + BASE_PACE_NEW_WAIT,
+		       BASE_PACE_NEW_MS, now);
 }
 
 void base_pace_take(struct base_pace *p, const struct in6_addr *host,
 		    bool known, uint64_t now)
 {
-	take(&p->slot[base_addr_sum(p->key, host) % BASE_PACE_SLOTS],
-	     BASE_PACE_MS, now);
+	count_one(&p->slot[base_addr_sum(p->key, host) % BASE_PACE_SLOTS],
+		  BASE_PACE_MS, now);
 	if (!known)
-		take(&p->unknown, BASE_PACE_NEW_MS, now);
+		count_one(&p->unknown, BASE_PACE_NEW_MS, now);
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pace - how fast a listener takes connections
+ * pace - limit the rate at which a listener accepts connections
  *
- * To make a connection and to end it costs a server more than who asks for it,
- * so each host may make some at once, and then so many a second. All hosts that
- * nobody has vouched for may make some together, too: a server that starts anew
- * has none of whom it knows anything. One is known when a connection of it has
- * been of use (fab_conn_vouch()), until others have taken its place.
+ * A connection costs the server more than the client. So each host may make a burst of
+ * connections, and then one each BASE_PACE_MS. All unknown hosts together have such a
+ * limit, too. A host becomes known when one of its connections has proved useful
+ * (fab_conn_vouch()), and is forgotten when another one takes its slot. After a restart
+ * all hosts are unknown.
  *
- * Hosts are told apart by a sum with a key: two that have the same share what
- * they may have, which the one cannot bring about without knowing the key.
+ * A slot is chosen by a keyed hash of the host. Hosts with the same slot share its limit,
+ * which nobody can bring about without the key.
  *
- * Threads: base_known_*() any; a base_pace is its listener's, under that one's
- * lock. Times are those of base_now_ms(), and come as an argument.
+ * Context: base_known_*() any thread; base_pace_*() the holder of the listener's lock.
+ * @now is base_now_ms().
  */
 #ifndef RPCRDMA_BASE_PACE_H
 #define RPCRDMA_BASE_PACE_H
@@ -22,17 +22,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of a host: twice as many as Max_Host_Connections has by default; and so far
- * apart that they take some hundredths of a processor. It may be a gateway, whose
- * clients are not to hold up each other. */
+/* Of a host: a burst of twice as many as it may have by default
+ * (rt_config.max_host_connections), as it may be a gateway with many clients; then so
+ * many that they use a few hundredths of a processor. */
 #define BASE_PACE_BURST 512
 #define BASE_PACE_MS 5
-/* Of all that are not known: as many as there are clients of most servers, and
- * thereafter as many as take a tenth of a processor, where each begins host
- * authentication (about 0.3 ms). */
+/* Of all unknown hosts: a burst of as many as most servers have clients; then so many
+ * that they use a tenth of a processor if each begins host authentication (0.3 ms). */
 #define BASE_PACE_NEW_BURST 1024
 #define BASE_PACE_NEW_MS 4
-/* So many of those wait; what is more is refused. */
+/* So many connections of unknown hosts may wait. More are refused. */
 #define BASE_PACE_NEW_WAIT 128
 
 #define BASE_PACE_SLOTS 256
@@ -48,17 +47,17 @@ bool base_known_has(struct base_known *k, const struct in6_addr *host);
 
 struct base_pace {
 	uint64_t key; /* random */
-	/* By when what was taken is made up for, ms. */
+	/* When the limit is unused again, ms: of each slot, and of all unknown hosts. */
 	uint64_t slot[BASE_PACE_SLOTS];
 	uint64_t unknown;
 };
 
-/* When this host's next connection may be taken: 0 for at once. */
+/* Returns when the next connection of @host may be accepted. 0: now. */
 uint64_t base_pace_turn(const struct base_pace *p, const struct in6_addr *host,
 			bool known, uint64_t now);
-/* Do enough of those that are not known wait already? */
+/* Returns true if no further connection of an unknown host may wait. */
 bool base_pace_full(const struct base_pace *p, bool known, uint64_t now);
-/* It is taken, or will be in its turn. */
+/* Count a connection that is accepted, now or after it has waited. */
 void base_pace_take(struct base_pace *p, const struct in6_addr *host,
 		    bool known, uint64_t now);
 

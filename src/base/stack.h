@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stack - what many threads put there and one takes, without a lock
+ * stack - a lock-free stack of which all nodes are taken at once
  *
- * Only all of it can be taken, so that nothing can be put back meanwhile (ABA).
+ * No single node can be popped, so there is no ABA problem.
  *
- * Threads: base_stack_push() any, for a node that is on no stack; base_stack_take() and
- * base_stack_take_in_order() any.
+ * Context: any thread. A node is on one stack at most.
  */
 #ifndef RPCRDMA_BASE_STACK_H
 #define RPCRDMA_BASE_STACK_H
@@ -27,7 +26,7 @@ static inline void base_stack_init(struct base_stack *s)
 	atomic_init(&s->top, NULL);
 }
 
-/* Sequentially consistent, as base_stack_empty() is. */
+/* This and base_stack_empty() are sequentially consistent. */
 static inline void base_stack_push(struct base_stack *s,
 				   struct base_stack_node *n)
 {
@@ -44,14 +43,16 @@ static inline bool base_stack_empty(const struct base_stack *s)
 	return !atomic_load(&s->top);
 }
 
-/* The newest, and behind it all others: to look at, where nobody takes. */
+/* Returns the newest node, linked to the older ones, or NULL. The caller must know that no
+ * thread takes the nodes meanwhile. */
 static inline struct base_stack_node *
 base_stack_look(const struct base_stack *s)
 {
 	return atomic_load(&s->top);
 }
 
-/* All that is there, the newest first, or NULL. Cheap if there is nothing. */
+/* Take all nodes. Returns the newest, linked to the older ones, or NULL, which costs one
+ * load. */
 static inline struct base_stack_node *base_stack_take(struct base_stack *s)
 {
 	if (!atomic_load_explicit(&s->top, memory_order_relaxed))
@@ -59,7 +60,7 @@ static inline struct base_stack_node *base_stack_take(struct base_stack *s)
 	return atomic_exchange(&s->top, NULL);
 }
 
-/* The same, the oldest first. */
+/* The same, oldest first. */
 static inline struct base_stack_node *
 base_stack_take_in_order(struct base_stack *s)
 {

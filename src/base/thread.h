@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * thread - a thread that takes no signals
+ * thread - start a thread that takes no signals
  *
- * They are for the threads of the program that this is loaded into, or for its
- * main thread.
+ * Signals belong to the main thread, or to the threads of the program that has loaded
+ * this library.
  *
- * Threads: any.
+ * Context: any thread.
  */
 #ifndef RPCRDMA_BASE_THREAD_H
 #define RPCRDMA_BASE_THREAD_H
@@ -13,8 +13,8 @@
 #include <pthread.h>
 #include <signal.h>
 
-/* As pthread_create(): 0 or an errno. @name: 15 octets at most; NULL: none of its
- * own. */
+/* Returns 0 or an errno, as pthread_create() does. @name has at most 15 octets; with NULL
+ * the thread keeps the name of the process. */
 static inline int base_thread_start(pthread_t *thread, const char *name,
 				    void *(*run)(void *), void *arg)
 {

@@ -1,9 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * timers - a pairing heap of what a poller has to do at its time
- *
- * Owner, threads and locks: see timers.h.
- */
 #include <limits.h>
 #include <sys/param.h>
 
@@ -25,19 +20,19 @@ void base_timers_fini(struct base_timers *ts)
 	pthread_mutex_destroy(&ts->lock);
 }
 
-/* ---- The heap; the lock is held --------------------------------------- */
+/* ---- The heap. Caller holds the lock ---------------------------------- */
 
-static uint64_t due(const struct base_timer *t)
+static uint64_t due_at(const struct base_timer *t)
 {
 	return atomic_load_explicit(&t->at, memory_order_relaxed);
 }
 
-/* Two heaps to one; of two that are due together @a goes first. */
+/* Meld two heaps into one. If both are due at the same time, @a goes first. */
 static struct base_timer *meld(struct base_timer *a, struct base_timer *b)
 {
 	if (!a || !b)
 		return a ? a : b;
-	if (due(b) < due(a)) {
+	if (due_at(b) < due_at(a)) {
 		struct base_timer *c = a;
 
 		a = b;
@@ -51,8 +46,8 @@ static struct base_timer *meld(struct base_timer *a, struct base_timer *b)
 	return a;
 }
 
-/* A list of siblings to one heap: in pairs, then from the last to the first. */
-static struct base_timer *gather(struct base_timer *list)
+/* Meld a list of siblings into one heap: in pairs, then from the last to the first. */
+static struct base_timer *meld_all(struct base_timer *list)
 {
 	struct base_timer *pairs = NULL, *heap = NULL;
 
@@ -75,14 +70,14 @@ static struct base_timer *gather(struct base_timer *list)
 	return heap;
 }
 
-static void tell_first(struct base_timers *ts)
+static void update_first(struct base_timers *ts)
 {
-	atomic_store(&ts->first, ts->root ? due(ts->root) : UINT64_MAX);
+	atomic_store(&ts->first, ts->root ? due_at(ts->root) : UINT64_MAX);
 }
 
-static void take_out(struct base_timers *ts, struct base_timer *t)
+static void heap_remove(struct base_timers *ts, struct base_timer *t)
 {
-	struct base_timer *rest = gather(t->child);
+	struct base_timer *rest = meld_all(t->child);
 
 	if (t == ts->root) {
 		ts->root = rest;
@@ -107,19 +102,18 @@ bool base_timer_set(struct base_timers *ts, struct base_timer *t, uint64_t at,
 	bool before, early;
 
 	pthread_mutex_lock(&ts->lock);
-	before = due(t);
+	before = due_at(t);
 	if (before)
-		take_out(ts, t);
-	/* Behind all that have been due since then. */
+		heap_remove(ts, t);
+	/* It must not overtake those that are due already. */
 	if (at <= ts->fired)
 		at = ts->fired + 1;
 	t->what = what;
 	atomic_store_explicit(&t->at, at, memory_order_release);
 	ts->root = meld(ts->root, t);
-	tell_first(ts);
+	update_first(ts);
 	early = at < atomic_load(&ts->asleep);
-	if (early)
-		/* One wakes it for all. */
+	if (early) /* later ones need not wake the poller again */
 		atomic_store(&ts->asleep, at);
 	pthread_mutex_unlock(&ts->lock);
 	if (early)
@@ -134,10 +128,10 @@ bool base_timer_stop(struct base_timers *ts, struct base_timer *t)
 	if (!base_timer_at(t))
 		return false;
 	pthread_mutex_lock(&ts->lock);
-	was = due(t);
+	was = due_at(t);
 	if (was) {
-		take_out(ts, t);
-		tell_first(ts);
+		heap_remove(ts, t);
+		update_first(ts);
 	}
 	pthread_mutex_unlock(&ts->lock);
 	return was;
@@ -173,19 +167,19 @@ int base_timers_run(struct base_timers *ts)
 	int n = 0;
 
 	atomic_store_explicit(&ts->asleep, 0, memory_order_relaxed);
-	/* Who arms one meanwhile wakes this thread, or it has yet to ask for
-	 * how long it may sleep. */
+	/* A timer that is armed meanwhile wakes this thread, or is seen by the next
+	 * base_timers_wait(). */
 	if (atomic_load(&ts->first) > now)
 		return 0;
 	pthread_mutex_lock(&ts->lock);
 	ts->fired = MAX(ts->fired, now);
-	while (n < BASE_TURN && (t = ts->root) && due(t) <= ts->fired &&
+	while (n < BASE_TURN && (t = ts->root) && due_at(t) <= ts->fired &&
 	       base_now_ms() - now <= BASE_TURN_MS) {
 		base_timer_fn fire = t->fire;
 		unsigned int what = t->what;
 
-		take_out(ts, t);
-		tell_first(ts);
+		heap_remove(ts, t);
+		update_first(ts);
 		pthread_mutex_unlock(&ts->lock);
 		fire(t, what);
 		n++;
