@@ -163,7 +163,7 @@ static bool load(struct gsh_config *tree)
 	FILE *f;
 
 	FUZZ_CHECK(gr_text_read(parsed_path, &t));
-	FUZZ_CHECK(!t.brace_line && !t.almost_line);
+	FUZZ_CHECK(!t.brace_line && !t.misspelled_line);
 	good = res == GR_CONFIG_GOOD;
 	if (res == GR_CONFIG_BAD)
 		FUZZ_CHECK(*cfg->fault && said_n);

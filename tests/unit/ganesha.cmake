@@ -10,7 +10,7 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-config ganesha_config.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/fault.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config/block.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/bind/block.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/setting.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/value.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_print.c
@@ -25,11 +25,11 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-dialect ganesha_dialect.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/fault.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config/block.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/bind/block.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/setting.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/value.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/dialect.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config/transports.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/config/exports.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/keywords/keywords.c
 		LIBS rpcrdma_ntirpc rpcrdma_transport ${CMAKE_DL_LIBS})
 	target_compile_definitions(unit-ganesha-dialect PRIVATE
@@ -47,12 +47,11 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/reach.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/fault.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config/block.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/bind/block.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/setting.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/value.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config_print.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/dialect.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/config/transports.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/keywords/keywords.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/text.c
 		LIBS rpcrdma_ntirpc rpcrdma_gss rpcrdma_transport rpcrdma_fabric
@@ -62,6 +61,7 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-text ganesha_text.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/text.c)
 	rpcrdma_unit(ganesha-bind ganesha_bind.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/bind/block.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/bind/gsh.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/bind/parser.c
 		LIBS rpcrdma_ntirpc ${CMAKE_DL_LIBS})

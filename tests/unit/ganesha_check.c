@@ -719,37 +719,6 @@ static void verdicts(void)
 	CU_ASSERT_PTR_NULL(strstr(said, "rpcrdma:"));
 }
 
-/* As in a container, for root. */
-static int check_container(struct gsh_config *tree, struct gsh_config_errors *e,
-			   bool strict)
-{
-	struct __user_cap_header_struct head = {
-		.version = _LINUX_CAPABILITY_VERSION_3
-	};
-	struct __user_cap_data_struct cap[_LINUX_CAPABILITY_U32S_3];
-	uint32_t had;
-	int res;
-
-	if (syscall(SYS_capget, &head, cap))
-		return 98;
-	had = cap[0].effective;
-	cap[0].effective &= ~CAP_TO_MASK(CAP_DAC_READ_SEARCH);
-	if (syscall(SYS_capset, &head, cap))
-		return 97;
-	res = check_all(tree, e, strict);
-	cap[0].effective = had;
-	return syscall(SYS_capset, &head, cap) ? 96 : res;
-}
-
-static void container(void)
-{
-	CU_ASSERT_EQUAL(captured("RDMA { " OURS " }", true, check_container),
-			GR_CHECKED_SERVED);
-	CU_ASSERT_EQUAL(!strstr(said, "rpcrdma: this process lacks "
-				      "CAP_DAC_READ_SEARCH: FSAL_VFS"),
-			geteuid() != 0);
-}
-
 /* The server's answer: why RDMA is not served, or where NFS over TCP is to listen. */
 static int start(struct gsh_config *tree, struct gsh_config_errors *e,
 		 bool strict)
@@ -931,7 +900,6 @@ static const struct unit_test tests[] = {
 	{ "found", found },
 	{ "NFS over TCP", tcp },
 	{ "verdicts", verdicts },
-	{ "in a container", container },
 	{ "starts", starts },
 	{ "reloads", reloads },
 	{ "faults", faults },

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ganesha/config/dialect.h"
-#include "ganesha/config/transports.h"
+#include "ganesha/config/exports.h"
 #include "ganesha/keywords/keywords.h"
 #include "parsed.h"
 
@@ -101,7 +101,7 @@ static void words(void)
 		"EXPORT { Transports = tcp, rdma; CLIENT { "
 		"Transports = RDMA; } }\n";
 	struct gsh_config_block block =
-		gr_block("org", "NFS_Core_Param", core_items, gr_block_accept);
+		gr_block("NFS_Core_Param", core_items, gr_block_accept);
 	const struct gsh_config_block *with = gr_keywords_extend(&block);
 
 	by = &block;
@@ -121,7 +121,7 @@ static void words(void)
 	block.desc.name = "NFSv4";
 	CU_ASSERT_PTR_EQUAL(gr_keywords_extend(&block), &block);
 
-	block = gr_block("org", "EXPORT", export_items, gr_block_accept);
+	block = gr_block("EXPORT", export_items, gr_block_accept);
 	by = &block;
 	CU_ASSERT_FALSE(parsed(export, look_block));
 	by = gr_keywords_extend(&block);
@@ -232,10 +232,8 @@ static void beside(void)
 
 static bool look_transports(struct gsh_config *tree)
 {
-	gr_transports_read(&gsh, gsh.load_config_from_parse, tree,
-			   "EXPORT_DEFAULTS");
-	gr_transports_read(&gsh, gsh.load_config_from_parse, tree, "EXPORT");
-	gr_transports_read(&gsh, gsh.load_config_from_parse, tree, "NFSv4");
+	gr_exports_read_file(&gsh, tree);
+	gr_exports_read(&gsh, gsh.load_config_from_parse, tree, "NFSv4");
 	return true;
 }
 
@@ -254,36 +252,34 @@ static void exports(void)
 
 	CU_ASSERT_TRUE(parsed(file, look_transports));
 	CU_ASSERT_STRING_EQUAL(said, "");
-	CU_ASSERT_EQUAL(gr_transports_list(gr_transports_refuse, text,
-					   sizeof(text)),
-			2);
+	CU_ASSERT_EQUAL(
+		gr_exports_list(gr_exports_lacks_rdma, text, sizeof(text)), 2);
 	CU_ASSERT_STRING_EQUAL(text, "7, 10");
-	CU_ASSERT_EQUAL(gr_transports_list(gr_transports_rdma_only, text,
-					   sizeof(text)),
-			1);
+	CU_ASSERT_EQUAL(
+		gr_exports_list(gr_exports_rdma_only, text, sizeof(text)), 1);
 	CU_ASSERT_STRING_EQUAL(text, "65535");
-	CU_ASSERT_FALSE(gr_transports_refuse(0));
+	CU_ASSERT_FALSE(gr_exports_lacks_rdma(0));
 
 	snprintf(more, sizeof(more),
 		 "EXPORT_DEFAULTS { Transports = TCP; }\n%s", file);
 	CU_ASSERT_TRUE(parsed(more, look_transports));
-	gr_transports_list(gr_transports_refuse, text, sizeof(text));
+	gr_exports_list(gr_exports_lacks_rdma, text, sizeof(text));
 	CU_ASSERT_STRING_EQUAL(text, "7, 9, 10, 11");
 	/* Ganesha's own root, which is in no file. */
-	CU_ASSERT_FALSE(gr_transports_refuse(0));
+	CU_ASSERT_FALSE(gr_exports_lacks_rdma(0));
 
 	snprintf(more, sizeof(more),
 		 "EXPORT_DEFAULTS { CLIENT { Transports = TCP; } }\n%s", file);
 	CU_ASSERT_TRUE(parsed(more, look_transports));
-	gr_transports_list(gr_transports_refuse, text, sizeof(text));
+	gr_exports_list(gr_exports_lacks_rdma, text, sizeof(text));
 	CU_ASSERT_STRING_EQUAL(text, "7, 8, 9, 10, 11, 65535");
 	/* Cut off, not overrun. */
-	CU_ASSERT_EQUAL(gr_transports_list(gr_transports_refuse, text, 4), 6);
+	CU_ASSERT_EQUAL(gr_exports_list(gr_exports_lacks_rdma, text, 4), 6);
 	CU_ASSERT_STRING_EQUAL(text, "7, ");
 	/* Once it is allowed again it is. */
 	CU_ASSERT_TRUE(parsed("EXPORT { Export_Id = 7; Transports = RDMA; }\n",
 			      look_transports));
-	CU_ASSERT_FALSE(gr_transports_refuse(7));
+	CU_ASSERT_FALSE(gr_exports_lacks_rdma(7));
 }
 
 static const struct unit_test tests[] = {

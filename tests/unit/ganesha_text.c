@@ -50,7 +50,7 @@ static bool requires(const char *text)
 static const char *almost(const char *text)
 {
 	put(text);
-	return t.almost;
+	return t.misspelled;
 }
 
 static void block(void)
@@ -101,7 +101,7 @@ static void misspelled(void)
 	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
 		snprintf(text, sizeof(text), "A { }\n%s { }", yes[i]);
 		CU_ASSERT_STRING_EQUAL(almost(text), yes[i]);
-		CU_ASSERT_EQUAL(t.almost_line, 2);
+		CU_ASSERT_EQUAL(t.misspelled_line, 2);
 	}
 	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++) {
 		snprintf(text, sizeof(text), "%s { }", no[i]);
@@ -109,10 +109,10 @@ static void misspelled(void)
 	}
 	/* The first; of blocks, and not within another. */
 	CU_ASSERT_STRING_EQUAL(almost("RDMAA\n{ }\nRDMAB { }"), "RDMAA");
-	CU_ASSERT_EQUAL(t.almost_line, 1);
+	CU_ASSERT_EQUAL(t.misspelled_line, 1);
 	CU_ASSERT_STRING_EQUAL(almost("A { RDMAA { } RDMB = 1; }"), "");
 	snprintf(text, sizeof(text), "RDMA%032d { }", 0);
-	CU_ASSERT_EQUAL(strlen(almost(text)), sizeof(t.almost) - 1);
+	CU_ASSERT_EQUAL(strlen(almost(text)), sizeof(t.misspelled) - 1);
 }
 
 static void inside(void)

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * gsh - finding and checking the Ganesha around this library
- *
- * Threads: gsh_bind() is called once, by Ganesha's main thread during its
- * start, and so is gsh_check_listener(); afterwards struct gsh is only read.
- */
 #include "ganesha/bind/gsh.h"
 
 #include <dlfcn.h>
@@ -16,7 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* The name of the file that defines @function, by which a link may have found it. */
+/* Returns the name of the file that defines @function. @real holds it, links resolved. */
 static const char *file_of(const void *function, char real[PATH_MAX])
 {
 	const char *slash;
@@ -63,7 +57,7 @@ static const char *check_release(struct gsh *g)
 	char real[PATH_MAX];
 	const char *name = file_of(*(void **)&g->init_error_type, real);
 
-	/* The server library has no symbol versions: go by its name. */
+	/* The server library has no symbol versions, so check its name. */
 	sscanf(GSH_VERSION, "%u.%u", &our_major, &our_minor);
 	if (!strncmp(name, soname, sizeof(soname) - 1) &&
 	    sscanf(name + sizeof(soname) - 1, "%u.%u", &major, &minor) == 2 &&
@@ -101,7 +95,7 @@ const char *gsh_bind(struct gsh *g)
 	TAKE(g->init_error_type, "init_error_type");
 	TAKE(g->report_config_errors, "report_config_errors");
 	TAKE(g->config_errs_to_log, "config_errs_to_log");
-	/* Ganesha's own: dialect_hooks.c stands before it. */
+	/* dialect_hooks.c interposes this one. */
 	*(void **)&g->load_config_from_parse =
 		dlsym(RTLD_NEXT, "load_config_from_parse");
 	TAKE(g->init_wait, "nfs_init_wait");
@@ -134,7 +128,7 @@ static uint16_t port_of(const struct sockaddr_storage *ss)
 		       ((const struct sockaddr_in *)ss)->sin_port;
 }
 
-/* Returns true if @to is the local address of @fd: all that ntirpc keeps of it. */
+/* Returns true if @to is the local address of @fd, as ntirpc keeps it. */
 static bool is_local(const struct rpc_address *to, int fd)
 {
 	struct sockaddr_storage ss;
@@ -157,7 +151,7 @@ static bool is_listener(const struct gsh *g, const SVCXPRT *xprt)
 		    xprt->xp_type == XPRT_UDP) &&
 		   is_socket(xprt->xp_fd, SOCK_DGRAM);
 
-	/* Both functions Ganesha has set a moment ago. */
+	/* Ganesha has just set both functions. */
 	return (tcp || udp) && is_beside(ends, ganeshas) &&
 	       is_beside(takes, ganeshas) &&
 	       is_local(&xprt->xp_local, xprt->xp_fd) && !xprt->xp_parent &&

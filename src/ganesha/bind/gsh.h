@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gsh - the Ganesha that this library finds itself in
+ * gsh - find and check the Ganesha that this library is loaded into
  *
- * Neither Ganesha's library nor ntirpc is linked: a later release has another name.
+ * Neither Ganesha's library nor ntirpc is linked, because later releases have other names.
  * ntirpc's functions are bound when this library is loaded, Ganesha's are looked up.
+ *
+ * Context: Ganesha's main thread, during its start. Afterwards struct gsh is only read, by any
+ * thread.
  */
 #ifndef RPCRDMA_GANESHA_GSH_H
 #define RPCRDMA_GANESHA_GSH_H
@@ -13,8 +16,8 @@
 struct gsh {
 	gsh_log_fn *log;
 	int **log_level; /* component_log_level */
-	/* A further place for log messages of @max_level and graver. @log gets each
-	 * without its header, and must not log. 0: done. NULL where there is none. */
+	/* Have @log called for messages of @max_level and worse. It must not log itself.
+	 * Returns 0 for success. NULL where there is none. */
 	int (*create_log_facility)(const char *name,
 				   int (*log)(int headers, void *private,
 					      int level, void *buffer,
@@ -31,45 +34,42 @@ struct gsh {
 				      const struct gsh_config_block *block,
 				      void *param, bool unique,
 				      struct gsh_config_errors *e);
-	/* Returns when Ganesha has started. NULL where there is none. */
+	/* Wait until Ganesha has started. NULL where there is none. */
 	void (*init_wait)(void);
-	/* NULL where Ganesha is built without D-Bus. 1, or it did not work. */
+	/* Returns 1 for success. NULL where Ganesha is built without D-Bus. */
 	int32_t (*dbus_register_path)(
 		const char *name,
 		const struct gsh_dbus_interface *const *interfaces);
-	char fault[512]; /* what is wrong */
+	char fault[512]; /* why this library does not fit */
 };
 
-/* Put together what does not fit, and what to do about it. Returns it. */
+/* Format why this library does not fit, and what to do about it. Returns g->fault. */
 __attribute__((format(printf, 2, 3))) const char *
 gsh_unfit(struct gsh *g, const char *format, ...);
 
 /*
- * Look everything up and check that it is the release this was built for, or a later one
- * with the same major version. Returns NULL, or what is wrong, as one line in @g. The
- * log works as soon as its function has been found, also when something else is wrong.
+ * Look up all functions, and check that Ganesha is the release that this library was built for,
+ * or a later one with the same major version. Returns NULL, or the fault, as one line in @g.
+ * gsh_log() works as soon as the function has been found, also after a fault.
  */
 const char *gsh_bind(struct gsh *g);
 
 /*
- * Check the layout of ntirpc's structures. @xprt is a listener that Ganesha has just made,
- * @alloc and @release are how it makes and frees a request. Returns NULL, or what is wrong,
- * as one line in @g.
+ * Check the layout of ntirpc's structures. @xprt is a listener that Ganesha has just created;
+ * @alloc and @release create and free its requests. Returns NULL, or the fault.
  */
 const char *gsh_check_listener(struct gsh *g, SVCXPRT *xprt,
 			       svc_xprt_alloc_fun_t alloc,
 			       svc_xprt_free_fun_t release);
 
 /*
- * Check what ganesha.h says of the parser, by a file of known content. Returns NULL, or what
- * is wrong. Context: before Ganesha has parsed a file of its own.
+ * Check what compat/ganesha.h says of the parser, with a file of known content. Returns NULL, or
+ * the fault. Context: before Ganesha has parsed its own file.
  */
 const char *gsh_check_parser(struct gsh *g);
 
-/*
- * Write one line to Ganesha's log, component RPC, if its level lets it
- * through. GSH_FATAL does not return. Any thread.
- */
+/* Write one line to Ganesha's log, component RPC. GSH_FATAL does not return. Context: any
+ * thread. */
 #define gsh_log(g, lvl, ...)                                                   \
 	do {                                                                   \
 		if (gsh_logs((g), (lvl)))                                      \

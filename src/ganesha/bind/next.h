@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * next - the functions that would be called without this library
+ * next - find the original of an interposed function
  *
- * The loader binds Ganesha's calls of some names to definitions here, because
- * this library comes before ntirpc and the server library in the order of
- * search. Each definition passes on to the next one of its name.
+ * This library comes before ntirpc and the server library in the search order of the
+ * loader, which so binds Ganesha's calls of some functions to definitions here. Each calls
+ * the next function of its name.
  */
 #ifndef RPCRDMA_GANESHA_NEXT_H
 #define RPCRDMA_GANESHA_NEXT_H
@@ -16,8 +16,8 @@
 #define GR_NEXT_FIELD(name) __typeof__(name) *name;
 #define GR_NEXT_FIND(name) *(void **)&next.name = dlsym(RTLD_NEXT, #name);
 
-/* In a file that stands before LIST(X), which is X(name) for each: next.name is the
- * next one, or NULL, from the time when this library is loaded. */
+/* For a file that interposes the functions of LIST(X), which is X(name) for each: next.name
+ * is the original, or NULL, as soon as this library is loaded. */
 #define GR_NEXT(LIST)                                            \
 	static struct {                                          \
 		LIST(GR_NEXT_FIELD)                              \

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * config - reading the blocks RDMA { } and RDMA_Debug { }
+ * config - read the blocks RDMA { } and RDMA_Debug { }
  *
- * As everywhere in ganesha.conf, an unknown parameter is reported and ignored. A wrong value
- * of a known one makes the whole block bad, because the server would not run as its operator
- * meant. All faults are reported, not only the first.
+ * As everywhere in ganesha.conf, an unknown setting is reported and ignored. A wrong value
+ * makes the whole block bad, because the server would not run as its operator meant. All
+ * faults are reported.
  *
  * Version 0.1 had the settings of RDMA_Debug in the RDMA block. They still work there, and
- * each gets a line that says what to do with it.
+ * a line is logged for each that says what to do with it.
  */
 #include "ganesha/config/config.h"
 
@@ -20,19 +20,19 @@
 
 /* Room for the items of a block, two for some settings. */
 #define MAX_ITEMS 128
-/* The least number of shared Receives has so many beyond the credits of one connection: two
- * that version 2 always advertises, and those for messages beyond the limit. */
+/* Shared Receives are so many more than the credits of one connection, at least: two that
+ * version 2 always advertises, and those for messages beyond the limit. */
 #define SHARED_BEYOND (2 + RT_CREDIT_BEYOND)
 
-static int block_commit(void *node, void *link_mem, void *self,
-			struct gsh_config_errors *e)
+static int keep_node(void *node, void *link_mem, void *self,
+		     struct gsh_config_errors *e)
 {
 	((struct gr_config *)self)->node = node;
 	return 0;
 }
 
-/* The handler of a setting of version 0.1 in the RDMA block: say what to do with it. */
-static int old_read(const char *token, int term, struct gsh_config_item *item,
+/* A second handler of a setting of version 0.1 in the RDMA block: say what to do with it. */
+static int warn_old(const char *token, int term, struct gsh_config_item *item,
 		    void *param, void *node, struct gsh_config_errors *e)
 {
 	const char *instead = gr_setting_lookup(item->name)->instead;
@@ -46,7 +46,7 @@ static int old_read(const char *token, int term, struct gsh_config_item *item,
 	return 0;
 }
 
-/* The handler that notes which settings the RDMA_Debug block has. */
+/* A second handler of each setting of the RDMA_Debug block: note that the file has it. */
 static int note_present(const char *token, int term,
 			struct gsh_config_item *item, void *param, void *node,
 			struct gsh_config_errors *e)
@@ -61,9 +61,9 @@ static int note_present(const char *token, int term,
  * Append the settings of @block at @to, and each once more with the handler @also, if that is
  * not NULL. Returns the end, an item without a name.
  */
-static struct gsh_config_item *append(struct gsh_config_item *to,
-				      enum gr_setting_block block,
-				      gr_handler_fn *also)
+static struct gsh_config_item *append_items(struct gsh_config_item *to,
+					    enum gr_setting_block block,
+					    gr_handler_fn *also)
 {
 	for (const struct gr_setting *s = gr_settings; s->item.name; s++) {
 		if (s->block != block)
@@ -103,8 +103,7 @@ static enum gr_config_result load_block(const struct gsh *g,
 					const struct gsh_config_item *items,
 					int flags, struct gr_config *cfg)
 {
-	struct gsh_config_block block = gr_block("org.ganesha.nfsd.config.rdma",
-						 name, items, block_commit);
+	struct gsh_config_block block = gr_block(name, items, keep_node);
 	struct gsh_config_item good[MAX_ITEMS];
 	struct gsh_config_errors e;
 	int found;
@@ -143,8 +142,8 @@ static void merge(struct gr_config *cfg, const struct gr_config *debug)
 
 /* Report a fault of the whole block. */
 __attribute__((format(printf, 3, 4))) static void
-refuse(struct gr_config *cfg, struct gsh_config_errors *e, const char *format,
-       ...)
+refuse_block(struct gr_config *cfg, struct gsh_config_errors *e,
+	     const char *format, ...)
 {
 	const struct gsh_config_node *n = cfg->node;
 	char text[256];
@@ -155,7 +154,7 @@ refuse(struct gr_config *cfg, struct gsh_config_errors *e, const char *format,
 	va_end(args);
 	e->errors++;
 	gr_block_complain(n, e, "%s", text);
-	/* A fault of a setting tells more than one of the block. */
+	/* The fault of a setting is more specific. */
 	if (!*cfg->fault)
 		gr_fault_keep(cfg, n && n->filename ? n->filename : "",
 			      n ? (unsigned int)n->line : 0, text);
@@ -171,13 +170,13 @@ static void check_texts(struct gr_config *cfg, struct gsh_config_errors *e)
 		    s->item.type != GSH_CONFIG_PATH)
 			continue;
 		if (*text && strlen(*text) > (size_t)s->item.u.str.maxsize)
-			refuse(cfg, e, "%s is text of %d bytes at most",
-			       s->item.name, s->item.u.str.maxsize);
+			refuse_block(cfg, e, "%s is text of %d bytes at most",
+				     s->item.name, s->item.u.str.maxsize);
 	}
 }
 
-/* Check that one connection's Receives fit into what the transport does not keep for other
- * things. Shared Receives belong to a device instead. */
+/* Check that the Receives of one connection fit into the memory that the transport does not
+ * reserve. Shared Receives belong to a device instead. */
 static void check_fits(struct gr_config *cfg, struct gsh_config_errors *e)
 {
 	size_t each = gr_config_receives(cfg);
@@ -187,27 +186,28 @@ static void check_fits(struct gr_config *cfg, struct gsh_config_errors *e)
 	    each <= cfg->rt.max_memory - cfg->rt.max_memory / RT_POOL_RESERVE)
 		return;
 	gr_size_text(cfg->rt.max_memory, max, sizeof(max));
-	refuse(cfg, e,
-	       "no connection fits into Max_Memory = %s: each needs %zu MiB for "
-	       "its Credits: raise Max_Memory or lower Credits%s",
-	       max, (each + (1u << 20) - 1) >> 20,
-	       cfg->rt.extensions & RT_EXT_RTR ? "" : " or Recv_Size");
+	refuse_block(
+		cfg, e,
+		"no connection fits into Max_Memory = %s: each needs %zu MiB for "
+		"its Credits: raise Max_Memory or lower Credits%s",
+		max, (each + (1u << 20) - 1) >> 20,
+		cfg->rt.extensions & RT_EXT_RTR ? "" : " or Recv_Size");
 }
 
-/* Check that Ganesha does not serve its own RDMA on our port. */
 static void check_native_port(struct gr_config *cfg,
 			      struct gsh_config_errors *e)
 {
 	if (cfg->native_port && cfg->native_port == cfg->port)
-		refuse(cfg, e,
-		       "Port = %u of the RDMA block is also NFS_RDMA_Port of "
-		       "NFS_Core_Param, where Ganesha serves RDMA itself: change "
-		       "one of them, or take nfsrdma and rpcrdma out of Protocols",
-		       cfg->port);
+		refuse_block(
+			cfg, e,
+			"Port = %u of the RDMA block is also NFS_RDMA_Port of "
+			"NFS_Core_Param, where Ganesha serves RDMA itself: change "
+			"one of them, or take nfsrdma and rpcrdma out of Protocols",
+			cfg->port);
 }
 
-/* Check that the settings go together. Returns false after reporting what does not. */
-static bool check(const struct gsh *g, struct gr_config *cfg)
+/* Check that the settings are consistent. Returns false after reporting the faults. */
+static bool check_block(const struct gsh *g, struct gr_config *cfg)
 {
 	bool v2 = cfg->rt.versions >> 2 & 1;
 	struct gsh_config_errors e;
@@ -223,26 +223,30 @@ static bool check(const struct gsh *g, struct gr_config *cfg)
 	check_texts(cfg, &e);
 	check_native_port(cfg, &e);
 	if (cfg->rt.extensions && !v2)
-		refuse(cfg, &e, "Extensions needs version 2 among Versions");
+		refuse_block(cfg, &e,
+			     "Extensions needs version 2 among Versions");
 	if (cfg->auth != RT_AUTH_NONE && !v2)
-		refuse(cfg, &e,
-		       "Host_Authentication needs version 2 among Versions");
+		refuse_block(
+			cfg, &e,
+			"Host_Authentication needs version 2 among Versions");
 	if (rt.max_shared_receives && rt.max_shared_receives < least)
-		refuse(cfg, &e,
-		       "Shared_Receives = %u: with these Credits it must be at least %u",
-		       rt.max_shared_receives, least);
+		refuse_block(
+			cfg, &e,
+			"Shared_Receives = %u: with these Credits it must be at least %u",
+			rt.max_shared_receives, least);
 	if (cfg->rt.max_conn_memory < cfg->rt.max_message)
-		refuse(cfg, &e,
-		       "Max_Connection_Memory must hold one message of "
-		       "Max_Message bytes");
+		refuse_block(cfg, &e,
+			     "Max_Connection_Memory must hold one message of "
+			     "Max_Message bytes");
 	if (rt.max_host_memory < rt.max_message)
-		refuse(cfg, &e,
-		       "Max_Host_Memory must hold one message of Max_Message "
-		       "bytes");
-	/* The checks above name settings; this is for the rest. */
+		refuse_block(
+			cfg, &e,
+			"Max_Host_Memory must hold one message of Max_Message "
+			"bytes");
+	/* The checks above name settings; this one does not. */
 	fault = e.errors ? NULL : rt_config_check(&rt);
 	if (fault)
-		refuse(cfg, &e, "RDMA block: %s", fault);
+		refuse_block(cfg, &e, "RDMA block: %s", fault);
 	if (!e.errors)
 		check_fits(cfg, &e);
 	good = !e.errors;
@@ -251,8 +255,8 @@ static bool check(const struct gsh *g, struct gr_config *cfg)
 	return good;
 }
 
-/* There is no RDMA block: read the settings of the dialect, if NFS_Core_Param asks for RDMA. @cfg has
- * the defaults. */
+/* Without an RDMA block, read the settings of the dialect if NFS_Core_Param asks for RDMA. @cfg
+ * has the defaults. */
 static enum gr_config_result load_dialect(const struct gsh *g,
 					  struct gsh_config *tree,
 					  const struct gr_dialect *dialect,
@@ -277,8 +281,9 @@ enum gr_config_result gr_config_load(const struct gsh *g,
 	memset(cfg, 0, sizeof(*cfg));
 	if (!tree)
 		return GR_CONFIG_ABSENT;
-	append(append(append(items, GR_RDMA, NULL), GR_RDMA_DEBUG, old_read),
-	       GR_OLD, old_read);
+	append_items(append_items(append_items(items, GR_RDMA, NULL),
+				  GR_RDMA_DEBUG, warn_old),
+		     GR_OLD, warn_old);
 	res = load_block(g, tree, "RDMA", items, 0, cfg);
 	gr_dialect_read(g, tree, &dialect);
 	if (dialect.rdma && gr_dialect_is_native())
@@ -289,20 +294,20 @@ enum gr_config_result gr_config_load(const struct gsh *g,
 		cfg->dialect_ignored = dialect.rdma && !cfg->native_port;
 	if (res == GR_CONFIG_ABSENT)
 		return res;
-	append(items, GR_RDMA_DEBUG, note_present);
+	append_items(items, GR_RDMA_DEBUG, note_present);
 	more = load_block(g, tree, "RDMA_Debug", items, 0, &debug);
 	merge(cfg, &debug);
 	if (!*cfg->fault)
 		memcpy(cfg->fault, debug.fault, sizeof(cfg->fault));
 	cfg->required = cfg->required_given;
 	/* A block that could not be read at all has no values to check. */
-	if ((cfg->node && !check(g, cfg)) || more == GR_CONFIG_BAD)
+	if ((cfg->node && !check_block(g, cfg)) || more == GR_CONFIG_BAD)
 		res = GR_CONFIG_BAD;
 	return res;
 }
 
 /* Returns @percent of @of, but at least @least. */
-static uint64_t share(uint64_t of, uint64_t percent, uint64_t least)
+static uint64_t percent_of(uint64_t of, uint64_t percent, uint64_t least)
 {
 	uint64_t part = of / 100 * percent + of % 100 * percent / 100;
 
@@ -341,10 +346,10 @@ void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt)
 	rt->auth = (enum rt_auth_policy)cfg->auth;
 	/* The transport's default is a quarter, but at least 64 connections. */
 	if (cfg->host_share_given && !rt->max_host_connections)
-		rt->max_host_connections = (unsigned int)share(
+		rt->max_host_connections = (unsigned int)percent_of(
 			rt->max_connections, cfg->host_share, 1);
 	if (cfg->host_share_given && !rt->max_host_memory)
-		rt->max_host_memory =
-			share(rt->max_memory, cfg->host_share, rt->max_message);
+		rt->max_host_memory = percent_of(
+			rt->max_memory, cfg->host_share, rt->max_message);
 	rt_config_defaults(rt);
 }

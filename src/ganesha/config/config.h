@@ -37,8 +37,8 @@ struct gr_shared {
 };
 
 struct gr_config {
-	/* Of both blocks, settings that the transport takes as they are.
-	 * gr_config_transport() adds the others, and what follows from them. */
+	/* Settings of both blocks that the transport takes as they are.
+	 * gr_config_transport() adds the others and the defaults. */
 	struct rt_config rt;
 
 	/* Block RDMA. */
@@ -72,16 +72,16 @@ struct gr_config {
 	bool enable;
 	uint32_t max_shared_old;
 
-	/* There is no RDMA block: the settings are those of NFS_Core_Param (dialect.h).
-	 * Only then may the versions of NFS be limited, to these bits of dialect.h. */
+	/* There is no RDMA block, and the settings are those of NFS_Core_Param (dialect.h).
+	 * Only then may nfs_versions lack bits of GR_NFS_ALL. */
 	bool dialect;
 	uint32_t nfs_versions;
 	bool dialect_ignored; /* NFS_Core_Param asks for RDMA, beside an RDMA block */
 	/* Ganesha serves RDMA itself, as NFS_Core_Param says, on this port; 0: it does not. */
 	uint16_t native_port;
 
-	/* Only while the file is read: bit n: the block has setting n of
-	 * gr_settings; and the block in the tree of the parser. */
+	/* Only while the file is read: bit n, the block has setting n of gr_settings; and
+	 * the parser's node of the block. */
 	uint64_t present;
 	const void *node;
 
@@ -91,14 +91,15 @@ struct gr_config {
 };
 
 enum gr_config_result {
-	GR_CONFIG_ABSENT, /* no RDMA block, nor words that stand for one */
+	GR_CONFIG_ABSENT, /* neither an RDMA block nor a dialect that asks for RDMA */
 	GR_CONFIG_GOOD,
 	GR_CONFIG_BAD, /* reported; cfg->required is valid */
 };
 
 /*
- * Read the blocks RDMA and RDMA_Debug of @tree, which may be NULL, or the words that stand
- * for them (dialect.h). All faults are logged. The texts in @cfg belong to the parser.
+ * Read the blocks RDMA and RDMA_Debug of @tree, which may be NULL, or instead of them the
+ * settings of the dialect (dialect.h). All faults are logged. The texts in @cfg belong to the
+ * parser.
  */
 enum gr_config_result gr_config_load(const struct gsh *g,
 				     struct gsh_config *tree,
@@ -109,8 +110,7 @@ void gr_config_transport(const struct gr_config *cfg, struct rt_config *rt);
 /* Returns the bytes of the Receives of one connection. */
 size_t gr_config_receives(const struct gr_config *cfg);
 
-/* Print the block as it is in use: all settings in the syntax of ganesha.conf, and what
- * follows from them as comments. */
+/* Print all settings in the syntax of ganesha.conf, and what follows from them as comments. */
 void gr_config_print(FILE *f, const struct gr_config *cfg);
 /* Print the names of the settings that differ, with commas between them. Returns how many. */
 unsigned int gr_config_differences(FILE *f, const struct gr_config *a,

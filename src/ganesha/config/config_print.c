@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * config_print - the settings as text
- */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,9 +55,9 @@ static void print_value(FILE *f, const struct gr_setting *s, const void *value)
 	}
 }
 
-/* Returns true for a setting without a line: one for a second purpose, and one whose value the
- * parser would not accept. */
-static bool is_silent(const struct gr_setting *s, const struct gr_config *cfg)
+/* Returns true for a setting without a line of its own, or whose value the parser would not
+ * accept. */
+static bool is_hidden(const struct gr_setting *s, const struct gr_config *cfg)
 {
 	switch (s->item.off) {
 	case offsetof(struct gr_config, host_share):
@@ -75,7 +72,7 @@ static bool is_silent(const struct gr_setting *s, const struct gr_config *cfg)
 static void print_setting(FILE *f, const struct gr_setting *s,
 			  const struct gr_config *cfg)
 {
-	if (is_silent(s, cfg))
+	if (is_hidden(s, cfg))
 		return;
 	fprintf(f, "\t%s = ", s->item.name);
 	print_value(f, s, gr_setting_value(s, cfg));
@@ -108,8 +105,8 @@ static const char *mib_text(uint64_t size, char *text, size_t room)
 	return text;
 }
 
-/* Print what connections take, and how many fit into Max_Memory. Shared Receives do not
- * count, as a device may have none. */
+/* Print the memory that connections need, and how many fit into Max_Memory, without shared
+ * Receives, which not all devices have. */
 static void print_memory(FILE *f, const struct gr_config *cfg,
 			 const struct rt_config *rt)
 {
@@ -120,7 +117,7 @@ static void print_memory(FILE *f, const struct gr_config *cfg,
 	char one[32], all[32];
 
 	host = MIN(host, rt->max_connections);
-	/* As account.c in src/transport/flow: the first is always admitted. */
+	/* The first connection is always admitted (transport/flow/account.c). */
 	of_host = MIN(MAX(of_host, rt->max_host_memory), usable);
 	if (host > of_host / each)
 		host = of_host / each ? (unsigned int)(of_host / each) : 1;
@@ -152,7 +149,6 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 {
 	struct gr_config cfg = *given;
 	struct rt_config rt;
-
 	char text[64];
 
 	gr_config_transport(&cfg, &rt);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dialect.h says what this is. */
 #include "ganesha/config/dialect.h"
 
 #include <dlfcn.h>
@@ -8,10 +7,15 @@
 #include "ganesha/keywords/keywords.h"
 
 #define OFF(member) .off = offsetof(struct gr_config, member)
+#define PROTOCOLS(nm)                                                      \
+	{                                                                  \
+		.name = (nm), .type = GSH_CONFIG_PROC,                     \
+		.u.proc = { .init = gr_block_keep, .handler = note_rdma }, \
+		.off = offsetof(struct gr_dialect, rdma)                   \
+	}
 
-static int take_protocol(const char *token, int term,
-			 struct gsh_config_item *item, void *param, void *node,
-			 struct gsh_config_errors *e)
+static int note_rdma(const char *token, int term, struct gsh_config_item *item,
+		     void *param, void *node, struct gsh_config_errors *e)
 {
 	if (gr_keywords_is_rdma(token))
 		*(bool *)param = true;
@@ -19,34 +23,21 @@ static int take_protocol(const char *token, int term,
 }
 
 void gr_dialect_read(const struct gsh *g, struct gsh_config *tree,
-		     struct gr_dialect *w)
+		     struct gr_dialect *d)
 {
 	static const struct gsh_config_item items[] = {
-		{ .name = "Protocols",
-		  .type = GSH_CONFIG_PROC,
-		  .u.proc = { .init = gr_block_keep, .handler = take_protocol },
-		  .off = offsetof(struct gr_dialect, rdma) },
-		{ .name = "NFS_Protocols",
-		  .type = GSH_CONFIG_PROC,
-		  .u.proc = { .init = gr_block_keep, .handler = take_protocol },
-		  .off = offsetof(struct gr_dialect, rdma) },
+		PROTOCOLS("Protocols"),
+		PROTOCOLS("NFS_Protocols"),
 		{ .name = "NFS_RDMA_Port",
 		  .type = GSH_CONFIG_UINT16,
 		  .u.u16 = { .max = UINT16_MAX, .def = 20049, .zero_ok = true },
 		  .off = offsetof(struct gr_dialect, port) },
 		{ .name = NULL },
 	};
-	struct gsh_config_block block =
-		gr_block("org.ganesha.nfsd.config.words", "NFS_Core_Param",
-			 items, gr_block_accept);
-	struct gsh_config_errors e;
 
-	memset(w, 0, sizeof(*w));
-	block.desc.flags |= GSH_CONFIG_RELAX;
-	if (!tree || !g->init_error_type(&e))
-		return;
-	g->load_config_from_parse(tree, &block, w, true, &e);
-	g->report_config_errors(&e, NULL, gr_block_silent);
+	memset(d, 0, sizeof(*d));
+	gr_block_peek(g, g->load_config_from_parse, tree, "NFS_Core_Param",
+		      items, NULL, d);
 }
 
 static const struct gsh_config_token versions[] = {

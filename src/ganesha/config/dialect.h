@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dialect - a file that was written for a Ganesha with RDMA of its own
+ * dialect - a configuration file for a Ganesha with RDMA of its own
  *
- * If NFS_Core_Param has nfsrdma or rpcrdma among Protocols and there is no RDMA block, RDMA
- * is served as if the settings of keywords.h were in an RDMA block.
+ * Without an RDMA block, if NFS_Core_Param has nfsrdma or rpcrdma among Protocols, RDMA is
+ * served with the settings of NFS_Core_Param that keywords.h lists.
  *
  * Context: Ganesha's main thread.
  */
@@ -17,20 +17,20 @@
 #define GR_NFS_4(minor) (2u << (minor))
 #define GR_NFS_ALL 15u /* 3, 4.0, 4.1, 4.2 */
 
-/* What NFS_Core_Param says of RDMA before its settings are read. */
+/* Whether NFS_Core_Param asks for RDMA, and where a Ganesha with its own would serve it. */
 struct gr_dialect {
 	bool rdma; /* nfsrdma or rpcrdma is among Protocols */
 	uint16_t port; /* NFS_RDMA_Port */
 };
-/* Set @w from @tree, which may be NULL. Faults are not reported: Ganesha does so. */
+/* Set @d from @tree, which may be NULL. Ganesha reports the faults. */
 void gr_dialect_read(const struct gsh *g, struct gsh_config *tree,
-		     struct gr_dialect *w);
-/* The items of NFS_Core_Param that are kept in struct gr_config. */
+		     struct gr_dialect *d);
+/* The settings of NFS_Core_Param, which are read into a struct gr_config. */
 extern const struct gsh_config_item gr_dialect_items[];
 
 /* Returns true if Ganesha and its ntirpc can serve RDMA themselves. */
 bool gr_dialect_is_native(void);
-/* Format the RDMA block that would have the same settings, on one line. */
+/* Format the RDMA block with the same settings, on one line. */
 void gr_dialect_block(const struct gr_config *cfg, char *text, size_t room);
 /* Format a set of versions, which is not empty: "3, 4.1". */
 void gr_dialect_versions(uint32_t set, char *text, size_t room);

@@ -1,46 +1,194 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* exports.h says what this is. */
 #include "ganesha/config/exports.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "ganesha/config/block.h"
+/* What is known of an export: what its Transports has, and more. */
+enum {
+	UDP = 1,
+	TCP = 2,
+	RDMA = 4,
+	TRANSPORTS = UDP | TCP | RDMA,
+	CLIENT_LACKS_RDMA = 8, /* Transports of one of its CLIENT blocks */
+	READ = 16, /* from a file */
+};
+
+static _Atomic uint8_t exports[UINT16_MAX + 1], defaults;
+
+static uint8_t export_of(uint16_t id)
+{
+	uint8_t is = atomic_load_explicit(&exports[id], memory_order_relaxed);
+	uint8_t def = atomic_load_explicit(&defaults, memory_order_relaxed);
+
+	/* Ganesha's own root takes nothing from EXPORT_DEFAULTS. */
+	if (is & READ)
+		is |= def & (is & TRANSPORTS ? CLIENT_LACKS_RDMA : 0xff);
+	return is;
+}
+
+bool gr_exports_lacks_rdma(uint16_t id)
+{
+	uint8_t is = export_of(id);
+
+	return is & CLIENT_LACKS_RDMA || (is & TRANSPORTS && !(is & RDMA));
+}
+
+bool gr_exports_rdma_only(uint16_t id)
+{
+	return (export_of(id) & TRANSPORTS) == RDMA;
+}
+
+unsigned int gr_exports_list(bool (*is)(uint16_t id), char *text, size_t room)
+{
+	unsigned int n = 0;
+	size_t len = 0;
+
+	*text = '\0';
+	for (unsigned int id = 0; id <= UINT16_MAX; id++) {
+		if (!exports[id] || !is((uint16_t)id))
+			continue;
+		if (len < room)
+			len += (size_t)snprintf(text + len, room - len,
+						n ? ", %u" : "%u", id);
+		n++;
+	}
+	return n;
+}
+
+/* ---- Reading the blocks -------------------------------------------------- */
 
 #define WORD 16
 
+/* A block, into which all of one name are read, one after the other. */
 struct block {
-	char id[WORD], required[WORD];
+	char id[WORD], xprtsec[WORD];
+	uint8_t transports;
+	struct {
+		uint8_t transports;
+		bool lacks_rdma; /* this one or another one of the block */
+	} client;
+	/* What the commit needs. */
 	const struct gsh *gsh;
 	const char *name;
 	struct gr_exports *count;
-	uint8_t seen[(UINT16_MAX + 1) / 8];
 };
 
-static void *reset(void *link_mem, void *self)
+/* An init of an item: a number of 8 bits, or a text. */
+static void *clear_first(void *link_mem, void *self)
 {
 	*(char *)self = '\0';
 	return self;
 }
 
-static int take(const char *token, int term, struct gsh_config_item *item,
-		void *param, void *node, struct gsh_config_errors *e)
+static int store_word(const char *token, int term, struct gsh_config_item *item,
+		      void *param, void *node, struct gsh_config_errors *e)
 {
 	snprintf(param, WORD, "%s", token);
 	return 0;
 }
 
-/* Of blocks with one number Ganesha takes the first. */
-static bool is_first(struct block *b, uint16_t id)
+static int add_transport(const char *token, int term,
+			 struct gsh_config_item *item, void *param, void *node,
+			 struct gsh_config_errors *e)
 {
-	uint8_t bit = (uint8_t)(1u << id % 8);
-	bool first = !(b->seen[id / 8] & bit);
+	uint8_t *has = param;
 
-	b->seen[id / 8] |= bit;
-	return first;
+	*has |= !strcasecmp(token, "RDMA") ? RDMA :
+		!strcasecmp(token, "TCP")  ? TCP :
+					     UDP;
+	return 0;
 }
+
+static int commit_client(void *node, void *link_mem, void *self,
+			 struct gsh_config_errors *e)
+{
+	struct block *b = self;
+
+	if (b->client.transports && !(b->client.transports & RDMA))
+		b->client.lacks_rdma = true;
+	return 0;
+}
+
+#define ITEM(nm, handle, member)                                      \
+	{                                                             \
+		.name = (nm), .type = GSH_CONFIG_PROC,                \
+		.u.proc = { .init = clear_first, .handler = handle }, \
+		.off = offsetof(struct block, member)                 \
+	}
+
+static const struct gsh_config_item client_items[] = {
+	ITEM("Transports", add_transport, client.transports),
+	{ .name = NULL },
+};
+
+static const struct gsh_config_item items[] = {
+	ITEM("Export_Id", store_word, id),
+	ITEM("XprtSec", store_word, xprtsec),
+	ITEM("Transports", add_transport, transports),
+	{ .name = "Client",
+	  .type = GSH_CONFIG_BLOCK,
+	  .flags = GSH_CONFIG_RELAX,
+	  .u.blk = { .init = gr_block_init,
+		     .params = client_items,
+		     .commit = commit_client } },
+	{ .name = NULL },
+};
+
+/* Returns the bits of the table for the block, which is then ready for the next one. */
+static uint8_t take_transports(struct block *b)
+{
+	uint8_t is = b->transports |
+		     (b->client.lacks_rdma ? CLIENT_LACKS_RDMA : 0);
+
+	b->client.lacks_rdma = false;
+	return is;
+}
+
+static int commit_export(void *node, void *link_mem, void *self,
+			 struct gsh_config_errors *e)
+{
+	struct block *b = self;
+	/* Ganesha's default is 1. */
+	unsigned long id = *b->id ? strtoul(b->id, NULL, 0) : 1;
+	uint8_t is = take_transports(b) | READ;
+
+	if (id <= UINT16_MAX)
+		atomic_store(&exports[id], is);
+	return 0;
+}
+
+static int commit_defaults(void *node, void *link_mem, void *self,
+			   struct gsh_config_errors *e)
+{
+	atomic_store(&defaults, take_transports(self));
+	return 0;
+}
+
+void gr_exports_read(const struct gsh *g, gr_load_fn *load,
+		     struct gsh_config *tree, const char *name)
+{
+	struct block b = { 0 };
+
+	if (!strcasecmp(name, "EXPORT")) {
+		gr_block_peek(g, load, tree, name, items, commit_export, &b);
+	} else if (!strcasecmp(name, "EXPORT_DEFAULTS")) {
+		if (tree)
+			atomic_store(&defaults, 0);
+		gr_block_peek(g, load, tree, name, items, commit_defaults, &b);
+	}
+}
+
+void gr_exports_read_file(const struct gsh *g, struct gsh_config *tree)
+{
+	gr_exports_read(g, g->load_config_from_parse, tree, "EXPORT_DEFAULTS");
+	gr_exports_read(g, g->load_config_from_parse, tree, "EXPORT");
+}
+
+/* ---- What Ganesha has made of them --------------------------------------- */
 
 static bool is_served(uint16_t id)
 {
@@ -57,69 +205,46 @@ static bool is_served(uint16_t id)
 	return export;
 }
 
-static int count(void *node, void *link_mem, void *self,
-		 struct gsh_config_errors *e)
+static int commit_count(void *node, void *link_mem, void *self,
+			struct gsh_config_errors *e)
 {
-	struct block *b = self;
-	/* Ganesha's default is 1. */
-	uint16_t id = (uint16_t)(*b->id ? atoi(b->id) : 1);
-
-	b->count->blocks++;
-	b->count->served += is_first(b, id) && is_served(id);
+	((struct block *)self)->count->blocks++;
 	return 0;
-}
-
-static int warn(void *node, void *link_mem, void *self,
-		struct gsh_config_errors *e)
-{
-	struct block *b = self;
-
-	if (COMPAT_RELEASE >= 1502 && *b->required &&
-	    strcasecmp(b->required, "none") != 0)
-		gsh_log(b->gsh, GSH_WARN,
-			"%s%s%s: XprtSec = %s refuses clients by RDMA, which has no TLS",
-			b->name, *b->id ? " " : "", b->id, b->required);
-	return 0;
-}
-
-#define WORD_ITEM(word, member)                               \
-	{                                                     \
-		.name = (word), .type = GSH_CONFIG_PROC,      \
-		.u.proc = { .init = reset, .handler = take }, \
-		.off = offsetof(struct block, member)         \
-	}
-
-static void each(const struct gsh *g, struct gsh_config *tree, const char *name,
-		 int (*commit)(void *node, void *link_mem, void *self,
-			       struct gsh_config_errors *e),
-		 struct gr_exports *x)
-{
-	static const struct gsh_config_item items[] = {
-		WORD_ITEM("Export_Id", id),
-		WORD_ITEM("XprtSec", required),
-		{ .name = NULL },
-	};
-	struct gsh_config_block block = gr_block(
-		"org.ganesha.nfsd.config.exports", name, items, commit);
-	struct block b = { .gsh = g, .name = name, .count = x };
-	struct gsh_config_errors e;
-
-	if (!tree || !g->init_error_type(&e))
-		return;
-	block.desc.flags = 0; /* as often as it is there */
-	g->load_config_from_parse(tree, &block, &b, false, &e);
-	g->report_config_errors(&e, NULL, gr_block_silent);
 }
 
 void gr_exports_count(const struct gsh *g, struct gsh_config *tree,
 		      struct gr_exports *x)
 {
+	struct block b = { .count = x };
+
 	*x = (struct gr_exports){ 0 };
-	each(g, tree, "EXPORT", count, x);
+	gr_block_peek(g, g->load_config_from_parse, tree, "EXPORT", items,
+		      commit_count, &b);
+	for (unsigned int id = 0; id <= UINT16_MAX; id++)
+		x->served += exports[id] & READ && is_served((uint16_t)id);
+}
+
+static int commit_warn(void *node, void *link_mem, void *self,
+		       struct gsh_config_errors *e)
+{
+	const struct block *b = self;
+
+	if (COMPAT_RELEASE >= 1502 && *b->xprtsec &&
+	    strcasecmp(b->xprtsec, "none") != 0)
+		gsh_log(b->gsh, GSH_WARN,
+			"%s%s%s: XprtSec = %s refuses clients by RDMA, which has no TLS",
+			b->name, *b->id ? " " : "", b->id, b->xprtsec);
+	return 0;
 }
 
 void gr_exports_warn(const struct gsh *g, struct gsh_config *tree)
 {
-	each(g, tree, "EXPORT_DEFAULTS", warn, NULL);
-	each(g, tree, "EXPORT", warn, NULL);
+	static const char *const names[] = { "EXPORT_DEFAULTS", "EXPORT" };
+
+	for (unsigned int i = 0; i < 2; i++) {
+		struct block b = { .gsh = g, .name = names[i] };
+
+		gr_block_peek(g, g->load_config_from_parse, tree, names[i],
+			      items, commit_warn, &b);
+	}
 }

@@ -1,11 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * fault - what is wrong in a block, and where
- *
- * Ganesha's parser tells the line of a wrong value, but not the name of the item or what it
- * may be, and takes four lines for that. So each item of a refused block is read once more
- * by itself. If that fails, the item has a fault, and its description tells what is allowed.
- */
 #include "ganesha/config/fault.h"
 
 #include <inttypes.h>
@@ -20,7 +13,7 @@ struct messages {
 	char *line[MAX_LINES];
 };
 
-static void collect(char *msg, void *dest, struct gsh_config_errors *e)
+static void collect_line(char *msg, void *dest, struct gsh_config_errors *e)
 {
 	struct messages *said = dest;
 
@@ -36,14 +29,14 @@ static void free_messages(struct messages *said)
 		free(said->line[--said->n]);
 }
 
-static void put_words(FILE *f, const struct gsh_config_token *t)
+static void print_tokens(FILE *f, const struct gsh_config_token *t)
 {
 	for (; t->token; t++)
 		fprintf(f, " %s%s", t->token, t[1].token ? "," : "");
 }
 
-/* Append what the item may be. A handler of ours has said it already. */
-static void put_allowed(FILE *f, const struct gsh_config_item *item)
+/* Append the values that the item may have. Handlers of ours have said that themselves. */
+static void print_allowed(FILE *f, const struct gsh_config_item *item)
 {
 	uint64_t min = 0, max = 0;
 
@@ -53,11 +46,11 @@ static void put_allowed(FILE *f, const struct gsh_config_item *item)
 		return;
 	case GSH_CONFIG_TOKEN:
 		fprintf(f, "; %s is one of", item->name);
-		put_words(f, item->u.lst.tokens);
+		print_tokens(f, item->u.lst.tokens);
 		return;
 	case GSH_CONFIG_LIST:
 		fprintf(f, "; %s is any of", item->name);
-		put_words(f, item->u.lst.tokens);
+		print_tokens(f, item->u.lst.tokens);
 		return;
 	case GSH_CONFIG_STRING:
 	case GSH_CONFIG_PATH:
@@ -109,10 +102,10 @@ void gr_fault_keep(struct gr_config *cfg, const char *path, unsigned int line,
 		 text);
 }
 
-/* Log @line, with what @item may be. @item is NULL if the line is about no item. */
-static void report(const struct gsh *g, const char *line,
-		   const struct gsh_config_item *item,
-		   struct gsh_config_errors *e, struct gr_config *cfg)
+/* Log @line, with the values that @item may have. @item may be NULL. */
+static void log_fault(const struct gsh *g, const char *line,
+		      const struct gsh_config_item *item,
+		      struct gsh_config_errors *e, struct gr_config *cfg)
 {
 	struct gr_location at;
 	char *text = NULL;
@@ -123,7 +116,7 @@ static void report(const struct gsh *g, const char *line,
 		return;
 	fputs(line, f);
 	if (item)
-		put_allowed(f, item);
+		print_allowed(f, item);
 	if (!fclose(f)) {
 		if (item && gr_location_parse(text, &at))
 			gr_fault_keep(cfg, at.path, at.line, at.text);
@@ -132,7 +125,7 @@ static void report(const struct gsh *g, const char *line,
 	free(text);
 }
 
-/* Read @item of the block by itself, and collect in @said what the parser says. Returns true if it
+/* Read @item of the block by itself, and collect_line in @said what the parser says. Returns true if it
  * has a fault. */
 static bool read_alone(const struct gsh *g, struct gsh_config *tree,
 		       const struct gsh_config_block *block,
@@ -152,12 +145,11 @@ static bool read_alone(const struct gsh *g, struct gsh_config *tree,
 		return false;
 	found = g->load_config_from_parse(tree, &b, &cfg, true, e);
 	after = *e;
-	g->report_config_errors(e, said, collect);
+	g->report_config_errors(e, said, collect_line);
 	*e = after;
 	return found < 0 || e->errors || e->invalid;
 }
 
-/* Returns true if @lines has this line. */
 static bool has_line(const struct messages *lines, const char *line)
 {
 	for (unsigned int i = 0; i < lines->n; i++) {
@@ -167,16 +159,16 @@ static bool has_line(const struct messages *lines, const char *line)
 	return false;
 }
 
-/* Returns true for the parser's sums, which count errors and name no fault. */
-static bool is_sum(const char *line)
+/* Returns true for lines that only count errors. */
+static bool is_summary(const char *line)
 {
-	static const char *const sums[] = { " errors while processing ",
-					    ": Errors processing block ",
-					    " errors found block ",
-					    " validation errors in block " };
+	static const char *const summaries[] = {
+		" errors while processing ", ": Errors processing block ",
+		" errors found block ", " validation errors in block "
+	};
 
-	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
-		if (strstr(line, sums[i]))
+	for (size_t i = 0; i < sizeof(summaries) / sizeof(summaries[0]); i++) {
+		if (strstr(line, summaries[i]))
 			return true;
 	}
 	return false;
@@ -190,7 +182,7 @@ void gr_fault_report(const struct gsh *g, struct gsh_config *tree,
 	struct messages all = { 0 }, told = { 0 };
 	struct gsh_config_errors whole = *e;
 
-	g->report_config_errors(e, &all, collect);
+	g->report_config_errors(e, &all, collect_line);
 	for (const struct gsh_config_item *item = block->desc.u.blk.params;
 	     item->name; item++) {
 		struct messages said = { 0 };
@@ -200,20 +192,20 @@ void gr_fault_report(const struct gsh *g, struct gsh_config *tree,
 			*good++ = *item;
 		} else {
 			for (unsigned int i = 0; i < said.n; i++) {
-				/* All other items are unknown to it then. */
-				if (is_sum(said.line[i]) ||
+				/* All other items are unknown here. */
+				if (is_summary(said.line[i]) ||
 				    strstr(said.line[i], "Unknown parameter") ||
 				    has_line(&told, said.line[i]))
 					continue;
-				report(g, said.line[i], item, &alone, cfg);
-				collect(said.line[i], &told, NULL);
+				log_fault(g, said.line[i], item, &alone, cfg);
+				collect_line(said.line[i], &told, NULL);
 			}
 		}
 		free_messages(&said);
 	}
 	for (unsigned int i = 0; i < all.n; i++) {
-		if (!is_sum(all.line[i]) && !has_line(&told, all.line[i]))
-			report(g, all.line[i], NULL, &whole, cfg);
+		if (!is_summary(all.line[i]) && !has_line(&told, all.line[i]))
+			log_fault(g, all.line[i], NULL, &whole, cfg);
 	}
 	good->name = NULL;
 	free_messages(&all);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fault - what is wrong in a block, and where
+ * fault - say which settings of a refused block are wrong, and what they may be
+ *
+ * Ganesha's parser reports the line of a wrong value, but neither the name of the item nor
+ * its range, and takes four lines for that. So each item of a refused block is read once
+ * more by itself. If that fails, the item is at fault.
  *
  * Context: Ganesha's main thread; gr_location_parse() any.
  */

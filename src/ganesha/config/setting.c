@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* setting.h says what this is. */
 #include "ganesha/config/setting.h"
 
 #include <string.h>

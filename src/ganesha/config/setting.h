@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * setting - the settings of the blocks RDMA and RDMA_Debug, a row for each
+ * setting - a table of the settings of the blocks RDMA and RDMA_Debug
  *
  * A row has all that the code knows of a setting: how it is read, its range and default,
- * where its value is kept, and how it is printed. Loading, checking, --check-config and the
- * reload take it from there. Its text is in ganesha-rdma-config(8), the first line of which
- * manual.test compares with the row.
+ * where its value is kept, and how it is printed. ganesha-rdma-config(8) describes it;
+ * manual.test compares the first line of that with the row.
  *
  * Context: Ganesha's main thread.
  */
@@ -14,7 +13,7 @@
 
 #include <stdio.h>
 
-#include "ganesha/config/block.h"
+#include "ganesha/bind/block.h"
 
 struct gr_config;
 
@@ -29,10 +28,10 @@ struct gr_setting {
 	struct gsh_config_item item;
 	enum gr_setting_block block;
 	size_t width; /* of the value, in bytes */
-	/* A second purpose of the setting before it: read with it, not printed. */
+	/* A second value that is read from the setting before it. Not printed. */
 	bool hidden;
 
-	/* For a size, which Ganesha's parser does not have. Not a size if step is 0. */
+	/* For a size, a type that Ganesha's parser lacks. step is 0 for others. */
 	uint64_t min, max, def;
 	unsigned int step;
 
@@ -47,7 +46,7 @@ struct gr_setting {
 	const char *instead;
 };
 
-/* Those of a block are together. Ended by one without a name. */
+/* Those of a block are next to each other. The last row has no name. */
 extern const struct gr_setting gr_settings[];
 
 /* Returns the setting of this name, in whichever block, or NULL. */
@@ -60,9 +59,9 @@ const void *gr_setting_value(const struct gr_setting *s,
 bool gr_setting_is_changed(const struct gr_setting *s,
 			   const struct gr_config *cfg);
 
-/* ---- Values that Ganesha's parser does not know ------------------------ */
+/* ---- value.c: types that Ganesha's parser does not know ----------------- */
 
-/* "4096", "64K"; the row of the setting has the range. */
+/* A size such as "4096" or "64K". The row of the setting has the range. */
 gr_handler_fn gr_size_read;
 void gr_size_set(void *value, size_t width, uint64_t size);
 uint64_t gr_size_value(const void *value, size_t width);

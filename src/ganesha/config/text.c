@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* text.h says what this is. */
 #include "ganesha/config/text.h"
 
 #include <ctype.h>
@@ -13,7 +12,7 @@
 struct scan {
 	const char *at;
 	unsigned int line;
-	/* The latest word, which may be cut off, and where it begins. */
+	/* The latest word, which may be cut off, and the line where it begins. */
 	char word[WORD];
 	unsigned int word_line;
 };
@@ -42,7 +41,7 @@ static char next_token(struct scan *s)
 		/* A backslash escapes in double quotes only. */
 		for (end = s->at; *end && *end != *begin; end++)
 			end += *begin == '"' && *end == '\\' && end[1];
-		/* A quote without an end is the fault, not all that follows. */
+		/* Without a closing quote, only the quote itself is skipped. */
 		end = *end ? end : s->at;
 		for (begin++; s->at < end; s->at++)
 			s->line += *s->at == '\n';
@@ -55,32 +54,33 @@ static char next_token(struct scan *s)
 	return 'w';
 }
 
-static bool is_ours(const char *name)
+static bool is_rdma_block(const char *name)
 {
 	return !strcasecmp(name, "RDMA") || !strcasecmp(name, "RDMA_Debug");
 }
 
-static bool same(char a, char b)
+static bool is_same_letter(char a, char b)
 {
 	return toupper((unsigned char)a) == toupper((unsigned char)b);
 }
 
-/* Returns true if one letter more, less or other, or two swapped, make @a of @b. */
-static bool is_one_apart(const char *a, const char *b)
+/* Returns true if @a and @b differ by one letter that is added, missing or other, or by two
+ * that are swapped. */
+static bool is_one_edit_apart(const char *a, const char *b)
 {
-	for (; *a && same(*a, *b); b++)
+	for (; *a && is_same_letter(*a, *b); b++)
 		a++;
 	return (*a && !strcasecmp(a + 1, b)) || (*b && !strcasecmp(a, b + 1)) ||
 	       (*a && *b && !strcasecmp(a + 1, b + 1)) ||
-	       (*a && *b && same(a[1], *b) && same(*a, b[1]) &&
-		!strcasecmp(a + 2, b + 2));
+	       (*a && *b && is_same_letter(a[1], *b) &&
+		is_same_letter(*a, b[1]) && !strcasecmp(a + 2, b + 2));
 }
 
-static bool is_almost_ours(const char *name)
+static bool is_misspelled(const char *name)
 {
-	return !is_ours(name) &&
-	       (strcasestr(name, "RDMA") || is_one_apart(name, "RDMA") ||
-		is_one_apart(name, "RDMA_Debug"));
+	return !is_rdma_block(name) &&
+	       (strcasestr(name, "RDMA") || is_one_edit_apart(name, "RDMA") ||
+		is_one_edit_apart(name, "RDMA_Debug"));
 }
 
 static bool is_true(const char *word)
@@ -89,13 +89,16 @@ static bool is_true(const char *word)
 	       !strcasecmp(word, "on");
 }
 
-/* Returns true if line @asked is inside of a block of ours. A sign that is missing must not
- * hide a block, so one is known by its name, at any depth. */
+/*
+ * Scan @text. Returns true if line @asked is in an RDMA or RDMA_Debug block. A block is
+ * recognized by its name at any depth, so that a missing brace does not hide it.
+ */
 static bool scan(const char *text, struct gr_text *t, unsigned int asked)
 {
 	struct scan s = { .at = text, .line = 1 };
-	/* Of the block of ours that this is in; depth 0: it is in none. */
-	unsigned int depth = 0, ours = 0, begin = 0, open = 0;
+	/* How many blocks are open, and where the outermost begins; the depth of the RDMA
+	 * block, 0 outside of it, and where it begins. */
+	unsigned int depth = 0, open = 0, ours = 0, begin = 0;
 	char item[WORD] = "", token, before = 0;
 	bool inside = false;
 
@@ -109,13 +112,13 @@ static bool scan(const char *text, struct gr_text *t, unsigned int asked)
 			if (!depth++)
 				open = s.word_line;
 			t->rdma |= !strcasecmp(s.word, "RDMA");
-			if (is_ours(s.word)) {
+			if (is_rdma_block(s.word)) {
 				ours = depth;
 				begin = s.word_line;
-			} else if (depth == 1 && !t->almost_line &&
-				   is_almost_ours(s.word)) {
-				t->almost_line = s.word_line;
-				memcpy(t->almost, s.word, WORD);
+			} else if (depth == 1 && !t->misspelled_line &&
+				   is_misspelled(s.word)) {
+				t->misspelled_line = s.word_line;
+				memcpy(t->misspelled, s.word, WORD);
 			}
 		} else if (token == '}' && !depth) {
 			t->brace_line = t->brace_line ? t->brace_line : s.line;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * text - what the text of ganesha.conf says, where Ganesha's parser cannot tell
+ * text - find RDMA blocks in the text of ganesha.conf
  *
- * The parser drops what it cannot read, and ignores a block that nobody asks for. This
- * reads comments, quotes and braces as the parser does, of the file itself, not of what
- * it includes. It needs the C library alone. Context: any thread.
+ * Ganesha's parser drops what it cannot read, and ignores blocks with unknown names. This
+ * scanner sees them. It reads comments, quotes and braces as the parser does, but no
+ * included files. The launcher uses it, too, so it needs the C library alone.
+ *
+ * Context: any thread.
  */
 #ifndef RPCRDMA_GANESHA_TEXT_H
 #define RPCRDMA_GANESHA_TEXT_H
@@ -12,13 +14,14 @@
 #include <stdbool.h>
 
 struct gr_text {
-	bool rdma; /* it has an RDMA block */
-	bool required; /* with Required = true */
-	/* Where an end is that has no block, or else a block that has no end; 0: neither. */
+	bool rdma; /* there is an RDMA block */
+	bool required; /* which has Required = true */
+	/* The line of the first closing brace without a block, or else of the block without
+	 * one; 0: all braces match. */
 	unsigned int brace_line;
-	/* The first block with a misspelled name of ours; 0: none. */
-	unsigned int almost_line;
-	char almost[32];
+	/* The first block whose name is almost RDMA or RDMA_Debug; 0: none. */
+	unsigned int misspelled_line;
+	char misspelled[32];
 };
 
 /* Read the file @path. Returns false, with @t empty, if it cannot be read or is empty. */

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * value - values of settings that Ganesha's parser does not know: sizes, addresses, and
- * those that are a switch or something else
- *
- * Context: Ganesha's main thread.
+ * value - types of settings that Ganesha's parser does not know: sizes, addresses, and a
+ * switch that also takes other values
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -18,7 +16,7 @@
 #include "ganesha/config/config.h"
 #include "ganesha/config/setting.h"
 
-#define refuse(node, e, ...)                                 \
+#define complain(node, e, ...)                               \
 	do {                                                 \
 		(e)->invalid = true;                         \
 		gr_block_complain((node), (e), __VA_ARGS__); \
@@ -112,14 +110,14 @@ int gr_size_read(const char *token, int term, struct gsh_config_item *item,
 		gr_size_text(s->max, max, sizeof(max));
 		gr_size_text(s->def ? s->def : s->max, example,
 			     sizeof(example));
-		refuse(node, e,
-		       "%s: (%s) is not a size from %s to %s, such as \"%s\"",
-		       s->item.name, token, min, max, example);
+		complain(node, e,
+			 "%s: (%s) is not a size from %s to %s, such as \"%s\"",
+			 s->item.name, token, min, max, example);
 		return 1;
 	}
 	if (size % s->step) {
-		refuse(node, e, "%s: (%s) is not a multiple of %u",
-		       s->item.name, token, s->step);
+		complain(node, e, "%s: (%s) is not a multiple of %u",
+			 s->item.name, token, s->step);
 		return 1;
 	}
 	gr_size_set(param, s->width, size);
@@ -158,7 +156,6 @@ static unsigned int zone_index(const char *zone)
 	return index && if_indextoname(index, name) ? index : 0;
 }
 
-/* One address of the list. */
 int gr_addrs_read(const char *token, int term, struct gsh_config_item *item,
 		  void *param, void *node, struct gsh_config_errors *e)
 {
@@ -170,7 +167,6 @@ int gr_addrs_read(const char *token, int term, struct gsh_config_item *item,
 	const char *zone = strchr(token, '%');
 	size_t len = zone ? (size_t)(zone - token) : strlen(token);
 
-	/* "fe80::1%eth0": such an address says nothing without its link. */
 	if (len < sizeof(host))
 		memcpy(host, token, len);
 	if (!zone && inet_pton(AF_INET, token, &in->sin_addr) == 1) {
@@ -178,29 +174,32 @@ int gr_addrs_read(const char *token, int term, struct gsh_config_item *item,
 	} else if (inet_pton(AF_INET6, host, &in6->sin6_addr) == 1) {
 		ss.ss_family = AF_INET6;
 	} else {
-		refuse(node, e, "Bind_Addr: (%s) is not an IP address%s", token,
-		       strchr(token, ',') ?
-			       ": quote the members of a list, not the whole" :
-			       "");
+		complain(
+			node, e, "Bind_Addr: (%s) is not an IP address%s",
+			token,
+			strchr(token, ',') ?
+				": quote the members of a list, not the whole" :
+				"");
 		return 1;
 	}
 	if (zone)
 		in6->sin6_scope_id = zone_index(zone + 1);
 	if (zone && !in6->sin6_scope_id) {
-		refuse(node, e, "Bind_Addr: (%s) names no network interface",
-		       token);
+		complain(node, e, "Bind_Addr: (%s) names no network interface",
+			 token);
 		return 1;
 	}
 	if (!zone && ss.ss_family == AF_INET6 &&
 	    IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr)) {
-		refuse(node, e,
-		       "Bind_Addr: (%s) needs its interface, as in \"%s%%eth0\"",
-		       token, token);
+		complain(
+			node, e,
+			"Bind_Addr: (%s) needs its interface, as in \"%s%%eth0\"",
+			token, token);
 		return 1;
 	}
 	if (a->n == GR_MAX_ADDRS) {
-		refuse(node, e, "Bind_Addr: more than %d addresses",
-		       GR_MAX_ADDRS);
+		complain(node, e, "Bind_Addr: more than %d addresses",
+			 GR_MAX_ADDRS);
 		return 1;
 	}
 	a->addr[a->n++] = ss;
@@ -240,7 +239,8 @@ int gr_crc_read(const char *token, int term, struct gsh_config_item *item,
 	} else if (!strcasecmp(token, "auto")) {
 		*crc = FAB_CRC_AUTO;
 	} else {
-		refuse(node, e, "CRC: (%s) is not true, false or auto", token);
+		complain(node, e, "CRC: (%s) is not true, false or auto",
+			 token);
 		return 1;
 	}
 	return 0;
@@ -275,10 +275,10 @@ int gr_shared_read(const char *token, int term, struct gsh_config_item *item,
 		s->on = true;
 		s->max = (uint32_t)n;
 	} else {
-		refuse(node, e,
-		       "Shared_Receives: (%s) is not true, false or a number "
-		       "from 1 to %u",
-		       token, RT_MAX(max_shared_receives));
+		complain(node, e,
+			 "Shared_Receives: (%s) is not true, false or a number "
+			 "from 1 to %u",
+			 token, RT_MAX(max_shared_receives));
 		return 1;
 	}
 	return 0;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * back_hooks - the functions of ntirpc's that make and use a back channel
+ * back_hooks - functions of ntirpc that are interposed for back channels
  *
- * As in hooks.c. What is done here is for an SVCXPRT or a CLIENT of ours;
- * clnt_vc_get_client_xprt() is there since ntirpc 6.
+ * They create and use a CLIENT. For an SVCXPRT or a CLIENT of ours, ntirpc/back does so.
+ * ntirpc has clnt_vc_get_client_xprt() since 6.
  *
- * Threads: any.
+ * Context: any thread.
  */
 #include <errno.h>
 #include <stdatomic.h>
+#include <syslog.h>
 
 #include <rpc/clnt.h>
 
-#include "base/clock.h"
 #include "ganesha/quirks/context.h"
 #include "ganesha/bind/next.h"
 #include "ganesha/serve/server.h"
@@ -32,22 +32,6 @@ GR_EXPORT SVCXPRT *clnt_vc_get_client_xprt(const CLIENT *clnt);
 
 GR_NEXT(HOOKED)
 
-/* Once in a while, however often it happens. */
-static void log_full(struct gr_server *s, const char *name)
-{
-	uint64_t now = base_now_ns(), at = atomic_load(&s->full_logged);
-	unsigned int n = atomic_fetch_add(&s->full, 1) + 1;
-
-	if ((at && now - at < 10000000000u) ||
-	    !atomic_compare_exchange_strong(&s->full_logged, &at, now))
-		return;
-	atomic_fetch_sub(&s->full, n);
-	gsh_log(s->gsh, GSH_WARN,
-		"%s: a session without a back channel, as its host has too "
-		"many in use; %u such sessions since the last message",
-		name, n);
-}
-
 GR_EXPORT CLIENT *clnt_vc_ncreate_svc(const SVCXPRT *xprt, const rpcprog_t prog,
 				      const rpcvers_t vers,
 				      const uint32_t flags)
@@ -66,7 +50,8 @@ GR_EXPORT CLIENT *clnt_vc_ncreate_svc(const SVCXPRT *xprt, const rpcprog_t prog,
 	if (clnt && !s->cfg.reverse_direction)
 		clnt->cl_error.re_status = RPC_UNKNOWNPROTO;
 	if (c && clnt && clnt->cl_error.re_errno == EUSERS)
-		log_full(s, rt_conn_name(c));
+		rt_log(c, LOG_WARNING,
+		       "a session without a back channel, as its host has too many in use");
 	gsh_log(s->gsh, GSH_DEBUG, "%s: back channel %s",
 		c ? rt_conn_name(c) : "ended",
 		clnt && clnt->cl_error.re_status == RPC_SUCCESS ? "made" :
@@ -121,8 +106,8 @@ GR_EXPORT enum clnt_stat clnt_req_wait_reply(struct clnt_req *cc)
 
 GR_EXPORT int clnt_req_release(struct clnt_req *cc)
 {
-	/* That of a back channel which another thread has ended meanwhile was
-	 * never filled; ntirpc's own would look for its CLIENT. */
+	/* If another thread has ended the back channel, the request was never set up.
+	 * ntirpc's function would look for its CLIENT. */
 	return !cc->cc_clnt || bc_is_client(cc->cc_clnt) ?
 		       bc_req_release(cc) :
 		       next.clnt_req_release(cc);

@@ -1,29 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check - what --check-config finds out about the RDMA block and this machine
+ * check - --check-config: check the RDMA block and this machine
  *
- * It starts as the server does, up to the listeners, and ends. How much memory may be
- * locked is this process's limit, which the unit that the server runs in may raise.
- *
- * Threads: those of check.h.
+ * This process does what the server does when it starts, up to the listeners. Its limit of
+ * locked memory is checked, which may be lower than that of the server's unit.
  */
 #include "ganesha/hook/check.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <linux/capability.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/addr.h"
 #include "base/local.h"
 #include "ganesha/config/exports.h"
-#include "ganesha/config/transports.h"
 #include "ganesha/hook/file.h"
 #include "ganesha/hook/rados.h"
 #include "ganesha/serve/reach.h"
@@ -31,8 +26,8 @@
 #include "gss/gss.h"
 #include "rpcrdma/transport.h"
 
-/* What a running server may take to tell its statistics. */
-#define PATIENCE_MS 5000
+/* For the statistics of a running server. */
+#define TIMEOUT_MS 5000
 
 /* ---- The machine ------------------------------------------------------ */
 
@@ -44,7 +39,7 @@ struct check {
 	bool good;
 };
 
-static void say(struct check *c, const char *fault, int err)
+static void print_fault(struct check *c, const char *fault, int err)
 {
 	c->good = false;
 	fprintf(c->said, "rpcrdma: %s%s\n", *fault ? fault : "cannot start: ",
@@ -52,11 +47,11 @@ static void say(struct check *c, const char *fault, int err)
 }
 
 /*
- * Returns true if a port that is in use is nobody's fault: the server that runs with this
- * configuration has it, as its statistics tell; or nobody can tell.
+ * Returns true if the port is in use by the server that runs with this configuration, as its
+ * statistics say, or if they cannot be read.
  */
-static bool is_ours(struct check *c, const struct sockaddr_storage *at,
-		    const char *fault)
+static bool is_own_port(struct check *c, const struct sockaddr_storage *at,
+			const char *fault)
 {
 	const char *path = c->cfg->stats_socket;
 	struct ucred who = { 0 };
@@ -64,8 +59,7 @@ static bool is_ours(struct check *c, const struct sockaddr_storage *at,
 	char text[8192], addr[64], port[16];
 	size_t n = 0;
 	ssize_t got;
-	int fd = path && *path ? base_local_connect(path, PATIENCE_MS) :
-				 -EINVAL;
+	int fd = path && *path ? base_local_connect(path, TIMEOUT_MS) : -EINVAL;
 
 	if (fd == -ENOENT || fd == -ECONNREFUSED)
 		return false;
@@ -75,7 +69,7 @@ static bool is_ours(struct check *c, const struct sockaddr_storage *at,
 			fault);
 		return true;
 	}
-	/* Its listeners come first, as "ADDRESS:PORT". */
+	/* The document begins with the listeners, as "ADDRESS:PORT". */
 	while ((got = read(fd, text + n, sizeof(text) - 1 - n)) > 0)
 		n += (size_t)got;
 	text[n] = '\0';
@@ -108,16 +102,15 @@ static void check_addresses(struct check *c, struct gr_server *s)
 					&at.addr[i], err, fault);
 		if (!err || gr_listen_may_fail(c->cfg, i, err) ||
 		    (err == -EADDRINUSE && !nfs &&
-		     is_ours(c, &at.addr[i], fault)))
+		     is_own_port(c, &at.addr[i], fault)))
 			continue;
-		say(c, fault, err);
+		print_fault(c, fault, err);
 	}
-	/* It would be served, but for whom? The server waits for a device. */
+	/* The server would wait for a device. Log that. */
 	if (device)
 		(void)gr_reach_check(c->gsh, &s->source, s->listener);
 }
 
-/* As the server does when it starts, without the threads that would poll. */
 static void check_start(struct check *c)
 {
 	struct gr_server s = { .gsh = c->gsh, .cfg = *c->cfg, .tcp = *c->tcp };
@@ -125,11 +118,11 @@ static void check_start(struct check *c)
 	int err = gr_auth_create(c->gsh, c->cfg, &s.auth, fault);
 
 	if (err)
-		say(c, fault, err);
+		print_fault(c, fault, err);
 	*fault = '\0';
 	err = gr_server_create(&s, fault);
 	if (err)
-		say(c, fault, err);
+		print_fault(c, fault, err);
 	else
 		check_addresses(c, &s);
 	if (s.inst && !rt_instance_shutdown(s.inst, 1000, true))
@@ -137,13 +130,12 @@ static void check_start(struct check *c)
 	auth_gss_destroy(s.auth);
 }
 
-/* What there is in it may be made by systemd as the server starts. */
+/* Returns true if systemd may create @dir when the server starts. */
 static bool is_runtime(const char *dir)
 {
 	return !strncmp(dir, "/run/", 5) || !strncmp(dir, "/var/run/", 9);
 }
 
-/* What the server would warn of, or find out later. */
 static void check_settings(struct check *c)
 {
 	uint64_t has = (uint64_t)sysconf(_SC_PHYS_PAGES) *
@@ -171,7 +163,7 @@ static void check_settings(struct check *c)
 		return;
 	memcpy(dir, path, (size_t)(slash - path));
 	dir[slash - path] = 0;
-	/* Ganesha's own is made when it starts. */
+	/* Ganesha creates its own directory. */
 	if (!*dir || !strcmp(dir, "/run/ganesha") || !access(dir, F_OK))
 		return;
 	if (errno == ENOENT && is_runtime(dir)) {
@@ -225,7 +217,7 @@ static void print_errors(char *msg, void *dest, struct gsh_config_errors *e)
 	fprintf(stderr, "%s\n", msg);
 }
 
-/* Where NFS over TCP would listen: its socket is of IPv6 wherever the kernel has that. */
+/* Set @tcp to where NFS over TCP would listen. Its socket is of IPv6 if the kernel has IPv6. */
 static void find_tcp(const struct gsh *g, struct gsh_config *tree,
 		     struct sockaddr_storage *tcp)
 {
@@ -235,52 +227,33 @@ static void find_tcp(const struct gsh *g, struct gsh_config *tree,
 	if (fd < 0)
 		return;
 	close(fd);
-	/* The socket of all addresses; but for the port it is zero here. */
+	/* The address is zero for both families. */
 	if (base_addr_is_any(tcp))
 		tcp->ss_family = AF_INET6;
 	else
 		base_addr_map(tcp);
 }
 
-/* Containers often lack it. */
-static void check_capability(void)
-{
-	struct __user_cap_header_struct head = {
-		.version = _LINUX_CAPABILITY_VERSION_3
-	};
-	struct __user_cap_data_struct cap[_LINUX_CAPABILITY_U32S_3];
-
-	if (!geteuid() && !syscall(SYS_capget, &head, cap) &&
-	    !(cap[0].effective & CAP_TO_MASK(CAP_DAC_READ_SEARCH)))
-		fputs("rpcrdma: this process lacks CAP_DAC_READ_SEARCH: FSAL_VFS "
-		      "and others cannot open files by handle, and exports of "
-		      "them would not be served\n",
-		      stderr);
-}
-
-/* Which exports are not reached over RDMA? */
+/* Report exports that cannot be reached over RDMA. */
 static void check_exports(const struct gsh *g, struct gsh_config *tree,
 			  bool dialect)
 {
 	char text[256];
 
 	gr_exports_warn(g, tree);
-
-	gr_transports_read(g, g->load_config_from_parse, tree,
-			   "EXPORT_DEFAULTS");
-	gr_transports_read(g, g->load_config_from_parse, tree, "EXPORT");
-	if (!dialect) {
-		if (gr_transports_list(gr_transports_rdma_only, text,
-				       sizeof(text)))
-			gsh_log(g, GSH_WARN, GR_RDMA_ONLY, text);
-	} else if (gr_transports_list(gr_transports_refuse, text,
-				      sizeof(text))) {
+	gr_exports_read_file(g, tree);
+	if (!gr_exports_list(dialect ? gr_exports_lacks_rdma :
+				       gr_exports_rdma_only,
+			     text, sizeof(text)))
+		return;
+	if (dialect)
 		printf("# Not over RDMA, as their Transports or those of a CLIENT block lack RDMA: Export_Id %s.\n",
 		       text);
-	}
+	else
+		gsh_log(g, GSH_WARN, GR_RDMA_ONLY, text);
 }
 
-/* Would RDMA be served with the @tree? */
+/* Returns true if RDMA would be served with @tree. */
 static bool check_block(struct gr_file *f, const struct gsh *g,
 			struct gsh_config *tree, const struct gr_text *text)
 {
@@ -328,7 +301,6 @@ enum gr_checked gr_check(struct gr_file *f, const char *path,
 	harmless &= gr_rados_check(&g, tree, e, NULL);
 	g.report_config_errors(e, NULL, print_errors);
 	gr_file_text(&g, path, &text);
-	check_capability();
 	if (!harmless)
 		return GR_CHECKED_NO_SERVER;
 	served = check_block(f, &g, tree, &text);

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dialect_hooks - what a file for a Ganesha with RDMA of its own needs (dialect.h)
- *
- * As in hooks.c:
+ * dialect_hooks - functions of Ganesha that are interposed for the dialect (dialect.h)
  *
  *   load_config_from_parse, load_config_from_node
- *                     read a block, with the words of keywords.h added to Ganesha's
- *                     description of it; and Transports of exports
+ *                     read a block: with the keywords of keywords.h, and after the
+ *                     Transports of its exports have been noted
  *   nfs4_export_check_access
- *                     may the client of a COMPOUND use the export that it has come to?
- *   get_gsh_export    finds the export of an NFSv3 Call, among other things
+ *                     checks whether the client of a COMPOUND may use an export
+ *   get_gsh_export    finds the export of an NFSv3 Call, among others
  *
- * Threads: the first two Ganesha's main thread, and on SIGHUP and by D-Bus others; the
- * rest any.
+ * Context: the first two any thread of Ganesha's that reads the file; the others any
+ * thread.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -21,7 +19,7 @@
 #include "ganesha/bind/gsh.h"
 #include "ganesha/bind/next.h"
 #include "ganesha/config/dialect.h"
-#include "ganesha/config/transports.h"
+#include "ganesha/config/exports.h"
 #include "ganesha/keywords/keywords.h"
 #include "ganesha/serve/server.h"
 #include "ganesha/serve/xprt.h"
@@ -53,25 +51,25 @@ static struct {
 	pthread_once_t once;
 	struct gsh gsh;
 	bool fits; /* this is the Ganesha that this library was built for */
-	atomic_bool misplaced; /* but the number of an export is elsewhere */
-} words = { .once = PTHREAD_ONCE_INIT };
+	atomic_bool
+		misplaced; /* an export does not have its number where we look */
+} bound = { .once = PTHREAD_ONCE_INIT };
 
-static void bind_words(void)
+static void bind_ganesha(void)
 {
-	words.fits = !gsh_bind(&words.gsh);
+	bound.fits = !gsh_bind(&bound.gsh);
 }
 
 /* ---- Reading the file ---------------------------------------------------- */
 
-/* @load a block as Ganesha would, from @tree or from a node of it. */
 static int load_block(gr_load_fn *load, struct gsh_config *tree,
 		      const struct gsh_config_block *block, void *param,
 		      bool unique, struct gsh_config_errors *e)
 {
-	pthread_once(&words.once, bind_words);
-	if (!words.fits)
+	pthread_once(&bound.once, bind_ganesha);
+	if (!bound.fits)
 		return load(tree, block, param, unique, e);
-	gr_transports_read(&words.gsh, load, tree, block->desc.name);
+	gr_exports_read(&bound.gsh, load, tree, block->desc.name);
 	return load(tree, gr_keywords_extend(block), param, unique, e);
 }
 
@@ -95,8 +93,8 @@ GR_EXPORT int load_config_from_node(struct gsh_config *node,
 
 /* ---- Calls ---------------------------------------------------------------- */
 
-/* Ganesha's op_ctx of this thread. */
-static const struct gsh_context *context(void)
+/* Returns Ganesha's op_ctx of this thread, or NULL. */
+static const struct gsh_context *call_context(void)
 {
 	static __thread struct gsh_context **at;
 
@@ -113,14 +111,14 @@ GR_EXPORT int nfs4_export_check_access(struct svc_req *req)
 
 	if (status || !x || !x->srv->cfg.dialect)
 		return status;
-	ctx = context();
-	if (!ctx || !ctx->of || atomic_load(&words.misplaced))
+	ctx = call_context();
+	if (!ctx || !ctx->of || atomic_load(&bound.misplaced))
 		return NFS4ERR_ACCESS;
 	if (!(x->srv->cfg.nfs_versions & GR_NFS_4(ctx->minor)))
 		return NFS4ERR_MINOR_VERS_MISMATCH;
-	if (!gr_transports_refuse(ctx->of->id))
+	if (!gr_exports_lacks_rdma(ctx->of->id))
 		return status;
-	gsh_log(&words.gsh, GSH_INFO,
+	gsh_log(&bound.gsh, GSH_INFO,
 		"Export_Id %u: refused over RDMA, because its Transports lack it",
 		ctx->of->id);
 	return NFS4ERR_ACCESS;
@@ -132,12 +130,12 @@ GR_EXPORT struct gsh_export *get_gsh_export(uint16_t id)
 	struct gsh_export *export;
 
 	if (x && (!(x->srv->cfg.nfs_versions & GR_NFS_3) ||
-		  gr_transports_refuse(id)))
+		  gr_exports_lacks_rdma(id)))
 		return NULL;
 	export = next.get_gsh_export(id);
 	if (export && export->id != id &&
-	    !atomic_exchange(&words.misplaced, true))
-		gsh_log(&words.gsh, GSH_CRIT,
+	    !atomic_exchange(&bound.misplaced, true))
+		gsh_log(&bound.gsh, GSH_CRIT,
 			"Ganesha does not keep an export's Export_Id where release " GSH_VERSION
 			" does");
 	return export;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fatal - print the reason for which Ganesha ends to standard error as well
+ * fatal - print the reason for which Ganesha exits to standard error, too
  *
  * Ganesha writes the reason only to its log, so systemctl shows just an exit status. This
- * adds a log facility to Ganesha. It prints GSH_FATAL lines, after the latest GSH_CRIT lines,
- * which say more, and GSH_MAJ lines, after which Ganesha often ends without another one.
- * Lines that begin with "rpcrdma:" have been printed before (gr_server_fault()).
+ * log facility prints GSH_FATAL lines, after the latest GSH_CRIT lines, which say more. It
+ * also prints GSH_MAJ lines, after which Ganesha often exits without a GSH_FATAL line. Lines
+ * with "rpcrdma: " have been printed already (gr_server_fault()).
  *
  * Context: any thread that logs.
  */
@@ -37,14 +37,14 @@ static struct {
 	} reason[REASONS];
 } kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static void print(const char *message)
+static void print_line(const char *message)
 {
 	/* Some messages end with a newline. */
 	fprintf(stderr, "rpcrdma: Ganesha: %.*s\n", (int)strcspn(message, "\n"),
 		message);
 }
 
-static void keep(const char *message)
+static void keep_reason(const char *message)
 {
 	struct reason *r;
 
@@ -55,14 +55,14 @@ static void keep(const char *message)
 	pthread_mutex_unlock(&kept.lock);
 }
 
-static void print_kept(void)
+static void print_reasons(void)
 {
 	pthread_mutex_lock(&kept.lock);
 	for (unsigned int i = 0; i < REASONS; i++) {
 		struct reason *r = &kept.reason[(kept.n + i) % REASONS];
 
 		if (*r->text && r->at >= time(NULL) - RECENT_S)
-			print(r->text);
+			print_line(r->text);
 		*r->text = '\0';
 	}
 	pthread_mutex_unlock(&kept.lock);
@@ -71,22 +71,21 @@ static void print_kept(void)
 static int to_stderr(int headers, void *private, int level, void *buffer,
 		     char *component, char *message)
 {
-	/* The service manager's line of state is not true any more. */
+	/* Clear the state that the service manager shows. */
 	if (level == GSH_FATAL)
 		base_notify("STATUS=");
-	/* The lines of a backtrace, which Ganesha 6 adds to every fatal end, are in
-	 * the log alone. */
+	/* Ganesha 6 adds a backtrace to each GSH_FATAL line. */
 	if (level < GSH_FATAL || !message || strstr(message, "rpcrdma: ") ||
 	    strstr(message, "stack backtrace follows") ||
 	    !strncmp(message, "BACKTRACE:", strlen("BACKTRACE:")))
 		return 0;
 	if (level == GSH_CRIT) {
-		keep(message);
+		keep_reason(message);
 		return 0;
 	}
 	if (level == GSH_FATAL)
-		print_kept();
-	print(message);
+		print_reasons();
+	print_line(message);
 	return 0;
 }
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* file.h says what this is. */
 #include "ganesha/hook/file.h"
 
 #include <dlfcn.h>
@@ -33,10 +32,10 @@ void gr_file_parsed(struct gr_file *f, const char *path,
 
 		if (!gr_location_parse(m, &at))
 			continue;
-		/* So the parser calls an empty file. */
+		/* The parser has no name for an empty file. */
 		if (path && !strcmp(at.path, "(null)"))
 			snprintf(at.path, sizeof(at.path), "%s", path);
-		/* Of a brace that is missing the parser does not say where. */
+		/* The parser gives no line for a missing brace. */
 		if (!at.line && gr_text_read(at.path, &text))
 			at.line = text.brace_line;
 		ours = gr_text_inside_rdma(at.path, at.line);
@@ -56,7 +55,7 @@ bool gr_file_is_lost(const struct gr_file *f, const struct gr_text *text,
 {
 	bool absent = f->config == GR_CONFIG_ABSENT;
 
-	/* What is lost may be what keeps others out: in the dialect any block may. */
+	/* What is lost may have kept clients out. In the dialect any block may do so. */
 	if (!*f->syntax || (absent ? !text->rdma : !dialect && !f->syntax_ours))
 		return false;
 	snprintf(fault, GR_FAULT_ROOM, "%ssyntax error at %s: correct it",
@@ -67,17 +66,18 @@ bool gr_file_is_lost(const struct gr_file *f, const struct gr_text *text,
 void gr_file_text(const struct gsh *g, const char *path, struct gr_text *text)
 {
 	(void)gr_text_read(path, text);
-	if (text->almost_line)
+	if (text->misspelled_line)
 		gsh_log(g, GSH_WARN,
 			"Config File (%s:%u): unknown block %s is ignored: did "
 			"you mean %s?",
-			path, text->almost_line, text->almost,
-			strncasecmp(text->almost, "RDMA_", 5) ? "RDMA" :
-								"RDMA_Debug");
+			path, text->misspelled_line, text->misspelled,
+			strncasecmp(text->misspelled, "RDMA_", 5) ?
+				"RDMA" :
+				"RDMA_Debug");
 }
 
-/* Log, once, what is served without being in an RDMA block, and what to write instead. */
-static void log_words(const struct gsh *g, const struct gr_config *cfg)
+/* Log which settings of the dialect are in use, and what to write instead. */
+static void log_dialect(const struct gsh *g, const struct gr_config *cfg)
 {
 	char text[128];
 
@@ -118,7 +118,7 @@ bool gr_file_start(struct gr_file *f, struct gr_server *s,
 	gr_tcp_address(g, tree, &s->bind);
 	gr_file_text(g, gr_file_path(), &text);
 	f->config = gr_config_load(g, tree, &s->cfg);
-	/* The item itself may be lost as well. */
+	/* The parser may have dropped Required, too. */
 	if (*f->syntax && text.required)
 		s->cfg.required = true;
 	if (gr_file_is_lost(f, &text, s->cfg.dialect, fault)) {
@@ -152,6 +152,6 @@ bool gr_file_start(struct gr_file *f, struct gr_server *s,
 	if (!s->cfg.enable)
 		gsh_log(g, GSH_EVENT,
 			"Enable = false in the RDMA block: not serving RDMA");
-	log_words(g, &s->cfg);
+	log_dialect(g, &s->cfg);
 	return s->cfg.enable;
 }

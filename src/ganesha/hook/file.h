@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file - ganesha.conf, when it is read at the start and again later
+ * file - read ganesha.conf at the start, and again on reload
  *
  * Context: Ganesha's main thread; gr_file_reload() whichever of its threads reads the
  * file again, on SIGHUP or by D-Bus.
@@ -17,28 +17,27 @@
 
 struct gr_file {
 	struct gsh *gsh;
-	char syntax[GR_SYNTAX_ROOM]; /* where it could not be read; or "" */
-	bool syntax_ours; /* that is in a block that is read here */
-	bool was_read; /* at the start */
-	enum gr_config_result config; /* and how that was */
-	/* Protects all above once the server runs: the file may be read by SIGHUP and by
-	 * D-Bus at once. */
+	char syntax[GR_SYNTAX_ROOM]; /* where it has a syntax error, or "" */
+	bool syntax_ours; /* that is in an RDMA block */
+	bool was_read; /* at the start, with this result: */
+	enum gr_config_result config;
+	/* Protects all above once the server runs, because SIGHUP and D-Bus may read the
+	 * file at the same time. */
 	pthread_mutex_t lock;
 };
 
-/* What to do with a file that was read again. */
 enum gr_reload {
-	GR_RELOAD_OTHER, /* another file */
+	GR_RELOAD_OTHER, /* it is not the file of the start */
 	GR_RELOAD_GOOD,
-	GR_RELOAD_REFUSED, /* Ganesha must not take it over */
+	GR_RELOAD_REFUSED, /* Ganesha must not apply it */
 };
 
 #define GR_REFUSED_ROOM (GR_SYNTAX_ROOM + 128)
 
 /* Returns the path that Ganesha was started with, or NULL if it is not known. */
 const char *gr_file_path(void);
-/* Keep in @f where the file @path, which Ganesha has parsed with the messages @e, has a syntax
- * error; if it has several, one in a block of ours. */
+/* Note in @f where the file @path has a syntax error, preferably in an RDMA block. Ganesha has
+ * parsed it with the messages @e. */
 void gr_file_parsed(struct gr_file *f, const char *path,
 		    const struct gsh_config_errors *e);
 /* Returns true, with a @fault, if a syntax error hides the RDMA block or a part of it; in the
@@ -53,10 +52,10 @@ void gr_file_text(const struct gsh *g, const char *path, struct gr_text *text);
 bool gr_file_start(struct gr_file *f, struct gr_server *s,
 		   struct gsh_config *tree);
 /*
- * reload.c: decide whether Ganesha may take over the file @path, which was read again as
- * @tree, or could not be (NULL). If not, @why has the reason. Otherwise log which settings of
- * the RDMA block, compared with @cfg in use, need a restart, and set @why to a short form, or
- * to "".
+ * reload.c: decide whether Ganesha may apply the file @path, which was read again as @tree
+ * (NULL: it could not be). If not, set @why to the reason. Otherwise log which settings of the
+ * RDMA block differ from @cfg in use, and so need a restart, and set @why to a short form of
+ * that, or to "".
  */
 enum gr_reload gr_file_reload(struct gr_file *f, const struct gr_config *cfg,
 			      const char *path, struct gsh_config *tree,

@@ -1,34 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hooks - the functions of ntirpc and Ganesha that start and end the server
+ * hooks - functions of ntirpc and Ganesha that are interposed to start and end the server
  *
- * The loader binds these functions here (next.h). Each calls the function that would
- * have been called without this library, and does more only in the server that it was
- * built for:
+ * The loader binds Ganesha's calls of these functions here (next.h). Each calls the original
+ * function, and does more only in the Ganesha that this library was built for:
  *
- *   nfs_set_param_from_conf  hands over the parsed ganesha.conf: the moment
- *                            to read the RDMA block and to decide whether
- *                            anything is to be done at all
- *   config_ParseFile         before that, for --check-config: the end of the process;
- *                            on SIGHUP: the moment to keep Ganesha from a file that it
- *                            cannot read, and to say what of the RDMA block is not
- *                            taken over
- *   svc_init                 hands over Ganesha's request allocator
- *   svc_rqst_evchan_reg      shows the NFS/TCP listener: the moment to listen
- *   svc_reg                  registers NFS with rpcbind: so do we
+ *   nfs_set_param_from_conf  has the parsed ganesha.conf: read the RDMA block, and decide
+ *                            whether to serve RDMA
+ *   config_ParseFile         before that, with --check-config: check the file, and exit;
+ *                            on reload: refuse a file that cannot be read, and report
+ *                            changes that need a restart
+ *   svc_init                 has Ganesha's request allocator
+ *   svc_rqst_evchan_reg      has the NFS/TCP listener: start the server
+ *   svc_reg                  registers NFS with rpcbind: register it for RDMA
  *   svc_rqst_qos_suspend_socket, svc_rqst_qos_resume_socket
- *                            stop reading from a client, which has no socket here
- *   svc_shutdown             the moment to end
+ *                            stop reading from a client's socket, which there is not
+ *   svc_shutdown             end the server
  *
- * Those of the back channel are in back_hooks.c. ntirpc's own calls of its
- * functions come here too, from any thread; what is not ours goes through
- * untouched.
+ * back_hooks.c has those of the back channel. ntirpc's own calls of its functions come
+ * here, too, from any thread. Those that concern no connection of ours are passed on.
  *
- * Threads: `hook` is changed only by Ganesha's main thread before there are
- * others, and by its admin thread at the end; but for the state, for which any
- * thread may ask, and for what belongs to a file that is read again, by SIGHUP or
- * D-Bus (file.h). The daemon forks before svc_init(), so nothing makes
- * a thread or opens a device before svc_rqst_evchan_reg().
+ * Context: Ganesha's main thread changes `hook` before there are others, its admin thread
+ * at the end. Any thread may read the state. Whatever belongs to a file that is read again
+ * has a lock (file.h). The daemon forks before svc_init(), so no thread is started and no
+ * device opened before svc_rqst_evchan_reg().
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -37,15 +32,14 @@
 
 #include <rpc/svc_rqst.h>
 
-#include "ganesha/config/transports.h"
-#include "ganesha/hook/check.h"
 #include "ganesha/config/exports.h"
-#include "ganesha/quirks/context.h"
+#include "ganesha/hook/check.h"
 #include "ganesha/hook/file.h"
 #include "ganesha/hook/hooks.h"
 #include "ganesha/hook/manager.h"
 #include "ganesha/hook/rados.h"
 #include "ganesha/bind/next.h"
+#include "ganesha/quirks/context.h"
 #include "ganesha/serve/reach.h"
 #include "ganesha/serve/server.h"
 #include "ganesha/serve/xprt.h"
@@ -78,7 +72,7 @@ enum hook_state {
 	HOOK_ENDED,
 };
 
-static void describe(char text[GR_STATE_ROOM]);
+static void describe_state(char text[GR_STATE_ROOM]);
 
 static struct {
 	_Atomic enum hook_state state;
@@ -86,10 +80,10 @@ static struct {
 	struct gr_server server;
 	struct gr_file file;
 	SVCXPRT *nfs_udp; /* the NFS/UDP listener; only compared */
-	char withheld[256]; /* exports, as they were logged last */
+	char unreachable[256]; /* exports, as they were logged last */
 	struct gr_manager manager;
 } hook = { .file = { .gsh = &hook.gsh, .lock = PTHREAD_MUTEX_INITIALIZER },
-	   .manager = { .describe = describe,
+	   .manager = { .describe = describe_state,
 			.lock = PTHREAD_MUTEX_INITIALIZER } };
 
 static enum hook_state state(void)
@@ -104,7 +98,7 @@ static void set_state(enum hook_state to)
 
 /* ---- The state ----------------------------------------------------------- */
 
-/* Report a fault if none of the listeners, which all exist now, is for NFS over TCP. */
+/* All listeners exist now. Report a fault if none of them is for NFS over TCP. */
 static void check_parent(struct gr_server *s)
 {
 	if (state() != HOOK_ARMED)
@@ -116,18 +110,18 @@ static void check_parent(struct gr_server *s)
 		   "set its Protocols = 3, 4");
 }
 
-/* Log the exports that clients by RDMA cannot reach, if they are others than before. */
-static void log_transports(void)
+/* Log the exports that clients by RDMA cannot reach, unless they are the same as before. */
+static void log_unreachable(void)
 {
 	const struct gr_server *s = &hook.server;
-	bool (*is)(uint16_t id) = s->cfg.dialect ? gr_transports_refuse :
-						   gr_transports_rdma_only;
-	char text[sizeof(hook.withheld)];
+	bool (*is)(uint16_t id) = s->cfg.dialect ? gr_exports_lacks_rdma :
+						   gr_exports_rdma_only;
+	char text[sizeof(hook.unreachable)];
 
-	gr_transports_list(is, text, sizeof(text));
-	if (!strcmp(text, hook.withheld))
+	gr_exports_list(is, text, sizeof(text));
+	if (!strcmp(text, hook.unreachable))
 		return;
-	memcpy(hook.withheld, text, sizeof(text));
+	memcpy(hook.unreachable, text, sizeof(text));
 	if (s->cfg.dialect)
 		gsh_log(s->gsh, GSH_EVENT,
 			"not over RDMA, as their Transports or those of a CLIENT block lack RDMA: Export_Id %s",
@@ -136,21 +130,12 @@ static void log_transports(void)
 		gsh_log(s->gsh, GSH_WARN, GR_RDMA_ONLY, text);
 }
 
-static void read_again(struct gsh_config *tree)
-{
-	gr_transports_read(&hook.gsh, hook.gsh.load_config_from_parse, tree,
-			   "EXPORT_DEFAULTS");
-	gr_transports_read(&hook.gsh, hook.gsh.load_config_from_parse, tree,
-			   "EXPORT");
-	log_transports();
-}
-
 void gr_hooks_exports(struct gsh_config *tree, char text[GR_EXPORTS_ROOM])
 {
 	struct gr_exports x;
 
 	if (state() == HOOK_ARMED) {
-		log_transports();
+		log_unreachable();
 		gr_exports_warn(&hook.gsh, tree);
 	}
 	*text = '\0';
@@ -164,7 +149,7 @@ void gr_hooks_exports(struct gsh_config *tree, char text[GR_EXPORTS_ROOM])
 			 x.blocks);
 }
 
-static void describe(char text[GR_STATE_ROOM])
+static void describe_state(char text[GR_STATE_ROOM])
 {
 	const struct gr_server *s = &hook.server;
 	size_t n;
@@ -255,8 +240,10 @@ GR_EXPORT struct gsh_config *config_ParseFile(char *path,
 	case GR_RELOAD_GOOD:
 		if (*why)
 			snprintf(more, sizeof(more), "; %s", why);
-		if (state() == HOOK_SERVING)
-			read_again(tree);
+		if (state() == HOOK_SERVING) {
+			gr_exports_read_file(&hook.gsh, tree);
+			log_unreachable();
+		}
 		gr_manager_tell(&hook.manager, more, NULL);
 		break;
 	case GR_RELOAD_REFUSED:
@@ -280,7 +267,7 @@ GR_EXPORT bool svc_init(struct svc_init_params *params)
 	hook.server.alloc_cb = params->alloc_cb;
 	hook.server.free_cb = params->free_cb;
 	ours = *params;
-	/* Replace the workers that lead, or the one that stands by. */
+	/* Make up for the workers that lead, or the standby one. */
 	ours.ioq_thrd_max +=
 		hook.server.cfg.worker_polling ? hook.server.cfg.pollers : 1;
 	return next.svc_init(&ours);
@@ -293,7 +280,7 @@ GR_EXPORT int svc_rqst_evchan_reg(uint32_t chan_id, SVCXPRT *xprt,
 	const char *wrong;
 	int res;
 
-	/* Ours have no descriptor that an event channel could watch. */
+	/* Ours has no descriptor to watch. */
 	if (gr_xprt_of(xprt))
 		return 0;
 	res = next.svc_rqst_evchan_reg(chan_id, xprt, flags);
@@ -315,9 +302,8 @@ GR_EXPORT int svc_rqst_evchan_reg(uint32_t chan_id, SVCXPRT *xprt,
 }
 
 /*
- * A client has used up its share (Ganesha's QoS, where that is built in). Its Calls wait
- * in Ganesha, and its credits bound their number. Ganesha holds no reference until it
- * resumes.
+ * Ganesha's QoS, where that is built in, holds up a client. Its Calls wait in Ganesha, and
+ * its credits limit their number. Ganesha holds no reference meanwhile, so take one.
  */
 GR_EXPORT void svc_rqst_qos_suspend_socket(SVCXPRT *xprt)
 {
@@ -336,9 +322,8 @@ GR_EXPORT void svc_rqst_qos_resume_socket(SVCXPRT *xprt)
 }
 
 /*
- * Ganesha registers what it serves, after the listeners are there: so program
- * and versions are as it was told to serve them, and nothing is registered
- * where Ganesha is built not to. By UDP first; without rpcbind, by UDP only.
+ * Register the programs and versions that Ganesha registers for TCP or UDP. It does so after
+ * it has created the listeners, for UDP first, and without rpcbind for UDP only.
  */
 GR_EXPORT bool svc_reg(SVCXPRT *xprt, const rpcprog_t prog,
 		       const rpcvers_t vers,
@@ -359,8 +344,8 @@ GR_EXPORT int svc_shutdown(u_long flags)
 	bool serving = state() == HOOK_SERVING;
 	int res;
 
-	/* After an early signal Ganesha's main thread may still be starting what its end
-	 * destroys. */
+	/* After an early signal Ganesha's main thread may still be starting, and would use
+	 * what is destroyed here. */
 	if (serving && hook.gsh.init_wait)
 		hook.gsh.init_wait();
 	if (hook.file.was_read)

@@ -8,8 +8,8 @@
 struct gsh_config;
 
 #define GR_EXPORTS_ROOM 48
-/* Set @text to the state of the exports after Ganesha has read those of @tree: "; no exports",
- * "; N of M exports", or "". Context: main thread. */
+/* Set @text to "; no exports", "; N of M exports", or "" if all are served. Ganesha has read
+ * the exports of @tree. Context: main thread. */
 void gr_hooks_exports(struct gsh_config *tree, char text[GR_EXPORTS_ROOM]);
 
 /* Wait until Ganesha has started. If it serves no NFS over TCP, that is a fault, which ends

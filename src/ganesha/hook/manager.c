@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* manager.h says what this is. */
 #include "ganesha/hook/manager.h"
 
 #include <stdio.h>
@@ -7,8 +6,8 @@
 
 #include "base/notify.h"
 
-/* Send the state, after @begin. Print @line to the journal, even if Ganesha's log is a file; ""
- * stands for the line of state, NULL for none. Caller holds m->lock. */
+/* Send @begin and the state. Also print @line to standard error, for the journal: "" stands
+ * for the state, NULL for nothing. Caller holds m->lock. */
 static void send_state(struct gr_manager *m, const char *begin,
 		       const char *line)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * manager - the state of the server, for the service manager
+ * manager - report the state of the server to the service manager and the journal
  *
  * The state is one line, followed by details. Without a service manager (NOTIFY_SOCKET)
  * nothing is sent or printed.

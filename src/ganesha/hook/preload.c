@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * preload - the packaged ganesha.nfsd, started with this library preloaded
+ * preload - functions that are interposed for the main() of ganesha.nfsd
  *
- * Its main() calls these functions of libganesha_nfsd, in this order:
+ * It calls these functions of libganesha_nfsd, in this order:
  *
  *   nfs_prereq_init  before it, set up malloc; after it, there is a log
  *   ReadExports      returns how many exports are served
  *   nfs_start        the last call: returns when the server has ended
  *
- * Threads: the hooks are called by Ganesha's main thread.
+ * Context: Ganesha's main thread.
  */
 #include "ganesha/hook/preload.h"
 
@@ -48,7 +48,7 @@ static struct {
 	char exports[GR_EXPORTS_ROOM];
 } preload;
 
-/* Here, where the parser of a Ganesha with another layout crashes no server. */
+/* This process may crash if the parser of this Ganesha has another layout. */
 static void answer_probe(void)
 {
 	const char *wrong = gsh_bind(&preload.gsh);
@@ -77,12 +77,12 @@ __attribute__((constructor)) static void loaded(void)
 }
 
 /*
- * Ganesha allocates the payload of each READ and frees it when it is sent. By
- * default the C library returns such memory to the kernel and gets it back page
- * fault by page fault, which costs as much as a copy of it. So let it keep some.
- * One arena a processor, not eight: 256 workers would fill all of them, and the
- * server is no slower and half as large (docs/notes/measurements.md).
- * Returns false, and changes nothing, if the administrator has set up malloc.
+ * Ganesha allocates the payload of each READ and frees it when it is sent. By default the C
+ * library returns such memory to the kernel and gets it back by page faults, which cost as
+ * much as a copy. So let it keep some. With one arena for each processor instead of eight,
+ * which 256 workers would fill, the server is half as large and no slower
+ * (docs/notes/measurements.md). Returns false, and changes nothing, if the administrator has
+ * set up malloc.
  */
 static bool keep_freed_memory(void)
 {
@@ -101,8 +101,8 @@ static bool keep_freed_memory(void)
 	return true;
 }
 
-/* For --check-config by any user: a log in a file would need a directory to write to. That
- * its level is set Ganesha logs for each component. */
+/* For --check-config by any user: do not log to a file, for which that user may have no
+ * directory, and drop the line that Ganesha logs for the level of each component. */
 static void init_silent(const char *program, const char *host,
 			unsigned long stack)
 {
@@ -120,7 +120,7 @@ GR_EXPORT void nfs_prereq_init(const char *program, const char *host, int level,
 			       const char *log_path, bool dump_trace,
 			       unsigned long stack)
 {
-	/* Of 15.2, whose main() leaves a line without an end. */
+	/* The main() of 15.2 has printed a line without a newline. */
 	if (COMPAT_RELEASE >= 1502)
 		fputc('\n', stderr);
 	if (getenv(GR_ENV_CHECK)) {

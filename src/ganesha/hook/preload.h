@@ -8,7 +8,7 @@
 /* LD_PRELOAD as it was before the launcher; "": it was not set. The library restores it. */
 #define GR_ENV_PRELOAD "RPCRDMA_LD_PRELOAD"
 /* If set, a file descriptor: the library exits as soon as it is loaded, with GR_PROBED if it
- * fits this Ganesha. If not, it writes the reason to the descriptor before. */
+ * fits this Ganesha, else with GR_PROBED_UNFIT after writing the reason to the descriptor. */
 #define GR_ENV_PROBE "RPCRDMA_PROBE"
 #define GR_PROBED 86
 #define GR_PROBED_UNFIT 87

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rados.h says what this is. */
 #include "ganesha/hook/rados.h"
 
 #include <dlfcn.h>
@@ -9,9 +8,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "ganesha/config/block.h"
+#include "ganesha/bind/block.h"
 
-/* Returns true if @library is where Ganesha's own is: its packages put it there. */
+/* Returns true if @library is in the directory of Ganesha's own, or if that is unknown. */
 static bool is_installed(const char *library)
 {
 	void *theirs = dlsym(RTLD_NEXT, "nfs_set_param_from_conf");
@@ -19,7 +18,6 @@ static bool is_installed(const char *library)
 	Dl_info info;
 	const char *slash;
 
-	/* Where that cannot be told, say nothing. */
 	if (!theirs || !dladdr(theirs, &info) || !info.dli_fname)
 		return true;
 	slash = strrchr(info.dli_fname, '/');
@@ -30,8 +28,8 @@ static bool is_installed(const char *library)
 	return !access(path, F_OK);
 }
 
-static bool check(const struct gsh *g, const char *what, const char *library,
-		  const char *package, FILE *also)
+static bool check_library(const struct gsh *g, const char *what,
+			  const char *library, const char *package, FILE *also)
 {
 	char text[512];
 
@@ -48,36 +46,27 @@ static bool check(const struct gsh *g, const char *what, const char *library,
 	return false;
 }
 
-static int take_backend(const char *token, int term,
-			struct gsh_config_item *item, void *param, void *node,
-			struct gsh_config_errors *e)
+static int note_rados(const char *token, int term, struct gsh_config_item *item,
+		      void *param, void *node, struct gsh_config_errors *e)
 {
 	*(bool *)param = !strncasecmp(token, "rados", 5);
 	return 0;
 }
 
-/* Returns true if the state of clients is kept in RADOS. */
-static bool is_kept_there(const struct gsh *g, struct gsh_config *tree)
+/* Returns true if Ganesha keeps the state of clients in RADOS. */
+static bool backend_is_rados(const struct gsh *g, struct gsh_config *tree)
 {
 	static const struct gsh_config_item items[] = {
 		{ .name = "RecoveryBackend",
 		  .type = GSH_CONFIG_PROC,
-		  .u.proc = { .init = gr_block_keep,
-			      .handler = take_backend } },
+		  .u.proc = { .init = gr_block_keep, .handler = note_rados } },
 		{ .name = NULL },
 	};
-	struct gsh_config_block block =
-		gr_block("org.ganesha.nfsd.config.backend", "NFSv4", items,
-			 gr_block_accept);
-	struct gsh_config_errors e;
-	bool there = false;
+	bool is_rados = false;
 
-	block.desc.flags |= GSH_CONFIG_RELAX;
-	if (!tree || !g->init_error_type(&e))
-		return false;
-	g->load_config_from_parse(tree, &block, &there, true, &e);
-	g->report_config_errors(&e, NULL, gr_block_silent);
-	return there;
+	gr_block_peek(g, g->load_config_from_parse, tree, "NFSv4", items, NULL,
+		      &is_rados);
+	return is_rados;
 }
 
 bool gr_rados_check(const struct gsh *g, struct gsh_config *tree,
@@ -87,11 +76,12 @@ bool gr_rados_check(const struct gsh *g, struct gsh_config *tree,
 
 	if (e->fp && !fflush(e->fp) && e->diag_buf &&
 	    strstr(e->diag_buf, "rados://"))
-		good = check(g, "%url rados://", "libganesha_rados_urls.so",
-			     "nfs-ganesha-rados-urls", also);
-	if (is_kept_there(g, tree))
-		good &= check(g, "RecoveryBackend in RADOS",
-			      "libganesha_rados_recov.so",
-			      "nfs-ganesha-rados-grace", also);
+		good = check_library(g, "%url rados://",
+				     "libganesha_rados_urls.so",
+				     "nfs-ganesha-rados-urls", also);
+	if (backend_is_rados(g, tree))
+		good &= check_library(g, "RecoveryBackend in RADOS",
+				      "libganesha_rados_recov.so",
+				      "nfs-ganesha-rados-grace", also);
 	return good;
 }

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reload - ganesha.conf when it is read again while the server runs
+ * reload - decide what to do with ganesha.conf when it is read again
  *
- * The RDMA block is read only at the start, so its changes are reported and not
- * applied. A file that does not parse is refused as a whole: of most syntax errors
- * Ganesha sets no flag, takes what it could read for all there is, and drops the
- * exports that it could not read.
- *
- * Threads: whichever of Ganesha's reads it, on SIGHUP or by D-Bus.
+ * The RDMA block is applied only at the start, so its changes are reported. A file with a
+ * syntax error is refused as a whole: for most syntax errors Ganesha sets no flag, applies
+ * what it could read, and drops the exports that it could not read.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "ganesha/hook/file.h"
 
-/* Exports that are added by D-Bus may come from another file, which has no RDMA block. */
+/* D-Bus may add exports from another file, which has no RDMA block. */
 static bool is_same_file(const char *path)
 {
 	const char *started = gr_file_path();
@@ -47,9 +44,9 @@ static bool has_block(enum gr_config_result res, const struct gr_config *cfg)
 	return res != GR_CONFIG_ABSENT && !cfg->dialect;
 }
 
-/* Log what waits for a restart, and set @why to it in short, or to "". */
-static void tell_changes(struct gr_file *f, const struct gr_config *cfg,
-			 struct gsh_config *tree, char why[GR_REFUSED_ROOM])
+/* Log what needs a restart, and set @why to a short form of it, or to "". */
+static void report_changes(struct gr_file *f, const struct gr_config *cfg,
+			   struct gsh_config *tree, char why[GR_REFUSED_ROOM])
 {
 	struct gsh quiet = *f->gsh;
 	enum gr_config_result now;
@@ -120,7 +117,7 @@ enum gr_reload gr_file_reload(struct gr_file *f, const struct gr_config *cfg,
 	if (!refused) {
 		*f->syntax = '\0';
 		gr_file_text(f->gsh, path, &text);
-		tell_changes(f, cfg, tree, why);
+		report_changes(f, cfg, tree, why);
 	}
 	pthread_mutex_unlock(&f->lock);
 	return refused ? GR_RELOAD_REFUSED : GR_RELOAD_GOOD;

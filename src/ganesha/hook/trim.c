@@ -2,13 +2,11 @@
 /*
  * trim - a thread that calls malloc_trim()
  *
- * The C library returns only memory that is free at the end of an arena. Between blocks in
- * use there may be hundreds of megabytes that were needed at one time, by the Calls of many
- * connections or by Replies that waited. To find them costs time, and so does to get the
- * pages again. So memory is trimmed once after each busy period, when the process has become
- * idle. A process that stays idle, or stays busy, is trimmed now and then if much is free.
- *
- * The thread uses nothing but malloc.
+ * The C library by itself returns only the free end of an arena. Between blocks in use there
+ * may be hundreds of megabytes, which the Calls of many connections, or Replies that waited,
+ * needed at one time. malloc_trim() and page faults for returned pages cost time. So trim
+ * once after each busy period, when the process has become idle; and once in a while in a
+ * process that stays idle, or stays busy, if much memory is free.
  */
 #include "ganesha/hook/trim.h"
 
@@ -26,11 +24,11 @@
 #define IDLE_MS 20
 /* Trim after so many idle seconds. */
 #define TRIM_SECONDS 2
-/* While it stays idle, connections may end one by one: check at this interval, and trim if so
- * much more is free. */
+/* While the process stays idle, connections may still end: trim at this interval if so much
+ * more is free than after the last time. */
 #define IDLE_SECONDS 10
 #define IDLE_FREE ((size_t)8 << 20)
-/* While it stays busy: check at this interval, and trim if so much is free. */
+/* While it stays busy: trim at this interval if so much is free. */
 #define BUSY_SECONDS 60
 #define BUSY_FREE ((size_t)256 << 20)
 

@@ -5,7 +5,7 @@
 #ifndef RPCRDMA_GANESHA_TRIM_H
 #define RPCRDMA_GANESHA_TRIM_H
 
-/* Start the thread that does so until the program ends. A failure does no harm. */
+/* Start the thread that does so until the program ends. A failure is ignored. */
 void gr_trim_start(void);
 
 #endif /* RPCRDMA_GANESHA_TRIM_H */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* keywords.h says what this is. */
 #include "ganesha/keywords/keywords.h"
 
 #include <pthread.h>
@@ -8,12 +7,15 @@
 #include <strings.h>
 
 #define MAX_BLOCKS 16
+/* The most that a list or a block gets. */
+#define MAX_TOKENS 2
+#define MAX_ITEMS 4
 /* Ganesha's own description of a block ends here. */
 #define BLOCK_SIZE                                                            \
 	(COMPAT_RELEASE >= 1500 ? offsetof(struct gsh_config_block, behind) : \
 				  offsetof(struct gsh_config_block, memory))
 
-static void *keep(void *link_mem, void *self)
+static void *keep_value(void *link_mem, void *self)
 {
 	return self;
 }
@@ -25,22 +27,23 @@ static int ignore_word(const char *token, int term,
 	return 0;
 }
 
-#define WORD(nm)                                                    \
-	{                                                           \
-		.name = (nm), .type = GSH_CONFIG_PROC,              \
-		.u.proc = { .init = keep, .handler = ignore_word }, \
+#define WORD(nm)                                                          \
+	{                                                                 \
+		.name = (nm), .type = GSH_CONFIG_PROC,                    \
+		.u.proc = { .init = keep_value, .handler = ignore_word }, \
 	}
 
 /* What Ganesha's own RDMA adds to NFS_Core_Param. */
-static const struct gsh_config_item core_words[] = {
+static const struct gsh_config_item core_words[MAX_ITEMS + 1] = {
 	WORD("NFS_RDMA_Port"),
 	WORD("NFS_RDMA_Protocol_Versions"),
 	WORD("RPC_Max_RDMA_Connections"),
 	WORD("MaxRPCRdmaCredits"),
 	{ .name = NULL },
 };
+static const struct gsh_config_item *const no_items = &core_words[MAX_ITEMS];
 
-static const struct gsh_config_token protocol_words[] = {
+static const struct gsh_config_token protocol_words[MAX_TOKENS + 1] = {
 	{ "nfsrdma", 0 },
 	{ "rpcrdma", 0 },
 	{ NULL, 0 },
@@ -51,50 +54,23 @@ static const struct gsh_config_token transport_words[] = {
 	{ NULL, 0 },
 };
 
+/* Lists that get more tokens: items of a block, or of a block in it. */
 static const struct {
-	const char *block;
-	const char *list; /* item of it, or of a block in it */
-	const struct gsh_config_token *tokens; /* which that gets */
-	const struct gsh_config_item *items; /* which the block gets */
+	const char *block, *list;
+	const struct gsh_config_token *tokens;
 } additions[] = {
-	{ "NFS_Core_Param", "Protocols", protocol_words, core_words },
-	{ "NFS_Core_Param", "NFS_Protocols", protocol_words, NULL },
-	{ "EXPORT", "Transports", transport_words, NULL },
-	{ "EXPORT_DEFAULTS", "Transports", transport_words, NULL },
-	{ "PSEUDOFS", "Transports", transport_words, NULL },
+	{ "NFS_Core_Param", "Protocols", protocol_words },
+	{ "NFS_Core_Param", "NFS_Protocols", protocol_words },
+	{ "EXPORT", "Transports", transport_words },
+	{ "EXPORT_DEFAULTS", "Transports", transport_words },
+	{ "PSEUDOFS", "Transports", transport_words },
 };
 #define NADDITIONS (sizeof(additions) / sizeof(additions[0]))
-
-static size_t count_items(const struct gsh_config_item *items)
-{
-	size_t n = 0;
-
-	while (items && items[n].name)
-		n++;
-	return n;
-}
-
-static size_t count_tokens(const struct gsh_config_token *tokens)
-{
-	size_t n = 0;
-
-	while (tokens[n].token)
-		n++;
-	return n;
-}
 
 static bool has_token(const struct gsh_config_token *tokens, const char *token)
 {
 	for (; tokens->token; tokens++)
 		if (!strcasecmp(tokens->token, token))
-			return true;
-	return false;
-}
-
-static bool has_item(const struct gsh_config_item *items, const char *name)
-{
-	for (; items->name; items++)
-		if (!strcasecmp(items->name, name))
 			return true;
 	return false;
 }
@@ -109,10 +85,12 @@ static const struct gsh_config_token *
 add_tokens(const struct gsh_config_token *tokens,
 	   const struct gsh_config_token *more)
 {
-	size_t n = count_tokens(tokens);
-	struct gsh_config_token *all =
-		calloc(n + count_tokens(more) + 1, sizeof(*all));
+	struct gsh_config_token *all;
+	size_t n = 0;
 
+	while (tokens[n].token)
+		n++;
+	all = calloc(n + MAX_TOKENS + 1, sizeof(*all));
 	if (!all)
 		return NULL;
 	memcpy(all, tokens, n * sizeof(*all));
@@ -122,52 +100,51 @@ add_tokens(const struct gsh_config_token *tokens,
 	return all;
 }
 
-/* Returns @items with the additions for @block, or NULL without memory. */
-static struct gsh_config_item *add_items(const char *block,
-					 const struct gsh_config_item *items)
+static bool has_item(const struct gsh_config_item *items, const char *name)
 {
-	size_t n = count_items(items);
-	struct gsh_config_item *all =
-		calloc(n + count_items(core_words) + 1, sizeof(*all));
+	for (; items->name; items++)
+		if (!strcasecmp(items->name, name))
+			return true;
+	return false;
+}
 
+/* Returns the @items of @block followed by those of @more that it lacks, with the additions
+ * to its lists; or NULL without memory. */
+static const struct gsh_config_item *
+add_items(const char *block, const struct gsh_config_item *items,
+	  const struct gsh_config_item *more)
+{
+	struct gsh_config_item *all;
+	size_t n = 0;
+
+	while (items[n].name)
+		n++;
+	all = calloc(n + MAX_ITEMS + 1, sizeof(*all));
 	if (!all)
 		return NULL;
 	memcpy(all, items, n * sizeof(*all));
-	for (size_t i = 0; i < n; i++) {
-		if (all[i].type == GSH_CONFIG_BLOCK && all[i].u.blk.params) {
-			all[i].u.blk.params =
-				add_items(block, all[i].u.blk.params);
-			if (!all[i].u.blk.params)
+	for (; more->name; more++)
+		if (!has_item(items, more->name))
+			all[n++] = *more;
+	for (struct gsh_config_item *i = all; i->name; i++) {
+		if (i->type == GSH_CONFIG_BLOCK && i->u.blk.params) {
+			i->u.blk.params =
+				add_items(block, i->u.blk.params, no_items);
+			if (!i->u.blk.params)
 				return NULL;
 		}
 		for (size_t a = 0; a < NADDITIONS; a++) {
-			if (all[i].type != GSH_CONFIG_LIST ||
+			if (i->type != GSH_CONFIG_LIST ||
 			    strcasecmp(additions[a].block, block) ||
-			    strcasecmp(additions[a].list, all[i].name))
+			    strcasecmp(additions[a].list, i->name))
 				continue;
-			all[i].u.lst.tokens = add_tokens(all[i].u.lst.tokens,
-							 additions[a].tokens);
-			if (!all[i].u.lst.tokens)
+			i->u.lst.tokens = add_tokens(i->u.lst.tokens,
+						     additions[a].tokens);
+			if (!i->u.lst.tokens)
 				return NULL;
 		}
 	}
 	return all;
-}
-
-/* Append to @all, which has room, the items for @block itself that it lacks. */
-static void append_items(const char *block, struct gsh_config_item *all)
-{
-	size_t n = count_items(all);
-
-	for (size_t a = 0; a < NADDITIONS; a++) {
-		const struct gsh_config_item *more = additions[a].items;
-
-		if (strcasecmp(additions[a].block, block))
-			continue;
-		for (; more && more->name; more++)
-			if (!has_item(all, more->name))
-				all[n++] = *more;
-	}
 }
 
 static bool is_extended(const char *name)
@@ -181,14 +158,14 @@ static bool is_extended(const char *name)
 const struct gsh_config_block *
 gr_keywords_extend(const struct gsh_config_block *block)
 {
-	/* Ganesha has one for each purpose, and reads by each many times. */
+	/* Ganesha has few descriptions, and reads by each many times. */
 	static struct {
 		struct gsh_config_block of, with;
 	} known[MAX_BLOCKS];
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static size_t nknown;
 	const struct gsh_config_block *with = block;
-	struct gsh_config_item *items;
+	const struct gsh_config_item *items;
 	size_t i = 0;
 
 	if (!block->desc.name || !is_extended(block->desc.name))
@@ -199,9 +176,12 @@ gr_keywords_extend(const struct gsh_config_block *block)
 	if (i < nknown) {
 		with = &known[i].with;
 	} else if (nknown < MAX_BLOCKS) {
-		items = add_items(block->desc.name, block->desc.u.blk.params);
+		items = add_items(block->desc.name, block->desc.u.blk.params,
+				  strcasecmp(block->desc.name,
+					     "NFS_Core_Param") ?
+					  no_items :
+					  core_words);
 		if (items) {
-			append_items(block->desc.name, items);
 			memcpy(&known[nknown].of, block, BLOCK_SIZE);
 			memcpy(&known[nknown].with, block, BLOCK_SIZE);
 			known[nknown].with.desc.u.blk.params = items;

@@ -7,8 +7,8 @@
  *                     MaxRPCRdmaCredits
  *   exports           RDMA among Transports
  *
- * A Ganesha that was built without RDMA refuses a block that has such a keyword. So the
- * keywords are added to its descriptions of these blocks.
+ * A Ganesha without RDMA refuses a block that has such a keyword. So the keywords are added to
+ * its descriptions of these blocks.
  *
  * Context: any thread.
  */
@@ -20,8 +20,8 @@
 /* The bit of RDMA among Transports in Ganesha's permissions of an export. */
 #define GR_EXPORT_RDMA 0x04000000u
 
-/* Returns the description by which to read Ganesha's @block: a copy with the keywords added,
- * which is never freed, or @block itself if it has them all. */
+/* Returns the description to read Ganesha's @block by: a copy with the keywords, which is
+ * never freed, or @block itself if it needs none. */
 const struct gsh_config_block *
 gr_keywords_extend(const struct gsh_config_block *block);
 /* Returns true if @token, of Protocols, asks for RDMA. */

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ganesha-rdma.nfsd - the packaged ganesha.nfsd with librpcrdma-ganesha preloaded
+ * ganesha-rdma.nfsd - start the packaged ganesha.nfsd with librpcrdma-ganesha preloaded
  *
- * The program's own dependency on libganesha_nfsd tells its release. Each library is in a
- * directory that is named for the release that it was built for; it serves later ones
- * with the same major version, while their layout stays. So the newest that is not newer
- * than Ganesha is tried first, by a child: it checks the Ganesha that it is loaded into.
- * That tells as well whether the loader ignores a preload, which it does in more cases
- * than can be listed: file capabilities, a change of the security domain, a dependency
- * that is missing.
- * Without the library plain Ganesha serves NFS over TCP, unless RDMA is required.
+ * The soname of the libganesha_nfsd that ganesha.nfsd needs has its release. Each library is
+ * in a directory that is named for the release that it was built for; it serves later
+ * releases with the same major version, too, while their layout stays the same. A child
+ * tries them, the newest that is not newer than Ganesha first: the library checks the
+ * Ganesha that it is loaded into. That also shows whether the loader ignores a preload,
+ * which it does for many reasons: file capabilities, a change of the security domain, a
+ * missing dependency.
+ *
+ * Without the library Ganesha serves NFS over TCP only, unless RDMA is required.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -34,7 +35,7 @@
 
 #define CONFIG_DEFAULT "/etc/ganesha/ganesha.conf"
 #define LIBRARY "librpcrdma-ganesha.so"
-/* The time that Ganesha may take to read a configuration. */
+/* For Ganesha to read a configuration. */
 #define LIMIT_S 20
 #define REHEARSAL "librpcrdma-rehearsal.so"
 
@@ -78,7 +79,7 @@ static void find_release(struct launch *l)
 	if (text == MAP_FAILED)
 		return;
 	at = memmem(text, (size_t)st.st_size, soname, sizeof(soname) - 1);
-	/* It is in the middle of the file, and ends with a NUL. */
+	/* It ends with a NUL within the file. */
 	if (at)
 		snprintf(l->release, sizeof(l->release), "%s",
 			 at + sizeof(soname) - 1);
@@ -158,14 +159,14 @@ static void set_preload(const char *library)
 
 /* Run the program with @library and @name = @value in the environment. Returns its
  * wait status, or -1. */
-static int run(const char *library, char **argv, const char *name,
-	       const char *value, bool silent)
+static int run_with(const char *library, char **argv, const char *name,
+		    const char *value, bool silent)
 {
 	int status;
 	pid_t child = fork();
 
 	if (!child) {
-		/* Ganesha may wait for a file for ever, and blocks signals. */
+		/* Ganesha blocks signals, and may wait for a file for ever. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		alarm(LIMIT_S);
 		set_preload(library);
@@ -192,7 +193,7 @@ static int probe(const char *library, char answer[512])
 	ssize_t n;
 
 	snprintf(fd_text, sizeof(fd_text), "%d", fd);
-	status = run(library, argv, GR_ENV_PROBE, fd_text, true);
+	status = run_with(library, argv, GR_ENV_PROBE, fd_text, true);
 	n = pread(fd, answer, 511, 0);
 	answer[n > 0 ? n : 0] = '\0';
 	close(fd);
@@ -204,9 +205,9 @@ static bool fits(int status)
 	return WIFEXITED(status) && WEXITSTATUS(status) == GR_PROBED;
 }
 
-/* Write down why the probe of the library failed. */
-static void tell_unfit(const struct launch *l, int status, const char *answer,
-		       FILE *to)
+/* Print why the probe of the library failed. */
+static void report_unfit(const struct launch *l, int status, const char *answer,
+			 FILE *to)
 {
 	bool capable =
 		geteuid() &&
@@ -234,7 +235,7 @@ static void tell_unfit(const struct launch *l, int status, const char *answer,
 			l->library);
 }
 
-/* The loader ends the name of a preload at a blank and a colon: use one without. */
+/* In LD_PRELOAD a blank or a colon ends a name. Replace @library by a path without. */
 static void make_loadable(char *library, size_t room)
 {
 	if (strpbrk(library, " :") && !access(library, F_OK))
@@ -256,7 +257,7 @@ static bool try_library(struct launch *l, const char *name, FILE *to)
 	if (fits(status))
 		return true;
 	if (to)
-		tell_unfit(l, status, answer, to);
+		report_unfit(l, status, answer, to);
 	return false;
 }
 
@@ -280,7 +281,7 @@ static void find_library(struct launch *l)
 	find_release(l);
 	n = scandir(l->dir, &names, is_release, by_release);
 	for (int i = 0; i < n && !found; i++) {
-		/* Tell the fault of the first. */
+		/* Only the fault of the first library is reported. */
 		if (may_fit(l, names[i]->d_name))
 			found = try_library(l, names[i]->d_name,
 					    ftell(to) ? NULL : to);
@@ -325,7 +326,7 @@ static int check_config(const struct launch *l, char *file, bool strict)
 	struct stat st;
 	int status;
 
-	/* It is read more than once. */
+	/* The file is read more than once. */
 	if (stat(file, &st) || !S_ISREG(st.st_mode)) {
 		fprintf(stderr, "ganesha-rdma.nfsd: %s: %s\n", file,
 			access(file, F_OK) ? strerror(errno) :
@@ -334,8 +335,8 @@ static int check_config(const struct launch *l, char *file, bool strict)
 	}
 	snprintf(pid_file, sizeof(pid_file), "/proc/self/fd/%d",
 		 memfd_create("pid", 0));
-	status = run(l->library, argv, GR_ENV_CHECK, strict ? "strict" : "1",
-		     false);
+	status = run_with(l->library, argv, GR_ENV_CHECK,
+			  strict ? "strict" : "1", false);
 	if (WIFEXITED(status) && WEXITSTATUS(status) < (int)N_VERDICTS)
 		verdict = (unsigned int)WEXITSTATUS(status);
 	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
@@ -344,14 +345,14 @@ static int check_config(const struct launch *l, char *file, bool strict)
 	snprintf(library, sizeof(library), "%s/" REHEARSAL, l->own);
 	make_loadable(library, sizeof(library));
 	snprintf(preload, sizeof(preload), LAUNCH_FIRST "%s", library);
-	/* Ganesha alone would touch the state of a running server. */
+	/* Without the library, Ganesha would touch the state of a running server. */
 	if (!fits(probe(library, answer)))
 		fprintf(stderr, "Not rehearsed: the loader ignores %s\n",
 			library);
 	else if (verdict != GR_CHECKED_NO_SERVER)
 		rehearsed = rehearse(&r);
 	if (rehearsed == REHEARSAL_FAILED)
-		return 1; /* its verdict says more */
+		return 1; /* it has printed a verdict */
 	fprintf(stderr, "ganesha-rdma.nfsd: %s: %s\n", file,
 		verdict == GR_CHECKED_SERVED && rehearsed == NOT_REHEARSED ?
 			"nothing is wrong with the RDMA block" :
@@ -375,8 +376,8 @@ static bool is_required(int argc, char **argv)
 	return gr_text_read(file, &text) && text.required;
 }
 
-/* Without the library there is nobody else to tell the service manager. */
-static void report(const struct launch *l, bool starts)
+/* Tell the service manager why RDMA is not served. */
+static void notify_fault(const struct launch *l, bool starts)
 {
 	char *state;
 
@@ -426,7 +427,7 @@ int main(int argc, char **argv)
 	if (l.fault) {
 		bool starts = !is_required(argc, argv);
 
-		report(&l, starts);
+		notify_fault(&l, starts);
 		if (!starts)
 			return 1;
 	} else {

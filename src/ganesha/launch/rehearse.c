@@ -51,7 +51,7 @@ static void add_v4(int s, const struct sockaddr *address, unsigned int n)
 
 	snprintf(one.ifr_name, sizeof(one.ifr_name), "lo:%u", n);
 	ioctl(s, SIOCSIFADDR, &one);
-	/* All of a network that is wider would be its own. */
+	/* With a wider netmask, the whole network would be local. */
 	((struct sockaddr_in *)&one.ifr_netmask)->sin_addr.s_addr =
 		INADDR_BROADCAST;
 	ioctl(s, SIOCSIFNETMASK, &one);
@@ -62,11 +62,11 @@ static void add_v6(struct sockaddr_in6 *address)
 	struct in6_ifreq one = { address->sin6_addr, 128, 1 };
 	int s = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	/* One of a link is not an address without that link. */
+	/* The link does not exist here. */
 	if (IN6_IS_ADDR_LINKLOCAL(&one.ifr6_addr))
 		return;
 	ioctl(s, SIOCSIFADDR, &one);
-	/* For a moment nothing can be bound to it yet. */
+	/* It cannot be bound to at once. */
 	for (unsigned int i = 0; i < 1000; i++) {
 		if (!bind(s, (void *)address, sizeof(*address)))
 			break;
@@ -112,7 +112,7 @@ static void exec_program(const struct rehearsal *r, int network, int state)
 		 memfd_create("pid", 0));
 	setenv("RPCRDMA_REHEARSAL", told, 1);
 	setenv("LD_PRELOAD", r->preload, 1);
-	/* A socket that has a path is reached from any network. */
+	/* Sockets with a path can be reached from any network. */
 	setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/proc/none", 1);
 	setenv("BLKID_FILE", "/dev/null", 1);
 	execl(r->program, r->program, "-F", "-L", "/dev/null", "-p", pid_file,
@@ -120,8 +120,8 @@ static void exec_program(const struct rehearsal *r, int network, int state)
 }
 
 /* The first process. Returns its exit status. */
-static int run(const struct rehearsal *r, int network,
-	       const struct ifaddrs *addresses)
+static int run_first(const struct rehearsal *r, int network,
+		     const struct ifaddrs *addresses)
 {
 	int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	int state, status;
@@ -130,7 +130,7 @@ static int run(const struct rehearsal *r, int network,
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* No core file, and none by core_pattern's program: core(5). */
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 1, 1 });
-	/* Not private: what is unmounted meanwhile is so here, too. */
+	/* Not private, so that an unmount takes effect here, too. */
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
 		return UNABLE;
 	state = memory();
@@ -169,7 +169,7 @@ enum rehearsed rehearse(const struct rehearsal *r)
 				       CLONE_PIDFD | SIGCHLD,
 			       NULL, &end.fd, NULL, NULL);
 	if (!child)
-		_exit(run(r, network, addresses));
+		_exit(run_first(r, network, addresses));
 	freeifaddrs(addresses);
 	close(network);
 	if (child < 0)

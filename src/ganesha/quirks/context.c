@@ -1,9 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * context - what Ganesha 4.3 works in, for those who have nothing of the kind
- *
- * Threads: each has what is its own; the rest is atomic.
- */
 #include "ganesha/quirks/context.h"
 
 #include <stdatomic.h>
@@ -24,17 +19,16 @@ GR_NEXT(HOOKED)
 
 static struct {
 	atomic_bool serving;
-	/* What Ganesha has called for the answer to any Call of its own. */
+	/* Ganesha's cc_process_cb, which is the same for all its Calls. */
 	void (*_Atomic process)(struct clnt_req *cc);
 } context;
 
 static __thread struct {
 	struct gsh_context **at; /* Ganesha's op_ctx of this thread */
 	struct gsh_context none;
-	bool serves; /* it executes Calls */
+	bool serves; /* this thread executes Calls */
 } mine;
 
-/* Its second argument is the allocation. */
 static void free_state(struct gsh_fsal_export *export, void *state)
 {
 	free(state);
@@ -42,8 +36,8 @@ static void free_state(struct gsh_fsal_export *export, void *state)
 
 static struct gsh_fsal_export export = { .free_state = free_state };
 
-/* NULL: it is not to be touched. */
-static struct gsh_context **at(void)
+/* Returns where this thread's op_ctx is, or NULL if it must not be changed. */
+static struct gsh_context **op_ctx_of_thread(void)
 {
 	if (!COMPAT_CONTEXTS || !atomic_load(&context.serving))
 		return NULL;
@@ -71,7 +65,7 @@ void gr_context_serve(bool serving)
 static void answered(struct clnt_req *cc)
 {
 	void (*process)(struct clnt_req * cc) = atomic_load(&context.process);
-	struct gsh_context **op_ctx = at();
+	struct gsh_context **op_ctx = op_ctx_of_thread();
 
 	if (!op_ctx || *op_ctx) {
 		process(cc);
@@ -87,7 +81,8 @@ void gr_context_call(struct clnt_req *cc)
 {
 	void (*process)(struct clnt_req * cc) = NULL;
 
-	if (!at() || !cc->cc_process_cb || cc->cc_process_cb == answered)
+	if (!op_ctx_of_thread() || !cc->cc_process_cb ||
+	    cc->cc_process_cb == answered)
 		return;
 	if (atomic_compare_exchange_strong(&context.process, &process,
 					   cc->cc_process_cb) ||
@@ -95,30 +90,30 @@ void gr_context_call(struct clnt_req *cc)
 		cc->cc_process_cb = answered;
 }
 
-/* Ganesha goes back to the context that this thread had before. */
+/* Ganesha restores the context that this thread had before. */
 GR_EXPORT void release_op_context(void)
 {
-	struct gsh_context **op_ctx = at();
+	struct gsh_context **op_ctx = op_ctx_of_thread();
 	bool of_call = op_ctx && is_of_call(*op_ctx);
 
 	next.release_op_context();
 	if (!op_ctx)
 		return;
 	if (of_call) {
-		/* A Call may have begun in another thread, which had a stand-in. */
+		/* The Call may have begun in another thread, which had a stand-in. */
 		mine.serves = true;
 		*op_ctx = NULL;
 	} else if (!*op_ctx || *op_ctx == &mine.none) {
-		/* In a stand-in Ganesha may have put an export, which may go. */
+		/* Ganesha may have set an export in the stand-in, which may be freed. */
 		*op_ctx = stand_in();
 	}
 }
 
-/* Ganesha looks something up, which may be state. */
+/* Ganesha looks something up. It may be state. */
 GR_EXPORT int hashtable_getlatch(void *table, const void *key, void *value,
 				 bool may_write, void *latch)
 {
-	struct gsh_context **op_ctx = at();
+	struct gsh_context **op_ctx = op_ctx_of_thread();
 
 	if (op_ctx && !*op_ctx && !mine.serves)
 		*op_ctx = stand_in();

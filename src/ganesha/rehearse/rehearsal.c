@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rehearsal - a Ganesha that starts with a configuration and touches nothing
+ * rehearsal - let Ganesha start with a configuration, and touch nothing
  *
  * The packaged ganesha.nfsd has this library preloaded, in namespaces that
- * launch/rehearse.c has made. It stands before functions of Ganesha, ntirpc and the C
- * library, whose calls of each other the loader binds by name:
+ * launch/rehearse.c has made. It interposes functions of Ganesha, ntirpc and the C library:
  *
  *   config_ParseFile        in the machine's network, for %url; from then on messages
  *                           go to standard error
- *   load_config_from_parse  what the file says of state, credentials and logs is read,
- *                           and then replaced; exports are counted
+ *   load_config_from_parse  read what the file says of state, credentials and logs, and
+ *                           replace it; count exports
  *   register_fsal, dlopen, lookup_fsal
- *                           an FSAL whose file systems are not of this machine is loaded,
- *                           but FSAL_PSEUDO opens its exports: under the server's own
- *                           name it would take the running server's place
+ *                           load an FSAL whose file systems are not of this machine, but
+ *                           let FSAL_PSEUDO open its exports: the FSAL would take the
+ *                           place of the running server
  *   getaddrinfo             in the machine's network
- *   svc_reg, rpcb_unset     nothing: a path leads to the machine's rpcbind. Is it there?
+ *   svc_reg, rpcb_unset     do nothing, as the machine's rpcbind can be reached by its path;
+ *                           check that it runs
  *   nfs_start               report when Ganesha is initialised, and end
  *
- * Threads: Ganesha's main thread, but for print() and report().
+ * Context: Ganesha's main thread, but for print_message() and report_end().
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -90,7 +90,7 @@ static struct {
 	atomic_bool serious;
 } rehearsal;
 
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void read_environment(void)
 {
 	const char *told = getenv("RPCRDMA_REHEARSAL");
 	int state;
@@ -112,25 +112,25 @@ static void enter_network(int of)
 
 /* ---- Messages ----------------------------------------------------------- */
 
-/* What is no fault of the file: our own blocks, those of a backend that is not used, and
- * that tickets for reverse Calls cannot be had here (4.3 wants them without Kerberos). */
-static bool is_ours(const char *message)
+/* Returns true for messages about our own blocks, those of a backend that is not used, and
+ * tickets for reverse Calls, which cannot be had here (4.3 wants them without Kerberos). */
+static bool is_no_fault(const char *message)
 {
 	return strstr(message, "Unknown block (RDMA") ||
 	       strstr(message, "Unknown block (RADOS_KV") ||
 	       !strncmp(message, "gssd_refresh", 12);
 }
 
-/* Some faults of the file are events in Ganesha's log. */
-static int print(int headers, void *ctx, int level, void *buffer,
-		 char *component, char *message)
+/* Print warnings, and faults of the file, some of which Ganesha logs as events. */
+static int print_message(int headers, void *ctx, int level, void *buffer,
+			 char *component, char *message)
 {
 	static const char *const names[] = { "",     "FATAL", "MAJ",
 					     "CRIT", "WARN",  "EVENT" };
 	bool of_file = !strncmp(message, "Config File", 11);
 
 	if (level < GSH_FATAL || (level > GSH_WARN && !of_file) ||
-	    is_ours(message))
+	    is_no_fault(message))
 		return 0;
 	if (level != GSH_WARN)
 		rehearsal.serious = true;
@@ -138,21 +138,21 @@ static int print(int headers, void *ctx, int level, void *buffer,
 		       (int)strcspn(message, "\n"), message);
 }
 
-/* Ganesha crashes before it tells what it has found in the file. */
-static void tell_errors(int signal)
+/* Ganesha crashes before it has printed the faults of the file. */
+static void print_errors(int signal)
 {
 	char *line, *rest = NULL;
 
 	fflush(rehearsal.errors->fp);
 	for (line = strtok_r(rehearsal.errors->diag_buf, "\f", &rest); line;
 	     line = strtok_r(NULL, "\f", &rest))
-		print(0, NULL, GSH_CRIT, NULL, NULL, line);
+		print_message(0, NULL, GSH_CRIT, NULL, NULL, line);
 }
 
 HOOK struct gsh_config *config_ParseFile(char *path,
 					 struct gsh_config_errors *e)
 {
-	struct sigaction told = { .sa_handler = tell_errors,
+	struct sigaction told = { .sa_handler = print_errors,
 				  .sa_flags = (int)SA_RESETHAND };
 	struct gsh_config *tree;
 	NEXT(config_ParseFile);
@@ -160,7 +160,7 @@ HOOK struct gsh_config *config_ParseFile(char *path,
 	rehearsal.errors = e;
 	sigaction(SIGSEGV, &told, NULL);
 	sigaction(SIGABRT, &told, NULL);
-	create_log_facility("REHEARSAL", print, GSH_EVENT, 0, NULL);
+	create_log_facility("REHEARSAL", print_message, GSH_EVENT, 0, NULL);
 	enable_log_facility("REHEARSAL");
 	enter_network(rehearsal.machine);
 	tree = next(path, e);
@@ -170,22 +170,22 @@ HOOK struct gsh_config *config_ParseFile(char *path,
 
 /* ---- Configuration ------------------------------------------------------- */
 
-static const struct gsh_config_item *find(const struct gsh_config_item *items,
-					  const char *name)
+static const struct gsh_config_item *
+find_item(const struct gsh_config_item *items, const char *name)
 {
 	while (strcasecmp(items->name, name))
 		items++;
 	return items;
 }
 
-/* Where @self, which is filled in by @items, has the value of one. */
-static void *value(const struct gsh_config_item *items, void *self,
-		   const char *name)
+/* Returns where @self, a structure that @items describe, has the value of the item @name. */
+static void *value_of(const struct gsh_config_item *items, void *self,
+		      const char *name)
 {
-	return (char *)self + find(items, name)->off;
+	return (char *)self + find_item(items, name)->off;
 }
 
-/* Of an EXPORT block that is there, without an outer one. */
+/* The init of an EXPORT block. Without @link and @self there is one in the file. */
 static void *count_export(void *link, void *self)
 {
 	if (!link && !self)
@@ -202,23 +202,23 @@ static int commit_export(void *node, void *link, void *self,
 	return errors;
 }
 
-/* Check a log facility and make it, but do not turn it on. FILE is that of option -L. */
+/* Check and create a log facility, but do not enable it. FILE is the one of option -L. */
 static int commit_facility(void *node, void *link, void *self,
 			   struct gsh_config_errors *e)
 {
 	const struct gsh_config_item *items = rehearsal.facility->u.blk.params;
 	int errors = rehearsal.commit_facility(node, link, self, e);
 
-	*(uint32_t *)value(items, self, "enable") =
-		find(items, "enable")->u.lst.def;
+	*(uint32_t *)value_of(items, self, "enable") =
+		find_item(items, "enable")->u.lst.def;
 	if (!errors &&
-	    !strcasecmp(*(char **)value(items, self, "name"), "FILE"))
-		*(char **)value(items, self, "destination") =
+	    !strcasecmp(*(char **)value_of(items, self, "name"), "FILE"))
+		*(char **)value_of(items, self, "destination") =
 			strdup("/dev/null");
 	return errors;
 }
 
-/* Log everything about the file. DBUS and NFS_CB complain of what a rehearsal lacks. */
+/* Log all events, except for those of DBUS and NFS_CB, which do not work here. */
 static void set_levels(const struct gsh_config_item *component)
 {
 	for (; component->name; component++)
@@ -232,12 +232,12 @@ static void set_levels(const struct gsh_config_item *component)
 static void set_recovery(const struct gsh_config_item *items, void *nfs4)
 {
 	const struct gsh_config_token *t =
-		find(items, "RecoveryBackend")->u.lst.tokens;
+		find_item(items, "RecoveryBackend")->u.lst.tokens;
 
 	while (strcmp(t->token, "fs"))
 		t++;
-	*(uint32_t *)value(items, nfs4, "RecoveryBackend") = t->value;
-	*(char **)value(items, nfs4, "RecoveryRoot") = rehearsal.state;
+	*(uint32_t *)value_of(items, nfs4, "RecoveryBackend") = t->value;
+	*(char **)value_of(items, nfs4, "RecoveryRoot") = rehearsal.state;
 }
 
 HOOK int load_config_from_parse(struct gsh_config *tree,
@@ -252,9 +252,10 @@ HOOK int load_config_from_parse(struct gsh_config *tree,
 	NEXT(load_config_from_parse);
 
 	if (log) {
-		/* Ganesha's description can be written to. */
-		rehearsal.facility = (struct gsh_config_item *)(uintptr_t)find(
-			items, "Facility");
+		/* Ganesha's description is writable. */
+		rehearsal.facility =
+			(struct gsh_config_item *)(uintptr_t)find_item(
+				items, "Facility");
 		rehearsal.commit_facility = rehearsal.facility->u.blk.commit;
 		rehearsal.facility->u.blk.commit = commit_facility;
 	} else if (export) {
@@ -266,14 +267,14 @@ HOOK int load_config_from_parse(struct gsh_config *tree,
 	block = (struct gsh_config_block *)(uintptr_t)gr_keywords_extend(block);
 	n = next(tree, block, param, unique, e);
 	if (log) {
-		set_levels(find(items, "Components")->u.blk.params);
+		set_levels(find_item(items, "Components")->u.blk.params);
 	} else if (!strcasecmp(name, "NFSv4")) {
 		set_recovery(items, param);
 	} else if (!strcasecmp(name, "NFS_KRB5")) {
-		*(char **)value(items, param, "CCacheDir") = rehearsal.state;
+		*(char **)value_of(items, param, "CCacheDir") = rehearsal.state;
 		/* The default asks for a keytab, and does without. */
 		if (!n)
-			*(bool *)value(items, param, "Active_krb5") = false;
+			*(bool *)value_of(items, param, "Active_krb5") = false;
 	}
 	return n;
 }
@@ -313,8 +314,8 @@ HOOK int register_fsal(struct gsh_fsal_module *m, const char *name,
 	return next(m, name, major, minor, id);
 }
 
-/* By RTLD_DEEPBIND an FSAL would register without register_fsal() above. Once it has
- * been loaded it has set its functions. */
+/* With RTLD_DEEPBIND an FSAL would not call register_fsal() above. Once it has been loaded it has
+ * set its functions. */
 HOOK void *dlopen(const char *file, int mode)
 {
 	struct gsh_fsal_module *m;
@@ -382,7 +383,7 @@ HOOK bool rpcb_unset(const rpcprog_t program, const rpcvers_t version,
 
 /* ---- The end ------------------------------------------------------------- */
 
-static void *report(void *unused)
+static void *report_end(void *unused)
 {
 	nfs_init_wait();
 	printf("# %d of %d exports served.\n", rehearsal.served,
@@ -402,7 +403,7 @@ HOOK void nfs_start(struct gsh_start_info *info)
 	pthread_t thread;
 	NEXT(nfs_start);
 
-	if (pthread_create(&thread, NULL, report, NULL))
+	if (pthread_create(&thread, NULL, report_end, NULL))
 		_exit(1);
 	next(info);
 }

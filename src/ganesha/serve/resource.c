@@ -23,8 +23,8 @@ struct core {
 };
 
 /* Ganesha's own parser reports a wrong value. */
-static int take_bind(const char *token, int term, struct gsh_config_item *item,
-		     void *param, void *node, struct gsh_config_errors *e)
+static int store_bind(const char *token, int term, struct gsh_config_item *item,
+		      void *param, void *node, struct gsh_config_errors *e)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET };
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
@@ -42,7 +42,7 @@ void gr_tcp_address(const struct gsh *g, struct gsh_config *tree,
 	static const struct gsh_config_item items[] = {
 		{ .name = "Bind_addr",
 		  .type = GSH_CONFIG_PROC,
-		  .u.proc = { .init = gr_block_keep, .handler = take_bind },
+		  .u.proc = { .init = gr_block_keep, .handler = store_bind },
 		  .off = offsetof(struct core, bind) },
 		{ .name = "NFS_Port",
 		  .type = GSH_CONFIG_UINT16,
@@ -50,16 +50,10 @@ void gr_tcp_address(const struct gsh *g, struct gsh_config *tree,
 		  .off = offsetof(struct core, port) },
 		{ .name = NULL },
 	};
-	struct gsh_config_block block = gr_block("org.ganesha.nfsd.config.core",
-						 "NFS_Core_Param", items,
-						 gr_block_accept);
 	struct core core = { .bind.ss_family = AF_INET, .port = 2049 };
-	struct gsh_config_errors e;
 
-	if (tree && g->init_error_type(&e)) {
-		g->load_config_from_parse(tree, &block, &core, true, &e);
-		g->report_config_errors(&e, NULL, gr_block_silent);
-	}
+	gr_block_peek(g, g->load_config_from_parse, tree, "NFS_Core_Param",
+		      items, NULL, &core);
 	*tcp = core.bind;
 	base_addr_set_port(tcp, core.port);
 }

@@ -52,10 +52,6 @@ struct gr_server {
 	void (*state_changed)(void);
 	struct gr_rpcbind rpcbind;
 	atomic_uint clients; /* CLIENTs ever made */
-	/* Sessions without a back channel, because their hosts have too many, that have not
-	 * been logged; and when one last was, CLOCK_MONOTONIC ns. */
-	atomic_uint full;
-	_Atomic uint64_t full_logged;
 	atomic_bool workers_gone; /* ntirpc has been shut down */
 	char fault[GR_FAULT_ROOM]; /* why RDMA is not served; or "" */
 	bool abandoned; /* a worker did not return: nothing may be freed */

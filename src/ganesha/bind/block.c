@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* block.h says what this is. */
-#include "ganesha/config/block.h"
+#include "ganesha/bind/block.h"
 
 #include <stdarg.h>
 
@@ -27,26 +26,9 @@ int gr_block_accept(void *node, void *link_mem, void *self,
 	return 0;
 }
 
-/* The parser hands back what it was given as @param. */
-static void *block_init(void *link_mem, void *self)
+void *gr_block_init(void *link_mem, void *self)
 {
 	return self ? self : link_mem;
-}
-
-struct gsh_config_block gr_block(const char *interface, const char *name,
-				 const struct gsh_config_item *items,
-				 gr_commit_fn *commit)
-{
-	return (struct gsh_config_block){
-		.dbus_interface_name = interface,
-		.desc = { .name = name,
-			  .type = GSH_CONFIG_BLOCK,
-			  .flags = GSH_CONFIG_UNIQUE,
-			  .u.blk = { .init = block_init,
-				     .params = items,
-				     .commit = commit } },
-		.memory = GSH_MEMORY_CONFIG,
-	};
 }
 
 void *gr_block_keep(void *link_mem, void *self)
@@ -56,4 +38,36 @@ void *gr_block_keep(void *link_mem, void *self)
 
 void gr_block_silent(char *msg, void *dest, struct gsh_config_errors *e)
 {
+}
+
+struct gsh_config_block gr_block(const char *name,
+				 const struct gsh_config_item *items,
+				 gr_commit_fn *commit)
+{
+	return (struct gsh_config_block){
+		.dbus_interface_name = "org.ganesha.nfsd.config.rdma",
+		.desc = { .name = name,
+			  .type = GSH_CONFIG_BLOCK,
+			  .flags = GSH_CONFIG_UNIQUE,
+			  .u.blk = { .init = gr_block_init,
+				     .params = items,
+				     .commit = commit } },
+		.memory = GSH_MEMORY_CONFIG,
+	};
+}
+
+void gr_block_peek(const struct gsh *g, gr_load_fn *load,
+		   struct gsh_config *tree, const char *name,
+		   const struct gsh_config_item *items, gr_commit_fn *commit,
+		   void *param)
+{
+	struct gsh_config_block block =
+		gr_block(name, items, commit ? commit : gr_block_accept);
+	struct gsh_config_errors e;
+
+	if (!tree || !g->init_error_type(&e))
+		return;
+	block.desc.flags = GSH_CONFIG_RELAX | (commit ? 0 : GSH_CONFIG_UNIQUE);
+	load(tree, &block, param, !commit, &e);
+	g->report_config_errors(&e, NULL, gr_block_silent);
 }
