@@ -42,9 +42,9 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/hook/file.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/hook/rados.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/hook/reload.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/serve/listen.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/server_listen.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/resource.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/serve/reach.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/listeners.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/config.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/config/fault.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/bind/block.c
@@ -74,11 +74,11 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-rpcbind ganesha_rpcbind.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/rpcbind.c
 		LIBS rpcrdma_ntirpc ${CMAKE_DL_LIBS})
-	rpcrdma_unit(ganesha-gate ganesha_gate.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/serve/gate.c
+	rpcrdma_unit(ganesha-host ganesha_host.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/host.c
 		LIBS test-clock rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-heads ganesha_heads.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/serve/ops.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/conn_ops.c
 		LIBS rpcrdma_ntirpc rpcrdma_loop)
 	target_link_options(unit-ganesha-heads PRIVATE
 		-Wl,--wrap=ulb_call_head)
@@ -89,23 +89,23 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-control ganesha_control.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/control.c
 		LIBS rpcrdma_base Threads::Threads)
-	rpcrdma_unit(ganesha-lead ganesha_lead.c
+	rpcrdma_unit(ganesha-leader ganesha_leader.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/workers.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/serve/lead.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/serve/fair.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/serve/limit.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/leader.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/fair_queue.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/blocking.c
 		LIBS rpcrdma_ntirpc_streams rpcrdma_base Threads::Threads)
-	target_link_options(unit-ganesha-lead PRIVATE
+	target_link_options(unit-ganesha-leader PRIVATE
 		-Wl,--wrap=pthread_join,--wrap=nanosleep,--wrap=pthread_create
 		-Wl,--wrap=sem_clockwait)
-	rpcrdma_unit(ganesha-limit ganesha_limit.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/serve/limit.c LIBS test-clock rpcrdma_base)
-	target_link_options(unit-ganesha-limit PRIVATE -Wl,--wrap=getrusage)
-	rpcrdma_one_thread(unit-ganesha-limit)
+	rpcrdma_unit(ganesha-blocking ganesha_blocking.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/blocking.c LIBS test-clock rpcrdma_base)
+	target_link_options(unit-ganesha-blocking PRIVATE -Wl,--wrap=getrusage)
+	rpcrdma_one_thread(unit-ganesha-blocking)
 	rpcrdma_unit(ganesha-manager ganesha_manager.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/hook/manager.c LIBS rpcrdma_base)
-	rpcrdma_unit(ganesha-reach ganesha_reach.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/serve/reach.c
+	rpcrdma_unit(ganesha-listeners ganesha_listeners.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/listeners.c
 		LIBS rpcrdma_ntirpc rpcrdma_base)
 	rpcrdma_unit(ganesha-trim ganesha_trim.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/hook/trim.c LIBS rpcrdma_base)

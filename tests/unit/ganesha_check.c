@@ -21,7 +21,7 @@
 #include "ganesha/hook/check.h"
 #include "ganesha/config/config.h"
 #include "ganesha/hook/file.h"
-#include "ganesha/serve/start.h"
+#include "ganesha/serve/server.h"
 #include "rpcrdma/transport.h"
 #include "unit.h"
 

@@ -168,7 +168,7 @@ static void every(void)
 	gr_control_stop(&k);
 	/* Nothing of it is left. */
 	CU_ASSERT_EQUAL_FATAL(gr_control_start(&k), 0);
-	CU_ASSERT_PTR_NULL(k.look);
+	CU_ASSERT_PTR_NULL(k.tick);
 	gr_control_stop(&k);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How often the head of one Call is decoded on its way through the server: from
- * the transport by way of ganesha/serve/ops.c to a worker, here a function, and back.
+ * the transport by way of ganesha/serve/conn_ops.c to a worker, here a function, and back.
  */
 #include <arpa/inet.h>
 
-#include "ganesha/serve/start.h"
+#include "ganesha/serve/server.h"
 #include "ganesha/serve/xprt.h"
 #include "heads.h"
 #include "loop/loop.h"
@@ -27,7 +27,7 @@ static struct xp_ops ops = {
 	.xp_reply = nrt_xp_reply,
 	.xp_checksum = nrt_xp_checksum,
 };
-static struct gr_gate host = { .replay.lock = PTHREAD_MUTEX_INITIALIZER };
+static struct gr_host host = { .replay.lock = PTHREAD_MUTEX_INITIALIZER };
 static struct gr_xprt xprt = { .xprt.xp_ops = &ops, .host = &host };
 
 struct gr_xprt *gr_xprt_create(struct gr_server *s, struct rt_conn *c,

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "ganesha/serve/server.h"
-#include "ganesha/serve/start.h"
+#include "ganesha/serve/server.h"
 #include "ganesha/serve/stats_dbus.h"
 #include "gss/gss.h"
 #include "unit.h"
@@ -86,12 +86,12 @@ void auth_gss_destroy(struct auth_gss *g)
 	note("auth");
 }
 
-void gr_gates_init(struct gr_gates *g,
-		   void (*submit)(struct gr_gates *g, struct svc_req *req))
+void gr_hosts_init(struct gr_hosts *g,
+		   void (*submit)(struct gr_hosts *g, struct svc_req *req))
 {
 }
 
-void gr_server_resume(struct gr_gates *g, struct svc_req *req)
+void gr_server_resume(struct gr_hosts *g, struct svc_req *req)
 {
 }
 

@@ -21,8 +21,8 @@
 #include "ganesha/config/exports.h"
 #include "ganesha/hook/file.h"
 #include "ganesha/hook/rados.h"
-#include "ganesha/serve/reach.h"
-#include "ganesha/serve/start.h"
+#include "ganesha/serve/listeners.h"
+#include "ganesha/serve/server.h"
 #include "gss/gss.h"
 #include "rpcrdma/transport.h"
 
@@ -108,7 +108,7 @@ static void check_addresses(struct check *c, struct gr_server *s)
 	}
 	/* The server would wait for a device. Log that. */
 	if (device)
-		(void)gr_reach_check(c->gsh, &s->source, s->listener);
+		(void)gr_listeners_check(c->gsh, &s->source, s->listener);
 }
 
 static void check_start(struct check *c)

@@ -126,7 +126,7 @@ GR_EXPORT int nfs4_export_check_access(struct svc_req *req)
 
 GR_EXPORT struct gsh_export *get_gsh_export(uint16_t id)
 {
-	const struct gr_xprt *x = gr_xprt_limited();
+	const struct gr_xprt *x = gr_xprt_of_nfs3_call();
 	struct gsh_export *export;
 
 	if (x && (!(x->srv->cfg.nfs_versions & GR_NFS_3) ||

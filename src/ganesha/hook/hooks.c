@@ -40,7 +40,7 @@
 #include "ganesha/hook/rados.h"
 #include "ganesha/bind/next.h"
 #include "ganesha/quirks/context.h"
-#include "ganesha/serve/reach.h"
+#include "ganesha/serve/listeners.h"
 #include "ganesha/serve/server.h"
 #include "ganesha/serve/xprt.h"
 
@@ -156,7 +156,7 @@ static void describe_state(char text[GR_STATE_ROOM])
 
 	pthread_mutex_lock(&hook.file.lock);
 	if (state() == HOOK_SERVING) {
-		gr_reach_text(&s->source, text, GR_STATE_ROOM);
+		gr_listeners_text(&s->source, text, GR_STATE_ROOM);
 		n = strlen(text);
 		snprintf(
 			text + n, GR_STATE_ROOM - n, "%s%s%s",

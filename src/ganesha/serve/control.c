@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * control - the thread and its one job at a time
- *
- * Threads: start, do and stop by one at a time. Nothing is called with the lock
- * held.
- */
 #include "ganesha/serve/control.h"
 
 #include <errno.h>
@@ -13,12 +7,12 @@
 #include "base/clock.h"
 #include "base/thread.h"
 
-/* Lock held. */
-static void wait(struct gr_control *k)
+/* Caller holds the lock, which is released meanwhile. */
+static void wait_for_job(struct gr_control *k)
 {
 	struct timespec at;
 
-	if (!k->look) {
+	if (!k->tick) {
 		pthread_cond_wait(&k->cond, &k->lock);
 		return;
 	}
@@ -27,7 +21,7 @@ static void wait(struct gr_control *k)
 	    k->job || k->stop)
 		return;
 	pthread_mutex_unlock(&k->lock);
-	k->look(k->look_arg);
+	k->tick(k->tick_arg);
 	pthread_mutex_lock(&k->lock);
 }
 
@@ -38,7 +32,7 @@ static void *control_main(void *arg)
 	pthread_mutex_lock(&k->lock);
 	while (!k->stop) {
 		if (!k->job) {
-			wait(k);
+			wait_for_job(k);
 			continue;
 		}
 		pthread_mutex_unlock(&k->lock);
@@ -52,10 +46,10 @@ static void *control_main(void *arg)
 }
 
 void gr_control_every(struct gr_control *k, unsigned int ms,
-		      void (*look)(void *arg), void *arg)
+		      void (*tick)(void *arg), void *arg)
 {
-	k->look = look;
-	k->look_arg = arg;
+	k->tick = tick;
+	k->tick_arg = arg;
 	k->every_ms = ms;
 }
 
@@ -65,7 +59,7 @@ int gr_control_start(struct gr_control *k)
 	int err;
 
 	k->job = NULL;
-	k->look = NULL;
+	k->tick = NULL;
 	k->stop = false;
 	pthread_mutex_init(&k->lock, NULL);
 	pthread_condattr_init(&attr);

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * resource - what the server needs of this machine, and what to do without it
- */
 #include "ganesha/serve/resource.h"
 
 #include <arpa/inet.h>
@@ -22,7 +19,7 @@ struct core {
 	uint16_t port;
 };
 
-/* Ganesha's own parser reports a wrong value. */
+/* Ganesha reports a wrong value. */
 static int store_bind(const char *token, int term, struct gsh_config_item *item,
 		      void *param, void *node, struct gsh_config_errors *e)
 {

@@ -2,10 +2,10 @@
 /*
  * resource - what the server needs of this machine: addresses, a provider, locked memory, keys
  *
- * The server asks when it starts, and --check-config before that. Both report what is
- * missing in the words of this file. A @fault has GR_FAULT_ROOM bytes, and says what to do.
+ * The server uses this when it starts, and --check-config before that, so that both report
+ * the same faults. A @fault has GR_FAULT_ROOM bytes, and says what to do.
  *
- * Context: any thread, if nothing else is said. Nothing here keeps state.
+ * Context: any thread, unless said otherwise. There is no state.
  */
 #ifndef RPCRDMA_GANESHA_RESOURCE_H
 #define RPCRDMA_GANESHA_RESOURCE_H

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rpcbind - registering NFS on netids rdma and rdma6, and withdrawing it
+ * rpcbind - register NFS on netids rdma and rdma6, and withdraw it
  *
- * ntirpc has a function for that, but it knows only netids for which there are
- * sockets; and it needs ntirpc's threads, which cannot be relied on when the
- * server fails. So what is asked goes by a socket of our own, in ntirpc's XDR.
- *
- * Threads: gr_rpcbind_set() is called by Ganesha's main thread during its
- * start; gr_rpcbind_withdraw() by whatever thread ends the server. Both may
- * block, for PATIENCE_MS at most each time that rpcbind does not answer, of which
- * there is one.
+ * ntirpc's function for that knows only netids with sockets, and needs ntirpc's threads,
+ * which may hang when the server fails. So use a socket of our own, and ntirpc's XDR.
  */
 #include "ganesha/serve/rpcbind.h"
 
@@ -24,10 +18,10 @@
 #include "base/addr.h"
 #include "base/local.h"
 
-#define PATIENCE_MS 3000
+#define TIMEOUT_MS 3000
 #define NFS_V3 3
 #define NFS_V4 4
-/* The longest message to it or from it; more than it takes. */
+/* Room for the longest message. */
 #define MESSAGE 1024
 #define REFUSED (-EADDRINUSE)
 #define LAST_FRAGMENT 0x80000000u /* RFC 5531, 11 */
@@ -39,13 +33,13 @@ static const char *path_of(const struct gr_rpcbind *rb)
 	return rb->path ? rb->path : GR_RPCBIND_SOCKET;
 }
 
-static int rb_open(const struct gr_rpcbind *rb)
+static int rpcbind_open(const struct gr_rpcbind *rb)
 {
-	return base_local_connect(path_of(rb), PATIENCE_MS);
+	return base_local_connect(path_of(rb), TIMEOUT_MS);
 }
 
-/* All of it, or a negative errno. */
-static int take(int fd, void *to, size_t len)
+/* Returns 0 after receiving @len octets, or a negative errno. */
+static int recv_all(int fd, void *to, size_t len)
 {
 	ssize_t n = recv(fd, to, len, MSG_WAITALL);
 
@@ -54,8 +48,8 @@ static int take(int fd, void *to, size_t len)
 	return (size_t)n == len ? 0 : -EPROTO;
 }
 
-/* The Call, with its record mark; its length, or 0. */
-static size_t put_call(uint8_t *buf, uint32_t xid, uint32_t proc, RPCB *what)
+/* Encode the Call with its record mark. Returns its length, or 0. */
+static size_t encode_call(uint8_t *buf, uint32_t xid, uint32_t proc, RPCB *what)
 {
 	struct rpc_msg msg = { .rm_xid = xid, .rm_direction = CALL };
 	size_t len = 0;
@@ -80,8 +74,8 @@ static size_t put_call(uint8_t *buf, uint32_t xid, uint32_t proc, RPCB *what)
 	return len;
 }
 
-/* 1: done; 0: refused; or a negative errno. */
-static int take_reply(int fd, uint8_t *buf, uint32_t xid)
+/* Returns the result of the Call, 1 or 0 (refused), or a negative errno. */
+static int recv_reply(int fd, uint8_t *buf, uint32_t xid)
 {
 	struct rpc_msg msg = { 0 };
 	bool_t done = 0;
@@ -89,7 +83,7 @@ static int take_reply(int fd, uint8_t *buf, uint32_t xid)
 	XDR xdrs;
 	int err;
 
-	err = take(fd, &mark, sizeof(mark));
+	err = recv_all(fd, &mark, sizeof(mark));
 	if (err)
 		return err;
 	mark = ntohl(mark);
@@ -98,7 +92,7 @@ static int take_reply(int fd, uint8_t *buf, uint32_t xid)
 	mark &= ~LAST_FRAGMENT;
 	if (!mark || mark > MESSAGE)
 		return -EPROTO;
-	err = take(fd, buf, mark);
+	err = recv_all(fd, buf, mark);
 	if (err)
 		return err;
 	msg.RPCM_ack.ar_results.proc = (xdrproc_t)xdr_bool;
@@ -112,10 +106,10 @@ static int take_reply(int fd, uint8_t *buf, uint32_t xid)
 	return err ? err : done != 0;
 }
 
-static int ask(int fd, uint32_t proc, uint32_t prog, uint32_t vers,
-	       const char *netid, const char *address)
+static int rpcbind_call(int fd, uint32_t proc, uint32_t prog, uint32_t vers,
+			const char *netid, const char *address)
 {
-	char owner[16]; /* it goes by the socket's */
+	char owner[16]; /* rpcbind uses the owner of the socket */
 	RPCB what = { .r_prog = prog,
 		      .r_vers = vers,
 		      .r_netid = (char *)(uintptr_t)netid,
@@ -127,17 +121,18 @@ static int ask(int fd, uint32_t proc, uint32_t prog, uint32_t vers,
 	ssize_t n;
 
 	snprintf(owner, sizeof(owner), "%u", geteuid());
-	len = put_call(buf, xid, proc, &what);
+	len = encode_call(buf, xid, proc, &what);
 	if (!len)
 		return -EINVAL;
 	n = send(fd, buf, len, MSG_NOSIGNAL);
 	if (n < 0)
 		return errno == EAGAIN ? -ETIMEDOUT : -errno;
-	return (size_t)n == len ? take_reply(fd, buf, xid) : -EPROTO;
+	return (size_t)n == len ? recv_reply(fd, buf, xid) : -EPROTO;
 }
 
-/* RFC 5665, 5.2.3.3 and 5.2.3.4: the address, and two octets of the port. */
-static void universal(const struct sockaddr_storage *ss, char *to, size_t size)
+/* Format a universal address (RFC 5665, 5.2.3.3 and 5.2.3.4). */
+static void format_uaddr(const struct sockaddr_storage *ss, char *to,
+			 size_t size)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)ss;
 	const struct sockaddr_in *in = (const struct sockaddr_in *)ss;
@@ -153,9 +148,11 @@ static void universal(const struct sockaddr_storage *ss, char *to, size_t size)
 
 static int unset_both(int fd, uint32_t prog, uint32_t vers)
 {
-	int rc = ask(fd, RPCBPROC_UNSET, prog, vers, netid4, "");
+	int rc = rpcbind_call(fd, RPCBPROC_UNSET, prog, vers, netid4, "");
 
-	return rc < 0 ? rc : ask(fd, RPCBPROC_UNSET, prog, vers, netid6, "");
+	return rc < 0 ?
+		       rc :
+		       rpcbind_call(fd, RPCBPROC_UNSET, prog, vers, netid6, "");
 }
 
 static int set_one(struct gr_rpcbind *rb, int fd, uint32_t vers,
@@ -166,8 +163,8 @@ static int set_one(struct gr_rpcbind *rb, int fd, uint32_t vers,
 
 	if (!at->ss_family)
 		return 0;
-	universal(at, address, sizeof(address));
-	rc = ask(fd, RPCBPROC_SET, rb->prog, vers, netid, address);
+	format_uaddr(at, address, sizeof(address));
+	rc = rpcbind_call(fd, RPCBPROC_SET, rb->prog, vers, netid, address);
 	if (rc == 1)
 		gsh_log(rb->gsh, GSH_INFO,
 			"rpcbind: program %u version %u is on %s at %s",
@@ -183,14 +180,14 @@ void gr_rpcbind_set(struct gr_rpcbind *rb, uint32_t prog, uint32_t vers)
 	    atomic_load(&rb->versions) & 1u << vers)
 		return;
 	rb->prog = prog;
-	fd = rb_open(rb);
+	fd = rpcbind_open(rb);
 	rc = fd < 0 ? fd : 0;
-	/* One that has crashed may have served other versions, elsewhere. */
+	/* A server that crashed may have registered other versions and addresses. */
 	for (uint32_t v = NFS_V3; rc >= 0 && !rb->began && v <= NFS_V4; v++)
 		rc = unset_both(fd, prog, v);
 	rb->began = true;
 	if (rc >= 0) {
-		/* What is set is withdrawn, also if not all of it can be. */
+		/* To be withdrawn even if only one of the netids can be set. */
 		atomic_fetch_or(&rb->versions, 1u << vers);
 		rc = set_one(rb, fd, vers, &rb->at, netid4);
 	}
@@ -217,7 +214,7 @@ void gr_rpcbind_withdraw(struct gr_rpcbind *rb)
 
 	if (!versions)
 		return;
-	fd = rb_open(rb);
+	fd = rpcbind_open(rb);
 	rc = fd < 0 ? fd : 0;
 	for (uint32_t v = 0; rc >= 0 && v < 32; v++)
 		if (versions & 1u << v)

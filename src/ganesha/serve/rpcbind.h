@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rpcbind - the netids "rdma" and "rdma6" of NFS at the local rpcbind
+ * rpcbind - register NFS on netids "rdma" and "rdma6" at the local rpcbind
  *
  * RFC 8166, 8 names the netids, RFC 5665, 5.2.3 the form of the addresses.
  * rpcbind keeps one address for a program, version and netid. It knows the user of
@@ -17,7 +17,7 @@
 
 #define GR_RPCBIND_SOCKET "/run/rpcbind.sock"
 
-/* All zero: nothing is registered, and nothing will be. */
+/* Zeroed: nothing is registered, and nothing will be. */
 struct gr_rpcbind {
 	const struct gsh *gsh;
 	const char *path; /* its socket; NULL: GR_RPCBIND_SOCKET */
@@ -29,12 +29,14 @@ struct gr_rpcbind {
 };
 
 /*
- * Register a version of @prog, which is the same every time, and replace what an earlier
- * server may have left. A failure is logged once and has no other consequence, because a
- * client that knows the port does not ask. Waits a few seconds at most.
+ * Register a version of @prog, which is the same every time, in place of what an earlier
+ * server may have left. A failure is logged once and otherwise ignored, because a client that
+ * knows the port does not ask rpcbind. Waits a few seconds at most. Context: Ganesha's main
+ * thread, during its start.
  */
 void gr_rpcbind_set(struct gr_rpcbind *rb, uint32_t prog, uint32_t vers);
-/* Withdraw all of that. Harmless when repeated. Context: any thread. */
+/* Withdraw all registrations. No effect when repeated. Waits a few seconds at most. Context: any
+ * thread. */
 void gr_rpcbind_withdraw(struct gr_rpcbind *rb);
 
 #endif /* RPCRDMA_GANESHA_RPCBIND_H */

@@ -1,14 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * server - starting, serving and ending RPC-over-RDMA beside NFS over TCP
- *
- * Threads: start, drain and free are called by Ganesha's main and admin
- * threads, one at a time; the control thread (control.h) does what they are called for,
- * because of the device. Ganesha's other threads come to the transport by
- * Replies, reverse Calls and the end of connections (ops.c). What these read of
- * struct gr_server is not changed while the transport runs.
- */
-#include "ganesha/serve/start.h"
+#include "ganesha/serve/server.h"
 
 #include <string.h>
 #include <sys/random.h>
@@ -49,7 +40,7 @@ struct start {
 	char fault[GR_FAULT_ROOM];
 };
 
-/* Context: control thread. After an error free_all() frees what was made. */
+/* Context: control thread. After an error, free_all() frees what was created. */
 static void start_all(void *arg)
 {
 	struct start *st = arg;
@@ -58,8 +49,8 @@ static void start_all(void *arg)
 }
 
 /*
- * Ganesha binds an IPv6 socket to an IPv4-mapped address. If no interface has an IPv6 address, it
- * ignores Bind_Addr and listens on all addresses; RDMA still listens on Bind_Addr only.
+ * Ganesha binds an IPv6 socket to the IPv4-mapped Bind_Addr. If no interface has an IPv6 address,
+ * it listens on all addresses instead. RDMA listens on Bind_Addr only.
  */
 static void keep_to_bind_addr(struct gr_server *s)
 {
@@ -91,8 +82,8 @@ bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
 	keep_to_bind_addr(s);
 	memset(&s->source, 0, sizeof(s->source));
 	memset(&s->rpcbind, 0, sizeof(s->rpcbind));
-	gr_gates_init(&s->gates, gr_server_resume);
-	/* Without it the checksum of a Call could be predicted, which does little harm. */
+	gr_hosts_init(&s->hosts, gr_server_resume);
+	/* Without a secret, the checksum of a Call can be predicted, which does little harm. */
 	if (getrandom(&s->secret, sizeof(s->secret), 0) < 0)
 		s->secret = 0;
 	s->rpcbind.gsh = s->cfg.rpcbind ? s->gsh : NULL;
@@ -111,7 +102,7 @@ bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
 
 /* ---- Ending ----------------------------------------------------------- */
 
-/* Beyond the Drain_Timeout, after which connections end by themselves. */
+/* For connections to end after Drain_Timeout. */
 #define DRAIN_SLACK_MS 1000
 
 /* Context: control thread. */
@@ -128,7 +119,7 @@ static void drain_all(void *arg)
 	left = rt_instance_shutdown(
 		s->inst, s->cfg.drain_timeout * 1000 + DRAIN_SLACK_MS, false);
 	if (!gr_workers_stop(&s->workers, 10000)) {
-		/* It may use anything: leave all of it to the exit. */
+		/* It may use anything, so nothing is freed. */
 		gsh_log(s->gsh, GSH_WARN,
 			"a worker does not return from a request");
 		s->abandoned = true;
@@ -138,7 +129,7 @@ static void drain_all(void *arg)
 		left = rt_instance_shutdown(s->inst, 1000, true);
 	gsh_log(s->gsh, GSH_EVENT, "no longer serving RPC-over-RDMA%s",
 		left ? ", some connections did not close" : "");
-	/* ntirpc still frees what loses its last reference now. */
+	/* ntirpc can still free the listener. */
 	SVC_RELEASE(s->parent, SVC_RELEASE_FLAG_NONE);
 	s->parent = NULL;
 }
@@ -155,22 +146,20 @@ static void free_all(void *arg)
 {
 	struct gr_server *s = arg;
 
-	/* Do what the fabric has deferred to its poller. */
+	/* Do the work that the fabric has deferred to its poller. */
 	if (s->inst && rt_instance_shutdown(s->inst, 1000, true))
 		return;
 	gr_workers_free(&s->workers);
 	/*
-	 * References that are left may be put by any thread at any time, even
-	 * while exit() unloads the device's libraries. The last one would
-	 * close the device then, so that is left to the kernel.
+	 * Any thread may put a remaining reference, even while exit() unloads the device's
+	 * libraries. The last one would close the device then, so leave that to the kernel.
 	 */
 	if (s->inst &&
 	    (rt_instance_held(s->inst) || (s->back && bc_server_busy(s->back))))
 		return;
 	/*
-	 * Ganesha keeps sessions, and with them CLIENTs and SVCXPRTs, beyond
-	 * its shutdown. They do not use the transport any more; the CLIENTs'
-	 * own part stays until the process exits.
+	 * Ganesha keeps sessions, and so CLIENTs and SVCXPRTs, beyond its shutdown. They do not
+	 * use the transport any more. What the CLIENTs need stays until the process exits.
 	 */
 	if (!atomic_load(&s->clients))
 		bc_server_destroy(s->back);
@@ -193,5 +182,5 @@ void gr_server_free(struct gr_server *s)
 	if (s->parent)
 		SVC_RELEASE(s->parent, SVC_RELEASE_FLAG_NONE);
 	s->parent = NULL;
-	/* The gates stay, because SVCXPRTs that Ganesha keeps refer to them. */
+	/* s->hosts stays, because SVCXPRTs that Ganesha keeps refer to it. */
 }

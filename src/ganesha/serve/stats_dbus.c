@@ -2,15 +2,12 @@
 /*
  * stats_dbus - the method of org.ganesha.nfsd.rdma
  *
- * Threads: start and stop are called by Ganesha's main and admin threads (by
- * way of the control thread); the method by Ganesha's own D-Bus thread, which serves
- * one message after another and is nobody else's. So a caller who does not
- * take the answer, or a bus that hangs, holds up that thread at most. `lock`
- * is held while the method looks at the transport, whose functions take their
- * own locks below it.
+ * Ganesha's D-Bus thread calls the method, and does nothing else. So a caller that does not
+ * receive the answer, or a bus that hangs, blocks only that thread. The method holds `lock`
+ * while it uses the transport, whose locks come after it.
  *
- * Ganesha 4.3 exports no way to take an object back, and gives its methods no
- * context: hence the one static structure, which a stop leaves empty.
+ * Ganesha 4.3 cannot unregister an object, and gives its methods no context. Hence the static
+ * structure, which is empty after a stop.
  */
 #include "ganesha/serve/stats_dbus.h"
 
@@ -18,11 +15,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/*
- * The bus ends the connection of a sender whose message is longer than its
- * limit (32 MiB in its default configuration), and Ganesha ends with its
- * connection. So stay well below.
- */
+/* The bus closes the connection of a sender whose message is longer than its limit (32 MiB by
+ * default), and Ganesha exits with its connection. So stay well below. */
 #define LONGEST (8u << 20)
 #define ERROR_NAME(what) STATS_DBUS_INTERFACE ".Error." what
 
@@ -31,8 +25,8 @@ static struct {
 	const struct stats_source *src; /* NULL: not serving */
 } object = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Print into @f; false: nothing is served. */
-static bool print(FILE *f)
+/* Returns false if nothing is served. */
+static bool print_statistics(FILE *f)
 {
 	bool served;
 
@@ -44,7 +38,7 @@ static bool print(FILE *f)
 	return served;
 }
 
-static bool append(DBusMessage *reply, const char *text)
+static bool append_string(DBusMessage *reply, const char *text)
 {
 	DBusMessageIter iter;
 
@@ -52,7 +46,7 @@ static bool append(DBusMessage *reply, const char *text)
 	return dbus_message_iter_append_basic(&iter, DBUS_TYPE_STRING, &text);
 }
 
-static bool fail(DBusError *error, const char *name, const char *text)
+static bool set_error(DBusError *error, const char *name, const char *text)
 {
 	dbus_set_error_const(error, name, text);
 	return false;
@@ -64,19 +58,20 @@ static bool get_statistics(DBusMessageIter *args, DBusMessage *reply,
 	char *text = NULL;
 	size_t len = 0;
 	FILE *f = open_memstream(&text, &len);
-	bool served = f && print(f);
-	/* Only then it is all there. */
+	bool served = f && print_statistics(f);
+	/* fclose() sets text and len. */
 	bool printed = f && !fclose(f), done = false;
 
 	if (printed && !served)
-		fail(error, ERROR_NAME("NotServing"),
-		     "RPC-over-RDMA is no longer served");
+		set_error(error, ERROR_NAME("NotServing"),
+			  "RPC-over-RDMA is no longer served");
 	else if (printed && len > LONGEST)
-		fail(error, DBUS_ERROR_LIMITS_EXCEEDED,
-		     "too many connections for one message: read the socket (Stats_Socket) instead");
+		set_error(
+			error, DBUS_ERROR_LIMITS_EXCEEDED,
+			"too many connections for one message: read the socket (Stats_Socket) instead");
 	else
-		done = (printed && append(reply, text)) ||
-		       fail(error, DBUS_ERROR_NO_MEMORY, "no memory");
+		done = (printed && append_string(reply, text)) ||
+		       set_error(error, DBUS_ERROR_NO_MEMORY, "no memory");
 	free(text);
 	return done;
 }
@@ -97,9 +92,8 @@ static const struct gsh_dbus_interface *const interfaces[] = { &interface,
 							       NULL };
 
 /*
- * By libdbus' default a program ends, without a word, when its bus does. The
- * connection is Ganesha's, which libdbus shares; it is there, so that nothing
- * is waited for. Ganesha's thread ends then and says so.
+ * By default libdbus ends the process, without a message, when the bus ends. libdbus shares
+ * Ganesha's connection, which is open already. Ganesha's thread then ends with a log line.
  */
 static void outlive_the_bus(void)
 {

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * workers - the queue of Calls, and threads
+ * workers - the queue of Calls, and the threads
  *
- * Threads: the token of the queue of Calls is in ntirpc's queue at most once,
- * while `waking`. ntirpc does not touch a token after its callback has been
- * entered, because that returns XPRT_SUSPEND.
+ * The token of the queue of Calls is in ntirpc's queue at most once, while `waking`. ntirpc
+ * does not touch a token after it has called its callback, which returns XPRT_SUSPEND.
  *
- * Where pollers have threads of their own, one worker that has emptied the
- * queue stands by for a while. To wake it takes one call of the kernel. ntirpc's
- * pool wakes a thread with the pool's lock held, which the thread then wants:
- * two or three calls, and where there are few processors two changes of thread
- * for nothing. (Measured, as is that it does not help leaders, nor more than one
- * of them: docs/notes/measurements.md.)
+ * Where pollers have threads of their own, one worker that has emptied the queue waits there
+ * for a while, as standby. It is woken with one system call. ntirpc's pool wakes a thread
+ * with the pool's lock held, which the thread then wants: that takes two or three system
+ * calls, and with few processors two needless context switches. With leaders, or more than
+ * one standby, this does not help (docs/notes/measurements.md).
  *
  * Nothing is called with `lock` held but sem_post().
  */
@@ -30,7 +28,7 @@
 
 #include "base/clock.h"
 
-#define STAND_BY_MS 200
+#define STANDBY_MS 200
 #define STALLED_TICKS 10
 
 static struct svc_req *req_of(struct poolq_entry *e)
@@ -41,10 +39,10 @@ static struct svc_req *req_of(struct poolq_entry *e)
 
 /* ---- Waking a worker --------------------------------------------------- */
 
-/* The worker that stands by. */
+/* A worker that waits for a Call. */
 struct gr_standby {
 	sem_t sem;
-	/* Protected by the lock: it is to be woken, and then to leave. */
+	/* Protected by w->lock: it shall wake up; it shall also leave. */
 	bool woken, leave;
 };
 
@@ -58,31 +56,30 @@ static struct gr_standby *take_standby(struct gr_workers *w)
 	return s;
 }
 
-/* The first Call of @f. */
 static struct svc_req *first_of(const struct gr_flow *f)
 {
 	return req_of(f->first);
 }
 
-/* Returns true if there is a processor for the first Call of @f, or it needs none. Caller holds
- * w->lock. */
-static bool has_room(struct gr_workers *w, const struct gr_flow *f)
+/* Returns true if the first Call of @f may be run: a processor is free for it, or it blocks. Caller
+ * holds w->lock. */
+static bool may_run(struct gr_workers *w, const struct gr_flow *f)
 {
 	return w->computing < w->max_computing ||
-	       gr_limit_blocks(&w->limit, w->kind_of(first_of(f))) ||
+	       gr_blocking_is(&w->blocking, w->kind_of(first_of(f))) ||
 	       gr_workers_stopping(w);
 }
 
-/* Wake a worker for the queue, unless it is empty, one is on its way, or those that run will take
- * the Call. Caller holds w->lock, which is released. */
+/* Wake a worker for the queue, unless that is empty, a worker has been woken already, or the running
+ * ones will dequeue the Call. Caller holds w->lock, which is released. */
 static void wake_one(struct gr_workers *w)
 {
-	struct gr_flow *f = gr_fair_next(&w->queue);
+	struct gr_flow *f = gr_fair_queue_next(&w->queue);
 	struct gr_standby *s = NULL;
 	bool wake = false;
 
 	if (f && !w->waking) {
-		wake = has_room(w, f);
+		wake = may_run(w, f);
 		if (wake) {
 			w->waking = true;
 			s = take_standby(w);
@@ -98,10 +95,9 @@ static void wake_one(struct gr_workers *w)
 		svc_resume(&w->token);
 }
 
-/* Stand by for a Call. Returns true if woken for one. Caller holds w->lock, which is released
- * meanwhile. No worker stands by while another is on its way: that one may be a token that waits in
- * ntirpc's pool until a worker returns there. */
-static bool stand_by(struct gr_workers *w)
+/* Wait for a Call. Returns true if woken for one. Caller holds w->lock, which is released meanwhile.
+ * Do not wait while `waking`: the token may be in ntirpc's queue until a worker returns there. */
+static bool wait_as_standby(struct gr_workers *w)
 {
 	struct gr_standby s = { .woken = false };
 	struct timespec until;
@@ -111,9 +107,9 @@ static bool stand_by(struct gr_workers *w)
 	    gr_workers_stopping(w) || sem_init(&s.sem, 0, 0))
 		return false;
 	w->standby = &s;
-	w->standing++;
+	w->nstandby++;
 	pthread_mutex_unlock(&w->lock);
-	base_deadline(&until, STAND_BY_MS);
+	base_deadline(&until, STANDBY_MS);
 	do
 		rc = sem_clockwait(&s.sem, CLOCK_MONOTONIC, &until);
 	while (rc && errno == EINTR);
@@ -121,13 +117,13 @@ static bool stand_by(struct gr_workers *w)
 	if (!s.woken) {
 		w->standby = NULL;
 	} else if (rc) {
-		/* Too late to leave: whoever took it is about to post. */
+		/* Whoever took it is about to post. */
 		pthread_mutex_unlock(&w->lock);
 		while (sem_wait(&s.sem) && errno == EINTR)
 			;
 		pthread_mutex_lock(&w->lock);
 	}
-	w->standing--;
+	w->nstandby--;
 	sem_destroy(&s.sem);
 	return s.woken && !s.leave;
 }
@@ -139,9 +135,9 @@ void gr_workers_enqueue(struct gr_workers *w, struct svc_req *req)
 	size_t cost;
 	struct gr_flow *f = w->flow_of(req, &cost);
 
-	atomic_fetch_add_explicit(&w->away, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&w->outstanding, 1, memory_order_relaxed);
 	pthread_mutex_lock(&w->lock);
-	gr_fair_put(&w->queue, f ? f : &w->no_host, &req->rq_wpe.pqe);
+	gr_fair_queue_add(&w->queue, f ? f : &w->no_host, &req->rq_wpe.pqe);
 	wake_one(w);
 }
 
@@ -159,24 +155,25 @@ void gr_workers_run(struct gr_workers *w, struct svc_req *req)
 	w->free_cb(req, stat);
 }
 
-void gr_workers_run_away(struct gr_workers *w, struct svc_req *req)
+void gr_workers_run_outstanding(struct gr_workers *w, struct svc_req *req)
 {
 	gr_workers_run(w, req);
-	atomic_fetch_sub_explicit(&w->away, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&w->outstanding, 1, memory_order_relaxed);
 }
 
-/* Dequeue the first Call of @f. Returns true if it only computes and has been counted. Caller holds
- * w->lock. */
-static bool take(struct gr_workers *w, struct gr_flow *f, unsigned int kind)
+/* Dequeue the first Call of @f. Returns true if it only computes, and has been counted as such. Caller
+ * holds w->lock. */
+static bool dequeue_first(struct gr_workers *w, struct gr_flow *f,
+			  unsigned int kind)
 {
 	size_t cost = 0;
 
 	(void)w->flow_of(first_of(f), &cost);
-	gr_fair_take(&w->queue, f, cost);
+	gr_fair_queue_remove(&w->queue, f, cost);
 	atomic_fetch_add_explicit(&w->dequeued, 1, memory_order_relaxed);
-	if (gr_fair_empty(&w->queue))
+	if (gr_fair_queue_empty(&w->queue))
 		atomic_store_explicit(&w->backlog, false, memory_order_relaxed);
-	if (gr_limit_blocks(&w->limit, kind))
+	if (gr_blocking_is(&w->blocking, kind))
 		return false;
 	w->computing++;
 	w->of_kind[kind]++;
@@ -184,7 +181,7 @@ static bool take(struct gr_workers *w, struct gr_flow *f, unsigned int kind)
 }
 
 /* Run queued Calls until the queue is empty. @woken: this worker was woken for it. */
-static void empty_queue(struct gr_workers *w, bool woken)
+static void run_queue(struct gr_workers *w, bool woken)
 {
 	struct svc_req *req;
 	struct gr_flow *f;
@@ -201,41 +198,41 @@ static void empty_queue(struct gr_workers *w, bool woken)
 		do {
 			if (woken)
 				w->waking = false;
-			f = gr_fair_next(&w->queue);
-			woken = !f && stand_by(w);
+			f = gr_fair_queue_next(&w->queue);
+			woken = !f && wait_as_standby(w);
 		} while (woken);
-		/* There may be more workers than there is room for. */
-		req = f && has_room(w, f) ? first_of(f) : NULL;
+		/* There may be more workers than may run Calls. */
+		req = f && may_run(w, f) ? first_of(f) : NULL;
 		if (req) {
 			kind = w->kind_of(req);
-			counted = take(w, f, kind);
+			counted = dequeue_first(w, f, kind);
 			era = w->era;
 		} else {
 			pthread_cond_broadcast(&w->ended);
 		}
-		/* What this worker is about to do may block. */
+		/* The Call of this worker may block. */
 		wake_one(w);
 		if (!req)
 			return;
-		gr_limit_begin(&w->limit, kind, &look);
-		gr_workers_run_away(w, req);
-		gr_limit_end(&w->limit, kind, &look);
+		gr_blocking_begin(&w->blocking, kind, &look);
+		gr_workers_run_outstanding(w, req);
+		gr_blocking_end(&w->blocking, kind, &look);
 	}
 }
 
-/* No worker has dequeued a Call for long: those that run one hang, whatever such Calls did before,
- * and do not count any more. */
+/* No worker has dequeued a Call for long. So those that run one hang. Count them no more, and let their
+ * kinds count as blocking. */
 static void discount_hung(struct gr_workers *w)
 {
 	struct gr_flow *f;
 
 	pthread_mutex_lock(&w->lock);
-	f = gr_fair_next(&w->queue);
-	/* Otherwise a worker is on its way. */
-	if (f && !w->waking && !has_room(w, f)) {
+	f = gr_fair_queue_next(&w->queue);
+	/* Otherwise a worker has been woken. */
+	if (f && !w->waking && !may_run(w, f)) {
 		for (unsigned int i = 0; i < GR_KINDS; i++) {
 			if (w->of_kind[i])
-				gr_limit_stuck(&w->limit, i);
+				gr_blocking_assume(&w->blocking, i);
 			w->of_kind[i] = 0;
 		}
 		w->computing = 0;
@@ -262,18 +259,18 @@ bool gr_workers_tick(struct gr_workers *w)
 
 void gr_workers_drain(struct gr_workers *w)
 {
-	empty_queue(w, false);
+	run_queue(w, false);
 }
 
-static enum xprt_stat woken(struct svc_req *token)
+static enum xprt_stat run_token(struct svc_req *token)
 {
-	empty_queue((struct gr_workers *)token, true);
+	run_queue((struct gr_workers *)token, true);
 	return XPRT_SUSPEND;
 }
 
 void gr_workers_submit(struct gr_workers *w, struct svc_req *req)
 {
-	if (!gr_lead_takes(req))
+	if (!gr_leader_takes(req))
 		gr_workers_enqueue(w, req);
 }
 
@@ -287,15 +284,15 @@ void gr_workers_poller_ended(struct gr_workers *w)
 	pthread_mutex_unlock(&w->lock);
 }
 
-static void *thread_main(void *arg)
+static void *poller_main(void *arg)
 {
 	struct gr_poller *p = arg;
 	struct gr_workers *w = p->w;
-	/* What it waits for may need the only processor. */
-	int patience = w->processors == 1 ? RT_SLEEP : -1;
+	/* Others may need the only processor. */
+	int timeout = w->processors == 1 ? RT_SLEEP : -1;
 
 	while (!gr_workers_stopping(w))
-		rt_run(w->inst, p->n, patience);
+		rt_run(w->inst, p->n, timeout);
 	gr_workers_poller_ended(w);
 	return NULL;
 }
@@ -305,7 +302,7 @@ static unsigned int processors(void)
 {
 	cpu_set_t set;
 
-	/* It fails if there are more than a set has room for. */
+	/* This fails if the machine has more than fit into a set. */
 	if (sched_getaffinity(0, sizeof(set), &set))
 		return (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
 	return (unsigned int)CPU_COUNT(&set);
@@ -337,7 +334,7 @@ static int start_threads(struct gr_workers *w, unsigned int n)
 		pthread_mutex_lock(&w->lock);
 		w->running++;
 		pthread_mutex_unlock(&w->lock);
-		err = pthread_create(&p->thread, NULL, thread_main, p);
+		err = pthread_create(&p->thread, NULL, poller_main, p);
 		if (err) {
 			gr_workers_poller_ended(w);
 			return err;
@@ -363,7 +360,7 @@ int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 	w->flow_of = flow_of;
 	w->by_workers = by_workers;
 	w->processors = processors();
-	atomic_init(&w->away, 0);
+	atomic_init(&w->outstanding, 0);
 	w->npollers = 0;
 	w->running = 0;
 	w->waking = false;
@@ -371,13 +368,13 @@ int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 	w->max_computing = by_workers ? MAX(w->processors, 2) : UINT_MAX / 2;
 	w->computing = w->era = w->dequeued_seen = w->stalled = 0;
 	memset(w->of_kind, 0, sizeof(w->of_kind));
-	gr_limit_init(&w->limit);
+	gr_blocking_init(&w->blocking);
 	atomic_init(&w->backlog, false);
 	atomic_init(&w->dequeued, 0);
-	w->token.rq_resume_cb = woken;
+	w->token.rq_resume_cb = run_token;
 	w->standby = NULL;
-	w->standing = 0;
-	gr_fair_init(&w->queue);
+	w->nstandby = 0;
+	gr_fair_queue_init(&w->queue);
 	w->no_host = (struct gr_flow){ 0 };
 	atomic_init(&w->stop, false);
 	w->poller = calloc(n, sizeof(*w->poller));
@@ -395,12 +392,12 @@ int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 
 		p->w = w;
 		p->n = i;
-		p->token.rq_resume_cb = gr_lead;
+		p->token.rq_resume_cb = gr_leader_run;
 	}
 	err = by_workers ? start_leaders(w, n) : start_threads(w, n);
 	if (err) {
-		/* Not the lock: a worker may still run a Call that one of the
-		 * threads that did start has found. */
+		/* Keep the lock: a worker may still run a Call that one of the
+		 * started threads has found. */
 		if (gr_workers_stop(w, 10000))
 			free(w->poller);
 		w->poller = NULL;
@@ -411,8 +408,8 @@ int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 /* Caller holds w->lock. */
 static bool is_idle(const struct gr_workers *w)
 {
-	return !w->running && !w->waking && !w->standing &&
-	       gr_fair_empty(&w->queue);
+	return !w->running && !w->waking && !w->nstandby &&
+	       gr_fair_queue_empty(&w->queue);
 }
 
 bool gr_workers_stop(struct gr_workers *w, unsigned int ms)

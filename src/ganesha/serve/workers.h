@@ -2,20 +2,19 @@
 /*
  * workers - the threads that run the transport's pollers and Ganesha's requests
  *
- * Requests always run on the worker threads of Ganesha's ntirpc. By default the pollers
- * run there too, each with one worker as its leader; otherwise on threads of their own.
+ * Requests always run on the worker threads of Ganesha's ntirpc. By default the pollers run
+ * there, too, each with one worker as its leader (leader.c); otherwise they have threads of
+ * their own.
  *
- * A leader that has found a single Call runs it and then leads on: nobody is
- * woken, and its data stay in this processor's caches. If the Call takes long,
- * a watchdog has another worker lead meanwhile (lead.c). With more than one Call
- * it leads on at once. The Calls go into a queue in which hosts take turns (fair.h),
- * and which workers empty: a worker that has finished a Call takes the next one without having slept, and no more
- * than one further worker is being woken at a time. Calls that only compute are
- * run by as many workers as there are processors and no more (limit.h); if none of
- * them takes another Call for ten ticks of the watchdog, others do.
- * Of Calls that block each wakes the worker for the next, so that none waits
- * behind another. With pollers on threads of their own, the last of them stays
- * with the queue for a while, because it is woken there with less ado.
+ * A leader that finds one Call runs it and continues to lead: no thread is woken, and the
+ * data stay in the processor's caches. With more than one Call it continues to lead, and the
+ * Calls go into a queue that is fair to hosts (fair_queue.h). A worker that has finished a
+ * Call takes the next one from the queue. At most one further worker is being woken at a
+ * time. Calls that only compute (blocking.h) are run by as many workers as there are
+ * processors; if none of these dequeues a Call for ten ticks of the watchdog, they do not
+ * count any more. Each worker that runs a Call that blocks has woken one for the next Call,
+ * so that no Call waits for another. With pollers on threads of their own, the last worker
+ * waits for a while at the queue, where it is woken faster.
  */
 #ifndef RPCRDMA_GANESHA_WORKERS_H
 #define RPCRDMA_GANESHA_WORKERS_H
@@ -25,27 +24,29 @@
 #include <stdatomic.h>
 
 #include "compat/ganesha.h"
-#include "ganesha/serve/fair.h"
-#include "ganesha/serve/limit.h"
+#include "ganesha/serve/fair_queue.h"
+#include "ganesha/serve/blocking.h"
 #include "rpcrdma/transport.h"
 
 struct gr_workers;
 struct gr_standby;
 
 struct gr_poller {
-	struct svc_req token; /* first; stands for leading, in ntirpc's queue */
+	struct svc_req
+		token; /* first; in ntirpc's queue, whoever runs it leads */
 	struct gr_workers *w;
 	unsigned int n;
 	pthread_t thread; /* if not run by workers */
 
-	/* The number of the Call that its leader runs itself, a new one for each; 0: none;
-	 * GR_RELIEVED: another worker leads. */
+	/* The number of the Call that its leader runs; 0: none; GR_REPLACED: another worker
+	 * leads. Each Call has a new number. */
 	_Atomic uint64_t running;
 	atomic_uint kind; /* of that Call */
 	_Atomic(struct svc_req *) kept; /* the next Call, found meanwhile */
-	_Atomic uint64_t calls; /* that its leader has run itself */
-	/* Used by the watchdog alone: `running` and `calls` at its last tick, for how many
-	 * ticks `running` was that, and the processor time of the thread then, ns. */
+	_Atomic uint64_t calls; /* that its leaders have run */
+	/* Used by the watchdog alone: `running` and `calls` at its last tick; for how many
+	 * ticks `running` has been the same; and the processor time of the thread at the
+	 * first of these, ns. */
 	uint64_t seen, calls_seen;
 	unsigned int ticks;
 	uint64_t cpu;
@@ -54,23 +55,23 @@ struct gr_poller {
 	_Atomic pid_t tid;
 };
 
-#define GR_RELIEVED UINT64_MAX
+#define GR_REPLACED UINT64_MAX
 /* The watchdog sleeps after so many ticks without a Call. */
 #define GR_QUIET_TICKS 200
 
-/* Takes the lead from a leader that runs a Call for long (lead.c). */
+/* Replaces a leader that runs a Call for long (leader.c). */
 struct gr_watchdog {
 	pthread_t thread;
 	bool running;
 	atomic_bool awake, stop;
 	sem_t wake;
-	/* For each kind: when a Call last took long, ns, and until when a leader passes the
-	 * lead on before it runs one. */
+	/* For each kind of Call: when one last took long, and until when a leader passes the
+	 * lead on before it runs one, ns. */
 	_Atomic uint64_t long_at[GR_KINDS], slow_until[GR_KINDS];
 };
 
-/* Returns the flow of the request's host, which outlives the request, or NULL if it belongs to
- * no host. Sets @cost to the cost of the request in octets. Context: any thread. */
+/* Returns the flow of the request's host, which outlives the request, or NULL if there is no
+ * host. Sets @cost to the cost of the request in octets. Context: any thread. */
 typedef struct gr_flow *(*gr_flow_of_fn)(struct svc_req *req, size_t *cost);
 
 struct gr_workers {
@@ -80,77 +81,78 @@ struct gr_workers {
 	svc_xprt_free_fun_t free_cb;
 	unsigned int (*kind_of)(struct svc_req *req); /* below GR_KINDS */
 	gr_flow_of_fn flow_of;
-	bool by_workers;
+	bool by_workers; /* pollers have no threads of their own */
 	struct gr_watchdog watchdog;
 	unsigned int processors;
 	/* Calls that are queued, or run by a worker that does not lead. */
-	atomic_uint away;
+	atomic_uint outstanding;
 	unsigned int npollers;
 	struct gr_poller *poller;
 	atomic_bool stop;
-	struct gr_limit limit;
-	/* For the watchdog: a Call was left in the queue since it was last empty, and how many
+	struct gr_blocking blocking;
+	/* For the watchdog: a Call has been left in the queue since it was last empty; how many
 	 * Calls have been dequeued. */
 	atomic_bool backlog;
 	atomic_uint dequeued;
-	/* Used by the watchdog alone: `dequeued` at its last tick, and for how many ticks it
-	 * was that while there was a backlog. */
+	/* Used by the watchdog alone: `dequeued` at its last tick; for how many ticks it has been
+	 * the same while there was a backlog. */
 	unsigned int dequeued_seen, stalled;
 
 	pthread_mutex_t lock; /* protects all below */
 	pthread_cond_t ended;
 	unsigned int running; /* pollers */
-	struct gr_fair queue; /* by rq_wpe.pqe */
-	struct gr_flow no_host; /* requests that belong to no host */
-	bool waking; /* a worker has been woken and has not looked yet */
-	/* Calls that only compute: how many are run, in all and of each kind, and how many
-	 * may be. Those of an earlier era were found to hang and do not count. */
+	struct gr_fair_queue queue; /* by rq_wpe.pqe */
+	struct gr_flow no_host; /* of requests without a host */
+	bool waking; /* a worker has been woken, and has not locked the queue yet */
+	/* Running Calls that only compute: in all, of each kind, and the limit. Those of an
+	 * earlier era hang, and do not count. */
 	unsigned int computing, of_kind[GR_KINDS], max_computing, era;
 	struct gr_standby *standby; /* a worker that waits for a Call here */
-	unsigned int standing; /* with those that have been woken */
+	unsigned int
+		nstandby; /* with those that are woken and have not returned */
 };
 
-/* Start the pollers of @inst. Any thread calls @kind_of, with a request that has been submitted.
- * Returns 0 or a negative errno. */
+/* Start the pollers of @inst. @kind_of and @flow_of are called by any thread, with a request that
+ * has been submitted. Returns 0 or a negative errno. */
 int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 		     svc_xprt_free_fun_t free_cb,
 		     unsigned int (*kind_of)(struct svc_req *req),
 		     gr_flow_of_fn flow_of, bool by_workers);
 /*
- * Stop them. Wait up to @ms for the last workers and for the queue to become empty; ntirpc's
- * other workers still run. Returns false if some did not stop: then nothing that they use may
- * be freed.
+ * Stop the pollers. Wait up to @ms until they have stopped and the queue is empty; ntirpc's
+ * workers still run. Returns false if that took longer: then nothing that they use may be
+ * freed.
  */
 bool gr_workers_stop(struct gr_workers *w, unsigned int ms);
-/* Free everything, after ntirpc's workers have ended, which may look at a token until then. */
+/* Free everything. ntirpc's workers, which may look at a token, have ended. */
 void gr_workers_free(struct gr_workers *w);
 
-/* Run @req in this thread, when there are no workers any more. */
+/* Run @req in this thread. */
 void gr_workers_run(struct gr_workers *w, struct svc_req *req);
 /* Have a worker run rq_resume_cb of @req and what follows it. Context: any thread. */
 void gr_workers_submit(struct gr_workers *w, struct svc_req *req);
 
-/* ---- Between workers.c and lead.c --------------------------------------- */
+/* ---- Between workers.c and leader.c ------------------------------------- */
 
 /* rq_resume_cb of a poller's token. */
-enum xprt_stat gr_lead(struct svc_req *token);
-/* Returns true if this thread leads, or runs a Call as a leader, and has taken @req. */
-bool gr_lead_takes(struct svc_req *req);
+enum xprt_stat gr_leader_run(struct svc_req *token);
+/* Returns true if this thread is a leader, perhaps one that runs a Call, and has taken @req. */
+bool gr_leader_takes(struct svc_req *req);
 /* Call init before the first poller starts, start (returns 0 or an errno) when all exist, and stop
- * when none runs any more. */
+ * when all have stopped. */
 void gr_watchdog_init(struct gr_workers *w);
 int gr_watchdog_start(struct gr_workers *w);
 void gr_watchdog_stop(struct gr_workers *w);
-/* Wake it if it sleeps. Context: any thread. */
+/* Wake the watchdog if it sleeps. Context: any thread. */
 void gr_watchdog_wake(struct gr_watchdog *watchdog);
 
 void gr_workers_enqueue(struct gr_workers *w, struct svc_req *req);
-/* Run a Call that has been counted in `away`. */
-void gr_workers_run_away(struct gr_workers *w, struct svc_req *req);
+/* Run a Call that is counted in `outstanding`, and count it no more. */
+void gr_workers_run_outstanding(struct gr_workers *w, struct svc_req *req);
 /* Run queued Calls until the queue is empty. */
 void gr_workers_drain(struct gr_workers *w);
-/* Let Calls go on that wait for others which only seem to compute. Returns true if anything was done
- * since the last tick. Context: watchdog, at each tick. */
+/* If all counted Calls hang, let others run. Returns true if there were Calls since the last tick.
+ * Context: watchdog, at each tick. */
 bool gr_workers_tick(struct gr_workers *w);
 void gr_workers_poller_ended(struct gr_workers *w);
 static inline bool gr_workers_stopping(struct gr_workers *w)

@@ -2,24 +2,21 @@
 /*
  * xprt - operations and life of our SVCXPRT
  *
- * Threads: created and closed by the transport's strand; operations are called
- * by Ganesha's workers, freed by whoever drops the last reference. Where
- * SVC_DESTROY() takes locks of Ganesha's, a worker calls it: the strand may be
- * run by a thread that holds them.
+ * Context: the transport's strand creates and closes it, Ganesha's workers call its
+ * operations, and whoever drops the last reference frees it. Where SVC_DESTROY() takes locks
+ * of Ganesha's, a worker calls it, because the strand may be run by a thread that holds
+ * them.
  *
- * xp_type is XPRT_TCP, by which Ganesha means "connection-oriented": it gives
- * an XPRT_RDMA no back channel and does not check an export's Transports. A
- * client by RDMA therefore needs TCP among the export's Transports, which is
- * the default. In the dialect Ganesha must not check them: dialect_hooks.c does.
+ * xp_type is XPRT_TCP, which means "connection-oriented" to Ganesha. It would give an
+ * XPRT_RDMA no back channel, and not check an export's Transports. So clients by RDMA need
+ * TCP among the export's Transports, which is the default. In the dialect Ganesha must not
+ * check Transports, because dialect_hooks.c does.
  *
- * The port in xp_remote tells only whether the peer's is below 1024: see
- * hide_port(). That suffices for exports with PrivilegedPort = true, which refuse
- * other clients as they do over TCP; nothing vouches for such a client here that
- * does not there.
+ * The port in xp_remote says only whether the peer's is below 1024: see hide_port(). Exports
+ * with PrivilegedPort = true need no more.
  *
- * xp_fd is -1: there is no descriptor that Ganesha could do anything with. It
- * is printed in log lines, and NLM, which does not run over RDMA, asks it for
- * the local address.
+ * xp_fd is -1, as there is no descriptor. Ganesha only prints it. NLM, which does not run over
+ * RDMA, would ask it for the local address.
  */
 #include "ganesha/serve/xprt.h"
 
@@ -49,7 +46,7 @@ struct rt_conn *gr_xprt_conn(struct gr_xprt *x)
 	return c;
 }
 
-/* Take the connection off @x. Returns it with its reference, or NULL. */
+/* Returns the connection of @x with its reference, which @x had, or NULL. */
 static struct rt_conn *detach(struct gr_xprt *x)
 {
 	struct rt_conn *c;
@@ -66,8 +63,8 @@ static enum xprt_stat op_stat(SVCXPRT *xprt)
 	return gr_xprt_dead(xprt) ? XPRT_DESTROYED : XPRT_IDLE;
 }
 
-/* ntirpc's event loop never sees this SVCXPRT, so nobody calls this. It is
- * also what our SVCXPRTs are known by. */
+/* ntirpc's event loop never sees this SVCXPRT, so nobody calls this. gr_xprt_of() recognizes our
+ * SVCXPRTs by it. */
 static enum xprt_stat op_recv(SVCXPRT *xprt)
 {
 	return op_stat(xprt);
@@ -78,21 +75,21 @@ static struct gr_call *call_of(struct svc_req *req)
 	return (struct gr_call *)(void *)nrt_call_of(req->rq_xdrs);
 }
 
-static bool is_over(struct gr_xprt *x, struct rt_conn *c)
+static bool is_closed(struct gr_xprt *x, struct rt_conn *c)
 {
 	return gr_xprt_dead(&x->xprt) || rt_conn_over(c);
 }
 
-static __thread struct gr_xprt *limited;
+static __thread struct gr_xprt *of_nfs3_call;
 
-struct gr_xprt *gr_xprt_limited(void)
+struct gr_xprt *gr_xprt_of_nfs3_call(void)
 {
-	return limited;
+	return of_nfs3_call;
 }
 
-/* Answer that only version @is of NFS is served. The C library has a function of the name
- * that ntirpc's has, svcerr_progvers(), and the loader may find that one. */
-static enum xprt_stat mismatch(struct svc_req *req, uint32_t is)
+/* Answer that only version @is of NFS is served. Do not call ntirpc's svcerr_progvers(), because the
+ * loader may find the C library's function of that name. */
+static enum xprt_stat reply_mismatch(struct svc_req *req, uint32_t is)
 {
 	struct accepted_reply *reply = &req->rq_msg.RPCM_ack;
 
@@ -106,8 +103,8 @@ static enum xprt_stat mismatch(struct svc_req *req, uint32_t is)
 	return nrt_xp_reply(req);
 }
 
-/* Let Ganesha execute a Call, if its version of NFS is served. Minor versions are
- * looked at later. */
+/* Let Ganesha execute a Call, if its version of NFS is served. dialect_hooks.c checks minor
+ * versions. */
 static enum xprt_stat execute(struct gr_xprt *x, struct svc_req *req)
 {
 	const struct ulb_call *head = &nrt_call_of(req->rq_xdrs)->head;
@@ -118,27 +115,25 @@ static enum xprt_stat execute(struct gr_xprt *x, struct svc_req *req)
 		return x->xprt.xp_dispatch.process_cb(req);
 	if (head->prog == ULB_PROG_NFS && head->vers == 3 &&
 	    !(served & GR_NFS_3))
-		return mismatch(req, 4);
+		return reply_mismatch(req, 4);
 	if (head->prog == ULB_PROG_NFS && head->vers == 4 && served == GR_NFS_3)
-		return mismatch(req, 3);
-	limited = head->vers == 3 ? x : NULL;
+		return reply_mismatch(req, 3);
+	of_nfs3_call = head->vers == 3 ? x : NULL;
 	stat = x->xprt.xp_dispatch.process_cb(req);
-	limited = NULL;
+	of_nfs3_call = NULL;
 	return stat;
 }
 
-/*
- * rq_resume_cb of a Call whose head has been read: let Ganesha execute it, which
- * may be gone afterwards. Again, once it has waited at a gate.
- */
+/* rq_resume_cb of a Call whose header has been decoded, also after it has waited for others of its
+ * host: let Ganesha execute it. @req may be freed afterwards. */
 static enum xprt_stat proceed(struct svc_req *req)
 {
 	struct gr_xprt *x = gr_xprt_of(req->rq_xprt);
 	/* The Call keeps it. */
 	struct rt_conn *c = nrt_call_of(req->rq_xdrs)->call->conn;
 
-	switch (gr_gate_admit(&x->xprt, &x->admission, x->host,
-			      &call_of(req)->pass, req, &x->ended,
+	switch (gr_host_admit(&x->xprt, &x->admission, x->host,
+			      &call_of(req)->waiter, req, &x->ended,
 			      compat_xprt_greet)) {
 	case GR_PENDING:
 		return XPRT_SUSPEND; /* it may have been freed */
@@ -148,8 +143,8 @@ static enum xprt_stat proceed(struct svc_req *req)
 		rt_conn_close(c, true);
 		return op_stat(&x->xprt);
 	}
-	/* The client may have sent it again meanwhile, see gr_xprt_decode(). */
-	if (is_over(x, c))
+	/* The client may have sent it again, see gr_xprt_decode(). */
+	if (is_closed(x, c))
 		return op_stat(&x->xprt);
 	return execute(x, req);
 }
@@ -173,9 +168,9 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 	bool malformed;
 	const char *why;
 
-	/* The client has sent it again on another connection, or will; what
-	 * comes behind it there must not be undone by it. */
-	if (is_over(x, c))
+	/* The client sends it again on another connection. This one must not be executed
+	 * after Calls that follow it there. */
+	if (is_closed(x, c))
 		return op_stat(xprt);
 	if (rt_conn_replies_full(c)) {
 		rt_call_wait(nrt_call_of(req->rq_xdrs)->call);
@@ -190,7 +185,7 @@ enum xprt_stat gr_xprt_decode(struct svc_req *req)
 	}
 	req->rq_xdrs->x_op = XDR_DECODE;
 	xs_msg_init(&req->rq_msg);
-	/* What nrt_denies() lets through can be decoded. */
+	/* What nrt_denies() accepts can be decoded. */
 	if (!xdr_dplx_decode(req->rq_xdrs, &req->rq_msg)) {
 		rt_conn_close(c, true);
 		return op_stat(xprt);
@@ -204,8 +199,7 @@ static void op_unlink(SVCXPRT *xprt, u_int flags, const char *tag,
 {
 	struct rt_conn *c = gr_xprt_conn(gr_xprt_of(xprt));
 
-	/* Once, by the first SVC_DESTROY(). Ganesha calls it when a Reply could
-	 * not be sent; after the end of the connection it does nothing. */
+	/* The first SVC_DESTROY() calls this, for example when Ganesha could not send a Reply. */
 	if (!c)
 		return;
 	rt_conn_close(c, true);
@@ -218,9 +212,8 @@ static void op_destroy(SVCXPRT *xprt, u_int flags, const char *tag,
 	struct gr_xprt *x = gr_xprt_of(xprt);
 	struct rt_conn *c = detach(x);
 
-	/* Behind all that others did before they let go. Ganesha's count says
-	 * so itself; a sanitizer does not see it where Ganesha drops the last
-	 * reference. */
+	/* Ganesha's reference count orders this after what others did. Let a sanitizer see it,
+	 * too, if Ganesha drops the last reference. */
 	__atomic_load_n(&xprt->xp_refcnt, __ATOMIC_ACQUIRE);
 	/* Ganesha keeps the client's duplicate request cache in xp_u2. */
 	if (x->ops.xp_free_user_data)
@@ -228,7 +221,7 @@ static void op_destroy(SVCXPRT *xprt, u_int flags, const char *tag,
 	SVC_RELEASE(xprt->xp_parent, SVC_RELEASE_FLAG_NONE);
 	if (c)
 		rt_conn_put(c);
-	gr_gate_put(x->host);
+	gr_host_put(x->host);
 	nrt_bound_destroy(&x->bound);
 	pthread_mutex_destroy(&x->conn_lock);
 	pthread_mutex_destroy(&xprt->xp_lock);
@@ -276,17 +269,16 @@ struct gr_xprt *gr_xprt_of(const SVCXPRT *xprt)
 	return (struct gr_xprt *)(uintptr_t)xprt;
 }
 
-static void end(struct gr_xprt *x)
+static void xprt_end(struct gr_xprt *x)
 {
 	SVC_DESTROY(&x->xprt);
 	SVC_RELEASE(&x->xprt, SVC_RELEASE_FLAG_NONE);
 }
 
 /*
- * Ganesha keeps what it knows of clients, by whatever they come, in trees that
- * are ordered by address: with several families in one of them it would not find
- * again what is there, and free it (duplicate request caches). So an address is
- * of the @family that clients by TCP have.
+ * Ganesha keeps clients, whatever their transport, in trees that are ordered by address. With
+ * several families in one tree it would not find entries again, and free them in use (duplicate
+ * request caches). So use the @family that clients by TCP have.
  */
 static void set_address(struct rpc_address *to,
 			const struct sockaddr_storage *from, sa_family_t family)
@@ -299,12 +291,11 @@ static void set_address(struct rpc_address *to,
 }
 
 /*
- * Ganesha knows a client that comes back by its address and port: so it finds
- * the duplicate request cache, and release 4.3 the connections of a session, of
- * which it forgets none. A client by TCP uses its port again; by RDMA nobody
- * does. All that may be known of a port by RDMA is whether it is a privileged
- * one. What clients of one address must not share because of that is kept apart
- * by nrt_xp_checksum() and by ntirpc/quirks/bound.h.
+ * Ganesha identifies a client that reconnects by its address and port: to find the duplicate
+ * request cache and, in release 4.3, the connections of a session, of which it forgets none. A
+ * client by TCP uses its port again, one by RDMA does not. So show only whether the port is
+ * privileged. nrt_xp_checksum() and ntirpc/quirks/bound.h keep apart what clients of one address
+ * must not share.
  */
 static void hide_port(struct sockaddr_storage *of)
 {
@@ -326,14 +317,14 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 	rt_conn_info(c, &info);
 	x->srv = srv;
 	x->conn = c;
-	x->host = gr_gate_of_host(&srv->gates, &info.peer);
+	x->host = gr_host_get(&srv->hosts, &info.peer);
 	if (!x->host) {
 		free(x);
 		return NULL;
 	}
 	nrt_bound_init(&x->bound);
 	x->ops = template;
-	/* What Ganesha has set for the listener goes for its connections. */
+	/* Ganesha sets it for the listener. */
 	x->ops.xp_free_user_data = parent->xp_ops->xp_free_user_data;
 	xprt = &x->xprt;
 	xprt->xp_ops = &x->ops;
@@ -342,8 +333,8 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 	set_address(&xprt->xp_local, &info.local, srv->tcp.ss_family);
 	set_address(&xprt->xp_remote, &info.peer, srv->tcp.ss_family);
 	hide_port(&xprt->xp_remote.ss);
-	/* By NFS_RDMA_Port, 20049 by default, Ganesha knows its own RDMA, which does not
-	 * serve every version of NFS. */
+	/* Ganesha takes a connection to NFS_RDMA_Port, 20049 by default, for one of its own
+	 * RDMA, by which it does not serve every version of NFS. */
 	if (COMPAT_RDMA)
 		base_addr_set_port(&xprt->xp_local.ss,
 				   base_addr_port(&srv->tcp));
@@ -357,9 +348,9 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 	SVC_REF(parent, SVC_REF_FLAG_NONE);
 	xprt->xp_parent = parent;
 	if (parent->xp_dispatch.rendezvous_cb(xprt) != XPRT_IDLE) {
-		/* What Ganesha has attached to it by then goes with it. */
+		/* This also frees what Ganesha has attached to it. */
 		(void)detach(x);
-		end(x);
+		xprt_end(x);
 		return NULL;
 	}
 	return x;
@@ -367,7 +358,8 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 
 static enum xprt_stat end_by_worker(struct svc_req *req)
 {
-	end((struct gr_xprt *)((char *)req - offsetof(struct gr_xprt, ending)));
+	xprt_end((struct gr_xprt *)((char *)req -
+				    offsetof(struct gr_xprt, ending)));
 	return XPRT_SUSPEND; /* it has been freed */
 }
 
@@ -375,15 +367,15 @@ void gr_xprt_closed(struct gr_xprt *x)
 {
 	struct rt_conn *c = detach(x);
 
-	/* Calls that wait would only hold memory. */
+	/* Calls that wait need not be executed. */
 	atomic_store(&x->ended, true);
-	gr_gate_flush(x->host, x);
-	/* Not the last one: the strand has its own. */
+	gr_host_flush(x->host, x);
+	/* This is not the last reference, as the strand has its own. */
 	if (c)
 		rt_conn_put(c);
 	if (!compat_xprt_unrefs(&x->xprt) ||
 	    atomic_load(&x->srv->workers_gone)) {
-		end(x);
+		xprt_end(x);
 		return;
 	}
 	x->ending.rq_resume_cb = end_by_worker;

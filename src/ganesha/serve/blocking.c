@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * limit - kinds of Calls that are run by no more workers than there are processors
- *
- * Threads that write at once may lose a sample, which does no harm.
+ * Threads that write at the same time may lose a sample, which does no harm.
  */
-#include "ganesha/serve/limit.h"
+#include "ganesha/serve/blocking.h"
 
 #include <sys/resource.h>
 
 #include "base/clock.h"
 
-/* The interval of samples, and the shortest sleep that counts: many times what it costs to
- * have another worker run meanwhile. */
+/* The interval of samples, and the shortest sleep that counts, which is many times the cost of
+ * running another worker meanwhile. */
 #define SAMPLE_NS 1000000
 #define LONG_NS 300000
-/* If so many of the last 16 samples slept for long, such Calls count as blocking for BLOCKS_NS. */
+/* If so many of the last 16 samples slept for long, Calls of the kind count as blocking for
+ * BLOCKS_NS. */
 #define BLOCKING_SAMPLES 5
 #define BLOCKS_NS 250000000
 
-void gr_limit_init(struct gr_limit *l)
+void gr_blocking_init(struct gr_blocking *l)
 {
 	for (unsigned int i = 0; i < GR_KINDS; i++) {
 		atomic_init(&l->kind[i].sampled, 0);
@@ -27,7 +26,7 @@ void gr_limit_init(struct gr_limit *l)
 	}
 }
 
-/* Returns the voluntary context switches of this thread. To be preempted does not count. */
+/* Returns the voluntary context switches of this thread, without preemption. */
 static long switches(void)
 {
 	struct rusage usage;
@@ -35,8 +34,8 @@ static long switches(void)
 	return getrusage(RUSAGE_THREAD, &usage) ? 0 : usage.ru_nvcsw;
 }
 
-void gr_limit_begin(struct gr_limit *l, unsigned int kind,
-		    struct gr_sample *sample)
+void gr_blocking_begin(struct gr_blocking *l, unsigned int kind,
+		       struct gr_sample *sample)
 {
 	uint64_t now = base_now_ns();
 
@@ -51,12 +50,12 @@ void gr_limit_begin(struct gr_limit *l, unsigned int kind,
 	sample->begun = now;
 }
 
-void gr_limit_end(struct gr_limit *l, unsigned int kind,
-		  const struct gr_sample *sample)
+void gr_blocking_end(struct gr_blocking *l, unsigned int kind,
+		     const struct gr_sample *sample)
 {
 	unsigned int slept;
 
-	if (!sample->begun || gr_limit_blocks(l, kind))
+	if (!sample->begun || gr_blocking_is(l, kind))
 		return;
 	slept = atomic_load_explicit(&l->kind[kind].slept, memory_order_relaxed)
 		<< 1;
@@ -66,17 +65,17 @@ void gr_limit_end(struct gr_limit *l, unsigned int kind,
 	atomic_store_explicit(&l->kind[kind].slept, slept & 0xffff,
 			      memory_order_relaxed);
 	if (__builtin_popcount(slept & 0xffff) >= BLOCKING_SAMPLES)
-		gr_limit_stuck(l, kind);
+		gr_blocking_assume(l, kind);
 }
 
-void gr_limit_stuck(struct gr_limit *l, unsigned int kind)
+void gr_blocking_assume(struct gr_blocking *l, unsigned int kind)
 {
 	atomic_store_explicit(&l->kind[kind].slept, 0, memory_order_relaxed);
 	atomic_store_explicit(&l->kind[kind].until, base_now_ns() + BLOCKS_NS,
 			      memory_order_relaxed);
 }
 
-bool gr_limit_blocks(const struct gr_limit *l, unsigned int kind)
+bool gr_blocking_is(const struct gr_blocking *l, unsigned int kind)
 {
 	uint64_t until = atomic_load_explicit(&l->kind[kind].until,
 					      memory_order_relaxed);

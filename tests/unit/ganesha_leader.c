@@ -219,7 +219,7 @@ static void stop(unsigned int run)
 static void lead(void (*what)(unsigned int run))
 {
 	turn = what;
-	CU_ASSERT_EQUAL(gr_lead(&w.poller[0].token), XPRT_SUSPEND);
+	CU_ASSERT_EQUAL(gr_leader_run(&w.poller[0].token), XPRT_SUSPEND);
 }
 
 /* All pollers have led, the last of them to the end. */
@@ -228,7 +228,7 @@ static void end(void)
 	turn = stop;
 	if (w.by_workers)
 		for (unsigned int i = 1; i < POLLERS; i++)
-			CU_ASSERT_EQUAL(gr_lead(&w.poller[i].token),
+			CU_ASSERT_EQUAL(gr_leader_run(&w.poller[i].token),
 					XPRT_SUSPEND);
 	CU_ASSERT_TRUE(gr_workers_stop(&w, 10000));
 	for (unsigned int i = 0; i < POLLERS; i++) {
@@ -325,7 +325,7 @@ static void stop_at_second(unsigned int run)
 static void patience(void)
 {
 	static const struct {
-		unsigned int processors, away;
+		unsigned int processors, outstanding;
 		int want;
 	} t[] = {
 		/* The client may want the only one. */
@@ -345,7 +345,7 @@ static void patience(void)
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		begin(true);
 		w.processors = t[i].processors;
-		atomic_store(&w.away, t[i].away);
+		atomic_store(&w.outstanding, t[i].outstanding);
 		lead(stop_at_second);
 		CU_ASSERT_EQUAL(runs, 2);
 		CU_ASSERT_EQUAL(slept, t[i].want);
@@ -368,7 +368,7 @@ static void one(void)
 	CU_ASSERT_EQUAL(ran, 1);
 	CU_ASSERT_EQUAL(queue_resumed, 0);
 	CU_ASSERT_EQUAL(resumed, POLLERS);
-	CU_ASSERT_EQUAL(atomic_load(&w.away), 0);
+	CU_ASSERT_EQUAL(atomic_load(&w.outstanding), 0);
 	end();
 }
 
@@ -387,13 +387,13 @@ static void two(void)
 	begin(true);
 	lead(submit_two);
 	CU_ASSERT_EQUAL(ran, 0);
-	CU_ASSERT_EQUAL(atomic_load(&w.away), 2);
+	CU_ASSERT_EQUAL(atomic_load(&w.outstanding), 2);
 	/* One worker is woken; it runs both, and so wakes another for the last. */
 	CU_ASSERT_EQUAL(queue_resumed, 1);
 	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
 	CU_ASSERT_EQUAL(ran, 2);
 	CU_ASSERT_EQUAL(queue_resumed, 2);
-	CU_ASSERT_EQUAL(atomic_load(&w.away), 0);
+	CU_ASSERT_EQUAL(atomic_load(&w.outstanding), 0);
 	/* Who was woken for the last finds nothing. */
 	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
 	end();
@@ -402,7 +402,7 @@ static void two(void)
 /* One Call comes as it begins to, one when it is about to go; then none. */
 static int two_come(unsigned int time)
 {
-	CU_ASSERT_EQUAL(w.standing, 1);
+	CU_ASSERT_EQUAL(w.nstandby, 1);
 	if (time == 1)
 		return EINTR;
 	if (time > 2)
@@ -424,8 +424,8 @@ static void standing_by(void)
 	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
 	CU_ASSERT_EQUAL(ran, 3);
 	CU_ASSERT_EQUAL(stood_by, 4);
-	CU_ASSERT_EQUAL(w.standing, 0);
-	CU_ASSERT_EQUAL(atomic_load(&w.away), 0);
+	CU_ASSERT_EQUAL(w.nstandby, 0);
+	CU_ASSERT_EQUAL(atomic_load(&w.outstanding), 0);
 	/* It has gone: the next is told by ntirpc. */
 	gr_workers_enqueue(&w, &calls[3]);
 	CU_ASSERT_EQUAL(queue_resumed, 2);
@@ -480,7 +480,7 @@ static void run_all(void)
 	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
 	CU_ASSERT_EQUAL(ran, CALLS);
 	CU_ASSERT_EQUAL(w.computing, 0);
-	CU_ASSERT_EQUAL(atomic_load(&w.away), 0);
+	CU_ASSERT_EQUAL(atomic_load(&w.outstanding), 0);
 }
 
 static void computing(void)
@@ -497,7 +497,7 @@ static void computing(void)
 static void blocking(void)
 {
 	begin_unwatched(2);
-	gr_limit_stuck(&w.limit, 0);
+	gr_blocking_assume(&w.blocking, 0);
 	run_all();
 	CU_ASSERT_EQUAL(most_others, CALLS - 1);
 	end_unwatched();
@@ -519,7 +519,7 @@ static void run_hosts(unsigned int from, size_t one, size_t other,
 		gr_workers_enqueue(&w, &calls[i]);
 	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
 	CU_ASSERT_EQUAL(ran, CALLS);
-	CU_ASSERT_TRUE(gr_fair_empty(&w.queue));
+	CU_ASSERT_TRUE(gr_fair_queue_empty(&w.queue));
 	end_unwatched();
 }
 
@@ -626,7 +626,7 @@ static void hang(void)
 	for (looks = 0; queue_resumed == 1 && looks < 100; looks++)
 		CU_ASSERT_TRUE(gr_workers_tick(&w));
 	CU_ASSERT_EQUAL(w.computing, 0);
-	CU_ASSERT_TRUE(gr_limit_blocks(&w.limit, 0));
+	CU_ASSERT_TRUE(gr_blocking_is(&w.blocking, 0));
 	/* Who is woken runs all the others meanwhile. */
 	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
 	CU_ASSERT_EQUAL(ran, CALLS);
@@ -687,4 +687,4 @@ static const struct unit_test tests[] = {
 	{ NULL, NULL },
 };
 
-UNIT_MAIN("ganesha-lead", tests)
+UNIT_MAIN("ganesha-leader", tests)

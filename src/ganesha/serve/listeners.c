@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reach.h says what this is. */
-#include "ganesha/serve/reach.h"
+#include "ganesha/serve/listeners.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,15 +11,15 @@ static bool is_any(const char *addr)
 	return !strncmp(addr, "0.0.0.0:", 8) || !strncmp(addr, "[::]:", 5);
 }
 
-static const char *reason(const char *addr)
+static const char *down_reason(const char *addr)
 {
 	return is_any(addr) ?
 		       "no RDMA device has an active port" :
 		       "no RDMA device with an active port has this address";
 }
 
-bool gr_reach_check(const struct gsh *g, struct stats_source *src,
-		    struct rt_listener *const *l)
+bool gr_listeners_check(const struct gsh *g, struct stats_source *src,
+			struct rt_listener *const *l)
 {
 	bool changed = false;
 
@@ -33,7 +32,8 @@ bool gr_reach_check(const struct gsh *g, struct stats_source *src,
 		if (down)
 			gsh_log(g, GSH_WARN,
 				"RDMA cannot be reached on %s: %s (rdma link shows devices). The server waits for one",
-				src->listener[i], reason(src->listener[i]));
+				src->listener[i],
+				down_reason(src->listener[i]));
 		else
 			gsh_log(g, GSH_EVENT, "RDMA can be reached on %s again",
 				src->listener[i]);
@@ -41,9 +41,8 @@ bool gr_reach_check(const struct gsh *g, struct stats_source *src,
 	return changed;
 }
 
-static void append(char *text, size_t room, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-static void append(char *text, size_t room, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void
+append_text(char *text, size_t room, const char *format, ...)
 {
 	size_t n = strlen(text);
 	va_list args;
@@ -54,40 +53,42 @@ static void append(char *text, size_t room, const char *format, ...)
 }
 
 /* Append the names of the listeners that are @down or not. Returns how many. */
-static unsigned int list(const struct stats_source *src, bool down, char *text,
-			 size_t room)
+static unsigned int append_names(const struct stats_source *src, bool down,
+				 char *text, size_t room)
 {
 	unsigned int n = 0;
 
 	for (unsigned int i = 0; i < src->nlisteners; i++)
 		if (atomic_load(&src->down[i]) == down)
-			append(text, room, "%s%s", n++ ? ", " : "",
-			       src->listener[i]);
+			append_text(text, room, "%s%s", n++ ? ", " : "",
+				    src->listener[i]);
 	return n;
 }
 
-void gr_reach_text(const struct stats_source *src, char *text, size_t room)
+void gr_listeners_text(const struct stats_source *src, char *text, size_t room)
 {
 	char up[1024] = "", down[1024] = "";
-	unsigned int nup = list(src, false, up, sizeof(up));
-	unsigned int ndown = list(src, true, down, sizeof(down));
+	unsigned int nup = append_names(src, false, up, sizeof(up));
+	unsigned int ndown = append_names(src, true, down, sizeof(down));
 
 	*text = '\0';
 	if (nup || !ndown)
-		append(text, room, "RDMA is served on %s, provider %s%s%s", up,
-		       src->provider, ndown ? "; cannot be reached on " : "",
-		       down);
+		append_text(text, room, "RDMA is served on %s, provider %s%s%s",
+			    up, src->provider,
+			    ndown ? "; cannot be reached on " : "", down);
 	else
-		append(text, room, "RDMA cannot be reached on %s, provider %s",
-		       down, src->provider);
+		append_text(text, room,
+			    "RDMA cannot be reached on %s, provider %s", down,
+			    src->provider);
 	if (!ndown)
 		return;
-	/* That no port is active holds for all of them. */
+	/* If a listener for any address is down, no port is active. */
 	for (unsigned int i = 0; i < src->nlisteners; i++)
 		if (atomic_load(&src->down[i]) && is_any(src->listener[i])) {
-			append(text, room, ": %s", reason(src->listener[i]));
+			append_text(text, room, ": %s",
+				    down_reason(src->listener[i]));
 			return;
 		}
-	append(text, room, ": no RDMA device with an active port has %s",
-	       ndown > 1 ? "these addresses" : "this address");
+	append_text(text, room, ": no RDMA device with an active port has %s",
+		    ndown > 1 ? "these addresses" : "this address");
 }

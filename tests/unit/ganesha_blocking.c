@@ -5,13 +5,13 @@
  */
 #include <sys/resource.h>
 
-#include "ganesha/serve/limit.h"
+#include "ganesha/serve/blocking.h"
 #include "test_clock.h"
 #include "unit.h"
 
 #define KIND 3
 
-static struct gr_limit l;
+static struct gr_blocking l;
 
 /* ---- The C library ------------------------------------------------------ */
 
@@ -35,7 +35,7 @@ int __wrap_getrusage(int who, struct rusage *usage)
 static void begin(void)
 {
 	test_clock_hold();
-	gr_limit_init(&l);
+	gr_blocking_init(&l);
 	switches = asked = 0;
 }
 
@@ -44,10 +44,10 @@ static void call(unsigned int kind, unsigned int ms, bool sleeps)
 	struct gr_sample look;
 
 	test_clock_pass(1);
-	gr_limit_begin(&l, kind, &look);
+	gr_blocking_begin(&l, kind, &look);
 	test_clock_pass(ms);
 	switches += sleeps;
-	gr_limit_end(&l, kind, &look);
+	gr_blocking_end(&l, kind, &look);
 }
 
 static void calls(unsigned int n, unsigned int ms, bool sleeps)
@@ -61,11 +61,11 @@ static void calls(unsigned int n, unsigned int ms, bool sleeps)
 static void quick(void)
 {
 	begin();
-	CU_ASSERT_FALSE(gr_limit_blocks(&l, KIND));
+	CU_ASSERT_FALSE(gr_blocking_is(&l, KIND));
 	calls(100, 0, false);
 	/* It waits for a lock now and then, but not for long. */
 	calls(100, 0, true);
-	CU_ASSERT_FALSE(gr_limit_blocks(&l, KIND));
+	CU_ASSERT_FALSE(gr_blocking_is(&l, KIND));
 	test_clock_release();
 }
 
@@ -73,7 +73,7 @@ static void long_but_awake(void)
 {
 	begin();
 	calls(100, 5, false);
-	CU_ASSERT_FALSE(gr_limit_blocks(&l, KIND));
+	CU_ASSERT_FALSE(gr_blocking_is(&l, KIND));
 	test_clock_release();
 }
 
@@ -81,21 +81,21 @@ static void sleeps(void)
 {
 	begin();
 	calls(4, 1, true);
-	CU_ASSERT_FALSE(gr_limit_blocks(&l, KIND));
+	CU_ASSERT_FALSE(gr_blocking_is(&l, KIND));
 	calls(1, 1, true);
-	CU_ASSERT_TRUE(gr_limit_blocks(&l, KIND));
+	CU_ASSERT_TRUE(gr_blocking_is(&l, KIND));
 	/* Others do not. */
 	for (unsigned int i = 0; i < GR_KINDS; i++)
-		CU_ASSERT_EQUAL(gr_limit_blocks(&l, i), i == KIND);
+		CU_ASSERT_EQUAL(gr_blocking_is(&l, i), i == KIND);
 	test_clock_pass(249);
-	CU_ASSERT_TRUE(gr_limit_blocks(&l, KIND));
+	CU_ASSERT_TRUE(gr_blocking_is(&l, KIND));
 	/* Then it is seen anew: what was before does not count. */
 	test_clock_pass(1);
-	CU_ASSERT_FALSE(gr_limit_blocks(&l, KIND));
+	CU_ASSERT_FALSE(gr_blocking_is(&l, KIND));
 	calls(4, 1, true);
-	CU_ASSERT_FALSE(gr_limit_blocks(&l, KIND));
+	CU_ASSERT_FALSE(gr_blocking_is(&l, KIND));
 	calls(1, 1, true);
-	CU_ASSERT_TRUE(gr_limit_blocks(&l, KIND));
+	CU_ASSERT_TRUE(gr_blocking_is(&l, KIND));
 	test_clock_release();
 }
 
@@ -105,10 +105,10 @@ static void some(void)
 	begin();
 	for (unsigned int i = 0; i < 100; i++)
 		call(KIND, 1, i % 4 == 0);
-	CU_ASSERT_FALSE(gr_limit_blocks(&l, KIND));
+	CU_ASSERT_FALSE(gr_blocking_is(&l, KIND));
 	for (unsigned int i = 0; i < 18; i++)
 		call(KIND, 1, i % 3 == 0);
-	CU_ASSERT_TRUE(gr_limit_blocks(&l, KIND));
+	CU_ASSERT_TRUE(gr_blocking_is(&l, KIND));
 	test_clock_release();
 }
 
@@ -120,12 +120,12 @@ static void seldom(void)
 	begin();
 	test_clock_pass(1);
 	for (unsigned int i = 0; i < 50; i++) {
-		gr_limit_begin(&l, KIND, &look);
+		gr_blocking_begin(&l, KIND, &look);
 		CU_ASSERT_EQUAL(look.begun != 0, i == 0);
-		gr_limit_end(&l, KIND, &look);
+		gr_blocking_end(&l, KIND, &look);
 	}
 	CU_ASSERT_EQUAL(asked, 1);
-	gr_limit_begin(&l, KIND + 1, &look);
+	gr_blocking_begin(&l, KIND + 1, &look);
 	CU_ASSERT_TRUE(look.begun != 0);
 	test_clock_release();
 }
@@ -133,13 +133,13 @@ static void seldom(void)
 static void stuck(void)
 {
 	begin();
-	gr_limit_stuck(&l, KIND);
-	CU_ASSERT_TRUE(gr_limit_blocks(&l, KIND));
-	CU_ASSERT_FALSE(gr_limit_blocks(&l, KIND - 1));
+	gr_blocking_assume(&l, KIND);
+	CU_ASSERT_TRUE(gr_blocking_is(&l, KIND));
+	CU_ASSERT_FALSE(gr_blocking_is(&l, KIND - 1));
 	/* What is seen meanwhile is of workers without a limit. */
 	calls(20, 1, true);
 	test_clock_pass(250 - 20 * 2);
-	CU_ASSERT_FALSE(gr_limit_blocks(&l, KIND));
+	CU_ASSERT_FALSE(gr_blocking_is(&l, KIND));
 	test_clock_release();
 }
 
@@ -150,4 +150,4 @@ static const struct unit_test tests[] = {
 	{ NULL, NULL },
 };
 
-UNIT_MAIN("ganesha-limit", tests)
+UNIT_MAIN("ganesha-blocking", tests)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A Call that keeps its worker holds up nobody.
 
-    lead.py MOUNT-PORT RDMA-PORT
+    leader.py MOUNT-PORT RDMA-PORT
 
 FSAL_MEM makes the worker wait in each READ. A COMPOUND of many READs goes over
 one connection; when the server is at it, a NULL goes over another. They have one

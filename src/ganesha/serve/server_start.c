@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * start - making the server: keys, provider, listeners, workers, statistics
- *
- * A failure is reported in words that tell an operator what to do.
+ * server_start - start the server: keys, provider, listeners, workers, statistics
  *
  * Context: control thread (control.h).
  */
-#include "ganesha/serve/start.h"
+#include "ganesha/serve/server.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/addr.h"
 #include "base/clock.h"
-#include "ganesha/serve/reach.h"
+#include "ganesha/serve/listeners.h"
 #include "ganesha/serve/stats_dbus.h"
 #include "ganesha/serve/xprt.h"
 #include "gss/gss.h"
@@ -75,7 +73,7 @@ static const char *const auth_text[] = {
 	[RT_AUTH_REQUIRED] = ", host authentication required",
 };
 
-/* Returns true if workers poll. They must not use a device that checks their credentials. */
+/* Returns true if workers may poll: the device does not check their credentials. */
 static bool workers_poll(const struct gr_server *s)
 {
 	if (!s->cfg.worker_polling)
@@ -88,8 +86,7 @@ static bool workers_poll(const struct gr_server *s)
 	return false;
 }
 
-/* Returns the class of the request's operations. The end of an SVCXPRT, which has none, is a kind
- * of its own. */
+/* Returns the class of the request's operations, or ULB_NCLASSES for the end of an SVCXPRT. */
 static unsigned int kind_of(struct svc_req *req)
 {
 	_Static_assert(ULB_NCLASSES < GR_KINDS, "a number for each, and one");
@@ -97,7 +94,7 @@ static unsigned int kind_of(struct svc_req *req)
 			      ULB_NCLASSES;
 }
 
-/* What any Call costs, beside its octets and those of its results in Write chunks. */
+/* The cost of a Call, beside its octets and those of its results in Write chunks. */
 #define CALL_COST 4096
 
 static struct gr_flow *flow_of(struct svc_req *req, size_t *cost)
@@ -117,11 +114,11 @@ static void check_listeners(void *arg)
 {
 	struct gr_server *s = arg;
 
-	if (gr_reach_check(s->gsh, &s->source, s->listener))
+	if (gr_listeners_check(s->gsh, &s->source, s->listener))
 		s->state_changed();
 }
 
-/* Look for a device that Provider = auto would have used. Context: control thread. */
+/* Check whether Provider = auto would now use a device. Context: control thread. */
 static void look_for_device(void *arg)
 {
 	struct gr_server *s = arg;
@@ -139,7 +136,7 @@ int gr_server_begin(struct gr_server *s, char *fault)
 {
 	int err;
 
-	/* In this thread, as FSAL_VFS changes the user of Ganesha's workers. */
+	/* FSAL_VFS changes the user of Ganesha's workers, but not of this thread. */
 	err = gr_auth_create(s->gsh, &s->cfg, &s->auth, fault);
 	if (!err)
 		err = gr_server_create(s, fault);
@@ -169,8 +166,9 @@ int gr_server_begin(struct gr_server *s, char *fault)
 			s->source.listener[i], s->provider,
 			auth_text[s->cfg.auth]);
 	if (!strcmp(s->provider, "verbs")) {
-		(void)gr_reach_check(s->gsh, &s->source, s->listener);
-		gr_control_every(&s->control, GR_REACH_MS, check_listeners, s);
+		(void)gr_listeners_check(s->gsh, &s->source, s->listener);
+		gr_control_every(&s->control, GR_LISTENERS_MS, check_listeners,
+				 s);
 	} else if (s->lacks_device) {
 		gr_control_every(&s->control, GR_DEVICE_MS, look_for_device, s);
 	}

@@ -1,30 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lead - leaders of pollers, and the watchdog that relieves them
+ * leader - leaders of pollers, and the watchdog that replaces them
  *
- * A poller has one leader at a time; leading is passed on by putting the poller's
- * token into ntirpc's queue. Once it is there another worker may already lead, so
- * the former leader does not use the poller any more, except `running` and `kept`.
+ * This is the Leader/Followers pattern. A poller has one leader at a time. The lead is
+ * passed on by putting the poller's token into ntirpc's queue. From then on another worker
+ * may lead, so the former leader uses only `running` and `kept` of the poller.
  *
- * A Call that the leader runs itself costs no wake-up and no change of thread;
- * but nothing else of this poller is looked at meanwhile. So there is a watchdog,
- * which looks each TICK_US as long as leaders run Calls, and sleeps otherwise. Of
- * a Call that it sees three times it takes the lead away: the poller's token goes
- * to another worker, and the former leader finds, when its Call is done, that it
- * leads no more. So Calls that block, on a slow file system or for a lock, hold
- * up others by three ticks at most; and not even that if it happens again: for
- * SLOW_MS the lead is passed on before a Call of such a kind is run. Not if its
- * thread had no processor meanwhile: then no Call is to blame, and to wake others
- * for all that follow makes it worse.
+ * A Call that the leader runs itself needs neither a wake-up nor a context switch, but
+ * nobody runs the poller meanwhile. So a watchdog looks each TICK_US while leaders run
+ * Calls, and sleeps otherwise. If a leader has run one Call for three ticks, the watchdog
+ * replaces it: it queues the poller's token, and the former leader finds, after its Call,
+ * that it leads no more. So a Call that blocks, on a slow file system or for a lock, delays
+ * others by three ticks at most. If that happens again, the kind of Call is slow: for SLOW_MS
+ * a leader passes the lead on before it runs one. It does not count if the thread had no
+ * processor: then the Call is not to blame, and more runnable threads make it worse.
  *
- * Who has the lead is decided by one exchange of `running`: the leader's, from the
- * number of its Call to 0, or the watchdog's, to GR_RELIEVED. What the connection's
- * strand finds while it is run by the Call's own thread waits in `kept`, and goes
- * to the queue when the lead is taken away.
+ * One exchange of `running` decides who has the lead: the leader's, from the number of its
+ * Call to 0, or the watchdog's, to GR_REPLACED. A Call that is found while the leader runs
+ * one waits in `kept`, and goes to the queue if the leader is replaced.
  *
- * Awake or not: the leader writes `running`, whoever leaves a Call in the queue writes
- * `backlog`, and whoever ends the watchdog writes `stop`, each before it reads `awake`;
- * the watchdog the other way round before it sleeps.
+ * The watchdog is not missed when it falls asleep: the leader writes `running`, whoever
+ * leaves a Call in the queue writes `backlog`, and whoever ends the watchdog writes `stop`,
+ * each before it reads `awake`. The watchdog writes `awake` and then reads the others.
  */
 #include "ganesha/serve/workers.h"
 
@@ -40,20 +37,20 @@
 #define TICK_US 500
 #define SLOW_MS 1000
 
-/* What a leader has found in one rt_run(). It runs the first Call itself if that stays the only
- * one. */
-struct lead {
+/* The Calls that a leader has found in one rt_run(). It runs the first one itself if there is no
+ * other. */
+struct leader {
 	struct gr_poller *p;
 	struct svc_req *first;
 	bool more;
 	bool looking; /* in rt_run() */
 	uint64_t running; /* otherwise: the number of the Call that it runs */
 };
-static __thread struct lead *leading;
+static __thread struct leader *leading;
 
-/* ---- What is found ------------------------------------------------------ */
+/* ---- Calls that are found ---------------------------------------------- */
 
-static void found(struct lead *l, struct svc_req *req)
+static void collect_call(struct leader *l, struct svc_req *req)
 {
 	struct gr_workers *w = l->p->w;
 
@@ -69,9 +66,9 @@ static void found(struct lead *l, struct svc_req *req)
 	}
 }
 
-/* Keep @req, found while the leader runs a Call, until that is done. Returns false if it leads no
- * more, or has one already. */
-static bool keep(struct lead *l, struct svc_req *req)
+/* The leader runs a Call. Keep @req until that is done. Returns false if it leads no more, or has
+ * kept one already. */
+static bool keep_call(struct leader *l, struct svc_req *req)
 {
 	struct gr_poller *p = l->p;
 	struct svc_req *none = NULL, *mine = req;
@@ -83,15 +80,15 @@ static bool keep(struct lead *l, struct svc_req *req)
 	       !atomic_compare_exchange_strong(&p->kept, &mine, NULL);
 }
 
-bool gr_lead_takes(struct svc_req *req)
+bool gr_leader_takes(struct svc_req *req)
 {
-	struct lead *l = leading;
+	struct leader *l = leading;
 
 	if (!l)
 		return false;
 	if (!l->looking)
-		return keep(l, req);
-	found(l, req);
+		return keep_call(l, req);
+	collect_call(l, req);
 	return true;
 }
 
@@ -106,7 +103,7 @@ void gr_watchdog_wake(struct gr_watchdog *watchdog)
 }
 
 /* Run @req as the leader. Returns true if this worker still leads. */
-static bool run_here(struct lead *l, struct svc_req *req, unsigned int kind)
+static bool run_here(struct leader *l, struct svc_req *req, unsigned int kind)
 {
 	struct gr_poller *p = l->p;
 	struct gr_workers *w = p->w;
@@ -139,34 +136,34 @@ static bool is_slow(struct gr_watchdog *watchdog, unsigned int kind)
 	return until && until > base_now_ns();
 }
 
-static unsigned int away(struct gr_workers *w)
+static unsigned int outstanding(struct gr_workers *w)
 {
-	return atomic_load_explicit(&w->away, memory_order_relaxed);
+	return atomic_load_explicit(&w->outstanding, memory_order_relaxed);
 }
 
-/* Returns true if other workers have Calls, so that there are more than one worker can do. A Call
- * that is the only one is run here, even if it came before the last one was done. */
-static bool others_run(struct gr_workers *w)
+/* Returns true if other workers have Calls. If not, one worker is enough, and the leader runs the
+ * next Call, even if it did not have to wait for it. */
+static bool others_have_calls(struct gr_workers *w)
 {
-	return away(w) != 0;
+	return outstanding(w) != 0;
 }
 
-/* Returns the time-out for rt_run(). A leader that polls takes a processor, so it sleeps if a Call
- * that waits, or is run by another worker, may need it. */
-static int patience(struct gr_workers *w)
+/* Returns the time-out for rt_run(). A leader that polls uses a processor, so it sleeps if an
+ * outstanding Call may need that. */
+static int poll_timeout(struct gr_workers *w)
 {
-	unsigned int n = away(w);
+	unsigned int n = outstanding(w);
 
 	if (w->processors == 1)
 		return RT_SLEEP;
 	return n && n + w->npollers >= w->processors ? RT_SLEEP : -1;
 }
 
-enum xprt_stat gr_lead(struct svc_req *token)
+enum xprt_stat gr_leader_run(struct svc_req *token)
 {
 	struct gr_poller *p = (struct gr_poller *)token;
 	struct gr_workers *w = p->w;
-	struct lead here = { .p = p };
+	struct leader here = { .p = p };
 	bool leads = true;
 
 	leading = &here;
@@ -182,7 +179,7 @@ enum xprt_stat gr_lead(struct svc_req *token)
 		waited = !here.first && !here.more;
 		/* The first rt_run() may have consumed the wake-up of a stop. */
 		if (waited && !gr_workers_stopping(w))
-			rt_run(w->inst, p->n, patience(w));
+			rt_run(w->inst, p->n, poll_timeout(w));
 		here.looking = false;
 		if (!here.first)
 			continue;
@@ -193,12 +190,13 @@ enum xprt_stat gr_lead(struct svc_req *token)
 			continue;
 		}
 		kind = w->kind_of(here.first);
-		if ((!waited && others_run(w)) || is_slow(&w->watchdog, kind)) {
+		if ((!waited && others_have_calls(w)) ||
+		    is_slow(&w->watchdog, kind)) {
 			leading = NULL;
-			atomic_fetch_add_explicit(&w->away, 1,
+			atomic_fetch_add_explicit(&w->outstanding, 1,
 						  memory_order_relaxed);
 			svc_resume(token);
-			gr_workers_run_away(w, here.first);
+			gr_workers_run_outstanding(w, here.first);
 			leads = false;
 		} else {
 			leads = run_here(&here, here.first, kind);
@@ -250,15 +248,15 @@ static bool is_runnable(struct gr_poller *p)
 	return at && !strncmp(at, ") R", 3);
 }
 
-/* Returns true if the Call takes long only for want of a processor: its thread had one for less
- * than two of the three ticks or more, and waits for one. */
+/* Returns true if the Call takes long only because its thread waits for a processor, and had one for
+ * less than two ticks. */
 static bool is_starved(struct gr_poller *p)
 {
 	return used_cpu(p) - p->cpu < (uint64_t)TICK_US * 2000 &&
 	       is_runnable(p);
 }
 
-/* A Call of that kind takes long. The first time may be an accident. */
+/* A Call of that kind takes long. Once is no reason to call the kind slow. */
 static void note_slow(struct gr_watchdog *watchdog, unsigned int kind)
 {
 	const uint64_t ns = (uint64_t)SLOW_MS * 1000000;
@@ -269,13 +267,14 @@ static void note_slow(struct gr_watchdog *watchdog, unsigned int kind)
 		atomic_store(&watchdog->slow_until[kind], now + ns);
 }
 
-static void relieve(struct gr_workers *w, struct gr_poller *p, uint64_t n)
+static void replace_leader(struct gr_workers *w, struct gr_poller *p,
+			   uint64_t n)
 {
 	unsigned int kind = atomic_load(&p->kind);
 	bool starved = is_starved(p);
 	struct svc_req *req;
 
-	if (!atomic_compare_exchange_strong(&p->running, &n, GR_RELIEVED))
+	if (!atomic_compare_exchange_strong(&p->running, &n, GR_REPLACED))
 		return;
 	req = atomic_exchange(&p->kept, NULL);
 	if (req)
@@ -294,14 +293,14 @@ static bool is_running(struct gr_workers *w)
 	for (unsigned int i = 0; i < w->npollers; i++) {
 		uint64_t n = atomic_load(&w->poller[i].running);
 
-		if (n && n != GR_RELIEVED)
+		if (n && n != GR_REPLACED)
 			return true;
 	}
 	return false;
 }
 
-/* Relieve leaders that have run one Call for three ticks. Returns true if anything was run since the
- * last tick. */
+/* Replace leaders that have run one Call for three ticks. Returns true if a Call has been run since
+ * the last tick. */
 static bool check_leaders(struct gr_workers *w)
 {
 	bool any = gr_workers_tick(w);
@@ -314,7 +313,7 @@ static bool check_leaders(struct gr_workers *w)
 
 		any |= calls != p->calls_seen;
 		p->calls_seen = calls;
-		if (!n || n == GR_RELIEVED)
+		if (!n || n == GR_REPLACED)
 			continue;
 		any = true;
 		if (n != p->seen) {
@@ -323,18 +322,18 @@ static bool check_leaders(struct gr_workers *w)
 			p->cpu = used_cpu(p);
 		}
 		if (++p->ticks >= 3 || gr_workers_stopping(w))
-			relieve(w, p, n);
+			replace_leader(w, p, n);
 	}
 	return any;
 }
 
 /* Sleep until a leader runs a Call, or the watchdog is stopped. */
-static void sleep_on(struct gr_workers *w)
+static void sleep_until_woken(struct gr_workers *w)
 {
 	struct gr_watchdog *watchdog = &w->watchdog;
 
 	atomic_store(&watchdog->awake, false);
-	/* A Call that began, or a stop, before `awake` was cleared. */
+	/* Check for what happened before `awake` was cleared. */
 	if ((atomic_load(&watchdog->stop) || atomic_load(&w->backlog) ||
 	     is_running(w)) &&
 	    !atomic_exchange(&watchdog->awake, true))
@@ -353,7 +352,7 @@ static void *watch(void *arg)
 		nanosleep(&tick, NULL);
 		quiet = check_leaders(w) ? 0 : quiet + 1;
 		if (quiet >= GR_QUIET_TICKS) {
-			sleep_on(w);
+			sleep_until_woken(w);
 			quiet = 0;
 		}
 	}

@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "ganesha/serve/reach.h"
+#include "ganesha/serve/listeners.h"
 #include "unit.h"
 
 #define PORT_ANY "no RDMA device has an active port"
@@ -60,7 +60,7 @@ static bool look(void)
 {
 	*logged = '\0';
 	nlogged = 0;
-	return gr_reach_check(&gsh, &src, l);
+	return gr_listeners_check(&gsh, &src, l);
 }
 
 static const char *text(void)
@@ -68,7 +68,7 @@ static const char *text(void)
 	static char state[640];
 
 	memset(state, 'x', sizeof(state));
-	gr_reach_text(&src, state, sizeof(state));
+	gr_listeners_text(&src, state, sizeof(state));
 	return state;
 }
 
@@ -151,7 +151,7 @@ static void room(void)
 
 	serve("192.0.2.1:20049", NULL);
 	memset(small, 'x', sizeof(small));
-	gr_reach_text(&src, small, 20);
+	gr_listeners_text(&src, small, 20);
 	CU_ASSERT_STRING_EQUAL(small, "RDMA is served on 1");
 	CU_ASSERT_EQUAL(small[20], 'x');
 	for (unsigned int i = 0; i < STATS_MAX_LISTENERS; i++) {
@@ -171,4 +171,4 @@ static const struct unit_test tests[] = {
 	{ NULL, NULL },
 };
 
-UNIT_MAIN("ganesha-reach", tests)
+UNIT_MAIN("ganesha-listeners", tests)

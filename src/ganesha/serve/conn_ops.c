@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ops - the operations that the transport calls
+ * conn_ops - the operations of connections, which the transport calls
  *
- * Context: a connection's strand, so they do not block; gr_server_resume() any thread.
+ * Context: the strand of a connection, so they must not block.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,12 +12,12 @@
 #include <syslog.h>
 
 #include "base/clock.h"
-#include "ganesha/serve/start.h"
+#include "ganesha/serve/server.h"
 #include "ganesha/serve/xprt.h"
 #include "ntirpc/call.h"
 #include "rpcrdma/nfs.h"
 
-/* "1.5 MiB" */
+/* Format "1.5 MiB". Returns @text. */
 static const char *bytes_text(uint64_t n, char text[24])
 {
 	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB",
@@ -33,7 +33,6 @@ static const char *bytes_text(uint64_t n, char text[24])
 	return text;
 }
 
-/* Log the connection, within the log budgets of base/log.h; log_end() logs its end. */
 static void op_established(struct rt_conn *c)
 {
 	struct gr_xprt *x = rt_conn_user(c);
@@ -91,7 +90,7 @@ static uint32_t op_vet(struct rt_conn *c, struct rt_vet *v, uint32_t *max)
 	unsigned int niov, n, most;
 	bool misfit;
 
-	/* Of a torn Call only their number counts, as nothing is read. */
+	/* Nothing is read for a torn Call. */
 	for (n = 0; n < v->nreads && !v->torn; n++)
 		reads[n] = (struct ulb_read){ v->reads[n].position,
 					      v->reads[n].length };
@@ -106,7 +105,7 @@ static uint32_t op_vet(struct rt_conn *c, struct rt_vet *v, uint32_t *max)
 	return RDMA2_ERR_READ_CHUNKS;
 }
 
-/* Returns nrt_call.peer of this connection. Its peer is known by the first Call. */
+/* Returns nrt_call.peer of this connection. The peer is authenticated before its first Call. */
 static uint64_t peer_sum(struct gr_xprt *x, struct rt_conn *c)
 {
 	struct rt_conn_info info;
@@ -121,11 +120,12 @@ static uint64_t peer_sum(struct gr_xprt *x, struct rt_conn *c)
 }
 
 /*
- * Returns how many octets of results may go to the Write chunks of @call. With a device that
- * sends only from registered memory they are copied, so they may be as long as what this end
- * accepts in the segments of one message, and a quarter of the connection's memory.
+ * Returns how many octets of results may go to the Write chunks of @call. A device that sends
+ * only registered memory needs a copy of them. So they may be as long as the segments of one
+ * message that this end accepts, and a quarter of the connection's memory.
  */
-static size_t placeable(const struct rt_config *cfg, const struct rt_call *call)
+static size_t write_room(const struct rt_config *cfg,
+			 const struct rt_call *call)
 {
 	size_t most = (size_t)cfg->max_segments * cfg->max_segment_size;
 	size_t sum = 0;
@@ -144,7 +144,7 @@ static void op_call(struct rt_conn *c, struct rt_call *call)
 	struct svc_req *req;
 	XDR *xdrs;
 
-	/* Ganesha has destroyed the SVCXPRT, so the connection is about to end. */
+	/* The connection is about to end. */
 	if (gr_xprt_dead(&x->xprt)) {
 		rt_call_drop(call);
 		return;
@@ -158,11 +158,11 @@ static void op_call(struct rt_conn *c, struct rt_call *call)
 	req = s->alloc_cb(&x->xprt, xdrs);
 	req->rq_resume_cb = gr_xprt_decode;
 	nc = rt_call_user(call);
-	memset(&((struct gr_call *)(void *)nc)->pass, 0,
-	       sizeof(struct gr_pass));
+	memset(&((struct gr_call *)(void *)nc)->waiter, 0,
+	       sizeof(struct gr_waiter));
 	nc->owner = req;
 	nc->back = s->back;
-	nc->write_room = placeable(rt_instance_config(s->inst), call);
+	nc->write_room = write_room(rt_instance_config(s->inst), call);
 	nc->bound = COMPAT_BOUND ? &x->bound : NULL;
 	nc->peer = peer_sum(x, c);
 	nc->replay = &x->host->replay;
@@ -171,7 +171,7 @@ static void op_call(struct rt_conn *c, struct rt_call *call)
 }
 
 /* Run a request that has waited. */
-static void resume(struct gr_server *s, struct svc_req *req)
+static void resume_request(struct gr_server *s, struct svc_req *req)
 {
 	if (atomic_load(&s->workers_gone))
 		gr_workers_run(&s->workers, req);
@@ -183,20 +183,19 @@ static void op_resume(struct rt_conn *c, struct rt_call *call)
 {
 	struct svc_req *req = ((struct nrt_call *)rt_call_user(call))->owner;
 
-	resume(((struct gr_xprt *)rt_conn_user(c))->srv, req);
+	resume_request(((struct gr_xprt *)rt_conn_user(c))->srv, req);
 }
 
-void gr_server_resume(struct gr_gates *g, struct svc_req *req)
+void gr_server_resume(struct gr_hosts *hosts, struct svc_req *req)
 {
-	resume((struct gr_server *)((char *)g -
-				    offsetof(struct gr_server, gates)),
-	       req);
+	resume_request((struct gr_server *)((char *)hosts -
+					    offsetof(struct gr_server, hosts)),
+		       req);
 }
 
 static void op_closed(struct rt_conn *c, int error, const char *reason)
 {
 	struct gr_xprt *x = rt_conn_user(c);
-
 	struct rt_conn_info info;
 
 	if (!x)

@@ -8,20 +8,20 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
-#include "ganesha/serve/gate.h"
+#include "ganesha/serve/host.h"
 #include "test_clock.h"
 #include "unit.h"
 
 #define CALLS 64
 
-static struct gr_gates gates;
-static struct gr_gate *host;
+static struct gr_hosts hosts;
+static struct gr_host *host;
 static atomic_bool here, ended;
 
 /* Stands for a Call. */
 static struct call {
 	struct svc_req req;
-	struct gr_pass pass;
+	struct gr_waiter waiter;
 	atomic_uint resumed;
 } calls[CALLS];
 
@@ -29,11 +29,11 @@ static struct call {
 static atomic_uint nresumed;
 static struct call *resumed[CALLS];
 
-static void submit(struct gr_gates *g, struct svc_req *req)
+static void submit(struct gr_hosts *g, struct svc_req *req)
 {
 	struct call *c = (struct call *)(void *)req;
 
-	CU_ASSERT_PTR_EQUAL(g, &gates);
+	CU_ASSERT_PTR_EQUAL(g, &hosts);
 	resumed[atomic_fetch_add(&nresumed, 1) % CALLS] = c;
 	atomic_fetch_add(&c->resumed, 1);
 }
@@ -56,10 +56,10 @@ static struct sockaddr_storage address(const char *text, uint16_t port)
 	return ss;
 }
 
-static struct gr_gate *host_of(const char *text, uint16_t port)
+static struct gr_host *host_of(const char *text, uint16_t port)
 {
 	struct sockaddr_storage ss = address(text, port);
-	struct gr_gate *h = gr_gate_of_host(&gates, &ss);
+	struct gr_host *h = gr_host_get(&hosts, &ss);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(h);
 	return h;
@@ -70,7 +70,7 @@ static unsigned int count(const struct cds_list_head *table)
 	struct cds_list_head *at;
 	unsigned int n = 0;
 
-	for (unsigned int i = 0; i < GR_GATE_BUCKETS; i++)
+	for (unsigned int i = 0; i < GR_HOST_BUCKETS; i++)
 		cds_list_for_each(at, &table[i]) n++;
 	return n;
 }
@@ -78,20 +78,20 @@ static unsigned int count(const struct cds_list_head *table)
 /* Of those that are of one host, by whatever address and port. */
 static void same(const char *one, const char *other, bool are)
 {
-	struct gr_gate *a = host_of(one, 7), *b = host_of(other, 900);
+	struct gr_host *a = host_of(one, 7), *b = host_of(other, 900);
 
 	CU_ASSERT_EQUAL(a == b, are);
-	CU_ASSERT_EQUAL(count(gates.hosts), are ? 1 : 2);
-	gr_gate_put(b);
-	CU_ASSERT_EQUAL(count(gates.hosts), 1);
-	gr_gate_put(a);
-	CU_ASSERT_EQUAL(count(gates.hosts), 0);
+	CU_ASSERT_EQUAL(count(hosts.buckets), are ? 1 : 2);
+	gr_host_put(b);
+	CU_ASSERT_EQUAL(count(hosts.buckets), 1);
+	gr_host_put(a);
+	CU_ASSERT_EQUAL(count(hosts.buckets), 0);
 }
 
 /* A host has its own gate however many there are, as long as it is there. */
 static void whose(void)
 {
-	static struct gr_gate *h[1000];
+	static struct gr_host *h[1000];
 	char text[32];
 
 	same("10.0.0.1", "10.0.0.1", true);
@@ -107,10 +107,10 @@ static void whose(void)
 			if (h[j] == h[i])
 				CU_FAIL("two hosts share a gate");
 	}
-	CU_ASSERT_EQUAL(count(gates.hosts), 1000);
+	CU_ASSERT_EQUAL(count(hosts.buckets), 1000);
 	for (unsigned int i = 0; i < 1000; i++)
-		gr_gate_put(h[i]);
-	CU_ASSERT_EQUAL(count(gates.hosts), 0);
+		gr_host_put(h[i]);
+	CU_ASSERT_EQUAL(count(hosts.buckets), 0);
 }
 
 static void begin(void)
@@ -125,14 +125,14 @@ static void finish(void)
 {
 	CU_ASSERT_FALSE(host->busy);
 	CU_ASSERT_TRUE(cds_list_empty(&host->queue));
-	gr_gate_put(host);
-	CU_ASSERT_EQUAL(count(gates.hosts), 0);
+	gr_host_put(host);
+	CU_ASSERT_EQUAL(count(hosts.buckets), 0);
 }
 
 static enum gr_entry enter_of(unsigned int i, const void *of,
 			      const atomic_bool *over)
 {
-	return gr_gate_enter(host, &calls[i].pass, &calls[i].req, of, over);
+	return gr_host_enter(host, &calls[i].waiter, &calls[i].req, of, over);
 }
 
 static enum gr_entry enter(unsigned int i)
@@ -142,7 +142,7 @@ static enum gr_entry enter(unsigned int i)
 
 static void leave(unsigned int i)
 {
-	gr_gate_leave(&calls[i].pass);
+	gr_host_leave(&calls[i].waiter);
 }
 
 /* One by one, in order; whatever thread one leaves by, and no thread waits. */
@@ -154,19 +154,19 @@ static void *leave_0(void *arg)
 
 static void in_order(void)
 {
-	struct gr_gate *other = host_of("10.0.0.2", 1);
-	struct gr_pass pass = { 0 };
+	struct gr_host *other = host_of("10.0.0.2", 1);
+	struct gr_waiter waiter = { 0 };
 	pthread_t thread;
 
 	begin();
-	CU_ASSERT_EQUAL(enter(0), GR_INSIDE);
+	CU_ASSERT_EQUAL(enter(0), GR_ENTERED);
 	for (unsigned int i = 1; i < CALLS; i++)
-		CU_ASSERT_EQUAL(enter(i), GR_WAITS);
+		CU_ASSERT_EQUAL(enter(i), GR_QUEUED);
 	/* Another host does not notice. */
-	CU_ASSERT_EQUAL(gr_gate_enter(other, &pass, NULL, &here, &ended),
-			GR_INSIDE);
-	gr_gate_leave(&pass);
-	gr_gate_put(other);
+	CU_ASSERT_EQUAL(gr_host_enter(other, &waiter, NULL, &here, &ended),
+			GR_ENTERED);
+	gr_host_leave(&waiter);
+	gr_host_put(other);
 	CU_ASSERT_EQUAL(nresumed, 0);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, leave_0, NULL), 0);
 	pthread_join(thread, NULL);
@@ -176,7 +176,7 @@ static void in_order(void)
 		CU_ASSERT_EQUAL(nresumed, i);
 		CU_ASSERT_PTR_EQUAL(resumed[i - 1], &calls[i]);
 		/* It asks again, and is inside. */
-		CU_ASSERT_EQUAL(enter(i), GR_INSIDE);
+		CU_ASSERT_EQUAL(enter(i), GR_ENTERED);
 		leave(i);
 	}
 	finish();
@@ -189,25 +189,25 @@ static void ends(void)
 	int there;
 
 	begin();
-	CU_ASSERT_EQUAL(enter(0), GR_INSIDE);
-	CU_ASSERT_EQUAL(enter(1), GR_WAITS);
-	CU_ASSERT_EQUAL(enter_of(2, &there, &lives), GR_WAITS);
-	CU_ASSERT_EQUAL(enter(3), GR_WAITS);
+	CU_ASSERT_EQUAL(enter(0), GR_ENTERED);
+	CU_ASSERT_EQUAL(enter(1), GR_QUEUED);
+	CU_ASSERT_EQUAL(enter_of(2, &there, &lives), GR_QUEUED);
+	CU_ASSERT_EQUAL(enter(3), GR_QUEUED);
 	atomic_store(&ended, true);
-	gr_gate_flush(host, &here);
+	gr_host_flush(host, &here);
 	CU_ASSERT_EQUAL(nresumed, 2);
 	CU_ASSERT_EQUAL(calls[2].resumed, 0);
-	CU_ASSERT_EQUAL(enter(1), GR_TOO_LATE);
-	CU_ASSERT_EQUAL(enter(3), GR_TOO_LATE);
+	CU_ASSERT_EQUAL(enter(1), GR_CLOSED);
+	CU_ASSERT_EQUAL(enter(3), GR_CLOSED);
 	leave(1);
 	leave(3);
 	/* One that was about to wait. */
-	CU_ASSERT_EQUAL(enter(4), GR_TOO_LATE);
+	CU_ASSERT_EQUAL(enter(4), GR_CLOSED);
 	leave(4);
 	/* The other connection's has nobody before it any more. */
 	leave(0);
 	CU_ASSERT_EQUAL(calls[2].resumed, 1);
-	CU_ASSERT_EQUAL(enter_of(2, &there, &lives), GR_INSIDE);
+	CU_ASSERT_EQUAL(enter_of(2, &there, &lives), GR_ENTERED);
 	leave(2);
 	finish();
 }
@@ -231,7 +231,7 @@ static enum xprt_stat ask(SVCXPRT *of)
 
 static enum gr_admission greet(unsigned int i, unsigned int conn)
 {
-	return gr_gate_admit(&xprt[conn], &known[conn], host, &calls[i].pass,
+	return gr_host_admit(&xprt[conn], &known[conn], host, &calls[i].waiter,
 			     &calls[i].req, &ended, ask);
 }
 
@@ -304,7 +304,7 @@ static void gone(void)
 	sem_wait(&asking);
 	CU_ASSERT_EQUAL(greet(1, 0), GR_PENDING);
 	atomic_store(&ended, true);
-	gr_gate_flush(host, &xprt[0]);
+	gr_host_flush(host, &xprt[0]);
 	CU_ASSERT_EQUAL(nresumed, 1);
 	CU_ASSERT_EQUAL(greet(1, 0), GR_DECLINED);
 	CU_ASSERT_EQUAL(greet(2, 0), GR_DECLINED);
@@ -327,7 +327,7 @@ static struct worker {
 } workers[8];
 static atomic_int inside;
 
-static void submit_to_worker(struct gr_gates *g, struct svc_req *req)
+static void submit_to_worker(struct gr_hosts *g, struct svc_req *req)
 {
 	sem_post(&((struct worker *)(void *)req)->resumed);
 }
@@ -340,12 +340,12 @@ static void *work(void *arg)
 	bool ok = true;
 
 	for (unsigned int i = 0; i < ROUNDS; i++) {
-		while (gr_gate_enter(host, &c->pass, &c->req, w, &ended) ==
-		       GR_WAITS)
+		while (gr_host_enter(host, &c->waiter, &c->req, w, &ended) ==
+		       GR_QUEUED)
 			sem_wait(&w->resumed);
 		ok = ok && atomic_fetch_add(&inside, 1) == 0;
 		atomic_fetch_sub(&inside, 1);
-		gr_gate_leave(&c->pass);
+		gr_host_leave(&c->waiter);
 	}
 	return ok ? w : NULL;
 }
@@ -355,7 +355,7 @@ static void threads(void)
 	void *ok;
 
 	begin();
-	gates.submit = submit_to_worker;
+	hosts.submit = submit_to_worker;
 	memset(workers, 0, sizeof(workers));
 	for (unsigned int i = 0; i < 8; i++) {
 		sem_init(&workers[i].resumed, 0, 0);
@@ -368,53 +368,53 @@ static void threads(void)
 		CU_ASSERT_PTR_NOT_NULL(ok);
 		sem_destroy(&workers[i].resumed);
 	}
-	gates.submit = submit;
+	hosts.submit = submit;
 	finish();
 }
 
 /* A host without connections stays as long as its Calls may come again. */
 static void kept(void)
 {
-	struct gr_gate *h;
+	struct gr_host *h;
 	char text[32];
 
 	h = host_of("10.0.0.1", 1);
 	CU_ASSERT_EQUAL(nrt_replay_conn(&h->replay, 5, 1), 1);
-	gr_gate_put(h);
-	CU_ASSERT_EQUAL(count(gates.hosts), 1);
-	test_clock_pass(GR_GATE_KEEP_MS - 1);
+	gr_host_put(h);
+	CU_ASSERT_EQUAL(count(hosts.buckets), 1);
+	test_clock_pass(GR_HOST_KEEP_MS - 1);
 	CU_ASSERT_PTR_EQUAL(host_of("10.0.0.1", 1), h);
 	CU_ASSERT_EQUAL(nrt_replay_conn(&h->replay, 5, 2), 1);
 	/* Its time does not go on meanwhile. */
-	test_clock_pass(GR_GATE_KEEP_MS);
-	gr_gate_put(host_of("10.0.0.2", 1));
-	CU_ASSERT_EQUAL(count(gates.hosts), 1);
-	gr_gate_put(h);
-	test_clock_pass(GR_GATE_KEEP_MS);
-	gr_gate_put(host_of("10.0.0.2", 1));
-	CU_ASSERT_EQUAL(count(gates.hosts), 0);
+	test_clock_pass(GR_HOST_KEEP_MS);
+	gr_host_put(host_of("10.0.0.2", 1));
+	CU_ASSERT_EQUAL(count(hosts.buckets), 1);
+	gr_host_put(h);
+	test_clock_pass(GR_HOST_KEEP_MS);
+	gr_host_put(host_of("10.0.0.2", 1));
+	CU_ASSERT_EQUAL(count(hosts.buckets), 0);
 	/* No more than so many, of which the oldest go first. */
-	for (unsigned int i = 0; i <= GR_GATES_KEPT; i++) {
+	for (unsigned int i = 0; i <= GR_HOSTS_KEPT; i++) {
 		snprintf(text, sizeof(text), "10.1.%u.%u", i / 250, i % 250);
 		h = host_of(text, 1);
 		nrt_replay_conn(&h->replay, 5, 1);
-		gr_gate_put(h);
+		gr_host_put(h);
 	}
-	CU_ASSERT_EQUAL(count(gates.hosts), GR_GATES_KEPT);
+	CU_ASSERT_EQUAL(count(hosts.buckets), GR_HOSTS_KEPT);
 	h = host_of("10.1.0.1", 1);
 	CU_ASSERT_EQUAL(nrt_replay_conn(&h->replay, 5, 2), 1);
-	gr_gate_put(h);
+	gr_host_put(h);
 	h = host_of("10.1.0.0", 1);
 	CU_ASSERT_EQUAL(nrt_replay_conn(&h->replay, 5, 2), 2);
-	gr_gate_put(h);
-	test_clock_pass(GR_GATE_KEEP_MS);
-	gr_gate_put(host_of("10.0.0.2", 1));
-	CU_ASSERT_EQUAL(count(gates.hosts), 0);
+	gr_host_put(h);
+	test_clock_pass(GR_HOST_KEEP_MS);
+	gr_host_put(host_of("10.0.0.2", 1));
+	CU_ASSERT_EQUAL(count(hosts.buckets), 0);
 }
 
 static void opened(void)
 {
-	gr_gates_init(&gates, submit);
+	gr_hosts_init(&hosts, submit);
 	test_clock_hold();
 }
 
@@ -431,4 +431,4 @@ static const struct unit_test tests[] = {
 	{ NULL, NULL },
 };
 
-UNIT_MAIN("ganesha-gate", tests)
+UNIT_MAIN("ganesha-host", tests)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * listen - the provider and the listeners of the server, or of --check-config
+ * server_listen - open the provider, and listen, for the server or --check-config
  *
  * Context: the control thread (control.h), or the thread that checks.
  */
-#include "ganesha/serve/start.h"
+#include "ganesha/serve/server.h"
 
 #include <errno.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static void transport_log(void *ctx, int level, const char *text)
 	gsh_log(s->gsh, l, "%s", text);
 }
 
-/* Returns 0 or a negative errno, for -ENOMEM perhaps with @fault. */
+/* Returns 0 or a negative errno; -ENOMEM may come with @fault. */
 static int create_with(struct gr_server *s, const char *name, char *fault)
 {
 	struct rt_params p = {
@@ -42,7 +42,6 @@ static int create_with(struct gr_server *s, const char *name, char *fault)
 		.auth = &auth_gss_ops,
 		.auth_ctx = s->auth,
 	};
-
 	int err;
 
 	if (!p.provider)
