@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * replay - which Calls of a host may be retransmissions of which
- *
- * A set-associative table: a Call is in the set that its hash names.
+ * The table is set-associative: the hash of a Call chooses the set.
  */
 #include "ntirpc/replay.h"
 
@@ -26,7 +24,7 @@ void nrt_replay_destroy(struct nrt_replay *r)
 	pthread_mutex_destroy(&r->lock);
 }
 
-/* The entry of @sum, else the one that it may take. Caller holds the lock. */
+/* Returns the entry of @sum, or the one that it replaces. Caller holds the lock. */
 static struct nrt_replay_call *entry_of(struct nrt_replay *r, uint64_t sum)
 {
 	struct nrt_replay_call *set =
@@ -50,7 +48,7 @@ uint64_t nrt_replay_conn(struct nrt_replay *r, uint64_t sum, uint64_t conn)
 	if (!r->calls)
 		r->calls = calloc(NRT_REPLAY_SETS * NRT_REPLAY_WAYS,
 				  sizeof(*r->calls));
-	/* Without memory a Call is known on its own connection only. */
+	/* Without memory, retransmissions on other connections are not recognized. */
 	if (!r->calls)
 		goto out;
 	e = entry_of(r, sum);

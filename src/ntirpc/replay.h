@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * replay - which Calls of a host may be retransmissions of which
+ * replay - recognize retransmissions of a host's Calls on other connections
  *
- * RDMA clients do not keep their ports, so Ganesha's duplicate request cache looks for a
- * Call by XID and checksum among all that came from its address. A client may send a Call
- * again on any connection, except one of a connection that it closed in order after all
- * Replies: what looks like that Call is a new one. So each Call belongs to the connection
- * on which it came first, its checksum covers that connection, and an orderly end makes
- * the Calls of a connection unknown.
+ * RDMA clients do not keep their ports. So Ganesha's duplicate request cache looks up a Call
+ * by XID and checksum among all from its address. A client may retransmit a Call on any
+ * connection. But after it has closed a connection in order, with all Replies, a Call that
+ * looks like one of that connection is a new one. So each Call belongs to the connection on
+ * which it came first, and its checksum covers that connection. An orderly end forgets the
+ * Calls of a connection.
  *
- * A host's table has room for as many Calls as Ganesha keeps by default. New ones replace
- * the oldest.
+ * The table of a host has room for as many Calls as Ganesha keeps by default. New ones
+ * replace the oldest.
  *
  * Context: any thread. The lock is a leaf.
  */
@@ -36,8 +36,8 @@ void nrt_replay_destroy(struct nrt_replay *r);
 
 /*
  * Returns the connection that the Call belongs to: @conn, unless it came on another one
- * before. @sum is a hash of what a retransmission has in common with its Call. @conn is
- * never 0, and no number is used twice.
+ * before. @sum is a hash of what a retransmission has in common with its Call. @conn is not
+ * 0, and no number is ever used twice.
  */
 uint64_t nrt_replay_conn(struct nrt_replay *r, uint64_t sum, uint64_t conn);
 /* The client has closed @conn in order, with every Reply: no Call that came only on it

@@ -7,7 +7,7 @@
  *
  * Input: the cut (cut.h), then the message.
  */
-#include "ntirpc/stream/stream.h"
+#include "ntirpc/stream/xdr_stream.h"
 
 #include <rpc/rpc.h>
 #include <rpc/rpc_msg.h>

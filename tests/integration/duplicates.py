@@ -283,7 +283,7 @@ class Run:
             if self.places[i] != "rdma":
                 raise
             # It had waited for the Call, and is answered on the connection that replaces
-            # this one: drop() in ntirpc/call.c.
+            # this one: call_drop() in ntirpc/svc_call.c.
             self.gone(i, k, "broken")
             self.do_open(i, k, "v1" if isinstance(conn.c, Version1) else "v2")
             self.send(i, k, self.clients[i].conns[k], self.calls[ident], "wait", form)

@@ -305,7 +305,7 @@ class Bench:
                         raise
                 except Gone:
                     # The client has to ask again, and is answered: drop() in
-                    # ntirpc/call.c.
+                    # ntirpc/svc_call.c.
                     if not cached or d is c:
                         raise
                     if e is c:
@@ -354,7 +354,7 @@ class Bench:
     def repeat(self, case, d, call, form):
         """The connection and the Reply. Ganesha may not have finished the Call when its
         Reply is here: it drops the repetition, and the client asks again (drop() in
-        ntirpc/call.c)."""
+        ntirpc/svc_call.c)."""
         cached = case.minor == 0 and case.op.create
         try:
             return d, d.call(call, form)

@@ -199,7 +199,7 @@ def resent(t):
                         t.send_write(c, fh, *left[x], xid=x)
                 left.pop(c.take(10).xid, None)
             except iwarp.Closed:
-                # A repetition had waited for the Call: drop() in ntirpc/call.c.
+                # A repetition had waited for the Call: call_drop() in ntirpc/svc_call.c.
                 c.iw.close()
                 c = None
         assert not left, "%d repetitions are not answered" % len(left)

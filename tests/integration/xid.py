@@ -265,7 +265,7 @@ def answer(b, call):
         except Silence:
             pass
         except Gone:
-            # It had waited for the Call: drop() in ntirpc/call.c.
+            # It had waited for the Call: call_drop() in ntirpc/svc_call.c.
             c = b.connect()
     raise Silence("no answer, however often it is sent")
 

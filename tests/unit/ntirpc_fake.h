@@ -9,7 +9,7 @@
 #ifndef RPCRDMA_NTIRPC_FAKE_H
 #define RPCRDMA_NTIRPC_FAKE_H
 
-#include "ntirpc/call.h"
+#include "ntirpc/svc_call.h"
 
 #include "ntirpc_util.h"
 

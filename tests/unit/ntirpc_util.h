@@ -14,7 +14,7 @@
 #include <rpc/rpc.h>
 #include <rpc/svc.h>
 
-#include "ntirpc/stream/stream.h"
+#include "ntirpc/stream/xdr_stream.h"
 
 static int util_domain_open(const struct fab_domain_params *p,
 			    struct fab_domain **dom)

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "ganesha/serve/server.h"
 #include "ganesha/serve/xprt.h"
-#include "ntirpc/call.h"
+#include "ntirpc/svc_call.h"
 #include "rpcrdma/nfs.h"
 
 /* Format "1.5 MiB". Returns @text. */

@@ -6,7 +6,7 @@
 
 #include "base/addr.h"
 #include "base/clock.h"
-#include "ntirpc/call.h"
+#include "ntirpc/svc_call.h"
 
 /* ---- Calls one at a time ------------------------------------------------ */
 

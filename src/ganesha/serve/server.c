@@ -7,7 +7,7 @@
 #include "base/addr.h"
 #include "ganesha/serve/stats_dbus.h"
 #include "gss/gss.h"
-#include "ntirpc/call.h"
+#include "ntirpc/svc_call.h"
 
 static void report_fault(struct gr_server *s, const char *what,
 			 const char *then)

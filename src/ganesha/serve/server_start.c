@@ -15,7 +15,7 @@
 #include "ganesha/serve/stats_dbus.h"
 #include "ganesha/serve/xprt.h"
 #include "gss/gss.h"
-#include "ntirpc/call.h"
+#include "ntirpc/svc_call.h"
 #include "ntirpc/quirks/lend.h"
 #include "rpcrdma/nfs.h"
 

@@ -21,7 +21,7 @@
 
 #include "compat/ganesha.h"
 #include "ganesha/serve/host.h"
-#include "ntirpc/call.h"
+#include "ntirpc/svc_call.h"
 #include "ntirpc/quirks/bound.h"
 #include "rpcrdma/call.h"
 

@@ -2,24 +2,23 @@
 /*
  * back - back channels: callbacks to NFSv4.1 clients over RDMA connections
  *
- * Prefix: bc_. It stands for ntirpc's CLIENT and clnt_req where the connection
- * is ours. NFSv4.0 callbacks do not come here: they go over TCP.
+ * Prefix: bc_, back channel. It replaces ntirpc's CLIENT and clnt_req for connections of ours.
+ * NFSv4.0 callbacks go over TCP, and do not come here.
  *
- * Ganesha sends a callback and forgets it. This room does for it what a kernel's
- * RPC client and callback service do for svcrdma:
+ * Ganesha sends a callback once. The rest, which the kernel's RPC client and callback service
+ * do for svcrdma, is done here:
  *
  * - The client chooses the connection of a session's back channel: by
  *   CREATE_SESSION, later by BIND_CONN_TO_SESSION (RFC 8881, 2.10.3.1). Ganesha
- *   keeps its sessions to itself, so the Replies to these are read
- *   (ntirpc/session.h): struct bc_reply, bc_reply_begin(), bc_reply_sent().
+ *   does not export its sessions, so the Replies to these are read
+ *   (ntirpc/session_reply.h): struct bc_reply, bc_reply_begin(), bc_reply_sent().
  * - A callback that cannot be sent, or has no Reply when its connection ends,
- *   waits for the next connection of its session and is sent there as it was,
- *   in order and with its XID (RFC 8167, 5.4). Its slot would take no other one
- *   before (RFC 8881, 2.10.6.1), so it also waits when Ganesha has been told
- *   RPC_TIMEDOUT.
+ *   waits for the next connection of its session. There it is sent unchanged, in
+ *   order and with its XID (RFC 8167, 5.4). Its slot accepts no other one before
+ *   (RFC 8881, 2.10.6.1), so it waits even after Ganesha has been told RPC_TIMEDOUT.
  * - SEQUENCE tells the client when its session needs a connection, or has lost
  *   a callback for good: bc_session_flags().
- * - What a host may keep is limited: channels and waiting callbacks.
+ * - The channels and waiting callbacks of a host are limited.
  *
  * The bc_req_ functions replace ntirpc's clnt_req_ functions of the same name,
  * for a clnt_req whose cc_clnt is ours (bc_is_client()).
@@ -52,18 +51,18 @@ int bc_server_create(struct rt_instance *inst,
 		     struct bc_server **out);
 /* From now on no callback waits. Context: any thread. */
 void bc_server_close(struct bc_server *s);
-/* Returns true while callbacks hold requests of the instance. It stays false
- * after bc_server_close() and the end of all connections. */
+/* Returns true while callbacks hold requests of the instance. After bc_server_close() and the
+ * end of all connections it becomes false for good. */
 bool bc_server_busy(struct bc_server *s);
-/* @s may be NULL. Every CLIENT has been destroyed and every connection ended. */
+/* Every CLIENT has been destroyed and every connection has ended. @s may be NULL. */
 void bc_server_destroy(struct bc_server *s);
 
 /* ---- CLIENT and clnt_req ------------------------------------------------ */
 
 /*
- * Make the CLIENT of a session while this thread executes a Call of @conn: its
- * callbacks wait until that Call has been answered. @conn is NULL if it has
- * ended. The CLIENT has one reference, and holds one to @xprt.
+ * Create the CLIENT of a session. This thread executes a Call of @conn (NULL: it has ended), and
+ * callbacks wait until that has been answered. The CLIENT has one reference, for the caller, and
+ * holds one to @xprt.
  *
  * Returns NULL without memory. Any other failure is in cl_error: RPC_CANTSEND
  * (EOPNOTSUPP) if @conn cannot carry Calls; RPC_SYSTEMERROR, with EAGAIN if no

@@ -2,7 +2,7 @@
 /*
  * callback - one callback from its submission to its end, and the timer thread
  *
- * channel.h explains states, threads and the lock.
+ * channel.h explains states, context and the lock.
  */
 #include "ntirpc/back/channel.h"
 
@@ -23,7 +23,7 @@ static struct timespec to_timespec(int64_t ms)
 
 /* ---- Results (worker) ----------------------------------------------------- */
 
-/* What ntirpc's own CLIENT would say. */
+/* Returns what ntirpc's own CLIENT would. */
 static enum clnt_stat status_to_stat(int status)
 {
 	switch (status) {
@@ -44,8 +44,8 @@ static enum clnt_stat status_to_stat(int status)
 	}
 }
 
-/* What the Reply says (RFC 5531, 9). */
-static enum clnt_stat outcome_of(const struct reply_body *reply)
+/* RFC 5531, 9. */
+static enum clnt_stat reply_to_stat(const struct reply_body *reply)
 {
 	static const enum clnt_stat accepted[] = {
 		[SUCCESS] = RPC_SUCCESS,
@@ -77,7 +77,7 @@ static void decode_reply(struct clnt_req *cc, const struct rt_request *rq)
 		cc->cc_error.re_status = RPC_CANTDECODERES;
 		return;
 	}
-	cc->cc_error.re_status = outcome_of(&msg.rm_reply);
+	cc->cc_error.re_status = reply_to_stat(&msg.rm_reply);
 	if (cc->cc_error.re_status != RPC_SUCCESS)
 		return;
 	if (!AUTH_VALIDATE(cc->cc_auth, &cc->cc_verf))
@@ -183,8 +183,8 @@ struct clnt_req *bc_callback_claim(struct bc_callback *c)
 
 /* ---- Sending and waiting --------------------------------------------------- */
 
-/* A session's callback waits for reverse_ms in all, however often it has to, and is
- * then timed out. One of no session has its own timeout. */
+/* A callback of a session is timed out when it has waited for reverse_ms in all. Another one has
+ * its own timeout. */
 static void callback_wait(struct bc_channel *ch, struct bc_callback *c)
 {
 	int64_t now = bc_now_ms();
@@ -214,7 +214,7 @@ static struct rt_conn *callback_begin(struct bc_channel *ch,
 	return ch->conn;
 }
 
-/* Returns true if callbacks must not be sent now, but can be later. */
+/* Returns true if callbacks cannot be sent now, but perhaps later. */
 static bool callback_must_wait(struct bc_server *s, struct bc_channel *ch)
 {
 	bool ready = bc_channel_ready(s, ch);
@@ -251,7 +251,7 @@ enum clnt_stat bc_callback_submit(struct bc_callback *c)
 	else
 		bc_callback_claim(c);
 	pthread_mutex_unlock(&s->lock);
-	/* One that waits may be gone. */
+	/* If it waits, it may have been freed. */
 	if (waits)
 		return RPC_SUCCESS;
 	if (!conn) {
@@ -303,9 +303,9 @@ static uint32_t sequence_status(const struct rt_request *rq)
 }
 
 /*
- * CB_SEQUENCE has failed, so the client has not used the slot, but Ganesha advances it.
- * Repeat the callback after NFS4ERR_DELAY, which Linux' client answers while it binds a
- * connection. After other errors the slot is lost.
+ * CB_SEQUENCE has failed, so the client has not advanced the slot, but Ganesha does. Repeat the
+ * callback after NFS4ERR_DELAY, with which Linux' client answers while it binds a connection.
+ * After other errors the slot is lost.
  */
 static bool should_repeat(struct bc_server *s, struct bc_channel *ch,
 			  struct bc_callback *c, uint32_t sequence)
@@ -381,7 +381,7 @@ void bc_callback_done(struct rt_request *rq)
 	}
 	pthread_mutex_unlock(&s->lock);
 	rt_conn_put(conn);
-	/* One that waits may be gone. */
+	/* If it waits, it may have been freed. */
 	if (again)
 		return;
 	if (cc)
@@ -410,8 +410,8 @@ static void callback_send(struct bc_server *s, struct bc_channel *ch,
 	bc_channel_put(s, ch);
 }
 
-/* The deadline of @c has passed, or it waits in vain. If it is a session's, it goes on
- * waiting, for the sake of its slot. */
+/* The deadline of @c has passed, or it can never be sent. A callback of a session continues to
+ * wait, because of its slot. */
 static void callback_expire(struct bc_server *s, struct bc_callback *c)
 {
 	struct clnt_req *cc = bc_callback_claim(c);
@@ -452,8 +452,8 @@ static bool serve_backlog(struct bc_server *s, int64_t now, int64_t *until)
 			callback_send(s, ch, c);
 			return true;
 		}
-		/* Until its deadline, one that cannot be sent looks like one that
-		 * is not answered. */
+		/* Until its deadline, treat one that cannot be sent as one that is not
+		 * answered. */
 		if (!bc_channel_may_wait(s, ch) &&
 		    (s->closed || !ch->listed || !c->cc)) {
 			callback_expire(s, c);
@@ -528,7 +528,7 @@ int bc_server_create(struct rt_instance *inst,
 		return -ENOMEM;
 	s->inst = inst;
 	s->resume = resume ? resume : svc_resume;
-	/* Another one after a restart; and it tells a client nothing. */
+	/* Random, so that it differs after a restart. */
 	s->xid = arc4random();
 	s->host_max = MAX(
 		BC_PER_CONN * rt_instance_config(inst)->max_host_connections,
@@ -563,7 +563,7 @@ void bc_server_destroy(struct bc_server *s)
 {
 	if (!s)
 		return;
-	/* Callbacks whose makers have been told may still wait. */
+	/* Timed-out callbacks may still wait. */
 	bc_server_close(s);
 	pthread_mutex_lock(&s->lock);
 	s->stop = true;

@@ -2,8 +2,8 @@
 /*
  * channel - back channels: their sessions, connections and hosts
  *
- * channel.h explains states, threads and the lock, which the caller of a static
- * function holds.
+ * channel.h explains states, context and the lock, which the callers of static functions
+ * hold.
  */
 #include "ntirpc/back/channel.h"
 
@@ -49,8 +49,8 @@ static struct bc_channel *channel_find(struct bc_server *s,
 	return NULL;
 }
 
-/* Returns true if Ganesha uses the CLIENT. It destroys it when the session ends or gets
- * another, but callbacks may still have references. */
+/* Returns true if Ganesha has not destroyed the CLIENT. It does so when the session ends or gets
+ * another one; callbacks may still have references. */
 static bool has_client(const struct bc_channel *ch)
 {
 	return ch->client &&
@@ -65,7 +65,7 @@ static void add_to(unsigned int *counter, int by)
 	__atomic_add_fetch(counter, by, __ATOMIC_RELAXED);
 }
 
-/* After any change of what bc_session_flags() and the timer thread look at. */
+/* Call this after changes that bc_session_flags() or the timer thread must see. */
 static void channel_changed(struct bc_server *s, struct bc_channel *ch)
 {
 	bool flagged = ch->named && (ch->fault || (!ch->conn && ch->client));
@@ -106,7 +106,6 @@ void bc_channel_fault(struct bc_server *s, struct bc_channel *ch)
 	channel_changed(s, ch);
 }
 
-/* It can no longer be found, and goes with its last reference. */
 static void channel_unlist(struct bc_server *s, struct bc_channel *ch)
 {
 	if (!ch->listed)
@@ -138,9 +137,9 @@ bool bc_channel_may_wait(const struct bc_server *s, const struct bc_channel *ch)
 }
 
 /*
- * A slot takes callbacks in one order, and which slot one has is not known here.
- * So one that is out on another connection, or that the client has put off,
- * must come back before any other is sent.
+ * A slot accepts callbacks in one order, and the slot of a callback is not known here. So a
+ * callback that was sent on another connection, or that the client has delayed, must be
+ * completed before any other is sent.
  */
 static bool is_held_up(const struct bc_channel *ch)
 {
@@ -263,7 +262,7 @@ int bc_channel_add(struct bc_client *client, struct rt_conn *conn)
 		return -ENOMEM;
 	channel_init(ch, client, conn);
 	pthread_mutex_lock(&s->lock);
-	/* If it can, bc_conn_closed() is yet to come. */
+	/* If it can, bc_conn_closed() has not been called yet. */
 	if (rt_conn_can_call(conn))
 		rc = make_room(s, &ch->host);
 	if (!rc) {
@@ -298,7 +297,7 @@ void bc_channel_remove(struct bc_client *client)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* @from, made with the CLIENT of a new connection, is that of @to's session. */
+/* @from was made with a CLIENT for the session of @to. Move all that it has to @to. */
 static void channel_join(struct bc_server *s, struct bc_channel *to,
 			 struct bc_channel *from)
 {
@@ -464,7 +463,7 @@ bool bc_can_bind(struct bc_server *s, const uint8_t id[ULB_SESSION_ID],
 	pthread_mutex_lock(&s->lock);
 	ch = channel_find(s, id);
 	can = made_here(s, conn, true) || (ch && has_client(ch));
-	/* Another thread may be making one. */
+	/* Another thread may be creating a CLIENT. */
 	if (!can && ch && !bc_reply_expected(s))
 		bc_channel_fault(s, ch);
 	pthread_mutex_unlock(&s->lock);

@@ -2,34 +2,32 @@
 /*
  * channel - back channels and their callbacks, for the files of this room
  *
- *   client.c    ntirpc's CLIENT and clnt_req
+ *   clnt.c      ntirpc's CLIENT and clnt_req
  *   callback.c  one callback from its submission to its end; the timer thread
- *   channel.c   which connection and which waiting callbacks a session has
+ *   channel.c   the connection and the waiting callbacks of each session
  *
  * Each calls only those below it.
  *
- * A channel has no state but what it has:
+ * These members make up the state of a channel:
  *
- *   fresh      its Call is not answered. Callbacks wait: the client does not know
- *              the session yet. That Reply names the session, or none.
- *   named      it is a session's. Callbacks wait for a connection, and SEQUENCE
- *              tells the client that they do. Otherwise they fail.
+ *   fresh      its Call is not answered. Callbacks wait, because the client does not
+ *              know the session yet. That Reply names the session, or none.
+ *   named      it has a session. Callbacks wait for a connection, and SEQUENCE tells
+ *              the client so. Without a session they fail.
  *   conn       the connection that carries it. NULL: the client must bind one.
- *   replies    Replies on their way that bind conn. Callbacks wait for them.
- *   pause      the client answers NFS4ERR_DELAY. Callbacks wait.
- *   listed     it can be found. Not after DESTROY_SESSION, or when nobody needs
- *              it: then nothing waits or is sent, and its last reference frees it.
+ *   replies    Replies that bind conn and are being sent. Callbacks wait for them.
+ *   pause      the client has answered NFS4ERR_DELAY. Callbacks wait.
+ *   listed     it can be found. Not after DESTROY_SESSION, or when it is not needed:
+ *              then nothing waits or is sent, and the last reference frees it.
  *
- * Threads: Ganesha's workers make callbacks and answer Calls; strands end
- * callbacks and connections; the timer thread ends callbacks in time and sends
- * all that waited, so that their order is kept. Workers of ntirpc finish a
- * callback (cc_process_cb), never a strand or the timer thread.
+ * Context: Ganesha's workers submit callbacks and answer Calls; strands complete
+ * callbacks and end connections; the timer thread ends callbacks in time, and sends
+ * all that have waited, in their order. Only workers of ntirpc call cc_process_cb.
  *
- * Lock: one for all channels, a leaf, held for list operations only. With it held
- * nothing of the transport or of ntirpc is called that does more than look or
- * count. It is taken for callbacks and for Replies that create, bind or destroy a
- * session; by other Replies, for one look-up, only while a session has flags or a
- * CLIENT is fresh.
+ * Lock: one for all channels, a leaf. Under it, functions of the transport and of
+ * ntirpc are called only to read or to count references. It is taken for callbacks,
+ * and for Replies that create, bind or destroy a session. Other Replies take it, for
+ * one look-up, only while a session has flags or a CLIENT is fresh.
  */
 #ifndef RPCRDMA_NTIRPC_BACK_CHANNEL_H
 #define RPCRDMA_NTIRPC_BACK_CHANNEL_H
@@ -42,7 +40,7 @@
 #include <urcu/list.h>
 
 #include "base/clock.h"
-#include "ntirpc/stream/stream.h"
+#include "ntirpc/stream/xdr_stream.h"
 
 /* Callbacks that may wait: of a session, which has few slots, and of a host. Each
  * takes 20 KB of heap and its buffers. */
@@ -70,7 +68,7 @@ struct bc_channel {
 	struct cds_list_head sent; /* callbacks that the transport has */
 	struct bc_client *client; /* the latest; NULL: it is gone */
 	struct rt_conn *conn; /* not counted: bc_conn_closed() clears it */
-	/* Listed, each CLIENT, each callback, each announced Reply, sending. */
+	/* One if listed, one while sending, one of each CLIENT, callback and bc_reply. */
 	unsigned int refs;
 	unsigned int nwaiting;
 	unsigned int replies;
@@ -98,9 +96,9 @@ struct bc_client {
 };
 
 /*
- * A callback, in the user area of its rt_request. The first of three claims the
- * clnt_req: the Reply, the timer, bc_req_reset(). The rt_request is the
- * transport's until its done callback, whoever was first.
+ * A callback, in the user area of its rt_request. The Reply, the timer or bc_req_reset()
+ * claims the clnt_req, whichever is first. In any case the transport owns the rt_request until
+ * its done callback.
  */
 struct bc_callback {
 	struct bc_server *server;
@@ -120,13 +118,13 @@ struct bc_callback {
 	unsigned int tries;
 	bool timed, waiting;
 	bool delayed; /* the client answered NFS4ERR_DELAY */
-	bool late; /* the timer was first */
-	/* CB_NULL, for which somebody waits. It has no slot: it is sent at once
-	 * or not at all, and never again. */
+	bool late; /* the timer has claimed it */
+	/* CB_NULL, for which a thread waits. It has no slot, so it is sent at once or not at
+	 * all, and only once. */
 	bool probe, answered;
 	struct xs_encode out;
-	struct svc_req hop; /* takes it to a worker */
-	struct clnt_req *claimed; /* for it */
+	struct svc_req hop; /* in ntirpc's queue: callback_finish() */
+	struct clnt_req *claimed; /* for callback_finish() */
 };
 
 struct bc_server {
@@ -151,7 +149,7 @@ struct bc_server {
 	bool running, closed, stop;
 };
 
-/* The cheap clock is behind: pthread_cond_timedwait() would return early. */
+/* The coarse clock is behind, so pthread_cond_timedwait() would return early. */
 static inline int64_t bc_now_ms(void)
 {
 	return (int64_t)(base_now_ns() / 1000000);
@@ -163,9 +161,9 @@ void bc_channels_init(struct bc_server *s);
 /* End all channels that nobody uses. */
 void bc_channels_close(struct bc_server *s);
 /*
- * Give @client a fresh channel on @conn. Takes the lock. Returns 0, -ENOMEM,
- * -EOPNOTSUPP if @conn cannot carry Calls, -EUSERS if its host has too many in
- * use: those of no use give way, the oldest first.
+ * Give @client a fresh channel on @conn. Takes the lock. Returns 0, -ENOMEM, -EOPNOTSUPP if
+ * @conn cannot carry Calls, or -EUSERS if its host has too many in use. Unused ones are
+ * replaced, the oldest first.
  */
 int bc_channel_add(struct bc_client *client, struct rt_conn *conn);
 /* @client is about to be freed. Takes the lock. */
@@ -187,7 +185,7 @@ void bc_channel_enqueue(struct bc_channel *ch, struct bc_callback *c);
 void bc_channel_dequeue(struct bc_callback *c);
 /* The connection has failed. */
 void bc_channel_detach(struct bc_server *s, struct bc_channel *ch);
-/* Its Call will not be answered, or names no session. */
+/* The channel is no longer fresh: its Call has been answered, or will not be. */
 void bc_channel_settle(struct bc_server *s, struct bc_channel *ch);
 /* A callback is lost for good. No effect if @ch is no session's. */
 void bc_channel_fault(struct bc_server *s, struct bc_channel *ch);

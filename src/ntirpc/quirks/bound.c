@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * bound - DESTROY_SESSION only over a connection of the session
- */
 #include "ntirpc/quirks/bound.h"
 
 #include <string.h>
@@ -76,7 +73,7 @@ void nrt_bound_check(struct nrt_call *nc, XDR *xdrs, void *what, size_t length)
 	if (!ulb_stray_end(iov, n, at, is_bound, nc->bound, &nc->stray))
 		return;
 	nc->is_stray = true;
-	/* Ganesha counts its sessions from 0. */
+	/* Ganesha numbers its sessions from 0. */
 	memset(no_session, 0xff, sizeof(no_session));
 	nrt_args_write(iov, n, nc->stray.at, no_session, sizeof(no_session));
 }

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bound - DESTROY_SESSION only over a connection of the session
+ * bound - allow DESTROY_SESSION only over a connection of the session
  *
- * Only a connection that is bound to a session may destroy it (RFC 8881, 18.37.3).
- * Ganesha 4.3 and 5.9 know a session's connections by address and port, count 16 and
- * forget none. An RDMA client has another port on each connection, so Ganesha is told
- * of one that all connections of an address share, and would let each of them destroy
- * the sessions of all.
+ * Only a connection that is bound to a session may destroy it (RFC 8881, 18.37.3). Ganesha
+ * 4.3 and 5.9 identify a session's connections by address and port, keep 16 and forget none.
+ * An RDMA client has another port on each connection. So Ganesha is shown one port that all
+ * connections of an address share, and would let each of them destroy all their sessions.
  *
- * So this is noted here for each connection, from its Replies: it is bound to sessions
- * that it has created, that it was bound to, and that a SEQUENCE has used. In the
- * DESTROY_SESSION of any other session the identifier is replaced by one that no
- * session has, and NFS4ERR_BADSESSION in the Reply becomes
- * NFS4ERR_CONN_NOT_BOUND_TO_SESSION.
+ * So the sessions of each connection are kept here: those that its Replies say it has
+ * created or has been bound to, or that a SEQUENCE has used. In the DESTROY_SESSION of any
+ * other session the identifier is replaced by one that no session has, and NFS4ERR_BADSESSION
+ * in the Reply becomes NFS4ERR_CONN_NOT_BOUND_TO_SESSION.
  *
  * Context: any thread. The lock is a leaf.
  */
@@ -25,8 +23,8 @@
 
 #include "rpcrdma/nfs.h"
 
-/* A client has one or two sessions. Of more, the latest are known; the others must be
- * used once more before they can be destroyed. */
+/* Most clients have one or two sessions. Only the latest are kept; others must be used once more
+ * before they can be destroyed. */
 #define NRT_BOUND_MAX 16
 
 struct nrt_call;
@@ -45,8 +43,8 @@ bool nrt_bound_has(struct nrt_bound *b, const uint8_t id[ULB_SESSION_ID]);
 /* Replace the identifier in a DESTROY_SESSION that is not allowed. The arguments are
  * as for nrt_args_find(). */
 void nrt_bound_check(struct nrt_call *nc, XDR *xdrs, void *what, size_t length);
-/* Say in the results of @nc, from position @at on, why it was refused, if it was.
- * Returns false if they cannot be changed. */
+/* Correct the status in the results of @nc, from position @at on, if that was done. Returns false
+ * if they cannot be changed. */
 bool nrt_bound_correct(const struct nrt_call *nc, XDR *xdrs, u_int at);
 
 #endif /* RPCRDMA_NTIRPC_BOUND_H */

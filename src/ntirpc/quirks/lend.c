@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lend - no copy of a WRITE's data in ntirpc 4 and 5
+ * A lock-free table has the lent addresses, each as often as it is lent. A bucket is a cache
+ * line; if it is full, nothing is lent. Memory that a pool has returned to the kernel may be
+ * allocated again before its address leaves the table. Then the two frees are taken for each
+ * other, but each memory is freed once.
  *
- * A table without a lock has the addresses that are lent, each as often as it is lent.
- * A bucket is a cache line; if it is full, nothing is lent. Memory that a pool has
- * returned to the kernel may be allocated again before its address leaves the table.
- * Then the two frees are taken for each other, and either is freed once.
- *
- * A program has one ntirpc with one pair of functions: hence the global state, which is
- * set before any thread uses it. `reading` and `asked` belong to the decoding thread.
+ * There is one ntirpc with one pair of functions, hence the global state, which is set before
+ * any thread uses it. `reading` and `asked` belong to the decoding thread.
  */
 #include "ntirpc/quirks/lend.h"
 

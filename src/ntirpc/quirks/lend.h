@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lend - no copy of a WRITE's data in ntirpc 4 and 5
+ * lend - avoid the copy of a WRITE's data in ntirpc 4 and 5
  *
  * ntirpc before 6 decodes an opaque into memory that it allocates. A WRITE's data would
  * be copied although they are in memory of the Call, which lives long enough. (Later
@@ -15,7 +15,7 @@
 #ifndef RPCRDMA_NTIRPC_LEND_H
 #define RPCRDMA_NTIRPC_LEND_H
 
-#include "ntirpc/call.h"
+#include "ntirpc/svc_call.h"
 
 /* Replace ntirpc's functions, for as long as the program runs. Context: one thread,
  * before any Call is decoded. */

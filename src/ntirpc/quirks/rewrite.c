@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * rewrite - change a Call's arguments before Ganesha decodes them, and its results
- */
 #include "ntirpc/quirks/rewrite.h"
 
 #include <string.h>

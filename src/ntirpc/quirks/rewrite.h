@@ -2,16 +2,16 @@
 /*
  * rewrite - change a Call's arguments before Ganesha decodes them, and its results
  *
- * ntirpc sums the arguments up (xp_checksum) right before it decodes them. By then
- * RPCSEC_GSS has verified and decrypted them. Results are changed as soon as they are
- * encoded, before RPCSEC_GSS protects them.
+ * ntirpc calls xp_checksum right before it decodes the arguments, after RPCSEC_GSS has verified
+ * and decrypted them. Results are changed as soon as they are encoded, before RPCSEC_GSS
+ * protects them.
  *
  * Context: the worker that runs the Call.
  */
 #ifndef RPCRDMA_NTIRPC_REWRITE_H
 #define RPCRDMA_NTIRPC_REWRITE_H
 
-#include "ntirpc/call.h"
+#include "ntirpc/svc_call.h"
 
 /*
  * Find the arguments of @nc: what @xdrs has from its position on if @what is there,

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * withheld - operations that Ganesha executes wrongly are replaced before it sees them
- */
 #include "ntirpc/quirks/withheld.h"
 
 #include <rpc/xdr_inline.h>

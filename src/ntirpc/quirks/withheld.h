@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * withheld - operations that Ganesha executes wrongly are replaced before it sees them
+ * withheld - replace operations that Ganesha executes wrongly, before it sees them
  *
- * Operations that it does not offer, but answers badly. They get NFS4ERR_NOTSUPP
+ * Operations that Ganesha does not support, but answers wrongly. They get NFS4ERR_NOTSUPP
  * (RFC 8881, 15.1.1.5; RFC 7862, 15.10), and Linux' client does without them:
  *
  *   GET_DIR_DELEGATION   Sent by Linux since 6.19. Ganesha before 9.11 answers as if to

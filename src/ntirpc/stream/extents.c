@@ -24,8 +24,8 @@ void xs_extent_freeze(struct xs_encode *e)
 	e->open = false;
 }
 
-/* Get a buffer of @want octets, or of @need where memory is short; at last one of those
- * promised to the connection, so that it can answer at all. */
+/* Get a buffer of @want octets, or of @need if memory is short, or else one that is promised to the
+ * connection, so that it can always answer. */
 static struct fab_buf *get_buffer(struct xs_encode *e, size_t want, size_t need)
 {
 	struct fab_buf *b = fab_pool_get_spare(e->pool, want);

@@ -2,21 +2,20 @@
 /*
  * internal - what the files of this room share
  *
- *   encode.c    XDR operations that write
- *   decode.c    XDR operations that read
- *   extents.c   the extents of an encode stream
- *   ops.c       XDR operations of both, and those that neither has
+ *   xdr_encode.c  XDR operations that write
+ *   xdr_decode.c  XDR operations that read
+ *   extents.c     the extents of an encode stream
+ *   xdr_ops.c     XDR operations that both share, or do not support
  *
- * ntirpc's inline putters write at x_data up to x_v.vio_wrap, the end of the
- * current extent's room, without telling anybody. So call xs_extent_settle()
- * before you look at an extent's length. Only the last extent may grow. When
- * another follows it, its room becomes its length, and the rest of its buffer is
- * the "spare", from which a later extent may be cut.
+ * ntirpc's inline putters write at x_data up to x_v.vio_wrap, the end of the current extent's
+ * room, and update nothing else. So call xs_extent_settle() before you read an extent's
+ * length. Only the last extent may grow. When another one follows, its room becomes its
+ * length, and the rest of its buffer is the "spare", from which a later extent may be cut.
  */
 #ifndef RPCRDMA_NTIRPC_STREAM_INTERNAL_H
 #define RPCRDMA_NTIRPC_STREAM_INTERNAL_H
 
-#include "ntirpc/stream/stream.h"
+#include "ntirpc/stream/xdr_stream.h"
 
 /* ---- extents.c ---------------------------------------------------------- */
 
@@ -69,7 +68,7 @@ static inline bool xs_encode_fail(struct xs_encode *e, int error)
 	return false;
 }
 
-/* The last extent grows no more. */
+/* Let the last extent grow no more. */
 void xs_extent_freeze(struct xs_encode *e);
 /*
  * Append an extent with room for @need octets in a row (0: for some), and with
@@ -82,28 +81,29 @@ struct xs_extent *xs_extent_append(struct xs_encode *e, size_t need,
  * xs_encode_fail(). */
 bool xs_extent_advance(struct xs_encode *e);
 
-/* ---- ops.c -------------------------------------------------------------- */
+/* ---- xdr_ops.c ---------------------------------------------------------- */
 
-/* Operations that fail: of streams that are written, */
+/* Operations that fail: for encode streams, */
 bool xs_no_getunit(XDR *xdrs, uint32_t *v);
 bool xs_no_getbytes(XDR *xdrs, char *to, u_int len);
-/* that are read, */
+/* for decode streams, */
 bool xs_no_putunit(XDR *xdrs, const uint32_t v);
 bool xs_no_putbytes(XDR *xdrs, const char *from, u_int len);
 bool xs_no_newbuf(XDR *xdrs);
 bool xs_no_allochdrs(XDR *xdrs, u_int pos, xdr_vio *vec, int n);
-/* and of both. */
+/* and for both. */
 bool xs_no_bufs(XDR *xdrs, xdr_uio *uio, u_int flags);
 
-/* Returns false if the stream has no stretch of memory number @n, from 0. */
-typedef bool (*xs_stretch_fn)(const XDR *xdrs, unsigned int n, uint8_t **base,
-			      size_t *len);
+/* Set @base and @len to contiguous memory number @n of the stream, from 0. Returns false if there
+ * is none. */
+typedef bool (*xs_span_fn)(const XDR *xdrs, unsigned int n, uint8_t **base,
+			   size_t *len);
 /*
- * Fill @vec, unless it is NULL, with the stretches that hold positions @pos to
- * @pos + @want, where RPCSEC_GSS wraps and unwraps in place. Returns their number;
- * -1 if the stream is shorter.
+ * Fill @vec, unless it is NULL, with the memory that holds positions @pos to @pos + @want, where
+ * RPCSEC_GSS wraps and unwraps in place. Returns the number of entries; -1 if the stream is
+ * shorter.
  */
-int xs_walk(const XDR *xdrs, xs_stretch_fn stretch, size_t pos, size_t want,
+int xs_walk(const XDR *xdrs, xs_span_fn span, size_t pos, size_t want,
 	    xdr_vio *vec);
 
 #endif /* RPCRDMA_NTIRPC_STREAM_INTERNAL_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ops - XDR operations that both kinds of stream share, and that neither has
+ * xdr_ops - XDR operations that both kinds of stream share, or do not support
  */
 #include "ntirpc/stream/internal.h"
 
@@ -41,14 +41,14 @@ bool xs_no_allochdrs(XDR *xdrs, u_int pos, xdr_vio *vec, int n)
 	return false;
 }
 
-int xs_walk(const XDR *xdrs, xs_stretch_fn stretch, size_t pos, size_t want,
+int xs_walk(const XDR *xdrs, xs_span_fn span, size_t pos, size_t want,
 	    xdr_vio *vec)
 {
 	uint8_t *base;
 	size_t len;
 	int count = 0;
 
-	for (unsigned int n = 0; want && stretch(xdrs, n, &base, &len); n++) {
+	for (unsigned int n = 0; want && span(xdrs, n, &base, &len); n++) {
 		size_t here;
 
 		if (pos >= len) {

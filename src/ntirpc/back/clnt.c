@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * client - ntirpc's CLIENT and clnt_req for callbacks
+ * clnt - ntirpc's CLIENT and clnt_req for callbacks
  *
- * channel.h explains threads and the lock.
+ * channel.h explains context and the lock.
  */
 #include "ntirpc/back/channel.h"
 
@@ -40,7 +40,7 @@ static bool encode_call(struct clnt_req *cc, XDR *xdrs)
 			 cc->cc_call.where);
 }
 
-/* Make a callback of @cc, not yet submitted. */
+/* Set @out to a callback for @cc, which the caller must submit. */
 static enum clnt_stat create_callback(struct clnt_req *cc,
 				      struct bc_callback **out)
 {
@@ -111,7 +111,7 @@ enum clnt_stat bc_req_wait_reply(struct clnt_req *cc)
 
 enum clnt_stat bc_req_setup(struct clnt_req *cc, struct timespec timeout)
 {
-	/* Also after a failure: clnt_req_release() releases it always. */
+	/* clnt_req_release() always releases it, also after a failure. */
 	CLNT_REF(cc->cc_clnt, CLNT_REF_FLAG_NONE);
 	cc->cc_error.re_errno = 0;
 	cc->cc_error.re_status = RPC_SUCCESS;
@@ -162,7 +162,7 @@ enum clnt_stat bc_req_refresh(struct clnt_req *cc)
 	bc_req_reset(cc);
 	pthread_mutex_lock(&s->lock);
 	conn = client->channel ? client->channel->conn : NULL;
-	/* Not one that the peer's own Calls use at the moment. [E1] */
+	/* Avoid the XIDs of the peer's own Calls. [E1] */
 	do
 		cc->cc_xid = s->xid++;
 	while (conn && rt_conn_xid_busy(conn, cc->cc_xid) && --tries);

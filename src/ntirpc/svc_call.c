@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * call - one RPC Call served through ntirpc
+ * svc_call - one RPC Call that is served through ntirpc
  *
- * The worker that runs the request owns its struct nrt_call until rt_reply(), then the
- * transport owns it until done. Whoever takes nc->in.destroyed (atomically) gives the
- * Call back: the Reply, or XDR_DESTROY.
+ * The worker that runs the request owns its struct nrt_call until rt_reply(); then the
+ * transport owns it until the done callback. The Reply or XDR_DESTROY gives the Call back,
+ * whichever first takes nc->in.destroyed by an atomic exchange.
  */
-#include "ntirpc/call.h"
+#include "ntirpc/svc_call.h"
 
 #include <errno.h>
 #include <isa-l/crc64.h>
@@ -20,14 +20,14 @@
 #include "ntirpc/quirks/lend.h"
 #include "ntirpc/quirks/withheld.h"
 #include "ntirpc/replay.h"
-#include "ntirpc/session.h"
+#include "ntirpc/session_reply.h"
 
 /* ---- Beginning and end ------------------------------------------------ */
 
 /*
- * XDR_DESTROY of a Call without an answer. If the Call has come on another connection
- * before, the Reply went there. A client does not repeat a Call on a connection that
- * lives (3.1.3), so this one must end: then the next repetition is answered.
+ * XDR_DESTROY of a Call without an answer. If the Call came on another connection before, the
+ * Reply was sent there. A client does not retransmit on a connection that is open (3.1.3). So
+ * close this one, and the next retransmission is answered.
  */
 static void call_drop(struct xs_decode *d)
 {
@@ -39,8 +39,8 @@ static void call_drop(struct xs_decode *d)
 	rt_call_drop(nc->call);
 }
 
-/* Keep the first @len octets of the stream. */
-static void call_shorten(struct rt_call *call, size_t len)
+/* Truncate the stream to @len octets. */
+static void call_truncate(struct rt_call *call, size_t len)
 {
 	call->len = 0;
 	for (unsigned int i = 0; i < call->npieces; i++) {
@@ -79,10 +79,10 @@ XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max)
 		ulb_call_head(iov, n, &nc->head);
 	ulb_classify(iov, n, &nc->head);
 	call->op_class = nc->head.op_class;
-	/* Without arguments it is authenticated, and answered with
+	/* ntirpc authenticates a Call without arguments, and answers with
 	 * GARBAGE_ARGS (7.2). */
 	if (call->torn && nc->head.readable)
-		call_shorten(call, nc->head.body);
+		call_truncate(call, nc->head.body);
 	xs_decode_init(&nc->in, call->pieces, call->npieces, call_drop);
 	return &nc->in.xdrs;
 }
@@ -106,12 +106,12 @@ static bool encode_padding(XDR *xdrs)
 }
 
 /*
- * Encode the Reply in req->rq_msg (RFC 5531, 9), protected as req->rq_auth says. Quirks
- * change its results on the way, and what it says of sessions is noted. Returns false
- * if it cannot be encoded, or is too long.
+ * Encode the Reply in req->rq_msg (RFC 5531, 9), protected by req->rq_auth. Quirks change its
+ * results, and what it says of sessions is noted. Returns false if it cannot be encoded, or is
+ * too long.
  *
- * xdr_nreplymsg() would encode the results without protection. So it gets none, and the
- * wrap operation of the authentication flavor encodes them.
+ * xdr_nreplymsg() encodes results without protection. So it gets none, and the wrap operation
+ * of the authentication flavor encodes them.
  */
 static bool encode_message(struct nrt_call *nc, struct svc_req *req)
 {
@@ -161,7 +161,7 @@ static void find_items(struct nrt_call *nc)
 
 	if (!nc->head.ddp || !nc->head.nfs)
 		return;
-	/* A Call that cannot be scanned has no results of these. */
+	/* A Call that cannot be scanned has no such results. */
 	if (nc->call->ranged) {
 		n = rt_to_iov(nc->call->pieces, nc->call->npieces, iov);
 		(void)ulb_scan_call(iov, n, &nc->head, &scan);
@@ -203,7 +203,7 @@ static bool encode_reply(struct nrt_call *nc, struct svc_req *req, size_t *len)
 		if (n > 0)
 			goto done;
 	}
-	/* Let the requester know at least that there was a Reply. */
+	/* Send an error instead. */
 	if (xs_encode_restart(&nc->out))
 		return false;
 	msg->rm_reply.rp_stat = MSG_ACCEPTED;
@@ -228,8 +228,7 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 	size_t len = 0;
 	bool control;
 
-	/* The first answer counts. */
-	if (!nc)
+	if (!nc) /* it has been answered */
 		return XPRT_IDLE;
 	if (!__atomic_exchange_n(&nc->in.destroyed, NULL, __ATOMIC_ACQ_REL))
 		return XPRT_IDLE;
@@ -240,9 +239,8 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 		nrt_session_begin(nc, &news);
 		xs_encode_release(&nc->out);
 		fab_pool_put(nc->read_buffer);
-		/* Only the end of the connection tells that the Reply is lost
-		 * (7.4). Ganesha ends it for a new Call, but not for one that it
-		 * has executed before. */
+		/* Close the connection to report that the Reply is lost (7.4).
+		 * Ganesha does so for a new Call, but not for a retransmission. */
 		c = nc->call->conn;
 		rt_log(c, LOG_WARNING, "Reply %08x cannot be encoded: closing",
 		       nc->call->xid);
@@ -256,15 +254,14 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 	nc->reply.done = call_reply_done;
 	nc->reply.arg = nc;
 	nrt_session_begin(nc, &news);
-	/* It takes the Call and the Reply in any case. Do not tell Ganesha that
-	 * the connection has ended: it would not mark the Call as complete, and
-	 * answer no repetition. So it drops one that waits, and answers the
-	 * next. */
+	/* This takes the Call and the Reply, also if it fails. Do not tell Ganesha that the
+	 * connection has ended: it would not mark the Call as complete, and answer no
+	 * retransmission. So it drops one that waits, and answers the next. */
 	(void)rt_reply(nc->call, &nc->reply);
 out:
 	nrt_session_end(&news);
-	/* For XPRT_DIED ntirpc would destroy the context, whose lock it holds,
-	 * and wait for itself. */
+	/* With XPRT_DIED ntirpc would destroy the context while it holds its lock, and
+	 * deadlock. */
 	return control ? XPRT_IDLE : stat;
 }
 
@@ -292,8 +289,7 @@ static bool copy_at(const struct rt_call *call, size_t at, void *to, size_t len)
 	return true;
 }
 
-/* The handles of ntirpc's contexts are two pointers, a gss_union_ctx_id_desc. It reads
- * that much of any handle. */
+/* ntirpc reads so much of any context handle: two pointers, a gss_union_ctx_id_desc. */
 #define GSS_HANDLE (2 * sizeof(void *))
 
 static bool call_is_denied(const struct nrt_call *nc, struct ulb_denial *d)
@@ -349,9 +345,9 @@ void nrt_deny(struct svc_req *req)
 /* ---- Buffers for READ ----------------------------------------------------- */
 
 /*
- * If the device sends only registered memory, let the FSAL read into such memory: for the
- * only READ of a Call, whose data go by Write chunk. Ganesha reads at most the count,
- * rounded up.
+ * If the device sends only registered memory, let the FSAL read into such memory. This is for
+ * a Call with one READ, whose data go by Write chunk. Ganesha reads at most the count, rounded
+ * up.
  */
 static void choose_read_buffer(struct nrt_call *nc, struct svc_req *req)
 {
@@ -381,7 +377,7 @@ uint64_t nrt_checksum(const void *what, size_t length)
 	return crc64_ecma_refl(0, what, length);
 }
 
-/* Sum the octets from @at up to @end. */
+/* Returns a CRC of the octets from @at up to @end. */
 static uint64_t sum_range(const struct iovec *iov, unsigned int n, size_t at,
 			  size_t end)
 {
@@ -399,8 +395,7 @@ static uint64_t sum_range(const struct iovec *iov, unsigned int n, size_t at,
 	return sum;
 }
 
-/* What differs between two clients that share an address and, by chance or not, an
- * XID. */
+/* What differs between clients that share an address and, by chance or intent, an XID. */
 struct asker {
 	uint32_t xid;
 	uint8_t proc[20]; /* program to procedure, flavor, cred's length */
@@ -416,9 +411,9 @@ static uint64_t mix(uint64_t x)
 }
 
 /*
- * Anybody can compute how two CRCs differ, and choose arguments to make up for it. So the
- * CRC is mixed with a secret. The stamp of AUTH_SYS and RPCSEC_GSS' control procedure,
- * sequence number and verifier are left out: they change when a Call is sent again.
+ * Anybody can compute how two CRCs differ, and choose arguments that make up for it. So mix the
+ * CRC with a secret. The stamp of AUTH_SYS is left out, and so are the control procedure,
+ * sequence number and verifier of RPCSEC_GSS, because they differ in a retransmission.
  */
 static uint64_t sum_asker(const struct nrt_call *nc)
 {
@@ -436,8 +431,8 @@ static uint64_t sum_asker(const struct nrt_call *nc)
 		   nrt_checksum(&a, offsetof(struct asker, cred) + len));
 }
 
-/* @iov holds the arguments. Protected ones follow a sequence number, and what is left of
- * their token follows them if ntirpc has unwrapped them in place. */
+/* @iov has the arguments. Protected ones follow a sequence number, and the rest of their token
+ * follows them if ntirpc has unwrapped them in place. */
 static uint64_t sum_call(const struct nrt_call *nc, const struct iovec *iov,
 			 unsigned int n)
 {
@@ -449,7 +444,7 @@ static uint64_t sum_call(const struct nrt_call *nc, const struct iovec *iov,
 	return sum_range(iov, n, at, end) ^ sum_asker(nc);
 }
 
-/* What may be executed twice is not looked for on other connections. */
+/* A Call that may be executed twice is not looked up on other connections. */
 static uint64_t call_checksum(struct nrt_call *nc, const struct iovec *iov,
 			      unsigned int n)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stream - ntirpc's XDR over the pieces of a payload stream
+ * xdr_stream - ntirpc's XDR over the pieces of a payload stream
  *
  * Prefix: xs_, XDR stream. struct xs_decode reads a Call (or a Reply) where the
  * transport has put it. struct xs_encode writes a Reply (or a Call) into registered
@@ -9,8 +9,8 @@
  * Both begin with their XDR, and allocate nothing but pool buffers.
  * Context: any thread, one at a time for each stream.
  */
-#ifndef RPCRDMA_NTIRPC_STREAM_STREAM_H
-#define RPCRDMA_NTIRPC_STREAM_STREAM_H
+#ifndef RPCRDMA_NTIRPC_XDR_STREAM_H
+#define RPCRDMA_NTIRPC_XDR_STREAM_H
 
 #include <sys/uio.h>
 
@@ -22,9 +22,9 @@
 /* ---- Messages --------------------------------------------------------- */
 
 /*
- * The C library still exports _null_auth, xdr_void() and _seterr_reply() of its old RPC,
- * whose structures differ. The server's library is not linked with ntirpc, so the loader
- * would find those: do not use them, nor rpc_msg_init(), which needs two of them.
+ * Do not use _null_auth, xdr_void(), _seterr_reply(), or rpc_msg_init(), which needs two of these.
+ * The C library still exports those of its old RPC, whose structures differ. The loader would
+ * find them, because the server's library is not linked with ntirpc.
  */
 
 /* An xdrproc_t: no arguments or results. */
@@ -145,4 +145,4 @@ void xs_encode_release(struct xs_encode *e);
  * is still to come. Context: any number of threads. */
 extern const XDR xs_null_stream;
 
-#endif /* RPCRDMA_NTIRPC_STREAM_STREAM_H */
+#endif /* RPCRDMA_NTIRPC_XDR_STREAM_H */

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * session - what the Replies to NFSv4.1 Calls say about sessions
- */
 #include <string.h>
 
 #include <rpc/rpc.h>
 #include <rpc/svc.h>
 
-#include "ntirpc/session.h"
+#include "ntirpc/session_reply.h"
 
-#include "ntirpc/call.h"
+#include "ntirpc/svc_call.h"
 #include "ntirpc/quirks/bound.h"
 #include "ntirpc/quirks/withheld.h"
 
@@ -55,7 +52,7 @@ bool nrt_session_encode(XDR *xdrs, void *results)
 	if (nc->is_withheld && !nrt_withheld_correct(nc, xdrs, at))
 		return false;
 	n = rt_to_iov(nc->call->pieces, nc->call->npieces, in);
-	/* A COMPOUND's head and two operations are in two stretches. */
+	/* The header of a COMPOUND and two operations are in two extents. */
 	if (ulb_read_session(&nc->head, in, n, out,
 			     xs_encode_look(e, at, out, 2), s))
 		return true;

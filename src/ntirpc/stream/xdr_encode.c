@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * encode - an XDR that fills registered buffers
+ * xdr_encode - an XDR that fills registered buffers
  *
- * The stream is a row of extents (internal.h). A uio is kept by one reference for
- * all its vectors, as by ntirpc's own stream. An extent of a uio is not written:
- * its x_v.vio_wrap is its base, so that inline putters do not write either.
+ * The stream is a sequence of extents (internal.h). A uio is kept by one reference for all its
+ * vectors, as in ntirpc's own stream. An extent of a uio must not be written, so its
+ * x_v.vio_wrap is its base, which stops inline putters, too.
  */
 #include "ntirpc/stream/internal.h"
 
@@ -38,7 +38,7 @@ static bool encode_put(struct xs_encode *e, const uint8_t *from, size_t len)
 		size_t here;
 
 		if (at->fixed) {
-			/* One may append to it, not overwrite it. */
+			/* It must not be overwritten. */
 			if (x->x_data != at->base + at->len)
 				return xs_encode_fail(e, -EINVAL);
 			if (!xs_extent_advance(e))
@@ -88,7 +88,7 @@ static bool encode_setpos(XDR *xdrs, u_int pos)
 	xs_extent_settle(e);
 	if (pos > xs_extent_total(e))
 		return false;
-	/* Between two extents the position is in the later one. */
+	/* Between two extents, choose the later one. */
 	for (n = e->next - 1; n && e->ext[n].start > pos;)
 		n--;
 	xs_extent_enter(e, n, pos - e->ext[n].start);
@@ -109,7 +109,7 @@ static void uio_put(struct xdr_uio *uio)
 
 static bool put_by_copy(struct xs_encode *e, const xdr_uio *uio, size_t len)
 {
-	/* Extents are scarce here: do not spread a long one over several. */
+	/* Extents are scarce, so do not use several. */
 	if (len > GROW_MAX && xs_extent_append(e, len, 0))
 		xs_extent_enter(e, e->next - 1, 0);
 	for (size_t n = 0; n < uio->uio_count; n++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * decode - an XDR that reads the pieces of a payload stream
+ * xdr_decode - an XDR that reads the pieces of a payload stream
  *
- * ntirpc's inline getters read x_data up to x_v.vio_tail, so these describe the
- * current piece. Only what does not fit in it gets here. vio_wrap equals vio_tail,
+ * ntirpc's inline getters read from x_data up to x_v.vio_tail, so these describe the current
+ * piece. The functions here are called for what does not fit in it. vio_wrap equals vio_tail,
  * because ntirpc takes it for the end of the data when it computes a checksum.
  *
  * RPCSEC_GSS privacy decrypts in place, through x_fillbufs.
@@ -65,7 +65,7 @@ static bool decode_get(struct xs_decode *d, uint8_t *to, size_t len)
 			continue;
 		}
 		here = MIN(here, len);
-		/* Memory that was lent holds them already (lend.h). */
+		/* Lent memory has the octets already (lend.h). */
 		if (to != x->x_data)
 			memcpy(to, x->x_data, here);
 		x->x_data += here;
@@ -102,8 +102,7 @@ static bool decode_setpos(XDR *xdrs, u_int pos)
 
 	if (pos > d->len)
 		return false;
-	/* Between two pieces the position is in the later one, where an inline
-	 * getter finds its octets. */
+	/* Between two pieces, choose the later one, where inline getters find the octets. */
 	for (unsigned int n = 0; n < d->npieces; n++) {
 		if (pos - start < d->pieces[n].len || n + 1 == d->npieces) {
 			d->start = start;
@@ -138,9 +137,9 @@ static bool decode_span(const XDR *xdrs, unsigned int n, uint8_t **base,
 }
 
 /*
- * Where the data of a WRITE begin and end, for decoders that take references to them:
- * behind their length, whatever way they came. If some are missing, they begin
- * nowhere: see decode_iovcount().
+ * Returns where the data of a WRITE begin, for decoders that take references to them: after
+ * their length, also if they came by Read chunk. UINT_MAX if some are missing: see
+ * decode_iovcount().
  */
 __attribute__((unused)) static u_int decode_start_of_data(XDR *xdrs, u_int pos,
 							  u_int len)
@@ -157,9 +156,9 @@ __attribute__((unused)) static u_int decode_end_of_data(XDR *xdrs, u_int pos,
 }
 
 /*
- * Returns -1 if some octets are missing. Ganesha's decoder of a WRITE's data would take
- * that for a very large number, and allocate what the length says. So data that begin
- * nowhere have no stretches, and filling them fails.
+ * Returns -1 if some octets are missing. Ganesha's decoder of a WRITE's data would take that
+ * for a very large number, and allocate as much as the length says. So with such data (@pos is
+ * UINT_MAX) return 0, and x_fillbufs fails.
  */
 static int decode_iovcount(XDR *xdrs, u_int pos, u_int len)
 {
