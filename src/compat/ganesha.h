@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ganesha - what of Ganesha's binary interface is used here
+ * ganesha - the parts of Ganesha's binary interface that are used
  *
- * Distributions package libganesha_nfsd without its headers, so the few
- * layouts, numbers and prototypes that are needed are declared here, from the
- * public source of releases 4.3 to 15.2 on x86-64 and aarch64 (LP64), which
- * agree in all of it but what ntirpc.h and the ganesha_*.h tell. gsh_bind() makes sure
- * at run time that they are used with the release that they are of, gsh_check_parser() tries
- * the parser, and tests/unit/ganesha_facts.c the rest. Nothing outside of this folder
- * knows anything of Ganesha's inside.
+ * Distributions package libganesha_nfsd without its headers. So the layouts, numbers and
+ * prototypes that are needed are declared here, from the public source of releases 4.3 to
+ * 15.2 for x86-64 and aarch64 (LP64). ntirpc.h and ganesha_*.h have what differs between
+ * these. At run time gsh_bind() checks the release, and gsh_check_parser() the parser;
+ * tests/unit/ganesha_facts.c checks the rest. Nothing outside of this folder depends on
+ * Ganesha's internals.
  */
 #ifndef RPCRDMA_COMPAT_GANESHA_H
 #define RPCRDMA_COMPAT_GANESHA_H
@@ -48,10 +47,9 @@ typedef void gsh_log_fn(int component, const char *file, int line,
 			const char *function, int level, const char *format,
 			...) __attribute__((format(printf, 6, 7)));
 
-/* ---- Context ----------------------------------------------------------- */
+/* ---- Exports, FSALs and op_ctx ------------------------------------------ */
 
-/* As far as it is used: of an export, how to free state; of what a thread works in,
- * what it had before, whose Call it is and the export. Of 4.3 alone. */
+/* An FSAL's export, as far as ganesha/quirks/context.c needs it for 4.3. */
 struct gsh_fsal_export {
 	void *before[35];
 	void (*free_state)(struct gsh_fsal_export *export, void *state);
@@ -59,10 +57,8 @@ struct gsh_fsal_export {
 };
 _Static_assert(offsetof(struct gsh_fsal_export, free_state) == 280, "Ganesha");
 
-struct gsh_config; /* a parse tree */
 struct gsh_config_errors;
 
-/* Of an FSAL, its name and how it opens an export. */
 struct gsh_fsal_status {
 	int major, minor;
 };
@@ -82,14 +78,15 @@ _Static_assert(offsetof(struct gsh_fsal_module, create_export) ==
 		       112 + 8 * COMPAT_FSAL_UPDATES,
 	       "Ganesha");
 
+/* op_ctx. */
 struct gsh_context {
 	struct gsh_context *saved;
 	void *credentials[10];
-	void *caller; /* an address; NULL: of no Call */
+	void *caller; /* the client's address; NULL: no Call is executed */
 	void *clientid;
 	uint32_t version, minor; /* of NFS */
 	void *client[2];
-	struct gsh_export *of; /* of the Call's file */
+	struct gsh_export *of; /* the export of the Call's file */
 	void *paths[2];
 	struct gsh_fsal_export *export;
 	void *behind[32];
@@ -99,15 +96,14 @@ _Static_assert(offsetof(struct gsh_context, minor) == 108, "Ganesha");
 _Static_assert(offsetof(struct gsh_context, of) == 128, "Ganesha");
 _Static_assert(offsetof(struct gsh_context, export) == 152, "Ganesha");
 
-/* Of an export, its Export_Id. */
 struct gsh_export {
 	char before[COMPAT_EXPORT_ID];
-	uint16_t id;
+	uint16_t id; /* Export_Id */
 };
 
 /* ---- COMPOUND ----------------------------------------------------------- */
 
-/* Results, as their encoder gets them by reference. */
+/* The results, to which their encoder gets a pointer. */
 struct gsh_compound {
 	uint32_t status;
 	struct {
@@ -118,7 +114,7 @@ struct gsh_compound {
 		uint32_t len;
 		void *val;
 	} operations;
-	int32_t refs; /* the Call's, and one of the slot that keeps them */
+	int32_t refs; /* of the Call, and of the slot that keeps them */
 };
 _Static_assert(offsetof(struct gsh_compound, tag.val) == 16, "Ganesha");
 _Static_assert(offsetof(struct gsh_compound, refs) == 40, "Ganesha");
@@ -152,7 +148,7 @@ struct gsh_config_errors {
 };
 _Static_assert(sizeof(struct gsh_config_errors) == 32, "Ganesha");
 
-/* Nothing that ends the start or keeps an FSAL from loading: the tree can be used. */
+/* Returns true if the tree can be used: nothing stops Ganesha's start, or an FSAL from loading. */
 static inline bool gsh_harmless(const struct gsh_config_errors *e)
 {
 	return !(e->scan || e->parse || e->init || e->fsal || e->resource ||
@@ -162,7 +158,7 @@ static inline bool gsh_harmless(const struct gsh_config_errors *e)
 
 _Static_assert(offsetof(struct gsh_config_errors, errors) == 4, "Ganesha");
 
-/* The beginning of a node of the parse tree: where it stands in the file. */
+/* The beginning of a node of the parse tree. */
 struct gsh_config_node {
 	void *links[4];
 	const char *filename;
@@ -170,8 +166,8 @@ struct gsh_config_node {
 };
 _Static_assert(offsetof(struct gsh_config_node, line) == 40, "Ganesha");
 
-/* A node that is a word of the file. Whose @word is what an item's handler was
- * given is such a node. */
+/* A node that is a word of the file. The @node of an item's handler is one if its @word is the
+ * token that the handler was given. */
 struct gsh_config_word {
 	struct gsh_config_node node;
 	bool found;
@@ -200,9 +196,9 @@ enum gsh_config_type {
 };
 
 #define GSH_CONFIG_UNIQUE 0x001
-#define GSH_CONFIG_RELAX 0x008 /* items that are not known are no fault */
+#define GSH_CONFIG_RELAX 0x008 /* ignore unknown items */
 
-/* What the scanner took a word for. */
+/* Types of words. */
 #define GSH_TERM_TRUE 7
 #define GSH_TERM_FALSE 8
 
@@ -271,9 +267,8 @@ _Static_assert(sizeof(struct gsh_config_item) == 72, "Ganesha");
 struct gsh_config_block {
 	const char *dbus_interface_name;
 	struct gsh_config_item desc;
-	int memory; /* which part of Ganesha accounts for it; since release 15 */
-	/* What a later release has: 0 is a default. */
-	void *behind[7];
+	int memory; /* the part of Ganesha that accounts for it; since release 15 */
+	void *behind[7]; /* of later releases; 0 is a default */
 };
 _Static_assert(offsetof(struct gsh_config_block, memory) == 80, "Ganesha");
 
@@ -291,7 +286,7 @@ struct gsh_dbus_arg {
 
 struct gsh_dbus_method {
 	const char *name;
-	/* @args: NULL without any. False: @error is the answer. */
+	/* @args is NULL without arguments. Returns false if @error is the answer. */
 	bool (*method)(struct DBusMessageIter *args, struct DBusMessage *reply,
 		       struct DBusError *error);
 	struct gsh_dbus_arg args[];
@@ -301,7 +296,7 @@ struct gsh_dbus_interface {
 	const char *name;
 	bool signal_props;
 	const void *const *props;
-	/* Ended by NULL, as the others. */
+	/* All lists end with NULL. */
 	const struct gsh_dbus_method *const *methods;
 	const void *const *signals;
 };

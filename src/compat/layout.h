@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * layout - how ntirpc's structures differ from build to build of one release
+ * layout - how ntirpc's structures differ between builds of one release
  *
- * The table of a release, COMPAT_LAYOUT(AT, SIZE), has the offsets and sizes on
- * x86-64 without RDMA in ntirpc. packaging/layout prints it. Two things move fields, and
- * in every release they move the same ones: the size of a mutex, which is 48
- * on arm64, and ntirpc's own RDMA (USE_RPC_RDMA). TLS brings one more mutex; the table
- * of a release that has it (15.2) is with TLS.
+ * The table of a release, COMPAT_LAYOUT(AT, SIZE), has the offsets and sizes on x86-64
+ * without RDMA in ntirpc. packaging/layout prints it. Two things move members, the same
+ * ones in all releases: the size of a mutex, which is 48 on arm64, and ntirpc's own RDMA
+ * (USE_RPC_RDMA). TLS adds a mutex; the table of a release with TLS (15.2) includes it.
  */
 #ifndef RPCRDMA_COMPAT_LAYOUT_H
 #define RPCRDMA_COMPAT_LAYOUT_H
@@ -33,14 +32,14 @@
 #define COMPAT_TLS 0
 #endif
 
-/* What is behind @member of @owner is @bytes further back. */
+/* Members after @member of @owner have moved by @bytes. */
 #define COMPAT_MOVED(type, at, owner, member, bytes)      \
 	(__builtin_types_compatible_p(type, owner) &&     \
 			 (at) > offsetof(owner, member) ? \
 		 (bytes) :                                \
 		 0)
 
-/* By how much offset or size @at of @type is larger than in the table. */
+/* By how much the offset or size @at of @type exceeds that of the table. */
 #define COMPAT_SHIFT(type, at)                                                \
 	(COMPAT_MOVED(type, at, struct svc_xprt, xp_ops,                      \
 		      COMPAT_TLS * COMPAT_MUTEX) +                            \

@@ -1,33 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ntirpc - ntirpc's types, and what differs in them from release to release
+ * ntirpc - ntirpc's types, and what differs between releases
  *
- * This folder is no layer but facts: src/ntirpc includes this file, src/ganesha
- * all of it. There is a ganesha_MAJOR.h for each Ganesha and its ntirpc. The installed
- * headers choose it, and what does not have its layout does not compile. At run time
- * gsh_bind() and gsh_check_listener() refuse another ntirpc. Each ganesha_MAJOR.h
- * defines:
+ * There is a ganesha_MAJOR.h for each Ganesha and its ntirpc. The installed headers of ntirpc
+ * choose it, and must have its layout to compile. At run time gsh_bind() and
+ * gsh_check_listener() refuse another ntirpc. Each ganesha_MAJOR.h defines:
  *
  *   COMPAT_RELEASE        major * 100 + minor. Never compare it with ==: ask for a
  *                         feature, which a later release has as well
  *   COMPAT_GANESHA        the release of Ganesha
  *   COMPAT_NTIRPC         that of its ntirpc
  *   COMPAT_LOG_COMPONENT  of Ganesha's log, for our lines
- *   COMPAT_CONTEXTS       whether it needs context.h
- *   COMPAT_BOUND          whether it knows the connections of a session by their
+ *   COMPAT_CONTEXTS       whether it needs ganesha/quirks/context.h
+ *   COMPAT_BOUND          whether it identifies the connections of a session by their
  *                         addresses: see ntirpc/quirks/bound.h
  *   COMPAT_LENDS          whether it would copy a WRITE's data: see ntirpc/quirks/lend.h
- *   COMPAT_EMPTY_READ     whether it dies of an NFSv3 READ of nothing
- *   COMPAT_WAITING_LOCK   whether it dies when it grants a waiting lock to a client
- *                         of NFSv4.0: for both, see ntirpc/quirks/withheld.h
+ *   COMPAT_EMPTY_READ     whether an NFSv3 READ of 0 bytes crashes it
+ *   COMPAT_WAITING_LOCK   whether it aborts when it grants a lock to a client of NFSv4.0 that
+ *                         has waited: for both, see ntirpc/quirks/withheld.h
  *   COMPAT_WORD_HAS_PARENT  whether a word of the parse tree has its parent (1 or 0)
  *   COMPAT_EXPORT_ID      where an export has its Export_Id
  *   COMPAT_FSAL_UPDATES   1 if an FSAL may have its block read again, else 0
  *   COMPAT_UNREFS         whether SVC_DESTROY() has Ganesha drop its references (1 or 0).
  *                         It takes locks under which Ganesha sends reverse Calls
  *   COMPAT_FREE_SAYS_WHERE  whether ntirpc's functions that free get the place (1 or 0)
- *   COMPAT_READ_BUFFER    whether a READ can be given the buffer for its data (1 or 0):
- *                         COMPAT_RDMA where that has been tried
+ *   COMPAT_READ_BUFFER    whether a READ can be given the buffer for its data: COMPAT_RDMA
+ *                         where that has been tested, else 0
  *   COMPAT_LAYOUT(AT, SIZE)  the layout; see layout.h
  */
 #ifndef RPCRDMA_COMPAT_NTIRPC_H
@@ -65,8 +63,8 @@ COMPAT_LAYOUT(COMPAT_AT, COMPAT_SIZE)
 
 /* ---- What differs in kind ------------------------------------------------ */
 
-/* Members of struct xdr_ops that only some have: where a WRITE's data begin and end,
- * so that they are taken by x_fillbufs from where they are. */
+/* Members of struct xdr_ops that only some releases have: where a WRITE's data begin and end, so
+ * that x_fillbufs can refer to them. */
 #if COMPAT_RELEASE >= 605
 #define COMPAT_XDR_OPS(start_of_data, end_of_data) \
 	.x_getstartdatapos = (start_of_data), .x_getenddatapos = (end_of_data),
@@ -74,7 +72,7 @@ COMPAT_LAYOUT(COMPAT_AT, COMPAT_SIZE)
 #define COMPAT_XDR_OPS(start_of_data, end_of_data)
 #endif
 
-/* More parameters of a function that frees, and the arguments for them. */
+/* Further parameters of functions that free, and arguments for them. */
 #if COMPAT_FREE_SAYS_WHERE
 #define COMPAT_FREE_PARAMETERS \
 	, const char *file, int line, const char *function
@@ -91,8 +89,8 @@ COMPAT_LAYOUT(COMPAT_AT, COMPAT_SIZE)
 #define COMPAT_XPRT_COMPLETE SVC_XPRT_FLAG_INITIALIZED
 #endif
 
-/* Prepare a new SVCXPRT of ours, whose xp_remote is set, before Ganesha sees it. @parent:
- * the operations of the listener. */
+/* Prepare a new SVCXPRT of ours, whose xp_remote is set, before Ganesha sees it. @parent has the
+ * operations of the listener. */
 static inline void compat_xprt_open(SVCXPRT *xprt, const struct xp_ops *parent)
 {
 #if COMPAT_RELEASE >= 1502
@@ -103,17 +101,17 @@ static inline void compat_xprt_open(SVCXPRT *xprt, const struct xp_ops *parent)
 #endif
 #if COMPAT_UNREFS
 	xprt->xp_ops->xp_unref_user_data = parent->xp_unref_user_data;
-	/* Logged, as what it is: not set. */
+	/* Not set, but logged. */
 	__rpc_address_setup(&xprt->xp_proxy);
 #endif
 #if COMPAT_READ_BUFFER
-	/* So that Ganesha looks at data_chunk; nothing else depends on it. */
+	/* So that Ganesha uses data_chunk. Nothing else depends on it. */
 	xprt->xp_rdma = true;
 #endif
 }
 
-/* Have the FSAL read into the @size octets at @buffer what @req asks for. Ganesha asserts
- * that it fits, and uses the buffer for each READ, READ_PLUS and READDIR of the Call. */
+/* Let the FSAL read into the @size octets at @buffer for @req. Ganesha asserts that the data fit,
+ * and uses the buffer for each READ, READ_PLUS and READDIR of the Call. */
 static inline void compat_read_buffer(struct svc_req *req, void *buffer,
 				      size_t size)
 {
@@ -123,7 +121,7 @@ static inline void compat_read_buffer(struct svc_req *req, void *buffer,
 #endif
 }
 
-/* The xp_control requests that only some releases have. Returns false if @rq is none. */
+/* Handle the xp_control requests that only some releases have. Returns false if @rq is none. */
 static inline bool compat_xprt_control(SVCXPRT *xprt, u_int rq, void *in)
 {
 #if COMPAT_UNREFS
@@ -139,9 +137,9 @@ static inline bool compat_xprt_control(SVCXPRT *xprt, u_int rq, void *in)
 	return false;
 }
 
-/* Once, before the first Call of a connection, by a worker: Ganesha may decline or
- * hold up the client. Returns XPRT_IDLE, or the connection is to end. */
-static inline enum xprt_stat compat_xprt_greet(SVCXPRT *xprt)
+/* Ask Ganesha once, before the first Call of a connection, whether the client may be served. It
+ * may block. Returns XPRT_IDLE; if not, the connection must end. Context: worker. */
+static inline enum xprt_stat compat_xprt_admit(SVCXPRT *xprt)
 {
 #ifdef SVC_XPRT_FLAG_REMOTE_ADDR_SET
 	atomic_set_uint16_t_bits(&xprt->xp_flags,

@@ -134,7 +134,7 @@ static enum xprt_stat proceed(struct svc_req *req)
 
 	switch (gr_host_admit(&x->xprt, &x->admission, x->host,
 			      &call_of(req)->waiter, req, &x->ended,
-			      compat_xprt_greet)) {
+			      compat_xprt_admit)) {
 	case GR_PENDING:
 		return XPRT_SUSPEND; /* it may have been freed */
 	case GR_ADMITTED:
