@@ -121,7 +121,7 @@ struct rt_ops {
 	 * Calls get RDMA2_ERR_SYSTEM. */
 	void (*call)(struct rt_conn *c, struct rt_call *call);
 	/* A Call that was given to rt_call_wait() may be executed, or dropped:
-	 * see rt_conn_over(). NULL if rt_call_wait() is not used. */
+	 * see rt_conn_is_closing(). NULL if rt_call_wait() is not used. */
 	void (*resume)(struct rt_conn *c, struct rt_call *call);
 	/*
 	 * The end. All requests that were submitted before, also by their done
@@ -137,7 +137,7 @@ struct rt_ops {
 	 */
 	void (*closed)(struct rt_conn *c, int error, const char *reason);
 	/* closed() logs the end itself, by rt_log(). */
-	bool tells_end;
+	bool logs_end;
 };
 
 struct rt_params {
@@ -256,7 +256,7 @@ void rt_conn_put(struct rt_conn *c);
 void rt_conn_close(struct rt_conn *c, bool abort);
 /* Returns true if the connection has ended or is about to: a Reply would be dropped, and the
  * peer sends its Calls again on another one. Context: any thread. */
-bool rt_conn_over(struct rt_conn *c);
+bool rt_conn_is_closing(struct rt_conn *c);
 /* Server: set @host to the peer's host, as max_host_connections counts: an IPv4 address or an
  * IPv6 /64. Context: any thread. */
 void rt_conn_host(const struct rt_conn *c, struct in6_addr *host);

@@ -244,7 +244,7 @@ void gw_link_ops(struct rt_ops *ops, bool reverse)
 	memset(ops, 0, sizeof(*ops));
 	ops->established = op_established;
 	ops->closed = op_closed;
-	ops->tells_end = true;
+	ops->logs_end = true;
 	if (reverse) {
 		ops->vet = gw_reverse_vet;
 		ops->call = gw_reverse_call;

@@ -123,7 +123,7 @@ static bool takes_other(struct ping *p, const struct slot *s,
 			const struct rpc_reply *rep)
 {
 	if (p->o.version_given || p->o.proc || rep->denied || !rep->high ||
-	    interrupted || p->down || rt_conn_over(p->conn))
+	    interrupted || p->down || rt_conn_is_closing(p->conn))
 		return false;
 	if (p->other_taken)
 		return s->version != p->o.version;
@@ -178,7 +178,7 @@ static void ping_done(struct rt_request *rq)
 			       (double)took / 1000);
 	}
 	rt_request_reset(rq);
-	if (p->o.flood && more(p) && !rt_conn_over(p->conn) &&
+	if (p->o.flood && more(p) && !rt_conn_is_closing(p->conn) &&
 	    (!rq->status || rq->status == -EREMOTEIO))
 		submit(p, rq);
 }

@@ -6,7 +6,7 @@
  * rt_config_check() lets through. The counts are what rt_credit_is_valid() and
  * rt_credit1_is_valid() say, which the transport asserts; each step leaves them so.
  */
-#include "transport/core/config.c"
+#include "transport/core/settings.c"
 #include "transport/flow/credit.h"
 #include "transport/flow/credit1.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "bk.h"
-#include "transport/core/conn.h"
+#include "transport/core/connection.h"
 
 /* ---- What channels there were ------------------------------------------------ */
 

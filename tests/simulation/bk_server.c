@@ -13,7 +13,7 @@
 
 #include "base/be.h"
 #include "bk.h"
-#include "transport/core/conn.h"
+#include "transport/core/connection.h"
 
 #define PROG 0x40000000
 #define VERS 1

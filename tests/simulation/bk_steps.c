@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "bk.h"
-#include "transport/core/conn.h"
+#include "transport/core/connection.h"
 
 /* ---- Choosing -------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "simulate.h"
-#include "transport/core/conn.h"
+#include "transport/core/connection.h"
 
 void sim_event(struct rt_conn *c, enum rt_event ev);
 

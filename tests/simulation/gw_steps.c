@@ -9,7 +9,7 @@
 #include <sys/param.h>
 
 #include "gw.h"
-#include "transport/core/conn.h"
+#include "transport/core/connection.h"
 
 /* ---- Choosing -------------------------------------------------------------- */
 

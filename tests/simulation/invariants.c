@@ -147,7 +147,7 @@ static void check_state(const struct rt_conn *c, const struct sim_end *e)
 {
 	bool can_call = atomic_load(&c->strand.can_call);
 
-	SAME(c, "state: over", atomic_load(&c->strand.over),
+	SAME(c, "state: over", atomic_load(&c->strand.is_closing),
 	     c->state >= RT_CLOSING);
 	if (can_call && (c->state != RT_OPEN || !e->established))
 		broken(c, "state: it can call", c->state, e->established);
@@ -254,10 +254,10 @@ static void check_accounts(const struct sim_node *n)
 		sim_fail(
 			"memory: the connections of a node have %zu, it has %zu",
 			memory, atomic_load(&inst->memory));
-	if (replies > atomic_load(&inst->replies))
+	if (replies > atomic_load(&inst->reply_octets))
 		sim_fail(
 			"memory: Replies of connections are %zu, of the node %zu",
-			replies, atomic_load(&inst->replies));
+			replies, atomic_load(&inst->reply_octets));
 	if (conns != inst->nconns || unproved != inst->nunproved)
 		sim_fail("count: %u connections, %u; %u unproved, %u", conns,
 			 inst->nconns, unproved, inst->nunproved);

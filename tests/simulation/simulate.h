@@ -43,7 +43,7 @@
 #include "rpcrdma/request.h"
 #include "rpcrdma/stats.h"
 #include "rt_watch.h"
-#include "transport/core/state.h"
+#include "transport/core/state_table.h"
 
 /* ---- Drawing ------------------------------------------------------------- */
 

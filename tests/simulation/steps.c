@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "simulate.h"
-#include "transport/core/conn.h"
+#include "transport/core/connection.h"
 
 /* How late a poller may be in a calm world. */
 #define LATE_MAX_MS 1000

@@ -18,7 +18,7 @@
 
 #include "rpcrdma/wire.h"
 #include "simulate.h"
-#include "transport/core/conn.h"
+#include "transport/core/connection.h"
 
 #define HEAD 16
 /* The shortest time that is set for something to come. */

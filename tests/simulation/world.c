@@ -14,7 +14,7 @@
 
 #include "rpcrdma/wire.h"
 #include "simulate.h"
-#include "transport/core/conn.h"
+#include "transport/core/connection.h"
 
 #define FIRST_PORT 20049
 /* While nothing moves time passes in steps of TICK_MS, as long. */
@@ -547,7 +547,7 @@ static void close_ends(struct sim_world *w)
 static void check_empty(struct rt_instance *inst)
 {
 	size_t memory = atomic_load(&inst->memory);
-	size_t replies = atomic_load(&inst->replies);
+	size_t replies = atomic_load(&inst->reply_octets);
 
 	if (memory || replies)
 		sim_fail(

@@ -379,7 +379,7 @@ static void gives_back(void)
 	CU_ASSERT_EQUAL(in_use(p.client_inst), 0);
 	/* And can still be asked for what it was. */
 	rt_conn_close(held, true);
-	CU_ASSERT_TRUE(rt_conn_over(held));
+	CU_ASSERT_TRUE(rt_conn_is_closing(held));
 	rt_conn_put(held);
 	rt_pair_close(&p);
 }

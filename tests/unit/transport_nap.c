@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * While the parts of a long RDMA Read come, a poller that would spin naps
- * (core/run.c).
+ * (core/poller_run.c).
  *
  * What the server's poller finds is told by the script of a test. Time stands
  * still but for a millisecond at each look in vain, and at each nap.

@@ -240,7 +240,7 @@ static void refused_late(void)
 		p.client = first;
 		p.client_closed = false;
 	}
-	CU_ASSERT_TRUE(n > RT_OWN_SENDS && n < 1000);
+	CU_ASSERT_TRUE(n > RT_RESERVED_SENDS && n < 1000);
 	last = p.client;
 	CU_ASSERT_TRUE(rt_rpc_trip(&p, last, 99, 0, false, 16, 0, 0, 0, 0));
 	rt_conn_close(first, false);
@@ -480,8 +480,9 @@ static void now_and_then(void)
 		test_clock_pass(900);
 	}
 	CU_ASSERT_TRUE(free_calls(&p) <= 2);
-	CU_ASSERT_TRUE(works(p.server->work.free_sends) <= RT_OWN_SENDS + 1);
-	CU_ASSERT_TRUE(works(p.server->work.free_works) <= RT_OWN_SENDS);
+	CU_ASSERT_TRUE(works(p.server->work.free_sends) <=
+		       RT_RESERVED_SENDS + 1);
+	CU_ASSERT_TRUE(works(p.server->work.free_works) <= RT_RESERVED_SENDS);
 	CU_ASSERT_TRUE(rests > 0);
 	burst(&p);
 	rt_pair_close(&p);
@@ -502,8 +503,10 @@ static void at_rest(void)
 		test_clock_pass(RT_IDLE_MS);
 		rt_pair_run(&p);
 		CU_ASSERT_EQUAL(free_calls(&p), 1);
-		CU_ASSERT_EQUAL(works(p.server->work.free_sends), RT_OWN_SENDS);
-		CU_ASSERT_EQUAL(works(p.server->work.free_works), RT_OWN_SENDS);
+		CU_ASSERT_EQUAL(works(p.server->work.free_sends),
+				RT_RESERVED_SENDS);
+		CU_ASSERT_EQUAL(works(p.server->work.free_works),
+				RT_RESERVED_SENDS);
 		/* Of both ends. */
 		CU_ASSERT_EQUAL(rests, 2 * i);
 	}

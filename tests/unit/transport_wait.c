@@ -160,11 +160,11 @@ static void ended(void)
 			for (int i = 3; i < 5; i++)
 				rt_call_wait(r.p.held[i]);
 		c = r.p.server;
-		CU_ASSERT_FALSE(rt_conn_over(c));
+		CU_ASSERT_FALSE(rt_conn_is_closing(c));
 		rt_conn_get(c);
 		rt_conn_close(c, true);
 		rt_raw_run(&r);
-		CU_ASSERT_TRUE(rt_conn_over(c));
+		CU_ASSERT_TRUE(rt_conn_is_closing(c));
 		CU_ASSERT_TRUE(r.p.server_closed);
 		/* Even if it asks only then. */
 		if (late)

@@ -215,5 +215,5 @@ const struct rt_ops gr_server_ops = {
 	.call = op_call,
 	.resume = op_resume,
 	.closed = op_closed,
-	.tells_end = true,
+	.logs_end = true,
 };

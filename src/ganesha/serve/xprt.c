@@ -77,7 +77,7 @@ static struct gr_call *call_of(struct svc_req *req)
 
 static bool is_closed(struct gr_xprt *x, struct rt_conn *c)
 {
-	return gr_xprt_dead(&x->xprt) || rt_conn_over(c);
+	return gr_xprt_dead(&x->xprt) || rt_conn_is_closing(c);
 }
 
 static __thread struct gr_xprt *of_nfs3_call;

@@ -2,10 +2,10 @@
 /*
  * info - statistics and state of a connection, and the totals of an instance
  *
- * Context: the runner calls rt_conn_publish() and rt_conn_tell_established(); the
- * others any thread. inst->lock guards the list of connections and the totals of
- * those that are gone. A connection's info_lock is a leaf: it may be taken inside
- * inst->lock, never the other way round.
+ * Context: the runner calls rt_conn_publish() and rt_conn_notify_established(); any
+ * thread calls the others. inst->lock guards the list of connections and the totals of
+ * those that are gone. A connection's info_lock is a leaf, and is taken within
+ * inst->lock.
  */
 #include <string.h>
 
@@ -36,7 +36,6 @@ bool rt_conn_can_call(struct rt_conn *c)
 	return atomic_load_explicit(&c->strand.can_call, memory_order_acquire);
 }
 
-/* Make what rt_conn_info() tells current. */
 void rt_conn_publish(struct rt_conn *c)
 {
 	struct rt_conn_info *i = &c->info;
@@ -79,7 +78,7 @@ void rt_conn_info(struct rt_conn *c, struct rt_conn_info *info)
 	rt_classes_sum(&info->classes, &c->classes);
 }
 
-void rt_conn_tell_established(struct rt_conn *c)
+void rt_conn_notify_established(struct rt_conn *c)
 {
 	rt_assert_strand(c);
 	if (c->established)
@@ -94,7 +93,7 @@ void rt_conn_tell_established(struct rt_conn *c)
 
 /* ---- All connections of an instance --------------------------------------- */
 
-static void add(struct rt_totals *sum, const struct rt_conn *c)
+static void sum_conn(struct rt_totals *sum, const struct rt_conn *c)
 {
 #define ADD(name, help) \
 	sum->stats.name += __atomic_load_n(&c->stats.name, __ATOMIC_RELAXED);
@@ -105,9 +104,9 @@ static void add(struct rt_totals *sum, const struct rt_conn *c)
 	rt_classes_sum(&sum->classes, &c->classes);
 }
 
-void rt_totals_keep(struct rt_conn *c)
+void rt_totals_add(struct rt_conn *c)
 {
-	add(&c->inst->totals, c);
+	sum_conn(&c->inst->totals, c);
 }
 
 void rt_count_refused(struct rt_instance *inst)
@@ -123,7 +122,8 @@ void rt_totals(struct rt_instance *inst, struct rt_totals *out)
 
 	pthread_mutex_lock(&inst->lock);
 	*out = inst->totals;
-	cds_list_for_each_entry(c, &inst->conns, strand.inst_link) add(out, c);
+	cds_list_for_each_entry(c, &inst->conns, strand.inst_link)
+		sum_conn(out, c);
 	out->connections = inst->nconns;
 	pthread_mutex_unlock(&inst->lock);
 	out->failed_starts = atomic_load(&inst->dom->failed_starts);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * instance - making, counting up and ending all of it
+ * instance - an instance of the transport: its pollers, its pool, its parts
  *
- * Any thread. Locks: inst->lock guards the lists of connections and listeners
- * and the totals; a connection's info_lock may be taken inside it.
+ * Context: any thread. inst->lock guards the lists of connections and listeners and the
+ * totals; a connection's info_lock may be taken inside it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,43 +26,44 @@ static void gather_hooks(struct rt_instance *inst)
 	}
 }
 
-/* Log how many lines were left out. */
-static void tell_counts(struct base_timer *t, unsigned int unused)
+static void log_suppressed(struct base_timer *t, unsigned int unused)
 {
-	base_log_tick(caa_container_of(t, struct rt_turn, counts)->inst->log);
+	base_log_tick(caa_container_of(t, struct rt_poller_state, log_timer)
+			      ->inst->log);
 }
 
-/* ---- Turns of the pollers ------------------------------------------------ */
+/* ---- The state of each poller -------------------------------------------- */
 
-static int turns_create(struct rt_instance *inst)
+static int poller_states_create(struct rt_instance *inst)
 {
-	inst->turns = calloc(inst->npollers, sizeof(*inst->turns));
-	if (!inst->turns)
+	inst->poller_states =
+		calloc(inst->npollers, sizeof(*inst->poller_states));
+	if (!inst->poller_states)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < inst->npollers; i++) {
-		struct rt_turn *t = &inst->turns[i];
+		struct rt_poller_state *t = &inst->poller_states[i];
 
 		pthread_mutex_init(&t->lock, NULL);
 		t->handed_tail = &t->handed;
 		t->inst = inst;
-		base_timer_init(&t->counts, tell_counts);
+		base_timer_init(&t->log_timer, log_suppressed);
 	}
 	return 0;
 }
 
-static void turns_stop(struct rt_instance *inst)
+static void poller_timers_stop(struct rt_instance *inst)
 {
 	for (unsigned int i = 0; inst->pollers && i < inst->npollers; i++)
 		if (inst->pollers[i])
 			base_timer_stop(fab_poller_timers(inst->pollers[i]),
-					&inst->turns[i].counts);
+					&inst->poller_states[i].log_timer);
 }
 
-static void turns_destroy(struct rt_instance *inst)
+static void poller_states_destroy(struct rt_instance *inst)
 {
-	for (unsigned int i = 0; inst->turns && i < inst->npollers; i++)
-		pthread_mutex_destroy(&inst->turns[i].lock);
-	free(inst->turns);
+	for (unsigned int i = 0; inst->poller_states && i < inst->npollers; i++)
+		pthread_mutex_destroy(&inst->poller_states[i].lock);
+	free(inst->poller_states);
 }
 
 /* ---- The instance --------------------------------------------------------- */
@@ -91,7 +92,7 @@ int rt_instance_new(const struct rt_params *p,
 	CDS_INIT_LIST_HEAD(&inst->listeners);
 	rc = RT_TRY_PARTS(inst, prepare, inst, p);
 	if (!rc)
-		rc = turns_create(inst);
+		rc = poller_states_create(inst);
 	if (rt_config_check(&inst->cfg))
 		rc = -EINVAL;
 	if (rc)
@@ -103,7 +104,7 @@ int rt_instance_new(const struct rt_params *p,
 	inst->dom = p->shared_domain;
 	if (!inst->dom) {
 		if (dp.log == p->log && dp.log_ctx == p->log_ctx) {
-			/* One budget, since it is one log. */
+			/* Lines of both share one budget, since they go to one log. */
 			dp.log = base_log_line;
 			dp.log_host = base_log_host_line;
 			dp.log_ctx = inst->log;
@@ -151,7 +152,7 @@ void rt_instance_put(struct rt_instance *inst)
 	    1)
 		return;
 	RT_EACH_PART(inst, destroy, inst);
-	turns_destroy(inst);
+	poller_states_destroy(inst);
 	if (inst->pool)
 		fab_pool_destroy(inst->pool);
 	if (inst->own_domain)
@@ -167,11 +168,11 @@ void rt_instance_destroy(struct rt_instance *inst)
 	if (!inst)
 		return;
 	RT_EACH_PART(inst, stop, inst);
-	turns_stop(inst);
+	poller_timers_stop(inst);
 	for (unsigned int i = 0; inst->pollers && i < inst->npollers; i++)
 		if (inst->pollers[i])
 			fab_poller_destroy(inst->pollers[i]);
-	/* Connections that have ended and are still held need the rest. */
+	/* Connections that have ended and are still referenced need the rest. */
 	rt_instance_put(inst);
 }
 
@@ -197,7 +198,7 @@ unsigned int rt_instance_pollers(const struct rt_instance *inst)
 
 /* ---- The list of connections ------------------------------------------ */
 
-void rt_instance_forget(struct rt_conn *c)
+void rt_instance_remove_conn(struct rt_conn *c)
 {
 	struct rt_instance *inst = c->inst;
 
@@ -206,7 +207,7 @@ void rt_instance_forget(struct rt_conn *c)
 		cds_list_del_init(&c->strand.inst_link);
 		inst->nconns--;
 		RT_EACH_PART(c->inst, removed, c);
-		rt_totals_keep(c);
+		rt_totals_add(c);
 	}
 	pthread_mutex_unlock(&inst->lock);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * part - what the life of a connection asks of everything above it
+ * part - the hooks by which the core runs everything above it
  *
  * A connection is made of parts: flow control, messages, Responder, Requester,
- * extensions. The strand knows none of them by name. It calls the hooks of
- * inst->parts, in the order of assembly.c. A hook that is NULL is left out.
+ * extensions. The core knows none of them by name. It calls the hooks of inst->parts, in
+ * the order of assembly.c. A hook may be NULL.
  *
- * The hooks of each turn are called only of parts that are on for the connection. A part with `optional` is off until it has something
- * to do there: an extension that is in use, a role that is played.
+ * An `optional` part is off until it has something to do for the connection, such as an
+ * extension that comes into use. While it is off, its hooks of each turn are not called.
  *
- * Context: the runner, but for the hooks of an instance, accepted and removed.
+ * Context: the runner calls the hooks, except those of an instance, accepted and removed.
  */
 #ifndef RPCRDMA_TRANSPORT_PART_H
 #define RPCRDMA_TRANSPORT_PART_H
@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "rpcrdma/transport.h"
-#include "transport/core/state.h"
+#include "transport/core/state_table.h"
 
 /* Octets of private data, of all parts together. */
 #define RT_PRIVATE_DATA_MAX 64
@@ -31,14 +31,14 @@
 #define RT_SLOTS 5
 
 struct rt_part {
-	/* Octets of its own in each connection, zeroed: rt_conn.ext[slot]. */
+	/* Octets of its state in each connection, rt_conn.ext[slot], zeroed. */
 	size_t size;
 	unsigned int slot;
 	bool optional; /* off at first, see rt_part_set(); it has a slot */
 
 	/* ---- An instance ---- */
-	/* Called before the settings are checked, which it may change; and when all
-	 * of the instance is there. They return 0 or -errno. */
+	/* prepare is called before the settings are checked, and may change them; start
+	 * is called when the instance is complete. They return 0 or -errno. */
 	int (*prepare)(struct rt_instance *inst, const struct rt_params *p);
 	int (*start)(struct rt_instance *inst);
 	/* All pollers have stopped. Closed connections may still be referenced. Also
@@ -53,21 +53,22 @@ struct rt_part {
 	/* Admission control, before anything is posted. @peer is NULL on the
 	 * connecting side. Returns 0, or -errno after logging the reason. */
 	int (*admit)(struct rt_conn *c, const struct sockaddr_storage *peer);
-	/* Private data of the fabric's handshake: write ours to @buf, and return how
-	 * many octets; take the peer's, @priv is NULL if there are none (server). */
+	/* The private data of the fabric's handshake. private_data writes ours to @buf
+	 * and returns its length. peer_private_data takes the peer's (server); @priv is
+	 * NULL if there is none. */
 	size_t (*private_data)(struct rt_conn *c, void *buf);
 	void (*peer_private_data)(struct rt_conn *c, const void *priv,
 				  size_t len);
-	/* Post what the first messages of the peer need. Returns 0 or -errno. */
+	/* Post the Receives for the peer's first messages. Returns 0 or -errno. */
 	int (*open)(struct rt_conn *c);
-	/* Server: the connection has been accepted, and nothing has come. */
+	/* Server: the connection has been accepted, and nothing has been received. */
 	void (*accepted)(struct rt_conn *c);
 	/* The fabric is established. @priv is the peer's private data (client). */
 	void (*connected)(struct rt_conn *c, const void *priv, size_t len);
 
 	/* ---- Each turn ---- */
-	/* Returns when expire() is wanted, in ms, 0 for never. It may be called
-	 * earlier and later than that. */
+	/* Returns when expire is to be called, in ms, 0 for never. It may be called
+	 * earlier or later than that. */
 	uint64_t (*due)(struct rt_conn *c);
 	void (*expire)(struct rt_conn *c, uint64_t now);
 	/* Returns true while this part has work that an orderly close must wait for.
@@ -75,29 +76,29 @@ struct rt_part {
 	bool (*busy)(struct rt_conn *c);
 	/* Fill in this part's fields of @info. */
 	void (*fill_info)(struct rt_conn *c, struct rt_conn_info *info);
-	/* Called when all that has come has been taken. */
+	/* Called after the completions of this turn have been handled. */
 	void (*turn)(struct rt_conn *c);
 
 	/* ---- Now and then ---- */
-	/* An effect of the table of states (state.c). */
+	/* An effect of the table of states (state_table.c). */
 	void (*effect)(struct rt_conn *c, enum rt_effect e);
-	/* The connection has been idle for RT_IDLE_MS: free what it needs no more. */
+	/* The connection has been idle for RT_IDLE_MS: free what it does not need. */
 	void (*on_idle)(struct rt_conn *c);
 	/* The connection is in use: free what has not been used since the last call.
 	 * Returns true if there was something. */
 	bool (*trim)(struct rt_conn *c);
 
 	/* ---- The end of a connection ---- */
-	/* Returns true when everything has gone that must go before an orderly end. */
+	/* Returns true when all that must precede an orderly end has been sent. */
 	bool (*drained)(struct rt_conn *c);
 	/* The upper layer wants an immediate end. */
 	void (*on_abort)(struct rt_conn *c);
-	/* The fabric has ended, and has let go of all memory. */
+	/* The fabric has ended, and uses no memory of the connection any more. */
 	void (*disconnected)(struct rt_conn *c);
-	/* Free everything that is left. From the last part to the first, since each
-	 * may depend on those before it; perhaps more than once. */
+	/* Free all that is left. Called from the last part to the first, since each may
+	 * depend on those before it, and perhaps more than once. */
 	void (*release)(struct rt_conn *c);
-	/* It is no longer one of the instance's connections. inst->lock is held. */
+	/* The connection is no longer one of the instance's. inst->lock is held. */
 	void (*removed)(struct rt_conn *c);
 	/* The last reference is gone. */
 	void (*destroyed)(struct rt_conn *c);

@@ -2,7 +2,7 @@
 /*
  * shutdown - the end of all connections of an instance
  *
- * Any thread, one at a time.
+ * Context: any thread, one at a time.
  */
 #include <string.h>
 #include <time.h>
@@ -52,15 +52,15 @@ static void close_one(struct rt_conn *c)
 	rt_conn_close(c, false);
 }
 
-/* One that waits for the peer's end of an orderly close, too. */
+/* Also true of a connection that waits for the peer to end an orderly close. */
 static bool not_aborted(struct rt_conn *c)
 {
-	return !atomic_load(&c->strand.shut);
+	return !atomic_load(&c->strand.shutdown_aborted);
 }
 
 static void abort_one(struct rt_conn *c)
 {
-	atomic_store(&c->strand.shut, true);
+	atomic_store(&c->strand.shutdown_aborted, true);
 	rt_conn_close(c, true);
 }
 
@@ -109,8 +109,8 @@ unsigned int rt_instance_shutdown(struct rt_instance *inst, unsigned int ms,
 	if (!left || !ms)
 		return left;
 	/*
-	 * However late this thread comes to it: nothing is left to a drain
-	 * time that nobody waits for.
+	 * However late this thread is, abort them all: nobody would wait for
+	 * them to drain.
 	 */
 	while (with_conns(inst, not_aborted, abort_one))
 		;

@@ -2,9 +2,10 @@
 /*
  * work - work requests, and the chain of those that are posted together
  *
- * Runner only, except rt_bufs_*, which touch no connection. Work requests live
- * on free lists of their connection; they are allocated while it warms up, and
- * kept until it is at rest or has done without them for a second.
+ * A connection has free lists of work requests. They grow as it warms up, and shrink when
+ * it is idle, or when it has not used some for a second.
+ *
+ * Context: the runner, except rt_bufs_*(), which touch no connection.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ void rt_bufs_put(struct fab_buf **list)
 	}
 }
 
-static struct rt_work *take(struct rt_work **list)
+static struct rt_work *work_take(struct rt_work **list)
 {
 	struct rt_work *w = *list;
 
@@ -41,7 +42,7 @@ static struct rt_work *take(struct rt_work **list)
 		w->wr.user = w;
 		w->wr.sge = w->sge;
 	}
-	w->spare = false;
+	w->idle = false;
 	w->next = NULL;
 	w->writes = NULL;
 	w->wr.next = NULL;
@@ -52,7 +53,7 @@ static struct rt_work *take(struct rt_work **list)
 
 struct rt_work *rt_work_get(struct rt_conn *c, rt_work_fn done)
 {
-	struct rt_work *w = take(&c->work.free_works);
+	struct rt_work *w = work_take(&c->work.free_works);
 
 	rt_assert_strand(c);
 	if (!w)
@@ -62,26 +63,26 @@ struct rt_work *rt_work_get(struct rt_conn *c, rt_work_fn done)
 	return w;
 }
 
-static void put_back(struct rt_conn *c, struct rt_work *w,
-		     const struct fab_wc *wc)
+static void send_done(struct rt_conn *c, struct rt_work *w,
+		      const struct fab_wc *wc)
 {
 	rt_work_put(c, w);
 }
 
-/* Of @list, or a new one. */
-static struct rt_work *send_of(struct rt_conn *c, struct rt_work **list)
+/* Take a Send from @list, or a new one. */
+static struct rt_work *take_send(struct rt_conn *c, struct rt_work **list)
 {
-	struct rt_work *w = take(list);
+	struct rt_work *w = work_take(list);
 
 	if (!w)
 		return NULL;
 	w->is_send = true;
-	w->done = put_back;
+	w->done = send_done;
 	w->wr.op = FAB_SEND;
 	w->wr.flags = FAB_F_SIGNALED;
-	/* Its header is the first element. */
+	/* The header is the first element. */
 	w->wr.nsge = 1;
-	/* It keeps its header buffer for the next one. */
+	/* A Send of the free list has a header buffer. */
 	if (!w->buf)
 		w->buf = fab_pool_get_spare(c->inst->pool, RT_HEADER_ROOM);
 	if (!w->buf) {
@@ -94,15 +95,15 @@ static struct rt_work *send_of(struct rt_conn *c, struct rt_work **list)
 struct rt_work *rt_send_get(struct rt_conn *c)
 {
 	rt_assert_strand(c);
-	return send_of(c, &c->work.free_sends);
+	return take_send(c, &c->work.free_sends);
 }
 
-int rt_sends_own(struct rt_conn *c, unsigned int n)
+int rt_sends_preallocate(struct rt_conn *c, unsigned int n)
 {
 	rt_assert_strand(c);
 	while (n--) {
-		/* Not one that has been put back. */
-		struct rt_work *none = NULL, *w = send_of(c, &none);
+		/* Make a new one, whatever is on the free list. */
+		struct rt_work *none = NULL, *w = take_send(c, &none);
 
 		if (!w)
 			return -ENOMEM;
@@ -111,16 +112,16 @@ int rt_sends_own(struct rt_conn *c, unsigned int n)
 	return 0;
 }
 
-bool rt_work_copy(struct rt_conn *c, struct rt_work *w, size_t n)
+bool rt_work_get_bounce(struct rt_conn *c, struct rt_work *w, size_t n)
 {
 	struct fab_pool *pool = c->inst->pool;
 
 	rt_assert_strand(c);
-	if (!c->server || c->work.copying || n > fab_pool_promised(pool))
+	if (!c->server || c->work.bounce_in_use || n > fab_pool_promised(pool))
 		return false;
 	w->bounce = fab_pool_get_promised(pool);
 	w->reserved = w->bounce;
-	c->work.copying = w->reserved;
+	c->work.bounce_in_use = w->reserved;
 	return w->reserved;
 }
 
@@ -138,7 +139,7 @@ void rt_work_put(struct rt_conn *c, struct rt_work *w)
 	fab_pool_put(w->bounce);
 	w->bounce = NULL;
 	if (w->reserved)
-		c->work.copying = false;
+		c->work.bounce_in_use = false;
 	w->reserved = false;
 	if (w->is_send)
 		list = &c->work.free_sends;
@@ -157,8 +158,7 @@ static void free_list(struct rt_work **list)
 	}
 }
 
-/* All but the first @n. */
-static void shorten(struct rt_work **list, unsigned int n)
+static void free_after(struct rt_work **list, unsigned int n)
 {
 	while (*list && n--)
 		list = &(*list)->next;
@@ -168,32 +168,32 @@ static void shorten(struct rt_work **list, unsigned int n)
 void rt_works_shrink(struct rt_conn *c)
 {
 	rt_assert_strand(c);
-	shorten(&c->work.free_sends, RT_OWN_SENDS);
-	shorten(&c->work.free_works, RT_OWN_SENDS);
+	free_after(&c->work.free_sends, RT_RESERVED_SENDS);
+	free_after(&c->work.free_works, RT_RESERVED_SENDS);
 }
 
-/* Of all but the first RT_OWN_SENDS, those that have not been taken since last
- * time: what is taken last comes first, so these are at the end. */
-static bool trim_list(struct rt_work **list)
+/* Free those behind the first RT_RESERVED_SENDS that were not used since the last call.
+ * They are at the end of the list, since the one that was put back last comes first. */
+static bool trim_free_list(struct rt_work **list)
 {
 	unsigned int n = 0;
 
 	for (; *list; list = &(*list)->next) {
-		if (n++ >= RT_OWN_SENDS && (*list)->spare) {
+		if (n++ >= RT_RESERVED_SENDS && (*list)->idle) {
 			free_list(list);
 			return true;
 		}
-		(*list)->spare = true;
+		(*list)->idle = true;
 	}
 	return false;
 }
 
 bool rt_works_trim(struct rt_conn *c)
 {
-	bool some = trim_list(&c->work.free_sends);
+	bool some = trim_free_list(&c->work.free_sends);
 
 	rt_assert_strand(c);
-	return trim_list(&c->work.free_works) || some;
+	return trim_free_list(&c->work.free_works) || some;
 }
 
 void rt_works_free(struct rt_conn *c)

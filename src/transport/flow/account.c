@@ -43,7 +43,7 @@ struct rt_host {
 	unsigned int refs; /* connections, until the last reference to them */
 	unsigned int conns; /* until they have ended and their Calls are back */
 	atomic_size_t memory; /* chunks and reassembly */
-	atomic_size_t replies; /* given to the transport, not yet gone */
+	atomic_size_t reply_octets; /* given to the transport, not yet gone */
 	atomic_size_t receives; /* that connections have of their own */
 };
 
@@ -226,8 +226,9 @@ void rt_replies_add(struct rt_conn *c, size_t n)
 {
 	if (!c->flow.host)
 		return;
-	atomic_fetch_add_explicit(&c->inst->replies, n, memory_order_relaxed);
-	atomic_fetch_add_explicit(&c->flow.host->replies, n,
+	atomic_fetch_add_explicit(&c->inst->reply_octets, n,
+				  memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->flow.host->reply_octets, n,
 				  memory_order_relaxed);
 	atomic_fetch_add_explicit(&c->flow.reply_octets, n,
 				  memory_order_relaxed);
@@ -246,7 +247,8 @@ void rt_replies_sub(struct rt_conn *c, size_t n)
  */
 static size_t replies_most(const struct rt_instance *inst)
 {
-	size_t all = atomic_load_explicit(&inst->replies, memory_order_relaxed);
+	size_t all =
+		atomic_load_explicit(&inst->reply_octets, memory_order_relaxed);
 
 	if (all <= inst->cfg.max_memory)
 		return inst->cfg.max_host_memory;
@@ -261,7 +263,7 @@ bool rt_replies_over_limit(struct rt_conn *c, unsigned int others)
 	 * also while the pool is short of memory (receives.c). */
 	return c->flow.host &&
 	       (fab_pool_short(c->inst->pool) ||
-		atomic_load_explicit(&c->flow.host->replies,
+		atomic_load_explicit(&c->flow.host->reply_octets,
 				     memory_order_relaxed) >
 			replies_most(c->inst)) &&
 	       (others || atomic_load_explicit(&c->flow.reply_octets,
@@ -272,7 +274,7 @@ const char *rt_replies_limit_text(struct rt_conn *c)
 {
 	if (fab_pool_short(c->inst->pool))
 		return "memory is short";
-	if (c->flow.host && atomic_load_explicit(&c->flow.host->replies,
+	if (c->flow.host && atomic_load_explicit(&c->flow.host->reply_octets,
 						 memory_order_relaxed) <=
 				    c->inst->cfg.max_host_memory)
 		return "all hosts together have more Replies to take than the limit of memory";
@@ -312,7 +314,7 @@ void rt_unproved_join(struct rt_conn *c)
 	pthread_mutex_unlock(&inst->lock);
 	if (!oldest)
 		return;
-	atomic_store(&oldest->gives_way, true);
+	atomic_store(&oldest->evicted, true);
 	rt_conn_close(oldest, true);
 	rt_conn_put(oldest);
 }

@@ -20,7 +20,7 @@
 #include <sys/param.h>
 
 #include "rpcrdma/config.h"
-#include "transport/core/own.h"
+#include "transport/core/room_state.h"
 
 /* More Calls of ours than the memory of this machine holds. */
 #define RT_CALLS_OUT_MAX (1 << 30)

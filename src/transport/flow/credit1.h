@@ -17,7 +17,7 @@
 #include <sys/param.h>
 
 #include "rpcrdma/config.h"
-#include "transport/core/own.h"
+#include "transport/core/room_state.h"
 
 static inline void rt_credit1_init(struct rt_credit1 *c, uint32_t request,
 				   uint32_t grant)

@@ -101,43 +101,43 @@ static bool send_first(struct rt_conn *c, struct cds_list_head *queue)
 
 static bool post_next(struct rt_conn *c)
 {
-	bool props = c->part_due || (c->props_due && !c->props_held);
+	bool props = c->token_due || (c->props_due && !c->props_held);
 	bool wanted;
 
-	if (c->cont) {
+	if (c->sending) {
 		/* [A7]: fragments may follow in ANSWERED too. */
 		if (!may_reply(c))
 			goto wait;
-		return c->cont->send(c, c->cont);
+		return c->sending->send(c, c->sending);
 	}
 	if (may_error(c))
 		return c->traffic->error(c);
 	/* So may the parts of a token. */
 	if (!rt_state_may_send(c) &&
-	    !(c->state == RT_ANSWERED && c->part_inside))
+	    !(c->state == RT_ANSWERED && c->token_begun))
 		return false;
 	if (!props && c->sender && c->sender->due(c) &&
 	    c->v->may_send(c, RT_OUT_CALL))
 		return c->sender->send(c);
-	wanted = props || !cds_list_empty(&c->replies) ||
-		 !cds_list_empty(&c->calls_out);
+	wanted = props || !cds_list_empty(&c->reply_queue) ||
+		 !cds_list_empty(&c->call_queue);
 	if (!wanted)
 		return false;
 	if (!may_reply(c))
 		goto wait;
 	if (props)
 		return c->traffic->props(c);
-	if (!cds_list_empty(&c->replies))
-		return send_first(c, &c->replies);
+	if (!cds_list_empty(&c->reply_queue))
+		return send_first(c, &c->reply_queue);
 	if (may_call(c))
-		return send_first(c, &c->calls_out);
+		return send_first(c, &c->call_queue);
 	return false;
 wait:
 	/* A Call may have to wait for others. A Reply waits only for the peer,
 	 * and holds memory meanwhile, so that has a deadline. */
 	if (!c->flow.credit_deadline &&
-	    ((c->cont && c->cont->kind == RT_OUT_REPLY) ||
-	     !cds_list_empty(&c->replies)))
+	    ((c->sending && c->sending->kind == RT_OUT_REPLY) ||
+	     !cds_list_empty(&c->reply_queue)))
 		c->flow.credit_deadline =
 			rt_now_ms() + c->inst->cfg.continuation_ms;
 	RT_COUNT(c, credit_waits, 1);
@@ -148,7 +148,7 @@ wait:
 void rt_pump_errors(struct rt_conn *c)
 {
 	rt_assert_strand(c);
-	if (!c->fab || c->cont)
+	if (!c->fab || c->sending)
 		return;
 	while (c->state < RT_CLOSING && may_error(c) && c->traffic->error(c))
 		;
@@ -194,9 +194,9 @@ static void turn(struct rt_conn *c)
 
 static int init(struct rt_conn *c)
 {
-	CDS_INIT_LIST_HEAD(&c->replies);
-	CDS_INIT_LIST_HEAD(&c->calls_out);
-	CDS_INIT_LIST_HEAD(&c->flow.lent);
+	CDS_INIT_LIST_HEAD(&c->reply_queue);
+	CDS_INIT_LIST_HEAD(&c->call_queue);
+	CDS_INIT_LIST_HEAD(&c->flow.posted);
 	rt_unproved_init(c);
 	return 0;
 }

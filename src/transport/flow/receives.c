@@ -11,7 +11,7 @@
  * is. So it is admitted only with
  *
  *   - a buffer for each Receive that flow control wants at first (N);
- *   - the headers of RT_OWN_SENDS Sends;
+ *   - the headers of RT_RESERVED_SENDS Sends;
  *   - a server: the promise of RT_PROMISED buffers of the pool, of which
  *     RT_CALL_PROMISED are for a Reply, one is to copy into what the device cannot
  *     send as it is, and one is the Receive for the Reply to a reverse Call.
@@ -25,7 +25,7 @@
  *      it (rt_reserve_resize()).
  *   2. No credit is told without its Receive (credit.h, credit1.h). A Call that keeps
  *      its Receive keeps its credit, so further Calls wait at the peer.
- *   3. Headers free or posted are RT_OWN_SENDS or more, so whoever finds none waits
+ *   3. Headers free or posted are RT_RESERVED_SENDS or more, so whoever finds none waits
  *      for a completion that will come.
  *   4. While the pool is short of memory, one Call at a time is executed for a
  *      connection (call_stages.c). Its Reply has what was promised: however long it
@@ -69,7 +69,7 @@ int rt_share_receives(struct rt_instance *inst)
 		return 0;
 	fab_pool_lend(inst->pool, &share);
 	rc = fab_share(inst->dom, &share);
-	inst->shares = !rc || rc == -EBUSY;
+	inst->shared_receives = !rc || rc == -EBUSY;
 	return rc == -EOPNOTSUPP || rc == -EBUSY ? 0 : rc;
 }
 
@@ -87,7 +87,7 @@ void rt_receive_put(struct rt_conn *c, struct fab_buf *b)
 	size_t size = c->recv_size;
 
 	rt_assert_strand(c);
-	if (c->inst->shares || b->size < size) {
+	if (c->inst->shared_receives || b->size < size) {
 		fab_pool_put(b);
 		return;
 	}
@@ -130,7 +130,7 @@ static bool memory_for(struct rt_conn *c, struct rt_work *w, size_t size)
 {
 	struct fab_buf *b = c->flow.free_recv;
 
-	if (c->inst->shares) {
+	if (c->inst->shared_receives) {
 		w->sge[0] = (struct fab_sge){ NULL, size, NULL };
 		return true;
 	}
@@ -170,8 +170,8 @@ static void received(struct rt_conn *c, struct rt_work *w,
 
 	assert(c->flow.recvs_posted);
 	c->flow.recvs_posted--;
-	cds_list_del(&w->lent);
-	if (c->inst->shares && ok)
+	cds_list_del(&w->posted_link);
+	if (c->inst->shared_receives && ok)
 		w->buf = wc->memory;
 	if (c->recv_target && c->recvs_shorter &&
 	    w->sge[0].len < c->recv_target)
@@ -232,7 +232,7 @@ int rt_post_receives(struct rt_conn *c)
 		if (c->recvs_lacking > lacked)
 			RT_COUNT(c, shortages, 1);
 		for (; posted; posted = posted->next)
-			cds_list_add(&posted->lent, &c->flow.lent);
+			cds_list_add(&posted->posted_link, &c->flow.posted);
 		c->flow.recvs_posted += n;
 		c->works_inflight += n;
 		return 0;
@@ -256,9 +256,9 @@ void rt_reclaim_receives(struct rt_conn *c)
 	struct rt_work *w, *tmp;
 
 	rt_assert_strand(c);
-	cds_list_for_each_entry_safe(w, tmp, &c->flow.lent, lent)
+	cds_list_for_each_entry_safe(w, tmp, &c->flow.posted, posted_link)
 	{
-		cds_list_del(&w->lent);
+		cds_list_del(&w->posted_link);
 		c->flow.recvs_posted--;
 		c->works_inflight--;
 		put(c, w);
@@ -282,8 +282,8 @@ void rt_receives_raise(struct rt_conn *c, uint32_t size, uint32_t announced)
 	rt_assert_strand(c);
 	c->recv_target = size;
 	c->recvs_shorter = 0;
-	cds_list_for_each_entry(w, &c->flow.lent,
-				lent) if (w->sge[0].len < size)
+	cds_list_for_each_entry(w, &c->flow.posted,
+				posted_link) if (w->sge[0].len < size)
 		c->recvs_shorter++;
 	rt_receives_size(c, announced);
 }
@@ -307,7 +307,7 @@ static bool take(struct rt_conn *c, uint32_t n, size_t size,
 
 static int reserve(struct rt_conn *c)
 {
-	uint32_t n = c->inst->shares ? 0 : c->v->receives(c);
+	uint32_t n = c->inst->shared_receives ? 0 : c->v->receives(c);
 	size_t size = c->recv_size;
 
 	if (!rt_host_receives(c, n * size))
@@ -319,7 +319,7 @@ static int reserve(struct rt_conn *c)
 	}
 	if (!take(c, n, size, &c->flow.free_recv))
 		return -ENOMEM;
-	return rt_sends_own(c, RT_OWN_SENDS);
+	return rt_sends_preallocate(c, RT_RESERVED_SENDS);
 }
 
 int rt_reserve(struct rt_conn *c)
@@ -368,7 +368,7 @@ int rt_reserve_reverse(struct rt_conn *c)
 void rt_reserve_shorten(struct rt_conn *c)
 {
 	struct fab_buf *b, *list = c->flow.free_recv;
-	size_t n = c->inst->shares ? 0 : c->v->receives(c);
+	size_t n = c->inst->shared_receives ? 0 : c->v->receives(c);
 
 	rt_assert_strand(c);
 	(void)rt_host_receives(c, n * c->recv_size);
@@ -381,7 +381,7 @@ void rt_reserve_shorten(struct rt_conn *c)
 
 bool rt_reserve_resize(struct rt_conn *c, size_t size)
 {
-	uint32_t n = c->inst->shares ? 0 : c->v->receives(c);
+	uint32_t n = c->inst->shared_receives ? 0 : c->v->receives(c);
 	struct fab_buf *list = NULL;
 	size_t was = c->flow.recv_octets;
 

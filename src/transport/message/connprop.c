@@ -54,10 +54,10 @@ void rt_connprop_threshold(struct rt_conn *c)
 	n = MIN(n, c->theirs.recv_size);
 	if (c->send_limit && n > c->send_limit)
 		n = c->send_limit;
-	c->to_peer = n & ~(uint32_t)3;
-	c->from_peer = c->ours.recv_size & ~(uint32_t)3;
+	c->send_threshold = n & ~(uint32_t)3;
+	c->recv_threshold = c->ours.recv_size & ~(uint32_t)3;
 	/* Here come all who change a value of either end. */
-	c->values++;
+	c->props_generation++;
 	rt_receives_size(c, c->ours.recv_size);
 	RT_EACH_EXT(c, resized, c);
 }
@@ -167,7 +167,7 @@ static size_t encode(struct rt_conn *c, void *buf, bool final)
 bool rt_connprop_post(struct rt_conn *c)
 {
 	struct rt_work *w = rt_send_get(c);
-	bool final = !c->part_due;
+	bool final = !c->token_due;
 	size_t n;
 
 	rt_assert_strand(c);
@@ -302,6 +302,6 @@ enum wire_status rt_connprop_receive(struct rt_conn *c,
 	}
 	RT_EACH_EXT(c, heard, c, m);
 	if (next.complete && !c->gate && c->state < RT_CLOSING)
-		rt_conn_tell_established(c);
+		rt_conn_notify_established(c);
 	return WIRE_OK;
 }

@@ -11,9 +11,9 @@
 #ifndef RPCRDMA_TRANSPORT_EXT_H
 #define RPCRDMA_TRANSPORT_EXT_H
 
-#include "transport/core/state.h"
+#include "transport/core/state_table.h"
 #include "transport/flow/flow.h"
-#include "transport/core/own.h"
+#include "transport/core/room_state.h"
 
 /* From here on header types are extensions'. */
 #define RT_EXT_HTYPES 0xffffff00u

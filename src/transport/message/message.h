@@ -15,7 +15,7 @@
 
 #include "transport/flow/flow.h"
 #include "transport/message/ext.h"
-#include "transport/core/own.h"
+#include "transport/core/room_state.h"
 
 /* ERRORs that may wait beyond the Advertised credits [E6]. */
 #define RT_ERROR_SLACK 8

@@ -145,7 +145,7 @@ static bool get_bounce(struct rt_conn *c, struct rt_work *w, size_t n, bool all)
 		return true;
 	if (!all && n > fab_pool_promised(c->inst->pool))
 		n = fab_pool_promised(c->inst->pool);
-	return rt_work_copy(c, w, n);
+	return rt_work_get_bounce(c, w, n);
 }
 
 int rt_gather(struct rt_conn *c, struct rt_work *w, struct rt_out *out,
@@ -285,7 +285,7 @@ static void count(struct rt_conn *c, const struct rt_transmission *t, size_t n,
 {
 	if (!last)
 		RT_COUNT(c, fragments_sent, 1);
-	else if (c->cont)
+	else if (c->sending)
 		RT_COUNT(c, continued_sent, 1);
 	else if (t->external)
 		RT_COUNT(c, special_sent, 1);
@@ -294,7 +294,7 @@ static void count(struct rt_conn *c, const struct rt_transmission *t, size_t n,
 	if (!n)
 		return;
 	RT_COUNT(c, inline_bytes_sent, n);
-	if (!last || c->cont)
+	if (!last || c->sending)
 		RT_COUNT(c, continued_bytes_sent, n);
 }
 
@@ -304,7 +304,7 @@ static size_t reserved_part(const struct rt_conn *c, size_t n)
 {
 	size_t most = fab_pool_promised(c->inst->pool) & ~(size_t)3;
 
-	most = MIN(most, rt_middle_room(c->to_peer));
+	most = MIN(most, rt_middle_room(c->send_threshold));
 	return most < n ? most : 0;
 }
 
@@ -317,13 +317,13 @@ int rt_transmit(struct rt_conn *c, struct rt_work *w,
 	int rc;
 
 	rt_assert_strand(c);
-	*last = t->external || t->hlen + left <= c->to_peer;
+	*last = t->external || t->hlen + left <= c->send_threshold;
 	if (!*last) {
 		/* The peer may have lowered its sizes meanwhile. */
-		if (t->hlen + 4 > c->to_peer)
+		if (t->hlen + 4 > c->send_threshold)
 			return -EMSGSIZE;
 		/* The INLINE that ends it must have some. */
-		n = MIN(rt_middle_room(c->to_peer), left - 4);
+		n = MIN(rt_middle_room(c->send_threshold), left - 4);
 	}
 	rc = n ? rt_gather(c, w, out, n) : 0;
 	if (rc == -ENOMEM && t->shorter && reserved_part(c, n)) {

@@ -40,9 +40,10 @@ static bool remembered(struct rt_conn *c)
 	bool found = false;
 
 	pthread_mutex_lock(&inst->lock);
-	for (unsigned int i = 0; i < RT_OLD_SERVERS && !found; i++)
-		found = inst->old[i].until > now &&
-			same_addr(&inst->old[i].addr, &c->server_addr);
+	for (unsigned int i = 0; i < RT_VERSION1_SERVERS && !found; i++)
+		found = inst->version1_servers[i].until > now &&
+			same_addr(&inst->version1_servers[i].addr,
+				  &c->server_addr);
 	pthread_mutex_unlock(&inst->lock);
 	return found;
 }
@@ -52,26 +53,27 @@ static void forget(struct rt_conn *c)
 	struct rt_instance *inst = c->inst;
 
 	pthread_mutex_lock(&inst->lock);
-	for (unsigned int i = 0; i < RT_OLD_SERVERS; i++)
-		if (same_addr(&inst->old[i].addr, &c->server_addr))
-			inst->old[i].until = 0;
+	for (unsigned int i = 0; i < RT_VERSION1_SERVERS; i++)
+		if (same_addr(&inst->version1_servers[i].addr, &c->server_addr))
+			inst->version1_servers[i].until = 0;
 	pthread_mutex_unlock(&inst->lock);
 }
 
 static void remember(struct rt_conn *c)
 {
 	struct rt_instance *inst = c->inst;
-	struct rt_old_server *o = &inst->old[0];
+	struct rt_version1_server *o = &inst->version1_servers[0];
 
 	pthread_mutex_lock(&inst->lock);
 	/* Replace the entry that expires first. */
-	for (unsigned int i = 0; i < RT_OLD_SERVERS; i++) {
-		if (same_addr(&inst->old[i].addr, &c->server_addr)) {
-			o = &inst->old[i];
+	for (unsigned int i = 0; i < RT_VERSION1_SERVERS; i++) {
+		if (same_addr(&inst->version1_servers[i].addr,
+			      &c->server_addr)) {
+			o = &inst->version1_servers[i];
 			break;
 		}
-		if (inst->old[i].until < o->until)
-			o = &inst->old[i];
+		if (inst->version1_servers[i].until < o->until)
+			o = &inst->version1_servers[i];
 	}
 	o->addr = c->server_addr;
 	o->until = rt_now_ms() + inst->cfg.version1_ms;
@@ -90,7 +92,7 @@ static void ended_unserved(struct rt_conn *c)
 {
 	const char *why = c->inst->no_version1;
 
-	if (!c->msg.refused || c->msg.version || c->ended_here ||
+	if (!c->msg.refused || c->msg.version || c->closed_locally ||
 	    c->end_error == -EPROTO)
 		return;
 	if (c->msg.refused_version != WIRE_VERS1 || !why)
@@ -112,7 +114,7 @@ static void version_ended(struct rt_conn *c)
 
 	if (c->server)
 		ended_unserved(c);
-	if (!c->unanswered || c->ended_here || !supported(c, WIRE_VERS1))
+	if (!c->unanswered || c->closed_locally || !supported(c, WIRE_VERS1))
 		return;
 	switch (c->end_error) {
 	case -EPROTO: /* it did answer */
@@ -337,7 +339,7 @@ static void received(struct rt_conn *c, struct rt_work *w,
 	c->credit.received++;
 	c->credit1.received++;
 	c->last_active = rt_now_ms();
-	c->used = true;
+	c->used_since_idle = true;
 	if (in.invalidated && (!whole || in.p.vers != c->msg.version) &&
 	    !rt_invalidation_allowed(c, &in, false))
 		return;
@@ -431,8 +433,8 @@ static void fill_info(struct rt_conn *c, struct rt_conn_info *i)
 	i->ours.complete = c->props_sent;
 	i->theirs = c->theirs;
 	i->extensions = c->extensions;
-	i->call_inline = c->server ? c->from_peer : c->to_peer;
-	i->reply_inline = c->server ? c->to_peer : c->from_peer;
+	i->call_inline = c->server ? c->recv_threshold : c->send_threshold;
+	i->reply_inline = c->server ? c->send_threshold : c->recv_threshold;
 }
 
 static void connected(struct rt_conn *c, const void *priv, size_t len)

@@ -74,9 +74,9 @@ void rt_version1_settled(struct rt_conn *c)
 	c->remote_invalidation = ours.remote_invalidation &&
 				 c->msg.private.remote_invalidation;
 	/* RFC 8797 4.2, each way. */
-	c->to_peer = MIN(ours.send_size, c->msg.private.recv_size) &
-		     ~(uint32_t)3;
-	c->from_peer = MIN(ours.recv_size, c->msg.private.send_size);
+	c->send_threshold = MIN(ours.send_size, c->msg.private.recv_size) &
+			    ~(uint32_t)3;
+	c->recv_threshold = MIN(ours.recv_size, c->msg.private.send_size);
 	c->ours.send_size = ours.send_size;
 	c->ours.recv_size = ours.recv_size;
 	rt_receives_size(c, c->ours.recv_size);
@@ -90,10 +90,10 @@ void rt_version1_settled(struct rt_conn *c)
 	c->theirs.reverse = c->server ? RDMA2_RVRSDIR_SIMPLE :
 					RDMA2_RVRSDIR_NONE;
 	c->theirs.complete = true;
-	rt_log(c, LOG_INFO, "version 1, inline %u out, %u in%s", c->to_peer,
-	       c->from_peer,
+	rt_log(c, LOG_INFO, "version 1, inline %u out, %u in%s",
+	       c->send_threshold, c->recv_threshold,
 	       c->remote_invalidation ? ", remote invalidation" : "");
-	rt_conn_tell_established(c);
+	rt_conn_notify_established(c);
 }
 
 static bool grant_due(struct rt_conn *c)

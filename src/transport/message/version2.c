@@ -357,7 +357,7 @@ static void receive(struct rt_conn *c, struct rt_work *w,
  * message, or a Reply; or a client that has no Call here, a new Call. */
 static bool peer_active(struct rt_conn *c)
 {
-	return c->msg.seq.active || c->partial || c->msg.props_open ||
+	return c->msg.seq.active || c->receiving_group || c->msg.props_open ||
 	       c->requests_out || (c->server && !c->calls_all);
 }
 
@@ -367,7 +367,7 @@ static bool grant_due(struct rt_conn *c)
 	uint64_t now;
 
 	/* The token that is being made will be our first message [A7]. */
-	if (!c->first_sent && c->part_made)
+	if (!c->first_sent && c->token_pending)
 		return false;
 	if (!rt_state_may_send(c) || !rt_credit_grant_due(k) ||
 	    !rt_credit_may_grant(k)) {

@@ -19,7 +19,7 @@ static bool may_use_chunks(const struct rt_conn *c,
 	if (rq->pub.call_only) /* 4.7 */
 		return false;
 	if (c->server && (c->theirs.reverse != RDMA2_RVRSDIR_GENL ||
-			  rq->pub.call_max <= c->to_peer))
+			  rq->pub.call_max <= c->send_threshold))
 		return false;
 	return c->theirs.segments && c->theirs.segment_size;
 }
@@ -51,7 +51,8 @@ static unsigned int segments_left(const struct rt_conn *c,
 {
 	unsigned int used = rq->nsegs + rq->nrsegs;
 	unsigned int max = RT_MAX_SEGMENTS;
-	size_t room = c->to_peer - HEAD_LEN - CHUNK_LEN * (RT_MAX_CHUNKS + 1);
+	size_t room =
+		c->send_threshold - HEAD_LEN - CHUNK_LEN * (RT_MAX_CHUNKS + 1);
 
 	max = MIN(max, c->theirs.segments);
 	/* Read segments are the longest. */
@@ -202,7 +203,7 @@ static int offer_reply(struct rt_conn *c, struct rt_request_priv *rq)
 				     .nwrites = rq->nwrites };
 	size_t head = c->v->reply_len(false, &d);
 	size_t max = reply_max(c, rq);
-	size_t room = c->from_peer;
+	size_t room = c->recv_threshold;
 	unsigned int first = rq->nsegs;
 	int rc;
 
@@ -352,7 +353,8 @@ bool rt_request_outdated(const struct rt_conn *c,
 	rt_assert_strand(c);
 	/* With the values go what rtrext was planned for, the limits of
 	 * segments, and the level of the reverse direction. */
-	return rq->values != c->values || rq->without != c->req.refused ||
+	return rq->props_generation != c->props_generation ||
+	       rq->without != c->req.refused ||
 	       (rq->format && !rq->format->usable(c));
 }
 
@@ -388,7 +390,7 @@ bool rt_request_reduce_chunks(struct rt_request_priv *rq,
 
 static size_t fragments(const struct rt_conn *c, size_t len)
 {
-	size_t room = rt_middle_room(c->to_peer);
+	size_t room = rt_middle_room(c->send_threshold);
 
 	return (len + room - 1) / room;
 }
@@ -420,15 +422,15 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 	rq->nsegs = rq->nrsegs = rq->nbody = rq->nwrites = 0;
 	rq->reply_chunk = (struct wire_chunk_desc){ 0 };
 	rq->external = false;
-	rq->values = c->values;
-	rq->room = c->to_peer;
+	rq->props_generation = c->props_generation;
+	rq->room = c->send_threshold;
 	rq->without = c->req.refused;
 	/* Only a Reply gives a credit of version 1 back (RFC 8166 3.3.1). */
 	if (rq->pub.call_only && c->v->number == WIRE_VERS1)
 		return -EOPNOTSUPP;
 	rq->format = NULL;
-	if (c->other_format && c->other_format->prepare(c, rq)) {
-		rq->format = c->other_format;
+	if (c->ext_format && c->ext_format->prepare(c, rq)) {
+		rq->format = c->ext_format;
 		rq->own.reply_chunk = false;
 		return 0;
 	}
@@ -449,8 +451,8 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 		return rc;
 	if (rq->out.len < 4)
 		return -EINVAL;
-	if (simple &&
-	    rt_request_header_len(c, rq, false) + rq->out.len <= c->to_peer)
+	if (simple && rt_request_header_len(c, rq, false) + rq->out.len <=
+			      c->send_threshold)
 		goto fits;
 	if (chunks && rq->pub.nitems) {
 		rc = rt_request_reduce(c, rq);
@@ -465,7 +467,7 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 			return rc;
 		if (simple &&
 		    rt_request_header_len(c, rq, false) + rq->out.len <=
-			    c->to_peer)
+			    c->send_threshold)
 			goto fits;
 	}
 	if (rq->out.len > cfg->max_message)
@@ -490,7 +492,7 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 fits:
 	rq->inv_handle = offered_handle(c, rq);
 	rq->own.reply_chunk = rq->reply_chunk.count;
-	if (rt_request_header_len(c, rq, rq->external) > c->to_peer - 4)
+	if (rt_request_header_len(c, rq, rq->external) > c->send_threshold - 4)
 		return -E2BIG;
 	return 0;
 }

@@ -127,10 +127,10 @@ void rt_request_finish(struct rt_conn *c, struct rt_request_priv *rq,
 	rq->pub.status = status;
 	rt_xid_del(c, &rq->own);
 	rt_request_rollback(c, rq, 0, 0);
-	if (!cds_list_empty(&rq->going.queue))
-		cds_list_del_init(&rq->going.queue);
-	if (c->cont == &rq->going)
-		c->cont = NULL;
+	if (!cds_list_empty(&rq->outgoing.queue))
+		cds_list_del_init(&rq->outgoing.queue);
+	if (c->sending == &rq->outgoing)
+		c->sending = NULL;
 	if (rq->own.posted)
 		unpost(c);
 	if (!rq->sends_pending)
@@ -145,7 +145,7 @@ static void pending_less(struct rt_conn *c, struct rt_request_priv *rq)
 		return;
 	if (rq->finished) {
 		complete(c, rq);
-	} else if (rq->error_deferred && c->cont != &rq->going) {
+	} else if (rq->error_deferred && c->sending != &rq->outgoing) {
 		struct wire_error err = rq->pub.error;
 
 		rq->error_deferred = false;
@@ -175,10 +175,11 @@ void rt_request_fail_queued(struct rt_conn *c, int status)
 	struct rt_outgoing *o, *tmp;
 
 	rt_assert_strand(c);
-	cds_list_for_each_entry_safe(o, tmp, &c->calls_out, queue)
-		rt_request_finish(
-			c, caa_container_of(o, struct rt_request_priv, going),
-			status);
+	cds_list_for_each_entry_safe(o, tmp, &c->call_queue, queue)
+		rt_request_finish(c,
+				  caa_container_of(o, struct rt_request_priv,
+						   outgoing),
+				  status);
 }
 
 void rt_request_refused(struct rt_conn *c, struct rt_request_priv *rq,
@@ -193,13 +194,13 @@ void rt_request_resend(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	rt_assert_strand(c);
 	rt_request_rollback(c, rq, 0, 0);
-	if (c->cont == &rq->going)
-		c->cont = NULL;
+	if (c->sending == &rq->outgoing)
+		c->sending = NULL;
 	unpost(c);
 	rq->own.posted = false;
 	rq->prepared = false;
 	rq->error_deferred = false;
-	cds_list_add(&rq->going.queue, &c->calls_out);
+	cds_list_add(&rq->outgoing.queue, &c->call_queue);
 }
 
 /* ---- ERRORs ------------------------------------------------------------- */
@@ -268,12 +269,12 @@ static void enqueue(struct rt_conn *c, struct rt_request_priv *rq)
 	rq->error_deferred = false;
 	rq->format = NULL;
 	rq->base_only = false;
-	if (c->other_format)
-		c->other_format->reset(rq);
-	rq->going.kind = RT_OUT_CALL;
-	rq->going.send = send_call;
+	if (c->ext_format)
+		c->ext_format->reset(rq);
+	rq->outgoing.kind = RT_OUT_CALL;
+	rq->outgoing.send = send_call;
 	rq->closing.closed = closed;
-	CDS_INIT_LIST_HEAD(&rq->going.queue);
+	CDS_INIT_LIST_HEAD(&rq->outgoing.queue);
 	rt_out_init(&rq->out);
 	for (unsigned int i = 0; i < rq->pub.nsinks; i++) {
 		rq->pub.sinks[i].used = 0;
@@ -294,7 +295,7 @@ static void enqueue(struct rt_conn *c, struct rt_request_priv *rq)
 	rq->own.xid = rq->pub.xid;
 	rt_xid_add(c, &rq->own);
 	cds_list_add_tail(&rq->link, &c->req.requests);
-	cds_list_add_tail(&rq->going.queue, &c->calls_out);
+	cds_list_add_tail(&rq->outgoing.queue, &c->call_queue);
 }
 
 /* The first message of a Call goes. Returns 0, -EAGAIN if it must wait, or another -errno if
@@ -304,7 +305,7 @@ static int start(struct rt_conn *c, struct rt_request_priv *rq)
 	int rc;
 
 	rq->own.posted = true;
-	cds_list_del_init(&rq->going.queue);
+	cds_list_del_init(&rq->outgoing.queue);
 	c->requests_out++;
 	if (!c->server) {
 		c->credit.forward++;
@@ -320,7 +321,7 @@ static int start(struct rt_conn *c, struct rt_request_priv *rq)
 		return rc;
 	unpost(c);
 	rq->own.posted = false;
-	cds_list_add(&rq->going.queue, &c->calls_out);
+	cds_list_add(&rq->outgoing.queue, &c->call_queue);
 	return rc;
 }
 
@@ -366,7 +367,7 @@ static bool fail(struct rt_conn *c, struct rt_request_priv *rq,
 static bool send_call(struct rt_conn *c, struct rt_outgoing *o)
 {
 	struct rt_request_priv *rq =
-		caa_container_of(o, struct rt_request_priv, going);
+		caa_container_of(o, struct rt_request_priv, outgoing);
 	bool begun = rq->own.posted, last;
 	struct rt_work *w;
 	size_t hlen;
@@ -401,7 +402,7 @@ static bool send_call(struct rt_conn *c, struct rt_outgoing *o)
 	rc = (rq->format ? rq->format->fill : fill)(c, rq, w, &hlen, &last);
 	if (rc)
 		return fail(c, rq, w, !begun, rc);
-	c->cont = last ? NULL : &rq->going;
+	c->sending = last ? NULL : &rq->outgoing;
 	if (last) {
 		rq->sent = base_now_ns();
 		RT_STAGE(c, submit, rq->submitted, rq->sent);
@@ -478,8 +479,8 @@ static void disconnected(struct rt_conn *c)
 {
 	struct rt_request_priv *rq, *tmp;
 
-	if (c->cont && c->cont->kind == RT_OUT_CALL)
-		c->cont = NULL;
+	if (c->sending && c->sending->kind == RT_OUT_CALL)
+		c->sending = NULL;
 	cds_list_for_each_entry_safe(rq, tmp, &c->req.requests, link)
 	{
 		rq->sends_pending = 0;

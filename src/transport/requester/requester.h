@@ -33,13 +33,13 @@ struct rt_request_priv {
 	struct rt_request_priv *next_free;
 	struct cds_list_head link; /* rt_requesting.requests while outstanding */
 	struct rt_own own;
-	struct rt_outgoing going;
+	struct rt_outgoing outgoing;
 	bool finished; /* done is called when nothing is pending */
 	bool external;
 	bool prepared; /* its format is chosen, for these: */
 	/* The properties of both ends, the inline threshold, and the header types
 	 * that the peer had refused. */
-	uint32_t values, room, without;
+	uint32_t props_generation, room, without;
 	/* How many Read and Write chunks the peer takes for this Call, if it has
 	 * said so, and whether it takes body chunks [D8]. If the Call was sent again
 	 * for that (@refused), the ERROR is in pub.error. */
@@ -70,7 +70,7 @@ struct rt_request_priv {
 	uint64_t user[]; /* request_user_size octets, then the format's room */
 };
 
-/* How a Call goes other than by base messages: rt_conn.other_format, of an extension. */
+/* How a Call goes other than by base messages: rt_conn.ext_format, of an extension. */
 struct rt_request_format {
 	/* A new request. */
 	void (*reset)(struct rt_request_priv *rq);
@@ -100,9 +100,9 @@ static inline struct rt_request_priv *rt_request_find(struct rt_conn *c,
 /* Returns the Call whose messages are under way, or NULL. */
 static inline struct rt_request_priv *rt_request_begun(const struct rt_conn *c)
 {
-	return c->cont && c->cont->kind == RT_OUT_CALL ?
-		       caa_container_of(c->cont, struct rt_request_priv,
-					going) :
+	return c->sending && c->sending->kind == RT_OUT_CALL ?
+		       caa_container_of(c->sending, struct rt_request_priv,
+					outgoing) :
 		       NULL;
 }
 

@@ -188,7 +188,7 @@ static void receive(struct rt_conn *c, const struct wire_msg *m,
 		RT_COUNT(c, dropped, 1);
 		return;
 	}
-	if (c->cont == &rq->going) {
+	if (c->sending == &rq->outgoing) {
 		/* The rest of our fragments would be out of place now. */
 		rt_response_violation(c, rq, m->p.xid,
 				      "it comes before the whole Call");
@@ -250,7 +250,7 @@ static bool error(struct rt_conn *c, struct rt_own *own,
 {
 	struct rt_request_priv *rq = request_of(own);
 
-	if (c->other_format && c->other_format->error(c, rq, err))
+	if (c->ext_format && c->ext_format->error(c, rq, err))
 		return true;
 	if (!own->posted)
 		return false;
@@ -258,7 +258,7 @@ static bool error(struct rt_conn *c, struct rt_own *own,
 		return true;
 	/* The rest of the Call is sent before anything else (6.3.6, [D3]), unless
 	 * the peer does not know its header type (7.1.3). */
-	if (c->cont == &rq->going && err->code != RDMA2_ERR_INVAL_HTYPE) {
+	if (c->sending == &rq->outgoing && err->code != RDMA2_ERR_INVAL_HTYPE) {
 		rq->pub.error = *err;
 		rq->error_deferred = true;
 		return true;
@@ -276,7 +276,7 @@ static void refused(struct rt_conn *c, struct rt_own *own,
 static void unusable(struct rt_conn *c, struct rt_own *own)
 {
 	struct rt_request_priv *rq = request_of(own);
-	bool begun = c->cont == &rq->going;
+	bool begun = c->sending == &rq->outgoing;
 
 	rt_request_finish(c, rq, -EPROTO);
 	if (begun) {

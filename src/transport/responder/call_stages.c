@@ -576,8 +576,8 @@ static void disconnected(struct rt_conn *c)
 {
 	struct rt_call_priv *call, *tmp;
 
-	if (c->cont && c->cont->kind == RT_OUT_REPLY)
-		c->cont = NULL;
+	if (c->sending && c->sending->kind == RT_OUT_REPLY)
+		c->sending = NULL;
 	c->resp.posting = NULL;
 	cds_list_for_each_entry_safe(call, tmp, &c->resp.calls, link)
 	{

@@ -29,7 +29,7 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 		if (!call)
 			return NULL;
 	}
-	call->spare = false;
+	call->idle = false;
 	call->pub.conn = c;
 	call->pub.reverse = false;
 	call->pub.npieces = 0;
@@ -110,12 +110,12 @@ bool rt_calls_trim(struct rt_conn *c)
 	/* The first, which was used last, is kept. */
 	for (bool first = true; *at; first = false) {
 		call = *at;
-		if (!first && call->spare) {
+		if (!first && call->idle) {
 			*at = call->next_free;
 			free(call);
 			some = true;
 		} else {
-			call->spare = true;
+			call->idle = true;
 			at = &call->next_free;
 		}
 	}
@@ -247,7 +247,7 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid, bool reads,
 		return NULL;
 	}
 	/* [A9]: a Call before CONNPROP_FINAL accepts the default values. */
-	rt_conn_tell_established(c);
+	rt_conn_notify_established(c);
 	call = call_get(c);
 	if (!call) {
 		rt_memory_uncharge(c, surplus);

@@ -94,16 +94,16 @@ static bool choose_format(struct rt_conn *c, struct rt_call_priv *call,
 	size_t len = call->out.len;
 
 	call->external = false;
-	call->threshold = c->to_peer;
-	if (head + len <= c->to_peer)
+	call->threshold = c->send_threshold;
+	if (head + len <= c->send_threshold)
 		return true;
 	if (call->pub.has_reply_chunk &&
 	    rt_chunk_len(&call->reply_chunk) >= len &&
-	    reply_header_len(c, call, true) <= c->to_peer) {
+	    reply_header_len(c, call, true) <= c->send_threshold) {
 		call->external = true;
 		return true;
 	}
-	if (head + 4 > c->to_peer) {
+	if (head + 4 > c->send_threshold) {
 		/* No message can carry the lists back. */
 		err->code = RDMA2_ERR_SYSTEM;
 		return false;
@@ -133,7 +133,7 @@ static bool plan(struct rt_conn *c, struct rt_call_priv *call,
 
 static bool stale(const struct rt_conn *c, const struct rt_call_priv *call)
 {
-	return call->threshold != c->to_peer;
+	return call->threshold != c->send_threshold;
 }
 
 static int post_writes(struct rt_conn *c, struct rt_call_priv *call,
@@ -265,8 +265,8 @@ static void enqueue(struct rt_conn *c, struct rt_call_priv *call)
 	struct wire_error err = { 0 };
 
 	call->stage = RT_CALL_REPLY;
-	call->going.kind = RT_OUT_REPLY;
-	call->going.send = send_reply;
+	call->outgoing.kind = RT_OUT_REPLY;
+	call->outgoing.send = send_reply;
 	rt_executing_add(c, -1);
 	if (call->reply.denial) {
 		RT_COUNT(c, calls_denied, 1);
@@ -280,7 +280,7 @@ static void enqueue(struct rt_conn *c, struct rt_call_priv *call)
 		reply_error(c, call, &err);
 		return;
 	}
-	cds_list_add_tail(&call->going.queue, &c->replies);
+	cds_list_add_tail(&call->outgoing.queue, &c->reply_queue);
 	if (c->server && !c->resp.vouched) {
 		c->resp.vouched = true;
 		fab_conn_vouch(c->fab);
@@ -292,7 +292,7 @@ static void start(struct rt_conn *c, struct rt_call_priv *call)
 {
 	assert(c->credit.holding);
 	call->posted_first = true;
-	cds_list_del(&call->going.queue);
+	cds_list_del(&call->outgoing.queue);
 	rt_xid_replied(c, call->pub.xid);
 	/* This message returns the Call's credit: the Requester needs it for
 	 * the GRANTs that draw the fragments that follow. */
@@ -302,7 +302,7 @@ static void start(struct rt_conn *c, struct rt_call_priv *call)
 static void undo_start(struct rt_conn *c, struct rt_call_priv *call)
 {
 	call->posted_first = false;
-	cds_list_add(&call->going.queue, &c->replies);
+	cds_list_add(&call->outgoing.queue, &c->reply_queue);
 	c->credit.holding++;
 }
 
@@ -329,7 +329,7 @@ static void replies_posted(struct rt_conn *c);
 static void finish(struct rt_conn *c, struct rt_call_priv *call,
 		   struct rt_work *w)
 {
-	c->cont = NULL;
+	c->sending = NULL;
 	RT_COUNT(c, replies_sent, 1);
 	w->owner = call;
 	w->done = send_done;
@@ -345,7 +345,7 @@ static bool abort_reply(struct rt_conn *c, struct rt_work *w, int rc)
 	rt_chain_post(c);
 	if (w)
 		rt_work_put(c, w);
-	c->cont = NULL;
+	c->sending = NULL;
 	return false;
 }
 
@@ -405,7 +405,7 @@ static bool post_some_writes(struct rt_conn *c, struct rt_call_priv *call,
 static bool send_reply(struct rt_conn *c, struct rt_outgoing *o)
 {
 	struct rt_call_priv *call =
-		caa_container_of(o, struct rt_call_priv, going);
+		caa_container_of(o, struct rt_call_priv, outgoing);
 	const struct rt_reply_format *format = call->format;
 	bool begun = call->posted_first, last;
 	struct wire_error err = { 0 };
@@ -421,7 +421,7 @@ static bool send_reply(struct rt_conn *c, struct rt_outgoing *o)
 	if (!begun && format->stale(c, call)) {
 		call->written = 0;
 		if (!format->plan(c, call, &err)) {
-			cds_list_del(&call->going.queue);
+			cds_list_del(&call->outgoing.queue);
 			reply_error(c, call, &err);
 			return true;
 		}
@@ -452,7 +452,7 @@ static bool send_reply(struct rt_conn *c, struct rt_outgoing *o)
 	if (last)
 		finish(c, call, w);
 	else
-		c->cont = &call->going;
+		c->sending = &call->outgoing;
 	rt_send_work(c, w, hlen);
 	c->credit.drawing = !last;
 	return true;
@@ -537,7 +537,7 @@ int rt_reply(struct rt_call *pub, const struct rt_reply *reply)
 {
 	struct rt_call_priv *call =
 		caa_container_of(pub, struct rt_call_priv, pub);
-	bool over = rt_conn_over(pub->conn);
+	bool over = rt_conn_is_closing(pub->conn);
 	int rc = check_reply(reply, &call->reply_octets);
 
 	call->replied = base_now_ns();

@@ -39,9 +39,9 @@ struct rt_call_priv {
 	struct rt_mail mail;
 	struct cds_list_head link; /* rt_responding.calls: all there are */
 	struct cds_list_head queue; /* rt_responding.starved or .waiting */
-	struct rt_outgoing going; /* its Reply */
+	struct rt_outgoing outgoing; /* its Reply */
 	struct rt_call_priv *next_free;
-	bool spare; /* free, and not used since rt_calls_trim() */
+	bool idle; /* free, and not used since rt_calls_trim() */
 	enum rt_call_stage stage;
 	bool failed; /* free it when its Reads have completed */
 	bool starved; /* it waits for memory */
@@ -159,8 +159,9 @@ static inline uint64_t rt_chunk_len(const struct wire_chunk_desc *d)
 /* Returns the Reply whose messages are under way, or NULL. */
 static inline struct rt_call_priv *rt_reply_begun(const struct rt_conn *c)
 {
-	return c->cont && c->cont->kind == RT_OUT_REPLY ?
-		       caa_container_of(c->cont, struct rt_call_priv, going) :
+	return c->sending && c->sending->kind == RT_OUT_REPLY ?
+		       caa_container_of(c->sending, struct rt_call_priv,
+					outgoing) :
 		       NULL;
 }
 

@@ -31,7 +31,7 @@ static void run(struct rt_auth_job *job, bool stop)
 				      ->ops->step(job->exchange, &job->step);
 	}
 	/* Drops the job's reference when it is taken. */
-	rt_inbox_leave(job->conn, &job->mail, job->done);
+	rt_inbox_put_deferred(job->conn, &job->mail, job->done);
 }
 
 static void *thread_main(void *arg)

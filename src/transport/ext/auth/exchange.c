@@ -27,9 +27,9 @@ void rt_auth_announce(struct rt_conn *c)
 	const struct rt_auth *a = auth(c);
 
 	rt_assert_strand(c);
-	c->part_due = a->out || a->answer;
-	c->part_inside = a->out && a->out_at;
-	c->part_made = a->phase == RT_AUTH_WORKING;
+	c->token_due = a->out || a->answer;
+	c->token_begun = a->out && a->out_at;
+	c->token_pending = a->phase == RT_AUTH_WORKING;
 	c->props_held = a->out || !rt_auth_settled(c);
 	c->gate = rt_auth_settled(c) ? NULL : a->ext;
 	rt_part_set(c, RT_SLOT_AUTH, !rt_auth_settled(c));
@@ -132,7 +132,7 @@ static void go_on(struct rt_conn *c)
 	if (!c->server && !c->props_sent)
 		c->props_due = true;
 	if (c->theirs.complete)
-		rt_conn_tell_established(c);
+		rt_conn_notify_established(c);
 	else if (!c->server && c->state == RT_OPEN)
 		c->state_deadline = rt_now_ms() + RT_SETTLE_MS;
 }
@@ -252,7 +252,7 @@ bool rt_auth_start(struct rt_conn *c)
 void rt_auth_give_way(struct rt_conn *c)
 {
 	rt_assert_strand(c);
-	if (!atomic_load(&c->gives_way) || c->state >= RT_CLOSING)
+	if (!atomic_load(&c->evicted) || c->state >= RT_CLOSING)
 		return;
 	rt_conn_fail(c, -EBUSY,
 		     "host authentication: not completed, and too many others "

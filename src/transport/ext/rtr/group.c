@@ -48,7 +48,7 @@ void rt_rtr_group_reset(struct rt_conn *c)
 	rt_memory_uncharge(c, g->memory);
 	g->memory = 0;
 	g->active = false;
-	c->partial = false;
+	c->receiving_group = false;
 	rt_part_set(c, RT_SLOT_RTR, false);
 }
 
@@ -219,7 +219,7 @@ void rt_rtr_initial(struct rt_conn *c, struct rt_work *w,
 		goto refuse;
 	}
 	g->active = true;
-	c->partial = true;
+	c->receiving_group = true;
 	rt_part_set(c, RT_SLOT_RTR, true);
 	g->reply = reply;
 	g->head = *m;

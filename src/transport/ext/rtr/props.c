@@ -113,7 +113,7 @@ void rt_rtr_taken(struct rt_conn *c, struct rt_properties *next)
 	if (!rtr(c)->on)
 		return;
 	rtr(c)->theirs = *p;
-	c->theirs_fixed = p->has_struct;
+	c->peer_recv_fixed = p->has_struct;
 	/* 8.3: the one is derived from the other, and gone with it. */
 	if (!p->size_given)
 		next->recv_size = p->has_struct ? p->length :
@@ -148,7 +148,7 @@ void rt_rtr_resized(struct rt_conn *c)
 				p->targets :
 				0;
 	/* [R15]: it goes on as its first message said, or not at all. */
-	if (!plan || (plan->room <= c->to_peer &&
+	if (!plan || (plan->room <= c->send_threshold &&
 		      (!plan->nbs || !rt_rtr_moved(c, plan))))
 		return;
 	rt_conn_stop(c, EV_VIOLATION, -EPROTO,

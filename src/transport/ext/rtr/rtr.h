@@ -17,7 +17,7 @@
 #define RPCRDMA_TRANSPORT_EXT_RTR_H
 
 #include "rpcrdma/rtr.h"
-#include "transport/core/own.h"
+#include "transport/core/room_state.h"
 #include "transport/requester/requester.h"
 #include "transport/responder/responder.h"
 

@@ -107,7 +107,7 @@ static int init(struct rt_conn *c)
 	if (!x->on)
 		return 0;
 	c->in_order = rt_rtr_in_order;
-	c->other_format = &rt_format_xmtreq;
+	c->ext_format = &rt_format_xmtreq;
 	if (cfg->no_placement)
 		return 0;
 	x->ours.targets = cfg->placement_size / RT_RTR_SEGMENT;

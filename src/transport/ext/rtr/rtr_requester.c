@@ -94,7 +94,7 @@ static unsigned int response(const struct rt_conn *c,
 	uint32_t length[RT_MAX_CHUNKS];
 	unsigned int n = 0, limit = c->inst->cfg.max_transmissions;
 	size_t max = rq->pub.reply_max ? rq->pub.reply_max : RT_UNKNOWN_REPLY;
-	size_t room = c->from_peer;
+	size_t room = c->recv_threshold;
 	struct rt_rtr_plan plan;
 
 	/* The peer may send less in one than we take. */
@@ -137,7 +137,7 @@ static bool place(struct rt_conn *c, struct rt_request_priv *rq)
 	for (unsigned int i = 0; i < n; i++)
 		length[i] = rq->cuts.cut[i].length;
 	describe(rq, &k, false);
-	if (!rt_rtr_plan(&rtr(c)->theirs.layout, c->to_peer,
+	if (!rt_rtr_plan(&rtr(c)->theirs.layout, c->send_threshold,
 			 wire_xmtreq_len(&k.d), rq->out.len,
 			 rq->out.npieces + rq->cuts.npieces, length, n, limit,
 			 &x->plan))
@@ -376,7 +376,7 @@ void rt_rtr_response_receive(struct rt_conn *c)
 		RT_COUNT(c, dropped, 1);
 		return;
 	}
-	if (c->cont == &rq->going) {
+	if (c->sending == &rq->outgoing) {
 		rt_response_violation(c, rq, xid,
 				      "it comes before the whole Call");
 		return;

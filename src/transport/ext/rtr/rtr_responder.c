@@ -341,7 +341,7 @@ static bool plan(struct rt_conn *c, struct rt_call_priv *call)
 		length[n++] = x->want[i].length;
 	}
 	describe(call, items, false);
-	if (!rt_rtr_plan(&rtr(c)->theirs.layout, c->to_peer,
+	if (!rt_rtr_plan(&rtr(c)->theirs.layout, c->send_threshold,
 			 wire_xmtresp_len(&d), call->out.len,
 			 call->out.npieces + call->cuts.npieces, length, n, max,
 			 &x->plan))

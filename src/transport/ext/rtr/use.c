@@ -18,7 +18,7 @@ bool rt_rtr_same_layout(const struct rt_rtr_layout *a,
 bool rt_rtr_moved(const struct rt_conn *c, const struct rt_rtr_plan *p)
 {
 	rt_assert_strand(c);
-	return p->room != c->to_peer ||
+	return p->room != c->send_threshold ||
 	       !rt_rtr_same_layout(&p->layout, &rtr(c)->theirs.layout);
 }
 

@@ -19,7 +19,7 @@
  * (4.1). */
 static bool keeps_size(const struct rt_conn *c)
 {
-	return c->theirs_fixed || xchar(c)->fixed & 1u << RDMA2_PROPID_RBSIZ;
+	return c->peer_recv_fixed || xchar(c)->fixed & 1u << RDMA2_PROPID_RBSIZ;
 }
 
 static void ask(struct rt_conn *c, uint32_t octets)

@@ -11,7 +11,7 @@
 #define RPCRDMA_TRANSPORT_EXT_XCHAR_H
 
 #include "rpcrdma/xchar.h"
-#include "transport/core/own.h"
+#include "transport/core/room_state.h"
 #include "transport/requester/requester.h"
 
 /* Values in one REQXCH at most: as many as 4096 octets hold. */

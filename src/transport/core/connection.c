@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn - references to a connection, its name and log, and why it ends
+ * connection - allocation of a connection, its references, its name, and why it ends
  *
- * A connection may be referred to for long after it has ended. Its parts give back
- * what it has as soon as it ends.
+ * The upper layer may hold a reference long after the connection has ended. All that the
+ * parts of the connection have is freed as soon as it ends.
  *
- * Context: rt_log() and the functions for references, any thread; the rest the
- * runner.
+ * Context: any thread calls rt_log() and the functions for references; the runner calls
+ * the rest.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ void rt_conn_set_name(struct rt_conn *c, const struct sockaddr *peer)
 	c->who.log_host = base_addr_host(peer);
 	snprintf(c->who.name, sizeof(c->who.name), "%s#%llu", name,
 		 (unsigned long long)c->who.id);
-	/* It is in the instance's list already. */
+	/* rt_conn_info() may read it already. */
 	pthread_mutex_lock(&c->info_lock);
 	memcpy(c->who.peer_name, name, sizeof(c->who.peer_name));
 	pthread_mutex_unlock(&c->info_lock);
@@ -43,8 +43,8 @@ void rt_part_set(struct rt_conn *c, unsigned int slot, bool on)
 				  c->strand.parts_on & ~bit;
 }
 
-/* With room for what parts have of their own. */
-static struct rt_conn *alloc(struct rt_instance *inst)
+/* Allocate a connection with the state of all parts behind it. */
+static struct rt_conn *connection_alloc(struct rt_instance *inst)
 {
 	const struct rt_part *const *p;
 	struct rt_conn *c;
@@ -69,7 +69,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 		const struct rt_ops *ops, const struct sockaddr *to,
 		socklen_t to_len, struct rt_conn **out)
 {
-	struct rt_conn *c = alloc(inst);
+	struct rt_conn *c = connection_alloc(inst);
 	int rc;
 
 	if (!c)
@@ -82,7 +82,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	c->last_active = rt_now_ms();
 	atomic_init(&c->who.refs, 1);
 	atomic_init(&c->strand.pending, 1);
-	rt_strand_is(c, pthread_self());
+	rt_strand_set_runner(c, pthread_self());
 	pthread_mutex_init(&c->info_lock, NULL);
 	CDS_INIT_LIST_HEAD(&c->strand.inst_link);
 	c->work.chain_tail = &c->work.chain;
@@ -93,7 +93,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 		memcpy(&c->server_addr, to, to_len);
 	rc = RT_TRY_PARTS(inst, init, c);
 	if (rc) {
-		rt_conn_ended(c);
+		rt_conn_release(c);
 		pthread_mutex_destroy(&c->info_lock);
 		free(c);
 		return rc;
@@ -111,7 +111,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	return 0;
 }
 
-void rt_conn_ended(struct rt_conn *c)
+void rt_conn_release(struct rt_conn *c)
 {
 	const struct rt_part *const *p = c->inst->parts;
 
@@ -124,15 +124,15 @@ void rt_conn_ended(struct rt_conn *c)
 	rt_works_free(c);
 }
 
-/* The last reference is gone; nobody runs it and the fabric has ended. */
-static void conn_free(struct rt_conn *c)
+/* The last reference is gone, nobody runs the connection, and the fabric has ended. */
+static void connection_free(struct rt_conn *c)
 {
 	struct rt_instance *inst = c->inst;
 
-	rt_strand_is(c, pthread_self());
-	/* One that never had the fabric's. */
-	rt_instance_forget(c);
-	rt_conn_ended(c);
+	rt_strand_set_runner(c, pthread_self());
+	/* The fabric has done so, unless the connection never had one. */
+	rt_instance_remove_conn(c);
+	rt_conn_release(c);
 	RT_EACH_PART(c->inst, destroyed, c);
 	pthread_mutex_destroy(&c->info_lock);
 	free(c);
@@ -148,7 +148,7 @@ void rt_conn_put(struct rt_conn *c)
 {
 	if (atomic_fetch_sub_explicit(&c->who.refs, 1, memory_order_acq_rel) ==
 	    1)
-		conn_free(c);
+		connection_free(c);
 }
 
 bool rt_conn_try_get(struct rt_conn *c)
@@ -161,7 +161,7 @@ bool rt_conn_try_get(struct rt_conn *c)
 	return false;
 }
 
-/* ---- The log, and why it ends --------------------------------------------- */
+/* ---- The log, and the reason of the end ----------------------------------- */
 
 void rt_log(struct rt_conn *c, int level, const char *fmt, ...)
 {

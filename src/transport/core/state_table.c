@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * state - the life of a connection in one table
+ * state_table - what each event does in each state of a connection
  *
- * Each row says what an event does in one state: an effect, the next state, and
- * whether the message that came with it is processed. An event without an entry is
- * ignored, and its message is not counted as dropped: that is so only where the
- * fabric or the peer can still deliver what was under way when the connection began to
- * end. What is wrong with a message within a state (continuation, chunks, properties)
- * is for version1.c and version2.c.
+ * Each row has an effect, the next state, and whether the message that caused the event
+ * is processed. An event without a row is ignored, and its message is not counted as
+ * dropped: only the fabric or the peer can cause one, by delivering what was under way
+ * when the connection began to end. Faults of a message itself (continuation, chunks,
+ * properties) are found by version1.c and version2.c.
  *
  *   CONNECTING  client: the fabric is starting up
  *   ACCEPTING   server: likewise
- *   GREETING    client: its one first message, of version 2, is out, nothing
- *               has come back (4.3: one message outstanding)
+ *   GREETING    client: its one first message, of version 2, has been sent and not
+ *               answered (4.3: one message outstanding)
  *   AWAITING    server: no version yet; the first message decides (4.3.3)
- *   ANSWERED    server: the version is settled. One message may go out, and no more
+ *   ANSWERED    server: the version is settled. One message may be sent, and no more
  *               until the client's second message shows that it has our credit
  *               limit (4.3 [A7])
  *   OPEN        both sides have a version and a credit limit (in version 1:
  *               the one credit that a client begins with, RFC 8166 3.3.3)
- *   DRAINING    an orderly end was asked for: no new Calls, those in progress
- *               are finished
+ *   DRAINING    the upper layer closes the connection: no new Calls are accepted,
+ *               those in progress are finished
  *   CLOSING     the fabric is disconnecting
- *   CLOSED      the fabric has ended; only the upper layer still holds things
+ *   CLOSED      the fabric has ended; only the upper layer may hold references
  */
-#include "transport/core/state.h"
+#include "transport/core/state_table.h"
 
 #define GO(next, effect)                  \
 	{                                 \
@@ -59,7 +58,7 @@ const struct rt_transition rt_transitions[RT_NSTATES][EV_COUNT] = {
 		[EV_MSG_REPLY]   = TAKE(RT_OPEN, RT_DO_FIRST),
 		[EV_MSG_BAD]     = TAKE(RT_OPEN, RT_DO_FIRST),
 		[EV_MSG_EXT]     = TAKE(RT_OPEN, RT_DO_FIRST),
-		/* 4.3.2 [B1]: a server without version 2 has said so. */
+		/* 4.3.2 [B1]: the server has refused version 2. */
 		[EV_VERSION1]    = GO(RT_OPEN, RT_DO_VERSION1),
 		[EV_MSG_VERSION] = TAKE(RT_GREETING, RT_DO_NOTHING),
 		[EV_CLOSE]       = GO(RT_CLOSING, RT_DO_DISCONNECT),
@@ -79,9 +78,9 @@ const struct rt_transition rt_transitions[RT_NSTATES][EV_COUNT] = {
 		[EV_MSG_ERROR]   = TAKE(RT_ANSWERED, RT_DO_FIRST),
 		[EV_MSG_BAD]     = TAKE(RT_ANSWERED, RT_DO_FIRST),
 		[EV_MSG_EXT]     = TAKE(RT_ANSWERED, RT_DO_FIRST),
-		/* [B5]: nothing has to be waited for in version 1. */
+		/* [B5]: version 1 has no exchange of properties to wait for. */
 		[EV_VERSION1]    = GO(RT_OPEN, RT_DO_VERSION1),
-		/* [B2]: answered, and settles nothing. */
+		/* [B2]: it is answered, and does not settle the version. */
 		[EV_MSG_VERSION] = TAKE(RT_AWAITING, RT_DO_NOTHING),
 		[EV_CLOSE]       = GO(RT_CLOSING, RT_DO_DISCONNECT),
 		[EV_ABORT]       = GO(RT_CLOSING, RT_DO_ABORT),
@@ -122,16 +121,16 @@ const struct rt_transition rt_transitions[RT_NSTATES][EV_COUNT] = {
 		[EV_DOWN]        = GO(RT_CLOSED, RT_DO_DOWN),
 	},
 	[RT_DRAINING] = {
-		/* rt_call_admit() drops new Calls in this state. It may have been
-		 * reached from ANSWERED, with a Reply still to go. */
-		[EV_MSG_PROPS]   = TAKE(RT_DRAINING, RT_DO_HEARD),
-		[EV_MSG_GRANT]   = TAKE(RT_DRAINING, RT_DO_HEARD),
-		[EV_MSG_CALL]    = TAKE(RT_DRAINING, RT_DO_HEARD),
-		[EV_MSG_REPLY]   = TAKE(RT_DRAINING, RT_DO_HEARD),
-		[EV_MSG_ERROR]   = TAKE(RT_DRAINING, RT_DO_HEARD),
-		[EV_MSG_BAD]     = TAKE(RT_DRAINING, RT_DO_HEARD),
-		[EV_MSG_EXT]     = TAKE(RT_DRAINING, RT_DO_HEARD),
-		[EV_MSG_VERSION] = TAKE(RT_DRAINING, RT_DO_HEARD),
+		/* rt_call_admit() drops new Calls in this state. The state before
+		 * may have been ANSWERED, with a Reply still to be sent. */
+		[EV_MSG_PROPS]   = TAKE(RT_DRAINING, RT_DO_SECOND_DRAINING),
+		[EV_MSG_GRANT]   = TAKE(RT_DRAINING, RT_DO_SECOND_DRAINING),
+		[EV_MSG_CALL]    = TAKE(RT_DRAINING, RT_DO_SECOND_DRAINING),
+		[EV_MSG_REPLY]   = TAKE(RT_DRAINING, RT_DO_SECOND_DRAINING),
+		[EV_MSG_ERROR]   = TAKE(RT_DRAINING, RT_DO_SECOND_DRAINING),
+		[EV_MSG_BAD]     = TAKE(RT_DRAINING, RT_DO_SECOND_DRAINING),
+		[EV_MSG_EXT]     = TAKE(RT_DRAINING, RT_DO_SECOND_DRAINING),
+		[EV_MSG_VERSION] = TAKE(RT_DRAINING, RT_DO_SECOND_DRAINING),
 		[EV_DRAINED]     = GO(RT_CLOSING, RT_DO_DISCONNECT),
 		[EV_TIMEOUT]     = GO(RT_CLOSING, RT_DO_ABORT),
 		[EV_VIOLATION]   = GO(RT_CLOSING, RT_DO_DISCONNECT),

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * state - the life of a connection in one table: states, events, effects
+ * state_table - the states, events and effects of a connection
  *
- * state.c has the table, strand.c goes by it.
+ * state_table.c has the table; rt_event() in turn.c applies it.
  */
-#ifndef RPCRDMA_TRANSPORT_STATE_H
-#define RPCRDMA_TRANSPORT_STATE_H
+#ifndef RPCRDMA_TRANSPORT_STATE_TABLE_H
+#define RPCRDMA_TRANSPORT_STATE_TABLE_H
 
 #include <stdbool.h>
 
-/* X(state, its name in logs and probes). state.c says what each means. */
+/* X(state, its name in logs and probes). state_table.c says what each means. */
 #define RT_STATES(X)                   \
 	X(RT_CONNECTING, "connecting") \
 	X(RT_ACCEPTING, "accepting")   \
@@ -27,15 +27,15 @@
  *   EV_UP, EV_DOWN   the fabric is established, has ended
  *   EV_VERSION1      version 1 is settled: by the first message (server), by choice
  *                    or by ERR_VERS (client)
- *   EV_MSG_EXT       of an extension that is on here
+ *   EV_MSG_EXT       of an extension that is enabled here
  *   EV_MSG_VERSION   of a version that is not supported here
- *   EV_MSG_BAD       of our version, to be answered with an ERROR
+ *   EV_MSG_BAD       of our version, to be answered by an ERROR
  *   EV_CLOSE         the upper layer wants an orderly end
- *   EV_ABORT         an immediate end
- *   EV_VIOLATION     an end after what is posted has gone out
+ *   EV_ABORT         the connection ends at once
+ *   EV_VIOLATION     the connection ends when what is posted has been sent
  *   EV_DRAINED       nothing is in progress any more
  *   EV_TIMEOUT       the state's deadline has passed
- *   EV_SETTLED       server: its first message must have come by now
+ *   EV_SETTLED       server: its first message must have arrived by now
  */
 #define RT_EVENTS(X)                 \
 	X(EV_UP, "up")               \
@@ -64,24 +64,24 @@ enum rt_event { RT_EVENTS(RT_ENUMERATOR) EV_COUNT };
 /* What an event does, besides changing the state. */
 enum rt_effect {
 	RT_DO_NOTHING,
-	/* The strand's own. */
+	/* Carried out by turn.c alone. */
 	RT_DO_AWAIT, /* server: wait for the first message */
-	RT_DO_HEARD, /* server: the client's second message has come */
+	RT_DO_SECOND_DRAINING, /* as RT_DO_SECOND, while the connection drains */
 	RT_DO_DRAIN,
 	RT_DO_DISCONNECT,
 	RT_DO_ABORT,
 	RT_DO_DOWN,
-	/* For the parts as well, see struct rt_part. */
+	/* Also passed to the parts, see struct rt_part. */
 	RT_DO_GREET, /* client: send the first message */
-	RT_DO_FIRST, /* the peer's first message of version 2 has come */
-	RT_DO_ANSWER, /* server: likewise, and our properties answer it */
-	RT_DO_SECOND, /* server: RT_DO_HEARD, for the first time */
+	RT_DO_FIRST, /* the peer's first message of version 2 was received */
+	RT_DO_ANSWER, /* server: the same, and our properties answer it */
+	RT_DO_SECOND, /* server: the client's second message was received */
 	RT_DO_VERSION1, /* version 1 is settled */
 };
 
 struct rt_transition {
 	bool allowed;
-	bool process; /* the message that came with the event */
+	bool process; /* the message that caused the event */
 	enum rt_state next;
 	enum rt_effect effect;
 };
@@ -90,4 +90,4 @@ extern const struct rt_transition rt_transitions[RT_NSTATES][EV_COUNT];
 extern const char *const rt_state_names[RT_NSTATES];
 extern const char *const rt_event_names[EV_COUNT];
 
-#endif /* RPCRDMA_TRANSPORT_STATE_H */
+#endif /* RPCRDMA_TRANSPORT_STATE_TABLE_H */

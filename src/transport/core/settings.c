@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * config - defaults and limits of the settings
+ * settings - defaults and limits of struct rt_config
  *
  * Threads: pure functions.
  */
@@ -19,7 +19,7 @@ void rt_config_defaults(struct rt_config *cfg)
 #undef SET_DEFAULT
 	if (!cfg->versions)
 		cfg->versions = 1u << WIRE_VERS1 | 1u << WIRE_VERS2;
-	/* What a peer with the same settings can place. */
+	/* A peer with the same settings can receive this much. */
 	if (any_send_size && (cfg->extensions & RT_EXT_RTR) &&
 	    !cfg->no_placement &&
 	    cfg->placement_size > RT_DEFAULT(send_size) - RT_RTR_HEAD &&

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * listen - connections that come and connections that are made
+ * establish - listeners, and the establishment of connections on both sides
  *
- * Any thread; on_request() is the poller's. inst->lock guards the lists of
+ * Context: any thread; the poller calls on_request(). inst->lock guards the lists of
  * connections and listeners.
  */
 #include <errno.h>
@@ -13,18 +13,18 @@
 #include "base/addr.h"
 #include "transport/core/core.h"
 
-static void unused_gone(void *user)
+static void unstarted_fabric_gone(void *user)
 {
 	struct rt_conn *c = user;
 
 	/* Another thread may have its strand. */
 	atomic_store(&c->fabric_gone, true);
 	rt_strand_run(c);
-	rt_instance_forget(c);
+	rt_instance_remove_conn(c);
 	rt_conn_put(c);
 }
 
-/* The one that runs @f. */
+/* Returns the number of the poller that runs @f. */
 static unsigned int poller_of(const struct rt_instance *inst,
 			      const struct fab_conn *f)
 {
@@ -46,7 +46,7 @@ static void gather_private_data(struct rt_conn *c,
 				(*p)->private_data(c, data + params->priv_len);
 }
 
-/* There is not yet a connection whose line it could be. */
+/* Log a line about a connection request, for which there is no connection yet. */
 static void log_refused(struct rt_instance *inst, const struct fab_conn *f,
 			const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -112,7 +112,8 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	c->fab = f;
 	fab_conn_set_ready(f, rt_conn_ready, c);
 	rt_conn_publish(c);
-	/* Ours, for another thread may run its poller; the upper layer's. */
+	/* One reference is this function's, since another thread may run the poller; one
+	 * is the upper layer's. */
 	rt_conn_get(c);
 	rt_conn_get(c);
 	if (l->ops->open)
@@ -121,7 +122,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		c->who.user = l->ctx;
 	gather_private_data(c, data, &params);
 	RT_EACH_PART(inst, peer_private_data, c, priv, priv_len);
-	/* So that what the peer sends at once is received. */
+	/* Post Receives before the peer can send. */
 	rc = refuse ? -EPERM : RT_TRY_PARTS(inst, open, c);
 	if (!rc)
 		rc = fab_accept(f, &params);
@@ -137,7 +138,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		c->state = RT_CLOSED;
 		c->fab = NULL;
 		fab_reject(f, NULL, 0);
-		fab_conn_destroy_deferred(f, unused_gone, c);
+		fab_conn_destroy_deferred(f, unstarted_fabric_gone, c);
 	} else {
 		RT_EACH_PART(inst, accepted, c);
 	}
@@ -238,9 +239,9 @@ int rt_connect(struct rt_instance *inst, unsigned int poller,
 
 		c->fab = NULL;
 		c->state = RT_CLOSED;
-		/* The poller may let go of it before we have. */
+		/* The poller may drop the fabric's reference at once. */
 		rt_conn_get(c);
-		fab_conn_destroy_deferred(f, unused_gone, c);
+		fab_conn_destroy_deferred(f, unstarted_fabric_gone, c);
 		rt_strand_release(c);
 		rt_conn_put(c);
 		return rc;
