@@ -63,7 +63,7 @@ void credit_announce(void)
 	PROVE(rt_credit_is_valid(&c));
 	PROVE(c.announced == value && c.sent == was.sent + 1);
 	PROVE((int32_t)(c.limit - c.sent) >= -1);
-	if (!was.told)
+	if (!was.has_announced)
 		return;
 	PROVE((int32_t)(c.announced - was.announced) >= 0);
 	PROVE(c.announced == was.announced || c.announced == c.received ||
@@ -78,8 +78,9 @@ void credit_receive(void)
 	uint32_t receives = rt_credit_receives(&c);
 
 	PROVE(receives >= c.max + c.reverse + RT_CREDIT_BEYOND);
-	PROVE(!c.told || (int32_t)(receives - (c.announced - c.received)) >=
-				 RT_CREDIT_BEYOND);
+	PROVE(!c.has_announced ||
+	      (int32_t)(receives - (c.announced - c.received)) >=
+		      RT_CREDIT_BEYOND);
 	c.received++;
 	c.grants += nondet_bool();
 	if (rt_credit_overrun(&c))
@@ -101,13 +102,14 @@ void credit_grant(void)
 	PROVE(n <= c.max + c.reverse);
 	PROVE(c.lacking >= c.max + c.reverse ||
 	      n <= c.max + c.reverse - c.lacking);
-	PROVE(c.reverse || c.forward || c.drawing || c.holding < c.max || !n);
-	PROVE(!c.told || (int32_t)(value - c.announced) >= 0);
-	if (rt_credit_grant_due(&c) && c.told)
+	PROVE(c.reverse || c.forward || c.reply_in_fragments ||
+	      c.holding < c.max || !n);
+	PROVE(!c.has_announced || (int32_t)(value - c.announced) >= 0);
+	if (rt_credit_grant_due(&c) && c.has_announced)
 		PROVE(value != c.announced);
 	/* Without a credit, only a side that has the reserve may use the extra
 	 * Receive. */
-	if (c.told && !rt_credit_available(&c))
+	if (c.has_announced && !rt_credit_available(&c))
 		PROVE(!rt_credit_grant_safe(&c, false, nondet_bool()));
 }
 

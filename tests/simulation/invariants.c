@@ -115,7 +115,7 @@ static void check_credit(const struct rt_conn *c, const struct sim_end *e)
 	if (c->msg.version != WIRE_VERS2 || c->state >= RT_CLOSING)
 		return;
 	/* When the fabric has ended they come back one after the other. */
-	if (k->told && !e->asked && !e->over &&
+	if (k->has_announced && !e->asked && !e->over &&
 	    (int32_t)(k->announced - k->received) >
 		    (int32_t)c->flow.recvs_posted)
 		broken(c, "credit: told without a Receive",
@@ -133,11 +133,11 @@ static void check_pair(const struct rt_conn *c, const struct rt_conn *p)
 	if ((int32_t)(c->credit.sent - p->credit.received) < 0)
 		broken(c, "credit: received and not sent", c->credit.sent,
 		       p->credit.received);
-	if (p->credit.told &&
+	if (p->credit.has_announced &&
 	    (int32_t)(p->credit.announced - c->credit.limit) < 0)
 		broken(c, "credit: a limit that nobody has told",
 		       p->credit.announced, c->credit.limit);
-	if (p->credit.told &&
+	if (p->credit.has_announced &&
 	    (int32_t)(c->credit.sent - p->credit.announced) > 1)
 		broken(c, "credit: sent beyond the limit", c->credit.sent,
 		       p->credit.announced);
@@ -238,7 +238,7 @@ static void check_accounts(const struct sim_node *n)
 {
 	const struct rt_instance *inst = n->inst;
 	size_t memory = 0, replies = 0;
-	unsigned int conns = 0, unproved = 0;
+	unsigned int conns = 0, unauthenticated = 0;
 	const struct rt_conn *c;
 	struct cds_list_head *pos;
 
@@ -248,7 +248,7 @@ static void check_accounts(const struct sim_node *n)
 		memory += c->flow.memory;
 		replies += atomic_load(&c->flow.reply_octets);
 	}
-	cds_list_for_each(pos, &inst->unproved) unproved++;
+	cds_list_for_each(pos, &inst->unauthenticated) unauthenticated++;
 	/* One that has ended is not in the list, its Calls may be above still. */
 	if (memory > atomic_load(&inst->memory))
 		sim_fail(
@@ -258,9 +258,10 @@ static void check_accounts(const struct sim_node *n)
 		sim_fail(
 			"memory: Replies of connections are %zu, of the node %zu",
 			replies, atomic_load(&inst->reply_octets));
-	if (conns != inst->nconns || unproved != inst->nunproved)
-		sim_fail("count: %u connections, %u; %u unproved, %u", conns,
-			 inst->nconns, unproved, inst->nunproved);
+	if (conns != inst->nconns || unauthenticated != inst->nunauthenticated)
+		sim_fail("count: %u connections, %u; %u unauthenticated, %u",
+			 conns, inst->nconns, unauthenticated,
+			 inst->nunauthenticated);
 	if (n->server && conns > inst->cfg.max_connections)
 		sim_fail("limit: %u connections, %u may be", conns,
 			 inst->cfg.max_connections);
@@ -320,7 +321,7 @@ static void check_quiet_pair(const struct rt_conn *c, const struct rt_conn *p)
 	if (c->msg.version != WIRE_VERS2)
 		return;
 	SAME(c, "quiet: sent and received", c->credit.sent, p->credit.received);
-	if (p->credit.told)
+	if (p->credit.has_announced)
 		SAME(c, "quiet: the limit", c->credit.limit,
 		     p->credit.announced);
 	if (!rt_credit_available(&c->credit) && !c->credit.lacking &&

@@ -227,8 +227,8 @@ struct rt_instance {
 	struct cds_list_head conns; /* until the fabric has released them */
 	struct cds_list_head hosts[RT_HOST_BUCKETS]; /* account.c */
 	uint64_t hosts_key; /* random */
-	struct cds_list_head unproved; /* account.c, oldest first */
-	unsigned int nunproved;
+	struct cds_list_head unauthenticated; /* account.c, oldest first */
+	unsigned int nunauthenticated;
 	unsigned int nconns;
 	struct cds_list_head listeners;
 	unsigned int next_poller;

@@ -33,10 +33,10 @@ struct rt_credit {
 	uint32_t announced; /* the highest limit sent to the peer */
 	uint32_t lacking; /* Receives that could not be posted for lack of memory */
 	uint32_t grants; /* GRANTs received since the limit was announced */
-	bool told; /* `announced` has been sent */
-	bool drawing; /* a Reply is on its way in fragments */
-	bool stopped; /* nothing is advertised: too many ERRORs wait */
-	bool roomy; /* the peer advertises two credits or more */
+	bool has_announced; /* `announced` has been sent */
+	bool reply_in_fragments; /* a Reply is on its way in fragments */
+	bool withheld; /* nothing is advertised: too many ERRORs wait */
+	bool peer_multi_credit; /* the peer advertises two credits or more */
 };
 
 /* The counts of version 1, see flow/credit1.h. */
@@ -52,7 +52,7 @@ struct rt_credit1 {
 
 struct rt_flow {
 	uint64_t credit_deadline; /* ms; of a Reply that waits for a credit */
-	uint64_t wrong_until; /* ms; when the allowance of bad messages is whole again */
+	uint64_t bad_messages_until; /* ms; then the peer has made up for all of them */
 	uint32_t grants; /* GRANTs in excess of other messages */
 	uint32_t grants_at; /* messages sent and received, at the last GRANT */
 	size_t memory; /* chunk and reassembly octets held */
@@ -61,7 +61,7 @@ struct rt_flow {
 	 * has not ended; the upper layer has not returned all its Calls. */
 	unsigned int host_holds;
 	atomic_size_t reply_octets; /* of Replies that have not been sent */
-	struct cds_list_head unproved_link; /* under inst->lock */
+	struct cds_list_head unauthenticated_link; /* under inst->lock */
 
 	struct cds_list_head posted; /* Receives */
 	unsigned int recvs_posted;
@@ -203,7 +203,7 @@ struct rt_responding {
 	struct cds_list_head waiting; /* Calls that wait for Replies to be sent */
 	bool wait_logged;
 	bool vouched; /* fab_conn_vouch() has been called */
-	bool calls_returned; /* rt_host_calls_back() has been called */
+	bool calls_returned; /* rt_host_calls_returned() has been called */
 	uint64_t memory_deadline; /* ms; of a Reply that waits for memory */
 };
 

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * account - what hosts and connections may take of a server
+ * account - limits on what hosts and connections may use of a server
  *
- * A host: one must not be able to take every connection and all memory, so it gets a
- * share of each: max_host_connections; max_host_memory for chunks and reassembly; as
- * much for Replies; and as much, but no less than a quarter of max_memory, for
- * Receives. An IPv6 host is its /64, since addresses inside that cost it nothing.
+ * Hosts: one host must not be able to use up all connections and all memory, so it has a
+ * share of each: max_host_connections; max_host_memory for chunks and reassembly; as much
+ * for Replies; and as much, but no less than a quarter of max_memory, for Receives. An
+ * IPv6 host is its /64, since it can choose any address within.
  *
- * Unproved connections: where a server takes part in host authentication, anybody can
- * begin an exchange of tokens, and nobody has to end it before its time is over. So
- * that those who do not cannot keep out all others, unproved connections may be a
- * quarter of all, and the oldest gives way to the newest.
+ * Unauthenticated connections: where a server takes part in host authentication, anybody
+ * can begin an exchange of tokens and leave it unfinished until it times out. So that
+ * such peers cannot keep out all others, at most a quarter of all connections may be
+ * unauthenticated, and the oldest of them is evicted for the newest.
  *
- * Bad messages: each message that comes alone wakes the poller and may be logged, so it
- * costs more than to send it. A client may have max_wrong bad messages at once, and
- * then one each RT_WRONG_MS. Until it may have another, nothing that comes on its
- * connection is looked at: what it sends is taken together later, and soon its credits
- * and its TCP window stop it. An honest client errs once or twice, about a version or
- * an extension. A GRANT is not wrong, but costs as much, and there is no use in more
- * GRANTs than other messages: those beyond count as bad. This is for each connection
- * and not for the host, which may be a gateway or a NAT of many clients.
+ * Bad messages: each message that arrives alone wakes the poller and may be logged, so it
+ * costs a server more than its sender. A client may send max_wrong bad messages at once,
+ * and then one each RT_WRONG_MS. Until the next is allowed, its connection is not polled:
+ * what it sends is handled together later, and soon its credits and its TCP window stop
+ * it. An honest client errs once or twice, about a version or an extension. A GRANT is
+ * not wrong, but costs as much, and more GRANTs than other messages are of no use: those
+ * in excess count as bad. The limit is one of the connection and not of the host, which
+ * may be a gateway or a NAT of many clients.
  *
- * Context: the runner, but for Replies, which any thread counts. Octets are atomic.
+ * Context: the runner, except for Replies, which any thread counts. Octets are atomic.
  * inst->lock guards the list of hosts, their counts of connections, and the list of
- * unproved connections, in which a connection is from its beginning until its
- * exchange is settled or it ends.
+ * unauthenticated connections, in which a connection is from its acceptance until its
+ * exchange has an outcome or it ends.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -40,11 +40,12 @@
 struct rt_host {
 	struct cds_list_head link; /* of its bucket in inst->hosts */
 	struct in6_addr addr;
-	unsigned int refs; /* connections, until the last reference to them */
-	unsigned int conns; /* until they have ended and their Calls are back */
-	atomic_size_t memory; /* chunks and reassembly */
-	atomic_size_t reply_octets; /* given to the transport, not yet gone */
-	atomic_size_t receives; /* that connections have of their own */
+	unsigned int refs; /* connections, until they are freed */
+	unsigned int
+		conns; /* until they have ended and their Calls are returned */
+	atomic_size_t memory; /* octets of chunks and reassembly */
+	atomic_size_t reply_octets; /* of Replies that have not been sent */
+	atomic_size_t receives; /* octets reserved for connections */
 };
 
 void rt_hosts_init(struct rt_instance *inst)
@@ -105,7 +106,7 @@ void rt_host_ended(struct rt_conn *c)
 		c->flow.host->conns--;
 }
 
-void rt_host_calls_back(struct rt_conn *c)
+void rt_host_calls_returned(struct rt_conn *c)
 {
 	rt_assert_strand(c);
 	pthread_mutex_lock(&c->inst->lock);
@@ -136,37 +137,37 @@ void rt_conn_host(const struct rt_conn *c, struct in6_addr *host)
 	*host = c->flow.host ? c->flow.host->addr : in6addr_any;
 }
 
-struct fab_buf *rt_memory_get(struct rt_conn *c, size_t mine, size_t size)
+struct fab_buf *rt_memory_get(struct rt_conn *c, size_t held, size_t size)
 {
 	struct rt_instance *inst = c->inst;
 	struct fab_buf *b = fab_pool_get_spare(inst->pool, size);
 
 	rt_assert_strand(c);
-	/* If nobody else has memory, a message may have the reserve. */
+	/* If nothing else is charged, a message may use the reserve. */
 	if (!b &&
-	    atomic_load_explicit(&inst->memory, memory_order_relaxed) <= mine)
+	    atomic_load_explicit(&inst->memory, memory_order_relaxed) <= held)
 		b = fab_pool_get(inst->pool, size);
-	if (b && !rt_memory_charge(c, mine, b->size)) {
+	if (b && !rt_memory_charge(c, held, b->size)) {
 		fab_pool_put(b);
 		return NULL;
 	}
 	return b;
 }
 
-bool rt_memory_charge(struct rt_conn *c, size_t mine, size_t n)
+bool rt_memory_charge(struct rt_conn *c, size_t held, size_t n)
 {
 	rt_assert_strand(c);
-	/* Buffers may be larger than the message in them. So the limit applies
-	 * only if something else is charged, or it would keep out a message that
-	 * it admits. */
-	if (c->flow.memory > mine &&
+	/* Buffers may be larger than the message in them. So the limit applies only if
+	 * something else is charged, or it would refuse a message that it should
+	 * admit. */
+	if (c->flow.memory > held &&
 	    c->flow.memory + n > c->inst->cfg.max_conn_memory)
 		return false;
 	if (c->flow.host) {
 		size_t was = atomic_fetch_add_explicit(&c->flow.host->memory, n,
 						       memory_order_relaxed);
 
-		if (was > mine && was + n > c->inst->cfg.max_host_memory) {
+		if (was > held && was + n > c->inst->cfg.max_host_memory) {
 			atomic_fetch_sub_explicit(&c->flow.host->memory, n,
 						  memory_order_relaxed);
 			return false;
@@ -236,16 +237,16 @@ void rt_replies_add(struct rt_conn *c, size_t n)
 
 void rt_replies_sub(struct rt_conn *c, size_t n)
 {
-	/* The counters are unsigned: that is modulo their size. */
+	/* The counters are unsigned, so this subtracts. */
 	rt_replies_add(c, 0 - n);
 }
 
 /*
- * Returns how many octets of Replies a host may have. Replies are outside the pool: if
- * all hosts together have max_memory of them, each may have less, and with twice that
- * nothing, so that no number of hosts has more.
+ * Returns how many octets of Replies a host may have. Replies are not in the pool. Once
+ * all hosts together have max_memory of them, each may have less, and at twice as much
+ * none, so that there is a limit whatever the number of hosts.
  */
-static size_t replies_most(const struct rt_instance *inst)
+static size_t max_host_replies(const struct rt_instance *inst)
 {
 	size_t all =
 		atomic_load_explicit(&inst->reply_octets, memory_order_relaxed);
@@ -259,13 +260,13 @@ static size_t replies_most(const struct rt_instance *inst)
 
 bool rt_replies_over_limit(struct rt_conn *c, unsigned int others)
 {
-	/* A connection that takes its Replies goes on with one Call at a time,
-	 * also while the pool is short of memory (receives.c). */
+	/* A connection without queued Replies goes on with one Call at a time, also
+	 * while the pool is short of memory (receives.c). */
 	return c->flow.host &&
 	       (fab_pool_short(c->inst->pool) ||
 		atomic_load_explicit(&c->flow.host->reply_octets,
 				     memory_order_relaxed) >
-			replies_most(c->inst)) &&
+			max_host_replies(c->inst)) &&
 	       (others || atomic_load_explicit(&c->flow.reply_octets,
 					       memory_order_relaxed));
 }
@@ -281,33 +282,35 @@ const char *rt_replies_limit_text(struct rt_conn *c)
 	return "this host has more Replies to take than its limit";
 }
 
-/* ---- Unproved connections ------------------------------------------------- */
+/* ---- Unauthenticated connections ------------------------------------------ */
 
-#define UNPROVED_LEAST 16
+#define UNAUTHENTICATED_MIN 16
 
-static unsigned int unproved_most(const struct rt_instance *inst)
+static unsigned int unauthenticated_max(const struct rt_instance *inst)
 {
-	return MAX(inst->cfg.max_connections / 4, UNPROVED_LEAST);
+	return MAX(inst->cfg.max_connections / 4, UNAUTHENTICATED_MIN);
 }
 
-void rt_unproved_init(struct rt_conn *c)
+void rt_unauthenticated_init(struct rt_conn *c)
 {
 	rt_assert_strand(c);
-	CDS_INIT_LIST_HEAD(&c->flow.unproved_link);
+	CDS_INIT_LIST_HEAD(&c->flow.unauthenticated_link);
 }
 
-void rt_unproved_join(struct rt_conn *c)
+void rt_unauthenticated_join(struct rt_conn *c)
 {
 	struct rt_instance *inst = c->inst;
 	struct rt_conn *oldest = NULL;
 
 	rt_assert_strand(c);
 	pthread_mutex_lock(&inst->lock);
-	cds_list_add_tail(&c->flow.unproved_link, &inst->unproved);
-	if (++inst->nunproved > unproved_most(inst)) {
-		oldest = cds_list_first_entry(&inst->unproved, struct rt_conn,
-					      flow.unproved_link);
-		rt_unproved_leave_locked(oldest);
+	cds_list_add_tail(&c->flow.unauthenticated_link,
+			  &inst->unauthenticated);
+	if (++inst->nunauthenticated > unauthenticated_max(inst)) {
+		oldest = cds_list_first_entry(&inst->unauthenticated,
+					      struct rt_conn,
+					      flow.unauthenticated_link);
+		rt_unauthenticated_leave_locked(oldest);
 		if (!rt_conn_try_get(oldest))
 			oldest = NULL;
 	}
@@ -319,25 +322,25 @@ void rt_unproved_join(struct rt_conn *c)
 	rt_conn_put(oldest);
 }
 
-void rt_unproved_leave_locked(struct rt_conn *c)
+void rt_unauthenticated_leave_locked(struct rt_conn *c)
 {
-	if (cds_list_empty(&c->flow.unproved_link))
+	if (cds_list_empty(&c->flow.unauthenticated_link))
 		return;
-	cds_list_del_init(&c->flow.unproved_link);
-	c->inst->nunproved--;
+	cds_list_del_init(&c->flow.unauthenticated_link);
+	c->inst->nunauthenticated--;
 }
 
-void rt_unproved_leave(struct rt_conn *c)
+void rt_unauthenticated_leave(struct rt_conn *c)
 {
 	rt_assert_strand(c);
 	pthread_mutex_lock(&c->inst->lock);
-	rt_unproved_leave_locked(c);
+	rt_unauthenticated_leave_locked(c);
 	pthread_mutex_unlock(&c->inst->lock);
 }
 
 /* ---- Bad messages ---------------------------------------------------------- */
 
-#define GRANTS_MOST 64
+#define GRANTS_MAX 64
 
 static uint64_t burst_ms(const struct rt_conn *c)
 {
@@ -352,10 +355,10 @@ void rt_bad_message(struct rt_conn *c)
 	if (!c->server)
 		return;
 	now = rt_now_ms();
-	c->flow.wrong_until = MAX(c->flow.wrong_until, now);
-	c->flow.wrong_until += RT_WRONG_MS;
-	if (c->flow.wrong_until > burst_ms(c))
-		rt_delay_poll(c, c->flow.wrong_until - burst_ms(c));
+	c->flow.bad_messages_until = MAX(c->flow.bad_messages_until, now);
+	c->flow.bad_messages_until += RT_WRONG_MS;
+	if (c->flow.bad_messages_until > burst_ms(c))
+		rt_delay_poll(c, c->flow.bad_messages_until - burst_ms(c));
 }
 
 void rt_grant_received(struct rt_conn *c)
@@ -366,7 +369,7 @@ void rt_grant_received(struct rt_conn *c)
 	rt_assert_strand(c);
 	c->flow.grants_at = all;
 	c->flow.grants -= MIN(others, c->flow.grants);
-	if (c->flow.grants < GRANTS_MOST)
+	if (c->flow.grants < GRANTS_MAX)
 		c->flow.grants++;
 	else
 		rt_bad_message(c);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * credit - the credits of a connection, by version
+ * credit - the flow control members of struct rt_version, for each version
  *
- * These are the members of struct rt_version that are about flow control; the
- * arithmetic is in credit.h and credit1.h.
+ * The arithmetic is in credit.h and credit1.h.
  *
  * Context: the runner.
  */
@@ -70,7 +69,7 @@ uint32_t rt_credit2_word(const struct rt_conn *c, enum rt_out_kind kind)
 bool rt_credit2_may_post(const struct rt_conn *c, enum rt_out_kind kind)
 {
 	rt_assert_strand(c);
-	/* The Replies to reverse Calls that are worked on keep theirs, [G3]
+	/* One credit is kept for the Reply to each reverse Call in progress, [G3]
 	 * rule 2. */
 	if (kind == RT_OUT_CALL)
 		return rt_credit_available(&c->credit) > c->calls_reverse;

@@ -2,15 +2,17 @@
 /*
  * credit - version 2 flow control, section 4.2.1
  *
- * Pure arithmetic on one connection's counts. All values are modulo 2^32 and
+ * Pure arithmetic on the counts of one connection. All values are modulo 2^32 and
  * compared as signed differences ([A4]); limits stay under 2^31 - 1.
  *
- * The limit told to the peer is Received message count + Advertised credits
- * ([A1]: the draft's text says Sent message count, which is only right in
- * lock-step traffic). A complete Call keeps its credit until its Reply is
- * posted, which bounds the Calls in progress ([A5] rule 6), but not while a
- * Call of ours is outstanding, which it may wait for ([G3]), and with one to
- * spare for each fragment of a Reply: what comes beyond counts as memory.
+ * The limit that is announced to the peer is Received message count + Advertised credits
+ * ([A1]: the draft says Sent message count, which is only right in lock-step traffic).
+ *
+ * A complete Call holds its credit until its Reply is posted, which bounds the Calls in
+ * progress ([A5] rule 6). There are two exceptions. While a Call of ours is outstanding,
+ * Calls hold no credits, since the peer may have to send some before it can answer ours
+ * ([G3]). While a Reply goes in fragments, there is one credit for the GRANTs that draw
+ * them. Calls in excess of the credits are charged as memory (incoming_call.c).
  */
 #ifndef RPCRDMA_TRANSPORT_CREDIT_H
 #define RPCRDMA_TRANSPORT_CREDIT_H
@@ -22,7 +24,7 @@
 #include "rpcrdma/config.h"
 #include "transport/core/room_state.h"
 
-/* More Calls of ours than the memory of this machine holds. */
+/* More outstanding Calls than fit into the memory of any machine. */
 #define RT_CALLS_OUT_MAX (1 << 30)
 
 static inline void rt_credit_init(struct rt_credit *c, uint32_t max)
@@ -33,8 +35,8 @@ static inline void rt_credit_init(struct rt_credit *c, uint32_t max)
 
 /*
  * Returns whether the counts can be those of a connection: the differences that are
- * compared as signed numbers stay far under 2^31. A peer that goes beyond what is
- * borne has been found by rt_credit_overrun() before, and has lost its connection.
+ * compared as signed numbers stay far under 2^31. rt_credit_overrun() has found a peer
+ * that exceeds its credits before, which ends the connection.
  */
 static inline bool rt_credit_is_valid(const struct rt_credit *c)
 {
@@ -42,18 +44,19 @@ static inline bool rt_credit_is_valid(const struct rt_credit *c)
 
 	return c->max >= RT_CREDIT_MIN && c->max <= RT_CREDITS_MAX &&
 	       c->reverse <= RT_CALLS_OUT_MAX &&
-	       (!c->told || (open >= -RT_CREDIT_BEYOND &&
-			     (int64_t)open + c->grants <=
-				     RT_CREDITS_MAX + RT_CALLS_OUT_MAX));
+	       (!c->has_announced ||
+		(open >= -RT_CREDIT_BEYOND &&
+		 (int64_t)open + c->grants <=
+			 RT_CREDITS_MAX + RT_CALLS_OUT_MAX));
 }
 
-/* May one ordinary message be posted? The message counts itself [A2]. */
+/* Returns true if one ordinary message may be posted. It counts itself [A2]. */
 static inline bool rt_credit_may_send(const struct rt_credit *c)
 {
 	return (int32_t)(c->limit - c->sent) > 0;
 }
 
-/* Messages that may be posted now. */
+/* Returns how many messages may be posted now. */
 static inline uint32_t rt_credit_available(const struct rt_credit *c)
 {
 	int32_t d = (int32_t)(c->limit - c->sent);
@@ -61,35 +64,36 @@ static inline uint32_t rt_credit_available(const struct rt_credit *c)
 	return d > 0 ? (uint32_t)d : 0;
 }
 
-/* A new value of Received credits: the newest counts, [A6]. */
+/* Take rdma_credit of a message that was received. The newest value counts [A6]. */
 static inline void rt_credit_take(struct rt_credit *c, uint32_t limit)
 {
 	c->limit = limit;
 	if (rt_credit_available(c) >= 2)
-		c->roomy = true;
+		c->peer_multi_credit = true;
 }
 
-/* May a GRANT be posted? It may use the extra Receive, [A5] rules 2 and 7. */
+/* Returns true if a GRANT may be posted. It may use the extra Receive, [A5] rules 2,
+ * 7. */
 static inline bool rt_credit_may_grant(const struct rt_credit *c)
 {
 	return (int32_t)(c->limit - c->sent) >= (c->received ? 0 : 1);
 }
 
-/* What may be advertised. */
+/* Returns how many credits may be advertised. */
 static inline uint32_t rt_credit_allowed(const struct rt_credit *c)
 {
-	if (c->stopped)
+	if (c->withheld)
 		return 0;
 	if (c->reverse || c->forward)
 		return c->max + c->reverse;
 	if (c->holding < c->max)
 		return c->max - c->holding;
-	/* One for the GRANTs that draw the fragments, however many Calls
-	 * there are (they may be more than max after the case above). */
-	return c->drawing ? 1 : 0;
+	/* One is for the GRANTs that draw the fragments, however many Calls there are:
+	 * after the case above they may be more than max. */
+	return c->reply_in_fragments ? 1 : 0;
 }
 
-/* Advertised credits now: none without its Receive. */
+/* Returns how many credits are advertised now: none without its Receive. */
 static inline uint32_t rt_credit_advertised(const struct rt_credit *c)
 {
 	uint32_t n = rt_credit_allowed(c), most = c->max + c->reverse;
@@ -98,63 +102,62 @@ static inline uint32_t rt_credit_advertised(const struct rt_credit *c)
 	return MIN(n, most);
 }
 
-/*
- * rdma_credit of a message built now. Never below what was announced: the
- * peer may have used it already ([A6]).
- */
+/* Returns rdma_credit of a message that is built now. It is never less than what was
+ * announced, since the peer may have used that already ([A6]). */
 static inline uint32_t rt_credit_value(const struct rt_credit *c)
 {
 	uint32_t v = c->received + rt_credit_advertised(c);
 
-	if (c->told && (int32_t)(v - c->announced) < 0)
+	if (c->has_announced && (int32_t)(v - c->announced) < 0)
 		v = c->announced;
 	return v;
 }
 
-/* A message with rt_credit_value() has been posted. */
+/* Count a message that was posted with rt_credit_value(). */
 static inline void rt_credit_announce(struct rt_credit *c)
 {
 	c->announced = rt_credit_value(c);
-	c->told = true;
+	c->has_announced = true;
 	c->grants = 0;
 	c->sent++;
 }
 
 /*
- * Receives that should be posted, so that everything announced can arrive and
- * what is borne beyond ([A5] rule 3). If some are lacking, so much less is
- * announced; for what was announced before there are enough.
+ * Returns how many Receives should be posted: one for each message that was announced,
+ * and RT_CREDIT_BEYOND ([A5] rule 3). If some are lacking, as many credits less are
+ * announced; for those that were announced before there are Receives.
  */
 static inline uint32_t rt_credit_receives(const struct rt_credit *c)
 {
 	uint32_t n = c->max + c->reverse;
 	uint32_t open = c->announced - c->received;
 
-	if (c->told && (int32_t)open > (int32_t)n)
+	if (c->has_announced && (int32_t)open > (int32_t)n)
 		n = open;
 	return n + RT_CREDIT_BEYOND;
 }
 
-/* Has the peer used all that was announced (or the reserve as well)? */
+/* Returns true if the peer has used all credits that were announced. */
 static inline bool rt_credit_exhausted(const struct rt_credit *c)
 {
 	return (int32_t)(c->received - c->announced) >= 0;
 }
 
-/* Has it sent more than is borne? Who has not been told anything sends one
- * message, or two if it reads 4.2.1 as it stands. */
+/* Returns true if the peer has sent more messages than are tolerated. Before anything is
+ * announced it sends one, or two if it takes 4.2.1 literally. */
 static inline bool rt_credit_overrun(const struct rt_credit *c)
 {
-	return c->told &&
+	return c->has_announced &&
 	       (int32_t)(c->received - c->announced) > RT_CREDIT_BEYOND;
 }
 
 /*
- * Is a GRANT due? When what was given back and not announced reaches half of
- * the Advertised credits ([A5] rule 6), and at once if the peer has used all
- * that was announced, since it may have nothing left to ask with. Of GRANTs
- * received two make one piece of news (rule 5): who sends nothing else gets
- * its credits back, and two ends that answer each other come to rest.
+ * Returns true if a GRANT is due: when the credits that were returned and not announced
+ * reach half of the Advertised credits ([A5] rule 6), or at once if the peer has used all
+ * that was announced, since it may have none left to ask with.
+ *
+ * Two GRANTs received count as one returned credit (rule 5): a peer that sends nothing
+ * but GRANTs gets its credits back, and two ends that answer each other's stop.
  */
 static inline bool rt_credit_grant_due(const struct rt_credit *c)
 {
@@ -162,7 +165,7 @@ static inline bool rt_credit_grant_due(const struct rt_credit *c)
 	uint32_t half;
 
 	/* The peer began with one message (4.3); a Call is answered. */
-	if (!c->told)
+	if (!c->has_announced)
 		return c->received != c->grants && !c->holding;
 	back = (int32_t)(rt_credit_value(c) - c->announced);
 	news = back - (int32_t)(c->grants - c->grants / 2);
@@ -173,34 +176,31 @@ static inline bool rt_credit_grant_due(const struct rt_credit *c)
 }
 
 /*
- * Would a GRANT now leave both sides able to go on? It costs a credit like any
- * message, and one alone is not answered by a GRANT ([A5] rule 5), so that its
- * credit may come back only with a message that the peer sends for another
- * reason.
+ * Returns true if both sides can go on after a GRANT now. A GRANT costs a credit like any
+ * message, and one alone is not answered by a GRANT ([A5] rule 5), so its credit may
+ * return only with a message that the peer sends for another reason.
  *
- * With two credits or more there is no question. The last one may go when the
- * peer has none left. For then it has also sent all it could since our last
- * GRANT, and by that announced it: of the two or more messages of ours that it
- * has not announced at most this one is a GRANT, and the others are news for
- * it. A peer that advertises but one credit must be known to go on by itself
- * (@active).
+ * With two credits or more both can. The last credit may be spent when the peer has none
+ * left: it has then sent all it could since our last GRANT, and so announced that one. Of
+ * the two or more messages of ours that it has not announced, at most this one is a
+ * GRANT, and the peer returns the credits of the others. A peer that advertises only one
+ * credit must be known to send something by itself (@active).
  *
- * Without a credit the GRANT uses the extra Receive. Only one side may do so
- * at a time, and only if nothing of the peer can be under way: two GRANTs that
- * cross would use up each other's credit. The client has the @reserve first,
- * since a server may have all its credits held by Calls while it needs one
- * for a fragment.
+ * Without a credit the GRANT uses the extra Receive (@reserve). Only one side may do so
+ * at a time, and only if no message of the peer can be under way: two GRANTs that cross
+ * would use up each other's credit. The client comes first, since Calls may hold all
+ * credits of a server that needs one for a fragment.
  */
 static inline bool rt_credit_grant_safe(const struct rt_credit *c, bool reserve,
 					bool active)
 {
 	uint32_t n = rt_credit_available(c);
 
-	if (!c->told || n >= 2)
+	if (!c->has_announced || n >= 2)
 		return true;
 	if (!rt_credit_exhausted(c))
 		return false;
-	return n ? c->roomy || active : reserve;
+	return n ? c->peer_multi_credit || active : reserve;
 }
 
 #endif /* RPCRDMA_TRANSPORT_CREDIT_H */

@@ -2,12 +2,11 @@
 /*
  * credit1 - version 1 flow control, RFC 8166 3.3.1 and RFC 8167 4
  *
- * Pure arithmetic. A credit is a Call that the Responder takes: the Requester
- * asks for a number in each Call and is granted one in each Reply, and has at
- * most that many Calls outstanding; before the first Reply it has one. A Reply
- * needs no credit, since its Receive was posted with the Call. The directions
- * are accounted apart: each end is Requester in one and Responder in the other
- * ([G3]), so one object has a Requester's and a Responder's half.
+ * Pure arithmetic. A credit is a Call that the Responder accepts. The Requester asks for
+ * a number of credits in each Call and is granted a number in each Reply; it has at most
+ * that many Calls outstanding, and one before the first Reply. A Reply needs no credit,
+ * since its Receive was posted with the Call. Each direction has its own credits ([G3]),
+ * so one object has the counts of an end as Requester and as Responder.
  */
 #ifndef RPCRDMA_TRANSPORT_CREDIT1_H
 #define RPCRDMA_TRANSPORT_CREDIT1_H
@@ -34,23 +33,23 @@ static inline bool rt_credit1_is_valid(const struct rt_credit1 *c)
 	       c->limit && c->limit <= MAX(c->request, 1);
 }
 
-/* A Reply has granted @n. None at all would be the end of all Calls. */
+/* Take the grant @n of a Reply. With 0 no Call could ever be sent, so it counts as 1. */
 static inline void rt_credit1_granted(struct rt_credit1 *c, uint32_t n)
 {
 	n = MIN(n, c->request);
 	c->limit = n ? n : 1;
 }
 
-/* May a Call be sent when @out are outstanding? */
+/* Returns true if a Call may be sent while @out are outstanding. */
 static inline bool rt_credit1_may_call(const struct rt_credit1 *c, uint32_t out)
 {
 	return out < c->limit;
 }
 
 /*
- * May one more Call be in progress when @taken are? A Requester may give up a
- * Call and use its credit for another while the first is still worked on, so
- * that the grant is not quite the limit.
+ * Returns true if a Call may be accepted while @taken are in progress. A Requester may
+ * abandon a Call and use its credit for another while the first is still executed, so
+ * more than the grant are tolerated.
  */
 static inline bool rt_credit1_may_take(const struct rt_credit1 *c,
 				       uint32_t taken)
@@ -59,11 +58,10 @@ static inline bool rt_credit1_may_take(const struct rt_credit1 *c,
 }
 
 /*
- * What is granted now that @taken Calls are in progress. Of the Receives for
- * `grant` Calls some may be lacking; a Call in progress needs none any more, so
- * that as many may be lacking. Whatever the peer has been granted before, it
- * has sent as many Calls as are in progress, and the Receives that are left are
- * enough for the others.
+ * Returns the grant while @taken Calls are in progress. Some of the Receives for `grant`
+ * Calls may be lacking. A Call in progress needs no Receive, so as many may lack without
+ * effect: of what the peer has been granted it has used @taken, and the Receives that
+ * there are suffice for the others.
  */
 static inline uint32_t rt_credit1_grant(const struct rt_credit1 *c,
 					uint32_t taken)
@@ -76,8 +74,8 @@ static inline uint32_t rt_credit1_grant(const struct rt_credit1 *c,
 }
 
 /*
- * May a Reply (or an ERROR) go that leaves @taken Calls in progress? It grants
- * one more at least, which the Receive to spare is for.
+ * Returns true if a Reply (or an ERROR) may be sent that leaves @taken Calls in progress.
+ * It grants at least one credit, for which there is an additional Receive.
  */
 static inline bool rt_credit1_may_reply(const struct rt_credit1 *c,
 					uint32_t taken)
@@ -86,10 +84,10 @@ static inline bool rt_credit1_may_reply(const struct rt_credit1 *c,
 }
 
 /*
- * Receives that should be posted (RFC 8167 4.3): for the Calls granted, for the
- * Replies to come, and one so that a message too many, which will be answered,
- * does not end the connection. A @client posts for all the Calls it asked for
- * at once, a server when it sends one.
+ * Returns how many Receives should be posted (RFC 8167 4.3): for the Calls granted, for
+ * the Replies expected, and one so that a message in excess is answered and does not end
+ * the connection. A @client posts Receives for the Replies to all the Calls that it asked
+ * for at once, a server for each of its @out Calls when it sends it.
  */
 static inline uint32_t rt_credit1_receives(const struct rt_credit1 *c,
 					   bool client, uint32_t out)

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pump - what goes out, in which order, and with which credit
+ * pump - which messages are sent, in which order, and with which credits
  *
- * Each turn posts as much as credits and the state allow, in one chain and in this
- * order: the rest of a continued message, ERRORs, our properties and tokens, messages
- * of an extension, Replies, Calls. A GRANT follows if one is due and no other message
- * has carried its news. Between the fragments of a message only GRANTs may go (6.3.6,
- * 6.3.9 [D2]). Version 1 has only ERRORs, Replies and Calls, and credits for Calls
- * alone.
+ * Each turn posts as many messages as credits and state allow, in one chain and in this
+ * order: the remaining fragments of a continued message, ERRORs, our properties and
+ * tokens, messages of an extension, Replies, Calls. A GRANT follows if one is still due.
+ * Between the fragments of a message only GRANTs may be sent (6.3.6, 6.3.9 [D2]). Version
+ * 1 has only ERRORs, Replies and Calls, and credits for Calls alone.
  *
- * Replies and Calls are queued here by their owners, who also encode and post them
- * (struct rt_outgoing).
+ * Responder and Requester queue their Replies and Calls, and encode and post them when
+ * they are called back (struct rt_outgoing).
  *
  * Context: the runner.
  */
@@ -38,11 +37,11 @@ void rt_send_work(struct rt_conn *c, struct rt_work *w, size_t hlen)
 	w->sge[0] = (struct fab_sge){ w->buf->addr, hlen, w->buf->mr };
 	assert(c->sends_inflight < c->works_inflight + 1);
 	c->v->posted(c);
-	/* An ERR_VERS is not the one message of 4.3, which is of the
-	 * connection's version. */
+	/* The one message of 4.3 has the connection's version, which an ERR_VERS in
+	 * this state has not. */
 	if (c->state != RT_AWAITING)
 		c->first_sent = true;
-	/* From the last one, if there are several [A7]. */
+	/* If there are several [A7], the time begins with the last one. */
 	if (c->state == RT_ANSWERED && !c->props_due && !c->props_sent)
 		c->state_deadline = rt_now_ms() + RT_SETTLE_MS;
 	rt_chain_add(c, w);
@@ -74,11 +73,11 @@ static bool may_call(const struct rt_conn *c)
 	return c->v->may_send(c, RT_OUT_CALL);
 }
 
-/* [B2]: without a version there are no credits, but one ERROR for each message that
- * came. In version 1 ERRORs need no credit: they wait while the peer takes nothing. */
+/* [B2]: before a version is settled there are no credits, and one ERROR for each message
+ * received. In version 1 ERRORs need no credit: they wait while Sends do not complete. */
 static bool may_error(const struct rt_conn *c)
 {
-	return c->nerrors && c->sends_inflight < rt_max_untaken(c) &&
+	return c->nerrors && c->sends_inflight < rt_max_uncompleted(c) &&
 	       (c->state == RT_AWAITING ||
 		(rt_state_may_send(c) && c->v->may_send(c, RT_OUT_CONTROL)));
 }
@@ -112,7 +111,7 @@ static bool post_next(struct rt_conn *c)
 	}
 	if (may_error(c))
 		return c->traffic->error(c);
-	/* So may the parts of a token. */
+	/* So may the other parts of a token. */
 	if (!rt_state_may_send(c) &&
 	    !(c->state == RT_ANSWERED && c->token_begun))
 		return false;
@@ -133,8 +132,8 @@ static bool post_next(struct rt_conn *c)
 		return send_first(c, &c->call_queue);
 	return false;
 wait:
-	/* A Call may have to wait for others. A Reply waits only for the peer,
-	 * and holds memory meanwhile, so that has a deadline. */
+	/* A Call may have to wait for other Calls. A Reply waits only for the peer, and
+	 * holds memory meanwhile, so it has a deadline. */
 	if (!c->flow.credit_deadline &&
 	    ((c->sending && c->sending->kind == RT_OUT_REPLY) ||
 	     !cds_list_empty(&c->reply_queue)))
@@ -167,9 +166,9 @@ static void pump(struct rt_conn *c)
 	rt_chain_post(c);
 }
 
-/* ---- As a part of the connection ---------------------------------------- */
+/* ---- The hooks of struct rt_part ---------------------------------------- */
 
-static uint64_t due(struct rt_conn *c)
+static uint64_t flow_due(struct rt_conn *c)
 {
 	uint64_t d = rt_earlier(c->reserve_deadline, c->flow.credit_deadline);
 
@@ -177,13 +176,13 @@ static uint64_t due(struct rt_conn *c)
 				     d;
 }
 
-static void expire(struct rt_conn *c, uint64_t now)
+static void flow_expire(struct rt_conn *c, uint64_t now)
 {
 	rt_end_if_late(c, c->flow.credit_deadline, now,
 		       "no credits for Replies");
 }
 
-static void turn(struct rt_conn *c)
+static void flow_turn(struct rt_conn *c)
 {
 	if (c->state >= RT_CLOSING)
 		return;
@@ -192,59 +191,60 @@ static void turn(struct rt_conn *c)
 	pump(c);
 }
 
-static int init(struct rt_conn *c)
+static int flow_init(struct rt_conn *c)
 {
 	CDS_INIT_LIST_HEAD(&c->reply_queue);
 	CDS_INIT_LIST_HEAD(&c->call_queue);
 	CDS_INIT_LIST_HEAD(&c->flow.posted);
-	rt_unproved_init(c);
+	rt_unauthenticated_init(c);
 	return 0;
 }
 
-static int admit(struct rt_conn *c, const struct sockaddr_storage *peer)
+static int flow_admit(struct rt_conn *c, const struct sockaddr_storage *peer)
 {
 	int rc = peer ? rt_host_join(c, peer) : 0;
 
 	return rc ? rc : rt_reserve(c);
 }
 
-static void removed(struct rt_conn *c)
+static void flow_removed(struct rt_conn *c)
 {
 	rt_host_ended(c);
-	rt_unproved_leave_locked(c);
+	rt_unauthenticated_leave_locked(c);
 }
 
-static void fill_info(struct rt_conn *c, struct rt_conn_info *info)
+static void flow_fill_info(struct rt_conn *c, struct rt_conn_info *info)
 {
 	c->v->fill_info(c, info);
 }
 
-static void release(struct rt_conn *c)
+static void flow_release(struct rt_conn *c)
 {
-	/* The Receives of one that was never started are not flushed. */
+	/* The fabric does not flush the Receives of a connection that was never
+	 * started. */
 	if (atomic_load(&c->fabric_gone))
 		rt_reclaim_receives(c);
 	rt_reserve_release(c);
 }
 
-static int prepare(struct rt_instance *inst, const struct rt_params *p)
+static int flow_prepare(struct rt_instance *inst, const struct rt_params *p)
 {
 	rt_hosts_init(inst);
-	CDS_INIT_LIST_HEAD(&inst->unproved);
+	CDS_INIT_LIST_HEAD(&inst->unauthenticated);
 	return 0;
 }
 
 const struct rt_part rt_part_flow = {
-	.prepare = prepare,
+	.prepare = flow_prepare,
 	.start = rt_share_receives,
-	.init = init,
-	.admit = admit,
+	.init = flow_init,
+	.admit = flow_admit,
 	.open = rt_post_receives,
-	.removed = removed,
-	.fill_info = fill_info,
-	.due = due,
-	.expire = expire,
-	.turn = turn,
-	.release = release,
+	.removed = flow_removed,
+	.fill_info = flow_fill_info,
+	.due = flow_due,
+	.expire = flow_expire,
+	.turn = flow_turn,
+	.release = flow_release,
 	.destroyed = rt_host_leave,
 };

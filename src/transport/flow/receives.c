@@ -1,38 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * receives - the Receives of a connection, and what it has of its own
+ * receives - the Receives of a connection, and what is reserved for it
  *
- * A connection posts as many Receives as flow control has promised its peer
- * messages. Each brings its buffer; or, where the domain shares them (fab_share()),
- * none: then the message comes with one, which goes back to the pool and not to the
- * next Receive. If there is no memory for all of them, less is promised.
+ * A connection posts as many Receives as flow control has announced messages to its peer.
+ * Each has a buffer, unless the domain shares Receives (fab_share()): then each message
+ * arrives with a buffer, which is returned to the pool and not used for the next Receive.
+ * If there is no memory for all Receives, fewer credits are announced.
  *
- * Once admitted a connection must get on within its credits, however full the memory
- * is. So it is admitted only with
+ * A connection that was admitted must make progress within its credits, however short
+ * memory is. So it is admitted only with
  *
  *   - a buffer for each Receive that flow control wants at first (N);
  *   - the headers of RT_RESERVED_SENDS Sends;
  *   - a server: the promise of RT_PROMISED buffers of the pool, of which
- *     RT_CALL_PROMISED are for a Reply, one is to copy into what the device cannot
- *     send as it is, and one is the Receive for the Reply to a reverse Call.
+ *     RT_CALL_PROMISED are for a Reply, one is for a copy of what the device cannot send,
+ *     and one is for the Receive of the Reply to a reverse Call.
  *
- * Everything else comes from what the pool has to spare (fab_pool_get_spare()), which
- * never goes below what has been promised. Until the connection ends:
+ * Everything else is allocated by fab_pool_get_spare(), which never touches what has been
+ * promised. Until the connection ends:
  *
- *   1. Receives posted, free, or kept by Calls are N or more. While Receives are
- *      lacking, a buffer that comes back stays with its connection
- *      (rt_receive_back()), and another size is used only when there are N buffers of
- *      it (rt_reserve_resize()).
- *   2. No credit is told without its Receive (credit.h, credit1.h). A Call that keeps
- *      its Receive keeps its credit, so further Calls wait at the peer.
- *   3. Headers free or posted are RT_RESERVED_SENDS or more, so whoever finds none waits
+ *   1. N or more buffers are posted, free, or kept by Calls. While Receives are lacking,
+ *      a buffer that is put back stays with its connection (rt_receive_return()), and
+ *      another size is used only when there are N buffers of it (rt_reserve_resize()).
+ *   2. No credit is announced without its Receive (credit.h, credit1.h). A Call that
+ *      keeps its Receive holds its credit, so further Calls wait at the peer.
+ *   3. RT_RESERVED_SENDS or more Sends are free or posted, so whoever finds none waits
  *      for a completion that will come.
- *   4. While the pool is short of memory, one Call at a time is executed for a
- *      connection (call_stages.c). Its Reply has what was promised: however long it
- *      is, it is copied and sent part by part (reply.c).
+ *   4. While the pool is short of memory, a connection executes one Call at a time
+ *      (call_stages.c). Its Reply uses the promised buffers: a long one is copied and
+ *      sent part by part (reply.c).
  *
- * The N Receives of a host's connections have a share of the memory (account.c). Of
- * shared Receives only 3 and 4 hold. A client has no promise, and no host.
+ * The reserved Receives of all connections of a host are limited (account.c). With shared
+ * Receives only 3 and 4 hold. A client has no promise, and no host.
  *
  * Context: the runner, or before it runs; rt_share_receives() before the first
  * connection.
@@ -46,7 +45,7 @@
 /* ---- Shared ---------------------------------------------------------- */
 
 /* Returns the size of the longest Receive of any connection. */
-static size_t longest(const struct rt_config *cfg)
+static size_t longest_receive(const struct rt_config *cfg)
 {
 	size_t n = rt_config_receive(cfg);
 
@@ -59,7 +58,7 @@ int rt_share_receives(struct rt_instance *inst)
 {
 	const struct rt_config *cfg = &inst->cfg;
 	struct fab_share share = {
-		.size = longest(cfg),
+		.size = longest_receive(cfg),
 		.each = rt_most_receives(cfg),
 		.most = cfg->max_shared_receives,
 	};
@@ -75,7 +74,8 @@ int rt_share_receives(struct rt_instance *inst)
 
 /* ---- Buffers -------------------------------------------------------------- */
 
-/* Returns true if @b is no longer than @times a buffer for @size octets. */
+/* Returns true if @b holds @size octets, and is no longer than @times a buffer for
+ * them. */
 static bool fits(const struct fab_buf *b, size_t size, unsigned int times)
 {
 	return b->size >= size &&
@@ -103,7 +103,7 @@ void rt_receive_put(struct rt_conn *c, struct fab_buf *b)
 	rt_bufs_add(&c->flow.free_recv, b);
 }
 
-void rt_receive_back(struct rt_conn *c, struct fab_buf **list)
+void rt_receive_return(struct rt_conn *c, struct fab_buf **list)
 {
 	size_t size = c->recv_size;
 
@@ -126,7 +126,8 @@ void rt_receive_back(struct rt_conn *c, struct fab_buf **list)
 /* ---- Posting --------------------------------------------------------- */
 
 /* Give @w a buffer of @size octets, if it needs one. */
-static bool memory_for(struct rt_conn *c, struct rt_work *w, size_t size)
+static bool set_receive_memory(struct rt_conn *c, struct rt_work *w,
+			       size_t size)
 {
 	struct fab_buf *b = c->flow.free_recv;
 
@@ -155,7 +156,7 @@ static void set_lacking(struct rt_conn *c, uint32_t n)
 	c->credit1.lacking = n;
 }
 
-static void put(struct rt_conn *c, struct rt_work *w)
+static void recycle_receive(struct rt_conn *c, struct rt_work *w)
 {
 	if (w->buf)
 		rt_receive_put(c, w->buf);
@@ -163,8 +164,8 @@ static void put(struct rt_conn *c, struct rt_work *w)
 	rt_work_put(c, w);
 }
 
-static void received(struct rt_conn *c, struct rt_work *w,
-		     const struct fab_wc *wc)
+static void receive_done(struct rt_conn *c, struct rt_work *w,
+			 const struct fab_wc *wc)
 {
 	bool ok = rt_work_ok(wc);
 
@@ -176,7 +177,7 @@ static void received(struct rt_conn *c, struct rt_work *w,
 	if (c->recv_target && c->recvs_shorter &&
 	    w->sge[0].len < c->recv_target)
 		c->recvs_shorter--;
-	/* The fabric promises not to. */
+	/* The fabric must not deliver more. */
 	if (ok && wc->len > w->sge[0].len) {
 		rt_conn_stop(c, EV_ABORT, -EPROTO,
 			     "a message of %zu bytes in a Receive of %zu",
@@ -184,7 +185,7 @@ static void received(struct rt_conn *c, struct rt_work *w,
 	} else if (ok) {
 		c->traffic->received(c, w, wc);
 	}
-	put(c, w);
+	recycle_receive(c, w);
 }
 
 int rt_post_receives(struct rt_conn *c)
@@ -202,11 +203,11 @@ int rt_post_receives(struct rt_conn *c)
 	if (c->flow.recvs_posted >= want)
 		return 0;
 	while (c->flow.recvs_posted + n < want) {
-		struct rt_work *w = rt_work_get(c, received);
+		struct rt_work *w = rt_work_get(c, receive_done);
 
-		if (!w || !memory_for(c, w, size)) {
+		if (!w || !set_receive_memory(c, w, size)) {
 			if (w)
-				put(c, w);
+				recycle_receive(c, w);
 			set_lacking(c, want - c->flow.recvs_posted - n);
 			break;
 		}
@@ -225,7 +226,7 @@ int rt_post_receives(struct rt_conn *c)
 			struct rt_work *w = posted;
 
 			posted = w->next;
-			put(c, w);
+			recycle_receive(c, w);
 		}
 		set_lacking(c, c->recvs_lacking + (uint32_t)rc);
 		c->flow.device_full = rc;
@@ -237,7 +238,7 @@ int rt_post_receives(struct rt_conn *c)
 		c->works_inflight += n;
 		return 0;
 	}
-	/* The end of the connection will be reported by itself. */
+	/* The fabric reports the end of the connection separately. */
 	if (rc == -ENOTCONN)
 		rc = 0;
 	else
@@ -245,7 +246,7 @@ int rt_post_receives(struct rt_conn *c)
 	while (chain) {
 		struct fab_wr *next = chain->next;
 
-		put(c, chain->user);
+		recycle_receive(c, chain->user);
 		chain = next;
 	}
 	return rc;
@@ -261,7 +262,7 @@ void rt_reclaim_receives(struct rt_conn *c)
 		cds_list_del(&w->posted_link);
 		c->flow.recvs_posted--;
 		c->works_inflight--;
-		put(c, w);
+		recycle_receive(c, w);
 	}
 }
 
@@ -288,12 +289,12 @@ void rt_receives_raise(struct rt_conn *c, uint32_t size, uint32_t announced)
 	rt_receives_size(c, announced);
 }
 
-/* ---- What a connection has of its own ------------------------------------- */
+/* ---- What is reserved for a connection ------------------------------------ */
 
-/* Put @n buffers of @size octets in front of @list. Returns false if there is no
- * memory; those that there were are on the list. */
-static bool take(struct rt_conn *c, uint32_t n, size_t size,
-		 struct fab_buf **list)
+/* Put @n buffers of @size octets in front of @list. Returns false if there is no memory
+ * for all of them; those that were allocated are on the list. */
+static bool take_buffers(struct rt_conn *c, uint32_t n, size_t size,
+			 struct fab_buf **list)
 {
 	while (n--) {
 		struct fab_buf *b = fab_pool_get_spare(c->inst->pool, size);
@@ -305,7 +306,7 @@ static bool take(struct rt_conn *c, uint32_t n, size_t size,
 	return true;
 }
 
-static int reserve(struct rt_conn *c)
+static int reserve_resources(struct rt_conn *c)
 {
 	uint32_t n = c->inst->shared_receives ? 0 : c->v->receives(c);
 	size_t size = c->recv_size;
@@ -317,14 +318,14 @@ static int reserve(struct rt_conn *c)
 			return -ENOMEM;
 		c->flow.promised = RT_PROMISED;
 	}
-	if (!take(c, n, size, &c->flow.free_recv))
+	if (!take_buffers(c, n, size, &c->flow.free_recv))
 		return -ENOMEM;
 	return rt_sends_preallocate(c, RT_RESERVED_SENDS);
 }
 
 int rt_reserve(struct rt_conn *c)
 {
-	int rc = reserve(c);
+	int rc = reserve_resources(c);
 
 	rt_assert_strand(c);
 	if (rc && c->server)
@@ -353,8 +354,8 @@ int rt_reserve_reverse(struct rt_conn *c)
 	rt_assert_strand(c);
 	if (rc || c->credit.lacking <= was)
 		return rc;
-	/* With no other outstanding, the Calls here may be waiting for this
-	 * one, so it gets what was promised. */
+	/* If no other is outstanding, the peer's Calls may be waiting for this one, so
+	 * it gets the promised buffer. */
 	if (c->requests_out > 1 ||
 	    c->recv_size > fab_pool_promised(c->inst->pool))
 		return -EAGAIN;
@@ -388,7 +389,7 @@ bool rt_reserve_resize(struct rt_conn *c, size_t size)
 	rt_assert_strand(c);
 	if (!rt_host_receives(c, n * size))
 		return false;
-	if (!take(c, n, size, &list)) {
+	if (!take_buffers(c, n, size, &list)) {
 		rt_bufs_put(&list);
 		(void)rt_host_receives(c, was);
 		return false;

@@ -4,7 +4,7 @@
  *
  * How many may wait [E6]: a peer may send as many messages as it has credits (4.2.1),
  * and each may call for an ERROR (7), so it is no fault of the peer's if there are
- * many. Instead no credit is granted while max_errors wait (rt_credit.stopped). More
+ * many. Instead no credit is granted while max_errors wait (rt_credit.withheld). More
  * can come only of messages granted before, of Calls in progress and, since a message
  * beyond the limit is borne [A5], of one for each fragment of a message of ours,
  * which has ten times the memory. An ERROR waits only for the peer's credit. In
@@ -38,7 +38,7 @@ static bool enlarge(struct rt_conn *c)
 static void count(struct rt_conn *c, int n)
 {
 	c->nerrors += (unsigned int)n;
-	c->credit.stopped = c->nerrors >= c->max_errors;
+	c->credit.withheld = c->nerrors >= c->max_errors;
 }
 
 void rt_error_send(struct rt_conn *c, uint32_t xid, uint32_t vers,

@@ -340,7 +340,7 @@ int rt_transmit(struct rt_conn *c, struct rt_work *w,
 		return 0;
 	/* Its credit is to draw the fragments that follow. */
 	if (t->kind == RT_OUT_REPLY)
-		c->credit.drawing = true;
+		c->credit.reply_in_fragments = true;
 	*hlen = wire_encode_middle(w->buf->addr, RT_HEADER_ROOM, t->xid,
 				   c->v->credit_word(c, t->kind),
 				   t->kind == RT_OUT_REPLY,

@@ -604,7 +604,7 @@ static void release(struct rt_conn *c)
 	if (c->resp.calls_returned || !cds_list_empty(&c->resp.calls))
 		return;
 	c->resp.calls_returned = true;
-	rt_host_calls_back(c);
+	rt_host_calls_returned(c);
 }
 
 static void fill_info(struct rt_conn *c, struct rt_conn_info *info)

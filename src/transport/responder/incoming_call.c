@@ -151,7 +151,7 @@ void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)
 		c->credit.holding--;
 	rt_xid_count(c, call->pub.xid, -1);
 	rt_memory_uncharge(c, call->memory);
-	rt_receive_back(c, &call->bufs);
+	rt_receive_return(c, &call->bufs);
 	cds_list_del(&call->link);
 	c->calls_all--;
 	call->next_free = c->resp.free_calls;
@@ -226,7 +226,7 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid, bool reads,
 	}
 	/* A Call's credit returns when its Reply is posted, which may be long
 	 * before the peer takes that. */
-	if (c->calls_all - c->credit.holding >= rt_max_untaken(c)) {
+	if (c->calls_all - c->credit.holding >= rt_max_uncompleted(c)) {
 		rt_conn_stop(c, EV_ABORT, -ENOBUFS, "%u Replies are not taken",
 			     c->calls_all - c->credit.holding);
 		return NULL;

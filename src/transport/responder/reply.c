@@ -454,7 +454,7 @@ static bool send_reply(struct rt_conn *c, struct rt_outgoing *o)
 	else
 		c->sending = &call->outgoing;
 	rt_send_work(c, w, hlen);
-	c->credit.drawing = !last;
+	c->credit.reply_in_fragments = !last;
 	return true;
 }
 

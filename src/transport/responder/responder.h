@@ -109,7 +109,7 @@ struct rt_reply_format {
 	int (*writes)(struct rt_conn *c, struct rt_call_priv *call,
 		      struct rt_work *send, struct rt_written *g);
 	/* Put the next message into @w. Returns 0, or -errno after changing
-	 * nothing. If there are several, it sets c->credit.drawing before it
+	 * nothing. If there are several, it sets c->credit.reply_in_fragments before it
 	 * makes the first header. */
 	int (*fill)(struct rt_conn *c, struct rt_call_priv *call,
 		    struct rt_work *w, size_t *hlen, bool *last);

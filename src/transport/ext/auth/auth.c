@@ -314,7 +314,7 @@ static void effect(struct rt_conn *c, enum rt_effect e)
 static void accepted(struct rt_conn *c)
 {
 	if (!rt_auth_settled(c))
-		rt_unproved_join(c);
+		rt_unauthenticated_join(c);
 }
 
 const struct rt_ext rt_ext_auth = {

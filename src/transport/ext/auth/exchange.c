@@ -116,7 +116,7 @@ static void end_exchange(struct rt_conn *c)
 void rt_auth_reset(struct rt_conn *c)
 {
 	rt_assert_strand(c);
-	rt_unproved_leave(c);
+	rt_unauthenticated_leave(c);
 	rt_auth_go_to(c, RT_AUTH_OFF);
 	rt_auth_answer(c, false);
 	auth(c)->deadline = 0;
@@ -279,7 +279,7 @@ void rt_auth_begin(struct rt_conn *c)
 static void passed(struct rt_conn *c, const char *name)
 {
 	rt_auth_go_to(c, RT_AUTH_PASSED);
-	rt_unproved_leave(c);
+	rt_unauthenticated_leave(c);
 	end_exchange(c);
 	RT_COUNT(c, auth_passed, 1);
 	pthread_mutex_lock(&c->info_lock);

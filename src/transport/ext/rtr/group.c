@@ -4,8 +4,8 @@
  *
  * Context: the runner.
  *
- * A group is one XMTREQ or XMTRESP and its XMTCONTs; when all of it
- * is here, rtr_responder.c or rtr_requester.c takes it. What is wrong is answered by REPTERR, or
+ * A group is one XMTREQ or XMTRESP and its XMTCONTs; when all of it is here,
+ * rtr_responder.c or rtr_requester.c takes it. What is wrong is answered by REPTERR, or
  * by BAD_XDR where that has no code [R9].
  */
 #include <string.h>
@@ -43,7 +43,7 @@ void rt_rtr_group_reset(struct rt_conn *c)
 		if (!b)
 			continue;
 		b->next = NULL;
-		rt_receive_back(c, &b);
+		rt_receive_return(c, &b);
 	}
 	rt_memory_uncharge(c, g->memory);
 	g->memory = 0;

@@ -438,7 +438,7 @@ static int fill(struct rt_conn *c, struct rt_call_priv *call, struct rt_work *w,
 	}
 	d.pslen = (uint32_t)pslen;
 	if (x->plan.count > 1)
-		c->credit.drawing = true;
+		c->credit.reply_in_fragments = true;
 	credit = c->v->credit_word(c, RT_OUT_REPLY);
 	if (xnum)
 		wire_encode_xmtcont(w->buf->addr, RT_HEADER_ROOM, call->pub.xid,
