@@ -91,7 +91,7 @@ static inline void rt_xids_add(struct rt_xids *s, uint32_t xid)
 	s->xid[s->n++ % RT_XIDS_KEPT] = xid;
 }
 
-static inline bool rt_xids_have(const struct rt_xids *s, uint32_t xid)
+static inline bool rt_xids_contain(const struct rt_xids *s, uint32_t xid)
 {
 	unsigned int n = MIN(s->n, RT_XIDS_KEPT);
 
@@ -106,8 +106,8 @@ static inline bool rt_xids_have(const struct rt_xids *s, uint32_t xid)
 #define RT_XIDS 1024
 
 /* A Call of ours in the table of XIDs. */
-struct rt_own {
-	struct rt_own *next;
+struct rt_own_call {
+	struct rt_own_call *next;
 	uint32_t xid;
 	bool posted; /* its first message has been posted */
 	bool reply_chunk; /* it offers a Reply chunk */
@@ -124,14 +124,14 @@ struct rt_error_out {
 /* A continued message that is being received, 6.6.2. */
 struct rt_sequence {
 	bool active;
-	bool lost; /* refused: fragments are not kept, but the last one matters */
+	bool discarding; /* refused: fragments are not kept, but the last one matters */
 	bool reply;
 	uint32_t xid;
 	uint32_t remaining; /* rdma_remaining of the last MIDDLE */
 	size_t last; /* payload octets of the last MIDDLE */
 	/* The sender's rdma_remaining may or may not include the fragment it stands in
 	 * [D1]. Both are true until the values have shown which. */
-	bool with, without;
+	bool inclusive, exclusive;
 	size_t len;
 	size_t memory; /* charged for bufs */
 	unsigned int npieces;
@@ -170,7 +170,7 @@ struct rt_messages {
 	uint32_t next_xid;
 	/* The peer's Calls by XID. The runner writes, any thread reads. */
 	_Atomic uint16_t xids[RT_XIDS];
-	struct rt_own *own[RT_HASH];
+	struct rt_own_call *own[RT_HASH];
 	struct rt_xids replied; /* Replies sent */
 	struct rt_sequence seq;
 	/* A broken sequence and the one that broke it, [D3], 7.1.4. */

@@ -2,11 +2,12 @@
 /*
  * connprop - the exchange of transport properties, section 5
  *
- * Runner only. Each side sends exactly one CONNPROP_FINAL ([A9]); our values
- * always fit one message, which is a MIDDLE only with host authentication. A
- * received message is validated as a whole before any value of it takes effect
- * (7.2.2); the last value of a property wins ([F2]); zero length stands for the
- * default ([F1]); unknown properties are ignored (5.1).
+ * Each side sends exactly one CONNPROP_FINAL ([A9]). Our values always fit one message,
+ * which is a MIDDLE only with host authentication. A received message is validated as a
+ * whole before any value of it takes effect (7.2.2); the last value of a property counts
+ * ([F2]); zero length means the default ([F1]); unknown properties are ignored (5.1).
+ *
+ * Context: the runner.
  */
 #include <arpa/inet.h>
 #include <string.h>
@@ -17,16 +18,14 @@
 /*
  * The properties of 5.2 that are numbers, in the order of the message:
  *
- *	X(ID, member, setting, default, min, max)
+ * 	X(ID, member, setting, default, min, max)
  *
- * This end announces the setting as RDMA2_PROPID_ID. The default is that of a
- * peer that announces nothing; its value is raised to min, and one beyond max
- * counts as the default.
+ * This end announces the setting as RDMA2_PROPID_ID. A peer that announces nothing has
+ * the default. A value below min counts as min, and one beyond max as the default.
  *
- * SBSIZ is information only (5.2.1), so any value is accepted [A13]. RBSIZ is a
- * lower bound: each Receive holds a first message (4.3), so it is longer than a
- * smaller value says [A13]. BRS is only for a client to announce (5.2.5), and a
- * level that is unknown here cannot be relied on [F4].
+ * SBSIZ is information only (5.2.1), so any value is accepted [A13]. A smaller RBSIZ than
+ * min is not believed: each Receive must hold a first message (4.3) [A13]. Only a client
+ * announces BRS (5.2.5), and a level that is unknown here cannot be relied on [F4].
  */
 #define PROPERTIES(X)                                                   \
 	X(SBSIZ, send_size, cfg->send_size, 0, 0, UINT32_MAX)           \
@@ -45,7 +44,6 @@ static const struct rt_properties defaults = {
 #undef DEFAULT
 };
 
-/* Threshold towards the peer: what we can send and it can receive [A12]. */
 void rt_connprop_threshold(struct rt_conn *c)
 {
 	uint32_t n = c->inst->cfg.send_size;
@@ -56,10 +54,9 @@ void rt_connprop_threshold(struct rt_conn *c)
 		n = c->send_limit;
 	c->send_threshold = n & ~(uint32_t)3;
 	c->recv_threshold = c->ours.recv_size & ~(uint32_t)3;
-	/* Here come all who change a value of either end. */
 	c->props_generation++;
 	rt_receives_size(c, c->ours.recv_size);
-	RT_EACH_EXT(c, resized, c);
+	RT_EACH_EXT(c, thresholds_changed, c);
 }
 
 void rt_connprop_init(struct rt_conn *c)
@@ -76,8 +73,9 @@ void rt_connprop_init(struct rt_conn *c)
 	rt_connprop_threshold(c);
 }
 
-/* 4.3 for a client's first message, else 6.3.3 and what the peer takes. */
-static size_t longest(const struct rt_conn *c)
+/* Returns the octets of the longest CONNPROP message: 4.3 limits a client's first
+ * message, otherwise 6.3.3 and the peer's Receives do. */
+static size_t max_message_len(const struct rt_conn *c)
 {
 	size_t n = WIRE_DEFAULT_INLINE;
 
@@ -93,7 +91,7 @@ static size_t longest(const struct rt_conn *c)
 #define PROP_OCTETS 8
 #define AUTH_OCTETS 12
 
-unsigned int rt_ext_props(struct rt_conn *c, const struct rt_ext *but,
+unsigned int rt_ext_props(struct rt_conn *c, const struct rt_ext *except,
 			  struct wire_prop *props, uint8_t values[RT_EXT_ROOM])
 {
 	unsigned int n = 0;
@@ -103,17 +101,16 @@ unsigned int rt_ext_props(struct rt_conn *c, const struct rt_ext *but,
 	for (const struct rt_ext *const *x = c->inst->exts; *x; x++) {
 		unsigned int had = n;
 
-		if (*x == but || !(*x)->props)
+		if (*x == except || !(*x)->props)
 			continue;
 		n += (*x)->props(c, &props[n], values + at, RT_EXT_ROOM - at);
-		/* One after the other in the order of the message. */
 		for (unsigned int i = had; i < n; i++)
 			at += rt_round4(props[i].len);
 	}
 	return n;
 }
 
-static size_t encode(struct rt_conn *c, void *buf, bool final)
+static size_t encode_connprop(struct rt_conn *c, void *buf, bool final)
 {
 	const struct {
 		uint32_t which, value;
@@ -132,7 +129,7 @@ static size_t encode(struct rt_conn *c, void *buf, bool final)
 	size_t len = 0, room;
 
 	for (size_t i = 0; i < nrows && !c->values_sent; i++) {
-		/* Only a client has something to say about it (5.2.5). */
+		/* Only a client announces it (5.2.5). */
 		if (rows[i].which == RDMA2_PROPID_BRS && !rows[i].value)
 			continue;
 		props[n].which = rows[i].which;
@@ -142,13 +139,13 @@ static size_t encode(struct rt_conn *c, void *buf, bool final)
 	}
 	if (!c->values_sent)
 		n += rt_ext_props(c, NULL, &props[n], values);
-	room = longest(c) - HEAD_OCTETS - AUTH_OCTETS;
+	room = max_message_len(c) - HEAD_OCTETS - AUTH_OCTETS;
 	for (uint32_t i = 0; i < n; i++)
 		room -= PROP_OCTETS + rt_round4(props[i].len);
 	c->values_sent = true;
 	for (const struct rt_ext *const *x = c->inst->exts; *x && !final; x++)
-		if ((*x)->part)
-			len = (*x)->part(c, room, &part);
+		if ((*x)->token_part)
+			len = (*x)->token_part(c, room, &part);
 	if (len) {
 		inner = htonl((uint32_t)len);
 		memcpy(auth, &inner, 4);
@@ -158,12 +155,11 @@ static size_t encode(struct rt_conn *c, void *buf, bool final)
 		props[n].len = (uint32_t)len + 4;
 		n++;
 	}
-	return wire_encode_connprop(buf, longest(c), rt_xid_props(c),
+	return wire_encode_connprop(buf, max_message_len(c), rt_xid_props(c),
 				    c->v->credit_word(c, RT_OUT_CONTROL), final,
 				    props, n);
 }
 
-/* FINAL, unless something has to be said before. */
 bool rt_connprop_post(struct rt_conn *c)
 {
 	struct rt_work *w = rt_send_get(c);
@@ -173,27 +169,26 @@ bool rt_connprop_post(struct rt_conn *c)
 	rt_assert_strand(c);
 	if (!w)
 		return false;
-	n = encode(c, w->buf->addr, final);
+	n = encode_connprop(c, w->buf->addr, final);
 	rt_send_work(c, w, n);
 	if (final) {
 		c->props_due = false;
 		c->props_sent = true;
 	} else {
-		RT_EACH_EXT(c, part_sent, c);
+		RT_EACH_EXT(c, token_part_sent, c);
 	}
 	return true;
 }
 
-/* Our values did not reach the peer: it takes the defaults ([F2]). */
 void rt_connprop_refused(struct rt_conn *c)
 {
 	rt_assert_strand(c);
 	rt_log(c, LOG_WARNING, "the peer refused our properties");
-	/* It knows nothing of our target segments, nor of the rest. */
-	RT_EACH_EXT(c, refused, c);
+	/* The peer assumes the defaults, and knows nothing of our extensions [F2]. */
+	RT_EACH_EXT(c, props_refused, c);
 }
 
-/* Returns @v as it counts here. Zero length undoes an announcement. */
+/* Returns the value of @v, see PROPERTIES. Zero length undoes an announcement. */
 static uint32_t value_of(const struct wire_prop *v, uint32_t dflt, uint32_t min,
 			 uint32_t max)
 {
@@ -202,7 +197,7 @@ static uint32_t value_of(const struct wire_prop *v, uint32_t dflt, uint32_t min,
 	return n > max ? dflt : MAX(n, min);
 }
 
-static void apply(struct rt_properties *p, const struct wire_prop *v)
+static void apply_prop(struct rt_properties *p, const struct wire_prop *v)
 {
 	switch (v->which) {
 #define TAKE(id, member, setting, dflt, min, max)              \
@@ -219,9 +214,9 @@ static void apply(struct rt_properties *p, const struct wire_prop *v)
 static bool read_value(struct rt_conn *c, struct rt_properties *next,
 		       const struct wire_prop *v)
 {
-	apply(next, v);
+	apply_prop(next, v);
 	for (const struct rt_ext *const *x = c->inst->exts; *x; x++)
-		if ((*x)->prop && !(*x)->prop(c, next, v))
+		if ((*x)->read_prop && !(*x)->read_prop(c, next, v))
 			return false;
 	return true;
 }
@@ -234,26 +229,27 @@ bool rt_values_read(struct rt_conn *c, const struct wire_list *props,
 
 	rt_assert_strand(c);
 	*next = c->theirs;
-	RT_EACH_EXT(c, begin, c);
+	RT_EACH_EXT(c, read_begin, c);
 	while (wire_prop_next(props, &it, &v))
 		if (!read_value(c, next, &v))
 			return false;
 	return true;
 }
 
-void rt_values_sized(struct rt_conn *c, uint32_t size)
+void rt_values_set_recv_size(struct rt_conn *c, uint32_t size)
 {
 	uint32_t value = htonl(size);
 	struct rt_properties next = c->theirs;
 	struct wire_prop v = { RDMA2_PROPID_RBSIZ, (const uint8_t *)&value, 4 };
 
 	rt_assert_strand(c);
-	RT_EACH_EXT(c, begin, c);
+	RT_EACH_EXT(c, read_begin, c);
 	if (read_value(c, &next, &v))
 		rt_values_take(c, &next);
 }
 
-static bool same(const struct rt_properties *a, const struct rt_properties *b)
+static bool same_props(const struct rt_properties *a,
+		       const struct rt_properties *b)
 {
 #define SAME(id, member, setting, dflt, min, max) a->member == b->member &&
 	return PROPERTIES(SAME) a->xchar == b->xchar &&
@@ -265,15 +261,15 @@ bool rt_values_change(const struct rt_conn *c, const struct rt_properties *next)
 {
 	rt_assert_strand(c);
 	for (const struct rt_ext *const *x = c->inst->exts; *x; x++)
-		if ((*x)->changed && (*x)->changed(c))
+		if ((*x)->props_changed && (*x)->props_changed(c))
 			return true;
-	return !same(next, &c->theirs);
+	return !same_props(next, &c->theirs);
 }
 
 void rt_values_take(struct rt_conn *c, struct rt_properties *next)
 {
 	rt_assert_strand(c);
-	RT_EACH_EXT(c, taken, c, next);
+	RT_EACH_EXT(c, props_applied, c, next);
 	c->theirs = *next;
 }
 
@@ -286,21 +282,21 @@ enum wire_status rt_connprop_receive(struct rt_conn *c,
 	if (!rt_values_read(c, &m->props, &next))
 		return WIRE_BAD_PROPVAL;
 	for (const struct rt_ext *const *x = c->inst->exts; *x; x++)
-		if ((*x)->covers && !(*x)->covers(c, &next))
+		if ((*x)->props_allowed && !(*x)->props_allowed(c, &next))
 			return WIRE_OK;
 	next.complete = m->p.htype == RDMA2_CONNPROP_FINAL;
 	rt_values_take(c, &next);
 	rt_connprop_threshold(c);
 	if (next.complete) {
 		c->msg.props_open = false;
-		RT_EACH_EXT(c, settled, c);
+		RT_EACH_EXT(c, props_complete, c);
 		rt_log(c, LOG_INFO,
 		       "version 2, peer receives %u, sends %u, "
 		       "segments %u of %u, reverse direction %u",
 		       next.recv_size, next.send_size, next.segments,
 		       next.segment_size, next.reverse);
 	}
-	RT_EACH_EXT(c, heard, c, m);
+	RT_EACH_EXT(c, connprop_received, c, m);
 	if (next.complete && !c->gate && c->state < RT_CLOSING)
 		rt_conn_notify_established(c);
 	return WIRE_OK;

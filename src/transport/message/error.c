@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * error - ERRORs that wait for a credit, and those that come
+ * error - ERRORs to be sent, which wait for a credit, and ERRORs received
  *
- * How many may wait [E6]: a peer may send as many messages as it has credits (4.2.1),
- * and each may call for an ERROR (7), so it is no fault of the peer's if there are
- * many. Instead no credit is granted while max_errors wait (rt_credit.withheld). More
- * can come only of messages granted before, of Calls in progress and, since a message
- * beyond the limit is borne [A5], of one for each fragment of a message of ours,
- * which has ten times the memory. An ERROR waits only for the peer's credit. In
- * version 1 a Call keeps its credit until it is answered, so a peer that has more
- * waiting has broken the rules.
+ * How many may wait [E6]: a peer may send as many messages as it has credits (4.2.1), and
+ * each may be answered by an ERROR (7), so many ERRORs are no fault of the peer. Instead,
+ * no credits are advertised while max_errors wait (rt_credit.withheld). More ERRORs can
+ * then arise only from messages granted before, from Calls in progress and, since a
+ * message beyond the limit is tolerated [A5], from one message for each fragment of ours,
+ * which takes ten times the memory. In version 1 a Call holds its credit until it is
+ * answered, so a peer with more ERRORs waiting has broken the rules.
  *
  * Context: the runner.
  */
@@ -18,7 +17,7 @@
 
 #include "transport/message/message.h"
 
-static bool enlarge(struct rt_conn *c)
+static bool enlarge_ring(struct rt_conn *c)
 {
 	unsigned int room = 2 * c->msg.errors_room;
 	struct rt_error_out *e = calloc(room, sizeof(*e));
@@ -35,7 +34,7 @@ static bool enlarge(struct rt_conn *c)
 	return true;
 }
 
-static void count(struct rt_conn *c, int n)
+static void count_waiting(struct rt_conn *c, int n)
 {
 	c->nerrors += (unsigned int)n;
 	c->credit.withheld = c->nerrors >= c->max_errors;
@@ -47,7 +46,7 @@ void rt_error_send(struct rt_conn *c, uint32_t xid, uint32_t vers,
 	struct rt_error_out *e;
 
 	rt_assert_strand(c);
-	/* Other errors are about limits of this end. */
+	/* Other codes are about limits of this end. */
 	if (err->code >= RDMA2_ERR_VERS && err->code <= RDMA2_ERR_INVAL_CONT)
 		rt_bad_message(c);
 	if (c->v->number == WIRE_VERS1 && c->nerrors >= c->max_errors) {
@@ -56,12 +55,12 @@ void rt_error_send(struct rt_conn *c, uint32_t xid, uint32_t vers,
 		return;
 	}
 	/* 7.4: if it cannot be sent, the connection ends. */
-	if (c->nerrors == c->msg.errors_room && !enlarge(c)) {
+	if (c->nerrors == c->msg.errors_room && !enlarge_ring(c)) {
 		rt_conn_stop(c, EV_ABORT, -ENOMEM, "no memory for an ERROR");
 		return;
 	}
 	e = &c->msg.errors[(c->msg.errors_at + c->nerrors) % c->msg.errors_room];
-	count(c, 1);
+	count_waiting(c, 1);
 	e->xid = xid;
 	e->vers = vers;
 	e->err = *err;
@@ -95,7 +94,7 @@ void rt_error_about(struct rt_conn *c, uint32_t xid,
 	rt_error_send(c, xid, c->v->number, err);
 }
 
-/* Errors about versions have one form in all versions [B1, B3]. */
+/* Errors about versions have the same form in all versions [B1, B3]. */
 static size_t encode_error(struct rt_conn *c, const struct rt_error_out *e,
 			   void *buf)
 {
@@ -132,16 +131,16 @@ bool rt_error_post(struct rt_conn *c)
 			     wire_errcode_name(e->err.code),
 	       e->xid);
 	c->msg.errors_at = (c->msg.errors_at + 1) % c->msg.errors_room;
-	count(c, -1);
+	count_waiting(c, -1);
 	rt_send_work(c, w, n);
 	return true;
 }
 
-/* ---- What cannot be taken ------------------------------------------------- */
+/* ---- Refused messages ----------------------------------------------------- */
 
 void rt_refuse_reply(struct rt_conn *c, uint32_t xid)
 {
-	struct rt_own *own = rt_xid_find(c, xid);
+	struct rt_own_call *own = rt_xid_find(c, xid);
 
 	rt_assert_strand(c);
 	if (own)
@@ -151,7 +150,7 @@ void rt_refuse_reply(struct rt_conn *c, uint32_t xid)
 bool rt_invalidation_allowed(struct rt_conn *c, const struct rt_in *in,
 			     bool reply)
 {
-	struct rt_own *own = rt_xid_find(c, in->p.xid);
+	struct rt_own_call *own = rt_xid_find(c, in->p.xid);
 
 	rt_assert_strand(c);
 	RT_COUNT(c, invalidations_received, 1);
@@ -168,30 +167,30 @@ bool rt_invalidation_allowed(struct rt_conn *c, const struct rt_in *in,
 }
 
 /*
- * An ERROR has an XID but no direction (7). One that either role may send could be about
- * a Call of ours or a Reply of ours with the same XID [E1].
+ * An ERROR has an XID but no direction (7). If its code is one that both roles send, it
+ * may be about a Call of ours or about a Reply of ours with the same XID [E1].
  */
-static bool ambiguous(const struct rt_conn *c, const struct rt_own *own,
-		      const struct wire_error *err)
+static bool is_ambiguous(const struct rt_conn *c, const struct rt_own_call *own,
+			 const struct wire_error *err)
 {
 	return own->posted && c->v->answers_replies &&
 	       (err->code == RDMA2_ERR_INVAL_HTYPE ||
 		err->code == RDMA2_ERR_BAD_XDR ||
 		err->code == RDMA2_ERR_INVAL_CONT) &&
-	       rt_xids_have(&c->msg.replied, own->xid);
+	       rt_xids_contain(&c->msg.replied, own->xid);
 }
 
 void rt_error_received(struct rt_conn *c, uint32_t xid,
 		       const struct wire_error *err)
 {
-	struct rt_own *own = rt_xid_find(c, xid);
+	struct rt_own_call *own = rt_xid_find(c, xid);
 
 	rt_assert_strand(c);
 	rt_log(c, LOG_NOTICE, "ERROR %s received for xid %08x",
 	       wire_errcode_name(err->code), xid);
-	if (own && ambiguous(c, own, err)) {
-		/* A Call must not fail by another's ERROR, so all are sent again
-		 * on another connection. */
+	if (own && is_ambiguous(c, own, err)) {
+		/* A Call must not fail for the ERROR of a Reply. The connection ends,
+		 * after which the upper layer sends its Calls again. */
 		rt_conn_stop(c, EV_ABORT, -ECONNRESET,
 			     "ERROR %s for xid %08x: of a Call, or of a Reply?",
 			     wire_errcode_name(err->code), xid);
@@ -210,13 +209,13 @@ void rt_error_received(struct rt_conn *c, uint32_t xid,
 	RT_COUNT(c, dropped, 1);
 }
 
-/* ---- As a part of the connection ---------------------------------------- */
+/* ---- The hooks of struct rt_part ---------------------------------------- */
 
-static int init(struct rt_conn *c)
+static int error_init(struct rt_conn *c)
 {
 	const struct rt_config *cfg = &c->inst->cfg;
 
-	/* A client grants these in version 1. */
+	/* In version 1 a client grants reverse_credits. */
 	c->max_errors = c->server ? cfg->credits :
 				    MAX(cfg->credits, cfg->reverse_credits);
 	c->max_errors += RT_ERROR_SLACK;
@@ -225,17 +224,17 @@ static int init(struct rt_conn *c)
 	return c->msg.errors ? 0 : -ENOMEM;
 }
 
-static bool drained(struct rt_conn *c)
+static bool error_drained(struct rt_conn *c)
 {
 	return !c->nerrors;
 }
 
-static void disconnected(struct rt_conn *c)
+static void error_disconnected(struct rt_conn *c)
 {
-	count(c, -(int)c->nerrors);
+	count_waiting(c, -(int)c->nerrors);
 }
 
-static void release(struct rt_conn *c)
+static void error_release(struct rt_conn *c)
 {
 	free(c->msg.errors);
 	c->msg.errors = NULL;
@@ -243,8 +242,8 @@ static void release(struct rt_conn *c)
 }
 
 const struct rt_part rt_part_error = {
-	.init = init,
-	.drained = drained,
-	.disconnected = disconnected,
-	.release = release,
+	.init = error_init,
+	.drained = error_drained,
+	.disconnected = error_disconnected,
+	.release = error_release,
 };

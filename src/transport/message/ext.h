@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ext - what messages ask of an extension
+ * ext - the hooks of an extension in messages and properties
  *
- * An extension has properties, and perhaps header types of its own. assembly.c puts
- * those of an instance into inst->exts. What every message would have to ask for is a
- * value of the connection instead, which the extension sets when it changes.
+ * An extension has properties, and perhaps header types of its own. assembly.c lists the
+ * extensions of an instance, inst->exts. What would have to be asked for each message is
+ * a member of the connection instead, which the extension sets when it changes.
  *
- * Context: the runner. A member that is NULL is left out.
+ * Context: the runner. A hook may be NULL.
  */
 #ifndef RPCRDMA_TRANSPORT_EXT_H
 #define RPCRDMA_TRANSPORT_EXT_H
@@ -15,15 +15,14 @@
 #include "transport/flow/flow.h"
 #include "transport/core/room_state.h"
 
-/* From here on header types are extensions'. */
+/* Header types from here on belong to extensions. */
 #define RT_EXT_HTYPES 0xffffff00u
 
-/* Properties of all extensions in one message, and room for their values. */
+/* The most properties of all extensions in one message, and octets of their values. */
 #define RT_EXT_PROPS 6
 #define RT_EXT_ROOM 160
 
-/* Where an extension's own is, in rt_conn.ext and rt_instance.ext; and how optional
- * parts are named. */
+/* Indices of rt_conn.ext and rt_instance.ext, and names of optional parts. */
 enum rt_slot {
 	RT_SLOT_AUTH,
 	RT_SLOT_XCHAR,
@@ -36,56 +35,61 @@ struct rt_ext {
 	unsigned int bit; /* of rt_config.extensions, if it has one */
 
 	/* ---- Messages ---- */
-	/* The range of its header types, and one that may come anywhere. */
+	/* The range of its header types, and one that may come between any others. */
 	uint32_t first, last, anywhere;
-	bool carries_rpc; /* its messages are of Calls and Replies */
+	bool carries_rpc; /* its messages carry Calls and Replies */
 	/* Returns false if the header type is unknown at present. */
 	bool (*accepts)(const struct rt_conn *c, uint32_t htype);
-	/* Returns what is wrong with the header. If NULL, receive() finds out. */
+	/* Check the header. If NULL, receive() does so. */
 	enum wire_status (*check)(const struct rt_in *in);
-	/* Returns the event for the table of states. If NULL, EV_MSG_EXT. */
+	/* Returns the event for the table of states. If NULL, it is EV_MSG_EXT. */
 	enum rt_event (*event)(uint32_t htype);
 	void (*receive)(struct rt_conn *c, struct rt_work *w,
 			const struct rt_in *in);
-	/* Returns true if the header type is of a Reply or, unless @reply, a Call. */
+	/* Returns true if the header type carries Replies (@reply) or Calls. */
 	bool (*is_of)(const struct rt_conn *c, uint32_t htype, bool reply);
-	/* The message was refused because of its place between others. */
+	/* The message was refused, since it may not come between these others. */
 	void (*misplaced)(struct rt_conn *c, const struct wire_prefix *p);
-	/* An ERROR has come. Returns true if it was about a message of the extension. */
+	/* An ERROR was received. Returns true if it was about a message of the
+	 * extension. */
 	bool (*error)(struct rt_conn *c, uint32_t xid,
 		      const struct wire_error *err);
 
 	/* ---- Properties ---- */
-	/* Ours, at most RT_EXT_PROPS in all; their values in @buf, of @room
-	 * octets. How many. */
+	/* Put our properties into @props, and their values into @buf, of @room octets.
+	 * Returns how many. All extensions together have at most RT_EXT_PROPS. */
 	unsigned int (*props)(struct rt_conn *c, struct wire_prop *props,
 			      void *buf, size_t room);
-	/* The peer's. A message with some is being read: begin; each of them, of
-	 * which the base ones go to @next; false: it cannot be. */
-	void (*begin)(struct rt_conn *c);
-	bool (*prop)(struct rt_conn *c, struct rt_properties *next,
-		     const struct wire_prop *v);
-	/* Are those that have been read others than those that hold? */
-	bool (*changed)(const struct rt_conn *c);
-	/* May they become those that hold? If not, the connection is ending. */
-	bool (*covers)(struct rt_conn *c, const struct rt_properties *next);
-	/* They do; it may change what holds of the base ones. */
-	void (*taken)(struct rt_conn *c, struct rt_properties *next);
-	/* How long messages may be has been worked out again. */
-	void (*resized)(struct rt_conn *c);
-	/* The peer's CONNPROP_FINAL is here. */
-	void (*settled)(struct rt_conn *c);
-	/* All of a CONNPROP message has been taken. */
-	void (*heard)(struct rt_conn *c, const struct wire_msg *m);
-	/* The peer has refused ours. */
-	void (*refused)(struct rt_conn *c);
-	/* Up to @room octets of property 6 for our next CONNPROP message; that
-	 * has been sent. */
-	size_t (*part)(struct rt_conn *c, size_t room, const uint8_t **part);
-	void (*part_sent)(struct rt_conn *c);
+	/* The peer's properties are read from a message, and then applied or discarded:
+	 * read_begin is called first, then read_prop for each of them. It may change
+	 * @next, and returns false if the value is invalid. */
+	void (*read_begin)(struct rt_conn *c);
+	bool (*read_prop)(struct rt_conn *c, struct rt_properties *next,
+			  const struct wire_prop *v);
+	/* Returns true if the values that were read differ from those in force. */
+	bool (*props_changed)(const struct rt_conn *c);
+	/* Returns false, and ends the connection, if they must not be applied. */
+	bool (*props_allowed)(struct rt_conn *c,
+			      const struct rt_properties *next);
+	/* Apply them. It may change @next before that is applied. */
+	void (*props_applied)(struct rt_conn *c, struct rt_properties *next);
+	/* The inline thresholds have been worked out again. */
+	void (*thresholds_changed)(struct rt_conn *c);
+	/* The peer's CONNPROP_FINAL was received, and its values have been applied. */
+	void (*props_complete)(struct rt_conn *c);
+	/* A CONNPROP message was received, and its values have been applied. */
+	void (*connprop_received)(struct rt_conn *c, const struct wire_msg *m);
+	/* The peer has refused our properties. */
+	void (*props_refused)(struct rt_conn *c);
+	/* Set @part to the next octets, at most @room, of the token (property 6) for our
+	 * next CONNPROP message. Returns how many. token_part_sent is called when that
+	 * has been posted. */
+	size_t (*token_part)(struct rt_conn *c, size_t room,
+			     const uint8_t **part);
+	void (*token_part_sent)(struct rt_conn *c);
 
-	/* While it is c->gate: returns false if the message, of an RPC or not, is to
-	 * be dropped. */
+	/* Called while the extension is c->gate. Returns false if the message is to be
+	 * dropped. @rpc: it carries a Call or Reply. */
 	bool (*admits)(struct rt_conn *c, bool rpc);
 };
 

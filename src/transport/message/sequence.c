@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sequence - a continued message that comes (6.6.2)
+ * sequence - reassembly of a continued message (6.6.2)
  *
  * Context: the runner.
  */
@@ -34,7 +34,7 @@ void rt_sequence_discard(struct rt_conn *c, uint32_t xid, bool reply)
 	c->msg.discard[0] = (struct rt_discard){ true, reply, xid };
 }
 
-void rt_sequence_give_up(struct rt_conn *c, uint32_t xid, bool reply, bool more)
+void rt_sequence_abandon(struct rt_conn *c, uint32_t xid, bool reply, bool more)
 {
 	rt_assert_strand(c);
 	rt_sequence_reset(c);
@@ -44,8 +44,8 @@ void rt_sequence_give_up(struct rt_conn *c, uint32_t xid, bool reply, bool more)
 		rt_refuse_reply(c, xid);
 }
 
-/* Returns how long the buffers of a reassembled message are: long enough for few pieces,
- * and short, so that little memory is taken before octets have come [D6]. */
+/* Returns the octets of a buffer for reassembly: so many that a message has few pieces,
+ * and so few that little memory is allocated before octets have been received [D6]. */
 static size_t fragment_room(const struct rt_conn *c)
 {
 	size_t n = 65536;
@@ -60,8 +60,8 @@ bool rt_sequence_append(struct rt_conn *c, const struct wire_msg *m)
 	struct rt_sequence *s = &c->msg.seq;
 	const uint8_t *data = m->payload;
 	size_t room = fragment_room(c), len = m->payload_len;
-	/* As long as both readings of rdma_remaining fit, the shorter. */
-	size_t all = s->len + (s->with && m->remaining ? 0 : len);
+	/* While both readings of rdma_remaining are possible, use the smaller one. */
+	size_t all = s->len + (s->inclusive && m->remaining ? 0 : len);
 
 	rt_assert_strand(c);
 	if (all + m->remaining > c->inst->cfg.max_message)
@@ -100,16 +100,15 @@ bool rt_sequence_append(struct rt_conn *c, const struct wire_msg *m)
 }
 
 /*
- * rdma_remaining against what has come so far [D1]: the octets after this
- * message, or those of this message too. Which of them it is the first fragment
- * tells that does not fit both; in each series every fragment brings the end
- * nearer by its length, which is not zero.
+ * rdma_remaining counts the octets after this message, or those of this message too [D1].
+ * The first fragment that agrees with only one reading decides. With either reading each
+ * fragment must bring the end nearer by its length, which is not zero.
  */
 bool rt_sequence_remaining_ok(struct rt_conn *c, const struct wire_msg *m,
 			      bool middle)
 {
 	struct rt_sequence *s = &c->msg.seq;
-	/* A Reply that is too long has its RPC fail: rt_sequence_append(). */
+	/* rt_sequence_append() refuses a Reply that is too long. */
 	const uint64_t most = m->p.htype == RDMA2_REPLY_MIDDLE ?
 				      UINT64_MAX :
 				      c->inst->cfg.max_message;
@@ -118,19 +117,20 @@ bool rt_sequence_remaining_ok(struct rt_conn *c, const struct wire_msg *m,
 
 	rt_assert_strand(c);
 	if (s->active) {
-		s->without &= s->remaining == len + left;
-		s->with &= s->remaining == s->last + (middle ? left : len);
+		s->exclusive &= s->remaining == len + left;
+		s->inclusive &= s->remaining == s->last + (middle ? left : len);
 	} else {
-		s->without = s->with = true;
+		s->exclusive = s->inclusive = true;
 	}
 	if (middle) {
-		s->without &= left && all + left <= most;
-		s->with &= left > len && s->len + left <= most;
+		s->exclusive &= left && all + left <= most;
+		s->inclusive &= left > len && s->len + left <= most;
 	}
-	return s->without || s->with;
+	return s->exclusive || s->inclusive;
 }
 
-/* Can this message be a fragment, or the end, of that one? */
+/* Returns true if the message can be a fragment, or the end, of that continued
+ * message. */
 static bool belongs(const struct wire_prefix *p, uint32_t xid, bool reply)
 {
 	uint32_t middle = reply ? RDMA2_REPLY_MIDDLE : RDMA2_CALL_MIDDLE;
@@ -139,7 +139,6 @@ static bool belongs(const struct wire_prefix *p, uint32_t xid, bool reply)
 	return p->xid == xid && (p->htype == middle || p->htype == last);
 }
 
-/* Does this message go on with the sequence in progress? */
 bool rt_sequence_continues(const struct rt_conn *c, const struct wire_prefix *p)
 {
 	rt_assert_strand(c);
@@ -157,26 +156,26 @@ bool rt_sequence_discards(const struct rt_conn *c, const struct wire_prefix *p)
 	return false;
 }
 
-/* ---- As a part of the connection, while a sequence is open ----------------- */
+/* ---- The hooks of struct rt_part, while a sequence is open ----------------- */
 
-static uint64_t due(struct rt_conn *c)
+static uint64_t sequence_due(struct rt_conn *c)
 {
 	return c->msg.seq.active ? c->msg.seq.deadline : 0;
 }
 
-static void expire(struct rt_conn *c, uint64_t now)
+static void sequence_expire(struct rt_conn *c, uint64_t now)
 {
-	if (!due(c) || due(c) > now)
+	if (!sequence_due(c) || sequence_due(c) > now)
 		return;
 	rt_log(c, LOG_WARNING, "a continued message was not completed in time");
 	rt_error_code(c, c->msg.seq.xid, RDMA2_ERR_INVAL_CONT);
-	rt_sequence_give_up(c, c->msg.seq.xid, c->msg.seq.reply, true);
+	rt_sequence_abandon(c, c->msg.seq.xid, c->msg.seq.reply, true);
 }
 
 const struct rt_part rt_part_sequence = {
 	.slot = RT_SLOT_SEQUENCE,
 	.optional = true,
-	.due = due,
-	.expire = expire,
+	.due = sequence_due,
+	.expire = sequence_expire,
 	.disconnected = rt_sequence_reset,
 };

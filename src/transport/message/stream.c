@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stream - payload streams that go: reduction, gather lists, RDMA Writes, messages
+ * stream - sending payload streams: reduction, gather lists, RDMA Writes, fragments
  *
- * A stream that does not fit one message goes in several: MIDDLEs, and an INLINE that
- * ends it (6.6.2).
+ * A stream that does not fit one message is sent in several: MIDDLEs, and an INLINE as
+ * the last (6.6.2).
  *
  * Context: the runner. rt_out_*() and rt_reduce() touch no connection.
  */
@@ -33,7 +33,7 @@ int rt_out_add(struct rt_out *out, void *addr, size_t len, struct fab_mr *mr)
 	return 0;
 }
 
-/* A place in a stream. */
+/* A position in a stream. */
 struct cursor {
 	const struct rt_piece *piece;
 	unsigned int npieces, at;
@@ -70,7 +70,7 @@ int rt_reduce(const struct rt_piece *pieces, unsigned int npieces,
 	for (unsigned int i = 0; i <= nitems; i++) {
 		struct rt_cut *cut;
 
-		/* What stays: up to the item, or to the end. */
+		/* What remains: up to the item, or to the end. */
 		if (i < nitems && !items[i].present)
 			continue;
 		want = SIZE_MAX;
@@ -90,7 +90,7 @@ int rt_reduce(const struct rt_piece *pieces, unsigned int npieces,
 			break;
 		if (want)
 			return -EINVAL;
-		/* The item, and its roundup, which goes nowhere (4.5.3.1). */
+		/* The item, and its roundup, which is not sent (4.5.3.1). */
 		if (cuts->count == RT_MAX_CHUNKS)
 			return -E2BIG;
 		cut = &cuts->cut[cuts->count++];
@@ -128,9 +128,9 @@ static unsigned int max_sge(const struct rt_conn *c)
 }
 
 /*
- * Get a buffer for @w to copy @n octets into, or a shorter one unless @all must go into
- * it: from what the pool has to spare, from its reserve, or what the connection has of
- * its own. Returns false if there is none.
+ * Get a buffer for @w to copy @n octets into, or a shorter one unless @all of them must
+ * fit: from what the pool has to spare, from its reserve, or the connection's reserved
+ * one. Returns false if there is none.
  */
 static bool get_bounce(struct rt_conn *c, struct rt_work *w, size_t n, bool all)
 {
@@ -169,7 +169,7 @@ int rt_gather(struct rt_conn *c, struct rt_work *w, struct rt_out *out,
 		w->sge[nsge++] = (struct fab_sge){ got.addr, got.len, got.mr };
 	}
 	if (left) {
-		/* Too scattered, or not registered: copy this message. */
+		/* The payload is in too many pieces or not registered: copy it. */
 		if (!get_bounce(c, w, n, true))
 			return -ENOMEM;
 		k.at = out->at;
@@ -193,8 +193,8 @@ int rt_gather(struct rt_conn *c, struct rt_work *w, struct rt_out *out,
 	return 0;
 }
 
-/* Fill one Write from @k with up to @n octets. Returns how many, 0 if there is no memory
- * to copy into. */
+/* Fill one RDMA Write from @k with up to @n octets. Returns how many, 0 if there is no
+ * memory for a copy. */
 static size_t fill_write(struct rt_conn *c, struct rt_work *w, struct cursor *k,
 			 size_t n)
 {
@@ -210,7 +210,7 @@ static size_t fill_write(struct rt_conn *c, struct rt_work *w, struct cursor *k,
 					     got.len :
 					     FAB_POOL_MAX_BUF;
 
-			/* One copy a request. */
+			/* A work request has one buffer for copies. */
 			if (w->bounce || !get_bounce(c, w, len, false)) {
 				k->off -= got.len;
 				break;
@@ -280,8 +280,8 @@ int rt_write_chunk(struct rt_conn *c, struct rt_work *send,
 
 /* ---- The next message of a stream ------------------------------------------ */
 
-static void count(struct rt_conn *c, const struct rt_transmission *t, size_t n,
-		  bool last)
+static void count_sent(struct rt_conn *c, const struct rt_transmission *t,
+		       size_t n, bool last)
 {
 	if (!last)
 		RT_COUNT(c, fragments_sent, 1);
@@ -298,8 +298,8 @@ static void count(struct rt_conn *c, const struct rt_transmission *t, size_t n,
 		RT_COUNT(c, continued_bytes_sent, n);
 }
 
-/* Returns how much of @n octets fits the buffer that is reserved for copies; 0 if all do,
- * so that nothing is gained. */
+/* Returns how many of @n octets fit the buffer that is reserved for copies; 0 if all do,
+ * so that a shorter fragment would not help. */
 static size_t reserved_part(const struct rt_conn *c, size_t n)
 {
 	size_t most = fab_pool_promised(c->inst->pool) & ~(size_t)3;
@@ -319,10 +319,10 @@ int rt_transmit(struct rt_conn *c, struct rt_work *w,
 	rt_assert_strand(c);
 	*last = t->external || t->hlen + left <= c->send_threshold;
 	if (!*last) {
-		/* The peer may have lowered its sizes meanwhile. */
+		/* The peer may have lowered its Receive Buffer Size meanwhile. */
 		if (t->hlen + 4 > c->send_threshold)
 			return -EMSGSIZE;
-		/* The INLINE that ends it must have some. */
+		/* The last message, an INLINE, must have payload. */
 		n = MIN(rt_middle_room(c->send_threshold), left - 4);
 	}
 	rc = n ? rt_gather(c, w, out, n) : 0;
@@ -335,10 +335,10 @@ int rt_transmit(struct rt_conn *c, struct rt_work *w,
 		return rc;
 	if (t->external)
 		out->off = out->len;
-	count(c, t, n, *last);
+	count_sent(c, t, n, *last);
 	if (*last)
 		return 0;
-	/* Its credit is to draw the fragments that follow. */
+	/* The credit word must allow the GRANTs that draw the next fragments. */
 	if (t->kind == RT_OUT_REPLY)
 		c->credit.reply_in_fragments = true;
 	*hlen = wire_encode_middle(w->buf->addr, RT_HEADER_ROOM, t->xid,

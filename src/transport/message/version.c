@@ -2,14 +2,14 @@
 /*
  * version - which version a connection speaks (4.3, [B1] to [B8])
  *
- * A server speaks the version of the first message that it supports. A client that has
- * both begins with version 2. If that is refused, it goes on with version 1 on the same
- * connection. If it is not answered at all, the connection ends, and for a time the next
- * ones to that server begin with version 1. A refusal that comes later ends the
- * connection.
+ * A server speaks the version of the first message whose version it supports. A client
+ * that supports both begins with version 2. If the server refuses it, the client goes on
+ * with version 1 on the same connection. If the server does not answer at all, the
+ * connection ends, and for version1_ms further connections to it begin with version 1. A
+ * refusal that comes later ends the connection.
  *
  * Context: the runner, or before it runs. inst->lock guards the list of servers that
- * are met with version 1.
+ * speak version 1.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "base/addr.h"
 #include "transport/message/message.h"
 
-static bool supported(const struct rt_conn *c, uint32_t vers)
+static bool is_supported(const struct rt_conn *c, uint32_t vers)
 {
 	return (vers == WIRE_VERS1 || vers == WIRE_VERS2) &&
 	       (c->inst->cfg.versions >> vers & 1);
@@ -33,7 +33,7 @@ static bool same_addr(const struct sockaddr_storage *a,
 	return base_addr_same(a, b) && base_addr_port(a) == base_addr_port(b);
 }
 
-static bool remembered(struct rt_conn *c)
+static bool is_version1_server(struct rt_conn *c)
 {
 	struct rt_instance *inst = c->inst;
 	uint64_t now = rt_now_ms();
@@ -48,7 +48,7 @@ static bool remembered(struct rt_conn *c)
 	return found;
 }
 
-static void forget(struct rt_conn *c)
+static void forget_version1_server(struct rt_conn *c)
 {
 	struct rt_instance *inst = c->inst;
 
@@ -59,7 +59,7 @@ static void forget(struct rt_conn *c)
 	pthread_mutex_unlock(&inst->lock);
 }
 
-static void remember(struct rt_conn *c)
+static void remember_version1_server(struct rt_conn *c)
 {
 	struct rt_instance *inst = c->inst;
 	struct rt_version1_server *o = &inst->version1_servers[0];
@@ -80,15 +80,15 @@ static void remember(struct rt_conn *c)
 	pthread_mutex_unlock(&inst->lock);
 }
 
-static void answered(struct rt_conn *c)
+static void version2_answered(struct rt_conn *c)
 {
 	c->unanswered = false;
-	forget(c);
+	forget_version1_server(c);
 }
 
-/* If a server had to refuse the client's version, that is why the connection ended, unless
- * this end has ended it. */
-static void ended_unserved(struct rt_conn *c)
+/* If a server has refused the client's version, and not closed the connection itself,
+ * give that as the reason of the end. */
+static void explain_refusal(struct rt_conn *c)
 {
 	const char *why = c->inst->no_version1;
 
@@ -96,9 +96,9 @@ static void ended_unserved(struct rt_conn *c)
 	    c->end_error == -EPROTO)
 		return;
 	if (c->msg.refused_version != WIRE_VERS1 || !why)
-		why = !supported(c, WIRE_VERS1) ?
+		why = !is_supported(c, WIRE_VERS1) ?
 			      "only version 2 is served" :
-		      !supported(c, WIRE_VERS2) ?
+		      !is_supported(c, WIRE_VERS2) ?
 			      "only version 1 is served" :
 			      "only versions 1 and 2 are served";
 	snprintf(c->end_text, sizeof(c->end_text), "version %u refused: %s",
@@ -113,18 +113,18 @@ static void version_ended(struct rt_conn *c)
 	char reason[sizeof(c->end_text)];
 
 	if (c->server)
-		ended_unserved(c);
-	if (!c->unanswered || c->closed_locally || !supported(c, WIRE_VERS1))
+		explain_refusal(c);
+	if (!c->unanswered || c->closed_locally || !is_supported(c, WIRE_VERS1))
 		return;
 	switch (c->end_error) {
-	case -EPROTO: /* it did answer */
+	case -EPROTO: /* the server has answered */
 	case -EPROTONOSUPPORT:
-	case -ENOMEM: /* our own trouble */
+	case -ENOMEM: /* not the server's fault */
 		return;
 	default:
 		break;
 	}
-	remember(c);
+	remember_version1_server(c);
 	snprintf(reason, sizeof(reason), "%s",
 		 c->end_reason ? c->end_reason : "disconnected");
 	snprintf(c->end_text, sizeof(c->end_text),
@@ -147,27 +147,28 @@ static void version_init(struct rt_conn *c)
 		rt_credit1_init(&c->credit1, cfg->credits,
 				cfg->reverse ? cfg->reverse_credits : 0);
 	c->v = &rt_version2;
-	if (!supported(c, WIRE_VERS2) ||
-	    (!c->server && supported(c, WIRE_VERS1) && remembered(c)))
+	if (!is_supported(c, WIRE_VERS2) ||
+	    (!c->server && is_supported(c, WIRE_VERS1) &&
+	     is_version1_server(c)))
 		c->v = &rt_version1;
 	rt_private_take(c, NULL, 0);
 }
 
 /* ---- A message -------------------------------------------------------- */
 
-/* The message is of another version: [B2], or [B3] if we support that. */
+/* The message has another version: [B2], or [B3] if this end supports that. */
 static void other_version(struct rt_conn *c, const struct wire_prefix *p)
 {
 	struct wire_error err = { .code = RDMA2_ERR_VERS_MISMATCH };
 
 	if (!rt_event(c, EV_MSG_VERSION))
 		return;
-	if (!supported(c, p->vers)) {
+	if (!is_supported(c, p->vers)) {
 		err.code = RDMA2_ERR_VERS;
-		err.vers_low = supported(c, WIRE_VERS1) ? WIRE_VERS1 :
-							  WIRE_VERS2;
-		err.vers_high = supported(c, WIRE_VERS2) ? WIRE_VERS2 :
-							   WIRE_VERS1;
+		err.vers_low = is_supported(c, WIRE_VERS1) ? WIRE_VERS1 :
+							     WIRE_VERS2;
+		err.vers_high = is_supported(c, WIRE_VERS2) ? WIRE_VERS2 :
+							      WIRE_VERS1;
 		if (!c->msg.refused)
 			c->msg.refused_version = p->vers;
 		c->msg.refused = true;
@@ -193,23 +194,23 @@ static bool in_range(uint32_t vers, const struct wire_error *err)
 
 /*
  * The answer to our first message is ERR_VERS, or RDMA_ERROR of version 1. Its version
- * word and credits are ignored: the peer does not know our version [B1].
+ * word and credits are ignored, since the peer does not know our version [B1].
  */
-static void refused(struct rt_conn *c, const struct wire_error *err)
+static void version_refused(struct rt_conn *c, const struct wire_error *err)
 {
 	bool again = false;
 	char range[40];
 
 	RT_COUNT(c, errors_received, 1);
-	if (c->state == RT_GREETING && supported(c, WIRE_VERS1) &&
+	if (c->state == RT_GREETING && is_supported(c, WIRE_VERS1) &&
 	    in_range(WIRE_VERS1, err)) {
 		rt_event(c, EV_VERSION1);
 		return;
 	}
-	if (c->v == &rt_version1 && supported(c, WIRE_VERS2)) {
-		/* What was remembered of this server is wrong by now. */
+	if (c->v == &rt_version1 && is_supported(c, WIRE_VERS2)) {
+		/* The server must have been upgraded since version 1 was noted. */
 		again = !c->unanswered && in_range(WIRE_VERS2, err);
-		forget(c);
+		forget_version1_server(c);
 	}
 	if (err->vers_low == err->vers_high)
 		snprintf(range, sizeof(range), "version %u", err->vers_low);
@@ -220,12 +221,12 @@ static void refused(struct rt_conn *c, const struct wire_error *err)
 		     "the server speaks %s only", range);
 }
 
-/* Returns true if the peer refuses the settled version: by an ERR_VERS whose range lacks
- * it, or any error about versions that answers a message of ours. */
+/* Returns true if the peer refuses the settled version: by an ERR_VERS whose range
+ * excludes it, or by any error about versions that answers a message of ours. */
 static bool refuses_version(struct rt_conn *c, uint32_t xid,
 			    const struct wire_error *err)
 {
-	struct rt_own *own = rt_xid_find(c, xid);
+	struct rt_own_call *own = rt_xid_find(c, xid);
 
 	if (err->code == RDMA2_ERR_VERS && !in_range(c->msg.version, err))
 		return true;
@@ -236,25 +237,26 @@ static bool refuses_version(struct rt_conn *c, uint32_t xid,
 }
 
 /*
- * No message may go any more, of this version (7.1.1, 7.1.2) or another (4.3.3). So the
- * connection ends, and a client connects again with a version in the range [B8].
+ * The peer refuses the settled version. No message of this version (7.1.1, 7.1.2) or
+ * another (4.3.3) may be sent any more, so the connection ends, and a client connects
+ * again with a version in the range [B8].
  */
-static void withdrawn(struct rt_conn *c, uint32_t xid,
-		      const struct wire_error *err)
+static void version_withdrawn(struct rt_conn *c, uint32_t xid,
+			      const struct wire_error *err)
 {
-	struct rt_own *own = rt_xid_find(c, xid);
+	struct rt_own_call *own = rt_xid_find(c, xid);
 	uint32_t other = c->msg.version == WIRE_VERS2 ? WIRE_VERS1 : WIRE_VERS2;
 	bool known = err->code == RDMA2_ERR_VERS;
 	int error = -EAGAIN;
 
 	RT_COUNT(c, errors_received, 1);
 	if (known && !in_range(c->msg.version, err)) {
-		if (!supported(c, other) || !in_range(other, err))
+		if (!is_supported(c, other) || !in_range(other, err))
 			error = -EPROTONOSUPPORT;
 		else if (!c->server && other == WIRE_VERS1)
-			remember(c);
+			remember_version1_server(c);
 		else if (!c->server)
-			forget(c);
+			forget_version1_server(c);
 	}
 	error = c->server ? -EPROTO : error;
 	if (known)
@@ -276,8 +278,8 @@ static void withdrawn(struct rt_conn *c, uint32_t xid,
  * Decode an ERROR. If RDMA_ERROR of version 1 answers a client's first message, the peer
  * speaks no other version, whatever the code [B1].
  */
-static bool read_error(const struct rt_conn *c, const struct rt_in *in,
-		       struct wire_error *err)
+static bool decode_error(const struct rt_conn *c, const struct rt_in *in,
+			 struct wire_error *err)
 {
 	bool known = wire_error_decode(in->buf, in->len, err);
 
@@ -291,28 +293,28 @@ static bool read_error(const struct rt_conn *c, const struct rt_in *in,
 	return true;
 }
 
-/* Returns true if the message has our version, which it may settle. */
-static bool settle(struct rt_conn *c, const struct rt_in *in)
+/* Returns true if the message has the connection's version, which it may settle. */
+static bool settle_version(struct rt_conn *c, const struct rt_in *in)
 {
 	struct wire_error err;
 	uint32_t want = c->msg.version;
 
-	if (c->state < RT_CLOSING && read_error(c, in, &err)) {
+	if (c->state < RT_CLOSING && decode_error(c, in, &err)) {
 		if (!c->server && !c->msg.messages &&
 		    err.code == RDMA2_ERR_VERS) {
-			refused(c, &err);
+			version_refused(c, &err);
 			return false;
 		}
 		if (c->msg.version && c->msg.messages &&
 		    refuses_version(c, in->p.xid, &err)) {
-			withdrawn(c, in->p.xid, &err);
+			version_withdrawn(c, in->p.xid, &err);
 			return false;
 		}
 	}
-	/* A client has said which one it wants. */
+	/* A client's own first message has named the version. */
 	if (!want)
 		want = c->server ? in->p.vers : c->v->number;
-	if (!supported(c, in->p.vers) || in->p.vers != want) {
+	if (!is_supported(c, in->p.vers) || in->p.vers != want) {
 		other_version(c, &in->p);
 		return false;
 	}
@@ -326,8 +328,8 @@ static bool settle(struct rt_conn *c, const struct rt_in *in)
 	return true;
 }
 
-static void received(struct rt_conn *c, struct rt_work *w,
-		     const struct fab_wc *wc)
+static void message_received(struct rt_conn *c, struct rt_work *w,
+			     const struct fab_wc *wc)
 {
 	struct rt_in in = { .buf = w->buf->addr,
 			    .len = wc->len,
@@ -350,20 +352,20 @@ static void received(struct rt_conn *c, struct rt_work *w,
 	}
 	RT_PROBE(message__received, c, in.p.xid, in.p.vers, in.p.htype,
 		 in.p.credit, in.len);
-	if (settle(c, &in))
+	if (settle_version(c, &in))
 		c->v->receive(c, w, &in);
 }
 
-/* ---- As a part of the connection ------------------------------------------ */
+/* ---- The hooks of struct rt_part ------------------------------------------ */
 
 static const struct rt_traffic traffic = {
-	.received = received,
+	.received = message_received,
 	.error = rt_error_post,
 	.props = rt_connprop_post,
 };
 
 /* Refuse settings of an extension that was left out of the build. */
-static int prepare(struct rt_instance *inst, const struct rt_params *p)
+static int message_prepare(struct rt_instance *inst, const struct rt_params *p)
 {
 	unsigned int bits = 0;
 	bool gate = false;
@@ -377,24 +379,24 @@ static int prepare(struct rt_instance *inst, const struct rt_params *p)
 	return inst->cfg.auth != RT_AUTH_NONE && !gate ? -EINVAL : 0;
 }
 
-static int init(struct rt_conn *c)
+static int message_init(struct rt_conn *c)
 {
 	c->traffic = &traffic;
-	/* Random, since it is sent to peers that are not known yet. */
+	/* Random, since it is sent to peers that are not authenticated. */
 	c->msg.next_xid = arc4random();
 	rt_connprop_init(c);
 	version_init(c);
 	return 0;
 }
 
-static size_t private_data(struct rt_conn *c, void *buf)
+static size_t message_private_data(struct rt_conn *c, void *buf)
 {
 	_Static_assert(WIRE_CM_LEN <= RT_PRIVATE_DATA_MAX, "private data fits");
 	rt_private_data(c->inst, c->server, buf);
 	return WIRE_CM_LEN;
 }
 
-static void effect(struct rt_conn *c, enum rt_effect e)
+static void message_effect(struct rt_conn *c, enum rt_effect e)
 {
 	switch (e) {
 	case RT_DO_GREET:
@@ -407,7 +409,7 @@ static void effect(struct rt_conn *c, enum rt_effect e)
 	case RT_DO_FIRST:
 		if (c->server)
 			return;
-		answered(c);
+		version2_answered(c);
 		if (!c->props_held)
 			c->state_deadline = rt_now_ms() + RT_SETTLE_MS;
 		return;
@@ -426,7 +428,7 @@ static void effect(struct rt_conn *c, enum rt_effect e)
 	}
 }
 
-static void fill_info(struct rt_conn *c, struct rt_conn_info *i)
+static void message_fill_info(struct rt_conn *c, struct rt_conn_info *i)
 {
 	i->version = c->msg.version;
 	i->ours = c->ours;
@@ -437,7 +439,7 @@ static void fill_info(struct rt_conn *c, struct rt_conn_info *i)
 	i->reply_inline = c->server ? c->send_threshold : c->recv_threshold;
 }
 
-static void connected(struct rt_conn *c, const void *priv, size_t len)
+static void message_connected(struct rt_conn *c, const void *priv, size_t len)
 {
 	if (!c->server)
 		rt_private_take(c, priv, len);
@@ -445,18 +447,18 @@ static void connected(struct rt_conn *c, const void *priv, size_t len)
 	rt_event(c, !c->server && c->v == &rt_version1 ? EV_VERSION1 : EV_UP);
 }
 
-static void disconnected(struct rt_conn *c)
+static void message_disconnected(struct rt_conn *c)
 {
 	version_ended(c);
 }
 
 const struct rt_part rt_part_message = {
-	.prepare = prepare,
-	.init = init,
-	.private_data = private_data,
+	.prepare = message_prepare,
+	.init = message_init,
+	.private_data = message_private_data,
 	.peer_private_data = rt_private_take,
-	.connected = connected,
-	.effect = effect,
-	.fill_info = fill_info,
-	.disconnected = disconnected,
+	.connected = message_connected,
+	.effect = message_effect,
+	.fill_info = message_fill_info,
+	.disconnected = message_disconnected,
 };

@@ -26,7 +26,7 @@ static void private_ours(const struct rt_instance *inst, bool server,
 
 	*p = (struct wire_cm_private){
 		.send_size = inst->cfg.send_size,
-		/* Those that are posted may have another size. */
+		/* rtrext posts Receives of another size. */
 		.recv_size = (uint32_t)MIN(size, rt_config_receive(&inst->cfg)),
 		/* [P4]: every handle of ours is made by fab_expose() for one
 		 * RPC, or none may be invalidated. */
@@ -34,7 +34,7 @@ static void private_ours(const struct rt_instance *inst, bool server,
 			!inst->cfg.no_remote_invalidation &&
 			(caps & (server ? FAB_CAP_SEND_INV : FAB_CAP_EXPOSE)),
 	};
-	/* What is announced is rounded, and holds as announced [P3]. */
+	/* The encoding rounds, and what was announced counts [P3]. */
 	wire_cm_encode(octets, p);
 	wire_cm_decode(octets, sizeof(octets), p);
 }
@@ -51,7 +51,7 @@ void rt_private_data(const struct rt_instance *inst, bool server,
 void rt_private_take(struct rt_conn *c, const void *priv, size_t len)
 {
 	rt_assert_strand(c);
-	/* RFC 8797 5.1: what its absence means. */
+	/* RFC 8797 5.1: the defaults without private data. */
 	c->msg.private = (struct wire_cm_private){
 		.send_size = WIRE1_DEFAULT_INLINE,
 		.recv_size = WIRE1_DEFAULT_INLINE,
@@ -70,7 +70,7 @@ void rt_version1_settled(struct rt_conn *c)
 	private_ours(c->inst, c->server, &ours);
 	c->msg.version = WIRE_VERS1;
 	c->v = &rt_version1;
-	/* RFC 8797 4.1: both, or nobody. */
+	/* RFC 8797 4.1: both ends must support it. */
 	c->remote_invalidation = ours.remote_invalidation &&
 				 c->msg.private.remote_invalidation;
 	/* RFC 8797 4.2, each way. */
@@ -83,8 +83,8 @@ void rt_version1_settled(struct rt_conn *c)
 	c->theirs.send_size = c->msg.private.send_size;
 	c->theirs.recv_size = c->msg.private.recv_size;
 	/*
-	 * RFC 8167 5.3, 6: reverse Calls go inline; whether the client can take
-	 * one is for the upper layers to know [G5].
+	 * RFC 8167 5.3, 6: reverse Calls go inline; only the upper layers know
+	 * whether the client accepts one [G5].
 	 */
 	c->ours.reverse = MIN(c->ours.reverse, RDMA2_RVRSDIR_SIMPLE);
 	c->theirs.reverse = c->server ? RDMA2_RVRSDIR_SIMPLE :
@@ -96,70 +96,70 @@ void rt_version1_settled(struct rt_conn *c)
 	rt_conn_notify_established(c);
 }
 
-static bool grant_due(struct rt_conn *c)
+static bool version1_grant_due(struct rt_conn *c)
 {
 	return false;
 }
 
 /* ---- Receiving -------------------------------------------------------- */
 
-/* The own Call that waits for a Reply with that XID. */
-static const struct rt_own *awaited(struct rt_conn *c, uint32_t xid)
+/* Returns the Call of ours that waits for a Reply with that XID, or NULL. */
+static const struct rt_own_call *awaited_call(struct rt_conn *c, uint32_t xid)
 {
-	const struct rt_own *own = rt_xid_find(c, xid);
+	const struct rt_own_call *own = rt_xid_find(c, xid);
 
 	return own && own->posted ? own : NULL;
 }
 
 /*
- * Where the header does not say what it is, who waits for this XID takes it for
- * the Reply: RDMA_ERROR could be taken to be about another Call, as both
- * directions may use one XID (RFC 8167 2.4.1). But a procedure that is not
- * supported must be refused to a server that calls back, and to it an
- * RDMA_ERROR says nothing of a forward Call.
+ * Returns true if a bad message is taken for a Reply. If its header does not say, and a
+ * Call of ours waits for its XID, it is, since an answer by RDMA_ERROR could be taken to
+ * be about another Call: both directions may use one XID (RFC 8167 2.4.1). But an
+ * unsupported procedure must be refused to a server that sends reverse Calls, which takes
+ * an RDMA_ERROR to be about one of those.
  */
-static bool for_reply(struct rt_conn *c, const struct wire_msg *m,
-		      enum wire_status status)
+static bool is_for_reply(struct rt_conn *c, const struct wire_msg *m,
+			 enum wire_status status)
 {
 	if (m->role != WIRE_CONTROL)
 		return m->role == WIRE_REPLY;
 	if (status == WIRE_BAD_HTYPE && !c->server && c->ours.reverse)
 		return false;
-	return awaited(c, m->p.xid);
+	return awaited_call(c, m->p.xid);
 }
 
 /*
- * RFC 8166 4.5: a Responder answers a bad Call, a Requester drops a bad Reply
- * in silence.
+ * RFC 8166 4.5: a Responder answers a bad Call; a Requester drops a bad Reply silently.
  */
-static void bad_message(struct rt_conn *c, const struct wire_msg *m,
-			enum wire_status status)
+static void version1_bad_message(struct rt_conn *c, const struct wire_msg *m,
+				 enum wire_status status)
 {
 	rt_log(c, LOG_WARNING, "%s with xid %08x: %s",
 	       wire1_proc_name(m->p.htype), m->p.xid, wire_status_name(status));
 	rt_bad_message(c);
-	if (!for_reply(c, m, status)) {
+	if (!is_for_reply(c, m, status)) {
 		rt_error_code(c, m->p.xid, RDMA1_ERR_CHUNK);
 		return;
 	}
 	RT_COUNT(c, dropped, 1);
-	if (awaited(c, m->p.xid))
+	if (awaited_call(c, m->p.xid))
 		rt_refuse_reply(c, m->p.xid);
 }
 
 /*
- * RFC 8167 4.1: the credit value of a message that may be of either direction is
- * ignored. Without an RPC message in it, it is a Reply for certain only if it
- * answers a Call that had a Reply chunk.
+ * RFC 8167 4.1: the credit value of a message that may have either direction is ignored.
+ * Without an RPC message in it, it is certainly a Reply only if it answers a Call that
+ * had a Reply chunk.
  */
-static bool grants(struct rt_conn *c, const struct wire_msg *m)
+static bool is_certain_reply(struct rt_conn *c, const struct wire_msg *m)
 {
-	const struct rt_own *own = awaited(c, m->p.xid);
+	const struct rt_own_call *own = awaited_call(c, m->p.xid);
 
 	return !m->external || (own && own->reply_chunk);
 }
 
-static void call(struct rt_conn *c, struct rt_work *w, const struct wire_msg *m)
+static void version1_call(struct rt_conn *c, struct rt_work *w,
+			  const struct wire_msg *m)
 {
 	if (!rt_credit1_may_take(&c->credit1, c->credit.holding)) {
 		rt_conn_stop(c, EV_ABORT, -EPROTO,
@@ -170,8 +170,8 @@ static void call(struct rt_conn *c, struct rt_work *w, const struct wire_msg *m)
 	c->responder->call(c, m, w, NULL);
 }
 
-static void receive(struct rt_conn *c, struct rt_work *w,
-		    const struct rt_in *in)
+static void version1_receive(struct rt_conn *c, struct rt_work *w,
+			     const struct rt_in *in)
 {
 	enum wire_status status;
 	struct wire_msg m;
@@ -192,7 +192,7 @@ static void receive(struct rt_conn *c, struct rt_work *w,
 		break;
 	case WIRE_BAD_HTYPE:
 	case WIRE_BAD_XDR:
-		bad_message(c, &m, status);
+		version1_bad_message(c, &m, status);
 		return;
 	default:
 		rt_log(c, LOG_INFO, "%s with xid %08x: %s",
@@ -208,11 +208,11 @@ static void receive(struct rt_conn *c, struct rt_work *w,
 	switch (m.role) {
 	case WIRE_CALL:
 		RT_COUNT(c, inline_bytes_received, m.payload_len);
-		call(c, w, &m);
+		version1_call(c, w, &m);
 		break;
 	case WIRE_REPLY:
 		RT_COUNT(c, inline_bytes_received, m.payload_len);
-		if (grants(c, &m))
+		if (is_certain_reply(c, &m))
 			rt_credit1_granted(&c->credit1, m.p.credit);
 		c->requester->reply(c, &m, w, NULL);
 		break;
@@ -224,11 +224,11 @@ static void receive(struct rt_conn *c, struct rt_work *w,
 }
 
 /*
- * RDMA_ERROR is for good: the Requester ends the RPC (RFC 8166 4.5). It is all that
- * can be said where there is no memory at all. What this client itself keeps, by
- * not taking its Replies, is to be had on another connection.
+ * An RDMA_ERROR is final: the Requester ends the RPC (RFC 8166 4.5). If this connection
+ * holds memory, its end frees that, and the client may send its Calls again on another
+ * one. Otherwise an RDMA_ERROR is the only answer.
  */
-static void refuse_call(struct rt_conn *c, uint32_t xid)
+static void version1_refuse_call(struct rt_conn *c, uint32_t xid)
 {
 	if (!rt_memory_held(c)) {
 		rt_error_code(c, xid, RDMA1_ERR_CHUNK);
@@ -244,13 +244,13 @@ const struct rt_version rt_version1 = {
 	.credit_word = rt_credit1_word,
 	.may_send = rt_credit1_may_post,
 	.posted = rt_credit1_count,
-	.grant_due = grant_due,
+	.grant_due = version1_grant_due,
 	.fill_info = rt_credit1_info,
 	.call_len = wire1_call_len,
 	.reply_len = wire1_reply_len,
 	.encode_call = wire1_encode_call,
 	.encode_reply = wire1_encode_reply,
 	.encode_error = wire1_encode_error,
-	.receive = receive,
-	.refuse_call = refuse_call,
+	.receive = version1_receive,
+	.refuse_call = version1_refuse_call,
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * version2 - the messages that come, and when a GRANT is due
+ * version2 - receiving messages of version 2, and when a GRANT is due
  *
- * A message that version.c has passed on is checked in this order: its credit word,
- * its place in a continued message [D2, D3], its header (wire_decode), and what its
- * header type allows.
+ * A message is checked in this order: the use of credits, whether it may come between the
+ * fragments of another [D2, D3], its header (wire_decode), and what its header type
+ * allows.
  *
  * Context: the runner.
  */
@@ -34,7 +34,7 @@ static enum rt_event classify(uint32_t htype)
 	case RDMA2_REPLY_INLINE:
 		return EV_MSG_REPLY;
 	default:
-		/* What is not known has not been decoded. */
+		/* wire_decode() has refused unknown types. */
 		return EV_MSG_EXT;
 	}
 }
@@ -59,7 +59,7 @@ static bool is_inline(uint32_t htype)
 	return htype == RDMA2_CALL_INLINE || htype == RDMA2_REPLY_INLINE;
 }
 
-/* Returns the extension that has the header type, if it accepts it now, or NULL. */
+/* Returns the extension with the header type, or NULL if none accepts it now. */
 static const struct rt_ext *ext_of(const struct rt_conn *c, uint32_t htype)
 {
 	if (htype < RT_EXT_HTYPES)
@@ -83,11 +83,11 @@ static bool is_of(const struct rt_conn *c, uint32_t htype, bool reply)
 }
 
 /*
- * Returns true if this is of a message that was refused before (7.1.4). That ends with
- * its INLINE, or with a payload message of another XID. EXTERNAL and the messages of
- * rtrext are of no continued message [D5], but end it as well.
+ * Returns true if the message is a fragment of one that was refused before (7.1.4). That
+ * one ends with its INLINE, or when a payload message of another XID is received.
+ * EXTERNAL and the messages of rtrext are not fragments [D5], but end it as well.
  */
-static bool discarded(struct rt_conn *c, const struct wire_prefix *p)
+static bool is_discarded(struct rt_conn *c, const struct wire_prefix *p)
 {
 	for (unsigned int i = 0; i < 2; i++) {
 		struct rt_discard *d = &c->msg.discard[i];
@@ -102,8 +102,8 @@ static bool discarded(struct rt_conn *c, const struct wire_prefix *p)
 	return false;
 }
 
-/* Refuse a message because of its place between others. */
-static void misplaced(struct rt_conn *c, const struct wire_prefix *p)
+/* Refuse a message that may not come here. */
+static void refuse_misplaced(struct rt_conn *c, const struct wire_prefix *p)
 {
 	const struct rt_ext *x = ext_of(c, p->htype);
 
@@ -116,26 +116,25 @@ static void misplaced(struct rt_conn *c, const struct wire_prefix *p)
 		rt_refuse_reply(c, p->xid);
 }
 
-/* Returns true if the message may come here. If not, it has been answered, and is to be
- * dropped. */
-static bool in_order(struct rt_conn *c, const struct wire_prefix *p)
+/* Returns true if the message may come here. If not, it has been answered. */
+static bool is_in_order(struct rt_conn *c, const struct wire_prefix *p)
 {
 	if (p->htype == RDMA2_GRANT || p->htype == RDMA2_ERROR)
 		return true;
-	if (discarded(c, p)) {
+	if (is_discarded(c, p)) {
 		RT_COUNT(c, dropped, 1);
 		return false;
 	}
-	/* The rest of a Reply that was refused need not come. */
-	if (c->msg.seq.lost && !rt_sequence_continues(c, p))
-		rt_sequence_give_up(c, c->msg.seq.xid, true, false);
+	/* The peer need not send the remaining fragments of a Reply that was refused. */
+	if (c->msg.seq.discarding && !rt_sequence_continues(c, p))
+		rt_sequence_abandon(c, c->msg.seq.xid, true, false);
 	if (c->msg.seq.active && !rt_sequence_continues(c, p)) {
 		uint32_t broken = c->msg.seq.xid;
 
 		rt_log(c, LOG_WARNING, "%s inside a continued message",
 		       wire_htype_name(p->htype));
-		rt_sequence_give_up(c, broken, c->msg.seq.reply, true);
-		misplaced(c, p);
+		rt_sequence_abandon(c, broken, c->msg.seq.reply, true);
+		refuse_misplaced(c, p);
 		if (broken != p->xid)
 			rt_error_code(c, broken, RDMA2_ERR_INVAL_CONT);
 		return false;
@@ -143,18 +142,18 @@ static bool in_order(struct rt_conn *c, const struct wire_prefix *p)
 	if (p->htype == RDMA2_CONNPROP_MIDDLE ||
 	    p->htype == RDMA2_CONNPROP_FINAL) {
 		if (!c->theirs.complete) {
-			/* 6.3.3 is about the header type, whatever the
-			 * properties in it [F2]. */
+			/* 6.3.3 looks at the header type, and not at the
+			 * properties [F2]. */
 			c->msg.props_open |= p->htype == RDMA2_CONNPROP_MIDDLE;
 			return true;
 		}
 		/* 6.3.4: nothing after FINAL. */
-		misplaced(c, p);
+		refuse_misplaced(c, p);
 		return false;
 	}
 	if (c->msg.props_open) {
 		/* 6.3.3; the sequence stays open for a FINAL [D3]. */
-		misplaced(c, p);
+		refuse_misplaced(c, p);
 		return false;
 	}
 	return true;
@@ -163,12 +162,12 @@ static bool in_order(struct rt_conn *c, const struct wire_prefix *p)
 /* ---- One message ------------------------------------------------------ */
 
 /*
- * There is no memory for a continued message, so it fails alone ([D3] step 3). But the
- * end of a Reply may invalidate memory of its Call, and its sender may need that Call's
- * credit [G3]: so the Call remains outstanding, and the sequence open, until the end.
- * Returns true if it does.
+ * There is no memory for a continued message, so it alone fails ([D3] step 3). But the
+ * last fragment of a Reply may invalidate memory of its Call, and its sender may need
+ * that Call's credit [G3]. So the Call remains outstanding, and the sequence open, until
+ * that fragment is received. Returns true if the sequence remains open.
  */
-static bool lose(struct rt_conn *c, const struct wire_msg *m)
+static bool begin_discarding(struct rt_conn *c, const struct wire_msg *m)
 {
 	struct rt_sequence *s = &c->msg.seq;
 	bool middle = is_middle(m->p.htype);
@@ -176,16 +175,16 @@ static bool lose(struct rt_conn *c, const struct wire_msg *m)
 	rt_log(c, LOG_WARNING, "no memory for a continued message");
 	rt_error_code(c, m->p.xid,
 		      s->reply ? RDMA2_ERR_INVAL_CONT : RDMA2_ERR_SYSTEM);
-	s->lost = s->reply && middle;
-	if (s->lost)
+	s->discarding = s->reply && middle;
+	if (s->discarding)
 		rt_sequence_free_buffers(c);
 	else
-		rt_sequence_give_up(c, m->p.xid, s->reply, middle);
-	return s->lost;
+		rt_sequence_abandon(c, m->p.xid, s->reply, middle);
+	return s->discarding;
 }
 
-static void fragment(struct rt_conn *c, const struct wire_msg *m,
-		     struct rt_work *w)
+static void receive_fragment(struct rt_conn *c, const struct wire_msg *m,
+			     struct rt_work *w)
 {
 	struct rt_sequence *s = &c->msg.seq;
 	bool middle = is_middle(m->p.htype);
@@ -194,9 +193,9 @@ static void fragment(struct rt_conn *c, const struct wire_msg *m,
 	if ((middle || s->active) && !rt_sequence_remaining_ok(c, m, middle)) {
 		rt_log(c, LOG_WARNING, "rdma_remaining %u does not fit",
 		       m->remaining);
-		if (!s->lost)
+		if (!s->discarding)
 			rt_error_code(c, m->p.xid, RDMA2_ERR_INVAL_CONT);
-		rt_sequence_give_up(c, m->p.xid, reply, middle);
+		rt_sequence_abandon(c, m->p.xid, reply, middle);
 		return;
 	}
 	if (middle && !s->active) {
@@ -208,7 +207,8 @@ static void fragment(struct rt_conn *c, const struct wire_msg *m,
 		s->began = base_now_ns();
 	}
 	if (s->active) {
-		if (!s->lost && !rt_sequence_append(c, m) && !lose(c, m))
+		if (!s->discarding && !rt_sequence_append(c, m) &&
+		    !begin_discarding(c, m))
 			return;
 		s->remaining = m->remaining;
 		s->last = m->payload_len;
@@ -220,8 +220,8 @@ static void fragment(struct rt_conn *c, const struct wire_msg *m,
 		RT_COUNT(c, fragments_received, 1);
 		return;
 	}
-	if (s->lost)
-		rt_sequence_give_up(c, m->p.xid, reply, false);
+	if (s->discarding)
+		rt_sequence_abandon(c, m->p.xid, reply, false);
 	else if (reply)
 		c->requester->reply(c, m, w, s->active ? s : NULL);
 	else
@@ -230,8 +230,8 @@ static void fragment(struct rt_conn *c, const struct wire_msg *m,
 		rt_sequence_reset(c);
 }
 
-static void bad_message(struct rt_conn *c, const struct wire_prefix *p,
-			enum wire_status status)
+static void version2_bad_message(struct rt_conn *c, const struct wire_prefix *p,
+				 enum wire_status status)
 {
 	static const uint32_t code[] = {
 		[WIRE_BAD_HTYPE] = RDMA2_ERR_INVAL_HTYPE,
@@ -242,31 +242,31 @@ static void bad_message(struct rt_conn *c, const struct wire_prefix *p,
 	rt_log(c, LOG_WARNING, "%s with xid %08x: %s",
 	       wire_htype_name(p->htype), p->xid, wire_status_name(status));
 	if (status == WIRE_BAD_ERROR) {
-		/* Nothing is ever answered to an ERROR [E1, E10]. */
+		/* An ERROR is never answered [E1, E10]. */
 		rt_bad_message(c);
 		RT_COUNT(c, dropped, 1);
 		return;
 	}
-	/* 7.1.4 is about any problem with a message of a sequence, so it goes
-	 * before 7.2.1, which is about messages in general [D9]. */
+	/* 7.1.4 is about any problem with a fragment, so it precedes 7.2.1, which is
+	 * about messages in general [D9]. */
 	rt_error_code(c, p->xid,
 		      is_middle(p->htype) || rt_sequence_continues(c, p) ?
 			      RDMA2_ERR_INVAL_CONT :
 			      code[status]);
 	if (is_call(p->htype) || is_reply(p->htype))
-		rt_sequence_give_up(c, p->xid, is_reply(p->htype),
+		rt_sequence_abandon(c, p->xid, is_reply(p->htype),
 				    is_middle(p->htype));
 }
 
-/* 6.5: all but the control plane's types may invalidate [C11]. */
+/* 6.5: all header types but those of the control plane may invalidate [C11]. */
 static bool may_invalidate(uint32_t htype)
 {
 	return is_reply(htype) || htype == RDMA2_X_XMTRESP ||
 	       htype == RDMA2_X_XMTCONT;
 }
 
-static void receive(struct rt_conn *c, struct rt_work *w,
-		    const struct rt_in *in)
+static void version2_receive(struct rt_conn *c, struct rt_work *w,
+			     const struct rt_in *in)
 {
 	const struct wire_prefix *p = &in->p;
 	enum wire_status status;
@@ -280,8 +280,8 @@ static void receive(struct rt_conn *c, struct rt_work *w,
 	    !rt_invalidation_allowed(c, in, may_invalidate(p->htype)))
 		return;
 	if (rt_credit_overrun(&c->credit) && c->state < RT_CLOSING) {
-		/* 4.2.1, [A5]: without credits nothing would keep the peer from
-		 * filling the memory with Calls. */
+		/* 4.2.1, [A5]: only credits limit the memory that a peer's Calls
+		 * take. */
 		rt_conn_stop(c, EV_ABORT, -EPROTO,
 			     "%u messages came, %u were granted",
 			     c->credit.received, c->credit.announced);
@@ -307,14 +307,14 @@ static void receive(struct rt_conn *c, struct rt_work *w,
 	}
 	if (c->in_order && !c->in_order(c, p))
 		return;
-	if (!(x && p->htype == x->anywhere) && !in_order(c, p))
+	if (!(x && p->htype == x->anywhere) && !is_in_order(c, p))
 		return;
 	if (c->gate && !c->gate->admits(c, rpc)) {
 		RT_COUNT(c, dropped, 1);
 		return;
 	}
 	if (status != WIRE_OK) {
-		bad_message(c, p, status);
+		version2_bad_message(c, p, status);
 		return;
 	}
 	if (x) {
@@ -337,7 +337,7 @@ static void receive(struct rt_conn *c, struct rt_work *w,
 	case RDMA2_CONNPROP_FINAL:
 		status = rt_connprop_receive(c, &m);
 		if (status != WIRE_OK)
-			bad_message(c, p, status);
+			version2_bad_message(c, p, status);
 		break;
 	case RDMA2_CALL_EXTERNAL:
 		c->responder->call(c, &m, w, NULL);
@@ -346,27 +346,27 @@ static void receive(struct rt_conn *c, struct rt_work *w,
 		c->requester->reply(c, &m, w, NULL);
 		break;
 	default:
-		fragment(c, &m, w);
+		receive_fragment(c, &m, w);
 		break;
 	}
 }
 
 /* ---- GRANTs ---------------------------------------------------------------- */
 
-/* Returns true if the peer will send something when it gets a credit: the rest of a
- * message, or a Reply; or a client that has no Call here, a new Call. */
+/* Returns true if the peer is expected to send something once it has a credit: more of a
+ * message, a Reply, or (a client without a Call in progress) a new Call. */
 static bool peer_active(struct rt_conn *c)
 {
 	return c->msg.seq.active || c->receiving_group || c->msg.props_open ||
 	       c->requests_out || (c->server && !c->calls_all);
 }
 
-static bool grant_due(struct rt_conn *c)
+static bool version2_grant_due(struct rt_conn *c)
 {
 	const struct rt_credit *k = &c->credit;
 	uint64_t now;
 
-	/* The token that is being made will be our first message [A7]. */
+	/* The token that is being made will be in our first message [A7]. */
 	if (!c->first_sent && c->token_pending)
 		return false;
 	if (!rt_state_may_send(c) || !rt_credit_grant_due(k) ||
@@ -384,13 +384,13 @@ static bool grant_due(struct rt_conn *c)
 	}
 	if (c->server && !c->reserve_deadline && !rt_credit_available(k) &&
 	    rt_credit_exhausted(k))
-		/* Neither end has credits. If the client does not send a GRANT
-		 * by then, it does not know the rule. */
+		/* Neither end has credits. A client that follows the rule sends a
+		 * GRANT before this time. */
 		c->reserve_deadline = now + RT_RESERVE_MS;
 	return false;
 }
 
-static void refuse_call(struct rt_conn *c, uint32_t xid)
+static void version2_refuse_call(struct rt_conn *c, uint32_t xid)
 {
 	rt_error_code(c, xid, RDMA2_ERR_SYSTEM);
 }
@@ -404,13 +404,13 @@ const struct rt_version rt_version2 = {
 	.credit_word = rt_credit2_word,
 	.may_send = rt_credit2_may_post,
 	.posted = rt_credit2_count,
-	.grant_due = grant_due,
+	.grant_due = version2_grant_due,
 	.fill_info = rt_credit2_info,
 	.call_len = wire_call_len,
 	.reply_len = wire_reply_len,
 	.encode_call = wire_encode_call,
 	.encode_reply = wire_encode_reply,
 	.encode_error = wire_encode_error,
-	.receive = receive,
-	.refuse_call = refuse_call,
+	.receive = version2_receive,
+	.refuse_call = version2_refuse_call,
 };

@@ -2,15 +2,15 @@
 /*
  * xid - XIDs in use
  *
- * Both ends choose XIDs, for their Calls and for other messages. The peer's Calls here
- * are counted by the low bits of their XIDs. Our Calls are in a hash table. Other
- * messages of ours get an XID that no Call of ours has.
+ * Both ends choose XIDs, for their Calls and for other messages. The peer's Calls are
+ * counted by the low bits of their XIDs; ours are in a hash table. Other messages of ours
+ * have an XID that no Call of ours has.
  *
  * Context: the runner; any thread may call rt_conn_xid_busy().
  */
 #include "transport/message/message.h"
 
-/* ---- The peer's --------------------------------------------------------- */
+/* ---- The peer's Calls --------------------------------------------------- */
 
 void rt_xid_count(struct rt_conn *c, uint32_t xid, int n)
 {
@@ -36,17 +36,17 @@ void rt_xid_replied(struct rt_conn *c, uint32_t xid)
 	rt_xids_add(&c->msg.replied, xid);
 }
 
-/* ---- Ours --------------------------------------------------------------- */
+/* ---- Our Calls and other messages --------------------------------------- */
 
-static struct rt_own **bucket(struct rt_conn *c, uint32_t xid)
+static struct rt_own_call **bucket(struct rt_conn *c, uint32_t xid)
 {
 	/* XIDs are often counted up: the low octet spreads well enough. */
 	return &c->msg.own[(xid ^ xid >> 8) % RT_HASH];
 }
 
-struct rt_own *rt_xid_find(struct rt_conn *c, uint32_t xid)
+struct rt_own_call *rt_xid_find(struct rt_conn *c, uint32_t xid)
 {
-	struct rt_own *o;
+	struct rt_own_call *o;
 
 	rt_assert_strand(c);
 	for (o = *bucket(c, xid); o; o = o->next)
@@ -55,16 +55,16 @@ struct rt_own *rt_xid_find(struct rt_conn *c, uint32_t xid)
 	return NULL;
 }
 
-void rt_xid_add(struct rt_conn *c, struct rt_own *o)
+void rt_xid_add(struct rt_conn *c, struct rt_own_call *o)
 {
 	rt_assert_strand(c);
 	o->next = *bucket(c, o->xid);
 	*bucket(c, o->xid) = o;
 }
 
-void rt_xid_del(struct rt_conn *c, const struct rt_own *o)
+void rt_xid_del(struct rt_conn *c, const struct rt_own_call *o)
 {
-	struct rt_own **p = bucket(c, o->xid);
+	struct rt_own_call **p = bucket(c, o->xid);
 
 	rt_assert_strand(c);
 	while (*p != o)

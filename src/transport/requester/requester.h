@@ -32,7 +32,7 @@ struct rt_request_priv {
 	struct rt_instance *inst;
 	struct rt_request_priv *next_free;
 	struct cds_list_head link; /* rt_requesting.requests while outstanding */
-	struct rt_own own;
+	struct rt_own_call own;
 	struct rt_outgoing outgoing;
 	bool finished; /* done is called when nothing is pending */
 	bool external;
@@ -92,7 +92,7 @@ struct rt_request_format {
 static inline struct rt_request_priv *rt_request_find(struct rt_conn *c,
 						      uint32_t xid)
 {
-	struct rt_own *own = rt_xid_find(c, xid);
+	struct rt_own_call *own = rt_xid_find(c, xid);
 
 	return own ? caa_container_of(own, struct rt_request_priv, own) : NULL;
 }
@@ -178,8 +178,8 @@ size_t rt_request_header_len(const struct rt_conn *c,
 int rt_request_reduce(struct rt_conn *c, struct rt_request_priv *rq);
 
 /* response.c */
-/* The peer has broken a rule that protects memory: fail @rq (may be NULL), send the ERRORs that wait, and
- * end the connection. */
+/* The peer has broken a rule that protects memory: fail @rq (may be NULL), send the
+ * ERRORs that wait, and end the connection. */
 void rt_response_violation(struct rt_conn *c, struct rt_request_priv *rq,
 			   uint32_t xid, const char *what);
 /* The Reply is complete. */

@@ -239,13 +239,13 @@ void rt_response_done(struct rt_conn *c, struct rt_request_priv *rq)
 	rt_request_finish(c, rq, 0);
 }
 
-static struct rt_request_priv *request_of(struct rt_own *own)
+static struct rt_request_priv *request_of(struct rt_own_call *own)
 {
 	return caa_container_of(own, struct rt_request_priv, own);
 }
 
 /* [E1] */
-static bool error(struct rt_conn *c, struct rt_own *own,
+static bool error(struct rt_conn *c, struct rt_own_call *own,
 		  const struct wire_error *err)
 {
 	struct rt_request_priv *rq = request_of(own);
@@ -267,13 +267,13 @@ static bool error(struct rt_conn *c, struct rt_own *own,
 	return true;
 }
 
-static void refused(struct rt_conn *c, struct rt_own *own,
+static void refused(struct rt_conn *c, struct rt_own_call *own,
 		    const struct wire_error *err)
 {
 	rt_request_refused(c, request_of(own), err);
 }
 
-static void unusable(struct rt_conn *c, struct rt_own *own)
+static void unusable(struct rt_conn *c, struct rt_own_call *own)
 {
 	struct rt_request_priv *rq = request_of(own);
 	bool begun = c->sending == &rq->outgoing;
@@ -298,7 +298,7 @@ static bool any_handle(const struct rt_request_priv *rq, uint32_t handle)
 	return false;
 }
 
-static bool offered(struct rt_conn *c, struct rt_own *own, uint32_t handle)
+static bool offered(struct rt_conn *c, struct rt_own_call *own, uint32_t handle)
 {
 	const struct rt_request_priv *rq = request_of(own);
 

@@ -318,12 +318,12 @@ static void accepted(struct rt_conn *c)
 }
 
 const struct rt_ext rt_ext_auth = {
-	.prop = prop,
-	.covers = covers,
-	.heard = heard,
-	.refused = refused,
-	.part = part,
-	.part_sent = part_sent,
+	.read_prop = prop,
+	.props_allowed = covers,
+	.connprop_received = heard,
+	.props_refused = refused,
+	.token_part = part,
+	.token_part_sent = part_sent,
 	.admits = admits,
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rtr_messages - rtrext, the round-trip extension: its messages, and what it has of a connection
+ * rtr_messages - rtrext, the round-trip extension: its messages, and what it has of a
+ * connection
  *
  * Context: the runner.
  *
- * A message of the extension is taken if it is switched on here
- * and both ends have sent their CONNPROP_FINAL [M2]; else it is answered as
- * an unknown header type.
+ * A message of the extension is taken if it is switched on here and both ends have sent
+ * their CONNPROP_FINAL [M2]; else it is answered as an unknown header type.
  */
 #include <errno.h>
 #include <string.h>
@@ -192,7 +192,7 @@ static void settled(struct rt_conn *c)
 static bool error(struct rt_conn *c, uint32_t xid, const struct wire_error *err)
 {
 	if (err->code != RDMA2_ERR_INVAL_HTYPE ||
-	    !rt_xids_have(&rtr(c)->sent, xid))
+	    !rt_xids_contain(&rtr(c)->sent, xid))
 		return false;
 	rt_rtr_off(c);
 	return true;
@@ -211,13 +211,13 @@ const struct rt_ext rt_ext_rtr = {
 	.misplaced = misplaced,
 	.error = error,
 	.props = rt_rtr_props,
-	.begin = rt_rtr_begin,
-	.prop = rt_rtr_prop,
-	.changed = rt_rtr_changed,
-	.taken = rt_rtr_taken,
-	.resized = rt_rtr_resized,
-	.settled = settled,
-	.refused = rt_rtr_off,
+	.read_begin = rt_rtr_begin,
+	.read_prop = rt_rtr_prop,
+	.props_changed = rt_rtr_changed,
+	.props_applied = rt_rtr_taken,
+	.thresholds_changed = rt_rtr_resized,
+	.props_complete = settled,
+	.props_refused = rt_rtr_off,
 };
 
 const struct rt_part rt_part_rtr = {

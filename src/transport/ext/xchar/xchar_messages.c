@@ -250,7 +250,7 @@ static void take_response(struct rt_conn *c, const struct wire_xchar *m)
 		x->pending = true;
 	} else {
 		if (done) {
-			rt_values_sized(c, x->asked_for);
+			rt_values_set_recv_size(c, x->asked_for);
 		}
 		c->send_limit = 0;
 	}
@@ -300,7 +300,7 @@ static bool error(struct rt_conn *c, uint32_t xid, const struct wire_error *err)
 {
 	struct rt_xchar *x = xchar(c);
 
-	if (!rt_xids_have(&x->sent, xid))
+	if (!rt_xids_contain(&x->sent, xid))
 		return false;
 	if (x->asking && xid == x->asked_xid) {
 		/* As if it had been rejected [X9]. */
@@ -496,7 +496,7 @@ const struct rt_ext rt_ext_xchar = {
 	.receive = receive,
 	.error = error,
 	.props = props,
-	.prop = prop,
-	.settled = begin,
-	.refused = off,
+	.read_prop = prop,
+	.props_complete = begin,
+	.props_refused = off,
 };
